@@ -1,0 +1,534 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// FileSystemType names a parallel filesystem that the operator can run.
+// +kubebuilder:validation:Enum=MooseFS
+type FileSystemType string
+
+// MooseFS is the fault-tolerant distributed filesystem of moosefs.com (Community Edition).
+const MooseFS FileSystemType = "MooseFS"
+
+// FileSystemSpec is what the user wants of one parallel filesystem.
+//
+// +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || has(self.moosefs)",message="spec.moosefs is required when spec.type is MooseFS (it may be empty: {})"
+// +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || self.version in ['3.0.117', '4.57.5']",message="MooseFS runs in version 3.0.117 or 4.57.5; set spec.version to one of them"
+// +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || !has(self.metadata.instancesPerNode) || self.metadata.instancesPerNode == 1",message="MooseFS Community Edition has exactly one active master, so spec.metadata.instancesPerNode must be 1; several metadata servers per node need another type"
+// +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || size(self.metadata.targets.directories) == 1",message="a MooseFS master keeps its metadata in one directory; give exactly one in spec.metadata.targets.directories"
+// +kubebuilder:validation:XValidation:rule="self.storagePools.all(p, p.targets.directories.all(d, self.metadata.targets.directories.all(m, d != m && !d.startsWith(m + '/') && !m.startsWith(d + '/'))))",message="a storage pool's directory and the metadata directory must not be the same or lie in one another"
+// +kubebuilder:validation:XValidation:rule="self.storagePools.all(p, self.storagePools.all(q, p.name == q.name || p.targets.directories.all(d, q.targets.directories.all(e, d != e && !d.startsWith(e + '/')))))",message="two storage pools must not use the same directory, nor one inside the other's"
+// +kubebuilder:validation:XValidation:rule="oldSelf.storagePools.all(p, self.storagePools.exists(q, q.name == p.name))",message="a storage pool can't be removed: its targets hold data, and draining a pool is not built yet"
+type FileSystemSpec struct {
+	// type is the parallel filesystem to run. It can't be changed.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.type can't be changed; create another FileSystem"
+	Type FileSystemType `json:"type,omitempty"`
+
+	// version is the version of the filesystem's own software. It can't be changed yet: upgrades in place are not built.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.version can't be changed: upgrades in place are not built yet"
+	Version string `json:"version,omitempty"`
+
+	// moosefs holds what only MooseFS has. It must be set, and may be empty, when type is MooseFS.
+	// +optional
+	MooseFS *MooseFSSpec `json:"moosefs,omitempty"`
+
+	// metadata describes the metadata servers (MDS); for MooseFS, its master.
+	// +required
+	Metadata MetadataSpec `json:"metadata,omitzero"`
+
+	// storagePools are the groups of storage targets that data is placed on. Every pool appears as a directory of its
+	// name at the top of the filesystem. The first pool also takes the files that lie outside of those directories.
+	// +required
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	StoragePools []StoragePoolSpec `json:"storagePools,omitempty"`
+
+	// clients describes the nodes on which the filesystem is mounted. Without it, no node mounts it.
+	// +optional
+	Clients *ClientsSpec `json:"clients,omitempty"`
+
+	// config holds raw options of the daemons. An option that the operator itself sets, and one that the daemon does
+	// not know, is refused by name in the condition Stalled.
+	// +optional
+	Config *ConfigSpec `json:"config,omitempty"`
+}
+
+// MooseFSSpec holds what only MooseFS has.
+type MooseFSSpec struct {
+	// basePort is the first of the 32 TCP ports that this filesystem's daemons listen on, on the host network of their nodes:
+	// +0 metaloggers, +1 chunkservers, +2 clients of the master; +8 the probe; +16 and up, one per storage
+	// pool, the chunkservers' own. Two filesystems that share a node need ranges that don't overlap. Defaults to 9419, MooseFS's own.
+	// It can't be changed, because the chunkservers are known to the master by address and port.
+	// +optional
+	// +kubebuilder:default=9419
+	// +kubebuilder:validation:Minimum=1024
+	// +kubebuilder:validation:Maximum=65504
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.moosefs.basePort can't be changed: chunkservers are known to the master by address and port"
+	BasePort int32 `json:"basePort,omitempty"`
+
+	// metaloggers describes the nodes that keep a running copy of the master's metadata. Without it, there is no such
+	// copy, and the loss of the master's disk is the loss of the filesystem.
+	// +optional
+	Metaloggers *MetaloggersSpec `json:"metaloggers,omitempty"`
+}
+
+// MetaloggersSpec describes the nodes that keep a running copy of the MooseFS master's metadata.
+type MetaloggersSpec struct {
+	// nodeSelector selects the nodes by their labels; each runs one metalogger.
+	// +required
+	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
+
+	// config holds raw options of mfsmetalogger.cfg.
+	// +optional
+	Config Options `json:"config,omitempty"`
+}
+
+// NodeSelector selects nodes: a node matches when it has every one of these labels.
+// +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:MaxProperties=16
+// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 317 && size(self[k]) <= 63)",message="label names have at most 317 characters, their values at most 63"
+type NodeSelector map[string]string
+
+// Options are raw options of a daemon: name to value, as they stand in its configuration file.
+// +kubebuilder:validation:MaxProperties=128
+// +kubebuilder:validation:XValidation:rule="self.all(k, k.matches('^[A-Za-z][A-Za-z0-9_]{0,63}$'))",message="an option's name is a letter, then up to 63 letters, digits and underscores"
+// +kubebuilder:validation:XValidation:rule="self.all(k, size(self[k]) <= 1024 && !self[k].contains('\\n') && !self[k].contains('\\r'))",message="an option's value is one line of at most 1024 characters"
+type Options map[string]string
+
+// MetadataSpec describes the metadata servers.
+type MetadataSpec struct {
+	// nodeSelector selects the nodes that run metadata servers. For MooseFS it must match exactly one node when the
+	// filesystem is made; the master then stays on that node, where its metadata is.
+	// +required
+	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
+
+	// instancesPerNode is the number of metadata servers on each of those nodes. MooseFS has exactly one. Defaults to 1.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=16
+	InstancesPerNode int32 `json:"instancesPerNode,omitempty"`
+
+	// targets is where the metadata is kept. It can't be changed: metadata that a server does not find is lost metadata.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.metadata.targets can't be changed: the metadata would be left behind"
+	Targets TargetsSpec `json:"targets,omitzero"`
+}
+
+// TargetsSpec says where the data of one role is kept on each of its nodes.
+type TargetsSpec struct {
+	// directories are absolute paths on the node, made when they don't exist. They are for evaluation only: nothing
+	// proves that a directory is still on the disk that it was on. The status says so.
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	Directories []DirectoryPath `json:"directories,omitempty"`
+}
+
+// DirectoryPath is an absolute, clean path: at least two levels deep, without "..", "." or empty elements, spaces or
+// characters that mean something to a configuration file or a shell.
+// +kubebuilder:validation:MinLength=4
+// +kubebuilder:validation:MaxLength=255
+// +kubebuilder:validation:Pattern=`^(/[A-Za-z0-9_][A-Za-z0-9_.-]*){2,}$`
+type DirectoryPath string
+
+// StoragePoolSpec describes one pool of storage targets.
+type StoragePoolSpec struct {
+	// name of the pool, and of its directory at the top of the filesystem.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=24
+	// +kubebuilder:validation:Pattern=`^[a-z]([a-z0-9-]*[a-z0-9])?$`
+	Name string `json:"name,omitempty"`
+
+	// nodeSelector selects the nodes that hold targets of this pool. A node that once held targets of it keeps serving
+	// them when its labels change: they hold data. The status names such a node.
+	// +required
+	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
+
+	// targets is where the data is kept on each of those nodes: every directory is one target. Directories can be added;
+	// taking one away is refused, because it holds data and draining is not built yet.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="oldSelf.directories.all(d, d in self.directories)",message="a target can't be removed: it holds data, and draining a target is not built yet"
+	Targets TargetsSpec `json:"targets,omitzero"`
+
+	// copies is the number of nodes of the pool that hold a copy of every chunk of a file. 1 means that the loss of one
+	// target is a loss of data. Defaults to 2.
+	// +optional
+	// +kubebuilder:default=2
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=9
+	Copies int32 `json:"copies,omitempty"`
+}
+
+// ClientsSpec describes the nodes on which the filesystem is mounted.
+type ClientsSpec struct {
+	// nodeSelector selects the nodes.
+	// +required
+	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
+
+	// mountPath is where the filesystem is mounted on those nodes. The directory is made when it does not exist, and
+	// is kept immutable and empty underneath, so that nothing can be written to the node's own disk while the
+	// filesystem is not mounted. It can't be changed.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.clients.mountPath can't be changed: programs that use the old path would lose their files"
+	MountPath DirectoryPath `json:"mountPath,omitempty"`
+
+	// mountOptions are options of the filesystem's own mount program, as after its -o (mfsmount(8) for MooseFS).
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	MountOptions []MountOption `json:"mountOptions,omitempty"`
+}
+
+// MountOption is one mount option: a name, or name=value.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=128
+// +kubebuilder:validation:Pattern=`^[A-Za-z_][A-Za-z0-9_]*(=[A-Za-z0-9_./:+-]+)?$`
+type MountOption string
+
+// ConfigSpec holds raw options of the daemons, by role.
+type ConfigSpec struct {
+	// metadata holds options of the metadata servers; for MooseFS, of mfsmaster.cfg.
+	// +optional
+	Metadata Options `json:"metadata,omitempty"`
+
+	// storage holds options of the storage servers; for MooseFS, of mfschunkserver.cfg of every pool.
+	// +optional
+	Storage Options `json:"storage,omitempty"`
+}
+
+// FileSystemStatus is what the operator has found of a filesystem.
+type FileSystemStatus struct {
+	// observedGeneration is the generation of the spec that this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions are the state of the filesystem in the vocabulary of kstatus: Ready, and Reconciling or Stalled while they are true.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// summary counts what the printer columns show.
+	// +optional
+	Summary *FileSystemSummary `json:"summary,omitempty"`
+
+	// management is how the filesystem is reached.
+	// +optional
+	Management *ManagementStatus `json:"management,omitempty"`
+
+	// metadata records where the metadata is kept, and that it was initialised. It is written before anything is
+	// initialised, and never forgotten: an empty metadata directory is initialised once.
+	// +optional
+	Metadata *MetadataRecord `json:"metadata,omitempty"`
+
+	// instances are the daemons of the filesystem, each as the filesystem itself sees it.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=4096
+	Instances []InstanceStatus `json:"instances,omitempty"`
+
+	// storagePools are the pools with their capacity.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	StoragePools []StoragePoolStatus `json:"storagePools,omitempty"`
+
+	// targets are the storage targets, each as the filesystem itself sees it.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=4096
+	Targets []TargetStatus `json:"targets,omitempty"`
+
+	// clients are the nodes on which the filesystem is, or should be, mounted; at most the first 256 of those that are not mounted come first.
+	// +optional
+	// +listType=map
+	// +listMapKey=node
+	// +kubebuilder:validation:MaxItems=256
+	Clients []ClientStatus `json:"clients,omitempty"`
+}
+
+// FileSystemSummary counts what the printer columns show; each as "3/4": found and wanted.
+type FileSystemSummary struct {
+	// servers counts the metadata servers, metaloggers and storage servers that are online.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Servers string `json:"servers,omitempty"`
+
+	// targets counts the storage targets that are online.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Targets string `json:"targets,omitempty"`
+
+	// clients counts the nodes that have mounted the filesystem.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Clients string `json:"clients,omitempty"`
+
+	// capacity of all storage targets that are online, such as "12.5TiB".
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Capacity string `json:"capacity,omitempty"`
+
+	// used space of all storage targets that are online, such as "1.2TiB".
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Used string `json:"used,omitempty"`
+}
+
+// ManagementStatus is how the filesystem is reached.
+type ManagementStatus struct {
+	// address is the host and port that clients mount from.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Address string `json:"address,omitempty"`
+
+	// version is what the running metadata server reports of itself.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Version string `json:"version,omitempty"`
+}
+
+// MetadataRecord records where the metadata is kept and that it was initialised.
+type MetadataRecord struct {
+	// node holds the metadata.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Node string `json:"node,omitempty"`
+
+	// directory holds the metadata on that node.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	Directory string `json:"directory,omitempty"`
+
+	// initialised is when the operator first saw the metadata server run on this directory. Until then an empty
+	// directory may be initialised; from then on it never is again, and an empty directory is lost metadata.
+	// +optional
+	Initialised *metav1.Time `json:"initialised,omitempty"`
+}
+
+// InstanceRole is the role of a daemon.
+// +kubebuilder:validation:Enum=Metadata;MetadataBackup;Storage
+type InstanceRole string
+
+// The roles of daemons.
+const (
+	// RoleMetadata is a metadata server: the MooseFS master.
+	RoleMetadata InstanceRole = "Metadata"
+	// RoleMetadataBackup keeps a copy of the metadata: a MooseFS metalogger.
+	RoleMetadataBackup InstanceRole = "MetadataBackup"
+	// RoleStorage is a storage server: a MooseFS chunkserver.
+	RoleStorage InstanceRole = "Storage"
+)
+
+// InstanceStatus is one daemon.
+type InstanceStatus struct {
+	// name of the instance: role, pool and node.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=320
+	Name string `json:"name,omitempty"`
+
+	// role of the daemon.
+	// +required
+	Role InstanceRole `json:"role,omitempty"`
+
+	// node that the daemon runs on.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Node string `json:"node,omitempty"`
+
+	// storagePool of a storage server.
+	// +optional
+	// +kubebuilder:validation:MaxLength=24
+	StoragePool string `json:"storagePool,omitempty"`
+
+	// address is the host and port of the daemon.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Address string `json:"address,omitempty"`
+
+	// version is what the daemon reports of itself.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Version string `json:"version,omitempty"`
+
+	// online is true when the filesystem itself says that this daemon takes part.
+	// +optional
+	Online bool `json:"online"`
+
+	// message says what is wrong with the daemon, and is empty when nothing is.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+}
+
+// StoragePoolStatus is one storage pool.
+type StoragePoolStatus struct {
+	// name of the pool.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=24
+	Name string `json:"name,omitempty"`
+
+	// slot is the number of the pool among this filesystem's pools. It is given once and never changes; the pool's
+	// label letter and ports follow from it.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=15
+	Slot int32 `json:"slot"`
+
+	// nodes hold targets of this pool. A node stays here when its labels change, because it holds data.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=1024
+	// +kubebuilder:validation:items:MaxLength=253
+	Nodes []string `json:"nodes,omitempty"`
+
+	// capacity of the targets that are online, such as "12.5TiB".
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Capacity string `json:"capacity,omitempty"`
+
+	// used space of the targets that are online, such as "1.2TiB".
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Used string `json:"used,omitempty"`
+
+	// capacityBytes is capacity in bytes.
+	// +optional
+	CapacityBytes int64 `json:"capacityBytes,omitempty"`
+
+	// usedBytes is used in bytes.
+	// +optional
+	UsedBytes int64 `json:"usedBytes,omitempty"`
+
+	// targets counts the targets of the pool: online and wanted, as "3/4".
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Targets string `json:"targets,omitempty"`
+}
+
+// TargetStatus is one storage target.
+type TargetStatus struct {
+	// name of the target: node and directory.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=520
+	Name string `json:"name,omitempty"`
+
+	// node that holds the target.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Node string `json:"node,omitempty"`
+
+	// storagePool that the target belongs to.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=24
+	StoragePool string `json:"storagePool,omitempty"`
+
+	// directory of the target on its node.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	Directory string `json:"directory,omitempty"`
+
+	// online is true when the filesystem itself says that the target serves data.
+	// +optional
+	Online bool `json:"online"`
+
+	// capacityBytes is the size of the target in bytes.
+	// +optional
+	CapacityBytes int64 `json:"capacityBytes,omitempty"`
+
+	// usedBytes is the used space of the target in bytes.
+	// +optional
+	UsedBytes int64 `json:"usedBytes,omitempty"`
+
+	// message says what is wrong with the target, and is empty when nothing is.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+}
+
+// ClientStatus is one node on which the filesystem is, or should be, mounted.
+type ClientStatus struct {
+	// node that mounts the filesystem.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Node string `json:"node,omitempty"`
+
+	// mounted is true when the node's mount answers and the filesystem lists the session.
+	// +optional
+	Mounted bool `json:"mounted"`
+
+	// message says what is wrong with the mount, and is empty when nothing is.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+}
+
+// FileSystem is one parallel filesystem: its servers on labelled bare-metal nodes, its storage pools and its clients.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=pfs,categories={all,parallelfs}
+// +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.spec.version`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Servers",type=string,JSONPath=`.status.summary.servers`
+// +kubebuilder:printcolumn:name="Targets",type=string,JSONPath=`.status.summary.targets`
+// +kubebuilder:printcolumn:name="Clients",type=string,JSONPath=`.status.summary.clients`
+// +kubebuilder:printcolumn:name="Capacity",type=string,JSONPath=`.status.summary.capacity`
+// +kubebuilder:printcolumn:name="Used",type=string,JSONPath=`.status.summary.used`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Address",type=string,priority=1,JSONPath=`.status.management.address`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 40",message="metadata.name of a FileSystem has at most 40 characters, because the names of its daemons start with it"
+type FileSystem struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard object's metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what the user wants.
+	// +required
+	Spec FileSystemSpec `json:"spec,omitzero"`
+
+	// status is what the operator has found.
+	// +optional
+	Status FileSystemStatus `json:"status,omitzero"`
+}
+
+// FileSystemList is a list of FileSystems.
+// +kubebuilder:object:root=true
+type FileSystemList struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard list's metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// items are the FileSystems.
+	Items []FileSystem `json:"items"`
+}

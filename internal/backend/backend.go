@@ -1,0 +1,230 @@
+// Package backend is the seam between the operator and the parallel filesystems that it runs. A backend is one folder
+// that implements Backend, all of it pure: what goes in are the user's intent and what was seen, what comes out are
+// records, objects and a status. It touches neither a cluster nor a disk.
+package backend
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// Backend runs one type of filesystem. Every method is a pure function of its arguments: no clock, no randomness, no
+// I/O, and the same answer for the same question, byte for byte.
+type Backend interface {
+	// Type is the spec.type that this backend serves.
+	Type() v1alpha1.FileSystemType
+
+	// Record decides what must outlive a change of labels: which node holds the metadata, and which nodes and which
+	// slot belong to a pool. It starts from what Input.FileSystem.Status has recorded, and only adds to it. The
+	// caller writes it to the status before it applies any object. An *InvalidSpecError says what a person must change.
+	Record(in Input) (Record, error)
+
+	// Objects are the children that the filesystem should have, from the recorded status. They carry names, labels
+	// and specs, no owner and no cluster state. An *InvalidSpecError says what a person must change.
+	Objects(in Input) ([]client.Object, error)
+
+	// Observe turns what was seen into the parts of the status that say how the filesystem is.
+	Observe(in Input) Observation
+
+	// RestartOrder lists the components (v1alpha1.LabelComponent) whose pods the operator restarts to apply a
+	// change, in this order, one pod at a time. A component that is not named is never restarted by the operator.
+	RestartOrder() []string
+
+	// Mount says how a pod on a client node finds the filesystem.
+	Mount(fs *v1alpha1.FileSystem) Mount
+
+	// Prober says how the probe asks a filesystem that was started by this backend.
+	Prober(version, address string) Prober
+}
+
+// Prober asks a running filesystem for its state, through the filesystem's own tools. Its methods are pure.
+type Prober interface {
+	// Commands are the command lines to run, without a shell.
+	Commands() [][]string
+	// Parse turns their standard outputs, in the same order, into a State. An error names the command and the line.
+	Parse(outputs [][]byte) (State, error)
+}
+
+// Input is all that a backend may look at.
+type Input struct {
+	FileSystem *v1alpha1.FileSystem
+	// Others are the other FileSystems of the cluster, for conflicts of ports and directories.
+	Others []v1alpha1.FileSystem
+	// Nodes are all nodes of the cluster, sorted by name.
+	Nodes []Node
+	// Pods are the pods of this filesystem, sorted by component, pool and node.
+	Pods []Pod
+	// Images are the container images to use.
+	Images Images
+	// Password is the secret that only the operator's own clients of the filesystem know.
+	Password string
+	// State is what the probe last said, nil while it does not answer; StateError says why not.
+	State      *State
+	StateError string
+}
+
+// Node is what a backend may know of a node.
+type Node struct {
+	Name   string
+	Labels map[string]string
+	// IP is the node's InternalIP.
+	IP string
+	// Ready is the node's condition Ready.
+	Ready bool
+}
+
+// Pod is what a backend may know of a daemon's pod.
+type Pod struct {
+	Name      types.NamespacedName
+	Component string
+	// StoragePool is empty for a pod that serves none.
+	StoragePool string
+	Node        string
+	Ready       bool
+	// Outdated is true when the pod was made from an older template than its DaemonSet has now.
+	Outdated bool
+	// Message says why the pod is not ready, in the daemon's own words where it has any.
+	Message string
+}
+
+// Images are the container images that the operator was started with.
+type Images struct {
+	// Node holds the node binary.
+	Node string
+	// Daemons holds the filesystem's own software, by "<type>-<version>" such as "moosefs-4.57.5".
+	Daemons map[string]string
+	// Benchmarks holds the tools, by name such as "iozone".
+	Benchmarks map[string]string
+	// PullPolicy of all of them, such as "IfNotPresent".
+	PullPolicy string
+}
+
+// Record is what must outlive a change of labels.
+type Record struct {
+	Metadata     v1alpha1.MetadataRecord
+	StoragePools []PoolRecord
+}
+
+// PoolRecord is the recorded part of a v1alpha1.StoragePoolStatus.
+type PoolRecord struct {
+	Name  string
+	Slot  int32
+	Nodes []string
+}
+
+// Observation is the observed part of a FileSystemStatus, and what is wrong.
+type Observation struct {
+	Management   *v1alpha1.ManagementStatus
+	Instances    []v1alpha1.InstanceStatus
+	StoragePools []v1alpha1.StoragePoolStatus
+	Targets      []v1alpha1.TargetStatus
+	Clients      []v1alpha1.ClientStatus
+	Summary      v1alpha1.FileSystemSummary
+	// MetadataInitialised is true when the filesystem itself proves that its metadata directory was initialised.
+	MetadataInitialised bool
+	// Problems stand between the filesystem and Ready, worst first. None means Ready.
+	Problems []Problem
+}
+
+// Problem is a reason of the condition Ready and a sentence that a person can act on.
+type Problem struct {
+	Reason, Message string
+}
+
+// Mount is how a pod on a client node finds the filesystem.
+type Mount struct {
+	// Path on the node, empty when the filesystem has no clients.
+	Path string
+	// FSType and Source are what /proc/self/mountinfo shows, as in spec.Mount.
+	FSType, Source string
+}
+
+// State is what a filesystem says of itself, in one form for all backends. It is what the probe serves as JSON.
+type State struct {
+	// Time of the answer.
+	Time time.Time `json:"time"`
+	// Version of the metadata server.
+	Version string `json:"version"`
+	// Servers are the daemons that the filesystem knows, whether they are there or not.
+	Servers []Server `json:"servers,omitempty"`
+	// Targets are the storage targets of those servers.
+	Targets []Target `json:"targets,omitempty"`
+	// Sessions are the mounts.
+	Sessions []Session `json:"sessions,omitempty"`
+	// StorageClasses are the names of the placement rules with what they say, such as "ssd": "2A".
+	StorageClasses map[string]string `json:"storageClasses,omitempty"`
+	// Data counts the pieces of data by how safe they are.
+	Data DataHealth `json:"data"`
+}
+
+// Server is one daemon as the filesystem sees it.
+type Server struct {
+	Role v1alpha1.InstanceRole `json:"role"`
+	IP   string                `json:"ip"`
+	Port int32                 `json:"port"`
+	// Online is true when it is connected.
+	Online  bool   `json:"online"`
+	Version string `json:"version,omitempty"`
+	// Labels are the filesystem's own, such as "A".
+	Labels []string `json:"labels,omitempty"`
+	// UsedBytes and CapacityBytes of all its targets.
+	UsedBytes     int64 `json:"usedBytes"`
+	CapacityBytes int64 `json:"capacityBytes"`
+}
+
+// Target is one storage target as the filesystem sees it.
+type Target struct {
+	IP   string `json:"ip"`
+	Port int32  `json:"port"`
+	Path string `json:"path"`
+	// Online is true when it takes part; Status is the filesystem's own word for its state.
+	Online        bool   `json:"online"`
+	Status        string `json:"status"`
+	UsedBytes     int64  `json:"usedBytes"`
+	CapacityBytes int64  `json:"capacityBytes"`
+	// Chunks counts the pieces of data on it.
+	Chunks int64 `json:"chunks"`
+}
+
+// Session is one mount as the filesystem sees it.
+type Session struct {
+	IP   string `json:"ip"`
+	Path string `json:"path"`
+	// Connected is false for a session that the filesystem only remembers.
+	Connected bool `json:"connected"`
+	// Admin is true when the session may change the filesystem's own settings.
+	Admin   bool   `json:"admin"`
+	Version string `json:"version,omitempty"`
+}
+
+// DataHealth counts pieces of data (chunks) by how safe they are.
+type DataHealth struct {
+	// Known is false while the filesystem has not counted yet, as after a start; the counts then mean nothing.
+	Known bool `json:"known"`
+	// Missing have no copy left; Endangered have one copy left and should have more; Undergoal have fewer than they should.
+	Missing    int64 `json:"missing"`
+	Endangered int64 `json:"endangered"`
+	Undergoal  int64 `json:"undergoal"`
+	Stable     int64 `json:"stable"`
+}
+
+// InvalidSpecError says that nothing goes on until a person changes something.
+type InvalidSpecError struct {
+	// Reason is one of the reasons of the condition Stalled.
+	Reason string
+	// Message names the field, what is wrong with it and what to do.
+	Message string
+}
+
+// Error returns the message.
+func (e *InvalidSpecError) Error() string { return e.Message }
+
+// Invalid makes an InvalidSpecError.
+func Invalid(reason, format string, args ...any) *InvalidSpecError {
+	return &InvalidSpecError{Reason: reason, Message: fmt.Sprintf(format, args...)}
+}

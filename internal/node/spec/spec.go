@@ -1,0 +1,158 @@
+// Package spec is the contract between the operator and the node binary: what a pod's container is told to do, as a
+// JSON file that a backend renders into a ConfigMap or Secret and the node binary reads. It holds types only.
+package spec
+
+// Owner identifies the FileSystem that a directory belongs to.
+type Owner struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	UID       string `json:"uid"`
+}
+
+// Run tells `node run` how to start one daemon. The steps are: prove every directory, write the files, exec the command.
+type Run struct {
+	Owner Owner `json:"owner"`
+	// Component is the daemon's role, such as "master" or "chunkserver".
+	Component string `json:"component"`
+	// User is the name of the operating system user, in the container's /etc/passwd, that owns the daemon's data.
+	User string `json:"user"`
+	// Ledger is a root-owned file on the node, such as /var/lib/parallelfs/<ns>.<name>/ledger-<component>.json, that
+	// records which directories were initialised on this node. A directory in the ledger that is found without its
+	// marker is refused: its disk is not mounted, or was replaced.
+	Ledger string `json:"ledger"`
+	// Directories are proven, and initialised where that is allowed, in this order.
+	Directories []Directory `json:"directories"`
+	// Files are written before the daemon starts.
+	Files []File `json:"files"`
+	// Command is the daemon with its arguments; the binary is found in PATH.
+	Command []string `json:"command"`
+	// Recover adds arguments to Command when a file of the data is missing, which tells a crash from a clean stop.
+	Recover *Recover `json:"recover,omitempty"`
+}
+
+// Directory is one directory that a daemon keeps data in. Path itself stays root's and holds the marker file
+// (MarkerFile); the data lies in Path/Data, which belongs to the daemon's user.
+type Directory struct {
+	// Path is absolute, and the same in the container as on the node.
+	Path string `json:"path"`
+	// Data is the name of the subdirectory that the daemon uses, such as "data".
+	Data string `json:"data"`
+	// Initialise says how an empty directory becomes a usable one. Without it, an empty subdirectory is enough.
+	Initialise *Initialise `json:"initialise,omitempty"`
+}
+
+// Initialise says how an empty metadata directory is initialised, once.
+type Initialise struct {
+	// Granted is the operator's permission: true only until it has recorded that the directory was initialised.
+	Granted bool `json:"granted"`
+	// DataGlobs are the patterns (path.Match, inside Path/Data) of files that mean that there is metadata.
+	DataGlobs []string `json:"dataGlobs"`
+	// File is the name of the file, inside Path/Data, that makes an empty filesystem when it holds Content.
+	File    string `json:"file"`
+	Content string `json:"content"`
+}
+
+// Recover adds Arguments to a command, behind the program's name, when File is not there.
+type Recover struct {
+	// File is an absolute path.
+	File      string   `json:"file"`
+	Arguments []string `json:"arguments"`
+}
+
+// File is written with $(NAME) replaced by the value of the environment variable NAME (such as $(NODE_IP)). An unset
+// variable is an error.
+type File struct {
+	Path    string `json:"path"`
+	Content string `json:"content"`
+	// Mode is the permission bits, such as 0o640. The file belongs to root and the group of the daemon's user.
+	Mode uint32 `json:"mode"`
+}
+
+// MarkerFile is the name of the marker in a Directory's Path: root-owned, mode 0600, written before and after initialisation.
+const MarkerFile = ".parallelfs.json"
+
+// Marker is the content of MarkerFile.
+type Marker struct {
+	Owner     Owner  `json:"owner"`
+	Component string `json:"component"`
+	// State is Preparing from before the first write until the directory is initialised, then Initialised for ever.
+	State MarkerState `json:"state"`
+	// Time is when the state was reached (RFC 3339).
+	Time string `json:"time"`
+}
+
+// MarkerState is how far the initialisation of a directory is.
+type MarkerState string
+
+// The states of a marker.
+const (
+	MarkerPreparing   MarkerState = "Preparing"
+	MarkerInitialised MarkerState = "Initialised"
+)
+
+// Mount tells `node mount` how to keep a filesystem mounted, and `node configure` how to mount it for a moment.
+type Mount struct {
+	// Path is the mount point: absolute, and the same in the container as on the node.
+	Path string `json:"path"`
+	// FSType is what /proc/self/mountinfo shows for it, such as "fuse.mfs" or "fuse"; a prefix match on the part before the first dot.
+	FSType string `json:"fsType"`
+	// Source is a prefix of the mount source that proves that it is this filesystem, such as "10.0.0.1:9421"; empty when the type has none.
+	Source string `json:"source,omitempty"`
+	// Command mounts in the foreground and ends when the filesystem is unmounted. $(NAME) is replaced as in File.
+	Command []string `json:"command"`
+}
+
+// Configure tells `node configure` to mount a filesystem at a private path, run commands in it and unmount it.
+type Configure struct {
+	Mount Mount `json:"mount"`
+	// Commands are run in this order, without a shell.
+	Commands []Command `json:"commands"`
+}
+
+// Command is one command of a Configure. A failure ends the whole, unless MayFail.
+type Command struct {
+	Argv    []string `json:"argv"`
+	MayFail bool     `json:"mayFail,omitempty"`
+}
+
+// Probe tells `node probe` what to ask and where to serve the answer.
+type Probe struct {
+	// Backend names the filesystem type, such as "MooseFS"; the prober of that backend is used.
+	Backend string `json:"backend"`
+	// Version is the version of the filesystem, which decides the form of its answers.
+	Version string `json:"version"`
+	// Address is the host and port that the filesystem's management answers on.
+	Address string `json:"address"`
+	// Listen is the host and port to serve /state (JSON of backend.State), /metrics, /healthz and /readyz on.
+	Listen string `json:"listen"`
+	// FileSystem labels the metrics.
+	FileSystem Owner `json:"fileSystem"`
+	// IntervalSeconds is the pause between two questions.
+	IntervalSeconds int `json:"intervalSeconds"`
+}
+
+// Benchmark tells `node bench` how to run one repetition of one point.
+type Benchmark struct {
+	// Mount must be mounted (FSType and Source as in Mount; Command unused) before anything is written.
+	Mount Mount `json:"mount"`
+	// Root is the run's own directory in the filesystem, such as /mnt/scratch/ssd/.parallelfs-benchmarks/<uid>.
+	Root string `json:"root"`
+	// Directory is the fresh directory of this repetition, below Root; the tool's working directory. It is removed afterwards.
+	Directory string `json:"directory"`
+	// Argv is the tool's command. In it, $(HOSTS_FILE) is the path of the generated host file and $(LAUNCHER_IP) the launcher's address.
+	Argv []string `json:"argv"`
+	// Env is added to the tool's environment, NAME=value.
+	Env []string `json:"env,omitempty"`
+	// TimeoutSeconds ends the tool, with exit code 124 and a line that says so.
+	TimeoutSeconds int64 `json:"timeoutSeconds"`
+	// Hosts, if set, tells the launcher to write a host file before it starts the tool.
+	Hosts *Hosts `json:"hosts,omitempty"`
+}
+
+// Hosts tells a launcher how to write the tool's host file from that of the MPI operator.
+type Hosts struct {
+	// Processes is the number of lines: hosts are taken in turn.
+	Processes int `json:"processes"`
+	// Line is one line; $(HOST) and $(DIRECTORY) are replaced.
+	Line string `json:"line"`
+}
