@@ -1,0 +1,92 @@
+{{/* The chart's name, as it stands in labels. */}}
+{{- define "parallelfs-operator.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{/* The prefix of all names: the release's name, with the chart's where it isn't part of it. 63 less the longest suffix. */}}
+{{- define "parallelfs-operator.fullname" -}}
+{{- $name := include "parallelfs-operator.name" . -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- else if contains $name .Release.Name -}}
+{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Labels of every object of the chart. */}}
+{{- define "parallelfs-operator.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/name: {{ include "parallelfs-operator.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end -}}
+
+{{/* Labels that select the manager's pods; they never change. */}}
+{{- define "parallelfs-operator.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "parallelfs-operator.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: manager
+{{- end -}}
+
+{{/* Labels that select the MPI operator's pod; they never change. */}}
+{{- define "parallelfs-operator.mpiSelectorLabels" -}}
+app.kubernetes.io/name: {{ include "parallelfs-operator.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: mpi-operator
+{{- end -}}
+
+{{/* Name of the manager's service account. */}}
+{{- define "parallelfs-operator.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (printf "%s-manager" (include "parallelfs-operator.fullname" .)) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- required "serviceAccount.name must name an existing service account when serviceAccount.create is false" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Reference of an image. Takes a list: the context, and {repository, tag, digest}. */}}
+{{- define "parallelfs-operator.image" -}}
+{{- $context := index . 0 -}}
+{{- $image := index . 1 -}}
+{{- if $image.digest -}}
+{{- printf "%s@%s" $image.repository $image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" $image.repository (default $context.Chart.AppVersion $image.tag) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Pod security of the chart's own pods: what the pod security standard "restricted" asks for. Neither needs a user of its own. */}}
+{{- define "parallelfs-operator.podSecurityContext" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+seccompProfile:
+  type: RuntimeDefault
+{{- end -}}
+
+{{/* Security of the containers of the chart's own pods. */}}
+{{- define "parallelfs-operator.securityContext" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop:
+  - ALL
+{{- end -}}
+
+{{/* Where the chart's own pods may run. */}}
+{{- define "parallelfs-operator.scheduling" -}}
+{{- with .Values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
