@@ -1,0 +1,420 @@
+// Package charts_test renders the Helm chart with the real helm, and holds what a release of it consists of.
+package charts_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	chart     = "parallelfs-operator"
+	namespace = "parallelfs-system"
+	// The release has the chart's name, so the names of its objects start with it, once.
+	release = "parallelfs-operator"
+)
+
+// helm runs Helm's binary in this folder with values on its standard input. HELM names the binary; the default is where the
+// Makefile puts it.
+func helm(t *testing.T, values string, args ...string) (string, error) {
+	t.Helper()
+	binary := os.Getenv("HELM")
+	if binary == "" {
+		binary = "../bin/helm"
+	}
+	if _, err := exec.LookPath(binary); err != nil {
+		t.Fatalf("the tests of the chart need Helm's binary: run `tools/build.sh --link bin helm`, or set HELM to it: %v", err)
+	}
+	// A configuration or plugin of whoever runs the tests must not change what they see.
+	home := t.TempDir()
+	command := exec.Command(binary, append(args, "--namespace", namespace, "--values", "-")...)
+	command.Env = []string{"HOME=" + home, "HELM_CACHE_HOME=" + home, "HELM_CONFIG_HOME=" + home, "HELM_DATA_HOME=" + home}
+	command.Stdin = strings.NewReader(values)
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stdout, &stderr
+	err := command.Run()
+	if err != nil {
+		return stderr.String(), err
+	}
+	return stdout.String(), nil
+}
+
+// objects are what Helm would install.
+type objects []*unstructured.Unstructured
+
+// render returns the objects of a release with these values, each decoded without fields that Kubernetes does not know.
+func render(t *testing.T, values string, args ...string) objects {
+	t.Helper()
+	g := NewWithT(t)
+	out, err := helm(t, values, append([]string{"template", release, chart}, args...)...)
+	g.Expect(err).NotTo(HaveOccurred(), out)
+
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
+	strict := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
+
+	var all objects
+	for document := range strings.SplitSeq(out, "\n---\n") {
+		object := &unstructured.Unstructured{}
+		g.Expect(yaml.Unmarshal([]byte(document), &object.Object)).To(Succeed(), document)
+		if len(object.Object) == 0 {
+			continue
+		}
+		if object.GroupVersionKind().Group != "monitoring.coreos.com" {
+			_, _, err := strict.Decode([]byte(document), nil, nil)
+			g.Expect(err).NotTo(HaveOccurred(), "%s %s", object.GetKind(), object.GetName())
+		}
+		all = append(all, object)
+	}
+	return all
+}
+
+// names lists the objects as kind/name, sorted.
+func (o objects) names() []string {
+	var names []string
+	for _, object := range o {
+		names = append(names, object.GetKind()+"/"+object.GetName())
+	}
+	slices.Sort(names)
+	return names
+}
+
+// find decodes the one object of this kind and name.
+func find[T any](t *testing.T, o objects, kind, name string) *T {
+	t.Helper()
+	for _, object := range o {
+		if object.GetKind() == kind && object.GetName() == name {
+			typed := new(T)
+			NewWithT(t).Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, typed)).To(Succeed())
+			return typed
+		}
+	}
+	t.Fatalf("no %s %s among %v", kind, name, o.names())
+	return nil
+}
+
+func manager(t *testing.T, o objects) *appsv1.Deployment {
+	t.Helper()
+	return find[appsv1.Deployment](t, o, "Deployment", release+"-manager")
+}
+
+func TestAReleaseWithDefaultValuesIsTheManagerItsDefinitionsAndTheMPIOperator(t *testing.T) {
+	NewWithT(t).Expect(render(t, "").names()).To(Equal([]string{
+		"ClusterRole/parallelfs-operator-admin",
+		"ClusterRole/parallelfs-operator-edit",
+		"ClusterRole/parallelfs-operator-manager",
+		"ClusterRole/parallelfs-operator-mpi-operator",
+		"ClusterRole/parallelfs-operator-view",
+		"ClusterRoleBinding/parallelfs-operator-manager",
+		"ClusterRoleBinding/parallelfs-operator-mpi-operator",
+		"CustomResourceDefinition/benchmarkruns.parallelfs.dev",
+		"CustomResourceDefinition/filesystems.parallelfs.dev",
+		"CustomResourceDefinition/mpijobs.kubeflow.org",
+		"Deployment/parallelfs-operator-manager",
+		"Deployment/parallelfs-operator-mpi-operator",
+		"PodDisruptionBudget/parallelfs-operator-manager",
+		"Role/parallelfs-operator-leader-election",
+		"Role/parallelfs-operator-mpi-leader-election",
+		"RoleBinding/parallelfs-operator-leader-election",
+		"RoleBinding/parallelfs-operator-mpi-leader-election",
+		"Service/parallelfs-operator-metrics",
+		"ServiceAccount/parallelfs-operator-manager",
+		"ServiceAccount/parallelfs-operator-mpi-operator",
+	}))
+}
+
+func TestValuesLeaveObjectsOut(t *testing.T) {
+	all := render(t, "").names()
+	for name, c := range map[string]struct {
+		values string
+		gone   []string
+	}{
+		"the MPI operator off leaves out all of it": {"mpiOperator: {enabled: false}", []string{
+			"ClusterRole/parallelfs-operator-mpi-operator",
+			"ClusterRoleBinding/parallelfs-operator-mpi-operator",
+			"CustomResourceDefinition/mpijobs.kubeflow.org",
+			"Deployment/parallelfs-operator-mpi-operator",
+			"Role/parallelfs-operator-mpi-leader-election",
+			"RoleBinding/parallelfs-operator-mpi-leader-election",
+			"ServiceAccount/parallelfs-operator-mpi-operator",
+		}},
+		"definitions off leaves out all three": {"crds: {enabled: false}", []string{
+			"CustomResourceDefinition/benchmarkruns.parallelfs.dev",
+			"CustomResourceDefinition/filesystems.parallelfs.dev",
+			"CustomResourceDefinition/mpijobs.kubeflow.org",
+		}},
+		"one replica has no disruption budget, which would protect nothing": {"replicas: 1", []string{
+			"PodDisruptionBudget/parallelfs-operator-manager",
+		}},
+		"a service account that exists is not made": {"serviceAccount: {create: false, name: theirs}", []string{
+			"ServiceAccount/parallelfs-operator-manager",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			left := slices.DeleteFunc(slices.Clone(all), func(n string) bool { return slices.Contains(c.gone, n) })
+			NewWithT(t).Expect(render(t, c.values).names()).To(Equal(left))
+		})
+	}
+}
+
+func TestDefinitionsOutliveTheReleaseUnlessToldOtherwise(t *testing.T) {
+	for values, kept := range map[string]bool{"": true, "crds: {keep: false}": false} {
+		for _, object := range render(t, values) {
+			_, has := object.GetAnnotations()["helm.sh/resource-policy"]
+			wanted := kept && object.GetKind() == "CustomResourceDefinition"
+			NewWithT(t).Expect(has).To(Equal(wanted), "%s with values %q", object.GetName(), values)
+		}
+	}
+}
+
+func TestMonitorsAreMadeOnlyWhenAskedForAndServed(t *testing.T) {
+	monitors := func(o objects) []string {
+		return slices.DeleteFunc(o.names(), func(n string) bool { return !strings.Contains(n, "Monitor/") })
+	}
+	served := []string{"--api-versions", "monitoring.coreos.com/v1"}
+	on := "monitoring: {enabled: true, interval: 15s, labels: {release: prometheus}}"
+
+	g := NewWithT(t)
+	g.Expect(monitors(render(t, "", served...))).To(BeEmpty(), "not asked for")
+	g.Expect(monitors(render(t, on))).To(BeEmpty(), "not served")
+
+	all := render(t, on, served...)
+	g.Expect(monitors(all)).To(Equal([]string{"PodMonitor/parallelfs-operator-filesystems", "ServiceMonitor/parallelfs-operator-manager"}))
+	pods := *find[map[string]any](t, all, "PodMonitor", "parallelfs-operator-filesystems")
+	g.Expect(pods).To(HaveKeyWithValue("spec", Equal(map[string]any{
+		"namespaceSelector":   map[string]any{"any": true},
+		"selector":            map[string]any{"matchLabels": map[string]any{"parallelfs.dev/component": "master"}},
+		"podTargetLabels":     []any{"parallelfs.dev/filesystem"},
+		"podMetricsEndpoints": []any{map[string]any{"port": "probe", "interval": "15s"}},
+	})))
+	g.Expect(pods["metadata"]).To(HaveKeyWithValue("labels", HaveKeyWithValue("release", "prometheus")))
+
+	// The ServiceMonitor must find the metrics Service, and only that.
+	service := find[corev1.Service](t, all, "Service", "parallelfs-operator-metrics")
+	monitor := find[unstructured.Unstructured](t, all, "ServiceMonitor", "parallelfs-operator-manager")
+	selector, _, _ := unstructured.NestedStringMap(monitor.Object, "spec", "selector", "matchLabels")
+	for key, value := range selector {
+		g.Expect(service.Labels).To(HaveKeyWithValue(key, value))
+	}
+	g.Expect(service.Spec.Ports).To(HaveExactElements(HaveField("Name", "metrics")))
+}
+
+func TestTheSchemaRefusesWhatTheChartDoesNotKnow(t *testing.T) {
+	for name, c := range map[string]struct{ values, message string }{
+		"an unknown value":              {"replicaCount: 3", "replicaCount"},
+		"an unknown nested value":       {"crds: {install: true}", "install"},
+		"a number as text":              {`replicas: "2"`, "replicas"},
+		"a truth value as text":         {`mpiOperator: {enabled: "no"}`, "enabled"},
+		"a negative number of replicas": {"replicas: -1", "replicas"},
+		"an unknown log level":          {"logLevel: trace", "logLevel"},
+		"an unknown pull policy":        {"imagePullPolicy: Sometimes", "imagePullPolicy"},
+		"a tag inside the repository":   {"image: {manager: {repository: 'parallelfs/manager:dev'}}", "repository"},
+		"a short digest":                {"image: {node: {digest: 'sha256:abc'}}", "digest"},
+		"a daemon without a version":    {"images: {daemons: {moosefs: {repository: a/b}}}", "moosefs"},
+		"a quantity without sense":      {"resources: {limits: {memory: lots}}", "memory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			out, err := helm(t, c.values, "template", release, chart)
+			g.Expect(err).To(HaveOccurred())
+			g.Expect(out).To(And(ContainSubstring("schema"), ContainSubstring(c.message)))
+		})
+	}
+}
+
+func TestAServiceAccountThatIsNotMadeMustBeNamed(t *testing.T) {
+	g := NewWithT(t)
+	out, err := helm(t, "serviceAccount: {create: false}", "template", release, chart)
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(out).To(ContainSubstring("serviceAccount.name must name an existing service account"))
+}
+
+func TestImagesReachTheManager(t *testing.T) {
+	digest := "sha256:" + strings.Repeat("0123456789abcdef", 4)
+	for name, c := range map[string]struct {
+		values, image string
+		args          []string
+	}{
+		"an empty tag is the chart's appVersion": {"", "parallelfs/manager:0.1.0", []string{
+			"--node-image=parallelfs/node:0.1.0",
+			"--daemon-image=moosefs-3.0.117=parallelfs/moosefs:3.0.117",
+			"--daemon-image=moosefs-4.57.5=parallelfs/moosefs:4.57.5",
+			"--benchmark-image=iozone=parallelfs/iozone:0.1.0",
+			"--image-pull-policy=IfNotPresent",
+		}},
+		"repositories and tags can be changed": {`
+imagePullPolicy: Never
+image:
+  manager: {repository: localhost/parallelfs/manager, tag: dev}
+  node: {repository: localhost/parallelfs/node, tag: dev}
+images:
+  benchmarks: {iozone: {repository: "example.com:5000/iozone", tag: dev}}
+`, "localhost/parallelfs/manager:dev", []string{
+			"--node-image=localhost/parallelfs/node:dev",
+			"--benchmark-image=iozone=example.com:5000/iozone:dev",
+			"--image-pull-policy=Never",
+		}},
+		"a digest wins over the tag": {`
+image:
+  manager: {tag: dev, digest: "` + digest + `"}
+  node: {digest: "` + digest + `"}
+images:
+  daemons: {moosefs-4.57.5: {digest: "` + digest + `"}}
+`, "parallelfs/manager@" + digest, []string{
+			"--node-image=parallelfs/node@" + digest,
+			"--daemon-image=moosefs-4.57.5=parallelfs/moosefs@" + digest,
+			"--daemon-image=moosefs-3.0.117=parallelfs/moosefs:3.0.117",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			container := manager(t, render(t, c.values)).Spec.Template.Spec.Containers[0]
+			g.Expect(container.Image).To(Equal(c.image))
+			g.Expect(container.Args).To(ContainElements(c.args))
+		})
+	}
+}
+
+func TestBothDeploymentsMeetThePodSecurityStandardRestricted(t *testing.T) {
+	all := render(t, "")
+	for _, name := range []string{"parallelfs-operator-manager", "parallelfs-operator-mpi-operator"} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			pod := find[appsv1.Deployment](t, all, "Deployment", name).Spec.Template.Spec
+			g.Expect(pod.SecurityContext.RunAsNonRoot).To(HaveValue(BeTrue()))
+			g.Expect(pod.SecurityContext.SeccompProfile.Type).To(Equal(corev1.SeccompProfileTypeRuntimeDefault))
+			g.Expect([]bool{pod.HostNetwork, pod.HostPID, pod.HostIPC}).To(HaveEach(false))
+			g.Expect(pod.Volumes).To(BeEmpty())
+			g.Expect(pod.InitContainers).To(BeEmpty())
+			for _, container := range pod.Containers {
+				security := container.SecurityContext
+				g.Expect(security.AllowPrivilegeEscalation).To(HaveValue(BeFalse()))
+				g.Expect(security.ReadOnlyRootFilesystem).To(HaveValue(BeTrue()))
+				g.Expect(security.Capabilities.Drop).To(Equal([]corev1.Capability{"ALL"}))
+				g.Expect(security.Capabilities.Add).To(BeEmpty())
+				g.Expect(security.Privileged).To(BeNil())
+				g.Expect(container.Resources.Limits).To(HaveKey(corev1.ResourceMemory))
+			}
+		})
+	}
+}
+
+func TestTheManagerIsElectedProbedAndSpread(t *testing.T) {
+	g := NewWithT(t)
+	deployment := manager(t, render(t, `
+priorityClassName: system-cluster-critical
+nodeSelector: {kubernetes.io/os: linux}
+tolerations: [{key: node-role.kubernetes.io/control-plane, operator: Exists}]
+affinity: {nodeAffinity: {}}
+imagePullSecrets: [{name: ours}]
+logLevel: debug
+`))
+	g.Expect(deployment.Spec.Replicas).To(HaveValue(BeEquivalentTo(2)))
+	pod := deployment.Spec.Template.Spec
+	container := pod.Containers[0]
+	g.Expect(container.Args).To(ContainElements("--leader-elect", "--metrics-bind-address=:8080", "--health-probe-bind-address=:8081", "--log-level=debug"))
+	g.Expect(container.LivenessProbe.HTTPGet.Path).To(Equal("/healthz"))
+	g.Expect(container.ReadinessProbe.HTTPGet.Path).To(Equal("/readyz"))
+	g.Expect(container.Ports).To(ConsistOf(
+		corev1.ContainerPort{Name: "metrics", ContainerPort: 8080},
+		corev1.ContainerPort{Name: "health", ContainerPort: 8081},
+	))
+	g.Expect(container.LivenessProbe.HTTPGet.Port.StrVal).To(Equal("health"))
+	g.Expect(pod.TopologySpreadConstraints).To(HaveExactElements(HaveField("WhenUnsatisfiable", corev1.ScheduleAnyway)))
+	g.Expect(pod.PriorityClassName).To(Equal("system-cluster-critical"))
+	g.Expect(pod.NodeSelector).To(Equal(map[string]string{"kubernetes.io/os": "linux"}))
+	g.Expect(pod.Tolerations).To(HaveLen(1))
+	g.Expect(pod.Affinity.NodeAffinity).NotTo(BeNil())
+	g.Expect(pod.ImagePullSecrets).To(Equal([]corev1.LocalObjectReference{{Name: "ours"}}))
+}
+
+func TestTheMPIOperatorIsElectedInTheNamespaceOfTheRelease(t *testing.T) {
+	deployment := find[appsv1.Deployment](t, render(t, ""), "Deployment", "parallelfs-operator-mpi-operator")
+	NewWithT(t).Expect(deployment.Spec.Template.Spec.Containers[0].Args).To(Equal([]string{"--lock-namespace=" + namespace}))
+}
+
+func TestASelectorFindsOnlyTheManagersOrOnlyTheMPIOperator(t *testing.T) {
+	g := NewWithT(t)
+	all := render(t, "")
+	ours := manager(t, all).Spec
+	theirs := find[appsv1.Deployment](t, all, "Deployment", "parallelfs-operator-mpi-operator").Spec
+	g.Expect(ours.Template.Labels).To(Equal(ours.Selector.MatchLabels))
+	g.Expect(theirs.Template.Labels).To(Equal(theirs.Selector.MatchLabels))
+	g.Expect(ours.Selector.MatchLabels).NotTo(Equal(theirs.Selector.MatchLabels))
+	g.Expect(find[corev1.Service](t, all, "Service", "parallelfs-operator-metrics").Spec.Selector).To(Equal(ours.Selector.MatchLabels))
+}
+
+func TestNamesFitHoweverLongTheReleaseNameIs(t *testing.T) {
+	g := NewWithT(t)
+	long := strings.Repeat("a", 53) // the longest that Helm takes
+	out, err := helm(t, "", "template", long, chart)
+	g.Expect(err).NotTo(HaveOccurred(), out)
+	for line := range strings.Lines(out) {
+		if name, ok := strings.CutPrefix(line, "  name: "+long[:40]); ok {
+			g.Expect(len(strings.TrimSpace(name))+40).To(BeNumerically("<=", 63), line)
+		}
+	}
+}
+
+func TestEveryBindingBindsARoleAndAnAccountOfTheChart(t *testing.T) {
+	all := render(t, "")
+	names := all.names()
+	for _, object := range all {
+		if !strings.HasSuffix(object.GetKind(), "RoleBinding") {
+			continue
+		}
+		g := NewWithT(t)
+		binding := find[rbacv1.RoleBinding](t, all, object.GetKind(), object.GetName())
+		g.Expect(names).To(ContainElement(binding.RoleRef.Kind + "/" + binding.RoleRef.Name))
+		for _, subject := range binding.Subjects {
+			g.Expect(names).To(ContainElement(subject.Kind + "/" + subject.Name))
+			g.Expect(subject.Namespace).To(Equal(namespace))
+		}
+	}
+}
+
+func TestWhoMayWriteAFileSystemIsNotDecidedByKubernetesOwnRoles(t *testing.T) {
+	const prefix = "rbac.authorization.k8s.io/aggregate-to-"
+	aggregated := func(values string) map[string][]string {
+		writes := map[string][]string{}
+		for _, object := range render(t, values) {
+			if object.GetKind() != "ClusterRole" {
+				continue
+			}
+			for label := range object.GetLabels() {
+				to, ok := strings.CutPrefix(label, prefix)
+				if !ok {
+					continue
+				}
+				writes[to] = []string{}
+				role := find[rbacv1.ClusterRole](t, objects{object}, "ClusterRole", object.GetName())
+				for _, rule := range role.Rules {
+					if slices.Contains(rule.Verbs, "update") {
+						writes[to] = append(writes[to], rule.Resources...)
+					}
+				}
+			}
+		}
+		return writes
+	}
+	g := NewWithT(t)
+	g.Expect(aggregated("")).To(Equal(map[string][]string{"view": {}, "edit": {"benchmarkruns"}}))
+	g.Expect(aggregated("rbac: {aggregate: {view: false, edit: false, admin: true}}")).To(
+		Equal(map[string][]string{"admin": {"benchmarkruns", "filesystems"}}))
+}

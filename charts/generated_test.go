@@ -1,0 +1,127 @@
+package charts_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+)
+
+func read[T any](t *testing.T, path string) *T {
+	t.Helper()
+	g := NewWithT(t)
+	text, err := os.ReadFile(path)
+	g.Expect(err).NotTo(HaveOccurred())
+	object := new(T)
+	g.Expect(yaml.Unmarshal(text, object)).To(Succeed())
+	return object
+}
+
+func TestTheManagerMayDoWhatItsMarkersSayAndNothingElse(t *testing.T) {
+	g := NewWithT(t)
+	marked := read[rbacv1.ClusterRole](t, "../config/rbac/role.yaml")
+	g.Expect(marked.Rules).NotTo(BeEmpty())
+	g.Expect(find[rbacv1.ClusterRole](t, render(t, ""), "ClusterRole", release+"-manager").Rules).To(Equal(marked.Rules))
+}
+
+func TestNoRoleOfTheChartHasWildcardsOrLetsItsHolderGetMore(t *testing.T) {
+	all := render(t, "")
+	for _, object := range all {
+		if object.GetKind() != "ClusterRole" && object.GetKind() != "Role" {
+			continue
+		}
+		for _, rule := range find[rbacv1.ClusterRole](t, all, object.GetKind(), object.GetName()).Rules {
+			g := NewWithT(t)
+			words := slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs)
+			g.Expect(words).NotTo(ContainElement(BeElementOf("*", "escalate", "bind", "impersonate", "pods/exec")), object.GetName())
+		}
+	}
+}
+
+func TestTheDefinitionsAreThoseOfTheGoTypes(t *testing.T) {
+	all := render(t, "")
+	for _, name := range []string{"benchmarkruns", "filesystems"} {
+		t.Run(name, func(t *testing.T) {
+			made := read[apiextensionsv1.CustomResourceDefinition](t, "../config/crd/bases/parallelfs.dev_"+name+".yaml")
+			installed := find[apiextensionsv1.CustomResourceDefinition](t, all, "CustomResourceDefinition", name+".parallelfs.dev")
+			NewWithT(t).Expect(installed.Spec).To(Equal(made.Spec))
+		})
+	}
+}
+
+func TestEveryDefinitionMadeIsInTheChart(t *testing.T) {
+	g := NewWithT(t)
+	made, err := os.ReadDir("../config/crd/bases")
+	g.Expect(err).NotTo(HaveOccurred())
+	installed, err := os.ReadDir(chart + "/templates/crds")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(installed).To(HaveLen(len(made)), "run charts/generate.sh")
+}
+
+func TestTheDefinitionOfMPIJobKeepsWhatPodTemplatesSay(t *testing.T) {
+	g := NewWithT(t)
+	crd := find[apiextensionsv1.CustomResourceDefinition](t, render(t, ""), "CustomResourceDefinition", "mpijobs.kubeflow.org")
+	g.Expect(crd.Spec.Versions).To(HaveLen(1))
+	version := crd.Spec.Versions[0]
+	g.Expect(version.Name).To(Equal("v2beta1"))
+	g.Expect([]bool{version.Served, version.Storage, version.Subresources.Status != nil}).To(HaveEach(true))
+	// A schema that does not name a pod template's labels would have the API server drop them.
+	template := version.Schema.OpenAPIV3Schema.Properties["spec"].Properties["mpiReplicaSpecs"].AdditionalProperties.Schema.Properties["template"]
+	g.Expect(template.Properties["metadata"].Properties).To(And(HaveKey("labels"), HaveKey("annotations")))
+}
+
+// leaves lists the paths of values as README.md has them: an image is one value, and so is anything that is not a map.
+func leaves(prefix string, values map[string]any) []string {
+	var paths []string
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		path := strings.TrimPrefix(prefix+"."+key, ".")
+		child, isMap := values[key].(map[string]any)
+		whole := child["repository"] != nil || key == "resources" || key == "daemons" || key == "benchmarks" || len(child) == 0
+		if isMap && !whole {
+			paths = append(paths, leaves(path, child)...)
+			continue
+		}
+		paths = append(paths, path)
+	}
+	return paths
+}
+
+func TestTheREADMEHasEveryValueAndNoOther(t *testing.T) {
+	g := NewWithT(t)
+	text, err := os.ReadFile(chart + "/README.md")
+	g.Expect(err).NotTo(HaveOccurred())
+	_, table, found := strings.Cut(string(text), "| value | default | what it does |\n|---|---|---|\n")
+	g.Expect(found).To(BeTrue())
+	var documented []string
+	for row := range strings.Lines(table) {
+		documented = append(documented, strings.Split(row, "`")[1])
+	}
+	g.Expect(documented).To(ConsistOf(leaves("", *read[map[string]any](t, chart+"/values.yaml"))))
+}
+
+func TestTheNotesSayWhatIsMissing(t *testing.T) {
+	for name, c := range map[string]struct{ values, says string }{
+		"how to go on":                          {"", "kubectl apply -f config/samples/filesystem.yaml"},
+		"that there is no MPI operator":         {"mpiOperator: {enabled: false}", "The MPI operator was not installed"},
+		"that there are no monitors":            {"monitoring: {enabled: true}", "does not serve\nmonitoring.coreos.com/v1"},
+		"that there are no definitions":         {"crds: {enabled: false}", "kubectl apply --server-side -f config/crd/bases/"},
+		"what uninstalling deletes":             {"crds: {keep: false}", "CAUTION"},
+		"the name of the Deployment to look at": {"fullnameOverride: pfs", "deployment/pfs-manager"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			out, err := helm(t, c.values, "install", release, chart, "--dry-run=client")
+			g.Expect(err).NotTo(HaveOccurred(), out)
+			_, notes, found := strings.Cut(out, "NOTES:")
+			g.Expect(found).To(BeTrue(), fmt.Sprintf("%.500s", out))
+			g.Expect(notes).To(ContainSubstring(c.says))
+		})
+	}
+}
