@@ -38,9 +38,19 @@ type Backend interface {
 	// Mount says how a pod on a client node finds the filesystem.
 	Mount(fs *v1alpha1.FileSystem) Mount
 
+	// SecretName names the Secret among Objects that holds Input.Password, and its key there. The controller makes the
+	// password once and reads it back from that Secret.
+	SecretName(fs *v1alpha1.FileSystem) (name, key string)
+
+	// ProbeURL is where the filesystem's probe serves its State, empty while that is not known.
+	ProbeURL(in Input) string
+
 	// Prober says how the probe asks a filesystem that was started by this backend.
 	Prober(version, address string) Prober
 }
+
+// TemplateHashAnnotation on a pod template holds a hash of everything whose change needs a restart of the pod.
+const TemplateHashAnnotation = "parallelfs.dev/template-hash"
 
 // Prober asks a running filesystem for its state, through the filesystem's own tools. Its methods are pure.
 type Prober interface {

@@ -1,0 +1,145 @@
+// The manager runs the operator's controllers. It has no privilege on any node.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	mpiv2 "github.com/kubeflow/mpi-operator/pkg/apis/kubeflow/v2beta1"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/filesystem"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/moosefs"
+)
+
+func main() {
+	if err := run(ctrl.SetupSignalHandler(), os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "manager:", err)
+		os.Exit(1)
+	}
+}
+
+type options struct {
+	metricsAddress, healthAddress string
+	leaderElect                   bool
+	leaderElectionNamespace       string
+	probeTimeout                  time.Duration
+	logLevel                      slog.Level
+	images                        backend.Images
+}
+
+func parse(args []string) (options, error) {
+	o := options{images: backend.Images{Daemons: map[string]string{}, Benchmarks: map[string]string{}}}
+	flags := flag.NewFlagSet("manager", flag.ContinueOnError)
+	flags.Usage = func() {
+		fmt.Fprint(flags.Output(), `manager runs the controllers of ParallelFS Operator: it turns FileSystems into running parallel filesystems, and
+BenchmarkRuns into results. It is installed by the Helm chart parallelfs-operator, which sets these flags:
+
+`)
+		flags.PrintDefaults()
+	}
+	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", "`address` that serves Prometheus metrics over HTTP; 0 for none")
+	flags.StringVar(&o.healthAddress, "health-probe-bind-address", ":8081", "`address` that serves /healthz and /readyz")
+	flags.BoolVar(&o.leaderElect, "leader-elect", false, "let one of several managers work; the others wait")
+	flags.StringVar(&o.leaderElectionNamespace, "leader-election-namespace", "", "`namespace` of the lease; the pod's own if empty")
+	flags.DurationVar(&o.probeTimeout, "probe-timeout", 3*time.Second, "`time` that a filesystem's probe has to answer")
+	flags.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "`level` of the log: DEBUG, INFO, WARN or ERROR")
+	flags.StringVar(&o.images.Node, "node-image", "", "`image` with the node binary (required)")
+	flags.Func("daemon-image", "`<type>-<version>=<image>` with the daemons of a filesystem, such as moosefs-4.57.5=…; repeatable", keyValue(o.images.Daemons))
+	flags.Func("benchmark-image", "`<tool>=<image>` with a benchmark, such as iozone=…; repeatable", keyValue(o.images.Benchmarks))
+	flags.StringVar(&o.images.PullPolicy, "image-pull-policy", string(corev1.PullIfNotPresent), "pull `policy` of those images: Always, IfNotPresent or Never")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if o.images.Node == "" {
+		return o, errors.New("--node-image is required: without the node binary no daemon can be started")
+	}
+	return o, nil
+}
+
+func keyValue(into map[string]string) func(string) error {
+	return func(text string) error {
+		key, value, ok := strings.Cut(text, "=")
+		if !ok || key == "" || value == "" {
+			return fmt.Errorf("%q is not <name>=<image>", text)
+		}
+		into[key] = value
+		return nil
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	o, err := parse(args)
+	if err != nil {
+		return err
+	}
+	ctrl.SetLogger(logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: o.logLevel})))
+
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	utilruntime.Must(mpiv2.AddToScheme(scheme))
+
+	// Of these kinds only the operator's own objects are watched: what others have is none of its business, nor its memory's.
+	own := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy})}
+	mgr, err := ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{
+		Scheme:                        scheme,
+		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddress},
+		HealthProbeBindAddress:        o.healthAddress,
+		LeaderElection:                o.leaderElect,
+		LeaderElectionID:              "parallelfs-operator",
+		LeaderElectionNamespace:       o.leaderElectionNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		Cache: cache.Options{
+			DefaultTransform: cache.TransformStripManagedFields(),
+			ByObject: map[client.Object]cache.ByObject{
+				&corev1.Pod{}: own, &corev1.ConfigMap{}: own, &appsv1.DaemonSet{}: own, &batchv1.Job{}: own,
+			},
+		},
+		// Secrets are read one by one, by name: a watch would need the right to read every Secret of the cluster. MPIJobs
+		// are too, because the cluster may not serve them.
+		Client: client.Options{
+			FieldOwner: "parallelfs-operator",
+			Cache:      &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &mpiv2.MPIJob{}}},
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("make the manager: %w", err)
+	}
+
+	backends := map[v1alpha1.FileSystemType]backend.Backend{}
+	for _, b := range []backend.Backend{moosefs.New()} {
+		backends[b.Type()] = b
+	}
+	if err := (&filesystem.Reconciler{
+		Backends: backends, Images: o.images, States: filesystem.NewHTTPStateReader(o.probeTimeout), Clock: clock.RealClock{},
+	}).Setup(mgr); err != nil {
+		return fmt.Errorf("set up the controller of FileSystems: %w", err)
+	}
+
+	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
+		return fmt.Errorf("add the health checks: %w", err)
+	}
+	return mgr.Start(ctx)
+}

@@ -1,0 +1,202 @@
+// Package apply is the only writer of a FileSystem's children: it applies what should be there by server-side apply,
+// removes what should not, and writes nothing when nothing has changed.
+package apply
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// FieldOwner is the manager's name in managedFields.
+const FieldOwner = "parallelfs-operator"
+
+// HashAnnotation holds the hash of the object as it was last applied, without this annotation. It tells a field
+// that is no longer wanted from one that somebody else has set.
+const HashAnnotation = "parallelfs.dev/applied-hash"
+
+// Result counts what Apply wrote.
+type Result struct {
+	Applied, Deleted int
+}
+
+// Applier writes the children of one kind of owner.
+type Applier struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Kinds are the kinds that children can have; Prune looks at each of them.
+	Kinds []client.ObjectList
+}
+
+// Apply makes the cluster hold exactly the wanted children of the owner, in the order given, and removes children that
+// carry the given labels and are controlled by the owner but are not wanted. It goes on after an error, so that one
+// bad child does not hide another, and returns all of them joined.
+func (a *Applier) Apply(ctx context.Context, owner client.Object, selector map[string]string, wanted []client.Object) (Result, error) {
+	var result Result
+	var errs []error
+	keep := map[childKey]bool{}
+	for _, object := range wanted {
+		key, wrote, err := a.applyOne(ctx, owner, selector, object)
+		keep[key] = true
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if wrote {
+			result.Applied++
+		}
+	}
+	// Without a full picture of what is wanted nothing is removed: a child that failed to apply is still in keep.
+	deleted, err := a.prune(ctx, owner, selector, keep)
+	result.Deleted = deleted
+	return result, errors.Join(append(errs, err)...)
+}
+
+type childKey struct {
+	kind schema.GroupKind
+	name types.NamespacedName
+}
+
+func (a *Applier) applyOne(ctx context.Context, owner client.Object, labels map[string]string, object client.Object) (childKey, bool, error) {
+	gvk, err := apiutil.GVKForObject(object, a.Client.Scheme())
+	if err != nil {
+		return childKey{}, false, fmt.Errorf("find the kind of child %q: %w", object.GetName(), err)
+	}
+	key := childKey{gvk.GroupKind(), client.ObjectKeyFromObject(object)}
+	intent, err := a.intent(owner, labels, object, gvk)
+	if err != nil {
+		return key, false, err
+	}
+
+	liveObject, err := a.Client.Scheme().New(gvk)
+	if err != nil {
+		return key, false, fmt.Errorf("make an empty %s: %w", gvk.Kind, err)
+	}
+	live := liveObject.(client.Object)
+	err = a.Client.Get(ctx, key.name, live)
+	switch {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return key, false, fmt.Errorf("read %s %s: %w", gvk.Kind, key.name, err)
+	case !metav1.IsControlledBy(live, owner):
+		return key, false, fmt.Errorf("%s %s exists and does not belong to %s; delete or rename it", gvk.Kind, key.name, owner.GetName())
+	default:
+		current, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
+		if err != nil {
+			return key, false, fmt.Errorf("convert %s %s: %w", gvk.Kind, key.name, err)
+		}
+		if live.GetAnnotations()[HashAnnotation] == intent.GetAnnotations()[HashAnnotation] && holds(current, intent.Object) {
+			return key, false, nil
+		}
+	}
+	err = a.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(intent), client.ForceOwnership, client.FieldOwner(FieldOwner))
+	if err != nil {
+		return key, false, fmt.Errorf("apply %s %s: %w", gvk.Kind, key.name, err)
+	}
+	return key, true, nil
+}
+
+// intent is the object as it is sent: the given object with the owner, the labels and the hash, without a status.
+func (a *Applier) intent(owner client.Object, labels map[string]string, object client.Object, gvk schema.GroupVersionKind) (*unstructured.Unstructured, error) {
+	object = object.DeepCopyObject().(client.Object)
+	if err := controllerutil.SetControllerReference(owner, object, a.Client.Scheme()); err != nil {
+		return nil, fmt.Errorf("set the owner of %s %s: %w", gvk.Kind, object.GetName(), err)
+	}
+	merged := maps.Clone(object.GetLabels())
+	if merged == nil {
+		merged = map[string]string{}
+	}
+	maps.Copy(merged, labels)
+	merged[v1alpha1.LabelManagedBy] = v1alpha1.ManagedBy
+	object.SetLabels(merged)
+
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return nil, fmt.Errorf("convert %s %s: %w", gvk.Kind, object.GetName(), err)
+	}
+	delete(content, "status")
+	dropNulls(content)
+	u := &unstructured.Unstructured{Object: content}
+	u.SetGroupVersionKind(gvk)
+	raw, err := json.Marshal(u.Object)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s %s: %w", gvk.Kind, object.GetName(), err)
+	}
+	sum := sha256.Sum256(raw)
+	annotations := u.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[HashAnnotation] = hex.EncodeToString(sum[:8])
+	u.SetAnnotations(annotations)
+	return u, nil
+}
+
+// dropNulls removes null values and the empty objects that typed structs without omitempty leave behind, such as
+// creationTimestamp and resources: the operator would own fields that it never set.
+func dropNulls(object map[string]any) {
+	for key, value := range object {
+		switch v := value.(type) {
+		case nil:
+			delete(object, key)
+		case map[string]any:
+			dropNulls(v)
+			if len(v) == 0 && (key == "resources" || key == "strategy" || key == "updateStrategy") {
+				delete(object, key)
+			}
+		case []any:
+			for _, item := range v {
+				if m, ok := item.(map[string]any); ok {
+					dropNulls(m)
+				}
+			}
+		}
+	}
+}
+
+func (a *Applier) prune(ctx context.Context, owner client.Object, selector map[string]string, keep map[childKey]bool) (int, error) {
+	deleted := 0
+	var errs []error
+	for _, empty := range a.Kinds {
+		list := empty.DeepCopyObject().(client.ObjectList)
+		if err := a.Client.List(ctx, list, client.InNamespace(owner.GetNamespace()), client.MatchingLabels(selector)); err != nil {
+			errs = append(errs, fmt.Errorf("list children: %w", err))
+			continue
+		}
+		err := eachItem(list, func(child client.Object) error {
+			gvk, err := apiutil.GVKForObject(child, a.Client.Scheme())
+			if err != nil {
+				return fmt.Errorf("find the kind of child %q: %w", child.GetName(), err)
+			}
+			key := childKey{gvk.GroupKind(), client.ObjectKeyFromObject(child)}
+			if keep[key] || !metav1.IsControlledBy(child, owner) || child.GetDeletionTimestamp() != nil {
+				return nil
+			}
+			uid := child.GetUID()
+			err = a.Client.Delete(ctx, child, client.PropagationPolicy(metav1.DeletePropagationBackground), client.Preconditions{UID: &uid})
+			if client.IgnoreNotFound(err) != nil {
+				return fmt.Errorf("delete %s %s: %w", gvk.Kind, key.name, err)
+			}
+			deleted++
+			return nil
+		})
+		errs = append(errs, err)
+	}
+	return deleted, errors.Join(errs...)
+}

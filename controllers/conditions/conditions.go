@@ -1,0 +1,83 @@
+// Package conditions sets the conditions of the operator's kinds, so that all of them follow kstatus: a positive
+// condition (Ready or Succeeded) that is always there, and Reconciling or Stalled while they are true.
+package conditions
+
+import (
+	"slices"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// maxMessage is the limit of metav1.Condition's message that we keep, in bytes; the API's own is 32768.
+const maxMessage = 4096
+
+// Progress says what happens next.
+type Progress int
+
+// The kinds of progress.
+const (
+	// Settled means that nothing is under way.
+	Settled Progress = iota
+	// Reconciling means that the operator works on it, or waits for something that comes by itself.
+	Reconciling
+	// Stalled means that nothing goes on until a person changes something.
+	Stalled
+)
+
+// Set writes the positive condition, and Reconciling or Stalled with the same reason and message as progress says.
+func Set(list *[]metav1.Condition, generation int64, positive string, status metav1.ConditionStatus, progress Progress, reason, message string) {
+	message = cut(message)
+	set := func(kind string, value metav1.ConditionStatus) {
+		meta.SetStatusCondition(list, metav1.Condition{
+			Type: kind, Status: value, Reason: reason, Message: message, ObservedGeneration: generation,
+		})
+	}
+	set(positive, status)
+	for kind, want := range map[string]Progress{v1alpha1.ConditionReconciling: Reconciling, v1alpha1.ConditionStalled: Stalled} {
+		if progress == want {
+			set(kind, metav1.ConditionTrue)
+		} else {
+			meta.RemoveStatusCondition(list, kind)
+		}
+	}
+	Sort(*list, positive)
+}
+
+// Sort puts the positive condition first and the others in alphabetical order, so that a status reads the same each time.
+func Sort(list []metav1.Condition, positive string) {
+	slices.SortFunc(list, func(a, b metav1.Condition) int {
+		switch {
+		case a.Type == b.Type:
+			return 0
+		case a.Type == positive:
+			return -1
+		case b.Type == positive || a.Type > b.Type:
+			return 1
+		default:
+			return -1
+		}
+	})
+}
+
+func cut(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	end := maxMessage - len("…")
+	for end > 0 && !utf8.RuneStart(message[end]) {
+		end--
+	}
+	return message[:end] + "…"
+}
+
+// Add writes one more condition that is true.
+func Add(list *[]metav1.Condition, generation int64, positive, kind, reason, message string) {
+	meta.SetStatusCondition(list, metav1.Condition{
+		Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: cut(message), ObservedGeneration: generation,
+	})
+	Sort(*list, positive)
+}

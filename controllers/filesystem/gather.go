@@ -1,0 +1,184 @@
+package filesystem
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// gather reads all that the backend may look at.
+func (r *Reconciler) gather(ctx context.Context, b backend.Backend, fs *v1alpha1.FileSystem) (backend.Input, error) {
+	in := backend.Input{FileSystem: fs, Images: r.Images}
+
+	var all v1alpha1.FileSystemList
+	if err := r.Client.List(ctx, &all); err != nil {
+		return in, fmt.Errorf("list FileSystems: %w", err)
+	}
+	for _, other := range all.Items {
+		if other.UID != fs.UID {
+			in.Others = append(in.Others, other)
+		}
+	}
+	slices.SortFunc(in.Others, func(a, b v1alpha1.FileSystem) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+
+	var nodes corev1.NodeList
+	if err := r.Client.List(ctx, &nodes); err != nil {
+		return in, fmt.Errorf("list nodes: %w", err)
+	}
+	for i := range nodes.Items {
+		in.Nodes = append(in.Nodes, nodeFacts(&nodes.Items[i]))
+	}
+	slices.SortFunc(in.Nodes, func(a, b backend.Node) int { return strings.Compare(a.Name, b.Name) })
+
+	pods, err := r.pods(ctx, fs)
+	if err != nil {
+		return in, err
+	}
+	in.Pods = pods
+
+	in.Password, err = r.password(ctx, b, fs)
+	if err != nil {
+		return in, err
+	}
+
+	switch url := b.ProbeURL(in); url {
+	case "":
+		in.StateError = "it has no node yet"
+	default:
+		state, err := r.States.State(ctx, url)
+		if err != nil {
+			in.StateError = err.Error()
+		}
+		in.State = state
+	}
+	return in, nil
+}
+
+func nodeFacts(n *corev1.Node) backend.Node {
+	facts := backend.Node{Name: n.Name, Labels: n.Labels}
+	for _, a := range n.Status.Addresses {
+		if a.Type == corev1.NodeInternalIP && facts.IP == "" {
+			facts.IP = a.Address
+		}
+	}
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			facts.Ready = c.Status == corev1.ConditionTrue
+		}
+	}
+	return facts
+}
+
+// pods returns the facts of the filesystem's pods, sorted by component, pool, node and name.
+func (r *Reconciler) pods(ctx context.Context, fs *v1alpha1.FileSystem) ([]backend.Pod, error) {
+	mine := []client.ListOption{client.InNamespace(fs.Namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: fs.Name}}
+	var sets appsv1.DaemonSetList
+	if err := r.Client.List(ctx, &sets, mine...); err != nil {
+		return nil, fmt.Errorf("list daemonsets: %w", err)
+	}
+	wanted := map[types.UID]string{}
+	for _, s := range sets.Items {
+		wanted[s.UID] = s.Spec.Template.Annotations[backend.TemplateHashAnnotation]
+	}
+	var pods corev1.PodList
+	if err := r.Client.List(ctx, &pods, mine...); err != nil {
+		return nil, fmt.Errorf("list pods: %w", err)
+	}
+	var out []backend.Pod
+	for i := range pods.Items {
+		out = append(out, podFacts(&pods.Items[i], wanted))
+	}
+	slices.SortFunc(out, func(a, b backend.Pod) int {
+		return cmp.Or(strings.Compare(a.Component, b.Component), strings.Compare(a.StoragePool, b.StoragePool),
+			strings.Compare(a.Node, b.Node), strings.Compare(a.Name.Name, b.Name.Name))
+	})
+	return out, nil
+}
+
+// podFacts reads a pod; wanted holds the template hash of each DaemonSet.
+func podFacts(p *corev1.Pod, wanted map[types.UID]string) backend.Pod {
+	facts := backend.Pod{
+		Name: client.ObjectKeyFromObject(p), Component: p.Labels[v1alpha1.LabelComponent],
+		StoragePool: p.Labels[v1alpha1.LabelStoragePool], Node: p.Spec.NodeName,
+	}
+	for _, owner := range p.OwnerReferences {
+		if want, ok := wanted[owner.UID]; ok {
+			facts.Outdated = p.Annotations[backend.TemplateHashAnnotation] != want
+		}
+	}
+	for _, c := range p.Status.Conditions {
+		switch {
+		case c.Type == corev1.PodReady:
+			facts.Ready = c.Status == corev1.ConditionTrue && p.DeletionTimestamp == nil
+		case c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse:
+			facts.Message = c.Message
+		}
+	}
+	if facts.Ready {
+		return facts
+	}
+	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		if c.Ready {
+			continue
+		}
+		if message := containerMessage(c); message != "" {
+			facts.Message = c.Name + ": " + message
+			break
+		}
+	}
+	return facts
+}
+
+// containerMessage is what a container says of why it does not run; empty while it starts.
+func containerMessage(c corev1.ContainerStatus) string {
+	for _, t := range []*corev1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
+		if t != nil && t.ExitCode != 0 {
+			if message := lastLine(t.Message); message != "" {
+				return message
+			}
+			return fmt.Sprintf("ended with exit code %d (%s)", t.ExitCode, t.Reason)
+		}
+	}
+	if w := c.State.Waiting; w != nil && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
+		return strings.TrimSuffix(w.Reason+": "+w.Message, ": ")
+	}
+	return ""
+}
+
+// lastLine is the last line of a termination message, which is the sentence that a program ended with.
+func lastLine(message string) string {
+	lines := strings.Split(strings.TrimSpace(message), "\n")
+	last := strings.TrimSpace(lines[len(lines)-1])
+	const most = 512
+	if len(last) > most {
+		last = last[:most]
+	}
+	return strings.ToValidUTF8(last, "")
+}
+
+// password returns the operator's own password for the filesystem, made once and kept in a Secret.
+func (r *Reconciler) password(ctx context.Context, b backend.Backend, fs *v1alpha1.FileSystem) (string, error) {
+	name, key := b.SecretName(fs)
+	var secret corev1.Secret
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: fs.Namespace, Name: name}, &secret)
+	if client.IgnoreNotFound(err) != nil {
+		return "", fmt.Errorf("read Secret %s: %w", name, err)
+	}
+	if have := string(secret.Data[key]); have != "" {
+		return have, nil
+	}
+	return rand.Text(), nil
+}

@@ -1,0 +1,212 @@
+// Package filesystem reconciles FileSystems: it gathers what there is, lets the backend decide, applies what should be,
+// restarts what is outdated, and writes the status once.
+package filesystem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/apply"
+	"parallelfs.dev/operator/controllers/conditions"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// pollInterval is how often the filesystem itself is asked. A target that is lost shows in the status within one interval
+// of the moment when the filesystem notices.
+const pollInterval = 10 * time.Second
+
+// StateReader asks a filesystem's probe.
+type StateReader interface {
+	// State returns what the probe at the URL says, or a sentence of why it does not.
+	State(ctx context.Context, url string) (*backend.State, error)
+}
+
+// Reconciler reconciles FileSystems.
+type Reconciler struct {
+	Client client.Client
+	// Backends by spec.type.
+	Backends map[v1alpha1.FileSystemType]backend.Backend
+	Images   backend.Images
+	States   StateReader
+	Recorder events.EventRecorder
+	Clock    clock.PassiveClock
+	Applier  *apply.Applier
+}
+
+// +kubebuilder:rbac:groups=parallelfs.dev,resources=filesystems,verbs=get;list;watch;update;patch
+// +kubebuilder:rbac:groups=parallelfs.dev,resources=filesystems/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=parallelfs.dev,resources=filesystems/finalizers,verbs=update
+// +kubebuilder:rbac:groups=apps,resources=daemonsets,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create;patch
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;delete
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// Reconcile brings one FileSystem nearer to what its spec asks for.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	fs := &v1alpha1.FileSystem{}
+	if err := r.Client.Get(ctx, request.NamespacedName, fs); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	fs = fs.DeepCopy()
+	b, ok := r.Backends[fs.Spec.Type]
+	if !ok {
+		return ctrl.Result{}, fmt.Errorf("no backend serves type %q", fs.Spec.Type)
+	}
+	if !fs.DeletionTimestamp.IsZero() {
+		return r.reconcileDelete(ctx, b, fs)
+	}
+	if !controllerutil.ContainsFinalizer(fs, v1alpha1.Finalizer) {
+		before := fs.DeepCopy()
+		controllerutil.AddFinalizer(fs, v1alpha1.Finalizer)
+		if err := r.Client.Patch(ctx, fs, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+			return ctrl.Result{}, fmt.Errorf("add the finalizer: %w", err)
+		}
+	}
+
+	before := fs.DeepCopy()
+	in, err := r.gather(ctx, b, fs)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	stop, err := r.realise(ctx, b, &in)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	seen := b.Observe(in)
+	if stop == nil {
+		if err := r.repeatUnseenJobs(ctx, in, seen); err != nil {
+			return ctrl.Result{}, err
+		}
+		restarted, err := r.restartOutdated(ctx, b, in, seen)
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		if restarted != "" {
+			seen.Problems = append(seen.Problems, backend.Problem{Reason: v1alpha1.ReasonRestarting, Message: restarted})
+		}
+	}
+	r.describe(fs, seen, stop)
+	if err := r.writeStatus(ctx, before, fs); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: pollInterval}, nil
+}
+
+// realise records what must be recorded, then applies the children. What a person must change comes back as an
+// InvalidSpecError; the filesystem is then left as it is, and still observed.
+func (r *Reconciler) realise(ctx context.Context, b backend.Backend, in *backend.Input) (*backend.InvalidSpecError, error) {
+	var invalid *backend.InvalidSpecError
+	record, err := b.Record(*in)
+	if errors.As(err, &invalid) {
+		return invalid, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("decide what to record: %w", err)
+	}
+	// The record goes to the API server before anything that follows from it: an operator that is killed in between
+	// finds what it has decided, and decides the same.
+	before := in.FileSystem.DeepCopy()
+	remember(&in.FileSystem.Status, record)
+	if err := r.writeStatus(ctx, before, in.FileSystem); err != nil {
+		return nil, err
+	}
+	objects, err := b.Objects(*in)
+	if errors.As(err, &invalid) {
+		return invalid, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("plan the children: %w", err)
+	}
+	result, err := r.Applier.Apply(ctx, in.FileSystem, map[string]string{v1alpha1.LabelFileSystem: in.FileSystem.Name}, objects)
+	if result.Applied+result.Deleted > 0 {
+		log.FromContext(ctx).Info("Applied children", "applied", result.Applied, "deleted", result.Deleted)
+	}
+	return nil, err
+}
+
+// remember merges a record into a status.
+func remember(status *v1alpha1.FileSystemStatus, record backend.Record) {
+	metadata := record.Metadata
+	status.Metadata = &metadata
+	known := map[string]v1alpha1.StoragePoolStatus{}
+	for _, p := range status.StoragePools {
+		known[p.Name] = p
+	}
+	pools := make([]v1alpha1.StoragePoolStatus, 0, len(record.StoragePools))
+	for _, p := range record.StoragePools {
+		pool := known[p.Name]
+		pool.Name, pool.Slot, pool.Nodes = p.Name, p.Slot, p.Nodes
+		pools = append(pools, pool)
+	}
+	status.StoragePools = pools
+}
+
+// describe turns the observation into the status.
+func (r *Reconciler) describe(fs *v1alpha1.FileSystem, seen backend.Observation, stop *backend.InvalidSpecError) {
+	status := &fs.Status
+	status.ObservedGeneration = fs.Generation
+	status.Management, status.Instances, status.Targets, status.Clients = seen.Management, seen.Instances, seen.Targets, seen.Clients
+	status.Summary = &seen.Summary
+	if len(seen.StoragePools) > 0 {
+		status.StoragePools = seen.StoragePools
+	}
+	if seen.MetadataInitialised && status.Metadata != nil && status.Metadata.Initialised == nil {
+		now := metav1.NewTime(r.Clock.Now().UTC().Truncate(time.Second))
+		status.Metadata.Initialised = &now
+	}
+	value, progress, reason, message := summarise(seen, stop)
+	conditions.Set(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, value, progress, reason, message)
+	conditions.Add(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionEvaluationOnly, v1alpha1.ReasonDirectoryTargets,
+		"the targets are directories: nothing proves that they are on the disks that they were on; use this filesystem for evaluation only")
+}
+
+// summarise decides the condition Ready.
+func summarise(seen backend.Observation, stop *backend.InvalidSpecError) (metav1.ConditionStatus, conditions.Progress, string, string) {
+	if stop != nil {
+		return metav1.ConditionFalse, conditions.Stalled, stop.Reason, stop.Message
+	}
+	if len(seen.Problems) == 0 {
+		return metav1.ConditionTrue, conditions.Settled, v1alpha1.ReasonHealthy,
+			fmt.Sprintf("%s servers and %s targets are online, %s clients have mounted", seen.Summary.Servers, seen.Summary.Targets, seen.Summary.Clients)
+	}
+	worst, message := seen.Problems[0], ""
+	for i, p := range seen.Problems {
+		if i > 0 {
+			message += "; "
+		}
+		message += p.Message
+	}
+	switch worst.Reason {
+	case v1alpha1.ReasonDaemonRefused:
+		return metav1.ConditionFalse, conditions.Stalled, worst.Reason, message
+	case v1alpha1.ReasonProbeUnreachable:
+		return metav1.ConditionUnknown, conditions.Reconciling, worst.Reason, message
+	default:
+		return metav1.ConditionFalse, conditions.Reconciling, worst.Reason, message
+	}
+}
+
+// writeStatus writes the status when it has changed, and an event when Ready has.
+func (r *Reconciler) writeStatus(ctx context.Context, before, after *v1alpha1.FileSystem) error {
+	if equality.Semantic.DeepEqual(before.Status, after.Status) {
+		return nil
+	}
+	if err := r.Client.Status().Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("write the status: %w", err)
+	}
+	r.announce(before, after)
+	return nil
+}

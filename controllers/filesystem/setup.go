@@ -1,0 +1,79 @@
+package filesystem
+
+import (
+	"context"
+	"maps"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/apply"
+)
+
+// Name of the controller, in logs, metrics and events.
+const Name = "filesystem"
+
+// Setup registers the reconciler with a manager.
+func (r *Reconciler) Setup(mgr ctrl.Manager) error {
+	r.Client = mgr.GetClient()
+	r.Recorder = mgr.GetEventRecorder("parallelfs-" + Name)
+	// Secrets are not among the kinds that are pruned: listing them would need the right to read every Secret there is.
+	r.Applier = &apply.Applier{Client: r.Client, Kinds: []client.ObjectList{
+		&appsv1.DaemonSetList{}, &batchv1.JobList{}, &corev1.ConfigMapList{},
+	}}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named(Name).
+		// The status that this controller writes must not wake it; a deletion must.
+		For(&v1alpha1.FileSystem{}, builder.WithPredicates(predicate.Or(
+			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
+		Owns(&appsv1.DaemonSet{}).
+		Owns(&batchv1.Job{}).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(fileSystemOfPod)).
+		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.allFileSystems), builder.WithPredicates(nodeChanged())).
+		// The probe of one filesystem that does not answer must not hold up the others.
+		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).
+		Complete(r)
+}
+
+func fileSystemOfPod(_ context.Context, pod client.Object) []reconcile.Request {
+	name := pod.GetLabels()[v1alpha1.LabelFileSystem]
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: pod.GetNamespace(), Name: name}}}
+}
+
+func (r *Reconciler) allFileSystems(ctx context.Context, _ client.Object) []reconcile.Request {
+	var all v1alpha1.FileSystemList
+	if err := r.Client.List(ctx, &all); err != nil {
+		return nil // the cache answers this; the next look, at most one interval later, sees the node as well
+	}
+	requests := make([]reconcile.Request, len(all.Items))
+	for i := range all.Items {
+		requests[i] = reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all.Items[i])}
+	}
+	return requests
+}
+
+// nodeChanged lets through what a backend looks at, and not the heartbeats.
+func nodeChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*corev1.Node)
+		after, ok2 := e.ObjectNew.(*corev1.Node)
+		if !ok || !ok2 {
+			return true
+		}
+		a, b := nodeFacts(before), nodeFacts(after)
+		return a.IP != b.IP || a.Ready != b.Ready || !maps.Equal(a.Labels, b.Labels)
+	}}
+}

@@ -1,0 +1,206 @@
+// Package backendtest is the contract that every backend keeps. A backend's own tests call Contract with a filesystem
+// that uses all that the backend can do.
+package backendtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// Contract runs the suite. The input needs no record and no state: Contract adds the backend's own record.
+func Contract(t *testing.T, b backend.Backend, fresh func() backend.Input) {
+	t.Helper()
+	recorded := func(t *testing.T) backend.Input {
+		t.Helper()
+		in := fresh()
+		Remember(t, b, &in)
+		return in
+	}
+	objects := func(t *testing.T, in backend.Input) []client.Object {
+		t.Helper()
+		out, err := b.Objects(in)
+		if err != nil {
+			t.Fatalf("Objects: %v", err)
+		}
+		return out
+	}
+
+	t.Run("the same question gets the same answer, and the question is left as it was", func(t *testing.T) {
+		g := gomega.NewWithT(t)
+		in := recorded(t)
+		before := text(t, in)
+		first := text(t, objects(t, in))
+		for range 20 {
+			g.Expect(text(t, objects(t, in))).To(gomega.Equal(first))
+		}
+		g.Expect(text(t, b.Observe(in))).To(gomega.Equal(text(t, b.Observe(in))))
+		g.Expect(text(t, in)).To(gomega.Equal(before))
+	})
+
+	t.Run("a record that was made is only added to", func(t *testing.T) {
+		g := gomega.NewWithT(t)
+		in := recorded(t)
+		again, err := b.Record(in)
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		g.Expect(again.Metadata).To(gomega.Equal(*in.FileSystem.Status.Metadata))
+
+		for i := range in.Nodes {
+			in.Nodes[i].Labels = nil
+		}
+		unlabelled, err := b.Record(in)
+		g.Expect(err).NotTo(gomega.HaveOccurred(), "nodes that hold data must not be forgotten when their labels go")
+		g.Expect(unlabelled).To(gomega.Equal(again))
+	})
+
+	t.Run("nothing is initialised again once the record says that it was", func(t *testing.T) {
+		g := gomega.NewWithT(t)
+		in := recorded(t)
+		g.Expect(text(t, objects(t, in))).To(gomega.ContainSubstring(granted(true)))
+		in.FileSystem.Status.Metadata.Initialised = in.FileSystem.CreationTimestamp.DeepCopy()
+		g.Expect(text(t, objects(t, in))).NotTo(gomega.ContainSubstring(granted(true)))
+	})
+
+	t.Run("withdrawing the permission to initialise restarts nothing", func(t *testing.T) {
+		g := gomega.NewWithT(t)
+		in := recorded(t)
+		before := templateHashes(objects(t, in))
+		in.FileSystem.Status.Metadata.Initialised = in.FileSystem.CreationTimestamp.DeepCopy()
+		g.Expect(templateHashes(objects(t, in))).To(gomega.Equal(before))
+	})
+
+	t.Run("every daemon is in a DaemonSet that never restarts it by itself", func(t *testing.T) {
+		g := gomega.NewWithT(t)
+		for _, set := range daemonSets(objects(t, recorded(t))) {
+			g.Expect(set.Spec.UpdateStrategy.Type).To(gomega.Equal(appsv1.OnDeleteDaemonSetStrategyType), set.Name)
+			g.Expect(set.Spec.Template.Annotations).To(gomega.HaveKey(backend.TemplateHashAnnotation), set.Name)
+		}
+	})
+
+	t.Run("no data daemon has a liveness probe", func(t *testing.T) {
+		g := gomega.NewWithT(t)
+		for _, set := range daemonSets(objects(t, recorded(t))) {
+			for _, c := range set.Spec.Template.Spec.Containers {
+				g.Expect(c.LivenessProbe).To(gomega.BeNil(), "%s/%s", set.Name, c.Name)
+			}
+		}
+	})
+
+	t.Run("pods have no token of the API server, and only a mount is privileged", func(t *testing.T) {
+		g := gomega.NewWithT(t)
+		for _, set := range daemonSets(objects(t, recorded(t))) {
+			pod := set.Spec.Template.Spec
+			g.Expect(pod.AutomountServiceAccountToken).To(gomega.HaveValue(gomega.BeFalse()), set.Name)
+			for _, c := range append(pod.InitContainers, pod.Containers...) {
+				if set.Labels[v1alpha1.LabelComponent] == "client" {
+					continue
+				}
+				g.Expect(c.SecurityContext).NotTo(gomega.BeNil(), c.Name)
+				g.Expect(c.SecurityContext.Privileged).To(gomega.BeNil(), "%s/%s", set.Name, c.Name)
+				g.Expect(c.SecurityContext.AllowPrivilegeEscalation).To(gomega.HaveValue(gomega.BeFalse()), "%s/%s", set.Name, c.Name)
+				g.Expect(c.SecurityContext.Capabilities.Drop).To(gomega.ContainElement(corev1.Capability("ALL")), "%s/%s", set.Name, c.Name)
+			}
+		}
+	})
+
+	t.Run("objects lie in the namespace, start with the name, and have no owner", func(t *testing.T) {
+		g := gomega.NewWithT(t)
+		in := recorded(t)
+		for _, o := range objects(t, in) {
+			g.Expect(o.GetNamespace()).To(gomega.Equal(in.FileSystem.Namespace))
+			g.Expect(o.GetName()).To(gomega.HavePrefix(in.FileSystem.Name + "-"))
+			g.Expect(validation.IsDNS1123Subdomain(o.GetName())).To(gomega.BeEmpty())
+			g.Expect(o.GetOwnerReferences()).To(gomega.BeEmpty())
+		}
+	})
+
+	t.Run("the password stands in the Secret only", func(t *testing.T) {
+		g := gomega.NewWithT(t)
+		in := recorded(t)
+		for _, o := range objects(t, in) {
+			if _, secret := o.(*corev1.Secret); !secret {
+				g.Expect(text(t, o)).NotTo(gomega.ContainSubstring(in.Password), "%T %s", o, o.GetName())
+			}
+		}
+		g.Expect(text(t, b.Observe(in))).NotTo(gomega.ContainSubstring(in.Password))
+	})
+
+	t.Run("a filesystem that nobody has heard of is not Ready, and says why", func(t *testing.T) {
+		g := gomega.NewWithT(t)
+		in := recorded(t)
+		in.StateError = "the probe does not answer"
+		seen := b.Observe(in)
+		g.Expect(seen.Problems).NotTo(gomega.BeEmpty())
+		g.Expect(seen.Problems[0].Message).To(gomega.ContainSubstring(in.StateError))
+		for _, target := range seen.Targets {
+			g.Expect(target.Online).To(gomega.BeFalse())
+			g.Expect(target.Message).NotTo(gomega.BeEmpty())
+		}
+	})
+}
+
+// Remember puts the backend's record into the input's status, as the controller does.
+func Remember(t *testing.T, b backend.Backend, in *backend.Input) {
+	t.Helper()
+	record, err := b.Record(*in)
+	if err != nil {
+		t.Fatalf("Record: %v", err)
+	}
+	in.FileSystem.Status.Metadata = &record.Metadata
+	in.FileSystem.Status.StoragePools = nil
+	for _, p := range record.StoragePools {
+		in.FileSystem.Status.StoragePools = append(in.FileSystem.Status.StoragePools,
+			v1alpha1.StoragePoolStatus{Name: p.Name, Slot: p.Slot, Nodes: p.Nodes})
+	}
+}
+
+func daemonSets(objects []client.Object) []*appsv1.DaemonSet {
+	var out []*appsv1.DaemonSet
+	for _, o := range objects {
+		if set, ok := o.(*appsv1.DaemonSet); ok {
+			out = append(out, set)
+		}
+	}
+	return out
+}
+
+func templateHashes(objects []client.Object) map[string]string {
+	out := map[string]string{}
+	for _, set := range daemonSets(objects) {
+		out[set.Name] = set.Spec.Template.Annotations[backend.TemplateHashAnnotation]
+	}
+	return out
+}
+
+func granted(value bool) string { return fmt.Sprintf("\"granted\": %t", value) }
+
+// text is the JSON of a value, with what Secrets and ConfigMaps hold in the clear.
+func text(t *testing.T, value any) string {
+	t.Helper()
+	raw, err := json.Marshal(value)
+	if err != nil {
+		t.Fatalf("encode: %v", err)
+	}
+	var b strings.Builder
+	b.Write(raw)
+	if objects, ok := value.([]client.Object); ok {
+		for _, o := range objects {
+			if secret, ok := o.(*corev1.Secret); ok {
+				for _, content := range secret.Data {
+					b.Write(content)
+				}
+			}
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,277 @@
+package moosefs
+
+import (
+	"cmp"
+	"crypto/md5" //nolint:gosec // mfsexports.cfg(5) takes the password as its MD5; the password is 32 random characters.
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+const (
+	// runDirectory is a memory-backed volume of each pod, for files that the node binary writes at start.
+	runDirectory = "/run/parallelfs"
+	// daemonUser owns the data; the images give it the uid and gid 9421.
+	daemonUser = "mfs"
+
+	masterConfig      = runDirectory + "/mfsmaster.cfg"
+	exportsConfig     = runDirectory + "/mfsexports.cfg"
+	metaloggerConfig  = runDirectory + "/mfsmetalogger.cfg"
+	chunkserverConfig = runDirectory + "/mfschunkserver.cfg"
+	disksConfig       = runDirectory + "/mfshdd.cfg"
+)
+
+// options renders a configuration file of MooseFS: what the operator sets, then what the user adds. An option of the
+// user's that the operator owns, or that the daemon does not know, is refused by name.
+func options(field, version, daemon string, owned, defaults map[string]string, user v1alpha1.Options) (string, error) {
+	known := knownOptions(version, daemon)
+	for _, name := range sortedKeys(user) {
+		if _, mine := owned[name]; mine {
+			return "", backend.Invalid(v1alpha1.ReasonOptionRefused,
+				"%s.%s is set by the operator itself and can't be changed; remove it", field, name)
+		}
+		if !known[name] {
+			return "", backend.Invalid(v1alpha1.ReasonOptionRefused,
+				"%s.%s is no option of %s %s (see its cfg(5) man page); correct its name or remove it", field, name, daemon, version)
+		}
+	}
+	all := maps.Clone(defaults)
+	if all == nil {
+		all = map[string]string{}
+	}
+	maps.Copy(all, user)
+	maps.Copy(all, owned)
+	var b strings.Builder
+	for _, name := range sortedKeys(all) {
+		fmt.Fprintf(&b, "%s = %s\n", name, all[name])
+	}
+	return b.String(), nil
+}
+
+// masterRun tells the node binary how to start the master.
+func masterRun(in backend.Input) (spec.Run, error) {
+	fs, p := in.FileSystem, portsOf(in.FileSystem)
+	record := fs.Status.Metadata
+	data := dataDirectory(record.Directory)
+	rendered, err := options("spec.config.metadata", fs.Spec.Version, "mfsmaster", map[string]string{
+		"WORKING_USER":       daemonUser,
+		"WORKING_GROUP":      daemonUser,
+		"SYSLOG_IDENT":       "mfsmaster",
+		"DATA_PATH":          data,
+		"EXPORTS_FILENAME":   exportsConfig,
+		"TOPOLOGY_FILENAME":  runDirectory + "/mfstopology.cfg",
+		"MATOML_LISTEN_HOST": "*", "MATOML_LISTEN_PORT": fmt.Sprint(p.metaloggers()),
+		"MATOCS_LISTEN_HOST": "*", "MATOCS_LISTEN_PORT": fmt.Sprint(p.chunkservers()),
+		"MATOCL_LISTEN_HOST": "*", "MATOCL_LISTEN_PORT": fmt.Sprint(p.clients()),
+	}, nil, config(fs).Metadata)
+	if err != nil {
+		return spec.Run{}, err
+	}
+	return spec.Run{
+		Owner: owner(fs), Component: componentMaster, User: daemonUser, Ledger: ledger(fs, componentMaster),
+		Directories: []spec.Directory{{
+			Path: record.Directory, Data: dataSubdirectory,
+			Initialise: &spec.Initialise{
+				Granted:   record.Initialised == nil,
+				DataGlobs: []string{"metadata*", "changelog*"},
+				// The content of metadata.mfs.empty, which Debian's moosefs-master ships for a new filesystem.
+				File: "metadata.mfs", Content: "MFSM NEW",
+			},
+		}},
+		Files: []spec.File{
+			{Path: masterConfig, Content: rendered, Mode: 0o640},
+			{Path: exportsConfig, Content: exports(in), Mode: 0o640},
+			{Path: runDirectory + "/mfstopology.cfg", Content: "# one rack\n", Mode: 0o640},
+		},
+		// "start" always: the default action is "restart", which stops whoever holds the lock (mfsmaster(8)).
+		Command: []string{"mfsmaster", "-f", "-c", masterConfig, "start"},
+		// A clean stop leaves metadata.mfs; after a crash it is missing, and -a rebuilds it from the last save and the change logs.
+		Recover: &spec.Recover{File: path.Join(data, "metadata.mfs"), Arguments: []string{"-a"}},
+	}, nil
+}
+
+// exports lets every host mount, and nobody but the operator itself administer: mfsexports.cfg as shipped makes everybody
+// an administrator.
+func exports(in backend.Input) string {
+	sum := md5.Sum([]byte(in.Password)) //nolint:gosec // as above
+	admin := "127.0.0.1"
+	if node, ok := masterNode(in); ok {
+		admin = node.IP
+	}
+	return "* / rw,alldirs,maproot=0:0\n" +
+		admin + " / rw,alldirs,admin,maproot=0:0,md5pass=" + hex.EncodeToString(sum[:]) + "\n"
+}
+
+func metaloggerRun(in backend.Input, masterIP string) (spec.Run, error) {
+	fs, p := in.FileSystem, portsOf(in.FileSystem)
+	directory := path.Join(stateRoot(fs), componentMetalogger)
+	rendered, err := options("spec.moosefs.metaloggers.config", fs.Spec.Version, "mfsmetalogger", map[string]string{
+		"WORKING_USER":  daemonUser,
+		"WORKING_GROUP": daemonUser,
+		"SYSLOG_IDENT":  "mfsmetalogger",
+		"DATA_PATH":     dataDirectory(directory),
+		"MASTER_HOST":   masterIP,
+		"MASTER_PORT":   fmt.Sprint(p.metaloggers()),
+		"BIND_HOST":     "$(NODE_IP)",
+	}, nil, fs.Spec.MooseFS.Metaloggers.Config)
+	if err != nil {
+		return spec.Run{}, err
+	}
+	return spec.Run{
+		Owner: owner(fs), Component: componentMetalogger, User: daemonUser, Ledger: ledger(fs, componentMetalogger),
+		Directories: []spec.Directory{{Path: directory, Data: dataSubdirectory}},
+		Files:       []spec.File{{Path: metaloggerConfig, Content: rendered, Mode: 0o640}},
+		Command:     []string{"mfsmetalogger", "-f", "-c", metaloggerConfig, "start"},
+	}, nil
+}
+
+func chunkserverRun(in backend.Input, masterIP string, pool v1alpha1.StoragePoolSpec, slot int32) (spec.Run, error) {
+	fs, p := in.FileSystem, portsOf(in.FileSystem)
+	component := componentChunkserver + "-" + pool.Name
+	state := path.Join(stateRoot(fs), component)
+	rendered, err := options("spec.config.storage", fs.Spec.Version, "mfschunkserver", map[string]string{
+		"WORKING_USER":       daemonUser,
+		"WORKING_GROUP":      daemonUser,
+		"SYSLOG_IDENT":       "mfschunkserver-" + pool.Name,
+		"DATA_PATH":          dataDirectory(state),
+		"HDD_CONF_FILENAME":  disksConfig,
+		"LABELS":             label(slot),
+		"BIND_HOST":          "$(NODE_IP)",
+		"MASTER_HOST":        masterIP,
+		"MASTER_PORT":        fmt.Sprint(p.chunkservers()),
+		"CSSERV_LISTEN_HOST": "*",
+		"CSSERV_LISTEN_PORT": fmt.Sprint(p.chunkserver(slot)),
+		// A disk that can't be used must be seen as missing, never silently left out.
+		"ALLOW_STARTING_WITH_INVALID_DISKS": "0",
+	}, map[string]string{
+		// README.Debian of moosefs-chunkserver: the built-in 256MiB lets a disk run full.
+		"HDD_LEAVE_SPACE_DEFAULT": "5GiB",
+	}, config(fs).Storage)
+	if err != nil {
+		return spec.Run{}, err
+	}
+	run := spec.Run{
+		Owner: owner(fs), Component: component, User: daemonUser, Ledger: ledger(fs, component),
+		Directories: []spec.Directory{{Path: state, Data: dataSubdirectory}},
+		Command:     []string{"mfschunkserver", "-f", "-c", chunkserverConfig, "start"},
+	}
+	var disks strings.Builder
+	for _, d := range slices.Sorted(slices.Values(pool.Targets.Directories)) {
+		run.Directories = append(run.Directories, spec.Directory{Path: string(d), Data: dataSubdirectory})
+		disks.WriteString(dataDirectory(string(d)) + "\n")
+	}
+	run.Files = []spec.File{
+		{Path: chunkserverConfig, Content: rendered, Mode: 0o640},
+		{Path: disksConfig, Content: disks.String(), Mode: 0o640},
+	}
+	return run, nil
+}
+
+// clientMount tells the node binary how to mount on a client.
+func clientMount(fs *v1alpha1.FileSystem, masterIP string) (spec.Mount, error) {
+	argv := []string{"mfsmount", string(fs.Spec.Clients.MountPath), "-f", "-H", masterIP, "-P", fmt.Sprint(portsOf(fs).clients())}
+	mountOptions := make([]string, 0, len(fs.Spec.Clients.MountOptions))
+	for _, o := range fs.Spec.Clients.MountOptions {
+		name, _, _ := strings.Cut(string(o), "=")
+		if slices.Contains(ownedMountOptions, name) {
+			return spec.Mount{}, backend.Invalid(v1alpha1.ReasonOptionRefused,
+				"spec.clients.mountOptions: %s is set by the operator itself and can't be changed; remove it", name)
+		}
+		mountOptions = append(mountOptions, string(o))
+	}
+	slices.Sort(mountOptions)
+	if len(mountOptions) > 0 {
+		argv = append(argv, "-o", strings.Join(mountOptions, ","))
+	}
+	return spec.Mount{
+		Path: string(fs.Spec.Clients.MountPath), FSType: mountType, Source: mountSource(address(masterIP, portsOf(fs).clients())), Command: argv,
+	}, nil
+}
+
+// ownedMountOptions are those of mfsmount(8) that say which filesystem is mounted, where, by whom, or how the program runs.
+var ownedMountOptions = []string{
+	"mfsmaster", "mfsport", "mfsbind", "mfsproxy", "mfssubfolder", "mfspassword", "mfsmd5pass", "mfspassfile", "mfsaskpassword",
+	"mfsmeta", "mfscfgfile", "mfsdelayedinit", "mfsdonotrememberpassword", "fsname", "subtype", "nonempty",
+}
+
+// storageClasses makes one class and one directory per pool. Every command can be run again.
+func storageClasses(fs *v1alpha1.FileSystem, masterIP string) spec.Configure {
+	const mountPoint = "/run/parallelfs-admin"
+	configure := spec.Configure{Mount: spec.Mount{
+		Path: mountPoint, FSType: mountType, Source: mountSource(address(masterIP, portsOf(fs).clients())),
+		Command: []string{"mfsmount", mountPoint, "-f", "-H", masterIP, "-P", fmt.Sprint(portsOf(fs).clients()), "-o", "mfspassfile=" + passwordFile},
+	}}
+	for i, pool := range fs.Spec.StoragePools {
+		expression := placement(fs, pool)
+		configure.Commands = append(configure.Commands, classCommands(fs.Spec.Version, mountPoint, pool.Name, expression)...)
+		directory := path.Join(mountPoint, pool.Name)
+		configure.Commands = append(configure.Commands,
+			spec.Command{Argv: []string{"mkdir", "-p", "-m", "0755", directory}},
+			spec.Command{Argv: []string{"mfssetsclass", pool.Name, directory}})
+		if i == 0 {
+			configure.Commands = append(configure.Commands, spec.Command{Argv: []string{"mfssetsclass", pool.Name, mountPoint}})
+		}
+	}
+	return configure
+}
+
+// placement is the expression of a pool's storage class: so many copies, each on another chunkserver with the pool's
+// label. One chunkserver per pool and node makes that another node.
+func placement(fs *v1alpha1.FileSystem, pool v1alpha1.StoragePoolSpec) string {
+	for _, p := range fs.Status.StoragePools {
+		if p.Name == pool.Name {
+			return fmt.Sprintf("%d%s", pool.Copies, label(p.Slot))
+		}
+	}
+	return ""
+}
+
+// classCommands make or change one storage class. Mode strict ("s"): a full pool gives ENOSPC instead of silently
+// writing to another pool's disks (mfsscadmin(1), mfssclass(1)). Making one that exists fails, so that may.
+func classCommands(version, mountPoint, name, expression string) []spec.Command {
+	if major(version) == "3" {
+		return []spec.Command{
+			{Argv: []string{"mfsscadmin", mountPoint, "create", "-m", "s", "-K", expression, name}, MayFail: true},
+			{Argv: []string{"mfsscadmin", mountPoint, "modify", "-m", "s", "-K", expression, name}},
+		}
+	}
+	return []spec.Command{
+		{Argv: []string{"mfscreatesclass", "-M", mountPoint, "-m", "s", "-K", expression, name}, MayFail: true},
+		{Argv: []string{"mfsmodifysclass", "-M", mountPoint, "-m", "s", "-K", expression, name}},
+	}
+}
+
+const (
+	// mountType is what /proc/self/mountinfo shows for mfsmount.
+	mountType = "fuse"
+	// passwordFile holds the operator's own password in the pod that makes storage classes.
+	passwordFile = "/etc/parallelfs/password"
+)
+
+// mountSource is what /proc/self/mountinfo shows as the source of a mount from the address.
+func mountSource(address string) string { return address }
+
+// config returns the user's raw options, empty when there are none.
+func config(fs *v1alpha1.FileSystem) v1alpha1.ConfigSpec {
+	if fs.Spec.Config == nil {
+		return v1alpha1.ConfigSpec{}
+	}
+	return *fs.Spec.Config
+}
+
+func owner(fs *v1alpha1.FileSystem) spec.Owner {
+	return spec.Owner{Namespace: fs.Namespace, Name: fs.Name, UID: string(fs.UID)}
+}
+
+func ledger(fs *v1alpha1.FileSystem, component string) string {
+	return path.Join(stateRoot(fs), "ledger-"+component+".json")
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,378 @@
+package moosefs
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// Observe sets what should be there, from the recorded status, beside what the master says is there.
+func (Backend) Observe(in backend.Input) backend.Observation {
+	o := observer{in: in, fs: in.FileSystem, ports: portsOf(in.FileSystem)}
+	o.management()
+	o.servers()
+	o.storage()
+	o.clients()
+	o.count()
+	o.diagnose()
+	return o.seen
+}
+
+// observer collects an Observation.
+type observer struct {
+	in    backend.Input
+	fs    *v1alpha1.FileSystem
+	ports ports
+	seen  backend.Observation
+}
+
+func (o *observer) management() {
+	master, ok := masterNode(o.in)
+	if !ok {
+		return
+	}
+	o.seen.Management = &v1alpha1.ManagementStatus{Address: address(master.IP, o.ports.clients())}
+	if o.in.State != nil {
+		o.seen.Management.Version = o.in.State.Version
+		// A master that answers has loaded its metadata, so the directory is an initialised one.
+		o.seen.MetadataInitialised = true
+	}
+}
+
+func (o *observer) servers() {
+	if o.fs.Status.Metadata != nil {
+		name := o.fs.Status.Metadata.Node
+		instance := v1alpha1.InstanceStatus{
+			Name: componentMaster + "." + name, Role: v1alpha1.RoleMetadata, Node: name, Online: o.in.State != nil,
+		}
+		if o.seen.Management != nil {
+			instance.Address, instance.Version = o.seen.Management.Address, o.seen.Management.Version
+		}
+		if !instance.Online {
+			instance.Message = o.podMessage(componentMaster, "", name, "the master does not answer: "+o.in.StateError)
+		}
+		o.seen.Instances = append(o.seen.Instances, instance)
+	}
+	if o.fs.Spec.MooseFS.Metaloggers != nil {
+		for _, n := range matching(o.in.Nodes, o.fs.Spec.MooseFS.Metaloggers.NodeSelector) {
+			instance := v1alpha1.InstanceStatus{Name: componentMetalogger + "." + n.Name, Role: v1alpha1.RoleMetadataBackup, Node: n.Name}
+			if server, ok := o.server(v1alpha1.RoleMetadataBackup, n.IP, 0); ok && server.Online {
+				instance.Online, instance.Version = true, server.Version
+			} else {
+				instance.Message = o.podMessage(componentMetalogger, "", n.Name, "the master does not list this metalogger")
+			}
+			o.seen.Instances = append(o.seen.Instances, instance)
+		}
+	}
+}
+
+// storage observes chunkservers, their targets and the pools.
+func (o *observer) storage() {
+	for _, pool := range o.fs.Spec.StoragePools {
+		record, ok := poolRecord(o.fs, pool.Name)
+		if !ok {
+			continue
+		}
+		status := v1alpha1.StoragePoolStatus{Name: pool.Name, Slot: record.Slot, Nodes: record.Nodes}
+		online, wanted := 0, 0
+		for _, name := range record.Nodes {
+			node, _ := nodeNamed(o.in.Nodes, name)
+			instance, server := o.chunkserver(pool.Name, name, node.IP, record.Slot)
+			o.seen.Instances = append(o.seen.Instances, instance)
+			if instance.Online {
+				status.CapacityBytes += server.CapacityBytes
+				status.UsedBytes += server.UsedBytes
+			}
+			for _, d := range slices.Sorted(slices.Values(pool.Targets.Directories)) {
+				target := o.target(pool.Name, name, node.IP, record.Slot, string(d), instance)
+				wanted++
+				if target.Online {
+					online++
+				}
+				o.seen.Targets = append(o.seen.Targets, target)
+			}
+		}
+		status.UsedBytes = coarse(status.UsedBytes, status.CapacityBytes)
+		status.Capacity, status.Used = size(status.CapacityBytes), size(status.UsedBytes)
+		status.Targets = ratio(online, wanted)
+		o.seen.StoragePools = append(o.seen.StoragePools, status)
+	}
+}
+
+func (o *observer) chunkserver(pool, node, ip string, slot int32) (v1alpha1.InstanceStatus, backend.Server) {
+	port := o.ports.chunkserver(slot)
+	instance := v1alpha1.InstanceStatus{
+		Name: componentChunkserver + "-" + pool + "." + node, Role: v1alpha1.RoleStorage, Node: node, StoragePool: pool,
+	}
+	if ip == "" {
+		instance.Message = "the node is not in the cluster; bring it back: it holds data"
+		return instance, backend.Server{}
+	}
+	instance.Address = address(ip, port)
+	server, listed := o.server(v1alpha1.RoleStorage, ip, port)
+	switch {
+	case listed && server.Online:
+		instance.Online, instance.Version = true, server.Version
+	case listed:
+		instance.Message = o.podMessage(componentChunkserver, pool, node, "the master has lost the connection to this chunkserver")
+	case o.in.State == nil:
+		instance.Message = o.podMessage(componentChunkserver, pool, node, "unknown while the master does not answer")
+	default:
+		instance.Message = o.podMessage(componentChunkserver, pool, node, "the chunkserver has not registered with the master")
+	}
+	return instance, server
+}
+
+func (o *observer) target(pool, node, ip string, slot int32, directory string, instance v1alpha1.InstanceStatus) v1alpha1.TargetStatus {
+	target := v1alpha1.TargetStatus{Name: node + ":" + directory, Node: node, StoragePool: pool, Directory: directory}
+	if !instance.Online {
+		target.Message = instance.Message
+		return target
+	}
+	for _, t := range o.in.State.Targets {
+		if t.IP != ip || t.Port != o.ports.chunkserver(slot) || strings.TrimRight(t.Path, "/") != dataDirectory(directory) {
+			continue
+		}
+		target.Online, target.CapacityBytes, target.UsedBytes = t.Online, t.CapacityBytes, coarse(t.UsedBytes, t.CapacityBytes)
+		if !t.Online {
+			target.Message = "MooseFS says: " + t.Status
+		}
+		return target
+	}
+	target.Message = "the chunkserver does not serve this directory"
+	return target
+}
+
+// clients observes the mounts on the nodes that are there: a node that is down is no reason to call the filesystem unready.
+func (o *observer) clients() {
+	if o.fs.Spec.Clients == nil {
+		return
+	}
+	for _, n := range matching(o.in.Nodes, o.fs.Spec.Clients.NodeSelector) {
+		client := v1alpha1.ClientStatus{Node: n.Name}
+		pod, there := o.pod(componentClient, "", n.Name)
+		switch {
+		case !n.Ready:
+			client.Message = "the node is not Ready"
+		case !there || !pod.Ready:
+			client.Message = o.podMessage(componentClient, "", n.Name, "the mount does not answer")
+		case !o.session(n.IP):
+			client.Message = "the master does not list a session of this node"
+		default:
+			client.Mounted = true
+		}
+		o.seen.Clients = append(o.seen.Clients, client)
+	}
+	// Those that need attention first, because the list is cut.
+	slices.SortStableFunc(o.seen.Clients, func(a, b v1alpha1.ClientStatus) int {
+		switch {
+		case a.Mounted == b.Mounted:
+			return 0
+		case b.Mounted:
+			return -1
+		default:
+			return 1
+		}
+	})
+}
+
+func (o *observer) session(ip string) bool {
+	return o.in.State != nil && slices.ContainsFunc(o.in.State.Sessions, func(s backend.Session) bool {
+		return s.IP == ip && s.Connected && s.Path == string(o.fs.Spec.Clients.MountPath)
+	})
+}
+
+func (o *observer) count() {
+	servers, targets, clients, wanted := 0, 0, 0, 0
+	for _, i := range o.seen.Instances {
+		if i.Online {
+			servers++
+		}
+	}
+	for _, t := range o.seen.Targets {
+		if t.Online {
+			targets++
+		}
+	}
+	for _, c := range o.seen.Clients {
+		if c.Mounted {
+			clients++
+		}
+		wanted++
+	}
+	var capacity, used int64
+	for _, p := range o.seen.StoragePools {
+		capacity += p.CapacityBytes
+		used += p.UsedBytes
+	}
+	o.seen.Summary = v1alpha1.FileSystemSummary{
+		Servers: ratio(servers, len(o.seen.Instances)), Targets: ratio(targets, len(o.seen.Targets)),
+		Clients: ratio(clients, wanted), Capacity: size(capacity), Used: size(used),
+	}
+	if len(o.seen.Clients) > maxClients {
+		o.seen.Clients = o.seen.Clients[:maxClients]
+	}
+}
+
+// maxClients is the number of clients that the status lists.
+const maxClients = 256
+
+// diagnose names what stands between the filesystem and Ready, worst first.
+func (o *observer) diagnose() {
+	say := func(reason, format string, args ...any) {
+		o.seen.Problems = append(o.seen.Problems, backend.Problem{Reason: reason, Message: fmt.Sprintf(format, args...)})
+	}
+	if o.in.State == nil {
+		o.diagnoseMaster(say)
+		return
+	}
+	if data := o.in.State.Data; data.Known && data.Missing > 0 {
+		say(v1alpha1.ReasonChunksEndangered, "%d chunks have no copy left on the targets that are online; bring back the missing targets", data.Missing)
+	}
+	if missing := o.missingTargets(); len(missing) > 0 {
+		say(v1alpha1.ReasonTargetsMissing, "%d of %d targets are not online: %s", len(missing), len(o.seen.Targets), list(missing))
+	}
+	var servers []string
+	for _, i := range o.seen.Instances {
+		if !i.Online && i.Role != v1alpha1.RoleStorage { // a chunkserver's targets were named above
+			servers = append(servers, fmt.Sprintf("%s (%s)", i.Name, i.Message))
+		}
+	}
+	if len(servers) > 0 {
+		say(v1alpha1.ReasonServersMissing, "servers are not online: %s", list(servers))
+	}
+	if data := o.in.State.Data; data.Known && (data.Endangered > 0 || data.Undergoal > 0) {
+		say(v1alpha1.ReasonChunksEndangered,
+			"%d chunks have one copy left and %d fewer than asked for; MooseFS makes new copies by itself when enough targets of their pool are online",
+			data.Endangered, data.Undergoal)
+	}
+	o.diagnosePlacement(say)
+	o.diagnoseClients(say)
+}
+
+// diagnoseMaster says why nothing is known of the filesystem.
+func (o *observer) diagnoseMaster(say func(reason, format string, args ...any)) {
+	pod, there := o.pod(componentMaster, "", o.masterNodeName())
+	switch {
+	case there && !pod.Ready && pod.Message != "":
+		say(v1alpha1.ReasonDaemonRefused, "the master on node %s does not run: %s", pod.Node, pod.Message)
+	case o.fs.Status.Metadata == nil || o.fs.Status.Metadata.Initialised == nil:
+		say(v1alpha1.ReasonStarting, "waiting for the master to answer for the first time: %s", o.in.StateError)
+	case !there || !pod.Ready:
+		say(v1alpha1.ReasonMetadataOffline, "the master does not answer, so the state of the filesystem is unknown: %s", o.in.StateError)
+	default:
+		say(v1alpha1.ReasonProbeUnreachable, "the master runs, but the operator can't reach its probe: %s; check that the operator's pods can reach that address", o.in.StateError)
+	}
+}
+
+func (o *observer) diagnosePlacement(say func(reason, format string, args ...any)) {
+	var wrong []string
+	for _, pool := range o.fs.Spec.StoragePools {
+		want := placement(o.fs, pool)
+		if have := o.in.State.StorageClasses[pool.Name]; have != want {
+			wrong = append(wrong, fmt.Sprintf("%s is %q and should be %q", pool.Name, have, want))
+		}
+	}
+	if len(wrong) > 0 {
+		message := o.podMessage(componentStorageClasses, "", o.masterNodeName(), "the job that makes them has not ended")
+		say(v1alpha1.ReasonPoolsNotPlaced, "storage classes are not as the pools ask: %s; %s", list(wrong), message)
+	}
+}
+
+func (o *observer) diagnoseClients(say func(reason, format string, args ...any)) {
+	var missing []string
+	for _, c := range o.seen.Clients {
+		if n, _ := nodeNamed(o.in.Nodes, c.Node); !c.Mounted && n.Ready {
+			missing = append(missing, fmt.Sprintf("%s (%s)", c.Node, c.Message))
+		}
+	}
+	if len(missing) > 0 {
+		say(v1alpha1.ReasonClientsMissing, "the filesystem is not mounted on %s", list(missing))
+	}
+}
+
+func (o *observer) missingTargets() []string {
+	var missing []string
+	for _, t := range o.seen.Targets {
+		if !t.Online {
+			missing = append(missing, fmt.Sprintf("%s in pool %s (%s)", t.Name, t.StoragePool, t.Message))
+		}
+	}
+	return missing
+}
+
+func (o *observer) masterNodeName() string {
+	if o.fs.Status.Metadata == nil {
+		return ""
+	}
+	return o.fs.Status.Metadata.Node
+}
+
+func (o *observer) pod(component, pool, node string) (backend.Pod, bool) {
+	for _, p := range o.in.Pods {
+		if p.Component == component && p.StoragePool == pool && p.Node == node {
+			return p, true
+		}
+	}
+	return backend.Pod{}, false
+}
+
+// podMessage prefers what the pod says of itself.
+func (o *observer) podMessage(component, pool, node, otherwise string) string {
+	if p, ok := o.pod(component, pool, node); ok && p.Message != "" {
+		return p.Message
+	} else if !ok && component != componentStorageClasses {
+		return "there is no pod of it on the node"
+	}
+	return otherwise
+}
+
+// server finds a daemon in the master's list; port 0 means any, because metaloggers listen on none.
+func (o *observer) server(role v1alpha1.InstanceRole, ip string, port int32) (backend.Server, bool) {
+	if o.in.State == nil {
+		return backend.Server{}, false
+	}
+	for _, s := range o.in.State.Servers {
+		if s.Role == role && s.IP == ip && (port == 0 || s.Port == port) {
+			return s, true
+		}
+	}
+	return backend.Server{}, false
+}
+
+func ratio(have, want int) string { return fmt.Sprintf("%d/%d", have, want) }
+
+// list joins at most eight items, so that a message stays readable on a large cluster.
+func list(items []string) string {
+	const most = 8
+	if len(items) > most {
+		return strings.Join(items[:most], ", ") + fmt.Sprintf(" and %d more", len(items)-most)
+	}
+	return strings.Join(items, ", ")
+}
+
+// coarse rounds used space down to a thousandth of the capacity, so that a busy filesystem does not rewrite the status
+// at every look. The probe's metrics are exact.
+func coarse(used, capacity int64) int64 {
+	if step := capacity / 1000; step > 0 {
+		return used - used%step
+	}
+	return used
+}
+
+// size prints bytes in binary units with at most one decimal, such as "12.5TiB".
+func size(bytes int64) string {
+	const units = "KMGTPE"
+	value, unit := float64(bytes), -1
+	for value >= 1024 && unit < len(units)-1 {
+		value /= 1024
+		unit++
+	}
+	if unit < 0 {
+		return fmt.Sprintf("%dB", bytes)
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", value), ".0") + string(units[unit]) + "iB"
+}

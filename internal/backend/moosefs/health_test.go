@@ -1,0 +1,145 @@
+package moosefs
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/backendtest"
+)
+
+// healthy is a filesystem of which the master says that all is well.
+func healthy(t *testing.T) backend.Input {
+	t.Helper()
+	in := everything("4.57.5")
+	backendtest.Remember(t, New(), &in)
+	state := &backend.State{
+		Version:        "4.57.5",
+		StorageClasses: map[string]string{"ssd": "2A", "bulk": "1B"},
+		Data:           backend.DataHealth{Known: true, Stable: 7},
+	}
+	for _, ip := range []string{"10.0.0.1", "10.0.0.2"} {
+		state.Servers = append(state.Servers,
+			backend.Server{Role: v1alpha1.RoleMetadataBackup, IP: ip, Online: true, Version: "4.57.5"},
+			backend.Server{Role: v1alpha1.RoleStorage, IP: ip, Port: 9435, Online: true, Version: "4.57.5", CapacityBytes: 2 << 40, UsedBytes: 1 << 40},
+			backend.Server{Role: v1alpha1.RoleStorage, IP: ip, Port: 9436, Online: true, Version: "4.57.5", CapacityBytes: 8 << 40, UsedBytes: 0})
+		state.Targets = append(state.Targets,
+			backend.Target{IP: ip, Port: 9435, Path: "/data/ssd0/data/", Online: true, Status: "ok", CapacityBytes: 1 << 40, UsedBytes: 1 << 39},
+			backend.Target{IP: ip, Port: 9435, Path: "/data/ssd1/data/", Online: true, Status: "ok", CapacityBytes: 1 << 40, UsedBytes: 1 << 39},
+			backend.Target{IP: ip, Port: 9436, Path: "/data/hdd0/data/", Online: true, Status: "ok", CapacityBytes: 8 << 40})
+		state.Sessions = append(state.Sessions, backend.Session{IP: ip, Path: "/mnt/scratch", Connected: true})
+	}
+	in.State = state
+	for _, node := range []string{"n1", "n2"} {
+		in.Pods = append(in.Pods,
+			backend.Pod{Component: componentChunkserver, StoragePool: "ssd", Node: node, Ready: true},
+			backend.Pod{Component: componentChunkserver, StoragePool: "bulk", Node: node, Ready: true},
+			backend.Pod{Component: componentMetalogger, Node: node, Ready: true},
+			backend.Pod{Component: componentClient, Node: node, Ready: true})
+	}
+	in.Pods = append(in.Pods, backend.Pod{Component: componentMaster, Node: "n1", Ready: true})
+	return in
+}
+
+func TestAHealthyFileSystemHasNoProblems(t *testing.T) {
+	g := NewWithT(t)
+	seen := New().Observe(healthy(t))
+	g.Expect(seen.Problems).To(BeEmpty())
+	g.Expect(seen.MetadataInitialised).To(BeTrue())
+	g.Expect(seen.Management).To(Equal(&v1alpha1.ManagementStatus{Address: "10.0.0.1:9421", Version: "4.57.5"}))
+	g.Expect(seen.Summary).To(Equal(v1alpha1.FileSystemSummary{
+		Servers: "7/7", Targets: "6/6", Clients: "2/2", Capacity: "20TiB", Used: "2TiB",
+	}))
+	g.Expect(seen.StoragePools).To(HaveLen(2))
+	g.Expect(seen.StoragePools[0].Capacity).To(Equal("4TiB"))
+	g.Expect(seen.StoragePools[1].Targets).To(Equal("2/2"))
+}
+
+func TestProblemsAreNamedWorstFirst(t *testing.T) {
+	cases := map[string]struct {
+		change func(in *backend.Input)
+		reason string
+		says   string
+	}{
+		"a chunkserver that was killed": {
+			change: func(in *backend.Input) { in.State.Servers[1].Online = false },
+			reason: v1alpha1.ReasonTargetsMissing,
+			says: "2 of 6 targets are not online: n1:/data/ssd0 in pool ssd (the master has lost the connection to this chunkserver), " +
+				"n1:/data/ssd1 in pool ssd (the master has lost the connection to this chunkserver)",
+		},
+		"a chunkserver that never came": {
+			change: func(in *backend.Input) { in.State.Servers[1].Port = 1 },
+			reason: v1alpha1.ReasonTargetsMissing, says: "the chunkserver has not registered with the master",
+		},
+		"a chunkserver that refuses to start": {
+			change: func(in *backend.Input) {
+				in.State.Servers[1].Online = false
+				in.Pods[0].Ready, in.Pods[0].Message = false, "chunkserver: /data/ssd0 belongs to another FileSystem"
+			},
+			reason: v1alpha1.ReasonTargetsMissing, says: "/data/ssd0 belongs to another FileSystem",
+		},
+		"a damaged disk": {
+			change: func(in *backend.Input) {
+				in.State.Targets[0].Online, in.State.Targets[0].Status = false, "damaged"
+			},
+			reason: v1alpha1.ReasonTargetsMissing, says: "n1:/data/ssd0 in pool ssd (MooseFS says: damaged)",
+		},
+		"chunks without a copy come before the targets that held them": {
+			change: func(in *backend.Input) {
+				in.State.Servers[1].Online, in.State.Data.Missing = false, 3
+			},
+			reason: v1alpha1.ReasonChunksEndangered, says: "3 chunks have no copy left",
+		},
+		"chunks with too few copies": {
+			change: func(in *backend.Input) { in.State.Data.Undergoal = 4 },
+			reason: v1alpha1.ReasonChunksEndangered, says: "4 fewer than asked for",
+		},
+		"a metalogger that is away": {
+			change: func(in *backend.Input) { in.State.Servers[0].Online = false },
+			reason: v1alpha1.ReasonServersMissing, says: "metalogger.n1",
+		},
+		"a storage class that is not made": {
+			change: func(in *backend.Input) { delete(in.State.StorageClasses, "bulk") },
+			reason: v1alpha1.ReasonPoolsNotPlaced, says: `bulk is "" and should be "1B"`,
+		},
+		"a client whose mount is dead": {
+			change: func(in *backend.Input) { in.Pods[3].Ready = false },
+			reason: v1alpha1.ReasonClientsMissing, says: "n1 (the mount does not answer)",
+		},
+		"a client that the master does not know": {
+			change: func(in *backend.Input) { in.State.Sessions[1].Path = "/mnt/other" },
+			reason: v1alpha1.ReasonClientsMissing, says: "n2 (the master does not list a session of this node)",
+		},
+		"a master that refuses to start": {
+			change: func(in *backend.Input) {
+				in.State, in.StateError = nil, "connection refused"
+				in.Pods[8].Ready, in.Pods[8].Message = false, "master: /data/meta was initialised before and is empty now"
+			},
+			reason: v1alpha1.ReasonDaemonRefused, says: "the master on node n1 does not run: master: /data/meta was initialised before and is empty now",
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			in := healthy(t)
+			c.change(&in)
+			seen := New().Observe(in)
+			g.Expect(seen.Problems).NotTo(BeEmpty())
+			g.Expect(seen.Problems[0].Reason).To(Equal(c.reason))
+			g.Expect(seen.Problems[0].Message).To(ContainSubstring(c.says))
+		})
+	}
+}
+
+func TestAClientNodeThatIsDownDoesNotMakeTheFileSystemUnready(t *testing.T) {
+	g := NewWithT(t)
+	in := healthy(t)
+	in.Nodes = append(in.Nodes, backend.Node{Name: "n4", IP: "10.0.0.4", Labels: map[string]string{clientLabel: ""}})
+	seen := New().Observe(in)
+	g.Expect(seen.Problems).To(BeEmpty())
+	g.Expect(seen.Clients[0].Node).To(Equal("n4"), "clients that need attention come first")
+	g.Expect(seen.Clients[0].Message).To(Equal("the node is not Ready"))
+	g.Expect(seen.Summary.Clients).To(Equal("2/3"))
+}

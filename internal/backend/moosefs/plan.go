@@ -1,0 +1,266 @@
+package moosefs
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// Objects are the children of a MooseFS filesystem: a Secret and a ConfigMap with what the pods are told to do, one
+// DaemonSet per role (one per pool for chunkservers), and the Job that makes the storage classes.
+func (Backend) Objects(in backend.Input) ([]client.Object, error) {
+	fs := in.FileSystem
+	image, ok := in.Images.Daemons["moosefs-"+fs.Spec.Version]
+	if !ok {
+		return nil, backend.Invalid(v1alpha1.ReasonInvalidSpec,
+			"the operator has no image for MooseFS %s; start it with --daemon-image=moosefs-%s=<image> (chart value images.daemons)", fs.Spec.Version, fs.Spec.Version)
+	}
+	master, ok := masterNode(in)
+	if !ok {
+		return nil, backend.Invalid(v1alpha1.ReasonNoNodes,
+			"node %s, which holds the metadata, is not in the cluster or has no InternalIP; bring it back, or restore the metadata from a metalogger", fs.Status.Metadata.Node)
+	}
+	b := builder{in: in, image: image, master: master, told: map[string][]byte{}, secrets: map[string][]byte{}}
+	if err := b.build(); err != nil {
+		return nil, err
+	}
+	return b.objects, nil
+}
+
+// builder collects the objects of one filesystem.
+type builder struct {
+	in      backend.Input
+	image   string
+	master  backend.Node
+	objects []client.Object
+	// told and secrets are what the node binary reads, by file name; secrets hold the operator's password.
+	told, secrets map[string][]byte
+}
+
+func (b *builder) build() error {
+	fs := b.in.FileSystem
+	var workloads []client.Object
+	add := func(object client.Object, err error) error {
+		if err == nil {
+			workloads = append(workloads, object)
+		}
+		return err
+	}
+	if err := add(b.masterSet()); err != nil {
+		return err
+	}
+	if fs.Spec.MooseFS.Metaloggers != nil {
+		if err := add(b.metaloggerSet()); err != nil {
+			return err
+		}
+	}
+	for _, pool := range fs.Spec.StoragePools {
+		if err := add(b.chunkserverSet(pool)); err != nil {
+			return err
+		}
+	}
+	if err := add(b.storageClassJob()); err != nil {
+		return err
+	}
+	if fs.Spec.Clients != nil {
+		if err := add(b.clientSet()); err != nil {
+			return err
+		}
+	}
+	b.objects = append(b.objects,
+		&corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: secretName(fs), Namespace: fs.Namespace},
+			Type:       corev1.SecretTypeOpaque, Data: b.secrets,
+		},
+		&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: configMapName(fs), Namespace: fs.Namespace},
+			Data:       text(b.told),
+		})
+	b.objects = append(b.objects, workloads...)
+	return nil
+}
+
+// SecretName is the name of the Secret that holds the operator's own password, and its key.
+func (Backend) SecretName(fs *v1alpha1.FileSystem) (name, key string) {
+	return secretName(fs), passwordKey
+}
+
+func secretName(fs *v1alpha1.FileSystem) string { return childName(fs, "moosefs") }
+
+const passwordKey = "password"
+
+func configMapName(fs *v1alpha1.FileSystem) string { return childName(fs, "moosefs") }
+
+func (b *builder) masterSet() (client.Object, error) {
+	fs := b.in.FileSystem
+	run, err := masterRun(b.in)
+	if err != nil {
+		return nil, err
+	}
+	b.secrets[passwordKey] = []byte(b.in.Password)
+	b.secrets["master.json"] = encode(run)
+	// The permission to initialise is withdrawn once; that must not restart the master.
+	run.Directories[0].Initialise.Granted = false
+
+	probe := spec.Probe{
+		Backend: string(v1alpha1.MooseFS), Version: fs.Spec.Version, Address: address("127.0.0.1", portsOf(fs).clients()),
+		Listen: address(b.master.IP, portsOf(fs).probe()), FileSystem: owner(fs), IntervalSeconds: 5,
+	}
+	b.told["probe.json"] = encode(probe)
+
+	pod := b.pod(componentMaster, "")
+	pod.Spec.TerminationGracePeriodSeconds = new(int64(1800)) // mfsmaster(8): the metadata is saved at the stop, LOCKTIMEOUT 1800 s
+	pod.Spec.Affinity = onNodes(fs.Status.Metadata.Node)
+	daemon := b.daemon("master", "run", "secret", "master.json")
+	p := portsOf(fs)
+	daemon.Ports = []corev1.ContainerPort{
+		{Name: "metaloggers", ContainerPort: p.metaloggers(), Protocol: corev1.ProtocolTCP},
+		{Name: "chunkservers", ContainerPort: p.chunkservers(), Protocol: corev1.ProtocolTCP},
+		{Name: "clients", ContainerPort: p.clients(), Protocol: corev1.ProtocolTCP},
+	}
+	b.hostDirectory(pod, &daemon, "state", stateRoot(fs), nil)
+	b.hostDirectory(pod, &daemon, "metadata", fs.Status.Metadata.Directory, nil)
+	pod.Spec.Containers = []corev1.Container{daemon, b.probeContainer()}
+	return b.daemonSet(componentMaster, componentMaster, "", pod, run, probe), nil
+}
+
+// probeContainer asks the master and serves its answer. It is the only container that serves anything but MooseFS, and
+// has no right at all.
+func (b *builder) probeContainer() corev1.Container {
+	port := portsOf(b.in.FileSystem).probe()
+	c := b.daemon("probe", "probe", "config", "probe.json")
+	c.SecurityContext = unprivileged()
+	c.Ports = []corev1.ContainerPort{{Name: "probe", ContainerPort: port, Protocol: corev1.ProtocolTCP}}
+	c.ReadinessProbe = &corev1.Probe{
+		ProbeHandler:  corev1.ProbeHandler{HTTPGet: httpGet("/readyz", port)},
+		PeriodSeconds: 5, TimeoutSeconds: 3, FailureThreshold: 2,
+	}
+	return c
+}
+
+func (b *builder) metaloggerSet() (client.Object, error) {
+	fs := b.in.FileSystem
+	run, err := metaloggerRun(b.in, b.master.IP)
+	if err != nil {
+		return nil, err
+	}
+	b.told["metalogger.json"] = encode(run)
+	pod := b.pod(componentMetalogger, "")
+	pod.Spec.TerminationGracePeriodSeconds = new(int64(60))
+	pod.Spec.NodeSelector = fs.Spec.MooseFS.Metaloggers.NodeSelector
+	daemon := b.daemon("metalogger", "run", "config", "metalogger.json")
+	b.hostDirectory(pod, &daemon, "state", stateRoot(fs), nil)
+	pod.Spec.Containers = []corev1.Container{daemon}
+	return b.daemonSet(componentMetalogger, componentMetalogger, "", pod, run), nil
+}
+
+func (b *builder) chunkserverSet(pool v1alpha1.StoragePoolSpec) (client.Object, error) {
+	fs := b.in.FileSystem
+	record, ok := poolRecord(fs, pool.Name)
+	if !ok {
+		return nil, fmt.Errorf("storage pool %q is not recorded yet", pool.Name)
+	}
+	run, err := chunkserverRun(b.in, b.master.IP, pool, record.Slot)
+	if err != nil {
+		return nil, err
+	}
+	file := "chunkserver-" + pool.Name + ".json"
+	b.told[file] = encode(run)
+	pod := b.pod(componentChunkserver, pool.Name)
+	pod.Spec.TerminationGracePeriodSeconds = new(int64(120))
+	pod.Spec.Affinity = onNodes(record.Nodes...)
+	daemon := b.daemon("chunkserver", "run", "config", file)
+	daemon.Ports = []corev1.ContainerPort{{Name: "data", ContainerPort: portsOf(fs).chunkserver(record.Slot), Protocol: corev1.ProtocolTCP}}
+	b.hostDirectory(pod, &daemon, "state", stateRoot(fs), nil)
+	for i, d := range pool.Targets.Directories {
+		b.hostDirectory(pod, &daemon, fmt.Sprintf("target-%d", i), string(d), nil)
+	}
+	pod.Spec.Containers = []corev1.Container{daemon}
+	return b.daemonSet(componentChunkserver+"-"+pool.Name, componentChunkserver, pool.Name, pod, run), nil
+}
+
+func (b *builder) clientSet() (client.Object, error) {
+	fs := b.in.FileSystem
+	mount, err := clientMount(fs, b.master.IP)
+	if err != nil {
+		return nil, err
+	}
+	b.told["client.json"] = encode(mount)
+	pod := b.pod(componentClient, "")
+	pod.Spec.TerminationGracePeriodSeconds = new(int64(60))
+	pod.Spec.NodeSelector = fs.Spec.Clients.NodeSelector
+	c := b.daemon("client", "mount", "config", "client.json")
+	// A FUSE mount that reaches the host needs a privileged container (Kubernetes: mount propagation, Bidirectional).
+	c.SecurityContext = privileged()
+	// The parent directory is shared, so that the mount below it appears on the node.
+	b.hostDirectory(pod, &c, "mounts", path.Dir(string(fs.Spec.Clients.MountPath)), new(corev1.MountPropagationBidirectional))
+	b.fuseDevice(pod, &c)
+	c.ReadinessProbe = &corev1.Probe{
+		ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{
+			Command: []string{nodeBinary, "check-mount", "--spec", toldDirectory + "/client.json"},
+		}},
+		PeriodSeconds: 5, TimeoutSeconds: 8, FailureThreshold: 1,
+	}
+	pod.Spec.Containers = []corev1.Container{c}
+	return b.daemonSet(componentClient, componentClient, "", pod, mount), nil
+}
+
+// storageClassJob makes the storage classes and the pools' directories. Its name holds a hash of what it does, so a
+// changed pool makes another Job, and a finished one stays as the record that it was done.
+func (b *builder) storageClassJob() (client.Object, error) {
+	fs := b.in.FileSystem
+	configure := storageClasses(fs, b.master.IP)
+	b.secrets["storageclasses.json"] = encode(configure)
+	pod := b.pod(componentStorageClasses, "")
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
+	pod.Spec.Affinity = onNodes(b.master.Name)
+	c := b.daemon("storageclasses", "configure", "secret", "storageclasses.json")
+	c.SecurityContext = privileged() // mounts by FUSE, inside the container only
+	b.fuseDevice(pod, &c)
+	pod.Spec.Containers = []corev1.Container{c}
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: childName(fs, "classes-"+hash(configure, b.image, b.in.Images.Node)), Namespace: fs.Namespace,
+			Labels: b.labels(componentStorageClasses, ""),
+		},
+		Spec: batchv1.JobSpec{
+			BackoffLimit: new(int32(10)),
+			Template:     *pod,
+		},
+	}, nil
+}
+
+func encode(v any) []byte {
+	raw, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		panic(err) // the types of package spec hold strings, numbers and lists only
+	}
+	return raw
+}
+
+func text(files map[string][]byte) map[string]string {
+	out := make(map[string]string, len(files))
+	for name, content := range files {
+		out[name] = string(content)
+	}
+	return out
+}
+
+func poolRecord(fs *v1alpha1.FileSystem, name string) (v1alpha1.StoragePoolStatus, bool) {
+	for _, p := range fs.Status.StoragePools {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return v1alpha1.StoragePoolStatus{}, false
+}
