@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parallelfs.dev/operator/internal/node/daemon"
+	"parallelfs.dev/operator/internal/node/durable"
+	"parallelfs.dev/operator/internal/node/mounts"
+	"parallelfs.dev/operator/internal/node/probe"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+func logger() *slog.Logger { return slog.New(slog.NewTextHandler(os.Stderr, nil)) }
+
+// specFlag adds the flag --spec.
+func specFlag(c *cobra.Command, kind string) *string {
+	path := c.Flags().String("spec", "", "`FILE` with the JSON of a spec."+kind)
+	if err := c.MarkFlagRequired("spec"); err != nil {
+		panic(err) // the flag was defined in the line above
+	}
+	return path
+}
+
+// load reads a spec. A field that this binary does not know would be left undone, so it is an error.
+func load[T any](path string) (T, error) {
+	var told T
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return told, fmt.Errorf("can't read the spec: %w", err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&told); err != nil {
+		return told, fmt.Errorf("can't understand the spec %s; the operator and its node image must be of the same version: %w", path, err)
+	}
+	return told, nil
+}
+
+func installCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "install DIR",
+		Short: "Copy this binary to DIR/node",
+		Long:  "Copy this binary to DIR/node, with mode 0755, in one step: DIR/node is whole or not there.",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			own, err := os.Executable()
+			if err != nil {
+				return fmt.Errorf("can't find this binary: %w", err)
+			}
+			content, err := os.ReadFile(own)
+			if err != nil {
+				return fmt.Errorf("can't read this binary: %w", err)
+			}
+			// It belongs to whoever runs this, who need not be root.
+			writer := durable.Writer{Chown: func(string, int, int) error { return nil }}
+			return writer.File(filepath.Join(args[0], "node"), content, durable.Ownership{Mode: 0o755})
+		},
+	}
+}
+
+func runCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "run --spec FILE",
+		Short: "Prove the directories of a daemon, write its files and become the daemon",
+		Long: `Prove the directories of a daemon, write its files and become the daemon.
+
+Every directory holds a marker (` + spec.MarkerFile + `) that says whose it is. An empty directory is initialised once; a ledger
+on the node remembers it, so that an empty directory is refused later: its disk is not mounted, or was replaced. Data
+without a marker, or of another FileSystem, is never touched.`,
+		Args: cobra.NoArgs,
+	}
+	path := specFlag(c, "Run")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		told, err := load[spec.Run](*path)
+		if err != nil {
+			return err
+		}
+		return daemon.Run(c.Context(), told, daemon.ThisHost(), logger())
+	}
+	return c
+}
+
+func mountCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "mount --spec FILE",
+		Short: "Keep a filesystem mounted until this process is told to end",
+		Long: `Keep a filesystem mounted until this process is told to end (SIGTERM or SIGINT), and unmount it then.
+
+The mount point is empty, has no permissions and is immutable (lsattr -d shows "i"), so that nothing can be written to
+the node's own disk while nothing is mounted; to remove it, first run: chattr -i PATH. A dead mount is detached and mounted
+again; one that hangs is left alone, because the filesystem may come back.`,
+		Args: cobra.NoArgs,
+	}
+	path := specFlag(c, "Mount")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		told, err := load[spec.Mount](*path)
+		if err != nil {
+			return err
+		}
+		return mounts.Supervise(c.Context(), told, os.LookupEnv, os.Stdout, os.Stderr, logger())
+	}
+	return c
+}
+
+// checkLimit is how long a mounted filesystem may take to answer check-mount.
+const checkLimit = 5 * time.Second
+
+func checkMountCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "check-mount --spec FILE",
+		Short: "Exit with 0 when the filesystem is mounted and answers within 5 s",
+		Long:  "Exit with 0 when the filesystem is mounted and answers within 5 s; else say what is wrong and exit with 1. A readiness probe.",
+		Args:  cobra.NoArgs, Annotations: map[string]string{asked: "true"},
+	}
+	path := specFlag(c, "Mount")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		told, err := load[spec.Mount](*path)
+		if err != nil {
+			return err
+		}
+		return mounts.Check(c.Context(), told, checkLimit)
+	}
+	return c
+}
+
+func configureCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "configure --spec FILE",
+		Short: "Mount a filesystem at a private path, run commands in it and unmount it",
+		Long: `Mount a filesystem at a private path, run commands in it and unmount it.
+
+The mount may take 60 s, each command too. The first command that fails ends the whole, unless the spec lets it fail.
+All commands can be run again.`,
+		Args: cobra.NoArgs,
+	}
+	path := specFlag(c, "Configure")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		told, err := load[spec.Configure](*path)
+		if err != nil {
+			return err
+		}
+		return mounts.Configure(c.Context(), told, os.LookupEnv, os.Stdout, logger())
+	}
+	return c
+}
+
+func probeCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "probe --spec FILE",
+		Short: "Ask a filesystem for its state and serve the answer over HTTP",
+		Long: `Ask a filesystem for its state with its own tools, and serve the answer over HTTP:
+
+  /state     the state as JSON; 503 and a sentence while there is none, or it is older than 3 intervals and 10 s
+  /readyz    200 while /state has an answer
+  /healthz   200 while this process works, whatever the filesystem does
+  /metrics   Prometheus metrics, parallelfs_*`,
+		Args: cobra.NoArgs,
+	}
+	path := specFlag(c, "Probe")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		told, err := load[spec.Probe](*path)
+		if err != nil {
+			return err
+		}
+		prober, ok := probers[told.Backend]
+		if !ok {
+			return fmt.Errorf("this binary can't ask a filesystem of type %q, only %s; use the node image of the operator's version",
+				told.Backend, strings.Join(slices.Sorted(maps.Keys(probers)), ", "))
+		}
+		p, err := probe.New(told, prober(told.Version, told.Address), logger())
+		if err != nil {
+			return err
+		}
+		return p.Run(c.Context())
+	}
+	return c
+}

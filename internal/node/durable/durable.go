@@ -1,0 +1,103 @@
+// Package durable writes files and directories so that a crash at any moment leaves either the old state or the new one.
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const temporaryPrefix, temporarySuffix = ".parallelfs-", ".tmp"
+
+// IsTemporary is true for the name of a file that a killed Writer may leave behind. Such a file means nothing.
+func IsTemporary(name string) bool {
+	return strings.HasPrefix(name, temporaryPrefix) && strings.HasSuffix(name, temporarySuffix)
+}
+
+// Ownership is who owns a file and what its permission bits are.
+type Ownership struct {
+	UID, GID int
+	Mode     fs.FileMode
+}
+
+// Writer changes the disk, one step after the other.
+type Writer struct {
+	// Chown is os.Chown, or a stand-in where files can't be given away.
+	Chown func(path string, uid, gid int) error
+	// Before, where set, is called before every step with the step's name; its error ends the work there, as a kill would.
+	Before func(step string) error
+}
+
+func (w Writer) step(name string, do func() error) error {
+	if w.Before != nil {
+		if err := w.Before(name); err != nil {
+			return err
+		}
+	}
+	return do()
+}
+
+// File replaces the file at path as a whole. The directory must exist.
+func (w Writer) File(path string, content []byte, own Ownership) error {
+	directory, base := filepath.Split(path)
+	temporary := filepath.Join(directory, temporaryPrefix+base+temporarySuffix)
+	if err := w.step("write "+temporary, func() error { return w.writeSynced(temporary, content, own) }); err != nil {
+		return fmt.Errorf("can't write %s: %w", path, err)
+	}
+	if err := w.step("rename to "+path, func() error { return os.Rename(temporary, path) }); err != nil {
+		return fmt.Errorf("can't write %s: %w", path, err)
+	}
+	return w.step("sync "+directory, func() error { return syncDirectory(directory) })
+}
+
+func (w Writer) writeSynced(path string, content []byte, own Ownership) (err error) {
+	// A left-over of a killed run may have another owner or mode.
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if _, err := file.Write(content); err != nil {
+		return err
+	}
+	if err := w.Chown(path, own.UID, own.GID); err != nil {
+		return err
+	}
+	// After the chown, which may clear bits, and without the umask.
+	if err := file.Chmod(own.Mode); err != nil {
+		return err
+	}
+	return file.Sync()
+}
+
+// Directory makes the directory where it is missing, with its parents, and sets its ownership.
+func (w Writer) Directory(path string, own Ownership) error {
+	err := w.step("make "+path, func() error { return os.MkdirAll(path, 0o755) })
+	if err == nil {
+		err = w.step("own "+path, func() error {
+			if err := w.Chown(path, own.UID, own.GID); err != nil {
+				return err
+			}
+			return os.Chmod(path, own.Mode)
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("can't prepare the directory %s: %w", path, err)
+	}
+	return w.step("sync "+filepath.Dir(path), func() error { return syncDirectory(filepath.Dir(path)) })
+}
+
+func syncDirectory(path string) (err error) {
+	directory, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, directory.Close()) }()
+	return directory.Sync()
+}

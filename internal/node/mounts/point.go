@@ -1,0 +1,89 @@
+package mounts
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Prepare makes the directory a mount point that nothing can be written to while nothing is mounted: empty, without any
+// permission, and immutable (chattr(1) +i), which binds root too. It must not be called while something is mounted on it.
+// immutable is false where the disk's filesystem knows no such flag; root can then still write there.
+func Prepare(path string) (immutable bool, err error) { return prepare(path, setImmutable) }
+
+func prepare(path string, setImmutable func(path string, on bool) error) (immutable bool, err error) {
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return false, fmt.Errorf("can't make the mount point %s: %w", path, err)
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return false, fmt.Errorf("can't look into the mount point %s: %w", path, err)
+	}
+	if len(entries) > 0 {
+		return false, fmt.Errorf("the mount point %s is not empty (%s, %d in all): it would be hidden by the mount; move it away",
+			path, entries[0].Name(), len(entries))
+	}
+	if err := closeOff(path, setImmutable); err != nil {
+		return false, err
+	}
+	switch err := setImmutable(path, true); {
+	case err == nil:
+		return true, nil
+	case unsupported(err):
+		return false, nil
+	default:
+		return false, fmt.Errorf("can't make the mount point %s immutable: %w", path, err)
+	}
+}
+
+// closeOff takes all permissions away. An immutable directory with permissions, such as an administrator's own, can't be
+// changed before the flag is off.
+func closeOff(path string, setImmutable func(path string, on bool) error) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("can't look at the mount point %s: %w", path, err)
+	}
+	if info.Mode().Perm() == 0 {
+		return nil
+	}
+	if err := setImmutable(path, false); err != nil && !unsupported(err) {
+		return fmt.Errorf("can't change the mount point %s: %w", path, err)
+	}
+	if err := os.Chmod(path, 0); err != nil {
+		return fmt.Errorf("can't change the mount point %s: %w", path, err)
+	}
+	return nil
+}
+
+// unsupported is true when the filesystem knows no flags (ENOTTY, EOPNOTSUPP, ENOSYS), or the process may not set them.
+func unsupported(err error) bool {
+	return errors.Is(err, unix.ENOTTY) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) || errors.Is(err, fs.ErrPermission)
+}
+
+// immutableFlag is FS_IMMUTABLE_FL of linux/fs.h.
+const immutableFlag = 0x10
+
+// setImmutable sets or clears the flag with ioctl_iflags(2).
+func setImmutable(path string, on bool) (err error) {
+	directory, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, directory.Close()) }()
+	fd := int(directory.Fd())
+	flags, err := unix.IoctlGetInt(fd, unix.FS_IOC_GETFLAGS)
+	if err != nil {
+		return err
+	}
+	wanted := flags &^ immutableFlag
+	if on {
+		wanted |= immutableFlag
+	}
+	if wanted == flags {
+		return nil
+	}
+	return unix.IoctlSetPointerInt(fd, unix.FS_IOC_SETFLAGS, wanted)
+}

@@ -1,0 +1,187 @@
+package mounts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"parallelfs.dev/operator/internal/node/environment"
+	"parallelfs.dev/operator/internal/node/process"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+const (
+	period       = 2 * time.Second
+	hungAfter    = 60 * time.Second
+	shortestWait = 1 * time.Second
+	longestWait  = 30 * time.Second
+	// programGrace is how long the mount program may take to end after its filesystem was unmounted.
+	programGrace = 10 * time.Second
+)
+
+// Supervise keeps the filesystem mounted until ctx ends, then unmounts it and returns nil. An error is a sentence for a
+// person: it is returned only for what a restart of the mount program can't mend.
+func Supervise(ctx context.Context, m spec.Mount, lookup environment.Lookup, stdout, stderr io.Writer, log *slog.Logger) error {
+	argv, err := environment.ExpandAll(m.Command, lookup)
+	if err != nil {
+		return err
+	}
+	s := supervisor{
+		kernel: thisKernel(), mount: m, log: log, period: period, shortest: shortestWait,
+		start: func() (child, error) {
+			return process.Start(argv, process.Options{Stdout: stdout, Stderr: stderr})
+		},
+	}
+	return s.run(ctx)
+}
+
+// child is the mount program.
+type child interface {
+	Done() <-chan struct{}
+	Err() error
+	Stop(grace time.Duration)
+}
+
+type supervisor struct {
+	kernel           kernel
+	mount            spec.Mount
+	log              *slog.Logger
+	start            func() (child, error)
+	period, shortest time.Duration
+	saidNotImmutable bool
+}
+
+// errForeign ends the supervision: another filesystem was mounted over ours.
+type errForeign struct{ sentence string }
+
+func (e errForeign) Error() string { return e.sentence }
+
+func (s *supervisor) run(ctx context.Context) error {
+	wait := s.shortest
+	for {
+		if err := s.ready(); err != nil {
+			return err
+		}
+		worked, err := s.once(ctx)
+		var foreign errForeign
+		if errors.As(err, &foreign) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return err
+		}
+		if worked {
+			wait = s.shortest
+		}
+		s.log.Error("the filesystem is not mounted any more and is mounted again", "path", s.mount.Path, "reason", err, "wait", wait)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(wait):
+		}
+		wait = min(2*wait, longestWait)
+	}
+}
+
+// ready clears the mount point and prepares it.
+func (s *supervisor) ready() error {
+	if err := s.kernel.clear(s.mount, s.log); err != nil {
+		return err
+	}
+	immutable, err := s.kernel.prepare(s.mount.Path)
+	if err != nil {
+		return err
+	}
+	if !immutable && !s.saidNotImmutable {
+		s.saidNotImmutable = true
+		s.log.Warn("the mount point can't be made immutable on this node's filesystem: while nothing is mounted, root can write to the node's own disk there",
+			"path", s.mount.Path)
+	}
+	return nil
+}
+
+// once starts the mount program, watches until the mount is lost or ctx ends, and leaves nothing mounted. worked is true
+// when the filesystem answered at least once.
+func (s *supervisor) once(ctx context.Context) (worked bool, err error) {
+	program, err := s.start()
+	if err != nil {
+		return false, err
+	}
+	worked, lost := s.watch(ctx, program)
+	var foreign errForeign
+	if errors.As(lost, &foreign) {
+		program.Stop(programGrace)
+		return worked, lost
+	}
+	unmountErr := s.kernel.unmountAll(s.mount, s.log)
+	select {
+	case <-program.Done():
+	case <-time.After(programGrace):
+	}
+	program.Stop(programGrace)
+	// The program may have mounted after the first look.
+	return worked, errors.Join(lost, unmountErr, s.kernel.unmountAll(s.mount, s.log))
+}
+
+// watch returns nil as the reason when ctx ended.
+func (s *supervisor) watch(ctx context.Context, program child) (worked bool, reason error) {
+	ticker := time.NewTicker(s.period)
+	defer ticker.Stop()
+	var (
+		answer    <-chan error // nil while no question is open
+		asked     time.Time
+		saidHung  bool
+		wasThere  bool
+		startedAt = time.Now()
+		saidLate  bool
+	)
+	for {
+		select {
+		case <-ctx.Done():
+			s.log.Info("stopping", "path", s.mount.Path)
+			return worked, nil
+		case <-program.Done():
+			if err := program.Err(); err != nil {
+				return worked, fmt.Errorf("%s ended: %w", s.mount.Command[0], err)
+			}
+			return worked, fmt.Errorf("%s ended", s.mount.Command[0])
+		case err := <-answer:
+			answer = nil
+			switch {
+			case Dead(err):
+				return worked, fmt.Errorf("the mount is dead: %w", err)
+			case err != nil:
+				s.log.Warn("the filesystem answers with an error", "path", s.mount.Path, "error", err)
+			case !worked || saidHung:
+				s.log.Info("mounted, and the filesystem answers", "path", s.mount.Path)
+				worked = true
+			}
+			saidHung = false
+		case <-ticker.C:
+			entries, err := s.kernel.at(s.mount.Path)
+			if err != nil {
+				return worked, err
+			}
+			switch state := Assess(entries, s.mount); {
+			case state == Foreign || state == Another:
+				return worked, errForeign{describe(state, entries, s.mount)}
+			case state == Absent && wasThere:
+				return worked, errors.New("somebody unmounted it")
+			case state == Absent:
+				if !saidLate && time.Since(startedAt) > hungAfter {
+					saidLate = true
+					s.log.Warn("still not mounted; look whether the filesystem's servers run and can be reached from this node", "path", s.mount.Path)
+				}
+			case answer == nil:
+				wasThere = true
+				answer, asked = s.kernel.ask(s.mount.Path), time.Now()
+			case !saidHung && time.Since(asked) > hungAfter:
+				saidHung = true
+				s.log.Warn("the filesystem has not answered for a minute; it stays mounted, look whether its servers run", "path", s.mount.Path)
+			}
+		}
+	}
+}

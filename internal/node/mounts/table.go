@@ -1,0 +1,118 @@
+// Package mounts proves that a filesystem is mounted, and keeps it mounted: it prepares a mount point that nothing can
+// be written to, clears what a dead mount left, and starts the mount program again when it ends.
+package mounts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
+
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// Entry is one mount at a path. Later entries of a list lie on top of earlier ones.
+type Entry struct {
+	FSType, Source string
+}
+
+// State is how a mount point is.
+type State string
+
+// The states of a mount point.
+const (
+	// Absent means that nothing is mounted.
+	Absent State = "Absent"
+	// Ours means that the filesystem is mounted there.
+	Ours State = "Ours"
+	// Another means that another filesystem of the same type is mounted there.
+	Another State = "Another"
+	// Foreign means that a filesystem of another type is mounted there.
+	Foreign State = "Foreign"
+)
+
+// Assess says what lies on top.
+func Assess(entries []Entry, m spec.Mount) State {
+	if len(entries) == 0 {
+		return Absent
+	}
+	top := entries[len(entries)-1]
+	switch {
+	case !sameType(top.FSType, m.FSType):
+		return Foreign
+	case !strings.HasPrefix(top.Source, m.Source):
+		return Another
+	default:
+		return Ours
+	}
+}
+
+// sameType compares the type that mountinfo shows with the wanted one: "fuse" wants "fuse.mfs" too, but not "fuseblk".
+func sameType(shown, wanted string) bool {
+	general, _, _ := strings.Cut(shown, ".")
+	return shown == wanted || general == wanted
+}
+
+// Dead is true for the errors of a mount whose server is gone for ever, see fuse(4) and nfs(5).
+func Dead(err error) bool {
+	return errors.Is(err, syscall.ENOTCONN) || errors.Is(err, syscall.ESTALE) || errors.Is(err, syscall.ECONNABORTED)
+}
+
+// at lists the mounts at path from /proc/self/mountinfo, which answers even when a mounted filesystem hangs.
+func at(path string) ([]Entry, error) {
+	found, err := mountinfo.GetMounts(func(info *mountinfo.Info) (skip, stop bool) { return info.Mountpoint != path, false })
+	if err != nil {
+		return nil, fmt.Errorf("can't read the mounts of this process: %w", err)
+	}
+	entries := make([]Entry, len(found))
+	for i, info := range found {
+		entries[i] = Entry{FSType: info.FSType, Source: info.Source}
+	}
+	return entries, nil
+}
+
+// ask asks the filesystem at path for its size, in the background: the call hangs as long as the filesystem does.
+func ask(path string) <-chan error {
+	answer := make(chan error, 1)
+	go func() {
+		var stat unix.Statfs_t
+		answer <- unix.Statfs(path, &stat)
+	}()
+	return answer
+}
+
+// Check returns nil when the filesystem is mounted and answers within the limit, else a sentence that says what is wrong.
+func Check(ctx context.Context, m spec.Mount, limit time.Duration) error {
+	entries, err := at(m.Path)
+	if err != nil {
+		return err
+	}
+	if state := Assess(entries, m); state != Ours {
+		return errors.New(describe(state, entries, m))
+	}
+	select {
+	case err := <-ask(m.Path):
+		if err != nil {
+			return fmt.Errorf("%s is mounted, but does not work: %w", m.Path, err)
+		}
+		return nil
+	case <-time.After(limit):
+		return fmt.Errorf("%s is mounted, but did not answer within %s; look whether the filesystem's servers run", m.Path, limit)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func describe(state State, entries []Entry, m spec.Mount) string {
+	if state == Absent {
+		return fmt.Sprintf("%s is not mounted", m.Path)
+	}
+	top := entries[len(entries)-1]
+	return fmt.Sprintf("%s has another filesystem mounted on it (type %s from %q, wanted type %s from %q); unmount it or choose another path",
+		m.Path, top.FSType, top.Source, m.FSType, m.Source)
+}
