@@ -27,6 +27,8 @@ const (
 	namespace = "parallelfs-system"
 	// The release has the chart's name, so the names of its objects start with it, once.
 	release = "parallelfs-operator"
+	// The oldest Kubernetes that the chart says it works with.
+	oldest = "1.29.0"
 )
 
 // helm runs Helm's binary in this folder with values on its standard input. HELM names the binary; the default is where the
@@ -61,7 +63,7 @@ type objects []*unstructured.Unstructured
 func render(t *testing.T, values string, args ...string) objects {
 	t.Helper()
 	g := NewWithT(t)
-	out, err := helm(t, values, append([]string{"template", release, chart}, args...)...)
+	out, err := helm(t, values, append([]string{"template", release, chart, "--kube-version", oldest}, args...)...)
 	g.Expect(err).NotTo(HaveOccurred(), out)
 
 	scheme := runtime.NewScheme()
@@ -109,6 +111,7 @@ func find[T any](t *testing.T, o objects, kind, name string) *T {
 	return nil
 }
 
+// manager is the Deployment of the manager.
 func manager(t *testing.T, o objects) *appsv1.Deployment {
 	t.Helper()
 	return find[appsv1.Deployment](t, o, "Deployment", release+"-manager")
@@ -231,7 +234,7 @@ func TestTheSchemaRefusesWhatTheChartDoesNotKnow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			out, err := helm(t, c.values, "template", release, chart)
+			out, err := helm(t, c.values, "template", release, chart, "--kube-version", oldest)
 			g.Expect(err).To(HaveOccurred())
 			g.Expect(out).To(And(ContainSubstring("schema"), ContainSubstring(c.message)))
 		})
@@ -240,7 +243,7 @@ func TestTheSchemaRefusesWhatTheChartDoesNotKnow(t *testing.T) {
 
 func TestAServiceAccountThatIsNotMadeMustBeNamed(t *testing.T) {
 	g := NewWithT(t)
-	out, err := helm(t, "serviceAccount: {create: false}", "template", release, chart)
+	out, err := helm(t, "serviceAccount: {create: false}", "template", release, chart, "--kube-version", oldest)
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(out).To(ContainSubstring("serviceAccount.name must name an existing service account"))
 }
@@ -363,7 +366,7 @@ func TestASelectorFindsOnlyTheManagersOrOnlyTheMPIOperator(t *testing.T) {
 func TestNamesFitHoweverLongTheReleaseNameIs(t *testing.T) {
 	g := NewWithT(t)
 	long := strings.Repeat("a", 53) // the longest that Helm takes
-	out, err := helm(t, "", "template", long, chart)
+	out, err := helm(t, "", "template", long, chart, "--kube-version", oldest)
 	g.Expect(err).NotTo(HaveOccurred(), out)
 	for line := range strings.Lines(out) {
 		if name, ok := strings.CutPrefix(line, "  name: "+long[:40]); ok {
