@@ -1,3 +1,5 @@
+//go:build chart
+
 // Package charts_test renders the Helm chart with the real helm, and holds what a release of it consists of.
 package charts_test
 
@@ -40,7 +42,7 @@ func helm(t *testing.T, values string, args ...string) (string, error) {
 		binary = "../bin/helm"
 	}
 	if _, err := exec.LookPath(binary); err != nil {
-		t.Fatalf("the tests of the chart need Helm's binary: run `tools/build.sh --link bin helm`, or set HELM to it: %v", err)
+		t.Fatalf("the tests of the chart need Helm's binary: run `make chart-test`, or set HELM to it: %v", err)
 	}
 	// A configuration or plugin of whoever runs the tests must not change what they see.
 	home := t.TempDir()
