@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Builds the project's container images that are missing or outdated, all of them or those named, and prints their
+# references. usage: images/build.sh [NAME...]   NAME is a folder beside this script, such as moosefs-4.57.5 or manager
+#   CONTAINER_ENGINE  podman (default) or docker
+#   BASE_REGISTRY     registry with Debian's published images (default docker.io), or none: see images/base.sh
+#   IMAGE_PREFIX      default localhost/parallelfs
+# An image carries a hash of its Dockerfile, binary and base as a label; one that has the right hash is left alone.
+set -euo pipefail
+# shellcheck source=tools/lib.sh
+. "$(dirname "$0")/../tools/lib.sh"
+prefix=${IMAGE_PREFIX:-localhost/parallelfs}
+
+# reference prints the image of a folder: the version is the tag where there is one.
+reference() {
+  case $1 in
+    moosefs-*) echo "$prefix/moosefs:${1#moosefs-}" ;;
+    mpi-operator) echo "$prefix/mpi-operator:$(cd "$root_dir/tools/mpi-operator" && go list -m -f '{{.Version}}' github.com/kubeflow/mpi-operator | tr -d v)" ;;
+    *) echo "$prefix/$1:dev" ;;
+  esac
+}
+
+# binary prints the static binary that an image holds, after building it; nothing for an image of Debian packages.
+# Go itself knows whether a binary is up to date.
+binary() {
+  case $1 in
+    node | manager)
+      say "compiling $1"
+      (cd "$root_dir" && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o "dist/$1" "./cmd/$1")
+      echo "$root_dir/dist/$1" ;;
+    mpi-operator) "$root_dir/tools/build.sh" mpi-operator ;;
+  esac
+}
+
+build() { # build NAME
+  local name=$1 dir file ref base="" base_id="" key context
+  dir=$root_dir/images/$name
+  [[ -f $dir/Dockerfile ]] || die "there is no image '$name': $(cd "$root_dir/images" && printf '%s ' */)"
+  ref=$(reference "$name")
+  file=$(binary "$name")
+  base=$(sed -n 's/^ARG BASE=localhost\///p' "$dir/Dockerfile")
+  if [[ -n $base ]]; then
+    base=$("$root_dir/images/base.sh" "$base")
+    base_id=$(engine image inspect -f '{{.Id}}' "$base")
+  fi
+  key=$({ cat "$dir/Dockerfile"; echo "$base_id"; [[ -z $file ]] || cat "$file"; } | hash_of)
+  if [[ $(engine image inspect -f '{{index .Config.Labels "dev.parallelfs.content"}}' "$ref" 2>/dev/null) == "$key" ]]; then
+    say "$ref is up to date"
+  else
+    say "building $ref"
+    # Only what the image needs goes into the build context: the binary, or nothing.
+    context=$(mktemp -d)
+    [[ -z $file ]] || ln "$file" "$context/$name" 2>/dev/null || cp "$file" "$context/$name"
+    engine build -q ${docker_format[@]+"${docker_format[@]}"} ${base:+--build-arg BASE="$base"} --label "dev.parallelfs.content=$key" \
+      -t "$ref" -f "$dir/Dockerfile" "$context" >/dev/null || { rm -rf "$context"; die "building $ref failed: its output is above"; }
+    rm -rf "$context"
+  fi
+  echo "$ref"
+}
+
+need_go
+need curl=curl
+use_engine
+# In docker's format an image keeps its id when it is saved and loaded, by which test/cluster/load.sh skips work.
+docker_format=()
+[[ $engine_name != podman ]] || docker_format=(--format docker)
+names=("$@")
+if ((${#names[@]} == 0)); then
+  for dir in "$root_dir"/images/*/; do names+=("$(basename "$dir")"); done
+fi
+for name in "${names[@]}"; do build "$name"; done

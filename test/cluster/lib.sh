@@ -1,0 +1,37 @@
+# shellcheck shell=bash
+# Sourced by the scripts of test/cluster/: which cluster, its tools, and what its nodes are.
+# shellcheck source=tools/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../tools/lib.sh"
+
+cluster=${CLUSTER:-parallelfs}
+workers=${WORKERS:-3}
+kubeconfig=$work_dir/kubeconfig
+[[ $cluster == parallelfs ]] || kubeconfig=$work_dir/kubeconfig-$cluster
+export cluster workers kubeconfig
+
+# use_cluster_tools makes kind and kubectl callable, and the engine known.
+use_cluster_tools() {
+  need curl=curl
+  use_engine
+  "$root_dir/tools/build.sh" --link "$root_dir/bin" kind kubectl >/dev/null
+  mkdir -p "$work_dir"
+}
+
+# kind and kubectl never touch the user's own configuration.
+run_kind() { as_engine env KIND_EXPERIMENTAL_PROVIDER="$engine_name" "$root_dir/bin/kind" "$@"; }
+run_kubectl() { "$root_dir/bin/kubectl" --kubeconfig "$kubeconfig" "$@"; }
+
+# cluster_nodes prints the containers that are the cluster's nodes, running or not; worker_nodes those that take pods.
+cluster_nodes() { engine ps -a --filter "label=io.x-k8s.kind.cluster=$cluster" --format '{{.Names}}' | sort; }
+worker_nodes() {
+  local all
+  all=$(engine ps -a --filter "label=io.x-k8s.kind.cluster=$cluster" --filter label=io.x-k8s.kind.role=worker --format '{{.Names}}' | sort)
+  [[ -n $all ]] || all=$(cluster_nodes)
+  echo "$all"
+}
+
+# one_at_a_time waits until no other script changes the cluster.
+one_at_a_time() {
+  exec 9>"$work_dir/lock"
+  flock -n 9 || { say "waiting for another script that works on the cluster"; flock 9; }
+}

@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# Brings up the kind cluster for tests and the demo: one control plane and three workers. A cluster that is healthy is
+# left alone; one that is half made, stopped or of another size is made again.
+# usage: up.sh
+#   CLUSTER           name, default parallelfs          WORKERS     number of workers, default 3
+#   CONTAINER_ENGINE  podman (default) or docker        NODE_IMAGE  kind node image; default: kind's own where a registry answers,
+#   BASE_REGISTRY     where Debian's images are             else one built here by node-image.sh
+set -euo pipefail
+# shellcheck source=test/cluster/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# healthy is true when every node that there should be answers and is Ready.
+healthy() {
+  local ready
+  [[ -s $kubeconfig ]] || return 1
+  ready=$(run_kubectl --request-timeout=5s get nodes -o 'jsonpath={range .items[*]}{.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}' 2>/dev/null |
+    grep -c '^True$') || return 1
+  ((ready == workers + 1))
+}
+
+# node_image prints the image of the nodes: the one asked for, the one that kind publishes and pins, or our own.
+node_image() {
+  local published
+  if [[ -n ${NODE_IMAGE:-} ]]; then echo "$NODE_IMAGE"; return; fi
+  if registry_answers; then
+    published=$(sed -n 's/^const Image = "\(.*\)"/\1/p' "$(cd "$root_dir/tools/kind" && go list -m -f '{{.Dir}}' sigs.k8s.io/kind)/pkg/apis/config/defaults/image.go")
+    published=${BASE_REGISTRY:-docker.io}/$published
+    if engine image inspect "$published" >/dev/null 2>&1; then echo "$published"; return; fi
+    say "pulling $published"
+    if as_engine timeout 600 "$engine_name" pull -q "$published" >&2; then echo "$published"; return; fi
+    say "it could not be pulled"
+  fi
+  "$(dirname "$0")/node-image.sh"
+}
+
+# kind_config prints kind's configuration. The kubelet and containerd must run where OOM scores can't be lowered
+# (a machine that is a container itself); on other machines the two settings change nothing that matters here.
+kind_config() { # kind_config HAS_CNI
+  echo 'kind: Cluster'
+  echo 'apiVersion: kind.x-k8s.io/v1alpha4'
+  [[ $1 == yes ]] || echo 'networking: {disableDefaultCNI: true}'
+  cat <<'YAML'
+featureGates: {KubeletInUserNamespace: true}
+containerdConfigPatches:
+- |-
+  [plugins."io.containerd.grpc.v1.cri"]
+    restrict_oom_score_adj = true
+nodes:
+- role: control-plane
+YAML
+  for ((i = 0; i < workers; i++)); do echo '- role: worker'; done
+}
+
+# connect gives a cluster without kind's network plugin a plain routed one: on each node ptp and host-local over its
+# podCIDR, and a route to every other node's.
+connect() {
+  local nodes node cidr other other_cidr other_ip
+  nodes=$(run_kubectl get nodes -o jsonpath='{range .items[*]}{.metadata.name} {.spec.podCIDR} {.status.addresses[?(@.type=="InternalIP")].address}{"\n"}{end}')
+  while read -r node cidr _; do
+    [[ -n $cidr ]] || die "node $node has no podCIDR yet: run this again"
+    engine exec -i "$node" tee /etc/cni/net.d/10-ptp.conflist >/dev/null <<JSON
+{"cniVersion":"0.4.0","name":"ptp","plugins":[
+ {"type":"ptp","ipMasq":true,"ipam":{"type":"host-local","ranges":[[{"subnet":"$cidr"}]],"routes":[{"dst":"0.0.0.0/0"}]}},
+ {"type":"portmap","capabilities":{"portMappings":true}}]}
+JSON
+    while read -r other other_cidr other_ip; do
+      [[ $other == "$node" ]] || engine exec "$node" ip route replace "$other_cidr" via "$other_ip" </dev/null
+    done <<<"$nodes"
+  done <<<"$nodes"
+}
+
+# wait_for_cidrs waits until the control plane has given every node its part of the pod network.
+wait_for_cidrs() {
+  run_kubectl wait --for=jsonpath='{.spec.podCIDR}' nodes --all --timeout=60s >/dev/null
+}
+
+need_go
+use_cluster_tools
+one_at_a_time
+if healthy; then
+  say "cluster $cluster is up: export KUBECONFIG=$kubeconfig"
+  exit 0
+fi
+if [[ -n $(cluster_nodes) ]]; then
+  say "cluster $cluster is not as it should be: making it again"
+  run_kind delete cluster --name "$cluster" --kubeconfig "$kubeconfig"
+fi
+
+[[ -e /lib/modules ]] || as_root mkdir -p /lib/modules   # kind mounts it into each node; a kernel without modules has none
+image=$(node_image)
+has_cni=no
+if engine run --rm --entrypoint test "$image" -e /kind/manifests/default-cni.yaml; then has_cni=yes; fi
+kind_config "$has_cni" > "$work_dir/$cluster.yaml"
+say "creating cluster $cluster: 1 control plane, $workers workers, nodes from $image"
+run_kind create cluster --name "$cluster" --image "$image" --config "$work_dir/$cluster.yaml" --kubeconfig "$kubeconfig" >&2
+((EUID == 0)) || as_root chown "$(id -u):$(id -g)" "$kubeconfig"
+if [[ $has_cni == no ]]; then
+  say "connecting the nodes' pod networks"
+  wait_for_cidrs
+  connect
+fi
+say "waiting for the nodes and the cluster's DNS"
+run_kubectl wait --for=condition=Ready nodes --all --timeout=180s >/dev/null
+run_kubectl -n kube-system rollout status deployment/coredns --timeout=180s >/dev/null
+say "cluster $cluster is up: export KUBECONFIG=$kubeconfig"
