@@ -18,8 +18,11 @@ const MooseFS FileSystemType = "MooseFS"
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || !has(self.metadata.instancesPerNode) || self.metadata.instancesPerNode == 1",message="MooseFS Community Edition has exactly one active master, so spec.metadata.instancesPerNode must be 1; several metadata servers per node need another type"
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || size(self.metadata.targets.directories) == 1",message="a MooseFS master keeps its metadata in one directory; give exactly one in spec.metadata.targets.directories"
 // +kubebuilder:validation:XValidation:rule="self.storagePools.all(p, p.targets.directories.all(d, self.metadata.targets.directories.all(m, d != m && !d.startsWith(m + '/') && !m.startsWith(d + '/'))))",message="a storage pool's directory and the metadata directory must not be the same or lie in one another"
-// +kubebuilder:validation:XValidation:rule="self.storagePools.all(p, self.storagePools.all(q, p.name == q.name || p.targets.directories.all(d, q.targets.directories.all(e, d != e && !d.startsWith(e + '/')))))",message="two storage pools must not use the same directory, nor one inside the other's"
+// +kubebuilder:validation:XValidation:rule="self.storagePools.all(p, self.storagePools.all(q, p.name == q.name || p.targets.directories.all(d, !(d in q.targets.directories))))",message="two storage pools must not use the same directory"
+// +kubebuilder:validation:XValidation:rule="self.storagePools.all(p, self.storagePools.all(q, p.name == q.name || p.targets.directories.all(d, q.targets.directories.all(e, !d.startsWith(e + '/')))))",message="a storage pool's directory must not lie inside another pool's"
 // +kubebuilder:validation:XValidation:rule="oldSelf.storagePools.all(p, self.storagePools.exists(q, q.name == p.name))",message="a storage pool can't be removed: its targets hold data, and draining a pool is not built yet"
+// +kubebuilder:validation:XValidation:rule="!has(self.clients) || (self.metadata.targets.directories + ['/var/lib/parallelfs']).all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/'))",message="spec.clients.mountPath must not be, hold or lie in the metadata directory or /var/lib/parallelfs, where daemons keep their state"
+// +kubebuilder:validation:XValidation:rule="!has(self.clients) || self.storagePools.all(p, p.targets.directories.all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/')))",message="spec.clients.mountPath must not be, hold or lie in a storage pool's directory"
 type FileSystemSpec struct {
 	// type is the parallel filesystem to run. It can't be changed.
 	// +required
@@ -99,8 +102,13 @@ type NodeSelector map[string]string
 // Options are raw options of a daemon: name to value, as they stand in its configuration file.
 // +kubebuilder:validation:MaxProperties=128
 // +kubebuilder:validation:XValidation:rule="self.all(k, k.matches('^[A-Za-z][A-Za-z0-9_]{0,63}$'))",message="an option's name is a letter, then up to 63 letters, digits and underscores"
-// +kubebuilder:validation:XValidation:rule="self.all(k, size(self[k]) <= 1024 && !self[k].contains('\\n') && !self[k].contains('\\r'))",message="an option's value is one line of at most 1024 characters"
-type Options map[string]string
+type Options map[string]OptionValue
+
+// OptionValue is one line of at most 1024 characters. It is a type of its own because a rule over a map of unbounded
+// strings costs more than the API server allows.
+// +kubebuilder:validation:MaxLength=1024
+// +kubebuilder:validation:XValidation:rule="!self.contains('\\n') && !self.contains('\\r')",message="an option's value is one line"
+type OptionValue string
 
 // MetadataSpec describes the metadata servers.
 type MetadataSpec struct {
@@ -123,20 +131,21 @@ type MetadataSpec struct {
 }
 
 // TargetsSpec says where the data of one role is kept on each of its nodes.
+// +kubebuilder:validation:XValidation:rule="self.directories.all(d, self.directories.all(e, !d.startsWith(e + '/')))",message="one target's directory must not lie inside another's"
 type TargetsSpec struct {
 	// directories are absolute paths on the node, made when they don't exist. They are for evaluation only: nothing
 	// proves that a directory is still on the disk that it was on. The status says so.
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:MaxItems=16
 	Directories []DirectoryPath `json:"directories,omitempty"`
 }
 
 // DirectoryPath is an absolute, clean path: at least two levels deep, without "..", "." or empty elements, spaces or
 // characters that mean something to a configuration file or a shell.
 // +kubebuilder:validation:MinLength=4
-// +kubebuilder:validation:MaxLength=255
+// +kubebuilder:validation:MaxLength=128
 // +kubebuilder:validation:Pattern=`^(/[A-Za-z0-9_][A-Za-z0-9_.-]*){2,}$`
 type DirectoryPath string
 

@@ -30,7 +30,9 @@ func benchRunCommand() *cobra.Command {
 
 The exit code is the tool's; 124 when it was ended because its time was over; 1 with a sentence when it did not run.`,
 		Args: cobra.NoArgs,
-	}, func(ctx context.Context, b spec.Benchmark, _ []string, h bench.Host) error { return bench.Run(ctx, b, h) })
+	}, func(ctx context.Context, b spec.Benchmark, _ []string, h bench.Host) error {
+		return bench.Run(ctx, b, h)
+	})
 }
 
 func benchLaunchCommand() *cobra.Command {
@@ -44,8 +46,9 @@ $(LAUNCHER_IP) this pod's address (POD_IP where that is set).`,
 		Args: cobra.NoArgs,
 	}
 	hostFile := c.Flags().String("hostfile", "/etc/mpi/hostfile", "`FILE` of the MPI operator that names the workers")
+	sshPort := c.Flags().Int("ssh-port", 22, "`PORT` that the workers' sshd listens on")
 	return benchVerb(c, func(ctx context.Context, b spec.Benchmark, _ []string, h bench.Host) error {
-		return bench.Launch(ctx, b, *hostFile, h)
+		return bench.Launch(ctx, b, *hostFile, *sshPort, h)
 	})
 }
 
@@ -64,18 +67,19 @@ func benchCleanCommand() *cobra.Command {
 		Short: "Remove all that a run wrote to the filesystem",
 		Long:  "Remove the run's own directory, and the directory " + bench.Home + " above it when that is empty then. Can be run again.",
 		Args:  cobra.NoArgs,
-	}, func(ctx context.Context, b spec.Benchmark, _ []string, h bench.Host) error { return bench.Clean(ctx, b, h) })
+	}, func(ctx context.Context, b spec.Benchmark, _ []string, h bench.Host) error {
+		return bench.Clean(ctx, b, h)
+	})
 }
 
 func benchVerb(c *cobra.Command, do func(ctx context.Context, b spec.Benchmark, args []string, h bench.Host) error) *cobra.Command {
 	path := specFlag(c, "Benchmark")
-	sshPort := c.Flags().Int("ssh-port", 22, "`PORT` that the workers' sshd listens on")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		told, err := load[spec.Benchmark](*path)
 		if err != nil {
 			return err
 		}
-		return do(c.Context(), told, args, bench.ThisHost(*sshPort))
+		return do(c.Context(), told, args, bench.ThisHost())
 	}
 	return c
 }

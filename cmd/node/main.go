@@ -13,12 +13,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/moosefs"
 	"parallelfs.dev/operator/internal/node/bench"
 )
 
 // probers are the ways to ask a filesystem, by spec.Probe.Backend.
-var probers = map[string]func(version, address string) backend.Prober{}
+var probers = map[string]func(version, address string) backend.Prober{
+	string(v1alpha1.MooseFS): moosefs.New().Prober,
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)

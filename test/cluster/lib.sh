@@ -35,3 +35,10 @@ one_at_a_time() {
   exec 9>"$work_dir/lock"
   flock -n 9 || { say "waiting for another script that works on the cluster"; flock 9; }
 }
+
+# save_images FILE IMAGE... writes one archive of several images, which the engine's user can read.
+save_images() {
+  local several=() log
+  [[ $engine_name != podman ]] || several=(--multi-image-archive)
+  log=$(engine save ${several[@]+"${several[@]}"} -o "$1" "${@:2}" 2>&1 >/dev/null) || die "saving ${*:2} failed: $log"
+}

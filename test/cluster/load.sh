@@ -34,12 +34,10 @@ if [[ -z $all ]]; then say "the nodes have all ${#wanted[@]} images"; exit 0; fi
 mapfile -t images < <(sort -u <<<"$all" | grep .)
 
 say "loading ${images[*]}"
-archive=$(mktemp "${TMPDIR:-/tmp}/images.XXXXXX.tar")
-trap 'as_root rm -f "$archive"' EXIT
-multi=()
-[[ $engine_name != podman ]] || multi=(--multi-image-archive)
-engine save ${multi[@]+"${multi[@]}"} -o "$archive.new" "${images[@]}" >/dev/null 2>"$work_dir/save.log" || die "saving the images failed: $(tail -1 "$work_dir/save.log")"
-as_root mv "$archive.new" "$archive"
+directory=$(mktemp -d)
+trap 'as_root rm -rf "$directory"' EXIT
+archive=$directory/images.tar
+save_images "$archive" "${images[@]}"
 pids=()
 for node in $nodes; do
   [[ -n ${misses[$node]} ]] || continue

@@ -46,7 +46,9 @@ func options(field, version, daemon string, owned, defaults map[string]string, u
 	if all == nil {
 		all = map[string]string{}
 	}
-	maps.Copy(all, user)
+	for name, value := range user {
+		all[name] = string(value)
+	}
 	maps.Copy(all, owned)
 	var b strings.Builder
 	for _, name := range sortedKeys(all) {

@@ -20,7 +20,7 @@ const between = 500 * time.Millisecond
 // Launch runs a tool that reaches the hosts of the MPI operator's host file: it waits for all of them, writes the tool's
 // own host file, and runs the tool. The launcher's pod has no mount: its workers make the directory, Clean removes it.
 // The errors are those of Run. The tool's time starts when the tool does; the wait may take as long again.
-func Launch(ctx context.Context, b spec.Benchmark, mpiHostFile string, h Host) error {
+func Launch(ctx context.Context, b spec.Benchmark, mpiHostFile string, sshPort int, h Host) error {
 	if err := Place(b); err != nil {
 		return err
 	}
@@ -36,10 +36,10 @@ func Launch(ctx context.Context, b spec.Benchmark, mpiHostFile string, h Host) e
 	waiting, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for _, host := range hosts {
-		if err := await(waiting, host, h.Resolve); err != nil {
+		if err := await(waiting, func() error { return h.Resolve(waiting, host) }); err != nil {
 			return fmt.Errorf("the worker %s has no address after %s; look at its pod: %w", host, limit, err)
 		}
-		if err := await(waiting, host, h.Connect); err != nil {
+		if err := await(waiting, func() error { return h.Connect(waiting, host, sshPort) }); err != nil {
 			return fmt.Errorf("the worker %s does not accept ssh after %s; look at its pod: %w", host, limit, err)
 		}
 	}
@@ -57,9 +57,9 @@ func Launch(ctx context.Context, b spec.Benchmark, mpiHostFile string, h Host) e
 }
 
 // await repeats try until it succeeds. When ctx ends it returns the last error of try.
-func await(ctx context.Context, host string, try func(ctx context.Context, host string) error) error {
+func await(ctx context.Context, try func() error) error {
 	for {
-		err := try(ctx, host)
+		err := try()
 		if err == nil {
 			return nil
 		}

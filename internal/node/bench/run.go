@@ -41,21 +41,21 @@ type Host struct {
 	HostFile string
 	// Resolve returns an error while the name has no address.
 	Resolve func(ctx context.Context, host string) error
-	// Connect returns an error while the host does not accept connections for remote commands.
-	Connect func(ctx context.Context, host string) error
+	// Connect returns an error while the host does not accept connections to the port.
+	Connect func(ctx context.Context, host string, port int) error
 	// Address returns this machine's own address, which the others reach it by.
 	Address func() (string, error)
 }
 
-// ThisHost is the container that this process runs in. Remote commands go to sshPort.
-func ThisHost(sshPort int) Host {
+// ThisHost is the container that this process runs in.
+func ThisHost() Host {
 	return Host{
 		CheckMount: func(ctx context.Context, m spec.Mount) error { return mounts.Check(ctx, m, mountLimit) },
 		Stdout:     os.Stdout, Stderr: os.Stderr,
 		Exec:     syscall.Exec,
 		HostFile: filepath.Join(os.TempDir(), "parallelfs-hosts"),
 		Resolve:  resolve,
-		Connect:  func(ctx context.Context, host string) error { return connect(ctx, host, sshPort) },
+		Connect:  connect,
 		Address:  address,
 	}
 }

@@ -1,0 +1,96 @@
+# ParallelFS Operator. `make help` lists what there is. Tools are Go programs, pinned in the modules of tools/ and built
+# once per machine; test clusters and images need Debian or Ubuntu (see test/cluster and images).
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+export KUBECONFIG := $(CURDIR)/test/cluster/.work/kubeconfig
+tool = $(shell tools/build.sh --link bin $(1) >&2 && echo bin/$(1))
+RELEASE ?= parallelfs
+NAMESPACE ?= parallelfs-system
+FUZZTIME ?= 10s
+
+##@ The two commands
+
+.PHONY: demo
+demo: ## Bring up a cluster, install the operator, make a MooseFS filesystem, benchmark it, print the tables.
+	test/demo/run.sh
+
+.PHONY: test
+test: verify lint test-unit test-envtest test-e2e ## Run all tests: generated files, lint, unit, control plane, cluster.
+
+##@ Tests
+
+.PHONY: test-unit
+test-unit: ## Pure functions, golden files, parsers on real output.
+	go test ./...
+
+.PHONY: test-envtest
+test-envtest: ## Controllers and admission against a real kube-apiserver and etcd.
+	KUBEBUILDER_ASSETS=$$(test/cluster/envtest-assets.sh) go test -tags envtest -timeout 20m ./test/envtest/... ./controllers/...
+
+.PHONY: test-e2e
+test-e2e: chart-test ## Real MooseFS, FUSE mounts and MPI jobs on kind. KEEP_CLUSTER=1 leaves the cluster up.
+	test/e2e/run.sh
+
+.PHONY: chart-test
+chart-test: ## Lint the chart and test its templates.
+	$(call tool,helm) lint charts/parallelfs-operator --strict
+	cd tools/chart-test && go test ./...
+
+.PHONY: fuzz
+fuzz: ## Fuzz every parser for FUZZTIME (10s) each.
+	@for package in $$(grep -rl --include='*_test.go' '^func Fuzz' benchmarks internal | xargs -n1 dirname | sort -u); do \
+	  for name in $$(grep -rhoP '^func \KFuzz\w+' $$package/*_test.go); do \
+	    echo "== ./$$package $$name"; go test ./$$package -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME); done; done
+
+.PHONY: bench
+bench: ## Measure the speed of parsers and planners.
+	go test -run '^$$' -bench . -benchmem ./benchmarks/... ./internal/...
+
+##@ Code
+
+.PHONY: manifests
+manifests: ## Generate deep copies, CRDs, RBAC and the chart's copies of them.
+	$(call tool,controller-gen) object:headerFile=/dev/null paths=./api/... crd:maxDescLen=2048 output:crd:dir=config/crd/bases
+	bin/controller-gen rbac:roleName=manager paths=./controllers/... output:rbac:dir=config/rbac
+	CONTROLLER_GEN=bin/controller-gen charts/generate.sh
+
+.PHONY: verify
+verify: manifests ## Regenerate everything, and fail when that changes a file.
+	gofmt -l $$(git ls-files '*.go') | (! grep .) || (echo 'run: gofmt -w on these files' && exit 1)
+	go mod tidy -diff
+	@git diff --exit-code || (echo 'generated files are out of date: commit what `make manifests` changed' && exit 1)
+	@test -z "$$(git ls-files --others --exclude-standard -- api config charts)" || \
+	  (echo 'generated files are not committed:' && git ls-files --others --exclude-standard -- api config charts && exit 1)
+
+.PHONY: lint
+lint: ## Run golangci-lint, which also holds the direction of imports.
+	$(call tool,golangci-lint) run --build-tags envtest,e2e ./...
+
+##@ Images and cluster
+
+.PHONY: images
+images: ## Build the container images that are missing or outdated.
+	images/build.sh
+
+.PHONY: cluster-up
+cluster-up: ## Bring up the kind cluster (three workers). Safe to run twice.
+	test/cluster/up.sh
+
+.PHONY: cluster-down
+cluster-down: ## Remove the kind cluster and all that is on it.
+	test/cluster/down.sh
+
+.PHONY: deploy
+deploy: cluster-up ## Build and load the images, and install or upgrade the operator on the cluster.
+	test/cluster/load.sh $$(images/build.sh)
+	$(call tool,helm) upgrade --install $(RELEASE) charts/parallelfs-operator --namespace $(NAMESPACE) --create-namespace \
+	  --values test/cluster/values.yaml --wait --timeout 5m
+
+.PHONY: clean
+clean: ## Remove what builds left in this folder. The cache of tools and the images stay.
+	rm -rf bin dist
+
+.PHONY: help
+help: ## Print this help.
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -1,0 +1,32 @@
+package apply
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestHolds(t *testing.T) {
+	type object = map[string]any
+	cases := map[string]struct {
+		live, wanted any
+		holds        bool
+	}{
+		"what the API server adds is not ours":                {object{"a": "1", "defaulted": "x"}, object{"a": "1"}, true},
+		"a changed value is drift":                            {object{"a": "2"}, object{"a": "1"}, false},
+		"a missing value is drift":                            {object{}, object{"a": "1"}, false},
+		"an item that somebody added to our list is drift":    {object{"l": []any{"a", "b"}}, object{"l": []any{"a"}}, false},
+		"items of a list may have defaults":                   {object{"l": []any{object{"n": "a", "p": "TCP"}}}, object{"l": []any{object{"n": "a"}}}, true},
+		"the order of a list counts":                          {[]any{"a", "b"}, []any{"b", "a"}, false},
+		"a quantity may be written in another way":            {object{"cpu": "500m"}, object{"cpu": "0.5"}, true},
+		"another quantity is drift":                           {object{"cpu": "500m"}, object{"cpu": "0.6"}, false},
+		"numbers are compared as numbers":                     {object{"p": int64(9421)}, object{"p": int64(9421)}, true},
+		"kind and apiVersion are missing in what a cache has": {object{"spec": "x"}, object{"spec": "x", "kind": "Job", "apiVersion": "batch/v1"}, true},
+		"an empty map is held by none":                        {object{}, object{"m": object{}}, true},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(holds(c.live, c.wanted)).To(Equal(c.holds))
+		})
+	}
+}

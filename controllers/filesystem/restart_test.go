@@ -1,0 +1,147 @@
+package filesystem
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"parallelfs.dev/operator/internal/backend"
+)
+
+var order = []string{"master", "metalogger", "chunkserver"}
+
+func pod(component, node string, ready, outdated bool) backend.Pod {
+	return backend.Pod{
+		Name: types.NamespacedName{Namespace: "storage", Name: component + "-" + node}, Component: component, Node: node, Ready: ready, Outdated: outdated,
+	}
+}
+
+func TestNextRestart(t *testing.T) {
+	const ready, down, old, current = true, false, true, false
+	cases := map[string]struct {
+		pods    []backend.Pod
+		healthy bool
+		picks   string
+		says    string
+	}{
+		"nothing is restarted when nothing is outdated": {
+			pods:    []backend.Pod{pod("master", "n1", ready, current), pod("chunkserver", "n1", down, current)},
+			healthy: true,
+		},
+		"the master goes first": {
+			pods:    []backend.Pod{pod("chunkserver", "n1", ready, old), pod("master", "n1", ready, old)},
+			healthy: true, picks: "master-n1", says: "2 pods run an older configuration",
+		},
+		"a running pod waits while the filesystem is not healthy": {
+			pods:    []backend.Pod{pod("chunkserver", "n1", ready, old), pod("chunkserver", "n2", ready, current)},
+			healthy: false, says: "they are restarted when the filesystem is healthy",
+		},
+		"a running pod waits while another one is not ready": {
+			pods:    []backend.Pod{pod("chunkserver", "n1", ready, old), pod("chunkserver", "n2", down, current)},
+			healthy: true, says: "they are restarted when the filesystem is healthy",
+		},
+		"a pod that is down already never waits, because its restart may be the repair": {
+			pods:    []backend.Pod{pod("chunkserver", "n1", ready, old), pod("chunkserver", "n2", down, old)},
+			healthy: false, picks: "chunkserver-n2",
+		},
+		"a client is never restarted": {
+			pods:    []backend.Pod{pod("client", "n1", ready, old)},
+			healthy: true,
+		},
+		"a client that is down does not hold up the servers": {
+			pods:    []backend.Pod{pod("chunkserver", "n1", ready, old), pod("client", "n2", down, current)},
+			healthy: true, picks: "chunkserver-n1",
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			picked, message := nextRestart(order, c.pods, c.healthy)
+			if c.picks == "" {
+				g.Expect(picked).To(BeNil())
+			} else {
+				g.Expect(picked).NotTo(BeNil())
+				g.Expect(picked.Name.Name).To(Equal(c.picks))
+			}
+			g.Expect(message).To(ContainSubstring(c.says))
+		})
+	}
+}
+
+func TestStopStep(t *testing.T) {
+	nodes := []corev1.Node{node("n1", corev1.ConditionTrue), node("n2", corev1.ConditionTrue), node("dead", corev1.ConditionUnknown)}
+	all := map[string]bool{"master": true, "metalogger": true, "chunkserver": true, "client": true}
+	cases := map[string]struct {
+		running map[string]bool
+		pods    []backend.Pod
+		step    string
+		waiting []string
+	}{
+		"clients stop first, while the servers are there": {
+			running: all, pods: []backend.Pod{pod("client", "n1", true, false), pod("master", "n1", true, false)},
+			step: "client", waiting: []string{"client-n1 on n1"},
+		},
+		"a pod that is left is waited for after its DaemonSet has gone": {
+			running: map[string]bool{"master": true}, pods: []backend.Pod{pod("chunkserver", "n2", false, false)},
+			step: "chunkserver", waiting: []string{"chunkserver-n2 on n2"},
+		},
+		"the metadata server stops last": {
+			running: map[string]bool{"master": true}, step: "master",
+		},
+		"a pod on a node that is down is not waited for": {
+			running: map[string]bool{}, pods: []backend.Pod{pod("chunkserver", "dead", false, false)},
+		},
+		"a pod on a node that is gone is not waited for": {
+			running: map[string]bool{}, pods: []backend.Pod{pod("master", "gone", false, false)},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			step, waiting := stopStep(order, c.running, c.pods, nodes)
+			g.Expect(step).To(Equal(c.step))
+			g.Expect(waiting).To(Equal(c.waiting))
+		})
+	}
+}
+
+func node(name string, ready corev1.ConditionStatus) corev1.Node {
+	return corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}},
+	}
+}
+
+func TestWhatAContainerSaysOfWhyItDoesNotRun(t *testing.T) {
+	cases := map[string]struct {
+		status corev1.ContainerStatus
+		says   string
+	}{
+		"nothing while it starts": {
+			status: corev1.ContainerStatus{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}},
+		},
+		"why its image can't be pulled": {
+			status: corev1.ContainerStatus{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "not found"}}},
+			says:   "ErrImagePull: not found",
+		},
+		"its own last words, also while it waits for the next start": {
+			status: corev1.ContainerStatus{
+				State:                corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
+				LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Message: "loading\n/data/meta is foreign\n"}},
+			},
+			says: "/data/meta is foreign",
+		},
+		"its exit code, when it said nothing": {
+			status: corev1.ContainerStatus{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}}},
+			says:   "ended with exit code 137 (OOMKilled)",
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(containerMessage(c.status)).To(Equal(c.says))
+		})
+	}
+}

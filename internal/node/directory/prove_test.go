@@ -1,0 +1,256 @@
+package directory_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/internal/node/directory"
+	"parallelfs.dev/operator/internal/node/durable"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// node is a machine's disk in a temporary directory, where giving files away is recorded and not done.
+type node struct {
+	root   string
+	owners map[string][2]int
+}
+
+func newNode(t *testing.T) node {
+	t.Helper()
+	return node{root: t.TempDir(), owners: map[string][2]int{}}
+}
+
+func (n node) path(parts ...string) string {
+	return filepath.Join(append([]string{n.root}, parts...)...)
+}
+
+func (n node) directory() spec.Directory {
+	d := metadataDirectory(true)
+	d.Path = n.path("disk", "meta")
+	return d
+}
+
+func (n node) prover(before func(step string) error) directory.Prover {
+	return directory.Prover{
+		Owner: scratch, Component: "master", Ledger: n.path("state", "ledger.json"), UID: 9421, GID: 9421,
+		Writer: durable.Writer{
+			Chown:  func(path string, uid, gid int) error { n.owners[path] = [2]int{uid, gid}; return nil },
+			Before: before,
+		},
+		Now: func() time.Time { return time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC) },
+	}
+}
+
+// content is everything that lies below the root: files with their content and permissions.
+func (n node) content(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(n.root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || path == n.root {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(n.root, path)
+		if err != nil {
+			return err
+		}
+		found[name] = info.Mode().String()
+		if !entry.IsDir() {
+			content, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			found[name] += " " + string(content)
+		}
+		return nil
+	})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return found
+}
+
+func (n node) marker(t *testing.T) spec.Marker {
+	t.Helper()
+	g := NewWithT(t)
+	content, err := os.ReadFile(filepath.Join(n.directory().Path, spec.MarkerFile))
+	g.Expect(err).NotTo(HaveOccurred())
+	var m spec.Marker
+	g.Expect(json.Unmarshal(content, &m)).To(Succeed())
+	return m
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	g := NewWithT(t)
+	g.Expect(os.MkdirAll(filepath.Dir(path), 0o755)).To(Succeed())
+	g.Expect(os.WriteFile(path, []byte(content), 0o600)).To(Succeed())
+}
+
+func TestAnEmptyDirectoryBecomesAnEmptyFilesystem(t *testing.T) {
+	g, n := NewWithT(t), newNode(t)
+	g.Expect(n.prover(nil).Prove(n.directory())).To(Equal(directory.Initialise))
+
+	content := n.content(t)
+	g.Expect(content).To(HaveKeyWithValue("disk/meta", "drwxr-xr-x"))
+	g.Expect(content).To(HaveKeyWithValue("disk/meta/data", "drwxr-x---"))
+	g.Expect(content).To(HaveKeyWithValue("disk/meta/data/metadata.mfs", "-rw-r----- MFSM NEW"))
+	g.Expect(content).To(HaveKeyWithValue("disk/meta/.parallelfs.json", HavePrefix("-rw------- ")))
+	g.Expect(content).To(HaveKeyWithValue("state/ledger.json", ContainSubstring(n.directory().Path)))
+	g.Expect(content).To(HaveLen(7), "nothing else is left: %v", content)
+	g.Expect(n.marker(t)).To(Equal(spec.Marker{Owner: scratch, Component: "master", State: spec.MarkerInitialised, Time: "2026-11-21T07:00:00Z"}))
+	g.Expect(n.owners).To(HaveKeyWithValue(n.path("disk/meta/data"), [2]int{9421, 9421}))
+	g.Expect(n.owners).To(HaveKeyWithValue(n.path("disk/meta"), [2]int{0, 0}))
+
+	g.Expect(n.prover(nil).Prove(n.directory())).To(Equal(directory.Use), "and is used from then on")
+	g.Expect(n.content(t)).To(Equal(content))
+}
+
+func TestAnInitialisationThatIsKilledBeforeAnyStepEndsTheSame(t *testing.T) {
+	g := NewWithT(t)
+	killed := errors.New("killed")
+	var steps []string
+	whole := newNode(t)
+	_, err := whole.prover(func(step string) error { steps = append(steps, step); return nil }).Prove(whole.directory())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(len(steps)).To(BeNumerically(">", 15))
+	want := len(whole.content(t))
+
+	for i := range steps {
+		t.Run(fmt.Sprintf("killed before step %d", i), func(t *testing.T) {
+			g, n := NewWithT(t), newNode(t)
+			count := 0
+			_, err := n.prover(func(string) error {
+				if count++; count > i {
+					return killed
+				}
+				return nil
+			}).Prove(n.directory())
+			g.Expect(err).To(MatchError(killed))
+
+			_, err = n.prover(nil).Prove(n.directory())
+			g.Expect(err).NotTo(HaveOccurred())
+			content := n.content(t)
+			g.Expect(content).To(HaveLen(want), "%v", content)
+			g.Expect(content).To(HaveKeyWithValue("disk/meta/data/metadata.mfs", "-rw-r----- MFSM NEW"))
+			g.Expect(n.marker(t).State).To(Equal(spec.MarkerInitialised))
+			g.Expect(n.prover(nil).Prove(n.directory())).To(Equal(directory.Use))
+		})
+	}
+}
+
+func TestAnAdoptionThatIsKilledBeforeAnyStepEndsTheSame(t *testing.T) {
+	old := func(t *testing.T) node {
+		t.Helper()
+		n := newNode(t)
+		before := n.prover(nil)
+		before.Owner.UID = "old"
+		_, err := before.Prove(n.directory())
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		write(t, n.path("disk/meta/data/metadata.mfs"), "MFSM 2.0 and all files of the old days")
+		return n
+	}
+	for i := 0; ; i++ {
+		g, n, count := NewWithT(t), old(t), 0
+		_, err := n.prover(func(string) error {
+			if count++; count > i {
+				return errors.New("killed")
+			}
+			return nil
+		}).Prove(n.directory())
+		_, again := n.prover(nil).Prove(n.directory())
+		g.Expect(again).NotTo(HaveOccurred())
+		g.Expect(n.marker(t).Owner).To(Equal(scratch))
+		content := n.content(t)
+		g.Expect(content).To(HaveKeyWithValue("disk/meta/data/metadata.mfs", HaveSuffix("all files of the old days")))
+		g.Expect(content).To(HaveKeyWithValue("state/ledger.json", ContainSubstring(`"new"`)))
+		if err == nil {
+			g.Expect(i).To(BeNumerically(">", 5))
+			return
+		}
+	}
+}
+
+func TestARefusalChangesNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		prepare func(t *testing.T, n node)
+		reason  string
+	}{
+		"foreign files": {
+			prepare: func(t *testing.T, n node) { write(t, n.path("disk/meta/photos/cat.jpg"), "cat") },
+			reason:  "not empty (photos)",
+		},
+		"metadata without a marker": {
+			prepare: func(t *testing.T, n node) { write(t, n.path("disk/meta/data/metadata.mfs"), "MFSM 2.0") },
+			reason:  "data/metadata.mfs",
+		},
+		"data that is no directory": {
+			prepare: func(t *testing.T, n node) { write(t, n.path("disk/meta/data"), "") },
+			reason:  "is not a directory",
+		},
+		"a damaged marker": {
+			prepare: func(t *testing.T, n node) { write(t, n.path("disk/meta/.parallelfs.json"), `{"owner":`) },
+			reason:  "is damaged",
+		},
+		"a damaged ledger": {
+			prepare: func(t *testing.T, n node) {
+				write(t, n.path("state/ledger.json"), ``)
+				write(t, n.path("disk/meta/lost+found/x"), "")
+			},
+			reason: "is damaged",
+		},
+		"lost metadata": {
+			prepare: func(t *testing.T, n node) {
+				g := NewWithT(t)
+				_, err := n.prover(nil).Prove(n.directory())
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(os.Remove(n.path("disk/meta/data/metadata.mfs"))).To(Succeed())
+			},
+			reason: "is lost",
+		},
+		"a disk that was swapped": {
+			prepare: func(t *testing.T, n node) {
+				g := NewWithT(t)
+				_, err := n.prover(nil).Prove(n.directory())
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(os.RemoveAll(n.path("disk/meta"))).To(Succeed())
+				g.Expect(os.Mkdir(n.path("disk/meta"), 0o755)).To(Succeed())
+			},
+			reason: "its disk is not mounted or was replaced",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, n := NewWithT(t), newNode(t)
+			c.prepare(t, n)
+			before := n.content(t)
+			action, err := n.prover(func(step string) error { return errors.New("changed the disk: " + step) }).Prove(n.directory())
+			g.Expect(action).To(Equal(directory.Refuse))
+			g.Expect(err).To(MatchError(ContainSubstring(c.reason)))
+			g.Expect(n.content(t)).To(Equal(before))
+		})
+	}
+}
+
+func TestLostAndFoundOfAFreshDiskIsNotForeign(t *testing.T) {
+	g, n := NewWithT(t), newNode(t)
+	g.Expect(os.MkdirAll(n.path("disk/meta/lost+found"), 0o700)).To(Succeed())
+	g.Expect(n.prover(nil).Prove(n.directory())).To(Equal(directory.Initialise))
+}
+
+func TestADiskThatWasMovedIsRecordedOnItsNewNode(t *testing.T) {
+	g, n := NewWithT(t), newNode(t)
+	_, err := n.prover(nil).Prove(n.directory())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(os.RemoveAll(n.path("state"))).To(Succeed())
+	g.Expect(n.prover(nil).Prove(n.directory())).To(Equal(directory.Use))
+	g.Expect(n.content(t)).To(HaveKeyWithValue("state/ledger.json", ContainSubstring(n.directory().Path)))
+}
