@@ -251,14 +251,14 @@ func classCommands(version, mountPoint, name, expression string) []spec.Command 
 }
 
 const (
-	// mountType is what /proc/self/mountinfo shows for mfsmount.
+	// mountType is what /proc/self/mountinfo shows for mfsmount, which sets no subtype.
 	mountType = "fuse"
 	// passwordFile holds the operator's own password in the pod that makes storage classes.
 	passwordFile = "/etc/parallelfs/password"
 )
 
-// mountSource is what /proc/self/mountinfo shows as the source of a mount from the address.
-func mountSource(address string) string { return address }
+// mountSource is what /proc/self/mountinfo shows as the source of a mount from the address; mfsmount sets it itself.
+func mountSource(address string) string { return "mfs#" + address }
 
 // config returns the user's raw options, empty when there are none.
 func config(fs *v1alpha1.FileSystem) v1alpha1.ConfigSpec {

@@ -38,8 +38,7 @@ func (Backend) RestartOrder() []string {
 	return []string{componentMaster, componentMetalogger, componentChunkserver}
 }
 
-// Mount says where client nodes have the filesystem. mfsmount's source is "<master>:<port>", and its type "fuse" or
-// "fuse.<subtype>".
+// Mount says where client nodes have the filesystem.
 func (Backend) Mount(fs *v1alpha1.FileSystem) backend.Mount {
 	if fs.Spec.Clients == nil {
 		return backend.Mount{}
