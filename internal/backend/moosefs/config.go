@@ -102,14 +102,23 @@ func masterRun(in backend.Input) (spec.Run, error) {
 // exports lets every host mount, and nobody but the operator itself administer: mfsexports.cfg as shipped makes everybody
 // an administrator.
 func exports(in backend.Input) string {
-	sum := md5.Sum([]byte(in.Password)) //nolint:gosec // as above
 	admin := "127.0.0.1"
 	if node, ok := masterNode(in); ok {
 		admin = node.IP
 	}
 	return "* / rw,alldirs,maproot=0:0\n" +
-		admin + " / rw,alldirs,admin,maproot=0:0,md5pass=" + hex.EncodeToString(sum[:]) + "\n"
+		admin + " / rw,alldirs,admin,maproot=0:0,md5pass=" + digest(in.Password) + "\n"
 }
+
+// digest is the form in which mfsexports.cfg(5) and mfsmount(8) take a password.
+func digest(password string) string {
+	sum := md5.Sum([]byte(password)) //nolint:gosec // as above
+	return hex.EncodeToString(sum[:])
+}
+
+// adminMountConfig makes mfsmount an administrator. It is a file because arguments can be seen by everybody on the node, and not
+// mfspassfile because that of 3.0.117 sends something else than the password.
+func adminMountConfig(in backend.Input) string { return "mfsmd5pass=" + digest(in.Password) + "\n" }
 
 func metaloggerRun(in backend.Input, masterIP string) (spec.Run, error) {
 	fs, p := in.FileSystem, portsOf(in.FileSystem)
@@ -208,7 +217,7 @@ func storageClasses(fs *v1alpha1.FileSystem, masterIP string) spec.Configure {
 	const mountPoint = "/run/parallelfs-admin"
 	configure := spec.Configure{Mount: spec.Mount{
 		Path: mountPoint, FSType: mountType, Source: mountSource(address(masterIP, portsOf(fs).clients())),
-		Command: []string{"mfsmount", mountPoint, "-f", "-H", masterIP, "-P", fmt.Sprint(portsOf(fs).clients()), "-o", "mfspassfile=" + passwordFile},
+		Command: []string{"mfsmount", mountPoint, "-f", "-H", masterIP, "-P", fmt.Sprint(portsOf(fs).clients()), "-o", "mfscfgfile=" + adminMountFile},
 	}}
 	for i, pool := range fs.Spec.StoragePools {
 		expression := placement(fs, pool)
@@ -253,8 +262,9 @@ func classCommands(version, mountPoint, name, expression string) []spec.Command 
 const (
 	// mountType is what /proc/self/mountinfo shows for mfsmount, which sets no subtype.
 	mountType = "fuse"
-	// passwordFile holds the operator's own password in the pod that makes storage classes.
-	passwordFile = "/etc/parallelfs/password"
+	// adminMountFile is the configuration of mfsmount in the pod that makes storage classes.
+	adminMountFile = toldDirectory + "/" + adminMountKey
+	adminMountKey  = "mfsmount.cfg"
 )
 
 // mountSource is what /proc/self/mountinfo shows as the source of a mount from the address; mfsmount sets it itself.

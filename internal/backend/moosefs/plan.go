@@ -220,6 +220,7 @@ func (b *builder) storageClassJob() (client.Object, error) {
 	fs := b.in.FileSystem
 	configure := storageClasses(fs, b.master.IP)
 	b.secrets["storageclasses.json"] = encode(configure)
+	b.secrets[adminMountKey] = []byte(adminMountConfig(b.in))
 	pod := b.pod(componentStorageClasses, "")
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
