@@ -5,7 +5,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 export KUBECONFIG := $(CURDIR)/test/cluster/.work/kubeconfig
 tool = $(shell tools/build.sh --link bin $(1) >&2 && echo bin/$(1))
-RELEASE ?= parallelfs
+RELEASE ?= parallelfs-operator
 NAMESPACE ?= parallelfs-system
 FUZZTIME ?= 10s
 
@@ -35,7 +35,7 @@ test-e2e: chart-test ## Real MooseFS, FUSE mounts and MPI jobs on kind. KEEP_CLU
 .PHONY: chart-test
 chart-test: ## Lint the chart and test its templates.
 	$(call tool,helm) lint charts/parallelfs-operator --strict
-	cd tools/chart-test && go test ./...
+	HELM=$(CURDIR)/bin/helm go test -tags chart ./charts/
 
 .PHONY: fuzz
 fuzz: ## Fuzz every parser for FUZZTIME (10s) each.
@@ -65,7 +65,7 @@ verify: manifests ## Regenerate everything, and fail when that changes a file.
 
 .PHONY: lint
 lint: ## Run golangci-lint, which also holds the direction of imports.
-	$(call tool,golangci-lint) run --build-tags envtest,e2e ./...
+	$(call tool,golangci-lint) run --build-tags chart,envtest,e2e ./...
 
 ##@ Images and cluster
 
