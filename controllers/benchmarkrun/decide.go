@@ -431,7 +431,7 @@ func (w *world) cleaningUp(step cleanStep, why string) decision {
 func decideDeleted(w *world) (d decision, finished bool) {
 	d = w.reconciling(v1alpha1.ReasonCleaningUp, "stopping")
 	d.after = soon
-	if w.now.Sub(w.run.DeletionTimestamp.Time) > deleteTimeout {
+	if expired(w.run, w.now) {
 		if w.run.Status.Directory != "" {
 			d.leftBehind = fmt.Sprintf("the deletion took longer than %s", deleteTimeout)
 		}
@@ -456,4 +456,9 @@ func decideDeleted(w *world) (d decision, finished bool) {
 	default:
 		return w.cleaningUp(step, why), false
 	}
+}
+
+// expired is true when a deletion has waited long enough.
+func expired(run *v1alpha1.BenchmarkRun, now time.Time) bool {
+	return now.Sub(run.DeletionTimestamp.Time) > deleteTimeout
 }

@@ -60,7 +60,9 @@ type child struct {
 	// succeeded and failed are what the job says of itself; message is its own.
 	succeeded, failed bool
 	message           string
-	pods              []corev1.Pod
+	// nodes are those that take part. The pods themselves may be gone when their job has ended.
+	nodes []string
+	pods  []corev1.Pod
 }
 
 // failedWorker returns a worker that ended before the launcher: the launcher then waits for ever.
@@ -295,8 +297,16 @@ func wantsToRun(run *v1alpha1.BenchmarkRun) bool {
 		(succeeded == nil || succeeded.Reason != v1alpha1.ReasonNoClients)
 }
 
+func childOf(job client.Object) child {
+	c := child{object: job, name: job.GetName(), created: job.GetCreationTimestamp().Time, deleting: !job.GetDeletionTimestamp().IsZero()}
+	if nodes := job.GetAnnotations()[annotationNodes]; nodes != "" {
+		c.nodes = strings.Split(nodes, ",")
+	}
+	return c
+}
+
 func childOfJob(job *batchv1.Job) child {
-	c := child{object: job, name: job.Name, created: job.CreationTimestamp.Time, deleting: !job.DeletionTimestamp.IsZero()}
+	c := childOf(job)
 	for _, condition := range job.Status.Conditions {
 		if condition.Status != corev1.ConditionTrue {
 			continue
@@ -312,7 +322,7 @@ func childOfJob(job *batchv1.Job) child {
 }
 
 func childOfMPIJob(job *mpiv2.MPIJob) child {
-	c := child{object: job, name: job.Name, created: job.CreationTimestamp.Time, deleting: !job.DeletionTimestamp.IsZero()}
+	c := childOf(job)
 	for _, condition := range job.Status.Conditions {
 		if condition.Status != corev1.ConditionTrue {
 			continue

@@ -54,14 +54,10 @@ func (p PodLogs) Logs(ctx context.Context, pod types.NamespacedName, container s
 
 // read makes the record of a repetition that is over, from its pod's state and output.
 func (r *Reconciler) read(ctx context.Context, w *world, c *child, verdict string) (record, []byte, error) {
-	entry := record{Point: c.point, Repetition: c.repetition, Started: c.created.UTC(), Finished: w.now.UTC().Truncate(time.Second)}
-	for _, pod := range c.pods {
-		// A launcher holds no files: it does not count as a node that was measured.
-		if pod.Labels[labelRole] != roleLauncher && pod.Spec.NodeName != "" && !slices.Contains(entry.Nodes, pod.Spec.NodeName) {
-			entry.Nodes = append(entry.Nodes, pod.Spec.NodeName)
-		}
+	entry := record{
+		Point: c.point, Repetition: c.repetition, Nodes: c.nodes,
+		Started: c.created.UTC(), Finished: w.now.UTC().Truncate(time.Second),
 	}
-	slices.Sort(entry.Nodes)
 	if c.point >= len(w.points) {
 		return entry, nil, fmt.Errorf("the job %s is of a point that the run does not have; delete it", c.name)
 	}

@@ -1,0 +1,66 @@
+package benchmarkrun
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// maxNote bounds an event's note; the API's own limit is 1024 bytes.
+const maxNote = 1000
+
+// note is one event.
+type note struct {
+	// kind is corev1.EventTypeNormal or corev1.EventTypeWarning.
+	kind, reason, action, text string
+}
+
+// notes are the events that the step from one status to the next makes: the start, each point that failed, what holds
+// the run up until a person acts, and the end.
+func notes(before, after *v1alpha1.BenchmarkRun, d decision) []note {
+	var out []note
+	if before.Status.StartTime == nil && after.Status.StartTime != nil {
+		out = append(out, note{corev1.EventTypeNormal, "Started", "Run", fmt.Sprintf("%d points, each run %d times, in %s",
+			len(after.Status.Points), after.Spec.Repetitions, after.Status.Directory)})
+	}
+	failed := map[int32]bool{}
+	for _, p := range before.Status.Points {
+		failed[p.Index] = p.State == v1alpha1.PointFailed
+	}
+	for _, p := range after.Status.Points {
+		if p.State == v1alpha1.PointFailed && !failed[p.Index] {
+			out = append(out, note{corev1.EventTypeWarning, "PointFailed", "Measure", fmt.Sprintf("point %d: %s", p.Index, p.Message)})
+		}
+	}
+	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionSucceeded)
+	is := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionSucceeded)
+	stalled := meta.IsStatusConditionTrue(after.Status.Conditions, v1alpha1.ConditionStalled)
+	changed := is != nil && (was == nil || was.Status != is.Status || was.Reason != is.Reason)
+	switch ended := before.Status.CompletionTime == nil && after.Status.CompletionTime != nil; {
+	case ended && is.Status == metav1.ConditionTrue:
+		out = append(out, note{corev1.EventTypeNormal, is.Reason, "End", is.Message})
+	case ended, changed && stalled:
+		out = append(out, note{corev1.EventTypeWarning, is.Reason, "End", is.Message})
+	case changed && is.Reason == v1alpha1.ReasonSuspended:
+		out = append(out, note{corev1.EventTypeNormal, is.Reason, "Suspend", is.Message})
+	}
+	if d.leftBehind != "" && (changed || d.ended) {
+		out = append(out, leftBehind(after, d))
+	}
+	return out
+}
+
+func leftBehind(run *v1alpha1.BenchmarkRun, d decision) note {
+	return note{corev1.EventTypeWarning, "FilesLeftBehind", "Clean", fmt.Sprintf("files are still in %s: %s; remove them by hand",
+		run.Status.Directory, d.leftBehind)}
+}
+
+func (r *Reconciler) emit(run *v1alpha1.BenchmarkRun, all ...note) {
+	for _, n := range all {
+		r.Recorder.Eventf(run, nil, n.kind, n.reason, n.action, "%s", cutText(n.text, maxNote))
+	}
+}

@@ -1,0 +1,67 @@
+package benchmarkrun
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// Name of the controller, in logs, metrics and events.
+const Name = "benchmarkrun"
+
+// Setup registers the reconciler with a manager.
+func (r *Reconciler) Setup(mgr ctrl.Manager) error {
+	r.Client = mgr.GetClient()
+	r.Reader = mgr.GetAPIReader()
+	r.Recorder = mgr.GetEventRecorder("parallelfs-" + Name)
+	if r.Logs == nil {
+		clientset, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+		if err != nil {
+			return fmt.Errorf("make a client for logs: %w", err)
+		}
+		r.Logs = PodLogs{Clientset: clientset}
+	}
+	// One run at a time is reconciled (the default), so that no two of them see a filesystem idle at once.
+	return ctrl.NewControllerManagedBy(mgr).
+		Named(Name).
+		// The status that this controller writes must not wake it; a deletion must.
+		For(&v1alpha1.BenchmarkRun{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Owns(&batchv1.Job{}).
+		Owns(&corev1.ConfigMap{}).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(runOfPod)).
+		Watches(&v1alpha1.FileSystem{}, handler.EnqueueRequestsFromMapFunc(r.runsOfFileSystem)).
+		Complete(r)
+}
+
+func runOfPod(_ context.Context, pod client.Object) []reconcile.Request {
+	name := pod.GetLabels()[v1alpha1.LabelBenchmarkRun]
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: pod.GetNamespace(), Name: name}}}
+}
+
+func (r *Reconciler) runsOfFileSystem(ctx context.Context, fs client.Object) []reconcile.Request {
+	var all v1alpha1.BenchmarkRunList
+	if err := r.Client.List(ctx, &all, client.InNamespace(fs.GetNamespace())); err != nil {
+		return nil // the cache answers this; a run that waits looks again by itself
+	}
+	var requests []reconcile.Request
+	for i := range all.Items {
+		if all.Items[i].Spec.FileSystem.Name == fs.GetName() && all.Items[i].Status.CompletionTime == nil {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all.Items[i])})
+		}
+	}
+	return requests
+}
