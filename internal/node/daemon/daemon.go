@@ -12,6 +12,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -72,6 +73,9 @@ func Run(ctx context.Context, told spec.Run, host Host, log *slog.Logger) error 
 		Owner: told.Owner, Component: told.Component, Ledger: told.Ledger, UID: uid, GID: gid,
 		RootUID: host.RootUID, RootGID: host.RootGID, Writer: host.Writer, Now: host.Now,
 	}
+	if err := apart(told.Directories); err != nil {
+		return err
+	}
 	for _, d := range told.Directories {
 		action, err := prover.Prove(d)
 		if err != nil {
@@ -106,6 +110,18 @@ func Run(ctx context.Context, told spec.Run, host Host, log *slog.Logger) error 
 	log.Info("starting the daemon", "program", program, "arguments", argv[1:])
 	if err := host.Exec(program, argv, os.Environ()); err != nil {
 		return fmt.Errorf("can't start %s: %w", program, err)
+	}
+	return nil
+}
+
+// apart refuses directories that lie in each other: what is in one would be foreign to the other.
+func apart(directories []spec.Directory) error {
+	for i, a := range directories {
+		for _, b := range directories[i+1:] {
+			if a.Path == b.Path || strings.HasPrefix(a.Path, b.Path+"/") || strings.HasPrefix(b.Path, a.Path+"/") {
+				return fmt.Errorf("the directories %s and %s lie in each other; give each its own", a.Path, b.Path)
+			}
+		}
 	}
 	return nil
 }

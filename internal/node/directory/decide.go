@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"parallelfs.dev/operator/internal/node/durable"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -45,16 +46,27 @@ type Facts struct {
 	Strangers []string
 	// Data are the names in Path/Data, without the operator's own temporary files.
 	Data []string
+	// DataGone is true when Path/Data is not there.
+	DataGone bool
+	// DataElsewhere is true when Path/Data lies on another device than Path: the marker would prove nothing about it.
+	DataElsewhere bool
 	// Content is that of Initialise.File, nil when the file is not there or is longer than Initialise.Content.
 	Content *string
 }
 
 // Decide says what may be done with the directory d of a component of the FileSystem owner. ledger is only named in sentences.
 func Decide(d spec.Directory, owner spec.Owner, component, ledger string, f Facts) Decision {
+	if f.DataElsewhere {
+		return refuse("%s is a disk of its own: while that is not mounted, data would go to the disk below, where nothing could tell the difference. "+
+			"Mount the disk on %s", filepath.Join(d.Path, d.Data), d.Path)
+	}
 	if f.Marker == nil {
 		return decideUnmarked(d, owner, component, ledger, f)
 	}
 	m := f.Marker
+	if m.Owner.Namespace == "" || m.Owner.Name == "" {
+		return refuse("%s does not say whose the directory is; restore it, nothing is changed until then", filepath.Join(d.Path, spec.MarkerFile))
+	}
 	if m.Owner.Namespace != owner.Namespace || m.Owner.Name != owner.Name {
 		return refuse("%s belongs to the FileSystem %s/%s (%s says so); point %s/%s at another directory, or delete that FileSystem and move the directory away",
 			d.Path, m.Owner.Namespace, m.Owner.Name, spec.MarkerFile, owner.Namespace, owner.Name)
@@ -66,18 +78,33 @@ func Decide(d spec.Directory, owner spec.Owner, component, ledger string, f Fact
 	case spec.MarkerPreparing:
 		return decidePreparing(d, f)
 	case spec.MarkerInitialised:
-		if d.Initialise != nil && !hasData(d, f.Data) {
-			return refuse("the metadata in %s is lost: the directory was initialised on %s, but none of %s is there; it is never initialised again. "+
-				"Restore the metadata from a metalogger or a backup into it, then restart the pod",
-				filepath.Join(d.Path, d.Data), m.Time, strings.Join(d.Initialise.DataGlobs, ", "))
-		}
-		if m.Owner.UID != owner.UID {
-			return Decision{Action: Adopt}
-		}
-		return Decision{Action: Use}
+		return decideInitialised(d, owner, f)
 	default:
 		return refuse("%s has the unknown state %q; it was written by another version of the operator", filepath.Join(d.Path, spec.MarkerFile), m.State)
 	}
+}
+
+func decideInitialised(d spec.Directory, owner spec.Owner, f Facts) Decision {
+	m := f.Marker
+	if f.DataGone {
+		return refuse("%s is gone, though the directory was initialised: what was in it is lost, or not mounted. Bring it back; "+
+			"or, to give up what was in it, make it again, empty, and restart the pod", filepath.Join(d.Path, d.Data))
+	}
+	if d.Initialise != nil && !hasData(d, f.Data) {
+		return refuse("the metadata in %s is lost: the directory was initialised, but none of %s is there; it is never initialised again. "+
+			"Restore the metadata from a metalogger or a backup into it, then restart the pod",
+			filepath.Join(d.Path, d.Data), strings.Join(d.Initialise.DataGlobs, ", "))
+	}
+	if m.Owner.UID == owner.UID {
+		return Decision{Action: Use}
+	}
+	// A marker without a UID was written by a person, who says that the data is this FileSystem's.
+	if d.Initialise != nil && !d.Initialise.Granted && m.Owner.UID != "" {
+		return refuse("%s holds the metadata of an earlier FileSystem %s/%s (uid %s), but this one (uid %s) already has its own; with the wrong metadata, "+
+			"data is deleted. Find the right directory; or, if this is the right one, remove the uid from %s and restart the pod",
+			d.Path, owner.Namespace, owner.Name, m.Owner.UID, owner.UID, filepath.Join(d.Path, spec.MarkerFile))
+	}
+	return Decision{Action: Adopt}
 }
 
 func decideUnmarked(d spec.Directory, owner spec.Owner, component, ledger string, f Facts) Decision {
@@ -161,4 +188,27 @@ func some(names []string) string {
 
 func refuse(format string, args ...any) Decision {
 	return Decision{Action: Refuse, Reason: fmt.Sprintf(format, args...)}
+}
+
+// understand refuses a spec that can't be meant so, before anything is looked at.
+func understand(d spec.Directory, ledger string) error {
+	absolute := func(name string) bool { return filepath.IsAbs(name) && filepath.Clean(name) == name && name != "/" }
+	plain := func(name string) bool {
+		return name != "" && name != "." && name != ".." && !strings.Contains(name, "/") && !durable.IsTemporary(name)
+	}
+	switch {
+	case !absolute(d.Path):
+		return fmt.Errorf("the directory %q is not an absolute path without . and .. below /", d.Path)
+	case !absolute(ledger), strings.HasPrefix(ledger, d.Path+"/"):
+		return fmt.Errorf("the ledger %q must be an absolute path outside of the directory %s, or it is lost together with it", ledger, d.Path)
+	case !plain(d.Data), d.Data == spec.MarkerFile, d.Data == "lost+found":
+		return fmt.Errorf("%q can't be the name of the data's directory in %s", d.Data, d.Path)
+	case d.Initialise == nil:
+		return nil
+	case !plain(d.Initialise.File):
+		return fmt.Errorf("%q can't be the name of the file that initialises %s", d.Initialise.File, d.Path)
+	case !hasData(d, []string{d.Initialise.File}):
+		return fmt.Errorf("none of the patterns %q of metadata matches %q, the file that initialises %s", d.Initialise.DataGlobs, d.Initialise.File, d.Path)
+	}
+	return nil
 }

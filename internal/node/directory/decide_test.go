@@ -140,6 +140,39 @@ func TestDecide(t *testing.T) {
 			directory: metadataDirectory(false), facts: directory.Facts{Marker: marker(spec.MarkerPreparing)},
 			want: directory.Refuse, reason: []string{"has its metadata elsewhere"},
 		},
+		"metadata of an earlier FileSystem is refused once this one has its own": {
+			directory: metadataDirectory(false), facts: directory.Facts{Marker: marker(spec.MarkerInitialised, ofOldUID), Data: []string{"metadata.mfs"}},
+			want: directory.Refuse, reason: []string{"an earlier FileSystem storage/scratch (uid old)", "remove the uid"},
+		},
+		"metadata that a person has claimed is adopted, though the metadata was initialised before": {
+			directory: metadataDirectory(false), want: directory.Adopt,
+			facts: directory.Facts{Marker: marker(spec.MarkerInitialised, func(m *spec.Marker) { m.Owner.UID = "" }), Data: []string{"metadata.mfs.back"}},
+		},
+		"a target whose data directory was removed is refused": {
+			directory: target(), facts: directory.Facts{Marker: marker(spec.MarkerInitialised), DataGone: true, Recorded: true},
+			want: directory.Refuse, reason: []string{"/data/target/data is gone"},
+		},
+		"a target of a deleted FileSystem whose data directory was removed is refused": {
+			directory: target(), facts: directory.Facts{Marker: marker(spec.MarkerInitialised, ofOldUID), DataGone: true},
+			want: directory.Refuse, reason: []string{"/data/target/data is gone"},
+		},
+		"an initialisation that was cut off before its data directory is resumed": {
+			directory: target(), facts: directory.Facts{Marker: marker(spec.MarkerPreparing), DataGone: true}, want: directory.Resume,
+		},
+		"data on another device than its marker is refused": {
+			directory: target(), facts: directory.Facts{Marker: marker(spec.MarkerInitialised), DataElsewhere: true},
+			want: directory.Refuse, reason: []string{"/data/target/data is a disk of its own", "Mount the disk on /data/target"},
+		},
+		"an empty directory whose data would lie on another device is refused": {
+			directory: metadataDirectory(true), facts: directory.Facts{DataElsewhere: true}, want: directory.Refuse, reason: []string{"a disk of its own"},
+		},
+		"a marker that does not say whose the directory is is refused": {
+			directory: target(), facts: directory.Facts{Marker: &spec.Marker{}}, want: directory.Refuse, reason: []string{"does not say whose"},
+		},
+		"a target of another FileSystem is refused before it is ready too": {
+			directory: target(), facts: directory.Facts{Marker: marker(spec.MarkerPreparing, ofOtherName)},
+			want: directory.Refuse, reason: []string{"belongs to the FileSystem storage/home"},
+		},
 		"a marker of an unknown state is refused": {
 			directory: target(), facts: directory.Facts{Marker: marker("Sealed")}, want: directory.Refuse, reason: []string{`unknown state "Sealed"`},
 		},
@@ -155,5 +188,64 @@ func TestDecide(t *testing.T) {
 				g.Expect(got.Reason).To(ContainSubstring(part))
 			}
 		})
+	}
+}
+
+// TestDecideNeverInitialisesWhatIsNotProvenEmpty goes through all combinations of facts, so that no order of the checks opens a way.
+func TestDecideNeverInitialisesWhatIsNotProvenEmpty(t *testing.T) {
+	g := NewWithT(t)
+	bools := []bool{false, true}
+	markers := []*spec.Marker{nil}
+	for _, state := range []spec.MarkerState{spec.MarkerPreparing, spec.MarkerInitialised, "Sealed"} {
+		for _, owner := range []spec.Owner{scratch, {Namespace: "storage", Name: "scratch", UID: "old"}, {Namespace: "storage", Name: "scratch"}, {Namespace: "storage", Name: "home", UID: "new"}} {
+			for _, component := range []string{"master", "metalogger"} {
+				markers = append(markers, &spec.Marker{Owner: owner, Component: component, State: state})
+			}
+		}
+	}
+	contents := []*string{nil, new(empty), new("MFSM 2.0")}
+	counts := map[directory.Action]int{}
+	for _, d := range []spec.Directory{metadataDirectory(true), metadataDirectory(false), target()} {
+		for _, m := range markers {
+			for _, data := range [][]string{nil, {"metadata.mfs"}, {"metadata.mfs.back"}, {"changelog.0.mfs", "metadata.mfs"}, {"00"}} {
+				for _, content := range contents {
+					for _, strangers := range [][]string{nil, {"photos"}} {
+						for _, recorded := range bools {
+							for _, gone := range bools {
+								for _, elsewhere := range bools {
+									f := directory.Facts{Marker: m, Data: data, Content: content, Strangers: strangers, Recorded: recorded, DataGone: gone, DataElsewhere: elsewhere}
+									got := directory.Decide(d, scratch, "master", "/ledger.json", f)
+									counts[got.Action]++
+									g.Expect(got.Reason == "").To(Equal(got.Action != directory.Refuse), "a refusal, and nothing else, has a reason: %+v", f)
+									holdsTo(g, d, f, got.Action)
+								}
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	g.Expect(counts).To(HaveLen(5), "every action was met: %v", counts)
+}
+
+// holdsTo states what must be true of the facts for each action that changes the disk.
+func holdsTo(g Gomega, d spec.Directory, f directory.Facts, action directory.Action) {
+	mine := f.Marker != nil && f.Marker.Owner.Name == "scratch" && f.Marker.Component == "master"
+	granted := d.Initialise == nil || d.Initialise.Granted
+	switch action {
+	case directory.Initialise:
+		g.Expect(f.Marker == nil && len(f.Data) == 0 && len(f.Strangers) == 0 && !f.Recorded && granted).To(BeTrue(), "%+v", f)
+	case directory.Resume:
+		onlyOurs := len(f.Data) == 0 || d.Initialise != nil && len(f.Data) == 1 && f.Data[0] == "metadata.mfs" && f.Content != nil && *f.Content == empty
+		g.Expect(mine && f.Marker.State == spec.MarkerPreparing && granted && onlyOurs).To(BeTrue(), "%+v", f)
+	case directory.Use:
+		g.Expect(mine && f.Marker.State == spec.MarkerInitialised && f.Marker.Owner == scratch && !f.DataGone).To(BeTrue(), "%+v", f)
+	case directory.Adopt:
+		g.Expect(mine && f.Marker.State == spec.MarkerInitialised && (granted || f.Marker.Owner.UID == "") && !f.DataGone).To(BeTrue(), "%+v", f)
+	case directory.Refuse:
+	}
+	if action != directory.Refuse {
+		g.Expect(f.DataElsewhere).To(BeFalse(), "%+v", f)
 	}
 }

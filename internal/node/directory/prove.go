@@ -4,11 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"parallelfs.dev/operator/internal/node/durable"
 	"parallelfs.dev/operator/internal/node/spec"
@@ -40,13 +41,11 @@ type Prover struct {
 	Now              func() time.Time
 }
 
-// Prove looks at the directory, decides, and makes it usable. The error of a refusal is a sentence for a person. It may
-// be cut off between any two steps: the next call goes on to the same end.
+// Prove looks at the directory, decides, and makes it usable. The error of a refusal is a sentence for a person, and nothing
+// was changed then. It may be cut off between any two steps: the next call goes on to the same end.
 func (p Prover) Prove(d spec.Directory) (Action, error) {
-	if _, err := os.Lstat(d.Path); errors.Is(err, fs.ErrNotExist) {
-		if err := p.Writer.Directory(d.Path, p.root(0o755)); err != nil {
-			return Refuse, err
-		}
+	if err := understand(d, p.Ledger); err != nil {
+		return Refuse, err
 	}
 	ledger, err := p.readLedger()
 	if err != nil {
@@ -113,8 +112,8 @@ func (p Prover) record(d spec.Directory, ledger Ledger) error {
 		ledger.Directories = map[string]LedgerEntry{}
 	}
 	ledger.Directories[d.Path] = LedgerEntry{Owner: p.Owner, Time: p.now()}
-	if err := os.MkdirAll(filepath.Dir(p.Ledger), 0o755); err != nil {
-		return fmt.Errorf("can't make the directory of the ledger: %w", err)
+	if err := p.Writer.Directory(filepath.Dir(p.Ledger), p.root(0o755)); err != nil {
+		return err
 	}
 	return p.writeJSON(p.Ledger, ledger)
 }
@@ -153,12 +152,19 @@ func (p Prover) user(mode fs.FileMode) durable.Ownership {
 	return durable.Ownership{UID: p.UID, GID: p.GID, Mode: mode}
 }
 
-// readJSON reports whether the file exists.
+// readJSON reports whether the file exists. Only a plain file is read: a symbolic link could lead to another directory's
+// file, and a pipe would never end.
 func readJSON(path string, value any) (bool, error) {
-	content, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("can't look at %s: %w", path, err)
+	case !info.Mode().IsRegular():
+		return false, fmt.Errorf("%s is not a plain file, so it is not trusted and nothing is changed; move it away", path)
 	}
+	content, err := os.ReadFile(path)
 	if err != nil {
 		return false, fmt.Errorf("can't read %s: %w", path, err)
 	}
@@ -168,8 +174,12 @@ func readJSON(path string, value any) (bool, error) {
 	return true, nil
 }
 
+// look finds the facts. A directory that is not there is an empty one.
 func look(d spec.Directory) (Facts, error) {
-	var facts Facts
+	if exists, err := isDirectory(d.Path); err != nil || !exists {
+		return Facts{DataGone: true}, err
+	}
+	facts := Facts{DataGone: true}
 	var marker spec.Marker
 	found, err := readJSON(filepath.Join(d.Path, spec.MarkerFile), &marker)
 	if err != nil {
@@ -187,10 +197,11 @@ func look(d spec.Directory) (Facts, error) {
 		switch {
 		case name == spec.MarkerFile, name == "lost+found", durable.IsTemporary(name):
 		case name == d.Data:
-			if !entry.IsDir() {
-				return Facts{}, fmt.Errorf("%s is not a directory; move it away, or point the FileSystem elsewhere", filepath.Join(d.Path, name))
-			}
+			facts.DataGone = false
 			if facts.Data, err = names(filepath.Join(d.Path, name)); err != nil {
+				return Facts{}, err
+			}
+			if facts.DataElsewhere, err = otherDevice(d.Path, filepath.Join(d.Path, name)); err != nil {
 				return Facts{}, err
 			}
 		default:
@@ -203,7 +214,34 @@ func look(d spec.Directory) (Facts, error) {
 	return facts, err
 }
 
+// isDirectory refuses everything else that has the name, symbolic links too: what they lead to may be another's.
+func isDirectory(path string) (exists bool, err error) {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("can't look at %s: %w", path, err)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return false, fmt.Errorf("%s is a symbolic link, which is not followed; name the directory itself in the FileSystem", path)
+	case !info.IsDir():
+		return false, fmt.Errorf("%s is not a directory; move it away, or point the FileSystem elsewhere", path)
+	}
+	return true, nil
+}
+
+func otherDevice(a, b string) (bool, error) {
+	var first, second unix.Stat_t
+	if err := errors.Join(unix.Lstat(a, &first), unix.Lstat(b, &second)); err != nil {
+		return false, fmt.Errorf("can't look at %s and %s: %w", a, b, err)
+	}
+	return first.Dev != second.Dev, nil
+}
+
 func names(path string) ([]string, error) {
+	if _, err := isDirectory(path); err != nil {
+		return nil, err
+	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		return nil, fmt.Errorf("can't list %s: %w", path, err)
@@ -217,23 +255,21 @@ func names(path string) ([]string, error) {
 	return found, nil
 }
 
-// contentOf reads a file of at most limit bytes. Real metadata is far larger, and need not be read to know that it is
-// not the content of an empty filesystem.
+// contentOf reads a plain file of at most limit bytes; of anything else it returns nil. Real metadata is far larger, and
+// need not be read to know that it is not the content of an empty filesystem.
 func contentOf(path string, limit int) (*string, error) {
-	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("can't look at %s: %w", path, err)
+	case !info.Mode().IsRegular(), info.Size() > int64(limit):
 		return nil, nil
 	}
+	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("can't read %s: %w", path, err)
-	}
-	defer file.Close()
-	content, err := io.ReadAll(io.LimitReader(file, int64(limit)+1))
-	if err != nil {
-		return nil, fmt.Errorf("can't read %s: %w", path, err)
-	}
-	if len(content) > limit {
-		return nil, nil
 	}
 	return new(string(content)), nil
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,7 +67,7 @@ func (n node) content(t *testing.T) map[string]string {
 			return err
 		}
 		found[name] = info.Mode().String()
-		if !entry.IsDir() {
+		if entry.Type().IsRegular() {
 			content, err := os.ReadFile(path)
 			if err != nil {
 				return err
@@ -125,8 +126,8 @@ func TestAnInitialisationThatIsKilledBeforeAnyStepEndsTheSame(t *testing.T) {
 	g.Expect(len(steps)).To(BeNumerically(">", 15))
 	want := len(whole.content(t))
 
-	for i := range steps {
-		t.Run(fmt.Sprintf("killed before step %d", i), func(t *testing.T) {
+	for i, step := range steps {
+		t.Run(fmt.Sprintf("killed before step %d, %s", i, filepath.Base(step)), func(t *testing.T) {
 			g, n := NewWithT(t), newNode(t)
 			count := 0
 			_, err := n.prover(func(string) error {
@@ -136,6 +137,11 @@ func TestAnInitialisationThatIsKilledBeforeAnyStepEndsTheSame(t *testing.T) {
 				return nil
 			}).Prove(n.directory())
 			g.Expect(err).To(MatchError(killed))
+			// A kill inside of a step leaves half a temporary file.
+			if temporary, writes := strings.CutPrefix(step, "write "); writes {
+				temporary = strings.Replace(temporary, whole.root, n.root, 1)
+				g.Expect(os.WriteFile(temporary, []byte("MFS"), 0o600)).To(Succeed())
+			}
 
 			_, err = n.prover(nil).Prove(n.directory())
 			g.Expect(err).NotTo(HaveOccurred())
@@ -197,6 +203,54 @@ func TestARefusalChangesNothing(t *testing.T) {
 			prepare: func(t *testing.T, n node) { write(t, n.path("disk/meta/data"), "") },
 			reason:  "is not a directory",
 		},
+		"a directory that is a symbolic link": {
+			prepare: func(t *testing.T, n node) {
+				g := NewWithT(t)
+				g.Expect(os.MkdirAll(n.path("disk", "other"), 0o755)).To(Succeed())
+				g.Expect(os.Symlink("other", n.path("disk/meta"))).To(Succeed())
+			},
+			reason: "disk/meta is a symbolic link",
+		},
+		"data that is a symbolic link": {
+			prepare: func(t *testing.T, n node) {
+				g := NewWithT(t)
+				g.Expect(os.MkdirAll(n.path("disk", "meta"), 0o755)).To(Succeed())
+				g.Expect(os.Symlink("/var", n.path("disk/meta/data"))).To(Succeed())
+			},
+			reason: "disk/meta/data is a symbolic link",
+		},
+		"a marker that is a symbolic link to the marker of another directory": {
+			prepare: func(t *testing.T, n node) {
+				g := NewWithT(t)
+				write(t, n.path("disk/meta/x"), "")
+				g.Expect(os.Remove(n.path("disk/meta/x"))).To(Succeed())
+				write(t, n.path("other.json"), `{"owner":{"namespace":"storage","name":"scratch","uid":"new"},"component":"master","state":"Initialised"}`)
+				g.Expect(os.Symlink("../../other.json", n.path("disk/meta/.parallelfs.json"))).To(Succeed())
+			},
+			reason: ".parallelfs.json is not a plain file",
+		},
+		"a file where the directory should be": {
+			prepare: func(t *testing.T, n node) { write(t, n.path("disk/meta"), "") },
+			reason:  "disk/meta is not a directory",
+		},
+		"a directory that was removed after it was initialised": {
+			prepare: func(t *testing.T, n node) {
+				g := NewWithT(t)
+				_, err := n.prover(nil).Prove(n.directory())
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(os.RemoveAll(n.path("disk"))).To(Succeed())
+			},
+			reason: "its disk is not mounted or was replaced",
+		},
+		"a data directory that was removed": {
+			prepare: func(t *testing.T, n node) {
+				g := NewWithT(t)
+				_, err := n.prover(nil).Prove(n.directory())
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(os.RemoveAll(n.path("disk/meta/data"))).To(Succeed())
+			},
+			reason: "disk/meta/data is gone",
+		},
 		"a damaged marker": {
 			prepare: func(t *testing.T, n node) { write(t, n.path("disk/meta/.parallelfs.json"), `{"owner":`) },
 			reason:  "is damaged",
@@ -253,4 +307,52 @@ func TestADiskThatWasMovedIsRecordedOnItsNewNode(t *testing.T) {
 	g.Expect(os.RemoveAll(n.path("state"))).To(Succeed())
 	g.Expect(n.prover(nil).Prove(n.directory())).To(Equal(directory.Use))
 	g.Expect(n.content(t)).To(HaveKeyWithValue("state/ledger.json", ContainSubstring(n.directory().Path)))
+}
+
+func TestASecondTargetIsRecordedBesideTheFirst(t *testing.T) {
+	g, n := NewWithT(t), newNode(t)
+	for _, name := range []string{"one", "two"} {
+		d := target()
+		d.Path = n.path("disk", name)
+		g.Expect(n.prover(nil).Prove(d)).To(Equal(directory.Initialise))
+	}
+	ledger := n.content(t)["state/ledger.json"]
+	g.Expect(ledger).To(And(ContainSubstring(n.path("disk", "one")), ContainSubstring(n.path("disk", "two"))))
+	g.Expect(n.content(t)).To(HaveKeyWithValue("disk/two/data", "drwxr-x---"))
+}
+
+func TestAnEmptyDirectoryIsNotInitialisedWhenTheMetadataWasAlready(t *testing.T) {
+	g, n := NewWithT(t), newNode(t)
+	d := n.directory()
+	d.Initialise.Granted = false
+	_, err := n.prover(nil).Prove(d)
+	g.Expect(err).To(MatchError(ContainSubstring("not initialised again")))
+	g.Expect(n.content(t)).To(BeEmpty(), "nothing is made for a refusal")
+}
+
+func TestASpecThatCannotBeMeantSoIsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(d *spec.Directory, p *directory.Prover)
+		reason string
+	}{
+		"a relative directory":            {func(d *spec.Directory, _ *directory.Prover) { d.Path = "meta" }, `"meta" is not an absolute path`},
+		"the root directory":              {func(d *spec.Directory, _ *directory.Prover) { d.Path = "/" }, `"/" is not an absolute path`},
+		"a directory that goes up":        {func(d *spec.Directory, _ *directory.Prover) { d.Path = "/data/../etc" }, "not an absolute path"},
+		"a ledger inside the directory":   {func(d *spec.Directory, p *directory.Prover) { p.Ledger = d.Path + "/ledger.json" }, "lost together with it"},
+		"no ledger":                       {func(_ *spec.Directory, p *directory.Prover) { p.Ledger = "" }, "must be an absolute path"},
+		"data in the directory itself":    {func(d *spec.Directory, _ *directory.Prover) { d.Data = "." }, `"." can't be the name`},
+		"data outside of the directory":   {func(d *spec.Directory, _ *directory.Prover) { d.Data = "../x" }, `"../x" can't be the name`},
+		"data of the marker's name":       {func(d *spec.Directory, _ *directory.Prover) { d.Data = spec.MarkerFile }, "can't be the name"},
+		"an initial file elsewhere":       {func(d *spec.Directory, _ *directory.Prover) { d.Initialise.File = "/etc/passwd" }, `"/etc/passwd" can't be the name`},
+		"patterns that match no metadata": {func(d *spec.Directory, _ *directory.Prover) { d.Initialise.DataGlobs = []string{"[", "*.db"} }, `matches "metadata.mfs"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, n := NewWithT(t), newNode(t)
+			d, p := n.directory(), n.prover(func(step string) error { return errors.New("changed the disk: " + step) })
+			c.change(&d, &p)
+			_, err := p.Prove(d)
+			g.Expect(err).To(MatchError(ContainSubstring(c.reason)))
+			g.Expect(n.content(t)).To(BeEmpty())
+		})
+	}
 }

@@ -76,21 +76,50 @@ func (w Writer) writeSynced(path string, content []byte, own Ownership) (err err
 	return file.Sync()
 }
 
-// Directory makes the directory where it is missing, with its parents, and sets its ownership.
+// Directory makes the directory where it is missing, with its parents, and sets its ownership. Parents that it makes belong
+// to whoever runs this, with mode 0755.
 func (w Writer) Directory(path string, own Ownership) error {
-	err := w.step("make "+path, func() error { return os.MkdirAll(path, 0o755) })
-	if err == nil {
-		err = w.step("own "+path, func() error {
-			if err := w.Chown(path, own.UID, own.GID); err != nil {
-				return err
-			}
-			return os.Chmod(path, own.Mode)
-		})
+	if err := w.make(path); err != nil {
+		return fmt.Errorf("can't make the directory %s: %w", path, err)
 	}
+	err := w.step("own "+path, func() error {
+		if err := w.Chown(path, own.UID, own.GID); err != nil {
+			return err
+		}
+		// After the chown, which may clear bits, and without the umask.
+		if err := os.Chmod(path, own.Mode); err != nil {
+			return err
+		}
+		return syncDirectory(path)
+	})
 	if err != nil {
 		return fmt.Errorf("can't prepare the directory %s: %w", path, err)
 	}
-	return w.step("sync "+filepath.Dir(path), func() error { return syncDirectory(filepath.Dir(path)) })
+	return nil
+}
+
+// make makes missing directories one by one and syncs the parent of each, or a power failure could take them away together
+// with what was synced inside of them.
+func (w Writer) make(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return nil
+	case err == nil:
+		return errors.New("there is something that is not a directory")
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	parent := filepath.Dir(path)
+	if err := w.make(parent); err != nil {
+		return err
+	}
+	return w.step("make "+path, func() error {
+		if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		return syncDirectory(parent)
+	})
 }
 
 func syncDirectory(path string) (err error) {

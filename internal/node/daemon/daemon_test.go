@@ -1,0 +1,151 @@
+package daemon_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/internal/node/daemon"
+	"parallelfs.dev/operator/internal/node/durable"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// container is a place to start a daemon in: the disk is a temporary directory, and starting the daemon ends the test's
+// own program only on paper.
+type container struct {
+	root    string
+	started []string
+	log     bytes.Buffer
+}
+
+var errStarted = errors.New("this process is the daemon now")
+
+func (c *container) host() daemon.Host {
+	return daemon.Host{
+		Environment: func(name string) (string, bool) { return "10.0.0.1", name == "NODE_IP" },
+		Writer:      durable.Writer{Chown: func(string, int, int) error { return nil }},
+		LookupUser: func(name string) (int, int, error) {
+			if name != "mfs" {
+				return 0, 0, errors.New("the image has no user " + name)
+			}
+			return 9421, 9421, nil
+		},
+		Exec: func(_ string, argv, _ []string) error { c.started = argv; return errStarted },
+		Now:  func() time.Time { return time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC) },
+	}
+}
+
+func (c *container) path(parts ...string) string {
+	return filepath.Join(append([]string{c.root}, parts...)...)
+}
+
+func (c *container) master() spec.Run {
+	return spec.Run{
+		Owner: spec.Owner{Namespace: "storage", Name: "scratch", UID: "1"}, Component: "master", User: "mfs",
+		Ledger: c.path("state", "ledger.json"),
+		Directories: []spec.Directory{{Path: c.path("meta"), Data: "data", Initialise: &spec.Initialise{
+			Granted: true, DataGlobs: []string{"metadata*"}, File: "metadata.mfs", Content: "MFSM NEW",
+		}}},
+		Files: []spec.File{{Path: c.path("run", "mfsmaster.cfg"), Content: "HOST = $(NODE_IP)\nAUTH_CODE = s3cret\n", Mode: 0o640}},
+		// A program that every machine has.
+		Command: []string{"true", "-f", "start"},
+		Recover: &spec.Recover{File: c.path("meta", "data", "metadata.mfs"), Arguments: []string{"-a"}},
+	}
+}
+
+func (c *container) run(ctx context.Context, told spec.Run) error {
+	return daemon.Run(ctx, told, c.host(), slog.New(slog.NewTextHandler(&c.log, nil)))
+}
+
+func TestADaemonStartsOnItsProvenDirectoryWithItsFiles(t *testing.T) {
+	g, c := NewWithT(t), &container{root: t.TempDir()}
+	g.Expect(c.run(t.Context(), c.master())).To(MatchError(errStarted))
+	g.Expect(c.started).To(Equal([]string{"true", "-f", "start"}))
+	g.Expect(os.ReadFile(c.path("run", "mfsmaster.cfg"))).To(BeEquivalentTo("HOST = 10.0.0.1\nAUTH_CODE = s3cret\n"))
+	g.Expect(os.ReadFile(c.path("meta", "data", "metadata.mfs"))).To(BeEquivalentTo("MFSM NEW"))
+	g.Expect(c.log.String()).NotTo(ContainSubstring("s3cret"))
+}
+
+func TestADaemonThatWasKilledStartsWithItsRecovery(t *testing.T) {
+	g, c := NewWithT(t), &container{root: t.TempDir()}
+	g.Expect(c.run(t.Context(), c.master())).To(MatchError(errStarted))
+	// mfsmaster(8) renames the file while it runs, and back at a clean stop.
+	g.Expect(os.Rename(c.path("meta/data/metadata.mfs"), c.path("meta/data/metadata.mfs.back"))).To(Succeed())
+	g.Expect(c.run(t.Context(), c.master())).To(MatchError(errStarted))
+	g.Expect(c.started).To(Equal([]string{"true", "-a", "-f", "start"}))
+
+	g.Expect(os.Rename(c.path("meta/data/metadata.mfs.back"), c.path("meta/data/metadata.mfs"))).To(Succeed())
+	g.Expect(c.run(t.Context(), c.master())).To(MatchError(errStarted))
+	g.Expect(c.started).To(Equal([]string{"true", "-f", "start"}), "and without it after a clean stop")
+}
+
+func TestNothingIsStartedWhen(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(c *container, told *spec.Run)
+		reason string
+	}{
+		"the directory was removed": {
+			change: func(c *container, told *spec.Run) {
+				_ = c.run(context.Background(), *told)
+				_ = os.RemoveAll(c.path("meta"))
+			},
+			reason: "its disk is not mounted or was replaced",
+		},
+		"the directory holds something else": {
+			change: func(c *container, _ *spec.Run) { _ = os.MkdirAll(c.path("meta", "photos"), 0o755) },
+			reason: "not empty (photos)",
+		},
+		"two directories are the same": {
+			change: func(_ *container, told *spec.Run) { told.Directories = append(told.Directories, told.Directories[0]) },
+			reason: "lie in each other",
+		},
+		"one directory lies in another": {
+			change: func(c *container, told *spec.Run) {
+				told.Directories = append(told.Directories, spec.Directory{Path: c.path("meta", "data"), Data: "data"})
+			},
+			reason: "lie in each other",
+		},
+		"a variable of a file is not set": {
+			change: func(_ *container, told *spec.Run) { told.Files[0].Content = "s3cret $(POD_IP)" },
+			reason: "mfsmaster.cfg: the environment variable POD_IP is not set",
+		},
+		"the user is not in the image": {
+			change: func(_ *container, told *spec.Run) { told.User = "lizard" },
+			reason: "no user lizard",
+		},
+		"the program is not in the image": {
+			change: func(_ *container, told *spec.Run) { told.Command[0] = "no-such-daemon" },
+			reason: `no program "no-such-daemon"`,
+		},
+		"the spec names no command": {
+			change: func(_ *container, told *spec.Run) { told.Command = nil },
+			reason: "names no command",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, at := NewWithT(t), &container{root: t.TempDir()}
+			told := at.master()
+			c.change(at, &told)
+			at.started = nil
+			err := at.run(t.Context(), told)
+			g.Expect(err).To(MatchError(ContainSubstring(c.reason)))
+			g.Expect(err.Error()).NotTo(ContainSubstring("s3cret"))
+			g.Expect(at.started).To(BeNil())
+		})
+	}
+}
+
+func TestAStopThatComesBeforeTheStartIsObeyed(t *testing.T) {
+	g, c := NewWithT(t), &container{root: t.TempDir()}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	g.Expect(c.run(ctx, c.master())).To(MatchError(ContainSubstring("stopped before true was started")))
+	g.Expect(c.started).To(BeNil())
+}

@@ -1,0 +1,71 @@
+package durable_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/internal/node/durable"
+)
+
+func writer(before func(step string) error) durable.Writer {
+	return durable.Writer{Chown: func(string, int, int) error { return nil }, Before: before}
+}
+
+func TestAFileThatIsKilledBeforeAnyStepIsWholeOrTheOldOne(t *testing.T) {
+	for i := 0; ; i++ {
+		g, path, count := NewWithT(t), filepath.Join(t.TempDir(), "file"), 0
+		g.Expect(os.WriteFile(path, []byte("old"), 0o600)).To(Succeed())
+		err := writer(func(string) error {
+			if count++; count > i {
+				return errors.New("killed")
+			}
+			return nil
+		}).File(path, []byte("new"), durable.Ownership{Mode: 0o640})
+		g.Expect(os.ReadFile(path)).To(Or(BeEquivalentTo("old"), BeEquivalentTo("new")))
+		if err == nil {
+			g.Expect(i).To(Equal(3))
+			return
+		}
+		g.Expect(writer(nil).File(path, []byte("new"), durable.Ownership{Mode: 0o640})).To(Succeed())
+		g.Expect(os.ReadFile(path)).To(BeEquivalentTo("new"))
+		g.Expect(os.ReadDir(filepath.Dir(path))).To(HaveLen(1), "nothing is left beside it")
+	}
+}
+
+func TestAFileReplacesASymbolicLinkAndNotWhatItLeadsTo(t *testing.T) {
+	g, directory := NewWithT(t), t.TempDir()
+	other, path := filepath.Join(directory, "other"), filepath.Join(directory, "file")
+	g.Expect(os.WriteFile(other, []byte("precious"), 0o600)).To(Succeed())
+	g.Expect(os.Symlink("other", path)).To(Succeed())
+	g.Expect(writer(nil).File(path, []byte("new"), durable.Ownership{Mode: 0o600})).To(Succeed())
+	g.Expect(os.ReadFile(other)).To(BeEquivalentTo("precious"))
+	g.Expect(os.ReadFile(path)).To(BeEquivalentTo("new"))
+}
+
+func TestADirectoryIsMadeWithItsParents(t *testing.T) {
+	g, root := NewWithT(t), t.TempDir()
+	path := filepath.Join(root, "a", "b", "c")
+	var steps []string
+	w := writer(func(step string) error { steps = append(steps, step); return nil })
+	g.Expect(w.Directory(path, durable.Ownership{Mode: 0o750})).To(Succeed())
+	info, err := os.Stat(path)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(info.Mode()).To(Equal(os.ModeDir | 0o750))
+	g.Expect(steps).To(Equal([]string{"make " + filepath.Join(root, "a"), "make " + filepath.Join(root, "a", "b"), "make " + path, "own " + path}))
+}
+
+func TestADirectoryIsNotMadeOverAFile(t *testing.T) {
+	g, path := NewWithT(t), filepath.Join(t.TempDir(), "file")
+	g.Expect(os.WriteFile(path, nil, 0o600)).To(Succeed())
+	g.Expect(writer(nil).Directory(path, durable.Ownership{Mode: 0o750})).To(MatchError(ContainSubstring("not a directory")))
+	g.Expect(writer(nil).Directory(filepath.Join(path, "below"), durable.Ownership{Mode: 0o750})).NotTo(Succeed())
+}
+
+func TestAFileWhoseDirectoryIsMissingIsAnErrorThatNamesIt(t *testing.T) {
+	g, path := NewWithT(t), filepath.Join(t.TempDir(), "no", "file")
+	g.Expect(writer(nil).File(path, nil, durable.Ownership{})).To(MatchError(And(HavePrefix("can't write "+path), HaveSuffix("no such file or directory"))))
+}
