@@ -50,7 +50,7 @@ type FileSystemSpec struct {
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:MaxItems=12
 	StoragePools []StoragePoolSpec `json:"storagePools,omitempty"`
 
 	// clients describes the nodes on which the filesystem is mounted. Without it, no node mounts it.
