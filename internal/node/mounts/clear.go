@@ -20,14 +20,15 @@ type kernel struct {
 	unmount func(path string, flags int) error
 	// prepare is Prepare.
 	prepare func(path string) (immutable bool, err error)
+	// patience is how long a question to a mount that may be dead can take before it counts as alive and hung.
+	patience time.Duration
 }
+
+const patience = 5 * time.Second
 
 func thisKernel() kernel {
-	return kernel{at: at, ask: ask, unmount: unix.Unmount, prepare: Prepare}
+	return kernel{at: at, ask: ask, unmount: unix.Unmount, prepare: Prepare, patience: patience}
 }
-
-// patience is how long a question to a mount that may be dead can take before it counts as alive and hung.
-const patience = 5 * time.Second
 
 // clear detaches every mount of this filesystem from its path, working or not, because the program that served it is
 // not ours to watch. It refuses to touch what another filesystem has mounted there, unless that is dead and of the same type.
@@ -59,7 +60,7 @@ func (k kernel) dead(path string) bool {
 	select {
 	case err := <-k.ask(path):
 		return Dead(err)
-	case <-time.After(patience):
+	case <-time.After(k.patience):
 		return false
 	}
 }
@@ -79,7 +80,7 @@ func (k kernel) unmountAll(m spec.Mount, log *slog.Logger) error {
 		go func() { unmounted <- k.unmount(m.Path, unix.UMOUNT_NOFOLLOW) }()
 		select {
 		case err = <-unmounted:
-		case <-time.After(patience):
+		case <-time.After(k.patience):
 			err = errors.New("it does not answer")
 		}
 		if err == nil {

@@ -25,7 +25,7 @@ const (
 // run again, so a Configure that was cut off is simply repeated. Only program names are logged, never arguments. The
 // commands' output goes to output.
 func Configure(ctx context.Context, c spec.Configure, lookup environment.Lookup, output io.Writer, log *slog.Logger) (err error) {
-	argv, err := environment.ExpandAll(c.Mount.Command, lookup)
+	argv, err := commandOf(c.Mount, lookup)
 	if err != nil {
 		return err
 	}

@@ -15,8 +15,16 @@ import (
 func Prepare(path string) (immutable bool, err error) { return prepare(path, setImmutable) }
 
 func prepare(path string, setImmutable func(path string, on bool) error) (immutable bool, err error) {
-	if err := os.MkdirAll(path, 0o755); err != nil {
-		return false, fmt.Errorf("can't make the mount point %s: %w", path, err)
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := os.MkdirAll(path, 0o755); err != nil {
+			return false, fmt.Errorf("can't make the mount point %s: %w", path, err)
+		}
+	case err != nil:
+		return false, fmt.Errorf("can't look at the mount point %s: %w", path, err)
+	case !info.IsDir():
+		return false, fmt.Errorf("the mount point %s is not a directory (nor may it be a symbolic link to one); move it away, or choose another path", path)
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {

@@ -25,17 +25,28 @@ const (
 // Supervise keeps the filesystem mounted until ctx ends, then unmounts it and returns nil. An error is a sentence for a
 // person: it is returned only for what a restart of the mount program can't mend.
 func Supervise(ctx context.Context, m spec.Mount, lookup environment.Lookup, stdout, stderr io.Writer, log *slog.Logger) error {
-	argv, err := environment.ExpandAll(m.Command, lookup)
+	argv, err := commandOf(m, lookup)
 	if err != nil {
 		return err
 	}
 	s := supervisor{
-		kernel: thisKernel(), mount: m, log: log, period: period, shortest: shortestWait,
+		kernel: thisKernel(), mount: m, log: log, period: period, shortest: shortestWait, grace: programGrace,
 		start: func() (child, error) {
 			return process.Start(argv, process.Options{Stdout: stdout, Stderr: stderr})
 		},
 	}
 	return s.run(ctx)
+}
+
+// commandOf is the command line of the mount program.
+func commandOf(m spec.Mount, lookup environment.Lookup) ([]string, error) {
+	if err := understand(m); err != nil {
+		return nil, err
+	}
+	if len(m.Command) == 0 {
+		return nil, fmt.Errorf("the spec names no command that mounts %s", m.Path)
+	}
+	return environment.ExpandAll(m.Command, lookup)
 }
 
 // child is the mount program.
@@ -46,12 +57,13 @@ type child interface {
 }
 
 type supervisor struct {
-	kernel           kernel
-	mount            spec.Mount
-	log              *slog.Logger
-	start            func() (child, error)
-	period, shortest time.Duration
-	saidNotImmutable bool
+	kernel kernel
+	mount  spec.Mount
+	log    *slog.Logger
+	start  func() (child, error)
+	// period is between two looks, shortest the wait before the first new start, grace as programGrace.
+	period, shortest, grace time.Duration
+	saidNotImmutable        bool
 }
 
 // errForeign ends the supervision: another filesystem was mounted over ours.
@@ -113,15 +125,15 @@ func (s *supervisor) once(ctx context.Context) (worked bool, err error) {
 	worked, lost := s.watch(ctx, program)
 	var foreign errForeign
 	if errors.As(lost, &foreign) {
-		program.Stop(programGrace)
+		program.Stop(s.grace)
 		return worked, lost
 	}
 	unmountErr := s.kernel.unmountAll(s.mount, s.log)
 	select {
 	case <-program.Done():
-	case <-time.After(programGrace):
+	case <-time.After(s.grace):
 	}
-	program.Stop(programGrace)
+	program.Stop(s.grace)
 	// The program may have mounted after the first look.
 	return worked, errors.Join(lost, unmountErr, s.kernel.unmountAll(s.mount, s.log))
 }
@@ -137,6 +149,7 @@ func (s *supervisor) watch(ctx context.Context, program child) (worked bool, rea
 		wasThere  bool
 		startedAt = time.Now()
 		saidLate  bool
+		saidError string
 	)
 	for {
 		select {
@@ -153,11 +166,13 @@ func (s *supervisor) watch(ctx context.Context, program child) (worked bool, rea
 			switch {
 			case Dead(err):
 				return worked, fmt.Errorf("the mount is dead: %w", err)
-			case err != nil:
+			case err != nil && err.Error() != saidError:
+				saidError = err.Error()
 				s.log.Warn("the filesystem answers with an error", "path", s.mount.Path, "error", err)
-			case !worked || saidHung:
+			case err != nil: // the same as before
+			case !worked || saidHung || saidError != "":
 				s.log.Info("mounted, and the filesystem answers", "path", s.mount.Path)
-				worked = true
+				worked, saidError = true, ""
 			}
 			saidHung = false
 		case <-ticker.C:

@@ -6,6 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -45,7 +48,7 @@ func Assess(entries []Entry, m spec.Mount) State {
 	switch {
 	case !sameType(top.FSType, m.FSType):
 		return Foreign
-	case !strings.HasPrefix(top.Source, m.Source):
+	case !sameSource(top.Source, m.Source):
 		return Another
 	default:
 		return Ours
@@ -58,6 +61,28 @@ func sameType(shown, wanted string) bool {
 	return shown == wanted || general == wanted
 }
 
+// sameSource compares the source that mountinfo shows with the wanted prefix. The prefix may end in a port, of which it must
+// be the whole: host:942 is not host:9421.
+func sameSource(shown, wanted string) bool {
+	rest, begins := strings.CutPrefix(shown, wanted)
+	if !begins {
+		return false
+	}
+	digit := func(s string, i int) bool { return i >= 0 && i < len(s) && s[i] >= '0' && s[i] <= '9' }
+	return !(digit(wanted, len(wanted)-1) && digit(rest, 0))
+}
+
+// understand refuses a spec that can't be meant so. Only the exact path is found in the list of mounts.
+func understand(m spec.Mount) error {
+	switch {
+	case !filepath.IsAbs(m.Path), filepath.Clean(m.Path) != m.Path, m.Path == "/":
+		return fmt.Errorf("the mount point %q is not an absolute path without . and .. below /", m.Path)
+	case m.FSType == "":
+		return fmt.Errorf("the spec does not say the type of the filesystem at %s, so it can't be told from another", m.Path)
+	}
+	return nil
+}
+
 // Dead is true for the errors of a mount whose server is gone for ever, see fuse(4) and nfs(5).
 func Dead(err error) bool {
 	return errors.Is(err, syscall.ENOTCONN) || errors.Is(err, syscall.ESTALE) || errors.Is(err, syscall.ECONNABORTED)
@@ -65,7 +90,17 @@ func Dead(err error) bool {
 
 // at lists the mounts at path from /proc/self/mountinfo, which answers even when a mounted filesystem hangs.
 func at(path string) ([]Entry, error) {
-	found, err := mountinfo.GetMounts(func(info *mountinfo.Info) (skip, stop bool) { return info.Mountpoint != path, false })
+	table, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return nil, fmt.Errorf("can't read the mounts of this process: %w", err)
+	}
+	defer table.Close()
+	return entriesAt(table, path)
+}
+
+// entriesAt reads a table in the form of proc_pid_mountinfo(5).
+func entriesAt(table io.Reader, path string) ([]Entry, error) {
+	found, err := mountinfo.GetMountsFromReader(table, func(info *mountinfo.Info) (skip, stop bool) { return info.Mountpoint != path, false })
 	if err != nil {
 		return nil, fmt.Errorf("can't read the mounts of this process: %w", err)
 	}
@@ -88,6 +123,9 @@ func ask(path string) <-chan error {
 
 // Check returns nil when the filesystem is mounted and answers within the limit, else a sentence that says what is wrong.
 func Check(ctx context.Context, m spec.Mount, limit time.Duration) error {
+	if err := understand(m); err != nil {
+		return err
+	}
 	entries, err := at(m.Path)
 	if err != nil {
 		return err
