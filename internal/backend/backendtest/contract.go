@@ -5,6 +5,8 @@ package backendtest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -196,8 +198,8 @@ func text(t *testing.T, value any) string {
 	if objects, ok := value.([]client.Object); ok {
 		for _, o := range objects {
 			if secret, ok := o.(*corev1.Secret); ok {
-				for _, content := range secret.Data {
-					b.Write(content)
+				for _, name := range slices.Sorted(maps.Keys(secret.Data)) {
+					b.Write(secret.Data[name])
 				}
 			}
 		}

@@ -135,6 +135,7 @@ func (a answer) state() backend.State {
 	for _, m := range d.Metaloggers {
 		state.Servers = append(state.Servers, backend.Server{Role: v1alpha1.RoleMetadataBackup, IP: m.IP, Online: true, Version: m.Version})
 	}
+	// A chunkserver that did not tell its disks has one here that has no path and is "server unreachable".
 	for _, t := range d.Disks {
 		state.Targets = append(state.Targets, backend.Target{
 			IP: t.IP, Port: t.Port, Path: t.Path, Online: online(t.Status), Status: strings.Join(t.Status, ", "),

@@ -37,6 +37,9 @@ const countsTitle = "all chunks matrix:"
 // parseTables reads the answer of 3.x about everything but mounts.
 func parseTables(output []byte) (backend.State, error) {
 	t := tables{state: backend.State{StorageClasses: map[string]string{}}}
+	if report := breakdown(string(output)); report != "" {
+		return backend.State{}, fmt.Errorf("mfscli broke down: %s", report)
+	}
 	for line := range bytes.Lines(output) {
 		text := strings.TrimRight(string(line), "\r\n")
 		if text == "" {
@@ -50,6 +53,18 @@ func parseTables(output []byte) (backend.State, error) {
 		return backend.State{}, errors.New("it did not say the master's version, as when no master answers there")
 	}
 	return t.state, nil
+}
+
+// breakdown is the last line of the first traceback in the output, empty when there is none. One chunkserver that does not
+// answer is enough for one, and for a list without any disk.
+func breakdown(output string) string {
+	_, traceback, found := strings.Cut(output, "\nTraceback (most recent call last):\n")
+	if !found {
+		return ""
+	}
+	traceback, _, _ = strings.Cut(traceback, "\n-----")
+	traceback = strings.TrimSpace(traceback)
+	return traceback[strings.LastIndex(traceback, "\n")+1:]
 }
 
 func (t *tables) line(text string) error {

@@ -133,7 +133,11 @@ func (o *observer) target(pool, node, ip string, slot int32, directory string, i
 		return target
 	}
 	for _, t := range o.in.State.Targets {
-		if t.IP != ip || t.Port != o.ports.chunkserver(slot) || strings.TrimRight(t.Path, "/") != dataDirectory(directory) {
+		if t.IP != ip || t.Port != o.ports.chunkserver(slot) {
+			continue
+		}
+		// A chunkserver that does not say which disks it has stands there as one without a path.
+		if t.Path != "" && strings.TrimRight(t.Path, "/") != dataDirectory(directory) {
 			continue
 		}
 		target.Online, target.CapacityBytes, target.UsedBytes = t.Online, t.CapacityBytes, coarse(t.UsedBytes, t.CapacityBytes)

@@ -86,6 +86,12 @@ func TestProblemsAreNamedWorstFirst(t *testing.T) {
 			},
 			reason: v1alpha1.ReasonTargetsMissing, says: "n1:/data/ssd0 in pool ssd (MooseFS says: damaged)",
 		},
+		"a chunkserver that does not tell its disks": {
+			change: func(in *backend.Input) {
+				in.State.Targets = append(in.State.Targets[2:], backend.Target{IP: "10.0.0.1", Port: 9435, Status: "server unreachable"})
+			},
+			reason: v1alpha1.ReasonTargetsMissing, says: "n1:/data/ssd0 in pool ssd (MooseFS says: server unreachable)",
+		},
 		"chunks without a copy come before the targets that held them": {
 			change: func(in *backend.Input) {
 				in.State.Servers[1].Online, in.State.Data.Missing = false, 3
