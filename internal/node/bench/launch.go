@@ -21,7 +21,7 @@ const between = 500 * time.Millisecond
 // own host file, and runs the tool. The launcher's pod has no mount: its workers make the directory, Clean removes it.
 // The errors are those of Run. The tool's time starts when the tool does; the wait may take as long again.
 func Launch(ctx context.Context, b spec.Benchmark, mpiHostFile string, sshPort int, h Host) error {
-	if err := Place(b); err != nil {
+	if err := errors.Join(Place(b), limited(b)); err != nil {
 		return err
 	}
 	content, err := os.ReadFile(mpiHostFile)

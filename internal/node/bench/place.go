@@ -5,7 +5,6 @@ package bench
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"parallelfs.dev/operator/internal/node/spec"
@@ -14,8 +13,8 @@ import (
 // Home is the directory that holds the directories of all runs; nothing outside of one is ever removed.
 const Home = ".parallelfs-benchmarks"
 
-// Place says whether the directories lie where a benchmark may write and remove: Directory below Root, Root below
-// Mount.Path and in a directory Home. The error names what lies wrong.
+// Place says whether the directories lie where a benchmark may write and remove: Directory below Root, Root in a directory
+// Home below Mount.Path. The error names what lies wrong.
 func Place(b spec.Benchmark) error {
 	if err := RootPlace(b); err != nil {
 		return err
@@ -31,9 +30,8 @@ func RootPlace(b spec.Benchmark) error {
 	if !below(b.Root, b.Mount.Path) {
 		return fmt.Errorf("the run's directory %q is not below the mount %q; nothing is written or removed", b.Root, b.Mount.Path)
 	}
-	inside, err := filepath.Rel(b.Mount.Path, filepath.Dir(b.Root))
-	if err != nil || !slices.Contains(strings.Split(inside, "/"), Home) {
-		return fmt.Errorf("the run's directory %q is not in a directory %s; nothing is written or removed", b.Root, Home)
+	if parent := filepath.Dir(b.Root); filepath.Base(parent) != Home || parent == b.Mount.Path {
+		return fmt.Errorf("the run's directory %q is not in a directory %s of the mount %q; nothing is written or removed", b.Root, Home, b.Mount.Path)
 	}
 	return nil
 }

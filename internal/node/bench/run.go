@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -33,7 +32,8 @@ func (e *ExitError) Error() string { return fmt.Sprintf("the tool ended with exi
 // Host is what a benchmark needs from the machine.
 type Host struct {
 	// CheckMount returns nil when the filesystem is mounted and answers.
-	CheckMount     func(ctx context.Context, m spec.Mount) error
+	CheckMount func(ctx context.Context, m spec.Mount) error
+	// Stdout and Stderr are those of the tool. They must take writes at the same time, as files do.
 	Stdout, Stderr io.Writer
 	// Exec replaces this process.
 	Exec func(program string, argv, environment []string) error
@@ -67,35 +67,31 @@ func (h Host) say(format string, args ...any) {
 
 // Run runs the tool in its fresh directory and removes the directory afterwards. It returns an *ExitError with the code
 // of the tool when that is not 0, and other errors when the tool did not run.
-func Run(ctx context.Context, b spec.Benchmark, h Host) (err error) {
-	if err := Place(b); err != nil {
+func Run(ctx context.Context, b spec.Benchmark, h Host) error {
+	if err := errors.Join(Place(b), limited(b)); err != nil {
 		return err
 	}
-	if err := h.CheckMount(ctx, b.Mount); err != nil {
+	if err := inMount(ctx, b, h, func(mount *os.Root) error { return makeDirectory(mount, b, true) }); err != nil {
 		return err
-	}
-	if err := confined(b); err != nil {
-		return err
-	}
-	// A killed attempt leaves its files behind.
-	if err := os.RemoveAll(b.Directory); err != nil {
-		return fmt.Errorf("can't remove what a killed attempt left in %s: %w", b.Directory, err)
-	}
-	if err := os.MkdirAll(b.Directory, 0o755); err != nil {
-		return fmt.Errorf("can't make %s: %w", b.Directory, err)
 	}
 	defer func() {
-		if removeErr := os.RemoveAll(b.Directory); removeErr != nil {
+		// Opened anew: the filesystem may have been mounted again meanwhile. A stopped pod still removes what it wrote.
+		removing := func(mount *os.Root) error { return remove(mount, b, b.Directory) }
+		if removeErr := inMount(context.WithoutCancel(ctx), b, h, removing); removeErr != nil {
 			h.say("can't remove %s: %s", b.Directory, removeErr)
 		}
 	}()
 	return runTool(ctx, b, b.Argv, b.Directory, h)
 }
 
-func runTool(ctx context.Context, b spec.Benchmark, argv []string, directory string, h Host) error {
+func limited(b spec.Benchmark) error {
 	if b.TimeoutSeconds < 1 {
 		return fmt.Errorf("timeoutSeconds is %d; it must be at least 1", b.TimeoutSeconds)
 	}
+	return nil
+}
+
+func runTool(ctx context.Context, b spec.Benchmark, argv []string, directory string, h Host) error {
 	tool, err := process.Start(argv, process.Options{
 		Directory: directory, Environment: append(os.Environ(), b.Env...), Stdout: h.Stdout, Stderr: h.Stderr,
 	})
@@ -110,12 +106,13 @@ func runTool(ctx context.Context, b spec.Benchmark, argv []string, directory str
 	select {
 	case <-tool.Done():
 	case <-timeout.C:
+		// Said first: a tool that waits for a filesystem that hangs can't be ended before the filesystem answers.
+		h.say("the tool is ended after %s (pointTimeout)", limit)
 		tool.Stop(grace)
-		h.say("the tool was ended after %s (pointTimeout)", limit)
 		return &ExitError{Code: TimedOut}
 	case <-ctx.Done():
+		h.say("the tool is ended because its pod is being stopped")
 		tool.Stop(grace)
-		h.say("the tool was ended because its pod is being stopped")
 	}
 	if code := tool.Code(); code != 0 {
 		return &ExitError{Code: code}
@@ -123,32 +120,6 @@ func runTool(ctx context.Context, b spec.Benchmark, argv []string, directory str
 	if ctx.Err() != nil {
 		// A tool that ends well on SIGTERM has still not measured all.
 		return &ExitError{Code: 128 + int(syscall.SIGTERM)}
-	}
-	return nil
-}
-
-// confined refuses a directory that leads out of the mount by a symbolic link, as far as the path exists.
-func confined(b spec.Benchmark) error {
-	mount, err := filepath.EvalSymlinks(b.Mount.Path)
-	if err != nil {
-		return fmt.Errorf("can't look at %s: %w", b.Mount.Path, err)
-	}
-	inside, err := filepath.Rel(b.Mount.Path, b.Root)
-	if err != nil {
-		return fmt.Errorf("can't place %s: %w", b.Root, err)
-	}
-	want := filepath.Join(mount, inside)
-	for wanted, path := want, b.Root; path != b.Mount.Path; wanted, path = filepath.Dir(wanted), filepath.Dir(path) {
-		real, err := filepath.EvalSymlinks(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("can't look at %s: %w", path, err)
-		}
-		if real != wanted {
-			return fmt.Errorf("%s is or contains a symbolic link (to %s); nothing is written or removed through it", path, real)
-		}
 	}
 	return nil
 }
@@ -162,15 +133,9 @@ func Work(ctx context.Context, b spec.Benchmark, argv []string, h Host) error {
 	if len(argv) == 0 {
 		return errors.New("there is no command to become; give it behind --, such as: bench work --spec FILE -- /usr/sbin/sshd -De")
 	}
-	if err := h.CheckMount(ctx, b.Mount); err != nil {
-		return err
-	}
-	if err := confined(b); err != nil {
-		return err
-	}
 	// Every worker makes it, the same one, so none may remove it.
-	if err := os.MkdirAll(b.Directory, 0o755); err != nil {
-		return fmt.Errorf("can't make %s: %w", b.Directory, err)
+	if err := inMount(ctx, b, h, func(mount *os.Root) error { return makeDirectory(mount, b, false) }); err != nil {
+		return err
 	}
 	program, err := lookPath(argv[0])
 	if err != nil {
@@ -187,21 +152,14 @@ func Clean(ctx context.Context, b spec.Benchmark, h Host) error {
 	if err := RootPlace(b); err != nil {
 		return err
 	}
-	if err := h.CheckMount(ctx, b.Mount); err != nil {
-		return err
-	}
-	if err := confined(b); err != nil {
-		return err
-	}
-	if err := os.RemoveAll(b.Root); err != nil {
-		return fmt.Errorf("can't remove %s: %w", b.Root, err)
-	}
-	h.say("removed %s", b.Root)
-	if parent := filepath.Dir(b.Root); filepath.Base(parent) == Home {
-		err := os.Remove(parent)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTEMPTY) {
-			return fmt.Errorf("can't remove %s: %w", parent, err)
+	return inMount(ctx, b, h, func(mount *os.Root) error {
+		if err := remove(mount, b, b.Root); err != nil {
+			return fmt.Errorf("can't remove %s: %w", b.Root, err)
 		}
-	}
-	return nil
+		h.say("removed %s", b.Root)
+		if err := removeHome(mount, b); err != nil {
+			return fmt.Errorf("can't remove %s: %w", filepath.Dir(b.Root), err)
+		}
+		return nil
+	})
 }

@@ -129,7 +129,7 @@ func TestAFilesystemIsMountedAgainWhen(t *testing.T) {
 		said    string
 	}{
 		"its program is killed, which leaves a dead mount": {
-			happens: func(m *machine) { m.answer = syscall.ENOTCONN; m.programs[0].end(errors.New("signal: killed")) },
+			happens: func(m *machine) { m.programs[0].end(errors.New("signal: killed")) },
 			said:    "mfsmount ended: signal: killed",
 		},
 		"it is dead though its program runs": {

@@ -1,0 +1,377 @@
+package bench_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/internal/node/bench"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// client is a node with a filesystem, which is a temporary directory, and a user's data in it.
+type client struct {
+	mount, outside string
+	mounted        error
+	output, said   locked
+	execed         []string
+	connected      []string
+}
+
+// locked is a buffer that the tool and its runner can write to at the same time, as they can to a file.
+type locked struct {
+	mutex  sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (l *locked) Write(p []byte) (int, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.buffer.Write(p)
+}
+
+func (l *locked) String() string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.buffer.String()
+}
+
+func newClient(t *testing.T) *client {
+	t.Helper()
+	g := NewWithT(t)
+	c := &client{mount: filepath.Join(t.TempDir(), "scratch"), outside: t.TempDir()}
+	for _, directory := range []string{"home/anna", "ssd"} {
+		g.Expect(os.MkdirAll(filepath.Join(c.mount, directory), 0o755)).To(Succeed())
+	}
+	for _, file := range []string{filepath.Join(c.mount, "home/anna/thesis.tex"), filepath.Join(c.outside, "passwd")} {
+		g.Expect(os.WriteFile(file, []byte("precious"), 0o600)).To(Succeed())
+	}
+	t.Cleanup(func() {
+		for _, file := range []string{filepath.Join(c.mount, "home/anna/thesis.tex"), filepath.Join(c.outside, "passwd")} {
+			g.Expect(os.ReadFile(file)).To(BeEquivalentTo("precious"), "a benchmark touched %s", file)
+		}
+	})
+	return c
+}
+
+func (c *client) host() bench.Host {
+	return bench.Host{
+		CheckMount: func(context.Context, spec.Mount) error { return c.mounted },
+		Stdout:     &c.output, Stderr: &c.said,
+		Exec:     func(_ string, argv, _ []string) error { c.execed = argv; return errors.New("became the command") },
+		HostFile: filepath.Join(c.outside, "hosts"),
+		Resolve:  func(context.Context, string) error { return nil },
+		Connect: func(_ context.Context, host string, port int) error {
+			c.connected = append(c.connected, fmt.Sprintf("%s:%d", host, port))
+			return nil
+		},
+		Address: func() (string, error) { return "10.1.0.9", nil },
+	}
+}
+
+func (c *client) path(parts ...string) string {
+	return filepath.Join(append([]string{c.mount}, parts...)...)
+}
+
+// script is a benchmark whose tool is a shell script.
+func (c *client) script(script string) spec.Benchmark {
+	root := c.path("ssd", bench.Home, "run-1")
+	return spec.Benchmark{
+		Mount: spec.Mount{Path: c.mount, FSType: "fuse"}, Root: root, Directory: filepath.Join(root, "p0-r1"),
+		Argv: []string{"sh", "-c", script}, TimeoutSeconds: 600,
+	}
+}
+
+func code(err error) int {
+	var tool *bench.ExitError
+	if errors.As(err, &tool) {
+		return tool.Code
+	}
+	return -1
+}
+
+func TestAToolRunsInAFreshDirectoryThatIsRemoved(t *testing.T) {
+	g, c := NewWithT(t), newClient(t)
+	b := c.script(`pwd; ls; echo $COLOUR; echo data > file; echo warning >&2`)
+	b.Env = []string{"COLOUR=red"}
+	// What a killed attempt left.
+	g.Expect(os.MkdirAll(filepath.Join(b.Directory, "old"), 0o755)).To(Succeed())
+	g.Expect(bench.Run(t.Context(), b, c.host())).To(Succeed())
+	g.Expect(c.output.String()).To(Equal(b.Directory + "\nred\n"))
+	g.Expect(c.said.String()).To(Equal("warning\n"))
+	g.Expect(b.Directory).NotTo(BeADirectory())
+}
+
+func TestAToolsExitCodeIsReturned(t *testing.T) {
+	for name, c := range map[string]struct {
+		script string
+		code   int
+	}{
+		"its own":           {"exit 7", 7},
+		"that of a signal":  {"kill -SEGV $$", 139},
+		"one with children": {"sleep 600 & exit 3", 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, at := NewWithT(t), newClient(t)
+			b := at.script(c.script)
+			g.Expect(code(bench.Run(t.Context(), b, at.host()))).To(Equal(c.code))
+			g.Expect(b.Directory).NotTo(BeADirectory())
+		})
+	}
+}
+
+func TestAToolThatTakesTooLongIsEndedWithItsChildren(t *testing.T) {
+	g, c := NewWithT(t), newClient(t)
+	pids := filepath.Join(c.outside, "pids")
+	b := c.script(`sleep 600 & echo $! > ` + pids + `; echo half a table; sleep 600`)
+	b.TimeoutSeconds = 1
+	g.Expect(code(bench.Run(t.Context(), b, c.host()))).To(Equal(bench.TimedOut))
+	g.Expect(c.output.String()).To(Equal("half a table\n"), "what it printed until then is kept")
+	g.Expect(c.said.String()).To(ContainSubstring("parallelfs: the tool is ended after 1s (pointTimeout)"))
+	g.Expect(b.Directory).NotTo(BeADirectory())
+	content, err := os.ReadFile(pids)
+	g.Expect(err).NotTo(HaveOccurred())
+	pid, err := strconv.Atoi(strings.TrimSpace(string(content)))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Eventually(running).WithArguments(pid).WithTimeout(time.Minute).Should(BeFalse())
+}
+
+// running is false for a process that has ended, whether its parent has noticed or not.
+func running(pid int) bool {
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, state, _ := strings.Cut(string(content), ") ")
+	return !strings.HasPrefix(state, "Z")
+}
+
+func TestAToolWhosePodIsStoppedHasFailedAndLeavesNothing(t *testing.T) {
+	g, c := NewWithT(t), newClient(t)
+	begun := filepath.Join(c.outside, "begun")
+	// A tool that ends well on SIGTERM has still not measured all.
+	b := c.script(`trap "exit 0" TERM; touch ` + begun + `; while :; do sleep 0.01; done`)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- bench.Run(ctx, b, c.host()) }()
+	g.Eventually(begun).WithTimeout(time.Minute).Should(BeAnExistingFile())
+	cancel()
+	var err error
+	g.Eventually(ended).WithTimeout(time.Minute).Should(Receive(&err))
+	g.Expect(code(err)).To(Equal(143))
+	g.Expect(b.Directory).NotTo(BeADirectory())
+}
+
+func TestNothingIsWrittenOrRemovedWhen(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(g Gomega, c *client, b *spec.Benchmark)
+		reason string
+		// notCleaned is false where only Run is concerned.
+		notCleaned bool
+	}{
+		"the filesystem is not mounted": {
+			change: func(_ Gomega, c *client, _ *spec.Benchmark) { c.mounted = errors.New("/mnt/scratch is not mounted") },
+			reason: "is not mounted", notCleaned: true,
+		},
+		"the mount point is not there": {
+			change: func(_ Gomega, _ *client, b *spec.Benchmark) {
+				b.Mount.Path, b.Root, b.Directory = "/no-such", "/no-such/"+bench.Home+"/1", "/no-such/"+bench.Home+"/1/a"
+			},
+			reason: "can't open /no-such", notCleaned: true,
+		},
+		"the run's directory is outside of the mount": {
+			change: func(_ Gomega, c *client, b *spec.Benchmark) { b.Root = filepath.Join(c.outside, bench.Home, "run-1") },
+			reason: "is not below the mount", notCleaned: true,
+		},
+		"the run's directory is the mount": {
+			change: func(_ Gomega, c *client, b *spec.Benchmark) { b.Root = c.mount },
+			reason: "is not below the mount", notCleaned: true,
+		},
+		"the run's directory leads out by ..": {
+			change: func(_ Gomega, c *client, b *spec.Benchmark) { b.Root = c.mount + "/ssd/" + bench.Home + "/../../home" },
+			reason: "is not below the mount", notCleaned: true,
+		},
+		"the run's directory is a user's": {
+			change: func(_ Gomega, c *client, b *spec.Benchmark) { b.Root = c.path("home", "anna") },
+			reason: "is not in a directory .parallelfs-benchmarks", notCleaned: true,
+		},
+		"the run's directory is that of all runs": {
+			change: func(_ Gomega, c *client, b *spec.Benchmark) { b.Root = c.path("ssd", bench.Home) },
+			reason: "is not in a directory .parallelfs-benchmarks", notCleaned: true,
+		},
+		"the run's directory is too deep to be one": {
+			change: func(_ Gomega, c *client, b *spec.Benchmark) { b.Root = c.path("ssd", bench.Home, "run-1", "p0-r1") },
+			reason: "is not in a directory .parallelfs-benchmarks", notCleaned: true,
+		},
+		"the directory of all runs is a link to a user's data": {
+			change: func(g Gomega, c *client, b *spec.Benchmark) {
+				g.Expect(os.Symlink("../home", c.path("ssd", bench.Home))).To(Succeed())
+				b.Root = c.path("ssd", bench.Home, "anna")
+				b.Directory = filepath.Join(b.Root, "p0-r1")
+			},
+			reason: "a symbolic link is not followed", notCleaned: true,
+		},
+		"the pool's directory is a link out of the filesystem": {
+			change: func(g Gomega, c *client, _ *spec.Benchmark) {
+				g.Expect(os.Remove(c.path("ssd"))).To(Succeed())
+				g.Expect(os.Symlink(c.outside, c.path("ssd"))).To(Succeed())
+			},
+			reason: "a symbolic link is not followed", notCleaned: true,
+		},
+		"the repetition's directory is the run's": {
+			change: func(_ Gomega, _ *client, b *spec.Benchmark) { b.Directory = b.Root },
+			reason: "is not below the run's own",
+		},
+		"a directory inside of the run's is a link to a user's data": {
+			change: func(g Gomega, c *client, b *spec.Benchmark) {
+				g.Expect(os.MkdirAll(b.Root, 0o755)).To(Succeed())
+				g.Expect(os.Symlink(c.path("home"), filepath.Join(b.Root, "link"))).To(Succeed())
+				b.Directory = filepath.Join(b.Root, "link", "anna")
+			},
+			reason: "a symbolic link is not followed",
+		},
+		"there is no time": {
+			change: func(_ Gomega, _ *client, b *spec.Benchmark) { b.TimeoutSeconds = 0 },
+			reason: "timeoutSeconds is 0",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, at := NewWithT(t), newClient(t)
+			b := at.script("echo the tool ran")
+			c.change(g, at, &b)
+			before := tree(t, at.mount)
+			g.Expect(bench.Run(t.Context(), b, at.host())).To(MatchError(ContainSubstring(c.reason)))
+			g.Expect(at.output.String()).To(BeEmpty())
+			g.Expect(tree(t, at.mount)).To(Equal(before))
+			if !c.notCleaned {
+				return
+			}
+			g.Expect(bench.Work(t.Context(), b, []string{"true"}, at.host())).To(MatchError(ContainSubstring(c.reason)))
+			g.Expect(at.execed).To(BeNil())
+			g.Expect(bench.Clean(t.Context(), b, at.host())).To(MatchError(ContainSubstring(c.reason)))
+			g.Expect(tree(t, at.mount)).To(Equal(before))
+		})
+	}
+}
+
+// tree lists all names below a directory.
+func tree(t *testing.T, root string) []string {
+	t.Helper()
+	var names []string
+	err := filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error { names = append(names, path); return err })
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return names
+}
+
+func TestCleanRemovesTheRunAndNothingElse(t *testing.T) {
+	g, c := NewWithT(t), newClient(t)
+	b := c.script("")
+	other := c.path("ssd", bench.Home, "run-2", "p0-r1")
+	for _, directory := range []string{filepath.Join(b.Directory, "deep", "deeper"), other} {
+		g.Expect(os.MkdirAll(directory, 0o755)).To(Succeed())
+	}
+	// A tool may leave links: they go, what they lead to stays (the client's cleanup looks).
+	g.Expect(os.Symlink(c.path("home"), filepath.Join(b.Directory, "inside"))).To(Succeed())
+	g.Expect(os.Symlink(c.outside, filepath.Join(b.Root, "outside"))).To(Succeed())
+
+	g.Expect(bench.Clean(t.Context(), b, c.host())).To(Succeed())
+	g.Expect(b.Root).NotTo(BeADirectory())
+	g.Expect(other).To(BeADirectory())
+
+	g.Expect(os.RemoveAll(filepath.Dir(other))).To(Succeed())
+	g.Expect(bench.Clean(t.Context(), b, c.host())).To(Succeed(), "it can be run again")
+	g.Expect(c.path("ssd", bench.Home)).NotTo(BeADirectory(), "the last run takes the directory of all runs along")
+	g.Expect(bench.Clean(t.Context(), b, c.host())).To(Succeed(), "and even then")
+	g.Expect(c.path("ssd")).To(BeADirectory())
+}
+
+func TestARunThatIsALinkIsRemovedAndNotFollowed(t *testing.T) {
+	g, c := NewWithT(t), newClient(t)
+	b := c.script("")
+	g.Expect(os.MkdirAll(filepath.Dir(b.Root), 0o755)).To(Succeed())
+	g.Expect(os.Symlink(c.path("home", "anna"), b.Root)).To(Succeed())
+	g.Expect(bench.Clean(t.Context(), b, c.host())).To(Succeed())
+	_, err := os.Lstat(b.Root)
+	g.Expect(err).To(MatchError(os.ErrNotExist))
+}
+
+func TestAWorkerMakesTheDirectoryAndBecomesTheCommand(t *testing.T) {
+	g, c := NewWithT(t), newClient(t)
+	b := c.script("")
+	for range 2 { // the second worker finds what the first made
+		g.Expect(bench.Work(t.Context(), b, []string{"sh", "-e"}, c.host())).To(MatchError(ContainSubstring("became the command")))
+		g.Expect(c.execed).To(Equal([]string{"sh", "-e"}))
+		g.Expect(b.Directory).To(BeADirectory())
+	}
+	g.Expect(bench.Work(t.Context(), b, nil, c.host())).To(MatchError(ContainSubstring("give it behind --")))
+	g.Expect(bench.Work(t.Context(), b, []string{"no-such-program"}, c.host())).To(MatchError(ContainSubstring(`no program "no-such-program"`)))
+}
+
+func TestALauncherWritesTheHostFileAndRunsTheTool(t *testing.T) {
+	g, c := NewWithT(t), newClient(t)
+	mpi := filepath.Join(c.outside, "hostfile")
+	g.Expect(os.WriteFile(mpi, []byte("w-0.run slots=2\nw-1.run:2 # the second\n\n"), 0o600)).To(Succeed())
+	b := c.script("")
+	b.Argv = []string{"sh", "-c", "echo $0; cat $1", "$(LAUNCHER_IP)", "$(HOSTS_FILE)"}
+	b.Hosts = &spec.Hosts{Processes: 3, Line: "$(HOST) $(DIRECTORY) /usr/bin/iozone"}
+	// The launcher has no mount.
+	c.mounted = errors.New("is not mounted")
+	g.Expect(bench.Launch(t.Context(), b, mpi, 2222, c.host())).To(Succeed())
+	g.Expect(c.output.String()).To(Equal(strings.ReplaceAll("10.1.0.9\nw-0.run D /usr/bin/iozone\nw-1.run D /usr/bin/iozone\nw-0.run D /usr/bin/iozone\n", "D", b.Directory)))
+	g.Expect(c.connected).To(Equal([]string{"w-0.run:2222", "w-1.run:2222"}))
+	g.Expect(b.Directory).NotTo(BeADirectory())
+}
+
+func TestALauncherStartsNothingWhen(t *testing.T) {
+	for name, c := range map[string]struct {
+		hosts  string
+		change func(h *bench.Host, b *spec.Benchmark)
+		reason string
+	}{
+		"the host file names nobody": {hosts: "# nobody\n", reason: "names no host"},
+		"a worker has no address": {
+			hosts: "w-0", reason: "the worker w-0 has no address after 1s",
+			change: func(h *bench.Host, b *spec.Benchmark) {
+				b.TimeoutSeconds = 1
+				h.Resolve = func(context.Context, string) error { return errors.New("no such host") }
+			},
+		},
+		"a worker does not accept ssh": {
+			hosts: "w-0", reason: "the worker w-0 does not accept ssh after 1s",
+			change: func(h *bench.Host, b *spec.Benchmark) {
+				b.TimeoutSeconds = 1
+				h.Connect = func(context.Context, string, int) error { return errors.New("connection refused") }
+			},
+		},
+		"the directory is outside of the mount": {
+			hosts: "w-0", reason: "is not below",
+			change: func(_ *bench.Host, b *spec.Benchmark) { b.Directory = "/etc" },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, at := NewWithT(t), newClient(t)
+			mpi := filepath.Join(at.outside, "hostfile")
+			g.Expect(os.WriteFile(mpi, []byte(c.hosts), 0o600)).To(Succeed())
+			b, h := at.script("echo the tool ran"), at.host()
+			if c.change != nil {
+				c.change(&h, &b)
+			}
+			g.Expect(bench.Launch(t.Context(), b, mpi, 22, h)).To(MatchError(ContainSubstring(c.reason)))
+			g.Expect(at.output.String()).To(BeEmpty())
+		})
+	}
+	t.Run("there is no host file", func(t *testing.T) {
+		c := newClient(t)
+		NewWithT(t).Expect(bench.Launch(t.Context(), c.script(""), "/no-such", 22, c.host())).To(MatchError(ContainSubstring("MPI operator's host file")))
+	})
+}

@@ -1,0 +1,146 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// open opens the mount and proves that what it opened is the mounted filesystem. Whatever is done through the result is
+// done in that filesystem, even when it is unmounted a moment later, and never outside of it.
+func open(ctx context.Context, b spec.Benchmark, h Host) (*os.Root, error) {
+	mount, err := os.OpenRoot(b.Mount.Path)
+	if err != nil {
+		// The check says what is wrong better than this error: a mount point without a mount has no permissions.
+		return nil, errors.Join(h.CheckMount(ctx, b.Mount), fmt.Errorf("can't open %s: %w", b.Mount.Path, err))
+	}
+	if err := errors.Join(h.CheckMount(ctx, b.Mount), same(mount, b.Mount.Path)); err != nil {
+		return nil, errors.Join(err, mount.Close())
+	}
+	return mount, nil
+}
+
+func same(mount *os.Root, path string) error {
+	opened, err := mount.Stat(".")
+	if err != nil {
+		return fmt.Errorf("can't look at %s: %w", path, err)
+	}
+	shown, err := os.Lstat(path)
+	if err != nil {
+		return fmt.Errorf("can't look at %s: %w", path, err)
+	}
+	if !os.SameFile(opened, shown) {
+		return fmt.Errorf("%s was mounted or replaced at this moment; nothing is written or removed, try again", path)
+	}
+	return nil
+}
+
+// inMount does something through the opened mount.
+func inMount(ctx context.Context, b spec.Benchmark, h Host, do func(mount *os.Root) error) error {
+	mount, err := open(ctx, b, h)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(mount), mount.Close())
+}
+
+// enter opens a directory below another by its relative path, name by name, and follows no symbolic link, not even one that
+// stays inside: it could lead to a user's data. With make, it makes what is missing; else a missing one is fs.ErrNotExist.
+func enter(from *os.Root, path string, make bool) (*os.Root, error) {
+	at, err := from.OpenRoot(".")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range strings.Split(filepath.Clean(path), "/") {
+		next, err := step(at, name, make)
+		if err = errors.Join(err, at.Close()); err != nil {
+			if next != nil {
+				err = errors.Join(err, next.Close())
+			}
+			return nil, err
+		}
+		at = next
+	}
+	return at, nil
+}
+
+func step(at *os.Root, name string, make bool) (*os.Root, error) {
+	if make {
+		if err := at.Mkdir(name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+	}
+	seen, err := at.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !seen.IsDir() {
+		return nil, fmt.Errorf("%s is not a directory (a symbolic link is not followed); nothing is written or removed through it", filepath.Join(at.Name(), name))
+	}
+	next, err := at.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := next.Stat(".")
+	if err == nil && !os.SameFile(seen, opened) {
+		err = fmt.Errorf("%s was replaced at this moment; nothing is written or removed through it", filepath.Join(at.Name(), name))
+	}
+	if err != nil {
+		return nil, errors.Join(err, next.Close())
+	}
+	return next, nil
+}
+
+// inside returns path relative to the mount; Place has proven that it lies there.
+func inside(b spec.Benchmark, path string) string {
+	return strings.TrimPrefix(path, strings.TrimSuffix(b.Mount.Path, "/")+"/")
+}
+
+// makeDirectory makes Directory, and removes before what a killed attempt left in it when fresh is true.
+func makeDirectory(mount *os.Root, b spec.Benchmark, fresh bool) (err error) {
+	if fresh {
+		if err := remove(mount, b, b.Directory); err != nil {
+			return fmt.Errorf("can't remove what a killed attempt left in %s: %w", b.Directory, err)
+		}
+	}
+	directory, err := enter(mount, inside(b, b.Directory), true)
+	if err != nil {
+		return fmt.Errorf("can't make %s: %w", b.Directory, err)
+	}
+	return directory.Close()
+}
+
+// remove removes a directory and all that is in it. What is not there is fine.
+func remove(mount *os.Root, b spec.Benchmark, path string) error {
+	parent, err := enter(mount, inside(b, filepath.Dir(path)), false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(parent.RemoveAll(filepath.Base(path)), parent.Close())
+}
+
+// removeHome removes the directory of all runs, which stays while another run has something in it.
+func removeHome(mount *os.Root, b spec.Benchmark) error {
+	above, err := enter(mount, filepath.Dir(inside(b, filepath.Dir(b.Root))), false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = above.Remove(Home)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTEMPTY) {
+		err = nil
+	}
+	return errors.Join(err, above.Close())
+}
