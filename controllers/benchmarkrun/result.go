@@ -1,6 +1,7 @@
 package benchmarkrun
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -126,12 +127,23 @@ func (r *Reconciler) judge(w *world, entry *record, ended *corev1.ContainerState
 	case len(raw) >= maxLog:
 		return fmt.Sprintf("printed more than %d MiB, which is not read", maxLog>>20)
 	}
-	samples, err := r.Tools[w.run.Spec.Tool].Parse(&w.run.Spec, w.points[entry.Point], raw)
+	samples, err := r.Tools[w.run.Spec.Tool].Parse(&w.run.Spec, w.points[entry.Point], withoutOwnLines(raw))
 	if err != nil {
 		return fmt.Sprintf("printed something that can't be read as its result: %v", err)
 	}
 	entry.Samples = samples
 	return ""
+}
+
+// withoutOwnLines drops what the node binary itself has printed between the tool's lines: it begins with "parallelfs: ".
+func withoutOwnLines(raw []byte) []byte {
+	var kept []byte
+	for line := range bytes.Lines(raw) {
+		if !bytes.HasPrefix(line, []byte("parallelfs: ")) {
+			kept = append(kept, line...)
+		}
+	}
+	return kept
 }
 
 func terminated(pod *corev1.Pod, container string) *corev1.ContainerStateTerminated {
