@@ -103,6 +103,10 @@ type BenchmarkRunSpec struct {
 
 	// ttlAfterFinished is how long the run is kept after its end; without it, until it is deleted. Such as "168h".
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="spec.ttlAfterFinished must be at least 1s"
 	TTLAfterFinished *metav1.Duration `json:"ttlAfterFinished,omitempty"`
 }
@@ -259,11 +263,19 @@ type DerivedParameter struct {
 type BenchmarkLimits struct {
 	// pointTimeout bounds each repetition of a point, from the start of its pods to its result. Such as "30m", the default.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="spec.limits.pointTimeout must be at least 1s"
 	PointTimeout *metav1.Duration `json:"pointTimeout,omitempty"`
 
 	// timeout bounds the whole run, time spent suspended not counted. Such as "12h"; without it, there is no bound.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="spec.limits.timeout must be at least 1s"
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
 }
@@ -456,6 +468,7 @@ type MetricResult struct {
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Succeeded")].message`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 40",message="metadata.name of a BenchmarkRun has at most 40 characters, because the names of its jobs start with it"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z][a-z0-9-]*$')",message="metadata.name of a BenchmarkRun starts with a letter and holds no dot, because it becomes the name of hosts"
 type BenchmarkRun struct {
 	metav1.TypeMeta `json:",inline"`
 

@@ -4,13 +4,258 @@
 package envtest_test
 
 import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"parallelfs.dev/operator/test/envtest/apiserver"
 )
 
 var server *apiserver.Server
 
-func TestMain(m *testing.M) { apiserver.Run(m, &server, apiserver.WithMPIJob()) }
+func TestMain(m *testing.M) { apiserver.Run(m, &server) }
 
-func TestX(t *testing.T) { server.Namespace(t.Context(), t) }
+// refusal is one manifest that the API server must not accept.
+type refusal struct {
+	// change is a merge patch in YAML (RFC 7386: null removes) of a manifest that is accepted, or several, with --- between them.
+	change string
+	// before, when set, is another such patch: the object as it was made, which change then updates.
+	before string
+	// field is what the user is pointed to, with [] for any item of a list and {} for any value of a map.
+	field string
+	// says is in the sentence about that field.
+	says string
+}
+
+// refusals are those of one kind, by a sentence that says what is wrong.
+type refusals map[string]refusal
+
+// join adds the rows of others, which must not have a sentence in common.
+func (r refusals) join(others ...refusals) refusals {
+	for _, other := range others {
+		for sentence, row := range other {
+			if _, twice := r[sentence]; twice {
+				panic("two refusals are called: " + sentence)
+			}
+			r[sentence] = row
+		}
+	}
+	return r
+}
+
+func TestTheAPIServerRefuses(t *testing.T) {
+	namespace := server.Namespace(t.Context(), t)
+	for kind, rows := range allRefusals {
+		for _, sentence := range slices.Sorted(maps.Keys(rows)) {
+			row := rows[sentence]
+			t.Run(kind+"/"+sentence, func(t *testing.T) {
+				g := NewWithT(t)
+				var err error
+				if row.before == "" {
+					object := manifest(t, namespace, goodManifests[kind], row.change)
+					err = server.Client.Create(t.Context(), object, client.DryRunAll)
+				} else {
+					object := manifest(t, namespace, goodManifests[kind], row.before, "metadata: {name: null, generateName: update-}")
+					g.Expect(server.Client.Create(t.Context(), object)).To(Succeed())
+					object.Object = changed(t, object.Object, row.change)
+					err = server.Client.Update(t.Context(), object, client.DryRunAll)
+				}
+				g.Expect(err).To(HaveOccurred(), "it was accepted")
+				g.Expect(causes(t, err)).To(ContainElement(SatisfyAll(
+					HaveField("Field", Equal(row.field)), HaveField("Message", ContainSubstring(row.says)))), err.Error())
+			})
+		}
+	}
+}
+
+func TestTheAPIServerAccepts(t *testing.T) {
+	namespace := server.Namespace(t.Context(), t)
+	for kind, rows := range allAccepted {
+		for _, sentence := range slices.Sorted(maps.Keys(rows)) {
+			t.Run(kind+"/"+sentence, func(t *testing.T) {
+				object := manifest(t, namespace, goodManifests[kind], rows[sentence])
+				NewWithT(t).Expect(server.Client.Create(t.Context(), object, client.DryRunAll)).To(Succeed())
+			})
+		}
+	}
+}
+
+func TestTheAPIServerAcceptsTheChange(t *testing.T) {
+	namespace := server.Namespace(t.Context(), t)
+	for kind, rows := range allChanges {
+		for _, sentence := range slices.Sorted(maps.Keys(rows)) {
+			t.Run(kind+"/"+sentence, func(t *testing.T) {
+				g := NewWithT(t)
+				object := manifest(t, namespace, goodManifests[kind], "metadata: {name: null, generateName: change-}")
+				g.Expect(server.Client.Create(t.Context(), object)).To(Succeed())
+				object.Object = changed(t, object.Object, rows[sentence])
+				g.Expect(server.Client.Update(t.Context(), object)).To(Succeed())
+				g.Expect(object.GetGeneration()).To(Equal(int64(2)), "the change did not arrive in the spec")
+			})
+		}
+	}
+}
+
+func TestTheAPIServerFillsInTheDefaults(t *testing.T) {
+	namespace := server.Namespace(t.Context(), t)
+	for kind, want := range map[string]map[string]any{
+		"FileSystem": {
+			"moosefs.basePort": int64(9419), "metadata.instancesPerNode": int64(1), "storagePools[0].copies": int64(2),
+		},
+		"BenchmarkRun": {
+			"processes": int64(1), "repetitions": int64(1), "statistic": "Mean",
+			"iozone.mode": "SingleClient", "iozone.recordSize": "64k", "iozone.fileSize": "1g",
+		},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			g := NewWithT(t)
+			object := manifest(t, namespace, goodManifests[kind])
+			g.Expect(server.Client.Create(t.Context(), object, client.DryRunAll)).To(Succeed())
+			for path, value := range want {
+				g.Expect(at(object.Object["spec"], path)).To(Equal(value), path)
+			}
+		})
+	}
+}
+
+func TestTheAPIServerAcceptsEveryManifestOfTheProject(t *testing.T) {
+	namespace := server.Namespace(t.Context(), t)
+	var files []string
+	for _, pattern := range []string{"../../config/samples/*.yaml", "../../benchmarks/experiments/*.yaml", "../../benchmarks/experiments/*/*.yaml"} {
+		found, err := filepath.Glob(pattern)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		files = append(files, found...)
+	}
+	seen := map[string]bool{}
+	for _, file := range files {
+		t.Run(strings.TrimPrefix(filepath.ToSlash(file), "../../"), func(t *testing.T) {
+			g := NewWithT(t)
+			text, err := os.ReadFile(file)
+			g.Expect(err).NotTo(HaveOccurred())
+			for _, document := range documents(string(text)) {
+				object := &unstructured.Unstructured{Object: parse(t, document)}
+				if len(object.Object) == 0 {
+					continue
+				}
+				if object.GetKind() != "Namespace" {
+					object.SetNamespace(namespace)
+				}
+				g.Expect(server.Client.Create(t.Context(), object, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))).To(Succeed())
+				seen[object.GetKind()] = true
+			}
+		})
+	}
+	NewWithT(t).Expect(seen).To(And(HaveKey("FileSystem"), HaveKey("BenchmarkRun")))
+}
+
+// manifest is a manifest with changes, in a namespace.
+func manifest(t testing.TB, namespace, text string, changes ...string) *unstructured.Unstructured {
+	t.Helper()
+	out := &unstructured.Unstructured{Object: changed(t, parse(t, text), changes...)}
+	out.SetNamespace(namespace)
+	return out
+}
+
+// changed is an object after merge patches.
+func changed(t testing.TB, object map[string]any, changes ...string) map[string]any {
+	t.Helper()
+	for _, change := range changes {
+		for _, patch := range documents(change) {
+			object = merge(object, parse(t, patch)).(map[string]any)
+		}
+	}
+	return object
+}
+
+// documents are the documents of a YAML file.
+func documents(text string) []string { return regexp.MustCompile(`(?m)^---$`).Split(text, -1) }
+
+// parse reads YAML with whole numbers as the API machinery wants them.
+func parse(t testing.TB, text string) map[string]any {
+	t.Helper()
+	json, err := yaml.YAMLToJSONStrict([]byte(text))
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, text)
+	}
+	if string(json) == "null" {
+		return map[string]any{}
+	}
+	var out unstructured.Unstructured
+	if err := out.UnmarshalJSON(json); err != nil && !strings.Contains(err.Error(), "Kind") {
+		t.Fatalf("%v:\n%s", err, text)
+	}
+	return out.Object
+}
+
+// merge applies a merge patch as RFC 7386 defines it.
+func merge(target, patch any) any {
+	changes, ok := patch.(map[string]any)
+	if !ok {
+		return patch
+	}
+	object, ok := target.(map[string]any)
+	if !ok {
+		object = map[string]any{}
+	}
+	object = maps.Clone(object)
+	for name, change := range changes {
+		if change == nil {
+			delete(object, name)
+		} else {
+			object[name] = merge(object[name], change)
+		}
+	}
+	return object
+}
+
+// at finds the value at a path such as storagePools[0].copies.
+func at(value any, path string) any {
+	for name := range strings.SplitSeq(path, ".") {
+		name, index, isList := strings.Cut(name, "[")
+		fields, ok := value.(map[string]any)
+		if !ok {
+			return nil
+		}
+		value = fields[name]
+		if isList {
+			var i int
+			if _, err := fmt.Sscanf(index, "%d]", &i); err != nil {
+				panic(err)
+			}
+			value = value.([]any)[i]
+		}
+	}
+	return value
+}
+
+var (
+	listIndex = regexp.MustCompile(`\[\d+\]`)
+	optionKey = regexp.MustCompile(`^(spec\.config\.(?:metadata|storage)|spec\.moosefs\.metaloggers\.config)[.\[].*$`)
+)
+
+// causes are what the API server found wrong, with the items of lists as [] and the values of maps as {}.
+func causes(t testing.TB, err error) []metav1.StatusCause {
+	t.Helper()
+	var status *apierrors.StatusError
+	if !errors.As(err, &status) || status.ErrStatus.Details == nil {
+		t.Fatalf("the API server refused it without a field: %v", err)
+	}
+	out := status.ErrStatus.Details.Causes
+	for i := range out {
+		out[i].Field = optionKey.ReplaceAllString(listIndex.ReplaceAllString(out[i].Field, "[]"), "$1{}")
+	}
+	return out
+}

@@ -1,0 +1,131 @@
+//go:build envtest
+
+package envtest_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// elsewhere are the rules that no row of the tables can break, with the test that does.
+var elsewhere = map[string]string{
+	"spec.type can't be changed; create another FileSystem": "TestTheTypeStaysWhenThereIsAnother",
+}
+
+func TestEveryRuleOfTheCRDsIsBrokenByATest(t *testing.T) {
+	for _, crd := range customResources(t) {
+		rows := allRefusals[crd.Spec.Names.Kind]
+		everySchema(crd.Spec.Versions[0].Schema.OpenAPIV3Schema, "", func(path string, schema *apiextensionsv1.JSONSchemaProps) {
+			if path == "" {
+				path = "<nil>" // so the API server calls the whole object
+			}
+			for _, rule := range schema.XValidations {
+				if _, ok := elsewhere[rule.Message]; !ok && !refused(rows, path, rule.Message) {
+					t.Errorf("%s: no refusal of %q says %q", crd.Spec.Names.Kind, path, rule.Message)
+				}
+			}
+		})
+	}
+}
+
+func TestEveryBoundOfASpecIsBrokenByATest(t *testing.T) {
+	for _, crd := range customResources(t) {
+		kind := crd.Spec.Names.Kind
+		rows := allRefusals[kind]
+		spec := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+		everySchema(&spec, "spec", func(path string, schema *apiextensionsv1.JSONSchemaProps) {
+			for _, name := range schema.Required {
+				if !refused(rows, path+"."+name, "Required value") {
+					t.Errorf("%s: %s.%s is required, and no refusal leaves it out", kind, path, name)
+				}
+			}
+			for _, sentence := range boundSentences(schema) {
+				if !refused(rows, path, sentence) {
+					t.Errorf("%s: no refusal of %s says %q", kind, path, sentence)
+				}
+			}
+			if schema.XListType != nil && *schema.XListType != "atomic" && !refused(rows, path+"[]", "Duplicate value") {
+				t.Errorf("%s: no refusal has an item of %s twice", kind, path)
+			}
+		})
+	}
+}
+
+// boundSentences are what the API server says when a value is outside of each bound of a schema.
+func boundSentences(s *apiextensionsv1.JSONSchemaProps) []string {
+	var out []string
+	add := func(is bool, format string, args ...any) {
+		if is {
+			out = append(out, fmt.Sprintf(format, args...))
+		}
+	}
+	for bound, format := range map[*int64]string{
+		s.MinLength: "should be at least %d chars long", s.MaxLength: "may not be more than %d bytes",
+		s.MinItems: "should have at least %d items", s.MaxItems: "must have at most %d items",
+		s.MinProperties: "should have at least %d properties", s.MaxProperties: "must have at most %d items",
+	} {
+		if bound != nil {
+			add(true, format, *bound)
+		}
+	}
+	if s.Minimum != nil {
+		add(true, "should be greater than or equal to %v", *s.Minimum)
+	}
+	if s.Maximum != nil {
+		add(true, "should be less than or equal to %v", *s.Maximum)
+	}
+	add(s.Pattern != "", "should match '%s'", s.Pattern)
+	var values []string
+	for _, value := range s.Enum {
+		values = append(values, string(value.Raw))
+	}
+	add(len(values) > 0, "supported values: %s", strings.Join(values, ", "))
+	return out
+}
+
+// refused is true when a row of the tables has the API server say this of that field.
+func refused(rows refusals, field, says string) bool {
+	for _, row := range rows {
+		if row.field == field && strings.Contains(row.says, says) {
+			return true
+		}
+	}
+	return false
+}
+
+// The one type that there is can't be changed to anything that the API server knows, so this serves a copy of the CRD that
+// knows another.
+func TestTheTypeStaysWhenThereIsAnother(t *testing.T) {
+	g := NewWithT(t)
+	var copied *apiextensionsv1.CustomResourceDefinition
+	for _, crd := range customResources(t) {
+		if crd.Spec.Names.Kind == "FileSystem" {
+			copied = &crd
+		}
+	}
+	g.Expect(copied).NotTo(BeNil())
+	copied.Spec.Group = "types." + copied.Spec.Group
+	copied.Name = copied.Spec.Names.Plural + "." + copied.Spec.Group
+	everySchema(copied.Spec.Versions[0].Schema.OpenAPIV3Schema, "", func(path string, schema *apiextensionsv1.JSONSchemaProps) {
+		if path == "spec.type" {
+			schema.Enum = append(schema.Enum, apiextensionsv1.JSON{Raw: []byte(`"Other"`)})
+		}
+	})
+	_, err := envtest.InstallCRDs(server.Config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{copied}})
+	g.Expect(err).NotTo(HaveOccurred())
+
+	object := manifest(t, server.Namespace(t.Context(), t), goodManifests["FileSystem"], "apiVersion: "+copied.Spec.Group+"/v1alpha1")
+	g.Expect(server.Client.Create(t.Context(), object)).To(Succeed())
+	g.Expect(unstructured.SetNestedField(object.Object, "Other", "spec", "type")).To(Succeed())
+	err = server.Client.Update(t.Context(), object, client.DryRunAll)
+	g.Expect(causes(t, err)).To(ConsistOf(SatisfyAll(
+		HaveField("Field", Equal("spec.type")),
+		HaveField("Message", ContainSubstring("spec.type can't be changed; create another FileSystem")))))
+}

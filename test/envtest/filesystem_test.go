@@ -1,0 +1,134 @@
+//go:build envtest
+
+package envtest_test
+
+import (
+	"fmt"
+	"strings"
+)
+
+var fileSystemRefusals = refusals{
+	"there is no spec":                    {change: "spec: null", field: "spec", says: "Required value"},
+	"its name has 41 characters":          {change: "metadata: {name: " + strings.Repeat("n", 41) + "}", field: "<nil>", says: "metadata.name of a FileSystem has at most 40 characters, because the names of its daemons start with it"},
+	"the type is not known":               {change: "spec: {type: GPFS}", field: "spec.type", says: `supported values: "MooseFS"`},
+	"the type is left out":                {change: "spec: {type: null}", field: "spec.type", says: "Required value"},
+	"the version is left out":             {change: "spec: {version: null}", field: "spec.version", says: "Required value"},
+	"the version is empty":                {change: `spec: {version: ""}`, field: "spec.version", says: "should be at least 1 chars long"},
+	"the version is 33 long":              {change: "spec: {version: v" + strings.Repeat("1", 32) + "}", field: "spec.version", says: "may not be more than 32 bytes"},
+	"the version is another one":          {change: "spec: {version: 4.0.0}", field: "spec", says: "MooseFS runs in version 3.0.117 or 4.57.5; set spec.version to one of them"},
+	"the member of the type is not there": {change: "spec: {moosefs: null}", field: "spec", says: "spec.moosefs is required when spec.type is MooseFS (it may be empty: {})"},
+	"the first port is privileged":        {change: "spec: {moosefs: {basePort: 1023}}", field: "spec.moosefs.basePort", says: "should be greater than or equal to 1024"},
+	"the last port would be above 65535":  {change: "spec: {moosefs: {basePort: 65505}}", field: "spec.moosefs.basePort", says: "should be less than or equal to 65504"},
+
+	"the metadata is left out":         {change: "spec: {metadata: null}", field: "spec.metadata", says: "Required value"},
+	"there is no metadata server":      {change: "spec: {metadata: {instancesPerNode: 0}}", field: "spec.metadata.instancesPerNode", says: "should be greater than or equal to 1"},
+	"there are 17 metadata servers":    {change: "spec: {metadata: {instancesPerNode: 17}}", field: "spec.metadata.instancesPerNode", says: "should be less than or equal to 16"},
+	"MooseFS has two metadata servers": {change: "spec: {metadata: {instancesPerNode: 2}}", field: "spec", says: "MooseFS Community Edition has exactly one active master, so spec.metadata.instancesPerNode must be 1; several metadata servers per node need another type"},
+	"MooseFS has two metadata targets": {change: "spec: {metadata: {targets: {directories: [/data/m1, /data/m2]}}}", field: "spec", says: "a MooseFS master keeps its metadata in one directory; give exactly one in spec.metadata.targets.directories"},
+
+	"the storage pools are left out":          {change: "spec: {storagePools: null}", field: "spec.storagePools", says: "Required value"},
+	"there is no storage pool":                {change: "spec: {storagePools: []}", field: "spec.storagePools", says: "should have at least 1 items"},
+	"there are 13 storage pools":              {change: "spec: {storagePools: " + listOf(13, `{name: p%[1]d, nodeSelector: {s: ""}, targets: {directories: [/data/p%[1]d]}}`) + "}", field: "spec.storagePools", says: "must have at most 12 items"},
+	"two storage pools have one name":         {change: "spec: {storagePools: " + listOf(2, `{name: ssd, nodeSelector: {s: ""}, targets: {directories: [/data/p%d]}}`) + "}", field: "spec.storagePools[]", says: "Duplicate value"},
+	"a storage pool has no name":              {change: pool("name: null"), field: "spec.storagePools[].name", says: "Required value"},
+	"a storage pool's name is empty":          {change: pool(`name: ""`), field: "spec.storagePools[].name", says: "should be at least 1 chars long"},
+	"a storage pool's name is 25 long":        {change: pool("name: " + strings.Repeat("a", 25)), field: "spec.storagePools[].name", says: "may not be more than 24 bytes"},
+	"a storage pool's name has a slash":       {change: pool("name: a/b"), field: "spec.storagePools[].name", says: "should match '^[a-z]([a-z0-9-]*[a-z0-9])?$'"},
+	"a storage pool's name begins with a dot": {change: pool("name: .trash"), field: "spec.storagePools[].name", says: "should match '^[a-z]([a-z0-9-]*[a-z0-9])?$'"},
+	"a storage pool keeps no copy":            {change: pool("copies: 0"), field: "spec.storagePools[].copies", says: "should be greater than or equal to 1"},
+	"a storage pool keeps ten copies":         {change: pool("copies: 10"), field: "spec.storagePools[].copies", says: "should be less than or equal to 9"},
+
+	"a pool uses the metadata directory":          {change: pools("/data/metadata"), field: "spec", says: poolInMetadata},
+	"a pool lies inside the metadata directory":   {change: pools("/data/metadata/ssd"), field: "spec", says: poolInMetadata},
+	"the metadata lie inside a pool's directory":  {change: "spec: {metadata: {targets: {directories: [/data/ssd/meta]}}}", field: "spec", says: poolInMetadata},
+	"two pools use one directory":                 {change: pools("/data/a", "/data/b, /data/a"), field: "spec", says: "two storage pools must not use the same directory"},
+	"a pool lies inside another pool's directory": {change: pools("/data/a", "/data/b, /data/a/b"), field: "spec", says: "a storage pool's directory must not lie inside another pool's"},
+
+	"the clients' path is left out":                          {change: "spec: {clients: {nodeSelector: {client: \"\"}}}", field: "spec.clients.mountPath", says: "Required value"},
+	"the clients' path is the metadata directory":            {change: clients("/data/metadata"), field: "spec", says: mountInMetadata},
+	"the clients' path lies in the metadata directory":       {change: clients("/data/metadata/mnt"), field: "spec", says: mountInMetadata},
+	"the clients' path holds the metadata directory":         {change: clients("/data/fs") + "\n---\nspec: {metadata: {targets: {directories: [/data/fs/metadata]}}}", field: "spec", says: mountInMetadata},
+	"the clients' path is where daemons keep their state":    {change: clients("/var/lib/parallelfs"), field: "spec", says: mountInMetadata},
+	"the clients' path lies where daemons keep their state":  {change: clients("/var/lib/parallelfs/mnt"), field: "spec", says: mountInMetadata},
+	"the clients' path holds where daemons keep their state": {change: clients("/var/lib"), field: "spec", says: mountInMetadata},
+	"the clients' path is a pool's directory":                {change: clients("/data/ssd"), field: "spec", says: mountInPool},
+	"the clients' path lies in a pool's directory":           {change: clients("/data/ssd/mnt"), field: "spec", says: mountInPool},
+	"there are 33 mount options":                             {change: mountOptions(listOf(33, "o%d")), field: "spec.clients.mountOptions", says: "must have at most 32 items"},
+	"a mount option is given twice":                          {change: mountOptions("[mfsrlock, mfsrlock]"), field: "spec.clients.mountOptions[]", says: "Duplicate value"},
+	"a mount option is empty":                                {change: mountOptions(`[""]`), field: "spec.clients.mountOptions[]", says: "should be at least 1 chars long"},
+	"a mount option is 129 long":                             {change: mountOptions("[" + strings.Repeat("o", 129) + "]"), field: "spec.clients.mountOptions[]", says: "may not be more than 128 bytes"},
+	"a mount option smuggles in another":                     {change: mountOptions(`["mfsrlock,mfspassword=x"]`), field: "spec.clients.mountOptions[]", says: "should match '^[A-Za-z_][A-Za-z0-9_]*(=[A-Za-z0-9_./:+-]+)?$'"},
+	"a mount option begins with a dash":                      {change: mountOptions("[--help]"), field: "spec.clients.mountOptions[]", says: "should match '^[A-Za-z_][A-Za-z0-9_]*(=[A-Za-z0-9_./:+-]+)?$'"},
+
+	"the version is changed":                                  {before: "{}", change: "spec: {version: 3.0.117}", field: "spec.version", says: "spec.version can't be changed: upgrades in place are not built yet"},
+	"the first port is changed":                               {before: "{}", change: "spec: {moosefs: {basePort: 9500}}", field: "spec.moosefs.basePort", says: "spec.moosefs.basePort can't be changed: chunkservers are known to the master by address and port"},
+	"the first port is left to its default, which it was not": {before: "spec: {moosefs: {basePort: 9500}}", change: "spec: {moosefs: {basePort: null}}", field: "spec.moosefs.basePort", says: "spec.moosefs.basePort can't be changed"},
+	"the metadata directory is changed":                       {before: "{}", change: "spec: {metadata: {targets: {directories: [/data/other]}}}", field: "spec.metadata.targets", says: "spec.metadata.targets can't be changed: the metadata would be left behind"},
+	"the clients' path is changed":                            {before: clients("/mnt/a"), change: clients("/mnt/b"), field: "spec.clients.mountPath", says: "spec.clients.mountPath can't be changed: programs that use the old path would lose their files"},
+	"a storage pool is removed":                               {before: pools("/data/a", "/data/b"), change: pools("/data/a"), field: "spec", says: "a storage pool can't be removed: its targets hold data, and draining a pool is not built yet"},
+	"a storage pool is renamed":                               {before: "{}", change: pool("name: fast"), field: "spec", says: "a storage pool can't be removed"},
+	"a target is removed":                                     {before: pools("/data/a, /data/b"), change: pools("/data/b"), field: "spec.storagePools[].targets", says: "a target can't be removed: it holds data, and draining a target is not built yet"},
+	"a target is moved to another pool":                       {before: pools("/data/a, /data/b", "/data/c"), change: pools("/data/a", "/data/c, /data/b"), field: "spec.storagePools[].targets", says: "a target can't be removed"},
+}.join(
+	nodeSelectorRefusals("spec.metadata.nodeSelector", "spec: {metadata: {nodeSelector: null}}\n---\nspec: {metadata: {nodeSelector: %s}}"),
+	nodeSelectorRefusals("spec.moosefs.metaloggers.nodeSelector", "spec: {moosefs: {metaloggers: {nodeSelector: %s}}}"),
+	nodeSelectorRefusals("spec.clients.nodeSelector", "spec: {clients: {mountPath: /mnt/scratch, nodeSelector: %s}}"),
+	nodeSelectorRefusals("spec.storagePools[].nodeSelector", "spec: {storagePools: [{name: ssd, targets: {directories: [/data/ssd]}, nodeSelector: %s}]}"),
+	directoriesRefusals("spec.metadata.targets.directories", "spec: {metadata: {targets: %s}}"),
+	directoriesRefusals("spec.storagePools[].targets.directories", `spec: {storagePools: [{name: ssd, nodeSelector: {s: ""}, targets: %s}]}`),
+	pathRefusals("spec.metadata.targets.directories[]", "spec: {metadata: {targets: {directories: [%s]}}}"),
+	pathRefusals("spec.storagePools[].targets.directories[]", `spec: {storagePools: [{name: ssd, nodeSelector: {s: ""}, targets: {directories: [%s]}}]}`),
+	pathRefusals("spec.clients.mountPath", `spec: {clients: {nodeSelector: {client: ""}, mountPath: %s}}`),
+	optionsRefusals("spec.config.metadata", "spec: {config: {metadata: %s}}"),
+	optionsRefusals("spec.config.storage", "spec: {config: {storage: %s}}"),
+	optionsRefusals("spec.moosefs.metaloggers.config", `spec: {moosefs: {metaloggers: {nodeSelector: {m: ""}, config: %s}}}`),
+)
+
+var fileSystemAccepted = map[string]string{
+	"it has only what is required": "{}",
+	"it has everything that there is": `
+metadata: {name: ` + strings.Repeat("n", 40) + `}
+spec:
+  version: 3.0.117
+  moosefs:
+    basePort: 65504
+    metaloggers: {nodeSelector: {m: ""}, config: {BACK_LOGS: "50"}}
+  metadata: {instancesPerNode: 1}
+  storagePools:
+  - {name: ssd, copies: 1, nodeSelector: {storage: "", tier: fast}, targets: {directories: [/data/ssd1, /data/ssd2]}}
+  - {name: hdd-archive-tier-no-1234, copies: 9, nodeSelector: {storage: ""}, targets: {directories: [/data/hdd]}}
+  clients: {nodeSelector: {client: ""}, mountPath: /mnt/scratch, mountOptions: [mfsrlock, mfscachemode=AUTO, mfswritecachesize=512]}
+  config:
+    metadata: {ACCEPTABLE_PERCENTAGE_DIFFERENCE: "5.0"}
+    storage: {HDD_LEAVE_SPACE_DEFAULT: 4GiB, NICE_LEVEL: ""}
+`,
+	"it has as many pools and directories as there can be": "spec: {storagePools: [" + strings.Join(fullPools(), ", ") + "]}",
+	"directories begin alike but don't lie in one another": pools("/data/metadata2", "/data/metadata3, /data/metadata33"),
+	"clients mount beside the targets":                     clients("/data/mnt"),
+	"a path has dots, dashes and underscores in a name":    pools("/data/a.b_c-d"),
+}
+
+var fileSystemChanges = map[string]string{
+	"a storage pool is added":                     `spec: {storagePools: [{name: ssd, nodeSelector: {storage: ""}, targets: {directories: [/data/ssd]}}, {name: hdd, nodeSelector: {storage: ""}, targets: {directories: [/data/hdd]}}]}`,
+	"a target is added":                           pool("targets: {directories: [/data/ssd, /data/ssd2]}"),
+	"the number of copies is changed":             pool("copies: 3"),
+	"the nodes of a pool are changed":             pool(`nodeSelector: {other: ""}`),
+	"clients are added":                           clients("/mnt/scratch"),
+	"metaloggers are added":                       `spec: {moosefs: {metaloggers: {nodeSelector: {m: ""}}}}`,
+	"an option of a daemon is set":                `spec: {config: {storage: {HDD_LEAVE_SPACE_DEFAULT: 4GiB}}}`,
+	"the nodes of the metadata are selected anew": `spec: {metadata: {nodeSelector: {other: ""}}}`,
+}
+
+// fullPools are 12 pools with 16 directories of 128 characters.
+func fullPools() []string {
+	var b []string
+	for p := range 12 {
+		directories := listOf(16, fmt.Sprintf("/data/p%02d-%%02d-", p)+strings.Repeat("d", 115))
+		b = append(b, fmt.Sprintf(`{name: p%d, nodeSelector: {storage: ""}, targets: {directories: %s}}`, p, directories))
+	}
+	return b
+}
+
+func mountOptions(list string) string {
+	return `spec: {clients: {nodeSelector: {client: ""}, mountPath: /mnt/scratch, mountOptions: ` + list + "}}"
+}

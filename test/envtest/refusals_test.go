@@ -1,0 +1,156 @@
+//go:build envtest
+
+package envtest_test
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Manifests with what is required and no more; every row of the tables changes one of them.
+var goodManifests = map[string]string{
+	"FileSystem": `
+apiVersion: parallelfs.dev/v1alpha1
+kind: FileSystem
+metadata: {name: scratch}
+spec:
+  type: MooseFS
+  version: 4.57.5
+  moosefs: {}
+  metadata:
+    nodeSelector: {metadata: ""}
+    targets: {directories: [/data/metadata]}
+  storagePools:
+  - {name: ssd, nodeSelector: {storage: ""}, targets: {directories: [/data/ssd]}}
+`,
+	"BenchmarkRun": `
+apiVersion: parallelfs.dev/v1alpha1
+kind: BenchmarkRun
+metadata: {name: run}
+spec:
+  fileSystem: {name: scratch}
+  tool: iozone
+  iozone: {}
+  clients: {nodeSelector: {client: ""}}
+`,
+}
+
+var allRefusals = map[string]refusals{
+	"FileSystem":   fileSystemRefusals,
+	"BenchmarkRun": benchmarkRunRefusals,
+}
+
+// nodeSelectorRefusals are the rows of a NodeSelector; inside is a patch with %s where its content goes.
+func nodeSelectorRefusals(field, inside string) refusals {
+	change := func(content string) string { return fmt.Sprintf(inside, content) }
+	long := fmt.Sprintf("{%q: \"\"}", strings.Repeat("k", 318))
+	return refusals{
+		field + " is left out":                   {change: change("null"), field: field, says: "Required value"},
+		field + " is empty, and would match all": {change: change("{}"), field: field, says: "should have at least 1 properties"},
+		field + " has 17 labels":                 {change: change(mapOf(17, "k%d", "v")), field: field, says: "must have at most 16 items"},
+		field + " has a label's name of 318 characters": {change: change(long),
+			field: field, says: "label names have at most 317 characters, their values at most 63"},
+		field + " has a label's value of 64 characters": {change: change("{k: " + strings.Repeat("v", 64) + "}"),
+			field: field, says: "label names have at most 317 characters, their values at most 63"},
+	}
+}
+
+// optionsRefusals are the rows of Options.
+func optionsRefusals(field, inside string) refusals {
+	change := func(content string) string { return fmt.Sprintf(inside, content) }
+	name, line := "an option's name is a letter, then up to 63 letters, digits and underscores", "an option's value is one line"
+	return refusals{
+		field + " has 129 options":                         {change: change(mapOf(129, "O%d", "1")), field: field, says: "must have at most 128 items"},
+		field + " has a name with a space":                 {change: change(`{"A B": "1"}`), field: field, says: name},
+		field + " has a name with an equals sign":          {change: change(`{"A=B": "1"}`), field: field, says: name},
+		field + " has a name with a line break":            {change: change(`{"A\nB": "1"}`), field: field, says: name},
+		field + " has a name of 65 characters":             {change: change("{" + strings.Repeat("A", 65) + `: "1"}`), field: field, says: name},
+		field + " has a value of 1025 characters":          {change: change("{A: " + strings.Repeat("v", 1025) + "}"), field: field + "{}", says: "may not be more than 1024 bytes"},
+		field + " has a value with a line break":           {change: change(`{A: "1\nB = 2"}`), field: field + "{}", says: line},
+		field + " has a value with a carriage return":      {change: change(`{A: "1\rB = 2"}`), field: field + "{}", says: line},
+		field + " has a number without quotes for a value": {change: change(`{A: 1}`), field: field + "{}", says: "must be of type string"},
+	}
+}
+
+// pathRefusals are the rows of a DirectoryPath.
+func pathRefusals(field, inside string) refusals {
+	rows := refusals{
+		field + " is a path of 129 characters": {change: fmt.Sprintf(inside, "/data/"+strings.Repeat("d", 123)), field: field, says: "may not be more than 128 bytes"},
+		field + " is a path of 3 characters":   {change: fmt.Sprintf(inside, "/ab"), field: field, says: "should be at least 4 chars long"},
+	}
+	for what, path := range map[string]string{
+		"relative": "data/ssd", "at the top of the node's own filesystem": "/data", "with nothing behind its slash": "/data/", "with an empty element": "/data//ssd",
+		"with a slash at its end": "/data/ssd/", "with an element ..": "/data/../etc", "with an element .": "/data/./ssd",
+		"with a space": `"/data/my ssd"`, "with a dollar sign": "/data/$HOME", "with a line break": `"/data/ssd\n/etc"`, "with a comma": `"/data/a,b"`,
+	} {
+		rows[field+" is a path "+what] = refusal{change: fmt.Sprintf(inside, path), field: field, says: `should match '^(/[A-Za-z0-9_][A-Za-z0-9_.-]*){2,}$'`}
+	}
+	return rows
+}
+
+// directoriesRefusals are the rows of a TargetsSpec.
+func directoriesRefusals(field, inside string) refusals {
+	change := func(list string) string { return fmt.Sprintf(inside, "{directories: "+list+"}") }
+	targets := strings.TrimSuffix(field, ".directories")
+	return refusals{
+		targets + " is left out":           {change: fmt.Sprintf(inside, "null"), field: targets, says: "Required value"},
+		field + " is left out":             {change: fmt.Sprintf(inside, "{directories: null}"), field: field, says: "Required value"},
+		field + " is empty":                {change: change("[]"), field: field, says: "should have at least 1 items"},
+		field + " names a directory twice": {change: change("[/data/a, /data/a]"), field: field + "[]", says: "Duplicate value"},
+		field + " has 17 directories":      {change: change(listOf(17, "/data/d%d")), field: field, says: "must have at most 16 items"},
+		field + " has one directory inside another": {change: change("[/data/a, /data/a/b]"),
+			field: targets, says: "one target's directory must not lie inside another's"},
+	}
+}
+
+// pool is a patch that leaves one storage pool, with a changed field.
+func pool(change string) string {
+	fields := map[string]string{"name": "ssd", "nodeSelector": `{storage: ""}`, "targets": "{directories: [/data/ssd]}"}
+	name, value, _ := strings.Cut(change, ": ")
+	fields[name] = value
+	var b []string
+	for _, name := range []string{"name", "nodeSelector", "targets", "copies"} {
+		if value := fields[name]; value != "" && value != "null" {
+			b = append(b, name+": "+value)
+		}
+	}
+	return "spec: {storagePools: [{" + strings.Join(b, ", ") + "}]}"
+}
+
+// pools is a patch that leaves pools a, b, … with these directories.
+func pools(directories ...string) string {
+	var b []string
+	for i, list := range directories {
+		b = append(b, fmt.Sprintf(`{name: %c, nodeSelector: {storage: ""}, targets: {directories: [%s]}}`, 'a'+i, list))
+	}
+	return "spec: {storagePools: [" + strings.Join(b, ", ") + "]}"
+}
+
+// clients is a patch with clients that mount at path.
+func clients(path string) string {
+	return fmt.Sprintf(`spec: {clients: {nodeSelector: {client: ""}, mountPath: %s}}`, path)
+}
+
+func mapOf(n int, key, value string) string {
+	var b []string
+	for i := range n {
+		b = append(b, fmt.Sprintf("%s: %q", fmt.Sprintf(key, i), value))
+	}
+	return "{" + strings.Join(b, ", ") + "}"
+}
+
+func listOf(n int, item string) string {
+	var b []string
+	for i := range n {
+		b = append(b, fmt.Sprintf(item, i))
+	}
+	return "[" + strings.Join(b, ", ") + "]"
+}
+
+const (
+	mountInMetadata    = "spec.clients.mountPath must not be, hold or lie in the metadata directory or /var/lib/parallelfs, where daemons keep their state"
+	mountInPool        = "spec.clients.mountPath must not be, hold or lie in a storage pool's directory"
+	poolInMetadata     = "a storage pool's directory and the metadata directory must not be the same or lie in one another"
+	singleClientSweeps = "clients can't be swept or derived when spec.iozone.mode is SingleClient"
+	immutableRun       = "only spec.suspend and spec.ttlAfterFinished of a BenchmarkRun can be changed, because its results belong to the rest; create another run"
+)
