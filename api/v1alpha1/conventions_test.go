@@ -1,0 +1,206 @@
+package v1alpha1_test
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// field is one field of a kind, as the CRD has it.
+type field struct {
+	// path as a user writes it, such as spec.storagePools[].name; the values of a map end in {}.
+	path   string
+	schema apiextensionsv1.JSONSchemaProps
+}
+
+// name of the field, empty for the items of a list and the values of a map.
+func (f field) name() string {
+	name := f.path[strings.LastIndex(f.path, ".")+1:]
+	if strings.HasSuffix(name, "[]") || strings.HasSuffix(name, "{}") {
+		return ""
+	}
+	return name
+}
+
+// crds reads the CRDs as they are installed: what holds of them holds of the API, whatever the Go types say.
+func crds(t *testing.T) []apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	g := NewWithT(t)
+	files, err := filepath.Glob("../../config/crd/bases/*.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(files).To(HaveLen(2))
+	out := make([]apiextensionsv1.CustomResourceDefinition, len(files))
+	for i, file := range files {
+		text, err := os.ReadFile(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(yaml.UnmarshalStrict(text, &out[i])).To(Succeed(), file)
+		g.Expect(out[i].Spec.Versions).To(HaveLen(1), file)
+	}
+	return out
+}
+
+// fields are all fields of a kind below spec and status, those two included.
+func fields(crd apiextensionsv1.CustomResourceDefinition) []field {
+	var out []field
+	var add func(path string, schema apiextensionsv1.JSONSchemaProps)
+	add = func(path string, schema apiextensionsv1.JSONSchemaProps) {
+		out = append(out, field{path: path, schema: schema})
+		for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+			add(path+"."+name, schema.Properties[name])
+		}
+		if schema.Items != nil {
+			add(path+"[]", *schema.Items.Schema)
+		}
+		if schema.AdditionalProperties != nil {
+			add(path+"{}", *schema.AdditionalProperties.Schema)
+		}
+	}
+	root := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
+	for _, name := range []string{"spec", "status"} {
+		add(name, root.Properties[name])
+	}
+	return out
+}
+
+// A field's path ends in one of these when Kubernetes' own types define it, and with it its words and bounds.
+func isKubernetesOwn(path string) bool { return strings.HasPrefix(path, "status.conditions[]") }
+
+// conventions are what holds of every field, by a sentence.
+var conventions = map[string]func(f field) bool{
+	"is no floating point number, which no two programs print alike": func(f field) bool {
+		return f.schema.Type != "number"
+	},
+	"has a known type": func(f field) bool {
+		return slices.Contains([]string{"object", "array", "string", "integer", "boolean"}, f.schema.Type) && !f.schema.XIntOrString
+	},
+	"keeps no field that it does not know": func(f field) bool {
+		return f.schema.XPreserveUnknownFields == nil
+	},
+	"is described, in words that begin with its name and end like a sentence": func(f field) bool {
+		text := strings.TrimSpace(f.schema.Description)
+		return f.name() == "" || isKubernetesOwn(f.path) ||
+			strings.HasPrefix(text, f.name()) && (strings.HasSuffix(text, ".") || strings.HasSuffix(text, `."`))
+	},
+	"is a list of a known kind, so that two writers don't overwrite each other": func(f field) bool {
+		return f.schema.Type != "array" || f.schema.XListType != nil
+	},
+	"is a list with a bound": func(f field) bool {
+		return f.schema.Type != "array" || f.schema.MaxItems != nil
+	},
+	"is a map with a bound": func(f field) bool {
+		return f.schema.AdditionalProperties == nil || f.schema.MaxProperties != nil
+	},
+	"is a string with a bound, an enumeration or a format": func(f field) bool {
+		return f.schema.Type != "string" || f.schema.MaxLength != nil || len(f.schema.Enum) > 0 || f.schema.Format == "date-time" ||
+			f.schema.Pattern != "" && isKubernetesOwn(f.path) || boundedByRule[mapOf(f.path)]
+	},
+	"is an integer of a known width": func(f field) bool {
+		return f.schema.Type != "integer" || f.schema.Format == "int32" || f.schema.Format == "int64"
+	},
+	"is, in the spec, an integer with bounds": func(f field) bool {
+		return f.schema.Type != "integer" || !strings.HasPrefix(f.path, "spec.") || f.schema.Minimum != nil && f.schema.Maximum != nil
+	},
+	"has a default that its description tells": func(f field) bool {
+		if f.schema.Default == nil {
+			return true
+		}
+		return strings.Contains(f.schema.Description, "Defaults to "+strings.TrimSuffix(string(f.schema.Default.Raw), "\n")) ||
+			strings.Contains(f.schema.Description, "Defaults to "+strings.Trim(string(f.schema.Default.Raw), `"`))
+	},
+	"has rules with a sentence for the user, who can't read CEL": func(f field) bool {
+		return !slices.ContainsFunc(f.schema.XValidations, func(r apiextensionsv1.ValidationRule) bool { return r.Message == "" })
+	},
+}
+
+// boundedByRule are the maps whose rule bounds the length of their values.
+var boundedByRule = map[string]bool{"nodeSelector": true}
+
+// mapOf is the name of the map that a value belongs to.
+func mapOf(path string) string {
+	path, isValue := strings.CutSuffix(path, "{}")
+	if !isValue {
+		return ""
+	}
+	return path[strings.LastIndex(path, ".")+1:]
+}
+
+func TestEveryFieldOfTheAPI(t *testing.T) {
+	for sentence, holds := range conventions {
+		t.Run(sentence, func(t *testing.T) {
+			for _, crd := range crds(t) {
+				for _, f := range fields(crd) {
+					if !holds(f) {
+						t.Errorf("%s %s does not: %q", crd.Spec.Names.Kind, f.path, f.schema.Description)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestEveryKind(t *testing.T) {
+	for _, crd := range crds(t) {
+		version := crd.Spec.Versions[0]
+		status := version.Schema.OpenAPIV3Schema.Properties["status"]
+		for sentence, check := range map[string]func(g *WithT){
+			"is in the group and version of the package, served and stored": func(g *WithT) {
+				g.Expect(crd.Spec.Group).To(Equal("parallelfs.dev"))
+				g.Expect(version.Name).To(Equal("v1alpha1"))
+				g.Expect(version.Served && version.Storage).To(BeTrue())
+			},
+			"belongs to a namespace, has a short name and is found by its category": func(g *WithT) {
+				g.Expect(crd.Spec.Scope).To(Equal(apiextensionsv1.NamespaceScoped))
+				g.Expect(crd.Spec.Names.ShortNames).NotTo(BeEmpty())
+				g.Expect(crd.Spec.Names.Categories).To(ContainElement("parallelfs"))
+			},
+			"is described": func(g *WithT) {
+				g.Expect(version.Schema.OpenAPIV3Schema.Description).To(HavePrefix(crd.Spec.Names.Kind + " is "))
+			},
+			"requires its spec": func(g *WithT) {
+				g.Expect(version.Schema.OpenAPIV3Schema.Required).To(ConsistOf("spec"))
+			},
+			"has a status that only its controller writes": func(g *WithT) {
+				g.Expect(version.Subresources).NotTo(BeNil())
+				g.Expect(version.Subresources.Status).NotTo(BeNil())
+			},
+			"says which generation its status is about": func(g *WithT) {
+				g.Expect(status.Properties).To(HaveKeyWithValue("observedGeneration", HaveField("Format", "int64")))
+			},
+			"has conditions, each type once": func(g *WithT) {
+				g.Expect(status.Properties).To(HaveKey("conditions"))
+				conditions := status.Properties["conditions"]
+				g.Expect(conditions.XListType).To(HaveValue(Equal("map")))
+				g.Expect(conditions.XListMapKeys).To(ConsistOf("type"))
+			},
+			"prints its age, its condition's reason, and the message when asked for more": func(g *WithT) {
+				columns := version.AdditionalPrinterColumns
+				g.Expect(columns).To(ContainElements(
+					And(HaveField("Name", "Age"), HaveField("JSONPath", ".metadata.creationTimestamp")),
+					And(HaveField("Name", "Reason"), HaveField("Priority", int32(0))),
+					And(HaveField("Name", "Message"), HaveField("Priority", int32(1)))))
+			},
+			"prints only what there is": func(g *WithT) {
+				known := map[string]bool{"metadata.creationTimestamp": true}
+				for _, f := range fields(crd) {
+					known[strings.ReplaceAll(f.path, "[]", "")] = true
+				}
+				for _, column := range version.AdditionalPrinterColumns {
+					path, rest, _ := strings.Cut(strings.TrimPrefix(column.JSONPath, "."), "[?(")
+					if _, last, found := strings.Cut(rest, ")]"); found {
+						path += last
+					}
+					g.Expect(known).To(HaveKey(path), column.Name)
+				}
+			},
+		} {
+			t.Run(crd.Spec.Names.Kind+"/"+sentence, func(t *testing.T) { check(NewWithT(t)) })
+		}
+	}
+}
