@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -142,6 +143,24 @@ func TestEveryFieldOfTheAPI(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// controller-gen drops a line of a description that begins with a plus sign, as it drops a marker.
+func TestEveryLineThatLooksLikeAMarkerIsOne(t *testing.T) {
+	g := NewWithT(t)
+	marker := regexp.MustCompile(`^\+(optional|required|listType=\w+|listMapKey=\w+|kubebuilder:[a-z]+.*)$`)
+	files, err := filepath.Glob("*_types.go")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(files).NotTo(BeEmpty())
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		for line := range strings.Lines(string(text)) {
+			if comment, ok := strings.CutPrefix(strings.TrimSpace(line), "// "); ok && strings.HasPrefix(comment, "+") {
+				g.Expect(comment).To(MatchRegexp(marker.String()), file)
+			}
+		}
 	}
 }
 

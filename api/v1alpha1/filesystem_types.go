@@ -65,9 +65,10 @@ type FileSystemSpec struct {
 
 // MooseFSSpec holds what only MooseFS has.
 type MooseFSSpec struct {
-	// basePort is the first of the 32 TCP ports that this filesystem's daemons listen on, on the host network of their nodes:
-	// +0 metaloggers, +1 chunkservers, +2 clients of the master; +8 the probe; +16 and up, one per storage
-	// pool, the chunkservers' own. Two filesystems that share a node need ranges that don't overlap. Defaults to 9419, MooseFS's own.
+	// basePort is the first of the 32 TCP ports that this filesystem's daemons listen on, on the host network of their
+	// nodes: basePort+0 for metaloggers, basePort+1 for chunkservers and basePort+2 for clients of the master; basePort+8
+	// for the probe; from basePort+16, one per storage pool, the chunkservers' own. Two filesystems that share a node
+	// need ranges that don't overlap. Defaults to 9419, MooseFS's own.
 	// It can't be changed, because the chunkservers are known to the master by address and port.
 	// +optional
 	// +kubebuilder:default=9419
@@ -99,13 +100,13 @@ type MetaloggersSpec struct {
 // +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 317 && size(self[k]) <= 63)",message="label names have at most 317 characters, their values at most 63"
 type NodeSelector map[string]string
 
-// Options are raw options of a daemon: name to value, as they stand in its configuration file.
+// Options are raw options of a daemon: name to value, as they stand in its configuration file. The values have a type of
+// their own because a rule over a map of unbounded strings costs more than the API server allows.
 // +kubebuilder:validation:MaxProperties=128
 // +kubebuilder:validation:XValidation:rule="self.all(k, k.matches('^[A-Za-z][A-Za-z0-9_]{0,63}$'))",message="an option's name is a letter, then up to 63 letters, digits and underscores"
 type Options map[string]OptionValue
 
-// OptionValue is one line of at most 1024 characters. It is a type of its own because a rule over a map of unbounded
-// strings costs more than the API server allows.
+// OptionValue is one line of at most 1024 characters.
 // +kubebuilder:validation:MaxLength=1024
 // +kubebuilder:validation:XValidation:rule="!self.contains('\\n') && !self.contains('\\r')",message="an option's value is one line"
 type OptionValue string
@@ -262,7 +263,8 @@ type FileSystemStatus struct {
 	// +kubebuilder:validation:MaxItems=4096
 	Targets []TargetStatus `json:"targets,omitempty"`
 
-	// clients are the nodes on which the filesystem is, or should be, mounted; at most the first 256 of those that are not mounted come first.
+	// clients are the nodes on which the filesystem is, or should be, mounted: those that have not mounted it first, and at
+	// most 256 in all.
 	// +optional
 	// +listType=map
 	// +listMapKey=node
