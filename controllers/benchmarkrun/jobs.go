@@ -215,7 +215,8 @@ func (r renderer) pod(job, role, image string, told spec.Benchmark) *corev1.PodT
 		// The pool's directory belongs to root. Without capabilities that is all that root may do here.
 		SecurityContext: confined(0),
 		// No limits: a tool that is throttled measures the throttle.
-		Resources: requests("100m", "64Mi"),
+		Resources:                requests("100m", "64Mi"),
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 	}
 	return &corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: podLabels, Annotations: map[string]string{annotationTold: encode(told)}},

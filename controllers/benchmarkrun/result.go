@@ -69,17 +69,17 @@ func (r *Reconciler) read(ctx context.Context, w *world, c *child, verdict strin
 	if worker := c.failedWorker(); worker != nil && !c.succeeded && !c.failed {
 		pod = worker
 		if verdict == "" {
-			verdict = fmt.Sprintf("its worker on node %s ended before the launcher", worker.Spec.NodeName)
+			verdict = fmt.Sprintf("was given up: its worker on node %s ended before the launcher", worker.Spec.NodeName)
 		}
 	}
 	if pod == nil {
 		if verdict == "" {
-			verdict = "its pod was gone before its output could be read"
+			verdict = "was lost: its pod was gone before its output could be read"
 		}
 		if c.message != "" {
 			verdict += ": " + c.message
 		}
-		entry.Error = verdict
+		entry.Error = cutText(fmt.Sprintf("%s %s", w.run.Spec.Tool, verdict), maxTail)
 		return entry, nil, nil
 	}
 
@@ -93,7 +93,7 @@ func (r *Reconciler) read(ctx context.Context, w *world, c *child, verdict strin
 	case w.now.Sub(ended.FinishedAt.Time) < logPatience:
 		return entry, nil, err
 	case verdict == "":
-		verdict = fmt.Sprintf("its output could not be read: %v", err)
+		verdict = fmt.Sprintf("ended, but its output could not be read: %v", err)
 	}
 	if ended != nil {
 		entry.ExitCode = &ended.ExitCode

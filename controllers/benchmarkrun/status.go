@@ -162,16 +162,13 @@ func describe(point benchmarks.Point) string {
 
 // shortDuration writes a duration with its two largest units: "1h12m", "12m", "45s".
 func shortDuration(d time.Duration) string {
-	d = d.Round(time.Second)
-	switch {
-	case d < time.Minute:
+	if d = d.Round(time.Second); d < time.Minute {
 		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Round(time.Minute).Minutes()))
-	default:
-		d = d.Round(time.Minute)
-		return fmt.Sprintf("%dh%dm", int(d.Hours()), int(d.Minutes())%60)
 	}
+	if d = d.Round(time.Minute); d < time.Hour {
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	}
+	return fmt.Sprintf("%dh%dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
 // cutText shortens a text to at most so many bytes, at the end of a rune.
