@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -26,15 +27,17 @@ var probers = map[string]func(version, address string) backend.Prober{
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	code := run(ctx, os.Args[1:])
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
 }
 
 // run returns the exit code: 0, that of a benchmark's tool, or 1 after a sentence on stderr.
-func run(ctx context.Context, args []string) int {
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := command()
 	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
 	used, err := root.ExecuteContextC(ctx)
 	var tool *bench.ExitError
 	switch {
@@ -43,7 +46,7 @@ func run(ctx context.Context, args []string) int {
 	case errors.As(err, &tool):
 		return tool.Code
 	}
-	fmt.Fprintf(os.Stderr, "%s: %s\n", used.CommandPath(), err)
+	_, _ = fmt.Fprintf(stderr, "%s: %s\n", used.CommandPath(), err) // there is nobody else to tell
 	if used.Annotations[asked] == "" {
 		leaveMessage(err.Error())
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -37,11 +38,15 @@ func load[T any](path string) (T, error) {
 	var told T
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return told, fmt.Errorf("can't read the spec: %w", err)
+		return told, fmt.Errorf("can't read the spec: %w; --spec names the file that the operator rendered for this container", err)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&told); err != nil {
+	err = decoder.Decode(&told)
+	if err == nil && decoder.More() {
+		err = errors.New("there is more behind the end of the JSON")
+	}
+	if err != nil {
 		return told, fmt.Errorf("can't understand the spec %s; the operator and its node image must be of the same version: %w", path, err)
 	}
 	return told, nil

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/spf13/cobra"
+
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// said is what a run of the binary left.
+type said struct {
+	code                    int
+	stdout, stderr, message string
+}
+
+// node runs the binary with a termination log of its own.
+func node(t *testing.T, args ...string) said {
+	t.Helper()
+	g := NewWithT(t)
+	log := filepath.Join(t.TempDir(), "termination-log")
+	g.Expect(os.WriteFile(log, nil, 0o600)).To(Succeed())
+	t.Setenv("TERMINATION_LOG", log)
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), args, &stdout, &stderr)
+	message, err := os.ReadFile(log)
+	g.Expect(err).NotTo(HaveOccurred())
+	return said{code, stdout.String(), stderr.String(), string(message)}
+}
+
+func file(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "spec.json")
+	NewWithT(t).Expect(os.WriteFile(path, []byte(content), 0o600)).To(Succeed())
+	return path
+}
+
+func encode(t *testing.T, v any) string {
+	t.Helper()
+	content, err := json.Marshal(v)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return string(content)
+}
+
+// verbs are all commands that do something, by their words.
+func verbs() map[string]*cobra.Command {
+	found := map[string]*cobra.Command{}
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		if c.Runnable() {
+			found[strings.TrimPrefix(c.CommandPath(), "node ")] = c
+		}
+		for _, child := range c.Commands() {
+			walk(child)
+		}
+	}
+	walk(command())
+	return found
+}
+
+func TestEveryVerbIsThereAndTeaches(t *testing.T) {
+	g := NewWithT(t)
+	all := verbs()
+	g.Expect(all).To(And(HaveLen(10), HaveKey("install"), HaveKey("run"), HaveKey("mount"), HaveKey("check-mount"), HaveKey("configure"),
+		HaveKey("probe"), HaveKey("bench run"), HaveKey("bench launch"), HaveKey("bench work"), HaveKey("bench clean")))
+	top := node(t, "--help")
+	g.Expect(top.code).To(BeZero())
+	for name, c := range all {
+		g.Expect(c.Short).NotTo(BeEmpty(), name)
+		help := node(t, append(strings.Fields(name), "--help")...)
+		g.Expect(help.code).To(BeZero())
+		g.Expect(help.stdout).To(And(ContainSubstring("Usage:"), ContainSubstring("node "+name)))
+		word, _, _ := strings.Cut(name, " ")
+		g.Expect(top.stdout).To(ContainSubstring("\n  "+word), "the help of the whole lists %s", word)
+	}
+}
+
+func TestEveryVerbRefusesASpecThatItCannotUnderstand(t *testing.T) {
+	for name, c := range verbs() {
+		if c.Flags().Lookup("spec") == nil {
+			g := NewWithT(t)
+			g.Expect(name).To(BeElementOf("install"), "only install needs no spec")
+			continue
+		}
+		for what, content := range map[string]string{
+			"a field that it does not know":   `{"colour": "red"}`,
+			"a text that is cut off":          `{"mount": {"pa`,
+			"an empty file":                   ``,
+			"more than one spec":              `{} {}`,
+			"a number where a text should be": `{"path": 1, "owner": 1, "mount": 1, "backend": 1}`,
+		} {
+			t.Run(name+" refuses "+what, func(t *testing.T) {
+				g := NewWithT(t)
+				path := file(t, content)
+				args := append(strings.Fields(name), "--spec", path)
+				if name == "bench work" {
+					args = append(args, "--", "true")
+				}
+				got := node(t, args...)
+				g.Expect(got.code).To(Equal(1))
+				g.Expect(got.stderr).To(HavePrefix("node " + name + ": can't understand the spec " + path))
+				g.Expect(got.stderr).To(ContainSubstring("must be of the same version"))
+				g.Expect(strings.Count(got.stderr, "\n")).To(Equal(1), "one sentence, and no usage")
+			})
+		}
+	}
+}
+
+func TestASpecThatIsNotThereIsNamed(t *testing.T) {
+	g := NewWithT(t)
+	got := node(t, "run", "--spec", "/no-such/master.json")
+	g.Expect(got.code).To(Equal(1))
+	g.Expect(got.stderr).To(And(ContainSubstring("/no-such/master.json"), ContainSubstring("the file that the operator rendered")))
+	g.Expect(node(t, "run").stderr).To(ContainSubstring(`required flag(s) "spec" not set`))
+	g.Expect(node(t, "destroy").stderr).To(ContainSubstring(`unknown command "destroy"`))
+}
+
+func TestAReasonGoesToTheTerminationMessage(t *testing.T) {
+	g := NewWithT(t)
+	got := node(t, "probe", "--spec", file(t, encode(t, spec.Probe{Backend: "Tape", IntervalSeconds: 5})))
+	g.Expect(got.code).To(Equal(1))
+	g.Expect(got.message).To(ContainSubstring(`can't ask a filesystem of type "Tape", only MooseFS`))
+	g.Expect(got.stderr).To(ContainSubstring(got.message))
+}
+
+func TestCheckMountSaysWhatIsWrongAndLeavesTheTerminationMessageAlone(t *testing.T) {
+	g := NewWithT(t)
+	got := node(t, "check-mount", "--spec", file(t, encode(t, spec.Mount{Path: t.TempDir(), FSType: "fuse"})))
+	g.Expect(got.code).To(Equal(1))
+	g.Expect(got.stderr).To(ContainSubstring("is not mounted"))
+	g.Expect(got.message).To(BeEmpty())
+	g.Expect(node(t, "check-mount", "--spec", file(t, encode(t, spec.Mount{Path: "/proc", FSType: "proc"}))).code).To(BeZero())
+}
+
+func TestABenchmarkIsRefusedWhereNothingIsMounted(t *testing.T) {
+	g, mount := NewWithT(t), t.TempDir()
+	b := spec.Benchmark{
+		Mount: spec.Mount{Path: mount, FSType: "fuse"}, Root: mount + "/.parallelfs-benchmarks/1", Directory: mount + "/.parallelfs-benchmarks/1/p0",
+		Argv: []string{"true"}, TimeoutSeconds: 60,
+	}
+	for _, verb := range []string{"run", "clean"} {
+		got := node(t, "bench", verb, "--spec", file(t, encode(t, b)))
+		g.Expect(got.code).To(Equal(1))
+		g.Expect(got.message).To(ContainSubstring("is not mounted"))
+	}
+	g.Expect(os.ReadDir(mount)).To(BeEmpty())
+}
+
+func TestInstallCopiesTheBinary(t *testing.T) {
+	g, directory := NewWithT(t), t.TempDir()
+	for range 2 { // an init container may run again
+		g.Expect(node(t, "install", directory).code).To(BeZero())
+	}
+	info, err := os.Stat(filepath.Join(directory, "node"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(info.Mode()).To(BeEquivalentTo(0o755))
+	own, err := os.Executable()
+	g.Expect(err).NotTo(HaveOccurred())
+	want, err := os.Stat(own)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(info.Size()).To(Equal(want.Size()))
+	g.Expect(os.ReadDir(directory)).To(HaveLen(1))
+
+	got := node(t, "install", "/no-such")
+	g.Expect(got.code).To(Equal(1))
+	g.Expect(got.stderr).To(ContainSubstring("/no-such/node"))
+}

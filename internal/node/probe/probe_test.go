@@ -1,0 +1,259 @@
+package probe
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// filesystem is one that answers as a test wants, at a time that a test sets.
+type filesystem struct {
+	state  backend.State
+	broken error
+	parse  error
+	now    time.Time
+}
+
+func (*filesystem) Commands() [][]string { return [][]string{{"ask", "servers"}, {"ask", "targets"}} }
+
+func (f *filesystem) Parse(outputs [][]byte) (backend.State, error) {
+	if f.parse != nil {
+		return backend.State{}, f.parse
+	}
+	if len(outputs) != 2 || string(outputs[0]) != "servers" || string(outputs[1]) != "targets" {
+		return backend.State{}, fmt.Errorf("the answers came as %q", outputs)
+	}
+	return f.state, nil
+}
+
+func (f *filesystem) probe(t *testing.T) *Probe {
+	t.Helper()
+	f.now = time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
+	told := spec.Probe{
+		Backend: "Fake", Address: "10.0.0.1:9421", IntervalSeconds: 5, FileSystem: spec.Owner{Namespace: "storage", Name: "scratch"},
+	}
+	p, err := New(told, f, slog.New(slog.DiscardHandler))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	p.now = func() time.Time { return f.now }
+	p.last.turned = f.now
+	p.ask = func(_ context.Context, argv []string) ([]byte, error) { return []byte(argv[1]), f.broken }
+	return p
+}
+
+// get asks the probe over HTTP.
+func get(t *testing.T, p *Probe, path string) (code int, body string) {
+	t.Helper()
+	g := NewWithT(t)
+	server := httptest.NewServer(p.Handler())
+	defer server.Close()
+	response, err := http.Get(server.URL + path)
+	g.Expect(err).NotTo(HaveOccurred())
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	g.Expect(err).NotTo(HaveOccurred())
+	return response.StatusCode, string(content)
+}
+
+func someState() backend.State {
+	return backend.State{
+		Version: "4.57.5",
+		Servers: []backend.Server{
+			{Role: v1alpha1.RoleStorage, IP: "10.0.0.2", Port: 9422, Online: true},
+			{Role: v1alpha1.RoleStorage, IP: "10.0.0.3", Port: 9422},
+			// One that came back with a new identity is known twice.
+			{Role: v1alpha1.RoleStorage, IP: "10.0.0.3", Port: 9422, Online: true},
+			{Role: v1alpha1.RoleMetadataBackup, IP: "10.0.0.4", Online: true},
+		},
+		Targets: []backend.Target{
+			{IP: "10.0.0.2", Port: 9422, Path: "/data/a", Online: true, UsedBytes: 1, CapacityBytes: 10},
+			{IP: "10.0.0.3", Port: 9422, Path: "/data/a", UsedBytes: 5, CapacityBytes: 50},
+			{IP: "10.0.0.3", Port: 9422, Path: "/data/a", Online: true, UsedBytes: 2, CapacityBytes: 20},
+		},
+		Sessions: []backend.Session{{IP: "10.0.0.5", Connected: true}, {IP: "10.0.0.6"}},
+		Data:     backend.DataHealth{Known: true, Missing: 1, Endangered: 2, Undergoal: 3, Stable: 4},
+	}
+}
+
+func TestAnAnswerIsServed(t *testing.T) {
+	g, f := NewWithT(t), &filesystem{state: someState()}
+	p := f.probe(t)
+	p.turn(t.Context())
+	code, body := get(t, p, "/state")
+	g.Expect(code).To(Equal(http.StatusOK))
+	var got backend.State
+	g.Expect(json.Unmarshal([]byte(body), &got)).To(Succeed())
+	want := someState()
+	want.Time = f.now
+	g.Expect(got).To(Equal(want))
+	code, _ = get(t, p, "/readyz")
+	g.Expect(code).To(Equal(http.StatusOK))
+	code, _ = get(t, p, "/nothing")
+	g.Expect(code).To(Equal(http.StatusNotFound))
+}
+
+func TestWhatIsServedOf(t *testing.T) {
+	for name, c := range map[string]struct {
+		happens func(p *Probe, f *filesystem)
+		state   int
+		says    string
+		health  int
+		up      string
+	}{
+		"a probe that has not asked yet": {
+			happens: func(*Probe, *filesystem) {},
+			state:   503, says: "the filesystem at 10.0.0.1:9421 has not answered yet", health: 200, up: "0",
+		},
+		"a filesystem that never answered": {
+			happens: func(p *Probe, f *filesystem) { f.broken = errors.New("mfscli failed"); p.turn(context.Background()) },
+			state:   503, says: "the filesystem at 10.0.0.1:9421 does not answer: mfscli failed", health: 200, up: "0",
+		},
+		"an answer that can't be understood": {
+			happens: func(p *Probe, f *filesystem) { f.parse = errors.New("line 3: no port"); p.turn(context.Background()) },
+			state:   503, says: "line 3: no port", health: 200, up: "0",
+		},
+		"a filesystem that missed one question": {
+			happens: func(p *Probe, f *filesystem) {
+				p.turn(context.Background())
+				f.now, f.broken = f.now.Add(5*time.Second), errors.New("mfscli failed")
+				p.turn(context.Background())
+			},
+			state: 200, says: `"version":"4.57.5"`, health: 200, up: "1",
+		},
+		"a filesystem that has not answered for three intervals and a command's time": {
+			happens: func(p *Probe, f *filesystem) {
+				p.turn(context.Background())
+				f.now, f.broken = f.now.Add(25*time.Second+1), errors.New("mfscli failed")
+				p.turn(context.Background())
+			},
+			state: 503, says: "does not answer: mfscli failed", health: 200, up: "0",
+		},
+		"a filesystem that answers again": {
+			happens: func(p *Probe, f *filesystem) {
+				f.broken = errors.New("mfscli failed")
+				p.turn(context.Background())
+				f.broken = nil
+				p.turn(context.Background())
+			},
+			state: 200, says: `"version":"4.57.5"`, health: 200, up: "1",
+		},
+		"a probe that is stuck": {
+			happens: func(p *Probe, f *filesystem) { p.turn(context.Background()); f.now = f.now.Add(time.Hour) },
+			state:   503, says: "", health: 503, up: "0",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, f := NewWithT(t), &filesystem{state: someState()}
+			p := f.probe(t)
+			c.happens(p, f)
+			code, body := get(t, p, "/state")
+			g.Expect(code).To(Equal(c.state), body)
+			g.Expect(body).To(ContainSubstring(c.says))
+			ready, _ := get(t, p, "/readyz")
+			g.Expect(ready).To(Equal(c.state))
+			health, _ := get(t, p, "/healthz")
+			g.Expect(health).To(Equal(c.health))
+			_, metrics := get(t, p, "/metrics")
+			g.Expect(metrics).To(ContainSubstring(`parallelfs_up{filesystem="scratch",namespace="storage"} ` + c.up + "\n"))
+			if c.up == "0" {
+				g.Expect(metrics).NotTo(ContainSubstring("parallelfs_target_online"), "what is not known is not told")
+			}
+		})
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	g, f := NewWithT(t), &filesystem{state: someState()}
+	p := f.probe(t)
+	p.turn(t.Context())
+	code, body := get(t, p, "/metrics")
+	g.Expect(code).To(Equal(http.StatusOK), body)
+	var samples []string
+	for line := range strings.Lines(body) {
+		if !strings.HasPrefix(line, "#") {
+			samples = append(samples, strings.Replace(strings.TrimSpace(line), `filesystem="scratch",namespace="storage"`, "L", 1))
+		}
+	}
+	g.Expect(samples).To(ConsistOf(
+		`parallelfs_up{L} 1`,
+		`parallelfs_probe_duration_seconds{L} 0`,
+		`parallelfs_probe_last_success_timestamp_seconds{L} 1.7952444e+09`,
+		`parallelfs_server_online{address="10.0.0.2:9422",L,role="Storage"} 1`,
+		`parallelfs_server_online{address="10.0.0.3:9422",L,role="Storage"} 1`,
+		`parallelfs_server_online{address="10.0.0.4",L,role="MetadataBackup"} 1`,
+		`parallelfs_target_online{address="10.0.0.2:9422",L,path="/data/a"} 1`,
+		`parallelfs_target_online{address="10.0.0.3:9422",L,path="/data/a"} 1`,
+		`parallelfs_target_capacity_bytes{address="10.0.0.2:9422",L,path="/data/a"} 10`,
+		`parallelfs_target_capacity_bytes{address="10.0.0.3:9422",L,path="/data/a"} 20`,
+		`parallelfs_target_used_bytes{address="10.0.0.2:9422",L,path="/data/a"} 1`,
+		`parallelfs_target_used_bytes{address="10.0.0.3:9422",L,path="/data/a"} 2`,
+		`parallelfs_chunks{L,state="missing"} 1`,
+		`parallelfs_chunks{L,state="endangered"} 2`,
+		`parallelfs_chunks{L,state="undergoal"} 3`,
+		`parallelfs_chunks{L,state="stable"} 4`,
+		`parallelfs_sessions{L} 1`,
+	))
+
+	f.state.Data.Known = false
+	p.turn(t.Context())
+	_, body = get(t, p, "/metrics")
+	g.Expect(body).NotTo(ContainSubstring("parallelfs_chunks"), "counts that are not known yet are not told")
+}
+
+func TestOutput(t *testing.T) {
+	for name, c := range map[string]struct {
+		argv         []string
+		want, reason string
+	}{
+		"is the command's standard output":      {argv: []string{"sh", "-c", "echo yes; echo no >&2"}, want: "yes\n"},
+		"of a failure is its first complaint":   {argv: []string{"sh", "-c", "echo why >&2; echo more >&2; exit 3"}, reason: "sh failed with exit code 3: why"},
+		"of a program that is not there":        {argv: []string{"no-such-program"}, reason: "can't run no-such-program"},
+		"of no command is an error, not a stop": {reason: "empty command"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			got, err := output(t.Context(), c.argv)
+			if c.reason != "" {
+				g.Expect(err).To(MatchError(ContainSubstring(c.reason)))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(string(got)).To(Equal(c.want))
+		})
+	}
+}
+
+func TestRunServesUntilItIsStopped(t *testing.T) {
+	g, f := NewWithT(t), &filesystem{state: someState()}
+	p := f.probe(t)
+	p.now = time.Now
+	p.told.Listen = "127.0.0.1:0"
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(ctx) }()
+	g.Eventually(func() bool { return p.snapshot().state != nil }).WithTimeout(time.Minute).Should(BeTrue())
+	cancel()
+	g.Eventually(ended).WithTimeout(time.Minute).Should(Receive(BeNil()))
+}
+
+func TestAnAddressThatCannotBeServedIsAnErrorThatNamesIt(t *testing.T) {
+	g, f := NewWithT(t), &filesystem{}
+	p := f.probe(t)
+	p.told.Listen = "127.0.0.1:-1"
+	g.Expect(p.Run(t.Context())).To(MatchError(ContainSubstring("can't serve on 127.0.0.1:-1")))
+	_, err := New(spec.Probe{}, f, slog.New(slog.DiscardHandler))
+	g.Expect(err).To(MatchError(ContainSubstring("intervalSeconds is 0")))
+}
