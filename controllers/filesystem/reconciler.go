@@ -78,7 +78,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		}
 	}
 
-	before := fs.DeepCopy()
 	in, err := r.gather(ctx, b, fs)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -87,6 +86,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	before := fs.DeepCopy()
 	seen := b.Observe(in)
 	if stop == nil {
 		if err := r.repeatUnseenJobs(ctx, in, seen); err != nil {

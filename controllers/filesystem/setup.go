@@ -27,10 +27,7 @@ const Name = "filesystem"
 func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 	r.Client = mgr.GetClient()
 	r.Recorder = mgr.GetEventRecorder("parallelfs-" + Name)
-	// Secrets are not among the kinds that are pruned: listing them would need the right to read every Secret there is.
-	r.Applier = &apply.Applier{Client: r.Client, Kinds: []client.ObjectList{
-		&appsv1.DaemonSetList{}, &batchv1.JobList{}, &corev1.ConfigMapList{},
-	}}
+	r.Applier = &apply.Applier{Client: r.Client, Kinds: ChildKinds()}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
 		// The status that this controller writes must not wake it; a deletion must.
@@ -43,6 +40,12 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		// The probe of one filesystem that does not answer must not hold up the others.
 		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).
 		Complete(r)
+}
+
+// ChildKinds are the kinds of children that are removed when they are no longer wanted. Secrets are not among them:
+// listing them would need the right to read every Secret there is.
+func ChildKinds() []client.ObjectList {
+	return []client.ObjectList{&appsv1.DaemonSetList{}, &batchv1.JobList{}, &corev1.ConfigMapList{}}
 }
 
 func fileSystemOfPod(_ context.Context, pod client.Object) []reconcile.Request {

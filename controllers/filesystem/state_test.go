@@ -10,8 +10,6 @@ import (
 )
 
 func TestHTTPStateReader(t *testing.T) {
-	release := make(chan struct{})
-	defer close(release)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/well":
@@ -21,7 +19,7 @@ func TestHTTPStateReader(t *testing.T) {
 		case "/broken":
 			_, _ = w.Write([]byte(`{"version":`))
 		case "/hangs":
-			<-release
+			<-r.Context().Done()
 		}
 	}))
 	defer server.Close()

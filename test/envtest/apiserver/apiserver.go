@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
 	mpi "github.com/kubeflow/mpi-operator/pkg/apis/kubeflow/v2beta1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -25,6 +26,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 )
@@ -95,6 +97,7 @@ func (s *Server) Stop() error { return s.environment.Stop() }
 
 // Run is the body of a TestMain: it starts a server, keeps it in *server while the package's tests run, and stops it.
 func Run(m *testing.M, server **Server, options ...Option) {
+	log.SetLogger(logr.Discard()) // tests look at what is there, not at what is logged
 	started, err := Start(options...)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -1,0 +1,333 @@
+//go:build envtest
+
+package filesystem_test
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/test/envtest/apiserver"
+)
+
+func TestAFileSystemIsReadyOnlyWhenTheFilesystemItselfSaysSo(t *testing.T) {
+	w := newWorld(t)
+	w.fileSystem(nil)
+	w.settle()
+	w.Expect(w.pods()).To(HaveLen(7), "one master, three chunkservers, three clients, all of them Ready")
+	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonStarting)))
+	w.Expect(w.condition(v1alpha1.ConditionReconciling).Status).To(Equal(metav1.ConditionTrue))
+
+	w.alive = true
+	w.settle()
+	fs := w.get()
+	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonHealthy)))
+	w.Expect(w.condition(v1alpha1.ConditionReconciling)).To(BeZero())
+	w.Expect(w.condition(v1alpha1.ConditionEvaluationOnly).Status).To(Equal(metav1.ConditionTrue))
+	w.Expect(fs.Status.ObservedGeneration).To(Equal(fs.Generation))
+	w.Expect(*fs.Status.Summary).To(Equal(v1alpha1.FileSystemSummary{Servers: "4/4", Targets: "3/3", Clients: "3/3", Capacity: "3TiB", Used: "0B"}))
+	w.Expect(fs.Status.Metadata.Node).To(Equal(w.nodes[0]))
+	w.Expect(fs.Status.Management.Address).To(Equal("10.9.0.1:9421"))
+}
+
+func TestANoOpReconcileWritesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.fileSystem(nil)
+	w.alive = true
+	w.settle()
+	c := server.Killable(t, -1)
+	for range 5 {
+		w.Expect(w.reconcile(c)).To(Succeed())
+	}
+	t.Logf("API writes of 5 no-op reconciles: %d", len(c.Writes()))
+	w.Expect(c.Writes()).To(BeEmpty())
+}
+
+func TestAnOperatorThatIsKilledAfterAnyWriteEndsInTheSameState(t *testing.T) {
+	undisturbed := newWorld(t)
+	undisturbed.fileSystem(nil)
+	undisturbed.alive = true
+	c := server.Killable(t, -1)
+	undisturbed.Expect(undisturbed.reconcile(c)).To(Succeed())
+	writes := len(c.Writes())
+	undisturbed.Expect(writes).To(BeNumerically(">", 5))
+	undisturbed.settle()
+	want := undisturbed.children()
+	undisturbed.forget()
+
+	for n := range writes {
+		t.Run(fmt.Sprintf("after %d writes", n), func(t *testing.T) {
+			w := newWorld(t)
+			w.fileSystem(nil)
+			w.alive = true
+			w.Expect(w.reconcile(server.Killable(t, n))).To(MatchError(apiserver.ErrKilled))
+			w.settle()
+			w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue))
+			w.Expect(w.children()).To(Equal(want))
+			w.forget()
+		})
+	}
+}
+
+func TestThePermissionToInitialiseIsGivenOnce(t *testing.T) {
+	w := newWorld(t)
+	w.fileSystem(nil)
+	w.settle()
+	w.Expect(w.masterMayInitialise()).To(BeTrue(), "nothing was initialised yet")
+	w.Expect(w.get().Status.Metadata.Initialised).To(BeNil())
+
+	w.alive = true
+	w.settle()
+	w.Expect(w.get().Status.Metadata.Initialised).NotTo(BeNil(), "a master that answers has its metadata, and that is recorded")
+	w.Expect(w.masterMayInitialise()).To(BeFalse())
+
+	w.alive = false
+	w.settle()
+	w.Expect(w.masterMayInitialise()).To(BeFalse(), "a master that is gone is no reason to initialise again")
+	w.Expect(w.ready().Reason).NotTo(Equal(v1alpha1.ReasonStarting))
+}
+
+func TestALostTargetIsNamedAndItsReturnIsSeen(t *testing.T) {
+	w := newWorld(t)
+	w.fileSystem(nil)
+	w.alive = true
+	w.settle()
+	lost := w.nodes[1] + ":/data/ssd0"
+	w.lost = []string{lost}
+	w.settle()
+	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonTargetsMissing),
+		HaveField("Message", And(ContainSubstring("1 of 3 targets"), ContainSubstring(lost)))))
+	w.Expect(w.get().Status.Summary.Targets).To(Equal("2/3"))
+
+	w.lost = nil
+	w.settle()
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue))
+}
+
+func TestANodeThatLosesItsLabelKeepsItsData(t *testing.T) {
+	w := newWorld(t)
+	w.fileSystem(nil)
+	w.alive = true
+	w.settle()
+	for _, name := range w.nodes {
+		var node corev1.Node
+		w.Expect(server.Client.Get(w.ctx, client.ObjectKey{Name: name}, &node)).To(Succeed())
+		delete(node.Labels, "master-of")
+		if name == w.nodes[2] {
+			delete(node.Labels, "storage-of")
+		}
+		w.Expect(server.Client.Update(w.ctx, &node)).To(Succeed())
+	}
+	w.settle()
+	w.Expect(w.get().Status.StoragePools[0].Nodes).To(Equal(w.nodes), "data is there still")
+	w.Expect(w.get().Status.Summary.Servers).To(Equal("4/4"))
+	w.Expect(w.get().Status.Summary.Clients).To(Equal("2/2"), "a client holds nothing: it goes with its label")
+}
+
+func TestBadInputStopsNothingThatRuns(t *testing.T) {
+	cases := map[string]struct {
+		change func(w *world, fs *v1alpha1.FileSystem)
+		reason string
+		says   string
+	}{
+		"an option that the operator owns": {
+			change: func(_ *world, fs *v1alpha1.FileSystem) {
+				fs.Spec.Config = &v1alpha1.ConfigSpec{Metadata: v1alpha1.Options{"DATA_PATH": "/elsewhere"}}
+			},
+			reason: v1alpha1.ReasonOptionRefused, says: "spec.config.metadata.DATA_PATH is set by the operator itself",
+		},
+		"an option that MooseFS does not have": {
+			change: func(_ *world, fs *v1alpha1.FileSystem) {
+				fs.Spec.Config = &v1alpha1.ConfigSpec{Storage: v1alpha1.Options{"HDD_TEST_FREQENCY": "1"}}
+			},
+			reason: v1alpha1.ReasonOptionRefused, says: "spec.config.storage.HDD_TEST_FREQENCY is no option of mfschunkserver",
+		},
+		"more copies than nodes": {
+			change: func(_ *world, fs *v1alpha1.FileSystem) { fs.Spec.StoragePools[0].Copies = 4 },
+			reason: v1alpha1.ReasonInvalidSpec, says: "wants 4 copies",
+		},
+		"a second pool on nodes that are not there": {
+			change: func(_ *world, fs *v1alpha1.FileSystem) {
+				pool := *fs.Spec.StoragePools[0].DeepCopy()
+				pool.Name, pool.NodeSelector = "tape", v1alpha1.NodeSelector{"tape": "yes"}
+				pool.Targets.Directories = []v1alpha1.DirectoryPath{"/data/tape0"}
+				fs.Spec.StoragePools = append(fs.Spec.StoragePools, pool)
+			},
+			reason: v1alpha1.ReasonNoNodes, says: `storage pool "tape"`,
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.fileSystem(nil)
+			w.alive = true
+			w.settle()
+			before := w.children()
+			w.change(func(fs *v1alpha1.FileSystem) { c.change(w, fs) })
+			w.settle()
+			w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", c.reason), HaveField("Message", ContainSubstring(c.says))))
+			w.Expect(w.condition(v1alpha1.ConditionStalled).Status).To(Equal(metav1.ConditionTrue))
+			w.Expect(w.children()).To(Equal(before))
+			w.Expect(w.get().Status.Summary.Targets).To(Equal("3/3"), "what runs is still observed")
+		})
+	}
+}
+
+func TestTwoNodesForTheOneMasterAreRefused(t *testing.T) {
+	w := newWorld(t)
+	w.fileSystem(func(fs *v1alpha1.FileSystem) {
+		fs.Spec.Metadata.NodeSelector = v1alpha1.NodeSelector{"storage-of": w.namespace}
+	})
+	w.settle()
+	w.Expect(w.ready()).To(And(HaveField("Reason", v1alpha1.ReasonTooManyNodes), HaveField("Message", ContainSubstring("exactly one active master"))))
+	w.Expect(w.sets()).To(BeEmpty())
+	w.Expect(w.get().Status.Metadata).To(BeNil(), "nothing was recorded, so the next spec may choose any node")
+}
+
+func TestAChildOfAnotherOwnerIsLeftAlone(t *testing.T) {
+	w := newWorld(t)
+	foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "scratch-moosefs"}, Data: map[string]string{"mine": "yes"}}
+	w.Expect(server.Client.Create(w.ctx, foreign)).To(Succeed())
+	w.fileSystem(nil)
+	w.Expect(w.reconcile(server.Client)).To(MatchError(ContainSubstring("scratch-moosefs exists and does not belong to scratch")))
+	w.Expect(server.Client.Get(w.ctx, client.ObjectKeyFromObject(foreign), foreign)).To(Succeed())
+	w.Expect(foreign.Data).To(Equal(map[string]string{"mine": "yes"}))
+}
+
+func TestAChangedOptionRestartsOnePodAtATime(t *testing.T) {
+	w := newWorld(t)
+	w.fileSystem(nil)
+	w.alive = true
+	w.settle()
+	uids := func() map[string]string {
+		out := map[string]string{}
+		for _, p := range w.pods() {
+			out[p.Name] = string(p.UID)
+		}
+		return out
+	}
+	before := uids()
+	w.change(func(fs *v1alpha1.FileSystem) {
+		fs.Spec.Config = &v1alpha1.ConfigSpec{Storage: v1alpha1.Options{"WORKERS_MAX": "100"}}
+	})
+	restarted := map[string]bool{}
+	for range 10 {
+		w.Expect(w.reconcile(server.Client)).To(Succeed())
+		w.Expect(len(before)-len(w.pods())).To(BeNumerically("<=", 1), "never more than one pod is missing")
+		w.runPods()
+		for name, uid := range uids() {
+			if uid != before[name] {
+				restarted[name] = true
+			}
+		}
+	}
+	for name := range before {
+		w.Expect(restarted[name]).To(Equal(regexp.MustCompile(`^scratch-chunkserver-ssd\.`).MatchString(name)), name)
+	}
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue))
+}
+
+func TestAJobWhoseEffectIsNotSeenIsRunAgain(t *testing.T) {
+	w := newWorld(t)
+	w.fileSystem(nil)
+	w.settle()
+	first := w.jobs()[0]
+	long := metav1.NewTime(time.Now().Add(-time.Hour))
+	first.Status.StartTime, first.Status.CompletionTime, first.Status.Succeeded = &long, &long, 1
+	first.Status.Conditions = []batchv1.JobCondition{
+		{Type: batchv1.JobSuccessCriteriaMet, Status: corev1.ConditionTrue, LastTransitionTime: long},
+		{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: long},
+	}
+	w.Expect(server.Client.Status().Update(w.ctx, &first)).To(Succeed())
+	w.settle()
+	w.Expect(w.jobs()[0].UID).To(Equal(first.UID), "nobody knows what the classes are while the master does not answer")
+
+	w.alive = true
+	w.change(func(fs *v1alpha1.FileSystem) { fs.Spec.StoragePools[0].Copies = 1 })
+	w.Expect(w.reconcile(server.Client)).To(Succeed())
+	w.Expect(w.jobs()).To(HaveLen(1))
+	w.Expect(w.jobs()[0].Name).NotTo(Equal(first.Name), "another placement is another job")
+}
+
+func TestDeletionStopsClientsFirstAndTheMasterLast(t *testing.T) {
+	w := newWorld(t)
+	w.fileSystem(nil)
+	w.alive = true
+	w.settle()
+	w.Expect(server.Client.Delete(w.ctx, w.get())).To(Succeed())
+
+	var order []string
+	for range 20 {
+		before := len(w.sets())
+		w.Expect(w.reconcile(server.Client)).To(Succeed())
+		if after := w.sets(); len(after) < before {
+			var left []string
+			for _, s := range after {
+				left = append(left, s.Labels[v1alpha1.LabelComponent])
+			}
+			order = append(order, fmt.Sprint(left))
+			// Pods end some time after their DaemonSet: meanwhile nothing else is stopped.
+			w.Expect(w.reconcile(server.Client)).To(Succeed())
+			w.Expect(w.sets()).To(HaveLen(len(after)))
+			w.Expect(w.ready().Reason).To(Equal(v1alpha1.ReasonDeleting))
+			w.Expect(w.ready().Message).To(ContainSubstring("data is kept"))
+			w.runPods()
+		}
+		if err := server.Client.Get(w.ctx, w.key(), &v1alpha1.FileSystem{}); apierrors.IsNotFound(err) {
+			w.Expect(order).To(Equal([]string{"[chunkserver master]", "[master]", "[]"}))
+			return
+		}
+	}
+	t.Fatal("the FileSystem is still there")
+}
+
+func TestANodeThatIsDownDoesNotTrapADeletion(t *testing.T) {
+	w := newWorld(t)
+	w.fileSystem(nil)
+	w.alive = true
+	w.settle()
+	for _, name := range w.nodes {
+		w.nodeIs(name, corev1.ConditionUnknown)
+	}
+	w.Expect(server.Client.Delete(w.ctx, w.get())).To(Succeed())
+	for range 10 {
+		w.Expect(w.reconcile(server.Client)).To(Succeed()) // no pod ends: nobody runs there
+	}
+	w.Expect(apierrors.IsNotFound(server.Client.Get(w.ctx, w.key(), &v1alpha1.FileSystem{}))).To(BeTrue())
+}
+
+func TestADeletionThatIsKilledAfterAnyWriteEndsAsWell(t *testing.T) {
+	for n := range 5 {
+		t.Run(fmt.Sprintf("after %d writes", n), func(t *testing.T) {
+			w := newWorld(t)
+			w.fileSystem(nil)
+			w.alive = true
+			w.settle()
+			w.Expect(server.Client.Delete(w.ctx, w.get())).To(Succeed())
+			dying := server.Killable(t, n)
+			for range 20 {
+				if err := w.reconcile(dying); err != nil {
+					w.Expect(errors.Is(err, apiserver.ErrKilled)).To(BeTrue(), err.Error())
+					break
+				}
+				w.runPods()
+			}
+			for range 20 {
+				w.Expect(w.reconcile(server.Client)).To(Succeed())
+				w.runPods()
+			}
+			w.Expect(apierrors.IsNotFound(server.Client.Get(w.ctx, w.key(), &v1alpha1.FileSystem{}))).To(BeTrue())
+			w.Expect(w.pods()).To(BeEmpty())
+		})
+	}
+}

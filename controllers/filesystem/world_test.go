@@ -1,0 +1,336 @@
+//go:build envtest
+
+package filesystem_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/apply"
+	"parallelfs.dev/operator/controllers/filesystem"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/moosefs"
+	"parallelfs.dev/operator/test/envtest/apiserver"
+)
+
+var server *apiserver.Server
+
+func TestMain(m *testing.M) { apiserver.Run(m, &server) }
+
+// world is a cluster with three nodes of its own and one FileSystem. The test is its kubelet, its DaemonSet controller
+// and its MooseFS.
+type world struct {
+	Gomega
+	t         *testing.T
+	ctx       context.Context
+	namespace string
+	nodes     []string
+	// alive is false while the master of the filesystem does not answer.
+	alive bool
+	// lost are the targets ("node:directory") that MooseFS does not see.
+	lost   []string
+	events *events.FakeRecorder
+}
+
+// State is the probe: it says what a MooseFS would say that runs as the FileSystem's children tell it.
+func (w *world) State(context.Context, string) (*backend.State, error) {
+	if !w.alive {
+		return nil, errors.New("nobody listens")
+	}
+	fs := w.get()
+	state := backend.State{Time: time.Unix(1, 0), Version: fs.Spec.Version, Data: backend.DataHealth{Known: true}, StorageClasses: map[string]string{}}
+	for _, pool := range fs.Status.StoragePools {
+		letter := string(rune('A' + pool.Slot))
+		for _, p := range fs.Spec.StoragePools {
+			if p.Name != pool.Name {
+				continue
+			}
+			state.StorageClasses[p.Name] = fmt.Sprintf("%d%s", p.Copies, letter)
+			for _, node := range pool.Nodes {
+				state.Servers = append(state.Servers, backend.Server{
+					Role: v1alpha1.RoleStorage, IP: w.ip(node), Port: 9435 + pool.Slot, Online: true, CapacityBytes: 1 << 40,
+				})
+				for _, d := range p.Targets.Directories {
+					if !slices.Contains(w.lost, node+":"+string(d)) {
+						state.Targets = append(state.Targets, backend.Target{
+							IP: w.ip(node), Port: 9435 + pool.Slot, Path: string(d) + "/data/", Online: true, CapacityBytes: 1 << 40,
+						})
+					}
+				}
+			}
+		}
+	}
+	for _, node := range w.nodes {
+		state.Sessions = append(state.Sessions, backend.Session{IP: w.ip(node), Path: "/mnt/scratch", Connected: true})
+	}
+	return &state, nil
+}
+
+func (w *world) ip(node string) string {
+	return fmt.Sprintf("10.9.0.%d", slices.Index(w.nodes, node)+1)
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{Gomega: NewWithT(t), t: t, ctx: t.Context(), events: events.NewFakeRecorder(10000)}
+	w.namespace = server.Namespace(w.ctx, t)
+	for i := range 3 {
+		name := fmt.Sprintf("%s-n%d", w.namespace, i+1)
+		w.nodes = append(w.nodes, name)
+		labels := map[string]string{"storage-of": w.namespace}
+		if i == 0 {
+			labels["master-of"] = w.namespace
+		}
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+		w.Expect(server.Client.Create(w.ctx, node)).To(Succeed())
+		t.Cleanup(func() { _ = server.Client.Delete(context.Background(), node) })
+		w.nodeIs(name, corev1.ConditionTrue)
+	}
+	return w
+}
+
+func (w *world) nodeIs(name string, ready corev1.ConditionStatus) {
+	w.t.Helper()
+	var node corev1.Node
+	w.Expect(server.Client.Get(w.ctx, client.ObjectKey{Name: name}, &node)).To(Succeed())
+	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: w.ip(name)}}
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, Reason: "Test"}}
+	w.Expect(server.Client.Status().Update(w.ctx, &node)).To(Succeed())
+}
+
+func (w *world) fileSystem(change func(fs *v1alpha1.FileSystem)) {
+	w.t.Helper()
+	fs := &v1alpha1.FileSystem{
+		ObjectMeta: metav1.ObjectMeta{Name: "scratch", Namespace: w.namespace},
+		Spec: v1alpha1.FileSystemSpec{
+			Type: v1alpha1.MooseFS, Version: "4.57.5", MooseFS: &v1alpha1.MooseFSSpec{BasePort: 9419},
+			Metadata: v1alpha1.MetadataSpec{
+				NodeSelector: v1alpha1.NodeSelector{"master-of": w.namespace}, InstancesPerNode: 1,
+				Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data/meta"}},
+			},
+			StoragePools: []v1alpha1.StoragePoolSpec{{
+				Name: "ssd", NodeSelector: v1alpha1.NodeSelector{"storage-of": w.namespace}, Copies: 2,
+				Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data/ssd0"}},
+			}},
+			Clients: &v1alpha1.ClientsSpec{NodeSelector: v1alpha1.NodeSelector{"storage-of": w.namespace}, MountPath: "/mnt/scratch"},
+		},
+	}
+	if change != nil {
+		change(fs)
+	}
+	w.Expect(server.Client.Create(w.ctx, fs)).To(Succeed())
+	// Other worlds must not see the ports and directories of this one as taken.
+	w.t.Cleanup(func() { w.forget() })
+}
+
+func (w *world) forget() {
+	fs := &v1alpha1.FileSystem{}
+	if err := server.Client.Get(context.Background(), w.key(), fs); err == nil {
+		fs.Finalizers = nil
+		_ = server.Client.Update(context.Background(), fs)
+		_ = server.Client.Delete(context.Background(), fs)
+	}
+}
+
+func (w *world) key() client.ObjectKey {
+	return client.ObjectKey{Namespace: w.namespace, Name: "scratch"}
+}
+
+func (w *world) get() *v1alpha1.FileSystem {
+	w.t.Helper()
+	fs := &v1alpha1.FileSystem{}
+	w.Expect(server.Client.Get(w.ctx, w.key(), fs)).To(Succeed())
+	return fs
+}
+
+// change updates the spec as a user would.
+func (w *world) change(how func(fs *v1alpha1.FileSystem)) {
+	w.t.Helper()
+	fs := w.get()
+	how(fs)
+	w.Expect(server.Client.Update(w.ctx, fs)).To(Succeed())
+}
+
+// operator is a new operator with a client of its own.
+func (w *world) operator(c client.Client) *filesystem.Reconciler {
+	b := moosefs.New()
+	return &filesystem.Reconciler{
+		Client: c, Backends: map[v1alpha1.FileSystemType]backend.Backend{b.Type(): b},
+		Images: backend.Images{Node: "node:1", Daemons: map[string]string{"moosefs-4.57.5": "moosefs:4.57.5"}, PullPolicy: "IfNotPresent"},
+		States: w, Recorder: w.events, Clock: clock.RealClock{},
+		Applier: &apply.Applier{Client: c, Kinds: filesystem.ChildKinds()},
+	}
+}
+
+func (w *world) reconcile(c client.Client) error {
+	_, err := w.operator(c).Reconcile(w.ctx, ctrl.Request{NamespacedName: w.key()})
+	return err
+}
+
+// settle reconciles and plays kubelet until nothing is written any more.
+func (w *world) settle() {
+	w.t.Helper()
+	for range 20 {
+		c := server.Killable(w.t, -1)
+		w.Expect(w.reconcile(c)).To(Succeed())
+		started := w.runPods()
+		if len(c.Writes()) == 0 && !started {
+			return
+		}
+	}
+	w.t.Fatal("the operator goes on writing")
+}
+
+func (w *world) mine() []client.ListOption {
+	return []client.ListOption{client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: "scratch"}}
+}
+
+// runPods plays the DaemonSet controller and the kubelet: every DaemonSet has a Ready pod on each of its nodes, made
+// from its template of now, and no other. It reports whether anything changed.
+func (w *world) runPods() bool {
+	w.t.Helper()
+	changed := false
+	for _, pod := range w.pods() {
+		if !pod.DeletionTimestamp.IsZero() {
+			w.Expect(server.Client.Delete(w.ctx, &pod, client.GracePeriodSeconds(0))).To(Succeed())
+			changed = true
+		}
+	}
+	wanted := map[string]bool{}
+	for _, set := range w.sets() {
+		for _, node := range w.nodesOf(set) {
+			name := set.Name + "." + node
+			wanted[name] = true
+			pod := &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{
+					Name: name, Namespace: w.namespace, Labels: set.Spec.Template.Labels, Annotations: set.Spec.Template.Annotations,
+					OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(&set, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))},
+				},
+				Spec: *set.Spec.Template.Spec.DeepCopy(),
+			}
+			pod.Spec.NodeName, pod.Spec.PriorityClassName = node, ""
+			err := server.Client.Create(w.ctx, pod)
+			if apierrors.IsAlreadyExists(err) {
+				continue
+			}
+			w.Expect(err).NotTo(HaveOccurred())
+			pod.Status.Phase = corev1.PodRunning
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+			w.Expect(server.Client.Status().Update(w.ctx, pod)).To(Succeed())
+			changed = true
+		}
+	}
+	for _, pod := range w.pods() {
+		if !wanted[pod.Name] {
+			w.Expect(server.Client.Delete(w.ctx, &pod, client.GracePeriodSeconds(0))).To(Succeed())
+			changed = true
+		}
+	}
+	return changed
+}
+
+// nodesOf are the nodes of a DaemonSet: those that its affinity names, or that its selector matches.
+func (w *world) nodesOf(set appsv1.DaemonSet) []string {
+	if a := set.Spec.Template.Spec.Affinity; a != nil {
+		var names []string
+		for _, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+			names = append(names, term.MatchFields[0].Values...)
+		}
+		return names
+	}
+	var nodes corev1.NodeList
+	w.Expect(server.Client.List(w.ctx, &nodes, client.MatchingLabels(set.Spec.Template.Spec.NodeSelector))).To(Succeed())
+	var names []string
+	for _, n := range nodes.Items {
+		names = append(names, n.Name)
+	}
+	return names
+}
+
+func (w *world) sets() []appsv1.DaemonSet {
+	w.t.Helper()
+	var list appsv1.DaemonSetList
+	w.Expect(server.Client.List(w.ctx, &list, w.mine()...)).To(Succeed())
+	return slices.DeleteFunc(list.Items, func(s appsv1.DaemonSet) bool { return !s.DeletionTimestamp.IsZero() })
+}
+
+func (w *world) pods() []corev1.Pod {
+	w.t.Helper()
+	var list corev1.PodList
+	w.Expect(server.Client.List(w.ctx, &list, w.mine()...)).To(Succeed())
+	return list.Items
+}
+
+func (w *world) jobs() []batchv1.Job {
+	w.t.Helper()
+	var list batchv1.JobList
+	w.Expect(server.Client.List(w.ctx, &list, w.mine()...)).To(Succeed())
+	return list.Items
+}
+
+// masterMayInitialise is what the master's pod is told.
+func (w *world) masterMayInitialise() bool {
+	w.t.Helper()
+	var secret corev1.Secret
+	w.Expect(server.Client.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: "scratch-moosefs"}, &secret)).To(Succeed())
+	told := string(secret.Data["master.json"])
+	w.Expect(told).To(ContainSubstring(`"granted"`))
+	return strings.Contains(told, `"granted": true`)
+}
+
+func (w *world) condition(kind string) metav1.Condition {
+	w.t.Helper()
+	for _, c := range w.get().Status.Conditions {
+		if c.Type == kind {
+			return c
+		}
+	}
+	return metav1.Condition{}
+}
+
+func (w *world) ready() metav1.Condition { return w.condition(v1alpha1.ConditionReady) }
+
+// hashes are made of what differs between two runs.
+var hashes = regexp.MustCompile(`\b[0-9a-f]{8}\b`)
+
+// children describes all children as they are, without what differs between two runs: identities, times and the password.
+func (w *world) children() string {
+	w.t.Helper()
+	var b strings.Builder
+	var maps corev1.ConfigMapList
+	w.Expect(server.Client.List(w.ctx, &maps, w.mine()...)).To(Succeed())
+	for _, m := range maps.Items {
+		fmt.Fprintf(&b, "ConfigMap %s %v\n", m.Name, m.Data)
+	}
+	for _, s := range w.sets() {
+		spec, err := json.Marshal(s.Spec)
+		w.Expect(err).NotTo(HaveOccurred())
+		fmt.Fprintf(&b, "DaemonSet %s %v %s\n", s.Name, s.Labels, spec)
+	}
+	for _, j := range w.jobs() {
+		fmt.Fprintf(&b, "Job %s\n", j.Name)
+	}
+	fmt.Fprintf(&b, "may initialise %t\n", w.masterMayInitialise())
+	text := strings.ReplaceAll(b.String(), w.namespace, "NAMESPACE")
+	text = strings.ReplaceAll(text, string(w.get().UID), "UID")
+	return hashes.ReplaceAllString(text, "HASH")
+}
