@@ -249,8 +249,9 @@ func placement(fs *v1alpha1.FileSystem, pool v1alpha1.StoragePoolSpec) string {
 func classCommands(version, mountPoint, name, expression string) []spec.Command {
 	if major(version) == "3" {
 		return []spec.Command{
-			{Argv: []string{"mfsscadmin", mountPoint, "create", "-m", "s", "-K", expression, name}, MayFail: true},
-			{Argv: []string{"mfsscadmin", mountPoint, "modify", "-m", "s", "-K", expression, name}},
+			{Argv: []string{"mfsscadmin", mountPoint, "create", "-m", "s", "-C", expression, "-K", expression, name}, MayFail: true},
+			// Without -C, modify leaves the copies at creation as create made them.
+			{Argv: []string{"mfsscadmin", mountPoint, "modify", "-m", "s", "-C", expression, "-K", expression, name}},
 		}
 	}
 	return []spec.Command{

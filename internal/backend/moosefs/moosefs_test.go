@@ -270,3 +270,27 @@ func TestOptionsAreRefusedByName(t *testing.T) {
 		})
 	}
 }
+
+func TestOnlyTheMastersNodeLearnsThePassword(t *testing.T) {
+	g := NewWithT(t)
+	in := everything("4.57.5")
+	backendtest.Remember(t, New(), &in)
+	objects, err := New().Objects(in)
+	g.Expect(err).NotTo(HaveOccurred())
+	withSecret := map[string]bool{}
+	for _, o := range objects {
+		var pod corev1.PodSpec
+		switch o := o.(type) {
+		case *appsv1.DaemonSet:
+			pod = o.Spec.Template.Spec
+		case *batchv1.Job:
+			pod = o.Spec.Template.Spec
+		}
+		for _, v := range pod.Volumes {
+			if v.Secret != nil {
+				withSecret[o.GetLabels()[v1alpha1.LabelComponent]] = true
+			}
+		}
+	}
+	g.Expect(withSecret).To(Equal(map[string]bool{componentMaster: true, componentStorageClasses: true}))
+}

@@ -117,10 +117,10 @@ func (b *builder) masterSet() (client.Object, error) {
 	}
 	b.told["probe.json"] = encode(probe)
 
-	pod := b.pod(componentMaster, "")
+	pod := b.pod(componentMaster, "", configVolume, secretVolume)
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(1800)) // mfsmaster(8): the metadata is saved at the stop, LOCKTIMEOUT 1800 s
 	pod.Spec.Affinity = onNodes(fs.Status.Metadata.Node)
-	daemon := b.daemon("master", "run", "secret", "master.json")
+	daemon := b.daemon("master", "run", secretVolume, "master.json")
 	p := portsOf(fs)
 	daemon.Ports = []corev1.ContainerPort{
 		{Name: "metaloggers", ContainerPort: p.metaloggers(), Protocol: corev1.ProtocolTCP},
@@ -137,7 +137,7 @@ func (b *builder) masterSet() (client.Object, error) {
 // has no right at all.
 func (b *builder) probeContainer() corev1.Container {
 	port := portsOf(b.in.FileSystem).probe()
-	c := b.daemon("probe", "probe", "config", "probe.json")
+	c := b.daemon("probe", "probe", configVolume, "probe.json")
 	c.SecurityContext = unprivileged()
 	c.Ports = []corev1.ContainerPort{{Name: "probe", ContainerPort: port, Protocol: corev1.ProtocolTCP}}
 	c.ReadinessProbe = &corev1.Probe{
@@ -154,10 +154,10 @@ func (b *builder) metaloggerSet() (client.Object, error) {
 		return nil, err
 	}
 	b.told["metalogger.json"] = encode(run)
-	pod := b.pod(componentMetalogger, "")
+	pod := b.pod(componentMetalogger, "", configVolume)
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(60))
 	pod.Spec.NodeSelector = fs.Spec.MooseFS.Metaloggers.NodeSelector
-	daemon := b.daemon("metalogger", "run", "config", "metalogger.json")
+	daemon := b.daemon("metalogger", "run", configVolume, "metalogger.json")
 	b.hostDirectory(pod, &daemon, "state", stateRoot(fs), nil)
 	pod.Spec.Containers = []corev1.Container{daemon}
 	return b.daemonSet(componentMetalogger, componentMetalogger, "", pod, run), nil
@@ -175,10 +175,10 @@ func (b *builder) chunkserverSet(pool v1alpha1.StoragePoolSpec) (client.Object, 
 	}
 	file := "chunkserver-" + pool.Name + ".json"
 	b.told[file] = encode(run)
-	pod := b.pod(componentChunkserver, pool.Name)
+	pod := b.pod(componentChunkserver, pool.Name, configVolume)
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(120))
 	pod.Spec.Affinity = onNodes(record.Nodes...)
-	daemon := b.daemon("chunkserver", "run", "config", file)
+	daemon := b.daemon("chunkserver", "run", configVolume, file)
 	daemon.Ports = []corev1.ContainerPort{{Name: "data", ContainerPort: portsOf(fs).chunkserver(record.Slot), Protocol: corev1.ProtocolTCP}}
 	b.hostDirectory(pod, &daemon, "state", stateRoot(fs), nil)
 	for i, d := range pool.Targets.Directories {
@@ -195,10 +195,10 @@ func (b *builder) clientSet() (client.Object, error) {
 		return nil, err
 	}
 	b.told["client.json"] = encode(mount)
-	pod := b.pod(componentClient, "")
+	pod := b.pod(componentClient, "", configVolume)
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(60))
 	pod.Spec.NodeSelector = fs.Spec.Clients.NodeSelector
-	c := b.daemon("client", "mount", "config", "client.json")
+	c := b.daemon("client", "mount", configVolume, "client.json")
 	// A FUSE mount that reaches the host needs a privileged container (Kubernetes: mount propagation, Bidirectional).
 	c.SecurityContext = privileged()
 	// The parent directory is shared, so that the mount below it appears on the node.
@@ -221,11 +221,11 @@ func (b *builder) storageClassJob() (client.Object, error) {
 	configure := storageClasses(fs, b.master.IP)
 	b.secrets["storageclasses.json"] = encode(configure)
 	b.secrets[adminMountKey] = []byte(adminMountConfig(b.in))
-	pod := b.pod(componentStorageClasses, "")
+	pod := b.pod(componentStorageClasses, "", secretVolume)
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
 	pod.Spec.Affinity = onNodes(b.master.Name)
-	c := b.daemon("storageclasses", "configure", "secret", "storageclasses.json")
+	c := b.daemon("storageclasses", "configure", secretVolume, "storageclasses.json")
 	c.SecurityContext = privileged() // mounts by FUSE, inside the container only
 	b.fuseDevice(pod, &c)
 	pod.Spec.Containers = []corev1.Container{c}

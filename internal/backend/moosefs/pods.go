@@ -38,8 +38,9 @@ func (b *builder) labels(component, pool string) map[string]string {
 
 // pod is what all pods of a filesystem share: the host's network, because chunkservers register the address that they
 // connect from; no token of the API server; the node binary, brought by an init container; and no eviction for a taint,
-// because a daemon that holds data belongs where its data is.
-func (b *builder) pod(component, pool string) *corev1.PodTemplateSpec {
+// because a daemon that holds data belongs where its data is. It has the
+// volumes by which its containers are told what to do: configVolume, secretVolume or both.
+func (b *builder) pod(component, pool string, told ...string) *corev1.PodTemplateSpec {
 	install := corev1.Container{
 		Name: "install", Image: b.in.Images.Node, ImagePullPolicy: corev1.PullPolicy(b.in.Images.PullPolicy),
 		Command:         []string{"/node", "install", binaryDirectory},
@@ -47,7 +48,7 @@ func (b *builder) pod(component, pool string) *corev1.PodTemplateSpec {
 		SecurityContext: unprivileged(),
 		Resources:       requests("10m", "16Mi"),
 	}
-	return &corev1.PodTemplateSpec{
+	template := &corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: b.labels(component, pool)},
 		Spec: corev1.PodSpec{
 			HostNetwork:                  true,
@@ -61,19 +62,37 @@ func (b *builder) pod(component, pool string) *corev1.PodTemplateSpec {
 			Volumes: []corev1.Volume{
 				{Name: "binary", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 				{Name: "run", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}},
-				{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-					LocalObjectReference: corev1.LocalObjectReference{Name: configMapName(b.in.FileSystem)}}}},
-				{Name: "secret", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
-					SecretName: secretName(b.in.FileSystem), DefaultMode: new(int32(0o440))}}},
 			},
 		},
 	}
+	for _, volume := range told {
+		template.Spec.Volumes = append(template.Spec.Volumes, b.toldVolume(volume))
+	}
+	return template
 }
+
+// toldVolume holds what the node binary is told. The secret one belongs in the pods on the master's node only: a kubelet
+// may read the Secrets of the pods on its node, and other nodes are not to know the operator's password.
+func (b *builder) toldVolume(name string) corev1.Volume {
+	source := corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+		LocalObjectReference: corev1.LocalObjectReference{Name: configMapName(b.in.FileSystem)}}}
+	if name == secretVolume {
+		source = corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
+			SecretName: secretName(b.in.FileSystem), DefaultMode: new(int32(0o440))}}
+	}
+	return corev1.Volume{Name: name, VolumeSource: source}
+}
+
+// The volumes that hold what the node binary is told.
+const (
+	configVolume = "config"
+	secretVolume = "secret"
+)
 
 // daemonGroup is the gid of the daemons' user in all images.
 const daemonGroup int64 = 9421
 
-// daemon is a container that runs a verb of the node binary, told by a file of the volume "config" or "secret".
+// daemon is a container that runs a verb of the node binary, told by a file of configVolume or secretVolume.
 func (b *builder) daemon(name, verb, volume, file string) corev1.Container {
 	return corev1.Container{
 		Name: name, Image: b.image, ImagePullPolicy: corev1.PullPolicy(b.in.Images.PullPolicy),
