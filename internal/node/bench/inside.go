@@ -18,8 +18,11 @@ import (
 func open(ctx context.Context, b spec.Benchmark, h Host) (*os.Root, error) {
 	mount, err := os.OpenRoot(b.Mount.Path)
 	if err != nil {
-		// The check says what is wrong better than this error: a mount point without a mount has no permissions.
-		return nil, errors.Join(h.CheckMount(ctx, b.Mount), fmt.Errorf("can't open %s: %w", b.Mount.Path, err))
+		// A mount point without a mount has no permissions: the check says better what is wrong.
+		if why := h.CheckMount(ctx, b.Mount); why != nil {
+			return nil, why
+		}
+		return nil, fmt.Errorf("can't open %s: %w", b.Mount.Path, err)
 	}
 	if err := errors.Join(h.CheckMount(ctx, b.Mount), same(mount, b.Mount.Path)); err != nil {
 		return nil, errors.Join(err, mount.Close())

@@ -17,7 +17,7 @@ const (
 	period       = 2 * time.Second
 	hungAfter    = 60 * time.Second
 	shortestWait = 1 * time.Second
-	longestWait  = 30 * time.Second
+	longestWait  = 10 * time.Second
 	// programGrace is how long the mount program may take to end after its filesystem was unmounted.
 	programGrace = 10 * time.Second
 )
