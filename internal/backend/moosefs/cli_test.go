@@ -141,6 +141,22 @@ func TestClassesThatTheOperatorDidNotMakeDiffer(t *testing.T) {
 	g.Expect(class{keep: []string{"A", "B+C"}, mode: "STRICT"}.String()).To(Equal("1A,1B+C"))
 }
 
+func TestAClassOf3ThatWasChangedIsWhatItWasChangedTo(t *testing.T) {
+	line := "storage classes:\t10\tssd\tNO\tSTRICT\t19\t2\t-\t0\t19\t-\t-\t-\tYES\t1\tA\tYES\t1\tA\tYES\t2\tA , A\t"
+	cases := map[string]struct{ delay, text string }{
+		"the old copies stay for archiving, which never happens": {"-", "1A"},
+		"somebody made it archive":                               {"7d", "1A; arch 2A"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			state, err := parseTables([]byte("master info:\tmaster version\t3.0.117\n" + line + c.delay + "\n"))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(state.StorageClasses).To(Equal(map[string]string{"ssd": c.text}))
+		})
+	}
+}
+
 func TestAnAdministratorsMountIsKnown(t *testing.T) {
 	both(t, "admin", func(g Gomega, state backend.State, ip string) {
 		g.Expect(connected(state.Sessions)).To(ConsistOf(

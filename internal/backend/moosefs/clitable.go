@@ -207,10 +207,12 @@ func (t *tables) disk(r row) error {
 // copies; and the delay of archiving.
 func (t *tables) storageClass(r row) error {
 	copies := func(text string) []string { return strings.Split(text, " , ") }
-	t.state.StorageClasses[r[1]] = class{
-		mode: r[3], keep: copies(r[17]),
-		others: map[string][]string{"create": copies(r[14]), "arch": copies(r[20])},
-	}.String()
+	made := class{mode: r[3], keep: copies(r[17]), others: map[string][]string{"create": copies(r[14])}}
+	// Every class has copies for archiving, from when it was created; without a delay it never archives.
+	if r[21] != "-" {
+		made.others["arch"] = copies(r[20])
+	}
+	t.state.StorageClasses[r[1]] = made.String()
 	return nil
 }
 
