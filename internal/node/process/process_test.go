@@ -112,4 +112,8 @@ func TestTail(t *testing.T) {
 	g.Expect(tail.Lines(2)).To(Equal("line 998\nline 999"))
 	g.Expect(strings.Count(tail.Lines(1000), "\n")).To(BeNumerically("<", 300), "only the end is kept")
 	g.Expect((&process.Tail{}).Lines(3)).To(BeEmpty())
+
+	_, err := tail.Write([]byte("\x1b[1;93mcan't connect\x1b(B\x1b[m\n\x1b(B\x1b[m\n"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(tail.Lines(1)).To(Equal("can't connect"), "without the colours of a terminal")
 }

@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 	"sync"
 )
@@ -26,13 +27,16 @@ func (t *Tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Lines returns the last lines, at most n, without empty ones.
+// escapes are what programs colour a terminal with (console_codes(4)), which some do without a terminal too.
+var escapes = regexp.MustCompile(`\x1b(\[[0-9;?]*[A-Za-z]|[()][0-9A-Za-z])`)
+
+// Lines returns the last lines, at most n, without empty ones and without colours.
 func (t *Tail) Lines(n int) string {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	var lines []string
 	for line := range bytes.Lines(t.kept) {
-		if text := strings.TrimSpace(string(line)); text != "" {
+		if text := strings.TrimSpace(escapes.ReplaceAllString(string(line), "")); text != "" {
 			lines = append(lines, text)
 		}
 	}
