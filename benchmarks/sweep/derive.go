@@ -1,0 +1,188 @@
+package sweep
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/env"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks"
+)
+
+// derivation is a compiled spec.derive[i].
+type derivation struct {
+	path      string
+	parameter benchmarks.Parameter
+	program   cel.Program
+	// uses are the parameters that the expression names, sorted.
+	uses []v1alpha1.SweepName
+}
+
+// compile checks and compiles what is derived, in the order of the spec: an expression may use what was derived before it.
+func compile(derive []v1alpha1.DerivedParameter, parameters []benchmarks.Parameter,
+	known func(string, v1alpha1.SweepName) (benchmarks.Parameter, error), swept []v1alpha1.SweepName) ([]derivation, error) {
+	if len(derive) == 0 {
+		return nil, nil
+	}
+	environment, err := expressions(parameters)
+	if err != nil {
+		return nil, err
+	}
+	open := map[v1alpha1.SweepName]int{}
+	for i, d := range derive {
+		path := fmt.Sprintf("spec.derive[%d].name", i)
+		if _, err := known(path, d.Name); err != nil {
+			return nil, err
+		}
+		if slices.Contains(swept, d.Name) {
+			return nil, fmt.Errorf("%s: %s is swept, so it can't be derived too; remove one of them", path, d.Name)
+		}
+		if first, found := open[d.Name]; found {
+			return nil, fmt.Errorf("%s: %s is derived already by spec.derive[%d]; name it once", path, d.Name, first)
+		}
+		open[d.Name] = i
+	}
+	out := make([]derivation, 0, len(derive))
+	for i, d := range derive {
+		next := derivation{path: fmt.Sprintf("spec.derive[%d].cel", i)}
+		if next.parameter, err = known(next.path, d.Name); err != nil {
+			return nil, err
+		}
+		if next.program, next.uses, err = expression(environment, d.CEL); err != nil {
+			return nil, fmt.Errorf("%s: %w", next.path, err)
+		}
+		for _, name := range next.uses {
+			other, found := open[name]
+			switch {
+			case found && other == i:
+				return nil, fmt.Errorf("%s: %s can't be computed from itself", next.path, name)
+			case found:
+				return nil, fmt.Errorf("%s: uses %s, which is derived later; put spec.derive[%d] before it", next.path, name, other)
+			}
+		}
+		delete(open, d.Name)
+		out = append(out, next)
+	}
+	return out, nil
+}
+
+// expression compiles one expression.
+func expression(environment *cel.Env, text string) (cel.Program, []v1alpha1.SweepName, error) {
+	checked, issues := environment.Compile(text)
+	if issues.Err() != nil {
+		messages := make([]string, 0, len(issues.Errors()))
+		for _, e := range issues.Errors() {
+			messages = append(messages, strings.TrimSuffix(strings.TrimSuffix(e.Message, "(in container '')"), " "))
+		}
+		return nil, nil, fmt.Errorf("%q is no expression over whole numbers and the parameters of the run: %s", text, strings.Join(messages, "; "))
+	}
+	if !checked.OutputType().IsExactType(cel.IntType) {
+		return nil, nil, fmt.Errorf("%q gives a %s; it must give a whole number", text, checked.OutputType())
+	}
+	var uses []v1alpha1.SweepName
+	for _, reference := range checked.NativeRep().ReferenceMap() {
+		if reference.Name != "" {
+			uses = append(uses, v1alpha1.SweepName(reference.Name))
+		}
+	}
+	slices.Sort(uses)
+	program, err := environment.Program(checked)
+	return program, slices.Compact(uses), err
+}
+
+// derive adds the derived values to those of a point.
+func derive(derived []derivation, parameters []benchmarks.Parameter, values map[v1alpha1.SweepName]string) error {
+	for _, d := range derived {
+		input := map[string]any{}
+		for _, name := range d.uses {
+			value, found := values[name]
+			if !found {
+				return fmt.Errorf("%s: uses %s, which has no value; set it in the spec or sweep it", d.path, name)
+			}
+			kind := parameters[slices.IndexFunc(parameters, func(p benchmarks.Parameter) bool { return p.Name == name })].Kind
+			number, err := parse(kind, value)
+			if err != nil {
+				return fmt.Errorf("%s: uses %s: %w", d.path, name, err)
+			}
+			input[string(name)] = number
+		}
+		result, _, err := d.program.Eval(input)
+		if err != nil {
+			return fmt.Errorf("%s: %w", d.path, err)
+		}
+		number, isInt := result.Value().(int64)
+		if !isInt {
+			return fmt.Errorf("%s: gives %v, which is no whole number", d.path, result.Value())
+		}
+		if values[d.parameter.Name], err = format(d.parameter.Kind, number); err != nil {
+			return fmt.Errorf("%s: %w", d.path, err)
+		}
+	}
+	return nil
+}
+
+// format writes a derived number as a value of its kind.
+func format(kind benchmarks.ParameterKind, number int64) (string, error) {
+	if number < 1 {
+		return "", fmt.Errorf("gives %d; it must give at least 1", number)
+	}
+	text := fmt.Sprint(number)
+	if kind == benchmarks.Size {
+		if number%benchmarks.Kilo != 0 {
+			return "", fmt.Errorf("gives %d bytes; a size must be a multiple of %d", number, benchmarks.Kilo)
+		}
+		text = benchmarks.FormatSize(number)
+	}
+	if _, err := parse(kind, text); err != nil {
+		return "", fmt.Errorf("gives a number that is too large: %w", err)
+	}
+	return text, nil
+}
+
+// expressions is the language of derived values: CEL with whole numbers, the parameters of the run by their names, and
+// nothing else. Its division is exact where CEL's own drops the remainder, because a dropped remainder makes a
+// point that nobody asked for. Without macros no expression can loop, so the length of its text bounds its cost.
+func expressions(parameters []benchmarks.Parameter) (*cel.Env, error) {
+	subset := &env.LibrarySubset{DisableMacros: true}
+	for _, name := range []string{
+		operators.Add, operators.Subtract, operators.Multiply, operators.Modulo, operators.Negate, operators.Conditional,
+		operators.Equals, operators.NotEquals, operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals,
+		operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot,
+	} {
+		subset.IncludeFunctions = append(subset.IncludeFunctions, env.NewFunction(name))
+	}
+	options := []cel.EnvOption{
+		cel.StdLib(cel.StdLibSubset(subset)),
+		cel.Function(operators.Divide, cel.Overload("divide_int64_exactly", []*cel.Type{cel.IntType, cel.IntType}, cel.IntType,
+			cel.BinaryBinding(divide))),
+	}
+	for _, p := range parameters {
+		options = append(options, cel.Variable(string(p.Name), cel.IntType))
+	}
+	return cel.NewCustomEnv(options...)
+}
+
+// divide is division that refuses a remainder.
+func divide(left, right ref.Val) ref.Val {
+	a, aIsInt := left.(types.Int)
+	b, bIsInt := right.(types.Int)
+	switch {
+	case !aIsInt || !bIsInt:
+		return types.MaybeNoSuchOverloadErr(left)
+	case b == 0:
+		return types.WrapErr(errors.New("divides by zero"))
+	case a == math.MinInt64 && b == -1:
+		return types.WrapErr(errors.New("gives a number that is too large"))
+	case a%b != 0:
+		return types.WrapErr(fmt.Errorf("%d / %d leaves a remainder of %d", a, b, a%b))
+	}
+	return a / b
+}
