@@ -143,7 +143,9 @@ func (a answer) state() backend.State {
 		})
 	}
 	for _, m := range d.Mounts {
-		state.Sessions = append(state.Sessions, backend.Session{IP: m.IP, Path: m.Path, Connected: m.Connected, Admin: m.Admin, Version: m.Version})
+		state.Sessions = append(state.Sessions, backend.Session{
+			IP: m.IP, Path: m.Path, Connected: m.Connected, Admin: m.Admin, Version: m.Version,
+		})
 	}
 	for _, c := range d.StorageClasses {
 		made := class{mode: c.Mode, others: map[string][]string{}}

@@ -100,7 +100,8 @@ func masterRun(in backend.Input) (spec.Run, error) {
 }
 
 // exports lets every host mount, and nobody but the operator itself administer: mfsexports.cfg as shipped makes everybody
-// an administrator.
+// an administrator. Of all lines that fit a client, the master takes the one with more rights; the second one fits on the
+// master's node with the right password only. Any other password is like none.
 func exports(in backend.Input) string {
 	admin := "127.0.0.1"
 	if node, ok := masterNode(in); ok {
@@ -217,7 +218,9 @@ func storageClasses(fs *v1alpha1.FileSystem, masterIP string) spec.Configure {
 	const mountPoint = "/run/parallelfs-admin"
 	configure := spec.Configure{Mount: spec.Mount{
 		Path: mountPoint, FSType: mountType, Source: mountSource(address(masterIP, portsOf(fs).clients())),
-		Command: []string{"mfsmount", mountPoint, "-f", "-H", masterIP, "-P", fmt.Sprint(portsOf(fs).clients()), "-o", "mfscfgfile=" + adminMountFile},
+		Command: []string{
+			"mfsmount", mountPoint, "-f", "-H", masterIP, "-P", fmt.Sprint(portsOf(fs).clients()), "-o", "mfscfgfile=" + adminMountFile,
+		},
 	}}
 	for i, pool := range fs.Spec.StoragePools {
 		expression := placement(fs, pool)
