@@ -82,16 +82,16 @@ type class struct {
 // String is the expression for keeping, such as "2A", and behind it all in which the class is not as the operator makes
 // its own: strict, and with the same copies at all times. So "2A" means that there is nothing else to know.
 func (c class) String() string {
-	text := expression(c.keep)
+	said := []string{expression(c.keep)}
 	for _, time := range sortedKeys(c.others) {
 		if !slices.Equal(c.others[time], c.keep) {
-			text += "; " + time + " " + expression(c.others[time])
+			said = append(said, time+" "+expression(c.others[time]))
 		}
 	}
 	if c.mode != "STRICT" {
-		text += "; mode " + c.mode
+		said = append(said, "mode "+c.mode)
 	}
-	return text
+	return strings.Join(said, "; ")
 }
 
 // expression writes copies as the commands for storage classes take them: "A", "A", "B" as "2A,1B".

@@ -26,7 +26,7 @@ func said(t testing.TB, version, situation string) [][]byte {
 	}
 	outputs := make([][]byte, len(files))
 	for i, file := range files {
-		raw, err := os.ReadFile(filepath.Join("testdata", "mfscli-"+version, file)) //nolint:gosec // a path of this test's own
+		raw, err := os.ReadFile(filepath.Join("testdata", "mfscli-"+version, file))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -265,11 +265,11 @@ func TestAMasterThatIsDownIsNoState(t *testing.T) {
 
 func TestAnswersThatCanNotBeTrustedAreRefused(t *testing.T) {
 	healthy := string(said(t, "3.0.117", "healthy")[0])
-	replace := func(old, new string) string {
-		if !strings.Contains(healthy, old) {
-			t.Fatalf("the answer has no %q", old)
+	replace := func(part, with string) string {
+		if !strings.Contains(healthy, part) {
+			t.Fatalf("the answer has no %q", part)
 		}
-		return strings.Replace(healthy, old, new, 1)
+		return strings.Replace(healthy, part, with, 1)
 	}
 	cases := map[string]struct{ version, output, says string }{
 		"a table with another number of columns": {"3.0.117", replace("\tmaintenance_off", ""), `"chunk servers:" has 13 columns and should have 14`},

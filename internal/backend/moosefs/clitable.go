@@ -97,7 +97,7 @@ func (r row) numbers(columns ...int) ([]int64, error) {
 		if err != nil {
 			return nil, fmt.Errorf("column %d is no number", column+1)
 		}
-		out[i] = int64(n) //nolint:gosec // 63 bits
+		out[i] = int64(n)
 	}
 	return out, nil
 }
@@ -107,7 +107,7 @@ func port(text string) (int32, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%q is no port", text)
 	}
-	return int32(n), nil //nolint:gosec // 16 bits
+	return int32(n), nil
 }
 
 func (t *tables) masterInfo(r row) error {

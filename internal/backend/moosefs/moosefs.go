@@ -67,7 +67,7 @@ func (p ports) overlap(other ports) bool {
 	return p.base < other.base+portRange && other.base < p.base+portRange
 }
 func address(host string, port int32) string                  { return host + ":" + strconv.Itoa(int(port)) }
-func label(slot int32) string                                 { return string(rune('A' + slot)) }
+func label(slot int32) string                                 { return string('A' + slot) }
 func dataDirectory(directory string) string                   { return path.Join(directory, dataSubdirectory) }
 func childName(fs *v1alpha1.FileSystem, suffix string) string { return fs.Name + "-" + suffix }
 

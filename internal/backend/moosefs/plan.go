@@ -68,9 +68,7 @@ func (b *builder) build() error {
 			return err
 		}
 	}
-	if err := add(b.storageClassJob()); err != nil {
-		return err
-	}
+	workloads = append(workloads, b.storageClassJob())
 	if fs.Spec.Clients != nil {
 		if err := add(b.clientSet()); err != nil {
 			return err
@@ -216,7 +214,7 @@ func (b *builder) clientSet() (client.Object, error) {
 
 // storageClassJob makes the storage classes and the pools' directories. Its name holds a hash of what it does, so a
 // changed pool makes another Job, and a finished one stays as the record that it was done.
-func (b *builder) storageClassJob() (client.Object, error) {
+func (b *builder) storageClassJob() client.Object {
 	fs := b.in.FileSystem
 	configure := storageClasses(fs, b.master.IP)
 	b.secrets["storageclasses.json"] = encode(configure)
@@ -238,7 +236,7 @@ func (b *builder) storageClassJob() (client.Object, error) {
 			BackoffLimit: new(int32(10)),
 			Template:     *pod,
 		},
-	}, nil
+	}
 }
 
 func encode(v any) []byte {

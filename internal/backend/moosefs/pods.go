@@ -57,8 +57,11 @@ func (b *builder) pod(component, pool string, told ...string) *corev1.PodTemplat
 			EnableServiceLinks:           new(false),
 			PriorityClassName:            "system-node-critical",
 			Tolerations:                  []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
-			SecurityContext:              &corev1.PodSecurityContext{FSGroup: new(daemonGroup), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
-			InitContainers:               []corev1.Container{install},
+			SecurityContext: &corev1.PodSecurityContext{
+				FSGroup:        new(daemonGroup),
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+			InitContainers: []corev1.Container{install},
 			Volumes: []corev1.Volume{
 				{Name: "binary", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 				{Name: "run", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}},
@@ -150,7 +153,9 @@ func privileged() *corev1.SecurityContext {
 }
 
 // hostDirectory gives a container a directory of the node at the same path.
-func (b *builder) hostDirectory(pod *corev1.PodTemplateSpec, c *corev1.Container, name, directory string, propagation *corev1.MountPropagationMode) {
+func (b *builder) hostDirectory(
+	pod *corev1.PodTemplateSpec, c *corev1.Container, name, directory string, propagation *corev1.MountPropagationMode,
+) {
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
 		HostPath: &corev1.HostPathVolumeSource{Path: directory, Type: new(corev1.HostPathDirectoryOrCreate)}}})
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: directory, MountPropagation: propagation})
