@@ -76,7 +76,10 @@ func Start(options ...Option) (*Server, error) {
 		}
 	}
 	scheme := k8sruntime.NewScheme()
-	for _, add := range []func(*k8sruntime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme, mpi.AddToScheme} {
+	kinds := []func(*k8sruntime.Scheme) error{
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme, mpi.AddToScheme,
+	}
+	for _, add := range kinds {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("can't register kinds: %w", err)
 		}

@@ -60,13 +60,20 @@ func (s *Server) Killable(t testing.TB, writes int) *Killable {
 		DeleteAllOf: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteAllOfOption) error {
 			return k.write(fmt.Sprintf("delete all %T", o), func() error { return c.DeleteAllOf(ctx, o, opts...) })
 		},
-		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
-			return k.write(fmt.Sprintf("update %T %s/%s", o, o.GetName(), sub), func() error { return c.SubResource(sub).Update(ctx, o, opts...) })
+		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object,
+			opts ...client.SubResourceUpdateOption) error {
+			return k.write(fmt.Sprintf("update %T %s/%s", o, o.GetName(), sub), func() error {
+				return c.SubResource(sub).Update(ctx, o, opts...)
+			})
 		},
-		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
-			return k.write(fmt.Sprintf("patch %T %s/%s", o, o.GetName(), sub), func() error { return c.SubResource(sub).Patch(ctx, o, p, opts...) })
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch,
+			opts ...client.SubResourcePatchOption) error {
+			return k.write(fmt.Sprintf("patch %T %s/%s", o, o.GetName(), sub), func() error {
+				return c.SubResource(sub).Patch(ctx, o, p, opts...)
+			})
 		},
-		SubResourceApply: func(ctx context.Context, c client.Client, sub string, o runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
+		SubResourceApply: func(ctx context.Context, c client.Client, sub string, o runtime.ApplyConfiguration,
+			opts ...client.SubResourceApplyOption) error {
 			return k.write("apply "+sub, func() error { return c.SubResource(sub).Apply(ctx, o, opts...) })
 		},
 	})
