@@ -1,0 +1,162 @@
+package benchmarkrun
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	mpiv2 "github.com/kubeflow/mpi-operator/pkg/apis/kubeflow/v2beta1"
+	. "github.com/onsi/gomega"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/bench"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+func render(w *world) renderer {
+	return renderer{w: w, images: backend.Images{Node: "node:1", Benchmarks: map[string]string{"iozone": "iozone:1"}, PullPolicy: "Never"}}
+}
+
+// spread makes the points distributed ones, over two clients.
+func spread(w *world) *world {
+	w.mount.Source = "10.0.0.1:9421"
+	for i := range w.commands {
+		w.commands[i] = benchmarks.Command{
+			Argv: []string{"iozone", "-+m", "$(HOSTS_FILE)"}, Env: []string{"RSH=ssh"},
+			Distributed: true, Clients: 2, Processes: 5, HostLine: "$(HOST) $(DIRECTORY) /usr/bin/iozone",
+		}
+	}
+	return w
+}
+
+func toldTo(g *WithT, pod corev1.PodTemplateSpec) spec.Benchmark {
+	var told spec.Benchmark
+	g.Expect(json.Unmarshal([]byte(pod.Annotations[annotationTold]), &told)).To(Succeed())
+	return told
+}
+
+func nodesOf(pod corev1.PodTemplateSpec) []string {
+	var names []string
+	for _, term := range pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		names = append(names, term.MatchFields[0].Values...)
+	}
+	return names
+}
+
+// templates are all pods that a run can make, by what they do.
+func templates() map[string]corev1.PodTemplateSpec {
+	mpi := render(spread(idle())).repetition(0, 1).(*mpiv2.MPIJob).Spec.MPIReplicaSpecs
+	return map[string]corev1.PodTemplateSpec{
+		"client":   render(idle()).repetition(0, 1).(*batchv1.Job).Spec.Template,
+		"cleaner":  render(idle()).cleaner().(*batchv1.Job).Spec.Template,
+		"launcher": mpi[mpiv2.MPIReplicaTypeLauncher].Template,
+		"worker":   mpi[mpiv2.MPIReplicaTypeWorker].Template,
+	}
+}
+
+func TestEveryPodOfARun(t *testing.T) {
+	for name, pod := range templates() {
+		t.Run(name+" can be found by the operator, and finds what it is told", func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(pod.Labels).To(HaveKeyWithValue(v1alpha1.LabelManagedBy, v1alpha1.ManagedBy))
+			g.Expect(pod.Labels).To(HaveKeyWithValue(v1alpha1.LabelBenchmarkRun, "sweep"))
+			g.Expect(pod.Labels).To(HaveKeyWithValue(labelRole, name))
+			g.Expect(pod.Labels).NotTo(HaveKey(v1alpha1.LabelFileSystem), "the FileSystem's controller would take it for a daemon")
+			g.Expect(pod.Spec.Containers[0].Name).To(Equal(containerName))
+			told := toldTo(g, pod)
+			g.Expect(bench.Place(told)).To(Succeed())
+			g.Expect(told.TimeoutSeconds).To(BeNumerically(">", 0))
+		})
+		t.Run(name+" has no more rights than its work needs", func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(*pod.Spec.AutomountServiceAccountToken).To(BeFalse())
+			g.Expect(pod.Spec.HostNetwork || pod.Spec.HostPID || pod.Spec.HostIPC).To(BeFalse())
+			g.Expect(pod.Spec.SecurityContext.SeccompProfile.Type).To(Equal(corev1.SeccompProfileTypeRuntimeDefault))
+			for _, c := range append(pod.Spec.InitContainers, pod.Spec.Containers...) {
+				g.Expect(c.SecurityContext.Privileged).To(BeNil())
+				g.Expect(*c.SecurityContext.AllowPrivilegeEscalation).To(BeFalse())
+				g.Expect(*c.SecurityContext.ReadOnlyRootFilesystem).To(BeTrue())
+				g.Expect(c.SecurityContext.Capabilities.Drop).To(Equal([]corev1.Capability{"ALL"}))
+				if name != "worker" {
+					g.Expect(c.SecurityContext.Capabilities.Add).To(BeEmpty())
+				}
+			}
+		})
+		t.Run(name+" goes where the clients are, whatever the taints", func(t *testing.T) {
+			NewWithT(t).Expect(pod.Spec.Tolerations).To(Equal([]corev1.Toleration{{Operator: corev1.TolerationOpExists}}))
+		})
+		t.Run(name+" sees the node's mount only if it works in it", func(t *testing.T) {
+			g := NewWithT(t)
+			var mounts []corev1.VolumeMount
+			for _, m := range pod.Spec.Containers[0].VolumeMounts {
+				if m.Name == "mounts" {
+					mounts = append(mounts, m)
+				}
+			}
+			if name == "launcher" {
+				g.Expect(mounts).To(BeEmpty())
+				return
+			}
+			g.Expect(mounts).To(HaveLen(1))
+			g.Expect(mounts[0].MountPath).To(Equal("/mnt"))
+			g.Expect(*mounts[0].MountPropagation).To(Equal(corev1.MountPropagationHostToContainer), "a mount that is made anew appears")
+			g.Expect(mounts[0].ReadOnly).To(BeTrue(), "the node's own disk is not written to when nothing is mounted")
+		})
+	}
+}
+
+func TestTheJobOfARepetition(t *testing.T) {
+	t.Run("runs once, on the first client, in a directory of its own", func(t *testing.T) {
+		g := NewWithT(t)
+		job := render(idle()).repetition(1, 2).(*batchv1.Job)
+		g.Expect(job.Name).To(Equal("sweep-p1-r2"))
+		g.Expect(*job.Spec.BackoffLimit).To(BeZero())
+		g.Expect(job.Spec.Template.Spec.RestartPolicy).To(Equal(corev1.RestartPolicyNever))
+		g.Expect(nodesOf(job.Spec.Template)).To(Equal([]string{"n1"}))
+		g.Expect(toldTo(NewWithT(t), job.Spec.Template).Directory).To(Equal("/mnt/scratch/ssd/.parallelfs-benchmarks/uid/p1-r2"))
+		g.Expect(job.Spec.Template.Spec.Containers[0].Command).To(Equal([]string{"/parallelfs/node", "bench", "run", "--spec", "/etc/parallelfs/benchmark.json"}))
+	})
+	t.Run("is ended by Kubernetes only when the operator has not done it", func(t *testing.T) {
+		g := NewWithT(t)
+		w := idle()
+		w.limit(1500*time.Millisecond, time.Hour)
+		job := render(w).repetition(0, 1).(*batchv1.Job)
+		g.Expect(toldTo(g, job.Spec.Template).TimeoutSeconds).To(Equal(int64(2)))
+		g.Expect(*job.Spec.ActiveDeadlineSeconds).To(BeNumerically(">", int64((1500*time.Millisecond+overdueAfter)/time.Second)))
+	})
+	t.Run("is an MPIJob with one worker on each client when it is distributed", func(t *testing.T) {
+		g := NewWithT(t)
+		job := render(spread(idle())).repetition(0, 1).(*mpiv2.MPIJob)
+		worker, launcher := job.Spec.MPIReplicaSpecs[mpiv2.MPIReplicaTypeWorker], job.Spec.MPIReplicaSpecs[mpiv2.MPIReplicaTypeLauncher]
+		g.Expect(*worker.Replicas).To(Equal(int32(2)))
+		g.Expect(*job.Spec.SlotsPerWorker).To(Equal(int32(3)), "five processes on two clients")
+		g.Expect(nodesOf(worker.Template)).To(Equal([]string{"n1", "n2"}))
+		g.Expect(worker.Template.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].TopologyKey).To(Equal(corev1.LabelHostname))
+		g.Expect(job.Spec.LauncherCreationPolicy).To(Equal(mpiv2.LauncherCreationPolicyWaitForWorkersReady))
+		g.Expect(worker.Template.Spec.Containers[0].ReadinessProbe.TCPSocket.Port.IntValue()).To(Equal(22))
+		told := toldTo(g, launcher.Template)
+		g.Expect(told.Hosts).To(Equal(&spec.Hosts{Processes: 5, Line: "$(HOST) $(DIRECTORY) /usr/bin/iozone"}))
+		g.Expect(told.Env).To(Equal([]string{"RSH=ssh"}))
+		g.Expect(told.Mount.Source).To(Equal("10.0.0.1:9421"), "another filesystem at that path must not be measured")
+	})
+	t.Run("takes all clients when the tool names no number", func(t *testing.T) {
+		g := NewWithT(t)
+		w := spread(idle())
+		w.clients, w.commands[0].Clients = []string{"n1", "n2", "n3"}, 0
+		job := render(w).repetition(0, 1).(*mpiv2.MPIJob)
+		g.Expect(*job.Spec.MPIReplicaSpecs[mpiv2.MPIReplicaTypeWorker].Replicas).To(Equal(int32(3)))
+	})
+}
+
+func TestTheCleaningJobRunsOnAnyNodeThatMountsTheFileSystem(t *testing.T) {
+	g := NewWithT(t)
+	job := render(idle()).cleaner().(*batchv1.Job)
+	g.Expect(job.Name).To(Equal("sweep-clean"))
+	g.Expect(nodesOf(job.Spec.Template)).To(Equal([]string{"n1", "n2", "n3"}))
+	g.Expect(toldTo(g, job.Spec.Template).Root).To(Equal("/mnt/scratch/ssd/.parallelfs-benchmarks/uid"))
+	g.Expect(job.Spec.Template.Spec.Containers[0].Image).To(Equal("node:1"), "it works without the tool's image too")
+}
