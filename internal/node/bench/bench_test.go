@@ -53,11 +53,11 @@ func newClient(t *testing.T) *client {
 	for _, directory := range []string{"home/anna", "ssd"} {
 		g.Expect(os.MkdirAll(filepath.Join(c.mount, directory), 0o755)).To(Succeed())
 	}
-	for _, file := range []string{filepath.Join(c.mount, "home/anna/thesis.tex"), filepath.Join(c.outside, "passwd")} {
+	for _, file := range []string{filepath.Join(c.mount, "home", "anna", "thesis.tex"), filepath.Join(c.outside, "passwd")} {
 		g.Expect(os.WriteFile(file, []byte("precious"), 0o600)).To(Succeed())
 	}
 	t.Cleanup(func() {
-		for _, file := range []string{filepath.Join(c.mount, "home/anna/thesis.tex"), filepath.Join(c.outside, "passwd")} {
+		for _, file := range []string{filepath.Join(c.mount, "home", "anna", "thesis.tex"), filepath.Join(c.outside, "passwd")} {
 			g.Expect(os.ReadFile(file)).To(BeEquivalentTo("precious"), "a benchmark touched %s", file)
 		}
 	})
@@ -93,8 +93,7 @@ func (c *client) script(script string) spec.Benchmark {
 }
 
 func code(err error) int {
-	var tool *bench.ExitError
-	if errors.As(err, &tool) {
+	if tool, ended := errors.AsType[*bench.ExitError](err); ended {
 		return tool.Code
 	}
 	return -1

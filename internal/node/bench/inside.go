@@ -55,14 +55,14 @@ func inMount(ctx context.Context, b spec.Benchmark, h Host, do func(mount *os.Ro
 }
 
 // enter opens a directory below another by its relative path, name by name, and follows no symbolic link, not even one that
-// stays inside: it could lead to a user's data. With make, it makes what is missing; else a missing one is fs.ErrNotExist.
-func enter(from *os.Root, path string, make bool) (*os.Root, error) {
+// stays inside: it could lead to a user's data. With create, it makes what is missing; else a missing one is fs.ErrNotExist.
+func enter(from *os.Root, path string, create bool) (*os.Root, error) {
 	at, err := from.OpenRoot(".")
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range strings.Split(filepath.Clean(path), "/") {
-		next, err := step(at, name, make)
+	for name := range strings.SplitSeq(filepath.Clean(path), "/") {
+		next, err := step(at, name, create)
 		if err = errors.Join(err, at.Close()); err != nil {
 			if next != nil {
 				err = errors.Join(err, next.Close())
@@ -74,8 +74,8 @@ func enter(from *os.Root, path string, make bool) (*os.Root, error) {
 	return at, nil
 }
 
-func step(at *os.Root, name string, make bool) (*os.Root, error) {
-	if make {
+func step(at *os.Root, name string, create bool) (*os.Root, error) {
+	if create {
 		if err := at.Mkdir(name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, err
 		}
@@ -85,7 +85,8 @@ func step(at *os.Root, name string, make bool) (*os.Root, error) {
 		return nil, err
 	}
 	if !seen.IsDir() {
-		return nil, fmt.Errorf("%s is not a directory (a symbolic link is not followed); nothing is written or removed through it", filepath.Join(at.Name(), name))
+		return nil, fmt.Errorf("%s is not a directory (a symbolic link is not followed); nothing is written or removed through it",
+			filepath.Join(at.Name(), name))
 	}
 	next, err := at.OpenRoot(name)
 	if err != nil {

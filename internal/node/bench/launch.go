@@ -48,7 +48,7 @@ func Launch(ctx context.Context, b spec.Benchmark, mpiHostFile string, sshPort i
 		return err
 	}
 	if b.Hosts != nil {
-		if err := os.WriteFile(h.HostFile, []byte(HostFile(*b.Hosts, hosts, b.Directory)), 0o644); err != nil {
+		if err := os.WriteFile(h.HostFile, []byte(HostFile(*b.Hosts, hosts, b.Directory)), 0o600); err != nil {
 			return fmt.Errorf("can't write the tool's host file: %w", err)
 		}
 	}

@@ -166,7 +166,7 @@ func TestDecide(t *testing.T) {
 		"an empty directory whose data would lie on another device is refused": {
 			directory: metadataDirectory(true), facts: directory.Facts{DataElsewhere: true}, want: directory.Refuse, reason: []string{"a disk of its own"},
 		},
-		"a marker that does not say whose the directory is is refused": {
+		"a marker without an owner is refused": {
 			directory: target(), facts: directory.Facts{Marker: &spec.Marker{}}, want: directory.Refuse, reason: []string{"does not say whose"},
 		},
 		"a target of another FileSystem is refused before it is ready too": {

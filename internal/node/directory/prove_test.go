@@ -192,19 +192,20 @@ func TestARefusalChangesNothing(t *testing.T) {
 		reason  string
 	}{
 		"foreign files": {
-			prepare: func(t *testing.T, n node) { write(t, n.path("disk/meta/photos/cat.jpg"), "cat") },
+			prepare: func(t *testing.T, n node) { t.Helper(); write(t, n.path("disk/meta/photos/cat.jpg"), "cat") },
 			reason:  "not empty (photos)",
 		},
 		"metadata without a marker": {
-			prepare: func(t *testing.T, n node) { write(t, n.path("disk/meta/data/metadata.mfs"), "MFSM 2.0") },
+			prepare: func(t *testing.T, n node) { t.Helper(); write(t, n.path("disk/meta/data/metadata.mfs"), "MFSM 2.0") },
 			reason:  "data/metadata.mfs",
 		},
 		"data that is no directory": {
-			prepare: func(t *testing.T, n node) { write(t, n.path("disk/meta/data"), "") },
+			prepare: func(t *testing.T, n node) { t.Helper(); write(t, n.path("disk/meta/data"), "") },
 			reason:  "is not a directory",
 		},
 		"a directory that is a symbolic link": {
 			prepare: func(t *testing.T, n node) {
+				t.Helper()
 				g := NewWithT(t)
 				g.Expect(os.MkdirAll(n.path("disk", "other"), 0o755)).To(Succeed())
 				g.Expect(os.Symlink("other", n.path("disk/meta"))).To(Succeed())
@@ -213,6 +214,7 @@ func TestARefusalChangesNothing(t *testing.T) {
 		},
 		"data that is a symbolic link": {
 			prepare: func(t *testing.T, n node) {
+				t.Helper()
 				g := NewWithT(t)
 				g.Expect(os.MkdirAll(n.path("disk", "meta"), 0o755)).To(Succeed())
 				g.Expect(os.Symlink("/var", n.path("disk/meta/data"))).To(Succeed())
@@ -221,6 +223,7 @@ func TestARefusalChangesNothing(t *testing.T) {
 		},
 		"a marker that is a symbolic link to the marker of another directory": {
 			prepare: func(t *testing.T, n node) {
+				t.Helper()
 				g := NewWithT(t)
 				write(t, n.path("disk/meta/x"), "")
 				g.Expect(os.Remove(n.path("disk/meta/x"))).To(Succeed())
@@ -230,11 +233,12 @@ func TestARefusalChangesNothing(t *testing.T) {
 			reason: ".parallelfs.json is not a plain file",
 		},
 		"a file where the directory should be": {
-			prepare: func(t *testing.T, n node) { write(t, n.path("disk/meta"), "") },
+			prepare: func(t *testing.T, n node) { t.Helper(); write(t, n.path("disk/meta"), "") },
 			reason:  "disk/meta is not a directory",
 		},
 		"a directory that was removed after it was initialised": {
 			prepare: func(t *testing.T, n node) {
+				t.Helper()
 				g := NewWithT(t)
 				_, err := n.prover(nil).Prove(n.directory())
 				g.Expect(err).NotTo(HaveOccurred())
@@ -244,6 +248,7 @@ func TestARefusalChangesNothing(t *testing.T) {
 		},
 		"a data directory that was removed": {
 			prepare: func(t *testing.T, n node) {
+				t.Helper()
 				g := NewWithT(t)
 				_, err := n.prover(nil).Prove(n.directory())
 				g.Expect(err).NotTo(HaveOccurred())
@@ -252,11 +257,12 @@ func TestARefusalChangesNothing(t *testing.T) {
 			reason: "disk/meta/data is gone",
 		},
 		"a damaged marker": {
-			prepare: func(t *testing.T, n node) { write(t, n.path("disk/meta/.parallelfs.json"), `{"owner":`) },
+			prepare: func(t *testing.T, n node) { t.Helper(); write(t, n.path("disk/meta/.parallelfs.json"), `{"owner":`) },
 			reason:  "is damaged",
 		},
 		"a damaged ledger": {
 			prepare: func(t *testing.T, n node) {
+				t.Helper()
 				write(t, n.path("state/ledger.json"), ``)
 				write(t, n.path("disk/meta/lost+found/x"), "")
 			},
@@ -264,6 +270,7 @@ func TestARefusalChangesNothing(t *testing.T) {
 		},
 		"lost metadata": {
 			prepare: func(t *testing.T, n node) {
+				t.Helper()
 				g := NewWithT(t)
 				_, err := n.prover(nil).Prove(n.directory())
 				g.Expect(err).NotTo(HaveOccurred())
@@ -273,6 +280,7 @@ func TestARefusalChangesNothing(t *testing.T) {
 		},
 		"a disk that was swapped": {
 			prepare: func(t *testing.T, n node) {
+				t.Helper()
 				g := NewWithT(t)
 				_, err := n.prover(nil).Prove(n.directory())
 				g.Expect(err).NotTo(HaveOccurred())

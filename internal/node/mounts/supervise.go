@@ -66,10 +66,10 @@ type supervisor struct {
 	saidNotImmutable        bool
 }
 
-// errForeign ends the supervision: another filesystem was mounted over ours.
-type errForeign struct{ sentence string }
+// foreignError ends the supervision: another filesystem was mounted over ours.
+type foreignError struct{ sentence string }
 
-func (e errForeign) Error() string { return e.sentence }
+func (e foreignError) Error() string { return e.sentence }
 
 func (s *supervisor) run(ctx context.Context) error {
 	wait := s.shortest
@@ -78,8 +78,7 @@ func (s *supervisor) run(ctx context.Context) error {
 			return err
 		}
 		worked, err := s.once(ctx)
-		var foreign errForeign
-		if errors.As(err, &foreign) {
+		if _, foreign := errors.AsType[foreignError](err); foreign {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -123,8 +122,7 @@ func (s *supervisor) once(ctx context.Context) (worked bool, err error) {
 		return false, err
 	}
 	worked, lost := s.watch(ctx, program)
-	var foreign errForeign
-	if errors.As(lost, &foreign) {
+	if _, foreign := errors.AsType[foreignError](lost); foreign {
 		program.Stop(s.grace)
 		return worked, lost
 	}
@@ -142,61 +140,82 @@ func (s *supervisor) once(ctx context.Context) (worked bool, err error) {
 func (s *supervisor) watch(ctx context.Context, program child) (worked bool, reason error) {
 	ticker := time.NewTicker(s.period)
 	defer ticker.Stop()
-	var (
-		answer    <-chan error // nil while no question is open
-		asked     time.Time
-		saidHung  bool
-		wasThere  bool
-		startedAt = time.Now()
-		saidLate  bool
-		saidError string
-	)
+	w := watcher{supervisor: s, started: time.Now()}
 	for {
 		select {
 		case <-ctx.Done():
 			s.log.Info("stopping", "path", s.mount.Path)
-			return worked, nil
+			return w.worked, nil
 		case <-program.Done():
 			if err := program.Err(); err != nil {
-				return worked, fmt.Errorf("%s ended: %w", s.mount.Command[0], err)
+				return w.worked, fmt.Errorf("%s ended: %w", s.mount.Command[0], err)
 			}
-			return worked, fmt.Errorf("%s ended", s.mount.Command[0])
-		case err := <-answer:
-			answer = nil
-			switch {
-			case Dead(err):
-				return worked, fmt.Errorf("the mount is dead: %w", err)
-			case err != nil && err.Error() != saidError:
-				saidError = err.Error()
-				s.log.Warn("the filesystem answers with an error", "path", s.mount.Path, "error", err)
-			case err != nil: // the same as before
-			case !worked || saidHung || saidError != "":
-				s.log.Info("mounted, and the filesystem answers", "path", s.mount.Path)
-				worked, saidError = true, ""
+			return w.worked, fmt.Errorf("%s ended", s.mount.Command[0])
+		case err := <-w.answer:
+			if lost := w.answered(err); lost != nil {
+				return w.worked, lost
 			}
-			saidHung = false
 		case <-ticker.C:
-			entries, err := s.kernel.at(s.mount.Path)
-			if err != nil {
-				return worked, err
-			}
-			switch state := Assess(entries, s.mount); {
-			case state == Foreign || state == Another:
-				return worked, errForeign{describe(state, entries, s.mount)}
-			case state == Absent && wasThere:
-				return worked, errors.New("somebody unmounted it")
-			case state == Absent:
-				if !saidLate && time.Since(startedAt) > hungAfter {
-					saidLate = true
-					s.log.Warn("still not mounted; look whether the filesystem's servers run and can be reached from this node", "path", s.mount.Path)
-				}
-			case answer == nil:
-				wasThere = true
-				answer, asked = s.kernel.ask(s.mount.Path), time.Now()
-			case !saidHung && time.Since(asked) > hungAfter:
-				saidHung = true
-				s.log.Warn("the filesystem has not answered for a minute; it stays mounted, look whether its servers run", "path", s.mount.Path)
+			if lost := w.look(); lost != nil {
+				return w.worked, lost
 			}
 		}
 	}
+}
+
+// watcher is what is known of one run of the mount program.
+type watcher struct {
+	*supervisor
+	started time.Time
+	// answer is nil while no question is open; asked is when the open one was asked.
+	answer <-chan error
+	asked  time.Time
+	// there is true once the mount was seen, worked once the filesystem answered.
+	there, worked bool
+	// What was said is not said again until it changes.
+	saidLate, saidHung bool
+	saidError          string
+}
+
+// answered returns an error when the mount is lost.
+func (w *watcher) answered(err error) error {
+	w.answer = nil
+	switch {
+	case Dead(err):
+		return fmt.Errorf("the mount is dead: %w", err)
+	case err != nil && err.Error() != w.saidError:
+		w.saidError = err.Error()
+		w.log.Warn("the filesystem answers with an error", "path", w.mount.Path, "error", err)
+	case err == nil && (!w.worked || w.saidHung || w.saidError != ""):
+		w.worked, w.saidError = true, ""
+		w.log.Info("mounted, and the filesystem answers", "path", w.mount.Path)
+	}
+	w.saidHung = false
+	return nil
+}
+
+// look returns an error when the mount is lost, and asks the filesystem when no question is open.
+func (w *watcher) look() error {
+	entries, err := w.kernel.at(w.mount.Path)
+	if err != nil {
+		return err
+	}
+	switch state := Assess(entries, w.mount); {
+	case state == Foreign || state == Another:
+		return foreignError{describe(state, entries, w.mount)}
+	case state == Absent && w.there:
+		return errors.New("somebody unmounted it")
+	case state == Absent:
+		if !w.saidLate && time.Since(w.started) > hungAfter {
+			w.saidLate = true
+			w.log.Warn("still not mounted; look whether the filesystem's servers run and can be reached from this node", "path", w.mount.Path)
+		}
+	case w.answer == nil:
+		w.there = true
+		w.answer, w.asked = w.kernel.ask(w.mount.Path), time.Now()
+	case !w.saidHung && time.Since(w.asked) > hungAfter:
+		w.saidHung = true
+		w.log.Warn("the filesystem has not answered for a minute; it stays mounted, look whether its servers run", "path", w.mount.Path)
+	}
+	return nil
 }

@@ -69,7 +69,7 @@ func sameSource(shown, wanted string) bool {
 		return false
 	}
 	digit := func(s string, i int) bool { return i >= 0 && i < len(s) && s[i] >= '0' && s[i] <= '9' }
-	return !(digit(wanted, len(wanted)-1) && digit(rest, 0))
+	return !digit(wanted, len(wanted)-1) || !digit(rest, 0)
 }
 
 // understand refuses a spec that can't be meant so. Only the exact path is found in the list of mounts.

@@ -19,8 +19,8 @@ var scratch = spec.Mount{Path: "/mnt/scratch", FSType: "fuse", Source: "mfs#10.0
 const table = `27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
 982 27 0:545 / /mnt/scratch rw,nosuid,nodev,relatime shared:172 - fuse mfs\04310.0.0.1:9421 rw,user_id=0,group_id=0,allow_other
 983 982 0:546 / /mnt/scratch rw shared:173 master:3 - fuse.sshfs somebody\040else rw
-984 27 0:547 / /mnt/scratch2 rw - tmpfs tmpfs rw
-985 27 0:548 / /mnt/with\040space rw - tmpfs tmpfs rw
+984 27 0:547 / /mnt/scratch2 rw - tmpfs shm rw
+985 27 0:548 / /mnt/with\040space rw - tmpfs shm rw
 `
 
 func TestEntriesAt(t *testing.T) {
@@ -31,8 +31,8 @@ func TestEntriesAt(t *testing.T) {
 		"all mounts on a path are listed, the topmost last": {
 			table: table, path: "/mnt/scratch", want: []Entry{{"fuse", "mfs#10.0.0.1:9421"}, {"fuse.sshfs", "somebody else"}},
 		},
-		"a path that begins the same is another":   {table: table, path: "/mnt/scratch2", want: []Entry{{"tmpfs", "tmpfs"}}},
-		"a path with a space is found":             {table: table, path: "/mnt/with space", want: []Entry{{"tmpfs", "tmpfs"}}},
+		"a path that begins the same is another":   {table: table, path: "/mnt/scratch2", want: []Entry{{"tmpfs", "shm"}}},
+		"a path with a space is found":             {table: table, path: "/mnt/with space", want: []Entry{{"tmpfs", "shm"}}},
 		"a path below a mount has none of its own": {table: table, path: "/mnt/scratch/a", want: []Entry{}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -142,8 +142,7 @@ func output(ctx context.Context, argv []string) ([]byte, error) {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("%s did not answer within %s", argv[0], commandLimit)
 	}
-	var failed *exec.ExitError
-	if errors.As(err, &failed) {
+	if failed, exited := errors.AsType[*exec.ExitError](err); exited {
 		line, _, _ := strings.Cut(strings.TrimSpace(string(failed.Stderr)), "\n")
 		return nil, fmt.Errorf("%s failed with exit code %d: %s", argv[0], failed.ExitCode(), line)
 	}
