@@ -1,0 +1,76 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+func install(values ...string) {
+	GinkgoHelper()
+	args := []string{"upgrade", "--install", release, root + "/charts/parallelfs-operator", "--create-namespace",
+		"--values", root + "/test/cluster/values.yaml", "--wait", "--timeout", "5m"}
+	for _, v := range values {
+		args = append(args, "--set", v)
+	}
+	helm(args...)
+}
+
+func chartIsInstalled() {
+	It("runs two managers, of which one leads, under the restricted pod security standard", func() {
+		apply(fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: {pod-security.kubernetes.io/enforce: restricted}}}", systemNamespace))
+		install()
+		Expect(managers()).To(HaveLen(2))
+		Eventually(func() string {
+			return kubectl("-n", systemNamespace, "get", "lease", "parallelfs-operator", "-o", "jsonpath={.spec.holderIdentity}")
+		}).ShouldNot(BeEmpty())
+	})
+	It("serves both kinds, explained field by field", func() {
+		Expect(kubectl("explain", "filesystem.spec.metadata")).To(ContainSubstring("instancesPerNode"))
+		Expect(kubectl("explain", "benchmarkrun.spec.sweep")).To(ContainSubstring("The last name varies fastest"))
+	})
+	It("installs the MPI operator and its API", func() {
+		Expect(kubectl("get", "crd", "mpijobs.kubeflow.org", "-o", "name")).NotTo(BeEmpty())
+		kubectl("-n", systemNamespace, "rollout", "status", "deployment/"+release+"-mpi-operator", "--timeout=120s")
+	})
+}
+
+func managers() []string {
+	GinkgoHelper()
+	return strings.Fields(kubectl("-n", systemNamespace, "get", "pods", "-l", "app.kubernetes.io/component=manager",
+		"--field-selector", "status.phase=Running", "-o", "jsonpath={.items[*].metadata.name}"))
+}
+
+// chartKeepsEverything needs the FileSystem that runs.
+func chartKeepsEverything() {
+	var before string
+	It("upgrades without a restart of any daemon", func() {
+		before = daemonPods()
+		install("logLevel=debug")
+		Eventually(managers, long).Should(HaveLen(2))
+		Expect(daemonPods()).To(Equal(before))
+	})
+	It("leaves the API, the FileSystem, its daemons and its data when it is uninstalled", func() {
+		helm("uninstall", release, "--wait")
+		Eventually(managers).Should(BeEmpty())
+		Expect(kubectl("get", "crd", "-o", "name")).To(And(ContainSubstring("filesystems.parallelfs.dev"), ContainSubstring("benchmarkruns.parallelfs.dev")))
+		Consistently(daemonPods, "5s").Should(Equal(before))
+		Expect(inClient(workers[1], "cat", mountPath+"/ssd/hello")).To(Equal(greeting))
+	})
+	It("takes over what is there when it is installed again", func() {
+		install()
+		Eventually(ready, soon).Should(BeTrue())
+		Expect(daemonPods()).To(Equal(before))
+	})
+}
+
+// daemonPods are the pods of the FileSystem with their identities and restarts.
+func daemonPods() string {
+	GinkgoHelper()
+	return kubectl("-n", namespace, "get", "pods", "-l", "parallelfs.dev/filesystem=scratch", "-o",
+		`jsonpath={range .items[*]}{.metadata.name} {.metadata.uid} {.status.containerStatuses[*].restartCount}{"\n"}{end}`)
+}

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Runs the end-to-end tests on a kind cluster of their own, and removes it afterwards.
+# usage: run.sh [GINKGO ARGUMENT...]   such as --ginkgo.focus='BenchmarkRun'
+#   KEEP_CLUSTER=1  leaves the cluster up, to look around and to run again without making it
+set -euo pipefail
+export CLUSTER=${CLUSTER:-parallelfs-e2e}
+cd "$(dirname "$0")/../.."
+# shellcheck source=test/cluster/lib.sh
+. test/cluster/lib.sh
+
+cleanup() {
+  if [[ -n ${KEEP_CLUSTER:-} ]]; then
+    say "the cluster is left up: export KUBECONFIG=$kubeconfig; remove it with CLUSTER=$CLUSTER make cluster-down"
+  else
+    test/cluster/down.sh
+  fi
+}
+trap cleanup EXIT
+test/cluster/up.sh
+mapfile -t images < <(images/build.sh)
+test/cluster/load.sh "${images[@]}"
+tools/build.sh --link bin helm kubectl >/dev/null
+export KUBECONFIG=$kubeconfig
+go test -tags e2e -count=1 -timeout 75m ./test/e2e/ --ginkgo.v "$@"

@@ -1,0 +1,186 @@
+//go:build e2e
+
+// Package e2e tests the operator as its users meet it: installed by its chart on a real cluster, with real MooseFS
+// daemons, FUSE mounts and MPI launches. The specs run in the order in which they stand, on one cluster.
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+const (
+	namespace       = "e2e"
+	systemNamespace = "parallelfs-system"
+	release         = "parallelfs-operator"
+	mountPath       = "/mnt/e2e/scratch"
+	dataRoot        = "/var/lib/parallelfs-e2e"
+
+	// soon is for what needs no more than a few looks of the operator, long for what waits for images, processes or back-offs.
+	soon = time.Minute
+	long = 5 * time.Minute
+)
+
+var (
+	api     client.Client
+	workers []string
+	root    = filepath.Join("..", "..")
+)
+
+func TestEndToEnd(t *testing.T) {
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(soon)
+	SetDefaultEventuallyPollingInterval(time.Second)
+	suite, reporter := GinkgoConfiguration()
+	suite.Timeout = 70 * time.Minute
+	RunSpecs(t, "ParallelFS Operator", suite, reporter)
+}
+
+var _ = BeforeSuite(func() {
+	scheme := runtime.NewScheme()
+	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
+	Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
+	config, err := ctrl.GetConfig()
+	Expect(err).NotTo(HaveOccurred(), "run these tests by `make test-e2e`, which brings up the cluster")
+	api, err = client.New(config, client.Options{Scheme: scheme})
+	Expect(err).NotTo(HaveOccurred())
+	workers = strings.Fields(kubectl("get", "nodes", "-l", "!node-role.kubernetes.io/control-plane", "-o", "jsonpath={.items[*].metadata.name}"))
+	Expect(len(workers)).To(BeNumerically(">=", 3))
+	startShells()
+})
+
+// The whole is one story, because a filesystem that has run for a while is what administrators have.
+var _ = Describe("ParallelFS Operator", Ordered, ContinueOnFailure, func() {
+	AfterEach(func() {
+		if CurrentSpecReport().Failed() {
+			describeCluster()
+		}
+	})
+	Context("its chart, installed", chartIsInstalled)
+	Context("a FileSystem of MooseFS 4.57.5", func() { fileSystemRuns("4.57.5") })
+	Context("a BenchmarkRun of iozone", benchmarksRun)
+	Context("its chart, upgraded and uninstalled", chartKeepsEverything)
+	Context("a FileSystem of MooseFS 4.57.5, deleted", fileSystemIsDeleted)
+	Context("a FileSystem of MooseFS 3.0.117", func() { fileSystemRuns("3.0.117") })
+	Context("a FileSystem of MooseFS 3.0.117, deleted", fileSystemIsDeleted)
+})
+
+// run runs a program of bin/ and returns its standard output; a failure ends the spec with what it said.
+func run(input, program string, args ...string) string {
+	GinkgoHelper()
+	out, err := try(input, program, args...)
+	Expect(err).NotTo(HaveOccurred())
+	return out
+}
+
+func try(input, program string, args ...string) (string, error) {
+	command := exec.Command(filepath.Join(root, "bin", program), args...)
+	command.Stdin = strings.NewReader(input)
+	var complaint strings.Builder
+	command.Stderr = &complaint
+	out, err := command.Output()
+	if err != nil {
+		return string(out), fmt.Errorf("%s %s: %w: %s%s", program, strings.Join(args, " "), err, out, complaint.String())
+	}
+	return string(out), nil
+}
+
+func kubectl(args ...string) string {
+	GinkgoHelper()
+	return run("", "kubectl", args...)
+}
+
+// apply applies a manifest.
+func apply(manifest string) {
+	GinkgoHelper()
+	run(manifest, "kubectl", "apply", "-f", "-")
+}
+
+// helm runs Helm with the values of the test cluster.
+func helm(args ...string) string {
+	GinkgoHelper()
+	return run("", "helm", append(args, "--namespace", systemNamespace)...)
+}
+
+// startShells runs a pod on each node that can do there what an administrator can: see shell.
+func startShells() {
+	GinkgoHelper()
+	apply(`
+apiVersion: v1
+kind: Namespace
+metadata: {name: e2e-shell, labels: {pod-security.kubernetes.io/enforce: privileged}}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: shell, namespace: e2e-shell}
+spec:
+  selector: {matchLabels: {app: shell}}
+  template:
+    metadata: {labels: {app: shell}}
+    spec:
+      hostPID: true
+      terminationGracePeriodSeconds: 0
+      containers:
+      - name: shell
+        image: localhost/parallelfs/iozone:dev
+        imagePullPolicy: Never
+        command: [sleep, infinity]
+        securityContext: {privileged: true}
+`)
+	kubectl("-n", "e2e-shell", "rollout", "status", "daemonset/shell", "--timeout=120s")
+}
+
+// shell runs a script on a node itself, as root.
+func shell(node, script string) (string, error) {
+	pod, err := try("", "kubectl", "-n", "e2e-shell", "get", "pods", "--field-selector", "spec.nodeName="+node, "-o", "jsonpath={.items[0].metadata.name}")
+	if err != nil {
+		return "", err
+	}
+	return try("", "kubectl", "-n", "e2e-shell", "exec", pod, "--", "nsenter", "-t", "1", "-m", "-p", "--", "sh", "-c", script)
+}
+
+// onNode is shell for what must succeed.
+func onNode(node, script string) string {
+	GinkgoHelper()
+	out, err := shell(node, script)
+	Expect(err).NotTo(HaveOccurred())
+	return strings.TrimSpace(out)
+}
+
+// describeCluster prints what a person would look at first.
+func describeCluster() {
+	for _, args := range [][]string{
+		{"get", "pods", "-A", "-o", "wide"},
+		{"-n", namespace, "get", "filesystems,benchmarkruns", "-o", "wide"},
+		{"-n", namespace, "get", "filesystems,benchmarkruns", "-o", "yaml"},
+		{"-n", namespace, "get", "events", "--sort-by=.lastTimestamp"},
+		{"-n", systemNamespace, "logs", "-l", "app.kubernetes.io/component=manager", "--tail=40", "--prefix"},
+		{"-n", namespace, "logs", "-l", v1alpha1.LabelManagedBy + "=" + v1alpha1.ManagedBy, "--all-containers", "--tail=8", "--prefix", "--max-log-requests=60"},
+	} {
+		out, err := try("", "kubectl", args...)
+		fmt.Fprintf(GinkgoWriter, "\n$ kubectl %s\n%s", strings.Join(args, " "), out)
+		if err != nil {
+			fmt.Fprintln(GinkgoWriter, err)
+		}
+	}
+}
+
+// report shows something in the output of a passing run.
+func report(title, text string) {
+	AddReportEntry(title, text)
+	fmt.Fprintf(os.Stdout, "\n--- %s\n%s\n", title, text)
+}
