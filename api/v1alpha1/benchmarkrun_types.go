@@ -227,6 +227,7 @@ type IOzoneSpec struct {
 type SweepName string
 
 // SweepDimension is one parameter and the values that it takes.
+// +kubebuilder:validation:XValidation:rule="!(self.name in ['processes', 'clients']) || self.values.all(v, v.matches('^[0-9]*$'))",message="the values of processes and clients are numbers without a unit"
 type SweepDimension struct {
 	// name of the parameter: processes, clients, or one of the tool, such as iozone.recordSize.
 	// +required

@@ -109,6 +109,20 @@ func TestTheAPIServerAcceptsTheChange(t *testing.T) {
 	}
 }
 
+// The API server stops a rule that takes too long, and would so refuse every change of an object that it has accepted.
+func TestTheLargestObjectsCanStillBeChanged(t *testing.T) {
+	namespace := server.Namespace(t.Context(), t)
+	for kind, change := range map[string]string{"FileSystem": clients("/mnt/scratch"), "BenchmarkRun": "spec: {suspend: true}"} {
+		t.Run(kind, func(t *testing.T) {
+			g := NewWithT(t)
+			object := manifest(t, namespace, goodManifests[kind], largest[kind])
+			g.Expect(server.Client.Create(t.Context(), object)).To(Succeed())
+			object.Object = changed(t, object.Object, change)
+			g.Expect(server.Client.Update(t.Context(), object)).To(Succeed())
+		})
+	}
+}
+
 func TestTheAPIServerFillsInTheDefaults(t *testing.T) {
 	namespace := server.Namespace(t.Context(), t)
 	for kind, want := range map[string]map[string]any{
@@ -134,7 +148,9 @@ func TestTheAPIServerFillsInTheDefaults(t *testing.T) {
 func TestTheAPIServerAcceptsEveryManifestOfTheProject(t *testing.T) {
 	namespace := server.Namespace(t.Context(), t)
 	var files []string
-	for _, pattern := range []string{"../../config/samples/*.yaml", "../../benchmarks/experiments/*.yaml", "../../benchmarks/experiments/*/*.yaml"} {
+	for _, pattern := range []string{
+		"../../config/samples/*.yaml", "../../benchmarks/experiments/*.yaml", "../../benchmarks/experiments/*/*.yaml", "../../docs/spec/*.md",
+	} {
 		found, err := filepath.Glob(pattern)
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 		files = append(files, found...)
@@ -145,6 +161,9 @@ func TestTheAPIServerAcceptsEveryManifestOfTheProject(t *testing.T) {
 			g := NewWithT(t)
 			text, err := os.ReadFile(file)
 			g.Expect(err).NotTo(HaveOccurred())
+			if strings.HasSuffix(file, ".md") {
+				text = []byte(strings.Join(yamlBlocks(string(text)), "\n---\n"))
+			}
 			for _, document := range documents(string(text)) {
 				object := &unstructured.Unstructured{Object: parse(t, document)}
 				if len(object.Object) == 0 {
@@ -159,6 +178,15 @@ func TestTheAPIServerAcceptsEveryManifestOfTheProject(t *testing.T) {
 		})
 	}
 	NewWithT(t).Expect(seen).To(And(HaveKey("FileSystem"), HaveKey("BenchmarkRun")))
+}
+
+// yamlBlocks are the examples in a document.
+func yamlBlocks(markdown string) []string {
+	var blocks []string
+	for _, match := range regexp.MustCompile("(?ms)^```yaml$(.*?)^```$").FindAllStringSubmatch(markdown, -1) {
+		blocks = append(blocks, match[1])
+	}
+	return blocks
 }
 
 // manifest is a manifest with changes, in a namespace.

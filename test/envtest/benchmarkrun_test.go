@@ -69,6 +69,11 @@ var benchmarkRunRefusals = refusals{
 	"a dimension's value is an argument":             {change: sweep("iozone.recordSize", `["64k -f /etc/passwd"]`), field: "spec.sweep[].values", says: sweepValue},
 	"a dimension's value has another unit":           {change: sweep("iozone.recordSize", `["64KiB"]`), field: "spec.sweep[].values", says: sweepValue},
 
+	"a number of processes has a unit": {change: sweep("processes", `["4", "1k"]`), field: "spec.sweep[]",
+		says: "the values of processes and clients are numbers without a unit"},
+	"a number of clients has a unit": {change: sweep("clients", "[1k]"), field: "spec.sweep[]",
+		says: "the values of processes and clients are numbers without a unit"},
+
 	"derive is empty":                            {change: "spec: {derive: []}", field: "spec.derive", says: "should have at least 1 items"},
 	"derive has five names":                      {change: "spec: {derive: " + `[{name: a, cel: "1"}, {name: b, cel: "1"}, {name: c, cel: "1"}, {name: d, cel: "1"}, {name: e, cel: "1"}]` + "}", field: "spec.derive", says: "must have at most 4 items"},
 	"derive computes one name twice":             {change: `spec: {derive: [{name: processes, cel: "1"}, {name: processes, cel: "2"}]}`, field: "spec.derive[]", says: "Duplicate value"},
@@ -129,18 +134,24 @@ spec:
   ttlAfterFinished: 168h
   suspend: true
 `,
-	"a sweep has as many names and values as there can be": "spec: {iozone: {mode: Distributed}, sweep: [" +
-		`{name: processes, values: ` + listOf(64, `"1%d"`) + `}, {name: clients, values: ` + listOf(64, `"1%d"`) +
-		`}, {name: iozone.recordSize, values: ` + listOf(64, `1%dk`) + `}, {name: iozone.fileSize, values: ` + listOf(64, `1%dm`) + "}]}",
-	"only writes are measured":            "spec: {iozone: {tests: [Write]}}",
-	"a trimmed mean of three samples":     "spec: {statistic: TrimmedMean, repetitions: 3}",
-	"one client is named as its only one": "spec: {clients: {count: 1}}",
-	"a duration is shorter than a minute": "spec: {limits: {pointTimeout: 1s, timeout: 90s}, ttlAfterFinished: 1500ms}",
+	"a sweep has as many names and values as there can be": largest["BenchmarkRun"],
+	"only writes are measured":                             "spec: {iozone: {tests: [Write]}}",
+	"a trimmed mean of three samples":                      "spec: {statistic: TrimmedMean, repetitions: 3}",
+	"one client is named as its only one":                  "spec: {clients: {count: 1}}",
+	"a duration is shorter than a minute":                  "spec: {limits: {pointTimeout: 1s, timeout: 90s}, ttlAfterFinished: 1500ms}",
 }
 
 var benchmarkRunChanges = map[string]string{
 	"the run is suspended":            "spec: {suspend: true}",
 	"the run is to be kept for a day": "spec: {ttlAfterFinished: 24h}",
+}
+
+// largest are the changes that make an object as large as its bounds allow.
+var largest = map[string]string{
+	"FileSystem": "spec: {storagePools: [" + strings.Join(fullPools(), ", ") + "]}",
+	"BenchmarkRun": "spec: {iozone: {mode: Distributed}, sweep: [" +
+		`{name: processes, values: ` + listOf(64, `"1%d"`) + `}, {name: clients, values: ` + listOf(64, `"1%d"`) +
+		`}, {name: iozone.recordSize, values: ` + listOf(64, `1%dk`) + `}, {name: iozone.fileSize, values: ` + listOf(64, `1%dm`) + "}]}",
 }
 
 var allAccepted = map[string]map[string]string{"FileSystem": fileSystemAccepted, "BenchmarkRun": benchmarkRunAccepted}

@@ -102,7 +102,7 @@ spec:
     metadata: {ACCEPTABLE_PERCENTAGE_DIFFERENCE: "5.0"}
     storage: {HDD_LEAVE_SPACE_DEFAULT: 4GiB, NICE_LEVEL: ""}
 `,
-	"it has as many pools and directories as there can be": "spec: {storagePools: [" + strings.Join(fullPools(), ", ") + "]}",
+	"it has as many pools and directories as there can be": largest["FileSystem"],
 	"directories begin alike but don't lie in one another": pools("/data/metadata2", "/data/metadata3, /data/metadata33"),
 	"clients mount beside the targets":                     clients("/data/mnt"),
 	"a path has dots, dashes and underscores in a name":    pools("/data/a.b_c-d"),
