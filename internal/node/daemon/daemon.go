@@ -158,7 +158,7 @@ func write(file spec.File, gid int, host Host) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", file.Path, err)
 	}
-	if err := os.MkdirAll(filepath.Dir(file.Path), 0o755); err != nil { //nolint:gosec // the daemon's user goes through it
+	if err := os.MkdirAll(filepath.Dir(file.Path), 0o755); err != nil {
 		return fmt.Errorf("can't make the directory of %s: %w", file.Path, err)
 	}
 	return host.Writer.File(file.Path, []byte(content), durable.Ownership{UID: host.RootUID, GID: gid, Mode: fs.FileMode(file.Mode)})

@@ -115,7 +115,7 @@ func (w Writer) make(path string) error {
 		return err
 	}
 	return w.step("make "+path, func() error {
-		if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) { //nolint:gosec // the daemon's user goes through it
+		if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 		return syncDirectory(parent)

@@ -33,7 +33,7 @@ func Configure(ctx context.Context, c spec.Configure, lookup environment.Lookup,
 	if err := k.clear(c.Mount, log); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(c.Mount.Path, 0o755); err != nil { //nolint:gosec // a mount point, as any other
+	if err := os.MkdirAll(c.Mount.Path, 0o755); err != nil {
 		return fmt.Errorf("can't make the mount point %s: %w", c.Mount.Path, err)
 	}
 	tail := &process.Tail{}

@@ -18,7 +18,7 @@ func prepare(path string, setImmutable func(path string, on bool) error) (immuta
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if err := os.MkdirAll(path, 0o755); err != nil { //nolint:gosec // its parents are the node's
+		if err := os.MkdirAll(path, 0o755); err != nil {
 			return false, fmt.Errorf("can't make the mount point %s: %w", path, err)
 		}
 	case err != nil:

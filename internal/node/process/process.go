@@ -31,7 +31,8 @@ func Start(argv []string, o Options) (*Child, error) {
 	if len(argv) == 0 {
 		return nil, errors.New("there is no command to start")
 	}
-	command := exec.Command(argv[0], argv[1:]...) //nolint:gosec,noctx // the operator's own spec says what to start, and Stop ends it: a context would kill one process of the group
+	// Stop and Kill end it: a context would end one process of the group.
+	command := exec.Command(argv[0], argv[1:]...) //nolint:gosec,noctx // the operator's own spec says what to start
 	command.Dir, command.Env, command.Stdout, command.Stderr = o.Directory, o.Environment, o.Stdout, o.Stderr
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	// A grandchild that keeps the output open must not keep Wait from seeing that the child has ended.
@@ -59,7 +60,8 @@ func (c *Child) Err() error {
 // Code waits for the end and returns the exit code, or 128 and the signal's number, as a shell does.
 func (c *Child) Code() int {
 	<-c.done
-	if status, ok := c.command.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() { //nolint:misspell // the name in package syscall
+	status, ok := c.command.ProcessState.Sys().(syscall.WaitStatus)
+	if ok && status.Signaled() { //nolint:misspell // the name in package syscall
 		return 128 + int(status.Signal())
 	}
 	return c.command.ProcessState.ExitCode()
