@@ -61,7 +61,7 @@ func (c *Child) Err() error {
 func (c *Child) Code() int {
 	<-c.done
 	status, ok := c.command.ProcessState.Sys().(syscall.WaitStatus)
-	if ok && status.Signaled() { //nolint:misspell // the name in package syscall
+	if ok && status.Signaled() {
 		return 128 + int(status.Signal())
 	}
 	return c.command.ProcessState.ExitCode()
