@@ -183,7 +183,7 @@ func TestTheAPIServerAcceptsEveryManifestOfTheProject(t *testing.T) {
 // yamlBlocks are the examples in a document.
 func yamlBlocks(markdown string) []string {
 	var blocks []string
-	for _, match := range regexp.MustCompile("(?ms)^```yaml$(.*?)^```$").FindAllStringSubmatch(markdown, -1) {
+	for _, match := range regexp.MustCompile("(?s)```yaml\n(.*?)\n```").FindAllStringSubmatch(markdown, -1) {
 		blocks = append(blocks, match[1])
 	}
 	return blocks
