@@ -147,43 +147,43 @@ func decideEnded(w *world) decision {
 	return d
 }
 
-// decideChildren deals with the jobs that are there. It is not busy when there are none.
+// decideChildren deals with the jobs that are there, one at a time. It is not busy when there are none.
 func decideChildren(w *world) (decision, bool) {
-	for i := range w.children {
-		c := &w.children[i]
-		d := w.running(c.point, c.repetition)
-		_, recorded := w.records[c.point][c.repetition]
-		switch {
-		case c.deleting:
-			d.message = fmt.Sprintf("waiting until %s has gone", c.name)
-			d.running, d.after = !recorded && !w.run.Spec.Suspend, soon
-		case recorded:
-			d.action, d.child, d.after, d.running = remove, c, soon, false
-		case c.over():
-			d.action, d.child, d.after = keep, c, soon
-		case w.run.Spec.Suspend:
-			d.action, d.child, d.after, d.running = remove, c, soon, false
-			d.message = fmt.Sprintf("stopping %s", c.name)
-		case w.timedOut(w.now.Sub(c.created)):
-			d.action, d.child, d.after = keep, c, soon
-			d.verdict = fmt.Sprintf("stopped because spec.limits.timeout (%s) was reached", w.run.Spec.Limits.Timeout.Duration)
-		case w.now.After(c.created.Add(w.pointTimeout() + overdueAfter)):
-			d.action, d.child, d.after = keep, c, soon
-			d.verdict = fmt.Sprintf("did not end within %s (spec.limits.pointTimeout)%s", w.pointTimeout(), why(c))
-		default:
-			d.after = pollInterval
-			if reason := why(c); reason != "" {
-				d.message += reason
-			}
+	if len(w.children) == 0 {
+		if len(w.lingering) == 0 {
+			return decision{}, false
 		}
-		return d, true
-	}
-	if len(w.lingering) > 0 {
 		d := w.reconciling(v1alpha1.ReasonRunning, "waiting until the pods %s have ended", strings.Join(w.lingering, ", "))
 		d.after = soon
 		return d, true
 	}
-	return decision{}, false
+	c := &w.children[0]
+	d := w.running(c.point, c.repetition)
+	_, recorded := w.records[c.point][c.repetition]
+	switch {
+	case c.deleting:
+		d.message = fmt.Sprintf("waiting until %s has gone", c.name)
+		d.running, d.after = !recorded && !w.run.Spec.Suspend, soon
+	case recorded:
+		d.action, d.child, d.after, d.running = remove, c, soon, false
+	case c.over():
+		d.action, d.child, d.after = keep, c, soon
+	case w.run.Spec.Suspend:
+		d.action, d.child, d.after, d.running = remove, c, soon, false
+		d.message = fmt.Sprintf("stopping %s", c.name)
+	case w.timedOut(w.now.Sub(c.created)):
+		d.action, d.child, d.after = keep, c, soon
+		d.verdict = fmt.Sprintf("stopped because spec.limits.timeout (%s) was reached", w.run.Spec.Limits.Timeout.Duration)
+	case w.now.After(c.created.Add(w.pointTimeout() + overdueAfter)):
+		d.action, d.child, d.after = keep, c, soon
+		d.verdict = fmt.Sprintf("did not end within %s (spec.limits.pointTimeout)%s", w.pointTimeout(), why(c))
+	default:
+		d.after = pollInterval
+		if reason := why(c); reason != "" {
+			d.message += reason
+		}
+	}
+	return d, true
 }
 
 // why says what keeps the pods of a job from running, and is empty when nothing does.
@@ -440,10 +440,10 @@ func decideDeleted(w *world) (d decision, finished bool) {
 	for i := range w.children {
 		if !w.children[i].deleting {
 			d.action, d.child = remove, &w.children[i]
+			return d, false
 		}
-		return d, false
 	}
-	if len(w.lingering) > 0 {
+	if len(w.children)+len(w.lingering) > 0 {
 		return d, false
 	}
 	step, why := cleaning(w)

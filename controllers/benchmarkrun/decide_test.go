@@ -110,7 +110,7 @@ func TestDecide(t *testing.T) {
 			func(w *world) { w.done(0, 1, "broke") }, want{action: start, point: 1, repetition: 1, reason: running, progress: conditions.Reconciling},
 		},
 		"a job that runs is left alone": {
-			func(w *world) { w.job(0, 1, time.Minute) }, want{action: nothing, point: 0, repetition: 1, reason: running, progress: conditions.Reconciling},
+			func(w *world) { w.done(0, 1, "broke"); w.job(1, 2, time.Minute) }, want{action: nothing, point: 1, repetition: 2, reason: running, progress: conditions.Reconciling},
 		},
 		"a job that has ended is recorded before it is removed": {
 			func(w *world) { w.job(0, 1, time.Minute).succeeded = true },

@@ -168,9 +168,14 @@ func (r *Reconciler) gatherFileSystem(ctx context.Context, w *world) error {
 	return nil
 }
 
+// ofRun selects what carries the run's label.
+func (w *world) ofRun() []client.ListOption {
+	return []client.ListOption{client.InNamespace(w.run.Namespace), client.MatchingLabels{v1alpha1.LabelBenchmarkRun: w.run.Name}}
+}
+
 func (r *Reconciler) gatherRecords(ctx context.Context, w *world) error {
 	var list corev1.ConfigMapList
-	if err := r.Client.List(ctx, &list, client.InNamespace(w.run.Namespace), client.MatchingLabels{v1alpha1.LabelBenchmarkRun: w.run.Name}); err != nil {
+	if err := r.Client.List(ctx, &list, w.ofRun()...); err != nil {
 		return fmt.Errorf("list ConfigMaps: %w", err)
 	}
 	found, err := decodeRecords(list.Items, w.run)
@@ -193,7 +198,7 @@ func (r *Reconciler) gatherChildren(ctx context.Context, w *world) error {
 		return fmt.Errorf("list MPIJobs: %w", err)
 	}
 	var pods corev1.PodList
-	if err := r.Reader.List(ctx, &pods, client.InNamespace(w.run.Namespace), client.MatchingLabels{v1alpha1.LabelBenchmarkRun: w.run.Name}); err != nil {
+	if err := r.Reader.List(ctx, &pods, w.ofRun()...); err != nil {
 		return fmt.Errorf("list pods: %w", err)
 	}
 	slices.SortFunc(pods.Items, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })

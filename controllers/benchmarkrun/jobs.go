@@ -85,6 +85,17 @@ type renderer struct {
 	images backend.Images
 }
 
+// task is what a job does.
+type task struct {
+	name, role string
+	// verb of `node bench`, in a container of the image.
+	verb, image string
+	nodes       []string
+	told        spec.Benchmark
+	deadline    time.Duration
+	retries     int32
+}
+
 // repetition is the job that runs one repetition of a point: a Job on one client, or an MPIJob over several.
 func (r renderer) repetition(point, repetition int) client.Object {
 	command := r.w.commands[point]
@@ -98,15 +109,15 @@ func (r renderer) repetition(point, repetition int) client.Object {
 		Root:  directory, Directory: path.Join(directory, fmt.Sprintf("p%d-r%d", point, repetition)),
 		Argv: command.Argv, Env: command.Env, TimeoutSeconds: seconds(r.w.pointTimeout()),
 	}
-	meta := r.meta(jobName(r.w.run.Name, point, repetition), clients)
-	deadline := seconds(r.w.pointTimeout() + deadlineMargin)
+	t := task{name: jobName(r.w.run.Name, point, repetition), nodes: clients, told: told, deadline: r.w.pointTimeout() + deadlineMargin}
 	if !command.Distributed {
-		return r.job(meta, roleClient, "run", clients, told, deadline, 0)
+		t.role, t.verb, t.image = roleClient, "run", r.toolImage()
+		return r.job(t)
 	}
 	if command.HostLine != "" {
-		told.Hosts = &spec.Hosts{Processes: command.Processes, Line: command.HostLine}
+		t.told.Hosts = &spec.Hosts{Processes: command.Processes, Line: command.HostLine}
 	}
-	return r.mpiJob(meta, clients, told, deadline, (command.Processes+len(clients)-1)/len(clients))
+	return r.mpiJob(t, (command.Processes+len(clients)-1)/len(clients))
 }
 
 // cleaner is the Job that removes all that the run wrote, on any node that mounts the filesystem.
@@ -116,44 +127,42 @@ func (r renderer) cleaner() client.Object {
 		Mount: spec.Mount{Path: r.w.mount.Path, FSType: r.w.mount.FSType, Source: r.w.mount.Source},
 		Root:  directory, Directory: path.Join(directory, "none"), Argv: []string{}, TimeoutSeconds: seconds(cleanTimeout),
 	}
-	return r.job(r.meta(cleanName(r.w.run.Name), r.w.mounted), roleCleaner, "clean", r.w.mounted, told, seconds(cleanTimeout+deadlineMargin), 3)
+	return r.job(task{
+		name: cleanName(r.w.run.Name), role: roleCleaner, verb: "clean", image: r.images.Node, nodes: r.w.mounted, told: told,
+		deadline: cleanTimeout + deadlineMargin, retries: 3,
+	})
 }
 
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
-func (r renderer) meta(name string, nodes []string) metav1.ObjectMeta {
+func (r renderer) meta(t task) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
-		Namespace: r.w.run.Namespace, Name: name, Labels: labels(r.w.run),
-		Annotations: map[string]string{annotationNodes: strings.Join(nodes, ",")},
+		Namespace: r.w.run.Namespace, Name: t.name, Labels: labels(r.w.run),
+		Annotations: map[string]string{annotationNodes: strings.Join(t.nodes, ",")},
 	}
 }
 
 // job runs one pod. A repetition has no retries: what failed is a result too, and a second try would not be the same.
-func (r renderer) job(meta metav1.ObjectMeta, role, verb string, nodes []string, told spec.Benchmark, deadline int64, retries int32) client.Object {
-	image := r.images.Node
-	if role != roleCleaner {
-		image = r.toolImage()
-	}
-	pod := r.pod(meta.Name, role, image, told)
+func (r renderer) job(t task) client.Object {
+	pod := r.pod(t.name, t.role, t.image, t.told)
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
-	c := &pod.Spec.Containers[0]
-	c.Command = []string{nodeBinary, "bench", verb, "--spec", toldDirectory + "/" + toldFile}
+	pod.Spec.Containers[0].Command = []string{nodeBinary, "bench", t.verb, "--spec", toldDirectory + "/" + toldFile}
 	r.mountFileSystem(pod)
-	onNodes(pod, nodes)
+	onNodes(pod, t.nodes)
 	return &batchv1.Job{
-		ObjectMeta: meta,
-		Spec:       batchv1.JobSpec{BackoffLimit: &retries, ActiveDeadlineSeconds: &deadline, Template: *pod},
+		ObjectMeta: r.meta(t),
+		Spec:       batchv1.JobSpec{BackoffLimit: &t.retries, ActiveDeadlineSeconds: new(seconds(t.deadline)), Template: *pod},
 	}
 }
 
 // mpiJob runs a launcher, and one worker on each client. The launcher starts when the workers' sshd answer; it holds no
 // mount. The MPI operator copies the labels and annotations of the templates to the pods.
-func (r renderer) mpiJob(meta metav1.ObjectMeta, nodes []string, told spec.Benchmark, deadline int64, slots int) client.Object {
-	launcher := r.pod(meta.Name, roleLauncher, r.toolImage(), told)
+func (r renderer) mpiJob(t task, slots int) client.Object {
+	launcher := r.pod(t.name, roleLauncher, r.toolImage(), t.told)
 	c := &launcher.Spec.Containers[0]
 	c.Command = []string{nodeBinary, "bench", "launch", "--spec", toldDirectory + "/" + toldFile, "--ssh-port", fmt.Sprint(sshPort)}
 
-	worker := r.pod(meta.Name, roleWorker, r.toolImage(), told)
+	worker := r.pod(t.name, roleWorker, r.toolImage(), t.told)
 	c = &worker.Spec.Containers[0]
 	c.Command = []string{nodeBinary, "bench", "work", "--spec", toldDirectory + "/" + toldFile, "--", "/usr/sbin/sshd", "-De"}
 	c.Ports = []corev1.ContainerPort{{Name: "ssh", ContainerPort: sshPort, Protocol: corev1.ProtocolTCP}}
@@ -165,26 +174,29 @@ func (r renderer) mpiJob(meta metav1.ObjectMeta, nodes []string, told spec.Bench
 	// the user sshd, its port, and a record to the audit log of the kernel, without which it refuses a session.
 	c.SecurityContext.Capabilities.Add = []corev1.Capability{"AUDIT_WRITE", "NET_BIND_SERVICE", "SETGID", "SETUID", "SYS_CHROOT"}
 	r.mountFileSystem(worker)
-	onNodes(worker, nodes)
+	onNodes(worker, t.nodes)
 	worker.Spec.Affinity.PodAntiAffinity = &corev1.PodAntiAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
 			TopologyKey:   corev1.LabelHostname,
-			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{labelChild: meta.Name, labelRole: roleWorker}},
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{labelChild: t.name, labelRole: roleWorker}},
 		}},
 	}
 
 	return &mpiv2.MPIJob{
-		ObjectMeta: meta,
+		ObjectMeta: r.meta(t),
 		Spec: mpiv2.MPIJobSpec{
-			SlotsPerWorker:         new(int32(slots)),
+			SlotsPerWorker:         new(int32(slots)), //nolint:gosec // a run has at most 65536 processes
 			LauncherCreationPolicy: mpiv2.LauncherCreationPolicyWaitForWorkersReady,
 			RunPolicy: mpiv2.RunPolicy{
-				CleanPodPolicy: new(mpiv2.CleanPodPolicyRunning), BackoffLimit: new(int32(0)), ActiveDeadlineSeconds: &deadline,
+				CleanPodPolicy: new(mpiv2.CleanPodPolicyRunning), BackoffLimit: new(int32(0)), ActiveDeadlineSeconds: new(seconds(t.deadline)),
 			},
 			MPIReplicaSpecs: map[mpiv2.MPIReplicaType]*mpiv2.ReplicaSpec{
 				// The default of a launcher is to be restarted in its pod, where no job counts it.
 				mpiv2.MPIReplicaTypeLauncher: {Replicas: new(int32(1)), RestartPolicy: mpiv2.RestartPolicyNever, Template: *launcher},
-				mpiv2.MPIReplicaTypeWorker:   {Replicas: new(int32(len(nodes))), RestartPolicy: mpiv2.RestartPolicyNever, Template: *worker},
+				mpiv2.MPIReplicaTypeWorker: {
+					Replicas:      new(int32(len(t.nodes))), //nolint:gosec // a run has at most 1024 clients
+					RestartPolicy: mpiv2.RestartPolicyNever, Template: *worker,
+				},
 			},
 		},
 	}
@@ -224,9 +236,11 @@ func (r renderer) pod(job, role, image string, told spec.Benchmark) *corev1.PodT
 			AutomountServiceAccountToken: new(false),
 			EnableServiceLinks:           new(false),
 			Tolerations:                  []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
-			SecurityContext:              &corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
-			InitContainers:               []corev1.Container{install},
-			Containers:                   []corev1.Container{c},
+			SecurityContext: &corev1.PodSecurityContext{
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+			InitContainers: []corev1.Container{install},
+			Containers:     []corev1.Container{c},
 			Volumes: []corev1.Volume{
 				{Name: "binary", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 				{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},

@@ -89,19 +89,20 @@ func recordKey(repetition int) string { return fmt.Sprintf("rep-%d.json", repeti
 func rawKey(repetition int) string    { return fmt.Sprintf("rep-%d.txt.gz", repetition) }
 
 // decodeRecords reads the records of a run from its ConfigMaps.
-func decodeRecords(maps []corev1.ConfigMap, run *v1alpha1.BenchmarkRun) (records, error) {
+func decodeRecords(list []corev1.ConfigMap, run *v1alpha1.BenchmarkRun) (records, error) {
 	out := records{}
-	for i := range maps {
-		if !metav1.IsControlledBy(&maps[i], run) {
+	for i := range list {
+		cm := &list[i]
+		if !metav1.IsControlledBy(cm, run) {
 			continue
 		}
-		for key, text := range maps[i].Data {
+		for key, text := range cm.Data {
 			if !strings.HasPrefix(key, "rep-") || !strings.HasSuffix(key, ".json") {
 				continue
 			}
 			var entry record
 			if err := json.Unmarshal([]byte(text), &entry); err != nil {
-				return nil, fmt.Errorf("read %s of ConfigMap %s: %w; remove that key to run the repetition again", key, maps[i].Name, err)
+				return nil, fmt.Errorf("read %s of ConfigMap %s: %w; remove that key to run the repetition again", key, cm.Name, err)
 			}
 			out.add(entry)
 		}

@@ -14,7 +14,7 @@ import (
 
 	mpiv2 "github.com/kubeflow/mpi-operator/pkg/apis/kubeflow/v2beta1"
 	. "github.com/onsi/gomega"
-	. "github.com/onsi/gomega/gstruct"
+	"github.com/onsi/gomega/gstruct"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -70,7 +70,7 @@ func TestARunMeasuresEveryPointAndLeavesNothingBehind(t *testing.T) {
 	s.settle(key)
 
 	run := s.run(key)
-	g.Expect(succeeded(run)).To(MatchFields(IgnoreExtras, Fields{
+	g.Expect(succeeded(run)).To(gstruct.MatchFields(gstruct.IgnoreExtras, gstruct.Fields{
 		"Status": Equal(metav1.ConditionTrue), "Reason": Equal(v1alpha1.ReasonAllPointsSucceeded),
 	}))
 	g.Expect(run.Status.Conditions).To(HaveLen(1), "a run that has ended is neither reconciling nor stalled")
@@ -231,7 +231,7 @@ func TestAFailedPointHasAReasonAndTheOthersGoOn(t *testing.T) {
 			key := s.makeRun("sweep", func(r *v1alpha1.BenchmarkRun) { r.Spec.Repetitions = 3 })
 			s.settle(key)
 			run := s.run(key)
-			g.Expect(succeeded(run)).To(MatchFields(IgnoreExtras, Fields{
+			g.Expect(succeeded(run)).To(gstruct.MatchFields(gstruct.IgnoreExtras, gstruct.Fields{
 				"Status": Equal(metav1.ConditionFalse), "Reason": Equal(v1alpha1.ReasonPointsFailed),
 				"Message": HavePrefix("1 of 2 points failed; the first is point 0 (iozone.recordSize=64k)"),
 			}))
@@ -403,7 +403,7 @@ func TestOneRunAtATimeMeasuresAFileSystem(t *testing.T) {
 	second := s.makeRun("b-second")
 	s.must(s.reconcile(first))
 	s.must(s.reconcile(second))
-	g.Expect(succeeded(s.run(second))).To(MatchFields(IgnoreExtras, Fields{
+	g.Expect(succeeded(s.run(second))).To(gstruct.MatchFields(gstruct.IgnoreExtras, gstruct.Fields{
 		"Reason": Equal(v1alpha1.ReasonWaitingForRun), "Message": ContainSubstring("a-first"),
 	}))
 	s.settle(second, first)
@@ -424,7 +424,7 @@ func TestADistributedRunWithoutMPIOperatorSaysWhatToInstall(t *testing.T) {
 			r.Spec.IOzone.Mode, r.Spec.Clients.Count = v1alpha1.IOzoneDistributed, 2
 		})
 		s.settle(key)
-		g.Expect(succeeded(s.run(key))).To(MatchFields(IgnoreExtras, Fields{
+		g.Expect(succeeded(s.run(key))).To(gstruct.MatchFields(gstruct.IgnoreExtras, gstruct.Fields{
 			"Status": Equal(metav1.ConditionFalse), "Reason": Equal(v1alpha1.ReasonMPIOperatorMissing), "Message": ContainSubstring("mpiOperator.enabled"),
 		}))
 		g.Expect(meta.IsStatusConditionTrue(s.run(key).Status.Conditions, v1alpha1.ConditionStalled)).To(BeTrue())
@@ -454,7 +454,7 @@ func TestARunWaitsForAFileSystemThatIsNotThere(t *testing.T) {
 	s := newSetting(t, server)
 	key := s.makeRun("sweep", func(r *v1alpha1.BenchmarkRun) { r.Spec.FileSystem.Name = "another" })
 	s.settle(key)
-	g.Expect(succeeded(s.run(key))).To(MatchFields(IgnoreExtras, Fields{
+	g.Expect(succeeded(s.run(key))).To(gstruct.MatchFields(gstruct.IgnoreExtras, gstruct.Fields{
 		"Status": Equal(metav1.ConditionUnknown), "Reason": Equal(v1alpha1.ReasonWaitingForFileSystem), "Message": ContainSubstring("there is no FileSystem another"),
 	}))
 	g.Expect(strings.Join(s.jobs(), "")).To(BeEmpty())
