@@ -9,6 +9,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -34,6 +35,10 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, b backend.Backend, fs 
 	var sets appsv1.DaemonSetList
 	if err := r.Client.List(ctx, &sets, mine...); err != nil {
 		return ctrl.Result{}, fmt.Errorf("list daemonsets: %w", err)
+	}
+	// The pods of a Job stay after their end, and would be waited for.
+	if err := r.deleteJobs(ctx, fs, mine); err != nil {
+		return ctrl.Result{}, err
 	}
 	var nodes corev1.NodeList
 	if err := r.Client.List(ctx, &nodes); err != nil {
@@ -108,6 +113,20 @@ func components(sets []appsv1.DaemonSet) map[string]bool {
 		out[sets[i].Labels[v1alpha1.LabelComponent]] = true
 	}
 	return out
+}
+
+func (r *Reconciler) deleteJobs(ctx context.Context, fs *v1alpha1.FileSystem, mine []client.ListOption) error {
+	var jobs batchv1.JobList
+	if err := r.Client.List(ctx, &jobs, mine...); err != nil {
+		return fmt.Errorf("list jobs: %w", err)
+	}
+	var errs []error
+	for i := range jobs.Items {
+		if job := &jobs.Items[i]; job.DeletionTimestamp.IsZero() && metav1.IsControlledBy(job, fs) {
+			errs = append(errs, client.IgnoreNotFound(r.Client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (r *Reconciler) deleteSets(ctx context.Context, fs *v1alpha1.FileSystem, sets []appsv1.DaemonSet, component string) error {

@@ -24,7 +24,7 @@ func TestAFileSystemIsReadyOnlyWhenTheFilesystemItselfSaysSo(t *testing.T) {
 	w := newWorld(t)
 	w.fileSystem(nil)
 	w.settle()
-	w.Expect(w.pods()).To(HaveLen(7), "one master, three chunkservers, three clients, all of them Ready")
+	w.Expect(w.pods()).To(HaveLen(8), "one master, three chunkservers, three clients, all of them Ready, and the job's")
 	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonStarting)))
 	w.Expect(w.condition(v1alpha1.ConditionReconciling).Status).To(Equal(metav1.ConditionTrue))
 

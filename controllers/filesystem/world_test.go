@@ -204,8 +204,8 @@ func (w *world) mine() []client.ListOption {
 	return []client.ListOption{client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: "scratch"}}
 }
 
-// runPods plays the DaemonSet controller and the kubelet: every DaemonSet has a Ready pod on each of its nodes, made
-// from its template of now, and no other. It reports whether anything changed.
+// runPods plays the DaemonSet and Job controllers and the kubelet: every DaemonSet has a Ready pod on each of its nodes,
+// made from its template of now, every Job has one that has ended, and there is no other. It reports whether anything changed.
 func (w *world) runPods() bool {
 	w.t.Helper()
 	changed := false
@@ -236,6 +236,18 @@ func (w *world) runPods() bool {
 			pod.Status.Phase = corev1.PodRunning
 			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 			w.Expect(server.Client.Status().Update(w.ctx, pod)).To(Succeed())
+			changed = true
+		}
+	}
+	for _, job := range w.jobs() {
+		name := job.Name + ".pod"
+		wanted[name] = true
+		err := server.Client.Create(w.ctx, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.namespace, Labels: job.Spec.Template.Labels},
+			Spec:       corev1.PodSpec{NodeName: w.nodes[0], Containers: []corev1.Container{{Name: "ended", Image: "none"}}},
+		})
+		if !apierrors.IsAlreadyExists(err) {
+			w.Expect(err).NotTo(HaveOccurred())
 			changed = true
 		}
 	}

@@ -54,8 +54,13 @@ spec:
 
 func fileSystem() *v1alpha1.FileSystem {
 	GinkgoHelper()
+	return fileSystemNamed("scratch")
+}
+
+func fileSystemNamed(name string) *v1alpha1.FileSystem {
+	GinkgoHelper()
 	fs := &v1alpha1.FileSystem{}
-	Expect(api.Get(context.Background(), client.ObjectKey{Namespace: namespace, Name: "scratch"}, fs)).To(Succeed())
+	Expect(api.Get(context.Background(), client.ObjectKey{Namespace: namespace, Name: name}, fs)).To(Succeed())
 	return fs
 }
 
@@ -68,7 +73,12 @@ func ready() bool {
 // whyNotReady is the message of Ready, empty when it is true.
 func whyNotReady() string {
 	GinkgoHelper()
-	c := meta.FindStatusCondition(fileSystem().Status.Conditions, v1alpha1.ConditionReady)
+	return whyNotReadyOf("scratch")
+}
+
+func whyNotReadyOf(name string) string {
+	GinkgoHelper()
+	c := meta.FindStatusCondition(fileSystemNamed(name).Status.Conditions, v1alpha1.ConditionReady)
 	if c == nil || c.Status == "True" {
 		return ""
 	}
@@ -263,12 +273,19 @@ func fileSystemIsDeleted() {
 		}
 		Expect(onNode(workers[0], "ls "+dataRoot+"/"+version+"/metadata/data")).To(ContainSubstring("metadata.mfs"))
 	})
-	It("has its data refused to a new FileSystem of the same name", func() {
+	It("has its data refused to a FileSystem of another name", func() {
 		before := onNode(workers[0], "sha256sum "+dataRoot+"/"+version+"/metadata/data/metadata.mfs")
-		apply(fileSystemManifest(version))
-		Eventually(whyNotReady, long).Should(And(HavePrefix(v1alpha1.ReasonDaemonRefused), ContainSubstring(dataRoot+"/"+version+"/metadata")))
-		report("a FileSystem over the data of another", whyNotReady())
-		kubectl("-n", namespace, "delete", "filesystem", "scratch", "--timeout=300s")
+		apply(strings.ReplaceAll(fileSystemManifest(version), "name: scratch", "name: thief"))
+		Eventually(func() string { return whyNotReadyOf("thief") }, long).
+			Should(And(HavePrefix(v1alpha1.ReasonDaemonRefused), ContainSubstring("belongs to the FileSystem "+namespace+"/scratch")))
+		report("a FileSystem over the data of another", whyNotReadyOf("thief"))
+		kubectl("-n", namespace, "delete", "filesystem", "thief", "--timeout=300s")
 		Expect(onNode(workers[0], "sha256sum "+dataRoot+"/"+version+"/metadata/data/metadata.mfs")).To(Equal(before))
+	})
+	It("has its data again when it is made again", func() {
+		apply(fileSystemManifest(version))
+		Eventually(ready, long).Should(BeTrue(), whyNotReady)
+		Expect(inClient(workers[1], "cat", mountPath+"/ssd/hello")).To(Equal(greeting))
+		kubectl("-n", namespace, "delete", "filesystem", "scratch", "--timeout=300s")
 	})
 }

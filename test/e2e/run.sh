@@ -21,4 +21,4 @@ mapfile -t images < <(images/build.sh)
 test/cluster/load.sh "${images[@]}"
 tools/build.sh --link bin helm kubectl >/dev/null
 export KUBECONFIG=$kubeconfig
-go test -tags e2e -count=1 -timeout 75m ./test/e2e/ --ginkgo.v "$@"
+go test -v -tags e2e -count=1 -timeout 75m ./test/e2e/ --ginkgo.v "$@"
