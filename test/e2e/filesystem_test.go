@@ -150,7 +150,7 @@ func fileSystemRuns(version string) {
 	})
 
 	It("serves what Prometheus asks for", func() {
-		metrics := onNode(workers[0], "curl -sf http://$(hostname -i | cut -d' ' -f1):9427/metrics || true")
+		metrics := onNode(workers[1], "curl -sf http://"+strings.TrimSuffix(fileSystem().Status.Management.Address, ":9421")+":9427/metrics")
 		Expect(metrics).To(ContainSubstring(`parallelfs_`))
 		Expect(metrics).To(ContainSubstring(`filesystem="scratch"`))
 	})
@@ -175,8 +175,11 @@ func fileSystemRuns(version string) {
 	It("recovers a crashed master by itself, with all that was in it", func() {
 		initialised := fileSystem().Status.Metadata.Initialised
 		inClient(workers[0], "sh", "-c", "for i in $(seq 50); do echo $i > "+mountPath+"/ssd/before-crash-$i; done; sync")
-		onNode(workers[0], "pkill -9 -x mfsmaster")
-		Eventually(whyNotReady).ShouldNot(BeEmpty())
+		killed := onNode(workers[0], "pidof mfsmaster; pkill -9 -x mfsmaster")
+		Eventually(func() (string, error) { return shell(workers[0], "pidof mfsmaster") }, long).ShouldNot(Or(BeEmpty(), ContainSubstring(killed)))
+		Eventually(func() (string, error) {
+			return try("", "kubectl", "-n", namespace, "exec", podOn("client", workers[1]), "-c", "client", "--", "ls", mountPath+"/ssd")
+		}, long).Should(ContainSubstring("before-crash-50"))
 		Eventually(ready, long).Should(BeTrue(), whyNotReady)
 		Expect(inClient(workers[1], "sh", "-c", "cat "+mountPath+"/ssd/before-crash-* | wc -l")).To(Equal("50"))
 		Expect(fileSystem().Status.Metadata.Initialised).To(Equal(initialised))
@@ -196,13 +199,15 @@ func fileSystemRuns(version string) {
 	It("lets no pod write under the mount while nothing is mounted", func() {
 		kubectl("label", "nodes", workers[1], "e2e.parallelfs.dev/client-")
 		Eventually(func() string { return podOn("client", workers[1]) }, long).Should(BeEmpty())
+		Eventually(func() string { return fileSystem().Status.Summary.Clients }).Should(Equal("2/2"))
 		Expect(onNode(workers[1], "grep -c ' "+mountPath+" ' /proc/self/mountinfo || true")).To(Equal("0"))
 		_, err := try("", "kubectl", "-n", namespace, "exec", "consumer", "--", "sh", "-c", "echo lost > "+mountPath+"/lost")
 		Expect(err).To(HaveOccurred())
 		_, err = shell(workers[1], "echo lost > "+mountPath+"/lost")
 		Expect(err).To(HaveOccurred(), "not even root on the node itself")
 		kubectl("label", "nodes", workers[1], "e2e.parallelfs.dev/client=")
-		Eventually(ready, long).Should(BeTrue(), whyNotReady)
+		Eventually(func() string { return fileSystem().Status.Summary.Clients }, long).Should(Equal("3/3"))
+		Eventually(ready).Should(BeTrue(), whyNotReady)
 		Expect(inClient(workers[1], "ls", mountPath)).NotTo(ContainSubstring("lost"))
 		kubectl("-n", namespace, "delete", "pod", "consumer", "--grace-period=0", "--force")
 	})

@@ -16,6 +16,7 @@ import (
 
 const (
 	mountLimit   = 60 * time.Second
+	betweenTries = 2 * time.Second
 	commandLimit = 60 * time.Second
 	// lastLines is how much of a failed command's output its error quotes.
 	lastLines = 5
@@ -36,24 +37,11 @@ func Configure(ctx context.Context, c spec.Configure, lookup environment.Lookup,
 	if err := os.MkdirAll(c.Mount.Path, 0o755); err != nil {
 		return fmt.Errorf("can't make the mount point %s: %w", c.Mount.Path, err)
 	}
-	tail := &process.Tail{}
-	both := io.MultiWriter(output, tail)
-	program, err := process.Start(argv, process.Options{Stdout: both, Stderr: both})
+	unmount, err := mountPatiently(ctx, k, c.Mount, argv, output, log)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		err = errors.Join(err, k.unmountAll(c.Mount, log))
-		select {
-		case <-program.Done():
-		case <-time.After(programGrace):
-		}
-		program.Stop(programGrace)
-		err = errors.Join(err, k.unmountAll(c.Mount, log))
-	}()
-	if err := awaitMount(ctx, c.Mount, program, tail); err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, unmount()) }()
 	log.Info("mounted", "path", c.Mount.Path)
 	for i, command := range c.Commands {
 		if err := runCommand(ctx, i, command, output, log); err != nil {
@@ -63,9 +51,43 @@ func Configure(ctx context.Context, c spec.Configure, lookup environment.Lookup,
 	return nil
 }
 
-func awaitMount(ctx context.Context, m spec.Mount, program *process.Child, tail *process.Tail) error {
+// mountPatiently tries until mountLimit has passed, because the filesystem's servers may be starting as well.
+func mountPatiently(ctx context.Context, k kernel, m spec.Mount, argv []string, output io.Writer, log *slog.Logger) (unmount func() error, err error) {
 	ctx, cancel := context.WithTimeout(ctx, mountLimit)
 	defer cancel()
+	for {
+		tail := &process.Tail{}
+		both := io.MultiWriter(output, tail)
+		program, err := process.Start(argv, process.Options{Stdout: both, Stderr: both})
+		if err != nil {
+			return nil, err
+		}
+		unmount := func() error {
+			err := k.unmountAll(m, log)
+			select {
+			case <-program.Done():
+			case <-time.After(programGrace):
+			}
+			program.Stop(programGrace)
+			return errors.Join(err, k.unmountAll(m, log))
+		}
+		mountErr := awaitMount(ctx, m, program, tail)
+		if mountErr == nil {
+			return unmount, nil
+		}
+		if err := unmount(); err != nil {
+			return nil, errors.Join(mountErr, err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, mountErr
+		case <-time.After(betweenTries):
+			log.Info("the filesystem can't be mounted yet and is tried again", "reason", mountErr)
+		}
+	}
+}
+
+func awaitMount(ctx context.Context, m spec.Mount, program *process.Child, tail *process.Tail) error {
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
 	for {
