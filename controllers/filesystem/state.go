@@ -44,7 +44,7 @@ func (h *HTTPStateReader) State(ctx context.Context, url string) (*backend.State
 		}
 		return nil, fmt.Errorf("the probe at %s can't be reached: %w", url, rootCause(err))
 	}
-	defer response.Body.Close() //nolint:errcheck // the body was read; nothing depends on how it is closed
+	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxState))
 	if err != nil {
 		return nil, fmt.Errorf("read the probe's answer from %s: %w", url, err)
