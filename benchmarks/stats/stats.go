@@ -53,7 +53,8 @@ func Summarise(repetitions [][]benchmarks.Sample, statistic v1alpha1.Statistic) 
 		}
 		result := v1alpha1.MetricResult{
 			Name: key.name, Unit: key.unit, Value: format(value), Mean: format(mean(sorted)),
-			Min: format(sorted[0]), Max: format(sorted[len(sorted)-1]), Samples: int32(len(sorted)), //nolint:gosec // a point has at most 100 repetitions
+			Min: format(sorted[0]), Max: format(sorted[len(sorted)-1]),
+			Samples: int32(len(sorted)), //nolint:gosec // a point has at most 100 repetitions
 		}
 		if len(sorted) > 1 {
 			result.StdDev = format(stdDev(sorted))

@@ -73,7 +73,8 @@ type childKey struct {
 	name types.NamespacedName
 }
 
-func (a *Applier) applyOne(ctx context.Context, owner client.Object, labels map[string]string, object client.Object) (childKey, bool, error) {
+func (a *Applier) applyOne(ctx context.Context, owner client.Object, labels map[string]string,
+	object client.Object) (childKey, bool, error) {
 	gvk, err := apiutil.GVKForObject(object, a.Client.Scheme())
 	if err != nil {
 		return childKey{}, false, fmt.Errorf("find the kind of child %q: %w", object.GetName(), err)
@@ -113,7 +114,8 @@ func (a *Applier) applyOne(ctx context.Context, owner client.Object, labels map[
 }
 
 // intent is the object as it is sent: the given object with the owner, the labels and the hash, without a status.
-func (a *Applier) intent(owner client.Object, labels map[string]string, object client.Object, gvk schema.GroupVersionKind) (*unstructured.Unstructured, error) {
+func (a *Applier) intent(owner client.Object, labels map[string]string, object client.Object,
+	gvk schema.GroupVersionKind) (*unstructured.Unstructured, error) {
 	object = object.DeepCopyObject().(client.Object)
 	if err := controllerutil.SetControllerReference(owner, object, a.Client.Scheme()); err != nil {
 		return nil, fmt.Errorf("set the owner of %s %s: %w", gvk.Kind, object.GetName(), err)

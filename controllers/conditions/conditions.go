@@ -29,7 +29,8 @@ const (
 )
 
 // Set writes the positive condition, and Reconciling or Stalled with the same reason and message as progress says.
-func Set(list *[]metav1.Condition, generation int64, positive string, status metav1.ConditionStatus, progress Progress, reason, message string) {
+func Set(list *[]metav1.Condition, generation int64, positive string, status metav1.ConditionStatus, progress Progress,
+	reason, message string) {
 	message = cut(message)
 	set := func(kind string, value metav1.ConditionStatus) {
 		meta.SetStatusCondition(list, metav1.Condition{

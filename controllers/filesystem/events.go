@@ -16,7 +16,8 @@ func (r *Reconciler) announce(before, after *v1alpha1.FileSystem) {
 		return
 	}
 	kind := corev1.EventTypeNormal
-	if is.Status != metav1.ConditionTrue && was != nil && was.Status == metav1.ConditionTrue || meta.IsStatusConditionTrue(after.Status.Conditions, v1alpha1.ConditionStalled) {
+	if is.Status != metav1.ConditionTrue && was != nil && was.Status == metav1.ConditionTrue ||
+		meta.IsStatusConditionTrue(after.Status.Conditions, v1alpha1.ConditionStalled) {
 		kind = corev1.EventTypeWarning
 	}
 	r.Recorder.Eventf(after, nil, kind, is.Reason, "Observe", "%s", shorten(is.Message))

@@ -169,7 +169,8 @@ func (r *Reconciler) describe(fs *v1alpha1.FileSystem, seen backend.Observation,
 	}
 	value, progress, reason, message := summarise(seen, stop)
 	conditions.Set(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, value, progress, reason, message)
-	conditions.Add(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionEvaluationOnly, v1alpha1.ReasonDirectoryTargets,
+	conditions.Add(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionEvaluationOnly,
+		v1alpha1.ReasonDirectoryTargets,
 		"the targets are directories: nothing proves that they are on the disks that they were on; use this filesystem for evaluation only")
 }
 
