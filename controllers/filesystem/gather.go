@@ -142,9 +142,16 @@ func podFacts(p *corev1.Pod, wanted map[types.UID]string) backend.Pod {
 	return facts
 }
 
+// signalled is added to the number of the signal that ended a program, to make its exit code (bash(1), runc).
+const signalled = 128
+
 // containerMessage is what a container says of why it does not run; empty while it starts.
 func containerMessage(c corev1.ContainerStatus) string {
 	for _, t := range []*corev1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
+		if t != nil && t.ExitCode > signalled {
+			// What it printed last says nothing of why somebody killed it.
+			return fmt.Sprintf("was killed by signal %d (%s)", t.ExitCode-signalled, t.Reason)
+		}
 		if t != nil && t.ExitCode != 0 {
 			if message := lastLine(t.Message); message != "" {
 				return message

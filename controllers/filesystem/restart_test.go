@@ -135,8 +135,13 @@ func TestWhatAContainerSaysOfWhyItDoesNotRun(t *testing.T) {
 			says: "/data/meta is foreign",
 		},
 		"its exit code, when it said nothing": {
-			status: corev1.ContainerStatus{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}}},
-			says:   "ended with exit code 137 (OOMKilled)",
+			status: corev1.ContainerStatus{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 2, Reason: "Error"}}},
+			says:   "ended with exit code 2 (Error)",
+		},
+		"the signal that killed it, whatever it said before": {
+			status: corev1.ContainerStatus{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+				ExitCode: 137, Reason: "OOMKilled", Message: "connected to Master"}}},
+			says: "was killed by signal 9 (OOMKilled)",
 		},
 	}
 	for name, c := range cases {
