@@ -28,6 +28,8 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks"
+	"parallelfs.dev/operator/controllers/benchmarkrun"
 	"parallelfs.dev/operator/controllers/filesystem"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/moosefs"
@@ -114,7 +116,8 @@ func run(ctx context.Context, args []string) error {
 		Cache: cache.Options{
 			DefaultTransform: cache.TransformStripManagedFields(),
 			ByObject: map[client.Object]cache.ByObject{
-				&corev1.Pod{}: own, &corev1.ConfigMap{}: own, &appsv1.DaemonSet{}: own, &batchv1.Job{}: own,
+				&corev1.Pod{}: own, &appsv1.DaemonSet{}: own, &batchv1.Job{}: own,
+				&corev1.ConfigMap{}: {Label: own.Label, Transform: benchmarkrun.WithoutRawOutput},
 			},
 		},
 		// Secrets are read one by one, by name: a watch would need the right to read every Secret of the cluster. MPIJobs
@@ -136,6 +139,12 @@ func run(ctx context.Context, args []string) error {
 		Backends: backends, Images: o.images, States: filesystem.NewHTTPStateReader(o.probeTimeout), Clock: clock.RealClock{},
 	}).Setup(mgr); err != nil {
 		return fmt.Errorf("set up the controller of FileSystems: %w", err)
+	}
+	tools := map[v1alpha1.BenchmarkTool]benchmarks.Tool{}
+	if err := (&benchmarkrun.Reconciler{
+		Tools: tools, Backends: backends, Images: o.images, Clock: clock.RealClock{},
+	}).Setup(mgr); err != nil {
+		return fmt.Errorf("set up the controller of BenchmarkRuns: %w", err)
 	}
 
 	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
