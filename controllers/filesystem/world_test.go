@@ -59,7 +59,7 @@ func (w *world) State(context.Context, string) (*backend.State, error) {
 	fs := w.get()
 	state := backend.State{Time: time.Unix(1, 0), Version: fs.Spec.Version, Data: backend.DataHealth{Known: true}, StorageClasses: map[string]string{}}
 	for _, pool := range fs.Status.StoragePools {
-		letter := string(rune('A' + pool.Slot))
+		letter := string('A' + pool.Slot)
 		for _, p := range fs.Spec.StoragePools {
 			if p.Name != pool.Name {
 				continue

@@ -88,10 +88,10 @@ func succeeded(name string) string {
 	return c.Reason + ": " + c.Message
 }
 
-// finishedRepetitions counts the records of a run.
-func finishedRepetitions(name string) int {
+// finishedRepetitions counts the records of the run called single.
+func finishedRepetitions() int {
 	GinkgoHelper()
-	return strings.Count(kubectl("-n", namespace, "get", "configmaps", "-l", "parallelfs.dev/benchmarkrun="+name, "-o", "jsonpath={.items[*].data}"), `"samples"`)
+	return strings.Count(kubectl("-n", namespace, "get", "configmaps", "-l", "parallelfs.dev/benchmarkrun=single", "-o", "jsonpath={.items[*].data}"), `"samples"`)
 }
 
 func podsOf(name string) string {
@@ -110,27 +110,27 @@ func benchmarksRun() {
 
 	It("stops and removes its files when it is suspended, and goes on afterwards", func() {
 		apply(singleRun)
-		Eventually(func() int { return finishedRepetitions("single") }, long).Should(BeNumerically(">=", 2))
+		Eventually(func() int { return finishedRepetitions() }, long).Should(BeNumerically(">=", 2))
 		kubectl("-n", namespace, "patch", "benchmarkrun", "single", "--type=merge", "-p", `{"spec":{"suspend":true}}`)
 		Eventually(func() string { return succeeded("single") }, long).Should(HavePrefix(v1alpha1.ReasonSuspended))
 		Eventually(func() string { return benchmarkRun("single").Status.Directory }).Should(BeEmpty())
 		Expect(podsOf("single")).To(BeEmpty())
 		Expect(files()).To(BeEmpty())
-		kept := finishedRepetitions("single")
-		Consistently(func() int { return finishedRepetitions("single") }, "5s").Should(Equal(kept))
+		kept := finishedRepetitions()
+		Consistently(func() int { return finishedRepetitions() }, "5s").Should(Equal(kept))
 		kubectl("-n", namespace, "patch", "benchmarkrun", "single", "--type=merge", "-p", `{"spec":{"suspend":false}}`)
-		Eventually(func() int { return finishedRepetitions("single") }, long).Should(BeNumerically(">", kept))
+		Eventually(func() int { return finishedRepetitions() }, long).Should(BeNumerically(">", kept))
 	})
 
 	It("goes on when the operator is killed, and counts every repetition once", func() {
-		before := finishedRepetitions("single")
+		before := finishedRepetitions()
 		kubectl("-n", systemNamespace, "delete", "pods", "-l", "app.kubernetes.io/component=manager", "--grace-period=0", "--force")
 		Eventually(ended("single"), 4*long).Should(BeTrue())
 		Expect(succeeded("single")).To(HavePrefix(v1alpha1.ReasonAllPointsSucceeded))
 		run := benchmarkRun("single")
 		Expect(run.Status.Progress).To(Equal("6/6"))
 		Expect(before).To(BeNumerically("<", 30))
-		Expect(finishedRepetitions("single")).To(Equal(30))
+		Expect(finishedRepetitions()).To(Equal(30))
 		for _, p := range run.Status.Points {
 			Expect(p.State).To(Equal(v1alpha1.PointSucceeded))
 			Expect(p.Repetitions).To(Equal(int32(5)))

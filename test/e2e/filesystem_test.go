@@ -218,7 +218,7 @@ func fileSystemRuns(version string) {
 		Eventually(func() int {
 			told := 0
 			for _, w := range workers {
-				for _, pod := range strings.Fields(podOn("chunkserver", w)) {
+				for pod := range strings.FieldsSeq(podOn("chunkserver", w)) {
 					out, _ := try("", "kubectl", "-n", namespace, "exec", pod, "--", "grep", "-c", "^WORKERS_MAX = 77$", "/run/parallelfs/mfschunkserver.cfg")
 					told += strings.Count(out, "1")
 				}

@@ -111,9 +111,9 @@ func apply(manifest string) {
 }
 
 // helm runs Helm with the values of the test cluster.
-func helm(args ...string) string {
+func helm(args ...string) {
 	GinkgoHelper()
-	return run("", "helm", append(args, "--namespace", systemNamespace)...)
+	run("", "helm", append(args, "--namespace", systemNamespace)...)
 }
 
 // startShells runs a pod on each node that can do there what an administrator can: see shell.

@@ -52,7 +52,9 @@ func Configure(ctx context.Context, c spec.Configure, lookup environment.Lookup,
 }
 
 // mountPatiently tries until mountLimit has passed, because the filesystem's servers may be starting as well.
-func mountPatiently(ctx context.Context, k kernel, m spec.Mount, argv []string, output io.Writer, log *slog.Logger) (unmount func() error, err error) {
+func mountPatiently(
+	ctx context.Context, k kernel, m spec.Mount, argv []string, output io.Writer, log *slog.Logger,
+) (unmount func() error, err error) {
 	ctx, cancel := context.WithTimeout(ctx, mountLimit)
 	defer cancel()
 	for {

@@ -96,7 +96,8 @@ type Mount struct {
 	Path string `json:"path"`
 	// FSType is what /proc/self/mountinfo shows for it, such as "fuse.mfs" or "fuse"; a prefix match on the part before the first dot.
 	FSType string `json:"fsType"`
-	// Source is a prefix of the mount source that proves that it is this filesystem, such as "mfs#10.0.0.1:9421"; empty when the type has none.
+	// Source is a prefix of the mount source that proves that it is this filesystem, such as "mfs#10.0.0.1:9421"; empty
+	// when the type has none.
 	Source string `json:"source,omitempty"`
 	// Command mounts in the foreground and ends when the filesystem is unmounted. $(NAME) is replaced as in File.
 	Command []string `json:"command"`
