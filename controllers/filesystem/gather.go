@@ -159,7 +159,9 @@ func containerMessage(c corev1.ContainerStatus) string {
 			return fmt.Sprintf("ended with exit code %d (%s)", t.ExitCode, t.Reason)
 		}
 	}
-	if w := c.State.Waiting; w != nil && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
+	if w := c.State.Waiting; w != nil && w.Reason == "CrashLoopBackOff" {
+		return "ends soon after each start, with exit code 0; its log says why" // the kubelet's own message changes all the time
+	} else if w != nil && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
 		return strings.TrimSuffix(w.Reason+": "+w.Message, ": ")
 	}
 	return ""

@@ -134,6 +134,13 @@ func TestWhatAContainerSaysOfWhyItDoesNotRun(t *testing.T) {
 			},
 			says: "/data/meta is foreign",
 		},
+		"that it ends by itself, in words that do not change at each start": {
+			status: corev1.ContainerStatus{
+				State:                corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off 1m20s"}},
+				LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 0}},
+			},
+			says: "ends soon after each start, with exit code 0; its log says why",
+		},
 		"its exit code, when it said nothing": {
 			status: corev1.ContainerStatus{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 2, Reason: "Error"}}},
 			says:   "ended with exit code 2 (Error)",

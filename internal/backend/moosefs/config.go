@@ -123,7 +123,7 @@ func adminMountConfig(in backend.Input) string { return "mfsmd5pass=" + digest(i
 
 func metaloggerRun(in backend.Input, masterIP string) (spec.Run, error) {
 	fs, p := in.FileSystem, portsOf(in.FileSystem)
-	directory := path.Join(stateRoot(fs), componentMetalogger)
+	directory := stateDirectory(fs, componentMetalogger)
 	rendered, err := options("spec.moosefs.metaloggers.config", fs.Spec.Version, "mfsmetalogger", map[string]string{
 		"WORKING_USER":  daemonUser,
 		"WORKING_GROUP": daemonUser,
@@ -147,7 +147,7 @@ func metaloggerRun(in backend.Input, masterIP string) (spec.Run, error) {
 func chunkserverRun(in backend.Input, masterIP string, pool v1alpha1.StoragePoolSpec, slot int32) (spec.Run, error) {
 	fs, p := in.FileSystem, portsOf(in.FileSystem)
 	component := componentChunkserver + "-" + pool.Name
-	state := path.Join(stateRoot(fs), component)
+	state := stateDirectory(fs, component)
 	rendered, err := options("spec.config.storage", fs.Spec.Version, "mfschunkserver", map[string]string{
 		"WORKING_USER":       daemonUser,
 		"WORKING_GROUP":      daemonUser,

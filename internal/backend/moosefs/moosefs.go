@@ -84,6 +84,12 @@ func stateRoot(fs *v1alpha1.FileSystem) string {
 	return fmt.Sprintf("/var/lib/parallelfs/%s.%s", fs.Namespace, fs.Name)
 }
 
+// stateDirectory belongs to one FileSystem object alone: the next one of the same name may have other metadata, to which
+// a chunkserver with the old identity could not connect, and a metalogger must not overwrite the last copy of the old one.
+func stateDirectory(fs *v1alpha1.FileSystem, component string) string {
+	return path.Join(stateRoot(fs), string(fs.UID), component)
+}
+
 // major is the major version, "3" or "4".
 func major(version string) string { return version[:1] }
 
