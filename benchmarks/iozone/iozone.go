@@ -1,0 +1,11 @@
+// Package iozone measures a filesystem with IOzone: processes that each write, read and randomly access a file of their
+// own, on one client or spread over several. The options are those of iozone(1) and of its own help, as of version 3.489.
+package iozone
+
+import "parallelfs.dev/operator/api/v1alpha1"
+
+// Tool is the IOzone benchmark, always in its throughput mode (-t).
+type Tool struct{}
+
+// Name returns "iozone".
+func (Tool) Name() v1alpha1.BenchmarkTool { return v1alpha1.ToolIOzone }
