@@ -2,6 +2,7 @@ package iozone
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -121,19 +122,29 @@ func (p *parser) fail(format string, args ...any) error {
 
 // unexpected says what a line means that is none of the expected ones.
 func (p *parser) unexpected(line, want string) error {
-	const most = 200
-	if len(line) > most {
-		line = strings.ToValidUTF8(line[:most], "") + "…"
-	}
 	if line == complete {
 		return p.fail("iozone ended without %s", want)
 	}
-	return p.fail("found %q instead of %s", line, want)
+	return p.fail("found %q instead of %s", short(line), want)
 }
 
-// cutOff says that the output ends too early.
+// cutOff says that the output ends too early, and with which line.
 func (p *parser) cutOff(want string) error {
-	return fmt.Errorf("the output is cut off after line %d, before %s", len(p.lines), want)
+	for i, line := range slices.Backward(p.lines) {
+		if text := strings.TrimSpace(string(line)); text != "" {
+			return fmt.Errorf("the output is cut off after line %d (%q), before %s", i+1, short(text), want)
+		}
+	}
+	return errors.New("the output is empty")
+}
+
+// short cuts a line that is quoted.
+func short(line string) string {
+	const most = 200
+	if len(line) > most {
+		return strings.ToValidUTF8(line[:most], "") + "…"
+	}
+	return line
 }
 
 // header reads up to the first result, and checks that iozone ran what the point asked for.

@@ -1,0 +1,94 @@
+package iozone_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks"
+	"parallelfs.dev/operator/benchmarks/iozone"
+)
+
+func TestCommand(t *testing.T) {
+	all := func(s *v1alpha1.BenchmarkRunSpec) {
+		s.IOzone.DirectIO, s.IOzone.IncludeFlush, s.IOzone.IncludeClose, s.IOzone.UseThreads, s.IOzone.NoRetest = true, true, true, true, true
+	}
+	local := func(processes int, argv string) benchmarks.Command {
+		return benchmarks.Command{Argv: strings.Fields(argv), Clients: 1, Processes: processes}
+	}
+	spread := func(clients, processes int, argv string) benchmarks.Command {
+		return benchmarks.Command{
+			Argv: strings.Fields(argv + " -+m $(HOSTS_FILE) -+h $(LAUNCHER_IP)"), Env: []string{"RSH=ssh", "rsh=ssh"},
+			Distributed: true, Clients: clients, Processes: processes, HostLine: "$(HOST) $(DIRECTORY) /usr/bin/iozone",
+		}
+	}
+	for name, test := range map[string]struct {
+		spec *v1alpha1.BenchmarkRunSpec
+		want benchmarks.Command
+	}{
+		"the defaults of the API":                   {&v1alpha1.BenchmarkRunSpec{IOzone: &v1alpha1.IOzoneSpec{}}, local(1, "iozone -t 1 -r 64k -s 1048576k -i 0 -i 1 -i 2")},
+		"no options but the tests":                  {run(4, "4k", "1g"), local(4, "iozone -t 4 -r 4k -s 1048576k -i 0 -i 1 -i 2")},
+		"every option":                              {run(4, "4k", "1g", all), local(4, "iozone -t 4 -r 4k -s 1048576k -i 0 -i 1 -i 2 -I -e -c -T -+n")},
+		"tests in the order of iozone":              {run(1, "1m", "1g", tests("Random", "Write")), local(1, "iozone -t 1 -r 1024k -s 1048576k -i 0 -i 2")},
+		"sizes without a unit, which are kilobytes": {run(1, "64", "128"), local(1, "iozone -t 1 -r 64k -s 128k -i 0 -i 1 -i 2")},
+		"spread over clients":                       {run(32, "4k", "1g", distributed(8)), spread(8, 32, "iozone -t 32 -r 4k -s 1048576k -i 0 -i 1 -i 2")},
+		"spread over as many clients as there are":  {run(32, "4k", "1g", distributed(0)), spread(0, 32, "iozone -t 32 -r 4k -s 1048576k -i 0 -i 1 -i 2")},
+		"the largest record":                        {run(1, "16m", "16m"), local(1, "iozone -t 1 -r 16384k -s 16384k -i 0 -i 1 -i 2")},
+		"the largest number of processes":           {run(1024, "4k", "4k"), local(1024, "iozone -t 1024 -r 4k -s 4k -i 0 -i 1 -i 2")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(iozone.Tool{}.Command(test.spec, point(t, test.spec))).To(Equal(test.want))
+		})
+	}
+}
+
+func TestEveryOptionOfTheSpecChangesTheCommand(t *testing.T) {
+	seen := map[string]string{}
+	for name, change := range map[string]func(*v1alpha1.BenchmarkRunSpec){
+		"nothing":      func(*v1alpha1.BenchmarkRunSpec) {},
+		"mode":         func(s *v1alpha1.BenchmarkRunSpec) { s.IOzone.Mode = v1alpha1.IOzoneDistributed },
+		"tests":        tests("Write"),
+		"recordSize":   func(s *v1alpha1.BenchmarkRunSpec) { s.IOzone.RecordSize = "8k" },
+		"fileSize":     func(s *v1alpha1.BenchmarkRunSpec) { s.IOzone.FileSize = "2g" },
+		"directIO":     func(s *v1alpha1.BenchmarkRunSpec) { s.IOzone.DirectIO = true },
+		"includeFlush": func(s *v1alpha1.BenchmarkRunSpec) { s.IOzone.IncludeFlush = true },
+		"includeClose": func(s *v1alpha1.BenchmarkRunSpec) { s.IOzone.IncludeClose = true },
+		"useThreads":   func(s *v1alpha1.BenchmarkRunSpec) { s.IOzone.UseThreads = true },
+		"noRetest":     noRetest,
+	} {
+		g := NewWithT(t)
+		spec := run(1, "4k", "1g", change)
+		command, err := iozone.Tool{}.Command(spec, point(t, spec))
+		g.Expect(err).NotTo(HaveOccurred())
+		line := strings.Join(command.Argv, " ")
+		g.Expect(seen).NotTo(HaveKey(line), "%s", name)
+		seen[line] = name
+	}
+}
+
+func TestCommandRefusesWhatIozoneCanNotRun(t *testing.T) {
+	for name, test := range map[string]struct {
+		spec *v1alpha1.BenchmarkRunSpec
+		says string
+	}{
+		"a file that is less than a record":       {run(1, "64k", "32k"), "iozone.fileSize: 32k is less than iozone.recordSize (64k), so no process could write a record"},
+		"a file of broken records":                {run(1, "64k", "100k"), "iozone.fileSize: 100k is no multiple of iozone.recordSize (64k); iozone would leave out the rest"},
+		"a record larger than the buffer":         {run(1, "32m", "64m"), "iozone.recordSize: 32m is larger than 16m, the largest record of iozone"},
+		"more processes than iozone has room for": {run(1025, "4k", "1g"), "processes: 1025 is more than 1024, the most that can be run"},
+		"fewer processes than clients":            {run(2, "4k", "1g", distributed(4)), "processes: 2 is less than clients (4), so a client would have nothing to do"},
+		"processes that can't be spread evenly":   {run(5, "4k", "1g", distributed(2)), "processes: 5 can't be spread evenly over 2 clients; make it a multiple"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			p := point(t, test.spec)
+			command, err := iozone.Tool{}.Command(test.spec, p)
+			var invalid *benchmarks.InvalidPointError
+			g.Expect(errors.As(err, &invalid)).To(BeTrue())
+			g.Expect(err).To(MatchError(test.says))
+			g.Expect(command).To(Equal(benchmarks.Command{}))
+		})
+	}
+}
