@@ -28,7 +28,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"parallelfs.dev/operator/api/v1alpha1"
-	"parallelfs.dev/operator/benchmarks"
+	"parallelfs.dev/operator/benchmarks/registry"
 	"parallelfs.dev/operator/controllers/benchmarkrun"
 	"parallelfs.dev/operator/controllers/filesystem"
 	"parallelfs.dev/operator/internal/backend"
@@ -140,7 +140,7 @@ func run(ctx context.Context, args []string) error {
 	}).Setup(mgr); err != nil {
 		return fmt.Errorf("set up the controller of FileSystems: %w", err)
 	}
-	tools := map[v1alpha1.BenchmarkTool]benchmarks.Tool{}
+	tools := registry.Tools()
 	if err := (&benchmarkrun.Reconciler{
 		Tools: tools, Backends: backends, Images: o.images, Clock: clock.RealClock{},
 	}).Setup(mgr); err != nil {

@@ -20,6 +20,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks"
 	"parallelfs.dev/operator/benchmarks/stats"
+	"parallelfs.dev/operator/controllers/apply"
 	"parallelfs.dev/operator/internal/backend"
 )
 
@@ -53,6 +54,10 @@ type Reconciler struct {
 
 // Reconcile takes one BenchmarkRun one step further.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	return apply.Again(r.reconcile(ctx, request))
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	run := &v1alpha1.BenchmarkRun{}
 	if err := r.Client.Get(ctx, request.NamespacedName, run); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)

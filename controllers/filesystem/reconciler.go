@@ -58,6 +58,10 @@ type Reconciler struct {
 
 // Reconcile brings one FileSystem nearer to what its spec asks for.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	return apply.Again(r.reconcile(ctx, request))
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	fs := &v1alpha1.FileSystem{}
 	if err := r.Client.Get(ctx, request.NamespacedName, fs); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
