@@ -148,6 +148,7 @@ type TargetsSpec struct {
 // +kubebuilder:validation:MinLength=4
 // +kubebuilder:validation:MaxLength=128
 // +kubebuilder:validation:Pattern=`^(/[A-Za-z0-9_][A-Za-z0-9_.-]*){2,}$`
+// +kubebuilder:validation:XValidation:rule="!self.matches('^/(bin|boot|dev|etc|lib[0-9x]*|parallelfs|proc|run|sbin|sys|tmp|usr)/')",message="a directory must not lie in one of the system's own (/bin, /boot, /dev, /etc, /lib, /proc, /run, /sbin, /sys, /tmp, /usr) nor in /parallelfs, which the operator's pods use"
 type DirectoryPath string
 
 // StoragePoolSpec describes one pool of storage targets.

@@ -85,6 +85,10 @@ func pathRefusals(field, inside string) refusals {
 	} {
 		rows[field+" is a path "+what] = refusal{change: fmt.Sprintf(inside, path), field: field, says: `should match '^(/[A-Za-z0-9_][A-Za-z0-9_.-]*){2,}$'`}
 	}
+	for _, path := range []string{"/etc/ssd", "/usr/share/ssd", "/tmp/ssd", "/run/ssd", "/lib64/ssd", "/parallelfs/ssd"} {
+		rows[field+" is the system's "+path] = refusal{change: fmt.Sprintf(inside, path), field: field, says: "a directory must not lie in one of the system's own " +
+			"(/bin, /boot, /dev, /etc, /lib, /proc, /run, /sbin, /sys, /tmp, /usr) nor in /parallelfs, which the operator's pods use"}
+	}
 	return rows
 }
 
