@@ -71,7 +71,7 @@ func TestTheManifestsExpressTheirExperimentsWhole(t *testing.T) {
 		"moosefs-2017-distributed": {
 			table:     reference.MooseFSDistributed,
 			processes: "32", command: "iozone -t 32 -r 64k -s 1048576k -i 0 -i 1 -i 2 -I -e -c -T -+n -+m $(HOSTS_FILE) -+h $(LAUNCHER_IP)",
-			output: "distributed-32-threads.txt", fileSize: "4096",
+			output: "distributed-32-threads.txt", fileSize: "32768",
 			metrics: []string{"write", "read", "randomRead", "randomWrite"},
 		},
 	} {

@@ -2,6 +2,7 @@ package sweep_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -246,3 +247,30 @@ func BenchmarkExpand(b *testing.B) {
 		})
 	}
 }
+
+func FuzzExpandNeverGivesAnUnusableValue(f *testing.F) {
+	for _, seed := range []string{"4 * clients", "drill.depth / 3", "clients > 1 ? 1 : 2", "-9223372036854775808 / -1", "[1].map(x, x)", "1 / 0", "((", "1u + 2u"} {
+		f.Add(seed, "4k")
+	}
+	f.Fuzz(func(t *testing.T, cel, value string) {
+		if len(cel) > 256 || len(value) > 32 {
+			return // The API takes no longer ones.
+		}
+		for _, name := range []v1alpha1.SweepName{"processes", "drill.length"} {
+			points, err := sweep.Expand(drill{}, &v1alpha1.BenchmarkRunSpec{
+				Clients: v1alpha1.BenchmarkClients{Count: 2},
+				Sweep:   []v1alpha1.SweepDimension{{Name: "drill.depth", Values: []string{value}}},
+				Derive:  []v1alpha1.DerivedParameter{{Name: name, CEL: cel}},
+			})
+			if err != nil {
+				continue
+			}
+			if got := points[0].Parameters[name]; !usable.MatchString(got) {
+				t.Fatalf("%s is %q", name, got)
+			}
+		}
+	})
+}
+
+// usable is how the API writes values.
+var usable = regexp.MustCompile("^[1-9][0-9]{0,11}[kmg]?$")
