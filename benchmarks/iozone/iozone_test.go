@@ -37,6 +37,7 @@ func tests(tests ...v1alpha1.IOzoneTest) func(*v1alpha1.BenchmarkRunSpec) {
 
 // point is the only point of a run.
 func point(t testing.TB, spec *v1alpha1.BenchmarkRunSpec) benchmarks.Point {
+	t.Helper()
 	points, err := sweep.Expand(iozone.Tool{}, spec)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	NewWithT(t).Expect(points).To(HaveLen(1))
@@ -45,6 +46,7 @@ func point(t testing.TB, spec *v1alpha1.BenchmarkRunSpec) benchmarks.Point {
 
 // output is a file in testdata: what the real iozone 3.489 printed.
 func output(t testing.TB, name string) []byte {
+	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return text

@@ -196,7 +196,7 @@ func (p *parser) result(want result) (float64, error) {
 		return 0, p.cutOff(title)
 	}
 	match := totalLine.FindStringSubmatch(line)
-	if match == nil || match[2] != want.title {
+	if len(match) < 3 || match[2] != want.title {
 		return 0, p.unexpected(line, title)
 	}
 	if match[1] != strconv.Itoa(p.processes) {
@@ -223,7 +223,7 @@ func (p *parser) result(want result) (float64, error) {
 		if !found {
 			return 0, p.cutOff(what)
 		}
-		if match = boundLine.FindStringSubmatch(line); match == nil || match[1] != name {
+		if match = boundLine.FindStringSubmatch(line); len(match) < 2 || match[1] != name {
 			return 0, p.unexpected(line, what)
 		}
 		if bounds[name], err = p.number(match[2]); err != nil {
@@ -269,7 +269,7 @@ func (p *parser) end() error {
 		return p.cutOff(fmt.Sprintf("its last line (%q)", complete))
 	}
 	if line != complete {
-		if match := totalLine.FindStringSubmatch(line); match != nil && slices.ContainsFunc(p.expected, func(r result) bool { return r.title == match[2] }) {
+		if match := totalLine.FindStringSubmatch(line); len(match) > 2 && slices.ContainsFunc(p.expected, func(r result) bool { return r.title == match[2] }) {
 			return p.fail("the %s have a second result", match[2])
 		}
 		return p.unexpected(line, fmt.Sprintf("the end (%q)", complete))

@@ -1,4 +1,5 @@
-// Package reference holds the published figures of the experiments, to show beside a run's own. They are never what a run is expected to reach.
+// Package reference holds the published figures of the experiments, to show beside a run's own. They are never what a run
+// is expected to reach.
 package reference
 
 import (

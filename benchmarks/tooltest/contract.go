@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"testing"
@@ -55,18 +56,15 @@ type suite struct {
 // with is the point with another value of a parameter.
 func (s suite) with(name v1alpha1.SweepName, value string) benchmarks.Point {
 	out := s.point
-	out.Parameters = map[v1alpha1.SweepName]string{}
-	for n, v := range s.point.Parameters {
-		out.Parameters[n] = v
-	}
+	out.Parameters = maps.Clone(s.point.Parameters)
 	out.Parameters[name] = value
 	return out
 }
 
 func (s suite) pure(t *testing.T) {
 	g := NewWithT(t)
-	spec, point, output := s.spec.DeepCopy(), s.with("nothing", ""), bytes.Clone(s.output)
-	delete(point.Parameters, "nothing")
+	spec, output, point := s.spec.DeepCopy(), bytes.Clone(s.output), s.point
+	point.Parameters, point.Varied = maps.Clone(s.point.Parameters), slices.Clone(s.point.Varied)
 	parameters := s.tool.Parameters(s.spec)
 	command, err := s.tool.Command(s.spec, s.point)
 	g.Expect(err).NotTo(HaveOccurred())
