@@ -294,6 +294,10 @@ func decideWaiting(w *world, point int) (decision, bool) {
 		return wait(v1alpha1.ReasonNoClients, "%d nodes are needed that match spec.clients.nodeSelector and have mounted FileSystem %s; there are %d",
 			need, name, len(w.clients))
 	}
+	if c := w.commands[point]; c.Distributed && c.Clients == 0 && c.Processes%len(w.clients) != 0 {
+		return stalled(v1alpha1.ReasonInvalidSpec, fmt.Sprintf("%s: %d processes can't be spread evenly over the %d nodes that match spec.clients.nodeSelector; "+
+			"set spec.clients.count, or make processes a multiple", describe(w.points[point]), c.Processes, len(w.clients))), true
+	}
 	return decision{}, false
 }
 

@@ -252,6 +252,12 @@ func TestDecide(t *testing.T) {
 			func(w *world) { w.commands[1].Clients = 3 },
 			want{action: nothing, reason: v1alpha1.ReasonNoClients, says: "3 nodes are needed", progress: conditions.Reconciling},
 		},
+		"processes that can't be spread evenly over all nodes that match": {
+			func(w *world) {
+				w.commands = []benchmarks.Command{{Distributed: true, Processes: 3}, {Distributed: true, Processes: 4}}
+			},
+			want{action: nothing, reason: v1alpha1.ReasonInvalidSpec, says: "3 processes can't be spread evenly over the 2 nodes", progress: conditions.Stalled},
+		},
 		"another run's job on the filesystem is waited for": {
 			func(w *world) { w.active = "other" },
 			want{action: nothing, reason: v1alpha1.ReasonWaitingForRun, says: "BenchmarkRun other is using", progress: conditions.Reconciling},

@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -91,7 +92,8 @@ func succeeded(name string) string {
 // finishedRepetitions counts the records of the run called single.
 func finishedRepetitions() int {
 	GinkgoHelper()
-	return strings.Count(kubectl("-n", namespace, "get", "configmaps", "-l", "parallelfs.dev/benchmarkrun=single", "-o", "jsonpath={.items[*].data}"), `"samples"`)
+	records := kubectl("-n", namespace, "get", "configmaps", "-l", "parallelfs.dev/benchmarkrun=single", "-o", "jsonpath={.items[*].data}")
+	return len(regexp.MustCompile(`"rep-[0-9]+\.json":`).FindAllString(records, -1))
 }
 
 func podsOf(name string) string {
