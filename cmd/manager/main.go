@@ -55,8 +55,8 @@ func parse(args []string) (options, error) {
 	o := options{images: backend.Images{Daemons: map[string]string{}, Benchmarks: map[string]string{}}}
 	flags := flag.NewFlagSet("manager", flag.ContinueOnError)
 	flags.Usage = func() {
-		fmt.Fprint(flags.Output(), `manager runs the controllers of ParallelFS Operator: it turns FileSystems into running parallel filesystems, and
-BenchmarkRuns into results. It is installed by the Helm chart parallelfs-operator, which sets these flags:
+		fmt.Fprint(flags.Output(), `manager runs the controllers of ParallelFS Operator: it turns FileSystems into running parallel filesystems,
+and BenchmarkRuns into results. It is installed by the Helm chart parallelfs-operator, which sets these flags:
 
 `)
 		flags.PrintDefaults()

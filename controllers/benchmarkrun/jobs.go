@@ -185,7 +185,7 @@ func (r renderer) mpiJob(t task, slots int) client.Object {
 	return &mpiv2.MPIJob{
 		ObjectMeta: r.meta(t),
 		Spec: mpiv2.MPIJobSpec{
-			SlotsPerWorker:         new(int32(slots)),
+			SlotsPerWorker:         new(int32(slots)), //nolint:gosec // at most spec.processes, an int32
 			LauncherCreationPolicy: mpiv2.LauncherCreationPolicyWaitForWorkersReady,
 			RunPolicy: mpiv2.RunPolicy{
 				CleanPodPolicy: new(mpiv2.CleanPodPolicyRunning), BackoffLimit: new(int32(0)), ActiveDeadlineSeconds: new(seconds(t.deadline)),
@@ -194,7 +194,7 @@ func (r renderer) mpiJob(t task, slots int) client.Object {
 				// The default of a launcher is to be restarted in its pod, where no job counts it.
 				mpiv2.MPIReplicaTypeLauncher: {Replicas: new(int32(1)), RestartPolicy: mpiv2.RestartPolicyNever, Template: *launcher},
 				mpiv2.MPIReplicaTypeWorker: {
-					Replicas:      new(int32(len(t.nodes))),
+					Replicas:      new(int32(len(t.nodes))), //nolint:gosec // nodes of one cluster
 					RestartPolicy: mpiv2.RestartPolicyNever, Template: *worker,
 				},
 			},

@@ -112,16 +112,16 @@ func benchmarksRun() {
 
 	It("stops and removes its files when it is suspended, and goes on afterwards", func() {
 		apply(singleRun)
-		Eventually(func() int { return finishedRepetitions() }, long).Should(BeNumerically(">=", 2))
+		Eventually(finishedRepetitions, long).Should(BeNumerically(">=", 2))
 		kubectl("-n", namespace, "patch", "benchmarkrun", "single", "--type=merge", "-p", `{"spec":{"suspend":true}}`)
 		Eventually(func() string { return succeeded("single") }, long).Should(HavePrefix(v1alpha1.ReasonSuspended))
 		Eventually(func() string { return benchmarkRun("single").Status.Directory }).Should(BeEmpty())
 		Expect(podsOf("single")).To(BeEmpty())
 		Expect(files()).To(BeEmpty())
 		kept := finishedRepetitions()
-		Consistently(func() int { return finishedRepetitions() }, "5s").Should(Equal(kept))
+		Consistently(finishedRepetitions, "5s").Should(Equal(kept))
 		kubectl("-n", namespace, "patch", "benchmarkrun", "single", "--type=merge", "-p", `{"spec":{"suspend":false}}`)
-		Eventually(func() int { return finishedRepetitions() }, long).Should(BeNumerically(">", kept))
+		Eventually(finishedRepetitions, long).Should(BeNumerically(">", kept))
 	})
 
 	It("goes on when the operator is killed, and counts every repetition once", func() {
