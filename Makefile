@@ -86,6 +86,9 @@ deploy: cluster-up ## Build and load the images, and install or upgrade the oper
 	test/cluster/load.sh $$(images/build.sh)
 	$(call tool,helm) upgrade --install $(RELEASE) charts/parallelfs-operator --namespace $(NAMESPACE) --create-namespace \
 	  --values test/cluster/values.yaml --wait --timeout 5m
+	@# A rebuilt image has the same name, which Helm does not see.
+	bin/kubectl --namespace $(NAMESPACE) rollout restart deployment --selector app.kubernetes.io/instance=$(RELEASE)
+	bin/kubectl --namespace $(NAMESPACE) rollout status deployment --selector app.kubernetes.io/instance=$(RELEASE) --timeout 2m
 
 .PHONY: clean
 clean: ## Remove what builds left in this folder. The cache of tools and the images stay.
