@@ -5,6 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=tools/lib.sh
 . tools/lib.sh
+need column=bsdextrautils
 kubectl() { bin/kubectl "$@"; }
 
 make --no-print-directory deploy
