@@ -91,6 +91,8 @@ func TestParseRefusesRunsThatEndedBadly(t *testing.T) {
 		"a process that was killed, for which iozone prints numbers and succeeds": {
 			run(2, "64k", "700m", tests("Write"), noRetest), "error-killed-process-unnoticed.txt",
 			"line 36: one of the initial writers transferred nothing while another transferred its file: it was killed"},
+		"a process that had no time before another had ended": {run(4, "1024k", "4m", distributed(2), noRetest), "error-process-left-out.txt",
+			"line 35: iozone left a process out of the throughput of the initial writers"},
 		"a record that iozone can't hold": {run(1, "16m", "64m"), "error-record-too-large.txt",
 			`line 1: found "Error: maximum record size 32768 kB is greater than maximum buffer size 16384 kB" instead of`},
 		"fewer hosts than processes": {run(4, "64k", "4m", distributed(2)), "error-too-few-hosts.txt", `the output is cut off after line 24 ("You can not specify more threads/processes than you have in the client file list"), before`},

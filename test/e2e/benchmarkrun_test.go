@@ -26,7 +26,7 @@ metadata: {name: single, namespace: e2e}
 spec:
   fileSystem: {name: scratch, storagePool: ssd}
   tool: iozone
-  iozone: {mode: SingleClient, fileSize: 4m, includeFlush: true, includeClose: true, noRetest: true}
+  iozone: {mode: SingleClient, fileSize: 32m, includeFlush: true, includeClose: true, noRetest: true}
   clients: {nodeSelector: {e2e.parallelfs.dev/client: ""}}
   sweep:
   - {name: iozone.recordSize, values: [64k, 1024k]}
@@ -44,7 +44,7 @@ metadata: {name: distributed, namespace: e2e}
 spec:
   fileSystem: {name: scratch, storagePool: ssd}
   tool: iozone
-  iozone: {mode: Distributed, fileSize: 4m, includeFlush: true, includeClose: true, noRetest: true}
+  iozone: {mode: Distributed, fileSize: 32m, includeFlush: true, includeClose: true, noRetest: true}
   clients: {nodeSelector: {e2e.parallelfs.dev/client: ""}, count: 2}
   sweep:
   - {name: iozone.recordSize, values: [64k, 1024k]}
