@@ -41,7 +41,7 @@ chart-test: ## Lint the chart and test its templates.
 fuzz: ## Fuzz every parser for FUZZTIME (10s) each.
 	@for package in $$(grep -rl --include='*_test.go' '^func Fuzz' benchmarks internal | xargs -n1 dirname | sort -u); do \
 	  for name in $$(grep -rhoP '^func \KFuzz\w+' $$package/*_test.go); do \
-	    echo "== ./$$package $$name"; go test ./$$package -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME); done; done
+	    echo "== ./$$package $$name"; go test ./$$package -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x || exit 1; done; done
 
 .PHONY: bench
 bench: ## Measure the speed of parsers and planners.
