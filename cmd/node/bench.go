@@ -65,7 +65,7 @@ func benchCleanCommand() *cobra.Command {
 	return benchVerb(&cobra.Command{
 		Use:   "clean --spec FILE",
 		Short: "Remove all that a run wrote to the filesystem",
-		Long:  "Remove the run's own directory, and the directory " + bench.Home + " above it when that is empty then. Can be run again.",
+		Long:  "Remove the run's own directory, which lies in a directory " + bench.Home + ", with all that is in it. Can be run again.",
 		Args:  cobra.NoArgs,
 	}, func(ctx context.Context, b spec.Benchmark, _ []string, h bench.Host) error {
 		return bench.Clean(ctx, b, h)

@@ -18,7 +18,6 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
-	"parallelfs.dev/operator/internal/node/bench"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -76,7 +75,7 @@ func (w *world) root() string {
 	if err != nil {
 		panic(err) // decideWaiting comes first, and refuses a run without a pool
 	}
-	return path.Join(w.mount.Path, pool, bench.Home, string(w.run.UID))
+	return path.Join(w.mount.Path, pool, spec.BenchmarkHome, string(w.run.UID))
 }
 
 // renderer makes the jobs of a run.

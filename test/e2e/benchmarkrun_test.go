@@ -150,6 +150,11 @@ func benchmarksRun() {
 		table("single")
 	})
 
+	It("gives the space of its files back at once, past the trash of MooseFS", func() {
+		Expect(inClient(workers[0], "mfsgettrashtime", mountPath+"/ssd/.parallelfs-benchmarks")).To(HaveSuffix(": 0"))
+		Expect(inClient(workers[0], "mfsgettrashtime", mountPath+"/ssd")).NotTo(HaveSuffix(": 0"), "which is left as it is elsewhere")
+	})
+
 	It("keeps the raw output of every repetition", func() {
 		output := benchmarkRun("single").Status.Points[0].Output
 		raw := kubectl("-n", namespace, "get", "configmap", output, "-o", "jsonpath={.binaryData.rep-3\\.txt\\.gz}")

@@ -228,12 +228,24 @@ func storageClasses(fs *v1alpha1.FileSystem, masterIP string) spec.Configure {
 		directory := path.Join(mountPoint, pool.Name)
 		configure.Commands = append(configure.Commands,
 			spec.Command{Argv: []string{"mkdir", "-p", "-m", "0755", directory}},
-			spec.Command{Argv: []string{"mfssetsclass", pool.Name, directory}})
+			spec.Command{Argv: []string{"mfssetsclass", pool.Name, directory}},
+			// Files keep the time that their directory had when they were made. Without this, a removed file of a benchmark
+			// fills its pool for another day (default of MooseFS's trash).
+			spec.Command{Argv: []string{"mkdir", "-p", "-m", "0755", path.Join(directory, spec.BenchmarkHome)}},
+			spec.Command{Argv: []string{setTrashTime(fs.Spec.Version), "0", path.Join(directory, spec.BenchmarkHome)}})
 		if i == 0 {
 			configure.Commands = append(configure.Commands, spec.Command{Argv: []string{"mfssetsclass", pool.Name, mountPoint}})
 		}
 	}
 	return configure
+}
+
+// setTrashTime is the program that says how long removed files are kept (mfstrashtime(1) of 3.0.117, mfstrashretention(1) of 4.57.5).
+func setTrashTime(version string) string {
+	if major(version) == "3" {
+		return "mfssettrashtime"
+	}
+	return "mfssettrashretention"
 }
 
 // placement is the expression of a pool's storage class: so many copies, each on another chunkserver with the pool's

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"parallelfs.dev/operator/internal/node/spec"
 )
@@ -131,20 +130,4 @@ func remove(mount *os.Root, b spec.Benchmark, path string) error {
 		return err
 	}
 	return errors.Join(parent.RemoveAll(filepath.Base(path)), parent.Close())
-}
-
-// removeHome removes the directory of all runs, which stays while another run has something in it.
-func removeHome(mount *os.Root, b spec.Benchmark) error {
-	above, err := enter(mount, filepath.Dir(inside(b, filepath.Dir(b.Root))), false)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	err = above.Remove(Home)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTEMPTY) {
-		err = nil
-	}
-	return errors.Join(err, above.Close())
 }

@@ -10,8 +10,8 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Home is the directory that holds the directories of all runs; nothing outside of one is ever removed.
-const Home = ".parallelfs-benchmarks"
+// Home is the directory that holds the directories of all runs; nothing outside of one is ever removed, and it stays itself.
+const Home = spec.BenchmarkHome
 
 // Place says whether the directories lie where a benchmark may write and remove: Directory below Root, Root in a directory
 // Home below Mount.Path. The error names what lies wrong.

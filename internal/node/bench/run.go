@@ -147,7 +147,7 @@ func Work(ctx context.Context, b spec.Benchmark, argv []string, h Host) error {
 	return nil
 }
 
-// Clean removes all that a run wrote, and the directory of all runs when it is empty then. What is not there is fine.
+// Clean removes all that a run wrote. What is not there is fine.
 func Clean(ctx context.Context, b spec.Benchmark, h Host) error {
 	if err := RootPlace(b); err != nil {
 		return err
@@ -157,9 +157,6 @@ func Clean(ctx context.Context, b spec.Benchmark, h Host) error {
 			return fmt.Errorf("can't remove %s: %w", b.Root, err)
 		}
 		h.say("removed %s", b.Root)
-		if err := removeHome(mount, b); err != nil {
-			return fmt.Errorf("can't remove %s: %w", filepath.Dir(b.Root), err)
-		}
 		return nil
 	})
 }

@@ -132,6 +132,10 @@ type Probe struct {
 	IntervalSeconds int `json:"intervalSeconds"`
 }
 
+// BenchmarkHome is the directory, in that of a storage pool, that holds the directories of all benchmark runs. A backend
+// makes it such that a removed file gives its space back at once.
+const BenchmarkHome = ".parallelfs-benchmarks"
+
 // Benchmark tells `node bench` how to run one repetition of one point.
 type Benchmark struct {
 	// Mount must be mounted (FSType and Source as in Mount; Command unused) before anything is written.
