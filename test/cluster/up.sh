@@ -69,6 +69,18 @@ JSON
   done <<<"$nodes"
 }
 
+# wait_for_nodes waits until every node has registered: kind does not, and a node that comes later would not be connected.
+wait_for_nodes() {
+  local there=0
+  for ((i = 0; i < 60; i++)); do
+    there=$(run_kubectl get nodes -o name | wc -l)
+    ((there < workers + 1)) || return 0
+    sleep 1
+  done
+  die "only $there of $((workers + 1)) nodes have registered. Look at the kubelet of the missing one: $engine_name exec NODE journalctl -u kubelet. \
+Where several clusters run, it may lack inotify instances: sysctl fs.inotify.max_user_instances=512"
+}
+
 # wait_for_cidrs waits until the control plane has given every node its part of the pod network.
 wait_for_cidrs() {
   run_kubectl wait --for=jsonpath='{.spec.podCIDR}' nodes --all --timeout=60s >/dev/null
@@ -94,6 +106,7 @@ kind_config "$has_cni" > "$work_dir/$cluster.yaml"
 say "creating cluster $cluster: 1 control plane, $workers workers, nodes from $image"
 run_kind create cluster --name "$cluster" --image "$image" --config "$work_dir/$cluster.yaml" --kubeconfig "$kubeconfig" >&2
 ((EUID == 0)) || as_root chown "$(id -u):$(id -g)" "$kubeconfig"
+wait_for_nodes
 if [[ $has_cni == no ]]; then
   say "connecting the nodes' pod networks"
   wait_for_cidrs
