@@ -15,6 +15,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+
+	"parallelfs.dev/operator/controllers/conditions"
 )
 
 const (
@@ -79,7 +81,7 @@ func (r *Reconciler) read(ctx context.Context, w *world, c *child, verdict strin
 		if c.message != "" {
 			verdict += ": " + c.message
 		}
-		entry.Error = cutText(fmt.Sprintf("%s %s", w.run.Spec.Tool, verdict), maxTail)
+		entry.Error = conditions.Cut(fmt.Sprintf("%s %s", w.run.Spec.Tool, verdict), maxTail)
 		return entry, nil, nil
 	}
 
@@ -105,7 +107,7 @@ func (r *Reconciler) read(ctx context.Context, w *world, c *child, verdict strin
 		verdict = r.judge(w, &entry, ended, pod, raw)
 	}
 	if verdict != "" {
-		entry.Error = cutText(fmt.Sprintf("%s %s", w.run.Spec.Tool, verdict), maxTail)
+		entry.Error = conditions.Cut(fmt.Sprintf("%s %s", w.run.Spec.Tool, verdict), maxTail)
 		entry.Tail = lastLines(raw, tailLines, maxTail-min(len(entry.Error), maxTail/2))
 	}
 	return entry, raw, nil

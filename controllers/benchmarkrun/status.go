@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -63,7 +62,7 @@ func derive(w *world, d decision) (v1alpha1.BenchmarkRunStatus, error) {
 	status.Progress = fmt.Sprintf("%d/%d", ended, len(points))
 	status.Current, status.TimeLeft = "", ""
 	if d.running {
-		status.Current = cutText(w.current(d.point, d.repetition), maxCurrent)
+		status.Current = conditions.Cut(w.current(d.point, d.repetition), maxCurrent)
 	}
 	sum, count := w.records.total()
 	status.ActiveSeconds = int64(sum / time.Second)
@@ -115,7 +114,7 @@ func failureMessage(entry record) string {
 	if entry.Tail != "" {
 		message += "\n" + entry.Tail
 	}
-	return cutText(message, maxMessage)
+	return conditions.Cut(message, maxMessage)
 }
 
 // repetitionsLeft counts those that have no record, of the points that have not ended.
@@ -171,19 +170,6 @@ func shortDuration(d time.Duration) string {
 	return fmt.Sprintf("%dh%dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// cutText shortens a text to at most so many bytes, at the end of a rune.
-func cutText(text string, most int) string {
-	text = strings.ToValidUTF8(text, "?")
-	if len(text) <= most {
-		return text
-	}
-	end := most - len("…")
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
-}
-
 // lastLines returns the last lines of an output that are not blank, in at most so many bytes.
 func lastLines(output []byte, lines, most int) string {
 	var kept []string
@@ -196,7 +182,7 @@ func lastLines(output []byte, lines, most int) string {
 	text := strings.Join(kept, "\n")
 	for len(text) > most {
 		if len(kept) == 1 {
-			return cutText(text, most)
+			return conditions.Cut(text, most)
 		}
 		kept = slices.Delete(kept, 0, 1)
 		text = strings.Join(kept, "\n")

@@ -4,6 +4,7 @@ package conditions
 
 import (
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -31,7 +32,7 @@ const (
 // Set writes the positive condition, and Reconciling or Stalled with the same reason and message as progress says.
 func Set(list *[]metav1.Condition, generation int64, positive string, status metav1.ConditionStatus, progress Progress,
 	reason, message string) {
-	message = cut(message)
+	message = Cut(message, maxMessage)
 	set := func(kind string, value metav1.ConditionStatus) {
 		meta.SetStatusCondition(list, metav1.Condition{
 			Type: kind, Status: value, Reason: reason, Message: message, ObservedGeneration: generation,
@@ -64,21 +65,23 @@ func Sort(list []metav1.Condition, positive string) {
 	})
 }
 
-func cut(message string) string {
-	if len(message) <= maxMessage {
-		return message
+// Cut shortens a text to at most so many bytes, at the end of a rune.
+func Cut(text string, most int) string {
+	text = strings.ToValidUTF8(text, "?")
+	if len(text) <= most {
+		return text
 	}
-	end := maxMessage - len("…")
-	for end > 0 && !utf8.RuneStart(message[end]) {
+	end := most - len("…")
+	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--
 	}
-	return message[:end] + "…"
+	return text[:end] + "…"
 }
 
 // Add writes one more condition that is true.
 func Add(list *[]metav1.Condition, generation int64, positive, kind, reason, message string) {
 	meta.SetStatusCondition(list, metav1.Condition{
-		Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: cut(message), ObservedGeneration: generation,
+		Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: Cut(message, maxMessage), ObservedGeneration: generation,
 	})
 	Sort(*list, positive)
 }

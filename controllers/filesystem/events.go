@@ -6,7 +6,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/conditions"
 )
+
+// maxNote keeps an event's note within the limit of the API (1024 bytes).
+const maxNote = 1000
 
 // announce makes an event of a change of Ready: its status or its reason. It is called after the status was written.
 func (r *Reconciler) announce(before, after *v1alpha1.FileSystem) {
@@ -20,15 +24,5 @@ func (r *Reconciler) announce(before, after *v1alpha1.FileSystem) {
 		meta.IsStatusConditionTrue(after.Status.Conditions, v1alpha1.ConditionStalled) {
 		kind = corev1.EventTypeWarning
 	}
-	r.Recorder.Eventf(after, nil, kind, is.Reason, "Observe", "%s", shorten(is.Message))
-}
-
-// shorten keeps an event's note within the limit of the API (1024 bytes).
-func shorten(message string) string {
-	const most = 1000
-	runes := []rune(message)
-	for len(string(runes)) > most {
-		runes = runes[:len(runes)-1]
-	}
-	return string(runes)
+	r.Recorder.Eventf(after, nil, kind, is.Reason, "Observe", "%s", conditions.Cut(is.Message, maxNote))
 }
