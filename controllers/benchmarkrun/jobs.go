@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -147,7 +146,7 @@ func (r renderer) job(t task) client.Object {
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 	pod.Spec.Containers[0].Command = []string{nodeBinary, "bench", t.verb, "--spec", toldDirectory + "/" + toldFile}
 	r.mountFileSystem(pod)
-	onNodes(pod, t.nodes)
+	pod.Spec.Affinity = backend.OnNodes(t.nodes...)
 	return &batchv1.Job{
 		ObjectMeta: r.meta(t),
 		Spec:       batchv1.JobSpec{BackoffLimit: &t.retries, ActiveDeadlineSeconds: new(seconds(t.deadline)), Template: *pod},
@@ -173,7 +172,7 @@ func (r renderer) mpiJob(t task, slots int) client.Object {
 	// the user sshd, its port, and a record to the audit log of the kernel, without which it refuses a session.
 	c.SecurityContext.Capabilities.Add = []corev1.Capability{"AUDIT_WRITE", "NET_BIND_SERVICE", "SETGID", "SETUID", "SYS_CHROOT"}
 	r.mountFileSystem(worker)
-	onNodes(worker, t.nodes)
+	worker.Spec.Affinity = backend.OnNodes(t.nodes...)
 	worker.Spec.Affinity.PodAntiAffinity = &corev1.PodAntiAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
 			TopologyKey:   corev1.LabelHostname,
@@ -261,17 +260,6 @@ func (r renderer) mountFileSystem(pod *corev1.PodTemplateSpec) {
 	c := &pod.Spec.Containers[0]
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{
 		Name: "mounts", MountPath: parent, ReadOnly: true, MountPropagation: new(corev1.MountPropagationHostToContainer)})
-}
-
-// onNodes places a pod on one of these nodes, by name. A field selector takes one value, so each node is a term of its own.
-func onNodes(pod *corev1.PodTemplateSpec, names []string) {
-	var terms []corev1.NodeSelectorTerm
-	for _, name := range slices.Sorted(slices.Values(names)) {
-		terms = append(terms, corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{
-			{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{name}}}})
-	}
-	pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms}}}
 }
 
 // confined is a user without any capability.

@@ -117,7 +117,7 @@ func (b *builder) masterSet() (client.Object, error) {
 
 	pod := b.pod(componentMaster, "", configVolume, secretVolume)
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(1800)) // mfsmaster(8): the metadata is saved at the stop, LOCKTIMEOUT 1800 s
-	pod.Spec.Affinity = onNodes(fs.Status.Metadata.Node)
+	pod.Spec.Affinity = backend.OnNodes(fs.Status.Metadata.Node)
 	daemon := b.daemon("master", "run", secretVolume, "master.json")
 	p := portsOf(fs)
 	daemon.Ports = []corev1.ContainerPort{
@@ -175,7 +175,7 @@ func (b *builder) chunkserverSet(pool v1alpha1.StoragePoolSpec) (client.Object, 
 	b.told[file] = encode(run)
 	pod := b.pod(componentChunkserver, pool.Name, configVolume)
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(120))
-	pod.Spec.Affinity = onNodes(record.Nodes...)
+	pod.Spec.Affinity = backend.OnNodes(record.Nodes...)
 	daemon := b.daemon("chunkserver", "run", configVolume, file)
 	daemon.Ports = []corev1.ContainerPort{{Name: "data", ContainerPort: portsOf(fs).chunkserver(record.Slot), Protocol: corev1.ProtocolTCP}}
 	b.hostDirectory(pod, &daemon, "state", stateRoot(fs), nil)
@@ -222,7 +222,7 @@ func (b *builder) storageClassJob() client.Object {
 	pod := b.pod(componentStorageClasses, "", secretVolume)
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
-	pod.Spec.Affinity = onNodes(b.master.Name)
+	pod.Spec.Affinity = backend.OnNodes(b.master.Name)
 	c := b.daemon("storageclasses", "configure", secretVolume, "storageclasses.json")
 	c.SecurityContext = privileged() // mounts by FUSE, inside the container only
 	b.fuseDevice(pod, &c)

@@ -167,18 +167,6 @@ func (b *builder) fuseDevice(pod *corev1.PodTemplateSpec, c *corev1.Container) {
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "fuse", MountPath: "/dev/fuse"})
 }
 
-// onNodes places pods on exactly these nodes by name, without a label on them: the nodes were recorded, and their
-// labels may change. A field selector takes one value, so each node is a term of its own.
-func onNodes(names ...string) *corev1.Affinity {
-	terms := make([]corev1.NodeSelectorTerm, len(names))
-	for i, name := range names {
-		terms[i] = corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{
-			{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{name}}}}
-	}
-	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms}}}
-}
-
 // daemonSet runs a pod on its nodes and never restarts it by itself (OnDelete). The template carries a hash of all that
 // would need a restart, so that the controller sees which pods are outdated.
 func (b *builder) daemonSet(suffix, component, pool string, pod *corev1.PodTemplateSpec, told ...any) *appsv1.DaemonSet {
