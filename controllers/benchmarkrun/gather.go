@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -121,12 +120,6 @@ func (r *Reconciler) plan(w *world) {
 		w.commands = append(w.commands, command)
 	}
 	w.points = points
-	if w.distributed() {
-		if errs := validation.IsDNS1035Label(w.run.Name); len(errs) > 0 {
-			w.invalid = fmt.Sprintf("metadata.name %q can't be the start of an MPIJob's name: %s; create the run with another name",
-				w.run.Name, strings.Join(errs, ", "))
-		}
-	}
 }
 
 func (w *world) distributed() bool {
