@@ -103,7 +103,7 @@ func podsOf(name string) string {
 
 func benchmarksRun() {
 	files := func() string {
-		return inClient(workers[0], "sh", "-c", "ls -A "+mountPath+"/ssd/.parallelfs-benchmarks "+mountPath+"/bulk/.parallelfs-benchmarks 2>/dev/null || true")
+		return inClient(workers[0], "sh", "-c", "find "+mountPath+"/*/.parallelfs-benchmarks -mindepth 1")
 	}
 	table := func(name string) {
 		report("kubectl get benchmarkruns -o wide", kubectl("-n", namespace, "get", "benchmarkruns", "-o", "wide"))
