@@ -13,6 +13,62 @@ const (
 	ConditionStalled = "Stalled"
 	// ConditionEvaluationOnly is true while targets are directories: nothing proves that they are on the disks that they were on.
 	ConditionEvaluationOnly = "EvaluationOnly"
+	// ConditionPinned is true when every daemon whose role asks for CPUs runs on them, as the kernel says; absent when no role does.
+	ConditionPinned = "Pinned"
+	// ConditionOnline is true when the filesystem itself says that a target takes part.
+	ConditionOnline = "Online"
+	// ConditionSafeToRemove is true when the filesystem says that nothing is left on a target that was marked for removal.
+	ConditionSafeToRemove = "SafeToRemove"
+	// ConditionReleased is true when a target that was deleted is unmounted and its mountpoint is gone.
+	ConditionReleased = "Released"
+	// ConditionDestroyed is true when what was on a target was wiped and the device was read to be blank; false when that failed.
+	ConditionDestroyed = "Destroyed"
+)
+
+// Reasons of the conditions of a StorageTarget.
+const (
+	// ReasonProven surfaces when the disk is mounted and its UUID and marker agree with what is recorded.
+	ReasonProven = "Proven"
+	// ReasonPlanning surfaces until the agent of the node has looked at the device.
+	ReasonPlanning = "Planning"
+	// ReasonAwaitingApproval surfaces when the plan must be approved; the message names its hash and what it would destroy.
+	ReasonAwaitingApproval = "AwaitingApproval"
+	// ReasonApprovalRefused surfaces when spec.approvedPlan names another plan than that of now.
+	ReasonApprovalRefused = "ApprovalRefused"
+	// ReasonFormatForbidden surfaces when the device is no target and the policy is Never.
+	ReasonFormatForbidden = "FormatForbidden"
+	// ReasonProvisioning surfaces while the plan is carried out.
+	ReasonProvisioning = "Provisioning"
+	// ReasonProvisioningFailed surfaces when a step of the plan failed; the message is the command's own.
+	ReasonProvisioningFailed = "ProvisioningFailed"
+	// ReasonDeviceRefused surfaces when the device may not be touched; the message names every reason.
+	ReasonDeviceRefused = "DeviceRefused"
+	// ReasonDeviceConflict surfaces when the device is wanted twice; the message names both.
+	ReasonDeviceConflict = "DeviceConflict"
+	// ReasonTargetMissing surfaces when the disk of a provisioned target is not there, or another or a blank disk is in its place.
+	ReasonTargetMissing = "TargetMissing"
+	// ReasonMountFailed surfaces when the disk is there and can't be mounted; it is never formatted for that.
+	ReasonMountFailed = "MountFailed"
+	// ReasonQueueRefused surfaces when the kernel did not take a queue setting; the target is used all the same.
+	ReasonQueueRefused = "QueueRefused"
+	// ReasonAgentMissing surfaces when no agent runs on the target's node.
+	ReasonAgentMissing = "AgentMissing"
+	// ReasonUnmountFailed surfaces when a deleted target can't be unmounted; the message says what uses it.
+	ReasonUnmountFailed = "UnmountFailed"
+	// ReasonUnmounted is the reason of Released.
+	ReasonUnmounted = "Unmounted"
+	// ReasonWiped and ReasonWipeFailed are the reasons of Destroyed.
+	ReasonWiped = "Wiped"
+	// ReasonWipeFailed surfaces when a device could not be wiped, or was not proven to be the target's.
+	ReasonWipeFailed = "WipeFailed"
+	// ReasonServing is the reason of Online.
+	ReasonServing = "Serving"
+	// ReasonNotServing surfaces when the filesystem does not list the target as taking part.
+	ReasonNotServing = "NotServing"
+	// ReasonMovingData surfaces while the filesystem moves the data of a target elsewhere.
+	ReasonMovingData = "MovingData"
+	// ReasonDataMoved surfaces when it has.
+	ReasonDataMoved = "DataMoved"
 )
 
 // Reasons of the conditions of a FileSystem.
@@ -53,6 +109,20 @@ const (
 	ReasonDaemonRefused = "DaemonRefused"
 	// ReasonDirectoryTargets is the reason of EvaluationOnly.
 	ReasonDirectoryTargets = "DirectoryTargets"
+	// ReasonNoDevices surfaces when a node has no device that the spec asks for; the message names the node and why others don't match.
+	ReasonNoDevices = "NoDevices"
+	// ReasonTargetsNotReady surfaces while StorageTargets are not proven; the message names them and what each waits for.
+	ReasonTargetsNotReady = "TargetsNotReady"
+	// ReasonPinningConflict surfaces when cpuPinning contradicts the node or itself; the message names both sides.
+	ReasonPinningConflict = "PinningConflict"
+	// ReasonAsAsked and ReasonDrifted are the reasons of Pinned.
+	ReasonAsAsked = "AsAsked"
+	// ReasonDrifted surfaces when a daemon runs on other CPUs, or with another memory policy, than the spec asks for.
+	ReasonDrifted = "Drifted"
+	// ReasonDestroyUnconfirmed surfaces when a FileSystem with deletionPolicy Destroy is deleted and confirmDestroy is not its uid.
+	ReasonDestroyUnconfirmed = "DestroyUnconfirmed"
+	// ReasonReleasing surfaces while the disks of a deleted FileSystem are unmounted or wiped; the message names those that are left.
+	ReasonReleasing = "Releasing"
 	// ReasonDeleting surfaces while the daemons of a deleted FileSystem are stopped.
 	ReasonDeleting = "Deleting"
 )
@@ -93,6 +163,13 @@ const (
 	LabelComponent = "parallelfs.dev/component"
 	// LabelStoragePool names the storage pool that an object serves.
 	LabelStoragePool = "parallelfs.dev/storage-pool"
+	// LabelNode names the node of a StorageTarget, when the name is a valid label value.
+	LabelNode = "parallelfs.dev/node"
+	// LabelAgent selects the nodes that run an agent.
+	LabelAgent = "parallelfs.dev/agent"
+	// AnnotationGiveUp on a StorageTarget, with the name of its node as the value, lets a deleted target go although the node
+	// can't release it: what is on the disk stays there.
+	AnnotationGiveUp = "parallelfs.dev/give-up"
 	// LabelManagedBy and ManagedBy mark every object that the operator writes.
 	LabelManagedBy = "app.kubernetes.io/managed-by"
 	// ManagedBy is the value of LabelManagedBy.

@@ -16,13 +16,13 @@ const MooseFS FileSystemType = "MooseFS"
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || has(self.moosefs)",message="spec.moosefs is required when spec.type is MooseFS (it may be empty: {})"
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || self.version in ['3.0.117', '4.57.5']",message="MooseFS runs in version 3.0.117 or 4.57.5; set spec.version to one of them"
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || !has(self.metadata.instancesPerNode) || self.metadata.instancesPerNode == 1",message="MooseFS Community Edition has exactly one active master, so spec.metadata.instancesPerNode must be 1; several metadata servers per node need another type"
-// +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || size(self.metadata.targets.directories) == 1",message="a MooseFS master keeps its metadata in one directory; give exactly one in spec.metadata.targets.directories"
-// +kubebuilder:validation:XValidation:rule="self.storagePools.all(p, p.targets.directories.all(d, self.metadata.targets.directories.all(m, d != m && !d.startsWith(m + '/') && !m.startsWith(d + '/'))))",message="a storage pool's directory and the metadata directory must not be the same or lie in one another"
-// +kubebuilder:validation:XValidation:rule="self.storagePools.all(p, self.storagePools.all(q, p.name == q.name || p.targets.directories.all(d, !(d in q.targets.directories))))",message="two storage pools must not use the same directory"
-// +kubebuilder:validation:XValidation:rule="self.storagePools.all(q, q.targets.directories.all(e, [e + '/'].all(prefix, self.storagePools.all(p, p.name == q.name || p.targets.directories.all(d, !d.startsWith(prefix))))))",message="a storage pool's directory must not lie inside another pool's"
+// +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || (has(self.metadata.targets.directories) ? size(self.metadata.targets.directories) == 1 : has(self.metadata.targets.devices) ? size(self.metadata.targets.devices) == 1 : self.metadata.targets.select.countPerNode == 1)",message="a MooseFS master keeps its metadata in one place; give exactly one of spec.metadata.targets.directories or devices, or select.countPerNode: 1"
+// +kubebuilder:validation:XValidation:rule="!has(self.metadata.targets.directories) || self.storagePools.all(p, !has(p.targets.directories) || p.targets.directories.all(d, self.metadata.targets.directories.all(m, d != m && !d.startsWith(m + '/') && !m.startsWith(d + '/'))))",message="a storage pool's directory and the metadata directory must not be the same or lie in one another"
+// +kubebuilder:validation:XValidation:rule="self.storagePools.all(p, self.storagePools.all(q, p.name == q.name || !has(p.targets.directories) || !has(q.targets.directories) || p.targets.directories.all(d, !(d in q.targets.directories))))",message="two storage pools must not use the same directory"
+// +kubebuilder:validation:XValidation:rule="self.storagePools.all(q, !has(q.targets.directories) || q.targets.directories.all(e, [e + '/'].all(prefix, self.storagePools.all(p, p.name == q.name || !has(p.targets.directories) || p.targets.directories.all(d, !d.startsWith(prefix))))))",message="a storage pool's directory must not lie inside another pool's"
 // +kubebuilder:validation:XValidation:rule="oldSelf.storagePools.all(p, self.storagePools.exists(q, q.name == p.name))",message="a storage pool can't be removed: its targets hold data, and draining a pool is not built yet"
-// +kubebuilder:validation:XValidation:rule="!has(self.clients) || (self.metadata.targets.directories + ['/var/lib/parallelfs']).all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/'))",message="spec.clients.mountPath must not be, hold or lie in the metadata directory or /var/lib/parallelfs, where daemons keep their state"
-// +kubebuilder:validation:XValidation:rule="!has(self.clients) || self.storagePools.all(p, p.targets.directories.all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/')))",message="spec.clients.mountPath must not be, hold or lie in a storage pool's directory"
+// +kubebuilder:validation:XValidation:rule="!has(self.clients) || ((has(self.metadata.targets.directories) ? self.metadata.targets.directories : []) + ['/var/lib/parallelfs']).all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/'))",message="spec.clients.mountPath must not be, hold or lie in the metadata directory or /var/lib/parallelfs, where daemons keep their state"
+// +kubebuilder:validation:XValidation:rule="!has(self.clients) || self.storagePools.all(p, !has(p.targets.directories) || p.targets.directories.all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/')))",message="spec.clients.mountPath must not be, hold or lie in a storage pool's directory"
 type FileSystemSpec struct {
 	// type is the parallel filesystem to run. It can't be changed.
 	// +required
@@ -61,6 +61,23 @@ type FileSystemSpec struct {
 	// not know, is refused by name in the condition Stalled.
 	// +optional
 	Config *ConfigSpec `json:"config,omitempty"`
+
+	// provisioning says what the operator may do to disks.
+	// +optional
+	// +kubebuilder:default={}
+	Provisioning ProvisioningSpec `json:"provisioning,omitzero"`
+
+	// deletionPolicy says what becomes of the disks when the FileSystem is deleted: Retain unmounts them and keeps what is
+	// on them; Destroy wipes those that carry its marker, and needs confirmDestroy. Defaults to Retain.
+	// +optional
+	// +kubebuilder:default=Retain
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
+
+	// confirmDestroy confirms deletionPolicy Destroy: the uid of this object (kubectl get -o jsonpath={.metadata.uid}). A
+	// copied manifest has another, so it destroys nothing.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	ConfirmDestroy string `json:"confirmDestroy,omitempty"`
 }
 
 // MooseFSSpec holds what only MooseFS has.
@@ -129,18 +146,10 @@ type MetadataSpec struct {
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.metadata.targets can't be changed: the metadata would be left behind"
 	Targets TargetsSpec `json:"targets,omitzero"`
-}
 
-// TargetsSpec says where the data of one role is kept on each of its nodes.
-// +kubebuilder:validation:XValidation:rule="self.directories.all(d, self.directories.all(e, !d.startsWith(e + '/')))",message="one target's directory must not lie inside another's"
-type TargetsSpec struct {
-	// directories are absolute paths on the node, made when they don't exist. They are for evaluation only: nothing
-	// proves that a directory is still on the disk that it was on. The status says so.
-	// +required
-	// +listType=set
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=16
-	Directories []DirectoryPath `json:"directories,omitempty"`
+	// cpuPinning binds the metadata servers to CPUs and memory. Defaults to mode None.
+	// +optional
+	CPUPinning *CPUPinning `json:"cpuPinning,omitempty"`
 }
 
 // DirectoryPath is an absolute, clean path: at least two levels deep, without "..", "." or empty elements, spaces or
@@ -165,10 +174,10 @@ type StoragePoolSpec struct {
 	// +required
 	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
 
-	// targets is where the data is kept on each of those nodes: every directory is one target. Directories can be added;
-	// taking one away is refused, because it holds data and draining is not built yet.
+	// targets is where the data is kept on each of those nodes: every directory, and every device, is one target. Targets
+	// can be added. A directory can't be taken away; a device can, when its StorageTarget says SafeToRemove.
 	// +required
-	// +kubebuilder:validation:XValidation:rule="oldSelf.directories.all(d, d in self.directories)",message="a target can't be removed: it holds data, and draining a target is not built yet"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.directories) || !has(self.directories) || oldSelf.directories.all(d, d in self.directories)",message="a target's directory can't be removed: it holds data, and only devices can be drained"
 	Targets TargetsSpec `json:"targets,omitzero"`
 
 	// copies is the number of nodes of the pool that hold a copy of every chunk of a file. 1 means that the loss of one
@@ -178,6 +187,10 @@ type StoragePoolSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9
 	Copies int32 `json:"copies,omitempty"`
+
+	// cpuPinning binds the pool's storage servers to CPUs and memory. Defaults to mode None.
+	// +optional
+	CPUPinning *CPUPinning `json:"cpuPinning,omitempty"`
 }
 
 // ClientsSpec describes the nodes on which the filesystem is mounted.
@@ -322,11 +335,15 @@ type MetadataRecord struct {
 	// +kubebuilder:validation:MaxLength=253
 	Node string `json:"node,omitempty"`
 
-	// directory holds the metadata on that node.
-	// +required
-	// +kubebuilder:validation:MinLength=1
+	// directory holds the metadata on that node; empty until the target that it lies on is chosen.
+	// +optional
 	// +kubebuilder:validation:MaxLength=255
 	Directory string `json:"directory,omitempty"`
+
+	// target is the StorageTarget whose disk that directory lies on; empty when it is a directory of the node itself.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Target string `json:"target,omitempty"`
 
 	// initialised is when the operator first saw the metadata server run on this directory. Until then an empty
 	// directory may be initialised; from then on it never is again, and an empty directory is lost metadata.
@@ -385,10 +402,49 @@ type InstanceStatus struct {
 	// +optional
 	Online bool `json:"online"`
 
+	// placement is where the daemon runs, as the kernel of its node says; absent on a node without an agent.
+	// +optional
+	Placement *InstancePlacement `json:"placement,omitempty"`
+
 	// message says what is wrong with the daemon, and is empty when nothing is.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
+}
+
+// InstancePlacement is where a daemon runs, read from the kernel, beside what the manifest asks for.
+type InstancePlacement struct {
+	// cpus that all threads of the daemon may run on, together, in list format.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	CPUs string `json:"cpus,omitempty"`
+
+	// wantedCPUs are those that spec asks for; empty when it asks for none in particular.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	WantedCPUs string `json:"wantedCPUs,omitempty"`
+
+	// numaNodes that those CPUs belong to, in list format.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	NUMANodes string `json:"numaNodes,omitempty"`
+
+	// memoryPolicy as the kernel shows it, such as "default", "bind:0" or "prefer:1".
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	MemoryPolicy string `json:"memoryPolicy,omitempty"`
+
+	// devices are the kernel names of the disks that the daemon's targets are on now.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:items:MaxLength=64
+	Devices []string `json:"devices,omitempty"`
+
+	// drift says how the placement differs from the spec, and is empty when it does not.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Drift string `json:"drift,omitempty"`
 }
 
 // StoragePoolStatus is one storage pool.
@@ -462,6 +518,20 @@ type TargetStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	Directory string `json:"directory,omitempty"`
+
+	// storageTarget is the StorageTarget whose disk that directory lies on; empty when it is a directory of the node itself.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	StorageTarget string `json:"storageTarget,omitempty"`
+
+	// removing is true when the filesystem was told to move the data of this target elsewhere, and removable when it says
+	// that it has.
+	// +optional
+	Removing bool `json:"removing,omitempty"`
+
+	// removable is true when the filesystem says that the target may be taken out.
+	// +optional
+	Removable bool `json:"removable,omitempty"`
 
 	// online is true when the filesystem itself says that the target serves data.
 	// +optional

@@ -14,6 +14,8 @@ var SchemeBuilder = runtime.NewSchemeBuilder(func(scheme *runtime.Scheme) error 
 	scheme.AddKnownTypes(GroupVersion,
 		&FileSystem{}, &FileSystemList{},
 		&BenchmarkRun{}, &BenchmarkRunList{},
+		&StorageTarget{}, &StorageTargetList{},
+		&NodeInventory{}, &NodeInventoryList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

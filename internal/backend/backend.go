@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/spec"
 )
 
 // Backend runs one type of filesystem. Every method is a pure function of its arguments: no clock, no randomness, no
@@ -69,6 +70,12 @@ type Input struct {
 	Nodes []Node
 	// Pods are the pods of this filesystem, sorted by component, pool and node.
 	Pods []Pod
+	// Targets are the StorageTargets of this filesystem that are not being deleted, sorted by node and name.
+	Targets []v1alpha1.StorageTarget
+	// Pinnings are where the daemons are to run, by node and instance (spec.Run.Instance); plan.Pin made them.
+	Pinnings map[string]map[string]spec.Pinning
+	// Inventories are what the agents found, by node; a node without an agent has none.
+	Inventories map[string]v1alpha1.NodeInventoryStatus
 	// Images are the container images to use.
 	Images Images
 	// Password is the secret that only the operator's own clients of the filesystem know.
@@ -98,6 +105,8 @@ type Pod struct {
 	Ready       bool
 	// Outdated is true when the pod was made from an older template than its DaemonSet has now.
 	Outdated bool
+	// Started is when its containers were started last, zero while they are not.
+	Started time.Time
 	// Message says why the pod is not ready, in the daemon's own words where it has any.
 	Message string
 }
@@ -199,6 +208,9 @@ type Target struct {
 	CapacityBytes int64  `json:"capacityBytes"`
 	// Chunks counts the pieces of data on it.
 	Chunks int64 `json:"chunks"`
+	// Removing is true when it is marked for removal, Removable when the filesystem says that nothing on it is needed.
+	Removing  bool `json:"removing,omitempty"`
+	Removable bool `json:"removable,omitempty"`
 }
 
 // Session is one mount as the filesystem sees it.

@@ -22,12 +22,30 @@ type Run struct {
 	Ledger string `json:"ledger"`
 	// Directories are proven, and initialised where that is allowed, in this order.
 	Directories []Directory `json:"directories"`
+	// Instance names this daemon in Local.Daemons, such as "chunkserver/ssd" or "master".
+	Instance string `json:"instance,omitempty"`
+	// Local is the file that holds a Local, such as /etc/parallelfs-local/$(NODE_NAME); without it, nothing differs from
+	// node to node. It may appear, and change, after the pod has started: the daemon waits for it.
+	Local string `json:"local,omitempty"`
+	// OnTargets says how the daemon uses the targets of its LocalDaemon.
+	OnTargets *OnTargets `json:"onTargets,omitempty"`
 	// Files are written before the daemon starts.
 	Files []File `json:"files"`
 	// Command is the daemon with its arguments; the binary is found in PATH.
 	Command []string `json:"command"`
 	// Recover adds arguments to Command when a file of the data is missing, which tells a crash from a clean stop.
 	Recover *Recover `json:"recover,omitempty"`
+}
+
+// OnTargets says how a daemon uses its targets: each proven one gives a Directory, which is then treated like those of Run.
+type OnTargets struct {
+	// Directory is the subdirectory of a target's mountpoint that takes the place of Directory.Path, such as "chunkserver".
+	Directory string `json:"directory"`
+	// Data and Initialise are those of a Directory.
+	Data       string      `json:"data"`
+	Initialise *Initialise `json:"initialise,omitempty"`
+	// All is true when the daemon must not start before every target is proven; else it starts with those that are, one at least.
+	All bool `json:"all,omitempty"`
 }
 
 // Directory is one directory that a daemon keeps data in. Path itself stays root's and holds the marker file
@@ -60,10 +78,14 @@ type Recover struct {
 }
 
 // File is written with $(NAME) replaced by the value of the environment variable NAME (such as $(NODE_IP)). An unset
-// variable is an error.
+// variable is an error. $(TARGET) is the data directory of the only target of a daemon that has one.
 type File struct {
 	Path    string `json:"path"`
 	Content string `json:"content"`
+	// Line, if set, is added once for each proven target, in order, with $(TARGET) replaced by its data directory;
+	// RemoveLine takes its place for a target with Remove.
+	Line       string `json:"line,omitempty"`
+	RemoveLine string `json:"removeLine,omitempty"`
 	// Mode is the permission bits, such as 0o640. The file belongs to root and the group of the daemon's user.
 	Mode uint32 `json:"mode"`
 }

@@ -1,0 +1,432 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// NodeInventoryStatus is what a node has, as its agent found it. Nothing in it changes while the node does not.
+type NodeInventoryStatus struct {
+	// kernel of the node.
+	// +optional
+	Kernel KernelStatus `json:"kernel,omitzero"`
+
+	// cpu is the node's processors and NUMA nodes.
+	// +optional
+	CPU CPUStatus `json:"cpu,omitzero"`
+
+	// blockDevices are the whole disks of the node, and what is made from them, by kernel name.
+	// +optional
+	// +listType=map
+	// +listMapKey=kernelName
+	// +kubebuilder:validation:MaxItems=1024
+	BlockDevices []BlockDevice `json:"blockDevices,omitempty"`
+
+	// networkInterfaces are the node's own, without those of pods.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=256
+	NetworkInterfaces []NetworkInterface `json:"networkInterfaces,omitempty"`
+
+	// rdmaDevices are the node's InfiniBand and RoCE devices.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	RDMADevices []RDMADevice `json:"rdmaDevices,omitempty"`
+
+	// settings are the settings of the host that storage servers depend on, as found and as expected.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Settings []HostSetting `json:"settings,omitempty"`
+
+	// daemons are the filesystems' daemons on this node, each with what the kernel says of where it runs.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=256
+	Daemons []DaemonPlacement `json:"daemons,omitempty"`
+
+	// summary counts what the printer columns show.
+	// +optional
+	Summary InventorySummary `json:"summary,omitzero"`
+
+	// problems are what the agent could not find out, and why.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=1024
+	Problems []string `json:"problems,omitempty"`
+}
+
+// InventorySummary counts what the printer columns show.
+type InventorySummary struct {
+	// disks is the number of whole disks.
+	// +optional
+	Disks int32 `json:"disks"`
+	// usable is the number of disks that could become targets: blank and free.
+	// +optional
+	Usable int32 `json:"usable"`
+	// usableCapacity is the size of those, such as "12.5TiB".
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	UsableCapacity string `json:"usableCapacity,omitempty"`
+	// settings is how many host settings are as expected, as "7/9".
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Settings string `json:"settings,omitempty"`
+}
+
+// KernelStatus is the running kernel.
+type KernelStatus struct {
+	// release is that of uname(2), such as "6.12.48+deb13-amd64".
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Release string `json:"release,omitempty"`
+
+	// modules are those that a filesystem's clients or servers need: fuse, xfs, ext4, btrfs, beegfs, lustre and lnet.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Modules []KernelModule `json:"modules,omitempty"`
+}
+
+// KernelModule is one module of the kernel.
+type KernelModule struct {
+	// name of the module.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Name string `json:"name,omitempty"`
+	// state is Loaded, BuiltIn, Available (it can be loaded) or Missing.
+	// +required
+	// +kubebuilder:validation:Enum=Loaded;BuiltIn;Available;Missing
+	State string `json:"state,omitempty"`
+}
+
+// CPUStatus is the node's processors.
+type CPUStatus struct {
+	// model of the processors.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Model string `json:"model,omitempty"`
+
+	// sockets, cores and threads of the whole node.
+	// +optional
+	Sockets int32 `json:"sockets,omitempty"`
+	// cores of the whole node.
+	// +optional
+	Cores int32 `json:"cores,omitempty"`
+	// threads of the whole node: its online CPUs.
+	// +optional
+	Threads int32 `json:"threads,omitempty"`
+
+	// numaNodes of the node; several may share a socket.
+	// +optional
+	// +listType=map
+	// +listMapKey=id
+	// +kubebuilder:validation:MaxItems=1024
+	NUMANodes []NUMANode `json:"numaNodes,omitempty"`
+
+	// siblings are the CPUs that share a core, such as "0,32", one entry for each core; empty without SMT.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=4096
+	// +kubebuilder:validation:items:MaxLength=64
+	Siblings []string `json:"siblings,omitempty"`
+
+	// kubeletCPUManagerPolicy is "none" or "static", from the kubelet's own state file; empty when it could not be read.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	KubeletCPUManagerPolicy string `json:"kubeletCPUManagerPolicy,omitempty"`
+}
+
+// NUMANode is one NUMA node.
+type NUMANode struct {
+	// id is the number that the kernel gives it.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1023
+	ID int32 `json:"id"`
+	// cpus in the kernel's list format, such as "0-15,32-47".
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	CPUs string `json:"cpus,omitempty"`
+	// memoryBytes of the NUMA node.
+	// +optional
+	MemoryBytes int64 `json:"memoryBytes,omitempty"`
+}
+
+// BlockDevice is one whole disk, or a device that is made from disks (multipath, LVM, RAID).
+type BlockDevice struct {
+	// kernelName is what the kernel calls it now, such as "sda". It changes from start to start.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	KernelName string `json:"kernelName,omitempty"`
+
+	// type as lsblk(8) has it: disk, loop, mpath, raid1, lvm, crypt.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Type string `json:"type,omitempty"`
+
+	// ids are the names of the links in /dev/disk/by-id, the most telling first: wwn-, nvme-eui., then others.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=255
+	IDs []string `json:"ids,omitempty"`
+
+	// wwn is the World Wide Name, or the EUI of an NVMe namespace.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	WWN string `json:"wwn,omitempty"`
+
+	// serial number.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Serial string `json:"serial,omitempty"`
+
+	// model of the disk.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Model string `json:"model,omitempty"`
+
+	// sizeBytes is the size in bytes.
+	// +optional
+	SizeBytes int64 `json:"sizeBytes"`
+
+	// mediaType is SSD or HDD.
+	// +optional
+	MediaType MediaType `json:"mediaType,omitempty"`
+
+	// transport as lsblk(8) has it: nvme, sas, sata, fc, iscsi, usb.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Transport string `json:"transport,omitempty"`
+
+	// numaNode that the disk's controller is attached to; absent when the kernel does not know.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1023
+	NUMANode *int32 `json:"numaNode,omitempty"`
+
+	// readOnly is true for a device that the kernel refuses to write to.
+	// +optional
+	ReadOnly bool `json:"readOnly,omitempty"`
+
+	// partitions by kernel name.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=64
+	Partitions []string `json:"partitions,omitempty"`
+
+	// holders are the devices that are made from this one or its partitions, by kernel name.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=64
+	Holders []string `json:"holders,omitempty"`
+
+	// mounts are where it or a partition of it is mounted, in any mount namespace of the node; "[SWAP]" is swap space.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=512
+	Mounts []string `json:"mounts,omitempty"`
+
+	// signatures are what was found on it (wipefs(8)): filesystems, partition tables, members of RAID or LVM.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Signatures []Signature `json:"signatures,omitempty"`
+
+	// target is the StorageTarget that it carries, as namespace/name, when the label on it is one of this cluster's.
+	// +optional
+	// +kubebuilder:validation:MaxLength=320
+	Target string `json:"target,omitempty"`
+
+	// unusable are the reasons for which it can't become a target as it is; empty for a blank, free disk.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=512
+	Unusable []string `json:"unusable,omitempty"`
+}
+
+// Signature is something that was found on a device.
+type Signature struct {
+	// device is the kernel name of the disk or of its partition.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Device string `json:"device,omitempty"`
+	// type such as xfs, gpt, LVM2_member, linux_raid_member, or "ambivalent" when the probe could not tell.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Type string `json:"type,omitempty"`
+	// offset in bytes, such as "0x218".
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Offset string `json:"offset,omitempty"`
+	// uuid of what was found.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	UUID string `json:"uuid,omitempty"`
+	// label of what was found.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Label string `json:"label,omitempty"`
+}
+
+// NetworkInterface is one network interface of the node.
+type NetworkInterface struct {
+	// name such as "ib0".
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Name string `json:"name,omitempty"`
+	// addresses with their prefix, such as "10.1.0.5/16".
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=64
+	Addresses []string `json:"addresses,omitempty"`
+	// speedMbps is the speed of the link in Mbit/s, 0 when unknown or down.
+	// +optional
+	SpeedMbps int64 `json:"speedMbps"`
+	// mtu in bytes.
+	// +optional
+	MTU int32 `json:"mtu"`
+	// state as the kernel has it: up, down, unknown.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	State string `json:"state,omitempty"`
+	// numaNode that the adapter is attached to; absent when the kernel does not know.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1023
+	NUMANode *int32 `json:"numaNode,omitempty"`
+}
+
+// RDMADevice is one InfiniBand or RoCE device.
+type RDMADevice struct {
+	// name such as "mlx5_0".
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Name string `json:"name,omitempty"`
+	// state of its first port, such as "ACTIVE".
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	State string `json:"state,omitempty"`
+	// rate of its first port, such as "100 Gb/sec (4X EDR)".
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Rate string `json:"rate,omitempty"`
+	// linkLayer is InfiniBand or Ethernet.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	LinkLayer string `json:"linkLayer,omitempty"`
+	// numaNode that the adapter is attached to; absent when the kernel does not know.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1023
+	NUMANode *int32 `json:"numaNode,omitempty"`
+}
+
+// HostSetting is one setting of the host.
+type HostSetting struct {
+	// name such as "transparentHugePages", "cStates", "smt" or "vm.dirty_ratio".
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Name string `json:"name,omitempty"`
+	// found is the value in force; "unknown" when the kernel does not show it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Found string `json:"found,omitempty"`
+	// expected is the value that the published setup asks for.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Expected string `json:"expected,omitempty"`
+	// asExpected is true when they agree.
+	// +optional
+	AsExpected bool `json:"asExpected"`
+	// source of the expectation, such as "NetApp TR-4782, host configuration".
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Source string `json:"source,omitempty"`
+}
+
+// DaemonPlacement is where one daemon runs, read from the kernel.
+type DaemonPlacement struct {
+	// name of the daemon: namespace, FileSystem, component, and pool or instance, with slashes.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=320
+	Name string `json:"name,omitempty"`
+	// program that runs.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Program string `json:"program,omitempty"`
+	// cpus that its threads may run on, all of them together (Cpus_allowed_list of /proc/<pid>/task/*/status).
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	CPUs string `json:"cpus,omitempty"`
+	// strayThreads counts the threads that may run on other CPUs than the first one may.
+	// +optional
+	StrayThreads int32 `json:"strayThreads"`
+	// numaNodes that those CPUs belong to, in list format.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	NUMANodes string `json:"numaNodes,omitempty"`
+	// memoryPolicy as /proc/<pid>/numa_maps shows it, such as "default", "bind:0" or "prefer:1".
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	MemoryPolicy string `json:"memoryPolicy,omitempty"`
+}
+
+// NodeInventory is what a node has: disks with their stable names, processors, networks and settings. The agent on the
+// node writes it; its name is the node's.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=pfsinv,categories={parallelfs}
+// +kubebuilder:printcolumn:name="Disks",type=integer,JSONPath=`.status.summary.disks`
+// +kubebuilder:printcolumn:name="Usable",type=integer,JSONPath=`.status.summary.usable`
+// +kubebuilder:printcolumn:name="Capacity",type=string,JSONPath=`.status.summary.usableCapacity`
+// +kubebuilder:printcolumn:name="Sockets",type=integer,JSONPath=`.status.cpu.sockets`
+// +kubebuilder:printcolumn:name="CPUs",type=integer,JSONPath=`.status.cpu.threads`
+// +kubebuilder:printcolumn:name="Settings",type=string,JSONPath=`.status.summary.settings`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Kernel",type=string,priority=1,JSONPath=`.status.kernel.release`
+// +kubebuilder:printcolumn:name="CPUModel",type=string,priority=1,JSONPath=`.status.cpu.model`
+type NodeInventory struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard object's metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// status is what the agent has found.
+	// +optional
+	Status NodeInventoryStatus `json:"status,omitzero"`
+}
+
+// NodeInventoryList is a list of NodeInventories.
+// +kubebuilder:object:root=true
+type NodeInventoryList struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard list's metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// items are the NodeInventories.
+	Items []NodeInventory `json:"items"`
+}

@@ -1,0 +1,298 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// StorageTargetSpec is one disk in one role on one node. The operator writes it; a person writes approvedPlan and remove.
+// +kubebuilder:validation:XValidation:rule="self.node == oldSelf.node && self.role == oldSelf.role && self.fileSystem.name == oldSelf.fileSystem.name && self.device.id == oldSelf.device.id",message="a target stays what it is: its node, role, FileSystem and device can't be changed"
+type StorageTargetSpec struct {
+	// fileSystem that the target belongs to.
+	// +required
+	FileSystem TargetOwner `json:"fileSystem,omitzero"`
+
+	// node that has the disk.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Node string `json:"node,omitempty"`
+
+	// role of the daemon that uses the target: Metadata or Storage.
+	// +required
+	Role InstanceRole `json:"role,omitempty"`
+
+	// storagePool that a storage target belongs to.
+	// +optional
+	// +kubebuilder:validation:MaxLength=24
+	StoragePool string `json:"storagePool,omitempty"`
+
+	// instance is the number of the metadata server on its node that a metadata target belongs to, from 0.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=15
+	Instance int32 `json:"instance"`
+
+	// device is the disk.
+	// +required
+	Device DeviceIdentity `json:"device,omitzero"`
+
+	// logDevice takes the external log of the target's XFS.
+	// +optional
+	LogDevice *DeviceIdentity `json:"logDevice,omitempty"`
+
+	// format says how the device is formatted and mounted; logDevices is not used here.
+	// +required
+	Format FormatSpec `json:"format,omitzero"`
+
+	// queue sets the block queue of the device.
+	// +optional
+	Queue *QueueSpec `json:"queue,omitempty"`
+
+	// formatPolicy is spec.provisioning.format of the FileSystem.
+	// +required
+	FormatPolicy FormatPolicy `json:"formatPolicy,omitempty"`
+
+	// conflict says why nothing may be done with the device, such as that another FileSystem wants it too. The agent
+	// touches no device of a target that has one, unless the target was provisioned before.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Conflict string `json:"conflict,omitempty"`
+
+	// approvedPlan is the hash of the plan that a person approves, from status.plan.hash. It holds once: another plan
+	// needs another approval. Set by a person.
+	// +optional
+	// +kubebuilder:validation:MaxLength=71
+	// +kubebuilder:validation:Pattern=`^(sha256:[0-9a-f]{64})?$`
+	ApprovedPlan string `json:"approvedPlan,omitempty"`
+
+	// remove asks the filesystem to move the data of this target elsewhere. The condition SafeToRemove says when the disk
+	// may be taken out. Set by a person.
+	// +optional
+	Remove bool `json:"remove,omitempty"`
+
+	// destroyFor is the uid of the deleted FileSystem whose data is to be wiped from the device; the marker on the disk must
+	// name the same. Set by the operator, when the FileSystem's deletionPolicy is Destroy and was confirmed.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	DestroyFor string `json:"destroyFor,omitempty"`
+}
+
+// TargetOwner names the FileSystem of a target.
+type TargetOwner struct {
+	// name of the FileSystem, in the target's namespace.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=40
+	Name string `json:"name,omitempty"`
+
+	// uid of the FileSystem.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	UID string `json:"uid,omitempty"`
+}
+
+// DeviceIdentity is what a disk is known by. All that is set must still hold whenever the disk is touched.
+type DeviceIdentity struct {
+	// id is the stable name of the disk: the name of its link in /dev/disk/by-id that was chosen.
+	// +required
+	ID DeviceID `json:"id,omitempty"`
+
+	// serial is the serial number, empty when the disk has none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Serial string `json:"serial,omitempty"`
+
+	// wwn is the World Wide Name, or the EUI of an NVMe namespace, empty when the disk has none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	WWN string `json:"wwn,omitempty"`
+
+	// model of the disk.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Model string `json:"model,omitempty"`
+
+	// sizeBytes is the size of the disk in bytes.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	SizeBytes int64 `json:"sizeBytes,omitempty"`
+}
+
+// StorageTargetStatus is what the node's agent has found and done. The conditions Online and SafeToRemove are the
+// operator's, from what the filesystem itself says.
+type StorageTargetStatus struct {
+	// observedGeneration is the generation of the spec that the agent's part of this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions are Ready, Reconciling and Stalled in the vocabulary of kstatus, and Online, SafeToRemove, Released and Destroyed.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// kernelName is what the kernel calls the disk now, such as "nvme0n1". It changes from start to start.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	KernelName string `json:"kernelName,omitempty"`
+
+	// plan is what would be done to make the device a target, while it is none.
+	// +optional
+	Plan *TargetPlan `json:"plan,omitempty"`
+
+	// provisioned records the one time that the device was made a target. It is written before the first byte, and never
+	// forgotten: a disk that does not carry this UUID is not this target.
+	// +optional
+	Provisioned *TargetProvisioned `json:"provisioned,omitempty"`
+
+	// mountPath is where the target is mounted on its node.
+	// +optional
+	// +kubebuilder:validation:MaxLength=255
+	MountPath string `json:"mountPath,omitempty"`
+
+	// capacityBytes and usedBytes are those of the mounted filesystem (statfs(2)). Used space is written when it has changed by 1 % of the capacity.
+	// +optional
+	CapacityBytes int64 `json:"capacityBytes,omitempty"`
+
+	// usedBytes is the used space of the mounted filesystem.
+	// +optional
+	UsedBytes int64 `json:"usedBytes,omitempty"`
+
+	// capacity is capacityBytes for people, such as "3.6TiB".
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Capacity string `json:"capacity,omitempty"`
+
+	// queue is the block queue as it was read back.
+	// +optional
+	Queue *QueueStatus `json:"queue,omitempty"`
+}
+
+// TargetPlan is what would be done to make a device a target.
+type TargetPlan struct {
+	// hash of all of the plan and of the identity and content of the device; what approvedPlan has to name.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=71
+	Hash string `json:"hash,omitempty"`
+
+	// uuid that the new filesystem will have.
+	// +optional
+	// +kubebuilder:validation:MaxLength=36
+	UUID string `json:"uuid,omitempty"`
+
+	// steps are the commands, one line each.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=2048
+	Steps []string `json:"steps,omitempty"`
+
+	// destroys names everything that was found on the devices and would be lost. Empty for blank devices.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:items:MaxLength=512
+	Destroys []string `json:"destroys,omitempty"`
+
+	// refusals are the reasons for which the plan can't be carried out, with or without an approval.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=1024
+	Refusals []string `json:"refusals,omitempty"`
+}
+
+// TargetProvisioned records how a device became a target.
+type TargetProvisioned struct {
+	// planHash is the plan that was carried out; empty for a disk that was taken over as it was.
+	// +optional
+	// +kubebuilder:validation:MaxLength=71
+	PlanHash string `json:"planHash,omitempty"`
+
+	// uuid and label of the filesystem on the device.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=36
+	UUID string `json:"uuid,omitempty"`
+
+	// label of the filesystem on the device.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	Label string `json:"label,omitempty"`
+
+	// started is when the first byte could have been written.
+	// +optional
+	Started *metav1.Time `json:"started,omitempty"`
+
+	// finished is when the marker was on the disk. Until then the plan is carried out again from its start; from then on, never again.
+	// +optional
+	Finished *metav1.Time `json:"finished,omitempty"`
+}
+
+// QueueStatus is a block queue as the kernel shows it.
+type QueueStatus struct {
+	// scheduler in use.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Scheduler string `json:"scheduler,omitempty"`
+	// readAheadKB is read_ahead_kb.
+	// +optional
+	ReadAheadKB int32 `json:"readAheadKB"`
+	// maxSectorsKB is max_sectors_kb.
+	// +optional
+	MaxSectorsKB int32 `json:"maxSectorsKB"`
+	// requests is nr_requests.
+	// +optional
+	Requests int32 `json:"requests"`
+}
+
+// StorageTarget is one disk in one role on one node. The operator makes it from a FileSystem; the agent on its node
+// plans, formats, mounts and proves the disk.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=pfst,categories={all,parallelfs}
+// +kubebuilder:printcolumn:name="FileSystem",type=string,JSONPath=`.spec.fileSystem.name`
+// +kubebuilder:printcolumn:name="Role",type=string,JSONPath=`.spec.role`
+// +kubebuilder:printcolumn:name="Pool",type=string,JSONPath=`.spec.storagePool`
+// +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.spec.node`
+// +kubebuilder:printcolumn:name="Device",type=string,JSONPath=`.spec.device.id`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Online",type=string,JSONPath=`.status.conditions[?(@.type=="Online")].status`
+// +kubebuilder:printcolumn:name="Capacity",type=string,JSONPath=`.status.capacity`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Plan",type=string,priority=1,JSONPath=`.status.plan.hash`
+// +kubebuilder:printcolumn:name="UUID",type=string,priority=1,JSONPath=`.status.provisioned.uuid`
+// +kubebuilder:printcolumn:name="Kernel",type=string,priority=1,JSONPath=`.status.kernelName`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+type StorageTarget struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard object's metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the disk and its role.
+	// +required
+	Spec StorageTargetSpec `json:"spec,omitzero"`
+
+	// status is what was found and done.
+	// +optional
+	Status StorageTargetStatus `json:"status,omitzero"`
+}
+
+// StorageTargetList is a list of StorageTargets.
+// +kubebuilder:object:root=true
+type StorageTargetList struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard list's metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// items are the StorageTargets.
+	Items []StorageTarget `json:"items"`
+}

@@ -1,0 +1,318 @@
+package v1alpha1
+
+// TargetsSpec says where the data of one role is kept on each of its nodes: on devices that are named, on devices that
+// are selected by what they are, or, for evaluation, in directories.
+// +kubebuilder:validation:XValidation:rule="(has(self.directories) ? 1 : 0) + (has(self.devices) ? 1 : 0) + (has(self.select) ? 1 : 0) == 1",message="set exactly one of directories, devices and select"
+// +kubebuilder:validation:XValidation:rule="has(self.directories) == has(oldSelf.directories) && has(self.devices) == has(oldSelf.devices)",message="targets can't be moved between directories, devices and select: the data would be left behind"
+// +kubebuilder:validation:XValidation:rule="!has(self.directories) || self.directories.all(d, self.directories.all(e, !d.startsWith(e + '/')))",message="one target's directory must not lie inside another's"
+// +kubebuilder:validation:XValidation:rule="!has(self.directories) || (!has(self.format) && !has(self.queue))",message="format and queue belong to devices; a directory has neither"
+type TargetsSpec struct {
+	// directories are absolute paths on the node, made when they don't exist. They are for evaluation only: nothing
+	// proves that a directory is still on the disk that it was on. The status says so.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Directories []DirectoryPath `json:"directories,omitempty"`
+
+	// devices names whole disks, node by node. Each becomes one StorageTarget.
+	// +optional
+	// +listType=map
+	// +listMapKey=node
+	// +listMapKey=id
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=128
+	Devices []DeviceReference `json:"devices,omitempty"`
+
+	// select chooses whole disks on every node of the role. A disk that was chosen stays chosen.
+	// +optional
+	Select *DeviceSelector `json:"select,omitempty"`
+
+	// format says how the devices are formatted and mounted. Defaults to XFS with the options of mkfs.xfs(8) itself.
+	// +optional
+	Format *FormatSpec `json:"format,omitempty"`
+
+	// queue sets the block queues of the devices, and of the disks below a multipath device.
+	// +optional
+	Queue *QueueSpec `json:"queue,omitempty"`
+}
+
+// DeviceID is a stable name of a disk: that of its link in /dev/disk/by-id, such as "wwn-0x5000c500a1b2c3d4" or
+// "nvme-eui.0025385b71b0c4a1", its WWN, or its serial number.
+// +kubebuilder:validation:MinLength=4
+// +kubebuilder:validation:MaxLength=128
+// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9_.:+=@-]*$`
+// +kubebuilder:validation:XValidation:rule="!self.matches('^(sd[a-z]+|vd[a-z]+|xvd[a-z]+|hd[a-z]+|nvme[0-9]+n[0-9]+|dm-[0-9]+|md[0-9]+|loop[0-9]+)(p?[0-9]+)?$')",message="a kernel name such as sda is another disk after the next start; use the name of its link in /dev/disk/by-id (kubectl get nodeinventory <node> -o yaml lists them)"
+type DeviceID string
+
+// DeviceReference names a whole disk on a node.
+type DeviceReference struct {
+	// node that has the disk.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Node string `json:"node,omitempty"`
+
+	// id of the disk: the name of its link in /dev/disk/by-id, its WWN or its serial number. Never a kernel name.
+	// +required
+	ID DeviceID `json:"id,omitempty"`
+
+	// logDevice is the id of the disk or partition that takes the external log of this one's XFS.
+	// +optional
+	LogDevice DeviceID `json:"logDevice,omitempty"`
+}
+
+// MediaType is what a disk stores data on.
+// +kubebuilder:validation:Enum=SSD;HDD
+type MediaType string
+
+// The media types.
+const (
+	// SSD is a disk that does not rotate (queue/rotational is 0).
+	SSD MediaType = "SSD"
+	// HDD is a disk that rotates.
+	HDD MediaType = "HDD"
+)
+
+// DeviceSelector chooses disks by what they are. All that is set must hold. Only blank disks, and those that were chosen
+// before, are chosen; the order is that of the ids.
+// +kubebuilder:validation:XValidation:rule="!has(self.minSize) || !has(self.maxSize) || quantity(self.minSize).compareTo(quantity(self.maxSize)) <= 0",message="minSize must not be larger than maxSize"
+type DeviceSelector struct {
+	// mediaType is SSD or HDD.
+	// +optional
+	MediaType MediaType `json:"mediaType,omitempty"`
+
+	// minSize is the smallest size, such as "200Gi".
+	// +optional
+	MinSize Size `json:"minSize,omitempty"`
+
+	// maxSize is the largest size, such as "8Ti".
+	// +optional
+	MaxSize Size `json:"maxSize,omitempty"`
+
+	// models are patterns of the model, as path.Match has them, such as "SAMSUNG*"; one must match.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Models []Glob `json:"models,omitempty"`
+
+	// idGlobs are patterns of the names in /dev/disk/by-id, such as "nvme-*"; one must match one name of the disk.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	IDGlobs []Glob `json:"idGlobs,omitempty"`
+
+	// numaNodes are the NUMA nodes that the disk may be attached to.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:Minimum=0
+	// +kubebuilder:validation:items:Maximum=1023
+	NUMANodes []int32 `json:"numaNodes,omitempty"`
+
+	// countPerNode is the number of disks to choose on each node; fewer are an error that names the node. It can grow.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=128
+	CountPerNode int32 `json:"countPerNode,omitempty"`
+}
+
+// Size is a number of bytes as Kubernetes writes it, such as "512Mi" or "2T".
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=32
+// +kubebuilder:validation:XValidation:rule="isQuantity(self) && quantity(self).isGreaterThan(quantity('0'))",message="a size is a number of bytes above 0, such as 512Mi or 2T"
+type Size string
+
+// Glob is a pattern as path.Match has it: * is any number of characters, ? is one, [a-z] is one of a range.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=64
+// +kubebuilder:validation:Pattern=`^[A-Za-z0-9*?\[\]_.:+ -]+$`
+type Glob string
+
+// FSType is the local filesystem of a target.
+// +kubebuilder:validation:Enum=ext4;xfs;btrfs
+type FSType string
+
+// The local filesystems.
+const (
+	Ext4  FSType = "ext4"
+	XFS   FSType = "xfs"
+	Btrfs FSType = "btrfs"
+)
+
+// FormatSpec says how a device is formatted and mounted.
+// +kubebuilder:validation:XValidation:rule="!has(self.logDevices) || self.fsType == 'xfs'",message="only XFS has external log devices"
+type FormatSpec struct {
+	// fsType is the local filesystem. Defaults to xfs.
+	// +optional
+	// +kubebuilder:default=xfs
+	FSType FSType `json:"fsType,omitempty"`
+
+	// mkfsOptions are the arguments of mkfs, one list item for each, such as ["-i", "size=512"]. What the operator sets itself is refused: label, UUID, log device, force and the device.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	MkfsOptions []MkfsOption `json:"mkfsOptions,omitempty"`
+
+	// mountOptions are the options of mount(8), one list item for each, such as ["noatime", "inode64"]. An option that the node's kernel refuses is found before the device is formatted.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	MountOptions []LocalMountOption `json:"mountOptions,omitempty"`
+
+	// logDevices chooses one device for the external log of each target's XFS, where spec.devices names none.
+	// +optional
+	LogDevices *DeviceSelector `json:"logDevices,omitempty"`
+}
+
+// MkfsOption is one argument of mkfs.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=128
+// +kubebuilder:validation:Pattern=`^[A-Za-z0-9^_,.=:+-]+$`
+type MkfsOption string
+
+// LocalMountOption is one option of mount(8): a name, or name=value.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=128
+// +kubebuilder:validation:Pattern=`^[A-Za-z_][A-Za-z0-9_-]*(=[A-Za-z0-9_./:+-]+)?$`
+// +kubebuilder:validation:XValidation:rule="!(self in ['ro', 'remount', 'bind', 'rbind', 'loop', 'nouuid', 'norecovery', 'noload', 'user', 'users', 'owner', 'group', 'nofail', '_netdev']) && !self.startsWith('logdev=') && !self.startsWith('device=') && !self.startsWith('subvol') && !self.startsWith('x-')",message="ro, remount, bind, loop, nouuid, norecovery, noload, user, nofail, logdev, device and subvol are not for targets: the operator mounts each device whole, to be written, and by its own UUID"
+type LocalMountOption string
+
+// QueueSpec sets the block queue of a device: the files of /sys/block/<device>/queue, by their own names (kernel
+// Documentation/ABI/stable/sysfs-block). What is not set is left as it is.
+// +kubebuilder:validation:MinProperties=1
+type QueueSpec struct {
+	// scheduler is one that the kernel offers, such as "none" or "mq-deadline".
+	// +optional
+	// +kubebuilder:validation:Enum=none;mq-deadline;kyber;bfq
+	Scheduler string `json:"scheduler,omitempty"`
+
+	// readAheadKB is read_ahead_kb.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1048576
+	ReadAheadKB *int32 `json:"readAheadKB,omitempty"`
+
+	// maxSectorsKB is max_sectors_kb, at most what the device can do (max_hw_sectors_kb).
+	// +optional
+	// +kubebuilder:validation:Minimum=4
+	// +kubebuilder:validation:Maximum=1048576
+	MaxSectorsKB *int32 `json:"maxSectorsKB,omitempty"`
+
+	// requests is nr_requests.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65536
+	Requests *int32 `json:"requests,omitempty"`
+}
+
+// PinningMode says how daemons are bound to CPUs.
+// +kubebuilder:validation:Enum=None;NUMANode;CPUSet;KubeletStatic
+type PinningMode string
+
+// The pinning modes.
+const (
+	// PinningNone leaves the daemons to the scheduler.
+	PinningNone PinningMode = "None"
+	// PinningNUMANode gives a daemon all CPUs and the memory of one NUMA node.
+	PinningNUMANode PinningMode = "NUMANode"
+	// PinningCPUSet gives a daemon the CPUs that are named.
+	PinningCPUSet PinningMode = "CPUSet"
+	// PinningKubeletStatic asks the kubelet's static CPU manager for exclusive CPUs.
+	PinningKubeletStatic PinningMode = "KubeletStatic"
+)
+
+// CPUPinning binds the daemons of a role to CPUs and memory. Status shows what the kernel says of it.
+// +kubebuilder:validation:XValidation:rule="has(self.numaNodes) == (self.mode == 'NUMANode')",message="numaNodes belongs to mode NUMANode, which needs it"
+// +kubebuilder:validation:XValidation:rule="has(self.cpuSets) == (self.mode == 'CPUSet')",message="cpuSets belongs to mode CPUSet, which needs it"
+// +kubebuilder:validation:XValidation:rule="has(self.cpus) == (self.mode == 'KubeletStatic') && has(self.memory) == (self.mode == 'KubeletStatic')",message="cpus and memory belong to mode KubeletStatic, which needs both"
+// +kubebuilder:validation:XValidation:rule="!has(self.memoryPolicy) || self.mode == 'NUMANode' || self.mode == 'CPUSet'",message="memoryPolicy belongs to the modes NUMANode and CPUSet"
+type CPUPinning struct {
+	// mode is None, NUMANode, CPUSet or KubeletStatic.
+	// +required
+	Mode PinningMode `json:"mode,omitempty"`
+
+	// numaNodes are the NUMA nodes for the instances on a node: instance i takes entry i modulo the list, so that [0, 1] puts every other one on each of two sockets.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:Minimum=0
+	// +kubebuilder:validation:items:Maximum=1023
+	NUMANodes []int32 `json:"numaNodes,omitempty"`
+
+	// cpuSets are the CPUs for the instances on a node, such as "0-7,16-23": instance i takes entry i. Two instances on one node must not share a CPU.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	CPUSets []CPUList `json:"cpuSets,omitempty"`
+
+	// memoryPolicy says where memory comes from: Bind is from the NUMA nodes of the CPUs only, Preferred from them first (set_mempolicy(2)). Defaults to Preferred.
+	// +optional
+	MemoryPolicy MemoryPolicy `json:"memoryPolicy,omitempty"`
+
+	// cpus is the number of exclusive CPUs of each instance with KubeletStatic.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1024
+	CPUs *int32 `json:"cpus,omitempty"`
+
+	// memory is the memory of each instance with KubeletStatic, request and limit in one, such as "16Gi". A daemon that needs more is killed.
+	// +optional
+	Memory Size `json:"memory,omitempty"`
+}
+
+// CPUList is a list of CPUs as the kernel writes it, such as "0-7,16-23" (cpuset(7), list format).
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=256
+// +kubebuilder:validation:Pattern=`^[0-9]{1,4}(-[0-9]{1,4})?(,[0-9]{1,4}(-[0-9]{1,4})?)*$`
+type CPUList string
+
+// MemoryPolicy says where a daemon's memory comes from.
+// +kubebuilder:validation:Enum=Bind;Preferred
+type MemoryPolicy string
+
+// The memory policies.
+const (
+	// MemoryBind is MPOL_BIND.
+	MemoryBind MemoryPolicy = "Bind"
+	// MemoryPreferred is MPOL_PREFERRED_MANY, or MPOL_PREFERRED for one NUMA node.
+	MemoryPreferred MemoryPolicy = "Preferred"
+)
+
+// ProvisioningSpec says what the operator may do to disks.
+type ProvisioningSpec struct {
+	// format says when a device is formatted. Never uses only devices that carry this filesystem's targets already.
+	// IfBlank formats a device on which nothing was found. Approved formats a device only when the hash of the plan, which
+	// names all that would be lost, stands in spec.approvedPlan of its StorageTarget. Defaults to IfBlank.
+	// +optional
+	// +kubebuilder:default=IfBlank
+	Format FormatPolicy `json:"format,omitempty"`
+}
+
+// FormatPolicy says when a device is formatted.
+// +kubebuilder:validation:Enum=Never;IfBlank;Approved
+type FormatPolicy string
+
+// The format policies.
+const (
+	FormatNever    FormatPolicy = "Never"
+	FormatIfBlank  FormatPolicy = "IfBlank"
+	FormatApproved FormatPolicy = "Approved"
+)
+
+// DeletionPolicy says what becomes of the disks of a deleted FileSystem.
+// +kubebuilder:validation:Enum=Retain;Destroy
+type DeletionPolicy string
+
+// The deletion policies.
+const (
+	// DeletionRetain unmounts every disk and keeps what is on it.
+	DeletionRetain DeletionPolicy = "Retain"
+	// DeletionDestroy wipes every disk that carries the FileSystem's marker.
+	DeletionDestroy DeletionPolicy = "Destroy"
+)

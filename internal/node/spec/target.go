@@ -1,0 +1,85 @@
+package spec
+
+import "path"
+
+// TargetsRoot is the directory on every node below which the disks of all filesystems are mounted.
+const TargetsRoot = "/var/lib/parallelfs/targets"
+
+// TargetsDirectory holds the mountpoints of one FileSystem's targets on a node. Its pods get no other.
+func TargetsDirectory(namespace, fileSystem string) string {
+	return path.Join(TargetsRoot, namespace+"."+fileSystem)
+}
+
+// TargetPath is the mountpoint of a StorageTarget on its node.
+func TargetPath(namespace, fileSystem, target string) string {
+	return path.Join(TargetsDirectory(namespace, fileSystem), target)
+}
+
+// TargetMarkerFile is the name of the marker at the top of a target's own filesystem: root-owned, mode 0600, written and
+// synced after mkfs and before the target is recorded as provisioned.
+const TargetMarkerFile = ".parallelfs-target.json"
+
+// TargetMarker is the content of TargetMarkerFile: whose the disk is. The FileSystem is known by its namespace and name,
+// so that one that is made again finds its disks; the UID is that of the last one that used the disk.
+type TargetMarker struct {
+	Owner Owner `json:"owner"`
+	// Target is the name of the StorageTarget.
+	Target      string `json:"target"`
+	Role        string `json:"role"`
+	StoragePool string `json:"storagePool,omitempty"`
+	Instance    int32  `json:"instance"`
+	// UUID of the filesystem that the marker lies in. A marker that was copied to another disk tells by it.
+	UUID string `json:"uuid"`
+	// DeviceID, Serial and WWN of the disk that was formatted.
+	DeviceID string `json:"deviceID"`
+	Serial   string `json:"serial,omitempty"`
+	WWN      string `json:"wwn,omitempty"`
+	// Time is when it was written (RFC 3339).
+	Time string `json:"time"`
+}
+
+// Local is what differs from node to node for the daemons of one FileSystem: one file for each node, named like it, in a
+// directory that all pods of the FileSystem mount. It changes without a restart of a pod; a daemon reads it when it starts.
+type Local struct {
+	// Daemons by the name in Run.Instance, such as "chunkserver/ssd".
+	Daemons map[string]LocalDaemon `json:"daemons"`
+}
+
+// LocalDaemon is what one daemon is told of its own node.
+type LocalDaemon struct {
+	// Targets are the disks that it uses, in the order of their names.
+	Targets []Target `json:"targets,omitempty"`
+	// Pinning binds it to CPUs and memory.
+	Pinning *Pinning `json:"pinning,omitempty"`
+}
+
+// Target is a disk that a daemon uses: mounted at Path by the agent, or not yet.
+type Target struct {
+	// Name of the StorageTarget.
+	Name string `json:"name"`
+	// Path is the mountpoint, the same in the container as on the node.
+	Path string `json:"path"`
+	// UUID of the filesystem, empty until it is recorded; the target is not used before.
+	UUID string `json:"uuid,omitempty"`
+	// Remove is true when the daemon is to move what is on it elsewhere.
+	Remove bool `json:"remove,omitempty"`
+}
+
+// Pinning binds a daemon to CPUs and memory.
+type Pinning struct {
+	// CPUs in list format, such as "0-7,16-23" (cpuset(7)).
+	CPUs string `json:"cpus"`
+	// MemoryNodes are NUMA nodes in list format; empty leaves the memory policy as it is.
+	MemoryNodes string `json:"memoryNodes,omitempty"`
+	// MemoryPolicy is Bind or Preferred.
+	MemoryPolicy string `json:"memoryPolicy,omitempty"`
+	// Why says who asks for it, such as "spec.metadata.cpuPinning: NUMA node 1", for sentences.
+	Why string `json:"why"`
+}
+
+// The environment variables that `node run` gives to a daemon, by which the agent of the node finds its processes. They
+// are not secret.
+const (
+	// EnvDaemon is the name of api's DaemonPlacement: namespace/fileSystem/component, and /pool or /instance.
+	EnvDaemon = "PARALLELFS_DAEMON"
+)

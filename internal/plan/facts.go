@@ -1,0 +1,39 @@
+// Package plan decides what may be done with disks and CPUs, as pure functions: which disks a FileSystem gets, what would
+// have to be done to make a disk a target and what that would destroy, whether it may be done, and which CPUs a daemon
+// gets. It reads no disk and writes none; what it knows of a disk is a fresh look that the agent took.
+package plan
+
+import (
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// Facts are what a fresh look at one device found. The zero value is a device that was not found.
+type Facts struct {
+	v1alpha1.BlockDevice
+	// Found is true when the device is there. Everything else means nothing without it: blkid(8) ends with the same code
+	// for a blank device and for one that is not there.
+	Found bool
+	// Busy is why the device could not be opened exclusively (O_EXCL), and empty when it could: somebody uses it, in
+	// whatever namespace.
+	Busy string
+	// Incomplete is why the look could not be finished. A device of which not all is known is never blank.
+	Incomplete string
+	// Marker is what the marker on it says, when the device carries the label of a target and could be read; MarkerError says why it could not.
+	Marker      *Marker
+	MarkerError string
+}
+
+// Marker is what a target's disk says of itself: whose it is.
+type Marker struct {
+	Namespace, FileSystem, FileSystemUID string
+	Target                               string
+	UUID                                 string
+}
+
+// Kernel is what the kernel of the node says of the mount options that were asked for.
+type Kernel struct {
+	// FSTypeMissing is why the kernel can't mount the local filesystem at all, and empty when it can.
+	FSTypeMissing string
+	// RefusedOptions are the mount options that this kernel refuses, each with the kernel's own words where it has any.
+	RefusedOptions map[string]string
+}
