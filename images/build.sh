@@ -22,11 +22,14 @@ reference() {
 # binary prints the static binary that an image holds, after building it; nothing for an image of Debian packages.
 # Go itself knows whether a binary is up to date.
 binary() {
+  local command=$1
   case $1 in
-    node | manager)
-      say "compiling $1"
-      (cd "$root_dir" && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o "dist/$1" "./cmd/$1")
-      echo "$root_dir/dist/$1" ;;
+    agent | node | manager)
+      # The agent is a verb of the node binary.
+      [[ $1 != agent ]] || command=node
+      say "compiling $command"
+      (cd "$root_dir" && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o "dist/$command" "./cmd/$command")
+      echo "$root_dir/dist/$command" ;;
     mpi-operator) "$root_dir/tools/build.sh" mpi-operator ;;
   esac
 }
@@ -49,7 +52,7 @@ build() { # build NAME
     say "building $ref"
     # Only what the image needs goes into the build context: the binary, or nothing.
     context=$(mktemp -d)
-    [[ -z $file ]] || ln "$file" "$context/$name" 2>/dev/null || cp "$file" "$context/$name"
+    [[ -z $file ]] || ln "$file" "$context/" 2>/dev/null || cp "$file" "$context/"
     engine build -q ${docker_format[@]+"${docker_format[@]}"} ${base:+--build-arg BASE="$base"} --label "dev.parallelfs.content=$key" \
       -t "$ref" -f "$dir/Dockerfile" "$context" >/dev/null || { rm -rf "$context"; die "building $ref failed: its output is above"; }
     rm -rf "$context"
