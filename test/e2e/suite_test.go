@@ -75,6 +75,7 @@ var _ = Describe("ParallelFS Operator", Ordered, ContinueOnFailure, func() {
 	Context("a BenchmarkRun of iozone", benchmarksRun)
 	Context("its chart, upgraded and uninstalled", chartKeepsEverything)
 	Context("a FileSystem of MooseFS 4.57.5, deleted", fileSystemIsDeleted)
+	Context("a FileSystem on disks", disksAreTargets)
 	Context("a FileSystem of MooseFS 3.0.117", func() { fileSystemRuns("3.0.117") })
 	Context("a FileSystem of MooseFS 3.0.117, deleted", fileSystemIsDeleted)
 })
@@ -165,10 +166,11 @@ func onNode(node, script string) string {
 func describeCluster() {
 	for _, args := range [][]string{
 		{"get", "pods", "-A", "-o", "wide"},
-		{"-n", namespace, "get", "filesystems,benchmarkruns", "-o", "wide"},
-		{"-n", namespace, "get", "filesystems,benchmarkruns", "-o", "yaml"},
+		{"-n", namespace, "get", "filesystems,benchmarkruns,storagetargets", "-o", "wide"},
+		{"-n", namespace, "get", "filesystems,benchmarkruns,storagetargets", "-o", "yaml"},
+		{"get", "nodeinventories", "-o", "wide"},
 		{"-n", namespace, "get", "events", "--sort-by=.lastTimestamp"},
-		{"-n", systemNamespace, "logs", "-l", "app.kubernetes.io/component=manager", "--tail=40", "--prefix"},
+		{"-n", systemNamespace, "logs", "-l", "app.kubernetes.io/component in (manager,agent)", "--tail=40", "--prefix", "--max-log-requests=20"},
 		{"-n", namespace, "logs", "-l", v1alpha1.LabelManagedBy + "=" + v1alpha1.ManagedBy, "--all-containers", "--tail=8", "--prefix", "--max-log-requests=60"},
 	} {
 		out, err := try("", "kubectl", args...)
