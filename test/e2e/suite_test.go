@@ -14,6 +14,7 @@ import (
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/types"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/conditions"
 )
 
 const (
@@ -61,6 +63,13 @@ var _ = BeforeSuite(func() {
 	workers = strings.Fields(kubectl("get", "nodes", "-l", "!node-role.kubernetes.io/control-plane", "-o", "jsonpath={.items[*].metadata.name}"))
 	Expect(len(workers)).To(BeNumerically(">=", 3))
 	startShells()
+})
+
+// What failed, and why, stands at the end, where it is read first; the state of the cluster at the time stands at the spec.
+var _ = ReportAfterSuite("failures", func(all Report) {
+	for _, spec := range all.SpecReports.WithState(types.SpecStateFailureStates) {
+		fmt.Fprintf(os.Stdout, "\n--- FAILED: %s\n%s\n%s\n", spec.FullText(), spec.Failure.Location, conditions.Cut(spec.Failure.Message, 1500))
+	}
 })
 
 // The whole is one story, because a filesystem that has run for a while is what administrators have.
