@@ -69,6 +69,8 @@ const (
 	ReasonMovingData = "MovingData"
 	// ReasonDataMoved surfaces when it has.
 	ReasonDataMoved = "DataMoved"
+	// ReasonNotRemovable surfaces when the filesystem can't move what is on a target, as the metadata of a MooseFS master.
+	ReasonNotRemovable = "NotRemovable"
 )
 
 // Reasons of the conditions of a FileSystem.

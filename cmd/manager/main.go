@@ -31,6 +31,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/registry"
 	"parallelfs.dev/operator/controllers/benchmarkrun"
 	"parallelfs.dev/operator/controllers/filesystem"
+	"parallelfs.dev/operator/controllers/storagetarget"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/moosefs"
 )
@@ -139,6 +140,9 @@ func run(ctx context.Context, args []string) error {
 		Backends: backends, Images: o.images, States: filesystem.NewHTTPStateReader(o.probeTimeout), Clock: clock.RealClock{},
 	}).Setup(mgr); err != nil {
 		return fmt.Errorf("set up the controller of FileSystems: %w", err)
+	}
+	if err := (&storagetarget.Reconciler{}).Setup(mgr); err != nil {
+		return fmt.Errorf("set up the controller of StorageTargets: %w", err)
 	}
 	tools := registry.Tools()
 	if err := (&benchmarkrun.Reconciler{

@@ -16,6 +16,9 @@ import (
 // maxMessage is the limit of metav1.Condition's message that we keep, in bytes; the API's own is 32768.
 const maxMessage = 4096
 
+// MaxNote bounds an event's note, in bytes; the API's own limit is 1024.
+const MaxNote = 1000
+
 // Progress says what happens next.
 type Progress int
 

@@ -9,9 +9,6 @@ import (
 	"parallelfs.dev/operator/controllers/conditions"
 )
 
-// maxNote keeps an event's note within the limit of the API (1024 bytes).
-const maxNote = 1000
-
 // announce makes an event of a change of Ready: its status or its reason. It is called after the status was written.
 func (r *Reconciler) announce(before, after *v1alpha1.FileSystem) {
 	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionReady)
@@ -24,5 +21,5 @@ func (r *Reconciler) announce(before, after *v1alpha1.FileSystem) {
 		meta.IsStatusConditionTrue(after.Status.Conditions, v1alpha1.ConditionStalled) {
 		kind = corev1.EventTypeWarning
 	}
-	r.Recorder.Eventf(after, nil, kind, is.Reason, "Observe", "%s", conditions.Cut(is.Message, maxNote))
+	r.Recorder.Eventf(after, nil, kind, is.Reason, "Observe", "%s", conditions.Cut(is.Message, conditions.MaxNote))
 }

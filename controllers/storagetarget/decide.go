@@ -1,0 +1,140 @@
+package storagetarget
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// facts are all that is looked at to decide on one StorageTarget.
+type facts struct {
+	target *v1alpha1.StorageTarget
+	// fileSystem that it belongs to, nil when it is gone.
+	fileSystem *v1alpha1.FileSystem
+	// node is true when the cluster has the target's node, agent when an agent has published what that node has.
+	node, agent bool
+}
+
+// noAgent is what a person does about a node without an agent.
+func noAgent(node string) string {
+	return fmt.Sprintf("no agent runs on node %s; label it: kubectl label node %s %s=", node, node, v1alpha1.LabelAgent)
+}
+
+// observe decides the conditions that are the operator's: Online always, SafeToRemove while a person asks for the removal.
+func observe(f facts) []metav1.Condition {
+	out := []metav1.Condition{online(f)}
+	if c := safeToRemove(f); c != nil {
+		out = append(out, *c)
+	}
+	for i := range out {
+		out[i].ObservedGeneration = f.target.Generation
+	}
+	return out
+}
+
+// online says what the filesystem itself says. Only where it says nothing good does it matter that nobody looks after the disk.
+func online(f facts) metav1.Condition {
+	c := metav1.Condition{Type: v1alpha1.ConditionOnline, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotServing}
+	serves, message := serving(f)
+	switch {
+	case f.fileSystem == nil:
+		c.Message = fmt.Sprintf("FileSystem %s is gone", f.target.Spec.FileSystem.Name)
+	case !f.fileSystem.DeletionTimestamp.IsZero():
+		c.Message = fmt.Sprintf("FileSystem %s is being deleted", f.fileSystem.Name)
+	case serves:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonServing, message
+	case !f.agent:
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonAgentMissing, noAgent(f.target.Spec.Node)
+	case meta.IsStatusConditionPresentAndEqual(f.fileSystem.Status.Conditions, v1alpha1.ConditionReady, metav1.ConditionUnknown):
+		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonProbeUnreachable
+		c.Message = fmt.Sprintf("FileSystem %s does not say how it is: its condition Ready says why", f.fileSystem.Name)
+	default:
+		c.Message = message
+	}
+	return c
+}
+
+// serving reports whether the filesystem lists the target as taking part, and what it says of it.
+func serving(f facts) (bool, string) {
+	if f.fileSystem == nil {
+		return false, ""
+	}
+	if f.target.Spec.Role == v1alpha1.RoleMetadata {
+		for _, i := range f.fileSystem.Status.Instances {
+			if i.Role == v1alpha1.RoleMetadata && i.Node == f.target.Spec.Node {
+				if i.Online {
+					return true, "the metadata server answers"
+				}
+				return false, "the metadata server does not answer: " + i.Message
+			}
+		}
+		return false, "no metadata server runs on it yet"
+	}
+	seen := listed(f)
+	switch {
+	case seen == nil:
+		return false, "the filesystem does not list it yet"
+	case seen.Online:
+		return true, "the filesystem lists it as taking part"
+	default:
+		return false, "the filesystem does not list it as taking part: " + seen.Message
+	}
+}
+
+// listed is what the FileSystem's status says of the target, nil when it says nothing.
+func listed(f facts) *v1alpha1.TargetStatus {
+	if f.fileSystem == nil {
+		return nil
+	}
+	i := slices.IndexFunc(f.fileSystem.Status.Targets, func(t v1alpha1.TargetStatus) bool { return t.StorageTarget == f.target.Name })
+	if i < 0 {
+		return nil
+	}
+	return &f.fileSystem.Status.Targets[i]
+}
+
+// safeToRemove is nil while nobody asks. It is true only in the filesystem's own words, about a removal that it was told of.
+func safeToRemove(f facts) *metav1.Condition {
+	if !f.target.Spec.Remove {
+		return nil
+	}
+	c := &metav1.Condition{Type: v1alpha1.ConditionSafeToRemove, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonMovingData}
+	if f.target.Spec.Role == v1alpha1.RoleMetadata {
+		c.Reason = v1alpha1.ReasonNotRemovable
+		c.Message = "MooseFS can't move the metadata of its master to another disk while it runs, so this target can't be removed; set spec.remove to false"
+		return c
+	}
+	seen := listed(f)
+	switch {
+	case seen == nil:
+		c.Message = "the filesystem does not list this target, so nobody knows what is on it; its data is moved when it is online"
+	case !seen.Removing:
+		c.Message = "waiting until the filesystem is told to move the data; its server is restarted for that when all others are online"
+	case !seen.Removable && !seen.Online:
+		c.Message = fmt.Sprintf("%s of data are to be moved, and the target is not online: %s", bytes(seen.UsedBytes), seen.Message)
+	case !seen.Removable:
+		c.Message = fmt.Sprintf("the filesystem moves the data elsewhere: %s of %s are left on this target", bytes(seen.UsedBytes), bytes(seen.CapacityBytes))
+	default:
+		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonDataMoved
+		c.Message = "the filesystem says that nothing on this target is needed any more; take it out of the FileSystem's spec, and it is unmounted"
+	}
+	return c
+}
+
+// bytes are written in binary units with three digits, so that a progress is not a write of the status for every chunk.
+func bytes(n int64) string {
+	const kibi = 1024
+	value, unit := float64(n), 0
+	for value >= kibi {
+		value /= kibi
+		unit++
+	}
+	if unit == 0 {
+		return fmt.Sprintf("%dB", n)
+	}
+	return fmt.Sprintf("%.3g%ciB", value, "KMGTPE"[unit-1])
+}

@@ -1,0 +1,230 @@
+package storagetarget
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+const yes, no, unknown = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
+
+// oneTarget is a provisioned target of pool ssd on a node with an agent, and its FileSystem, which lists it as online.
+func oneTarget() facts {
+	return facts{
+		node: true, agent: true,
+		target: &v1alpha1.StorageTarget{
+			ObjectMeta: metav1.ObjectMeta{Name: "scratch-ssd-01234567", Namespace: "storage", Generation: 3},
+			Spec: v1alpha1.StorageTargetSpec{
+				FileSystem: v1alpha1.TargetOwner{Name: "scratch", UID: "1-2-3"}, Node: "oss1", Role: v1alpha1.RoleStorage, StoragePool: "ssd",
+				Device: v1alpha1.DeviceIdentity{ID: "wwn-0x5000c500a1b2c3d4", Serial: "ZA123", SizeBytes: 4 << 40},
+			},
+			Status: v1alpha1.StorageTargetStatus{
+				Provisioned: &v1alpha1.TargetProvisioned{UUID: "aaaa-bbbb"}, UsedBytes: 1 << 40, Capacity: "3.6TiB",
+			},
+		},
+		fileSystem: &v1alpha1.FileSystem{
+			ObjectMeta: metav1.ObjectMeta{Name: "scratch", Namespace: "storage", UID: "1-2-3"},
+			Status: v1alpha1.FileSystemStatus{
+				Instances: []v1alpha1.InstanceStatus{{Name: "master.oss1", Role: v1alpha1.RoleMetadata, Node: "oss1", Online: true}},
+				Targets: []v1alpha1.TargetStatus{{
+					Name: "oss1:ssd", Node: "oss1", StoragePool: "ssd", StorageTarget: "scratch-ssd-01234567", Online: true,
+					CapacityBytes: 4 << 40, UsedBytes: 1 << 40,
+				}},
+			},
+		},
+	}
+}
+
+func TestOnline(t *testing.T) {
+	cases := map[string]struct {
+		change func(f *facts)
+		status metav1.ConditionStatus
+		reason string
+		says   string
+	}{
+		"a target that the filesystem lists is online": {
+			change: func(*facts) {}, status: yes, reason: v1alpha1.ReasonServing,
+		},
+		"a target that serves without an agent is online all the same": {
+			change: func(f *facts) { f.agent = false }, status: yes, reason: v1alpha1.ReasonServing,
+		},
+		"a target that does not serve says what the filesystem says": {
+			change: func(f *facts) {
+				f.fileSystem.Status.Targets[0].Online, f.fileSystem.Status.Targets[0].Message = false, "MooseFS says: damaged"
+			},
+			status: no, reason: v1alpha1.ReasonNotServing, says: "MooseFS says: damaged",
+		},
+		"a target that is not listed does not serve": {
+			change: func(f *facts) { f.fileSystem.Status.Targets[0].StorageTarget = "another" },
+			status: no, reason: v1alpha1.ReasonNotServing, says: "does not list it yet",
+		},
+		"a target on a node without an agent says how to get one": {
+			change: func(f *facts) { f.agent, f.fileSystem.Status.Targets = false, nil },
+			status: unknown, reason: v1alpha1.ReasonAgentMissing, says: "kubectl label node oss1 parallelfs.dev/agent=",
+		},
+		"nothing is known while the filesystem itself is not": {
+			change: func(f *facts) {
+				f.fileSystem.Status.Targets[0].Online = false
+				f.fileSystem.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: unknown}}
+			},
+			status: unknown, reason: v1alpha1.ReasonProbeUnreachable,
+		},
+		"the metadata is online when its server is": {
+			change: func(f *facts) { f.target.Spec.Role = v1alpha1.RoleMetadata }, status: yes, reason: v1alpha1.ReasonServing,
+		},
+		"the metadata is not online when its server is not": {
+			change: func(f *facts) {
+				f.target.Spec.Role = v1alpha1.RoleMetadata
+				f.fileSystem.Status.Instances[0].Online, f.fileSystem.Status.Instances[0].Message = false, "no answer"
+			},
+			status: no, reason: v1alpha1.ReasonNotServing, says: "no answer",
+		},
+		"a target without a FileSystem serves nobody": {
+			change: func(f *facts) { f.fileSystem = nil }, status: no, reason: v1alpha1.ReasonNotServing, says: "is gone",
+		},
+		"what a FileSystem said before its deletion counts no more": {
+			change: func(f *facts) { now := metav1.Now(); f.fileSystem.DeletionTimestamp = &now },
+			status: no, reason: v1alpha1.ReasonNotServing, says: "being deleted",
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			f := oneTarget()
+			c.change(&f)
+			got := meta.FindStatusCondition(observe(f), v1alpha1.ConditionOnline)
+			g.Expect(*got).To(And(HaveField("Status", c.status), HaveField("Reason", c.reason), HaveField("Message", ContainSubstring(c.says)),
+				HaveField("ObservedGeneration", int64(3))))
+		})
+	}
+}
+
+func TestSafeToRemove(t *testing.T) {
+	seen := func(f *facts) *v1alpha1.TargetStatus { return &f.fileSystem.Status.Targets[0] }
+	cases := map[string]struct {
+		change func(f *facts)
+		status metav1.ConditionStatus
+		reason string
+		says   string
+	}{
+		"it waits until the filesystem was told": {
+			change: func(*facts) {}, status: no, reason: v1alpha1.ReasonMovingData, says: "waiting",
+		},
+		"what was removable before the filesystem was told counts nothing": {
+			change: func(f *facts) { seen(f).Removable = true }, status: no, reason: v1alpha1.ReasonMovingData, says: "waiting",
+		},
+		"it says how much is left while data is moved": {
+			change: func(f *facts) { seen(f).Removing = true },
+			status: no, reason: v1alpha1.ReasonMovingData, says: "1TiB of 4TiB are left",
+		},
+		"it is true in the filesystem's own words": {
+			change: func(f *facts) { seen(f).Removing, seen(f).Removable = true, true }, status: yes, reason: v1alpha1.ReasonDataMoved,
+		},
+		"a target that the filesystem does not list is not safe to remove": {
+			change: func(f *facts) { f.fileSystem.Status.Targets = nil }, status: no, reason: v1alpha1.ReasonMovingData, says: "nobody knows",
+		},
+		"a metadata target never is": {
+			change: func(f *facts) {
+				f.target.Spec.Role = v1alpha1.RoleMetadata
+				seen(f).Removing, seen(f).Removable = true, true
+			},
+			status: no, reason: v1alpha1.ReasonNotRemovable, says: "can't move the metadata of its master",
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			f := oneTarget()
+			f.target.Spec.Remove = true
+			c.change(&f)
+			got := meta.FindStatusCondition(observe(f), v1alpha1.ConditionSafeToRemove)
+			g.Expect(*got).To(And(HaveField("Status", c.status), HaveField("Reason", c.reason), HaveField("Message", ContainSubstring(c.says))))
+		})
+	}
+	g := NewWithT(t)
+	f := oneTarget()
+	seen(&f).Removing, seen(&f).Removable = true, true
+	g.Expect(meta.FindStatusCondition(observe(f), v1alpha1.ConditionSafeToRemove)).To(BeNil(), "nobody asked for the removal")
+}
+
+func TestADeletedTargetGoesOnlyWhenItsDiskWasReleasedOrGivenUp(t *testing.T) {
+	condition := func(f *facts, kind string, status metav1.ConditionStatus) {
+		f.target.Status.Conditions = append(f.target.Status.Conditions, metav1.Condition{Type: kind, Status: status})
+	}
+	cases := map[string]struct {
+		change func(f *facts)
+		goes   string
+		says   string
+	}{
+		"a target that is still mounted stays": {change: func(*facts) {}},
+		"a target that could not be unmounted stays": {
+			change: func(f *facts) { condition(f, v1alpha1.ConditionReleased, no) },
+		},
+		"a released target goes": {
+			change: func(f *facts) { condition(f, v1alpha1.ConditionReleased, yes) }, goes: reasonReleased, says: "what is on it was kept",
+		},
+		"a released target whose data is to be wiped stays until it was": {
+			change: func(f *facts) {
+				f.target.Spec.DestroyFor = "1-2-3"
+				condition(f, v1alpha1.ConditionReleased, yes)
+			},
+		},
+		"a target whose wipe failed stays": {
+			change: func(f *facts) {
+				f.target.Spec.DestroyFor = "1-2-3"
+				condition(f, v1alpha1.ConditionReleased, yes)
+				condition(f, v1alpha1.ConditionDestroyed, no)
+			},
+		},
+		"a wiped target that is mounted still stays": {
+			change: func(f *facts) {
+				f.target.Spec.DestroyFor = "1-2-3"
+				condition(f, v1alpha1.ConditionDestroyed, yes)
+			},
+		},
+		"a wiped target goes": {
+			change: func(f *facts) {
+				f.target.Spec.DestroyFor = "1-2-3"
+				condition(f, v1alpha1.ConditionReleased, yes)
+				condition(f, v1alpha1.ConditionDestroyed, yes)
+			},
+			goes: reasonReleased, says: "its data was wiped",
+		},
+		"a target on a node that is gone stays, because it holds data": {change: func(f *facts) { f.node, f.agent = false, false }},
+		"a target that is given up goes, and says what is lost": {
+			change: func(f *facts) {
+				f.node, f.agent = false, false
+				f.target.Annotations = map[string]string{v1alpha1.AnnotationGiveUp: "oss1"}
+			},
+			goes: reasonGaveUp,
+			says: "gave up scratch-ssd-01234567 on node oss1 (device wwn-0x5000c500a1b2c3d4, serial ZA123, storage pool ssd), because of its annotation " +
+				"parallelfs.dev/give-up: lost to FileSystem scratch are 1TiB of 3.6TiB of the storage pool ssd (UUID aaaa-bbbb)",
+		},
+		"a target stays when another node is given up": {
+			change: func(f *facts) { f.target.Annotations = map[string]string{v1alpha1.AnnotationGiveUp: "oss2"} },
+		},
+		"a target that was never provisioned waits for the agent that could be at it": {
+			change: func(f *facts) { f.target.Status.Provisioned = nil },
+		},
+		"a target that was never provisioned goes when its node is gone": {
+			change: func(f *facts) { f.target.Status.Provisioned, f.node = nil, false }, goes: reasonReleased, says: "nothing was written",
+		},
+		"a target that was never provisioned goes when its node has no agent": {
+			change: func(f *facts) { f.target.Status.Provisioned, f.agent = nil, false }, goes: reasonReleased, says: "nothing was written",
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			f := oneTarget()
+			c.change(&f)
+			reason, message := mayGo(f)
+			g.Expect(reason).To(Equal(c.goes))
+			g.Expect(message).To(ContainSubstring(c.says))
+		})
+	}
+}

@@ -1,0 +1,167 @@
+// Package storagetarget reconciles StorageTargets: it writes what the filesystem itself says of a target, and lets a deleted
+// one go when its disk was released. The agent on the target's node does everything that touches the disk.
+package storagetarget
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/apply"
+	"parallelfs.dev/operator/controllers/conditions"
+)
+
+// FieldOwner is the name under which the operator's conditions stand in a StorageTarget's managedFields. The agent has one of
+// its own, so that neither removes what the other has written.
+const FieldOwner = "parallelfs-manager"
+
+// maxMessage bounds a condition's message, in bytes.
+const maxMessage = 4096
+
+// Reconciler reconciles StorageTargets.
+type Reconciler struct {
+	Client   client.Client
+	Recorder events.EventRecorder
+}
+
+// +kubebuilder:rbac:groups=parallelfs.dev,resources=storagetargets,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=parallelfs.dev,resources=storagetargets/status,verbs=patch
+// +kubebuilder:rbac:groups=parallelfs.dev,resources=storagetargets/finalizers,verbs=update
+// +kubebuilder:rbac:groups=parallelfs.dev,resources=nodeinventories,verbs=get;list;watch
+
+// Reconcile brings the operator's conditions of one StorageTarget up to date, or lets it go.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	return apply.Again(r.reconcile(ctx, request))
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	target := &v1alpha1.StorageTarget{}
+	if err := r.Client.Get(ctx, request.NamespacedName, target); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	f, err := r.gather(ctx, target.DeepCopy())
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if !target.DeletionTimestamp.IsZero() {
+		if gone, err := r.release(ctx, f); gone || err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	return ctrl.Result{}, r.write(ctx, f.target, observe(f))
+}
+
+// gather reads what is looked at.
+func (r *Reconciler) gather(ctx context.Context, target *v1alpha1.StorageTarget) (facts, error) {
+	f := facts{target: target}
+	fs := &v1alpha1.FileSystem{}
+	found, err := r.find(ctx, client.ObjectKey{Namespace: target.Namespace, Name: target.Spec.FileSystem.Name}, fs)
+	if err != nil {
+		return f, err
+	}
+	if found && string(fs.UID) == target.Spec.FileSystem.UID {
+		f.fileSystem = fs
+	}
+	if f.node, err = r.find(ctx, client.ObjectKey{Name: target.Spec.Node}, &corev1.Node{}); err != nil {
+		return f, err
+	}
+	f.agent, err = r.find(ctx, client.ObjectKey{Name: target.Spec.Node}, &v1alpha1.NodeInventory{})
+	return f, err
+}
+
+func (r *Reconciler) find(ctx context.Context, key client.ObjectKey, into client.Object) (bool, error) {
+	err := r.Client.Get(ctx, key, into)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read %T %s: %w", into, key, err)
+	}
+	return true, nil
+}
+
+// release lets a deleted target go when it may, and says so.
+func (r *Reconciler) release(ctx context.Context, f facts) (bool, error) {
+	if !controllerutil.ContainsFinalizer(f.target, v1alpha1.Finalizer) {
+		return true, nil // somebody else's finalizer is left, or the cache is behind
+	}
+	reason, message := mayGo(f)
+	if reason == "" {
+		return false, nil
+	}
+	// The decision holds for exactly what was read: an agent that records something meanwhile makes it a conflict.
+	before := f.target.DeepCopy()
+	controllerutil.RemoveFinalizer(f.target, v1alpha1.Finalizer)
+	if err := r.Client.Patch(ctx, f.target, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return false, client.IgnoreNotFound(fmt.Errorf("remove the finalizer of %s: %w", f.target.Name, err))
+	}
+	log.FromContext(ctx).Info("Let a target go", "reason", reason, "what", message)
+	kind := corev1.EventTypeNormal
+	if reason == reasonGaveUp {
+		kind = corev1.EventTypeWarning
+	}
+	r.Recorder.Eventf(f.target, related(f.fileSystem), kind, reason, "Release", "%s", conditions.Cut(message, conditions.MaxNote))
+	return true, nil
+}
+
+// write applies the operator's conditions when they differ from what is there, and announces what has changed.
+func (r *Reconciler) write(ctx context.Context, target *v1alpha1.StorageTarget, wanted []metav1.Condition) error {
+	var mine []metav1.Condition
+	for _, c := range wanted {
+		c.Message = conditions.Cut(c.Message, maxMessage)
+		// Setting it over the one that is there keeps the time of its last change.
+		mine = append(mine, over(target.Status.Conditions, c))
+	}
+	if same(target.Status.Conditions, mine) {
+		return nil
+	}
+	var list []any
+	for i := range mine {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&mine[i])
+		if err != nil {
+			return fmt.Errorf("convert the condition %s: %w", mine[i].Type, err)
+		}
+		list = append(list, content)
+	}
+	intent := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"name": target.Name, "namespace": target.Namespace, "uid": string(target.UID)},
+		"status":   map[string]any{"conditions": list},
+	}}
+	intent.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("StorageTarget"))
+	err := r.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(intent), client.ForceOwnership, client.FieldOwner(FieldOwner))
+	if err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("write the conditions of %s: %w", target.Name, err))
+	}
+	r.announce(target, mine)
+	return nil
+}
+
+// over is the condition as it stands in a list after it was set there.
+func over(list []metav1.Condition, c metav1.Condition) metav1.Condition {
+	list = append([]metav1.Condition(nil), list...)
+	meta.SetStatusCondition(&list, c)
+	return *meta.FindStatusCondition(list, c.Type)
+}
+
+// same reports whether a list has these conditions of the operator's, and no other of its own.
+func same(list, mine []metav1.Condition) bool {
+	for _, kind := range []string{v1alpha1.ConditionOnline, v1alpha1.ConditionSafeToRemove} {
+		if !equality.Semantic.DeepEqual(meta.FindStatusCondition(list, kind), meta.FindStatusCondition(mine, kind)) {
+			return false
+		}
+	}
+	return true
+}

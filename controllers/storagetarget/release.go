@@ -1,0 +1,67 @@
+package storagetarget
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// reasonGaveUp and reasonReleased are the reasons of the events that say why a StorageTarget went.
+const (
+	reasonGaveUp   = "GaveUp"
+	reasonReleased = "Released"
+)
+
+// mayGo decides whether a StorageTarget that is being deleted may go now, for which reason, and in which words.
+func mayGo(f facts) (reason, message string) {
+	t := f.target
+	released := meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.ConditionReleased)
+	destroyed := meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.ConditionDestroyed)
+	switch {
+	case released && t.Spec.DestroyFor == "":
+		return reasonReleased, fmt.Sprintf("%s is unmounted; what is on it was kept", describe(t))
+	case released && destroyed:
+		return reasonReleased, fmt.Sprintf("%s is unmounted, and its data was wiped", describe(t))
+	case t.Annotations[v1alpha1.AnnotationGiveUp] == t.Spec.Node:
+		return reasonGaveUp, lost(t)
+	case t.Status.Provisioned == nil && !(f.node && f.agent):
+		// Nothing is written to a disk before it is recorded in status.provisioned, and that record can't be made any more.
+		return reasonReleased, fmt.Sprintf("%s was never provisioned: nothing was written to it", describe(t))
+	default:
+		return "", ""
+	}
+}
+
+// lost says what goes with a target that is given up.
+func lost(t *v1alpha1.StorageTarget) string {
+	what := "it was never provisioned, so nothing of this filesystem is on it"
+	if p := t.Status.Provisioned; p != nil {
+		size := t.Status.Capacity
+		if size == "" {
+			size = bytes(t.Spec.Device.SizeBytes)
+		}
+		what = fmt.Sprintf("lost to FileSystem %s are %s of %s of the %s (UUID %s): neither unmounted nor wiped, they stay on the disk",
+			t.Spec.FileSystem.Name, bytes(t.Status.UsedBytes), size, part(t), p.UUID)
+	}
+	return fmt.Sprintf("gave up %s, because of its annotation %s: %s", describe(t), v1alpha1.AnnotationGiveUp, what)
+}
+
+// describe names a target's disk as a person would look for it.
+func describe(t *v1alpha1.StorageTarget) string {
+	known := []string{"device " + string(t.Spec.Device.ID)}
+	if t.Spec.Device.Serial != "" {
+		known = append(known, "serial "+t.Spec.Device.Serial)
+	}
+	return fmt.Sprintf("%s on node %s (%s)", t.Name, t.Spec.Node, strings.Join(append(known, part(t)), ", "))
+}
+
+// part is what the target is of its filesystem.
+func part(t *v1alpha1.StorageTarget) string {
+	if t.Spec.Role == v1alpha1.RoleMetadata {
+		return "metadata"
+	}
+	return "storage pool " + t.Spec.StoragePool
+}
