@@ -13,6 +13,9 @@ type Facts struct {
 	// Found is true when the device is there. Everything else means nothing without it: blkid(8) ends with the same code
 	// for a blank device and for one that is not there.
 	Found bool
+	// PartitionOf is the kernel name of the disk when the device is a partition of one, which only a log device may be.
+	// Serial, WWN and model are those of the disk; what would forbid the use of the whole disk is told of the partition as well.
+	PartitionOf string
 	// Busy is why the device could not be opened exclusively (O_EXCL), and empty when it could: somebody uses it, in
 	// whatever namespace.
 	Busy string
