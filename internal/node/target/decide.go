@@ -1,0 +1,111 @@
+// Package target proves, inside of a daemon's container, that the disk of a StorageTarget is mounted where it should be and is
+// the right one. Look finds the facts through the mounted filesystem alone, without access to the device; Decide is pure.
+package target
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// Facts are what was found at the path of a target.
+type Facts struct {
+	// Fault says why there is nothing to look at, such as that the path is a symbolic link; empty when there is something.
+	Fault string
+	// Mounted is true when a filesystem is mounted at the path itself; the other facts are those of the topmost one.
+	Mounted bool
+	// Root is the directory of the filesystem that is mounted, "/" for all of it (proc_pid_mountinfo(5)).
+	Root string
+	// FSType is the type of the filesystem, such as "xfs".
+	FSType string
+	// ReadOnly is true when nothing can be written.
+	ReadOnly bool
+	// UUID is what the kernel says of the mounted filesystem; UUIDFault says why it does not.
+	UUID, UUIDFault string
+	// Marker is nil when there is none that can be trusted; MarkerFault says why.
+	Marker      *spec.TargetMarker
+	MarkerFault string
+}
+
+// Decide returns nil when the facts prove that the target t of the FileSystem owner is mounted. The error is a sentence that
+// names the target, the path and what to do.
+func Decide(t spec.Target, owner spec.Owner, f Facts) error {
+	refuse := func(format string, arguments ...any) error {
+		return fmt.Errorf("target %s at %s %s", t.Name, t.Path, fmt.Sprintf(format, arguments...))
+	}
+	marker := filepath.Join(t.Path, spec.TargetMarkerFile)
+	look := "kubectl describe storagetarget " + t.Name + " says why"
+	switch {
+	case t.UUID == "":
+		return refuse("is not provisioned yet: its UUID is not recorded; the node's agent formats and mounts it, %s when it does not", look)
+	case f.Fault != "":
+		return refuse("can't be used: %s", f.Fault)
+	case !f.Mounted:
+		return refuse("is not mounted; the node's agent mounts it when the disk is there, %s when it does not", look)
+	case f.Root != "/":
+		return refuse("has only the directory %s of a filesystem mounted on it, not a whole disk; unmount it (umount %s), the node's agent then mounts the disk",
+			f.Root, t.Path)
+	case f.UUIDFault != "":
+		return refuse("is mounted (%s), but the kernel does not say the UUID of the filesystem: %s", f.FSType, f.UUIDFault)
+	case !strings.EqualFold(f.UUID, t.UUID):
+		return refuse("has another filesystem mounted on it: its UUID is %s, recorded is %s; unmount it (umount %s) and bring the right disk back; "+
+			"to use another disk instead, replace the target", f.UUID, t.UUID, t.Path)
+	case f.Marker == nil:
+		return refuse("has no marker that can be trusted: %s; nothing is used until then", f.MarkerFault)
+	}
+	if err := decideMarker(t, owner, marker, f, refuse); err != nil {
+		return err
+	}
+	if f.ReadOnly {
+		return refuse("is mounted read-only, as the kernel does after an error; look into the kernel's log (dmesg) for the disk, then mount it anew")
+	}
+	return nil
+}
+
+func decideMarker(t spec.Target, owner spec.Owner, path string, f Facts, refuse func(string, ...any) error) error {
+	m := f.Marker
+	switch {
+	case m.Owner.Namespace == "" || m.Owner.Name == "" || m.Target == "" || m.UUID == "":
+		return refuse("has a marker that does not say whose it is; restore %s from a backup of the disk", path)
+	case m.Owner.Namespace != owner.Namespace || m.Owner.Name != owner.Name:
+		return refuse("belongs to the FileSystem %s/%s, not to %s/%s (%s says so); bring the right disk back", m.Owner.Namespace, m.Owner.Name,
+			owner.Namespace, owner.Name, spec.TargetMarkerFile)
+	case m.Target != t.Name:
+		return refuse("is the disk of the target %s (%s says so); unmount it (umount %s), the node's agent then mounts each where it belongs", m.Target,
+			spec.TargetMarkerFile, t.Path)
+	case !strings.EqualFold(m.UUID, f.UUID):
+		return refuse("has the marker of another filesystem: the marker names the UUID %s, the kernel %s, so the marker was copied here; bring the right disk back",
+			m.UUID, f.UUID)
+	case m.Owner.UID != owner.UID:
+		return refuse("was used last by an earlier FileSystem %s/%s (uid %s; this one has %s); the node's agent takes it over, "+
+			"kubectl describe storagetarget %s says why when it does not", owner.Namespace, owner.Name, m.Owner.UID, owner.UID, t.Name)
+	}
+	return nil
+}
+
+// understand refuses a target that can't be meant so: only the exact path is found in the list of mounts.
+func understand(t spec.Target) error {
+	switch {
+	case t.Name == "":
+		return errors.New("a target has no name; the operator and its node image must be of the same version")
+	case !filepath.IsAbs(t.Path), filepath.Clean(t.Path) != t.Path, t.Path == "/":
+		return fmt.Errorf("target %s: %q is not an absolute path without . and .. below /", t.Name, t.Path)
+	}
+	return nil
+}
+
+// Prove returns nil when the target is mounted at its path and is the right disk, see Decide. It changes nothing. It can hang
+// as long as the disk does.
+func Prove(t spec.Target, owner spec.Owner) error {
+	if err := understand(t); err != nil {
+		return err
+	}
+	facts, err := Look(t.Path)
+	if err != nil {
+		return fmt.Errorf("target %s: %w", t.Name, err)
+	}
+	return Decide(t, owner, facts)
+}

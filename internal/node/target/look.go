@@ -1,0 +1,134 @@
+package target
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
+
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// Look finds the facts at path, all of them through one open directory, so that they are those of one filesystem whatever is
+// mounted or unmounted meanwhile. It follows no symbolic link at the path itself or at the marker. An error means that this
+// process can't look at its own mounts.
+func Look(path string) (Facts, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return Facts{Fault: faultOf(path, err)}, nil
+	}
+	top := os.NewFile(uintptr(fd), path)
+	defer top.Close()
+	mount, err := mountOf(fd)
+	if err != nil {
+		return Facts{}, err
+	}
+	if mount == nil || mount.Mountpoint != path {
+		return Facts{}, nil
+	}
+	facts := Facts{Mounted: true, Root: mount.Root, FSType: mount.FSType}
+	var stat unix.Statfs_t
+	if err := unix.Fstatfs(fd, &stat); err != nil {
+		return Facts{Fault: fmt.Sprintf("it is mounted, but does not work: %v; look into the kernel's log (dmesg) for the disk", err)}, nil
+	}
+	facts.ReadOnly = stat.Flags&unix.ST_RDONLY != 0
+	if facts.UUID, err = uuidOf(fd, int64(stat.Type)); err != nil { //nolint:unconvert // its size differs between processors
+		facts.UUIDFault = err.Error()
+	}
+	facts.Marker, facts.MarkerFault = markerOf(fd, path)
+	return facts, nil
+}
+
+func faultOf(path string, err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "there is no such directory in this container; the node's agent makes it, look whether it runs on this node (label parallelfs.dev/agent)"
+	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENOTDIR):
+		return "it is not a directory, or a symbolic link, which is not followed; move it away (first: chattr -i " + path + ")"
+	default:
+		return fmt.Sprintf("it can't be opened: %v; look into the kernel's log (dmesg) for the disk", err)
+	}
+}
+
+// mountOf returns the mount that the open file lies on, by the id that the kernel gives it (proc_pid_fdinfo(5)): where several
+// lie on each other, that is the topmost. It is nil when the mount is gone from this container by now.
+func mountOf(fd int) (*mountinfo.Info, error) {
+	content, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(fd))
+	if err != nil {
+		return nil, fmt.Errorf("can't read the mounts of this process: %w", err)
+	}
+	id := -1
+	for line := range strings.Lines(string(content)) {
+		if value, found := strings.CutPrefix(line, "mnt_id:"); found {
+			if id, err = strconv.Atoi(strings.TrimSpace(value)); err != nil {
+				return nil, fmt.Errorf("can't understand /proc/self/fdinfo: %w", err)
+			}
+		}
+	}
+	table, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return nil, fmt.Errorf("can't read the mounts of this process: %w", err)
+	}
+	defer table.Close()
+	found, err := mountinfo.GetMountsFromReader(table, func(info *mountinfo.Info) (skip, stop bool) { return info.ID != id, info.ID == id })
+	if err != nil {
+		return nil, fmt.Errorf("can't read the mounts of this process: %w", err)
+	}
+	if len(found) == 0 {
+		return nil, nil //nolint:nilnil // no mount, and no error
+	}
+	return found[0], nil
+}
+
+// markerLimit is far more than a marker has.
+const markerLimit = 64 << 10
+
+// markerOf reads the marker in the open directory. Only root could write what it accepts: a plain file of root's that nobody
+// else may open, on the same filesystem as the directory.
+func markerOf(directory int, path string) (*spec.TargetMarker, string) {
+	name := filepath.Join(path, spec.TargetMarkerFile)
+	// A pipe in its place must not make the opening wait.
+	fd, err := unix.Openat(directory, spec.TargetMarkerFile, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, name + " is not there, so the disk was not provisioned by this operator or the file was removed; restore it from a backup of the disk"
+	case errors.Is(err, unix.ELOOP):
+		return nil, name + " is a symbolic link, which is not followed; restore the file itself"
+	case err != nil:
+		return nil, fmt.Sprintf("%s can't be opened (%v); look into the kernel's log (dmesg) for the disk", name, err)
+	}
+	file := os.NewFile(uintptr(fd), name)
+	defer file.Close()
+	var own, parent unix.Stat_t
+	if err := errors.Join(unix.Fstat(fd, &own), unix.Fstat(directory, &parent)); err != nil {
+		return nil, fmt.Sprintf("%s can't be looked at (%v); look into the kernel's log (dmesg) for the disk", name, err)
+	}
+	switch {
+	case own.Mode&unix.S_IFMT != unix.S_IFREG:
+		return nil, name + " is not a plain file; restore the file itself"
+	case own.Dev != parent.Dev:
+		return nil, name + " lies on another filesystem than the directory; unmount what is mounted on it"
+	case own.Uid != 0:
+		return nil, fmt.Sprintf("%s belongs to the user %d, not to root, so anybody could have written it; when its content is right, run: chown root %s",
+			name, own.Uid, name)
+	case own.Mode&0o7777 != 0o600:
+		return nil, fmt.Sprintf("%s has the mode %04o instead of 0600; when its content is right, run: chmod 0600 %s", name, own.Mode&0o7777, name)
+	}
+	content, err := io.ReadAll(io.LimitReader(file, markerLimit))
+	if err != nil {
+		return nil, fmt.Sprintf("%s can't be read (%v); look into the kernel's log (dmesg) for the disk", name, err)
+	}
+	var marker spec.TargetMarker
+	if err := json.Unmarshal(content, &marker); err != nil {
+		return nil, fmt.Sprintf("%s is damaged (%v); restore it from a backup of the disk", name, err)
+	}
+	return &marker, ""
+}
