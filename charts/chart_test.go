@@ -30,7 +30,7 @@ const (
 	// The release has the chart's name, so the names of its objects start with it, once.
 	release = "parallelfs-operator"
 	// The oldest Kubernetes that the chart says it works with.
-	oldest = "1.29.0"
+	oldest = "1.30.0"
 )
 
 // helm runs Helm's binary in this folder with values on its standard input. HELM names the binary; the default is where the
@@ -119,18 +119,23 @@ func manager(t *testing.T, o objects) *appsv1.Deployment {
 	return find[appsv1.Deployment](t, o, "Deployment", release+"-manager")
 }
 
-func TestAReleaseWithDefaultValuesIsTheManagerItsDefinitionsAndTheMPIOperator(t *testing.T) {
+func TestAReleaseWithDefaultValuesIsTheManagerTheAgentsTheDefinitionsAndTheMPIOperator(t *testing.T) {
 	NewWithT(t).Expect(render(t, "").names()).To(Equal([]string{
 		"ClusterRole/parallelfs-operator-admin",
+		"ClusterRole/parallelfs-operator-agent",
 		"ClusterRole/parallelfs-operator-edit",
 		"ClusterRole/parallelfs-operator-manager",
 		"ClusterRole/parallelfs-operator-mpi-operator",
 		"ClusterRole/parallelfs-operator-view",
+		"ClusterRoleBinding/parallelfs-operator-agent",
 		"ClusterRoleBinding/parallelfs-operator-manager",
 		"ClusterRoleBinding/parallelfs-operator-mpi-operator",
 		"CustomResourceDefinition/benchmarkruns.parallelfs.dev",
 		"CustomResourceDefinition/filesystems.parallelfs.dev",
 		"CustomResourceDefinition/mpijobs.kubeflow.org",
+		"CustomResourceDefinition/nodeinventories.parallelfs.dev",
+		"CustomResourceDefinition/storagetargets.parallelfs.dev",
+		"DaemonSet/parallelfs-operator-agent",
 		"Deployment/parallelfs-operator-manager",
 		"Deployment/parallelfs-operator-mpi-operator",
 		"PodDisruptionBudget/parallelfs-operator-manager",
@@ -139,8 +144,13 @@ func TestAReleaseWithDefaultValuesIsTheManagerItsDefinitionsAndTheMPIOperator(t 
 		"RoleBinding/parallelfs-operator-leader-election",
 		"RoleBinding/parallelfs-operator-mpi-leader-election",
 		"Service/parallelfs-operator-metrics",
+		"ServiceAccount/parallelfs-operator-agent",
 		"ServiceAccount/parallelfs-operator-manager",
 		"ServiceAccount/parallelfs-operator-mpi-operator",
+		"ValidatingAdmissionPolicy/parallelfs-operator-agent",
+		"ValidatingAdmissionPolicy/parallelfs-operator-storagetargets",
+		"ValidatingAdmissionPolicyBinding/parallelfs-operator-agent",
+		"ValidatingAdmissionPolicyBinding/parallelfs-operator-storagetargets",
 	}))
 }
 
@@ -159,10 +169,20 @@ func TestValuesLeaveObjectsOut(t *testing.T) {
 			"RoleBinding/parallelfs-operator-mpi-leader-election",
 			"ServiceAccount/parallelfs-operator-mpi-operator",
 		}},
-		"definitions off leaves out all three": {"crds: {enabled: false}", []string{
+		"agents off leaves out all of them, and not what keeps StorageTargets the manager's": {"agent: {enabled: false}", []string{
+			"ClusterRole/parallelfs-operator-agent",
+			"ClusterRoleBinding/parallelfs-operator-agent",
+			"DaemonSet/parallelfs-operator-agent",
+			"ServiceAccount/parallelfs-operator-agent",
+			"ValidatingAdmissionPolicy/parallelfs-operator-agent",
+			"ValidatingAdmissionPolicyBinding/parallelfs-operator-agent",
+		}},
+		"definitions off leaves out all five": {"crds: {enabled: false}", []string{
 			"CustomResourceDefinition/benchmarkruns.parallelfs.dev",
 			"CustomResourceDefinition/filesystems.parallelfs.dev",
 			"CustomResourceDefinition/mpijobs.kubeflow.org",
+			"CustomResourceDefinition/nodeinventories.parallelfs.dev",
+			"CustomResourceDefinition/storagetargets.parallelfs.dev",
 		}},
 		"one replica has no disruption budget, which would protect nothing": {"replicas: 1", []string{
 			"PodDisruptionBudget/parallelfs-operator-manager",
@@ -233,6 +253,12 @@ func TestTheSchemaRefusesWhatTheChartDoesNotKnow(t *testing.T) {
 		"a short digest":                {"image: {node: {digest: 'sha256:abc'}}", "digest"},
 		"a daemon without a version":    {"images: {daemons: {moosefs: {repository: a/b}}}", "moosefs"},
 		"a quantity without sense":      {"resources: {limits: {memory: lots}}", "memory"},
+		"agents on every node at once":  {"agent: {nodeSelector: {parallelfs.dev/agent: null}}", "nodeSelector"},
+		"an agent that never looks":     {`agent: {resync: "0"}`, "resync"},
+		"a health port that is none":    {"agent: {healthPort: 65536}", "healthPort"},
+		"an unknown value of the agent": {"agent: {privileged: false}", "privileged"},
+		"a toleration without sense":    {"agent: {tolerations: [{operator: Always}]}", "tolerations"},
+		"agents replaced in parallel":   {"agent: {updateStrategy: {rollingUpdate: {maxSurge: 1}}}", "maxSurge"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -394,6 +420,19 @@ func TestEveryBindingBindsARoleAndAnAccountOfTheChart(t *testing.T) {
 	}
 }
 
+func TestEveryKindCanBeReadByWhoMayRead(t *testing.T) {
+	all := render(t, "")
+	for _, role := range []string{"view", "edit", "admin"} {
+		var readable []string
+		for _, rule := range find[rbacv1.ClusterRole](t, all, "ClusterRole", release+"-"+role).Rules {
+			if slices.Contains(rule.Verbs, "get") && slices.Contains(rule.Verbs, "list") && slices.Contains(rule.Verbs, "watch") {
+				readable = append(readable, rule.Resources...)
+			}
+		}
+		NewWithT(t).Expect(readable).To(ConsistOf("benchmarkruns", "filesystems", "nodeinventories", "storagetargets"), role)
+	}
+}
+
 func TestWhoMayWriteAFileSystemIsNotDecidedByKubernetesOwnRoles(t *testing.T) {
 	const prefix = "rbac.authorization.k8s.io/aggregate-to-"
 	aggregated := func(values string) map[string][]string {
@@ -421,5 +460,5 @@ func TestWhoMayWriteAFileSystemIsNotDecidedByKubernetesOwnRoles(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(aggregated("")).To(Equal(map[string][]string{"view": {}, "edit": {"benchmarkruns"}}))
 	g.Expect(aggregated("rbac: {aggregate: {view: false, edit: false, admin: true}}")).To(
-		Equal(map[string][]string{"admin": {"benchmarkruns", "filesystems"}}))
+		Equal(map[string][]string{"admin": {"benchmarkruns", "filesystems", "storagetargets"}}))
 }

@@ -49,7 +49,7 @@ func TestNoRoleOfTheChartHasWildcardsOrLetsItsHolderGetMore(t *testing.T) {
 
 func TestTheDefinitionsAreThoseOfTheGoTypes(t *testing.T) {
 	all := render(t, "")
-	for _, name := range []string{"benchmarkruns", "filesystems"} {
+	for _, name := range []string{"benchmarkruns", "filesystems", "nodeinventories", "storagetargets"} {
 		t.Run(name, func(t *testing.T) {
 			made := read[apiextensionsv1.CustomResourceDefinition](t, "../config/crd/bases/parallelfs.dev_"+name+".yaml")
 			installed := find[apiextensionsv1.CustomResourceDefinition](t, all, "CustomResourceDefinition", name+".parallelfs.dev")
@@ -79,13 +79,16 @@ func TestTheDefinitionOfMPIJobKeepsWhatPodTemplatesSay(t *testing.T) {
 	g.Expect(template.Properties["metadata"].Properties).To(And(HaveKey("labels"), HaveKey("annotations")))
 }
 
+// wholes are the maps that README.md has as one value, because Kubernetes or the user says what is in them.
+var wholes = []string{"resources", "daemons", "benchmarks", "nodeSelector", "updateStrategy"}
+
 // leaves lists the paths of values as README.md has them: an image is one value, and so is anything that is not a map.
 func leaves(prefix string, values map[string]any) []string {
 	var paths []string
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		path := strings.TrimPrefix(prefix+"."+key, ".")
 		child, isMap := values[key].(map[string]any)
-		whole := child["repository"] != nil || key == "resources" || key == "daemons" || key == "benchmarks" || len(child) == 0
+		whole := child["repository"] != nil || slices.Contains(wholes, key) || len(child) == 0
 		if isMap && !whole {
 			paths = append(paths, leaves(path, child)...)
 			continue
@@ -111,6 +114,9 @@ func TestTheREADMEHasEveryValueAndNoOther(t *testing.T) {
 func TestTheNotesSayWhatIsMissing(t *testing.T) {
 	for name, c := range map[string]struct{ values, says string }{
 		"how to go on":                          {"", "kubectl apply -f config/samples/filesystem.yaml"},
+		"which nodes run agents":                {"", "kubectl label node NODE parallelfs.dev/agent="},
+		"the name of the agents to look at":     {"fullnameOverride: pfs", "daemonset/pfs-agent"},
+		"that there are no agents":              {"agent: {enabled: false}", "No agents run"},
 		"that there is no MPI operator":         {"mpiOperator: {enabled: false}", "The MPI operator was not installed"},
 		"that there are no monitors":            {"monitoring: {enabled: true}", "does not serve\nmonitoring.coreos.com/v1"},
 		"that there are no definitions":         {"crds: {enabled: false}", "kubectl apply --server-side -f config/crd/bases/"},

@@ -31,6 +31,13 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: manager
 {{- end -}}
 
+{{/* Labels that select the agents; they never change. */}}
+{{- define "parallelfs-operator.agentSelectorLabels" -}}
+app.kubernetes.io/name: {{ include "parallelfs-operator.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: agent
+{{- end -}}
+
 {{/* Labels that select the MPI operator's pod; they never change. */}}
 {{- define "parallelfs-operator.mpiSelectorLabels" -}}
 app.kubernetes.io/name: {{ include "parallelfs-operator.name" . }}
@@ -45,6 +52,11 @@ app.kubernetes.io/component: mpi-operator
 {{- else -}}
 {{- required "serviceAccount.name must name an existing service account when serviceAccount.create is false" .Values.serviceAccount.name -}}
 {{- end -}}
+{{- end -}}
+
+{{/* Name that the API server knows a service account of the release by. Takes a list: the context, and the account's name. */}}
+{{- define "parallelfs-operator.username" -}}
+system:serviceaccount:{{ (index . 0).Release.Namespace }}:{{ index . 1 }}
 {{- end -}}
 
 {{/* Reference of an image. Takes a list: the context, and {repository, tag, digest}. */}}
