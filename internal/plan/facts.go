@@ -21,7 +21,11 @@ type Facts struct {
 	Busy string
 	// Incomplete is why the look could not be finished. A device of which not all is known is never blank.
 	Incomplete string
-	// Marker is what the marker on it says, when the device carries the label of a target and could be read; MarkerError says why it could not.
+	// LogOf is the XFS on this node that the external log on this device belongs to: the one that has the log's UUID. Nil
+	// when there is no log on it, or its XFS was not found.
+	LogOf *v1alpha1.Signature
+	// Marker is what the marker on it says, when the device carries the label of a target and could be read; nil when it
+	// could be read and has none. MarkerError says why it could not be read.
 	Marker      *Marker
 	MarkerError string
 }
@@ -31,6 +35,8 @@ type Marker struct {
 	Namespace, FileSystem, FileSystemUID string
 	Target                               string
 	UUID                                 string
+	// Role and StoragePool of the target.
+	Role, StoragePool string
 }
 
 // Kernel is what the kernel of the node says of the mount options that were asked for.
