@@ -148,9 +148,25 @@ type Observation struct {
 	MetadataInitialised bool
 	// Problems stand between the filesystem and Ready, worst first. None means Ready.
 	Problems []Problem
+	// Pinned is the condition Pinned, nil when no role asks for CPUs: ReasonAsAsked, ReasonDrifted, or another reason while
+	// it is not known where a daemon runs. It does not stand in the way of Ready.
+	Pinned *Problem
+	// Restarts are the pods that have to start anew because their disks have changed, in the order of Input.Pods.
+	Restarts []Restart
 }
 
-// Problem is a reason of the condition Ready and a sentence that a person can act on.
+// Restart is a pod that has to start anew to take up a disk, or to let go of one.
+type Restart struct {
+	// Pod that runs without the change.
+	Pod types.NamespacedName
+	// Why is a sentence, such as "the disk scratch-ssd-1a2b3c4d is proven and not used yet".
+	Why string
+	// Safe is true when the pod may be restarted although the filesystem has problems: they are only such that this restart
+	// mends, or that it can't make worse. A filesystem without one of its disks is not Ready, and waiting until it is would be for ever.
+	Safe bool
+}
+
+// Problem is a reason of a condition, mostly of Ready, and a sentence that a person can act on.
 type Problem struct {
 	Reason, Message string
 }
@@ -233,6 +249,11 @@ type DataHealth struct {
 	Endangered int64 `json:"endangered"`
 	Undergoal  int64 `json:"undergoal"`
 	Stable     int64 `json:"stable"`
+}
+
+// Whole is true when the filesystem has counted, and every piece of data has all its copies.
+func (d DataHealth) Whole() bool {
+	return d.Known && d.Missing == 0 && d.Endangered == 0 && d.Undergoal == 0
 }
 
 // InvalidSpecError says that nothing goes on until a person changes something.

@@ -56,6 +56,11 @@ func (p prober) Parse(outputs [][]byte) (backend.State, error) {
 	if err != nil {
 		return backend.State{}, fmt.Errorf("mfscli -H %s -P %s: %w", p.host, p.port, err)
 	}
+	// "Ready" is about all disks of one chunkserver, from its last round through all chunks. What was counted of the whole
+	// filesystem must say the same before a disk is called removable.
+	for i := range state.Targets {
+		state.Targets[i].Removable = state.Targets[i].Removable && state.Data.Whole()
+	}
 	return state, nil
 }
 
@@ -68,6 +73,23 @@ func online(status []string) bool {
 		}
 	}
 	return len(status) > 0
+}
+
+// removal says whether a disk is marked for removal ("*" in mfshdd.cfg(5)), and whether MooseFS calls it ready for that: all
+// that is on it has enough copies elsewhere. A disk that is being scanned has not told all that is on it.
+func removal(status []string) (removing, ready bool) {
+	scanned := true
+	for _, word := range status {
+		switch {
+		case word == "marked for removal (ready)" || word == "MFR READY": // 3.0.117 and 4.57.5
+			removing, ready = true, true
+		case strings.HasPrefix(word, "marked for removal") || strings.HasPrefix(word, "MFR "):
+			removing = true
+		case word == "scanning":
+			scanned = false
+		}
+	}
+	return removing, ready && scanned
 }
 
 // class is a storage class as mfscli shows it: a label expression per copy, for each time of a file's life.

@@ -137,9 +137,10 @@ func (a answer) state() backend.State {
 	}
 	// A chunkserver that did not tell its disks has one here that has no path and is "server unreachable".
 	for _, t := range d.Disks {
+		removing, ready := removal(t.Status)
 		state.Targets = append(state.Targets, backend.Target{
 			IP: t.IP, Port: t.Port, Path: t.Path, Online: online(t.Status), Status: strings.Join(t.Status, ", "),
-			UsedBytes: t.Used, CapacityBytes: t.Total, Chunks: t.Chunks,
+			UsedBytes: t.Used, CapacityBytes: t.Total, Chunks: t.Chunks, Removing: removing, Removable: ready,
 		})
 	}
 	for _, m := range d.Mounts {

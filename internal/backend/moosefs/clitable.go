@@ -188,9 +188,9 @@ func (t *tables) disk(r row) error {
 	if err != nil {
 		return err
 	}
-	target := backend.Target{
-		IP: place[0], Port: p, Path: place[2], Online: online(strings.Split(r[3], ", ")), Status: r[3], Chunks: chunks[0],
-	}
+	status := strings.Split(r[3], ", ")
+	target := backend.Target{IP: place[0], Port: p, Path: place[2], Online: online(status), Status: r[3], Chunks: chunks[0]}
+	target.Removing, target.Removable = removal(status)
 	if r[12] != "progress:" {
 		bytes, err := r.numbers(12, 13)
 		if err != nil {

@@ -60,8 +60,7 @@ func options(field, version, daemon string, owned, defaults map[string]string, u
 // masterRun tells the node binary how to start the master.
 func masterRun(in backend.Input) (spec.Run, error) {
 	fs, p := in.FileSystem, portsOf(in.FileSystem)
-	record := fs.Status.Metadata
-	data := dataDirectory(record.Directory)
+	data, directories, onTargets := masterPlaces(fs)
 	rendered, err := options("spec.config.metadata", fs.Spec.Version, "mfsmaster", map[string]string{
 		"WORKING_USER":       daemonUser,
 		"WORKING_GROUP":      daemonUser,
@@ -76,17 +75,9 @@ func masterRun(in backend.Input) (spec.Run, error) {
 	if err != nil {
 		return spec.Run{}, err
 	}
-	return spec.Run{
+	run := spec.Run{
 		Owner: owner(fs), Component: componentMaster, User: daemonUser, Ledger: ledger(fs, componentMaster),
-		Directories: []spec.Directory{{
-			Path: record.Directory, Data: dataSubdirectory,
-			Initialise: &spec.Initialise{
-				Granted:   record.Initialised == nil,
-				DataGlobs: []string{"metadata*", "changelog*"},
-				// The content of metadata.mfs.empty, which Debian's moosefs-master ships for a new filesystem.
-				File: "metadata.mfs", Content: "MFSM NEW",
-			},
-		}},
+		Directories: directories, OnTargets: onTargets,
 		Files: []spec.File{
 			{Path: masterConfig, Content: rendered, Mode: 0o640},
 			{Path: exportsConfig, Content: exports(in), Mode: 0o640},
@@ -96,8 +87,31 @@ func masterRun(in backend.Input) (spec.Run, error) {
 		Command: []string{"mfsmaster", "-f", "-c", masterConfig, "start"},
 		// A clean stop leaves metadata.mfs; after a crash it is missing, and -a rebuilds it from the last save and the change logs.
 		Recover: &spec.Recover{File: path.Join(data, "metadata.mfs"), Arguments: []string{"-a"}},
-	}, nil
+	}
+	if hasLocal(fs.Spec.Metadata.Targets, fs.Spec.Metadata.CPUPinning) {
+		run.Instance, run.Local = componentMaster, localFile
+	}
+	return run, nil
 }
+
+// masterPlaces says where the master keeps its metadata: in a directory of the node, or on its only target.
+func masterPlaces(fs *v1alpha1.FileSystem) (data string, directories []spec.Directory, onTargets *spec.OnTargets) {
+	record := fs.Status.Metadata
+	initialise := &spec.Initialise{
+		Granted:   record.Initialised == nil,
+		DataGlobs: []string{"metadata*", "changelog*"},
+		// The content of metadata.mfs.empty, which Debian's moosefs-master ships for a new filesystem.
+		File: "metadata.mfs", Content: "MFSM NEW",
+	}
+	if onDevices(fs.Spec.Metadata.Targets) {
+		return onlyTarget, []spec.Directory{},
+			&spec.OnTargets{Directory: componentMaster, Data: dataSubdirectory, Initialise: initialise, All: true}
+	}
+	return dataDirectory(record.Directory), []spec.Directory{{Path: record.Directory, Data: dataSubdirectory, Initialise: initialise}}, nil
+}
+
+// onlyTarget is the data directory of the only target of a daemon, as spec.File has it.
+const onlyTarget = "$(TARGET)"
 
 // exports lets every host mount, and nobody but the operator itself administer: mfsexports.cfg as shipped makes everybody
 // an administrator. Of all lines that fit a client, the master takes the one with more rights; the second one fits on the
@@ -179,10 +193,16 @@ func chunkserverRun(in backend.Input, masterIP string, pool v1alpha1.StoragePool
 		run.Directories = append(run.Directories, spec.Directory{Path: string(d), Data: dataSubdirectory})
 		disks.WriteString(dataDirectory(string(d)) + "\n")
 	}
-	run.Files = []spec.File{
-		{Path: chunkserverConfig, Content: rendered, Mode: 0o640},
-		{Path: disksConfig, Content: disks.String(), Mode: 0o640},
+	list := spec.File{Path: disksConfig, Content: disks.String(), Mode: 0o640}
+	if onDevices(pool.Targets) {
+		// A disk that is not there takes part when it is back; the others go on without it.
+		run.OnTargets = &spec.OnTargets{Directory: componentChunkserver, Data: dataSubdirectory}
+		list.Line, list.RemoveLine = onlyTarget+"\n", "*"+onlyTarget+"\n" // mfshdd.cfg(5): "*" marks for removal
 	}
+	if hasLocal(pool.Targets, pool.CPUPinning) {
+		run.Instance, run.Local = chunkserverInstance(pool.Name), localFile
+	}
+	run.Files = []spec.File{{Path: chunkserverConfig, Content: rendered, Mode: 0o640}, list}
 	return run, nil
 }
 

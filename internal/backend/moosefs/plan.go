@@ -68,6 +68,10 @@ func (b *builder) build() error {
 			return err
 		}
 	}
+	local, err := b.localMap()
+	if err != nil {
+		return err
+	}
 	workloads = append(workloads, b.storageClassJob())
 	if fs.Spec.Clients != nil {
 		if err := add(b.clientSet()); err != nil {
@@ -83,6 +87,9 @@ func (b *builder) build() error {
 			ObjectMeta: metav1.ObjectMeta{Name: configMapName(fs), Namespace: fs.Namespace},
 			Data:       text(b.told),
 		})
+	if local != nil {
+		b.objects = append(b.objects, local)
+	}
 	b.objects = append(b.objects, workloads...)
 	return nil
 }
@@ -107,7 +114,12 @@ func (b *builder) masterSet() (client.Object, error) {
 	b.secrets[passwordKey] = []byte(b.in.Password)
 	b.secrets["master.json"] = encode(run)
 	// The permission to initialise is withdrawn once; that must not restart the master.
-	run.Directories[0].Initialise.Granted = false
+	for _, d := range run.Directories {
+		d.Initialise.Granted = false
+	}
+	if run.OnTargets != nil {
+		run.OnTargets.Initialise.Granted = false
+	}
 
 	probe := spec.Probe{
 		Backend: string(v1alpha1.MooseFS), Version: fs.Spec.Version, Address: address("127.0.0.1", portsOf(fs).clients()),
@@ -126,9 +138,18 @@ func (b *builder) masterSet() (client.Object, error) {
 		{Name: "clients", ContainerPort: p.clients(), Protocol: corev1.ProtocolTCP},
 	}
 	b.hostDirectory(pod, &daemon, "state", stateRoot(fs), nil)
-	b.hostDirectory(pod, &daemon, "metadata", fs.Status.Metadata.Directory, nil)
+	if onDevices(fs.Spec.Metadata.Targets) {
+		b.mountedTargets(pod, &daemon)
+	} else {
+		b.hostDirectory(pod, &daemon, "metadata", fs.Status.Metadata.Directory, nil)
+	}
+	b.local(pod, &daemon, run)
 	pod.Spec.Containers = []corev1.Container{daemon, b.probeContainer()}
-	return b.daemonSet(componentMaster, componentMaster, "", pod, run, probe), nil
+	told, err := pin(pod, "spec.metadata", fs.Spec.Metadata.CPUPinning, run, probe)
+	if err != nil {
+		return nil, err
+	}
+	return b.daemonSet(componentMaster, componentMaster, "", pod, told...), nil
 }
 
 // probeContainer asks the master and serves its answer. It is the only container that serves anything but MooseFS, and
@@ -182,8 +203,16 @@ func (b *builder) chunkserverSet(pool v1alpha1.StoragePoolSpec) (client.Object, 
 	for i, d := range pool.Targets.Directories {
 		b.hostDirectory(pod, &daemon, fmt.Sprintf("target-%d", i), string(d), nil)
 	}
+	if onDevices(pool.Targets) {
+		b.mountedTargets(pod, &daemon)
+	}
+	b.local(pod, &daemon, run)
 	pod.Spec.Containers = []corev1.Container{daemon}
-	return b.daemonSet(componentChunkserver+"-"+pool.Name, componentChunkserver, pool.Name, pod, run), nil
+	told, err := pin(pod, "spec.storagePools["+pool.Name+"]", pool.CPUPinning, run)
+	if err != nil {
+		return nil, err
+	}
+	return b.daemonSet(componentChunkserver+"-"+pool.Name, componentChunkserver, pool.Name, pod, told...), nil
 }
 
 func (b *builder) clientSet() (client.Object, error) {

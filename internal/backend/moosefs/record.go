@@ -1,6 +1,7 @@
 package moosefs
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -28,8 +29,26 @@ func (Backend) Record(in backend.Input) (backend.Record, error) {
 	return record, nil
 }
 
-// recordMetadata keeps the recorded node for ever: a master on another node would start without the metadata.
+// recordMetadata keeps the recorded node, and directory, for ever: a master on another would start without the metadata. On
+// a disk, the node is recorded first, because the disk is chosen among those of that node.
 func recordMetadata(in backend.Input) (v1alpha1.MetadataRecord, error) {
+	fs := in.FileSystem
+	record, err := recordMetadataNode(in)
+	if err != nil || record.Directory != "" {
+		return record, err
+	}
+	if !onDevices(fs.Spec.Metadata.Targets) {
+		record.Directory = string(fs.Spec.Metadata.Targets.Directories[0])
+		return record, nil
+	}
+	if disks := metadataTargets(in, record.Node); len(disks) > 0 {
+		record.Target = disks[0].Name
+		record.Directory = path.Join(targetPath(fs, record.Target), componentMaster)
+	}
+	return record, nil
+}
+
+func recordMetadataNode(in backend.Input) (v1alpha1.MetadataRecord, error) {
 	fs := in.FileSystem
 	if fs.Status.Metadata != nil {
 		return *fs.Status.Metadata, nil
@@ -40,7 +59,7 @@ func recordMetadata(in backend.Input) (v1alpha1.MetadataRecord, error) {
 		return v1alpha1.MetadataRecord{}, backend.Invalid(v1alpha1.ReasonNoNodes,
 			"no node matches spec.metadata.nodeSelector (%s); label the node that shall run the MooseFS master", selectorText(fs.Spec.Metadata.NodeSelector))
 	case 1:
-		return v1alpha1.MetadataRecord{Node: nodes[0].Name, Directory: string(fs.Spec.Metadata.Targets.Directories[0])}, nil
+		return v1alpha1.MetadataRecord{Node: nodes[0].Name}, nil
 	default:
 		return v1alpha1.MetadataRecord{}, backend.Invalid(v1alpha1.ReasonTooManyNodes,
 			"spec.metadata.nodeSelector (%s) matches %s, but MooseFS has exactly one active master; leave the label on one node",
@@ -71,14 +90,15 @@ func recordPools(in backend.Input) ([]backend.PoolRecord, error) {
 			taken[record.Slot] = true
 		}
 		for _, n := range matching(in.Nodes, pool.NodeSelector) {
-			if !slices.Contains(record.Nodes, n.Name) {
+			if named(pool.Targets, n.Name) && !slices.Contains(record.Nodes, n.Name) {
 				record.Nodes = append(record.Nodes, n.Name)
 			}
 		}
 		slices.Sort(record.Nodes)
 		if len(record.Nodes) == 0 {
 			return nil, backend.Invalid(v1alpha1.ReasonNoNodes,
-				"no node matches the nodeSelector (%s) of storage pool %q; label the nodes that shall hold its targets", selectorText(pool.NodeSelector), pool.Name)
+				"no node matches the nodeSelector (%s) of storage pool %q%s; label the nodes that shall hold its targets",
+				selectorText(pool.NodeSelector), pool.Name, ofDevices(pool.Targets))
 		}
 		if int(pool.Copies) > len(record.Nodes) {
 			return nil, backend.Invalid(v1alpha1.ReasonInvalidSpec,
@@ -88,6 +108,19 @@ func recordPools(in backend.Input) ([]backend.PoolRecord, error) {
 		out = append(out, record)
 	}
 	return out, nil
+}
+
+// named is true when a pool has targets on a node that its selector matches: where devices are named, only the nodes that
+// they are named of do.
+func named(targets v1alpha1.TargetsSpec, node string) bool {
+	return len(targets.Devices) == 0 || slices.ContainsFunc(targets.Devices, func(d v1alpha1.DeviceReference) bool { return d.Node == node })
+}
+
+func ofDevices(targets v1alpha1.TargetsSpec) string {
+	if len(targets.Devices) == 0 {
+		return ""
+	}
+	return " and stands in its targets.devices"
 }
 
 // refuseConflicts refuses a port or a directory that another filesystem uses on the same node.
@@ -127,18 +160,24 @@ func refuseConflicts(in backend.Input, record backend.Record) error {
 	return nil
 }
 
-// uses lists the directories that a filesystem uses on each node where it has servers.
+// uses lists the directories that a filesystem uses on each node where it has servers. Those on a disk of its own are not
+// in the list: a disk that two want is refused where it is chosen.
 func uses(fs *v1alpha1.FileSystem, metadata v1alpha1.MetadataRecord, pools []backend.PoolRecord) map[string][]string {
-	out := map[string][]string{metadata.Node: {metadata.Directory}}
+	out := map[string][]string{metadata.Node: nil}
+	if metadata.Target == "" && metadata.Directory != "" {
+		out[metadata.Node] = []string{metadata.Directory}
+	}
 	for _, record := range pools {
 		for _, pool := range fs.Spec.StoragePools {
 			if pool.Name != record.Name {
 				continue
 			}
 			for _, node := range record.Nodes {
+				directories := out[node]
 				for _, d := range pool.Targets.Directories {
-					out[node] = append(out[node], string(d))
+					directories = append(directories, string(d))
 				}
+				out[node] = directories // none, where all are disks: its ports are taken all the same
 			}
 		}
 	}

@@ -72,7 +72,7 @@ type Initialise struct {
 
 // Recover adds Arguments to a command, behind the program's name, when File is not there.
 type Recover struct {
-	// File is an absolute path.
+	// File is an absolute path, with $(TARGET) as in a File, such as $(TARGET)/metadata.mfs.
 	File      string   `json:"file"`
 	Arguments []string `json:"arguments"`
 }
