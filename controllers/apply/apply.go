@@ -48,11 +48,26 @@ type Applier struct {
 // carry the given labels and are controlled by the owner but are not wanted. It goes on after an error, so that one
 // bad child does not hide another, and returns all of them joined.
 func (a *Applier) Apply(ctx context.Context, owner client.Object, selector map[string]string, wanted []client.Object) (Result, error) {
+	result, keep, applyErr := a.applyAll(ctx, owner, selector, wanted)
+	// Without a full picture of what is wanted nothing is removed: a child that failed to apply is still in keep.
+	deleted, err := a.prune(ctx, owner, selector, keep)
+	result.Deleted = deleted
+	return result, errors.Join(applyErr, err)
+}
+
+// Ensure makes the cluster hold the wanted children of the owner as Apply does, and removes none.
+func (a *Applier) Ensure(ctx context.Context, owner client.Object, labels map[string]string, wanted []client.Object) (Result, error) {
+	result, _, err := a.applyAll(ctx, owner, labels, wanted)
+	return result, err
+}
+
+func (a *Applier) applyAll(ctx context.Context, owner client.Object, labels map[string]string,
+	wanted []client.Object) (Result, map[childKey]bool, error) {
 	var result Result
 	var errs []error
 	keep := map[childKey]bool{}
 	for _, object := range wanted {
-		key, wrote, err := a.applyOne(ctx, owner, selector, object)
+		key, wrote, err := a.applyOne(ctx, owner, labels, object)
 		keep[key] = true
 		if err != nil {
 			errs = append(errs, err)
@@ -62,10 +77,7 @@ func (a *Applier) Apply(ctx context.Context, owner client.Object, selector map[s
 			result.Applied++
 		}
 	}
-	// Without a full picture of what is wanted nothing is removed: a child that failed to apply is still in keep.
-	deleted, err := a.prune(ctx, owner, selector, keep)
-	result.Deleted = deleted
-	return result, errors.Join(append(errs, err)...)
+	return result, keep, errors.Join(errs...)
 }
 
 type childKey struct {

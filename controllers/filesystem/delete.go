@@ -25,8 +25,8 @@ import (
 const stopInterval = 2 * time.Second
 
 // reconcileDelete stops a filesystem in the reverse of its restart order: clients first, so that they unmount while the
-// servers are there, the metadata server last. Disks and directories are left as they are. A pod on a node that is not
-// there or not Ready is not waited for: a finalizer must never trap.
+// servers are there, the metadata server last; then its disks are released. Directories are left as they are. A pod on a
+// node that is not there or not Ready is not waited for: a finalizer must never trap.
 func (r *Reconciler) reconcileDelete(ctx context.Context, b backend.Backend, fs *v1alpha1.FileSystem) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(fs, v1alpha1.Finalizer) {
 		return ctrl.Result{}, nil
@@ -61,6 +61,14 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, b backend.Backend, fs 
 			return ctrl.Result{}, err
 		}
 		return ctrl.Result{RequeueAfter: stopInterval}, nil
+	}
+
+	rest, err := r.releaseTargets(ctx, fs, nodes.Items)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if rest.reason != "" {
+		return ctrl.Result{RequeueAfter: stopInterval}, r.sayWhatIsLeft(ctx, fs, rest)
 	}
 
 	before := fs.DeepCopy()

@@ -12,6 +12,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/internal/plan"
 )
 
 // Backend runs one type of filesystem. Every method is a pure function of its arguments: no clock, no randomness, no
@@ -35,6 +36,9 @@ type Backend interface {
 	// RestartOrder lists the components (v1alpha1.LabelComponent) whose pods the operator restarts to apply a
 	// change, in this order, one pod at a time. A component that is not named is never restarted by the operator.
 	RestartOrder() []string
+
+	// PinDaemons are the daemons that CPUs can be asked for, on the nodes that the status has recorded, for plan.Pin.
+	PinDaemons(fs *v1alpha1.FileSystem) []plan.PinDaemon
 
 	// Mount says how a pod on a client node finds the filesystem.
 	Mount(fs *v1alpha1.FileSystem) Mount

@@ -1,0 +1,205 @@
+package filesystem
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/conditions"
+)
+
+// remains is what is left of a deleted FileSystem on its disks. The zero value means nothing.
+type remains struct {
+	reason, message string
+	// stalled is true when nothing goes on until a person does something.
+	stalled bool
+}
+
+// releaseTargets deletes the StorageTargets of a FileSystem whose daemons have stopped, so that their agents unmount the
+// disks, and says what is left. Disks are wiped only when the policy says so and the FileSystem's own uid confirms it.
+func (r *Reconciler) releaseTargets(ctx context.Context, fs *v1alpha1.FileSystem, nodes []corev1.Node) (remains, error) {
+	all, err := r.targets(ctx)
+	if err != nil {
+		return remains{}, err
+	}
+	targets := targetsOf(fs, all)
+	if len(targets) == 0 {
+		return remains{}, nil
+	}
+	destroy := fs.Spec.DeletionPolicy == v1alpha1.DeletionDestroy
+	if destroy && fs.Spec.ConfirmDestroy != string(fs.UID) {
+		return unconfirmed(fs, targets), nil
+	}
+	inventories, err := r.inventories(ctx)
+	if err != nil {
+		return remains{}, err
+	}
+	var errs []error
+	for i := range targets {
+		errs = append(errs, r.releaseTarget(ctx, fs, &targets[i], destroy))
+	}
+	ready := map[string]bool{}
+	for i := range nodes {
+		ready[nodes[i].Name] = nodeFacts(&nodes[i]).Ready
+	}
+	return left(targets, func(node string) string {
+		_, agent := inventories[node]
+		isReady, there := ready[node]
+		switch {
+		case !there:
+			return "the node is not in the cluster"
+		case !isReady:
+			return "the node is not Ready"
+		case !agent:
+			return fmt.Sprintf("no agent runs on the node; label it: kubectl label node %s %s=", node, v1alpha1.LabelAgent)
+		default:
+			return ""
+		}
+	}), errors.Join(errs...)
+}
+
+// releaseTarget deletes one StorageTarget, after it was told whether its data is to be wiped. Only a disk that carries the
+// marker of this FileSystem can be wiped: one that was never made a target is just let go.
+func (r *Reconciler) releaseTarget(ctx context.Context, fs *v1alpha1.FileSystem, target *v1alpha1.StorageTarget, destroy bool) error {
+	want := ""
+	if destroy && target.Status.Provisioned != nil && target.Status.Provisioned.Finished != nil {
+		want = string(fs.UID)
+	}
+	if target.Spec.DestroyFor != want {
+		before := target.DeepCopy()
+		target.Spec.DestroyFor = want
+		if err := r.Client.Patch(ctx, target, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+			return client.IgnoreNotFound(fmt.Errorf("say whether %s is to be wiped: %w", target.Name, err))
+		}
+	}
+	if !target.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	// The version too: an agent that records meanwhile that the disk was made a target must not be overlooked.
+	now := client.Preconditions{UID: &target.UID, ResourceVersion: &target.ResourceVersion}
+	if err := r.Client.Delete(ctx, target, now); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete StorageTarget %s: %w", target.Name, err)
+	}
+	return nil
+}
+
+// unconfirmed says how to get out of a deletion that would destroy data and was not confirmed.
+func unconfirmed(fs *v1alpha1.FileSystem, targets []v1alpha1.StorageTarget) remains {
+	return remains{reason: v1alpha1.ReasonDestroyUnconfirmed, stalled: true, message: fmt.Sprintf(
+		"the daemons are stopped, and nothing was unmounted or wiped: spec.deletionPolicy is Destroy, and spec.confirmDestroy is %q instead of this "+
+			"object's uid. To wipe %d disks for ever, set spec.confirmDestroy to %q; to keep what is on them, set spec.deletionPolicy to %s",
+		fs.Spec.ConfirmDestroy, len(targets), fs.UID, v1alpha1.DeletionRetain)}
+}
+
+// left names the targets that are still there, where, why, and what to do. nodeProblem says why nobody on a node does
+// anything, and nothing when its agent does.
+func left(targets []v1alpha1.StorageTarget, nodeProblem func(node string) string) remains {
+	out := remains{reason: v1alpha1.ReasonReleasing}
+	var lines, ways []string
+	say := func(way string) {
+		if !slices.Contains(ways, way) {
+			ways = append(ways, way)
+		}
+	}
+	for i := range targets {
+		t := &targets[i]
+		why := "being unmounted"
+		released := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionReleased)
+		destroyed := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionDestroyed)
+		switch problem := nodeProblem(t.Spec.Node); {
+		case problem != "":
+			why = problem
+			say("a node that is gone for good is given up, and what is on its disks stays there: " + giveUp(t))
+		case t.Spec.DestroyFor != "" && destroyed != nil && destroyed.Status == metav1.ConditionFalse:
+			why = "could not be wiped: " + destroyed.Message
+			say("repair what failed; or keep what is on the disks that are left: set spec.deletionPolicy to Retain; or give them up: " + giveUp(t))
+		case released != nil && released.Status == metav1.ConditionFalse:
+			why = "could not be unmounted: " + released.Message
+			say("end what uses it; or give it up, still mounted: " + giveUp(t))
+		case t.Spec.DestroyFor != "":
+			why = "being unmounted and wiped"
+		}
+		lines = append(lines, fmt.Sprintf("%s on %s (%s)", t.Name, t.Spec.Node, why))
+	}
+	out.stalled = len(ways) > 0
+	out.message = fmt.Sprintf("the daemons are stopped; %d disks are left: %s", len(targets), few(lines))
+	if len(ways) > 0 {
+		out.message += ". " + few(ways)
+	}
+	return out
+}
+
+// giveUp is the command that gives up what a FileSystem has on a node.
+func giveUp(t *v1alpha1.StorageTarget) string {
+	which := fmt.Sprintf("-l %s=%s,%s=%s", v1alpha1.LabelFileSystem, t.Spec.FileSystem.Name, v1alpha1.LabelNode, t.Spec.Node)
+	if len(validation.IsValidLabelValue(t.Spec.Node)) > 0 {
+		which = t.Name
+	}
+	return fmt.Sprintf("kubectl annotate storagetargets -n %s %s %s=%s", t.Namespace, which, v1alpha1.AnnotationGiveUp, t.Spec.Node)
+}
+
+// few joins at most eight items, so that a message stays readable on a large cluster.
+func few(items []string) string {
+	const most = 8
+	if len(items) > most {
+		return strings.Join(items[:most], ", ") + fmt.Sprintf(" and %d more", len(items)-most)
+	}
+	return strings.Join(items, ", ")
+}
+
+// sayWhatIsLeft writes what a deletion waits for.
+func (r *Reconciler) sayWhatIsLeft(ctx context.Context, fs *v1alpha1.FileSystem, rest remains) error {
+	before := fs.DeepCopy()
+	progress := conditions.Reconciling
+	if rest.stalled {
+		progress = conditions.Stalled
+	}
+	conditions.Set(&fs.Status.Conditions, fs.Generation, v1alpha1.ConditionReady, metav1.ConditionFalse, progress, rest.reason, rest.message)
+	return r.writeStatus(ctx, before, fs)
+}
+
+// targets are all StorageTargets of the cluster, sorted by node, namespace and name.
+func (r *Reconciler) targets(ctx context.Context) ([]v1alpha1.StorageTarget, error) {
+	var all v1alpha1.StorageTargetList
+	if err := r.Client.List(ctx, &all); err != nil {
+		return nil, fmt.Errorf("list StorageTargets: %w", err)
+	}
+	slices.SortFunc(all.Items, func(a, b v1alpha1.StorageTarget) int {
+		return cmp.Or(strings.Compare(a.Spec.Node, b.Spec.Node), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	return all.Items, nil
+}
+
+// targetsOf are copies of those that belong to a FileSystem, and to no other that had its name before.
+func targetsOf(fs *v1alpha1.FileSystem, all []v1alpha1.StorageTarget) []v1alpha1.StorageTarget {
+	var out []v1alpha1.StorageTarget
+	for i := range all {
+		if all[i].Namespace == fs.Namespace && all[i].Spec.FileSystem.UID == string(fs.UID) {
+			out = append(out, *all[i].DeepCopy())
+		}
+	}
+	return out
+}
+
+// inventories are what the agents have found, by node.
+func (r *Reconciler) inventories(ctx context.Context) (map[string]v1alpha1.NodeInventoryStatus, error) {
+	var all v1alpha1.NodeInventoryList
+	if err := r.Client.List(ctx, &all); err != nil {
+		return nil, fmt.Errorf("list NodeInventories: %w", err)
+	}
+	out := map[string]v1alpha1.NodeInventoryStatus{}
+	for i := range all.Items {
+		out[all.Items[i].Name] = all.Items[i].Status
+	}
+	return out, nil
+}
