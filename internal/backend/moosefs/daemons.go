@@ -18,7 +18,7 @@ func (Backend) PinDaemons(fs *v1alpha1.FileSystem) []plan.PinDaemon {
 	for _, pool := range fs.Spec.StoragePools {
 		if record, ok := poolRecord(fs, pool.Name); ok {
 			out = append(out, plan.PinDaemon{
-				Instance: componentChunkserver + "/" + pool.Name, Field: "spec.storagePools[" + pool.Name + "].cpuPinning",
+				Instance: chunkserverInstance(pool.Name), Field: "spec.storagePools[" + pool.Name + "].cpuPinning",
 				Pinning: pool.CPUPinning, Nodes: record.Nodes,
 			})
 		}

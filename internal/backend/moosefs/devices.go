@@ -72,7 +72,7 @@ func targets(in backend.Input, wanted func(t v1alpha1.StorageTargetSpec) bool) [
 // proven returns the time since which the agent has called the disk proven, and why it does not, in words that follow
 // "its disk: ".
 func proven(t v1alpha1.StorageTarget) (since metav1.Time, why string) {
-	ready := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionReady)
+	ready := condition(t, v1alpha1.ConditionReady)
 	switch {
 	case ready == nil:
 		return metav1.Time{}, "no agent has looked at it yet; node " + t.Spec.Node + " needs the label " + v1alpha1.LabelAgent
@@ -171,4 +171,8 @@ func (b *builder) local(pod *corev1.PodTemplateSpec, c *corev1.Container, run sp
 func (b *builder) mountedTargets(pod *corev1.PodTemplateSpec, c *corev1.Container) {
 	fs := b.in.FileSystem
 	b.hostDirectory(pod, c, "targets", spec.TargetsDirectory(fs.Namespace, fs.Name), new(corev1.MountPropagationHostToContainer))
+}
+
+func condition(t v1alpha1.StorageTarget, name string) *metav1.Condition {
+	return meta.FindStatusCondition(t.Status.Conditions, name)
 }

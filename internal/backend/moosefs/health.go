@@ -18,6 +18,8 @@ func (Backend) Observe(in backend.Input) backend.Observation {
 	o.clients()
 	o.count()
 	o.diagnose()
+	o.pinned()
+	o.restarts()
 	return o.seen
 }
 
@@ -27,6 +29,16 @@ type observer struct {
 	fs    *v1alpha1.FileSystem
 	ports ports
 	seen  backend.Observation
+	// disks are the StorageTargets of all pools, beside what MooseFS says of each.
+	disks []disk
+	// unplaced are the disks that are not chosen yet, each in words that follow "waiting for disks: ".
+	unplaced []string
+	// strays say which daemons run elsewhere than they should, unknown which can't be seen.
+	strays, unknown []string
+	// unknownReason is the reason of the first of those.
+	unknownReason string
+	// asked is true when a role asks for CPUs.
+	asked bool
 }
 
 func (o *observer) management() {
@@ -54,6 +66,8 @@ func (o *observer) servers() {
 		if !instance.Online {
 			instance.Message = o.podMessage(componentMaster, "", name, "the master does not answer: "+o.in.StateError)
 		}
+		role := o.fs.Spec.Metadata
+		instance.Placement = o.placement(name, componentMaster, instance.Name, role.CPUPinning, recordedTarget(o.in))
 		o.seen.Instances = append(o.seen.Instances, instance)
 	}
 	if o.fs.Spec.MooseFS.Metaloggers != nil {
@@ -64,90 +78,10 @@ func (o *observer) servers() {
 			} else {
 				instance.Message = o.podMessage(componentMetalogger, "", n.Name, "the master does not list this metalogger")
 			}
+			instance.Placement = o.placement(n.Name, componentMetalogger, instance.Name, nil, nil)
 			o.seen.Instances = append(o.seen.Instances, instance)
 		}
 	}
-}
-
-// storage observes chunkservers, their targets and the pools.
-func (o *observer) storage() {
-	for _, pool := range o.fs.Spec.StoragePools {
-		record, ok := poolRecord(o.fs, pool.Name)
-		if !ok {
-			continue
-		}
-		status := v1alpha1.StoragePoolStatus{Name: pool.Name, Slot: record.Slot, Nodes: record.Nodes}
-		online, wanted := 0, 0
-		for _, name := range record.Nodes {
-			node, _ := nodeNamed(o.in.Nodes, name)
-			instance, server := o.chunkserver(pool.Name, name, node.IP, record.Slot)
-			o.seen.Instances = append(o.seen.Instances, instance)
-			if instance.Online {
-				status.CapacityBytes += server.CapacityBytes
-				status.UsedBytes += server.UsedBytes
-			}
-			for _, d := range slices.Sorted(slices.Values(pool.Targets.Directories)) {
-				target := o.target(pool.Name, name, node.IP, record.Slot, string(d), instance)
-				wanted++
-				if target.Online {
-					online++
-				}
-				o.seen.Targets = append(o.seen.Targets, target)
-			}
-		}
-		status.UsedBytes = coarse(status.UsedBytes, status.CapacityBytes)
-		status.Capacity, status.Used = size(status.CapacityBytes), size(status.UsedBytes)
-		status.Targets = ratio(online, wanted)
-		o.seen.StoragePools = append(o.seen.StoragePools, status)
-	}
-}
-
-func (o *observer) chunkserver(pool, node, ip string, slot int32) (v1alpha1.InstanceStatus, backend.Server) {
-	port := o.ports.chunkserver(slot)
-	instance := v1alpha1.InstanceStatus{
-		Name: componentChunkserver + "-" + pool + "." + node, Role: v1alpha1.RoleStorage, Node: node, StoragePool: pool,
-	}
-	if ip == "" {
-		instance.Message = "the node is not in the cluster; bring it back: it holds data"
-		return instance, backend.Server{}
-	}
-	instance.Address = address(ip, port)
-	server, listed := o.server(v1alpha1.RoleStorage, ip, port)
-	switch {
-	case listed && server.Online:
-		instance.Online, instance.Version = true, server.Version
-	case listed:
-		instance.Message = o.podMessage(componentChunkserver, pool, node, "the master has lost the connection to this chunkserver")
-	case o.in.State == nil:
-		instance.Message = o.podMessage(componentChunkserver, pool, node, "unknown while the master does not answer")
-	default:
-		instance.Message = o.podMessage(componentChunkserver, pool, node, "the chunkserver has not registered with the master")
-	}
-	return instance, server
-}
-
-func (o *observer) target(pool, node, ip string, slot int32, directory string, instance v1alpha1.InstanceStatus) v1alpha1.TargetStatus {
-	target := v1alpha1.TargetStatus{Name: node + ":" + directory, Node: node, StoragePool: pool, Directory: directory}
-	if !instance.Online {
-		target.Message = instance.Message
-		return target
-	}
-	for _, t := range o.in.State.Targets {
-		if t.IP != ip || t.Port != o.ports.chunkserver(slot) {
-			continue
-		}
-		// A chunkserver that does not say which disks it has stands there as one without a path.
-		if t.Path != "" && strings.TrimRight(t.Path, "/") != dataDirectory(directory) {
-			continue
-		}
-		target.Online, target.CapacityBytes, target.UsedBytes = t.Online, t.CapacityBytes, coarse(t.UsedBytes, t.CapacityBytes)
-		if !t.Online {
-			target.Message = "MooseFS says: " + t.Status
-		}
-		return target
-	}
-	target.Message = "the chunkserver does not serve this directory"
-	return target
 }
 
 // clients observes the mounts on the nodes that are there: a node that is down is no reason to call the filesystem unready.
@@ -229,16 +163,33 @@ func (o *observer) diagnose() {
 	say := func(reason, format string, args ...any) {
 		o.seen.Problems = append(o.seen.Problems, backend.Problem{Reason: reason, Message: fmt.Sprintf(format, args...)})
 	}
-	if o.in.State == nil {
+	unproven, missing := o.missingTargets()
+	metadata := o.unprovenMetadata()
+	if metadata != "" {
+		unproven = slices.Insert(unproven, 0, metadata)
+	}
+	notReady := func() {
+		if len(unproven) > 0 {
+			say(v1alpha1.ReasonTargetsNotReady, "waiting for %d disks: %s", len(unproven), list(unproven))
+		}
+	}
+	switch {
+	case o.in.State == nil && metadata != "":
+		notReady()
 		o.diagnoseMaster(say)
+		return
+	case o.in.State == nil:
+		o.diagnoseMaster(say)
+		notReady()
 		return
 	}
 	if data := o.in.State.Data; data.Known && data.Missing > 0 {
 		say(v1alpha1.ReasonChunksEndangered, "%d chunks have no copy left on the targets that are online; bring back the missing targets", data.Missing)
 	}
-	if missing := o.missingTargets(); len(missing) > 0 {
+	if len(missing) > 0 {
 		say(v1alpha1.ReasonTargetsMissing, "%d of %d targets are not online: %s", len(missing), len(o.seen.Targets), list(missing))
 	}
+	notReady()
 	var servers []string
 	for _, i := range o.seen.Instances {
 		if !i.Online && i.Role != v1alpha1.RoleStorage { // a chunkserver's targets were named above
@@ -296,16 +247,6 @@ func (o *observer) diagnoseClients(say func(reason, format string, args ...any))
 	if len(missing) > 0 {
 		say(v1alpha1.ReasonClientsMissing, "the filesystem is not mounted on %s", list(missing))
 	}
-}
-
-func (o *observer) missingTargets() []string {
-	var missing []string
-	for _, t := range o.seen.Targets {
-		if !t.Online {
-			missing = append(missing, fmt.Sprintf("%s in pool %s (%s)", t.Name, t.StoragePool, t.Message))
-		}
-	}
-	return missing
 }
 
 func (o *observer) masterNodeName() string {

@@ -1,11 +1,17 @@
 package moosefs
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/cpuset"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/plan"
 )
 
 // bound is true when the node binary binds the daemons of a role to CPUs that are known by number.
@@ -55,4 +61,93 @@ func exactly(cpu, memory resource.Quantity) corev1.ResourceRequirements {
 		return corev1.ResourceList{corev1.ResourceCPU: cpu.DeepCopy(), corev1.ResourceMemory: memory.DeepCopy()}
 	}
 	return corev1.ResourceRequirements{Requests: list(), Limits: list()}
+}
+
+// placement is where a daemon runs, as the agent of its node has read it from the kernel, nil on a node without an agent.
+// The daemon is known by its name among the daemons of the node; one that is told nothing of its node by its component.
+func (o *observer) placement(
+	node, daemon, instance string, pinning *v1alpha1.CPUPinning, disks []v1alpha1.StorageTarget,
+) *v1alpha1.InstancePlacement {
+	asks := bound(pinning) || exclusive(pinning)
+	o.asked = o.asked || asks
+	inventory, agent := o.in.Inventories[node]
+	if !agent {
+		if asks {
+			o.unseen(v1alpha1.ReasonAgentMissing, "%s: no agent runs on node %s; give it the label %s", instance, node, v1alpha1.LabelAgent)
+		}
+		return nil
+	}
+	placement := &v1alpha1.InstancePlacement{Devices: kernelNames(disks)}
+	wanted, known := o.in.Pinnings[node][daemon]
+	if bound(pinning) {
+		placement.WantedCPUs = wanted.CPUs
+	}
+	names := []string{o.daemonName(daemon), o.daemonName(strings.TrimSuffix(instance, "."+node))}
+	i := slices.IndexFunc(inventory.Daemons, func(d v1alpha1.DaemonPlacement) bool { return slices.Contains(names, d.Name) })
+	if i < 0 {
+		if asks {
+			o.unseen(v1alpha1.ReasonStarting, "%s: the agent does not see it run", instance)
+		}
+		return placement
+	}
+	found := inventory.Daemons[i]
+	placement.CPUs, placement.NUMANodes, placement.MemoryPolicy = found.CPUs, found.NUMANodes, found.MemoryPolicy
+	switch {
+	case bound(pinning) && !known:
+		o.unseen(v1alpha1.ReasonPinningConflict, "%s: which CPUs it is to have can't be told", instance)
+	case bound(pinning):
+		placement.Drift = shorten(plan.Drift(wanted, found))
+	case exclusive(pinning):
+		placement.Drift = shorten(shared(*pinning.CPUs, found))
+	}
+	if placement.Drift != "" {
+		o.strays = append(o.strays, instance+": "+placement.Drift)
+	}
+	return placement
+}
+
+func (o *observer) daemonName(daemon string) string {
+	return o.fs.Namespace + "/" + o.fs.Name + "/" + daemon
+}
+
+func (o *observer) unseen(reason, format string, args ...any) {
+	if o.unknownReason == "" {
+		o.unknownReason = reason
+	}
+	o.unknown = append(o.unknown, fmt.Sprintf(format, args...))
+}
+
+// shared says that a daemon has other CPUs than the kubelet would have given it alone.
+func shared(cpus int32, found v1alpha1.DaemonPlacement) string {
+	if set, err := cpuset.Parse(found.CPUs); err == nil && set.Size() == int(cpus) {
+		return ""
+	}
+	return fmt.Sprintf("it may run on CPUs %s, and asks for %d of its own; the kubelet of the node needs cpuManagerPolicy: static", found.CPUs, cpus)
+}
+
+// kernelNames are what the kernel calls the disks now.
+func kernelNames(disks []v1alpha1.StorageTarget) []string {
+	var out []string
+	for _, t := range disks {
+		if t.Status.KernelName != "" {
+			out = append(out, t.Status.KernelName)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// pinned sums up where the daemons run that ask for CPUs.
+func (o *observer) pinned() {
+	switch {
+	case !o.asked:
+	case len(o.strays) > 0:
+		o.seen.Pinned = &backend.Problem{Reason: v1alpha1.ReasonDrifted, Message: list(o.strays)}
+	case len(o.unknown) > 0:
+		o.seen.Pinned = &backend.Problem{Reason: o.unknownReason, Message: list(o.unknown)}
+	default:
+		o.seen.Pinned = &backend.Problem{
+			Reason: v1alpha1.ReasonAsAsked, Message: "every daemon that asks for CPUs runs on them, as the kernel of its node says",
+		}
+	}
 }

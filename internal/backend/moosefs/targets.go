@@ -1,0 +1,329 @@
+package moosefs
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// disk is a StorageTarget of a pool, beside what MooseFS says of it.
+type disk struct {
+	target v1alpha1.StorageTarget
+	// status is what the FileSystem's status says of it.
+	status v1alpha1.TargetStatus
+	// server is true when its chunkserver is connected and tells its disks, listed when this one is among them.
+	server, listed bool
+}
+
+// storage observes chunkservers, their targets and the pools.
+func (o *observer) storage() {
+	for _, pool := range o.fs.Spec.StoragePools {
+		record, ok := poolRecord(o.fs, pool.Name)
+		if !ok {
+			continue
+		}
+		status := v1alpha1.StoragePoolStatus{Name: pool.Name, Slot: record.Slot, Nodes: record.Nodes}
+		online, wanted := 0, 0
+		for _, name := range record.Nodes {
+			node, _ := nodeNamed(o.in.Nodes, name)
+			instance, server := o.chunkserver(pool.Name, name, node.IP, record.Slot)
+			targets := o.poolTargets(pool, node.IP, record.Slot, instance)
+			instance.Placement = o.placement(name, chunkserverInstance(pool.Name), instance.Name,
+				pool.CPUPinning, poolTargets(o.in, pool.Name, name))
+			if len(targets) == 0 && named(pool.Targets, name) {
+				o.unplaced = append(o.unplaced, fmt.Sprintf("one in pool %s on node %s", pool.Name, name))
+			}
+			o.seen.Instances = append(o.seen.Instances, instance)
+			if instance.Online {
+				status.CapacityBytes += server.CapacityBytes
+				status.UsedBytes += server.UsedBytes
+			}
+			for _, target := range targets {
+				wanted++
+				if target.Online {
+					online++
+				}
+			}
+			o.seen.Targets = append(o.seen.Targets, targets...)
+		}
+		status.UsedBytes = coarse(status.UsedBytes, status.CapacityBytes)
+		status.Capacity, status.Used = size(status.CapacityBytes), size(status.UsedBytes)
+		status.Targets = ratio(online, wanted)
+		o.seen.StoragePools = append(o.seen.StoragePools, status)
+	}
+}
+
+func (o *observer) chunkserver(pool, node, ip string, slot int32) (v1alpha1.InstanceStatus, backend.Server) {
+	port := o.ports.chunkserver(slot)
+	instance := v1alpha1.InstanceStatus{
+		Name: componentChunkserver + "-" + pool + "." + node, Role: v1alpha1.RoleStorage, Node: node, StoragePool: pool,
+	}
+	if ip == "" {
+		instance.Message = "the node is not in the cluster; bring it back: it holds data"
+		return instance, backend.Server{}
+	}
+	instance.Address = address(ip, port)
+	server, listed := o.server(v1alpha1.RoleStorage, ip, port)
+	switch {
+	case listed && server.Online:
+		instance.Online, instance.Version = true, server.Version
+	case listed:
+		instance.Message = o.podMessage(componentChunkserver, pool, node, "the master has lost the connection to this chunkserver")
+	case o.in.State == nil:
+		instance.Message = o.podMessage(componentChunkserver, pool, node, "unknown while the master does not answer")
+	default:
+		instance.Message = o.podMessage(componentChunkserver, pool, node, "the chunkserver has not registered with the master")
+	}
+	return instance, server
+}
+
+// poolTargets observes the targets that a pool should have on the node of a chunkserver: directories, or disks.
+func (o *observer) poolTargets(pool v1alpha1.StoragePoolSpec, ip string, slot int32, instance v1alpha1.InstanceStatus) []v1alpha1.TargetStatus {
+	var out []v1alpha1.TargetStatus
+	if !onDevices(pool.Targets) {
+		for _, d := range slices.Sorted(slices.Values(pool.Targets.Directories)) {
+			status, _, _ := o.target(string(d), dataDirectory(string(d)), ip, slot, instance)
+			out = append(out, status)
+		}
+		return out
+	}
+	for _, t := range poolTargets(o.in, pool.Name, instance.Node) {
+		mountpoint := targetPath(o.fs, t.Name)
+		status, server, listed := o.target(mountpoint, targetData(o.fs, t.Name), ip, slot, instance)
+		status.StorageTarget = t.Name
+		if _, why := proven(t); why != "" && !status.Online {
+			status.Message = shorten("its disk: " + why)
+		} else if instance.Online && server && !listed {
+			status.Message = "the chunkserver does not use this disk: it started before the disk was proven, or refuses it, as its log says"
+		}
+		if o.needless(t, server && listed, ip, slot) {
+			status.Removing, status.Removable = true, true
+			status.Message = "the disk is not there, and MooseFS has enough copies of all data without it"
+		}
+		o.disks = append(o.disks, disk{target: t, status: status, server: server, listed: listed})
+		out = append(out, status)
+	}
+	return out
+}
+
+// targetData is the directory that a chunkserver keeps its data in, on a disk.
+func targetData(fs *v1alpha1.FileSystem, target string) string {
+	return dataDirectory(path.Join(targetPath(fs, target), componentChunkserver))
+}
+
+// target observes one directory of a chunkserver. It also says whether the chunkserver is connected and tells its disks, and
+// whether this directory is among them.
+func (o *observer) target(directory, data, ip string, slot int32, instance v1alpha1.InstanceStatus) (
+	status v1alpha1.TargetStatus, server, listed bool,
+) {
+	status = v1alpha1.TargetStatus{
+		Name: instance.Node + ":" + directory, Node: instance.Node, StoragePool: instance.StoragePool, Directory: directory,
+	}
+	if !instance.Online {
+		status.Message = instance.Message
+		return status, false, false
+	}
+	for _, t := range o.in.State.Targets {
+		if t.IP != ip || t.Port != o.ports.chunkserver(slot) {
+			continue
+		}
+		// A chunkserver that does not say which disks it has stands there as one without a path.
+		if t.Path != "" && strings.TrimRight(t.Path, "/") != data {
+			continue
+		}
+		status.Online, status.CapacityBytes, status.UsedBytes = t.Online, t.CapacityBytes, coarse(t.UsedBytes, t.CapacityBytes)
+		status.Removing, status.Removable = t.Removing, t.Removable
+		if !t.Online {
+			status.Message = "MooseFS says: " + t.Status
+		}
+		return status, t.Path != "", t.Path != ""
+	}
+	status.Message = "the chunkserver does not serve this directory"
+	return status, true, false
+}
+
+// settle is how long a disk must have been away before the counts of copies are trusted to be without it.
+const settle = 5 * time.Minute
+
+// needless is true for a disk that is to be removed, is not there, and is not needed: MooseFS moves nothing from a disk that it
+// does not see, but makes the copies anew, and says when all data has as many as it should.
+func (o *observer) needless(t v1alpha1.StorageTarget, listed bool, ip string, slot int32) bool {
+	since, why := proven(t)
+	if !t.Spec.Remove || why == "" || listed || o.in.State == nil || !o.in.State.Data.Whole() {
+		return false
+	}
+	silent := slices.ContainsFunc(o.in.State.Targets, func(s backend.Target) bool {
+		return s.IP == ip && s.Port == o.ports.chunkserver(slot) && s.Path == ""
+	})
+	return !silent && since.Add(settle).Before(o.in.State.Time)
+}
+
+// missingTargets names the targets that are not online: the disks that are not proven, and the others.
+func (o *observer) missingTargets() (unproven, missing []string) {
+	unready := map[string]bool{}
+	for _, d := range o.disks {
+		_, why := proven(d.target)
+		unready[d.status.Name] = why != ""
+	}
+	for _, t := range o.seen.Targets {
+		text := fmt.Sprintf("%s in pool %s (%s)", t.Name, t.StoragePool, t.Message)
+		switch {
+		case t.Online || t.Removable:
+		case unready[t.Name]:
+			unproven = append(unproven, fmt.Sprintf("%s on node %s in pool %s (%s)", t.StorageTarget, t.Node, t.StoragePool, t.Message))
+		default:
+			missing = append(missing, text)
+		}
+	}
+	return append(unproven, o.unplaced...), missing
+}
+
+// unprovenMetadata says why the disk of the metadata is not ready, and is empty when it is or when there is none.
+func (o *observer) unprovenMetadata() string {
+	record := o.fs.Status.Metadata
+	if record == nil || !onDevices(o.fs.Spec.Metadata.Targets) {
+		return ""
+	}
+	disks := recordedTarget(o.in)
+	switch {
+	case record.Target == "":
+		return fmt.Sprintf("one for the metadata on node %s", record.Node)
+	case len(disks) == 0:
+		return fmt.Sprintf("%s on node %s for the metadata (its StorageTarget is gone; the metadata is on that disk alone)", record.Target, record.Node)
+	}
+	if _, why := proven(disks[0]); why != "" {
+		return shorten(fmt.Sprintf("%s on node %s for the metadata (its disk: %s)", record.Target, record.Node, why))
+	}
+	return ""
+}
+
+// shorten cuts what an agent said to what fits beside others in a message of 1024 characters.
+func shorten(said string) string {
+	const most = 500
+	if runes := []rune(said); len(runes) > most {
+		return string(runes[:most]) + "..."
+	}
+	return said
+}
+
+// restarts finds the chunkservers that have to start anew because a disk was proven after their start, is to be emptied, or
+// has been. A chunkserver reads the list of its disks when it starts.
+func (o *observer) restarts() {
+	for _, pod := range o.in.Pods {
+		if pod.Component != componentChunkserver || !pod.Ready || pod.Started.IsZero() || o.in.State == nil {
+			continue
+		}
+		back, others := o.changes(pod)
+		if len(back)+len(others) > 0 {
+			o.seen.Restarts = append(o.seen.Restarts, backend.Restart{
+				Pod: pod.Name, Why: list(append(back, others...)), Safe: o.safe(len(back) > 0),
+			})
+		}
+	}
+}
+
+// changes says what a chunkserver does not know yet: the disks that its restart brings back, and other changes.
+func (o *observer) changes(pod backend.Pod) (back, others []string) {
+	for _, d := range o.disks {
+		if d.target.Spec.Node != pod.Node || d.target.Spec.StoragePool != pod.StoragePool || !d.server {
+			continue
+		}
+		if why := o.takeUp(d, pod); why != "" {
+			back = append(back, why)
+		} else if why := o.mark(d, pod); why != "" {
+			others = append(others, why)
+		}
+	}
+	return back, append(others, o.letGo(pod)...)
+}
+
+// readTime is how long a pod may have taken from its start until its daemon read which disks it has: one that started longer
+// than that after a change knows it. So a disk that MooseFS itself refuses does not restart its chunkserver for ever.
+const readTime = time.Minute
+
+// takeUp says that a proven disk is not used yet.
+func (o *observer) takeUp(d disk, pod backend.Pod) string {
+	since, why := proven(d.target)
+	if why != "" || d.listed || !pod.Started.Before(since.Add(readTime)) {
+		return ""
+	}
+	return fmt.Sprintf("the disk %s is proven, and the chunkserver has not taken it up", d.target.Name)
+}
+
+// mark says that MooseFS does not know yet that a disk is to be emptied, or still believes it.
+func (o *observer) mark(d disk, pod backend.Pod) string {
+	if !d.listed || d.status.Removing == d.target.Spec.Remove {
+		return ""
+	}
+	asked := condition(d.target, v1alpha1.ConditionSafeToRemove)
+	switch {
+	case d.target.Spec.Remove && asked != nil && pod.Started.Before(asked.LastTransitionTime.Add(readTime)):
+		return fmt.Sprintf("the disk %s is to be emptied, and MooseFS does not know it", d.target.Name)
+	case !d.target.Spec.Remove && asked == nil && o.settled(pod):
+		return fmt.Sprintf("the disk %s is to stay, and MooseFS empties it", d.target.Name)
+	default:
+		return ""
+	}
+}
+
+// letGo names the disks that the chunkserver still uses, although they are no longer this filesystem's: they can't be
+// unmounted. Only one that MooseFS itself calls removable is a reason to restart.
+func (o *observer) letGo(pod backend.Pod) []string {
+	node, _ := nodeNamed(o.in.Nodes, pod.Node)
+	record, ok := poolRecord(o.fs, pod.StoragePool)
+	if !ok || !o.settled(pod) {
+		return nil
+	}
+	wanted := map[string]bool{}
+	for _, t := range poolTargets(o.in, pod.StoragePool, pod.Node) {
+		wanted[targetData(o.fs, t.Name)] = true
+	}
+	var why []string
+	for _, t := range o.in.State.Targets {
+		data := strings.TrimRight(t.Path, "/")
+		mine := t.IP == node.IP && t.Port == o.ports.chunkserver(record.Slot) &&
+			strings.HasPrefix(data, spec.TargetsDirectory(o.fs.Namespace, o.fs.Name)+"/")
+		if mine && t.Removable && !wanted[data] {
+			why = append(why, fmt.Sprintf("the disk at %s is empty and to be released, and the chunkserver still uses it", data))
+		}
+	}
+	return why
+}
+
+// settled is true for a pod that ran for a while when MooseFS was asked, so that the answer is about what it was told.
+func (o *observer) settled(pod backend.Pod) bool {
+	return pod.Started.Before(o.in.State.Time.Add(-readTime))
+}
+
+// safe decides whether a chunkserver may be restarted although the filesystem has problems. Of them, only disks that are not
+// there are no reason against it, and what follows from that: data with too few copies. Such data waits for a disk that the
+// restart brings back, and for no other change. No other chunkserver may be away meanwhile.
+func (o *observer) safe(brings bool) bool {
+	for _, p := range o.seen.Problems {
+		switch p.Reason {
+		case v1alpha1.ReasonTargetsNotReady, v1alpha1.ReasonTargetsMissing, v1alpha1.ReasonChunksEndangered:
+		default:
+			return false
+		}
+	}
+	disks := map[string]bool{}
+	for _, d := range o.disks {
+		disks[d.status.Name] = true
+		if _, why := proven(d.target); why == "" && !d.server {
+			return false // its chunkserver is away, or does not say how it is
+		}
+	}
+	for _, t := range o.seen.Targets {
+		if !t.Online && !disks[t.Name] {
+			return false // a directory
+		}
+	}
+	data := o.in.State.Data
+	return data.Whole() || data.Known && brings
+}
