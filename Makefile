@@ -32,6 +32,10 @@ test-envtest: ## Controllers and admission against a real kube-apiserver and etc
 test-e2e: chart-test ## Real MooseFS, FUSE mounts and MPI jobs on kind. KEEP_CLUSTER=1 leaves the cluster up.
 	test/e2e/run.sh
 
+.PHONY: test-vm
+test-vm: ## The node binary on a Debian kernel under QEMU, with two NUMA nodes and NVMe disks.
+	test/vm/run.sh
+
 .PHONY: chart-test
 chart-test: ## Lint the chart and test its templates.
 	$(call tool,helm) lint charts/parallelfs-operator --strict

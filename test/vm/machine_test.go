@@ -1,0 +1,229 @@
+//go:build vm
+
+package vm
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A disk is one NVMe disk of the machine.
+type disk struct {
+	serial string
+	// eui is the EUI-64 of its namespace.
+	eui string
+	// numaNode that its root port is attached to.
+	numaNode int
+}
+
+// disks of the machine, by which tests know them. The order in which they are attached differs from boot to boot.
+var disks = []disk{
+	{serial: "PFSVM-A", eui: "525400a0000000a1", numaNode: 0},
+	{serial: "PFSVM-B", eui: "525400a0000000b2", numaNode: 0},
+	{serial: "PFSVM-C", eui: "525400a0000000c3", numaNode: 1},
+	{serial: "PFSVM-D", eui: "525400a0000000d4", numaNode: 1},
+}
+
+// machine is a virtual machine that has started.
+type machine struct {
+	directory string
+	command   *exec.Cmd
+	// ended is closed when QEMU has ended.
+	ended   chan struct{}
+	port    net.Conn
+	replies *json.Decoder
+}
+
+// sizes of the disks in bytes. XFS wants 300 MB at least (mkfs.xfs(8)).
+const (
+	diskSize   = 512 << 20
+	systemSize = 128 << 20
+	// numaMemory is the memory of each NUMA node.
+	numaMemory = 768 << 20
+)
+
+// diskFile is the raw file of a disk in the directory of a machine.
+func diskFile(directory, serial string) string { return filepath.Join(directory, serial+".raw") }
+
+// startLimit is how long a start may take before it is given up. An emulated processor on a busy machine takes a minute.
+const startLimit = 5 * time.Minute
+
+// boot starts a machine with the disks of a directory, which are made when they are not there, attached in this order.
+func boot(t *testing.T, directory string, order []int) *machine {
+	t.Helper()
+	for _, d := range disks {
+		sparse(t, diskFile(directory, d.serial), diskSize)
+	}
+	sparse(t, diskFile(directory, "system"), systemSize)
+	socket := filepath.Join(directory, "port")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+
+	m := &machine{directory: directory, ended: make(chan struct{})}
+	m.command = exec.Command("qemu-system-x86_64", arguments(directory, socket, order)...)
+	m.command.Stdout, m.command.Stderr = os.Stderr, os.Stderr
+	// QEMU ends with the test, however the test ends.
+	m.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	began := time.Now()
+	if err := m.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = m.command.Wait() // what it wrote says more than its exit code
+		_ = listener.Close()
+		close(m.ended)
+	}()
+	t.Cleanup(func() {
+		_ = m.command.Process.Kill() // it has ended where the test came to its end
+		<-m.ended
+	})
+	if m.port, err = listener.Accept(); err != nil {
+		t.Fatalf("QEMU has ended: %s", m.console())
+	}
+	t.Cleanup(func() { _ = m.port.Close() })
+	m.replies = json.NewDecoder(m.port)
+	_ = m.port.SetReadDeadline(time.Now().Add(startLimit)) // a unix socket has deadlines
+	if code, _, _ := m.try(t, "", "true"); code != 0 {
+		t.Fatalf("the machine runs no commands: %s", m.console())
+	}
+	_ = m.port.SetReadDeadline(time.Time{})
+	t.Logf("started in %s with the disks in the order %s", time.Since(began).Round(time.Second), strings.Join(serials(order), ", "))
+	return m
+}
+
+func serials(order []int) []string {
+	names := make([]string, 0, len(order))
+	for _, i := range order {
+		names = append(names, disks[i].serial)
+	}
+	return names
+}
+
+// sparse makes a file that takes no space, where there is none.
+func sparse(t *testing.T, path string, size int64) {
+	t.Helper()
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err == nil {
+		err = file.Truncate(size)
+		_ = file.Close() // nothing was written
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// arguments of QEMU: two sockets of two processors, each with memory and a PCI Express root of its own, as on a server.
+func arguments(directory, socket string, order []int) []string {
+	accel := os.Getenv("VM_ACCEL")
+	arguments := []string{
+		"-machine", "q35", "-accel", accel, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+		"-serial", "file:" + filepath.Join(directory, "console"),
+		"-kernel", os.Getenv("VM_KERNEL"), "-initrd", os.Getenv("VM_INITRD"),
+		"-append", "console=ttyS0 quiet panic=-1 mitigations=off",
+		"-smp", "4,sockets=2,cores=2,threads=1", "-m", "1536M",
+		"-object", "memory-backend-ram,id=memory0,size=768M", "-numa", "node,nodeid=0,cpus=0-1,memdev=memory0",
+		"-object", "memory-backend-ram,id=memory1,size=768M", "-numa", "node,nodeid=1,cpus=2-3,memdev=memory1",
+		// The commands of the tests, and the machine's own disk.
+		"-chardev", "socket,id=port,path=" + socket, "-device", "virtio-serial-pci",
+		"-device", "virtserialport,chardev=port,name=parallelfs",
+		"-drive", "if=none,id=system,format=raw,file=" + diskFile(directory, "system"),
+		"-device", "virtio-blk-pci,drive=system,serial=system",
+		// The kernel knows the NUMA node of a PCI device by its root bus, so that each node needs one.
+		"-device", "pxb-pcie,id=root0,bus=pcie.0,bus_nr=64,numa_node=0",
+		"-device", "pxb-pcie,id=root1,bus=pcie.0,bus_nr=128,numa_node=1",
+	}
+	if accel == "kvm" {
+		arguments = append(arguments, "-cpu", "host")
+	}
+	for slot, i := range order {
+		d := disks[i]
+		arguments = append(arguments,
+			"-device", fmt.Sprintf("pcie-root-port,id=port%d,bus=root%d,chassis=%d,slot=%d", slot, d.numaNode, slot+1, slot+1),
+			"-drive", fmt.Sprintf("if=none,id=disk%d,format=raw,discard=unmap,file=%s", slot, diskFile(directory, d.serial)),
+			"-device", fmt.Sprintf("nvme,id=nvme%d,bus=port%d,serial=%s", slot, slot, d.serial),
+			// A namespace of its own has an EUI-64; the one that comes with the controller has none.
+			"-device", fmt.Sprintf("nvme-ns,bus=nvme%d,drive=disk%d,eui64=0x%s", slot, slot, d.eui))
+	}
+	return arguments
+}
+
+// console is the end of what the machine's kernel and first process wrote.
+func (m *machine) console() string {
+	text, err := os.ReadFile(filepath.Join(m.directory, "console"))
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return "the console ends with\n" + strings.Join(lines[max(0, len(lines)-30):], "\n")
+}
+
+// try runs a command in the machine.
+func (m *machine) try(t *testing.T, stdin string, argv ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	request := struct {
+		Argv  []string `json:"argv"`
+		Stdin string   `json:"stdin"`
+	}{argv, stdin}
+	reply := struct {
+		Code           int
+		Stdout, Stderr string
+	}{}
+	err := json.NewEncoder(m.port).Encode(request)
+	if err == nil {
+		err = m.replies.Decode(&reply)
+	}
+	if err != nil {
+		t.Fatalf("%s: the machine does not answer: %s; %s", strings.Join(argv, " "), err, m.console())
+	}
+	return reply.Code, reply.Stdout, reply.Stderr
+}
+
+// run runs a command that must succeed, and returns what it wrote.
+func (m *machine) run(t *testing.T, argv ...string) string {
+	t.Helper()
+	code, stdout, stderr := m.try(t, "", argv...)
+	if code != 0 {
+		t.Fatalf("%s: exit code %d: %s%s", strings.Join(argv, " "), code, stdout, stderr)
+	}
+	return stdout
+}
+
+// sh runs a line of shell that must succeed.
+func (m *machine) sh(t *testing.T, line string) string {
+	t.Helper()
+	return m.run(t, "sh", "-euc", line)
+}
+
+// write writes a file of JSON in the machine.
+func (m *machine) write(t *testing.T, path string, value any) {
+	t.Helper()
+	content, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := m.try(t, string(content), "tee", path); code != 0 {
+		t.Fatalf("%s: %s", path, stderr)
+	}
+}
+
+// halt ends the machine as a shutdown does: what is mounted is unmounted.
+func (m *machine) halt(t *testing.T) {
+	t.Helper()
+	m.sh(t, "sync; umount -a -t ext4,xfs,btrfs")
+	if err := m.port.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-m.ended
+	_ = os.Remove(filepath.Join(m.directory, "port")) // the listener has removed it, mostly
+}

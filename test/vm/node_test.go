@@ -1,0 +1,326 @@
+//go:build vm
+
+package vm
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/internal/plan"
+)
+
+// node is the name of the machine in Kubernetes, if it were in one.
+const node = "oss1"
+
+// The disks, by what is on them. They are told apart by their serials in all boots.
+const (
+	blank0      = "PFSVM-A" // on NUMA node 0
+	foreign     = "PFSVM-B" // on NUMA node 0, with somebody's ext4
+	blank1      = "PFSVM-C" // on NUMA node 1
+	partitioned = "PFSVM-D" // on NUMA node 1, with a partition table and a partition
+)
+
+// TestNode is one story, because a start takes as long as all the rest: a machine is looked at, daemons are bound to its
+// sockets, one of its disks is made a target, and all of it is found again after a restart in which the disks change their names.
+func TestNode(t *testing.T) {
+	directory := t.TempDir()
+	m := boot(t, directory, []int{0, 1, 2, 3})
+	m.sh(t, "mkfs.ext4 -q -L precious /dev/disk/by-id/nvme-eui.525400a0000000b2; mount /dev/disk/by-id/nvme-eui.525400a0000000b2 /mnt; "+
+		"echo thesis > /mnt/thesis.tex; umount /mnt; "+
+		"printf 'label: gpt\n,100M,L\n' | sfdisk -q /dev/disk/by-id/nvme-eui.525400a0000000d4; udevadm settle; sync")
+	before := map[string]string{foreign: sum(t, directory, foreign), partitioned: sum(t, directory, partitioned)}
+
+	var found v1alpha1.NodeInventoryStatus
+	t.Run("inventory", func(t *testing.T) { found = inventory(t, m); testInventory(t, found) })
+	t.Run("select", func(t *testing.T) { testSelect(t, found) })
+	t.Run("pinning", func(t *testing.T) { testPinning(t, m, found) })
+	for serial, content := range before {
+		if sum(t, directory, serial) != content {
+			t.Errorf("the disk %s is not what it was before", serial)
+		}
+	}
+	m.halt(t)
+}
+
+// sum is the SHA-256 of a disk's raw file.
+func sum(t *testing.T, directory, serial string) string {
+	t.Helper()
+	file, err := os.Open(diskFile(directory, serial))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, file); err != nil {
+		t.Fatal(err)
+	}
+	return hex.EncodeToString(hash.Sum(nil))
+}
+
+// inventory is what the node binary finds.
+func inventory(t *testing.T, m *machine) v1alpha1.NodeInventoryStatus {
+	t.Helper()
+	var found v1alpha1.NodeInventory
+	decode(t, m.run(t, "node", "inventory", "-o", "json"), &found)
+	return found.Status
+}
+
+func decode(t *testing.T, text string, into any) {
+	t.Helper()
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		t.Fatalf("%s in %s", err, text)
+	}
+}
+
+// bySerial is a disk of the inventory.
+func bySerial(t *testing.T, found v1alpha1.NodeInventoryStatus, serial string) v1alpha1.BlockDevice {
+	t.Helper()
+	for _, device := range found.BlockDevices {
+		if device.Serial == serial {
+			return device
+		}
+	}
+	t.Fatalf("the inventory has no disk with the serial %s: %+v", serial, found.BlockDevices)
+	return v1alpha1.BlockDevice{}
+}
+
+func testInventory(t *testing.T, found v1alpha1.NodeInventoryStatus) {
+	for _, d := range disks {
+		t.Run("the NVMe disk "+d.serial+" is shown with all that it is known by", func(t *testing.T) {
+			g := NewWithT(t)
+			device := bySerial(t, found, d.serial)
+			g.Expect(device.WWN).To(Equal("eui." + d.eui))
+			g.Expect(device.IDs).To(ContainElements("nvme-eui."+d.eui, "nvme-QEMU_NVMe_Ctrl_"+d.serial))
+			g.Expect(device.Model).To(Equal("QEMU NVMe Ctrl"))
+			g.Expect(device.Transport).To(Equal("nvme"))
+			g.Expect(device.Type).To(Equal("disk"))
+			g.Expect(device.MediaType).To(Equal(v1alpha1.SSD))
+			g.Expect(device.SizeBytes).To(BeEquivalentTo(diskSize))
+			g.Expect(device.NUMANode).To(HaveValue(BeEquivalentTo(d.numaNode)))
+		})
+	}
+	t.Run("a blank disk has no reason against it", func(t *testing.T) {
+		for _, serial := range []string{blank0, blank1} {
+			NewWithT(t).Expect(bySerial(t, found, serial).Unusable).To(BeEmpty())
+		}
+	})
+	t.Run("somebody's filesystem is shown, and is a reason", func(t *testing.T) {
+		g := NewWithT(t)
+		device := bySerial(t, found, foreign)
+		g.Expect(device.Signatures).To(ContainElement(And(HaveField("Type", "ext4"), HaveField("Label", "precious"))))
+		g.Expect(device.Unusable).To(ContainElement(ContainSubstring("ext4")))
+	})
+	t.Run("a partition table and its partition are shown, and are reasons", func(t *testing.T) {
+		g := NewWithT(t)
+		device := bySerial(t, found, partitioned)
+		g.Expect(device.Partitions).To(ConsistOf(device.KernelName + "p1"))
+		g.Expect(device.Signatures).To(ContainElement(HaveField("Type", "gpt")))
+		g.Expect(device.Unusable).To(ContainElement(ContainSubstring(device.KernelName + "p1")))
+	})
+	t.Run("the machine's own disk is shown with its mount, which is a reason", func(t *testing.T) {
+		g := NewWithT(t)
+		device := bySerial(t, found, "system")
+		g.Expect(device.Mounts).To(ContainElement("/var/lib/parallelfs"))
+		g.Expect(device.Unusable).To(ContainElement(ContainSubstring("/var/lib/parallelfs")))
+	})
+	t.Run("both sockets are shown with their CPUs and memory", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(found.CPU.Sockets).To(BeEquivalentTo(2))
+		g.Expect(found.CPU.Threads).To(BeEquivalentTo(4))
+		g.Expect(found.CPU.NUMANodes).To(HaveExactElements(
+			And(HaveField("ID", BeEquivalentTo(0)), HaveField("CPUs", "0-1"), HaveField("MemoryBytes", BeNumerically("~", numaMemory, numaMemory/4))),
+			And(HaveField("ID", BeEquivalentTo(1)), HaveField("CPUs", "2-3"), HaveField("MemoryBytes", BeNumerically("~", numaMemory, numaMemory/4)))))
+	})
+	t.Run("the count of disks that can become targets is that of the blank ones", func(t *testing.T) {
+		NewWithT(t).Expect(found.Summary.Usable).To(BeEquivalentTo(2))
+	})
+}
+
+// fileSystem has one pool of disks on the node.
+func fileSystem(targets v1alpha1.TargetsSpec) *v1alpha1.FileSystem {
+	return &v1alpha1.FileSystem{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "vm", Name: "scratch", UID: "5c6e7a3a-6a43-4b1c-8f0e-0d7f6f3a1b22"},
+		Spec: v1alpha1.FileSystemSpec{
+			Type: v1alpha1.MooseFS,
+			Metadata: v1alpha1.MetadataSpec{
+				InstancesPerNode: 1,
+				Targets:          v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/var/lib/parallelfs/vm.scratch/master"}},
+			},
+			StoragePools: []v1alpha1.StoragePoolSpec{{Name: "ssd", Targets: targets}},
+			Provisioning: v1alpha1.ProvisioningSpec{Format: v1alpha1.FormatIfBlank},
+		},
+	}
+}
+
+// choose asks which disks a FileSystem gets on the node.
+func choose(found v1alpha1.NodeInventoryStatus, targets v1alpha1.TargetsSpec) plan.Selection {
+	return plan.Select(plan.SelectInput{
+		FileSystem: fileSystem(targets), MetadataNodes: []string{node}, PoolNodes: map[string][]string{"ssd": {node}},
+		Inventories: map[string]v1alpha1.NodeInventoryStatus{node: found},
+	})
+}
+
+func onNUMANode(count int32, numaNodes ...int32) v1alpha1.TargetsSpec {
+	return v1alpha1.TargetsSpec{
+		Select: &v1alpha1.DeviceSelector{MediaType: v1alpha1.SSD, NUMANodes: numaNodes, CountPerNode: count},
+		Format: &v1alpha1.FormatSpec{FSType: v1alpha1.XFS, MountOptions: []v1alpha1.LocalMountOption{"noatime"}},
+	}
+}
+
+func testSelect(t *testing.T, found v1alpha1.NodeInventoryStatus) {
+	for name, c := range map[string]struct {
+		targets v1alpha1.TargetsSpec
+		serials []string
+		problem string
+	}{
+		"NUMA node 0 has one blank disk": {onNUMANode(1, 0), []string{blank0}, ""},
+		"NUMA node 1 has one blank disk": {onNUMANode(1, 1), []string{blank1}, ""},
+		"both have two":                  {onNUMANode(2, 0, 1), []string{blank0, blank1}, ""},
+		"a second one of NUMA node 1 is refused, because it has partitions": {onNUMANode(2, 1), []string{blank1}, node},
+		"a NUMA node that is not there has none":                            {onNUMANode(1, 2), nil, node},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			selection := choose(found, c.targets)
+			var got []string
+			for _, target := range selection.Targets {
+				got = append(got, target.Spec.Device.Serial)
+				g.Expect(target.Spec.Device.WWN).To(Equal(bySerial(t, found, target.Spec.Device.Serial).WWN))
+			}
+			g.Expect(got).To(ConsistOf(c.serials))
+			if c.problem == "" {
+				g.Expect(selection.Problems).To(BeEmpty())
+			} else {
+				g.Expect(selection.Problems).To(ContainElement(HaveField("Message", ContainSubstring(c.problem))))
+			}
+		})
+	}
+}
+
+// threads of the daemon that is bound, beside those that every Go program has.
+const threads = 6
+
+func testPinning(t *testing.T, m *machine, found v1alpha1.NodeInventoryStatus) {
+	// Four daemons could run on the node; two are enough, one on each socket.
+	var daemons []plan.PinDaemon
+	asked := &v1alpha1.CPUPinning{Mode: v1alpha1.PinningNUMANode, NUMANodes: []int32{0, 1}, MemoryPolicy: v1alpha1.MemoryBind}
+	instances := []string{"chunkserver/ssd", "chunkserver/bulk"}
+	for i, instance := range instances {
+		daemons = append(daemons, plan.PinDaemon{Instance: instance, Index: i, Field: "spec.storagePools[].cpuPinning", Pinning: asked, Nodes: []string{node}})
+	}
+	pinnings, problems := plan.Pin(plan.PinInput{
+		FileSystem: "vm/scratch", Daemons: daemons, Inventories: map[string]v1alpha1.NodeInventoryStatus{node: found},
+	})
+	NewWithT(t).Expect(problems).To(BeEmpty())
+	for i, instance := range instances {
+		start(t, m, instance, pinnings[node][instance])
+		t.Run(fmt.Sprintf("a daemon bound to NUMA node %d has all of its threads and its memory there", i), func(t *testing.T) {
+			testBound(t, m, instance, i, pinnings[node][instance])
+		})
+	}
+	t.Run("a daemon that is bound to a CPU that is not there is refused", func(t *testing.T) {
+		g := NewWithT(t)
+		code, _, stderr := m.try(t, "", "node", "run", "--spec", runSpec(t, m, "chunkserver/more", spec.Pinning{CPUs: "3-4", Why: "this test"}))
+		g.Expect(code).NotTo(BeZero())
+		g.Expect(stderr).To(And(ContainSubstring("3-4"), ContainSubstring("this test")))
+	})
+	t.Run("a thread that leaves its CPUs is drift", func(t *testing.T) {
+		g := NewWithT(t)
+		pid := strings.TrimSpace(m.run(t, "cat", pidFile(instances[0])))
+		m.sh(t, "taskset -pc 3 $(ls /proc/"+pid+"/task | tail -1)")
+		placement := placementOf(t, m, instances[0])
+		g.Expect(placement.StrayThreads).To(BeEquivalentTo(1))
+		g.Expect(placement.CPUs).To(Equal("0-1,3"))
+		g.Expect(placement.NUMANodes).To(Equal("0-1"))
+		g.Expect(plan.Drift(pinnings[node][instances[0]], placement)).NotTo(BeEmpty())
+	})
+	for _, instance := range instances {
+		m.sh(t, "kill $(cat "+pidFile(instance)+")")
+	}
+}
+
+func testBound(t *testing.T, m *machine, instance string, numaNode int, wanted spec.Pinning) {
+	g := NewWithT(t)
+	cpus := []string{"0-1", "2-3"}[numaNode]
+	placement := placementOf(t, m, instance)
+	g.Expect(placement.CPUs).To(Equal(cpus))
+	g.Expect(placement.StrayThreads).To(BeZero())
+	g.Expect(placement.NUMANodes).To(Equal(fmt.Sprint(numaNode)))
+	g.Expect(placement.MemoryPolicy).To(Equal(fmt.Sprintf("bind:%d", numaNode)))
+	g.Expect(placement.Program).To(Equal("daemon"))
+	g.Expect(plan.Drift(wanted, placement)).To(BeEmpty())
+
+	// The same without the node binary: what the kernel says of each thread, and where the memory is that they touched.
+	proc := "/proc/" + strings.TrimSpace(m.run(t, "cat", pidFile(instance)))
+	lists := strings.Fields(m.sh(t, "cat "+proc+"/task/*/status | sed -n 's/^Cpus_allowed_list:[[:space:]]*//p'"))
+	g.Expect(len(lists)).To(BeNumerically(">=", threads))
+	g.Expect(lists).To(HaveEach(cpus))
+	ran := strings.Fields(m.sh(t, "for task in "+proc+"/task/*; do sed 's/.*) //' $task/stat | cut -d' ' -f37; done"))
+	g.Expect(ran).To(HaveEach(BeElementOf(fmt.Sprint(2*numaNode), fmt.Sprint(2*numaNode+1))), "the CPUs that they ran on last (proc_pid_stat(5), field 39)")
+	elsewhere := m.sh(t, fmt.Sprintf("sed -n '/file=/d; / bind:%d .* N%d=/p' %s/numa_maps", numaNode, 1-numaNode, proc))
+	g.Expect(elsewhere).To(BeEmpty(), "memory of its own on the other NUMA node")
+	own := m.sh(t, fmt.Sprintf("sed 's/ /\\n/g' %s/numa_maps | sed -n 's/^N%d=//p'", proc, numaNode))
+	g.Expect(strings.Fields(own)).NotTo(BeEmpty())
+}
+
+func pidFile(instance string) string {
+	return "/run/" + strings.ReplaceAll(instance, "/", "-") + ".pid"
+}
+
+// runSpec writes the files that tell `node run` what to do, and returns the path of the first.
+func runSpec(t *testing.T, m *machine, instance string, pinning spec.Pinning) string {
+	t.Helper()
+	name := strings.ReplaceAll(instance, "/", "-")
+	local := spec.Local{Daemons: map[string]spec.LocalDaemon{instance: {Pinning: &pinning}}}
+	told := spec.Run{
+		Owner: owner(), Component: "chunkserver", User: "daemon", Ledger: "/var/lib/parallelfs/vm.scratch/ledger-" + name + ".json",
+		Directories: []spec.Directory{{Path: "/var/lib/parallelfs/vm.scratch/" + name, Data: "data"}},
+		Instance:    instance, Local: "/run/" + name + ".local.json",
+		Files: []spec.File{}, Command: []string{"daemon", fmt.Sprint(threads), pidFile(instance)},
+	}
+	m.run(t, "mkdir", "-p", told.Directories[0].Path)
+	m.write(t, told.Local, local)
+	path := "/run/" + name + ".json"
+	m.write(t, path, told)
+	return path
+}
+
+func owner() spec.Owner {
+	fs := fileSystem(v1alpha1.TargetsSpec{})
+	return spec.Owner{Namespace: fs.Namespace, Name: fs.Name, UID: string(fs.UID)}
+}
+
+// start starts a daemon, and returns when all of its threads run.
+func start(t *testing.T, m *machine, instance string, pinning spec.Pinning) {
+	t.Helper()
+	path, log := runSpec(t, m, instance, pinning), "/run/"+strings.ReplaceAll(instance, "/", "-")+".log"
+	m.sh(t, fmt.Sprintf("node run --spec %s > %s 2>&1 & p=$!; until [ -s %s ]; do kill -0 $p || { cat %s; exit 1; }; sleep 0.1; done",
+		path, log, pidFile(instance), log))
+}
+
+// placementOf asks the node binary where a daemon runs.
+func placementOf(t *testing.T, m *machine, instance string) v1alpha1.DaemonPlacement {
+	t.Helper()
+	var placements []v1alpha1.DaemonPlacement
+	decode(t, m.run(t, "node", "placement", "-o", "json"), &placements)
+	for _, placement := range placements {
+		if placement.Name == "vm/scratch/"+instance {
+			return placement
+		}
+	}
+	t.Fatalf("no daemon %s in %+v", instance, placements)
+	return v1alpha1.DaemonPlacement{}
+}

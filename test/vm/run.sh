@@ -1,0 +1,147 @@
+#!/usr/bin/env bash
+# Runs the tests of this folder: the node binary on a Debian kernel under QEMU, with two NUMA nodes and NVMe disks.
+# usage: test/vm/run.sh [ARGUMENTS OF go test], such as -run TestPinning
+#
+# The kernel and the programs beside it are Debian packages, which are downloaded once and unpacked in the cache; nothing but
+# QEMU is installed. Settings: PARALLELFS_CACHE, and VM_ACCEL=kvm|tcg, which is found out otherwise.
+set -euo pipefail
+# shellcheck source=tools/lib.sh
+. "$(dirname "$0")/../../tools/lib.sh"
+need_go
+need qemu-system-x86_64=qemu-system-x86
+
+here=$root_dir/test/vm
+machine=x86_64-linux-gnu
+# The programs that the agent's image has too, and what a machine needs to start: udev makes /dev/disk/by-id as on a real node.
+packages=(linux-image-cloud-amd64 busybox-static dash cpio kmod udev dmsetup util-linux mount fdisk e2fsprogs xfsprogs btrfs-progs)
+programs=(busybox dash lsblk blkid wipefs mount umount findmnt fsfreeze blockdev lscpu losetup taskset sfdisk swapon mkswap chattr lsattr mke2fs mkfs.ext4 tune2fs
+  mkfs.xfs xfs_repair xfs_db mkfs.btrfs btrfs modprobe kmod udevadm dmsetup dumpe2fs e2fsck fsck.ext4)
+modules=(nvme virtio_pci virtio_console virtio_blk ext4 xfs btrfs loop dm_mod)
+
+# packages_in_cache downloads and unpacks the packages with all that they depend on, as if nothing were installed.
+packages_in_cache() {
+  local key archives
+  key=$(printf '%s\n' "${packages[@]}" | hash_of)
+  debian=$cache/vm/debian-$key
+  [[ ! -d $debian ]] || return 0
+  command -v apt-get dpkg-deb >/dev/null || die "the kernel of the virtual machine is a Debian package, and there is no apt-get: run this on Debian"
+  say "downloading a Debian kernel and $((${#packages[@]} - 1)) packages (80 MB, once)"
+  archives=$cache/vm/archives-$key
+  mkdir -p "$archives/partial"
+  : > "$archives/status"
+  download "$archives" || { as_root apt-get update -qq && download "$archives"; } ||
+    die "apt-get can't download ${packages[*]}: see above"
+  rm -rf "$debian.new"
+  mkdir -p "$debian.new"/usr/{bin,sbin,lib,lib64}
+  for directory in bin sbin lib lib64; do ln -s "usr/$directory" "$debian.new/$directory"; done
+  for package in "$archives"/*.deb; do
+    # Programs lie in /bin and in /usr/bin; dpkg-deb -x would make two directories of the link.
+    dpkg-deb --fsys-tarfile "$package" | tar -x -C "$debian.new" --keep-directory-symlink --no-same-owner
+  done
+  mv "$debian.new" "$debian"
+  rm -rf "$archives"
+}
+
+# download needs no root: the state of packages that it sees is an empty one, and the directories are its own.
+download() { # download ARCHIVES
+  apt-get -qq -o Debug::NoLocking=1 -o APT::Sandbox::User= -o Dir::Cache::archives="$1" -o Dir::State::status="$1/status" \
+    -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= \
+    --yes --no-install-recommends --download-only install "${packages[@]}" >&2
+}
+
+# inside runs a program of the packages with their own libraries: those of this machine may be others.
+inside() { # inside [--list | --argv0 NAME] PROGRAM ARGUMENTS...
+  "$debian/lib/$machine/ld-linux-x86-64.so.2" --library-path "$debian/lib/$machine:$debian/usr/lib/$machine" "$@"
+}
+
+# system_image makes the part of the initial file system that comes from packages, once.
+system_image() {
+  local key root version directory library file
+  key=$({ echo "$debian"; cat "$0" "$here/init"; } | hash_of)
+  system=$cache/vm/system-$key.cpio
+  kernel=$(echo "$debian"/boot/vmlinuz-*)
+  version=${kernel##*/vmlinuz-}
+  [[ ! -f $system ]] || return 0
+  say "making the virtual machine's file system"
+  root=$cache/vm/root
+  rm -rf "$root"
+  mkdir -p "$root"/{dev,proc,sys,run,tmp,etc,root,var/lib,node} "$root"/usr/{bin,lib,lib64}
+  ln -s bin "$root/usr/sbin"
+  for directory in bin sbin lib lib64; do ln -s "usr/$directory" "$root/$directory"; done
+  cp "$here/init" "$root/init"
+  ln -s dash "$root/bin/sh"
+  for file in "${programs[@]}"; do
+    library=$(program "$file")
+    cp -P "$library" "$root/bin/$file"
+  done
+  ln -s udevadm "$root/bin/systemd-udevd"
+  # What the programs are linked with; the loader says it itself.
+  for file in "$root"/bin/*; do
+    [[ ! -L $file && ${file##*/} != busybox ]] || continue
+    inside --list "$file" | awk '/=> \// {print $3}'
+  done | sort -u | while read -r library; do cp -L "$library" "$root/lib/"; done
+  cp -L "$debian/lib/$machine/ld-linux-x86-64.so.2" "$root/lib64/"
+  mkdir -p "$root/lib/udev" "$root/etc/udev"
+  cp -r "$debian/lib/udev/." "$root/lib/udev/"
+  cp "$debian/etc/mke2fs.conf" "$root/etc/"
+  printf 'root:x:0:0::/root:/bin/sh\ndaemon:x:1:1::/:/bin/sh\n' > "$root/etc/passwd"
+  # The groups are those that udev's rules name.
+  awk -F'"' '/GROUP="/ {for (i = 2; i <= NF; i += 2) if ($(i-1) ~ /GROUP=$/) print $i}' "$root"/lib/udev/rules.d/*.rules | sort -u |
+    awk 'BEGIN {print "root:x:0:"; print "daemon:x:1:"} $1 != "root" && $1 !~ /[^a-z]/ {print $1 ":x:" 100 + NR ":"}' > "$root/etc/group"
+  echo pfs-vm > "$root/etc/hostname"
+  [[ -e $debian/lib/modules/$version/modules.dep ]] || inside --argv0 depmod "$debian/bin/kmod" -b "$debian" "$version"
+  for file in "${modules[@]}"; do
+    inside --argv0 modprobe "$debian/bin/kmod" -d "$debian" -S "$version" --show-depends "$file"
+  done | awk '/^insmod/ {print $2}' | sort -u | while read -r file; do
+    mkdir -p "$root/lib/modules/$version"
+    cp "$file" "$root/lib/modules/$version/"
+  done
+  cp "$debian/lib/modules/$version"/modules.{order,builtin,builtin.modinfo} "$root/lib/modules/$version/"
+  inside --argv0 depmod "$debian/bin/kmod" -b "$root" "$version"
+  archive "$root" > "$system.new"
+  mv "$system.new" "$system"
+  rm -rf "$root"
+}
+
+program() { # program NAME: the path of a program of the packages
+  local directory
+  for directory in bin sbin; do
+    [[ ! -e $debian/$directory/$1 && ! -L $debian/$directory/$1 ]] || { echo "$debian/$directory/$1"; return; }
+  done
+  die "none of the packages has the program '$1'"
+}
+
+archive() { # archive ROOT: a cpio archive, all of which is root's
+  (cd "$1" && find . | LC_ALL=C sort | inside "$(program cpio)" --quiet -o -H newc -R 0:0)
+}
+
+# accelerator prints kvm when a virtual machine can be made with it, else tcg, which emulates the processor.
+accelerator() {
+  [[ -z ${VM_ACCEL:-} ]] || { echo "$VM_ACCEL"; return; }
+  # With -S the machine is made, but not started. A /dev/kvm that only looks usable ends QEMU at once.
+  if [[ -w /dev/kvm ]] && echo quit | timeout 20 qemu-system-x86_64 -S -accel kvm -cpu host -machine q35 -m 64 -nodefaults \
+    -display none -monitor stdio >/dev/null 2>&1; then echo kvm; else echo tcg; fi
+}
+
+mkdir -p "$cache/vm"
+exec 8> "$cache/vm/lock"
+flock 8
+packages_in_cache
+system_image
+exec 8>&-
+
+# What is tested comes last: the kernel unpacks one archive after the other.
+work=$(mktemp -d "${TMPDIR:-/tmp}/parallelfs-vm.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work/root/node"
+say "building the node binary and the programs of the tests"
+cd "$root_dir"
+CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$work/root/node/" ./cmd/node ./test/vm/guest ./test/vm/daemon ./test/vm/pass
+archive "$work/root" > "$work/node.cpio"
+cat "$system" "$work/node.cpio" > "$work/initrd"
+rm -rf "$work/root" "$work/node.cpio"
+
+VM_ACCEL=$(accelerator)
+export VM_ACCEL VM_KERNEL=$kernel VM_INITRD=$work/initrd
+say "testing on Linux ${kernel##*/vmlinuz-} under QEMU with $VM_ACCEL"
+go test -v -tags vm -count=1 -timeout 15m ./test/vm/ "$@"
