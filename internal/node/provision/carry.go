@@ -1,0 +1,283 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/mounts"
+	"parallelfs.dev/operator/internal/node/target"
+	"parallelfs.dev/operator/internal/plan"
+)
+
+// carryOut does what was decided, under the locks of the devices.
+func (p *Provisioner) carryOut(
+	ctx context.Context, t *v1alpha1.StorageTarget, look plan.Look, decision plan.Decision, locks []*os.File,
+) error {
+	switch decision.Action {
+	case plan.Mark:
+		return p.mark(t, look)
+	case plan.Unmount:
+		return p.unmount(t)
+	case plan.Format, plan.Mount, plan.Wipe:
+	case plan.None, plan.Record, plan.Adopt:
+		return nil
+	}
+	for _, s := range decision.Steps {
+		if err := p.carryOutStep(ctx, t, look, decision, s, locks); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Provisioner) carryOutStep(
+	ctx context.Context, t *v1alpha1.StorageTarget, look plan.Look, decision plan.Decision, s plan.Step, locks []*os.File,
+) error {
+	switch s.Kind {
+	case plan.StepWipe:
+		return p.try(stepName(s), func() error { return p.write(ctx, look, s.Argv, locks) })
+	case plan.StepMakeFileSystem:
+		if err := p.try(stepName(s), func() error { return p.write(ctx, look, s.Argv, locks) }); err != nil {
+			return err
+		}
+		return p.try("VerifyFileSystem", func() error { return p.verify(ctx, t, look, decision.Provisioned) })
+	case plan.StepMount:
+		return p.mount(t, look, decision.Provisioned)
+	case plan.StepMark:
+		look.Mount.UUID = decision.Provisioned.UUID
+		return p.mark(t, look)
+	case plan.StepRecord, plan.StepFinish:
+		return nil // the status is the caller's
+	default:
+		return &StepError{string(s.Kind), errors.New("this agent does not know the step; the operator and its agent must be of the same version")}
+	}
+}
+
+// stepName names a step for the hook: a wipe is named with what it wipes.
+func stepName(s plan.Step) string {
+	if s.Kind == plan.StepWipe && len(s.Argv) > 0 {
+		return fmt.Sprintf("%s %s", s.Kind, s.Argv[len(s.Argv)-1])
+	}
+	return string(s.Kind)
+}
+
+// write runs a program that writes to the devices: only to those that were looked at. The program itself opens them with
+// O_EXCL, so that one that somebody uses meanwhile is refused by the kernel.
+func (p *Provisioner) write(ctx context.Context, look plan.Look, argv []string, locks []*os.File) error {
+	if err := p.onlyOwn(look, argv); err != nil {
+		return err
+	}
+	_, err := p.Run(ctx, argv, locks...)
+	return err
+}
+
+// onlyOwn refuses a command line that names any other device than those of the target.
+func (p *Provisioner) onlyOwn(look plan.Look, argv []string) error {
+	own := append([]string{look.Device.KernelName}, look.Device.Partitions...)
+	if look.Log != nil {
+		own = append(append(own, look.Log.KernelName), look.Log.Partitions...)
+	}
+	named := 0
+	for _, argument := range argv {
+		_, path, has := strings.Cut(argument, p.Dev+"/")
+		if !has {
+			continue
+		}
+		path, _, _ = strings.Cut(path, ",")
+		device, err := filepath.EvalSymlinks(filepath.Join(p.Dev, path))
+		if err != nil {
+			return fmt.Errorf("can't find the device of %q: %w", strings.Join(argv, " "), err)
+		}
+		if !slices.Contains(own, filepath.Base(device)) {
+			return fmt.Errorf("%q would write to %s, which is not the target's device %s; nothing was done",
+				strings.Join(argv, " "), device, look.Device.KernelName)
+		}
+		named++
+	}
+	if named == 0 {
+		return fmt.Errorf("%q names no device; nothing was done", strings.Join(argv, " "))
+	}
+	return nil
+}
+
+// verify reads back what mkfs has made: type, label and UUID, and that an external log belongs to it.
+func (p *Provisioner) verify(ctx context.Context, t *v1alpha1.StorageTarget, look plan.Look, wanted *v1alpha1.TargetProvisioned) error {
+	device := p.path(look.Device)
+	found, err := p.probe(ctx, device)
+	if err != nil {
+		return err
+	}
+	for _, check := range []struct{ name, found, wanted string }{
+		{"type", found["TYPE"], string(t.Spec.Format.FSType)}, {"UUID", found["UUID"], wanted.UUID}, {"label", found["LABEL"], wanted.Label},
+	} {
+		if !strings.EqualFold(check.found, check.wanted) {
+			return fmt.Errorf("mkfs ended well, but %s has the %s %q instead of %q", device, check.name, check.found, check.wanted)
+		}
+	}
+	if look.Log == nil {
+		return nil
+	}
+	log := p.path(*look.Log)
+	if found, err = p.probe(ctx, log); err != nil {
+		return err
+	}
+	if found["TYPE"] != "xfs_external_log" || !strings.EqualFold(found["LOGUUID"], wanted.UUID) {
+		return fmt.Errorf("mkfs ended well, but %s (%s, log of %s) is not the external log of the filesystem with the UUID %s",
+			log, found["TYPE"], found["LOGUUID"], wanted.UUID)
+	}
+	return nil
+}
+
+// probe reads the superblock of a device from the device itself, without a cache (blkid(8), low-level probing).
+func (p *Provisioner) probe(ctx context.Context, device string) (map[string]string, error) {
+	output, err := p.Run(ctx, []string{"blkid", "-p", "-o", "export", device})
+	if err != nil {
+		return nil, fmt.Errorf("can't read back what is on %s: %w", device, err)
+	}
+	found := map[string]string{}
+	for line := range strings.Lines(string(output)) {
+		if key, value, ok := strings.Cut(strings.TrimRight(line, "\n"), "="); ok {
+			found[key] = strings.ReplaceAll(value, `\`, "")
+		}
+	}
+	return found, nil
+}
+
+// mount mounts the filesystem where nobody sees it, proves it there, gives it its place, and reads back that it is there.
+func (p *Provisioner) mount(t *v1alpha1.StorageTarget, look plan.Look, wanted *v1alpha1.TargetProvisioned) error {
+	path := p.mountpoint(t)
+	if wanted == nil {
+		return &StepError{string(plan.StepMount), errors.New("the target was never provisioned; nothing is mounted")}
+	}
+	if err := p.try("PrepareMountpoint", func() error {
+		_, err := mounts.Prepare(path)
+		return err
+	}); err != nil {
+		return err
+	}
+	err := p.try(string(plan.StepMount), func() (err error) {
+		v := volume{fsType: string(t.Spec.Format.FSType), device: p.path(look.Device), options: options(t)}
+		if look.Log != nil {
+			v.logDevice = p.path(*look.Log)
+		}
+		mounted, err := v.mount()
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, mounted.Close()) }()
+		if err := prove(mounted.path(), t, wanted); err != nil {
+			return err
+		}
+		return mounted.attach(path)
+	})
+	if err != nil {
+		return err
+	}
+	return p.try("VerifyMount", func() error {
+		now, err := p.mounted(t)
+		switch {
+		case err != nil:
+			return err
+		case now.Problem != "":
+			return errors.New(now.Problem)
+		case !now.Mounted, now.KernelName != look.Device.KernelName, !strings.EqualFold(now.UUID, wanted.UUID):
+			return fmt.Errorf("%s was mounted, but %s shows the device %q with the UUID %q instead of %s with %s",
+				p.path(look.Device), path, now.KernelName, now.UUID, look.Device.KernelName, wanted.UUID)
+		}
+		return nil
+	})
+}
+
+// prove refuses a filesystem that is not the target's. One that was finished has the target's marker.
+func prove(top string, t *v1alpha1.StorageTarget, wanted *v1alpha1.TargetProvisioned) error {
+	directory, err := os.OpenFile(top, os.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return err
+	}
+	defer directory.Close()
+	uuid, err := target.UUID(directory)
+	if err != nil {
+		return fmt.Errorf("the kernel does not say the UUID of the filesystem: %w", err)
+	}
+	if !strings.EqualFold(uuid, wanted.UUID) {
+		return fmt.Errorf("the filesystem has the UUID %s, and the target was recorded with %s: it is not mounted", uuid, wanted.UUID)
+	}
+	marker, err := readMarker(top)
+	switch {
+	case errors.Is(err, ErrNoMarker) && wanted.Finished == nil:
+		return nil
+	case err != nil:
+		return fmt.Errorf("%w; it is not mounted", err)
+	case marker.Owner.Namespace != t.Namespace, marker.Owner.Name != t.Spec.FileSystem.Name, marker.Target != t.Name:
+		return fmt.Errorf("the marker on it says that it is target %s of the FileSystem %s/%s; it is not mounted",
+			marker.Target, marker.Owner.Namespace, marker.Owner.Name)
+	case !strings.EqualFold(marker.UUID, uuid):
+		return fmt.Errorf("the marker on it was copied from the filesystem with the UUID %s; it is not mounted", marker.UUID)
+	}
+	return nil
+}
+
+// mark writes the marker and reads it back.
+func (p *Provisioner) mark(t *v1alpha1.StorageTarget, look plan.Look) error {
+	return p.try(string(plan.StepMark), func() error {
+		path := p.mountpoint(t)
+		if there, err := mountsAt(path); err != nil || len(there) != 1 {
+			return errors.Join(err, fmt.Errorf("%s has %d mounts instead of one; no marker was written", path, len(there)))
+		}
+		wanted := markerOf(t, look.Mount.UUID, p.Now())
+		if err := writeMarker(path, wanted); err != nil {
+			return err
+		}
+		found, err := readMarker(path)
+		if err != nil {
+			return err
+		}
+		if *found != wanted {
+			return fmt.Errorf("the marker at %s does not read as it was written", path)
+		}
+		return nil
+	})
+}
+
+// unmount unmounts the target, never by force, and removes the mountpoint of a deleted one.
+func (p *Provisioner) unmount(t *v1alpha1.StorageTarget) error {
+	return p.try("Unmount", func() error {
+		path := p.mountpoint(t)
+		for {
+			there, err := mountsAt(path)
+			if err != nil {
+				return err
+			}
+			if len(there) == 0 {
+				break
+			}
+			top := there[len(there)-1]
+			switch err := unix.Unmount(path, unix.UMOUNT_NOFOLLOW); {
+			case errors.Is(err, unix.EBUSY):
+				return fmt.Errorf("%s is in use and stays mounted: %s; stop it, and it is unmounted", path, whoUses(p.Proc, top.Major, top.Minor))
+			case err != nil:
+				return fmt.Errorf("can't unmount %s: %w", path, err)
+			}
+		}
+		if t.DeletionTimestamp.IsZero() {
+			_, err := mounts.Prepare(path)
+			return err
+		}
+		return mounts.Remove(path)
+	})
+}
+
+func whoUses(proc string, major, minor int) string {
+	if users := Users(proc, major, minor); len(users) > 0 {
+		return strings.Join(users, "; ")
+	}
+	return "no process shows that it uses it (another mount of it, a loop device, or an export may)"
+}

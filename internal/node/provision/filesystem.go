@@ -1,0 +1,232 @@
+package provision
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"parallelfs.dev/operator/internal/plan"
+)
+
+// The mounts of targets are made with fsopen(2) and not with mount(8), for three reasons. The kernel names the option
+// that it refuses, without any device, so that it can be asked before the first mkfs. The filesystem is mounted detached
+// first, where no process can see it, and gets its place in the tree only after it was proven. A detached mount goes
+// away with the process, so that one that is killed leaves none behind.
+
+// attributes are the options that belong to the mount and not to the filesystem (mount_setattr(2)); false is what clears
+// one, or is the kernel's own default.
+var attributes = map[string]int{
+	"noatime": unix.MOUNT_ATTR_NOATIME, "strictatime": unix.MOUNT_ATTR_STRICTATIME, "nodiratime": unix.MOUNT_ATTR_NODIRATIME,
+	"nosuid": unix.MOUNT_ATTR_NOSUID, "nodev": unix.MOUNT_ATTR_NODEV, "noexec": unix.MOUNT_ATTR_NOEXEC,
+	"nosymfollow": unix.MOUNT_ATTR_NOSYMFOLLOW,
+	// What the kernel does anyhow, and what only fstab(5) knows.
+	"atime": 0, "relatime": 0, "norelatime": 0, "nostrictatime": 0, "diratime": 0, "suid": 0, "dev": 0, "exec": 0, "symfollow": 0,
+	"defaults": 0, "auto": 0, "noauto": 0, "nouser": 0,
+}
+
+// parameter is one option that the filesystem itself reads.
+type parameter struct{ key, value string }
+
+// flag is true for an option without a value.
+func (p parameter) flag() bool { return p.value == "" }
+
+// split tells the options of the mount from those of the filesystem.
+func split(options []string) (attr int, own []parameter) {
+	for _, option := range options {
+		if bits, known := attributes[option]; known {
+			attr |= bits
+			continue
+		}
+		key, value, _ := strings.Cut(option, "=")
+		own = append(own, parameter{key, value})
+	}
+	return attr, own
+}
+
+// superblock is a filesystem that is being configured (fsopen(2)).
+type superblock struct{ fd int }
+
+func openSuperblock(fsType string) (*superblock, error) {
+	fd, err := unix.Fsopen(fsType, unix.FSOPEN_CLOEXEC)
+	switch {
+	case errors.Is(err, unix.ENODEV):
+		return nil, fmt.Errorf("the kernel of this node can't mount %s; load or install its module (modprobe %s)", fsType, fsType)
+	case err != nil:
+		return nil, fmt.Errorf("can't ask the kernel for %s: %w", fsType, os.NewSyscallError("fsopen", err))
+	}
+	return &superblock{fd}, nil
+}
+
+func (s *superblock) close() { _ = unix.Close(s.fd) } // nothing was written through it
+
+func (s *superblock) set(p parameter) error {
+	var err error
+	if p.flag() {
+		err = unix.FsconfigSetFlag(s.fd, p.key)
+	} else {
+		err = unix.FsconfigSetString(s.fd, p.key, p.value)
+	}
+	return s.explain(err)
+}
+
+// explain adds the kernel's own words, which it leaves in the descriptor as lines that begin with e, w or i.
+func (s *superblock) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	var words []string
+	line := make([]byte, 1024)
+	for {
+		n, readErr := unix.Read(s.fd, line)
+		if readErr != nil || n <= 0 {
+			break
+		}
+		if kind, text, ok := strings.Cut(strings.TrimSpace(string(line[:n])), " "); ok && kind == "e" {
+			words = append(words, text)
+		}
+	}
+	if len(words) == 0 {
+		return err
+	}
+	return fmt.Errorf("%s (%w)", strings.Join(words, "; "), err)
+}
+
+// CheckOptions asks the kernel for every mount option by itself, without a device and without writing anything. An option
+// whose value only means something on a given device is found when it is mounted.
+func CheckOptions(fsType string, options []string) plan.Kernel {
+	var found plan.Kernel
+	_, own := split(options)
+	for _, p := range own {
+		s, err := openSuperblock(fsType)
+		if err != nil {
+			found.FSTypeMissing = err.Error()
+			return found
+		}
+		if err := s.set(p); err != nil {
+			if found.RefusedOptions == nil {
+				found.RefusedOptions = map[string]string{}
+			}
+			found.RefusedOptions[p.String()] = err.Error()
+		}
+		s.close()
+	}
+	if len(own) == 0 {
+		s, err := openSuperblock(fsType)
+		if err != nil {
+			found.FSTypeMissing = err.Error()
+			return found
+		}
+		s.close()
+	}
+	return found
+}
+
+func (p parameter) String() string {
+	if p.flag() {
+		return p.key
+	}
+	return p.key + "=" + p.value
+}
+
+// volume is what is to be mounted: devices by their path of now.
+type volume struct {
+	fsType, device, logDevice string
+	options                   []string
+}
+
+// withoutReplay are the options with which a filesystem is read without writing to its device, not even its journal.
+var withoutReplay = map[string][]string{
+	"xfs":   {"ro", "norecovery"},
+	"ext4":  {"ro", "noload"},
+	"btrfs": {"ro", "rescue=nologreplay"},
+}
+
+// detached is a mounted filesystem that has no place in the tree: nobody else can reach it, and it is unmounted when it
+// is closed or the process ends.
+type detached struct{ file *os.File }
+
+// mount mounts the volume where nobody sees it.
+func (v volume) mount() (*detached, error) {
+	attr, own := split(v.options)
+	if v.logDevice != "" {
+		own = append(own, parameter{"logdev", v.logDevice})
+	}
+	s, err := openSuperblock(v.fsType)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	for _, p := range append([]parameter{{"source", v.device}}, own...) {
+		if err := s.set(p); err != nil {
+			return nil, fmt.Errorf("the kernel refuses the mount option %s of %s: %w", p, v.device, err)
+		}
+	}
+	if err := s.explain(unix.FsconfigCreate(s.fd)); err != nil {
+		return nil, fmt.Errorf("the kernel can't mount the %s on %s: %w; dmesg says more", v.fsType, v.device, err)
+	}
+	fd, err := unix.Fsmount(s.fd, unix.FSMOUNT_CLOEXEC, attr)
+	if err != nil {
+		return nil, fmt.Errorf("the kernel can't mount the %s on %s: %w", v.fsType, v.device, s.explain(os.NewSyscallError("fsmount", err)))
+	}
+	return &detached{os.NewFile(uintptr(fd), v.device)}, nil
+}
+
+// readOnly mounts the volume where nobody sees it, and such that not a bit of the device changes: the kernel opens the
+// device for reading only and replays no journal.
+func (v volume) readOnly() (*detached, error) {
+	v.options = append(slices.Clone(withoutReplay[v.fsType]), "nosuid", "nodev", "noexec")
+	return v.mount()
+}
+
+// path is the top of the filesystem, for this process.
+func (d *detached) path() string { return "/proc/self/fd/" + strconv.Itoa(int(d.file.Fd())) }
+
+// Close unmounts it, unless it was attached. The error is that of close(2).
+func (d *detached) Close() error { return d.file.Close() }
+
+// attach gives the mount its place in the tree.
+func (d *detached) attach(mountpoint string) error {
+	err := unix.MoveMount(int(d.file.Fd()), "", unix.AT_FDCWD, mountpoint, unix.MOVE_MOUNT_F_EMPTY_PATH)
+	if err != nil {
+		return fmt.Errorf("can't mount on %s: %w", mountpoint, os.NewSyscallError("move_mount", err))
+	}
+	return nil
+}
+
+// sync writes what the filesystem has in memory to its device (syncfs(2)).
+func syncFileSystem(path string) (err error) {
+	top, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, top.Close()) }()
+	return os.NewSyscallError("syncfs", unix.Syncfs(int(top.Fd())))
+}
+
+// readAtMost reads a small file as a whole.
+func readAtMost(path string, limit int64) (content []byte, err error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if info, err := file.Stat(); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", info.Name())
+	}
+	content, err = io.ReadAll(io.LimitReader(file, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(content)) > limit {
+		return nil, fmt.Errorf("it is larger than %d bytes", limit)
+	}
+	return content, nil
+}

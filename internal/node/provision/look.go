@@ -1,0 +1,167 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/mounts"
+	"parallelfs.dev/operator/internal/node/target"
+	"parallelfs.dev/operator/internal/plan"
+)
+
+// labelPrefix begins the labels of targets' filesystems.
+const labelPrefix = "pfs-"
+
+// path is where the device is now.
+func (p *Provisioner) path(f plan.Facts) string { return filepath.Join(p.Dev, f.KernelName) }
+
+// mountpoint of a target.
+func (p *Provisioner) mountpoint(t *v1alpha1.StorageTarget) string {
+	return p.Path(t.Namespace, t.Spec.FileSystem.Name, t.Name)
+}
+
+// look finds all that a decision depends on. It also closes the mountpoint while nothing is mounted on it, so that no
+// daemon can write to the node's own disk there, and removes that of a deleted target.
+func (p *Provisioner) look(ctx context.Context, t *v1alpha1.StorageTarget) (plan.Look, error) {
+	var l plan.Look
+	var err error
+	if l.Mount, err = p.mounted(t); err != nil {
+		return l, err
+	}
+	if l.Device, err = p.Look(ctx, string(t.Spec.Device.ID)); err != nil {
+		return l, fmt.Errorf("can't look at the device %s: %w", t.Spec.Device.ID, err)
+	}
+	if t.Spec.LogDevice != nil {
+		log, err := p.Look(ctx, string(t.Spec.LogDevice.ID))
+		if err != nil {
+			return l, fmt.Errorf("can't look at the log device %s: %w", t.Spec.LogDevice.ID, err)
+		}
+		l.Log = &log
+	}
+	l.Kernel = p.Check(string(t.Spec.Format.FSType), options(t))
+	p.readMarker(&l)
+	return l, nil
+}
+
+func options(t *v1alpha1.StorageTarget) []string {
+	out := make([]string, len(t.Spec.Format.MountOptions))
+	for i, o := range t.Spec.Format.MountOptions {
+		out[i] = string(o)
+	}
+	return out
+}
+
+// readMarker reads whose target the device is, when its label says that it is one and nobody has mounted it.
+func (p *Provisioner) readMarker(l *plan.Look) {
+	f := &l.Device
+	if f.Marker != nil || f.MarkerError != "" || !f.Found {
+		return
+	}
+	if l.Mount.Mounted && l.Mount.KernelName == f.KernelName {
+		f.Marker = l.Mount.Marker
+		return
+	}
+	for _, s := range f.Signatures {
+		if s.Device != f.KernelName || !strings.HasPrefix(s.Label, labelPrefix) {
+			continue
+		}
+		if len(f.Mounts) > 0 || len(f.Holders) > 0 || f.Busy != "" {
+			f.MarkerError = "the device is in use, so its marker is not read"
+			return
+		}
+		log := ""
+		if l.Log != nil && l.Log.Found {
+			log = p.path(*l.Log)
+		}
+		marker, err := ReadMarker(p.path(*f), log, v1alpha1.FSType(s.Type))
+		switch {
+		case errors.Is(err, ErrNoMarker):
+		case err != nil:
+			f.MarkerError = err.Error()
+		default:
+			f.Marker = marker
+		}
+		return
+	}
+}
+
+// mounted says what is at the mountpoint.
+func (p *Provisioner) mounted(t *v1alpha1.StorageTarget) (plan.Mounted, error) {
+	path := p.mountpoint(t)
+	there, err := mountsAt(path)
+	if err != nil {
+		return plan.Mounted{}, err
+	}
+	if len(there) == 0 {
+		return plan.Mounted{Problem: p.closeMountpoint(t, path)}, nil
+	}
+	top := there[len(there)-1]
+	m := plan.Mounted{Mounted: true, KernelName: p.kernelName(top.Major, top.Minor, top.Source)}
+	if len(there) > 1 {
+		m.Problem = fmt.Sprintf("%d filesystems are mounted on each other at %s; unmount all but the target's: umount %s", len(there), path, path)
+		return m, nil
+	}
+	found, err := target.Look(path)
+	switch {
+	case err != nil:
+		m.Problem = err.Error()
+		return m, nil
+	case found.Fault != "":
+		m.Problem = found.Fault
+	case found.UUIDFault != "":
+		m.Problem = "the kernel does not say the UUID of what is mounted at " + path + ": " + found.UUIDFault
+	case found.Root != "/":
+		m.Problem = fmt.Sprintf("only the directory %s of a filesystem is mounted at %s; unmount it: umount %s", found.Root, path, path)
+	}
+	m.UUID = found.UUID
+	if found.Marker != nil {
+		m.Marker = asFact(found.Marker)
+	}
+	return m, nil
+}
+
+// kernelName is what the kernel calls the device of a mount. Btrfs has numbers of its own; its source is the device.
+func (p *Provisioner) kernelName(major, minor int, source string) string {
+	if link, err := os.Readlink(filepath.Join(p.Sys, "dev", "block", fmt.Sprintf("%d:%d", major, minor))); err == nil {
+		return filepath.Base(link)
+	}
+	if device, err := filepath.EvalSymlinks(source); err == nil {
+		return filepath.Base(device)
+	}
+	return filepath.Base(source)
+}
+
+// closeMountpoint makes the mountpoint empty and immutable, or removes that of a deleted target. The result is empty, or
+// says why that can't be done.
+func (p *Provisioner) closeMountpoint(t *v1alpha1.StorageTarget, path string) string {
+	if !t.DeletionTimestamp.IsZero() {
+		if err := mounts.Remove(path); err != nil {
+			return err.Error()
+		}
+		return ""
+	}
+	if t.Spec.Conflict != "" && t.Status.Provisioned == nil {
+		return ""
+	}
+	if _, err := mounts.Prepare(path); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// used are the sizes of a mounted filesystem in bytes (statfs(2)).
+func used(path string) (capacity, used int64, err error) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(path, &s); err != nil {
+		return 0, 0, err
+	}
+	size := s.Bsize
+	return int64(s.Blocks) * size, int64(s.Blocks-s.Bfree) * size, nil //nolint:gosec // sizes of disks
+}

@@ -1,0 +1,200 @@
+// Package provision carries out, on one target after the other, what package plan decides: it formats, mounts, proves,
+// marks, unmounts and wipes disks, and sets their queues. Every step is taken after a fresh look, under a lock of the device,
+// and is followed by a look at what it did; an exit code alone proves nothing.
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/internal/plan"
+)
+
+// Provisioner works on the disks of one node.
+type Provisioner struct {
+	// Look takes a fresh look at the device with a stable id. A device that is not there is no error.
+	Look func(ctx context.Context, id string) (plan.Facts, error)
+	// Run runs programs.
+	Run Runner
+	// Check asks the kernel for a filesystem and its mount options (CheckOptions).
+	Check func(fsType string, options []string) plan.Kernel
+	// Path is the mountpoint of a target (spec.TargetPath).
+	Path func(namespace, fileSystem, target string) string
+	// Dev, Sys and Proc are /dev, /sys and the /proc of the host.
+	Dev, Sys, Proc string
+	// Now is the clock, NewUUID makes the UUIDs of new filesystems.
+	Now     func() time.Time
+	NewUUID func() string
+	// Hook, where set, is called before every step and, with done, after it. Its error ends the pass there, as a kill would.
+	Hook func(step string, done bool) error
+}
+
+// New works on this node, with the given way to look at its disks.
+func New(look func(ctx context.Context, id string) (plan.Facts, error), newUUID func() string) *Provisioner {
+	return &Provisioner{
+		Look: look, Run: Run, Check: CheckOptions, Path: spec.TargetPath, Dev: "/dev", Sys: "/sys", Proc: "/proc",
+		Now: time.Now, NewUUID: newUUID,
+	}
+}
+
+// Record writes the agent's part of a target's status to the API server, and brings the target up to date. Nothing is done
+// to a disk before it has returned nil.
+type Record func(ctx context.Context, target *v1alpha1.StorageTarget, wanted v1alpha1.StorageTargetStatus) error
+
+// mostRounds is how many actions one pass takes; it is more than the way from a blank disk to a target needs.
+const mostRounds = 16
+
+// ErrUndecided means that the decisions did not come to an end.
+var ErrUndecided = errors.New("the plan did not come to an end; this is an error of the operator, please report it")
+
+// Pass brings one target as far as it goes: look, decide, act, and look again, until nothing is left to be done. The status
+// is recorded before the first step and after the last. An error means that the pass is to be repeated later.
+func (p *Provisioner) Pass(ctx context.Context, target *v1alpha1.StorageTarget, record Record) error {
+	for range mostRounds {
+		look, err := p.look(ctx, target)
+		if err != nil {
+			return err
+		}
+		decision := plan.Decide(target, look, p.Now(), p.NewUUID)
+		if decision.Action == plan.None {
+			return record(ctx, target, p.status(target, look, decision))
+		}
+		if err := p.act(ctx, target, look, decision, record); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%s: %w", target.Name, ErrUndecided)
+}
+
+// StepError is the failure of a step, which is on the target's status already.
+type StepError struct {
+	Step string
+	Err  error
+}
+
+func (e *StepError) Error() string { return fmt.Sprintf("step %s: %s", e.Step, e.Err) }
+
+func (e *StepError) Unwrap() error { return e.Err }
+
+// act carries out one decision.
+func (p *Provisioner) act(ctx context.Context, target *v1alpha1.StorageTarget, look plan.Look, decision plan.Decision, record Record) error {
+	switch decision.Action {
+	case plan.Record, plan.Adopt:
+		return p.step(string(decision.Action), func() error {
+			return record(ctx, target, p.status(target, look, decision))
+		})
+	case plan.Format, plan.Mount, plan.Mark, plan.Unmount, plan.Wipe:
+	case plan.None:
+		return nil
+	default:
+		return fmt.Errorf("%s: this agent does not know the action %q; the operator and its agent must be of the same version", target.Name, decision.Action)
+	}
+	if p.announces(target, decision) {
+		if err := record(ctx, target, p.status(target, look, decision)); err != nil {
+			return err
+		}
+	}
+	err := p.locked(ctx, target, look, decision)
+	var failed *StepError
+	if !errors.As(err, &failed) {
+		return err
+	}
+	return errors.Join(err, record(ctx, target, p.status(target, look, failure(decision, failed))))
+}
+
+// announces is true for what takes long, so that the status says what is going on. A step that has failed before is
+// repeated silently, or the status would change with every attempt.
+func (p *Provisioner) announces(target *v1alpha1.StorageTarget, decision plan.Decision) bool {
+	if decision.Action != plan.Format && decision.Action != plan.Wipe {
+		return false
+	}
+	switch reasonOf(target) {
+	case v1alpha1.ReasonProvisioningFailed, v1alpha1.ReasonWipeFailed:
+		return false
+	default:
+		return true
+	}
+}
+
+// locked carries out a decision under the lock of its devices. What was decided before the lock was taken is decided again;
+// only the same decision is carried out.
+func (p *Provisioner) locked(ctx context.Context, target *v1alpha1.StorageTarget, look plan.Look, decision plan.Decision) (err error) {
+	var locks []*os.File
+	defer func() {
+		for _, l := range locks {
+			err = errors.Join(err, l.Close())
+		}
+	}()
+	err = p.step("Lock", func() error {
+		for _, device := range p.devices(look) {
+			l, err := lock(ctx, device)
+			if err != nil {
+				return &StepError{"Lock", err}
+			}
+			locks = append(locks, l)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	again, err := p.look(ctx, target)
+	if err != nil {
+		return err
+	}
+	if second := plan.Decide(target, again, p.Now(), p.NewUUID); !sameWork(decision, second) {
+		return nil // the next round decides on what is there now
+	}
+	return p.carryOut(ctx, target, again, decision, locks)
+}
+
+// sameWork is true when two decisions do the same to the same devices.
+func sameWork(a, b plan.Decision) bool {
+	return a.Action == b.Action && reflect.DeepEqual(a.Steps, b.Steps) && equality.Semantic.DeepEqual(a.Provisioned, b.Provisioned)
+}
+
+// devices are the paths of the target's devices, the data device first.
+func (p *Provisioner) devices(look plan.Look) []string {
+	var all []string
+	if look.Device.Found {
+		all = append(all, p.path(look.Device))
+	}
+	if look.Log != nil && look.Log.Found {
+		all = append(all, p.path(*look.Log))
+	}
+	return all
+}
+
+// step runs one named step between its hooks. A step's own failure is a StepError.
+func (p *Provisioner) step(name string, do func() error) error {
+	if p.Hook != nil {
+		if err := p.Hook(name, false); err != nil {
+			return err
+		}
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	if p.Hook != nil {
+		return p.Hook(name, true)
+	}
+	return nil
+}
+
+// try is step for what is done to a device: its failure is told in the target's status.
+func (p *Provisioner) try(name string, do func() error) error {
+	return p.step(name, func() error {
+		if err := do(); err != nil {
+			return &StepError{name, err}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,69 @@
+package provision
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Runner runs a program without a shell and waits for its end. The error quotes what the program said. The files stay
+// open in the program: a lock on them (flock(2)) lasts as long as the program, even when this process is killed.
+type Runner func(ctx context.Context, argv []string, keep ...*os.File) (stdout []byte, err error)
+
+// endGrace is how long a program has to end after SIGTERM.
+const endGrace = 10 * time.Second
+
+// Run is the Runner that runs programs.
+func Run(ctx context.Context, argv []string, keep ...*os.File) ([]byte, error) {
+	if len(argv) == 0 {
+		return nil, errors.New("there is no program to run")
+	}
+	command := exec.CommandContext(ctx, argv[0], argv[1:]...) //nolint:gosec // from the plan, which tests every argument; no shell reads it
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr, command.ExtraFiles = &stdout, &stderr, keep
+	command.Env = append(os.Environ(), "LC_ALL=C")
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	command.WaitDelay = endGrace
+	if err := command.Run(); err != nil {
+		return stdout.Bytes(), &RunError{Argv: argv, Said: said(stderr.String(), stdout.String()), Err: err}
+	}
+	return stdout.Bytes(), nil
+}
+
+// RunError is the failure of a program.
+type RunError struct {
+	Argv []string
+	// Said is the end of what the program wrote.
+	Said string
+	Err  error
+}
+
+func (e *RunError) Error() string {
+	if e.Said == "" {
+		return fmt.Sprintf("%s: %s", strings.Join(e.Argv, " "), e.Err)
+	}
+	return fmt.Sprintf("%s: %s: %s", strings.Join(e.Argv, " "), e.Err, e.Said)
+}
+
+func (e *RunError) Unwrap() error { return e.Err }
+
+// lastBytes is how much of a program's output an error quotes.
+const lastBytes = 1000
+
+// said is the end of the program's complaints, or of its output when it did not complain, in one line.
+func said(stderr, stdout string) string {
+	text := strings.TrimSpace(stderr)
+	if text == "" {
+		text = strings.TrimSpace(stdout)
+	}
+	if len(text) > lastBytes {
+		text = "…" + strings.ToValidUTF8(text[len(text)-lastBytes:], "")
+	}
+	return strings.Join(strings.Fields(text), " ")
+}

@@ -1,0 +1,142 @@
+package provision
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/plan"
+)
+
+// Conditions are those of a StorageTarget that the agent writes.
+var Conditions = []string{
+	v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, v1alpha1.ConditionReleased, v1alpha1.ConditionDestroyed,
+}
+
+const (
+	// mostMessage bounds a condition's message, in bytes.
+	mostMessage = 4096
+	// usedSteps is into how many parts of the capacity the used space is rounded: fewer writes of the status.
+	usedSteps = 100
+)
+
+// reasonOf is the reason of the target's condition Ready as it was recorded last.
+func reasonOf(t *v1alpha1.StorageTarget) string {
+	if c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionReady); c != nil {
+		return c.Reason
+	}
+	return ""
+}
+
+// failure is the decision after its step has failed: what was recorded stays.
+func failure(d plan.Decision, failed *StepError) plan.Decision {
+	message := failed.Err.Error()
+	d.Progress = plan.Reconciling
+	d.Ready = plan.Outcome{Status: metav1.ConditionFalse, Message: message}
+	switch d.Action {
+	case plan.Mount:
+		d.Ready.Reason, d.Progress = v1alpha1.ReasonMountFailed, plan.Stalled
+		d.Ready.Message = message + "; the disk is not formatted for that: repair it or replace it"
+	case plan.Unmount:
+		d.Ready.Reason = v1alpha1.ReasonUnmountFailed
+		d.Released = &plan.Outcome{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonUnmountFailed, Message: message}
+	case plan.Wipe:
+		d.Ready.Reason = v1alpha1.ReasonWipeFailed
+		d.Destroyed = &plan.Outcome{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonWipeFailed, Message: message}
+	default:
+		d.Ready.Reason = v1alpha1.ReasonProvisioningFailed
+		d.Ready.Message = fmt.Sprintf("step %s failed: %s", failed.Step, message)
+	}
+	return d
+}
+
+// status is the agent's part of the target's status after a decision. On a mounted target the queue is set and read back,
+// at every pass: a kernel forgets it at every start.
+func (p *Provisioner) status(t *v1alpha1.StorageTarget, l plan.Look, d plan.Decision) v1alpha1.StorageTargetStatus {
+	s := v1alpha1.StorageTargetStatus{
+		ObservedGeneration: t.Generation, KernelName: l.Device.KernelName, Plan: d.Plan, Provisioned: d.Provisioned,
+		// What is not mounted now has the size that it had.
+		CapacityBytes: t.Status.CapacityBytes, UsedBytes: t.Status.UsedBytes, Capacity: t.Status.Capacity,
+	}
+	ready := d.Ready
+	if d.Provisioned != nil && l.Device.Found && l.Mount.Mounted && l.Mount.KernelName == l.Device.KernelName {
+		s.MountPath = p.mountpoint(t)
+		p.size(&s)
+		if ready.Status == metav1.ConditionTrue {
+			var refused []string
+			if s.Queue, refused = ApplyQueue(p.Sys, l.Device.KernelName, t.Spec.Queue); len(refused) > 0 {
+				ready.Reason, ready.Message = v1alpha1.ReasonQueueRefused, strings.Join(refused, "; ")
+			}
+		}
+	}
+	s.Conditions = p.conditions(t, d, ready)
+	return s
+}
+
+func (p *Provisioner) size(s *v1alpha1.StorageTargetStatus) {
+	capacity, now, err := used(s.MountPath)
+	if err != nil {
+		return
+	}
+	if difference := now - s.UsedBytes; capacity != s.CapacityBytes || max(difference, -difference)*usedSteps >= capacity {
+		s.UsedBytes = now
+	}
+	s.CapacityBytes, s.Capacity = capacity, humanBytes(capacity)
+}
+
+// conditions are the agent's; the time of the last change is kept where nothing has changed.
+func (p *Provisioner) conditions(t *v1alpha1.StorageTarget, d plan.Decision, ready plan.Outcome) []metav1.Condition {
+	list := []metav1.Condition{}
+	add := func(kind string, o plan.Outcome) {
+		c := metav1.Condition{
+			Type: kind, Status: o.Status, Reason: o.Reason, Message: cut(o.Message, mostMessage), ObservedGeneration: t.Generation,
+			LastTransitionTime: metav1.NewTime(p.Now()).Rfc3339Copy(),
+		}
+		if old := meta.FindStatusCondition(t.Status.Conditions, kind); old != nil && old.Status == c.Status {
+			c.LastTransitionTime = old.LastTransitionTime
+		}
+		list = append(list, c)
+	}
+	add(v1alpha1.ConditionReady, ready)
+	progress := plan.Outcome{Status: metav1.ConditionTrue, Reason: ready.Reason, Message: ready.Message}
+	switch d.Progress {
+	case plan.Reconciling:
+		add(v1alpha1.ConditionReconciling, progress)
+	case plan.Stalled:
+		add(v1alpha1.ConditionStalled, progress)
+	case plan.Settled:
+	}
+	if d.Released != nil {
+		add(v1alpha1.ConditionReleased, *d.Released)
+	}
+	if d.Destroyed != nil {
+		add(v1alpha1.ConditionDestroyed, *d.Destroyed)
+	}
+	return list
+}
+
+// cut shortens a text to at most so many bytes.
+func cut(text string, most int) string {
+	text = strings.ToValidUTF8(text, "?")
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
+}
+
+// humanBytes writes a size in binary units, such as 3.6TiB.
+func humanBytes(n int64) string {
+	const unit = 1024
+	if n < unit {
+		return fmt.Sprintf("%dB", n)
+	}
+	value, exponent := float64(n)/unit, 0
+	for value >= unit {
+		value /= unit
+		exponent++
+	}
+	return fmt.Sprintf("%.1f%ciB", value, "KMGTPE"[exponent])
+}

@@ -1,0 +1,18 @@
+package target
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// UUID asks the kernel for the UUID of the filesystem that an open directory lies on, also of one that is mounted where no
+// path leads to (fsmount(2)).
+func UUID(directory *os.File) (string, error) {
+	var stat unix.Statfs_t
+	if err := unix.Fstatfs(int(directory.Fd()), &stat); err != nil {
+		return "", fmt.Errorf("can't ask for the type of the filesystem: %w", err)
+	}
+	return uuidOf(int(directory.Fd()), int64(stat.Type)) //nolint:unconvert // its size differs between processors
+}
