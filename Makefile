@@ -69,7 +69,7 @@ verify: manifests ## Regenerate everything, and fail when that changes a file.
 
 .PHONY: lint
 lint: ## Run golangci-lint, which also holds the direction of imports.
-	$(call tool,golangci-lint) run --build-tags chart,envtest,e2e ./...
+	$(call tool,golangci-lint) run --build-tags chart,envtest,e2e,vm ./...
 
 ##@ Images and cluster
 

@@ -1,6 +1,6 @@
 //go:build vm
 
-package vm
+package vm_test
 
 import (
 	"crypto/sha256"
