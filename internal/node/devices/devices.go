@@ -1,0 +1,292 @@
+// Package devices looks at the disks of a node. It opens devices for reading only: a look changes no byte, and makes udev
+// announce no change. What was found is judged in package plan.
+package devices
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/plan"
+)
+
+// Looker looks at the disks of a node. ThisHost returns the one that a program uses; the fields are there for tests.
+type Looker struct {
+	// Dev, Sys and Proc are where devtmpfs, sysfs and procfs of the node are mounted. Proc shows the processes of the
+	// whole node, not those of a container. Udev is udev's directory, in which the node may have nothing.
+	Dev, Sys, Proc, Udev string
+	// Run runs a program of util-linux.
+	Run Runner
+	// Claim opens a device exclusively for a moment, see ClaimDevice.
+	Claim func(path, number string) (busy string, err error)
+	// Limit is how long one program, or one attempt to open a device, may take. A disk that does not answer is
+	// reported as such.
+	Limit time.Duration
+}
+
+// ThisHost looks at the disks of the node that the program runs on. In a container it needs /dev and /run/udev of the
+// node, the node's process ids, and the rights of root.
+func ThisHost() Looker {
+	return Looker{Dev: "/dev", Sys: "/sys", Proc: "/proc", Udev: "/run/udev", Run: Execute, Claim: ClaimDevice, Limit: 30 * time.Second}
+}
+
+// All returns every whole block device of the node by kernel name: disks, and what is made of them by multipath, LVM, md,
+// dm-crypt or a loop device. Devices that hold nothing (RAM disks, zram, empty loop devices, drives without a medium) and
+// optical ones are left out. Problems are sentences about what could not be found out of the node as a whole; what could not be found
+// out of one device stands in its Facts.
+func (l Looker) All(ctx context.Context) (found []plan.Facts, problems []string) {
+	v, err := l.survey(ctx)
+	if err != nil {
+		return nil, []string{err.Error()}
+	}
+	for _, name := range v.whole {
+		f := v.look(ctx, name)
+		if f.Found {
+			f.Unusable = sentencesOf(f)
+			found = append(found, f)
+		}
+	}
+	if len(found) > maxDevices {
+		problems = append(problems, fmt.Sprintf("the node has %d block devices; only the first %d are listed", len(found), maxDevices))
+		found = found[:maxDevices]
+	}
+	return found, append(problems, v.problems...)
+}
+
+// ByID takes a fresh look at the one device that has the id: the one that its link in /dev/disk/by-id leads to, or else
+// the one with this WWN, or else the one with this serial number. A partition is found by its link only, and says so
+// (Facts.PartitionOf). When no device has the id, Facts.Found is false. It is an error when two devices have the id, or when a link leads to a
+// device that the kernel knows by another name than the link says: then nobody knows which disk is meant.
+func (l Looker) ByID(ctx context.Context, id v1alpha1.DeviceID) (plan.Facts, error) {
+	v, err := l.survey(ctx)
+	if err != nil {
+		return plan.Facts{}, err
+	}
+	name, err := v.resolve(string(id))
+	if err != nil || name == "" {
+		return plan.Facts{}, err
+	}
+	f := v.look(ctx, name)
+	if !f.Found {
+		return f, nil
+	}
+	f.LogOf = v.logOf(ctx, f)
+	if f.Busy == "" {
+		f.Busy = v.writers(slices.Concat([]string{name, f.PartitionOf}, f.Partitions))
+	}
+	// It was found by the id, so that is one of its names, also when there is no link.
+	if !slices.Contains(f.IDs, string(id)) {
+		f.IDs = append(slices.Clone(f.IDs[:min(len(f.IDs), maxIDs-1)]), string(id))
+	}
+	f.Unusable = sentencesOf(f)
+	now, err := v.later().resolve(string(id))
+	switch {
+	case err != nil:
+		return plan.Facts{}, err
+	case now != name:
+		f.Incomplete = sentence(f.Incomplete, fmt.Sprintf("%s was %s before the look and %q behind it", id, name, now))
+	}
+	return f, nil
+}
+
+// sentencesOf are the reasons for which the device can't become a target, within the limits of the API.
+func sentencesOf(f plan.Facts) []string {
+	all := plan.Unusable(f)
+	all = all[:min(len(all), 32)]
+	for i := range all {
+		all[i] = text(all[i], 512)
+	}
+	return all
+}
+
+// view is what one look sees of the node as a whole. It is made anew for each look and never kept.
+type view struct {
+	Looker
+	// whole are the kernel names of the whole devices.
+	whole []string
+	// listed is what lsblk(8) says, by kernel name.
+	listed map[string]listed
+	// links are the names in /dev/disk/by-id, by kernel name, and claims the kernel names by name of link: more than one
+	// when udev's database says that several devices want the link.
+	links, claims map[string][]string
+	// uses are where devices are in use, by kernel name.
+	uses map[string][]string
+	// loops are the loop devices over a device, by its kernel name.
+	loops map[string][]string
+	// problems are why something about the node could not be found out. No device of such a node is known to be free.
+	problems []string
+}
+
+// survey reads what concerns all devices.
+func (l Looker) survey(ctx context.Context) (*view, error) {
+	v := &view{Looker: l, uses: map[string][]string{}, claims: map[string][]string{}, links: map[string][]string{}}
+	var err error
+	if v.listed, err = l.list(ctx); err != nil {
+		return nil, err
+	}
+	if v.whole, err = v.wholeDevices(); err != nil {
+		return nil, err
+	}
+	v.readLinks()
+	v.readMounts()
+	v.readSwaps()
+	v.readMountedFilesystems()
+	v.readLoops()
+	return v, nil
+}
+
+// later is a view of the names of the devices as they are now.
+func (v *view) later() *view {
+	now := &view{Looker: v.Looker, listed: v.listed, claims: map[string][]string{}, links: map[string][]string{}}
+	if whole, err := now.wholeDevices(); err == nil {
+		now.whole = whole
+		now.readLinks()
+	}
+	return now
+}
+
+func (v *view) problem(format string, args ...any) {
+	v.problems = append(v.problems, fmt.Sprintf(format, args...))
+}
+
+// look looks at one device.
+func (v *view) look(ctx context.Context, name string) plan.Facts {
+	var f plan.Facts
+	number := v.number(name)
+	if number == "" {
+		return f // It has gone since it was listed.
+	}
+	before := v.sequence(name)
+	disk := name
+	if parent := v.parent(name); parent != "" {
+		f.PartitionOf, disk = parent, parent
+	}
+	f.Found = true
+	f.BlockDevice = v.identity(name, disk)
+
+	parts := v.partitions(name)
+	f.Partitions = parts
+	all := append([]string{name}, parts...)
+	if f.PartitionOf != "" {
+		all = append(all, disk) // Whoever has the whole disk has the partition.
+	}
+	var missing []string
+	for _, part := range all {
+		f.Holders = append(f.Holders, v.holders(part)...)
+		f.Mounts = append(f.Mounts, v.uses[part]...)
+		signatures, err := v.signatures(ctx, part)
+		if part == disk && f.PartitionOf != "" {
+			signatures = slices.DeleteFunc(signatures, isPartitionTable)
+		}
+		f.Signatures = append(f.Signatures, signatures...)
+		if err != nil {
+			missing = append(missing, err.Error())
+		}
+	}
+	f.Holders = unique(f.Holders)
+	f.Mounts = unique(f.Mounts)
+
+	busy, err := within(ctx, v.Limit, func() (string, error) { return v.Claim(v.node(name), number) })
+	if err != nil {
+		missing = append(missing, err.Error())
+	}
+	f.Busy = busy
+	if v.sequence(name) != before || v.number(name) != number {
+		missing = append(missing, fmt.Sprintf("%s was exchanged for another device during the look", name))
+	}
+	f.Incomplete = sentence(append(missing, v.problems...)...)
+	limit(&f)
+	return f
+}
+
+// node is the path of the device's node.
+func (l Looker) node(name string) string {
+	return filepath.Join(l.Dev, strings.ReplaceAll(name, "!", "/"))
+}
+
+// sentence joins what is not empty.
+func sentence(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")
+}
+
+// unique sorts and drops what is there twice.
+func unique(s []string) []string {
+	slices.Sort(s)
+	return slices.Compact(s)
+}
+
+// The limits of the API (BlockDevice).
+const (
+	maxDevices    = 1024
+	maxPartitions = 256
+	maxItems      = 64
+	maxIDs        = 32
+)
+
+// limit keeps the facts within the limits of the API. What is cut off was not needed to see that the device is in use.
+func limit(f *plan.Facts) {
+	f.Model, f.Serial, f.WWN = text(f.Model, 128), text(f.Serial, 128), text(f.WWN, 128)
+	f.IDs = f.IDs[:min(len(f.IDs), maxIDs)]
+	f.Partitions = f.Partitions[:min(len(f.Partitions), maxPartitions)]
+	f.Holders = f.Holders[:min(len(f.Holders), maxItems)]
+	f.Mounts = f.Mounts[:min(len(f.Mounts), maxItems)]
+	for i := range f.Mounts {
+		f.Mounts[i] = text(f.Mounts[i], 512)
+	}
+	if more := len(f.Signatures) - maxItems; more > 0 {
+		f.Signatures = append(f.Signatures[:maxItems-1], v1alpha1.Signature{Device: f.KernelName, Type: fmt.Sprintf("%d more signatures", more+1)})
+	}
+}
+
+// text is s as UTF-8, cut to at most the given number of bytes.
+func text(s string, most int) string {
+	s = strings.TrimSpace(strings.ToValidUTF8(strings.Map(func(r rune) rune {
+		if r < ' ' {
+			return -1
+		}
+		return r
+	}, s), "?"))
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "")
+}
+
+// within gives up waiting for f after the limit: a call to a disk that does not answer can't be interrupted.
+func within[T any](ctx context.Context, limit time.Duration, f func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := f()
+		done <- result{value, err}
+	}()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	var none T
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		return none, ctx.Err()
+	case <-timer.C:
+		return none, errors.New("no answer within " + limit.String() + "; look for errors of the disk in the kernel's log (dmesg)")
+	}
+}
+
+// naturally compares kernel names so that sdaa is behind sdz and loop10 behind loop9.
+func naturally(a, b string) int {
+	stem := strings.TrimRight(a, "0123456789")
+	if stem == strings.TrimRight(b, "0123456789") || stem == "" {
+		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+	}
+	return cmp.Compare(a, b)
+}

@@ -1,0 +1,218 @@
+package devices
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// valid is what a DeviceID may look like (api, DeviceID); no other name can be asked for.
+var valid = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:+=@-]{3,127}$`)
+
+// byContent begin the links that name what is on a disk, and not the disk: they move with a copy.
+var byContent = []string{"lvm-pv-uuid-"}
+
+func namesContent(link string) bool {
+	return slices.ContainsFunc(byContent, func(prefix string) bool { return strings.HasPrefix(link, prefix) })
+}
+
+// readLinks reads /dev/disk/by-id and what udev's database says of it.
+func (v *view) readLinks() {
+	directory := filepath.Join(v.Dev, "disk/by-id")
+	claim := func(link, name string) {
+		if !slices.Contains(v.claims[link], name) {
+			v.claims[link] = append(v.claims[link], name)
+		}
+	}
+	for _, link := range entries(directory) {
+		name := v.follow(filepath.Join(directory, link))
+		if name == "" {
+			continue // It dangles: the disk was pulled.
+		}
+		claim(link, name)
+		if valid.MatchString(link) && !namesContent(link) {
+			v.links[name] = append(v.links[name], link)
+		}
+	}
+	for _, links := range v.links {
+		slices.SortFunc(links, telling)
+	}
+	// When several devices want a link, it leads to one of them, and after the next start to another. The database has the
+	// links of each device as lines "S:disk/by-id/…", in a file that is called by its number.
+	for _, name := range v.allDevices() {
+		file, err := os.Open(filepath.Join(v.Udev, "data", "b"+v.number(name)))
+		if err != nil {
+			continue // There is no udev in this node, or it does not know the device yet.
+		}
+		lines := bufio.NewScanner(file)
+		for lines.Scan() {
+			if link, ok := strings.CutPrefix(lines.Text(), "S:disk/by-id/"); ok && len(v.claims[link]) > 0 {
+				claim(link, name)
+			}
+		}
+		_ = file.Close() // it was only read
+	}
+}
+
+// allDevices are the kernel names of all devices and partitions.
+func (v *view) allDevices() []string {
+	all := slices.Clone(v.whole)
+	for _, name := range v.whole {
+		all = append(all, v.partitions(name)...)
+	}
+	return all
+}
+
+// follow returns the kernel name of the device that a link leads to, and nothing when there is none.
+func (v *view) follow(link string) string {
+	target, err := os.Readlink(link)
+	if err != nil {
+		return ""
+	}
+	if name := filepath.Base(target); v.number(name) != "" {
+		return name
+	}
+	if target, err = filepath.EvalSymlinks(link); err == nil && v.number(filepath.Base(target)) != "" {
+		return filepath.Base(target)
+	}
+	return ""
+}
+
+// telling sorts ids: those that the disk's maker gave to this one disk of the world come first.
+func telling(a, b string) int {
+	rank := func(id string) int {
+		order := []string{"wwn-", "nvme-eui.", "nvme-uuid."}
+		for i, prefix := range order {
+			if strings.HasPrefix(id, prefix) {
+				return i
+			}
+		}
+		return len(order)
+	}
+	if ra, rb := rank(a), rank(b); ra != rb {
+		return ra - rb
+	}
+	return strings.Compare(a, b)
+}
+
+var partitionSuffix = regexp.MustCompile(`-part[0-9]+$`)
+
+// resolve returns the kernel name of the one device with the id, and nothing when there is none.
+func (v *view) resolve(id string) (string, error) {
+	if !valid.MatchString(id) {
+		return "", fmt.Errorf("%q can't be the name of a device; use the name of its link in /dev/disk/by-id", id)
+	}
+	if namesContent(id) {
+		return "", fmt.Errorf("%s names what is on a disk, and not the disk; use another link in /dev/disk/by-id", id)
+	}
+	found := v.claims[id]
+	how := "the link /dev/disk/by-id/" + id
+	if len(found) == 1 {
+		if err := v.agrees(id, found[0]); err != nil {
+			return "", err
+		}
+		found = append(slices.Clone(found), v.twins(found[0])...)
+	}
+	wanted := canonical(id)
+	if len(found) == 0 && wanted != "" {
+		how = "the WWN " + wanted
+		found = v.having(func(name string) bool { return v.wwn(name) == wanted })
+	}
+	if len(found) == 0 {
+		how = "the serial number " + id
+		found = v.having(func(name string) bool { return v.serial(name) == id || v.listed[name].Serial == id })
+	}
+	linked := v.claims[id]
+	found = v.withoutPaths(found)
+	switch {
+	case len(found) == 0:
+		return "", nil
+	case len(found) == 1 && len(linked) > 0 && (v.parent(linked[0]) == "") != (v.parent(found[0]) == ""):
+		return "", fmt.Errorf("the link /dev/disk/by-id/%s leads to %s, which is only one path to %s; run: multipath -r, and kpartx -u %s",
+			id, v.describe(linked[0]), v.describe(found[0]), v.node(found[0]))
+	case len(found) == 1:
+		return found[0], nil
+	}
+	descriptions := make([]string, len(found))
+	for i, name := range found {
+		descriptions[i] = v.describe(name)
+	}
+	return "", fmt.Errorf("%d devices have %s: %s; nobody can tell which is meant, so none is touched. Use an id that only one of them has",
+		len(found), how, strings.Join(descriptions, " and "))
+}
+
+// describe names a device so that a person finds it.
+func (v *view) describe(name string) string {
+	disk := firstOf(v.parent(name), name)
+	var more []string
+	for _, item := range [][2]string{{"model", v.listed[disk].Model}, {"serial", v.serial(disk)}, {"WWN", v.wwn(disk)}} {
+		if item[1] != "" {
+			more = append(more, item[0]+" "+item[1])
+		}
+	}
+	if ids := v.links[name]; len(ids) > 0 {
+		more = append(more, "link "+ids[0])
+	}
+	if len(more) == 0 {
+		return name
+	}
+	return name + " (" + strings.Join(more, ", ") + ")"
+}
+
+// agrees refuses a link that names a WWN which the device does not have: udev has not seen yet that the disk was exchanged.
+func (v *view) agrees(id, name string) error {
+	says := canonical(partitionSuffix.ReplaceAllString(id, ""))
+	disk := firstOf(v.parent(name), name)
+	is := v.identity(disk, disk).WWN
+	// A disk may have a WWN and an EUI, of which the kernel shows one.
+	if says == "" || is == "" || says == is || says[:2] != is[:2] {
+		return nil
+	}
+	return fmt.Errorf("the link /dev/disk/by-id/%s leads to %s, which has the WWN %s: udev is behind the kernel; run: udevadm trigger --settle %s",
+		id, name, is, v.node(name))
+}
+
+// twins are the other disks that say to be the same as this one: with the same WWN, or with the same serial number where
+// there is no WWN that tells them apart.
+func (v *view) twins(name string) []string {
+	disk := firstOf(v.parent(name), name)
+	me := v.identity(disk, disk)
+	return v.having(func(other string) bool {
+		if other == disk {
+			return false
+		}
+		it := v.identity(other, other)
+		if me.WWN != "" && it.WWN != "" {
+			return me.WWN == it.WWN
+		}
+		// The namespaces of one NVMe controller have its serial number, each.
+		return me.Serial != "" && me.Serial == it.Serial && v.attribute(disk, "nsid") == v.attribute(other, "nsid")
+	})
+}
+
+// having are the whole devices for which it holds.
+func (v *view) having(holds func(name string) bool) []string {
+	var found []string
+	for _, name := range v.whole {
+		if holds(name) {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+// withoutPaths drops the paths of a multipath device that is among the devices: they are one disk.
+func (v *view) withoutPaths(names []string) []string {
+	var paths []string
+	for _, name := range names {
+		if whole := firstOf(v.parent(name), name); v.listed[whole].Type == "mpath" {
+			paths = append(paths, v.Lowest(whole)...)
+		}
+	}
+	left := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(paths, firstOf(v.parent(name), name)) })
+	return slices.Compact(left)
+}

@@ -1,0 +1,146 @@
+package devices
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Output is what a program wrote, and how it ended.
+type Output struct {
+	Stdout, Stderr []byte
+	Code           int
+}
+
+// Runner runs a program to its end. It is an error when it could not be started, or did not end by itself; an exit code
+// is not.
+type Runner func(ctx context.Context, argv ...string) (Output, error)
+
+// Execute runs a program that is found in PATH, in the C locale and without a terminal.
+func Execute(ctx context.Context, argv ...string) (Output, error) {
+	var stdout, stderr bytes.Buffer
+	command := exec.CommandContext(ctx, argv[0], argv[1:]...) //nolint:gosec // no shell, and the callers in this package name the programs
+	command.Env = append(os.Environ(), "LC_ALL=C")
+	command.Stdout, command.Stderr = &stdout, &stderr
+	err := command.Run()
+	out := Output{Stdout: stdout.Bytes(), Stderr: stderr.Bytes()}
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit) && exit.Exited():
+		out.Code = exit.ExitCode()
+	case err != nil:
+		return out, fmt.Errorf("can't run %s: %w", argv[0], err)
+	}
+	return out, nil
+}
+
+// run runs a program for at most the limit.
+func (l Looker) run(ctx context.Context, argv ...string) (Output, error) {
+	limited, stop := context.WithTimeout(ctx, l.Limit)
+	defer stop()
+	// A program that waits for a dead disk can't be killed, so the wait for it has an end of its own.
+	return within(ctx, l.Limit, func() (Output, error) { return l.Run(limited, argv...) })
+}
+
+// said is the reason that a program gave on stderr.
+func (o Output) said() string {
+	return fmt.Sprintf("exit code %d: %s", o.Code, text(strings.ReplaceAll(string(bytes.TrimSpace(o.Stderr)), "\n", ", "), 256))
+}
+
+// listed is what lsblk(8) says of a device. It reads udev's database and, without one, sysfs.
+type listed struct {
+	Name        string    `json:"kname"`
+	Type        string    `json:"type"`
+	Serial      string    `json:"serial"`
+	WWN         string    `json:"wwn"`
+	Model       string    `json:"model"`
+	Transport   string    `json:"tran"`
+	MountPoints []*string `json:"mountpoints"`
+}
+
+// list asks lsblk(8) for all devices. It is not asked for what is on them: that would come from udev's database.
+func (l Looker) list(ctx context.Context) (map[string]listed, error) {
+	out, err := l.run(ctx, "lsblk", "--json", "--list", "--bytes", "--output", "KNAME,TYPE,SERIAL,WWN,MODEL,TRAN,MOUNTPOINTS")
+	if err != nil {
+		return nil, fmt.Errorf("can't list the block devices: %w", err)
+	}
+	// 32 is "nothing found", 64 is "some found".
+	if out.Code != 0 && out.Code != 32 {
+		return nil, fmt.Errorf("can't list the block devices: lsblk ended with %s", out.said())
+	}
+	all := map[string]listed{}
+	if len(bytes.TrimSpace(out.Stdout)) == 0 {
+		return all, nil
+	}
+	var answer struct {
+		BlockDevices []listed `json:"blockdevices"`
+	}
+	if err := json.Unmarshal(out.Stdout, &answer); err != nil {
+		return nil, fmt.Errorf("can't list the block devices: lsblk (util-linux 2.37 or later is needed) wrote what is no JSON: %w", err)
+	}
+	for _, d := range answer.BlockDevices {
+		all[d.Name] = d
+	}
+	return all, nil
+}
+
+// ClaimDevice opens the device node for reading, with O_EXCL, and closes it at once: the kernel refuses that while a filesystem,
+// swap space, the device-mapper, md, ZFS or a careful program uses the device or a partition of it, in whatever namespace
+// (open(2)). busy says that it did. The number is "major:minor" as sysfs has it; a node of another device is an error, and so is a
+// device whose first or last 4 KiB can't be read.
+func ClaimDevice(path, number string) (busy string, err error) {
+	var at unix.Stat_t
+	if err := unix.Stat(path, &at); err != nil {
+		return "", fmt.Errorf("there is no device node %s (%w); the container needs the /dev of its node", path, err)
+	}
+	is := fmt.Sprintf("%d:%d", unix.Major(uint64(at.Rdev)), unix.Minor(uint64(at.Rdev))) //nolint:unconvert // its type differs by architecture
+	if at.Mode&unix.S_IFMT != unix.S_IFBLK || is != number {
+		return "", fmt.Errorf("%s is not the node of device %s, but of %s; udev has not made it yet, or somebody has put something else there", path, number, is)
+	}
+	fd, err := open(path, unix.O_EXCL)
+	if errors.Is(err, unix.EBUSY) {
+		busy = "it can't be opened exclusively (O_EXCL), because a filesystem, a volume or a program uses it"
+		fd, err = open(path, 0)
+	}
+	if err != nil {
+		return busy, fmt.Errorf("can't open %s: %w", path, err)
+	}
+	defer unix.Close(fd)
+	buffer := make([]byte, 4096)
+	for _, from := range []struct {
+		offset int64
+		whence int
+	}{{0, unix.SEEK_SET}, {-int64(len(buffer)), unix.SEEK_END}} {
+		if _, err := unix.Seek(fd, from.offset, from.whence); err != nil {
+			return busy, fmt.Errorf("can't read %s, which is smaller than 4 KiB: %w", path, err)
+		}
+		if n, err := unix.Read(fd, buffer); err != nil || n != len(buffer) {
+			return busy, fmt.Errorf("can't read %s (%w); look for errors of the disk in the kernel's log (dmesg)", path, cmpErr(err))
+		}
+	}
+	return busy, nil
+}
+
+func cmpErr(err error) error {
+	if err == nil {
+		return errors.New("it ends too early")
+	}
+	return err
+}
+
+// open never waits for a medium, and never for writing.
+func open(path string, flags int) (int, error) {
+	for {
+		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK|flags, 0)
+		if !errors.Is(err, unix.EINTR) {
+			return fd, err
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package devices
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/plan"
+)
+
+// Ambivalent is the type of a signature when blkid(8) finds several things at once and can't tell which one holds.
+const Ambivalent = "ambivalent"
+
+// isPartitionTable is true for the signatures of partition tables, by their names in libblkid.
+func isPartitionTable(s v1alpha1.Signature) bool {
+	return slices.Contains([]string{"gpt", "dos", "PMBR", "atari", "bsd", "mac", "minix", "sgi", "solaris_x86", "sun", "ultrix", "unixware"}, s.Type)
+}
+
+// repeats is how often the same signature of a device is listed: filesystems such as ZFS leave dozens.
+const repeats = 4
+
+// signatures are what blkid(8) and wipefs(8) find on a device by reading it, never from a cache.
+func (v *view) signatures(ctx context.Context, name string) ([]v1alpha1.Signature, error) {
+	found, err := v.wipefs(ctx, name)
+	if err != nil {
+		return found, err
+	}
+	probed, err := v.blkid(ctx, name)
+	for _, p := range probed {
+		at := slices.IndexFunc(found, func(s v1alpha1.Signature) bool { return s.Type == p.Type })
+		if at < 0 {
+			found = append(found, p)
+			continue
+		}
+		// Only blkid knows the UUID of an external log.
+		found[at].UUID = firstOf(found[at].UUID, p.UUID)
+		found[at].Label = firstOf(found[at].Label, p.Label)
+	}
+	return found, err
+}
+
+// wipefs lists all that wipefs(8) could erase.
+func (v *view) wipefs(ctx context.Context, name string) ([]v1alpha1.Signature, error) {
+	out, err := v.run(ctx, "wipefs", "--no-act", "--json", "--output", "OFFSET,TYPE,UUID,LABEL", v.node(name))
+	if err != nil {
+		return nil, fmt.Errorf("can't look for signatures on %s: %w", name, err)
+	}
+	if out.Code != 0 || len(bytes.TrimSpace(out.Stderr)) > 0 {
+		return nil, fmt.Errorf("can't look for signatures on %s: wipefs ended with %s", name, out.said())
+	}
+	var answer struct {
+		Signatures []struct{ Offset, Type, UUID, Label string } `json:"signatures"`
+	}
+	if len(bytes.TrimSpace(out.Stdout)) > 0 {
+		if err := json.Unmarshal(out.Stdout, &answer); err != nil {
+			return nil, fmt.Errorf("can't look for signatures on %s: wipefs wrote what is no JSON: %w", name, err)
+		}
+	}
+	var found []v1alpha1.Signature
+	times := map[v1alpha1.Signature]int{}
+	for _, s := range answer.Signatures {
+		signature := newSignature(name, s.Type, s.UUID, s.Label)
+		if times[signature]++; times[signature] <= repeats {
+			signature.Offset = text(s.Offset, 32)
+			found = append(found, signature)
+		}
+	}
+	return found, nil
+}
+
+func newSignature(device, kind, uuid, label string) v1alpha1.Signature {
+	kind = text(kind, 64)
+	if kind == "" {
+		kind = "unknown"
+	}
+	return v1alpha1.Signature{Device: device, Type: kind, UUID: text(uuid, 64), Label: text(label, 256)}
+}
+
+// The exit codes of blkid -p.
+const (
+	blkidFound      = 0
+	blkidNothing    = 2
+	blkidAmbivalent = 8
+)
+
+// blkid probes as mkfs and mount do ("low-level"), without the cache in /run/blkid.
+func (v *view) blkid(ctx context.Context, name string) ([]v1alpha1.Signature, error) {
+	out, err := v.run(ctx, "blkid", "--probe", "--output", "export", v.node(name))
+	if err != nil {
+		return nil, fmt.Errorf("can't probe %s: %w", name, err)
+	}
+	switch out.Code {
+	case blkidNothing:
+		// It is the code for a device that it could not open or read, too: ClaimDevice proves that this one can be.
+		if len(bytes.TrimSpace(out.Stderr)) > 0 {
+			return nil, fmt.Errorf("can't probe %s: blkid ended with %s", name, out.said())
+		}
+		return nil, nil
+	case blkidAmbivalent:
+		return []v1alpha1.Signature{newSignature(name, Ambivalent, "", "")}, nil
+	case blkidFound:
+	default:
+		return nil, fmt.Errorf("can't probe %s: blkid ended with %s", name, out.said())
+	}
+	tags := map[string]string{}
+	for line := range strings.Lines(string(out.Stdout)) {
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
+			tags[key] = value
+		}
+	}
+	var found []v1alpha1.Signature
+	if t := tags["TYPE"]; t != "" {
+		found = append(found, newSignature(name, t, firstOf(tags["UUID"], tags["LOGUUID"]), tags["LABEL"]))
+	}
+	if t := tags["PTTYPE"]; t != "" {
+		found = append(found, newSignature(name, t, tags["PTUUID"], ""))
+	}
+	// A partition has an entry in a table, whatever is on it (PART_ENTRY_…). Anything else is something.
+	if known := tags["USAGE"] != "" || tags["UUID"] != "" || tags["LABEL"] != ""; len(found) == 0 && known {
+		found = append(found, newSignature(name, tags["USAGE"], tags["UUID"], tags["LABEL"]))
+	}
+	return found, nil
+}
+
+// logOf finds the XFS whose external log lies on the device: its UUID is that of the log.
+func (v *view) logOf(ctx context.Context, f plan.Facts) *v1alpha1.Signature {
+	at := slices.IndexFunc(f.Signatures, func(s v1alpha1.Signature) bool { return s.Type == "xfs_external_log" && s.UUID != "" })
+	if at < 0 {
+		return nil
+	}
+	for _, name := range v.allDevices() {
+		probed, err := v.blkid(ctx, name)
+		if err != nil {
+			continue // It is looked at for its own sake elsewhere.
+		}
+		for _, s := range probed {
+			if s.Type == string(v1alpha1.XFS) && s.UUID == f.Signatures[at].UUID {
+				return &s
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,330 @@
+package devices
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// class is the directory of a block device, disk or partition, in sysfs (kernel Documentation/ABI/stable/sysfs-block). In
+// kernel names, sysfs writes ! for the / of a node's path.
+func (l Looker) class(name string, path ...string) string {
+	return filepath.Join(append([]string{l.Sys, "class/block", name}, path...)...)
+}
+
+// attribute reads a file of sysfs, without the line feed; empty when it is not there.
+func (l Looker) attribute(name string, path ...string) string { return value(l.class(name, path...)) }
+
+func value(path string) string {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(content))
+}
+
+// entries are the names in a directory, sorted; none when it is not there.
+func entries(directory string) []string {
+	found, err := os.ReadDir(directory)
+	if err != nil {
+		return nil
+	}
+	names := make([]string, len(found))
+	for i, e := range found {
+		names[i] = e.Name()
+	}
+	return names
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// number is the device number, "major:minor", empty when there is no such device.
+func (l Looker) number(name string) string {
+	if name == "" {
+		return ""
+	}
+	return l.attribute(name, "dev")
+}
+
+// sequence changes when another disk gets the name (diskseq, Linux 5.15 and later).
+func (l Looker) sequence(name string) string {
+	if parent := l.parent(name); parent != "" {
+		name = parent
+	}
+	return l.attribute(name, "diskseq")
+}
+
+// nothing matches the kernel names of what never keeps data, by the kernel's list of devices (Documentation/admin-guide/devices.txt).
+var nothing = regexp.MustCompile(`^(ram|zram|sr|fd|mtdblock)[0-9]+$`)
+
+// wholeDevices are the kernel names of the devices that All lists.
+func (v *view) wholeDevices() ([]string, error) {
+	directory := filepath.Join(v.Sys, "class/block")
+	found, err := os.ReadDir(directory)
+	if err != nil {
+		return nil, fmt.Errorf("can't list the block devices: %w; the container needs the /sys of its node", err)
+	}
+	var whole []string
+	for _, entry := range found {
+		name := entry.Name()
+		size, err := v.size(name)
+		switch kind := v.listed[name].Type; {
+		case nothing.MatchString(name), kind == "rom", v.parent(name) != "", v.attribute(name, "hidden") == "1":
+			continue
+		case err == nil && size == 0:
+			continue
+		case strings.HasPrefix(name, "loop") && !exists(v.node(name)):
+			// In a cluster whose nodes are containers, each has the nodes of its own loop devices, and sysfs shows all.
+			continue
+		}
+		whole = append(whole, name)
+	}
+	slices.SortFunc(whole, naturally)
+	return whole, nil
+}
+
+// size in bytes. Sectors in sysfs have 512 bytes, whatever those of the disk have.
+func (l Looker) size(name string) (int64, error) {
+	sectors, err := strconv.ParseInt(l.attribute(name, "size"), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("can't read the size of %s: %w", name, err)
+	}
+	return sectors * 512, nil
+}
+
+// parent is the disk that a partition lies on, and empty for a whole device. kpartx(8) makes partitions of multipath devices as devices of
+// the device-mapper.
+func (l Looker) parent(name string) string {
+	if strings.HasPrefix(l.attribute(name, "dm/uuid"), "part") {
+		if below := entries(l.class(name, "slaves")); len(below) == 1 {
+			return below[0]
+		}
+	}
+	if !exists(l.class(name, "partition")) {
+		return ""
+	}
+	path, err := filepath.EvalSymlinks(l.class(name))
+	if err != nil {
+		return ""
+	}
+	return filepath.Base(filepath.Dir(path))
+}
+
+// partitions are those that the kernel knows of, whether or not there is a table of them on the disk: the kernel has seen
+// tables in what was none (github.com/rook/rook#7940), and what it calls a partition somebody may use.
+func (l Looker) partitions(name string) []string {
+	var found []string
+	for _, entry := range entries(l.class(name)) {
+		if exists(l.class(name, entry, "partition")) {
+			found = append(found, entry)
+		}
+	}
+	slices.SortFunc(found, naturally)
+	return found
+}
+
+// holders are the devices that are made of this one, and of those in turn.
+func (v *view) holders(name string) []string {
+	var all []string
+	var walk func(name string)
+	walk = func(name string) {
+		for _, holder := range slices.Concat(entries(v.class(name, "holders")), v.loopsOver(name)) {
+			if !slices.Contains(all, holder) {
+				all = append(all, holder)
+				walk(holder)
+			}
+		}
+	}
+	walk(name)
+	return all
+}
+
+// Lowest returns the kernel names of the disks that a device of the device-mapper or md is made of, down to the last, and
+// the name itself for a disk.
+func (l Looker) Lowest(name string) []string {
+	below := entries(l.class(name, "slaves"))
+	if len(below) == 0 {
+		return []string{name}
+	}
+	var all []string
+	for _, b := range below {
+		if parent := l.parent(b); parent != "" {
+			b = parent
+		}
+		all = append(all, l.Lowest(b)...)
+	}
+	slices.SortFunc(all, naturally)
+	return slices.Compact(all)
+}
+
+// identity is what is known of the device without reading it. That of a partition is its disk's, except for name and size.
+func (v *view) identity(name, disk string) v1alpha1.BlockDevice {
+	d := v1alpha1.BlockDevice{
+		KernelName: name, Type: text(v.listed[name].Type, 32),
+		WWN: v.wwn(disk), Serial: v.serial(disk), Model: v.listed[disk].Model, Transport: text(v.listed[disk].Transport, 32),
+		NUMANode: v.numaNode(disk), ReadOnly: v.attribute(name, "ro") != "0" || v.attribute(disk, "ro") != "0",
+		IDs: v.links[name],
+	}
+	d.SizeBytes, _ = v.size(name) // 0, which is no disk's size, stands for an unknown one
+	switch v.attribute(disk, "queue/rotational") {
+	case "0":
+		d.MediaType = v1alpha1.SSD
+	case "1":
+		d.MediaType = v1alpha1.HDD
+	}
+	if d.Type == "mpath" {
+		// The paths to a disk are the same disk.
+		paths := v.Lowest(disk)
+		d.WWN = firstOf(d.WWN, common(paths, v.wwn))
+		d.Serial = firstOf(d.Serial, common(paths, v.serial))
+		d.Model = firstOf(d.Model, common(paths, func(p string) string { return v.listed[p].Model }))
+		d.Transport = firstOf(d.Transport, text(common(paths, func(p string) string { return v.listed[p].Transport }), 32))
+	}
+	return d
+}
+
+func firstOf(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// common is what all have in common, and empty when they differ.
+func common(names []string, of func(string) string) string {
+	first := of(names[0])
+	for _, name := range names[1:] {
+		if of(name) != first {
+			return ""
+		}
+	}
+	return first
+}
+
+// serial is the disk's own answer, as the kernel keeps it; udev's database may still be that of a disk that was pulled.
+func (v *view) serial(name string) string {
+	for _, path := range []string{"serial", "device/serial"} { // virtio and NVMe
+		if s := text(v.attribute(name, path), 128); s != "" {
+			return s
+		}
+	}
+	// SCSI: the page "unit serial number", with a header of four bytes (SPC-4, 7.8.15).
+	if page, err := os.ReadFile(v.class(name, "device/vpd_pg80")); err == nil && len(page) > 4 {
+		if s := text(strings.Trim(string(page[4:]), " \x00"), 128); s != "" {
+			return s
+		}
+	}
+	return text(v.listed[name].Serial, 128)
+}
+
+// wwn is "0x5000…" (NAA), "eui.…" or "uuid.…". Others that the kernel makes up of vendor and serial number are none.
+func (v *view) wwn(name string) string {
+	for _, s := range []string{v.attribute(name, "wwid"), v.attribute(name, "device/wwid"), v.listed[name].WWN} {
+		if w := canonical(s); w != "" {
+			return w
+		}
+	}
+	return ""
+}
+
+// canonical is the one way to write a WWN that the kernel, udev and people write in several; empty for what is none.
+func canonical(s string) string {
+	s = strings.ToLower(strings.TrimSpace(s))
+	for _, prefix := range []string{"wwn-", "nvme-"} {
+		s = strings.TrimPrefix(s, prefix)
+	}
+	if rest, ok := strings.CutPrefix(s, "naa."); ok {
+		s = "0x" + rest
+	}
+	if number.MatchString(s) {
+		return s
+	}
+	return ""
+}
+
+var number = regexp.MustCompile(`^(0x[0-9a-f]{16,32}|eui\.[0-9a-f]{16,32}|uuid\.[0-9a-f-]{32,36})$`)
+
+// numaNode is the NUMA node of the controller that the device is attached to, nil when the kernel does not know.
+func (v *view) numaNode(name string) *int32 {
+	if below := v.Lowest(name); len(below) > 1 || below[0] != name {
+		node := common(below, func(b string) string { return printed(v.numaNode(b)) })
+		return parsed(node)
+	}
+	path, err := filepath.EvalSymlinks(v.class(name, "device"))
+	if err != nil {
+		return nil
+	}
+	// With multipath by NVMe itself, the disk belongs to a subsystem, which has controllers.
+	if controllers := controllersOf(path); len(controllers) > 0 {
+		return parsed(common(controllers, func(c string) string { return printed(NUMANode(v.Sys, c)) }))
+	}
+	return NUMANode(v.Sys, path)
+}
+
+// controllersOf are the directories of an NVMe subsystem's controllers.
+func controllersOf(path string) []string {
+	if !strings.HasPrefix(filepath.Base(path), "nvme-subsys") {
+		return nil
+	}
+	var all []string
+	for _, entry := range entries(path) {
+		link := filepath.Join(path, entry)
+		info, err := os.Lstat(link)
+		if err != nil || info.Mode()&fs.ModeSymlink == 0 || !controller.MatchString(entry) {
+			continue
+		}
+		if to, err := filepath.EvalSymlinks(link); err == nil {
+			all = append(all, to)
+		}
+	}
+	return all
+}
+
+var controller = regexp.MustCompile(`^nvme[0-9]+$`)
+
+// NUMANode is that of a device by its directory in sysfs, which is mounted at sys: the first numa_node on the way up.
+// It is nil when there is none, or the kernel says -1, which is "unknown" (Documentation/ABI/testing/sysfs-bus-pci).
+func NUMANode(sys, directory string) *int32 {
+	directory, err := filepath.EvalSymlinks(directory)
+	if err != nil {
+		return nil
+	}
+	if real, err := filepath.EvalSymlinks(sys); err == nil {
+		sys = real
+	}
+	for ; strings.HasPrefix(directory, filepath.Join(sys, "devices")+"/"); directory = filepath.Dir(directory) {
+		content, err := os.ReadFile(filepath.Join(directory, "numa_node"))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		return parsed(strings.TrimSpace(string(content)))
+	}
+	return nil
+}
+
+func printed(node *int32) string {
+	if node == nil {
+		return ""
+	}
+	return strconv.Itoa(int(*node))
+}
+
+func parsed(node string) *int32 {
+	n, err := strconv.ParseInt(node, 10, 32)
+	if err != nil || n < 0 || n > 1023 {
+		return nil
+	}
+	id := int32(n)
+	return &id
+}

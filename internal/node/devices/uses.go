@@ -1,0 +1,251 @@
+package devices
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
+)
+
+func (v *view) use(name, where string) {
+	if name != "" && !slices.Contains(v.uses[name], where) {
+		v.uses[name] = append(v.uses[name], where)
+	}
+}
+
+// numbers are the kernel names of all devices by their device number.
+func (v *view) numbers() map[string]string {
+	all := map[string]string{}
+	for _, name := range v.allDevices() {
+		all[v.number(name)] = name
+	}
+	return all
+}
+
+// processes are the directories of all processes in procfs, by rising number.
+func (v *view) processes() ([]string, error) {
+	found, err := os.ReadDir(v.Proc)
+	if err != nil {
+		return nil, fmt.Errorf("can't list the processes of the node: %w", err)
+	}
+	var pids []int
+	for _, entry := range found {
+		if pid, err := strconv.Atoi(entry.Name()); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	slices.Sort(pids)
+	all := make([]string, len(pids))
+	for i, pid := range pids {
+		all[i] = filepath.Join(v.Proc, strconv.Itoa(pid))
+	}
+	return all, nil
+}
+
+// gone is true when a process has ended while it was looked at (ESRCH from files of procfs that are open already; a zombie has no mounts: EINVAL).
+func gone(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EINVAL)
+}
+
+// readMounts reads the mounts of every mount namespace, of each through one process in it.
+func (v *view) readMounts() {
+	processes, err := v.processes()
+	if err != nil {
+		v.problem("%s; so nobody knows what is mounted", err)
+		return
+	}
+	var all []*mountinfo.Info
+	seen := map[string]bool{}
+	for _, process := range processes {
+		namespace, err := os.Readlink(filepath.Join(process, "ns/mnt"))
+		if err == nil && seen[namespace] {
+			continue
+		}
+		var mounts []*mountinfo.Info
+		if err == nil {
+			mounts, err = mountsOf(process)
+		}
+		switch {
+		case err == nil:
+			seen[namespace] = true
+			all = append(all, mounts...)
+		case !gone(err):
+			v.problem("can't read the mounts of process %s: %s; so nobody knows what is mounted", filepath.Base(process), err)
+			return
+		}
+	}
+	if len(seen) == 0 {
+		v.problem("%s shows no process with mounts; the container needs the process ids of its node (hostPID)", v.Proc)
+	}
+	v.useMounts(all)
+}
+
+func mountsOf(process string) ([]*mountinfo.Info, error) {
+	table, err := os.Open(filepath.Join(process, "mountinfo"))
+	if err != nil {
+		return nil, err
+	}
+	defer table.Close()
+	return mountinfo.GetMountsFromReader(table, nil)
+}
+
+// useMounts records which devices are mounted.
+func (v *view) useMounts(mounts []*mountinfo.Info) {
+	numbers := v.numbers()
+	btrfs := map[string][]string{} // where a filesystem is mounted, by the device that it is shown with
+	for _, m := range mounts {
+		v.use(numbers[fmt.Sprintf("%d:%d", m.Major, m.Minor)], m.Mountpoint)
+		if m.FSType == "btrfs" {
+			// Its mounts have a device number of their own, and name one of its devices.
+			source := v.deviceAt(m.Source)
+			btrfs[source] = append(btrfs[source], m.Mountpoint)
+		}
+		for option := range strings.SplitSeq(m.VFSOptions, ",") {
+			if path, ok := strings.CutPrefix(option, "logdev="); ok { // xfs(5)
+				v.use(v.deviceAt(path), m.Mountpoint+" (external log)")
+			}
+		}
+	}
+	for name, where := range v.listed {
+		for _, mountpoint := range where.MountPoints {
+			if mountpoint != nil && *mountpoint != "" {
+				v.use(name, *mountpoint)
+			}
+		}
+	}
+	// The kernel knows all devices of each btrfs that is mounted anywhere.
+	for _, id := range entries(filepath.Join(v.Sys, "fs/btrfs")) {
+		members := entries(filepath.Join(v.Sys, "fs/btrfs", id, "devices"))
+		var where []string
+		for _, member := range members {
+			where = append(where, btrfs[member]...)
+		}
+		if len(where) == 0 {
+			where = []string{"a btrfs that is mounted somewhere (UUID " + id + ")"}
+		}
+		for _, member := range members {
+			for _, w := range where {
+				v.use(member, w)
+			}
+		}
+	}
+}
+
+// deviceAt is the kernel name for the path of a device, which may be a link.
+func (v *view) deviceAt(path string) string {
+	path = unescape(path)
+	relative, ok := strings.CutPrefix(path, "/dev/")
+	if !ok {
+		return filepath.Base(path)
+	}
+	if real, err := filepath.EvalSymlinks(filepath.Join(v.Dev, relative)); err == nil {
+		return filepath.Base(real)
+	}
+	return filepath.Base(relative)
+}
+
+// unescape undoes the octal numbers in the tables of procfs (proc_pid_mountinfo(5)).
+func unescape(s string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+}
+
+// swapUse is how lsblk(8) writes it, too.
+const swapUse = "[SWAP]"
+
+func (v *view) readSwaps() {
+	content, err := os.ReadFile(filepath.Join(v.Proc, "swaps"))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return // This kernel has no swap space.
+	case err != nil:
+		v.problem("can't read which devices are swap space: %s", err)
+		return
+	}
+	for line := range strings.Lines(string(content)) {
+		if fields := strings.Fields(line); len(fields) > 1 && fields[1] == "partition" { // proc_swaps(5): or file
+			v.use(v.deviceAt(fields[0]), swapUse)
+		}
+	}
+}
+
+// readMountedFilesystems finds filesystems that are mounted where no process sees them any more (umount -l, kept
+// namespaces): sysfs has a directory for each that works.
+func (v *view) readMountedFilesystems() {
+	for _, kind := range []string{"ext4", "xfs", "f2fs"} {
+		for _, name := range entries(filepath.Join(v.Sys, "fs", kind)) {
+			if v.number(name) != "" && len(v.uses[name]) == 0 {
+				v.use(name, kind+" that is mounted where no process sees it")
+			}
+		}
+	}
+}
+
+// readLoops finds the loop devices over disks: they are holders that sysfs does not list as such.
+func (v *view) readLoops() {
+	v.loops = map[string][]string{}
+	for _, name := range entries(filepath.Join(v.Sys, "class/block")) {
+		file := v.attribute(name, "loop/backing_file")
+		if strings.HasPrefix(file, "/dev/") {
+			below := v.deviceAt(strings.TrimSuffix(file, " (deleted)"))
+			v.loops[below] = append(v.loops[below], name)
+		}
+	}
+}
+
+// loopsOver are the loop devices whose file is the device.
+func (v *view) loopsOver(name string) []string { return v.loops[name] }
+
+// writers names a process that has one of the devices open for writing, such as a virtual machine or a database that uses
+// the raw disk: the kernel does not count those as users (O_EXCL).
+func (v *view) writers(names []string) string {
+	nodes := map[uint64]string{}
+	for _, name := range names {
+		var major, minor uint32
+		if _, err := fmt.Sscanf(v.number(name), "%d:%d", &major, &minor); err == nil {
+			nodes[unix.Mkdev(major, minor)] = name
+		}
+	}
+	processes, err := v.processes()
+	if err != nil {
+		return ""
+	}
+	for _, process := range processes {
+		for _, descriptor := range entries(filepath.Join(process, "fd")) {
+			var at unix.Stat_t
+			path := filepath.Join(process, "fd", descriptor)
+			link, err := os.Readlink(path)
+			if err != nil || !strings.HasPrefix(link, "/") || unix.Stat(path, &at) != nil || at.Mode&unix.S_IFMT != unix.S_IFBLK {
+				continue
+			}
+			if name := nodes[uint64(at.Rdev)]; name != "" && forWriting(filepath.Join(process, "fdinfo", descriptor)) { //nolint:unconvert // its type differs by architecture
+				return fmt.Sprintf("process %s (%s) has %s open for writing", filepath.Base(process), value(filepath.Join(process, "comm")), name)
+			}
+		}
+	}
+	return ""
+}
+
+// forWriting reads the flags of a file descriptor, in octal (proc_pid_fdinfo(5)).
+func forWriting(fdinfo string) bool {
+	content, err := os.ReadFile(fdinfo)
+	if err != nil {
+		return false
+	}
+	lines := bufio.NewScanner(bytes.NewReader(content))
+	for lines.Scan() {
+		if flags, ok := strings.CutPrefix(lines.Text(), "flags:"); ok {
+			n, err := strconv.ParseUint(strings.TrimSpace(flags), 8, 64)
+			return err == nil && n&unix.O_ACCMODE != unix.O_RDONLY
+		}
+	}
+	return false
+}

@@ -1,0 +1,98 @@
+package devices
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The multicast groups of NETLINK_KOBJECT_UEVENT: the kernel's own messages, and udev's, which come when the links in
+// /dev/disk are made.
+const (
+	groupKernel = 1
+	groupUdev   = 2
+)
+
+// Watch sends when a block device has come, gone or changed: once for all that happens within the time quiet. The channel is closed
+// when ctx ends, or the messages can't be read any more. A missed message does no harm to a caller that looks now and
+// then without one.
+func Watch(ctx context.Context, quiet time.Duration) (<-chan struct{}, error) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_KOBJECT_UEVENT)
+	if err != nil {
+		return nil, fmt.Errorf("can't listen to the kernel's messages about devices: %w", err)
+	}
+	if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: groupKernel | groupUdev}); err != nil {
+		_ = unix.Close(fd) // the other error says more
+		return nil, fmt.Errorf("can't listen to the kernel's messages about devices: %w; it needs the network of the node (hostNetwork) and root", err)
+	}
+	// A file that is not in blocking mode can be closed while it is read.
+	socket := os.NewFile(uintptr(fd), "uevents")
+	events := make(chan struct{}, 1)
+	go func() {
+		defer close(events)
+		buffer := make([]byte, 64<<10)
+		for {
+			n, err := socket.Read(buffer)
+			switch {
+			case errors.Is(err, unix.ENOBUFS): // Some were lost: something has changed.
+			case err != nil:
+				return
+			case !aboutBlockDevice(buffer[:n]):
+				continue
+			}
+			select {
+			case events <- struct{}{}:
+			default: // One is waiting already.
+			}
+		}
+	}()
+	go func() {
+		<-ctx.Done()
+		_ = socket.Close() // it ends the reading above
+	}()
+	return calm(ctx, events, quiet), nil
+}
+
+// aboutBlockDevice reads a message, "action@path" or udev's header and then KEY=value, each with a zero behind it
+// (kernel lib/kobject_uevent.c).
+func aboutBlockDevice(message []byte) bool {
+	return bytes.Contains(message, []byte("\x00SUBSYSTEM=block\x00"))
+}
+
+// calm sends once, the time quiet after the first of several events.
+func calm(ctx context.Context, events <-chan struct{}, quiet time.Duration) <-chan struct{} {
+	out := make(chan struct{})
+	go func() {
+		defer close(out)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case _, open := <-events:
+				if !open {
+					return
+				}
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(quiet):
+			}
+			select { // What has come meanwhile is part of it.
+			case <-events:
+			default:
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case out <- struct{}{}:
+			}
+		}
+	}()
+	return out
+}
