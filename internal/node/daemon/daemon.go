@@ -1,4 +1,5 @@
-// Package daemon starts a daemon of a filesystem: it proves the directories, writes the files and becomes the daemon.
+// Package daemon starts a daemon of a filesystem: it waits for its disks, proves the directories, writes the files, binds
+// itself to CPUs and memory and becomes the daemon.
 package daemon
 
 import (
@@ -11,15 +12,18 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"parallelfs.dev/operator/internal/node/affinity"
 	"parallelfs.dev/operator/internal/node/directory"
 	"parallelfs.dev/operator/internal/node/durable"
 	"parallelfs.dev/operator/internal/node/environment"
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/internal/node/target"
 )
 
 // Host is what a start needs from the operating system.
@@ -35,6 +39,14 @@ type Host struct {
 	// Exec replaces this process by the daemon, and returns only when that fails.
 	Exec func(program string, argv, environment []string) error
 	Now  func() time.Time
+	// Prove says whether a target is mounted and the right disk; it may hang as long as the disk does.
+	Prove func(spec.Target, spec.Owner) error
+	// ProveLimit is how long the answer of a target is waited for before the others go on without it.
+	ProveLimit time.Duration
+	// Pin binds this thread, which Exec then replaces.
+	Pin func(spec.Pinning) (affinity.Effective, error)
+	// After is time.After; between two rounds of questions is one second.
+	After func(time.Duration) <-chan time.Time
 }
 
 // ThisHost is the container that this process runs in.
@@ -45,6 +57,10 @@ func ThisHost() Host {
 		LookupUser:  lookupUser,
 		Exec:        syscall.Exec,
 		Now:         time.Now,
+		Prove:       target.Prove,
+		ProveLimit:  5 * time.Second,
+		Pin:         affinity.Apply,
+		After:       time.After,
 	}
 }
 
@@ -62,9 +78,13 @@ func lookupUser(name string) (uid, gid int, err error) {
 	return uid, gid, nil
 }
 
-// Run starts the daemon in the place of this process, so that it gets the signals of the container itself. It returns
-// only with an error, which is a sentence for a person, and then has started nothing.
+// Run starts the daemon in the place of this process, so that it gets the signals of the container itself. It waits for the
+// targets of the daemon as long as it takes, and says in the log what for. It returns only with an error, which is a sentence
+// for a person, and then has started nothing.
 func Run(ctx context.Context, told spec.Run, host Host, log *slog.Logger) error {
+	if err := understand(told); err != nil {
+		return err
+	}
 	uid, gid, err := host.LookupUser(told.User)
 	if err != nil {
 		return err
@@ -73,33 +93,38 @@ func Run(ctx context.Context, told spec.Run, host Host, log *slog.Logger) error 
 		Owner: told.Owner, Component: told.Component, Ledger: told.Ledger, UID: uid, GID: gid,
 		RootUID: host.RootUID, RootGID: host.RootGID, Writer: host.Writer, Now: host.Now,
 	}
-	if err := apart(told.Directories); err != nil {
+	node, err := wait(ctx, told, host, log)
+	if err != nil {
 		return err
 	}
-	for _, d := range told.Directories {
-		action, err := prover.Prove(d)
-		if err != nil {
-			return err
-		}
-		log.Info("proved the directory", "path", d.Path, "action", action)
+	used, err := prove(told, node.proven, prover, log)
+	if err != nil {
+		return err
 	}
+	lookup := withTarget(host.Environment, node.told.Targets, used)
 	for _, file := range told.Files {
-		if err := write(file, gid, host); err != nil {
+		if err := write(file, used, lookup, gid, host); err != nil {
 			return err
 		}
 		log.Info("wrote the file", "path", file.Path)
 	}
-	missing, err := recoveryNeeded(told.Recover)
+	recovering, err := recoveryNeeded(told.Recover, lookup)
 	if err != nil {
 		return err
 	}
-	if missing {
-		log.Info("the daemon was not stopped cleanly, so it starts with its recovery", "missing", told.Recover.File, "arguments", told.Recover.Arguments)
+	if recovering {
+		log.Info("the daemon was not stopped cleanly, so it starts with its recovery",
+			"missing", told.Recover.File, "arguments", told.Recover.Arguments)
 	}
-	argv, err := Argv(told, missing)
+	argv, err := Argv(told, recovering)
 	if err != nil {
 		return err
 	}
+	return become(ctx, argv, told, node.told.Pinning, host, log)
+}
+
+// become executes the daemon. The pinning comes last: it binds this thread, which the daemon then takes over.
+func become(ctx context.Context, argv []string, told spec.Run, pinning *spec.Pinning, host Host, log *slog.Logger) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("stopped before %s was started", argv[0])
 	}
@@ -107,11 +132,32 @@ func Run(ctx context.Context, told spec.Run, host Host, log *slog.Logger) error 
 	if err != nil {
 		return fmt.Errorf("the image has no program %q in its PATH: %w", argv[0], err)
 	}
+	if pinning != nil {
+		effective, err := host.Pin(*pinning)
+		if err != nil {
+			return err
+		}
+		log.Info("bound the daemon", "cpus", effective.CPUs, "memoryPolicy", effective.MemoryPolicy, "why", pinning.Why)
+	}
 	log.Info("starting the daemon", "program", program, "arguments", argv[1:])
-	if err := host.Exec(program, argv, os.Environ()); err != nil {
+	if err := host.Exec(program, argv, withName(os.Environ(), Name(told))); err != nil {
 		return fmt.Errorf("can't start %s: %w", program, err)
 	}
 	return nil
+}
+
+// Name is the value of spec.EnvDaemon: by it the agent of the node finds the daemon's processes.
+func Name(told spec.Run) string {
+	instance := told.Instance
+	if instance == "" {
+		instance = told.Component
+	}
+	return told.Owner.Namespace + "/" + told.Owner.Name + "/" + instance
+}
+
+func withName(environment []string, name string) []string {
+	environment = slices.DeleteFunc(environment, func(variable string) bool { return strings.HasPrefix(variable, spec.EnvDaemon+"=") })
+	return append(environment, spec.EnvDaemon+"="+name)
 }
 
 // apart refuses directories that lie in each other: what is in one would be foreign to the other.
@@ -138,11 +184,15 @@ func Argv(told spec.Run, recovering bool) ([]string, error) {
 	return append(argv, told.Command[1:]...), nil
 }
 
-func recoveryNeeded(r *spec.Recover) (bool, error) {
+func recoveryNeeded(r *spec.Recover, lookup environment.Lookup) (bool, error) {
 	if r == nil {
 		return false, nil
 	}
-	_, err := os.Stat(r.File)
+	path, err := environment.Expand(r.File, lookup)
+	if err != nil {
+		return false, fmt.Errorf("can't see whether the daemon was stopped cleanly: %s: %w", r.File, err)
+	}
+	_, err = os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil
 	}
@@ -153,8 +203,8 @@ func recoveryNeeded(r *spec.Recover) (bool, error) {
 }
 
 // write never puts a file's content into an error: it may hold a password.
-func write(file spec.File, gid int, host Host) error {
-	content, err := environment.Expand(file.Content, host.Environment)
+func write(file spec.File, used []usedTarget, lookup environment.Lookup, gid int, host Host) error {
+	content, err := contentOf(file, used, lookup)
 	if err != nil {
 		return fmt.Errorf("%s: %w", file.Path, err)
 	}
@@ -162,4 +212,28 @@ func write(file spec.File, gid int, host Host) error {
 		return fmt.Errorf("can't make the directory of %s: %w", file.Path, err)
 	}
 	return host.Writer.File(file.Path, []byte(content), durable.Ownership{UID: host.RootUID, GID: gid, Mode: fs.FileMode(file.Mode)})
+}
+
+// contentOf adds the line of each target to the content.
+func contentOf(file spec.File, used []usedTarget, lookup environment.Lookup) (string, error) {
+	content, err := environment.Expand(file.Content, lookup)
+	if err != nil || file.Line == "" {
+		return content, err
+	}
+	for _, t := range used {
+		template := file.Line
+		// Without a line of its own, a target that is to be emptied is used like the others: left out, what is on it is lost.
+		if t.Remove && file.RemoveLine != "" {
+			template = file.RemoveLine
+		}
+		line, err := environment.Expand(template, only(lookup, t))
+		if err != nil {
+			return "", err
+		}
+		if content != "" && !strings.HasSuffix(content, "\n") {
+			content += "\n"
+		}
+		content += strings.TrimSuffix(line, "\n") + "\n"
+	}
+	return content, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"parallelfs.dev/operator/internal/node/affinity"
 	"parallelfs.dev/operator/internal/node/daemon"
 	"parallelfs.dev/operator/internal/node/durable"
 	"parallelfs.dev/operator/internal/node/spec"
@@ -22,7 +23,15 @@ import (
 type container struct {
 	root    string
 	started []string
-	log     bytes.Buffer
+	// environment is what the daemon was started with.
+	environment []string
+	log         bytes.Buffer
+	// prove says what is wrong with a target, nil for nothing; second is called for each second that is waited.
+	prove  func(spec.Target) error
+	second func()
+	// pinned are the CPUs of each pinning, pinFault is why it fails.
+	pinned   []string
+	pinFault error
 }
 
 var errStarted = errors.New("this process is the daemon now")
@@ -37,8 +46,30 @@ func (c *container) host() daemon.Host {
 			}
 			return 9421, 9421, nil
 		},
-		Exec: func(_ string, argv, _ []string) error { c.started = argv; return errStarted },
-		Now:  func() time.Time { return time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC) },
+		Exec: func(_ string, argv, environment []string) error {
+			c.started, c.environment = argv, environment
+			return errStarted
+		},
+		Now: func() time.Time { return time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC) },
+		Prove: func(t spec.Target, _ spec.Owner) error {
+			if c.prove == nil {
+				return nil
+			}
+			return c.prove(t)
+		},
+		ProveLimit: time.Minute,
+		Pin: func(p spec.Pinning) (affinity.Effective, error) {
+			c.pinned = append(c.pinned, p.CPUs)
+			return affinity.Effective{CPUs: p.CPUs}, c.pinFault
+		},
+		After: func(time.Duration) <-chan time.Time {
+			passed := make(chan time.Time, 1)
+			passed <- time.Time{}
+			if c.second != nil {
+				c.second()
+			}
+			return passed
+		},
 	}
 }
 
@@ -61,7 +92,11 @@ func (c *container) master() spec.Run {
 }
 
 func (c *container) run(ctx context.Context, told spec.Run) error {
-	return daemon.Run(ctx, told, c.host(), slog.New(slog.NewTextHandler(&c.log, nil)))
+	return c.runOn(ctx, told, c.host())
+}
+
+func (c *container) runOn(ctx context.Context, told spec.Run, host daemon.Host) error {
+	return daemon.Run(ctx, told, host, slog.New(slog.NewTextHandler(&c.log, nil)))
 }
 
 func TestADaemonStartsOnItsProvenDirectoryWithItsFiles(t *testing.T) {
@@ -71,6 +106,8 @@ func TestADaemonStartsOnItsProvenDirectoryWithItsFiles(t *testing.T) {
 	g.Expect(os.ReadFile(c.path("run", "mfsmaster.cfg"))).To(BeEquivalentTo("HOST = 10.0.0.1\nAUTH_CODE = s3cret\n"))
 	g.Expect(os.ReadFile(c.path("meta", "data", "metadata.mfs"))).To(BeEquivalentTo("MFSM NEW"))
 	g.Expect(c.log.String()).NotTo(ContainSubstring("s3cret"))
+	g.Expect(c.environment).To(ContainElement("PARALLELFS_DAEMON=storage/scratch/master"), "by which the agent finds it")
+	g.Expect(c.pinned).To(BeEmpty())
 }
 
 func TestADaemonThatWasKilledStartsWithItsRecovery(t *testing.T) {

@@ -1,0 +1,289 @@
+package daemon_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/internal/node/daemon"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// chunkserver is a daemon that keeps its data on targets.
+func (c *container) chunkserver() spec.Run {
+	return spec.Run{
+		Owner: spec.Owner{Namespace: "storage", Name: "scratch", UID: "1"}, Component: "chunkserver", User: "mfs",
+		Instance: "chunkserver/ssd", Ledger: c.path("state", "ledger.json"), Local: c.path("local") + "/$(NODE_IP)",
+		OnTargets: &spec.OnTargets{Directory: "chunkserver", Data: "data"},
+		Files:     []spec.File{{Path: c.path("run", "mfshdd.cfg"), Content: "# $(NODE_IP)", Line: "$(TARGET)", RemoveLine: "*$(TARGET)", Mode: 0o640}},
+		Command:   []string{"true", "-f", "start"},
+	}
+}
+
+// target makes the mountpoint of a target.
+func (c *container) target(t *testing.T, name string) spec.Target {
+	t.Helper()
+	target := spec.Target{Name: name, Path: c.path("targets", name), UUID: "uuid-" + name}
+	NewWithT(t).Expect(os.MkdirAll(target.Path, 0o755)).To(Succeed())
+	return target
+}
+
+// tell writes the file of this node.
+func (c *container) tell(t *testing.T, told spec.LocalDaemon) {
+	t.Helper()
+	content, err := json.Marshal(spec.Local{Daemons: map[string]spec.LocalDaemon{"chunkserver/ssd": told}})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	c.write(t, string(content))
+}
+
+func (c *container) write(t *testing.T, content string) {
+	t.Helper()
+	g := NewWithT(t)
+	g.Expect(os.MkdirAll(c.path("local"), 0o755)).To(Succeed())
+	g.Expect(os.WriteFile(c.path("local", "10.0.0.1"), []byte(content), 0o600)).To(Succeed())
+}
+
+// afterSeconds does something once, when the daemon has waited so long.
+func (c *container) afterSeconds(seconds int, do func()) *int {
+	waited := 0
+	c.second = func() {
+		if waited++; waited == seconds {
+			do()
+		}
+	}
+	return &waited
+}
+
+var errNotMounted = errors.New("it is not mounted")
+
+// unmounted is a proof that fails for the targets of these names.
+func unmounted(names ...string) func(spec.Target) error {
+	return func(t spec.Target) error {
+		for _, name := range names {
+			if t.Name == name {
+				return errors.Join(errors.New(name), errNotMounted)
+			}
+		}
+		return nil
+	}
+}
+
+func TestADaemonStartsOnAllItsTargets(t *testing.T) {
+	g, c := NewWithT(t), &container{root: t.TempDir()}
+	a, b := c.target(t, "a"), c.target(t, "b")
+	b.Remove = true
+	c.tell(t, spec.LocalDaemon{Targets: []spec.Target{a, b}, Pinning: &spec.Pinning{CPUs: "0-7"}})
+	g.Expect(c.run(t.Context(), c.chunkserver())).To(MatchError(errStarted))
+	g.Expect(c.started).To(Equal([]string{"true", "-f", "start"}))
+	g.Expect(c.environment).To(ContainElement("PARALLELFS_DAEMON=storage/scratch/chunkserver/ssd"))
+	g.Expect(os.ReadFile(c.path("run", "mfshdd.cfg"))).To(BeEquivalentTo(
+		"# 10.0.0.1\n"+a.Path+"/chunkserver/data\n*"+b.Path+"/chunkserver/data\n"), "a target that is to be emptied is used, and marked")
+	for _, target := range []spec.Target{a, b} {
+		g.Expect(filepath.Join(target.Path, "chunkserver", "data")).To(BeADirectory())
+		g.Expect(filepath.Join(target.Path, "chunkserver", spec.MarkerFile)).To(BeARegularFile())
+		g.Expect(os.ReadFile(c.path("state", "ledger.json"))).To(ContainSubstring(target.Path))
+	}
+	g.Expect(c.pinned).To(Equal([]string{"0-7"}))
+}
+
+func TestADaemonWaitsForItsFileThenForItsEntryThenForItsTargets(t *testing.T) {
+	g, c := NewWithT(t), &container{root: t.TempDir()}
+	a := c.target(t, "a")
+	c.prove = unmounted("a")
+	steps := map[int]func(){
+		3: func() { c.write(t, `{"daemons": {"master": {}}}`) },
+		6: func() { c.write(t, `{"colour": "red"}`) },
+		7: func() { c.tell(t, spec.LocalDaemon{}) },
+		8: func() { c.tell(t, spec.LocalDaemon{Targets: []spec.Target{a}}) },
+		9: func() { c.prove = nil },
+	}
+	waited := 0
+	c.second = func() {
+		g.Expect(c.started).To(BeNil())
+		g.Expect(c.path("targets", "a", "chunkserver")).NotTo(BeAnExistingFile(), "nothing is written while it waits")
+		if waited++; steps[waited] != nil {
+			steps[waited]()
+		}
+	}
+	g.Expect(c.run(t.Context(), c.chunkserver())).To(MatchError(errStarted))
+	g.Expect(waited).To(Equal(9))
+	for _, sentence := range []string{
+		"the operator has not said yet what the daemon uses on this node", `says nothing of \"chunkserver/ssd\" yet`, "unknown field", "has no target for the daemon yet",
+		"it is not mounted",
+	} {
+		g.Expect(strings.Count(c.log.String(), sentence)).To(Equal(1), "%s is said once, however long it is waited for", sentence)
+	}
+}
+
+func TestAStopIsObeyedWhileADaemonWaits(t *testing.T) {
+	g, c := NewWithT(t), &container{root: t.TempDir()}
+	ctx, cancel := context.WithCancel(t.Context())
+	c.prove = unmounted("a")
+	c.tell(t, spec.LocalDaemon{Targets: []spec.Target{c.target(t, "a")}})
+	host := c.host()
+	host.After = func(time.Duration) <-chan time.Time { cancel(); return nil }
+	err := c.runOn(ctx, c.chunkserver(), host)
+	g.Expect(err).To(MatchError(And(ContainSubstring("stopped before the daemon was started"), ContainSubstring("it is not mounted"))))
+	g.Expect(c.started).To(BeNil())
+}
+
+func TestAStopIsObeyedWhileADiskHangs(t *testing.T) {
+	g, c := NewWithT(t), &container{root: t.TempDir()}
+	ctx, cancel := context.WithCancel(t.Context())
+	c.prove = func(spec.Target) error { cancel(); select {} }
+	c.tell(t, spec.LocalDaemon{Targets: []spec.Target{c.target(t, "a")}})
+	g.Expect(c.run(ctx, c.chunkserver())).To(MatchError(ContainSubstring("stopped before the daemon was started")))
+	g.Expect(c.started).To(BeNil())
+}
+
+func TestADaemonStartsWithoutAMissingDiskAfterGivingItTime(t *testing.T) {
+	g, c := NewWithT(t), &container{root: t.TempDir()}
+	a, b := c.target(t, "a"), c.target(t, "b")
+	c.tell(t, spec.LocalDaemon{Targets: []spec.Target{a, b}})
+	c.prove = unmounted("a", "b")
+	// One is mounted late: the patience with the other begins then.
+	waited := c.afterSeconds(50, func() { c.prove = unmounted("a") })
+	g.Expect(c.run(t.Context(), c.chunkserver())).To(MatchError(errStarted))
+	g.Expect(*waited).To(Equal(80))
+	g.Expect(os.ReadFile(c.path("run", "mfshdd.cfg"))).To(BeEquivalentTo("# 10.0.0.1\n" + b.Path + "/chunkserver/data\n"))
+	g.Expect(filepath.Join(a.Path, "chunkserver")).NotTo(BeAnExistingFile())
+	g.Expect(c.log.String()).To(ContainSubstring(`msg="starting without a target" target=a`))
+}
+
+func TestDisksThatAreMountedOneAfterTheOtherAreAllUsed(t *testing.T) {
+	g, c := NewWithT(t), &container{root: t.TempDir()}
+	a, b := c.target(t, "a"), c.target(t, "b")
+	c.tell(t, spec.LocalDaemon{Targets: []spec.Target{a, b}})
+	c.prove = unmounted("b")
+	waited := c.afterSeconds(20, func() { c.prove = nil })
+	g.Expect(c.run(t.Context(), c.chunkserver())).To(MatchError(errStarted))
+	g.Expect(*waited).To(Equal(20), "and then at once")
+	g.Expect(os.ReadFile(c.path("run", "mfshdd.cfg"))).To(BeEquivalentTo("# 10.0.0.1\n" + a.Path + "/chunkserver/data\n" + b.Path + "/chunkserver/data\n"))
+}
+
+func TestADaemonThatNeedsAllItsTargetsWaitsForAll(t *testing.T) {
+	g, c := NewWithT(t), &container{root: t.TempDir()}
+	c.tell(t, spec.LocalDaemon{Targets: []spec.Target{c.target(t, "a"), c.target(t, "b")}})
+	c.prove = unmounted("b")
+	waited := c.afterSeconds(1000, func() { c.prove = nil })
+	told := c.chunkserver()
+	told.OnTargets.All = true
+	g.Expect(c.run(t.Context(), told)).To(MatchError(errStarted))
+	g.Expect(*waited).To(Equal(1000))
+}
+
+func TestADiskThatHangsKeepsNoOtherFromBeingUsed(t *testing.T) {
+	g, c := NewWithT(t), &container{root: t.TempDir()}
+	a, b := c.target(t, "a"), c.target(t, "b")
+	c.tell(t, spec.LocalDaemon{Targets: []spec.Target{a, b}})
+	asked := make(chan struct{}, 1000)
+	c.prove = func(of spec.Target) error {
+		if of.Name == "a" {
+			asked <- struct{}{}
+			select {}
+		}
+		return nil
+	}
+	host := c.host()
+	host.ProveLimit = 20 * time.Millisecond
+	g.Expect(c.runOn(t.Context(), c.chunkserver(), host)).To(MatchError(errStarted))
+	g.Expect(os.ReadFile(c.path("run", "mfshdd.cfg"))).To(BeEquivalentTo("# 10.0.0.1\n" + b.Path + "/chunkserver/data\n"))
+	g.Expect(c.log.String()).To(ContainSubstring("target a at " + a.Path + " does not answer"))
+	g.Expect(asked).To(HaveLen(1), "it is not asked again while it hangs")
+}
+
+func TestATargetWhoseDirectoryIsRefusedIsLeftOutUnlessAllAreNeeded(t *testing.T) {
+	g, c := NewWithT(t), &container{root: t.TempDir()}
+	a, b := c.target(t, "a"), c.target(t, "b")
+	c.tell(t, spec.LocalDaemon{Targets: []spec.Target{a, b}})
+	g.Expect(c.run(t.Context(), c.chunkserver())).To(MatchError(errStarted))
+	// The ledger remembers what was there: an exchanged disk is not initialised again.
+	g.Expect(os.RemoveAll(filepath.Join(a.Path, "chunkserver"))).To(Succeed())
+
+	g.Expect(c.run(t.Context(), c.chunkserver())).To(MatchError(errStarted))
+	g.Expect(os.ReadFile(c.path("run", "mfshdd.cfg"))).To(BeEquivalentTo("# 10.0.0.1\n" + b.Path + "/chunkserver/data\n"))
+	g.Expect(filepath.Join(a.Path, "chunkserver")).NotTo(BeAnExistingFile())
+
+	told := c.chunkserver()
+	told.OnTargets.All = true
+	c.started = nil
+	g.Expect(c.run(t.Context(), told)).To(MatchError(And(ContainSubstring("target a: "), ContainSubstring("its disk is not mounted or was replaced"))))
+	g.Expect(os.RemoveAll(filepath.Join(b.Path, "chunkserver"))).To(Succeed())
+	g.Expect(c.run(t.Context(), c.chunkserver())).To(MatchError(ContainSubstring("its disk is not mounted or was replaced")), "and with none left, it does not start")
+	g.Expect(c.started).To(BeNil())
+}
+
+func TestAMasterOnADiskOfItsOwnFindsItByItsName(t *testing.T) {
+	g, c := NewWithT(t), &container{root: t.TempDir()}
+	a := c.target(t, "a")
+	c.tell(t, spec.LocalDaemon{Targets: []spec.Target{a}})
+	told := c.chunkserver()
+	told.OnTargets = &spec.OnTargets{Directory: "master", Data: "data", All: true, Initialise: &spec.Initialise{
+		Granted: true, DataGlobs: []string{"metadata*"}, File: "metadata.mfs", Content: "MFSM NEW",
+	}}
+	told.Files = []spec.File{{Path: c.path("run", "mfsmaster.cfg"), Content: "DATA_PATH = $(TARGET)\n", Mode: 0o640}}
+	told.Recover = &spec.Recover{File: "$(TARGET)/metadata.mfs", Arguments: []string{"-a"}}
+	g.Expect(c.run(t.Context(), told)).To(MatchError(errStarted))
+	g.Expect(c.started).To(Equal([]string{"true", "-f", "start"}))
+	g.Expect(os.ReadFile(c.path("run", "mfsmaster.cfg"))).To(BeEquivalentTo("DATA_PATH = " + a.Path + "/master/data\n"))
+	g.Expect(os.ReadFile(filepath.Join(a.Path, "master", "data", "metadata.mfs"))).To(BeEquivalentTo("MFSM NEW"))
+
+	g.Expect(os.Rename(filepath.Join(a.Path, "master/data/metadata.mfs"), filepath.Join(a.Path, "master/data/metadata.mfs.back"))).To(Succeed())
+	g.Expect(c.run(t.Context(), told)).To(MatchError(errStarted))
+	g.Expect(c.started).To(Equal([]string{"true", "-a", "-f", "start"}))
+
+	// Of two, none is the one that is meant.
+	c.tell(t, spec.LocalDaemon{Targets: []spec.Target{a, c.target(t, "b")}})
+	g.Expect(c.run(t.Context(), told)).To(MatchError(ContainSubstring("TARGET is not set")))
+}
+
+func TestADaemonOnDirectoriesIsPinnedWhenItsNodeSaysSo(t *testing.T) {
+	g, c := NewWithT(t), &container{root: t.TempDir()}
+	c.tell(t, spec.LocalDaemon{Pinning: &spec.Pinning{CPUs: "1"}})
+	told := c.master()
+	told.Instance, told.Local = "chunkserver/ssd", c.chunkserver().Local
+	g.Expect(c.run(t.Context(), told)).To(MatchError(errStarted))
+	g.Expect(c.pinned).To(Equal([]string{"1"}))
+
+	c.started, c.pinFault = nil, errors.New("CPU 1 is not there")
+	g.Expect(c.run(t.Context(), told)).To(MatchError(ContainSubstring("CPU 1 is not there")))
+	g.Expect(c.started).To(BeNil(), "a daemon that can't be bound is not started")
+}
+
+func TestASpecOfTargetsIsRefusedWhen(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(told *spec.Run)
+		reason string
+	}{
+		"it does not say where the list of targets is": {func(told *spec.Run) { told.Local = "" }, "not where their list is"},
+		"the directory would be outside of the target": {func(told *spec.Run) { told.OnTargets.Directory = "../b" }, "can't be the name of the directory on a target"},
+		"a variable of the list's path is not set":     {func(told *spec.Run) { told.Local = "/local/$(NODE)" }, "NODE is not set"},
+		"one of its directories lies on one of its disks": {func(told *spec.Run) {
+			told.Directories = []spec.Directory{{Path: filepath.Dir(filepath.Dir(told.Ledger)) + "/targets/a/chunkserver/data", Data: "data"}}
+		}, "lie in each other"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, at := NewWithT(t), &container{root: t.TempDir()}
+			at.tell(t, spec.LocalDaemon{Targets: []spec.Target{at.target(t, "a")}})
+			told := at.chunkserver()
+			c.change(&told)
+			g.Expect(at.run(t.Context(), told)).To(MatchError(ContainSubstring(c.reason)))
+			g.Expect(at.started).To(BeNil())
+			g.Expect(at.path("targets", "a", "chunkserver")).NotTo(BeAnExistingFile())
+		})
+	}
+}
+
+func TestTheNameOfADaemon(t *testing.T) {
+	g := NewWithT(t)
+	owner := spec.Owner{Namespace: "storage", Name: "scratch"}
+	g.Expect(daemon.Name(spec.Run{Owner: owner, Component: "chunkserver", Instance: "chunkserver/ssd"})).To(Equal("storage/scratch/chunkserver/ssd"))
+	g.Expect(daemon.Name(spec.Run{Owner: owner, Component: "master"})).To(Equal("storage/scratch/master"))
+}

@@ -1,0 +1,201 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"parallelfs.dev/operator/internal/node/environment"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+const (
+	// pause is the time between two rounds of questions.
+	pause = time.Second
+	// patience is how many rounds the other targets get when one is proven and not all are needed: after a start of the node, its
+	// disks are mounted one after the other, and a daemon that starts with the first alone lets the filesystem copy the rest.
+	patience = 30
+)
+
+// understand refuses a spec that can't be meant so, before anything is waited for.
+func understand(told spec.Run) error {
+	switch {
+	case told.OnTargets == nil:
+		return nil
+	case told.Local == "":
+		return errors.New("the spec says how to use targets (onTargets), but not where their list is (local); " +
+			"the operator and its node image must be of the same version")
+	case !plain(told.OnTargets.Directory):
+		return fmt.Errorf("%q can't be the name of the directory on a target", told.OnTargets.Directory)
+	}
+	return nil
+}
+
+func plain(name string) bool {
+	return name != "" && name != "." && name != ".." && !strings.Contains(name, "/") && name != spec.TargetMarkerFile && name != "lost+found"
+}
+
+// here is what this node tells of the daemon, once it can start.
+type here struct {
+	told spec.LocalDaemon
+	// proven are the targets that it starts with.
+	proven []spec.Target
+}
+
+// wait returns when the daemon can start: its entry is there, and so are its targets. It obeys a stop at once.
+func wait(ctx context.Context, told spec.Run, host Host, log *slog.Logger) (here, error) {
+	if told.Local == "" {
+		return here{}, nil
+	}
+	path, err := environment.Expand(told.Local, host.Environment)
+	if err != nil {
+		return here{}, fmt.Errorf("the file of this node, %s: %w", told.Local, err)
+	}
+	questions := questions{owner: told.Owner, prove: host.Prove, limit: host.ProveLimit, open: map[spec.Target]chan error{}}
+	said, rounds := "", 0
+	for {
+		found, missing := read(path, told)
+		if missing == "" {
+			faults := questions.ask(ctx, found.Targets)
+			var proven []spec.Target
+			if proven, missing = start(found.Targets, faults, told.OnTargets, rounds); missing == "" && ctx.Err() == nil {
+				for _, t := range found.Targets {
+					if fault := faults[t]; fault != nil {
+						log.Warn("starting without a target", "target", t.Name, "reason", fault)
+					}
+				}
+				return here{told: found, proven: proven}, nil
+			}
+			rounds++
+			if len(proven) == 0 {
+				rounds = 0
+			}
+		}
+		if missing != said && ctx.Err() == nil {
+			log.Info("waiting", "for", missing)
+			said = missing
+		}
+		select {
+		case <-ctx.Done():
+			if said == "" {
+				return here{}, errors.New("stopped before the daemon was started")
+			}
+			return here{}, fmt.Errorf("stopped before the daemon was started; it was waiting: %s", said)
+		case <-host.After(pause):
+		}
+	}
+}
+
+// start decides with which targets the daemon starts, or says what it waits for; then the targets are those that are proven so
+// far. faults are those that are not proven. rounds is how often one at least was proven before.
+func start(targets []spec.Target, faults map[spec.Target]error, use *spec.OnTargets, rounds int) (proven []spec.Target, waiting string) {
+	if use == nil {
+		return nil, ""
+	}
+	var reasons []string
+	for _, t := range targets {
+		if fault, ok := faults[t]; ok {
+			reasons = append(reasons, fault.Error())
+			continue
+		}
+		proven = append(proven, t)
+	}
+	switch {
+	case len(targets) == 0:
+		return nil, "this node has no target for the daemon yet; kubectl get storagetargets -o wide shows what there is"
+	case len(reasons) == 0, len(proven) > 0 && !use.All && rounds >= patience:
+		return proven, ""
+	default:
+		return proven, strings.Join(reasons, "; ")
+	}
+}
+
+// read reads the entry of the daemon in the file of this node; missing says what is wrong with it. All of that can be mended
+// while the daemon waits: the file is that of a ConfigMap.
+func read(path string, told spec.Run) (found spec.LocalDaemon, missing string) {
+	content, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return found, path + " is not there: the operator has not said yet what the daemon uses on this node; kubectl describe filesystem " + told.Owner.Name +
+			" -n " + told.Owner.Namespace + " says why"
+	}
+	if err != nil {
+		return found, fmt.Sprintf("the file of this node can't be read: %v", err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	// What it does not know, it would leave undone.
+	decoder.DisallowUnknownFields()
+	var all spec.Local
+	if err := decoder.Decode(&all); err != nil {
+		return found, fmt.Sprintf("%s can't be understood; the operator and its node image must be of the same version: %v", path, err)
+	}
+	found, ok := all.Daemons[told.Instance]
+	if !ok {
+		return found, fmt.Sprintf("%s says nothing of %q yet; kubectl describe filesystem %s -n %s says why", path, told.Instance, told.Owner.Name, told.Owner.Namespace)
+	}
+	if told.OnTargets == nil && len(found.Targets) > 0 {
+		return found, fmt.Sprintf("%s gives targets to %q, which does not use any; the operator and its node image must be of the same version", path, told.Instance)
+	}
+	return found, ""
+}
+
+// questions are asked of each target on its own, so that a disk that hangs keeps none of the others from being used. It is
+// asked again when it has answered, and the others don't wait for it twice.
+type questions struct {
+	owner spec.Owner
+	prove func(spec.Target, spec.Owner) error
+	limit time.Duration
+	// open are those without an answer.
+	open map[spec.Target]chan error
+}
+
+// ask returns what is wrong with each target that is not proven, when all have answered, the limit has passed or ctx ends.
+func (q questions) ask(ctx context.Context, targets []spec.Target) map[spec.Target]error {
+	asked, stop := context.WithTimeout(ctx, q.limit)
+	defer stop()
+	over, end := context.WithCancel(ctx)
+	end()
+	until := map[spec.Target]context.Context{}
+	for _, t := range targets {
+		until[t] = over
+		if q.open[t] == nil {
+			answer := make(chan error, 1)
+			q.open[t], until[t] = answer, asked
+			go func() { answer <- q.prove(t, q.owner) }()
+		}
+	}
+	faults := map[spec.Target]error{}
+	for _, t := range targets {
+		fault, answered := answer(until[t], q.open[t])
+		if !answered {
+			faults[t] = fmt.Errorf("target %s at %s does not answer; look into the kernel's log (dmesg) for the disk", t.Name, t.Path)
+			continue
+		}
+		delete(q.open, t)
+		if fault != nil {
+			faults[t] = fault
+		}
+	}
+	return faults
+}
+
+// answer prefers an answer that is there to the end of ctx.
+func answer(ctx context.Context, open <-chan error) (fault error, answered bool) {
+	select {
+	case fault = <-open:
+		return fault, true
+	default:
+	}
+	select {
+	case fault = <-open:
+		return fault, true
+	case <-ctx.Done():
+		return nil, false
+	}
+}
