@@ -1,11 +1,16 @@
 package plan
 
 import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/spec"
 )
 
 // Action is the one thing that the agent does next with a target. After every action but None it takes a fresh look and
@@ -69,10 +74,414 @@ type Decision struct {
 	Released, Destroyed *Outcome
 }
 
-// Decide says what to do next with one target, from a fresh look at its disk.
+// Decide says what to do next with one target, from a fresh look at its disk. The states of a target, in their order:
+//
+//   - Nothing is recorded. A disk with this target's own label and marker is adopted: it is that of a FileSystem of the same
+//     name that was there before. Any other disk is planned (Make), and the plan is recorded when nothing refuses
+//     it and the policy allows it: IfBlank for blank devices, Approved when spec.approvedPlan is the hash of the plan that this
+//     look gives.
+//   - The intent is recorded (status.provisioned, without finished). No daemon uses the target yet, since it has no marker. The
+//     plan is carried out from its start while the devices are blank, or carry nothing but the recorded UUID, or
+//     hold a part of what the recorded plan destroys by approval. Anything else came from somewhere else, and is refused.
+//   - It is finished: the marker was on the disk. From now on the disk is mounted and proven, and never formatted again: a disk that is
+//     blank, foreign or gone is TargetMissing, and a failed mount is MountFailed.
+//   - It is deleted: it is unmounted, and wiped if spec.destroyFor asks for it and the disk proves to be that one.
+//
+// The approval is used up by the first: what is recorded once is never planned again, but for a plan that was begun and cut
+// off, whose new hash needs a new approval.
 func Decide(t *v1alpha1.StorageTarget, l Look, now time.Time, newUUID func() string) Decision {
+	switch p := t.Status.Provisioned; {
+	case !t.DeletionTimestamp.IsZero():
+		return release(t, l)
+	case p != nil && p.Finished != nil:
+		return serve(t, l)
+	case t.Spec.Conflict != "":
+		d := refused(t, v1alpha1.ReasonDeviceConflict, t.Spec.Conflict)
+		d.Plan = t.Status.Plan
+		return d
+	case p != nil:
+		return resume(t, l, now)
+	default:
+		return begin(t, l, now, newUUID)
+	}
+}
+
+// begin decides on a target of which nothing is recorded.
+func begin(t *v1alpha1.StorageTarget, l Look, now time.Time, newUUID func() string) Decision {
+	if m := marker(l); m != nil && sameTarget(*m, t) {
+		return adopt(t, l, *m, v1alpha1.TargetProvisioned{UUID: m.UUID, Label: Label(t)}, now)
+	}
+	plan := Make(t, l, planUUID(t, l, newUUID))
+	d := permit(t, l, plan)
+	if d.Action == Record {
+		started := metav1.NewTime(now)
+		d.Provisioned = &v1alpha1.TargetProvisioned{PlanHash: plan.Hash, UUID: plan.UUID, Label: Label(t), Started: &started}
+	}
+	return d
+}
+
+// permit decides whether a plan may be recorded: nothing refuses it, and the policy or an approval of exactly this plan allows it.
+func permit(t *v1alpha1.StorageTarget, l Look, plan v1alpha1.TargetPlan) Decision {
+	say := func(reason, message string) Decision {
+		d := refused(t, reason, message)
+		d.Plan = &plan
+		return d
+	}
+	if len(plan.Refusals) > 0 {
+		return say(v1alpha1.ReasonDeviceRefused, strings.Join(plan.Refusals, "; "))
+	}
+	blank := isBlank(l)
+	switch policy := t.Spec.FormatPolicy; policy {
+	case v1alpha1.FormatIfBlank:
+		if !blank {
+			return say(v1alpha1.ReasonDeviceRefused, fmt.Sprintf("the device is not blank, and the policy IfBlank formats only blank devices; it holds: %s. "+
+				"If all of it may be destroyed, set spec.provisioning.format of FileSystem %s to Approved and approve the plan %s",
+				strings.Join(plan.Destroys, "; "), t.Spec.FileSystem.Name, plan.Hash))
+		}
+	case v1alpha1.FormatApproved:
+		switch t.Spec.ApprovedPlan {
+		case plan.Hash:
+		case "":
+			return say(v1alpha1.ReasonAwaitingApproval, "the plan must be approved; "+howToApprove(t, plan))
+		default:
+			return say(v1alpha1.ReasonApprovalRefused, fmt.Sprintf("the approval is for the plan %s, and the plan is %s now: the device or the spec has changed; %s",
+				t.Spec.ApprovedPlan, plan.Hash, howToApprove(t, plan)))
+		}
+	case v1alpha1.FormatNever:
+		return say(v1alpha1.ReasonFormatForbidden, fmt.Sprintf("the device is no target yet, and the policy Never formats nothing; "+
+			"set spec.provisioning.format of FileSystem %s to IfBlank or Approved, or name a disk that carries this target", t.Spec.FileSystem.Name))
+	default:
+		return say(v1alpha1.ReasonFormatForbidden, fmt.Sprintf("the format policy %q is unknown, so that nothing is formatted", policy))
+	}
 	return Decision{
-		Action: None, Provisioned: t.Status.Provisioned, Progress: Reconciling,
-		Ready: Outcome{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonPlanning, Message: "not judged yet"},
+		Action: Record, Plan: &plan, Progress: Reconciling,
+		Ready: Outcome{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonProvisioning, Message: "the plan " + plan.Hash + " is being carried out"},
+	}
+}
+
+// howToApprove is the sentence that a person needs to approve a plan, with all that it destroys.
+func howToApprove(t *v1alpha1.StorageTarget, plan v1alpha1.TargetPlan) string {
+	destroys := "It destroys nothing: the device is blank"
+	if len(plan.Destroys) > 0 {
+		destroys = "It destroys: " + strings.Join(plan.Destroys, "; ")
+	}
+	return fmt.Sprintf(`%s. To approve it: kubectl patch storagetarget %s -n %s --type merge -p '{"spec":{"approvedPlan":"%s"}}'`,
+		destroys, t.Name, t.Namespace, plan.Hash)
+}
+
+// resume decides on a target whose plan was begun.
+func resume(t *v1alpha1.StorageTarget, l Look, now time.Time) Decision {
+	p := *t.Status.Provisioned
+	if m := marker(l); m != nil && sameTarget(*m, t) && m.UUID == p.UUID {
+		return adopt(t, l, *m, p, now)
+	}
+	if l.Mount.Mounted && l.Mount.Problem == "" && l.Mount.Marker == nil && l.Mount.UUID == p.UUID {
+		// mkfs had ended, or it could not have been mounted. Only the marker is missing.
+		if reasons := notOurs(t, l, p.UUID); len(reasons) > 0 {
+			return refused(t, v1alpha1.ReasonDeviceRefused, strings.Join(reasons, "; "))
+		}
+		return working(t, Mark, v1alpha1.ReasonProvisioning, "the marker is being written")
+	}
+	plan := Make(t, l, p.UUID)
+	ours := carriesOnly(t, l, p.UUID)
+	approved := isPartOfApproved(t, l, plan)
+	say := func(reason, message string) Decision {
+		d := refused(t, reason, message)
+		if d.Plan = &plan; ours || approved {
+			// The plan that was begun is still the one that is carried out when the reason is gone.
+			d.Plan = t.Status.Plan
+		}
+		return d
+	}
+	switch {
+	case len(plan.Refusals) > 0:
+		return say(v1alpha1.ReasonDeviceRefused, strings.Join(plan.Refusals, "; "))
+	case t.Spec.FormatPolicy != v1alpha1.FormatIfBlank && t.Spec.FormatPolicy != v1alpha1.FormatApproved:
+		return say(v1alpha1.ReasonFormatForbidden, "the plan was begun, and the policy is Never now; set it back to have it finished")
+	case p.Label != Label(t):
+		return say(v1alpha1.ReasonDeviceRefused, fmt.Sprintf("the plan was begun with the label %q, and this target's is %q", p.Label, Label(t)))
+	case ours || approved:
+		d := working(t, Format, v1alpha1.ReasonProvisioning, "the plan "+p.PlanHash+" is being carried out")
+		d.Plan = t.Status.Plan
+		d.Steps = Steps(t, l, p.UUID)
+		return d
+	case t.Spec.FormatPolicy == v1alpha1.FormatApproved:
+		d := permit(t, l, plan)
+		if d.Action == Record {
+			started := metav1.NewTime(now)
+			d.Provisioned = &v1alpha1.TargetProvisioned{PlanHash: plan.Hash, UUID: plan.UUID, Label: Label(t), Started: &started}
+			return d
+		}
+		d.Provisioned = t.Status.Provisioned
+		return d
+	}
+	return say(v1alpha1.ReasonDeviceRefused, fmt.Sprintf("the plan %s was begun, and since then something else came to the device: %s. "+
+		"If all of it may be destroyed, set spec.provisioning.format of FileSystem %s to Approved and approve the plan %s",
+		p.PlanHash, strings.Join(plan.Destroys, "; "), t.Spec.FileSystem.Name, plan.Hash))
+}
+
+// adopt decides on a disk that carries this target's own marker: it is recorded as it is, with the rest of the record given.
+func adopt(t *v1alpha1.StorageTarget, l Look, m Marker, record v1alpha1.TargetProvisioned, now time.Time) Decision {
+	reasons := notOurs(t, l, m.UUID)
+	if fsType := fsTypeOf(t.Spec.Format); !slices.ContainsFunc(l.Device.Signatures, func(s v1alpha1.Signature) bool {
+		return s.Type == string(fsType)
+	}) {
+		reasons = append(reasons, fmt.Sprintf("the target's filesystem is not %s; set format.fsType to what it is", fsType))
+	}
+	if len(reasons) > 0 {
+		return refused(t, v1alpha1.ReasonDeviceRefused, "the device carries this target, and can't be used: "+strings.Join(reasons, "; "))
+	}
+	finished := metav1.NewTime(now)
+	record.Finished = &finished
+	d := working(t, Adopt, v1alpha1.ReasonProvisioning, "the device carries this target with uuid "+m.UUID)
+	d.Provisioned = &record
+	return d
+}
+
+// serve decides on a target that is finished. Whatever it finds, it formats nothing.
+func serve(t *v1alpha1.StorageTarget, l Look) Decision {
+	p := t.Status.Provisioned
+	if l.Mount.Problem != "" {
+		return refused(t, v1alpha1.ReasonMountFailed, "the mountpoint can't be used: "+l.Mount.Problem)
+	}
+	if reasons := notOurs(t, l, p.UUID); len(reasons) > 0 {
+		return refused(t, v1alpha1.ReasonTargetMissing, fmt.Sprintf("%s. The target was made with uuid %s and is never formatted again: "+
+			"bring its disk back, or remove the target (spec.remove) and name another disk", strings.Join(reasons, "; "), p.UUID))
+	}
+	m := marker(l)
+	if m != nil && (!sameTarget(*m, t) || m.UUID != p.UUID) {
+		return refused(t, v1alpha1.ReasonTargetMissing, fmt.Sprintf("the marker on %s is that of StorageTarget %s/%s of FileSystem %s with uuid %s; "+
+			"look at how the disk came here", l.Device.KernelName, m.Namespace, m.Target, m.FileSystem, m.UUID))
+	}
+	if l.Mount.Mounted {
+		switch {
+		case m == nil:
+			return refused(t, v1alpha1.ReasonTargetMissing, fmt.Sprintf("the filesystem with uuid %s has lost its marker (%s), so that nothing proves that it is this target; "+
+				"if it is, put the marker back from a backup", p.UUID, spec.TargetMarkerFile))
+		case m.FileSystemUID != t.Spec.FileSystem.UID:
+			return working(t, Mark, v1alpha1.ReasonProvisioning, "the marker gets the uid of the FileSystem that was made again")
+		}
+		return Decision{
+			Action: None, Provisioned: p, Progress: Settled,
+			Ready: Outcome{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonProven, Message: fmt.Sprintf("%s is mounted; uuid %s and marker agree", l.Device.KernelName, p.UUID)},
+		}
+	}
+	if reasons := append(kernelRefusals(t, l.Kernel), RefusedMkfsOptions(v1alpha1.FormatSpec{FSType: t.Spec.Format.FSType})...); len(reasons) > 0 {
+		return refused(t, v1alpha1.ReasonMountFailed, strings.Join(reasons, "; "))
+	}
+	d := working(t, Mount, v1alpha1.ReasonProvisioning, "the disk is there and is being mounted")
+	d.Steps = []Step{mountStep(t, l)}
+	return d
+}
+
+// release decides on a target that is being deleted. A target that was never provisioned is let go at once, without a
+// look at the device: nothing of it is there. What can't be proven to be the target's own is never wiped, and never
+// reported as wiped.
+func release(t *v1alpha1.StorageTarget, l Look) Decision {
+	p := t.Status.Provisioned
+	if l.Mount.Mounted {
+		return working(t, Unmount, v1alpha1.ReasonReleasing, "the target is deleted and is being unmounted")
+	}
+	d := refused(t, v1alpha1.ReasonReleasing, "the target is deleted")
+	if l.Mount.Problem != "" {
+		d.Released = &Outcome{metav1.ConditionFalse, v1alpha1.ReasonUnmountFailed, "it is not known whether the target is unmounted: " + l.Mount.Problem}
+		return d
+	}
+	d.Progress = Settled
+	d.Released = &Outcome{metav1.ConditionTrue, v1alpha1.ReasonUnmounted, "nothing is mounted"}
+	switch {
+	case t.Spec.DestroyFor == "":
+		return d
+	case p == nil:
+		d.Destroyed = &Outcome{metav1.ConditionTrue, v1alpha1.ReasonWiped, "the device was never made a target, so that nothing is on it to wipe; it was not touched"}
+		return d
+	case isBlank(l) && len(notThere(t, l)) == 0:
+		d.Destroyed = &Outcome{metav1.ConditionTrue, v1alpha1.ReasonWiped, "the device was read after the wipe, and nothing is on it"}
+		return d
+	}
+	if reasons := notToWipe(t, l); len(reasons) > 0 {
+		d.Progress = Stalled
+		d.Destroyed = &Outcome{metav1.ConditionFalse, v1alpha1.ReasonWipeFailed, "the device is not wiped: " + strings.Join(reasons, "; ")}
+		return d
+	}
+	d = working(t, Wipe, v1alpha1.ReasonReleasing, "the target is unmounted and is being wiped")
+	d.Released = &Outcome{metav1.ConditionTrue, v1alpha1.ReasonUnmounted, "nothing is mounted"}
+	// The log first: while the disk has its marker, a wipe that was cut off goes on.
+	if l.Log != nil {
+		d.Steps = wipeSteps(*l.Log)
+	}
+	d.Steps = append(d.Steps, wipeSteps(l.Device)...)
+	return d
+}
+
+// notToWipe are the reasons for which a deleted target's disk may not be wiped.
+func notToWipe(t *v1alpha1.StorageTarget, l Look) []string {
+	p, m := t.Status.Provisioned, l.Device.Marker
+	var reasons []string
+	if t.Spec.DestroyFor != t.Spec.FileSystem.UID {
+		reasons = append(reasons, fmt.Sprintf("the wipe was asked for FileSystem uid %s, and the target belongs to uid %s", t.Spec.DestroyFor, t.Spec.FileSystem.UID))
+	}
+	reasons = append(reasons, atRest(l.Device)...)
+	if l.Log != nil {
+		reasons = append(reasons, atRest(*l.Log)...)
+	}
+	for _, r := range notOurs(t, l, p.UUID) {
+		if !slices.Contains(reasons, r) {
+			reasons = append(reasons, r)
+		}
+	}
+	switch {
+	case !l.Device.Found:
+	case m == nil && l.Device.MarkerError != "":
+		reasons = append(reasons, "its marker could not be read: "+l.Device.MarkerError)
+	case m == nil:
+		reasons = append(reasons, "it has no marker, so that nothing proves whose it is")
+	case !sameTarget(*m, t) || m.UUID != p.UUID:
+		reasons = append(reasons, fmt.Sprintf("its marker is that of StorageTarget %s/%s with uuid %s", m.Namespace, m.Target, m.UUID))
+	case m.FileSystemUID != t.Spec.DestroyFor:
+		reasons = append(reasons, fmt.Sprintf("its marker names FileSystem uid %s, and the wipe was asked for uid %s", m.FileSystemUID, t.Spec.DestroyFor))
+	}
+	return reasons
+}
+
+// notThere are the reasons for which the devices are not those that were recorded, whatever is on them.
+func notThere(t *v1alpha1.StorageTarget, l Look) []string {
+	reasons := identityOf(l.Device, t.Spec.Device, IsWholeDisk)
+	if t.Spec.LogDevice == nil {
+		return reasons
+	}
+	log := l.Log
+	if log == nil {
+		log = &Facts{}
+	}
+	for _, r := range identityOf(*log, *t.Spec.LogDevice, IsWholeDiskOrPartition) {
+		reasons = append(reasons, "log device: "+r)
+	}
+	return reasons
+}
+
+// identityOf are the reasons for which one device is not the one that was recorded, or not all of it is known.
+func identityOf(f Facts, want v1alpha1.DeviceIdentity, kind func(Facts) string) []string {
+	if missing := Exists(f); missing != "" {
+		return []string{fmt.Sprintf("%s: %s", want.ID, missing)}
+	}
+	return sentences(IsNamedStably(want.ID), HasIdentity(f, want), kind(f), IsLookComplete(f))
+}
+
+// notOurs are the reasons for which the devices are not a target's own disk and log with this UUID, ready to be mounted or mounted
+// where they should be.
+func notOurs(t *v1alpha1.StorageTarget, l Look, uuid string) []string {
+	reasons := notThere(t, l)
+	if len(reasons) > 0 {
+		return reasons
+	}
+	reasons = append(reasons, wrongContent(l.Device, uuid, string(fsTypeOf(t.Spec.Format)))...)
+	if l.Log != nil && t.Spec.LogDevice != nil {
+		for _, r := range wrongContent(*l.Log, uuid, signatureLog) {
+			reasons = append(reasons, "log device: "+r)
+		}
+	}
+	reasons = append(reasons, sentences(IsNoOthersTarget(l.Device, t), HasNoHolders(l.Device), IsNoSwap(l.Device), IsWritable(l.Device))...)
+	mountpoint := spec.TargetPath(t.Namespace, t.Spec.FileSystem.Name, t.Name)
+	elsewhere := l.Device
+	elsewhere.Mounts = slices.DeleteFunc(slices.Clone(l.Device.Mounts), func(m string) bool { return m == mountpoint })
+	reasons = append(reasons, sentences(IsNotMounted(elsewhere))...)
+	if m := l.Mount; m.Mounted {
+		if m.UUID != uuid {
+			reasons = append(reasons, fmt.Sprintf("what is mounted at %s is %s with uuid %q; unmount it", mountpoint, m.KernelName, m.UUID))
+		} else if m.KernelName != l.Device.KernelName {
+			reasons = append(reasons, fmt.Sprintf("what is mounted at %s is %s, and the disk is %s now; unmount it (the disk was taken out and put back, or is a copy)",
+				mountpoint, m.KernelName, l.Device.KernelName))
+		}
+	}
+	return reasons
+}
+
+// wrongContent are the reasons for which what is on a device is not one filesystem, or one log, with this UUID.
+func wrongContent(f Facts, uuid, kind string) []string {
+	if len(f.Signatures) == 0 && len(f.Partitions) == 0 {
+		return []string{f.KernelName + " is blank"}
+	}
+	if only := sentences(IsNotAmbivalent(f), HasNoPartitions(f)); len(only) > 0 {
+		return only
+	}
+	var reasons []string
+	for _, s := range sortedSignatures(f) {
+		if s.Device != f.KernelName || s.UUID != uuid || uuid == "" || s.Type != kind {
+			reasons = append(reasons, fmt.Sprintf("%s, where %s with uuid %s is expected", describe(s), kind, uuid))
+		}
+	}
+	return reasons
+}
+
+// carriesOnly is true when nothing is on the devices but what a plan with this UUID could have left when it was cut off: nothing
+// at all, or signatures with that UUID on the whole devices.
+func carriesOnly(t *v1alpha1.StorageTarget, l Look, uuid string) bool {
+	return onlyUUID(t, l.Device, uuid) && (l.Log == nil || onlyUUID(t, *l.Log, uuid))
+}
+
+func onlyUUID(t *v1alpha1.StorageTarget, f Facts, uuid string) bool {
+	if !f.Found || f.Marker != nil || len(f.Partitions) > 0 || uuid == "" {
+		return false
+	}
+	return !slices.ContainsFunc(f.Signatures, func(s v1alpha1.Signature) bool {
+		return s.Device != f.KernelName || s.UUID != uuid || s.Type == signatureAmbivalent || s.Label != "" && s.Label != Label(t)
+	})
+}
+
+// isPartOfApproved is true when all that is on the devices is among what the plan that was begun destroys, and that
+// plan is still approved: an approved plan that was cut off has wiped some of it, and goes on.
+func isPartOfApproved(t *v1alpha1.StorageTarget, l Look, fresh v1alpha1.TargetPlan) bool {
+	p, begun := t.Status.Provisioned, t.Status.Plan
+	if t.Spec.FormatPolicy != v1alpha1.FormatApproved || p.PlanHash == "" || t.Spec.ApprovedPlan != p.PlanHash ||
+		begun == nil || begun.Hash != p.PlanHash || begun.UUID != p.UUID || len(begun.Refusals) > 0 || !l.Device.Found {
+		return false
+	}
+	return !slices.ContainsFunc(fresh.Destroys, func(line string) bool { return !slices.Contains(begun.Destroys, line) })
+}
+
+// isBlank is true when nothing is on the devices and nobody uses them.
+func isBlank(l Look) bool {
+	return len(Blank(l.Device)) == 0 && (l.Log == nil || len(Blank(*l.Log)) == 0)
+}
+
+// marker is the marker of what is mounted, or of the disk while nothing is.
+func marker(l Look) *Marker {
+	if l.Mount.Mounted {
+		return l.Mount.Marker
+	}
+	return l.Device.Marker
+}
+
+// uuidForm is the form of the UUIDs that the agent makes.
+var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+
+// planUUID is the UUID of the plan that is shown, so that its hash stays the same while nothing changes, or a new one. One that
+// is on the devices already would not tell them apart.
+func planUUID(t *v1alpha1.StorageTarget, l Look, newUUID func() string) string {
+	if t.Status.Plan == nil || !uuidForm.MatchString(t.Status.Plan.UUID) {
+		return newUUID()
+	}
+	uuid := t.Status.Plan.UUID
+	has := func(s v1alpha1.Signature) bool { return s.UUID == uuid }
+	if slices.ContainsFunc(l.Device.Signatures, has) || l.Log != nil && slices.ContainsFunc(l.Log.Signatures, has) {
+		return newUUID()
+	}
+	return uuid
+}
+
+// refused is a decision to do nothing until somebody changes something.
+func refused(t *v1alpha1.StorageTarget, reason, message string) Decision {
+	return Decision{
+		Action: None, Provisioned: t.Status.Provisioned, Progress: Stalled,
+		Ready: Outcome{Status: metav1.ConditionFalse, Reason: reason, Message: message},
+	}
+}
+
+// working is a decision to do something now.
+func working(t *v1alpha1.StorageTarget, action Action, reason, message string) Decision {
+	return Decision{
+		Action: action, Provisioned: t.Status.Provisioned, Progress: Reconciling,
+		Ready: Outcome{Status: metav1.ConditionFalse, Reason: reason, Message: message},
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// Facts are what a fresh look at one device found. The zero value is a device that was not found.
+// Facts are what a fresh look at one device found. The zero value is a device that was not found. Partitions, holders,
+// mounts and signatures are those of the device and of its partitions. The uuid of the signature of an external log
+// (xfs_external_log) is its LOGUUID, which is the UUID of the XFS that it belongs to.
 type Facts struct {
 	v1alpha1.BlockDevice
 	// Found is true when the device is there. Everything else means nothing without it: blkid(8) ends with the same code

@@ -1,18 +1,302 @@
 package plan
 
-import "parallelfs.dev/operator/api/v1alpha1"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
 
-// Unusable are all reasons for which a device can't become a target as it is; empty for a blank, free, whole disk with a
-// stable name. The inventory shows them.
-func Unusable(f Facts) []string { return Blank(f) }
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// Every safety rule for a disk is a predicate of its own: it says nothing when the rule holds, and a sentence that a
+// person can act on when it does not. Every one of them but Exists expects a device that is there.
+
+// labelPrefix begins the label of every target's filesystem.
+const labelPrefix = "pfs-"
+
+// The types of signatures that decide something. The names are those of libblkid, but for ambivalent, which is what the
+// look calls a device on which blkid(8) found several things and could not tell which is right.
+const (
+	signatureAmbivalent = "ambivalent"
+	signatureLog        = "xfs_external_log"
+)
+
+// kernelName is the form of the names that the kernel gives to disks in the order in which it finds them.
+var kernelName = regexp.MustCompile(
+	`^(sd[a-z]+|vd[a-z]+|xvd[a-z]+|hd[a-z]+|nvme[0-9]+n[0-9]+|mmcblk[0-9]+|pmem[0-9]+|dm-[0-9]+|md[0-9]+|loop[0-9]+)(p?[0-9]+)?$`)
+
+// Label is the label of the filesystem on a target's disk: 12 characters, which is all that XFS has room for.
+func Label(t *v1alpha1.StorageTarget) string {
+	sum := sha256.Sum256([]byte(t.Namespace + "/" + t.Spec.FileSystem.Name + "/" + t.Name))
+	return labelPrefix + hex.EncodeToString(sum[:4])
+}
+
+// Exists holds for a device that was found. It comes before everything else: blkid(8) and wipefs(8) answer for a path
+// that is not there as they do for a blank device.
+func Exists(f Facts) string {
+	if f.Found {
+		return ""
+	}
+	return "the device is not there: look at its cable, its slot and its controller, or name another one"
+}
+
+// HasIdentity holds when the device is the one that was recorded: its id is among its names, and size, serial and WWN are
+// as recorded. What was recorded as empty is not compared: the disk has none.
+func HasIdentity(f Facts, want v1alpha1.DeviceIdentity) string {
+	id := string(want.ID)
+	if !slices.Contains(f.IDs, id) && id != f.WWN && id != f.Serial {
+		return fmt.Sprintf("%s is not %s: its names are %s", f.KernelName, id, strings.Join(stableNames(f.BlockDevice), ", "))
+	}
+	if want.Serial != "" && want.Serial != f.Serial {
+		return fmt.Sprintf("wrong serial: %s was recorded with serial %q and has %q now, so that it is another disk", id, want.Serial, f.Serial)
+	}
+	if want.WWN != "" && want.WWN != f.WWN {
+		return fmt.Sprintf("wrong WWN: %s was recorded with WWN %q and has %q now, so that it is another disk", id, want.WWN, f.WWN)
+	}
+	switch {
+	case f.SizeBytes < want.SizeBytes:
+		return fmt.Sprintf("shrunk disk: %s was recorded with %d bytes and has %d now; give it back its size, or make a new target of it",
+			id, want.SizeBytes, f.SizeBytes)
+	case f.SizeBytes > want.SizeBytes:
+		return fmt.Sprintf("grown disk: %s was recorded with %d bytes and has %d now; give it back its size, or make a new target of it",
+			id, want.SizeBytes, f.SizeBytes)
+	}
+	return ""
+}
+
+// IsWholeDisk holds for disks, loop devices, multipath devices and RAID. Logical volumes and encrypted devices are made for
+// something by somebody, and are no disks; a partition shares its disk with others.
+func IsWholeDisk(f Facts) string {
+	switch {
+	case f.Type == "disk", f.Type == "loop", f.Type == "mpath", f.Type == "md", strings.HasPrefix(f.Type, "raid"):
+		return ""
+	case f.Type == "part":
+		return fmt.Sprintf("%s is a partition; name the whole disk", f.KernelName)
+	}
+	return fmt.Sprintf("%s is of type %q; only whole disks, multipath devices and RAID can be targets", f.KernelName, f.Type)
+}
+
+// IsWholeDiskOrPartition is IsWholeDisk for the external log of an XFS, which may also have a partition of its own.
+func IsWholeDiskOrPartition(f Facts) string {
+	if f.Type == "part" {
+		return ""
+	}
+	return IsWholeDisk(f)
+}
+
+// IsWritable holds for a device that the kernel writes to.
+func IsWritable(f Facts) string {
+	if f.ReadOnly {
+		return fmt.Sprintf("%s is read-only; clear its write protection (blockdev --setrw, or the disk's own)", f.KernelName)
+	}
+	return ""
+}
+
+// HasNoPartitions holds for a device without partitions.
+func HasNoPartitions(f Facts) string {
+	if len(f.Partitions) > 0 {
+		return fmt.Sprintf("%s has partitions: %s", f.KernelName, strings.Join(f.Partitions, ", "))
+	}
+	return ""
+}
+
+// HasNoHolders holds when nothing is made from the device or its partitions: no RAID, LVM, multipath or encrypted device.
+func HasNoHolders(f Facts) string {
+	if len(f.Holders) > 0 {
+		return fmt.Sprintf("%s is in use: %s is made from it; take that apart first (dmsetup, mdadm, vgchange), or name that device instead",
+			f.KernelName, strings.Join(f.Holders, ", "))
+	}
+	return ""
+}
+
+// swapMount is what lsblk(8) shows as the mountpoint of swap space.
+const swapMount = "[SWAP]"
+
+// IsNotMounted holds when neither the device nor a partition of it is mounted, in any mount namespace of the node.
+func IsNotMounted(f Facts) string {
+	mounts := slices.DeleteFunc(slices.Clone(f.Mounts), func(m string) bool { return m == swapMount })
+	if len(mounts) > 0 {
+		return fmt.Sprintf("%s is mounted at %s; unmount it there first", f.KernelName, strings.Join(mounts, ", "))
+	}
+	return ""
+}
+
+// IsNoSwap holds when neither the device nor a partition of it is swap space in use.
+func IsNoSwap(f Facts) string {
+	if slices.Contains(f.Mounts, swapMount) {
+		return fmt.Sprintf("%s is swap space in use; swapoff it first", f.KernelName)
+	}
+	return ""
+}
+
+// HasNoSignatures holds when nothing was found on the device and its partitions.
+func HasNoSignatures(f Facts) string {
+	if len(f.Signatures) == 0 {
+		return ""
+	}
+	found := make([]string, 0, len(f.Signatures))
+	for _, s := range f.Signatures {
+		found = append(found, describe(s))
+	}
+	slices.Sort(found)
+	return fmt.Sprintf("%s is not blank: %s", f.KernelName, strings.Join(found, "; "))
+}
+
+// IsNotAmbivalent holds when the probe could tell what is on the device. It may say so beside signatures, or instead of them.
+func IsNotAmbivalent(f Facts) string {
+	for _, s := range f.Signatures {
+		if s.Type == signatureAmbivalent {
+			return fmt.Sprintf("%s holds several things at once, and the probe can't tell which of them counts; look at it with wipefs %s",
+				s.Device, devicePath(s.Device))
+		}
+	}
+	return ""
+}
+
+// IsLookComplete holds when all of the device could be looked at.
+func IsLookComplete(f Facts) string {
+	if f.Incomplete != "" {
+		return fmt.Sprintf("%s could not be looked at completely: %s; a device of which not all is known is left alone", f.KernelName, f.Incomplete)
+	}
+	return ""
+}
+
+// OpensExclusively holds when the device could be opened with O_EXCL: nobody uses it, in whatever namespace.
+func OpensExclusively(f Facts) string {
+	if f.Busy != "" {
+		return fmt.Sprintf("%s is in use: %s; find out by whom (lsof, dmsetup, mdadm, multipath) and stop it", f.KernelName, f.Busy)
+	}
+	return ""
+}
+
+// HasStableID holds when the device has at least one name that stays its own: a link in /dev/disk/by-id, a WWN or a serial.
+func HasStableID(f Facts) string {
+	if len(stableNames(f.BlockDevice)) == 0 {
+		return fmt.Sprintf("%s has no stable name: no link in /dev/disk/by-id, no WWN and no serial, so that it can't be told from other disks after the next start", f.KernelName)
+	}
+	return ""
+}
+
+// IsNamedStably holds for an id that is no kernel name: that is another disk after the next start.
+func IsNamedStably(id v1alpha1.DeviceID) string {
+	if id == "" || kernelName.MatchString(string(id)) {
+		return fmt.Sprintf("%q is the kernel's own name, which is another disk after the next start; use the name of its link in /dev/disk/by-id", id)
+	}
+	return ""
+}
+
+// IsNoOthersTarget holds when the device carries neither label nor marker of another target. Nothing approves the
+// destruction of a target: it is wiped by its own FileSystem, with deletionPolicy Destroy, or by hand.
+func IsNoOthersTarget(f Facts, t *v1alpha1.StorageTarget) string {
+	if f.Marker != nil && !sameTarget(*f.Marker, t) {
+		return fmt.Sprintf("%s carries the data of StorageTarget %s/%s of FileSystem %s/%s; it is never formatted for another one: wipe it by hand if nobody needs it",
+			f.KernelName, f.Marker.Namespace, f.Marker.Target, f.Marker.Namespace, f.Marker.FileSystem)
+	}
+	if f.Target != "" && f.Target != t.Namespace+"/"+t.Name {
+		return fmt.Sprintf("%s carries the data of StorageTarget %s; it is never formatted for another one: wipe it by hand if nobody needs it",
+			f.KernelName, f.Target)
+	}
+	for _, s := range f.Signatures {
+		if strings.HasPrefix(s.Label, labelPrefix) && s.Label != Label(t) {
+			return fmt.Sprintf("%s carries the label %q of another target; it is never formatted for this one: wipe it by hand if nobody needs it",
+				s.Device, s.Label)
+		}
+	}
+	return ""
+}
+
+// HoldsNoTarget holds when there is no marker on the device at all. A marker means that a daemon may have written there:
+// such a disk is adopted by its own target, or refused, and never formatted.
+func HoldsNoTarget(f Facts) string {
+	if f.Marker == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s carries the marker of StorageTarget %s/%s, so that there may be data on it; wipe it by hand if nobody needs it",
+		f.KernelName, f.Marker.Namespace, f.Marker.Target)
+}
+
+// IsNoOthersLog holds when the device is not the external log of another target's XFS. mkfs.xfs overwrites a log device
+// without looking at it, and an XFS without its log is lost.
+func IsNoOthersLog(f Facts, t *v1alpha1.StorageTarget) string {
+	if f.LogOf != nil && strings.HasPrefix(f.LogOf.Label, labelPrefix) && f.LogOf.Label != Label(t) {
+		return fmt.Sprintf("%s is the log of the target with the label %q on %s; without it that one is lost", f.KernelName, f.LogOf.Label, f.LogOf.Device)
+	}
+	return ""
+}
+
+// atRest are the reasons for which a device may not be touched, whatever is on it: it is in use, or not all is known of it.
+func atRest(f Facts) []string {
+	if missing := Exists(f); missing != "" {
+		return []string{missing}
+	}
+	return sentences(IsLookComplete(f), HasStableID(f), IsWritable(f), HasNoHolders(f), IsNotMounted(f), IsNoSwap(f), OpensExclusively(f))
+}
 
 // Blank are all reasons for which a device is not blank and free; empty when it is.
 func Blank(f Facts) []string {
+	reasons := atRest(f)
 	if !f.Found {
-		return []string{"it is not there"}
+		return reasons
 	}
-	return []string{"not judged yet"}
+	return append(reasons, sentences(HasNoPartitions(f), IsNotAmbivalent(f), HasNoSignatures(f), HoldsNoTarget(f), hasNoTargetName(f))...)
 }
 
-// Label is the label of the filesystem on a target's disk: 12 characters, the limit of XFS.
-func Label(t *v1alpha1.StorageTarget) string { return "pfs-00000000" }
+// Unusable are all reasons for which a device can't become a target as it is; empty for a blank, free, whole disk with a
+// stable name. The inventory shows them.
+func Unusable(f Facts) []string {
+	if !f.Found {
+		return Blank(f)
+	}
+	return append(sentences(IsWholeDisk(f)), Blank(f)...)
+}
+
+// hasNoTargetName holds when the look ascribes the device to no target, by whatever it has seen.
+func hasNoTargetName(f Facts) string {
+	if f.Target != "" && f.Marker == nil {
+		return fmt.Sprintf("%s carries StorageTarget %s", f.KernelName, f.Target)
+	}
+	return ""
+}
+
+// sameTarget is true for the marker of this target: also of the FileSystem of the same name that was there before.
+func sameTarget(m Marker, t *v1alpha1.StorageTarget) bool {
+	return m.Namespace == t.Namespace && m.FileSystem == t.Spec.FileSystem.Name && m.Target == t.Name &&
+		m.Role == string(t.Spec.Role) && m.StoragePool == t.Spec.StoragePool
+}
+
+// stableNames are the names of a device that stay its own.
+func stableNames(d v1alpha1.BlockDevice) []string {
+	names := slices.DeleteFunc(slices.Clone(d.IDs), func(id string) bool { return IsNamedStably(v1alpha1.DeviceID(id)) != "" })
+	for _, name := range []string{d.WWN, d.Serial} {
+		if name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// devicePath is the device node of a kernel name; the kernel writes "!" for the slash of a device in a subdirectory of /dev.
+func devicePath(kernelName string) string { return "/dev/" + strings.ReplaceAll(kernelName, "!", "/") }
+
+// describe names a signature with all that identifies it. Labels are quoted: they are whatever somebody wrote.
+func describe(s v1alpha1.Signature) string {
+	text := s.Device + ": " + s.Type
+	if s.Offset != "" {
+		text += " at " + s.Offset
+	}
+	if s.Label != "" {
+		text += fmt.Sprintf(", label %q", s.Label)
+	}
+	if s.UUID != "" {
+		text += ", uuid " + s.UUID
+	}
+	return text
+}
+
+// sentences are those that say something.
+func sentences(all ...string) []string {
+	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
+}
