@@ -40,10 +40,15 @@ func Look(path string) (Facts, error) {
 		return Facts{Fault: fmt.Sprintf("it is mounted, but does not work: %v; look into the kernel's log (dmesg) for the disk", err)}, nil
 	}
 	facts.ReadOnly = stat.Flags&unix.ST_RDONLY != 0
-	if facts.UUID, err = uuidOf(fd, int64(stat.Type)); err != nil { //nolint:unconvert // its size differs between processors
+	facts.Marker, facts.MarkerFault = markerOf(fd, path)
+	facts.UUID, err = uuidOf(fd, int64(stat.Type)) //nolint:unconvert // its size differs between processors
+	switch {
+	case err == nil:
+	case errors.Is(err, errOldKernel) && facts.Marker != nil && isFolded(facts.Marker.UUID, stat.Fsid):
+		facts.UUID = facts.Marker.UUID
+	default:
 		facts.UUIDFault = err.Error()
 	}
-	facts.Marker, facts.MarkerFault = markerOf(fd, path)
 	return facts, nil
 }
 

@@ -2,8 +2,10 @@ package target
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -67,7 +69,7 @@ func ownUUID(fd int, kind int64) (string, error) {
 		binary.NativeEndian.PutUint32(answer[:], 16) // the room for the UUID
 		if err := ask(fd, ext4GetUUID, answer[:]); err != nil {
 			if errors.Is(err, unix.ENOTTY) {
-				return "", errors.New("this kernel does not tell that of ext4; use Linux 6.0 or newer, or another filesystem for the targets")
+				return "", errOldKernel
 			}
 			return "", err
 		}
@@ -81,6 +83,21 @@ func ownUUID(fd int, kind int64) (string, error) {
 	default:
 		return "", errors.New("its type is none of ext4, xfs and btrfs; unmount it, the node's agent then mounts the disk")
 	}
+}
+
+// errOldKernel means that only the folded UUID can be known.
+var errOldKernel = errors.New("this kernel (older than Linux 6.0) tells only a part of that of ext4, and it is not that of the UUID in the marker, " +
+	"which is missing or was copied here; bring the right disk back")
+
+// isFolded is true when the kernel's statfs(2) shows the UUID of an ext4: both its halves, each a number of 8 bytes, combined by
+// exclusive or (ext4_statfs of the kernel's fs/ext4/super.c). It is shown by every kernel, and proves 64 of the 128 bits.
+func isFolded(uuid string, shown unix.Fsid) bool {
+	bytes, err := hex.DecodeString(strings.ReplaceAll(uuid, "-", ""))
+	if err != nil || len(bytes) != 16 {
+		return false
+	}
+	folded := binary.LittleEndian.Uint64(bytes[:8]) ^ binary.LittleEndian.Uint64(bytes[8:])
+	return uint32(folded) == uint32(shown.Val[0]) && uint32(folded>>32) == uint32(shown.Val[1]) //nolint:gosec // the halves, as the kernel cuts them
 }
 
 func ask(fd int, request uintptr, answer []byte) error {
