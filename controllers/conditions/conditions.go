@@ -81,10 +81,10 @@ func Cut(text string, most int) string {
 	return text[:end] + "…"
 }
 
-// Add writes one more condition that is true.
-func Add(list *[]metav1.Condition, generation int64, positive, kind, reason, message string) {
+// Add writes one more condition.
+func Add(list *[]metav1.Condition, generation int64, positive, kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(list, metav1.Condition{
-		Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: Cut(message, maxMessage), ObservedGeneration: generation,
+		Type: kind, Status: status, Reason: reason, Message: Cut(message, maxMessage), ObservedGeneration: generation,
 	})
 	Sort(*list, positive)
 }

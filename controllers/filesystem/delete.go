@@ -56,7 +56,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, b backend.Backend, fs 
 		}
 		before := fs.DeepCopy()
 		conditions.Set(&fs.Status.Conditions, fs.Generation, v1alpha1.ConditionReady, metav1.ConditionFalse, conditions.Reconciling,
-			v1alpha1.ReasonDeleting, fmt.Sprintf("stopping %s; %d pods are left: %s; data is kept", step, len(waiting), strings.Join(waiting, ", ")))
+			v1alpha1.ReasonDeleting, fmt.Sprintf("stopping %s; %d pods are left: %s; %s", step, len(waiting), strings.Join(waiting, ", "), fate(fs)))
 		if err := r.writeStatus(ctx, before, fs); err != nil {
 			return ctrl.Result{}, err
 		}
@@ -77,6 +77,14 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, b backend.Backend, fs 
 		return ctrl.Result{}, client.IgnoreNotFound(fmt.Errorf("remove the finalizer: %w", err))
 	}
 	return ctrl.Result{}, nil
+}
+
+// fate is what becomes of the data.
+func fate(fs *v1alpha1.FileSystem) string {
+	if fs.Spec.DeletionPolicy == v1alpha1.DeletionDestroy && fs.Spec.ConfirmDestroy == string(fs.UID) && usesDevices(fs) {
+		return "its disks are wiped when all have stopped"
+	}
+	return "data is kept"
 }
 
 // stopStep decides which component is stopped now, and which of its pods are waited for (pod and node). An empty step

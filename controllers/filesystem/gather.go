@@ -17,13 +17,14 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// gather reads all that the backend may look at.
-func (r *Reconciler) gather(ctx context.Context, b backend.Backend, fs *v1alpha1.FileSystem) (backend.Input, error) {
+// gather reads all that the backend may look at, and the StorageTargets of all FileSystems.
+func (r *Reconciler) gather(ctx context.Context, b backend.Backend, fs *v1alpha1.FileSystem) (backend.Input, disks, error) {
 	in := backend.Input{FileSystem: fs, Images: r.Images}
+	var d disks
 
 	var all v1alpha1.FileSystemList
 	if err := r.Client.List(ctx, &all); err != nil {
-		return in, fmt.Errorf("list FileSystems: %w", err)
+		return in, d, fmt.Errorf("list FileSystems: %w", err)
 	}
 	for _, other := range all.Items {
 		if other.UID != fs.UID {
@@ -36,22 +37,41 @@ func (r *Reconciler) gather(ctx context.Context, b backend.Backend, fs *v1alpha1
 
 	var nodes corev1.NodeList
 	if err := r.Client.List(ctx, &nodes); err != nil {
-		return in, fmt.Errorf("list nodes: %w", err)
+		return in, d, fmt.Errorf("list nodes: %w", err)
 	}
 	for i := range nodes.Items {
 		in.Nodes = append(in.Nodes, nodeFacts(&nodes.Items[i]))
 	}
 	slices.SortFunc(in.Nodes, func(a, b backend.Node) int { return strings.Compare(a.Name, b.Name) })
 
+	targets, err := r.targets(ctx)
+	if err != nil {
+		return in, d, err
+	}
+	d.own = targetsOf(fs, targets)
+	for i := range targets {
+		if targets[i].Namespace != fs.Namespace || targets[i].Spec.FileSystem.UID != string(fs.UID) {
+			d.others = append(d.others, targets[i])
+		}
+	}
+	for _, t := range d.own {
+		if t.DeletionTimestamp.IsZero() {
+			in.Targets = append(in.Targets, t)
+		}
+	}
+	if in.Inventories, err = r.inventories(ctx); err != nil {
+		return in, d, err
+	}
+
 	pods, err := r.pods(ctx, fs)
 	if err != nil {
-		return in, err
+		return in, d, err
 	}
 	in.Pods = pods
 
 	in.Password, err = r.password(ctx, b, fs)
 	if err != nil {
-		return in, err
+		return in, d, err
 	}
 
 	switch url := b.ProbeURL(in); url {
@@ -64,7 +84,7 @@ func (r *Reconciler) gather(ctx context.Context, b backend.Backend, fs *v1alpha1
 		}
 		in.State = state
 	}
-	return in, nil
+	return in, d, nil
 }
 
 func nodeFacts(n *corev1.Node) backend.Node {
@@ -117,6 +137,12 @@ func podFacts(p *corev1.Pod, wanted map[types.UID]string) backend.Pod {
 	for _, owner := range p.OwnerReferences {
 		if want, ok := wanted[owner.UID]; ok {
 			facts.Outdated = p.Annotations[backend.TemplateHashAnnotation] != want
+		}
+	}
+	// Of several containers the one that runs longest tells what the pod can't know yet.
+	for _, c := range p.Status.ContainerStatuses {
+		if c.State.Running != nil && (facts.Started.IsZero() || c.State.Running.StartedAt.Time.Before(facts.Started)) {
+			facts.Started = c.State.Running.StartedAt.Time
 		}
 	}
 	for _, c := range p.Status.Conditions {

@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -48,6 +50,8 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=filesystems,verbs=get;list;watch;update;patch
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=filesystems/status,verbs=get;update;patch
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=filesystems/finalizers,verbs=update
+// +kubebuilder:rbac:groups=parallelfs.dev,resources=storagetargets,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=parallelfs.dev,resources=nodeinventories,verbs=get;list;watch
 // +kubebuilder:rbac:groups=apps,resources=daemonsets,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;patch;delete
@@ -82,11 +86,11 @@ func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		}
 	}
 
-	in, err := r.gather(ctx, b, fs)
+	in, d, err := r.gather(ctx, b, fs)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	stop, err := r.realise(ctx, b, &in)
+	problems, stop, err := r.realise(ctx, b, &in, d)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -96,7 +100,7 @@ func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		if err := r.repeatUnseenJobs(ctx, in, seen); err != nil {
 			return ctrl.Result{}, err
 		}
-		restarted, err := r.restartOutdated(ctx, b, in, seen)
+		restarted, err := r.restartOne(ctx, b, in, seen)
 		if err != nil {
 			return ctrl.Result{}, err
 		}
@@ -104,6 +108,8 @@ func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 			seen.Problems = append(seen.Problems, backend.Problem{Reason: v1alpha1.ReasonRestarting, Message: restarted})
 		}
 	}
+	// What a person has to change comes first: it is often the cause of the rest.
+	seen.Problems = slices.Concat(problems, seen.Problems)
 	r.describe(fs, seen, stop)
 	if err := r.writeStatus(ctx, before, fs); err != nil {
 		return ctrl.Result{}, err
@@ -111,34 +117,42 @@ func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{RequeueAfter: pollInterval}, nil
 }
 
-// realise records what must be recorded, then applies the children. What a person must change comes back as an
-// InvalidSpecError; the filesystem is then left as it is, and still observed.
-func (r *Reconciler) realise(ctx context.Context, b backend.Backend, in *backend.Input) (*backend.InvalidSpecError, error) {
+// realise records what must be recorded, chooses disks and CPUs, then applies the children. A problem with the disks or CPUs
+// of one role holds up no other. What stops everything until a person changes it comes back as an InvalidSpecError; the
+// filesystem is then left as it is, and still observed.
+func (r *Reconciler) realise(ctx context.Context, b backend.Backend, in *backend.Input, d disks) (
+	[]backend.Problem, *backend.InvalidSpecError, error,
+) {
 	var invalid *backend.InvalidSpecError
 	record, err := b.Record(*in)
 	if errors.As(err, &invalid) {
-		return invalid, nil
+		return r.pin(b, in), invalid, nil
 	} else if err != nil {
-		return nil, fmt.Errorf("decide what to record: %w", err)
+		return nil, nil, fmt.Errorf("decide what to record: %w", err)
 	}
 	// The record goes to the API server before anything that follows from it: an operator that is killed in between
 	// finds what it has decided, and decides the same.
 	before := in.FileSystem.DeepCopy()
 	remember(&in.FileSystem.Status, record)
 	if err := r.writeStatus(ctx, before, in.FileSystem); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	problems, err := r.chooseDisks(ctx, *in, d)
+	if err != nil {
+		return nil, nil, err
+	}
+	problems = append(problems, r.pin(b, in)...)
 	objects, err := b.Objects(*in)
 	if errors.As(err, &invalid) {
-		return invalid, nil
+		return problems, invalid, nil
 	} else if err != nil {
-		return nil, fmt.Errorf("plan the children: %w", err)
+		return nil, nil, fmt.Errorf("plan the children: %w", err)
 	}
 	result, err := r.Applier.Apply(ctx, in.FileSystem, map[string]string{v1alpha1.LabelFileSystem: in.FileSystem.Name}, objects)
 	if result.Applied+result.Deleted > 0 {
 		log.FromContext(ctx).Info("Applied children", "applied", result.Applied, "deleted", result.Deleted)
 	}
-	return nil, err
+	return problems, nil, err
 }
 
 // remember merges a record into a status.
@@ -173,9 +187,31 @@ func (r *Reconciler) describe(fs *v1alpha1.FileSystem, seen backend.Observation,
 	}
 	value, progress, reason, message := summarise(seen, stop)
 	conditions.Set(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, value, progress, reason, message)
-	conditions.Add(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionEvaluationOnly,
-		v1alpha1.ReasonDirectoryTargets,
-		"the targets are directories: nothing proves that they are on the disks that they were on; use this filesystem for evaluation only")
+	if usesDirectories(fs) {
+		conditions.Add(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionEvaluationOnly, metav1.ConditionTrue,
+			v1alpha1.ReasonDirectoryTargets,
+			"targets are directories: nothing proves that they are on the disks that they were on; use this filesystem for evaluation only")
+	} else {
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionEvaluationOnly)
+	}
+	if seen.Pinned != nil {
+		conditions.Add(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionPinned, pinned(seen.Pinned.Reason),
+			seen.Pinned.Reason, seen.Pinned.Message)
+	} else {
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionPinned)
+	}
+}
+
+// pinned is the status of the condition Pinned: it is unknown while nobody can see where a daemon runs.
+func pinned(reason string) metav1.ConditionStatus {
+	switch reason {
+	case v1alpha1.ReasonAsAsked:
+		return metav1.ConditionTrue
+	case v1alpha1.ReasonDrifted:
+		return metav1.ConditionFalse
+	default:
+		return metav1.ConditionUnknown
+	}
 }
 
 // summarise decides the condition Ready.
@@ -195,7 +231,8 @@ func summarise(seen backend.Observation, stop *backend.InvalidSpecError) (metav1
 		message += p.Message
 	}
 	switch worst.Reason {
-	case v1alpha1.ReasonDaemonRefused:
+	case v1alpha1.ReasonDaemonRefused, v1alpha1.ReasonNoDevices, v1alpha1.ReasonDeviceConflict, v1alpha1.ReasonPinningConflict,
+		v1alpha1.ReasonAgentMissing:
 		return metav1.ConditionFalse, conditions.Stalled, worst.Reason, message
 	case v1alpha1.ReasonProbeUnreachable:
 		return metav1.ConditionUnknown, conditions.Reconciling, worst.Reason, message

@@ -9,54 +9,82 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/conditions"
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// restartOutdated deletes one outdated pod, when one may be. It says what is going on, or nothing.
-func (r *Reconciler) restartOutdated(ctx context.Context, b backend.Backend, in backend.Input, seen backend.Observation) (string, error) {
-	pod, message := nextRestart(b.RestartOrder(), in.Pods, len(seen.Problems) == 0)
+// restartOne deletes one pod that runs with an older configuration or with other disks than it should, when one may be. It
+// says what is going on, or nothing.
+func (r *Reconciler) restartOne(ctx context.Context, b backend.Backend, in backend.Input, seen backend.Observation) (string, error) {
+	pod, message := nextRestart(b.RestartOrder(), in.Pods, seen)
 	if pod == nil {
 		return message, nil
 	}
-	log.FromContext(ctx).Info("Restarting an outdated pod", "pod", pod.Name, "component", pod.Component, "node", pod.Node)
+	log.FromContext(ctx).Info("Restarting a pod", "pod", pod.Name, "component", pod.Component, "node", pod.Node, "why", pod.why)
 	err := r.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Name.Namespace, Name: pod.Name.Name}})
 	if client.IgnoreNotFound(err) != nil {
 		return "", fmt.Errorf("delete pod %s: %w", pod.Name, err)
 	}
-	r.Recorder.Eventf(in.FileSystem, nil, corev1.EventTypeNormal, v1alpha1.ReasonRestarting, "Restart",
-		"Restarting %s on node %s to apply a changed configuration", pod.Component, pod.Node)
+	r.Recorder.Eventf(in.FileSystem, nil, corev1.EventTypeNormal, v1alpha1.ReasonRestarting, "Restart", "%s",
+		conditions.Cut(fmt.Sprintf("Restarting %s on node %s: %s", pod.Component, pod.Node, pod.why), conditions.MaxNote))
 	return message, nil
 }
 
-// nextRestart picks the one outdated pod that may be restarted now. A pod that is down already may always be: it is
-// never what keeps the restart that would repair it from happening. A running pod may only while the filesystem itself
-// says that all is well, so that never more than one is missing.
-func nextRestart(order []string, pods []backend.Pod, healthy bool) (*backend.Pod, string) {
-	var outdated []*backend.Pod
+// due is a pod that has to start anew.
+type due struct {
+	*backend.Pod
+	why string
+	// safe is true when it may although the filesystem has problems.
+	safe bool
+}
+
+// nextRestart picks the one pod that may be restarted now. A pod that is down already may always be: it is never what keeps
+// the restart that would repair it from happening. A running pod may only while all servers have a pod that is Ready, and
+// the filesystem itself says that all is well, or that its problems are such that this restart mends: so never more than
+// one server is missing, and a disk that waits to be taken up is not what keeps its server from taking it up.
+func nextRestart(order []string, pods []backend.Pod, seen backend.Observation) (*due, string) {
+	changed := map[types.NamespacedName]backend.Restart{}
+	for _, r := range seen.Restarts {
+		changed[r.Pod] = r
+	}
+	var all []due
+	servers, ready := 0, 0
 	for _, component := range order {
 		for i := range pods {
-			if pods[i].Component == component && pods[i].Outdated {
-				outdated = append(outdated, &pods[i])
+			p := &pods[i]
+			if p.Component != component {
+				continue
+			}
+			servers++
+			if p.Ready {
+				ready++
+			}
+			disks, hasChanged := changed[p.Name]
+			switch {
+			case p.Outdated:
+				all = append(all, due{Pod: p, why: "its configuration has changed"})
+			case hasChanged:
+				all = append(all, due{Pod: p, why: disks.Why, safe: disks.Safe})
 			}
 		}
 	}
-	if len(outdated) == 0 {
+	if len(all) == 0 {
 		return nil, ""
 	}
-	message := fmt.Sprintf("%d pods run an older configuration; restarting them one at a time, now %s on node %s",
-		len(outdated), outdated[0].Component, outdated[0].Node)
-	if i := slices.IndexFunc(outdated, func(p *backend.Pod) bool { return !p.Ready }); i >= 0 {
-		return outdated[i], message
+	// Every instance has a pod: one that was deleted and is not made yet is missing as well.
+	complete := ready == servers && servers >= len(seen.Instances)
+	for i := range all {
+		if !all[i].Ready || complete && (len(seen.Problems) == 0 || all[i].safe) {
+			return &all[i], fmt.Sprintf("%d pods are to be restarted, one at a time; now %s on node %s: %s", len(all), all[i].Component, all[i].Node, all[i].why)
+		}
 	}
-	allReady := !slices.ContainsFunc(pods, func(p backend.Pod) bool { return slices.Contains(order, p.Component) && !p.Ready })
-	if !healthy || !allReady {
-		return nil, fmt.Sprintf("%d pods run an older configuration; they are restarted when the filesystem is healthy", len(outdated))
-	}
-	return outdated[0], message
+	return nil, fmt.Sprintf("%d pods are to be restarted when the filesystem is healthy; first %s on node %s: %s",
+		len(all), all[0].Component, all[0].Node, all[0].why)
 }
 
 // repeatUnseenJobs deletes finished Jobs whose effect the filesystem does not show, so that the next pass runs them again.

@@ -1,6 +1,7 @@
 package filesystem
 
 import (
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -8,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 )
 
@@ -21,45 +23,78 @@ func pod(component, node string, ready, outdated bool) backend.Pod {
 
 func TestNextRestart(t *testing.T) {
 	const ready, down, old, current = true, false, true, false
+	unused := []backend.Problem{{Reason: "TargetsMissing"}}
+	disk := func(component, node string, safe bool) backend.Restart {
+		return backend.Restart{Pod: pod(component, node, ready, current).Name, Why: "the disk d1 is not used yet", Safe: safe}
+	}
 	cases := map[string]struct {
-		pods    []backend.Pod
-		healthy bool
+		pods     []backend.Pod
+		problems []backend.Problem
+		disks    []backend.Restart
+		// missing is the number of servers that have no pod.
+		missing int
 		picks   string
 		says    string
 	}{
 		"nothing is restarted when nothing is outdated": {
-			pods:    []backend.Pod{pod("master", "n1", ready, current), pod("chunkserver", "n1", down, current)},
-			healthy: true,
+			pods: []backend.Pod{pod("master", "n1", ready, current), pod("chunkserver", "n1", down, current)},
 		},
 		"the master goes first": {
-			pods:    []backend.Pod{pod("chunkserver", "n1", ready, old), pod("master", "n1", ready, old)},
-			healthy: true, picks: "master-n1", says: "2 pods run an older configuration",
+			pods:  []backend.Pod{pod("chunkserver", "n1", ready, old), pod("master", "n1", ready, old)},
+			picks: "master-n1", says: "2 pods are to be restarted",
 		},
 		"a running pod waits while the filesystem is not healthy": {
-			pods:    []backend.Pod{pod("chunkserver", "n1", ready, old), pod("chunkserver", "n2", ready, current)},
-			healthy: false, says: "they are restarted when the filesystem is healthy",
+			pods:     []backend.Pod{pod("chunkserver", "n1", ready, old), pod("chunkserver", "n2", ready, current)},
+			problems: unused, says: "1 pods are to be restarted when the filesystem is healthy",
 		},
 		"a running pod waits while another one is not ready": {
-			pods:    []backend.Pod{pod("chunkserver", "n1", ready, old), pod("chunkserver", "n2", down, current)},
-			healthy: true, says: "they are restarted when the filesystem is healthy",
+			pods: []backend.Pod{pod("chunkserver", "n1", ready, old), pod("chunkserver", "n2", down, current)},
+			says: "1 pods are to be restarted when the filesystem is healthy",
+		},
+		"a running pod waits while another one is deleted and not made again": {
+			pods: []backend.Pod{pod("chunkserver", "n1", ready, old)}, missing: 1,
+			says: "1 pods are to be restarted when the filesystem is healthy",
 		},
 		"a pod that is down already never waits, because its restart may be the repair": {
-			pods:    []backend.Pod{pod("chunkserver", "n1", ready, old), pod("chunkserver", "n2", down, old)},
-			healthy: false, picks: "chunkserver-n2",
+			pods:     []backend.Pod{pod("chunkserver", "n1", ready, old), pod("chunkserver", "n2", down, old)},
+			problems: unused, picks: "chunkserver-n2",
 		},
 		"a client is never restarted": {
-			pods:    []backend.Pod{pod("client", "n1", ready, old)},
-			healthy: true,
+			pods: []backend.Pod{pod("client", "n1", ready, old)},
 		},
 		"a client that is down does not hold up the servers": {
-			pods:    []backend.Pod{pod("chunkserver", "n1", ready, old), pod("client", "n2", down, current)},
-			healthy: true, picks: "chunkserver-n1",
+			pods: []backend.Pod{pod("chunkserver", "n1", ready, old), pod("client", "n2", down, current)}, picks: "chunkserver-n1",
+		},
+		"a disk that waits to be used is no reason to wait with the restart that takes it up": {
+			pods:     []backend.Pod{pod("chunkserver", "n1", ready, current), pod("chunkserver", "n2", ready, current)},
+			problems: unused, disks: []backend.Restart{disk("chunkserver", "n2", true)},
+			picks: "chunkserver-n2", says: "the disk d1 is not used yet",
+		},
+		"a disk waits while the filesystem has problems that the restart does not mend": {
+			pods:     []backend.Pod{pod("chunkserver", "n1", ready, current), pod("chunkserver", "n2", ready, current)},
+			problems: unused, disks: []backend.Restart{disk("chunkserver", "n2", false)},
+			says: "when the filesystem is healthy; first chunkserver on node n2: the disk d1 is not used yet",
+		},
+		"a disk waits while another server is not ready": {
+			pods:     []backend.Pod{pod("chunkserver", "n1", down, current), pod("chunkserver", "n2", ready, current)},
+			problems: unused, disks: []backend.Restart{disk("chunkserver", "n2", true)}, says: "when the filesystem is healthy",
+		},
+		"a disk waits while another server has no pod": {
+			pods:     []backend.Pod{pod("chunkserver", "n2", ready, current)},
+			problems: unused, disks: []backend.Restart{disk("chunkserver", "n2", true)}, missing: 1, says: "when the filesystem is healthy",
+		},
+		"what is safe is done before what has to wait": {
+			pods:     []backend.Pod{pod("chunkserver", "n1", ready, old), pod("chunkserver", "n2", ready, current)},
+			problems: unused, disks: []backend.Restart{disk("chunkserver", "n2", true)}, picks: "chunkserver-n2",
 		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			picked, message := nextRestart(order, c.pods, c.healthy)
+			servers := slices.DeleteFunc(slices.Clone(c.pods), func(p backend.Pod) bool { return p.Component == "client" })
+			picked, message := nextRestart(order, c.pods, backend.Observation{
+				Problems: c.problems, Restarts: c.disks, Instances: make([]v1alpha1.InstanceStatus, len(servers)+c.missing),
+			})
 			if c.picks == "" {
 				g.Expect(picked).To(BeNil())
 			} else {

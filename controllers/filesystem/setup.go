@@ -35,6 +35,8 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		Owns(&appsv1.DaemonSet{}).
 		Owns(&batchv1.Job{}).
+		Owns(&v1alpha1.StorageTarget{}).
+		Watches(&v1alpha1.NodeInventory{}, handler.EnqueueRequestsFromMapFunc(r.whichLookAtNodes)).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(fileSystemOfPod)).
 		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.allFileSystems), builder.WithPredicates(nodeChanged())).
 		// The probe of one filesystem that does not answer must not hold up the others.
@@ -64,6 +66,21 @@ func (r *Reconciler) allFileSystems(ctx context.Context, _ client.Object) []reco
 	requests := make([]reconcile.Request, len(all.Items))
 	for i := range all.Items {
 		requests[i] = reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all.Items[i])}
+	}
+	return requests
+}
+
+// whichLookAtNodes are the FileSystems that use what agents find on nodes: disks and CPUs.
+func (r *Reconciler) whichLookAtNodes(ctx context.Context, _ client.Object) []reconcile.Request {
+	var all v1alpha1.FileSystemList
+	if err := r.Client.List(ctx, &all); err != nil {
+		return nil // the cache answers this; the next look, at most one interval later, sees the inventory as well
+	}
+	var requests []reconcile.Request
+	for i := range all.Items {
+		if usesDevices(&all.Items[i]) || asksForCPUs(&all.Items[i]) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all.Items[i])})
+		}
 	}
 	return requests
 }

@@ -1,0 +1,140 @@
+package filesystem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/plan"
+)
+
+// disks are the StorageTargets that the choice of disks depends on, also those that are being deleted.
+type disks struct {
+	// own are those of the FileSystem, others those of all other ones.
+	own, others []v1alpha1.StorageTarget
+}
+
+// usesDevices is true when a role of the FileSystem keeps its data on disks.
+func usesDevices(fs *v1alpha1.FileSystem) bool {
+	return slices.ContainsFunc(roles(fs), func(t v1alpha1.TargetsSpec) bool { return len(t.Directories) == 0 })
+}
+
+// usesDirectories is true when a role of the FileSystem keeps its data in directories.
+func usesDirectories(fs *v1alpha1.FileSystem) bool {
+	return slices.ContainsFunc(roles(fs), func(t v1alpha1.TargetsSpec) bool { return len(t.Directories) > 0 })
+}
+
+// asksForCPUs is true when a role of the FileSystem asks for CPUs.
+func asksForCPUs(fs *v1alpha1.FileSystem) bool {
+	return fs.Spec.Metadata.CPUPinning != nil ||
+		slices.ContainsFunc(fs.Spec.StoragePools, func(p v1alpha1.StoragePoolSpec) bool { return p.CPUPinning != nil })
+}
+
+func roles(fs *v1alpha1.FileSystem) []v1alpha1.TargetsSpec {
+	out := []v1alpha1.TargetsSpec{fs.Spec.Metadata.Targets}
+	for i := range fs.Spec.StoragePools {
+		out = append(out, fs.Spec.StoragePools[i].Targets)
+	}
+	return out
+}
+
+// chooseDisks makes the FileSystem have the StorageTargets that it should have, and says what a person has to change.
+func (r *Reconciler) chooseDisks(ctx context.Context, in backend.Input, d disks) ([]backend.Problem, error) {
+	fs := in.FileSystem
+	if !usesDevices(fs) && len(d.own) == 0 {
+		return nil, nil
+	}
+	question := plan.SelectInput{
+		FileSystem: fs, PoolNodes: map[string][]string{}, Inventories: in.Inventories, Existing: d.own, Others: d.others,
+	}
+	if fs.Status.Metadata != nil {
+		question.MetadataNodes = []string{fs.Status.Metadata.Node}
+	}
+	for _, pool := range fs.Status.StoragePools {
+		question.PoolNodes[pool.Name] = pool.Nodes
+	}
+	selection := plan.Select(question)
+	problems := said(selection.Problems)
+
+	there := map[string]*v1alpha1.StorageTarget{}
+	for i := range d.own {
+		there[d.own[i].Name] = &d.own[i]
+	}
+	var wanted []client.Object
+	keep := map[string]bool{}
+	for i := range selection.Targets {
+		t := &selection.Targets[i]
+		keep[t.Name] = true
+		// One that is being deleted is made anew when it is gone.
+		if live := there[t.Name]; live == nil || live.DeletionTimestamp.IsZero() {
+			wanted = append(wanted, t)
+		} else {
+			problems = append(problems, backend.Problem{Reason: v1alpha1.ReasonTargetsNotReady, Message: fmt.Sprintf(
+				"StorageTarget %s was deleted, and is still wanted: its disk on node %s is unmounted when nothing uses it any more, what is on it "+
+					"is kept, and it is taken up again with that when the StorageTarget is made anew", t.Name, t.Spec.Node)})
+		}
+	}
+	result, err := r.Applier.Ensure(ctx, fs, map[string]string{v1alpha1.LabelFileSystem: fs.Name}, wanted)
+	errs := []error{err}
+	deleted := 0
+	for i := range d.own {
+		t := &d.own[i]
+		if keep[t.Name] || !t.DeletionTimestamp.IsZero() || !mayDelete(t) {
+			continue
+		}
+		// For exactly what was read: an agent that begins with the disk meanwhile makes it a conflict.
+		err := r.Client.Delete(ctx, t, client.Preconditions{UID: &t.UID, ResourceVersion: &t.ResourceVersion})
+		if client.IgnoreNotFound(err) != nil {
+			errs = append(errs, fmt.Errorf("delete StorageTarget %s: %w", t.Name, err))
+			continue
+		}
+		deleted++
+	}
+	if result.Applied+deleted > 0 {
+		log.FromContext(ctx).Info("Applied StorageTargets", "applied", result.Applied, "deleted", deleted)
+	}
+	return problems, errors.Join(errs...)
+}
+
+// mayDelete is true for a target of a living FileSystem that holds nothing: no byte was ever written to it, or a person
+// asked for its removal and the filesystem itself says, of what is asked now, that nothing on it is needed.
+func mayDelete(t *v1alpha1.StorageTarget) bool {
+	if t.Status.Provisioned == nil {
+		return true
+	}
+	safe := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionSafeToRemove)
+	return t.Spec.Remove && safe != nil && safe.Status == metav1.ConditionTrue && safe.ObservedGeneration == t.Generation
+}
+
+// pin finds the CPUs of the daemons on the nodes that are recorded, and says what of it contradicts itself or a node.
+func (r *Reconciler) pin(b backend.Backend, in *backend.Input) []backend.Problem {
+	question := plan.PinInput{
+		FileSystem: client.ObjectKeyFromObject(in.FileSystem).String(), Daemons: b.PinDaemons(in.FileSystem),
+		Inventories: in.Inventories, Others: map[string][]plan.PinDaemon{},
+	}
+	for i := range in.Others {
+		other := &in.Others[i]
+		if its, ok := r.Backends[other.Spec.Type]; ok {
+			question.Others[client.ObjectKeyFromObject(other).String()] = its.PinDaemons(other)
+		}
+	}
+	pinnings, problems := plan.Pin(question)
+	in.Pinnings = pinnings
+	return said(problems)
+}
+
+func said(problems []plan.Problem) []backend.Problem {
+	var out []backend.Problem
+	for _, p := range problems {
+		out = append(out, backend.Problem{Reason: p.Reason, Message: p.Message})
+	}
+	return out
+}
