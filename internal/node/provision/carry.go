@@ -75,8 +75,22 @@ func (p *Provisioner) write(ctx context.Context, look plan.Look, argv []string, 
 	if err := p.onlyOwn(look, argv); err != nil {
 		return err
 	}
-	_, err := p.Run(ctx, argv, locks...)
+	release, err := p.hold(look)
+	if err != nil {
+		return err
+	}
+	defer release()
+	_, err = p.Run(ctx, argv, locks...)
 	return err
+}
+
+// hold keeps this process from looking at the target's devices while it works on them.
+func (p *Provisioner) hold(look plan.Look) (release func(), err error) {
+	names := append([]string{look.Device.KernelName}, look.Device.Partitions...)
+	if look.Log != nil {
+		names = append(names, look.Log.KernelName)
+	}
+	return p.Claims.hold(names...)
 }
 
 // onlyOwn refuses a command line that names any other device than those of the target.
@@ -96,7 +110,9 @@ func (p *Provisioner) onlyOwn(look plan.Look, argv []string) error {
 		if err != nil {
 			return fmt.Errorf("can't find the device of %q: %w", strings.Join(argv, " "), err)
 		}
-		if !slices.Contains(own, filepath.Base(device)) {
+		// The kernel writes "!" for the slash of a device in a subdirectory of /dev.
+		name := strings.ReplaceAll(strings.TrimPrefix(device, p.Dev+"/"), "/", "!")
+		if !slices.Contains(own, name) {
 			return fmt.Errorf("%q would write to %s, which is not the target's device %s; nothing was done",
 				strings.Join(argv, " "), device, look.Device.KernelName)
 		}
@@ -116,7 +132,7 @@ func (p *Provisioner) verify(ctx context.Context, t *v1alpha1.StorageTarget, loo
 		return err
 	}
 	for _, check := range []struct{ name, found, wanted string }{
-		{"type", found["TYPE"], string(t.Spec.Format.FSType)}, {"UUID", found["UUID"], wanted.UUID}, {"label", found["LABEL"], wanted.Label},
+		{"type", found["TYPE"], fsType(t)}, {"UUID", found["UUID"], wanted.UUID}, {"label", found["LABEL"], wanted.Label},
 	} {
 		if !strings.EqualFold(check.found, check.wanted) {
 			return fmt.Errorf("mkfs ended well, but %s has the %s %q instead of %q", device, check.name, check.found, check.wanted)
@@ -164,10 +180,15 @@ func (p *Provisioner) mount(t *v1alpha1.StorageTarget, look plan.Look, wanted *v
 		return err
 	}
 	err := p.try(string(plan.StepMount), func() (err error) {
-		v := volume{fsType: string(t.Spec.Format.FSType), device: p.path(look.Device), options: options(t)}
+		v := volume{fsType: fsType(t), device: p.path(look.Device), options: options(t)}
 		if look.Log != nil {
 			v.logDevice = p.path(*look.Log)
 		}
+		release, err := p.hold(look)
+		if err != nil {
+			return err
+		}
+		defer release()
 		mounted, err := v.mount()
 		if err != nil {
 			return err

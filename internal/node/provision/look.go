@@ -20,7 +20,17 @@ import (
 const labelPrefix = "pfs-"
 
 // path is where the device is now.
-func (p *Provisioner) path(f plan.Facts) string { return filepath.Join(p.Dev, f.KernelName) }
+func (p *Provisioner) path(f plan.Facts) string {
+	return filepath.Join(p.Dev, strings.ReplaceAll(f.KernelName, "!", "/"))
+}
+
+// fsType of a target; the default is that of the API.
+func fsType(t *v1alpha1.StorageTarget) string {
+	if t.Spec.Format.FSType == "" {
+		return string(v1alpha1.XFS)
+	}
+	return string(t.Spec.Format.FSType)
+}
 
 // mountpoint of a target.
 func (p *Provisioner) mountpoint(t *v1alpha1.StorageTarget) string {
@@ -35,19 +45,32 @@ func (p *Provisioner) look(ctx context.Context, t *v1alpha1.StorageTarget) (plan
 	if l.Mount, err = p.mounted(t); err != nil {
 		return l, err
 	}
-	if l.Device, err = p.Look(ctx, string(t.Spec.Device.ID)); err != nil {
-		return l, fmt.Errorf("can't look at the device %s: %w", t.Spec.Device.ID, err)
+	if l.Device, err = p.device(ctx, t.Spec.Device.ID); err != nil {
+		return l, err
 	}
 	if t.Spec.LogDevice != nil {
-		log, err := p.Look(ctx, string(t.Spec.LogDevice.ID))
+		log, err := p.device(ctx, t.Spec.LogDevice.ID)
 		if err != nil {
-			return l, fmt.Errorf("can't look at the log device %s: %w", t.Spec.LogDevice.ID, err)
+			return l, err
 		}
 		l.Log = &log
 	}
-	l.Kernel = p.Check(string(t.Spec.Format.FSType), options(t))
+	l.Kernel = p.Check(fsType(t), options(t))
 	p.readMarker(&l)
 	return l, nil
+}
+
+// device looks at one device. What can't be looked at is not known well enough for anything to be done to it.
+func (p *Provisioner) device(ctx context.Context, id v1alpha1.DeviceID) (plan.Facts, error) {
+	f, err := p.Look(ctx, id)
+	if err == nil {
+		return f, nil
+	}
+	if ctx.Err() != nil {
+		return f, ctx.Err()
+	}
+	f.Incomplete = err.Error()
+	return f, nil
 }
 
 func options(t *v1alpha1.StorageTarget) []string {
@@ -80,7 +103,13 @@ func (p *Provisioner) readMarker(l *plan.Look) {
 		if l.Log != nil && l.Log.Found {
 			log = p.path(*l.Log)
 		}
+		release, err := p.Claims.hold(f.KernelName)
+		if err != nil {
+			f.MarkerError = err.Error()
+			return
+		}
 		marker, err := ReadMarker(p.path(*f), log, v1alpha1.FSType(s.Type))
+		release()
 		switch {
 		case errors.Is(err, ErrNoMarker):
 		case err != nil:

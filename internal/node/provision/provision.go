@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/devices"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/internal/plan"
 )
@@ -21,7 +22,9 @@ import (
 // Provisioner works on the disks of one node.
 type Provisioner struct {
 	// Look takes a fresh look at the device with a stable id. A device that is not there is no error.
-	Look func(ctx context.Context, id string) (plan.Facts, error)
+	Look func(ctx context.Context, id v1alpha1.DeviceID) (plan.Facts, error)
+	// Claims are those that Look asks by, so that no look is in the way of a work.
+	Claims *Claims
 	// Run runs programs.
 	Run Runner
 	// Check asks the kernel for a filesystem and its mount options (CheckOptions).
@@ -37,10 +40,12 @@ type Provisioner struct {
 	Hook func(step string, done bool) error
 }
 
-// New works on this node, with the given way to look at its disks.
-func New(look func(ctx context.Context, id string) (plan.Facts, error), newUUID func() string) *Provisioner {
+// New works on this node, whose disks the looker finds. All looks of the process must ask by the Claims of the result.
+func New(looker devices.Looker, newUUID func() string) *Provisioner {
+	claims := &Claims{}
+	looker.Claim = claims.Ask(looker.Claim)
 	return &Provisioner{
-		Look: look, Run: Run, Check: CheckOptions, Path: spec.TargetPath, Dev: "/dev", Sys: "/sys", Proc: "/proc",
+		Look: looker.ByID, Claims: claims, Run: Run, Check: CheckOptions, Path: spec.TargetPath, Dev: "/dev", Sys: "/sys", Proc: "/proc",
 		Now: time.Now, NewUUID: newUUID,
 	}
 }
@@ -59,6 +64,9 @@ var ErrUndecided = errors.New("the plan did not come to an end; this is an error
 // is recorded before the first step and after the last. An error means that the pass is to be repeated later.
 func (p *Provisioner) Pass(ctx context.Context, target *v1alpha1.StorageTarget, record Record) error {
 	for range mostRounds {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		look, err := p.look(ctx, target)
 		if err != nil {
 			return err
@@ -67,11 +75,34 @@ func (p *Provisioner) Pass(ctx context.Context, target *v1alpha1.StorageTarget, 
 		if decision.Action == plan.None {
 			return record(ctx, target, p.status(target, look, decision))
 		}
-		if err := p.act(ctx, target, look, decision, record); err != nil {
+		acting, end := lasting(ctx)
+		err = p.act(acting, target, look, decision, record)
+		end()
+		if err != nil {
 			return err
 		}
 	}
 	return fmt.Errorf("%s: %w", target.Name, ErrUndecided)
+}
+
+// finishLimit is how long an action that has begun may go on when the program is told to end: a mkfs that is cut off
+// starts again from its beginning.
+const finishLimit = 100 * time.Second
+
+// lasting outlives a context by finishLimit.
+func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-longer.Done():
+		case <-time.After(finishLimit):
+			cancel()
+		}
+	})
+	return longer, func() {
+		stop()
+		cancel()
+	}
 }
 
 // StepError is the failure of a step, which is on the target's status already.
