@@ -152,11 +152,17 @@ var largest = map[string]string{
 	"BenchmarkRun": "spec: {iozone: {mode: Distributed}, sweep: [" +
 		`{name: processes, values: ` + listOf(64, `"1%d"`) + `}, {name: clients, values: ` + listOf(64, `"1%d"`) +
 		`}, {name: iozone.recordSize, values: ` + listOf(64, `1%dk`) + `}, {name: iozone.fileSize, values: ` + listOf(64, `1%dm`) + "}]}",
+	"StorageTarget": "spec: {fileSystem: {name: " + strings.Repeat("f", 40) + "}, node: " + strings.Repeat("n", 253) + ", device: " + fullIdentity("a") +
+		", logDevice: " + fullIdentity("b") + ", format: " + fullFormat() + ", queue: {requests: 64}, conflict: " + strings.Repeat("c", 1024) + "}",
 }
 
-var allAccepted = map[string]map[string]string{"FileSystem": fileSystemAccepted, "BenchmarkRun": benchmarkRunAccepted}
+var allAccepted = map[string]map[string]string{
+	"FileSystem": fileSystemAccepted, "BenchmarkRun": benchmarkRunAccepted, "StorageTarget": storageTargetAccepted,
+}
 
-var allChanges = map[string]map[string]string{"FileSystem": fileSystemChanges, "BenchmarkRun": benchmarkRunChanges}
+var allChanges = map[string]map[string]string{
+	"FileSystem": fileSystemChanges, "BenchmarkRun": benchmarkRunChanges, "StorageTarget": storageTargetChanges,
+}
 
 // sweep is a patch with one dimension, and derive one with one computed name.
 func sweep(name, values string) string {

@@ -4,6 +4,7 @@ package envtest_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -76,10 +77,10 @@ func boundSentences(s *apiextensionsv1.JSONSchemaProps) []string {
 		}
 	}
 	if s.Minimum != nil {
-		add(true, "should be greater than or equal to %v", *s.Minimum)
+		add(true, "should be greater than or equal to %s", strconv.FormatFloat(*s.Minimum, 'f', -1, 64))
 	}
 	if s.Maximum != nil {
-		add(true, "should be less than or equal to %v", *s.Maximum)
+		add(true, "should be less than or equal to %s", strconv.FormatFloat(*s.Maximum, 'f', -1, 64))
 	}
 	add(s.Pattern != "", "should match '%s'", s.Pattern)
 	var values []string

@@ -24,7 +24,9 @@ var fileSystemRefusals = refusals{
 	"there is no metadata server":      {change: "spec: {metadata: {instancesPerNode: 0}}", field: "spec.metadata.instancesPerNode", says: "should be greater than or equal to 1"},
 	"there are 17 metadata servers":    {change: "spec: {metadata: {instancesPerNode: 17}}", field: "spec.metadata.instancesPerNode", says: "should be less than or equal to 16"},
 	"MooseFS has two metadata servers": {change: "spec: {metadata: {instancesPerNode: 2}}", field: "spec", says: "MooseFS Community Edition has exactly one active master, so spec.metadata.instancesPerNode must be 1; several metadata servers per node need another type"},
-	"MooseFS has two metadata targets": {change: "spec: {metadata: {targets: {directories: [/data/m1, /data/m2]}}}", field: "spec", says: "a MooseFS master keeps its metadata in one directory; give exactly one in spec.metadata.targets.directories"},
+	"MooseFS has two metadata targets": {change: "spec: {metadata: {targets: {directories: [/data/m1, /data/m2]}}}", field: "spec", says: oneMetadataTarget},
+	"MooseFS has two metadata devices": {change: put(metadataTargets, "{devices: [{node: n1, id: wwn-0x5000}, {node: n1, id: wwn-0x5001}]}"), field: "spec", says: oneMetadataTarget},
+	"MooseFS selects two devices":      {change: put(metadataTargets, "{select: {countPerNode: 2}}"), field: "spec", says: oneMetadataTarget},
 
 	"the storage pools are left out":          {change: "spec: {storagePools: null}", field: "spec.storagePools", says: "Required value"},
 	"there is no storage pool":                {change: "spec: {storagePools: []}", field: "spec.storagePools", says: "should have at least 1 items"},
@@ -67,15 +69,22 @@ var fileSystemRefusals = refusals{
 	"the clients' path is changed":                            {before: clients("/mnt/a"), change: clients("/mnt/b"), field: "spec.clients.mountPath", says: "spec.clients.mountPath can't be changed: programs that use the old path would lose their files"},
 	"a storage pool is removed":                               {before: pools("/data/a", "/data/b"), change: pools("/data/a"), field: "spec", says: "a storage pool can't be removed: its targets hold data, and draining a pool is not built yet"},
 	"a storage pool is renamed":                               {before: "{}", change: pool("name: fast"), field: "spec", says: "a storage pool can't be removed"},
-	"a target is removed":                                     {before: pools("/data/a, /data/b"), change: pools("/data/b"), field: "spec.storagePools[].targets", says: "a target can't be removed: it holds data, and draining a target is not built yet"},
-	"a target is moved to another pool":                       {before: pools("/data/a, /data/b", "/data/c"), change: pools("/data/a", "/data/c, /data/b"), field: "spec.storagePools[].targets", says: "a target can't be removed"},
+	"a target is removed":                                     {before: pools("/data/a, /data/b"), change: pools("/data/b"), field: "spec.storagePools[].targets", says: directoryStays},
+	"a target is moved to another pool":                       {before: pools("/data/a, /data/b", "/data/c"), change: pools("/data/a", "/data/c, /data/b"), field: "spec.storagePools[].targets", says: directoryStays},
 }.join(
 	nodeSelectorRefusals("spec.metadata.nodeSelector", "spec: {metadata: {nodeSelector: null}}\n---\nspec: {metadata: {nodeSelector: %s}}"),
 	nodeSelectorRefusals("spec.moosefs.metaloggers.nodeSelector", "spec: {moosefs: {metaloggers: {nodeSelector: %s}}}"),
 	nodeSelectorRefusals("spec.clients.nodeSelector", "spec: {clients: {mountPath: /mnt/scratch, nodeSelector: %s}}"),
 	nodeSelectorRefusals("spec.storagePools[].nodeSelector", "spec: {storagePools: [{name: ssd, targets: {directories: [/data/ssd]}, nodeSelector: %s}]}"),
-	directoriesRefusals("spec.metadata.targets.directories", "spec: {metadata: {targets: %s}}"),
-	directoriesRefusals("spec.storagePools[].targets.directories", `spec: {storagePools: [{name: ssd, nodeSelector: {s: ""}, targets: %s}]}`),
+	directoriesRefusals("spec.metadata.targets.directories", metadataTargets),
+	directoriesRefusals("spec.storagePools[].targets.directories", poolTargets),
+	targetsRefusals("spec.metadata.targets", metadataTargets),
+	targetsRefusals("spec.storagePools[].targets", poolTargets),
+	pinningRefusals("spec.metadata.cpuPinning", metadataPinning),
+	pinningRefusals("spec.storagePools[].cpuPinning", poolPinning),
+	boundRefusals("spec.provisioning.format", "spec: {provisioning: {format: %s}}", map[string]string{"Always": `supported values: "Never", "IfBlank", "Approved"`}),
+	boundRefusals("spec.deletionPolicy", "spec: {deletionPolicy: %s}", map[string]string{"Delete": `supported values: "Retain", "Destroy"`}),
+	boundRefusals("spec.confirmDestroy", "spec: {confirmDestroy: %s}", map[string]string{strings.Repeat("u", 65): "may not be more than 64 bytes"}),
 	pathRefusals("spec.metadata.targets.directories[]", "spec: {metadata: {targets: {directories: [%s]}}}"),
 	pathRefusals("spec.storagePools[].targets.directories[]", `spec: {storagePools: [{name: ssd, nodeSelector: {s: ""}, targets: {directories: [%s]}}]}`),
 	pathRefusals("spec.clients.mountPath", `spec: {clients: {nodeSelector: {client: ""}, mountPath: %s}}`),
@@ -102,7 +111,37 @@ spec:
     metadata: {ACCEPTABLE_PERCENTAGE_DIFFERENCE: "5.0"}
     storage: {HDD_LEAVE_SPACE_DEFAULT: 4GiB, NICE_LEVEL: ""}
 `,
+	"it has disks and binds its daemons to CPUs": `
+spec:
+  metadata:
+    targets:
+      directories: null
+      devices: [{node: mds1, id: nvme-eui.0025385b71b0c4a1}]
+      format: {fsType: ext4, mkfsOptions: ["-i", "2048", "-I", "512", "-E", "stride=32,stripe_width=256"], mountOptions: [noatime, data=ordered]}
+    cpuPinning: {mode: NUMANode, numaNodes: [1, 0, 1], memoryPolicy: Bind}
+  storagePools:
+  - name: ssd
+    nodeSelector: {storage: ""}
+    targets:
+      devices:
+      - {node: oss1, id: wwn-0x5000c500a1b2c3d4, logDevice: nvme-Samsung_SSD_990_PRO_S6Z1-part2}
+      - {node: oss2, id: wwn-0x5000c500a1b2c3d4}
+      - {node: oss2, id: "scsi-SATA_disk:1=a+b@c"}
+      queue: {scheduler: none, readAheadKB: 0, maxSectorsKB: 4, requests: 65536}
+    cpuPinning: {mode: CPUSet, cpuSets: ["0-7,16-23", "8"]}
+  - name: hdd
+    nodeSelector: {storage: ""}
+    targets:
+      select: {mediaType: HDD, minSize: 200Gi, maxSize: 8T, models: ["SAMSUNG*"], idGlobs: ["ata-[A-Z]?*"], numaNodes: [0, 1023], countPerNode: 128}
+      format: {logDevices: {mediaType: SSD, minSize: "1073741824", maxSize: 1Gi, countPerNode: 128}}
+    cpuPinning: {mode: KubeletStatic, cpus: 4, memory: 16Gi}
+  - {name: tape, nodeSelector: {storage: ""}, targets: {directories: [/data/tape]}, cpuPinning: {mode: None}}
+  provisioning: {format: Approved}
+  deletionPolicy: Destroy
+  confirmDestroy: 00000000-0000-0000-0000-000000000000
+`,
 	"it has as many pools and directories as there can be": largest["FileSystem"],
+	"it has as many devices as there can be":               largestOfDevices,
 	"directories begin alike but don't lie in one another": pools("/data/metadata2", "/data/metadata3, /data/metadata33"),
 	"clients mount beside the targets":                     clients("/data/mnt"),
 	"a path has dots, dashes and underscores in a name":    pools("/data/a.b_c-d"),
@@ -112,6 +151,9 @@ var fileSystemChanges = map[string]string{
 	"a storage pool is added":                     `spec: {storagePools: [{name: ssd, nodeSelector: {storage: ""}, targets: {directories: [/data/ssd]}}, {name: hdd, nodeSelector: {storage: ""}, targets: {directories: [/data/hdd]}}]}`,
 	"a target is added":                           pool("targets: {directories: [/data/ssd, /data/ssd2]}"),
 	"the number of copies is changed":             pool("copies: 3"),
+	"cpuPinning is added":                         put(poolPinning, "{mode: NUMANode, numaNodes: [0]}"),
+	"deleting shall destroy":                      "spec: {deletionPolicy: Destroy}",
+	"a format needs an approval from now on":      "spec: {provisioning: {format: Approved}}",
 	"the nodes of a pool are changed":             pool(`nodeSelector: {other: ""}`),
 	"clients are added":                           clients("/mnt/scratch"),
 	"metaloggers are added":                       `spec: {moosefs: {metaloggers: {nodeSelector: {m: ""}}}}`,
@@ -127,6 +169,28 @@ func fullPools() []string {
 		b = append(b, fmt.Sprintf(`{name: p%d, nodeSelector: {storage: ""}, targets: {directories: %s}}`, p, directories))
 	}
 	return b
+}
+
+// largestOfDevices are changes that make a FileSystem as large as it can be with devices: 12 pools of 128.
+var largestOfDevices = put(metadataTargets, "{devices: [{node: n1, id: wwn-0x5000}], format: "+fullFormat()+"}") + "\n---\n" +
+	"spec: {storagePools: " + listOf(12, `{name: p%d, nodeSelector: {storage: ""}, targets: {devices: `+fullDevices()+", format: "+fullFormat()+
+	`, queue: {requests: 64}}, cpuPinning: {mode: CPUSet, cpuSets: `+listOf(16, `"%d"`)+"}}") + "}"
+
+// fullDevices are 128 devices with names as long as they can be.
+func fullDevices() string {
+	return listOf(128, "{node: "+strings.Repeat("n", 253)+", id: wwn-%04[1]d-"+strings.Repeat("w", 119)+", logDevice: log-%04[1]d-"+strings.Repeat("l", 119)+"}")
+}
+
+// fullFormat is a format with as many and as long options as there can be.
+func fullFormat() string {
+	return "{mkfsOptions: " + listOf(32, "-o%03d"+strings.Repeat("o", 123)) + ", mountOptions: " + listOf(32, "o%03d"+strings.Repeat("o", 124)) +
+		", logDevices: " + fullSelector() + "}"
+}
+
+// fullSelector is a selector with as many and as long patterns as there can be.
+func fullSelector() string {
+	return "{mediaType: SSD, minSize: '" + strings.Repeat("1", 17) + "', maxSize: '" + strings.Repeat("2", 17) + "', models: " +
+		listOf(16, "'m%02d"+strings.Repeat("*", 61)+"'") + ", idGlobs: " + listOf(16, "'m%02d"+strings.Repeat("?", 61)+"'") + ", numaNodes: " + listOf(64, "%d") + ", countPerNode: 128}"
 }
 
 func mountOptions(list string) string {

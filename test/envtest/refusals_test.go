@@ -23,6 +23,19 @@ spec:
   storagePools:
   - {name: ssd, nodeSelector: {storage: ""}, targets: {directories: [/data/ssd]}}
 `,
+	"StorageTarget": `
+apiVersion: parallelfs.dev/v1alpha1
+kind: StorageTarget
+metadata: {name: scratch-ssd-01234567}
+spec:
+  fileSystem: {name: scratch, uid: 11-11}
+  node: n1
+  role: Storage
+  storagePool: ssd
+  device: {id: wwn-0x5000, sizeBytes: 1099511627776}
+  format: {}
+  formatPolicy: IfBlank
+`,
 	"BenchmarkRun": `
 apiVersion: parallelfs.dev/v1alpha1
 kind: BenchmarkRun
@@ -36,8 +49,9 @@ spec:
 }
 
 var allRefusals = map[string]refusals{
-	"FileSystem":   fileSystemRefusals,
-	"BenchmarkRun": benchmarkRunRefusals,
+	"FileSystem":    fileSystemRefusals,
+	"BenchmarkRun":  benchmarkRunRefusals,
+	"StorageTarget": storageTargetRefusals,
 }
 
 // nodeSelectorRefusals are the rows of a NodeSelector; inside is a patch with %s where its content goes.
@@ -92,13 +106,12 @@ func pathRefusals(field, inside string) refusals {
 	return rows
 }
 
-// directoriesRefusals are the rows of a TargetsSpec.
+// directoriesRefusals are the rows of the directories of a TargetsSpec.
 func directoriesRefusals(field, inside string) refusals {
 	change := func(list string) string { return fmt.Sprintf(inside, "{directories: "+list+"}") }
 	targets := strings.TrimSuffix(field, ".directories")
 	return refusals{
 		targets + " is left out":           {change: fmt.Sprintf(inside, "null"), field: targets, says: "Required value"},
-		field + " is left out":             {change: fmt.Sprintf(inside, "{directories: null}"), field: field, says: "Required value"},
 		field + " is empty":                {change: change("[]"), field: field, says: "should have at least 1 items"},
 		field + " names a directory twice": {change: change("[/data/a, /data/a]"), field: field + "[]", says: "Duplicate value"},
 		field + " has 17 directories":      {change: change(listOf(17, "/data/d%d")), field: field, says: "must have at most 16 items"},
@@ -155,6 +168,8 @@ const (
 	mountInMetadata    = "spec.clients.mountPath must not be, hold or lie in the metadata directory or /var/lib/parallelfs, where daemons keep their state"
 	mountInPool        = "spec.clients.mountPath must not be, hold or lie in a storage pool's directory"
 	poolInMetadata     = "a storage pool's directory and the metadata directory must not be the same or lie in one another"
+	oneMetadataTarget  = "a MooseFS master keeps its metadata in one place; give exactly one of spec.metadata.targets.directories or devices, or select.countPerNode: 1"
+	directoryStays     = "a target's directory can't be removed: it holds data, and only devices can be drained"
 	singleClientSweeps = "clients can't be swept or derived when spec.iozone.mode is SingleClient"
 	immutableRun       = "only spec.suspend and spec.ttlAfterFinished of a BenchmarkRun can be changed, because its results belong to the rest; create another run"
 )

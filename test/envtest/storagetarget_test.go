@@ -1,0 +1,78 @@
+//go:build envtest
+
+package envtest_test
+
+import "strings"
+
+const (
+	staysWhatItIs = "a target stays what it is: its node, role, FileSystem and device can't be changed"
+	aPlan         = `should match '^(sha256:[0-9a-f]{64})?$'`
+)
+
+var storageTargetRefusals = refusals{
+	"there is no spec":                 {change: "spec: null", field: "spec", says: "Required value"},
+	"the FileSystem is left out":       {change: "spec: {fileSystem: null}", field: "spec.fileSystem", says: "Required value"},
+	"the FileSystem has no name":       {change: "spec: {fileSystem: {name: null}}", field: "spec.fileSystem.name", says: "Required value"},
+	"the FileSystem has no uid":        {change: "spec: {fileSystem: {uid: null}}", field: "spec.fileSystem.uid", says: "Required value"},
+	"the node is left out":             {change: "spec: {node: null}", field: "spec.node", says: "Required value"},
+	"the role is left out":             {change: "spec: {role: null}", field: "spec.role", says: "Required value"},
+	"the device is left out":           {change: "spec: {device: null}", field: "spec.device", says: "Required value"},
+	"the format is left out":           {change: "spec: {format: null}", field: "spec.format", says: "Required value"},
+	"the policy is left out":           {change: "spec: {formatPolicy: null}", field: "spec.formatPolicy", says: "Required value"},
+	"the target moves to another node": {before: "{}", change: "spec: {node: n2}", field: "spec", says: staysWhatItIs},
+	"the role is changed":              {before: "{}", change: "spec: {role: Metadata}", field: "spec", says: staysWhatItIs},
+	"the FileSystem is changed":        {before: "{}", change: "spec: {fileSystem: {name: other}}", field: "spec", says: staysWhatItIs},
+	"the device is changed":            {before: "{}", change: "spec: {device: {id: wwn-0x5001}}", field: "spec", says: staysWhatItIs},
+}.join(
+	boundRefusals("spec.fileSystem.name", "spec: {fileSystem: {name: %s}}", map[string]string{
+		`""`: "should be at least 1 chars long", strings.Repeat("n", 41): "may not be more than 40 bytes",
+	}),
+	boundRefusals("spec.fileSystem.uid", "spec: {fileSystem: {uid: %s}}", map[string]string{
+		`""`: "should be at least 1 chars long", strings.Repeat("n", 65): "may not be more than 64 bytes",
+	}),
+	boundRefusals("spec.node", "spec: {node: %s}", map[string]string{
+		`""`: "should be at least 1 chars long", strings.Repeat("n", 254): "may not be more than 253 bytes",
+	}),
+	boundRefusals("spec.role", "spec: {role: %s}", map[string]string{"Client": `supported values: "Metadata", "MetadataBackup", "Storage"`}),
+	boundRefusals("spec.storagePool", "spec: {storagePool: %s}", map[string]string{strings.Repeat("n", 25): "may not be more than 24 bytes"}),
+	boundRefusals("spec.instance", "spec: {instance: %s}", map[string]string{
+		"-1": "should be greater than or equal to 0", "16": "should be less than or equal to 15",
+	}),
+	boundRefusals("spec.formatPolicy", "spec: {formatPolicy: %s}", map[string]string{"Always": `supported values: "Never", "IfBlank", "Approved"`}),
+	boundRefusals("spec.conflict", "spec: {conflict: %s}", map[string]string{strings.Repeat("n", 1025): "may not be more than 1024 bytes"}),
+	boundRefusals("spec.destroyFor", "spec: {destroyFor: %s}", map[string]string{strings.Repeat("n", 65): "may not be more than 64 bytes"}),
+	boundRefusals("spec.approvedPlan", "spec: {approvedPlan: %s}", map[string]string{
+		"sha256:" + strings.Repeat("a", 65): "may not be more than 71 bytes", "sha256:" + strings.Repeat("a", 63): aPlan,
+		strings.Repeat("a", 64): aPlan, `"yes"`: aPlan,
+	}),
+	identityRefusals("spec.device", "spec: {device: null}\n---\nspec: {device: %s}"),
+	identityRefusals("spec.logDevice", storageTargetLog),
+	formatRefusals("spec.format", "spec: {format: null}\n---\nspec: {format: %s}"),
+	queueRefusals("spec.queue", "spec: {queue: %s}"),
+)
+
+var storageTargetAccepted = map[string]string{
+	"it has only what is required":                        "{}",
+	"everything is as large as it can be":                 largest["StorageTarget"],
+	"a metadata target of the sixteenth server of a node": "spec: {role: Metadata, storagePool: null, instance: 15}",
+	"an approval was taken back by emptying it":           `spec: {approvedPlan: ""}`,
+	"a disk that has neither serial number nor WWN":       "spec: {device: {id: virtio-disk1}}",
+}
+
+var storageTargetChanges = map[string]string{
+	"a plan is approved":             "spec: {approvedPlan: 'sha256:" + strings.Repeat("0a", 32) + "'}",
+	"the target is to be removed":    "spec: {remove: true}",
+	"a queue is set":                 "spec: {queue: {requests: 64}}",
+	"the mount options are changed":  "spec: {format: {mountOptions: [noatime]}}",
+	"the FileSystem was made again":  "spec: {fileSystem: {uid: 22-22}}",
+	"the policy of formats changed":  "spec: {formatPolicy: Approved}",
+	"a conflict was found":           "spec: {conflict: 'storage/other wants it too'}",
+	"what is on it is to be wiped":   "spec: {destroyFor: 11-11}",
+	"a log device was chosen for it": "spec: {logDevice: {id: nvme-eui.0025385b71b0c4a1, sizeBytes: 1}}",
+}
+
+// fullIdentity is a DeviceIdentity with all fields as long as they can be.
+func fullIdentity(letter string) string {
+	long := strings.Repeat(letter, 128)
+	return "{id: " + long + ", serial: " + long + ", wwn: " + long + ", model: " + long + ", sizeBytes: 9223372036854775807}"
+}
