@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -57,7 +58,7 @@ func diskFile(directory, serial string) string { return filepath.Join(directory,
 const startLimit = 5 * time.Minute
 
 // boot starts a machine with the disks of a directory, which are made when they are not there, attached in this order.
-func boot(t *testing.T, directory string, order []int) *machine {
+func boot(t *testing.T, directory string, order ...string) *machine {
 	t.Helper()
 	for _, d := range disks {
 		sparse(t, diskFile(directory, d.serial), diskSize)
@@ -98,16 +99,8 @@ func boot(t *testing.T, directory string, order []int) *machine {
 		t.Fatalf("the machine runs no commands: %s", m.console())
 	}
 	_ = m.port.SetReadDeadline(time.Time{})
-	t.Logf("started in %s with the disks in the order %s", time.Since(began).Round(time.Second), strings.Join(serials(order), ", "))
+	t.Logf("started in %s with the disks in the order %s", time.Since(began).Round(time.Second), strings.Join(order, ", "))
 	return m
-}
-
-func serials(order []int) []string {
-	names := make([]string, 0, len(order))
-	for _, i := range order {
-		names = append(names, disks[i].serial)
-	}
-	return names
 }
 
 // sparse makes a file that takes no space, where there is none.
@@ -124,7 +117,7 @@ func sparse(t *testing.T, path string, size int64) {
 }
 
 // arguments of QEMU: two sockets of two processors, each with memory and a PCI Express root of its own, as on a server.
-func arguments(directory, socket string, order []int) []string {
+func arguments(directory, socket string, order []string) []string {
 	accel := os.Getenv("VM_ACCEL")
 	arguments := []string{
 		"-machine", "q35", "-accel", accel, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
@@ -146,8 +139,8 @@ func arguments(directory, socket string, order []int) []string {
 	if accel == "kvm" {
 		arguments = append(arguments, "-cpu", "host")
 	}
-	for slot, i := range order {
-		d := disks[i]
+	for slot, serial := range order {
+		d := disks[slices.IndexFunc(disks, func(d disk) bool { return d.serial == serial })]
 		arguments = append(arguments,
 			"-device", fmt.Sprintf("pcie-root-port,id=port%d,bus=root%d,chassis=%d,slot=%d", slot, d.numaNode, slot+1, slot+1),
 			"-drive", fmt.Sprintf("if=none,id=disk%d,format=raw,discard=unmap,file=%s", slot, diskFile(directory, d.serial)),

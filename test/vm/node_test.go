@@ -35,21 +35,42 @@ const (
 // sockets, one of its disks is made a target, and all of it is found again after a restart in which the disks change their names.
 func TestNode(t *testing.T) {
 	directory := t.TempDir()
-	m := boot(t, directory, []int{0, 1, 2, 3})
+	m := boot(t, directory, blank0, foreign, blank1, partitioned)
 	m.sh(t, "mkfs.ext4 -q -L precious /dev/disk/by-id/nvme-eui.525400a0000000b2; mount /dev/disk/by-id/nvme-eui.525400a0000000b2 /mnt; "+
 		"echo thesis > /mnt/thesis.tex; umount /mnt; "+
 		"printf 'label: gpt\n,100M,L\n' | sfdisk -q /dev/disk/by-id/nvme-eui.525400a0000000d4; udevadm settle; sync")
-	before := map[string]string{foreign: sum(t, directory, foreign), partitioned: sum(t, directory, partitioned)}
-
-	var found v1alpha1.NodeInventoryStatus
-	t.Run("inventory", func(t *testing.T) { found = inventory(t, m); testInventory(t, found) })
-	t.Run("select", func(t *testing.T) { testSelect(t, found) })
-	t.Run("pinning", func(t *testing.T) { testPinning(t, m, found) })
-	for serial, content := range before {
-		if sum(t, directory, serial) != content {
-			t.Errorf("the disk %s is not what it was before", serial)
+	before := map[string]string{}
+	for _, serial := range []string{blank0, foreign, partitioned} {
+		before[serial] = sum(t, directory, serial)
+	}
+	untouched := func(t *testing.T) {
+		m.sh(t, "sync")
+		for serial, content := range before {
+			NewWithT(t).Expect(sum(t, directory, serial)).To(Equal(content), "the disk "+serial)
 		}
 	}
+
+	found := inventory(t, m)
+	t.Run("inventory", func(t *testing.T) { testInventory(t, found) })
+	t.Run("selection", func(t *testing.T) { testSelect(t, found) })
+	t.Run("pinning", func(t *testing.T) { testPinning(t, m, found) })
+	t.Run("guards", func(t *testing.T) { testGuards(t, m, directory, found) })
+	var target v1alpha1.StorageTarget
+	t.Run("provisioning", func(t *testing.T) { target = testFormat(t, m, found) })
+	t.Run("all other disks are bit for bit what they were before", untouched)
+	if t.Failed() || target.Name == "" {
+		return // what comes now needs all of this, and -run may have left it out
+	}
+	m.halt(t)
+
+	m = boot(t, directory, foreign, blank0, partitioned, blank1)
+	t.Run("restart", func(t *testing.T) { testRestarted(t, m, found, target) })
+	t.Run("all other disks are bit for bit what they were before, after the restart", untouched)
+	m.halt(t)
+
+	m = boot(t, directory, blank0, foreign, partitioned)
+	t.Run("missing disk", func(t *testing.T) { testMissing(t, m, target) })
+	t.Run("all disks are bit for bit what they were before, without the target's", untouched)
 	m.halt(t)
 }
 
@@ -226,20 +247,22 @@ func testPinning(t *testing.T, m *machine, found v1alpha1.NodeInventoryStatus) {
 	})
 	NewWithT(t).Expect(problems).To(BeEmpty())
 	for i, instance := range instances {
-		start(t, m, instance, pinnings[node][instance])
+		wanted := pinnings[node][instance]
+		m.start(t, instance, spec.LocalDaemon{Pinning: &wanted})
 		t.Run(fmt.Sprintf("a daemon bound to NUMA node %d has all of its threads and its memory there", i), func(t *testing.T) {
 			testBound(t, m, instance, i, pinnings[node][instance])
 		})
 	}
 	t.Run("a daemon that is bound to a CPU that is not there is refused", func(t *testing.T) {
 		g := NewWithT(t)
-		code, _, stderr := m.try(t, "", "node", "run", "--spec", runSpec(t, m, "chunkserver/more", spec.Pinning{CPUs: "3-4", Why: "this test"}))
+		path := m.runSpec(t, "chunkserver/more", spec.LocalDaemon{Pinning: &spec.Pinning{CPUs: "3-4", Why: "this test"}})
+		code, _, stderr := m.try(t, "", "node", "run", "--spec", path)
 		g.Expect(code).NotTo(BeZero())
 		g.Expect(stderr).To(And(ContainSubstring("3-4"), ContainSubstring("this test")))
 	})
 	t.Run("a thread that leaves its CPUs is drift", func(t *testing.T) {
 		g := NewWithT(t)
-		pid := strings.TrimSpace(m.run(t, "cat", pidFile(instances[0])))
+		pid := strings.TrimSpace(m.run(t, "cat", fileOf(instances[0], "pid")))
 		m.sh(t, "taskset -pc 3 $(ls /proc/"+pid+"/task | tail -1)")
 		placement := placementOf(t, m, instances[0])
 		g.Expect(placement.StrayThreads).To(BeEquivalentTo(1))
@@ -248,7 +271,7 @@ func testPinning(t *testing.T, m *machine, found v1alpha1.NodeInventoryStatus) {
 		g.Expect(plan.Drift(pinnings[node][instances[0]], placement)).NotTo(BeEmpty())
 	})
 	for _, instance := range instances {
-		m.sh(t, "kill $(cat "+pidFile(instance)+")")
+		m.stop(t, instance)
 	}
 }
 
@@ -264,7 +287,7 @@ func testBound(t *testing.T, m *machine, instance string, numaNode int, wanted s
 	g.Expect(plan.Drift(wanted, placement)).To(BeEmpty())
 
 	// The same without the node binary: what the kernel says of each thread, and where the memory is that they touched.
-	proc := "/proc/" + strings.TrimSpace(m.run(t, "cat", pidFile(instance)))
+	proc := "/proc/" + strings.TrimSpace(m.run(t, "cat", fileOf(instance, "pid")))
 	lists := strings.Fields(m.sh(t, "cat "+proc+"/task/*/status | sed -n 's/^Cpus_allowed_list:[[:space:]]*//p'"))
 	g.Expect(len(lists)).To(BeNumerically(">=", threads))
 	g.Expect(lists).To(HaveEach(cpus))
@@ -276,26 +299,27 @@ func testBound(t *testing.T, m *machine, instance string, numaNode int, wanted s
 	g.Expect(strings.Fields(own)).NotTo(BeEmpty())
 }
 
-func pidFile(instance string) string {
-	return "/run/" + strings.ReplaceAll(instance, "/", "-") + ".pid"
+// fileOf is the path of a file about a daemon in the machine.
+func fileOf(instance, kind string) string {
+	return "/run/" + strings.ReplaceAll(instance, "/", "-") + "." + kind
 }
 
 // runSpec writes the files that tell `node run` what to do, and returns the path of the first.
-func runSpec(t *testing.T, m *machine, instance string, pinning spec.Pinning) string {
+func (m *machine) runSpec(t *testing.T, instance string, told spec.LocalDaemon) string {
 	t.Helper()
-	name := strings.ReplaceAll(instance, "/", "-")
-	local := spec.Local{Daemons: map[string]spec.LocalDaemon{instance: {Pinning: &pinning}}}
-	told := spec.Run{
-		Owner: owner(), Component: "chunkserver", User: "daemon", Ledger: "/var/lib/parallelfs/vm.scratch/ledger-" + name + ".json",
-		Directories: []spec.Directory{{Path: "/var/lib/parallelfs/vm.scratch/" + name, Data: "data"}},
-		Instance:    instance, Local: "/run/" + name + ".local.json",
-		Files: []spec.File{}, Command: []string{"daemon", fmt.Sprint(threads), pidFile(instance)},
+	run := spec.Run{
+		Owner: owner(), Component: "chunkserver", User: "daemon",
+		Ledger:   "/var/lib/parallelfs/vm.scratch/ledger-" + strings.ReplaceAll(instance, "/", "-") + ".json",
+		Instance: instance, Local: fileOf(instance, "local"),
+		Directories: []spec.Directory{}, Files: []spec.File{}, Command: []string{"daemon", fmt.Sprint(threads), fileOf(instance, "pid")},
 	}
-	m.run(t, "mkdir", "-p", told.Directories[0].Path)
-	m.write(t, told.Local, local)
-	path := "/run/" + name + ".json"
-	m.write(t, path, told)
-	return path
+	if len(told.Targets) > 0 {
+		run.OnTargets = &spec.OnTargets{Directory: "chunkserver", Data: "data"}
+	}
+	m.run(t, "mkdir", "-p", "/var/lib/parallelfs/vm.scratch")
+	m.write(t, run.Local, spec.Local{Daemons: map[string]spec.LocalDaemon{instance: told}})
+	m.write(t, fileOf(instance, "json"), run)
+	return fileOf(instance, "json")
 }
 
 func owner() spec.Owner {
@@ -304,11 +328,17 @@ func owner() spec.Owner {
 }
 
 // start starts a daemon, and returns when all of its threads run.
-func start(t *testing.T, m *machine, instance string, pinning spec.Pinning) {
+func (m *machine) start(t *testing.T, instance string, told spec.LocalDaemon) {
 	t.Helper()
-	path, log := runSpec(t, m, instance, pinning), "/run/"+strings.ReplaceAll(instance, "/", "-")+".log"
-	m.sh(t, fmt.Sprintf("node run --spec %s > %s 2>&1 & p=$!; until [ -s %s ]; do kill -0 $p || { cat %s; exit 1; }; sleep 0.1; done",
-		path, log, pidFile(instance), log))
+	path, log, pid := m.runSpec(t, instance, told), fileOf(instance, "log"), fileOf(instance, "pid")
+	m.sh(t, fmt.Sprintf("rm -f %[3]s; node run --spec %[1]s > %[2]s 2>&1 & p=$!; "+
+		"for i in $(seq 300); do [ ! -s %[3]s ] || exit 0; kill -0 $p || break; sleep 0.1; done; cat %[2]s; exit 1", path, log, pid))
+}
+
+// stop ends a daemon, and returns when it has ended.
+func (m *machine) stop(t *testing.T, instance string) {
+	t.Helper()
+	m.sh(t, fmt.Sprintf("p=$(cat %s); kill $p; while [ -e /proc/$p/exe ]; do sleep 0.1; done", fileOf(instance, "pid")))
 }
 
 // placementOf asks the node binary where a daemon runs.

@@ -65,7 +65,7 @@ system_image() {
   say "making the virtual machine's file system"
   root=$cache/vm/root
   rm -rf "$root"
-  mkdir -p "$root"/{dev,proc,sys,run,tmp,etc,root,var/lib,node} "$root"/usr/{bin,lib,lib64}
+  mkdir -p "$root"/{dev,proc,sys,run,tmp,mnt,etc,root,var/lib,node} "$root"/usr/{bin,lib,lib64}
   ln -s bin "$root/usr/sbin"
   for directory in bin sbin lib lib64; do ln -s "usr/$directory" "$root/$directory"; done
   cp "$here/init" "$root/init"
