@@ -92,5 +92,6 @@ func ReadMountedMarker(mountpoint string) (*plan.Marker, error) {
 func asFact(m *spec.TargetMarker) *plan.Marker {
 	return &plan.Marker{
 		Namespace: m.Owner.Namespace, FileSystem: m.Owner.Name, FileSystemUID: m.Owner.UID, Target: m.Target, UUID: m.UUID,
+		Role: m.Role, StoragePool: m.StoragePool,
 	}
 }

@@ -92,7 +92,7 @@ func (p *Provisioner) conditions(t *v1alpha1.StorageTarget, d plan.Decision, rea
 	list := []metav1.Condition{}
 	add := func(kind string, o plan.Outcome) {
 		c := metav1.Condition{
-			Type: kind, Status: o.Status, Reason: o.Reason, Message: cut(o.Message, mostMessage), ObservedGeneration: t.Generation,
+			Type: kind, Status: o.Status, Reason: o.Reason, Message: Cut(o.Message, mostMessage), ObservedGeneration: t.Generation,
 			LastTransitionTime: metav1.NewTime(p.Now()).Rfc3339Copy(),
 		}
 		if old := meta.FindStatusCondition(t.Status.Conditions, kind); old != nil && old.Status == c.Status {
@@ -118,8 +118,8 @@ func (p *Provisioner) conditions(t *v1alpha1.StorageTarget, d plan.Decision, rea
 	return list
 }
 
-// cut shortens a text to at most so many bytes.
-func cut(text string, most int) string {
+// Cut shortens a text to at most so many bytes.
+func Cut(text string, most int) string {
 	text = strings.ToValidUTF8(text, "?")
 	if len(text) <= most {
 		return text

@@ -1,0 +1,142 @@
+// Package agent is the loop of the node's agent: it reads the StorageTargets of its node from the API server, has package
+// provision work on their disks, and writes what came of it to their status; and it publishes what the node has as its
+// NodeInventory. It never changes a spec or a finalizer, and while the API server does not answer it leaves everything as it is.
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// FieldOwner is the agent's name in managedFields.
+const FieldOwner = "parallelfs-agent"
+
+const (
+	// Name of the controller, in logs, metrics and events.
+	Name = "agent"
+	// placementsEvery is how often it is read where daemons run, which costs next to nothing.
+	placementsEvery = 30 * time.Second
+	// shutdownLimit is how long a step that has begun may take when the agent is told to end. The chart gives the pod more.
+	shutdownLimit = 110 * time.Second
+)
+
+// Node is what the agent does on its node, and how it looks at it.
+type Node struct {
+	// Pass brings one target as far as it goes (provision.Provisioner).
+	Pass Pass
+	// Collect finds everything that the node has; Placements only where daemons run.
+	Collect    func(ctx context.Context) v1alpha1.NodeInventoryStatus
+	Placements func() ([]v1alpha1.DaemonPlacement, error)
+	// Changes sends when a block device has come, gone or changed; nil when nobody listens.
+	Changes <-chan struct{}
+}
+
+// Options are the flags of the agent.
+type Options struct {
+	// NodeName is the name of the Kubernetes node.
+	NodeName string
+	// Resync is the time between two looks at everything without a cause.
+	Resync time.Duration
+	// HealthAddress and MetricsAddress are what to listen on; "0" for nothing.
+	HealthAddress, MetricsAddress string
+}
+
+// Scheme knows the kinds that the agent reads and writes.
+func Scheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	return scheme, errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))
+}
+
+// Run works until ctx ends. An error is one of the setup; what goes wrong later is tried again.
+func Run(ctx context.Context, config *rest.Config, node Node, o Options, log logr.Logger) error {
+	scheme, err := Scheme()
+	if err != nil {
+		return fmt.Errorf("register the kinds: %w", err)
+	}
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme: scheme, Logger: log, GracefulShutdownTimeout: new(shutdownLimit),
+		Metrics:                metricsserver.Options{BindAddress: o.MetricsAddress},
+		HealthProbeBindAddress: o.HealthAddress,
+		Cache: cache.Options{
+			DefaultTransform: cache.TransformStripManagedFields(),
+			ByObject:         map[client.Object]cache.ByObject{&v1alpha1.StorageTarget{}: {Label: ofNode(o.NodeName)}},
+		},
+		Client: client.Options{
+			FieldOwner: FieldOwner,
+			// These are read so seldom that a watch would cost more.
+			Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Node{}, &v1alpha1.NodeInventory{}}},
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("make the manager: %w", err)
+	}
+	inventory := &Inventory{
+		Client: mgr.GetClient(), NodeName: o.NodeName, Resync: o.Resync, Every: placementsEvery,
+		Collect: node.Collect, Placements: node.Placements, poke: make(chan struct{}, 1),
+	}
+	wake := make(chan event.GenericEvent)
+	reconciler := &Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("parallelfs-" + Name),
+		NodeName: o.NodeName, Resync: o.Resync, Pass: node.Pass, Acted: inventory.Poke,
+	}
+	if err := reconciler.setup(mgr, wake); err != nil {
+		return fmt.Errorf("set up the controller of StorageTargets: %w", err)
+	}
+	var published atomic.Bool
+	inventory.Published = func() { published.Store(true) }
+	if err := errors.Join(
+		mgr.Add(inventory),
+		mgr.Add(runnable(func(ctx context.Context) error { listen(ctx, node.Changes, inventory.Poke, wake); return nil })),
+		mgr.AddHealthzCheck("ping", healthz.Ping),
+		mgr.AddReadyzCheck("inventory", ready(&published)),
+	); err != nil {
+		return fmt.Errorf("set up the agent: %w", err)
+	}
+	return mgr.Start(ctx)
+}
+
+// ofNode selects the targets of a node. A name that is no value of a label is not in their labels: then all targets come,
+// and the reconciler chooses.
+func ofNode(name string) labels.Selector {
+	if len(validation.IsValidLabelValue(name)) > 0 {
+		return labels.Everything()
+	}
+	return labels.SelectorFromSet(labels.Set{v1alpha1.LabelNode: name})
+}
+
+// listen hands on what the kernel says of devices: to the inventory, and to all targets.
+func listen(ctx context.Context, changes <-chan struct{}, poke func(), wake chan<- event.GenericEvent) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case _, open := <-changes:
+			if !open {
+				return // the resync is left
+			}
+			poke()
+			select {
+			case wake <- event.GenericEvent{Object: &v1alpha1.StorageTarget{}}:
+			case <-ctx.Done():
+			}
+		}
+	}
+}

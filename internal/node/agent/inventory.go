@@ -1,0 +1,150 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// Inventory publishes the node's NodeInventory, when something in it has changed.
+type Inventory struct {
+	Client   client.Client
+	NodeName string
+	// Resync is the time between two looks at everything, Every that between two looks at where daemons run.
+	Resync, Every time.Duration
+	Collect       func(ctx context.Context) v1alpha1.NodeInventoryStatus
+	Placements    func() ([]v1alpha1.DaemonPlacement, error)
+	// Published is called when the inventory was found to be published.
+	Published func()
+
+	poke chan struct{}
+	// last is what was found last.
+	last v1alpha1.NodeInventoryStatus
+}
+
+// Poke asks for a look at everything, soon.
+func (i *Inventory) Poke() {
+	select {
+	case i.poke <- struct{}{}:
+	default: // one is waiting
+	}
+}
+
+// retryAfter is the time until a publication that failed is tried again.
+const retryAfter = 15 * time.Second
+
+// Start publishes until ctx ends (manager.Runnable).
+func (i *Inventory) Start(ctx context.Context) error {
+	everything := time.NewTimer(0)
+	defer everything.Stop()
+	daemons := time.NewTicker(i.Every)
+	defer daemons.Stop()
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-i.poke:
+			err = i.everything(ctx)
+		case <-everything.C:
+			err = i.everything(ctx)
+		case <-daemons.C:
+			// Nothing was found yet, or what was found could not be published: the timer is on its way.
+			if len(i.last.BlockDevices) == 0 && i.last.Kernel.Release == "" {
+				continue
+			}
+			if err = i.daemons(ctx); err == nil {
+				continue
+			}
+		}
+		next := i.Resync
+		if err != nil && ctx.Err() == nil {
+			log.FromContext(ctx).Error(err, "The inventory of the node can't be published; it is tried again", "after", retryAfter.String())
+			next = retryAfter
+		}
+		everything.Reset(next)
+	}
+}
+
+func (i *Inventory) everything(ctx context.Context) error {
+	i.last = i.Collect(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return i.publish(ctx)
+}
+
+// daemons looks only at where daemons run, and publishes when that has changed.
+func (i *Inventory) daemons(ctx context.Context) error {
+	now, err := i.Placements()
+	if err != nil {
+		return fmt.Errorf("can't see where daemons run: %w", err)
+	}
+	if equality.Semantic.DeepEqual(now, i.last.Daemons) {
+		return nil
+	}
+	i.last.Daemons = now
+	return i.publish(ctx)
+}
+
+// publish makes the NodeInventory where there is none, and writes its status when it differs from what the API server has.
+func (i *Inventory) publish(ctx context.Context) error {
+	live := &v1alpha1.NodeInventory{}
+	err := i.Client.Get(ctx, client.ObjectKey{Name: i.NodeName}, live)
+	switch {
+	case apierrors.IsNotFound(err):
+		if live, err = i.create(ctx); err != nil {
+			return err
+		}
+	case err != nil:
+		return fmt.Errorf("read the NodeInventory: %w", err)
+	}
+	if equality.Semantic.DeepEqual(live.Status, i.last) {
+		i.Published()
+		return nil
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&i.last)
+	if err != nil {
+		return fmt.Errorf("encode the NodeInventory: %w", err)
+	}
+	intent := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"name": i.NodeName, "uid": string(live.UID)}, "status": content,
+	}}
+	intent.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("NodeInventory"))
+	err = i.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(intent), client.ForceOwnership, client.FieldOwner(FieldOwner))
+	if err != nil {
+		return fmt.Errorf("write the NodeInventory: %w", err)
+	}
+	i.Published()
+	return nil
+}
+
+// create makes the NodeInventory, which goes with its node.
+func (i *Inventory) create(ctx context.Context) (*v1alpha1.NodeInventory, error) {
+	node := &corev1.Node{}
+	if err := i.Client.Get(ctx, client.ObjectKey{Name: i.NodeName}, node); err != nil {
+		return nil, fmt.Errorf("read the node %s: %w; --node-name must be the name of this node in the cluster", i.NodeName, err)
+	}
+	inventory := &v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{
+		Name:   i.NodeName,
+		Labels: map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy},
+		OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Node", Name: node.Name, UID: node.UID,
+		}},
+	}}
+	if err := i.Client.Create(ctx, inventory); err != nil {
+		return nil, fmt.Errorf("make the NodeInventory: %w", err)
+	}
+	return inventory, nil
+}

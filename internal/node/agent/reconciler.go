@@ -1,0 +1,230 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/provision"
+)
+
+// Pass brings one target as far as it goes, and records its status before it touches a disk.
+type Pass func(ctx context.Context, target *v1alpha1.StorageTarget, record provision.Record) error
+
+const (
+	// workers is how many disks are worked on at once.
+	workers = 8
+	// firstRetry and lastRetry bound the time to the next attempt after a failure.
+	firstRetry = 5 * time.Second
+	lastRetry  = time.Minute
+	// catchUp is the time after which a pass is repeated that met with somebody else's write.
+	catchUp = 200 * time.Millisecond
+	// otherWork is the time after which a target is looked at again whose device another target is worked on with.
+	otherWork = 2 * time.Second
+)
+
+// Reconciler has the disks of this node's StorageTargets worked on.
+type Reconciler struct {
+	// Client writes. Live reads from the API server itself: what is decided about a disk is never decided on a cache that
+	// is behind.
+	Client   client.Client
+	Live     client.Reader
+	Recorder events.EventRecorder
+	NodeName string
+	Resync   time.Duration
+	Pass     Pass
+	// Acted is called when a target has changed.
+	Acted func()
+
+	devices inUse
+}
+
+func (r *Reconciler) setup(mgr ctrl.Manager, wake <-chan event.GenericEvent) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named(Name).
+		// The status that this agent writes must not wake it; an approval and a deletion change the generation.
+		For(&v1alpha1.StorageTarget{}, builder.WithPredicates(predicate.GenerationChangedPredicate{}, predicate.NewPredicateFuncs(r.here))).
+		WatchesRawSource(source.Channel(wake, handler.EnqueueRequestsFromMapFunc(r.all))).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: workers,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+		}).
+		Complete(r)
+}
+
+// here is true for the targets of this node.
+func (r *Reconciler) here(object client.Object) bool {
+	target, ok := object.(*v1alpha1.StorageTarget)
+	return ok && target.Spec.Node == r.NodeName
+}
+
+// all are the targets of this node, from the cache.
+func (r *Reconciler) all(ctx context.Context, _ client.Object) []reconcile.Request {
+	var list v1alpha1.StorageTargetList
+	if err := r.Client.List(ctx, &list); err != nil {
+		return nil // the resync comes to them
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		if r.here(&list.Items[i]) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return requests
+}
+
+// Reconcile makes one pass over one target.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	target := &v1alpha1.StorageTarget{}
+	if err := r.Live.Get(ctx, request.NamespacedName, target); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !r.here(target) {
+		return ctrl.Result{}, nil
+	}
+	release, free := r.devices.take(ids(target))
+	if !free {
+		return ctrl.Result{RequeueAfter: otherWork}, nil
+	}
+	defer release()
+	changed := false
+	err := r.Pass(ctx, target, func(ctx context.Context, t *v1alpha1.StorageTarget, wanted v1alpha1.StorageTargetStatus) error {
+		wrote, err := r.record(ctx, t, wanted)
+		changed = changed || wrote
+		return err
+	})
+	if changed && r.Acted != nil {
+		r.Acted()
+	}
+	var failed *provision.StepError
+	switch {
+	case err == nil:
+		return ctrl.Result{RequeueAfter: r.Resync}, nil
+	case apierrors.IsConflict(err):
+		return ctrl.Result{RequeueAfter: catchUp}, nil
+	case apierrors.IsNotFound(err):
+		return ctrl.Result{}, nil // the target is gone
+	case errors.As(err, &failed):
+		log.FromContext(ctx).Info("A step failed; it is tried again", "step", failed.Step, "reason", failed.Err.Error())
+	}
+	return ctrl.Result{}, err
+}
+
+// ids are the devices of a target.
+func ids(t *v1alpha1.StorageTarget) []string {
+	out := []string{string(t.Spec.Device.ID)}
+	if t.Spec.LogDevice != nil {
+		out = append(out, string(t.Spec.LogDevice.ID))
+	}
+	return out
+}
+
+// inUse are the devices that are worked on.
+type inUse struct {
+	mutex sync.Mutex
+	ids   map[string]bool
+}
+
+// take takes all of the devices, or none.
+func (u *inUse) take(wanted []string) (release func(), free bool) {
+	u.mutex.Lock()
+	defer u.mutex.Unlock()
+	if u.ids == nil {
+		u.ids = map[string]bool{}
+	}
+	if slices.ContainsFunc(wanted, func(id string) bool { return u.ids[id] }) {
+		return nil, false
+	}
+	for _, id := range wanted {
+		u.ids[id] = true
+	}
+	return func() {
+		u.mutex.Lock()
+		defer u.mutex.Unlock()
+		for _, id := range wanted {
+			delete(u.ids, id)
+		}
+	}, true
+}
+
+// record writes the agent's part of the status when it differs, and takes over what the API server made of it. The write
+// holds for exactly the object that was read: an approval, or a deletion, that came meanwhile makes it a conflict.
+func (r *Reconciler) record(ctx context.Context, t *v1alpha1.StorageTarget, wanted v1alpha1.StorageTargetStatus) (wrote bool, err error) {
+	if t.Status.Provisioned != nil && wanted.Provisioned == nil {
+		return false, fmt.Errorf("%s: how the disk became a target (status.provisioned) would be forgotten; nothing was written, please report it", t.Name)
+	}
+	before := t.DeepCopy()
+	if equality.Semantic.DeepEqual(own(before.Status), own(wanted)) {
+		return false, nil
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&wanted)
+	if err != nil {
+		return false, fmt.Errorf("encode the status of %s: %w", t.Name, err)
+	}
+	intent := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{
+			"name": t.Name, "namespace": t.Namespace, "uid": string(t.UID), "resourceVersion": t.ResourceVersion,
+		},
+		"status": content,
+	}}
+	intent.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("StorageTarget"))
+	err = r.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(intent), client.ForceOwnership, client.FieldOwner(FieldOwner))
+	if err != nil {
+		return false, fmt.Errorf("write the status of %s: %w", t.Name, err)
+	}
+	after := &v1alpha1.StorageTarget{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(intent.Object, after); err != nil {
+		return true, fmt.Errorf("decode the status of %s: %w", t.Name, err)
+	}
+	after.DeepCopyInto(t)
+	r.announce(before, t)
+	return true, nil
+}
+
+// own is the part of a status that the agent writes, in a form that can be compared.
+func own(s v1alpha1.StorageTargetStatus) v1alpha1.StorageTargetStatus {
+	s = *s.DeepCopy()
+	s.Conditions = slices.DeleteFunc(s.Conditions, func(c metav1.Condition) bool { return !slices.Contains(provision.Conditions, c.Type) })
+	slices.SortFunc(s.Conditions, func(a, b metav1.Condition) int {
+		return slices.Index(provision.Conditions, a.Type) - slices.Index(provision.Conditions, b.Type)
+	})
+	return s
+}
+
+// runnable is a function that a manager runs.
+type runnable = manager.RunnableFunc
+
+// ready says whether the inventory was published.
+func ready(published *atomic.Bool) func(*http.Request) error {
+	return func(*http.Request) error {
+		if !published.Load() {
+			return errors.New("the NodeInventory was not published yet; the agent's log says why")
+		}
+		return nil
+	}
+}
