@@ -87,5 +87,6 @@ the container's termination message (kubectl describe pod), and exits with 1.`,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	root.AddCommand(installCommand(), runCommand(), mountCommand(), checkMountCommand(), configureCommand(), probeCommand(), benchCommand())
+	root.AddCommand(inventoryCommand(), placementCommand(), agentCommand())
 	return root
 }

@@ -61,8 +61,8 @@ func (l Looker) All(ctx context.Context) (found []plan.Facts, problems []string)
 
 // ByID takes a fresh look at the one device that has the id: the one that its link in /dev/disk/by-id leads to, or else
 // the one with this WWN, or else the one with this serial number. A partition is found by its link only, and says so
-// (Facts.PartitionOf). When no device has the id, Facts.Found is false. It is an error when two devices have the id, or when a link leads to a
-// device that the kernel knows by another name than the link says: then nobody knows which disk is meant.
+// (Facts.PartitionOf). When no device has the id, Facts.Found is false. It is an error when two devices have the id, or when
+// a link names another WWN than the kernel: then nobody knows which disk is meant.
 func (l Looker) ByID(ctx context.Context, id v1alpha1.DeviceID) (plan.Facts, error) {
 	v, err := l.survey(ctx)
 	if err != nil {
@@ -240,7 +240,8 @@ func limit(f *plan.Facts) {
 		f.Mounts[i] = text(f.Mounts[i], 512)
 	}
 	if more := len(f.Signatures) - maxItems; more > 0 {
-		f.Signatures = append(f.Signatures[:maxItems-1], v1alpha1.Signature{Device: f.KernelName, Type: fmt.Sprintf("%d more signatures", more+1)})
+		rest := v1alpha1.Signature{Device: f.KernelName, Type: fmt.Sprintf("%d more signatures", more+1)}
+		f.Signatures = append(f.Signatures[:maxItems-1], rest)
 	}
 }
 

@@ -25,7 +25,9 @@ func (l Looker) Queue(name string) (v1alpha1.QueueStatus, error) {
 			q.Scheduler = text(match[1], 32)
 		}
 	}
-	for file, field := range map[string]*int32{"read_ahead_kb": &q.ReadAheadKB, "max_sectors_kb": &q.MaxSectorsKB, "nr_requests": &q.Requests} {
+	for file, field := range map[string]*int32{
+		"read_ahead_kb": &q.ReadAheadKB, "max_sectors_kb": &q.MaxSectorsKB, "nr_requests": &q.Requests,
+	} {
 		n, err := strconv.ParseInt(l.attribute(name, "queue", file), 10, 32)
 		if err != nil {
 			return v1alpha1.QueueStatus{}, fmt.Errorf("can't read %s: %w", l.class(name, "queue", file), err)

@@ -100,7 +100,7 @@ func ClaimDevice(path, number string) (busy string, err error) {
 	if err := unix.Stat(path, &at); err != nil {
 		return "", fmt.Errorf("there is no device node %s (%w); the container needs the /dev of its node", path, err)
 	}
-	is := fmt.Sprintf("%d:%d", unix.Major(uint64(at.Rdev)), unix.Minor(uint64(at.Rdev))) //nolint:unconvert // its type differs by architecture
+	is := fmt.Sprintf("%d:%d", unix.Major(at.Rdev), unix.Minor(at.Rdev))
 	if at.Mode&unix.S_IFMT != unix.S_IFBLK || is != number {
 		return "", fmt.Errorf("%s is not the node of device %s, but of %s; udev has not made it yet, or somebody has put something else there", path, number, is)
 	}

@@ -15,10 +15,10 @@ import (
 // Ambivalent is the type of a signature when blkid(8) finds several things at once and can't tell which one holds.
 const Ambivalent = "ambivalent"
 
-// isPartitionTable is true for the signatures of partition tables, by their names in libblkid.
-func isPartitionTable(s v1alpha1.Signature) bool {
-	return slices.Contains([]string{"gpt", "dos", "PMBR", "atari", "bsd", "mac", "minix", "sgi", "solaris_x86", "sun", "ultrix", "unixware"}, s.Type)
-}
+// partitionTables are the types of partition tables in libblkid.
+var partitionTables = []string{"gpt", "dos", "PMBR", "atari", "bsd", "mac", "sgi", "solaris_x86", "sun", "ultrix", "unixware"}
+
+func isPartitionTable(s v1alpha1.Signature) bool { return slices.Contains(partitionTables, s.Type) }
 
 // repeats is how often the same signature of a device is listed: filesystems such as ZFS leave dozens.
 const repeats = 4

@@ -300,8 +300,8 @@ func NUMANode(sys, directory string) *int32 {
 	if err != nil {
 		return nil
 	}
-	if real, err := filepath.EvalSymlinks(sys); err == nil {
-		sys = real
+	if target, err := filepath.EvalSymlinks(sys); err == nil {
+		sys = target
 	}
 	for ; strings.HasPrefix(directory, filepath.Join(sys, "devices")+"/"); directory = filepath.Dir(directory) {
 		content, err := os.ReadFile(filepath.Join(directory, "numa_node"))

@@ -51,7 +51,8 @@ func (v *view) processes() ([]string, error) {
 	return all, nil
 }
 
-// gone is true when a process has ended while it was looked at (ESRCH from files of procfs that are open already; a zombie has no mounts: EINVAL).
+// gone is true when a process has ended while it was looked at. Files of procfs that are open already say ESRCH; a zombie,
+// which has no mounts, says EINVAL.
 func gone(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EINVAL)
 }
@@ -66,7 +67,11 @@ func (v *view) readMounts() {
 	var all []*mountinfo.Info
 	seen := map[string]bool{}
 	for _, process := range processes {
+		// Of a process with more rights than this one, the mounts can be read, but not the name of the namespace.
 		namespace, err := os.Readlink(filepath.Join(process, "ns/mnt"))
+		if errors.Is(err, fs.ErrPermission) {
+			namespace, err = process, nil
+		}
 		if err == nil && seen[namespace] {
 			continue
 		}
@@ -130,7 +135,7 @@ func (v *view) useMounts(mounts []*mountinfo.Info) {
 			where = append(where, btrfs[member]...)
 		}
 		if len(where) == 0 {
-			where = []string{"a btrfs that is mounted somewhere (UUID " + id + ")"}
+			where = []string{"a place that no process sees (btrfs " + id + ")"}
 		}
 		for _, member := range members {
 			for _, w := range where {
@@ -147,8 +152,8 @@ func (v *view) deviceAt(path string) string {
 	if !ok {
 		return filepath.Base(path)
 	}
-	if real, err := filepath.EvalSymlinks(filepath.Join(v.Dev, relative)); err == nil {
-		return filepath.Base(real)
+	if target, err := filepath.EvalSymlinks(filepath.Join(v.Dev, relative)); err == nil {
+		return filepath.Base(target)
 	}
 	return filepath.Base(relative)
 }
@@ -183,7 +188,7 @@ func (v *view) readMountedFilesystems() {
 	for _, kind := range []string{"ext4", "xfs", "f2fs"} {
 		for _, name := range entries(filepath.Join(v.Sys, "fs", kind)) {
 			if v.number(name) != "" && len(v.uses[name]) == 0 {
-				v.use(name, kind+" that is mounted where no process sees it")
+				v.use(name, "a place that no process sees ("+kind+")")
 			}
 		}
 	}
@@ -226,7 +231,7 @@ func (v *view) writers(names []string) string {
 			if err != nil || !strings.HasPrefix(link, "/") || unix.Stat(path, &at) != nil || at.Mode&unix.S_IFMT != unix.S_IFBLK {
 				continue
 			}
-			if name := nodes[uint64(at.Rdev)]; name != "" && forWriting(filepath.Join(process, "fdinfo", descriptor)) { //nolint:unconvert // its type differs by architecture
+			if name := nodes[at.Rdev]; name != "" && forWriting(filepath.Join(process, "fdinfo", descriptor)) {
 				return fmt.Sprintf("process %s (%s) has %s open for writing", filepath.Base(process), value(filepath.Join(process, "comm")), name)
 			}
 		}

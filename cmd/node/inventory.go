@@ -1,0 +1,55 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/inventory"
+)
+
+func inventoryCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "inventory [-o yaml|json]",
+		Short: "Print what this node has: disks, processors, networks, kernel and settings",
+		Long: `Print what this node has, as the NodeInventory that the agent publishes: disks with their stable names and what is on them,
+processors and NUMA nodes, networks, kernel, and the host's settings beside those that published setups ask for.
+
+It only reads, and needs no cluster. Run it as root, on the node itself or in a container with the node's /dev, /run/udev, network and
+process ids: what it is not allowed to see stands under problems, and a disk of which not all is known is never usable.
+
+A disk is usable when nothing stands under unusable. To name it in a FileSystem, take one of its ids, never its
+kernelName, which is another disk's after the next start:
+
+  node inventory                 # everything
+  node inventory -o json | jq -r '.status.blockDevices[] | select(has("unusable") | not) | .ids[0]'   # usable disks`,
+		Args: cobra.NoArgs, Annotations: map[string]string{asked: "true"},
+	}
+	output := c.Flags().StringP("output", "o", "yaml", "`FORMAT` of the output: yaml or json")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		encode := map[string]func(any) ([]byte, error){
+			"yaml": yaml.Marshal,
+			"json": func(v any) ([]byte, error) { return json.MarshalIndent(v, "", "  ") },
+		}[*output]
+		if encode == nil {
+			return fmt.Errorf("there is no output format %q; use -o yaml or -o json", *output)
+		}
+		name, err := os.Hostname()
+		if err != nil {
+			return fmt.Errorf("can't read the name of this node: %w", err)
+		}
+		found := v1alpha1.NodeInventory{Status: inventory.ThisHost().Collect(c.Context())}
+		found.APIVersion, found.Kind, found.Name = v1alpha1.GroupVersion.String(), "NodeInventory", name
+		text, err := encode(found)
+		if err != nil {
+			return fmt.Errorf("can't print the inventory: %w", err)
+		}
+		_, err = fmt.Fprintf(c.OutOrStdout(), "%s\n", text)
+		return err
+	}
+	return c
+}
