@@ -18,6 +18,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
 )
 
 // Contract runs the suite. The input needs no record and no state: Contract adds the backend's own record.
@@ -50,6 +51,38 @@ func Contract(t *testing.T, b backend.Backend, fresh func() backend.Input) {
 		g.Expect(text(t, in)).To(gomega.Equal(before))
 	})
 
+	t.Run("the order of the disks makes no difference", func(t *testing.T) {
+		g := gomega.NewWithT(t)
+		in := recorded(t)
+		first, seen := text(t, objects(t, in)), text(t, b.Observe(in))
+		record, err := b.Record(in)
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		for i := range in.Targets {
+			slices.Reverse(in.Targets[i:])
+			g.Expect(text(t, objects(t, in))).To(gomega.Equal(first))
+			g.Expect(text(t, b.Observe(in))).To(gomega.Equal(seen))
+			g.Expect(b.Record(in)).To(gomega.Equal(record))
+		}
+	})
+
+	t.Run("what becomes of a disk changes no template of a pod, and neither does where a daemon is pinned to", func(t *testing.T) {
+		g := gomega.NewWithT(t)
+		in := recorded(t)
+		before := templateHashes(objects(t, in))
+		for i := range in.Targets {
+			in.Targets[i].Spec.Remove = !in.Targets[i].Spec.Remove
+			in.Targets[i].Status = v1alpha1.StorageTargetStatus{}
+		}
+		for node := range in.Pinnings {
+			for instance := range in.Pinnings[node] {
+				in.Pinnings[node][instance] = spec.Pinning{CPUs: "63"}
+			}
+		}
+		g.Expect(templateHashes(objects(t, in))).To(gomega.Equal(before))
+		in.Targets = nil
+		g.Expect(templateHashes(objects(t, in))).To(gomega.Equal(before))
+	})
+
 	t.Run("a record that was made is only added to", func(t *testing.T) {
 		g := gomega.NewWithT(t)
 		in := recorded(t)
@@ -60,8 +93,9 @@ func Contract(t *testing.T, b backend.Backend, fresh func() backend.Input) {
 		for i := range in.Nodes {
 			in.Nodes[i].Labels = nil
 		}
+		in.Targets = nil
 		unlabelled, err := b.Record(in)
-		g.Expect(err).NotTo(gomega.HaveOccurred(), "nodes that hold data must not be forgotten when their labels go")
+		g.Expect(err).NotTo(gomega.HaveOccurred(), "nodes that hold data must not be forgotten when their labels or disks go")
 		g.Expect(unlabelled).To(gomega.Equal(again))
 	})
 

@@ -182,9 +182,59 @@ func TestADiskMarkedForRemovalStillServes(t *testing.T) {
 		disk := target(state, ip+"11", "/data/ssd0/data/")
 		g.Expect(disk.Online).To(BeTrue())
 		g.Expect(disk.Status).To(Or(Equal("marked for removal (not ready)"), Equal("MFR NOT READY"), Equal("marked for removal")))
+		g.Expect(disk.Removing).To(BeTrue())
+		g.Expect(disk.Removable).To(BeFalse())
+		g.Expect(target(state, ip+"11", "/data/ssd1/data/").Removing).To(BeFalse())
 		g.Expect(server(state, ip+"11", 19435).CapacityBytes).To(BeEquivalentTo(2*diskSize), "the disk still counts")
 		g.Expect(server(state, ip+"11", 19435).UsedBytes).To(BeNumerically("~", 132e9, 1e9), "the disk still counts")
 	})
+}
+
+func TestADiskIsRemovableWhenMooseFSCallsItReadyAndNoDataHasTooFewCopies(t *testing.T) {
+	// The words of 3.0.117 and 4.57.5, from the sources of their mfscli.
+	ready := map[string][2]string{"3.0.117": {"marked for removal (not ready)", "marked for removal (ready)"}, "4.57.5": {"MFR NOT READY", "MFR READY"}}
+	undergoal := map[string][2]string{"3.0.117": {"chunkclass undergoal:\t0", "chunkclass undergoal:\t3"}, "4.57.5": {`"undergoal": 0`, `"undergoal": 3`}}
+	cases := map[string]struct {
+		changes   []map[string][2]string
+		removable bool
+	}{
+		"not ready":                        {nil, false},
+		"ready":                            {[]map[string][2]string{ready}, true},
+		"ready, but data lacks copies":     {[]map[string][2]string{ready, undergoal}, false},
+		"not ready, and data lacks copies": {[]map[string][2]string{undergoal}, false},
+		"ready, but nobody counted the data": {[]map[string][2]string{ready, {
+			"3.0.117": {"chunkclass", "chunk class"}, "4.57.5": {`"progress_status": 0`, `"progress_status": 1`}}}, false},
+	}
+	for name, c := range cases {
+		for version, ip := range network {
+			t.Run(name+", "+version, func(t *testing.T) {
+				g := NewWithT(t)
+				outputs := said(t, version, "marked")
+				for _, change := range c.changes {
+					g.Expect(string(outputs[0])).To(ContainSubstring(change[version][0]))
+					outputs[0] = []byte(strings.ReplaceAll(string(outputs[0]), change[version][0], change[version][1]))
+				}
+				state, err := NewProber(version, "").Parse(outputs)
+				g.Expect(err).NotTo(HaveOccurred())
+				for _, s := range state.Targets {
+					marked := s.IP == ip+"11" && s.Path == "/data/ssd0/data/"
+					g.Expect(s.Removing).To(Equal(marked), s.Path)
+					g.Expect(s.Removable).To(Equal(marked && c.removable), s.Path)
+				}
+			})
+		}
+	}
+}
+
+func TestWhatADiskThatIsBeingScannedHoldsIsNotKnown(t *testing.T) {
+	g := NewWithT(t)
+	removing, ready := removal([]string{"marked for removal (ready)", "scanning"})
+	g.Expect(removing).To(BeTrue())
+	g.Expect(ready).To(BeFalse())
+	_, ready = removal([]string{"damaged", "MFR READY"})
+	g.Expect(ready).To(BeTrue(), "its data has its copies elsewhere")
+	removing, _ = removal([]string{"ok"})
+	g.Expect(removing).To(BeFalse())
 }
 
 func TestADamagedDiskIsNotOnline(t *testing.T) {

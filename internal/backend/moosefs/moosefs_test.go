@@ -13,6 +13,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -80,42 +81,57 @@ func everything(version string) backend.Input {
 func TestMooseFSKeepsTheContractOfBackends(t *testing.T) {
 	for _, version := range []string{"3.0.117", "4.57.5"} {
 		t.Run(version, func(t *testing.T) {
-			backendtest.Contract(t, New(), func() backend.Input { return everything(version) })
+			t.Run("in directories", func(t *testing.T) {
+				backendtest.Contract(t, New(), func() backend.Input { return everything(version) })
+			})
+			t.Run("on disks", func(t *testing.T) {
+				backendtest.Contract(t, New(), func() backend.Input { return onDisks(version) })
+			})
 		})
 	}
 }
 
 func TestObjectsAreThoseOfTheGoldenFile(t *testing.T) {
-	for _, version := range []string{"3.0.117", "4.57.5"} {
-		t.Run(version, func(t *testing.T) {
-			g := NewWithT(t)
-			in := everything(version)
-			backendtest.Remember(t, New(), &in)
-			objects, err := New().Objects(in)
-			g.Expect(err).NotTo(HaveOccurred())
-
-			var story strings.Builder
-			for _, object := range objects {
-				if secret, ok := object.(*corev1.Secret); ok {
-					secret.StringData = map[string]string{}
-					for name, content := range secret.Data {
-						secret.StringData[name] = string(content)
-					}
-					secret.Data = nil
-				}
-				raw, err := yaml.Marshal(object)
+	for kindOfTargets, input := range map[string]func(version string) backend.Input{"objects-": everything, "objects-disks-": onDisks} {
+		for _, version := range []string{"3.0.117", "4.57.5"} {
+			t.Run(kindOfTargets+version, func(t *testing.T) {
+				g := NewWithT(t)
+				in := input(version)
+				backendtest.Remember(t, New(), &in)
+				objects, err := New().Objects(in)
 				g.Expect(err).NotTo(HaveOccurred())
-				story.WriteString("---\n# " + kind(object) + "\n" + string(raw))
-			}
-			path := filepath.Join("testdata", "objects-"+version+".golden.yaml")
-			if *update {
-				g.Expect(os.WriteFile(path, []byte(story.String()), 0o600)).To(Succeed())
-			}
-			golden, err := os.ReadFile(path)
-			g.Expect(err).NotTo(HaveOccurred(), "run: go test ./internal/backend/moosefs -update")
-			g.Expect(story.String()).To(Equal(string(golden)), "if this change is meant, run: go test ./internal/backend/moosefs -update")
-		})
+				story := tell(t, objects)
+				path := filepath.Join("testdata", kindOfTargets+version+".golden.yaml")
+				if *update {
+					g.Expect(os.WriteFile(path, []byte(story), 0o600)).To(Succeed())
+				}
+				golden, err := os.ReadFile(path)
+				g.Expect(err).NotTo(HaveOccurred(), "run: go test ./internal/backend/moosefs -update")
+				g.Expect(story).To(Equal(string(golden)), "if this change is meant, run: go test ./internal/backend/moosefs -update")
+			})
+		}
 	}
+}
+
+// tell writes objects as YAML, with what Secrets hold in the clear.
+func tell(t *testing.T, objects []client.Object) string {
+	t.Helper()
+	var story strings.Builder
+	for _, object := range objects {
+		if secret, ok := object.(*corev1.Secret); ok {
+			secret.StringData = map[string]string{}
+			for name, content := range secret.Data {
+				secret.StringData[name] = string(content)
+			}
+			secret.Data = nil
+		}
+		raw, err := yaml.Marshal(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		story.WriteString("---\n# " + kind(object) + "\n" + string(raw))
+	}
+	return story.String()
 }
 
 func kind(object any) string {

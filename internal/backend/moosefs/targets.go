@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/node/spec"
@@ -84,7 +86,9 @@ func (o *observer) chunkserver(pool, node, ip string, slot int32) (v1alpha1.Inst
 }
 
 // poolTargets observes the targets that a pool should have on the node of a chunkserver: directories, or disks.
-func (o *observer) poolTargets(pool v1alpha1.StoragePoolSpec, ip string, slot int32, instance v1alpha1.InstanceStatus) []v1alpha1.TargetStatus {
+func (o *observer) poolTargets(
+	pool v1alpha1.StoragePoolSpec, ip string, slot int32, instance v1alpha1.InstanceStatus,
+) []v1alpha1.TargetStatus {
 	var out []v1alpha1.TargetStatus
 	if !onDevices(pool.Targets) {
 		for _, d := range slices.Sorted(slices.Values(pool.Targets.Directories)) {
@@ -243,14 +247,21 @@ func (o *observer) changes(pod backend.Pod) (back, others []string) {
 	return back, append(others, o.letGo(pod)...)
 }
 
-// readTime is how long a pod may have taken from its start until its daemon read which disks it has: one that started longer
-// than that after a change knows it. So a disk that MooseFS itself refuses does not restart its chunkserver for ever.
+// readTime is how long a change may take until a daemon that starts reads it: the operator writes it, and the kubelet brings it
+// to the node. A restart waits that long, and so takes up several disks at once; a pod that has started later knows the
+// change, so that a disk that MooseFS itself refuses does not restart its chunkserver for ever.
 const readTime = time.Minute
+
+// unread is true when a pod started before it could know a change, and the next one will know it.
+func (o *observer) unread(pod backend.Pod, change metav1.Time) bool {
+	known := change.Add(readTime)
+	return pod.Started.Before(known) && !o.in.State.Time.Before(known)
+}
 
 // takeUp says that a proven disk is not used yet.
 func (o *observer) takeUp(d disk, pod backend.Pod) string {
 	since, why := proven(d.target)
-	if why != "" || d.listed || !pod.Started.Before(since.Add(readTime)) {
+	if why != "" || d.listed || !o.unread(pod, since) {
 		return ""
 	}
 	return fmt.Sprintf("the disk %s is proven, and the chunkserver has not taken it up", d.target.Name)
@@ -263,7 +274,7 @@ func (o *observer) mark(d disk, pod backend.Pod) string {
 	}
 	asked := condition(d.target, v1alpha1.ConditionSafeToRemove)
 	switch {
-	case d.target.Spec.Remove && asked != nil && pod.Started.Before(asked.LastTransitionTime.Add(readTime)):
+	case d.target.Spec.Remove && asked != nil && o.unread(pod, asked.LastTransitionTime):
 		return fmt.Sprintf("the disk %s is to be emptied, and MooseFS does not know it", d.target.Name)
 	case !d.target.Spec.Remove && asked == nil && o.settled(pod):
 		return fmt.Sprintf("the disk %s is to stay, and MooseFS empties it", d.target.Name)
