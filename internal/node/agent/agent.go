@@ -100,6 +100,7 @@ func Run(ctx context.Context, config *rest.Config, node Node, o Options, log log
 	if err := reconciler.setup(mgr, wake); err != nil {
 		return fmt.Errorf("set up the controller of StorageTargets: %w", err)
 	}
+	inventory.Targets = reconciler.targets
 	var published atomic.Bool
 	inventory.Published = func() { published.Store(true) }
 	if err := errors.Join(

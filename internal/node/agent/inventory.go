@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/plan"
 )
 
 // Inventory publishes the node's NodeInventory, when something in it has changed.
@@ -25,6 +26,8 @@ type Inventory struct {
 	Resync, Every time.Duration
 	Collect       func(ctx context.Context) v1alpha1.NodeInventoryStatus
 	Placements    func() ([]v1alpha1.DaemonPlacement, error)
+	// Targets are the StorageTargets of the node, to say which disk carries which.
+	Targets func(ctx context.Context) ([]v1alpha1.StorageTarget, error)
 	// Published is called when the inventory was found to be published.
 	Published func()
 
@@ -78,10 +81,16 @@ func (i *Inventory) Start(ctx context.Context) error {
 }
 
 func (i *Inventory) everything(ctx context.Context) error {
-	i.last = i.Collect(ctx)
+	found := i.Collect(ctx)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	targets, err := i.Targets(ctx)
+	if err != nil {
+		return fmt.Errorf("read the StorageTargets: %w", err)
+	}
+	name(found.BlockDevices, targets)
+	i.last = found
 	return i.publish(ctx)
 }
 
@@ -147,4 +156,19 @@ func (i *Inventory) create(ctx context.Context) (*v1alpha1.NodeInventory, error)
 		return nil, fmt.Errorf("make the NodeInventory: %w", err)
 	}
 	return inventory, nil
+}
+
+// name says of each disk which target it carries, by the label on it.
+func name(found []v1alpha1.BlockDevice, targets []v1alpha1.StorageTarget) {
+	labels := map[string]string{}
+	for i := range targets {
+		labels[plan.Label(&targets[i])] = targets[i].Namespace + "/" + targets[i].Name
+	}
+	for i := range found {
+		for _, s := range found[i].Signatures {
+			if target := labels[s.Label]; target != "" && s.Device == found[i].KernelName {
+				found[i].Target = target
+			}
+		}
+	}
 }

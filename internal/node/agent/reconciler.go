@@ -83,17 +83,22 @@ func (r *Reconciler) here(object client.Object) bool {
 	return ok && target.Spec.Node == r.NodeName
 }
 
-// all are the targets of this node, from the cache.
-func (r *Reconciler) all(ctx context.Context, _ client.Object) []reconcile.Request {
+// targets are those of this node, from the cache.
+func (r *Reconciler) targets(ctx context.Context) ([]v1alpha1.StorageTarget, error) {
 	var list v1alpha1.StorageTargetList
-	if err := r.Client.List(ctx, &list); err != nil {
+	err := r.Client.List(ctx, &list)
+	return slices.DeleteFunc(list.Items, func(t v1alpha1.StorageTarget) bool { return !r.here(&t) }), err
+}
+
+// all asks for a pass over each target of this node.
+func (r *Reconciler) all(ctx context.Context, _ client.Object) []reconcile.Request {
+	targets, err := r.targets(ctx)
+	if err != nil {
 		return nil // the resync comes to them
 	}
-	var requests []reconcile.Request
-	for i := range list.Items {
-		if r.here(&list.Items[i]) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-		}
+	requests := make([]reconcile.Request, len(targets))
+	for i := range targets {
+		requests[i] = reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&targets[i])}
 	}
 	return requests
 }

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/affinity"
+	"parallelfs.dev/operator/internal/node/agent"
+	"parallelfs.dev/operator/internal/node/devices"
+	"parallelfs.dev/operator/internal/node/inventory"
+	"parallelfs.dev/operator/internal/node/provision"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// quiet is how long the agent waits for more changes of devices before it looks at them.
+const quiet = 2 * time.Second
+
+func agentCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "agent --node-name NAME",
+		Short: "Publish what this node has, and format, mount and prove the disks of its StorageTargets",
+		Long: `Publish what this node has, and format, mount and prove the disks of its StorageTargets, until this process is told to end.
+
+The chart runs it on every node with the label ` + v1alpha1.LabelAgent + `: as root, privileged, with the network, the process ids and
+the /dev of the node, and with /var/lib/parallelfs of the node, into which mounts propagate.
+
+What it publishes is the NodeInventory named like the node, written only when something has changed:
+
+  kubectl get nodeinventory NAME -o yaml       # disks with their stable ids, and why one can't be used
+  node inventory                               # the same on the node itself, without a cluster
+
+What it does with a disk, it decides from a fresh look, never from an earlier one. It formats a disk once, as the plan in the
+StorageTarget's status says, and only when spec.formatPolicy allows it; it records that in the status before the first byte.
+A disk that is not blank needs the hash of its plan approved by a person:
+
+  kubectl describe storagetarget TARGET        # the plan, what it would destroy, and its hash
+  kubectl patch storagetarget TARGET --type=merge -p '{"spec":{"approvedPlan":"sha256:..."}}'
+
+A proven disk is mounted at ` + spec.TargetsRoot + `/NAMESPACE.FILESYSTEM/TARGET, after a restart of the node as well. The
+mountpoint is empty and immutable (chattr +i) while nothing is mounted. While the API server does not answer, everything
+stays as it is. It ends on SIGTERM, after the command that is running: a mkfs may take up to 100 s then.`,
+		Args: cobra.NoArgs,
+	}
+	var o agent.Options
+	var level slog.Level
+	flags := c.Flags()
+	flags.StringVar(&o.NodeName, "node-name", os.Getenv("NODE_NAME"), "`NAME` of this node in the cluster; from the environment variable NODE_NAME if empty")
+	flags.DurationVar(&o.Resync, "resync", 5*time.Minute, "`TIME` between two looks at everything without a cause, at least 10s")
+	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", "127.0.0.1:8086", "`ADDRESS` that serves /healthz, and /readyz once the inventory is published; 0 for none")
+	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", "0", "`ADDRESS` that serves Prometheus metrics over HTTP; 0 for none")
+	flags.TextVar(&level, "log-level", slog.LevelInfo, "`LEVEL` of the log: DEBUG, INFO, WARN or ERROR")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		switch {
+		case o.NodeName == "":
+			return errors.New("--node-name is required: the agent works on the StorageTargets of one node; kubectl get nodes shows the names")
+		case o.Resync < 10*time.Second:
+			return fmt.Errorf("--resync %s is too short: every look opens every disk; use 10s or more", o.Resync)
+		}
+		return runAgent(c.Context(), o, logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level})))
+	}
+	return c
+}
+
+func runAgent(ctx context.Context, o agent.Options, log logr.Logger) error {
+	ctrl.SetLogger(log)
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("can't find the API server: %w; outside of a pod, set KUBECONFIG", err)
+	}
+	looker := devices.ThisHost()
+	provisioner := provision.New(looker, func() string { return string(uuid.NewUUID()) })
+	looker.Claim = provisioner.Claims.Ask(looker.Claim)
+	changes, err := devices.Watch(ctx, quiet)
+	if err != nil {
+		// The resync finds changes as well, only later.
+		log.Error(err, "Changes of devices are seen late, at the resync")
+	}
+	placements := affinity.ThisNode().Placements
+	collector := inventory.ThisHost()
+	collector.Devices = looker.All
+	collector.Daemons = func(context.Context) ([]v1alpha1.DaemonPlacement, []string) {
+		found, err := placements()
+		if err != nil {
+			return found, []string{err.Error()}
+		}
+		return found, nil
+	}
+	return agent.Run(ctx, config, agent.Node{
+		Pass: provisioner.Pass, Collect: collector.Collect, Placements: placements, Changes: changes,
+	}, o, log)
+}
