@@ -97,7 +97,7 @@ func Decide(t *v1alpha1.StorageTarget, l Look, now time.Time, newUUID func() str
 		return serve(t, l)
 	case t.Spec.Conflict != "":
 		d := refused(t, v1alpha1.ReasonDeviceConflict, t.Spec.Conflict)
-		d.Plan = t.Status.Plan
+		d.Plan = begunPlan(t)
 		return d
 	case p != nil:
 		return resume(t, l, now)
@@ -177,10 +177,12 @@ func resume(t *v1alpha1.StorageTarget, l Look, now time.Time) Decision {
 	}
 	if l.Mount.Mounted && l.Mount.Problem == "" && l.Mount.Marker == nil && l.Mount.UUID == p.UUID {
 		// mkfs had ended, or it could not have been mounted. Only the marker is missing.
+		d := working(t, Mark, v1alpha1.ReasonProvisioning, "the marker is being written")
 		if reasons := notOurs(t, l, p.UUID); len(reasons) > 0 {
-			return refused(t, v1alpha1.ReasonDeviceRefused, strings.Join(reasons, "; "))
+			d = refused(t, v1alpha1.ReasonDeviceRefused, strings.Join(reasons, "; "))
 		}
-		return working(t, Mark, v1alpha1.ReasonProvisioning, "the marker is being written")
+		d.Plan = begunPlan(t)
+		return d
 	}
 	plan := Make(t, l, p.UUID)
 	ours := carriesOnly(t, l, p.UUID)
@@ -222,14 +224,10 @@ func resume(t *v1alpha1.StorageTarget, l Look, now time.Time) Decision {
 
 // adopt decides on a disk that carries this target's own marker: it is recorded as it is, with the rest of the record given.
 func adopt(t *v1alpha1.StorageTarget, l Look, m Marker, record v1alpha1.TargetProvisioned, now time.Time) Decision {
-	reasons := notOurs(t, l, m.UUID)
-	if fsType := fsTypeOf(t.Spec.Format); !slices.ContainsFunc(l.Device.Signatures, func(s v1alpha1.Signature) bool {
-		return s.Type == string(fsType)
-	}) {
-		reasons = append(reasons, fmt.Sprintf("the target's filesystem is not %s; set format.fsType to what it is", fsType))
-	}
-	if len(reasons) > 0 {
-		return refused(t, v1alpha1.ReasonDeviceRefused, "the device carries this target, and can't be used: "+strings.Join(reasons, "; "))
+	if reasons := notOurs(t, l, m.UUID); len(reasons) > 0 {
+		d := refused(t, v1alpha1.ReasonDeviceRefused, "the device carries this target, and can't be used: "+strings.Join(reasons, "; "))
+		d.Plan = begunPlan(t)
+		return d
 	}
 	finished := metav1.NewTime(now)
 	record.Finished = &finished
@@ -266,7 +264,7 @@ func serve(t *v1alpha1.StorageTarget, l Look) Decision {
 			Ready: Outcome{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonProven, Message: fmt.Sprintf("%s is mounted; uuid %s and marker agree", l.Device.KernelName, p.UUID)},
 		}
 	}
-	if reasons := append(kernelRefusals(t, l.Kernel), RefusedMkfsOptions(v1alpha1.FormatSpec{FSType: t.Spec.Format.FSType})...); len(reasons) > 0 {
+	if reasons := kernelRefusals(t, l.Kernel); len(reasons) > 0 {
 		return refused(t, v1alpha1.ReasonMountFailed, strings.Join(reasons, "; "))
 	}
 	d := working(t, Mount, v1alpha1.ReasonProvisioning, "the disk is there and is being mounted")
@@ -383,10 +381,12 @@ func notOurs(t *v1alpha1.StorageTarget, l Look, uuid string) []string {
 	}
 	reasons = append(reasons, sentences(IsNoOthersTarget(l.Device, t), HasNoHolders(l.Device), IsNoSwap(l.Device), IsWritable(l.Device))...)
 	mountpoint := spec.TargetPath(t.Namespace, t.Spec.FileSystem.Name, t.Name)
-	elsewhere := l.Device
-	elsewhere.Mounts = slices.DeleteFunc(slices.Clone(l.Device.Mounts), func(m string) bool { return m == mountpoint })
-	reasons = append(reasons, sentences(IsNotMounted(elsewhere))...)
-	if m := l.Mount; m.Mounted {
+	if m := l.Mount; !m.Mounted {
+		// Another namespace may still have the target's own mount, below a root of its own.
+		elsewhere := l.Device
+		elsewhere.Mounts = slices.DeleteFunc(slices.Clone(l.Device.Mounts), func(m string) bool { return strings.HasSuffix(m, mountpoint) })
+		reasons = append(reasons, sentences(IsNotMounted(elsewhere))...)
+	} else {
 		if m.UUID != uuid {
 			reasons = append(reasons, fmt.Sprintf("what is mounted at %s is %s with uuid %q; unmount it", mountpoint, m.KernelName, m.UUID))
 		} else if m.KernelName != l.Device.KernelName {
@@ -437,7 +437,20 @@ func isPartOfApproved(t *v1alpha1.StorageTarget, l Look, fresh v1alpha1.TargetPl
 		begun == nil || begun.Hash != p.PlanHash || begun.UUID != p.UUID || len(begun.Refusals) > 0 || !l.Device.Found {
 		return false
 	}
-	return !slices.ContainsFunc(fresh.Destroys, func(line string) bool { return !slices.Contains(begun.Destroys, line) })
+	return isPart(fresh.Destroys, begun.Destroys) && isPart(fresh.Steps, begun.Steps)
+}
+
+// isPart is true when every line is one of all.
+func isPart(lines, all []string) bool {
+	return !slices.ContainsFunc(lines, func(line string) bool { return !slices.Contains(all, line) })
+}
+
+// begunPlan is the plan that was begun, which stays in the status until the target is finished: it says what was approved.
+func begunPlan(t *v1alpha1.StorageTarget) *v1alpha1.TargetPlan {
+	if t.Status.Provisioned == nil {
+		return nil
+	}
+	return t.Status.Plan
 }
 
 // isBlank is true when nothing is on the devices and nobody uses them.

@@ -1,6 +1,15 @@
 package plan
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/utils/cpuset"
+
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/spec"
 )
@@ -30,8 +39,209 @@ type PinInput struct {
 	Others map[string][]PinDaemon
 }
 
-// Pin says which CPUs and memory every daemon gets, by node and instance, and what of it contradicts itself or the node. A daemon with a problem has no pinning.
-func Pin(in PinInput) (map[string]map[string]spec.Pinning, []Problem) { return nil, nil }
+// Pin says which CPUs and memory every daemon gets, by node and instance, and what of it contradicts itself or the node.
+// A daemon whose pinning has a problem gets none. The mode KubeletStatic pins nothing here: the kubelet does.
+func Pin(in PinInput) (map[string]map[string]spec.Pinning, []Problem) {
+	pinnings := map[string]map[string]spec.Pinning{}
+	var problems []Problem
+	problem := func(text string) {
+		problems = append(problems, Problem{Reason: v1alpha1.ReasonPinningConflict, Message: text})
+	}
+	rivals := cpuSets(in)
+	for _, d := range in.Daemons {
+		if d.Pinning == nil || d.Pinning.Mode == v1alpha1.PinningNone || d.Pinning.Mode == "" {
+			continue
+		}
+		for _, node := range slices.Compact(slices.Sorted(slices.Values(d.Nodes))) {
+			inventory, ok := in.Inventories[node]
+			if !ok {
+				problem(fmt.Sprintf("%s asks for CPUs of node %s; %s", d.Field, node, noInventory(node)))
+				continue
+			}
+			pinning, why := pin(d, node, inventory.CPU)
+			if why == "" {
+				why = overlap(in.FileSystem, d, node, rivals[node])
+			}
+			switch {
+			case why != "":
+				problem(why)
+			case pinning != nil:
+				if pinnings[node] == nil {
+					pinnings[node] = map[string]spec.Pinning{}
+				}
+				pinnings[node][d.Instance] = *pinning
+			}
+		}
+	}
+	slices.SortFunc(problems, func(a, b Problem) int { return strings.Compare(a.Message, b.Message) })
+	return pinnings, slices.Compact(problems)
+}
+
+// pin is the pinning of one daemon on one node, or why it can't be had.
+func pin(d PinDaemon, node string, cpu v1alpha1.CPUStatus) (*spec.Pinning, string) {
+	switch d.Pinning.Mode {
+	case v1alpha1.PinningNUMANode:
+		return pinToNode(d, node, cpu)
+	case v1alpha1.PinningCPUSet:
+		return pinToSet(d, node, cpu)
+	case v1alpha1.PinningKubeletStatic:
+		if cpu.KubeletCPUManagerPolicy != "static" {
+			return nil, fmt.Sprintf("%s asks for exclusive CPUs of the kubelet, and the CPU manager policy of node %s is %s; set cpuManagerPolicy: static there, or use another mode",
+				d.Field, node, cmp.Or(cpu.KubeletCPUManagerPolicy, "not known"))
+		}
+		return nil, ""
+	}
+	return nil, fmt.Sprintf("%s: the mode %q is unknown", d.Field, d.Pinning.Mode)
+}
+
+// pinToNode gives a daemon all CPUs of one NUMA node.
+func pinToNode(d PinDaemon, node string, cpu v1alpha1.CPUStatus) (*spec.Pinning, string) {
+	if len(d.Pinning.NUMANodes) == 0 {
+		return nil, d.Field + ": mode NUMANode needs numaNodes"
+	}
+	want := d.Pinning.NUMANodes[d.Index%len(d.Pinning.NUMANodes)]
+	there := make([]string, 0, len(cpu.NUMANodes))
+	for _, n := range cpu.NUMANodes {
+		if n.ID != want {
+			there = append(there, strconv.Itoa(int(n.ID)))
+			continue
+		}
+		cpus, err := cpuset.Parse(n.CPUs)
+		if err != nil || cpus.IsEmpty() {
+			return nil, fmt.Sprintf("%s asks for NUMA node %d, and that of node %s has no CPUs (%q), only memory; choose another one", d.Field, want, node, n.CPUs)
+		}
+		id := strconv.Itoa(int(want))
+		return pinning(d, cpus, id, "NUMA node "+id), ""
+	}
+	return nil, fmt.Sprintf("%s asks for NUMA node %d, and node %s has the NUMA nodes %s", d.Field, want, node, cmp.Or(strings.Join(there, ", "), "(none known)"))
+}
+
+// pinToSet gives a daemon the CPUs that are named, and the memory of their NUMA nodes.
+func pinToSet(d PinDaemon, node string, cpu v1alpha1.CPUStatus) (*spec.Pinning, string) {
+	cpus, why := cpuSetOf(d)
+	if why != "" {
+		return nil, why
+	}
+	there := cpuset.New()
+	var memory []int
+	for _, n := range cpu.NUMANodes {
+		of, err := cpuset.Parse(n.CPUs)
+		if err != nil {
+			return nil, fmt.Sprintf("the inventory of node %s has CPUs %q for NUMA node %d, which is no list of CPUs", node, n.CPUs, n.ID)
+		}
+		there = there.Union(of)
+		if !of.Intersection(cpus).IsEmpty() {
+			memory = append(memory, int(n.ID))
+		}
+	}
+	if missing := cpus.Difference(there); !missing.IsEmpty() {
+		return nil, fmt.Sprintf("%s asks for the CPUs %s, and node %s has %s: %s is not there", d.Field, cpus, node, cmp.Or(there.String(), "none"), missing)
+	}
+	return pinning(d, cpus, cpuset.New(memory...).String(), "CPUs "+cpus.String()), ""
+}
+
+// pinning is the result for one daemon.
+func pinning(d PinDaemon, cpus cpuset.CPUSet, memory, what string) *spec.Pinning {
+	return &spec.Pinning{
+		CPUs: cpus.String(), MemoryNodes: memory, MemoryPolicy: string(cmp.Or(d.Pinning.MemoryPolicy, v1alpha1.MemoryPreferred)),
+		Why: d.Field + ": " + what,
+	}
+}
+
+// cpuSetOf are the CPUs that are named for one daemon.
+func cpuSetOf(d PinDaemon) (cpuset.CPUSet, string) {
+	sets := d.Pinning.CPUSets
+	if d.Index >= len(sets) {
+		return cpuset.New(), fmt.Sprintf("%s has %d cpuSets, and instance %d (%s) needs one of its own; give one for each instance on a node", d.Field, len(sets), d.Index, d.Instance)
+	}
+	cpus, err := cpuset.Parse(string(sets[d.Index]))
+	if err != nil || cpus.IsEmpty() {
+		return cpuset.New(), fmt.Sprintf("%s.cpuSets: %q is no list of CPUs such as 0-7,16-23", d.Field, sets[d.Index])
+	}
+	return cpus, ""
+}
+
+// namedSet is a set of CPUs with whose it is.
+type namedSet struct {
+	fileSystem string
+	daemon     PinDaemon
+	cpus       cpuset.CPUSet
+}
+
+// cpuSets are the CPUs that are named for daemons, of all FileSystems, by node.
+func cpuSets(in PinInput) map[string][]namedSet {
+	all := map[string][]namedSet{}
+	add := func(fileSystem string, daemons []PinDaemon) {
+		for _, d := range daemons {
+			if d.Pinning == nil || d.Pinning.Mode != v1alpha1.PinningCPUSet {
+				continue
+			}
+			cpus, why := cpuSetOf(d)
+			if why != "" {
+				continue
+			}
+			for _, node := range slices.Compact(slices.Sorted(slices.Values(d.Nodes))) {
+				all[node] = append(all[node], namedSet{fileSystem, d, cpus})
+			}
+		}
+	}
+	add(in.FileSystem, in.Daemons)
+	for _, name := range slices.Sorted(maps.Keys(in.Others)) {
+		add(name, in.Others[name])
+	}
+	return all
+}
+
+// overlap says which other daemon on a node has a CPU of this one; empty when none has. Only CPUs that are named count:
+// several daemons may share a NUMA node.
+func overlap(fileSystem string, d PinDaemon, node string, rivals []namedSet) string {
+	if d.Pinning.Mode != v1alpha1.PinningCPUSet {
+		return ""
+	}
+	mine, _ := cpuSetOf(d)
+	for _, r := range rivals {
+		if r.fileSystem == fileSystem && r.daemon.Instance == d.Instance {
+			continue
+		}
+		if shared := mine.Intersection(r.cpus); !shared.IsEmpty() {
+			return fmt.Sprintf("node %s: %s (%s of FileSystem %s) and %s (%s of FileSystem %s) share the CPUs %s; give each its own",
+				node, d.Field, d.Instance, fileSystem, r.daemon.Field, r.daemon.Instance, r.fileSystem, shared)
+		}
+	}
+	return ""
+}
 
 // Drift says how a daemon runs otherwise than it should; empty when it runs as it should.
-func Drift(wanted spec.Pinning, found v1alpha1.DaemonPlacement) string { return "" }
+func Drift(wanted spec.Pinning, found v1alpha1.DaemonPlacement) string {
+	want, err := cpuset.Parse(wanted.CPUs)
+	if err != nil {
+		return fmt.Sprintf("the CPUs %q that are asked for are no list of CPUs", wanted.CPUs)
+	}
+	var drift []string
+	has, err := cpuset.Parse(found.CPUs)
+	switch {
+	case err != nil || has.IsEmpty():
+		drift = append(drift, fmt.Sprintf("it is not known on which CPUs it may run (%q)", found.CPUs))
+	case !has.Equals(want):
+		drift = append(drift, fmt.Sprintf("it may run on the CPUs %s, and %s are asked for", has, want))
+	}
+	if found.StrayThreads > 0 {
+		drift = append(drift, fmt.Sprintf("%d of its threads may run on other CPUs than the first", found.StrayThreads))
+	}
+	if wanted.MemoryNodes != "" && !slices.Contains(policies(wanted), found.MemoryPolicy) {
+		drift = append(drift, fmt.Sprintf("its memory policy is %q, and %s is asked for", found.MemoryPolicy, policies(wanted)[0]))
+	}
+	if len(drift) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s: %s (%s)", found.Name, strings.Join(drift, "; "), wanted.Why)
+}
+
+// policies are the forms in which /proc/<pid>/numa_maps shows a memory policy (kernel mm/mempolicy.c, mpol_to_str): one NUMA
+// node may be preferred by either of two policies.
+func policies(wanted spec.Pinning) []string {
+	if wanted.MemoryPolicy == string(v1alpha1.MemoryBind) {
+		return []string{"bind:" + wanted.MemoryNodes}
+	}
+	return []string{"prefer:" + wanted.MemoryNodes, "prefer (many):" + wanted.MemoryNodes}
+}

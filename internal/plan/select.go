@@ -1,6 +1,23 @@
 package plan
 
-import "parallelfs.dev/operator/api/v1alpha1"
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
 
 // SelectInput is what the choice of disks depends on.
 type SelectInput struct {
@@ -33,9 +50,531 @@ type Problem struct {
 	Message string
 }
 
-// Select chooses the disks of a FileSystem.
-func Select(in SelectInput) Selection { return Selection{} }
+// group is one role's part of a FileSystem: the metadata servers, or one storage pool.
+type group struct {
+	role  v1alpha1.InstanceRole
+	pool  string
+	field string
+	nodes []string
+	spec  v1alpha1.TargetsSpec
+	// instances on each node; 1 for a pool.
+	instances int
+}
+
+// place is a group's part of a node.
+type place struct {
+	role       v1alpha1.InstanceRole
+	pool, node string
+}
+
+func (g group) at(node string) place { return place{g.role, g.pool, node} }
+
+// selection is the work of one Select.
+type selection struct {
+	in     SelectInput
+	groups []group
+	// chosen targets by name, and those of them that were there before.
+	chosen   map[string]*v1alpha1.StorageTarget
+	existing map[string]*v1alpha1.StorageTarget
+	// at are the chosen targets of a group on a node.
+	at map[place][]*v1alpha1.StorageTarget
+	// taken are the disks that are wanted by somebody, by identity.
+	taken    map[string][]claim
+	problems []Problem
+}
+
+// Select chooses the disks of a FileSystem. The same input gives the same targets, in whatever order its lists are.
+//
+// What was chosen stays chosen: a target that exists is kept, with the identity that was recorded, also when its disk is
+// gone, no longer matches or its node has left the role. It is dropped only when it was taken out of spec.devices, was
+// marked for removal, and its condition SafeToRemove is true. A selector does not count a target that is marked for removal and safe
+// to remove, so that another disk takes its place.
+//
+// New disks are chosen by name as spec.devices says, whatever is on them: the plan then says what that is. A selector chooses
+// only disks that are usable as they are and wanted by nobody, in the order of their ids, after those that carry a target of
+// this FileSystem from before.
+func Select(in SelectInput) Selection {
+	in = inOrder(in)
+	s := &selection{
+		in: in, groups: groupsOf(in), chosen: map[string]*v1alpha1.StorageTarget{}, existing: map[string]*v1alpha1.StorageTarget{},
+		at: map[place][]*v1alpha1.StorageTarget{}, taken: map[string][]claim{},
+	}
+	for i := range in.Existing {
+		t := &in.Existing[i]
+		s.existing[t.Name] = t
+		s.claim(t)
+	}
+	for i := range in.Others {
+		s.claim(&in.Others[i])
+	}
+	for _, g := range s.groups {
+		s.keep(g)
+	}
+	for _, g := range s.groups {
+		s.explicit(g)
+	}
+	for _, g := range s.groups {
+		s.selected(g)
+	}
+	for _, g := range s.groups {
+		s.logs(g)
+	}
+	s.conflicts()
+	result := Selection{Problems: s.problems}
+	for _, name := range slices.Sorted(maps.Keys(s.chosen)) {
+		result.Targets = append(result.Targets, *s.chosen[name])
+	}
+	slices.SortFunc(result.Problems, func(a, b Problem) int {
+		return cmp.Or(strings.Compare(a.Reason, b.Reason), strings.Compare(a.Message, b.Message))
+	})
+	result.Problems = slices.Compact(result.Problems)
+	return result
+}
+
+// inOrder is the input with its lists in one order.
+func inOrder(in SelectInput) SelectInput {
+	in.Existing, in.Others = slices.Clone(in.Existing), slices.Clone(in.Others)
+	slices.SortFunc(in.Existing, compareTargets)
+	slices.SortFunc(in.Others, compareTargets)
+	inventories := make(map[string]v1alpha1.NodeInventoryStatus, len(in.Inventories))
+	for node, inventory := range in.Inventories {
+		inventory.BlockDevices = slices.SortedFunc(slices.Values(inventory.BlockDevices), func(a, b v1alpha1.BlockDevice) int {
+			return strings.Compare(a.KernelName, b.KernelName)
+		})
+		inventories[node] = inventory
+	}
+	in.Inventories = inventories
+	return in
+}
+
+// compareTargets orders targets by namespace and name.
+func compareTargets(a, b v1alpha1.StorageTarget) int {
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+}
+
+// groupsOf are the roles of a FileSystem that keep data, the metadata first, the pools in the order of the spec.
+func groupsOf(in SelectInput) []group {
+	fs := in.FileSystem.Spec
+	nodes := func(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
+	groups := []group{{
+		role: v1alpha1.RoleMetadata, field: "spec.metadata.targets", nodes: nodes(in.MetadataNodes), spec: fs.Metadata.Targets,
+		instances: max(1, int(fs.Metadata.InstancesPerNode)),
+	}}
+	for _, p := range fs.StoragePools {
+		groups = append(groups, group{
+			role: v1alpha1.RoleStorage, pool: p.Name, field: fmt.Sprintf("spec.storagePools[%s].targets", p.Name),
+			nodes: nodes(in.PoolNodes[p.Name]), spec: p.Targets, instances: 1,
+		})
+	}
+	return groups
+}
+
+// owns is true for a target of this group.
+func (g group) owns(t *v1alpha1.StorageTarget) bool {
+	return t.Spec.Role == g.role && t.Spec.StoragePool == g.pool
+}
+
+// problem notes what a person has to change.
+func (s *selection) problem(reason, format string, args ...any) {
+	s.problems = append(s.problems, Problem{Reason: reason, Message: fmt.Sprintf(format, args...)})
+}
+
+// keep takes over the targets that exist.
+func (s *selection) keep(g group) {
+	if len(g.spec.Directories) > 0 {
+		return
+	}
+	for i := range s.in.Existing {
+		t := &s.in.Existing[i]
+		if !g.owns(t) || !t.DeletionTimestamp.IsZero() {
+			continue
+		}
+		if g.spec.Select == nil && !s.named(g, t) {
+			if isDrained(t) {
+				continue
+			}
+			s.problem(v1alpha1.ReasonTargetsNotReady, "%s: StorageTarget %s (node %s, disk %s) is no longer in devices, and may hold data; set its spec.remove to true and wait "+
+				"until its condition SafeToRemove is true, or name the disk again", g.field, t.Name, t.Spec.Node, t.Spec.Device.ID)
+		}
+		s.choose(g, t.Spec.Node, t.Spec.Instance, t.Spec.Device, t.Name)
+	}
+}
+
+// named is true when spec.devices names the disk of a target.
+func (s *selection) named(g group, t *v1alpha1.StorageTarget) bool {
+	return slices.ContainsFunc(g.spec.Devices, func(d v1alpha1.DeviceReference) bool {
+		if d.Node != t.Spec.Node {
+			return false
+		}
+		return s.refersTo(d, t.Spec.Device)
+	})
+}
+
+// isDrained is true for a target that was marked for removal, and on which nothing is left. The mark is asked for as well: a condition from
+// before it was taken back says nothing.
+func isDrained(t *v1alpha1.StorageTarget) bool {
+	return t.Spec.Remove && meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.ConditionSafeToRemove)
+}
+
+// explicit chooses the disks that spec.devices names.
+func (s *selection) explicit(g group) {
+	byNode := map[string][]v1alpha1.DeviceReference{}
+	for _, d := range g.spec.Devices {
+		byNode[d.Node] = append(byNode[d.Node], d)
+	}
+	for _, node := range slices.Sorted(maps.Keys(byNode)) {
+		references := byNode[node]
+		if len(references)%g.instances != 0 {
+			s.problem(v1alpha1.ReasonInvalidSpec, "%s.devices: node %s has %d devices for %d metadata servers; give each of them as many", g.field, node, len(references), g.instances)
+			continue
+		}
+		seen := map[string]v1alpha1.DeviceID{}
+		for i, d := range references {
+			s.explicitDevice(g, d, int32(i/(len(references)/g.instances)), seen) // #nosec G115 -- an instance is at most 15
+		}
+	}
+}
+
+// explicitDevice chooses one disk that is named.
+func (s *selection) explicitDevice(g group, d v1alpha1.DeviceReference, instance int32, seen map[string]v1alpha1.DeviceID) {
+	for _, t := range s.at[g.at(d.Node)] {
+		if s.refersTo(d, t.Spec.Device) {
+			if first, twice := seen[t.Name]; twice {
+				s.problem(v1alpha1.ReasonInvalidSpec, "%s.devices: node %s: %s and %s are the same disk; name it once", g.field, d.Node, first, d.ID)
+			}
+			seen[t.Name] = d.ID
+			return
+		}
+	}
+	if !slices.Contains(g.nodes, d.Node) {
+		s.problem(v1alpha1.ReasonInvalidSpec, "%s.devices: node %s, which has %s, does not match the nodeSelector beside it; label the node, or take the device out",
+			g.field, d.Node, d.ID)
+		return
+	}
+	inventory, ok := s.in.Inventories[d.Node]
+	if !ok {
+		s.problem(v1alpha1.ReasonNoDevices, "%s.devices: %s", g.field, noInventory(d.Node))
+		return
+	}
+	b := findDevice(inventory, string(d.ID))
+	if b == nil {
+		s.problem(v1alpha1.ReasonNoDevices, "%s.devices: node %s has no disk %s; it has %s", g.field, d.Node, d.ID, namesOfDisks(inventory))
+		return
+	}
+	identity, why := identify(*b)
+	if why != "" {
+		s.problem(v1alpha1.ReasonNoDevices, "%s.devices: node %s: %s", g.field, d.Node, why)
+		return
+	}
+	name := TargetName(s.in.FileSystem.Name, groupName(g, instance), d.Node, identity.ID)
+	if old := s.existing[name]; old != nil {
+		// It is being deleted: the name is free when that is done.
+		return
+	}
+	s.choose(g, d.Node, instance, identity, name)
+	seen[name] = d.ID
+}
+
+// refersTo is true when a reference names the disk with this identity.
+func (s *selection) refersTo(d v1alpha1.DeviceReference, id v1alpha1.DeviceIdentity) bool {
+	if d.ID == id.ID || string(d.ID) == id.WWN || string(d.ID) == id.Serial {
+		return true
+	}
+	b := findDevice(s.in.Inventories[d.Node], string(d.ID))
+	return b != nil && sameDevice(*b, id)
+}
+
+// selected chooses disks by spec.select.
+func (s *selection) selected(g group) {
+	if g.spec.Select == nil {
+		return
+	}
+	for _, node := range g.nodes {
+		have := make([]int, g.instances)
+		count := 0
+		for _, t := range s.at[g.at(node)] {
+			if old := s.existing[t.Name]; old == nil || !isDrained(old) {
+				if i := int(t.Spec.Instance); i < len(have) {
+					have[i]++
+				}
+				count++
+			}
+		}
+		want := int(g.spec.Select.CountPerNode)
+		if want%g.instances != 0 {
+			s.problem(v1alpha1.ReasonInvalidSpec, "%s.select: countPerNode %d can't be shared out to %d metadata servers; make it a multiple", g.field, want, g.instances)
+			continue
+		}
+		if count >= want {
+			continue
+		}
+		inventory, ok := s.in.Inventories[node]
+		if !ok {
+			s.problem(v1alpha1.ReasonNoDevices, "%s.select: %s", g.field, noInventory(node))
+			continue
+		}
+		matching, others := s.candidates(g, node, inventory, *g.spec.Select, false)
+		for _, c := range matching {
+			if count == want {
+				break
+			}
+			instance := slices.IndexFunc(have, func(n int) bool { return n < want/g.instances })
+			if instance < 0 {
+				break
+			}
+			if c.carries >= 0 {
+				instance = c.carries
+			}
+			name := TargetName(s.in.FileSystem.Name, groupName(g, int32(instance)), node, c.identity.ID) // #nosec G115 -- an instance is at most 15
+			s.choose(g, node, int32(instance), c.identity, name)                                         // #nosec G115 -- as above
+			have[instance]++
+			count++
+		}
+		if count < want {
+			s.problem(v1alpha1.ReasonNoDevices, "%s.select: node %s has %d of %d disks; %s", g.field, node, count, want, summary(others, "there are no others"))
+		}
+	}
+}
+
+// candidate is a disk that may be chosen.
+type candidate struct {
+	identity v1alpha1.DeviceIdentity
+	// carries is the instance whose target is on the disk from before, -1 for none.
+	carries int
+}
+
+// candidates are the disks of a node that a selector matches and that are free, those with a target of this group first, then
+// by id; and the others, each with why not. For logs, partitions are disks as well.
+func (s *selection) candidates(g group, node string, inventory v1alpha1.NodeInventoryStatus, selector v1alpha1.DeviceSelector, forLog bool) ([]candidate, []string) {
+	var matching []candidate
+	var others []string
+	for _, b := range inventory.BlockDevices {
+		identity, why := identify(b)
+		carries := -1
+		if why == "" && !forLog {
+			carries = s.carries(g, node, b, identity)
+		}
+		if why == "" {
+			why = mismatch(b, selector)
+		}
+		if why == "" {
+			why = s.takenBy(node, identity)
+		}
+		if why == "" && carries < 0 {
+			why = notUsable(b, forLog)
+		}
+		if why != "" {
+			others = append(others, fmt.Sprintf("%s (%s): %s", b.KernelName, cmp.Or(string(identity.ID), "no stable name"), why))
+			continue
+		}
+		matching = append(matching, candidate{identity: identity, carries: carries})
+	}
+	slices.SortFunc(matching, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(min(b.carries, 0), min(a.carries, 0)), strings.Compare(string(a.identity.ID), string(b.identity.ID)))
+	})
+	slices.Sort(others)
+	return matching, others
+}
+
+// carries is the instance of this group whose target a disk carries, from a FileSystem of the same name that was there before; -1 for none.
+func (s *selection) carries(g group, node string, b v1alpha1.BlockDevice, identity v1alpha1.DeviceIdentity) int {
+	if b.Target == "" {
+		return -1
+	}
+	for i := range g.instances {
+		name := TargetName(s.in.FileSystem.Name, groupName(g, int32(i)), node, identity.ID) // #nosec G115 -- an instance is at most 15
+		if b.Target == s.in.FileSystem.Namespace+"/"+name && s.existing[name] == nil {
+			return i
+		}
+	}
+	return -1
+}
+
+// notUsable is why a disk can't be chosen by a selector; a partition is not unusable for a log because it is one.
+func notUsable(b v1alpha1.BlockDevice, forLog bool) string {
+	if len(b.Unusable) > 0 && !(forLog && b.Type == "part" && len(b.Unusable) == 1 && b.Unusable[0] == IsWholeDisk(Facts{BlockDevice: b})) {
+		return strings.Join(b.Unusable, "; ")
+	}
+	if kind := IsWholeDisk(Facts{BlockDevice: b}); kind != "" && !(forLog && b.Type == "part") {
+		return kind
+	}
+	return ""
+}
+
+// mismatch is why a selector does not match a disk; empty when it does.
+func mismatch(b v1alpha1.BlockDevice, selector v1alpha1.DeviceSelector) string {
+	if selector.MediaType != "" && b.MediaType != selector.MediaType {
+		return fmt.Sprintf("it is %s, not %s", cmp.Or(string(b.MediaType), "of an unknown media type"), selector.MediaType)
+	}
+	if selector.MinSize != "" {
+		if limit, err := resource.ParseQuantity(string(selector.MinSize)); err != nil || b.SizeBytes < limit.Value() {
+			return fmt.Sprintf("its %d bytes are less than %s", b.SizeBytes, selector.MinSize)
+		}
+	}
+	if selector.MaxSize != "" {
+		if limit, err := resource.ParseQuantity(string(selector.MaxSize)); err != nil || b.SizeBytes > limit.Value() {
+			return fmt.Sprintf("its %d bytes are more than %s", b.SizeBytes, selector.MaxSize)
+		}
+	}
+	matches := func(globs []v1alpha1.Glob, names ...string) bool {
+		return len(globs) == 0 || slices.ContainsFunc(globs, func(g v1alpha1.Glob) bool {
+			return slices.ContainsFunc(names, func(name string) bool {
+				ok, err := path.Match(string(g), name)
+				return ok && err == nil
+			})
+		})
+	}
+	if !matches(selector.Models, b.Model) {
+		return fmt.Sprintf("its model %q matches none of models", b.Model)
+	}
+	if !matches(selector.IDGlobs, b.IDs...) {
+		return "none of its ids matches idGlobs"
+	}
+	if len(selector.NUMANodes) > 0 {
+		if b.NUMANode == nil {
+			return "its NUMA node is not known"
+		}
+		if !slices.Contains(selector.NUMANodes, *b.NUMANode) {
+			return fmt.Sprintf("it is on NUMA node %d", *b.NUMANode)
+		}
+	}
+	return ""
+}
+
+// summary is a list of reasons for a sentence: the first few, and how many more there are.
+func summary(reasons []string, none string) string {
+	const shown = 10
+	switch {
+	case len(reasons) == 0:
+		return none
+	case len(reasons) > shown:
+		return fmt.Sprintf("the others don't do: %s; and %d more", strings.Join(reasons[:shown], "; "), len(reasons)-shown)
+	}
+	return "the others don't do: " + strings.Join(reasons, "; ")
+}
+
+// noInventory says that a node has no agent, and how it gets one.
+func noInventory(node string) string {
+	return fmt.Sprintf("node %s has no NodeInventory, so that its disks are not known; give it an agent (kubectl label node %s %s=) or look why the one that it has does not run",
+		node, node, v1alpha1.LabelAgent)
+}
+
+// namesOfDisks are the ids that an inventory offers, for a sentence.
+func namesOfDisks(inventory v1alpha1.NodeInventoryStatus) string {
+	var names []string
+	for _, b := range inventory.BlockDevices {
+		if identity, why := identify(b); why == "" {
+			names = append(names, string(identity.ID))
+		}
+	}
+	slices.Sort(names)
+	const shown = 24
+	if len(names) > shown {
+		return fmt.Sprintf("%s, and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
+	}
+	return cmp.Or(strings.Join(names, ", "), "none with a stable name")
+}
+
+// findDevice is the disk with an id, a WWN or a serial; nil when there is none. An id goes before the others.
+func findDevice(inventory v1alpha1.NodeInventoryStatus, id string) *v1alpha1.BlockDevice {
+	for _, matches := range []func(v1alpha1.BlockDevice) bool{
+		func(b v1alpha1.BlockDevice) bool { return slices.Contains(b.IDs, id) },
+		func(b v1alpha1.BlockDevice) bool { return b.WWN == id },
+		func(b v1alpha1.BlockDevice) bool { return b.Serial == id },
+	} {
+		if i := slices.IndexFunc(inventory.BlockDevices, matches); i >= 0 && id != "" {
+			return &inventory.BlockDevices[i]
+		}
+	}
+	return nil
+}
+
+// sameDevice is true when a disk of a node has an identity.
+func sameDevice(b v1alpha1.BlockDevice, id v1alpha1.DeviceIdentity) bool {
+	if id.WWN != "" && b.WWN != "" {
+		return id.WWN == b.WWN
+	}
+	return slices.Contains(b.IDs, string(id.ID)) || string(id.ID) == b.WWN || string(id.ID) == b.Serial
+}
+
+// deviceID is the form of an id that the API takes.
+var deviceID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:+=@-]{3,127}$`)
+
+// identify is what a disk is known by from now on: the first of its names, which is the most telling one, and what else is
+// known of it; or why it can't be a target.
+func identify(b v1alpha1.BlockDevice) (v1alpha1.DeviceIdentity, string) {
+	for _, name := range stableNames(b) {
+		if deviceID.MatchString(name) && b.SizeBytes > 0 {
+			return v1alpha1.DeviceIdentity{ID: v1alpha1.DeviceID(name), Serial: b.Serial, WWN: b.WWN, Model: b.Model, SizeBytes: b.SizeBytes}, ""
+		}
+	}
+	if b.SizeBytes <= 0 {
+		return v1alpha1.DeviceIdentity{}, b.KernelName + " has no size: there is no medium in it"
+	}
+	if why := HasStableID(Facts{BlockDevice: b}); why != "" {
+		return v1alpha1.DeviceIdentity{}, why
+	}
+	return v1alpha1.DeviceIdentity{}, b.KernelName + " has no name that the API takes"
+}
+
+// groupName is the part of a target's name that says what it is for.
+func groupName(g group, instance int32) string {
+	if g.role == v1alpha1.RoleMetadata {
+		return fmt.Sprintf("mds%d", instance)
+	}
+	return g.pool
+}
 
 // TargetName is the name of the StorageTarget of a disk: the FileSystem, the pool ("ssd") or instance ("mds0"), and a hash of
 // the node and the device's id.
-func TargetName(fileSystem, poolOrInstance, node string, id v1alpha1.DeviceID) string { return "" }
+func TargetName(fileSystem, poolOrInstance, node string, id v1alpha1.DeviceID) string {
+	sum := sha256.Sum256([]byte(node + "/" + string(id)))
+	return fmt.Sprintf("%s-%s-%s", fileSystem, poolOrInstance, hex.EncodeToString(sum[:4]))
+}
+
+// choose adds a target.
+func (s *selection) choose(g group, node string, instance int32, device v1alpha1.DeviceIdentity, name string) {
+	fs := s.in.FileSystem
+	t := &v1alpha1.StorageTarget{
+		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "StorageTarget"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: fs.Namespace, Name: name, Finalizers: []string{v1alpha1.Finalizer},
+			Labels:          map[string]string{v1alpha1.LabelFileSystem: fs.Name, v1alpha1.LabelManagedBy: v1alpha1.ManagedBy},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(fs, v1alpha1.GroupVersion.WithKind("FileSystem"))},
+		},
+		Spec: v1alpha1.StorageTargetSpec{
+			FileSystem: v1alpha1.TargetOwner{Name: fs.Name, UID: string(fs.UID)},
+			Node:       node, Role: g.role, StoragePool: g.pool, Instance: instance, Device: device,
+			Format: v1alpha1.FormatSpec{FSType: v1alpha1.XFS}, Queue: g.spec.Queue,
+			FormatPolicy: cmp.Or(fs.Spec.Provisioning.Format, v1alpha1.FormatIfBlank),
+		},
+	}
+	if g.pool != "" {
+		t.Labels[v1alpha1.LabelStoragePool] = g.pool
+	}
+	if len(validation.IsValidLabelValue(node)) == 0 {
+		t.Labels[v1alpha1.LabelNode] = node
+	}
+	if f := g.spec.Format; f != nil {
+		t.Spec.Format = *f.DeepCopy()
+		t.Spec.Format.FSType = fsTypeOf(*f)
+		t.Spec.Format.LogDevices = nil
+	}
+	if old := s.existing[name]; old != nil {
+		t.Spec.LogDevice = old.Spec.LogDevice.DeepCopy()
+		if isFinished(old) {
+			// What was made stays as it was made; how it is mounted may change.
+			t.Spec.Format.FSType, t.Spec.Format.MkfsOptions = old.Spec.Format.FSType, slices.Clone(old.Spec.Format.MkfsOptions)
+		}
+	}
+	if other := s.chosen[name]; other != nil {
+		// A pool may be called like an instance, such as "mds0"; then one disk for both has one name.
+		other.Spec.Conflict = fmt.Sprintf("the device is wanted twice: by %s and by %s; take it out of one of them",
+			claimsOf(other)[0].sentence(), claimsOf(t)[0].sentence())
+		s.problem(v1alpha1.ReasonDeviceConflict, "%s", other.Spec.Conflict)
+		return
+	}
+	s.chosen[name] = t
+	s.at[g.at(node)] = append(s.at[g.at(node)], t)
+	s.claim(t)
+}

@@ -1,0 +1,228 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// claim is that a target wants a disk, as its own or as its log.
+type claim struct {
+	target *v1alpha1.StorageTarget
+	device v1alpha1.DeviceIdentity
+	isLog  bool
+}
+
+// sentence names a claim with all that tells it from another one.
+func (c claim) sentence() string {
+	t := c.target
+	role := "the metadata"
+	if t.Spec.StoragePool != "" {
+		role = "pool " + t.Spec.StoragePool
+	}
+	use := ""
+	if c.isLog {
+		use = "as the log of "
+	}
+	return fmt.Sprintf("%sStorageTarget %s/%s (FileSystem %s/%s, %s, node %s, disk %s)",
+		use, t.Namespace, t.Name, t.Namespace, t.Spec.FileSystem.Name, role, t.Spec.Node, c.device.ID)
+}
+
+// claimsOf are the disks that a target wants.
+func claimsOf(t *v1alpha1.StorageTarget) []claim {
+	claims := []claim{{target: t, device: t.Spec.Device}}
+	if t.Spec.LogDevice != nil {
+		claims = append(claims, claim{target: t, device: *t.Spec.LogDevice, isLog: true})
+	}
+	return claims
+}
+
+// identities are what a disk is known by. All are in one space: an id may be a WWN or a serial.
+func identities(d v1alpha1.DeviceIdentity) []string {
+	names := slices.DeleteFunc([]string{string(d.ID), d.WWN, d.Serial}, func(s string) bool { return s == "" })
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// areDistinct is true for two disks that are certainly not one although they share a name: two on one node with different WWNs are two namespaces of one
+// NVMe controller, or two logical units of one enclosure, which share its serial. On two nodes, the same serial may be one
+// disk that both reach.
+func areDistinct(nodeA string, a v1alpha1.DeviceIdentity, nodeB string, b v1alpha1.DeviceIdentity) bool {
+	return nodeA == nodeB && a.WWN != "" && b.WWN != "" && a.WWN != b.WWN
+}
+
+// claim notes what a target wants.
+func (s *selection) claim(t *v1alpha1.StorageTarget) {
+	for _, c := range claimsOf(t) {
+		s.claimDevice(c)
+	}
+}
+
+func (s *selection) claimDevice(c claim) {
+	for _, name := range identities(c.device) {
+		s.taken[name] = append(s.taken[name], c)
+	}
+}
+
+// takenBy is whose a disk is already; empty when it is free.
+func (s *selection) takenBy(node string, device v1alpha1.DeviceIdentity) string {
+	for _, name := range identities(device) {
+		for _, c := range s.taken[name] {
+			if !areDistinct(node, device, c.target.Spec.Node, c.device) {
+				return "it belongs to " + c.sentence()
+			}
+		}
+	}
+	return ""
+}
+
+// logs gives every target of a group its log device: that which it has, that which spec.devices names, or one of logDevices.
+// A target that should have a log and gets none is left out until it does: once it is formatted, it can't get one.
+func (s *selection) logs(g group) {
+	var selector *v1alpha1.DeviceSelector
+	if g.spec.Format != nil {
+		selector = g.spec.Format.LogDevices
+	}
+	used := map[string]int{}
+	var without []*v1alpha1.StorageTarget
+	for _, name := range slices.Sorted(maps.Keys(s.chosen)) {
+		t := s.chosen[name]
+		if !g.owns(t) {
+			continue
+		}
+		if t.Spec.LogDevice != nil {
+			used[t.Spec.Node]++
+			continue
+		}
+		if old := s.existing[name]; old == nil || old.Status.Provisioned == nil {
+			without = append(without, t)
+		}
+	}
+	for _, t := range without {
+		id := s.namedLog(g, t)
+		if id == "" && selector == nil {
+			continue
+		}
+		log, why := s.logFor(g, t, id, selector, used[t.Spec.Node])
+		if why != "" {
+			s.problem(v1alpha1.ReasonNoDevices, "%s: the disk %s of node %s gets no log device and is left out: %s", g.field, t.Spec.Device.ID, t.Spec.Node, why)
+			if s.existing[t.Name] == nil {
+				delete(s.chosen, t.Name)
+			} else {
+				t.Spec.Conflict = "it waits for a log device: " + why
+			}
+			continue
+		}
+		t.Spec.LogDevice = &log
+		used[t.Spec.Node]++
+		s.claimDevice(claim{target: t, device: log, isLog: true})
+	}
+}
+
+// namedLog is the log device that spec.devices names for a target.
+func (s *selection) namedLog(g group, t *v1alpha1.StorageTarget) v1alpha1.DeviceID {
+	for _, d := range g.spec.Devices {
+		if d.Node == t.Spec.Node && s.refersTo(d, t.Spec.Device) {
+			return d.LogDevice
+		}
+	}
+	return ""
+}
+
+// logFor is the log device of one target, or why there is none.
+func (s *selection) logFor(
+	g group, t *v1alpha1.StorageTarget, id v1alpha1.DeviceID, selector *v1alpha1.DeviceSelector, used int,
+) (v1alpha1.DeviceIdentity, string) {
+	inventory, ok := s.in.Inventories[t.Spec.Node]
+	if !ok {
+		return v1alpha1.DeviceIdentity{}, noInventory(t.Spec.Node)
+	}
+	if id != "" {
+		b := findDevice(inventory, string(id))
+		if b == nil {
+			return v1alpha1.DeviceIdentity{}, fmt.Sprintf("node %s has no device %s; it has %s", t.Spec.Node, id, namesOfDisks(inventory))
+		}
+		return identify(*b)
+	}
+	if used >= int(selector.CountPerNode) {
+		return v1alpha1.DeviceIdentity{}, fmt.Sprintf("logDevices.countPerNode is %d, and as many logs are in use; make it as large as the number of targets on a node",
+			selector.CountPerNode)
+	}
+	matching, others := s.candidates(g, t.Spec.Node, inventory, *selector, true)
+	if len(matching) == 0 {
+		return v1alpha1.DeviceIdentity{}, "logDevices finds none; " + summary(others, "the node has no other disks")
+	}
+	return matching[0].identity, ""
+}
+
+// conflicts marks the targets whose disks somebody else wants too. A target that is provisioned keeps working; then only the
+// newcomer has the conflict. When neither is provisioned, both have it: which one is right is for a person to say.
+func (s *selection) conflicts() {
+	claims := map[string][]claim{}
+	add := func(t *v1alpha1.StorageTarget) {
+		for _, c := range claimsOf(t) {
+			for _, name := range identities(c.device) {
+				claims[name] = append(claims[name], c)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.chosen)) {
+		add(s.chosen[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.existing)) {
+		if s.chosen[name] == nil {
+			add(s.existing[name])
+		}
+	}
+	for i := range s.in.Others {
+		add(&s.in.Others[i])
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.chosen)) {
+		t := s.chosen[name]
+		for _, mine := range claimsOf(t) {
+			other := s.rival(mine, claims)
+			if other == nil {
+				continue
+			}
+			if s.isProvisioned(t) && !s.isProvisioned(other.target) {
+				continue
+			}
+			text := fmt.Sprintf("the device is wanted twice: by %s and by %s; take it out of one of them, or delete that StorageTarget", mine.sentence(), other.sentence())
+			t.Spec.Conflict = cut(text, 2*maxLine)
+			s.problem(v1alpha1.ReasonDeviceConflict, "%s", text)
+			break
+		}
+	}
+}
+
+// rival is the first other claim to a disk; one that is provisioned goes before others. Nil when there is none.
+func (s *selection) rival(mine claim, claims map[string][]claim) *claim {
+	var found *claim
+	for _, name := range identities(mine.device) {
+		for _, c := range claims[name] {
+			isSelf := c.target == mine.target && c.isLog == mine.isLog
+			if isSelf || areDistinct(mine.target.Spec.Node, mine.device, c.target.Spec.Node, c.device) {
+				continue
+			}
+			if found == nil || !s.isProvisioned(found.target) && s.isProvisioned(c.target) {
+				found = &c
+			}
+		}
+	}
+	return found
+}
+
+// isProvisioned is true for a target whose disk was made one, or taken over.
+func (s *selection) isProvisioned(t *v1alpha1.StorageTarget) bool {
+	if old := s.existing[t.Name]; old != nil && old.Namespace == t.Namespace {
+		t = old
+	}
+	return isFinished(t)
+}
+
+// isFinished is true for a target whose disk was made one, or taken over, by its own status.
+func isFinished(t *v1alpha1.StorageTarget) bool {
+	return t.Status.Provisioned != nil && t.Status.Provisioned.Finished != nil
+}
