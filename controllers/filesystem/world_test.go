@@ -49,6 +49,11 @@ type world struct {
 	// lost are the targets ("node:directory") that MooseFS does not see.
 	lost   []string
 	events *events.FakeRecorder
+	// disks of the nodes; took are those that each daemon has, by the uid of its pod, and whether it moves their data away.
+	disks []*fakeDisk
+	took  map[string]map[string]bool
+	// moved is true when MooseFS has moved all data away that it was told to.
+	moved bool
 }
 
 // State is the probe: it says what a MooseFS would say that runs as the FileSystem's children tell it.
@@ -57,7 +62,11 @@ func (w *world) State(context.Context, string) (*backend.State, error) {
 		return nil, errors.New("nobody listens")
 	}
 	fs := w.get()
-	state := backend.State{Time: time.Unix(1, 0), Version: fs.Spec.Version, Data: backend.DataHealth{Known: true}, StorageClasses: map[string]string{}}
+	if _, runs := w.runs("master", "", fs.Status.Metadata.Node); !runs {
+		return nil, errors.New("nobody listens")
+	}
+	// A while after the pods have started, so that it is about what they were told.
+	state := backend.State{Time: time.Now().Add(time.Hour), Version: fs.Spec.Version, Data: backend.DataHealth{Known: true}, StorageClasses: map[string]string{}}
 	for _, pool := range fs.Status.StoragePools {
 		letter := string('A' + pool.Slot)
 		for _, p := range fs.Spec.StoragePools {
@@ -66,6 +75,11 @@ func (w *world) State(context.Context, string) (*backend.State, error) {
 			}
 			state.StorageClasses[p.Name] = fmt.Sprintf("%d%s", p.Copies, letter)
 			for _, node := range pool.Nodes {
+				took, runs := w.runs("chunkserver", p.Name, node)
+				if !runs {
+					continue
+				}
+				state.Targets = append(state.Targets, w.diskTargets(node, 9435+pool.Slot, took)...)
 				state.Servers = append(state.Servers, backend.Server{
 					Role: v1alpha1.RoleStorage, IP: w.ip(node), Port: 9435 + pool.Slot, Online: true, CapacityBytes: 1 << 40,
 				})
@@ -143,6 +157,13 @@ func (w *world) fileSystem(change func(fs *v1alpha1.FileSystem)) {
 }
 
 func (w *world) forget() {
+	var targets v1alpha1.StorageTargetList
+	_ = server.Client.List(context.Background(), &targets, client.InNamespace(w.namespace))
+	for i := range targets.Items {
+		targets.Items[i].Finalizers = nil
+		_ = server.Client.Update(context.Background(), &targets.Items[i])
+		_ = server.Client.Delete(context.Background(), &targets.Items[i])
+	}
 	fs := &v1alpha1.FileSystem{}
 	if err := server.Client.Get(context.Background(), w.key(), fs); err == nil {
 		fs.Finalizers = nil
@@ -186,18 +207,28 @@ func (w *world) reconcile(c client.Client) error {
 	return err
 }
 
-// settle reconciles and plays kubelet until nothing is written any more.
+// settle lets an operator work until nothing is written any more.
 func (w *world) settle() {
 	w.t.Helper()
-	for range 20 {
-		c := server.Killable(w.t, -1)
-		w.Expect(w.reconcile(c)).To(Succeed())
-		started := w.runPods()
-		if len(c.Writes()) == 0 && !started {
-			return
+	w.Expect(w.settleWith(server.Killable(w.t, -1))).To(Succeed())
+}
+
+// settleWith reconciles, plays agents and kubelets until nothing is written any more, or the client fails.
+func (w *world) settleWith(c *apiserver.Killable) error {
+	w.t.Helper()
+	for range 40 {
+		before := len(c.Writes())
+		if err := errors.Join(w.reconcile(c), w.reconcileTargets(c)); err != nil {
+			return err
+		}
+		changed := w.agents()
+		changed = w.runPods() || changed
+		if len(c.Writes()) == before && !changed {
+			return nil
 		}
 	}
-	w.t.Fatal("the operator goes on writing")
+	w.t.Fatalf("the operator goes on writing: %v", c.Writes())
+	return nil
 }
 
 func (w *world) mine() []client.ListOption {
@@ -230,11 +261,16 @@ func (w *world) runPods() bool {
 			pod.Spec.NodeName, pod.Spec.PriorityClassName = node, ""
 			err := server.Client.Create(w.ctx, pod)
 			if apierrors.IsAlreadyExists(err) {
-				continue
+				err = server.Client.Get(w.ctx, client.ObjectKeyFromObject(pod), pod)
 			}
 			w.Expect(err).NotTo(HaveOccurred())
+			if len(pod.Status.Conditions) > 0 || !w.starts(pod) {
+				continue
+			}
 			pod.Status.Phase = corev1.PodRunning
 			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: component(pod), Ready: true, State: corev1.ContainerState{
+				Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}}}}
 			w.Expect(server.Client.Status().Update(w.ctx, pod)).To(Succeed())
 			changed = true
 		}
@@ -259,6 +295,8 @@ func (w *world) runPods() bool {
 	}
 	return changed
 }
+
+func component(pod *corev1.Pod) string { return pod.Labels[v1alpha1.LabelComponent] }
 
 // nodesOf are the nodes of a DaemonSet: those that its affinity names, or that its selector matches.
 func (w *world) nodesOf(set appsv1.DaemonSet) []string {

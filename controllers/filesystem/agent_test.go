@@ -1,0 +1,323 @@
+//go:build envtest
+
+package filesystem_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/storagetarget"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// fakeDisk is a disk of a node: what is on it, and what was done to it.
+type fakeDisk struct {
+	node, id string
+	// target (namespace/name) and uuid of the filesystem on it; empty when it is blank.
+	target, uuid string
+	// mounted by this StorageTarget.
+	mounted bool
+	// formats and wipes count what can't be undone.
+	formats, wipes int
+	// wipeFails and busy are why it can't be wiped, or unmounted.
+	wipeFails, busy string
+}
+
+// disk gives a node a blank SSD of 4 TiB, and the node an agent.
+func (w *world) disk(node, name string) *fakeDisk {
+	w.t.Helper()
+	d := &fakeDisk{node: node, id: "disk-" + node + "-" + name}
+	w.disks = append(w.disks, d)
+	w.inventory(node)
+	return d
+}
+
+// inventory writes what an agent finds on a node.
+func (w *world) inventory(node string) {
+	w.t.Helper()
+	inventory := &v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: node}}
+	err := server.Client.Create(w.ctx, inventory)
+	if apierrors.IsAlreadyExists(err) {
+		w.Expect(server.Client.Get(w.ctx, client.ObjectKey{Name: node}, inventory)).To(Succeed())
+	} else {
+		w.Expect(err).NotTo(HaveOccurred())
+		w.t.Cleanup(func() { _ = server.Client.Delete(context.Background(), inventory) })
+	}
+	inventory.Status.BlockDevices = nil
+	for i, d := range w.disks {
+		if d.node != node {
+			continue
+		}
+		device := v1alpha1.BlockDevice{
+			KernelName: fmt.Sprintf("sd%c", 'a'+i), Type: "disk", IDs: []string{d.id}, Serial: "S-" + d.id, SizeBytes: 4 << 40,
+			MediaType: v1alpha1.SSD, Target: d.target,
+		}
+		if d.target != "" {
+			device.Signatures = []v1alpha1.Signature{{Device: device.KernelName, Type: "xfs", UUID: d.uuid}}
+			device.Unusable = []string{"it carries an xfs filesystem"}
+		}
+		inventory.Status.BlockDevices = append(inventory.Status.BlockDevices, device)
+	}
+	w.Expect(server.Client.Status().Update(w.ctx, inventory)).To(Succeed())
+}
+
+func (w *world) agentGone(node string) {
+	w.t.Helper()
+	w.Expect(server.Client.Delete(w.ctx, &v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: node}})).To(Succeed())
+}
+
+func (w *world) hasAgent(node string) bool {
+	w.t.Helper()
+	err := server.Client.Get(w.ctx, client.ObjectKey{Name: node}, &v1alpha1.NodeInventory{})
+	w.Expect(client.IgnoreNotFound(err)).NotTo(HaveOccurred())
+	return err == nil
+}
+
+// agents play the agents of all nodes that have one: they bring the disk of every StorageTarget where its spec wants it, and
+// write the status as the real one does. They report whether anything changed.
+func (w *world) agents() bool {
+	w.t.Helper()
+	changed := false
+	for _, t := range w.targets() {
+		i := slices.IndexFunc(w.disks, func(d *fakeDisk) bool { return d.node == t.Spec.Node && d.id == string(t.Spec.Device.ID) })
+		if i < 0 || !w.hasAgent(t.Spec.Node) {
+			continue
+		}
+		status := w.act(&t, w.disks[i])
+		if w.report(&t, status) {
+			w.inventory(t.Spec.Node)
+			changed = true
+		}
+	}
+	return changed
+}
+
+// planHash is the plan of every disk.
+var planHash = "sha256:" + strings.Repeat("0a", 32)
+
+// act does with a disk what its StorageTarget says, and returns the agent's part of the status.
+func (w *world) act(t *v1alpha1.StorageTarget, d *fakeDisk) v1alpha1.StorageTargetStatus {
+	status := v1alpha1.StorageTargetStatus{ObservedGeneration: t.Generation, KernelName: "sdx", Provisioned: t.Status.Provisioned}
+	say := func(kind string, value metav1.ConditionStatus, reason, message string) {
+		meta.SetStatusCondition(&status.Conditions, metav1.Condition{Type: kind, Status: value, Reason: reason, Message: message})
+	}
+	me := t.Namespace + "/" + t.Name
+	if !t.DeletionTimestamp.IsZero() {
+		switch {
+		case d.mounted && (d.busy != "" || w.inUse(t)):
+			say(v1alpha1.ConditionReleased, metav1.ConditionFalse, v1alpha1.ReasonUnmountFailed, "in use by "+or(d.busy, "mfschunkserver"))
+		default:
+			d.mounted = false
+			say(v1alpha1.ConditionReleased, metav1.ConditionTrue, v1alpha1.ReasonUnmounted, "unmounted")
+			switch {
+			case t.Spec.DestroyFor == "":
+			case d.wipeFails != "":
+				say(v1alpha1.ConditionDestroyed, metav1.ConditionFalse, v1alpha1.ReasonWipeFailed, d.wipeFails)
+			case meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.ConditionDestroyed):
+				say(v1alpha1.ConditionDestroyed, metav1.ConditionTrue, v1alpha1.ReasonWiped, "blank")
+			case d.target == me:
+				d.target, d.uuid = "", ""
+				d.wipes++
+				say(v1alpha1.ConditionDestroyed, metav1.ConditionTrue, v1alpha1.ReasonWiped, "blank")
+			}
+		}
+		return status
+	}
+	switch {
+	case status.Provisioned == nil && t.Spec.Conflict != "":
+		say(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeviceConflict, t.Spec.Conflict)
+		return status
+	case status.Provisioned == nil && d.target != "" && d.target != me:
+		say(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeviceRefused, "it carries "+d.target)
+		return status
+	case status.Provisioned == nil && d.target == "" && t.Spec.FormatPolicy == v1alpha1.FormatApproved && t.Spec.ApprovedPlan != planHash:
+		status.Plan = &v1alpha1.TargetPlan{Hash: planHash, Steps: []string{"mkfs.xfs"}}
+		say(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonAwaitingApproval, "approve "+planHash)
+		return status
+	case status.Provisioned == nil:
+		if d.target == "" {
+			d.formats++
+			d.target, d.uuid = me, fmt.Sprintf("uuid-%s-%d", d.id, d.formats)
+		}
+		now := metav1.NewTime(time.Now().Truncate(time.Second))
+		status.Provisioned = &v1alpha1.TargetProvisioned{UUID: d.uuid, Started: &now, Finished: &now}
+	case d.target != me || d.uuid != status.Provisioned.UUID:
+		say(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonTargetMissing, "another disk is in its place")
+		return status
+	}
+	d.mounted = true
+	status.MountPath, status.CapacityBytes = spec.TargetPath(t.Namespace, t.Spec.FileSystem.Name, t.Name), 4<<40
+	say(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonProven, "mounted")
+	return status
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// report writes the agent's part of a status by server-side apply, when it has changed.
+func (w *world) report(t *v1alpha1.StorageTarget, status v1alpha1.StorageTargetStatus) bool {
+	w.t.Helper()
+	for i := range status.Conditions {
+		if was := meta.FindStatusCondition(t.Status.Conditions, status.Conditions[i].Type); was != nil && was.Status == status.Conditions[i].Status {
+			status.Conditions[i].LastTransitionTime = was.LastTransitionTime
+		}
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
+	w.Expect(err).NotTo(HaveOccurred())
+	intent := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"name": t.Name, "namespace": t.Namespace}, "status": content,
+	}}
+	intent.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("StorageTarget"))
+	err = server.Client.Status().Apply(w.ctx, client.ApplyConfigurationFromUnstructured(intent), client.ForceOwnership, client.FieldOwner("parallelfs-agent"))
+	if apierrors.IsNotFound(err) {
+		return true
+	}
+	w.Expect(err).NotTo(HaveOccurred())
+	return intent.GetResourceVersion() != t.ResourceVersion
+}
+
+// inUse is true while a chunkserver or master that runs has taken the target up.
+func (w *world) inUse(t *v1alpha1.StorageTarget) bool {
+	for _, pod := range w.pods() {
+		if _, ok := w.took[string(pod.UID)][t.Name]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// targets are the StorageTargets of this world.
+func (w *world) targets() []v1alpha1.StorageTarget {
+	w.t.Helper()
+	var list v1alpha1.StorageTargetList
+	w.Expect(server.Client.List(w.ctx, &list, client.InNamespace(w.namespace))).To(Succeed())
+	return list.Items
+}
+
+// target is the StorageTarget of a disk.
+func (w *world) target(d *fakeDisk) *v1alpha1.StorageTarget {
+	w.t.Helper()
+	for _, t := range w.targets() {
+		if string(t.Spec.Device.ID) == d.id && t.Spec.Node == d.node {
+			return &t
+		}
+	}
+	w.t.Fatalf("no StorageTarget has %s", d.id)
+	return nil
+}
+
+// reconcileTargets lets an operator look at every StorageTarget.
+func (w *world) reconcileTargets(c client.Client) error {
+	r := &storagetarget.Reconciler{Client: c, Recorder: w.events}
+	for _, t := range w.targets() {
+		if _, err := r.Reconcile(w.ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&t)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// starts plays `node run` in a pod: a daemon that keeps its data on disks waits for the first that is proven, and then has
+// those that are until it is started again. It reports whether the daemon runs.
+func (w *world) starts(pod *corev1.Pod) bool {
+	w.t.Helper()
+	fs := w.get()
+	daemon, pool := component(pod), pod.Labels[v1alpha1.LabelStoragePool]
+	instance, directories := daemon, fs.Spec.Metadata.Targets.Directories
+	switch daemon {
+	case "master":
+	case "chunkserver":
+		instance += "/" + pool
+		for _, p := range fs.Spec.StoragePools {
+			if p.Name == pool {
+				directories = p.Targets.Directories
+			}
+		}
+	default:
+		return true
+	}
+	if len(directories) > 0 || w.took[string(pod.UID)] != nil {
+		return true
+	}
+	var told corev1.ConfigMap
+	w.Expect(server.Client.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: "scratch-moosefs-local"}, &told)).To(Succeed())
+	var local spec.Local
+	w.Expect(json.Unmarshal([]byte(told.Data[pod.Spec.NodeName]), &local)).To(Succeed())
+	took := map[string]bool{}
+	for _, t := range local.Daemons[instance].Targets {
+		for _, d := range w.disks {
+			if d.mounted && d.target == w.namespace+"/"+t.Name && d.uuid == t.UUID {
+				took[t.Name] = t.Remove
+			}
+		}
+	}
+	if len(took) == 0 {
+		return false
+	}
+	if w.took == nil {
+		w.took = map[string]map[string]bool{}
+	}
+	w.took[string(pod.UID)] = took
+	return true
+}
+
+// runs finds the pod of a daemon that runs on a node, and the disks that it has.
+func (w *world) runs(daemon, pool, node string) (took map[string]bool, ok bool) {
+	for _, pod := range w.pods() {
+		if component(&pod) == daemon && pod.Labels[v1alpha1.LabelStoragePool] == pool && pod.Spec.NodeName == node {
+			return w.took[string(pod.UID)], pod.DeletionTimestamp.IsZero() && w.starts(&pod)
+		}
+	}
+	return nil, false
+}
+
+// diskTargets are what a chunkserver tells of its disks.
+func (w *world) diskTargets(node string, port int32, took map[string]bool) []backend.Target {
+	var out []backend.Target
+	for name, remove := range took {
+		out = append(out, backend.Target{
+			IP: w.ip(node), Port: port, Path: path.Join(spec.TargetPath(w.namespace, "scratch", name), "chunkserver", "data") + "/",
+			Online: true, CapacityBytes: 1 << 40, Removing: remove, Removable: remove && w.moved,
+		})
+	}
+	slices.SortFunc(out, func(a, b backend.Target) int { return strings.Compare(a.Path, b.Path) })
+	return out
+}
+
+// onDisks makes a FileSystem keep its metadata and data on the first disk of each node, and the metadata on the second one of
+// the first node.
+func (w *world) onDisks(metadata *fakeDisk, data ...*fakeDisk) func(fs *v1alpha1.FileSystem) {
+	return func(fs *v1alpha1.FileSystem) {
+		fs.Spec.Metadata.Targets = v1alpha1.TargetsSpec{Devices: references(metadata)}
+		fs.Spec.StoragePools[0].Targets = v1alpha1.TargetsSpec{Devices: references(data...)}
+	}
+}
+
+func references(disks ...*fakeDisk) []v1alpha1.DeviceReference {
+	var out []v1alpha1.DeviceReference
+	for _, d := range disks {
+		out = append(out, v1alpha1.DeviceReference{Node: d.node, ID: v1alpha1.DeviceID(d.id)})
+	}
+	return out
+}
