@@ -16,7 +16,7 @@ demo: ## Bring up a cluster, install the operator, make a MooseFS filesystem, be
 	test/demo/run.sh
 
 .PHONY: test
-test: verify lint test-unit test-envtest test-e2e ## Run all tests: generated files, lint, unit, control plane, cluster.
+test: verify lint test-unit test-disks test-envtest test-e2e ## Run all tests: generated files, lint, unit, disks, control plane, cluster.
 
 ##@ Tests
 
@@ -24,9 +24,16 @@ test: verify lint test-unit test-envtest test-e2e ## Run all tests: generated fi
 test-unit: ## Pure functions, golden files, parsers on real output.
 	go test ./...
 
+.PHONY: test-disks
+test-disks: ## Run the tests that need root and loop devices.
+	. tools/lib.sh; need losetup=mount lsblk=util-linux sfdisk=fdisk mkfs.ext4=e2fsprogs mkfs.xfs=xfsprogs mkfs.btrfs=btrfs-progs \
+	  pvcreate=lvm2 mdadm=mdadm cryptsetup=cryptsetup-bin
+	@# One package at a time: each sees the loop devices of the whole machine. Never from Go's cache, which knows of no kernel.
+	go test -tags disks -count=1 -p 1 -timeout 20m $$( ((EUID == 0)) || echo -exec sudo) ./internal/node/...
+
 .PHONY: test-envtest
-test-envtest: ## Controllers and admission against a real kube-apiserver and etcd.
-	KUBEBUILDER_ASSETS=$$(test/cluster/envtest-assets.sh) go test -tags envtest -timeout 20m ./test/envtest/... ./controllers/...
+test-envtest: ## Controllers, admission and the chart's policies against a real kube-apiserver and etcd.
+	HELM=$(CURDIR)/$(call tool,helm) KUBEBUILDER_ASSETS=$$(test/cluster/envtest-assets.sh) go test -tags envtest -timeout 20m ./test/envtest/... ./controllers/...
 
 .PHONY: test-e2e
 test-e2e: chart-test ## Real MooseFS, FUSE mounts and MPI jobs on kind. KEEP_CLUSTER=1 leaves the cluster up.
@@ -69,7 +76,7 @@ verify: manifests ## Regenerate everything, and fail when that changes a file.
 
 .PHONY: lint
 lint: ## Run golangci-lint, which also holds the direction of imports.
-	$(call tool,golangci-lint) run --build-tags chart,envtest,e2e,vm ./...
+	$(call tool,golangci-lint) run --build-tags chart,disks,envtest,e2e,vm ./...
 
 ##@ Images and cluster
 
