@@ -77,12 +77,20 @@ func installCommand() *cobra.Command {
 func runCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run --spec FILE",
-		Short: "Prove the directories of a daemon, write its files and become the daemon",
-		Long: `Prove the directories of a daemon, write its files and become the daemon.
+		Short: "Wait for the disks of a daemon, prove them, write its files, pin it and become the daemon",
+		Long: `Wait for the disks of a daemon, prove them, write its files, pin it and become the daemon.
+
+What a daemon uses on this node, disks and CPUs, stands in a file for each node, which is waited for, as the disks are. A disk is
+proven when a filesystem is mounted at its path itself, its UUID, as the kernel says it, is the recorded one, and the marker on
+it (` + spec.TargetMarkerFile + `) says the same. Where not all disks are needed, the missing ones get 30 s from the first that is
+proven, and the daemon starts without them then. The log says what is waited for; a stop is obeyed at once.
 
 Every directory holds a marker (` + spec.MarkerFile + `) that says whose it is. An empty directory is initialised once; a ledger
 on the node remembers it, so that an empty directory is refused later: its disk is not mounted, or was replaced. Data
-without a marker, or of another FileSystem, is never touched.`,
+without a marker, or of another FileSystem, is never touched.
+
+The CPUs must be among those that the container may use. What the kernel makes of them and of the memory policy is read back
+before the daemon takes the place of this process, with its process id; "node placement" shows it later.`,
 		Args: cobra.NoArgs,
 	}
 	path := specFlag(c, "Run")

@@ -154,7 +154,8 @@ func (n Node) sees(pid, fileSystem string) bool {
 		return false
 	}
 	defer root.Close()
-	for _, directory := range []string{filepath.Join(n.State, fileSystem), filepath.Join(n.State, filepath.Base(spec.TargetsRoot), fileSystem)} {
+	ofDisks := filepath.Join(n.State, filepath.Base(spec.TargetsRoot), fileSystem)
+	for _, directory := range []string{filepath.Join(n.State, fileSystem), ofDisks} {
 		own, err := os.Stat(directory)
 		if err != nil {
 			continue

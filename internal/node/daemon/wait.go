@@ -58,7 +58,7 @@ func wait(ctx context.Context, told spec.Run, host Host, log *slog.Logger) (here
 	if err != nil {
 		return here{}, fmt.Errorf("the file of this node, %s: %w", told.Local, err)
 	}
-	questions := questions{owner: told.Owner, prove: host.Prove, limit: host.ProveLimit, open: map[spec.Target]chan error{}}
+	questions := questions{owner: told.Owner, prove: host.Prove, limit: host.ProveLimit, open: map[spec.Target]question{}}
 	said, rounds := "", 0
 	for {
 		found, missing := read(path, told)
@@ -152,27 +152,29 @@ type questions struct {
 	prove func(spec.Target, spec.Owner) error
 	limit time.Duration
 	// open are those without an answer.
-	open map[spec.Target]chan error
+	open map[spec.Target]question
+}
+
+// question is one that was asked; overdue is closed when its limit has passed.
+type question struct {
+	answer  chan error
+	overdue chan struct{}
 }
 
 // ask returns what is wrong with each target that is not proven, when all have answered, the limit has passed or ctx ends.
 func (q questions) ask(ctx context.Context, targets []spec.Target) map[spec.Target]error {
-	asked, stop := context.WithTimeout(ctx, q.limit)
-	defer stop()
-	over, end := context.WithCancel(ctx)
-	end()
-	until := map[spec.Target]context.Context{}
 	for _, t := range targets {
-		until[t] = over
-		if q.open[t] == nil {
-			answer := make(chan error, 1)
-			q.open[t], until[t] = answer, asked
-			go func() { answer <- q.prove(t, q.owner) }()
+		if _, asked := q.open[t]; asked {
+			continue
 		}
+		next := question{make(chan error, 1), make(chan struct{})}
+		q.open[t] = next
+		go func() { next.answer <- q.prove(t, q.owner) }()
+		time.AfterFunc(q.limit, func() { close(next.overdue) })
 	}
 	faults := map[spec.Target]error{}
 	for _, t := range targets {
-		fault, answered := answer(until[t], q.open[t])
+		fault, answered := q.open[t].wait(ctx)
 		if !answered {
 			faults[t] = fmt.Errorf("target %s at %s does not answer; look into the kernel's log (dmesg) for the disk", t.Name, t.Path)
 			continue
@@ -185,17 +187,18 @@ func (q questions) ask(ctx context.Context, targets []spec.Target) map[spec.Targ
 	return faults
 }
 
-// answer prefers an answer that is there to the end of ctx.
-func answer(ctx context.Context, open <-chan error) (fault error, answered bool) {
+// wait prefers an answer that is there to all else.
+func (q question) wait(ctx context.Context) (fault error, answered bool) {
 	select {
-	case fault = <-open:
+	case fault = <-q.answer:
 		return fault, true
 	default:
 	}
 	select {
-	case fault = <-open:
+	case fault = <-q.answer:
 		return fault, true
+	case <-q.overdue:
 	case <-ctx.Done():
-		return nil, false
 	}
+	return nil, false
 }

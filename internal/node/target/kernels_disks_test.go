@@ -33,9 +33,10 @@ func TestEachWayOfAskingForAUUIDFindsThatOf(t *testing.T) {
 			t.Cleanup(func() { directory.Close() })
 			var stat unix.Statfs_t
 			g.Expect(unix.Statfs(path, &stat)).To(Succeed())
+			kind := stat.Type
 
-			g.Expect(ownUUID(int(directory.Fd()), int64(stat.Type))).To(Equal(uuid), "in its own way")
-			g.Expect(uuidOf(int(directory.Fd()), int64(stat.Type))).To(Equal(uuid))
+			g.Expect(ownUUID(int(directory.Fd()), kind)).To(Equal(uuid), "in its own way")
+			g.Expect(uuidOf(int(directory.Fd()), kind)).To(Equal(uuid))
 			if fsType == "ext4" {
 				g.Expect(isFolded(uuid, stat.Fsid)).To(BeTrue(), "in the way of all kernels")
 				g.Expect(isFolded(other, stat.Fsid)).To(BeFalse())

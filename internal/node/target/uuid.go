@@ -14,10 +14,12 @@ import (
 // The requests of ioctl(2) that ask a mounted filesystem for its UUID, and need no right but to open its directory. Each
 // number is direction, size, letter and number of the kernel's macro _IOR, as amd64 and arm64 have them.
 const (
-	// fsGetUUID is FS_IOC_GETFSUUID of include/uapi/linux/fs.h, _IOR(0x15, 0, struct fsuuid2), since Linux 6.9: a byte of length, then the UUID.
+	// fsGetUUID is FS_IOC_GETFSUUID of include/uapi/linux/fs.h, _IOR(0x15, 0, struct fsuuid2), since Linux 6.9: a byte of
+	// length, then the UUID.
 	fsGetUUID     = 0x80111500
 	fsGetUUIDSize = 17
-	// ext4GetUUID is EXT4_IOC_GETFSUUID of include/uapi/linux/ext4.h, _IOR('f', 44, struct fsuuid), since Linux 6.0: length, flags, then the UUID.
+	// ext4GetUUID is EXT4_IOC_GETFSUUID of include/uapi/linux/ext4.h, _IOR('f', 44, struct fsuuid), since Linux 6.0: length
+	// and flags of 4 bytes, then the UUID.
 	ext4GetUUID     = 0x8008662c
 	ext4GetUUIDSize = 8 + 16
 	// xfsGeometry is XFS_IOC_FSGEOMETRY_V4 of fs/xfs/libxfs/xfs_fs.h, _IOR('X', 124, struct xfs_fsop_geom_v4), which was
@@ -25,7 +27,8 @@ const (
 	xfsGeometry     = 0x8070587c
 	xfsGeometrySize = 112
 	xfsGeometryUUID = 64
-	// btrfsInfo is BTRFS_IOC_FS_INFO of include/uapi/linux/btrfs.h, _IOR(0x94, 31, struct btrfs_ioctl_fs_info_args): two fields of 8 bytes, then the UUID.
+	// btrfsInfo is BTRFS_IOC_FS_INFO of include/uapi/linux/btrfs.h, _IOR(0x94, 31, struct btrfs_ioctl_fs_info_args): two
+	// fields of 8 bytes, then the UUID.
 	btrfsInfo     = 0x8400941f
 	btrfsInfoSize = 1024
 	btrfsInfoUUID = 16
@@ -97,7 +100,8 @@ func isFolded(uuid string, shown unix.Fsid) bool {
 		return false
 	}
 	folded := binary.LittleEndian.Uint64(bytes[:8]) ^ binary.LittleEndian.Uint64(bytes[8:])
-	return uint32(folded) == uint32(shown.Val[0]) && uint32(folded>>32) == uint32(shown.Val[1]) //nolint:gosec // the halves, as the kernel cuts them
+	low, high := uint32(shown.Val[0]), uint32(shown.Val[1]) //nolint:gosec // the kernel has no sign here
+	return folded == uint64(high)<<32|uint64(low)
 }
 
 func ask(fd int, request uintptr, answer []byte) error {

@@ -1,0 +1,64 @@
+//go:build disks
+
+package daemon_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// mount mounts an image at the path of a target, with a marker on it.
+func mount(t *testing.T, image string, of spec.Target) {
+	t.Helper()
+	g := NewWithT(t)
+	marker, err := json.Marshal(spec.TargetMarker{Owner: spec.Owner{Namespace: "storage", Name: "scratch", UID: "1"}, Target: of.Name, UUID: of.UUID})
+	g.Expect(err).NotTo(HaveOccurred())
+	// It appears as a whole, as the agent's does.
+	staging := t.TempDir()
+	g.Expect(exec.Command("mount", "-o", "loop", image, staging).Run()).To(Succeed())
+	g.Expect(os.WriteFile(filepath.Join(staging, spec.TargetMarkerFile), marker, 0o600)).To(Succeed())
+	g.Expect(exec.Command("umount", staging).Run()).To(Succeed())
+	g.Expect(exec.Command("mount", "-o", "loop", image, of.Path).Run()).To(Succeed())
+	t.Cleanup(func() { g.Expect(exec.Command("umount", of.Path).Run()).To(Succeed()) })
+}
+
+func image(t *testing.T, uuid string) string {
+	t.Helper()
+	g, path := NewWithT(t), filepath.Join(t.TempDir(), "image")
+	g.Expect(os.WriteFile(path, nil, 0o600)).To(Succeed())
+	g.Expect(os.Truncate(path, 64<<20)).To(Succeed())
+	g.Expect(exec.Command("mkfs.ext4", "-q", "-U", uuid, path).Run()).To(Succeed())
+	return path
+}
+
+func TestADaemonWaitsForItsRealDiskAndNothingIsWrittenBelowIt(t *testing.T) {
+	const uuid, otherUUID = "0a1b2c3d-0000-4000-8000-0000000000aa", "0a1b2c3d-0000-4000-8000-0000000000bb"
+	g, c := NewWithT(t), &container{root: t.TempDir()}
+	a := c.target(t, "a")
+	c.tell(t, spec.LocalDaemon{Targets: []spec.Target{a}}) // not provisioned yet: a UUID that no disk has
+	n := startNode(t, c.real(t))
+	n.says(t, "is not mounted")
+	a.UUID = uuid
+	c.tell(t, spec.LocalDaemon{Targets: []spec.Target{a}})
+
+	t.Run("another disk that is mounted in its place is not used", func(t *testing.T) {
+		mount(t, image(t, otherUUID), spec.Target{Name: "a", Path: a.Path, UUID: otherUUID})
+		n.says(t, "another filesystem mounted on it: its UUID is "+otherUUID)
+		NewWithT(t).Expect(filepath.Join(a.Path, "chunkserver")).NotTo(BeAnExistingFile())
+	})
+	g.Expect(os.ReadDir(a.Path)).To(BeEmpty(), "nothing was written into the mountpoint")
+
+	mount(t, image(t, uuid), a)
+	n.becomes(t, "sleep")
+	g.Expect(filepath.Join(a.Path, "chunkserver", "data")).To(BeADirectory())
+	g.Expect(os.ReadFile(c.path("run", "mfshdd.cfg"))).To(BeEquivalentTo(a.Path + "/chunkserver/data\n"))
+	g.Expect(n.Process.Kill()).To(Succeed())
+	_ = n.Wait()
+}
