@@ -46,9 +46,9 @@ func identities(d v1alpha1.DeviceIdentity) []string {
 	return slices.Compact(names)
 }
 
-// areDistinct is true for two disks that are certainly not one although they share a name: two on one node with different WWNs are two namespaces of one
-// NVMe controller, or two logical units of one enclosure, which share its serial. On two nodes, the same serial may be one
-// disk that both reach.
+// areDistinct is true for two disks that are certainly not one although they share a name: two on one node with different
+// WWNs are two namespaces of one NVMe controller, or two logical units of one enclosure, which share its serial. On two
+// nodes, the same serial may be one disk that both reach.
 func areDistinct(nodeA string, a v1alpha1.DeviceIdentity, nodeB string, b v1alpha1.DeviceIdentity) bool {
 	return nodeA == nodeB && a.WWN != "" && b.WWN != "" && a.WWN != b.WWN
 }

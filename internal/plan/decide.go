@@ -155,7 +155,7 @@ func permit(t *v1alpha1.StorageTarget, l Look, plan v1alpha1.TargetPlan) Decisio
 	}
 	return Decision{
 		Action: Record, Plan: &plan, Progress: Reconciling,
-		Ready: Outcome{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonProvisioning, Message: "the plan " + plan.Hash + " is being carried out"},
+		Ready: Outcome{metav1.ConditionFalse, v1alpha1.ReasonProvisioning, "the plan " + plan.Hash + " is being carried out"},
 	}
 }
 
@@ -165,7 +165,7 @@ func howToApprove(t *v1alpha1.StorageTarget, plan v1alpha1.TargetPlan) string {
 	if len(plan.Destroys) > 0 {
 		destroys = "It destroys: " + strings.Join(plan.Destroys, "; ")
 	}
-	return fmt.Sprintf(`%s. To approve it: kubectl patch storagetarget %s -n %s --type merge -p '{"spec":{"approvedPlan":"%s"}}'`,
+	return fmt.Sprintf(`%s. To approve it: kubectl patch storagetarget %s -n %s --type merge -p '{"spec":{"approvedPlan":%q}}'`,
 		destroys, t.Name, t.Namespace, plan.Hash)
 }
 
@@ -261,7 +261,9 @@ func serve(t *v1alpha1.StorageTarget, l Look) Decision {
 		}
 		return Decision{
 			Action: None, Provisioned: p, Progress: Settled,
-			Ready: Outcome{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonProven, Message: fmt.Sprintf("%s is mounted; uuid %s and marker agree", l.Device.KernelName, p.UUID)},
+			Ready: Outcome{
+				metav1.ConditionTrue, v1alpha1.ReasonProven, fmt.Sprintf("%s is mounted; uuid %s and marker agree", l.Device.KernelName, p.UUID),
+			},
 		}
 	}
 	if reasons := kernelRefusals(t, l.Kernel); len(reasons) > 0 {
@@ -282,7 +284,8 @@ func release(t *v1alpha1.StorageTarget, l Look) Decision {
 	}
 	d := refused(t, v1alpha1.ReasonReleasing, "the target is deleted")
 	if l.Mount.Problem != "" {
-		d.Released = &Outcome{metav1.ConditionFalse, v1alpha1.ReasonUnmountFailed, "it is not known whether the target is unmounted: " + l.Mount.Problem}
+		why := "it is not known whether the target is unmounted: " + l.Mount.Problem
+		d.Released = &Outcome{metav1.ConditionFalse, v1alpha1.ReasonUnmountFailed, why}
 		return d
 	}
 	d.Progress = Settled

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -77,8 +78,12 @@ const (
 	maxRefusals = 32
 )
 
-// minimalLog is the smallest external log of an XFS, in bytes (mkfs.xfs(8), as measured with xfsprogs 6.13).
-const minimalLog = 64 << 20
+// The sizes of the external log of an XFS, in bytes: mkfs.xfs wants 64 MiB at least, and refuses a device that is larger
+// than the longest log unless it is told a size (XFS_MAX_LOG_BYTES of libxfs; both seen with xfsprogs 6.1).
+const (
+	minimalLog = 64 << 20
+	longestLog = 2<<30 - 10<<20
+)
 
 // Make plans what would make a device a target: the exact commands, what they would destroy, the reasons for which
 // it may not be done, and the hash of it all. The uuid is that of the new filesystem.
@@ -254,7 +259,8 @@ func Steps(t *v1alpha1.StorageTarget, l Look, uuid string) []Step {
 		Step{Kind: StepMark, Argv: []string{"write", path.Join(mountpoint, spec.TargetMarkerFile)}})
 }
 
-// wipeSteps wipe what was found on a device; none for a blank one. wipefs(8) opens a device exclusively, so that it fails on one that is in use.
+// wipeSteps wipe what was found on a device; none for a blank one. wipefs(8) opens a device exclusively, so that it fails
+// on one that is in use.
 func wipeSteps(f Facts) []Step {
 	if !f.Found || len(f.Signatures) == 0 && len(f.Partitions) == 0 {
 		return nil
@@ -277,12 +283,33 @@ func mkfsCommand(t *v1alpha1.StorageTarget, l Look, uuid string) []string {
 	if fsType == v1alpha1.XFS {
 		argv = append(argv, "-m", "uuid="+uuid)
 		if l.Log != nil {
-			argv = append(argv, "-l", "logdev="+devicePath(l.Log.KernelName))
+			log := "logdev=" + devicePath(l.Log.KernelName)
+			if l.Log.SizeBytes > longestLog && !setsLogSize(t.Spec.Format.MkfsOptions) {
+				log += ",size=" + strconv.Itoa(longestLog)
+			}
+			argv = append(argv, "-l", log)
 		}
 	} else {
 		argv = append(argv, "-U", uuid)
 	}
 	return append(argv, devicePath(l.Device.KernelName))
+}
+
+// setsLogSize is true when the options of mkfs.xfs set the size of the log: -l size=...
+func setsLogSize(options []v1alpha1.MkfsOption) bool {
+	for i, o := range options {
+		argument, attached := strings.CutPrefix(string(o), "-l")
+		if !attached {
+			continue
+		}
+		if argument == "" && i+1 < len(options) {
+			argument = string(options[i+1])
+		}
+		if slices.ContainsFunc(strings.Split(argument, ","), func(part string) bool { return strings.HasPrefix(part, "size=") }) {
+			return true
+		}
+	}
+	return false
 }
 
 // mountStep mounts the target's device at its mountpoint.

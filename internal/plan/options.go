@@ -28,6 +28,7 @@ const (
 	readsPath  = "it reads a file or directory of the node"
 	otherKind  = "the operator chooses the kind of filesystem by format.fsType"
 	partlyMade = "it makes only a part of a filesystem"
+	obsolete   = "it is obsolete; use -n"
 )
 
 // takes and plain are options that a user may give; not is one that is refused.
@@ -36,36 +37,41 @@ func not(argument bool, why string) mkfsOption { return mkfsOption{argument: arg
 
 var plain = mkfsOption{}
 
-// mkfsOptions are the options of mke2fs(8) of e2fsprogs 1.47, mkfs.xfs(8) of xfsprogs 6.13 and mkfs.btrfs(8) of
-// btrfs-progs 6.14. What is not here is refused: an option that nobody knows could name a device.
+// mkfsOptions are the options of mke2fs(8), mkfs.xfs(8) and mkfs.btrfs(8). What is not here is refused: an option that
+// nobody knows could name a device.
 var mkfsOptions = map[v1alpha1.FSType]map[string]mkfsOption{
 	v1alpha1.Ext4: {
-		"-b": takes(nil), "-c": plain, "-C": takes(nil), "-d": not(true, readsPath), "-D": plain, "-e": takes(nil),
-		"-E": takes(map[string]string{"offset": setsOther, "test_fs": partlyMade}), "-F": not(false, forces), "-g": takes(nil), "-G": takes(nil), "-i": takes(nil),
-		"-I": takes(nil), "-j": plain, "-J": takes(map[string]string{"device": setsLog}), "-l": not(true, readsPath),
-		"-L": not(true, setsLabel), "-m": takes(nil), "-M": not(true, readsPath), "-n": not(false, dryRun), "-N": takes(nil),
-		"-o": takes(nil), "-O": takes(map[string]string{"journal_dev": partlyMade}), "-q": not(false, quiet), "-r": takes(nil),
-		"-S": not(false, partlyMade), "-t": not(true, otherKind), "-T": takes(nil), "-U": not(true, setsUUID), "-v": plain,
-		"-V": not(false, dryRun), "-z": not(true, readsPath),
+		"-b": takes(nil), "-c": plain, "-C": takes(nil), "-D": plain, "-e": takes(nil), "-g": takes(nil), "-G": takes(nil),
+		"-i": takes(nil), "-I": takes(nil), "-j": plain, "-m": takes(nil), "-N": takes(nil), "-o": takes(nil), "-r": takes(nil),
+		"-T": takes(nil), "-v": plain,
+		"-E": takes(map[string]string{"offset": setsOther, "test_fs": partlyMade}),
+		"-J": takes(map[string]string{"device": setsLog}),
+		"-O": takes(map[string]string{"journal_dev": partlyMade}),
+		"-d": not(true, readsPath), "-l": not(true, readsPath), "-M": not(true, readsPath), "-z": not(true, readsPath),
+		"-L": not(true, setsLabel), "-U": not(true, setsUUID), "-F": not(false, forces), "-q": not(false, quiet),
+		"-n": not(false, dryRun), "-V": not(false, dryRun), "-S": not(false, partlyMade), "-t": not(true, otherKind),
 	},
 	v1alpha1.XFS: {
-		"-b": takes(nil), "-c": not(true, readsPath),
-		"-d": takes(map[string]string{"file": setsOther, "name": setsOther, "size": setsOther}), "-f": not(false, forces), "-i": takes(nil), "-K": plain,
-		"-l": takes(map[string]string{"logdev": setsLog, "name": setsLog, "file": setsLog}), "-L": not(true, setsLabel),
-		"-m": takes(map[string]string{"uuid": setsUUID}), "-n": takes(nil), "-N": not(false, dryRun), "-p": not(true, readsPath), "-q": not(false, quiet),
-		"-r": takes(map[string]string{"rtdev": setsOther, "name": setsOther, "file": setsOther}), "-s": takes(nil), "-V": not(false, dryRun),
+		"-b": takes(nil), "-i": takes(nil), "-K": plain, "-n": takes(nil), "-s": takes(nil),
+		"-d": takes(map[string]string{"file": setsOther, "name": setsOther, "size": setsOther}),
+		"-l": takes(map[string]string{"logdev": setsLog, "name": setsLog, "file": setsLog}),
+		"-m": takes(map[string]string{"uuid": setsUUID}),
+		"-r": takes(map[string]string{"rtdev": setsOther, "name": setsOther, "file": setsOther}),
+		"-c": not(true, readsPath), "-p": not(true, readsPath), "-L": not(true, setsLabel), "-f": not(false, forces),
+		"-q": not(false, quiet), "-N": not(false, dryRun), "-V": not(false, dryRun),
 	},
 	v1alpha1.Btrfs: {
-		"-b": not(true, setsOther), "--byte-count": not(true, setsOther), "--csum": takes(nil), "--checksum": takes(nil), "-d": takes(nil), "--data": takes(nil),
-		"-m": takes(nil), "--metadata": takes(nil), "-M": plain, "--mixed": plain, "-n": takes(nil), "--nodesize": takes(nil), "-s": takes(nil),
-		"--sectorsize": takes(nil), "-K": plain, "--nodiscard": plain, "-O": takes(nil), "--features": takes(nil), "-R": takes(nil),
-		"--runtime-features": takes(nil), "-v": plain, "--verbose": plain,
+		"--csum": takes(nil), "--checksum": takes(nil), "-d": takes(nil), "--data": takes(nil), "-m": takes(nil), "--metadata": takes(nil),
+		"-M": plain, "--mixed": plain, "-n": takes(nil), "--nodesize": takes(nil), "-s": takes(nil), "--sectorsize": takes(nil),
+		"-K": plain, "--nodiscard": plain, "-O": takes(nil), "--features": takes(nil), "-R": takes(nil), "--runtime-features": takes(nil),
+		"-v": plain, "--verbose": plain,
 		"-L": not(true, setsLabel), "--label": not(true, setsLabel), "-U": not(true, setsUUID), "--uuid": not(true, setsUUID),
-		"--device-uuid": not(true, setsUUID), "-f": not(false, forces), "--force": not(false, forces), "-q": not(false, quiet), "--quiet": not(false, quiet),
-		"-r": not(true, readsPath), "--rootdir": not(true, readsPath), "--shrink": not(false, readsPath), "--subvol": not(true, readsPath),
-		"-u": not(true, readsPath), "--compress": not(true, readsPath), "--inode-flags": not(true, readsPath), "--reflink": not(false, readsPath),
-		"-A": not(true, setsOther), "--alloc-start": not(true, setsOther), "-l": not(true, "it is obsolete: use -n"), "--leafsize": not(true, "it is obsolete: use -n"),
-		"-V": not(false, dryRun), "--version": not(false, dryRun), "--help": not(false, dryRun),
+		"--device-uuid": not(true, setsUUID), "-f": not(false, forces), "--force": not(false, forces),
+		"-q": not(false, quiet), "--quiet": not(false, quiet), "-V": not(false, dryRun), "--version": not(false, dryRun),
+		"--help": not(false, dryRun), "-r": not(true, readsPath), "--rootdir": not(true, readsPath), "--shrink": not(false, readsPath),
+		"-u": not(true, readsPath), "--subvol": not(true, readsPath), "--compress": not(true, readsPath), "--inode-flags": not(true, readsPath),
+		"--reflink": not(false, readsPath), "-b": not(true, setsOther), "--byte-count": not(true, setsOther),
+		"-A": not(true, setsOther), "--alloc-start": not(true, setsOther), "-l": not(true, obsolete), "--leafsize": not(true, obsolete),
 	},
 }
 

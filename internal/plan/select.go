@@ -331,7 +331,8 @@ func (s *selection) selected(g group) {
 			count++
 		}
 		if count < want {
-			s.problem(v1alpha1.ReasonNoDevices, "%s.select: node %s has %d of %d disks; %s", g.field, node, count, want, summary(others, "there are no others"))
+			s.problem(v1alpha1.ReasonNoDevices, "%s.select: node %s has %d of %d disks; %s",
+				g.field, node, count, want, summary(others, "there are no others"))
 		}
 	}
 }
@@ -345,7 +346,9 @@ type candidate struct {
 
 // candidates are the disks of a node that a selector matches and that are free, those with a target of this group first, then
 // by id; and the others, each with why not. For logs, partitions are disks as well.
-func (s *selection) candidates(g group, node string, inventory v1alpha1.NodeInventoryStatus, selector v1alpha1.DeviceSelector, forLog bool) ([]candidate, []string) {
+func (s *selection) candidates(
+	g group, node string, inventory v1alpha1.NodeInventoryStatus, selector v1alpha1.DeviceSelector, forLog bool,
+) ([]candidate, []string) {
 	var matching []candidate
 	var others []string
 	for _, b := range inventory.BlockDevices {
@@ -392,13 +395,12 @@ func (s *selection) carries(g group, node string, b v1alpha1.BlockDevice, identi
 
 // notUsable is why a disk can't be chosen by a selector; a partition is not unusable for a log because it is one.
 func notUsable(b v1alpha1.BlockDevice, forLog bool) string {
-	if len(b.Unusable) > 0 && !(forLog && b.Type == "part" && len(b.Unusable) == 1 && b.Unusable[0] == IsWholeDisk(Facts{BlockDevice: b})) {
-		return strings.Join(b.Unusable, "; ")
+	kind := IsWholeDisk(Facts{BlockDevice: b})
+	reasons := slices.DeleteFunc(slices.Clone(b.Unusable), func(r string) bool { return r == kind })
+	if !forLog || b.Type != "part" {
+		reasons = append(reasons, sentences(kind)...)
 	}
-	if kind := IsWholeDisk(Facts{BlockDevice: b}); kind != "" && !(forLog && b.Type == "part") {
-		return kind
-	}
-	return ""
+	return strings.Join(reasons, "; ")
 }
 
 // mismatch is why a selector does not match a disk; empty when it does.
