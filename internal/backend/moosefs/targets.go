@@ -21,6 +21,14 @@ type disk struct {
 	status v1alpha1.TargetStatus
 	// server is true when its chunkserver is connected and tells its disks, listed when this one is among them.
 	server, listed bool
+	// said is MooseFS's own word for the state of a listed one.
+	said string
+}
+
+// broken is true for a disk that its chunkserver has given up: it is not looked at again until the next start.
+func (d disk) broken() bool {
+	words := strings.Split(d.said, ", ")
+	return slices.Contains(words, "damaged") || slices.Contains(words, "invalid")
 }
 
 // storage observes chunkservers, their targets and the pools.
@@ -92,25 +100,30 @@ func (o *observer) poolTargets(
 	var out []v1alpha1.TargetStatus
 	if !onDevices(pool.Targets) {
 		for _, d := range slices.Sorted(slices.Values(pool.Targets.Directories)) {
-			status, _, _ := o.target(string(d), dataDirectory(string(d)), ip, slot, instance)
+			status, _ := o.target(string(d), dataDirectory(string(d)), ip, slot, instance)
 			out = append(out, status)
 		}
 		return out
 	}
 	for _, t := range poolTargets(o.in, pool.Name, instance.Node) {
 		mountpoint := targetPath(o.fs, t.Name)
-		status, server, listed := o.target(mountpoint, targetData(o.fs, t.Name), ip, slot, instance)
+		status, entry := o.target(mountpoint, targetData(o.fs, t.Name), ip, slot, instance)
 		status.StorageTarget = t.Name
+		d := disk{target: t, server: instance.Online && (entry == nil || entry.Path != "")}
+		if d.server && entry != nil {
+			d.listed, d.said = true, entry.Status
+		}
 		if _, why := proven(t); why != "" && !status.Online {
 			status.Message = shorten("its disk: " + why)
-		} else if instance.Online && server && !listed {
+		} else if d.server && !d.listed {
 			status.Message = "the chunkserver does not use this disk: it started before the disk was proven, or refuses it, as its log says"
 		}
-		if o.needless(t, server && listed, ip, slot) {
+		if !d.listed && o.needless(t, ip, slot) {
 			status.Removing, status.Removable = true, true
 			status.Message = "the disk is not there, and MooseFS has enough copies of all data without it"
 		}
-		o.disks = append(o.disks, disk{target: t, status: status, server: server, listed: listed})
+		d.status = status
+		o.disks = append(o.disks, d)
 		out = append(out, status)
 	}
 	return out
@@ -121,23 +134,22 @@ func targetData(fs *v1alpha1.FileSystem, target string) string {
 	return dataDirectory(path.Join(targetPath(fs, target), componentChunkserver))
 }
 
-// target observes one directory of a chunkserver. It also says whether the chunkserver is connected and tells its disks, and
-// whether this directory is among them.
+// target observes one directory of a chunkserver. It also returns what MooseFS lists of it, nil when it does not. A chunkserver
+// that does not say which disks it has is listed with one that has no path.
 func (o *observer) target(directory, data, ip string, slot int32, instance v1alpha1.InstanceStatus) (
-	status v1alpha1.TargetStatus, server, listed bool,
+	status v1alpha1.TargetStatus, entry *backend.Target,
 ) {
 	status = v1alpha1.TargetStatus{
 		Name: instance.Node + ":" + directory, Node: instance.Node, StoragePool: instance.StoragePool, Directory: directory,
 	}
 	if !instance.Online {
 		status.Message = instance.Message
-		return status, false, false
+		return status, nil
 	}
 	for _, t := range o.in.State.Targets {
 		if t.IP != ip || t.Port != o.ports.chunkserver(slot) {
 			continue
 		}
-		// A chunkserver that does not say which disks it has stands there as one without a path.
 		if t.Path != "" && strings.TrimRight(t.Path, "/") != data {
 			continue
 		}
@@ -146,10 +158,10 @@ func (o *observer) target(directory, data, ip string, slot int32, instance v1alp
 		if !t.Online {
 			status.Message = "MooseFS says: " + t.Status
 		}
-		return status, t.Path != "", t.Path != ""
+		return status, &t
 	}
 	status.Message = "the chunkserver does not serve this directory"
-	return status, true, false
+	return status, nil
 }
 
 // settle is how long a disk must have been away before the counts of copies are trusted to be without it.
@@ -157,9 +169,9 @@ const settle = 5 * time.Minute
 
 // needless is true for a disk that is to be removed, is not there, and is not needed: MooseFS moves nothing from a disk that it
 // does not see, but makes the copies anew, and says when all data has as many as it should.
-func (o *observer) needless(t v1alpha1.StorageTarget, listed bool, ip string, slot int32) bool {
+func (o *observer) needless(t v1alpha1.StorageTarget, ip string, slot int32) bool {
 	since, why := proven(t)
-	if !t.Spec.Remove || why == "" || listed || o.in.State == nil || !o.in.State.Data.Whole() {
+	if !t.Spec.Remove || why == "" || o.in.State == nil || !o.in.State.Data.Whole() {
 		return false
 	}
 	silent := slices.ContainsFunc(o.in.State.Targets, func(s backend.Target) bool {
@@ -258,10 +270,11 @@ func (o *observer) unread(pod backend.Pod, change metav1.Time) bool {
 	return pod.Started.Before(known) && !o.in.State.Time.Before(known)
 }
 
-// takeUp says that a proven disk is not used yet.
+// takeUp says that a proven disk is not used: it was proven after the start of the chunkserver, or it came back after the
+// chunkserver had given it up.
 func (o *observer) takeUp(d disk, pod backend.Pod) string {
 	since, why := proven(d.target)
-	if why != "" || d.listed || !o.unread(pod, since) {
+	if why != "" || d.listed && !d.broken() || !o.unread(pod, since) {
 		return ""
 	}
 	return fmt.Sprintf("the disk %s is proven, and the chunkserver has not taken it up", d.target.Name)

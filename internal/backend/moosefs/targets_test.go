@@ -47,8 +47,17 @@ func TestAChunkserverIsRestartedForADisk(t *testing.T) {
 			drop(in, last)
 			in.State.Time = noon.Add(readTime - time.Second)
 		}, "", false},
-		"not while it is damaged, which a restart does not mend": {func(in *backend.Input) {
+		"that was away, so that MooseFS gave it up, and is proven again": {func(in *backend.Input) {
 			lastOf(in).Online, lastOf(in).Status = false, "damaged"
+		}, "is proven", true},
+		"not when it was given up since, because a restart did not mend it": {func(in *backend.Input) {
+			lastOf(in).Online, lastOf(in).Status = false, "damaged"
+			for i := range in.Pods {
+				in.Pods[i].Started = noon.Add(readTime)
+			}
+		}, "", false},
+		"not while it is scanned": {func(in *backend.Input) {
+			lastOf(in).Online, lastOf(in).Status = false, "scanning"
 		}, "", false},
 		"not while it is not proven": {func(in *backend.Input) {
 			drop(in, last)
