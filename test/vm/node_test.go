@@ -198,6 +198,7 @@ func onNUMANode(count int32, numaNodes ...int32) v1alpha1.TargetsSpec {
 	return v1alpha1.TargetsSpec{
 		Select: &v1alpha1.DeviceSelector{MediaType: v1alpha1.SSD, NUMANodes: numaNodes, CountPerNode: count},
 		Format: &v1alpha1.FormatSpec{FSType: v1alpha1.XFS, MountOptions: []v1alpha1.LocalMountOption{"noatime"}},
+		Queue:  &v1alpha1.QueueSpec{Scheduler: "mq-deadline", ReadAheadKB: new(int32(4096)), MaxSectorsKB: new(int32(256)), Requests: new(int32(64))},
 	}
 }
 

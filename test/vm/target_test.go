@@ -118,11 +118,12 @@ func testFormat(t *testing.T, m *machine, found v1alpha1.NodeInventoryStatus) v1
 		g.Expect(first.Provisioned).To(And(HaveField("UUID", target.Status.Provisioned.UUID), HaveField("Finished", BeNil())))
 		g.Expect(first.MountPath).To(BeEmpty())
 	})
-	t.Run("the inventory shows whose the disk is, and it is chosen no more", func(t *testing.T) {
+	t.Run("the inventory shows what is on the disk now, and it is chosen no more", func(t *testing.T) {
 		g := NewWithT(t)
 		now := inventory(t, m)
 		device := bySerial(t, now, blank1)
-		g.Expect(device.Target).To(Equal(target.Namespace + "/" + target.Name))
+		g.Expect(device.Signatures).To(ContainElement(And(HaveField("Type", "xfs"), HaveField("UUID", target.Status.Provisioned.UUID),
+			HaveField("Label", target.Status.Provisioned.Label))))
 		g.Expect(device.Mounts).To(ContainElement(path))
 		g.Expect(device.Unusable).NotTo(BeEmpty())
 		g.Expect(choose(now, onNUMANode(1, 1)).Targets).To(BeEmpty())
@@ -145,7 +146,7 @@ func specTarget(target v1alpha1.StorageTarget) spec.Target {
 	}
 }
 
-// testMounted asks the kernel and blkid what is mounted at the target's mountpoint.
+// testMounted asks the kernel and blkid what is mounted at the target's mountpoint, and how the disk's queue is set.
 func testMounted(t *testing.T, m *machine, target v1alpha1.StorageTarget) {
 	t.Helper()
 	g := NewWithT(t)
@@ -155,6 +156,10 @@ func testMounted(t *testing.T, m *machine, target v1alpha1.StorageTarget) {
 	g.Expect(mounted[1]).To(Equal("xfs"))
 	g.Expect(strings.Split(mounted[2], ",")).To(ContainElements("rw", "noatime"))
 	g.Expect(strings.TrimSpace(m.run(t, "cat", "/sys/block/"+target.Status.KernelName+"/device/serial"))).To(Equal(blank1))
+	g.Expect(target.Status.Queue).To(HaveValue(Equal(v1alpha1.QueueStatus{Scheduler: "mq-deadline", ReadAheadKB: 4096, MaxSectorsKB: 256, Requests: 64})))
+	queue := "/sys/block/" + target.Status.KernelName + "/queue/"
+	g.Expect(m.run(t, "cat", queue+"scheduler", queue+"read_ahead_kb", queue+"max_sectors_kb", queue+"nr_requests")).To(
+		MatchRegexp(`\[mq-deadline\].*\n4096\n256\n64\n`))
 	onDisk := m.run(t, "blkid", "-p", "-o", "export", mounted[0])
 	g.Expect(onDisk).To(And(ContainSubstring("UUID="+provisioned.UUID+"\n"), ContainSubstring("LABEL="+provisioned.Label+"\n")))
 	var marker spec.TargetMarker
