@@ -52,35 +52,37 @@ func (r *Reconciler) chooseDisks(ctx context.Context, in backend.Input, d disks)
 	if !usesDevices(fs) && len(d.own) == 0 {
 		return nil, nil
 	}
-	question := plan.SelectInput{
-		FileSystem: fs, PoolNodes: map[string][]string{}, Inventories: in.Inventories, Existing: d.own, Others: d.others,
-	}
+	question := plan.SelectInput{FileSystem: fs, PoolNodes: map[string][]string{}, Inventories: in.Inventories, Others: d.others}
 	if fs.Status.Metadata != nil {
 		question.MetadataNodes = []string{fs.Status.Metadata.Node}
 	}
 	for _, pool := range fs.Status.StoragePools {
 		question.PoolNodes[pool.Name] = pool.Nodes
 	}
+	there := map[string]*v1alpha1.StorageTarget{}
+	for i := range d.own {
+		t := d.own[i]
+		there[t.Name] = &d.own[i]
+		if comesBack(&t) {
+			t.DeletionTimestamp = nil // its disk is not free, and no other one takes its place
+		}
+		question.Existing = append(question.Existing, t)
+	}
 	selection := plan.Select(question)
 	problems := said(selection.Problems)
 
-	there := map[string]*v1alpha1.StorageTarget{}
-	for i := range d.own {
-		there[d.own[i].Name] = &d.own[i]
-	}
 	var wanted []client.Object
 	keep := map[string]bool{}
 	for i := range selection.Targets {
 		t := &selection.Targets[i]
 		keep[t.Name] = true
-		// One that is being deleted is made anew when it is gone.
 		if live := there[t.Name]; live == nil || live.DeletionTimestamp.IsZero() {
 			wanted = append(wanted, t)
-		} else {
-			problems = append(problems, backend.Problem{Reason: v1alpha1.ReasonTargetsNotReady, Message: fmt.Sprintf(
-				"StorageTarget %s was deleted, and is still wanted: its disk on node %s is unmounted when nothing uses it any more, what is on it "+
-					"is kept, and it is taken up again with that when the StorageTarget is made anew", t.Name, t.Spec.Node)})
+			continue
 		}
+		problems = append(problems, backend.Problem{Reason: v1alpha1.ReasonTargetsNotReady, Message: fmt.Sprintf(
+			"StorageTarget %s was deleted, and may hold data: its disk on node %s is unmounted when nothing uses it any more, what is on it is "+
+				"kept, and where the spec still asks for the disk, it is taken up again with that", t.Name, t.Spec.Node)})
 	}
 	result, err := r.Applier.Ensure(ctx, fs, map[string]string{v1alpha1.LabelFileSystem: fs.Name}, wanted)
 	errs := []error{err}
@@ -102,6 +104,11 @@ func (r *Reconciler) chooseDisks(ctx context.Context, in backend.Input, d disks)
 		log.FromContext(ctx).Info("Applied StorageTargets", "applied", result.Applied, "deleted", deleted)
 	}
 	return problems, errors.Join(errs...)
+}
+
+// comesBack is true for a target that somebody deletes although it may hold data and was not given up.
+func comesBack(t *v1alpha1.StorageTarget) bool {
+	return !t.DeletionTimestamp.IsZero() && !mayDelete(t) && t.Annotations[v1alpha1.AnnotationGiveUp] != t.Spec.Node
 }
 
 // mayDelete is true for a target of a living FileSystem that holds nothing: no byte was ever written to it, or a person
