@@ -7,7 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -61,4 +65,53 @@ func TestADaemonWaitsForItsRealDiskAndNothingIsWrittenBelowIt(t *testing.T) {
 	g.Expect(os.ReadFile(c.path("run", "mfshdd.cfg"))).To(BeEquivalentTo(a.Path + "/chunkserver/data\n"))
 	g.Expect(n.Process.Kill()).To(Succeed())
 	_ = n.Wait()
+}
+
+func TestADaemonTakesThePlaceOfTheProcessWithItsPinningAndItsSignals(t *testing.T) {
+	g, c := NewWithT(t), &container{root: t.TempDir()}
+	told := c.real(t)
+	told.OnTargets, told.Directories = nil, []spec.Directory{{Path: c.path("data"), Data: "data"}}
+	n := startNode(t, told)
+	n.says(t, "the operator has not said yet what the daemon uses on this node")
+	// It is written whole, as a ConfigMap is.
+	cpu := lastCPU(t)
+	c.tell(t, spec.LocalDaemon{Pinning: &spec.Pinning{CPUs: cpu, Why: "spec.storagePools"}})
+	n.becomes(t, "sleep")
+	g.Expect(n.proc(t, "environ")).To(ContainSubstring("\x00PARALLELFS_DAEMON=storage/scratch/chunkserver/ssd\x00"))
+	status := n.proc(t, "status")
+	g.Expect(status).To(ContainSubstring("Cpus_allowed_list:\t" + cpu + "\n"))
+	for _, signals := range []string{"SigBlk", "SigIgn", "SigCgt"} {
+		g.Expect(status).To(ContainSubstring(signals+":\t0000000000000000\n"), "every signal has the effect that the daemon gives it")
+	}
+	g.Expect(n.Process.Signal(syscall.SIGTERM)).To(Succeed())
+	_ = n.Wait()
+	state, ok := n.ProcessState.Sys().(syscall.WaitStatus)
+	g.Expect(ok).To(BeTrue())
+	g.Expect(state.Signal()).To(Equal(syscall.SIGTERM), "it is the daemon itself that the signal ends")
+}
+
+func (n *nodeRun) proc(t *testing.T, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(n.Process.Pid), name))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return string(content)
+}
+
+// becomes waits until the process has been replaced by the program.
+func (n *nodeRun) becomes(t *testing.T, program string) {
+	t.Helper()
+	NewWithT(t).Eventually(func() (string, error) {
+		path, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(n.Process.Pid), "exe"))
+		return filepath.Base(path), err
+	}).WithTimeout(time.Minute).Should(Equal(program), func() string { return n.reason.String() })
+}
+
+// lastCPU is the last one that this test may use.
+func lastCPU(t *testing.T) string {
+	t.Helper()
+	content, err := os.ReadFile("/proc/self/status")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	_, list, _ := strings.Cut(string(content), "Cpus_allowed_list:")
+	list, _, _ = strings.Cut(list, "\n")
+	return strings.TrimSpace(list[strings.LastIndexAny(list, ",-\t")+1:])
 }

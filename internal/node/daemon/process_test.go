@@ -9,8 +9,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -68,22 +66,6 @@ func startNode(t *testing.T, told spec.Run) *nodeRun {
 	return n
 }
 
-func (n *nodeRun) proc(t *testing.T, name string) string {
-	t.Helper()
-	content, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(n.Process.Pid), name))
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	return string(content)
-}
-
-// becomes waits until the process has been replaced by the program.
-func (n *nodeRun) becomes(t *testing.T, program string) {
-	t.Helper()
-	NewWithT(t).Eventually(func() (string, error) {
-		path, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(n.Process.Pid), "exe"))
-		return filepath.Base(path), err
-	}).WithTimeout(time.Minute).Should(Equal(program), func() string { return n.reason.String() })
-}
-
 // says waits for a line of the log.
 func (n *nodeRun) says(t *testing.T, text string) {
 	t.Helper()
@@ -104,33 +86,6 @@ func (c *container) real(t *testing.T) spec.Run {
 	return told
 }
 
-func TestADaemonTakesThePlaceOfTheProcessWithItsPinningAndItsSignals(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Log("as root, this test gives files away; as somebody else, it can't")
-		return
-	}
-	g, c := NewWithT(t), &container{root: t.TempDir()}
-	told := c.real(t)
-	told.OnTargets, told.Directories = nil, []spec.Directory{{Path: c.path("data"), Data: "data"}}
-	n := startNode(t, told)
-	n.says(t, "the operator has not said yet what the daemon uses on this node")
-	// It is written whole, as a ConfigMap is.
-	cpu := lastCPU(t)
-	c.tell(t, spec.LocalDaemon{Pinning: &spec.Pinning{CPUs: cpu, Why: "spec.storagePools"}})
-	n.becomes(t, "sleep")
-	g.Expect(n.proc(t, "environ")).To(ContainSubstring("\x00PARALLELFS_DAEMON=storage/scratch/chunkserver/ssd\x00"))
-	status := n.proc(t, "status")
-	g.Expect(status).To(ContainSubstring("Cpus_allowed_list:\t" + cpu + "\n"))
-	for _, signals := range []string{"SigBlk", "SigIgn", "SigCgt"} {
-		g.Expect(status).To(ContainSubstring(signals+":\t0000000000000000\n"), "every signal has the effect that the daemon gives it")
-	}
-	g.Expect(n.Process.Signal(syscall.SIGTERM)).To(Succeed())
-	_ = n.Wait()
-	state, ok := n.ProcessState.Sys().(syscall.WaitStatus)
-	g.Expect(ok).To(BeTrue())
-	g.Expect(state.Signal()).To(Equal(syscall.SIGTERM), "it is the daemon itself that the signal ends")
-}
-
 func TestASignalEndsAProcessThatWaits(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
 	n := startNode(t, c.real(t))
@@ -138,14 +93,4 @@ func TestASignalEndsAProcessThatWaits(t *testing.T) {
 	g.Expect(n.Process.Signal(syscall.SIGTERM)).To(Succeed())
 	g.Expect(n.Wait()).To(MatchError("exit status 1"))
 	g.Expect(n.reason.String()).To(And(HavePrefix("stopped before the daemon was started; it was waiting: "), ContainSubstring(c.path("local", "10.0.0.1"))))
-}
-
-// lastCPU is the last one that this test may use.
-func lastCPU(t *testing.T) string {
-	t.Helper()
-	content, err := os.ReadFile("/proc/self/status")
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	_, list, _ := strings.Cut(string(content), "Cpus_allowed_list:")
-	list, _, _ = strings.Cut(list, "\n")
-	return strings.TrimSpace(list[strings.LastIndexAny(list, ",-\t")+1:])
 }
