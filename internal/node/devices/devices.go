@@ -167,8 +167,11 @@ func (v *view) look(ctx context.Context, name string) plan.Facts {
 	if parent := v.parent(name); parent != "" {
 		f.PartitionOf, disk = parent, parent
 	}
-	f.Found = true
 	f.BlockDevice = v.identity(name, disk)
+	if f.SizeBytes == 0 {
+		return plan.Facts{} // A drive without a medium, or a loop device without a file.
+	}
+	f.Found = true
 
 	parts := v.partitions(name)
 	f.Partitions = parts
