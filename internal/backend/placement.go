@@ -5,8 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"parallelfs.dev/operator/api/v1alpha1"
 )
 
 // OnNodes places pods on these nodes alone, by name and without a label on them: the nodes were recorded or chosen, and
@@ -19,12 +17,4 @@ func OnNodes(names ...string) *corev1.Affinity {
 	}
 	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms}}}
-}
-
-// UsesDirectories is true when a role keeps its data in directories, which proves nothing of the disks that they lie on: it
-// is the condition EvaluationOnly.
-func UsesDirectories(fs *v1alpha1.FileSystem) bool {
-	return len(fs.Spec.Metadata.Targets.Directories) > 0 || slices.ContainsFunc(fs.Spec.StoragePools, func(p v1alpha1.StoragePoolSpec) bool {
-		return len(p.Targets.Directories) > 0
-	})
 }

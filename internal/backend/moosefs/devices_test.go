@@ -397,6 +397,8 @@ func TestPinnedSaysWhatIsNotAsAskedAndLeavesTheFileSystemReady(t *testing.T) {
 		change       func(in *backend.Input)
 		reason, says string
 	}{
+		"a chunkserver on other CPUs": {func(in *backend.Input) { daemon(in, "n2", "chunkserver/ssd").CPUs = "0-15" },
+			v1alpha1.ReasonDrifted, "chunkserver-ssd.n2: "},
 		"a master without CPUs of its own": {func(in *backend.Input) { daemon(in, "n1", "master").CPUs = "0-15" },
 			v1alpha1.ReasonDrifted, "master.n1: it may run on CPUs 0-15, and asks for 2 of its own"},
 		"a node without an agent": {func(in *backend.Input) { delete(in.Inventories, "n2") },
