@@ -140,8 +140,15 @@ var states = map[string]struct {
 	}), false},
 	"its data was moved": {holding(func(s *v1alpha1.StorageTarget) {
 		s.Spec.Remove = true
-		meta.SetStatusCondition(&s.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionSafeToRemove, Status: "True", Reason: v1alpha1.ReasonDataMoved})
+		meta.SetStatusCondition(&s.Status.Conditions, moved(1))
 	}), true},
+	"its data was moved, and nobody asks for that any more": {holding(func(s *v1alpha1.StorageTarget) {
+		meta.SetStatusCondition(&s.Status.Conditions, moved(1))
+	}), false},
+	"its data was moved before its spec was changed": {holding(func(s *v1alpha1.StorageTarget) {
+		s.Spec.Remove = true
+		meta.SetStatusCondition(&s.Status.Conditions, moved(0))
+	}), false},
 	"its node was given up": {holding(func(s *v1alpha1.StorageTarget) {
 		s.Annotations = map[string]string{v1alpha1.AnnotationGiveUp: "n1"}
 	}), true},
@@ -151,6 +158,11 @@ var states = map[string]struct {
 	"it was deleted already, and waits for its finalizer": {holding(func(s *v1alpha1.StorageTarget) {
 		s.Finalizers = []string{v1alpha1.Finalizer}
 	}), true},
+}
+
+// moved is SafeToRemove of a generation.
+func moved(generation int64) metav1.Condition {
+	return metav1.Condition{Type: v1alpha1.ConditionSafeToRemove, Status: "True", Reason: v1alpha1.ReasonDataMoved, ObservedGeneration: generation}
 }
 
 func holding(change func(*v1alpha1.StorageTarget)) func(*v1alpha1.StorageTarget) {
