@@ -326,7 +326,13 @@ func notToWipe(t *v1alpha1.StorageTarget, l Look) []string {
 	if l.Log != nil {
 		reasons = append(reasons, atRest(*l.Log)...)
 	}
-	for _, r := range notOurs(t, l, p.UUID) {
+	disk, rest := t, l
+	if l.Log != nil && t.Spec.LogDevice != nil && len(Blank(*l.Log)) == 0 && len(notThere(t, l)) == 0 {
+		// The log was wiped before the disk, and the wipe was cut off between them.
+		disk, rest.Log = t.DeepCopy(), nil
+		disk.Spec.LogDevice = nil
+	}
+	for _, r := range notOurs(disk, rest, p.UUID) {
 		if !slices.Contains(reasons, r) {
 			reasons = append(reasons, r)
 		}
