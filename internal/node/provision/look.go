@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -60,17 +61,30 @@ func (p *Provisioner) look(ctx context.Context, t *v1alpha1.StorageTarget) (plan
 	return l, nil
 }
 
+const (
+	// looks is how often a device is looked at that is in use for no visible reason, lookPause the time between: another
+	// program may have looked at it at the same moment.
+	looks     = 3
+	lookPause = 300 * time.Millisecond
+)
+
 // device looks at one device. What can't be looked at is not known well enough for anything to be done to it.
 func (p *Provisioner) device(ctx context.Context, id v1alpha1.DeviceID) (plan.Facts, error) {
-	f, err := p.Look(ctx, id)
-	if err == nil {
-		return f, nil
+	for i := 1; ; i++ {
+		f, err := p.Look(ctx, id)
+		if err != nil {
+			f.Incomplete = err.Error()
+		}
+		passing := f.Incomplete != "" || f.Busy != "" && len(f.Mounts) == 0 && len(f.Holders) == 0
+		if !passing || i == looks {
+			return f, ctx.Err()
+		}
+		select {
+		case <-ctx.Done():
+			return f, ctx.Err()
+		case <-time.After(lookPause):
+		}
 	}
-	if ctx.Err() != nil {
-		return f, ctx.Err()
-	}
-	f.Incomplete = err.Error()
-	return f, nil
 }
 
 func options(t *v1alpha1.StorageTarget) []string {

@@ -39,7 +39,7 @@ func Run(ctx context.Context, argv []string, keep ...*os.File) ([]byte, error) {
 // RunError is the failure of a program.
 type RunError struct {
 	Argv []string
-	// Said is the end of what the program wrote.
+	// Said is what the program wrote, shortened.
 	Said string
 	Err  error
 }
@@ -53,17 +53,18 @@ func (e *RunError) Error() string {
 
 func (e *RunError) Unwrap() error { return e.Err }
 
-// lastBytes is how much of a program's output an error quotes.
-const lastBytes = 1000
+// quoted is how many bytes of a program's output an error quotes: its beginning, where most say what is wrong, and its end.
+const quoted = 600
 
-// said is the end of the program's complaints, or of its output when it did not complain, in one line.
+// said is what the program complained of, or its output when it did not complain, in one line.
 func said(stderr, stdout string) string {
 	text := strings.TrimSpace(stderr)
 	if text == "" {
 		text = strings.TrimSpace(stdout)
 	}
-	if len(text) > lastBytes {
-		text = "…" + strings.ToValidUTF8(text[len(text)-lastBytes:], "")
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > 2*quoted {
+		text = text[:quoted] + " … " + text[len(text)-quoted:]
 	}
-	return strings.Join(strings.Fields(text), " ")
+	return strings.ToValidUTF8(text, "?")
 }

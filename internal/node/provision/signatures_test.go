@@ -1,0 +1,135 @@
+//go:build disks
+
+package provision_test
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"math/rand/v2"
+	"os/exec"
+
+	. "github.com/onsi/gomega"
+	"golang.org/x/sys/unix"
+)
+
+// signature is one thing that libblkid knows, written without the tool that makes it.
+type signature struct {
+	name  string
+	write func(random *rand.Rand, d *disk)
+}
+
+// at writes a magic at its place.
+func at(name string, offset int64, magic string) signature {
+	return signature{name, func(_ *rand.Rand, d *disk) { d.writeAt(offset, []byte(magic)) }}
+}
+
+// tool makes the thing with its own tool.
+func tool(name string, argv ...string) signature {
+	return signature{name, func(_ *rand.Rand, d *disk) {
+		_ = exec.Command(argv[0], append(argv[1:], d.loop)...).Run() // over another one, it may refuse; that one is there then
+	}}
+}
+
+// signatures with the offsets of their magics, from libblkid/src (util-linux).
+var signatures = []signature{
+	at("swap of 4 KiB pages", 4086, "SWAPSPACE2"),
+	at("bcache", 4096+24, "\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81"),
+	at("LUKS 1", 0, "LUKS\xba\xbe\x00\x01"),
+	at("jfs", 32768, "JFS1"),
+	at("reiserfs", 65536+0x34, "ReIsEr2Fs"),
+	at("nilfs2", 1030, "\x34\x34"),
+	at("squashfs", 0, "hsqs\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00"),
+	at("a bad ext superblock", 1024+0x38, "\x53\xef"),
+	at("iso9660", 32769, "CD001"),
+	at("f2fs", 1024, "\x10\x20\xf5\xf2"),
+	at("ocfs2", 8192, "OCFSV2"),
+	at("gfs2", 65536, "\x01\x16\x19\x70"),
+	at("ubifs", 0, "\x31\x18\x10\x06"),
+	at("vmfs", 0x100000, "\x0d\xd0\x01\xc0"),
+	at("drbd", 65*mebi-4096+0x3c, "\x83\x74\x02\x6b"),
+	at("LVM1 member", 0, "HM\x01\x00"),
+	at("LVM snapshot", 0, "SnAp"),
+	at("BitLocker", 0, "\xebR\x90-FVE-FS-"),
+	at("Ceph BlueStore", 0, "bluestore block device"),
+	at("Stratis", 512, "!Stra0tis\x86\xff\x02^\x41rh"),
+	at("VDO", 0, "dmvdo001"),
+	tool("ext2", "mkfs.ext2", "-q", "-F"),
+	tool("ext4", "mkfs.ext4", "-q", "-F"),
+	tool("swap", "mkswap", "--force"),
+	tool("GPT", "sgdisk", "--new=1:2048:+1M"),
+	{"MBR", func(random *rand.Rand, d *disk) {
+		table := make([]byte, 512)
+		for i := range 1 + random.IntN(4) {
+			entry := table[446+16*i:]
+			entry[4] = []byte{0x83, 0x07, 0x82, 0xfd, 0x8e}[random.IntN(5)]
+			binary.LittleEndian.PutUint32(entry[8:], uint32(2048+20480*i))
+			binary.LittleEndian.PutUint32(entry[12:], 20480)
+		}
+		table[510], table[511] = 0x55, 0xaa
+		d.writeAt(0, table)
+	}},
+	{"ZFS", func(_ *rand.Rand, d *disk) { zfsLabel(d.lab, d) }},
+	{"LVM2", func(_ *rand.Rand, d *disk) { d.writeAt(512, lvmLabel()) }},
+	{"RAID", func(_ *rand.Rand, d *disk) { d.writeAt(4096, raidSuperblock(d.lab, d)) }},
+	{"another target", func(_ *rand.Rand, d *disk) { otherTarget(d.lab, d) }},
+}
+
+// raidSuperblock is a superblock of md, version 1.2, which lies at 4 KiB (include/uapi/linux/raid/md_p.h).
+func raidSuperblock(_ *lab, d *disk) []byte {
+	b := make([]byte, 4096)
+	le := binary.LittleEndian
+	le.PutUint32(b[0:], 0xa92b4efc) // magic
+	le.PutUint32(b[4:], 1)          // major version
+	for i := range 16 {
+		b[16+i] = byte(0x40 + i) // uuid of the set
+	}
+	copy(b[32:], "lab:0")
+	le.PutUint32(b[72:], 1)                       // RAID1
+	le.PutUint64(b[80:], uint64(d.size/512-4096)) // size
+	le.PutUint32(b[92:], 2)                       // raid disks
+	le.PutUint64(b[128:], 2048)                   // data offset
+	le.PutUint64(b[136:], uint64(d.size/512-2048))
+	le.PutUint64(b[144:], 8)   // super offset: 4 KiB
+	le.PutUint32(b[220:], 128) // max_dev
+	for i := range 128 {
+		le.PutUint16(b[256+2*i:], 0xffff)
+	}
+	// calc_sb_1_csum: the sum of the words, with the carry added.
+	var sum uint64
+	for i := 0; i < 256+2*128; i += 4 {
+		sum += uint64(le.Uint32(b[i:]))
+	}
+	le.PutUint32(b[216:], uint32(sum)+uint32(sum>>32))
+	return b
+}
+
+// lvmLabel is the label of a physical volume in the second sector (lib/format_text/layout.h of LVM2).
+func lvmLabel() []byte {
+	b := make([]byte, 512)
+	copy(b, "LABELONE")
+	binary.LittleEndian.PutUint64(b[8:], 1)
+	binary.LittleEndian.PutUint32(b[20:], 32)
+	copy(b[24:], "LVM2 001")
+	copy(b[32:], "abcdefghijklmnopqrstuvwxyz012345")
+	// LVM's CRC begins with 0xf597a6cf and is not inverted at the end.
+	crc := ^crc32.Update(^uint32(0xf597a6cf), crc32.IEEETable, b[20:])
+	binary.LittleEndian.PutUint32(b[16:], crc)
+	return b
+}
+
+// inNamespace mounts the disk where only a process of its own sees it, until the test ends.
+func inNamespace(l *lab, d *disk) {
+	holder := exec.Command("unshare", "--mount", "--propagation=private", "sh", "-c",
+		`mount -t ext4 -o ro,noload "$1" /mnt && echo mounted && exec sleep 600`, "sh", d.loop)
+	out, err := holder.StdoutPipe()
+	l.Expect(err).NotTo(HaveOccurred())
+	l.Expect(holder.Start()).To(Succeed())
+	l.t.Cleanup(func() {
+		l.Expect(unix.Kill(holder.Process.Pid, unix.SIGKILL)).To(Succeed())
+		_ = holder.Wait() // it was killed
+	})
+	line := make([]byte, len("mounted\n"))
+	_, err = out.Read(line)
+	l.Expect(err).NotTo(HaveOccurred())
+	l.Expect(string(line)).To(Equal("mounted\n"))
+}
