@@ -32,18 +32,12 @@ func tool(name string, argv ...string) signature {
 
 // signatures with the offsets of their magics, from libblkid/src (util-linux).
 var signatures = []signature{
-	at("swap of 4 KiB pages", 4086, "SWAPSPACE2"),
-	at("bcache", 4096+24, "\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81"),
 	at("LUKS 1", 0, "LUKS\xba\xbe\x00\x01"),
-	at("jfs", 32768, "JFS1"),
-	at("reiserfs", 65536+0x34, "ReIsEr2Fs"),
-	at("nilfs2", 1030, "\x34\x34"),
 	at("squashfs", 0, "hsqs\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00"),
 	at("a bad ext superblock", 1024+0x38, "\x53\xef"),
-	at("iso9660", 32769, "CD001"),
+	at("iso9660", 32768, "\x01CD001\x01"),
 	at("f2fs", 1024, "\x10\x20\xf5\xf2"),
 	at("ocfs2", 8192, "OCFSV2"),
-	at("gfs2", 65536, "\x01\x16\x19\x70"),
 	at("ubifs", 0, "\x31\x18\x10\x06"),
 	at("vmfs", 0x100000, "\x0d\xd0\x01\xc0"),
 	at("drbd", 65*mebi-4096+0x3c, "\x83\x74\x02\x6b"),
@@ -51,7 +45,6 @@ var signatures = []signature{
 	at("LVM snapshot", 0, "SnAp"),
 	at("BitLocker", 0, "\xebR\x90-FVE-FS-"),
 	at("Ceph BlueStore", 0, "bluestore block device"),
-	at("Stratis", 512, "!Stra0tis\x86\xff\x02^\x41rh"),
 	at("VDO", 0, "dmvdo001"),
 	tool("ext2", "mkfs.ext2", "-q", "-F"),
 	tool("ext4", "mkfs.ext4", "-q", "-F"),
