@@ -120,11 +120,11 @@ func (v *view) resolve(id string) (string, error) {
 	wanted := canonical(id)
 	if len(found) == 0 && wanted != "" {
 		how = "the WWN " + wanted
-		found = v.having(func(name string) bool { return v.wwn(name) == wanted })
+		found = v.having(func(name string) bool { return v.identity(name, name).WWN == wanted })
 	}
 	if len(found) == 0 {
 		how = "the serial number " + id
-		found = v.having(func(name string) bool { return v.serial(name) == id || v.listed[name].Serial == id })
+		found = v.having(func(name string) bool { return v.identity(name, name).Serial == id || v.listed[name].Serial == id })
 	}
 	linked := v.claims[id]
 	found = v.withoutPaths(found)
@@ -148,8 +148,9 @@ func (v *view) resolve(id string) (string, error) {
 // describe names a device so that a person finds it.
 func (v *view) describe(name string) string {
 	disk := firstOf(v.parent(name), name)
+	is := v.identity(disk, disk)
 	var more []string
-	for _, item := range [][2]string{{"model", v.listed[disk].Model}, {"serial", v.serial(disk)}, {"WWN", v.wwn(disk)}} {
+	for _, item := range [][2]string{{"model", is.Model}, {"serial", is.Serial}, {"WWN", is.WWN}} {
 		if item[1] != "" {
 			more = append(more, item[0]+" "+item[1])
 		}

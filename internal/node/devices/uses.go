@@ -152,10 +152,7 @@ func (v *view) deviceAt(path string) string {
 	if !ok {
 		return filepath.Base(path)
 	}
-	if target, err := filepath.EvalSymlinks(filepath.Join(v.Dev, relative)); err == nil {
-		return filepath.Base(target)
-	}
-	return filepath.Base(relative)
+	return firstOf(v.follow(filepath.Join(v.Dev, relative)), filepath.Base(relative))
 }
 
 // unescape undoes the octal numbers in the tables of procfs (proc_pid_mountinfo(5)).
