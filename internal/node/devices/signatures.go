@@ -36,9 +36,13 @@ func (v *view) signatures(ctx context.Context, name string) ([]v1alpha1.Signatur
 			found = append(found, p)
 			continue
 		}
-		// Only blkid knows the UUID of an external log.
-		found[at].UUID = firstOf(found[at].UUID, p.UUID)
-		found[at].Label = firstOf(found[at].Label, p.Label)
+		// Only blkid knows the UUID of an external log. Of a log that was used, wipefs finds one record after the other.
+		for i := at; i < len(found); i++ {
+			if found[i].Type == p.Type && (i == at || p.Type == "xfs_external_log") {
+				found[i].UUID = firstOf(found[i].UUID, p.UUID)
+				found[i].Label = firstOf(found[i].Label, p.Label)
+			}
+		}
 	}
 	return found, err
 }
