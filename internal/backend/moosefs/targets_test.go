@@ -77,6 +77,10 @@ func TestAChunkserverIsRestartedForADisk(t *testing.T) {
 			drop(in, last)
 			in.State.Servers[1].Online = false
 		}, "is proven", false},
+		"but not safely while a directory of another pool is not online": {func(in *backend.Input) {
+			drop(in, last)
+			in.FileSystem.Spec.StoragePools[1].Targets = v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data/hdd0"}}
+		}, "is proven", false},
 		"but not safely while a client has not mounted": {func(in *backend.Input) {
 			drop(in, last)
 			in.Pods[3].Ready = false
