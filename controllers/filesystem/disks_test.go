@@ -3,7 +3,6 @@
 package filesystem_test
 
 import (
-	"fmt"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -269,13 +268,4 @@ func TestAStorageTargetThatIsDeletedByHandIsMadeAnewWithItsData(t *testing.T) {
 	w.Expect(again.Status.Provisioned.UUID).To(Equal(was.Status.Provisioned.UUID))
 	w.Expect(data[1].formats).To(Equal(1))
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
-}
-
-// describeDisks says what each disk is and what was done to it.
-func (w *world) describeDisks() string {
-	text := ""
-	for _, d := range w.disks {
-		text += fmt.Sprintf("%s target %t mounted %t formats %d wipes %d\n", d.id, d.target != "", d.mounted, d.formats, d.wipes)
-	}
-	return text
 }

@@ -44,24 +44,24 @@ type Reconciler struct {
 
 // Reconcile brings the operator's conditions of one StorageTarget up to date, or lets it go.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	return apply.Again(r.reconcile(ctx, request))
+	return apply.Again(ctrl.Result{}, r.reconcile(ctx, request))
 }
 
-func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) error {
 	target := &v1alpha1.StorageTarget{}
 	if err := r.Client.Get(ctx, request.NamespacedName, target); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+		return client.IgnoreNotFound(err)
 	}
 	f, err := r.gather(ctx, target.DeepCopy())
 	if err != nil {
-		return ctrl.Result{}, err
+		return err
 	}
 	if !target.DeletionTimestamp.IsZero() {
 		if gone, err := r.release(ctx, f); gone || err != nil {
-			return ctrl.Result{}, err
+			return err
 		}
 	}
-	return ctrl.Result{}, r.write(ctx, f.target, observe(f))
+	return r.write(ctx, f.target, observe(f))
 }
 
 // gather reads what is looked at.
@@ -141,7 +141,8 @@ func (r *Reconciler) write(ctx context.Context, target *v1alpha1.StorageTarget, 
 		"status":   map[string]any{"conditions": list},
 	}}
 	intent.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("StorageTarget"))
-	err := r.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(intent), client.ForceOwnership, client.FieldOwner(FieldOwner))
+	err := r.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(intent),
+		client.ForceOwnership, client.FieldOwner(FieldOwner))
 	if err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write the conditions of %s: %w", target.Name, err))
 	}

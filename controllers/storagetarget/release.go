@@ -27,7 +27,7 @@ func mayGo(f facts) (reason, message string) {
 		return reasonReleased, fmt.Sprintf("%s is unmounted, and its data was wiped", describe(t))
 	case t.Annotations[v1alpha1.AnnotationGiveUp] == t.Spec.Node:
 		return reasonGaveUp, lost(t)
-	case t.Status.Provisioned == nil && !(f.node && f.agent):
+	case t.Status.Provisioned == nil && (!f.node || !f.agent):
 		// Nothing is written to a disk before it is recorded in status.provisioned, and that record can't be made any more.
 		return reasonReleased, fmt.Sprintf("%s was never provisioned: nothing was written to it", describe(t))
 	default:

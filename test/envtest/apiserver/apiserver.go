@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,6 +41,7 @@ type Server struct {
 	// Client reads and writes directly, without a cache.
 	Client client.Client
 
+	http        *http.Client
 	environment *envtest.Environment
 }
 
@@ -88,11 +90,15 @@ func Start(options ...Option) (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("can't start the API server with the operator's CRDs: %w", err), environment.Stop())
 	}
-	c, err := client.New(config, client.Options{Scheme: scheme})
+	connections, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("can't make an HTTP client of the API server: %w", err), environment.Stop())
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme, HTTPClient: connections})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("can't make a client of the API server: %w", err), environment.Stop())
 	}
-	return &Server{Config: config, Scheme: scheme, Client: c, environment: environment}, nil
+	return &Server{Config: config, Scheme: scheme, Client: c, http: connections, environment: environment}, nil
 }
 
 // Stop stops the server and removes its files.

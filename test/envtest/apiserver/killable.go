@@ -30,7 +30,10 @@ type Killable struct {
 // Killable returns a client that dies after so many writes; a negative number means never.
 func (s *Server) Killable(t testing.TB, writes int) *Killable {
 	t.Helper()
-	direct, err := client.NewWithWatch(s.Config, client.Options{Scheme: s.Scheme})
+	direct, err := client.NewWithWatch(s.Config, client.Options{
+		// The connections and the kinds that the server has are the same for all: to find them anew takes longer than a test's writes.
+		Scheme: s.Scheme, HTTPClient: s.http, Mapper: s.Client.RESTMapper(),
+	})
 	if err != nil {
 		t.Fatalf("can't make a client of the API server: %v", err)
 	}
