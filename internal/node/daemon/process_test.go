@@ -41,8 +41,8 @@ func TestMain(m *testing.M) {
 // nodeRun is a process that runs a spec.
 type nodeRun struct {
 	*exec.Cmd
-	said, reason bytes.Buffer
-	log          string
+	reason bytes.Buffer
+	log    string
 }
 
 func startNode(t *testing.T, told spec.Run) *nodeRun {
