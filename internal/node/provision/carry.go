@@ -246,12 +246,17 @@ func prove(top string, t *v1alpha1.StorageTarget, wanted *v1alpha1.TargetProvisi
 	return nil
 }
 
-// mark writes the marker and reads it back.
+// mark writes the marker and reads it back. A target that is not finished yet is unmounted behind it, so that the marker is in
+// its place on the disk and not only in the journal: the next look reads it there, without a replay.
 func (p *Provisioner) mark(t *v1alpha1.StorageTarget, look plan.Look) error {
-	return p.try(string(plan.StepMark), func() error {
-		path := p.mountpoint(t)
-		if there, err := mountsAt(path); err != nil || len(there) != 1 {
-			return errors.Join(err, fmt.Errorf("%s has %d mounts instead of one; no marker was written", path, len(there)))
+	path := p.mountpoint(t)
+	err := p.try(string(plan.StepMark), func() error {
+		there, err := mountsAt(path)
+		if err != nil {
+			return err
+		}
+		if len(there) != 1 {
+			return fmt.Errorf("%s has %d mounts instead of one; no marker was written", path, len(there))
 		}
 		wanted := markerOf(t, look.Mount.UUID, p.Now())
 		if err := writeMarker(path, wanted); err != nil {
@@ -266,27 +271,18 @@ func (p *Provisioner) mark(t *v1alpha1.StorageTarget, look plan.Look) error {
 		}
 		return nil
 	})
+	if err != nil || t.Status.Provisioned == nil || t.Status.Provisioned.Finished != nil {
+		return err
+	}
+	return p.try("SettleMark", func() error { return p.unmountAll(path) })
 }
 
 // unmount unmounts the target, never by force, and removes the mountpoint of a deleted one.
 func (p *Provisioner) unmount(t *v1alpha1.StorageTarget) error {
 	return p.try("Unmount", func() error {
 		path := p.mountpoint(t)
-		for {
-			there, err := mountsAt(path)
-			if err != nil {
-				return err
-			}
-			if len(there) == 0 {
-				break
-			}
-			top := there[len(there)-1]
-			switch err := unix.Unmount(path, unix.UMOUNT_NOFOLLOW); {
-			case errors.Is(err, unix.EBUSY):
-				return fmt.Errorf("%s is in use and stays mounted: %s; stop it, and it is unmounted", path, whoUses(p.Proc, top.Major, top.Minor))
-			case err != nil:
-				return fmt.Errorf("can't unmount %s: %w", path, err)
-			}
+		if err := p.unmountAll(path); err != nil {
+			return err
 		}
 		if t.DeletionTimestamp.IsZero() {
 			_, err := mounts.Prepare(path)
@@ -294,6 +290,25 @@ func (p *Provisioner) unmount(t *v1alpha1.StorageTarget) error {
 		}
 		return mounts.Remove(path)
 	})
+}
+
+func (p *Provisioner) unmountAll(path string) error {
+	for {
+		there, err := mountsAt(path)
+		if err != nil {
+			return err
+		}
+		if len(there) == 0 {
+			return nil
+		}
+		top := there[len(there)-1]
+		switch err := unix.Unmount(path, unix.UMOUNT_NOFOLLOW); {
+		case errors.Is(err, unix.EBUSY):
+			return fmt.Errorf("%s is in use and stays mounted: %s; stop it, and it is unmounted", path, whoUses(p.Proc, top.Major, top.Minor))
+		case err != nil:
+			return fmt.Errorf("can't unmount %s: %w", path, err)
+		}
+	}
 }
 
 func whoUses(proc string, major, minor int) string {

@@ -85,7 +85,7 @@ func (s setting) apply(sys, name string) error {
 		return fmt.Errorf("%s of %s can't be read back: %w", s.file, name, err)
 	}
 	if after != s.value {
-		return fmt.Errorf("%s of %s was set to %s, and the kernel made it %s", s.file, name, s.value, after)
+		return fmt.Errorf("the kernel does not take %s=%s for %s: it made it %s%s", s.file, s.value, name, after, s.choices(sys, name))
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"math/rand/v2"
+	"os"
 	"os/exec"
 
 	. "github.com/onsi/gomega"
@@ -125,4 +126,22 @@ func inNamespace(l *lab, d *disk) {
 	_, err = out.Read(line)
 	l.Expect(err).NotTo(HaveOccurred())
 	l.Expect(string(line)).To(Equal("mounted\n"))
+}
+
+// holdOpen has a process that keeps a file open, until it is told to end.
+func holdOpen(l *lab, file *os.File) (end func()) {
+	holder := exec.Command("sleep", "600")
+	holder.ExtraFiles = []*os.File{file}
+	l.Expect(holder.Start()).To(Succeed())
+	ended := false
+	end = func() {
+		if ended {
+			return
+		}
+		ended = true
+		l.Expect(holder.Process.Kill()).To(Succeed())
+		_ = holder.Wait() // it was killed
+	}
+	l.t.Cleanup(end)
+	return end
 }
