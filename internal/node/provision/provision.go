@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -129,7 +130,7 @@ func (p *Provisioner) act(ctx context.Context, target *v1alpha1.StorageTarget, l
 		return fmt.Errorf("%s: this agent does not know the action %q; the operator and its agent must be of the same version", target.Name, decision.Action)
 	}
 	if p.announces(target, decision) {
-		if err := record(ctx, target, p.status(target, look, decision)); err != nil {
+		if err := record(ctx, target, p.status(target, look, underWay(decision))); err != nil {
 			return err
 		}
 	}
@@ -153,6 +154,18 @@ func (p *Provisioner) announces(target *v1alpha1.StorageTarget, decision plan.De
 	default:
 		return true
 	}
+}
+
+// underWay names the commands that are being run.
+func underWay(d plan.Decision) plan.Decision {
+	var commands []string
+	for _, s := range d.Steps {
+		if s.Kind == plan.StepWipe || s.Kind == plan.StepMakeFileSystem {
+			commands = append(commands, strings.Join(s.Argv, " "))
+		}
+	}
+	d.Ready.Message += "; running: " + strings.Join(commands, ", then ")
+	return d
 }
 
 // locked carries out a decision under the lock of its devices. What was decided before the lock was taken is decided again;
