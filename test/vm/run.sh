@@ -144,4 +144,4 @@ rm -rf "$work/root" "$work/node.cpio"
 VM_ACCEL=$(accelerator)
 export TMPDIR=$work VM_ACCEL VM_KERNEL=$kernel VM_INITRD=$work/initrd
 say "testing on Linux ${kernel##*/vmlinuz-} under QEMU with $VM_ACCEL"
-go test -v -tags vm -count=1 -timeout 15m ./test/vm/ "$@"
+go test -v -tags vm -count=1 -timeout 40m ./test/vm/ "$@"
