@@ -84,14 +84,16 @@ func (l Looker) ByID(ctx context.Context, id v1alpha1.DeviceID) (plan.Facts, err
 	if !slices.Contains(f.IDs, string(id)) {
 		f.IDs = append(slices.Clone(f.IDs[:min(len(f.IDs), maxIDs-1)]), string(id))
 	}
-	f.Unusable = sentencesOf(f)
 	now, err := v.later().resolve(string(id))
 	switch {
 	case err != nil:
 		return plan.Facts{}, err
+	case now == "":
+		f.Incomplete = sentence(f.Incomplete, fmt.Sprintf("%s had the id %s before the look, and no device has it now", name, id))
 	case now != name:
-		f.Incomplete = sentence(f.Incomplete, fmt.Sprintf("%s was %s before the look and %q behind it", id, name, now))
+		f.Incomplete = sentence(f.Incomplete, fmt.Sprintf("%s had the id %s before the look, and %s has it now", name, id, now))
 	}
+	f.Unusable = sentencesOf(f)
 	return f, nil
 }
 

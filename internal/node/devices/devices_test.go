@@ -212,7 +212,7 @@ func TestALookThatCouldNotBeFinishedSaysSo(t *testing.T) {
 				m.file("sys/class/block/vda/serial", "other")
 				return "", nil
 			}
-		}, `data-1 was vda before the look and "" behind it`},
+		}, "vda had the id data-1 before the look, and no device has it now"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -222,6 +222,7 @@ func TestALookThatCouldNotBeFinishedSaysSo(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(f.Found).To(BeTrue())
 			g.Expect(f.Incomplete).To(ContainSubstring(c.says))
+			g.Expect(f.Unusable).To(ContainElement(ContainSubstring("could not be looked at completely")))
 		})
 	}
 }

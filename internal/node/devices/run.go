@@ -67,7 +67,7 @@ type listed struct {
 
 // list asks lsblk(8) for all devices. It is not asked for what is on them: that would come from udev's database.
 func (l Looker) list(ctx context.Context) (map[string]listed, error) {
-	out, err := l.run(ctx, "lsblk", "--json", "--list", "--bytes", "--output", "KNAME,TYPE,SERIAL,WWN,MODEL,TRAN,MOUNTPOINTS")
+	out, err := l.run(ctx, "lsblk", "--json", "--list", "--output", "KNAME,TYPE,SERIAL,WWN,MODEL,TRAN,MOUNTPOINTS")
 	if err != nil {
 		return nil, fmt.Errorf("can't list the block devices: %w", err)
 	}

@@ -53,7 +53,7 @@ func (v *view) wipefs(ctx context.Context, name string) ([]v1alpha1.Signature, e
 	if err != nil {
 		return nil, fmt.Errorf("can't look for signatures on %s: %w", name, err)
 	}
-	if out.Code != 0 || len(bytes.TrimSpace(out.Stderr)) > 0 {
+	if out.Code != 0 {
 		return nil, fmt.Errorf("can't look for signatures on %s: wipefs ended with %s", name, out.said())
 	}
 	var answer struct {
@@ -63,6 +63,9 @@ func (v *view) wipefs(ctx context.Context, name string) ([]v1alpha1.Signature, e
 		if err := json.Unmarshal(out.Stdout, &answer); err != nil {
 			return nil, fmt.Errorf("can't look for signatures on %s: wipefs wrote what is no JSON: %w", name, err)
 		}
+	}
+	if len(answer.Signatures) == 0 && len(bytes.TrimSpace(out.Stderr)) > 0 {
+		return nil, fmt.Errorf("can't look for signatures on %s: wipefs found none, but ended with %s", name, out.said())
 	}
 	var found []v1alpha1.Signature
 	times := map[v1alpha1.Signature]int{}
