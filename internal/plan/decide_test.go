@@ -335,7 +335,9 @@ func TestAnApprovalIsUsedOnceAndForOnePlan(t *testing.T) {
 		g.Expect(d.Action).To(Equal(plan.None))
 		g.Expect(d.Ready.Reason).To(Equal(v1alpha1.ReasonApprovalRefused))
 		again := target.DeepCopy()
-		again.Status.Plan, again.Spec.ApprovedPlan = d.Plan, d.Plan.Hash
+		again.Status.Plan = d.Plan
+		g.Expect(decide(again, other).Action).To(Equal(plan.None), "that a plan is shown does not approve it")
+		again.Spec.ApprovedPlan = d.Plan.Hash
 		d = decide(again, other)
 		g.Expect(d.Action).To(Equal(plan.Record))
 		again.Status.Plan, again.Status.Provisioned = d.Plan, d.Provisioned
