@@ -244,15 +244,20 @@ func TestADiskThatWasNeverTouchedDoesNotTrapTheDeletionOnANodeWithoutAnAgent(t *
 	w.Expect(w.gone()).To(BeTrue())
 }
 
-// settleKilled lets operators work until nothing is written any more, each of which is killed after its first write. It
-// returns how many were.
+// settleKilled lets operators work until nothing is written any more, each of which is killed after its first write, and of
+// which every other one looks at the StorageTargets first. It returns how many were.
 func (w *world) settleKilled() (killed int) {
 	w.t.Helper()
-	for range 200 {
+	quiet := 0
+	for i := range 200 {
 		c := server.Killable(w.t, 1)
-		err := w.reconcile(c)
+		controllers := []func(client.Client) error{w.reconcile, w.reconcileTargets}
+		if i%2 == 1 {
+			slices.Reverse(controllers)
+		}
+		err := controllers[0](c)
 		if err == nil {
-			err = w.reconcileTargets(c)
+			err = controllers[1](c)
 		}
 		if err != nil {
 			w.Expect(errors.Is(err, apiserver.ErrKilled)).To(BeTrue(), err.Error())
@@ -260,7 +265,9 @@ func (w *world) settleKilled() (killed int) {
 		}
 		changed := w.agents()
 		changed = w.runPods() || changed
-		if len(c.Writes()) == 0 && !changed {
+		if len(c.Writes()) > 0 || changed {
+			quiet = 0
+		} else if quiet++; quiet == 2 {
 			return killed
 		}
 	}

@@ -1,0 +1,100 @@
+package filesystem
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// provisioned is a target of pool ssd that holds data, with these conditions.
+func provisioned(conditions ...metav1.Condition) *v1alpha1.StorageTarget {
+	return &v1alpha1.StorageTarget{
+		ObjectMeta: metav1.ObjectMeta{Name: "scratch-ssd-01234567", Namespace: "storage", Generation: 2},
+		Spec: v1alpha1.StorageTargetSpec{
+			FileSystem: v1alpha1.TargetOwner{Name: "scratch"}, Node: "oss1", Role: v1alpha1.RoleStorage, StoragePool: "ssd",
+		},
+		Status: v1alpha1.StorageTargetStatus{Provisioned: &v1alpha1.TargetProvisioned{UUID: "aaaa"}, Conditions: conditions},
+	}
+}
+
+func TestOnlyATargetThatHoldsNothingMayBeDeleted(t *testing.T) {
+	safe := metav1.Condition{Type: v1alpha1.ConditionSafeToRemove, Status: metav1.ConditionTrue, ObservedGeneration: 2}
+	cases := map[string]struct {
+		target *v1alpha1.StorageTarget
+		remove bool
+		may    bool
+	}{
+		"one that was never provisioned may":                                    {target: &v1alpha1.StorageTarget{}, may: true},
+		"one whose provisioning has begun may not":                              {target: provisioned()},
+		"one that nobody marked for removal may not, whatever was said of it":   {target: provisioned(safe)},
+		"one that is marked for removal may not before the filesystem says so":  {target: provisioned(), remove: true},
+		"one that is marked for removal may when the filesystem says so":        {target: provisioned(safe), remove: true, may: true},
+		"one may not because of what was said before it was marked another way": {target: provisioned(earlier(safe)), remove: true},
+		"one may not while its data is moved":                                   {target: provisioned(refuted(safe)), remove: true},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			c.target.Spec.Remove = c.remove
+			NewWithT(t).Expect(mayDelete(c.target)).To(Equal(c.may))
+		})
+	}
+}
+
+func earlier(c metav1.Condition) metav1.Condition { c.ObservedGeneration--; return c }
+
+func refuted(c metav1.Condition) metav1.Condition { c.Status = metav1.ConditionFalse; return c }
+
+func TestADeletionSaysWhatIsLeftWhyAndWhatToDo(t *testing.T) {
+	failed := func(kind, message string) metav1.Condition {
+		return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Message: message}
+	}
+	const command = "kubectl annotate storagetargets -n storage -l parallelfs.dev/filesystem=scratch,parallelfs.dev/node=oss1 parallelfs.dev/give-up=oss1"
+	cases := map[string]struct {
+		conditions []metav1.Condition
+		node       string
+		destroy    bool
+		stalled    bool
+		says       []string
+	}{
+		"it waits for an agent that unmounts": {says: []string{"1 disks are left: scratch-ssd-01234567 on oss1 (being unmounted)"}},
+		"it waits for an agent that wipes":    {destroy: true, says: []string{"(being unmounted and wiped)"}},
+		"it can't wait for a node that is gone": {
+			node: "the node is not in the cluster", stalled: true,
+			says: []string{"oss1 (the node is not in the cluster)", "a node that is gone for good is given up, and what is on its disks stays there: " + command},
+		},
+		"it names what uses a disk": {
+			conditions: []metav1.Condition{failed(v1alpha1.ConditionReleased, "process 7 uses it")}, stalled: true,
+			says: []string{"could not be unmounted: process 7 uses it", command},
+		},
+		"it names why a disk could not be wiped": {
+			conditions: []metav1.Condition{failed(v1alpha1.ConditionDestroyed, "the marker is another's")}, destroy: true, stalled: true,
+			says: []string{"could not be wiped: the marker is another's", "set spec.deletionPolicy to Retain", command},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			target := provisioned(c.conditions...)
+			if c.destroy {
+				target.Spec.DestroyFor = "1-2-3"
+			}
+			rest := left([]v1alpha1.StorageTarget{*target}, func(string) string { return c.node })
+			g.Expect(rest.stalled).To(Equal(c.stalled))
+			for _, text := range c.says {
+				g.Expect(rest.message).To(ContainSubstring(text))
+			}
+		})
+	}
+}
+
+func TestANodeWhoseNameIsNoLabelIsGivenUpTargetByTarget(t *testing.T) {
+	target := provisioned()
+	target.Spec.Node = strings.Repeat("n", 64)
+	NewWithT(t).Expect(giveUp(target)).To(Equal(fmt.Sprintf(
+		"kubectl annotate storagetargets -n storage scratch-ssd-01234567 parallelfs.dev/give-up=%s", target.Spec.Node)))
+}
