@@ -98,8 +98,8 @@ deploy: cluster-up ## Build and load the images, and install or upgrade the oper
 	$(call tool,helm) upgrade --install $(RELEASE) charts/parallelfs-operator --namespace $(NAMESPACE) --create-namespace \
 	  --values test/cluster/values.yaml --wait --timeout 5m
 	@# A rebuilt image has the same name, which Helm does not see.
-	bin/kubectl --namespace $(NAMESPACE) rollout restart deployment --selector app.kubernetes.io/instance=$(RELEASE)
-	bin/kubectl --namespace $(NAMESPACE) rollout status deployment --selector app.kubernetes.io/instance=$(RELEASE) --timeout 2m
+	bin/kubectl --namespace $(NAMESPACE) rollout restart deployment,daemonset --selector app.kubernetes.io/instance=$(RELEASE)
+	bin/kubectl --namespace $(NAMESPACE) rollout status deployment,daemonset --selector app.kubernetes.io/instance=$(RELEASE) --timeout 5m
 
 .PHONY: clean
 clean: ## Remove what builds left in this folder. The cache of tools and the images stay.

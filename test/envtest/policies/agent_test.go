@@ -23,12 +23,7 @@ const (
 	noNode       = "the token of this agent names no node"
 )
 
-// deeds are what an agent tries.
-type deeds struct {
-	c                      client.Client
-	ownTarget, otherTarget *v1alpha1.StorageTarget
-}
-
+// applyStatus applies an object's status as the agent does.
 func applyStatus(t *testing.T, c client.Client, object client.Object) error {
 	t.Helper()
 	object = object.DeepCopyObject().(client.Object)
