@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -112,26 +113,24 @@ func ClaimDevice(path, number string) (busy string, err error) {
 	if err != nil {
 		return busy, fmt.Errorf("can't open %s: %w", path, err)
 	}
-	defer unix.Close(fd)
-	buffer := make([]byte, 4096)
-	for _, from := range []struct {
-		offset int64
-		whence int
-	}{{0, unix.SEEK_SET}, {-int64(len(buffer)), unix.SEEK_END}} {
-		if _, err := unix.Seek(fd, from.offset, from.whence); err != nil {
-			return busy, fmt.Errorf("can't read %s, which is smaller than 4 KiB: %w", path, err)
-		}
-		if n, err := unix.Read(fd, buffer); err != nil || n != len(buffer) {
-			return busy, fmt.Errorf("can't read %s (%w); look for errors of the disk in the kernel's log (dmesg)", path, cmpErr(err))
-		}
+	device := os.NewFile(uintptr(fd), path)
+	defer device.Close()
+	if err := readEnds(device); err != nil {
+		return busy, fmt.Errorf("can't read the first and the last 4 KiB: %w; look for errors of the disk in the kernel's log (dmesg)", err)
 	}
 	return busy, nil
 }
 
-func cmpErr(err error) error {
-	if err == nil {
-		return errors.New("it ends too early")
+// readEnds reads where most signatures lie: blkid(8) says of a disk that can't be read what it says of a blank one.
+func readEnds(device io.ReadSeeker) error {
+	buffer := make([]byte, 4096)
+	if _, err := io.ReadFull(device, buffer); err != nil {
+		return err
 	}
+	if _, err := device.Seek(-int64(len(buffer)), io.SeekEnd); err != nil {
+		return err
+	}
+	_, err := io.ReadFull(device, buffer)
 	return err
 }
 

@@ -136,8 +136,6 @@ func (n *node) virtual(name, kind string, below ...string) {
 	n.symlink("sys/class/net/"+name, "../../"+directory)
 }
 
-func id(n int32) *int32 { return &n }
-
 func TestTheProcessorsOfTwoSockets(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(newNode(t).collector.Collect(t.Context()).CPU).To(Equal(v1alpha1.CPUStatus{
@@ -177,15 +175,15 @@ func TestTheNetworkIsThatOfTheNodeAndNotThatOfItsPods(t *testing.T) {
 	g := NewWithT(t)
 	status := newNode(t).collector.Collect(t.Context())
 	g.Expect(status.NetworkInterfaces).To(Equal([]v1alpha1.NetworkInterface{
-		{Name: "bond0", MTU: 1500, NUMANode: id(1)},
-		{Name: "bond0.7", MTU: 1500, NUMANode: id(1), Addresses: []string{"172.16.0.5/24"}},
+		{Name: "bond0", MTU: 1500, NUMANode: new(int32(1))},
+		{Name: "bond0.7", MTU: 1500, NUMANode: new(int32(1)), Addresses: []string{"172.16.0.5/24"}},
 		{Name: "br-both", MTU: 1500},
-		{Name: "eno1", SpeedMbps: 25000, MTU: 9000, State: "up", NUMANode: id(0), Addresses: []string{"9.1.0.5/16", "192.168.10.5/16", "fd00::5/64"}},
-		{Name: "eno2", MTU: 1500, State: "down", NUMANode: id(1)},
-		{Name: "ib0", SpeedMbps: 100000, MTU: 2044, State: "up", NUMANode: id(1)},
+		{Name: "eno1", SpeedMbps: 25000, MTU: 9000, State: "up", NUMANode: new(int32(0)), Addresses: []string{"9.1.0.5/16", "192.168.10.5/16", "fd00::5/64"}},
+		{Name: "eno2", MTU: 1500, State: "down", NUMANode: new(int32(1))},
+		{Name: "ib0", SpeedMbps: 100000, MTU: 2044, State: "up", NUMANode: new(int32(1))},
 	}))
 	g.Expect(status.RDMADevices).To(Equal([]v1alpha1.RDMADevice{
-		{Name: "mlx5_0", State: "ACTIVE", Rate: "100 Gb/sec (4X EDR)", LinkLayer: "InfiniBand", NUMANode: id(1)},
+		{Name: "mlx5_0", State: "ACTIVE", Rate: "100 Gb/sec (4X EDR)", LinkLayer: "InfiniBand", NUMANode: new(int32(1))},
 	}))
 }
 
