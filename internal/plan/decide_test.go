@@ -364,3 +364,11 @@ func TestAPlanKeepsItsHashWhileNothingChanges(t *testing.T) {
 		now.Add(1), func() string { return uuidTwo })
 	g.Expect(second.Plan).To(Equal(first.Plan), "the order of finds and names means nothing")
 }
+
+func TestTheLogIsWipedBeforeTheMarker(t *testing.T) {
+	target := aTarget(finished, deleted(uidNow), withLog)
+	d := decide(target, plan.Look{Device: blankDisk(carrying(aTarget(), uuidOne, uidNow)), Log: blankLog(holding("xfs_external_log", uuidOne, ""))})
+	NewWithT(t).Expect(d.Steps).To(Equal([]plan.Step{
+		{Kind: plan.StepWipe, Argv: []string{"wipefs", "--all", "/dev/nvme0n1p1"}}, {Kind: plan.StepWipe, Argv: []string{"wipefs", "--all", "/dev/sdb"}},
+	}), "while the disk has its marker, a wipe that was cut off goes on")
+}
