@@ -79,9 +79,22 @@ func user(t *testing.T, name string) client.Client {
 var installChart = sync.OnceValue(func() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	objects, err := render(ctx)
+	all, err := render(ctx)
 	if err != nil {
 		return err
+	}
+	objects := []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "storage-admins"},
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: release + "-admin"},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "storage-admins"}}},
+	}
+	for _, object := range all {
+		switch object.GetKind() {
+		case "ClusterRole", "ClusterRoleBinding", "ServiceAccount", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding":
+			objects = append(objects, object)
+		}
 	}
 	for _, object := range objects {
 		if err := server.Client.Create(ctx, object); err != nil {
@@ -109,8 +122,8 @@ var installChart = sync.OnceValue(func() error {
 	}
 })
 
-// render returns the chart's roles, accounts and policies, and what they need.
-func render(ctx context.Context) ([]client.Object, error) {
+// render returns the objects of the chart.
+func render(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	root := filepath.Join("..", "..", "..")
 	helm := os.Getenv("HELM")
 	if helm == "" {
@@ -139,24 +152,31 @@ func render(ctx context.Context) ([]client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	objects := []client.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
-		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}},
-		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "storage-admins"},
-			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: release + "-admin"},
-			Subjects: []rbacv1.Subject{{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "storage-admins"}}},
-	}
+	var objects []*unstructured.Unstructured
 	for document := range strings.SplitSeq(string(out), "\n---\n") {
 		object := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
 			return nil, err
 		}
-		switch object.GetKind() {
-		case "ClusterRole", "ClusterRoleBinding", "ServiceAccount", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding":
+		if len(object.Object) > 0 {
 			objects = append(objects, object)
 		}
 	}
 	return objects, nil
+}
+
+func TestTheAPIServerAcceptsEveryObjectOfTheChart(t *testing.T) {
+	g := NewWithT(t)
+	user(t, "the manager")
+	objects, err := render(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	seen := map[string]bool{}
+	for _, object := range objects {
+		err := server.Client.Create(t.Context(), object, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
+		g.Expect(client.IgnoreAlreadyExists(err)).To(Succeed(), "%s %s", object.GetKind(), object.GetName())
+		seen[object.GetKind()] = true
+	}
+	g.Expect(seen).To(And(HaveKey("DaemonSet"), HaveKey("Deployment"), HaveKey("CustomResourceDefinition")))
 }
 
 // inventory is the NodeInventory of a node.
