@@ -37,8 +37,11 @@ func Label(t *v1alpha1.StorageTarget) string {
 // Exists holds for a device that was found. It comes before everything else: blkid(8) and wipefs(8) answer for a path
 // that is not there as they do for a blank device.
 func Exists(f Facts) string {
-	if f.Found {
+	switch {
+	case f.Found:
 		return ""
+	case f.Incomplete != "":
+		return "the device can't be found: " + f.Incomplete
 	}
 	return "the device is not there: look at its cable, its slot and its controller, or name another one"
 }
