@@ -33,12 +33,14 @@ func notes(before, after *v1alpha1.StorageTarget) []note {
 	was, is := before.Status, after.Status
 	device := string(after.Spec.Device.ID)
 	if is.Plan != nil && (was.Plan == nil || was.Plan.Hash != is.Plan.Hash) && len(is.Plan.Refusals) == 0 && is.Provisioned == nil {
-		tell(corev1.EventTypeNormal, reasonPlanReady, "Plan", fmt.Sprintf("plan %s for %s would destroy %s", is.Plan.Hash, device, destroyed(is.Plan)))
+		tell(corev1.EventTypeNormal, reasonPlanReady, "Plan",
+			fmt.Sprintf("plan %s for %s would destroy %s", is.Plan.Hash, device, destroyed(is.Plan)))
 	}
 	started := func(p *v1alpha1.TargetProvisioned) bool { return p != nil && p.PlanHash != "" }
 	if started(is.Provisioned) && (!started(was.Provisioned) || was.Provisioned.PlanHash != is.Provisioned.PlanHash) &&
 		is.Provisioned.PlanHash == after.Spec.ApprovedPlan {
-		tell(corev1.EventTypeNormal, reasonApprovalUsed, "Approve", "the approval of plan "+is.Provisioned.PlanHash+" is used now, and never again")
+		tell(corev1.EventTypeNormal, reasonApprovalUsed, "Approve",
+			"the approval of plan "+is.Provisioned.PlanHash+" is used now, and never again")
 	}
 	finished := func(p *v1alpha1.TargetProvisioned) bool { return p != nil && p.Finished != nil }
 	if finished(is.Provisioned) && !finished(was.Provisioned) {

@@ -144,16 +144,16 @@ func TestAnAgentKilledAtAnyMomentEndsTheSame(t *testing.T) {
 			return target, d
 		},
 	}
-	for kind, make := range kinds {
+	for kind, prepare := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			l := newLab(t)
-			target, _ := make(l)
+			target, _ := prepare(l)
 			all := moments(l, target)
 			t.Logf("%d moments: %s", len(all), strings.Join(all, ", "))
 			for i, at := range all {
 				t.Run("killed "+at, func(t *testing.T) {
 					l := newLab(t)
-					target, d := make(l)
+					target, d := prepare(l)
 					calls := 0
 					agent := l.agent(func(step string, done bool) error {
 						if calls++; calls == i+1 {

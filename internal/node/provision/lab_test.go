@@ -64,7 +64,7 @@ func (l *lab) closeMountpoints() {
 		l.t.Error(err)
 	}
 	for _, point := range points {
-		for unix.Unmount(point, unix.UMOUNT_NOFOLLOW) == nil { //nolint:revive // as often as something is mounted there
+		for unix.Unmount(point, unix.UMOUNT_NOFOLLOW) == nil { // as often as something is mounted there
 		}
 		if err := mounts.Remove(point); err != nil {
 			l.t.Error(err)

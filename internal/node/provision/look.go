@@ -155,7 +155,7 @@ func (p *Provisioner) mounted(t *v1alpha1.StorageTarget) (plan.Mounted, error) {
 	switch {
 	case err != nil:
 		m.Problem = err.Error()
-		return m, nil
+		return m, nil //nolint:nilerr // it is a fact about the mountpoint, to be decided on
 	case found.Fault != "":
 		m.Problem = found.Fault
 	case found.UUIDFault != "":

@@ -117,7 +117,9 @@ func (e *StepError) Error() string { return fmt.Sprintf("step %s: %s", e.Step, e
 func (e *StepError) Unwrap() error { return e.Err }
 
 // act carries out one decision.
-func (p *Provisioner) act(ctx context.Context, target *v1alpha1.StorageTarget, look plan.Look, decision plan.Decision, record Record) error {
+func (p *Provisioner) act(
+	ctx context.Context, target *v1alpha1.StorageTarget, look plan.Look, decision plan.Decision, record Record,
+) error {
 	switch decision.Action {
 	case plan.Record, plan.Adopt:
 		return p.step(string(decision.Action), func() error {

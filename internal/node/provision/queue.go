@@ -107,8 +107,7 @@ func (s setting) choices(sys, name string) string {
 
 // bare is the error of the system without the path, which the sentence does not need.
 func bare(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err
 	}
 	return err
