@@ -68,7 +68,13 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, b backend.Backend, fs 
 		return ctrl.Result{}, err
 	}
 	if rest.reason != "" {
-		return ctrl.Result{RequeueAfter: stopInterval}, r.sayWhatIsLeft(ctx, fs, rest)
+		if err := r.sayWhatIsLeft(ctx, fs, rest); err != nil {
+			return ctrl.Result{}, err
+		}
+		if rest.stalled {
+			return ctrl.Result{RequeueAfter: pollInterval}, nil
+		}
+		return ctrl.Result{RequeueAfter: stopInterval}, nil
 	}
 
 	before := fs.DeepCopy()

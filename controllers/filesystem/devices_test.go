@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,14 +59,19 @@ func TestADeletionSaysWhatIsLeftWhyAndWhatToDo(t *testing.T) {
 		conditions []metav1.Condition
 		node       string
 		destroy    bool
-		stalled    bool
-		says       []string
+		// ago is how long ago it was deleted.
+		ago     time.Duration
+		stalled bool
+		says    []string
 	}{
 		"it waits for an agent that unmounts": {says: []string{"1 disks are left: scratch-ssd-01234567 on oss1 (being unmounted)"}},
 		"it waits for an agent that wipes":    {destroy: true, says: []string{"(being unmounted and wiped)"}},
 		"it can't wait for a node that is gone": {
 			node: "the node is not in the cluster", stalled: true,
 			says: []string{"oss1 (the node is not in the cluster)", "a node that is gone for good is given up, and what is on its disks stays there: " + command},
+		},
+		"it says that an agent is silent": {
+			ago: time.Hour, stalled: true, says: []string{"its agent has said nothing since it was deleted at 2026-01-01T11:00:00Z", command},
 		},
 		"it names what uses a disk": {
 			conditions: []metav1.Condition{failed(v1alpha1.ConditionReleased, "process 7 uses it")}, stalled: true,
@@ -83,7 +89,9 @@ func TestADeletionSaysWhatIsLeftWhyAndWhatToDo(t *testing.T) {
 			if c.destroy {
 				target.Spec.DestroyFor = "1-2-3"
 			}
-			rest := left([]v1alpha1.StorageTarget{*target}, func(string) string { return c.node })
+			noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+			target.DeletionTimestamp = new(metav1.NewTime(noon.Add(-c.ago)))
+			rest := left([]v1alpha1.StorageTarget{*target}, noon, func(string) string { return c.node })
 			g.Expect(rest.stalled).To(Equal(c.stalled))
 			for _, text := range c.says {
 				g.Expect(rest.message).To(ContainSubstring(text))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,6 +18,9 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/conditions"
 )
+
+// patience is how long an agent may take to say something of a target that was deleted, before a person is told to look.
+const patience = 2 * time.Minute
 
 // remains is what is left of a deleted FileSystem on its disks. The zero value means nothing.
 type remains struct {
@@ -52,7 +56,7 @@ func (r *Reconciler) releaseTargets(ctx context.Context, fs *v1alpha1.FileSystem
 	for i := range nodes {
 		ready[nodes[i].Name] = nodeFacts(&nodes[i]).Ready
 	}
-	return left(targets, func(node string) string {
+	return left(targets, r.Clock.Now(), func(node string) string {
 		_, agent := inventories[node]
 		isReady, there := ready[node]
 		switch {
@@ -103,7 +107,7 @@ func unconfirmed(fs *v1alpha1.FileSystem, targets []v1alpha1.StorageTarget) rema
 
 // left names the targets that are still there, where, why, and what to do. nodeProblem says why nobody on a node does
 // anything, and nothing when its agent does.
-func left(targets []v1alpha1.StorageTarget, nodeProblem func(node string) string) remains {
+func left(targets []v1alpha1.StorageTarget, now time.Time, nodeProblem func(node string) string) remains {
 	out := remains{reason: v1alpha1.ReasonReleasing}
 	var lines, ways []string
 	say := func(way string) {
@@ -126,6 +130,10 @@ func left(targets []v1alpha1.StorageTarget, nodeProblem func(node string) string
 		case released != nil && released.Status == metav1.ConditionFalse:
 			why = "could not be unmounted: " + released.Message
 			say("end what uses it; or give it up, still mounted: " + giveUp(t))
+		case released == nil && t.DeletionTimestamp != nil && t.DeletionTimestamp.Add(patience).Before(now):
+			// The time itself, not how long ago: the message must not change with every look.
+			why = "its agent has said nothing since it was deleted at " + t.DeletionTimestamp.UTC().Format(time.RFC3339)
+			say("look why the agent of that node does not work; or, when it never will again, give up what is on its disks: " + giveUp(t))
 		case t.Spec.DestroyFor != "":
 			why = "being unmounted and wiped"
 		}
