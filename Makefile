@@ -16,7 +16,7 @@ demo: ## Bring up a cluster, install the operator, make a MooseFS filesystem, be
 	test/demo/run.sh
 
 .PHONY: test
-test: verify lint test-unit test-disks test-envtest test-e2e ## Run all tests: generated files, lint, unit, disks, control plane, cluster.
+test: verify lint test-unit test-disks test-envtest test-vm test-e2e ## Run all tests: generated files, lint, unit, disks, control plane, virtual machine, cluster.
 
 ##@ Tests
 
