@@ -1,0 +1,133 @@
+//go:build envtest
+
+package storagetarget_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/storagetarget"
+	"parallelfs.dev/operator/test/envtest/apiserver"
+)
+
+var server *apiserver.Server
+
+func TestMain(m *testing.M) { apiserver.Run(m, &server) }
+
+// start runs the controller in a manager, as cmd/manager does, until the test ends.
+func start(t *testing.T) {
+	t.Helper()
+	g := NewWithT(t)
+	mgr, err := ctrl.NewManager(server.Config, ctrl.Options{Scheme: server.Scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect((&storagetarget.Reconciler{}).Setup(mgr)).To(Succeed())
+	ended := make(chan error)
+	go func() { ended <- mgr.Start(t.Context()) }()
+	t.Cleanup(func() { g.Expect(<-ended).To(Succeed()) })
+}
+
+func TestAStorageTargetFollowsItsFileSystemAndItsAgent(t *testing.T) {
+	g := NewWithT(t)
+	ctx := t.Context()
+	namespace := server.Namespace(ctx, t)
+	node := namespace + "-n1"
+	fs := &v1alpha1.FileSystem{
+		ObjectMeta: metav1.ObjectMeta{Name: "scratch", Namespace: namespace},
+		Spec: v1alpha1.FileSystemSpec{
+			Type: v1alpha1.MooseFS, Version: "4.57.5", MooseFS: &v1alpha1.MooseFSSpec{},
+			Metadata: v1alpha1.MetadataSpec{
+				NodeSelector: v1alpha1.NodeSelector{"a": "b"}, Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data/meta"}},
+			},
+			StoragePools: []v1alpha1.StoragePoolSpec{{
+				Name: "ssd", NodeSelector: v1alpha1.NodeSelector{"a": "b"}, Targets: v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{CountPerNode: 1}},
+			}},
+		},
+	}
+	g.Expect(server.Client.Create(ctx, fs)).To(Succeed())
+	target := &v1alpha1.StorageTarget{
+		ObjectMeta: metav1.ObjectMeta{Name: "scratch-ssd-01234567", Namespace: namespace, Finalizers: []string{v1alpha1.Finalizer}},
+		Spec: v1alpha1.StorageTargetSpec{
+			FileSystem: v1alpha1.TargetOwner{Name: fs.Name, UID: string(fs.UID)}, Node: node, Role: v1alpha1.RoleStorage, StoragePool: "ssd",
+			Device: v1alpha1.DeviceIdentity{ID: "wwn-0x5000c500a1b2c3d4", SizeBytes: 4 << 40}, FormatPolicy: v1alpha1.FormatIfBlank,
+			Format: v1alpha1.FormatSpec{FSType: v1alpha1.XFS},
+		},
+	}
+	g.Expect(server.Client.Create(ctx, target)).To(Succeed())
+	start(t)
+
+	becomes := func(kind, reason string) {
+		t.Helper()
+		g.Eventually(func(g Gomega) {
+			g.Expect(server.Client.Get(ctx, client.ObjectKeyFromObject(target), target)).To(Succeed())
+			g.Expect(meta.FindStatusCondition(target.Status.Conditions, kind)).To(HaveValue(HaveField("Reason", reason)))
+		}).WithTimeout(time.Minute).Should(Succeed())
+	}
+	becomes(v1alpha1.ConditionOnline, v1alpha1.ReasonAgentMissing)
+
+	// The node comes with an agent, which writes its own part of the status.
+	g.Expect(server.Client.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}})).To(Succeed())
+	g.Expect(server.Client.Create(ctx, &v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: node}})).To(Succeed())
+	becomes(v1alpha1.ConditionOnline, v1alpha1.ReasonNotServing)
+	recorded := &v1alpha1.TargetProvisioned{UUID: "aaaa", Finished: new(metav1.Now())}
+	agent(ctx, g, target, recorded, v1alpha1.ConditionReady, v1alpha1.ReasonProven)
+
+	// The filesystem says that it serves, then that it is empty.
+	says := func(seen v1alpha1.TargetStatus) {
+		t.Helper()
+		seen.Name, seen.Node, seen.StoragePool, seen.Directory, seen.StorageTarget = "t", node, "ssd", "/d", target.Name
+		before := fs.DeepCopy()
+		fs.Status.Targets = []v1alpha1.TargetStatus{seen}
+		g.Expect(server.Client.Status().Patch(ctx, fs, client.MergeFrom(before))).To(Succeed())
+	}
+	says(v1alpha1.TargetStatus{Online: true})
+	becomes(v1alpha1.ConditionOnline, v1alpha1.ReasonServing)
+	before := target.DeepCopy()
+	target.Spec.Remove = true
+	g.Expect(server.Client.Patch(ctx, target, client.MergeFrom(before))).To(Succeed())
+	becomes(v1alpha1.ConditionSafeToRemove, v1alpha1.ReasonMovingData)
+	says(v1alpha1.TargetStatus{Online: true, Removing: true, Removable: true})
+	becomes(v1alpha1.ConditionSafeToRemove, v1alpha1.ReasonDataMoved)
+	before = target.DeepCopy()
+	target.Spec.Remove = false
+	g.Expect(server.Client.Patch(ctx, target, client.MergeFrom(before))).To(Succeed())
+	g.Eventually(func(g Gomega) {
+		g.Expect(server.Client.Get(ctx, client.ObjectKeyFromObject(target), target)).To(Succeed())
+		g.Expect(target.Status.Conditions).NotTo(ContainElement(HaveField("Type", v1alpha1.ConditionSafeToRemove)))
+	}).WithTimeout(time.Minute).Should(Succeed())
+	g.Expect(target.Status.Conditions).To(ContainElement(HaveField("Reason", v1alpha1.ReasonProven)), "what the agent wrote is still there")
+	g.Expect(target.Status.Provisioned.UUID).To(Equal("aaaa"))
+
+	// It goes when the agent has let go of the disk.
+	g.Expect(server.Client.Delete(ctx, target)).To(Succeed())
+	agent(ctx, g, target, recorded, v1alpha1.ConditionReleased, v1alpha1.ReasonUnmounted)
+	g.Eventually(func() bool {
+		return apierrors.IsNotFound(server.Client.Get(ctx, client.ObjectKeyFromObject(target), &v1alpha1.StorageTarget{}))
+	}).WithTimeout(time.Minute).Should(BeTrue())
+}
+
+// agent writes the agent's part of a status: what is recorded, and one condition that is true.
+func agent(ctx context.Context, g Gomega, target *v1alpha1.StorageTarget, recorded *v1alpha1.TargetProvisioned, kind, reason string) {
+	status := v1alpha1.StorageTargetStatus{Provisioned: recorded}
+	meta.SetStatusCondition(&status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason})
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
+	g.Expect(err).NotTo(HaveOccurred())
+	intent := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"name": target.Name, "namespace": target.Namespace}, "status": content,
+	}}
+	intent.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("StorageTarget"))
+	g.Expect(server.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(intent), client.ForceOwnership,
+		client.FieldOwner("parallelfs-agent"))).To(Succeed())
+}
