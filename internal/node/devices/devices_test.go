@@ -257,9 +257,9 @@ func TestSignaturesOfBothProgramsAreOneList(t *testing.T) {
 		blkid  Output
 		want   []v1alpha1.Signature
 	}{
-		"both find the same; blkid knows the UUID of the log": {
-			`[{"offset":"0x0","type":"xfs_external_log","uuid":null,"label":null}]`, Output{Stdout: []byte("DEVNAME=/dev/vda\nLOGUUID=aa-bb\nTYPE=xfs_external_log\nUSAGE=other\n")},
-			[]v1alpha1.Signature{{Device: "vda", Type: "xfs_external_log", Offset: "0x0", UUID: "aa-bb"}},
+		"both find records of a log, which is one; blkid knows its UUID": {
+			`[{"offset":"0x0","type":"xfs_external_log"},{"offset":"0x200","type":"xfs_external_log"},{"offset":"0x600","type":"xfs_external_log"}]`, Output{Stdout: []byte("DEVNAME=/dev/vda\nLOGUUID=aa-bb\nTYPE=xfs_external_log\nUSAGE=other\n")},
+			[]v1alpha1.Signature{{Device: "vda", Type: "xfs_external_log", UUID: "aa-bb"}},
 		},
 		"only blkid finds something": {
 			`[]`, Output{Stdout: []byte("TYPE=bcache\nUUID=aa\nLABEL=b\n")}, []v1alpha1.Signature{{Device: "vda", Type: "bcache", UUID: "aa", Label: "b"}},

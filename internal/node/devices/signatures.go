@@ -15,6 +15,9 @@ import (
 // Ambivalent is the type of a signature when blkid(8) finds several things at once and can't tell which one holds.
 const Ambivalent = "ambivalent"
 
+// externalLog is the type of the external log of an XFS in libblkid.
+const externalLog = "xfs_external_log"
+
 // partitionTables are the types of partition tables in libblkid.
 var partitionTables = []string{"gpt", "dos", "PMBR", "atari", "bsd", "mac", "sgi", "solaris_x86", "sun", "ultrix", "unixware"}
 
@@ -36,13 +39,9 @@ func (v *view) signatures(ctx context.Context, name string) ([]v1alpha1.Signatur
 			found = append(found, p)
 			continue
 		}
-		// Only blkid knows the UUID of an external log. Of a log that was used, wipefs finds one record after the other.
-		for i := at; i < len(found); i++ {
-			if found[i].Type == p.Type && (i == at || p.Type == "xfs_external_log") {
-				found[i].UUID = firstOf(found[i].UUID, p.UUID)
-				found[i].Label = firstOf(found[i].Label, p.Label)
-			}
-		}
+		// Only blkid knows the UUID of an external log.
+		found[at].UUID = firstOf(found[at].UUID, p.UUID)
+		found[at].Label = firstOf(found[at].Label, p.Label)
 	}
 	return found, err
 }
@@ -71,7 +70,12 @@ func (v *view) wipefs(ctx context.Context, name string) ([]v1alpha1.Signature, e
 	times := map[v1alpha1.Signature]int{}
 	for _, s := range answer.Signatures {
 		signature := newSignature(name, s.Type, s.UUID, s.Label)
-		if times[signature]++; times[signature] <= repeats {
+		times[signature]++
+		switch {
+		case s.Type == externalLog && times[signature] == 1:
+			// One record lies behind the other, and where they lie changes while the log is used.
+			found = append(found, signature)
+		case s.Type != externalLog && times[signature] <= repeats:
 			signature.Offset = text(s.Offset, 32)
 			found = append(found, signature)
 		}
@@ -135,7 +139,7 @@ func (v *view) blkid(ctx context.Context, name string) ([]v1alpha1.Signature, er
 
 // logOf finds the XFS whose external log lies on the device: its UUID is that of the log.
 func (v *view) logOf(ctx context.Context, f plan.Facts) *v1alpha1.Signature {
-	at := slices.IndexFunc(f.Signatures, func(s v1alpha1.Signature) bool { return s.Type == "xfs_external_log" && s.UUID != "" })
+	at := slices.IndexFunc(f.Signatures, func(s v1alpha1.Signature) bool { return s.Type == externalLog && s.UUID != "" })
 	if at < 0 {
 		return nil
 	}
