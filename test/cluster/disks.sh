@@ -40,6 +40,7 @@ attach() { # attach NODE SERIAL SIZE SSD|HDD
   done
   engine exec -i "$node" sh -eu -s -- "$name" "$minor" "$serial" "$wwn" <<'NODE'
 name=$1 minor=$2 serial=$3 wwn=$4
+mount -o remount,rw /sys   # kind makes it read-only; on a real node the queues of disks can be set
 mkdir -p /dev/disk/by-id /run/udev/data
 rm -f "/dev/$name"
 mknod -m 0660 "/dev/$name" b 7 "$minor"

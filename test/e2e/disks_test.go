@@ -98,6 +98,7 @@ spec:
     nodeSelector: {e2e.parallelfs.dev/client: ""}
     mountPath: %[6]s
   config:
+    metadata: {CHUNKS_LOOP_MIN_TIME: "60"} # a disk is empty when a whole loop has said so
     storage: {HDD_LEAVE_SPACE_DEFAULT: 64MiB}
   provisioning: {format: Approved}
 `, namespace, awayFromHome, workers[0], deviceID(workers[0], "meta"), strings.Join(bulk, ", "), tieredMount)
@@ -217,6 +218,7 @@ func disksAreTargets() {
 	var started time.Time
 
 	It("lists the disks of each node by their stable names, and no other node's", func() {
+		apply(fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: {pod-security.kubernetes.io/enforce: privileged}}}", namespace))
 		plugIn()
 		kubectl("label", "--overwrite", "nodes", workers[0], workers[1], workers[2], v1alpha1.LabelAgent+"=")
 		kubectl("label", "--overwrite", "nodes", workers[0], workers[1], "e2e.parallelfs.dev/disks=", "e2e.parallelfs.dev/client=")
