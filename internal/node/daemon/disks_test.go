@@ -81,7 +81,11 @@ func TestADaemonTakesThePlaceOfTheProcessWithItsPinningAndItsSignals(t *testing.
 	status := n.proc(t, "status")
 	g.Expect(status).To(ContainSubstring("Cpus_allowed_list:\t" + cpu + "\n"))
 	for _, signals := range []string{"SigBlk", "SigIgn", "SigCgt"} {
-		g.Expect(status).To(ContainSubstring(signals+":\t0000000000000000\n"), "every signal has the effect that the daemon gives it")
+		_, line, _ := strings.Cut(status, signals+":\t")
+		mask, err := strconv.ParseUint(line[:16], 16, 64)
+		g.Expect(err).NotTo(HaveOccurred())
+		// What make starts ignores the C library's own signals, 32 and 33, which no program can use.
+		g.Expect(mask&^(3<<31)).To(BeZero(), "%s: every signal has the effect that the daemon gives it", signals)
 	}
 	g.Expect(n.Process.Signal(syscall.SIGTERM)).To(Succeed())
 	_ = n.Wait()
