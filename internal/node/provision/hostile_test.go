@@ -71,13 +71,13 @@ var hostileDisks = map[string]hostile{
 	},
 	"a disk with a GPT": {
 		make: func(l *lab, d *disk) {
-			l.must("sgdisk", "--new=1:2048:+8M", "--typecode=1:8300", d.loop)
+			partition(l, d)
 			d.reattach("--partscan")
 		}, says: "gpt", approvable: true,
 	},
 	"a disk with a partition that holds an ext4": {
 		make: func(l *lab, d *disk) {
-			l.must("sgdisk", "--new=1:2048:+20M", d.loop)
+			partition(l, d)
 			// partx adds what this kernel may not read itself.
 			l.must("partx", "--add", d.loop)
 			l.must("mkfs.ext4", "-q", d.loop+"p1")

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"strings"
 
 	. "github.com/onsi/gomega"
 	"golang.org/x/sys/unix"
@@ -50,7 +51,7 @@ var signatures = []signature{
 	tool("ext2", "mkfs.ext2", "-q", "-F"),
 	tool("ext4", "mkfs.ext4", "-q", "-F"),
 	tool("swap", "mkswap", "--force"),
-	tool("GPT", "sgdisk", "--new=1:2048:+1M"),
+	{"GPT", func(_ *rand.Rand, d *disk) { partition(d.lab, d) }},
 	{"MBR", func(random *rand.Rand, d *disk) {
 		table := make([]byte, 512)
 		for i := range 1 + random.IntN(4) {
@@ -66,6 +67,15 @@ var signatures = []signature{
 	{"LVM2", func(_ *rand.Rand, d *disk) { d.writeAt(512, lvmLabel()) }},
 	{"RAID", func(_ *rand.Rand, d *disk) { d.writeAt(4096, raidSuperblock(d.lab, d)) }},
 	{"another target", func(_ *rand.Rand, d *disk) { otherTarget(d.lab, d) }},
+}
+
+// partition makes a GPT with one partition of 20 MiB.
+func partition(l *lab, d *disk) {
+	l.t.Helper()
+	command := exec.Command("sfdisk", "--quiet", "--wipe=never", "--no-reread", "--no-tell-kernel", d.loop)
+	command.Stdin = strings.NewReader("label: gpt\nstart=2048, size=40960\n")
+	out, err := command.CombinedOutput()
+	l.Expect(err).NotTo(HaveOccurred(), string(out))
 }
 
 // raidSuperblock is a superblock of md, version 1.2, which lies at 4 KiB (include/uapi/linux/raid/md_p.h).
