@@ -67,7 +67,8 @@ func nextRestart(order []string, pods []backend.Pod, seen backend.Observation) (
 			disks, hasChanged := changed[p.Name]
 			switch {
 			case p.Outdated:
-				all = append(all, due{Pod: p, why: "its configuration has changed"})
+				// The same restart takes up the disk: with it missing, the filesystem never is healthy enough for the other reason.
+				all = append(all, due{Pod: p, why: "its configuration has changed", safe: hasChanged && disks.Safe})
 			case hasChanged:
 				all = append(all, due{Pod: p, why: disks.Why, safe: disks.Safe})
 			}

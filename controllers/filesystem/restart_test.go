@@ -70,6 +70,10 @@ func TestNextRestart(t *testing.T) {
 			problems: unused, disks: []backend.Restart{disk("chunkserver", "n2", true)},
 			picks: "chunkserver-n2", says: "the disk d1 is not used yet",
 		},
+		"a disk is taken up although its server also has an older configuration": {
+			pods:     []backend.Pod{pod("chunkserver", "n1", ready, current), pod("chunkserver", "n2", ready, old)},
+			problems: unused, disks: []backend.Restart{disk("chunkserver", "n2", true)}, picks: "chunkserver-n2",
+		},
 		"a disk waits while the filesystem has problems that the restart does not mend": {
 			pods:     []backend.Pod{pod("chunkserver", "n1", ready, current), pod("chunkserver", "n2", ready, current)},
 			problems: unused, disks: []backend.Restart{disk("chunkserver", "n2", false)},
