@@ -47,7 +47,7 @@ func crds(t *testing.T) []apiextensionsv1.CustomResourceDefinition {
 	return out
 }
 
-// fields are all fields of a kind below spec and status, those two included.
+// fields are all fields of a kind below spec and status, those two included where there are both.
 func fields(crd apiextensionsv1.CustomResourceDefinition) []field {
 	var out []field
 	var add func(path string, schema apiextensionsv1.JSONSchemaProps)
@@ -65,7 +65,9 @@ func fields(crd apiextensionsv1.CustomResourceDefinition) []field {
 	}
 	root := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
 	for _, name := range []string{"spec", "status"} {
-		add(name, root.Properties[name])
+		if schema, found := root.Properties[name]; found {
+			add(name, schema)
+		}
 	}
 	return out
 }

@@ -62,7 +62,7 @@ type FileSystemSpec struct {
 	// +optional
 	Config *ConfigSpec `json:"config,omitempty"`
 
-	// provisioning says what the operator may do to disks.
+	// provisioning says what the operator may do to disks. Defaults to {}, which is format IfBlank.
 	// +optional
 	// +kubebuilder:default={}
 	Provisioning ProvisioningSpec `json:"provisioning,omitzero"`

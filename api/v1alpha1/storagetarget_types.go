@@ -113,9 +113,10 @@ type DeviceIdentity struct {
 	// +kubebuilder:validation:MaxLength=128
 	Model string `json:"model,omitempty"`
 
-	// sizeBytes is the size of the disk in bytes.
+	// sizeBytes is the size of the disk in bytes, at most a pebibyte.
 	// +required
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1125899906842624
 	SizeBytes int64 `json:"sizeBytes,omitempty"`
 }
 

@@ -74,5 +74,5 @@ var storageTargetChanges = map[string]string{
 // fullIdentity is a DeviceIdentity with all fields as long as they can be.
 func fullIdentity(letter string) string {
 	long := strings.Repeat(letter, 128)
-	return "{id: " + long + ", serial: " + long + ", wwn: " + long + ", model: " + long + ", sizeBytes: 9223372036854775807}"
+	return "{id: " + long + ", serial: " + long + ", wwn: " + long + ", model: " + long + ", sizeBytes: 1125899906842624}"
 }

@@ -106,6 +106,8 @@ func identityRefusals(field, inside string) refusals {
 		field + " has no size": {change: put(inside, "{id: wwn-0x5000}"), field: field + ".sizeBytes", says: "Required value"},
 		field + " is of nothing": {change: put(inside, "{id: wwn-0x5000, sizeBytes: 0}"), field: field + ".sizeBytes",
 			says: "should be greater than or equal to 1"},
+		field + " is of more than any disk has": {change: put(inside, "{id: wwn-0x5000, sizeBytes: 1125899906842625}"), field: field + ".sizeBytes",
+			says: "should be less than or equal to 1125899906842624"},
 	}.join(
 		deviceIDRefusals(field+".id", put(inside, "{id: %s, sizeBytes: 1}")),
 		boundRefusals(field+".serial", put(inside, "{id: wwn-0x5000, sizeBytes: 1, serial: %s}"), map[string]string{long: "may not be more than 128 bytes"}),
