@@ -153,11 +153,11 @@ type StorageTargetStatus struct {
 	// +kubebuilder:validation:MaxLength=255
 	MountPath string `json:"mountPath,omitempty"`
 
-	// capacityBytes and usedBytes are those of the mounted filesystem (statfs(2)). Used space is written when it has changed by 1 % of the capacity.
+	// capacityBytes is the size of the mounted filesystem (statfs(2)).
 	// +optional
 	CapacityBytes int64 `json:"capacityBytes,omitempty"`
 
-	// usedBytes is the used space of the mounted filesystem.
+	// usedBytes is the used space of the mounted filesystem; it is written when it has changed by 1 % of the capacity.
 	// +optional
 	UsedBytes int64 `json:"usedBytes,omitempty"`
 

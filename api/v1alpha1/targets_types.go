@@ -151,13 +151,15 @@ type FormatSpec struct {
 	// +kubebuilder:default=xfs
 	FSType FSType `json:"fsType,omitempty"`
 
-	// mkfsOptions are the arguments of mkfs, one list item for each, such as ["-i", "size=512"]. What the operator sets itself is refused: label, UUID, log device, force and the device.
+	// mkfsOptions are the arguments of mkfs, one list item for each, such as ["-i", "size=512"]. What the operator sets
+	// itself is refused: label, UUID, log device, force and the device.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	MkfsOptions []MkfsOption `json:"mkfsOptions,omitempty"`
 
-	// mountOptions are the options of mount(8), one list item for each, such as ["noatime", "inode64"]. An option that the node's kernel refuses is found before the device is formatted.
+	// mountOptions are the options of mount(8), one list item for each, such as ["noatime", "inode64"]. An option that the
+	// node's kernel refuses is found before the device is formatted.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
@@ -235,7 +237,8 @@ type CPUPinning struct {
 	// +required
 	Mode PinningMode `json:"mode,omitempty"`
 
-	// numaNodes are the NUMA nodes for the instances on a node: instance i takes entry i modulo the list, so that [0, 1] puts every other one on each of two sockets.
+	// numaNodes are the NUMA nodes for the instances on a node: instance i takes entry i modulo the list, so that [0, 1]
+	// puts every other one on each of two sockets.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -244,14 +247,16 @@ type CPUPinning struct {
 	// +kubebuilder:validation:items:Maximum=1023
 	NUMANodes []int32 `json:"numaNodes,omitempty"`
 
-	// cpuSets are the CPUs for the instances on a node, such as "0-7,16-23": instance i takes entry i. Two instances on one node must not share a CPU.
+	// cpuSets are the CPUs for the instances on a node, such as "0-7,16-23": instance i takes entry i. Two instances on
+	// one node must not share a CPU.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	CPUSets []CPUList `json:"cpuSets,omitempty"`
 
-	// memoryPolicy says where memory comes from: Bind is from the NUMA nodes of the CPUs only, Preferred from them first (set_mempolicy(2)). Defaults to Preferred.
+	// memoryPolicy says where memory comes from: Bind is from the NUMA nodes of the CPUs only, Preferred from them first
+	// (set_mempolicy(2)). Defaults to Preferred.
 	// +optional
 	MemoryPolicy MemoryPolicy `json:"memoryPolicy,omitempty"`
 
@@ -261,7 +266,8 @@ type CPUPinning struct {
 	// +kubebuilder:validation:Maximum=1024
 	CPUs *int32 `json:"cpus,omitempty"`
 
-	// memory is the memory of each instance with KubeletStatic, request and limit in one, such as "16Gi". A daemon that needs more is killed.
+	// memory is the memory of each instance with KubeletStatic, request and limit in one, such as "16Gi". A daemon that
+	// needs more is killed.
 	// +optional
 	Memory Size `json:"memory,omitempty"`
 }

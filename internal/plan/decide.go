@@ -172,6 +172,9 @@ func howToApprove(t *v1alpha1.StorageTarget, plan v1alpha1.TargetPlan) string {
 // resume decides on a target whose plan was begun.
 func resume(t *v1alpha1.StorageTarget, l Look, now time.Time) Decision {
 	p := *t.Status.Provisioned
+	// The devices were blank, or all that was on them was given up, when the plan was begun: what no probe knows now is a part
+	// of a filesystem that was being made, or is left of one that was wiped.
+	l = withoutUnknown(l)
 	if m := marker(l); m != nil && sameTarget(*m, t) && m.UUID == p.UUID {
 		return adopt(t, l, *m, p, now)
 	}
@@ -296,7 +299,7 @@ func release(t *v1alpha1.StorageTarget, l Look) Decision {
 	case p == nil:
 		d.Destroyed = &Outcome{metav1.ConditionTrue, v1alpha1.ReasonWiped, "the device was never made a target, so that nothing is on it to wipe; it was not touched"}
 		return d
-	case isBlank(l) && len(notThere(t, l)) == 0:
+	case isBlank(withoutUnknown(l)) && len(notThere(t, l)) == 0:
 		d.Destroyed = &Outcome{metav1.ConditionTrue, v1alpha1.ReasonWiped, "the device was read after the wipe, and nothing is on it"}
 		return d
 	}
@@ -309,9 +312,9 @@ func release(t *v1alpha1.StorageTarget, l Look) Decision {
 	d.Released = &Outcome{metav1.ConditionTrue, v1alpha1.ReasonUnmounted, "nothing is mounted"}
 	// The log first: while the disk has its marker, a wipe that was cut off goes on.
 	if l.Log != nil {
-		d.Steps = wipeSteps(*l.Log)
+		d.Steps = append(wipeSteps(*l.Log), zeroSteps(*l.Log)...)
 	}
-	d.Steps = append(d.Steps, wipeSteps(l.Device)...)
+	d.Steps = append(append(d.Steps, wipeSteps(l.Device)...), zeroSteps(l.Device)...)
 	return d
 }
 
@@ -327,7 +330,7 @@ func notToWipe(t *v1alpha1.StorageTarget, l Look) []string {
 		reasons = append(reasons, atRest(*l.Log)...)
 	}
 	disk, rest := t, l
-	if l.Log != nil && t.Spec.LogDevice != nil && len(Blank(*l.Log)) == 0 && len(notThere(t, l)) == 0 {
+	if l.Log != nil && t.Spec.LogDevice != nil && len(bare(*l.Log)) == 0 && len(notThere(t, l)) == 0 {
 		// The log was wiped before the disk, and the wipe was cut off between them.
 		disk, rest.Log = t.DeepCopy(), nil
 		disk.Spec.LogDevice = nil
@@ -465,6 +468,17 @@ func begunPlan(t *v1alpha1.StorageTarget) *v1alpha1.TargetPlan {
 // isBlank is true when nothing is on the devices and nobody uses them.
 func isBlank(l Look) bool {
 	return len(Blank(l.Device)) == 0 && (l.Log == nil || len(Blank(*l.Log)) == 0)
+}
+
+// withoutUnknown is the look without the data that no probe knows.
+func withoutUnknown(l Look) Look {
+	l.Device.Unknown = ""
+	if l.Log != nil {
+		log := *l.Log
+		log.Unknown = ""
+		l.Log = &log
+	}
+	return l
 }
 
 // marker is the marker of what is mounted, or of the disk while nothing is.

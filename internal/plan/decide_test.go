@@ -285,7 +285,7 @@ func TestDecideOnADeletedTarget(t *testing.T) {
 			g.Expect(status(d.Destroyed)).To(Equal(c.destroyed), all)
 			g.Expect(all).To(ContainSubstring(c.says))
 			for _, s := range d.Steps {
-				g.Expect(s.Argv[0]).To(Equal("wipefs"))
+				g.Expect(s.Kind).To(Equal(plan.StepWipe))
 			}
 		})
 	}
@@ -368,7 +368,47 @@ func TestAPlanKeepsItsHashWhileNothingChanges(t *testing.T) {
 func TestTheLogIsWipedBeforeTheMarker(t *testing.T) {
 	target := aTarget(finished, deleted(uidNow), withLog)
 	d := decide(target, plan.Look{Device: blankDisk(carrying(aTarget(), uuidOne, uidNow)), Log: blankLog(holding("xfs_external_log", uuidOne, ""))})
-	NewWithT(t).Expect(d.Steps).To(Equal([]plan.Step{
-		{Kind: plan.StepWipe, Argv: []string{"wipefs", "--all", "/dev/nvme0n1p1"}}, {Kind: plan.StepWipe, Argv: []string{"wipefs", "--all", "/dev/sdb"}},
+	var commands []string
+	for _, s := range d.Steps {
+		commands = append(commands, strings.Join(s.Argv, " "))
+	}
+	NewWithT(t).Expect(commands).To(Equal([]string{
+		"wipefs --all /dev/nvme0n1p1",
+		"blkdiscard --zeroout --offset 0 --length 1048576 /dev/nvme0n1p1",
+		"blkdiscard --zeroout --offset 1072693248 --length 1048576 /dev/nvme0n1p1",
+		"wipefs --all /dev/sdb",
+		"blkdiscard --zeroout --offset 0 --length 1048576 /dev/sdb",
+		"blkdiscard --zeroout --offset 1099510579200 --length 1048576 /dev/sdb",
 	}), "while the disk has its marker, a wipe that was cut off goes on")
+}
+
+func TestDataThatNoProbeKnows(t *testing.T) {
+	unknown := func(f *plan.Facts) { f.Unknown = "0x200" }
+	t.Run("is formatted with an approval only, and named in the plan", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(decide(aTarget(), look(unknown)).Ready.Message).To(ContainSubstring("data that no probe knows lies at 0x200"))
+		d := decide(aTarget(policy(v1alpha1.FormatApproved)), look(unknown))
+		g.Expect(d.Ready.Reason).To(Equal(v1alpha1.ReasonAwaitingApproval))
+		g.Expect(d.Plan.Destroys).To(ConsistOf(ContainSubstring("sdb: data that no probe knows lies at 0x200")))
+		g.Expect(decide(aTarget(policy(v1alpha1.FormatApproved)), look()).Plan.Hash).NotTo(Equal(d.Plan.Hash))
+		approved := aTarget(policy(v1alpha1.FormatApproved))
+		approved.Status.Plan, approved.Spec.ApprovedPlan = d.Plan, d.Plan.Hash
+		g.Expect(decide(approved, look(unknown)).Action).To(Equal(plan.Record))
+		g.Expect(plan.Unusable(blankDisk(unknown))).NotTo(BeEmpty(), "and no selector chooses the disk")
+	})
+	t.Run("is never overwritten by a log", func(t *testing.T) {
+		l := look()
+		l.Log = blankLog(unknown)
+		NewWithT(t).Expect(decide(aTarget(withLog), l).Action).To(Equal(plan.None))
+	})
+	t.Run("is what a mkfs that was cut off leaves, which goes on", func(t *testing.T) {
+		target := aTarget()
+		begun := decide(target, look())
+		target.Status.Plan, target.Status.Provisioned = begun.Plan, begun.Provisioned
+		NewWithT(t).Expect(decide(target, look(unknown)).Action).To(Equal(plan.Format))
+	})
+	t.Run("is what a wipe that was cut off leaves, which is wiped", func(t *testing.T) {
+		d := decide(aTarget(finished, deleted(uidNow)), look(unknown))
+		NewWithT(t).Expect(d.Destroyed).To(HaveValue(HaveField("Reason", v1alpha1.ReasonWiped)))
+	})
 }

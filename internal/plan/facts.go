@@ -23,6 +23,10 @@ type Facts struct {
 	Busy string
 	// Incomplete is why the look could not be finished. A device of which not all is known is never blank.
 	Incomplete string
+	// Unknown is where data lies that no probe knows, such as "0x0", in the first or the last MiB of a device on which nothing
+	// else was found; empty when both are zero. Encrypted disks without a header, raw databases and other storage systems leave
+	// no signature.
+	Unknown string
 	// LogOf is the XFS on this node that the external log on this device belongs to: the one that has the log's UUID. Nil
 	// when there is no log on it, or its XFS was not found.
 	LogOf *v1alpha1.Signature

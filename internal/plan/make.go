@@ -237,6 +237,9 @@ func destroysOn(t *v1alpha1.StorageTarget, f Facts) []string {
 	for _, partition := range slices.Sorted(slices.Values(f.Partitions)) {
 		lost = append(lost, partition+": partition of "+f.KernelName)
 	}
+	if f.Unknown != "" {
+		lost = append(lost, f.KernelName+": "+unknownData(f))
+	}
 	return lost
 }
 
@@ -270,6 +273,20 @@ func wipeSteps(f Facts) []Step {
 		steps = append(steps, Step{Kind: StepWipe, Argv: []string{"wipefs", "--all", devicePath(name)}})
 	}
 	return steps
+}
+
+// endSize is how much of each end of a device is zeroed, and read to see that it is blank.
+const endSize = 1 << 20
+
+// zeroSteps zero the ends of a device that was wiped, so that it is blank afterwards: wipefs(8) takes the signatures only.
+// blkdiscard(8) opens a device exclusively, as wipefs does.
+func zeroSteps(f Facts) []Step {
+	zero := func(offset int64) Step {
+		return Step{Kind: StepWipe, Argv: []string{
+			"blkdiscard", "--zeroout", "--offset", strconv.FormatInt(offset, 10), "--length", strconv.Itoa(endSize), devicePath(f.KernelName),
+		}}
+	}
+	return []Step{zero(0), zero(max(0, f.SizeBytes-endSize))}
 }
 
 // mkfsCommand is the command that makes the filesystem.

@@ -159,6 +159,22 @@ func IsNotAmbivalent(f Facts) string {
 	return ""
 }
 
+// HoldsNothingUnknown holds when the ends of the device are zero, or when what lies there is known. Data without a
+// signature is data.
+func HoldsNothingUnknown(f Facts) string {
+	if f.Unknown == "" {
+		return ""
+	}
+	path := devicePath(f.KernelName)
+	return fmt.Sprintf("%s is not blank: %s; if nobody needs it, zero its ends (blkdiscard --zeroout --length 1MiB %s, and the same for the last MiB)",
+		f.KernelName, unknownData(f), path)
+}
+
+// unknownData names what HoldsNothingUnknown found.
+func unknownData(f Facts) string {
+	return fmt.Sprintf("data that no probe knows lies at %s, as on an encrypted disk without a header, a raw database or another storage system's disk", f.Unknown)
+}
+
 // IsLookComplete holds when all of the device could be looked at.
 func IsLookComplete(f Facts) string {
 	if f.Incomplete != "" {
@@ -240,6 +256,15 @@ func atRest(f Facts) []string {
 
 // Blank are all reasons for which a device is not blank and free; empty when it is.
 func Blank(f Facts) []string {
+	if !f.Found {
+		return atRest(f)
+	}
+	return append(bare(f), sentences(HoldsNothingUnknown(f))...)
+}
+
+// bare are the reasons for which something that a probe knows is on the device, or for which it is not free. A target's own device
+// is no more than bare once its signatures were wiped, or its mkfs was cut off.
+func bare(f Facts) []string {
 	reasons := atRest(f)
 	if !f.Found {
 		return reasons

@@ -40,6 +40,7 @@ func TestEveryRuleSaysWhatIsWrong(t *testing.T) {
 		"swap space in use is swap":                          {plan.IsNoSwap, func(f *plan.Facts) { f.Mounts = []string{"[SWAP]"} }, "swapoff"},
 		"a filesystem is a signature":                        {plan.HasNoSignatures, holding("ext4", "u", `my "data"`), `sdb: ext4 at 0x0, label "my \"data\"", uuid u`},
 		"a probe that could not tell is ambivalent":          {plan.IsNotAmbivalent, holding("ambivalent", "", ""), "several things at once"},
+		"data without a signature is data":                   {plan.HoldsNothingUnknown, func(f *plan.Facts) { f.Unknown = "0x0" }, "data that no probe knows lies at 0x0"},
 		"a look that was cut off is not complete":            {plan.IsLookComplete, func(f *plan.Facts) { f.Incomplete = "I/O error at 0" }, "I/O error at 0"},
 		"a device that can't be opened exclusively is busy":  {plan.OpensExclusively, func(f *plan.Facts) { f.Busy = "held by pid 7" }, "held by pid 7"},
 		"a disk with kernel names only has no stable name":   {plan.HasStableID, func(f *plan.Facts) { f.IDs, f.WWN, f.Serial = []string{"sdb"}, "", "" }, "no stable name"},

@@ -3,15 +3,18 @@ package moosefs
 import (
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
@@ -168,6 +171,24 @@ func TestADiskWhoseFormattingWasNotFinishedHasNoUUID(t *testing.T) {
 	backendtest.Remember(t, New(), &in)
 	in.Targets[1].Status.Provisioned.Finished = nil
 	g.Expect(localOf(t, in, "n1").Daemons["chunkserver/bulk"].Targets[0].UUID).To(BeEmpty())
+}
+
+func TestPoolsArePlacedWhenTheMasterHasItsDisk(t *testing.T) {
+	g := NewWithT(t)
+	in := onDisks("4.57.5")
+	backendtest.Remember(t, New(), &in)
+	jobs := func() []client.Object {
+		objects, err := New().Objects(in)
+		g.Expect(err).NotTo(HaveOccurred())
+		return slices.DeleteFunc(objects, func(o client.Object) bool { _, is := o.(*batchv1.Job); return !is })
+	}
+	g.Expect(jobs()).To(HaveLen(1))
+	for i := range in.Targets {
+		if in.Targets[i].Spec.Role == v1alpha1.RoleMetadata {
+			in.Targets[i].Status.Provisioned = nil
+		}
+	}
+	g.Expect(jobs()).To(BeEmpty(), "there is no master that it could ask")
 }
 
 func TestTheMasterGetsItsRecordedDiskAndNoOther(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -72,7 +73,10 @@ func (b *builder) build() error {
 	if err != nil {
 		return err
 	}
-	workloads = append(workloads, b.storageClassJob())
+	// While the master waits for its disk, which a person may have to approve, the job would only fail, and wait longer each time.
+	if job := b.storageClassJob(); b.masterHasItsDisk() {
+		workloads = append(workloads, job)
+	}
 	if fs.Spec.Clients != nil {
 		if err := add(b.clientSet()); err != nil {
 			return err
@@ -239,6 +243,11 @@ func (b *builder) clientSet() (client.Object, error) {
 	}
 	pod.Spec.Containers = []corev1.Container{c}
 	return b.daemonSet(componentClient, componentClient, "", pod, mount), nil
+}
+
+// masterHasItsDisk is true when the metadata is in a directory, or on a disk that was made a target once.
+func (b *builder) masterHasItsDisk() bool {
+	return !onDevices(b.in.FileSystem.Spec.Metadata.Targets) || slices.ContainsFunc(recordedTarget(b.in), finished)
 }
 
 // storageClassJob makes the storage classes and the pools' directories. Its name holds a hash of what it does, so a

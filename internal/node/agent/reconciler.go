@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -207,6 +208,9 @@ func (r *Reconciler) record(ctx context.Context, t *v1alpha1.StorageTarget, want
 		return true, fmt.Errorf("decode the status of %s: %w", t.Name, err)
 	}
 	after.DeepCopyInto(t)
+	if ready := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
+		log.FromContext(ctx).Info("Wrote the status", "ready", ready.Status, "reason", ready.Reason, "message", ready.Message)
+	}
 	r.announce(before, t)
 	return true, nil
 }

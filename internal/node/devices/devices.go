@@ -25,6 +25,8 @@ type Looker struct {
 	Run Runner
 	// Claim opens a device exclusively for a moment, see ClaimDevice.
 	Claim func(path, number string) (busy string, err error)
+	// Ends looks for data at both ends of a device, see ReadEnds.
+	Ends func(path string) (unknown string, err error)
 	// Limit is how long one program, or one attempt to open a device, may take. A disk that does not answer is
 	// reported as such.
 	Limit time.Duration
@@ -33,7 +35,7 @@ type Looker struct {
 // ThisHost looks at the disks of the node that the program runs on. In a container it needs /dev and /run/udev of the
 // node, the node's process ids, and the rights of root.
 func ThisHost() Looker {
-	return Looker{Dev: "/dev", Sys: "/sys", Proc: "/proc", Udev: "/run/udev", Run: Execute, Claim: ClaimDevice, Limit: 30 * time.Second}
+	return Looker{Dev: "/dev", Sys: "/sys", Proc: "/proc", Udev: "/run/udev", Run: Execute, Claim: ClaimDevice, Ends: ReadEnds, Limit: 30 * time.Second}
 }
 
 // All returns every whole block device of the node by kernel name: disks, and what is made of them by multipath, LVM, md,
@@ -202,6 +204,12 @@ func (v *view) look(ctx context.Context, name string) plan.Facts {
 		missing = append(missing, err.Error())
 	}
 	f.Busy = busy
+	if len(f.Signatures) == 0 && len(f.Partitions) == 0 {
+		f.Unknown, err = within(ctx, v.Limit, func() (string, error) { return v.Ends(v.node(name)) })
+		if err != nil {
+			missing = append(missing, err.Error())
+		}
+	}
 	if v.sequence(name) != before || v.number(name) != number {
 		missing = append(missing, fmt.Sprintf("%s was exchanged for another device during the look", name))
 	}

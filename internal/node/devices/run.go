@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -95,7 +96,7 @@ func (l Looker) list(ctx context.Context) (map[string]listed, error) {
 // ClaimDevice opens the device node for reading, with O_EXCL, and closes it at once: the kernel refuses that while a filesystem,
 // swap space, the device-mapper, md, ZFS or a careful program uses the device or a partition of it, in whatever namespace
 // (open(2)). busy says that it did. The number is "major:minor" as sysfs has it; a node of another device is an error, and so is a
-// device whose first or last 4 KiB can't be read.
+// device whose ends can't be read.
 func ClaimDevice(path, number string) (busy string, err error) {
 	var at unix.Stat_t
 	if err := unix.Stat(path, &at); err != nil {
@@ -115,23 +116,47 @@ func ClaimDevice(path, number string) (busy string, err error) {
 	}
 	device := os.NewFile(uintptr(fd), path)
 	defer device.Close()
-	if err := readEnds(device); err != nil {
-		return busy, fmt.Errorf("can't read the first and the last 4 KiB: %w; look for errors of the disk in the kernel's log (dmesg)", err)
-	}
-	return busy, nil
+	_, err = ends(device, 4096)
+	return busy, err
 }
 
-// readEnds reads where most signatures lie: blkid(8) says of a disk that can't be read what it says of a blank one.
-func readEnds(device io.ReadSeeker) error {
-	buffer := make([]byte, 4096)
-	if _, err := io.ReadFull(device, buffer); err != nil {
-		return err
+// endSize is how much is read of each end of a device to see whether there is anything: superblocks, labels and headers
+// lie there.
+const endSize = 1 << 20
+
+// ReadEnds reads the first and the last MiB of a device, and says at which offset the first byte lies that is not zero,
+// such as "0x200"; it says nothing when there is none.
+func ReadEnds(path string) (unknown string, err error) {
+	fd, err := open(path, 0)
+	if err != nil {
+		return "", fmt.Errorf("can't open %s: %w", path, err)
 	}
-	if _, err := device.Seek(-int64(len(buffer)), io.SeekEnd); err != nil {
-		return err
+	device := os.NewFile(uintptr(fd), path)
+	defer device.Close()
+	return ends(device, endSize)
+}
+
+// ends reads so many bytes at each end, where most signatures lie: blkid(8) says of a disk that can't be read what it says of a
+// blank one.
+func ends(device io.ReadSeeker, most int64) (unknown string, err error) {
+	size, err := device.Seek(0, io.SeekEnd)
+	most = min(most, size)
+	buffer := make([]byte, most)
+	for _, offset := range []int64{0, size - most} {
+		if err == nil {
+			_, err = device.Seek(offset, io.SeekStart)
+		}
+		if err == nil {
+			_, err = io.ReadFull(device, buffer)
+		}
+		if err != nil {
+			return "", fmt.Errorf("can't read %d bytes at %d: %w; look for errors of the disk in the kernel's log (dmesg)", most, offset, err)
+		}
+		if at := slices.IndexFunc(buffer, func(b byte) bool { return b != 0 }); at >= 0 && unknown == "" {
+			unknown = fmt.Sprintf("%#x", offset+int64(at))
+		}
 	}
-	_, err := io.ReadFull(device, buffer)
-	return err
+	return unknown, nil
 }
 
 // open never waits for a medium, and never for writing.

@@ -119,6 +119,17 @@ var hostileDisks = map[string]hostile{
 			l.must("cryptsetup", "luksFormat", "--batch-mode", "--type=luks2", "--pbkdf=pbkdf2", "--pbkdf-force-iterations=1000", d.loop, key)
 		}, says: "crypto_LUKS", approvable: true,
 	},
+	"an encrypted disk without a header": {
+		make: func(_ *lab, d *disk) {
+			noise := make([]byte, 8*mebi)
+			_, _ = rand.NewChaCha8([32]byte{1}).Read(noise)
+			d.writeAt(0, noise)
+		}, says: "data that no probe knows", approvable: true,
+	},
+	"a disk with something unknown at its end": {
+		make: func(_ *lab, d *disk) { d.writeAt(d.size-4096, []byte("the last words of another storage system")) },
+		says: "data that no probe knows", approvable: true,
+	},
 	"an ext4": {
 		make: func(l *lab, d *disk) { l.must("mkfs.ext4", "-q", d.loop) }, says: "ext4", approvable: true,
 	},
