@@ -27,13 +27,13 @@ test-unit: ## Pure functions, golden files, parsers on real output.
 .PHONY: test-disks
 test-disks: ## Run the tests that need root and loop devices.
 	. tools/lib.sh; need losetup=mount lsblk=util-linux sfdisk=fdisk mkfs.ext4=e2fsprogs mkfs.xfs=xfsprogs mkfs.btrfs=btrfs-progs \
-	  pvcreate=lvm2 mdadm=mdadm cryptsetup=cryptsetup-bin
+	  pvcreate=lvm2 cryptsetup=cryptsetup-bin
 	@# One package at a time: each sees the loop devices of the whole machine. Never from Go's cache, which knows of no kernel.
 	go test -tags disks -count=1 -p 1 -timeout 20m $$( ((EUID == 0)) || echo -exec sudo) ./internal/node/...
 
 .PHONY: test-envtest
 test-envtest: ## Controllers, admission and the chart's policies against a real kube-apiserver and etcd.
-	HELM=$(CURDIR)/$(call tool,helm) KUBEBUILDER_ASSETS=$$(test/cluster/envtest-assets.sh) go test -tags envtest -timeout 20m ./test/envtest/... ./controllers/...
+	HELM=$(CURDIR)/$(call tool,helm) KUBEBUILDER_ASSETS=$$(test/cluster/envtest-assets.sh) go test -tags envtest -timeout 20m ./test/envtest/... ./controllers/... ./internal/node/agent/
 
 .PHONY: test-e2e
 test-e2e: chart-test ## Real MooseFS, FUSE mounts and MPI jobs on kind. KEEP_CLUSTER=1 leaves the cluster up.
