@@ -30,7 +30,11 @@ var kernelName = regexp.MustCompile(
 
 // Label is the label of the filesystem on a target's disk: 12 characters, which is all that XFS has room for.
 func Label(t *v1alpha1.StorageTarget) string {
-	sum := sha256.Sum256([]byte(t.Namespace + "/" + t.Spec.FileSystem.Name + "/" + t.Name))
+	return labelOf(t.Namespace, t.Spec.FileSystem.Name, t.Name)
+}
+
+func labelOf(namespace, fileSystem, target string) string {
+	sum := sha256.Sum256([]byte(namespace + "/" + fileSystem + "/" + target))
 	return labelPrefix + hex.EncodeToString(sum[:4])
 }
 

@@ -379,14 +379,15 @@ func (s *selection) candidates(
 	return matching, others
 }
 
-// carries is the instance of this group whose target a disk carries, from a FileSystem of the same name that was there before; -1 for none.
+// carries is the instance of this group whose target a disk carries, from a FileSystem of the same name that was there before; -1
+// for none. Its label says so: while there is no StorageTarget, no agent knows whose it is.
 func (s *selection) carries(g group, node string, b v1alpha1.BlockDevice, identity v1alpha1.DeviceIdentity) int {
-	if b.Target == "" {
-		return -1
-	}
+	fs := s.in.FileSystem
 	for i := range g.instances {
-		name := TargetName(s.in.FileSystem.Name, groupName(g, int32(i)), node, identity.ID) // #nosec G115 -- an instance is at most 15
-		if b.Target == s.in.FileSystem.Namespace+"/"+name && s.existing[name] == nil {
+		name := TargetName(fs.Name, groupName(g, int32(i)), node, identity.ID) // #nosec G115 -- an instance is at most 15
+		label := labelOf(fs.Namespace, fs.Name, name)
+		labelled := slices.ContainsFunc(b.Signatures, func(s v1alpha1.Signature) bool { return s.Device == b.KernelName && s.Label == label })
+		if (labelled || b.Target == fs.Namespace+"/"+name) && s.existing[name] == nil {
 			return i
 		}
 	}

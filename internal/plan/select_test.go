@@ -187,6 +187,19 @@ func TestDisksThatAreSelected(t *testing.T) {
 		"a disk that carries its own target": {func(*v1alpha1.DeviceSelector) {}, func(b *v1alpha1.BlockDevice) {
 			b.Target, b.Unusable = "storage/"+plan.TargetName("scratch", "ssd", "oss1", "wwn-oss1-0000"), []string{"it is not blank"}
 		}, ""},
+		"a disk that carries its own label, which no agent ascribes to a target that is no more": {
+			func(*v1alpha1.DeviceSelector) {}, func(b *v1alpha1.BlockDevice) {
+				own := aTarget(func(t *v1alpha1.StorageTarget) { t.Name = plan.TargetName("scratch", "ssd", "oss1", "wwn-oss1-0000") })
+				b.Signatures = []v1alpha1.Signature{{Device: b.KernelName, Type: "xfs", Label: plan.Label(own)}}
+				b.Unusable = []string{"it is not blank"}
+			}, "",
+		},
+		"a disk that carries the label of another target": {
+			func(*v1alpha1.DeviceSelector) {}, func(b *v1alpha1.BlockDevice) {
+				b.Signatures = []v1alpha1.Signature{{Device: b.KernelName, Type: "xfs", Label: plan.Label(aTarget())}}
+				b.Unusable = []string{"it is not blank"}
+			}, "it is not blank",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
