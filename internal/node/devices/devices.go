@@ -35,7 +35,10 @@ type Looker struct {
 // ThisHost looks at the disks of the node that the program runs on. In a container it needs /dev and /run/udev of the
 // node, the node's process ids, and the rights of root.
 func ThisHost() Looker {
-	return Looker{Dev: "/dev", Sys: "/sys", Proc: "/proc", Udev: "/run/udev", Run: Execute, Claim: ClaimDevice, Ends: ReadEnds, Limit: 30 * time.Second}
+	return Looker{
+		Dev: "/dev", Sys: "/sys", Proc: "/proc", Udev: "/run/udev",
+		Run: Execute, Claim: ClaimDevice, Ends: ReadEnds, Limit: 30 * time.Second,
+	}
 }
 
 // All returns every whole block device of the node by kernel name: disks, and what is made of them by multipath, LVM, md,
