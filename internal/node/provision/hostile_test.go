@@ -80,6 +80,8 @@ var hostileDisks = map[string]hostile{
 			partition(l, d)
 			// partx adds what this kernel may not read itself.
 			l.must("partx", "--add", d.loop)
+			// The kernel would show it on whatever is attached to this loop device next.
+			l.t.Cleanup(func() { l.must("partx", "--delete", d.loop) })
 			l.must("mkfs.ext4", "-q", d.loop+"p1")
 		}, says: "ext4", approvable: true,
 	},
