@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
-	"parallelfs.dev/operator/controllers/conditions"
 )
 
 // maxNote bounds an event's note; the API's own limit is 1024 bytes.
@@ -62,6 +61,6 @@ func leftBehind(run *v1alpha1.BenchmarkRun, d decision) note {
 
 func (r *Reconciler) emit(run *v1alpha1.BenchmarkRun, all ...note) {
 	for _, n := range all {
-		r.Recorder.Eventf(run, nil, n.kind, n.reason, n.action, "%s", conditions.Cut(n.text, maxNote))
+		r.Recorder.Eventf(run, nil, n.kind, n.reason, n.action, "%s", v1alpha1.Cut(n.text, maxNote))
 	}
 }

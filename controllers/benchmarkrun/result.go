@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"parallelfs.dev/operator/controllers/conditions"
+	"parallelfs.dev/operator/api/v1alpha1"
 )
 
 const (
@@ -81,7 +81,7 @@ func (r *Reconciler) read(ctx context.Context, w *world, c *child, verdict strin
 		if c.message != "" {
 			verdict += ": " + c.message
 		}
-		entry.Error = conditions.Cut(fmt.Sprintf("%s %s", w.run.Spec.Tool, verdict), maxTail)
+		entry.Error = v1alpha1.Cut(fmt.Sprintf("%s %s", w.run.Spec.Tool, verdict), maxTail)
 		return entry, nil, nil
 	}
 
@@ -107,7 +107,7 @@ func (r *Reconciler) read(ctx context.Context, w *world, c *child, verdict strin
 		verdict = r.judge(w, &entry, ended, pod, raw)
 	}
 	if verdict != "" {
-		entry.Error = conditions.Cut(fmt.Sprintf("%s %s", w.run.Spec.Tool, verdict), maxTail)
+		entry.Error = v1alpha1.Cut(fmt.Sprintf("%s %s", w.run.Spec.Tool, verdict), maxTail)
 		entry.Tail = lastLines(raw, tailLines, maxTail-min(len(entry.Error), maxTail/2))
 	}
 	return entry, raw, nil

@@ -62,7 +62,7 @@ func derive(w *world, d decision) (v1alpha1.BenchmarkRunStatus, error) {
 	status.Progress = fmt.Sprintf("%d/%d", ended, len(points))
 	status.Current, status.TimeLeft = "", ""
 	if d.running {
-		status.Current = conditions.Cut(w.current(d.point, d.repetition), maxCurrent)
+		status.Current = v1alpha1.Cut(w.current(d.point, d.repetition), maxCurrent)
 	}
 	sum, count := w.records.total()
 	status.ActiveSeconds = int64(sum / time.Second)
@@ -114,7 +114,7 @@ func failureMessage(entry record) string {
 	if entry.Tail != "" {
 		message += "\n" + entry.Tail
 	}
-	return conditions.Cut(message, maxMessage)
+	return v1alpha1.Cut(message, maxMessage)
 }
 
 // repetitionsLeft counts those that have no record, of the points that have not ended.
@@ -182,7 +182,7 @@ func lastLines(output []byte, lines, most int) string {
 	text := strings.Join(kept, "\n")
 	for len(text) > most {
 		if len(kept) == 1 {
-			return conditions.Cut(text, most)
+			return v1alpha1.Cut(text, most)
 		}
 		kept = slices.Delete(kept, 0, 1)
 		text = strings.Join(kept, "\n")

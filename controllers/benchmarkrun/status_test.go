@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
-	"parallelfs.dev/operator/controllers/conditions"
 )
 
 func TestDerive(t *testing.T) {
@@ -134,7 +133,7 @@ func TestDerive(t *testing.T) {
 func TestTextsAreCutToWhatTheAPITakes(t *testing.T) {
 	t.Run("a long message is cut at the end of a character", func(t *testing.T) {
 		g := NewWithT(t)
-		cut := conditions.Cut(strings.Repeat("ä", 2000), maxMessage)
+		cut := v1alpha1.Cut(strings.Repeat("ä", 2000), maxMessage)
 		g.Expect(len(cut)).To(BeNumerically("<=", maxMessage))
 		g.Expect(cut).To(HaveSuffix("ä…"))
 	})

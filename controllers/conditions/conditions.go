@@ -4,8 +4,6 @@ package conditions
 
 import (
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,7 +33,7 @@ const (
 // Set writes the positive condition, and Reconciling or Stalled with the same reason and message as progress says.
 func Set(list *[]metav1.Condition, generation int64, positive string, status metav1.ConditionStatus, progress Progress,
 	reason, message string) {
-	message = Cut(message, maxMessage)
+	message = v1alpha1.Cut(message, maxMessage)
 	set := func(kind string, value metav1.ConditionStatus) {
 		meta.SetStatusCondition(list, metav1.Condition{
 			Type: kind, Status: value, Reason: reason, Message: message, ObservedGeneration: generation,
@@ -68,23 +66,10 @@ func Sort(list []metav1.Condition, positive string) {
 	})
 }
 
-// Cut shortens a text to at most so many bytes, at the end of a rune.
-func Cut(text string, most int) string {
-	text = strings.ToValidUTF8(text, "?")
-	if len(text) <= most {
-		return text
-	}
-	end := most - len("…")
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
-}
-
 // Add writes one more condition.
 func Add(list *[]metav1.Condition, generation int64, positive, kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(list, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: Cut(message, maxMessage), ObservedGeneration: generation,
+		Type: kind, Status: status, Reason: reason, Message: v1alpha1.Cut(message, maxMessage), ObservedGeneration: generation,
 	})
 	Sort(*list, positive)
 }

@@ -21,5 +21,5 @@ func (r *Reconciler) announce(before, after *v1alpha1.FileSystem) {
 		meta.IsStatusConditionTrue(after.Status.Conditions, v1alpha1.ConditionStalled) {
 		kind = corev1.EventTypeWarning
 	}
-	r.Recorder.Eventf(after, nil, kind, is.Reason, "Observe", "%s", conditions.Cut(is.Message, conditions.MaxNote))
+	r.Recorder.Eventf(after, nil, kind, is.Reason, "Observe", "%s", v1alpha1.Cut(is.Message, conditions.MaxNote))
 }

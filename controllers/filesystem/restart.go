@@ -31,7 +31,7 @@ func (r *Reconciler) restartOne(ctx context.Context, b backend.Backend, in backe
 		return "", fmt.Errorf("delete pod %s: %w", pod.Name, err)
 	}
 	r.Recorder.Eventf(in.FileSystem, nil, corev1.EventTypeNormal, v1alpha1.ReasonRestarting, "Restart", "%s",
-		conditions.Cut(fmt.Sprintf("Restarting %s on node %s: %s", pod.Component, pod.Node, pod.why), conditions.MaxNote))
+		v1alpha1.Cut(fmt.Sprintf("Restarting %s on node %s: %s", pod.Component, pod.Node, pod.why), conditions.MaxNote))
 	return message, nil
 }
 

@@ -115,26 +115,12 @@ func safeToRemove(f facts) *metav1.Condition {
 	case !seen.Removing:
 		c.Message = "waiting until the filesystem is told to move the data; its server is restarted for that when all others are online"
 	case !seen.Removable && !seen.Online:
-		c.Message = fmt.Sprintf("%s of data are to be moved, and the target is not online: %s", bytes(seen.UsedBytes), seen.Message)
+		c.Message = fmt.Sprintf("%s of data are to be moved, and the target is not online: %s", v1alpha1.Bytes(seen.UsedBytes), seen.Message)
 	case !seen.Removable:
-		c.Message = fmt.Sprintf("the filesystem moves the data elsewhere: %s of %s are left on this target", bytes(seen.UsedBytes), bytes(seen.CapacityBytes))
+		c.Message = fmt.Sprintf("the filesystem moves the data elsewhere: %s of %s are left on this target", v1alpha1.Bytes(seen.UsedBytes), v1alpha1.Bytes(seen.CapacityBytes))
 	default:
 		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonDataMoved
 		c.Message = "the filesystem says that nothing on this target is needed any more; take it out of the FileSystem's spec, and it is unmounted"
 	}
 	return c
-}
-
-// bytes are written in binary units with three digits, so that a progress is not a write of the status for every chunk.
-func bytes(n int64) string {
-	const kibi = 1024
-	value, unit := float64(n), 0
-	for value >= kibi {
-		value /= kibi
-		unit++
-	}
-	if unit == 0 {
-		return fmt.Sprintf("%dB", n)
-	}
-	return fmt.Sprintf("%.3g%ciB", value, "KMGTPE"[unit-1])
 }

@@ -22,7 +22,7 @@ func (r *Reconciler) announce(before *v1alpha1.StorageTarget, mine []metav1.Cond
 		if was != nil && was.Status == metav1.ConditionTrue {
 			kind = corev1.EventTypeWarning
 		}
-		r.Recorder.Eventf(before, nil, kind, is.Reason, "Observe", "%s", conditions.Cut(is.Type+": "+is.Message, conditions.MaxNote))
+		r.Recorder.Eventf(before, nil, kind, is.Reason, "Observe", "%s", v1alpha1.Cut(is.Type+": "+is.Message, conditions.MaxNote))
 	}
 }
 

@@ -113,7 +113,7 @@ func (r *Reconciler) release(ctx context.Context, f facts) (bool, error) {
 	if reason == reasonGaveUp {
 		kind = corev1.EventTypeWarning
 	}
-	r.Recorder.Eventf(f.target, related(f.fileSystem), kind, reason, "Release", "%s", conditions.Cut(message, conditions.MaxNote))
+	r.Recorder.Eventf(f.target, related(f.fileSystem), kind, reason, "Release", "%s", v1alpha1.Cut(message, conditions.MaxNote))
 	return true, nil
 }
 
@@ -121,7 +121,7 @@ func (r *Reconciler) release(ctx context.Context, f facts) (bool, error) {
 func (r *Reconciler) write(ctx context.Context, target *v1alpha1.StorageTarget, wanted []metav1.Condition) error {
 	var mine []metav1.Condition
 	for _, c := range wanted {
-		c.Message = conditions.Cut(c.Message, maxMessage)
+		c.Message = v1alpha1.Cut(c.Message, maxMessage)
 		// Setting it over the one that is there keeps the time of its last change.
 		mine = append(mine, over(target.Status.Conditions, c))
 	}

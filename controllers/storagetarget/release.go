@@ -41,10 +41,10 @@ func lost(t *v1alpha1.StorageTarget) string {
 	if p := t.Status.Provisioned; p != nil {
 		size := t.Status.Capacity
 		if size == "" {
-			size = bytes(t.Spec.Device.SizeBytes)
+			size = v1alpha1.Bytes(t.Spec.Device.SizeBytes)
 		}
 		what = fmt.Sprintf("lost to FileSystem %s are %s of %s of the %s (UUID %s): neither unmounted nor wiped, they stay on the disk",
-			t.Spec.FileSystem.Name, bytes(t.Status.UsedBytes), size, part(t), p.UUID)
+			t.Spec.FileSystem.Name, v1alpha1.Bytes(t.Status.UsedBytes), size, part(t), p.UUID)
 	}
 	return fmt.Sprintf("gave up %s, because of its annotation %s: %s", describe(t), v1alpha1.AnnotationGiveUp, what)
 }

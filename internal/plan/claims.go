@@ -190,7 +190,7 @@ func (s *selection) conflicts() {
 				continue
 			}
 			text := fmt.Sprintf("the device is wanted twice: by %s and by %s; take it out of one of them, or delete that StorageTarget", mine.sentence(), other.sentence())
-			t.Spec.Conflict = cut(text, 2*maxLine)
+			t.Spec.Conflict = v1alpha1.Cut(text, 2*maxLine)
 			s.problem(v1alpha1.ReasonDeviceConflict, "%s", text)
 			break
 		}

@@ -109,13 +109,13 @@ func Make(t *v1alpha1.StorageTarget, l Look, uuid string) v1alpha1.TargetPlan {
 		p.Destroys = p.Destroys[:min(len(p.Destroys), maxDestroys)]
 	}
 	for i, line := range p.Destroys {
-		p.Destroys[i] = cut(line, maxLine)
+		p.Destroys[i] = v1alpha1.Cut(line, maxLine)
 	}
 	if len(p.Refusals) > maxRefusals {
 		p.Refusals = append(p.Refusals[:maxRefusals-1:maxRefusals-1], fmt.Sprintf("and %d more reasons", len(p.Refusals)-maxRefusals+1))
 	}
 	for i, line := range p.Refusals {
-		p.Refusals[i] = cut(line, 2*maxLine)
+		p.Refusals[i] = v1alpha1.Cut(line, 2*maxLine)
 	}
 	return p
 }
@@ -389,13 +389,4 @@ func sortedSignatures(f Facts) []v1alpha1.Signature {
 		return cmp.Or(strings.Compare(a.Device, b.Device), strings.Compare(a.Offset, b.Offset), strings.Compare(a.Type, b.Type),
 			strings.Compare(a.UUID, b.UUID), strings.Compare(a.Label, b.Label))
 	})
-}
-
-// cut shortens a line to a number of bytes, at a character.
-func cut(line string, limit int) string {
-	if len(line) <= limit {
-		return line
-	}
-	const dots = "..."
-	return strings.ToValidUTF8(line[:limit-len(dots)], "") + dots
 }

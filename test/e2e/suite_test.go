@@ -22,7 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
-	"parallelfs.dev/operator/controllers/conditions"
 )
 
 const (
@@ -68,7 +67,7 @@ var _ = BeforeSuite(func() {
 // What failed, and why, stands at the end, where it is read first; the state of the cluster at the time stands at the spec.
 var _ = ReportAfterSuite("failures", func(all Report) {
 	for _, spec := range all.SpecReports.WithState(types.SpecStateFailureStates) {
-		fmt.Fprintf(os.Stdout, "\n--- FAILED: %s\n%s\n%s\n", spec.FullText(), spec.Failure.Location, conditions.Cut(spec.Failure.Message, 1500))
+		fmt.Fprintf(os.Stdout, "\n--- FAILED: %s\n%s\n%s\n", spec.FullText(), spec.Failure.Location, v1alpha1.Cut(spec.Failure.Message, 1500))
 	}
 })
 

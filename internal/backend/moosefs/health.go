@@ -148,7 +148,7 @@ func (o *observer) count() {
 	}
 	o.seen.Summary = v1alpha1.FileSystemSummary{
 		Servers: ratio(servers, len(o.seen.Instances)), Targets: ratio(targets, len(o.seen.Targets)),
-		Clients: ratio(clients, wanted), Capacity: size(capacity), Used: size(used),
+		Clients: ratio(clients, wanted), Capacity: v1alpha1.Bytes(capacity), Used: v1alpha1.Bytes(used),
 	}
 	if len(o.seen.Clients) > maxClients {
 		o.seen.Clients = o.seen.Clients[:maxClients]
@@ -306,18 +306,4 @@ func coarse(used, capacity int64) int64 {
 		return used - used%step
 	}
 	return used
-}
-
-// size prints bytes in binary units with at most one decimal, such as "12.5TiB".
-func size(bytes int64) string {
-	const units = "KMGTPE"
-	value, unit := float64(bytes), -1
-	for value >= 1024 && unit < len(units)-1 {
-		value /= 1024
-		unit++
-	}
-	if unit < 0 {
-		return fmt.Sprintf("%dB", bytes)
-	}
-	return strings.TrimSuffix(fmt.Sprintf("%.1f", value), ".0") + string(units[unit]) + "iB"
 }

@@ -63,7 +63,7 @@ func (o *observer) storage() {
 			o.seen.Targets = append(o.seen.Targets, targets...)
 		}
 		status.UsedBytes = coarse(status.UsedBytes, status.CapacityBytes)
-		status.Capacity, status.Used = size(status.CapacityBytes), size(status.UsedBytes)
+		status.Capacity, status.Used = v1alpha1.Bytes(status.CapacityBytes), v1alpha1.Bytes(status.UsedBytes)
 		status.Targets = ratio(online, wanted)
 		o.seen.StoragePools = append(o.seen.StoragePools, status)
 	}

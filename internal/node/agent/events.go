@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
-	"parallelfs.dev/operator/internal/node/provision"
 )
 
 // mostNote bounds an event's note, in bytes; the API's own limit is 1024.
@@ -106,6 +105,6 @@ func destroyed(p *v1alpha1.TargetPlan) string {
 
 func (r *Reconciler) announce(before, after *v1alpha1.StorageTarget) {
 	for _, n := range notes(before, after) {
-		r.Recorder.Eventf(after, nil, n.kind, n.reason, n.action, "%s", provision.Cut(n.text, mostNote))
+		r.Recorder.Eventf(after, nil, n.kind, n.reason, n.action, "%s", v1alpha1.Cut(n.text, mostNote))
 	}
 }

@@ -94,7 +94,7 @@ func summary(status v1alpha1.NodeInventoryStatus) v1alpha1.InventorySummary {
 			capacity += d.SizeBytes
 		}
 	}
-	s.UsableCapacity = size(capacity)
+	s.UsableCapacity = v1alpha1.Bytes(capacity)
 	good := 0
 	for _, setting := range status.Settings {
 		if setting.AsExpected {
@@ -103,20 +103,6 @@ func summary(status v1alpha1.NodeInventoryStatus) v1alpha1.InventorySummary {
 	}
 	s.Settings = fmt.Sprintf("%d/%d", good, len(status.Settings))
 	return s
-}
-
-// size prints bytes in binary units with at most one decimal, such as "12.5TiB".
-func size(bytes int64) string {
-	const units = "KMGTPE"
-	value, unit := float64(bytes), -1
-	for value >= 1024 && unit < len(units)-1 {
-		value /= 1024
-		unit++
-	}
-	if unit < 0 {
-		return fmt.Sprintf("%dB", bytes)
-	}
-	return strings.TrimSuffix(fmt.Sprintf("%.1f", value), ".0") + string(units[unit]) + "iB"
 }
 
 // value is the content of a file of sysfs or procfs, without the white space around it; empty when it can't be read.

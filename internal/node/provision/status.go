@@ -84,7 +84,7 @@ func (p *Provisioner) size(s *v1alpha1.StorageTargetStatus) {
 	if difference := now - s.UsedBytes; capacity != s.CapacityBytes || max(difference, -difference)*usedSteps >= capacity {
 		s.UsedBytes = now
 	}
-	s.CapacityBytes, s.Capacity = capacity, humanBytes(capacity)
+	s.CapacityBytes, s.Capacity = capacity, v1alpha1.Bytes(capacity)
 }
 
 // conditions are the agent's; the time of the last change is kept where nothing has changed.
@@ -92,7 +92,7 @@ func (p *Provisioner) conditions(t *v1alpha1.StorageTarget, d plan.Decision, rea
 	list := []metav1.Condition{}
 	add := func(kind string, o plan.Outcome) {
 		c := metav1.Condition{
-			Type: kind, Status: o.Status, Reason: o.Reason, Message: Cut(o.Message, mostMessage), ObservedGeneration: t.Generation,
+			Type: kind, Status: o.Status, Reason: o.Reason, Message: v1alpha1.Cut(o.Message, mostMessage), ObservedGeneration: t.Generation,
 			LastTransitionTime: metav1.NewTime(p.Now()).Rfc3339Copy(),
 		}
 		if old := meta.FindStatusCondition(t.Status.Conditions, kind); old != nil && old.Status == c.Status {
@@ -116,27 +116,4 @@ func (p *Provisioner) conditions(t *v1alpha1.StorageTarget, d plan.Decision, rea
 		add(v1alpha1.ConditionDestroyed, *d.Destroyed)
 	}
 	return list
-}
-
-// Cut shortens a text to at most so many bytes.
-func Cut(text string, most int) string {
-	text = strings.ToValidUTF8(text, "?")
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
-}
-
-// humanBytes writes a size in binary units, such as 3.6TiB.
-func humanBytes(n int64) string {
-	const unit = 1024
-	if n < unit {
-		return fmt.Sprintf("%dB", n)
-	}
-	value, exponent := float64(n)/unit, 0
-	for value >= unit {
-		value /= unit
-		exponent++
-	}
-	return fmt.Sprintf("%.1f%ciB", value, "KMGTPE"[exponent])
 }
