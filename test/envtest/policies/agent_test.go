@@ -83,9 +83,10 @@ func TestAnAgentSpeaksForItsOwnNodeAndNoOther(t *testing.T) {
 		"with that right, the policy still refuses": {"an agent allowed everything@n1", func(t *testing.T, c client.Client) error {
 			return c.Patch(t.Context(), own.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"remove":true}}`)))
 		}, ownStatus},
+		// Two policies refuse it, and the API server quotes either.
 		"with that right, it still makes no target": {"an agent allowed everything@n1", func(t *testing.T, c client.Client) error {
 			return c.Create(t.Context(), target("mine", "n1"), client.DryRunAll)
-		}, "an agent writes only the status"},
+		}, "denied request"},
 		"with that right, it still deletes no target": {"an agent allowed everything@n1", func(t *testing.T, c client.Client) error {
 			return c.Delete(t.Context(), own.DeepCopy(), client.DryRunAll)
 		}, "an agent deletes nothing"},
