@@ -188,8 +188,12 @@ func fileSystem(targets v1alpha1.TargetsSpec) *v1alpha1.FileSystem {
 
 // choose asks which disks a FileSystem gets on the node.
 func choose(found v1alpha1.NodeInventoryStatus, targets v1alpha1.TargetsSpec) plan.Selection {
+	return chooseFor(fileSystem(targets), found)
+}
+
+func chooseFor(fs *v1alpha1.FileSystem, found v1alpha1.NodeInventoryStatus) plan.Selection {
 	return plan.Select(plan.SelectInput{
-		FileSystem: fileSystem(targets), MetadataNodes: []string{node}, PoolNodes: map[string][]string{"ssd": {node}},
+		FileSystem: fs, MetadataNodes: []string{node}, PoolNodes: map[string][]string{"ssd": {node}},
 		Inventories: map[string]v1alpha1.NodeInventoryStatus{node: found},
 	})
 }

@@ -118,7 +118,7 @@ func testFormat(t *testing.T, m *machine, found v1alpha1.NodeInventoryStatus) v1
 		g.Expect(first.Provisioned).To(And(HaveField("UUID", target.Status.Provisioned.UUID), HaveField("Finished", BeNil())))
 		g.Expect(first.MountPath).To(BeEmpty())
 	})
-	t.Run("the inventory shows what is on the disk now, and it is chosen no more", func(t *testing.T) {
+	t.Run("the inventory shows what is on the disk now, and only a FileSystem of the same name chooses it", func(t *testing.T) {
 		g := NewWithT(t)
 		now := inventory(t, m)
 		device := bySerial(t, now, blank1)
@@ -126,7 +126,10 @@ func testFormat(t *testing.T, m *machine, found v1alpha1.NodeInventoryStatus) v1
 			HaveField("Label", target.Status.Provisioned.Label))))
 		g.Expect(device.Mounts).To(ContainElement(path))
 		g.Expect(device.Unusable).NotTo(BeEmpty())
-		g.Expect(choose(now, onNUMANode(1, 1)).Targets).To(BeEmpty())
+		g.Expect(choose(now, onNUMANode(1, 1)).Targets).To(ConsistOf(HaveField("Name", target.Name)), "it finds its data again")
+		other := fileSystem(onNUMANode(1, 1))
+		other.Name = "home"
+		g.Expect(chooseFor(other, now).Targets).To(BeEmpty())
 	})
 	t.Run("a daemon starts on the target, bound to the disk's NUMA node", func(t *testing.T) {
 		instance := "chunkserver/ssd"
