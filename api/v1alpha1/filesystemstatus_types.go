@@ -1,0 +1,344 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// FileSystemStatus is what the operator has found of a filesystem.
+type FileSystemStatus struct {
+	// observedGeneration is the generation of the spec that this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions are the state of the filesystem in the vocabulary of kstatus: Ready, and Reconciling or Stalled while they are true.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// summary counts what the printer columns show.
+	// +optional
+	Summary *FileSystemSummary `json:"summary,omitempty"`
+
+	// management is how the filesystem is reached.
+	// +optional
+	Management *ManagementStatus `json:"management,omitempty"`
+
+	// metadata records where the metadata is kept, and that it was initialised. It is written before anything is
+	// initialised, and never forgotten: an empty metadata directory is initialised once.
+	// +optional
+	Metadata *MetadataRecord `json:"metadata,omitempty"`
+
+	// instances are the daemons of the filesystem, each as the filesystem itself sees it.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=4096
+	Instances []InstanceStatus `json:"instances,omitempty"`
+
+	// storagePools are the pools with their capacity.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	StoragePools []StoragePoolStatus `json:"storagePools,omitempty"`
+
+	// targets are the storage targets, each as the filesystem itself sees it.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=4096
+	Targets []TargetStatus `json:"targets,omitempty"`
+
+	// clients are the nodes on which the filesystem is, or should be, mounted: those that have not mounted it first, and at
+	// most 256 in all.
+	// +optional
+	// +listType=map
+	// +listMapKey=node
+	// +kubebuilder:validation:MaxItems=256
+	Clients []ClientStatus `json:"clients,omitempty"`
+}
+
+// FileSystemSummary counts what the printer columns show; each as "3/4": found and wanted.
+type FileSystemSummary struct {
+	// servers counts the metadata servers, metaloggers and storage servers that are online.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Servers string `json:"servers,omitempty"`
+
+	// targets counts the storage targets that are online.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Targets string `json:"targets,omitempty"`
+
+	// clients counts the nodes that have mounted the filesystem.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Clients string `json:"clients,omitempty"`
+
+	// capacity of all storage targets that are online, such as "12.5TiB".
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Capacity string `json:"capacity,omitempty"`
+
+	// used space of all storage targets that are online, such as "1.2TiB".
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Used string `json:"used,omitempty"`
+}
+
+// ManagementStatus is how the filesystem is reached.
+type ManagementStatus struct {
+	// address is the host and port that clients mount from.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Address string `json:"address,omitempty"`
+
+	// version is what the running metadata server reports of itself.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Version string `json:"version,omitempty"`
+}
+
+// MetadataRecord records where the metadata is kept and that it was initialised.
+type MetadataRecord struct {
+	// node holds the metadata.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Node string `json:"node,omitempty"`
+
+	// directory holds the metadata on that node; empty until the target that it lies on is chosen.
+	// +optional
+	// +kubebuilder:validation:MaxLength=255
+	Directory string `json:"directory,omitempty"`
+
+	// target is the StorageTarget whose disk that directory lies on; empty when it is a directory of the node itself.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Target string `json:"target,omitempty"`
+
+	// initialised is when the operator first saw the metadata server run on this directory. Until then an empty
+	// directory may be initialised; from then on it never is again, and an empty directory is lost metadata.
+	// +optional
+	Initialised *metav1.Time `json:"initialised,omitempty"`
+}
+
+// InstanceRole is the role of a daemon.
+// +kubebuilder:validation:Enum=Metadata;MetadataBackup;Storage
+type InstanceRole string
+
+// The roles of daemons.
+const (
+	// RoleMetadata is a metadata server: the MooseFS master.
+	RoleMetadata InstanceRole = "Metadata"
+	// RoleMetadataBackup keeps a copy of the metadata: a MooseFS metalogger.
+	RoleMetadataBackup InstanceRole = "MetadataBackup"
+	// RoleStorage is a storage server: a MooseFS chunkserver.
+	RoleStorage InstanceRole = "Storage"
+)
+
+// InstanceStatus is one daemon.
+type InstanceStatus struct {
+	// name of the instance: role, pool and node.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=320
+	Name string `json:"name,omitempty"`
+
+	// role of the daemon.
+	// +required
+	Role InstanceRole `json:"role,omitempty"`
+
+	// node that the daemon runs on.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Node string `json:"node,omitempty"`
+
+	// storagePool of a storage server.
+	// +optional
+	// +kubebuilder:validation:MaxLength=24
+	StoragePool string `json:"storagePool,omitempty"`
+
+	// address is the host and port of the daemon.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Address string `json:"address,omitempty"`
+
+	// version is what the daemon reports of itself.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Version string `json:"version,omitempty"`
+
+	// online is true when the filesystem itself says that this daemon takes part.
+	// +optional
+	Online bool `json:"online"`
+
+	// placement is where the daemon runs, as the kernel of its node says; absent on a node without an agent.
+	// +optional
+	Placement *InstancePlacement `json:"placement,omitempty"`
+
+	// message says what is wrong with the daemon, and is empty when nothing is.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+}
+
+// InstancePlacement is where a daemon runs, read from the kernel, beside what the manifest asks for.
+type InstancePlacement struct {
+	// cpus that all threads of the daemon may run on, together, in list format.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	CPUs string `json:"cpus,omitempty"`
+
+	// wantedCPUs are those that spec asks for; empty when it asks for none in particular.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	WantedCPUs string `json:"wantedCPUs,omitempty"`
+
+	// numaNodes that those CPUs belong to, in list format.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	NUMANodes string `json:"numaNodes,omitempty"`
+
+	// memoryPolicy as the kernel shows it, such as "default", "bind:0" or "prefer:1".
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	MemoryPolicy string `json:"memoryPolicy,omitempty"`
+
+	// devices are the kernel names of the disks that the daemon's targets are on now.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:items:MaxLength=64
+	Devices []string `json:"devices,omitempty"`
+
+	// drift says how the placement differs from the spec, and is empty when it does not.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Drift string `json:"drift,omitempty"`
+}
+
+// StoragePoolStatus is one storage pool.
+type StoragePoolStatus struct {
+	// name of the pool.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=24
+	Name string `json:"name,omitempty"`
+
+	// slot is the number of the pool among this filesystem's pools. It is given once and never changes; the pool's
+	// label letter and ports follow from it.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=15
+	Slot int32 `json:"slot"`
+
+	// nodes hold targets of this pool. A node stays here when its labels change, because it holds data.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=1024
+	// +kubebuilder:validation:items:MaxLength=253
+	Nodes []string `json:"nodes,omitempty"`
+
+	// capacity of the targets that are online, such as "12.5TiB".
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Capacity string `json:"capacity,omitempty"`
+
+	// used space of the targets that are online, such as "1.2TiB".
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Used string `json:"used,omitempty"`
+
+	// capacityBytes is capacity in bytes.
+	// +optional
+	CapacityBytes int64 `json:"capacityBytes,omitempty"`
+
+	// usedBytes is used in bytes.
+	// +optional
+	UsedBytes int64 `json:"usedBytes,omitempty"`
+
+	// targets counts the targets of the pool: online and wanted, as "3/4".
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Targets string `json:"targets,omitempty"`
+}
+
+// TargetStatus is one storage target.
+type TargetStatus struct {
+	// name of the target: node and directory.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=520
+	Name string `json:"name,omitempty"`
+
+	// node that holds the target.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Node string `json:"node,omitempty"`
+
+	// storagePool that the target belongs to.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=24
+	StoragePool string `json:"storagePool,omitempty"`
+
+	// directory of the target on its node.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	Directory string `json:"directory,omitempty"`
+
+	// storageTarget is the StorageTarget whose disk that directory lies on; empty when it is a directory of the node itself.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	StorageTarget string `json:"storageTarget,omitempty"`
+
+	// removing is true when the filesystem was told to move the data of this target elsewhere, and removable when it says
+	// that it has.
+	// +optional
+	Removing bool `json:"removing,omitempty"`
+
+	// removable is true when the filesystem says that the target may be taken out.
+	// +optional
+	Removable bool `json:"removable,omitempty"`
+
+	// online is true when the filesystem itself says that the target serves data.
+	// +optional
+	Online bool `json:"online"`
+
+	// capacityBytes is the size of the target in bytes.
+	// +optional
+	CapacityBytes int64 `json:"capacityBytes,omitempty"`
+
+	// usedBytes is the used space of the target in bytes.
+	// +optional
+	UsedBytes int64 `json:"usedBytes,omitempty"`
+
+	// message says what is wrong with the target, and is empty when nothing is.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+}
+
+// ClientStatus is one node on which the filesystem is, or should be, mounted.
+type ClientStatus struct {
+	// node that mounts the filesystem.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Node string `json:"node,omitempty"`
+
+	// mounted is true when the node's mount answers and the filesystem lists the session.
+	// +optional
+	Mounted bool `json:"mounted"`
+
+	// message says what is wrong with the mount, and is empty when nothing is.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+}
