@@ -15,6 +15,8 @@ const (
 	ConditionEvaluationOnly = "EvaluationOnly"
 	// ConditionPinned is true when every daemon whose role asks for CPUs runs on them, as the kernel says; absent when no role does.
 	ConditionPinned = "Pinned"
+	// ConditionLicensed says whether a BeeGFS 8 has the licence for what the spec asks for; absent when that needs none.
+	ConditionLicensed = "Licensed"
 	// ConditionOnline is true when the filesystem itself says that a target takes part.
 	ConditionOnline = "Online"
 	// ConditionSafeToRemove is true when the filesystem says that nothing is left on a target that was marked for removal.
@@ -125,6 +127,13 @@ const (
 	ReasonDestroyUnconfirmed = "DestroyUnconfirmed"
 	// ReasonReleasing surfaces while the disks of a deleted FileSystem are unmounted or wiped; the message names those that are left.
 	ReasonReleasing = "Releasing"
+	// ReasonLicenceMissing surfaces when BeeGFS 8 refuses what the spec asks for without a licence, such as storage pools; the
+	// message says what that costs. It is also the reason of the condition Licensed.
+	ReasonLicenceMissing = "LicenceMissing"
+	// ReasonLicenceValid is the reason of Licensed while all that the spec asks for is licensed.
+	ReasonLicenceValid = "LicenceValid"
+	// ReasonDataInconsistent surfaces when a mirrored target or metadata server needs a resync, or is bad.
+	ReasonDataInconsistent = "DataInconsistent"
 	// ReasonDeleting surfaces while the daemons of a deleted FileSystem are stopped.
 	ReasonDeleting = "Deleting"
 )
@@ -161,8 +170,10 @@ const (
 	LabelFileSystem = "parallelfs.dev/filesystem"
 	// LabelBenchmarkRun names the BenchmarkRun that an object belongs to.
 	LabelBenchmarkRun = "parallelfs.dev/benchmarkrun"
-	// LabelComponent is the role of a pod: master, metalogger, chunkserver, client, storageclasses, benchmark.
+	// LabelComponent is the role of a pod, such as master, chunkserver, meta, storage, client or benchmark.
 	LabelComponent = "parallelfs.dev/component"
+	// LabelInstance is the slot of a metadata server among those of its node.
+	LabelInstance = "parallelfs.dev/instance"
 	// LabelStoragePool names the storage pool that an object serves.
 	LabelStoragePool = "parallelfs.dev/storage-pool"
 	// LabelNode names the node of a StorageTarget, when the name is a valid label value.

@@ -5,15 +5,29 @@ import (
 )
 
 // FileSystemType names a parallel filesystem that the operator can run.
-// +kubebuilder:validation:Enum=MooseFS
+// +kubebuilder:validation:Enum=MooseFS;BeeGFS
 type FileSystemType string
 
-// MooseFS is the fault-tolerant distributed filesystem of moosefs.com (Community Edition).
-const MooseFS FileSystemType = "MooseFS"
+// The types of filesystems.
+const (
+	// MooseFS is the fault-tolerant distributed filesystem of moosefs.com (Community Edition).
+	MooseFS FileSystemType = "MooseFS"
+	// BeeGFS is the parallel filesystem of beegfs.io.
+	BeeGFS FileSystemType = "BeeGFS"
+)
 
 // FileSystemSpec is what the user wants of one parallel filesystem.
 //
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || has(self.moosefs)",message="spec.moosefs is required when spec.type is MooseFS (it may be empty: {})"
+// +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || (!has(self.beegfs) && !has(self.management) && !has(self.network) && !has(self.metadata.workerThreads) && self.storagePools.all(p, !has(p.workerThreads) && !has(p.striping)))",message="beegfs, management, network, workerThreads and striping belong to type BeeGFS; a MooseFS has none of them"
+// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || (has(self.beegfs) && has(self.management) && !has(self.moosefs))",message="spec.beegfs (which may be empty: {}) and spec.management are required when spec.type is BeeGFS, and spec.moosefs must not be set"
+// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.version.matches('^(7[.]4|8[.][0-9]{1,3})[.][0-9]{1,3}$')",message="BeeGFS runs in version 7.4.x or 8.x.y; set spec.version to one such as 7.4.6 or 8.3.1"
+// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || !has(self.metadata.targets.directories) || size(self.metadata.targets.directories) == self.metadata.instancesPerNode",message="every metadata server keeps its metadata in one directory of its own; give as many spec.metadata.targets.directories as spec.metadata.instancesPerNode"
+// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || !has(self.metadata.targets.select) || self.metadata.targets.select.countPerNode == self.metadata.instancesPerNode",message="every metadata server keeps its metadata on one disk of its own; spec.metadata.targets.select.countPerNode must equal spec.metadata.instancesPerNode"
+// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.storagePools.all(p, p.copies <= 2)",message="BeeGFS keeps one copy (copies: 1), or two by buddy mirroring (copies: 2)"
+// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || oldSelf.storagePools.all(o, self.storagePools.all(p, p.name != o.name || p.copies == o.copies))",message="the copies of a BeeGFS pool can't be changed: its files keep the pattern that they were made with"
+// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.metadata.instancesPerNode >= oldSelf.metadata.instancesPerNode",message="metadata servers can't be taken away: BeeGFS can't move their metadata elsewhere"
+// +kubebuilder:validation:XValidation:rule="has(self.management) == has(oldSelf.management)",message="spec.management can't be added or removed"
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || self.version in ['3.0.117', '4.57.5']",message="MooseFS runs in version 3.0.117 or 4.57.5; set spec.version to one of them"
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || !has(self.metadata.instancesPerNode) || self.metadata.instancesPerNode == 1",message="MooseFS Community Edition has exactly one active master, so spec.metadata.instancesPerNode must be 1; several metadata servers per node need another type"
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || (has(self.metadata.targets.directories) ? size(self.metadata.targets.directories) == 1 : has(self.metadata.targets.devices) ? size(self.metadata.targets.devices) == 1 : self.metadata.targets.select.countPerNode == 1)",message="a MooseFS master keeps its metadata in one place; give exactly one of spec.metadata.targets.directories or devices, or select.countPerNode: 1"
@@ -39,6 +53,18 @@ type FileSystemSpec struct {
 	// moosefs holds what only MooseFS has. It must be set, and may be empty, when type is MooseFS.
 	// +optional
 	MooseFS *MooseFSSpec `json:"moosefs,omitempty"`
+
+	// beegfs holds what only BeeGFS has. It must be set, and may be empty, when type is BeeGFS.
+	// +optional
+	BeeGFS *BeeGFSSpec `json:"beegfs,omitempty"`
+
+	// network says which of the nodes' networks the daemons and clients use. All of them run on the host network. For BeeGFS.
+	// +optional
+	Network *NetworkSpec `json:"network,omitempty"`
+
+	// management describes the management service, which knows all other daemons. Required for BeeGFS; MooseFS has none.
+	// +optional
+	Management *ManagementSpec `json:"management,omitempty"`
 
 	// metadata describes the metadata servers (MDS); for MooseFS, its master.
 	// +required
@@ -120,13 +146,49 @@ type NodeSelector map[string]string
 // Options are raw options of a daemon: name to value, as they stand in its configuration file. The values have a type of
 // their own because a rule over a map of unbounded strings costs more than the API server allows.
 // +kubebuilder:validation:MaxProperties=128
-// +kubebuilder:validation:XValidation:rule="self.all(k, k.matches('^[A-Za-z][A-Za-z0-9_]{0,63}$'))",message="an option's name is a letter, then up to 63 letters, digits and underscores"
+// +kubebuilder:validation:XValidation:rule="self.all(k, k.matches('^[A-Za-z][A-Za-z0-9_-]{0,63}$'))",message="an option's name is a letter, then up to 63 letters, digits, underscores and dashes"
 type Options map[string]OptionValue
 
 // OptionValue is one line of at most 1024 characters.
 // +kubebuilder:validation:MaxLength=1024
 // +kubebuilder:validation:XValidation:rule="!self.contains('\\n') && !self.contains('\\r')",message="an option's value is one line"
 type OptionValue string
+
+// NetworkSpec says which of the nodes' networks are used.
+type NetworkSpec struct {
+	// interfaces are the names of the network interfaces that daemons and clients use, the preferred first (connInterfacesFile
+	// of BeeGFS). No other address is told to anybody. Without them, it is the interface that has the node's InternalIP.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Interfaces []InterfaceName `json:"interfaces,omitempty"`
+
+	// rdma lets the daemons use RDMA on those interfaces that can (connUseRDMA); their pods get /dev/infiniband. Defaults to false.
+	// +optional
+	RDMA bool `json:"rdma,omitempty"`
+}
+
+// InterfaceName is the kernel's name of a network interface, such as "ib0" or "eno1".
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=15
+// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9_.:-]*$`
+type InterfaceName string
+
+// ManagementSpec describes the management service.
+type ManagementSpec struct {
+	// nodeSelector selects the node that runs the management service. It must match exactly one node when the filesystem is made; the
+	// service then stays there, where its store is.
+	// +required
+	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
+
+	// targets is where the management service keeps its store: one directory, or one disk. It can't be changed: without its store it
+	// forgets ids, pools and mirrors.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.management.targets can't be changed: the store would be left behind"
+	// +kubebuilder:validation:XValidation:rule="has(self.directories) ? size(self.directories) == 1 : has(self.devices) ? size(self.devices) == 1 : self.select.countPerNode == 1",message="the management service keeps its store in one place; give exactly one of spec.management.targets.directories or devices, or select.countPerNode: 1"
+	Targets TargetsSpec `json:"targets,omitzero"`
+}
 
 // MetadataSpec describes the metadata servers.
 type MetadataSpec struct {
@@ -135,7 +197,8 @@ type MetadataSpec struct {
 	// +required
 	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
 
-	// instancesPerNode is the number of metadata servers on each of those nodes. MooseFS has exactly one. Defaults to 1.
+	// instancesPerNode is the number of metadata servers on each of those nodes, each with a target, ports and CPUs of its own. MooseFS
+	// has exactly one. It can grow, when targets are directories or selected. Defaults to 1.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
@@ -146,6 +209,13 @@ type MetadataSpec struct {
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.metadata.targets can't be changed: the metadata would be left behind"
 	Targets TargetsSpec `json:"targets,omitzero"`
+
+	// workerThreads is the number of worker threads of each metadata server (tuneNumWorkers of BeeGFS, whose own choice would
+	// count all CPUs of the node for each server). For BeeGFS, where it defaults to 16.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=4096
+	WorkerThreads *int32 `json:"workerThreads,omitempty"`
 
 	// cpuPinning binds the metadata servers to CPUs and memory. Defaults to mode None.
 	// +optional
@@ -181,12 +251,23 @@ type StoragePoolSpec struct {
 	Targets TargetsSpec `json:"targets,omitzero"`
 
 	// copies is the number of nodes of the pool that hold a copy of every chunk of a file. 1 means that the loss of one
-	// target is a loss of data. Defaults to 2.
+	// target is a loss of data. With BeeGFS, 2 is buddy mirroring, which needs a licence, and can't be changed. Defaults to 2.
 	// +optional
 	// +kubebuilder:default=2
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9
 	Copies int32 `json:"copies,omitempty"`
+
+	// workerThreads is the number of worker threads for each target of the pool's storage servers (tuneNumWorkers of BeeGFS). For
+	// BeeGFS, where it defaults to 12.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=4096
+	WorkerThreads *int32 `json:"workerThreads,omitempty"`
+
+	// striping says how new files in the pool's directory are striped. For BeeGFS. Defaults to chunks of 512Ki on 4 targets.
+	// +optional
+	Striping *StripingSpec `json:"striping,omitempty"`
 
 	// cpuPinning binds the pool's storage servers to CPUs and memory. Defaults to mode None.
 	// +optional
@@ -221,13 +302,21 @@ type MountOption string
 
 // ConfigSpec holds raw options of the daemons, by role.
 type ConfigSpec struct {
-	// metadata holds options of the metadata servers; for MooseFS, of mfsmaster.cfg.
+	// management holds options of the management service: of beegfs-mgmtd.conf (BeeGFS 7) or beegfs-mgmtd.toml (BeeGFS 8).
+	// +optional
+	Management Options `json:"management,omitempty"`
+
+	// metadata holds options of the metadata servers: of mfsmaster.cfg or beegfs-meta.conf.
 	// +optional
 	Metadata Options `json:"metadata,omitempty"`
 
-	// storage holds options of the storage servers; for MooseFS, of mfschunkserver.cfg of every pool.
+	// storage holds options of the storage servers of every pool: of mfschunkserver.cfg or beegfs-storage.conf.
 	// +optional
 	Storage Options `json:"storage,omitempty"`
+
+	// client holds options of the clients: of beegfs-client.conf. MooseFS takes them as spec.clients.mountOptions.
+	// +optional
+	Client Options `json:"client,omitempty"`
 }
 
 // FileSystem is one parallel filesystem: its servers on labelled bare-metal nodes, its storage pools and its clients.

@@ -25,10 +25,15 @@ type FileSystemStatus struct {
 	// +optional
 	Management *ManagementStatus `json:"management,omitempty"`
 
-	// metadata records where the metadata is kept, and that it was initialised. It is written before anything is
-	// initialised, and never forgotten: an empty metadata directory is initialised once.
+	// metadata records where the filesystem's own state is kept, and that it was initialised: the metadata of the MooseFS
+	// master, or the store of the BeeGFS management service. It is written before anything is initialised, and never forgotten: an
+	// empty directory is initialised once.
 	// +optional
 	Metadata *MetadataRecord `json:"metadata,omitempty"`
+
+	// beegfs records the ids and ports of a BeeGFS.
+	// +optional
+	BeeGFS *BeeGFSStatus `json:"beegfs,omitempty"`
 
 	// instances are the daemons of the filesystem, each as the filesystem itself sees it.
 	// +optional
@@ -101,15 +106,15 @@ type ManagementStatus struct {
 	Version string `json:"version,omitempty"`
 }
 
-// MetadataRecord records where the metadata is kept and that it was initialised.
+// MetadataRecord records where the filesystem's own state is kept and that it was initialised.
 type MetadataRecord struct {
-	// node holds the metadata.
+	// node holds the metadata, or the store of the management service.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Node string `json:"node,omitempty"`
 
-	// directory holds the metadata on that node; empty until the target that it lies on is chosen.
+	// directory holds it on that node; empty until the target that it lies on is chosen.
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
 	Directory string `json:"directory,omitempty"`
@@ -119,23 +124,25 @@ type MetadataRecord struct {
 	// +kubebuilder:validation:MaxLength=253
 	Target string `json:"target,omitempty"`
 
-	// initialised is when the operator first saw the metadata server run on this directory. Until then an empty
+	// initialised is when the operator first saw the server run on this directory. Until then an empty
 	// directory may be initialised; from then on it never is again, and an empty directory is lost metadata.
 	// +optional
 	Initialised *metav1.Time `json:"initialised,omitempty"`
 }
 
 // InstanceRole is the role of a daemon.
-// +kubebuilder:validation:Enum=Metadata;MetadataBackup;Storage
+// +kubebuilder:validation:Enum=Management;Metadata;MetadataBackup;Storage
 type InstanceRole string
 
 // The roles of daemons.
 const (
-	// RoleMetadata is a metadata server: the MooseFS master.
+	// RoleManagement is a management service: of BeeGFS.
+	RoleManagement InstanceRole = "Management"
+	// RoleMetadata is a metadata server: the MooseFS master, or a beegfs-meta.
 	RoleMetadata InstanceRole = "Metadata"
 	// RoleMetadataBackup keeps a copy of the metadata: a MooseFS metalogger.
 	RoleMetadataBackup InstanceRole = "MetadataBackup"
-	// RoleStorage is a storage server: a MooseFS chunkserver.
+	// RoleStorage is a storage server: a MooseFS chunkserver, or a beegfs-storage.
 	RoleStorage InstanceRole = "Storage"
 )
 
@@ -161,6 +168,23 @@ type InstanceStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=24
 	StoragePool string `json:"storagePool,omitempty"`
+
+	// slot is the number of a metadata server on its node.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=15
+	Slot int32 `json:"slot,omitempty"`
+
+	// nodeID is the filesystem's own number of the daemon; 0 where it gives none.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=65535
+	NodeID int32 `json:"nodeID,omitempty"`
+
+	// target of a management service or metadata server: the StorageTarget, or the directory of the node.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Target string `json:"target,omitempty"`
 
 	// address is the host and port of the daemon.
 	// +optional
@@ -292,6 +316,12 @@ type TargetStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	Directory string `json:"directory,omitempty"`
+
+	// id is the filesystem's own number of the target; 0 where it gives none.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=65535
+	ID int32 `json:"id,omitempty"`
 
 	// storageTarget is the StorageTarget whose disk that directory lies on; empty when it is a directory of the node itself.
 	// +optional

@@ -17,7 +17,7 @@ type StorageTargetSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	Node string `json:"node,omitempty"`
 
-	// role of the daemon that uses the target: Metadata or Storage.
+	// role of the daemon that uses the target: Management, Metadata or Storage.
 	// +required
 	Role InstanceRole `json:"role,omitempty"`
 

@@ -40,6 +40,9 @@ func asksForCPUs(fs *v1alpha1.FileSystem) bool {
 
 func roles(fs *v1alpha1.FileSystem) []v1alpha1.TargetsSpec {
 	out := []v1alpha1.TargetsSpec{fs.Spec.Metadata.Targets}
+	if fs.Spec.Management != nil {
+		out = append(out, fs.Spec.Management.Targets)
+	}
 	for i := range fs.Spec.StoragePools {
 		out = append(out, fs.Spec.StoragePools[i].Targets)
 	}
@@ -47,18 +50,12 @@ func roles(fs *v1alpha1.FileSystem) []v1alpha1.TargetsSpec {
 }
 
 // chooseDisks makes the FileSystem have the StorageTargets that it should have, and says what a person has to change.
-func (r *Reconciler) chooseDisks(ctx context.Context, in backend.Input, d disks) ([]backend.Problem, error) {
+func (r *Reconciler) chooseDisks(ctx context.Context, b backend.Backend, in backend.Input, d disks) ([]backend.Problem, error) {
 	fs := in.FileSystem
 	if !usesDevices(fs) && len(d.own) == 0 {
 		return nil, nil
 	}
-	question := plan.SelectInput{FileSystem: fs, PoolNodes: map[string][]string{}, Inventories: in.Inventories, Others: d.others}
-	if fs.Status.Metadata != nil {
-		question.MetadataNodes = []string{fs.Status.Metadata.Node}
-	}
-	for _, pool := range fs.Status.StoragePools {
-		question.PoolNodes[pool.Name] = pool.Nodes
-	}
+	question := plan.SelectInput{FileSystem: fs, TargetNodes: b.TargetNodes(fs), Inventories: in.Inventories, Others: d.others}
 	there := map[string]*v1alpha1.StorageTarget{}
 	for i := range d.own {
 		t := d.own[i]

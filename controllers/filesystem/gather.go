@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -68,6 +71,9 @@ func (r *Reconciler) gather(ctx context.Context, b backend.Backend, fs *v1alpha1
 		return in, d, err
 	}
 	in.Pods = pods
+	if in.Jobs, err = r.jobs(ctx, fs); err != nil {
+		return in, d, err
+	}
 
 	in.Password, err = r.password(ctx, b, fs)
 	if err != nil {
@@ -123,16 +129,69 @@ func (r *Reconciler) pods(ctx context.Context, fs *v1alpha1.FileSystem) ([]backe
 	}
 	slices.SortFunc(out, func(a, b backend.Pod) int {
 		return cmp.Or(strings.Compare(a.Component, b.Component), strings.Compare(a.StoragePool, b.StoragePool),
-			strings.Compare(a.Node, b.Node), strings.Compare(a.Name.Name, b.Name.Name))
+			strings.Compare(a.Node, b.Node), strings.Compare(a.Instance, b.Instance), strings.Compare(a.Name.Name, b.Name.Name))
 	})
 	return out, nil
+}
+
+// jobs returns the facts of the filesystem's Jobs, sorted by name.
+func (r *Reconciler) jobs(ctx context.Context, fs *v1alpha1.FileSystem) ([]backend.Job, error) {
+	mine := []client.ListOption{client.InNamespace(fs.Namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: fs.Name}}
+	var jobs batchv1.JobList
+	if err := r.Client.List(ctx, &jobs, mine...); err != nil {
+		return nil, fmt.Errorf("list jobs: %w", err)
+	}
+	var pods corev1.PodList
+	if err := r.Client.List(ctx, &pods, mine...); err != nil {
+		return nil, fmt.Errorf("list pods: %w", err)
+	}
+	var out []backend.Job
+	for i := range jobs.Items {
+		if metav1.IsControlledBy(&jobs.Items[i], fs) {
+			out = append(out, jobFacts(&jobs.Items[i], pods.Items))
+		}
+	}
+	slices.SortFunc(out, func(a, b backend.Job) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// jobFacts reads a Job, and why the last of its pods that failed did.
+func jobFacts(j *batchv1.Job, pods []corev1.Pod) backend.Job {
+	facts := backend.Job{Name: j.Name, Component: j.Labels[v1alpha1.LabelComponent]}
+	for _, c := range j.Status.Conditions {
+		if c.Status != corev1.ConditionTrue {
+			continue
+		}
+		switch c.Type {
+		case batchv1.JobComplete:
+			facts.Succeeded, facts.Ended = true, c.LastTransitionTime.Time
+		case batchv1.JobFailed:
+			facts.Failed, facts.Ended = true, c.LastTransitionTime.Time
+		}
+	}
+	var last time.Time
+	for i := range pods {
+		if !metav1.IsControlledBy(&pods[i], j) {
+			continue
+		}
+		for _, c := range pods[i].Status.ContainerStatuses {
+			t := c.State.Terminated
+			if t == nil {
+				t = c.LastTerminationState.Terminated
+			}
+			if t != nil && t.ExitCode != 0 && !t.FinishedAt.Time.Before(last) {
+				last, facts.Message = t.FinishedAt.Time, containerMessage(c)
+			}
+		}
+	}
+	return facts
 }
 
 // podFacts reads a pod; wanted holds the template hash of each DaemonSet.
 func podFacts(p *corev1.Pod, wanted map[types.UID]string) backend.Pod {
 	facts := backend.Pod{
 		Name: client.ObjectKeyFromObject(p), Component: p.Labels[v1alpha1.LabelComponent],
-		StoragePool: p.Labels[v1alpha1.LabelStoragePool], Node: p.Spec.NodeName,
+		StoragePool: p.Labels[v1alpha1.LabelStoragePool], Instance: p.Labels[v1alpha1.LabelInstance], Node: p.Spec.NodeName,
 	}
 	for _, owner := range p.OwnerReferences {
 		if want, ok := wanted[owner.UID]; ok {

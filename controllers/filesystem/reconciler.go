@@ -137,7 +137,7 @@ func (r *Reconciler) realise(ctx context.Context, b backend.Backend, in *backend
 	if err := r.writeStatus(ctx, before, in.FileSystem); err != nil {
 		return nil, nil, err
 	}
-	problems, err := r.chooseDisks(ctx, *in, d)
+	problems, err := r.chooseDisks(ctx, b, *in, d)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -159,6 +159,7 @@ func (r *Reconciler) realise(ctx context.Context, b backend.Backend, in *backend
 func remember(status *v1alpha1.FileSystemStatus, record backend.Record) {
 	metadata := record.Metadata
 	status.Metadata = &metadata
+	status.BeeGFS = record.BeeGFS
 	known := map[string]v1alpha1.StoragePoolStatus{}
 	for _, p := range status.StoragePools {
 		known[p.Name] = p
@@ -194,12 +195,26 @@ func (r *Reconciler) describe(fs *v1alpha1.FileSystem, seen backend.Observation,
 	} else {
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionEvaluationOnly)
 	}
+	if seen.Licensed != nil {
+		conditions.Add(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionLicensed,
+			licensed(seen.Licensed.Reason), seen.Licensed.Reason, seen.Licensed.Message)
+	} else {
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionLicensed)
+	}
 	if seen.Pinned != nil {
 		conditions.Add(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionPinned, pinned(seen.Pinned.Reason),
 			seen.Pinned.Reason, seen.Pinned.Message)
 	} else {
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionPinned)
 	}
+}
+
+// licensed is the status of the condition Licensed.
+func licensed(reason string) metav1.ConditionStatus {
+	if reason == v1alpha1.ReasonLicenceValid {
+		return metav1.ConditionTrue
+	}
+	return metav1.ConditionFalse
 }
 
 // pinned is the status of the condition Pinned: it is unknown while nobody can see where a daemon runs.
@@ -232,7 +247,7 @@ func summarise(seen backend.Observation, stop *backend.InvalidSpecError) (metav1
 	}
 	switch worst.Reason {
 	case v1alpha1.ReasonDaemonRefused, v1alpha1.ReasonNoDevices, v1alpha1.ReasonDeviceConflict, v1alpha1.ReasonPinningConflict,
-		v1alpha1.ReasonInvalidSpec:
+		v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonLicenceMissing:
 		return metav1.ConditionFalse, conditions.Stalled, worst.Reason, message
 	case v1alpha1.ReasonProbeUnreachable:
 		return metav1.ConditionUnknown, conditions.Reconciling, worst.Reason, message

@@ -37,6 +37,9 @@ type Backend interface {
 	// change, in this order, one pod at a time. A component that is not named is never restarted by the operator.
 	RestartOrder() []string
 
+	// TargetNodes are the nodes on which each role keeps data, from what the status has recorded, for plan.Select.
+	TargetNodes(fs *v1alpha1.FileSystem) plan.TargetNodes
+
 	// PinDaemons are the daemons that CPUs can be asked for, on the nodes that the status has recorded, for plan.Pin.
 	PinDaemons(fs *v1alpha1.FileSystem) []plan.PinDaemon
 
@@ -72,8 +75,10 @@ type Input struct {
 	Others []v1alpha1.FileSystem
 	// Nodes are all nodes of the cluster, sorted by name.
 	Nodes []Node
-	// Pods are the pods of this filesystem, sorted by component, pool and node.
+	// Pods are the pods of this filesystem, sorted by component, pool, node, instance and name.
 	Pods []Pod
+	// Jobs are the Jobs of this filesystem, sorted by name.
+	Jobs []Job
 	// Targets are the StorageTargets of this filesystem that are not being deleted, sorted by node and name.
 	Targets []v1alpha1.StorageTarget
 	// Pinnings are where the daemons are to run, by node and instance (spec.Run.Instance); plan.Pin made them.
@@ -105,8 +110,10 @@ type Pod struct {
 	Component string
 	// StoragePool is empty for a pod that serves none.
 	StoragePool string
-	Node        string
-	Ready       bool
+	// Instance is the slot of a metadata server (v1alpha1.LabelInstance), empty for a pod that has none.
+	Instance string
+	Node     string
+	Ready    bool
 	// Outdated is true when the pod was made from an older template than its DaemonSet has now.
 	Outdated bool
 	// Started is when its containers were started last, zero while they are not.
@@ -115,11 +122,24 @@ type Pod struct {
 	Message string
 }
 
+// Job is what a backend may know of a Job that it made.
+type Job struct {
+	Name      string
+	Component string
+	// Succeeded and Failed say how it ended; neither is true while it goes on.
+	Succeeded, Failed bool
+	// Ended is when it did.
+	Ended time.Time
+	// Message is the last line of a pod of it that failed.
+	Message string
+}
+
 // Images are the container images that the operator was started with.
 type Images struct {
 	// Node holds the node binary.
 	Node string
-	// Daemons holds the filesystem's own software, by "<type>-<version>" such as "moosefs-4.57.5".
+	// Daemons holds the filesystem's own software, by "<type>-<version>" such as "moosefs-4.57.5", or, where there is one image
+	// for each role, by "beegfs-<role>-<version>", or by "beegfs-<role>" for a repository whose tags are the versions.
 	Daemons map[string]string
 	// Benchmarks holds the tools, by name such as "iozone".
 	Benchmarks map[string]string
@@ -131,6 +151,8 @@ type Images struct {
 type Record struct {
 	Metadata     v1alpha1.MetadataRecord
 	StoragePools []PoolRecord
+	// BeeGFS is nil for another type.
+	BeeGFS *v1alpha1.BeeGFSStatus
 }
 
 // PoolRecord is the recorded part of a v1alpha1.StoragePoolStatus.
@@ -152,6 +174,8 @@ type Observation struct {
 	MetadataInitialised bool
 	// Problems stand between the filesystem and Ready, worst first. None means Ready.
 	Problems []Problem
+	// Licensed is the condition Licensed, nil when the spec asks for nothing that needs a licence: ReasonLicenceValid is true.
+	Licensed *Problem
 	// Pinned is the condition Pinned, nil when no role asks for CPUs: ReasonAsAsked, ReasonDrifted, or another reason while
 	// it is not known where a daemon runs. It does not stand in the way of Ready.
 	Pinned *Problem
@@ -199,13 +223,51 @@ type State struct {
 	StorageClasses map[string]string `json:"storageClasses,omitempty"`
 	// Data counts the pieces of data by how safe they are.
 	Data DataHealth `json:"data"`
+	// Pools are the storage pools, of a filesystem that has them as such.
+	Pools []Pool `json:"pools,omitempty"`
+	// Mirrors are the buddy groups.
+	Mirrors []Mirror `json:"mirrors,omitempty"`
+	// MetadataMirrored is true when the metadata is mirrored.
+	MetadataMirrored bool `json:"metadataMirrored,omitempty"`
+	// Licence is nil for a filesystem that asks for none.
+	Licence *Licence `json:"licence,omitempty"`
+}
+
+// Pool is one storage pool as the filesystem sees it.
+type Pool struct {
+	ID   int32  `json:"id"`
+	Name string `json:"name"`
+	// Targets and Mirrors are the numbers of its targets and buddy groups, sorted.
+	Targets []int32 `json:"targets,omitempty"`
+	Mirrors []int32 `json:"mirrors,omitempty"`
+}
+
+// Mirror is one buddy group: of storage targets, or of metadata servers.
+type Mirror struct {
+	Role      v1alpha1.InstanceRole `json:"role"`
+	ID        int32                 `json:"id"`
+	Primary   int32                 `json:"primary"`
+	Secondary int32                 `json:"secondary"`
+}
+
+// Licence is what the filesystem says of its licence.
+type Licence struct {
+	// Valid is true when it has one that is valid.
+	Valid bool `json:"valid"`
+	// Features are the licensed ones, in the filesystem's own words, sorted.
+	Features []string `json:"features,omitempty"`
+	// Message is what the filesystem says of it.
+	Message string `json:"message,omitempty"`
 }
 
 // Server is one daemon as the filesystem sees it.
 type Server struct {
 	Role v1alpha1.InstanceRole `json:"role"`
-	IP   string                `json:"ip"`
-	Port int32                 `json:"port"`
+	// ID is the filesystem's own number of it, unique in its role, and Name its own name; empty where it has none.
+	ID   int32  `json:"id,omitempty"`
+	Name string `json:"name,omitempty"`
+	IP   string `json:"ip"`
+	Port int32  `json:"port"`
 	// Online is true when it is connected.
 	Online  bool   `json:"online"`
 	Version string `json:"version,omitempty"`
@@ -218,9 +280,19 @@ type Server struct {
 
 // Target is one storage target as the filesystem sees it.
 type Target struct {
-	IP   string `json:"ip"`
-	Port int32  `json:"port"`
-	Path string `json:"path"`
+	// Role is Storage where it is empty.
+	Role v1alpha1.InstanceRole `json:"role,omitempty"`
+	// ID, ServerID and PoolID are the filesystem's own numbers of the target, its server and its pool; 0 where it has none. Such a
+	// target has neither address nor path.
+	ID       int32 `json:"id,omitempty"`
+	ServerID int32 `json:"serverID,omitempty"`
+	PoolID   int32 `json:"poolID,omitempty"`
+	// Consistency and CapacityPool are in the filesystem's own words, such as "Good" and "Emergency".
+	Consistency  string `json:"consistency,omitempty"`
+	CapacityPool string `json:"capacityPool,omitempty"`
+	IP           string `json:"ip"`
+	Port         int32  `json:"port"`
+	Path         string `json:"path"`
 	// Online is true when it takes part; Status is the filesystem's own word for its state.
 	Online        bool   `json:"online"`
 	Status        string `json:"status"`

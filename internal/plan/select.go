@@ -22,16 +22,21 @@ import (
 // SelectInput is what the choice of disks depends on.
 type SelectInput struct {
 	FileSystem *v1alpha1.FileSystem
-	// MetadataNodes are the nodes of the metadata servers; PoolNodes those of each storage pool, by its name. A node that
-	// has targets already needs not be among them.
-	MetadataNodes []string
-	PoolNodes     map[string][]string
+	TargetNodes
 	// Inventories by node; a node without an agent has none.
 	Inventories map[string]v1alpha1.NodeInventoryStatus
 	// Existing are the targets of this FileSystem, also those that are being deleted.
 	Existing []v1alpha1.StorageTarget
 	// Others are the targets of all other FileSystems, of all namespaces.
 	Others []v1alpha1.StorageTarget
+}
+
+// TargetNodes are the nodes on which the roles of a FileSystem keep data. A node that has targets already needs not be among them.
+type TargetNodes struct {
+	// Management are those of the management service, Metadata those of the metadata servers.
+	Management, Metadata []string
+	// Pools are those of each storage pool, by its name.
+	Pools map[string][]string
 }
 
 // Selection is which targets a FileSystem has.
@@ -152,18 +157,23 @@ func compareTargets(a, b v1alpha1.StorageTarget) int {
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
 
-// groupsOf are the roles of a FileSystem that keep data, the metadata first, the pools in the order of the spec.
+// groupsOf are the roles of a FileSystem that keep data, the management service and the metadata first, the pools in the order of the spec.
 func groupsOf(in SelectInput) []group {
 	fs := in.FileSystem.Spec
 	nodes := func(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
 	groups := []group{{
-		role: v1alpha1.RoleMetadata, field: "spec.metadata.targets", nodes: nodes(in.MetadataNodes), spec: fs.Metadata.Targets,
+		role: v1alpha1.RoleMetadata, field: "spec.metadata.targets", nodes: nodes(in.Metadata), spec: fs.Metadata.Targets,
 		instances: max(1, int(fs.Metadata.InstancesPerNode)),
 	}}
+	if fs.Management != nil {
+		groups = slices.Insert(groups, 0, group{
+			role: v1alpha1.RoleManagement, field: "spec.management.targets", nodes: nodes(in.Management), spec: fs.Management.Targets, instances: 1,
+		})
+	}
 	for _, p := range fs.StoragePools {
 		groups = append(groups, group{
 			role: v1alpha1.RoleStorage, pool: p.Name, field: fmt.Sprintf("spec.storagePools[%s].targets", p.Name),
-			nodes: nodes(in.PoolNodes[p.Name]), spec: p.Targets, instances: 1,
+			nodes: nodes(in.Pools[p.Name]), spec: p.Targets, instances: 1,
 		})
 	}
 	return groups
@@ -522,10 +532,14 @@ func identify(b v1alpha1.BlockDevice) (v1alpha1.DeviceIdentity, string) {
 
 // groupName is the part of a target's name that says what it is for.
 func groupName(g group, instance int32) string {
-	if g.role == v1alpha1.RoleMetadata {
+	switch g.role {
+	case v1alpha1.RoleManagement:
+		return "management"
+	case v1alpha1.RoleMetadata:
 		return fmt.Sprintf("mds%d", instance)
+	default:
+		return g.pool
 	}
-	return g.pool
 }
 
 // TargetName is the name of the StorageTarget of a disk: the FileSystem, the pool ("ssd") or instance ("mds0"), and a hash of

@@ -29,12 +29,12 @@ func shuffle(r *rand.Rand, in plan.SelectInput) plan.SelectInput {
 	}
 	in.Inventories = inventories
 	nodes := map[string][]string{}
-	for pool, names := range in.PoolNodes {
+	for pool, names := range in.Pools {
 		n := slices.Clone(names)
 		r.Shuffle(len(n), func(i, j int) { n[i], n[j] = n[j], n[i] })
 		nodes[pool] = n
 	}
-	in.PoolNodes = nodes
+	in.Pools = nodes
 	return in
 }
 

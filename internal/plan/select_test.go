@@ -38,9 +38,9 @@ func naming(devices ...v1alpha1.DeviceReference) v1alpha1.TargetsSpec {
 
 // anInput is a FileSystem on nodes with a number of blank disks each.
 func anInput(fs *v1alpha1.FileSystem, disks int, nodes ...string) plan.SelectInput {
-	in := plan.SelectInput{FileSystem: fs, PoolNodes: map[string][]string{}, Inventories: map[string]v1alpha1.NodeInventoryStatus{}}
+	in := plan.SelectInput{FileSystem: fs, TargetNodes: plan.TargetNodes{Pools: map[string][]string{}}, Inventories: map[string]v1alpha1.NodeInventoryStatus{}}
 	for _, p := range fs.Spec.StoragePools {
-		in.PoolNodes[p.Name] = nodes
+		in.Pools[p.Name] = nodes
 	}
 	for _, node := range nodes {
 		var inventory v1alpha1.NodeInventoryStatus
@@ -255,7 +255,7 @@ func TestWhatWasChosenStaysChosen(t *testing.T) {
 	})
 	t.Run("when their node leaves the pool", func(t *testing.T) {
 		in := in
-		in.PoolNodes = map[string][]string{"ssd": {"oss2"}}
+		in.Pools = map[string][]string{"ssd": {"oss2"}}
 		NewWithT(t).Expect(again(in)).To(Equal(ids(first.Targets)))
 	})
 	t.Run("when the count shrinks", func(t *testing.T) {
@@ -339,7 +339,7 @@ func TestTargetsOfMetadataServers(t *testing.T) {
 			fs := aFileSystem("scratch", v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/srv/a"}})
 			fs.Spec.Metadata.Targets, fs.Spec.Metadata.InstancesPerNode = spec, 2
 			in := anInput(fs, 4, "mds1")
-			in.MetadataNodes = []string{"mds1"}
+			in.Metadata = []string{"mds1"}
 			s := plan.Select(in)
 			g.Expect(s.Problems).To(BeEmpty())
 			instances := map[int32]int{}
@@ -391,7 +391,7 @@ func TestADiskThatIsWantedTwiceIsRefusedForBoth(t *testing.T) {
 		fs := aFileSystem("scratch", naming(disk("oss1", 0)))
 		fs.Spec.Metadata.Targets = naming(disk("oss1", 0))
 		in := anInput(fs, 1, "oss1")
-		in.MetadataNodes = []string{"oss1"}
+		in.Metadata = []string{"oss1"}
 		s := plan.Select(in)
 		NewWithT(t).Expect(s.Targets).To(HaveLen(2))
 		for _, target := range s.Targets {
@@ -409,7 +409,7 @@ func TestADiskThatIsWantedTwiceIsRefusedForBoth(t *testing.T) {
 		fs := aFileSystem("scratch", naming(disk("oss1", 0)))
 		fs.Spec.Metadata.Targets, fs.Spec.StoragePools[0].Name = naming(disk("oss1", 0)), "mds0"
 		in := anInput(fs, 1, "oss1")
-		in.MetadataNodes = []string{"oss1"}
+		in.Metadata = []string{"oss1"}
 		s := plan.Select(in)
 		NewWithT(t).Expect(s.Targets).To(HaveLen(1))
 		NewWithT(t).Expect(s.Targets[0].Spec.Conflict).To(And(ContainSubstring("the metadata"), ContainSubstring("pool mds0")))

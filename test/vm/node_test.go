@@ -193,7 +193,7 @@ func choose(found v1alpha1.NodeInventoryStatus, targets v1alpha1.TargetsSpec) pl
 
 func chooseFor(fs *v1alpha1.FileSystem, found v1alpha1.NodeInventoryStatus) plan.Selection {
 	return plan.Select(plan.SelectInput{
-		FileSystem: fs, MetadataNodes: []string{node}, PoolNodes: map[string][]string{"ssd": {node}},
+		FileSystem: fs, TargetNodes: plan.TargetNodes{Metadata: []string{node}, Pools: map[string][]string{"ssd": {node}}},
 		Inventories: map[string]v1alpha1.NodeInventoryStatus{node: found},
 	})
 }

@@ -101,7 +101,7 @@ func masterPlaces(fs *v1alpha1.FileSystem) (data string, directories []spec.Dire
 		Granted:   record.Initialised == nil,
 		DataGlobs: []string{"metadata*", "changelog*"},
 		// The content of metadata.mfs.empty, which Debian's moosefs-master ships for a new filesystem.
-		File: "metadata.mfs", Content: "MFSM NEW",
+		Files: []spec.InitialFile{{Name: "metadata.mfs", Content: "MFSM NEW"}},
 	}
 	if onDevices(fs.Spec.Metadata.Targets) {
 		return onlyTarget, []spec.Directory{},
@@ -236,7 +236,7 @@ var ownedMountOptions = []string{
 // storageClasses makes one class and one directory per pool. Every command can be run again.
 func storageClasses(fs *v1alpha1.FileSystem, masterIP string) spec.Configure {
 	const mountPoint = "/run/parallelfs-admin"
-	configure := spec.Configure{Mount: spec.Mount{
+	configure := spec.Configure{Mount: &spec.Mount{
 		Path: mountPoint, FSType: mountType, Source: mountSource(address(masterIP, portsOf(fs).clients())),
 		Command: []string{
 			"mfsmount", mountPoint, "-f", "-H", masterIP, "-P", fmt.Sprint(portsOf(fs).clients()), "-o", "mfscfgfile=" + adminMountFile,

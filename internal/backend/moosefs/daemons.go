@@ -5,6 +5,18 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
+// TargetNodes are the master's node and those of the pools, as the status has recorded them.
+func (Backend) TargetNodes(fs *v1alpha1.FileSystem) plan.TargetNodes {
+	out := plan.TargetNodes{Pools: map[string][]string{}}
+	if fs.Status.Metadata != nil {
+		out.Metadata = []string{fs.Status.Metadata.Node}
+	}
+	for _, pool := range fs.Status.StoragePools {
+		out.Pools[pool.Name] = pool.Nodes
+	}
+	return out
+}
+
 // PinDaemons are the master and the chunkservers, on the nodes that the status has recorded. Each is the only one of its role on
 // a node.
 func (Backend) PinDaemons(fs *v1alpha1.FileSystem) []plan.PinDaemon {

@@ -82,7 +82,7 @@ func (c *container) master() spec.Run {
 		Owner: spec.Owner{Namespace: "storage", Name: "scratch", UID: "1"}, Component: "master", User: "mfs",
 		Ledger: c.path("state", "ledger.json"),
 		Directories: []spec.Directory{{Path: c.path("meta"), Data: "data", Initialise: &spec.Initialise{
-			Granted: true, DataGlobs: []string{"metadata*"}, File: "metadata.mfs", Content: "MFSM NEW",
+			Granted: true, DataGlobs: []string{"metadata*"}, Files: []spec.InitialFile{{Name: "metadata.mfs", Content: "MFSM NEW"}},
 		}}},
 		Files: []spec.File{{Path: c.path("run", "mfsmaster.cfg"), Content: "HOST = $(NODE_IP)\nAUTH_CODE = s3cret\n", Mode: 0o640}},
 		// A program that every machine has.

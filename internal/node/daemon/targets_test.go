@@ -226,7 +226,7 @@ func TestAMasterOnADiskOfItsOwnFindsItByItsName(t *testing.T) {
 	c.tell(t, spec.LocalDaemon{Targets: []spec.Target{a}})
 	told := c.chunkserver()
 	told.OnTargets = &spec.OnTargets{Directory: "master", Data: "data", All: true, Initialise: &spec.Initialise{
-		Granted: true, DataGlobs: []string{"metadata*"}, File: "metadata.mfs", Content: "MFSM NEW",
+		Granted: true, DataGlobs: []string{"metadata*"}, Files: []spec.InitialFile{{Name: "metadata.mfs", Content: "MFSM NEW"}},
 	}}
 	told.Files = []spec.File{{Path: c.path("run", "mfsmaster.cfg"), Content: "DATA_PATH = $(TARGET)\n", Mode: 0o640}}
 	told.Recover = &spec.Recover{File: "$(TARGET)/metadata.mfs", Arguments: []string{"-a"}}

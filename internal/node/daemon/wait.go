@@ -58,7 +58,7 @@ func wait(ctx context.Context, told spec.Run, host Host, log *slog.Logger) (here
 	if err != nil {
 		return here{}, fmt.Errorf("the file of this node, %s: %w", told.Local, err)
 	}
-	questions := questions{owner: told.Owner, prove: host.Prove, limit: host.ProveLimit, open: map[spec.Target]question{}}
+	questions := questions{owner: told.Owner, prove: host.Prove, limit: host.ProveLimit, open: map[string]question{}}
 	said, rounds := "", 0
 	for {
 		found, missing := read(path, told)
@@ -67,7 +67,7 @@ func wait(ctx context.Context, told spec.Run, host Host, log *slog.Logger) (here
 			var proven []spec.Target
 			if proven, missing = start(found.Targets, faults, told.OnTargets, rounds); missing == "" && ctx.Err() == nil {
 				for _, t := range found.Targets {
-					if fault := faults[t]; fault != nil {
+					if fault := faults[t.Name]; fault != nil {
 						log.Warn("starting without a target", "target", t.Name, "reason", fault)
 					}
 				}
@@ -95,13 +95,13 @@ func wait(ctx context.Context, told spec.Run, host Host, log *slog.Logger) (here
 
 // start decides with which targets the daemon starts, or says what it waits for; then the targets are those that are proven so
 // far. faults are those that are not proven. rounds is how often one at least was proven before.
-func start(targets []spec.Target, faults map[spec.Target]error, use *spec.OnTargets, rounds int) (proven []spec.Target, waiting string) {
+func start(targets []spec.Target, faults map[string]error, use *spec.OnTargets, rounds int) (proven []spec.Target, waiting string) {
 	if use == nil {
 		return nil, ""
 	}
 	var reasons []string
 	for _, t := range targets {
-		if fault, ok := faults[t]; ok {
+		if fault, ok := faults[t.Name]; ok {
 			reasons = append(reasons, fault.Error())
 			continue
 		}
@@ -151,8 +151,8 @@ type questions struct {
 	owner spec.Owner
 	prove func(spec.Target, spec.Owner) error
 	limit time.Duration
-	// open are those without an answer.
-	open map[spec.Target]question
+	// open are those without an answer, by the name of the target.
+	open map[string]question
 }
 
 // question is one that was asked; overdue is closed when its limit has passed.
@@ -162,26 +162,26 @@ type question struct {
 }
 
 // ask returns what is wrong with each target that is not proven, when all have answered, the limit has passed or ctx ends.
-func (q questions) ask(ctx context.Context, targets []spec.Target) map[spec.Target]error {
+func (q questions) ask(ctx context.Context, targets []spec.Target) map[string]error {
 	for _, t := range targets {
-		if _, asked := q.open[t]; asked {
+		if _, asked := q.open[t.Name]; asked {
 			continue
 		}
 		next := question{make(chan error, 1), make(chan struct{})}
-		q.open[t] = next
+		q.open[t.Name] = next
 		go func() { next.answer <- q.prove(t, q.owner) }()
 		time.AfterFunc(q.limit, func() { close(next.overdue) })
 	}
-	faults := map[spec.Target]error{}
+	faults := map[string]error{}
 	for _, t := range targets {
-		fault, answered := q.open[t].wait(ctx)
+		fault, answered := q.open[t.Name].wait(ctx)
 		if !answered {
-			faults[t] = fmt.Errorf("target %s at %s does not answer; look into the kernel's log (dmesg) for the disk", t.Name, t.Path)
+			faults[t.Name] = fmt.Errorf("target %s at %s does not answer; look into the kernel's log (dmesg) for the disk", t.Name, t.Path)
 			continue
 		}
-		delete(q.open, t)
+		delete(q.open, t.Name)
 		if fault != nil {
-			faults[t] = fault
+			faults[t.Name] = fault
 		}
 	}
 	return faults

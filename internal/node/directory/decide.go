@@ -133,7 +133,7 @@ func decidePreparing(d spec.Directory, f Facts) Decision {
 				"remove %s if nothing in the directory is needed, and look where the metadata is",
 				d.Path, filepath.Join(d.Path, spec.MarkerFile))
 		}
-		written := len(f.Data) == 1 && f.Data[0] == i.File && f.Content != nil && *f.Content == i.Content
+		written := len(i.Files) == 1 && len(f.Data) == 1 && f.Data[0] == i.Files[0].Name && f.Content != nil && *f.Content == i.Files[0].Content
 		untouched = untouched || written
 	}
 	if !untouched {
@@ -205,10 +205,10 @@ func understand(d spec.Directory, ledger string) error {
 		return fmt.Errorf("%q can't be the name of the data's directory in %s", d.Data, d.Path)
 	case d.Initialise == nil:
 		return nil
-	case !plain(d.Initialise.File):
-		return fmt.Errorf("%q can't be the name of the file that initialises %s", d.Initialise.File, d.Path)
-	case !hasData(d, []string{d.Initialise.File}):
-		return fmt.Errorf("none of the patterns %q of metadata matches %q, the file that initialises %s", d.Initialise.DataGlobs, d.Initialise.File, d.Path)
+	case len(d.Initialise.Files) == 0 || !plain(d.Initialise.Files[0].Name):
+		return fmt.Errorf("%v can't be the files that initialise %s", d.Initialise.Files, d.Path)
+	case !hasData(d, []string{d.Initialise.Files[0].Name}):
+		return fmt.Errorf("none of the patterns %q of metadata matches %q, the file that initialises %s", d.Initialise.DataGlobs, d.Initialise.Files[0].Name, d.Path)
 	}
 	return nil
 }

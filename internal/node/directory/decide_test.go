@@ -15,7 +15,7 @@ const empty = "MFSM NEW"
 
 func metadataDirectory(granted bool) spec.Directory {
 	return spec.Directory{Path: "/data/meta", Data: "data", Initialise: &spec.Initialise{
-		Granted: granted, DataGlobs: []string{"metadata*.mfs*", "changelog.*.mfs"}, File: "metadata.mfs", Content: empty,
+		Granted: granted, DataGlobs: []string{"metadata*.mfs*", "changelog.*.mfs"}, Files: []spec.InitialFile{{Name: "metadata.mfs", Content: empty}},
 	}}
 }
 

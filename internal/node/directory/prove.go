@@ -86,8 +86,10 @@ func (p Prover) initialise(d spec.Directory, ledger Ledger) error {
 		return err
 	}
 	if i := d.Initialise; i != nil {
-		if err := p.Writer.File(filepath.Join(data, i.File), []byte(i.Content), p.user(0o640)); err != nil {
-			return err
+		for _, f := range i.Files {
+			if err := p.Writer.File(filepath.Join(data, f.Name), []byte(f.Content), p.user(0o640)); err != nil {
+				return err
+			}
 		}
 	}
 	if err := p.record(d, ledger); err != nil {
@@ -209,7 +211,8 @@ func look(d spec.Directory) (Facts, error) {
 		}
 	}
 	if d.Initialise != nil {
-		facts.Content, err = contentOf(filepath.Join(d.Path, d.Data, d.Initialise.File), len(d.Initialise.Content))
+		first := d.Initialise.Files[0]
+		facts.Content, err = contentOf(filepath.Join(d.Path, d.Data, first.Name), len(first.Content))
 	}
 	return facts, err
 }

@@ -351,7 +351,7 @@ func TestASpecThatCannotBeMeantSoIsRefused(t *testing.T) {
 		"data in the directory itself":    {func(d *spec.Directory, _ *directory.Prover) { d.Data = "." }, `"." can't be the name`},
 		"data outside of the directory":   {func(d *spec.Directory, _ *directory.Prover) { d.Data = "../x" }, `"../x" can't be the name`},
 		"data of the marker's name":       {func(d *spec.Directory, _ *directory.Prover) { d.Data = spec.MarkerFile }, "can't be the name"},
-		"an initial file elsewhere":       {func(d *spec.Directory, _ *directory.Prover) { d.Initialise.File = "/etc/passwd" }, `"/etc/passwd" can't be the name`},
+		"an initial file elsewhere":       {func(d *spec.Directory, _ *directory.Prover) { d.Initialise.Files[0].Name = "/etc/passwd" }, `"/etc/passwd" can't be the name`},
 		"patterns that match no metadata": {func(d *spec.Directory, _ *directory.Prover) { d.Initialise.DataGlobs = []string{"[", "*.db"} }, `matches "metadata.mfs"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,29 +26,40 @@ const (
 // run again, so a Configure that was cut off is simply repeated. Only program names are logged, never arguments. The
 // commands' output goes to output.
 func Configure(ctx context.Context, c spec.Configure, lookup environment.Lookup, output io.Writer, log *slog.Logger) (err error) {
-	argv, err := commandOf(c.Mount, lookup)
-	if err != nil {
-		return err
+	if c.Mount != nil {
+		unmount, err := mountForCommands(ctx, *c.Mount, lookup, output, log)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, unmount()) }()
 	}
-	k := thisKernel()
-	if err := k.clear(c.Mount, log); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(c.Mount.Path, 0o755); err != nil {
-		return fmt.Errorf("can't make the mount point %s: %w", c.Mount.Path, err)
-	}
-	unmount, err := mountPatiently(ctx, k, c.Mount, argv, output, log)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, unmount()) }()
-	log.Info("mounted", "path", c.Mount.Path)
 	for i, command := range c.Commands {
 		if err := runCommand(ctx, i, command, output, log); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// mountForCommands mounts the filesystem and says how to unmount it.
+func mountForCommands(ctx context.Context, m spec.Mount, lookup environment.Lookup, output io.Writer, log *slog.Logger) (func() error, error) {
+	argv, err := commandOf(m, lookup)
+	if err != nil {
+		return nil, err
+	}
+	k := thisKernel()
+	if err := k.clear(m, log); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(m.Path, 0o755); err != nil {
+		return nil, fmt.Errorf("can't make the mount point %s: %w", m.Path, err)
+	}
+	unmount, err := mountPatiently(ctx, k, m, argv, output, log)
+	if err != nil {
+		return nil, err
+	}
+	log.Info("mounted", "path", m.Path)
+	return unmount, nil
 }
 
 // mountPatiently tries until mountLimit has passed, because the filesystem's servers may be starting as well.

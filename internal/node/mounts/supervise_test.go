@@ -258,7 +258,7 @@ func TestAMountThatCannotBeMeantSoIsRefused(t *testing.T) {
 			c.change(&m)
 			log := slog.New(slog.DiscardHandler)
 			g.Expect(Supervise(t.Context(), m, environment, nil, nil, log)).To(MatchError(ContainSubstring(c.reason)))
-			g.Expect(Configure(t.Context(), spec.Configure{Mount: m}, environment, &bytes.Buffer{}, log)).To(MatchError(ContainSubstring(c.reason)))
+			g.Expect(Configure(t.Context(), spec.Configure{Mount: &m}, environment, &bytes.Buffer{}, log)).To(MatchError(ContainSubstring(c.reason)))
 		})
 	}
 }

@@ -59,15 +59,29 @@ type Directory struct {
 	Initialise *Initialise `json:"initialise,omitempty"`
 }
 
-// Initialise says how an empty metadata directory is initialised, once.
+// Initialise says how an empty directory is initialised, once.
 type Initialise struct {
-	// Granted is the operator's permission: true only until it has recorded that the directory was initialised.
+	// Granted is the operator's permission: true only until it has recorded that the directory was initialised. Target.Granted is
+	// the same for one target.
 	Granted bool `json:"granted"`
-	// DataGlobs are the patterns (path.Match, inside Path/Data) of files that mean that there is metadata.
+	// DataGlobs are the patterns (path.Match, inside Path/Data) of files that mean that the directory was initialised.
 	DataGlobs []string `json:"dataGlobs"`
-	// File is the name of the file, inside Path/Data, that makes an empty filesystem when it holds Content.
-	File    string `json:"file"`
+	// Directories are made, empty, inside Path/Data, before the files.
+	Directories []string `json:"directories,omitempty"`
+	// Files are written inside Path/Data, in this order.
+	Files []InitialFile `json:"files,omitempty"`
+	// Command, if set, makes the rest, after the files: it writes the file $(NEW), which then becomes Makes, inside Path/Data.
+	Command []string `json:"command,omitempty"`
+	Makes   string   `json:"makes,omitempty"`
+}
+
+// InitialFile is a file of an empty filesystem. $(NAME) in Content is replaced as in File.
+type InitialFile struct {
+	Name    string `json:"name"`
 	Content string `json:"content"`
+	// Identity is true for a file that says who the directory is. An initialised directory in which it says something else, but for
+	// white space at its ends, belongs to another daemon, and is refused.
+	Identity bool `json:"identity,omitempty"`
 }
 
 // Recover adds Arguments to a command, behind the program's name, when File is not there.
@@ -77,8 +91,9 @@ type Recover struct {
 	Arguments []string `json:"arguments"`
 }
 
-// File is written with $(NAME) replaced by the value of the environment variable NAME (such as $(NODE_IP)). An unset
-// variable is an error. $(TARGET) is the data directory of the only target of a daemon that has one.
+// File is written with $(NAME) replaced by the value of NAME: of LocalDaemon.Variables, or of the environment, such as $(NODE_IP).
+// A variable that is not set is an error. $(TARGET) is the data directory of the only target of a daemon that has one, $(TARGETS)
+// those of all proven targets, in order, joined by commas. $(NODE_INTERFACE) is the name of the interface that has the address $(NODE_IP).
 type File struct {
 	Path    string `json:"path"`
 	Content string `json:"content"`
@@ -123,11 +138,19 @@ type Mount struct {
 	Source string `json:"source,omitempty"`
 	// Command mounts in the foreground and ends when the filesystem is unmounted. $(NAME) is replaced as in File.
 	Command []string `json:"command"`
+	// Kernel is true when the filesystem is the kernel's own: Command then ends with exit code 0 as soon as it is mounted.
+	Kernel bool `json:"kernel,omitempty"`
+	// Files are written before Command runs, each time. $(FREE_PORT), in them, is FreePort, or the first UDP port above it that is
+	// free on the node: every mount of a BeeGFS has one of its own.
+	Files []File `json:"files,omitempty"`
+	// FreePort is where the search for $(FREE_PORT) begins; it ends after 8 ports.
+	FreePort int32 `json:"freePort,omitempty"`
 }
 
 // Configure tells `node configure` to mount a filesystem at a private path, run commands in it and unmount it.
 type Configure struct {
-	Mount Mount `json:"mount"`
+	// Mount is nil for commands that need no mount.
+	Mount *Mount `json:"mount,omitempty"`
 	// Commands are run in this order, without a shell.
 	Commands []Command `json:"commands"`
 }
@@ -136,6 +159,17 @@ type Configure struct {
 type Command struct {
 	Argv    []string `json:"argv"`
 	MayFail bool     `json:"mayFail,omitempty"`
+	// TimeoutSeconds ends the command; 0 is 60 seconds, -1 is never.
+	TimeoutSeconds int64 `json:"timeoutSeconds,omitempty"`
+}
+
+// AwaitEmpty tells `node await-empty` to wait until a drained target holds no data, and to end with exit code 0 then.
+type AwaitEmpty struct {
+	Owner Owner `json:"owner"`
+	// Target is proven, as for a daemon, before anything is believed of it.
+	Target Target `json:"target"`
+	// Directories, absolute, must hold no file, at any depth; empty directories are no data. One that is not there is an error.
+	Directories []string `json:"directories"`
 }
 
 // Probe tells `node probe` what to ask and where to serve the answer.

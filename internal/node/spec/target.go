@@ -51,6 +51,8 @@ type LocalDaemon struct {
 	Targets []Target `json:"targets,omitempty"`
 	// Pinning binds it to CPUs and memory.
 	Pinning *Pinning `json:"pinning,omitempty"`
+	// Variables are what Files, Command and Initialise call $(NAME), such as NODE_ID. They stand before those of the environment.
+	Variables map[string]string `json:"variables,omitempty"`
 }
 
 // Target is a disk that a daemon uses: mounted at Path by the agent, or not yet.
@@ -63,6 +65,13 @@ type Target struct {
 	UUID string `json:"uuid,omitempty"`
 	// Remove is true when the daemon is to move what is on it elsewhere.
 	Remove bool `json:"remove,omitempty"`
+	// Directory is true for a directory of the node itself, for evaluation: Path is no mountpoint, its marker is that of a
+	// spec.Directory, and the data lies in Path/Data.
+	Directory bool `json:"directory,omitempty"`
+	// Granted is the permission to initialise this target: true only until it is recorded that it was.
+	Granted bool `json:"granted,omitempty"`
+	// Variables are what Initialise calls $(NAME) for this target, such as TARGET_ID.
+	Variables map[string]string `json:"variables,omitempty"`
 }
 
 // Pinning binds a daemon to CPUs and memory.

@@ -1,0 +1,185 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// BeeGFSSpec holds what only BeeGFS has.
+type BeeGFSSpec struct {
+	// basePort is the first of the 64 ports, TCP and UDP, that this filesystem's daemons and clients use on the host network:
+	// basePort+4 for clients (UDP), basePort+8 for the management service, basePort+9 for the probe, basePort+10 for the
+	// management service's gRPC (BeeGFS 8), from basePort+16 one per metadata server of a node, from basePort+32 one per storage
+	// pool. Without it, the operator takes the first range, from 8000, that no other FileSystem has, and records it in the status.
+	// It can't be changed, because daemons and clients know each other by address and port.
+	// +optional
+	// +kubebuilder:validation:Minimum=1024
+	// +kubebuilder:validation:Maximum=65472
+	BasePort *int32 `json:"basePort,omitempty"`
+
+	// targetChooser is how a metadata server picks the storage targets of a new file (tuneTargetChooser): Randomized,
+	// RoundRobin (meant for benchmarks only), RandomRobin or RandomInterNode. Defaults to Randomized.
+	// +optional
+	// +kubebuilder:default=Randomized
+	TargetChooser TargetChooser `json:"targetChooser,omitempty"`
+
+	// mirrorMetadata makes buddy groups of the metadata servers, two by two on different nodes, and mirrors all metadata. It
+	// can't be turned off again, and is turned on while no client has mounted the filesystem only. Needs a licence in BeeGFS 8.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="!oldSelf || self",message="spec.beegfs.mirrorMetadata can't be turned off again: BeeGFS has no way back from mirrored metadata"
+	MirrorMetadata bool `json:"mirrorMetadata,omitempty"`
+
+	// tls names the Secret of the type kubernetes.io/tls with the certificate and the key of the management service of BeeGFS 8.
+	// Without it, the gRPC of the management service is not encrypted; it asks for the shared secret all the same.
+	// +optional
+	TLS *SecretReference `json:"tls,omitempty"`
+
+	// licence names the Secret whose key license.pem holds the licence of BeeGFS 8. Without a licence, BeeGFS 8 makes no
+	// storage pools beside the default one and no buddy groups.
+	// +optional
+	Licence *SecretReference `json:"licence,omitempty"`
+
+	// csiDriver makes the configuration of beegfs-csi-driver for this filesystem: a ConfigMap and a Secret, named like this
+	// object with -beegfs-csi behind it, that the driver's own deployment takes.
+	// +optional
+	CSIDriver bool `json:"csiDriver,omitempty"`
+
+	// adopt are the numeric ids that an earlier FileSystem gave to data that this one takes over: its status.beegfs.allocations.
+	// It is read once, for what has no ids yet.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=1024
+	Adopt []BeeGFSAllocation `json:"adopt,omitempty"`
+}
+
+// TargetChooser is an algorithm of BeeGFS that picks the targets of a new file.
+// +kubebuilder:validation:Enum=Randomized;RoundRobin;RandomRobin;RandomInterNode
+type TargetChooser string
+
+// The target choosers (beegfs-meta.conf, tuneTargetChooser).
+const (
+	ChooserRandomized      TargetChooser = "Randomized"
+	ChooserRoundRobin      TargetChooser = "RoundRobin"
+	ChooserRandomRobin     TargetChooser = "RandomRobin"
+	ChooserRandomInterNode TargetChooser = "RandomInterNode"
+)
+
+// SecretReference names a Secret in the namespace of the FileSystem.
+type SecretReference struct {
+	// name of the Secret.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+}
+
+// StripingSpec says how files of a pool's directory are striped over its targets.
+type StripingSpec struct {
+	// chunkSize is the number of bytes on one target before the next: a power of two of at least 64Ki. Defaults to 512Ki.
+	// +optional
+	// +kubebuilder:default="512Ki"
+	ChunkSize Size `json:"chunkSize,omitempty"`
+
+	// targetsPerFile is the number of targets, or of buddy groups, of one file. Defaults to 4.
+	// +optional
+	// +kubebuilder:default=4
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=256
+	TargetsPerFile int32 `json:"targetsPerFile,omitempty"`
+}
+
+// BeeGFSStatus is what was given to the daemons of a BeeGFS, for ever: it is written before anything follows from it.
+type BeeGFSStatus struct {
+	// basePort is the first port of this filesystem; see spec.beegfs.basePort.
+	// +optional
+	BasePort int32 `json:"basePort,omitempty"`
+
+	// allocations are the ids and ports of the daemons, and the ids of their targets. One that was given is never given again.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=4096
+	Allocations []BeeGFSAllocation `json:"allocations,omitempty"`
+
+	// lastMetadataID is the highest numeric id that was ever given to a metadata server.
+	// +optional
+	LastMetadataID int32 `json:"lastMetadataID,omitempty"`
+
+	// lastStorageID is the highest numeric id that was ever given to a storage server.
+	// +optional
+	LastStorageID int32 `json:"lastStorageID,omitempty"`
+
+	// lastTargetID is the highest numeric id that was ever given to a storage target.
+	// +optional
+	LastTargetID int32 `json:"lastTargetID,omitempty"`
+
+	// metadataMirrored is when the operator first saw that the metadata is mirrored.
+	// +optional
+	MetadataMirrored *metav1.Time `json:"metadataMirrored,omitempty"`
+}
+
+// BeeGFSAllocation is what one daemon was given.
+type BeeGFSAllocation struct {
+	// name of the daemon, as in status.instances: "meta-<slot>.<node>" or "storage-<pool>.<node>".
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=320
+	Name string `json:"name,omitempty"`
+
+	// role is Metadata or Storage.
+	// +required
+	Role InstanceRole `json:"role,omitempty"`
+
+	// node that the daemon runs on.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Node string `json:"node,omitempty"`
+
+	// slot is the number of a metadata server on its node, or of a storage server's pool.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=15
+	Slot int32 `json:"slot"`
+
+	// nodeID is BeeGFS's numeric id of the daemon, unique in its role.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	NodeID int32 `json:"nodeID,omitempty"`
+
+	// targets are those of the daemon. Of a metadata server there is one, whose id is the server's.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=128
+	Targets []BeeGFSTargetID `json:"targets,omitempty"`
+
+	// retired is true when all of the daemon's targets were drained and taken out, and BeeGFS was told to forget it.
+	// +optional
+	Retired bool `json:"retired,omitempty"`
+}
+
+// BeeGFSTargetID is the id of one target.
+type BeeGFSTargetID struct {
+	// name of the StorageTarget, or the directory of the node.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+
+	// id is BeeGFS's numeric id of the target.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	ID int32 `json:"id,omitempty"`
+
+	// initialised is when the management service first listed the target. Until then an empty directory may be prepared;
+	// from then on it never is again.
+	// +optional
+	Initialised *metav1.Time `json:"initialised,omitempty"`
+
+	// drained is when an empty target was proven to hold no data, on the disk itself, after it was asked to be removed.
+	// +optional
+	Drained *metav1.Time `json:"drained,omitempty"`
+}
