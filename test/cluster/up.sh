@@ -45,6 +45,11 @@ containerdConfigPatches:
 - |-
   [plugins."io.containerd.grpc.v1.cri"]
     restrict_oom_score_adj = true
+# A kubelet looks at its pods once a minute, and only then gives them changed ConfigMaps: tests would wait for little else.
+kubeadmConfigPatches:
+- |-
+  kind: KubeletConfiguration
+  syncFrequency: 10s
 nodes:
 - role: control-plane
 YAML
