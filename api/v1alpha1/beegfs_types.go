@@ -5,6 +5,8 @@ import (
 )
 
 // BeeGFSSpec holds what only BeeGFS has.
+// +kubebuilder:validation:XValidation:rule="has(self.basePort) == has(oldSelf.basePort) && (!has(self.basePort) || self.basePort == oldSelf.basePort)",message="spec.beegfs.basePort can't be changed, set or removed later: daemons and clients know each other by address and port; status.beegfs.basePort says which ports are used"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.mirrorMetadata) || !oldSelf.mirrorMetadata || (has(self.mirrorMetadata) && self.mirrorMetadata)",message="spec.beegfs.mirrorMetadata can't be turned off again: BeeGFS has no way back from mirrored metadata"
 type BeeGFSSpec struct {
 	// basePort is the first of the 64 ports, TCP and UDP, that this filesystem's daemons and clients use on the host network:
 	// basePort+4 for clients (UDP), basePort+8 for the management service, basePort+9 for the probe, basePort+10 for the
@@ -25,7 +27,6 @@ type BeeGFSSpec struct {
 	// mirrorMetadata makes buddy groups of the metadata servers, two by two on different nodes, and mirrors all metadata. It
 	// can't be turned off again, and is turned on while no client has mounted the filesystem only. Needs a licence in BeeGFS 8.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="!oldSelf || self",message="spec.beegfs.mirrorMetadata can't be turned off again: BeeGFS has no way back from mirrored metadata"
 	MirrorMetadata bool `json:"mirrorMetadata,omitempty"`
 
 	// tls names the Secret of the type kubernetes.io/tls with the certificate and the key of the management service of BeeGFS 8.
@@ -75,9 +76,10 @@ type SecretReference struct {
 
 // StripingSpec says how files of a pool's directory are striped over its targets.
 type StripingSpec struct {
-	// chunkSize is the number of bytes on one target before the next: a power of two of at least 64Ki. Defaults to 512Ki.
+	// chunkSize is the number of bytes on one target before the next: a power of two from 64Ki to 2Gi. Defaults to 512Ki.
 	// +optional
 	// +kubebuilder:default="512Ki"
+	// +kubebuilder:validation:XValidation:rule="isQuantity(self) && quantity(self).isInteger() && quantity(self).asInteger() in [65536, 131072, 262144, 524288, 1048576, 2097152, 4194304, 8388608, 16777216, 33554432, 67108864, 134217728, 268435456, 536870912, 1073741824, 2147483648]",message="a chunk size of BeeGFS is a power of two from 64Ki to 2Gi, such as 512Ki or 1Mi"
 	ChunkSize Size `json:"chunkSize,omitempty"`
 
 	// targetsPerFile is the number of targets, or of buddy groups, of one file. Defaults to 4.

@@ -20,22 +20,26 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || has(self.moosefs)",message="spec.moosefs is required when spec.type is MooseFS (it may be empty: {})"
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || (!has(self.beegfs) && !has(self.management) && !has(self.network) && !has(self.metadata.workerThreads) && self.storagePools.all(p, !has(p.workerThreads) && !has(p.striping)))",message="beegfs, management, network, workerThreads and striping belong to type BeeGFS; a MooseFS has none of them"
+// +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || !has(self.config) || (!has(self.config.management) && !has(self.config.client))",message="spec.config.management and spec.config.client belong to type BeeGFS; the options of a MooseFS mount are spec.clients.mountOptions"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || (has(self.beegfs) && has(self.management) && !has(self.moosefs))",message="spec.beegfs (which may be empty: {}) and spec.management are required when spec.type is BeeGFS, and spec.moosefs must not be set"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.version.matches('^(7[.]4|8[.][0-9]{1,3})[.][0-9]{1,3}$')",message="BeeGFS runs in version 7.4.x or 8.x.y; set spec.version to one such as 7.4.6 or 8.3.1"
+// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || !has(self.beegfs) || self.version.startsWith('8.') || (!has(self.beegfs.tls) && !has(self.beegfs.licence))",message="spec.beegfs.tls and spec.beegfs.licence belong to BeeGFS 8; BeeGFS 7 knows neither"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || !has(self.metadata.targets.directories) || size(self.metadata.targets.directories) == self.metadata.instancesPerNode",message="every metadata server keeps its metadata in one directory of its own; give as many spec.metadata.targets.directories as spec.metadata.instancesPerNode"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || !has(self.metadata.targets.select) || self.metadata.targets.select.countPerNode == self.metadata.instancesPerNode",message="every metadata server keeps its metadata on one disk of its own; spec.metadata.targets.select.countPerNode must equal spec.metadata.instancesPerNode"
-// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.storagePools.all(p, p.copies <= 2)",message="BeeGFS keeps one copy (copies: 1), or two by buddy mirroring (copies: 2)"
-// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || oldSelf.storagePools.all(o, self.storagePools.all(p, p.name != o.name || p.copies == o.copies))",message="the copies of a BeeGFS pool can't be changed: its files keep the pattern that they were made with"
+// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.storagePools.all(p, has(p.copies) && p.copies <= 2)",message="say how many copies each pool of a BeeGFS keeps, which can't be changed later: copies: 1, or copies: 2 by buddy mirroring, which needs two nodes and a licence"
+// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.storagePools.all(p, p.name != 'draining')",message="no pool of a BeeGFS can be called draining: targets that are drained go to a pool of that name"
+// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || oldSelf.storagePools.all(o, self.storagePools.all(p, p.name != o.name || !has(p.copies) || !has(o.copies) || p.copies == o.copies))",message="the copies of a BeeGFS pool can't be changed: its files keep the pattern that they were made with"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.metadata.instancesPerNode >= oldSelf.metadata.instancesPerNode",message="metadata servers can't be taken away: BeeGFS can't move their metadata elsewhere"
-// +kubebuilder:validation:XValidation:rule="has(self.management) == has(oldSelf.management)",message="spec.management can't be added or removed"
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || self.version in ['3.0.117', '4.57.5']",message="MooseFS runs in version 3.0.117 or 4.57.5; set spec.version to one of them"
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || !has(self.metadata.instancesPerNode) || self.metadata.instancesPerNode == 1",message="MooseFS Community Edition has exactly one active master, so spec.metadata.instancesPerNode must be 1; several metadata servers per node need another type"
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || (has(self.metadata.targets.directories) ? size(self.metadata.targets.directories) == 1 : has(self.metadata.targets.devices) ? size(self.metadata.targets.devices) == 1 : self.metadata.targets.select.countPerNode == 1)",message="a MooseFS master keeps its metadata in one place; give exactly one of spec.metadata.targets.directories or devices, or select.countPerNode: 1"
 // +kubebuilder:validation:XValidation:rule="!has(self.metadata.targets.directories) || self.storagePools.all(p, !has(p.targets.directories) || p.targets.directories.all(d, self.metadata.targets.directories.all(m, d != m && !d.startsWith(m + '/') && !m.startsWith(d + '/'))))",message="a storage pool's directory and the metadata directory must not be the same or lie in one another"
+// +kubebuilder:validation:XValidation:rule="!has(self.management) || !has(self.management.targets.directories) || [self.management.targets.directories[0]].all(m, (!has(self.metadata.targets.directories) || self.metadata.targets.directories.all(d, d != m && !d.startsWith(m + '/') && !m.startsWith(d + '/'))) && self.storagePools.all(p, !has(p.targets.directories) || p.targets.directories.all(d, d != m && !d.startsWith(m + '/') && !m.startsWith(d + '/'))))",message="the directory of spec.management.targets must not be, hold or lie in a metadata directory or a storage pool's"
 // +kubebuilder:validation:XValidation:rule="self.storagePools.all(p, self.storagePools.all(q, p.name == q.name || !has(p.targets.directories) || !has(q.targets.directories) || p.targets.directories.all(d, !(d in q.targets.directories))))",message="two storage pools must not use the same directory"
 // +kubebuilder:validation:XValidation:rule="self.storagePools.all(q, !has(q.targets.directories) || q.targets.directories.all(e, [e + '/'].all(prefix, self.storagePools.all(p, p.name == q.name || !has(p.targets.directories) || p.targets.directories.all(d, !d.startsWith(prefix))))))",message="a storage pool's directory must not lie inside another pool's"
 // +kubebuilder:validation:XValidation:rule="oldSelf.storagePools.all(p, self.storagePools.exists(q, q.name == p.name))",message="a storage pool can't be removed: its targets hold data, and draining a pool is not built yet"
 // +kubebuilder:validation:XValidation:rule="!has(self.clients) || ((has(self.metadata.targets.directories) ? self.metadata.targets.directories : []) + ['/var/lib/parallelfs']).all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/'))",message="spec.clients.mountPath must not be, hold or lie in the metadata directory or /var/lib/parallelfs, where daemons keep their state"
+// +kubebuilder:validation:XValidation:rule="!has(self.clients) || !has(self.management) || !has(self.management.targets.directories) || self.management.targets.directories.all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/'))",message="spec.clients.mountPath must not be, hold or lie in the directory of the management service"
 // +kubebuilder:validation:XValidation:rule="!has(self.clients) || self.storagePools.all(p, !has(p.targets.directories) || p.targets.directories.all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/')))",message="spec.clients.mountPath must not be, hold or lie in a storage pool's directory"
 type FileSystemSpec struct {
 	// type is the parallel filesystem to run. It can't be changed.
@@ -198,16 +202,20 @@ type MetadataSpec struct {
 	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
 
 	// instancesPerNode is the number of metadata servers on each of those nodes, each with a target, ports and CPUs of its own. MooseFS
-	// has exactly one. It can grow, when targets are directories or selected. Defaults to 1.
+	// has exactly one. It can grow, together with the targets, and not shrink. Defaults to 1.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=16
 	InstancesPerNode int32 `json:"instancesPerNode,omitempty"`
 
-	// targets is where the metadata is kept. It can't be changed: metadata that a server does not find is lost metadata.
+	// targets is where the metadata is kept: for BeeGFS, server i of a node has the i-th directory, or the i-th disk of that node.
+	// New ones can be added behind those that are there; none can be taken away, because metadata that a server does not find
+	// is lost metadata.
 	// +required
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.metadata.targets can't be changed: the metadata would be left behind"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.directories) || !has(self.directories) || oldSelf.directories.all(d, self.directories.indexOf(d) == oldSelf.directories.indexOf(d))",message="a metadata directory can't be changed or taken away: the metadata would be left behind; add new ones at the end of the list"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.devices) || !has(self.devices) || oldSelf.devices.all(d, self.devices.indexOf(d) == oldSelf.devices.indexOf(d))",message="a metadata device can't be changed or taken away: the metadata would be left behind; add new ones at the end of the list"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.select) || !has(self.select) || self.select.countPerNode >= oldSelf.select.countPerNode",message="select.countPerNode of the metadata can only grow: metadata can't be moved to fewer disks"
 	Targets TargetsSpec `json:"targets,omitzero"`
 
 	// workerThreads is the number of worker threads of each metadata server (tuneNumWorkers of BeeGFS, whose own choice would
@@ -251,9 +259,9 @@ type StoragePoolSpec struct {
 	Targets TargetsSpec `json:"targets,omitzero"`
 
 	// copies is the number of nodes of the pool that hold a copy of every chunk of a file. 1 means that the loss of one
-	// target is a loss of data. With BeeGFS, 2 is buddy mirroring, which needs a licence, and can't be changed. Defaults to 2.
+	// target is a loss of data. MooseFS takes 2 when nothing is said. For BeeGFS it must be said, and can't be changed: 1, or 2 by
+	// buddy mirroring, which needs a licence.
 	// +optional
-	// +kubebuilder:default=2
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9
 	Copies int32 `json:"copies,omitempty"`

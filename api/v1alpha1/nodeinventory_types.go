@@ -105,6 +105,10 @@ type KernelModule struct {
 	// +required
 	// +kubebuilder:validation:Enum=Loaded;BuiltIn;Available;Missing
 	State string `json:"state,omitempty"`
+	// message names the exact piece that is missing, and what to install or run; empty where nothing is, or where it is not known.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
 }
 
 // CPUStatus is the node's processors.

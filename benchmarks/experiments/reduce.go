@@ -1,8 +1,6 @@
 package experiments
 
 import (
-	"strings"
-
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
@@ -56,10 +54,6 @@ func reduceTargets(t *v1alpha1.TargetsSpec) {
 	for i, option := range t.Format.MkfsOptions {
 		if reduced, ok := reducedMkfs[option]; ok {
 			t.Format.MkfsOptions[i] = reduced
-		}
-		// A stripe is that of an array, and mkfs refuses one that a small disk has no room for.
-		if strings.HasPrefix(string(option), "su=") && strings.Contains(string(option), "sw=") {
-			t.Format.MkfsOptions[i] = "su=16k,sw=2"
 		}
 	}
 	if logs := t.Format.LogDevices; logs != nil {

@@ -273,11 +273,14 @@ func setTrashTime(version string) string {
 func placement(fs *v1alpha1.FileSystem, pool v1alpha1.StoragePoolSpec) string {
 	for _, p := range fs.Status.StoragePools {
 		if p.Name == pool.Name {
-			return fmt.Sprintf("%d%s", pool.Copies, label(p.Slot))
+			return fmt.Sprintf("%d%s", copies(pool), label(p.Slot))
 		}
 	}
 	return ""
 }
+
+// copies of a pool: two, so that the loss of a target loses nothing, where the spec does not say.
+func copies(pool v1alpha1.StoragePoolSpec) int32 { return cmp.Or(pool.Copies, 2) }
 
 // classCommands make or change one storage class. Mode strict ("s"): a full pool gives ENOSPC instead of silently
 // writing to another pool's disks (mfsscadmin(1), mfssclass(1)). Making one that exists fails, so that may.

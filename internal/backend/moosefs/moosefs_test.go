@@ -173,6 +173,13 @@ func TestRecordRefuses(t *testing.T) {
 			change: func(in *backend.Input) { in.FileSystem.Spec.StoragePools[0].Copies = 3 },
 			reason: v1alpha1.ReasonInvalidSpec, says: `storage pool "ssd" wants 3 copies on as many nodes, but has n1, n2 only`,
 		},
+		"one node for a pool whose copies the spec leaves to the default of two": {
+			change: func(in *backend.Input) {
+				in.FileSystem.Spec.StoragePools[0].Copies = 0
+				delete(in.Nodes[1].Labels, storageLabel)
+			},
+			reason: v1alpha1.ReasonInvalidSpec, says: `storage pool "ssd" wants 2 copies on as many nodes, but has n1 only`,
+		},
 		"ports that another filesystem uses on the same node": {
 			change: func(in *backend.Input) {
 				in.Others = []v1alpha1.FileSystem{neighbour(9440, "/srv/meta")}

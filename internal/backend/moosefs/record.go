@@ -100,10 +100,10 @@ func recordPools(in backend.Input) ([]backend.PoolRecord, error) {
 				"no node matches the nodeSelector (%s) of storage pool %q%s; label the nodes that shall hold its targets",
 				selectorText(pool.NodeSelector), pool.Name, ofDevices(pool.Targets))
 		}
-		if int(pool.Copies) > len(record.Nodes) {
+		if int(copies(pool)) > len(record.Nodes) {
 			return nil, backend.Invalid(v1alpha1.ReasonInvalidSpec,
 				"storage pool %q wants %d copies on as many nodes, but has %s only; label more nodes or lower spec.storagePools[%s].copies",
-				pool.Name, pool.Copies, strings.Join(record.Nodes, ", "), pool.Name)
+				pool.Name, copies(pool), strings.Join(record.Nodes, ", "), pool.Name)
 		}
 		out = append(out, record)
 	}

@@ -12,7 +12,7 @@ import (
 
 const temporaryPrefix, temporarySuffix = ".parallelfs-", ".tmp"
 
-// IsTemporary is true for the name of a file that a killed Writer may leave behind. Such a file means nothing.
+// IsTemporary is true for the name of a file or directory that a killed Writer may leave behind. It means nothing.
 func IsTemporary(name string) bool {
 	return strings.HasPrefix(name, temporaryPrefix) && strings.HasSuffix(name, temporarySuffix)
 }
@@ -66,6 +66,85 @@ func (w Writer) writeSynced(path string, content []byte, own Ownership) (err err
 	if _, err := file.Write(content); err != nil {
 		return err
 	}
+	if err := w.Chown(path, own.UID, own.GID); err != nil {
+		return err
+	}
+	// After the chown, which may clear bits, and without the umask.
+	if err := file.Chmod(own.Mode); err != nil {
+		return err
+	}
+	return file.Sync()
+}
+
+// Making is how Made makes a file.
+type Making struct {
+	// Make writes the file at path, whose directory is there, and nobody else's.
+	Make func(path string) error
+	// Commit is called with the path of the whole file before it gets its name.
+	Commit func(path string) error
+}
+
+// Made replaces the file at path as a whole by one that another program writes, in a temporary directory beside, because such a
+// program may keep files of its own beside the one that it writes. The directory of path must exist.
+func (w Writer) Made(path string, own Ownership, making Making) error {
+	directory, base := filepath.Split(path)
+	temporary := filepath.Join(directory, temporaryPrefix+base+temporarySuffix)
+	made := filepath.Join(temporary, base)
+	clearAway := func() error { return errors.Join(os.RemoveAll(temporary), syncDirectory(directory)) }
+	for _, s := range []struct {
+		name string
+		do   func() error
+	}{
+		// What a killed run has left is of no use: nobody knows how far it is.
+		{"clear " + temporary, clearAway},
+		{"make " + temporary, func() error { return os.Mkdir(temporary, 0o700) }},
+		{"let make " + made, func() error { return making.Make(made) }},
+		{"own " + made, func() error { return w.ownAlone(made, own) }},
+		{"commit " + made, func() error { return making.Commit(made) }},
+		{"rename to " + path, func() error { return os.Rename(made, path) }},
+		{"sync " + directory, func() error { return syncDirectory(directory) }},
+		{"clear again " + temporary, clearAway},
+	} {
+		if err := w.step(s.name, s.do); err != nil {
+			return fmt.Errorf("can't make %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// Forget removes what a killed Made may have left beside path.
+func (w Writer) Forget(path string) error {
+	directory, base := filepath.Split(path)
+	temporary := filepath.Join(directory, temporaryPrefix+base+temporarySuffix)
+	return w.step("clear "+temporary, func() error { return errors.Join(os.RemoveAll(temporary), syncDirectory(directory)) })
+}
+
+// ownAlone syncs the file with its ownership. It must be whole: a plain file, and alone, because a file beside it, such as the
+// journal of a database, would hold a part of it.
+func (w Writer) ownAlone(path string, own Ownership) (err error) {
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s was not written", path)
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular() || info.Size() == 0:
+		return fmt.Errorf("%s is empty, or not a plain file", path)
+	}
+	for _, entry := range entries {
+		if entry.Name() != filepath.Base(path) {
+			return fmt.Errorf("%s was written too, which may hold a part of it", filepath.Join(filepath.Dir(path), entry.Name()))
+		}
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
 	if err := w.Chown(path, own.UID, own.GID); err != nil {
 		return err
 	}

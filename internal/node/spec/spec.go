@@ -31,7 +31,7 @@ type Run struct {
 	OnTargets *OnTargets `json:"onTargets,omitempty"`
 	// Files are written before the daemon starts.
 	Files []File `json:"files"`
-	// Command is the daemon with its arguments; the binary is found in PATH.
+	// Command is the daemon with its arguments; the binary is found in PATH. $(NAME) is replaced as in File.
 	Command []string `json:"command"`
 	// Recover adds arguments to Command when a file of the data is missing, which tells a crash from a clean stop.
 	Recover *Recover `json:"recover,omitempty"`
@@ -70,24 +70,27 @@ type Initialise struct {
 	Directories []string `json:"directories,omitempty"`
 	// Files are written inside Path/Data, in this order.
 	Files []InitialFile `json:"files,omitempty"`
-	// Command, if set, makes the rest, after the files: it writes the file $(NEW), which then becomes Makes, inside Path/Data.
+	// Command, if set, makes the rest, after the files, within 2 minutes and without a shell: it writes the file $(NEW), in a
+	// directory that it has for itself, which then becomes Makes, inside Path/Data. $(NAME) is replaced as in File.
 	Command []string `json:"command,omitempty"`
-	Makes   string   `json:"makes,omitempty"`
+	// Makes is the name of the file that Command makes.
+	Makes string `json:"makes,omitempty"`
 }
 
-// InitialFile is a file of an empty filesystem. $(NAME) in Content is replaced as in File.
+// InitialFile is a file of an empty filesystem. $(NAME) in Content is replaced as in File, on a target by Target.Variables first.
 type InitialFile struct {
 	Name    string `json:"name"`
 	Content string `json:"content"`
-	// Identity is true for a file that says who the directory is. An initialised directory in which it says something else, but for
-	// white space at its ends, belongs to another daemon, and is refused.
+	// Identity is true for a file that says who the directory is. An initialised directory in which it is missing, or says something
+	// else, but for white space at its ends, belongs to another daemon, and is refused.
 	Identity bool `json:"identity,omitempty"`
 }
 
 // Recover adds Arguments to a command, behind the program's name, when File is not there.
 type Recover struct {
-	// File is an absolute path, with $(TARGET) as in a File, such as $(TARGET)/metadata.mfs.
-	File      string   `json:"file"`
+	// File is an absolute path, such as $(TARGET)/metadata.mfs. $(NAME) is replaced as in a File.
+	File string `json:"file"`
+	// Arguments are added; $(NAME) is replaced as in a File.
 	Arguments []string `json:"arguments"`
 }
 
@@ -114,6 +117,9 @@ type Marker struct {
 	Component string `json:"component"`
 	// State is Preparing from before the first write until the directory is initialised, then Initialised for ever.
 	State MarkerState `json:"state"`
+	// Made is, while State is Preparing, the SHA-256 of the file that Initialise.Command made, in hexadecimal: by it alone the
+	// file is known to be no other one.
+	Made string `json:"made,omitempty"`
 	// Time is when the state was reached (RFC 3339).
 	Time string `json:"time"`
 }
