@@ -166,7 +166,11 @@ func TestTheModulesOfTheKernel(t *testing.T) {
 	g := NewWithT(t)
 	kernel := newNode(t).collector.Collect(t.Context()).Kernel
 	g.Expect(kernel).To(Equal(v1alpha1.KernelStatus{Release: "6.12.48+deb13-amd64", Modules: []v1alpha1.KernelModule{
-		{Name: "beegfs", State: "Missing"}, {Name: "btrfs", State: "Available"}, {Name: "ext4", State: "BuiltIn"}, {Name: "fuse", State: "BuiltIn"},
+		{
+			Name: "beegfs", State: "Missing", Message: "/lib/modules/6.12.48+deb13-amd64 has no module beegfs: install beegfs-client-dkms and " +
+				"the headers of kernel 6.12.48+deb13-amd64 (linux-headers-6.12.48+deb13-amd64 or kernel-devel-6.12.48+deb13-amd64)",
+		},
+		{Name: "btrfs", State: "Available"}, {Name: "ext4", State: "BuiltIn"}, {Name: "fuse", State: "BuiltIn"},
 		{Name: "lnet", State: "Missing"}, {Name: "lustre", State: "Missing"}, {Name: "xfs", State: "Loaded"},
 	}}))
 }

@@ -1,0 +1,97 @@
+package modules
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// builds says how the module of a filesystem comes to be on a node, where that is known.
+var builds = map[string]build{
+	// debian/control, debian/rules and beegfs.spec of BeeGFS 7.4.6: the two packages exclude each other, and leave their sources here.
+	"beegfs": {dkms: "beegfs-client-dkms", sources: "usr/src/beegfs-*", other: "opt/beegfs/src/client/*", rebuild: "/etc/init.d/beegfs-client rebuild"},
+}
+
+// build of a module from its sources.
+type build struct {
+	// dkms is the package that builds the module for each kernel, and sources what it leaves on the node.
+	dkms, sources string
+	// other is what the package that is built by hand leaves on the node, and rebuild the command that builds it.
+	other, rebuild string
+}
+
+// Missing says what is missing before the module can be used, and what to do; empty when nothing is, or when it is not known how
+// such a module comes to be. It is no whole sentence: it begins with a small letter.
+func (k Kernel) Missing(name string) string {
+	how, known := builds[name]
+	if !known {
+		return ""
+	}
+	switch k.State(name) {
+	case Loaded, BuiltIn:
+		return ""
+	case Available:
+		return fmt.Sprintf("load the module %s on the node (modprobe %s); the first mount does so too, where the kernel may load modules", name, name)
+	}
+	if !k.installed {
+		return fmt.Sprintf("there is no /lib/modules/%s, so the module %s can be neither built nor loaded: "+
+			"start the node with a kernel whose modules and headers are installed, then install %s", k.Release, name, how.dkms)
+	}
+	missing := fmt.Sprintf("/lib/modules/%s has no module %s: ", k.Release, name)
+	headers := fmt.Sprintf("the headers of kernel %s (linux-headers-%s or kernel-devel-%s)", k.Release, k.Release, k.Release)
+	switch sources, byHand, hasHeaders := k.holds(how.sources), k.holds(how.other), k.headers(); {
+	case !sources && byHand && !hasHeaders:
+		return missing + "install " + headers + ", then run " + how.rebuild
+	case !sources && byHand:
+		return missing + "its sources and the kernel's headers are there: run " + how.rebuild
+	case !sources && !hasHeaders:
+		return missing + "install " + how.dkms + " and " + headers
+	case !sources:
+		return missing + "install " + how.dkms + "; the kernel's headers are there"
+	case !k.dkms():
+		return missing + "its sources are there, but dkms is not: install dkms and " + headers
+	case !hasHeaders:
+		return missing + how.dkms + " is there: install " + headers + ", then run dkms autoinstall -k " + k.Release
+	default:
+		return missing + how.dkms + " and the kernel's headers are there, but it was not built: run dkms autoinstall -k " + k.Release +
+			", and look into /var/lib/dkms/" + name + " when that fails"
+	}
+}
+
+// Cannot says why the kernel can't mount a filesystem, as a whole sentence; empty when it can, as far as can be seen.
+func (k Kernel) Cannot(fsType string) string {
+	if k.Mounts(fsType) {
+		return ""
+	}
+	what := k.Missing(fsType)
+	switch {
+	case !k.installed && k.State(fsType) == Missing:
+		what = fmt.Sprintf("load the module %s on the node (modprobe %s); its modules can't be seen from here, "+
+			"kubectl get nodeinventory -o yaml says what is missing when there is none", fsType, fsType)
+	case what == "":
+		what = fmt.Sprintf("load the module %s on the node (modprobe %s), or install it", fsType, fsType)
+	}
+	return fmt.Sprintf("this node's kernel has no filesystem %s: %s", fsType, what)
+}
+
+// headers is true when modules can be built for the running kernel.
+func (k Kernel) headers() bool {
+	directory := filepath.Join(k.directory(), "build")
+	// It is a link to a directory, whose path is meant from the node's own root.
+	if to, err := os.Readlink(directory); err == nil {
+		if filepath.IsAbs(to) {
+			directory = filepath.Join(k.node.Host, to)
+		} else {
+			directory = filepath.Join(k.directory(), to)
+		}
+	}
+	return exists(directory, "Makefile")
+}
+
+func (k Kernel) dkms() bool { return k.holds("usr/sbin/dkms") || k.holds("usr/bin/dkms") }
+
+// holds is true when the node has a file whose path matches.
+func (k Kernel) holds(pattern string) bool {
+	found, err := filepath.Glob(filepath.Join(k.node.Host, pattern))
+	return err == nil && len(found) > 0
+}

@@ -1,0 +1,126 @@
+package modules_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/internal/node/modules"
+)
+
+const release = "6.1.0-30-amd64"
+
+// Parts of a node.
+const (
+	installed   = "host/lib/modules/" + release + "/modules.dep"
+	headers     = "host/usr/src/linux-headers-" + release + "/Makefile"
+	dkms        = "host/usr/sbin/dkms"
+	dkmsSources = "host/usr/src/beegfs-7.4.6/dkms.conf"
+	handSources = "host/opt/beegfs/src/client/client_module_7/build/Makefile"
+	memory      = "proc/modules"
+	filesystems = "proc/filesystems"
+)
+
+// nodeWith is a node in files. Its link to the headers is there even when they are not.
+func nodeWith(t *testing.T, files map[string]string) modules.Node {
+	t.Helper()
+	g, root := NewWithT(t), t.TempDir()
+	write := func(path, content string) {
+		path = filepath.Join(root, path)
+		g.Expect(os.MkdirAll(filepath.Dir(path), 0o700)).To(Succeed())
+		g.Expect(os.WriteFile(path, []byte(content), 0o600)).To(Succeed())
+	}
+	write("proc/sys/kernel/osrelease", release+"\n")
+	for path, content := range files {
+		write(path, content)
+	}
+	if _, there := files[installed]; there {
+		g.Expect(os.Symlink("/usr/src/linux-headers-"+release, filepath.Join(root, "host/lib/modules", release, "build"))).To(Succeed())
+	}
+	return modules.Node{Sys: root + "/sys", Proc: root + "/proc", Host: root + "/host"}
+}
+
+func TestTheMissingPieceOfTheBeeGFSClient(t *testing.T) {
+	const needHeaders = "the headers of kernel " + release + " (linux-headers-" + release + " or kernel-devel-" + release + ")"
+	for name, c := range map[string]struct {
+		files map[string]string
+		state string
+		says  string
+	}{
+		"nothing, when the module is loaded": {map[string]string{installed: "", memory: "beegfs 1 1 - Live 0x0\n"}, modules.Loaded, ""},
+		"nothing, when the kernel has it":    {map[string]string{installed: "", filesystems: "nodev\tbeegfs\n"}, modules.BuiltIn, ""},
+		"its loading": {
+			map[string]string{installed: "updates/dkms/beegfs.ko.xz:\n"}, modules.Available, "load the module beegfs on the node (modprobe beegfs)",
+		},
+		"the package and the headers": {
+			map[string]string{installed: ""}, modules.Missing, "has no module beegfs: install beegfs-client-dkms and " + needHeaders,
+		},
+		"the package alone": {
+			map[string]string{installed: "", headers: ""}, modules.Missing, "install beegfs-client-dkms; the kernel's headers are there",
+		},
+		"the headers alone": {
+			map[string]string{installed: "", dkms: "", dkmsSources: ""}, modules.Missing, "beegfs-client-dkms is there: install " + needHeaders,
+		},
+		"dkms": {
+			map[string]string{installed: "", headers: "", dkmsSources: ""}, modules.Missing, "dkms is not: install dkms",
+		},
+		"the build, which failed or was not done": {
+			map[string]string{installed: "", headers: "", dkms: "", dkmsSources: ""}, modules.Missing, "run dkms autoinstall -k " + release,
+		},
+		"the headers, for the package that is built by hand": {
+			map[string]string{installed: "", handSources: ""}, modules.Missing, "install " + needHeaders + ", then run /etc/init.d/beegfs-client rebuild",
+		},
+		"the build by hand": {
+			map[string]string{installed: "", headers: "", handSources: ""}, modules.Missing, "are there: run /etc/init.d/beegfs-client rebuild",
+		},
+		"all modules of the kernel that runs": {
+			map[string]string{headers: ""}, modules.Missing, "there is no /lib/modules/" + release + ", so the module beegfs can be neither built nor loaded",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, kernel := NewWithT(t), nodeWith(t, c.files).Look()
+			g.Expect(kernel.State("beegfs")).To(Equal(c.state))
+			if c.says == "" {
+				g.Expect(kernel.Missing("beegfs")).To(BeEmpty())
+			} else {
+				g.Expect(kernel.Missing("beegfs")).To(And(ContainSubstring(c.says), WithTransform(func(s string) int { return len(s) }, BeNumerically("<", 512))))
+			}
+		})
+	}
+}
+
+func TestAModuleOfWhichNothingIsKnownHasNoMessage(t *testing.T) {
+	g, kernel := NewWithT(t), nodeWith(t, map[string]string{installed: ""}).Look()
+	g.Expect(kernel.State("xfs")).To(Equal(modules.Missing))
+	g.Expect(kernel.Missing("xfs")).To(BeEmpty())
+}
+
+func TestWhyAKernelCannotMount(t *testing.T) {
+	for name, c := range map[string]struct {
+		files  map[string]string
+		fsType string
+		says   string
+	}{
+		"a filesystem that it knows": {map[string]string{filesystems: "nodev\tbeegfs\n\text4\n"}, "beegfs", ""},
+		"one without a module": {
+			map[string]string{installed: ""}, "beegfs",
+			"this node's kernel has no filesystem beegfs: /lib/modules/" + release + " has no module beegfs: install beegfs-client-dkms and the headers of kernel " + release,
+		},
+		"one whose module is not loaded": {
+			map[string]string{installed: "updates/dkms/beegfs.ko:\n"}, "beegfs", "this node's kernel has no filesystem beegfs: load the module beegfs on the node",
+		},
+		"one of which nothing can be seen from the container": {nil, "beegfs", "(modprobe beegfs); its modules can't be seen from here, kubectl get nodeinventory"},
+		"one of which nothing is known":                       {map[string]string{installed: ""}, "gfs2", "load the module gfs2 on the node (modprobe gfs2), or install it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, said := NewWithT(t), nodeWith(t, c.files).Look().Cannot(c.fsType)
+			if c.says == "" {
+				g.Expect(said).To(BeEmpty())
+			} else {
+				g.Expect(said).To(ContainSubstring(c.says))
+			}
+		})
+	}
+}
