@@ -134,6 +134,9 @@ const (
 	ReasonLicenceValid = "LicenceValid"
 	// ReasonDataInconsistent surfaces when a mirrored target or metadata server needs a resync, or is bad.
 	ReasonDataInconsistent = "DataInconsistent"
+	// ReasonUnknownMembers surfaces when the management service lists servers or targets that the operator gave no number to, or
+	// another daemon under a number that it gave; the message names them. None is removed.
+	ReasonUnknownMembers = "UnknownMembers"
 	// ReasonDeleting surfaces while the daemons of a deleted FileSystem are stopped.
 	ReasonDeleting = "Deleting"
 )

@@ -45,8 +45,8 @@ type Applier struct {
 }
 
 // Apply makes the cluster hold exactly the wanted children of the owner, in the order given, and removes children that
-// carry the given labels and are controlled by the owner but are not wanted. It goes on after an error, so that one
-// bad child does not hide another, and returns all of them joined.
+// carry the given labels and are controlled by the owner but are not wanted. Of a PartialObjectMetadata (backend.Keep), nothing is
+// written, and it is not removed. It goes on after an error, so that one bad child does not hide another, and returns all of them joined.
 func (a *Applier) Apply(ctx context.Context, owner client.Object, selector map[string]string, wanted []client.Object) (Result, error) {
 	result, keep, applyErr := a.applyAll(ctx, owner, selector, wanted)
 	// Without a full picture of what is wanted nothing is removed: a child that failed to apply is still in keep.
@@ -67,6 +67,10 @@ func (a *Applier) applyAll(ctx context.Context, owner client.Object, labels map[
 	var errs []error
 	keep := map[childKey]bool{}
 	for _, object := range wanted {
+		if there, ok := object.(*metav1.PartialObjectMetadata); ok {
+			keep[childKey{there.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(there)}] = true
+			continue
+		}
 		key, wrote, err := a.applyOne(ctx, owner, labels, object)
 		keep[key] = true
 		if err != nil {

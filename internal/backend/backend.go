@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,7 +29,8 @@ type Backend interface {
 	Record(in Input) (Record, error)
 
 	// Objects are the children that the filesystem should have, from the recorded status. They carry names, labels
-	// and specs, no owner and no cluster state. An *InvalidSpecError says what a person must change.
+	// and specs, no owner and no cluster state; one that only Keep names stays as it is. An *InvalidSpecError says what a person
+	// must change.
 	Objects(in Input) ([]client.Object, error)
 
 	// Observe turns what was seen into the parts of the status that say how the filesystem is.
@@ -55,6 +58,14 @@ type Backend interface {
 
 	// Prober says how the probe asks a filesystem that was started by this backend.
 	Prober(version, address string) Prober
+}
+
+// Keep stands among the Objects for a Job that is there: it is neither changed nor removed.
+func Keep(namespace, job string) client.Object {
+	return &metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: job},
+	}
 }
 
 // TemplateHashAnnotation on a pod template holds a hash of everything whose change needs a restart of the pod.
@@ -181,6 +192,9 @@ type Observation struct {
 	Pinned *Problem
 	// Restarts are the pods that have to start anew because their disks have changed, in the order of Input.Pods.
 	Restarts []Restart
+	// Repeat are the names of Jobs whose effect the filesystem does not show. One that ended a while ago is deleted, so that the next
+	// pass makes it again.
+	Repeat []string
 }
 
 // Restart is a pod that has to start anew to take up a disk, or to let go of one.
@@ -229,6 +243,9 @@ type State struct {
 	Mirrors []Mirror `json:"mirrors,omitempty"`
 	// MetadataMirrored is true when the metadata is mirrored.
 	MetadataMirrored bool `json:"metadataMirrored,omitempty"`
+	// RootID is the number of the metadata server that owns the root directory, or of its buddy group when the metadata is
+	// mirrored; 0 where it is not known.
+	RootID int32 `json:"rootID,omitempty"`
 	// Licence is nil for a filesystem that asks for none.
 	Licence *Licence `json:"licence,omitempty"`
 }
