@@ -84,6 +84,10 @@ var _ = Describe("ParallelFS Operator", Ordered, ContinueOnFailure, func() {
 	Context("its chart, upgraded and uninstalled", chartKeepsEverything)
 	Context("a FileSystem of MooseFS 4.57.5, deleted", fileSystemIsDeleted)
 	Context("a FileSystem on disks", disksAreTargets)
+	Context("a FileSystem of BeeGFS "+beeGFS7, beeGFSRuns)
+	if !realBeeGFS() {
+		Context("a FileSystem of BeeGFS "+beeGFS8, beeGFS8Runs)
+	}
 	Context("a FileSystem of MooseFS 3.0.117", func() { fileSystemRuns("3.0.117") })
 	Context("a FileSystem of MooseFS 3.0.117, deleted", fileSystemIsDeleted)
 })
