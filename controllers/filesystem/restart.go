@@ -90,7 +90,7 @@ func nextRestart(order []string, pods []backend.Pod, seen backend.Observation) (
 
 // repeatUnseenJobs deletes finished Jobs whose effect the filesystem does not show, so that the next pass runs them again.
 func (r *Reconciler) repeatUnseenJobs(ctx context.Context, in backend.Input, seen backend.Observation) error {
-	if !slices.ContainsFunc(seen.Problems, func(p backend.Problem) bool { return p.Reason == v1alpha1.ReasonPoolsNotPlaced }) {
+	if len(seen.Repeat) == 0 {
 		return nil
 	}
 	var jobs batchv1.JobList
@@ -100,7 +100,7 @@ func (r *Reconciler) repeatUnseenJobs(ctx context.Context, in backend.Input, see
 	}
 	for i := range jobs.Items {
 		job := &jobs.Items[i]
-		if !metav1.IsControlledBy(job, in.FileSystem) || !finishedBefore(job, r.Clock.Now().Add(-2*pollInterval)) {
+		if !slices.Contains(seen.Repeat, job.Name) || !metav1.IsControlledBy(job, in.FileSystem) || !finishedBefore(job, r.Clock.Now().Add(-2*pollInterval)) {
 			continue
 		}
 		if err := r.Client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {
