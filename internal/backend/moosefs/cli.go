@@ -105,7 +105,7 @@ type class struct {
 // its own: strict, and with the same copies at all times. So "2A" means that there is nothing else to know.
 func (c class) String() string {
 	said := []string{expression(c.keep)}
-	for _, time := range sortedKeys(c.others) {
+	for _, time := range backend.SortedKeys(c.others) {
 		if !slices.Equal(c.others[time], c.keep) {
 			said = append(said, time+" "+expression(c.others[time]))
 		}

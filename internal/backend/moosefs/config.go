@@ -1,7 +1,6 @@
 package moosefs
 
 import (
-	"cmp"
 	"crypto/md5" //nolint:gosec // mfsexports.cfg(5) takes the password as its MD5; the password is 32 random characters.
 	"encoding/hex"
 	"fmt"
@@ -16,23 +15,21 @@ import (
 )
 
 const (
-	// runDirectory is a memory-backed volume of each pod, for files that the node binary writes at start.
-	runDirectory = "/run/parallelfs"
 	// daemonUser owns the data; the images give it the uid and gid 9421.
 	daemonUser = "mfs"
 
-	masterConfig      = runDirectory + "/mfsmaster.cfg"
-	exportsConfig     = runDirectory + "/mfsexports.cfg"
-	metaloggerConfig  = runDirectory + "/mfsmetalogger.cfg"
-	chunkserverConfig = runDirectory + "/mfschunkserver.cfg"
-	disksConfig       = runDirectory + "/mfshdd.cfg"
+	masterConfig      = backend.RunDirectory + "/mfsmaster.cfg"
+	exportsConfig     = backend.RunDirectory + "/mfsexports.cfg"
+	metaloggerConfig  = backend.RunDirectory + "/mfsmetalogger.cfg"
+	chunkserverConfig = backend.RunDirectory + "/mfschunkserver.cfg"
+	disksConfig       = backend.RunDirectory + "/mfshdd.cfg"
 )
 
 // options renders a configuration file of MooseFS: what the operator sets, then what the user adds. An option of the
 // user's that the operator owns, or that the daemon does not know, is refused by name.
 func options(field, version, daemon string, owned, defaults map[string]string, user v1alpha1.Options) (string, error) {
 	known := knownOptions(version, daemon)
-	for _, name := range sortedKeys(user) {
+	for _, name := range backend.SortedKeys(user) {
 		if _, mine := owned[name]; mine {
 			return "", backend.Invalid(v1alpha1.ReasonOptionRefused,
 				"%s.%s is set by the operator itself and can't be changed; remove it", field, name)
@@ -51,7 +48,7 @@ func options(field, version, daemon string, owned, defaults map[string]string, u
 	}
 	maps.Copy(all, owned)
 	var b strings.Builder
-	for _, name := range sortedKeys(all) {
+	for _, name := range backend.SortedKeys(all) {
 		fmt.Fprintf(&b, "%s = %s\n", name, all[name])
 	}
 	return b.String(), nil
@@ -67,21 +64,21 @@ func masterRun(in backend.Input) (spec.Run, error) {
 		"SYSLOG_IDENT":       "mfsmaster",
 		"DATA_PATH":          data,
 		"EXPORTS_FILENAME":   exportsConfig,
-		"TOPOLOGY_FILENAME":  runDirectory + "/mfstopology.cfg",
+		"TOPOLOGY_FILENAME":  backend.RunDirectory + "/mfstopology.cfg",
 		"MATOML_LISTEN_HOST": "*", "MATOML_LISTEN_PORT": fmt.Sprint(p.metaloggers()),
 		"MATOCS_LISTEN_HOST": "*", "MATOCS_LISTEN_PORT": fmt.Sprint(p.chunkservers()),
 		"MATOCL_LISTEN_HOST": "*", "MATOCL_LISTEN_PORT": fmt.Sprint(p.clients()),
-	}, nil, config(fs).Metadata)
+	}, nil, backend.RawOptions(fs).Metadata)
 	if err != nil {
 		return spec.Run{}, err
 	}
 	run := spec.Run{
-		Owner: owner(fs), Component: componentMaster, User: daemonUser, Ledger: ledger(fs, componentMaster),
+		Owner: backend.Owner(fs), Component: componentMaster, User: daemonUser, Ledger: backend.Ledger(fs, componentMaster),
 		Directories: directories, OnTargets: onTargets,
 		Files: []spec.File{
 			{Path: masterConfig, Content: rendered, Mode: 0o640},
 			{Path: exportsConfig, Content: exports(in), Mode: 0o640},
-			{Path: runDirectory + "/mfstopology.cfg", Content: "# one rack\n", Mode: 0o640},
+			{Path: backend.RunDirectory + "/mfstopology.cfg", Content: "# one rack\n", Mode: 0o640},
 		},
 		// "start" always: the default action is "restart", which stops whoever holds the lock (mfsmaster(8)).
 		Command: []string{"mfsmaster", "-f", "-c", masterConfig, "start"},
@@ -89,7 +86,7 @@ func masterRun(in backend.Input) (spec.Run, error) {
 		Recover: &spec.Recover{File: path.Join(data, "metadata.mfs"), Arguments: []string{"-a"}},
 	}
 	if hasLocal(fs.Spec.Metadata.Targets, fs.Spec.Metadata.CPUPinning) {
-		run.Instance, run.Local = componentMaster, localFile
+		run.Instance, run.Local = componentMaster, backend.LocalFile
 	}
 	return run, nil
 }
@@ -103,7 +100,7 @@ func masterPlaces(fs *v1alpha1.FileSystem) (data string, directories []spec.Dire
 		// The content of metadata.mfs.empty, which Debian's moosefs-master ships for a new filesystem.
 		Files: []spec.InitialFile{{Name: "metadata.mfs", Content: "MFSM NEW"}},
 	}
-	if onDevices(fs.Spec.Metadata.Targets) {
+	if backend.OnDevices(fs.Spec.Metadata.Targets) {
 		return onlyTarget, []spec.Directory{},
 			&spec.OnTargets{Directory: componentMaster, Data: dataSubdirectory, Initialise: initialise, All: true}
 	}
@@ -151,7 +148,7 @@ func metaloggerRun(in backend.Input, masterIP string) (spec.Run, error) {
 		return spec.Run{}, err
 	}
 	return spec.Run{
-		Owner: owner(fs), Component: componentMetalogger, User: daemonUser, Ledger: ledger(fs, componentMetalogger),
+		Owner: backend.Owner(fs), Component: componentMetalogger, User: daemonUser, Ledger: backend.Ledger(fs, componentMetalogger),
 		Directories: []spec.Directory{{Path: directory, Data: dataSubdirectory}},
 		Files:       []spec.File{{Path: metaloggerConfig, Content: rendered, Mode: 0o640}},
 		Command:     []string{"mfsmetalogger", "-f", "-c", metaloggerConfig, "start"},
@@ -179,12 +176,12 @@ func chunkserverRun(in backend.Input, masterIP string, pool v1alpha1.StoragePool
 	}, map[string]string{
 		// README.Debian of moosefs-chunkserver: the built-in 256MiB lets a disk run full.
 		"HDD_LEAVE_SPACE_DEFAULT": "5GiB",
-	}, config(fs).Storage)
+	}, backend.RawOptions(fs).Storage)
 	if err != nil {
 		return spec.Run{}, err
 	}
 	run := spec.Run{
-		Owner: owner(fs), Component: component, User: daemonUser, Ledger: ledger(fs, component),
+		Owner: backend.Owner(fs), Component: component, User: daemonUser, Ledger: backend.Ledger(fs, component),
 		Directories: []spec.Directory{{Path: state, Data: dataSubdirectory}},
 		Command:     []string{"mfschunkserver", "-f", "-c", chunkserverConfig, "start"},
 	}
@@ -194,13 +191,13 @@ func chunkserverRun(in backend.Input, masterIP string, pool v1alpha1.StoragePool
 		disks.WriteString(dataDirectory(string(d)) + "\n")
 	}
 	list := spec.File{Path: disksConfig, Content: disks.String(), Mode: 0o640}
-	if onDevices(pool.Targets) {
+	if backend.OnDevices(pool.Targets) {
 		// A disk that is not there takes part when it is back; the others go on without it.
 		run.OnTargets = &spec.OnTargets{Directory: componentChunkserver, Data: dataSubdirectory}
 		list.Line, list.RemoveLine = onlyTarget+"\n", "*"+onlyTarget+"\n" // mfshdd.cfg(5): "*" marks for removal
 	}
 	if hasLocal(pool.Targets, pool.CPUPinning) {
-		run.Instance, run.Local = chunkserverInstance(pool.Name), localFile
+		run.Instance, run.Local = chunkserverInstance(pool.Name), backend.LocalFile
 	}
 	run.Files = []spec.File{{Path: chunkserverConfig, Content: rendered, Mode: 0o640}, list}
 	return run, nil
@@ -223,7 +220,7 @@ func clientMount(fs *v1alpha1.FileSystem, masterIP string) (spec.Mount, error) {
 		argv = append(argv, "-o", strings.Join(mountOptions, ","))
 	}
 	return spec.Mount{
-		Path: string(fs.Spec.Clients.MountPath), FSType: mountType, Source: mountSource(address(masterIP, portsOf(fs).clients())), Command: argv,
+		Path: string(fs.Spec.Clients.MountPath), FSType: mountType, Source: mountSource(backend.Address(masterIP, portsOf(fs).clients())), Command: argv,
 	}, nil
 }
 
@@ -237,7 +234,7 @@ var ownedMountOptions = []string{
 func storageClasses(fs *v1alpha1.FileSystem, masterIP string) spec.Configure {
 	const mountPoint = "/run/parallelfs-admin"
 	configure := spec.Configure{Mount: &spec.Mount{
-		Path: mountPoint, FSType: mountType, Source: mountSource(address(masterIP, portsOf(fs).clients())),
+		Path: mountPoint, FSType: mountType, Source: mountSource(backend.Address(masterIP, portsOf(fs).clients())),
 		Command: []string{
 			"mfsmount", mountPoint, "-f", "-H", masterIP, "-P", fmt.Sprint(portsOf(fs).clients()), "-o", "mfscfgfile=" + adminMountFile,
 		},
@@ -273,14 +270,11 @@ func setTrashTime(version string) string {
 func placement(fs *v1alpha1.FileSystem, pool v1alpha1.StoragePoolSpec) string {
 	for _, p := range fs.Status.StoragePools {
 		if p.Name == pool.Name {
-			return fmt.Sprintf("%d%s", copies(pool), label(p.Slot))
+			return fmt.Sprintf("%d%s", backend.Copies(pool), label(p.Slot))
 		}
 	}
 	return ""
 }
-
-// copies of a pool: two, so that the loss of a target loses nothing, where the spec does not say.
-func copies(pool v1alpha1.StoragePoolSpec) int32 { return cmp.Or(pool.Copies, 2) }
 
 // classCommands make or change one storage class. Mode strict ("s"): a full pool gives ENOSPC instead of silently
 // writing to another pool's disks (mfsscadmin(1), mfssclass(1)). Making one that exists fails, so that may.
@@ -302,27 +296,9 @@ const (
 	// mountType is what /proc/self/mountinfo shows for mfsmount, which sets no subtype.
 	mountType = "fuse"
 	// adminMountFile is the configuration of mfsmount in the pod that makes storage classes.
-	adminMountFile = toldDirectory + "/" + adminMountKey
+	adminMountFile = backend.ToldDirectory + "/" + adminMountKey
 	adminMountKey  = "mfsmount.cfg"
 )
 
 // mountSource is what /proc/self/mountinfo shows as the source of a mount from the address; mfsmount sets it itself.
 func mountSource(address string) string { return "mfs#" + address }
-
-// config returns the user's raw options, empty when there are none.
-func config(fs *v1alpha1.FileSystem) v1alpha1.ConfigSpec {
-	if fs.Spec.Config == nil {
-		return v1alpha1.ConfigSpec{}
-	}
-	return *fs.Spec.Config
-}
-
-func owner(fs *v1alpha1.FileSystem) spec.Owner {
-	return spec.Owner{Namespace: fs.Namespace, Name: fs.Name, UID: string(fs.UID)}
-}
-
-func ledger(fs *v1alpha1.FileSystem, component string) string {
-	return path.Join(stateRoot(fs), "ledger-"+component+".json")
-}
-
-func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

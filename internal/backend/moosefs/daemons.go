@@ -2,6 +2,7 @@ package moosefs
 
 import (
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -28,7 +29,7 @@ func (Backend) PinDaemons(fs *v1alpha1.FileSystem) []plan.PinDaemon {
 		})
 	}
 	for _, pool := range fs.Spec.StoragePools {
-		if record, ok := poolRecord(fs, pool.Name); ok {
+		if record, ok := backend.RecordedPool(fs, pool.Name); ok {
 			out = append(out, plan.PinDaemon{
 				Instance: chunkserverInstance(pool.Name), Field: "spec.storagePools[" + pool.Name + "].cpuPinning",
 				Pinning: pool.CPUPinning, Nodes: record.Nodes,

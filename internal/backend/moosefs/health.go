@@ -3,7 +3,6 @@ package moosefs
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
@@ -11,14 +10,14 @@ import (
 
 // Observe sets what should be there, from the recorded status, beside what the master says is there.
 func (Backend) Observe(in backend.Input) backend.Observation {
-	o := observer{in: in, fs: in.FileSystem, ports: portsOf(in.FileSystem)}
+	o := observer{in: in, fs: in.FileSystem, ports: portsOf(in.FileSystem), placements: backend.NewPlacements(in)}
 	o.management()
 	o.servers()
 	o.storage()
 	o.clients()
 	o.count()
 	o.diagnose()
-	o.pinned()
+	o.seen.Pinned = o.placements.Pinned()
 	o.restarts()
 	return o.seen
 }
@@ -33,12 +32,8 @@ type observer struct {
 	disks []disk
 	// unplaced are the disks that are not chosen yet, each in words that follow "waiting for disks: ".
 	unplaced []string
-	// strays say which daemons run elsewhere than they should, unknown which can't be seen.
-	strays, unknown []string
-	// unknownReason is the reason of the first of those.
-	unknownReason string
-	// asked is true when a role asks for CPUs.
-	asked bool
+	// placements are where the daemons run.
+	placements *backend.Placements
 }
 
 func (o *observer) management() {
@@ -46,7 +41,7 @@ func (o *observer) management() {
 	if !ok {
 		return
 	}
-	o.seen.Management = &v1alpha1.ManagementStatus{Address: address(master.IP, o.ports.clients())}
+	o.seen.Management = &v1alpha1.ManagementStatus{Address: backend.Address(master.IP, o.ports.clients())}
 	if o.in.State != nil {
 		o.seen.Management.Version = o.in.State.Version
 		// A master that answers has loaded its metadata, so the directory is an initialised one.
@@ -67,18 +62,18 @@ func (o *observer) servers() {
 			instance.Message = o.podMessage(componentMaster, "", name, "the master does not answer: "+o.in.StateError)
 		}
 		role := o.fs.Spec.Metadata
-		instance.Placement = o.placement(name, componentMaster, instance.Name, role.CPUPinning, recordedTarget(o.in))
+		instance.Placement = o.placements.Of(name, componentMaster, instance.Name, role.CPUPinning, recordedTarget(o.in))
 		o.seen.Instances = append(o.seen.Instances, instance)
 	}
 	if o.fs.Spec.MooseFS.Metaloggers != nil {
-		for _, n := range matching(o.in.Nodes, o.fs.Spec.MooseFS.Metaloggers.NodeSelector) {
+		for _, n := range backend.Matching(o.in.Nodes, o.fs.Spec.MooseFS.Metaloggers.NodeSelector) {
 			instance := v1alpha1.InstanceStatus{Name: componentMetalogger + "." + n.Name, Role: v1alpha1.RoleMetadataBackup, Node: n.Name}
 			if server, ok := o.server(v1alpha1.RoleMetadataBackup, n.IP, 0); ok && server.Online {
 				instance.Online, instance.Version = true, server.Version
 			} else {
 				instance.Message = o.podMessage(componentMetalogger, "", n.Name, "the master does not list this metalogger")
 			}
-			instance.Placement = o.placement(n.Name, componentMetalogger, instance.Name, nil, nil)
+			instance.Placement = o.placements.Of(n.Name, componentMetalogger, instance.Name, nil, nil)
 			o.seen.Instances = append(o.seen.Instances, instance)
 		}
 	}
@@ -89,7 +84,7 @@ func (o *observer) clients() {
 	if o.fs.Spec.Clients == nil {
 		return
 	}
-	for _, n := range matching(o.in.Nodes, o.fs.Spec.Clients.NodeSelector) {
+	for _, n := range backend.Matching(o.in.Nodes, o.fs.Spec.Clients.NodeSelector) {
 		client := v1alpha1.ClientStatus{Node: n.Name}
 		pod, there := o.pod(componentClient, "", n.Name)
 		switch {
@@ -147,8 +142,8 @@ func (o *observer) count() {
 		used += p.UsedBytes
 	}
 	o.seen.Summary = v1alpha1.FileSystemSummary{
-		Servers: ratio(servers, len(o.seen.Instances)), Targets: ratio(targets, len(o.seen.Targets)),
-		Clients: ratio(clients, wanted), Capacity: v1alpha1.Bytes(capacity), Used: v1alpha1.Bytes(used),
+		Servers: backend.Ratio(servers, len(o.seen.Instances)), Targets: backend.Ratio(targets, len(o.seen.Targets)),
+		Clients: backend.Ratio(clients, wanted), Capacity: v1alpha1.Bytes(capacity), Used: v1alpha1.Bytes(used),
 	}
 	if len(o.seen.Clients) > maxClients {
 		o.seen.Clients = o.seen.Clients[:maxClients]
@@ -170,7 +165,7 @@ func (o *observer) diagnose() {
 	}
 	notReady := func() {
 		if len(unproven) > 0 {
-			say(v1alpha1.ReasonTargetsNotReady, "waiting for %d disks: %s", len(unproven), list(unproven))
+			say(v1alpha1.ReasonTargetsNotReady, "waiting for %d disks: %s", len(unproven), backend.List(unproven))
 		}
 	}
 	switch {
@@ -187,7 +182,7 @@ func (o *observer) diagnose() {
 		say(v1alpha1.ReasonChunksEndangered, "%d chunks have no copy left on the targets that are online; bring back the missing targets", data.Missing)
 	}
 	if len(missing) > 0 {
-		say(v1alpha1.ReasonTargetsMissing, "%d of %d targets are not online: %s", len(missing), len(o.seen.Targets), list(missing))
+		say(v1alpha1.ReasonTargetsMissing, "%d of %d targets are not online: %s", len(missing), len(o.seen.Targets), backend.List(missing))
 	}
 	notReady()
 	var servers []string
@@ -197,7 +192,7 @@ func (o *observer) diagnose() {
 		}
 	}
 	if len(servers) > 0 {
-		say(v1alpha1.ReasonServersMissing, "servers are not online: %s", list(servers))
+		say(v1alpha1.ReasonServersMissing, "servers are not online: %s", backend.List(servers))
 	}
 	if data := o.in.State.Data; data.Known && (data.Endangered > 0 || data.Undergoal > 0) {
 		say(v1alpha1.ReasonChunksEndangered,
@@ -232,20 +227,23 @@ func (o *observer) diagnosePlacement(say func(reason, format string, args ...any
 		}
 	}
 	if len(wrong) > 0 {
+		for _, job := range o.in.Jobs {
+			o.seen.Repeat = append(o.seen.Repeat, job.Name)
+		}
 		message := o.podMessage(componentStorageClasses, "", o.masterNodeName(), "the job that makes them has not ended")
-		say(v1alpha1.ReasonPoolsNotPlaced, "storage classes are not as the pools ask: %s; %s", list(wrong), message)
+		say(v1alpha1.ReasonPoolsNotPlaced, "storage classes are not as the pools ask: %s; %s", backend.List(wrong), message)
 	}
 }
 
 func (o *observer) diagnoseClients(say func(reason, format string, args ...any)) {
 	var missing []string
 	for _, c := range o.seen.Clients {
-		if n, _ := nodeNamed(o.in.Nodes, c.Node); !c.Mounted && n.Ready {
+		if n, _ := backend.NodeNamed(o.in.Nodes, c.Node); !c.Mounted && n.Ready {
 			missing = append(missing, fmt.Sprintf("%s (%s)", c.Node, c.Message))
 		}
 	}
 	if len(missing) > 0 {
-		say(v1alpha1.ReasonClientsMissing, "the filesystem is not mounted on %s", list(missing))
+		say(v1alpha1.ReasonClientsMissing, "the filesystem is not mounted on %s", backend.List(missing))
 	}
 }
 
@@ -286,24 +284,4 @@ func (o *observer) server(role v1alpha1.InstanceRole, ip string, port int32) (ba
 		}
 	}
 	return backend.Server{}, false
-}
-
-func ratio(have, want int) string { return fmt.Sprintf("%d/%d", have, want) }
-
-// list joins at most eight items, so that a message stays readable on a large cluster.
-func list(items []string) string {
-	const most = 8
-	if len(items) > most {
-		return strings.Join(items[:most], ", ") + fmt.Sprintf(" and %d more", len(items)-most)
-	}
-	return strings.Join(items, ", ")
-}
-
-// coarse rounds used space down to a thousandth of the capacity, so that a busy filesystem does not rewrite the status
-// at every look. The probe's metrics are exact.
-func coarse(used, capacity int64) int64 {
-	if step := capacity / 1000; step > 0 {
-		return used - used%step
-	}
-	return used
 }

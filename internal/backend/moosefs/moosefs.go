@@ -4,9 +4,7 @@
 package moosefs
 
 import (
-	"fmt"
 	"path"
-	"strconv"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
@@ -63,31 +61,18 @@ func (p ports) chunkservers() int32          { return p.base + 1 }
 func (p ports) clients() int32               { return p.base + 2 }
 func (p ports) probe() int32                 { return p.base + 8 }
 func (p ports) chunkserver(slot int32) int32 { return p.base + 16 + slot }
-func (p ports) overlap(other ports) bool {
-	return p.base < other.base+portRange && other.base < p.base+portRange
-}
-func address(host string, port int32) string                  { return host + ":" + strconv.Itoa(int(port)) }
-func label(slot int32) string                                 { return string('A' + slot) }
-func dataDirectory(directory string) string                   { return path.Join(directory, dataSubdirectory) }
-func childName(fs *v1alpha1.FileSystem, suffix string) string { return fs.Name + "-" + suffix }
 
-const (
-	// portRange is the number of ports that a filesystem reserves from its base port.
-	portRange = 32
-	// dataSubdirectory of a target belongs to the daemon; the directory above it is root's and holds the marker. A
-	// subdirectory of the mount is what README.Debian of moosefs-chunkserver advises.
-	dataSubdirectory = "data"
-)
+func label(slot int32) string               { return string('A' + slot) }
+func dataDirectory(directory string) string { return path.Join(directory, dataSubdirectory) }
 
-// stateRoot is the directory on each node that holds what daemons need besides targets: identities and ledgers.
-func stateRoot(fs *v1alpha1.FileSystem) string {
-	return fmt.Sprintf("/var/lib/parallelfs/%s.%s", fs.Namespace, fs.Name)
-}
+// dataSubdirectory of a target belongs to the daemon; the directory above it is root's and holds the marker. A
+// subdirectory of the mount is what README.Debian of moosefs-chunkserver advises.
+const dataSubdirectory = "data"
 
 // stateDirectory belongs to one FileSystem object alone: the next one of the same name may have other metadata, to which
 // a chunkserver with the old identity could not connect, and a metalogger must not overwrite the last copy of the old one.
 func stateDirectory(fs *v1alpha1.FileSystem, component string) string {
-	return path.Join(stateRoot(fs), string(fs.UID), component)
+	return path.Join(backend.StateRoot(fs), string(fs.UID), component)
 }
 
 // major is the major version, "3" or "4".
@@ -99,40 +84,12 @@ func (Backend) ProbeURL(in backend.Input) string {
 	if !ok {
 		return ""
 	}
-	return "http://" + address(node.IP, portsOf(in.FileSystem).probe()) + "/state"
+	return "http://" + backend.Address(node.IP, portsOf(in.FileSystem).probe()) + "/state"
 }
 
 func masterNode(in backend.Input) (backend.Node, bool) {
 	if in.FileSystem.Status.Metadata == nil {
 		return backend.Node{}, false
 	}
-	return nodeNamed(in.Nodes, in.FileSystem.Status.Metadata.Node)
-}
-
-func nodeNamed(nodes []backend.Node, name string) (backend.Node, bool) {
-	for _, n := range nodes {
-		if n.Name == name {
-			return n, n.IP != ""
-		}
-	}
-	return backend.Node{}, false
-}
-
-func matching(nodes []backend.Node, selector v1alpha1.NodeSelector) []backend.Node {
-	var out []backend.Node
-	for _, n := range nodes {
-		if matches(n, selector) {
-			out = append(out, n)
-		}
-	}
-	return out
-}
-
-func matches(n backend.Node, selector v1alpha1.NodeSelector) bool {
-	for key, value := range selector {
-		if have, ok := n.Labels[key]; !ok || have != value {
-			return false
-		}
-	}
-	return true
+	return backend.NodeNamed(in.Nodes, in.FileSystem.Status.Metadata.Node)
 }

@@ -1,7 +1,6 @@
 package moosefs
 
 import (
-	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -89,7 +88,7 @@ func (b *builder) build() error {
 		},
 		&corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Name: configMapName(fs), Namespace: fs.Namespace},
-			Data:       text(b.told),
+			Data:       backend.Text(b.told),
 		})
 	if local != nil {
 		b.objects = append(b.objects, local)
@@ -103,11 +102,11 @@ func (Backend) SecretName(fs *v1alpha1.FileSystem) (name, key string) {
 	return secretName(fs), passwordKey
 }
 
-func secretName(fs *v1alpha1.FileSystem) string { return childName(fs, "moosefs") }
+func secretName(fs *v1alpha1.FileSystem) string { return backend.ChildName(fs, "moosefs") }
 
 const passwordKey = "password"
 
-func configMapName(fs *v1alpha1.FileSystem) string { return childName(fs, "moosefs") }
+func configMapName(fs *v1alpha1.FileSystem) string { return backend.ChildName(fs, "moosefs") }
 
 func (b *builder) masterSet() (client.Object, error) {
 	fs := b.in.FileSystem
@@ -116,7 +115,7 @@ func (b *builder) masterSet() (client.Object, error) {
 		return nil, err
 	}
 	b.secrets[passwordKey] = []byte(b.in.Password)
-	b.secrets["master.json"] = encode(run)
+	b.secrets["master.json"] = backend.Encode(run)
 	// The permission to initialise is withdrawn once; that must not restart the master.
 	for _, d := range run.Directories {
 		d.Initialise.Granted = false
@@ -126,10 +125,10 @@ func (b *builder) masterSet() (client.Object, error) {
 	}
 
 	probe := spec.Probe{
-		Backend: string(v1alpha1.MooseFS), Version: fs.Spec.Version, Address: address("127.0.0.1", portsOf(fs).clients()),
-		Listen: address(b.master.IP, portsOf(fs).probe()), FileSystem: owner(fs), IntervalSeconds: 5,
+		Backend: string(v1alpha1.MooseFS), Version: fs.Spec.Version, Address: backend.Address("127.0.0.1", portsOf(fs).clients()),
+		Listen: backend.Address(b.master.IP, portsOf(fs).probe()), FileSystem: backend.Owner(fs), IntervalSeconds: 5,
 	}
-	b.told["probe.json"] = encode(probe)
+	b.told["probe.json"] = backend.Encode(probe)
 
 	pod := b.pod(componentMaster, "", configVolume, secretVolume)
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(1800)) // mfsmaster(8): the metadata is saved at the stop, LOCKTIMEOUT 1800 s
@@ -141,32 +140,26 @@ func (b *builder) masterSet() (client.Object, error) {
 		{Name: "chunkservers", ContainerPort: p.chunkservers(), Protocol: corev1.ProtocolTCP},
 		{Name: "clients", ContainerPort: p.clients(), Protocol: corev1.ProtocolTCP},
 	}
-	b.hostDirectory(pod, &daemon, "state", stateRoot(fs), nil)
-	if onDevices(fs.Spec.Metadata.Targets) {
+	backend.HostDirectory(pod, &daemon, "state", backend.StateRoot(fs), nil)
+	if backend.OnDevices(fs.Spec.Metadata.Targets) {
 		b.mountedTargets(pod, &daemon)
 	} else {
-		b.hostDirectory(pod, &daemon, "metadata", fs.Status.Metadata.Directory, nil)
+		backend.HostDirectory(pod, &daemon, "metadata", fs.Status.Metadata.Directory, nil)
 	}
 	b.local(pod, &daemon, run)
 	pod.Spec.Containers = []corev1.Container{daemon, b.probeContainer()}
-	told, err := pin(pod, "spec.metadata", fs.Spec.Metadata.CPUPinning, run, probe)
+	told, err := backend.Pin(pod, "spec.metadata", fs.Spec.Metadata.CPUPinning, run, probe)
 	if err != nil {
 		return nil, err
 	}
-	return b.daemonSet(componentMaster, componentMaster, "", pod, told...), nil
+	return pods(b.in).DaemonSet(componentMaster, backend.Workload{Component: componentMaster}, pod, told...), nil
 }
 
-// probeContainer asks the master and serves its answer. It is the only container that serves anything but MooseFS, and
-// has no right at all.
+// probeContainer asks the master and serves its answer. It is the only container that serves anything but MooseFS.
 func (b *builder) probeContainer() corev1.Container {
 	port := portsOf(b.in.FileSystem).probe()
 	c := b.daemon("probe", "probe", configVolume, "probe.json")
-	c.SecurityContext = unprivileged()
-	c.Ports = []corev1.ContainerPort{{Name: "probe", ContainerPort: port, Protocol: corev1.ProtocolTCP}}
-	c.ReadinessProbe = &corev1.Probe{
-		ProbeHandler:  corev1.ProbeHandler{HTTPGet: httpGet("/readyz", port)},
-		PeriodSeconds: 5, TimeoutSeconds: 3, FailureThreshold: 2,
-	}
+	pods(b.in).ServeProbe(&c, port)
 	return c
 }
 
@@ -176,19 +169,19 @@ func (b *builder) metaloggerSet() (client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.told["metalogger.json"] = encode(run)
+	b.told["metalogger.json"] = backend.Encode(run)
 	pod := b.pod(componentMetalogger, "", configVolume)
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(60))
 	pod.Spec.NodeSelector = fs.Spec.MooseFS.Metaloggers.NodeSelector
 	daemon := b.daemon("metalogger", "run", configVolume, "metalogger.json")
-	b.hostDirectory(pod, &daemon, "state", stateRoot(fs), nil)
+	backend.HostDirectory(pod, &daemon, "state", backend.StateRoot(fs), nil)
 	pod.Spec.Containers = []corev1.Container{daemon}
-	return b.daemonSet(componentMetalogger, componentMetalogger, "", pod, run), nil
+	return pods(b.in).DaemonSet(componentMetalogger, backend.Workload{Component: componentMetalogger}, pod, run), nil
 }
 
 func (b *builder) chunkserverSet(pool v1alpha1.StoragePoolSpec) (client.Object, error) {
 	fs := b.in.FileSystem
-	record, ok := poolRecord(fs, pool.Name)
+	record, ok := backend.RecordedPool(fs, pool.Name)
 	if !ok {
 		return nil, fmt.Errorf("storage pool %q is not recorded yet", pool.Name)
 	}
@@ -197,26 +190,26 @@ func (b *builder) chunkserverSet(pool v1alpha1.StoragePoolSpec) (client.Object, 
 		return nil, err
 	}
 	file := "chunkserver-" + pool.Name + ".json"
-	b.told[file] = encode(run)
+	b.told[file] = backend.Encode(run)
 	pod := b.pod(componentChunkserver, pool.Name, configVolume)
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(120))
 	pod.Spec.Affinity = backend.OnNodes(record.Nodes...)
 	daemon := b.daemon("chunkserver", "run", configVolume, file)
 	daemon.Ports = []corev1.ContainerPort{{Name: "data", ContainerPort: portsOf(fs).chunkserver(record.Slot), Protocol: corev1.ProtocolTCP}}
-	b.hostDirectory(pod, &daemon, "state", stateRoot(fs), nil)
+	backend.HostDirectory(pod, &daemon, "state", backend.StateRoot(fs), nil)
 	for i, d := range pool.Targets.Directories {
-		b.hostDirectory(pod, &daemon, fmt.Sprintf("target-%d", i), string(d), nil)
+		backend.HostDirectory(pod, &daemon, fmt.Sprintf("target-%d", i), string(d), nil)
 	}
-	if onDevices(pool.Targets) {
+	if backend.OnDevices(pool.Targets) {
 		b.mountedTargets(pod, &daemon)
 	}
 	b.local(pod, &daemon, run)
 	pod.Spec.Containers = []corev1.Container{daemon}
-	told, err := pin(pod, "spec.storagePools["+pool.Name+"]", pool.CPUPinning, run)
+	told, err := backend.Pin(pod, "spec.storagePools["+pool.Name+"]", pool.CPUPinning, run)
 	if err != nil {
 		return nil, err
 	}
-	return b.daemonSet(componentChunkserver+"-"+pool.Name, componentChunkserver, pool.Name, pod, told...), nil
+	return pods(b.in).DaemonSet(componentChunkserver+"-"+pool.Name, backend.Workload{Component: componentChunkserver, StoragePool: pool.Name}, pod, told...), nil
 }
 
 func (b *builder) clientSet() (client.Object, error) {
@@ -225,29 +218,24 @@ func (b *builder) clientSet() (client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.told["client.json"] = encode(mount)
+	b.told["client.json"] = backend.Encode(mount)
 	pod := b.pod(componentClient, "", configVolume)
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(60))
 	pod.Spec.NodeSelector = fs.Spec.Clients.NodeSelector
 	c := b.daemon("client", "mount", configVolume, "client.json")
 	// A FUSE mount that reaches the host needs a privileged container (Kubernetes: mount propagation, Bidirectional).
-	c.SecurityContext = privileged()
+	c.SecurityContext = backend.Privileged()
 	// The parent directory is shared, so that the mount below it appears on the node.
-	b.hostDirectory(pod, &c, "mounts", path.Dir(string(fs.Spec.Clients.MountPath)), new(corev1.MountPropagationBidirectional))
+	backend.HostDirectory(pod, &c, "mounts", path.Dir(string(fs.Spec.Clients.MountPath)), new(corev1.MountPropagationBidirectional))
 	b.fuseDevice(pod, &c)
-	c.ReadinessProbe = &corev1.Probe{
-		ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{
-			Command: []string{nodeBinary, "check-mount", "--spec", toldDirectory + "/client.json"},
-		}},
-		PeriodSeconds: 5, TimeoutSeconds: 8, FailureThreshold: 1,
-	}
+	backend.CheckMount(&c, "client.json")
 	pod.Spec.Containers = []corev1.Container{c}
-	return b.daemonSet(componentClient, componentClient, "", pod, mount), nil
+	return pods(b.in).DaemonSet(componentClient, backend.Workload{Component: componentClient}, pod, mount), nil
 }
 
 // masterHasItsDisk is true when the metadata is in a directory, or on a disk that was made a target once.
 func (b *builder) masterHasItsDisk() bool {
-	return !onDevices(b.in.FileSystem.Spec.Metadata.Targets) || slices.ContainsFunc(recordedTarget(b.in), finished)
+	return !backend.OnDevices(b.in.FileSystem.Spec.Metadata.Targets) || slices.ContainsFunc(recordedTarget(b.in), backend.Finished)
 }
 
 // storageClassJob makes the storage classes and the pools' directories. Its name holds a hash of what it does, so a
@@ -255,49 +243,24 @@ func (b *builder) masterHasItsDisk() bool {
 func (b *builder) storageClassJob() client.Object {
 	fs := b.in.FileSystem
 	configure := storageClasses(fs, b.master.IP)
-	b.secrets["storageclasses.json"] = encode(configure)
+	b.secrets["storageclasses.json"] = backend.Encode(configure)
 	b.secrets[adminMountKey] = []byte(adminMountConfig(b.in))
 	pod := b.pod(componentStorageClasses, "", secretVolume)
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
 	pod.Spec.Affinity = backend.OnNodes(b.master.Name)
 	c := b.daemon("storageclasses", "configure", secretVolume, "storageclasses.json")
-	c.SecurityContext = privileged() // mounts by FUSE, inside the container only
+	c.SecurityContext = backend.Privileged() // mounts by FUSE, inside the container only
 	b.fuseDevice(pod, &c)
 	pod.Spec.Containers = []corev1.Container{c}
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: childName(fs, "classes-"+hash(configure, b.image, b.in.Images.Node)), Namespace: fs.Namespace,
-			Labels: b.labels(componentStorageClasses, ""),
+			Name: backend.ChildName(fs, "classes-"+backend.Hash(configure, b.image, b.in.Images.Node)), Namespace: fs.Namespace,
+			Labels: pods(b.in).Labels(backend.Workload{Component: componentStorageClasses}),
 		},
 		Spec: batchv1.JobSpec{
 			BackoffLimit: new(int32(10)),
 			Template:     *pod,
 		},
 	}
-}
-
-func encode(v any) []byte {
-	raw, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		panic(err) // the types of package spec hold strings, numbers and lists only
-	}
-	return raw
-}
-
-func text(files map[string][]byte) map[string]string {
-	out := make(map[string]string, len(files))
-	for name, content := range files {
-		out[name] = string(content)
-	}
-	return out
-}
-
-func poolRecord(fs *v1alpha1.FileSystem, name string) (v1alpha1.StoragePoolStatus, bool) {
-	for _, p := range fs.Status.StoragePools {
-		if p.Name == name {
-			return p, true
-		}
-	}
-	return v1alpha1.StoragePoolStatus{}, false
 }

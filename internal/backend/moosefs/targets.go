@@ -34,19 +34,19 @@ func (d disk) broken() bool {
 // storage observes chunkservers, their targets and the pools.
 func (o *observer) storage() {
 	for _, pool := range o.fs.Spec.StoragePools {
-		record, ok := poolRecord(o.fs, pool.Name)
+		record, ok := backend.RecordedPool(o.fs, pool.Name)
 		if !ok {
 			continue
 		}
 		status := v1alpha1.StoragePoolStatus{Name: pool.Name, Slot: record.Slot, Nodes: record.Nodes}
 		online, wanted := 0, 0
 		for _, name := range record.Nodes {
-			node, _ := nodeNamed(o.in.Nodes, name)
+			node, _ := backend.NodeNamed(o.in.Nodes, name)
 			instance, server := o.chunkserver(pool.Name, name, node.IP, record.Slot)
 			targets := o.poolTargets(pool, node.IP, record.Slot, instance)
-			instance.Placement = o.placement(name, chunkserverInstance(pool.Name), instance.Name,
+			instance.Placement = o.placements.Of(name, chunkserverInstance(pool.Name), instance.Name,
 				pool.CPUPinning, poolTargets(o.in, pool.Name, name))
-			if len(targets) == 0 && named(pool.Targets, name) {
+			if len(targets) == 0 && backend.HasTargets(pool.Targets, name) {
 				o.unplaced = append(o.unplaced, fmt.Sprintf("one in pool %s on node %s", pool.Name, name))
 			}
 			o.seen.Instances = append(o.seen.Instances, instance)
@@ -62,9 +62,9 @@ func (o *observer) storage() {
 			}
 			o.seen.Targets = append(o.seen.Targets, targets...)
 		}
-		status.UsedBytes = coarse(status.UsedBytes, status.CapacityBytes)
+		status.UsedBytes = backend.Coarse(status.UsedBytes, status.CapacityBytes)
 		status.Capacity, status.Used = v1alpha1.Bytes(status.CapacityBytes), v1alpha1.Bytes(status.UsedBytes)
-		status.Targets = ratio(online, wanted)
+		status.Targets = backend.Ratio(online, wanted)
 		o.seen.StoragePools = append(o.seen.StoragePools, status)
 	}
 }
@@ -78,7 +78,7 @@ func (o *observer) chunkserver(pool, node, ip string, slot int32) (v1alpha1.Inst
 		instance.Message = "the node is not in the cluster; bring it back: it holds data"
 		return instance, backend.Server{}
 	}
-	instance.Address = address(ip, port)
+	instance.Address = backend.Address(ip, port)
 	server, listed := o.server(v1alpha1.RoleStorage, ip, port)
 	switch {
 	case listed && server.Online:
@@ -98,7 +98,7 @@ func (o *observer) poolTargets(
 	pool v1alpha1.StoragePoolSpec, ip string, slot int32, instance v1alpha1.InstanceStatus,
 ) []v1alpha1.TargetStatus {
 	var out []v1alpha1.TargetStatus
-	if !onDevices(pool.Targets) {
+	if !backend.OnDevices(pool.Targets) {
 		for _, d := range slices.Sorted(slices.Values(pool.Targets.Directories)) {
 			status, _ := o.target(string(d), dataDirectory(string(d)), ip, slot, instance)
 			out = append(out, status)
@@ -106,15 +106,15 @@ func (o *observer) poolTargets(
 		return out
 	}
 	for _, t := range poolTargets(o.in, pool.Name, instance.Node) {
-		mountpoint := targetPath(o.fs, t.Name)
+		mountpoint := backend.TargetPath(o.fs, t.Name)
 		status, entry := o.target(mountpoint, targetData(o.fs, t.Name), ip, slot, instance)
 		status.StorageTarget = t.Name
 		d := disk{target: t, server: instance.Online && (entry == nil || entry.Path != "")}
 		if d.server && entry != nil {
 			d.listed, d.said = true, entry.Status
 		}
-		if _, why := proven(t); why != "" && !status.Online {
-			status.Message = shorten("its disk: " + why)
+		if _, why := backend.Proven(t); why != "" && !status.Online {
+			status.Message = backend.Shorten("its disk: " + why)
 		} else if d.server && !d.listed {
 			status.Message = "the chunkserver does not use this disk: it started before the disk was proven, or refuses it, as its log says"
 		}
@@ -131,7 +131,7 @@ func (o *observer) poolTargets(
 
 // targetData is the directory that a chunkserver keeps its data in, on a disk.
 func targetData(fs *v1alpha1.FileSystem, target string) string {
-	return dataDirectory(path.Join(targetPath(fs, target), componentChunkserver))
+	return dataDirectory(path.Join(backend.TargetPath(fs, target), componentChunkserver))
 }
 
 // target observes one directory of a chunkserver. It also returns what MooseFS lists of it, nil when it does not. A chunkserver
@@ -153,7 +153,7 @@ func (o *observer) target(directory, data, ip string, slot int32, instance v1alp
 		if t.Path != "" && strings.TrimRight(t.Path, "/") != data {
 			continue
 		}
-		status.Online, status.CapacityBytes, status.UsedBytes = t.Online, t.CapacityBytes, coarse(t.UsedBytes, t.CapacityBytes)
+		status.Online, status.CapacityBytes, status.UsedBytes = t.Online, t.CapacityBytes, backend.Coarse(t.UsedBytes, t.CapacityBytes)
 		status.Removing, status.Removable = t.Removing, t.Removable
 		if !t.Online {
 			status.Message = "MooseFS says: " + t.Status
@@ -170,7 +170,7 @@ const settle = 5 * time.Minute
 // needless is true for a disk that is to be removed, is not there, and is not needed: MooseFS moves nothing from a disk that it
 // does not see, but makes the copies anew, and says when all data has as many as it should.
 func (o *observer) needless(t v1alpha1.StorageTarget, ip string, slot int32) bool {
-	since, why := proven(t)
+	since, why := backend.Proven(t)
 	if !t.Spec.Remove || why == "" || o.in.State == nil || !o.in.State.Data.Whole() {
 		return false
 	}
@@ -184,7 +184,7 @@ func (o *observer) needless(t v1alpha1.StorageTarget, ip string, slot int32) boo
 func (o *observer) missingTargets() (unproven, missing []string) {
 	unready := map[string]bool{}
 	for _, d := range o.disks {
-		_, why := proven(d.target)
+		_, why := backend.Proven(d.target)
 		unready[d.status.Name] = why != ""
 	}
 	for _, t := range o.seen.Targets {
@@ -203,7 +203,7 @@ func (o *observer) missingTargets() (unproven, missing []string) {
 // unprovenMetadata says why the disk of the metadata is not ready, and is empty when it is or when there is none.
 func (o *observer) unprovenMetadata() string {
 	record := o.fs.Status.Metadata
-	if record == nil || !onDevices(o.fs.Spec.Metadata.Targets) {
+	if record == nil || !backend.OnDevices(o.fs.Spec.Metadata.Targets) {
 		return ""
 	}
 	disks := recordedTarget(o.in)
@@ -213,19 +213,10 @@ func (o *observer) unprovenMetadata() string {
 	case len(disks) == 0:
 		return fmt.Sprintf("%s on node %s for the metadata (its StorageTarget is gone; the metadata is on that disk alone)", record.Target, record.Node)
 	}
-	if _, why := proven(disks[0]); why != "" {
-		return shorten(fmt.Sprintf("%s on node %s for the metadata (its disk: %s)", record.Target, record.Node, why))
+	if _, why := backend.Proven(disks[0]); why != "" {
+		return backend.Shorten(fmt.Sprintf("%s on node %s for the metadata (its disk: %s)", record.Target, record.Node, why))
 	}
 	return ""
-}
-
-// shorten cuts what an agent said to what fits beside others in a message of 1024 characters.
-func shorten(said string) string {
-	const most = 500
-	if runes := []rune(said); len(runes) > most {
-		return string(runes[:most]) + "..."
-	}
-	return said
 }
 
 // restarts finds the chunkservers that have to start anew because a disk was proven after their start, is to be emptied, or
@@ -238,7 +229,7 @@ func (o *observer) restarts() {
 		back, others := o.changes(pod)
 		if len(back)+len(others) > 0 {
 			o.seen.Restarts = append(o.seen.Restarts, backend.Restart{
-				Pod: pod.Name, Why: list(append(back, others...)), Safe: o.safe(len(back) > 0),
+				Pod: pod.Name, Why: backend.List(append(back, others...)), Safe: o.safe(len(back) > 0),
 			})
 		}
 	}
@@ -273,7 +264,7 @@ func (o *observer) unread(pod backend.Pod, change metav1.Time) bool {
 // takeUp says that a proven disk is not used: it was proven after the start of the chunkserver, or it came back after the
 // chunkserver had given it up.
 func (o *observer) takeUp(d disk, pod backend.Pod) string {
-	since, why := proven(d.target)
+	since, why := backend.Proven(d.target)
 	if why != "" || d.listed && !d.broken() || !o.unread(pod, since) {
 		return ""
 	}
@@ -285,7 +276,7 @@ func (o *observer) mark(d disk, pod backend.Pod) string {
 	if !d.listed || d.status.Removing == d.target.Spec.Remove {
 		return ""
 	}
-	asked := condition(d.target, v1alpha1.ConditionSafeToRemove)
+	asked := backend.Condition(d.target, v1alpha1.ConditionSafeToRemove)
 	switch {
 	case d.target.Spec.Remove && asked != nil && o.unread(pod, asked.LastTransitionTime):
 		return fmt.Sprintf("the disk %s is to be emptied, and MooseFS does not know it", d.target.Name)
@@ -299,8 +290,8 @@ func (o *observer) mark(d disk, pod backend.Pod) string {
 // letGo names the disks that the chunkserver still uses, although they are no longer this filesystem's: they can't be
 // unmounted. Only one that MooseFS itself calls removable is a reason to restart.
 func (o *observer) letGo(pod backend.Pod) []string {
-	node, _ := nodeNamed(o.in.Nodes, pod.Node)
-	record, ok := poolRecord(o.fs, pod.StoragePool)
+	node, _ := backend.NodeNamed(o.in.Nodes, pod.Node)
+	record, ok := backend.RecordedPool(o.fs, pod.StoragePool)
 	if !ok || !o.settled(pod) {
 		return nil
 	}
@@ -339,7 +330,7 @@ func (o *observer) safe(brings bool) bool {
 	disks := map[string]bool{}
 	for _, d := range o.disks {
 		disks[d.status.Name] = true
-		if _, why := proven(d.target); why == "" && !d.server {
+		if _, why := backend.Proven(d.target); why == "" && !d.server {
 			return false // its chunkserver is away, or does not say how it is
 		}
 	}

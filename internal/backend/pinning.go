@@ -1,4 +1,4 @@
-package moosefs
+package backend
 
 import (
 	"fmt"
@@ -10,12 +10,11 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"parallelfs.dev/operator/api/v1alpha1"
-	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// bound is true when the node binary binds the daemons of a role to CPUs that are known by number.
-func bound(pinning *v1alpha1.CPUPinning) bool {
+// Bound is true when the node binary binds the daemons of a role to CPUs that are known by number.
+func Bound(pinning *v1alpha1.CPUPinning) bool {
 	return pinning != nil && (pinning.Mode == v1alpha1.PinningNUMANode || pinning.Mode == v1alpha1.PinningCPUSet)
 }
 
@@ -24,11 +23,11 @@ func exclusive(pinning *v1alpha1.CPUPinning) bool {
 	return pinning != nil && pinning.Mode == v1alpha1.PinningKubeletStatic && pinning.CPUs != nil
 }
 
-// pin makes a pod ask for its CPUs, and returns all that goes into the hash of its template: what was told, and a pinning
+// Pin makes a pod ask for its CPUs, and returns all that goes into the hash of its template: what was told, and a pinning
 // that the node binary carries out when the daemon starts.
-func pin(pod *corev1.PodTemplateSpec, field string, pinning *v1alpha1.CPUPinning, told ...any) ([]any, error) {
+func Pin(pod *corev1.PodTemplateSpec, field string, pinning *v1alpha1.CPUPinning, told ...any) ([]any, error) {
 	switch {
-	case bound(pinning):
+	case Bound(pinning):
 		return append(told, pinning), nil
 	case exclusive(pinning):
 		return told, guarantee(pod, field, pinning)
@@ -42,13 +41,13 @@ func pin(pod *corev1.PodTemplateSpec, field string, pinning *v1alpha1.CPUPinning
 func guarantee(pod *corev1.PodTemplateSpec, field string, pinning *v1alpha1.CPUPinning) error {
 	memory, err := resource.ParseQuantity(string(pinning.Memory))
 	if err != nil {
-		return backend.Invalid(v1alpha1.ReasonInvalidSpec, "%s.cpuPinning.memory %q is no size: %v; write it like 16Gi", field, pinning.Memory, err)
+		return Invalid(v1alpha1.ReasonInvalidSpec, "%s.cpuPinning.memory %q is no size: %v; write it like 16Gi", field, pinning.Memory, err)
 	}
 	for i := range pod.Spec.InitContainers {
 		pod.Spec.InitContainers[i].Resources = exactly(resource.MustParse("100m"), resource.MustParse("64Mi"))
 	}
 	for i := range pod.Spec.Containers {
-		// The probe runs mfscli, a Python program, every few seconds.
+		// The probe runs the filesystem's own tools every few seconds, such as mfscli, a Python program.
 		pod.Spec.Containers[i].Resources = exactly(resource.MustParse("500m"), resource.MustParse("256Mi"))
 	}
 	pod.Spec.Containers[0].Resources = exactly(*resource.NewQuantity(int64(*pinning.CPUs), resource.DecimalSI), memory)
@@ -63,58 +62,73 @@ func exactly(cpu, memory resource.Quantity) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Requests: list(), Limits: list()}
 }
 
-// placement is where a daemon runs, as the agent of its node has read it from the kernel, nil on a node without an agent.
-// The daemon is known by its name among the daemons of the node; one that is told nothing of its node by its component.
-func (o *observer) placement(
+// Placements collects where the daemons of a filesystem run.
+type Placements struct {
+	in Input
+	// strays say which daemons run elsewhere than they should, unknown which can't be seen.
+	strays, unknown []string
+	// unknownReason is the reason of the first of those.
+	unknownReason string
+	// asked is true when a role asks for CPUs.
+	asked bool
+}
+
+// NewPlacements has seen none yet.
+func NewPlacements(in Input) *Placements { return &Placements{in: in} }
+
+// Of is where a daemon runs, as the agent of its node has read it from the kernel, nil on a node without an agent.
+// The daemon is known by its name among the daemons of the node (spec.Run.Instance); one that is told nothing of its node by its
+// component. Instance is its name in the status.
+func (p *Placements) Of(
 	node, daemon, instance string, pinning *v1alpha1.CPUPinning, disks []v1alpha1.StorageTarget,
 ) *v1alpha1.InstancePlacement {
-	asks := bound(pinning) || exclusive(pinning)
-	o.asked = o.asked || asks
-	inventory, agent := o.in.Inventories[node]
+	asks := Bound(pinning) || exclusive(pinning)
+	p.asked = p.asked || asks
+	inventory, agent := p.in.Inventories[node]
 	if !agent {
 		if asks {
-			o.unseen(v1alpha1.ReasonAgentMissing, "%s: no agent runs on node %s; give it the label %s", instance, node, v1alpha1.LabelAgent)
+			p.unseen(v1alpha1.ReasonAgentMissing, "%s: no agent runs on node %s; give it the label %s", instance, node, v1alpha1.LabelAgent)
 		}
 		return nil
 	}
 	placement := &v1alpha1.InstancePlacement{Devices: kernelNames(disks)}
-	wanted, known := o.in.Pinnings[node][daemon]
-	if bound(pinning) {
+	wanted, known := p.in.Pinnings[node][daemon]
+	if Bound(pinning) {
 		placement.WantedCPUs = wanted.CPUs
 	}
-	names := []string{o.daemonName(daemon), o.daemonName(strings.TrimSuffix(instance, "."+node))}
+	names := []string{p.daemonName(daemon), p.daemonName(strings.TrimSuffix(instance, "."+node))}
 	i := slices.IndexFunc(inventory.Daemons, func(d v1alpha1.DaemonPlacement) bool { return slices.Contains(names, d.Name) })
 	if i < 0 {
 		if asks {
-			o.unseen(v1alpha1.ReasonStarting, "%s: the agent does not see it run", instance)
+			p.unseen(v1alpha1.ReasonStarting, "%s: the agent does not see it run", instance)
 		}
 		return placement
 	}
 	found := inventory.Daemons[i]
 	placement.CPUs, placement.NUMANodes, placement.MemoryPolicy = found.CPUs, found.NUMANodes, found.MemoryPolicy
 	switch {
-	case bound(pinning) && !known:
-		o.unseen(v1alpha1.ReasonPinningConflict, "%s: which CPUs it is to have can't be told", instance)
-	case bound(pinning):
-		placement.Drift = shorten(plan.Drift(wanted, found))
+	case Bound(pinning) && !known:
+		p.unseen(v1alpha1.ReasonPinningConflict, "%s: which CPUs it is to have can't be told", instance)
+	case Bound(pinning):
+		placement.Drift = Shorten(plan.Drift(wanted, found))
 	case exclusive(pinning):
-		placement.Drift = shorten(shared(*pinning.CPUs, found))
+		placement.Drift = Shorten(shared(*pinning.CPUs, found))
 	}
 	if placement.Drift != "" {
-		o.strays = append(o.strays, instance+": "+placement.Drift)
+		p.strays = append(p.strays, instance+": "+placement.Drift)
 	}
 	return placement
 }
 
-func (o *observer) daemonName(daemon string) string {
-	return o.fs.Namespace + "/" + o.fs.Name + "/" + daemon
+func (p *Placements) daemonName(daemon string) string {
+	return p.in.FileSystem.Namespace + "/" + p.in.FileSystem.Name + "/" + daemon
 }
 
-func (o *observer) unseen(reason, format string, args ...any) {
-	if o.unknownReason == "" {
-		o.unknownReason = reason
+func (p *Placements) unseen(reason, format string, args ...any) {
+	if p.unknownReason == "" {
+		p.unknownReason = reason
 	}
-	o.unknown = append(o.unknown, fmt.Sprintf(format, args...))
+	p.unknown = append(p.unknown, fmt.Sprintf(format, args...))
 }
 
 // shared says that a daemon has other CPUs than the kubelet would have given it alone.
@@ -137,16 +151,17 @@ func kernelNames(disks []v1alpha1.StorageTarget) []string {
 	return out
 }
 
-// pinned sums up where the daemons run that ask for CPUs.
-func (o *observer) pinned() {
+// Pinned sums up where the daemons run that ask for CPUs: the condition Pinned, nil when none asks.
+func (p *Placements) Pinned() *Problem {
 	switch {
-	case !o.asked:
-	case len(o.strays) > 0:
-		o.seen.Pinned = &backend.Problem{Reason: v1alpha1.ReasonDrifted, Message: list(o.strays)}
-	case len(o.unknown) > 0:
-		o.seen.Pinned = &backend.Problem{Reason: o.unknownReason, Message: list(o.unknown)}
+	case !p.asked:
+		return nil
+	case len(p.strays) > 0:
+		return &Problem{Reason: v1alpha1.ReasonDrifted, Message: List(p.strays)}
+	case len(p.unknown) > 0:
+		return &Problem{Reason: p.unknownReason, Message: List(p.unknown)}
 	default:
-		o.seen.Pinned = &backend.Problem{
+		return &Problem{
 			Reason: v1alpha1.ReasonAsAsked, Message: "every daemon that asks for CPUs runs on them, as the kernel of its node says",
 		}
 	}

@@ -1,0 +1,68 @@
+package backend
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// OnDevices is true when the targets of a role are disks, and false when they are directories.
+func OnDevices(targets v1alpha1.TargetsSpec) bool { return len(targets.Directories) == 0 }
+
+// TargetPath is where the disk of a StorageTarget is mounted.
+func TargetPath(fs *v1alpha1.FileSystem, target string) string {
+	return spec.TargetPath(fs.Namespace, fs.Name, target)
+}
+
+// TargetsOf are the disks of a role on a node, by name; those of a pool for the role Storage.
+func TargetsOf(in Input, role v1alpha1.InstanceRole, pool, node string) []v1alpha1.StorageTarget {
+	var out []v1alpha1.StorageTarget
+	for _, t := range in.Targets {
+		if t.Spec.Role == role && t.Spec.StoragePool == pool && t.Spec.Node == node {
+			out = append(out, t)
+		}
+	}
+	slices.SortFunc(out, func(a, b v1alpha1.StorageTarget) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// Proven returns the time since which the agent has called the disk proven, and why it does not, in words that follow
+// "its disk: ".
+func Proven(t v1alpha1.StorageTarget) (since metav1.Time, why string) {
+	ready := Condition(t, v1alpha1.ConditionReady)
+	switch {
+	case ready == nil:
+		return metav1.Time{}, "no agent has looked at it yet; node " + t.Spec.Node + " needs the label " + v1alpha1.LabelAgent
+	case ready.Status == metav1.ConditionTrue:
+		return ready.LastTransitionTime, ""
+	default:
+		return ready.LastTransitionTime, ready.Reason + ": " + ready.Message
+	}
+}
+
+// Finished is true when a disk was made a target once: it may hold data.
+func Finished(t v1alpha1.StorageTarget) bool {
+	return t.Status.Provisioned != nil && t.Status.Provisioned.Finished != nil
+}
+
+// Condition is a condition of a StorageTarget, nil when it has none of that name.
+func Condition(t v1alpha1.StorageTarget, name string) *metav1.Condition {
+	return meta.FindStatusCondition(t.Status.Conditions, name)
+}
+
+// LocalTarget is what a daemon is told of a disk. Only the data of a storage target can be moved elsewhere.
+func LocalTarget(fs *v1alpha1.FileSystem, t v1alpha1.StorageTarget) spec.Target {
+	local := spec.Target{
+		Name: t.Name, Path: TargetPath(fs, t.Name),
+		Remove: t.Spec.Remove && t.Spec.Role == v1alpha1.RoleStorage,
+	}
+	if Finished(t) {
+		local.UUID = t.Status.Provisioned.UUID
+	}
+	return local
+}

@@ -1,0 +1,217 @@
+package backend
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+const (
+	binaryDirectory = "/parallelfs"
+	// NodeBinary is the node binary in every container.
+	NodeBinary = binaryDirectory + "/node"
+	// ToldDirectory holds the JSON that tells the node binary what to do.
+	ToldDirectory = "/etc/parallelfs"
+	// RunDirectory is a memory-backed volume of each pod, for files that the node binary writes at start.
+	RunDirectory = "/run/parallelfs"
+)
+
+// Pods makes the pods of one filesystem.
+type Pods struct {
+	FileSystem *v1alpha1.FileSystem
+	Images     Images
+	// Software is the label app.kubernetes.io/name, such as "moosefs".
+	Software string
+	// Group is the gid of the daemons' user in all images; 0 when they run as root.
+	Group int64
+}
+
+// Workload says which pods a DaemonSet or a Job has.
+type Workload struct {
+	Component string
+	// StoragePool and Instance are empty for pods that have none.
+	StoragePool, Instance string
+}
+
+// Labels of the pods, and of what makes them.
+func (p Pods) Labels(w Workload) map[string]string {
+	labels := map[string]string{
+		v1alpha1.LabelManagedBy:       v1alpha1.ManagedBy,
+		"app.kubernetes.io/name":      p.Software,
+		"app.kubernetes.io/instance":  p.FileSystem.Name,
+		"app.kubernetes.io/component": w.Component,
+	}
+	for key, value := range p.selector(w) {
+		labels[key] = value
+	}
+	return labels
+}
+
+func (p Pods) selector(w Workload) map[string]string {
+	selector := map[string]string{v1alpha1.LabelFileSystem: p.FileSystem.Name, v1alpha1.LabelComponent: w.Component}
+	if w.StoragePool != "" {
+		selector[v1alpha1.LabelStoragePool] = w.StoragePool
+	}
+	if w.Instance != "" {
+		selector[v1alpha1.LabelInstance] = w.Instance
+	}
+	return selector
+}
+
+// Template is what all pods of a filesystem share: the host's network, because servers register the address that they
+// connect from; no token of the API server; the node binary, brought by an init container; and no eviction for a taint,
+// because a daemon that holds data belongs where its data is. It has the volumes by which its containers are told what to do.
+func (p Pods) Template(w Workload, told ...corev1.Volume) *corev1.PodTemplateSpec {
+	install := corev1.Container{
+		Name: "install", Image: p.Images.Node, ImagePullPolicy: corev1.PullPolicy(p.Images.PullPolicy),
+		Command:         []string{"/node", "install", binaryDirectory},
+		VolumeMounts:    []corev1.VolumeMount{{Name: "binary", MountPath: binaryDirectory}},
+		SecurityContext: p.Unprivileged(),
+		Resources:       Requests("10m", "16Mi"),
+	}
+	security := &corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}}
+	if p.Group != 0 {
+		security.FSGroup = new(p.Group)
+	}
+	return &corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: p.Labels(w)},
+		Spec: corev1.PodSpec{
+			HostNetwork:                  true,
+			DNSPolicy:                    corev1.DNSClusterFirstWithHostNet,
+			AutomountServiceAccountToken: new(false),
+			EnableServiceLinks:           new(false),
+			PriorityClassName:            "system-node-critical",
+			Tolerations:                  []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			SecurityContext:              security,
+			InitContainers:               []corev1.Container{install},
+			Volumes: append([]corev1.Volume{
+				{Name: "binary", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+				{Name: "run", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}},
+			}, told...),
+		},
+	}
+}
+
+// Container runs a verb of the node binary in an image, told by a file of a volume.
+func (p Pods) Container(name, image, verb, volume, file string) corev1.Container {
+	return corev1.Container{
+		Name: name, Image: image, ImagePullPolicy: corev1.PullPolicy(p.Images.PullPolicy),
+		Command: []string{NodeBinary, verb, "--spec", ToldDirectory + "/" + file},
+		Env: []corev1.EnvVar{
+			{Name: "NODE_IP", ValueFrom: fieldRef("status.hostIP")},
+			{Name: "NODE_NAME", ValueFrom: fieldRef("spec.nodeName")},
+		},
+		VolumeMounts: []corev1.VolumeMount{
+			{Name: "binary", MountPath: binaryDirectory, ReadOnly: true},
+			{Name: "run", MountPath: RunDirectory},
+			{Name: volume, MountPath: ToldDirectory, ReadOnly: true},
+		},
+		Resources:                Requests("50m", "64Mi"),
+		SecurityContext:          DataDaemon(),
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+	}
+}
+
+// DaemonSet runs a pod on its nodes and never restarts it by itself (OnDelete). The template carries a hash of all that
+// would need a restart, so that the controller sees which pods are outdated.
+func (p Pods) DaemonSet(suffix string, w Workload, pod *corev1.PodTemplateSpec, told ...any) *appsv1.DaemonSet {
+	// Which nodes a pool has is no reason to restart the daemons of those that it had before.
+	anywhere := pod.DeepCopy()
+	anywhere.Spec.Affinity = nil
+	pod.Annotations = map[string]string{TemplateHashAnnotation: Hash(append(told, anywhere)...)}
+	return &appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: ChildName(p.FileSystem, suffix), Namespace: p.FileSystem.Namespace, Labels: p.Labels(w),
+		},
+		Spec: appsv1.DaemonSetSpec{
+			Selector:       &metav1.LabelSelector{MatchLabels: p.selector(w)},
+			Template:       *pod,
+			UpdateStrategy: appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType},
+		},
+	}
+}
+
+// ConfigVolume is a ConfigMap as a volume.
+func ConfigVolume(name, configMap string) corev1.Volume {
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+		LocalObjectReference: corev1.LocalObjectReference{Name: configMap}}}}
+}
+
+// SecretVolume is a Secret as a volume that only root and the daemons' group may read.
+func SecretVolume(name, secret string) corev1.Volume {
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
+		SecretName: secret, DefaultMode: new(int32(0o440))}}}
+}
+
+// HostDirectory gives a container a directory of the node at the same path.
+func HostDirectory(
+	pod *corev1.PodTemplateSpec, c *corev1.Container, name, directory string, propagation *corev1.MountPropagationMode,
+) {
+	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+		HostPath: &corev1.HostPathVolumeSource{Path: directory, Type: new(corev1.HostPathDirectoryOrCreate)}}})
+	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: directory, MountPropagation: propagation})
+}
+
+// ServeProbe makes a container the one that serves the answers of `node probe`, on a port: it has no right at all.
+func (p Pods) ServeProbe(c *corev1.Container, port int32) {
+	c.SecurityContext = p.Unprivileged()
+	c.Ports = []corev1.ContainerPort{{Name: "probe", ContainerPort: port, Protocol: corev1.ProtocolTCP}}
+	c.ReadinessProbe = &corev1.Probe{
+		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+			Path: "/readyz", Port: intstr.FromInt32(port), Scheme: corev1.URISchemeHTTP}},
+		PeriodSeconds: 5, TimeoutSeconds: 3, FailureThreshold: 2,
+	}
+}
+
+// CheckMount makes a container Ready while the mount that the file tells of answers.
+func CheckMount(c *corev1.Container, file string) {
+	c.ReadinessProbe = &corev1.Probe{
+		ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{
+			Command: []string{NodeBinary, "check-mount", "--spec", ToldDirectory + "/" + file},
+		}},
+		PeriodSeconds: 5, TimeoutSeconds: 8, FailureThreshold: 1,
+	}
+}
+
+func fieldRef(fieldPath string) *corev1.EnvVarSource {
+	return &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: fieldPath}}
+}
+
+// Requests without limits: a daemon that is throttled or killed for its memory hangs every client.
+func Requests(cpu, memory string) corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{Requests: corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}}
+}
+
+// DataDaemon may do what starting a daemon needs: own files as another user, and become that user.
+func DataDaemon() *corev1.SecurityContext {
+	return &corev1.SecurityContext{
+		RunAsUser: new(int64(0)), AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
+		Capabilities: &corev1.Capabilities{
+			Drop: []corev1.Capability{"ALL"},
+			Add:  []corev1.Capability{"CHOWN", "DAC_OVERRIDE", "FOWNER", "SETUID", "SETGID", "SYS_NICE"},
+		},
+	}
+}
+
+// Unprivileged has no right at all, and runs as the daemons' user, or as nobody (65534) where they run as root.
+func (p Pods) Unprivileged() *corev1.SecurityContext {
+	user := p.Group
+	if user == 0 {
+		user = 65534
+	}
+	return &corev1.SecurityContext{
+		RunAsUser: new(user), RunAsGroup: new(user), RunAsNonRoot: new(true),
+		AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
+		Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+	}
+}
+
+// Privileged may do all that root may: mount a filesystem where the node sees it (Kubernetes: mount propagation, Bidirectional).
+func Privileged() *corev1.SecurityContext {
+	return &corev1.SecurityContext{Privileged: new(true), RunAsUser: new(int64(0))}
+}
