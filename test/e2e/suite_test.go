@@ -85,6 +85,7 @@ var _ = Describe("ParallelFS Operator", Ordered, ContinueOnFailure, func() {
 	Context("a FileSystem of MooseFS 4.57.5, deleted", fileSystemIsDeleted)
 	Context("a FileSystem on disks", disksAreTargets)
 	Context("a FileSystem of BeeGFS "+beeGFS7, beeGFSRuns)
+	Context("the published experiments on BeeGFS, reduced", experimentsRun)
 	if !realBeeGFS() {
 		Context("a FileSystem of BeeGFS "+beeGFS8, beeGFS8Runs)
 	}
