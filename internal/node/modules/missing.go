@@ -9,7 +9,10 @@ import (
 // builds says how the module of a filesystem comes to be on a node, where that is known.
 var builds = map[string]build{
 	// debian/control, debian/rules and beegfs.spec of BeeGFS 7.4.6: the two packages exclude each other, and leave their sources here.
-	"beegfs": {dkms: "beegfs-client-dkms", sources: "usr/src/beegfs-*", other: "opt/beegfs/src/client/*", rebuild: "/etc/init.d/beegfs-client rebuild"},
+	"beegfs": {
+		dkms: "beegfs-client-dkms", sources: "usr/src/beegfs-*",
+		other: "opt/beegfs/src/client/*", rebuild: "/etc/init.d/beegfs-client rebuild",
+	},
 }
 
 // build of a module from its sources.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -24,7 +25,18 @@ type Child struct {
 	command *exec.Cmd
 	done    chan struct{}
 	err     error
+	// left is closed when the child was left behind; patience is how long a kill waits before that.
+	left     chan struct{}
+	leave    sync.Once
+	patience time.Duration
 }
+
+// ErrLeftBehind is the error of a child that a kill did not end.
+var ErrLeftBehind = errors.New("it was killed, but did not end: it waits inside of the kernel for a disk or a server (state D in ps), and was left behind")
+
+// patience is how long a killed child may take to end. Nothing ends one that waits inside of the kernel (ps(1), state D), and whoever
+// waits for it would wait for that disk or server too.
+const patience = 5 * time.Second
 
 // Start starts the command line, without a shell; the program is found in PATH.
 func Start(argv []string, o Options) (*Child, error) {
@@ -40,7 +52,7 @@ func Start(argv []string, o Options) (*Child, error) {
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("can't start %s: %w", argv[0], err)
 	}
-	child := &Child{command: command, done: make(chan struct{})}
+	child := &Child{command: command, done: make(chan struct{}), left: make(chan struct{}), patience: patience}
 	go func() {
 		child.err = command.Wait()
 		close(child.done)
@@ -51,15 +63,36 @@ func Start(argv []string, o Options) (*Child, error) {
 // Done is closed when the child has ended.
 func (c *Child) Done() <-chan struct{} { return c.done }
 
-// Err waits for the end; it is nil when the exit code was 0.
+// Err waits for the end; it is nil when the exit code was 0, and ErrLeftBehind when a kill did not end it.
 func (c *Child) Err() error {
-	<-c.done
+	if !c.ended() {
+		return ErrLeftBehind
+	}
 	return c.err
 }
 
-// Code waits for the end and returns the exit code, or 128 and the signal's number, as a shell does.
+// ended waits for the end, and is false when the child was left behind.
+func (c *Child) ended() bool {
+	select {
+	case <-c.done:
+		return true
+	case <-c.left:
+	}
+	// It may have ended meanwhile.
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Code waits for the end and returns the exit code, or 128 and the signal's number, as a shell does. That of a child that was left
+// behind is that of one that was killed.
 func (c *Child) Code() int {
-	<-c.done
+	if !c.ended() {
+		return 128 + int(syscall.SIGKILL)
+	}
 	status, ok := c.command.ProcessState.Sys().(syscall.WaitStatus)
 	if ok && status.Signaled() {
 		return 128 + int(status.Signal())
@@ -67,7 +100,7 @@ func (c *Child) Code() int {
 	return c.command.ProcessState.ExitCode()
 }
 
-// Stop asks the group to end with SIGTERM, kills what is left of it after grace, and waits for the child.
+// Stop asks the group to end with SIGTERM, kills what is left of it after grace, and waits for the child as Kill does.
 func (c *Child) Stop(grace time.Duration) {
 	c.signal(syscall.SIGTERM)
 	select {
@@ -77,10 +110,16 @@ func (c *Child) Stop(grace time.Duration) {
 	c.Kill()
 }
 
-// Kill kills what is left of the group and waits for the child.
+// Kill kills what is left of the group and waits for the child, at most 5 s: one that does not end then, because it waits inside of
+// the kernel, is left behind.
 func (c *Child) Kill() {
 	c.signal(syscall.SIGKILL)
-	<-c.done
+	select {
+	case <-c.done:
+	case <-c.left:
+	case <-time.After(c.patience):
+		c.leave.Do(func() { close(c.left) })
+	}
 }
 
 // signal ignores an error: the only one left is that the group is gone.

@@ -40,12 +40,18 @@ func pidIn(t *testing.T, path string) int {
 
 // running is false for a process that has ended, whether its parent has noticed or not.
 func running(pid int) bool {
+	s := state(pid)
+	return s != "" && s != "Z"
+}
+
+// state is the letter in proc_pid_stat(5), empty when there is no such process.
+func state(pid int) string {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return false
+		return ""
 	}
-	_, state, _ := strings.Cut(string(content), ") ")
-	return !strings.HasPrefix(state, "Z")
+	_, rest, _ := strings.Cut(string(content), ") ")
+	return rest[:1]
 }
 
 func TestCode(t *testing.T) {
