@@ -115,6 +115,7 @@ func TestTheLargestObjectsCanStillBeChanged(t *testing.T) {
 	for name, c := range map[string]struct{ kind, made, change string }{
 		"a FileSystem of directories": {"FileSystem", largest["FileSystem"], clients("/mnt/scratch")},
 		"a FileSystem of devices":     {"FileSystem", largestOfDevices, clients("/mnt/scratch")},
+		"a BeeGFS":                    {"BeeGFS", largestBeeGFS, clients("/mnt/scratch")},
 		"a BenchmarkRun":              {"BenchmarkRun", largest["BenchmarkRun"], "spec: {suspend: true}"},
 		"a StorageTarget":             {"StorageTarget", largest["StorageTarget"], "spec: {remove: true}"},
 	} {
@@ -129,11 +130,14 @@ func TestTheLargestObjectsCanStillBeChanged(t *testing.T) {
 }
 
 func TestTheAPIServerFillsInTheDefaults(t *testing.T) {
+	emptied := map[string]string{"BeeGFS": beePool("copies: 1, striping: {}")}
 	namespace := server.Namespace(t.Context(), t)
 	for kind, want := range map[string]map[string]any{
 		"FileSystem": {
-			"moosefs.basePort": int64(9419), "metadata.instancesPerNode": int64(1), "storagePools[0].copies": int64(2),
-			"provisioning.format": "IfBlank", "deletionPolicy": "Retain",
+			"moosefs.basePort": int64(9419), "metadata.instancesPerNode": int64(1), "provisioning.format": "IfBlank", "deletionPolicy": "Retain",
+		},
+		"BeeGFS": {
+			"beegfs.targetChooser": "Randomized", "storagePools[0].striping.chunkSize": "512Ki", "storagePools[0].striping.targetsPerFile": int64(4),
 		},
 		"StorageTarget": {"format.fsType": "xfs"},
 		"BenchmarkRun": {
@@ -143,7 +147,7 @@ func TestTheAPIServerFillsInTheDefaults(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			g := NewWithT(t)
-			object := manifest(t, namespace, goodManifests[kind])
+			object := manifest(t, namespace, goodManifests[kind], emptied[kind])
 			g.Expect(server.Client.Create(t.Context(), object, client.DryRunAll)).To(Succeed())
 			for path, value := range want {
 				g.Expect(at(object.Object["spec"], path)).To(Equal(value), path)
@@ -200,7 +204,7 @@ func yamlBlocks(markdown string) []string {
 // manifest is a manifest with changes, in a namespace.
 func manifest(t testing.TB, namespace, text string, changes ...string) *unstructured.Unstructured {
 	t.Helper()
-	out := &unstructured.Unstructured{Object: changed(t, parse(t, text), changes...)}
+	out := &unstructured.Unstructured{Object: changed(t, map[string]any{}, slices.Concat([]string{text}, changes)...)}
 	out.SetNamespace(namespace)
 	return out
 }
@@ -279,7 +283,7 @@ func at(value any, path string) any {
 
 var (
 	listIndex = regexp.MustCompile(`\[\d+\]`)
-	optionKey = regexp.MustCompile(`^(spec\.config\.(?:metadata|storage)|spec\.moosefs\.metaloggers\.config)[.\[].*$`)
+	optionKey = regexp.MustCompile(`^(spec\.config\.(?:management|metadata|storage|client)|spec\.moosefs\.metaloggers\.config)[.\[].*$`)
 )
 
 // causes are what the API server found wrong, with the items of lists as [] and the values of maps as {}.

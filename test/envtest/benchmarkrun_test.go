@@ -157,11 +157,11 @@ var largest = map[string]string{
 }
 
 var allAccepted = map[string]map[string]string{
-	"FileSystem": fileSystemAccepted, "BenchmarkRun": benchmarkRunAccepted, "StorageTarget": storageTargetAccepted,
+	"FileSystem": fileSystemAccepted, "BeeGFS": beegfsAccepted, "BenchmarkRun": benchmarkRunAccepted, "StorageTarget": storageTargetAccepted,
 }
 
 var allChanges = map[string]map[string]string{
-	"FileSystem": fileSystemChanges, "BenchmarkRun": benchmarkRunChanges, "StorageTarget": storageTargetChanges,
+	"FileSystem": fileSystemChanges, "BeeGFS": beegfsChanges, "BenchmarkRun": benchmarkRunChanges, "StorageTarget": storageTargetChanges,
 }
 
 // sweep is a patch with one dimension, and derive one with one computed name.

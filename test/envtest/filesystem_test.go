@@ -10,7 +10,7 @@ import (
 var fileSystemRefusals = refusals{
 	"there is no spec":                    {change: "spec: null", field: "spec", says: "Required value"},
 	"its name has 41 characters":          {change: "metadata: {name: " + strings.Repeat("n", 41) + "}", field: "<nil>", says: "metadata.name of a FileSystem has at most 40 characters, because the names of its daemons start with it"},
-	"the type is not known":               {change: "spec: {type: GPFS}", field: "spec.type", says: `supported values: "MooseFS"`},
+	"the type is not known":               {change: "spec: {type: GPFS}", field: "spec.type", says: `supported values: "MooseFS", "BeeGFS"`},
 	"the type is left out":                {change: "spec: {type: null}", field: "spec.type", says: "Required value"},
 	"the version is left out":             {change: "spec: {version: null}", field: "spec.version", says: "Required value"},
 	"the version is empty":                {change: `spec: {version: ""}`, field: "spec.version", says: "should be at least 1 chars long"},
@@ -65,7 +65,7 @@ var fileSystemRefusals = refusals{
 	"the version is changed":                                  {before: "{}", change: "spec: {version: 3.0.117}", field: "spec.version", says: "spec.version can't be changed: upgrades in place are not built yet"},
 	"the first port is changed":                               {before: "{}", change: "spec: {moosefs: {basePort: 9500}}", field: "spec.moosefs.basePort", says: "spec.moosefs.basePort can't be changed: chunkservers are known to the master by address and port"},
 	"the first port is left to its default, which it was not": {before: "spec: {moosefs: {basePort: 9500}}", change: "spec: {moosefs: {basePort: null}}", field: "spec.moosefs.basePort", says: "spec.moosefs.basePort can't be changed"},
-	"the metadata directory is changed":                       {before: "{}", change: "spec: {metadata: {targets: {directories: [/data/other]}}}", field: "spec.metadata.targets", says: "spec.metadata.targets can't be changed: the metadata would be left behind"},
+	"the metadata directory is changed":                       {before: "{}", change: "spec: {metadata: {targets: {directories: [/data/other]}}}", field: "spec.metadata.targets", says: metaDirectoriesStay},
 	"the clients' path is changed":                            {before: clients("/mnt/a"), change: clients("/mnt/b"), field: "spec.clients.mountPath", says: "spec.clients.mountPath can't be changed: programs that use the old path would lose their files"},
 	"a storage pool is removed":                               {before: pools("/data/a", "/data/b"), change: pools("/data/a"), field: "spec", says: "a storage pool can't be removed: its targets hold data, and draining a pool is not built yet"},
 	"a storage pool is renamed":                               {before: "{}", change: pool("name: fast"), field: "spec", says: "a storage pool can't be removed"},
@@ -91,6 +91,7 @@ var fileSystemRefusals = refusals{
 	optionsRefusals("spec.config.metadata", "spec: {config: {metadata: %s}}"),
 	optionsRefusals("spec.config.storage", "spec: {config: {storage: %s}}"),
 	optionsRefusals("spec.moosefs.metaloggers.config", `spec: {moosefs: {metaloggers: {nodeSelector: {m: ""}, config: %s}}}`),
+	mooseFSHasNone, beegfsRefusals,
 )
 
 var fileSystemAccepted = map[string]string{
@@ -109,7 +110,7 @@ spec:
   clients: {nodeSelector: {client: ""}, mountPath: /mnt/scratch, mountOptions: [mfsrlock, mfscachemode=AUTO, mfswritecachesize=512]}
   config:
     metadata: {ACCEPTABLE_PERCENTAGE_DIFFERENCE: "5.0"}
-    storage: {HDD_LEAVE_SPACE_DEFAULT: 4GiB, NICE_LEVEL: ""}
+    storage: {HDD_LEAVE_SPACE_DEFAULT: 4GiB, NICE_LEVEL: "", a-name-with-dashes: "1"}
 `,
 	"it has disks and binds its daemons to CPUs": `
 spec:

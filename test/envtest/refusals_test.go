@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// Manifests with what is required and no more; every row of the tables changes one of them.
-var goodManifests = map[string]string{
-	"FileSystem": `
+// goodFileSystem is a MooseFS with what is required and no more.
+const goodFileSystem = `
 apiVersion: parallelfs.dev/v1alpha1
 kind: FileSystem
 metadata: {name: scratch}
@@ -22,7 +21,12 @@ spec:
     targets: {directories: [/data/metadata]}
   storagePools:
   - {name: ssd, nodeSelector: {storage: ""}, targets: {directories: [/data/ssd]}}
-`,
+`
+
+// Manifests with what is required and no more; every row of the tables changes one of them.
+var goodManifests = map[string]string{
+	"FileSystem": goodFileSystem,
+	"BeeGFS":     goodFileSystem + "---" + beegfs,
 	"StorageTarget": `
 apiVersion: parallelfs.dev/v1alpha1
 kind: StorageTarget
@@ -72,9 +76,10 @@ func nodeSelectorRefusals(field, inside string) refusals {
 // optionsRefusals are the rows of Options.
 func optionsRefusals(field, inside string) refusals {
 	change := func(content string) string { return fmt.Sprintf(inside, content) }
-	name, line := "an option's name is a letter, then up to 63 letters, digits and underscores", "an option's value is one line"
+	name, line := "an option's name is a letter, then up to 63 letters, digits, underscores and dashes", "an option's value is one line"
 	return refusals{
 		field + " has 129 options":                         {change: change(mapOf(129, "O%d", "1")), field: field, says: "must have at most 128 items"},
+		field + " has a name that begins with a dash":      {change: change(`{-A: "1"}`), field: field, says: name},
 		field + " has a name with a space":                 {change: change(`{"A B": "1"}`), field: field, says: name},
 		field + " has a name with an equals sign":          {change: change(`{"A=B": "1"}`), field: field, says: name},
 		field + " has a name with a line break":            {change: change(`{"A\nB": "1"}`), field: field, says: name},

@@ -33,7 +33,7 @@ var storageTargetRefusals = refusals{
 	boundRefusals("spec.node", "spec: {node: %s}", map[string]string{
 		`""`: "should be at least 1 chars long", strings.Repeat("n", 254): "may not be more than 253 bytes",
 	}),
-	boundRefusals("spec.role", "spec: {role: %s}", map[string]string{"Client": `supported values: "Metadata", "MetadataBackup", "Storage"`}),
+	boundRefusals("spec.role", "spec: {role: %s}", map[string]string{"Client": `supported values: "Management", "Metadata", "MetadataBackup", "Storage"`}),
 	boundRefusals("spec.storagePool", "spec: {storagePool: %s}", map[string]string{strings.Repeat("n", 25): "may not be more than 24 bytes"}),
 	boundRefusals("spec.instance", "spec: {instance: %s}", map[string]string{
 		"-1": "should be greater than or equal to 0", "16": "should be less than or equal to 15",
@@ -55,6 +55,7 @@ var storageTargetAccepted = map[string]string{
 	"it has only what is required":                        "{}",
 	"everything is as large as it can be":                 largest["StorageTarget"],
 	"a metadata target of the sixteenth server of a node": "spec: {role: Metadata, storagePool: null, instance: 15}",
+	"a target of a management service":                    "spec: {role: Management, storagePool: null}",
 	"an approval was taken back by emptying it":           `spec: {approvedPlan: ""}`,
 	"a disk that has neither serial number nor WWN":       "spec: {device: {id: virtio-disk1}}",
 }
