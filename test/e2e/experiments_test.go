@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,7 +47,7 @@ func experimentOf(manifest string) *v1alpha1.FileSystem {
 
 // experimentsRun makes the filesystem of each experiment, reduced, and compares what its daemons were told with golden files.
 func experimentsRun() {
-	for _, e := range []struct {
+	for number, e := range []struct {
 		manifest string
 		// roles are the labels that the manifest asks for, with the workers that get them.
 		roles  map[string][]int
@@ -71,9 +72,13 @@ func experimentsRun() {
 	} {
 		It("makes the filesystem of "+e.manifest+", and tells its daemons what the paper says", func() {
 			fs := experimentOf(e.manifest)
+			// A disk of an experiment before is not blank.
+			for i := range e.drives {
+				e.drives[i].name = fmt.Sprintf("x%d-%s", number, e.drives[i].name)
+			}
 			for role, on := range e.roles {
 				for _, node := range on {
-					kubectl("label", "--overwrite", "nodes", workers[node], "parallelfs.dev/"+fs.Name+"-"+role+"=")
+					kubectl("label", "--overwrite", "nodes", workers[node], "parallelfs.dev/"+fs.Namespace+"-"+role+"=")
 				}
 			}
 			kubectl("label", "--overwrite", "nodes", workers[0], workers[1], workers[2], v1alpha1.LabelAgent+"=")
@@ -83,13 +88,12 @@ func experimentsRun() {
 			DeferCleanup(func() {
 				kubectl("-n", fs.Namespace, "delete", "filesystem", fs.Name, "--timeout=300s")
 				for role := range e.roles {
-					kubectl("label", "nodes", "--all", "parallelfs.dev/"+fs.Name+"-"+role+"-")
+					kubectl("label", "nodes", "--all", "parallelfs.dev/"+fs.Namespace+"-"+role+"-")
 				}
 				for _, d := range e.drives {
 					disks("detach", workers[d.node], disk(workers[d.node], d.name))
 				}
 			})
-			// A disk that was left by the experiment before, with the same name, is none of this one's.
 			fs.Spec.DeletionPolicy = v1alpha1.DeletionRetain
 			manifest, err := json.Marshal(fs)
 			Expect(err).NotTo(HaveOccurred())
