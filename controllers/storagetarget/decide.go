@@ -63,16 +63,16 @@ func serving(f facts) (bool, string) {
 	if f.fileSystem == nil {
 		return false, ""
 	}
-	if f.target.Spec.Role == v1alpha1.RoleMetadata {
+	if server := server(f.target.Spec.Role); server != "" {
 		for _, i := range f.fileSystem.Status.Instances {
-			if i.Role == v1alpha1.RoleMetadata && i.Node == f.target.Spec.Node {
+			if i.Role == f.target.Spec.Role && i.Node == f.target.Spec.Node && i.Slot == f.target.Spec.Instance {
 				if i.Online {
-					return true, "the metadata server answers"
+					return true, "the " + server + " answers"
 				}
-				return false, "the metadata server does not answer: " + i.Message
+				return false, "the " + server + " does not answer: " + i.Message
 			}
 		}
-		return false, "no metadata server runs on it yet"
+		return false, "no " + server + " runs on it yet"
 	}
 	seen := listed(f)
 	switch {
@@ -82,6 +82,18 @@ func serving(f facts) (bool, string) {
 		return true, "the filesystem lists it as taking part"
 	default:
 		return false, "the filesystem does not list it as taking part: " + seen.Message
+	}
+}
+
+// server is what uses a target that holds no files, empty for one that does.
+func server(role v1alpha1.InstanceRole) string {
+	switch role {
+	case v1alpha1.RoleManagement:
+		return "management service"
+	case v1alpha1.RoleMetadata:
+		return "metadata server"
+	default:
+		return ""
 	}
 }
 
@@ -103,9 +115,8 @@ func safeToRemove(f facts) *metav1.Condition {
 		return nil
 	}
 	c := &metav1.Condition{Type: v1alpha1.ConditionSafeToRemove, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonMovingData}
-	if f.target.Spec.Role == v1alpha1.RoleMetadata {
-		c.Reason = v1alpha1.ReasonNotRemovable
-		c.Message = "MooseFS can't move the metadata of its master to another disk while it runs, so this target can't be removed; set spec.remove to false"
+	if never := notRemovable(f); never != "" {
+		c.Reason, c.Message = v1alpha1.ReasonNotRemovable, never+"; set spec.remove to false"
 		return c
 	}
 	seen := listed(f)
@@ -113,14 +124,65 @@ func safeToRemove(f facts) *metav1.Condition {
 	case seen == nil:
 		c.Message = "the filesystem does not list this target, so nobody knows what is on it; its data is moved when it is online"
 	case !seen.Removing:
-		c.Message = "waiting until the filesystem is told to move the data; its server is restarted for that when all others are online"
+		c.Message = with(waits(f), seen.Message)
 	case !seen.Removable && !seen.Online:
 		c.Message = fmt.Sprintf("%s of data are to be moved, and the target is not online: %s", v1alpha1.Bytes(seen.UsedBytes), seen.Message)
 	case !seen.Removable:
-		c.Message = fmt.Sprintf("the filesystem moves the data elsewhere: %s of %s are left on this target", v1alpha1.Bytes(seen.UsedBytes), v1alpha1.Bytes(seen.CapacityBytes))
+		c.Message = with(moves(f, seen), seen.Message)
 	default:
 		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonDataMoved
 		c.Message = "the filesystem says that nothing on this target is needed any more; take it out of the FileSystem's spec, and it is unmounted"
 	}
 	return c
+}
+
+// isBeeGFS is true for a target of a BeeGFS.
+func isBeeGFS(f facts) bool { return f.fileSystem != nil && f.fileSystem.Spec.Type == v1alpha1.BeeGFS }
+
+// notRemovable says why the filesystem can never move what is on a target elsewhere; empty when it can.
+func notRemovable(f facts) string {
+	spec := f.target.Spec
+	switch {
+	case spec.Role == v1alpha1.RoleManagement:
+		return "the management service can't be moved to another disk: without its store BeeGFS forgets ids, pools and mirrors"
+	case spec.Role == v1alpha1.RoleMetadata && isBeeGFS(f):
+		return "BeeGFS can't move metadata to another server: what this one holds would be lost, and all files below its directories with it"
+	case spec.Role == v1alpha1.RoleMetadata:
+		return "MooseFS can't move the metadata of its master to another disk while it runs, so this target can't be removed"
+	case isBeeGFS(f) && mirrored(f.fileSystem, spec.StoragePool):
+		return fmt.Sprintf("storage pool %s is mirrored, and BeeGFS can't take a target out of a buddy group that holds data", spec.StoragePool)
+	default:
+		return ""
+	}
+}
+
+// mirrored is true for a pool of a BeeGFS whose targets are in buddy groups.
+func mirrored(fs *v1alpha1.FileSystem, pool string) bool {
+	return slices.ContainsFunc(fs.Spec.StoragePools, func(p v1alpha1.StoragePoolSpec) bool { return p.Name == pool && p.Copies > 1 })
+}
+
+// waits says what the filesystem is not told yet.
+func waits(f facts) string {
+	if isBeeGFS(f) {
+		return "waiting until the target is in BeeGFS's pool draining, which gets no new files"
+	}
+	return "waiting until the filesystem is told to move the data; its server is restarted for that when all others are online"
+}
+
+// moves says how the data gets elsewhere, and how much is left.
+func moves(f facts, seen *v1alpha1.TargetStatus) string {
+	left := fmt.Sprintf("%s of %s are left on this target", v1alpha1.Bytes(seen.UsedBytes), v1alpha1.Bytes(seen.CapacityBytes))
+	if isBeeGFS(f) && f.fileSystem.Spec.Clients == nil {
+		return "BeeGFS places no new files on it, and moves those that are there only from a client: give the FileSystem spec.clients, " +
+			"or migrate or delete the files yourself; " + left
+	}
+	return "the filesystem moves the data elsewhere: " + left
+}
+
+// with adds what the filesystem says, if it says anything.
+func with(message, said string) string {
+	if said == "" {
+		return message
+	}
+	return message + "; " + said
 }

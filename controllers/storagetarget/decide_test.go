@@ -1,6 +1,7 @@
 package storagetarget
 
 import (
+	"fmt"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -36,6 +37,29 @@ func oneTarget() facts {
 				}},
 			},
 		},
+	}
+}
+
+// metadataServers are three of a BeeGFS on each node; that of slot 1 is down.
+func metadataServers(nodes ...string) []v1alpha1.InstanceStatus {
+	var out []v1alpha1.InstanceStatus
+	for _, node := range nodes {
+		for slot := range int32(3) {
+			i := v1alpha1.InstanceStatus{Name: fmt.Sprintf("meta-%d.%s", slot, node), Role: v1alpha1.RoleMetadata, Node: node, Slot: slot, Online: slot != 1}
+			if !i.Online {
+				i.Message = fmt.Sprintf("slot %d is down", slot)
+			}
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// ofBeeGFS makes the target one of a BeeGFS with a pool that is not mirrored, and that a node mounts.
+func ofBeeGFS(f *facts) {
+	f.fileSystem.Spec = v1alpha1.FileSystemSpec{
+		Type: v1alpha1.BeeGFS, StoragePools: []v1alpha1.StoragePoolSpec{{Name: "ssd", Copies: 1}, {Name: "safe", Copies: 2}},
+		Clients: &v1alpha1.ClientsSpec{MountPath: "/mnt/scratch"},
 	}
 }
 
@@ -82,6 +106,38 @@ func TestOnline(t *testing.T) {
 				f.fileSystem.Status.Instances[0].Online, f.fileSystem.Status.Instances[0].Message = false, "no answer"
 			},
 			status: no, reason: v1alpha1.ReasonNotServing, says: "no answer",
+		},
+		"the metadata of one server of a node is online when that server is, whatever the others are": {
+			change: func(f *facts) {
+				f.target.Spec.Role, f.target.Spec.Instance = v1alpha1.RoleMetadata, 2
+				f.fileSystem.Status.Instances = metadataServers("oss1", "oss2")
+			},
+			status: yes, reason: v1alpha1.ReasonServing, says: "the metadata server answers",
+		},
+		"the metadata of one server of a node is not online when that server is not, whatever the others are": {
+			change: func(f *facts) {
+				f.target.Spec.Role, f.target.Spec.Instance = v1alpha1.RoleMetadata, 1
+				f.fileSystem.Status.Instances = metadataServers("oss1", "oss2")
+			},
+			status: no, reason: v1alpha1.ReasonNotServing, says: "the metadata server does not answer: slot 1 is down",
+		},
+		"the metadata of a server that is not there yet is not online": {
+			change: func(f *facts) {
+				f.target.Spec.Role, f.target.Spec.Instance = v1alpha1.RoleMetadata, 3
+				f.fileSystem.Status.Instances = metadataServers("oss1", "oss2")
+			},
+			status: no, reason: v1alpha1.ReasonNotServing, says: "no metadata server runs on it yet",
+		},
+		"the store of the management service is online when that answers": {
+			change: func(f *facts) {
+				f.target.Spec.Role = v1alpha1.RoleManagement
+				f.fileSystem.Status.Instances[0].Role = v1alpha1.RoleManagement
+			},
+			status: yes, reason: v1alpha1.ReasonServing, says: "the management service answers",
+		},
+		"the store of the management service is not online because a metadata server of its node is": {
+			change: func(f *facts) { f.target.Spec.Role = v1alpha1.RoleManagement },
+			status: no, reason: v1alpha1.ReasonNotServing, says: "no management service runs on it yet",
 		},
 		"a target without a FileSystem serves nobody": {
 			change: func(f *facts) { f.fileSystem = nil }, status: no, reason: v1alpha1.ReasonNotServing, says: "is gone",
@@ -132,7 +188,49 @@ func TestSafeToRemove(t *testing.T) {
 				f.target.Spec.Role = v1alpha1.RoleMetadata
 				seen(f).Removing, seen(f).Removable = true, true
 			},
-			status: no, reason: v1alpha1.ReasonNotRemovable, says: "can't move the metadata of its master",
+			status: no, reason: v1alpha1.ReasonNotRemovable, says: "MooseFS can't move the metadata of its master",
+		},
+		"trap 5: a metadata target of a BeeGFS never is": {
+			change: func(f *facts) {
+				ofBeeGFS(f)
+				f.target.Spec.Role = v1alpha1.RoleMetadata
+				seen(f).Removing, seen(f).Removable = true, true
+			},
+			status: no, reason: v1alpha1.ReasonNotRemovable, says: "BeeGFS can't move metadata to another server",
+		},
+		"the store of a management service never is": {
+			change: func(f *facts) {
+				ofBeeGFS(f)
+				f.target.Spec.Role = v1alpha1.RoleManagement
+				seen(f).Removing, seen(f).Removable = true, true
+			},
+			status: no, reason: v1alpha1.ReasonNotRemovable, says: "without its store BeeGFS forgets ids, pools and mirrors; set spec.remove to false",
+		},
+		"a target in a buddy group never is": {
+			change: func(f *facts) {
+				ofBeeGFS(f)
+				f.target.Spec.StoragePool = "safe"
+				seen(f).Removing, seen(f).Removable = true, true
+			},
+			status: no, reason: v1alpha1.ReasonNotRemovable, says: "storage pool safe is mirrored, and BeeGFS can't take a target out of a buddy group",
+		},
+		"a target of a BeeGFS waits until it is in the pool of those that are drained, and says what stands in the way": {
+			change: func(f *facts) {
+				ofBeeGFS(f)
+				seen(f).Message = "pools beside the default one need a licence"
+			},
+			status: no, reason: v1alpha1.ReasonMovingData, says: "in BeeGFS's pool draining, which gets no new files; pools beside the default one need a licence",
+		},
+		"a target of a BeeGFS says how much is left while a client moves it": {
+			change: func(f *facts) { ofBeeGFS(f); seen(f).Removing = true },
+			status: no, reason: v1alpha1.ReasonMovingData, says: "moves the data elsewhere: 1TiB of 4TiB are left",
+		},
+		"a target of a BeeGFS that no node mounts says who has to move its data": {
+			change: func(f *facts) { ofBeeGFS(f); seen(f).Removing, f.fileSystem.Spec.Clients = true, nil },
+			status: no, reason: v1alpha1.ReasonMovingData, says: "give the FileSystem spec.clients, or migrate or delete the files yourself; 1TiB of 4TiB are left",
+		},
+		"a target of a BeeGFS is, when it is proven to be empty": {
+			change: func(f *facts) { ofBeeGFS(f); seen(f).Removing, seen(f).Removable = true, true }, status: yes, reason: v1alpha1.ReasonDataMoved,
 		},
 	}
 	for name, c := range cases {
@@ -203,6 +301,13 @@ func TestADeletedTargetGoesOnlyWhenItsDiskWasReleasedOrGivenUp(t *testing.T) {
 			goes: reasonGaveUp,
 			says: "gave up scratch-ssd-01234567 on node oss1 (device wwn-0x5000c500a1b2c3d4, serial ZA123, storage pool ssd), because of its annotation " +
 				"parallelfs.dev/give-up: lost to FileSystem scratch are 1TiB of 3.6TiB of the storage pool ssd (UUID aaaa-bbbb)",
+		},
+		"the store of a management service that is given up goes, and says what is lost": {
+			change: func(f *facts) {
+				f.target.Spec.Role, f.target.Spec.StoragePool = v1alpha1.RoleManagement, ""
+				f.target.Annotations = map[string]string{v1alpha1.AnnotationGiveUp: "oss1"}
+			},
+			goes: reasonGaveUp, says: "of the store of the management service (UUID aaaa-bbbb)",
 		},
 		"a target stays when another node is given up": {
 			change: func(f *facts) { f.target.Annotations = map[string]string{v1alpha1.AnnotationGiveUp: "oss2"} },

@@ -60,8 +60,12 @@ func describe(t *v1alpha1.StorageTarget) string {
 
 // part is what the target is of its filesystem.
 func part(t *v1alpha1.StorageTarget) string {
-	if t.Spec.Role == v1alpha1.RoleMetadata {
+	switch t.Spec.Role {
+	case v1alpha1.RoleManagement:
+		return "store of the management service"
+	case v1alpha1.RoleMetadata:
 		return "metadata"
+	default:
+		return "storage pool " + t.Spec.StoragePool
 	}
-	return "storage pool " + t.Spec.StoragePool
 }
