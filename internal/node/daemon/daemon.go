@@ -45,6 +45,8 @@ type Host struct {
 	ProveLimit time.Duration
 	// Pin binds this thread, which Exec then replaces.
 	Pin func(spec.Pinning) (affinity.Effective, error)
+	// CommandLimit is how long the command that initialises a directory may run.
+	CommandLimit time.Duration
 	// After is time.After; between two rounds of questions is one second.
 	After func(time.Duration) <-chan time.Time
 }
@@ -52,15 +54,16 @@ type Host struct {
 // ThisHost is the container that this process runs in.
 func ThisHost() Host {
 	return Host{
-		Environment: os.LookupEnv,
-		Writer:      durable.Writer{Chown: os.Chown},
-		LookupUser:  lookupUser,
-		Exec:        syscall.Exec,
-		Now:         time.Now,
-		Prove:       target.Prove,
-		ProveLimit:  5 * time.Second,
-		Pin:         affinity.Apply,
-		After:       time.After,
+		Environment:  os.LookupEnv,
+		Writer:       durable.Writer{Chown: os.Chown},
+		LookupUser:   lookupUser,
+		Exec:         syscall.Exec,
+		Now:          time.Now,
+		Prove:        target.Prove,
+		ProveLimit:   5 * time.Second,
+		Pin:          affinity.Apply,
+		CommandLimit: 2 * time.Minute,
+		After:        time.After,
 	}
 }
 
@@ -91,17 +94,21 @@ func Run(ctx context.Context, told spec.Run, host Host, log *slog.Logger) error 
 	}
 	prover := directory.Prover{
 		Owner: told.Owner, Component: told.Component, Ledger: told.Ledger, UID: uid, GID: gid,
-		RootUID: host.RootUID, RootGID: host.RootGID, Writer: host.Writer, Now: host.Now,
+		RootUID: host.RootUID, RootGID: host.RootGID, Writer: host.Writer, Now: host.Now, CommandLimit: host.CommandLimit,
 	}
 	node, err := wait(ctx, told, host, log)
 	if err != nil {
 		return err
 	}
-	used, err := prove(told, node.proven, prover, log)
+	lookup := first(node.told.Variables, host.Environment)
+	if err := distinct(node.told.Targets, told.OnTargets, lookup); err != nil {
+		return err
+	}
+	used, err := prove(ctx, told, node.proven, prover, lookup, log)
 	if err != nil {
 		return err
 	}
-	lookup := withTarget(host.Environment, node.told.Targets, used)
+	lookup = withTargets(lookup, node.told.Targets, used)
 	for _, file := range told.Files {
 		if err := write(file, used, lookup, gid, host); err != nil {
 			return err
@@ -116,7 +123,7 @@ func Run(ctx context.Context, told spec.Run, host Host, log *slog.Logger) error 
 		log.Info("the daemon was not stopped cleanly, so it starts with its recovery",
 			"missing", told.Recover.File, "arguments", told.Recover.Arguments)
 	}
-	argv, err := Argv(told, recovering)
+	argv, err := Argv(told, recovering, lookup)
 	if err != nil {
 		return err
 	}
@@ -173,7 +180,7 @@ func apart(directories []spec.Directory) error {
 }
 
 // Argv is the command line of the daemon; recovering adds the arguments of the recovery behind the program's name.
-func Argv(told spec.Run, recovering bool) ([]string, error) {
+func Argv(told spec.Run, recovering bool, lookup environment.Lookup) ([]string, error) {
 	if len(told.Command) == 0 {
 		return nil, errors.New("the spec names no command")
 	}
@@ -181,7 +188,11 @@ func Argv(told spec.Run, recovering bool) ([]string, error) {
 	if recovering {
 		argv = append(argv, told.Recover.Arguments...)
 	}
-	return append(argv, told.Command[1:]...), nil
+	argv, err := environment.ExpandAll(append(argv, told.Command[1:]...), lookup)
+	if err != nil {
+		return nil, fmt.Errorf("the command %s: %w", told.Command[0], err)
+	}
+	return argv, nil
 }
 
 func recoveryNeeded(r *spec.Recover, lookup environment.Lookup) (bool, error) {

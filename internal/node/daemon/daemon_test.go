@@ -57,7 +57,7 @@ func (c *container) host() daemon.Host {
 			}
 			return c.prove(t)
 		},
-		ProveLimit: time.Minute,
+		ProveLimit: time.Minute, CommandLimit: time.Minute,
 		Pin: func(p spec.Pinning) (affinity.Effective, error) {
 			c.pinned = append(c.pinned, p.CPUs)
 			return affinity.Effective{CPUs: p.CPUs}, c.pinFault

@@ -1,18 +1,24 @@
 package daemon
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"parallelfs.dev/operator/internal/node/directory"
 	"parallelfs.dev/operator/internal/node/environment"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// targetVariable is the name by which files call the data directory of a target.
-const targetVariable = "TARGET"
+const (
+	// targetVariable is the name by which files call the data directory of a target.
+	targetVariable = "TARGET"
+	// targetsVariable is the name by which they call those of all targets, joined by commas.
+	targetsVariable = "TARGETS"
+)
 
 // usedTarget is a target that the daemon starts with.
 type usedTarget struct {
@@ -21,20 +27,51 @@ type usedTarget struct {
 	data string
 }
 
+// distinct refuses two targets that would be the same one to the filesystem.
+func distinct(targets []spec.Target, use *spec.OnTargets, lookup environment.Lookup) error {
+	taken := map[string]string{}
+	for _, t := range targets {
+		identity, err := directory.Identity(use.Initialise, first(t.Variables, lookup))
+		if err != nil || identity == "" {
+			continue // its own proof says what is wrong with it
+		}
+		if other := taken[identity]; other != "" {
+			return fmt.Errorf("the targets %s and %s would both be %s, so none is used; each needs an id of its own: compare the ids in the "+
+				"status of the FileSystem, and restart the pod when they are mended", other, t.Name, identity)
+		}
+		taken[identity] = t.Name
+	}
+	return nil
+}
+
+// directoryOf is the directory that a daemon uses on a target, with the permission that the target has.
+func directoryOf(t spec.Target, use spec.OnTargets) spec.Directory {
+	d := spec.Directory{Path: filepath.Join(t.Path, use.Directory), Data: use.Data, Initialise: use.Initialise}
+	if t.Directory {
+		d.Path = t.Path
+	}
+	if use.Initialise != nil && t.Granted {
+		granted := *use.Initialise
+		granted.Granted = true
+		d.Initialise = &granted
+	}
+	return d
+}
+
 // prove proves the directories of the spec and those on the targets. Where the daemon needs not all targets, one whose
 // directory is refused is left out like one that is not mounted.
-func prove(told spec.Run, targets []spec.Target, prover directory.Prover, log *slog.Logger) ([]usedTarget, error) {
+func prove(
+	ctx context.Context, told spec.Run, targets []spec.Target, prover directory.Prover, lookup environment.Lookup, log *slog.Logger,
+) ([]usedTarget, error) {
 	onTargets := make([]spec.Directory, len(targets))
 	for i, t := range targets {
-		onTargets[i] = spec.Directory{
-			Path: filepath.Join(t.Path, told.OnTargets.Directory), Data: told.OnTargets.Data, Initialise: told.OnTargets.Initialise,
-		}
+		onTargets[i] = directoryOf(t, *told.OnTargets)
 	}
 	if err := apart(slices.Concat(told.Directories, onTargets)); err != nil {
 		return nil, err
 	}
 	for _, d := range told.Directories {
-		action, err := prover.Prove(d)
+		action, err := prover.Prove(ctx, d, lookup)
 		if err != nil {
 			return nil, err
 		}
@@ -43,7 +80,7 @@ func prove(told spec.Run, targets []spec.Target, prover directory.Prover, log *s
 	var used []usedTarget
 	var last error
 	for i, d := range onTargets {
-		action, err := prover.Prove(d)
+		action, err := prover.Prove(ctx, d, first(targets[i].Variables, lookup))
 		switch {
 		case err == nil:
 			log.Info("proved the target", "target", targets[i].Name, "path", d.Path, "action", action)
@@ -61,19 +98,33 @@ func prove(told spec.Run, targets []spec.Target, prover directory.Prover, log *s
 	return used, nil
 }
 
-// withTarget adds the variable for a daemon that has one target. Of several, none would be the one that is meant.
-func withTarget(lookup environment.Lookup, all []spec.Target, used []usedTarget) environment.Lookup {
-	if len(all) != 1 || len(used) != 1 {
-		return lookup
-	}
-	return only(lookup, used[0])
-}
-
-func only(lookup environment.Lookup, t usedTarget) environment.Lookup {
+// first looks in variables before it asks lookup.
+func first(variables map[string]string, lookup environment.Lookup) environment.Lookup {
 	return func(name string) (string, bool) {
-		if name == targetVariable {
-			return t.data, true
+		if value, set := variables[name]; set {
+			return value, true
 		}
 		return lookup(name)
 	}
+}
+
+// withTargets adds the variable for all targets, and that for the only one of a daemon that has one. Of several, none would be the
+// one that is meant.
+func withTargets(lookup environment.Lookup, all []spec.Target, used []usedTarget) environment.Lookup {
+	if len(used) == 0 {
+		return lookup
+	}
+	data := make([]string, len(used))
+	for i, t := range used {
+		data[i] = t.data
+	}
+	variables := map[string]string{targetsVariable: strings.Join(data, ",")}
+	if len(all) == 1 {
+		variables[targetVariable] = used[0].data
+	}
+	return first(variables, lookup)
+}
+
+func only(lookup environment.Lookup, t usedTarget) environment.Lookup {
+	return first(map[string]string{targetVariable: t.data}, lookup)
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,7 +59,7 @@ func wait(ctx context.Context, told spec.Run, host Host, log *slog.Logger) (here
 	if err != nil {
 		return here{}, fmt.Errorf("the file of this node, %s: %w", told.Local, err)
 	}
-	questions := questions{owner: told.Owner, prove: host.Prove, limit: host.ProveLimit, open: map[string]question{}}
+	questions := questions{owner: told.Owner, prove: host.Prove, limit: host.ProveLimit, open: map[asked]question{}}
 	said, rounds := "", 0
 	for {
 		found, missing := read(path, told)
@@ -139,6 +140,11 @@ func read(path string, told spec.Run) (found spec.LocalDaemon, missing string) {
 	if !ok {
 		return found, fmt.Sprintf("%s says nothing of %q yet; kubectl describe filesystem %s -n %s says why", path, told.Instance, told.Owner.Name, told.Owner.Namespace)
 	}
+	for i, t := range found.Targets {
+		if slices.ContainsFunc(found.Targets[:i], func(other spec.Target) bool { return other.Name == t.Name }) {
+			return found, fmt.Sprintf("%s names the target %s twice for %q; the operator and its node image must be of the same version", path, t.Name, told.Instance)
+		}
+	}
 	if told.OnTargets == nil && len(found.Targets) > 0 {
 		return found, fmt.Sprintf("%s gives targets to %q, which does not use any; the operator and its node image must be of the same version", path, told.Instance)
 	}
@@ -151,9 +157,17 @@ type questions struct {
 	owner spec.Owner
 	prove func(spec.Target, spec.Owner) error
 	limit time.Duration
-	// open are those without an answer, by the name of the target.
-	open map[string]question
+	// open are those without an answer.
+	open map[asked]question
 }
+
+// asked is all of a target that the answer depends on: of one that has changed while it was asked, nothing is known.
+type asked struct {
+	name, path, uuid string
+	directory        bool
+}
+
+func askedOf(t spec.Target) asked { return asked{t.Name, t.Path, t.UUID, t.Directory} }
 
 // question is one that was asked; overdue is closed when its limit has passed.
 type question struct {
@@ -161,25 +175,25 @@ type question struct {
 	overdue chan struct{}
 }
 
-// ask returns what is wrong with each target that is not proven, when all have answered, the limit has passed or ctx ends.
+// ask returns what is wrong with each target that is not proven, by its name, when all have answered, the limit has passed or ctx ends.
 func (q questions) ask(ctx context.Context, targets []spec.Target) map[string]error {
 	for _, t := range targets {
-		if _, asked := q.open[t.Name]; asked {
+		if _, waiting := q.open[askedOf(t)]; waiting {
 			continue
 		}
 		next := question{make(chan error, 1), make(chan struct{})}
-		q.open[t.Name] = next
+		q.open[askedOf(t)] = next
 		go func() { next.answer <- q.prove(t, q.owner) }()
 		time.AfterFunc(q.limit, func() { close(next.overdue) })
 	}
 	faults := map[string]error{}
 	for _, t := range targets {
-		fault, answered := q.open[t.Name].wait(ctx)
+		fault, answered := q.open[askedOf(t)].wait(ctx)
 		if !answered {
 			faults[t.Name] = fmt.Errorf("target %s at %s does not answer; look into the kernel's log (dmesg) for the disk", t.Name, t.Path)
 			continue
 		}
-		delete(q.open, t.Name)
+		delete(q.open, askedOf(t))
 		if fault != nil {
 			faults[t.Name] = fault
 		}

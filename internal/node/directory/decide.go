@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
-	"parallelfs.dev/operator/internal/node/durable"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -50,11 +52,17 @@ type Facts struct {
 	DataGone bool
 	// DataElsewhere is true when Path/Data lies on another device than Path: the marker would prove nothing about it.
 	DataElsewhere bool
-	// Content is that of Initialise.File, nil when the file is not there or is longer than Initialise.Content.
-	Content *string
+	// Contents are what the files of Initialise.Files say that are there, by name; one that is no plain file, or far too long to be
+	// one of them, is missing.
+	Contents map[string]string
+	// EmptyDirectories are those of Initialise.Directories that are there, plain and empty.
+	EmptyDirectories []string
+	// Made is the SHA-256 of the file Initialise.Makes, in hexadecimal, where it is there and the marker names one.
+	Made string
 }
 
-// Decide says what may be done with the directory d of a component of the FileSystem owner. ledger is only named in sentences.
+// Decide says what may be done with the directory d of a component of the FileSystem owner. The variables in d are replaced by
+// their values. ledger is only named in sentences.
 func Decide(d spec.Directory, owner spec.Owner, component, ledger string, f Facts) Decision {
 	if f.DataElsewhere {
 		return refuse("%s is a disk of its own: while that is not mounted, data would go to the disk below, where nothing could tell the difference. "+
@@ -91,17 +99,20 @@ func decideInitialised(d spec.Directory, owner spec.Owner, f Facts) Decision {
 			"or, to give up what was in it, make it again, empty, and restart the pod", filepath.Join(d.Path, d.Data))
 	}
 	if d.Initialise != nil && !hasData(d, f.Data) {
-		return refuse("the metadata in %s is lost: the directory was initialised, but none of %s is there; it is never initialised again. "+
-			"Restore the metadata from a metalogger or a backup into it, then restart the pod",
+		return refuse("the data in %s is lost: the directory was initialised, but none of %s is there; it is never initialised again. "+
+			"Restore the data from a backup into it, then restart the pod",
 			filepath.Join(d.Path, d.Data), strings.Join(d.Initialise.DataGlobs, ", "))
+	}
+	if reason := stranger(d, f); reason != "" {
+		return Decision{Action: Refuse, Reason: reason}
 	}
 	if m.Owner.UID == owner.UID {
 		return Decision{Action: Use}
 	}
 	// A marker without a UID was written by a person, who says that the data is this FileSystem's.
 	if d.Initialise != nil && !d.Initialise.Granted && m.Owner.UID != "" {
-		return refuse("%s holds the metadata of an earlier FileSystem %s/%s (uid %s), but this one (uid %s) already has its own; with the wrong metadata, "+
-			"data is deleted. Find the right directory; or, if this is the right one, remove the uid from %s and restart the pod",
+		return refuse("%s holds the data of an earlier FileSystem %s/%s (uid %s), but this one (uid %s) already has its own; with the wrong one, "+
+			"files are lost. Find the right directory; or, if this is the right one, remove the uid from %s and restart the pod",
 			d.Path, owner.Namespace, owner.Name, m.Owner.UID, owner.UID, filepath.Join(d.Path, spec.MarkerFile))
 	}
 	return Decision{Action: Adopt}
@@ -110,7 +121,7 @@ func decideInitialised(d spec.Directory, owner spec.Owner, f Facts) Decision {
 func decideUnmarked(d spec.Directory, owner spec.Owner, component, ledger string, f Facts) Decision {
 	if foreign := foreigner(d, f); foreign != "" {
 		return refuse("%s is not empty (%s) and has no %s that says whose it is, so it is not touched; move its content away, or point the FileSystem elsewhere. "+
-			"If it holds this FileSystem's own data, such as metadata restored from a metalogger, write %s into that file and restart the pod",
+			"If it holds this FileSystem's own data, such as what was restored from a backup, write %s into that file and restart the pod",
 			d.Path, foreign, spec.MarkerFile, claim(owner, component))
 	}
 	if f.Recorded {
@@ -118,29 +129,44 @@ func decideUnmarked(d spec.Directory, owner spec.Owner, component, ledger string
 			"or, to give up what was on it, remove %q from %s on this node and restart the pod", d.Path, d.Path, ledger)
 	}
 	if d.Initialise != nil && !d.Initialise.Granted {
-		return refuse("%s is empty, but the metadata of %s/%s was initialised before, so it is not initialised again. "+
-			"Mount the disk that holds the metadata, or restore it from a metalogger", d.Path, owner.Namespace, owner.Name)
+		return refuse("%s is empty, but what belongs there was initialised before, as %s/%s has recorded, so it is not initialised again. "+
+			"Mount the disk that holds the data, or restore the data from a backup", d.Path, owner.Namespace, owner.Name)
 	}
 	return Decision{Action: Initialise}
 }
 
 // decidePreparing is for a marker that was written before the first change, and no daemon has run since.
 func decidePreparing(d spec.Directory, f Facts) Decision {
-	untouched := len(f.Data) == 0
-	if i := d.Initialise; i != nil {
-		if !i.Granted {
-			return refuse("%s was being initialised when the node binary was stopped, but meanwhile the FileSystem has its metadata elsewhere; "+
-				"remove %s if nothing in the directory is needed, and look where the metadata is",
-				d.Path, filepath.Join(d.Path, spec.MarkerFile))
-		}
-		written := len(i.Files) == 1 && len(f.Data) == 1 && f.Data[0] == i.Files[0].Name && f.Content != nil && *f.Content == i.Files[0].Content
-		untouched = untouched || written
+	marker := filepath.Join(d.Path, spec.MarkerFile)
+	if d.Initialise != nil && !d.Initialise.Granted {
+		return refuse("%s was being initialised when the node binary was stopped, but meanwhile it is recorded that it was initialised, so its data is elsewhere; "+
+			"remove %s if nothing in the directory is needed, and look where the data is", d.Path, marker)
 	}
-	if !untouched {
+	unknown := slices.DeleteFunc(slices.Clone(f.Data), func(name string) bool { return written(d.Initialise, f, name) })
+	if len(unknown) > 0 {
 		return refuse("%s was being initialised, but holds data that the initialisation did not write (%s); move it away, or, if it is this FileSystem's, "+
-			"set \"state\" to %q in %s", filepath.Join(d.Path, d.Data), some(f.Data), spec.MarkerInitialised, filepath.Join(d.Path, spec.MarkerFile))
+			"set \"state\" to %q in %s", filepath.Join(d.Path, d.Data), some(unknown), spec.MarkerInitialised, marker)
+	}
+	if len(f.Strangers) > 0 {
+		return refuse("%s was being initialised, but holds what the initialisation did not write (%s); move it away", d.Path, some(f.Strangers))
 	}
 	return Decision{Action: Resume}
+}
+
+// written is true when what has the name in the data is exactly what the initialisation writes there.
+func written(i *spec.Initialise, f Facts, name string) bool {
+	if i == nil {
+		return false
+	}
+	if name == i.Makes && len(i.Command) > 0 {
+		return f.Marker.Made != "" && f.Made == f.Marker.Made
+	}
+	for _, file := range i.Files {
+		if content, there := f.Contents[name]; there && name == file.Name {
+			return content == file.Content
+		}
+	}
+	return slices.Contains(i.Directories, name) && slices.Contains(f.EmptyDirectories, name)
 }
 
 // foreigner names what is in a directory that should be empty.
@@ -153,6 +179,65 @@ func foreigner(d spec.Directory, f Facts) string {
 		return some(names)
 	}
 	return some(f.Strangers)
+}
+
+// stranger says why an initialised directory is not the one that is meant, by its files that say who it is.
+func stranger(d spec.Directory, f Facts) string {
+	if d.Initialise == nil {
+		return ""
+	}
+	var says, missing []string
+	differs := false
+	for _, file := range d.Initialise.Files {
+		if !file.Identity {
+			continue
+		}
+		content, there := f.Contents[file.Name]
+		if !there {
+			missing = append(missing, file.Name)
+			continue
+		}
+		says = append(says, file.Name+" "+text(content))
+		differs = differs || strings.TrimSpace(content) != strings.TrimSpace(file.Content)
+	}
+	data := filepath.Join(d.Path, d.Data)
+	switch {
+	case len(missing) > 0:
+		return fmt.Sprintf("%s does not say who it is: %s can't be read there, though the directory was initialised, and is to say %s. "+
+			"Restore it from a backup, and nothing else, if you are sure that the data is that; then restart the pod",
+			data, strings.Join(missing, ", "), identity(d.Initialise))
+	case differs:
+		return fmt.Sprintf("%s is another one's: it holds %s, and this is to be %s. Bring the right disk or directory back; or, if this data is to be "+
+			"used, give the FileSystem the ids that the data has (adopt in its spec), which is possible before it has given others",
+			data, strings.Join(says, ", "), identity(d.Initialise))
+	}
+	return ""
+}
+
+// identity is what the files that say who a directory is are to say.
+func identity(i *spec.Initialise) string {
+	var says []string
+	for _, file := range i.Files {
+		if file.Identity {
+			says = append(says, file.Name+" "+text(file.Content))
+		}
+	}
+	return strings.Join(says, ", ")
+}
+
+// text is a content as a sentence names it. What is no short plain word is quoted.
+func text(content string) string {
+	const most = 64
+	content = strings.TrimSpace(content)
+	if len(content) > most {
+		content = content[:most] + "..."
+	}
+	if strings.ContainsFunc(content, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.", r)
+	}) || content == "" {
+		return strconv.Quote(content)
+	}
+	return content
 }
 
 func hasData(d spec.Directory, names []string) bool {
@@ -188,27 +273,4 @@ func some(names []string) string {
 
 func refuse(format string, args ...any) Decision {
 	return Decision{Action: Refuse, Reason: fmt.Sprintf(format, args...)}
-}
-
-// understand refuses a spec that can't be meant so, before anything is looked at.
-func understand(d spec.Directory, ledger string) error {
-	absolute := func(name string) bool { return filepath.IsAbs(name) && filepath.Clean(name) == name && name != "/" }
-	plain := func(name string) bool {
-		return name != "" && name != "." && name != ".." && !strings.Contains(name, "/") && !durable.IsTemporary(name)
-	}
-	switch {
-	case !absolute(d.Path):
-		return fmt.Errorf("the directory %q is not an absolute path without . and .. below /", d.Path)
-	case !absolute(ledger), strings.HasPrefix(ledger, d.Path+"/"):
-		return fmt.Errorf("the ledger %q must be an absolute path outside of the directory %s, or it is lost together with it", ledger, d.Path)
-	case !plain(d.Data), d.Data == spec.MarkerFile, d.Data == "lost+found":
-		return fmt.Errorf("%q can't be the name of the data's directory in %s", d.Data, d.Path)
-	case d.Initialise == nil:
-		return nil
-	case len(d.Initialise.Files) == 0 || !plain(d.Initialise.Files[0].Name):
-		return fmt.Errorf("%v can't be the files that initialise %s", d.Initialise.Files, d.Path)
-	case !hasData(d, []string{d.Initialise.Files[0].Name}):
-		return fmt.Errorf("none of the patterns %q of metadata matches %q, the file that initialises %s", d.Initialise.DataGlobs, d.Initialise.Files[0].Name, d.Path)
-	}
-	return nil
 }

@@ -1,6 +1,10 @@
 package directory_test
 
 import (
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -19,6 +23,27 @@ func metadataDirectory(granted bool) spec.Directory {
 	}}
 }
 
+// says is the content of metadata.mfs.
+func says(content string) map[string]string { return map[string]string{"metadata.mfs": content} }
+
+// numbered is the directory of a daemon that has an identity, and a database that a command makes.
+func numbered(granted bool) spec.Directory {
+	return spec.Directory{Path: "/data/numbered", Data: "data", Initialise: &spec.Initialise{
+		Granted: granted, DataGlobs: []string{"format.conf"}, Directories: []string{"chunks", "mirror"},
+		Files: []spec.InitialFile{
+			{Name: "format.conf", Content: "version=3\n"},
+			{Name: "nodeNumID", Content: "2\n", Identity: true},
+			{Name: "targetNumID", Content: "101\n", Identity: true},
+		},
+		Command: []string{"/sbin/make", "$(NEW)"}, Makes: "db",
+	}}
+}
+
+// identified is what an initialised one says, with the ids.
+func identified(node, target string) map[string]string {
+	return map[string]string{"format.conf": "version=3\n", "nodeNumID": node, "targetNumID": target}
+}
+
 func target() spec.Directory { return spec.Directory{Path: "/data/target", Data: "data"} }
 
 func marker(state spec.MarkerState, change ...func(*spec.Marker)) *spec.Marker {
@@ -34,6 +59,7 @@ func TestDecide(t *testing.T) {
 	ofOtherName := func(m *spec.Marker) { m.Owner.Name = "home" }
 	ofOtherNamespace := func(m *spec.Marker) { m.Owner.Namespace = "lab" }
 	ofChunkserver := func(m *spec.Marker) { m.Component = "chunkserver-ssd" }
+	madeAs := func(sum string) func(*spec.Marker) { return func(m *spec.Marker) { m.Made = sum } }
 	for name, c := range map[string]struct {
 		directory spec.Directory
 		facts     directory.Facts
@@ -103,7 +129,7 @@ func TestDecide(t *testing.T) {
 		},
 		"lost metadata is never initialised again, though that is granted": {
 			directory: metadataDirectory(true), facts: directory.Facts{Marker: marker(spec.MarkerInitialised), Data: []string{"stats.mfs"}},
-			want: directory.Refuse, reason: []string{"metadata in /data/meta/data is lost", "never initialised again", "metalogger"},
+			want: directory.Refuse, reason: []string{"the data in /data/meta/data is lost", "never initialised again", "from a backup"},
 		},
 		"lost metadata of a deleted FileSystem is not initialised either": {
 			directory: metadataDirectory(true), facts: directory.Facts{Marker: marker(spec.MarkerInitialised, ofOldUID)},
@@ -114,7 +140,7 @@ func TestDecide(t *testing.T) {
 		},
 		"an initialisation that was cut off behind the data is resumed": {
 			directory: metadataDirectory(true), want: directory.Resume,
-			facts: directory.Facts{Marker: marker(spec.MarkerPreparing), Data: []string{"metadata.mfs"}, Content: new(empty), Recorded: true},
+			facts: directory.Facts{Marker: marker(spec.MarkerPreparing), Data: []string{"metadata.mfs"}, Contents: says(empty), Recorded: true},
 		},
 		"an initialisation by a FileSystem that was deleted meanwhile is resumed": {
 			directory: metadataDirectory(true), facts: directory.Facts{Marker: marker(spec.MarkerPreparing, ofOldUID)}, want: directory.Resume,
@@ -128,17 +154,17 @@ func TestDecide(t *testing.T) {
 		},
 		"a file of the right name and another content is not overwritten": {
 			directory: metadataDirectory(true), want: directory.Refuse,
-			facts:  directory.Facts{Marker: marker(spec.MarkerPreparing), Data: []string{"metadata.mfs"}, Content: new("MFSM 2.0")},
+			facts:  directory.Facts{Marker: marker(spec.MarkerPreparing), Data: []string{"metadata.mfs"}, Contents: says("MFSM 2.0")},
 			reason: []string{"did not write"},
 		},
 		"data beside the initial file is not overwritten": {
 			directory: metadataDirectory(true), want: directory.Refuse,
-			facts:  directory.Facts{Marker: marker(spec.MarkerPreparing), Data: []string{"changelog.0.mfs", "metadata.mfs"}, Content: new(empty)},
-			reason: []string{"changelog.0.mfs, metadata.mfs"},
+			facts:  directory.Facts{Marker: marker(spec.MarkerPreparing), Data: []string{"changelog.0.mfs", "metadata.mfs"}, Contents: says(empty)},
+			reason: []string{"did not write (changelog.0.mfs)"},
 		},
 		"an initialisation that was cut off is refused once the metadata is elsewhere": {
 			directory: metadataDirectory(false), facts: directory.Facts{Marker: marker(spec.MarkerPreparing)},
-			want: directory.Refuse, reason: []string{"has its metadata elsewhere"},
+			want: directory.Refuse, reason: []string{"its data is elsewhere"},
 		},
 		"metadata of an earlier FileSystem is refused once this one has its own": {
 			directory: metadataDirectory(false), facts: directory.Facts{Marker: marker(spec.MarkerInitialised, ofOldUID), Data: []string{"metadata.mfs"}},
@@ -176,6 +202,74 @@ func TestDecide(t *testing.T) {
 		"a marker of an unknown state is refused": {
 			directory: target(), facts: directory.Facts{Marker: marker("Sealed")}, want: directory.Refuse, reason: []string{`unknown state "Sealed"`},
 		},
+		"an initialisation that was cut off behind some of its parts is resumed": {
+			directory: numbered(true), want: directory.Resume,
+			facts: directory.Facts{
+				Marker: marker(spec.MarkerPreparing), Data: []string{"chunks", "format.conf", "nodeNumID"},
+				Contents: map[string]string{"format.conf": "version=3\n", "nodeNumID": "2\n"}, EmptyDirectories: []string{"chunks"},
+			},
+		},
+		"an initialisation that was cut off behind its command is resumed": {
+			directory: numbered(true), want: directory.Resume,
+			facts: directory.Facts{
+				Marker: marker(spec.MarkerPreparing, madeAs("5f")), Data: []string{"chunks", "db", "format.conf", "mirror", "nodeNumID", "targetNumID"},
+				Contents: identified("2\n", "101\n"), EmptyDirectories: []string{"chunks", "mirror"}, Made: "5f",
+			},
+		},
+		"a database that the initialisation is not known to have made is not overwritten": {
+			directory: numbered(true), want: directory.Refuse, reason: []string{"did not write (db)"},
+			facts: directory.Facts{Marker: marker(spec.MarkerPreparing), Data: []string{"db"}},
+		},
+		"a database that is not the one that the initialisation has made is not overwritten": {
+			directory: numbered(true), want: directory.Refuse, reason: []string{"did not write (db)"},
+			facts: directory.Facts{Marker: marker(spec.MarkerPreparing, madeAs("5f")), Data: []string{"db"}, Made: "60"},
+		},
+		"a directory of the initialisation that is not empty is not taken for it": {
+			directory: numbered(true), want: directory.Refuse, reason: []string{"did not write (chunks)"},
+			facts: directory.Facts{Marker: marker(spec.MarkerPreparing), Data: []string{"chunks"}},
+		},
+		"an identity that the initialisation did not write is not overwritten": {
+			directory: numbered(true), want: directory.Refuse, reason: []string{"did not write (nodeNumID)"},
+			facts: directory.Facts{Marker: marker(spec.MarkerPreparing), Data: []string{"nodeNumID"}, Contents: map[string]string{"nodeNumID": "3\n"}},
+		},
+		"an initialisation that was cut off is not resumed beside what is foreign": {
+			directory: target(), facts: directory.Facts{Marker: marker(spec.MarkerPreparing), Strangers: []string{"photos"}},
+			want: directory.Refuse, reason: []string{"did not write (photos)", "move it away"},
+		},
+		"a directory with its identity is used, whatever the white space": {
+			directory: numbered(false), want: directory.Use,
+			facts: directory.Facts{Marker: marker(spec.MarkerInitialised), Data: []string{"format.conf", "nodeNumID", "targetNumID"}, Contents: identified("2", " 101\n\n")},
+		},
+		"trap 4: a directory with another's numeric id is refused": {
+			directory: numbered(true), want: directory.Refuse,
+			facts:  directory.Facts{Marker: marker(spec.MarkerInitialised), Data: []string{"format.conf"}, Contents: identified("3\n", "7\n")},
+			reason: []string{"/data/numbered/data is another one's", "holds nodeNumID 3, targetNumID 7", "to be nodeNumID 2, targetNumID 101", "adopt"},
+		},
+		"trap 4: a directory with another's numeric id is refused, though it is that of a FileSystem of the same name": {
+			directory: numbered(true), want: directory.Refuse, reason: []string{"holds nodeNumID 2, targetNumID 7"},
+			facts: directory.Facts{Marker: marker(spec.MarkerInitialised, ofOldUID), Data: []string{"format.conf"}, Contents: identified("2\n", "7\n")},
+		},
+		"trap 4: a directory with another's numeric id is refused, though a person has claimed it": {
+			directory: numbered(false), want: directory.Refuse, reason: []string{"holds nodeNumID 3, targetNumID 101"},
+			facts: directory.Facts{
+				Marker: marker(spec.MarkerInitialised, func(m *spec.Marker) { m.Owner.UID = "" }), Data: []string{"format.conf"}, Contents: identified("3\n", "101\n"),
+			},
+		},
+		"a directory with its identity is adopted from a FileSystem of the same name": {
+			directory: numbered(true), want: directory.Adopt,
+			facts: directory.Facts{Marker: marker(spec.MarkerInitialised, ofOldUID), Data: []string{"format.conf"}, Contents: identified("2\n", "101\n")},
+		},
+		"a directory without its identity is refused": {
+			directory: numbered(true), want: directory.Refuse,
+			facts:  directory.Facts{Marker: marker(spec.MarkerInitialised), Data: []string{"format.conf", "nodeNumID"}, Contents: map[string]string{"nodeNumID": "2\n"}},
+			reason: []string{"does not say who it is: targetNumID can't be read", "is to say nodeNumID 2, targetNumID 101"},
+		},
+		"an identity that is long and strange is quoted, and cut": {
+			directory: numbered(true), want: directory.Refuse, reason: []string{`holds nodeNumID "\x00\x00`, "...", "targetNumID 101, and"},
+			facts: directory.Facts{
+				Marker: marker(spec.MarkerInitialised), Data: []string{"format.conf"}, Contents: identified(strings.Repeat("\x00", 1000), "101\n"),
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -203,7 +297,7 @@ func TestDecideNeverInitialisesWhatIsNotProvenEmpty(t *testing.T) {
 			}
 		}
 	}
-	contents := []*string{nil, new(empty), new("MFSM 2.0")}
+	contents := []map[string]string{nil, says(empty), says("MFSM 2.0")}
 	counts := map[directory.Action]int{}
 	for _, d := range []spec.Directory{metadataDirectory(true), metadataDirectory(false), target()} {
 		for _, m := range markers {
@@ -213,7 +307,7 @@ func TestDecideNeverInitialisesWhatIsNotProvenEmpty(t *testing.T) {
 						for _, recorded := range bools {
 							for _, gone := range bools {
 								for _, elsewhere := range bools {
-									f := directory.Facts{Marker: m, Data: data, Content: content, Strangers: strangers, Recorded: recorded, DataGone: gone, DataElsewhere: elsewhere}
+									f := directory.Facts{Marker: m, Data: data, Contents: content, Strangers: strangers, Recorded: recorded, DataGone: gone, DataElsewhere: elsewhere}
 									got := directory.Decide(d, scratch, "master", "/ledger.json", f)
 									counts[got.Action]++
 									g.Expect(got.Reason == "").To(Equal(got.Action != directory.Refuse), "a refusal, and nothing else, has a reason: %+v", f)
@@ -237,15 +331,150 @@ func holdsTo(g Gomega, d spec.Directory, f directory.Facts, action directory.Act
 	case directory.Initialise:
 		g.Expect(f.Marker == nil && len(f.Data) == 0 && len(f.Strangers) == 0 && !f.Recorded && granted).To(BeTrue(), "%+v", f)
 	case directory.Resume:
-		onlyOurs := len(f.Data) == 0 || d.Initialise != nil && len(f.Data) == 1 && f.Data[0] == "metadata.mfs" && f.Content != nil && *f.Content == empty
-		g.Expect(mine && f.Marker.State == spec.MarkerPreparing && granted && onlyOurs).To(BeTrue(), "%+v", f)
+		g.Expect(mine && f.Marker.State == spec.MarkerPreparing && granted && len(f.Strangers) == 0).To(BeTrue(), "%+v", f)
+		for _, name := range f.Data {
+			g.Expect(ours(d, f, name)).To(BeTrue(), "%s: %+v", name, f)
+		}
 	case directory.Use:
-		g.Expect(mine && f.Marker.State == spec.MarkerInitialised && f.Marker.Owner == scratch && !f.DataGone).To(BeTrue(), "%+v", f)
+		g.Expect(mine && f.Marker.State == spec.MarkerInitialised && f.Marker.Owner == scratch && !f.DataGone && identifies(d, f)).To(BeTrue(), "%+v", f)
 	case directory.Adopt:
-		g.Expect(mine && f.Marker.State == spec.MarkerInitialised && (granted || f.Marker.Owner.UID == "") && !f.DataGone).To(BeTrue(), "%+v", f)
+		g.Expect(mine && f.Marker.State == spec.MarkerInitialised && (granted || f.Marker.Owner.UID == "") && !f.DataGone && identifies(d, f)).To(BeTrue(), "%+v", f)
 	case directory.Refuse:
 	}
 	if action != directory.Refuse {
 		g.Expect(f.DataElsewhere).To(BeFalse(), "%+v", f)
 	}
+}
+
+// ours is true when what has the name is known to be written by the initialisation, told in other words than Decide tells it.
+func ours(d spec.Directory, f directory.Facts, name string) bool {
+	if d.Initialise == nil {
+		return false
+	}
+	wanted := map[string]string{}
+	for _, file := range d.Initialise.Files {
+		wanted[file.Name] = file.Content
+	}
+	content, readable := f.Contents[name]
+	want, isFile := wanted[name]
+	isDirectory := slices.Contains(d.Initialise.Directories, name) && slices.Contains(f.EmptyDirectories, name)
+	isMade := name == d.Initialise.Makes && f.Made != "" && f.Made == f.Marker.Made
+	return isFile && readable && content == want || isDirectory || isMade
+}
+
+// identifies is true when every file that says who the directory is says what it should.
+func identifies(d spec.Directory, f directory.Facts) bool {
+	if d.Initialise == nil {
+		return true
+	}
+	for _, file := range d.Initialise.Files {
+		if content, there := f.Contents[file.Name]; file.Identity && (!there || strings.TrimSpace(content) != strings.TrimSpace(file.Content)) {
+			return false
+		}
+	}
+	return true
+}
+
+// FuzzDecide takes the facts from bytes: whatever is found, nothing is initialised where something unknown lies, where it is not
+// granted, or where another's identity stands.
+func FuzzDecide(f *testing.F) {
+	for seed := range seeds(100) {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, seed []byte) {
+		g := NewWithT(t)
+		d, facts := factsOf(seed)
+		got := directory.Decide(d, scratch, "master", "/ledger.json", facts)
+		g.Expect(got.Reason == "").To(Equal(got.Action != directory.Refuse))
+		holdsTo(g, d, facts, got.Action)
+	})
+}
+
+// TestRandomFactsMeetEveryAction is FuzzDecide with many facts, which are the same in every run, and not all refused for one reason.
+func TestRandomFactsMeetEveryAction(t *testing.T) {
+	g := NewWithT(t)
+	counts := map[directory.Action]int{}
+	for seed := range seeds(200_000) {
+		d, facts := factsOf(seed)
+		action := directory.Decide(d, scratch, "master", "/ledger.json", facts).Action
+		holdsTo(g, d, facts, action)
+		counts[action]++
+	}
+	g.Expect(counts).To(HaveLen(5), "every action was met: %v", counts)
+}
+
+// seeds are n random texts, the same in every run.
+func seeds(n int) iter.Seq[[]byte] {
+	random := rand.NewChaCha8([32]byte{7, 4, 6})
+	return func(yield func([]byte) bool) {
+		for range n {
+			seed := make([]byte, 40)
+			if _, err := random.Read(seed); err != nil || !yield(seed) {
+				return
+			}
+		}
+	}
+}
+
+// factsOf makes a directory and what is found there from bytes, such that what is right is as likely as what is not.
+func factsOf(seed []byte) (spec.Directory, directory.Facts) {
+	choose := func(n int) int {
+		if len(seed) == 0 {
+			return 0
+		}
+		choice := int(seed[0]) % n
+		seed = seed[1:]
+		return choice
+	}
+	one := func(values ...string) string { return values[choose(len(values))] }
+	d := []spec.Directory{numbered(true), numbered(true), numbered(false), metadataDirectory(true), target()}[choose(5)]
+	facts := directory.Facts{Recorded: choose(4) == 0, DataGone: choose(6) == 0, DataElsewhere: choose(8) == 0, Contents: map[string]string{}}
+	if choose(4) > 0 {
+		facts.Marker = &spec.Marker{
+			Owner:     spec.Owner{Namespace: "storage", Name: one("scratch", "scratch", "scratch", "home", ""), UID: one("new", "new", "old", "")},
+			Component: one("master", "master", "master", "metalogger"),
+			State:     spec.MarkerState(one("Preparing", "Preparing", "Initialised", "Sealed")), Made: one("", "5f", "60"),
+		}
+	}
+	if choose(6) == 0 {
+		facts.Strangers = []string{"photos"}
+	}
+	facts.Made = one("", "5f")
+	if facts.DataGone || choose(4) == 0 {
+		return d, facts
+	}
+	var names []string
+	if d.Initialise != nil {
+		for _, file := range d.Initialise.Files {
+			switch choose(6) {
+			case 0:
+			case 1:
+				names = append(names, file.Name)
+				facts.Contents[file.Name] = one("", "3", "MFSM 2.0", file.Content+"x")
+			case 2:
+				names = append(names, file.Name) // something that can't be read
+			default:
+				names = append(names, file.Name)
+				facts.Contents[file.Name] = file.Content
+			}
+		}
+		for _, name := range d.Initialise.Directories {
+			switch choose(4) {
+			case 0:
+			case 1:
+				names = append(names, name)
+			default:
+				names = append(names, name)
+				facts.EmptyDirectories = append(facts.EmptyDirectories, name)
+			}
+		}
+		if d.Initialise.Makes != "" && choose(2) == 0 {
+			names = append(names, d.Initialise.Makes)
+		}
+	}
+	if choose(8) == 0 {
+		names = append(names, one("00", "metadata.mfs.back", "lost+found", "inodes"))
+	}
+	facts.Data = names
+	return d, facts
 }

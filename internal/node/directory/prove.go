@@ -1,17 +1,16 @@
 package directory
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"parallelfs.dev/operator/internal/node/durable"
+	"parallelfs.dev/operator/internal/node/environment"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -39,12 +38,19 @@ type Prover struct {
 	RootUID, RootGID int
 	Writer           durable.Writer
 	Now              func() time.Time
+	// CommandLimit is how long the command of an initialisation may run.
+	CommandLimit time.Duration
 }
 
-// Prove looks at the directory, decides, and makes it usable. The error of a refusal is a sentence for a person, and nothing
-// was changed then. It may be cut off between any two steps: the next call goes on to the same end.
-func (p Prover) Prove(d spec.Directory) (Action, error) {
+// Prove looks at the directory, decides, and makes it usable. lookup knows the variables of its initialisation. The error of a
+// refusal is a sentence for a person, and nothing was changed then. It may be cut off between any two steps, and inside of one: the
+// next call goes on to the same end.
+func (p Prover) Prove(ctx context.Context, d spec.Directory, lookup environment.Lookup) (Action, error) {
 	if err := understand(d, p.Ledger); err != nil {
+		return Refuse, err
+	}
+	d, err := expand(d, lookup)
+	if err != nil {
 		return Refuse, err
 	}
 	ledger, err := p.readLedger()
@@ -61,7 +67,7 @@ func (p Prover) Prove(d spec.Directory) (Action, error) {
 	case Refuse:
 		return Refuse, errors.New(decision.Reason)
 	case Initialise, Resume:
-		err = p.initialise(d, ledger)
+		err = p.initialise(ctx, d, lookup, facts, ledger)
 	case Adopt:
 		marker := *facts.Marker
 		marker.Owner = p.Owner
@@ -76,8 +82,8 @@ func (p Prover) Prove(d spec.Directory) (Action, error) {
 
 // initialise writes the marker first, so that whatever is found later is known to be ours, and the state Initialised
 // last, when all is on the disk.
-func (p Prover) initialise(d spec.Directory, ledger Ledger) error {
-	marker := spec.Marker{Owner: p.Owner, Component: p.Component, State: spec.MarkerPreparing, Time: p.now()}
+func (p Prover) initialise(ctx context.Context, d spec.Directory, lookup environment.Lookup, facts Facts, ledger Ledger) error {
+	marker := spec.Marker{Owner: p.Owner, Component: p.Component, State: spec.MarkerPreparing, Time: p.now(), Made: facts.Made}
 	if err := p.writeMarker(d, marker); err != nil {
 		return err
 	}
@@ -86,16 +92,24 @@ func (p Prover) initialise(d spec.Directory, ledger Ledger) error {
 		return err
 	}
 	if i := d.Initialise; i != nil {
+		for _, name := range i.Directories {
+			if err := p.Writer.Directory(filepath.Join(data, name), p.user(0o750)); err != nil {
+				return err
+			}
+		}
 		for _, f := range i.Files {
 			if err := p.Writer.File(filepath.Join(data, f.Name), []byte(f.Content), p.user(0o640)); err != nil {
 				return err
 			}
 		}
+		if err := p.command(ctx, d, lookup, marker); err != nil {
+			return err
+		}
 	}
 	if err := p.record(d, ledger); err != nil {
 		return err
 	}
-	marker.State, marker.Time = spec.MarkerInitialised, p.now()
+	marker.State, marker.Time, marker.Made = spec.MarkerInitialised, p.now(), ""
 	return p.writeMarker(d, marker)
 }
 
@@ -152,127 +166,4 @@ func (p Prover) root(mode fs.FileMode) durable.Ownership {
 
 func (p Prover) user(mode fs.FileMode) durable.Ownership {
 	return durable.Ownership{UID: p.UID, GID: p.GID, Mode: mode}
-}
-
-// readJSON reports whether the file exists. Only a plain file is read: a symbolic link could lead to another directory's
-// file, and a pipe would never end.
-func readJSON(path string, value any) (bool, error) {
-	info, err := os.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("can't look at %s: %w", path, err)
-	case !info.Mode().IsRegular():
-		return false, fmt.Errorf("%s is not a plain file, so it is not trusted and nothing is changed; move it away", path)
-	}
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return false, fmt.Errorf("can't read %s: %w", path, err)
-	}
-	if err := json.Unmarshal(content, value); err != nil {
-		return false, fmt.Errorf("%s is damaged (%w); restore it, nothing is changed until then", path, err)
-	}
-	return true, nil
-}
-
-// look finds the facts. A directory that is not there is an empty one.
-func look(d spec.Directory) (Facts, error) {
-	if exists, err := isDirectory(d.Path); err != nil || !exists {
-		return Facts{DataGone: true}, err
-	}
-	facts := Facts{DataGone: true}
-	var marker spec.Marker
-	found, err := readJSON(filepath.Join(d.Path, spec.MarkerFile), &marker)
-	if err != nil {
-		return Facts{}, err
-	}
-	if found {
-		facts.Marker = &marker
-	}
-	entries, err := os.ReadDir(d.Path)
-	if err != nil {
-		return Facts{}, fmt.Errorf("can't list %s: %w", d.Path, err)
-	}
-	for _, entry := range entries {
-		name := entry.Name()
-		switch {
-		case name == spec.MarkerFile, name == "lost+found", durable.IsTemporary(name):
-		case name == d.Data:
-			facts.DataGone = false
-			if facts.Data, err = names(filepath.Join(d.Path, name)); err != nil {
-				return Facts{}, err
-			}
-			if facts.DataElsewhere, err = otherDevice(d.Path, filepath.Join(d.Path, name)); err != nil {
-				return Facts{}, err
-			}
-		default:
-			facts.Strangers = append(facts.Strangers, name)
-		}
-	}
-	if d.Initialise != nil {
-		first := d.Initialise.Files[0]
-		facts.Content, err = contentOf(filepath.Join(d.Path, d.Data, first.Name), len(first.Content))
-	}
-	return facts, err
-}
-
-// isDirectory refuses everything else that has the name, symbolic links too: what they lead to may be another's.
-func isDirectory(path string) (exists bool, err error) {
-	info, err := os.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("can't look at %s: %w", path, err)
-	case info.Mode()&fs.ModeSymlink != 0:
-		return false, fmt.Errorf("%s is a symbolic link, which is not followed; name the directory itself in the FileSystem", path)
-	case !info.IsDir():
-		return false, fmt.Errorf("%s is not a directory; move it away, or point the FileSystem elsewhere", path)
-	}
-	return true, nil
-}
-
-func otherDevice(a, b string) (bool, error) {
-	var first, second unix.Stat_t
-	if err := errors.Join(unix.Lstat(a, &first), unix.Lstat(b, &second)); err != nil {
-		return false, fmt.Errorf("can't look at %s and %s: %w", a, b, err)
-	}
-	return first.Dev != second.Dev, nil
-}
-
-func names(path string) ([]string, error) {
-	if _, err := isDirectory(path); err != nil {
-		return nil, err
-	}
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return nil, fmt.Errorf("can't list %s: %w", path, err)
-	}
-	var found []string
-	for _, entry := range entries {
-		if !durable.IsTemporary(entry.Name()) {
-			found = append(found, entry.Name())
-		}
-	}
-	return found, nil
-}
-
-// contentOf reads a plain file of at most limit bytes; of anything else it returns nil. Real metadata is far larger, and
-// need not be read to know that it is not the content of an empty filesystem.
-func contentOf(path string, limit int) (*string, error) {
-	info, err := os.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("can't look at %s: %w", path, err)
-	case !info.Mode().IsRegular(), info.Size() > int64(limit):
-		return nil, nil
-	}
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("can't read %s: %w", path, err)
-	}
-	return new(string(content)), nil
 }

@@ -24,6 +24,9 @@ type node struct {
 	owners map[string][2]int
 }
 
+// unset is a container without variables.
+func unset(string) (string, bool) { return "", false }
+
 func newNode(t *testing.T) node {
 	t.Helper()
 	return node{root: t.TempDir(), owners: map[string][2]int{}}
@@ -46,7 +49,8 @@ func (n node) prover(before func(step string) error) directory.Prover {
 			Chown:  func(path string, uid, gid int) error { n.owners[path] = [2]int{uid, gid}; return nil },
 			Before: before,
 		},
-		Now: func() time.Time { return time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC) },
+		Now:          func() time.Time { return time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC) },
+		CommandLimit: time.Minute,
 	}
 }
 
@@ -99,7 +103,7 @@ func write(t *testing.T, path, content string) {
 
 func TestAnEmptyDirectoryBecomesAnEmptyFilesystem(t *testing.T) {
 	g, n := NewWithT(t), newNode(t)
-	g.Expect(n.prover(nil).Prove(n.directory())).To(Equal(directory.Initialise))
+	g.Expect(n.prover(nil).Prove(t.Context(), n.directory(), unset)).To(Equal(directory.Initialise))
 
 	content := n.content(t)
 	g.Expect(content).To(HaveKeyWithValue("disk/meta", "drwxr-xr-x"))
@@ -112,7 +116,7 @@ func TestAnEmptyDirectoryBecomesAnEmptyFilesystem(t *testing.T) {
 	g.Expect(n.owners).To(HaveKeyWithValue(n.path("disk/meta/data"), [2]int{9421, 9421}))
 	g.Expect(n.owners).To(HaveKeyWithValue(n.path("disk/meta"), [2]int{0, 0}))
 
-	g.Expect(n.prover(nil).Prove(n.directory())).To(Equal(directory.Use), "and is used from then on")
+	g.Expect(n.prover(nil).Prove(t.Context(), n.directory(), unset)).To(Equal(directory.Use), "and is used from then on")
 	g.Expect(n.content(t)).To(Equal(content))
 }
 
@@ -121,7 +125,7 @@ func TestAnInitialisationThatIsKilledBeforeAnyStepEndsTheSame(t *testing.T) {
 	killed := errors.New("killed")
 	var steps []string
 	whole := newNode(t)
-	_, err := whole.prover(func(step string) error { steps = append(steps, step); return nil }).Prove(whole.directory())
+	_, err := whole.prover(func(step string) error { steps = append(steps, step); return nil }).Prove(t.Context(), whole.directory(), unset)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(len(steps)).To(BeNumerically(">", 15))
 	want := len(whole.content(t))
@@ -135,7 +139,7 @@ func TestAnInitialisationThatIsKilledBeforeAnyStepEndsTheSame(t *testing.T) {
 					return killed
 				}
 				return nil
-			}).Prove(n.directory())
+			}).Prove(t.Context(), n.directory(), unset)
 			g.Expect(err).To(MatchError(killed))
 			// A kill inside of a step leaves half a temporary file.
 			if temporary, writes := strings.CutPrefix(step, "write "); writes {
@@ -143,13 +147,13 @@ func TestAnInitialisationThatIsKilledBeforeAnyStepEndsTheSame(t *testing.T) {
 				g.Expect(os.WriteFile(temporary, []byte("MFS"), 0o600)).To(Succeed())
 			}
 
-			_, err = n.prover(nil).Prove(n.directory())
+			_, err = n.prover(nil).Prove(t.Context(), n.directory(), unset)
 			g.Expect(err).NotTo(HaveOccurred())
 			content := n.content(t)
 			g.Expect(content).To(HaveLen(want), "%v", content)
 			g.Expect(content).To(HaveKeyWithValue("disk/meta/data/metadata.mfs", "-rw-r----- MFSM NEW"))
 			g.Expect(n.marker(t).State).To(Equal(spec.MarkerInitialised))
-			g.Expect(n.prover(nil).Prove(n.directory())).To(Equal(directory.Use))
+			g.Expect(n.prover(nil).Prove(t.Context(), n.directory(), unset)).To(Equal(directory.Use))
 		})
 	}
 }
@@ -160,7 +164,7 @@ func TestAnAdoptionThatIsKilledBeforeAnyStepEndsTheSame(t *testing.T) {
 		n := newNode(t)
 		before := n.prover(nil)
 		before.Owner.UID = "old"
-		_, err := before.Prove(n.directory())
+		_, err := before.Prove(t.Context(), n.directory(), unset)
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 		write(t, n.path("disk/meta/data/metadata.mfs"), "MFSM 2.0 and all files of the old days")
 		return n
@@ -172,8 +176,8 @@ func TestAnAdoptionThatIsKilledBeforeAnyStepEndsTheSame(t *testing.T) {
 				return errors.New("killed")
 			}
 			return nil
-		}).Prove(n.directory())
-		_, again := n.prover(nil).Prove(n.directory())
+		}).Prove(t.Context(), n.directory(), unset)
+		_, again := n.prover(nil).Prove(t.Context(), n.directory(), unset)
 		g.Expect(again).NotTo(HaveOccurred())
 		g.Expect(n.marker(t).Owner).To(Equal(scratch))
 		content := n.content(t)
@@ -240,7 +244,7 @@ func TestARefusalChangesNothing(t *testing.T) {
 			prepare: func(t *testing.T, n node) {
 				t.Helper()
 				g := NewWithT(t)
-				_, err := n.prover(nil).Prove(n.directory())
+				_, err := n.prover(nil).Prove(t.Context(), n.directory(), unset)
 				g.Expect(err).NotTo(HaveOccurred())
 				g.Expect(os.RemoveAll(n.path("disk"))).To(Succeed())
 			},
@@ -250,7 +254,7 @@ func TestARefusalChangesNothing(t *testing.T) {
 			prepare: func(t *testing.T, n node) {
 				t.Helper()
 				g := NewWithT(t)
-				_, err := n.prover(nil).Prove(n.directory())
+				_, err := n.prover(nil).Prove(t.Context(), n.directory(), unset)
 				g.Expect(err).NotTo(HaveOccurred())
 				g.Expect(os.RemoveAll(n.path("disk/meta/data"))).To(Succeed())
 			},
@@ -272,7 +276,7 @@ func TestARefusalChangesNothing(t *testing.T) {
 			prepare: func(t *testing.T, n node) {
 				t.Helper()
 				g := NewWithT(t)
-				_, err := n.prover(nil).Prove(n.directory())
+				_, err := n.prover(nil).Prove(t.Context(), n.directory(), unset)
 				g.Expect(err).NotTo(HaveOccurred())
 				g.Expect(os.Remove(n.path("disk/meta/data/metadata.mfs"))).To(Succeed())
 			},
@@ -282,7 +286,7 @@ func TestARefusalChangesNothing(t *testing.T) {
 			prepare: func(t *testing.T, n node) {
 				t.Helper()
 				g := NewWithT(t)
-				_, err := n.prover(nil).Prove(n.directory())
+				_, err := n.prover(nil).Prove(t.Context(), n.directory(), unset)
 				g.Expect(err).NotTo(HaveOccurred())
 				g.Expect(os.RemoveAll(n.path("disk/meta"))).To(Succeed())
 				g.Expect(os.Mkdir(n.path("disk/meta"), 0o755)).To(Succeed())
@@ -294,7 +298,7 @@ func TestARefusalChangesNothing(t *testing.T) {
 			g, n := NewWithT(t), newNode(t)
 			c.prepare(t, n)
 			before := n.content(t)
-			action, err := n.prover(func(step string) error { return errors.New("changed the disk: " + step) }).Prove(n.directory())
+			action, err := n.prover(func(step string) error { return errors.New("changed the disk: " + step) }).Prove(t.Context(), n.directory(), unset)
 			g.Expect(action).To(Equal(directory.Refuse))
 			g.Expect(err).To(MatchError(ContainSubstring(c.reason)))
 			g.Expect(n.content(t)).To(Equal(before))
@@ -305,15 +309,15 @@ func TestARefusalChangesNothing(t *testing.T) {
 func TestLostAndFoundOfAFreshDiskIsNotForeign(t *testing.T) {
 	g, n := NewWithT(t), newNode(t)
 	g.Expect(os.MkdirAll(n.path("disk/meta/lost+found"), 0o700)).To(Succeed())
-	g.Expect(n.prover(nil).Prove(n.directory())).To(Equal(directory.Initialise))
+	g.Expect(n.prover(nil).Prove(t.Context(), n.directory(), unset)).To(Equal(directory.Initialise))
 }
 
 func TestADiskThatWasMovedIsRecordedOnItsNewNode(t *testing.T) {
 	g, n := NewWithT(t), newNode(t)
-	_, err := n.prover(nil).Prove(n.directory())
+	_, err := n.prover(nil).Prove(t.Context(), n.directory(), unset)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(os.RemoveAll(n.path("state"))).To(Succeed())
-	g.Expect(n.prover(nil).Prove(n.directory())).To(Equal(directory.Use))
+	g.Expect(n.prover(nil).Prove(t.Context(), n.directory(), unset)).To(Equal(directory.Use))
 	g.Expect(n.content(t)).To(HaveKeyWithValue("state/ledger.json", ContainSubstring(n.directory().Path)))
 }
 
@@ -322,7 +326,7 @@ func TestASecondTargetIsRecordedBesideTheFirst(t *testing.T) {
 	for _, name := range []string{"one", "two"} {
 		d := target()
 		d.Path = n.path("disk", name)
-		g.Expect(n.prover(nil).Prove(d)).To(Equal(directory.Initialise))
+		g.Expect(n.prover(nil).Prove(t.Context(), d, unset)).To(Equal(directory.Initialise))
 	}
 	ledger := n.content(t)["state/ledger.json"]
 	g.Expect(ledger).To(And(ContainSubstring(n.path("disk", "one")), ContainSubstring(n.path("disk", "two"))))
@@ -333,7 +337,7 @@ func TestAnEmptyDirectoryIsNotInitialisedWhenTheMetadataWasAlready(t *testing.T)
 	g, n := NewWithT(t), newNode(t)
 	d := n.directory()
 	d.Initialise.Granted = false
-	_, err := n.prover(nil).Prove(d)
+	_, err := n.prover(nil).Prove(t.Context(), d, unset)
 	g.Expect(err).To(MatchError(ContainSubstring("not initialised again")))
 	g.Expect(n.content(t)).To(BeEmpty(), "nothing is made for a refusal")
 }
@@ -343,22 +347,31 @@ func TestASpecThatCannotBeMeantSoIsRefused(t *testing.T) {
 		change func(d *spec.Directory, p *directory.Prover)
 		reason string
 	}{
-		"a relative directory":            {func(d *spec.Directory, _ *directory.Prover) { d.Path = "meta" }, `"meta" is not an absolute path`},
-		"the root directory":              {func(d *spec.Directory, _ *directory.Prover) { d.Path = "/" }, `"/" is not an absolute path`},
-		"a directory that goes up":        {func(d *spec.Directory, _ *directory.Prover) { d.Path = "/data/../etc" }, "not an absolute path"},
-		"a ledger inside the directory":   {func(d *spec.Directory, p *directory.Prover) { p.Ledger = d.Path + "/ledger.json" }, "lost together with it"},
-		"no ledger":                       {func(_ *spec.Directory, p *directory.Prover) { p.Ledger = "" }, "must be an absolute path"},
-		"data in the directory itself":    {func(d *spec.Directory, _ *directory.Prover) { d.Data = "." }, `"." can't be the name`},
-		"data outside of the directory":   {func(d *spec.Directory, _ *directory.Prover) { d.Data = "../x" }, `"../x" can't be the name`},
-		"data of the marker's name":       {func(d *spec.Directory, _ *directory.Prover) { d.Data = spec.MarkerFile }, "can't be the name"},
+		"a relative directory":          {func(d *spec.Directory, _ *directory.Prover) { d.Path = "meta" }, `"meta" is not an absolute path`},
+		"the root directory":            {func(d *spec.Directory, _ *directory.Prover) { d.Path = "/" }, `"/" is not an absolute path`},
+		"a directory that goes up":      {func(d *spec.Directory, _ *directory.Prover) { d.Path = "/data/../etc" }, "not an absolute path"},
+		"a ledger inside the directory": {func(d *spec.Directory, p *directory.Prover) { p.Ledger = d.Path + "/ledger.json" }, "lost together with it"},
+		"no ledger":                     {func(_ *spec.Directory, p *directory.Prover) { p.Ledger = "" }, "must be an absolute path"},
+		"data in the directory itself":  {func(d *spec.Directory, _ *directory.Prover) { d.Data = "." }, `"." can't be the name`},
+		"data outside of the directory": {func(d *spec.Directory, _ *directory.Prover) { d.Data = "../x" }, `"../x" can't be the name`},
+		"data of the marker's name":     {func(d *spec.Directory, _ *directory.Prover) { d.Data = spec.MarkerFile }, "can't be the name"},
+		"two initial files of one name": {func(d *spec.Directory, _ *directory.Prover) {
+			d.Initialise.Directories = []string{"metadata.mfs"}
+		}, `"metadata.mfs" can't be the name`},
+		"an initial directory in another": {func(d *spec.Directory, _ *directory.Prover) { d.Initialise.Directories = []string{"a/b"} }, `"a/b" can't be the name`},
+		"a command that makes nothing":    {func(d *spec.Directory, _ *directory.Prover) { d.Initialise.Command = []string{"true"} }, "belong together"},
+		"a file that nothing makes":       {func(d *spec.Directory, _ *directory.Prover) { d.Initialise.Makes = "db" }, "belong together"},
+		"a file that would be taken for a left-over": {func(d *spec.Directory, _ *directory.Prover) {
+			d.Initialise.Command, d.Initialise.Makes = []string{"true"}, ".parallelfs-db.tmp"
+		}, "can't be the name"},
 		"an initial file elsewhere":       {func(d *spec.Directory, _ *directory.Prover) { d.Initialise.Files[0].Name = "/etc/passwd" }, `"/etc/passwd" can't be the name`},
-		"patterns that match no metadata": {func(d *spec.Directory, _ *directory.Prover) { d.Initialise.DataGlobs = []string{"[", "*.db"} }, `matches "metadata.mfs"`},
+		"patterns that match no metadata": {func(d *spec.Directory, _ *directory.Prover) { d.Initialise.DataGlobs = []string{"[", "*.db"} }, `matches any of ["metadata.mfs"]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, n := NewWithT(t), newNode(t)
 			d, p := n.directory(), n.prover(func(step string) error { return errors.New("changed the disk: " + step) })
 			c.change(&d, &p)
-			_, err := p.Prove(d)
+			_, err := p.Prove(t.Context(), d, unset)
 			g.Expect(err).To(MatchError(ContainSubstring(c.reason)))
 			g.Expect(n.content(t)).To(BeEmpty())
 		})

@@ -12,6 +12,11 @@ import (
 
 const temporaryPrefix, temporarySuffix = ".parallelfs-", ".tmp"
 
+// temporaryOf is the name beside path under which it is written.
+func temporaryOf(path string) string {
+	return filepath.Join(filepath.Dir(path), temporaryPrefix+filepath.Base(path)+temporarySuffix)
+}
+
 // IsTemporary is true for the name of a file or directory that a killed Writer may leave behind. It means nothing.
 func IsTemporary(name string) bool {
 	return strings.HasPrefix(name, temporaryPrefix) && strings.HasSuffix(name, temporarySuffix)
@@ -42,8 +47,7 @@ func (w Writer) step(name string, do func() error) error {
 
 // File replaces the file at path as a whole. The directory must exist.
 func (w Writer) File(path string, content []byte, own Ownership) error {
-	directory, base := filepath.Split(path)
-	temporary := filepath.Join(directory, temporaryPrefix+base+temporarySuffix)
+	directory, temporary := filepath.Dir(path), temporaryOf(path)
 	if err := w.step("write "+temporary, func() error { return w.writeSynced(temporary, content, own) }); err != nil {
 		return fmt.Errorf("can't write %s: %w", path, err)
 	}
@@ -76,7 +80,7 @@ func (w Writer) writeSynced(path string, content []byte, own Ownership) (err err
 	return file.Sync()
 }
 
-// Making is how Made makes a file.
+// Making is what Made leaves to others.
 type Making struct {
 	// Make writes the file at path, whose directory is there, and nobody else's.
 	Make func(path string) error
@@ -87,36 +91,43 @@ type Making struct {
 // Made replaces the file at path as a whole by one that another program writes, in a temporary directory beside, because such a
 // program may keep files of its own beside the one that it writes. The directory of path must exist.
 func (w Writer) Made(path string, own Ownership, making Making) error {
-	directory, base := filepath.Split(path)
-	temporary := filepath.Join(directory, temporaryPrefix+base+temporarySuffix)
-	made := filepath.Join(temporary, base)
-	clearAway := func() error { return errors.Join(os.RemoveAll(temporary), syncDirectory(directory)) }
+	directory, temporary := filepath.Dir(path), temporaryOf(path)
+	made := filepath.Join(temporary, filepath.Base(path))
+	// What a killed run has left is of no use: nobody knows how far it is.
+	if err := w.Forget(path); err != nil {
+		return err
+	}
 	for _, s := range []struct {
 		name string
 		do   func() error
 	}{
-		// What a killed run has left is of no use: nobody knows how far it is.
-		{"clear " + temporary, clearAway},
 		{"make " + temporary, func() error { return os.Mkdir(temporary, 0o700) }},
 		{"let make " + made, func() error { return making.Make(made) }},
 		{"own " + made, func() error { return w.ownAlone(made, own) }},
 		{"commit " + made, func() error { return making.Commit(made) }},
 		{"rename to " + path, func() error { return os.Rename(made, path) }},
 		{"sync " + directory, func() error { return syncDirectory(directory) }},
-		{"clear again " + temporary, clearAway},
 	} {
 		if err := w.step(s.name, s.do); err != nil {
 			return fmt.Errorf("can't make %s: %w", path, err)
 		}
 	}
-	return nil
+	return w.Forget(path)
 }
 
 // Forget removes what a killed Made may have left beside path.
 func (w Writer) Forget(path string) error {
-	directory, base := filepath.Split(path)
-	temporary := filepath.Join(directory, temporaryPrefix+base+temporarySuffix)
-	return w.step("clear "+temporary, func() error { return errors.Join(os.RemoveAll(temporary), syncDirectory(directory)) })
+	temporary := temporaryOf(path)
+	err := w.step("clear "+temporary, func() error {
+		if err := os.RemoveAll(temporary); err != nil {
+			return err
+		}
+		return syncDirectory(filepath.Dir(path))
+	})
+	if err != nil {
+		return fmt.Errorf("can't remove %s: %w", temporary, err)
+	}
+	return nil
 }
 
 // ownAlone syncs the file with its ownership. It must be whole: a plain file, and alone, because a file beside it, such as the

@@ -1,9 +1,16 @@
-// Package environment puts the values of environment variables into texts, for what is known only on the node.
+// Package environment puts the values of variables into texts, for what is known only on the node.
 package environment
 
 import (
 	"fmt"
 	"regexp"
+)
+
+const (
+	// addressVariable is the address of the node, which the operator sets.
+	addressVariable = "NODE_IP"
+	// interfaceVariable is the name of the interface that has it. Where no lookup knows it, it is looked for.
+	interfaceVariable = "NODE_INTERFACE"
 )
 
 // reference is the form that Kubernetes uses in a container's command.
@@ -12,21 +19,41 @@ var reference = regexp.MustCompile(`\$\(([A-Za-z_][A-Za-z0-9_]*)\)`)
 // Lookup says the value of a variable, and whether it is set; os.LookupEnv is one.
 type Lookup func(name string) (value string, set bool)
 
-// Expand replaces every $(NAME) in text by the value of NAME. The error names the first variable that is not set.
+// Expand replaces every $(NAME) in text by the value of NAME. The error names the first variable that has none. $(NODE_INTERFACE),
+// where lookup does not know it, is the interface of this network namespace that has the address $(NODE_IP).
 func Expand(text string, lookup Lookup) (string, error) {
-	var missing string
+	var fault error
 	expanded := reference.ReplaceAllStringFunc(text, func(match string) string {
-		name := match[2 : len(match)-1]
-		value, set := lookup(name)
-		if !set && missing == "" {
-			missing = name
+		value, err := valueOf(match[2:len(match)-1], lookup)
+		if err != nil && fault == nil {
+			fault = err
 		}
 		return value
 	})
-	if missing != "" {
-		return "", fmt.Errorf("the environment variable %s is not set; set it in the container", missing)
+	if fault != nil {
+		return "", fault
 	}
 	return expanded, nil
+}
+
+func valueOf(name string, lookup Lookup) (string, error) {
+	value, set := lookup(name)
+	switch {
+	case set:
+		return value, nil
+	case name == interfaceVariable:
+		address, set := lookup(addressVariable)
+		if !set {
+			return "", notSet(addressVariable)
+		}
+		return interfaceOf(address)
+	default:
+		return "", notSet(name)
+	}
+}
+
+func notSet(name string) error {
+	return fmt.Errorf("the environment variable %s is not set; set it in the container", name)
 }
 
 // ExpandAll expands every text.

@@ -93,15 +93,21 @@ func understand(t spec.Target) error {
 		return errors.New("a target has no name; the operator and its node image must be of the same version")
 	case !filepath.IsAbs(t.Path), filepath.Clean(t.Path) != t.Path, t.Path == "/":
 		return fmt.Errorf("target %s: %q is not an absolute path without . and .. below /", t.Name, t.Path)
+	case t.Directory && t.UUID != "":
+		return fmt.Errorf("target %s at %s is called a directory of the node and a disk with the UUID %s; the operator and its node image must be of "+
+			"the same version", t.Name, t.Path, t.UUID)
 	}
 	return nil
 }
 
 // Prove returns nil when the target is mounted at its path and is the right disk, see Decide. It changes nothing. It can hang
-// as long as the disk does.
+// as long as the disk does. Of a directory of the node itself, nothing is to be proven before its own marker is looked at.
 func Prove(t spec.Target, owner spec.Owner) error {
 	if err := understand(t); err != nil {
 		return err
+	}
+	if t.Directory {
+		return nil
 	}
 	facts, err := Look(t.Path)
 	if err != nil {
