@@ -32,9 +32,9 @@ func render(daemon, version, field string, owned, typed map[string]string, user 
 	for _, name := range slices.Sorted(maps.Keys(user)) {
 		o, known := options[name]
 		if !known {
-			return "", unknown(daemon, version, field, name, options)
+			return "", unknownOption(daemon, version, field, name, options)
 		}
-		if err := refused(field, o, owned); err != nil {
+		if err := refusedOption(field, o, owned); err != nil {
 			return "", err
 		}
 		if !o.kind.ok(string(user[name])) {
@@ -99,8 +99,8 @@ func instead(o option) string {
 	return "; set " + o.field + " instead"
 }
 
-// refused says why a user may not set an option that the daemon knows.
-func refused(field string, o option, owned map[string]string) error {
+// refusedOption says why a user may not set an option that the daemon knows.
+func refusedOption(field string, o option, owned map[string]string) error {
 	_, isOwned := owned[o.name]
 	switch {
 	case o.field != "":
@@ -114,16 +114,16 @@ func refused(field string, o option, owned map[string]string) error {
 	return nil
 }
 
-// unknown refuses an option that the daemon does not know, with what it may have been meant to be.
-func unknown(daemon, version, field, name string, options map[string]option) error {
+// unknownOption refuses an option that the daemon does not know, with what it may have been meant to be.
+func unknownOption(daemon, version, field, name string, options map[string]option) error {
 	sentence := fmt.Sprintf("%s.%s is no option of beegfs-%s %s", field, name, daemon, version)
-	for _, pair := range renamed {
+	for _, pair := range renamedOptions {
 		for _, other := range pair {
 			o, known := options[other]
 			if !known || !slices.Contains(pair[:], name) {
 				continue
 			}
-			if err := refused(field, o, nil); err != nil {
+			if err := refusedOption(field, o, nil); err != nil {
 				return backend.Invalid(v1alpha1.ReasonOptionRefused, "%s: there it is %s, which %s; remove it",
 					sentence, other, map[bool]string{true: "the operator sets itself", false: "is set from " + o.field}[o.field == ""])
 			}
@@ -140,7 +140,7 @@ func unknown(daemon, version, field, name string, options map[string]option) err
 func nearest(name string, options map[string]option) string {
 	best, least := "", min(4, 1+len(name)/3)
 	for _, other := range slices.Sorted(maps.Keys(options)) {
-		if d := distance(strings.ToLower(name), strings.ToLower(other)); d < least && refused("", options[other], nil) == nil {
+		if d := distance(strings.ToLower(name), strings.ToLower(other)); d < least && refusedOption("", options[other], nil) == nil {
 			best, least = other, d
 		}
 	}
@@ -208,7 +208,7 @@ func fitTogether(field string, values map[string]string) error {
 }
 
 // inTOML is true for the management service of BeeGFS 8 and later.
-func inTOML(daemon, version string) bool { return daemon == "mgmtd" && !before(version, "8.0.0") }
+func inTOML(daemon, version string) bool { return daemon == "mgmtd" && !olderThan(version, "8.0.0") }
 
 // asTOML writes the options that have a value: first those that stand in no table, because what follows a table belongs to it.
 func asTOML(options map[string]option, values map[string]string) string {
@@ -238,7 +238,7 @@ func asTOML(options map[string]option, values map[string]string) string {
 func offlineTimeouts(config v1alpha1.ConfigSpec) (management, metadata, storage, client int64) {
 	read := func(options v1alpha1.Options, shipped int64, names ...string) int64 {
 		for _, name := range names {
-			if n, ok := seconds(string(options[name])); ok {
+			if n, ok := secondsOf(string(options[name])); ok {
 				return n
 			}
 		}
@@ -267,8 +267,8 @@ func consistentTimeouts(config v1alpha1.ConfigSpec) error {
 	return nil
 }
 
-// before is true when version is older than other; both are like 8.3.1.
-func before(version, other string) bool {
+// olderThan is true when version is older than other; both are like 8.3.1.
+func olderThan(version, other string) bool {
 	return slices.Compare(numbersOf(version), numbersOf(other)) < 0
 }
 

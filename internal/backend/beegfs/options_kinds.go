@@ -13,8 +13,8 @@ import (
 // kind is the type of an option's value. The daemons themselves read what they don't understand as 0, or as false, and go on (StringTk
 // and UnitTk of 7.4.6 and 8.3.1), so nobody but us says that a value is wrong.
 type kind struct {
-	// name of the type, as testdata has it, such as "int 1..65535".
-	name string
+	// read is how the daemon reads it, as testdata has it: bool, int, size, text, list, duration, quantity or range.
+	read string
 	// want ends the sentence "the value must be ...".
 	want string
 	ok   func(value string) bool
@@ -26,18 +26,18 @@ type kind struct {
 const many = math.MaxInt32
 
 var (
-	// boolean is stricter than the daemons, to whom "no", "of" and an empty value are words as well: false, false and true.
-	boolean = kind{name: "bool", want: "true or false", ok: func(v string) bool { return v == "true" || v == "false" }}
-	// text is a value that only the operator sets.
-	text = kind{name: "text", want: "text without quotes", ok: func(v string) bool { return !strings.ContainsAny(v, "\"\\\n\r\t") }, form: quoted}
-	// path is an absolute one, or none.
-	path = kind{name: "path", want: "an absolute path", ok: func(v string) bool { return v == "" || strings.HasPrefix(v, "/") && text.ok(v) }, form: quoted}
-	// list has commas between its elements.
-	list = kind{name: "list", want: "a list with commas", ok: text.ok, form: func(v string) string {
-		return "[" + quoted(strings.Join(strings.Split(v, ","), `", "`)) + "]"
+	// boolean takes no other words: to the daemons, an empty value is true as well, and a misspelt one false.
+	boolean = kind{read: "bool", want: "true or false", ok: func(v string) bool { return v == "true" || v == "false" }}
+	// plainText is a value that only the operator sets.
+	plainText = kind{read: "text", want: "text without quotes", ok: func(v string) bool { return !strings.ContainsAny(v, "\"\\\n\r\t") }, form: inQuotes}
+	// absolutePath is an absolute one, or none.
+	absolutePath = kind{read: "text", want: "an absolute path", ok: func(v string) bool { return v == "" || strings.HasPrefix(v, "/") && plainText.ok(v) }, form: inQuotes}
+	// commaList has commas between its elements.
+	commaList = kind{read: "list", want: "a list with commas", ok: plainText.ok, form: func(v string) string {
+		return "[" + inQuotes(strings.Join(strings.Split(v, ","), `", "`)) + "]"
 	}}
-	// networks are those that connNoDefaultRoute leaves out.
-	networks = kind{name: "networks", want: "networks with commas between them, such as 0.0.0.0/0", ok: func(v string) bool {
+	// networkList are those that connNoDefaultRoute leaves out.
+	networkList = kind{read: "text", want: "networks with commas between them, such as 0.0.0.0/0", ok: func(v string) bool {
 		for network := range strings.SplitSeq(v, ",") {
 			if _, err := netip.ParsePrefix(network); err != nil {
 				return false
@@ -45,35 +45,35 @@ var (
 		}
 		return true
 	}}
-	// duration is a time of the management service of BeeGFS 8, in whole seconds.
-	duration = kind{name: "duration", want: "a time such as 180s, 30m or 2h", ok: func(v string) bool {
-		_, ok := seconds(v)
+	// timeSpan is a time of the management service of BeeGFS 8, in whole seconds.
+	timeSpan = kind{read: "duration", want: "a time such as 180s, 30m or 2h", ok: func(v string) bool {
+		_, ok := secondsOf(v)
 		return ok
-	}, form: quoted}
+	}, form: inQuotes}
 	// quantity is a number of bytes or inodes of the management service of BeeGFS 8.
-	quantity = kind{name: "quantity", want: "a number such as 10M, or a size such as 512GiB", ok: func(v string) bool {
+	quantity = kind{read: "quantity", want: "a number such as 10M, or a size such as 512GiB", ok: func(v string) bool {
 		_, ok := quantityOf(v)
 		return ok
-	}, form: quoted}
+	}, form: inQuotes}
 	// idRange is a range of user or group ids, of the management service of BeeGFS 8.
-	idRange = kind{name: "range", want: "a range of ids such as 1000-1100", ok: func(v string) bool {
+	idRange = kind{read: "range", want: "a range of ids such as 1000-1100", ok: func(v string) bool {
 		low, high, ok := strings.Cut(v, "-")
 		from, err1 := strconv.ParseUint(low, 10, 32)
 		to, err2 := strconv.ParseUint(high, 10, 32)
 		return ok && err1 == nil && err2 == nil && from <= to
-	}, form: quoted}
+	}, form: inQuotes}
 	// twoIDs are the ends of a range of user or group ids, of the management service of BeeGFS 7.
-	twoIDs = kind{name: "ids", want: "two ids with a comma between them, such as 1000,1100", ok: func(v string) bool {
-		return v == "" || numbers(2).ok(v)
+	twoIDs = kind{read: "text", want: "two ids with a comma between them, such as 1000,1100", ok: func(v string) bool {
+		return v == "" || integers(2).ok(v)
 	}}
 )
 
-func quoted(v string) string { return `"` + v + `"` }
+func inQuotes(v string) string { return `"` + v + `"` }
 
-// number is a whole number from least to most, or one of the words.
-func number(least, most int64, words ...string) kind {
+// integer is a whole number from least to most, or one of the words.
+func integer(least, most int64, words ...string) kind {
 	k := kind{
-		name: fmt.Sprintf("int %d..%d", least, most),
+		read: "int",
 		want: fmt.Sprintf("a whole number from %d to %d", least, most),
 		ok: func(v string) bool {
 			n, err := strconv.ParseInt(v, 10, 64)
@@ -81,20 +81,19 @@ func number(least, most int64, words ...string) kind {
 		},
 	}
 	if len(words) > 0 {
-		k.name += " or " + strings.Join(words, "|")
 		k.want += ", or " + strings.Join(words, " or ")
 	}
 	return k
 }
 
-// numbers are so many whole numbers with commas between them.
-func numbers(count int) kind {
+// integers are so many whole numbers with commas between them.
+func integers(count int) kind {
 	return kind{
-		name: fmt.Sprintf("%d ints", count),
+		read: "text",
 		want: fmt.Sprintf("%d whole numbers with commas between them", count),
 		ok: func(v string) bool {
 			parts := strings.Split(v, ",")
-			return len(parts) == count && !slices.ContainsFunc(parts, func(p string) bool { return !number(0, many).ok(p) })
+			return len(parts) == count && !slices.ContainsFunc(parts, func(p string) bool { return !integer(0, many).ok(p) })
 		},
 	}
 }
@@ -102,17 +101,17 @@ func numbers(count int) kind {
 // oneOf is one of the words.
 func oneOf(words ...string) kind {
 	return kind{
-		name: "enum " + strings.Join(words, "|"),
+		read: "text",
 		want: "one of " + strings.Join(words, ", "),
 		ok:   func(v string) bool { return slices.Contains(words, v) },
-		form: quoted,
+		form: inQuotes,
 	}
 }
 
 // someOf are some of the words, with commas between them, or the word none.
 func someOf(words ...string) kind {
 	return kind{
-		name: "none or some of " + strings.Join(words, "|"),
+		read: "text",
 		want: "none, or, with commas between them, some of " + strings.Join(words, ", "),
 		ok: func(v string) bool {
 			return v == "none" || !slices.ContainsFunc(strings.Split(v, ","), func(p string) bool { return !slices.Contains(words, p) })
@@ -120,11 +119,10 @@ func someOf(words ...string) kind {
 	}
 }
 
-// size is a number of bytes of at least so many, in the form of BeeGFS: k, m, g, t and p, large or small, are powers of 1024.
-func size(least int64) kind {
-	k := kind{name: "size", want: "a size such as 512k, 4m or 1T"}
+// sizeFrom is a number of bytes of at least so many, in the form of BeeGFS: k, m, g, t and p, large or small, are powers of 1024.
+func sizeFrom(least int64) kind {
+	k := kind{read: "size", want: "a size such as 512k, 4m or 1T"}
 	if least > 0 {
-		k.name += fmt.Sprintf(" %d..", least)
 		k.want += fmt.Sprintf(", of %d bytes at least", least)
 	}
 	k.ok = func(v string) bool {
@@ -135,7 +133,7 @@ func size(least int64) kind {
 }
 
 // chunkSize is a power of two of at least 64 KiB.
-var chunkSize = kind{name: "chunk size", want: "a power of two of at least 64k, such as 512k", ok: func(v string) bool {
+var chunkSize = kind{read: "size", want: "a power of two of at least 64k, such as 512k", ok: func(v string) bool {
 	n, ok := sizeOf(v)
 	return ok && n >= 64<<10 && n&(n-1) == 0
 }}
@@ -161,8 +159,8 @@ func sizeOf(v string) (int64, bool) {
 
 var durationPattern = regexp.MustCompile(`^([0-9]{1,9})([smhd]?)$`)
 
-// seconds reads a time of the management service of BeeGFS 8 (shared/src/parser/duration.rs, 8.3.1), where it is whole seconds.
-func seconds(v string) (int64, bool) {
+// secondsOf reads a time of the management service of BeeGFS 8 (shared/src/parser/duration.rs, 8.3.1), where it is whole seconds.
+func secondsOf(v string) (int64, bool) {
 	parts := durationPattern.FindStringSubmatch(v)
 	if parts == nil {
 		return 0, false

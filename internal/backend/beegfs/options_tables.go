@@ -55,29 +55,29 @@ func (o option) inTable(table string) option {
 	return o
 }
 
-// free may be set by a user.
-func free(name string, k kind, shipped string) option {
+// userSets may be set by a user.
+func userSets(name string, k kind, shipped string) option {
 	return option{name: name, kind: k, shipped: shipped}
 }
 
-// fixed has the operator's value, unless the caller of render gives another.
-func fixed(name string, k kind, shipped, ours string) option {
+// operatorSets has the operator's value, unless the caller of render gives another.
+func operatorSets(name string, k kind, shipped, ours string) option {
 	return option{name: name, kind: k, shipped: shipped, ours: ours, operators: true}
 }
 
-// given is set by the caller of render.
-func given(name string, k kind, shipped string) option {
+// backendGives is set by the caller of render.
+func backendGives(name string, k kind, shipped string) option {
 	return option{name: name, kind: k, shipped: shipped, operators: true, needed: true}
 }
 
-// ofField is set by the caller of render, from a field of the spec.
-func ofField(name string, k kind, shipped, field string) option {
+// fieldSets is set by the caller of render, from a field of the spec.
+func fieldSets(name string, k kind, shipped, field string) option {
 	return option{name: name, kind: k, shipped: shipped, field: field, needed: true}
 }
 
-// noFile names a file, a directory or a socket that no pod has.
-func noFile(name string) option {
-	return option{name: name, kind: path, operators: true, file: true}
+// namesFile names a file, a directory or a socket that no pod has.
+func namesFile(name string) option {
+	return option{name: name, kind: absolutePath, operators: true, file: true}
 }
 
 // optionsOf are the options that a daemon of a version knows, by name.
@@ -92,7 +92,7 @@ func optionsOf(daemon, version string) map[string]option {
 	options := map[string]option{}
 	for _, table := range tables {
 		for _, o := range table {
-			if (o.since == "" || !before(version, o.since)) && (o.until == "" || before(version, o.until)) {
+			if (o.since == "" || !olderThan(version, o.since)) && (o.until == "" || olderThan(version, o.until)) {
 				options[o.name] = o
 			}
 		}
@@ -101,7 +101,7 @@ func optionsOf(daemon, version string) map[string]option {
 }
 
 // port is a port of TCP or UDP.
-var port = number(1, 65535)
+var portNumber = integer(1, 65535)
 
 const (
 	interfacesField = "spec.network.interfaces"
@@ -111,195 +111,195 @@ const (
 // ofServers are the options that mgmtd of BeeGFS 7, and meta and storage of both, have in common. That of the daemon's own table with the
 // same name takes its place.
 var ofServers = []option{
-	{name: "cfgFile", kind: path, operators: true, unwritten: true},
-	fixed("logType", oneOf("logfile", "syslog"), "logfile", "logfile").upTo("8.0.0"),
-	fixed("logType", oneOf("logfile", "syslog"), "syslog", "logfile").from("8.0.0"),
-	free("logLevel", number(0, 5), "3"),
-	free("logNoDate", boolean, "false"),
-	free("logNumLines", number(1, many), "50000"),
-	free("logNumRotatedFiles", number(0, many), "5"),
+	{name: "cfgFile", kind: absolutePath, operators: true, unwritten: true},
+	operatorSets("logType", oneOf("logfile", "syslog"), "logfile", "logfile").upTo("8.0.0"),
+	operatorSets("logType", oneOf("logfile", "syslog"), "syslog", "logfile").from("8.0.0"),
+	userSets("logLevel", integer(0, 5), "3"),
+	userSets("logNoDate", boolean, "false"),
+	userSets("logNumLines", integer(1, many), "50000"),
+	userSets("logNumRotatedFiles", integer(0, many), "5"),
 
-	fixed("connPortShift", number(0, 65535), "0", "0"),
-	fixed("connClientPortUDP", port, "8004", "8004").upTo("8.0.0"),
-	fixed("connStoragePortUDP", port, "8003", "8003").upTo("8.0.0"),
-	fixed("connStoragePortTCP", port, "8003", "8003").upTo("8.0.0"),
-	fixed("connMetaPortUDP", port, "8005", "8005").upTo("8.0.0"),
-	fixed("connMetaPortTCP", port, "8005", "8005").upTo("8.0.0"),
-	fixed("connMonPortUDP", port, "8007", "8007").upTo("8.0.0"),
-	fixed("connHelperdPortTCP", port, "8006", "8006").upTo("8.0.0"),
-	given("connMgmtdPortUDP", port, "8008").upTo("8.0.0"),
-	given("connMgmtdPortTCP", port, "8008").upTo("8.0.0"),
-	fixed("connClientPort", port, "8004", "8004").from("8.0.0"),
-	fixed("connStoragePort", port, "8003", "8003").from("8.0.0"),
-	fixed("connMetaPort", port, "8005", "8005").from("8.0.0"),
-	fixed("connMonPort", port, "8007", "8007").from("8.0.0"),
-	given("connMgmtdPort", port, "8008").from("8.0.0"),
+	operatorSets("connPortShift", integer(0, 65535), "0", "0"),
+	operatorSets("connClientPortUDP", portNumber, "8004", "8004").upTo("8.0.0"),
+	operatorSets("connStoragePortUDP", portNumber, "8003", "8003").upTo("8.0.0"),
+	operatorSets("connStoragePortTCP", portNumber, "8003", "8003").upTo("8.0.0"),
+	operatorSets("connMetaPortUDP", portNumber, "8005", "8005").upTo("8.0.0"),
+	operatorSets("connMetaPortTCP", portNumber, "8005", "8005").upTo("8.0.0"),
+	operatorSets("connMonPortUDP", portNumber, "8007", "8007").upTo("8.0.0"),
+	operatorSets("connHelperdPortTCP", portNumber, "8006", "8006").upTo("8.0.0"),
+	backendGives("connMgmtdPortUDP", portNumber, "8008").upTo("8.0.0"),
+	backendGives("connMgmtdPortTCP", portNumber, "8008").upTo("8.0.0"),
+	operatorSets("connClientPort", portNumber, "8004", "8004").from("8.0.0"),
+	operatorSets("connStoragePort", portNumber, "8003", "8003").from("8.0.0"),
+	operatorSets("connMetaPort", portNumber, "8005", "8005").from("8.0.0"),
+	operatorSets("connMonPort", portNumber, "8007", "8007").from("8.0.0"),
+	backendGives("connMgmtdPort", portNumber, "8008").from("8.0.0"),
 
-	ofField("connUseRDMA", boolean, "true", rdmaField),
-	free("connBacklogTCP", number(1, many), "128"),
-	free("connMaxInternodeNum", number(1, 65535), "6"),
-	free("connFallbackExpirationSecs", number(0, many), "900"),
-	free("connTCPRcvBufSize", number(0, many), "0"),
-	free("connUDPRcvBufSize", number(0, many), "0"),
-	free("connRDMABufSize", number(4096, many), "8192"),
-	free("connRDMABufNum", number(3, many), "70"),
-	free("connRDMATypeOfService", number(0, 255), "0"),
-	noFile("connNetFilterFile"),
-	noFile("connTcpOnlyFilterFile"),
-	given("connAuthFile", path, "").upTo("8.0.0"),
-	given("connAuthFile", path, "/etc/beegfs/conn.auth").from("8.0.0"),
-	fixed("connDisableAuthentication", boolean, "false", "false"),
-	free("connRestrictOutboundInterfaces", boolean, "false").from("7.4.1"),
-	free("connNoDefaultRoute", networks, "0.0.0.0/0").from("7.4.1").upTo("8.2.0"),
-	free("connNoDefaultRoute", networks, "::/0").from("8.2.0"),
-	free("connDisableIPv6", boolean, "false").from("8.2.0"),
-	free("connMessagingTimeouts", numbers(3), "0,0,0"),
-	free("connRDMATimeouts", numbers(3), "0,0,0"),
-	ofField("connInterfacesFile", path, "", interfacesField),
-	fixed("connInterfacesList", text, "", ""),
+	fieldSets("connUseRDMA", boolean, "true", rdmaField),
+	userSets("connBacklogTCP", integer(1, many), "128"),
+	userSets("connMaxInternodeNum", integer(1, 65535), "6"),
+	userSets("connFallbackExpirationSecs", integer(0, many), "900"),
+	userSets("connTCPRcvBufSize", integer(0, many), "0"),
+	userSets("connUDPRcvBufSize", integer(0, many), "0"),
+	userSets("connRDMABufSize", integer(4096, many), "8192"),
+	userSets("connRDMABufNum", integer(3, many), "70"),
+	userSets("connRDMATypeOfService", integer(0, 255), "0"),
+	namesFile("connNetFilterFile"),
+	namesFile("connTcpOnlyFilterFile"),
+	backendGives("connAuthFile", absolutePath, "").upTo("8.0.0"),
+	backendGives("connAuthFile", absolutePath, "/etc/beegfs/conn.auth").from("8.0.0"),
+	operatorSets("connDisableAuthentication", boolean, "false", "false"),
+	userSets("connRestrictOutboundInterfaces", boolean, "false").from("7.4.1"),
+	userSets("connNoDefaultRoute", networkList, "0.0.0.0/0").from("7.4.1").upTo("8.2.0"),
+	userSets("connNoDefaultRoute", networkList, "::/0").from("8.2.0"),
+	userSets("connDisableIPv6", boolean, "false").from("8.2.0"),
+	userSets("connMessagingTimeouts", integers(3), "0,0,0"),
+	userSets("connRDMATimeouts", integers(3), "0,0,0"),
+	fieldSets("connInterfacesFile", absolutePath, "", interfacesField),
+	operatorSets("connInterfacesList", plainText, "", ""),
 
-	given("sysMgmtdHost", text, ""),
-	free("sysUpdateTargetStatesSecs", number(0, many), "0"),
+	backendGives("sysMgmtdHost", plainText, ""),
+	userSets("sysUpdateTargetStatesSecs", integer(0, many), "0"),
 	// Less than 30 ends the daemon. See consistentTimeouts.
-	free("sysTargetOfflineTimeoutSecs", number(30, many), "180"),
-	free("quotaEnableEnforcement", boolean, "false"),
+	userSets("sysTargetOfflineTimeoutSecs", integer(30, many), "180"),
+	userSets("quotaEnableEnforcement", boolean, "false"),
 	// A directory whose disk is not mounted must never become a new, empty one: node run initialises, once and on record.
-	fixed("storeAllowFirstRunInit", boolean, "true", "false"),
-	fixed("runDaemonized", boolean, "true", "false"),
-	fixed("pidFile", path, "", ""),
+	operatorSets("storeAllowFirstRunInit", boolean, "true", "false"),
+	operatorSets("runDaemonized", boolean, "true", "false"),
+	operatorSets("pidFile", absolutePath, "", ""),
 }
 
 // ofData are the options that meta and storage have in common.
 var ofData = []option{
 	// BeeGFS's own check of the device does not start where a mount is private to the container; node run proves the disk instead.
-	fixed("storeFsUUID", text, "", ""),
+	operatorSets("storeFsUUID", plainText, "", ""),
 	// Any of these three gives a thread the CPUs of a whole NUMA node, whatever node run has pinned the daemon to; and the daemon ends
 	// where its cpuset has none of them.
-	fixed("tuneBindToNumaZone", text, "", ""),
-	fixed("tuneWorkerNumaAffinity", boolean, "false", "false"),
-	fixed("tuneListenerNumaAffinity", boolean, "false", "false"),
-	free("tuneListenerPrioShift", number(-20, 20), "-1"),
-	free("tuneNumStreamListeners", number(1, 1024), "1"),
-	free("tuneProcessFDLimit", number(0, many), "50000"),
-	free("tuneUsePerUserMsgQueues", boolean, "false"),
-	free("tuneUseAggressiveStreamPoll", boolean, "false"),
-	free("tuneNumResyncSlaves", number(1, 1024), "12"),
-	free("tuneChunkBalanceQueueLimit", number(1, many), "100000").from("8.2.0"),
+	operatorSets("tuneBindToNumaZone", integer(0, many, ""), "", ""),
+	operatorSets("tuneWorkerNumaAffinity", boolean, "false", "false"),
+	operatorSets("tuneListenerNumaAffinity", boolean, "false", "false"),
+	userSets("tuneListenerPrioShift", integer(-20, 20), "-1"),
+	userSets("tuneNumStreamListeners", integer(1, 1024), "1"),
+	userSets("tuneProcessFDLimit", integer(0, many), "50000"),
+	userSets("tuneUsePerUserMsgQueues", boolean, "false"),
+	userSets("tuneUseAggressiveStreamPoll", boolean, "false"),
+	userSets("tuneNumResyncSlaves", integer(1, 1024), "12"),
+	userSets("tuneChunkBalanceQueueLimit", integer(1, many), "100000").from("8.2.0"),
 }
 
 // ofServer are the options of one server alone; mgmtd is that of BeeGFS 7.
 var ofServer = map[string][]option{
 	"mgmtd": {
-		fixed("sysMgmtdHost", text, "", ""),
+		operatorSets("sysMgmtdHost", plainText, "", ""),
 		// The management service never uses RDMA.
-		fixed("connUseRDMA", boolean, "false", "false"),
-		free("logLevel", number(0, 5), "2"),
-		fixed("logStdFile", path, "/var/log/beegfs-mgmtd.log", ""),
-		given("storeMgmtdDirectory", path, ""),
+		operatorSets("connUseRDMA", boolean, "false", "false"),
+		userSets("logLevel", integer(0, 5), "2"),
+		operatorSets("logStdFile", absolutePath, "/var/log/beegfs-mgmtd.log", ""),
+		backendGives("storeMgmtdDirectory", absolutePath, ""),
 		// A server that the operator adds would never be taken up.
-		fixed("sysAllowNewServers", boolean, "true", "true"),
-		fixed("sysAllowNewTargets", boolean, "true", "true"),
-		free("tuneNumWorkers", number(1, 4096), "4"),
-		free("tuneNumQuotaWorkers", number(1, 4096), "8"),
-		free("tuneClientAutoRemoveMins", number(5, many, "0"), "30"),
-		free("tuneProcessFDLimit", number(0, many), "10000"),
-		free("tuneMetaDynamicPools", boolean, "true"),
-		free("tuneMetaSpaceLowLimit", size(0), "10G"),
-		free("tuneMetaSpaceEmergencyLimit", size(0), "3G"),
-		free("tuneMetaInodesLowLimit", size(0), "10M"),
-		free("tuneMetaInodesEmergencyLimit", size(0), "1M"),
-		free("tuneMetaSpaceNormalSpreadThreshold", size(0), "0"),
-		free("tuneMetaSpaceLowSpreadThreshold", size(0), "0"),
-		free("tuneMetaSpaceLowDynamicLimit", size(0), "0"),
-		free("tuneMetaSpaceEmergencyDynamicLimit", size(0), "0"),
-		free("tuneMetaInodesNormalSpreadThreshold", size(0), "0"),
-		free("tuneMetaInodesLowSpreadThreshold", size(0), "0"),
-		free("tuneMetaInodesLowDynamicLimit", size(0), "0"),
-		free("tuneMetaInodesEmergencyDynamicLimit", size(0), "0"),
-		free("tuneStorageDynamicPools", boolean, "true"),
-		free("tuneStorageSpaceLowLimit", size(0), "1T"),
-		free("tuneStorageSpaceEmergencyLimit", size(0), "20G"),
-		free("tuneStorageInodesLowLimit", size(0), "10M"),
-		free("tuneStorageInodesEmergencyLimit", size(0), "1M"),
-		free("tuneStorageSpaceNormalSpreadThreshold", size(0), "0"),
-		free("tuneStorageSpaceLowSpreadThreshold", size(0), "0"),
-		free("tuneStorageSpaceLowDynamicLimit", size(0), "0"),
-		free("tuneStorageSpaceEmergencyDynamicLimit", size(0), "0"),
-		free("tuneStorageInodesNormalSpreadThreshold", size(0), "0"),
-		free("tuneStorageInodesLowSpreadThreshold", size(0), "0"),
-		free("tuneStorageInodesLowDynamicLimit", size(0), "0"),
-		free("tuneStorageInodesEmergencyDynamicLimit", size(0), "0"),
+		operatorSets("sysAllowNewServers", boolean, "true", "true"),
+		operatorSets("sysAllowNewTargets", boolean, "true", "true"),
+		userSets("tuneNumWorkers", integer(1, 4096), "4"),
+		userSets("tuneNumQuotaWorkers", integer(1, 4096), "8"),
+		userSets("tuneClientAutoRemoveMins", integer(5, many, "0"), "30"),
+		userSets("tuneProcessFDLimit", integer(0, many), "10000"),
+		userSets("tuneMetaDynamicPools", boolean, "true"),
+		userSets("tuneMetaSpaceLowLimit", sizeFrom(0), "10G"),
+		userSets("tuneMetaSpaceEmergencyLimit", sizeFrom(0), "3G"),
+		userSets("tuneMetaInodesLowLimit", sizeFrom(0), "10M"),
+		userSets("tuneMetaInodesEmergencyLimit", sizeFrom(0), "1M"),
+		userSets("tuneMetaSpaceNormalSpreadThreshold", sizeFrom(0), "0"),
+		userSets("tuneMetaSpaceLowSpreadThreshold", sizeFrom(0), "0"),
+		userSets("tuneMetaSpaceLowDynamicLimit", sizeFrom(0), "0"),
+		userSets("tuneMetaSpaceEmergencyDynamicLimit", sizeFrom(0), "0"),
+		userSets("tuneMetaInodesNormalSpreadThreshold", sizeFrom(0), "0"),
+		userSets("tuneMetaInodesLowSpreadThreshold", sizeFrom(0), "0"),
+		userSets("tuneMetaInodesLowDynamicLimit", sizeFrom(0), "0"),
+		userSets("tuneMetaInodesEmergencyDynamicLimit", sizeFrom(0), "0"),
+		userSets("tuneStorageDynamicPools", boolean, "true"),
+		userSets("tuneStorageSpaceLowLimit", sizeFrom(0), "1T"),
+		userSets("tuneStorageSpaceEmergencyLimit", sizeFrom(0), "20G"),
+		userSets("tuneStorageInodesLowLimit", sizeFrom(0), "10M"),
+		userSets("tuneStorageInodesEmergencyLimit", sizeFrom(0), "1M"),
+		userSets("tuneStorageSpaceNormalSpreadThreshold", sizeFrom(0), "0"),
+		userSets("tuneStorageSpaceLowSpreadThreshold", sizeFrom(0), "0"),
+		userSets("tuneStorageSpaceLowDynamicLimit", sizeFrom(0), "0"),
+		userSets("tuneStorageSpaceEmergencyDynamicLimit", sizeFrom(0), "0"),
+		userSets("tuneStorageInodesNormalSpreadThreshold", sizeFrom(0), "0"),
+		userSets("tuneStorageInodesLowSpreadThreshold", sizeFrom(0), "0"),
+		userSets("tuneStorageInodesLowDynamicLimit", sizeFrom(0), "0"),
+		userSets("tuneStorageInodesEmergencyDynamicLimit", sizeFrom(0), "0"),
 		// The third type is file, and there is none.
-		free("quotaQueryType", oneOf("system", "range"), "system"),
-		noFile("quotaQueryUIDFile"),
-		noFile("quotaQueryGIDFile"),
-		free("quotaQueryUIDRange", twoIDs, ""),
-		free("quotaQueryGIDRange", twoIDs, ""),
-		free("quotaQueryWithSystemUsersGroups", boolean, "false"),
-		free("quotaUpdateIntervalMin", number(1, many), "10"),
-		free("quotaStoreIntervalMin", number(1, many), "10"),
+		userSets("quotaQueryType", oneOf("system", "range"), "system"),
+		namesFile("quotaQueryUIDFile"),
+		namesFile("quotaQueryGIDFile"),
+		userSets("quotaQueryUIDRange", twoIDs, ""),
+		userSets("quotaQueryGIDRange", twoIDs, ""),
+		userSets("quotaQueryWithSystemUsersGroups", boolean, "false"),
+		userSets("quotaUpdateIntervalMin", integer(1, many), "10"),
+		userSets("quotaStoreIntervalMin", integer(1, many), "10"),
 	},
 	"meta": append([]option{
-		given("connMetaPortUDP", port, "8005").upTo("8.0.0"),
-		given("connMetaPortTCP", port, "8005").upTo("8.0.0"),
-		given("connMetaPort", port, "8005").from("8.0.0"),
-		free("connMaxInternodeNum", number(1, 65535), "32"),
-		fixed("logStdFile", path, "/var/log/beegfs-meta.log", ""),
-		given("storeMetaDirectory", path, ""),
+		backendGives("connMetaPortUDP", portNumber, "8005").upTo("8.0.0"),
+		backendGives("connMetaPortTCP", portNumber, "8005").upTo("8.0.0"),
+		backendGives("connMetaPort", portNumber, "8005").from("8.0.0"),
+		userSets("connMaxInternodeNum", integer(1, 65535), "32"),
+		operatorSets("logStdFile", absolutePath, "/var/log/beegfs-meta.log", ""),
+		backendGives("storeMetaDirectory", absolutePath, ""),
 		// It is written into the directory when that is prepared, and never changed.
-		fixed("storeUseExtendedAttribs", boolean, "true", "true"),
-		free("storeSelfHealEmptyFiles", boolean, "true"),
-		free("storeClientXAttrs", boolean, "false"),
-		free("storeClientACLs", boolean, "false"),
-		noFile("sysTargetAttachmentFile"),
-		free("sysAllowUserSetPattern", boolean, "false"),
-		noFile("sysFileEventLogTarget"),
-		noFile("sysFileEventPersistDirectory").from("8.0.0"),
-		free("sysFileEventPersistSize", size(0), "0").from("8.0.0"),
+		operatorSets("storeUseExtendedAttribs", boolean, "true", "true"),
+		userSets("storeSelfHealEmptyFiles", boolean, "true"),
+		userSets("storeClientXAttrs", boolean, "false"),
+		userSets("storeClientACLs", boolean, "false"),
+		namesFile("sysTargetAttachmentFile"),
+		userSets("sysAllowUserSetPattern", boolean, "false"),
+		namesFile("sysFileEventLogTarget"),
+		namesFile("sysFileEventPersistDirectory").from("8.0.0"),
+		userSets("sysFileEventPersistSize", sizeFrom(0), "0").from("8.0.0"),
 		// 0 is not a number of workers: BeeGFS then takes two for each CPU of the machine, in every server of the node.
-		ofField("tuneNumWorkers", number(1, 4096), "0", "spec.metadata.workerThreads"),
-		free("tuneWorkerBufSize", size(128<<10), "1m"),
+		fieldSets("tuneNumWorkers", integer(1, 4096), "0", "spec.metadata.workerThreads"),
+		userSets("tuneWorkerBufSize", sizeFrom(128<<10), "1m"),
 		// 0 is two for each worker.
-		free("tuneNumCommSlaves", number(0, 8192), "0"),
-		free("tuneCommSlaveBufSize", size(128<<10), "1m"),
-		free("tuneDefaultChunkSize", chunkSize, "512k"),
-		free("tuneDefaultNumStripeTargets", number(1, 256), "4"),
-		free("tuneDirMetadataCacheLimit", number(0, many), "1024"),
-		ofField("tuneTargetChooser", oneOf("randomized", "roundrobin", "randomrobin", "randominternode"), "randomized", "spec.beegfs.targetChooser"),
-		free("tuneLockGrantWaitMS", number(1, many), "333"),
-		free("tuneLockGrantNumRetries", number(0, many), "15"),
-		free("tuneRotateMirrorTargets", boolean, "false"),
-		free("tuneEarlyUnlinkResponse", boolean, "true"),
-		free("tuneMirrorTimestamps", boolean, "true"),
-		free("tuneDisposalGCPeriod", number(0, many), "0"),
-		free("tuneChunkBalanceLockingTimeLimit", number(1, many), "300").from("8.2.0"),
-		free("quotaEarlyChownResponse", boolean, "true"),
+		userSets("tuneNumCommSlaves", integer(0, 8192), "0"),
+		userSets("tuneCommSlaveBufSize", sizeFrom(128<<10), "1m"),
+		userSets("tuneDefaultChunkSize", chunkSize, "512k"),
+		userSets("tuneDefaultNumStripeTargets", integer(1, 256), "4"),
+		userSets("tuneDirMetadataCacheLimit", integer(0, many), "1024"),
+		fieldSets("tuneTargetChooser", oneOf("randomized", "roundrobin", "randomrobin", "randominternode"), "randomized", "spec.beegfs.targetChooser"),
+		userSets("tuneLockGrantWaitMS", integer(1, many), "333"),
+		userSets("tuneLockGrantNumRetries", integer(0, many), "15"),
+		userSets("tuneRotateMirrorTargets", boolean, "false"),
+		userSets("tuneEarlyUnlinkResponse", boolean, "true"),
+		userSets("tuneMirrorTimestamps", boolean, "true"),
+		userSets("tuneDisposalGCPeriod", integer(0, many), "0"),
+		userSets("tuneChunkBalanceLockingTimeLimit", integer(1, many), "300").from("8.2.0"),
+		userSets("quotaEarlyChownResponse", boolean, "true"),
 	}, ofData...),
 	"storage": append([]option{
-		given("connStoragePortUDP", port, "8003").upTo("8.0.0"),
-		given("connStoragePortTCP", port, "8003").upTo("8.0.0"),
-		given("connStoragePort", port, "8003").from("8.0.0"),
-		free("connMaxInternodeNum", number(1, 65535), "12"),
-		fixed("logStdFile", path, "/var/log/beegfs-storage.log", ""),
-		given("storeStorageDirectory", text, ""),
-		ofField("tuneNumWorkers", number(1, 4096), "12", "spec.storagePools[].workerThreads"),
-		free("tuneUsePerTargetWorkers", boolean, "true"),
-		free("tuneWorkerBufSize", size(128<<10), "4m"),
-		free("tuneFileReadSize", size(4096), "128k"),
-		free("tuneFileReadAheadTriggerSize", size(0), "4m"),
-		free("tuneFileReadAheadSize", size(0), "0m"),
-		free("tuneFileWriteSize", size(4096), "128k"),
-		free("tuneFileWriteSyncSize", size(0), "0m"),
-		free("tuneDirCacheLimit", number(0, many), "1024"),
-		free("tuneEarlyStat", boolean, "false"),
-		free("tuneNumResyncGatherSlaves", number(1, 1024), "6"),
-		free("quotaDisableZfsSupport", boolean, "false"),
-		free("sysResyncSafetyThresholdMins", number(0, many), "10"),
+		backendGives("connStoragePortUDP", portNumber, "8003").upTo("8.0.0"),
+		backendGives("connStoragePortTCP", portNumber, "8003").upTo("8.0.0"),
+		backendGives("connStoragePort", portNumber, "8003").from("8.0.0"),
+		userSets("connMaxInternodeNum", integer(1, 65535), "12"),
+		operatorSets("logStdFile", absolutePath, "/var/log/beegfs-storage.log", ""),
+		backendGives("storeStorageDirectory", plainText, ""),
+		fieldSets("tuneNumWorkers", integer(1, 4096), "12", "spec.storagePools[].workerThreads"),
+		userSets("tuneUsePerTargetWorkers", boolean, "true"),
+		userSets("tuneWorkerBufSize", sizeFrom(128<<10), "4m"),
+		userSets("tuneFileReadSize", sizeFrom(4096), "128k"),
+		userSets("tuneFileReadAheadTriggerSize", sizeFrom(0), "4m"),
+		userSets("tuneFileReadAheadSize", sizeFrom(0), "0m"),
+		userSets("tuneFileWriteSize", sizeFrom(4096), "128k"),
+		userSets("tuneFileWriteSyncSize", sizeFrom(0), "0m"),
+		userSets("tuneDirCacheLimit", integer(0, many), "1024"),
+		userSets("tuneEarlyStat", boolean, "false"),
+		userSets("tuneNumResyncGatherSlaves", integer(1, 1024), "6"),
+		userSets("quotaDisableZfsSupport", boolean, "false"),
+		userSets("sysResyncSafetyThresholdMins", integer(0, many), "10"),
 	}, ofData...),
 }
 
-// renamed are options that have had two names, or that a user of the other version looks for under the other name.
-var renamed = [][2]string{
+// renamedOptions are options that have had two names, or that a user of the other version looks for under the other name.
+var renamedOptions = [][2]string{
 	{"connClientPortUDP", "connClientPort"}, {"connMgmtdPortUDP", "connMgmtdPort"}, {"connMgmtdPortTCP", "connMgmtdPort"},
 	{"connMetaPortUDP", "connMetaPort"}, {"connMetaPortTCP", "connMetaPort"}, {"connMonPortUDP", "connMonPort"},
 	{"connStoragePortUDP", "connStoragePort"}, {"connStoragePortTCP", "connStoragePort"},
