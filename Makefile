@@ -36,7 +36,7 @@ test-envtest: ## Controllers, admission and the chart's policies against a real 
 	HELM=$(CURDIR)/$(call tool,helm) KUBEBUILDER_ASSETS=$$(test/cluster/envtest-assets.sh) go test -tags envtest -timeout 20m ./test/envtest/... ./controllers/... ./internal/node/agent/
 
 .PHONY: test-e2e
-test-e2e: chart-test ## Real MooseFS, FUSE mounts and MPI jobs on kind. KEEP_CLUSTER=1 leaves the cluster up.
+test-e2e: chart-test ## Real MooseFS, FUSE mounts, MPI jobs and BeeGFS on kind. KEEP_CLUSTER=1 leaves it up; BEEGFS_IMAGES: docs/testing.md.
 	test/e2e/run.sh
 
 .PHONY: test-vm
@@ -94,9 +94,9 @@ cluster-down: ## Remove the kind cluster and all that is on it.
 
 .PHONY: deploy
 deploy: cluster-up ## Build and load the images, and install or upgrade the operator on the cluster.
-	test/cluster/load.sh $$(images/build.sh)
-	$(call tool,helm) upgrade --install $(RELEASE) charts/parallelfs-operator --namespace $(NAMESPACE) --create-namespace \
-	  --values test/cluster/values.yaml --wait --timeout 5m
+	built=$$(images/build.sh); real=$$(test/cluster/beegfs-values.sh --images); test/cluster/load.sh $$built $$real
+	test/cluster/beegfs-values.sh | $(call tool,helm) upgrade --install $(RELEASE) charts/parallelfs-operator --namespace $(NAMESPACE) --create-namespace \
+	  --values test/cluster/values.yaml --values - --wait --timeout 5m
 	@# A rebuilt image has the same name, which Helm does not see.
 	bin/kubectl --namespace $(NAMESPACE) rollout restart deployment,daemonset --selector app.kubernetes.io/instance=$(RELEASE)
 	bin/kubectl --namespace $(NAMESPACE) rollout status deployment,daemonset --selector app.kubernetes.io/instance=$(RELEASE) --timeout 5m

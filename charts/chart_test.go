@@ -234,8 +234,10 @@ func TestMonitorsAreMadeOnlyWhenAskedForAndServed(t *testing.T) {
 	g.Expect(monitors(all)).To(Equal([]string{"PodMonitor/parallelfs-operator-filesystems", "ServiceMonitor/parallelfs-operator-manager"}))
 	pods := *find[map[string]any](t, all, "PodMonitor", "parallelfs-operator-filesystems")
 	g.Expect(pods).To(HaveKeyWithValue("spec", Equal(map[string]any{
-		"namespaceSelector":   map[string]any{"any": true},
-		"selector":            map[string]any{"matchLabels": map[string]any{"parallelfs.dev/component": "master"}},
+		"namespaceSelector": map[string]any{"any": true},
+		"selector": map[string]any{"matchExpressions": []any{
+			map[string]any{"key": "parallelfs.dev/component", "operator": "In", "values": []any{"master", "management"}},
+		}},
 		"podTargetLabels":     []any{"parallelfs.dev/filesystem"},
 		"podMetricsEndpoints": []any{map[string]any{"port": "probe", "interval": "15s"}},
 	})))
@@ -263,6 +265,10 @@ func TestTheSchemaRefusesWhatTheChartDoesNotKnow(t *testing.T) {
 		"a tag inside the repository":   {"image: {manager: {repository: 'parallelfs/manager:dev'}}", "repository"},
 		"a short digest":                {"image: {node: {digest: 'sha256:abc'}}", "digest"},
 		"a daemon without a version":    {"images: {daemons: {moosefs: {repository: a/b}}}", "moosefs"},
+		"a type that there is not":      {"images: {daemons: {gpfs-5.0: {repository: a/b}}}", "gpfs-5.0"},
+		"a role that BeeGFS has not":    {"images: {daemons: {beegfs-helperd: {repository: a/b}}}", "beegfs-helperd"},
+		"one tag for all of a role":     {"images: {daemons: {beegfs-meta: {tag: 8.3.1}}}", "tag"},
+		"one digest for all of a role":  {`images: {daemons: {beegfs-meta: {digest: "sha256:` + strings.Repeat("a", 64) + `"}}}`, "digest"},
 		"a quantity without sense":      {"resources: {limits: {memory: lots}}", "memory"},
 		"agents on every node at once":  {"agent: {nodeSelector: {parallelfs.dev/agent: null}}", "nodeSelector"},
 		"an agent that never looks":     {`agent: {resync: "0"}`, "resync"},
@@ -297,6 +303,9 @@ func TestImagesReachTheManager(t *testing.T) {
 			"--node-image=parallelfs/node:0.1.0",
 			"--daemon-image=moosefs-3.0.117=parallelfs/moosefs:3.0.117",
 			"--daemon-image=moosefs-4.57.5=parallelfs/moosefs:4.57.5",
+			"--daemon-image=beegfs-mgmtd=ghcr.io/thinkparq/beegfs-mgmtd",
+			"--daemon-image=beegfs-meta=ghcr.io/thinkparq/beegfs-meta",
+			"--daemon-image=beegfs-storage=ghcr.io/thinkparq/beegfs-storage",
 			"--benchmark-image=iozone=parallelfs/iozone:0.1.0",
 			"--image-pull-policy=IfNotPresent",
 		}},
@@ -311,6 +320,20 @@ images:
 			"--node-image=localhost/parallelfs/node:dev",
 			"--benchmark-image=iozone=example.com:5000/iozone:dev",
 			"--image-pull-policy=Never",
+		}},
+		"a role of BeeGFS is a repository whose tags the manager adds, or the image of one version": {`
+images:
+  daemons:
+    beegfs-tools: {repository: "example.com:5000/beegfs-tools"}
+    beegfs-meta-8.3.1: {repository: mirror/beegfs-meta, digest: "` + digest + `"}
+    beegfs-meta-7.4.6: {repository: mirror/beegfs-meta}
+    beegfs-storage-7.4.6: {repository: mirror/beegfs-storage, tag: patched}
+`, "parallelfs/manager:0.1.0", []string{
+			"--daemon-image=beegfs-tools=example.com:5000/beegfs-tools",
+			"--daemon-image=beegfs-meta-8.3.1=mirror/beegfs-meta@" + digest,
+			"--daemon-image=beegfs-meta-7.4.6=mirror/beegfs-meta:7.4.6",
+			"--daemon-image=beegfs-storage-7.4.6=mirror/beegfs-storage:patched",
+			"--daemon-image=beegfs-meta=ghcr.io/thinkparq/beegfs-meta",
 		}},
 		"a digest wins over the tag": {`
 image:

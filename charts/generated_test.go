@@ -111,6 +111,15 @@ func TestTheREADMEHasEveryValueAndNoOther(t *testing.T) {
 	g.Expect(documented).To(ConsistOf(leaves("", *read[map[string]any](t, chart+"/values.yaml"))))
 }
 
+func TestTheNotesSayNothingOfTheToolsOfBeeGFSWhenThereAreSome(t *testing.T) {
+	for _, key := range []string{"beegfs-tools", "beegfs-tools-7.4.6"} {
+		g := NewWithT(t)
+		out, err := helm(t, "images: {daemons: {"+key+": {repository: a/b}}}", "install", release, chart, "--dry-run=client")
+		g.Expect(err).NotTo(HaveOccurred(), out)
+		g.Expect(out).NotTo(ContainSubstring("No image of BeeGFS"))
+	}
+}
+
 func TestTheNotesSayWhatIsMissing(t *testing.T) {
 	for name, c := range map[string]struct{ values, says string }{
 		"how to go on":                          {"", "kubectl apply -f config/samples/filesystem.yaml"},
@@ -118,6 +127,7 @@ func TestTheNotesSayWhatIsMissing(t *testing.T) {
 		"the name of the agents to look at":     {"fullnameOverride: pfs", "daemonset/pfs-agent"},
 		"that there are no agents":              {"agent: {enabled: false}", "No agents run"},
 		"that there is no MPI operator":         {"mpiOperator: {enabled: false}", "The MPI operator was not installed"},
+		"that BeeGFS has no image of its tools": {"", "No image of BeeGFS's command line is named (images.daemons.beegfs-tools)"},
 		"that there are no monitors":            {"monitoring: {enabled: true}", "does not serve\nmonitoring.coreos.com/v1"},
 		"that there are no definitions":         {"crds: {enabled: false}", "kubectl apply --server-side -f config/crd/bases/"},
 		"what uninstalling deletes":             {"crds: {keep: false}", "CAUTION"},

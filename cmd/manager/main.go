@@ -69,7 +69,8 @@ and BenchmarkRuns into results. It is installed by the Helm chart parallelfs-ope
 	flags.DurationVar(&o.probeTimeout, "probe-timeout", 3*time.Second, "`time` that a filesystem's probe has to answer")
 	flags.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "`level` of the log: DEBUG, INFO, WARN or ERROR")
 	flags.StringVar(&o.images.Node, "node-image", "", "`image` with the node binary (required)")
-	flags.Func("daemon-image", "`<type>-<version>=<image>` with the daemons of a filesystem, such as moosefs-4.57.5=…; repeatable", keyValue(o.images.Daemons))
+	flags.Func("daemon-image", "`<name>=<image>` with the daemons of a filesystem; repeatable. The name is moosefs-<version>, or "+
+		"beegfs-<mgmtd|meta|storage|tools>-<version>; or beegfs-<role>, whose image is a repository with the versions for tags", keyValue(o.images.Daemons))
 	flags.Func("benchmark-image", "`<tool>=<image>` with a benchmark, such as iozone=…; repeatable", keyValue(o.images.Benchmarks))
 	flags.StringVar(&o.images.PullPolicy, "image-pull-policy", string(corev1.PullIfNotPresent), "pull `policy` of those images: Always, IfNotPresent or Never")
 	if err := flags.Parse(args); err != nil {

@@ -23,6 +23,10 @@ missing() { # missing NODE: the images that the node does not have, one per line
 }
 
 wanted=("$@")
+for image in "${wanted[@]}"; do
+  # One that was not built here comes from its registry, once.
+  [[ $image == localhost/* ]] || engine image inspect "$image" >/dev/null 2>&1 || { say "pulling $image"; engine pull -q "$image" >/dev/null; }
+done
 declare -A misses
 all=""
 for node in $nodes; do

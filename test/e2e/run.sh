@@ -2,6 +2,7 @@
 # Runs the end-to-end tests on a kind cluster of their own, and removes it afterwards.
 # usage: run.sh [GINKGO ARGUMENT...]   such as --ginkgo.focus='BenchmarkRun'
 #   KEEP_CLUSTER=1  leaves the cluster up, to look around and to run again without making it
+#   BEEGFS_IMAGES   mgmtd=IMAGE,meta=IMAGE,storage=IMAGE,tools=IMAGE: real daemons of BeeGFS 7.4.6 instead of the doubles
 set -euo pipefail
 export CLUSTER=${CLUSTER:-parallelfs-e2e}
 cd "$(dirname "$0")/../.."
@@ -17,7 +18,9 @@ cleanup() {
 }
 trap cleanup EXIT
 test/cluster/up.sh
-mapfile -t images < <(images/build.sh)
+built=$(images/build.sh)
+real=$(test/cluster/beegfs-values.sh --images)
+mapfile -t images < <(printf '%s\n' "$built" "$real" | grep .)
 test/cluster/load.sh "${images[@]}"
 tools/build.sh --link bin helm kubectl >/dev/null
 export KUBECONFIG=$kubeconfig

@@ -70,6 +70,22 @@ system:serviceaccount:{{ (index . 0).Release.Namespace }}:{{ index . 1 }}
 {{- end -}}
 {{- end -}}
 
+{{/*
+Reference of an image of daemons. Takes a list: the image's name, such as moosefs-4.57.5 or beegfs-meta, and {repository, tag, digest}.
+The tag is the version in the name, where none is given; without a version, it is the repository alone: the manager adds that of a FileSystem.
+*/}}
+{{- define "parallelfs-operator.daemonImage" -}}
+{{- $version := regexFind "[0-9]+(\\.[0-9]+)*$" (index . 0) -}}
+{{- $image := index . 1 -}}
+{{- if $image.digest -}}
+{{- printf "%s@%s" $image.repository $image.digest -}}
+{{- else if $version -}}
+{{- printf "%s:%s" $image.repository (default $version $image.tag) -}}
+{{- else -}}
+{{- $image.repository -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Pod security of the chart's own pods: what the pod security standard "restricted" asks for. Neither needs a user of its own. */}}
 {{- define "parallelfs-operator.podSecurityContext" -}}
 runAsNonRoot: true
