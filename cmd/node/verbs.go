@@ -112,7 +112,14 @@ func mountCommand() *cobra.Command {
 
 The mount point is empty, has no permissions and is immutable (lsattr -d shows "i"), so that nothing can be written to
 the node's own disk while nothing is mounted; to remove it, first run: chattr -i PATH. A dead mount is detached and mounted
-again; one that hangs is left alone, because the filesystem may come back.`,
+again; one that hangs is left alone, because the filesystem may come back.
+
+A filesystem of the kernel needs no program: it is mounted by a command that ends, and one that is mounted already, as after a
+restart of this process, is taken over. Where the kernel does not have it, the missing module is named.
+
+The unmount can't keep a node from ending a pod or from restarting: it is asked for politely for 20 s, then what is open to
+servers that don't answer is given up, then the mount is taken out of the tree. What waits inside of the kernel is a process of
+its own, and is left behind. What is mounted there and is not this filesystem is never unmounted.`,
 		Args: cobra.NoArgs,
 	}
 	path := specFlag(c, "Mount")
@@ -124,6 +131,17 @@ again; one that hangs is left alone, because the filesystem may come back.`,
 		return mounts.Supervise(c.Context(), told, os.LookupEnv, os.Stdout, os.Stderr, logger())
 	}
 	return c
+}
+
+func unmountCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   mounts.UnmountVerb + " PATH FLAGS",
+		Short: "Unmount PATH once, and print the error number",
+		Long: `Unmount PATH once with umount2(2), FLAGS as a number (1 MNT_FORCE, 2 MNT_DETACH, 8 UMOUNT_NOFOLLOW), and print the error number:
+0 when it is unmounted. "mount" and "configure" run it, because it can wait for servers for ever, and is then left behind.`,
+		Args: cobra.ExactArgs(2), Annotations: map[string]string{asked: "true"},
+		RunE: func(c *cobra.Command, args []string) error { return mounts.Unmount(args[0], args[1], c.OutOrStdout()) },
+	}
 }
 
 // checkLimit is how long a mounted filesystem may take to answer check-mount.
@@ -150,11 +168,12 @@ func checkMountCommand() *cobra.Command {
 func configureCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "configure --spec FILE",
-		Short: "Mount a filesystem at a private path, run commands in it and unmount it",
-		Long: `Mount a filesystem at a private path, run commands in it and unmount it.
+		Short: "Run commands, in a filesystem that is mounted at a private path where they need it",
+		Long: `Run commands, in a filesystem that is mounted at a private path where they need it, and unmounted afterwards.
 
-The mount may take 60 s, each command too. The first command that fails ends the whole, unless the spec lets it fail.
-All commands can be run again.`,
+Commands that need no mount get none. The mount may take 60 s, each command too, unless the spec gives it more. The first command
+that fails ends the whole, unless the spec lets it fail. All commands can be run again. Only programs are named, with their exit
+code and the end of what they said: arguments are in no log.`,
 		Args: cobra.NoArgs,
 	}
 	path := specFlag(c, "Configure")

@@ -1,13 +1,10 @@
 package mounts
 
 import (
-	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"parallelfs.dev/operator/internal/node/modules"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -16,42 +13,71 @@ type kernel struct {
 	at func(path string) ([]Entry, error)
 	// ask is the question for the filesystem's size; the answer may never come.
 	ask func(path string) <-chan error
-	// unmount is umount2(2).
+	// unmount is umount2(2); it may never return.
 	unmount func(path string, flags int) error
 	// prepare is Prepare.
 	prepare func(path string) (immutable bool, err error)
-	// patience is how long a question to a mount that may be dead can take before it counts as alive and hung.
-	patience time.Duration
+	// cannot says why the kernel can't mount a filesystem of a type, empty when it can as far as is known; sure is true when the kernel
+	// can't load what is missing either.
+	cannot func(fsType string) (why string, sure bool)
+	limits limits
 }
 
+// limits are how long things may take.
+type limits struct {
+	// answer: a question to a mount that may be dead, before it counts as alive and hung; and every step of an unmount but the first.
+	answer time.Duration
+	// unmount: the first step of an unmount of a filesystem of the kernel, which writes back what was not written yet.
+	unmount time.Duration
+	// busy: processes on a filesystem of the kernel, before it is taken out of the tree under them; and between two tries.
+	busy, between time.Duration
+}
+
+// patience is how long a mounted filesystem may take to answer a question.
 const patience = 5 * time.Second
 
 func thisKernel() kernel {
-	return kernel{at: at, ask: ask, unmount: unix.Unmount, prepare: Prepare, patience: patience}
+	return kernel{
+		at: at, ask: ask, unmount: unmountInChild, prepare: Prepare, cannot: cannot,
+		// A pod has 60 s to end: 10 s for a mount command, then these.
+		limits: limits{answer: patience, unmount: 20 * time.Second, busy: 10 * time.Second, between: time.Second},
+	}
+}
+
+func cannot(fsType string) (why string, sure bool) {
+	k := modules.ThisHost().Look()
+	why = k.Cannot(fsType)
+	return why, why != "" && k.Sees() && k.State(fsType) == modules.Missing
 }
 
 // clear detaches every mount of this filesystem from its path, working or not, because the program that served it is
-// not ours to watch. It refuses to touch what another filesystem has mounted there, unless that is dead and of the same type.
-func (k kernel) clear(m spec.Mount, log *slog.Logger) error {
+// not ours to watch. A filesystem of the kernel needs no program: one that is not dead is taken over, and there is true then. It
+// refuses to touch what another filesystem has mounted there, unless that is dead and of the same type.
+func (k kernel) clear(m spec.Mount, log *slog.Logger) (there bool, err error) {
 	for {
 		entries, err := k.at(m.Path)
 		if err != nil {
-			return err
+			return false, err
 		}
 		switch state := Assess(entries, m); state {
 		case Absent:
-			return nil
+			return false, nil
 		case Foreign:
-			return errors.New(describe(state, entries, m))
+			return false, finalError{describe(state, entries, m)}
 		case Another:
 			if !k.dead(m.Path) {
-				return errors.New(describe(state, entries, m))
+				return false, finalError{describe(state, entries, m)}
 			}
 		case Ours:
+			if m.Kernel && !k.dead(m.Path) {
+				log.Info("the filesystem is mounted already; the mount is taken over, with the options that it was mounted with",
+					"path", m.Path, "source", entries[len(entries)-1].Source)
+				return true, nil
+			}
 		}
 		log.Info("detaching a mount that was left over", "path", m.Path, "source", entries[len(entries)-1].Source)
-		if err := k.detach(m.Path); err != nil {
-			return err
+		if err := k.detach(m.Path, len(entries)); err != nil {
+			return false, err
 		}
 	}
 }
@@ -60,44 +86,7 @@ func (k kernel) dead(path string) bool {
 	select {
 	case err := <-k.ask(path):
 		return Dead(err)
-	case <-time.After(k.patience):
+	case <-time.After(k.limits.answer):
 		return false
 	}
-}
-
-// unmountAll unmounts this filesystem, and detaches it when it is in use, until it is not mounted any more.
-func (k kernel) unmountAll(m spec.Mount, log *slog.Logger) error {
-	for {
-		entries, err := k.at(m.Path)
-		if err != nil {
-			return err
-		}
-		if Assess(entries, m) != Ours {
-			return nil
-		}
-		// Unmounting may wait for the filesystem, which may hang.
-		unmounted := make(chan error, 1)
-		go func() { unmounted <- k.unmount(m.Path, unix.UMOUNT_NOFOLLOW) }()
-		select {
-		case err = <-unmounted:
-		case <-time.After(k.patience):
-			err = errors.New("it does not answer")
-		}
-		if err == nil {
-			continue
-		}
-		log.Info("the filesystem can't be unmounted cleanly, so it is detached", "path", m.Path, "reason", err)
-		if err := k.detach(m.Path); err != nil {
-			return err
-		}
-	}
-}
-
-// detach takes the topmost mount out of the tree, whoever uses it (MNT_DETACH, umount2(2)).
-func (k kernel) detach(path string) error {
-	// EINVAL: it has gone meanwhile.
-	if err := k.unmount(path, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil && !errors.Is(err, unix.EINVAL) {
-		return fmt.Errorf("can't unmount %s: %w", path, err)
-	}
-	return nil
 }

@@ -17,6 +17,7 @@ import (
 const (
 	mountLimit   = 60 * time.Second
 	betweenTries = 2 * time.Second
+	// commandLimit is that of a command that has none of its own.
 	commandLimit = 60 * time.Second
 	// lastLines is how much of a failed command's output its error quotes.
 	lastLines = 5
@@ -42,54 +43,57 @@ func Configure(ctx context.Context, c spec.Configure, lookup environment.Lookup,
 }
 
 // mountForCommands mounts the filesystem and says how to unmount it.
-func mountForCommands(ctx context.Context, m spec.Mount, lookup environment.Lookup, output io.Writer, log *slog.Logger) (func() error, error) {
+func mountForCommands(
+	ctx context.Context, m spec.Mount, lookup environment.Lookup, output io.Writer, log *slog.Logger,
+) (unmount func() error, err error) {
 	argv, err := commandOf(m, lookup)
 	if err != nil {
 		return nil, err
 	}
 	k := thisKernel()
-	if err := k.clear(m, log); err != nil {
+	there, err := k.clear(m, log)
+	if err != nil {
 		return nil, err
+	}
+	if there {
+		return func() error { return k.unmountAll(m, log) }, nil
 	}
 	if err := os.MkdirAll(m.Path, 0o755); err != nil {
 		return nil, fmt.Errorf("can't make the mount point %s: %w", m.Path, err)
 	}
-	unmount, err := mountPatiently(ctx, k, m, argv, output, log)
-	if err != nil {
+	ctx, cancel := context.WithTimeout(ctx, mountLimit)
+	defer cancel()
+	try := func() (func() error, error) {
+		if err := writeFiles(m.Files, lookup); err != nil {
+			return nil, err
+		}
+		return mountByProgram(ctx, k, m, argv, output, log)
+	}
+	if m.Kernel {
+		r := resident{kernel: k, mount: m, lookup: lookup, output: output, limit: mountLimit}
+		try = func() (func() error, error) {
+			if err := r.try(ctx); err != nil {
+				return nil, errors.Join(err, k.unmountAll(m, log))
+			}
+			return func() error { return k.unmountAll(m, log) }, nil
+		}
+	}
+	if unmount, err = patiently(ctx, try, log); err != nil {
 		return nil, err
 	}
 	log.Info("mounted", "path", m.Path)
 	return unmount, nil
 }
 
-// mountPatiently tries until mountLimit has passed, because the filesystem's servers may be starting as well.
-func mountPatiently(
-	ctx context.Context, k kernel, m spec.Mount, argv []string, output io.Writer, log *slog.Logger,
-) (unmount func() error, err error) {
-	ctx, cancel := context.WithTimeout(ctx, mountLimit)
-	defer cancel()
+// patiently tries until ctx ends, because the filesystem's servers may be starting as well.
+func patiently(ctx context.Context, try func() (unmount func() error, err error), log *slog.Logger) (unmount func() error, err error) {
 	for {
-		tail := &process.Tail{}
-		both := io.MultiWriter(output, tail)
-		program, err := process.Start(argv, process.Options{Stdout: both, Stderr: both})
-		if err != nil {
-			return nil, err
-		}
-		unmount := func() error {
-			err := k.unmountAll(m, log)
-			select {
-			case <-program.Done():
-			case <-time.After(programGrace):
-			}
-			program.Stop(programGrace)
-			return errors.Join(err, k.unmountAll(m, log))
-		}
-		mountErr := awaitMount(ctx, m, program, tail)
+		unmount, mountErr := try()
 		if mountErr == nil {
 			return unmount, nil
 		}
-		if err := unmount(); err != nil {
-			return nil, errors.Join(mountErr, err)
+		if _, final := errors.AsType[finalError](mountErr); final {
+			return nil, mountErr
 		}
 		select {
 		case <-ctx.Done():
@@ -98,6 +102,31 @@ func mountPatiently(
 			log.Info("the filesystem can't be mounted yet and is tried again", "reason", mountErr)
 		}
 	}
+}
+
+// mountByProgram starts a program that serves the filesystem as long as it is mounted.
+func mountByProgram(
+	ctx context.Context, k kernel, m spec.Mount, argv []string, output io.Writer, log *slog.Logger,
+) (unmount func() error, err error) {
+	tail := &process.Tail{}
+	both := io.MultiWriter(output, tail)
+	program, err := process.Start(argv, process.Options{Stdout: both, Stderr: both})
+	if err != nil {
+		return nil, finalError{err.Error()}
+	}
+	unmount = func() error {
+		err := k.unmountAll(m, log)
+		select {
+		case <-program.Done():
+		case <-time.After(programGrace):
+		}
+		program.Stop(programGrace)
+		return errors.Join(err, k.unmountAll(m, log))
+	}
+	if err := awaitMount(ctx, m, program, tail); err != nil {
+		return nil, errors.Join(err, unmount())
+	}
+	return unmount, nil
 }
 
 func awaitMount(ctx context.Context, m spec.Mount, program *process.Child, tail *process.Tail) error {
@@ -125,13 +154,21 @@ func runCommand(ctx context.Context, index int, command spec.Command, output io.
 		return err
 	}
 	name := command.Argv[0]
+	limit := commandLimit
+	var over <-chan time.Time
+	if command.TimeoutSeconds > 0 {
+		limit = time.Duration(command.TimeoutSeconds) * time.Second
+	}
+	if command.TimeoutSeconds >= 0 {
+		over = time.After(limit)
+	}
 	select {
 	case <-child.Done():
-	case <-time.After(commandLimit):
+	case <-over:
 		child.Kill()
-		return fmt.Errorf("command %d, %s, was ended after %s: %s", index+1, name, commandLimit, tail.Lines(lastLines))
+		return fmt.Errorf("command %d, %s, was ended after %s: %s", index+1, name, limit, tail.Lines(lastLines))
 	case <-ctx.Done():
-		child.Kill()
+		child.Stop(programGrace)
 		return fmt.Errorf("stopped while command %d, %s, was running", index+1, name)
 	}
 	code := child.Code()

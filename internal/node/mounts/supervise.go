@@ -29,11 +29,17 @@ func Supervise(ctx context.Context, m spec.Mount, lookup environment.Lookup, std
 	if err != nil {
 		return err
 	}
-	s := supervisor{
-		kernel: thisKernel(), mount: m, log: log, period: period, shortest: shortestWait, grace: programGrace,
-		start: func() (child, error) {
-			return process.Start(argv, process.Options{Stdout: stdout, Stderr: stderr})
-		},
+	s := supervisor{kernel: thisKernel(), mount: m, log: log, period: period, shortest: shortestWait, grace: programGrace}
+	if m.Kernel {
+		r := resident{kernel: s.kernel, mount: m, lookup: lookup, output: stderr, limit: mountLimit}
+		s.try = r.try
+		return s.run(ctx)
+	}
+	s.start = func() (child, error) {
+		if err := writeFiles(m.Files, lookup); err != nil {
+			return nil, err
+		}
+		return process.Start(argv, process.Options{Stdout: stdout, Stderr: stderr})
 	}
 	return s.run(ctx)
 }
@@ -45,6 +51,9 @@ func commandOf(m spec.Mount, lookup environment.Lookup) ([]string, error) {
 	}
 	if len(m.Command) == 0 {
 		return nil, fmt.Errorf("the spec names no command that mounts %s", m.Path)
+	}
+	if m.Kernel {
+		return nil, nil // it is found anew for every try
 	}
 	return environment.ExpandAll(m.Command, lookup)
 }
@@ -60,25 +69,27 @@ type supervisor struct {
 	kernel kernel
 	mount  spec.Mount
 	log    *slog.Logger
-	start  func() (child, error)
+	// start starts the mount program; try takes its place for a filesystem of the kernel (resident).
+	start func() (child, error)
+	try   func(ctx context.Context) error
 	// period is between two looks, shortest the wait before the first new start, grace as programGrace.
 	period, shortest, grace time.Duration
 	saidNotImmutable        bool
 }
 
-// foreignError ends the supervision: another filesystem was mounted over ours.
-type foreignError struct{ sentence string }
-
-func (e foreignError) Error() string { return e.sentence }
-
 func (s *supervisor) run(ctx context.Context) error {
 	wait := s.shortest
 	for {
-		if err := s.ready(); err != nil {
+		there, err := s.ready()
+		if err != nil {
 			return err
 		}
-		worked, err := s.once(ctx)
-		if _, foreign := errors.AsType[foreignError](err); foreign {
+		once := s.once
+		if s.mount.Kernel {
+			once = func(ctx context.Context) (bool, error) { return s.kernelOnce(ctx, there) }
+		}
+		worked, err := once(ctx)
+		if _, final := errors.AsType[finalError](err); final {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -97,21 +108,21 @@ func (s *supervisor) run(ctx context.Context) error {
 	}
 }
 
-// ready clears the mount point and prepares it.
-func (s *supervisor) ready() error {
-	if err := s.kernel.clear(s.mount, s.log); err != nil {
-		return err
+// ready clears the mount point and prepares it, unless the filesystem is there and stays.
+func (s *supervisor) ready() (there bool, err error) {
+	if there, err := s.kernel.clear(s.mount, s.log); there || err != nil {
+		return there, err
 	}
 	immutable, err := s.kernel.prepare(s.mount.Path)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if !immutable && !s.saidNotImmutable {
 		s.saidNotImmutable = true
 		s.log.Warn("the mount point can't be made immutable on this node's filesystem: while nothing is mounted, root can write to the node's own disk there",
 			"path", s.mount.Path)
 	}
-	return nil
+	return false, nil
 }
 
 // once starts the mount program, watches until the mount is lost or ctx ends, and leaves nothing mounted. worked is true
@@ -122,7 +133,7 @@ func (s *supervisor) once(ctx context.Context) (worked bool, err error) {
 		return false, err
 	}
 	worked, lost := s.watch(ctx, program)
-	if _, foreign := errors.AsType[foreignError](lost); foreign {
+	if _, final := errors.AsType[finalError](lost); final {
 		program.Stop(s.grace)
 		return worked, lost
 	}
@@ -136,17 +147,21 @@ func (s *supervisor) once(ctx context.Context) (worked bool, err error) {
 	return worked, errors.Join(lost, unmountErr, s.kernel.unmountAll(s.mount, s.log))
 }
 
-// watch returns nil as the reason when ctx ended.
+// watch returns nil as the reason when ctx ended. The program is nil for a filesystem of the kernel, which is mounted by now.
 func (s *supervisor) watch(ctx context.Context, program child) (worked bool, reason error) {
 	ticker := time.NewTicker(s.period)
 	defer ticker.Stop()
-	w := watcher{supervisor: s, started: time.Now()}
+	w := watcher{supervisor: s, started: time.Now(), there: program == nil}
+	var ended <-chan struct{}
+	if program != nil {
+		ended = program.Done()
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			s.log.Info("stopping", "path", s.mount.Path)
 			return w.worked, nil
-		case <-program.Done():
+		case <-ended:
 			if err := program.Err(); err != nil {
 				return w.worked, fmt.Errorf("%s ended: %w", s.mount.Command[0], err)
 			}
@@ -202,7 +217,7 @@ func (w *watcher) look() error {
 	}
 	switch state := Assess(entries, w.mount); {
 	case state == Foreign || state == Another:
-		return foreignError{describe(state, entries, w.mount)}
+		return finalError{describe(state, entries, w.mount)}
 	case state == Absent && w.there:
 		return errors.New("somebody unmounted it")
 	case state == Absent:

@@ -25,6 +25,10 @@ type machine struct {
 	asked    int
 	prepared int
 	detached int
+	// hangs are the flags of umount2(2) that never return, and flags all that were used.
+	hangs    map[int]bool
+	stopped  <-chan struct{}
+	flags    []int
 	programs []*program
 	log      bytes.Buffer
 }
@@ -66,14 +70,21 @@ func (m *machine) kernel() kernel {
 			m.prepared++
 			return true, nil
 		},
-		patience: time.Minute,
+		cannot: func(string) (string, bool) { return "", false },
+		limits: limits{answer: time.Minute, unmount: time.Minute, busy: time.Minute, between: time.Millisecond},
 	}
 }
 
 func (m *machine) unmount(_ string, flags int) error {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
+	m.flags = append(m.flags, flags&^unix.UMOUNT_NOFOLLOW)
 	switch {
+	case m.hangs[flags&^unix.UMOUNT_NOFOLLOW]:
+		m.mutex.Unlock()
+		<-m.stopped
+		m.mutex.Lock()
+		return unix.EINTR
 	case len(m.entries) == 0:
 		return unix.EINVAL
 	case flags&unix.MNT_DETACH != 0:

@@ -80,6 +80,12 @@ func understand(m spec.Mount) error {
 	case m.FSType == "":
 		return fmt.Errorf("the spec does not say the type of the filesystem at %s, so it can't be told from another", m.Path)
 	}
+	for _, file := range m.Files {
+		if !filepath.IsAbs(file.Path) || file.Line != "" || file.RemoveLine != "" {
+			return fmt.Errorf("the file %q can't be written for a mount: its path must be absolute, and it can't have lines for targets; "+
+				"the operator and its node image must be of the same version", file.Path)
+		}
+	}
 	return nil
 }
 
@@ -131,7 +137,11 @@ func Check(ctx context.Context, m spec.Mount, limit time.Duration) error {
 		return err
 	}
 	if state := Assess(entries, m); state != Ours {
-		return errors.New(describe(state, entries, m))
+		sentence := describe(state, entries, m)
+		if why, _ := cannot(m.FSType); state == Absent && m.Kernel && why != "" {
+			sentence += ": " + why
+		}
+		return errors.New(sentence)
 	}
 	select {
 	case err := <-ask(m.Path):

@@ -1,0 +1,202 @@
+//go:build disks
+
+package mounts
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// TestMain stands in for the verb of the node binary: the test is the program that is started to unmount.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 4 && os.Args[1] == UnmountVerb {
+		if err := Unmount(os.Args[2], os.Args[3], os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func command(t *testing.T, argv ...string) {
+	t.Helper()
+	output, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "%s: %s", strings.Join(argv, " "), output)
+}
+
+// image is a file with a filesystem.
+func image(t *testing.T, directory, fsType string) string {
+	t.Helper()
+	path := filepath.Join(directory, "image."+fsType)
+	g := NewWithT(t)
+	g.Expect(os.WriteFile(path, nil, 0o600)).To(Succeed())
+	g.Expect(os.Truncate(path, 256<<20)).To(Succeed())
+	command(t, "mkfs."+fsType, "-q", path)
+	return path
+}
+
+// mountPoint is a path for Prepare, which is made removable and unmounted at the end.
+func mountPoint(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "scratch")
+	t.Cleanup(func() {
+		for exec.Command("umount", "-l", path).Run() == nil {
+		}
+		NewWithT(t).Expect(Remove(path)).To(Succeed())
+	})
+	return path
+}
+
+// record is a log that is read while it is written.
+type record struct {
+	mutex sync.Mutex
+	text  bytes.Buffer
+}
+
+func (r *record) Write(p []byte) (int, error) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.text.Write(p)
+}
+
+func (r *record) String() string {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.text.String()
+}
+
+// supervised is a running supervision of a real mount.
+type supervised struct {
+	*record
+	cancel context.CancelFunc
+	ended  chan error
+}
+
+func supervise(t *testing.T, m spec.Mount, hurry limits) *supervised {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &supervised{record: &record{}, cancel: cancel, ended: make(chan error, 1)}
+	k := thisKernel()
+	k.limits = hurry
+	log := slog.New(slog.NewTextHandler(s.record, nil))
+	r := resident{kernel: k, mount: m, lookup: os.LookupEnv, output: io.Discard, limit: time.Minute}
+	supervisor := supervisor{kernel: k, mount: m, log: log, period: 10 * time.Millisecond, shortest: 10 * time.Millisecond, try: r.try}
+	go func() { s.ended <- supervisor.run(ctx) }()
+	t.Cleanup(cancel)
+	return s
+}
+
+func (s *supervised) says(g Gomega, what string) {
+	g.Eventually(s.String).WithTimeout(time.Minute).Should(ContainSubstring(what))
+}
+
+var hurried = limits{answer: 2 * time.Second, unmount: 2 * time.Second, busy: 100 * time.Millisecond, between: 10 * time.Millisecond}
+
+func TestARealFilesystemOfTheKernelIsSupervised(t *testing.T) {
+	for fsType, argv := range map[string]func(t *testing.T) []string{
+		"tmpfs": func(*testing.T) []string { return []string{"mount", "-t", "tmpfs", "scratch"} },
+		"ext4":  func(t *testing.T) []string { return []string{"mount", "-o", "loop", image(t, t.TempDir(), "ext4")} },
+		"btrfs": func(t *testing.T) []string { return []string{"mount", "-o", "loop", image(t, t.TempDir(), "btrfs")} },
+	} {
+		t.Run(fsType, func(t *testing.T) {
+			g, path := NewWithT(t), mountPoint(t)
+			m := spec.Mount{Path: path, FSType: fsType, Kernel: true, Command: append(argv(t), path)}
+			first := supervise(t, m, hurried)
+			first.says(g, "mounted, and the filesystem answers")
+			g.Expect(Check(t.Context(), m, time.Minute)).To(Succeed())
+			g.Expect(os.WriteFile(filepath.Join(path, "data"), []byte("kept"), 0o600)).To(Succeed())
+
+			// A second supervision finds what the first has mounted, as after a restart of the pod.
+			second := supervise(t, m, hurried)
+			second.says(g, "the mount is taken over")
+			second.says(g, "mounted, and the filesystem answers")
+			g.Expect(at(path)).To(HaveLen(1), "it is not mounted twice")
+			second.cancel()
+			g.Eventually(second.ended).WithTimeout(time.Minute).Should(Receive(BeNil()))
+			first.says(g, "somebody unmounted it")
+			g.Eventually(func() error { return Check(t.Context(), m, time.Minute) }).WithTimeout(time.Minute).Should(Succeed(), "the first mounts it again")
+			if fsType != "tmpfs" {
+				g.Expect(os.ReadFile(filepath.Join(path, "data"))).To(BeEquivalentTo("kept"))
+			}
+			first.cancel()
+			g.Eventually(first.ended).WithTimeout(time.Minute).Should(Receive(BeNil()))
+			g.Expect(at(path)).To(BeEmpty())
+			g.Expect(os.WriteFile(filepath.Join(path, "data"), nil, 0o600)).NotTo(Succeed(), "the mount point is closed while nothing is mounted")
+		})
+	}
+}
+
+func TestARealFilesystemInUseIsDetached(t *testing.T) {
+	g, path := NewWithT(t), mountPoint(t)
+	s := supervise(t, spec.Mount{Path: path, FSType: "tmpfs", Kernel: true, Command: []string{"mount", "-t", "tmpfs", "scratch", path}}, hurried)
+	s.says(g, "mounted, and the filesystem answers")
+	user, err := os.Create(filepath.Join(path, "data"))
+	g.Expect(err).NotTo(HaveOccurred())
+	defer user.Close()
+	s.cancel()
+	g.Eventually(s.ended).WithTimeout(time.Minute).Should(Receive(BeNil()))
+	g.Expect(at(path)).To(BeEmpty())
+	g.Expect(s.String()).To(ContainSubstring("MNT_DETACH"))
+	g.Expect(user.WriteString("still written")).To(Equal(13), "who uses it keeps it")
+}
+
+func TestARealFilesystemOfAnotherIsNotTouched(t *testing.T) {
+	g, path := NewWithT(t), mountPoint(t)
+	g.Expect(os.Mkdir(path, 0o700)).To(Succeed())
+	command(t, "mount", "-t", "tmpfs", "somebody-else", path)
+	s := supervise(t, spec.Mount{
+		Path: path, FSType: "tmpfs", Source: "scratch", Kernel: true, Command: []string{"mount", "-t", "tmpfs", "scratch", path},
+	}, hurried)
+	g.Eventually(s.ended).WithTimeout(time.Minute).Should(Receive(MatchError(ContainSubstring(`type tmpfs from "somebody-else"`))))
+	g.Expect(at(path)).To(Equal([]Entry{{"tmpfs", "somebody-else"}}))
+}
+
+func TestAFilesystemThatThisKernelDoesNotHaveIsSaid(t *testing.T) {
+	g, path := NewWithT(t), mountPoint(t)
+	s := supervise(t, spec.Mount{Path: path, FSType: "beegfs", Kernel: true, Command: []string{"mount", "-t", "beegfs", "beegfs_nodev", path}}, hurried)
+	g.Eventually(s.ended).WithTimeout(time.Minute).Should(Receive(MatchError(ContainSubstring("this node's kernel has no filesystem beegfs: "))))
+	g.Expect(Check(t.Context(), spec.Mount{Path: path, FSType: "beegfs", Kernel: true}, time.Minute)).To(MatchError(And(
+		ContainSubstring("is not mounted: this node's kernel has no filesystem beegfs"))))
+}
+
+// The inner filesystem lies in a file of the outer one. While that is frozen, a write of the inner one waits in the kernel, and nothing
+// ends the process that waits for it, as with servers that are gone.
+func TestTrap12ARealMountWhoseDiskDoesNotAnswer(t *testing.T) {
+	g, directory := NewWithT(t), t.TempDir()
+	outer, path := filepath.Join(directory, "outer"), mountPoint(t)
+	g.Expect(os.Mkdir(outer, 0o700)).To(Succeed())
+	command(t, "mount", "-o", "loop", image(t, directory, "ext4"), outer)
+	t.Cleanup(func() {
+		g.Eventually(func() error { return exec.Command("umount", outer).Run() }).WithTimeout(time.Minute).Should(Succeed(), "the inner one has ended")
+	})
+	inner := filepath.Join(outer, "inner")
+	g.Expect(os.WriteFile(inner, nil, 0o600)).To(Succeed())
+	g.Expect(os.Truncate(inner, 64<<20)).To(Succeed())
+	command(t, "mkfs.ext4", "-q", inner)
+
+	m := spec.Mount{Path: path, FSType: "ext4", Kernel: true, Command: []string{"mount", "-o", "loop", inner, path}}
+	s := supervise(t, m, hurried)
+	s.says(g, "mounted, and the filesystem answers")
+	g.Expect(os.WriteFile(filepath.Join(path, "data"), bytes.Repeat([]byte("not written back yet"), 100_000), 0o600)).To(Succeed())
+	command(t, "fsfreeze", "-f", outer)
+	t.Cleanup(func() { command(t, "fsfreeze", "-u", outer) })
+	s.cancel()
+	g.Eventually(s.ended).WithTimeout(time.Minute).Should(Receive(BeNil()), "the supervision ends though the disk does not answer")
+	g.Expect(s.String()).To(ContainSubstring("the kernel has not ended it"))
+	g.Expect(at(path)).To(BeEmpty(), "nobody comes to it any more")
+}

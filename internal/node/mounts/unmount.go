@@ -1,0 +1,148 @@
+package mounts
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"parallelfs.dev/operator/internal/node/process"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// errHangs is the result of an unmount that did not return in time. What it began goes on.
+var errHangs = errors.New("it does not answer")
+
+// unmountAll unmounts this filesystem until it is not mounted any more, whatever its servers and users do: when it is in use or
+// hangs, it is taken out of the tree, so that nobody comes to it any more, and the kernel ends it when the last user has gone.
+func (k kernel) unmountAll(m spec.Mount, log *slog.Logger) error {
+	hangs := false
+	for {
+		entries, err := k.at(m.Path)
+		if err != nil {
+			return err
+		}
+		if Assess(entries, m) != Ours {
+			return nil
+		}
+		if hangs {
+			err = errHangs
+		} else {
+			err = k.politely(m)
+		}
+		if err == nil {
+			continue
+		}
+		// The servers are as gone for a second mount as for the first.
+		hangs = errors.Is(err, errHangs)
+		if err := k.roughly(m, len(entries), err, log); err != nil {
+			return err
+		}
+	}
+}
+
+// politely is umount(2) as everybody does it. It comes first because BeeGFS then gives up what it can't send, instead of trying again
+// for connCommRetrySecs (FhgfsOps_killSB, 7.4.6). Users of a filesystem of the kernel get a moment to end.
+func (k kernel) politely(m spec.Mount) error {
+	if !m.Kernel {
+		return k.within(k.limits.answer, m.Path, 0)
+	}
+	began := time.Now()
+	for {
+		err := k.within(k.limits.unmount, m.Path, 0)
+		if !errors.Is(err, unix.EBUSY) || time.Since(began) > k.limits.busy {
+			return err
+		}
+		<-time.After(k.limits.between)
+	}
+}
+
+// roughly is for a mount that could not be unmounted because of reason. count is how many mounts lie on the path.
+func (k kernel) roughly(m spec.Mount, count int, reason error, log *slog.Logger) error {
+	if m.Kernel && errors.Is(reason, errHangs) {
+		if k.gone(m.Path, count) {
+			log.Info("the filesystem is unmounted, but the kernel has not ended it: its servers don't answer; this goes on in the background, and is not waited for",
+				"path", m.Path)
+			return nil
+		}
+		log.Info("the filesystem can't be unmounted in time, so what is open to its servers is given up (MNT_FORCE)", "path", m.Path, "reason", reason)
+		if k.within(k.limits.answer, m.Path, unix.MNT_FORCE) == nil || k.gone(m.Path, count) {
+			return nil
+		}
+	}
+	log.Info("the filesystem can't be unmounted cleanly, so it is detached (MNT_DETACH): the kernel ends it when nobody uses it any more",
+		"path", m.Path, "reason", reason)
+	return k.detach(m.Path, count)
+}
+
+// detach takes the topmost of count mounts out of the tree, whoever uses it.
+func (k kernel) detach(path string, count int) error {
+	err := k.within(k.limits.answer, path, unix.MNT_DETACH)
+	if err == nil || k.gone(path, count) {
+		return nil
+	}
+	return fmt.Errorf("can't unmount %s: %w; it stays mounted, look who uses it (fuser -vm %s), and into the kernel's log (dmesg)", path, err, path)
+}
+
+// gone is true when fewer than count mounts lie on the path.
+func (k kernel) gone(path string, count int) bool {
+	entries, err := k.at(path)
+	return err == nil && len(entries) < count
+}
+
+// within gives up waiting for umount2(2) after the limit.
+func (k kernel) within(limit time.Duration, path string, flags int) error {
+	unmounted := make(chan error, 1)
+	go func() { unmounted <- k.unmount(path, flags|unix.UMOUNT_NOFOLLOW) }()
+	select {
+	case err := <-unmounted:
+		return err
+	case <-time.After(limit):
+		return errHangs
+	}
+}
+
+// UnmountVerb is the word of the command line of this binary that calls Unmount with the two words behind it.
+const UnmountVerb = "unmount"
+
+// Unmount calls umount2(2) once, and writes its error number, 0 for none, to answer. It may never return, and nothing ends it then:
+// it is for a process of its own, that can be left behind.
+func Unmount(path, flags string, answer io.Writer) error {
+	bits, err := strconv.Atoi(flags)
+	if err != nil {
+		return fmt.Errorf("%q are no flags of umount2(2): give the number", flags)
+	}
+	var number unix.Errno
+	if err := unix.Unmount(path, bits); err != nil && !errors.As(err, &number) {
+		return err
+	}
+	_, err = fmt.Fprintln(answer, int(number))
+	return err
+}
+
+// unmountInChild is umount2(2) in a process of its own. One that waits inside of the kernel can't be killed, and a process that has
+// such a thread does not end, nor does its container: this one must be able to.
+func unmountInChild(path string, flags int) error {
+	answer, said := &process.Tail{}, &process.Tail{}
+	argv := []string{"/proc/self/exe", UnmountVerb, path, strconv.Itoa(flags)}
+	child, err := process.Start(argv, process.Options{Stdout: answer, Stderr: said})
+	if err != nil {
+		return err
+	}
+	if code := child.Code(); code != 0 {
+		return fmt.Errorf("the process that unmounts %s ended with exit code %d: %s", path, code, said.Lines(lastLines))
+	}
+	number, err := strconv.Atoi(strings.TrimSpace(answer.Lines(1)))
+	switch {
+	case err != nil:
+		return fmt.Errorf("the process that unmounts %s gave no answer: %w", path, err)
+	case number != 0:
+		return unix.Errno(number)
+	}
+	return nil
+}
