@@ -105,11 +105,12 @@ func refusedOption(field string, o option, owned map[string]string) error {
 	switch {
 	case o.field != "":
 		return backend.Invalid(v1alpha1.ReasonOptionRefused, "%s.%s can't be set there%s", field, o.name, instead(o))
-	case o.file:
-		return backend.Invalid(v1alpha1.ReasonOptionRefused,
-			"%s.%s names a file, a directory or a socket, and the daemon's pod has none of yours; remove it", field, o.name)
 	case isOwned || o.operators:
-		return backend.Invalid(v1alpha1.ReasonOptionRefused, "%s.%s is set by the operator itself and can't be changed; remove it", field, o.name)
+		because := "is set by the operator itself and can't be changed"
+		if o.because != "" {
+			because = o.because
+		}
+		return backend.Invalid(v1alpha1.ReasonOptionRefused, "%s.%s %s; remove it", field, o.name, because)
 	}
 	return nil
 }
@@ -123,9 +124,11 @@ func unknownOption(daemon, version, field, name string, options map[string]optio
 			if !known || !slices.Contains(pair[:], name) {
 				continue
 			}
-			if err := refusedOption(field, o, nil); err != nil {
-				return backend.Invalid(v1alpha1.ReasonOptionRefused, "%s: there it is %s, which %s; remove it",
-					sentence, other, map[bool]string{true: "the operator sets itself", false: "is set from " + o.field}[o.field == ""])
+			switch {
+			case o.field != "":
+				return backend.Invalid(v1alpha1.ReasonOptionRefused, "%s: there it is %s, which is set from %s; remove it", sentence, other, o.field)
+			case o.operators:
+				return backend.Invalid(v1alpha1.ReasonOptionRefused, "%s: there it is %s, which the operator sets itself; remove it", sentence, other)
 			}
 			return backend.Invalid(v1alpha1.ReasonOptionRefused, "%s: there it is %s; set that instead", sentence, other)
 		}

@@ -2,10 +2,14 @@ package beegfs
 
 import "math"
 
-// ofClient are the options of the kernel's client. beegfs-ctl of BeeGFS 7 reads the same file. The client of BeeGFS 7 does not mount with
-// an option that it does not know; that of BeeGFS 8 ignores it, so a typing error would never be seen.
+// unknownToCtl is why a client's option is never written: beegfs-ctl of BeeGFS 7, which reads the file of the client, does nothing with
+// an option in it that it does not know (7.4.6, seen when run).
+const unknownToCtl = "is not known to beegfs-ctl, which reads the same file"
+
+// ofClient are the options of the kernel's client. The client of BeeGFS 7 does not mount with an option that it does not know; that of
+// BeeGFS 8 ignores it, so a typing error would never be seen.
 var ofClient = []option{
-	{name: "cfgFile", kind: absolutePath, operators: true, unwritten: true},
+	leftOut("cfgFile", absolutePath, "", "is an argument of the daemon that the operator gives"),
 	// The other type sends all to beegfs-helperd, which nobody runs; BeeGFS 8 has none.
 	operatorSets("logType", oneOf("helperd", "syslog"), "helperd", "syslog").upTo("8.0.0"),
 	operatorSets("logHelperdIP", plainText, "", "").upTo("8.0.0"),
@@ -98,7 +102,7 @@ var ofClient = []option{
 	userSets("sysXAttrsEnabled", boolean, "false"),
 	userSets("sysXAttrsCheckCapabilities", oneOf("always", "cache", "never"), "never").from("7.4.4"),
 	userSets("sysACLsEnabled", boolean, "false"),
-	userSets("sysACLsRevalidate", oneOf("always", "cache"), "cache").from("7.4.7").upTo("8.0.0"),
+	leftOut("sysACLsRevalidate", oneOf("always", "cache"), "cache", unknownToCtl).from("7.4.7").upTo("8.0.0"),
 	userSets("sysACLsRevalidate", oneOf("always", "cache"), "cache").from("8.2.0"),
 	userSets("sysSELinuxEnabled", boolean, "false").from("8.2.0"),
 	userSets("sysSELinuxRevalidate", oneOf("always", "cache"), "cache").from("8.2.0"),
@@ -109,5 +113,6 @@ var ofClient = []option{
 		"flush", "trunc", "setattr", "close", "link-op", "read", "open-read", "open-write", "open-readwrite"), "none").from("8.0.0"),
 	userSets("sysNoEnterpriseFeatureMsg", boolean, "false").from("7.4.5").upTo("8.0.0"),
 	userSets("quotaEnabled", boolean, "false"),
-	userSets("remapConnectionFailureStatus", integer(0, math.MaxInt32), "0"),
+	leftOut("remapConnectionFailureStatus", integer(0, many), "0", unknownToCtl).upTo("8.0.0"),
+	userSets("remapConnectionFailureStatus", integer(0, many), "0").from("8.0.0"),
 }

@@ -27,9 +27,9 @@ type option struct {
 	needed bool
 	// field of the spec that sets it, empty when there is none.
 	field string
-	// file is true when it names something that a user can't bring into the pod.
-	file bool
-	// unwritten is true for an option that is an argument of the daemon, and never in its file.
+	// because ends the sentence that refuses an option of the operator's, empty where the operator simply sets it.
+	because string
+	// unwritten is true for an option that is never in the file.
 	unwritten bool
 	// table of TOML that holds it.
 	table string
@@ -77,7 +77,13 @@ func fieldSets(name string, k kind, shipped, field string) option {
 
 // namesFile names a file, a directory or a socket that no pod has.
 func namesFile(name string) option {
-	return option{name: name, kind: absolutePath, operators: true, file: true}
+	return option{name: name, kind: absolutePath, operators: true,
+		because: "names a file, a directory or a socket, and the daemon's pod has none of yours"}
+}
+
+// leftOut is never written, so that its shipped value stands.
+func leftOut(name string, k kind, shipped, because string) option {
+	return option{name: name, kind: k, shipped: shipped, operators: true, unwritten: true, because: because}
 }
 
 // optionsOf are the options that a daemon of a version knows, by name.
@@ -111,7 +117,7 @@ const (
 // ofServers are the options that mgmtd of BeeGFS 7, and meta and storage of both, have in common. That of the daemon's own table with the
 // same name takes its place.
 var ofServers = []option{
-	{name: "cfgFile", kind: absolutePath, operators: true, unwritten: true},
+	leftOut("cfgFile", absolutePath, "", "is an argument of the daemon that the operator gives"),
 	operatorSets("logType", oneOf("logfile", "syslog"), "logfile", "logfile").upTo("8.0.0"),
 	operatorSets("logType", oneOf("logfile", "syslog"), "syslog", "logfile").from("8.0.0"),
 	userSets("logLevel", integer(0, 5), "3"),
