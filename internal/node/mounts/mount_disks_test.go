@@ -200,3 +200,34 @@ func TestTrap12ARealMountWhoseDiskDoesNotAnswer(t *testing.T) {
 	g.Expect(s.String()).To(ContainSubstring("the kernel has not ended it"))
 	g.Expect(at(path)).To(BeEmpty(), "nobody comes to it any more")
 }
+
+func TestCommandsInARealFilesystemOfTheKernel(t *testing.T) {
+	for name, c := range map[string]struct {
+		left  bool
+		argv  []string
+		fails string
+	}{
+		"find it mounted":                       {argv: []string{"sh", "-c", `echo made > "$1/made"`, "sh"}},
+		"find the mount that a killed job left": {left: true, argv: []string{"sh", "-c", `grep -q left "$1/left"`, "sh"}},
+		"fail, and it is unmounted":             {argv: []string{"sh", "-c", "echo no >&2; exit 3"}, fails: "command 1, sh, failed with exit code 3: no"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, path := NewWithT(t), filepath.Join(t.TempDir(), "scratch")
+			m := spec.Mount{Path: path, FSType: "tmpfs", Source: "scratch", Kernel: true, Command: []string{"mount", "-t", "tmpfs", "scratch", path}}
+			if c.left {
+				g.Expect(os.Mkdir(path, 0o700)).To(Succeed())
+				command(t, m.Command...)
+				g.Expect(os.WriteFile(filepath.Join(path, "left"), []byte("left"), 0o600)).To(Succeed())
+			}
+			err := Configure(t.Context(), spec.Configure{Mount: &m, Commands: []spec.Command{{Argv: append(c.argv, path)}}}, os.LookupEnv,
+				&bytes.Buffer{}, slog.New(slog.DiscardHandler))
+			if c.fails == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+			} else {
+				g.Expect(err).To(MatchError(ContainSubstring(c.fails)))
+			}
+			g.Expect(at(path)).To(BeEmpty())
+			g.Expect(filepath.Join(path, "made")).NotTo(BeAnExistingFile(), "it was written to the filesystem, not below it")
+		})
+	}
+}
