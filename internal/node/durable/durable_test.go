@@ -69,3 +69,55 @@ func TestAFileWhoseDirectoryIsMissingIsAnErrorThatNamesIt(t *testing.T) {
 	g, path := NewWithT(t), filepath.Join(t.TempDir(), "no", "file")
 	g.Expect(writer(nil).File(path, nil, durable.Ownership{})).To(MatchError(And(HavePrefix("can't write "+path), HaveSuffix("no such file or directory"))))
 }
+
+func TestAFileThatIsMadeIsWholeOrNotThereWhereverItIsKilled(t *testing.T) {
+	for i := 0; ; i++ {
+		g, path, count := NewWithT(t), filepath.Join(t.TempDir(), "file"), 0
+		var committed []string
+		making := durable.Making{
+			Make: func(path string) error { return os.WriteFile(path, []byte("made"), 0o600) },
+			Commit: func(path string) error {
+				content, err := os.ReadFile(path)
+				committed = append(committed, string(content))
+				return err
+			},
+		}
+		err := writer(func(string) error {
+			if count++; count > i {
+				return errors.New("killed")
+			}
+			return nil
+		}).Made(path, durable.Ownership{Mode: 0o640}, making)
+		if _, missing := os.Stat(path); missing == nil {
+			g.Expect(os.ReadFile(path)).To(BeEquivalentTo("made"))
+			g.Expect(committed).To(Equal([]string{"made"}), "nothing has its name before that is written down")
+		}
+		if err == nil {
+			g.Expect(i).To(Equal(8))
+			return
+		}
+		entries, _ := os.ReadDir(filepath.Dir(path))
+		for _, entry := range entries {
+			g.Expect(entry.Name() == "file" || durable.IsTemporary(entry.Name())).To(BeTrue(), entry.Name())
+		}
+		g.Expect(writer(nil).Made(path, durable.Ownership{Mode: 0o640}, making)).To(Succeed())
+		g.Expect(os.ReadFile(path)).To(BeEquivalentTo("made"))
+		g.Expect(os.ReadDir(filepath.Dir(path))).To(HaveLen(1), "nothing is left beside it")
+		info, err := os.Stat(path)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(info.Mode()).To(BeEquivalentTo(0o640))
+	}
+}
+
+func TestWhatAKilledMakingHasLeftIsForgotten(t *testing.T) {
+	g, path := NewWithT(t), filepath.Join(t.TempDir(), "file")
+	killed := errors.New("killed")
+	err := writer(nil).Made(path, durable.Ownership{Mode: 0o640}, durable.Making{Make: func(path string) error {
+		return errors.Join(os.WriteFile(path+"-journal", []byte("half"), 0o600), killed)
+	}})
+	g.Expect(err).To(MatchError(killed))
+	g.Expect(os.ReadDir(filepath.Dir(path))).To(HaveLen(1))
+	g.Expect(writer(nil).Forget(path)).To(Succeed())
+	g.Expect(os.ReadDir(filepath.Dir(path))).To(BeEmpty())
+	g.Expect(writer(nil).Forget(path)).To(Succeed(), "also when there is nothing")
+}

@@ -85,3 +85,13 @@ func TestADirectoryThatIsNotThereOrNotMountedIsNoTarget(t *testing.T) {
 	of.Path += "/b"
 	g.Expect(target.Prove(of, owner)).To(MatchError(ContainSubstring("there is no such directory in this container")))
 }
+
+func TestADirectoryOfTheNodeNeedsNoMountpoint(t *testing.T) {
+	g := NewWithT(t)
+	of := spec.Target{Name: "a", Path: t.TempDir(), Directory: true}
+	g.Expect(target.Prove(of, owner)).To(Succeed())
+	of.UUID = uuid
+	g.Expect(target.Prove(of, owner)).To(MatchError(ContainSubstring("called a directory of the node and a disk with the UUID " + uuid)))
+	of.UUID, of.Path = "", "/srv/../etc"
+	g.Expect(target.Prove(of, owner)).To(MatchError(ContainSubstring("not an absolute path")))
+}
