@@ -87,6 +87,6 @@ the container's termination message (kubectl describe pod), and exits with 1.`,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	root.AddCommand(installCommand(), runCommand(), mountCommand(), checkMountCommand(), unmountCommand(), configureCommand())
-	root.AddCommand(probeCommand(), benchCommand(), inventoryCommand(), placementCommand(), agentCommand())
+	root.AddCommand(awaitEmptyCommand(), probeCommand(), benchCommand(), inventoryCommand(), placementCommand(), agentCommand())
 	return root
 }

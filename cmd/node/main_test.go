@@ -67,7 +67,7 @@ func verbs() map[string]*cobra.Command {
 func TestEveryVerbIsThereAndTeaches(t *testing.T) {
 	g := NewWithT(t)
 	all := verbs()
-	g.Expect(all).To(And(HaveLen(14), HaveKey("agent"), HaveKey("inventory"), HaveKey("placement"), HaveKey("install"), HaveKey("run"), HaveKey("mount"), HaveKey("check-mount"), HaveKey("unmount"), HaveKey("configure"),
+	g.Expect(all).To(And(HaveLen(15), HaveKey("agent"), HaveKey("inventory"), HaveKey("placement"), HaveKey("install"), HaveKey("run"), HaveKey("mount"), HaveKey("check-mount"), HaveKey("unmount"), HaveKey("await-empty"), HaveKey("configure"),
 		HaveKey("probe"), HaveKey("bench run"), HaveKey("bench launch"), HaveKey("bench work"), HaveKey("bench clean")))
 	top := node(t, "--help")
 	g.Expect(top.code).To(BeZero())

@@ -17,6 +17,7 @@ import (
 
 	"parallelfs.dev/operator/internal/node/daemon"
 	"parallelfs.dev/operator/internal/node/durable"
+	"parallelfs.dev/operator/internal/node/empty"
 	"parallelfs.dev/operator/internal/node/mounts"
 	"parallelfs.dev/operator/internal/node/probe"
 	"parallelfs.dev/operator/internal/node/spec"
@@ -85,9 +86,17 @@ proven when a filesystem is mounted at its path itself, its UUID, as the kernel 
 it (` + spec.TargetMarkerFile + `) says the same. Where not all disks are needed, the missing ones get 30 s from the first that is
 proven, and the daemon starts without them then. The log says what is waited for; a stop is obeyed at once.
 
-Every directory holds a marker (` + spec.MarkerFile + `) that says whose it is. An empty directory is initialised once; a ledger
-on the node remembers it, so that an empty directory is refused later: its disk is not mounted, or was replaced. Data
-without a marker, or of another FileSystem, is never touched.
+A directory of the node itself takes the place of a disk where the list says so; nothing needs to be mounted there.
+
+Every directory holds a marker (` + spec.MarkerFile + `) that says whose it is. An empty directory is initialised once, where that is
+permitted: directories, files and what a command writes (it gets 2 min) are made, and an initialisation that is cut off at any
+moment goes on at the next start. A ledger on the node remembers it, so that an empty directory is refused later: its disk is not
+mounted, or was replaced. Data without a marker, or of another FileSystem, is never touched. Files that say who a directory is, such
+as the numeric id of a target, must say what they are to say, or it is another daemon's, and two targets must not say the same.
+
+In the files, the command and what initialises a directory, $(NAME) is a variable of the node's file or of the container;
+$(TARGET) is the data directory of the only target, $(TARGETS) are those of all proven ones, with commas between them, and
+$(NODE_INTERFACE) is the interface that has the address $(NODE_IP).
 
 The CPUs must be among those that the container may use. What the kernel makes of them and of the memory policy is read back
 before the daemon takes the place of this process, with its process id; "node placement" shows it later.`,
@@ -183,6 +192,31 @@ code and the end of what they said: arguments are in no log.`,
 			return err
 		}
 		return mounts.Configure(c.Context(), told, os.LookupEnv, os.Stdout, logger())
+	}
+	return c
+}
+
+func awaitEmptyCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "await-empty --spec FILE",
+		Short: "Wait until a target that is being drained holds no file any more",
+		Long: `Wait until a target that is being drained holds no file any more, and exit with 0 then. It looks every 10 s, and is sure when it
+found nothing twice in a row. Empty directories are no data.
+
+The target is proven before every look, as "run" does it: the mountpoint of a disk that is gone is empty too. Nothing is changed.
+A line says how many files are left whenever that changes; the last one is also the container's termination message.`,
+		Args: cobra.NoArgs,
+	}
+	path := specFlag(c, "AwaitEmpty")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		told, err := load[spec.AwaitEmpty](*path)
+		if err != nil {
+			return err
+		}
+		return empty.Await(c.Context(), told, func(line string) {
+			_, _ = fmt.Fprintln(c.OutOrStdout(), line) // there is nobody else to tell
+			leaveMessage(line)
+		})
 	}
 	return c
 }

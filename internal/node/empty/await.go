@@ -1,0 +1,115 @@
+// Package empty waits until a target that is being drained holds no data any more. It proves the target before every look, because
+// the mountpoint of a disk that is gone is empty too, and it changes nothing.
+package empty
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+const (
+	// between two looks.
+	between = 10 * time.Second
+	// enough is how many looks in a row must find nothing: a file that is being moved may be seen neither here nor there.
+	enough = 2
+)
+
+// Await returns nil when the directories of the target held no file at two looks in a row, 10 s apart. Empty directories are no data.
+// say gets a line for a person whenever the count changes. The error is a sentence: the target can't be proven or looked at, or ctx
+// has ended.
+func Await(ctx context.Context, told spec.AwaitEmpty, say func(line string)) error {
+	return await(ctx, told, say, between)
+}
+
+func await(ctx context.Context, told spec.AwaitEmpty, say func(line string), between time.Duration) error {
+	if err := understand(told); err != nil {
+		return err
+	}
+	said, found := "", 0 // found is how many looks in a row found nothing
+	for {
+		left, err := lookPatiently(ctx, told)
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return stopped(told.Target, said)
+		}
+		if left > 0 {
+			found = 0
+		} else {
+			found++
+		}
+		if found == enough {
+			say(fmt.Sprintf("no file is left: the target %s is empty", told.Target.Name))
+			return nil
+		}
+		if line := describe(left); line != said {
+			said = line
+			say(line)
+		}
+		select {
+		case <-ctx.Done():
+			return stopped(told.Target, said)
+		case <-time.After(between):
+		}
+	}
+}
+
+func stopped(t spec.Target, said string) error {
+	if said == "" {
+		said = "nothing was counted yet"
+	}
+	return fmt.Errorf("stopped before it was sure that the target %s is empty: %s", t.Name, said)
+}
+
+func describe(left int) string {
+	switch {
+	case left > most:
+		return fmt.Sprintf("more than %d files are left", most)
+	case left == 1:
+		return "1 file is left"
+	case left > 0:
+		return fmt.Sprintf("%d files are left", left)
+	default:
+		return "no file is left; once more to be sure"
+	}
+}
+
+// lookPatiently does not keep the process from ending while the disk does not answer.
+func lookPatiently(ctx context.Context, told spec.AwaitEmpty) (left int, err error) {
+	type result struct {
+		left int
+		err  error
+	}
+	looked := make(chan result, 1)
+	go func() {
+		left, err := look(ctx, told)
+		looked <- result{left, err}
+	}()
+	select {
+	case r := <-looked:
+		return r.left, r.err
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+}
+
+// understand refuses what can't be meant so: the proof of the target says nothing of a directory elsewhere.
+func understand(told spec.AwaitEmpty) error {
+	if len(told.Directories) == 0 {
+		return errors.New("the spec names no directory, so nothing would say that the target is empty; the operator and its node image must be of the same version")
+	}
+	for _, d := range told.Directories {
+		if filepath.Clean(d) != d || !strings.HasPrefix(d, told.Target.Path+"/") {
+			return fmt.Errorf("the directory %q is not one below %s, the path of the target %s, whose proof says nothing of it; "+
+				"the operator and its node image must be of the same version", d, told.Target.Path, told.Target.Name)
+		}
+	}
+	return nil
+}
