@@ -88,8 +88,6 @@ proven, and the daemon starts without them then. The log says what is waited for
 
 A directory of the node itself takes the place of a disk where the list says so; nothing needs to be mounted there.
 
-A directory of the node itself takes the place of a disk where the list says so; nothing needs to be mounted there.
-
 Every directory holds a marker (` + spec.MarkerFile + `) that says whose it is. An empty directory is initialised once, where that is
 permitted: directories, files and what a command writes (it gets 2 min) are made, and an initialisation that is cut off at any
 moment goes on at the next start. A ledger on the node remembers it, so that an empty directory is refused later: its disk is not
