@@ -151,7 +151,7 @@ func TestNothingIsStartedWhen(t *testing.T) {
 		},
 		"a variable of a file is not set": {
 			change: func(_ *container, told *spec.Run) { told.Files[0].Content = "s3cret $(POD_IP)" },
-			reason: "mfsmaster.cfg: the environment variable POD_IP is not set",
+			reason: "mfsmaster.cfg: the variable POD_IP is not set",
 		},
 		"the user is not in the image": {
 			change: func(_ *container, told *spec.Run) { told.User = "lizard" },

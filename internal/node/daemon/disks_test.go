@@ -67,6 +67,50 @@ func TestADaemonWaitsForItsRealDiskAndNothingIsWrittenBelowIt(t *testing.T) {
 	_ = n.Wait()
 }
 
+func TestATargetThatWasPreparedOnARealDisk(t *testing.T) {
+	const uuid = "0a1b2c3d-0000-4000-8000-0000000000cc"
+	c := &container{root: t.TempDir()}
+	a := c.granted(t, "a", "101")
+	a.UUID = uuid
+	c.tell(t, node2(a))
+	told := c.storage()
+	told.User, told.Local, told.Recover, told.Command = "root", c.path("local", "10.0.0.1"), nil, c.real(t).Command
+	disk, identity := image(t, uuid), filepath.Join(a.Path, "storage", "data", "targetNumID")
+	t.Run("is prepared once", func(t *testing.T) {
+		mount(t, disk, a)
+		n := startNode(t, told)
+		n.becomes(t, "sleep")
+		NewWithT(t).Expect(os.ReadFile(identity)).To(BeEquivalentTo("101\n"))
+		n.end(t)
+	})
+	t.Run("trap 1: a target directory that is not mounted is refused", func(t *testing.T) {
+		n := startNode(t, told)
+		n.says(t, "target a at "+a.Path+" is not mounted")
+		NewWithT(t).Expect(os.ReadDir(a.Path)).To(BeEmpty(), "no second, empty target under the old id")
+		n.end(t)
+	})
+	t.Run("trap 2: no marker of a container's own decides, and a second start prepares nothing again", func(t *testing.T) {
+		g := NewWithT(t)
+		mount(t, disk, a)
+		before, err := os.Stat(identity)
+		g.Expect(err).NotTo(HaveOccurred())
+		n := startNode(t, told)
+		n.becomes(t, "sleep")
+		n.says(t, "action=Use")
+		after, err := os.Stat(identity)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(os.SameFile(before, after)).To(BeTrue(), "it was not written again")
+		n.end(t)
+	})
+}
+
+// end kills the process, which keeps nothing of the disk open.
+func (n *nodeRun) end(t *testing.T) {
+	t.Helper()
+	NewWithT(t).Expect(n.Process.Kill()).To(Succeed())
+	_ = n.Wait()
+}
+
 func TestADaemonTakesThePlaceOfTheProcessWithItsPinningAndItsSignals(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
 	told := c.real(t)

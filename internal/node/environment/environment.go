@@ -53,7 +53,8 @@ func valueOf(name string, lookup Lookup) (string, error) {
 }
 
 func notSet(name string) error {
-	return fmt.Errorf("the environment variable %s is not set; set it in the container", name)
+	return fmt.Errorf("the variable %s is not set, neither in the file of this node nor in the environment of the container; "+
+		"the operator and its node image must be of the same version", name)
 }
 
 // ExpandAll expands every text.
