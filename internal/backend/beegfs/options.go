@@ -20,9 +20,9 @@ import (
 // A user's option is refused by name, as field.<name>, when it is owned, when a field of the spec sets it, when that daemon of that
 // version does not know it, or when its value is not of its type. What the operator works out itself, a user may overrule.
 //
-// mgmtd of BeeGFS 8 reads TOML, with tables. The name of an option in a table is that of the table, a dash and that of the option: space-low
-// in the table cap-pool-meta-limits is cap-pool-meta-limits-space-low. Texts get their quotes here. An option without a value is left out,
-// for TOML has none.
+// mgmtd of BeeGFS 8 reads TOML, with tables. The name of an option in a table is that of the table, a dash and that of the option:
+// space-low in the table cap-pool-meta-limits is cap-pool-meta-limits-space-low. Texts get their quotes here. An option without a value is
+// left out, for TOML has none.
 func render(daemon, version, field string, owned, typed map[string]string, user v1alpha1.Options) (string, error) {
 	options := optionsOf(daemon, version)
 	values, err := operatorsValues(daemon, version, options, owned, typed)
@@ -202,6 +202,9 @@ func fitTogether(field string, values map[string]string) error {
 		} {
 			higher, ok1 := quantityOf(values[pair[0]])
 			lower, ok2 := quantityOf(values[pair[1]])
+			if ok1 && strings.Contains(values[pair[1]], "$(") || ok2 && strings.Contains(values[pair[0]], "$(") {
+				return invalid("%s and %s depend on each other, and the operator works out the one that is not set; set both", pair[0], pair[1])
+			}
 			if ok1 && ok2 && higher < lower {
 				return invalid("%s (%s) must not be lower than %s (%s)", pair[0], values[pair[0]], pair[1], values[pair[1]])
 			}
@@ -264,8 +267,8 @@ func consistentTimeouts(config v1alpha1.ConfigSpec) error {
 			management, metadata, storage)
 	}
 	if client < 2*management {
-		return backend.Invalid(v1alpha1.ReasonOptionRefused, "spec.config.client.sysTargetOfflineTimeoutSecs is %d s (900 s where it is not set), "+
-			"and must be at least twice the %d s of the servers; set it to %d or more", client, management, 2*management)
+		return backend.Invalid(v1alpha1.ReasonOptionRefused, "spec.config.client.sysTargetOfflineTimeoutSecs is %d s (900 s where it is not "+
+			"set), and must be at least twice the %d s of the servers; set it to %d or more", client, management, 2*management)
 	}
 	return nil
 }

@@ -29,9 +29,13 @@ var (
 	// boolean takes no other words: to the daemons, an empty value is true as well, and a misspelt one false.
 	boolean = kind{read: "bool", want: "true or false", ok: func(v string) bool { return v == "true" || v == "false" }}
 	// plainText is a value that only the operator sets.
-	plainText = kind{read: "text", want: "text without quotes", ok: func(v string) bool { return !strings.ContainsAny(v, "\"\\\n\r\t") }, form: inQuotes}
+	plainText = kind{read: "text", want: "text without quotes", ok: func(v string) bool {
+		return !strings.ContainsAny(v, "\"\\\n\r\t")
+	}, form: inQuotes}
 	// absolutePath is an absolute one, or none.
-	absolutePath = kind{read: "text", want: "an absolute path", ok: func(v string) bool { return v == "" || strings.HasPrefix(v, "/") && plainText.ok(v) }, form: inQuotes}
+	absolutePath = kind{read: "text", want: "an absolute path", ok: func(v string) bool {
+		return v == "" || strings.HasPrefix(v, "/") && plainText.ok(v)
+	}, form: inQuotes}
 	// commaList has commas between its elements.
 	commaList = kind{read: "list", want: "a list with commas", ok: plainText.ok, form: func(v string) string {
 		return "[" + inQuotes(strings.Join(strings.Split(v, ","), `", "`)) + "]"

@@ -16,8 +16,9 @@ import (
 func sampleOptions(daemon, version string) (owned, typed map[string]string) {
 	eight := !olderThan(version, "8.0.0")
 	if inTOML(daemon, version) {
-		return map[string]string{"db-file": "$(TARGET)/mgmtd.sqlite", "beemsg-port": "8008", "grpc-port": "8010", "auth-file": "/etc/parallelfs-auth/conn.auth"},
-			map[string]string{"tls-disable": "true", "interfaces": "$(NODE_INTERFACE)"}
+		return map[string]string{
+			"db-file": "$(TARGET)/mgmtd.sqlite", "beemsg-port": "8008", "grpc-port": "8010", "auth-file": "/etc/parallelfs-auth/conn.auth",
+		}, map[string]string{"tls-disable": "true", "interfaces": "$(NODE_INTERFACE)"}
 	}
 	owned = map[string]string{"connAuthFile": "/etc/parallelfs-auth/conn.auth", "sysMgmtdHost": "10.0.0.1"}
 	typed = map[string]string{"connInterfacesFile": "/run/parallelfs/interfaces", "connUseRDMA": "false"}
@@ -135,16 +136,18 @@ func TestAValueThatBeeGFSShipsIsOfItsType(t *testing.T) {
 
 func TestTheUsersValueStandsOverTheDefault(t *testing.T) {
 	cases := map[string]struct{ daemon, version, name, value, line string }{
-		"a number":                    {"meta", "7.4.6", "connMaxInternodeNum", "64", "connMaxInternodeNum = 64"},
-		"a size":                      {"storage", "8.3.1", "tuneFileReadAheadSize", "2m", "tuneFileReadAheadSize = 2m"},
-		"a word instead of a number":  {"client", "7.4.6", "connRDMAFragmentSize", "none", "connRDMAFragmentSize = none"},
-		"a list of words":             {"client", "8.3.1", "sysFileEventLogMask", "flush,open-write", "sysFileEventLogMask = flush,open-write"},
+		"a number":                   {"meta", "7.4.6", "connMaxInternodeNum", "64", "connMaxInternodeNum = 64"},
+		"a size":                     {"storage", "8.3.1", "tuneFileReadAheadSize", "2m", "tuneFileReadAheadSize = 2m"},
+		"a word instead of a number": {"client", "7.4.6", "connRDMAFragmentSize", "none", "connRDMAFragmentSize = none"},
+		"a list of words": {"client", "8.3.1", "sysFileEventLogMask", "flush,open-write",
+			"sysFileEventLogMask = flush,open-write"},
 		"a word of TOML":              {"mgmtd", "8.3.1", "log-level", "info", `log-level = "info"`},
 		"a number of TOML":            {"mgmtd", "8.3.1", "connection-limit", "24", "connection-limit = 24"},
 		"a range of TOML":             {"mgmtd", "8.3.1", "quota-user-ids-range", "1000-1100", `quota-user-ids-range = "1000-1100"`},
 		"an option of a table":        {"mgmtd", "8.3.1", "cap-pool-meta-limits-space-low", "20GiB", "\n[cap-pool-meta-limits]\n"},
 		"the same, without its table": {"mgmtd", "8.3.1", "cap-pool-meta-limits-space-low", "20GiB", `space-low = "20GiB"`},
-		"the operator's own default, which a user may change": {"client", "7.4.6", "sysMountSanityCheckMS", "11000", "sysMountSanityCheckMS = 11000"},
+		"the operator's own default, which a user may change": {"client", "7.4.6", "sysMountSanityCheckMS", "11000",
+			"sysMountSanityCheckMS = 11000"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -172,6 +175,23 @@ func TestWhatTheOperatorWorksOutAUserMayOverrule(t *testing.T) {
 	g.Expect(content).To(ContainSubstring("tuneStorageSpaceLowLimit = 300G\n"))
 }
 
+// The management service of BeeGFS 8 ends when a low limit is lower than that of an emergency, and what the operator works out is known
+// on the node only.
+func TestOfTwoLimitsThatDependOnEachOtherAUserSetsBoth(t *testing.T) {
+	g := NewWithT(t)
+	owned, typed := sampleOptions("mgmtd", "8.3.1")
+	typed["cap-pool-storage-limits-space-low"] = "$(STORAGE_SPACE_LOW)"
+	typed["cap-pool-storage-limits-space-emergency"] = "$(STORAGE_SPACE_EMERGENCY)"
+	user := v1alpha1.Options{"cap-pool-storage-limits-space-low": "300GiB"}
+	_, err := render("mgmtd", "8.3.1", "spec.config.management", owned, typed, user)
+	g.Expect(err).To(MatchError("spec.config.management: cap-pool-storage-limits-space-low and cap-pool-storage-limits-space-emergency " +
+		"depend on each other, and the operator works out the one that is not set; set both"))
+	user["cap-pool-storage-limits-space-emergency"] = "30GiB"
+	content, err := render("mgmtd", "8.3.1", "spec.config.management", owned, typed, user)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(content).To(ContainSubstring("space-emergency = \"30GiB\"\nspace-low = \"300GiB\"\n"))
+}
+
 // refusalOf is the sentence with which render refuses one option.
 func refusalOf(t *testing.T, daemon, version, field, name, value string) string {
 	t.Helper()
@@ -185,68 +205,103 @@ func refusalOf(t *testing.T, daemon, version, field, name, value string) string 
 
 func TestAnOptionIsRefusedByName(t *testing.T) {
 	const (
-		mgmtd, meta, storage, client = "mgmtd", "meta", "storage", "client"
-		bySelf                       = " is set by the operator itself and can't be changed; remove it"
-		noFile                       = " names a file, a directory or a socket, and the daemon's pod has none of yours; remove it"
+		bySelf = "is set by the operator itself and can't be changed; remove it"
+		noFile = "names a file, a directory or a socket, and the daemon's pod has none of yours; remove it"
 	)
 	cases := map[string]struct{ daemon, version, name, value, sentence string }{
-		"one that the operator works with":               {meta, "7.4.6", "storeMetaDirectory", "/data", "X.storeMetaDirectory" + bySelf},
-		"a port":                                         {storage, "8.3.1", "connStoragePort", "8003", "X.connStoragePort" + bySelf},
-		"an argument of the daemon":                      {client, "7.4.6", "cfgFile", "/etc/beegfs/beegfs-client.conf", "X.cfgFile is an argument of the daemon that the operator gives; remove it"},
-		"the secret turned off":                          {meta, "8.3.1", "connDisableAuthentication", "true", "X.connDisableAuthentication" + bySelf},
-		"the secret of the management turned off":        {mgmtd, "8.3.1", "auth-disable", "true", "X.auth-disable" + bySelf},
-		"new servers turned off":                         {mgmtd, "7.4.6", "sysAllowNewServers", "false", "X.sysAllowNewServers" + bySelf},
-		"a NUMA zone, which would undo the pinning":      {meta, "7.4.6", "tuneBindToNumaZone", "0", "X.tuneBindToNumaZone" + bySelf},
-		"threads on all NUMA nodes, which would as well": {storage, "7.4.6", "tuneWorkerNumaAffinity", "true", "X.tuneWorkerNumaAffinity" + bySelf},
-		"one that a field of the spec sets":              {storage, "7.4.6", "tuneNumWorkers", "8", "X.tuneNumWorkers can't be set there; set spec.storagePools[].workerThreads instead"},
-		"interfaces":                                     {client, "8.3.1", "connInterfacesFile", "/etc/x", "X.connInterfacesFile can't be set there; set spec.network.interfaces instead"},
-		"a licence":                                      {mgmtd, "8.3.1", "license-cert-file", "/x", "X.license-cert-file can't be set there; set spec.beegfs.licence instead"},
-		"a file that no pod has":                         {storage, "7.4.6", "connNetFilterFile", "/etc/net", "X.connNetFilterFile" + noFile},
-		"a socket that no pod has":                       {meta, "7.4.6", "sysFileEventLogTarget", "unix:/x", "X.sysFileEventLogTarget" + noFile},
-		"one that beegfs-ctl would trip over":            {client, "7.4.6", "remapConnectionFailureStatus", "5", "X.remapConnectionFailureStatus is not known to beegfs-ctl, which reads the same file; remove it"},
-		"a typing error":                                 {storage, "7.4.6", "tuneFileReadSze", "1m", "X.tuneFileReadSze is no option of beegfs-storage 7.4.6; did you mean tuneFileReadSize?"},
-		"large and small letters mixed up":               {mgmtd, "7.4.6", "loglevel", "3", "X.loglevel is no option of beegfs-mgmtd 7.4.6; did you mean logLevel?"},
-		"one of another daemon":                          {storage, "7.4.6", "sysAllowUserSetPattern", "true", "X.sysAllowUserSetPattern is no option of beegfs-storage 7.4.6; correct its name or remove it"},
-		"one that came later":                            {client, "8.2.2", "tuneFileOpenRetryTimeoutMS", "1", "X.tuneFileOpenRetryTimeoutMS is no option of beegfs-client 8.2.2; correct its name or remove it"},
-		"one that went":                                  {client, "8.3.1", "sysNoEnterpriseFeatureMsg", "true", "X.sysNoEnterpriseFeatureMsg is no option of beegfs-client 8.3.1; correct its name or remove it"},
-		"a port as in 7, in 8":                           {meta, "8.3.1", "connMetaPortTCP", "8005", "X.connMetaPortTCP is no option of beegfs-meta 8.3.1: there it is connMetaPort, which the operator sets itself; remove it"},
-		"a port as in 8, in 7":                           {meta, "7.4.6", "connMetaPort", "8005", "X.connMetaPort is no option of beegfs-meta 7.4.6: there it is connMetaPortUDP, which the operator sets itself; remove it"},
-		"a limit as in 7, in 8":                          {mgmtd, "8.3.1", "tuneMetaSpaceLowLimit", "1G", "X.tuneMetaSpaceLowLimit is no option of beegfs-mgmtd 8.3.1: there it is cap-pool-meta-limits-space-low; set that instead"},
-		"a time as in 8, in 7":                           {mgmtd, "7.4.6", "node-offline-timeout", "180s", "X.node-offline-timeout is no option of beegfs-mgmtd 7.4.6: there it is sysTargetOfflineTimeoutSecs; set that instead"},
-		"an old name that is still read":                 {meta, "7.4.6", "tuneDefaultNumStripeNodes", "4", "X.tuneDefaultNumStripeNodes is no option of beegfs-meta 7.4.6: there it is tuneDefaultNumStripeTargets; set that instead"},
-		"one that is read and ignored":                   {mgmtd, "7.4.6", "tuneMetaNodeAutoRemoveMins", "5", "X.tuneMetaNodeAutoRemoveMins is no option of beegfs-mgmtd 7.4.6; correct its name or remove it"},
-		"the interfaces as in 7, in 8":                   {mgmtd, "8.3.1", "connInterfacesFile", "/x", "X.connInterfacesFile is no option of beegfs-mgmtd 8.3.1: there it is interfaces, which is set from spec.network.interfaces; remove it"},
+		"one that the operator works with": {"meta", "7.4.6", "storeMetaDirectory", "/data", bySelf},
+		"a port":                           {"storage", "8.3.1", "connStoragePort", "8003", bySelf},
+		"an argument of the daemon": {"client", "7.4.6", "cfgFile", "/etc/beegfs/beegfs-client.conf",
+			"is an argument of the daemon that the operator gives; remove it"},
+		"the secret turned off":                          {"meta", "8.3.1", "connDisableAuthentication", "true", bySelf},
+		"the secret of the management turned off":        {"mgmtd", "8.3.1", "auth-disable", "true", bySelf},
+		"new servers turned off":                         {"mgmtd", "7.4.6", "sysAllowNewServers", "false", bySelf},
+		"a NUMA zone, which would undo the pinning":      {"meta", "7.4.6", "tuneBindToNumaZone", "0", bySelf},
+		"threads on all NUMA nodes, which would as well": {"storage", "7.4.6", "tuneWorkerNumaAffinity", "true", bySelf},
+		"one that a field of the spec sets": {"storage", "7.4.6", "tuneNumWorkers", "8",
+			"can't be set there; set spec.storagePools[].workerThreads instead"},
+		"interfaces": {"client", "8.3.1", "connInterfacesFile", "/etc/x",
+			"can't be set there; set spec.network.interfaces instead"},
+		"a licence":                {"mgmtd", "8.3.1", "license-cert-file", "/x", "can't be set there; set spec.beegfs.licence instead"},
+		"a file that no pod has":   {"storage", "7.4.6", "connNetFilterFile", "/etc/net", noFile},
+		"a socket that no pod has": {"meta", "7.4.6", "sysFileEventLogTarget", "unix:/x", noFile},
+		"one that beegfs-ctl would trip over": {"client", "7.4.6", "remapConnectionFailureStatus", "5",
+			"is not known to beegfs-ctl, which reads the same file; remove it"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(refusalOf(t, c.daemon, c.version, "X", c.name, c.value)).To(Equal(c.sentence))
+			NewWithT(t).Expect(refusalOf(t, c.daemon, c.version, "spec.config.x", c.name, c.value)).
+				To(Equal("spec.config.x." + c.name + " " + c.sentence))
+		})
+	}
+}
+
+func TestAnUnknownOptionIsRefusedWithWhatItMayHaveBeenMeantToBe(t *testing.T) {
+	const nothingLike = "; correct its name or remove it"
+	cases := map[string]struct{ daemon, version, name, value, sentence string }{
+		"a typing error":                   {"storage", "7.4.6", "tuneFileReadSze", "1m", "; did you mean tuneFileReadSize?"},
+		"large and small letters mixed up": {"mgmtd", "7.4.6", "loglevel", "3", "; did you mean logLevel?"},
+		"one of another daemon":            {"storage", "7.4.6", "sysAllowUserSetPattern", "true", nothingLike},
+		"one that came later":              {"client", "8.2.2", "tuneFileOpenRetryTimeoutMS", "1", nothingLike},
+		"one that went":                    {"client", "8.3.1", "sysNoEnterpriseFeatureMsg", "true", nothingLike},
+		"a port as in 7, in 8": {"meta", "8.3.1", "connMetaPortTCP", "8005",
+			": there it is connMetaPort, which the operator sets itself; remove it"},
+		"a port as in 8, in 7": {"meta", "7.4.6", "connMetaPort", "8005",
+			": there it is connMetaPortUDP, which the operator sets itself; remove it"},
+		"a limit as in 7, in 8": {"mgmtd", "8.3.1", "tuneMetaSpaceLowLimit", "1G",
+			": there it is cap-pool-meta-limits-space-low; set that instead"},
+		"a time as in 8, in 7": {"mgmtd", "7.4.6", "node-offline-timeout", "180s",
+			": there it is sysTargetOfflineTimeoutSecs; set that instead"},
+		"an old name that is still read": {"meta", "7.4.6", "tuneDefaultNumStripeNodes", "4",
+			": there it is tuneDefaultNumStripeTargets; set that instead"},
+		"one that is read and ignored": {"mgmtd", "7.4.6", "tuneMetaNodeAutoRemoveMins", "5", nothingLike},
+		"the interfaces as in 7, in 8": {"mgmtd", "8.3.1", "connInterfacesFile", "/x",
+			": there it is interfaces, which is set from spec.network.interfaces; remove it"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(refusalOf(t, c.daemon, c.version, "spec.config.x", c.name, c.value)).
+				To(Equal("spec.config.x." + c.name + " is no option of beegfs-" + c.daemon + " " + c.version + c.sentence))
 		})
 	}
 }
 
 func TestAValueIsRefusedThatIsNotOfItsType(t *testing.T) {
 	cases := map[string]struct{ daemon, version, name, value, must string }{
-		"a word for true or false":                {"meta", "7.4.6", "storeClientACLs", "enabled", "true or false"},
-		"an empty value for true or false":        {"meta", "7.4.6", "storeClientACLs", "", "true or false"},
-		"text for a number":                       {"meta", "7.4.6", "logLevel", "high", "a whole number from 0 to 5"},
-		"a number that is too large":              {"meta", "7.4.6", "logLevel", "6", "a whole number from 0 to 5"},
-		"a number with a fraction":                {"storage", "7.4.6", "connMaxInternodeNum", "1.5", "a whole number from 1 to 65535"},
-		"a time that ends the daemon":             {"storage", "7.4.6", "sysTargetOfflineTimeoutSecs", "29", "a whole number from 30 to 2147483647"},
-		"clients forgotten too soon":              {"mgmtd", "7.4.6", "tuneClientAutoRemoveMins", "4", "a whole number from 5 to 2147483647, or 0"},
-		"a size in a form of Kubernetes":          {"storage", "7.4.6", "tuneFileReadSize", "128Ki", "a size such as 512k, 4m or 1T, of 4096 bytes at least"},
-		"a size with a letter BeeGFS ignores":     {"mgmtd", "7.4.6", "tuneStorageSpaceLowLimit", "1E", "a size such as 512k, 4m or 1T"},
-		"a size that is too large to be one":      {"mgmtd", "7.4.6", "tuneStorageSpaceLowLimit", "99999999P", "a size such as 512k, 4m or 1T"},
-		"a chunk that is no power of two":         {"meta", "7.4.6", "tuneDefaultChunkSize", "96k", "a power of two of at least 64k, such as 512k"},
-		"two timeouts instead of three":           {"meta", "7.4.6", "connMessagingTimeouts", "1,2", "3 whole numbers with commas between them"},
-		"three timeouts instead of five":          {"client", "7.4.6", "connRDMATimeouts", "0,0,0", "5 whole numbers with commas between them"},
-		"a cache that can hang a node":            {"client", "7.4.6", "tuneFileCacheType", "paged", "one of none, buffered, native"},
-		"retries for ever":                        {"client", "8.3.1", "connCommRetrySecs", "0", "a whole number from 1 to 2147483647"},
-		"an event that came with BeeGFS 8":        {"client", "7.4.6", "sysFileEventLogMask", "open-read", "none, or, with commas between them, some of flush, trunc, setattr, close, link-op, read"},
-		"a network without its bits":              {"meta", "7.4.6", "connNoDefaultRoute", "10.0.0.0", "networks with commas between them, such as 0.0.0.0/0"},
-		"a variable of a file":                    {"meta", "7.4.6", "connNoDefaultRoute", "$(NODE_IP)/32", "networks with commas between them, such as 0.0.0.0/0"},
-		"a time with an unknown unit":             {"mgmtd", "8.3.1", "node-offline-timeout", "3min", "a time such as 180s, 30m or 2h"},
-		"a quantity whose unit is ignored":        {"mgmtd", "8.3.1", "cap-pool-meta-limits-space-low", "10g", "a number such as 10M, or a size such as 512GiB"},
-		"a range that ends before it begins":      {"mgmtd", "8.3.1", "quota-user-ids-range", "2000-1000", "a range of ids such as 1000-1100"},
+		"a word for true or false":         {"meta", "7.4.6", "storeClientACLs", "enabled", "true or false"},
+		"an empty value for true or false": {"meta", "7.4.6", "storeClientACLs", "", "true or false"},
+		"text for a number":                {"meta", "7.4.6", "logLevel", "high", "a whole number from 0 to 5"},
+		"a number that is too large":       {"meta", "7.4.6", "logLevel", "6", "a whole number from 0 to 5"},
+		"a number with a fraction":         {"storage", "7.4.6", "connMaxInternodeNum", "1.5", "a whole number from 1 to 65535"},
+		"a time that ends the daemon": {"storage", "7.4.6", "sysTargetOfflineTimeoutSecs", "29",
+			"a whole number from 30 to 2147483647"},
+		"clients forgotten too soon": {"mgmtd", "7.4.6", "tuneClientAutoRemoveMins", "4",
+			"a whole number from 5 to 2147483647, or 0"},
+		"a size in a form of Kubernetes": {"storage", "7.4.6", "tuneFileReadSize", "128Ki",
+			"a size such as 512k, 4m or 1T, of 4096 bytes at least"},
+		"a size with a letter BeeGFS ignores": {"mgmtd", "7.4.6", "tuneStorageSpaceLowLimit", "1E",
+			"a size such as 512k, 4m or 1T"},
+		"a size that is too large to be one": {"mgmtd", "7.4.6", "tuneStorageSpaceLowLimit", "99999999P",
+			"a size such as 512k, 4m or 1T"},
+		"a chunk that is no power of two": {"meta", "7.4.6", "tuneDefaultChunkSize", "96k",
+			"a power of two of at least 64k, such as 512k"},
+		"two timeouts instead of three": {"meta", "7.4.6", "connMessagingTimeouts", "1,2",
+			"3 whole numbers with commas between them"},
+		"three timeouts instead of five": {"client", "7.4.6", "connRDMATimeouts", "0,0,0",
+			"5 whole numbers with commas between them"},
+		"a cache that can hang a node": {"client", "7.4.6", "tuneFileCacheType", "paged", "one of none, buffered, native"},
+		"retries for ever":             {"client", "8.3.1", "connCommRetrySecs", "0", "a whole number from 1 to 2147483647"},
+		"an event that came with BeeGFS 8": {"client", "7.4.6", "sysFileEventLogMask", "open-read",
+			"none, or, with commas between them, some of flush, trunc, setattr, close, link-op, read"},
+		"a network without its bits": {"meta", "7.4.6", "connNoDefaultRoute", "10.0.0.0",
+			"networks with commas between them, such as 0.0.0.0/0"},
+		"a variable of a file": {"meta", "7.4.6", "connNoDefaultRoute", "$(NODE_IP)/32",
+			"networks with commas between them, such as 0.0.0.0/0"},
+		"a time with an unknown unit": {"mgmtd", "8.3.1", "node-offline-timeout", "3min", "a time such as 180s, 30m or 2h"},
+		"a quantity whose unit is ignored": {"mgmtd", "8.3.1", "cap-pool-meta-limits-space-low", "10g",
+			"a number such as 10M, or a size such as 512GiB"},
+		"a range that ends before it begins": {"mgmtd", "8.3.1", "quota-user-ids-range", "2000-1000",
+			"a range of ids such as 1000-1100"},
 		"a level as in 7, in 8":                   {"mgmtd", "8.3.1", "log-level", "3", "one of off, error, warn, info, debug, trace"},
 		"quota ids from a file that is not there": {"mgmtd", "7.4.6", "quotaQueryType", "file", "one of system, range"},
 	}
@@ -269,7 +324,8 @@ func TestValuesAreRefusedThatDoNotFitTogether(t *testing.T) {
 		"quotas that are enforced and not counted": {"8.3.1", v1alpha1.Options{"quota-enforce": "true"},
 			"spec.config.management: quota-enforce needs quota-enable; set both to true"},
 		"a low limit below that of an emergency": {"8.3.1", v1alpha1.Options{"cap-pool-storage-limits-space-low": "5GiB"},
-			"spec.config.management: cap-pool-storage-limits-space-low (5GiB) must not be lower than cap-pool-storage-limits-space-emergency (10GiB)"},
+			"spec.config.management: cap-pool-storage-limits-space-low (5GiB) must not be lower than " +
+				"cap-pool-storage-limits-space-emergency (10GiB)"},
 		"a table of dynamic limits that is not complete": {"8.3.1", v1alpha1.Options{"cap-pool-dynamic-meta-limits-space-low": "50GiB"},
 			"spec.config.management: the options of the table cap-pool-dynamic-meta-limits are set all together or not at all: " +
 				"cap-pool-dynamic-meta-limits-inodes-normal-threshold, "},
@@ -322,32 +378,46 @@ func TestTraps(t *testing.T) {
 				g.Expect(err).NotTo(HaveOccurred())
 				g.Expect(content).To(ContainSubstring("\nstoreFsUUID =\n"))
 				g.Expect(content).To(ContainSubstring("\nstoreAllowFirstRunInit = false\n"))
-				g.Expect(refusalOf(t, daemon, version, "spec.config", "storeFsUUID", "9c4b8c4e")).To(ContainSubstring("set by the operator itself"))
-				g.Expect(refusalOf(t, daemon, version, "spec.config", "storeAllowFirstRunInit", "true")).To(ContainSubstring("set by the operator itself"))
+				for name, value := range map[string]string{"storeFsUUID": "9c4b8c4e", "storeAllowFirstRunInit": "true"} {
+					g.Expect(refusalOf(t, daemon, version, "spec.config", name, value)).To(ContainSubstring("set by the operator itself"))
+				}
 			}
 		}
 	})
 	t.Run("trap 14: the time after which a server is offline is the same for all servers", func(t *testing.T) {
-		secs := func(n v1alpha1.OptionValue) v1alpha1.Options {
-			return v1alpha1.Options{"sysTargetOfflineTimeoutSecs": n}
+		// servers are the times of the management service, the metadata servers and the storage servers.
+		servers := func(times ...v1alpha1.OptionValue) v1alpha1.ConfigSpec {
+			config := v1alpha1.ConfigSpec{}
+			for i, role := range []*v1alpha1.Options{&config.Management, &config.Metadata, &config.Storage} {
+				if times[i] != "" {
+					*role = v1alpha1.Options{"sysTargetOfflineTimeoutSecs": times[i]}
+				}
+			}
+			return config
 		}
-		eight := func(n v1alpha1.OptionValue) v1alpha1.Options { return v1alpha1.Options{"node-offline-timeout": n} }
+		management8 := func(time v1alpha1.OptionValue, config v1alpha1.ConfigSpec) v1alpha1.ConfigSpec {
+			config.Management = v1alpha1.Options{"node-offline-timeout": time}
+			return config
+		}
+		clients := func(time v1alpha1.OptionValue, config v1alpha1.ConfigSpec) v1alpha1.ConfigSpec {
+			config.Client = v1alpha1.Options{"sysTargetOfflineTimeoutSecs": time}
+			return config
+		}
 		cases := map[string]struct {
 			config  v1alpha1.ConfigSpec
 			refused string
 		}{
-			"none is set":                 {v1alpha1.ConfigSpec{}, ""},
-			"all are set to the same":     {v1alpha1.ConfigSpec{Management: secs("300"), Metadata: secs("300"), Storage: secs("300")}, ""},
-			"the same, in BeeGFS 8":       {v1alpha1.ConfigSpec{Management: eight("5m"), Metadata: secs("300"), Storage: secs("300")}, ""},
-			"the same as BeeGFS ships":    {v1alpha1.ConfigSpec{Metadata: secs("180")}, ""},
-			"the metadata servers differ": {v1alpha1.ConfigSpec{Metadata: secs("300")}, "180 s in spec.config.management"},
-			"the management differs":      {v1alpha1.ConfigSpec{Management: eight("400s"), Metadata: secs("300"), Storage: secs("300")}, "400 s in spec.config.management"},
-			"the storage servers differ":  {v1alpha1.ConfigSpec{Management: secs("300"), Metadata: secs("300")}, "180 s in spec.config.storage"},
-			"clients are more patient":    {v1alpha1.ConfigSpec{Client: secs("1200")}, ""},
-			"clients give up too early":   {v1alpha1.ConfigSpec{Client: secs("359")}, "set it to 360 or more"},
-			"servers take longer than clients": {v1alpha1.ConfigSpec{Management: secs("500"), Metadata: secs("500"), Storage: secs("500")},
-				"spec.config.client.sysTargetOfflineTimeoutSecs is 900 s"},
-			"all of them take longer": {v1alpha1.ConfigSpec{Management: secs("500"), Metadata: secs("500"), Storage: secs("500"), Client: secs("1000")}, ""},
+			"none is set":                      {servers("", "", ""), ""},
+			"all are set to the same":          {servers("300", "300", "300"), ""},
+			"the same, in BeeGFS 8":            {management8("5m", servers("", "300", "300")), ""},
+			"the same as BeeGFS ships":         {servers("", "180", ""), ""},
+			"the metadata servers differ":      {servers("", "300", ""), "180 s in spec.config.management"},
+			"the management service differs":   {management8("400s", servers("", "300", "300")), "400 s in spec.config.management"},
+			"the storage servers differ":       {servers("300", "300", ""), "180 s in spec.config.storage"},
+			"clients are more patient":         {clients("1200", servers("", "", "")), ""},
+			"clients give up too early":        {clients("359", servers("", "", "")), "set it to 360 or more"},
+			"servers take longer than clients": {servers("500", "500", "500"), "spec.config.client.sysTargetOfflineTimeoutSecs is 900 s"},
+			"all of them take longer":          {clients("1000", servers("500", "500", "500")), ""},
 		}
 		for name, c := range cases {
 			t.Run(name, func(t *testing.T) {
