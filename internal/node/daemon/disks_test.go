@@ -60,7 +60,7 @@ func TestADaemonWaitsForItsRealDiskAndNothingIsWrittenBelowIt(t *testing.T) {
 	g.Expect(os.ReadDir(a.Path)).To(BeEmpty(), "nothing was written into the mountpoint")
 
 	mount(t, image(t, uuid), a)
-	n.becomes(t, "sleep")
+	n.becomesTheDaemon(t)
 	g.Expect(filepath.Join(a.Path, "chunkserver", "data")).To(BeADirectory())
 	g.Expect(os.ReadFile(c.path("run", "mfshdd.cfg"))).To(BeEquivalentTo(a.Path + "/chunkserver/data\n"))
 	g.Expect(n.Process.Kill()).To(Succeed())
@@ -79,7 +79,7 @@ func TestATargetThatWasPreparedOnARealDisk(t *testing.T) {
 	t.Run("is prepared once", func(t *testing.T) {
 		mount(t, disk, a)
 		n := startNode(t, told)
-		n.becomes(t, "sleep")
+		n.becomesTheDaemon(t)
 		NewWithT(t).Expect(os.ReadFile(identity)).To(BeEquivalentTo("101\n"))
 		n.end(t)
 	})
@@ -95,7 +95,7 @@ func TestATargetThatWasPreparedOnARealDisk(t *testing.T) {
 		before, err := os.Stat(identity)
 		g.Expect(err).NotTo(HaveOccurred())
 		n := startNode(t, told)
-		n.becomes(t, "sleep")
+		n.becomesTheDaemon(t)
 		n.says(t, "action=Use")
 		after, err := os.Stat(identity)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -120,7 +120,7 @@ func TestADaemonTakesThePlaceOfTheProcessWithItsPinningAndItsSignals(t *testing.
 	// It is written whole, as a ConfigMap is.
 	cpu := lastCPU(t)
 	c.tell(t, spec.LocalDaemon{Pinning: &spec.Pinning{CPUs: cpu, Why: "spec.storagePools"}})
-	n.becomes(t, "sleep")
+	n.becomesTheDaemon(t)
 	g.Expect(n.proc(t, "environ")).To(ContainSubstring("\x00PARALLELFS_DAEMON=storage/scratch/chunkserver/ssd\x00"))
 	status := n.proc(t, "status")
 	g.Expect(status).To(ContainSubstring("Cpus_allowed_list:\t" + cpu + "\n"))
@@ -145,13 +145,13 @@ func (n *nodeRun) proc(t *testing.T, name string) string {
 	return string(content)
 }
 
-// becomes waits until the process has been replaced by the program.
-func (n *nodeRun) becomes(t *testing.T, program string) {
+// becomesTheDaemon waits until the process has been replaced by the program of real.
+func (n *nodeRun) becomesTheDaemon(t *testing.T) {
 	t.Helper()
 	NewWithT(t).Eventually(func() (string, error) {
 		path, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(n.Process.Pid), "exe"))
 		return filepath.Base(path), err
-	}).WithTimeout(time.Minute).Should(Equal(program), func() string { return n.reason.String() })
+	}).WithTimeout(time.Minute).Should(Equal("sleep"), func() string { return n.reason.String() })
 }
 
 // lastCPU is the last one that this test may use.

@@ -394,7 +394,7 @@ func FuzzDecide(f *testing.F) {
 func TestRandomFactsMeetEveryAction(t *testing.T) {
 	g := NewWithT(t)
 	counts := map[directory.Action]int{}
-	for seed := range seeds(200_000) {
+	for seed := range seeds(50_000) {
 		d, facts := factsOf(seed)
 		action := directory.Decide(d, scratch, "master", "/ledger.json", facts).Action
 		holdsTo(g, d, facts, action)
