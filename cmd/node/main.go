@@ -86,7 +86,7 @@ the container's termination message (kubectl describe pod), and exits with 1.`,
 		SilenceUsage: true, SilenceErrors: true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
-	root.AddCommand(installCommand(), runCommand(), mountCommand(), checkMountCommand(), unmountCommand(), configureCommand())
+	root.AddCommand(installCommand(), runCommand(), mountCommand(), checkMountCommand(), callCommand(), configureCommand())
 	root.AddCommand(awaitEmptyCommand(), probeCommand(), benchCommand(), inventoryCommand(), placementCommand(), agentCommand())
 	return root
 }

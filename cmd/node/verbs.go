@@ -142,14 +142,14 @@ its own, and is left behind. What is mounted there and is not this filesystem is
 	return c
 }
 
-func unmountCommand() *cobra.Command {
+func callCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   mounts.UnmountVerb + " PATH FLAGS",
-		Short: "Unmount PATH once, and print the error number",
-		Long: `Unmount PATH once with umount2(2), FLAGS as a number (1 MNT_FORCE, 2 MNT_DETACH, 8 UMOUNT_NOFOLLOW), and print the error number:
-0 when it is unmounted. "mount" and "configure" run it, because it can wait for servers for ever, and is then left behind.`,
-		Args: cobra.ExactArgs(2), Annotations: map[string]string{asked: "true"},
-		RunE: func(c *cobra.Command, args []string) error { return mounts.Unmount(args[0], args[1], c.OutOrStdout()) },
+		Use:   mounts.CallVerb + " umount2 PATH FLAGS | statfs PATH",
+		Short: "Call the kernel once for a mounted filesystem, and print the error number",
+		Long: `Call umount2(2), with FLAGS as a number (1 MNT_FORCE, 2 MNT_DETACH, 8 UMOUNT_NOFOLLOW), or statfs(2), once, and print the error
+number: 0 when it worked. "mount" and "configure" run it, because it can wait for a filesystem for ever, and is then left behind.`,
+		Args: cobra.RangeArgs(2, 3), Annotations: map[string]string{asked: "true"},
+		RunE: func(c *cobra.Command, args []string) error { return mounts.Call(args, c.OutOrStdout()) },
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 // kernel is what the supervision asks of the operating system.
 type kernel struct {
 	at func(path string) ([]Entry, error)
-	// ask is the question for the filesystem's size; the answer may never come.
-	ask func(path string) <-chan error
+	// ask is the question for the filesystem's size; the answer may never come. stop takes the question back, where that is possible.
+	ask func(path string) (answer <-chan error, stop func())
 	// unmount is umount2(2); it may never return.
 	unmount func(path string, flags int) error
 	// prepare is Prepare.
@@ -36,12 +36,17 @@ type limits struct {
 // patience is how long a mounted filesystem may take to answer a question.
 const patience = 5 * time.Second
 
-func thisKernel() kernel {
-	return kernel{
-		at: at, ask: ask, unmount: unmountInChild, prepare: Prepare, cannot: cannot,
-		// A pod has 60 s to end: 10 s for a mount command, then these.
+func thisKernel(m spec.Mount) kernel {
+	k := kernel{
+		at: at, unmount: unmountInChild, prepare: Prepare, cannot: cannot,
+		// A pod has 60 s to end: 10 s for a mount command or a question, then these.
 		limits: limits{answer: patience, unmount: 20 * time.Second, busy: 10 * time.Second, between: time.Second},
+		ask:    func(path string) (<-chan error, func()) { return ask(path), func() {} },
 	}
+	if m.Kernel {
+		k.ask = askInChild
+	}
+	return k
 }
 
 func cannot(fsType string) (why string, sure bool) {
@@ -83,8 +88,10 @@ func (k kernel) clear(m spec.Mount, log *slog.Logger) (there bool, err error) {
 }
 
 func (k kernel) dead(path string) bool {
+	answer, stop := k.ask(path)
+	defer stop()
 	select {
-	case err := <-k.ask(path):
+	case err := <-answer:
 		return Dead(err)
 	case <-time.After(k.limits.answer):
 		return false

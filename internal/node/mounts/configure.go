@@ -50,7 +50,7 @@ func mountForCommands(
 	if err != nil {
 		return nil, err
 	}
-	k := thisKernel()
+	k := thisKernel(m)
 	there, err := k.clear(m, log)
 	if err != nil {
 		return nil, err

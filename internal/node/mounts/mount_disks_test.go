@@ -21,10 +21,10 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// TestMain stands in for the verb of the node binary: the test is the program that is started to unmount.
+// TestMain stands in for the verb of the node binary: the test is the program that is started for a system call.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 4 && os.Args[1] == UnmountVerb {
-		if err := Unmount(os.Args[2], os.Args[3], os.Stdout); err != nil {
+	if len(os.Args) > 1 && os.Args[1] == CallVerb {
+		if err := Call(os.Args[2:], os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -91,7 +91,7 @@ func supervise(t *testing.T, m spec.Mount, hurry limits) *supervised {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &supervised{record: &record{}, cancel: cancel, ended: make(chan error, 1)}
-	k := thisKernel()
+	k := thisKernel(m)
 	k.limits = hurry
 	log := slog.New(slog.NewTextHandler(s.record, nil))
 	r := resident{kernel: k, mount: m, lookup: os.LookupEnv, output: io.Discard, limit: time.Minute}

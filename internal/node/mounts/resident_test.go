@@ -381,3 +381,36 @@ func TestTheFreePort(t *testing.T) {
 		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("none of the UDP ports " + strconv.Itoa(int(port)) + " to " + strconv.Itoa(int(port+7)))))
 	})
 }
+
+func TestTrap12AnOpenQuestionDoesNotKeepAFilesystemFromBeingUnmounted(t *testing.T) {
+	g, m := NewWithT(t), &machine{silent: true, entries: []Entry{{"beegfs", "beegfs_scratch"}}}
+	k := m.kernel()
+	k.limits.answer = 10 * time.Millisecond
+	unmount := k.unmount
+	k.unmount = func(path string, flags int) error {
+		m.mutex.Lock()
+		open := m.asked - m.takenBack
+		m.mutex.Unlock()
+		if open > 0 {
+			return unix.EBUSY // whoever waits for the filesystem uses it
+		}
+		return unmount(path, flags)
+	}
+	s := supervisor{
+		kernel: k, mount: beegfs, log: slog.New(slog.NewTextHandler(&m.log, nil)), period: time.Millisecond, shortest: time.Millisecond,
+		try: func(context.Context) error { return errors.New("it is mounted already") },
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.run(ctx) }()
+	g.Eventually(func() int { // the first is whether the mount is dead, the second is open
+		m.mutex.Lock()
+		defer m.mutex.Unlock()
+		return m.asked
+	}).WithTimeout(time.Minute).Should(Equal(2))
+	cancel()
+	g.Eventually(ended).WithTimeout(time.Minute).Should(Receive(BeNil()))
+	g.Expect(m.entries).To(BeEmpty())
+	g.Expect(m.flags).To(Equal([]int{0}), "the first try is enough")
+	g.Expect(m.log.String()).To(ContainSubstring("the mount is taken over"), "one that does not answer stays until then")
+}

@@ -14,7 +14,9 @@ import (
 )
 
 const (
-	period       = 2 * time.Second
+	period = 2 * time.Second
+	// kernelPeriod is that of a filesystem of the kernel, where no program can end, and a question costs a process.
+	kernelPeriod = 5 * time.Second
 	hungAfter    = 60 * time.Second
 	shortestWait = 1 * time.Second
 	longestWait  = 10 * time.Second
@@ -29,10 +31,10 @@ func Supervise(ctx context.Context, m spec.Mount, lookup environment.Lookup, std
 	if err != nil {
 		return err
 	}
-	s := supervisor{kernel: thisKernel(), mount: m, log: log, period: period, shortest: shortestWait, grace: programGrace}
+	s := supervisor{kernel: thisKernel(m), mount: m, log: log, period: period, shortest: shortestWait, grace: programGrace}
 	if m.Kernel {
 		r := resident{kernel: s.kernel, mount: m, lookup: lookup, output: stderr, limit: mountLimit}
-		s.try = r.try
+		s.try, s.period = r.try, kernelPeriod
 		return s.run(ctx)
 	}
 	s.start = func() (child, error) {
@@ -152,6 +154,11 @@ func (s *supervisor) watch(ctx context.Context, program child) (worked bool, rea
 	ticker := time.NewTicker(s.period)
 	defer ticker.Stop()
 	w := watcher{supervisor: s, started: time.Now(), there: program == nil}
+	defer func() {
+		if w.answer != nil {
+			w.stop()
+		}
+	}()
 	var ended <-chan struct{}
 	if program != nil {
 		ended = program.Done()
@@ -182,8 +189,9 @@ func (s *supervisor) watch(ctx context.Context, program child) (worked bool, rea
 type watcher struct {
 	*supervisor
 	started time.Time
-	// answer is nil while no question is open; asked is when the open one was asked.
+	// answer is nil while no question is open; stop takes it back; asked is when the open one was asked.
 	answer <-chan error
+	stop   func()
 	asked  time.Time
 	// there is true once the mount was seen, worked once the filesystem answered.
 	there, worked bool
@@ -227,7 +235,8 @@ func (w *watcher) look() error {
 		}
 	case w.answer == nil:
 		w.there = true
-		w.answer, w.asked = w.kernel.ask(w.mount.Path), time.Now()
+		w.asked = time.Now()
+		w.answer, w.stop = w.kernel.ask(w.mount.Path)
 	case !w.saidHung && time.Since(w.asked) > hungAfter:
 		w.saidHung = true
 		w.log.Warn("the filesystem has not answered for a minute; it stays mounted, look whether its servers run", "path", w.mount.Path)

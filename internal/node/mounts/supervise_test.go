@@ -18,13 +18,16 @@ import (
 
 // machine is a node with one mount point, and the programs that were started on it.
 type machine struct {
-	mutex    sync.Mutex
-	entries  []Entry
-	answer   error
-	busy     bool
-	asked    int
-	prepared int
-	detached int
+	mutex   sync.Mutex
+	entries []Entry
+	answer  error
+	busy    bool
+	silent  bool
+	asked   int
+	// takenBack is how many questions were.
+	takenBack int
+	prepared  int
+	detached  int
 	// hangs are the flags of umount2(2) that never return, and flags all that were used.
 	hangs    map[int]bool
 	stopped  <-chan struct{}
@@ -52,13 +55,19 @@ func (m *machine) kernel() kernel {
 			defer m.mutex.Unlock()
 			return append([]Entry(nil), m.entries...), nil
 		},
-		ask: func(string) <-chan error {
+		ask: func(string) (<-chan error, func()) {
 			m.mutex.Lock()
 			defer m.mutex.Unlock()
 			m.asked++
 			answer := make(chan error, 1)
-			answer <- m.answer
-			return answer
+			if !m.silent {
+				answer <- m.answer
+			}
+			return answer, func() {
+				m.mutex.Lock()
+				defer m.mutex.Unlock()
+				m.takenBack++
+			}
 		},
 		unmount: m.unmount,
 		prepare: func(string) (bool, error) {

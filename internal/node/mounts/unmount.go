@@ -3,15 +3,11 @@ package mounts
 import (
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"parallelfs.dev/operator/internal/node/process"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -105,44 +101,4 @@ func (k kernel) within(limit time.Duration, path string, flags int) error {
 	case <-time.After(limit):
 		return errHangs
 	}
-}
-
-// UnmountVerb is the word of the command line of this binary that calls Unmount with the two words behind it.
-const UnmountVerb = "unmount"
-
-// Unmount calls umount2(2) once, and writes its error number, 0 for none, to answer. It may never return, and nothing ends it then:
-// it is for a process of its own, that can be left behind.
-func Unmount(path, flags string, answer io.Writer) error {
-	bits, err := strconv.Atoi(flags)
-	if err != nil {
-		return fmt.Errorf("%q are no flags of umount2(2): give the number", flags)
-	}
-	var number unix.Errno
-	if err := unix.Unmount(path, bits); err != nil && !errors.As(err, &number) {
-		return err
-	}
-	_, err = fmt.Fprintln(answer, int(number))
-	return err
-}
-
-// unmountInChild is umount2(2) in a process of its own. One that waits inside of the kernel can't be killed, and a process that has
-// such a thread does not end, nor does its container: this one must be able to.
-func unmountInChild(path string, flags int) error {
-	answer, said := &process.Tail{}, &process.Tail{}
-	argv := []string{"/proc/self/exe", UnmountVerb, path, strconv.Itoa(flags)}
-	child, err := process.Start(argv, process.Options{Stdout: answer, Stderr: said})
-	if err != nil {
-		return err
-	}
-	if code := child.Code(); code != 0 {
-		return fmt.Errorf("the process that unmounts %s ended with exit code %d: %s", path, code, said.Lines(lastLines))
-	}
-	number, err := strconv.Atoi(strings.TrimSpace(answer.Lines(1)))
-	switch {
-	case err != nil:
-		return fmt.Errorf("the process that unmounts %s gave no answer: %w", path, err)
-	case number != 0:
-		return unix.Errno(number)
-	}
-	return nil
 }

@@ -1,0 +1,96 @@
+package mounts
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"parallelfs.dev/operator/internal/node/process"
+)
+
+// CallVerb is the word of the command line of this binary that calls Call with the words behind it.
+const CallVerb = "call"
+
+// The names of the system calls.
+const (
+	callUnmount = "umount2"
+	callStatfs  = "statfs"
+)
+
+// Call calls umount2(2) with a path and flags, or statfs(2) with a path, and writes the error number, 0 for none, to answer. It may never
+// return, and then only the filesystem's servers can end it: it is for a process of its own, that can be left behind.
+func Call(words []string, answer io.Writer) error {
+	var err error
+	switch {
+	case len(words) == 3 && words[0] == callUnmount:
+		flags, notNumber := strconv.Atoi(words[2])
+		if notNumber != nil {
+			return fmt.Errorf("%q are no flags of umount2(2): give the number", words[2])
+		}
+		err = unix.Unmount(words[1], flags)
+	case len(words) == 2 && words[0] == callStatfs:
+		err = unix.Statfs(words[1], &unix.Statfs_t{})
+	default:
+		return fmt.Errorf("%q is no call: give umount2 PATH FLAGS, or statfs PATH", words)
+	}
+	var number unix.Errno
+	if err != nil && !errors.As(err, &number) {
+		return err
+	}
+	_, err = fmt.Fprintln(answer, int(number))
+	return err
+}
+
+// call is a system call in a process of its own. One that waits inside of the kernel can't be killed there, a process with such a
+// thread does not end, nor does its container: this process must be able to.
+type call struct {
+	child        *process.Child
+	answer, said process.Tail
+}
+
+func startCall(words ...string) (*call, error) {
+	c := &call{}
+	child, err := process.Start(append([]string{"/proc/self/exe", CallVerb}, words...), process.Options{Stdout: &c.answer, Stderr: &c.said})
+	c.child = child
+	return c, err
+}
+
+// result waits for the call.
+func (c *call) result() error {
+	if code := c.child.Code(); code != 0 {
+		return fmt.Errorf("the process that calls the kernel ended with exit code %d: %s", code, c.said.Lines(lastLines))
+	}
+	number, err := strconv.Atoi(strings.TrimSpace(c.answer.Lines(1)))
+	switch {
+	case err != nil:
+		return fmt.Errorf("the process that calls the kernel gave no answer: %w", err)
+	case number != 0:
+		return unix.Errno(number)
+	}
+	return nil
+}
+
+// unmountInChild is umount2(2) in a process of its own.
+func unmountInChild(path string, flags int) error {
+	c, err := startCall(callUnmount, path, strconv.Itoa(flags))
+	if err != nil {
+		return err
+	}
+	return c.result()
+}
+
+// askInChild is ask in a process of its own. stop ends it: an open question keeps the filesystem from being unmounted.
+func askInChild(path string) (answer <-chan error, stop func()) {
+	answered := make(chan error, 1)
+	c, err := startCall(callStatfs, path)
+	if err != nil {
+		answered <- err
+		return answered, func() {}
+	}
+	go func() { answered <- c.result() }()
+	return answered, c.child.Kill
+}
