@@ -136,7 +136,6 @@ func metaName(slot int32, node string) string {
 	return fmt.Sprintf("%s-%d.%s", componentMeta, slot, node)
 }
 func storageName(pool, node string) string    { return componentStorage + "-" + pool + "." + node }
-func alias(allocation string) string          { return strings.ReplaceAll(allocation, ".", "-") }
 func metaSlots(fs *v1alpha1.FileSystem) int32 { return max(1, fs.Spec.Metadata.InstancesPerNode) }
 func managementNode(in backend.Input) (backend.Node, bool) {
 	if in.FileSystem.Status.Metadata == nil {

@@ -1,8 +1,289 @@
 package beegfs
 
-import "parallelfs.dev/operator/internal/backend"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
 
-// Observe sets what should be there, from the recorded status, beside what the management service says is there.
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// Observe sets what should be there, from the recorded numbers, beside what the management service says is there.
 func (Backend) Observe(in backend.Input) backend.Observation {
-	return backend.Observation{Problems: []backend.Problem{{Message: in.StateError}}}
+	o := observer{
+		in: in, fs: in.FileSystem, placements: backend.NewPlacements(in), targets: targetsOf(in), drains: drainsOf(in), leftovers: leftovers(in),
+		work: workOf(in),
+	}
+	o.management()
+	o.metadata()
+	o.storage()
+	o.clients()
+	o.count()
+	o.seen.Licensed = licensed(in)
+	o.diagnose()
+	o.seen.Pinned = o.placements.Pinned()
+	o.restarts()
+	o.seen.Repeat = repeats(in, o.work)
+	return o.seen
+}
+
+// observer collects an Observation.
+type observer struct {
+	in         backend.Input
+	fs         *v1alpha1.FileSystem
+	seen       backend.Observation
+	placements *backend.Placements
+	targets    []target
+	drains     []drain
+	leftovers  []leftover
+	work       work
+	// unplaced are the disks that are not chosen yet, each in words that follow "waiting for disks: ".
+	unplaced []string
+	// impostors are servers that BeeGFS knows at another address than the one that has their number.
+	impostors []string
+}
+
+// daemon says which pod a server runs in.
+type daemon struct{ component, pool, instance string }
+
+// management observes the management service.
+func (o *observer) management() {
+	record := o.fs.Status.Metadata
+	if record == nil {
+		return
+	}
+	instance := v1alpha1.InstanceStatus{
+		Name: managementName(record.Node), Role: v1alpha1.RoleManagement, Node: record.Node, Target: cmp.Or(record.Target, record.Directory),
+		Online: o.in.State != nil,
+	}
+	if node, ok := managementNode(o.in); ok {
+		instance.Address = backend.Address(node.IP, portsOf(o.fs).management())
+		o.seen.Management = &v1alpha1.ManagementStatus{Address: instance.Address}
+	}
+	if o.in.State != nil {
+		instance.Version = o.in.State.Version
+		if s := serverOf(o.in.State, v1alpha1.RoleManagement, 0); s != nil {
+			instance.NodeID = s.ID
+		}
+		if o.seen.Management != nil {
+			o.seen.Management.Version = o.in.State.Version
+		}
+		// A management service that answers has read its store, so that store is an initialised one.
+		o.seen.MetadataInitialised = true
+	} else {
+		instance.Message = o.podMessage(daemon{component: componentManagement}, record.Node, "the management service does not answer: "+o.in.StateError)
+	}
+	instance.Placement = o.placements.Of(record.Node, componentManagement, instance.Name, nil, o.disksNamed(record.Target))
+	o.seen.Instances = append(o.seen.Instances, instance)
+}
+
+// metadata observes the metadata servers, by node and slot.
+func (o *observer) metadata() {
+	for _, a := range metadataServers(o.fs) {
+		instance := v1alpha1.InstanceStatus{Name: a.Name, Role: v1alpha1.RoleMetadata, Node: a.Node, Slot: a.Slot, NodeID: a.NodeID}
+		if len(a.Targets) > 0 {
+			instance.Target = a.Targets[0].Name
+		}
+		o.server(&instance, daemon{component: componentMeta, instance: fmt.Sprint(a.Slot)}, portsOf(o.fs).meta(a.Slot))
+		if t := listed(o.in.State, v1alpha1.RoleMetadata, a.NodeID); t != nil && instance.Online {
+			instance.Online = t.Online
+			if !t.Online {
+				instance.Message = fmt.Sprintf("BeeGFS says that its target is %s", cmp.Or(t.Status, "offline"))
+			} else {
+				instance.Message = stateMessage(t)
+			}
+		}
+		instance.Placement = o.placements.Of(a.Node, metaInstance(a.Slot), a.Name, o.fs.Spec.Metadata.CPUPinning, o.disksNamed(instance.Target))
+		o.seen.Instances = append(o.seen.Instances, instance)
+	}
+}
+
+// metadataServers are the allocations of metadata servers, by node and slot.
+func metadataServers(fs *v1alpha1.FileSystem) []v1alpha1.BeeGFSAllocation {
+	out := slices.DeleteFunc(slices.Clone(allocations(fs)), func(a v1alpha1.BeeGFSAllocation) bool {
+		return a.Role != v1alpha1.RoleMetadata || a.Retired
+	})
+	slices.SortFunc(out, func(a, b v1alpha1.BeeGFSAllocation) int {
+		return cmp.Or(strings.Compare(a.Node, b.Node), cmp.Compare(a.Slot, b.Slot))
+	})
+	return out
+}
+
+// server fills in what BeeGFS says of a server: whether it takes part, where it is, and what its own pod says when it does not.
+func (o *observer) server(instance *v1alpha1.InstanceStatus, d daemon, port int32) {
+	node, there := backend.NodeNamed(o.in.Nodes, instance.Node)
+	if !there {
+		instance.Message = "the node is not in the cluster; bring it back: it holds data"
+	} else {
+		instance.Address = backend.Address(node.IP, port)
+	}
+	s := serverOf(o.in.State, instance.Role, instance.NodeID)
+	switch {
+	case s != nil && o.impostor(s, node, port):
+		instance.Message = fmt.Sprintf("BeeGFS knows %s server %d at %s, which is not on this node (%s): another daemon uses the same number, or publishes a "+
+			"foreign address; find it and stop it", strings.ToLower(string(instance.Role)), instance.NodeID, backend.Address(s.IP, s.Port), instance.Address)
+		o.impostors = append(o.impostors, instance.Name+": "+instance.Message)
+	case s != nil && s.Online:
+		instance.Online, instance.Version = true, s.Version
+		instance.Address = backend.Address(s.IP, s.Port)
+	case instance.Message != "":
+	case o.in.State == nil:
+		instance.Message = o.podMessage(d, instance.Node, "unknown while the management service does not answer: "+o.in.StateError)
+	case s != nil:
+		instance.Message = o.podMessage(d, instance.Node, "BeeGFS can't reach it")
+	default:
+		// A daemon whose registration was rejected goes on and tries again.
+		instance.Message = o.podMessage(d, instance.Node,
+			"it runs, and has not registered with the management service; its log says why, such as another daemon with its number, or another shared secret")
+	}
+}
+
+// impostor is true when the server that BeeGFS lists can't be the one on this node: it has another port, or an address that is none of
+// the node's own. Where the node has no agent and networks were chosen, its addresses are not known.
+func (o *observer) impostor(s *backend.Server, node backend.Node, port int32) bool {
+	if s.Port != 0 && s.Port != port {
+		return true
+	}
+	if s.IP == "" || node.IP == "" || s.IP == node.IP {
+		return false
+	}
+	inventory, agent := o.in.Inventories[node.Name]
+	if !agent {
+		return o.fs.Spec.Network == nil || len(o.fs.Spec.Network.Interfaces) == 0
+	}
+	return !slices.ContainsFunc(inventory.NetworkInterfaces, func(i v1alpha1.NetworkInterface) bool {
+		return slices.ContainsFunc(i.Addresses, func(a string) bool {
+			ip, _, _ := strings.Cut(a, "/")
+			return ip == s.IP
+		})
+	})
+}
+
+// disksNamed is the StorageTarget of that name, as a list of one or none.
+func (o *observer) disksNamed(name string) []v1alpha1.StorageTarget {
+	for _, t := range o.in.Targets {
+		if t.Name == name {
+			return []v1alpha1.StorageTarget{t}
+		}
+	}
+	return nil
+}
+
+// clients observes the mounts on the nodes that are there: a node that is down is no reason to call the filesystem unready.
+func (o *observer) clients() {
+	if o.fs.Spec.Clients == nil {
+		return
+	}
+	for _, n := range backend.Matching(o.in.Nodes, o.fs.Spec.Clients.NodeSelector) {
+		client := v1alpha1.ClientStatus{Node: n.Name}
+		pod, there := o.pod(daemon{component: componentClient}, n.Name)
+		switch {
+		case !n.Ready:
+			client.Message = "the node is not Ready"
+		case there && pod.Ready:
+			client.Mounted = true
+		case o.withoutModule(n.Name) != "":
+			client.Message = o.withoutModule(n.Name)
+		case awaitsMirror(o.in):
+			client.Message = "it is mounted when the metadata is mirrored: BeeGFS mirrors it only while nobody has mounted the filesystem"
+		default:
+			client.Message = o.podMessage(daemon{component: componentClient}, n.Name, "the mount does not answer")
+		}
+		o.seen.Clients = append(o.seen.Clients, client)
+	}
+	// Those that need attention first, because the list is cut.
+	slices.SortStableFunc(o.seen.Clients, func(a, b v1alpha1.ClientStatus) int {
+		switch {
+		case a.Mounted == b.Mounted:
+			return 0
+		case b.Mounted:
+			return -1
+		default:
+			return 1
+		}
+	})
+}
+
+// withoutModule says what a node lacks to mount a BeeGFS, empty when it lacks nothing or has no agent that looked. BeeGFS's client
+// is a kernel module; its packages are those of the release repositories of beegfs.io.
+func (o *observer) withoutModule(node string) string {
+	inventory, agent := o.in.Inventories[node]
+	if !agent {
+		return ""
+	}
+	missing := slices.ContainsFunc(inventory.Kernel.Modules, func(m v1alpha1.KernelModule) bool { return m.Name == mountType && m.State == "Missing" })
+	if !missing {
+		return ""
+	}
+	also := " (or beegfs-client, which builds the module at its start)"
+	if is8(o.fs.Spec.Version) {
+		also = ""
+	}
+	return fmt.Sprintf("its kernel %s has no module beegfs; install beegfs-client-dkms %s%s and the headers of that kernel on the node",
+		inventory.Kernel.Release, o.fs.Spec.Version, also)
+}
+
+// awaitsMirror is true while nothing may mount a new filesystem, because its metadata is to be mirrored first. Where clients run already,
+// they go on.
+func awaitsMirror(in backend.Input) bool {
+	fs := in.FileSystem
+	return fs.Spec.BeeGFS.MirrorMetadata && (fs.Status.BeeGFS == nil || fs.Status.BeeGFS.MetadataMirrored == nil) &&
+		!slices.ContainsFunc(in.Pods, func(p backend.Pod) bool { return p.Component == componentClient })
+}
+
+// maxClients is the number of clients that the status lists.
+const maxClients = 256
+
+func (o *observer) count() {
+	servers, targets, clients := 0, 0, 0
+	for _, i := range o.seen.Instances {
+		if i.Online {
+			servers++
+		}
+	}
+	for _, t := range o.seen.Targets {
+		if t.Online {
+			targets++
+		}
+	}
+	for _, c := range o.seen.Clients {
+		if c.Mounted {
+			clients++
+		}
+	}
+	var capacity, used int64
+	for _, p := range o.seen.StoragePools {
+		capacity += p.CapacityBytes
+		used += p.UsedBytes
+	}
+	o.seen.Summary = v1alpha1.FileSystemSummary{
+		Servers: backend.Ratio(servers, len(o.seen.Instances)), Targets: backend.Ratio(targets, len(o.seen.Targets)),
+		Clients: backend.Ratio(clients, len(o.seen.Clients)), Capacity: v1alpha1.Bytes(capacity), Used: v1alpha1.Bytes(used),
+	}
+	if len(o.seen.Clients) > maxClients {
+		o.seen.Clients = o.seen.Clients[:maxClients]
+	}
+}
+
+func (o *observer) pod(d daemon, node string) (backend.Pod, bool) {
+	for _, p := range o.in.Pods {
+		if p.Component == d.component && p.StoragePool == d.pool && p.Instance == d.instance && p.Node == node {
+			return p, true
+		}
+	}
+	return backend.Pod{}, false
+}
+
+// podMessage prefers what the pod says of itself.
+func (o *observer) podMessage(d daemon, node, otherwise string) string {
+	switch p, there := o.pod(d, node); {
+	case !there:
+		return "there is no pod of it on the node"
+	case p.Message != "":
+		return p.Message
+	default:
+		return otherwise
+	}
 }

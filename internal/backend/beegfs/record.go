@@ -1,8 +1,291 @@
 package beegfs
 
-import "parallelfs.dev/operator/internal/backend"
+import (
+	"path"
+	"slices"
+	"strings"
 
-// Record decides what must outlive a change of labels.
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// Record decides which node and target hold the store of the management service, which nodes belong to the metadata and to each
+// pool, and which ports and ids the daemons and their targets have.
 func (Backend) Record(in backend.Input) (backend.Record, error) {
-	return backend.Record{}, nil
+	if err := checkSpec(in.FileSystem); err != nil {
+		return backend.Record{}, err
+	}
+	management, err := recordManagement(in)
+	if err != nil {
+		return backend.Record{}, err
+	}
+	pools, err := backend.RecordPools(in, maxSlots)
+	if err != nil {
+		return backend.Record{}, err
+	}
+	nodes, err := recordMetadataNodes(in)
+	if err != nil {
+		return backend.Record{}, err
+	}
+	status, err := allocate(in, nodes, pools)
+	if err != nil {
+		return backend.Record{}, err
+	}
+	record := backend.Record{Metadata: management, StoragePools: pools, BeeGFS: status}
+	if err := refuseOwnConflicts(in, record); err != nil {
+		return backend.Record{}, err
+	}
+	return record, backend.RefuseConflicts(in, record)
+}
+
+// recordManagement keeps the recorded node, and directory, for ever: a management service on another would start without its
+// store. On a disk, the node is recorded first, because the disk is chosen among those of that node.
+func recordManagement(in backend.Input) (v1alpha1.MetadataRecord, error) {
+	fs := in.FileSystem
+	record, err := recordManagementNode(in)
+	if err != nil || record.Directory != "" {
+		return record, err
+	}
+	if !backend.OnDevices(fs.Spec.Management.Targets) {
+		record.Directory = string(fs.Spec.Management.Targets.Directories[0])
+		return record, nil
+	}
+	if disks := backend.TargetsOf(in, v1alpha1.RoleManagement, "", record.Node); len(disks) > 0 {
+		record.Target = disks[0].Name
+		record.Directory = path.Join(backend.TargetPath(fs, record.Target), componentManagement)
+	}
+	return record, nil
+}
+
+func recordManagementNode(in backend.Input) (v1alpha1.MetadataRecord, error) {
+	fs := in.FileSystem
+	if fs.Status.Metadata != nil {
+		return *fs.Status.Metadata, nil
+	}
+	selector := fs.Spec.Management.NodeSelector
+	nodes := backend.Matching(in.Nodes, selector)
+	switch len(nodes) {
+	case 0:
+		return v1alpha1.MetadataRecord{}, backend.Invalid(v1alpha1.ReasonNoNodes,
+			"no node matches spec.management.nodeSelector (%s); label the node that shall run the management service", backend.SelectorText(selector))
+	case 1:
+		node := nodes[0].Name
+		if !backend.HasTargets(fs.Spec.Management.Targets, node) {
+			return v1alpha1.MetadataRecord{}, backend.Invalid(v1alpha1.ReasonInvalidSpec,
+				"spec.management.nodeSelector (%s) matches %s, and spec.management.targets.devices names a disk of node %s; label that node instead, or name a disk of %s",
+				backend.SelectorText(selector), node, fs.Spec.Management.Targets.Devices[0].Node, node)
+		}
+		return v1alpha1.MetadataRecord{Node: node}, nil
+	default:
+		return v1alpha1.MetadataRecord{}, backend.Invalid(v1alpha1.ReasonTooManyNodes,
+			"spec.management.nodeSelector (%s) matches %s, but a BeeGFS has exactly one management service; leave the label on one node",
+			backend.SelectorText(selector), backend.NodeNames(nodes))
+	}
+}
+
+// recordMetadataNodes are the nodes that have metadata servers, by name: those that had some, and those that match.
+func recordMetadataNodes(in backend.Input) ([]string, error) {
+	fs := in.FileSystem
+	nodes := metadataNodes(fs)
+	for _, n := range backend.Matching(in.Nodes, fs.Spec.Metadata.NodeSelector) {
+		if backend.HasTargets(fs.Spec.Metadata.Targets, n.Name) && !slices.Contains(nodes, n.Name) {
+			nodes = append(nodes, n.Name)
+		}
+	}
+	slices.Sort(nodes)
+	if len(nodes) > 0 {
+		return nodes, nil
+	}
+	among := ""
+	if len(fs.Spec.Metadata.Targets.Devices) > 0 {
+		among = " and stands in spec.metadata.targets.devices"
+	}
+	return nil, backend.Invalid(v1alpha1.ReasonNoNodes, "no node matches spec.metadata.nodeSelector (%s)%s; label the nodes that shall run metadata servers",
+		backend.SelectorText(fs.Spec.Metadata.NodeSelector), among)
+}
+
+// checkSpec refuses what contradicts itself, also where admission has let it pass.
+func checkSpec(fs *v1alpha1.FileSystem) error {
+	if fs.Spec.BeeGFS == nil || fs.Spec.Management == nil {
+		return backend.Invalid(v1alpha1.ReasonInvalidSpec, "spec.beegfs (which may be empty: {}) and spec.management are required when spec.type is BeeGFS")
+	}
+	if err := checkMetadata(fs); err != nil {
+		return err
+	}
+	for _, pool := range fs.Spec.StoragePools {
+		if pool.Name == drainingPool {
+			return backend.Invalid(v1alpha1.ReasonInvalidSpec, "no storage pool can be called %q: targets that are drained go to a pool of that name; choose another name", drainingPool)
+		}
+		if pool.Striping == nil || pool.Striping.ChunkSize == "" {
+			continue
+		}
+		size, err := resource.ParseQuantity(string(pool.Striping.ChunkSize))
+		if bytes := size.Value(); err != nil || bytes < 64<<10 || bytes > 2<<30 || bytes&(bytes-1) != 0 {
+			return backend.Invalid(v1alpha1.ReasonInvalidSpec,
+				"spec.storagePools[%s].striping.chunkSize is %q; BeeGFS takes a power of two from 64Ki to 2Gi, such as 512Ki or 1Mi", pool.Name, pool.Striping.ChunkSize)
+		}
+	}
+	return nil
+}
+
+// checkMetadata refuses another number of metadata targets than of metadata servers: each keeps its metadata on one of its own.
+func checkMetadata(fs *v1alpha1.FileSystem) error {
+	slots, targets := int(metaSlots(fs)), fs.Spec.Metadata.Targets
+	if slots > maxSlots {
+		return backend.Invalid(v1alpha1.ReasonInvalidSpec, "spec.metadata.instancesPerNode is %d, and a node has room for %d metadata servers", slots, maxSlots)
+	}
+	for _, a := range allocations(fs) {
+		if a.Role == v1alpha1.RoleMetadata && int(a.Slot) >= slots {
+			return backend.Invalid(v1alpha1.ReasonInvalidSpec,
+				"spec.metadata.instancesPerNode is %d, but node %s has the metadata server %s; metadata can't be moved to another server, so set it to %d again",
+				slots, a.Node, a.Name, a.Slot+1)
+		}
+	}
+	if n := len(targets.Directories); n > 0 && n != slots {
+		return backend.Invalid(v1alpha1.ReasonInvalidSpec,
+			"spec.metadata.targets has %d directories for %d metadata servers on each node (spec.metadata.instancesPerNode); give as many as servers", n, slots)
+	}
+	if s := targets.Select; s != nil && int(s.CountPerNode) != slots {
+		return backend.Invalid(v1alpha1.ReasonInvalidSpec,
+			"spec.metadata.targets.select.countPerNode is %d for %d metadata servers on each node (spec.metadata.instancesPerNode); make them equal", s.CountPerNode, slots)
+	}
+	devices := map[string]int{}
+	for _, d := range targets.Devices {
+		devices[d.Node]++
+	}
+	for _, node := range backend.SortedKeys(devices) {
+		if devices[node] != slots {
+			return backend.Invalid(v1alpha1.ReasonInvalidSpec,
+				"spec.metadata.targets.devices names %d disks of node %s for %d metadata servers (spec.metadata.instancesPerNode); name as many as servers",
+				devices[node], node, slots)
+		}
+	}
+	return nil
+}
+
+// refuseOwnConflicts refuses two uses of one directory on a node.
+func refuseOwnConflicts(in backend.Input, record backend.Record) error {
+	fs := in.FileSystem
+	type use struct{ what, directory string }
+	uses := map[string][]use{}
+	add := func(node, what, directory string) { uses[node] = append(uses[node], use{what, directory}) }
+	if record.Metadata.Target == "" && record.Metadata.Directory != "" {
+		add(record.Metadata.Node, "the management service", record.Metadata.Directory)
+	}
+	for _, a := range record.BeeGFS.Allocations {
+		for _, t := range a.Targets {
+			if isDirectory(t.Name) {
+				add(a.Node, a.Name, t.Name)
+			}
+		}
+	}
+	for _, node := range backend.SortedKeys(uses) {
+		if fs.Spec.Clients != nil {
+			add(node, "spec.clients.mountPath", string(fs.Spec.Clients.MountPath))
+		}
+		for i, a := range uses[node] {
+			for _, b := range uses[node][:i] {
+				if backend.Nested(a.directory, b.directory) {
+					return backend.Invalid(v1alpha1.ReasonDirectoryConflict, "on node %s, %s is for %s, and %s for %s; give each a directory of its own, outside of the others",
+						node, b.directory, b.what, a.directory, a.what)
+				}
+			}
+		}
+	}
+	return refuseSharedMount(in, record)
+}
+
+// refuseSharedMount refuses the mount of another filesystem where this one mounts or keeps data, on a node of both.
+func refuseSharedMount(in backend.Input, record backend.Record) error {
+	fs := in.FileSystem
+	mine := map[string][]string{record.Metadata.Node: {record.Metadata.Directory}}
+	for _, a := range record.BeeGFS.Allocations {
+		for _, t := range a.Targets {
+			if isDirectory(t.Name) {
+				mine[a.Node] = append(mine[a.Node], t.Name)
+			}
+		}
+	}
+	if fs.Spec.Clients != nil {
+		for _, n := range backend.Matching(in.Nodes, fs.Spec.Clients.NodeSelector) {
+			mine[n.Name] = append(mine[n.Name], string(fs.Spec.Clients.MountPath))
+		}
+	}
+	for i := range in.Others {
+		other := &in.Others[i]
+		if other.Spec.Clients == nil || other.Status.Metadata == nil {
+			continue
+		}
+		for _, n := range backend.Matching(in.Nodes, other.Spec.Clients.NodeSelector) {
+			for _, d := range mine[n.Name] {
+				if d != "" && backend.Nested(d, string(other.Spec.Clients.MountPath)) {
+					return backend.Invalid(v1alpha1.ReasonDirectoryConflict, "FileSystem %s/%s is mounted at %s on node %s, and this one uses %s there; give each its own directory",
+						other.Namespace, other.Name, other.Spec.Clients.MountPath, n.Name, d)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// checkInterfaces refuses a node that is to get its first daemon and has none of the interfaces that are named: no other daemon
+// and no client could reach it. Without an agent, nobody knows.
+func checkInterfaces(in backend.Input, node string) error {
+	network := in.FileSystem.Spec.Network
+	inventory, known := in.Inventories[node]
+	if network == nil || len(network.Interfaces) == 0 || !known || len(inventory.NetworkInterfaces) == 0 {
+		return nil
+	}
+	wanted := make([]string, len(network.Interfaces))
+	for i, name := range network.Interfaces {
+		wanted[i] = string(name)
+	}
+	there := make([]string, len(inventory.NetworkInterfaces))
+	for i, have := range inventory.NetworkInterfaces {
+		there[i] = have.Name
+		if slices.Contains(wanted, have.Name) {
+			return nil
+		}
+	}
+	slices.Sort(there)
+	return backend.Invalid(v1alpha1.ReasonInvalidSpec, "node %s has none of spec.network.interfaces (%s); it has %s. Name one of those too, or take the label from the node",
+		node, strings.Join(wanted, ", "), backend.List(there))
+}
+
+// recordPorts keeps the recorded base port for ever. Without one in the spec, it is the first range, from 8000, that no other
+// filesystem has or asks for.
+func recordPorts(in backend.Input, recorded int32) (int32, error) {
+	const first, last = 8000, 65472
+	asked := in.FileSystem.Spec.BeeGFS.BasePort
+	switch {
+	case recorded != 0 && asked != nil && *asked != recorded:
+		return 0, backend.Invalid(v1alpha1.ReasonInvalidSpec,
+			"spec.beegfs.basePort is %d, but %d was given to this filesystem, and its daemons and clients know each other by it; set it to %d", *asked, recorded, recorded)
+	case recorded != 0:
+		return recorded, nil
+	case asked != nil:
+		return *asked, nil
+	}
+	for base := int32(first); base <= last; base += backend.BeeGFSPorts {
+		free := true
+		for i := range in.Others {
+			free = free && !backend.PortRange{First: base, Count: backend.BeeGFSPorts}.Overlap(backend.PortsOf(&in.Others[i]))
+		}
+		if free {
+			return base, nil
+		}
+	}
+	return 0, backend.Invalid(v1alpha1.ReasonPortConflict,
+		"no range of %d ports from %d is free: other FileSystems have them all; set spec.beegfs.basePort to one that none of this one's nodes uses", backend.BeeGFSPorts, first)
+}
+
+// answered is when the management service gave its last answer, nil while there is none.
+func answered(in backend.Input) *metav1.Time {
+	if in.State == nil || in.State.Time.IsZero() {
+		return nil
+	}
+	return new(metav1.NewTime(in.State.Time).Rfc3339Copy())
 }

@@ -1,0 +1,151 @@
+package beegfs
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// mountConfig is the configuration that the kernel module reads when it mounts, with the other files that it names.
+const mountConfig = backend.RunDirectory + "/beegfs-client.conf"
+
+// clientConfigOf is beegfs-client.conf, for a port and a file of interfaces.
+func clientConfigOf(fs *v1alpha1.FileSystem, managementIP, port, interfaces string) (string, error) {
+	owned, typed := common(fs, managementIP)
+	typed["connInterfacesFile"] = interfaces
+	if is8(fs.Spec.Version) {
+		owned["connClientPort"] = port
+	} else {
+		owned["connClientPortUDP"] = port
+	}
+	return render("client", fs.Spec.Version, "spec.config.client", owned, typed, backend.RawOptions(fs).Client)
+}
+
+// clientMount tells the node binary how to mount at a path. The module takes the management service's address as a number only
+// (client_module Config.c, 8.3.1), and listens at a UDP port that no other mount of the node may have.
+func clientMount(fs *v1alpha1.FileSystem, managementIP, path string) (spec.Mount, error) {
+	rendered, err := clientConfigOf(fs, managementIP, "$(FREE_PORT)", interfacesFile)
+	if err != nil {
+		return spec.Mount{}, err
+	}
+	options, err := mountOptions(fs)
+	if err != nil {
+		return spec.Mount{}, err
+	}
+	return spec.Mount{
+		Path: path, FSType: mountType, Source: mountSource, Kernel: true, FreePort: portsOf(fs).client(),
+		Command: []string{"mount", "-t", mountType, mountSource, path, "-o", strings.Join(options, ",")},
+		Files:   []spec.File{{Path: mountConfig, Content: rendered, Mode: 0o640}, interfacesConfig(fs)},
+	}, nil
+}
+
+// refusedMountOptions say what is mounted where, and not how.
+var refusedMountOptions = []string{"bind", "rbind", "remount", "move", "loop", "cfgFile", "user", "users", "owner", "nofail", "noauto", "_netdev"}
+
+// mountOptions are those of mount(8) that the user adds. What beegfs-client.conf has belongs there: the two could contradict each other.
+func mountOptions(fs *v1alpha1.FileSystem) ([]string, error) {
+	out := []string{"cfgFile=" + mountConfig}
+	if fs.Spec.Clients == nil {
+		return out, nil
+	}
+	known := optionsOf("client", fs.Spec.Version)
+	var users []string
+	for _, o := range fs.Spec.Clients.MountOptions {
+		name, _, _ := strings.Cut(string(o), "=")
+		if slices.Contains(refusedMountOptions, name) {
+			return nil, backend.Invalid(v1alpha1.ReasonOptionRefused, "spec.clients.mountOptions: %s is set by the operator itself or means nothing here; remove it", name)
+		}
+		if _, ok := known[name]; ok {
+			return nil, backend.Invalid(v1alpha1.ReasonOptionRefused, "spec.clients.mountOptions: %s is an option of beegfs-client.conf; set it in spec.config.client", name)
+		}
+		users = append(users, string(o))
+	}
+	slices.Sort(users)
+	return append(out, users...), nil
+}
+
+// toolConfig is the configuration of beegfs-ctl of BeeGFS 7, which reads that of a client. It listens at no port, and tells nobody its
+// addresses; the interfaces are those that are named, for the way to the servers.
+func (b *builder) toolConfig() error {
+	fs := b.in.FileSystem
+	if is8(fs.Spec.Version) {
+		return nil
+	}
+	file := ""
+	if fs.Spec.Network != nil && len(fs.Spec.Network.Interfaces) > 0 {
+		file = backend.ToldDirectory + "/interfaces"
+		b.told["interfaces"] = []byte(interfacesConfig(fs).Content)
+	}
+	rendered, err := clientConfigOf(fs, b.management.IP, fmt.Sprint(portsOf(fs).client()), file)
+	b.told["beegfs-client.conf"] = []byte(rendered)
+	return err
+}
+
+// csiObjects are what beegfs-csi-driver is configured with: the contents of its csi-beegfs-config.yaml and csi-beegfs-connauth.yaml
+// (pkg/beegfs/config.go of the driver). It picks a free port for each mount itself. With connUseRDMA and the ports, it gets what the
+// user set for clients.
+func (b *builder) csiObjects() ([]client.Object, error) {
+	fs, ip := b.in.FileSystem, b.management.IP
+	clientConf := daemonPorts(fs.Spec.Version, "connMgmtdPort", portsOf(fs).management())
+	clientConf["connUseRDMA"] = fmt.Sprint(usesRDMA(fs))
+	users := map[string]string{}
+	for name, value := range backend.RawOptions(fs).Client {
+		users[name] = string(value)
+	}
+	maps.Copy(clientConf, users)
+	config := csiConfig{BeegfsClientConf: clientConf}
+	if fs.Spec.Network != nil {
+		for _, name := range fs.Spec.Network.Interfaces {
+			config.ConnInterfaces = append(config.ConnInterfaces, string(name))
+		}
+	}
+	if is8(fs.Spec.Version) {
+		config.GrpcPort = fmt.Sprint(portsOf(fs).grpc())
+	}
+	rawConfig, err := yaml.Marshal(csiFile{FileSystemSpecificConfigs: []csiFileSystem{{SysMgmtdHost: ip, Config: config}}})
+	if err != nil {
+		return nil, err
+	}
+	// In base64, because the driver adds a newline to a secret that is written as it is: that would be another secret.
+	rawAuth, err := yaml.Marshal([]csiAuth{{SysMgmtdHost: ip, ConnAuth: []byte(b.in.Password), Encoding: "base64"}})
+	if err != nil {
+		return nil, err
+	}
+	meta := metav1.ObjectMeta{Name: backend.ChildName(fs, "beegfs-csi"), Namespace: fs.Namespace}
+	return []client.Object{
+		&corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"csi-beegfs-config.yaml": string(rawConfig)}},
+		&corev1.Secret{ObjectMeta: meta, Type: corev1.SecretTypeOpaque, Data: map[string][]byte{"csi-beegfs-connauth.yaml": rawAuth}},
+	}, nil
+}
+
+// csiFile is csi-beegfs-config.yaml, csiAuth an entry of csi-beegfs-connauth.yaml.
+type (
+	csiFile struct {
+		FileSystemSpecificConfigs []csiFileSystem `json:"fileSystemSpecificConfigs"`
+	}
+	csiFileSystem struct {
+		SysMgmtdHost string    `json:"sysMgmtdHost"`
+		Config       csiConfig `json:"config"`
+	}
+	csiConfig struct {
+		GrpcPort         string            `json:"grpcPort,omitempty"`
+		ConnInterfaces   []string          `json:"connInterfaces,omitempty"`
+		BeegfsClientConf map[string]string `json:"beegfsClientConf"`
+	}
+	csiAuth struct {
+		SysMgmtdHost string `json:"sysMgmtdHost"`
+		// ConnAuth is encoded in base64, as encoding/json does with bytes.
+		ConnAuth []byte `json:"connAuth"`
+		Encoding string `json:"encoding"`
+	}
+)

@@ -1,0 +1,187 @@
+package beegfs
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+const (
+	managementLabel = "parallelfs.dev/scratch-management"
+	metadataLabel   = "parallelfs.dev/scratch-metadata"
+	storageLabel    = "parallelfs.dev/scratch-storage"
+	clientLabel     = "parallelfs.dev/scratch-client"
+)
+
+func labels(names ...string) map[string]string {
+	out := map[string]string{}
+	for _, n := range names {
+		out[n] = ""
+	}
+	return out
+}
+
+// versions are those of the golden files.
+var versions = []string{"7.4.6", "8.3.1"}
+
+// cluster is a filesystem on two servers of two sockets each, with four metadata servers on each of them, every other one on the
+// second socket, each on an SSD of its own; a pool of SSDs and one of hard disks; and a client.
+func cluster(version string) backend.Input {
+	in := backend.Input{
+		FileSystem: &v1alpha1.FileSystem{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: "scratch", Namespace: "storage", UID: "6f1c", Generation: 1,
+				CreationTimestamp: metav1.NewTime(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)),
+			},
+			Spec: v1alpha1.FileSystemSpec{
+				Type: v1alpha1.BeeGFS, Version: version, BeeGFS: &v1alpha1.BeeGFSSpec{TargetChooser: v1alpha1.ChooserRandomRobin},
+				Management: &v1alpha1.ManagementSpec{
+					NodeSelector: labels(managementLabel), Targets: v1alpha1.TargetsSpec{Devices: devices("oss1", "ssd-mgmt")},
+				},
+				Metadata: v1alpha1.MetadataSpec{
+					NodeSelector: labels(metadataLabel), InstancesPerNode: 4, WorkerThreads: new(int32(40)),
+					CPUPinning: &v1alpha1.CPUPinning{Mode: v1alpha1.PinningNUMANode, NUMANodes: []int32{0, 1}, MemoryPolicy: v1alpha1.MemoryPreferred},
+					Targets: v1alpha1.TargetsSpec{
+						Devices: append(devices("oss1", "ssd-m0", "ssd-m1", "ssd-m2", "ssd-m3"), devices("oss2", "ssd-m0", "ssd-m1", "ssd-m2", "ssd-m3")...),
+						Format:  metadataFormat(),
+					},
+				},
+				StoragePools: []v1alpha1.StoragePoolSpec{
+					{
+						Name: "ssd", NodeSelector: labels(storageLabel), Copies: 1, WorkerThreads: new(int32(14)),
+						Targets:  v1alpha1.TargetsSpec{Devices: append(devices("oss1", "ssd-s0", "ssd-s1"), devices("oss2", "ssd-s0", "ssd-s1")...)},
+						Striping: &v1alpha1.StripingSpec{ChunkSize: "1Mi", TargetsPerFile: 4},
+					},
+					{
+						Name: "bulk", NodeSelector: labels(storageLabel), Copies: 1,
+						Targets: v1alpha1.TargetsSpec{Devices: append(devices("oss1", "hdd-0"), devices("oss2", "hdd-0")...)},
+					},
+				},
+				Clients: &v1alpha1.ClientsSpec{
+					NodeSelector: labels(clientLabel), MountPath: "/mnt/scratch", MountOptions: []v1alpha1.MountOption{"noatime"},
+				},
+				Config: &v1alpha1.ConfigSpec{Storage: v1alpha1.Options{"connMaxInternodeNum": "24"}, Client: v1alpha1.Options{"tuneFileCacheType": "native"}},
+			},
+		},
+		Nodes: []backend.Node{
+			{Name: "c1", IP: "10.0.0.9", Ready: true, Labels: labels(clientLabel)},
+			{Name: "oss1", IP: "10.0.0.1", Ready: true, Labels: labels(managementLabel, metadataLabel, storageLabel)},
+			{Name: "oss2", IP: "10.0.0.2", Ready: true, Labels: labels(metadataLabel, storageLabel)},
+		},
+		Inventories: map[string]v1alpha1.NodeInventoryStatus{
+			"c1": inventory("10.0.0.9"), "oss1": inventory("10.0.0.1"), "oss2": inventory("10.0.0.2"),
+		},
+		Pinnings: map[string]map[string]spec.Pinning{},
+		Images: backend.Images{
+			Node: "node:1", PullPolicy: "IfNotPresent",
+			Daemons: map[string]string{
+				"beegfs-mgmtd": "ghcr.io/thinkparq/beegfs-mgmtd", "beegfs-meta": "ghcr.io/thinkparq/beegfs-meta",
+				"beegfs-storage": "ghcr.io/thinkparq/beegfs-storage", "beegfs-tools-" + version: "tools:" + version,
+			},
+		},
+		Password: "correct-horse-battery-staple",
+	}
+	in.Targets = append(in.Targets, disk("oss1", "ssd-mgmt", v1alpha1.RoleManagement, "", 0, 100<<30))
+	for _, node := range []string{"oss1", "oss2"} {
+		in.Pinnings[node] = map[string]spec.Pinning{}
+		for slot := range int32(4) {
+			in.Targets = append(in.Targets, disk(node, fmt.Sprintf("ssd-m%d", slot), v1alpha1.RoleMetadata, "", slot, 400e9))
+			in.Pinnings[node][metaInstance(slot)] = spec.Pinning{
+				CPUs: []string{"0-15", "16-31"}[slot%2], MemoryNodes: fmt.Sprint(slot % 2), MemoryPolicy: "Preferred",
+				Why: fmt.Sprintf("spec.metadata.cpuPinning: NUMA node %d", slot%2),
+			}
+		}
+		in.Targets = append(in.Targets,
+			disk(node, "ssd-s0", v1alpha1.RoleStorage, "ssd", 0, 1600e9), disk(node, "ssd-s1", v1alpha1.RoleStorage, "ssd", 0, 1600e9),
+			disk(node, "hdd-0", v1alpha1.RoleStorage, "bulk", 0, 8e12))
+	}
+	return in
+}
+
+func metadataFormat() *v1alpha1.FormatSpec {
+	return &v1alpha1.FormatSpec{FSType: v1alpha1.Ext4, MkfsOptions: []v1alpha1.MkfsOption{"-i", "2048", "-I", "512"}}
+}
+
+func devices(node string, ids ...string) []v1alpha1.DeviceReference {
+	var out []v1alpha1.DeviceReference
+	for _, id := range ids {
+		out = append(out, v1alpha1.DeviceReference{Node: node, ID: v1alpha1.DeviceID(id)})
+	}
+	return out
+}
+
+// disk is a StorageTarget that the agent has called proven.
+func disk(node, id string, role v1alpha1.InstanceRole, pool string, instance int32, size int64) v1alpha1.StorageTarget {
+	format := v1alpha1.FormatSpec{FSType: v1alpha1.XFS}
+	if role == v1alpha1.RoleMetadata {
+		format = *metadataFormat()
+	}
+	name := fmt.Sprintf("scratch-%s-%s", node, id)
+	when := metav1.NewTime(time.Date(2026, 11, 1, 12, 5, 0, 0, time.UTC))
+	return v1alpha1.StorageTarget{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "storage"},
+		Spec: v1alpha1.StorageTargetSpec{
+			Node: node, Role: role, StoragePool: pool, Instance: instance, Format: format,
+			Device: v1alpha1.DeviceIdentity{ID: v1alpha1.DeviceID(id), SizeBytes: size},
+		},
+		Status: v1alpha1.StorageTargetStatus{
+			Provisioned: &v1alpha1.TargetProvisioned{UUID: "uuid-of-" + name, Finished: &when},
+			Conditions:  []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonProven, LastTransitionTime: when}},
+		},
+	}
+}
+
+func inventory(address string) v1alpha1.NodeInventoryStatus {
+	return v1alpha1.NodeInventoryStatus{NetworkInterfaces: []v1alpha1.NetworkInterface{
+		{Name: "cni0", Addresses: []string{"10.244.0.1/24"}, State: "up"}, {Name: "eno1", Addresses: []string{address + "/24"}, State: "up"},
+	}}
+}
+
+// inDirectories is the same filesystem for evaluation: in directories of the nodes, unpinned.
+func inDirectories(version string) backend.Input {
+	in := cluster(version)
+	directories := func(names ...v1alpha1.DirectoryPath) v1alpha1.TargetsSpec {
+		return v1alpha1.TargetsSpec{Directories: names}
+	}
+	fs := in.FileSystem
+	fs.Spec.Management.Targets = directories("/data/mgmt")
+	fs.Spec.Metadata.InstancesPerNode, fs.Spec.Metadata.CPUPinning = 2, nil
+	fs.Spec.Metadata.Targets = directories("/data/meta0", "/data/meta1")
+	fs.Spec.StoragePools[0].Targets = directories("/data/ssd0", "/data/ssd1")
+	fs.Spec.StoragePools[1].Targets = directories("/data/hdd0")
+	in.Targets, in.Pinnings = nil, nil
+	return in
+}
+
+// answer is a State in which everything that is recorded takes part.
+func answer(in backend.Input) *backend.State {
+	state := &backend.State{Time: time.Date(2026, 11, 1, 13, 0, 0, 0, time.UTC), Version: in.FileSystem.Spec.Version}
+	for _, a := range allocations(in.FileSystem) {
+		state.Servers = append(state.Servers, backend.Server{Role: a.Role, ID: a.NodeID, Name: a.Name, Online: true})
+		for _, t := range a.Targets {
+			if a.Role == v1alpha1.RoleStorage {
+				state.Targets = append(state.Targets, backend.Target{Role: a.Role, ID: t.ID, ServerID: a.NodeID, PoolID: poolID(a.Slot), Online: true, Consistency: "Good"})
+			}
+		}
+	}
+	return state
+}
+
+// given is what was allocated, one line for each daemon, such as "meta-0.oss1 1: scratch-oss1-ssd-m0=1".
+func given(status *v1alpha1.BeeGFSStatus) []string {
+	var out []string
+	for _, a := range status.Allocations {
+		line := fmt.Sprintf("%s %d:", a.Name, a.NodeID)
+		for _, t := range a.Targets {
+			line += fmt.Sprintf(" %s=%d", strings.TrimPrefix(t.Name, "scratch-"+a.Node+"-"), t.ID)
+		}
+		out = append(out, line)
+	}
+	return out
+}

@@ -1,0 +1,327 @@
+package beegfs
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// say notes a problem.
+func (o *observer) say(reason, format string, args ...any) {
+	o.seen.Problems = append(o.seen.Problems, backend.Problem{Reason: reason, Message: fmt.Sprintf(format, args...)})
+}
+
+// diagnose names what stands between the filesystem and Ready, worst first.
+func (o *observer) diagnose() {
+	unproven, missing, inconsistent := o.wrongTargets()
+	servers, unready := o.unreadyDisks()
+	unproven = slices.Concat(servers, unproven, o.unplaced)
+	notReady := func() {
+		if len(unproven) > 0 {
+			o.say(v1alpha1.ReasonTargetsNotReady, "waiting for %d disks: %s", len(unproven), backend.List(unproven))
+		}
+	}
+	switch {
+	case o.in.State == nil && unready:
+		notReady()
+		o.diagnoseManagement()
+		return
+	case o.in.State == nil:
+		o.diagnoseManagement()
+		notReady()
+		return
+	}
+	if l := o.seen.Licensed; l != nil && l.Reason != v1alpha1.ReasonLicenceValid {
+		o.seen.Problems = append(o.seen.Problems, *l)
+	}
+	if len(missing) > 0 {
+		o.say(v1alpha1.ReasonTargetsMissing, "%d of %d targets are not online: %s", len(missing), len(o.seen.Targets), backend.List(missing))
+	}
+	if len(inconsistent) > 0 {
+		o.say(v1alpha1.ReasonDataInconsistent, "mirrored data is not the same on both sides: %s", backend.List(inconsistent))
+	}
+	o.diagnoseMembers()
+	o.diagnoseServers()
+	if len(o.work.why) > 0 {
+		o.say(v1alpha1.ReasonPoolsNotPlaced, "BeeGFS is not yet set up as the spec says: %s; %s", backend.List(o.work.why), o.work.progress(o.in))
+	}
+	notReady()
+	o.diagnoseClients()
+}
+
+// wrongTargets names the storage targets that wait for their disks, those that are not online, and those that are, and whose data is
+// not what it should be.
+func (o *observer) wrongTargets() (unproven, missing, inconsistent []string) {
+	waits := map[string]bool{}
+	for _, t := range o.targets {
+		if t.disk != nil {
+			_, why := backend.Proven(*t.disk)
+			waits[t.name] = why != ""
+		}
+	}
+	for _, t := range o.seen.Targets {
+		switch {
+		case t.Removable:
+		case !t.Online && t.StorageTarget != "" && waits[t.StorageTarget]:
+			unproven = append(unproven, fmt.Sprintf("%s on node %s in pool %s (%s)", t.StorageTarget, t.Node, t.StoragePool, t.Message))
+		case !t.Online:
+			missing = append(missing, fmt.Sprintf("%s in pool %s (%s)", t.Name, t.StoragePool, t.Message))
+		}
+	}
+	for _, l := range o.leftovers {
+		if l.Initialised != nil && l.Drained == nil {
+			missing = append(missing, fmt.Sprintf(
+				"target %d (%s on node %s, which was never emptied and has no StorageTarget any more; name its disk again in the spec)",
+				l.ID, l.Name, l.server.Node))
+		}
+	}
+	return unproven, missing, o.inconsistent()
+}
+
+// inconsistent names targets and metadata servers that are not in the state Good.
+func (o *observer) inconsistent() []string {
+	if o.in.State == nil {
+		return nil
+	}
+	var out []string
+	for _, t := range o.in.State.Targets {
+		if message := consistencyMessage(t.Consistency); message != "" && o.given(t) {
+			out = append(out, fmt.Sprintf("%s (%s)", o.nameOf(t), message))
+		}
+	}
+	return out
+}
+
+// given is true for a target that has a number from the operator.
+func (o *observer) given(t backend.Target) bool { return o.nameOf(t) != "" }
+
+// nameOf is a target that BeeGFS lists, in the operator's words; empty for a foreign one.
+func (o *observer) nameOf(t backend.Target) string {
+	for _, a := range allocations(o.fs) {
+		if a.Role == v1alpha1.RoleMetadata && t.Role == v1alpha1.RoleMetadata && a.NodeID == t.ID {
+			return a.Name
+		}
+		if a.Role != v1alpha1.RoleStorage || t.Role == v1alpha1.RoleMetadata {
+			continue
+		}
+		for _, given := range a.Targets {
+			if given.ID == t.ID {
+				return fmt.Sprintf("target %d of %s", t.ID, a.Name)
+			}
+		}
+	}
+	return ""
+}
+
+// unreadyDisks names the disks of the management service and of the metadata servers that are not proven; first is true when the
+// management service waits for its own.
+func (o *observer) unreadyDisks() (names []string, first bool) {
+	record := o.fs.Status.Metadata
+	wait := func(name, what, node string, targets v1alpha1.TargetsSpec) bool {
+		if !backend.OnDevices(targets) || path.IsAbs(name) {
+			return false
+		}
+		disks := o.disksNamed(name)
+		switch {
+		case name == "":
+			names = append(names, fmt.Sprintf("one for %s on node %s", what, node))
+			return true
+		case len(disks) == 0:
+			names = append(names, fmt.Sprintf("%s on node %s for %s (its StorageTarget is gone; the data is on that disk alone)", name, node, what))
+			return true
+		}
+		if _, why := backend.Proven(disks[0]); why != "" {
+			names = append(names, backend.Shorten(fmt.Sprintf("%s on node %s for %s (its disk: %s)", name, node, what, why)))
+			return true
+		}
+		return false
+	}
+	if record != nil && o.fs.Spec.Management != nil {
+		first = wait(record.Target, "the management service", record.Node, o.fs.Spec.Management.Targets)
+	}
+	for _, a := range metadataServers(o.fs) {
+		name := ""
+		if len(a.Targets) > 0 {
+			name = a.Targets[0].Name
+		}
+		wait(name, "metadata server "+a.Name, a.Node, o.fs.Spec.Metadata.Targets)
+	}
+	return names, first
+}
+
+// diagnoseManagement says why nothing is known of the filesystem.
+func (o *observer) diagnoseManagement() {
+	record, node := o.fs.Status.Metadata, ""
+	if record != nil {
+		node = record.Node
+	}
+	pod, there := o.pod(daemon{component: componentManagement}, node)
+	switch {
+	case there && !pod.Ready && pod.Message != "":
+		o.say(v1alpha1.ReasonDaemonRefused, "the management service on node %s does not run: %s", pod.Node, pod.Message)
+	case record == nil || record.Initialised == nil:
+		o.say(v1alpha1.ReasonStarting, "waiting for the management service to answer for the first time: %s", o.in.StateError)
+	case !there || !pod.Ready:
+		o.say(v1alpha1.ReasonMetadataOffline, "the management service does not answer, so the state of the filesystem is unknown: %s", o.in.StateError)
+	default:
+		o.say(v1alpha1.ReasonProbeUnreachable,
+			"the management service runs, but the operator can't reach its probe: %s; check that the operator's pods can reach that address", o.in.StateError)
+	}
+}
+
+// diagnoseMembers tells what BeeGFS lists and the operator gave no number to. It may hold data of somebody else, or be a disk of this
+// filesystem with the wrong number: it is never removed.
+func (o *observer) diagnoseMembers() {
+	unknown := slices.Clone(o.impostors)
+	for _, t := range o.seen.Targets {
+		if said := listed(o.in.State, v1alpha1.RoleStorage, t.ID); said != nil && strings.Contains(t.Message, "another disk has the same number") {
+			unknown = append(unknown, t.Message)
+		}
+	}
+	for _, s := range o.in.State.Servers {
+		if s.Role != v1alpha1.RoleMetadata && s.Role != v1alpha1.RoleStorage {
+			continue
+		}
+		if !slices.ContainsFunc(allocations(o.fs), func(a v1alpha1.BeeGFSAllocation) bool { return a.Role == s.Role && a.NodeID == s.ID }) {
+			unknown = append(unknown, fmt.Sprintf("%s server %d at %s", strings.ToLower(string(s.Role)), s.ID, backend.Address(s.IP, s.Port)))
+		}
+	}
+	for _, t := range o.in.State.Targets {
+		if t.Role != v1alpha1.RoleMetadata && !o.given(t) {
+			unknown = append(unknown, fmt.Sprintf("storage target %d of server %d", t.ID, t.ServerID))
+		}
+	}
+	if len(unknown) > 0 {
+		o.say(v1alpha1.ReasonUnknownMembers, "BeeGFS lists what this filesystem has given no number to: %s; stop that daemon, and then "+
+			"remove the number by hand if nothing was stored on it", backend.List(unknown))
+	}
+}
+
+// diagnoseServers names the servers that are not online: those of metadata, and those of storage that have no target to be named with.
+func (o *observer) diagnoseServers() {
+	var servers []string
+	for _, i := range o.seen.Instances {
+		hasTargets := slices.ContainsFunc(o.seen.Targets, func(t v1alpha1.TargetStatus) bool {
+			return i.Role == v1alpha1.RoleStorage && t.Node == i.Node && t.StoragePool == i.StoragePool
+		})
+		if !i.Online && !hasTargets && !o.leaving(i) {
+			servers = append(servers, fmt.Sprintf("%s (%s)", i.Name, i.Message))
+		}
+	}
+	if len(servers) > 0 {
+		o.say(v1alpha1.ReasonServersMissing, "servers are not online: %s", backend.List(servers))
+	}
+}
+
+// leaving is true for a storage server all of whose targets were drained and taken out.
+func (o *observer) leaving(i v1alpha1.InstanceStatus) bool {
+	all := leftoversOf(o.leftovers, i.Name)
+	return len(all) > 0 && !slices.ContainsFunc(all, func(l leftover) bool { return l.Drained == nil })
+}
+
+func (o *observer) diagnoseClients() {
+	var missing []string
+	for _, c := range o.seen.Clients {
+		if n, _ := backend.NodeNamed(o.in.Nodes, c.Node); !c.Mounted && n.Ready {
+			missing = append(missing, fmt.Sprintf("%s (%s)", c.Node, c.Message))
+		}
+	}
+	if len(missing) > 0 {
+		o.say(v1alpha1.ReasonClientsMissing, "the filesystem is not mounted on %s", backend.List(missing))
+	}
+}
+
+// The names of the licensed features (license.rs of the management service 8.3.1).
+const (
+	featurePools   = "io.beegfs.storagepool"
+	featureMirrors = "io.beegfs.mirroring"
+)
+
+// has is true when BeeGFS lets this filesystem use a feature: 7.4 asks for no licence.
+func has(in backend.Input, feature string) bool {
+	if !is8(in.FileSystem.Spec.Version) {
+		return true
+	}
+	return in.State != nil && in.State.Licence != nil && in.State.Licence.Valid && slices.Contains(in.State.Licence.Features, feature)
+}
+
+// licensed is the condition Licensed: nil when the spec asks for nothing that BeeGFS 8 wants a licence for.
+func licensed(in backend.Input) *backend.Problem {
+	needs := licenceNeeds(in)
+	switch {
+	case len(needs) == 0:
+		return nil
+	case in.State == nil:
+		return lastLicensed(in.FileSystem)
+	}
+	var costs []string
+	for _, n := range needs {
+		if !has(in, n.feature) {
+			costs = append(costs, n.cost)
+		}
+	}
+	if len(costs) == 0 {
+		return &backend.Problem{Reason: v1alpha1.ReasonLicenceValid, Message: "the licence has all that the spec asks for"}
+	}
+	says := "it does not say whether it has one"
+	if l := in.State.Licence; l != nil && l.Message != "" {
+		says = "it says: " + backend.Shorten(l.Message)
+	} else if l != nil {
+		says = "it has none for this"
+	}
+	return &backend.Problem{Reason: v1alpha1.ReasonLicenceMissing, Message: fmt.Sprintf(
+		"BeeGFS 8 wants a licence (%s); without it %s; name the Secret with the licence in spec.beegfs.licence, or make a filesystem of version 7.4 or with one pool",
+		says, strings.Join(costs, ", and "))}
+}
+
+// lastLicensed is what the status says, while nobody can be asked.
+func lastLicensed(fs *v1alpha1.FileSystem) *backend.Problem {
+	for _, c := range fs.Status.Conditions {
+		if c.Type == v1alpha1.ConditionLicensed {
+			return &backend.Problem{Reason: c.Reason, Message: c.Message}
+		}
+	}
+	return nil
+}
+
+// need is a licensed feature that the spec asks for, and what its lack costs, in words that follow "without it ".
+type need struct{ feature, cost string }
+
+func licenceNeeds(in backend.Input) []need {
+	fs := in.FileSystem
+	if !is8(fs.Spec.Version) {
+		return nil
+	}
+	var out []need
+	if pools := fs.Spec.StoragePools; len(pools) > 1 {
+		names := make([]string, len(pools))
+		for i, p := range pools {
+			names[i] = p.Name
+		}
+		out = append(out, need{featurePools, fmt.Sprintf(
+			"the storage pools %s can't be made: all files would go to the targets of all of them alike, SSD and HDD", strings.Join(names, ", "))})
+	}
+	var copies []string
+	for _, p := range fs.Spec.StoragePools {
+		if backend.Copies(p) > 1 {
+			copies = append(copies, p.Name)
+		}
+	}
+	if len(copies) > 0 {
+		out = append(out, need{featureMirrors, "no file of " + strings.Join(copies, ", ") + " has a second copy"})
+	}
+	if fs.Spec.BeeGFS.MirrorMetadata {
+		out = append(out, need{featureMirrors, "the metadata has no second copy"})
+	}
+	for _, t := range in.Targets {
+		if t.Spec.Remove && t.Spec.Role == v1alpha1.RoleStorage && len(fs.Spec.StoragePools) == 1 {
+			out = append(out, need{featurePools, "target " + t.Name + " can't be kept free of new files, so that it can't be emptied"})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b need) int { return strings.Compare(a.cost, b.cost) })
+	return out
+}

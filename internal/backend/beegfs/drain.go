@@ -1,0 +1,266 @@
+package beegfs
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// drain is a storage target that a person wants to take out.
+type drain struct {
+	target
+	// waits says why it is not moved to the pool draining; empty when it is to be there.
+	waits string
+}
+
+// drainsOf are the targets that are to be taken out. One that is in the pool draining stays there; of the others, at least one
+// target of each pool has to stay, and be there to take the files.
+func drainsOf(in backend.Input) []drain {
+	all := targetsOf(in)
+	leaving := map[int32]bool{}
+	for _, t := range all {
+		if t.asked() && t.poolNow() == drainingPoolID {
+			leaving[t.id] = true
+		}
+	}
+	var out []drain
+	for _, t := range all {
+		if !t.asked() {
+			continue
+		}
+		d := drain{target: t}
+		if t.poolNow() != drainingPoolID {
+			if d.waits = staysFor(in, t, all, leaving); d.waits == "" {
+				leaving[t.id] = true
+			}
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// staysFor says why a target is not drained now; empty when it may be.
+func staysFor(in backend.Input, t target, all []target, leaving map[int32]bool) string {
+	takers := slices.ContainsFunc(all, func(other target) bool {
+		return other.id != t.id && other.pool.Name == t.pool.Name && !leaving[other.id] && other.online() && other.poolNow() == poolID(other.slot)
+	})
+	switch {
+	case t.mirror != 0:
+		return fmt.Sprintf("refused: target %d is one side of buddy group %d, and BeeGFS can't take a target out of a buddy group that holds data", t.id, t.mirror)
+	case backend.Copies(t.pool) > 1:
+		return fmt.Sprintf("refused: pool %s is mirrored", t.pool.Name)
+	case !has(in, featurePools):
+		return "refused: BeeGFS 8 keeps new files off a target only in a storage pool of its own, which wants a licence (" + featurePools + ")"
+	case t.said == nil || !t.said.Online:
+		return "what is on it can be moved when it is online"
+	case !takers:
+		return fmt.Sprintf("refused: no other target of pool %s is online and stays; add one first, to take its files", t.pool.Name)
+	default:
+		return ""
+	}
+}
+
+// isDraining is true when a target is to be in the pool draining.
+func isDraining(drains []drain, id int32) bool {
+	return slices.ContainsFunc(drains, func(d drain) bool { return d.id == id && d.waits == "" })
+}
+
+// drainedTargets are the targets that hold no data, by id, and since when: those whose jobs have proven it, on the disk itself, and those
+// that were recorded before. One that is no longer asked to be removed, or that is back in another pool, is not among them: it may hold
+// data again.
+func drainedTargets(in backend.Input) map[int32]time.Time {
+	out := map[int32]time.Time{}
+	for _, t := range targetsOf(in) {
+		if !t.asked() || t.id == 0 || t.said != nil && t.poolNow() != drainingPoolID {
+			continue
+		}
+		if t.drained != nil {
+			out[t.id] = t.drained.Time
+		} else if when, empty := provenEmpty(in, t); empty && t.said != nil {
+			out[t.id] = when
+		}
+	}
+	return out
+}
+
+// provenEmpty is true when every job of a drain has succeeded. Where there are clients, migrate has to have: files whose stripes
+// name the target, and that have written nothing to it yet, leave no trace on the disk.
+func provenEmpty(in backend.Input, t target) (when time.Time, empty bool) {
+	for _, name := range drainJobs(in.FileSystem, t.id) {
+		job := jobNamed(in, name)
+		if job == nil || !job.Succeeded {
+			return time.Time{}, false
+		}
+		if job.Ended.After(when) {
+			when = job.Ended
+		}
+	}
+	return when, true
+}
+
+// drainJobs are the names of the jobs that empty a target.
+func drainJobs(fs *v1alpha1.FileSystem, id int32) []string {
+	names := []string{awaitEmptyName(fs, id)}
+	if fs.Spec.Clients != nil {
+		names = append(names, migrateName(fs, id))
+	}
+	return names
+}
+
+func awaitEmptyName(fs *v1alpha1.FileSystem, id int32) string {
+	return backend.ChildName(fs, fmt.Sprintf("await-empty-%d", id))
+}
+
+func migrateName(fs *v1alpha1.FileSystem, id int32) string {
+	return backend.ChildName(fs, fmt.Sprintf("migrate-%d", id))
+}
+
+// drainObjects are the jobs of the targets that are drained, until it is recorded that they are.
+func (b *builder) drainObjects() ([]client.Object, error) {
+	var out []client.Object
+	for _, d := range drainsOf(b.in) {
+		if d.drained != nil || d.id == 0 {
+			continue
+		}
+		jobs, err := b.drainObjectsOf(d)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, jobs...)
+	}
+	return out, nil
+}
+
+// drainObjectsOf are the jobs of one target. They begin when BeeGFS has it in the pool draining, so that no new file is placed on it
+// behind their back, and those that are there stay while nothing can be asked.
+func (b *builder) drainObjectsOf(d drain) ([]client.Object, error) {
+	fs := b.in.FileSystem
+	var out []client.Object
+	for _, name := range drainJobs(fs, d.id) {
+		if jobNamed(b.in, name) != nil && (b.in.State == nil || d.poolNow() == drainingPoolID || d.said == nil) {
+			out = append(out, backend.Keep(fs.Namespace, name))
+			continue
+		}
+		if d.poolNow() != drainingPoolID || d.disk == nil || !backend.Finished(*d.disk) {
+			continue
+		}
+		var job client.Object
+		var err error
+		if name == awaitEmptyName(fs, d.id) {
+			job, err = b.awaitEmptyJob(d.target)
+		} else if nodes := migrateNodes(b.in); len(nodes) > 0 {
+			job, err = b.migrateJob(d.target, nodes)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if job != nil {
+			out = append(out, job)
+		}
+	}
+	return out, nil
+}
+
+// awaitEmptyJob waits, on the target's node, until the storage server has no chunk left on it (chunks, and buddymir for mirrored ones;
+// StorageTk of 7.4.6 and 8.3.1).
+func (b *builder) awaitEmptyJob(t target) (client.Object, error) {
+	data := path.Join(t.directory, t.dataPath())
+	told := spec.AwaitEmpty{
+		Owner: backend.Owner(b.in.FileSystem), Target: backend.LocalTarget(b.in.FileSystem, *t.disk),
+		Directories: []string{path.Join(data, "chunks"), path.Join(data, "buddymir")},
+	}
+	// Remove says what a daemon is to do with it, and proves nothing.
+	told.Target.Remove = false
+	return b.job(jobSpec{
+		name: awaitEmptyName(b.in.FileSystem, t.id), component: componentDrain, verb: "await-empty", told: told, nodes: []string{t.node},
+		retries: drainRetries, targets: true,
+	})
+}
+
+// migrateJob moves the files that are on a target to the others of its pool: each is copied to a new file, which then takes its name.
+func (b *builder) migrateJob(t target, nodes []string) (client.Object, error) {
+	mount, err := clientMount(b.in.FileSystem, b.management.IP, backend.RunDirectory+"/drain")
+	if err != nil {
+		return nil, err
+	}
+	told := spec.Configure{Mount: &mount, Commands: []spec.Command{
+		{Argv: toolOf(b.in).migrate(t.id, poolID(t.slot), mount.Path), TimeoutSeconds: -1},
+	}}
+	return b.job(jobSpec{
+		name: migrateName(b.in.FileSystem, t.id), component: componentDrain, verb: "configure", told: told, nodes: nodes,
+		retries: drainRetries, privileged: true,
+	})
+}
+
+// drainRetries is how often a job of a drain is tried before it is made anew: it may take days, in which its node may start anew.
+const drainRetries = 6
+
+// migrateNodes are the client nodes that can mount a BeeGFS.
+func migrateNodes(in backend.Input) []string {
+	o := observer{in: in, fs: in.FileSystem}
+	var out []string
+	for _, n := range backend.Matching(in.Nodes, in.FileSystem.Spec.Clients.NodeSelector) {
+		if n.Ready && o.withoutModule(n.Name) == "" {
+			out = append(out, n.Name)
+		}
+	}
+	return out
+}
+
+// drainMessage says how far a drain is.
+func (o *observer) drainMessage(t target) string {
+	i := slices.IndexFunc(o.drains, func(d drain) bool { return d.id == t.id })
+	if i < 0 {
+		return ""
+	}
+	if d := o.drains[i]; d.waits != "" {
+		return d.waits
+	}
+	if t.poolNow() != drainingPoolID {
+		return ""
+	}
+	var says []string
+	if o.fs.Spec.Clients != nil {
+		switch job := jobNamed(o.in, migrateName(o.fs, t.id)); {
+		case job == nil && len(migrateNodes(o.in)) == 0:
+			says = append(says, "no client node can mount the filesystem to move its files: status.clients says why")
+		case job == nil:
+			says = append(says, "the job that moves its files begins")
+		case job.Succeeded:
+			says = append(says, "all files that a client finds were moved")
+		default:
+			says = append(says, strings.TrimSuffix("files are moved by job "+job.Name+": "+job.Message, ": ")+
+				"; a file that is written meanwhile may lose what is written")
+		}
+	}
+	if job := jobNamed(o.in, awaitEmptyName(o.fs, t.id)); job != nil && job.Message != "" {
+		says = append(says, job.Message)
+	}
+	return strings.Join(says, "; ")
+}
+
+// removals are the commands that make BeeGFS forget what was drained and taken out: a target that its server no longer serves, then a
+// server without targets. A metadata server is never among them: BeeGFS 7.4 would remove even the one that holds the root directory.
+func removals(in backend.Input, tool tool) (commands []spec.Command, why []string) {
+	for _, l := range leftovers(in) {
+		if l.Drained != nil && l.said != nil && !l.said.Online && l.said.PoolID == drainingPoolID {
+			commands = append(commands, spec.Command{Argv: tool.removeTarget(l.ID)})
+			why = append(why, fmt.Sprintf("target %d, which was taken out, is to be forgotten", l.ID))
+		}
+	}
+	for _, a := range emptied(in) {
+		if s := serverOf(in.State, v1alpha1.RoleStorage, a.NodeID); s != nil && !s.Online {
+			commands = append(commands, spec.Command{Argv: tool.removeServer(a.NodeID)})
+			why = append(why, fmt.Sprintf("server %s (%d), which has no targets left, is to be forgotten", a.Name, a.NodeID))
+		}
+	}
+	return commands, why
+}

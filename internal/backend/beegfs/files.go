@@ -1,0 +1,139 @@
+package beegfs
+
+import (
+	"fmt"
+	"net/netip"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// Files are all configuration files that the node binary writes for the daemons and the client of a node, by daemon and name, such as
+// "meta-0/beegfs-meta.conf", and the files with which it initialises an empty target, such as "meta-0/<target>/nodeNumID". The variables
+// have the values that they have on the node; $(NODE_INTERFACE) stays where no inventory says which it is. A daemon that waits for a
+// target, or for its CPUs, has none.
+func Files(in backend.Input, node string) (map[string]string, error) {
+	fs := in.FileSystem
+	management, ok := managementNode(in)
+	if !ok {
+		return nil, fmt.Errorf("the node of the management service of %s/%s is not known", fs.Namespace, fs.Name)
+	}
+	out := map[string]string{}
+	for instance, local := range locals(in)[node].Daemons {
+		run, err := runOf(fs, management.IP, instance)
+		if err != nil {
+			return nil, err
+		}
+		f := filling{variables: nodeVariables(in, node)}
+		if err := f.daemon(out, strings.ReplaceAll(instance, "/", "-"), run, local); err != nil {
+			return nil, err
+		}
+	}
+	if fs.Spec.Clients == nil || !slices.ContainsFunc(backend.Matching(in.Nodes, fs.Spec.Clients.NodeSelector), func(n backend.Node) bool { return n.Name == node }) {
+		return out, nil
+	}
+	mount, err := clientMount(fs, management.IP, string(fs.Spec.Clients.MountPath))
+	if err != nil {
+		return nil, err
+	}
+	f := filling{variables: nodeVariables(in, node)}
+	f.variables["FREE_PORT"] = fmt.Sprint(mount.FreePort)
+	return out, f.files(out, componentClient, mount.Files)
+}
+
+// runOf is what the daemon of that name is told.
+func runOf(fs *v1alpha1.FileSystem, managementIP, instance string) (spec.Run, error) {
+	if instance == componentManagement {
+		return managementRun(fs)
+	}
+	for slot := range metaSlots(fs) {
+		if instance == metaInstance(slot) {
+			return metaRun(fs, managementIP, slot)
+		}
+	}
+	for _, pool := range fs.Spec.StoragePools {
+		if record, ok := backend.RecordedPool(fs, pool.Name); ok && instance == storageInstance(pool.Name) {
+			return storageRun(fs, managementIP, pool, record.Slot)
+		}
+	}
+	return spec.Run{}, fmt.Errorf("there is no daemon %s", instance)
+}
+
+// nodeVariables are those of the environment of every daemon of a node.
+func nodeVariables(in backend.Input, node string) map[string]string {
+	n, _ := backend.NodeNamed(in.Nodes, node)
+	variables := map[string]string{"NODE_NAME": node, "NODE_IP": n.IP, "NODE_INTERFACE": ownInterface}
+	for _, i := range in.Inventories[node].NetworkInterfaces {
+		for _, address := range i.Addresses {
+			if prefix, err := netip.ParsePrefix(address); err == nil && prefix.Addr().String() == n.IP {
+				variables["NODE_INTERFACE"] = i.Name
+			}
+		}
+	}
+	return variables
+}
+
+// filling replaces variables.
+type filling struct{ variables map[string]string }
+
+func (f filling) with(more map[string]string) filling {
+	all := map[string]string{}
+	for _, variables := range []map[string]string{f.variables, more} {
+		for name, value := range variables {
+			all[name] = value
+		}
+	}
+	return filling{all}
+}
+
+var variablePattern = regexp.MustCompile(`\$\(([A-Z_]+)\)`)
+
+func (f filling) text(content string) (string, error) {
+	var unknown []string
+	filled := variablePattern.ReplaceAllStringFunc(content, func(found string) string {
+		value, ok := f.variables[strings.Trim(found, "$()")]
+		if !ok {
+			unknown = append(unknown, found)
+		}
+		return value
+	})
+	if len(unknown) > 0 {
+		return "", fmt.Errorf("%s has no value", strings.Join(unknown, ", "))
+	}
+	return filled, nil
+}
+
+func (f filling) files(out map[string]string, directory string, files []spec.File) error {
+	for _, file := range files {
+		content, err := f.text(file.Content)
+		if err != nil {
+			return fmt.Errorf("%s of %s: %w", file.Path, directory, err)
+		}
+		out[path.Join(directory, path.Base(file.Path))] = content
+	}
+	return nil
+}
+
+func (f filling) daemon(out map[string]string, directory string, run spec.Run, local spec.LocalDaemon) error {
+	f = f.with(local.Variables)
+	data := make([]string, len(local.Targets))
+	for i, t := range local.Targets {
+		data[i] = path.Join(t.Path, run.OnTargets.Directory, run.OnTargets.Data)
+		if t.Directory {
+			data[i] = path.Join(t.Path, run.OnTargets.Data)
+		}
+		for _, file := range run.OnTargets.Initialise.Files {
+			content, err := f.with(t.Variables).text(file.Content)
+			if err != nil {
+				return fmt.Errorf("%s of %s: %w", file.Name, t.Name, err)
+			}
+			out[path.Join(directory, t.Name, file.Name)] = content
+		}
+	}
+	return f.with(map[string]string{"TARGET": data[0], "TARGETS": strings.Join(data, ",")}).files(out, directory, run.Files)
+}

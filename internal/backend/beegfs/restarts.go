@@ -1,0 +1,128 @@
+package beegfs
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+const (
+	// readTime is how long a change may take until a daemon that starts reads it: the operator writes it, and the kubelet brings it to
+	// the node. A restart waits that long, and so takes up several disks at once; a pod that has started later knows the change, so
+	// that a disk that BeeGFS itself refuses, as for its number or its registration token, does not restart its server for ever.
+	readTime = time.Minute
+	// offlineTime is how long BeeGFS may list a target as online that its server no longer serves (sysTargetOfflineTimeoutSecs is 180 s
+	// in 7.4.6, node-offline-timeout as much in 8.3.1).
+	offlineTime = 10 * time.Minute
+)
+
+// restarts finds the daemons that have to start anew: a storage server, because a disk was proven after its start, or was emptied and
+// taken out, as it reads its list of targets when it starts; a metadata server, because the metadata was mirrored after its start.
+func (o *observer) restarts() {
+	if o.in.State == nil {
+		return
+	}
+	for _, pod := range o.in.Pods {
+		if !pod.Ready || pod.Started.IsZero() {
+			continue
+		}
+		var why []string
+		safe := false
+		switch pod.Component {
+		case componentStorage:
+			why, safe = slices.Concat(o.takeUp(pod), o.letGo(pod)), o.safe()
+		case componentMeta:
+			if mirrored := o.fs.Status.BeeGFS.MetadataMirrored; mirrored != nil && pod.Started.Before(mirrored.Time) {
+				why, safe = []string{"the metadata was mirrored after it had started"}, o.onlyProblems(v1alpha1.ReasonDataInconsistent, v1alpha1.ReasonClientsMissing)
+			}
+		}
+		if len(why) > 0 {
+			o.seen.Restarts = append(o.seen.Restarts, backend.Restart{Pod: pod.Name, Why: backend.List(why), Safe: safe})
+		}
+	}
+}
+
+// serves is true when a pod runs the storage server of a pool on a node.
+func serves(pod backend.Pod, pool, node string) bool {
+	return pod.StoragePool == pool && pod.Node == node
+}
+
+// takeUp names the disks that are proven and not used, because they were proven after the pod had started.
+func (o *observer) takeUp(pod backend.Pod) []string {
+	var why []string
+	for _, t := range o.targets {
+		if serves(pod, t.pool.Name, t.node) && o.awaitsRestart(t, pod) {
+			why = append(why, fmt.Sprintf("the disk %s is proven, and the storage server has not taken it up", t.name))
+		}
+	}
+	return why
+}
+
+// awaitsRestart is true for a disk that the next start of its server takes up.
+func (o *observer) awaitsRestart(t target, pod backend.Pod) bool {
+	if t.disk == nil || t.id == 0 || t.online() {
+		return false
+	}
+	since, unready := backend.Proven(*t.disk)
+	return unready == "" && o.unread(pod, since)
+}
+
+// unread is true when a pod started before it could know a change, and the next one will know it.
+func (o *observer) unread(pod backend.Pod, change metav1.Time) bool {
+	known := change.Add(readTime)
+	return pod.Started.Before(known) && !o.in.State.Time.Before(known)
+}
+
+// letGo names the disks that were emptied and taken out, and that the server still uses: they can't be unmounted. After a restart, BeeGFS
+// lists them as online for a while.
+func (o *observer) letGo(pod backend.Pod) []string {
+	if !pod.Started.Before(o.in.State.Time.Add(-offlineTime)) {
+		return nil
+	}
+	var why []string
+	for _, l := range o.leftovers {
+		if l.Drained != nil && l.said != nil && l.said.Online && l.server.Name == storageName(pod.StoragePool, pod.Node) {
+			why = append(why, fmt.Sprintf("the disk %s was emptied and taken out, and the storage server still uses it", l.Name))
+		}
+	}
+	return why
+}
+
+// safe decides whether a storage server may be restarted although the filesystem has problems. Of them, disks that are not there are no
+// reason against it, and neither is what the spec asks for and BeeGFS has not got yet. Data that is not the same on both sides is one: its
+// good side may be on this server. No other server may be away meanwhile.
+func (o *observer) safe() bool {
+	if !o.onlyProblems(v1alpha1.ReasonTargetsNotReady, v1alpha1.ReasonTargetsMissing, v1alpha1.ReasonLicenceMissing, v1alpha1.ReasonPoolsNotPlaced) {
+		return false
+	}
+	for _, i := range o.seen.Instances {
+		if !i.Online && !o.leaving(i) {
+			return false
+		}
+	}
+	for _, t := range o.targets {
+		if t.online() || t.drained != nil {
+			continue
+		}
+		if t.disk == nil {
+			return false
+		}
+		_, unready := backend.Proven(*t.disk)
+		if unready == "" && !slices.ContainsFunc(o.in.Pods, func(p backend.Pod) bool {
+			return p.Component == componentStorage && serves(p, t.pool.Name, t.node) && o.awaitsRestart(t, p)
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// onlyProblems is true when the filesystem has no other problems than of these reasons.
+func (o *observer) onlyProblems(reasons ...string) bool {
+	return !slices.ContainsFunc(o.seen.Problems, func(p backend.Problem) bool { return !slices.Contains(reasons, p.Reason) })
+}

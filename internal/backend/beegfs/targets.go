@@ -1,0 +1,335 @@
+package beegfs
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// target is one storage target that a pool should have on a node, beside what BeeGFS says of it.
+type target struct {
+	pool v1alpha1.StoragePoolSpec
+	slot int32
+	node string
+	// name is that of the StorageTarget, or the directory of the node; directory is where it lies on the node.
+	name, directory string
+	// disk is nil for a directory.
+	disk *v1alpha1.StorageTarget
+	// id is 0, and server too, while none was given.
+	id, server int32
+	// initialised and drained are what is recorded.
+	initialised, drained *metav1.Time
+	// said is what BeeGFS lists, nil when it does not list the target.
+	said *backend.Target
+	// mirror is the number of its buddy group, 0 for none.
+	mirror int32
+}
+
+// targetsOf are the storage targets that a filesystem should have, by pool, node and name.
+func targetsOf(in backend.Input) []target {
+	var out []target
+	for _, pool := range in.FileSystem.Spec.StoragePools {
+		record, ok := backend.RecordedPool(in.FileSystem, pool.Name)
+		if !ok {
+			continue
+		}
+		for _, node := range record.Nodes {
+			allocation, _ := allocationNamed(in.FileSystem, storageName(pool.Name, node))
+			for _, t := range wantedOn(in, pool, node) {
+				t.pool, t.slot, t.node, t.server = pool, record.Slot, node, allocation.NodeID
+				if given, ok := targetNamed(allocation, t.name); ok {
+					t.id, t.initialised, t.drained = given.ID, given.Initialised, given.Drained
+					t.said, t.mirror = listed(in.State, v1alpha1.RoleStorage, t.id), mirrorOf(in.State, v1alpha1.RoleStorage, t.id)
+				}
+				out = append(out, t)
+			}
+		}
+	}
+	return out
+}
+
+// wantedOn are the directories of a pool, or its disks on a node.
+func wantedOn(in backend.Input, pool v1alpha1.StoragePoolSpec, node string) []target {
+	var out []target
+	for _, d := range slices.Sorted(slices.Values(pool.Targets.Directories)) {
+		out = append(out, target{name: string(d), directory: string(d)})
+	}
+	if backend.OnDevices(pool.Targets) {
+		for _, disk := range backend.TargetsOf(in, v1alpha1.RoleStorage, pool.Name, node) {
+			out = append(out, target{name: disk.Name, directory: backend.TargetPath(in.FileSystem, disk.Name), disk: &disk})
+		}
+	}
+	return out
+}
+
+// asked is true for a disk that a person wants to take out.
+func (t target) asked() bool { return t.disk != nil && t.disk.Spec.Remove }
+
+// poolNow is the pool that BeeGFS has the target in, 0 while it does not list the target.
+func (t target) poolNow() int32 {
+	if t.said == nil {
+		return 0
+	}
+	return t.said.PoolID
+}
+
+// online is true when BeeGFS reaches the target.
+func (t target) online() bool { return t.said != nil && t.said.Online }
+
+// dataPath is where the storage server keeps its data, in the directory of the target.
+func (t target) dataPath() string {
+	if t.disk == nil {
+		return dataSubdirectory
+	}
+	return path.Join(componentStorage, dataSubdirectory)
+}
+
+// listed is what BeeGFS says of a target, nil when it does not list it.
+func listed(state *backend.State, role v1alpha1.InstanceRole, id int32) *backend.Target {
+	if state == nil || id == 0 {
+		return nil
+	}
+	for i := range state.Targets {
+		t := &state.Targets[i]
+		if t.ID == id && cmp.Or(t.Role, v1alpha1.RoleStorage) == role {
+			return t
+		}
+	}
+	return nil
+}
+
+// serverOf is what BeeGFS says of a server, nil when it does not list it.
+func serverOf(state *backend.State, role v1alpha1.InstanceRole, id int32) *backend.Server {
+	if state == nil {
+		return nil
+	}
+	for i := range state.Servers {
+		if s := &state.Servers[i]; s.Role == role && (s.ID == id || role == v1alpha1.RoleManagement) {
+			return s
+		}
+	}
+	return nil
+}
+
+// mirrorOf is the number of the buddy group that a target or a metadata server is in, 0 for none.
+func mirrorOf(state *backend.State, role v1alpha1.InstanceRole, id int32) int32 {
+	if state == nil || id == 0 {
+		return 0
+	}
+	for _, m := range state.Mirrors {
+		if m.Role == role && (m.Primary == id || m.Secondary == id) {
+			return m.ID
+		}
+	}
+	return 0
+}
+
+// leftover is a storage target that was given a number, and is no longer wanted.
+type leftover struct {
+	v1alpha1.BeeGFSTargetID
+	server v1alpha1.BeeGFSAllocation
+	said   *backend.Target
+}
+
+// leftovers are the disks that were taken out of the filesystem. A directory is never one: it can't be taken out.
+func leftovers(in backend.Input) []leftover {
+	there := map[string]bool{}
+	for _, t := range in.Targets {
+		there[t.Name] = true
+	}
+	var out []leftover
+	for _, a := range allocations(in.FileSystem) {
+		if a.Role != v1alpha1.RoleStorage || a.Retired {
+			continue
+		}
+		for _, t := range a.Targets {
+			if !path.IsAbs(t.Name) && !there[t.Name] {
+				out = append(out, leftover{BeeGFSTargetID: t, server: a, said: listed(in.State, v1alpha1.RoleStorage, t.ID)})
+			}
+		}
+	}
+	return out
+}
+
+// retirable are the storage servers, by the names of their allocations, of which BeeGFS knows nothing any more: all their targets were
+// drained and taken out, and no other took their place.
+func retirable(in backend.Input) []string {
+	var out []string
+	for _, a := range emptied(in) {
+		if in.State != nil && serverOf(in.State, v1alpha1.RoleStorage, a.NodeID) == nil {
+			out = append(out, a.Name)
+		}
+	}
+	return out
+}
+
+// emptied are the storage servers whose targets were all drained, taken out and forgotten by BeeGFS.
+func emptied(in backend.Input) []v1alpha1.BeeGFSAllocation {
+	busy := map[string]bool{}
+	for _, t := range targetsOf(in) {
+		busy[storageName(t.pool.Name, t.node)] = true
+	}
+	gone := map[int32]bool{}
+	for _, l := range leftovers(in) {
+		gone[l.ID] = l.Drained != nil && l.said == nil
+	}
+	var out []v1alpha1.BeeGFSAllocation
+	for _, a := range allocations(in.FileSystem) {
+		if a.Role != v1alpha1.RoleStorage || a.Retired || busy[a.Name] || len(a.Targets) == 0 {
+			continue
+		}
+		if !slices.ContainsFunc(a.Targets, func(t v1alpha1.BeeGFSTargetID) bool { return !gone[t.ID] }) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// storage observes the storage servers, their targets and the pools.
+func (o *observer) storage() {
+	for _, pool := range o.fs.Spec.StoragePools {
+		record, ok := backend.RecordedPool(o.fs, pool.Name)
+		if !ok {
+			continue
+		}
+		status := v1alpha1.StoragePoolStatus{Name: pool.Name, Slot: record.Slot, Nodes: record.Nodes}
+		online, wanted := 0, 0
+		for _, node := range record.Nodes {
+			o.storageServer(pool, record.Slot, node)
+			for _, t := range o.targets {
+				if t.pool.Name != pool.Name || t.node != node {
+					continue
+				}
+				seen := o.target(t)
+				wanted++
+				if seen.Online {
+					online++
+					status.CapacityBytes += t.said.CapacityBytes
+					status.UsedBytes += t.said.UsedBytes
+				}
+				o.seen.Targets = append(o.seen.Targets, seen)
+			}
+		}
+		status.UsedBytes = backend.Coarse(status.UsedBytes, status.CapacityBytes)
+		status.Capacity, status.Used = v1alpha1.Bytes(status.CapacityBytes), v1alpha1.Bytes(status.UsedBytes)
+		status.Targets = backend.Ratio(online, wanted)
+		o.seen.StoragePools = append(o.seen.StoragePools, status)
+	}
+}
+
+// storageServer observes the server of a pool on a node. One that has no number yet waits for its disks.
+func (o *observer) storageServer(pool v1alpha1.StoragePoolSpec, slot int32, node string) {
+	name := storageName(pool.Name, node)
+	disks := backend.TargetsOf(o.in, v1alpha1.RoleStorage, pool.Name, node)
+	a, given := allocationNamed(o.fs, name)
+	if given && a.Retired {
+		return
+	}
+	if backend.OnDevices(pool.Targets) && len(disks) == 0 && (!given || len(leftoversOf(o.leftovers, name)) == 0) {
+		o.unplaced = append(o.unplaced, fmt.Sprintf("one in pool %s on node %s", pool.Name, node))
+	}
+	if !given {
+		return
+	}
+	instance := v1alpha1.InstanceStatus{Name: name, Role: v1alpha1.RoleStorage, Node: node, StoragePool: pool.Name, NodeID: a.NodeID}
+	o.server(&instance, daemon{component: componentStorage, pool: pool.Name}, portsOf(o.fs).storage(slot))
+	instance.Placement = o.placements.Of(node, storageInstance(pool.Name), name, pool.CPUPinning, disks)
+	o.seen.Instances = append(o.seen.Instances, instance)
+}
+
+func leftoversOf(all []leftover, server string) []leftover {
+	return slices.DeleteFunc(slices.Clone(all), func(l leftover) bool { return l.server.Name != server })
+}
+
+// target observes one storage target.
+func (o *observer) target(t target) v1alpha1.TargetStatus {
+	status := v1alpha1.TargetStatus{
+		Name: t.node + ":" + t.directory, Node: t.node, StoragePool: t.pool.Name, Directory: t.directory, ID: t.id,
+	}
+	if t.disk != nil {
+		status.StorageTarget = t.disk.Name
+	}
+	if t.said != nil {
+		status.Online, status.CapacityBytes = t.said.Online, t.said.CapacityBytes
+		status.UsedBytes = backend.Coarse(t.said.UsedBytes, t.said.CapacityBytes)
+	}
+	status.Removing = t.asked() && (t.poolNow() == drainingPoolID || t.drained != nil && t.said == nil)
+	status.Removable = status.Removing && t.drained != nil
+	status.Message = backend.Shorten(o.targetMessage(t, status))
+	return status
+}
+
+// targetMessage says what is wrong with a target, or what becomes of it.
+func (o *observer) targetMessage(t target, status v1alpha1.TargetStatus) string {
+	why := ""
+	if t.disk != nil {
+		_, why = backend.Proven(*t.disk)
+	}
+	switch {
+	case status.Removable:
+		return "no file is left on it"
+	case why != "" && !status.Online:
+		return "its disk: " + why
+	case o.in.State == nil:
+		return "unknown while the management service does not answer: " + o.in.StateError
+	case t.id == 0:
+		return "it has no number yet"
+	case t.said == nil && t.initialised != nil:
+		return fmt.Sprintf("BeeGFS does not list target %d any more, which it did at %s; look whether the management service still has its store, "+
+			"and why the storage server does not register the target", t.id, t.initialised.UTC().Format("2006-01-02 15:04"))
+	case t.said == nil:
+		return fmt.Sprintf("target %d has not registered: %s", t.id, o.serverMessage(t))
+	case !t.said.Online:
+		return fmt.Sprintf("BeeGFS says that target %d is %s: %s", t.id, cmp.Or(t.said.Status, "offline"), o.serverMessage(t))
+	case t.said.ServerID != 0 && t.said.ServerID != t.server:
+		return fmt.Sprintf("BeeGFS has target %d on server %d, and it was given to server %d: another disk has the same number; find it and stop its server",
+			t.id, t.said.ServerID, t.server)
+	case t.asked():
+		return o.drainMessage(t)
+	}
+	if message := stateMessage(t.said); message != "" || backend.Copies(t.pool) < 2 || t.mirror != 0 {
+		return message
+	}
+	return "it is in no buddy group, and gets no files: give another node of the pool one more target"
+}
+
+// stateMessage says what is not as it should be with a target that is online.
+func stateMessage(t *backend.Target) string {
+	return strings.Join(slices.DeleteFunc([]string{consistencyMessage(t.Consistency), capacityMessage(t.CapacityPool)},
+		func(s string) bool { return s == "" }), "; ")
+}
+
+// serverMessage is what is wrong with the server of a target, in words that follow a colon.
+func (o *observer) serverMessage(t target) string {
+	for _, i := range o.seen.Instances {
+		if i.Name == storageName(t.pool.Name, t.node) && !i.Online {
+			return i.Message
+		}
+	}
+	return "its storage server runs without it: it started before the disk was proven, or refuses it, as its log says"
+}
+
+func consistencyMessage(consistency string) string {
+	switch consistency {
+	case "", good:
+		return ""
+	case behind:
+		return "BeeGFS says " + behind + ": what its buddy has is being copied to it"
+	default:
+		return "BeeGFS says " + consistency + ": its data does not agree with that of its buddy; see beegfs-ctl --startresync, or beegfs mirror resync"
+	}
+}
+
+func capacityMessage(pool string) string {
+	if strings.EqualFold(pool, "Emergency") {
+		return "BeeGFS has it in capacity pool Emergency: it is nearly full, and gets new files only when no other can take them"
+	}
+	return ""
+}
