@@ -79,6 +79,16 @@ type Prober interface {
 	Parse(outputs [][]byte) (State, error)
 }
 
+// TolerantProber is a Prober that can do without some of its answers, such as those of servers that may be away. Its methods are pure.
+type TolerantProber interface {
+	Prober
+	// Limit is how long a command may take, by its place among Commands; 0 for the usual time.
+	Limit(command int) time.Duration
+	// Tolerates says whether Parse can do with what a command had printed when it failed: with the exit code, which is -1 when it was
+	// stopped because its time was over, and with its standard error.
+	Tolerates(command, code int, stderr string) bool
+}
+
 // Input is all that a backend may look at.
 type Input struct {
 	FileSystem *v1alpha1.FileSystem
