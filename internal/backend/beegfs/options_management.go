@@ -21,7 +21,8 @@ var ofManagement8 = append([]option{
 	// See consistentTimeouts.
 	userSets("node-offline-timeout", timeSpan, "180s"),
 	userSets("client-auto-remove-timeout", timeSpan, "30m"),
-	operatorSets("license-disable", boolean, "false", "false").upTo("8.4.0"),
+	// Written, even as false, it ends what comes after 8.3.1, which does not know it (main of beegfs-rust, seen when run).
+	leftOut("license-disable", boolean, "false", "").upTo("8.4.0"),
 	fieldSets("license-cert-file", absolutePath, "/etc/beegfs/license.pem", "spec.beegfs.licence").notNeeded(),
 	operatorSets("license-lib-file", absolutePath, "/opt/beegfs/lib/libbeegfs_license.so", "/opt/beegfs/lib/libbeegfs_license.so"),
 	userSets("max-blocking-threads", integer(1, 4096), "128"),
