@@ -186,7 +186,8 @@ func (o *observer) diagnoseMembers() {
 		if s.Role != v1alpha1.RoleMetadata && s.Role != v1alpha1.RoleStorage {
 			continue
 		}
-		if !slices.ContainsFunc(allocations(o.fs), func(a v1alpha1.BeeGFSAllocation) bool { return a.Role == s.Role && a.NodeID == s.ID }) {
+		given := slices.ContainsFunc(allocations(o.fs), func(a v1alpha1.BeeGFSAllocation) bool { return a.Role == s.Role && a.NodeID == s.ID })
+		if !given {
 			unknown = append(unknown, fmt.Sprintf("%s server %d at %s", strings.ToLower(string(s.Role)), s.ID, backend.Address(s.IP, s.Port)))
 		}
 	}

@@ -257,7 +257,8 @@ func poolJobs(in backend.Input, t tool) []poolJob {
 			continue
 		}
 		out = append(out, poolJob{
-			name: poolJobName(in, pool), commands: poolCommands(t, pool, poolID(record.Slot), i == 0), ready: poolReady(in, pool, poolID(record.Slot)),
+			name: poolJobName(in, pool), commands: poolCommands(t, pool, poolID(record.Slot), i == 0),
+			ready: poolReady(in, pool, poolID(record.Slot)),
 		})
 	}
 	return out

@@ -13,8 +13,8 @@ import (
 // Observe sets what should be there, from the recorded numbers, beside what the management service says is there.
 func (Backend) Observe(in backend.Input) backend.Observation {
 	o := observer{
-		in: in, fs: in.FileSystem, placements: backend.NewPlacements(in), targets: targetsOf(in), drains: drainsOf(in), leftovers: leftovers(in),
-		work: workOf(in),
+		in: in, fs: in.FileSystem, placements: backend.NewPlacements(in),
+		targets: targetsOf(in), drains: drainsOf(in), leftovers: leftovers(in), work: workOf(in),
 	}
 	o.management()
 	o.metadata()
@@ -73,7 +73,8 @@ func (o *observer) management() {
 		// A management service that answers has read its store, so that store is an initialised one.
 		o.seen.MetadataInitialised = true
 	} else {
-		instance.Message = o.podMessage(daemon{component: componentManagement}, record.Node, "the management service does not answer: "+o.in.StateError)
+		instance.Message = o.podMessage(daemon{component: componentManagement}, record.Node,
+			"the management service does not answer: "+o.in.StateError)
 	}
 	instance.Placement = o.placements.Of(record.Node, componentManagement, instance.Name, nil, o.disksNamed(record.Target))
 	o.seen.Instances = append(o.seen.Instances, instance)
@@ -122,8 +123,9 @@ func (o *observer) server(instance *v1alpha1.InstanceStatus, d daemon, port int3
 	s := serverOf(o.in.State, instance.Role, instance.NodeID)
 	switch {
 	case s != nil && o.impostor(s, node, port):
-		instance.Message = fmt.Sprintf("BeeGFS knows %s server %d at %s, which is not on this node (%s): another daemon uses the same number, or publishes a "+
-			"foreign address; find it and stop it", strings.ToLower(string(instance.Role)), instance.NodeID, backend.Address(s.IP, s.Port), instance.Address)
+		instance.Message = fmt.Sprintf("BeeGFS knows %s server %d at %s, which is not on this node (%s): "+
+			"another daemon uses the same number, or publishes a foreign address; find it and stop it",
+			strings.ToLower(string(instance.Role)), instance.NodeID, backend.Address(s.IP, s.Port), instance.Address)
 		o.impostors = append(o.impostors, instance.Name+": "+instance.Message)
 	case s != nil && s.Online:
 		instance.Online, instance.Version = true, s.Version
@@ -206,23 +208,16 @@ func (o *observer) clients() {
 	})
 }
 
-// withoutModule says what a node lacks to mount a BeeGFS, empty when it lacks nothing or has no agent that looked. BeeGFS's client
-// is a kernel module; its packages are those of the release repositories of beegfs.io.
+// withoutModule says what a node lacks to mount a BeeGFS, whose client is a kernel module; empty when it lacks nothing, or has no agent
+// that looked.
 func (o *observer) withoutModule(node string) string {
-	inventory, agent := o.in.Inventories[node]
-	if !agent {
-		return ""
+	for _, m := range o.in.Inventories[node].Kernel.Modules {
+		if m.Name == mountType && m.State == "Missing" {
+			return cmp.Or(m.Message, fmt.Sprintf("its kernel %s has no module beegfs; install beegfs-client-dkms and the headers of that kernel on the node",
+				o.in.Inventories[node].Kernel.Release))
+		}
 	}
-	missing := slices.ContainsFunc(inventory.Kernel.Modules, func(m v1alpha1.KernelModule) bool { return m.Name == mountType && m.State == "Missing" })
-	if !missing {
-		return ""
-	}
-	also := " (or beegfs-client, which builds the module at its start)"
-	if is8(o.fs.Spec.Version) {
-		also = ""
-	}
-	return fmt.Sprintf("its kernel %s has no module beegfs; install beegfs-client-dkms %s%s and the headers of that kernel on the node",
-		inventory.Kernel.Release, o.fs.Spec.Version, also)
+	return ""
 }
 
 // awaitsMirror is true while nothing may mount a new filesystem, because its metadata is to be mirrored first. Where clients run already,

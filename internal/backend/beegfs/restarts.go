@@ -38,7 +38,8 @@ func (o *observer) restarts() {
 			why, safe = slices.Concat(o.takeUp(pod), o.letGo(pod)), o.safe()
 		case componentMeta:
 			if mirrored := o.fs.Status.BeeGFS.MetadataMirrored; mirrored != nil && pod.Started.Before(mirrored.Time) {
-				why, safe = []string{"the metadata was mirrored after it had started"}, o.onlyProblems(v1alpha1.ReasonDataInconsistent, v1alpha1.ReasonClientsMissing)
+				why = []string{"the metadata was mirrored after it had started"}
+				safe = o.onlyProblems(v1alpha1.ReasonDataInconsistent, v1alpha1.ReasonClientsMissing, v1alpha1.ReasonPoolsNotPlaced)
 			}
 		}
 		if len(why) > 0 {
@@ -97,7 +98,8 @@ func (o *observer) letGo(pod backend.Pod) []string {
 // reason against it, and neither is what the spec asks for and BeeGFS has not got yet. Data that is not the same on both sides is one: its
 // good side may be on this server. No other server may be away meanwhile.
 func (o *observer) safe() bool {
-	if !o.onlyProblems(v1alpha1.ReasonTargetsNotReady, v1alpha1.ReasonTargetsMissing, v1alpha1.ReasonLicenceMissing, v1alpha1.ReasonPoolsNotPlaced) {
+	if !o.onlyProblems(v1alpha1.ReasonTargetsNotReady, v1alpha1.ReasonTargetsMissing, v1alpha1.ReasonLicenceMissing,
+		v1alpha1.ReasonPoolsNotPlaced) {
 		return false
 	}
 	for _, i := range o.seen.Instances {
@@ -113,9 +115,10 @@ func (o *observer) safe() bool {
 			return false
 		}
 		_, unready := backend.Proven(*t.disk)
-		if unready == "" && !slices.ContainsFunc(o.in.Pods, func(p backend.Pod) bool {
+		comes := slices.ContainsFunc(o.in.Pods, func(p backend.Pod) bool {
 			return p.Component == componentStorage && serves(p, t.pool.Name, t.node) && o.awaitsRestart(t, p)
-		}) {
+		})
+		if unready == "" && !comes {
 			return false
 		}
 	}
