@@ -33,6 +33,7 @@ import (
 	"parallelfs.dev/operator/controllers/filesystem"
 	"parallelfs.dev/operator/controllers/storagetarget"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/beegfs"
 	"parallelfs.dev/operator/internal/backend/moosefs"
 )
 
@@ -134,7 +135,7 @@ func run(ctx context.Context, args []string) error {
 	}
 
 	backends := map[v1alpha1.FileSystemType]backend.Backend{}
-	for _, b := range []backend.Backend{moosefs.New()} {
+	for _, b := range []backend.Backend{moosefs.New(), beegfs.New()} {
 		backends[b.Type()] = b
 	}
 	if err := (&filesystem.Reconciler{

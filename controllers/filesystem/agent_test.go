@@ -197,10 +197,13 @@ func (w *world) report(t *v1alpha1.StorageTarget, status v1alpha1.StorageTargetS
 	return intent.GetResourceVersion() != t.ResourceVersion
 }
 
-// inUse is true while a chunkserver or master that runs has taken the target up.
+// inUse is true while a daemon that runs has taken the target up.
 func (w *world) inUse(t *v1alpha1.StorageTarget) bool {
 	for _, pod := range w.pods() {
 		if _, ok := w.took[string(pod.UID)][t.Name]; ok {
+			return true
+		}
+		if w.hive != nil && slices.ContainsFunc(w.hive.has[string(pod.UID)], func(h held) bool { return h.name == t.Name }) {
 			return true
 		}
 	}
@@ -242,6 +245,9 @@ func (w *world) reconcileTargets(c client.Client) error {
 // those that are until it is started again. It reports whether the daemon runs.
 func (w *world) starts(pod *corev1.Pod) bool {
 	w.t.Helper()
+	if w.hive != nil {
+		return w.startsBee(pod)
+	}
 	fs := w.get()
 	daemon, pool := component(pod), pod.Labels[v1alpha1.LabelStoragePool]
 	instance, directories := daemon, fs.Spec.Metadata.Targets.Directories

@@ -28,6 +28,7 @@ import (
 	"parallelfs.dev/operator/controllers/apply"
 	"parallelfs.dev/operator/controllers/filesystem"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/beegfs"
 	"parallelfs.dev/operator/internal/backend/moosefs"
 	"parallelfs.dev/operator/test/envtest/apiserver"
 )
@@ -52,12 +53,17 @@ type world struct {
 	// disks of the nodes; took are those that each daemon has, by the uid of its pod, and whether it moves their data away.
 	disks []*fakeDisk
 	took  map[string]map[string]bool
+	// hive is what a BeeGFS has, nil for a MooseFS.
+	hive *hive
 	// moved is true when MooseFS has moved all data away that it was told to.
 	moved bool
 }
 
 // State is the probe: it says what a MooseFS would say that runs as the FileSystem's children tell it.
 func (w *world) State(context.Context, string) (*backend.State, error) {
+	if w.hive != nil {
+		return w.beeState()
+	}
 	if !w.alive {
 		return nil, errors.New("nobody listens")
 	}
@@ -193,10 +199,11 @@ func (w *world) change(how func(fs *v1alpha1.FileSystem)) {
 
 // operator is a new operator with a client of its own.
 func (w *world) operator(c client.Client) *filesystem.Reconciler {
-	b := moosefs.New()
 	return &filesystem.Reconciler{
-		Client: c, Backends: map[v1alpha1.FileSystemType]backend.Backend{b.Type(): b},
-		Images: backend.Images{Node: "node:1", Daemons: map[string]string{"moosefs-4.57.5": "moosefs:4.57.5"}, PullPolicy: "IfNotPresent"},
+		Client: c, Backends: map[v1alpha1.FileSystemType]backend.Backend{v1alpha1.MooseFS: moosefs.New(), v1alpha1.BeeGFS: beegfs.New()},
+		Images: backend.Images{Node: "node:1", PullPolicy: "IfNotPresent", Daemons: map[string]string{
+			"moosefs-4.57.5": "moosefs:4.57.5", "beegfs-mgmtd": "mgmtd", "beegfs-meta": "meta", "beegfs-storage": "storage", "beegfs-tools": "tools",
+		}},
 		States: w, Recorder: w.events, Clock: clock.RealClock{},
 		Applier: &apply.Applier{Client: c, Kinds: filesystem.ChildKinds()},
 	}
@@ -223,6 +230,9 @@ func (w *world) settleWith(c *apiserver.Killable) error {
 		}
 		changed := w.agents()
 		changed = w.runPods() || changed
+		if w.hive != nil {
+			changed = w.workJobs() || changed
+		}
 		if len(c.Writes()) == before && !changed {
 			return nil
 		}
@@ -379,7 +389,9 @@ func (w *world) children() string {
 	for _, j := range w.jobs() {
 		fmt.Fprintf(&b, "Job %s\n", j.Name)
 	}
-	fmt.Fprintf(&b, "may initialise %t\n", w.masterMayInitialise())
+	if w.hive == nil {
+		fmt.Fprintf(&b, "may initialise %t\n", w.masterMayInitialise())
+	}
 	text := strings.ReplaceAll(b.String(), w.namespace, "NAMESPACE")
 	text = strings.ReplaceAll(text, string(w.get().UID), "UID")
 	return hashes.ReplaceAllString(text, "HASH")

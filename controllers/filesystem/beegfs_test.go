@@ -1,0 +1,452 @@
+//go:build envtest
+
+package filesystem_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/test/envtest/apiserver"
+)
+
+// numbersGiven are the names and numbers in the status: "meta-0.n1 1: /data/meta0=1".
+func (w *world) numbersGiven() []string {
+	w.t.Helper()
+	var out []string
+	status := w.get().Status.BeeGFS
+	w.Expect(status).NotTo(BeNil())
+	for _, a := range status.Allocations {
+		line := fmt.Sprintf("%s %d:", strings.ReplaceAll(a.Name, w.namespace+"-", ""), a.NodeID)
+		for _, t := range a.Targets {
+			line += fmt.Sprintf(" %s=%d", t.Name, t.ID)
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func TestABeeGFSIsReadyWhenItsManagementServiceListsAllThatWasGivenANumber(t *testing.T) {
+	w := newWorld(t)
+	w.beeGFS(nil)
+	w.alive = false
+	w.settle()
+	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonStarting)))
+
+	w.alive = true
+	w.settle()
+	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonHealthy)))
+	fs := w.get()
+	w.Expect(*fs.Status.Summary).To(Equal(v1alpha1.FileSystemSummary{Servers: "7/7", Targets: "2/2", Clients: "3/3", Capacity: "2TiB", Used: "0B"}))
+	w.Expect(fs.Status.Management.Address).To(Equal("10.9.0.1:8008"))
+	w.Expect(fs.Status.BeeGFS.BasePort).To(Equal(int32(8000)))
+	w.Expect(w.numbersGiven()).To(Equal([]string{
+		"meta-0.n1 1: /data/meta0=1", "meta-0.n2 3: /data/meta0=3", "meta-1.n1 2: /data/meta1=2", "meta-1.n2 4: /data/meta1=4",
+		"storage-ssd.n1 1: /data/ssd0=1", "storage-ssd.n2 2: /data/ssd0=2",
+	}))
+	var instances []string
+	for _, i := range fs.Status.Instances {
+		instances = append(instances, strings.ReplaceAll(fmt.Sprintf("%s %s slot %d id %d on %s", i.Name, i.Role, i.Slot, i.NodeID, i.Address), w.namespace+"-", ""))
+	}
+	w.Expect(instances).To(ConsistOf(
+		"management.n1 Management slot 0 id 1 on 10.9.0.1:8008",
+		"meta-0.n1 Metadata slot 0 id 1 on 10.9.0.1:8016", "meta-1.n1 Metadata slot 1 id 2 on 10.9.0.1:8017",
+		"meta-0.n2 Metadata slot 0 id 3 on 10.9.0.2:8016", "meta-1.n2 Metadata slot 1 id 4 on 10.9.0.2:8017",
+		"storage-ssd.n1 Storage slot 0 id 1 on 10.9.0.1:8032", "storage-ssd.n2 Storage slot 0 id 2 on 10.9.0.2:8032"))
+	w.Expect(w.hive.refused).To(BeEmpty())
+	w.Expect(w.hive.pools).To(Equal(map[int32]string{1: "ssd"}))
+	w.Expect(w.hive.commands).To(ContainElement(HavePrefix("--setpattern")))
+	w.Expect(w.condition(v1alpha1.ConditionLicensed)).To(BeZero(), "BeeGFS 7 asks for no licence")
+}
+
+func TestANoOpReconcileOfABeeGFSWritesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.beeGFS(nil)
+	w.settle()
+	c := server.Killable(t, -1)
+	for range 5 {
+		w.Expect(w.reconcile(c)).To(Succeed())
+	}
+	w.Expect(c.Writes()).To(BeEmpty())
+}
+
+// localOf is what the daemons of a node are told.
+func (w *world) localOf(node string) spec.Local {
+	w.t.Helper()
+	var told corev1.ConfigMap
+	w.Expect(server.Client.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: "scratch-beegfs-local"}, &told)).To(Succeed())
+	var local spec.Local
+	w.Expect(json.Unmarshal([]byte(told.Data[node]), &local)).To(Succeed())
+	return local
+}
+
+// grants are the targets that may be prepared, by the name of the daemon and the target.
+func (w *world) grants() []string {
+	var out []string
+	for _, node := range w.nodes[:2] {
+		for name, daemon := range w.localOf(node).Daemons {
+			for _, t := range daemon.Targets {
+				if t.Granted {
+					out = append(out, strings.TrimPrefix(node, w.namespace+"-")+" "+name+" "+t.Name)
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestEachTargetOfABeeGFSMayBePreparedUntilItWasListedOnce(t *testing.T) {
+	w := newWorld(t)
+	w.beeGFS(nil)
+	w.alive = false
+	w.settle()
+	w.Expect(w.grants()).To(Equal([]string{
+		"n1 management /data/mgmtd", "n1 meta/0 /data/meta0", "n1 meta/1 /data/meta1", "n1 storage/ssd /data/ssd0",
+		"n2 meta/0 /data/meta0", "n2 meta/1 /data/meta1", "n2 storage/ssd /data/ssd0",
+	}), "nothing was listed yet")
+
+	w.alive = true
+	w.settle()
+	w.Expect(w.grants()).To(BeEmpty(), "all were listed, and that is recorded")
+	for _, a := range w.get().Status.BeeGFS.Allocations {
+		for _, target := range a.Targets {
+			w.Expect(target.Initialised).NotTo(BeNil(), a.Name)
+		}
+	}
+
+	// A disk that is not mounted where it was: the directory is empty.
+	delete(w.hive.numbers, w.nodes[1]+":/data/ssd0")
+	w.restartPods("storage", w.nodes[1])
+	w.settle()
+	w.Expect(w.hive.refused).NotTo(BeEmpty())
+	w.Expect(w.hive.prepared[w.nodes[1]+":/data/ssd0"]).To(Equal(1), "an empty directory is lost data now, and is not prepared again")
+	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonTargetsMissing),
+		HaveField("Message", ContainSubstring(w.nodes[1]+":/data/ssd0"))))
+	w.Expect(w.grants()).To(BeEmpty())
+}
+
+// restartPods ends the pods of a component on a node; runPods makes others.
+func (w *world) restartPods(daemon, node string) {
+	w.t.Helper()
+	for _, p := range w.pods() {
+		if component(&p) == daemon && p.Spec.NodeName == node {
+			w.Expect(server.Client.Delete(w.ctx, &p, client.GracePeriodSeconds(0))).To(Succeed())
+		}
+	}
+}
+
+func TestAnOperatorOfABeeGFSThatIsKilledAfterAnyWriteGivesEveryNumberOnce(t *testing.T) {
+	undisturbed := newWorld(t)
+	undisturbed.beeGFS(nil)
+	c := server.Killable(t, -1)
+	undisturbed.Expect(undisturbed.settleWith(c)).To(Succeed())
+	writes := len(c.Writes())
+	undisturbed.Expect(writes).To(BeNumerically(">", 10))
+	children, numbers := undisturbed.children(), undisturbed.numbersGiven()
+	undisturbed.forget()
+
+	for n := range writes {
+		t.Run(fmt.Sprintf("after %d writes", n), func(t *testing.T) {
+			w := newWorld(t)
+			w.beeGFS(nil)
+			w.Expect(w.settleWith(server.Killable(t, n))).To(MatchError(apiserver.ErrKilled))
+			if sets := w.sets(); len(sets) > 0 {
+				w.Expect(w.numbersGiven()).To(Equal(numbers), "what is told to the daemons of %d DaemonSets was recorded before", len(sets))
+			}
+			w.settle()
+			w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
+			w.Expect(w.numbersGiven()).To(Equal(numbers))
+			w.Expect(w.children()).To(Equal(children))
+			w.Expect(w.hive.refused).To(BeEmpty())
+			for place, times := range w.hive.prepared {
+				w.Expect(times).To(Equal(1), place)
+			}
+			w.forget()
+		})
+	}
+}
+
+func TestABeeGFSGrowsByANodeAndByAMetadataServerAndKeepsItsNumbers(t *testing.T) {
+	w := newWorld(t)
+	w.beeGFS(nil)
+	w.settle()
+	before := w.numbersGiven()
+	commands := len(w.hive.commands)
+
+	w.label(w.nodes[2], "bee-of")
+	w.settle()
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
+	w.Expect(w.numbersGiven()).To(ConsistOf(slices.Concat(before, []string{
+		"meta-0.n3 5: /data/meta0=5", "meta-1.n3 6: /data/meta1=6", "storage-ssd.n3 3: /data/ssd0=3",
+	})))
+	w.Expect(w.hive.commands[commands:]).To(BeEmpty(), "a target of the first pool is in BeeGFS's default pool already")
+
+	w.change(func(fs *v1alpha1.FileSystem) {
+		fs.Spec.Metadata.InstancesPerNode = 3
+		fs.Spec.Metadata.Targets.Directories = append(fs.Spec.Metadata.Targets.Directories, "/data/meta2")
+	})
+	w.settle()
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
+	w.Expect(w.numbersGiven()).To(ContainElements(
+		"meta-0.n1 1: /data/meta0=1", "meta-2.n1 7: /data/meta2=7", "meta-2.n2 8: /data/meta2=8", "meta-2.n3 9: /data/meta2=9"))
+	w.Expect(w.get().Status.Summary.Servers).To(Equal("13/13"))
+	w.Expect(w.hive.refused).To(BeEmpty())
+	for place, times := range w.hive.prepared {
+		w.Expect(times).To(Equal(1), place)
+	}
+}
+
+func TestAPoolThatIsAddedIsMadeByOneJobAndTakesItsTargets(t *testing.T) {
+	w := newWorld(t)
+	w.beeGFS(nil)
+	w.settle()
+	commands := len(w.hive.commands)
+	w.change(func(fs *v1alpha1.FileSystem) {
+		fs.Spec.StoragePools = append(fs.Spec.StoragePools, v1alpha1.StoragePoolSpec{
+			Name: "bulk", NodeSelector: fs.Spec.StoragePools[0].NodeSelector, Copies: 1,
+			Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data/hdd0"}},
+		})
+	})
+	w.settle()
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
+	w.Expect(w.hive.pools).To(Equal(map[int32]string{1: "ssd", 2: "bulk"}))
+	for _, target := range w.hive.targets {
+		w.Expect(target.PoolID).To(Equal(map[bool]int32{true: 1, false: 2}[target.ID <= 2]), "target %d", target.ID)
+	}
+	w.Expect(w.hive.commands[commands:]).To(And(ContainElement("--addstoragepool --id=2 --desc=bulk"), ContainElement(And(
+		HavePrefix("--setpattern --storagepoolid=2"), HaveSuffix(" /bulk --unmounted")))))
+	w.Expect(w.get().Status.StoragePools).To(HaveExactElements(HaveField("Targets", "2/2"), HaveField("Targets", "2/2")))
+}
+
+func TestAChangedOptionOfTheMetadataServersRestartsOneOfThemAtATimeWhateverTheirDaemonSets(t *testing.T) {
+	w := newWorld(t)
+	w.beeGFS(nil)
+	w.settle()
+	uids := func() map[string]string {
+		out := map[string]string{}
+		for _, p := range w.pods() {
+			out[p.Name] = string(p.UID)
+		}
+		return out
+	}
+	w.change(func(fs *v1alpha1.FileSystem) { fs.Spec.Metadata.WorkerThreads = new(int32(40)) })
+	var order []string
+	for range 14 {
+		before := uids()
+		w.Expect(w.reconcile(server.Client)).To(Succeed())
+		w.runPods()
+		var restarted []string
+		for name, uid := range uids() {
+			if uid != before[name] {
+				restarted = append(restarted, strings.ReplaceAll(name, w.namespace+"-", ""))
+			}
+		}
+		w.Expect(len(restarted)).To(BeNumerically("<=", 1), "never more than one is missing: %v", restarted)
+		order = append(order, restarted...)
+	}
+	w.Expect(order).To(ConsistOf("scratch-meta-0.n1", "scratch-meta-0.n2", "scratch-meta-1.n1", "scratch-meta-1.n2"), "each of them once, and no other daemon")
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
+}
+
+func TestDeletionStopsABeeGFSWithItsManagementServiceLast(t *testing.T) {
+	w := newWorld(t)
+	w.beeGFS(nil)
+	w.settle()
+	w.Expect(server.Client.Delete(w.ctx, w.get())).To(Succeed())
+	var order []string
+	for range 30 {
+		w.Expect(w.reconcile(server.Client)).To(Succeed())
+		components := map[string]bool{}
+		for _, p := range w.pods() {
+			if p.DeletionTimestamp.IsZero() {
+				components[component(&p)] = true
+			}
+		}
+		now := strings.Join(slices.Sorted(maps.Keys(components)), " ")
+		if len(order) == 0 || order[len(order)-1] != now {
+			order = append(order, now)
+		}
+		w.runPods()
+		if err := server.Client.Get(w.ctx, w.key(), &v1alpha1.FileSystem{}); apierrors.IsNotFound(err) {
+			break
+		}
+	}
+	w.Expect(order).To(HaveExactElements(HavePrefix("client"), "management meta storage", "management meta", "management", ""))
+	w.Expect(w.hive.numbers).NotTo(BeEmpty(), "data is kept")
+}
+
+func TestABeeGFS8WithoutALicenceForItsPoolsSaysWhatThatCosts(t *testing.T) {
+	w := newWorld(t)
+	w.beeGFS(func(fs *v1alpha1.FileSystem) {
+		fs.Spec.Version = "8.3.1"
+		second := *fs.Spec.StoragePools[0].DeepCopy()
+		second.Name, second.Targets.Directories = "bulk", []v1alpha1.DirectoryPath{"/data/hdd0"}
+		fs.Spec.StoragePools = append(fs.Spec.StoragePools, second)
+	})
+	w.hive.licence = &backend.Licence{}
+	w.hive.stuck = "scratch" // the tool of BeeGFS 8 is not played here
+	w.settle()
+	w.Expect(w.condition(v1alpha1.ConditionLicensed)).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonLicenceMissing),
+		HaveField("Message", And(ContainSubstring("SSD and HDD"), ContainSubstring("spec.beegfs.licence")))))
+	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonLicenceMissing)))
+	w.Expect(w.condition(v1alpha1.ConditionStalled).Status).To(Equal(metav1.ConditionTrue))
+
+	w.hive.licence = &backend.Licence{Valid: true, Features: []string{"io.beegfs.storagepool"}}
+	w.settle()
+	w.Expect(w.condition(v1alpha1.ConditionLicensed)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonLicenceValid)))
+	w.Expect(w.ready().Reason).To(Equal(v1alpha1.ReasonPoolsNotPlaced), "and now there is work")
+	w.Expect(w.condition(v1alpha1.ConditionStalled)).To(BeZero())
+}
+
+// disksOfBeeGFS are a disk for the management service and one for each metadata server on the first two nodes, and two for data on each.
+func (w *world) disksOfBeeGFS() (management *fakeDisk, metadata, data []*fakeDisk) {
+	management = w.disk(w.nodes[0], "mgmtd")
+	for _, node := range w.nodes[:2] {
+		metadata = append(metadata, w.disk(node, "meta0"), w.disk(node, "meta1"))
+		data = append(data, w.disk(node, "data0"), w.disk(node, "data1"))
+	}
+	return management, metadata, data
+}
+
+// beeGFSOnDisks is a BeeGFS on the disks of disksOfBeeGFS.
+func (w *world) beeGFSOnDisks(change func(fs *v1alpha1.FileSystem)) (management *fakeDisk, metadata, data []*fakeDisk) {
+	w.t.Helper()
+	management, metadata, data = w.disksOfBeeGFS()
+	w.beeGFS(func(fs *v1alpha1.FileSystem) {
+		fs.Spec.Management.Targets = v1alpha1.TargetsSpec{Devices: references(management)}
+		fs.Spec.Metadata.Targets = v1alpha1.TargetsSpec{Devices: references(metadata...)}
+		fs.Spec.StoragePools[0].Targets = v1alpha1.TargetsSpec{Devices: references(data...)}
+		if change != nil {
+			change(fs)
+		}
+	})
+	return management, metadata, data
+}
+
+func TestABeeGFSOnDisksHasAStorageTargetForEachServer(t *testing.T) {
+	w := newWorld(t)
+	management, metadata, data := w.beeGFSOnDisks(nil)
+	w.settle()
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
+	w.Expect(w.target(management).Spec.Role).To(Equal(v1alpha1.RoleManagement))
+	w.Expect(w.get().Status.Metadata.Target).To(Equal(w.target(management).Name))
+	for i, d := range metadata {
+		w.Expect(w.target(d).Spec).To(And(HaveField("Role", v1alpha1.RoleMetadata), HaveField("Instance", int32(i%2))))
+	}
+	for _, d := range slices.Concat([]*fakeDisk{management}, metadata, data) {
+		w.Expect(of(w.target(d), v1alpha1.ConditionOnline)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonServing)), d.id)
+		w.Expect(d.formats).To(Equal(1), d.id)
+	}
+	w.Expect(w.condition(v1alpha1.ConditionEvaluationOnly)).To(BeZero())
+
+	// One metadata server of four is down: its own target says so, and no other.
+	w.hive.numbers[metadata[1].node+":"+spec.TargetPath(w.namespace, "scratch", w.target(metadata[1]).Name)] = "somebody else's"
+	for _, p := range w.pods() {
+		if component(&p) == "meta" && p.Spec.NodeName == metadata[1].node && p.Labels[v1alpha1.LabelInstance] == "1" {
+			w.Expect(server.Client.Delete(w.ctx, &p, client.GracePeriodSeconds(0))).To(Succeed())
+		}
+	}
+	w.settle()
+	for i, d := range metadata {
+		want := metav1.ConditionTrue
+		if i == 1 {
+			want = metav1.ConditionFalse
+		}
+		w.Expect(of(w.target(d), v1alpha1.ConditionOnline).Status).To(Equal(want), d.id)
+	}
+	w.Expect(w.ready().Reason).To(Equal(v1alpha1.ReasonServersMissing))
+}
+
+func TestMetadataAndTheStoreOfABeeGFSAreNeverRemoved(t *testing.T) {
+	w := newWorld(t)
+	management, metadata, _ := w.beeGFSOnDisks(nil)
+	w.settle()
+	commands := len(w.hive.commands)
+	for _, d := range []*fakeDisk{management, metadata[0]} {
+		w.person(w.target(d), func(t *v1alpha1.StorageTarget) { t.Spec.Remove = true })
+	}
+	w.settle()
+	w.Expect(of(w.target(management), v1alpha1.ConditionSafeToRemove)).To(And(HaveField("Status", metav1.ConditionFalse),
+		HaveField("Reason", v1alpha1.ReasonNotRemovable), HaveField("Message", ContainSubstring("BeeGFS forgets ids, pools and mirrors"))))
+	w.Expect(of(w.target(metadata[0]), v1alpha1.ConditionSafeToRemove)).To(And(HaveField("Status", metav1.ConditionFalse),
+		HaveField("Reason", v1alpha1.ReasonNotRemovable), HaveField("Message", ContainSubstring("BeeGFS can't move metadata"))))
+	w.Expect(w.hive.commands[commands:]).To(BeEmpty())
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), "and all goes on")
+}
+
+func TestATargetOfABeeGFSIsDrainedProvenEmptyTakenOutAndForgotten(t *testing.T) {
+	w := newWorld(t)
+	_, _, data := w.beeGFSOnDisks(nil)
+	w.settle()
+	leaves := w.target(data[3])
+	pool := func() int32 {
+		for _, s := range w.get().Status.Targets {
+			if s.StorageTarget == leaves.Name {
+				for _, said := range w.hive.targets {
+					if said.ID == s.ID {
+						return said.PoolID
+					}
+				}
+			}
+		}
+		return 0
+	}
+	safe := func() metav1.Condition { return of(w.target(data[3]), v1alpha1.ConditionSafeToRemove) }
+
+	w.hive.stuck = "await-empty"
+	w.person(leaves, func(t *v1alpha1.StorageTarget) { t.Spec.Remove = true })
+	w.settle()
+	w.Expect(pool()).To(Equal(int32(100)), "it is in the pool draining, which gets no new files")
+	w.Expect(w.hive.pools).To(HaveKeyWithValue(int32(100), "draining"))
+	w.Expect(w.hive.commands).To(ContainElement(HavePrefix("--migrate --targetid=4")))
+	w.Expect(safe()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonMovingData)),
+		"what the tool says that it has moved proves nothing")
+	w.Expect(w.get().Status.BeeGFS.Allocations).NotTo(ContainElement(HaveField("Targets", ContainElement(HaveField("Drained", Not(BeNil()))))))
+
+	w.hive.stuck = ""
+	w.settle()
+	w.Expect(safe()).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonDataMoved)))
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
+
+	w.change(func(fs *v1alpha1.FileSystem) { fs.Spec.StoragePools[0].Targets.Devices = references(data[:3]...) })
+	w.settle()
+	w.Expect(w.targets()).To(HaveLen(8), "its StorageTarget has gone")
+	w.Expect(data[3].mounted).To(BeFalse())
+	w.Expect(data[3].wipes).To(BeZero(), "what is on it was kept")
+	w.Expect(w.hive.targets).NotTo(ContainElement(HaveField("ID", int32(4))), "BeeGFS was told to forget it")
+	w.Expect(w.hive.commands).To(ContainElement("--removetarget 4"))
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
+	w.Expect(w.get().Status.Summary.Targets).To(Equal("3/3"))
+
+	// The last of the node goes as well, and its server with it.
+	w.person(w.target(data[2]), func(t *v1alpha1.StorageTarget) { t.Spec.Remove = true })
+	w.settle()
+	w.change(func(fs *v1alpha1.FileSystem) { fs.Spec.StoragePools[0].Targets.Devices = references(data[:2]...) })
+	w.settle()
+	w.Expect(w.hive.commands).To(ContainElement("--removenode --nodetype=storage 2"))
+	w.Expect(w.get().Status.BeeGFS.Allocations).To(ContainElement(And(HaveField("NodeID", int32(2)), HaveField("Role", v1alpha1.RoleStorage), HaveField("Retired", true))))
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
+
+	// A disk that comes later has a number of its own.
+	w.change(func(fs *v1alpha1.FileSystem) {
+		fs.Spec.StoragePools[0].Targets.Devices = references(append(slices.Clone(data[:2]), w.disk(w.nodes[1], "data2"))...)
+	})
+	w.settle()
+	w.Expect(w.get().Status.BeeGFS.LastTargetID).To(Equal(int32(5)), "no number is given twice")
+	w.Expect(w.hive.targets).To(ContainElement(And(HaveField("ID", int32(5)), HaveField("Online", true))))
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
+	w.Expect(w.hive.refused).To(BeEmpty())
+}
