@@ -16,12 +16,14 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/beegfs"
 	"parallelfs.dev/operator/internal/backend/moosefs"
 	"parallelfs.dev/operator/internal/node/bench"
 )
 
 // probers are the ways to ask a filesystem, by spec.Probe.Backend.
 var probers = map[string]func(version, address string) backend.Prober{
+	string(v1alpha1.BeeGFS):  beegfs.New().Prober,
 	string(v1alpha1.MooseFS): moosefs.New().Prober,
 }
 

@@ -81,8 +81,9 @@ func unlicensed(code int, stderr string) bool { return !refused(code, stderr) }
 // parse8 reads the answers of the tool beegfs 8.3.1.
 func parse8(a answers) (backend.State, error) {
 	var f facts
-	for _, read := range []func(*facts, answers) error{(*facts).nodes8, (*facts).targets8, (*facts).pools8, (*facts).mirrors8, (*facts).root8} {
-		if err := read(&f, a); err != nil {
+	// root8 looks at what the others have found.
+	for _, read := range []func(answers) error{f.nodes8, f.targets8, f.pools8, f.mirrors8, f.root8} {
+		if err := read(a); err != nil {
 			return backend.State{}, err
 		}
 	}
@@ -109,7 +110,9 @@ const (
 
 var (
 	// roles8 and prefix8 are how the tool names what belongs to metadata and to storage servers.
-	roles8  = map[int]v1alpha1.InstanceRole{typeMeta8: v1alpha1.RoleMetadata, typeStorage8: v1alpha1.RoleStorage, typeManagement8: v1alpha1.RoleManagement}
+	roles8 = map[int]v1alpha1.InstanceRole{
+		typeMeta8: v1alpha1.RoleMetadata, typeStorage8: v1alpha1.RoleStorage, typeManagement8: v1alpha1.RoleManagement,
+	}
 	prefix8 = map[v1alpha1.InstanceRole]string{v1alpha1.RoleMetadata: "m:", v1alpha1.RoleStorage: "s:"}
 )
 
@@ -259,7 +262,8 @@ func (row target8) read(r *reader) (backend.Target, error) {
 		row.Space == nil || row.Free == nil {
 		return backend.Target{}, r.wrong("has not all columns that were asked for")
 	}
-	if !slices.Contains(reachability8, *row.Reachability) || !slices.Contains(consistency8, *row.Consistency) || !slices.Contains(capacity8, *row.Capacity) {
+	if !slices.Contains(reachability8, *row.Reachability) || !slices.Contains(consistency8, *row.Consistency) ||
+		!slices.Contains(capacity8, *row.Capacity) {
 		return backend.Target{}, r.wrong("has a state that is not known")
 	}
 	t := backend.Target{

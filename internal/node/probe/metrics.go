@@ -1,11 +1,13 @@
 package probe
 
 import (
+	"cmp"
 	"net"
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 )
 
@@ -16,14 +18,22 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("parallelfs_"+name, help, append([]string{"namespace", "filesystem"}, labels...), nil)
 }
 
+// describeTarget is for what there is of each target: MooseFS's have a path, BeeGFS's have a number that is unique in its role.
+func describeTarget(name, help string, labels ...string) *prometheus.Desc {
+	return describe(name, help, append([]string{"role", "id", "address", "path"}, labels...)...)
+}
+
 var (
 	descUp       = describe("up", "1 while the filesystem answers the probe, else 0.")
 	descDuration = describe("probe_duration_seconds", "How long the last question to the filesystem took.")
 	descSuccess  = describe("probe_last_success_timestamp_seconds", "When the filesystem last answered, in seconds since 1970.")
-	descServer   = describe("server_online", "1 while the filesystem is connected to the server, else 0.", "role", "address")
-	descTarget   = describe("target_online", "1 while the storage target takes part, else 0.", "address", "path")
-	descCapacity = describe("target_capacity_bytes", "Size of the storage target.", "address", "path")
-	descUsed     = describe("target_used_bytes", "Used space of the storage target.", "address", "path")
+	descServer   = describe("server_online", "1 while the filesystem is connected to the server, else 0.", "role", "id", "address")
+	descTarget   = describeTarget("target_online", "1 while the target takes part, else 0.")
+	descCapacity = describeTarget("target_capacity_bytes", "Size of the target; absent while it is not known.")
+	descUsed     = describeTarget("target_used_bytes", "Used space of the target; absent while its size is not known.")
+	descGood     = describeTarget("target_consistent", "1 while the filesystem calls the data of the target good, else 0; absent where it does not say.")
+	descPool     = describeTarget("target_capacity_pool", "1 for the class of free space that the filesystem has the target in.", "pool")
+	descLicence  = describe("licence_valid", "1 while the filesystem has a valid licence, else 0; absent where it needs none.")
 	descChunks   = describe("chunks", "Pieces of data by how safe they are; absent while the filesystem has not counted yet.", "state")
 	descSessions = describe("sessions", "Mounts that are connected to the filesystem.")
 )
@@ -31,7 +41,8 @@ var (
 // Describe implements prometheus.Collector.
 func (c collector) Describe(descriptions chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descUp, descDuration, descSuccess, descServer, descTarget, descCapacity, descUsed, descChunks, descSessions,
+		descUp, descDuration, descSuccess, descServer, descTarget, descCapacity, descUsed, descGood, descPool,
+		descLicence, descChunks, descSessions,
 	} {
 		descriptions <- d
 	}
@@ -55,6 +66,9 @@ func (c collector) Collect(metrics chan<- prometheus.Metric) {
 	}
 	collectServers(*state, gauge)
 	collectTargets(*state, gauge)
+	if state.Licence != nil {
+		gauge(descLicence, number(state.Licence.Valid))
+	}
 	if d := state.Data; d.Known {
 		gauge(descChunks, float64(d.Missing), "missing")
 		gauge(descChunks, float64(d.Endangered), "endangered")
@@ -72,31 +86,47 @@ func (c collector) Collect(metrics chan<- prometheus.Metric) {
 
 type gaugeFunc func(d *prometheus.Desc, value float64, labels ...string)
 
-// collectServers joins servers of the same role and address, which would be the same series twice and make the whole scrape fail.
+// collectServers joins servers of the same role, number and address, which would be the same series twice and make the whole scrape fail.
 func collectServers(state backend.State, gauge gaugeFunc) {
-	online := map[[2]string]bool{}
+	online := map[[3]string]bool{}
 	for _, s := range state.Servers {
-		key := [2]string{string(s.Role), address(s.IP, s.Port)}
+		key := [3]string{string(s.Role), identity(s.ID), address(s.IP, s.Port)}
 		online[key] = online[key] || s.Online
 	}
 	for key, up := range online {
-		gauge(descServer, number(up), key[0], key[1])
+		gauge(descServer, number(up), key[:]...)
 	}
 }
 
 func collectTargets(state backend.State, gauge gaugeFunc) {
-	targets := map[[2]string]backend.Target{}
+	targets := map[[4]string]backend.Target{}
 	for _, t := range state.Targets {
-		key := [2]string{address(t.IP, t.Port), t.Path}
+		key := [4]string{string(cmp.Or(t.Role, v1alpha1.RoleStorage)), identity(t.ID), address(t.IP, t.Port), t.Path}
 		if known, twice := targets[key]; !twice || t.Online && !known.Online {
 			targets[key] = t
 		}
 	}
 	for key, t := range targets {
-		gauge(descTarget, number(t.Online), key[0], key[1])
-		gauge(descCapacity, float64(t.CapacityBytes), key[0], key[1])
-		gauge(descUsed, float64(t.UsedBytes), key[0], key[1])
+		gauge(descTarget, number(t.Online), key[:]...)
+		if t.CapacityBytes > 0 {
+			gauge(descCapacity, float64(t.CapacityBytes), key[:]...)
+			gauge(descUsed, float64(t.UsedBytes), key[:]...)
+		}
+		if t.Consistency != "" {
+			gauge(descGood, number(t.Consistency == "Good"), key[:]...)
+		}
+		if t.CapacityPool != "" {
+			gauge(descPool, 1, append(key[:], t.CapacityPool)...)
+		}
 	}
+}
+
+// identity is empty for what has no number.
+func identity(id int32) string {
+	if id == 0 {
+		return ""
+	}
+	return strconv.Itoa(int(id))
 }
 
 // address leaves the port out when the server listens on none.

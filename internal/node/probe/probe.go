@@ -2,6 +2,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// commandLimit is how long one command of the filesystem's own tools may take.
+// commandLimit is how long one command of the filesystem's own tools may take, where the backend does not say.
 const commandLimit = 10 * time.Second
 
 // answer is what the last question led to.
@@ -36,7 +37,7 @@ type answer struct {
 type Probe struct {
 	told   spec.Probe
 	prober backend.Prober
-	ask    func(ctx context.Context, argv []string) ([]byte, error)
+	ask    func(ctx context.Context, argv []string, limit time.Duration) ([]byte, error)
 	now    func() time.Time
 	log    *slog.Logger
 
@@ -116,35 +117,60 @@ func (p *Probe) turn(ctx context.Context) {
 
 func (p *Probe) question(ctx context.Context) (backend.State, error) {
 	commands := p.prober.Commands()
+	tolerant, _ := p.prober.(backend.TolerantProber)
 	outputs := make([][]byte, len(commands))
 	for i, argv := range commands {
-		var err error
-		if outputs[i], err = p.ask(ctx, argv); err != nil {
-			return backend.State{}, err
+		limit := commandLimit
+		if tolerant != nil {
+			limit = cmp.Or(tolerant.Limit(i), commandLimit)
 		}
+		var err error
+		outputs[i], err = p.ask(ctx, argv, limit)
+		failed, ended := errors.AsType[*failure](err)
+		if err == nil || ended && tolerant != nil && ctx.Err() == nil && tolerant.Tolerates(i, failed.code, failed.stderr) {
+			continue
+		}
+		return backend.State{}, err
 	}
 	return p.prober.Parse(outputs)
 }
 
-// output runs a command and returns its standard output. The error quotes the first line of its standard error.
-func output(ctx context.Context, argv []string) ([]byte, error) {
+// failure is a command that ran and did not end well.
+type failure struct {
+	program string
+	// code is its exit code, -1 when a signal ended it.
+	code   int
+	stderr string
+	// limit is how long it was given, when that was not enough.
+	limit time.Duration
+}
+
+// Error quotes the first line of the standard error.
+func (f *failure) Error() string {
+	if f.limit != 0 {
+		return fmt.Sprintf("%s did not answer within %s", f.program, f.limit)
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(f.stderr), "\n")
+	return fmt.Sprintf("%s failed with exit code %d: %s", f.program, f.code, line)
+}
+
+// output runs a command and returns its standard output, even when it fails: the error is then a *failure.
+func output(ctx context.Context, argv []string, limit time.Duration) ([]byte, error) {
 	if len(argv) == 0 {
 		return nil, errors.New("the prober has an empty command")
 	}
-	ctx, cancel := context.WithTimeout(ctx, commandLimit)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	command := exec.CommandContext(ctx, argv[0], argv[1:]...) //nolint:gosec // the backend says what to run
 	command.WaitDelay = time.Second
 	out, err := command.Output()
-	switch {
+	switch exited, ended := errors.AsType[*exec.ExitError](err); {
 	case err == nil:
 		return out, nil
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("%s did not answer within %s", argv[0], commandLimit)
-	}
-	if failed, exited := errors.AsType[*exec.ExitError](err); exited {
-		line, _, _ := strings.Cut(strings.TrimSpace(string(failed.Stderr)), "\n")
-		return nil, fmt.Errorf("%s failed with exit code %d: %s", argv[0], failed.ExitCode(), line)
+		return out, &failure{program: argv[0], code: -1, limit: limit}
+	case ended:
+		return out, &failure{program: argv[0], code: exited.ExitCode(), stderr: string(exited.Stderr)}
 	}
 	return nil, fmt.Errorf("can't run %s: %w", argv[0], err)
 }

@@ -50,7 +50,9 @@ func (f *filesystem) probe(t *testing.T) *Probe {
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	p.now = func() time.Time { return f.now }
 	p.last.turned = f.now
-	p.ask = func(_ context.Context, argv []string) ([]byte, error) { return []byte(argv[1]), f.broken }
+	p.ask = func(_ context.Context, argv []string, _ time.Duration) ([]byte, error) {
+		return []byte(argv[1]), f.broken
+	}
 	return p
 }
 
@@ -175,31 +177,37 @@ func TestWhatIsServedOf(t *testing.T) {
 	}
 }
 
+// samples are those of a page of metrics, with L for the labels of the filesystem and without labels that are empty.
+func samples(page string) []string {
+	var out []string
+	for line := range strings.Lines(page) {
+		if !strings.HasPrefix(line, "#") {
+			line = strings.NewReplacer(`filesystem="scratch"`, "L", `,namespace="storage"`, "", `,id=""`, "", `,path=""`, "").Replace(line)
+			out = append(out, strings.TrimSpace(line))
+		}
+	}
+	return out
+}
+
 func TestMetrics(t *testing.T) {
 	g, f := NewWithT(t), &filesystem{state: someState()}
 	p := f.probe(t)
 	p.turn(t.Context())
 	code, body := get(t, p, "/metrics")
 	g.Expect(code).To(Equal(http.StatusOK), body)
-	var samples []string
-	for line := range strings.Lines(body) {
-		if !strings.HasPrefix(line, "#") {
-			samples = append(samples, strings.Replace(strings.TrimSpace(line), `filesystem="scratch",namespace="storage"`, "L", 1))
-		}
-	}
-	g.Expect(samples).To(ConsistOf(
+	g.Expect(samples(body)).To(ConsistOf(
 		`parallelfs_up{L} 1`,
 		`parallelfs_probe_duration_seconds{L} 0`,
 		`parallelfs_probe_last_success_timestamp_seconds{L} 1.7952444e+09`,
 		`parallelfs_server_online{address="10.0.0.2:9422",L,role="Storage"} 1`,
 		`parallelfs_server_online{address="10.0.0.3:9422",L,role="Storage"} 1`,
 		`parallelfs_server_online{address="10.0.0.4",L,role="MetadataBackup"} 1`,
-		`parallelfs_target_online{address="10.0.0.2:9422",L,path="/data/a"} 1`,
-		`parallelfs_target_online{address="10.0.0.3:9422",L,path="/data/a"} 1`,
-		`parallelfs_target_capacity_bytes{address="10.0.0.2:9422",L,path="/data/a"} 10`,
-		`parallelfs_target_capacity_bytes{address="10.0.0.3:9422",L,path="/data/a"} 20`,
-		`parallelfs_target_used_bytes{address="10.0.0.2:9422",L,path="/data/a"} 1`,
-		`parallelfs_target_used_bytes{address="10.0.0.3:9422",L,path="/data/a"} 2`,
+		`parallelfs_target_online{address="10.0.0.2:9422",L,path="/data/a",role="Storage"} 1`,
+		`parallelfs_target_online{address="10.0.0.3:9422",L,path="/data/a",role="Storage"} 1`,
+		`parallelfs_target_capacity_bytes{address="10.0.0.2:9422",L,path="/data/a",role="Storage"} 10`,
+		`parallelfs_target_capacity_bytes{address="10.0.0.3:9422",L,path="/data/a",role="Storage"} 20`,
+		`parallelfs_target_used_bytes{address="10.0.0.2:9422",L,path="/data/a",role="Storage"} 1`,
+		`parallelfs_target_used_bytes{address="10.0.0.3:9422",L,path="/data/a",role="Storage"} 2`,
 		`parallelfs_chunks{L,state="missing"} 1`,
 		`parallelfs_chunks{L,state="endangered"} 2`,
 		`parallelfs_chunks{L,state="undergoal"} 3`,
@@ -211,6 +219,42 @@ func TestMetrics(t *testing.T) {
 	p.turn(t.Context())
 	_, body = get(t, p, "/metrics")
 	g.Expect(body).NotTo(ContainSubstring("parallelfs_chunks"), "counts that are not known yet are not told")
+}
+
+func TestMetricsOfAFilesystemThatNumbersItsTargets(t *testing.T) {
+	g, f := NewWithT(t), &filesystem{state: backend.State{
+		Servers: []backend.Server{
+			{Role: v1alpha1.RoleMetadata, ID: 1, IP: "10.0.0.2", Port: 8016, Online: true},
+			{Role: v1alpha1.RoleStorage, ID: 1, IP: "10.0.0.2", Port: 8032},
+		},
+		Targets: []backend.Target{
+			{Role: v1alpha1.RoleMetadata, ID: 1, IP: "10.0.0.2", Port: 8016, Online: true, Consistency: "Good", CapacityPool: "Normal", CapacityBytes: 10},
+			{Role: v1alpha1.RoleStorage, ID: 1, IP: "10.0.0.2", Port: 8032, Consistency: "Needs-resync", CapacityPool: "Emergency"},
+			{Role: v1alpha1.RoleStorage, ID: 2, IP: "10.0.0.2", Port: 8032, Online: true},
+		},
+		Licence: &backend.Licence{},
+	}}
+	p := f.probe(t)
+	p.turn(t.Context())
+	_, body := get(t, p, "/metrics")
+	g.Expect(samples(body)).To(ConsistOf(
+		`parallelfs_up{L} 1`,
+		`parallelfs_probe_duration_seconds{L} 0`,
+		`parallelfs_probe_last_success_timestamp_seconds{L} 1.7952444e+09`,
+		`parallelfs_server_online{address="10.0.0.2:8016",L,id="1",role="Metadata"} 1`,
+		`parallelfs_server_online{address="10.0.0.2:8032",L,id="1",role="Storage"} 0`,
+		`parallelfs_target_online{address="10.0.0.2:8016",L,id="1",role="Metadata"} 1`,
+		`parallelfs_target_online{address="10.0.0.2:8032",L,id="1",role="Storage"} 0`,
+		`parallelfs_target_online{address="10.0.0.2:8032",L,id="2",role="Storage"} 1`,
+		`parallelfs_target_capacity_bytes{address="10.0.0.2:8016",L,id="1",role="Metadata"} 10`,
+		`parallelfs_target_used_bytes{address="10.0.0.2:8016",L,id="1",role="Metadata"} 0`,
+		`parallelfs_target_consistent{address="10.0.0.2:8016",L,id="1",role="Metadata"} 1`,
+		`parallelfs_target_consistent{address="10.0.0.2:8032",L,id="1",role="Storage"} 0`,
+		`parallelfs_target_capacity_pool{address="10.0.0.2:8016",L,id="1",pool="Normal",role="Metadata"} 1`,
+		`parallelfs_target_capacity_pool{address="10.0.0.2:8032",L,id="1",pool="Emergency",role="Storage"} 1`,
+		`parallelfs_licence_valid{L} 0`,
+		`parallelfs_sessions{L} 0`,
+	))
 }
 
 func TestOutput(t *testing.T) {
@@ -225,7 +269,7 @@ func TestOutput(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			got, err := output(t.Context(), c.argv)
+			got, err := output(t.Context(), c.argv, time.Minute)
 			if c.reason != "" {
 				g.Expect(err).To(MatchError(ContainSubstring(c.reason)))
 				return
@@ -234,6 +278,72 @@ func TestOutput(t *testing.T) {
 			g.Expect(string(got)).To(Equal(c.want))
 		})
 	}
+}
+
+// forgiving is a filesystem that can do without an answer about targets when that fails in the known way.
+type forgiving struct {
+	filesystem
+	answers [][]byte
+}
+
+func (*forgiving) Limit(command int) time.Duration { return time.Duration(command) * time.Second }
+
+func (*forgiving) Tolerates(command, code int, stderr string) bool {
+	return command == 1 && (code == 3 && stderr == "no targets\n" || code == -1)
+}
+
+func (f *forgiving) Parse(outputs [][]byte) (backend.State, error) {
+	f.answers = outputs
+	return f.state, nil
+}
+
+func TestACommandThatFailsIsForgiven(t *testing.T) {
+	for name, c := range map[string]struct {
+		fails  map[string]error
+		answer string
+	}{
+		"when the backend knows that way to fail": {
+			fails: map[string]error{"targets": &failure{program: "ask", code: 3, stderr: "no targets\n"}}, answer: "targets",
+		},
+		"when its time was over": {fails: map[string]error{"targets": &failure{program: "ask", code: -1, limit: time.Second}}, answer: "targets"},
+		"but not when it fails in another way": {
+			fails: map[string]error{"targets": &failure{program: "ask", code: 3, stderr: "no management service\n"}},
+		},
+		"but not in the place of another command": {
+			fails: map[string]error{"servers": &failure{program: "ask", code: 3, stderr: "no targets\n"}},
+		},
+		"but not when it could not be run": {fails: map[string]error{"targets": errors.New("can't run ask")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, f := NewWithT(t), &forgiving{filesystem: filesystem{state: someState()}}
+			p := f.probe(t)
+			p.prober = f
+			limits := map[string]time.Duration{}
+			p.ask = func(_ context.Context, argv []string, limit time.Duration) ([]byte, error) {
+				limits[argv[1]] = limit
+				return []byte(argv[1]), c.fails[argv[1]]
+			}
+			p.turn(t.Context())
+			code, body := get(t, p, "/state")
+			if c.answer == "" {
+				g.Expect(code).To(Equal(http.StatusServiceUnavailable))
+				return
+			}
+			g.Expect(code).To(Equal(http.StatusOK), body)
+			g.Expect(string(f.answers[1])).To(Equal(c.answer), "what it had printed is still read")
+			g.Expect(limits).To(Equal(map[string]time.Duration{"servers": commandLimit, "targets": time.Second}))
+		})
+	}
+}
+
+func TestACommandThatIsStoppedHasPrintedWhatItHad(t *testing.T) {
+	g := NewWithT(t)
+	got, err := output(t.Context(), []string{"sh", "-c", "echo half; exec sleep 60"}, 2*time.Second)
+	g.Expect(err).To(MatchError("sh did not answer within 2s"))
+	g.Expect(string(got)).To(Equal("half\n"))
+	got, err = output(t.Context(), []string{"sh", "-c", "echo some; echo why >&2; exit 3"}, time.Minute)
+	g.Expect(err).To(Equal(&failure{program: "sh", code: 3, stderr: "why\n"}))
+	g.Expect(string(got)).To(Equal("some\n"))
 }
 
 func TestRunServesUntilItIsStopped(t *testing.T) {
