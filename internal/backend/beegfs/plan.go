@@ -314,7 +314,7 @@ func (b *builder) storageSet(pool v1alpha1.StoragePoolSpec) (client.Object, erro
 // server, for its mount(8): BeeGFS has none for clients.
 func (b *builder) clientSet() (client.Object, error) {
 	fs := b.in.FileSystem
-	if fs.Spec.Clients == nil {
+	if fs.Spec.Clients == nil || awaitsMirror(b.in) {
 		return nil, nil
 	}
 	mount, err := clientMount(fs, b.management.IP, string(fs.Spec.Clients.MountPath))
