@@ -3,6 +3,7 @@
 package apply
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,6 +12,7 @@ import (
 	"fmt"
 	"maps"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -111,6 +113,8 @@ func (a *Applier) applyOne(ctx context.Context, owner client.Object, labels map[
 	case apierrors.IsNotFound(err):
 	case err != nil:
 		return key, false, fmt.Errorf("read %s %s: %w", gvk.Kind, key.name, err)
+	case metav1.GetControllerOf(live) == nil && isSameSecret(live, object):
+		return key, false, nil // the user's own, who made it first, to bring a secret of his own: it stays as it is, and his
 	case !metav1.IsControlledBy(live, owner):
 		return key, false, fmt.Errorf("%s %s exists and does not belong to %s; delete or rename it", gvk.Kind, key.name, owner.GetName())
 	default:
@@ -127,6 +131,21 @@ func (a *Applier) applyOne(ctx context.Context, owner client.Object, labels map[
 		return key, false, fmt.Errorf("apply %s %s: %w", gvk.Kind, key.name, err)
 	}
 	return key, true, nil
+}
+
+// isSameSecret is true for a Secret that has all that is wanted of one.
+func isSameSecret(live, wanted client.Object) bool {
+	have, ok := live.(*corev1.Secret)
+	want, ok2 := wanted.(*corev1.Secret)
+	if !ok || !ok2 || len(want.Data) == 0 {
+		return false
+	}
+	for name, value := range want.Data {
+		if there, ok := have.Data[name]; !ok || !bytes.Equal(there, value) {
+			return false
+		}
+	}
+	return true
 }
 
 // intent is the object as it is sent: the given object with the owner, the labels and the hash, without a status.

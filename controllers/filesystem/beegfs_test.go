@@ -9,15 +9,19 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/beegfs"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/test/envtest/apiserver"
 )
@@ -449,4 +453,135 @@ func TestATargetOfABeeGFSIsDrainedProvenEmptyTakenOutAndForgotten(t *testing.T) 
 	w.Expect(w.hive.targets).To(ContainElement(And(HaveField("ID", int32(5)), HaveField("Online", true))))
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
 	w.Expect(w.hive.refused).To(BeEmpty())
+}
+
+// listener is a backend that keeps what it was last told of the Jobs.
+type listener struct {
+	backend.Backend
+	jobs []backend.Job
+}
+
+func (l *listener) Observe(in backend.Input) backend.Observation {
+	l.jobs = in.Jobs
+	return l.Backend.Observe(in)
+}
+
+func TestABackendIsToldHowEachOfItsJobsStandsAndInItsOwnWordsWhyItFailed(t *testing.T) {
+	w := newWorld(t)
+	w.beeGFS(nil)
+	w.hive.stuck = "pool-0"
+	w.settle()
+	heard := &listener{Backend: beegfs.New()}
+	tell := func() backend.Job {
+		operator := w.operator(server.Client)
+		operator.Backends = map[v1alpha1.FileSystemType]backend.Backend{v1alpha1.BeeGFS: heard}
+		_, err := operator.Reconcile(w.ctx, ctrl.Request{NamespacedName: w.key()})
+		w.Expect(err).NotTo(HaveOccurred())
+		i := slices.IndexFunc(heard.jobs, func(j backend.Job) bool { return strings.HasPrefix(j.Name, "scratch-pool-0") })
+		w.Expect(i).To(BeNumerically(">=", 0), "%v", heard.jobs)
+		return heard.jobs[i]
+	}
+	w.Expect(tell()).To(And(HaveField("Component", "configure"), HaveField("Succeeded", false), HaveField("Failed", false), HaveField("Message", "")))
+
+	i := slices.IndexFunc(w.jobs(), func(j batchv1.Job) bool { return strings.HasPrefix(j.Name, "scratch-pool-0") })
+	job := w.jobs()[i]
+	failed := func(name string, at time.Time, code int32, message string) {
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: name, Namespace: w.namespace, Labels: job.Spec.Template.Labels,
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(&job, batchv1.SchemeGroupVersion.WithKind("Job"))},
+			},
+			Spec: corev1.PodSpec{NodeName: w.nodes[0], Containers: []corev1.Container{{Name: "configure", Image: "tools"}}},
+		}
+		w.Expect(server.Client.Create(w.ctx, pod)).To(Succeed())
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "configure", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			ExitCode: code, Message: "it began\n" + message + "\n", FinishedAt: metav1.NewTime(at),
+		}}}}
+		w.Expect(server.Client.Status().Update(w.ctx, pod)).To(Succeed())
+	}
+	now := time.Now().Truncate(time.Second)
+	failed("second-try", now.Add(-time.Minute), 1, "beegfs-ctl: no metadata server answers")
+	failed("first-try", now.Add(-time.Hour), 1, "beegfs-ctl: no route to host")
+	failed("other-try", now, 0, "done")
+	w.ended(&job, batchv1.JobFailed, now)
+	w.Expect(tell()).To(And(HaveField("Failed", true), HaveField("Succeeded", false), HaveField("Ended", BeTemporally("==", now)),
+		HaveField("Message", "beegfs-ctl: no metadata server answers")), "the last that failed, and its last line")
+	w.Expect(w.ready().Message).To(ContainSubstring("beegfs-ctl: no metadata server answers"), "a person is told")
+}
+
+func TestAJobOfABeeGFSThatFailedIsMadeAgain(t *testing.T) {
+	w := newWorld(t)
+	w.beeGFS(nil)
+	w.hive.stuck = "pool-0"
+	w.settle()
+	i := slices.IndexFunc(w.jobs(), func(j batchv1.Job) bool { return strings.HasPrefix(j.Name, "scratch-pool-0") })
+	job := w.jobs()[i]
+	w.ended(&job, batchv1.JobFailed, time.Now().Add(-time.Hour))
+	w.Expect(w.ready().Reason).To(Equal(v1alpha1.ReasonPoolsNotPlaced))
+
+	w.hive.stuck = ""
+	w.settle()
+	again := w.jobs()[slices.IndexFunc(w.jobs(), func(j batchv1.Job) bool { return j.Name == job.Name })]
+	w.Expect(again.UID).NotTo(Equal(job.UID))
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
+	w.Expect(w.jobs()).To(HaveLen(1), "the pool's stays as the record; the one that named the pool has gone, because there is nothing left to do")
+}
+
+func TestABeeGFSThatIsMadeAgainOverItsDataTakesUpItsNumbers(t *testing.T) {
+	w := newWorld(t)
+	w.beeGFS(nil)
+	w.settle()
+	w.label(w.nodes[2], "bee-of") // its numbers do not follow the order of names
+	w.settle()
+	old, data := w.get().Status.BeeGFS, maps.Clone(w.hive.numbers)
+	spec := *w.get().Spec.DeepCopy()
+	w.Expect(server.Client.Delete(w.ctx, w.get())).To(Succeed())
+	for range 20 {
+		w.Expect(w.reconcile(server.Client)).To(Succeed())
+		w.runPods()
+	}
+	w.Expect(apierrors.IsNotFound(server.Client.Get(w.ctx, w.key(), &v1alpha1.FileSystem{}))).To(BeTrue())
+
+	w.collectGarbage()
+
+	spec.BeeGFS.BasePort, spec.BeeGFS.Adopt = &old.BasePort, old.Allocations
+	w.fileSystem(func(fs *v1alpha1.FileSystem) { fs.Spec = spec })
+	w.settle()
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
+	w.Expect(w.hive.refused).To(BeEmpty())
+	w.Expect(w.hive.numbers).To(Equal(data))
+	for place, times := range w.hive.prepared {
+		w.Expect(times).To(Equal(1), place)
+	}
+	w.Expect(w.get().Status.BeeGFS.LastTargetID).To(Equal(old.LastTargetID))
+}
+
+// collectGarbage plays Kubernetes' garbage collector after a FileSystem has gone.
+func (w *world) collectGarbage() {
+	w.t.Helper()
+	for _, kind := range []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}, &batchv1.Job{}} {
+		w.Expect(server.Client.DeleteAllOf(w.ctx, kind, client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: "scratch"})).To(Succeed())
+	}
+}
+
+func TestAUserBringsASharedSecretOfHisOwnAndItStaysHis(t *testing.T) {
+	w := newWorld(t)
+	his := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "scratch-beegfs", Namespace: w.namespace}, Data: map[string][]byte{"conn.auth": []byte("our cluster's secret\n")},
+	}
+	w.Expect(server.Client.Create(w.ctx, his)).To(Succeed())
+	w.beeGFS(nil)
+	w.settle()
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
+	now := &corev1.Secret{}
+	w.Expect(server.Client.Get(w.ctx, client.ObjectKeyFromObject(his), now)).To(Succeed())
+	w.Expect(now.ResourceVersion).To(Equal(his.ResourceVersion), "nobody has written to it, so that it does not go with the FileSystem either")
+}
+
+func TestASecretOfThatNameWithoutASharedSecretInItIsNotTakenOver(t *testing.T) {
+	w := newWorld(t)
+	his := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "scratch-beegfs", Namespace: w.namespace}, Data: map[string][]byte{"password": []byte("of something else")}}
+	w.Expect(server.Client.Create(w.ctx, his)).To(Succeed())
+	w.beeGFS(nil)
+	w.Expect(w.reconcile(server.Client)).To(MatchError(ContainSubstring("scratch-beegfs exists and does not belong to scratch")))
 }
