@@ -1,0 +1,286 @@
+package ctl
+
+import (
+	"bufio"
+	"strconv"
+	"strings"
+
+	"parallelfs.dev/operator/test/doubles/beegfs/wire"
+)
+
+func addStoragePool(c *call) int {
+	// A number that is none, or 0, means that the service chooses; more than 65535 is 65535, as in 7.4.6.
+	text, _ := c.take("--id")
+	id, _ := strconv.Atoi(text)
+	name, _ := c.take("--desc")
+	list, moving := c.take("--targets")
+	groupList, movingGroups := c.take("--mirrorgroups")
+	if name == "" {
+		c.complain("--desc must be set.")
+		return invalidConfig
+	}
+	change := wire.Change{ID: min(max(id, 0), 65535), Name: name}
+	var valid bool
+	if change.Targets, valid = numbers(list); moving && !valid {
+		c.complain("--targets must be a comma-separated list of numeric values.")
+		return invalidConfig
+	}
+	if change.Groups, valid = numbers(groupList); movingGroups && !valid {
+		c.complain("--mirrorgroups must be a comma-separated list of numeric values.")
+		return invalidConfig
+	}
+	if c.leftover() {
+		return invalidConfig
+	}
+	if !c.movable(change.Targets) {
+		return runtimeError
+	}
+	changed, err := c.change("add-pool", change)
+	switch {
+	case is(err, "A storage pool with this ID exists already"):
+		c.complain("Couldn't create storage pool. A storage pool with this ID exists already.")
+		return notComplete
+	case err != nil:
+		return c.failed(err)
+	case changed.Complete:
+		c.say("Successfully created storage pool.\n\nID: %d; Description: %s", changed.ID, changed.Name)
+		return success
+	}
+	c.say("Successfully created storage pool, but not all requested targets or buddy groups could be moved to new pool.\n\n"+
+		"ID: %d; Description: %s", changed.ID, changed.Name)
+	return notComplete
+}
+
+// movable refuses targets that are in a buddy group: the group must be moved.
+func (c *call) movable(targets []int) bool {
+	refused := false
+	for _, id := range targets {
+		if c.view.GroupOf("storage", id) != nil {
+			c.complain("Refusing to move target with ID %d. Target is part of a buddy group. Please use the buddy group instead of the target.", id)
+			refused = true
+		}
+	}
+	if refused {
+		c.complain("\nNote: Due to the above errors, the operation was not performed.")
+	}
+	return !refused
+}
+
+func modifyStoragePool(c *call) int {
+	text, _ := c.take("--id")
+	id, err := strconv.Atoi(text)
+	if err != nil || id <= 0 {
+		c.complain("--id must be set.")
+		return runtimeError
+	}
+	change, given := wire.Change{ID: id}, 0
+	if name, asked := c.take("--desc"); asked {
+		change.Name = name
+		given++
+	}
+	for name, list := range map[string]*[]int{"--addtargets": &change.Targets, "--rmtargets": &change.Away, "--addmirrorgroups": &change.Groups} {
+		text, asked := c.take(name)
+		if !asked {
+			continue
+		}
+		given++
+		var valid bool
+		if *list, valid = numbers(text); !valid {
+			c.complain("%s must be a comma-separated list of numeric values.", name)
+			return invalidConfig
+		}
+	}
+	if given != 1 {
+		c.complain("Exactly one of --desc/--addtargets/--rmtargets/--addmirrorgroups/--rmmirrorgroups must be set.")
+		return runtimeError
+	}
+	if c.leftover() {
+		return invalidConfig
+	}
+	if !c.movable(append(change.Targets, change.Away...)) {
+		return runtimeError
+	}
+	pool := c.view.Pool(id)
+	complete := pool != nil && c.modifiable(change)
+	if complete {
+		changed, err := c.change("modify-pool", change)
+		if err != nil {
+			return c.failed(err)
+		}
+		complete = changed.Complete
+	}
+	switch {
+	case pool == nil:
+		c.complain("Storage Pool ID is unknown.\n")
+	case complete:
+		c.say("Successfully modified storage pool.\n")
+	default:
+		c.complain("Failed to modify storage pool. However, if you requested to add or remove targets, parts of the operation might have " +
+			"been successful.\n")
+	}
+	// beegfs-ctl 7 ends with 0 whatever became of it.
+	return success
+}
+
+// modifiable is false where 7.4.6 refuses: only targets of the default pool can be added to another one, and none can be added to the
+// default pool; targets go there when they are removed from the other.
+func (c *call) modifiable(change wire.Change) bool {
+	for _, id := range change.Targets {
+		if target := c.view.Target("storage", id); target == nil || target.Pool != 1 || change.ID == 1 {
+			return false
+		}
+	}
+	return true
+}
+
+func removeStoragePool(c *call) int {
+	text, given := c.positional()
+	if !given {
+		c.complain("No storage pool ID specified.")
+		return invalidConfig
+	}
+	id, err := strconv.Atoi(text)
+	if err != nil || id <= 0 {
+		c.complain("Invalid storage pool ID given (must be numeric): %s", text)
+		return invalidConfig
+	}
+	c.say("Removing storage pool %[1]d will move all targets of the pool to the default pool. \nFurthermore, ID %[1]d will be reused for new "+
+		"pools, i.e. if the pool ID is still referenced in stripe patterns, the stripe patterns will automatically reference any new pool "+
+		"with ID %[1]d.\n", id)
+	answers := bufio.NewScanner(c.input)
+	for answer := ""; answer != "y"; answer = strings.TrimSpace(answers.Text()) {
+		c.say("Do you really want to continue? (y/n)")
+		// The real program asks for ever when nobody answers; the double ends, so that a test does too.
+		if !answers.Scan() || strings.TrimSpace(answers.Text()) == "n" {
+			return runtimeError
+		}
+	}
+	_, err = c.change("remove-pool", wire.Change{ID: id})
+	switch {
+	case c.view.Pool(id) == nil:
+		c.complain("Failed to remove storage pool, because pool with ID %d doesn't exist.", id)
+	case id == 1:
+		c.complain("The management daemon refused to delete storage pool with ID 1. The storage pool is probably the default pool.")
+	case err != nil:
+		return c.failed(err)
+	default:
+		c.say("Successfully removed storage pool.")
+	}
+	return success
+}
+
+// failed is what is said when the management service hangs up, or refuses in a way that has no text of its own.
+func (c *call) failed(err error) int {
+	c.complain("Operation failed on server: %s", err)
+	return runtimeError
+}
+
+func removeTarget(c *call) int {
+	text, given := c.positional()
+	if !given {
+		c.complain("No target ID specified.")
+		return runtimeError
+	}
+	if c.leftover() {
+		return invalidConfig
+	}
+	id, _ := strconv.Atoi(text)
+	if _, err := c.change("remove-target", wire.Change{ID: id}); err != nil {
+		c.complain("Failed to remove target: %s (Error: %s)", text, err)
+		return runtimeError
+	}
+	c.say("Removal of target succeeded: %s", text)
+	return success
+}
+
+func removeNode(c *call) int {
+	kind, known := c.kindArgument("", "Invalid or missing node type.")
+	if !known {
+		return invalidConfig
+	}
+	text, given := c.positional()
+	if !given {
+		c.complain("No node ID specified.")
+		return invalidConfig
+	}
+	if c.leftover() {
+		return invalidConfig
+	}
+	id, _ := strconv.Atoi(text)
+	if _, err := c.change("remove-node", wire.Change{Type: kind, ID: id}); err != nil {
+		c.complain("Failed to remove node: %s (Error: %s)", text, err)
+		return runtimeError
+	}
+	c.say("Removal of node succeeded: %s", text)
+	return success
+}
+
+func addMirrorGroup(c *call) int {
+	kind, known := c.kindArgument("", "Invalid or missing node type.")
+	if !known {
+		return invalidConfig
+	}
+	change := wire.Change{Type: kind}
+	for _, side := range []struct {
+		name, complaint string
+		id              *int
+	}{
+		{"--primary", "No primary target ID specified.", &change.Primary},
+		{"--secondary", "No secondary target ID specified.", &change.Secondary},
+		{"--groupid", "", &change.ID},
+	} {
+		text, given := c.take(side.name)
+		if !given && side.complaint != "" {
+			c.complain("%s", side.complaint)
+			return invalidConfig
+		}
+		*side.id, _ = strconv.Atoi(text)
+	}
+	if c.leftover() {
+		return invalidConfig
+	}
+	primary, secondary := c.view.Target(kind, change.Primary), c.view.Target(kind, change.Secondary)
+	if primary == nil || secondary == nil || primary.Pool != secondary.Pool {
+		c.complain("Could not add buddy group: Requested targets are in different storage pools.")
+		return runtimeError
+	}
+	changed, err := c.change("add-group", change)
+	if err == nil {
+		c.say("Mirror buddy group successfully set: groupID %d -> target IDs %d, %d", changed.ID, change.Primary, change.Secondary)
+		return success
+	}
+	why := "One of the targets is already mapped to a buddy group."
+	if is(err, "ID conflict") || c.view.Group(kind, change.ID) != nil {
+		why = "Mirror buddy group with ID " + strconv.Itoa(change.ID) + " already exists."
+	}
+	c.complain("Failed to add mirror buddy group: primaryTargetID %d; secondaryTargetID %d; Error: %s", change.Primary, change.Secondary, why)
+	c.complain("Could not add buddy group: Internal error")
+	return runtimeError
+}
+
+func startResync(c *call) int {
+	kind, known := c.kindArgument("storage", "Invalid or missing node type.")
+	if !known {
+		return invalidConfig
+	}
+	text, _ := c.take("--targetid")
+	if kind == "meta" {
+		text, _ = c.take("--nodeid")
+	}
+	for _, name := range []string{"--timestamp", "--timespan", "--restart"} {
+		_, _ = c.take(name)
+	}
+	if c.leftover() {
+		return invalidConfig
+	}
+	id, _ := strconv.Atoi(text)
+	if c.view.GroupOf(kind, id) == nil {
+		c.complain("Couldn't find mirror buddy for target ID: %d.", id)
+		return runtimeError
+	}
+	if _, err := c.change("set-state", wire.Change{Type: kind, ID: id, State: wire.Good}); err != nil {
+		return c.failed(err)
+	}
+	c.say("Resync request sent.")
+	return success
+}

@@ -1,0 +1,167 @@
+// Package disk is what the doubles keep in the directories of a server: who a directory belongs to, and that only one server uses it.
+package disk
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"parallelfs.dev/operator/test/doubles/beegfs/option"
+	"parallelfs.dev/operator/test/doubles/beegfs/wire"
+)
+
+// Names of files in the directories of servers (common/storage/StorageTk.h, 7.4.6).
+const (
+	FormatFile  = "format.conf"
+	NodeIDFile  = "nodeID"
+	NodeNumFile = "nodeNumID"
+	TargetFile  = "targetNumID"
+	PoolFile    = "storagePoolID"
+	lockFile    = "lock.pid"
+	originFile  = "originalNodeID"
+	tokenFile   = "registrationToken"
+)
+
+// Prepared says whether somebody made a directory ready: whether it holds a format file.
+func Prepared(directory string) bool {
+	_, err := os.Stat(filepath.Join(directory, FormatFile))
+	return err == nil
+}
+
+// Lock takes the lock of a directory until the process ends. The error is nil, or says that another process has it.
+func Lock(directory string) (*os.File, error) {
+	file, err := os.OpenFile(filepath.Join(directory, lockFile), os.O_CREATE|os.O_RDWR, 0o644) //nolint:gosec // as the daemons do
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil { //nolint:gosec // a file descriptor fits
+		_ = file.Close()
+		return nil, fmt.Errorf("lock %s: %w", directory, err)
+	}
+	return file, nil
+}
+
+// Format checks the version in the format file of a directory.
+func Format(directory string, lowest, highest int) (map[string]string, error) {
+	path := filepath.Join(directory, FormatFile)
+	values, err := option.File(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(values) == 0 {
+		return nil, &option.Error{Text: "Storage format file is empty: " + path}
+	}
+	text, given := values["version"]
+	if !given {
+		return nil, &option.Error{Text: "Storage format file does not contain version info: " + path}
+	}
+	version, _ := strconv.Atoi(text)
+	if version < lowest || version > highest {
+		return nil, &option.Error{Text: fmt.Sprintf("Incompatible storage format: %d (required min: %d required max : %d)", version, lowest,
+			highest)}
+	}
+	return values, nil
+}
+
+// Number reads a file with one number in it, 0 when the file is not there.
+func Number(directory, name string) (int, error) {
+	content, err := os.ReadFile(filepath.Join(directory, name)) //nolint:gosec // the directory is the program's own argument
+	if os.IsNotExist(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(strings.TrimSpace(string(content)))
+}
+
+// WriteNumber writes a file with one number in it.
+func WriteNumber(directory, name string, number int) error {
+	return os.WriteFile(filepath.Join(directory, name), []byte(strconv.Itoa(number)+"\n"), 0o600)
+}
+
+// Alias is the text id of the server that a directory belongs to: the file nodeID, else the machine's name. A directory that belonged
+// to another name is refused.
+func Alias(directory string) (string, error) {
+	alias := ""
+	if content, err := os.ReadFile(filepath.Join(directory, NodeIDFile)); err == nil { //nolint:gosec // the program's own argument
+		alias, _, _ = strings.Cut(strings.TrimSpace(string(content)), "\n")
+	}
+	if alias == "" {
+		name, err := os.Hostname()
+		if err != nil {
+			return "", err
+		}
+		alias = name
+	}
+	return alias, nil
+}
+
+// Origin refuses a directory whose server had another text id, and writes down the id where there is none.
+func Origin(directory, alias string) error {
+	path := filepath.Join(directory, originFile)
+	content, err := os.ReadFile(path) //nolint:gosec // the program's own argument
+	if err != nil {
+		return os.WriteFile(path, []byte(alias+"\n"), 0o600)
+	}
+	before, _, _ := strings.Cut(string(content), "\n")
+	if before = strings.TrimSpace(before); before != alias {
+		return &option.Error{Text: fmt.Sprintf("NodeID has changed from '%s' to '%s'. Shutting down... (File: %s)", before, alias, path)}
+	}
+	return nil
+}
+
+// Token is the proof, since 8.3, that a directory is the one that registered: made once, then kept.
+func Token(directory string) (string, error) {
+	path := filepath.Join(directory, tokenFile)
+	if content, err := os.ReadFile(path); err == nil { //nolint:gosec // the program's own argument
+		return strings.TrimSpace(string(content)), nil
+	}
+	token := rand.Text()
+	return token, os.WriteFile(path, []byte(token+"\n"), 0o600)
+}
+
+// Space is the capacity of the filesystem that holds a directory.
+func Space(directory string) (wire.Space, error) {
+	var about unix.Statfs_t
+	if err := unix.Statfs(directory, &about); err != nil {
+		return wire.Space{}, err
+	}
+	block := uint64(about.Bsize) //nolint:gosec // a block's size is positive
+	return wire.Space{Total: about.Blocks * block, Free: about.Bavail * block, Inodes: about.Files, FreeInodes: about.Ffree}, nil
+}
+
+// Load reads a JSON file; a file that is not there leaves the value as it is.
+func Load(path string, value any) error {
+	content, err := os.ReadFile(path) //nolint:gosec // the program's own argument
+	if os.IsNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(content, value)
+}
+
+// Save writes a JSON file so that there is always a whole one.
+func Save(path string, value any) error {
+	content, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return err
+	}
+	return Replace(path, append(content, '\n'))
+}
+
+// Replace writes a file beside the old one and renames it.
+func Replace(path string, content []byte) error {
+	if err := os.WriteFile(path+".tmp", content, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".tmp", path)
+}

@@ -1,0 +1,367 @@
+package beegfs_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+// update writes what the programs say as what they should say. It is for the real ones: BEEGFS_REAL_BIN=... go test -update.
+var update = flag.Bool("update", false, "write testdata from what the programs say")
+
+// doubles is the folder with the built doubles; real the one with real programs, where BEEGFS_REAL_BIN says so.
+var doubles, real string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	real = os.Getenv("BEEGFS_REAL_BIN")
+	code := 1
+	if err := build(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	} else {
+		code = m.Run()
+	}
+	_ = os.RemoveAll(doubles)
+	os.Exit(code)
+}
+
+func build() error {
+	var err error
+	if doubles, err = os.MkdirTemp("", "beegfs-doubles"); err != nil {
+		return err
+	}
+	binary := filepath.Join(doubles, "beegfs-double")
+	command := exec.CommandContext(context.Background(), "go", "build", "-o", binary, "./cmd/beegfs-double")
+	command.Stderr = os.Stderr
+	if err := command.Run(); err != nil {
+		return err
+	}
+	for _, name := range []string{"beegfs-mgmtd", "beegfs-meta", "beegfs-storage", "beegfs-ctl", "beegfs"} {
+		if err := os.Symlink(binary, filepath.Join(doubles, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cluster is a filesystem in a temporary directory.
+type cluster struct {
+	t       *testing.T
+	version string
+	real    bool
+	dir     string
+	base    int
+	card    string
+	address string
+	daemons map[string]*daemon
+}
+
+type daemon struct {
+	command *exec.Cmd
+	log     string
+	done    chan struct{}
+}
+
+// newCluster makes an empty filesystem; nothing of it runs. Real programs are used for 7 where BEEGFS_REAL_BIN names them.
+func newCluster(t *testing.T, version string) *cluster {
+	t.Helper()
+	c := &cluster{t: t, version: version, real: real != "" && strings.HasPrefix(version, "7"), dir: t.TempDir(), daemons: map[string]*daemon{}}
+	c.card, c.address = networkCard(t)
+	c.base = freePorts(t)
+	c.write("auth", "the secret of this test")
+	c.write("auth-other", "another secret")
+	c.write("interfaces", c.card+" "+c.address+"\n")
+	return c
+}
+
+// networkCard finds an interface that BeeGFS can use: not the loopback, and with an IPv4 address.
+func networkCard(t *testing.T) (name, address string) {
+	t.Helper()
+	cards, err := net.Interfaces()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	for _, card := range cards {
+		addresses, err := card.Addrs()
+		if err != nil || card.Flags&net.FlagUp == 0 || card.Flags&net.FlagLoopback != 0 {
+			continue
+		}
+		for _, address := range addresses {
+			if network, is := address.(*net.IPNet); is && network.IP.To4() != nil && !network.IP.IsLinkLocalUnicast() {
+				return card.Name, network.IP.String()
+			}
+		}
+	}
+	t.Fatal("this machine has no network interface but the loopback: make one, such as by ip link add type dummy")
+	return "", ""
+}
+
+// freePorts finds 40 ports in a row that nobody has, TCP and UDP.
+func freePorts(t *testing.T) int {
+	t.Helper()
+	for base := 20000 + os.Getpid()%8000; base < 32000; base += 40 {
+		free := true
+		for port := base; port < base+40 && free; port++ {
+			listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", ":"+strconv.Itoa(port))
+			if err != nil {
+				free = false
+				continue
+			}
+			_ = listener.Close()
+		}
+		if free {
+			return base
+		}
+	}
+	t.Fatal("no 40 free ports in a row")
+	return 0
+}
+
+func (c *cluster) path(parts ...string) string {
+	return filepath.Join(append([]string{c.dir}, parts...)...)
+}
+
+func (c *cluster) write(name, content string) {
+	c.t.Helper()
+	path := c.path(name)
+	NewWithT(c.t).Expect(os.MkdirAll(filepath.Dir(path), 0o755)).To(Succeed())
+	NewWithT(c.t).Expect(os.WriteFile(path, []byte(content), 0o600)).To(Succeed())
+}
+
+// prepareMgmtd, prepareMeta and prepareTarget make directories ready, as the operator does.
+func (c *cluster) prepareMgmtd(name string) {
+	c.t.Helper()
+	c.write(name+"/format.conf", "version=5\nlongNodeIDs=true\n")
+	c.write(name+"/nodeNumID", "1\n")
+	c.write(name+"/nodeID", "mgmt\n")
+}
+
+func (c *cluster) prepareMeta(name string, id int) {
+	c.t.Helper()
+	c.write(name+"/format.conf", "version=4\nxattr=true\n")
+	c.write(name+"/nodeNumID", fmt.Sprintf("%d\n", id))
+	c.write(name+"/nodeID", fmt.Sprintf("meta-%d\n", id))
+}
+
+func (c *cluster) prepareTarget(name string, target, node int) {
+	c.t.Helper()
+	c.write(name+"/format.conf", "version=3\n")
+	c.write(name+"/targetNumID", fmt.Sprintf("%d\n", target))
+	c.write(name+"/nodeNumID", fmt.Sprintf("%d\n", node))
+	c.write(name+"/nodeID", fmt.Sprintf("stor-%d\n", node))
+	for _, child := range []string{"chunks", "buddymir"} {
+		NewWithT(c.t).Expect(os.MkdirAll(c.path(name, child), 0o755)).To(Succeed())
+	}
+}
+
+// options are those that all servers of the cluster have. {DIR} and {PORT+n} may stand in any argument.
+const options = "connAuthFile={DIR}/auth connInterfacesFile={DIR}/interfaces connUseRDMA=false sysTargetOfflineTimeoutSecs=30 " +
+	"storeAllowFirstRunInit=false connMgmtdPortTCP={PORT+8} connMgmtdPortUDP={PORT+8}"
+
+const management = " sysMgmtdHost={ADDRESS}"
+
+func (c *cluster) fill(text string) string {
+	text = strings.NewReplacer("{DIR}", c.dir, "{ADDRESS}", c.address, "{CARD}", c.card).Replace(text)
+	return regexp.MustCompile(`\{PORT\+(\d+)\}`).ReplaceAllStringFunc(text, func(found string) string {
+		number, _ := strconv.Atoi(found[len("{PORT+") : len(found)-1])
+		return strconv.Itoa(c.base + number)
+	})
+}
+
+func (c *cluster) command(ctx context.Context, line string) *exec.Cmd {
+	words := strings.Fields(c.fill(line))
+	folder := doubles
+	if c.real {
+		folder = real
+	}
+	command := exec.CommandContext(ctx, filepath.Join(folder, words[0]), words[1:]...) //nolint:gosec // built or named for this test
+	command.Env = append(os.Environ(), "BEEGFS_DOUBLE_VERSION="+c.version)
+	command.Dir = c.dir
+	return command
+}
+
+// start runs a server until the test ends.
+func (c *cluster) start(name, line string) *daemon {
+	c.t.Helper()
+	g := NewWithT(c.t)
+	command := c.command(context.Background(), line)
+	log, err := os.Create(c.path(name + ".log"))
+	g.Expect(err).NotTo(HaveOccurred())
+	command.Stdout, command.Stderr = log, log
+	g.Expect(command.Start()).To(Succeed())
+	d := &daemon{command: command, log: log.Name(), done: make(chan struct{})}
+	go func() {
+		_ = command.Wait()
+		_ = log.Close()
+		close(d.done)
+	}()
+	c.daemons[name] = d
+	c.t.Cleanup(func() { d.end(c.t) })
+	return d
+}
+
+// end stops a server as Kubernetes does, and returns its exit code.
+func (d *daemon) end(t *testing.T) int {
+	t.Helper()
+	_ = d.command.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-d.done:
+	case <-time.After(20 * time.Second):
+		d.kill()
+	}
+	return d.command.ProcessState.ExitCode()
+}
+
+func (d *daemon) kill() {
+	_ = d.command.Process.Kill()
+	<-d.done
+}
+
+func (d *daemon) says() string {
+	content, _ := os.ReadFile(d.log)
+	return string(content)
+}
+
+// run runs a program to its end and returns what it said on both outputs, and its exit code.
+func (c *cluster) run(line, input string) (string, int) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), 60*time.Second)
+	defer cancel()
+	command := c.command(ctx, line)
+	command.Stdin = strings.NewReader(input)
+	var said bytes.Buffer
+	command.Stdout, command.Stderr = &said, &said
+	err := command.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		c.t.Fatalf("%s: %v", line, err)
+	}
+	return said.String(), command.ProcessState.ExitCode()
+}
+
+const ctl = "beegfs-ctl --connAuthFile={DIR}/auth --sysMgmtdHost={ADDRESS} --connMgmtdPortTCP={PORT+8} --connMgmtdPortUDP={PORT+8} " +
+	"--sysNoEnterpriseFeatureMsg=true "
+
+// startAll starts a management service, two metadata servers, and two storage servers with the targets 101, 102 and 201; it waits until
+// all are online.
+func (c *cluster) startAll() {
+	c.t.Helper()
+	c.startManagement()
+	for id := 1; id <= 2; id++ {
+		c.prepareMeta(fmt.Sprintf("meta-%d", id), id)
+		c.start(fmt.Sprintf("meta-%d-daemon", id), c.metaLine(id))
+		// The first that registers owns the root directory.
+		c.eventually("--listnodes --nodetype=meta", fmt.Sprintf("meta-%d", id))
+	}
+	c.prepareTarget("target-101", 101, 1)
+	c.prepareTarget("target-102", 102, 1)
+	c.prepareTarget("target-201", 201, 2)
+	c.start("storage-1-daemon", "beegfs-storage "+options+management+
+		" storeStorageDirectory={DIR}/target-101,{DIR}/target-102 connStoragePortTCP={PORT+31} connStoragePortUDP={PORT+31}")
+	c.start("storage-2-daemon", c.storageTwo())
+	c.online()
+}
+
+func (c *cluster) storageTwo() string {
+	return "beegfs-storage " + options + management +
+		" storeStorageDirectory={DIR}/target-201 connStoragePortTCP={PORT+32} connStoragePortUDP={PORT+32}"
+}
+
+func (c *cluster) metaLine(id int) string {
+	return fmt.Sprintf("beegfs-meta "+options+management+" storeMetaDirectory={DIR}/meta-%[1]d connMetaPortTCP={PORT+1%[1]d} "+
+		"connMetaPortUDP={PORT+1%[1]d} tuneNumWorkers=4", id)
+}
+
+func (c *cluster) startManagement() {
+	c.t.Helper()
+	c.prepareMgmtd("mgmtd")
+	c.start("mgmtd-daemon", "beegfs-mgmtd "+options+" storeMgmtdDirectory={DIR}/mgmtd")
+	c.eventually("--listnodes --nodetype=management", "mgmt")
+}
+
+func (c *cluster) online() {
+	c.t.Helper()
+	for kind, count := range map[string]int{"meta": 2, "storage": 3} {
+		NewWithT(c.t).Eventually(func() int {
+			said, _ := c.run(ctl+"--listtargets --state --nodetype="+kind, "")
+			return strings.Count(said, "Online")
+		}).WithTimeout(60*time.Second).WithPolling(300*time.Millisecond).Should(Equal(count), kind)
+	}
+}
+
+func (c *cluster) eventually(mode, text string) {
+	c.t.Helper()
+	NewWithT(c.t).Eventually(func() string {
+		said, _ := c.run(ctl+mode, "")
+		return said
+	}).WithTimeout(90 * time.Second).WithPolling(300 * time.Millisecond).Should(ContainSubstring(text))
+}
+
+var (
+	entryID  = regexp.MustCompile(`\b[0-9A-F]+-[0-9A-F]{8}-[0-9A-F]+\b`)
+	sizes    = regexp.MustCompile(` +(\d+\.\d(?:[KMGTP]iB|[KMGT])|\d+%)`)
+	logLines = regexp.MustCompile(`(?m)^\(\d\) \d\d:\d\d:\d\d .*\n`)
+	seconds  = regexp.MustCompile(`(?m)^ 1\d{9}\b`)
+	spaces   = regexp.MustCompile(`(?m) +$`)
+)
+
+// plain replaces what is another thing in every run, and drops the lines of logs.
+func (c *cluster) plain(said string) string {
+	said = logLines.ReplaceAllString(said, "")
+	said = strings.NewReplacer(c.dir, "{DIR}", c.address, "{ADDRESS}").Replace(said)
+	said = regexp.MustCompile(`\b`+regexp.QuoteMeta(c.card)+`\b`).ReplaceAllString(said, "{CARD}")
+	for port := range 40 {
+		said = regexp.MustCompile(`\b`+strconv.Itoa(c.base+port)+`\b`).ReplaceAllString(said, fmt.Sprintf("{PORT+%d}", port))
+	}
+	said = entryID.ReplaceAllString(said, "{ENTRY}")
+	said = seconds.ReplaceAllString(said, " {TIME}")
+	said = sizes.ReplaceAllStringFunc(said, func(found string) string {
+		return " {" + strings.TrimLeft(strings.TrimSpace(found), "0123456789.") + "}"
+	})
+	return spaces.ReplaceAllString(said, "")
+}
+
+// record is a file of testdata that a test builds up, and then compares.
+type record struct {
+	cluster *cluster
+	name    string
+	text    strings.Builder
+}
+
+func (r *record) step(shown, line, input string) {
+	said, code := r.cluster.run(line, input)
+	fmt.Fprintf(&r.text, "$ %s\n%sexit code: %d\n\n", shown, r.cluster.plain(said), code)
+}
+
+// compare holds what was said against testdata, which was recorded from the real programs.
+func (r *record) compare() {
+	t := r.cluster.t
+	t.Helper()
+	path := filepath.Join("testdata", r.cluster.version, r.name+".txt")
+	if *update {
+		NewWithT(t).Expect(r.cluster.real).To(BeTrue(), "testdata is recorded from the real programs only: set BEEGFS_REAL_BIN")
+		NewWithT(t).Expect(os.MkdirAll(filepath.Dir(path), 0o755)).To(Succeed())
+		NewWithT(t).Expect(os.WriteFile(path, []byte(r.text.String()), 0o600)).To(Succeed())
+	}
+	expected, err := os.ReadFile(path)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	said, should := strings.Split(r.text.String(), "\n$ "), strings.Split(string(expected), "\n$ ")
+	NewWithT(t).Expect(len(said)).To(Equal(len(should)), "another number of commands than in testdata: record it again")
+	for i := range said {
+		if said[i] != should[i] {
+			t.Errorf("differs from the real program:\n--- said\n%s\n--- should\n%s", said[i], should[i])
+		}
+	}
+}

@@ -1,0 +1,237 @@
+package mgmt
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"parallelfs.dev/operator/test/doubles/beegfs/disk"
+	"parallelfs.dev/operator/test/doubles/beegfs/option"
+	"parallelfs.dev/operator/test/doubles/beegfs/program"
+	"parallelfs.dev/operator/test/doubles/beegfs/wire"
+)
+
+// LicenceWord is what the text of a licence file must have in it, beside being PEM, for the double to take it.
+const LicenceWord = "BEEGFS-DOUBLE-LICENCE"
+
+// header begins the store of 8: what has another one is no store of this service.
+const header = "SQLite format 3\x00"
+
+// Eight runs beegfs-mgmtd 8 until it is told to end, and returns its exit code.
+func Eight(ctx context.Context, arguments []string, output, errs io.Writer) int {
+	values, err := option.ReadEight(arguments)
+	var usage *option.UsageError
+	if errors.As(err, &usage) {
+		//nolint:errcheck // nobody to tell
+		fmt.Fprintf(errs, "error: %s\n\nUsage: beegfs-mgmtd [OPTIONS]\n\nFor more information, try '--help'.\n", usage.Text)
+		return 2
+	}
+	if err == nil {
+		err = runEight(ctx, values, output, errs)
+	}
+	if err != nil {
+		fmt.Fprintln(errs, err) //nolint:errcheck // nobody to tell
+		return 1
+	}
+	return 0
+}
+
+func runEight(ctx context.Context, values option.Values, output, errs io.Writer) error {
+	file := values.Get("db-file", "/var/lib/beegfs/mgmtd.sqlite")
+	if values.Bool("init", false) {
+		return initialise(file, values["fs-uuid"], output)
+	}
+	if path, given := values["import-from-v7"]; given {
+		return fmt.Errorf("this double imports nothing from %s", path)
+	}
+	if values.Bool("upgrade", false) {
+		//nolint:errcheck // nobody to tell
+		fmt.Fprintln(output, "--upgrade is deprecated. Upgrading the database now happens automatically on running the management. Exiting.")
+		return nil
+	}
+	if _, err := os.Stat(file); err != nil {
+		//nolint:staticcheck // the service's own text
+		return fmt.Errorf("No accessible database file found at %q: %s (os error 2)\nIf you want to initialize a new system, refer to --help "+
+			"or doc.beegfs.io.", file, option.SysErr(err))
+	}
+	var secret uint64
+	if !values.Bool("auth-disable", false) {
+		auth := values.Get("auth-file", "/etc/beegfs/conn.auth")
+		content, err := os.ReadFile(auth) //nolint:gosec // the program's own argument
+		if err != nil {
+			//nolint:staticcheck // the service's own text
+			return fmt.Errorf("Could not open authentication file %q: %s (os error 2)", auth, option.SysErr(err))
+		}
+		secret = option.Hash(content)
+	}
+	content, err := loadFile(file)
+	if err != nil {
+		return err
+	}
+	if err := checkTLS(values); err != nil {
+		return err
+	}
+	rules, err := rulesOfEight(values)
+	if err != nil {
+		return err
+	}
+	log, err := program.NewLog(option.Values{}, errs)
+	if err != nil {
+		return err
+	}
+	licence := licenceOf(values)
+	state := newState(rules, content, func(next stored) error { return saveFile(file, next) }, licence)
+	return serveEight(ctx, log, values, state, secret)
+}
+
+// initialise makes the store once; a store that is there is never touched.
+func initialise(file, uuid string, output io.Writer) error {
+	if _, err := os.Stat(file); err == nil {
+		return fmt.Errorf("Database file %q already exists", file) //nolint:staticcheck // the service's own text
+	}
+	if uuid == "" {
+		random := make([]byte, 16)
+		_, _ = rand.Read(random)
+		random[6], random[8] = random[6]&0x0f|0x40, random[8]&0x3f|0x80
+		uuid = fmt.Sprintf("%x-%x-%x-%x-%x", random[:4], random[4:6], random[6:8], random[8:10], random[10:])
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // as the service does
+		return fmt.Errorf("Creating database file %q failed: %w", file, err) //nolint:staticcheck // the service's own text
+	}
+	if err := saveFile(file, fresh(uuid)); err != nil {
+		return fmt.Errorf("Creating database file %q failed: %w", file, err) //nolint:staticcheck // the service's own text
+	}
+	fmt.Fprintf(output, "Created new database version 5 at %q.\n", file) //nolint:errcheck // nobody to tell
+	return nil
+}
+
+func loadFile(file string) (stored, error) {
+	var content stored
+	text, err := os.ReadFile(file) //nolint:gosec // the program's own argument
+	if err != nil {
+		return content, err
+	}
+	text, known := bytes.CutPrefix(text, []byte(header))
+	if !known || json.Unmarshal(text, &content) != nil || content.Version != 1 {
+		return content, fmt.Errorf("%q: file is not a database", file)
+	}
+	return content, nil
+}
+
+func saveFile(file string, content stored) error {
+	text, err := json.Marshal(content)
+	if err != nil {
+		return err
+	}
+	return disk.Replace(file, append([]byte(header), text...))
+}
+
+func checkTLS(values option.Values) error {
+	if values.Bool("tls-disable", false) {
+		return nil
+	}
+	for name, otherwise := range map[string]string{"tls-cert-file": "/etc/beegfs/cert.pem", "tls-key-file": "/etc/beegfs/key.pem"} {
+		path := values.Get(name, otherwise)
+		content, err := os.ReadFile(path) //nolint:gosec // the program's own argument
+		if err != nil {
+			//nolint:staticcheck // the service's own text
+			return fmt.Errorf("Could not read TLS file %q: %s", path, option.SysErr(err))
+		}
+		if block, _ := pem.Decode(content); block == nil {
+			return fmt.Errorf("Could not read TLS file %q: no PEM in it", path) //nolint:staticcheck // as the service says it
+		}
+	}
+	return nil
+}
+
+func rulesOfEight(values option.Values) (Rules, error) {
+	timeout, err := option.ParseDuration(values.Get("node-offline-timeout", "180s"))
+	rules := Rules{Major: 8, OfflineTimeout: timeout, NewServers: !values.Bool("registration-disable", false)}
+	rules.NewTargets = rules.NewServers
+	limits := func(role, low, emergency string) Limits {
+		read := func(key, otherwise string) uint64 {
+			value, problem := option.Units(values.Get("cap-pool-"+role+"-limits."+key, otherwise))
+			err = errors.Join(err, problem)
+			return value
+		}
+		return Limits{
+			SpaceLow: read("space-low", low), SpaceEmergency: read("space-emergency", emergency), InodesLow: read("inodes-low", "10M"),
+			InodesEmergency: read("inodes-emergency", "1M"),
+		}
+	}
+	rules.MetaLimits, rules.TargetLimit = limits("meta", "10Gi", "3Gi"), limits("storage", "512Gi", "10Gi")
+	return rules, err
+}
+
+// licenceOf reads the licence at the start. The official images have the library that verifies it, and no licence.
+func licenceOf(values option.Values) func() (bool, string) {
+	valid, text := false, "License verification library not loaded."
+	if !values.Bool("license-disable", false) {
+		content, err := os.ReadFile(values.Get("license-cert-file", "/etc/beegfs/license.pem"))
+		block, _ := pem.Decode(content)
+		switch {
+		case err != nil:
+			text = "Internal error during feature verification: no certificate loaded."
+		case block == nil || !strings.Contains(string(content)+string(block.Bytes), LicenceWord):
+			text = "The certificate is not valid."
+		default:
+			valid, text = true, ""
+		}
+	}
+	return func() (bool, string) { return valid, text }
+}
+
+func serveEight(ctx context.Context, log *program.Log, values option.Values, state *State, secret uint64) error {
+	ctx, stop := program.UntilSignal(ctx)
+	defer stop()
+	shift := values.Int("port-shift", 0)
+	port, administration := values.Int("beemsg-port", 8008)+shift, values.Int("grpc-port", 8010)+shift
+	filters := strings.Split(values["interfaces"], ",")
+	if values["interfaces"] == "" {
+		filters = nil
+	}
+	state.content.Nodes = replaceManagement(state.content.Nodes, wire.Node{
+		Type: "management", ID: 1, Alias: "management", TCP: port, UDP: port, Interfaces: wire.Usable(filters),
+	})
+	state.contactSaved()
+	datagrams, err := wire.ListenUDP(ctx, port)
+	if err != nil {
+		return fmt.Errorf("Address already in use (os error 98): %w", err) //nolint:staticcheck // the service's own text
+	}
+	defer datagrams.Close() //nolint:errcheck // ends with the process
+	listener, err := wire.ListenTCP(ctx, port)
+	if err != nil {
+		return fmt.Errorf("Address already in use (os error 98): %w", err) //nolint:staticcheck // the service's own text
+	}
+	defer listener.Close() //nolint:errcheck // ends with the process
+	grpc, err := wire.ListenTCP(ctx, administration)
+	if err != nil {
+		return fmt.Errorf("Address already in use (os error 98): %w", err) //nolint:staticcheck // the service's own text
+	}
+	defer grpc.Close() //nolint:errcheck // ends with the process
+	log.Say(2, "App", "Serving gRPC requests on port %d", administration)
+	go serveState(listener, log, state, secret, false)
+	go serveState(grpc, log, state, secret, true)
+	<-ctx.Done()
+	log.Say(2, "App", "Shutting down")
+	return nil
+}
+
+// contactSaved makes every target that was known before the start Probably-offline until its server speaks.
+func (s *State) contactSaved() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for i := range s.content.Targets {
+		target := &s.content.Targets[i]
+		s.contact[contactKey{target.Type, target.ID}] = s.now().Add(-s.rules.OfflineTimeout/2 - time.Second)
+	}
+}

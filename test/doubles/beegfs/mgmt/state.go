@@ -1,0 +1,272 @@
+// Package mgmt is the double of the management service, beegfs-mgmtd 7 and 8: who registered, who is in contact, what pools and
+// buddy groups there are.
+package mgmt
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"parallelfs.dev/operator/test/doubles/beegfs/wire"
+)
+
+// Errors in the service's words.
+var (
+	errUnknownTarget = errors.New("Unknown storage target") //nolint:staticcheck // the service's own text
+	errUnknownNode   = errors.New("Unknown node")           //nolint:staticcheck // the service's own text
+	errUnknownPool   = errors.New("Unknown storage pool")   //nolint:staticcheck // the service's own text
+	errConflict      = errors.New("ID conflict")            //nolint:staticcheck // the service's own text
+	errRegistration  = errors.New("Registration of new servers disabled")
+)
+
+// Limits decide the capacity pool of a target, in bytes and inodes.
+type Limits struct{ SpaceLow, SpaceEmergency, InodesLow, InodesEmergency uint64 }
+
+// pool is Normal, Low or Emergency.
+func (l Limits) pool(space *wire.Space) string {
+	switch {
+	case space == nil:
+		return "Emergency"
+	case space.Free >= l.SpaceLow && space.FreeInodes >= l.InodesLow:
+		return "Normal"
+	case space.Free >= l.SpaceEmergency && space.FreeInodes >= l.InodesEmergency:
+		return "Low"
+	}
+	return "Emergency"
+}
+
+// Rules are what the configuration says.
+type Rules struct {
+	Major                   int
+	OfflineTimeout          time.Duration
+	NewServers, NewTargets  bool
+	MetaLimits, TargetLimit Limits
+}
+
+// stored is what outlives the process.
+type stored struct {
+	Version      int               `json:"version"`
+	FsUUID       string            `json:"fsUUID"`
+	LastUID      int               `json:"lastUID"`
+	Nodes        []wire.NodeView   `json:"nodes"`
+	Targets      []wire.TargetView `json:"targets"`
+	Pools        []wire.Pool       `json:"pools"`
+	Groups       []wire.Group      `json:"groups"`
+	Root         int               `json:"root"`
+	RootMirrored bool              `json:"rootMirrored,omitempty"`
+	// Reserved are the text ids of targets by their numbers, removed ones included: 7 never gives a number to another directory.
+	Reserved map[int]string `json:"reserved"`
+}
+
+// State is the service's memory.
+type State struct {
+	mutex   sync.Mutex
+	rules   Rules
+	content stored
+	contact map[contactKey]time.Time
+	licence func() (bool, string)
+	save    func(stored) error
+	now     func() time.Time
+}
+
+type contactKey struct {
+	kind string
+	id   int
+}
+
+// fresh is what a new filesystem has: the default pool.
+func fresh(uuid string) stored {
+	return stored{Version: 1, FsUUID: uuid, LastUID: 2, Pools: []wire.Pool{{ID: 1, Name: "Default", UID: 2}}, Reserved: map[int]string{}}
+}
+
+func newState(rules Rules, content stored, save func(stored) error, licence func() (bool, string)) *State {
+	if content.Reserved == nil {
+		content.Reserved = map[int]string{}
+	}
+	return &State{rules: rules, content: content, contact: map[contactKey]time.Time{}, save: save, licence: licence, now: time.Now}
+}
+
+// reachability is what a silence of so long means: Probably-offline after half of the timeout (mgmtd/components/InternodeSyncer.cpp,
+// 7.4.6; mgmtd/bee_msg/common.rs, 8.3.1). A target that never spoke since the start is Probably-offline too.
+func reachability(known bool, silence, timeout time.Duration) string {
+	switch {
+	case known && silence > timeout:
+		return wire.Offline
+	case !known || silence > timeout/2:
+		return wire.ProbablyOffline
+	}
+	return wire.Online
+}
+
+// View is a copy of all that is known.
+func (s *State) View() wire.View {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.view()
+}
+
+func (s *State) view() wire.View {
+	view := wire.View{
+		FsUUID: s.content.FsUUID, Nodes: slices.Clone(s.content.Nodes), Targets: slices.Clone(s.content.Targets),
+		Pools: slices.Clone(s.content.Pools), Groups: slices.Clone(s.content.Groups), Root: s.content.Root,
+		RootMirrored: s.content.RootMirrored,
+	}
+	for i := range view.Targets {
+		target := &view.Targets[i]
+		at, known := s.contact[contactKey{target.Type, target.ID}]
+		target.LastContact = -1
+		if known {
+			target.LastContact = int64(s.now().Sub(at).Seconds())
+		}
+		target.Reachability = reachability(known, s.now().Sub(at), s.rules.OfflineTimeout)
+		limits := s.rules.TargetLimit
+		if target.Type == "meta" {
+			limits = s.rules.MetaLimits
+		}
+		target.Capacity = limits.pool(target.Space)
+	}
+	slices.SortFunc(view.Nodes, func(a, b wire.NodeView) int { return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(view.Targets, func(a, b wire.TargetView) int {
+		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.ID, b.ID))
+	})
+	slices.SortFunc(view.Pools, func(a, b wire.Pool) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(view.Groups, func(a, b wire.Group) int { return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.ID, b.ID)) })
+	if s.licence != nil {
+		view.Licence, view.LicenceText = s.licence()
+	}
+	return view
+}
+
+// change runs a change of the stored content; one that fails, or that is a dry run, leaves nothing behind.
+func (s *State) change(execute bool, how func(*wire.View) error) error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	view := s.view()
+	before := s.content.LastUID
+	if err := how(&view); err != nil || !execute {
+		s.content.LastUID = before
+		return err
+	}
+	next := s.content
+	next.Nodes, next.Targets, next.Pools, next.Groups = view.Nodes, view.Targets, view.Pools, view.Groups
+	next.Root, next.RootMirrored = view.Root, view.RootMirrored
+	if err := s.save(next); err != nil {
+		return err
+	}
+	s.content = next
+	return nil
+}
+
+func (s *State) uid() int {
+	s.content.LastUID++
+	return s.content.LastUID
+}
+
+// Registered is what a server learns when it registered.
+type Registered struct {
+	Root int `json:"root"`
+}
+
+// registerNode makes a server known, or refreshes what is known of it. In 7 a directory that says to be a known metadata server is one;
+// 8.3 refuses another directory. Both doubles refuse a second server of the same number while the first is in contact.
+func (s *State) registerNode(node wire.Node) (Registered, error) {
+	var root int
+	err := s.change(true, func(view *wire.View) error {
+		known := view.Node(node.Type, node.ID)
+		switch {
+		case known == nil && !s.rules.NewServers:
+			return errRegistration
+		case known == nil:
+			view.Nodes = append(view.Nodes, wire.NodeView{Node: node, UID: s.uid()})
+		default:
+			if err := s.sameServer(view, known, node); err != nil {
+				return err
+			}
+			known.Node = node
+		}
+		if node.Type == "meta" && view.Target("meta", node.ID) == nil {
+			view.Targets = append(view.Targets, wire.TargetView{
+				Type: "meta", ID: node.ID, Node: node.ID, Alias: "target_" + node.Alias, Consistency: wire.Good, UID: s.uid(),
+			})
+		}
+		if node.Type == "meta" && view.Root == 0 {
+			view.Root = node.ID
+		}
+		root = view.Root
+		return nil
+	})
+	return Registered{Root: root}, err
+}
+
+func (s *State) sameServer(view *wire.View, known *wire.NodeView, node wire.Node) error {
+	if s.rules.Major >= 8 && known.Token != "" && known.Token != node.Token {
+		return errToken("Node", known.Alias, node.Type, node.ID, node.Token, known.Token)
+	}
+	alive := false
+	for i := range view.Targets {
+		target := &view.Targets[i]
+		alive = alive || target.Node == node.ID && target.Type == node.Type && target.Reachability == wire.Online
+	}
+	moved := known.TCP != node.TCP || !slices.Equal(known.Interfaces, node.Interfaces)
+	if alive && (moved || known.Alias != node.Alias) {
+		return errConflict
+	}
+	return nil
+}
+
+// reserveTarget gives a storage target its number before it may register (7): a number belongs to one directory forever.
+func (s *State) reserveTarget(target wire.Target) error {
+	return s.change(true, func(*wire.View) error {
+		owner, taken := s.content.Reserved[target.ID]
+		if taken && owner != target.Token {
+			return errConflict
+		}
+		s.content.Reserved[target.ID] = target.Token
+		return nil
+	})
+}
+
+// registerTarget makes a storage target known in its pool.
+func (s *State) registerTarget(target wire.Target) error {
+	return s.change(true, func(view *wire.View) error {
+		if known := view.Target("storage", target.ID); known != nil {
+			if s.rules.Major >= 8 && known.Token != target.Token {
+				return errToken("Storage target", known.Alias, "storage", target.ID, target.Token, known.Token)
+			}
+			known.Node = target.Node
+			return nil
+		}
+		if !s.rules.NewTargets {
+			return errors.New("Registration of new targets is not allowed") //nolint:staticcheck // the service's own text
+		}
+		pool := 1
+		if s.rules.Major == 7 && target.Pool != 0 {
+			pool = target.Pool
+		}
+		if view.Pool(pool) == nil {
+			return errUnknownPool
+		}
+		view.Targets = append(view.Targets, wire.TargetView{
+			Type: "storage", ID: target.ID, Node: target.Node, Pool: pool, Token: target.Token, Consistency: wire.Good,
+			Alias: targetAlias(target.ID), UID: s.uid(),
+		})
+		return nil
+	})
+}
+
+// report notes that a server is there. What it says of targets that nobody knows is forgotten.
+func (s *State) report(report wire.Report) error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for id, space := range report.Targets {
+		for i := range s.content.Targets {
+			if target := &s.content.Targets[i]; target.Type == report.Type && target.ID == id && target.Node == report.Node {
+				target.Space = &space
+				s.contact[contactKey{report.Type, id}] = s.now()
+			}
+		}
+	}
+	return nil
+}

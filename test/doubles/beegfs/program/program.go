@@ -1,0 +1,129 @@
+// Package program is what every double of a server does alike: how it logs, how it says that its configuration is wrong, how it ends.
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"parallelfs.dev/operator/test/doubles/beegfs/option"
+	"parallelfs.dev/operator/test/doubles/beegfs/wire"
+)
+
+// VersionVariable is the environment's variable with the version that a double is of.
+const VersionVariable = "BEEGFS_DOUBLE_VERSION"
+
+// Version is the version that a double is of, 7.4.6 where nobody says, and its first number.
+func Version() (version string, major int) {
+	version = os.Getenv(VersionVariable)
+	if version == "" {
+		version = "7.4.6"
+	}
+	_, _ = fmt.Sscanf(version, "%d", &major)
+	return version, major
+}
+
+// Exit codes of the servers and of beegfs-ctl (common/app/AbstractApp.h, 7.4.6).
+const (
+	InvalidConfig  = 1
+	Initialization = 2
+	Runtime        = 3
+)
+
+// Fail tells what is wrong with a configuration as the servers do, and returns the exit code. Title is "Metadata Node", file the name
+// of the configuration file to look at.
+func Fail(errors io.Writer, err error, title, file string) int {
+	var auth *option.AuthError
+	if asAuth(err, &auth) {
+		fmt.Fprintf(errors, "\nUnrecoverable error: %s\n\n", auth.Text) //nolint:errcheck // nobody to tell
+		return Runtime
+	}
+	version, _ := Version()
+	//nolint:errcheck // nobody to tell
+	fmt.Fprintf(errors, "\nError: %s\n\n[BeeGFS %s Version: %s\nRefer to the default config file (/etc/beegfs/%s)\n"+
+		"or visit http://www.beegfs.com to find out about configuration options.]\n\n", err, title, version, file)
+	return InvalidConfig
+}
+
+func asAuth(err error, auth **option.AuthError) bool { return errors.As(err, auth) }
+
+// Log is a server's log: to standard output, or to the file that logStdFile names.
+type Log struct {
+	mutex  sync.Mutex
+	writer io.Writer
+	level  int
+}
+
+// NewLog opens a log; a path that is not absolute is refused.
+func NewLog(values option.Values, standard io.Writer) (*Log, error) {
+	log := &Log{writer: standard, level: values.Int("logLevel", 3)}
+	path := values["logStdFile"]
+	if path == "" {
+		return log, nil
+	}
+	if !filepath.IsAbs(path) {
+		return nil, &option.Error{Text: "Path to log file must be absolute"}
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644) //nolint:gosec // the program's own argument
+	if err != nil {
+		return nil, &option.Error{Text: fmt.Sprintf("Failed to open log file: %s", path)}
+	}
+	log.writer = file
+	return log, nil
+}
+
+// Say writes a line where the level is not above the configured one; who is the part of the program that speaks.
+func (l *Log) Say(level int, who, format string, arguments ...any) {
+	if level > l.level {
+		return
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	//nolint:errcheck // a log that can't be written can't be complained about
+	fmt.Fprintf(l.writer, "(%d) %s Main [%s] >> %s\n", level, time.Now().Format(time.TimeOnly), who, fmt.Sprintf(format, arguments...))
+}
+
+// PortInUse logs a port that could not be bound, as the servers do, and returns the exit code.
+func (l *Log) PortInUse(err error) int {
+	var port *wire.PortError
+	if errors.As(err, &port) {
+		who, socket := "ConnAccept", "TCP socket"
+		if port.Protocol == "UDP" {
+			who, socket = "DGramLis", "UDP socket"
+		}
+		l.Say(0, who, "%s: Unable to bind to port: %d. SysErr: %s", socket, port.Port, option.SysErr(port.Err))
+	}
+	l.Say(0, "App", "Unable to initialize socket")
+	l.Say(1, "App", "A hard error occurred. Shutting down...")
+	return Initialization
+}
+
+// Interfaces logs what a server publishes.
+func (l *Log) Interfaces(usable []wire.Interface) {
+	names := make([]string, len(usable))
+	for i, card := range usable {
+		names[i] = card.Name + "(TCP) "
+	}
+	l.Say(2, "App", "Usable NICs: %s", strings.Join(names, ""))
+}
+
+// UntilSignal is a context that ends at the first SIGTERM or SIGINT.
+func UntilSignal(parent context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(parent, syscall.SIGTERM, syscall.SIGINT)
+}
+
+// Daemonize refuses what no container can use: a process that goes into the background ends its container.
+func Daemonize(values option.Values) error {
+	if values.Bool("runDaemonized", false) {
+		return &option.Error{Text: "runDaemonized is not supported by this double: the program would leave its container"}
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package wire
+
+import (
+	"net"
+	"strings"
+)
+
+// Interface is a network interface that a server publishes.
+type Interface struct {
+	Name    string `json:"name"`
+	Address string `json:"address"`
+}
+
+// Node is a server as it registers itself.
+type Node struct {
+	// Type is management, meta, storage or client.
+	Type string `json:"type"`
+	ID   int    `json:"id"`
+	// Alias is the text id: the first line of nodeID, or the machine's name.
+	Alias      string      `json:"alias"`
+	TCP        int         `json:"tcp"`
+	UDP        int         `json:"udp"`
+	Interfaces []Interface `json:"interfaces"`
+	// Token proves that a directory is the one that registered first (8.3); empty before.
+	Token string `json:"token,omitempty"`
+}
+
+// Target is a storage target as its server registers it.
+type Target struct {
+	ID   int `json:"id"`
+	Node int `json:"node"`
+	// Pool is the content of storagePoolID (7), 0 when there is none.
+	Pool  int    `json:"pool,omitempty"`
+	Token string `json:"token,omitempty"`
+}
+
+// Space is the capacity of a target, in bytes and inodes.
+type Space struct {
+	Total      uint64 `json:"total"`
+	Free       uint64 `json:"free"`
+	Inodes     uint64 `json:"inodes"`
+	FreeInodes uint64 `json:"freeInodes"`
+}
+
+// Report is what a server says of its targets again and again. Type is meta or storage; a metadata server's target is its node.
+type Report struct {
+	Type    string        `json:"type"`
+	Node    int           `json:"node"`
+	Targets map[int]Space `json:"targets"`
+}
+
+// Pattern is how new files in a directory are laid out.
+type Pattern struct {
+	Mirrored  bool   `json:"mirrored,omitempty"`
+	ChunkSize uint64 `json:"chunkSize"`
+	Targets   int    `json:"targets"`
+	Pool      int    `json:"pool"`
+}
+
+// Directory is a directory of the filesystem, kept by the metadata server that owns it.
+type Directory struct {
+	EntryID  string  `json:"entryID"`
+	ParentID string  `json:"parentID"`
+	Owner    int     `json:"owner"`
+	Pattern  Pattern `json:"pattern"`
+	// Mirrored directories have their metadata on the servers of a buddy group.
+	Mirrored bool `json:"mirrored,omitempty"`
+	// Children are the directories in it and the metadata servers that own them.
+	Children map[string]Child `json:"children,omitempty"`
+}
+
+// Child is a directory in another one: its entry id, and the metadata server that owns it.
+type Child struct {
+	EntryID string `json:"entryID"`
+	Owner   int    `json:"owner"`
+}
+
+// EntryRequest is what beegfs-ctl and beegfs ask a metadata server about one directory.
+type EntryRequest struct {
+	EntryID string   `json:"entryID"`
+	Name    string   `json:"name,omitempty"`
+	Child   Child    `json:"child,omitzero"`
+	Pattern *Pattern `json:"pattern,omitempty"`
+	Flat    bool     `json:"flat,omitempty"`
+}
+
+// Usable returns the interfaces that the filters allow, best first: every one that is up, has an address, and is neither the loopback
+// nor link-local. A filter is "[!] name|* address|* 4|6|*".
+func Usable(filters []string) []Interface {
+	all, err := net.Interfaces()
+	if err != nil {
+		return nil
+	}
+	found := map[int][]Interface{}
+	for _, card := range all {
+		if card.Flags&net.FlagUp == 0 || card.Flags&net.FlagLoopback != 0 {
+			continue
+		}
+		addresses, err := card.Addrs()
+		if err != nil {
+			continue
+		}
+		for _, address := range addresses {
+			network, is := address.(*net.IPNet)
+			if !is || network.IP.IsLinkLocalUnicast() || network.IP.To4() == nil {
+				continue
+			}
+			candidate := Interface{Name: card.Name, Address: network.IP.String()}
+			if rank, allowed := allows(filters, candidate); allowed {
+				found[rank] = append(found[rank], candidate)
+			}
+		}
+	}
+	var usable []Interface
+	for rank := range max(len(filters), 1) {
+		usable = append(usable, found[rank]...)
+	}
+	return usable
+}
+
+func allows(filters []string, candidate Interface) (rank int, allowed bool) {
+	if len(filters) == 0 {
+		return 0, true
+	}
+	for rank, filter := range filters {
+		words := strings.Fields(filter)
+		deny := len(words) > 0 && words[0] == "!"
+		if deny {
+			words = words[1:]
+		}
+		matches := len(words) > 0
+		for place, word := range words {
+			switch {
+			case word == "*":
+			case place == 0 && word != candidate.Name, place == 1 && word != candidate.Address, place == 2 && word != "4":
+				matches = false
+			}
+		}
+		if matches {
+			return rank, !deny
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,139 @@
+// Package wire is the protocol that the doubles speak to each other: one question and one answer as lines of JSON over a TCP
+// connection. It is no BeeGFS protocol; a double and a real program do not understand each other.
+package wire
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+)
+
+// ErrDisconnected is a peer that hung up without an answer, as BeeGFS does when the secret is another.
+var ErrDisconnected = errors.New("soft disconnect")
+
+// Question asks a server for something. Op names what, Body is its argument.
+type Question struct {
+	Secret uint64          `json:"secret"`
+	Op     string          `json:"op"`
+	Body   json.RawMessage `json:"body,omitempty"`
+}
+
+// Answer is what a server says: Error in its words, empty when all went well.
+type Answer struct {
+	Error string          `json:"error,omitempty"`
+	Body  json.RawMessage `json:"body,omitempty"`
+}
+
+// RefusedError is what a server said instead of doing what it was asked.
+type RefusedError struct{ Text string }
+
+// Error is the server's text.
+func (e *RefusedError) Error() string { return e.Text }
+
+// Ask sends a question to a server and decodes its answer into result, which may be nil.
+func Ask(ctx context.Context, address string, secret uint64, op string, argument, result any) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("connect to %s: %w", address, err)
+	}
+	defer connection.Close() //nolint:errcheck // the answer is there, or it is not
+	if deadline, set := ctx.Deadline(); set {
+		_ = connection.SetDeadline(deadline)
+	}
+	body, err := json.Marshal(argument)
+	if err != nil {
+		return err
+	}
+	if err := json.NewEncoder(connection).Encode(Question{Secret: secret, Op: op, Body: body}); err != nil {
+		return fmt.Errorf("%w from %s", ErrDisconnected, address)
+	}
+	var answer Answer
+	if err := json.NewDecoder(connection).Decode(&answer); err != nil {
+		return fmt.Errorf("%w from %s", ErrDisconnected, address)
+	}
+	if answer.Error != "" {
+		return &RefusedError{Text: answer.Error}
+	}
+	if result == nil || len(answer.Body) == 0 {
+		return nil
+	}
+	return json.Unmarshal(answer.Body, result)
+}
+
+// Handler answers one question.
+type Handler func(op string, body json.RawMessage) (any, error)
+
+// Serve answers questions until the listener is closed. A peer with another secret is told nothing; denied is called with its address.
+func Serve(listener net.Listener, secret uint64, denied func(peer string), handle Handler) {
+	for {
+		connection, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		go serve(connection, secret, denied, handle)
+	}
+}
+
+func serve(connection net.Conn, secret uint64, denied func(peer string), handle Handler) {
+	defer connection.Close() //nolint:errcheck // nobody waits for it any more
+	_ = connection.SetDeadline(time.Now().Add(10 * time.Second))
+	var question Question
+	if err := json.NewDecoder(bufio.NewReader(connection)).Decode(&question); err != nil {
+		return
+	}
+	if question.Secret != secret {
+		denied(connection.RemoteAddr().String())
+		return
+	}
+	result, err := handle(question.Op, question.Body)
+	answer := Answer{}
+	if err != nil {
+		answer.Error = err.Error()
+	} else {
+		answer.Body, err = json.Marshal(result)
+		if err != nil {
+			answer.Error = err.Error()
+		}
+	}
+	_ = json.NewEncoder(connection).Encode(answer)
+}
+
+// PortError is a port that could not be bound, Protocol TCP or UDP.
+type PortError struct {
+	Protocol string
+	Port     int
+	Err      error
+}
+
+// Error says which port, and why.
+func (e *PortError) Error() string {
+	return fmt.Sprintf("unable to bind %s port %d: %v", e.Protocol, e.Port, e.Err)
+}
+
+// Unwrap is the system's error.
+func (e *PortError) Unwrap() error { return e.Err }
+
+// ListenTCP binds a TCP port on every address, as the daemons do.
+func ListenTCP(ctx context.Context, port int) (net.Listener, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", ":"+strconv.Itoa(port))
+	if err != nil {
+		return nil, &PortError{Protocol: "TCP", Port: port, Err: err}
+	}
+	return listener, nil
+}
+
+// ListenUDP binds a UDP port on every address.
+func ListenUDP(ctx context.Context, port int) (net.PacketConn, error) {
+	connection, err := (&net.ListenConfig{}).ListenPacket(ctx, "udp", ":"+strconv.Itoa(port))
+	if err != nil {
+		return nil, &PortError{Protocol: "UDP", Port: port, Err: err}
+	}
+	return connection, nil
+}
