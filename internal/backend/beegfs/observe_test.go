@@ -22,7 +22,7 @@ var noon = time.Date(2026, 11, 1, 14, 0, 0, 0, time.UTC)
 func healthy(t *testing.T, version string) backend.Input {
 	t.Helper()
 	in := recorded(t, cluster(version))
-	in.State = said(in)
+	in.State = wholeState(in)
 	in = recorded(t, in) // the numbers of the targets are in use from now on
 	in.FileSystem.Status.Metadata.Initialised = new(metav1.NewTime(noon.Add(-time.Hour)))
 	in.Pods = podsOf(in)
@@ -32,8 +32,8 @@ func healthy(t *testing.T, version string) backend.Input {
 	return in
 }
 
-// said is what the management service says when all that has a number takes part.
-func said(in backend.Input) *backend.State {
+// wholeState is what the management service says when all that has a number takes part.
+func wholeState(in backend.Input) *backend.State {
 	fs, p := in.FileSystem, portsOf(in.FileSystem)
 	state := &backend.State{
 		Time: noon, Version: fs.Spec.Version, RootID: 1,

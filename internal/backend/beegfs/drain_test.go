@@ -1,0 +1,387 @@
+package beegfs
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+func TestWhetherATargetIsDrained(t *testing.T) {
+	cases := map[string]struct {
+		version string
+		change  func(in *backend.Input)
+		// waits is empty when it is.
+		waits string
+	}{
+		"it is, when another one of its pool stays": {},
+		"the last one of a pool is not": {
+			change: func(in *backend.Input) {
+				for _, name := range []string{ssd1, ssd2, "scratch-oss2-ssd-s1"} {
+					diskOf(in, name).Spec.Remove = true
+					toldOf(in, name).PoolID = drainingPoolID
+				}
+			},
+			waits: "refused: no other target of pool ssd is online and stays; add one first, to take its files",
+		},
+		"not while all that stay are away": {
+			change: func(in *backend.Input) {
+				toldOf(in, ssd1).Online = false
+				silent(in, "storage-ssd.oss2")
+			},
+			waits: "no other target of pool ssd is online and stays",
+		},
+		"one side of a buddy group is not": {
+			change: func(in *backend.Input) {
+				in.State.Mirrors = []backend.Mirror{{Role: v1alpha1.RoleStorage, ID: 9, Primary: idOf(*in, ssd0), Secondary: idOf(*in, ssd2)}}
+			},
+			waits: "refused: target 1 is one side of buddy group 9",
+		},
+		"one of a mirrored pool is not": {
+			change: func(in *backend.Input) { in.FileSystem.Spec.StoragePools[0].Copies = 2 },
+			waits:  "refused: pool ssd is mirrored",
+		},
+		"trap 7: one of a BeeGFS 8 without a licence is not, because nothing keeps new files off it": {
+			version: "8.3.1",
+			change:  func(in *backend.Input) { in.State.Licence = &backend.Licence{} },
+			waits:   "refused: BeeGFS 8 keeps new files off a target only in a storage pool of its own, which wants a licence",
+		},
+		"one that is away is not yet": {
+			change: func(in *backend.Input) { toldOf(in, ssd0).Online = false },
+			waits:  "what is on it can be moved when it is online",
+		},
+		"one that has begun goes on, whatever becomes of the others": {
+			change: func(in *backend.Input) {
+				toldOf(in, ssd0).PoolID = drainingPoolID
+				silent(in, "storage-ssd.oss2")
+				toldOf(in, ssd1).Online = false
+			},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			in := healthy(t, max(c.version, "7.4.6"))
+			diskOf(&in, ssd0).Spec.Remove = true
+			if c.change != nil {
+				c.change(&in)
+			}
+			drains := drainsOf(in)
+			i := slices.IndexFunc(drains, func(d drain) bool { return d.name == ssd0 })
+			if c.waits == "" {
+				g.Expect(drains[i].waits).To(BeEmpty())
+				g.Expect(isDraining(drains, idOf(in, ssd0))).To(BeTrue())
+				return
+			}
+			g.Expect(drains[i].waits).To(ContainSubstring(c.waits))
+			if _, why := backend.Proven(*diskOf(&in, ssd0)); why == "" && toldOf(&in, ssd0).Online {
+				g.Expect(New().Observe(in).Targets).To(ContainElement(And(HaveField("StorageTarget", ssd0),
+					HaveField("Removing", false), HaveField("Message", ContainSubstring(c.waits)))))
+			}
+		})
+	}
+}
+
+func TestOfAllTargetsOfAPoolOneStays(t *testing.T) {
+	g := NewWithT(t)
+	in := healthy(t, "7.4.6")
+	diskOf(&in, hdd0).Spec.Remove = true
+	diskOf(&in, hdd1).Spec.Remove = true
+	drains := drainsOf(in)
+	g.Expect(drains).To(HaveLen(2))
+	g.Expect(drains[0].waits).To(BeEmpty())
+	g.Expect(drains[1].waits).To(ContainSubstring("refused: no other target of pool bulk"))
+}
+
+// draining is a filesystem in which one target of the SSD pool is in the pool draining.
+func draining(t *testing.T) backend.Input {
+	t.Helper()
+	in := healthy(t, "7.4.6")
+	diskOf(&in, ssd0).Spec.Remove = true
+	in.State.Pools = append(in.State.Pools, backend.Pool{ID: drainingPoolID, Name: drainingPool})
+	toldOf(&in, ssd0).PoolID = drainingPoolID
+	return in
+}
+
+func TestTheJobsOfADrain(t *testing.T) {
+	g := NewWithT(t)
+	in := healthy(t, "7.4.6")
+	diskOf(&in, ssd0).Spec.Remove = true
+	made, _ := jobsOf(t, in)
+	g.Expect(made).To(HaveLen(1), "new files are kept off it first")
+	g.Expect(lines(in, workOf(in).commands)).To(HaveExactElements("--addstoragepool --id=100 --desc=draining", "--modifystoragepool --id=100 --addtargets=1"))
+
+	in = draining(t)
+	made, _ = jobsOf(t, in)
+	g.Expect(made).To(HaveExactElements(HaveField("Name", "scratch-await-empty-1"), HaveField("Name", "scratch-migrate-1")))
+	var await spec.AwaitEmpty
+	g.Expect(json.Unmarshal([]byte(made[0].Spec.Template.Annotations[toldAnnotation]), &await)).To(Succeed())
+	g.Expect(await.Target).To(Equal(spec.Target{Name: ssd0, Path: "/var/lib/parallelfs/targets/storage.scratch/" + ssd0, UUID: "uuid-of-" + ssd0}))
+	g.Expect(await.Directories).To(HaveExactElements(
+		"/var/lib/parallelfs/targets/storage.scratch/"+ssd0+"/storage/data/chunks",
+		"/var/lib/parallelfs/targets/storage.scratch/"+ssd0+"/storage/data/buddymir"))
+	g.Expect(made[0].Spec.Template.Spec.Containers[0].SecurityContext.Privileged).To(BeNil())
+
+	var migrate spec.Configure
+	g.Expect(json.Unmarshal([]byte(made[1].Spec.Template.Annotations[toldAnnotation]), &migrate)).To(Succeed())
+	g.Expect(migrate.Mount).To(And(HaveField("FSType", "beegfs"), HaveField("Kernel", true)))
+	g.Expect(lines(in, migrate.Commands)).To(HaveExactElements("--migrate --targetid=1 --destinationpoolid=1 " + migrate.Mount.Path))
+	g.Expect(migrate.Commands[0].TimeoutSeconds).To(Equal(int64(-1)))
+	terms := made[1].Spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	g.Expect(terms[0].MatchFields[0].Values).To(Equal([]string{"c1"}))
+
+	in.FileSystem.Spec.Clients = nil
+	made, _ = jobsOf(t, in)
+	g.Expect(made).To(HaveLen(1), "without clients there is nothing to move files with")
+}
+
+func TestATargetIsDrainedWhenAllItsJobsHaveSucceeded(t *testing.T) {
+	g := NewWithT(t)
+	in := draining(t)
+	g.Expect(drainedTargets(in)).To(BeEmpty())
+	in.Jobs = append(in.Jobs, backend.Job{Name: "scratch-await-empty-1", Component: componentDrain, Succeeded: true, Ended: noon})
+	g.Expect(drainedTargets(in)).To(BeEmpty(), "files whose stripes name it, and that are shorter, are not moved yet")
+	in.Jobs = append(in.Jobs, backend.Job{Name: "scratch-migrate-1", Component: componentDrain, Succeeded: true, Ended: noon.Add(time.Minute)})
+	g.Expect(drainedTargets(in)).To(Equal(map[int32]time.Time{1: noon.Add(time.Minute)}))
+
+	seen := func() v1alpha1.TargetStatus {
+		targets := New().Observe(in).Targets
+		return targets[slices.IndexFunc(targets, func(s v1alpha1.TargetStatus) bool { return s.StorageTarget == ssd0 })]
+	}
+	g.Expect(seen()).To(And(HaveField("Removing", true), HaveField("Removable", false)), "it is not recorded yet")
+	in = recorded(t, in)
+	g.Expect(seen()).To(And(HaveField("Removing", true), HaveField("Removable", true)))
+	made, kept := jobsOf(t, in)
+	g.Expect(made).To(BeEmpty())
+	g.Expect(kept).NotTo(ContainElement("scratch-await-empty-1"), "what is recorded needs no job")
+
+	toldOf(&in, ssd0).PoolID = 1
+	g.Expect(seen()).To(And(HaveField("Removing", false), HaveField("Removable", false)), "somebody moved it back: it may hold data again")
+	g.Expect(drainedTargets(in)).To(BeEmpty())
+}
+
+func TestADrainThatIsTakenBackBringsTheTargetBack(t *testing.T) {
+	g := NewWithT(t)
+	in := draining(t)
+	in.Jobs = append(in.Jobs, backend.Job{Name: "scratch-await-empty-1", Component: componentDrain})
+	diskOf(&in, ssd0).Spec.Remove = false
+	g.Expect(lines(in, workOf(in).commands)).To(HaveExactElements("--modifystoragepool --id=100 --rmtargets=1"))
+	_, kept := jobsOf(t, in)
+	g.Expect(kept).NotTo(ContainElement("scratch-await-empty-1"))
+}
+
+func TestADrainSaysHowFarItIs(t *testing.T) {
+	g := NewWithT(t)
+	in := draining(t)
+	in.Jobs = append(in.Jobs,
+		backend.Job{Name: "scratch-await-empty-1", Component: componentDrain, Message: "412 files are left"},
+		backend.Job{Name: "scratch-migrate-1", Component: componentDrain})
+	message := func() string { return drainMessageOf(in, ssd0) }
+	g.Expect(message()).To(And(ContainSubstring("files are moved by job scratch-migrate-1"), ContainSubstring("412 files are left")))
+	in.Jobs = in.Jobs[:2]
+	in.Inventories["c1"] = v1alpha1.NodeInventoryStatus{Kernel: v1alpha1.KernelStatus{Modules: []v1alpha1.KernelModule{{Name: "beegfs", State: "Missing"}}}}
+	g.Expect(message()).To(ContainSubstring("no client node can mount the filesystem to move its files"))
+}
+
+func drainMessageOf(in backend.Input, name string) string {
+	for _, s := range New().Observe(in).Targets {
+		if s.StorageTarget == name {
+			return s.Message
+		}
+	}
+	return ""
+}
+
+func TestJobsOfADrainAreRepeated(t *testing.T) {
+	cases := map[string]struct {
+		jobs    []backend.Job
+		repeats []string
+	}{
+		"not while they go on": {jobs: []backend.Job{{Name: "scratch-await-empty-1"}, {Name: "scratch-migrate-1"}}},
+		"when they failed": {
+			jobs:    []backend.Job{{Name: "scratch-await-empty-1", Failed: true}, {Name: "scratch-migrate-1", Failed: true}},
+			repeats: []string{"scratch-await-empty-1", "scratch-migrate-1"},
+		},
+		"when files are left long after those that were found were moved": {
+			jobs:    []backend.Job{{Name: "scratch-await-empty-1"}, {Name: "scratch-migrate-1", Succeeded: true, Ended: noon.Add(-patience - time.Second)}},
+			repeats: []string{"scratch-migrate-1"},
+		},
+		"not shortly after, because chunks go later than files": {
+			jobs: []backend.Job{{Name: "scratch-await-empty-1"}, {Name: "scratch-migrate-1", Succeeded: true, Ended: noon.Add(-time.Minute)}},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			in := draining(t)
+			in.Jobs = append(in.Jobs, c.jobs...)
+			g.Expect(New().Observe(in).Repeat).To(Equal(c.repeats))
+		})
+	}
+}
+
+// takenOut is a filesystem whose target was drained, and whose disk was then taken out of the spec.
+func takenOut(t *testing.T) backend.Input {
+	t.Helper()
+	in := draining(t)
+	for _, name := range drainJobs(in.FileSystem, 1) {
+		in.Jobs = append(in.Jobs, backend.Job{Name: name, Component: componentDrain, Succeeded: true, Ended: noon})
+	}
+	in = recorded(t, in)
+	in.Targets = slices.DeleteFunc(in.Targets, func(d v1alpha1.StorageTarget) bool { return d.Name == ssd0 })
+	return in
+}
+
+func TestTrap6OnlyWhatWasProvenEmptyAndTakenOutIsForgotten(t *testing.T) {
+	g := NewWithT(t)
+	in := takenOut(t)
+	g.Expect(workOf(in).commands).To(BeEmpty(), "its server still serves it")
+	in.State.Targets[slices.IndexFunc(in.State.Targets, func(s backend.Target) bool { return s.Role == v1alpha1.RoleStorage && s.ID == 1 })].Online = false
+	g.Expect(lines(in, workOf(in).commands)).To(HaveExactElements("--removetarget 1"))
+
+	for i := range in.FileSystem.Status.BeeGFS.Allocations {
+		for j := range in.FileSystem.Status.BeeGFS.Allocations[i].Targets {
+			in.FileSystem.Status.BeeGFS.Allocations[i].Targets[j].Drained = nil
+		}
+	}
+	g.Expect(workOf(in).commands).To(BeEmpty(), "what was never proven to be empty stays")
+}
+
+func TestTrap5NoMetadataServerIsEverRemoved(t *testing.T) {
+	for _, version := range versions {
+		g := NewWithT(t)
+		in := healthy(t, version)
+		for i := range in.Targets {
+			in.Targets[i].Spec.Remove = true
+		}
+		for i := range in.State.Servers {
+			in.State.Servers[i].Online = false
+		}
+		for i := range in.State.Targets {
+			in.State.Targets[i].Online = false
+		}
+		in.Targets = slices.DeleteFunc(in.Targets, func(d v1alpha1.StorageTarget) bool { return d.Spec.Role == v1alpha1.RoleMetadata })
+		in.FileSystem.Spec.Metadata.NodeSelector = labels("nowhere")
+		for i := range in.FileSystem.Status.BeeGFS.Allocations {
+			for j := range in.FileSystem.Status.BeeGFS.Allocations[i].Targets {
+				in.FileSystem.Status.BeeGFS.Allocations[i].Targets[j].Drained = new(metav1.NewTime(noon))
+			}
+		}
+		g.Expect(workOf(in).commands).To(BeEmpty())
+		g.Expect(retirable(in)).To(BeEmpty())
+	}
+}
+
+func TestAStorageServerWithoutTargetsIsForgottenAndRetired(t *testing.T) {
+	g := NewWithT(t)
+	in := takenOut(t)
+	in.Targets = slices.DeleteFunc(in.Targets, func(d v1alpha1.StorageTarget) bool { return d.Name == ssd1 })
+	for i := range in.FileSystem.Status.BeeGFS.Allocations {
+		if a := &in.FileSystem.Status.BeeGFS.Allocations[i]; a.Name == "storage-ssd.oss1" {
+			for j := range a.Targets {
+				a.Targets[j].Drained = new(metav1.NewTime(noon))
+			}
+		}
+	}
+	in.State.Targets = slices.DeleteFunc(in.State.Targets, func(s backend.Target) bool {
+		return s.Role == v1alpha1.RoleStorage && (s.ID == 1 || s.ID == 2)
+	})
+	a, _ := allocationNamed(in.FileSystem, "storage-ssd.oss1")
+	serverOf(in.State, v1alpha1.RoleStorage, a.NodeID).Online = false
+	seen := New().Observe(in)
+	g.Expect(seen.Problems).To(HaveExactElements(HaveField("Reason", v1alpha1.ReasonPoolsNotPlaced)), "nobody misses it: %v", seen.Problems)
+	g.Expect(lines(in, workOf(in).commands)).To(HaveExactElements("--removenode --nodetype=storage 1"))
+	g.Expect(retirable(in)).To(BeEmpty())
+
+	in.State.Servers = slices.DeleteFunc(in.State.Servers, func(s backend.Server) bool { return s.Name == "storage-ssd.oss1" })
+	g.Expect(retirable(in)).To(HaveExactElements("storage-ssd.oss1"))
+	in = recorded(t, in)
+	seen = New().Observe(in)
+	g.Expect(seen.Problems).To(BeEmpty())
+	g.Expect(seen.Instances).NotTo(ContainElement(HaveField("Name", "storage-ssd.oss1")))
+}
+
+func TestAStorageServerIsRestartedForADisk(t *testing.T) {
+	const proven = -10 * time.Minute
+	cases := map[string]struct {
+		change func(in *backend.Input)
+		why    string
+		safe   bool
+	}{
+		"that was proven after it had started": {
+			change: func(in *backend.Input) { toldOf(in, ssd0).Online = false }, why: "the disk " + ssd0 + " is proven", safe: true,
+		},
+		"that has not registered yet": {
+			change: func(in *backend.Input) {
+				id := idOf(*in, ssd0)
+				in.State.Targets = slices.DeleteFunc(in.State.Targets, func(s backend.Target) bool { return s.Role == v1alpha1.RoleStorage && s.ID == id })
+			},
+			why: "is proven", safe: true,
+		},
+		"trap 4: not when it started after the disk was proven, because BeeGFS refuses its number": {
+			change: func(in *backend.Input) {
+				toldOf(in, ssd0).Online = false
+				podOf(in, componentStorage, "oss1").Started = noon.Add(proven + 2*readTime)
+				in.Pods[slices.IndexFunc(in.Pods, func(p backend.Pod) bool { return p.StoragePool == "ssd" && p.Node == "oss1" })].Started = noon.Add(proven + 2*readTime)
+			},
+		},
+		"not while it is not proven": {
+			change: func(in *backend.Input) {
+				toldOf(in, ssd0).Online = false
+				unready(diskOf(in, ssd0), v1alpha1.ReasonTargetMissing, "gone")
+			},
+		},
+		"but not safely while another server is away": {
+			change: func(in *backend.Input) {
+				toldOf(in, ssd0).Online = false
+				silent(in, "meta-0.oss2")
+			},
+			why: "is proven",
+		},
+		"but not safely while data is not the same on both sides": {
+			change: func(in *backend.Input) {
+				toldOf(in, ssd0).Online = false
+				toldOf(in, ssd2).Consistency = behind
+			},
+			why: "is proven",
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			in := healthy(t, "7.4.6")
+			for i := range in.Targets {
+				in.Targets[i].Status.Conditions[0].LastTransitionTime = metav1.NewTime(noon.Add(proven))
+			}
+			c.change(&in)
+			restarts := New().Observe(in).Restarts
+			if c.why == "" {
+				g.Expect(restarts).To(BeEmpty())
+				return
+			}
+			g.Expect(restarts).To(HaveLen(1))
+			g.Expect(restarts[0].Pod.Name).To(Equal("storage-ssd--oss1"))
+			g.Expect(restarts[0].Why).To(ContainSubstring(c.why))
+			g.Expect(restarts[0].Safe).To(Equal(c.safe))
+		})
+	}
+}
+
+func TestAStorageServerLetsGoOfADiskThatWasTakenOutOnce(t *testing.T) {
+	g := NewWithT(t)
+	in := takenOut(t)
+	restarts := New().Observe(in).Restarts
+	g.Expect(restarts).To(HaveExactElements(And(HaveField("Pod.Name", "storage-ssd--oss1"), HaveField("Why", ContainSubstring("was emptied and taken out")),
+		HaveField("Safe", true))))
+	for i := range in.Pods {
+		in.Pods[i].Started = noon.Add(-time.Minute)
+	}
+	g.Expect(New().Observe(in).Restarts).To(BeEmpty(), "BeeGFS lists the target as online for some minutes more")
+}
