@@ -158,7 +158,7 @@ func nodes7(r *reader, role v1alpha1.InstanceRole) (servers []backend.Server, ro
 		return nil, 0, r.short("the number of nodes")
 	}
 	count := countLine.FindStringSubmatch(r.text)
-	if count == nil || count[1] != strconv.Itoa(len(servers)) {
+	if len(count) == 0 || count[1] != strconv.Itoa(len(servers)) {
 		return nil, 0, r.wrong("should be the number of nodes, %d", len(servers))
 	}
 	for r.next() {
@@ -202,7 +202,8 @@ func node7(r *reader, role v1alpha1.InstanceRole) (backend.Server, error) {
 	if strings.TrimRight(r.text, " ") != "   Interfaces:" {
 		return s, r.wrong("should announce the interfaces of %s", s.Name)
 	}
-	return s, nics7(r, &s)
+	err = nics7(r, &s)
+	return s, err
 }
 
 // nics7 takes the address of the first interface that speaks TCP, as RDMA interfaces are listed with the same address.

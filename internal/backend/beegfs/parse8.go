@@ -283,7 +283,8 @@ func (row target8) read(r *reader) (backend.Target, error) {
 			return t, err
 		}
 	}
-	return t, row.sizes(r, &t)
+	err = row.sizes(r, &t)
+	return t, err
 }
 
 // sizes reads bytes, or "-" of a target that has not told any yet.
