@@ -281,7 +281,7 @@ func TestAValueIsRefusedThatIsNotOfItsType(t *testing.T) {
 			"a size such as 512k, 4m or 1T, of 4096 bytes at least"},
 		"a size with a letter BeeGFS ignores": {"mgmtd", "7.4.6", "tuneStorageSpaceLowLimit", "1E",
 			"a size such as 512k, 4m or 1T"},
-		"a size that is too large to be one": {"mgmtd", "7.4.6", "tuneStorageSpaceLowLimit", "99999999P",
+		"a size that is too large to be one": {"mgmtd", "7.4.6", "tuneStorageSpaceLowLimit", "16385P",
 			"a size such as 512k, 4m or 1T"},
 		"a chunk that is no power of two": {"meta", "7.4.6", "tuneDefaultChunkSize", "96k",
 			"a power of two of at least 64k, such as 512k"},
@@ -338,6 +338,21 @@ func TestValuesAreRefusedThatDoNotFitTogether(t *testing.T) {
 			g.Expect(err).To(BeAssignableToTypeOf(&backend.InvalidSpecError{}))
 			g.Expect(err.Error()).To(HavePrefix(c.sentence))
 		})
+	}
+}
+
+// beegfs-ctl of BeeGFS 7 reads the file of the client, and what comes after 8.3.1 does not know license-disable.
+func TestWhatAnotherProgramWouldEndWithIsNeverWritten(t *testing.T) {
+	for name, in := range map[string][2]string{
+		"cfgFile": {"meta", "7.4.6"}, "remapConnectionFailureStatus": {"client", "7.4.6"}, "sysACLsRevalidate": {"client", "7.4.7"},
+		"license-disable": {"mgmtd", "8.3.1"},
+	} {
+		g := NewWithT(t)
+		owned, typed := sampleOptions(in[0], in[1])
+		content, err := render(in[0], in[1], "spec.config", owned, typed, nil)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(readRendered(content)).NotTo(HaveKey(name))
+		g.Expect(refusalOf(t, in[0], in[1], "spec.config", name, "false")).To(HaveSuffix("; remove it"))
 	}
 }
 
@@ -432,4 +447,21 @@ func TestTraps(t *testing.T) {
 			})
 		}
 	})
+}
+
+func TestTheDocumentationNamesEveryOptionThatAUserMayNotSet(t *testing.T) {
+	content, err := os.ReadFile("../../../docs/beegfs-options.md")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	for _, version := range []string{"7.4.0", "7.4.7", "8.0.1", "8.3.1"} {
+		for _, daemon := range []string{"mgmtd", "meta", "storage", "client"} {
+			for name, o := range optionsOf(daemon, version) {
+				if o.operators || o.field != "" {
+					NewWithT(t).Expect(string(content)).To(ContainSubstring("`"+name+"`"), "beegfs-%s %s", daemon, version)
+				}
+				if o.field != "" {
+					NewWithT(t).Expect(string(content)).To(ContainSubstring("`" + o.field + "`"))
+				}
+			}
+		}
+	}
 }
