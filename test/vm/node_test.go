@@ -54,6 +54,7 @@ func TestNode(t *testing.T) {
 	t.Run("inventory", func(t *testing.T) { testInventory(t, found) })
 	t.Run("selection", func(t *testing.T) { testSelect(t, found) })
 	t.Run("pinning", func(t *testing.T) { testPinning(t, m, found) })
+	t.Run("mounts", func(t *testing.T) { testMounts(t, m) })
 	t.Run("guards", func(t *testing.T) { testGuards(t, m, directory, found) })
 	var target v1alpha1.StorageTarget
 	t.Run("provisioning", func(t *testing.T) { target = testFormat(t, m, found) })
