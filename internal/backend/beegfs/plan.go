@@ -263,6 +263,7 @@ func (b *builder) metaSet(slot int32) (client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
+	pod.Spec.Containers[0].SecurityContext.ReadOnlyRootFilesystem = nil // the node binary writes mountTable
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(serverGrace))
 	pod.Spec.Affinity = backend.OnNodes(nodes...)
 	b.withRDMA(pod)
