@@ -100,7 +100,10 @@ func (r *Reconciler) repeatUnseenJobs(ctx context.Context, in backend.Input, see
 	}
 	for i := range jobs.Items {
 		job := &jobs.Items[i]
-		if !slices.Contains(seen.Repeat, job.Name) || !metav1.IsControlledBy(job, in.FileSystem) || !finishedBefore(job, r.Clock.Now().Add(-2*pollInterval)) {
+		if !slices.Contains(seen.Repeat, job.Name) || !metav1.IsControlledBy(job, in.FileSystem) {
+			continue
+		}
+		if !finishedBefore(job, r.Clock.Now().Add(-2*pollInterval)) {
 			continue
 		}
 		if err := r.Client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {

@@ -177,9 +177,9 @@ func (o *observer) diagnoseManagement() {
 // filesystem with the wrong number: it is never removed.
 func (o *observer) diagnoseMembers() {
 	unknown := slices.Clone(o.impostors)
-	for _, t := range o.seen.Targets {
-		if said := listed(o.in.State, v1alpha1.RoleStorage, t.ID); said != nil && strings.Contains(t.Message, "another disk has the same number") {
-			unknown = append(unknown, t.Message)
+	for _, t := range o.targets {
+		if why := t.usurped(); why != "" {
+			unknown = append(unknown, why)
 		}
 	}
 	for _, s := range o.in.State.Servers {

@@ -83,6 +83,15 @@ func (t target) poolNow() int32 {
 // online is true when BeeGFS reaches the target.
 func (t target) online() bool { return t.said != nil && t.said.Online }
 
+// usurped says that BeeGFS has the target on another server than the one that it was given to; empty when it has not.
+func (t target) usurped() string {
+	if t.said == nil || t.said.ServerID == 0 || t.said.ServerID == t.server {
+		return ""
+	}
+	return fmt.Sprintf("BeeGFS has target %d on server %d, and it was given to server %d: another disk has the same number; find it and stop its server",
+		t.id, t.said.ServerID, t.server)
+}
+
 // dataPath is where the storage server keeps its data, in the directory of the target.
 func (t target) dataPath() string {
 	if t.disk == nil {
@@ -288,9 +297,8 @@ func (o *observer) targetMessage(t target, status v1alpha1.TargetStatus) string 
 		return fmt.Sprintf("target %d has not registered: %s", t.id, o.serverMessage(t))
 	case !t.said.Online:
 		return fmt.Sprintf("BeeGFS says that target %d is %s: %s", t.id, cmp.Or(t.said.Status, "offline"), o.serverMessage(t))
-	case t.said.ServerID != 0 && t.said.ServerID != t.server:
-		return fmt.Sprintf("BeeGFS has target %d on server %d, and it was given to server %d: another disk has the same number; find it and stop its server",
-			t.id, t.said.ServerID, t.server)
+	case t.usurped() != "":
+		return t.usurped()
 	case t.asked():
 		return o.drainMessage(t)
 	}

@@ -1,0 +1,44 @@
+package apply
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+func TestWhatIsOnlyNamedStaysAsItIs(t *testing.T) {
+	g := NewWithT(t)
+	scheme := runtime.NewScheme()
+	g.Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
+	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
+	owner := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Name: "scratch", Namespace: "storage", UID: "1"}}
+	labels := map[string]string{v1alpha1.LabelFileSystem: "scratch"}
+	job := func(name string) *batchv1.Job {
+		return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: "storage", Labels: labels,
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, v1alpha1.GroupVersion.WithKind("FileSystem"))},
+		}}
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(job("runs"), job("is-over")).Build()
+	before := &batchv1.Job{}
+	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(job("runs")), before)).To(Succeed())
+
+	a := &Applier{Client: c, Kinds: []client.ObjectList{&batchv1.JobList{}}}
+	result, err := a.Apply(t.Context(), owner, labels, []client.Object{&metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: "runs"},
+	}})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(result).To(Equal(Result{Deleted: 1}))
+	var left batchv1.JobList
+	g.Expect(c.List(t.Context(), &left)).To(Succeed())
+	g.Expect(left.Items).To(HaveExactElements(*before))
+}
