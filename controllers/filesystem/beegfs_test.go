@@ -585,3 +585,58 @@ func TestASecretOfThatNameWithoutASharedSecretInItIsNotTakenOver(t *testing.T) {
 	w.beeGFS(nil)
 	w.Expect(w.reconcile(server.Client)).To(MatchError(ContainSubstring("scratch-beegfs exists and does not belong to scratch")))
 }
+
+func TestADrainWhoseOperatorIsKilledAfterAnyWriteEndsAsWell(t *testing.T) {
+	begin := func(t *testing.T) (w *world, leaves *fakeDisk) {
+		w = newWorld(t)
+		stays := w.disk(w.nodes[0], "data0")
+		leaves = w.disk(w.nodes[1], "data0")
+		w.beeGFS(func(fs *v1alpha1.FileSystem) {
+			fs.Spec.Metadata.NodeSelector, fs.Spec.Metadata.InstancesPerNode = fs.Spec.Management.NodeSelector, 1
+			fs.Spec.Metadata.Targets.Directories = fs.Spec.Metadata.Targets.Directories[:1]
+			fs.Spec.Clients.NodeSelector = fs.Spec.Management.NodeSelector
+			fs.Spec.StoragePools[0].Targets = v1alpha1.TargetsSpec{Devices: references(stays, leaves)}
+		})
+		w.settle()
+		w.person(w.target(leaves), func(t *v1alpha1.StorageTarget) { t.Spec.Remove = true })
+		return w, leaves
+	}
+	// takenOut ends the drain as a person does, when that is asked for.
+	takenOut := func(w *world, leaves *fakeDisk) {
+		w.settle()
+		w.Expect(of(w.target(leaves), v1alpha1.ConditionSafeToRemove).Status).To(Equal(metav1.ConditionTrue))
+		w.change(func(fs *v1alpha1.FileSystem) { fs.Spec.StoragePools[0].Targets.Devices = references(w.disks[0]) })
+	}
+	ended := func(w *world, leaves *fakeDisk) {
+		w.settle()
+		w.Expect(w.hive.targets).To(HaveExactElements(HaveField("ID", int32(1))))
+		w.Expect(leaves.mounted).To(BeFalse())
+		w.Expect(leaves.wipes).To(BeZero())
+		w.Expect(w.get().Status.BeeGFS.Allocations).To(ContainElement(And(HaveField("Role", v1alpha1.RoleStorage), HaveField("NodeID", int32(2)), HaveField("Retired", true))))
+		w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
+		w.forget()
+	}
+	undisturbed, leaves := begin(t)
+	drain, release := server.Killable(t, -1), server.Killable(t, -1)
+	undisturbed.Expect(undisturbed.settleWith(drain)).To(Succeed())
+	takenOut(undisturbed, leaves)
+	undisturbed.Expect(undisturbed.settleWith(release)).To(Succeed())
+	ended(undisturbed, leaves)
+
+	for n := range drain.Writes() {
+		t.Run(fmt.Sprintf("after %d writes of moving the data", n), func(t *testing.T) {
+			w, leaves := begin(t)
+			w.Expect(w.settleWith(server.Killable(t, n))).To(MatchError(apiserver.ErrKilled))
+			takenOut(w, leaves)
+			ended(w, leaves)
+		})
+	}
+	for n := range release.Writes() {
+		t.Run(fmt.Sprintf("after %d writes of letting the disk go", n), func(t *testing.T) {
+			w, leaves := begin(t)
+			takenOut(w, leaves)
+			w.Expect(w.settleWith(server.Killable(t, n))).To(MatchError(apiserver.ErrKilled))
+			ended(w, leaves)
+		})
+	}
+}
