@@ -1,0 +1,92 @@
+package backend
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+func TestAPoolKeepsItsSlotAndItsNodes(t *testing.T) {
+	g := NewWithT(t)
+	pool := func(name, label string) v1alpha1.StoragePoolSpec {
+		return v1alpha1.StoragePoolSpec{Name: name, NodeSelector: v1alpha1.NodeSelector{label: ""}, Copies: 1}
+	}
+	in := Input{
+		FileSystem: &v1alpha1.FileSystem{
+			Spec:   v1alpha1.FileSystemSpec{Type: v1alpha1.BeeGFS, StoragePools: []v1alpha1.StoragePoolSpec{pool("new", "ssd"), pool("old", "hdd")}},
+			Status: v1alpha1.FileSystemStatus{StoragePools: []v1alpha1.StoragePoolStatus{{Name: "old", Slot: 0, Nodes: []string{"n9"}}}},
+		},
+		Nodes: []Node{{Name: "n1", Labels: map[string]string{"ssd": "", "hdd": ""}}},
+	}
+	g.Expect(RecordPools(in, 2)).To(Equal([]PoolRecord{{Name: "new", Slot: 1, Nodes: []string{"n1"}}, {Name: "old", Slot: 0, Nodes: []string{"n1", "n9"}}}))
+	_, err := RecordPools(in, 1)
+	g.Expect(err).To(MatchError(ContainSubstring(`storage pool "new" is one too many: a BeeGFS filesystem has at most 1`)))
+}
+
+func TestPodsOfDifferentSlotsAreToldApart(t *testing.T) {
+	g := NewWithT(t)
+	p := Pods{FileSystem: &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Name: "scratch", Namespace: "storage"}}, Software: "beegfs"}
+	first := Workload{Component: "meta", Instance: "0"}
+	set := p.DaemonSet("meta-0", first, p.Template(first))
+	g.Expect(set.Spec.Selector.MatchLabels).To(HaveKeyWithValue(v1alpha1.LabelInstance, "0"))
+	g.Expect(p.Labels(Workload{Component: "meta", Instance: "1"})).NotTo(HaveKeyWithValue(v1alpha1.LabelInstance, "0"))
+	g.Expect(set.Spec.Template.Labels).To(HaveKeyWithValue("app.kubernetes.io/name", "beegfs"))
+}
+
+func TestOnlyWhatNeedsARestartChangesTheHashOfATemplate(t *testing.T) {
+	g := NewWithT(t)
+	p := Pods{FileSystem: &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Name: "scratch"}}}
+	hash := func(told string, nodes ...string) string {
+		w := Workload{Component: "meta"}
+		pod := p.Template(w)
+		pod.Spec.Affinity = OnNodes(nodes...)
+		return p.DaemonSet("meta", w, pod, told).Spec.Template.Annotations[TemplateHashAnnotation]
+	}
+	g.Expect(hash("a", "n1")).To(Equal(hash("a", "n1", "n2")), "which nodes there are is no reason to restart")
+	g.Expect(hash("a", "n1")).NotTo(Equal(hash("b", "n1")), "what a daemon is told is one")
+}
+
+func TestWhatDiffersFromNodeToNodeFitsIntoAConfigMap(t *testing.T) {
+	g := NewWithT(t)
+	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Name: "scratch", Namespace: "storage"}}
+	nodes := map[string]spec.Local{"n1": {Daemons: map[string]spec.LocalDaemon{"meta/0": {Variables: map[string]string{"NODE_ID": "1"}}}}}
+	m, err := LocalMap(fs, "scratch-local", nodes)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(m.Data).To(Equal(map[string]string{"n1": `{"daemons":{"meta/0":{"variables":{"NODE_ID":"1"}}}}`}))
+	for i := range 1024 {
+		nodes[fmt.Sprint("n", i)] = spec.Local{Daemons: map[string]spec.LocalDaemon{"meta/0": {Variables: map[string]string{"X": strings.Repeat("x", 1000)}}}}
+	}
+	_, err = LocalMap(fs, "scratch-local", nodes)
+	g.Expect(err).To(MatchError(ContainSubstring("split it into several FileSystems")))
+}
+
+func TestEveryContainerOfAPodWithExclusiveCPUsIsLimited(t *testing.T) {
+	g := NewWithT(t)
+	pod := &corev1.PodTemplateSpec{Spec: corev1.PodSpec{InitContainers: make([]corev1.Container, 1), Containers: make([]corev1.Container, 2)}}
+	pinning := &v1alpha1.CPUPinning{Mode: v1alpha1.PinningKubeletStatic, CPUs: new(int32(8)), Memory: "16Gi"}
+	told, err := Pin(pod, "spec.metadata", pinning, "told")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(told).To(Equal([]any{"told"}))
+	for _, c := range append(pod.Spec.InitContainers, pod.Spec.Containers...) {
+		g.Expect(c.Resources.Limits).NotTo(BeEmpty())
+		g.Expect(c.Resources.Limits).To(Equal(c.Resources.Requests), "or the kubelet gives no CPU of its own to any of them")
+	}
+	g.Expect(pod.Spec.Containers[0].Resources.Limits.Cpu().String()).To(Equal("8"))
+}
+
+func TestSentencesStayReadable(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(List([]string{"a", "b"})).To(Equal("a, b"))
+	g.Expect(List(strings.Split("abcdefghij", ""))).To(Equal("a, b, c, d, e, f, g, h and 2 more"))
+	g.Expect(Shorten(strings.Repeat("ä", 501))).To(Equal(strings.Repeat("ä", 500) + "..."))
+	g.Expect(Coarse(1234567, 1000000)).To(BeEquivalentTo(1234000))
+	g.Expect(Coarse(7, 100)).To(BeEquivalentTo(7))
+	g.Expect(Ratio(3, 4)).To(Equal("3/4"))
+}
