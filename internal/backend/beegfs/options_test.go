@@ -31,7 +31,7 @@ func sampleOptions(daemon, version string) (owned, typed map[string]string) {
 	case "meta":
 		owned["storeMetaDirectory"] = "$(TARGET)"
 		ports["Meta"] = "8016"
-		typed["tuneNumWorkers"], typed["tuneTargetChooser"] = "16", "randomized"
+		typed["tuneNumWorkers"], typed["tuneTargetChooser"] = "16", "roundrobin"
 	case "storage":
 		owned["storeStorageDirectory"] = "$(TARGETS)"
 		ports["Storage"] = "8032"
