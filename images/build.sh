@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds the project's container images that are missing or outdated, all of them or those named, and prints their
-# references. usage: images/build.sh [NAME...]   NAME is a folder beside this script, such as moosefs-4.57.5 or manager
+# references. usage: images/build.sh [NAME...]   NAME is a folder beside this script, such as moosefs-4.57.5 or manager, or
+# beegfs-doubles and a version of BeeGFS behind it, such as beegfs-doubles-8.3.1
 #   CONTAINER_ENGINE  podman (default) or docker
 #   BASE_REGISTRY     registry with Debian's published images (default docker.io), or none: see images/base.sh
 #   IMAGE_PREFIX      default localhost/parallelfs
@@ -14,6 +15,7 @@ prefix=${IMAGE_PREFIX:-localhost/parallelfs}
 reference() {
   case $1 in
     moosefs-*) echo "$prefix/moosefs:${1#moosefs-}" ;;
+    beegfs-doubles-*) echo "$prefix/beegfs-doubles:${1#beegfs-doubles-}" ;;
     mpi-operator) echo "$prefix/mpi-operator:$(cd "$root_dir/tools/mpi-operator" && go list -m -f '{{.Version}}' github.com/kubeflow/mpi-operator | tr -d v)" ;;
     *) echo "$prefix/$1:dev" ;;
   esac
@@ -30,13 +32,21 @@ binary() {
       say "compiling $command"
       (cd "$root_dir" && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o "dist/$command" "./cmd/$command")
       echo "$root_dir/dist/$command" ;;
+    beegfs-doubles-*)
+      say "compiling beegfs-double"
+      (cd "$root_dir" && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o dist/beegfs-double ./test/doubles/beegfs/cmd/beegfs-double)
+      echo "$root_dir/dist/beegfs-double" ;;
     mpi-operator) "$root_dir/tools/build.sh" mpi-operator ;;
   esac
 }
 
 build() { # build NAME
-  local name=$1 dir file ref base="" base_id="" key context
+  local name=$1 dir file ref base="" base_id="" key context version=""
   dir=$root_dir/images/$name
+  if [[ $name == beegfs-doubles-* ]]; then
+    # One folder for all versions: the version is an argument of the build.
+    dir=$root_dir/images/beegfs-doubles version=${name#beegfs-doubles-}
+  fi
   [[ -f $dir/Dockerfile ]] || die "there is no image '$name': $(cd "$root_dir/images" && printf '%s ' */)"
   ref=$(reference "$name")
   file=$(binary "$name")
@@ -45,7 +55,7 @@ build() { # build NAME
     base=$("$root_dir/images/base.sh" "$base")
     base_id=$(engine image inspect -f '{{.Id}}' "$base")
   fi
-  key=$({ cat "$dir/Dockerfile"; echo "$base_id"; [[ -z $file ]] || cat "$file"; } | hash_of)
+  key=$({ cat "$dir/Dockerfile"; echo "$base_id$version"; [[ -z $file ]] || cat "$file"; } | hash_of)
   if [[ $(engine image inspect -f '{{index .Config.Labels "dev.parallelfs.content"}}' "$ref" 2>/dev/null) == "$key" ]]; then
     say "$ref is up to date"
   else
@@ -53,7 +63,8 @@ build() { # build NAME
     # Only what the image needs goes into the build context: the binary, or nothing.
     context=$(mktemp -d)
     [[ -z $file ]] || ln "$file" "$context/" 2>/dev/null || cp "$file" "$context/"
-    engine build -q ${docker_format[@]+"${docker_format[@]}"} ${base:+--build-arg BASE="$base"} --label "dev.parallelfs.content=$key" \
+    engine build -q ${docker_format[@]+"${docker_format[@]}"} ${base:+--build-arg BASE="$base"} \
+      ${version:+--build-arg VERSION="$version"} --label "dev.parallelfs.content=$key" \
       -t "$ref" -f "$dir/Dockerfile" "$context" >/dev/null || { rm -rf "$context"; die "building $ref failed: its output is above"; }
     rm -rf "$context"
   fi
@@ -69,5 +80,6 @@ docker_format=()
 names=("$@")
 if ((${#names[@]} == 0)); then
   for dir in "$root_dir"/images/*/; do names+=("$(basename "$dir")"); done
+  names=("${names[@]/#beegfs-doubles/beegfs-doubles-7.4.6}" beegfs-doubles-8.3.1)
 fi
 for name in "${names[@]}"; do build "$name"; done

@@ -55,6 +55,7 @@ func TestServersRefuseWhatTheRealOnesRefuse(t *testing.T) {
 		"beegfs-storage storeStorageDirectory={DIR}/old sysMgmtdHost=127.0.0.1" + off,
 		"beegfs-mgmtd storeMgmtdDirectory={DIR}/old" + off,
 		"beegfs-meta storeMetaDirectory={DIR}/target sysMgmtdHost=127.0.0.1" + off,
+		"beegfs-meta storeMetaDirectory={DIR}/meta sysMgmtdHost=127.0.0.1 storeUseExtendedAttribs=false" + off,
 	} {
 		r.step(line, line, "")
 	}

@@ -84,7 +84,7 @@ func newCluster(t *testing.T, version string) *cluster {
 	c.base = freePorts(t)
 	c.write("auth", "the secret of this test")
 	c.write("auth-other", "another secret")
-	c.write("interfaces", c.card+" "+c.address+"\n")
+	c.write("interfaces", c.card+"\n")
 	return c
 }
 
@@ -169,6 +169,11 @@ func (c *cluster) prepareTarget(name string, target, node int) {
 // options are those that all servers of the cluster have. {DIR} and {PORT+n} may stand in any argument.
 const options = "connAuthFile={DIR}/auth connInterfacesFile={DIR}/interfaces connUseRDMA=false sysTargetOfflineTimeoutSecs=30 " +
 	"storeAllowFirstRunInit=false connMgmtdPortTCP={PORT+8} connMgmtdPortUDP={PORT+8}"
+
+// limits make every target of this machine one of the capacity pool "normal".
+const limits = "tuneStorageDynamicPools=false tuneStorageSpaceLowLimit=2k tuneStorageSpaceEmergencyLimit=1k tuneStorageInodesLowLimit=2 " +
+	"tuneStorageInodesEmergencyLimit=1 tuneMetaDynamicPools=false tuneMetaSpaceLowLimit=2k tuneMetaSpaceEmergencyLimit=1k " +
+	"tuneMetaInodesLowLimit=2 tuneMetaInodesEmergencyLimit=1"
 
 const management = " sysMgmtdHost={ADDRESS}"
 
@@ -287,7 +292,7 @@ func (c *cluster) metaLine(id int) string {
 func (c *cluster) startManagement() {
 	c.t.Helper()
 	c.prepareMgmtd("mgmtd")
-	c.start("mgmtd-daemon", "beegfs-mgmtd "+options+" storeMgmtdDirectory={DIR}/mgmtd")
+	c.start("mgmtd-daemon", "beegfs-mgmtd "+options+" storeMgmtdDirectory={DIR}/mgmtd "+limits)
 	c.eventually("--listnodes --nodetype=management", "mgmt")
 }
 
@@ -295,8 +300,8 @@ func (c *cluster) online() {
 	c.t.Helper()
 	for kind, count := range map[string]int{"meta": 2, "storage": 3} {
 		NewWithT(c.t).Eventually(func() int {
-			said, _ := c.run(ctl+"--listtargets --state --nodetype="+kind, "")
-			return strings.Count(said, "Online")
+			said, _ := c.run(ctl+"--listtargets --state --pools --nodetype="+kind, "")
+			return min(strings.Count(said, "Online"), strings.Count(said, "normal"))
 		}).WithTimeout(60*time.Second).WithPolling(300*time.Millisecond).Should(Equal(count), kind)
 	}
 }
@@ -328,7 +333,10 @@ func (c *cluster) plain(said string) string {
 	said = entryID.ReplaceAllString(said, "{ENTRY}")
 	said = seconds.ReplaceAllString(said, " {TIME}")
 	said = sizes.ReplaceAllStringFunc(said, func(found string) string {
-		return " {" + strings.TrimLeft(strings.TrimSpace(found), "0123456789.") + "}"
+		if strings.HasSuffix(found, "%") {
+			return " {SHARE}"
+		}
+		return " {SIZE}"
 	})
 	return spaces.ReplaceAllString(said, "")
 }

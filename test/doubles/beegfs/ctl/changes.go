@@ -164,7 +164,7 @@ func removeStoragePool(c *call) int {
 	case err != nil:
 		return c.failed(err)
 	default:
-		c.say("Successfully removed storage pool.")
+		c.say("Successfully removed storage pool with ID %d.", id)
 	}
 	return success
 }

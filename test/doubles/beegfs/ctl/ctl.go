@@ -88,7 +88,10 @@ func Run(ctx context.Context, arguments []string, input io.Reader, output, errs 
 		if values["sysMgmtdHost"] == "" {
 			return fail(&option.Error{Text: "Management host undefined"})
 		}
-		if err := wire.Ask(ctx, c.management, c.secret, "view", nil, &c.view); err != nil {
+		if err := wire.Ask(ctx, c.management, c.secret, "view", nil, &c.view); errors.Is(err, wire.ErrDisconnected) {
+			c.complain("Metadata nodes download failed")
+			return runtimeError
+		} else if err != nil {
 			c.complain("Management node communication failed: %s", values["sysMgmtdHost"])
 			return runtimeError
 		}

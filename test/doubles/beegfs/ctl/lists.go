@@ -57,7 +57,7 @@ func listNodes(c *call) int {
 			c.say("   Reachable: %s", answer)
 		}
 	}
-	if (cards || details) && (count > 0 || kind != "client") {
+	if cards || details {
 		c.say("\nNumber of nodes: %d", count)
 		if kind == "meta" {
 			c.say("Root: %d", c.view.Root)
@@ -246,7 +246,7 @@ func listStoragePools(c *call) int {
 	if c.leftover() {
 		return invalidConfig
 	}
-	c.say("%7s %18s %28s %28s", "Pool ID", centred("Pool Description", 18), centred("Targets", 28), centred("Buddy Groups", 28))
+	c.say("%7s %18s %28s %28s", "Pool ID", "Pool Description", "Targets", "Buddy Groups")
 	c.say("%s %s %s %s", strings.Repeat("=", 7), strings.Repeat("=", 18), strings.Repeat("=", 28), strings.Repeat("=", 28))
 	for _, pool := range c.view.Pools {
 		var targets, groups []int
@@ -294,13 +294,6 @@ func wrap(list string) []string {
 		lines, list = append(lines, list[:cut]), list[cut:]
 	}
 	return append(lines, list)
-}
-
-func centred(text string, width int) string {
-	if strings.HasPrefix(text, "Pool") {
-		return text + strings.Repeat(" ", width-len(text))
-	}
-	return text
 }
 
 func serverStats(c *call) int {

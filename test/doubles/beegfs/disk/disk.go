@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -45,6 +46,13 @@ func Lock(directory string) (*os.File, error) {
 		return nil, fmt.Errorf("lock %s: %w", directory, err)
 	}
 	return file, nil
+}
+
+// TellLocked says, in the servers' words, that another process has the lock of a directory.
+func TellLocked(errors io.Writer, directory string) {
+	//nolint:errcheck // nobody to tell
+	fmt.Fprintf(errors, "Unable to lock PID file: %s (already locked).\nCheck if service is already running.\n"+
+		"Unable to lock working directory. Check if the directory is already in use: %s\n", filepath.Join(directory, lockFile), directory)
 }
 
 // Format checks the version in the format file of a directory.

@@ -78,6 +78,8 @@ func (s *State) administer(op string, change wire.Change) (any, error) {
 		return s.removeGroup(change)
 	case "mirror-root":
 		return nil, s.mirrorRoot()
+	case "set-alias":
+		return nil, s.setAlias(change)
 	case "set-state":
 		return nil, s.setState(change)
 	}

@@ -274,3 +274,24 @@ func (s *State) setState(change wire.Change) error {
 		return nil
 	})
 }
+
+// setAlias gives a pool or a server, which State names, another name (8).
+func (s *State) setAlias(change wire.Change) error {
+	return s.change(true, func(view *wire.View) error {
+		for _, pool := range view.Pools {
+			if pool.Name == change.Name {
+				return fmt.Errorf("Alias %q is already in use", change.Name) //nolint:staticcheck // as the service says it
+			}
+		}
+		pool, node := view.Pool(change.ID), view.Node(change.Type, change.ID)
+		switch {
+		case change.State == "pool" && pool != nil:
+			pool.Name = change.Name
+		case change.State == "node" && node != nil:
+			node.Alias = change.Name
+		default:
+			return errUnknownNode
+		}
+		return nil
+	})
+}

@@ -200,7 +200,7 @@ func serveEight(ctx context.Context, log *program.Log, values option.Values, sta
 		filters = nil
 	}
 	state.content.Nodes = replaceManagement(state.content.Nodes, wire.Node{
-		Type: "management", ID: 1, Alias: "management", TCP: port, UDP: port, Interfaces: wire.Usable(filters),
+		Type: "management", ID: 1, Alias: "management", TCP: port, UDP: port, Interfaces: wire.Usable(8, filters),
 	})
 	state.contactSaved()
 	datagrams, err := wire.ListenUDP(ctx, port)

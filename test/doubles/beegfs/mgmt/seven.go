@@ -34,7 +34,7 @@ func Seven(ctx context.Context, arguments []string, output, errors io.Writer) in
 		return fail(err)
 	}
 	directory := values["storeMgmtdDirectory"]
-	lock, err := openDirectory(values, directory)
+	lock, err := openDirectory(values, directory, errors)
 	if err != nil {
 		return fail(err)
 	}
@@ -43,7 +43,7 @@ func Seven(ctx context.Context, arguments []string, output, errors io.Writer) in
 	if err != nil {
 		return fail(err)
 	}
-	if _, err := disk.Format(directory, 2, 5); err != nil {
+	if _, err := disk.Format(directory, 4, 5); err != nil {
 		return fail(err)
 	}
 	alias, err := disk.Alias(directory)
@@ -61,7 +61,10 @@ func Seven(ctx context.Context, arguments []string, output, errors io.Writer) in
 	if err != nil {
 		return fail(err)
 	}
-	usable := wire.Usable(filters)
+	usable := wire.Usable(7, filters)
+	if len(usable) == 0 {
+		return fail(&option.Error{Text: "Couldn't find any usable NIC"})
+	}
 	state := newState(rulesOfSeven(values), content, func(next stored) error { return saveDirectory(directory, next) }, nil)
 	state.content.Nodes = replaceManagement(state.content.Nodes, wire.Node{
 		Type: "management", ID: 1, Alias: alias, TCP: tcp, UDP: udp, Interfaces: usable,
@@ -69,7 +72,7 @@ func Seven(ctx context.Context, arguments []string, output, errors io.Writer) in
 	return serveSeven(ctx, log, state, usable, tcp, udp, secret)
 }
 
-func openDirectory(values option.Values, directory string) (*os.File, error) {
+func openDirectory(values option.Values, directory string, errors io.Writer) (*os.File, error) {
 	if directory == "" {
 		return nil, &option.Error{Text: "No management storage directory specified"}
 	}
@@ -89,6 +92,7 @@ func openDirectory(values option.Values, directory string) (*os.File, error) {
 	}
 	lock, err := disk.Lock(directory)
 	if err != nil {
+		disk.TellLocked(errors, directory)
 		return nil, &option.Error{Text: "Invalid working directory: locking failed"}
 	}
 	return lock, nil

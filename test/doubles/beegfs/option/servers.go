@@ -67,7 +67,7 @@ func Interfaces(values Values) ([]string, error) {
 	if file != "" {
 		content, err := os.ReadFile(file) //nolint:gosec // the path is the program's own argument
 		if err != nil {
-			return nil, invalid("Failed to load string list file: %s", file)
+			return nil, invalid("Failed to open file: %s", file)
 		}
 		lines = strings.Split(string(content), "\n")
 	}

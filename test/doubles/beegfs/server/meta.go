@@ -50,9 +50,11 @@ func prepareMeta(d *daemon) error {
 	if err != nil {
 		return err
 	}
-	if d.values.Bool("storeUseExtendedAttribs", true) != (format["xattr"] == "true") {
-		return &option.Error{Text: fmt.Sprintf("Mismatch of extended attributes settings in storage format file and daemon config file: "+
-			"xattr=%s in %s", format["xattr"], filepath.Join(directory, disk.FormatFile))}
+	if _, given := format["xattr"]; !given {
+		return &option.Error{Text: "Property missing from storage format file: xattr (dir: " + directory + ")"}
+	}
+	if option.Values(format).Bool("xattr", true) != d.values.Bool("storeUseExtendedAttribs", true) {
+		return &option.Error{Text: "Mismatch of extended attributes settings in storage format file and daemon config file."}
 	}
 	for _, name := range []string{"dentries", "inodes", "buddymir/dentries", "buddymir/inodes"} {
 		if err := os.MkdirAll(filepath.Join(directory, name), 0o777); err != nil { //nolint:gosec // as the daemon does

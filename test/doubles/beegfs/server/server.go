@@ -57,7 +57,7 @@ func (r role) run(ctx context.Context, arguments []string, output, errs io.Write
 	if err != nil {
 		return fail(err)
 	}
-	locks, err := r.lock(d)
+	locks, err := r.lock(d, errs)
 	if err != nil {
 		return fail(err)
 	}
@@ -73,6 +73,9 @@ func (r role) run(ctx context.Context, arguments []string, output, errs io.Write
 		return fail(err)
 	}
 	if err := r.prepare(d); err != nil {
+		return fail(err)
+	}
+	if err := d.numbered(); err != nil {
 		return fail(err)
 	}
 	ctx, stop := program.UntilSignal(ctx)
@@ -125,7 +128,7 @@ func (r role) configure(major int, arguments []string) (*daemon, error) {
 		return nil, err
 	}
 	d.management = net.JoinHostPort(values["sysMgmtdHost"], strconv.Itoa(management))
-	d.node = wire.Node{Type: r.kind, TCP: tcp, UDP: udp, Interfaces: wire.Usable(filters)}
+	d.node = wire.Node{Type: r.kind, TCP: tcp, UDP: udp, Interfaces: wire.Usable(major, filters)}
 	return d, nil
 }
 
@@ -153,11 +156,12 @@ func bind(zone string) error {
 }
 
 // lock takes every directory for this process alone.
-func (r role) lock(d *daemon) ([]*os.File, error) {
+func (r role) lock(d *daemon, errs io.Writer) ([]*os.File, error) {
 	var locks []*os.File
 	for _, directory := range d.directories {
 		lock, err := disk.Lock(directory)
 		if err != nil {
+			disk.TellLocked(errs, directory)
 			return locks, &option.Error{Text: r.lockFailure(directory)}
 		}
 		locks = append(locks, lock)
@@ -165,8 +169,7 @@ func (r role) lock(d *daemon) ([]*os.File, error) {
 	return locks, nil
 }
 
-// identify finds out who the server is. A server without a number would get one from the management service; these doubles refuse it,
-// because nothing of the product may leave that to chance.
+// identify finds out who the server is, and where its management service and its network are.
 func (r role) identify(d *daemon) error {
 	first := d.directories[0]
 	alias, err := disk.Alias(first)
@@ -182,20 +185,27 @@ func (r role) identify(d *daemon) error {
 	if err != nil {
 		return &option.Error{Text: "Unable to read " + filepath.Join(first, disk.NodeNumFile) + ": " + err.Error()}
 	}
-	if number == 0 {
-		return &option.Error{Text: "No numeric node ID in " + filepath.Join(first, disk.NodeNumFile) + ": this double gives out none"}
-	}
-	for _, directory := range d.directories[1:] {
-		if other, err := disk.Number(directory, disk.NodeNumFile); err != nil || other != number && other != 0 {
-			return &option.Error{Text: fmt.Sprintf("Directory of another server: %s (numeric node ID %d instead of %d)", directory, other, number)}
-		}
-	}
 	d.node.ID, d.node.Alias = number, alias
 	if d.values["sysMgmtdHost"] == "" {
 		return &option.Error{Text: "Management host undefined"}
 	}
 	if len(d.node.Interfaces) == 0 {
 		return &option.Error{Text: "Couldn't find any usable NIC"}
+	}
+	return nil
+}
+
+// numbered refuses directories without a number: BeeGFS would let the management service choose one, and nothing of the product may leave
+// that to chance.
+func (d *daemon) numbered() error {
+	first := d.directories[0]
+	if d.node.ID == 0 {
+		return &option.Error{Text: "No numeric node ID in " + filepath.Join(first, disk.NodeNumFile) + ": this double gives out none"}
+	}
+	for _, directory := range d.directories[1:] {
+		if other, err := disk.Number(directory, disk.NodeNumFile); err != nil || other != d.node.ID && other != 0 {
+			return &option.Error{Text: fmt.Sprintf("Directory of another server: %s (numeric node ID %d instead of %d)", directory, other, d.node.ID)}
+		}
 	}
 	return nil
 }

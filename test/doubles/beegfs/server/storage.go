@@ -59,7 +59,7 @@ func storageDirectories(values option.Values) ([]string, error) {
 func prepareStorage(d *daemon) error {
 	seen := map[int]string{}
 	for _, directory := range d.directories {
-		if _, err := disk.Format(directory, 3, 3); err != nil {
+		if _, err := disk.Format(directory, 2, 3); err != nil {
 			return err
 		}
 		for _, name := range []string{"chunks", "buddymir"} {

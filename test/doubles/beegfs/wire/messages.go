@@ -2,6 +2,7 @@ package wire
 
 import (
 	"net"
+	"slices"
 	"strings"
 )
 
@@ -84,9 +85,9 @@ type EntryRequest struct {
 	Flat    bool     `json:"flat,omitempty"`
 }
 
-// Usable returns the interfaces that the filters allow, best first: every one that is up, has an address, and is neither the loopback
-// nor link-local. A filter is "[!] name|* address|* 4|6|*".
-func Usable(filters []string) []Interface {
+// Usable returns the interfaces that the filters allow, best first: every one that is up, has an IPv4 address, and is neither the loopback
+// nor link-local. A filter of 7 is a name and no more; one of 8 is "[!] name|* address|* 4|6|*".
+func Usable(major int, filters []string) []Interface {
 	all, err := net.Interfaces()
 	if err != nil {
 		return nil
@@ -106,7 +107,7 @@ func Usable(filters []string) []Interface {
 				continue
 			}
 			candidate := Interface{Name: card.Name, Address: network.IP.String()}
-			if rank, allowed := allows(filters, candidate); allowed {
+			if rank, allowed := allows(major, filters, candidate); allowed {
 				found[rank] = append(found[rank], candidate)
 			}
 		}
@@ -118,9 +119,13 @@ func Usable(filters []string) []Interface {
 	return usable
 }
 
-func allows(filters []string, candidate Interface) (rank int, allowed bool) {
+func allows(major int, filters []string, candidate Interface) (rank int, allowed bool) {
 	if len(filters) == 0 {
 		return 0, true
+	}
+	if major == 7 {
+		rank = slices.Index(filters, candidate.Name)
+		return rank, rank >= 0
 	}
 	for rank, filter := range filters {
 		words := strings.Fields(filter)
