@@ -23,12 +23,12 @@ import (
 // update writes what the programs say as what they should say. It is for the real ones: BEEGFS_REAL_BIN=... go test -update.
 var update = flag.Bool("update", false, "write testdata from what the programs say")
 
-// doubles is the folder with the built doubles; real the one with real programs, where BEEGFS_REAL_BIN says so.
-var doubles, real string
+// doubles is the folder with the built doubles; genuine the one with real programs, where BEEGFS_REAL_BIN says so.
+var doubles, genuine string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	real = os.Getenv("BEEGFS_REAL_BIN")
+	genuine = os.Getenv("BEEGFS_REAL_BIN")
 	code := 1
 	if err := build(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -79,7 +79,7 @@ type daemon struct {
 // newCluster makes an empty filesystem; nothing of it runs. Real programs are used for 7 where BEEGFS_REAL_BIN names them.
 func newCluster(t *testing.T, version string) *cluster {
 	t.Helper()
-	c := &cluster{t: t, version: version, real: real != "" && strings.HasPrefix(version, "7"), dir: t.TempDir(), daemons: map[string]*daemon{}}
+	c := &cluster{t: t, version: version, real: genuine != "" && strings.HasPrefix(version, "7"), dir: t.TempDir(), daemons: map[string]*daemon{}}
 	c.card, c.address = networkCard(t)
 	c.base = freePorts(t)
 	c.write("auth", "the secret of this test")
@@ -189,9 +189,9 @@ func (c *cluster) command(ctx context.Context, line string) *exec.Cmd {
 	words := strings.Fields(c.fill(line))
 	folder := doubles
 	if c.real {
-		folder = real
+		folder = genuine
 	}
-	command := exec.CommandContext(ctx, filepath.Join(folder, words[0]), words[1:]...) //nolint:gosec // built or named for this test
+	command := exec.CommandContext(ctx, filepath.Join(folder, words[0]), words[1:]...)
 	command.Env = append(os.Environ(), "BEEGFS_DOUBLE_VERSION="+c.version)
 	command.Dir = c.dir
 	return command

@@ -69,7 +69,7 @@ func TestAPortInUseEndsTheServer(t *testing.T) {
 	port, _ := strconv.Atoi(c.fill("{PORT+31}"))
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", fmt.Sprintf(":%d", port))
 	g.Expect(err).NotTo(HaveOccurred())
-	defer listener.Close() //nolint:errcheck // the test ends
+	defer listener.Close()
 	said, code := c.run(storageOne(c), "")
 	g.Expect(code).To(Equal(2), said)
 	g.Expect(said).To(ContainSubstring(fmt.Sprintf("TCP socket: Unable to bind to port: %d. SysErr: Address already in use", port)))

@@ -114,12 +114,12 @@ func (f *choice) Set(text string) error {
 }
 
 func (c *call) say(format string, arguments ...any) {
-	fmt.Fprintf(c.output, format, arguments...) //nolint:errcheck // nobody to tell
+	fmt.Fprintf(c.output, format, arguments...)
 }
 
 // tell writes to standard error, where beegfs writes all that is no data.
 func (c *call) tell(format string, arguments ...any) {
-	fmt.Fprintf(c.errors, format, arguments...) //nolint:errcheck // nobody to tell
+	fmt.Fprintf(c.errors, format, arguments...)
 }
 
 // before checks the flags and asks the management service for all that it knows.

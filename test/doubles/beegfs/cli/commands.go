@@ -115,7 +115,8 @@ func (c *call) node() *cobra.Command {
 	list.Flags().BoolVar(&cards, "with-nics", false, "")
 	list.Flags().BoolVar(&reachable, "reachability-check", false, "")
 	list.Flags().BoolVar(&failing, "reachability-error", false, "")
-	alias := c.alias("set-alias <node> <new-alias>", "node", []string{"meta", "storage", "management"}, func() []candidate { return c.nodes() })
+	alias := c.alias("set-alias <node> <new-alias>", "node", []string{"meta", "storage", "management"},
+		func() []candidate { return c.nodes() })
 	remove := c.deletion("delete <node>", "Node", "remove-node", []string{"meta", "storage", "client", "management"},
 		func() []candidate { return c.nodes() })
 	return group("node", list, alias, remove)

@@ -247,7 +247,7 @@ func (c *call) patternOf(pool, chunk, pattern, number string) (func(wire.Pattern
 		if err != nil || targets == 0 {
 			return nil, nil, fmt.Errorf("invalid argument %q for \"--num-targets\" flag", number)
 		}
-		change.Targets = int(targets) //nolint:gosec // at most 32 bits
+		change.Targets = int(targets)
 		said = append(said, fmt.Sprintf("DefaultNumTargets (%d)", targets))
 	}
 	if pool != "" {

@@ -74,7 +74,9 @@ func kindOf(word string) string {
 	for _, known := range []struct {
 		long, kind string
 		least      int
-	}{{"management", "management", 2}, {"mgmtd", "management", 2}, {"client", "client", 1}, {"storage", "storage", 1}, {"metadata", "meta", 1}} {
+	}{
+		{"management", "management", 2}, {"mgmtd", "management", 2}, {"client", "client", 1}, {"storage", "storage", 1}, {"metadata", "meta", 1},
+	} {
 		if len(word) >= known.least && strings.HasPrefix(known.long, strings.ToLower(word)) {
 			return known.kind
 		}
@@ -170,7 +172,7 @@ func (t *table) print() error {
 		}
 		return nil
 	}
-	for page := range slices.Chunk(t.rows, int(max(t.pageSize, 1))) { //nolint:gosec // a page is small
+	for page := range slices.Chunk(t.rows, int(max(t.pageSize, 1))) {
 		if c.format != "table" {
 			objects := make([]map[string]any, len(page))
 			for i, row := range page {

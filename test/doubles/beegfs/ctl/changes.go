@@ -78,7 +78,9 @@ func modifyStoragePool(c *call) int {
 		change.Name = name
 		given++
 	}
-	for name, list := range map[string]*[]int{"--addtargets": &change.Targets, "--rmtargets": &change.Away, "--addmirrorgroups": &change.Groups} {
+	for name, list := range map[string]*[]int{
+		"--addtargets": &change.Targets, "--rmtargets": &change.Away, "--addmirrorgroups": &change.Groups,
+	} {
 		text, asked := c.take(name)
 		if !asked {
 			continue

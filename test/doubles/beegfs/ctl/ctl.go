@@ -163,11 +163,11 @@ func kind(text string) string {
 }
 
 func (c *call) say(format string, arguments ...any) {
-	fmt.Fprintf(c.output, format+"\n", arguments...) //nolint:errcheck // nobody to tell
+	fmt.Fprintf(c.output, format+"\n", arguments...)
 }
 
 func (c *call) complain(format string, arguments ...any) {
-	fmt.Fprintf(c.errors, format+"\n", arguments...) //nolint:errcheck // nobody to tell
+	fmt.Fprintf(c.errors, format+"\n", arguments...)
 }
 
 // take removes an argument of the mode and returns its value.

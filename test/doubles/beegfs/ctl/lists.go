@@ -223,20 +223,20 @@ func listMirrorGroups(c *call) int {
 	if kind == "meta" {
 		what = "Node"
 	}
-	any := false
+	printed := false
 	for _, group := range c.view.Groups {
 		if group.Type != kind {
 			continue
 		}
-		if !any {
+		if !printed {
 			primary, secondary := "Primary"+what+"ID", "Secondary"+what+"ID"
 			c.say("%17s %*s %*s", "BuddyGroupID", wide, primary, wide, secondary)
 			c.say("%17s %*s %*s", strings.Repeat("=", 12), wide, strings.Repeat("=", len(primary)), wide, strings.Repeat("=", len(secondary)))
-			any = true
+			printed = true
 		}
 		c.say("%17d %*d %*d", group.ID, wide, group.Primary, wide, group.Secondary)
 	}
-	if !any {
+	if !printed {
 		c.say("No mirror buddy groups defined.")
 	}
 	return success

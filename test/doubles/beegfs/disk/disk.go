@@ -37,11 +37,11 @@ func Prepared(directory string) bool {
 
 // Lock takes the lock of a directory until the process ends. The error is nil, or says that another process has it.
 func Lock(directory string) (*os.File, error) {
-	file, err := os.OpenFile(filepath.Join(directory, lockFile), os.O_CREATE|os.O_RDWR, 0o644) //nolint:gosec // as the daemons do
+	file, err := os.OpenFile(filepath.Join(directory, lockFile), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil { //nolint:gosec // a file descriptor fits
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		_ = file.Close()
 		return nil, fmt.Errorf("lock %s: %w", directory, err)
 	}
@@ -50,7 +50,6 @@ func Lock(directory string) (*os.File, error) {
 
 // TellLocked says, in the servers' words, that another process has the lock of a directory.
 func TellLocked(errors io.Writer, directory string) {
-	//nolint:errcheck // nobody to tell
 	fmt.Fprintf(errors, "Unable to lock PID file: %s (already locked).\nCheck if service is already running.\n"+
 		"Unable to lock working directory. Check if the directory is already in use: %s\n", filepath.Join(directory, lockFile), directory)
 }
@@ -79,7 +78,7 @@ func Format(directory string, lowest, highest int) (map[string]string, error) {
 
 // Number reads a file with one number in it, 0 when the file is not there.
 func Number(directory, name string) (int, error) {
-	content, err := os.ReadFile(filepath.Join(directory, name)) //nolint:gosec // the directory is the program's own argument
+	content, err := os.ReadFile(filepath.Join(directory, name))
 	if os.IsNotExist(err) {
 		return 0, nil
 	}
@@ -98,7 +97,7 @@ func WriteNumber(directory, name string, number int) error {
 // to another name is refused.
 func Alias(directory string) (string, error) {
 	alias := ""
-	if content, err := os.ReadFile(filepath.Join(directory, NodeIDFile)); err == nil { //nolint:gosec // the program's own argument
+	if content, err := os.ReadFile(filepath.Join(directory, NodeIDFile)); err == nil {
 		alias, _, _ = strings.Cut(strings.TrimSpace(string(content)), "\n")
 	}
 	if alias == "" {
@@ -114,7 +113,7 @@ func Alias(directory string) (string, error) {
 // Origin refuses a directory whose server had another text id, and writes down the id where there is none.
 func Origin(directory, alias string) error {
 	path := filepath.Join(directory, originFile)
-	content, err := os.ReadFile(path) //nolint:gosec // the program's own argument
+	content, err := os.ReadFile(path)
 	if err != nil {
 		return os.WriteFile(path, []byte(alias+"\n"), 0o600)
 	}
@@ -128,7 +127,7 @@ func Origin(directory, alias string) error {
 // Token is the proof, since 8.3, that a directory is the one that registered: made once, then kept.
 func Token(directory string) (string, error) {
 	path := filepath.Join(directory, tokenFile)
-	if content, err := os.ReadFile(path); err == nil { //nolint:gosec // the program's own argument
+	if content, err := os.ReadFile(path); err == nil {
 		return strings.TrimSpace(string(content)), nil
 	}
 	token := rand.Text()
@@ -141,13 +140,13 @@ func Space(directory string) (wire.Space, error) {
 	if err := unix.Statfs(directory, &about); err != nil {
 		return wire.Space{}, err
 	}
-	block := uint64(about.Bsize) //nolint:gosec // a block's size is positive
+	block := uint64(about.Bsize)
 	return wire.Space{Total: about.Blocks * block, Free: about.Bavail * block, Inodes: about.Files, FreeInodes: about.Ffree}, nil
 }
 
 // Load reads a JSON file; a file that is not there leaves the value as it is.
 func Load(path string, value any) error {
-	content, err := os.ReadFile(path) //nolint:gosec // the program's own argument
+	content, err := os.ReadFile(path)
 	if os.IsNotExist(err) {
 		return nil
 	}

@@ -16,7 +16,6 @@ var (
 )
 
 func errToken(what, alias, kind string, id int, given, stored string) error {
-	//nolint:staticcheck // the service's own text
 	return fmt.Errorf("%s %s[%c:%d] has already been registered and its registration token (%s) does not match the stored token (%s)",
 		what, alias, kind[0], id, given, stored)
 }
@@ -29,7 +28,7 @@ func (s *State) addPool(change wire.Change) (wire.Changed, error) {
 	err := s.change(true, func(view *wire.View) error {
 		id := change.ID
 		if id == 0 {
-			for id = 2; view.Pool(id) != nil; id++ { //nolint:revive // looks for a free number
+			for id = 2; view.Pool(id) != nil; id++ {
 			}
 		}
 		if view.Pool(id) != nil {
@@ -216,7 +215,7 @@ func (s *State) addGroup(change wire.Change) (wire.Changed, error) {
 		}
 		id := change.ID
 		if id == 0 {
-			for id = 1; view.Group(change.Type, id) != nil; id++ { //nolint:revive // looks for a free number
+			for id = 1; view.Group(change.Type, id) != nil; id++ {
 			}
 		}
 		if view.Group(change.Type, id) != nil {

@@ -29,9 +29,7 @@ const header = "SQLite format 3\x00"
 // Eight runs beegfs-mgmtd 8 until it is told to end, and returns its exit code.
 func Eight(ctx context.Context, arguments []string, output, errs io.Writer) int {
 	values, err := option.ReadEight(arguments)
-	var usage *option.UsageError
-	if errors.As(err, &usage) {
-		//nolint:errcheck // nobody to tell
+	if usage, is := errors.AsType[*option.UsageError](err); is {
 		fmt.Fprintf(errs, "error: %s\n\nUsage: beegfs-mgmtd [OPTIONS]\n\nFor more information, try '--help'.\n", usage.Text)
 		return 2
 	}
@@ -39,7 +37,7 @@ func Eight(ctx context.Context, arguments []string, output, errs io.Writer) int 
 		err = runEight(ctx, values, output, errs)
 	}
 	if err != nil {
-		fmt.Fprintln(errs, err) //nolint:errcheck // nobody to tell
+		fmt.Fprintln(errs, err)
 		return 1
 	}
 	return 0
@@ -54,7 +52,6 @@ func runEight(ctx context.Context, values option.Values, output, errs io.Writer)
 		return fmt.Errorf("this double imports nothing from %s", path)
 	}
 	if values.Bool("upgrade", false) {
-		//nolint:errcheck // nobody to tell
 		fmt.Fprintln(output, "--upgrade is deprecated. Upgrading the database now happens automatically on running the management. Exiting.")
 		return nil
 	}
@@ -66,7 +63,7 @@ func runEight(ctx context.Context, values option.Values, output, errs io.Writer)
 	var secret uint64
 	if !values.Bool("auth-disable", false) {
 		auth := values.Get("auth-file", "/etc/beegfs/conn.auth")
-		content, err := os.ReadFile(auth) //nolint:gosec // the program's own argument
+		content, err := os.ReadFile(auth)
 		if err != nil {
 			//nolint:staticcheck // the service's own text
 			return fmt.Errorf("Could not open authentication file %q: %s (os error 2)", auth, option.SysErr(err))
@@ -104,19 +101,19 @@ func initialise(file, uuid string, output io.Writer) error {
 		random[6], random[8] = random[6]&0x0f|0x40, random[8]&0x3f|0x80
 		uuid = fmt.Sprintf("%x-%x-%x-%x-%x", random[:4], random[4:6], random[6:8], random[8:10], random[10:])
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // as the service does
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return fmt.Errorf("Creating database file %q failed: %w", file, err) //nolint:staticcheck // the service's own text
 	}
 	if err := saveFile(file, fresh(uuid)); err != nil {
 		return fmt.Errorf("Creating database file %q failed: %w", file, err) //nolint:staticcheck // the service's own text
 	}
-	fmt.Fprintf(output, "Created new database version 5 at %q.\n", file) //nolint:errcheck // nobody to tell
+	fmt.Fprintf(output, "Created new database version 5 at %q.\n", file)
 	return nil
 }
 
 func loadFile(file string) (stored, error) {
 	var content stored
-	text, err := os.ReadFile(file) //nolint:gosec // the program's own argument
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return content, err
 	}
@@ -141,7 +138,7 @@ func checkTLS(values option.Values) error {
 	}
 	for name, otherwise := range map[string]string{"tls-cert-file": "/etc/beegfs/cert.pem", "tls-key-file": "/etc/beegfs/key.pem"} {
 		path := values.Get(name, otherwise)
-		content, err := os.ReadFile(path) //nolint:gosec // the program's own argument
+		content, err := os.ReadFile(path)
 		if err != nil {
 			//nolint:staticcheck // the service's own text
 			return fmt.Errorf("Could not read TLS file %q: %s", path, option.SysErr(err))
@@ -207,17 +204,17 @@ func serveEight(ctx context.Context, log *program.Log, values option.Values, sta
 	if err != nil {
 		return fmt.Errorf("Address already in use (os error 98): %w", err) //nolint:staticcheck // the service's own text
 	}
-	defer datagrams.Close() //nolint:errcheck // ends with the process
+	defer datagrams.Close()
 	listener, err := wire.ListenTCP(ctx, port)
 	if err != nil {
 		return fmt.Errorf("Address already in use (os error 98): %w", err) //nolint:staticcheck // the service's own text
 	}
-	defer listener.Close() //nolint:errcheck // ends with the process
+	defer listener.Close()
 	grpc, err := wire.ListenTCP(ctx, administration)
 	if err != nil {
 		return fmt.Errorf("Address already in use (os error 98): %w", err) //nolint:staticcheck // the service's own text
 	}
-	defer grpc.Close() //nolint:errcheck // ends with the process
+	defer grpc.Close()
 	log.Say(2, "App", "Serving gRPC requests on port %d", administration)
 	go serveState(listener, log, state, secret, false)
 	go serveState(grpc, log, state, secret, true)

@@ -38,7 +38,7 @@ func Seven(ctx context.Context, arguments []string, output, errors io.Writer) in
 	if err != nil {
 		return fail(err)
 	}
-	defer lock.Close() //nolint:errcheck // ends with the process
+	defer lock.Close()
 	log, err := program.NewLog(values, output)
 	if err != nil {
 		return fail(err)
@@ -83,7 +83,7 @@ func openDirectory(values option.Values, directory string, errors io.Writer) (*o
 		if !values.Bool("storeAllowFirstRunInit", true) {
 			return nil, &option.Error{Text: "Storage directory not initialized and initialization has been disabled: " + directory}
 		}
-		if err := os.MkdirAll(directory, 0o755); err != nil { //nolint:gosec // as the daemon does
+		if err := os.MkdirAll(directory, 0o755); err != nil {
 			return nil, &option.Error{Text: "Unable to create mgmt storage directory: " + directory}
 		}
 		if err := os.WriteFile(filepath.Join(directory, disk.FormatFile), []byte("version=5\n"), 0o600); err != nil {
@@ -132,7 +132,7 @@ func serveSeven(ctx context.Context, log *program.Log, state *State, usable []wi
 	if err != nil {
 		return log.PortInUse(err)
 	}
-	defer datagrams.Close() //nolint:errcheck // ends with the process
+	defer datagrams.Close()
 	log.Say(3, "DGramLis", "Listening for UDP datagrams: any Port %d", udp)
 	listener, err := wire.ListenTCP(ctx, tcp)
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 
 // Errors in the service's words.
 var (
-	errUnknownTarget = errors.New("Unknown storage target") //nolint:staticcheck // the service's own text
-	errUnknownNode   = errors.New("Unknown node")           //nolint:staticcheck // the service's own text
-	errUnknownPool   = errors.New("Unknown storage pool")   //nolint:staticcheck // the service's own text
-	errConflict      = errors.New("ID conflict")            //nolint:staticcheck // the service's own text
-	errRegistration  = errors.New("Registration of new servers disabled")
+	errUnknownTarget = errors.New("Unknown storage target")               //nolint:staticcheck // the service's own text
+	errUnknownNode   = errors.New("Unknown node")                         //nolint:staticcheck // the service's own text
+	errUnknownPool   = errors.New("Unknown storage pool")                 //nolint:staticcheck // the service's own text
+	errConflict      = errors.New("ID conflict")                          //nolint:staticcheck // the service's own text
+	errRegistration  = errors.New("Registration of new servers disabled") //nolint:staticcheck // the service's own text
 )
 
 // Limits decide the capacity pool of a target, in bytes and inodes.

@@ -2,6 +2,7 @@ package option
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -88,7 +89,7 @@ func ReadEight(arguments []string) (Values, error) {
 	if !named {
 		path = "/etc/beegfs/beegfs-mgmtd.toml"
 	}
-	content, err := os.ReadFile(path) //nolint:gosec // the program's own argument
+	content, err := os.ReadFile(path)
 	if err != nil {
 		if named {
 			return nil, invalid("Could not open config file at %q: %s (os error 2)", path, SysErr(err))
@@ -99,9 +100,7 @@ func ReadEight(arguments []string) (Values, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name, value := range line {
-		values[name] = value
-	}
+	maps.Copy(values, line)
 	return values, checkEight(values)
 }
 
@@ -171,14 +170,15 @@ func ParseDuration(text string) (time.Duration, error) {
 	text = strings.ReplaceAll(text, " ", "")
 	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyz")
 	unit := map[string]time.Duration{
-		"": time.Second, "ns": time.Nanosecond, "us": time.Microsecond, "ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour,
+		"": time.Second, "ns": time.Nanosecond, "us": time.Microsecond, "ms": time.Millisecond, "s": time.Second, "m": time.Minute,
+		"h": time.Hour,
 		"d": 24 * time.Hour,
 	}[text[len(digits):]]
 	number, err := strconv.ParseUint(digits, 10, 32)
 	if err != nil || unit == 0 {
 		return 0, fmt.Errorf("invalid duration %q: a whole number and a unit, such as 180s", text)
 	}
-	return time.Duration(number) * unit, nil //nolint:gosec // at most 32 bits
+	return time.Duration(number) * unit, nil
 }
 
 var unit = regexp.MustCompile(`^(\d+) *([kMGTPE]?i?)[[:alpha:]]*$`)

@@ -5,6 +5,7 @@ package option
 import (
 	"bufio"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"strings"
@@ -142,19 +143,17 @@ func Daemon(table Table, arguments []string) (Values, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name, value := range given {
-		values[name] = value
-	}
+	maps.Copy(values, given)
 	return values, check(table, values)
 }
 
 // File reads a configuration file: name=value in every line, # before a remark.
 func File(path string) (Values, error) {
-	file, err := os.Open(path) //nolint:gosec // the path is the program's own argument
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, invalid("Failed to load map file: %s", path)
 	}
-	defer file.Close() //nolint:errcheck // only read
+	defer file.Close()
 	values := Values{}
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {

@@ -26,7 +26,7 @@ func Secret(major int, values Values) (uint64, error) {
 	if file == "" {
 		return 0, &AuthError{Text: noAuthFile}
 	}
-	content, err := os.ReadFile(file) //nolint:gosec // the path is the program's own argument
+	content, err := os.ReadFile(file)
 	if err != nil {
 		text := "Unable to open auth file: " + file + " (SysErr: " + SysErr(err) + ")"
 		if major >= 8 {
@@ -65,7 +65,7 @@ func Interfaces(values Values) ([]string, error) {
 	}
 	lines := strings.Split(list, ",")
 	if file != "" {
-		content, err := os.ReadFile(file) //nolint:gosec // the path is the program's own argument
+		content, err := os.ReadFile(file)
 		if err != nil {
 			return nil, invalid("Failed to open file: %s", file)
 		}

@@ -40,20 +40,16 @@ const (
 
 // Fail tells what is wrong with a configuration as the servers do, and returns the exit code. Title is "Metadata Node", file the name
 // of the configuration file to look at.
-func Fail(errors io.Writer, err error, title, file string) int {
-	var auth *option.AuthError
-	if asAuth(err, &auth) {
-		fmt.Fprintf(errors, "\nUnrecoverable error: %s\n\n", auth.Text) //nolint:errcheck // nobody to tell
+func Fail(output io.Writer, err error, title, file string) int {
+	if auth, is := errors.AsType[*option.AuthError](err); is {
+		fmt.Fprintf(output, "\nUnrecoverable error: %s\n\n", auth.Text)
 		return Runtime
 	}
 	version, _ := Version()
-	//nolint:errcheck // nobody to tell
-	fmt.Fprintf(errors, "\nError: %s\n\n[BeeGFS %s Version: %s\nRefer to the default config file (/etc/beegfs/%s)\n"+
+	fmt.Fprintf(output, "\nError: %s\n\n[BeeGFS %s Version: %s\nRefer to the default config file (/etc/beegfs/%s)\n"+
 		"or visit http://www.beegfs.com to find out about configuration options.]\n\n", err, title, version, file)
 	return InvalidConfig
 }
-
-func asAuth(err error, auth **option.AuthError) bool { return errors.As(err, auth) }
 
 // Log is a server's log: to standard output, or to the file that logStdFile names.
 type Log struct {
@@ -72,7 +68,7 @@ func NewLog(values option.Values, standard io.Writer) (*Log, error) {
 	if !filepath.IsAbs(path) {
 		return nil, &option.Error{Text: "Path to log file must be absolute"}
 	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644) //nolint:gosec // the program's own argument
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, &option.Error{Text: fmt.Sprintf("Failed to open log file: %s", path)}
 	}
@@ -87,14 +83,12 @@ func (l *Log) Say(level int, who, format string, arguments ...any) {
 	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	//nolint:errcheck // a log that can't be written can't be complained about
 	fmt.Fprintf(l.writer, "(%d) %s Main [%s] >> %s\n", level, time.Now().Format(time.TimeOnly), who, fmt.Sprintf(format, arguments...))
 }
 
 // PortInUse logs a port that could not be bound, as the servers do, and returns the exit code.
 func (l *Log) PortInUse(err error) int {
-	var port *wire.PortError
-	if errors.As(err, &port) {
+	if port, is := errors.AsType[*wire.PortError](err); is {
 		who, socket := "ConnAccept", "TCP socket"
 		if port.Protocol == "UDP" {
 			who, socket = "DGramLis", "UDP socket"

@@ -57,7 +57,7 @@ func prepareMeta(d *daemon) error {
 		return &option.Error{Text: "Mismatch of extended attributes settings in storage format file and daemon config file."}
 	}
 	for _, name := range []string{"dentries", "inodes", "buddymir/dentries", "buddymir/inodes"} {
-		if err := os.MkdirAll(filepath.Join(directory, name), 0o777); err != nil { //nolint:gosec // as the daemon does
+		if err := os.MkdirAll(filepath.Join(directory, name), 0o777); err != nil {
 			return &option.Error{Text: "Unable to create directory: " + filepath.Join(directory, name)}
 		}
 	}

@@ -216,7 +216,7 @@ func (d *daemon) serve(ctx context.Context) (int, error) {
 	if err != nil {
 		return d.log.PortInUse(err), nil
 	}
-	defer datagrams.Close() //nolint:errcheck // ends with the process
+	defer datagrams.Close()
 	d.log.Say(3, "RegDGramLis", "Listening for UDP datagrams: any Port %d", d.node.UDP)
 	d.log.Say(1, "App", "Waiting for beegfs-mgmtd@%s...", d.management)
 	if err := d.register(ctx); err != nil {
@@ -243,7 +243,7 @@ func (d *daemon) serve(ctx context.Context) (int, error) {
 	_ = listener.Close()
 	d.log.Say(1, "App::signalHandler", "Received a SIGTERM. Shutting down...")
 	if err := d.storeSessions(); err != nil {
-		return program.Runtime, nil //nolint:nilerr // the server ends all the same
+		return program.Runtime, nil
 	}
 	d.log.Say(1, "App", "All components stopped. Exiting now!")
 	return 0, nil
@@ -256,8 +256,7 @@ func (d *daemon) retry(ctx context.Context, what string, try func() error) error
 		if err == nil {
 			return nil
 		}
-		var refused *wire.RefusedError
-		if errors.As(err, &refused) {
+		if refused, is := errors.AsType[*wire.RefusedError](err); is {
 			d.log.Say(1, "InternodeSyncer.cpp:577", "%s rejected. Will keep on trying. error: %s", what, refused.Text)
 		} else {
 			d.log.Say(0, "Messaging (RPC)", "Communication error: %s", err)
@@ -278,8 +277,7 @@ func (d *daemon) register(ctx context.Context) error {
 		for _, target := range d.targets {
 			err := d.retry(ctx, "Target ID reservation", func() error {
 				err := wire.Ask(ctx, d.management, d.secret, "reserve-target", target, nil)
-				var refused *wire.RefusedError
-				if errors.As(err, &refused) {
+				if _, refused := errors.AsType[*wire.RefusedError](err); refused {
 					return nil // looked at below: a retry would not help
 				}
 				return err

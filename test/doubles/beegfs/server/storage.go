@@ -63,7 +63,7 @@ func prepareStorage(d *daemon) error {
 			return err
 		}
 		for _, name := range []string{"chunks", "buddymir"} {
-			if err := os.MkdirAll(filepath.Join(directory, name), 0o777); err != nil { //nolint:gosec // as the daemon does
+			if err := os.MkdirAll(filepath.Join(directory, name), 0o777); err != nil {
 				return &option.Error{Text: "Unable to create directory: " + filepath.Join(directory, name)}
 			}
 		}
@@ -96,7 +96,7 @@ func targetToken(d *daemon, directory string) (string, error) {
 		return disk.Token(directory)
 	}
 	path := filepath.Join(directory, "targetID")
-	if content, err := os.ReadFile(path); err == nil { //nolint:gosec // the program's own argument
+	if content, err := os.ReadFile(path); err == nil {
 		return strings.TrimSpace(string(content)), nil
 	}
 	token := fmt.Sprintf("%s-%d", rand.Text()[:10], d.node.ID)

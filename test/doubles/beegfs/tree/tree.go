@@ -36,8 +36,7 @@ func (e *UnreachableError) Unwrap() error { return e.Err }
 
 // Unreachable returns the server that an error is about, or nil.
 func Unreachable(err error) *wire.NodeView {
-	var unreachable *UnreachableError
-	if errors.As(err, &unreachable) {
+	if unreachable, is := errors.AsType[*UnreachableError](err); is {
 		return &unreachable.Node
 	}
 	return nil

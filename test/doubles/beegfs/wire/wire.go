@@ -43,7 +43,7 @@ func Ask(ctx context.Context, address string, secret uint64, op string, argument
 	if err != nil {
 		return fmt.Errorf("connect to %s: %w", address, err)
 	}
-	defer connection.Close() //nolint:errcheck // the answer is there, or it is not
+	defer connection.Close()
 	if deadline, set := ctx.Deadline(); set {
 		_ = connection.SetDeadline(deadline)
 	}
@@ -82,7 +82,7 @@ func Serve(listener net.Listener, secret uint64, denied func(peer string), handl
 }
 
 func serve(connection net.Conn, secret uint64, denied func(peer string), handle Handler) {
-	defer connection.Close() //nolint:errcheck // nobody waits for it any more
+	defer connection.Close()
 	_ = connection.SetDeadline(time.Now().Add(10 * time.Second))
 	var question Question
 	if err := json.NewDecoder(bufio.NewReader(connection)).Decode(&question); err != nil {
@@ -102,6 +102,7 @@ func serve(connection net.Conn, secret uint64, denied func(peer string), handle 
 			answer.Error = err.Error()
 		}
 	}
+	//nolint:errchkjson // a peer that has hung up needs no answer
 	_ = json.NewEncoder(connection).Encode(answer)
 }
 

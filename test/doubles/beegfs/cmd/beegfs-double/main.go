@@ -32,6 +32,6 @@ func main() {
 	case name == "beegfs" && major >= 8:
 		os.Exit(cli.Run(ctx, arguments, os.Stdout, os.Stderr))
 	}
-	fmt.Fprintf(os.Stderr, "%s: there is no such program in BeeGFS %s\n", name, version) //nolint:gosec // its own name
+	fmt.Fprintf(os.Stderr, "%s: there is no such program in BeeGFS %s\n", name, version)
 	os.Exit(127)
 }
