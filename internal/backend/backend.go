@@ -19,7 +19,7 @@ import (
 
 // Backend runs one type of filesystem. Every method is a pure function of its arguments: no clock, no randomness, no
 // I/O, and the same answer for the same question, byte for byte.
-type Backend interface {
+type Backend interface { //nolint:interfacebloat // each backend implements all of it, and the contract suite holds it to that
 	// Type is the spec.type that this backend serves.
 	Type() v1alpha1.FileSystemType
 

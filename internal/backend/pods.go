@@ -1,6 +1,8 @@
 package backend
 
 import (
+	"maps"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -45,9 +47,7 @@ func (p Pods) Labels(w Workload) map[string]string {
 		"app.kubernetes.io/instance":  p.FileSystem.Name,
 		"app.kubernetes.io/component": w.Component,
 	}
-	for key, value := range p.selector(w) {
-		labels[key] = value
-	}
+	maps.Copy(labels, p.selector(w))
 	return labels
 }
 

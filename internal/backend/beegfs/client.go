@@ -50,7 +50,9 @@ func clientMount(fs *v1alpha1.FileSystem, managementIP, path string) (spec.Mount
 }
 
 // refusedMountOptions say what is mounted where, and not how.
-var refusedMountOptions = []string{"bind", "rbind", "remount", "move", "loop", "cfgFile", "user", "users", "owner", "nofail", "noauto", "_netdev"}
+var refusedMountOptions = []string{
+	"bind", "rbind", "remount", "move", "loop", "cfgFile", "user", "users", "owner", "nofail", "noauto", "_netdev",
+}
 
 // mountOptions are those of mount(8) that the user adds. What beegfs-client.conf has belongs there: the two could contradict each other.
 func mountOptions(fs *v1alpha1.FileSystem) ([]string, error) {

@@ -36,13 +36,13 @@ func settings(t *testing.T, run spec.Run, file string) map[string]string {
 	return nil
 }
 
-// localOf is what the daemons of a node are told, as it stands in the ConfigMap.
-func localOf(t *testing.T, in backend.Input, node string) map[string]spec.LocalDaemon {
+// localOf is what the daemons of oss1 are told, as it stands in the ConfigMap.
+func localOf(t *testing.T, in backend.Input) map[string]spec.LocalDaemon {
 	t.Helper()
 	for _, o := range objectsOf(t, in) {
 		if m, ok := o.(*corev1.ConfigMap); ok && m.Name == localMapName(in.FileSystem) {
 			var local spec.Local
-			if raw, ok := m.Data[node]; ok {
+			if raw, ok := m.Data["oss1"]; ok {
 				if err := json.Unmarshal([]byte(raw), &local); err != nil {
 					t.Fatal(err)
 				}
@@ -69,12 +69,12 @@ func TestTrapsOfBeeGFS(t *testing.T) {
 				file := map[string]string{"management": "beegfs-mgmtd.conf", "meta": "beegfs-meta.conf", "storage": "beegfs-storage.conf"}[run.Component]
 				g.Expect(settings(t, run, file)).To(HaveKeyWithValue("storeAllowFirstRunInit", "false"), name)
 			}
-			for _, target := range localOf(t, in, "oss1")["storage/ssd"].Targets {
+			for _, target := range localOf(t, in)["storage/ssd"].Targets {
 				g.Expect(target.Granted).To(BeTrue(), target.Name)
 			}
 			in.State = answer(in)
 			in = recorded(t, in)
-			for instance, daemon := range localOf(t, in, "oss1") {
+			for instance, daemon := range localOf(t, in) {
 				for _, target := range daemon.Targets {
 					g.Expect(target.Granted).To(BeFalse(), "%s %s", instance, target.Name)
 				}
@@ -96,18 +96,18 @@ func TestTrapsOfBeeGFS(t *testing.T) {
 			when := new(metav1.NewTime(time.Date(2026, 11, 1, 13, 0, 0, 0, time.UTC)))
 			t.Run("once it was seen", func(t *testing.T) {
 				g := NewWithT(t)
-				g.Expect(localOf(t, in, "oss1")[componentManagement].Targets[0].Granted).To(BeTrue())
+				g.Expect(localOf(t, in)[componentManagement].Targets[0].Granted).To(BeTrue())
 				seen := recorded(t, in)
 				seen.FileSystem = in.FileSystem.DeepCopy()
 				seen.FileSystem.Status.Metadata.Initialised = when
-				g.Expect(localOf(t, seen, "oss1")[componentManagement].Targets[0].Granted).To(BeFalse())
+				g.Expect(localOf(t, seen)[componentManagement].Targets[0].Granted).To(BeFalse())
 			})
 			t.Run("and once any target was seen in use", func(t *testing.T) {
 				g := NewWithT(t)
 				used := in
 				used.FileSystem = in.FileSystem.DeepCopy()
 				used.FileSystem.Status.BeeGFS.Allocations[3].Targets[0].Initialised = when
-				g.Expect(localOf(t, used, "oss1")[componentManagement].Targets[0].Granted).To(BeFalse())
+				g.Expect(localOf(t, used)[componentManagement].Targets[0].Granted).To(BeFalse())
 			})
 		})
 		t.Run("trap 4: every directory of "+version+" says which server and target it is, and is refused when it is another", func(t *testing.T) {
@@ -148,7 +148,7 @@ func TestTrapsOfBeeGFS(t *testing.T) {
 			for _, name := range []string{"meta-0.json", "meta-1.json"} {
 				g.Expect(settings(t, runs(t, in)[name], "beegfs-meta.conf")).To(HaveKeyWithValue("tuneBindToNumaZone", ""))
 			}
-			local := localOf(t, in, "oss1")
+			local := localOf(t, in)
 			for instance, cpus := range map[string]string{"meta/0": "0-15", "meta/1": "16-31", "meta/2": "0-15", "meta/3": "16-31"} {
 				g.Expect(local[instance].Pinning.CPUs).To(Equal(cpus), instance)
 			}
@@ -161,7 +161,7 @@ func TestTrapsOfBeeGFS(t *testing.T) {
 			all := runs(t, recorded(t, cluster(version)))
 			g.Expect(settings(t, all["meta-0.json"], "beegfs-meta.conf")).To(HaveKeyWithValue("storeFsUUID", ""))
 			g.Expect(settings(t, all["storage-ssd.json"], "beegfs-storage.conf")).To(HaveKeyWithValue("storeFsUUID", ""))
-			g.Expect(localOf(t, recorded(t, cluster(version)), "oss1")["meta/0"].Targets[0].UUID).To(Equal("uuid-of-scratch-oss1-ssd-m0"))
+			g.Expect(localOf(t, recorded(t, cluster(version)))["meta/0"].Targets[0].UUID).To(Equal("uuid-of-scratch-oss1-ssd-m0"))
 		})
 		t.Run("trap 11: no daemon and no client of "+version+" tells anybody the address of a pod network", func(t *testing.T) {
 			g := NewWithT(t)
@@ -233,19 +233,19 @@ func TestTheManagementServiceStartsWhenAllTargetsAreChosen(t *testing.T) {
 	last := in.Targets[len(in.Targets)-1]
 	in.Targets = in.Targets[:len(in.Targets)-1]
 	in = recorded(t, in)
-	local := localOf(t, in, "oss1")
+	local := localOf(t, in)
 	g.Expect(local).NotTo(HaveKey("management"), "its limits follow from the sizes of all targets")
 	g.Expect(local).To(HaveKey("meta/0"), "the others need not wait for that")
 	in.Targets = append(in.Targets, last)
 	in = recorded(t, in)
-	g.Expect(localOf(t, in, "oss1")).To(HaveKey("management"))
+	g.Expect(localOf(t, in)).To(HaveKey("management"))
 
 	in.State = answer(in)
 	in = recorded(t, in)
 	in.Nodes = append(in.Nodes, backend.Node{Name: "oss3", IP: "10.0.0.3", Ready: true, Labels: labels(storageLabel)})
 	in.FileSystem.Spec.StoragePools[0].Targets.Devices = append(in.FileSystem.Spec.StoragePools[0].Targets.Devices, devices("oss3", "new")...)
 	in = recorded(t, in)
-	g.Expect(localOf(t, in, "oss1")).To(HaveKey("management"), "a new node whose disks are not chosen yet does not stop it")
+	g.Expect(localOf(t, in)).To(HaveKey("management"), "a new node whose disks are not chosen yet does not stop it")
 }
 
 func TestLimitsOfCapacityPoolsFollowTheSmallestTarget(t *testing.T) {
@@ -411,7 +411,7 @@ func TestADaemonWaitsForItsCPUsAndItsDisk(t *testing.T) {
 	in := recorded(t, cluster("7.4.6"))
 	delete(in.Pinnings["oss1"], "meta/2")
 	in.Targets = deleteTarget(in.Targets, "scratch-oss1-hdd-0")
-	local := localOf(t, in, "oss1")
+	local := localOf(t, in)
 	g.Expect(local).NotTo(HaveKey("meta/2"))
 	g.Expect(local).NotTo(HaveKey("storage/bulk"))
 	g.Expect(local).To(HaveKey("meta/1"))

@@ -2,6 +2,7 @@ package beegfs
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"path"
 	"regexp"
@@ -34,7 +35,8 @@ func Files(in backend.Input, node string) (map[string]string, error) {
 			return nil, err
 		}
 	}
-	if fs.Spec.Clients == nil || !slices.ContainsFunc(backend.Matching(in.Nodes, fs.Spec.Clients.NodeSelector), func(n backend.Node) bool { return n.Name == node }) {
+	named := func(n backend.Node) bool { return n.Name == node }
+	if fs.Spec.Clients == nil || !slices.ContainsFunc(backend.Matching(in.Nodes, fs.Spec.Clients.NodeSelector), named) {
 		return out, nil
 	}
 	mount, err := clientMount(fs, management.IP, string(fs.Spec.Clients.MountPath))
@@ -83,11 +85,8 @@ type filling struct{ variables map[string]string }
 
 func (f filling) with(more map[string]string) filling {
 	all := map[string]string{}
-	for _, variables := range []map[string]string{f.variables, more} {
-		for name, value := range variables {
-			all[name] = value
-		}
-	}
+	maps.Copy(all, f.variables)
+	maps.Copy(all, more)
 	return filling{all}
 }
 

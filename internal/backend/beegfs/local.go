@@ -2,6 +2,7 @@ package beegfs
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -65,9 +66,7 @@ func managementLocal(in backend.Input) (spec.LocalDaemon, bool) {
 	variables := map[string]string{}
 	for prefix, role := range map[string]v1alpha1.InstanceRole{"META": v1alpha1.RoleMetadata, "STORAGE": v1alpha1.RoleStorage} {
 		disks := slices.DeleteFunc(slices.Clone(in.Targets), func(t v1alpha1.StorageTarget) bool { return t.Spec.Role != role })
-		for name, value := range limitsFor(role, fs.Spec.Version, disks).variables(prefix) {
-			variables[name] = value
-		}
+		maps.Copy(variables, limitsFor(role, fs.Spec.Version, disks).variables(prefix))
 	}
 	daemon := spec.LocalDaemon{Variables: variables}
 	own := map[string]string{variableAlias: managementName(record.Node)}

@@ -130,7 +130,8 @@ func (b *builder) container(name, image, verb, file string) corev1.Container {
 
 // server is the pod of a daemon with one container, which has the daemon's targets and what differs from node to node.
 func (b *builder) server(
-	w backend.Workload, role string, run spec.Run, file string, targets v1alpha1.TargetsSpec, directories []string, ports ...corev1.ContainerPort,
+	w backend.Workload, role string, run spec.Run, file string, targets v1alpha1.TargetsSpec, directories []string,
+	ports ...corev1.ContainerPort,
 ) (*corev1.PodTemplateSpec, error) {
 	fs := b.in.FileSystem
 	i, err := image(b.in, role)

@@ -220,7 +220,8 @@ func clientMount(fs *v1alpha1.FileSystem, masterIP string) (spec.Mount, error) {
 		argv = append(argv, "-o", strings.Join(mountOptions, ","))
 	}
 	return spec.Mount{
-		Path: string(fs.Spec.Clients.MountPath), FSType: mountType, Source: mountSource(backend.Address(masterIP, portsOf(fs).clients())), Command: argv,
+		Path: string(fs.Spec.Clients.MountPath), FSType: mountType, Command: argv,
+		Source: mountSource(backend.Address(masterIP, portsOf(fs).clients())),
 	}, nil
 }
 

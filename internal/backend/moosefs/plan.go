@@ -209,7 +209,8 @@ func (b *builder) chunkserverSet(pool v1alpha1.StoragePoolSpec) (client.Object, 
 	if err != nil {
 		return nil, err
 	}
-	return pods(b.in).DaemonSet(componentChunkserver+"-"+pool.Name, backend.Workload{Component: componentChunkserver, StoragePool: pool.Name}, pod, told...), nil
+	w := backend.Workload{Component: componentChunkserver, StoragePool: pool.Name}
+	return pods(b.in).DaemonSet(componentChunkserver+"-"+pool.Name, w, pod, told...), nil
 }
 
 func (b *builder) clientSet() (client.Object, error) {
