@@ -251,7 +251,7 @@ type State struct {
 	Pools []Pool `json:"pools,omitempty"`
 	// Mirrors are the buddy groups.
 	Mirrors []Mirror `json:"mirrors,omitempty"`
-	// MetadataMirrored is true when the metadata is mirrored.
+	// MetadataMirrored is true when the metadata is mirrored. While RootID is 0 that is not known, and it is false.
 	MetadataMirrored bool `json:"metadataMirrored,omitempty"`
 	// RootID is the number of the metadata server that owns the root directory, or of its buddy group when the metadata is
 	// mirrored; 0 where it is not known.

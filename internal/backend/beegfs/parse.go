@@ -150,16 +150,6 @@ func once(name string, numbers []int32) error {
 	return nil
 }
 
-// needRoot is an error while it is not told whether the root directory is mirrored, although it may be: without a metadata server there
-// is no root directory, and without a buddy group of them it can't be mirrored.
-func (f facts) needRoot(r *reader) error {
-	groups := slices.ContainsFunc(f.mirrors, func(m backend.Mirror) bool { return m.Role == v1alpha1.RoleMetadata })
-	if f.mirrored == nil && groups {
-		return fmt.Errorf("%s: it did not say whether the root directory is mirrored, as when the server that owns it does not answer", r.name)
-	}
-	return nil
-}
-
 // identifier reads a number of a server, a target, a group or a pool: 1 to 65535, and for a server of 8 up to 32 bits.
 func identifier(text string) (int32, bool) {
 	n, err := strconv.ParseInt(text, 10, 32)

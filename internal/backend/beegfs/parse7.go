@@ -2,6 +2,7 @@ package beegfs
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"regexp"
 	"slices"
@@ -28,10 +29,9 @@ const (
 	askStorageSpace7
 )
 
-// questions7 asks by beegfs-ctl 7.4. It reads clientConfig and nothing else, where it must find sysMgmtdHost, connMgmtdPortTCP,
-// connMgmtdPortUDP, connAuthFile and connInterfacesFile; it refuses an option that beegfs-client 7.4 does not have. logEnabled=false
-// keeps its own log off the standard output, where it goes without logStdFile; runDaemonized must stay false; with
-// sysNoEnterpriseFeatureMsg=true its notice on the licence stays off the standard error.
+// questions7 asks by beegfs-ctl 7.4. It reads clientConfig and the files that it names, and needs there: sysMgmtdHost, connMgmtdPortTCP,
+// connMgmtdPortUDP and connAuthFile. It refuses an option that beegfs-client 7.4 does not have. logEnabled and runDaemonized, which are
+// its own, must stay false: its log goes to the standard output. Its notice on the licence goes to the standard error.
 //
 // Without a management service it gives up after 3 s with exit code 3, so the first question says so, and the others are not asked.
 // Targets are asked for without --spaceinfo: that goes to every server, and fails when one is away.
@@ -425,7 +425,8 @@ func groups7(r *reader, role v1alpha1.InstanceRole) ([]backend.Mirror, error) {
 	return mirrors, r.err
 }
 
-// root7 reads from --getentryinfo whether the root directory is mirrored (ModeGetEntryInfo.cpp, 7.4.6).
+// root7 reads from --getentryinfo whether the root directory is mirrored (ModeGetEntryInfo.cpp, 7.4.6). The management service knows that,
+// so that it is an error when it is not told: but for a filesystem that can't be mirrored, without a buddy group of metadata servers.
 func (f *facts) root7(a answers) error {
 	r := a.forgiven(askRoot7)
 	for r.next() {
@@ -436,7 +437,11 @@ func (f *facts) root7(a answers) error {
 			f.mirrored = new(false)
 		}
 	}
-	return f.needRoot(r)
+	groups := slices.ContainsFunc(f.mirrors, func(m backend.Mirror) bool { return m.Role == v1alpha1.RoleMetadata })
+	if f.mirrored == nil && groups {
+		return fmt.Errorf("%s: it did not say whether the root directory is mirrored", r.name)
+	}
+	return nil
 }
 
 // space7 reads the sizes of the targets of servers that answered, in tenths of a GiB; the others are left at 0.

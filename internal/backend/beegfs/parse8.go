@@ -81,7 +81,6 @@ func unlicensed(code int, stderr string) bool { return !refused(code, stderr) }
 // parse8 reads the answers of the tool beegfs 8.3.1.
 func parse8(a answers) (backend.State, error) {
 	var f facts
-	// root8 looks at what the others have found.
 	for _, read := range []func(answers) error{f.nodes8, f.targets8, f.pools8, f.mirrors8, f.root8} {
 		if err := read(a); err != nil {
 			return backend.State{}, err
@@ -367,7 +366,8 @@ func (f *facts) mirrors8(a answers) error {
 	return r.err
 }
 
-// root8 reads who owns the root directory (entry/info.go): a metadata server, or a buddy group of two.
+// root8 reads who owns the root directory (entry/info.go): a metadata server, or a buddy group of two. Only the server that has it can say
+// so; while that is away nothing is said, which is no reason to say nothing of all others.
 func (f *facts) root8(a answers) error {
 	r := a.forgiven(askRoot8)
 	for r.next() {
@@ -394,7 +394,7 @@ func (f *facts) root8(a answers) error {
 			return err
 		}
 	}
-	return f.needRoot(r)
+	return r.err
 }
 
 func (r *reader) group8(raw json.RawMessage) (int32, error) {

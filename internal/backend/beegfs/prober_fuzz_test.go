@@ -16,13 +16,13 @@ import (
 // every metadata server with its target where the version promises it, no number twice, and the same answer leads to the same state.
 func fuzzParse(f *testing.F, version, situation string) {
 	f.Helper()
-	p := NewProber(version, "10.78.0.1:9110")
-	for command, output := range transcript(f, version, situation) {
+	p, said := NewProber(version, "10.78.0.1:9110"), transcript(f, version, situation)
+	for command, output := range said {
 		f.Add(command, output)
 		f.Add(command, output[:len(output)/2])
 	}
 	f.Fuzz(func(t *testing.T, command int, output []byte) {
-		outputs := transcript(t, version, situation)
+		outputs := slices.Clone(said)
 		outputs[((command%len(outputs))+len(outputs))%len(outputs)] = output
 		state, err := p.Parse(outputs)
 		if err != nil {

@@ -265,6 +265,28 @@ func TestTheRootDirectoryOfABeeGFS8MayHaveNoBuddyGroup(t *testing.T) {
 	g.Expect(state.RootID).To(BeEquivalentTo(2))
 }
 
+func TestWhileTheOwnerOfTheRootDirectoryOfABeeGFS8IsAwayAllElseIsTold(t *testing.T) {
+	g := NewWithT(t)
+	outputs := transcript(t, "8.3.1", "full")
+	outputs[askRoot8] = nil
+	state, err := NewProber("8.3.1", "10.78.0.1:9110").Parse(outputs)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(state.RootID).To(BeZero())
+	g.Expect(state.MetadataMirrored).To(BeFalse())
+	g.Expect(state.Targets).To(HaveLen(6))
+}
+
+func TestTheToolOf84NamesTheInterfacesInAnotherWay(t *testing.T) {
+	g := NewWithT(t)
+	outputs := transcript(t, "8.3.1", "full")
+	var err error
+	outputs[askNodes8], err = os.ReadFile(filepath.Join("testdata", "beegfs-8.4.0", "nodes.ndjson"))
+	g.Expect(err).NotTo(HaveOccurred())
+	state, err := NewProber("8.3.1", "10.78.0.1:9110").Parse(outputs)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(state).To(Equal(parsed(t, "8.3.1", "full")))
+}
+
 func TestALicenceIsTold(t *testing.T) {
 	// What the tool of 8.3.1 makes of a licence; there was none to ask for here.
 	const names = `"dns_names":["io.beegfs.storagepool","io.beegfs.mirroring"]`
