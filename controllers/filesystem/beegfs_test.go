@@ -360,8 +360,8 @@ func TestABackendIsToldHowEachOfItsJobsStandsAndInItsOwnWordsWhyItFailed(t *test
 		w.Expect(server.Client.Status().Update(w.ctx, pod)).To(Succeed())
 	}
 	now := time.Now().Truncate(time.Second)
-	failed("second-try", now.Add(-time.Minute), 1, "beegfs-ctl: no metadata server answers")
-	failed("first-try", now.Add(-time.Hour), 1, "beegfs-ctl: no route to host")
+	failed("a-second-try", now.Add(-time.Minute), 1, "beegfs-ctl: no metadata server answers")
+	failed("z-first-try", now.Add(-time.Hour), 1, "beegfs-ctl: no route to host")
 	failed("other-try", now, 0, "done")
 	w.ended(&job, batchv1.JobFailed, now)
 	w.Expect(tell()).To(And(HaveField("Failed", true), HaveField("Succeeded", false), HaveField("Ended", BeTemporally("==", now)),
@@ -391,7 +391,10 @@ func TestABeeGFSThatIsMadeAgainOverItsDataTakesUpItsNumbers(t *testing.T) {
 	w := newWorld(t)
 	w.beeGFS(nil)
 	w.settle()
-	w.label(w.nodes[2], "bee-of") // its numbers do not follow the order of names
+	w.change(func(fs *v1alpha1.FileSystem) { // the numbers of what is added don't follow the order of names
+		fs.Spec.Metadata.InstancesPerNode = 3
+		fs.Spec.Metadata.Targets.Directories = append(fs.Spec.Metadata.Targets.Directories, "/data/meta2")
+	})
 	w.settle()
 	old, data := w.get().Status.BeeGFS, maps.Clone(w.hive.numbers)
 	spec := *w.get().Spec.DeepCopy()
