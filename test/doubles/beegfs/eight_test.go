@@ -140,7 +140,7 @@ func TestPoolsAndMirrorsOfEightNeedALicence(t *testing.T) {
 	c.daemons["mgmtd"].end(t)
 	c.write("license.pem", "-----BEGIN CERTIFICATE-----\nQkVFR0ZTLURPVUJMRS1MSUNFTkNF\n-----END CERTIFICATE-----\n")
 	c.start("mgmtd-licensed", "beegfs-mgmtd --config-file {DIR}/beegfs-mgmtd.toml")
-	g.Eventually(func() string { said, _ := c.run(cli+"pool list", ""); return said }).WithTimeout(long).Should(ContainSubstring("Default"))
+	g.Eventually(func() string { said, _ := c.run(cli+"pool list", ""); return said }).WithTimeout(long).Should(ContainSubstring("storage_pool_default"))
 	for _, line := range []string{
 		"pool create ssd --num-id=2 --targets=s:101", "pool assign s:1 --targets=s:101", "pool delete ssd --yes", "license --output json",
 		"mirror create one --node-type=storage --primary=s:101 --secondary=s:102", "mirror list",
@@ -162,12 +162,12 @@ func TestTheToolOfEightPrintsAsTheRealOne(t *testing.T) {
 		HaveKeyWithValue("type", 2.0), HaveKeyWithValue("space", MatchRegexp(`^\d+$`))))
 
 	said, _ = c.run(cli+"node list --with-nics --output ndjson --columns id,alias,nics", "")
-	g.Expect(said).To(ContainSubstring(fmt.Sprintf(`{"alias":"management","id":{"num_id":1,"node_type":4},"nics":"tcp:%s (%s,%s)"}`,
-		c.card, c.address, c.fill("{PORT+10}"))))
-	g.Expect(said).To(ContainSubstring(fmt.Sprintf(`"nics":"tcp:%s (%s:%s)"}`, c.card, c.address, c.fill("{PORT+32}"))))
+	g.Expect(said).To(ContainSubstring(fmt.Sprintf(`{"alias":"management","id":{"num_id":1,"node_type":4},"nics":"ethernet:%s (%s:%s,%s)"}`,
+		c.card, c.address, c.fill("{PORT+8}"), c.fill("{PORT+10}"))))
+	g.Expect(said).To(ContainSubstring(fmt.Sprintf(`"nics":"ethernet:%s (%s:%s)"}`, c.card, c.address, c.fill("{PORT+32}"))))
 
 	said, _ = c.run(cli+"pool list", "")
-	g.Expect(said).To(HavePrefix("ID   ALIAS    TARGETS      MIRRORS  \ns:1  Default  s:101,s:102           \n\n"))
+	g.Expect(said).To(HavePrefix("ID   ALIAS                 TARGETS      MIRRORS  \ns:1  storage_pool_default  s:101,s:102           \n\n"))
 	said, code = c.run(cli+"mirror list", "")
 	g.Expect(code).To(Equal(1))
 	g.Expect(said).To(HavePrefix("Error: no mirrors configured"))
@@ -198,7 +198,7 @@ func TestDirectoriesOfEightAreMadeWithoutAMount(t *testing.T) {
 	g.Expect(code).To(Equal(0), said)
 	g.Expect(said).To(ContainSubstring("Summary: processed 1 entries"))
 	said, _ = c.run(unmounted+"entry info /a --output ndjson", "")
-	g.Expect(said).To(ContainSubstring(`"storage_pool":"Default (1)","storage_targets":"(directory)","stripe_pattern":"RAID0 (2x1Mi)"`))
+	g.Expect(said).To(ContainSubstring(`"storage_pool":"storage_pool_default (1)","storage_targets":"(directory)","stripe_pattern":"RAID0 (2x1Mi)"`))
 	for _, line := range []string{
 		"entry set /a --pattern=mirrored", "entry set /a --chunk-size=3Mi", "entry set /a --chunk-size=1Ki", "entry set /a --num-targets=0",
 		"entry set /a --pool=s:9", "entry set /a --pattern=buddymirror",
@@ -223,7 +223,7 @@ func TestWhatHoldsSomethingIsNotDeletedInEight(t *testing.T) {
 	g.Expect(said).To(ContainSubstring("still has targets assigned"))
 	said, code = c.run(cli+"target delete s:102", "")
 	g.Expect(code).To(Equal(0))
-	g.Expect(said).To(ContainSubstring("Target can be deleted: target_102[s:102, uid:"))
+	g.Expect(said).To(ContainSubstring("Target can be deleted: target_storage_102[s:102, uid:"))
 	said, _ = c.run(cli+"target list --columns id", "")
 	g.Expect(said).To(ContainSubstring("s:102"))
 	_, code = c.run(cli+"target delete s:102 --yes", "")

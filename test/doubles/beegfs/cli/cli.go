@@ -153,7 +153,7 @@ func (c *call) before(command *cobra.Command, _ []string) error {
 
 // ask asks the management service; errors are as gRPC has them.
 func (c *call) ask(ctx context.Context, op string, argument, result any) error {
-	err := wire.Ask(ctx, c.management, c.secret, op, argument, result)
+	err := wire.Ask(ctx, c.management, wire.WithTLS(c.secret, !c.tlsDisable), op, argument, result)
 	var refused *wire.RefusedError
 	switch {
 	case err == nil:
@@ -163,7 +163,7 @@ func (c *call) ask(ctx context.Context, op string, argument, result any) error {
 	case errors.As(err, &refused):
 		return fmt.Errorf("rpc error: code = Unknown desc = %s", refused.Text)
 	case errors.Is(err, wire.ErrDisconnected):
-		return errors.New("rpc error: code = Unauthenticated desc = Invalid auth secret")
+		return errors.New("rpc error: code = Unauthenticated desc = Invalid auth secret (or TLS on one side only)")
 	}
 	return fmt.Errorf("rpc error: code = Unavailable desc = connection error: desc = \"transport: Error while dialing: %w\"", err)
 }

@@ -162,9 +162,9 @@ func (c *call) nics(ctx context.Context, n *wire.NodeView, cards, reachable bool
 		port := n.TCP
 		if n.Type == "management" {
 			_, _ = fmt.Sscanf(c.management[strings.LastIndex(c.management, ":")+1:], "%d", &port)
-			all = append(all, fmt.Sprintf("tcp:%s (%s,%d)", card.Name, card.Address, port))
+			all = append(all, fmt.Sprintf("ethernet:%s (%s:%d,%d)", card.Name, card.Address, n.TCP, port))
 		} else {
-			all = append(all, fmt.Sprintf("tcp:%s (%s:%d)", card.Name, card.Address, port))
+			all = append(all, fmt.Sprintf("ethernet:%s (%s:%d)", card.Name, card.Address, port))
 		}
 		answer := "?"
 		if reachable {

@@ -20,7 +20,7 @@ func errToken(what, alias, kind string, id int, given, stored string) error {
 		what, alias, kind[0], id, given, stored)
 }
 
-func targetAlias(id int) string { return "target_" + strconv.Itoa(id) }
+func targetAlias(kind string, id int) string { return "target_" + kind + "_" + strconv.Itoa(id) }
 
 // addPool makes a pool and moves targets and groups into it. In 7 what can't be moved is left out and said so, in 8 nothing happens.
 func (s *State) addPool(change wire.Change) (wire.Changed, error) {

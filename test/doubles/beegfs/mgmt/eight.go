@@ -104,7 +104,7 @@ func initialise(file, uuid string, output io.Writer) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return fmt.Errorf("Creating database file %q failed: %w", file, err) //nolint:staticcheck // the service's own text
 	}
-	if err := saveFile(file, fresh(uuid)); err != nil {
+	if err := saveFile(file, fresh(uuid, "storage_pool_default")); err != nil {
 		return fmt.Errorf("Creating database file %q failed: %w", file, err) //nolint:staticcheck // the service's own text
 	}
 	fmt.Fprintf(output, "Created new database version 5 at %q.\n", file)
@@ -217,7 +217,7 @@ func serveEight(ctx context.Context, log *program.Log, values option.Values, sta
 	defer grpc.Close()
 	log.Say(2, "App", "Serving gRPC requests on port %d", administration)
 	go serveState(listener, log, state, secret, false)
-	go serveState(grpc, log, state, secret, true)
+	go serveState(grpc, log, state, wire.WithTLS(secret, !values.Bool("tls-disable", false)), true)
 	<-ctx.Done()
 	log.Say(2, "App", "Shutting down")
 	return nil

@@ -166,7 +166,7 @@ func files(content *stored) map[string]any {
 }
 
 func loadDirectory(directory string) (stored, error) {
-	content := fresh("")
+	content := fresh("", "Default")
 	for name, value := range files(&content) {
 		if err := disk.Load(filepath.Join(directory, name), value); err != nil {
 			return content, err

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -76,9 +77,9 @@ type contactKey struct {
 	id   int
 }
 
-// fresh is what a new filesystem has: the default pool.
-func fresh(uuid string) stored {
-	return stored{Version: 1, FsUUID: uuid, LastUID: 2, Pools: []wire.Pool{{ID: 1, Name: "Default", UID: 2}}, Reserved: map[int]string{}}
+// fresh is what a new filesystem has: the default pool, under the name that the version gives it.
+func fresh(uuid, pool string) stored {
+	return stored{Version: 1, FsUUID: uuid, LastUID: 2, Pools: []wire.Pool{{ID: 1, Name: pool, UID: 2}}, Reserved: map[int]string{}}
 }
 
 func newState(rules Rules, content stored, save func(stored) error, licence func() (bool, string)) *State {
@@ -175,6 +176,13 @@ func (s *State) registerNode(node wire.Node) (Registered, error) {
 	var root int
 	err := s.change(true, func(view *wire.View) error {
 		known := view.Node(node.Type, node.ID)
+		if s.rules.Major >= 8 {
+			// Servers of 8 have no text id of their own: the service gives an alias, which an administrator may change.
+			node.Alias = "node_" + node.Type + "_" + strconv.Itoa(node.ID)
+			if known != nil {
+				node.Alias = known.Alias
+			}
+		}
 		switch {
 		case known == nil && !s.rules.NewServers:
 			return errRegistration
@@ -188,7 +196,7 @@ func (s *State) registerNode(node wire.Node) (Registered, error) {
 		}
 		if node.Type == "meta" && view.Target("meta", node.ID) == nil {
 			view.Targets = append(view.Targets, wire.TargetView{
-				Type: "meta", ID: node.ID, Node: node.ID, Alias: "target_" + node.Alias, Consistency: wire.Good, UID: s.uid(),
+				Type: "meta", ID: node.ID, Node: node.ID, Alias: targetAlias("meta", node.ID), Consistency: wire.Good, UID: s.uid(),
 			})
 		}
 		if node.Type == "meta" && view.Root == 0 {
@@ -250,7 +258,7 @@ func (s *State) registerTarget(target wire.Target) error {
 		}
 		view.Targets = append(view.Targets, wire.TargetView{
 			Type: "storage", ID: target.ID, Node: target.Node, Pool: pool, Token: target.Token, Consistency: wire.Good,
-			Alias: targetAlias(target.ID), UID: s.uid(),
+			Alias: targetAlias("storage", target.ID), UID: s.uid(),
 		})
 		return nil
 	})

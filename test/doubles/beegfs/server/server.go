@@ -172,14 +172,9 @@ func (r role) lock(d *daemon, errs io.Writer) ([]*os.File, error) {
 // identify finds out who the server is, and where its management service and its network are.
 func (r role) identify(d *daemon) error {
 	first := d.directories[0]
-	alias, err := disk.Alias(first)
+	alias, err := d.textID()
 	if err != nil {
 		return err
-	}
-	for _, directory := range d.directories {
-		if err := disk.Origin(directory, alias); err != nil {
-			return err
-		}
 	}
 	number, err := disk.Number(first, disk.NodeNumFile)
 	if err != nil {
@@ -193,6 +188,23 @@ func (r role) identify(d *daemon) error {
 		return &option.Error{Text: "Couldn't find any usable NIC"}
 	}
 	return nil
+}
+
+// textID is the server's text id, which a directory keeps for ever; servers of 8 have none.
+func (d *daemon) textID() (string, error) {
+	if d.major >= 8 {
+		return "", nil
+	}
+	alias, err := disk.Alias(d.directories[0])
+	if err != nil {
+		return "", err
+	}
+	for _, directory := range d.directories {
+		if err := disk.Origin(directory, alias); err != nil {
+			return "", err
+		}
+	}
+	return alias, nil
 }
 
 // numbered refuses directories without a number: BeeGFS would let the management service choose one, and nothing of the product may leave

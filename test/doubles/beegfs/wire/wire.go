@@ -16,6 +16,15 @@ import (
 // ErrDisconnected is a peer that hung up without an answer, as BeeGFS does when the secret is another.
 var ErrDisconnected = errors.New("soft disconnect")
 
+// WithTLS is the secret of a connection that uses TLS: nothing is encrypted, but who speaks with TLS and who speaks without do not
+// understand each other.
+func WithTLS(secret uint64, tls bool) uint64 {
+	if tls {
+		return secret ^ 1<<63
+	}
+	return secret
+}
+
 // Question asks a server for something. Op names what, Body is its argument.
 type Question struct {
 	Secret uint64          `json:"secret"`
