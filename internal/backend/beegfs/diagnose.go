@@ -73,9 +73,11 @@ func (o *observer) wrongTargets() (unproven, missing, inconsistent []string) {
 		}
 	}
 	for _, l := range o.leftovers {
-		if l.Initialised != nil && l.Drained == nil {
+		// What a person has removed from BeeGFS by hand is missed by nobody.
+		if l.Initialised != nil && l.Drained == nil && l.said != nil {
 			missing = append(missing, fmt.Sprintf(
-				"target %d (%s on node %s, which was never emptied and has no StorageTarget any more; name its disk again in the spec)",
+				"target %d (%s on node %s, which was never emptied and has no StorageTarget any more; name its disk again in the spec, or, "+
+					"when it is lost with all that is on it, remove the target from BeeGFS by hand: beegfs-ctl --removetarget, or beegfs target delete)",
 				l.ID, l.Name, l.server.Node))
 		}
 	}
@@ -218,10 +220,10 @@ func (o *observer) diagnoseServers() {
 	}
 }
 
-// leaving is true for a storage server all of whose targets were drained and taken out.
+// leaving is true for a storage server all of whose targets were taken out: drained, or removed from BeeGFS by hand.
 func (o *observer) leaving(i v1alpha1.InstanceStatus) bool {
 	all := leftoversOf(o.leftovers, i.Name)
-	return len(all) > 0 && !slices.ContainsFunc(all, func(l leftover) bool { return l.Drained == nil })
+	return len(all) > 0 && !slices.ContainsFunc(all, func(l leftover) bool { return l.Drained == nil && l.said != nil })
 }
 
 func (o *observer) diagnoseClients() {

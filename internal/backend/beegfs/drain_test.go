@@ -385,3 +385,40 @@ func TestAStorageServerLetsGoOfADiskThatWasTakenOutOnce(t *testing.T) {
 	}
 	g.Expect(New().Observe(in).Restarts).To(BeEmpty(), "BeeGFS lists the target as online for some minutes more")
 }
+
+func TestADeadTargetThatWasGivenUpIsMissedUntilAPersonRemovesItByHand(t *testing.T) {
+	g := NewWithT(t)
+	in := takenOut(t)
+	in.Targets = slices.DeleteFunc(in.Targets, func(d v1alpha1.StorageTarget) bool { return d.Name == ssd1 })
+	for i := range in.FileSystem.Status.BeeGFS.Allocations {
+		for j := range in.FileSystem.Status.BeeGFS.Allocations[i].Targets {
+			in.FileSystem.Status.BeeGFS.Allocations[i].Targets[j].Drained = nil
+		}
+	}
+	offline := func(role v1alpha1.InstanceRole, id int32) {
+		for i := range in.State.Targets {
+			if role == v1alpha1.RoleStorage && in.State.Targets[i].Role == role && in.State.Targets[i].ID == id {
+				in.State.Targets[i].Online = false
+			}
+		}
+	}
+	offline(v1alpha1.RoleStorage, 1)
+	offline(v1alpha1.RoleStorage, 2)
+	serverOf(in.State, v1alpha1.RoleStorage, 1).Online = false
+	seen := New().Observe(in)
+	g.Expect(seen.Problems).To(ContainElement(And(HaveField("Reason", v1alpha1.ReasonTargetsMissing),
+		HaveField("Message", ContainSubstring("remove the target from BeeGFS by hand")))))
+	g.Expect(workOf(in).commands).To(BeEmpty(), "it may hold the only copy: nothing of it is removed by itself")
+
+	in.State.Targets = slices.DeleteFunc(in.State.Targets, func(s backend.Target) bool {
+		return s.Role == v1alpha1.RoleStorage && (s.ID == 1 || s.ID == 2)
+	})
+	g.Expect(New().Observe(in).Problems).To(BeEmpty(), "a person has removed both")
+	g.Expect(workOf(in).commands).To(BeEmpty(), "and removes the server as well")
+	g.Expect(retirable(in)).To(BeEmpty())
+
+	in.State.Servers = slices.DeleteFunc(in.State.Servers, func(s backend.Server) bool { return s.Name == "storage-ssd.oss1" })
+	g.Expect(retirable(in)).To(HaveExactElements("storage-ssd.oss1"))
+	in.State.Targets = nil
+	g.Expect(retirable(in)).To(BeEmpty(), "an answer without any target is none")
+}

@@ -199,6 +199,27 @@ func TestAStorageServerThatWasKilled(t *testing.T) {
 	}
 }
 
+func TestStatesThatDoNotLastAreTold(t *testing.T) {
+	for name, c := range map[string]struct{ columns, status, consistency, capacity string }{
+		"a target that is brought up to date":          {"          Online    resyncing          1   emergency", "Online", "Needs-resync", "Emergency"},
+		"a target whose state is not known":            {"                <invalid_value>          1         low", "Unknown", "", "Low"},
+		"a target that is in no class of space yet":    {"         Offline          Bad          1     unknown", "Offline", "Bad", ""},
+		"a target that has not been heard of for long": {"Probably-offline         Good          1      normal", "Probably-offline", "Good", "Normal"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			outputs := transcript(t, "7.4.6", "healthy")
+			outputs[askStorageTargets7] = []byte(strings.Replace(string(outputs[askStorageTargets7]),
+				"          Online         Good          1         low        2", c.columns+"        2", 1))
+			state, err := NewProber("7.4.6", "10.78.0.1:7008").Parse(outputs)
+			g.Expect(err).NotTo(HaveOccurred())
+			got := targetOf(state, v1alpha1.RoleStorage, 201)
+			g.Expect([]string{got.Status, got.Consistency, got.CapacityPool}).To(Equal([]string{c.status, c.consistency, c.capacity}))
+			g.Expect(got.Online).To(Equal(c.status == "Online"))
+		})
+	}
+}
+
 func TestAServerThatHangsTakesNothingButSizesAway(t *testing.T) {
 	g := NewWithT(t)
 	// The commands that go to servers were stopped after 3 s. One had printed what is wanted of it before it went there.

@@ -168,11 +168,15 @@ func leftovers(in backend.Input) []leftover {
 }
 
 // retirable are the storage servers, by the names of their allocations, of which BeeGFS knows nothing any more: all their targets were
-// drained and taken out, and no other took their place.
+// drained and taken out, or given up and then removed from BeeGFS by hand, and no other took their place. An answer without any target
+// is one in which something was left out.
 func retirable(in backend.Input) []string {
+	if in.State == nil {
+		return nil
+	}
 	var out []string
-	for _, a := range emptied(in) {
-		if in.State != nil && serverOf(in.State, v1alpha1.RoleStorage, a.NodeID) == nil {
+	for _, a := range withoutTargets(in, func(l leftover) bool { return l.Drained != nil || len(in.State.Targets) > 0 }) {
+		if serverOf(in.State, v1alpha1.RoleStorage, a.NodeID) == nil {
 			out = append(out, a.Name)
 		}
 	}
@@ -181,13 +185,18 @@ func retirable(in backend.Input) []string {
 
 // emptied are the storage servers whose targets were all drained, taken out and forgotten by BeeGFS.
 func emptied(in backend.Input) []v1alpha1.BeeGFSAllocation {
+	return withoutTargets(in, func(l leftover) bool { return l.Drained != nil })
+}
+
+// withoutTargets are the storage servers whose targets were all taken out, are of this kind, and are not listed by BeeGFS.
+func withoutTargets(in backend.Input, which func(l leftover) bool) []v1alpha1.BeeGFSAllocation {
 	busy := map[string]bool{}
 	for _, t := range targetsOf(in) {
 		busy[storageName(t.pool.Name, t.node)] = true
 	}
 	gone := map[int32]bool{}
 	for _, l := range leftovers(in) {
-		gone[l.ID] = l.Drained != nil && l.said == nil
+		gone[l.ID] = which(l) && l.said == nil
 	}
 	var out []v1alpha1.BeeGFSAllocation
 	for _, a := range allocations(in.FileSystem) {
