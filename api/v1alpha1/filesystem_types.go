@@ -295,7 +295,8 @@ type ClientsSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.clients.mountPath can't be changed: programs that use the old path would lose their files"
 	MountPath DirectoryPath `json:"mountPath,omitempty"`
 
-	// mountOptions are options of the filesystem's own mount program, as after its -o (mfsmount(8) for MooseFS).
+	// mountOptions are options of the mount, as after -o: of mfsmount(8) for MooseFS; of mount(8) for BeeGFS, whose client has its own
+	// options in spec.config.client.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32

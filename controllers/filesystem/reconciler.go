@@ -247,7 +247,7 @@ func summarise(seen backend.Observation, stop *backend.InvalidSpecError) (metav1
 	}
 	switch worst.Reason {
 	case v1alpha1.ReasonDaemonRefused, v1alpha1.ReasonNoDevices, v1alpha1.ReasonDeviceConflict, v1alpha1.ReasonPinningConflict,
-		v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonLicenceMissing:
+		v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonLicenceMissing, v1alpha1.ReasonUnknownMembers:
 		return metav1.ConditionFalse, conditions.Stalled, worst.Reason, message
 	case v1alpha1.ReasonProbeUnreachable:
 		return metav1.ConditionUnknown, conditions.Reconciling, worst.Reason, message
