@@ -317,7 +317,7 @@ func licenceNeeds(in backend.Input) []need {
 	if len(copies) > 0 {
 		out = append(out, need{featureMirrors, "no file of " + strings.Join(copies, ", ") + " has a second copy"})
 	}
-	if fs.Spec.BeeGFS.MirrorMetadata {
+	if mirrorsMetadata(fs) {
 		out = append(out, need{featureMirrors, "the metadata has no second copy"})
 	}
 	for _, t := range in.Targets {

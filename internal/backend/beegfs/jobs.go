@@ -122,7 +122,7 @@ func (w *work) placeTargets(in backend.Input, t tool) {
 	for _, m := range ways {
 		ids := moves[m]
 		slices.Sort(ids)
-		w.do(fmt.Sprintf("targets %s are in pool %d and belong into pool %s (%d)", listOf(ids), m.from, names[m.to], m.to), t.move(m.from, m.to, ids)...)
+		w.do(fmt.Sprintf("in pool %d are targets (%s) that belong into pool %s (%d)", m.from, listOf(ids), names[m.to], m.to), t.move(m.from, m.to, ids)...)
 	}
 }
 
@@ -206,7 +206,7 @@ func (w *work) mirrorStorage(in backend.Input, t tool) {
 
 // mirrorMetadata makes buddy groups of all metadata servers, then mirrors the root directory, while nobody has mounted the filesystem.
 func (w *work) mirrorMetadata(in backend.Input, t tool) {
-	if !in.FileSystem.Spec.BeeGFS.MirrorMetadata || !has(in, featureMirrors) {
+	if !mirrorsMetadata(in.FileSystem) || !has(in, featureMirrors) {
 		return
 	}
 	var free []member
@@ -302,7 +302,7 @@ func poolReady(in backend.Input, pool v1alpha1.StoragePoolSpec, id int32) bool {
 	placed := slices.ContainsFunc(targetsOf(in), func(t target) bool {
 		return t.pool.Name == pool.Name && t.poolNow() == id && (backend.Copies(pool) < 2 || t.mirror != 0)
 	})
-	return metadata && placed && (in.State.MetadataMirrored || !in.FileSystem.Spec.BeeGFS.MirrorMetadata)
+	return metadata && placed && (in.State.MetadataMirrored || !mirrorsMetadata(in.FileSystem))
 }
 
 // jobs are what has to be done to make BeeGFS as the spec says. While BeeGFS says nothing of itself, the jobs that are there go on, and

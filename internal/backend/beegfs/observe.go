@@ -224,8 +224,13 @@ func (o *observer) withoutModule(node string) string {
 // they go on.
 func awaitsMirror(in backend.Input) bool {
 	fs := in.FileSystem
-	return fs.Spec.BeeGFS.MirrorMetadata && (fs.Status.BeeGFS == nil || fs.Status.BeeGFS.MetadataMirrored == nil) &&
+	return mirrorsMetadata(fs) && (fs.Status.BeeGFS == nil || fs.Status.BeeGFS.MetadataMirrored == nil) &&
 		!slices.ContainsFunc(in.Pods, func(p backend.Pod) bool { return p.Component == componentClient })
+}
+
+// mirrorsMetadata is true when the spec asks for it.
+func mirrorsMetadata(fs *v1alpha1.FileSystem) bool {
+	return fs.Spec.BeeGFS != nil && fs.Spec.BeeGFS.MirrorMetadata
 }
 
 // maxClients is the number of clients that the status lists.

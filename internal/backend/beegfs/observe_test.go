@@ -288,7 +288,7 @@ func TestWhatStandsBetweenAFilesystemAndReady(t *testing.T) {
 				in.Jobs = append(in.Jobs, backend.Job{Name: workOf(*in).name, Failed: true, Message: "Communication with server failed"})
 			},
 			reason: v1alpha1.ReasonPoolsNotPlaced,
-			says:   "pool bulk (2) is not made, targets 5, 6 are in pool 1 and belong into pool bulk (2); job scratch-configure-",
+			says:   "pool bulk (2) is not made, in pool 1 are targets (5, 6) that belong into pool bulk (2); job scratch-configure-",
 		},
 		"a pool's directory that is not made is told": {
 			change: func(in *backend.Input) { in.Jobs = in.Jobs[:1] },
@@ -363,4 +363,16 @@ func TestABeeGFS8WithOnePoolAndOneCopyNeedsNoLicence(t *testing.T) {
 	in.FileSystem.Spec.StoragePools = in.FileSystem.Spec.StoragePools[:1]
 	in.State.Licence = &backend.Licence{}
 	g.Expect(New().Observe(in).Licensed).To(BeNil())
+}
+
+func TestASpecThatAdmissionShouldHaveRefusedIsObservedAllTheSame(t *testing.T) {
+	for _, version := range versions {
+		in := healthy(t, version)
+		in.FileSystem.Spec.BeeGFS, in.FileSystem.Spec.Management = nil, nil
+		NewWithT(t).Expect(New().Observe(in).Problems).To(BeEmpty())
+		in.FileSystem.Status = v1alpha1.FileSystemStatus{}
+		NewWithT(t).Expect(New().Observe(in).Problems).NotTo(BeEmpty())
+		in.State = nil
+		NewWithT(t).Expect(New().Observe(in).Problems).NotTo(BeEmpty())
+	}
 }

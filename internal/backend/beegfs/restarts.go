@@ -24,7 +24,7 @@ const (
 // restarts finds the daemons that have to start anew: a storage server, because a disk was proven after its start, or was emptied and
 // taken out, as it reads its list of targets when it starts; a metadata server, because the metadata was mirrored after its start.
 func (o *observer) restarts() {
-	if o.in.State == nil {
+	if o.in.State == nil || o.fs.Status.BeeGFS == nil {
 		return
 	}
 	for _, pod := range o.in.Pods {

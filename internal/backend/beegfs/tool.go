@@ -24,7 +24,7 @@ func toolOf(in backend.Input) tool {
 	t := tool{eight: true, base: []string{
 		programTool, "--mgmtd-addr=" + backend.Address(node.IP, portsOf(in.FileSystem).grpc()), "--auth-file=" + authFile,
 	}}
-	if in.FileSystem.Spec.BeeGFS.TLS == nil {
+	if b := in.FileSystem.Spec.BeeGFS; b == nil || b.TLS == nil {
 		t.base = append(t.base, "--tls-disable")
 	} else {
 		// The management service is asked by its address, which need not stand in the certificate; the shared secret proves both sides.
