@@ -276,9 +276,9 @@ func (a *allocator) observe() {
 	if now != nil && a.in.State.MetadataMirrored && a.status.MetadataMirrored == nil {
 		a.status.MetadataMirrored = now
 	}
-	disks := map[string]v1alpha1.StorageTarget{}
+	disks := map[string]bool{}
 	for _, t := range a.in.Targets {
-		disks[t.Name] = t
+		disks[t.Name] = true
 	}
 	drained, retired := drainedTargets(a.in), retirable(a.in)
 	for i := range a.status.Allocations {
@@ -289,15 +289,14 @@ func (a *allocator) observe() {
 			if now != nil && target.Initialised == nil && a.serves(given.Role, target.ID) {
 				target.Initialised = now
 			}
-			disk, there := disks[target.Name]
-			if given.Role != v1alpha1.RoleStorage || !there {
-				continue
+			if given.Role != v1alpha1.RoleStorage || !disks[target.Name] {
+				continue // what became of a disk that was taken out is known, and stays so
 			}
 			when, empty := drained[target.ID]
 			switch {
-			case !disk.Spec.Remove:
-				target.Drained = nil // it is to stay after all, and takes new data
-			case empty && target.Drained == nil:
+			case !empty:
+				target.Drained = nil // it is to stay after all, and may hold new data
+			case target.Drained == nil:
 				target.Drained = new(metav1.NewTime(when).Rfc3339Copy())
 			}
 		}

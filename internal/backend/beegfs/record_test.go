@@ -406,6 +406,30 @@ func TestWhatTheManagementServiceShowsIsRecorded(t *testing.T) {
 		a, _ = allocationNamed(in.FileSystem, "storage-bulk.oss2")
 		g.Expect(a.Targets[0].Drained).To(BeNil())
 	})
+	t.Run("nor is one that was put back into its pool by hand, although it is still to be taken out", func(t *testing.T) {
+		g := NewWithT(t)
+		in := recorded(t, cluster("7.4.6"))
+		drained := func() *metav1.Time {
+			in = recorded(t, in)
+			a, _ := allocationNamed(in.FileSystem, "storage-bulk.oss2")
+			return a.Targets[0].Drained
+		}
+		for i := range in.Targets {
+			in.Targets[i].Spec.Remove = in.Targets[i].Name == "scratch-oss2-hdd-0"
+		}
+		a, _ := allocationNamed(in.FileSystem, "storage-bulk.oss2")
+		a.Targets[0].Drained = new(metav1.NewTime(time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC)))
+		g.Expect(drained()).NotTo(BeNil(), "nobody says otherwise")
+		in.State = answer(in)
+		for i := range in.State.Targets {
+			if in.State.Targets[i].ID == a.Targets[0].ID {
+				in.State.Targets[i].PoolID = drainingPoolID
+			}
+		}
+		g.Expect(drained()).NotTo(BeNil())
+		in.State = answer(in)
+		g.Expect(drained()).To(BeNil())
+	})
 	t.Run("a server whose targets were all drained, taken out and forgotten is retired, and serves again with a new disk", func(t *testing.T) {
 		g := NewWithT(t)
 		in := recorded(t, cluster("7.4.6"))
