@@ -37,7 +37,7 @@ LIMITS
 [cap-pool-storage-limits]
 LIMITS
 `), "LIMITS", "inodes-low = 2\ninodes-emergency = 1\nspace-low = \"2KiB\"\nspace-emergency = 1"), "KiB", "kiB"))
-	said, code := c.run("beegfs-mgmtd --init --config-file {DIR}/beegfs-mgmtd.toml", "")
+	said, code := c.run("beegfs-mgmtd --init --config-file {DIR}/beegfs-mgmtd.toml")
 	g.Expect(code).To(Equal(0), said)
 	g.Expect(said).To(HavePrefix("Created new database version "))
 	c.start("mgmtd", "beegfs-mgmtd --config-file {DIR}/beegfs-mgmtd.toml")
@@ -47,7 +47,7 @@ LIMITS
 	c.start("meta", "beegfs-meta"+common8+" storeMetaDirectory={DIR}/meta-1 connMetaPort={PORT+16}")
 	c.start("storage", storage8("target-101", "target-102"))
 	g.Eventually(func() int {
-		said, _ := c.run(cli+"target list --state --output ndjson --columns reachability", "")
+		said, _ := c.run(cli + "target list --state --output ndjson --columns reachability")
 		return strings.Count(said, `{"reachability":"Online"}`)
 	}).WithTimeout(long).Should(Equal(3))
 	return c
@@ -63,26 +63,26 @@ func storage8(targets ...string) string {
 func TestTheStoreOfEightIsMadeOnceAndNeverOverwritten(t *testing.T) {
 	c := newCluster(t, "8.3.1")
 	g := NewWithT(t)
-	said, code := c.run("beegfs-mgmtd --db-file {DIR}/store/mgmtd.sqlite --auth-disable --tls-disable", "")
+	said, code := c.run("beegfs-mgmtd --db-file {DIR}/store/mgmtd.sqlite --auth-disable --tls-disable")
 	g.Expect(code).To(Equal(1))
 	g.Expect(said).To(ContainSubstring("No accessible database file found at"))
-	_, code = c.run("beegfs-mgmtd --init --db-file {DIR}/store/mgmtd.sqlite", "")
+	_, code = c.run("beegfs-mgmtd --init --db-file {DIR}/store/mgmtd.sqlite")
 	g.Expect(code).To(Equal(0))
 	before, err := os.ReadFile(c.path("store", "mgmtd.sqlite"))
 	g.Expect(err).NotTo(HaveOccurred())
-	said, code = c.run("beegfs-mgmtd --init --db-file {DIR}/store/mgmtd.sqlite", "")
+	said, code = c.run("beegfs-mgmtd --init --db-file {DIR}/store/mgmtd.sqlite")
 	g.Expect(code).To(Equal(1))
 	g.Expect(said).To(ContainSubstring("already exists"))
 	g.Expect(os.ReadFile(c.path("store", "mgmtd.sqlite"))).To(Equal(before))
 	c.write("foreign", "something else")
-	said, code = c.run("beegfs-mgmtd --db-file {DIR}/foreign --auth-disable --tls-disable", "")
+	said, code = c.run("beegfs-mgmtd --db-file {DIR}/foreign --auth-disable --tls-disable")
 	g.Expect(code).To(Equal(1))
 	g.Expect(said).To(ContainSubstring("not a database"))
 }
 
 func TestTheServiceOfEightRefusesWhatItDoesNotKnow(t *testing.T) {
 	c := newCluster(t, "8.3.1")
-	_, _ = c.run("beegfs-mgmtd --init --db-file {DIR}/mgmtd.sqlite", "")
+	_, _ = c.run("beegfs-mgmtd --init --db-file {DIR}/mgmtd.sqlite")
 	for name, config := range map[string]string{
 		"a key that is none": "no-such-key = 1\n", "a text for a number": "beemsg-port = \"8008\"\n", "a number for a text": "db-file = 1\n",
 		"a word that is not allowed": "log-level = \"loud\"\n", "a duration that is none": "node-offline-timeout = \"soon\"\n",
@@ -93,7 +93,7 @@ func TestTheServiceOfEightRefusesWhatItDoesNotKnow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.write("wrong.toml", config)
-			said, code := c.run("beegfs-mgmtd --config-file {DIR}/wrong.toml --db-file {DIR}/mgmtd.sqlite --auth-disable --tls-disable", "")
+			said, code := c.run("beegfs-mgmtd --config-file {DIR}/wrong.toml --db-file {DIR}/mgmtd.sqlite --auth-disable --tls-disable")
 			NewWithT(t).Expect(code).To(Equal(1), said)
 		})
 	}
@@ -101,7 +101,7 @@ func TestTheServiceOfEightRefusesWhatItDoesNotKnow(t *testing.T) {
 		"an argument that is none": "--no-such-argument", "a word": "word", "a port that is none": "--grpc-port=x", "no value": "--db-file",
 	} {
 		t.Run(name, func(t *testing.T) {
-			said, code := c.run("beegfs-mgmtd "+line, "")
+			said, code := c.run("beegfs-mgmtd " + line)
 			NewWithT(t).Expect(code).To(Equal(2), said)
 		})
 	}
@@ -116,7 +116,7 @@ func TestServersOfEightRefuseOptionsOfSevenAndKnowTheirOwn(t *testing.T) {
 		"beegfs-meta storeMetaDirectory={DIR}/meta-1 connMetaPort=1 connMetaPortTCP=1 connDisableAuthentication=1":    "only the new setting",
 		"beegfs-meta storeMetaDirectory={DIR}/meta-1 connMetaPortTCP=1 connMetaPortUDP=2 connDisableAuthentication=1": "different values",
 	} {
-		said, code := c.run(line, "")
+		said, code := c.run(line)
 		g.Expect(code).To(Equal(1), line)
 		g.Expect(said).To(ContainSubstring(text), line)
 	}
@@ -129,23 +129,23 @@ func TestPoolsAndMirrorsOfEightNeedALicence(t *testing.T) {
 		"pool create ssd --num-id=2", "pool assign s:1 --targets=s:101", "pool delete s:1 --yes",
 		"mirror create one --node-type=storage --primary=s:101 --secondary=s:102", "mirror init --yes",
 	} {
-		said, code := c.run(cli+line, "")
+		said, code := c.run(cli + line)
 		g.Expect(code).To(Equal(1), line)
 		g.Expect(said).To(ContainSubstring("Error: rpc error: code = Unauthenticated desc = "), line)
 	}
-	said, code := c.run(cli+"license --output json", "")
+	said, code := c.run(cli + "license --output json")
 	g.Expect(code).To(Equal(1), said)
 
 	// The licence is read when the service starts.
 	c.daemons["mgmtd"].end(t)
 	c.write("license.pem", "-----BEGIN CERTIFICATE-----\nQkVFR0ZTLURPVUJMRS1MSUNFTkNF\n-----END CERTIFICATE-----\n")
 	c.start("mgmtd-licensed", "beegfs-mgmtd --config-file {DIR}/beegfs-mgmtd.toml")
-	g.Eventually(func() string { said, _ := c.run(cli+"pool list", ""); return said }).WithTimeout(long).Should(ContainSubstring("storage_pool_default"))
+	g.Eventually(func() string { said, _ := c.run(cli + "pool list"); return said }).WithTimeout(long).Should(ContainSubstring("storage_pool_default"))
 	for _, line := range []string{
 		"pool create ssd --num-id=2 --targets=s:101", "pool assign s:1 --targets=s:101", "pool delete ssd --yes", "license --output json",
 		"mirror create one --node-type=storage --primary=s:101 --secondary=s:102", "mirror list",
 	} {
-		said, code := c.run(cli+line, "")
+		said, code := c.run(cli + line)
 		g.Expect(code).To(Equal(0), "%s: %s", line, said)
 	}
 }
@@ -153,7 +153,7 @@ func TestPoolsAndMirrorsOfEightNeedALicence(t *testing.T) {
 func TestTheToolOfEightPrintsAsTheRealOne(t *testing.T) {
 	c := cluster8(t)
 	g := NewWithT(t)
-	said, code := c.run(cli+"target list --state --capacity --raw --output ndjson", "")
+	said, code := c.run(cli + "target list --state --capacity --raw --output ndjson")
 	g.Expect(code).To(Equal(0))
 	var row map[string]any
 	g.Expect(json.NewDecoder(strings.NewReader(said)).Decode(&row)).To(Succeed(), said)
@@ -161,22 +161,22 @@ func TestTheToolOfEightPrintsAsTheRealOne(t *testing.T) {
 		HaveKeyWithValue("storage_pool", "(n/a)"), HaveKeyWithValue("consistency", "Good"), HaveKeyWithValue("cap_pool", "Normal"),
 		HaveKeyWithValue("type", 2.0), HaveKeyWithValue("space", MatchRegexp(`^\d+$`))))
 
-	said, _ = c.run(cli+"node list --with-nics --output ndjson --columns id,alias,nics", "")
+	said, _ = c.run(cli + "node list --with-nics --output ndjson --columns id,alias,nics")
 	g.Expect(said).To(ContainSubstring(fmt.Sprintf(`{"alias":"management","id":{"num_id":1,"node_type":4},"nics":"ethernet:%s (%s:%s,%s)"}`,
 		c.card, c.address, c.fill("{PORT+8}"), c.fill("{PORT+10}"))))
 	g.Expect(said).To(ContainSubstring(fmt.Sprintf(`"nics":"ethernet:%s (%s:%s)"}`, c.card, c.address, c.fill("{PORT+32}"))))
 
-	said, _ = c.run(cli+"pool list", "")
+	said, _ = c.run(cli + "pool list")
 	g.Expect(said).To(HavePrefix("ID   ALIAS                 TARGETS      MIRRORS  \ns:1  storage_pool_default  s:101,s:102           \n\n"))
-	said, code = c.run(cli+"mirror list", "")
+	said, code = c.run(cli + "mirror list")
 	g.Expect(code).To(Equal(1))
 	g.Expect(said).To(HavePrefix("Error: no mirrors configured"))
-	_, code = c.run(cli+"pool set-alias s:1 first", "")
+	_, code = c.run(cli + "pool set-alias s:1 first")
 	g.Expect(code).To(Equal(0))
-	said, code = c.run(cli+"target list --no-such-flag", "")
+	said, code = c.run(cli + "target list --no-such-flag")
 	g.Expect(code).To(Equal(1))
 	g.Expect(said).To(HavePrefix("Error: unknown flag: --no-such-flag\nUsage: list --help"))
-	said, code = c.run(strings.Replace(cli, "/auth ", "/auth-other ", 1)+"target list", "")
+	said, code = c.run(strings.Replace(cli, "/auth ", "/auth-other ", 1) + "target list")
 	g.Expect(code).To(Equal(1))
 	g.Expect(said).To(ContainSubstring("code = Unauthenticated"))
 }
@@ -186,49 +186,49 @@ func TestDirectoriesOfEightAreMadeWithoutAMount(t *testing.T) {
 	g := NewWithT(t)
 	unmounted := cli + "--mount=none "
 	for line, expected := range map[string]int{"entry info /": 0, "entry info /none": 1, "entry set /none --num-targets=1": 1} {
-		said, code := c.run(unmounted+line, "")
+		said, code := c.run(unmounted + line)
 		g.Expect(code).To(Equal(expected), "%s: %s", line, said)
 	}
-	_, code := c.run(unmounted+"entry create directory /a", "")
+	_, code := c.run(unmounted + "entry create directory /a")
 	g.Expect(code).To(Equal(0))
-	said, code := c.run(unmounted+"entry create directory /a", "")
+	said, code := c.run(unmounted + "entry create directory /a")
 	g.Expect(code).To(Equal(1))
 	g.Expect(said).To(ContainSubstring("Entry exists already"))
-	said, code = c.run(unmounted+"entry set /a --pool=s:1 --chunk-size=1048576 --num-targets=2 --pattern=raid0", "")
+	said, code = c.run(unmounted + "entry set /a --pool=s:1 --chunk-size=1048576 --num-targets=2 --pattern=raid0")
 	g.Expect(code).To(Equal(0), said)
 	g.Expect(said).To(ContainSubstring("Summary: processed 1 entries"))
-	said, _ = c.run(unmounted+"entry info /a --output ndjson", "")
+	said, _ = c.run(unmounted + "entry info /a --output ndjson")
 	g.Expect(said).To(ContainSubstring(`"storage_pool":"storage_pool_default (1)","storage_targets":"(directory)","stripe_pattern":"RAID0 (2x1Mi)"`))
 	for _, line := range []string{
 		"entry set /a --pattern=mirrored", "entry set /a --chunk-size=3Mi", "entry set /a --chunk-size=1Ki", "entry set /a --num-targets=0",
 		"entry set /a --pool=s:9", "entry set /a --pattern=buddymirror",
 	} {
-		said, code := c.run(unmounted+line, "")
+		said, code := c.run(unmounted + line)
 		g.Expect(code).To(Equal(1), "%s: %s", line, said)
 	}
-	_, code = c.run(cli+"entry info /", "")
+	_, code = c.run(cli + "entry info /")
 	g.Expect(code).To(Equal(1), "a path of a machine without BeeGFS")
-	_, code = c.run(cli+"--mount={DIR} entry migrate {DIR} --recurse --yes --from-targets=s:101 --pool=s:1", "")
+	_, code = c.run(cli + "--mount={DIR} entry migrate {DIR} --recurse --yes --from-targets=s:101 --pool=s:1")
 	g.Expect(code).To(Equal(1))
 }
 
 func TestWhatHoldsSomethingIsNotDeletedInEight(t *testing.T) {
 	c := cluster8(t)
 	g := NewWithT(t)
-	said, code := c.run(cli+"node delete m:1 --yes", "")
+	said, code := c.run(cli + "node delete m:1 --yes")
 	g.Expect(code).To(Equal(1))
 	g.Expect(said).To(ContainSubstring("has the root inode"))
-	said, code = c.run(cli+"node delete s:1 --yes", "")
+	said, code = c.run(cli + "node delete s:1 --yes")
 	g.Expect(code).To(Equal(1))
 	g.Expect(said).To(ContainSubstring("still has targets assigned"))
-	said, code = c.run(cli+"target delete s:102", "")
+	said, code = c.run(cli + "target delete s:102")
 	g.Expect(code).To(Equal(0))
 	g.Expect(said).To(ContainSubstring("Target can be deleted: target_storage_102[s:102, uid:"))
-	said, _ = c.run(cli+"target list --columns id", "")
+	said, _ = c.run(cli + "target list --columns id")
 	g.Expect(said).To(ContainSubstring("s:102"))
-	_, code = c.run(cli+"target delete s:102 --yes", "")
+	_, code = c.run(cli + "target delete s:102 --yes")
 	g.Expect(code).To(Equal(0))
-	said, _ = c.run(cli+"target list --columns id", "")
+	said, _ = c.run(cli + "target list --columns id")
 	g.Expect(said).NotTo(ContainSubstring("s:102"))
 }
 
@@ -249,7 +249,7 @@ func TestEachProgramIsOfItsOwnVersion(t *testing.T) {
 	for version, program := range map[string]string{"8.3.1": "beegfs-ctl", "7.4.6": "beegfs"} {
 		c := newCluster(t, version)
 		c.real = false
-		said, code := c.run(program, "")
+		said, code := c.run(program)
 		g.Expect(code).To(Equal(127), said)
 	}
 }

@@ -194,6 +194,14 @@ func (c *cluster) command(ctx context.Context, line string) *exec.Cmd {
 	command := exec.CommandContext(ctx, filepath.Join(folder, words[0]), words[1:]...)
 	command.Env = append(os.Environ(), "BEEGFS_DOUBLE_VERSION="+c.version)
 	command.Dir = c.dir
+	if os.Geteuid() != 0 {
+		// The tools insist on root; the root of a user namespace of its own is enough for them.
+		command.SysProcAttr = &syscall.SysProcAttr{
+			Cloneflags:  syscall.CLONE_NEWUSER,
+			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+			GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+		}
+	}
 	return command
 }
 
@@ -240,20 +248,27 @@ func (d *daemon) says() string {
 }
 
 // run runs a program to its end and returns what it said on both outputs, and its exit code.
-func (c *cluster) run(line, input string) (string, int) {
+func (c *cluster) run(line string) (string, int) {
+	c.t.Helper()
+	output, complaints, code := c.runApart(line, "")
+	return output + complaints, code
+}
+
+// runApart is run with the two outputs apart.
+func (c *cluster) runApart(line, input string) (output, complaints string, code int) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), 60*time.Second)
 	defer cancel()
 	command := c.command(ctx, line)
 	command.Stdin = strings.NewReader(input)
-	var said bytes.Buffer
-	command.Stdout, command.Stderr = &said, &said
+	var said, complained bytes.Buffer
+	command.Stdout, command.Stderr = &said, &complained
 	err := command.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		c.t.Fatalf("%s: %v", line, err)
 	}
-	return said.String(), command.ProcessState.ExitCode()
+	return said.String(), complained.String(), command.ProcessState.ExitCode()
 }
 
 const ctl = "beegfs-ctl --connAuthFile={DIR}/auth --sysMgmtdHost={ADDRESS} --connMgmtdPortTCP={PORT+8} --connMgmtdPortUDP={PORT+8} " +
@@ -289,7 +304,9 @@ func (c *cluster) metaLine(id int) string {
 		"connMetaPortUDP={PORT+1%[1]d} tuneNumWorkers=4", id)
 }
 
-func (c *cluster) startManagement() {
+func (c *cluster) startManagement() { c.startManagementWith(limits) }
+
+func (c *cluster) startManagementWith(limits string) {
 	c.t.Helper()
 	c.prepareMgmtd("mgmtd")
 	c.start("mgmtd-daemon", "beegfs-mgmtd "+options+" storeMgmtdDirectory={DIR}/mgmtd "+limits)
@@ -300,7 +317,7 @@ func (c *cluster) online() {
 	c.t.Helper()
 	for kind, count := range map[string]int{"meta": 2, "storage": 3} {
 		NewWithT(c.t).Eventually(func() int {
-			said, _ := c.run(ctl+"--listtargets --state --pools --nodetype="+kind, "")
+			said, _ := c.run(ctl + "--listtargets --state --pools --nodetype=" + kind)
 			return min(strings.Count(said, "Online"), strings.Count(said, "normal"))
 		}).WithTimeout(60*time.Second).WithPolling(300*time.Millisecond).Should(Equal(count), kind)
 	}
@@ -309,7 +326,7 @@ func (c *cluster) online() {
 func (c *cluster) eventually(mode, text string) {
 	c.t.Helper()
 	NewWithT(c.t).Eventually(func() string {
-		said, _ := c.run(ctl+mode, "")
+		said, _ := c.run(ctl + mode)
 		return said
 	}).WithTimeout(90 * time.Second).WithPolling(300 * time.Millisecond).Should(ContainSubstring(text))
 }
@@ -348,9 +365,14 @@ type record struct {
 	text    strings.Builder
 }
 
+// step runs a program. What it said on standard error stands behind the rest, with "! " before each line.
 func (r *record) step(shown, line, input string) {
-	said, code := r.cluster.run(line, input)
-	fmt.Fprintf(&r.text, "$ %s\n%sexit code: %d\n\n", shown, r.cluster.plain(said), code)
+	said, complained, code := r.cluster.runApart(line, input)
+	fmt.Fprintf(&r.text, "$ %s\n%s", shown, r.cluster.plain(said))
+	for line := range strings.Lines(r.cluster.plain(complained)) {
+		fmt.Fprintf(&r.text, "! %s", line)
+	}
+	fmt.Fprintf(&r.text, "exit code: %d\n\n", code)
 }
 
 // compare holds what was said against testdata, which was recorded from the real programs.

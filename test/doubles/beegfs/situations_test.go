@@ -24,7 +24,7 @@ func storageOne(c *cluster) string {
 
 func targetIs(c *cluster, state string) func(g Gomega) {
 	return func(g Gomega) {
-		said, _ := c.run(ctl+"--listtargets --state --nodetype=storage", "")
+		said, _ := c.run(ctl + "--listtargets --state --nodetype=storage")
 		g.Expect(strings.Fields(said)).To(ContainElement(state), said)
 	}
 }
@@ -56,7 +56,7 @@ func TestASecondServerOnADirectoryIsRefused(t *testing.T) {
 	c.start("storage", storageOne(c))
 	g := NewWithT(t)
 	g.Eventually(targetIs(c, "Online")).WithTimeout(long).Should(Succeed())
-	said, code := c.run(strings.ReplaceAll(storageOne(c), c.fill("{PORT+31}"), c.fill("{PORT+33}")), "")
+	said, code := c.run(strings.ReplaceAll(storageOne(c), c.fill("{PORT+31}"), c.fill("{PORT+33}")))
 	g.Expect(code).To(Equal(1))
 	g.Expect(said).To(ContainSubstring("Invalid storage directory: locking failed"))
 }
@@ -70,7 +70,7 @@ func TestAPortInUseEndsTheServer(t *testing.T) {
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", fmt.Sprintf(":%d", port))
 	g.Expect(err).NotTo(HaveOccurred())
 	defer listener.Close()
-	said, code := c.run(storageOne(c), "")
+	said, code := c.run(storageOne(c))
 	g.Expect(code).To(Equal(2), said)
 	g.Expect(said).To(ContainSubstring(fmt.Sprintf("TCP socket: Unable to bind to port: %d. SysErr: Address already in use", port)))
 }
@@ -87,7 +87,7 @@ func TestAServerWithAnotherSecretTriesForEver(t *testing.T) {
 	}).
 		WithTimeout(long).Should(BeNumerically(">", 2))
 	g.Expect(server.done).NotTo(BeClosed())
-	said, _ := c.run(ctl+"--listtargets --nodetype=storage", "")
+	said, _ := c.run(ctl + "--listtargets --nodetype=storage")
 	g.Expect(said).NotTo(ContainSubstring("101"))
 	g.Expect(server.end(t)).NotTo(Equal(0))
 }
@@ -101,10 +101,10 @@ func TestATargetComesIntoThePoolOfItsFile(t *testing.T) {
 	server := c.start("storage", storageOne(c))
 	g.Eventually(server.says).WithTimeout(long).Should(ContainSubstring("Unknown storage pool"))
 	g.Expect(server.done).NotTo(BeClosed())
-	_, code := c.run(ctl+"--addstoragepool --id=7 --desc=seven", "")
+	_, code := c.run(ctl + "--addstoragepool --id=7 --desc=seven")
 	g.Expect(code).To(Equal(0))
 	g.Eventually(func() string {
-		said, _ := c.run(ctl+"--listtargets --nodetype=storage --storagepoolid=7", "")
+		said, _ := c.run(ctl + "--listtargets --nodetype=storage --storagepoolid=7")
 		return said
 	}).WithTimeout(long).Should(ContainSubstring("101"))
 	g.Eventually(func() error { _, err := os.Stat(c.path("target-101/storagePoolID")); return err }).WithTimeout(long).
@@ -122,7 +122,44 @@ func TestANumberBelongsToOneDirectoryForEver(t *testing.T) {
 
 	// A disk that was made ready once more with the number of the old one.
 	c.prepareTarget("made-again", 101, 1)
-	said, code := c.run(strings.ReplaceAll(storageOne(c), "target-101", "made-again"), "")
+	said, code := c.run(strings.ReplaceAll(storageOne(c), "target-101", "made-again"))
 	g.Expect(code).To(Equal(1), said)
 	g.Expect(said).To(ContainSubstring("Target pre-registration at management node failed"))
+}
+
+func TestTheCapacityPoolFollowsTheLimits(t *testing.T) {
+	for pool, low := range map[string]string{"normal": "2k", "low": "900P"} {
+		t.Run(pool, func(t *testing.T) {
+			c := newCluster(t, "7.4.6")
+			c.startManagementWith(strings.Replace(limits, "tuneStorageSpaceLowLimit=2k", "tuneStorageSpaceLowLimit="+low, 1))
+			c.prepareTarget("target-101", 101, 1)
+			c.start("storage", storageOne(c))
+			NewWithT(t).Eventually(func() []string {
+				said, _ := c.run(ctl + "--listtargets --pools --nodetype=storage")
+				return strings.Fields(said)
+			}).WithTimeout(long).Should(ContainElement(pool))
+		})
+	}
+	t.Run("emergency", func(t *testing.T) {
+		c := newCluster(t, "7.4.6")
+		c.startManagementWith("tuneStorageDynamicPools=false tuneStorageSpaceLowLimit=900P tuneStorageSpaceEmergencyLimit=800P")
+		c.prepareTarget("target-101", 101, 1)
+		c.start("storage", storageOne(c))
+		g := NewWithT(t)
+		g.Eventually(targetIs(c, "Online")).WithTimeout(long).Should(Succeed())
+		said, _ := c.run(ctl + "--listtargets --pools --nodetype=storage")
+		g.Expect(strings.Fields(said)).To(ContainElement("emergency"))
+	})
+}
+
+func TestANewServerIsRefusedWhereTheConfigurationSaysSo(t *testing.T) {
+	c := newCluster(t, "7.4.6")
+	c.startManagementWith(limits + " sysAllowNewServers=false")
+	c.prepareTarget("target-101", 101, 1)
+	g := NewWithT(t)
+	server := c.start("storage", storageOne(c))
+	g.Eventually(c.daemons["mgmtd-daemon"].says).WithTimeout(long).Should(ContainSubstring("Registration of new servers disabled"))
+	g.Expect(server.done).NotTo(BeClosed())
+	said, _ := c.run(ctl + "--listnodes --nodetype=storage")
+	g.Expect(said).NotTo(ContainSubstring("stor-1"))
 }

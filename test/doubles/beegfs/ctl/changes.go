@@ -46,7 +46,7 @@ func addStoragePool(c *call) int {
 		c.say("Successfully created storage pool.\n\nID: %d; Description: %s", changed.ID, changed.Name)
 		return success
 	}
-	c.say("Successfully created storage pool, but not all requested targets or buddy groups could be moved to new pool.\n\n"+
+	c.complain("Successfully created storage pool, but not all requested targets or buddy groups could be moved to new pool.\n\n"+
 		"ID: %d; Description: %s", changed.ID, changed.Name)
 	return notComplete
 }

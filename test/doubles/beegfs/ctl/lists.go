@@ -237,7 +237,7 @@ func listMirrorGroups(c *call) int {
 		c.say("%17d %*d %*d", group.ID, wide, group.Primary, wide, group.Secondary)
 	}
 	if !printed {
-		c.say("No mirror buddy groups defined.")
+		c.complain("No mirror buddy groups defined.")
 	}
 	return success
 }
