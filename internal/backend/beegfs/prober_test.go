@@ -336,7 +336,7 @@ func TestALicenceIsTold(t *testing.T) {
 }
 
 func TestAFailureOfACommandIsPartOfAnAnswer(t *testing.T) {
-	const away = `Error: rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing"`
+	const away = `Error: rpc error: code = Unavailable desc = connection error`
 	for name, c := range map[string]struct {
 		version string
 		command int
