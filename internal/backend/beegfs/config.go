@@ -51,7 +51,7 @@ func variable(name string) string { return "$(" + name + ")" }
 
 // choosers are the words of beegfs-meta.conf for them.
 var choosers = map[v1alpha1.TargetChooser]string{
-	v1alpha1.ChooserRandomized:  "randomized", //nolint:misspell // BeeGFS's own word
+	v1alpha1.ChooserRandomized:  "randomized",
 	v1alpha1.ChooserRoundRobin:  "roundrobin",
 	v1alpha1.ChooserRandomRobin: "randomrobin", v1alpha1.ChooserRandomInterNode: "randominternode",
 }

@@ -271,8 +271,8 @@ var ofServer = map[string][]option{
 		userSets("tuneDefaultChunkSize", chunkSize, "512k"),
 		userSets("tuneDefaultNumStripeTargets", integer(1, 256), "4"),
 		userSets("tuneDirMetadataCacheLimit", integer(0, many), "1024"),
-		fieldSets("tuneTargetChooser", oneOf("randomized", "roundrobin", "randomrobin", "randominternode"), //nolint:misspell // BeeGFS's own word
-			"randomized", "spec.beegfs.targetChooser"), //nolint:misspell // BeeGFS's own word
+		fieldSets("tuneTargetChooser", oneOf("randomized", "roundrobin", "randomrobin", "randominternode"),
+			"randomized", "spec.beegfs.targetChooser"),
 		userSets("tuneLockGrantWaitMS", integer(1, many), "333"),
 		userSets("tuneLockGrantNumRetries", integer(0, many), "15"),
 		userSets("tuneRotateMirrorTargets", boolean, "false"),
