@@ -98,7 +98,9 @@ func beePod(fs, component, node, more string) string {
 // askHive runs a mode of beegfs-ctl in the container of the probe.
 func askHive(mode string) string {
 	GinkgoHelper()
-	return kubectl("-n", namespace, "exec", beePod("hive", "management", workers[0], ""), "-c", "probe", "--", "sh", "-c", beeControl+" "+mode)
+	// The image of the doubles has no shell.
+	return kubectl(slices.Concat([]string{"-n", namespace, "exec", beePod("hive", "management", workers[0], ""), "-c", "probe", "--"},
+		strings.Fields(beeControl+" "+mode))...)
 }
 
 // hiveInstances are the daemons of hive in a role.
