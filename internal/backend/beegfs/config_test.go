@@ -418,3 +418,22 @@ func TestADaemonWaitsForItsCPUsAndItsDisk(t *testing.T) {
 	g.Expect(local["storage/ssd"].Targets[1].Variables).To(Equal(map[string]string{
 		"NODE_ID": "1", "NODE_ALIAS": "storage-ssd.oss1", "TARGET_ID": "2", "POOL_ID": "1"}))
 }
+
+func TestAMetadataServerFindsATableOfMounts(t *testing.T) {
+	g := NewWithT(t)
+	in := recorded(t, cluster("7.4.6"))
+	var names []string
+	for _, f := range runs(t, in)["meta-0.json"].Files {
+		names = append(names, f.Path)
+	}
+	g.Expect(names).To(ContainElement("/etc/mtab"), "on ext4 it does not start without one, and containerd makes none")
+	for name, set := range daemonSets(t, in) {
+		for _, c := range set.Spec.Template.Spec.Containers {
+			if strings.HasPrefix(name, "scratch-meta-") {
+				g.Expect(c.SecurityContext.ReadOnlyRootFilesystem).To(BeNil(), "%s: the file has to be written", name)
+			} else if c.Name != componentClient {
+				g.Expect(c.SecurityContext.ReadOnlyRootFilesystem).To(HaveValue(BeTrue()), name)
+			}
+		}
+	}
+}
