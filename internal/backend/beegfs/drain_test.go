@@ -146,7 +146,11 @@ func TestATargetIsDrainedWhenAllItsJobsHaveSucceeded(t *testing.T) {
 	g := NewWithT(t)
 	in := draining(t)
 	g.Expect(drainedTargets(in)).To(BeEmpty())
-	in.Jobs = append(in.Jobs, backend.Job{Name: "scratch-await-empty-1", Component: componentDrain, Succeeded: true, Ended: noon})
+	before := slices.Clone(in.Jobs)
+	in.Jobs = append(in.Jobs,
+		backend.Job{Name: "scratch-await-empty-1", Component: componentDrain}, backend.Job{Name: "scratch-migrate-1", Component: componentDrain})
+	g.Expect(drainedTargets(in)).To(BeEmpty(), "its jobs go on")
+	in.Jobs = append(before, backend.Job{Name: "scratch-await-empty-1", Component: componentDrain, Succeeded: true, Ended: noon})
 	g.Expect(drainedTargets(in)).To(BeEmpty(), "files whose stripes name it, and that are shorter, are not moved yet")
 	in.Jobs = append(in.Jobs, backend.Job{Name: "scratch-migrate-1", Component: componentDrain, Succeeded: true, Ended: noon.Add(time.Minute)})
 	g.Expect(drainedTargets(in)).To(Equal(map[int32]time.Time{1: noon.Add(time.Minute)}))
@@ -158,6 +162,9 @@ func TestATargetIsDrainedWhenAllItsJobsHaveSucceeded(t *testing.T) {
 	g.Expect(seen()).To(And(HaveField("Removing", true), HaveField("Removable", false)), "it is not recorded yet")
 	in = recorded(t, in)
 	g.Expect(seen()).To(And(HaveField("Removing", true), HaveField("Removable", true)))
+	toldOf(&in, ssd0).Online = false
+	g.Expect(New().Observe(in).Problems).To(BeEmpty(), "nobody misses an empty target")
+	toldOf(&in, ssd0).Online = true
 	made, kept := jobsOf(t, in)
 	g.Expect(made).To(BeEmpty())
 	g.Expect(kept).NotTo(ContainElement("scratch-await-empty-1"), "what is recorded needs no job")
@@ -342,6 +349,14 @@ func TestAStorageServerIsRestartedForADisk(t *testing.T) {
 			change: func(in *backend.Input) {
 				toldOf(in, ssd0).Online = false
 				silent(in, "meta-0.oss2")
+			},
+			why: "is proven",
+		},
+		"but not safely while another storage server is away": {
+			change: func(in *backend.Input) {
+				toldOf(in, ssd0).Online = false
+				silent(in, "storage-bulk.oss1")
+				in.Pods = slices.DeleteFunc(in.Pods, func(p backend.Pod) bool { return p.StoragePool == "bulk" && p.Node == "oss1" })
 			},
 			why: "is proven",
 		},
