@@ -108,12 +108,20 @@ func networkCard(t *testing.T) (name, address string) {
 	return "", ""
 }
 
-// freePorts finds 40 ports in a row that nobody has, TCP and UDP.
+// freePorts finds 40 ports in a row that nobody has. The last but one is held until the test ends, so that no other test, of this process
+// or another one, takes the same.
 func freePorts(t *testing.T) int {
 	t.Helper()
-	for base := 20000 + os.Getpid()%8000; base < 32000; base += 40 {
+	const block, blocks = 40, 300
+	first := os.Getpid() % blocks
+	for i := range blocks {
+		base := 20000 + (first+i)%blocks*block
+		claim, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", ":"+strconv.Itoa(base+block-2))
+		if err != nil {
+			continue
+		}
 		free := true
-		for port := base; port < base+40 && free; port++ {
+		for port := base; port < base+block-2 && free; port++ {
 			listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", ":"+strconv.Itoa(port))
 			if err != nil {
 				free = false
@@ -122,8 +130,10 @@ func freePorts(t *testing.T) int {
 			_ = listener.Close()
 		}
 		if free {
+			t.Cleanup(func() { _ = claim.Close() })
 			return base
 		}
+		_ = claim.Close()
 	}
 	t.Fatal("no 40 free ports in a row")
 	return 0

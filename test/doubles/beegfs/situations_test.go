@@ -75,6 +75,19 @@ func TestAPortInUseEndsTheServer(t *testing.T) {
 	g.Expect(said).To(ContainSubstring(fmt.Sprintf("TCP socket: Unable to bind to port: %d. SysErr: Address already in use", port)))
 }
 
+func TestAUDPPortInUseEndsTheServer(t *testing.T) {
+	c := newCluster(t, "7.4.6")
+	c.startManagement()
+	c.prepareTarget("target-101", 101, 1)
+	g := NewWithT(t)
+	datagrams, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", c.fill(":{PORT+31}"))
+	g.Expect(err).NotTo(HaveOccurred())
+	defer datagrams.Close()
+	said, code := c.run(storageOne(c))
+	g.Expect(said).To(ContainSubstring(c.fill("UDP socket: Unable to bind to port: {PORT+31}. SysErr: Address already in use")))
+	g.Expect(code).To(Equal(3))
+}
+
 func TestAServerWithAnotherSecretTriesForEver(t *testing.T) {
 	c := newCluster(t, "7.4.6")
 	c.startManagement()
@@ -162,4 +175,29 @@ func TestANewServerIsRefusedWhereTheConfigurationSaysSo(t *testing.T) {
 	g.Expect(server.done).NotTo(BeClosed())
 	said, _ := c.run(ctl + "--listnodes --nodetype=storage")
 	g.Expect(said).NotTo(ContainSubstring("stor-1"))
+}
+
+func TestABuddyGroupSwitchesOverWhenItsPrimaryIsOffline(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "7.4.6")
+	c.startManagement()
+	c.prepareTarget("target-101", 101, 1)
+	c.prepareTarget("target-201", 201, 2)
+	first := c.start("storage-1", storageOne(c))
+	c.start("storage-2", c.storageTwo())
+	g := NewWithT(t)
+	targets := func() string {
+		said, _ := c.run(ctl + "--listtargets --mirrorgroups --state --nodetype=storage")
+		return said
+	}
+	g.Eventually(func() int { said, _ := c.run(ctl + "--listtargets --state"); return strings.Count(said, "Online") }).
+		WithTimeout(long).Should(Equal(2))
+	_, code := c.run(ctl + "--addmirrorgroup --nodetype=storage --primary=101 --secondary=201 --groupid=1")
+	g.Expect(code).To(Equal(0))
+	g.Expect(targets()).To(MatchRegexp(`primary +101 .*\n.*secondary +201`))
+
+	first.kill()
+	g.Eventually(targets).WithTimeout(long).Should(MatchRegexp(`primary +201 +Online +Good .*\n.*secondary +101 +Offline +Good`))
+	c.start("storage-1-again", storageOne(c))
+	g.Eventually(targets).WithTimeout(long).Should(MatchRegexp(`secondary +101 +Online +Good`))
 }

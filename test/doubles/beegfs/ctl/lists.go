@@ -189,9 +189,8 @@ func listTargets(c *call) int {
 		titles[i], lines[i] = pad(column, column.title), pad(column, strings.Repeat("=", len(column.title)))
 	}
 	c.say("%s \n%s ", strings.Join(titles, " "), strings.Join(lines, " "))
-	for i := range c.view.Targets {
-		target := &c.view.Targets[i]
-		if target.Type != kind || grouped && c.view.GroupOf(kind, target.ID) == nil || filter && only != fmt.Sprint(target.Pool) {
+	for _, target := range c.order(kind, grouped) {
+		if filter && only != fmt.Sprint(target.Pool) {
 			continue
 		}
 		cells := make([]string, len(columns))
@@ -201,6 +200,22 @@ func listTargets(c *call) int {
 		c.say("%s ", strings.Join(cells, " "))
 	}
 	return success
+}
+
+// order is the targets in the order of the list: by their numbers, or by groups with the first of each before the second.
+func (c *call) order(kind string, grouped bool) []*wire.TargetView {
+	var all []*wire.TargetView
+	for i := range c.view.Groups {
+		if group := &c.view.Groups[i]; grouped && group.Type == kind {
+			all = append(all, c.view.Target(kind, group.Primary), c.view.Target(kind, group.Secondary))
+		}
+	}
+	for i := range c.view.Targets {
+		if target := &c.view.Targets[i]; !grouped && target.Type == kind {
+			all = append(all, target)
+		}
+	}
+	return all
 }
 
 // pad sets a cell to the right; the last column, with a server's name, has it to the left.

@@ -138,14 +138,21 @@ func serveSeven(ctx context.Context, log *program.Log, state *State, usable []wi
 	if err != nil {
 		return log.PortInUse(err)
 	}
+	defer listener.Close()
 	log.Say(3, "StreamLis", "Listening for TCP connections: Port %d", tcp)
 	version, _ := program.Version()
 	log.Say(1, "App", "Version: %s", version)
 	log.Interfaces(usable)
 	go serveState(listener, log, state, secret, true)
 	<-ctx.Done()
-	_ = listener.Close()
 	log.Say(1, "App.cpp:912", "Received a signal SIGTERM. Clean shutdown initiated. Send another one to shutdown immediately.")
+	stop() // a second signal ends the process at once
+	if len(state.View().Groups) > 0 {
+		wait := state.rules.OfflineTimeout
+		log.Say(3, "App.cpp:837", "Shutdown in progress: Buddy groups frozen - waiting for clients to acknowledge. Timeout (sec): %.0f",
+			wait.Seconds())
+		<-time.After(wait)
+	}
 	log.Say(1, "App", "All components stopped. Exiting now!")
 	return 0
 }

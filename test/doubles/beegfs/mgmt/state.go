@@ -67,6 +67,8 @@ type State struct {
 	rules   Rules
 	content stored
 	contact map[contactKey]time.Time
+	// resyncs are targets that need a resync and have come back: they are good again when they report once more.
+	resyncs map[contactKey]bool
 	licence func() (bool, string)
 	save    func(stored) error
 	now     func() time.Time
@@ -86,7 +88,10 @@ func newState(rules Rules, content stored, save func(stored) error, licence func
 	if content.Reserved == nil {
 		content.Reserved = map[int]string{}
 	}
-	return &State{rules: rules, content: content, contact: map[contactKey]time.Time{}, save: save, licence: licence, now: time.Now}
+	return &State{
+		rules: rules, content: content, contact: map[contactKey]time.Time{}, resyncs: map[contactKey]bool{}, save: save, licence: licence,
+		now: time.Now,
+	}
 }
 
 // reachability is what a silence of so long means: Probably-offline after half of the timeout (mgmtd/components/InternodeSyncer.cpp,
@@ -105,7 +110,30 @@ func reachability(known bool, silence, timeout time.Duration) string {
 func (s *State) View() wire.View {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return s.view()
+	view := s.view()
+	if switchOver(&view) {
+		s.content.Targets, s.content.Groups = slices.Clone(view.Targets), slices.Clone(view.Groups)
+		_ = s.save(s.content) // it is decided again after the next start
+	}
+	return view
+}
+
+// switchOver makes the other target of a buddy group the first one when the first is offline and the other is good. It returns whether
+// anything changed.
+func switchOver(view *wire.View) bool {
+	changed := false
+	for i := range view.Groups {
+		group := &view.Groups[i]
+		primary, secondary := view.Target(group.Type, group.Primary), view.Target(group.Type, group.Secondary)
+		if primary == nil || secondary == nil || primary.Reachability != wire.Offline {
+			continue
+		}
+		if secondary.Reachability == wire.Online && secondary.Consistency == wire.Good {
+			group.Primary, group.Secondary = group.Secondary, group.Primary
+			changed = true
+		}
+	}
+	return changed
 }
 
 func (s *State) view() wire.View {
@@ -271,8 +299,18 @@ func (s *State) report(report wire.Report) error {
 	for id, space := range report.Targets {
 		for i := range s.content.Targets {
 			if target := &s.content.Targets[i]; target.Type == report.Type && target.ID == id && target.Node == report.Node {
+				key := contactKey{report.Type, id}
+				view := s.view()
+				group := view.GroupOf(report.Type, id)
+				switch before := view.Target(report.Type, id); {
+				case before.Reachability == wire.Offline && group != nil && group.Secondary == id:
+					target.Consistency = wire.NeedsResync
+				case target.Consistency == wire.NeedsResync && s.resyncs[key]:
+					target.Consistency = wire.Good
+				}
 				target.Space = &space
-				s.contact[contactKey{report.Type, id}] = s.now()
+				s.contact[key] = s.now()
+				s.resyncs[key] = target.Consistency == wire.NeedsResync
 			}
 		}
 	}

@@ -80,7 +80,7 @@ func (r role) run(ctx context.Context, arguments []string, output, errs io.Write
 	}
 	ctx, stop := program.UntilSignal(ctx)
 	defer stop()
-	code, err := d.serve(ctx)
+	code, err := d.serve(ctx, errs)
 	if err != nil {
 		code = fail(err)
 		d.log.Say(0, "App", "%s", err)
@@ -223,10 +223,13 @@ func (d *daemon) numbered() error {
 }
 
 // serve registers, listens and reports until the end.
-func (d *daemon) serve(ctx context.Context) (int, error) {
+func (d *daemon) serve(ctx context.Context, errs io.Writer) (int, error) {
 	datagrams, err := wire.ListenUDP(ctx, d.node.UDP)
 	if err != nil {
-		return d.log.PortInUse(err), nil
+		d.log.Say(0, "RegDGramLis", "UDP socket: Unable to bind to port: %d. SysErr: %s", d.node.UDP, option.SysErr(err))
+		d.log.Say(0, "App", "Unable to initialize the socket")
+		fmt.Fprint(errs, "\nUnrecoverable error: Unable to initialize the socket\n\n")
+		return program.Runtime, nil
 	}
 	defer datagrams.Close()
 	d.log.Say(3, "RegDGramLis", "Listening for UDP datagrams: any Port %d", d.node.UDP)
