@@ -64,14 +64,17 @@ func (Backend) Mount(fs *v1alpha1.FileSystem) backend.Mount {
 	if fs.Spec.Clients == nil {
 		return backend.Mount{}
 	}
-	return backend.Mount{Path: string(fs.Spec.Clients.MountPath), FSType: mountType, Source: mountSource}
+	return backend.Mount{Path: string(fs.Spec.Clients.MountPath), FSType: mountType, Source: mountSource(fs)}
 }
 
-const (
-	// mountType and mountSource are what /proc/self/mountinfo shows of a mount (beegfs-client's own mount(8) call, 7.4.6).
-	mountType   = "beegfs"
-	mountSource = "beegfs_nodev"
-)
+// mountType is what /proc/self/mountinfo shows of a mount.
+const mountType = "beegfs"
+
+// mountSource is what it shows as the source. The module reads nothing in it (beegfs_nodev is only the custom), so it says which
+// filesystem it is: a BeeGFS that somebody else has mounted at the same path is not taken for this one.
+func mountSource(fs *v1alpha1.FileSystem) string {
+	return fmt.Sprintf("beegfs_nodev:%s/%s", fs.Namespace, fs.Name)
+}
 
 // Prober asks the management service by beegfs-ctl, or by beegfs from version 8.
 func (Backend) Prober(version, address string) backend.Prober { return NewProber(version, address) }

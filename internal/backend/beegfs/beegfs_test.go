@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
@@ -54,9 +55,13 @@ func everything(version string) backend.Input {
 	return in
 }
 
-// recorded is an input with the backend's own record.
+// recorded is an input with the backend's own record. The management service has answered, and nobody has registered, if nothing
+// else is said.
 func recorded(t *testing.T, in backend.Input) backend.Input {
 	t.Helper()
+	if in.State == nil {
+		in.State = &backend.State{Time: time.Date(2026, 11, 1, 12, 30, 0, 0, time.UTC), Version: in.FileSystem.Spec.Version}
+	}
 	backendtest.Remember(t, New(), &in)
 	return in
 }

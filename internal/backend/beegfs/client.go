@@ -43,8 +43,8 @@ func clientMount(fs *v1alpha1.FileSystem, managementIP, path string) (spec.Mount
 		return spec.Mount{}, err
 	}
 	return spec.Mount{
-		Path: path, FSType: mountType, Source: mountSource, Kernel: true, FreePort: portsOf(fs).client(),
-		Command: []string{"mount", "-t", mountType, mountSource, path, "-o", strings.Join(options, ",")},
+		Path: path, FSType: mountType, Source: mountSource(fs), Kernel: true, FreePort: portsOf(fs).client(),
+		Command: []string{"mount", "-t", mountType, mountSource(fs), path, "-o", strings.Join(options, ",")},
 		Files:   []spec.File{{Path: mountConfig, Content: rendered, Mode: 0o640}, interfacesConfig(fs)},
 	}, nil
 }

@@ -105,7 +105,7 @@ func metaLocal(in backend.Input, a v1alpha1.BeeGFSAllocation) spec.LocalDaemon {
 	own := map[string]string{variableNodeID: fmt.Sprint(a.NodeID), variableAlias: a.Name}
 	daemon := spec.LocalDaemon{Variables: own}
 	for _, t := range a.Targets {
-		if local, ok := localTarget(in, t, metadataDisks(in, a.Node, a.Slot)); ok {
+		if local, ok := localTarget(in, a.Role, t, metadataDisks(in, a.Node, a.Slot)); ok {
 			local.Variables = own
 			daemon.Targets = append(daemon.Targets, local)
 		}
@@ -117,7 +117,7 @@ func metaLocal(in backend.Input, a v1alpha1.BeeGFSAllocation) spec.LocalDaemon {
 func storageLocal(in backend.Input, a v1alpha1.BeeGFSAllocation, pool v1alpha1.StoragePoolSpec) spec.LocalDaemon {
 	daemon := spec.LocalDaemon{Variables: map[string]string{variableNodeID: fmt.Sprint(a.NodeID), variableAlias: a.Name}}
 	for _, t := range a.Targets {
-		local, ok := localTarget(in, t, backend.TargetsOf(in, v1alpha1.RoleStorage, pool.Name, a.Node))
+		local, ok := localTarget(in, a.Role, t, backend.TargetsOf(in, v1alpha1.RoleStorage, pool.Name, a.Node))
 		if !ok {
 			continue
 		}
@@ -130,9 +130,23 @@ func storageLocal(in backend.Input, a v1alpha1.BeeGFSAllocation, pool v1alpha1.S
 	return daemon
 }
 
-// localTarget is a directory, or one of the disks; false for a disk that is not among them any more.
-func localTarget(in backend.Input, t v1alpha1.BeeGFSTargetID, disks []v1alpha1.StorageTarget) (spec.Target, bool) {
-	granted := t.Initialised == nil
+// remembered is true when the management service lists a target, in use or not.
+func remembered(state backend.State, role v1alpha1.InstanceRole, id int32) bool {
+	if role == v1alpha1.RoleMetadata {
+		return slices.ContainsFunc(state.Servers, func(s backend.Server) bool { return s.Role == role && s.ID == id })
+	}
+	return slices.ContainsFunc(state.Targets, func(t backend.Target) bool { return t.Role != v1alpha1.RoleMetadata && t.ID == id })
+}
+
+// localTarget is a directory, or one of the disks; false for a disk that is not among them any more. One that was never seen in use is
+// told only when the management service has answered, and may be prepared only when that remembers nothing of its id: a store that
+// was taken over from an earlier filesystem knows what was on the targets, and an empty one in the place of such a target is lost data,
+// which BeeGFS up to 8.2 would take for the old one without a word.
+func localTarget(in backend.Input, role v1alpha1.InstanceRole, t v1alpha1.BeeGFSTargetID, disks []v1alpha1.StorageTarget) (spec.Target, bool) {
+	if t.Initialised == nil && in.State == nil {
+		return spec.Target{}, false
+	}
+	granted := t.Initialised == nil && !remembered(*in.State, role, t.ID)
 	if isDirectory(t.Name) {
 		return spec.Target{Name: t.Name, Path: t.Name, Directory: true, Granted: granted}, true
 	}

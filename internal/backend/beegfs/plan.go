@@ -20,6 +20,8 @@ const (
 	managementGrace = 300
 	serverGrace     = 120
 	clientGrace     = 60
+	// graceBeyond is added to the time without contact that a user sets.
+	graceBeyond = 120
 )
 
 // Objects are the children of a BeeGFS filesystem: a Secret and two ConfigMaps with what the pods are told, a DaemonSet for the
@@ -198,7 +200,8 @@ func (b *builder) managementSet() (client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	pod.Spec.TerminationGracePeriodSeconds = new(int64(managementGrace))
+	offline, _, _, _ := offlineTimeouts(backend.RawOptions(fs))
+	pod.Spec.TerminationGracePeriodSeconds = new(max(managementGrace, offline+graceBeyond))
 	pod.Spec.Affinity = backend.OnNodes(fs.Status.Metadata.Node)
 	if is8(fs.Spec.Version) {
 		b.usersSecret(pod, tlsVolume, fs.Spec.BeeGFS.TLS, tlsDirectory)
@@ -229,12 +232,15 @@ func (b *builder) probeContainer() (corev1.Container, spec.Probe, error) {
 	if err != nil {
 		return corev1.Container{}, spec.Probe{}, err
 	}
-	port := p.management()
+	address := backend.Address(b.management.IP, p.management())
 	if is8(fs.Spec.Version) {
-		port = p.grpc()
+		address = backend.Address(b.management.IP, p.grpc())
+		if fs.Spec.BeeGFS.TLS != nil {
+			address = TLSPrefix + address
+		}
 	}
 	probe := spec.Probe{
-		Backend: string(v1alpha1.BeeGFS), Version: fs.Spec.Version, Address: backend.Address(b.management.IP, port),
+		Backend: string(v1alpha1.BeeGFS), Version: fs.Spec.Version, Address: address,
 		Listen: backend.Address(b.management.IP, p.probe()), FileSystem: backend.Owner(fs), IntervalSeconds: 5,
 	}
 	b.told["probe.json"] = backend.Encode(probe)
@@ -264,7 +270,8 @@ func (b *builder) metaSet(slot int32) (client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	pod.Spec.Containers[0].SecurityContext.ReadOnlyRootFilesystem = nil // the node binary writes mountTable
+	// The node binary writes mountTable. A mount there would fail where the container engine has made a link into /proc of it.
+	pod.Spec.Containers[0].SecurityContext.ReadOnlyRootFilesystem = nil
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(serverGrace))
 	pod.Spec.Affinity = backend.OnNodes(nodes...)
 	b.withRDMA(pod)
@@ -331,6 +338,9 @@ func (b *builder) clientSet() (client.Object, error) {
 	w := backend.Workload{Component: componentClient}
 	pod := b.pod(w)
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(clientGrace))
+	// A process that waits inside of the kernel for servers that are gone can't be killed: in a PID namespace of its own, it would keep the
+	// pod from ending. The node's own namespace also shows which module it lacks.
+	pod.Spec.HostPID = true
 	pod.Spec.NodeSelector = fs.Spec.Clients.NodeSelector
 	c := b.container("client", i, "mount", "client.json")
 	c.SecurityContext = backend.Privileged()

@@ -28,7 +28,7 @@ func toolOf(in backend.Input) tool {
 		t.base = append(t.base, "--tls-disable")
 	} else {
 		// The management service is asked by its address, which need not stand in the certificate; the shared secret proves both sides.
-		t.base = append(t.base, "--tls-disable-verification")
+		t.base = append(t.base, "--tls-cert-file=", "--tls-disable-verification")
 	}
 	return t
 }

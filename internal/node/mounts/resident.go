@@ -24,7 +24,7 @@ const (
 	// freePortVariable is the name by which Mount.Files and Mount.Command call the port that was found.
 	freePortVariable = "FREE_PORT"
 	// freePorts is how many ports are tried.
-	freePorts = 8
+	freePorts = 4
 	// commandGrace is how long the command that mounts may take to end when it is told to.
 	commandGrace = 5 * time.Second
 )

@@ -149,7 +149,7 @@ type Mount struct {
 	// Files are written before Command runs, each time. $(FREE_PORT), in them, is FreePort, or the first UDP port above it that is
 	// free on the node: every mount of a BeeGFS has one of its own.
 	Files []File `json:"files,omitempty"`
-	// FreePort is where the search for $(FREE_PORT) begins; it ends after 8 ports.
+	// FreePort is where the search for $(FREE_PORT) begins; it ends after 4 ports.
 	FreePort int32 `json:"freePort,omitempty"`
 }
 
