@@ -103,6 +103,13 @@ func askHive(mode string) string {
 		strings.Fields(beeControl+" "+mode))...)
 }
 
+// written is a file that the node binary has written for a daemon before it started, read on the node.
+func written(inNamespace, pod, name string) string {
+	GinkgoHelper()
+	found := strings.Fields(kubectl("-n", inNamespace, "get", "pod", pod, "-o", "jsonpath={.metadata.uid} {.spec.nodeName}"))
+	return onNode(found[1], "cat /var/lib/kubelet/pods/"+found[0]+"/volumes/kubernetes.io~empty-dir/run/"+name) + "\n"
+}
+
 // hiveInstances are the daemons of hive in a role.
 func hiveInstances(role v1alpha1.InstanceRole) []v1alpha1.InstanceStatus {
 	GinkgoHelper()
@@ -216,7 +223,7 @@ func beeGFSRuns() {
 		}
 		for slot := range instances {
 			pod := beePod("hive", "meta", workers[0], ",parallelfs.dev/instance="+strconv.Itoa(slot))
-			Expect(kubectl("-n", namespace, "exec", pod, "--", "cat", "/run/parallelfs/beegfs-meta.conf")).
+			Expect(written(namespace, pod, "beegfs-meta.conf")).
 				To(And(MatchRegexp(`(?m)^tuneNumWorkers *= *5$`), MatchRegexp(`(?m)^storeAllowFirstRunInit *= *false$`)))
 		}
 	})
@@ -259,8 +266,10 @@ func beeGFSRuns() {
 		chunk := spareChunk(workers[0], "slow1")
 		kubectl("-n", namespace, "patch", "storagetarget", targetOn(workers[0], "slow1").Name, "--type=merge", "-p", `{"spec":{"remove":true}}`)
 		Eventually(func() string { return askHive("--liststoragepools") }, long).Should(MatchRegexp(`(?m)^ *\d+ +draining +%d *$`, drained.ID))
-		Eventually(said(workers[0], "slow1", v1alpha1.ConditionSafeToRemove), long).Should(And(
-			HavePrefix(v1alpha1.ReasonMovingData), ContainSubstring("1 file")))
+		Eventually(func() string {
+			return kubectl("-n", namespace, "logs", "-l", "parallelfs.dev/filesystem=hive,parallelfs.dev/component=drain", "--tail=-1")
+		}, long).Should(ContainSubstring("1 file"))
+		Eventually(said(workers[0], "slow1", v1alpha1.ConditionSafeToRemove)).Should(And(HavePrefix(v1alpha1.ReasonMovingData), ContainSubstring("spec.clients")))
 		report("a target that is drained and holds a file", said(workers[0], "slow1", v1alpha1.ConditionSafeToRemove)())
 		onNode(workers[0], "rm "+chunk)
 		Eventually(isTrue(workers[0], "slow1", v1alpha1.ConditionSafeToRemove), long).Should(BeTrue(), said(workers[0], "slow1", v1alpha1.ConditionSafeToRemove))
@@ -373,4 +382,4 @@ func beeGFS8Runs() {
 }
 
 // doubleLicence is what the double of beegfs-mgmtd 8 takes for a licence.
-const doubleLicence = "-----BEGIN CERTIFICATE-----\nDOUBLE\n-----END CERTIFICATE-----\n"
+const doubleLicence = "-----BEGIN CERTIFICATE-----\nBEEGFS-DOUBLE-LICENCE\n-----END CERTIFICATE-----\n"

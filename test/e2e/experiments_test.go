@@ -140,7 +140,7 @@ func compareConfigurations(manifest string, fs *v1alpha1.FileSystem, daemon stri
 		for _, file := range files {
 			want, err := os.ReadFile(filepath.Join(golden, file.Name()))
 			Expect(err).NotTo(HaveOccurred())
-			have := kubectl("-n", fs.Namespace, "exec", pod, "-c", component, "--", "cat", "/run/parallelfs/"+file.Name())
+			have := written(fs.Namespace, pod, file.Name())
 			Expect(experiments.Normalise(have)).To(Equal(string(want)), "%s of %s", file.Name(), pod)
 		}
 	}
