@@ -231,12 +231,12 @@ func join(all []int) string {
 	return strings.Join(texts, ",")
 }
 
-// enterprise prints a box, unless sysNoEnterpriseFeatureMsg says not to: whoever reads the output must pass over it.
+// enterprise prints a box on standard error, unless sysNoEnterpriseFeatureMsg says not to.
 func (c *call) enterprise() {
 	if c.silent {
 		return
 	}
-	c.say("%s", box)
+	c.complain("%s", box)
 }
 
 const box = `--------------------------------------------------------------------------------

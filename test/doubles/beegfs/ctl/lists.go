@@ -59,7 +59,7 @@ func listNodes(c *call) int {
 	}
 	if cards || details {
 		c.say("\nNumber of nodes: %d", count)
-		if kind == "meta" {
+		if kind == "meta" && c.view.Root != 0 {
 			c.say("Root: %d", c.view.Root)
 		}
 	}
