@@ -150,7 +150,7 @@ func TestATargetIsDrainedWhenAllItsJobsHaveSucceeded(t *testing.T) {
 	in.Jobs = append(in.Jobs,
 		backend.Job{Name: "scratch-await-empty-1", Component: componentDrain}, backend.Job{Name: "scratch-migrate-1", Component: componentDrain})
 	g.Expect(drainedTargets(in)).To(BeEmpty(), "its jobs go on")
-	in.Jobs = append(before, backend.Job{Name: "scratch-await-empty-1", Component: componentDrain, Succeeded: true, Ended: noon})
+	in.Jobs = slices.Concat(before, []backend.Job{{Name: "scratch-await-empty-1", Component: componentDrain, Succeeded: true, Ended: noon}})
 	g.Expect(drainedTargets(in)).To(BeEmpty(), "files whose stripes name it, and that are shorter, are not moved yet")
 	in.Jobs = append(in.Jobs, backend.Job{Name: "scratch-migrate-1", Component: componentDrain, Succeeded: true, Ended: noon.Add(time.Minute)})
 	g.Expect(drainedTargets(in)).To(Equal(map[int32]time.Time{1: noon.Add(time.Minute)}))
@@ -239,7 +239,7 @@ func takenOut(t *testing.T) backend.Input {
 	t.Helper()
 	in := draining(t)
 	for _, name := range drainJobs(in.FileSystem, 1) {
-		in.Jobs = append(in.Jobs, backend.Job{Name: name, Component: componentDrain, Succeeded: true, Ended: noon})
+		in.Jobs = append(in.Jobs, backend.Job{Name: name, Component: componentDrain, Succeeded: true, Ended: noon}})
 	}
 	in = recorded(t, in)
 	in.Targets = slices.DeleteFunc(in.Targets, func(d v1alpha1.StorageTarget) bool { return d.Name == ssd0 })

@@ -142,7 +142,9 @@ func remembered(state backend.State, role v1alpha1.InstanceRole, id int32) bool 
 // told only when the management service has answered, and may be prepared only when that remembers nothing of its id: a store that
 // was taken over from an earlier filesystem knows what was on the targets, and an empty one in the place of such a target is lost data,
 // which BeeGFS up to 8.2 would take for the old one without a word.
-func localTarget(in backend.Input, role v1alpha1.InstanceRole, t v1alpha1.BeeGFSTargetID, disks []v1alpha1.StorageTarget) (spec.Target, bool) {
+func localTarget(
+	in backend.Input, role v1alpha1.InstanceRole, t v1alpha1.BeeGFSTargetID, disks []v1alpha1.StorageTarget,
+) (spec.Target, bool) {
 	if t.Initialised == nil && in.State == nil {
 		return spec.Target{}, false
 	}
