@@ -239,7 +239,7 @@ func takenOut(t *testing.T) backend.Input {
 	t.Helper()
 	in := draining(t)
 	for _, name := range drainJobs(in.FileSystem, 1) {
-		in.Jobs = append(in.Jobs, backend.Job{Name: name, Component: componentDrain, Succeeded: true, Ended: noon}})
+		in.Jobs = append(in.Jobs, backend.Job{Name: name, Component: componentDrain, Succeeded: true, Ended: noon})
 	}
 	in = recorded(t, in)
 	in.Targets = slices.DeleteFunc(in.Targets, func(d v1alpha1.StorageTarget) bool { return d.Name == ssd0 })
