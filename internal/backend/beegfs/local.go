@@ -140,22 +140,26 @@ func remembered(state backend.State, role v1alpha1.InstanceRole, id int32) bool 
 
 // localTarget is a directory, or one of the disks; false for a disk that is not among them any more. One that was never seen in use is
 // told only when the management service has answered, and may be prepared only when that remembers nothing of its id: a store that
-// was taken over from an earlier filesystem knows what was on the targets, and an empty one in the place of such a target is lost data,
-// which BeeGFS up to 8.2 would take for the old one without a word.
+// was taken over from an earlier filesystem knows what was on the targets. Such a target is taken over with what is on it; an empty one in
+// its place is lost data, which BeeGFS up to 8.2 would take for the old one without a word.
 func localTarget(
 	in backend.Input, role v1alpha1.InstanceRole, t v1alpha1.BeeGFSTargetID, disks []v1alpha1.StorageTarget,
 ) (spec.Target, bool) {
 	if t.Initialised == nil && in.State == nil {
 		return spec.Target{}, false
 	}
-	granted := t.Initialised == nil && !remembered(*in.State, role, t.ID)
+	granted, expected := false, false
+	if t.Initialised == nil {
+		expected = remembered(*in.State, role, t.ID)
+		granted = !expected
+	}
 	if isDirectory(t.Name) {
-		return spec.Target{Name: t.Name, Path: t.Name, Directory: true, Granted: granted}, true
+		return spec.Target{Name: t.Name, Path: t.Name, Directory: true, Granted: granted, Expected: expected}, true
 	}
 	for _, disk := range disks {
 		if disk.Name == t.Name {
 			local := backend.LocalTarget(in.FileSystem, disk)
-			local.Granted = granted
+			local.Granted, local.Expected = granted, expected
 			return local, true
 		}
 	}

@@ -39,6 +39,7 @@ func TestAnEmptyTargetIsPreparedOnlyWhereTheManagementServiceRemembersNothing(t 
 				g.Expect(len(targets) > 0).To(Equal(test.told), instance)
 				if test.told {
 					g.Expect(targets[0].Granted).To(Equal(test.granted), instance)
+					g.Expect(targets[0].Expected).To(Equal(!test.granted), "%s: what is left there may be taken over", instance)
 				}
 			}
 			g.Expect(daemons["management"].Targets[0].Granted).To(BeTrue(), "its own store is another matter")

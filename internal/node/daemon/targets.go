@@ -50,10 +50,11 @@ func directoryOf(t spec.Target, use spec.OnTargets) spec.Directory {
 	if t.Directory {
 		d.Path = t.Path
 	}
-	if use.Initialise != nil && t.Granted {
-		granted := *use.Initialise
-		granted.Granted = true
-		d.Initialise = &granted
+	if use.Initialise != nil {
+		initialise := *use.Initialise
+		initialise.Granted = initialise.Granted || t.Granted
+		initialise.Expected = initialise.Expected || t.Expected
+		d.Initialise = &initialise
 	}
 	return d
 }

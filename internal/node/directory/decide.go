@@ -110,7 +110,7 @@ func decideInitialised(d spec.Directory, owner spec.Owner, f Facts) Decision {
 		return Decision{Action: Use}
 	}
 	// A marker without a UID was written by a person, who says that the data is this FileSystem's.
-	if d.Initialise != nil && !d.Initialise.Granted && m.Owner.UID != "" {
+	if d.Initialise != nil && !d.Initialise.Granted && !d.Initialise.Expected && m.Owner.UID != "" {
 		return refuse("%s holds the data of an earlier FileSystem %s/%s (uid %s), but this one (uid %s) already has its own; with the wrong one, "+
 			"files are lost. Find the right directory; or, if this is the right one, remove the uid from %s and restart the pod",
 			d.Path, owner.Namespace, owner.Name, m.Owner.UID, owner.UID, filepath.Join(d.Path, spec.MarkerFile))

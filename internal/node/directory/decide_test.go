@@ -23,6 +23,12 @@ func metadataDirectory(granted bool) spec.Directory {
 	}}
 }
 
+// expecting is a directory whose data the filesystem remembers.
+func expecting(d spec.Directory) spec.Directory {
+	d.Initialise.Expected = true
+	return d
+}
+
 // says is the content of metadata.mfs.
 func says(content string) map[string]string { return map[string]string{"metadata.mfs": content} }
 
@@ -165,6 +171,14 @@ func TestDecide(t *testing.T) {
 		"an initialisation that was cut off is refused once the metadata is elsewhere": {
 			directory: metadataDirectory(false), facts: directory.Facts{Marker: marker(spec.MarkerPreparing)},
 			want: directory.Refuse, reason: []string{"its data is elsewhere"},
+		},
+		"what an earlier FileSystem has left is taken over where the filesystem remembers it": {
+			directory: expecting(metadataDirectory(false)), facts: directory.Facts{Marker: marker(spec.MarkerInitialised, ofOldUID), Data: []string{"metadata.mfs"}},
+			want: directory.Adopt,
+		},
+		"trap 5: an empty directory where the filesystem remembers data is never initialised": {
+			directory: expecting(metadataDirectory(false)), facts: directory.Facts{DataGone: true},
+			want: directory.Refuse, reason: []string{"what belongs there was initialised before"},
 		},
 		"metadata of an earlier FileSystem is refused once this one has its own": {
 			directory: metadataDirectory(false), facts: directory.Facts{Marker: marker(spec.MarkerInitialised, ofOldUID), Data: []string{"metadata.mfs"}},

@@ -64,6 +64,9 @@ type Initialise struct {
 	// Granted is the operator's permission: true only until it has recorded that the directory was initialised. Target.Granted is
 	// the same for one target.
 	Granted bool `json:"granted"`
+	// Expected is true when the filesystem remembers data here: what an earlier FileSystem of the same name has left may be taken over,
+	// as with Granted, and an empty directory is lost data. Target.Expected is the same for one target.
+	Expected bool `json:"expected,omitempty"`
 	// DataGlobs are the patterns (path.Match, inside Path/Data) of files that mean that the directory was initialised.
 	DataGlobs []string `json:"dataGlobs"`
 	// Directories are made, empty, inside Path/Data, before the files.

@@ -70,6 +70,8 @@ type Target struct {
 	Directory bool `json:"directory,omitempty"`
 	// Granted is the permission to initialise this target: true only until it is recorded that it was.
 	Granted bool `json:"granted,omitempty"`
+	// Expected is Initialise.Expected of this target.
+	Expected bool `json:"expected,omitempty"`
 	// Variables are what Initialise calls $(NAME) for this target, such as TARGET_ID.
 	Variables map[string]string `json:"variables,omitempty"`
 }
