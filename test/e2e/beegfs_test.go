@@ -267,7 +267,8 @@ func beeGFSRuns() {
 		kubectl("-n", namespace, "patch", "storagetarget", targetOn(workers[0], "slow1").Name, "--type=merge", "-p", `{"spec":{"remove":true}}`)
 		Eventually(func() string { return askHive("--liststoragepools") }, long).Should(MatchRegexp(`(?m)^ *\d+ +draining +%d *$`, drained.ID))
 		Eventually(func() string {
-			return kubectl("-n", namespace, "logs", "-l", "parallelfs.dev/filesystem=hive,parallelfs.dev/component=drain", "--tail=-1")
+			said, _ := try("", "kubectl", "-n", namespace, "logs", "-l", "parallelfs.dev/filesystem=hive,parallelfs.dev/component=drain", "--tail=-1")
+			return said // none while the pod starts
 		}, long).Should(ContainSubstring("1 file"))
 		Eventually(said(workers[0], "slow1", v1alpha1.ConditionSafeToRemove)).Should(And(HavePrefix(v1alpha1.ReasonMovingData), ContainSubstring("spec.clients")))
 		report("a target that is drained and holds a file", said(workers[0], "slow1", v1alpha1.ConditionSafeToRemove)())
