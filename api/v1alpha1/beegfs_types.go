@@ -184,4 +184,8 @@ type BeeGFSTargetID struct {
 	// drained is when an empty target was proven to hold no data, on the disk itself, after it was asked to be removed.
 	// +optional
 	Drained *metav1.Time `json:"drained,omitempty"`
+
+	// takenOut is when the StorageTarget of a drained target was gone. Its storage server starts anew after that, to let go of the disk.
+	// +optional
+	TakenOut *metav1.Time `json:"takenOut,omitempty"`
 }

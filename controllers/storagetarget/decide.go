@@ -121,6 +121,10 @@ func safeToRemove(f facts) *metav1.Condition {
 	}
 	seen := listed(f)
 	switch {
+	case seen == nil && !f.target.DeletionTimestamp.IsZero() && meta.IsStatusConditionTrue(f.target.Status.Conditions, v1alpha1.ConditionSafeToRemove):
+		// It was taken out because it was safe, and is not among the filesystem's targets any more: nothing new came to it.
+		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonDataMoved
+		c.Message = "nothing on this target is needed any more; it is unmounted when its server has let go of it"
 	case seen == nil:
 		c.Message = "the filesystem does not list this target, so nobody knows what is on it; its data is moved when it is online"
 	case !seen.Removing:

@@ -183,6 +183,21 @@ func TestSafeToRemove(t *testing.T) {
 		"a target that the filesystem does not list is not safe to remove": {
 			change: func(f *facts) { f.fileSystem.Status.Targets = nil }, status: no, reason: v1alpha1.ReasonMovingData, says: "nobody knows",
 		},
+		"a target that was taken out while it was safe stays so, though the filesystem no longer lists it": {
+			change: func(f *facts) {
+				f.fileSystem.Status.Targets = nil
+				f.target.DeletionTimestamp = new(metav1.Now())
+				f.target.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSafeToRemove, Status: metav1.ConditionTrue}}
+			},
+			status: yes, reason: v1alpha1.ReasonDataMoved, says: "when its server has let go of it",
+		},
+		"a target that is deleted and never was safe is not": {
+			change: func(f *facts) {
+				f.fileSystem.Status.Targets = nil
+				f.target.DeletionTimestamp = new(metav1.Now())
+			},
+			status: no, reason: v1alpha1.ReasonMovingData, says: "nobody knows",
+		},
 		"a metadata target never is": {
 			change: func(f *facts) {
 				f.target.Spec.Role = v1alpha1.RoleMetadata

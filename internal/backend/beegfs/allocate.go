@@ -289,9 +289,16 @@ func (a *allocator) observe() {
 			if now != nil && target.Initialised == nil && a.serves(given.Role, target.ID) {
 				target.Initialised = now
 			}
-			if given.Role != v1alpha1.RoleStorage || !disks[target.Name] {
-				continue // what became of a disk that was taken out is known, and stays so
+			if given.Role != v1alpha1.RoleStorage || isDirectory(target.Name) {
+				continue
 			}
+			if !disks[target.Name] { // what became of a disk that was taken out is known, and stays so
+				if target.Drained != nil && target.TakenOut == nil {
+					target.TakenOut = now
+				}
+				continue
+			}
+			target.TakenOut = nil
 			when, empty := drained[target.ID]
 			switch {
 			case !empty:

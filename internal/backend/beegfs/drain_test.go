@@ -399,6 +399,20 @@ func TestAStorageServerLetsGoOfADiskThatWasTakenOutOnce(t *testing.T) {
 		in.Pods[i].Started = noon.Add(-time.Minute)
 	}
 	g.Expect(New().Observe(in).Restarts).To(BeEmpty(), "BeeGFS lists the target as online for some minutes more")
+
+	target := &in.FileSystem.Status.BeeGFS.Allocations
+	for i := range *target {
+		for j := range (*target)[i].Targets {
+			if t := &(*target)[i].Targets[j]; t.Drained != nil {
+				t.TakenOut = new(metav1.NewTime(noon.Add(-90 * time.Second)))
+			}
+		}
+	}
+	g.Expect(New().Observe(in).Restarts).To(HaveLen(1), "it has started before it could know that the disk was taken out")
+	for i := range in.Pods {
+		in.Pods[i].Started = noon.Add(-20 * time.Second)
+	}
+	g.Expect(New().Observe(in).Restarts).To(BeEmpty(), "it knows")
 }
 
 func TestADeadTargetThatWasGivenUpIsMissedUntilAPersonRemovesItByHand(t *testing.T) {

@@ -80,14 +80,13 @@ func (o *observer) unread(pod backend.Pod, change metav1.Time) bool {
 }
 
 // letGo names the disks that were emptied and taken out, and that the server still uses: they can't be unmounted. After a restart, BeeGFS
-// lists them as online for a while.
+// lists them as online for a while; only a server that serves one for longer, or that has started before it could know, starts anew.
 func (o *observer) letGo(pod backend.Pod) []string {
-	if !pod.Started.Before(o.in.State.Time.Add(-offlineTime)) {
-		return nil
-	}
+	long := pod.Started.Before(o.in.State.Time.Add(-offlineTime))
 	var why []string
 	for _, l := range o.leftovers {
-		if l.Drained != nil && l.said != nil && l.said.Online && l.server.Name == storageName(pod.StoragePool, pod.Node) {
+		due := long || l.TakenOut != nil && o.unread(pod, *l.TakenOut)
+		if due && l.Drained != nil && l.said != nil && l.said.Online && l.server.Name == storageName(pod.StoragePool, pod.Node) {
 			why = append(why, fmt.Sprintf("the disk %s was emptied and taken out, and the storage server still uses it", l.Name))
 		}
 	}
