@@ -121,8 +121,7 @@ func safeToRemove(f facts) *metav1.Condition {
 	}
 	seen := listed(f)
 	switch {
-	case seen == nil && !f.target.DeletionTimestamp.IsZero() && meta.IsStatusConditionTrue(f.target.Status.Conditions, v1alpha1.ConditionSafeToRemove):
-		// It was taken out because it was safe, and is not among the filesystem's targets any more: nothing new came to it.
+	case seen == nil && takenOut(f.target):
 		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonDataMoved
 		c.Message = "nothing on this target is needed any more; it is unmounted when its server has let go of it"
 	case seen == nil:
@@ -138,6 +137,12 @@ func safeToRemove(f facts) *metav1.Condition {
 		c.Message = "the filesystem says that nothing on this target is needed any more; take it out of the FileSystem's spec, and it is unmounted"
 	}
 	return c
+}
+
+// takenOut is true for a target that is deleted, and was safe to remove before: it is not among the filesystem's targets any more,
+// and nothing new came to it.
+func takenOut(t *v1alpha1.StorageTarget) bool {
+	return !t.DeletionTimestamp.IsZero() && meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.ConditionSafeToRemove)
 }
 
 // isBeeGFS is true for a target of a BeeGFS.
