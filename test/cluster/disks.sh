@@ -60,6 +60,8 @@ G:systemd
 V:1
 RECORD
 NODE
+  # udev's message comes when the links are there; the kernel's own came before, and an agent may have looked in vain.
+  as_root tee "/sys/block/$name/uevent" >/dev/null <<<change
   echo "$name"
 }
 
