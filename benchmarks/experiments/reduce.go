@@ -23,11 +23,16 @@ const reducedDisks = 2
 
 // Reduce makes an experiment's filesystem fit on a small cluster with small disks and one network, for tests and for a first look: the
 // sizes and numbers of disks shrink, the names of disks and interfaces go, and so do the clients, because a node may have no
-// kernel module for them. All else stays, and so do the configurations of the daemons.
+// kernel module for them; there is one socket. All else stays, and so do the configurations of the daemons.
 func Reduce(fs *v1alpha1.FileSystem) {
 	spec := &fs.Spec
 	spec.Network = nil
 	spec.Clients = nil
+	if pinning := spec.Metadata.CPUPinning; pinning != nil {
+		for i := range pinning.NUMANodes {
+			pinning.NUMANodes[i] = 0
+		}
+	}
 	targets := []*v1alpha1.TargetsSpec{&spec.Metadata.Targets}
 	if spec.Management != nil {
 		targets = append(targets, &spec.Management.Targets)
