@@ -112,7 +112,8 @@ func experimentsRun() {
 
 // array are the disks of a storage server of TR-4782.
 func array(node int) []drive {
-	out := drives(2, node, "ssd", "400M", "SSD")
+	// mkfs.xfs with the stripes of an array asks for a log of 64 MiB, for which a smaller disk has no room.
+	out := drives(2, node, "ssd", "1G", "SSD")
 	out = append(out, drives(2, node, "hdd", "400M", "HDD")...)
 	return append(out, drives(2, node, "log", "100M", "SSD")...)
 }
