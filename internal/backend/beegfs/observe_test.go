@@ -376,3 +376,15 @@ func TestASpecThatAdmissionShouldHaveRefusedIsObservedAllTheSame(t *testing.T) {
 		NewWithT(t).Expect(New().Observe(in).Problems).NotTo(BeEmpty())
 	}
 }
+
+func TestTheManagementServiceStartsAnewToReadItsLicence(t *testing.T) {
+	g := NewWithT(t)
+	in := healthy(t, "8.3.1")
+	i := slices.IndexFunc(in.Pods, func(p backend.Pod) bool { return p.Component == componentManagement })
+	in.Pods[i].Outdated = true
+	g.Expect(New().Observe(in).Restarts).To(BeEmpty(), "a healthy filesystem restarts what is outdated anyway")
+	in.State.Licence = &backend.Licence{Message: "no licence loaded"}
+	g.Expect(New().Observe(in).Problems).To(ContainElement(HaveField("Reason", v1alpha1.ReasonLicenceMissing)))
+	g.Expect(New().Observe(in).Restarts).To(HaveExactElements(And(
+		HaveField("Pod", in.Pods[i].Name), HaveField("Safe", true), HaveField("Why", ContainSubstring("no licence")))))
+}

@@ -22,7 +22,8 @@ const (
 )
 
 // restarts finds the daemons that have to start anew: a storage server, because a disk was proven after its start, or was emptied and
-// taken out, as it reads its list of targets when it starts; a metadata server, because the metadata was mirrored after its start.
+// taken out, as it reads its list of targets when it starts; a metadata server, because the metadata was mirrored after its start; the
+// management service, because it got a licence.
 func (o *observer) restarts() {
 	if o.in.State == nil || o.fs.Status.BeeGFS == nil {
 		return
@@ -36,6 +37,11 @@ func (o *observer) restarts() {
 		switch pod.Component {
 		case componentStorage:
 			why, safe = slices.Concat(o.takeUp(pod), o.letGo(pod)), o.safe()
+		case componentManagement:
+			// It reads its licence when it starts, and nothing else mends what only a licence allows.
+			if pod.Outdated && o.lacksLicence() {
+				why, safe = []string{"its configuration has changed, and it has no licence yet"}, o.safe()
+			}
 		case componentMeta:
 			if mirrored := o.fs.Status.BeeGFS.MetadataMirrored; mirrored != nil && pod.Started.Before(mirrored.Time) {
 				why = []string{"the metadata was mirrored after it had started"}
@@ -46,6 +52,11 @@ func (o *observer) restarts() {
 			o.seen.Restarts = append(o.seen.Restarts, backend.Restart{Pod: pod.Name, Why: backend.List(why), Safe: safe})
 		}
 	}
+}
+
+// lacksLicence is true when BeeGFS refuses something for want of a licence.
+func (o *observer) lacksLicence() bool {
+	return slices.ContainsFunc(o.seen.Problems, func(p backend.Problem) bool { return p.Reason == v1alpha1.ReasonLicenceMissing })
 }
 
 // serves is true when a pod runs the storage server of a pool on a node.
