@@ -382,5 +382,5 @@ func beeGFS8Runs() {
 	})
 }
 
-// doubleLicence is what the double of beegfs-mgmtd 8 takes for a licence.
-const doubleLicence = "-----BEGIN CERTIFICATE-----\nBEEGFS-DOUBLE-LICENCE\n-----END CERTIFICATE-----\n"
+// doubleLicence is what the double of beegfs-mgmtd 8 takes for a licence: its word, BEEGFS-DOUBLE-LICENCE, in base64.
+const doubleLicence = "-----BEGIN CERTIFICATE-----\nQkVFR0ZTLURPVUJMRS1MSUNFTkNF\n-----END CERTIFICATE-----\n"
