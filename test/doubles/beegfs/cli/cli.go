@@ -192,7 +192,7 @@ func (c *call) licence() *cobra.Command {
 				}
 				return errors.New(c.view.LicenceText)
 			}
-			features := []string{"io.beegfs.mirroring", "io.beegfs.storagepools"}
+			features := []string{"io.beegfs.mirroring", "io.beegfs.storagepool"}
 			if strings.HasPrefix(c.format, "json") {
 				return c.json(map[string]any{
 					"result": 1, "serial": "double", "data": map[string]any{"type": 3, "common_name": "double", "dns_names": features},
