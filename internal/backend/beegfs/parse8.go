@@ -409,10 +409,8 @@ func (r *reader) group8(raw json.RawMessage) (int32, error) {
 	return id, err
 }
 
-// verified is the result of a licence that is valid (VerifyResult of license.proto).
-const verified = 2
-
-// licence8 reads the licence (license/license.go). Where none is loaded the tool fails, and may print how to get one.
+// licence8 reads the licence (license/license.go). Where none is loaded the tool fails, and may print how to get one. One that is not valid
+// comes with a message that says why.
 func licence8(r *reader) (*backend.Licence, error) {
 	if !strings.HasPrefix(string(r.rest), "{") {
 		return &backend.Licence{Message: "BeeGFS has no licence loaded"}, nil
@@ -431,6 +429,6 @@ func licence8(r *reader) (*backend.Licence, error) {
 		return nil, fmt.Errorf("%s: can't read its answer: %s", r.name, quote(r.text))
 	}
 	return &backend.Licence{
-		Valid: *answer.Result == verified, Features: slices.Sorted(slices.Values(answer.Data.Names)), Message: answer.Message,
+		Valid: answer.Message == "" && len(answer.Data.Names) > 0, Features: slices.Sorted(slices.Values(answer.Data.Names)), Message: answer.Message,
 	}, r.err
 }

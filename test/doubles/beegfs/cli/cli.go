@@ -195,7 +195,7 @@ func (c *call) licence() *cobra.Command {
 			features := []string{"io.beegfs.mirroring", "io.beegfs.storagepool"}
 			if strings.HasPrefix(c.format, "json") {
 				return c.json(map[string]any{
-					"result": 1, "serial": "double", "data": map[string]any{"type": 3, "common_name": "double", "dns_names": features},
+					"result": 2, "serial": "double", "data": map[string]any{"type": 3, "common_name": "double", "dns_names": features},
 				})
 			}
 			c.say("BeeGFS Enterprise License Certificate double\n\nLicensed enterprise functionality:\n  - %s\n", strings.Join(features, "\n  - "))
