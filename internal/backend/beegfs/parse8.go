@@ -429,6 +429,7 @@ func licence8(r *reader) (*backend.Licence, error) {
 		return nil, fmt.Errorf("%s: can't read its answer: %s", r.name, quote(r.text))
 	}
 	return &backend.Licence{
-		Valid: answer.Message == "" && len(answer.Data.Names) > 0, Features: slices.Sorted(slices.Values(answer.Data.Names)), Message: answer.Message,
+		Valid:    answer.Message == "" && len(answer.Data.Names) > 0,
+		Features: slices.Sorted(slices.Values(answer.Data.Names)), Message: answer.Message,
 	}, r.err
 }
