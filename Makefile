@@ -25,19 +25,27 @@ test-unit: ## Pure functions, golden files, parsers on real output.
 	go test ./...
 
 .PHONY: test-disks
-test-disks: ## Run the tests that need root and loop devices.
+test-disks: ## Run the tests that need root, loop devices and Open MPI.
 	. tools/lib.sh; need losetup=mount lsblk=util-linux sfdisk=fdisk mkfs.ext4=e2fsprogs mkfs.xfs=xfsprogs mkfs.btrfs=btrfs-progs \
-	  pvcreate=lvm2 cryptsetup=cryptsetup-bin
+	  pvcreate=lvm2 cryptsetup=cryptsetup-bin mpirun=openmpi-bin mpicc=libopenmpi-dev
 	@# One package at a time: each sees the loop devices of the whole machine. Never from Go's cache, which knows of no kernel.
-	go test -tags disks -count=1 -p 1 -timeout 20m $$( ((EUID == 0)) || echo -exec sudo) ./internal/node/...
+	go test -tags disks -count=1 -p 1 -timeout 20m $$( ((EUID == 0)) || echo -exec sudo) ./internal/node/... ./test/doubles/beegfs/client ./test/doubles/mpi
 
 .PHONY: test-envtest
 test-envtest: ## Controllers, admission and the chart's policies against a real kube-apiserver and etcd.
-	HELM=$(CURDIR)/$(call tool,helm) KUBEBUILDER_ASSETS=$$(test/cluster/envtest-assets.sh) go test -tags envtest -timeout 20m ./test/envtest/... ./controllers/... ./internal/node/agent/
+	HELM=$(CURDIR)/$(call tool,helm) KUBEBUILDER_ASSETS=$$(test/cluster/envtest-assets.sh) go test -tags envtest -timeout 30m ./test/envtest/... ./controllers/... ./internal/node/agent/
 
 .PHONY: test-e2e
 test-e2e: chart-test ## Real MooseFS, FUSE mounts, MPI jobs and BeeGFS on kind. KEEP_CLUSTER=1 leaves it up; BEEGFS_IMAGES: docs/testing.md.
 	test/e2e/run.sh
+
+.PHONY: experiments
+experiments: ## Run every published experiment, reduced, on kind: MooseFS, and BeeGFS by doubles. KEEP_CLUSTER=1 leaves it up.
+	EXPERIMENTS=all test/e2e/run.sh --ginkgo.focus='chart, installed|published experiments'
+
+.PHONY: overhead
+overhead: ## Compare what the operator measures with what the same tools measure by hand in the same pods, on kind.
+	OVERHEAD=1 test/e2e/run.sh --ginkgo.focus='chart, installed|4.57.5 becomes Ready|compared with a person'
 
 .PHONY: test-vm
 test-vm: ## The node binary on a Debian kernel under QEMU, with two NUMA nodes and NVMe disks.
@@ -78,6 +86,12 @@ verify: manifests ## Regenerate everything, and fail when that changes a file.
 lint: ## Run golangci-lint, which also holds the direction of imports.
 	$(call tool,golangci-lint) run --build-tags chart,disks,envtest,e2e,vm ./...
 
+##@ Programs
+
+.PHONY: kubectl-pfs
+kubectl-pfs: ## Build the plugin of kubectl (docs/kubectl-pfs.md) as dist/kubectl-pfs.
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o dist/kubectl-pfs ./cmd/kubectl-pfs
+
 ##@ Images and cluster
 
 .PHONY: images
@@ -94,8 +108,8 @@ cluster-down: ## Remove the kind cluster and all that is on it.
 
 .PHONY: deploy
 deploy: cluster-up ## Build and load the images, and install or upgrade the operator on the cluster.
-	built=$$(images/build.sh); real=$$(test/cluster/beegfs-values.sh --images); test/cluster/load.sh $$built $$real
-	test/cluster/beegfs-values.sh | $(call tool,helm) upgrade --install $(RELEASE) charts/parallelfs-operator --namespace $(NAMESPACE) --create-namespace \
+	built=$$(images/build.sh); real=$$(test/cluster/real-values.sh --images); test/cluster/load.sh $$built $$real
+	test/cluster/real-values.sh | $(call tool,helm) upgrade --install $(RELEASE) charts/parallelfs-operator --namespace $(NAMESPACE) --create-namespace \
 	  --values test/cluster/values.yaml --values - --wait --timeout 5m
 	@# A rebuilt image has the same name, which Helm does not see.
 	bin/kubectl --namespace $(NAMESPACE) rollout restart deployment,daemonset --selector app.kubernetes.io/instance=$(RELEASE)

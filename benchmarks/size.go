@@ -3,7 +3,9 @@ package benchmarks
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // Kilo is the size of a kilobyte in bytes, as the tools and the API count it.
@@ -52,4 +54,80 @@ func ParseCount(text string) (int64, error) {
 		return 0, fmt.Errorf("%q is no whole number of at least 1 with at most %d digits", text, maxDigits)
 	}
 	return int64(number), nil
+}
+
+// ParseNumber returns a whole number of at least 0 as the API writes it: digits only, the first of them not 0 unless it is the only one.
+func ParseNumber(text string) (int64, error) {
+	if text == "0" {
+		return 0, nil
+	}
+	number, err := ParseCount(text)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no whole number of at least 0 with at most %d digits", text, maxDigits)
+	}
+	return number, nil
+}
+
+// byteUnits are the units of ParseBytes, each 1024 times the one before.
+const byteUnits = "kmgt"
+
+// ParseBytes returns the bytes of a v1alpha1.BenchmarkSize: a whole number of bytes, or a number with k, m, g or t (powers of 1024).
+func ParseBytes(text string) (int64, error) {
+	digits, unit := text, int64(1)
+	if n := len(text); n > 1 {
+		if at := strings.IndexByte(byteUnits, text[n-1]); at >= 0 {
+			digits, unit = text[:n-1], int64(1)<<(10*(at+1))
+		}
+	}
+	number, err := strconv.ParseUint(digits, 10, 63)
+	if err != nil || len(digits) > 15 || digits[0] == '0' && text != "0" {
+		return 0, fmt.Errorf("%q is no number of bytes: write a whole number, or one with k, m, g or t behind it, such as 64k", text)
+	}
+	if int64(number) > math.MaxInt64/unit {
+		return 0, fmt.Errorf("%q is too large: a size must be less than 8388608t", text)
+	}
+	return int64(number) * unit, nil
+}
+
+// FormatBytes writes a number of bytes with the largest unit that divides it: 1048576 is "1m", 1000 is "1000", 0 is "0".
+func FormatBytes(bytes int64) string {
+	unit := ""
+	for i := 0; i < len(byteUnits) && bytes != 0 && bytes%Kilo == 0; i++ {
+		bytes, unit = bytes/Kilo, byteUnits[i:i+1]
+	}
+	return strconv.FormatInt(bytes, 10) + unit
+}
+
+// ParseValue returns a value of a parameter as expressions see it: a number, or the bytes of a size; 0 for a word, which it only checks.
+func ParseValue(p Parameter, text string) (int64, error) {
+	switch p.Kind {
+	case Count:
+		return ParseCount(text)
+	case Number:
+		return ParseNumber(text)
+	case Size:
+		return ParseSize(text)
+	case Bytes:
+		return ParseBytes(text)
+	case Word:
+		if text == "" {
+			return 0, fmt.Errorf("%s needs a word", p.Name)
+		}
+		if len(p.Words) > 0 && !slices.Contains(p.Words, text) {
+			return 0, fmt.Errorf("%q is none of %s", text, strings.Join(p.Words, ", "))
+		}
+	}
+	return 0, nil
+}
+
+// FormatValue writes a number as a value of a parameter that is no Word.
+func FormatValue(p Parameter, number int64) string {
+	switch p.Kind {
+	case Size:
+		return FormatSize(number)
+	case Bytes:
+		return FormatBytes(number)
+	case Count, Number, Word:
+	}
+	return strconv.FormatInt(number, 10)
 }

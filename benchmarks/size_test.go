@@ -44,3 +44,82 @@ func TestSizesAreRefused(t *testing.T) {
 		})
 	}
 }
+
+func TestBytesAreReadAndWritten(t *testing.T) {
+	for text, test := range map[string]struct {
+		bytes   int64
+		written string
+	}{
+		"0":        {0, "0"},
+		"1":        {1, "1"},
+		"1000":     {1000, "1000"},
+		"1024":     {1024, "1k"},
+		"4k":       {4096, "4k"},
+		"1536k":    {1536 << 10, "1536k"},
+		"1024k":    {1 << 20, "1m"},
+		"128g":     {128 << 30, "128g"},
+		"8388607t": {8388607 << 40, "8388607t"},
+	} {
+		t.Run(text, func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(benchmarks.ParseBytes(text)).To(Equal(test.bytes))
+			g.Expect(benchmarks.FormatBytes(test.bytes)).To(Equal(test.written))
+			g.Expect(benchmarks.ParseBytes(test.written)).To(Equal(test.bytes))
+		})
+	}
+}
+
+func TestBytesAreRefused(t *testing.T) {
+	for text, says := range map[string]string{
+		"": "is no number of bytes", "k": "is no number of bytes", "00": "is no number of bytes", "0k": "is no number of bytes", "01": "is no number of bytes",
+		"-1": "is no number of bytes", "+1": "is no number of bytes", "1.5m": "is no number of bytes", "1K": "is no number of bytes", "1p": "is no number of bytes",
+		"1_0": "is no number of bytes", "0x10": "is no number of bytes", "1 k": "is no number of bytes", "1000000000000000": "is no number of bytes",
+		"8388608t": "is too large",
+	} {
+		t.Run(text, func(t *testing.T) {
+			_, err := benchmarks.ParseBytes(text)
+			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(says)))
+		})
+	}
+}
+
+func TestValuesAreReadByTheirKinds(t *testing.T) {
+	for name, test := range map[string]struct {
+		parameter benchmarks.Parameter
+		text      string
+		want      int64
+		says      string
+	}{
+		"a count":              {benchmarks.Parameter{Kind: benchmarks.Count}, "12", 12, ""},
+		"no count":             {benchmarks.Parameter{Kind: benchmarks.Count}, "0", 0, `"0" is no whole number of at least 1`},
+		"a number":             {benchmarks.Parameter{Kind: benchmarks.Number}, "0", 0, ""},
+		"no number":            {benchmarks.Parameter{Kind: benchmarks.Number}, "-1", 0, `"-1" is no whole number of at least 0`},
+		"a size in kilobytes":  {benchmarks.Parameter{Kind: benchmarks.Size}, "4", 4096, ""},
+		"a size in bytes":      {benchmarks.Parameter{Kind: benchmarks.Bytes}, "4", 4, ""},
+		"any word":             {benchmarks.Parameter{Kind: benchmarks.Word}, "x", 0, ""},
+		"no word":              {benchmarks.Parameter{Kind: benchmarks.Word, Name: "storagePool"}, "", 0, "storagePool needs a word"},
+		"one of some words":    {benchmarks.Parameter{Kind: benchmarks.Word, Words: []string{"a", "b"}}, "b", 0, ""},
+		"none of those words":  {benchmarks.Parameter{Kind: benchmarks.Word, Words: []string{"a", "b"}}, "c", 0, `"c" is none of a, b`},
+		"a number with digits": {benchmarks.Parameter{Kind: benchmarks.Number}, "999999999999", 999999999999, ""},
+		"one digit too many":   {benchmarks.Parameter{Kind: benchmarks.Number}, "1000000000000", 0, "with at most 12 digits"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			got, err := benchmarks.ParseValue(test.parameter, test.text)
+			if test.says != "" {
+				g.Expect(err).To(MatchError(ContainSubstring(test.says)))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(got).To(Equal(test.want))
+		})
+	}
+}
+
+func TestNumbersAreWrittenByTheirKinds(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(benchmarks.FormatValue(benchmarks.Parameter{Kind: benchmarks.Count}, 2048)).To(Equal("2048"))
+	g.Expect(benchmarks.FormatValue(benchmarks.Parameter{Kind: benchmarks.Number}, 0)).To(Equal("0"))
+	g.Expect(benchmarks.FormatValue(benchmarks.Parameter{Kind: benchmarks.Size}, 2048)).To(Equal("2k"))
+	g.Expect(benchmarks.FormatValue(benchmarks.Parameter{Kind: benchmarks.Bytes}, 2047)).To(Equal("2047"))
+}

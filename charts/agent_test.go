@@ -26,8 +26,10 @@ func TestAnAgentSeesTheDisksProcessesAndNetworkOfItsNodeAndMountsForAllOfIt(t *t
 	g.Expect(pod.Containers).To(HaveLen(1))
 	g.Expect([]bool{pod.HostNetwork, pod.HostPID, *container.SecurityContext.Privileged}).To(HaveEach(true))
 	g.Expect(pod.DNSPolicy).To(Equal(corev1.DNSClusterFirstWithHostNet))
-	g.Expect(container.Env).To(ConsistOf(corev1.EnvVar{Name: "NODE_NAME", ValueFrom: &corev1.EnvVarSource{
-		FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}}))
+	field := func(name, path string) corev1.EnvVar {
+		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
+	}
+	g.Expect(container.Env).To(ConsistOf(field("NODE_NAME", "spec.nodeName"), field("POD_IP", "status.podIP")))
 
 	type mount struct {
 		path, options string
@@ -73,7 +75,7 @@ func TestAnAgentIsNeverKilledForADiskThatDoesNotAnswerNorSlowedDown(t *testing.T
 	g.Expect(container.LivenessProbe).To(BeNil())
 	g.Expect(container.StartupProbe).To(BeNil())
 	g.Expect(container.ReadinessProbe.HTTPGet).To(And(
-		HaveField("Host", "127.0.0.1"), HaveField("Path", "/readyz"), HaveField("Port.IntVal", BeEquivalentTo(9439))))
+		HaveField("Host", "127.0.0.1"), HaveField("Path", "/readyz"), HaveField("Port.IntVal", BeEquivalentTo(9416))))
 	g.Expect(container.Resources.Requests).To(And(HaveKey(corev1.ResourceCPU), HaveKey(corev1.ResourceMemory)))
 	g.Expect(container.Resources.Limits).To(BeEmpty())
 }
@@ -89,6 +91,8 @@ agent:
   nodeSelector: {parallelfs.dev/agent: null, disks: ours}
   resync: 1h
   healthPort: 9999
+  telemetryInterval: 500ms
+  telemetryPort: 9998
   resources: {requests: {cpu: 1}}
   tolerations: [{key: storage, operator: Exists}]
   updateStrategy: {type: OnDelete, rollingUpdate: null}
@@ -97,13 +101,40 @@ agent:
 	container := pod.Containers[0]
 	g.Expect(container.Image).To(Equal("localhost/parallelfs/agent:dev"))
 	g.Expect(container.ImagePullPolicy).To(Equal(corev1.PullNever))
-	g.Expect(container.Args).To(Equal([]string{"--resync=1h", "--health-probe-bind-address=127.0.0.1:9999", "--log-level=debug"}))
+	g.Expect(container.Args).To(Equal([]string{"--resync=1h", "--health-probe-bind-address=127.0.0.1:9999",
+		"--telemetry-interval=500ms", "--telemetry-port=9998", "--log-level=debug"}))
+	g.Expect(container.Ports).To(Equal([]corev1.ContainerPort{{Name: "telemetry", ContainerPort: 9998}}))
 	g.Expect(container.ReadinessProbe.HTTPGet.Port.IntValue()).To(Equal(9999))
 	g.Expect(container.Resources.Requests.Cpu().Value()).To(BeEquivalentTo(1))
 	g.Expect(pod.ImagePullSecrets).To(Equal([]corev1.LocalObjectReference{{Name: "ours"}}))
 	g.Expect(pod.NodeSelector).To(Equal(map[string]string{"disks": "ours"}))
 	g.Expect(pod.Tolerations).To(Equal([]corev1.Toleration{{Key: "storage", Operator: corev1.TolerationOpExists}}))
 	g.Expect(spec.UpdateStrategy.Type).To(Equal(appsv1.OnDeleteDaemonSetStrategyType))
+}
+
+func TestTheManagerAsksTheAgentsOnThePortThatTheyAnswerOn(t *testing.T) {
+	for name, c := range map[string]struct{ values, port, interval string }{
+		"as it comes":                    {"", "--telemetry-port=9417", "1s"},
+		"another port":                   {"agent: {telemetryPort: 9998}", "--telemetry-port=9998", "1s"},
+		"nobody is asked for no samples": {`agent: {telemetryInterval: "0"}`, "", "0"},
+		"nobody is asked without agents": {"agent: {enabled: false}", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			all := render(t, c.values)
+			args := manager(t, all).Spec.Template.Spec.Containers[0].Args
+			if c.port == "" {
+				g.Expect(args).NotTo(ContainElement(ContainSubstring("telemetry")))
+			} else {
+				g.Expect(args).To(ContainElement(c.port))
+			}
+			if c.interval != "" {
+				container := agents(t, all).Spec.Template.Spec.Containers[0]
+				g.Expect(container.Args).To(ContainElement("--telemetry-interval=" + c.interval))
+				g.Expect(len(container.Ports) == 1).To(Equal(c.port != ""))
+			}
+		})
+	}
 }
 
 func TestTheAgentsRightsAreItsOwnAndTheManagerHasNoneOfThem(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// realDaemons are the values that test/cluster/beegfs-values.sh makes of BEEGFS_IMAGES.
+// realDaemons are the values that test/cluster/real-values.sh makes of BEEGFS_IMAGES.
 func realDaemons(images string) (string, error) {
-	command := exec.Command("../test/cluster/beegfs-values.sh")
+	command := exec.Command("../test/cluster/real-values.sh")
 	command.Env = append(command.Environ(), "BEEGFS_IMAGES="+images)
 	out, err := command.CombinedOutput()
 	return string(out), err
@@ -55,10 +55,10 @@ func TestTheTestClusterRunsDoublesOfBeeGFSOrTheDaemonsThatAreNamed(t *testing.T)
 func TestBEEGFSIMAGESNamesAnImageForEachRoleOnce(t *testing.T) {
 	for images, says := range map[string]string{
 		"mgmtd=a,meta=b":                     "no image for storage",
-		"mgmtd=a,metadata=b":                 "'metadata=b' is not <role>=<image>",
+		"mgmtd=a,metadata=b":                 "'metadata=b' is not <name>=<image>",
 		"mgmtd=a,mgmtd=b":                    "mgmtd is named twice",
-		"mgmtd=,meta=b,storage=c,tools=d":    "'mgmtd=' is not <role>=<image>",
-		"ghcr.io/thinkparq/beegfs-all:7.4.6": "is not <role>=<image>",
+		"mgmtd=,meta=b,storage=c,tools=d":    "'mgmtd=' is not <name>=<image>",
+		"ghcr.io/thinkparq/beegfs-all:7.4.6": "is not <name>=<image>",
 	} {
 		out, err := realDaemons(images)
 		g := NewWithT(t)

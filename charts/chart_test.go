@@ -142,6 +142,7 @@ func TestAReleaseWithDefaultValuesIsTheManagerTheAgentsTheDefinitionsAndTheMPIOp
 		"ClusterRoleBinding/parallelfs-operator-manager",
 		"ClusterRoleBinding/parallelfs-operator-mpi-operator",
 		"CustomResourceDefinition/benchmarkruns.parallelfs.dev",
+		"CustomResourceDefinition/benchmarksuites.parallelfs.dev",
 		"CustomResourceDefinition/filesystems.parallelfs.dev",
 		"CustomResourceDefinition/mpijobs.kubeflow.org",
 		"CustomResourceDefinition/nodeinventories.parallelfs.dev",
@@ -188,8 +189,9 @@ func TestValuesLeaveObjectsOut(t *testing.T) {
 			"ValidatingAdmissionPolicy/parallelfs-operator-agent",
 			"ValidatingAdmissionPolicyBinding/parallelfs-operator-agent",
 		}},
-		"definitions off leaves out all five": {"crds: {enabled: false}", []string{
+		"definitions off leaves out all six": {"crds: {enabled: false}", []string{
 			"CustomResourceDefinition/benchmarkruns.parallelfs.dev",
+			"CustomResourceDefinition/benchmarksuites.parallelfs.dev",
 			"CustomResourceDefinition/filesystems.parallelfs.dev",
 			"CustomResourceDefinition/mpijobs.kubeflow.org",
 			"CustomResourceDefinition/nodeinventories.parallelfs.dev",
@@ -231,7 +233,8 @@ func TestMonitorsAreMadeOnlyWhenAskedForAndServed(t *testing.T) {
 	g.Expect(monitors(render(t, on))).To(BeEmpty(), "not served")
 
 	all := render(t, on, served...)
-	g.Expect(monitors(all)).To(Equal([]string{"PodMonitor/parallelfs-operator-filesystems", "ServiceMonitor/parallelfs-operator-manager"}))
+	g.Expect(monitors(all)).To(Equal([]string{
+		"PodMonitor/parallelfs-operator-agents", "PodMonitor/parallelfs-operator-filesystems", "ServiceMonitor/parallelfs-operator-manager"}))
 	pods := *find[map[string]any](t, all, "PodMonitor", "parallelfs-operator-filesystems")
 	g.Expect(pods).To(HaveKeyWithValue("spec", Equal(map[string]any{
 		"namespaceSelector": map[string]any{"any": true},
@@ -306,7 +309,10 @@ func TestImagesReachTheManager(t *testing.T) {
 			"--daemon-image=beegfs-mgmtd=ghcr.io/thinkparq/beegfs-mgmtd",
 			"--daemon-image=beegfs-meta=ghcr.io/thinkparq/beegfs-meta",
 			"--daemon-image=beegfs-storage=ghcr.io/thinkparq/beegfs-storage",
-			"--benchmark-image=iozone=parallelfs/iozone:0.1.0",
+			"--benchmark-image=custom=parallelfs/benchmarks:0.1.0",
+			"--benchmark-image=fio=parallelfs/benchmarks:0.1.0",
+			"--benchmark-image=iozone=parallelfs/benchmarks:0.1.0",
+			"--benchmark-image=postmark=parallelfs/benchmarks:0.1.0",
 			"--image-pull-policy=IfNotPresent",
 		}},
 		"repositories and tags can be changed": {`
@@ -463,7 +469,7 @@ func TestEveryKindCanBeReadByWhoMayRead(t *testing.T) {
 				readable = append(readable, rule.Resources...)
 			}
 		}
-		NewWithT(t).Expect(readable).To(ConsistOf("benchmarkruns", "filesystems", "nodeinventories", "storagetargets"), role)
+		NewWithT(t).Expect(readable).To(ConsistOf("benchmarkruns", "benchmarksuites", "filesystems", "nodeinventories", "storagetargets"), role)
 	}
 }
 
@@ -494,5 +500,5 @@ func TestWhoMayWriteAFileSystemIsNotDecidedByKubernetesOwnRoles(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(aggregated("")).To(Equal(map[string][]string{"view": {}, "edit": {"benchmarkruns"}}))
 	g.Expect(aggregated("rbac: {aggregate: {view: false, edit: false, admin: true}}")).To(
-		Equal(map[string][]string{"admin": {"benchmarkruns", "filesystems", "storagetargets"}}))
+		Equal(map[string][]string{"admin": {"benchmarkruns", "benchmarksuites", "filesystems", "storagetargets"}}))
 }

@@ -5,7 +5,7 @@
 #   CONTAINER_ENGINE  podman (default) or docker
 #   BASE_REGISTRY     registry with Debian's published images (default docker.io), or none: see images/base.sh
 #   IMAGE_PREFIX      default localhost/parallelfs
-# An image carries a hash of its Dockerfile, binary and base as a label; one that has the right hash is left alone.
+# An image carries a hash of its Dockerfile, files and base as a label; one that has the right hash is left alone.
 set -euo pipefail
 # shellcheck source=tools/lib.sh
 . "$(dirname "$0")/../tools/lib.sh"
@@ -21,9 +21,9 @@ reference() {
   esac
 }
 
-# binary prints the static binary that an image holds, after building it; nothing for an image of Debian packages.
-# Go itself knows whether a binary is up to date.
-binary() {
+# files prints the files that an image is made of, one per line: the static binary that it holds, after building it, or sources that
+# are compiled in the image's own build; nothing for an image of Debian packages. Go itself knows whether a binary is up to date.
+files() {
   local command=$1
   case $1 in
     agent | node | manager)
@@ -37,11 +37,12 @@ binary() {
       (cd "$root_dir" && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o dist/beegfs-double ./test/doubles/beegfs/cmd/beegfs-double)
       echo "$root_dir/dist/beegfs-double" ;;
     mpi-operator) "$root_dir/tools/build.sh" mpi-operator ;;
+    mpi-doubles) printf '%s\n' "$root_dir"/test/doubles/{mdtest,ior}/*.c "$root_dir"/test/doubles/mpi/*.h ;;
   esac
 }
 
 build() { # build NAME
-  local name=$1 dir file ref base="" base_id="" key context version=""
+  local name=$1 dir list files=() ref base="" base_id="" key context version=""
   dir=$root_dir/images/$name
   if [[ $name == beegfs-doubles-* ]]; then
     # One folder for all versions: the version is an argument of the build.
@@ -49,20 +50,24 @@ build() { # build NAME
   fi
   [[ -f $dir/Dockerfile ]] || die "there is no image '$name': $(cd "$root_dir/images" && printf '%s ' */)"
   ref=$(reference "$name")
-  file=$(binary "$name")
+  list=$(files "$name")
+  [[ -z $list ]] || mapfile -t files <<<"$list"
   base=$(sed -n 's/^ARG BASE=localhost\///p' "$dir/Dockerfile")
-  if [[ -n $base ]]; then
-    base=$("$root_dir/images/base.sh" "$base")
-    base_id=$(engine image inspect -f '{{.Id}}' "$base")
-  fi
-  key=$({ cat "$dir/Dockerfile"; echo "$base_id$version"; [[ -z $file ]] || cat "$file"; } | hash_of)
+  case $base in
+    "") ;;
+    # Another image of the project, whose layers are shared.
+    parallelfs/*) base=$(build "$(basename "${base%:*}")") ;;
+    *) base=$("$root_dir/images/base.sh" "$base") ;;
+  esac
+  [[ -z $base ]] || base_id=$(engine image inspect -f '{{.Id}}' "$base")
+  key=$({ cat "$dir/Dockerfile"; echo "$base_id$version"; ((${#files[@]} == 0)) || cat "${files[@]}"; } | hash_of)
   if [[ $(engine image inspect -f '{{index .Config.Labels "dev.parallelfs.content"}}' "$ref" 2>/dev/null) == "$key" ]]; then
     say "$ref is up to date"
   else
     say "building $ref"
-    # Only what the image needs goes into the build context: the binary, or nothing.
+    # Only what the image needs goes into the build context: the binary, sources, or nothing.
     context=$(mktemp -d)
-    [[ -z $file ]] || ln "$file" "$context/" 2>/dev/null || cp "$file" "$context/"
+    ((${#files[@]} == 0)) || ln "${files[@]}" "$context/" 2>/dev/null || cp "${files[@]}" "$context/"
     engine build -q ${docker_format[@]+"${docker_format[@]}"} ${base:+--build-arg BASE="$base"} \
       ${version:+--build-arg VERSION="$version"} --label "dev.parallelfs.content=$key" \
       -t "$ref" -f "$dir/Dockerfile" "$context" >/dev/null || { rm -rf "$context"; die "building $ref failed: its output is above"; }

@@ -41,7 +41,8 @@ build() { # build NAME: prints the path of the binary
   for dir in "$root_dir"/tools/*/; do
     dir=${dir%/}
     [[ -f $dir/go.mod ]] || continue
-    package=$(tool_names "$dir" | awk -v n="$name" '$1 == n {print $2; exit}')
+    # awk reads on to the end: a reader that stops early ends this script with SIGPIPE, now and then.
+    package=$(tool_names "$dir" | awk -v n="$name" '$1 == n {print $2}')
     [[ -z $package ]] || break
   done
   [[ -n ${package:-} ]] || die "no module in tools/ has a tool called '$name'"

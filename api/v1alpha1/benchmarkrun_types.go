@@ -5,11 +5,34 @@ import (
 )
 
 // BenchmarkTool names a benchmark.
-// +kubebuilder:validation:Enum=iozone
+// +kubebuilder:validation:Enum=iozone;mdtest;ior;fio;postmark;vdbench;netmist;mds-survey;obdfilter-survey;storagebench;custom
 type BenchmarkTool string
 
-// ToolIOzone is the IOzone filesystem benchmark (iozone.org).
-const ToolIOzone BenchmarkTool = "iozone"
+// The benchmarks.
+const (
+	// ToolIOzone is the IOzone filesystem benchmark (iozone.org).
+	ToolIOzone BenchmarkTool = "iozone"
+	// ToolMdtest measures metadata with MPI (github.com/hpc/ior).
+	ToolMdtest BenchmarkTool = "mdtest"
+	// ToolIOR measures bandwidth with MPI (github.com/hpc/ior).
+	ToolIOR BenchmarkTool = "ior"
+	// ToolFio is the flexible I/O tester (github.com/axboe/fio).
+	ToolFio BenchmarkTool = "fio"
+	// ToolPostmark does what a mail server does to small files (NetApp TR-3022).
+	ToolPostmark BenchmarkTool = "postmark"
+	// ToolVdbench is Oracle's Vdbench, in its filesystem mode.
+	ToolVdbench BenchmarkTool = "vdbench"
+	// ToolNetmist is the load generator of SPEC SFS 2014.
+	ToolNetmist BenchmarkTool = "netmist"
+	// ToolMDSSurvey measures a Lustre metadata server without clients (lustre-iokit).
+	ToolMDSSurvey BenchmarkTool = "mds-survey"
+	// ToolOBDFilterSurvey measures Lustre's object storage targets without clients (lustre-iokit).
+	ToolOBDFilterSurvey BenchmarkTool = "obdfilter-survey"
+	// ToolStoragebench is the benchmark of BeeGFS's own storage servers, without clients.
+	ToolStoragebench BenchmarkTool = "storagebench"
+	// ToolCustom is any program of any image.
+	ToolCustom BenchmarkTool = "custom"
+)
 
 // Statistic says how the samples of a point's repetitions become its one value.
 // +kubebuilder:validation:Enum=Mean;Median;Min;Max;TrimmedMean
@@ -29,22 +52,36 @@ const (
 	StatisticTrimmedMean Statistic = "TrimmedMean"
 )
 
-// BenchmarkRunSpec is one benchmark with a sweep over its parameters. Once made, only suspend and ttlAfterFinished can be changed.
+// BenchmarkRunSpec is one benchmark with a sweep over its parameters. Once made, only suspend, ttlAfterFinished, queueName,
+// priorityClassName, baseline and results can be changed.
 //
-// +kubebuilder:validation:XValidation:rule="self.tool != 'iozone' || has(self.iozone)",message="spec.iozone is required when spec.tool is iozone (it may be empty: {})"
-// +kubebuilder:validation:XValidation:rule="!has(self.sweep) || self.tool != 'iozone' || self.sweep.all(s, s.name in ['processes', 'clients', 'iozone.recordSize', 'iozone.fileSize'])",message="a sweep of iozone varies processes, clients, iozone.recordSize or iozone.fileSize; no other name is known"
-// +kubebuilder:validation:XValidation:rule="!has(self.derive) || self.tool != 'iozone' || self.derive.all(d, d.name in ['processes', 'clients', 'iozone.recordSize', 'iozone.fileSize'])",message="a derived value of iozone is processes, clients, iozone.recordSize or iozone.fileSize; no other name is known"
+// +kubebuilder:validation:XValidation:rule="(self.tool == 'iozone') == has(self.iozone)",message="spec.iozone is required when spec.tool is iozone (it may be empty: {}), and refused otherwise"
+// +kubebuilder:validation:XValidation:rule="(self.tool == 'mdtest') == has(self.mdtest)",message="spec.mdtest is required when spec.tool is mdtest (it may be empty: {}), and refused otherwise"
+// +kubebuilder:validation:XValidation:rule="(self.tool == 'ior') == has(self.ior)",message="spec.ior is required when spec.tool is ior (it may be empty: {}), and refused otherwise"
+// +kubebuilder:validation:XValidation:rule="(self.tool == 'fio') == has(self.fio)",message="spec.fio is required when spec.tool is fio (it may be empty: {}), and refused otherwise"
+// +kubebuilder:validation:XValidation:rule="(self.tool == 'postmark') == has(self.postmark)",message="spec.postmark is required when spec.tool is postmark (it may be empty: {}), and refused otherwise"
+// +kubebuilder:validation:XValidation:rule="(self.tool == 'vdbench') == has(self.vdbench)",message="spec.vdbench is required when spec.tool is vdbench (it may be empty: {}), and refused otherwise"
+// +kubebuilder:validation:XValidation:rule="(self.tool == 'netmist') == has(self.netmist)",message="spec.netmist is required when spec.tool is netmist (it may be empty: {}), and refused otherwise"
+// +kubebuilder:validation:XValidation:rule="(self.tool == 'mds-survey') == has(self.mdsSurvey)",message="spec.mdsSurvey is required when spec.tool is mds-survey (it may be empty: {}), and refused otherwise"
+// +kubebuilder:validation:XValidation:rule="(self.tool == 'obdfilter-survey') == has(self.obdfilterSurvey)",message="spec.obdfilterSurvey is required when spec.tool is obdfilter-survey (it may be empty: {}), and refused otherwise"
+// +kubebuilder:validation:XValidation:rule="(self.tool == 'storagebench') == has(self.storagebench)",message="spec.storagebench is required when spec.tool is storagebench (it may be empty: {}), and refused otherwise"
+// +kubebuilder:validation:XValidation:rule="(self.tool == 'custom') == has(self.custom)",message="spec.custom is required when spec.tool is custom (it may be empty: {}), and refused otherwise"
+// +kubebuilder:validation:XValidation:rule="!has(self.sweep) || self.sweep.all(s, s.name in ['processes', 'clients', 'storagePool'] || (self.tool == 'iozone' && s.name.startsWith('iozone.')) || (self.tool == 'mdtest' && s.name.startsWith('mdtest.')) || (self.tool == 'ior' && s.name.startsWith('ior.')) || (self.tool == 'fio' && s.name.startsWith('fio.')) || (self.tool == 'postmark' && s.name.startsWith('postmark.')) || (self.tool == 'vdbench' && s.name.startsWith('vdbench.')) || (self.tool == 'netmist' && s.name.startsWith('netmist.')) || (self.tool == 'mds-survey' && s.name.startsWith('mdsSurvey.')) || (self.tool == 'obdfilter-survey' && s.name.startsWith('obdfilterSurvey.')) || (self.tool == 'storagebench' && s.name.startsWith('storagebench.')) || (self.tool == 'custom' && s.name.startsWith('custom.')))",message="a sweep varies processes, clients, storagePool, or a parameter of spec.tool, such as mdtest.items for mdtest"
+// +kubebuilder:validation:XValidation:rule="!has(self.derive) || self.derive.all(s, s.name in ['processes', 'clients', 'storagePool'] || (self.tool == 'iozone' && s.name.startsWith('iozone.')) || (self.tool == 'mdtest' && s.name.startsWith('mdtest.')) || (self.tool == 'ior' && s.name.startsWith('ior.')) || (self.tool == 'fio' && s.name.startsWith('fio.')) || (self.tool == 'postmark' && s.name.startsWith('postmark.')) || (self.tool == 'vdbench' && s.name.startsWith('vdbench.')) || (self.tool == 'netmist' && s.name.startsWith('netmist.')) || (self.tool == 'mds-survey' && s.name.startsWith('mdsSurvey.')) || (self.tool == 'obdfilter-survey' && s.name.startsWith('obdfilterSurvey.')) || (self.tool == 'storagebench' && s.name.startsWith('storagebench.')) || (self.tool == 'custom' && s.name.startsWith('custom.')))",message="a derived value is processes, clients, storagePool, or a parameter of spec.tool, such as mdtest.items for mdtest"
 // +kubebuilder:validation:XValidation:rule="!has(self.sweep) || !has(self.derive) || self.derive.all(d, !self.sweep.exists(s, s.name == d.name))",message="a name can't be swept and derived at once"
 // +kubebuilder:validation:XValidation:rule="self.statistic != 'TrimmedMean' || self.repetitions >= 3",message="TrimmedMean drops the highest and the lowest sample, so spec.repetitions must be at least 3"
+// +kubebuilder:validation:XValidation:rule="!has(self.until) || self.until.maxRepetitions >= self.repetitions",message="spec.until.maxRepetitions must be at least spec.repetitions"
+// +kubebuilder:validation:XValidation:rule="!has(self.until) || self.repetitions >= 2",message="spec.until needs a deviation, so spec.repetitions must be at least 2"
+// +kubebuilder:validation:XValidation:rule="!has(self.seed) || self.order == 'Shuffled'",message="spec.seed is for spec.order Shuffled"
 // +kubebuilder:validation:XValidation:rule="self.tool != 'iozone' || !has(self.iozone) || self.iozone.mode != 'SingleClient' || !has(self.clients.count) || self.clients.count == 1",message="spec.clients.count must be 1 (or unset) when spec.iozone.mode is SingleClient"
 // +kubebuilder:validation:XValidation:rule="self.tool != 'iozone' || !has(self.iozone) || self.iozone.mode != 'SingleClient' || ((!has(self.sweep) || !self.sweep.exists(s, s.name == 'clients')) && (!has(self.derive) || !self.derive.exists(d, d.name == 'clients')))",message="clients can't be swept or derived when spec.iozone.mode is SingleClient"
-// +kubebuilder:validation:XValidation:rule="self.fileSystem == oldSelf.fileSystem && self.tool == oldSelf.tool && has(self.iozone) == has(oldSelf.iozone) && (!has(self.iozone) || self.iozone == oldSelf.iozone) && self.clients == oldSelf.clients && self.processes == oldSelf.processes && has(self.sweep) == has(oldSelf.sweep) && (!has(self.sweep) || self.sweep == oldSelf.sweep) && has(self.derive) == has(oldSelf.derive) && (!has(self.derive) || self.derive == oldSelf.derive) && self.repetitions == oldSelf.repetitions && self.statistic == oldSelf.statistic && has(self.limits) == has(oldSelf.limits) && (!has(self.limits) || self.limits == oldSelf.limits)",message="only spec.suspend and spec.ttlAfterFinished of a BenchmarkRun can be changed, because its results belong to the rest; create another run"
+// +kubebuilder:validation:XValidation:rule="self.fileSystem == oldSelf.fileSystem && self.tool == oldSelf.tool && self.clients == oldSelf.clients && self.processes == oldSelf.processes && self.repetitions == oldSelf.repetitions && self.statistic == oldSelf.statistic && self.sweepMode == oldSelf.sweepMode && self.order == oldSelf.order && has(self.iozone) == has(oldSelf.iozone) && (!has(self.iozone) || self.iozone == oldSelf.iozone) && has(self.mdtest) == has(oldSelf.mdtest) && (!has(self.mdtest) || self.mdtest == oldSelf.mdtest) && has(self.ior) == has(oldSelf.ior) && (!has(self.ior) || self.ior == oldSelf.ior) && has(self.fio) == has(oldSelf.fio) && (!has(self.fio) || self.fio == oldSelf.fio) && has(self.postmark) == has(oldSelf.postmark) && (!has(self.postmark) || self.postmark == oldSelf.postmark) && has(self.vdbench) == has(oldSelf.vdbench) && (!has(self.vdbench) || self.vdbench == oldSelf.vdbench) && has(self.netmist) == has(oldSelf.netmist) && (!has(self.netmist) || self.netmist == oldSelf.netmist) && has(self.mdsSurvey) == has(oldSelf.mdsSurvey) && (!has(self.mdsSurvey) || self.mdsSurvey == oldSelf.mdsSurvey) && has(self.obdfilterSurvey) == has(oldSelf.obdfilterSurvey) && (!has(self.obdfilterSurvey) || self.obdfilterSurvey == oldSelf.obdfilterSurvey) && has(self.storagebench) == has(oldSelf.storagebench) && (!has(self.storagebench) || self.storagebench == oldSelf.storagebench) && has(self.custom) == has(oldSelf.custom) && (!has(self.custom) || self.custom == oldSelf.custom) && has(self.image) == has(oldSelf.image) && (!has(self.image) || self.image == oldSelf.image) && has(self.sweep) == has(oldSelf.sweep) && (!has(self.sweep) || self.sweep == oldSelf.sweep) && has(self.derive) == has(oldSelf.derive) && (!has(self.derive) || self.derive == oldSelf.derive) && has(self.seed) == has(oldSelf.seed) && (!has(self.seed) || self.seed == oldSelf.seed) && has(self.warmUp) == has(oldSelf.warmUp) && (!has(self.warmUp) || self.warmUp == oldSelf.warmUp) && has(self.caches) == has(oldSelf.caches) && (!has(self.caches) || self.caches == oldSelf.caches) && has(self.pause) == has(oldSelf.pause) && (!has(self.pause) || self.pause == oldSelf.pause) && has(self.until) == has(oldSelf.until) && (!has(self.until) || self.until == oldSelf.until) && has(self.along) == has(oldSelf.along) && (!has(self.along) || self.along == oldSelf.along) && has(self.limits) == has(oldSelf.limits) && (!has(self.limits) || self.limits == oldSelf.limits)",message="only spec.suspend, ttlAfterFinished, queueName, priorityClassName, baseline and results of a BenchmarkRun can be changed, because its results belong to the rest; create another run"
 type BenchmarkRunSpec struct {
 	// fileSystem is what is measured.
 	// +required
 	FileSystem BenchmarkTarget `json:"fileSystem,omitzero"`
 
-	// tool is the benchmark.
+	// tool is the benchmark. The member of the same name holds its parameters.
 	// +required
 	Tool BenchmarkTool `json:"tool,omitempty"`
 
@@ -52,19 +89,65 @@ type BenchmarkRunSpec struct {
 	// +optional
 	IOzone *IOzoneSpec `json:"iozone,omitempty"`
 
+	// mdtest holds the parameters of mdtest. It must be set, and may be empty, when tool is mdtest.
+	// +optional
+	Mdtest *MdtestSpec `json:"mdtest,omitempty"`
+
+	// ior holds the parameters of ior. It must be set, and may be empty, when tool is ior.
+	// +optional
+	IOR *IORSpec `json:"ior,omitempty"`
+
+	// fio holds the parameters of fio. It must be set, and may be empty, when tool is fio.
+	// +optional
+	Fio *FioSpec `json:"fio,omitempty"`
+
+	// postmark holds the parameters of postmark. It must be set, and may be empty, when tool is postmark.
+	// +optional
+	Postmark *PostmarkSpec `json:"postmark,omitempty"`
+
+	// vdbench holds the parameters of vdbench. It must be set, and may be empty, when tool is vdbench.
+	// +optional
+	Vdbench *VdbenchSpec `json:"vdbench,omitempty"`
+
+	// netmist holds the parameters of netmist. It must be set, and may be empty, when tool is netmist.
+	// +optional
+	Netmist *NetmistSpec `json:"netmist,omitempty"`
+
+	// mdsSurvey holds the parameters of mds-survey. It must be set, and may be empty, when tool is mds-survey.
+	// +optional
+	MDSSurvey *MDSSurveySpec `json:"mdsSurvey,omitempty"`
+
+	// obdfilterSurvey holds the parameters of obdfilter-survey. It must be set, and may be empty, when tool is obdfilter-survey.
+	// +optional
+	OBDFilterSurvey *OBDFilterSurveySpec `json:"obdfilterSurvey,omitempty"`
+
+	// storagebench holds the parameters of storagebench. It must be set, and may be empty, when tool is storagebench.
+	// +optional
+	Storagebench *StoragebenchSpec `json:"storagebench,omitempty"`
+
+	// custom holds the parameters of custom. It must be set, and may be empty, when tool is custom.
+	// +optional
+	Custom *CustomSpec `json:"custom,omitempty"`
+
+	// image is the container image with the tool, in the place of the one that the operator was started with. What must be in it
+	// is checked before the run starts.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Image string `json:"image,omitempty"`
+
 	// clients are the nodes that the benchmark runs on; each of them must mount the filesystem.
 	// +required
 	Clients BenchmarkClients `json:"clients,omitzero"`
 
-	// processes is the number of processes (iozone -t), over all clients together. A sweep or derive can vary it. Defaults to 1.
+	// processes is the number of processes over all clients together. A sweep or derive can vary it. Defaults to 1.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65536
 	Processes int32 `json:"processes,omitempty"`
 
-	// sweep varies parameters: the run has one point for each combination of their values. The last name varies fastest.
-	// All together make at most 256 points.
+	// sweep varies parameters. All together make at most 256 points.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -72,13 +155,50 @@ type BenchmarkRunSpec struct {
 	// +kubebuilder:validation:MaxItems=4
 	Sweep []SweepDimension `json:"sweep,omitempty"`
 
-	// derive computes parameters from the swept ones, for each point.
+	// sweepMode says how several names combine: Cartesian makes a point for each combination of their values, the last name
+	// varying fastest; Zipped takes the first values of all for the first point, the second values for the second, and so
+	// on, so all must have as many. Defaults to Cartesian.
+	// +optional
+	// +kubebuilder:default=Cartesian
+	SweepMode SweepMode `json:"sweepMode,omitempty"`
+
+	// derive computes parameters from the others, for each point.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:MaxItems=8
 	Derive []DerivedParameter `json:"derive,omitempty"`
+
+	// order in which repetitions are run. AsWritten runs all of a point before the next point. Shuffled runs one repetition of
+	// every point in an order by chance, then the next of every point in another, so that a drift of the system does not
+	// look like an effect of a parameter. Defaults to AsWritten.
+	// +optional
+	// +kubebuilder:default=AsWritten
+	Order RunOrder `json:"order,omitempty"`
+
+	// seed of the order Shuffled. Without it, one is made from the run's uid. status.seed shows the one that is used.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=9007199254740991
+	Seed *int64 `json:"seed,omitempty"`
+
+	// warmUp runs repetitions first that don't count.
+	// +optional
+	WarmUp *WarmUpSpec `json:"warmUp,omitempty"`
+
+	// caches says whether caches are dropped before what is measured. Other users of those nodes notice it.
+	// +optional
+	Caches *CachesSpec `json:"caches,omitempty"`
+
+	// pause between the end of a repetition and the start of the next, such as "30s".
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('24h')",message="spec.pause must be at most 24h"
+	Pause *metav1.Duration `json:"pause,omitempty"`
 
 	// repetitions is how often each point is run. Defaults to 1.
 	// +optional
@@ -87,14 +207,43 @@ type BenchmarkRunSpec struct {
 	// +kubebuilder:validation:Maximum=100
 	Repetitions int32 `json:"repetitions,omitempty"`
 
+	// until repeats a point beyond repetitions, until its result is as certain as asked for.
+	// +optional
+	Until *StopRule `json:"until,omitempty"`
+
 	// statistic says how the samples of a point's repetitions become its one value. Defaults to Mean.
 	// +optional
 	// +kubebuilder:default=Mean
 	Statistic Statistic `json:"statistic,omitempty"`
 
-	// limits bound the time that the run takes.
+	// along is the swept parameter along which speed-up and efficiency are computed, such as processes; the first point
+	// with the smallest value of it counts as 1. Without it, neither is computed.
+	// +optional
+	Along SweepName `json:"along,omitempty"`
+
+	// baseline is what the results are compared with.
+	// +optional
+	Baseline *BaselineSpec `json:"baseline,omitempty"`
+
+	// limits bound the time and the attempts that the run takes.
 	// +optional
 	Limits *BenchmarkLimits `json:"limits,omitempty"`
+
+	// results says where the complete results go, besides the ConfigMaps of the run.
+	// +optional
+	Results *ResultsSpec `json:"results,omitempty"`
+
+	// queueName is a LocalQueue of Kueue (kueue.x-k8s.io/queue-name): each job of the run waits in it until it is admitted.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	QueueName string `json:"queueName,omitempty"`
+
+	// priorityClassName is the PriorityClass of the run's pods.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	PriorityClassName string `json:"priorityClassName,omitempty"`
 
 	// suspend stops the run's pods and removes its files from the filesystem. Finished repetitions are kept; the run goes
 	// on with the next one when suspend is false again.
@@ -111,6 +260,140 @@ type BenchmarkRunSpec struct {
 	TTLAfterFinished *metav1.Duration `json:"ttlAfterFinished,omitempty"`
 }
 
+// SweepMode says how the swept parameters combine.
+// +kubebuilder:validation:Enum=Cartesian;Zipped
+type SweepMode string
+
+// The modes of a sweep.
+const (
+	// SweepCartesian makes a point for each combination.
+	SweepCartesian SweepMode = "Cartesian"
+	// SweepZipped makes a point for each place in the lists.
+	SweepZipped SweepMode = "Zipped"
+)
+
+// RunOrder is the order in which repetitions are run.
+// +kubebuilder:validation:Enum=AsWritten;Shuffled
+type RunOrder string
+
+// The orders.
+const (
+	// OrderAsWritten runs all repetitions of a point, then those of the next.
+	OrderAsWritten RunOrder = "AsWritten"
+	// OrderShuffled runs a repetition of every point in an order by chance, then the next.
+	OrderShuffled RunOrder = "Shuffled"
+)
+
+// WarmUpSpec runs repetitions that don't count.
+type WarmUpSpec struct {
+	// of says which points are warmed up: the First that is run, or Each. Defaults to First.
+	// +optional
+	// +kubebuilder:default=First
+	Of WarmUpPoints `json:"of,omitempty"`
+
+	// repetitions that don't count, before those that do. Defaults to 1.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10
+	Repetitions int32 `json:"repetitions,omitempty"`
+}
+
+// WarmUpPoints says which points are warmed up.
+// +kubebuilder:validation:Enum=First;Each
+type WarmUpPoints string
+
+// The points that are warmed up.
+const (
+	// WarmUpFirst warms up the first point that is run.
+	WarmUpFirst WarmUpPoints = "First"
+	// WarmUpEach warms up every point.
+	WarmUpEach WarmUpPoints = "Each"
+)
+
+// CachesSpec says which caches are dropped, and when: the page cache, dentries and inodes of a node's kernel
+// (/proc/sys/vm/drop_caches, 3), by the agent of the node.
+type CachesSpec struct {
+	// drop says whose caches are dropped: those of the Clients, of the Servers, or All.
+	// +required
+	Drop CacheNodes `json:"drop,omitempty"`
+
+	// before says when: before each of the Repetitions, or before each of the Phases of a repetition, such as the reading of
+	// what was written. A tool that has no phases is run as with Repetitions. Defaults to Repetitions.
+	// +optional
+	// +kubebuilder:default=Repetitions
+	Before CacheMoment `json:"before,omitempty"`
+}
+
+// CacheNodes says whose caches are dropped.
+// +kubebuilder:validation:Enum=Clients;Servers;All
+type CacheNodes string
+
+// The nodes whose caches are dropped.
+const (
+	// CachesOfClients are those of the nodes that the benchmark runs on.
+	CachesOfClients CacheNodes = "Clients"
+	// CachesOfServers are those of the nodes with servers of the filesystem.
+	CachesOfServers CacheNodes = "Servers"
+	// CachesOfAll are both.
+	CachesOfAll CacheNodes = "All"
+)
+
+// CacheMoment says when caches are dropped.
+// +kubebuilder:validation:Enum=Repetitions;Phases
+type CacheMoment string
+
+// The moments.
+const (
+	// CachesBeforeRepetitions is before each repetition.
+	CachesBeforeRepetitions CacheMoment = "Repetitions"
+	// CachesBeforePhases is before each phase of each repetition.
+	CachesBeforePhases CacheMoment = "Phases"
+)
+
+// StopRule repeats a point until its result is certain enough.
+type StopRule struct {
+	// standardErrorPercent is the standard error of the mean, in percent of the mean, that every metric in metrics must reach.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=8
+	// +kubebuilder:validation:Pattern=`^(0\.[0-9]{1,3}|[1-9][0-9]?(\.[0-9]{1,3})?)$`
+	StandardErrorPercent string `json:"standardErrorPercent,omitempty"`
+
+	// metrics that must reach it, by their names; all of them when it is empty.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=64
+	Metrics []string `json:"metrics,omitempty"`
+
+	// maxRepetitions ends the point although it is not as certain. Defaults to 20.
+	// +optional
+	// +kubebuilder:default=20
+	// +kubebuilder:validation:Minimum=2
+	// +kubebuilder:validation:Maximum=100
+	MaxRepetitions int32 `json:"maxRepetitions,omitempty"`
+}
+
+// BaselineSpec is what results are compared with: points with the same parameters, metrics with the same name.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.run) != has(self.published)",message="set exactly one of spec.baseline.run and spec.baseline.published"
+type BaselineSpec struct {
+	// run is another BenchmarkRun in the same namespace.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Run string `json:"run,omitempty"`
+
+	// published is a table of published figures that the operator holds, such as beegfs-2015-single-raid0; the tables are listed
+	// in benchmarks/README.md.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Published string `json:"published,omitempty"`
+}
+
 // BenchmarkTarget names what is measured.
 type BenchmarkTarget struct {
 	// name of a FileSystem in the namespace of the run.
@@ -120,7 +403,7 @@ type BenchmarkTarget struct {
 	Name string `json:"name,omitempty"`
 
 	// storagePool that the files lie in: the run uses a fresh directory of that pool, and removes it afterwards.
-	// Defaults to the filesystem's first pool.
+	// Defaults to the filesystem's first pool. A sweep can vary it, as storagePool.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=24
@@ -133,132 +416,42 @@ type BenchmarkClients struct {
 	// +required
 	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
 
-	// count is how many of those nodes take part. Without it, all do (one, for iozone in mode SingleClient). A sweep
-	// or derive can vary it.
+	// count is how many of those nodes take part. Without it, all do that there are processes for (one, for a tool that runs on a
+	// single client). A sweep or derive can vary it, as clients.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1024
 	Count int32 `json:"count,omitempty"`
+
+	// spread places the processes. Even gives each client as many as the others, or one less; Packed fills a client with
+	// maxProcessesPerNode (or one for each of its CPUs) before it takes the next. Defaults to Even.
+	// +optional
+	// +kubebuilder:default=Even
+	Spread ProcessSpread `json:"spread,omitempty"`
+
+	// maxProcessesPerNode bounds the processes of one client. A point that needs more than all clients give is refused.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=4096
+	MaxProcessesPerNode int32 `json:"maxProcessesPerNode,omitempty"`
+
+	// oversubscribe allows more processes on a client than it has CPUs. Without it, such a point is refused: processes that
+	// wait for a CPU measure the client.
+	// +optional
+	Oversubscribe bool `json:"oversubscribe,omitempty"`
 }
 
-// IOzoneMode says how iozone is spread over clients.
-// +kubebuilder:validation:Enum=SingleClient;Distributed
-type IOzoneMode string
+// ProcessSpread says how processes are placed on clients.
+// +kubebuilder:validation:Enum=Even;Packed
+type ProcessSpread string
 
-// The modes of iozone.
+// The ways of placing processes.
 const (
-	// IOzoneSingleClient runs all processes on one client (iozone -t).
-	IOzoneSingleClient IOzoneMode = "SingleClient"
-	// IOzoneDistributed spreads the processes evenly over the clients (iozone -+m with a generated file).
-	IOzoneDistributed IOzoneMode = "Distributed"
+	// SpreadEven gives each client as many as the others, or one less.
+	SpreadEven ProcessSpread = "Even"
+	// SpreadPacked fills one client before the next.
+	SpreadPacked ProcessSpread = "Packed"
 )
-
-// IOzoneTest is one of iozone's tests, as of its option -i.
-// +kubebuilder:validation:Enum=Write;Read;Random
-type IOzoneTest string
-
-// The tests of iozone.
-const (
-	// IOzoneWrite is -i0: write, and rewrite unless noRetest. The others need its files, so it is always run.
-	IOzoneWrite IOzoneTest = "Write"
-	// IOzoneRead is -i1: read, and re-read unless noRetest.
-	IOzoneRead IOzoneTest = "Read"
-	// IOzoneRandom is -i2: random read and random write.
-	IOzoneRandom IOzoneTest = "Random"
-)
-
-// IOzoneSize is a size as iozone takes it: a number of kilobytes, or a number with k, m or g (powers of 1024).
-// +kubebuilder:validation:MinLength=1
-// +kubebuilder:validation:MaxLength=16
-// +kubebuilder:validation:Pattern=`^[1-9][0-9]{0,11}[kmg]?$`
-type IOzoneSize string
-
-// IOzoneSpec holds the parameters of iozone.
-//
-// +kubebuilder:validation:XValidation:rule="!has(self.tests) || 'Write' in self.tests",message="spec.iozone.tests must hold Write, because the other tests use its files"
-type IOzoneSpec struct {
-	// mode says how the processes are spread over clients. Defaults to SingleClient.
-	// +optional
-	// +kubebuilder:default=SingleClient
-	Mode IOzoneMode `json:"mode,omitempty"`
-
-	// tests are run in the order Write, Read, Random. Defaults to all three.
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=3
-	Tests []IOzoneTest `json:"tests,omitempty"`
-
-	// recordSize is the size of one read or write (-r), such as "64k". A sweep or derive can vary it. Defaults to "64k".
-	// +optional
-	// +kubebuilder:default="64k"
-	RecordSize IOzoneSize `json:"recordSize,omitempty"`
-
-	// fileSize is the size of each process's file (-s), such as "1g". A sweep or derive can vary it. Defaults to "1g".
-	// +optional
-	// +kubebuilder:default="1g"
-	FileSize IOzoneSize `json:"fileSize,omitempty"`
-
-	// directIO bypasses the client's cache (-I).
-	// +optional
-	DirectIO bool `json:"directIO,omitempty"`
-
-	// includeFlush counts fsync in the time of a write (-e).
-	// +optional
-	IncludeFlush bool `json:"includeFlush,omitempty"`
-
-	// includeClose counts close in the time of a write (-c).
-	// +optional
-	IncludeClose bool `json:"includeClose,omitempty"`
-
-	// useThreads uses POSIX threads instead of processes (-T).
-	// +optional
-	UseThreads bool `json:"useThreads,omitempty"`
-
-	// noRetest leaves out rewrite and re-read (-+n).
-	// +optional
-	NoRetest bool `json:"noRetest,omitempty"`
-}
-
-// SweepName names a parameter: that of the run itself (processes), or that of its tool (iozone.recordSize).
-// +kubebuilder:validation:MinLength=1
-// +kubebuilder:validation:MaxLength=64
-// +kubebuilder:validation:Pattern=`^[a-z]+(\.[a-z][A-Za-z]*)?$`
-type SweepName string
-
-// SweepDimension is one parameter and the values that it takes.
-// +kubebuilder:validation:XValidation:rule="!(self.name in ['processes', 'clients']) || self.values.all(v, v.matches('^[0-9]*$'))",message="the values of processes and clients are numbers without a unit"
-type SweepDimension struct {
-	// name of the parameter: processes, clients, or one of the tool, such as iozone.recordSize.
-	// +required
-	Name SweepName `json:"name,omitempty"`
-
-	// values that the parameter takes, in this order, each once.
-	// +required
-	// +listType=set
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=64
-	// +kubebuilder:validation:items:MinLength=1
-	// +kubebuilder:validation:items:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.all(v, v.matches('^[1-9][0-9]{0,11}[kmg]?$'))",message="a sweep's values are whole numbers greater than 0, with k, m or g where the parameter is a size"
-	Values []string `json:"values,omitempty"`
-}
-
-// DerivedParameter is one parameter that is computed for each point.
-type DerivedParameter struct {
-	// name of the parameter that is computed.
-	// +required
-	Name SweepName `json:"name,omitempty"`
-
-	// cel is an expression in the Common Expression Language over the other parameters of the point, such as
-	// "4 * clients". Sizes stand in it as their bytes. A result that is no whole number, or less than 1, is refused
-	// before anything starts; a division that leaves a remainder is such a result. A size is computed in bytes, and
-	// must be a multiple of 1024.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=256
-	CEL string `json:"cel,omitempty"`
-}
 
 // BenchmarkLimits bound the time that a run takes.
 type BenchmarkLimits struct {
@@ -279,179 +472,20 @@ type BenchmarkLimits struct {
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="spec.limits.timeout must be at least 1s"
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
-}
 
-// BenchmarkRunStatus is how far a run is and what it has found.
-type BenchmarkRunStatus struct {
-	// observedGeneration is the generation of the spec that this status is about.
+	// retries is how often a repetition that failed is run again, in all attempts of that repetition together. Defaults to 0: a
+	// failure is a result too.
 	// +optional
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-
-	// conditions are the state of the run in the vocabulary of kstatus: Succeeded, and Reconciling or Stalled while they are true.
-	// +optional
-	// +listType=map
-	// +listMapKey=type
-	// +kubebuilder:validation:MaxItems=16
-	Conditions []metav1.Condition `json:"conditions,omitempty"`
-
-	// startTime is when the first point was started.
-	// +optional
-	StartTime *metav1.Time `json:"startTime,omitempty"`
-
-	// completionTime is when the last point ended.
-	// +optional
-	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
-
-	// activeSeconds is the time that the points run so far took, in seconds; limits.timeout bounds it.
-	// +optional
-	ActiveSeconds int64 `json:"activeSeconds,omitempty"`
-
-	// progress counts the points that have ended, and all of them, as "7/90".
-	// +optional
-	// +kubebuilder:validation:MaxLength=32
-	Progress string `json:"progress,omitempty"`
-
-	// current is the point that is being run, such as "recordSize=64k processes=4 (repetition 2/5)".
-	// +optional
-	// +kubebuilder:validation:MaxLength=256
-	Current string `json:"current,omitempty"`
-
-	// timeLeft is an estimate from the repetitions run so far, such as "1h12m".
-	// +optional
-	// +kubebuilder:validation:MaxLength=32
-	TimeLeft string `json:"timeLeft,omitempty"`
-
-	// failedPoints counts the points without a result.
-	// +optional
-	FailedPoints int32 `json:"failedPoints,omitempty"`
-
-	// directory is where the run's files are, on every client, until they are removed.
-	// +optional
-	// +kubebuilder:validation:MaxLength=512
-	Directory string `json:"directory,omitempty"`
-
-	// points are the results, in the order of the sweep.
-	// +optional
-	// +listType=map
-	// +listMapKey=index
-	// +kubebuilder:validation:MaxItems=256
-	Points []PointStatus `json:"points,omitempty"`
-}
-
-// PointState is the state of one point.
-// +kubebuilder:validation:Enum=Pending;Running;Succeeded;Failed
-type PointState string
-
-// The states of a point.
-const (
-	// PointPending has not been started.
-	PointPending PointState = "Pending"
-	// PointRunning has some repetitions run, or one running.
-	PointRunning PointState = "Running"
-	// PointSucceeded has all its repetitions.
-	PointSucceeded PointState = "Succeeded"
-	// PointFailed has a repetition without a result; its other repetitions are not run.
-	PointFailed PointState = "Failed"
-)
-
-// PointStatus is one point of a sweep.
-type PointStatus struct {
-	// index of the point in the order of the sweep, from 0.
-	// +required
 	// +kubebuilder:validation:Minimum=0
-	Index int32 `json:"index"`
+	// +kubebuilder:validation:Maximum=10
+	Retries int32 `json:"retries,omitempty"`
 
-	// parameters of the point: the swept and the derived ones.
+	// invalidRetries is how often a repetition that was disturbed, as by the restart of a daemon, is run again. Defaults to 2.
 	// +optional
-	// +listType=map
-	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=8
-	Parameters []PointParameter `json:"parameters,omitempty"`
-
-	// state of the point.
-	// +required
-	State PointState `json:"state,omitempty"`
-
-	// repetitions counts those that have a result.
-	// +optional
-	Repetitions int32 `json:"repetitions,omitempty"`
-
-	// metrics are what the tool measured.
-	// +optional
-	// +listType=map
-	// +listMapKey=name
-	// +listMapKey=unit
-	// +kubebuilder:validation:MaxItems=32
-	Metrics []MetricResult `json:"metrics,omitempty"`
-
-	// message says why a point failed, with the last lines of the tool's output.
-	// +optional
-	// +kubebuilder:validation:MaxLength=2048
-	Message string `json:"message,omitempty"`
-
-	// output names the ConfigMap that holds the raw output of every repetition (gzip) and all samples.
-	// +optional
-	// +kubebuilder:validation:MaxLength=253
-	Output string `json:"output,omitempty"`
-}
-
-// PointParameter is one parameter of a point.
-type PointParameter struct {
-	// name of the parameter.
-	// +required
-	Name SweepName `json:"name,omitempty"`
-
-	// value of the parameter.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=64
-	Value string `json:"value,omitempty"`
-}
-
-// MetricResult is one measured quantity of a point. All its numbers are decimal strings in the metric's unit.
-type MetricResult struct {
-	// name of what was measured, such as "randomRead".
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=64
-	Name string `json:"name,omitempty"`
-
-	// unit as the tool prints it, such as "kB/s", or "IOPS" where it follows from the record size.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=32
-	Unit string `json:"unit,omitempty"`
-
-	// value by the run's statistic.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=32
-	Value string `json:"value,omitempty"`
-
-	// mean of the samples.
-	// +optional
-	// +kubebuilder:validation:MaxLength=32
-	Mean string `json:"mean,omitempty"`
-
-	// min is the lowest sample.
-	// +optional
-	// +kubebuilder:validation:MaxLength=32
-	Min string `json:"min,omitempty"`
-
-	// max is the highest sample.
-	// +optional
-	// +kubebuilder:validation:MaxLength=32
-	Max string `json:"max,omitempty"`
-
-	// stdDev is the standard deviation of the samples (n-1), absent when there is only one.
-	// +optional
-	// +kubebuilder:validation:MaxLength=32
-	StdDev string `json:"stdDev,omitempty"`
-
-	// samples counts the samples.
-	// +required
-	// +kubebuilder:validation:Minimum=1
-	Samples int32 `json:"samples,omitempty"`
+	// +kubebuilder:default=2
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10
+	InvalidRetries *int32 `json:"invalidRetries,omitempty"`
 }
 
 // BenchmarkRun is one benchmark of a FileSystem: a tool, a sweep over its parameters, and the results.

@@ -17,6 +17,9 @@ const (
 	ConditionPinned = "Pinned"
 	// ConditionLicensed says whether a BeeGFS 8 has the licence for what the spec asks for; absent when that needs none.
 	ConditionLicensed = "Licensed"
+	// ConditionChangesHeld is true while a BenchmarkRun holds the lease of a FileSystem and a change of it waits for its end: a restart, a
+	// drain, or a target that would be taken up or let go of. It is absent while nothing waits.
+	ConditionChangesHeld = "ChangesHeld"
 	// ConditionOnline is true when the filesystem itself says that a target takes part.
 	ConditionOnline = "Online"
 	// ConditionSafeToRemove is true when the filesystem says that nothing is left on a target that was marked for removal.
@@ -137,6 +140,8 @@ const (
 	// ReasonUnknownMembers surfaces when the management service lists servers or targets that the operator gave no number to, or
 	// another daemon under a number that it gave; the message names them. None is removed.
 	ReasonUnknownMembers = "UnknownMembers"
+	// ReasonBenchmarkRunning is the reason of ChangesHeld; the message names the run and what waits.
+	ReasonBenchmarkRunning = "BenchmarkRunning"
 	// ReasonDeleting surfaces while the daemons of a deleted FileSystem are stopped.
 	ReasonDeleting = "Deleting"
 )
@@ -163,6 +168,38 @@ const (
 	ReasonMPIOperatorMissing = "MPIOperatorMissing"
 	// ReasonCleaningUp surfaces while the run's files are removed from the filesystem.
 	ReasonCleaningUp = "CleaningUp"
+	// ReasonImageRequired surfaces when no image has the tool, or the image lacks what the tool needs; the message says what to do.
+	ReasonImageRequired = "ImageRequired"
+	// ReasonPreflight surfaces while the image, the space and the mounts are checked before the first point.
+	ReasonPreflight = "Preflight"
+	// ReasonPreflightFailed surfaces when the run can't end well as things stand, such as for lack of space; the message is one sentence.
+	ReasonPreflightFailed = "PreflightFailed"
+	// ReasonFileSystemInUse surfaces while the lease of the FileSystem is held by somebody else: a change of it, or another run.
+	ReasonFileSystemInUse = "FileSystemInUse"
+	// ReasonQueued surfaces while a job of the run waits in its queue.
+	ReasonQueued = "Queued"
+	// ReasonQuotaExceeded surfaces while a quota of the namespace keeps the pods of a job from being made.
+	ReasonQuotaExceeded = "QuotaExceeded"
+	// ReasonDroppingCaches surfaces while the agents drop caches before a repetition or phase.
+	ReasonDroppingCaches = "DroppingCaches"
+	// ReasonPausing surfaces during spec.pause.
+	ReasonPausing = "Pausing"
+	// ReasonBackendUnsupported surfaces when the tool measures another type of filesystem, as mds-survey does.
+	ReasonBackendUnsupported = "BackendUnsupported"
+)
+
+// Reasons of the conditions of a BenchmarkSuite, besides those of a BenchmarkRun.
+const (
+	// ReasonAllRunsSucceeded surfaces when every run of every variant has all its results.
+	ReasonAllRunsSucceeded = "AllRunsSucceeded"
+	// ReasonRunsFailed surfaces when the suite is over and something of it has no result; the message names the first.
+	ReasonRunsFailed = "RunsFailed"
+	// ReasonNameTaken surfaces when there is a FileSystem or BenchmarkRun of a name that the suite needs, and the suite did not make it.
+	ReasonNameTaken = "NameTaken"
+	// ReasonDestroyRefused surfaces when afterVariant is Destroy and a variant's FileSystem has taken over disks that it did not format.
+	ReasonDestroyRefused = "DestroyRefused"
+	// ReasonWaitingForVariant surfaces while a variant's FileSystem is not Ready, or not gone.
+	ReasonWaitingForVariant = "WaitingForVariant"
 )
 
 // Names that the operator puts on its objects.
@@ -173,6 +210,8 @@ const (
 	LabelFileSystem = "parallelfs.dev/filesystem"
 	// LabelBenchmarkRun names the BenchmarkRun that an object belongs to.
 	LabelBenchmarkRun = "parallelfs.dev/benchmarkrun"
+	// LabelBenchmarkSuite names the BenchmarkSuite that an object belongs to.
+	LabelBenchmarkSuite = "parallelfs.dev/benchmarksuite"
 	// LabelComponent is the role of a pod, such as master, chunkserver, meta, storage, client or benchmark.
 	LabelComponent = "parallelfs.dev/component"
 	// LabelInstance is the slot of a metadata server among those of its node.
@@ -183,6 +222,8 @@ const (
 	LabelNode = "parallelfs.dev/node"
 	// LabelAgent selects the nodes that run an agent.
 	LabelAgent = "parallelfs.dev/agent"
+	// AnnotationSuite on a FileSystem is the uid of the BenchmarkSuite that made it.
+	AnnotationSuite = "parallelfs.dev/suite-uid"
 	// AnnotationGiveUp on a StorageTarget, with the name of its node as the value, lets a deleted target go although the node
 	// can't release it: what is on the disk stays there.
 	AnnotationGiveUp = "parallelfs.dev/give-up"

@@ -20,6 +20,7 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || has(self.moosefs)",message="spec.moosefs is required when spec.type is MooseFS (it may be empty: {})"
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || (!has(self.beegfs) && !has(self.management) && !has(self.network) && !has(self.metadata.workerThreads) && self.storagePools.all(p, !has(p.workerThreads) && !has(p.striping)))",message="beegfs, management, network, workerThreads and striping belong to type BeeGFS; a MooseFS has none of them"
+// +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || !has(self.metadata.nodeCount)",message="spec.metadata.nodeCount belongs to type BeeGFS; a MooseFS has exactly one master, on the one node that spec.metadata.nodeSelector matches"
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || !has(self.config) || (!has(self.config.management) && !has(self.config.client))",message="spec.config.management and spec.config.client belong to type BeeGFS; the options of a MooseFS mount are spec.clients.mountOptions"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || (has(self.beegfs) && has(self.management) && !has(self.moosefs))",message="spec.beegfs (which may be empty: {}) and spec.management are required when spec.type is BeeGFS, and spec.moosefs must not be set"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.version.matches('^(7[.]4|8[.][0-9]{1,3})[.][0-9]{1,3}$')",message="BeeGFS runs in version 7.4.x or 8.x.y; set spec.version to one such as 7.4.6 or 8.3.1"
@@ -200,6 +201,13 @@ type MetadataSpec struct {
 	// filesystem is made; the master then stays on that node, where its metadata is.
 	// +required
 	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
+
+	// nodeCount is how many of those nodes take part: those that do already, then others in the order of their names. Without it, all do.
+	// It can grow, and not shrink below those that take part: BeeGFS can't move metadata. For BeeGFS.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1024
+	NodeCount int32 `json:"nodeCount,omitempty"`
 
 	// instancesPerNode is the number of metadata servers on each of those nodes, each with a target, ports and CPUs of its own. MooseFS
 	// has exactly one. It can grow, together with the targets, and not shrink. Defaults to 1.

@@ -14,6 +14,7 @@ var SchemeBuilder = runtime.NewSchemeBuilder(func(scheme *runtime.Scheme) error 
 	scheme.AddKnownTypes(GroupVersion,
 		&FileSystem{}, &FileSystemList{},
 		&BenchmarkRun{}, &BenchmarkRunList{},
+		&BenchmarkSuite{}, &BenchmarkSuiteList{},
 		&StorageTarget{}, &StorageTargetList{},
 		&NodeInventory{}, &NodeInventoryList{},
 	)

@@ -49,6 +49,10 @@ type NodeInventoryStatus struct {
 	// +kubebuilder:validation:MaxItems=256
 	Daemons []DaemonPlacement `json:"daemons,omitempty"`
 
+	// droppedCaches is the last request to drop the node's caches that the agent carried out.
+	// +optional
+	DroppedCaches *DroppedCaches `json:"droppedCaches,omitempty"`
+
 	// summary counts what the printer columns show.
 	// +optional
 	Summary InventorySummary `json:"summary,omitzero"`
@@ -59,6 +63,28 @@ type NodeInventoryStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=1024
 	Problems []string `json:"problems,omitempty"`
+}
+
+// AnnotationDropCaches on a NodeInventory asks the agent of the node to drop the kernel's page cache, dentries and inodes once. Its
+// value is any text that was not asked for before, of at most 128 characters; status.droppedCaches.request says that it was done.
+const AnnotationDropCaches = "parallelfs.dev/drop-caches"
+
+// DroppedCaches is a request to drop a node's caches that was carried out.
+type DroppedCaches struct {
+	// request is the value of the annotation parallelfs.dev/drop-caches.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Request string `json:"request,omitempty"`
+
+	// time when it was done.
+	// +required
+	Time metav1.Time `json:"time,omitzero"`
+
+	// error says why it could not be done; empty when it was.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Error string `json:"error,omitempty"`
 }
 
 // InventorySummary counts what the printer columns show.

@@ -118,6 +118,26 @@ func provision(g *WithT, in backend.Input) backend.Input {
 	return in
 }
 
+// fileSystemOf is the filesystem of an experiment, of a suite that of the variant behind the slash.
+func fileSystemOf(t *testing.T, name string, reduced bool) v1alpha1.FileSystem {
+	t.Helper()
+	g := NewWithT(t)
+	experiment, variant, _ := strings.Cut(name, "/")
+	e := load(t, experiment)
+	if reduced {
+		g.Expect(experiments.Reduce(&e)).To(Succeed())
+	}
+	variants, err := e.Variants()
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, v := range variants {
+		if v.Name == variant {
+			return v.FileSystem
+		}
+	}
+	t.Fatalf("%s has no variant %q", experiment, variant)
+	return v1alpha1.FileSystem{}
+}
+
 // servers2015 are those of the paper of 2015: four SSDs each, single or as one RAID 0.
 func servers2015(roles map[string]int, single, raid []string) machines {
 	return machines{roles: roles, bays: []bay{
@@ -139,11 +159,11 @@ var published = map[string]paper{
 		servers2015(map[string]int{"management": 1, "metadata": 1, "storage": 1, "client": 4}, nil, []string{"metadata", "storage"}),
 		map[string][]string{"meta-0/beegfs-meta.conf": {"tuneNumWorkers = 160", "connUseRDMA = true", "storeAllowFirstRunInit = false"}}, 1, 1,
 	},
-	"beegfs-2015-multi-mds": {
+	"beegfs-2015-multi-mds/4-instances": {
 		servers2015(map[string]int{"management": 1, "metadata": 1, "storage": 1, "client": 4}, []string{"metadata"}, []string{"storage"}),
 		map[string][]string{"meta-0/beegfs-meta.conf": {"tuneNumWorkers = 40", "tuneBindToNumaZone ="}, "meta-3/beegfs-meta.conf": {"tuneNumWorkers = 40"}}, 4, 1,
 	},
-	"beegfs-2015-scale-out": {
+	"beegfs-2015-scale-out/20-nodes": {
 		servers2015(map[string]int{"management": 1, "metadata": 20, "storage": 1, "client": 18}, []string{"metadata"}, []string{"storage"}),
 		map[string][]string{"meta-2/beegfs-meta.conf": {"tuneNumWorkers = 80"}}, 80, 1,
 	},
@@ -192,7 +212,7 @@ func TestTheManifestsDescribeTheBeeGFSOfThePapersWhole(t *testing.T) {
 	for name, paper := range papers {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			fs := load(t, name).fileSystem
+			fs := fileSystemOf(t, name, false)
 			in := provision(g, paper.assemble(&fs))
 			metadata, storage := 0, 0
 			said := map[string]string{}
@@ -225,8 +245,8 @@ func TestTheManifestsDescribeTheBeeGFSOfThePapersWhole(t *testing.T) {
 
 func TestThePinningsAreThoseOfThePaper(t *testing.T) {
 	g := NewWithT(t)
-	fs := load(t, "beegfs-2015-multi-mds").fileSystem
-	in := provision(g, published["beegfs-2015-multi-mds"].assemble(&fs))
+	fs := fileSystemOf(t, "beegfs-2015-multi-mds/4-instances", false)
+	in := provision(g, published["beegfs-2015-multi-mds/4-instances"].assemble(&fs))
 	for node, daemons := range in.Pinnings {
 		var placed []string
 		for slot := range 4 {
@@ -239,7 +259,7 @@ func TestThePinningsAreThoseOfThePaper(t *testing.T) {
 
 func TestTheDisksOfTheTechnicalReportAreMadeAsItSays(t *testing.T) {
 	g := NewWithT(t)
-	fs := load(t, "netapp-tr4782").fileSystem
+	fs := fileSystemOf(t, "netapp-tr4782", false)
 	in := provision(g, published["netapp-tr4782"].assemble(&fs))
 	pools := map[string][]v1alpha1.StorageTarget{}
 	for _, target := range in.Targets {
@@ -260,12 +280,12 @@ func TestTheDisksOfTheTechnicalReportAreMadeAsItSays(t *testing.T) {
 
 // small are the disks of the reduced experiments, as the end-to-end tests give them to three nodes.
 var small = map[string]machines{
-	"beegfs-2015-backend/ext4-ssd": {roles: map[string]int{"server": 1}, bays: []bay{{roles: []string{"server"}, count: 1, kind: "ata-", media: v1alpha1.SSD, size: gib / 2}}},
-	"beegfs-2015-backend/xfs-hdd":  {roles: map[string]int{"server": 1}, bays: []bay{{roles: []string{"server"}, count: 1, kind: "ata-", media: v1alpha1.HDD, size: gib / 2}}},
-	"beegfs-2015-single-raid0":     smallServers(1, map[string]int{"management": 1, "metadata": 1, "storage": 1}),
-	"beegfs-2015-multi-mds":        smallServers(4, map[string]int{"management": 1, "metadata": 1, "storage": 1}),
-	"beegfs-2015-scale-out":        smallServers(4, map[string]int{"management": 1, "metadata": 2, "storage": 1}),
-	"beegfs-2015-fixed":            smallServers(4, map[string]int{"management": 1, "metadata": 1, "storage": 2}),
+	"beegfs-2015-backend/ext4-hdd":      {roles: map[string]int{"server": 1}, bays: []bay{{roles: []string{"server"}, count: 1, kind: "ata-", media: v1alpha1.HDD, size: gib / 2}}},
+	"beegfs-2015-backend/ext4-ssd":      {roles: map[string]int{"server": 1}, bays: []bay{{roles: []string{"server"}, count: 1, kind: "ata-", media: v1alpha1.SSD, size: gib / 2}}},
+	"beegfs-2015-single-raid0":          smallServers(1, map[string]int{"management": 1, "metadata": 1, "storage": 1}),
+	"beegfs-2015-multi-mds/2-instances": smallServers(2, map[string]int{"management": 1, "metadata": 1, "storage": 1}),
+	"beegfs-2015-scale-out/02-nodes":    smallServers(4, map[string]int{"management": 1, "metadata": 2, "storage": 1}),
+	"beegfs-2015-fixed":                 smallServers(4, map[string]int{"management": 1, "metadata": 1, "storage": 2}),
 	"netapp-tr4782": {roles: map[string]int{"metadata": 1, "storage": 2}, bays: []bay{
 		{roles: []string{"metadata"}, count: 1, kind: "ata-", media: v1alpha1.SSD, size: gib / 2},
 		{roles: []string{"storage"}, count: 2, kind: "ata-", media: v1alpha1.SSD, size: gib / 2},
@@ -287,8 +307,7 @@ func TestTheDaemonsOfAReducedExperimentAreToldWhatTheGoldenFilesSay(t *testing.T
 	for name, machines := range small {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			fs := load(t, name).fileSystem
-			experiments.Reduce(&fs)
+			fs := fileSystemOf(t, name, true)
 			in := provision(g, machines.assemble(&fs))
 			told := map[string]string{}
 			for _, node := range in.Nodes {

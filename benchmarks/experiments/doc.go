@@ -1,2 +1,3 @@
-// Package experiments holds published experiments as manifests, and the test that each expresses its experiment whole.
+// Package experiments holds published experiments as manifests, one directory each, the tests that each expresses its experiment whole,
+// and the overlay that makes them small enough for a test cluster.
 package experiments

@@ -2,156 +2,229 @@ package experiments_test
 
 import (
 	"os"
-	"regexp"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks"
+	"parallelfs.dev/operator/benchmarks/experiments"
 	"parallelfs.dev/operator/benchmarks/reference"
 	"parallelfs.dev/operator/benchmarks/registry"
 	"parallelfs.dev/operator/benchmarks/sweep"
 )
 
-// experiment is what a manifest holds.
-type experiment struct {
-	fileSystem v1alpha1.FileSystem
-	run        v1alpha1.BenchmarkRun
+func load(t *testing.T, name string) experiments.Experiment {
+	t.Helper()
+	e, err := experiments.Load(os.DirFS("."), name)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return e
 }
 
-// load decodes a manifest, and refuses fields that the API does not have.
-func load(t *testing.T, name string) experiment {
+// everyExperiment lists the directories with manifests.
+func everyExperiment(t *testing.T) []string {
 	t.Helper()
 	g := NewWithT(t)
-	scheme := runtime.NewScheme()
-	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
-	g.Expect(corev1.AddToScheme(scheme)).To(Succeed())
-	strict := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
-	text, err := os.ReadFile(name + ".yaml")
+	manifests, err := filepath.Glob("*/*.yaml")
 	g.Expect(err).NotTo(HaveOccurred())
-	var out experiment
-	for document := range strings.SplitSeq(string(text), "\n---\n") {
-		object, _, err := strict.Decode([]byte(document), nil, nil)
-		g.Expect(err).NotTo(HaveOccurred())
-		switch o := object.(type) {
-		case *v1alpha1.FileSystem:
-			out.fileSystem = *o
-		case *v1alpha1.BenchmarkRun:
-			out.run = *o
-		default:
-			g.Expect(o).To(BeAssignableToTypeOf(&corev1.Namespace{}))
-		}
+	var out []string
+	for _, m := range manifests {
+		out = append(out, filepath.Dir(m))
 	}
-	return out
+	return slices.Compact(out)
 }
 
-func TestTheManifestsExpressTheirExperimentsWhole(t *testing.T) {
-	for name, test := range map[string]struct {
-		table string
-		// unpublished are points that the experiment ran, by its text, and that its table leaves out.
-		unpublished []string
-		// command is that of the point with records of 64k and 4 processes per client, as published, in the operator's order.
-		processes, command string
-		// output is what iozone printed at that point, with smaller files.
-		output, fileSize string
-		metrics          []string
-	}{
-		"moosefs-2017-single": {
-			table: reference.MooseFSSingle, unpublished: []string{"128k 16", "256k 16", "512k 16"},
-			processes: "4", command: "iozone -t 4 -r 64k -s 1048576k -i 0 -i 1 -i 2 -I -e",
-			output: "single-4-processes.txt", fileSize: "8192",
-			metrics: []string{"write", "rewrite", "read", "reread", "randomRead", "randomWrite"},
-		},
-		"moosefs-2017-distributed": {
-			table:     reference.MooseFSDistributed,
-			processes: "32", command: "iozone -t 32 -r 64k -s 1048576k -i 0 -i 1 -i 2 -I -e -c -T -+n -+m $(HOSTS_FILE) -+h $(LAUNCHER_IP)",
-			output: "distributed-32-threads.txt", fileSize: "32768",
-			metrics: []string{"write", "read", "randomRead", "randomWrite"},
-		},
-	} {
+// plans expands a run and plans every point of it.
+func plans(g *WithT, run *v1alpha1.BenchmarkRun) ([]benchmarks.Point, []benchmarks.Plan) {
+	tool := registry.Tools()[run.Spec.Tool]
+	g.Expect(tool).NotTo(BeNil(), string(run.Spec.Tool))
+	points, err := sweep.Expand(tool, &run.Spec)
+	g.Expect(err).NotTo(HaveOccurred())
+	var out []benchmarks.Plan
+	for _, p := range points {
+		plan, err := tool.Plan(&run.Spec, p)
+		g.Expect(err).NotTo(HaveOccurred(), "%v", p.Parameters)
+		out = append(out, plan)
+	}
+	return points, out
+}
+
+// paperRun is what a paper says of a run: how many points, and the command line of some of them, by what is swept.
+type paperRun struct {
+	points      int
+	repetitions int32
+	statistic   v1alpha1.Statistic
+	// commands by "name=value name=value" of the varied parameters, that are swept or derived.
+	commands map[string]string
+}
+
+var paperRuns = map[string]paperRun{
+	"beegfs-2015-backend/ext4-ssd": {8, 1, v1alpha1.StatisticMean, map[string]string{
+		"processes=1 mdtest.branch=512": "-b 512", "processes=128 mdtest.branch=4": "-b 4",
+	}},
+	"beegfs-2015-single-raid0": {9, 1, v1alpha1.StatisticMean, map[string]string{
+		"processes=1 mdtest.items=11520": "-I 11520", "processes=256 mdtest.items=45": "-I 45",
+	}},
+	"beegfs-2015-multi-mds/4-instances": {9, 1, v1alpha1.StatisticMean, map[string]string{"processes=16 mdtest.items=720": "-I 720"}},
+	"beegfs-2015-scale-out/20-nodes":    {1, 1, v1alpha1.StatisticMean, map[string]string{"": "-I 6000"}},
+	"beegfs-2015-fixed":                 {18, 1, v1alpha1.StatisticMean, map[string]string{"mdtest.writeBytes=32k processes=512": "-w 32768"}},
+	"netapp-tr4782":                     {2, 1, v1alpha1.StatisticMean, map[string]string{"storagePool=bulk": "-b 137438953472"}},
+	"netapp-tr4782-mdtest":              {1, 1, v1alpha1.StatisticMean, map[string]string{"mdtest.itemsPerProcess=20000": "-n 20000"}},
+	"netapp-tr4782-smallfile":           {4, 3, v1alpha1.StatisticMin, nil},
+	"moosefs-2017-single": {90, 5, v1alpha1.StatisticTrimmedMean, map[string]string{
+		"iozone.recordSize=64k processes=4": "iozone -t 4 -r 64k -s 1048576k -i 0 -i 1 -i 2 -I -e",
+	}},
+	"moosefs-2017-distributed": {10, 5, v1alpha1.StatisticTrimmedMean, map[string]string{
+		"iozone.recordSize=64k processes=32": "iozone -t 32 -r 64k -s 1048576k -i 0 -i 1 -i 2 -I -e -c -T -+n -+m $(HOSTS_FILE) -+h $(LAUNCHER_IP)",
+	}},
+}
+
+func TestEveryExperimentHasTheRunsOfItsPaper(t *testing.T) {
+	seen := map[string]bool{}
+	for name, paper := range paperRuns {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			manifest := load(t, name)
-			spec := &manifest.run.Spec
-			tool := registry.Tools()[spec.Tool]
-			points, err := sweep.Expand(tool, spec)
-			g.Expect(err).NotTo(HaveOccurred())
-			rows, err := reference.Load(test.table)
-			g.Expect(err).NotTo(HaveOccurred())
-
-			var published, ours []string
-			for _, row := range rows {
-				published = append(published, key(row.Parameters))
+			experiment, variant, _ := strings.Cut(name, "/")
+			seen[experiment] = true
+			run := runOf(t, experiment, variant)
+			points, all := plans(g, &run)
+			g.Expect(points).To(HaveLen(paper.points))
+			g.Expect(max(run.Spec.Repetitions, 1)).To(Equal(paper.repetitions))
+			if run.Spec.Statistic != "" {
+				g.Expect(run.Spec.Statistic).To(Equal(paper.statistic))
 			}
-			for _, p := range points {
-				if k := key(p.Parameters); !slices.Contains(test.unpublished, k) {
-					ours = append(ours, k)
+			found := map[string]string{}
+			for i, p := range points {
+				var key []string
+				for _, n := range p.Varied {
+					key = append(key, string(n)+"="+p.Parameters[n])
 				}
-				_, err := tool.Command(spec, p)
-				g.Expect(err).NotTo(HaveOccurred(), "every point can be run")
+				found[strings.Join(key, " ")] = strings.Join(all[i].Steps[0].Command.Argv, " ")
 			}
-			g.Expect(ours).To(Equal(published), "the points are those of the table, in its order")
-			g.Expect(points).To(HaveLen(len(published) + len(test.unpublished)))
-			g.Expect(spec.Repetitions).To(Equal(int32(5)))
-			g.Expect(spec.Statistic).To(Equal(v1alpha1.StatisticTrimmedMean))
+			for key, command := range paper.commands {
+				g.Expect(found).To(HaveKeyWithValue(key, ContainSubstring(command)))
+			}
+		})
+	}
+	for _, name := range everyExperiment(t) {
+		NewWithT(t).Expect(seen).To(HaveKey(name), "no paper says what its runs are")
+	}
+}
 
-			at := slices.IndexFunc(points, func(p benchmarks.Point) bool { return key(p.Parameters) == "64k "+test.processes })
-			command, err := tool.Command(spec, points[at])
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(strings.Join(command.Argv, " ")).To(Equal(test.command))
+// runOf is the only run of an experiment, of a suite that of a variant.
+func runOf(t *testing.T, experiment, variant string) v1alpha1.BenchmarkRun {
+	t.Helper()
+	g := NewWithT(t)
+	variants, err := load(t, experiment).Variants()
+	g.Expect(err).NotTo(HaveOccurred())
+	at := slices.IndexFunc(variants, func(v experiments.Variant) bool { return v.Name == variant })
+	g.Expect(at).To(BeNumerically(">=", 0), variant)
+	g.Expect(variants[at].Runs).To(HaveLen(1))
+	return variants[at].Runs[0]
+}
 
-			text, err := os.ReadFile("../iozone/testdata/" + test.output)
+func TestTheItemsAreThoseThatThePapersCount(t *testing.T) {
+	g := NewWithT(t)
+	for _, variant := range []string{"1-instance", "4-instances"} {
+		run := runOf(t, "beegfs-2015-multi-mds", variant)
+		points, _ := plans(g, &run)
+		for _, p := range points {
+			items, err := benchmarks.ParseCount(p.Parameters["mdtest.items"])
 			g.Expect(err).NotTo(HaveOccurred())
-			large := regexp.MustCompile(`(File size set to |writes a )`+test.fileSize+` `).ReplaceAll(text, []byte("${1}1048576 "))
-			samples, err := tool.Parse(spec, points[at], large)
+			processes, err := benchmarks.ParseCount(p.Parameters["processes"])
 			g.Expect(err).NotTo(HaveOccurred())
-			var metrics []string
-			for _, s := range samples {
-				if s.Unit == "kB/s" {
-					metrics = append(metrics, s.Name)
+			g.Expect(items*processes*(1+8+64)).To(Equal(int64(840960)), "all directories of each tree")
+		}
+	}
+	for number, variant := range map[int64]string{1: "01-node", 20: "20-nodes"} {
+		run := runOf(t, "beegfs-2015-scale-out", variant)
+		g.Expect(int64(run.Spec.Processes)*6000*(1+4+16)).To(Equal(number*4032000), variant)
+	}
+}
+
+func TestTheRunsMeasureTheFileSystemBesideThem(t *testing.T) {
+	for _, name := range everyExperiment(t) {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			e := load(t, name)
+			g.Expect(e.Namespace).To(ContainSubstring("kind: Namespace"))
+			variants, err := e.Variants()
+			g.Expect(err).NotTo(HaveOccurred())
+			for _, v := range variants {
+				g.Expect(len(v.FileSystem.Name)).To(BeNumerically("<=", 40))
+				g.Expect(v.Runs).NotTo(BeEmpty())
+				for _, run := range v.Runs {
+					g.Expect(len(run.Name)).To(BeNumerically("<=", 40), run.Name)
+					g.Expect(run.Namespace).To(Equal(v.FileSystem.Namespace))
+					g.Expect(run.Spec.FileSystem.Name).To(Equal(v.FileSystem.Name))
+					g.Expect(run.Spec.Clients.NodeSelector).To(Equal(v.FileSystem.Spec.Clients.NodeSelector))
+					var pools []string
+					for _, p := range v.FileSystem.Spec.StoragePools {
+						pools = append(pools, p.Name)
+					}
+					if pool := run.Spec.FileSystem.StoragePool; pool != "" {
+						g.Expect(pools).To(ContainElement(pool))
+					}
+					if b := run.Spec.Baseline; b != nil {
+						g.Expect(reference.Names()).To(ContainElement(b.Published))
+					}
 				}
 			}
-			g.Expect(metrics).To(Equal(test.metrics))
-			for _, figure := range rows[0].Figures {
-				// Tables of a paper are in MB/s where the tool prints kB/s.
-				unit := strings.Replace(figure.Unit, "MB/s", "kB/s", 1)
-				g.Expect(slices.ContainsFunc(samples, func(s benchmarks.Sample) bool { return s.Name == figure.Name && s.Unit == unit })).
-					To(BeTrue(), "%s in %s is measured", figure.Name, unit)
+			if e.Suite != nil && e.Suite.Spec.Baseline != nil {
+				g.Expect(reference.Names()).To(ContainElement(e.Suite.Spec.Baseline.Published))
 			}
 		})
 	}
 }
 
-// key names a point by what the tables vary.
-func key(parameters map[v1alpha1.SweepName]string) string {
-	return parameters["iozone.recordSize"] + " " + parameters["processes"]
-}
-
-func TestTheRunsMeasureTheFileSystemBesideThem(t *testing.T) {
-	for name, test := range map[string]struct {
-		mode    v1alpha1.IOzoneMode
-		clients int32
-	}{
-		"moosefs-2017-single":      {v1alpha1.IOzoneSingleClient, 0},
-		"moosefs-2017-distributed": {v1alpha1.IOzoneDistributed, 8},
+func TestThePointsOfTheMooseFSTablesAreThoseOfTheRuns(t *testing.T) {
+	for name, unpublished := range map[string][]string{
+		"moosefs-2017-single":      {"128k 16", "256k 16", "512k 16"},
+		"moosefs-2017-distributed": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			manifest := load(t, name)
-			fs, run := manifest.fileSystem, manifest.run
-			g.Expect(run.Name).To(Equal(name))
-			g.Expect(run.Namespace).To(Equal(fs.Namespace))
-			g.Expect(run.Spec.FileSystem).To(Equal(v1alpha1.BenchmarkTarget{Name: fs.Name, StoragePool: fs.Spec.StoragePools[0].Name}))
-			g.Expect(run.Spec.Clients.NodeSelector).To(Equal(fs.Spec.Clients.NodeSelector))
-			g.Expect(run.Spec.Clients.Count).To(Equal(test.clients))
-			g.Expect(run.Spec.IOzone.Mode).To(Equal(test.mode))
-			g.Expect(fs.Spec.StoragePools[0].Copies).To(Equal(int32(1)), "goal 1")
+			run := runOf(t, name, "")
+			points, _ := plans(g, &run)
+			rows, err := reference.Published(name)
+			g.Expect(err).NotTo(HaveOccurred())
+			var published, ours []string
+			for _, row := range rows {
+				published = append(published, row.Parameters[0].Value+" "+row.Parameters[1].Value)
+			}
+			for _, p := range points {
+				if key := p.Parameters["iozone.recordSize"] + " " + p.Parameters["processes"]; !slices.Contains(unpublished, key) {
+					ours = append(ours, key)
+				}
+			}
+			g.Expect(ours).To(Equal(published), "in the order of the table")
+		})
+	}
+}
+
+func TestAReducedExperimentIsSmallAndItsArithmeticStillDivides(t *testing.T) {
+	for _, name := range everyExperiment(t) {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			e := load(t, name)
+			g.Expect(experiments.Reduce(&e)).To(Succeed())
+			variants, err := e.Variants()
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(len(variants)).To(BeNumerically("<=", 2))
+			for _, v := range variants {
+				for _, run := range v.Runs {
+					points, all := plans(g, &run)
+					g.Expect(len(points)).To(BeNumerically("<=", 6))
+					for _, p := range all {
+						g.Expect(p.Processes).To(BeNumerically("<=", 4))
+						g.Expect(p.Demand.Bytes).To(BeNumerically("<=", 64<<20))
+						g.Expect(p.Demand.Inodes).To(BeNumerically("<=", 5000))
+					}
+				}
+			}
 		})
 	}
 }

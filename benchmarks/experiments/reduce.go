@@ -1,6 +1,9 @@
 package experiments
 
 import (
+	"errors"
+	"strings"
+
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
@@ -18,16 +21,44 @@ var reducedMkfs = map[v1alpha1.MkfsOption]v1alpha1.MkfsOption{
 	"su=128k,size=520000b": "su=128k,size=16384b",
 }
 
+// reducedVariants is the number of variants of a reduced suite.
+const reducedVariants = 2
+
 // reducedDisks is the number of disks that a storage server of a reduced experiment has at most.
 const reducedDisks = 2
 
-// Reduce makes an experiment's filesystem fit on a small cluster with small disks and one network, for tests and for a first look: the
-// sizes and numbers of disks shrink, the names of disks and interfaces go, and so do the clients, because a node may have no
-// kernel module for them; there is one socket. All else stays, and so do the configurations of the daemons.
-func Reduce(fs *v1alpha1.FileSystem) {
-	spec := &fs.Spec
+// Reduce makes a whole experiment fit on a small cluster: its filesystem, its runs, and of a suite the first two variants.
+func Reduce(e *Experiment) error {
+	if e.FileSystem != nil {
+		reduceFileSystem(&e.FileSystem.Spec)
+	}
+	for i := range e.Runs {
+		reduceRun(&e.Runs[i].Spec)
+	}
+	if e.Suite == nil {
+		return nil
+	}
+	spec := &e.Suite.Spec
+	spec.Variants = spec.Variants[:min(len(spec.Variants), reducedVariants)]
+	errs := []error{changed(&spec.FileSystem, reduceFileSystem)}
+	for i := range spec.Variants {
+		if patch := spec.Variants[i].FileSystem; patch != nil {
+			errs = append(errs, changed(patch, reducePatch))
+		}
+		if patch := spec.Variants[i].Run; patch != nil {
+			errs = append(errs, changed(patch, func(run *map[string]any) { (*run)["processes"] = (i + 1) * 2 }))
+		}
+	}
+	for i := range spec.Runs {
+		errs = append(errs, changed(&spec.Runs[i].Spec, reduceRun))
+	}
+	return errors.Join(errs...)
+}
+
+// reduceFileSystem makes a filesystem fit on small disks and one network: the sizes and numbers of disks shrink, the names of disks and
+// interfaces go; there is one socket. All else stays, and so do the configurations of the daemons.
+func reduceFileSystem(spec *v1alpha1.FileSystemSpec) {
 	spec.Network = nil
-	spec.Clients = nil
 	if pinning := spec.Metadata.CPUPinning; pinning != nil {
 		for i := range pinning.NUMANodes {
 			pinning.NUMANodes[i] = 0
@@ -64,5 +95,65 @@ func reduceTargets(t *v1alpha1.TargetsSpec) {
 	if logs := t.Format.LogDevices; logs != nil {
 		logs.MaxSize, logs.IDGlobs = ReducedLog, nil
 		logs.CountPerNode = min(logs.CountPerNode, reducedDisks)
+	}
+}
+
+// reducePatch makes what a variant says of its disks as small as the rest.
+func reducePatch(patch *map[string]any) {
+	metadata, _ := (*patch)["metadata"].(map[string]any)
+	targets, _ := metadata["targets"].(map[string]any)
+	if selection, is := targets["select"].(map[string]any); is {
+		selection["minSize"], selection["idGlobs"] = string(ReducedDisk), nil
+	}
+}
+
+// The largest numbers of a reduced run.
+const (
+	reducedProcesses   = 4
+	reducedClients     = 2
+	reducedRepetitions = 3
+	reducedValues      = 2
+)
+
+// reducedNumbers take the places of the numbers in a run's expressions, so that they divide by the reduced numbers of processes as the
+// published ones do by theirs.
+var reducedNumbers = strings.NewReplacer("840960", "1168", "480000", "40", "512", "8", "16 *", "2 *", "4 *", "2 *")
+
+// reduceRun makes a run that took hours one of seconds: few processes, items and small files, the first values of each sweep. Its
+// arithmetic stays, and so does what is measured.
+func reduceRun(spec *v1alpha1.BenchmarkRunSpec) {
+	spec.Clients.Count = min(spec.Clients.Count, reducedClients)
+	// A small cluster has fewer CPUs than processes.
+	spec.Clients.Oversubscribe = true
+	spec.Processes = min(spec.Processes, reducedProcesses)
+	spec.Repetitions = min(spec.Repetitions, reducedRepetitions)
+	for i := range spec.Sweep {
+		s := &spec.Sweep[i]
+		switch {
+		case s.Name == "processes":
+			s.Values, s.Range, s.PowersOfTwo = nil, nil, &v1alpha1.SweepPowers{From: "1", To: "4"}
+		case len(s.Values) > reducedValues:
+			s.Values = s.Values[:reducedValues]
+		}
+	}
+	for i := range spec.Derive {
+		spec.Derive[i].CEL = reducedNumbers.Replace(spec.Derive[i].CEL)
+	}
+	if m := spec.Mdtest; m != nil {
+		m.Items, m.Iterations = min(m.Items, 6), min(m.Iterations, 2)
+	}
+	if o := spec.IOR; o != nil {
+		o.BlockSize, o.TransferSize = "4m", "1m"
+	}
+	if o := spec.IOzone; o != nil {
+		o.FileSize = "4m"
+		for i := range spec.Sweep {
+			if p := spec.Sweep[i].PowersOfTwo; p != nil {
+				p.To = "2"
+			}
+		}
+	}
+	if o := spec.Vdbench; o != nil {
+		o.Files, o.FileSize, o.TransferSize, o.ThreadsPerClient = 16, "64k", "64k", 2
 	}
 }

@@ -12,22 +12,24 @@ import (
 	"parallelfs.dev/operator/benchmarks/iozone"
 )
 
-func TestCommand(t *testing.T) {
+func TestPlan(t *testing.T) {
 	all := func(s *v1alpha1.BenchmarkRunSpec) {
 		s.IOzone.DirectIO, s.IOzone.IncludeFlush, s.IOzone.IncludeClose, s.IOzone.UseThreads, s.IOzone.NoRetest = true, true, true, true, true
 	}
-	local := func(processes int, argv string) benchmarks.Command {
-		return benchmarks.Command{Argv: strings.Fields(argv), Clients: 1, Processes: processes}
-	}
-	spread := func(clients, processes int, argv string) benchmarks.Command {
-		return benchmarks.Command{
-			Argv: strings.Fields(argv + " -+m $(HOSTS_FILE) -+h $(LAUNCHER_IP)"), Env: []string{"RSH=ssh", "rsh=ssh"},
-			Distributed: true, Clients: clients, Processes: processes, HostLine: "$(HOST) $(DIRECTORY) /usr/bin/iozone",
+	local := func(processes int, argv string) benchmarks.Plan {
+		return benchmarks.Plan{
+			Steps: []benchmarks.Step{{Command: benchmarks.Command{Argv: strings.Fields(argv)}}}, Clients: 1, Processes: processes,
 		}
+	}
+	spread := func(clients, processes int, argv string) benchmarks.Plan {
+		return benchmarks.Plan{Steps: []benchmarks.Step{{Command: benchmarks.Command{
+			Launch: benchmarks.OnLauncher, Argv: strings.Fields(argv + " -+m $(HOSTS_FILE) -+h $(LAUNCHER_IP)"), Env: []string{"RSH=ssh", "rsh=ssh"},
+			Files: []benchmarks.File{{PerProcess: "$(HOST) $(DIRECTORY) /usr/bin/iozone\n"}},
+		}}}, Clients: clients, Processes: processes}
 	}
 	for name, test := range map[string]struct {
 		spec *v1alpha1.BenchmarkRunSpec
-		want benchmarks.Command
+		want benchmarks.Plan
 	}{
 		"the defaults of the API":                   {&v1alpha1.BenchmarkRunSpec{IOzone: &v1alpha1.IOzoneSpec{}}, local(1, "iozone -t 1 -r 64k -s 1048576k -i 0 -i 1 -i 2")},
 		"no options but the tests":                  {run(4, "4k", "1g"), local(4, "iozone -t 4 -r 4k -s 1048576k -i 0 -i 1 -i 2")},
@@ -37,10 +39,16 @@ func TestCommand(t *testing.T) {
 		"spread over clients":                       {run(32, "4k", "1g", distributed(8)), spread(8, 32, "iozone -t 32 -r 4k -s 1048576k -i 0 -i 1 -i 2")},
 		"spread over as many clients as there are":  {run(32, "4k", "1g", distributed(0)), spread(0, 32, "iozone -t 32 -r 4k -s 1048576k -i 0 -i 1 -i 2")},
 		"the largest record":                        {run(1, "16m", "16m"), local(1, "iozone -t 1 -r 16384k -s 16384k -i 0 -i 1 -i 2")},
+		"processes that can't be spread evenly":     {run(5, "4k", "1g", distributed(2)), spread(2, 5, "iozone -t 5 -r 4k -s 1048576k -i 0 -i 1 -i 2")},
 		"the largest number of processes":           {run(1024, "4k", "4k"), local(1024, "iozone -t 1024 -r 4k -s 4k -i 0 -i 1 -i 2")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(iozone.Tool{}.Command(test.spec, point(t, test.spec))).To(Equal(test.want))
+			g := NewWithT(t)
+			plan, err := iozone.Tool{}.Plan(test.spec, point(t, test.spec))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(plan.Demand.Inodes).To(Equal(int64(plan.Processes)))
+			plan.Demand = benchmarks.Demand{}
+			g.Expect(plan).To(Equal(test.want))
 		})
 	}
 }
@@ -61,9 +69,9 @@ func TestEveryOptionOfTheSpecChangesTheCommand(t *testing.T) {
 	} {
 		g := NewWithT(t)
 		spec := run(1, "4k", "1g", change)
-		command, err := iozone.Tool{}.Command(spec, point(t, spec))
+		plan, err := iozone.Tool{}.Plan(spec, point(t, spec))
 		g.Expect(err).NotTo(HaveOccurred())
-		line := strings.Join(command.Argv, " ")
+		line := strings.Join(plan.Steps[0].Command.Argv, " ")
 		g.Expect(seen).NotTo(HaveKey(line), "%s", name)
 		seen[line] = name
 	}
@@ -79,16 +87,44 @@ func TestCommandRefusesWhatIozoneCanNotRun(t *testing.T) {
 		"a record larger than the buffer":         {run(1, "32m", "64m"), "iozone.recordSize: 32m is larger than 16m, the largest record of iozone"},
 		"more processes than iozone has room for": {run(1025, "4k", "1g"), "processes: 1025 is more than 1024, the most that can be run"},
 		"fewer processes than clients":            {run(2, "4k", "1g", distributed(4)), "processes: 2 is less than clients (4), so a client would have nothing to do"},
-		"processes that can't be spread evenly":   {run(5, "4k", "1g", distributed(2)), "processes: 5 can't be spread evenly over 2 clients; make it a multiple"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			p := point(t, test.spec)
-			command, err := iozone.Tool{}.Command(test.spec, p)
+			plan, err := iozone.Tool{}.Plan(test.spec, p)
 			var invalid *benchmarks.InvalidPointError
 			g.Expect(errors.As(err, &invalid)).To(BeTrue())
 			g.Expect(err).To(MatchError(test.says))
-			g.Expect(command).To(Equal(benchmarks.Command{}))
+			g.Expect(plan).To(Equal(benchmarks.Plan{}))
 		})
 	}
+}
+
+func TestTestsAreRunApartWhereCachesAreDroppedBetweenThem(t *testing.T) {
+	g := NewWithT(t)
+	lines := func(spec *v1alpha1.BenchmarkRunSpec) []string {
+		plan, err := iozone.Tool{}.Plan(spec, point(t, spec))
+		g.Expect(err).NotTo(HaveOccurred())
+		var out []string
+		for _, step := range plan.Steps {
+			out = append(out, step.Name+": "+strings.Join(step.Command.Argv, " "))
+		}
+		return out
+	}
+	g.Expect(lines(run(2, "4k", "1m", phases))).To(Equal([]string{
+		"write: iozone -t 2 -r 4k -s 1024k -i 0 -w", "read: iozone -t 2 -r 4k -s 1024k -i 1 -w", "random: iozone -t 2 -r 4k -s 1024k -i 2",
+	}))
+	g.Expect(lines(run(2, "4k", "1m", phases, tests("Write", "Random"), distributed(2)))).To(Equal([]string{
+		"write: iozone -t 2 -r 4k -s 1024k -i 0 -+m $(HOSTS_FILE) -+h $(LAUNCHER_IP) -w",
+		"random: iozone -t 2 -r 4k -s 1024k -i 2 -+m $(HOSTS_FILE) -+h $(LAUNCHER_IP)",
+	}))
+	g.Expect(lines(run(2, "4k", "1m", phases, tests("Write")))).To(Equal([]string{": iozone -t 2 -r 4k -s 1024k -i 0"}), "one test has no phases")
+}
+
+func TestDemandIsTheFilesOfAllProcesses(t *testing.T) {
+	g := NewWithT(t)
+	spec := run(4, "64k", "8m")
+	plan, err := iozone.Tool{}.Plan(spec, point(t, spec))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(plan.Demand).To(Equal(benchmarks.Demand{Bytes: 32 << 20, Inodes: 4}))
 }

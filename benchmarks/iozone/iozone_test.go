@@ -1,16 +1,11 @@
 package iozone_test
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
-
-	. "github.com/onsi/gomega"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks"
 	"parallelfs.dev/operator/benchmarks/iozone"
-	"parallelfs.dev/operator/benchmarks/sweep"
 	"parallelfs.dev/operator/benchmarks/tooltest"
 )
 
@@ -29,6 +24,11 @@ func distributed(count int32) func(*v1alpha1.BenchmarkRunSpec) {
 	return func(s *v1alpha1.BenchmarkRunSpec) { s.IOzone.Mode, s.Clients.Count = v1alpha1.IOzoneDistributed, count }
 }
 
+// phases asks for caches to be dropped between the tests.
+func phases(s *v1alpha1.BenchmarkRunSpec) {
+	s.Caches = &v1alpha1.CachesSpec{Before: v1alpha1.CachesBeforePhases}
+}
+
 func noRetest(s *v1alpha1.BenchmarkRunSpec) { s.IOzone.NoRetest = true }
 
 func tests(tests ...v1alpha1.IOzoneTest) func(*v1alpha1.BenchmarkRunSpec) {
@@ -38,24 +38,19 @@ func tests(tests ...v1alpha1.IOzoneTest) func(*v1alpha1.BenchmarkRunSpec) {
 // point is the only point of a run.
 func point(t testing.TB, spec *v1alpha1.BenchmarkRunSpec) benchmarks.Point {
 	t.Helper()
-	points, err := sweep.Expand(iozone.Tool{}, spec)
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	NewWithT(t).Expect(points).To(HaveLen(1))
-	return points[0]
+	return tooltest.Point(t, iozone.Tool{}, spec)
 }
 
 // output is a file in testdata: what the real iozone 3.489 printed.
 func output(t testing.TB, name string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name))
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	return text
+	return tooltest.Output(t, name)
 }
 
 func TestContract(t *testing.T) {
 	cases := map[string]tooltest.Case{}
 	for name, g := range good {
-		cases[name] = tooltest.Case{Spec: g.spec, Output: output(t, g.file)}
+		cases[name] = tooltest.Case{Spec: g.spec, Step: g.step, Output: output(t, g.file)}
 	}
 	tooltest.Run(t, iozone.Tool{}, cases)
 }

@@ -2,7 +2,6 @@ package iozone
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -11,23 +10,19 @@ import (
 
 // The names that a sweep can vary.
 const (
-	processes  v1alpha1.SweepName = "processes"
-	clients    v1alpha1.SweepName = "clients"
+	processes                     = benchmarks.ParameterProcesses
+	clients                       = benchmarks.ParameterClients
 	recordSize v1alpha1.SweepName = "iozone.recordSize"
 	fileSize   v1alpha1.SweepName = "iozone.fileSize"
 )
 
-// Parameters returns processes, clients, iozone.recordSize and iozone.fileSize. There is no parameter clients when all
-// processes run on one client, and it has no value when the spec leaves open how many take part.
+// Parameters returns processes, clients, storagePool, iozone.recordSize and iozone.fileSize. There is no parameter clients when all
+// processes run on one client.
 func (Tool) Parameters(spec *v1alpha1.BenchmarkRunSpec) []benchmarks.Parameter {
 	o := options(spec)
-	out := []benchmarks.Parameter{{Name: processes, Kind: benchmarks.Count, Value: fmt.Sprint(cmp.Or(spec.Processes, 1))}}
-	if o.Mode == v1alpha1.IOzoneDistributed {
-		number := ""
-		if spec.Clients.Count > 0 {
-			number = fmt.Sprint(spec.Clients.Count)
-		}
-		out = append(out, benchmarks.Parameter{Name: clients, Kind: benchmarks.Count, Value: number})
+	out := benchmarks.Common(spec)
+	if o.Mode != v1alpha1.IOzoneDistributed {
+		out = slices.DeleteFunc(out, func(p benchmarks.Parameter) bool { return p.Name == clients })
 	}
 	return append(out,
 		benchmarks.Parameter{Name: recordSize, Kind: benchmarks.Size, Value: string(o.RecordSize)},
@@ -122,11 +117,8 @@ func check(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (settings, e
 	if out.clients, err = count(clients, maxProcesses); err != nil {
 		return out, err
 	}
-	switch {
-	case out.processes < out.clients:
+	if out.processes < out.clients {
 		return out, benchmarks.InvalidPoint("%s: %d is less than %s (%d), so a client would have nothing to do", processes, out.processes, clients, out.clients)
-	case out.processes%out.clients != 0:
-		return out, benchmarks.InvalidPoint("%s: %d can't be spread evenly over %d %s; make it a multiple", processes, out.processes, out.clients, clients)
 	}
 	return out, nil
 }

@@ -17,10 +17,10 @@ import (
 // result is one of iozone's results: what iozone calls its processes there, and the name of the metric.
 type result struct{ title, metric string }
 
-// expected are the results that a point asked for, in the order in which iozone prints them.
-func expected(o v1alpha1.IOzoneSpec) []result {
+// expected are the results that a run of iozone was asked for, in the order in which iozone prints them.
+func expected(o v1alpha1.IOzoneSpec, tests []v1alpha1.IOzoneTest) []result {
 	var out []result
-	for _, test := range o.Tests {
+	for _, test := range tests {
 		switch test {
 		case v1alpha1.IOzoneWrite:
 			out = append(out, result{"initial writers", "write"})
@@ -40,6 +40,7 @@ func expected(o v1alpha1.IOzoneSpec) []result {
 }
 
 var (
+	versionLine = regexp.MustCompile(`^Version \$Revision: (\S+) \$$`)
 	// Lines before the results, which say what iozone has understood.
 	recordLine  = regexp.MustCompile(`^Record Size (\d+) kB$`)
 	fileLine    = regexp.MustCompile(`^File size set to (\d+) kB$`)
@@ -69,29 +70,33 @@ const (
 // Parse reads the results of iozone's throughput mode: for each test the sum over all processes in kB/s, and in IOPS,
 // which follow from it because all processes move whole records. iozone goes on after errors, prints numbers and ends
 // with success, so a line that it does not print when all goes well is refused, wherever it stands between the results.
-func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, output []byte) ([]benchmarks.Sample, error) {
+func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, step int, output []byte) (benchmarks.Report, error) {
 	s, err := check(spec, point)
 	if err != nil {
-		return nil, err
+		return benchmarks.Report{}, err
 	}
-	p := parser{settings: s, expected: expected(options(spec)), lines: bytes.Split(output, []byte("\n"))}
+	all := steps(spec)
+	if step < 0 || step >= len(all) {
+		return benchmarks.Report{}, fmt.Errorf("iozone has no step %d; it has %d", step, len(all))
+	}
+	p := parser{settings: s, expected: expected(options(spec), all[step].tests), lines: bytes.Split(output, []byte("\n"))}
 	if err := p.header(); err != nil {
-		return nil, err
+		return benchmarks.Report{}, err
 	}
 	var samples []benchmarks.Sample
 	for _, r := range p.expected {
 		value, err := p.result(r)
 		if err != nil {
-			return nil, err
+			return benchmarks.Report{}, err
 		}
 		samples = append(samples,
 			benchmarks.Sample{Name: r.metric, Unit: unit, Value: value},
 			benchmarks.Sample{Name: r.metric, Unit: iops, Value: value * benchmarks.Kilo / float64(s.record)})
 	}
 	if err := p.end(); err != nil {
-		return nil, err
+		return benchmarks.Report{}, err
 	}
-	return samples, nil
+	return benchmarks.Report{Version: p.version, Samples: samples}, nil
 }
 
 // parser walks over the lines of an output.
@@ -99,6 +104,8 @@ type parser struct {
 	settings
 	expected []result
 	lines    [][]byte
+	// version is what iozone says of itself, such as "3.489"; a distributed one may say nothing.
+	version string
 	// at is the number of lines read, and so the number of the last one, counted from 1.
 	at int
 }
@@ -125,26 +132,17 @@ func (p *parser) unexpected(line, want string) error {
 	if line == complete {
 		return p.fail("iozone ended without %s", want)
 	}
-	return p.fail("found %q instead of %s", short(line), want)
+	return p.fail("found %q instead of %s", benchmarks.Short(line), want)
 }
 
 // cutOff says that the output ends too early, and with which line.
 func (p *parser) cutOff(want string) error {
 	for i, line := range slices.Backward(p.lines) {
 		if text := strings.TrimSpace(string(line)); text != "" {
-			return fmt.Errorf("the output is cut off after line %d (%q), before %s", i+1, short(text), want)
+			return fmt.Errorf("the output is cut off after line %d (%q), before %s", i+1, benchmarks.Short(text), want)
 		}
 	}
 	return errors.New("the output is empty")
-}
-
-// short cuts a line that is quoted.
-func short(line string) string {
-	const most = 200
-	if len(line) > most {
-		return strings.ToValidUTF8(line[:most], "") + "…"
-	}
-	return line
 }
 
 // header reads up to the first result, and checks that iozone ran what the point asked for.
@@ -163,6 +161,9 @@ func (p *parser) header() error {
 		line, found := p.next()
 		if !found {
 			return p.cutOff("the line that says how large the file of each process is")
+		}
+		if match := versionLine.FindStringSubmatch(line); match != nil {
+			p.version = match[1]
 		}
 		for i := range facts {
 			match := facts[i].line.FindStringSubmatch(line)

@@ -2,7 +2,6 @@ package iozone_test
 
 import (
 	"bytes"
-	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -10,7 +9,9 @@ import (
 	. "github.com/onsi/gomega"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks"
 	"parallelfs.dev/operator/benchmarks/iozone"
+	"parallelfs.dev/operator/benchmarks/tooltest"
 )
 
 // good are outputs of runs that went well, with the points that they are of. In distributed-write-read.txt the clients were two
@@ -19,53 +20,53 @@ var good = map[string]struct {
 	spec *v1alpha1.BenchmarkRunSpec
 	file string
 	want []string
+	step int
 }{
 	"one process on one client": {run(1, "16k", "4m"), "single-1-process.txt", []string{
 		"write 1079557.50 kB/s", "write 67472.34 IOPS", "rewrite 1451394.00 kB/s", "rewrite 90712.12 IOPS",
 		"read 5157872.00 kB/s", "read 322367.00 IOPS", "reread 6032669.00 kB/s", "reread 377041.81 IOPS",
 		"randomRead 5211065.00 kB/s", "randomRead 325691.56 IOPS", "randomWrite 1420316.25 kB/s", "randomWrite 88769.77 IOPS",
-	}},
+	}, 0},
 	"four processes on one client": {run(4, "64", "8192"), "single-4-processes.txt", []string{
 		"write 1929288.38 kB/s", "write 30145.13 IOPS", "rewrite 2218852.50 kB/s", "rewrite 34669.57 IOPS",
 		"read 2196970.94 kB/s", "read 34327.67 IOPS", "reread 1951109.69 kB/s", "reread 30486.09 IOPS",
 		"randomRead 2459887.94 kB/s", "randomRead 38435.75 IOPS", "randomWrite 2240991.56 kB/s", "randomWrite 35015.49 IOPS",
-	}},
+	}, 0},
 	"two threads on one client without retests": {run(2, "64k", "4m", noRetest), "single-2-threads-no-retest.txt", []string{
 		"write 5693234.38 kB/s", "write 88956.79 IOPS", "read 12843921.50 kB/s", "read 200686.27 IOPS",
 		"randomRead 14496681.50 kB/s", "randomRead 226510.65 IOPS", "randomWrite 9787374.25 kB/s", "randomWrite 152927.72 IOPS",
-	}},
+	}, 0},
 	"two clients, with warnings of ssh between the results, without the banner": {
 		run(2, "64k", "4m", noRetest, distributed(2), tests("Write", "Read")), "distributed-write-read.txt", []string{
 			"write 535679.08 kB/s", "write 8369.99 IOPS", "read 8409155.50 kB/s", "read 131393.05 IOPS",
-		}},
+		}, 0},
 	"two threads, distributed, with all tests": {run(2, "64k", "4m", noRetest, distributed(2)), "distributed-threads-no-retest.txt", []string{
 		"write 320626.16 kB/s", "write 5009.78 IOPS", "read 1329359.56 kB/s", "read 20771.24 IOPS",
 		"randomRead 6458637.38 kB/s", "randomRead 100916.21 IOPS", "randomWrite 722891.22 kB/s", "randomWrite 11295.18 IOPS",
-	}},
+	}, 0},
 	"32 threads, distributed": {run(32, "64k", "32m", noRetest, distributed(8)), "distributed-32-threads.txt", []string{
 		"write 4283472.37 kB/s", "write 66929.26 IOPS",
 		"read 10393200.86 kB/s", "read 162393.76 IOPS",
 		"randomRead 11042983.93 kB/s", "randomRead 172546.62 IOPS",
 		"randomWrite 8364062.20 kB/s", "randomWrite 130688.47 IOPS",
-	}},
+	}, 0},
 	"two processes, distributed, with retests": {run(2, "64k", "4m", distributed(0)), "distributed-all.txt", []string{
 		"write 577884.84 kB/s", "write 9029.45 IOPS", "rewrite 4306072.88 kB/s", "rewrite 67282.39 IOPS",
 		"read 5966865.88 kB/s", "read 93232.28 IOPS", "reread 8248952.75 kB/s", "reread 128889.89 IOPS",
 		"randomRead 4423993.34 kB/s", "randomRead 69124.90 IOPS", "randomWrite 700733.81 kB/s", "randomWrite 10948.97 IOPS",
-	}},
+	}, 0},
+	"the first of three steps":  {run(2, "64k", "64m", phases), "step-write.txt", []string{"write 448902.50 kB/s", "write 7014.10 IOPS", "rewrite 5200316.56 kB/s", "rewrite 81254.95 IOPS"}, 0},
+	"the second of three steps": {run(2, "64k", "64m", phases), "step-read.txt", []string{"read 2002487.94 kB/s", "read 31288.87 IOPS", "reread 5881198.47 kB/s", "reread 91893.73 IOPS"}, 1},
+	"the last of three steps":   {run(2, "64k", "64m", phases), "step-random.txt", []string{"randomRead 9192526.75 kB/s", "randomRead 143633.23 IOPS", "randomWrite 6249092.75 kB/s", "randomWrite 97642.07 IOPS"}, 2},
 }
 
 func TestParseReadsWhatIozonePrinted(t *testing.T) {
 	for name, test := range good {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			samples, err := iozone.Tool{}.Parse(test.spec, point(t, test.spec), output(t, test.file))
+			report, err := iozone.Tool{}.Parse(test.spec, point(t, test.spec), test.step, output(t, test.file))
 			g.Expect(err).NotTo(HaveOccurred())
-			var got []string
-			for _, s := range samples {
-				got = append(got, fmt.Sprintf("%s %.2f %s", s.Name, s.Value, s.Unit))
-			}
-			g.Expect(got).To(Equal(test.want))
+			g.Expect(tooltest.Lines(report)).To(Equal(test.want))
 		})
 	}
 }
@@ -104,9 +105,9 @@ func TestParseRefusesRunsThatEndedBadly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			samples, err := iozone.Tool{}.Parse(test.spec, point(t, test.spec), output(t, test.file))
+			report, err := iozone.Tool{}.Parse(test.spec, point(t, test.spec), 0, output(t, test.file))
 			g.Expect(err).To(MatchError(ContainSubstring(test.says)))
-			g.Expect(samples).To(BeNil())
+			g.Expect(report).To(Equal(benchmarks.Report{}))
 		})
 	}
 }
@@ -147,9 +148,9 @@ func TestParseRefusesOutputThatIsNotOfThePoint(t *testing.T) {
 				g.Expect(string(text)).To(ContainSubstring(test.old))
 				text = bytes.Replace(text, []byte(test.old), []byte(test.new), 1)
 			}
-			samples, err := iozone.Tool{}.Parse(test.spec, point(t, test.spec), text)
+			report, err := iozone.Tool{}.Parse(test.spec, point(t, test.spec), 0, text)
 			g.Expect(err).To(MatchError(ContainSubstring(test.says)))
-			g.Expect(samples).To(BeNil())
+			g.Expect(report).To(Equal(benchmarks.Report{}))
 		})
 	}
 }
@@ -158,9 +159,9 @@ func TestParseTakesTheLineEndingsOfATerminal(t *testing.T) {
 	g := NewWithT(t)
 	spec := run(4, "64k", "8m")
 	text := output(t, "single-4-processes.txt")
-	want, err := iozone.Tool{}.Parse(spec, point(t, spec), text)
+	want, err := iozone.Tool{}.Parse(spec, point(t, spec), 0, text)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(iozone.Tool{}.Parse(spec, point(t, spec), bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n")))).To(Equal(want))
+	g.Expect(iozone.Tool{}.Parse(spec, point(t, spec), 0, bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n")))).To(Equal(want))
 }
 
 func FuzzParse(f *testing.F) {
@@ -173,17 +174,17 @@ func FuzzParse(f *testing.F) {
 	f.Add(results)
 	p := point(f, spec)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		samples, err := iozone.Tool{}.Parse(spec, p, text)
+		report, err := iozone.Tool{}.Parse(spec, p, 0, text)
 		if err != nil {
-			if samples != nil {
+			if report.Samples != nil {
 				t.Fatalf("samples beside the error %v", err)
 			}
 			return
 		}
-		if len(samples) != 8 {
-			t.Fatalf("%d samples", len(samples))
+		if len(report.Samples) != 8 {
+			t.Fatalf("%d samples", len(report.Samples))
 		}
-		for _, s := range samples {
+		for _, s := range report.Samples {
 			if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) || s.Value < 0 {
 				t.Fatalf("%s is %v", s.Name, s.Value)
 			}
@@ -197,7 +198,7 @@ func BenchmarkParse(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := (iozone.Tool{}).Parse(spec, p, text); err != nil {
+		if _, err := (iozone.Tool{}).Parse(spec, p, 0, text); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -5,67 +5,116 @@ package reference
 import (
 	"embed"
 	"encoding/csv"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strconv"
+	"strings"
 
 	"parallelfs.dev/operator/api/v1alpha1"
-	"parallelfs.dev/operator/benchmarks"
+	"parallelfs.dev/operator/benchmarks/results"
 )
 
-// The tables, by the names of their files without ".csv". They are tables 1 and 2 of "MooseFS performance
-// scores high on InfiniBand Network" (Core Technology with ICM, University of Warsaw, 2017).
-const (
-	MooseFSSingle      = "moosefs-ipoib-2017-table1-single-client"
-	MooseFSDistributed = "moosefs-ipoib-2017-table2-distributed"
-)
-
+// Each table is a file: comments that say where its figures are from, a header, and one row for each point and metric. The columns
+// before "metric" are parameters as a sweep names them; "variant" is that of a BenchmarkSuite. Names and units of metrics are those
+// that the tool prints.
+//
 //go:embed *.csv
 var files embed.FS
 
-// Row is one published point.
-type Row struct {
-	// Parameters are those that the table names, as a sweep writes them.
-	Parameters map[v1alpha1.SweepName]string
-	// Figures are named as iozone's metrics are. Those of throughput are in MB/s, rounded to a whole number; the paper's IOPS
-	// follow from them when a MB is 1024 kB.
-	Figures []benchmarks.Sample
+// figures are the columns behind the parameters.
+var figures = []string{"metric", "unit", "value", "min", "max", "stdDev"}
+
+// Names lists the tables, sorted.
+func Names() []string {
+	paths, err := fs.Glob(files, "*.csv")
+	if err != nil {
+		panic(err) // the pattern is constant
+	}
+	for i, path := range paths {
+		paths[i] = strings.TrimSuffix(path, ".csv")
+	}
+	return paths
 }
 
-// header is that of every table.
-var header = []string{
-	"block_size", "threads", "read_MBps", "read_iops", "write_MBps", "write_iops",
-	"random_read_MBps", "random_read_iops", "random_write_MBps", "random_write_iops",
-}
-
-// Load returns the rows of a table in their published order.
-func Load(table string) ([]Row, error) {
-	file, err := files.Open(table + ".csv")
+// Source says where the figures of a table are from; empty for one that is not there.
+func Source(name string) string {
+	text, err := files.ReadFile(name + ".csv")
 	if err != nil {
-		return nil, fmt.Errorf("there is no table %q: %w", table, err)
+		return ""
 	}
-	defer file.Close()
-	records, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		return nil, fmt.Errorf("read the table %s: %w", table, err)
-	}
-	if len(records) < 2 || !slices.Equal(records[0], header) {
-		return nil, fmt.Errorf("the table %s has no rows below the header %v", table, header)
-	}
-	var out []Row
-	for i, record := range records[1:] {
-		row := Row{Parameters: map[v1alpha1.SweepName]string{"iozone.recordSize": record[0], "processes": record[1]}}
-		for column, name := range []string{"read", "write", "randomRead", "randomWrite"} {
-			for offset, unit := range []string{"MB/s", "IOPS"} {
-				text := record[2+2*column+offset]
-				value, err := strconv.ParseFloat(text, 64)
-				if err != nil {
-					return nil, fmt.Errorf("the table %s, row %d: %q is no number", table, i+1, text)
-				}
-				row.Figures = append(row.Figures, benchmarks.Sample{Name: name, Unit: unit, Value: value})
-			}
+	var out []string
+	for line := range strings.Lines(string(text)) {
+		if comment, is := strings.CutPrefix(line, "# "); is {
+			out = append(out, strings.TrimSpace(comment))
 		}
-		out = append(out, row)
 	}
-	return out, nil
+	return strings.Join(out, " ")
+}
+
+// Published returns the points of a table, in their published order. A figure that was published without a deviation is one sample.
+func Published(name string) ([]results.Point, error) {
+	file, err := files.Open(name + ".csv")
+	if err != nil {
+		return nil, fmt.Errorf("there is no published table %q; there are %s", name, strings.Join(Names(), ", "))
+	}
+	reader := csv.NewReader(file)
+	reader.Comment = '#'
+	rows, err := reader.ReadAll()
+	if err = errors.Join(err, file.Close()); err != nil {
+		return nil, fmt.Errorf("read the table %s: %w", name, err)
+	}
+	if len(rows) < 2 || len(rows[0]) < len(figures) || !slices.Equal(rows[0][len(rows[0])-len(figures):], figures) {
+		return nil, fmt.Errorf("the table %s has no rows below a header that ends in %v", name, figures)
+	}
+	parameters := rows[0][:len(rows[0])-len(figures)]
+	var points []results.Point
+	at := map[string]int{}
+	for i, row := range rows[1:] {
+		key := strings.Join(row[:len(parameters)], "\x00")
+		if _, known := at[key]; !known {
+			at[key] = len(points)
+			point := results.Point{Index: len(points), State: v1alpha1.PointSucceeded}
+			for column, parameter := range parameters {
+				point.Parameters = append(point.Parameters, results.Value{Name: v1alpha1.SweepName(parameter), Value: row[column]})
+			}
+			points = append(points, point)
+		}
+		metric, err := figure(row[len(parameters):])
+		if err != nil {
+			return nil, fmt.Errorf("the table %s, row %d: %w", name, i+1, err)
+		}
+		points[at[key]].Metrics = append(points[at[key]].Metrics, metric)
+	}
+	return points, nil
+}
+
+// figure reads the columns metric, unit, value, min, max and stdDev.
+func figure(row []string) (results.Metric, error) {
+	m := results.Metric{Name: row[0], Unit: row[1], Samples: 1}
+	number := func(text string, otherwise float64) (float64, error) {
+		if text == "" {
+			return otherwise, nil
+		}
+		value, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return 0, fmt.Errorf("%q is no number", text)
+		}
+		return value, nil
+	}
+	var errs [4]error
+	if row[2] == "" {
+		return m, errors.New("there is no value")
+	}
+	m.Value, errs[0] = number(row[2], 0)
+	m.Mean = m.Value
+	m.Min, errs[1] = number(row[3], m.Value)
+	m.Max, errs[2] = number(row[4], m.Value)
+	if row[5] != "" {
+		var deviation float64
+		deviation, errs[3] = number(row[5], 0)
+		m.StdDev = &deviation
+	}
+	return m, errors.Join(errs[:]...)
 }

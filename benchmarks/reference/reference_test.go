@@ -8,62 +8,85 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks"
 	"parallelfs.dev/operator/benchmarks/reference"
+	"parallelfs.dev/operator/benchmarks/results"
 )
 
-func TestLoadReadsTheTablesAsPublished(t *testing.T) {
-	for table, test := range map[string]struct {
-		rows int
-		last reference.Row
-	}{
-		reference.MooseFSSingle: {87, reference.Row{
-			Parameters: map[v1alpha1.SweepName]string{"iozone.recordSize": "2048k", "processes": "16"},
-			Figures: []benchmarks.Sample{
-				{Name: "read", Unit: "MB/s", Value: 3380}, {Name: "read", Unit: "IOPS", Value: 1690},
-				{Name: "write", Unit: "MB/s", Value: 2824}, {Name: "write", Unit: "IOPS", Value: 1412},
-				{Name: "randomRead", Unit: "MB/s", Value: 3899}, {Name: "randomRead", Unit: "IOPS", Value: 1950},
-				{Name: "randomWrite", Unit: "MB/s", Value: 2803}, {Name: "randomWrite", Unit: "IOPS", Value: 1401},
-			},
-		}},
-		reference.MooseFSDistributed: {10, reference.Row{
-			Parameters: map[v1alpha1.SweepName]string{"iozone.recordSize": "2048k", "processes": "32"},
-			Figures: []benchmarks.Sample{
-				{Name: "read", Unit: "MB/s", Value: 18247}, {Name: "read", Unit: "IOPS", Value: 9123},
-				{Name: "write", Unit: "MB/s", Value: 7565}, {Name: "write", Unit: "IOPS", Value: 3783},
-				{Name: "randomRead", Unit: "MB/s", Value: 10424}, {Name: "randomRead", Unit: "IOPS", Value: 5212},
-				{Name: "randomWrite", Unit: "MB/s", Value: 4950}, {Name: "randomWrite", Unit: "IOPS", Value: 2475},
-			},
-		}},
-	} {
-		t.Run(table, func(t *testing.T) {
+func TestEveryTableCanBeReadAndSaysWhereItIsFrom(t *testing.T) {
+	NewWithT(t).Expect(len(reference.Names())).To(BeNumerically(">", 8))
+	for _, name := range reference.Names() {
+		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			rows, err := reference.Load(table)
+			points, err := reference.Published(name)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(rows).To(HaveLen(test.rows))
-			g.Expect(rows[len(rows)-1]).To(Equal(test.last))
+			g.Expect(points).NotTo(BeEmpty())
+			g.Expect(reference.Source(name)).To(MatchRegexp(`20\d\d`), "the year")
+			for _, p := range points {
+				g.Expect(p.Metrics).NotTo(BeEmpty())
+				g.Expect(p.Parameters).NotTo(BeEmpty())
+				for _, m := range p.Metrics {
+					g.Expect(m.Min).To(BeNumerically("<=", m.Value))
+					g.Expect(m.Max).To(BeNumerically(">=", m.Value))
+					g.Expect(m.Unit).NotTo(BeEmpty())
+				}
+			}
 		})
 	}
 }
 
-func TestPublishedIOPSFollowFromTheThroughput(t *testing.T) {
-	for _, table := range []string{reference.MooseFSSingle, reference.MooseFSDistributed} {
-		g := NewWithT(t)
-		rows, err := reference.Load(table)
-		g.Expect(err).NotTo(HaveOccurred())
-		for _, row := range rows {
-			record, err := benchmarks.ParseSize(row.Parameters["iozone.recordSize"])
+func TestTheTablesHoldWhatWasPublished(t *testing.T) {
+	type row struct {
+		points     int
+		parameters []results.Value
+		metric     string
+		unit       string
+		value      float64
+	}
+	for name, test := range map[string]row{
+		"moosefs-2017-single":      {87, []results.Value{{Name: "iozone.recordSize", Value: "2048k"}, {Name: "processes", Value: "16"}}, "randomWrite", "IOPS", 1401},
+		"moosefs-2017-distributed": {10, []results.Value{{Name: "iozone.recordSize", Value: "2048k"}, {Name: "processes", Value: "32"}}, "read", "kB/s", 18247 * 1024},
+		"beegfs-2015-scale-out":    {2, []results.Value{{Name: "processes", Value: "640"}}, "File stat", "ops/s", 6419445},
+		"netapp-tr4782-mdtest":     {1, []results.Value{{Name: "processes", Value: "24"}}, "Directory stat", "ops/s", 153373.768},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			points, err := reference.Published(name)
 			g.Expect(err).NotTo(HaveOccurred())
-			for i := 0; i < len(row.Figures); i += 2 {
+			g.Expect(points).To(HaveLen(test.points))
+			g.Expect(points[len(points)-1]).To(SatisfyAll(
+				HaveField("Parameters", Equal(test.parameters)),
+				HaveField("Metrics", ContainElement(SatisfyAll(
+					HaveField("Name", test.metric), HaveField("Unit", test.unit), HaveField("Value", test.value))))))
+		})
+	}
+	g := NewWithT(t)
+	points, err := reference.Published("netapp-tr4782-mdtest")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(points[0].Metrics[0].StdDev).To(HaveValue(Equal(567.358)))
+	g.Expect(points[0].Metrics[0].Min).To(Equal(16393.441))
+	g.Expect(points[0].State).To(Equal(v1alpha1.PointSucceeded))
+}
+
+func TestPublishedIOPSFollowFromTheThroughput(t *testing.T) {
+	for _, table := range []string{"moosefs-2017-single", "moosefs-2017-distributed"} {
+		g := NewWithT(t)
+		points, err := reference.Published(table)
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, p := range points {
+			record, err := benchmarks.ParseSize(p.Parameters[0].Value)
+			g.Expect(err).NotTo(HaveOccurred())
+			for i := 0; i < len(p.Metrics); i += 2 {
 				// The throughput was rounded to a whole number of MB/s, of 1024 kB.
 				perMB := float64(1<<20) / float64(record)
-				g.Expect(row.Figures[i+1].Value).To(BeNumerically("~", row.Figures[i].Value*perMB, perMB*0.51+1), "%s %v", row.Figures[i].Name, row.Parameters)
+				g.Expect(p.Metrics[i+1].Value).To(BeNumerically("~", p.Metrics[i].Value/1024*perMB, perMB*0.51+1), "%s %v", p.Metrics[i].Name, p.Parameters)
 			}
 		}
 	}
 }
 
-func TestLoadRefusesATableThatIsNotThere(t *testing.T) {
+func TestATableThatIsNotThereIsRefusedWithThoseThatAre(t *testing.T) {
 	g := NewWithT(t)
-	rows, err := reference.Load("nothing")
-	g.Expect(err).To(MatchError(ContainSubstring(`there is no table "nothing"`)))
-	g.Expect(rows).To(BeNil())
+	points, err := reference.Published("nothing")
+	g.Expect(err).To(MatchError(ContainSubstring(`there is no published table "nothing"; there are beegfs-2015-multi-mds, `)))
+	g.Expect(points).To(BeNil())
+	g.Expect(reference.Source("nothing")).To(BeEmpty())
 }

@@ -1,9 +1,7 @@
 package registry_test
 
 import (
-	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -39,35 +37,77 @@ func TestTheAPITakesExactlyTheToolsThatThereAre(t *testing.T) {
 	g.Expect(found).To(ConsistOf(allowed))
 }
 
-func TestTheAPITakesExactlyTheParametersOfATool(t *testing.T) {
-	specs := map[v1alpha1.BenchmarkTool][]*v1alpha1.BenchmarkRunSpec{
-		// Each mode, because a parameter of one may be none of another.
-		v1alpha1.ToolIOzone: {
-			{IOzone: &v1alpha1.IOzoneSpec{Mode: v1alpha1.IOzoneSingleClient}}, {IOzone: &v1alpha1.IOzoneSpec{Mode: v1alpha1.IOzoneDistributed}},
-		},
+// variants are specs of each tool: empty, and those that have other parameters than the empty one.
+var variants = map[v1alpha1.BenchmarkTool][]*v1alpha1.BenchmarkRunSpec{
+	v1alpha1.ToolIOzone: {
+		{IOzone: &v1alpha1.IOzoneSpec{}}, {IOzone: &v1alpha1.IOzoneSpec{Mode: v1alpha1.IOzoneDistributed}},
+	},
+	v1alpha1.ToolMdtest:          {{Mdtest: &v1alpha1.MdtestSpec{}}},
+	v1alpha1.ToolIOR:             {{IOR: &v1alpha1.IORSpec{}}},
+	v1alpha1.ToolFio:             {{Fio: &v1alpha1.FioSpec{}}, {Fio: &v1alpha1.FioSpec{Engine: "libaio"}}},
+	v1alpha1.ToolPostmark:        {{Postmark: &v1alpha1.PostmarkSpec{}}},
+	v1alpha1.ToolVdbench:         {{Vdbench: &v1alpha1.VdbenchSpec{}}},
+	v1alpha1.ToolNetmist:         {{Netmist: &v1alpha1.NetmistSpec{}}},
+	v1alpha1.ToolMDSSurvey:       {{MDSSurvey: &v1alpha1.MDSSurveySpec{}}},
+	v1alpha1.ToolOBDFilterSurvey: {{OBDFilterSurvey: &v1alpha1.OBDFilterSurveySpec{}}},
+	v1alpha1.ToolStoragebench:    {{Storagebench: &v1alpha1.StoragebenchSpec{}}},
+	v1alpha1.ToolCustom:          {{Custom: &v1alpha1.CustomSpec{Parameters: []v1alpha1.CustomParameter{{Name: "depth", Value: "8"}}}}},
+}
+
+// member is the name of a tool's member of the spec.
+func member(name v1alpha1.BenchmarkTool) string {
+	switch name {
+	case v1alpha1.ToolMDSSurvey:
+		return "mdsSurvey"
+	case v1alpha1.ToolOBDFilterSurvey:
+		return "obdfilterSurvey"
+	default:
+		return string(name)
 	}
+}
+
+// The API takes a sweep over any name that begins with the tool's member: which ones there are is the tool's to say.
+func TestEveryParameterOfAToolIsNamedAfterItsMember(t *testing.T) {
+	schema := spec(t)
 	for name, tool := range registry.Tools() {
 		g := NewWithT(t)
-		g.Expect(specs).To(HaveKey(name))
-		var known []string
-		for _, s := range specs[name] {
+		g.Expect(variants).To(HaveKey(name))
+		g.Expect(schema.Properties).To(HaveKey(member(name)))
+		for _, s := range variants[name] {
 			for _, p := range tool.Parameters(s) {
-				if !slices.Contains(known, string(p.Name)) {
-					known = append(known, string(p.Name))
+				if slices.Contains([]v1alpha1.SweepName{"processes", "clients", "storagePool"}, p.Name) {
+					continue
+				}
+				field, found := strings.CutPrefix(string(p.Name), member(name)+".")
+				g.Expect(found).To(BeTrue(), "%s is named after %s", p.Name, member(name))
+				g.Expect(string(p.Name)).To(MatchRegexp(`^[a-z][A-Za-z]*\.[a-z][A-Za-z0-9]*$`), "the API can hold it")
+				if name != v1alpha1.ToolCustom {
+					g.Expect(schema.Properties[member(name)].Properties).To(HaveKey(field), "a parameter is a field of the spec")
 				}
 			}
 		}
-		for _, field := range []string{"sweep", "derive"} {
-			rule := regexp.MustCompile(fmt.Sprintf(`self\.tool != '%s' \|\| self\.%s\.all\(\w+, \w+\.name in \[([^]]*)\]\)`, name, field))
-			var allowed []string
-			for _, validation := range spec(t).XValidations {
-				if match := rule.FindStringSubmatch(validation.Rule); match != nil {
-					for word := range strings.SplitSeq(match[1], ", ") {
-						allowed = append(allowed, strings.Trim(word, "'"))
-					}
+		for _, list := range []string{"sweep", "derive"} {
+			g.Expect(schema.XValidations).To(ContainElement(HaveField("Rule", And(
+				HavePrefix("!has(self."+list+")"), ContainSubstring("(self.tool == '%s' && s.name.startsWith('%s.'))", name, member(name))))),
+				"the rule of spec.%s knows %s", list, name)
+		}
+	}
+}
+
+func TestWhatTheAPICallsSweepableIsAParameter(t *testing.T) {
+	schema := spec(t)
+	for name, tool := range registry.Tools() {
+		for field, property := range schema.Properties[member(name)].Properties {
+			if !strings.Contains(property.Description, "Sweepable") && !strings.Contains(property.Description, "A sweep or derive can vary it") {
+				continue
+			}
+			var names []string
+			for _, s := range variants[name] {
+				for _, p := range tool.Parameters(s) {
+					names = append(names, string(p.Name))
 				}
 			}
-			g.Expect(allowed).To(ConsistOf(known), "the rule of spec.%s for %s names the parameters of the tool", field, name)
+			NewWithT(t).Expect(names).To(ContainElement(member(name)+"."+field), "spec.%s.%s is called sweepable", member(name), field)
 		}
 	}
 }
@@ -83,20 +123,26 @@ func TestClientsAreNoParameterOfIOzoneOnOneClientInTheAPIEither(t *testing.T) {
 }
 
 func TestTheDefaultsOfAToolAreThoseOfTheAPI(t *testing.T) {
-	g := NewWithT(t)
 	schema := spec(t)
-	fallback := func(p apiextensionsv1.JSONSchemaProps) string {
-		g.Expect(p.Default).NotTo(BeNil())
-		return strings.Trim(string(p.Default.Raw), `"`)
+	for name, tool := range registry.Tools() {
+		if name == v1alpha1.ToolCustom {
+			continue // its parameters are the user's
+		}
+		g := NewWithT(t)
+		for _, p := range tool.Parameters(variants[name][len(variants[name])-1]) {
+			field, is := strings.CutPrefix(string(p.Name), member(name)+".")
+			if !is {
+				continue
+			}
+			fallback := schema.Properties[member(name)].Properties[field].Default
+			if fallback == nil {
+				g.Expect(p.Value).To(BeElementOf("", "0"), "%s has no default in the API", p.Name)
+				continue
+			}
+			g.Expect(p.Value).To(Equal(strings.Trim(string(fallback.Raw), `"`)), "the default of %s", p.Name)
+		}
 	}
-	iozone := schema.Properties["iozone"].Properties
-	defaults := map[v1alpha1.SweepName]string{
-		"processes": fallback(schema.Properties["processes"]), "iozone.recordSize": fallback(iozone["recordSize"]), "iozone.fileSize": fallback(iozone["fileSize"]),
-	}
-	got := map[v1alpha1.SweepName]string{}
-	for _, p := range registry.Tools()[v1alpha1.ToolIOzone].Parameters(&v1alpha1.BenchmarkRunSpec{IOzone: &v1alpha1.IOzoneSpec{}}) {
-		got[p.Name] = p.Value
-	}
-	g.Expect(got).To(Equal(defaults))
-	g.Expect(fallback(iozone["mode"])).To(Equal(string(v1alpha1.IOzoneSingleClient)))
+	g := NewWithT(t)
+	g.Expect(string(schema.Properties["processes"].Default.Raw)).To(Equal("1"))
+	g.Expect(string(schema.Properties["iozone"].Properties["mode"].Default.Raw)).To(Equal(`"SingleClient"`))
 }

@@ -1,65 +1,40 @@
-// Package stats turns the samples of a point's repetitions into its metrics.
+// Package stats turns the samples of a point's repetitions into its metrics, and compares metrics: along a parameter, between the points of
+// a run, and with what was measured elsewhere.
 package stats
 
 import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
+
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks"
+	"parallelfs.dev/operator/benchmarks/results"
 )
 
-// Summarise returns one metric for each name and unit that was measured, in the order of the first repetition. It
-// refuses repetitions that did not all measure the same, so a metric always stands for all of them.
-func Summarise(repetitions [][]benchmarks.Sample, statistic v1alpha1.Statistic) ([]v1alpha1.MetricResult, error) {
-	if len(repetitions) == 0 {
-		return nil, fmt.Errorf("there is no repetition to summarise")
+// Summarise returns one metric for each name and unit that was measured, in the order of the first repetition. It refuses repetitions
+// that did not all measure the same, so a metric always stands for all of them.
+//
+// Each repetition is one sample. Where a tool has iterated by itself (Sample.Within), the sample is its mean, and:
+//   - of one repetition, the tool's own count, lowest, highest and deviation are the metric's, as far as it printed them; there is no
+//     median, and the statistics Median and TrimmedMean are its mean;
+//   - of several, the lowest and the highest iteration of all are the metric's, and the deviation is that between repetitions. Iterations
+//     share their processes, their files and their moment, so they differ less than repetitions do: counted as samples of their own
+//     they would make a result look more certain than it is.
+func Summarise(repetitions [][]benchmarks.Sample, statistic v1alpha1.Statistic) ([]results.Metric, error) {
+	order, samples, err := gather(repetitions)
+	if err != nil {
+		return nil, err
 	}
-	var order []metric
-	values := map[metric][]float64{}
-	for i, samples := range repetitions {
-		for _, s := range samples {
-			key := metric{s.Name, s.Unit}
-			if math.IsNaN(s.Value) || math.Abs(s.Value) > largest {
-				return nil, fmt.Errorf("repetition %d: %s is %v, which is no measurement", i+1, key, s.Value)
-			}
-			switch n := len(values[key]); {
-			case n > i:
-				return nil, fmt.Errorf("repetition %d measured %s twice", i+1, key)
-			case n < i:
-				return nil, fmt.Errorf("repetition %d measured %s, which repetition %d did not", i+1, key, n+1)
-			case i == 0:
-				order = append(order, key)
-			}
-			values[key] = append(values[key], s.Value)
-		}
-		for _, key := range order {
-			if len(values[key]) == i {
-				return nil, fmt.Errorf("repetition %d did not measure %s, which repetition 1 did", i+1, key)
-			}
-		}
-	}
-	if len(order) == 0 {
-		return nil, fmt.Errorf("the repetitions measured nothing")
-	}
-	out := make([]v1alpha1.MetricResult, 0, len(order))
+	out := make([]results.Metric, 0, len(order))
 	for _, key := range order {
-		sorted := slices.Sorted(slices.Values(values[key]))
-		value, err := summary(sorted, statistic)
+		m, err := summarise(key, samples[key], statistic)
 		if err != nil {
 			return nil, err
 		}
-		result := v1alpha1.MetricResult{
-			Name: key.name, Unit: key.unit, Value: format(value), Mean: format(mean(sorted)),
-			Min: format(sorted[0]), Max: format(sorted[len(sorted)-1]),
-			Samples: int32(len(sorted)), //nolint:gosec // a point has at most 100 repetitions
-		}
-		if len(sorted) > 1 {
-			result.StdDev = format(stdDev(sorted))
-		}
-		out = append(out, result)
+		out = append(out, m)
 	}
 	return out, nil
 }
@@ -70,7 +45,104 @@ type metric struct{ name, unit string }
 // String names a metric in a message.
 func (m metric) String() string { return fmt.Sprintf("%s in %s", m.name, m.unit) }
 
-// summary is the statistic of sorted samples. A trimmed mean drops one lowest and one highest sample; of fewer than
+// gather sorts samples by what they measured.
+func gather(repetitions [][]benchmarks.Sample) ([]metric, map[metric][]benchmarks.Sample, error) {
+	if len(repetitions) == 0 {
+		return nil, nil, fmt.Errorf("there is no repetition to summarise")
+	}
+	var order []metric
+	out := map[metric][]benchmarks.Sample{}
+	for i, samples := range repetitions {
+		for _, s := range samples {
+			key := metric{s.Name, s.Unit}
+			if err := check(s); err != nil {
+				return nil, nil, fmt.Errorf("repetition %d: %s %w", i+1, key, err)
+			}
+			switch n := len(out[key]); {
+			case n > i:
+				return nil, nil, fmt.Errorf("repetition %d measured %s twice", i+1, key)
+			case n < i:
+				return nil, nil, fmt.Errorf("repetition %d measured %s, which repetition %d did not", i+1, key, n+1)
+			case i == 0:
+				order = append(order, key)
+			}
+			out[key] = append(out[key], s)
+		}
+		for _, key := range order {
+			if len(out[key]) == i {
+				return nil, nil, fmt.Errorf("repetition %d did not measure %s, which repetition 1 did", i+1, key)
+			}
+		}
+	}
+	if len(order) == 0 {
+		return nil, nil, fmt.Errorf("the repetitions measured nothing")
+	}
+	return order, out, nil
+}
+
+// check refuses what is no measurement.
+func check(s benchmarks.Sample) error {
+	numbers := []float64{s.Value}
+	if s.Within != nil {
+		numbers = append(numbers, s.Within.Min, s.Within.Max, s.Within.StdDev)
+	}
+	for _, n := range numbers {
+		if math.IsNaN(n) || math.Abs(n) > largest {
+			return fmt.Errorf("is %v, which is no measurement", n)
+		}
+	}
+	if w := s.Within; w != nil && (w.Count < 1 || w.Min > w.Max || w.StdDev < 0) {
+		return fmt.Errorf("is of %d iterations from %v to %v with a deviation of %v, which can't be", w.Count, w.Min, w.Max, w.StdDev)
+	}
+	return nil
+}
+
+// summarise makes one metric.
+func summarise(key metric, samples []benchmarks.Sample, statistic v1alpha1.Statistic) (results.Metric, error) {
+	values := make([]float64, 0, len(samples))
+	for _, s := range samples {
+		values = append(values, s.Value)
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	m := results.Metric{
+		Name: key.name, Unit: key.unit, Mean: mean(sorted), Min: sorted[0], Max: sorted[len(sorted)-1], Samples: len(sorted),
+		Outliers: outliers(values),
+	}
+	iterated := false
+	for _, s := range samples {
+		if s.Within != nil {
+			m.Min, m.Max, iterated = min(m.Min, s.Within.Min), max(m.Max, s.Within.Max), true
+		}
+	}
+	var err error
+	switch {
+	case statistic == v1alpha1.StatisticMin:
+		m.Value = m.Min
+	case statistic == v1alpha1.StatisticMax:
+		m.Value = m.Max
+	case iterated && len(samples) == 1 && (statistic == v1alpha1.StatisticMedian || statistic == v1alpha1.StatisticTrimmedMean):
+		m.Value = m.Mean
+	default:
+		m.Value, err = summary(sorted, statistic)
+	}
+	if err != nil {
+		return results.Metric{}, err
+	}
+	switch {
+	case len(sorted) > 1:
+		m.Median, m.StdDev = new(median(sorted)), new(stdDev(sorted))
+	case iterated:
+		if m.Samples = samples[0].Within.Count; m.Samples > 1 {
+			m.StdDev = new(samples[0].Within.StdDev)
+		}
+	}
+	if m.StdDev != nil {
+		m.Confidence = new(student(m.Samples-1) * *m.StdDev / math.Sqrt(float64(m.Samples)))
+	}
+	return m, nil
+}
+
+// summary is the mean, median or trimmed mean of sorted samples. A trimmed mean drops one lowest and one highest sample; of fewer than
 // three nothing would be left, so it refuses those.
 func summary(sorted []float64, statistic v1alpha1.Statistic) (float64, error) {
 	n := len(sorted)
@@ -78,18 +150,21 @@ func summary(sorted []float64, statistic v1alpha1.Statistic) (float64, error) {
 	case v1alpha1.StatisticMean:
 		return mean(sorted), nil
 	case v1alpha1.StatisticMedian:
-		return mean(sorted[(n-1)/2 : n/2+1]), nil
-	case v1alpha1.StatisticMin:
-		return sorted[0], nil
-	case v1alpha1.StatisticMax:
-		return sorted[n-1], nil
+		return median(sorted), nil
 	case v1alpha1.StatisticTrimmedMean:
 		if n < 3 {
 			return 0, fmt.Errorf("TrimmedMean drops the highest and the lowest sample, so it needs at least 3; there are %d: set spec.repetitions to 3 or more", n)
 		}
 		return mean(sorted[1 : n-1]), nil
+	case v1alpha1.StatisticMin, v1alpha1.StatisticMax:
 	}
 	return 0, fmt.Errorf("spec.statistic: %q is none of Mean, Median, Min, Max, TrimmedMean", statistic)
+}
+
+// median is the middle of sorted values, or the mean of the two in the middle.
+func median(sorted []float64) float64 {
+	n := len(sorted)
+	return mean(sorted[(n-1)/2 : n/2+1])
 }
 
 // mean adds what each value differs from the first: equal samples have exactly their value as mean, and no deviation from it.
@@ -110,19 +185,39 @@ func stdDev(values []float64) float64 {
 	return math.Sqrt(sum / float64(len(values)-1))
 }
 
+// student is the 97.5 % quantile of Student's t, which bounds 95 % on both sides: 12.706 for one degree of freedom, 1.960 for many.
+func student(freedom int) float64 { return quantile(float64(freedom)) }
+
+func quantile(freedom float64) float64 {
+	return distuv.StudentsT{Sigma: 1, Nu: freedom}.Quantile(0.975)
+}
+
+// The modified z-score of Iglewicz and Hoaglin, How to Detect and Handle Outliers (1993): the distance from the median over the median
+// distance, scaled to the standard deviation of a normal distribution. Where more than half of the values are equal, so that the median
+// distance is 0, the mean distance takes its place, as they propose.
 const (
-	// digits are the significant digits of a result: repetitions of a benchmark differ by more than the sixth.
-	digits = 6
-	// least is the least number that is not written as 0, and largest the largest that is taken for a measurement. Between
-	// them, a number needs less than the 32 characters that the API gives it.
-	least, largest = 1e-12, 1e24
+	farAway    = 3.5
+	medianUnit = 1.482602
+	meanUnit   = 1.253314
 )
 
-// format writes a number as a decimal without an exponent, rounded to six significant digits.
-func format(value float64) string {
-	rounded, err := strconv.ParseFloat(strconv.FormatFloat(value, 'g', digits, 64), 64)
-	if err != nil || math.Abs(rounded) < least {
-		return "0"
+// outliers are the places, from 1, of values that lie far from the others.
+func outliers(values []float64) []int32 {
+	middle := median(slices.Sorted(slices.Values(values)))
+	distances := make([]float64, 0, len(values))
+	for _, v := range values {
+		distances = append(distances, math.Abs(v-middle))
 	}
-	return strconv.FormatFloat(rounded, 'f', -1, 64)
+	sorted := slices.Sorted(slices.Values(distances))
+	unit := medianUnit * median(sorted)
+	if unit == 0 {
+		unit = meanUnit * mean(sorted)
+	}
+	var out []int32
+	for i, distance := range distances {
+		if unit > 0 && distance/unit > farAway {
+			out = append(out, int32(i+1))
+		}
+	}
+	return out
 }

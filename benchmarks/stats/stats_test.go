@@ -2,6 +2,8 @@ package stats_test
 
 import (
 	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -27,36 +29,38 @@ func TestSummarise(t *testing.T) {
 		want        v1alpha1.MetricResult
 	}{
 		"the mean of all": {reads(2, 4, 4, 4, 5, 5, 7, 9), v1alpha1.StatisticMean,
-			v1alpha1.MetricResult{Value: "5", Mean: "5", Min: "2", Max: "9", StdDev: "2.13809", Samples: 8}},
+			v1alpha1.MetricResult{Value: "5", Mean: "5", Min: "2", Max: "9", StdDev: "2.13809", Median: "4.5", Confidence: "1.78749", Samples: 8, Outliers: []int32{8}}},
 		"the median of an odd number is the middle, whatever the order": {reads(90, 1, 20), v1alpha1.StatisticMedian,
-			v1alpha1.MetricResult{Value: "20", Mean: "37", Min: "1", Max: "90", StdDev: "46.8722", Samples: 3}},
+			v1alpha1.MetricResult{Value: "20", Mean: "37", Min: "1", Max: "90", StdDev: "46.8722", Median: "20", Confidence: "116.437", Samples: 3}},
 		"the median of an even number is the mean of the two in the middle": {reads(90, 1, 20, 30), v1alpha1.StatisticMedian,
-			v1alpha1.MetricResult{Value: "25", Mean: "35.25", Min: "1", Max: "90", StdDev: "38.4307", Samples: 4}},
+			v1alpha1.MetricResult{Value: "25", Mean: "35.25", Min: "1", Max: "90", StdDev: "38.4307", Median: "25", Confidence: "61.1518", Samples: 4}},
 		"the lowest": {reads(3, 1, 2), v1alpha1.StatisticMin,
-			v1alpha1.MetricResult{Value: "1", Mean: "2", Min: "1", Max: "3", StdDev: "1", Samples: 3}},
+			v1alpha1.MetricResult{Value: "1", Mean: "2", Min: "1", Max: "3", StdDev: "1", Median: "2", Confidence: "2.48414", Samples: 3}},
 		"the highest": {reads(3, 1, 2), v1alpha1.StatisticMax,
-			v1alpha1.MetricResult{Value: "3", Mean: "2", Min: "1", Max: "3", StdDev: "1", Samples: 3}},
+			v1alpha1.MetricResult{Value: "3", Mean: "2", Min: "1", Max: "3", StdDev: "1", Median: "2", Confidence: "2.48414", Samples: 3}},
 		"a trimmed mean drops the highest and the lowest, and mean, min and max keep them": {reads(100, 11, 12, 13, 1), v1alpha1.StatisticTrimmedMean,
-			v1alpha1.MetricResult{Value: "12", Mean: "27.4", Min: "1", Max: "100", StdDev: "40.8693", Samples: 5}},
+			v1alpha1.MetricResult{Value: "12", Mean: "27.4", Min: "1", Max: "100", StdDev: "40.8693", Median: "12", Confidence: "50.7459", Samples: 5, Outliers: []int32{1, 5}}},
 		"a trimmed mean of three is the middle": {reads(100, 12, 1), v1alpha1.StatisticTrimmedMean,
-			v1alpha1.MetricResult{Value: "12", Mean: "37.6667", Min: "1", Max: "100", StdDev: "54.2617", Samples: 3}},
+			v1alpha1.MetricResult{Value: "12", Mean: "37.6667", Min: "1", Max: "100", StdDev: "54.2617", Median: "12", Confidence: "134.794", Samples: 3, Outliers: []int32{1}}},
 		"a trimmed mean drops only one of several lowest": {reads(1, 1, 4, 9), v1alpha1.StatisticTrimmedMean,
-			v1alpha1.MetricResult{Value: "2.5", Mean: "3.75", Min: "1", Max: "9", StdDev: "3.77492", Samples: 4}},
+			v1alpha1.MetricResult{Value: "2.5", Mean: "3.75", Min: "1", Max: "9", StdDev: "3.77492", Median: "2.5", Confidence: "6.00674", Samples: 4}},
 		"one sample has no deviation": {reads(7), v1alpha1.StatisticMedian,
 			v1alpha1.MetricResult{Value: "7", Mean: "7", Min: "7", Max: "7", Samples: 1}},
 		"equal samples have a deviation of exactly 0": {reads(0.1, 0.1, 0.1), v1alpha1.StatisticMean,
-			v1alpha1.MetricResult{Value: "0.1", Mean: "0.1", Min: "0.1", Max: "0.1", StdDev: "0", Samples: 3}},
-		"large numbers are rounded to six digits and written without an exponent": {reads(14954547, 2), v1alpha1.StatisticMax,
-			v1alpha1.MetricResult{Value: "14954500", Mean: "7477270", Min: "2", Max: "14954500", StdDev: "10574500", Samples: 2}},
+			v1alpha1.MetricResult{Value: "0.1", Mean: "0.1", Min: "0.1", Max: "0.1", StdDev: "0", Median: "0.1", Confidence: "0", Samples: 3}},
+		"whole numbers are counts and stay as they are, others are rounded to six digits, without an exponent": {reads(14954547, 2), v1alpha1.StatisticMax,
+			v1alpha1.MetricResult{Value: "14954547", Mean: "7477270", Min: "2", Max: "14954547", StdDev: "10574500", Median: "7477270", Confidence: "95007800", Samples: 2}},
 		"small numbers too": {reads(0.000123456789, 0), v1alpha1.StatisticMax,
-			v1alpha1.MetricResult{Value: "0.000123457", Mean: "0.0000617284", Min: "0", Max: "0.000123457", StdDev: "0.0000872971", Samples: 2}},
+			v1alpha1.MetricResult{Value: "0.000123457", Mean: "0.0000617284", Min: "0", Max: "0.000123457", StdDev: "0.0000872971", Median: "0.0000617284", Confidence: "0.000784334", Samples: 2}},
 		"what is next to nothing is 0": {reads(1e-300), v1alpha1.StatisticMean,
 			v1alpha1.MetricResult{Value: "0", Mean: "0", Min: "0", Max: "0", Samples: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			test.want.Name, test.want.Unit = "read", "kB/s"
-			g.Expect(stats.Summarise(test.repetitions, test.statistic)).To(Equal([]v1alpha1.MetricResult{test.want}))
+			metrics, err := stats.Summarise(test.repetitions, test.statistic)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(stats.Statuses(metrics)).To(Equal([]v1alpha1.MetricResult{test.want}))
 		})
 	}
 }
@@ -70,7 +74,7 @@ func TestMetricsComeInTheOrderOfTheFirstRepetition(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	var seen []string
 	for _, m := range got {
-		seen = append(seen, m.Name+" "+m.Value+" "+m.Unit)
+		seen = append(seen, m.Name+" "+stats.Status(m).Value+" "+m.Unit)
 	}
 	g.Expect(seen).To(Equal([]string{"write 2 kB/s", "read 3 kB/s", "read 4 IOPS"}), "a metric is a name with a unit")
 }
@@ -95,7 +99,11 @@ func TestSummariseRefuses(t *testing.T) {
 		"infinity":                                 {reads(math.Inf(1)), v1alpha1.StatisticMean, "read in kB/s is +Inf, which is no measurement"},
 		"a number that the API can't hold":         {reads(1e30), v1alpha1.StatisticMean, "read in kB/s is 1e+30, which is no measurement"},
 		"a trimmed mean of two":                    {reads(1, 2), v1alpha1.StatisticTrimmedMean, "it needs at least 3; there are 2: set spec.repetitions to 3 or more"},
-		"an unknown statistic":                     {reads(1), "Mode", `spec.statistic: "Mode" is none of Mean, Median, Min, Max, TrimmedMean`},
+		"an iteration that is no number": {[][]benchmarks.Sample{{{Name: "read", Unit: "kB/s", Within: &benchmarks.Within{Count: 2, Max: math.NaN()}}}}, v1alpha1.StatisticMean,
+			"repetition 1: read in kB/s is NaN, which is no measurement"},
+		"iterations that can't be": {[][]benchmarks.Sample{{{Name: "read", Unit: "kB/s", Within: &benchmarks.Within{Count: 2, Min: 3, Max: 1}}}}, v1alpha1.StatisticMean,
+			"repetition 1: read in kB/s is of 2 iterations from 3 to 1"},
+		"an unknown statistic": {reads(1), "Mode", `spec.statistic: "Mode" is none of Mean, Median, Min, Max, TrimmedMean`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -117,10 +125,176 @@ func FuzzSummariseNeverLeavesTheRange(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			for _, number := range []string{got[0].Value, got[0].Mean, got[0].Min, got[0].Max, got[0].StdDev} {
+			m := stats.Status(got[0])
+			for _, number := range []string{m.Value, m.Mean, m.Min, m.Max, m.Median, m.StdDev, m.Confidence} {
 				NewWithT(t).Expect(number).To(MatchRegexp(`^[0-9]+(\.[0-9]+)?$`))
 				NewWithT(t).Expect(len(number)).To(BeNumerically("<=", 32), number)
 			}
 		}
 	})
+}
+
+// iterated is a repetition in which the tool itself has iterated.
+func iterated(mean float64, count int, low, high, deviation float64) []benchmarks.Sample {
+	return []benchmarks.Sample{{Name: "read", Unit: "kB/s", Value: mean, Within: &benchmarks.Within{Count: count, Min: low, Max: high, StdDev: deviation}}}
+}
+
+func TestWhatAToolIteratedByItself(t *testing.T) {
+	for name, test := range map[string]struct {
+		repetitions [][]benchmarks.Sample
+		statistic   v1alpha1.Statistic
+		want        v1alpha1.MetricResult
+	}{
+		// 4 degrees of freedom: 2.776445 × 10 / √5.
+		"of one repetition, the tool's own figures stand": {[][]benchmarks.Sample{iterated(100, 5, 80, 120, 10)}, v1alpha1.StatisticMean,
+			v1alpha1.MetricResult{Value: "100", Mean: "100", Min: "80", Max: "120", StdDev: "10", Confidence: "12.4166", Samples: 5}},
+		"the lowest of one repetition is the tool's own": {[][]benchmarks.Sample{iterated(100, 5, 80, 120, 10)}, v1alpha1.StatisticMin,
+			v1alpha1.MetricResult{Value: "80", Mean: "100", Min: "80", Max: "120", StdDev: "10", Confidence: "12.4166", Samples: 5}},
+		"there is no median of what was not printed": {[][]benchmarks.Sample{iterated(100, 5, 80, 120, 10)}, v1alpha1.StatisticMedian,
+			v1alpha1.MetricResult{Value: "100", Mean: "100", Min: "80", Max: "120", StdDev: "10", Confidence: "12.4166", Samples: 5}},
+		"one iteration has no deviation": {[][]benchmarks.Sample{iterated(100, 1, 100, 100, 0)}, v1alpha1.StatisticMean,
+			v1alpha1.MetricResult{Value: "100", Mean: "100", Min: "100", Max: "100", Samples: 1}},
+		// 1 degree of freedom: 12.7062 × 14.14214 / √2.
+		"of several repetitions the deviation is that between them, and the extremes are those of all iterations": {
+			[][]benchmarks.Sample{iterated(100, 5, 80, 120, 10), iterated(120, 5, 115, 130, 4)}, v1alpha1.StatisticMax,
+			v1alpha1.MetricResult{Value: "130", Mean: "110", Min: "80", Max: "130", Median: "110", StdDev: "14.1421", Confidence: "127.062", Samples: 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			metrics, err := stats.Summarise(test.repetitions, test.statistic)
+			g.Expect(err).NotTo(HaveOccurred())
+			test.want.Name, test.want.Unit = "read", "kB/s"
+			g.Expect(stats.Statuses(metrics)).To(Equal([]v1alpha1.MetricResult{test.want}))
+		})
+	}
+}
+
+func TestOutliersAreFlaggedAndCountAllTheSame(t *testing.T) {
+	for name, test := range map[string]struct {
+		values []float64
+		want   []int32
+	}{
+		// The median is 12, the median distance 1: 0.6745 × 6 / 1 is 4.05, 0.6745 × 5 / 1 is 3.37.
+		"farther than 3.5":                      {[]float64{11, 12, 13, 18, 12, 11, 17}, []int32{4}},
+		"two, by their places":                  {[]float64{500, 10, 11, 12, 10.5, 11.5, 1}, []int32{1, 7}},
+		"none among even ones":                  {[]float64{10, 11, 12, 13}, nil},
+		"none of two":                           {[]float64{1, 1000}, nil},
+		"none of one":                           {[]float64{1}, nil},
+		"none of equal ones":                    {[]float64{5, 5, 5, 5}, nil},
+		"one beside many equal, by their mean":  {[]float64{5, 5, 5, 5, 5, 5, 5, 5, 6}, []int32{9}},
+		"none when three of four are the same":  {[]float64{5, 5, 5, 6}, nil},
+		"a lower one is as far as a higher one": {[]float64{11, 12, 13, 6, 12.5, 13, 11.5}, []int32{4}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			metrics, err := stats.Summarise(reads(test.values...), v1alpha1.StatisticMean)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(metrics[0].Outliers).To(Equal(test.want))
+			g.Expect(metrics[0].Samples).To(Equal(len(test.values)))
+		})
+	}
+}
+
+// Whatever the samples, their summary lies between them, does not depend on their order, and scales with them.
+func TestSummariseByChance(t *testing.T) {
+	chance := rand.New(rand.NewPCG(3, 5))
+	for range 300 {
+		g := NewWithT(t)
+		values := make([]float64, 3+chance.IntN(10))
+		for i := range values {
+			values[i] = math.Exp(chance.NormFloat64() * 3)
+		}
+		for _, statistic := range []v1alpha1.Statistic{"Mean", "Median", "Min", "Max", "TrimmedMean"} {
+			metrics, err := stats.Summarise(reads(values...), statistic)
+			g.Expect(err).NotTo(HaveOccurred())
+			m := metrics[0]
+			for _, number := range []float64{m.Value, m.Mean, *m.Median} {
+				g.Expect(number).To(And(BeNumerically(">=", m.Min), BeNumerically("<=", m.Max)))
+			}
+			g.Expect(*m.StdDev).To(BeNumerically("<=", m.Max-m.Min))
+			turned := slices.Clone(values)
+			slices.Reverse(turned)
+			other, err := stats.Summarise(reads(turned...), statistic)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(stats.Status(other[0]).Value).To(Equal(stats.Status(m).Value))
+			for i := range turned {
+				turned[i] *= 1024
+			}
+			other, err = stats.Summarise(reads(turned...), statistic)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(other[0].Value).To(BeNumerically("~", 1024*m.Value, 1e-9*other[0].Value))
+			g.Expect(*other[0].Confidence).To(BeNumerically("~", 1024**m.Confidence, 1e-6**other[0].Confidence))
+		}
+	}
+}
+
+// The interval holds the true mean in 95 % of cases; the seed is fixed, so that the count is too.
+func TestTheConfidenceIntervalHoldsTheMeanAsOftenAsItSays(t *testing.T) {
+	chance := rand.New(rand.NewPCG(11, 13))
+	const rounds = 4000
+	held := 0
+	for range rounds {
+		values := make([]float64, 5)
+		for i := range values {
+			values[i] = 1000 + 50*chance.NormFloat64()
+		}
+		metrics, err := stats.Summarise(reads(values...), v1alpha1.StatisticMean)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		if math.Abs(metrics[0].Mean-1000) <= *metrics[0].Confidence {
+			held++
+		}
+	}
+	NewWithT(t).Expect(float64(held) / rounds).To(BeNumerically("~", 0.95, 0.01))
+}
+
+func TestEnough(t *testing.T) {
+	rule := func(percent string, most int32, metrics ...string) *v1alpha1.StopRule {
+		return &v1alpha1.StopRule{StandardErrorPercent: percent, MaxRepetitions: most, Metrics: metrics}
+	}
+	// 98, 100, 102: a deviation of 2, a standard error of 2/√3 = 1.1547 %.
+	three := reads(98, 100, 102)
+	both := [][]benchmarks.Sample{
+		{{Name: "read", Unit: "kB/s", Value: 100}, {Name: "write", Unit: "kB/s", Value: 50}},
+		{{Name: "read", Unit: "kB/s", Value: 100}, {Name: "write", Unit: "kB/s", Value: 100}},
+	}
+	for name, test := range map[string]struct {
+		rule        *v1alpha1.StopRule
+		repetitions [][]benchmarks.Sample
+		enough      bool
+		says        string
+	}{
+		"without a rule, always":                    {nil, nil, true, ""},
+		"at the limit":                              {rule("1.16", 20), three, true, ""},
+		"above the limit":                           {rule("1.15", 20), three, false, "the standard error of read in kB/s is 1.15 % of its mean; spec.until asks for 1.15 %"},
+		"above the limit, but as many as there may": {rule("1", 3), three, true, "spec.until asks for 1 %"},
+		"one repetition is never certain":           {rule("99", 20), reads(1), false, "spec.until needs at least 2 repetitions; there are 1"},
+		"equal ones are certain, of 0 too":          {rule("0.1", 20), reads(0, 0), true, ""},
+		"around 0 nothing is":                       {rule("99", 20), reads(-1, 1), false, "is +Inf % of its mean"},
+		"all metrics must be":                       {rule("10", 20), both, false, "the standard error of write in kB/s is 33.3 % of its mean"},
+		"or those that the rule names":              {rule("10", 20, "read"), both, true, ""},
+		"what was not measured is not":              {rule("10", 20, "raed"), both, false, "spec.until.metrics: raed is none of what was measured"},
+		"20 repetitions are enough by default":      {rule("0.1", 0), reads(1, 9, 1, 9, 1, 9, 1, 9, 1, 9, 1, 9, 1, 9, 1, 9, 1, 9, 1, 9), true, "spec.until asks for 0.1 %"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(stats.Enough(test.rule, test.repetitions)).To(Equal(test.enough))
+			g.Expect(stats.Uncertain(test.rule, test.repetitions)).To(ContainSubstring(test.says))
+			if test.says == "" {
+				g.Expect(stats.Uncertain(test.rule, test.repetitions)).To(BeEmpty())
+			}
+		})
+	}
+}
+
+func TestDirection(t *testing.T) {
+	for unit, want := range map[string]stats.Better{
+		"ops/s": stats.Higher, "MiB/s": stats.Higher, "kB/s": stats.Higher, "IOPS": stats.Higher, "%": stats.Higher, "MB/sec": stats.Higher, "OPs": stats.Higher,
+		"s": stats.Lower, "ms": stats.Lower, "us": stats.Lower, "seconds": stats.Lower, "Seconds": stats.Lower, "ms/op": stats.Lower, "usec": stats.Lower,
+		"items": stats.Neither, "files": stats.Neither, "count": stats.Neither, "files/s": stats.Higher,
+	} {
+		NewWithT(t).Expect(stats.Direction(unit, "File creation")).To(Equal(want), unit)
+	}
+	NewWithT(t).Expect(stats.Direction("", "SUMMARY time")).To(Equal(stats.Lower))
+	NewWithT(t).Expect(stats.Direction("", "items")).To(Equal(stats.Neither))
+	NewWithT(t).Expect(stats.Direction("", "File creation")).To(Equal(stats.Higher))
 }

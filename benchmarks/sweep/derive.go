@@ -20,6 +20,7 @@ import (
 // derivation is a compiled spec.derive[i].
 type derivation struct {
 	path      string
+	cel       string
 	parameter benchmarks.Parameter
 	program   cel.Program
 	// uses are the parameters that the expression names, sorted.
@@ -39,8 +40,12 @@ func compile(derive []v1alpha1.DerivedParameter, parameters []benchmarks.Paramet
 	open := map[v1alpha1.SweepName]int{}
 	for i, d := range derive {
 		path := fmt.Sprintf("spec.derive[%d].name", i)
-		if _, err := known(path, d.Name); err != nil {
+		parameter, err := known(path, d.Name)
+		if err != nil {
 			return nil, err
+		}
+		if parameter.Kind == benchmarks.Word {
+			return nil, fmt.Errorf("%s: %s is a word, which can't be computed; set it in the spec or sweep it", path, d.Name)
 		}
 		if slices.Contains(swept, d.Name) {
 			return nil, fmt.Errorf("%s: %s is swept, so it can't be derived too; remove one of them", path, d.Name)
@@ -52,11 +57,11 @@ func compile(derive []v1alpha1.DerivedParameter, parameters []benchmarks.Paramet
 	}
 	out := make([]derivation, 0, len(derive))
 	for i, d := range derive {
-		next := derivation{path: fmt.Sprintf("spec.derive[%d].cel", i)}
+		next := derivation{path: fmt.Sprintf("spec.derive[%d].cel", i), cel: d.CEL}
 		if next.parameter, err = known(next.path, d.Name); err != nil {
 			return nil, err
 		}
-		if next.program, next.uses, err = expression(environment, d.CEL); err != nil {
+		if next.program, next.uses, err = expression(environment, d.CEL, parameters); err != nil {
 			return nil, fmt.Errorf("%s: %w", next.path, err)
 		}
 		for _, name := range next.uses {
@@ -75,7 +80,7 @@ func compile(derive []v1alpha1.DerivedParameter, parameters []benchmarks.Paramet
 }
 
 // expression compiles one expression.
-func expression(environment *cel.Env, text string) (cel.Program, []v1alpha1.SweepName, error) {
+func expression(environment *cel.Env, text string, parameters []benchmarks.Parameter) (cel.Program, []v1alpha1.SweepName, error) {
 	checked, issues := environment.Compile(text)
 	if issues.Err() != nil {
 		messages := make([]string, 0, len(issues.Errors()))
@@ -84,9 +89,6 @@ func expression(environment *cel.Env, text string) (cel.Program, []v1alpha1.Swee
 		}
 		return nil, nil, fmt.Errorf("%q is no expression over whole numbers and the parameters of the run: %s", text, strings.Join(messages, "; "))
 	}
-	if !checked.OutputType().IsExactType(cel.IntType) {
-		return nil, nil, fmt.Errorf("%q gives a %s; it must give a whole number", text, checked.OutputType())
-	}
 	var uses []v1alpha1.SweepName
 	for _, reference := range checked.NativeRep().ReferenceMap() {
 		if reference.Name != "" {
@@ -94,54 +96,67 @@ func expression(environment *cel.Env, text string) (cel.Program, []v1alpha1.Swee
 		}
 	}
 	slices.Sort(uses)
+	for _, p := range parameters {
+		if p.Kind == benchmarks.Word && slices.Contains(uses, p.Name) {
+			return nil, nil, fmt.Errorf("%q uses %s, which is a word; it can use numbers and sizes", text, p.Name)
+		}
+	}
+	if !checked.OutputType().IsExactType(cel.IntType) {
+		return nil, nil, fmt.Errorf("%q gives a %s; it must give a whole number", text, checked.OutputType())
+	}
 	program, err := environment.Program(checked)
 	return program, slices.Compact(uses), err
 }
 
-// derive adds the derived values to those of a point.
-func derive(derived []derivation, parameters []benchmarks.Parameter, values map[v1alpha1.SweepName]string) error {
+// derive adds the derived values to those of a point. Its errors say the expression and the point.
+func derive(derived []derivation, parameters []benchmarks.Parameter, values map[v1alpha1.SweepName]string, point string) error {
 	for _, d := range derived {
+		where := d.path + ": " + d.cel
+		if point != "" {
+			where += " at " + point
+		}
 		input := map[string]any{}
 		for _, name := range d.uses {
 			value, found := values[name]
 			if !found {
-				return fmt.Errorf("%s: uses %s, which has no value; set it in the spec or sweep it", d.path, name)
+				return fmt.Errorf("%s uses %s, which has no value; set it in the spec or sweep it", where, name)
 			}
-			kind := parameters[slices.IndexFunc(parameters, func(p benchmarks.Parameter) bool { return p.Name == name })].Kind
-			number, err := parse(kind, value)
+			parameter := parameters[slices.IndexFunc(parameters, func(p benchmarks.Parameter) bool { return p.Name == name })]
+			number, err := benchmarks.ParseValue(parameter, value)
 			if err != nil {
-				return fmt.Errorf("%s: uses %s: %w", d.path, name, err)
+				return fmt.Errorf("%s uses %s: %w", where, name, err)
 			}
 			input[string(name)] = number
 		}
 		result, _, err := d.program.Eval(input)
 		if err != nil {
-			return fmt.Errorf("%s: %w", d.path, err)
+			return fmt.Errorf("%s: %w", where, err)
 		}
 		number, isInt := result.Value().(int64)
 		if !isInt {
-			return fmt.Errorf("%s: gives %v, which is no whole number", d.path, result.Value())
+			return fmt.Errorf("%s gives %v, which is no whole number", where, result.Value())
 		}
-		if values[d.parameter.Name], err = format(d.parameter.Kind, number); err != nil {
-			return fmt.Errorf("%s: %w", d.path, err)
+		if values[d.parameter.Name], err = format(d.parameter, number); err != nil {
+			return fmt.Errorf("%s: %w", where, err)
 		}
 	}
 	return nil
 }
 
-// format writes a derived number as a value of its kind.
-func format(kind benchmarks.ParameterKind, number int64) (string, error) {
-	if number < 1 {
-		return "", fmt.Errorf("gives %d; it must give at least 1", number)
+// format writes a derived number as a value of its parameter.
+func format(parameter benchmarks.Parameter, number int64) (string, error) {
+	least := int64(1)
+	if parameter.Kind == benchmarks.Number || parameter.Kind == benchmarks.Bytes {
+		least = 0
 	}
-	text := fmt.Sprint(number)
-	if kind == benchmarks.Size {
-		if number%benchmarks.Kilo != 0 {
-			return "", fmt.Errorf("gives %d bytes; a size must be a multiple of %d", number, benchmarks.Kilo)
-		}
-		text = benchmarks.FormatSize(number)
+	if number < least {
+		return "", fmt.Errorf("gives %d; it must give at least %d", number, least)
 	}
-	if _, err := parse(kind, text); err != nil {
+	if parameter.Kind == benchmarks.Size && number%benchmarks.Kilo != 0 {
+		return "", fmt.Errorf("gives %d bytes; a size must be a multiple of %d", number, benchmarks.Kilo)
+	}
+	text := benchmarks.FormatValue(parameter, number)
+	if _, err := benchmarks.ParseValue(parameter, text); err != nil {
 		return "", fmt.Errorf("gives a number that is too large: %w", err)
 	}
 	return text, nil
@@ -163,9 +178,17 @@ func expressions(parameters []benchmarks.Parameter) (*cel.Env, error) {
 		cel.StdLib(cel.StdLibSubset(subset)),
 		cel.Function(operators.Divide, cel.Overload("divide_int64_exactly", []*cel.Type{cel.IntType, cel.IntType}, cel.IntType,
 			cel.BinaryBinding(divide))),
+		cel.Function("treeDirectories", cel.Overload("tree_directories", []*cel.Type{cel.IntType, cel.IntType}, cel.IntType,
+			cel.BinaryBinding(tree("treeDirectories", true)))),
+		cel.Function("treeLeaves", cel.Overload("tree_leaves", []*cel.Type{cel.IntType, cel.IntType}, cel.IntType,
+			cel.BinaryBinding(tree("treeLeaves", false)))),
 	}
 	for _, p := range parameters {
-		options = append(options, cel.Variable(string(p.Name), cel.IntType))
+		kind := cel.IntType
+		if p.Kind == benchmarks.Word {
+			kind = cel.DynType // known, so that it can be refused by its name
+		}
+		options = append(options, cel.Variable(string(p.Name), kind))
 	}
 	return cel.NewCustomEnv(options...)
 }
@@ -185,4 +208,43 @@ func divide(left, right ref.Val) ref.Val {
 		return types.WrapErr(fmt.Errorf("%d / %d leaves a remainder of %d", a, b, a%b))
 	}
 	return a / b
+}
+
+// tree counts the directories of a tree of mdtest (-b, -z): the deepest ones, branch^depth, or all, 1 + branch + ... + branch^depth.
+func tree(name string, all bool) func(branch, depth ref.Val) ref.Val {
+	return func(branch, depth ref.Val) ref.Val {
+		b, bIsInt := branch.(types.Int)
+		z, zIsInt := depth.(types.Int)
+		tooLarge := types.WrapErr(fmt.Errorf("%s(%v, %v) is a number that is too large", name, branch, depth))
+		switch {
+		case !bIsInt || !zIsInt:
+			return types.MaybeNoSuchOverloadErr(branch)
+		case b < 1 || z < 0:
+			return types.WrapErr(fmt.Errorf("%s(%d, %d) is no tree: it has at least 1 branch and a depth of at least 0", name, b, z))
+		case b == 1 && !all:
+			return types.IntOne
+		case b == 1 && z == math.MaxInt64:
+			return tooLarge
+		case b == 1:
+			return z + 1
+		}
+		leaves, sum := types.IntOne, types.IntOne
+		for range z {
+			if leaves > math.MaxInt64/b {
+				return tooLarge
+			}
+			leaves *= b
+			if !all {
+				continue
+			}
+			if sum > math.MaxInt64-leaves {
+				return tooLarge
+			}
+			sum += leaves
+		}
+		if all {
+			return sum
+		}
+		return leaves
+	}
 }

@@ -1,5 +1,5 @@
-// Package sweep turns the sweep of a BenchmarkRun into its points: the combinations of all swept values, in a stable
-// order, with what is derived from them.
+// Package sweep turns the sweep of a BenchmarkRun into its points, with what is derived from them, and says in which order
+// their repetitions are run.
 package sweep
 
 import (
@@ -14,9 +14,10 @@ import (
 // MaxPoints is the largest number of points of one run: each has an entry in the run's status.
 const MaxPoints = 256
 
-// Expand returns the points of a run, one for each combination of the swept values; the last name varies fastest, and
-// without a sweep there is one point. Errors name the field, such as spec.sweep[1].values[0], and are the user's to
-// mend. The same spec always gives the same points.
+// Expand returns the points of a run: one for each combination of the swept values, the last name varying fastest, or, of a zipped
+// sweep, one for each place in their lists. Without a sweep there is one point. Everything that can be known to be wrong before the run
+// starts is an error here; errors name the field, such as spec.sweep[1].values[0], and are the user's to mend. The same spec always gives
+// the same points.
 func Expand(tool benchmarks.Tool, spec *v1alpha1.BenchmarkRunSpec) ([]benchmarks.Point, error) {
 	parameters := tool.Parameters(spec)
 	known := func(path string, name v1alpha1.SweepName) (benchmarks.Parameter, error) {
@@ -26,25 +27,28 @@ func Expand(tool benchmarks.Tool, spec *v1alpha1.BenchmarkRunSpec) ([]benchmarks
 		}
 		return parameters[i], nil
 	}
+	dimensions := make([]dimension, 0, len(spec.Sweep))
 	var varied []v1alpha1.SweepName
-	count := 1
-	for i, dimension := range spec.Sweep {
-		path := fmt.Sprintf("spec.sweep[%d]", i)
-		parameter, err := known(path+".name", dimension.Name)
-		if err != nil {
+	for i, d := range spec.Sweep {
+		next := dimension{path: fmt.Sprintf("spec.sweep[%d]", i)}
+		var err error
+		if next.parameter, err = known(next.path+".name", d.Name); err != nil {
 			return nil, err
 		}
-		if slices.Contains(varied, dimension.Name) {
-			return nil, fmt.Errorf("%s.name: %s is swept already; name it once", path, dimension.Name)
+		if slices.Contains(varied, d.Name) {
+			return nil, fmt.Errorf("%s.name: %s is swept already; name it once", next.path, d.Name)
 		}
-		if err := checkValues(path+".values", parameter.Kind, dimension.Values); err != nil {
+		if next.values, err = values(next.path, next.parameter, d); err != nil {
 			return nil, err
 		}
-		varied = append(varied, dimension.Name)
-		// A product that is too large already is not multiplied further, so it can't overflow.
-		if count *= len(dimension.Values); count > MaxPoints {
-			return nil, fmt.Errorf("%s.values: the sweep has more than %d points (%s); spread it over several runs", path, MaxPoints, product(spec.Sweep))
-		}
+		dimensions, varied = append(dimensions, next), append(varied, d.Name)
+	}
+	if err := checkAlong(spec.Along, dimensions); err != nil {
+		return nil, err
+	}
+	combinations, err := combine(dimensions, spec.SweepMode)
+	if err != nil {
+		return nil, err
 	}
 	derived, err := compile(spec.Derive, parameters, known, varied)
 	if err != nil {
@@ -53,8 +57,8 @@ func Expand(tool benchmarks.Tool, spec *v1alpha1.BenchmarkRunSpec) ([]benchmarks
 	for _, d := range derived {
 		varied = append(varied, d.parameter.Name)
 	}
-	points := make([]benchmarks.Point, 0, count)
-	for index := range count {
+	points := make([]benchmarks.Point, 0, len(combinations))
+	for index, combination := range combinations {
 		point := benchmarks.Point{Index: index, Varied: slices.Clone(varied), Parameters: map[v1alpha1.SweepName]string{}}
 		for _, p := range parameters {
 			// A parameter without a value is one that the spec leaves open, such as how many clients there are.
@@ -62,15 +66,10 @@ func Expand(tool benchmarks.Tool, spec *v1alpha1.BenchmarkRunSpec) ([]benchmarks
 				point.Parameters[p.Name] = p.Value
 			}
 		}
-		rest := index
-		for _, dimension := range slices.Backward(spec.Sweep) {
-			point.Parameters[dimension.Name] = dimension.Values[rest%len(dimension.Values)]
-			rest /= len(dimension.Values)
+		for i, d := range dimensions {
+			point.Parameters[d.parameter.Name] = combination[i]
 		}
-		if err := derive(derived, parameters, point.Parameters); err != nil {
-			if len(spec.Sweep) > 0 {
-				return nil, fmt.Errorf("%w (at the point %s)", err, describe(spec.Sweep, point.Parameters))
-			}
+		if err := derive(derived, parameters, point.Parameters, describe(dimensions, combination)); err != nil {
 			return nil, err
 		}
 		points = append(points, point)
@@ -78,31 +77,68 @@ func Expand(tool benchmarks.Tool, spec *v1alpha1.BenchmarkRunSpec) ([]benchmarks
 	return points, nil
 }
 
-// checkValues refuses values that are not of the parameter's kind, and two that mean the same.
-func checkValues(path string, kind benchmarks.ParameterKind, values []string) error {
-	if len(values) == 0 {
-		return fmt.Errorf("%s: a swept parameter needs at least one value", path)
+// combine returns the values of each point, one for each dimension.
+func combine(dimensions []dimension, mode v1alpha1.SweepMode) ([][]string, error) {
+	if len(dimensions) == 0 {
+		return [][]string{nil}, nil
 	}
-	seen := map[int64]int{}
-	for i, value := range values {
-		number, err := parse(kind, value)
-		if err != nil {
-			return fmt.Errorf("%s[%d]: %w", path, i, err)
+	if mode == v1alpha1.SweepZipped {
+		first := dimensions[0]
+		for _, d := range dimensions[1:] {
+			if len(d.values) != len(first.values) {
+				return nil, fmt.Errorf("%s: %s has %d values, and %s (%s) has %d; a zipped sweep takes one of each for a point, so give them equally many",
+					d.path, d.parameter.Name, len(d.values), first.parameter.Name, first.path, len(first.values))
+			}
 		}
-		if first, found := seen[number]; found {
-			return fmt.Errorf("%s[%d]: %q is the same as values[%d] (%q); give each value once", path, i, value, first, values[first])
+		out := make([][]string, len(first.values))
+		for i := range out {
+			for _, d := range dimensions {
+				out[i] = append(out[i], d.values[i])
+			}
 		}
-		seen[number] = i
+		return out, nil
 	}
-	return nil
+	count := 1
+	for _, d := range dimensions {
+		// A product that is too large already is not multiplied further, so it can't overflow.
+		if count *= len(d.values); count > MaxPoints {
+			return nil, fmt.Errorf("%s: the sweep has more than %d points (%s); spread it over several runs", d.path, MaxPoints, product(dimensions))
+		}
+	}
+	out := make([][]string, count)
+	for index := range out {
+		combination, rest := make([]string, len(dimensions)), index
+		for i, d := range slices.Backward(dimensions) {
+			combination[i] = d.values[rest%len(d.values)]
+			rest /= len(d.values)
+		}
+		out[index] = combination
+	}
+	return out, nil
 }
 
-// parse returns a value as expressions see it: a count, or the bytes of a size.
-func parse(kind benchmarks.ParameterKind, value string) (int64, error) {
-	if kind == benchmarks.Size {
-		return benchmarks.ParseSize(value)
+// checkAlong refuses a spec.along that no speed-up can be computed along.
+func checkAlong(along v1alpha1.SweepName, dimensions []dimension) error {
+	if along == "" {
+		return nil
 	}
-	return benchmarks.ParseCount(value)
+	var numbers []benchmarks.Parameter
+	for _, d := range dimensions {
+		if d.parameter.Kind == benchmarks.Word {
+			if d.parameter.Name == along {
+				return fmt.Errorf("spec.along: %s takes words, which have no ratio; name a parameter that takes numbers, or remove it", along)
+			}
+			continue
+		}
+		if d.parameter.Name == along {
+			return nil
+		}
+		numbers = append(numbers, d.parameter)
+	}
+	if len(numbers) == 0 {
+		return fmt.Errorf("spec.along: %s is not swept, so there is no speed-up along it; sweep it, or remove spec.along", along)
+	}
+	return fmt.Errorf("spec.along: %s is not swept, so there is no speed-up along it; this run sweeps %s", along, names(numbers))
 }
 
 // names lists parameters for a message.
@@ -115,19 +151,19 @@ func names(parameters []benchmarks.Parameter) string {
 }
 
 // product is the arithmetic of a sweep's size, such as "16 × 64".
-func product(dimensions []v1alpha1.SweepDimension) string {
+func product(dimensions []dimension) string {
 	out := make([]string, 0, len(dimensions))
 	for _, d := range dimensions {
-		out = append(out, fmt.Sprint(len(d.Values)))
+		out = append(out, fmt.Sprint(len(d.values)))
 	}
 	return strings.Join(out, " × ")
 }
 
-// describe names a point by its swept values.
-func describe(dimensions []v1alpha1.SweepDimension, values map[v1alpha1.SweepName]string) string {
+// describe names a point by its swept values, such as "processes=4 drill.depth=8k".
+func describe(dimensions []dimension, combination []string) string {
 	out := make([]string, 0, len(dimensions))
-	for _, d := range dimensions {
-		out = append(out, fmt.Sprintf("%s=%s", d.Name, values[d.Name]))
+	for i, d := range dimensions {
+		out = append(out, fmt.Sprintf("%s=%s", d.parameter.Name, combination[i]))
 	}
 	return strings.Join(out, " ")
 }

@@ -13,7 +13,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/sweep"
 )
 
-// drill is a tool with one parameter of each kind and one that the spec may leave open.
+// drill is a tool with parameters of each kind, and one that the spec may leave open.
 type drill struct{ benchmarks.Tool }
 
 func (drill) Name() v1alpha1.BenchmarkTool { return "drill" }
@@ -28,19 +28,27 @@ func (drill) Parameters(spec *v1alpha1.BenchmarkRunSpec) []benchmarks.Parameter 
 		{Name: "clients", Kind: benchmarks.Count, Value: clients},
 		{Name: "drill.depth", Kind: benchmarks.Size, Value: "64k"},
 		{Name: "drill.length", Kind: benchmarks.Size, Value: "1g"},
+		{Name: "drill.branch", Kind: benchmarks.Count, Value: "8"},
+		{Name: "drill.level", Kind: benchmarks.Number, Value: "2"},
+		{Name: "drill.bytes", Kind: benchmarks.Bytes, Value: "0"},
+		{Name: "drill.bit", Kind: benchmarks.Word, Value: "round", Words: []string{"round", "flat"}},
 	}
 }
 
 // dimension is one swept parameter, its values separated by spaces.
 func dimension(name v1alpha1.SweepName, values string) v1alpha1.SweepDimension {
-	return v1alpha1.SweepDimension{Name: name, Values: strings.Fields(values)}
+	d := v1alpha1.SweepDimension{Name: name}
+	for value := range strings.FieldsSeq(values) {
+		d.Values = append(d.Values, v1alpha1.SweepValue(value))
+	}
+	return d
 }
 
 // counting is a dimension with the values 1 to n.
 func counting(name v1alpha1.SweepName, n int) v1alpha1.SweepDimension {
 	d := v1alpha1.SweepDimension{Name: name}
 	for i := range n {
-		d.Values = append(d.Values, fmt.Sprint(i+1))
+		d.Values = append(d.Values, v1alpha1.SweepValue(fmt.Sprint(i+1)))
 	}
 	return d
 }
@@ -95,6 +103,76 @@ func TestExpand(t *testing.T) {
 			spec: v1alpha1.BenchmarkRunSpec{Derive: []v1alpha1.DerivedParameter{{Name: "processes", CEL: "drill.length / drill.depth"}}},
 			want: []string{"processes=16384"},
 		},
+		"a range goes up to what is not exceeded": {
+			spec: v1alpha1.BenchmarkRunSpec{Sweep: []v1alpha1.SweepDimension{{Name: "clients", Range: &v1alpha1.SweepRange{From: "2", To: "9", Step: "3"}}}},
+			want: []string{"clients=2", "clients=5", "clients=8"},
+		},
+		"a range of numbers without a step goes by 1, and a number may begin at 0": {
+			spec: v1alpha1.BenchmarkRunSpec{Sweep: []v1alpha1.SweepDimension{{Name: "drill.level", Range: &v1alpha1.SweepRange{From: "0", To: "2"}}}},
+			want: []string{"drill.level=0", "drill.level=1", "drill.level=2"},
+		},
+		"a range of sizes is written with the largest unit": {
+			spec: v1alpha1.BenchmarkRunSpec{Sweep: []v1alpha1.SweepDimension{{Name: "drill.depth", Range: &v1alpha1.SweepRange{From: "512k", To: "2m", Step: "512k"}}}},
+			want: []string{"drill.depth=512k", "drill.depth=1m", "drill.depth=1536k", "drill.depth=2m"},
+		},
+		"a range of one value has one": {
+			spec: v1alpha1.BenchmarkRunSpec{Sweep: []v1alpha1.SweepDimension{{Name: "drill.bytes", Range: &v1alpha1.SweepRange{From: "0", To: "0", Step: "1"}}}},
+			want: []string{"drill.bytes=0"},
+		},
+		"powers of two double up to what is not exceeded": {
+			spec: v1alpha1.BenchmarkRunSpec{Sweep: []v1alpha1.SweepDimension{{Name: "processes", PowersOfTwo: &v1alpha1.SweepPowers{From: "1", To: "20"}}}},
+			want: []string{"processes=1", "processes=2", "processes=4", "processes=8", "processes=16"},
+		},
+		"powers of two of a size may begin with any size": {
+			spec: v1alpha1.BenchmarkRunSpec{Sweep: []v1alpha1.SweepDimension{{Name: "drill.bytes", PowersOfTwo: &v1alpha1.SweepPowers{From: "300", To: "2400"}}}},
+			want: []string{"drill.bytes=300", "drill.bytes=600", "drill.bytes=1200", "drill.bytes=2400"},
+		},
+		"words are swept as they stand": {
+			spec: v1alpha1.BenchmarkRunSpec{Sweep: []v1alpha1.SweepDimension{dimension("drill.bit", "round flat")}},
+			want: []string{"drill.bit=round", "drill.bit=flat"},
+		},
+		"a zipped sweep takes the first of all, then the second of all": {
+			spec: v1alpha1.BenchmarkRunSpec{SweepMode: v1alpha1.SweepZipped, Sweep: []v1alpha1.SweepDimension{
+				dimension("clients", "1 2 3"), {Name: "processes", Range: &v1alpha1.SweepRange{From: "8", To: "24", Step: "8"}}, dimension("drill.depth", "1k 2k 3k")}},
+			want: []string{"clients=1 processes=8 drill.depth=1k", "clients=2 processes=16 drill.depth=2k", "clients=3 processes=24 drill.depth=3k"},
+		},
+		"the 2015 paper's items per process follow from the total, all directories counted": {
+			spec: v1alpha1.BenchmarkRunSpec{
+				Sweep:  []v1alpha1.SweepDimension{{Name: "processes", PowersOfTwo: &v1alpha1.SweepPowers{From: "1", To: "256"}}},
+				Derive: []v1alpha1.DerivedParameter{{Name: "drill.bytes", CEL: "840960 / treeDirectories(drill.branch, drill.level) / processes"}},
+			},
+			want: []string{"processes=1 drill.bytes=11520", "processes=2 drill.bytes=5760", "processes=4 drill.bytes=2880", "processes=8 drill.bytes=1440",
+				"processes=16 drill.bytes=720", "processes=32 drill.bytes=360", "processes=64 drill.bytes=180", "processes=128 drill.bytes=90", "processes=256 drill.bytes=45"},
+		},
+		"and with only the leaves counted, as mdtest -L does": {
+			spec: v1alpha1.BenchmarkRunSpec{Derive: []v1alpha1.DerivedParameter{{Name: "drill.bytes", CEL: "737280 / treeLeaves(drill.branch, drill.level)"}}},
+			want: []string{"drill.bytes=11520"},
+		},
+		"the trees of the 2014 paper have 3661 and 27931 directories": {
+			spec: v1alpha1.BenchmarkRunSpec{Derive: []v1alpha1.DerivedParameter{
+				{Name: "processes", CEL: "32 * 5 * treeDirectories(60, 2)"}, {Name: "clients", CEL: "32 * 5 * treeDirectories(30, 3)"}}},
+			want: []string{"processes=585760 clients=4468960"},
+		},
+		"a tree of one branch is a chain, and one of no depth a single directory": {
+			spec: v1alpha1.BenchmarkRunSpec{Derive: []v1alpha1.DerivedParameter{
+				{Name: "processes", CEL: "treeDirectories(1, 1000000)"}, {Name: "clients", CEL: "treeLeaves(1, 1000000)"}, {Name: "drill.bytes", CEL: "treeDirectories(7, 0)"}}},
+			want: []string{"processes=1000001 clients=1 drill.bytes=1"},
+		},
+		"a number and a number of bytes may be computed to 0": {
+			spec: v1alpha1.BenchmarkRunSpec{Derive: []v1alpha1.DerivedParameter{{Name: "drill.level", CEL: "processes - 1"}, {Name: "drill.bytes", CEL: "drill.level * 3"}}},
+			want: []string{"drill.level=0 drill.bytes=0"},
+		},
+		"a number of bytes is computed in bytes": {
+			spec: v1alpha1.BenchmarkRunSpec{
+				Sweep:  []v1alpha1.SweepDimension{dimension("drill.bytes", "1000 4k 1t")},
+				Derive: []v1alpha1.DerivedParameter{{Name: "clients", CEL: "drill.bytes / 8"}},
+			},
+			want: []string{"drill.bytes=1000 clients=125", "drill.bytes=4k clients=512", "drill.bytes=1t clients=137438953472"},
+		},
+		"a speed-up can be along what is swept": {
+			spec: v1alpha1.BenchmarkRunSpec{Along: "processes", Sweep: []v1alpha1.SweepDimension{dimension("drill.bit", "flat"), dimension("processes", "1 2")}},
+			want: []string{"drill.bit=flat processes=1", "drill.bit=flat processes=2"},
+		},
 		"an expression can choose": {
 			spec: v1alpha1.BenchmarkRunSpec{
 				Sweep:  []v1alpha1.SweepDimension{dimension("clients", "1 5")},
@@ -127,7 +205,8 @@ func TestAPointHoldsAllValuesTheUnsweptOnesToo(t *testing.T) {
 	points, err := sweep.Expand(drill{}, spec)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(points).To(HaveLen(1))
-	g.Expect(points[0].Parameters).To(Equal(map[v1alpha1.SweepName]string{"processes": "1", "drill.depth": "4k", "drill.length": "1g"}),
+	g.Expect(points[0].Parameters).To(Equal(map[v1alpha1.SweepName]string{
+		"processes": "1", "drill.depth": "4k", "drill.length": "1g", "drill.branch": "8", "drill.level": "2", "drill.bytes": "0", "drill.bit": "round"}),
 		"clients has no value in the spec, so it has none at the point")
 	spec.Clients.Count = 3
 	points, err = sweep.Expand(drill{}, spec)
@@ -159,7 +238,7 @@ func TestExpandRefuses(t *testing.T) {
 		says string
 	}{
 		"an unknown name, listing those that are known": {swept(dimension("processes", "1"), dimension("drill.speed", "1")),
-			`spec.sweep[1].name: "drill.speed" is not a parameter of this run of drill; it has processes, clients, drill.depth, drill.length`},
+			`spec.sweep[1].name: "drill.speed" is not a parameter of this run of drill; it has processes, clients, drill.depth, drill.length, drill.branch, drill.level, drill.bytes, drill.bit`},
 		"an unknown derived name": {derive("drill.speed", "1"), `spec.derive[0].name: "drill.speed" is not a parameter of this run of drill; it has processes`},
 		"a name that is swept twice": {swept(dimension("processes", "1"), dimension("processes", "2")),
 			"spec.sweep[1].name: processes is swept already; name it once"},
@@ -174,36 +253,79 @@ func TestExpandRefuses(t *testing.T) {
 		"a count with a fraction":        {swept(dimension("processes", "1.5")), `spec.sweep[0].values[0]: "1.5" is no whole number`},
 		"a count that begins with 0":     {swept(dimension("processes", "04")), `spec.sweep[0].values[0]: "04" is no whole number`},
 		"a size of nothing but its unit": {swept(dimension("drill.depth", "k")), `spec.sweep[0].values[0]: "k" is no size: write a whole number of kilobytes`},
-		"an empty value":                 {swept(v1alpha1.SweepDimension{Name: "drill.depth", Values: []string{""}}), `spec.sweep[0].values[0]: "" is no size`},
+		"an empty value":                 {swept(v1alpha1.SweepDimension{Name: "drill.depth", Values: []v1alpha1.SweepValue{""}}), `spec.sweep[0].values[0]: "" is no size`},
 		"a unit of another writing":      {swept(dimension("drill.depth", "4Ki")), `spec.sweep[0].values[0]: "4Ki" is no size`},
 		"a size beyond counting":         {swept(dimension("drill.depth", "999999999999g")), `spec.sweep[0].values[0]: "999999999999g" is too large`},
 		"two values that mean the same": {swept(dimension("drill.depth", "1m 4k 1024")),
 			`spec.sweep[0].values[2]: "1024" is the same as values[0] ("1m"); give each value once`},
 		"more points than a status can hold": {swept(counting("processes", 16), counting("clients", 16), dimension("drill.depth", "1k 2k")),
-			"spec.sweep[2].values: the sweep has more than 256 points (16 × 16 × 2); spread it over several runs"},
+			"spec.sweep[2]: the sweep has more than 256 points (16 × 16 × 2); spread it over several runs"},
 		"points beyond counting": {swept(counting("processes", 64), counting("clients", 64), sizes("drill.depth", 64), sizes("drill.length", 64)),
-			"spec.sweep[1].values: the sweep has more than 256 points (64 × 64 × 64 × 64)"},
+			"spec.sweep[1]: the sweep has more than 256 points (64 × 64 × 64 × 64)"},
 		"a division that leaves a remainder, naming the point": {derive("processes", "drill.depth / 3 * 3"),
-			"spec.derive[0].cel: 4096 / 3 leaves a remainder of 1 (at the point drill.depth=4k)"},
+			"spec.derive[0].cel: drill.depth / 3 * 3 at drill.depth=4k: 4096 / 3 leaves a remainder of 1"},
 		"a value that is computed from itself": {derive("processes", "processes + 1"),
 			"spec.derive[0].cel: processes can't be computed from itself"},
 		"a division by what is zero at one point": {derive("processes", "8192 / (8192 - drill.depth)"),
-			"spec.derive[0].cel: divides by zero (at the point drill.depth=8k)"},
-		"a result of 0":            {derive("processes", "drill.depth - 4096"), "spec.derive[0].cel: gives 0; it must give at least 1 (at the point drill.depth=4k)"},
-		"a result less than 0":     {derive("processes", "-drill.depth"), "spec.derive[0].cel: gives -4096; it must give at least 1"},
+			"spec.derive[0].cel: 8192 / (8192 - drill.depth) at drill.depth=8k: divides by zero"},
+		"a result of 0":            {derive("processes", "drill.depth - 4096"), "spec.derive[0].cel: drill.depth - 4096 at drill.depth=4k: gives 0; it must give at least 1"},
+		"a result less than 0":     {derive("processes", "-drill.depth"), "spec.derive[0].cel: -drill.depth at drill.depth=4k: gives -4096; it must give at least 1"},
 		"a result with a fraction": {derive("processes", "drill.depth * 1.5"), `spec.derive[0].cel: "drill.depth * 1.5" is no expression over whole numbers`},
 		"a fraction alone":         {derive("processes", "1.5"), `spec.derive[0].cel: "1.5" gives a double; it must give a whole number`},
 		"a result that is no number": {derive("processes", "drill.depth > 1"),
 			`spec.derive[0].cel: "drill.depth > 1" gives a bool; it must give a whole number`},
-		"a size that is no multiple of 1024": {derive("drill.length", "drill.depth + 1"), "spec.derive[0].cel: gives 4097 bytes; a size must be a multiple of 1024"},
-		"an overflow":                        {derive("processes", "drill.depth * 9223372036854775807"), "spec.derive[0].cel: integer overflow"},
+		"a size that is no multiple of 1024": {derive("drill.length", "drill.depth + 1"), "spec.derive[0].cel: drill.depth + 1 at drill.depth=4k: gives 4097 bytes; a size must be a multiple of 1024"},
+		"an overflow":                        {derive("processes", "drill.depth * 9223372036854775807"), "spec.derive[0].cel: drill.depth * 9223372036854775807 at drill.depth=4k: integer overflow"},
 		"a result that is too large": {derive("processes", "drill.depth * 1000000000"),
-			"spec.derive[0].cel: gives a number that is too large"},
+			"spec.derive[0].cel: drill.depth * 1000000000 at drill.depth=4k: gives a number that is too large"},
 		"a name that an expression can't know": {derive("processes", "4 * servers"), "undeclared reference to 'servers'"},
 		"a function":                           {derive("processes", "size('abcd')"), "undeclared reference to 'size'"},
 		"a loop":                               {derive("processes", "[1, 2].all(x, x > 0) ? 1 : 2"), "is no expression over whole numbers and the parameters of the run"},
 		"what is no expression":                {derive("processes", "4 *"), `spec.derive[0].cel: "4 *" is no expression over whole numbers and the parameters of the run: Syntax error`},
-		"a parameter that has no value":        {derive("processes", "4 * clients"), "spec.derive[0].cel: uses clients, which has no value; set it in the spec or sweep it"},
+		"a parameter that has no value":        {derive("processes", "4 * clients"), "spec.derive[0].cel: 4 * clients at drill.depth=4k uses clients, which has no value; set it in the spec or sweep it"},
+		"a remainder in the words of the spec": {v1alpha1.BenchmarkRunSpec{
+			Sweep:  []v1alpha1.SweepDimension{dimension("processes", "1 2 3 4")},
+			Derive: []v1alpha1.DerivedParameter{{Name: "drill.branch", CEL: "512 / processes"}}},
+			"spec.derive[0].cel: 512 / processes at processes=3: 512 / 3 leaves a remainder of 2"},
+		"no whole number of items": {v1alpha1.BenchmarkRunSpec{
+			Sweep:  []v1alpha1.SweepDimension{dimension("processes", "64 256 1024")},
+			Derive: []v1alpha1.DerivedParameter{{Name: "drill.branch", CEL: "840960 / treeDirectories(8, 2) / processes"}}},
+			"at processes=1024: 11520 / 1024 leaves a remainder of 256"},
+		"a derived word":  {derive("drill.bit", "1"), "spec.derive[0].name: drill.bit is a word, which can't be computed; set it in the spec or sweep it"},
+		"a word in use":   {derive("processes", "drill.bit * 2"), `spec.derive[0].cel: "drill.bit * 2" uses drill.bit, which is a word; it can use numbers and sizes`},
+		"a word compared": {derive("processes", "drill.bit == 'flat' ? 1 : 2"), "uses drill.bit, which is a word"},
+		"an unknown word": {swept(dimension("drill.bit", "round square")), `spec.sweep[0].values[1]: "square" is none of round, flat`},
+		"a word twice":    {swept(dimension("drill.bit", "round round")), `spec.sweep[0].values[1]: "round" is the same as values[0] ("round")`},
+		"a tree beyond counting": {derive("processes", "treeDirectories(2, 63)"),
+			"spec.derive[0].cel: treeDirectories(2, 63) at drill.depth=4k: treeDirectories(2, 63) is a number that is too large"},
+		"leaves beyond counting":       {derive("processes", "treeLeaves(10, 19)"), "treeLeaves(10, 19) is a number that is too large"},
+		"a chain beyond counting":      {derive("processes", "treeDirectories(1, 9223372036854775807)"), "is a number that is too large"},
+		"a tree without branches":      {derive("processes", "treeLeaves(0, 2)"), "treeLeaves(0, 2) is no tree: it has at least 1 branch and a depth of at least 0"},
+		"a tree of less than no depth": {derive("processes", "treeDirectories(2, 0 - 1)"), "treeDirectories(2, -1) is no tree"},
+		"zipped lists of other lengths": {v1alpha1.BenchmarkRunSpec{SweepMode: v1alpha1.SweepZipped, Sweep: []v1alpha1.SweepDimension{
+			dimension("processes", "1 2 3"), dimension("drill.depth", "1k 2k 3k"), dimension("clients", "1 2")}},
+			"spec.sweep[2]: clients has 2 values, and processes (spec.sweep[0]) has 3; a zipped sweep takes one of each for a point, so give them equally many"},
+		"a range of words": {swept(v1alpha1.SweepDimension{Name: "drill.bit", Range: &v1alpha1.SweepRange{From: "flat", To: "round"}}),
+			"spec.sweep[0].range: drill.bit takes words, which can't be counted; list them in values"},
+		"a range that goes down": {swept(v1alpha1.SweepDimension{Name: "processes", Range: &v1alpha1.SweepRange{From: "9", To: "2"}}),
+			"spec.sweep[0].range: from (9) is greater than to (2); exchange them"},
+		"a range by nothing": {swept(v1alpha1.SweepDimension{Name: "drill.level", Range: &v1alpha1.SweepRange{From: "0", To: "2", Step: "0"}}),
+			`spec.sweep[0].range.step: "0" gives the same value for ever; it must be at least 1`},
+		"a range of sizes without a step": {swept(v1alpha1.SweepDimension{Name: "drill.bytes", Range: &v1alpha1.SweepRange{From: "4k", To: "16k"}}),
+			`spec.sweep[0].range.step: a range of sizes needs a step, such as "4k"`},
+		"a range of too many": {swept(v1alpha1.SweepDimension{Name: "processes", Range: &v1alpha1.SweepRange{From: "1", To: "65"}}),
+			"spec.sweep[0].range: from 1 to 65 by 1 are more than 64 values; make step larger, or spread them over several runs"},
+		"a range of what is no number": {swept(v1alpha1.SweepDimension{Name: "processes", Range: &v1alpha1.SweepRange{From: "1", To: "many"}}),
+			`spec.sweep[0].range.to: "many" is no whole number`},
+		"powers of two from nothing": {swept(v1alpha1.SweepDimension{Name: "drill.bytes", PowersOfTwo: &v1alpha1.SweepPowers{From: "0", To: "1m"}}),
+			"spec.sweep[0].powersOfTwo.from: 0 doubled stays 0"},
+		"powers of two from another number": {swept(v1alpha1.SweepDimension{Name: "processes", PowersOfTwo: &v1alpha1.SweepPowers{From: "3", To: "48"}}),
+			`spec.sweep[0].powersOfTwo.from: "3" is no power of two`},
+		"a speed-up along what is not swept": {v1alpha1.BenchmarkRunSpec{Along: "clients", Sweep: []v1alpha1.SweepDimension{dimension("processes", "1 2")}},
+			"spec.along: clients is not swept, so there is no speed-up along it; this run sweeps processes"},
+		"a speed-up without a sweep": {v1alpha1.BenchmarkRunSpec{Along: "clients"}, "spec.along: clients is not swept, so there is no speed-up along it; sweep it, or remove spec.along"},
+		"a speed-up along words": {v1alpha1.BenchmarkRunSpec{Along: "drill.bit", Sweep: []v1alpha1.SweepDimension{dimension("drill.bit", "flat")}},
+			"spec.along: drill.bit takes words, which have no ratio"},
 		"a value that is derived later": {derive("processes", "4 * clients", v1alpha1.DerivedParameter{Name: "clients", CEL: "2"}),
 			"spec.derive[0].cel: uses clients, which is derived later; put spec.derive[1] before it"},
 	} {
@@ -249,7 +371,8 @@ func BenchmarkExpand(b *testing.B) {
 }
 
 func FuzzExpandNeverGivesAnUnusableValue(f *testing.F) {
-	for _, seed := range []string{"4 * clients", "drill.depth / 3", "clients > 1 ? 1 : 2", "-9223372036854775808 / -1", "[1].map(x, x)", "1 / 0", "((", "1u + 2u"} {
+	for _, seed := range []string{"4 * clients", "drill.depth / 3", "clients > 1 ? 1 : 2", "-9223372036854775808 / -1", "[1].map(x, x)", "1 / 0", "((", "1u + 2u",
+		"treeDirectories(clients, 63)", "treeLeaves(drill.depth, clients)"} {
 		f.Add(seed, "4k")
 	}
 	f.Fuzz(func(t *testing.T, cel, value string) {
@@ -259,7 +382,7 @@ func FuzzExpandNeverGivesAnUnusableValue(f *testing.F) {
 		for _, name := range []v1alpha1.SweepName{"processes", "drill.length"} {
 			points, err := sweep.Expand(drill{}, &v1alpha1.BenchmarkRunSpec{
 				Clients: v1alpha1.BenchmarkClients{Count: 2},
-				Sweep:   []v1alpha1.SweepDimension{{Name: "drill.depth", Values: []string{value}}},
+				Sweep:   []v1alpha1.SweepDimension{{Name: "drill.depth", Values: []v1alpha1.SweepValue{v1alpha1.SweepValue(value)}}},
 				Derive:  []v1alpha1.DerivedParameter{{Name: name, CEL: cel}},
 			})
 			if err != nil {

@@ -3,11 +3,14 @@ package tooltest
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega" //nolint:staticcheck // a test, though it stands in no file of that name
@@ -21,6 +24,8 @@ import (
 type Case struct {
 	// Spec has one point.
 	Spec *v1alpha1.BenchmarkRunSpec
+	// Step of the plan that printed it.
+	Step int
 	// Output is that of one repetition.
 	Output []byte
 }
@@ -28,21 +33,25 @@ type Case struct {
 // Run holds a tool to its contract. The cases' names are sentences.
 func Run(t *testing.T, tool benchmarks.Tool, cases map[string]Case) {
 	NewWithT(t).Expect(cases).NotTo(BeEmpty())
+	var all []suite
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			points, err := sweep.Expand(tool, c.Spec)
 			NewWithT(t).Expect(err).NotTo(HaveOccurred())
 			NewWithT(t).Expect(points).To(HaveLen(1))
-			s := suite{tool: tool, spec: c.Spec, point: points[0], output: c.Output}
+			s := suite{tool: tool, spec: c.Spec, point: points[0], step: c.Step, output: c.Output}
+			all = append(all, s)
 			t.Run("serves the tool of the spec", func(t *testing.T) { NewWithT(t).Expect(tool.Name()).To(Equal(c.Spec.Tool)) })
 			t.Run("is pure", s.pure)
-			t.Run("has parameters that each change the command", s.parameters)
+			t.Run("plans what can be run", s.plan)
 			t.Run("refuses a point without a usable value of each parameter", s.unusable)
 			t.Run("gives samples that the API can hold", s.samples)
 			t.Run("refuses output that is cut off anywhere", s.cutOff)
+			t.Run("refuses output of a run that was aborted", s.aborted)
 			t.Run("refuses what is no output of one repetition", s.garbage)
 		})
 	}
+	t.Run("has parameters that each change what is run", func(t *testing.T) { parameters(t, all) })
 }
 
 // suite is one case.
@@ -50,6 +59,7 @@ type suite struct {
 	tool   benchmarks.Tool
 	spec   *v1alpha1.BenchmarkRunSpec
 	point  benchmarks.Point
+	step   int
 	output []byte
 }
 
@@ -66,63 +76,138 @@ func (s suite) pure(t *testing.T) {
 	spec, output, point := s.spec.DeepCopy(), bytes.Clone(s.output), s.point
 	point.Parameters, point.Varied = maps.Clone(s.point.Parameters), slices.Clone(s.point.Varied)
 	parameters := s.tool.Parameters(s.spec)
-	command, err := s.tool.Command(s.spec, s.point)
+	command, err := s.tool.Plan(s.spec, s.point)
 	g.Expect(err).NotTo(HaveOccurred())
-	samples, err := s.tool.Parse(s.spec, s.point, s.output)
+	report, err := s.tool.Parse(s.spec, s.point, s.step, s.output)
 	g.Expect(err).NotTo(HaveOccurred())
 	for range 5 {
 		g.Expect(s.tool.Parameters(s.spec)).To(Equal(parameters))
-		g.Expect(s.tool.Command(s.spec, s.point)).To(Equal(command))
-		g.Expect(s.tool.Parse(s.spec, s.point, s.output)).To(Equal(samples))
+		g.Expect(s.tool.Plan(s.spec, s.point)).To(Equal(command))
+		g.Expect(s.tool.Parse(s.spec, s.point, s.step, s.output)).To(Equal(report))
 	}
 	g.Expect(s.spec).To(Equal(spec), "the spec is not changed")
 	g.Expect(s.point).To(Equal(point), "the point is not changed")
 	g.Expect(bytes.Equal(s.output, output)).To(BeTrue(), "the output is not changed")
 }
 
-func (s suite) parameters(t *testing.T) {
+// placeholder is a word that is replaced when a command is run; known are those that benchmarks.Command and benchmarks.File name.
+var (
+	placeholder = regexp.MustCompile(`\$\([A-Z_]*\)?`)
+	known       = map[benchmarks.Launch][]string{
+		benchmarks.OnClient:      {"$(DIRECTORY)", "$(HOSTS_FILE)"},
+		benchmarks.OnLauncher:    {"$(DIRECTORY)", "$(HOSTS_FILE)", "$(LAUNCHER_IP)", "$(HOST)", "$(INDEX)", "$(PROCESSES)"},
+		benchmarks.OnProcesses:   {"$(DIRECTORY)"},
+		benchmarks.OnEachProcess: {"$(DIRECTORY)", "$(RANK)"},
+		benchmarks.OnEachClient:  {"$(DIRECTORY)", "$(RANK)"},
+		benchmarks.OnServers:     {},
+		benchmarks.OnManagement:  {},
+	}
+)
+
+// plan expects steps that the operator can run.
+func (s suite) plan(t *testing.T) {
 	g := NewWithT(t)
-	base, err := s.tool.Command(s.spec, s.point)
+	plan, err := s.tool.Plan(s.spec, s.point)
 	g.Expect(err).NotTo(HaveOccurred())
-	seen := map[v1alpha1.SweepName]bool{}
-	for _, p := range s.tool.Parameters(s.spec) {
-		g.Expect(seen).NotTo(HaveKey(p.Name), "a parameter is named once")
-		seen[p.Name] = true
-		changed, accepted := false, 0
-		for _, value := range others(g, p) {
-			command, err := s.tool.Command(s.spec, s.with(p.Name, value))
-			if invalid := (*benchmarks.InvalidPointError)(nil); errors.As(err, &invalid) {
-				continue
-			}
-			g.Expect(err).NotTo(HaveOccurred())
-			accepted++
-			changed = changed || fmt.Sprintf("%+v", command) != fmt.Sprintf("%+v", base)
+	g.Expect(s.step).To(BeNumerically("<", len(plan.Steps)), "the output is of a step of the plan")
+	g.Expect(plan.Clients).To(BeNumerically(">=", 0))
+	g.Expect(plan.Processes).To(BeNumerically(">=", 0))
+	g.Expect(plan.Demand.Bytes).To(BeNumerically(">=", 0))
+	g.Expect(plan.Demand.Inodes).To(BeNumerically(">=", 0))
+	var names []string
+	for _, step := range plan.Steps {
+		g.Expect(names).NotTo(ContainElement(step.Name), "each step has a name of its own")
+		names = append(names, step.Name)
+		if len(plan.Steps) > 1 {
+			g.Expect(step.Name).To(MatchRegexp("^[a-z]([a-z0-9-]{0,13}[a-z0-9])?$"), "the name becomes part of the names of jobs")
 		}
-		g.Expect(accepted).To(BeNumerically(">", 0), "%s has another value that can be run", p.Name)
-		g.Expect(changed).To(BeTrue(), "%s changes the command", p.Name)
+		c := step.Command
+		g.Expect(known).To(HaveKey(c.Launch))
+		if c.Launch == benchmarks.OnManagement {
+			g.Expect(c.Calls).NotTo(BeEmpty())
+			g.Expect(c.Argv).To(BeEmpty())
+			continue
+		}
+		g.Expect(c.Calls).To(BeEmpty())
+		g.Expect(c.Argv).NotTo(BeEmpty())
+		g.Expect(c.Argv[0]).NotTo(BeEmpty())
+		writes := c.Launch == benchmarks.OnLauncher || c.Launch == benchmarks.OnClient
+		g.Expect(c.Files == nil || writes).To(BeTrue(), "files are written there only")
+		texts := slices.Concat(c.Argv, c.Env, []string{c.Stdin})
+		for _, file := range c.Files {
+			texts = append(texts, file.Path, file.Text, file.PerHost, file.PerProcess, file.End)
+		}
+		for _, word := range placeholder.FindAllString(strings.Join(texts, " "), -1) {
+			g.Expect(known[c.Launch]).To(ContainElement(word), "%s is replaced there", word)
+		}
+	}
+}
+
+// parameters expects that each parameter changes what is run in one of the cases at least: a parameter may mean nothing where another one
+// has a certain value.
+func parameters(t *testing.T, cases []suite) {
+	g := NewWithT(t)
+	changes := map[v1alpha1.SweepName]bool{}
+	for _, s := range cases {
+		base, err := s.tool.Plan(s.spec, s.point)
+		g.Expect(err).NotTo(HaveOccurred())
+		seen := map[v1alpha1.SweepName]bool{}
+		for _, p := range s.tool.Parameters(s.spec) {
+			g.Expect(seen).NotTo(HaveKey(p.Name), "a parameter is named once")
+			seen[p.Name] = true
+			if p.Name == benchmarks.ParameterStoragePool {
+				continue // it says where the directory lies, not what is run there
+			}
+			for _, value := range others(g, p) {
+				plan, err := s.tool.Plan(s.spec, s.with(p.Name, value))
+				if invalid := (*benchmarks.InvalidPointError)(nil); errors.As(err, &invalid) {
+					continue
+				}
+				g.Expect(err).NotTo(HaveOccurred())
+				changes[p.Name] = changes[p.Name] || fmt.Sprintf("%+v", plan) != fmt.Sprintf("%+v", base)
+			}
+			changes[p.Name] = changes[p.Name] || false
+		}
+	}
+	for name, changed := range changes {
+		g.Expect(changed).To(BeTrue(), "%s changes what is run", name)
 	}
 }
 
 // others are values other than the parameter's own, some of which can be run.
 func others(g *WithT, p benchmarks.Parameter) []string {
-	if p.Kind == benchmarks.Size {
-		bytes, err := benchmarks.ParseSize(p.Value)
-		g.Expect(err).NotTo(HaveOccurred())
-		return []string{benchmarks.FormatSize(bytes * 2), benchmarks.FormatSize(max(benchmarks.Kilo, bytes/2/benchmarks.Kilo*benchmarks.Kilo))}
+	switch {
+	case p.Kind == benchmarks.Word:
+		g.Expect(len(p.Words)).To(BeNumerically(">", 1), "%s has several words", p.Name)
+		return p.Words
+	case p.Value == "":
+		return []string{"1", "2", "1024", "1m"}
 	}
-	if p.Value == "" {
-		return []string{"1", "2"}
-	}
-	number, err := benchmarks.ParseCount(p.Value)
+	number, err := benchmarks.ParseValue(p, p.Value)
 	g.Expect(err).NotTo(HaveOccurred())
-	return []string{fmt.Sprint(number * 2), fmt.Sprint(max(1, number/2))}
+	half := max(1, number/2)
+	if p.Kind == benchmarks.Size {
+		half = max(benchmarks.Kilo, half/benchmarks.Kilo*benchmarks.Kilo)
+	}
+	return []string{benchmarks.FormatValue(p, number*2), benchmarks.FormatValue(p, half), benchmarks.FormatValue(p, max(half, number)*2)}
 }
 
 func (s suite) unusable(t *testing.T) {
 	g := NewWithT(t)
 	for _, p := range s.tool.Parameters(s.spec) {
-		for _, value := range []string{"", "0", "-1", "x", "1.5", "4Ki", "9223372036854775807", "999999999999g"} {
-			_, err := s.tool.Command(s.spec, s.with(p.Name, value))
+		if p.Name == benchmarks.ParameterStoragePool {
+			continue // only the filesystem knows its pools
+		}
+		values := []string{"", "-1", "x", "1.5", "4Ki", "9223372036854775807", "999999999999g"}
+		switch p.Kind {
+		case benchmarks.Word:
+			values = []string{"", "no-such-word"}
+		case benchmarks.Count, benchmarks.Size:
+			values = append(values, "0")
+		case benchmarks.Number, benchmarks.Bytes:
+		}
+		for _, value := range values {
+			_, err := s.tool.Plan(s.spec, s.with(p.Name, value))
 			var invalid *benchmarks.InvalidPointError
 			g.Expect(errors.As(err, &invalid)).To(BeTrue(), "%s=%q: %v", p.Name, value, err)
 			g.Expect(err).To(MatchError(ContainSubstring(string(p.Name))), "the error names the parameter")
@@ -132,13 +217,14 @@ func (s suite) unusable(t *testing.T) {
 
 func (s suite) samples(t *testing.T) {
 	g := NewWithT(t)
-	samples, err := s.tool.Parse(s.spec, s.point, s.output)
+	report, err := s.tool.Parse(s.spec, s.point, s.step, s.output)
 	g.Expect(err).NotTo(HaveOccurred())
+	samples := report.Samples
 	g.Expect(samples).NotTo(BeEmpty())
 	g.Expect(len(samples)).To(BeNumerically("<=", 32), "status.points[].metrics holds 32")
 	var seen []string
 	for _, sample := range samples {
-		g.Expect(sample.Name).To(MatchRegexp("^[a-z][A-Za-z0-9]{0,63}$"))
+		g.Expect(sample.Name).To(MatchRegexp("^[A-Za-z][^\n]{0,62}[^\n ]$"))
 		g.Expect(sample.Unit).To(MatchRegexp("^[^ ].{0,31}$"))
 		g.Expect(sample.Value).To(BeNumerically(">=", 0))
 		g.Expect(math.IsInf(sample.Value, 0)).To(BeFalse())
@@ -150,9 +236,9 @@ func (s suite) samples(t *testing.T) {
 
 // refused expects an error and no samples.
 func (s suite) refused(g *WithT, output []byte, what string) {
-	samples, err := s.tool.Parse(s.spec, s.point, output)
+	report, err := s.tool.Parse(s.spec, s.point, s.step, output)
 	g.Expect(err).To(HaveOccurred(), what)
-	g.Expect(samples).To(BeNil(), what)
+	g.Expect(report).To(Equal(benchmarks.Report{}), what)
 }
 
 func (s suite) cutOff(t *testing.T) {
@@ -170,17 +256,50 @@ func (s suite) cutOff(t *testing.T) {
 	s.refused(g, whole[:len(whole)-1], "without its last character")
 }
 
+// abort is what mpirun prints when a process ends badly.
+const abort = `--------------------------------------------------------------------------
+mpirun noticed that process rank 1 with PID 0 on node client1 exited on signal 9 (Killed).
+--------------------------------------------------------------------------
+`
+
+func (s suite) aborted(t *testing.T) {
+	g := NewWithT(t)
+	plan, err := s.tool.Plan(s.spec, s.point)
+	g.Expect(err).NotTo(HaveOccurred())
+	switch plan.Steps[s.step].Command.Launch {
+	case benchmarks.OnProcesses:
+		s.refused(g, slices.Concat(s.output, []byte("\n"+abort)), "a process was killed at the end")
+		for i, c := range s.output {
+			if c == '\n' {
+				s.refused(g, slices.Concat(s.output[:i+1], []byte(abort), s.output[i+1:]), fmt.Sprintf("a process was killed at byte %d", i))
+			}
+		}
+	case benchmarks.OnEachProcess, benchmarks.OnEachClient, benchmarks.OnServers:
+		end := []byte("ended with exit code 0]")
+		g.Expect(bytes.Contains(s.output, end)).To(BeTrue())
+		s.refused(g, bytes.Replace(s.output, end, []byte("ended with exit code 137]"), 1), "a process was killed")
+		at := bytes.Index(s.output, end)
+		first, last := bytes.LastIndexByte(s.output[:at], '\n')+1, at+len(end)
+		s.refused(g, slices.Concat(s.output[:first], s.output[last:]), "a process did not say that it ended")
+	case benchmarks.OnClient, benchmarks.OnLauncher, benchmarks.OnManagement:
+		// What these print is cut off then, and the exit code of the job says so too.
+	}
+}
+
 func (s suite) garbage(t *testing.T) {
 	g := NewWithT(t)
-	for what, output := range map[string][]byte{
-		"nothing":          nil,
-		"blanks":           []byte(" \n\t\n\n"),
-		"zeros":            make([]byte, 4096),
-		"words":            []byte("the quick brown fox\njumps over 42 lazy dogs\n"),
-		"one long line":    bytes.Repeat([]byte("9"), 1<<20),
-		"two repetitions":  slices.Concat(s.output, []byte("\n"), s.output),
-		"without newlines": bytes.ReplaceAll(s.output, []byte("\n"), nil),
-	} {
+	outputs := map[string][]byte{
+		"nothing":         nil,
+		"blanks":          []byte(" \n\t\n\n"),
+		"zeros":           make([]byte, 4096),
+		"words":           []byte("the quick brown fox\njumps over 42 lazy dogs\n"),
+		"one long line":   bytes.Repeat([]byte("9"), 1<<20),
+		"two repetitions": slices.Concat(s.output, []byte("\n"), s.output),
+	}
+	if !json.Valid(s.output) {
+		outputs["without newlines"] = bytes.ReplaceAll(s.output, []byte("\n"), nil)
+	}
+	for what, output := range outputs {
 		s.refused(g, output, what)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -28,9 +29,12 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks/reference"
 	"parallelfs.dev/operator/benchmarks/registry"
 	"parallelfs.dev/operator/controllers/benchmarkrun"
+	"parallelfs.dev/operator/controllers/benchmarksuite"
 	"parallelfs.dev/operator/controllers/filesystem"
+	"parallelfs.dev/operator/controllers/servers"
 	"parallelfs.dev/operator/controllers/storagetarget"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/beegfs"
@@ -49,6 +53,8 @@ type options struct {
 	leaderElect                   bool
 	leaderElectionNamespace       string
 	probeTimeout                  time.Duration
+	telemetryPort                 int
+	telemetryTimeout              time.Duration
 	logLevel                      slog.Level
 	images                        backend.Images
 }
@@ -58,7 +64,7 @@ func parse(args []string) (options, error) {
 	flags := flag.NewFlagSet("manager", flag.ContinueOnError)
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), `manager runs the controllers of ParallelFS Operator: it turns FileSystems into running parallel filesystems,
-and BenchmarkRuns into results. It is installed by the Helm chart parallelfs-operator, which sets these flags:
+and BenchmarkRuns and BenchmarkSuites into results. It is installed by the Helm chart parallelfs-operator, which sets these flags:
 
 `)
 		flags.PrintDefaults()
@@ -68,6 +74,8 @@ and BenchmarkRuns into results. It is installed by the Helm chart parallelfs-ope
 	flags.BoolVar(&o.leaderElect, "leader-elect", false, "let one of several managers work; the others wait")
 	flags.StringVar(&o.leaderElectionNamespace, "leader-election-namespace", "", "`namespace` of the lease; the pod's own if empty")
 	flags.DurationVar(&o.probeTimeout, "probe-timeout", 3*time.Second, "`time` that a filesystem's probe has to answer")
+	flags.IntVar(&o.telemetryPort, "telemetry-port", 0, "`port` on which the agents of the nodes say what servers did during a benchmark; 0 asks nobody")
+	flags.DurationVar(&o.telemetryTimeout, "telemetry-timeout", 5*time.Second, "`time` that an agent has to answer")
 	flags.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "`level` of the log: DEBUG, INFO, WARN or ERROR")
 	flags.StringVar(&o.images.Node, "node-image", "", "`image` with the node binary (required)")
 	flags.Func("daemon-image", "`<name>=<image>` with the daemons of a filesystem; repeatable. The name is moosefs-<version>, or "+
@@ -81,6 +89,15 @@ and BenchmarkRuns into results. It is installed by the Helm chart parallelfs-ope
 		return o, errors.New("--node-image is required: without the node binary no daemon can be started")
 	}
 	return o, nil
+}
+
+// version of this program, as the Go toolchain has recorded it.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	return info.Main.Version
 }
 
 func keyValue(into map[string]string) func(string) error {
@@ -148,9 +165,13 @@ func run(ctx context.Context, args []string) error {
 	}
 	tools := registry.Tools()
 	if err := (&benchmarkrun.Reconciler{
-		Tools: tools, Backends: backends, Images: o.images, Clock: clock.RealClock{},
+		Tools: tools, Backends: backends, Images: o.images, Clock: clock.RealClock{}, Published: reference.Published, Version: version(),
+		Telemetry: servers.NewReader(mgr.GetClient(), o.telemetryPort, o.telemetryTimeout),
 	}).Setup(mgr); err != nil {
 		return fmt.Errorf("set up the controller of BenchmarkRuns: %w", err)
+	}
+	if err := (&benchmarksuite.Reconciler{Tools: tools, Clock: clock.RealClock{}}).Setup(mgr); err != nil {
+		return fmt.Errorf("set up the controller of BenchmarkSuites: %w", err)
 	}
 
 	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {

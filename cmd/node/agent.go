@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -16,6 +18,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/affinity"
 	"parallelfs.dev/operator/internal/node/agent"
+	"parallelfs.dev/operator/internal/node/caches"
 	"parallelfs.dev/operator/internal/node/devices"
 	"parallelfs.dev/operator/internal/node/inventory"
 	"parallelfs.dev/operator/internal/node/provision"
@@ -47,17 +50,33 @@ A disk that is not blank needs the hash of its plan approved by a person:
   kubectl patch storagetarget TARGET --type=merge -p '{"spec":{"approvedPlan":"sha256:..."}}'
 
 A proven disk is mounted at ` + spec.TargetsRoot + `/NAMESPACE.FILESYSTEM/TARGET, after a restart of the node as well. The
-mountpoint is empty and immutable (chattr +i) while nothing is mounted. While the API server does not answer, everything
-stays as it is. It ends on SIGTERM, after the command that is running: a mkfs may take up to 100 s then.`,
+mountpoint is empty and immutable (chattr +i) while nothing is mounted.
+
+Once a second it reads what the kernel counts of those disks and of the filesystems' daemons, keeps that for two hours in memory, and
+serves it, without asking who wants to know: names of filesystems, targets and daemons of this node, and counters, nothing else.
+
+  curl 'http://ADDRESS:PORT/telemetry?from=2026-03-01T12:00:00Z&to=2026-03-01T12:10:00Z'    # what each did meanwhile
+  curl 'http://ADDRESS:PORT/metrics'                                                       # the counters, for Prometheus
+
+It drops the caches of the kernel (sync, then 3 to /proc/sys/vm/drop_caches) once for each new value of the annotation
+` + v1alpha1.AnnotationDropCaches + ` of its NodeInventory, as a BenchmarkRun with spec.caches asks for.
+
+While the API server does not answer, everything stays as it is. It ends on SIGTERM, after the command that is
+running: a mkfs may take up to 100 s then.`,
 		Args: cobra.NoArgs,
 	}
 	var o agent.Options
 	var level slog.Level
+	var host string
+	var port uint16
 	flags := c.Flags()
 	flags.StringVar(&o.NodeName, "node-name", os.Getenv("NODE_NAME"), "`NAME` of this node in the cluster; from the environment variable NODE_NAME if empty")
 	flags.DurationVar(&o.Resync, "resync", 5*time.Minute, "`TIME` between two looks at everything without a cause, at least 10s")
 	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", "127.0.0.1:8086", "`ADDRESS` that serves /healthz, and /readyz once the inventory is published; 0 for none")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", "0", "`ADDRESS` that serves Prometheus metrics over HTTP; 0 for none")
+	flags.DurationVar(&o.TelemetryInterval, "telemetry-interval", 0, "`TIME` between two samples of disks and daemons, such as 1s, at least 100ms; 0 for none")
+	flags.StringVar(&host, "telemetry-address", os.Getenv("POD_IP"), "`ADDRESS` of this node that telemetry is served on; from the environment variable POD_IP if empty")
+	flags.Uint16Var(&port, "telemetry-port", 9440, "`PORT` that telemetry is served on")
 	flags.TextVar(&level, "log-level", slog.LevelInfo, "`LEVEL` of the log: DEBUG, INFO, WARN or ERROR")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		switch {
@@ -65,7 +84,12 @@ stays as it is. It ends on SIGTERM, after the command that is running: a mkfs ma
 			return errors.New("--node-name is required: the agent works on the StorageTargets of one node; kubectl get nodes shows the names")
 		case o.Resync < 10*time.Second:
 			return fmt.Errorf("--resync %s is too short: every look opens every disk; use 10s or more", o.Resync)
+		case o.TelemetryInterval != 0 && o.TelemetryInterval < 100*time.Millisecond:
+			return fmt.Errorf("--telemetry-interval %s is too short: sampling would disturb what it measures; use 100ms or more, or 0 for none", o.TelemetryInterval)
+		case o.TelemetryInterval != 0 && host == "":
+			return errors.New("--telemetry-address is required with --telemetry-interval: name one address of this node, rather than all of them (0.0.0.0)")
 		}
+		o.TelemetryAddress = net.JoinHostPort(host, strconv.Itoa(int(port)))
 		return runAgent(c.Context(), o, logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level})))
 	}
 	return c
@@ -86,6 +110,7 @@ func runAgent(ctx context.Context, o agent.Options, log logr.Logger) error {
 		log.Error(err, "Changes of devices are seen late, at the resync")
 	}
 	placements := affinity.ThisNode().Placements
+	dropper := caches.ThisNode()
 	collector := inventory.ThisHost()
 	collector.Devices = looker.All
 	collector.Daemons = func(context.Context) ([]v1alpha1.DaemonPlacement, []string) {
@@ -97,5 +122,6 @@ func runAgent(ctx context.Context, o agent.Options, log logr.Logger) error {
 	}
 	return agent.Run(ctx, config, agent.Node{
 		Pass: provisioner.Pass, Collect: collector.Collect, Placements: placements, Changes: changes,
+		Processes: affinity.ThisNode().Processes, DropCaches: dropper.Drop,
 	}, o, log)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +19,8 @@ func benchCommand() *cobra.Command {
 Nothing is written unless the filesystem is mounted and answers, and nothing outside of the run's own directory is ever
 written or removed. Lines of this program begin with "parallelfs: "; all others are the tool's.`,
 	}
-	parent.AddCommand(benchRunCommand(), benchLaunchCommand(), benchWorkCommand(), benchCleanCommand())
+	parent.AddCommand(benchRunCommand(), benchLaunchCommand(), benchWorkCommand(), benchRankCommand(), benchLocalCommand())
+	parent.AddCommand(benchCheckCommand(), benchCleanCommand())
 	return parent
 }
 
@@ -26,9 +28,11 @@ func benchRunCommand() *cobra.Command {
 	return benchVerb(&cobra.Command{
 		Use:   "run --spec FILE",
 		Short: "Run the tool on this client, in a fresh directory that is removed afterwards",
-		Long: `Run the tool on this client, in a fresh directory that is removed afterwards.
+		Long: fmt.Sprintf(`Run the tool on this client, in a fresh directory that is removed afterwards. Of a repetition of several steps,
+the first makes the directory, the others find it, and the last removes it; a step that fails removes it too.
 
-The exit code is the tool's; 124 when it was ended because its time was over; 1 with a sentence when it did not run.`,
+The exit code is the tool's; %d when it was ended because its time was over; %d, with a sentence, when the filesystem has less room
+than the repetition needs, and 1, with a sentence, when the tool did not run for another reason.`, bench.TimedOut, bench.NoRoom),
 		Args: cobra.NoArgs,
 	}, func(ctx context.Context, b spec.Benchmark, _ []string, h bench.Host) error {
 		return bench.Run(ctx, b, h)
@@ -41,33 +45,90 @@ func benchLaunchCommand() *cobra.Command {
 		Short: "Run the tool in the launcher of an MPIJob, once all workers can be reached",
 		Long: `Run the tool in the launcher of an MPIJob, once all workers can be reached by ssh. The exit codes are those of bench run.
 
-The tool's host file is made from that of the MPI operator. In the tool's arguments, $(HOSTS_FILE) is its path and
+A tool that reaches the workers itself is started as it is; the files that name them are made from the host file of the MPI operator.
+Others are started by mpirun of Open MPI 4 or 5, on each worker as many processes as the spec places there, numbered worker by worker
+and bound to no CPU. To see the command line: kubectl exec into the launcher's pod, and look at /proc/*/cmdline.
+
+In the tool's arguments and files, $(DIRECTORY) is the repetition's directory, $(HOSTS_FILE) the path of the first file, and
 $(LAUNCHER_IP) this pod's address (POD_IP where that is set).`,
 		Args: cobra.NoArgs,
 	}
-	hostFile := c.Flags().String("hostfile", "/etc/mpi/hostfile", "`FILE` of the MPI operator that names the workers")
-	sshPort := c.Flags().Int("ssh-port", 22, "`PORT` that the workers' sshd listens on")
+	var l bench.Launcher
+	c.Flags().StringVar(&l.HostFile, "hostfile", "/etc/mpi/hostfile", "`FILE` of the MPI operator that names the workers")
+	c.Flags().IntVar(&l.SSHPort, "ssh-port", 22, "`PORT` that the workers' sshd listens on")
 	return benchVerb(c, func(ctx context.Context, b spec.Benchmark, _ []string, h bench.Host) error {
-		return bench.Launch(ctx, b, *hostFile, *sshPort, h)
+		l.Spec = c.Flag("spec").Value.String()
+		return bench.Launch(ctx, b, l, h)
 	})
 }
 
 func benchWorkCommand() *cobra.Command {
 	return benchVerb(&cobra.Command{
-		Use:     "work --spec FILE -- COMMAND...",
-		Short:   "Prepare the directory in a worker of an MPIJob and become the command",
+		Use:   "work --spec FILE -- COMMAND...",
+		Short: "Prepare the directory in a worker of an MPIJob and become the command",
+		Long: fmt.Sprintf(`Make the directory in a worker of an MPIJob, or find the one that an earlier step has made, and become the command.
+
+The exit code is %d, with a sentence, when the filesystem has less room than the repetition needs; nothing is made then.`, bench.NoRoom),
 		Example: "  node bench work --spec /etc/parallelfs/benchmark.json -- /usr/sbin/sshd -De",
 		Args:    cobra.MinimumNArgs(1),
 	}, bench.Work)
 }
 
-func benchCleanCommand() *cobra.Command {
+func benchRankCommand() *cobra.Command {
 	return benchVerb(&cobra.Command{
+		Use:   "rank --spec FILE",
+		Short: "Run the tool as one of several processes, which mpirun starts",
+		Long: `Run the tool as one of several processes, which mpirun starts: OMPI_COMM_WORLD_RANK, PMIX_RANK or PMI_RANK is its number N. It runs
+in a directory of its own, rank-N, and all processes begin together: each makes a file in a common directory, and waits, 2 min at
+most, until there are as many as processes.
+
+Everything is printed on standard error, whole lines at a time: each line of the tool, which may have 4000 bytes, begins with
+"[rank N] ", and "[rank N ended with exit code C]" is the last one. The exit code is C, as of bench run.`,
+		Args: cobra.NoArgs,
+	}, func(ctx context.Context, b spec.Benchmark, _ []string, h bench.Host) error {
+		return bench.Rank(ctx, b, h)
+	})
+}
+
+func benchLocalCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "local --spec FILE --rank N",
+		Short: "Run the tool on a server, in no filesystem",
+		Long: `Run the tool on a server, in no filesystem, in a temporary directory. A spec that names a filesystem is refused.
+
+The lines of the tool begin with "[rank N] ", and the last one is "[rank N ended with exit code C]", on standard output.`,
+		Args: cobra.NoArgs,
+	}
+	number := c.Flags().Int("rank", 0, "number `N` of the server, from 0")
+	return benchVerb(c, func(ctx context.Context, b spec.Benchmark, _ []string, h bench.Host) error {
+		return bench.Local(ctx, b, *number, h)
+	})
+}
+
+func benchCheckCommand() *cobra.Command {
+	return benchVerb(&cobra.Command{
+		Use:   "check --spec FILE",
+		Short: "Look whether the image and the filesystem can take a benchmark",
+		Long: `Print one line of JSON: the version of the tool, the programs and users that the image lacks, the free space and inodes of the
+mounted filesystem, and why that can't be asked. Nothing is changed. What is missing is no error: the exit code is 0.`,
+		Args: cobra.NoArgs,
+	}, func(ctx context.Context, b spec.Benchmark, _ []string, h bench.Host) error {
+		return bench.Check(ctx, b, "/etc/passwd", h)
+	})
+}
+
+func benchCleanCommand() *cobra.Command {
+	c := &cobra.Command{
 		Use:   "clean --spec FILE",
 		Short: "Remove all that a run wrote to the filesystem",
 		Long:  "Remove the run's own directory, which lies in a directory " + bench.Home + ", with all that is in it. Can be run again.",
 		Args:  cobra.NoArgs,
-	}, func(ctx context.Context, b spec.Benchmark, _ []string, h bench.Host) error {
+	}
+	repetition := c.Flags().Bool("repetition", false, "remove the directory of the repetition alone, which a killed or failed one has left")
+	return benchVerb(c, func(ctx context.Context, b spec.Benchmark, _ []string, h bench.Host) error {
+		if *repetition {
+			return bench.CleanRepetition(ctx, b, h)
+		}
 		return bench.Clean(ctx, b, h)
 	})
 }

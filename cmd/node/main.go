@@ -34,7 +34,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run returns the exit code: 0, that of a benchmark's tool, or 1 after a sentence on stderr.
+// run returns the exit code: 0, that of a benchmark's tool, or, after a sentence on stderr, bench.NoRoom or 1.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := command()
 	root.SetArgs(args)
@@ -45,12 +45,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	switch {
 	case err == nil:
 		return 0
-	case errors.As(err, &tool):
+	case errors.As(err, &tool) && tool.Reason == "":
 		return tool.Code
 	}
 	_, _ = fmt.Fprintf(stderr, "%s: %s\n", used.CommandPath(), err) // there is nobody else to tell
 	if used.Annotations[asked] == "" {
 		leaveMessage(err.Error())
+	}
+	if tool != nil {
+		return tool.Code
 	}
 	return 1
 }
@@ -88,7 +91,7 @@ the container's termination message (kubectl describe pod), and exits with 1.`,
 		SilenceUsage: true, SilenceErrors: true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
-	root.AddCommand(installCommand(), runCommand(), mountCommand(), checkMountCommand(), callCommand(), configureCommand())
-	root.AddCommand(awaitEmptyCommand(), probeCommand(), benchCommand(), inventoryCommand(), placementCommand(), agentCommand())
+	root.AddCommand(installCommand(), runCommand(), mountCommand(), checkMountCommand(), callCommand(), configureCommand(), manageCommand(),
+		awaitEmptyCommand(), probeCommand(), benchCommand(), exportCommand(), inventoryCommand(), placementCommand(), agentCommand())
 	return root
 }

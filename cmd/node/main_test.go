@@ -67,8 +67,8 @@ func verbs() map[string]*cobra.Command {
 func TestEveryVerbIsThereAndTeaches(t *testing.T) {
 	g := NewWithT(t)
 	all := verbs()
-	g.Expect(all).To(And(HaveLen(15), HaveKey("agent"), HaveKey("inventory"), HaveKey("placement"), HaveKey("install"), HaveKey("run"), HaveKey("mount"), HaveKey("check-mount"), HaveKey("call"), HaveKey("await-empty"), HaveKey("configure"),
-		HaveKey("probe"), HaveKey("bench run"), HaveKey("bench launch"), HaveKey("bench work"), HaveKey("bench clean")))
+	g.Expect(all).To(And(HaveLen(20), HaveKey("export"), HaveKey("agent"), HaveKey("inventory"), HaveKey("placement"), HaveKey("install"), HaveKey("run"), HaveKey("mount"), HaveKey("check-mount"), HaveKey("call"), HaveKey("await-empty"), HaveKey("configure"), HaveKey("manage"),
+		HaveKey("probe"), HaveKey("bench run"), HaveKey("bench launch"), HaveKey("bench work"), HaveKey("bench rank"), HaveKey("bench local"), HaveKey("bench check"), HaveKey("bench clean")))
 	top := node(t, "--help")
 	g.Expect(top.code).To(BeZero())
 	for name, c := range all {
@@ -85,7 +85,7 @@ func TestEveryVerbRefusesASpecThatItCannotUnderstand(t *testing.T) {
 	for name, c := range verbs() {
 		if c.Flags().Lookup("spec") == nil {
 			g := NewWithT(t)
-			g.Expect(name).To(BeElementOf("agent", "call", "install", "inventory", "placement"), "only these need no spec")
+			g.Expect(name).To(BeElementOf("agent", "call", "export", "install", "inventory", "placement"), "only these need no spec")
 			continue
 		}
 		for what, content := range map[string]string{
@@ -150,6 +150,19 @@ func TestABenchmarkIsRefusedWhereNothingIsMounted(t *testing.T) {
 		g.Expect(got.message).To(ContainSubstring("is not mounted"))
 	}
 	g.Expect(os.ReadDir(mount)).To(BeEmpty())
+}
+
+func TestABenchmarkWithoutRoomEndsWithACodeOfItsOwn(t *testing.T) {
+	g := NewWithT(t)
+	// The tool is not started, and /proc can't be written to: what is asked for is refused before that.
+	b := spec.Benchmark{
+		Mount: spec.Mount{Path: "/proc", FSType: "proc"}, Root: "/proc/pool/.parallelfs-benchmarks/1", Directory: "/proc/pool/.parallelfs-benchmarks/1/p0",
+		Argv: []string{"true"}, TimeoutSeconds: 60, NeedBytes: 1,
+	}
+	got := node(t, "bench", "run", "--spec", file(t, encode(t, b)))
+	g.Expect(got.code).To(Equal(28))
+	g.Expect(got.message).To(Equal("the repetition needs 1 bytes, and /proc has 0 free; make room, or make the benchmark smaller"))
+	g.Expect(got.stderr).To(ContainSubstring(got.message))
 }
 
 func TestInstallCopiesTheBinary(t *testing.T) {

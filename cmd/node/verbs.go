@@ -18,6 +18,7 @@ import (
 	"parallelfs.dev/operator/internal/node/daemon"
 	"parallelfs.dev/operator/internal/node/durable"
 	"parallelfs.dev/operator/internal/node/empty"
+	"parallelfs.dev/operator/internal/node/manage"
 	"parallelfs.dev/operator/internal/node/mounts"
 	"parallelfs.dev/operator/internal/node/probe"
 	"parallelfs.dev/operator/internal/node/spec"
@@ -192,6 +193,32 @@ code and the end of what they said: arguments are in no log.`,
 			return err
 		}
 		return mounts.Configure(c.Context(), told, os.LookupEnv, os.Stdout, logger())
+	}
+	return c
+}
+
+func manageCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "manage --spec FILE",
+		Short: "Make calls of a filesystem's own tools, such as those of its benchmark, and show what they print",
+		Long: `Make calls of a filesystem's own tools, such as those of its benchmark, and show what they print.
+
+The calls are made one after the other. One that waits for something is repeated every 2 s while a line of what it prints says so. A call
+has failed when it ends with another exit code than 0, or a line of what it prints says so; then only those are made that tidy up. They are
+made as well, within 50 s, when the time is over, which is exit code 124, and when the pod is being stopped.`,
+		Args: cobra.NoArgs,
+	}
+	path := specFlag(c, "Manage")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		told, err := load[spec.Manage](*path)
+		if err != nil {
+			return err
+		}
+		calls, err := manage.Check(told)
+		if err != nil {
+			return err
+		}
+		return manage.Run(c.Context(), calls, os.Stdout)
 	}
 	return c
 }

@@ -91,44 +91,53 @@ type childKey struct {
 	name types.NamespacedName
 }
 
-func (a *Applier) applyOne(ctx context.Context, owner client.Object, labels map[string]string,
-	object client.Object) (childKey, bool, error) {
+// compare says how a child differs from the wanted one, with the object to send when it does.
+func (a *Applier) compare(ctx context.Context, owner client.Object, labels map[string]string, object client.Object) (
+	key childKey, intent *unstructured.Unstructured, change Change, err error,
+) {
 	gvk, err := apiutil.GVKForObject(object, a.Client.Scheme())
 	if err != nil {
-		return childKey{}, false, fmt.Errorf("find the kind of child %q: %w", object.GetName(), err)
+		return childKey{}, nil, nothing, fmt.Errorf("find the kind of child %q: %w", object.GetName(), err)
 	}
-	key := childKey{gvk.GroupKind(), client.ObjectKeyFromObject(object)}
-	intent, err := a.intent(owner, labels, object, gvk)
-	if err != nil {
-		return key, false, err
+	key = childKey{gvk.GroupKind(), client.ObjectKeyFromObject(object)}
+	if intent, err = a.intent(owner, labels, object, gvk); err != nil {
+		return key, nil, nothing, err
 	}
-
 	liveObject, err := a.Client.Scheme().New(gvk)
 	if err != nil {
-		return key, false, fmt.Errorf("make an empty %s: %w", gvk.Kind, err)
+		return key, nil, nothing, fmt.Errorf("make an empty %s: %w", gvk.Kind, err)
 	}
 	live := liveObject.(client.Object)
 	err = a.Client.Get(ctx, key.name, live)
 	switch {
 	case apierrors.IsNotFound(err):
+		return key, intent, Missing, nil
 	case err != nil:
-		return key, false, fmt.Errorf("read %s %s: %w", gvk.Kind, key.name, err)
+		return key, nil, nothing, fmt.Errorf("read %s %s: %w", gvk.Kind, key.name, err)
 	case metav1.GetControllerOf(live) == nil && isSameSecret(live, object):
-		return key, false, nil // the user's own, who made it first, to bring a secret of his own: it stays as it is, and his
+		return key, nil, nothing, nil // the user's own, who made it first, to bring a secret of his own: it stays as it is, and his
 	case !metav1.IsControlledBy(live, owner):
-		return key, false, fmt.Errorf("%s %s exists and does not belong to %s; delete or rename it", gvk.Kind, key.name, owner.GetName())
-	default:
-		current, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
-		if err != nil {
-			return key, false, fmt.Errorf("convert %s %s: %w", gvk.Kind, key.name, err)
-		}
-		if live.GetAnnotations()[HashAnnotation] == intent.GetAnnotations()[HashAnnotation] && holds(current, intent.Object) {
-			return key, false, nil
-		}
+		return key, nil, nothing, fmt.Errorf("%s %s exists and does not belong to %s; delete or rename it", gvk.Kind, key.name, owner.GetName())
+	}
+	current, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
+	if err != nil {
+		return key, nil, nothing, fmt.Errorf("convert %s %s: %w", gvk.Kind, key.name, err)
+	}
+	if live.GetAnnotations()[HashAnnotation] == intent.GetAnnotations()[HashAnnotation] && holds(current, intent.Object) {
+		return key, nil, nothing, nil
+	}
+	return key, intent, Changed, nil
+}
+
+func (a *Applier) applyOne(ctx context.Context, owner client.Object, labels map[string]string,
+	object client.Object) (childKey, bool, error) {
+	key, intent, change, err := a.compare(ctx, owner, labels, object)
+	if err != nil || change == nothing {
+		return key, false, err
 	}
 	err = a.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(intent), client.ForceOwnership, client.FieldOwner(FieldOwner))
 	if err != nil {
-		return key, false, fmt.Errorf("apply %s %s: %w", gvk.Kind, key.name, err)
+		return key, false, fmt.Errorf("apply %s %s: %w", key.kind.Kind, key.name, err)
 	}
 	return key, true, nil
 }
@@ -209,6 +218,21 @@ func dropNulls(object map[string]any) {
 
 func (a *Applier) prune(ctx context.Context, owner client.Object, selector map[string]string, keep map[childKey]bool) (int, error) {
 	deleted := 0
+	err := a.unwanted(ctx, owner, selector, keep, func(key childKey, child client.Object) error {
+		uid := child.GetUID()
+		err := a.Client.Delete(ctx, child, client.PropagationPolicy(metav1.DeletePropagationBackground), client.Preconditions{UID: &uid})
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("delete %s %s: %w", key.kind.Kind, key.name, err)
+		}
+		deleted++
+		return nil
+	})
+	return deleted, err
+}
+
+// unwanted calls each with every child that is not to be kept.
+func (a *Applier) unwanted(ctx context.Context, owner client.Object, selector map[string]string, keep map[childKey]bool,
+	each func(childKey, client.Object) error) error {
 	var errs []error
 	for _, empty := range a.Kinds {
 		list := empty.DeepCopyObject().(client.ObjectList)
@@ -225,15 +249,9 @@ func (a *Applier) prune(ctx context.Context, owner client.Object, selector map[s
 			if keep[key] || !metav1.IsControlledBy(child, owner) || child.GetDeletionTimestamp() != nil {
 				return nil
 			}
-			uid := child.GetUID()
-			err = a.Client.Delete(ctx, child, client.PropagationPolicy(metav1.DeletePropagationBackground), client.Preconditions{UID: &uid})
-			if client.IgnoreNotFound(err) != nil {
-				return fmt.Errorf("delete %s %s: %w", gvk.Kind, key.name, err)
-			}
-			deleted++
-			return nil
+			return each(key, child)
 		})
 		errs = append(errs, err)
 	}
-	return deleted, errors.Join(errs...)
+	return errors.Join(errs...)
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -58,11 +60,21 @@ type cluster struct {
 	namespace string
 	// result says what a repetition does; without it, a tool prints a number that tells the repetitions apart.
 	result func(point, repetition int) outcome
+	// before is called as each tool is started.
+	before func(job client.Object)
+	// free is what the filesystem says that it has; missing are the programs that the image lacks.
+	free    int64
+	missing []string
+	// holds lets a queued job wait; drops is how often caches were dropped, by node.
+	holds bool
+	drops map[string]int
 	// ran counts the tool's starts by the name of the job; directories are the runs' in the filesystem.
 	ran         map[string]int
 	directories map[string]bool
-	mutex       sync.Mutex
-	outputs     map[string]string
+	// kept is the directory that the last step has left for the next.
+	kept    string
+	mutex   sync.Mutex
+	outputs map[string]string
 }
 
 // Logs implements LogReader.
@@ -99,14 +111,16 @@ func (c *cluster) play() (busy bool) {
 	c.list(&jobs)
 	c.list(&mpiJobs)
 	c.list(&pods)
+	pods.Items = slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return p.Labels[v1alpha1.LabelBenchmarkRun] == "" })
 	owners, started := map[types.UID]bool{}, map[types.UID]bool{}
+	busy = c.dropCaches()
 	for _, p := range pods.Items {
 		started[p.OwnerReferences[0].UID] = true
 	}
 	for i := range jobs.Items {
 		job := &jobs.Items[i]
 		owners[job.UID] = true
-		if !started[job.UID] {
+		if !started[job.UID] && !c.queued(job, &job.Spec.Suspend) {
 			c.runJob(job)
 			busy = true
 		}
@@ -114,7 +128,7 @@ func (c *cluster) play() (busy bool) {
 	for i := range mpiJobs.Items {
 		job := &mpiJobs.Items[i]
 		owners[job.UID] = true
-		if !started[job.UID] {
+		if !started[job.UID] && !c.queued(job, &job.Spec.RunPolicy.Suspend) {
 			c.runMPIJob(job)
 			busy = true
 		}
@@ -124,6 +138,38 @@ func (c *cluster) play() (busy bool) {
 			c.must(client.IgnoreNotFound(c.client.Delete(c.t.Context(), &pods.Items[i], client.GracePeriodSeconds(0))))
 			busy = true
 		}
+	}
+	return busy
+}
+
+// queued is true for a job that its queue holds back; else the queue lets it go.
+func (c *cluster) queued(job client.Object, suspend **bool) bool {
+	if *suspend == nil || !**suspend {
+		return false
+	}
+	if c.holds {
+		return true
+	}
+	NewWithT(c.t).Expect(job.GetLabels()).To(HaveKey(labelQueue))
+	*suspend = new(false)
+	c.must(c.client.Update(c.t.Context(), job))
+	return false
+}
+
+// dropCaches does as the agents of nodes.
+func (c *cluster) dropCaches() (busy bool) {
+	var all v1alpha1.NodeInventoryList
+	c.must(c.client.List(c.t.Context(), &all, client.MatchingLabels{"client": c.namespace}))
+	for i := range all.Items {
+		node := &all.Items[i]
+		request := node.Annotations[v1alpha1.AnnotationDropCaches]
+		if done := node.Status.DroppedCaches; request == "" || done != nil && done.Request == request {
+			continue
+		}
+		c.drops[node.Name]++
+		node.Status.DroppedCaches = &v1alpha1.DroppedCaches{Request: request, Time: metav1.Now()}
+		c.must(c.client.Status().Update(c.t.Context(), node))
+		busy = true
 	}
 	return busy
 }
@@ -145,7 +191,7 @@ func (c *cluster) end(pod *corev1.Pod, job client.Object, done outcome) {
 	c.outputs[pod.Name] = done.output
 	c.mutex.Unlock()
 	made := job.GetCreationTimestamp()
-	status := corev1.ContainerStatus{Name: containerName, Image: pod.Spec.Containers[0].Image}
+	status := corev1.ContainerStatus{Name: containerName, Image: pod.Spec.Containers[0].Image, ImageID: "sha256:1234"}
 	switch {
 	case done.hangs:
 		pod.Status.Phase = corev1.PodRunning
@@ -167,6 +213,10 @@ func (c *cluster) end(pod *corev1.Pod, job client.Object, done outcome) {
 func (c *cluster) perform(job client.Object, template corev1.PodTemplateSpec) outcome {
 	g := NewWithT(c.t)
 	var told spec.Benchmark
+	if template.Labels[labelRole] == roleExporter {
+		c.ran[job.GetName()]++
+		return outcome{}
+	}
 	g.Expect(json.Unmarshal([]byte(template.Annotations[annotationTold]), &told)).To(Succeed())
 	c.ran[job.GetName()]++
 	if template.Labels[labelRole] == roleCleaner {
@@ -174,17 +224,35 @@ func (c *cluster) perform(job client.Object, template corev1.PodTemplateSpec) ou
 		delete(c.directories, told.Root)
 		return outcome{}
 	}
+	if template.Labels[labelRole] == roleChecker {
+		answer, err := json.Marshal(spec.Checked{FreeBytes: c.free, FreeInodes: -1, MissingPrograms: c.missing})
+		g.Expect(err).NotTo(HaveOccurred())
+		return outcome{output: string(answer) + "\n"}
+	}
 	g.Expect(path.Dir(told.Directory)).To(Equal(told.Root))
+	if told.KeepBefore {
+		g.Expect(c.kept).To(Equal(told.Directory), "a later step finds what the one before has left")
+	}
+	c.kept = ""
+	if told.KeepAfter {
+		c.kept = told.Directory
+	}
 	c.directories[told.Root] = true
-	var point, repetition int
-	_, err := fmt.Sscanf(path.Base(told.Directory), "p%d-r%d", &point, &repetition)
-	g.Expect(err).NotTo(HaveOccurred())
-	if c.result != nil {
-		if done := c.result(point, repetition); done != (outcome{}) {
+	t, is := turnOf(job.GetName())
+	g.Expect(is).To(BeTrue())
+	g.Expect(path.Base(told.Directory)).To(Equal(t.directory()))
+	if c.before != nil {
+		c.before(job)
+	}
+	if c.result != nil && !t.warmUp {
+		if done := c.result(t.point, t.repetition); done != (outcome{}) {
 			return done
 		}
 	}
-	return outcome{output: fmt.Sprintf("parallelfs: ready\nwrite %d00%d kB/s\nread 7 kB/s\n", point+1, repetition)}
+	if t.step > 0 {
+		return outcome{output: fmt.Sprintf("scan %d kB/s\n", t.repetition)}
+	}
+	return outcome{output: fmt.Sprintf("parallelfs: ready\nwrite %d00%d kB/s\nread 7 kB/s\n", t.point+1, t.repetition)}
 }
 
 // running are the pods of tools that have not ended.
@@ -193,7 +261,7 @@ func (c *cluster) running() []string {
 	c.list(&pods)
 	var names []string
 	for _, p := range pods.Items {
-		if p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
+		if p.Labels[v1alpha1.LabelBenchmarkRun] != "" && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
 			names = append(names, p.Name)
 		}
 	}
@@ -262,15 +330,26 @@ func (words) Parameters(s *v1alpha1.BenchmarkRunSpec) []benchmarks.Parameter {
 	}
 }
 
-func (words) Command(s *v1alpha1.BenchmarkRunSpec, p benchmarks.Point) (benchmarks.Command, error) {
-	c := benchmarks.Command{Argv: []string{"words", p.Parameters["iozone.recordSize"]}, Clients: 1, Processes: 1}
+func (words) Plan(s *v1alpha1.BenchmarkRunSpec, p benchmarks.Point) (benchmarks.Plan, error) {
+	command := benchmarks.Command{Argv: []string{"words", p.Parameters["iozone.recordSize"]}}
+	plan := benchmarks.Plan{Clients: 1, Processes: 1, Demand: benchmarks.Demand{Bytes: 1 << 30}}
 	if s.IOzone.Mode == v1alpha1.IOzoneDistributed {
-		c.Distributed, c.Clients, c.Processes, c.HostLine = true, int(s.Clients.Count), 4, "$(HOST) $(DIRECTORY)"
+		command.Launch, plan.Clients, plan.Processes = benchmarks.OnLauncher, int(s.Clients.Count), 4
+		command.Files = []benchmarks.File{{PerProcess: "$(HOST) $(DIRECTORY)\n"}}
 	}
-	return c, nil
+	plan.Steps = []benchmarks.Step{{Command: command}}
+	if benchmarks.DropsBetweenPhases(s) {
+		plan.Steps = []benchmarks.Step{{Name: "write", Command: command}, {Name: "scan", Command: command}}
+	}
+	return plan, nil
 }
 
-func (words) Parse(_ *v1alpha1.BenchmarkRunSpec, _ benchmarks.Point, output []byte) ([]benchmarks.Sample, error) {
+func (words) Parse(_ *v1alpha1.BenchmarkRunSpec, _ benchmarks.Point, _ int, output []byte) (benchmarks.Report, error) {
+	samples, err := parseWords(output)
+	return benchmarks.Report{Version: "words 1.0", Samples: samples}, err
+}
+
+func parseWords(output []byte) ([]benchmarks.Sample, error) {
 	var out []benchmarks.Sample
 	for line := range strings.Lines(string(output)) {
 		var s benchmarks.Sample
@@ -331,8 +410,11 @@ func newSetting(t *testing.T, s *apiserver.Server) *setting {
 	}
 	b := moosefs.New()
 	out := &setting{
-		cluster: &cluster{t: t, client: s.Client, namespace: namespace, ran: map[string]int{}, directories: map[string]bool{}, outputs: map[string]string{}},
-		line:    l, clock: clocktesting.NewFakePassiveClock(time.Now()), recorder: events.NewFakeRecorder(1000),
+		cluster: &cluster{
+			t: t, client: s.Client, namespace: namespace, free: 1 << 40,
+			ran: map[string]int{}, drops: map[string]int{}, directories: map[string]bool{}, outputs: map[string]string{},
+		},
+		line: l, clock: clocktesting.NewFakePassiveClock(time.Now()), recorder: events.NewFakeRecorder(1000),
 	}
 	out.operator = &Reconciler{
 		Client: c, Reader: c, Clock: out.clock, Logs: out.cluster, Recorder: out.recorder,
@@ -351,10 +433,44 @@ func (s *setting) makeNodes() {
 	for i := range 2 {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: s.nodeName(i), Labels: map[string]string{"client": s.namespace}}}
 		s.must(s.client.Create(s.t.Context(), node))
+		node.Status.Capacity = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8")}
 		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 		s.must(s.client.Status().Update(s.t.Context(), node))
 		s.t.Cleanup(func() { s.must(s.client.Delete(context.Background(), node)) })
 	}
+}
+
+// makeAgents gives each node an agent.
+func (s *setting) makeAgents() {
+	for i := range 2 {
+		inventory := &v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: s.nodeName(i), Labels: map[string]string{"client": s.namespace}}}
+		s.must(s.client.Create(s.t.Context(), inventory))
+		s.t.Cleanup(func() { s.must(s.client.Delete(context.Background(), inventory)) })
+	}
+}
+
+// makeDaemon makes the pod of a daemon of the filesystem.
+func (s *setting) makeDaemon() *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.namespace, Name: "scratch-master",
+			Labels:          map[string]string{v1alpha1.LabelFileSystem: fileSystemName, v1alpha1.LabelComponent: "master"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "scratch-master", UID: "1", Controller: new(true)}},
+		},
+		Spec: corev1.PodSpec{NodeName: s.nodeName(0), Containers: []corev1.Container{{Name: "master", Image: "moosefs:1"}}},
+	}
+	s.must(s.client.Create(s.t.Context(), pod))
+	return pod
+}
+
+// restart counts one more start of a daemon.
+func (s *setting) restart(pod *corev1.Pod) {
+	restarts := int32(0)
+	if len(pod.Status.ContainerStatuses) > 0 {
+		restarts = pod.Status.ContainerStatuses[0].RestartCount
+	}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "master", Image: "moosefs:1", RestartCount: restarts + 1}}
+	s.must(s.client.Status().Update(s.t.Context(), pod))
 }
 
 func (s *setting) makeFileSystem() {
@@ -386,7 +502,7 @@ func (s *setting) makeRun(name string, change ...func(*v1alpha1.BenchmarkRun)) t
 		Spec: v1alpha1.BenchmarkRunSpec{
 			FileSystem: v1alpha1.BenchmarkTarget{Name: fileSystemName}, Tool: v1alpha1.ToolIOzone, IOzone: &v1alpha1.IOzoneSpec{},
 			Clients:     v1alpha1.BenchmarkClients{NodeSelector: v1alpha1.NodeSelector{"client": s.namespace}},
-			Sweep:       []v1alpha1.SweepDimension{{Name: "iozone.recordSize", Values: []string{"64k", "1m"}}},
+			Sweep:       []v1alpha1.SweepDimension{{Name: "iozone.recordSize", Values: []v1alpha1.SweepValue{"64k", "1m"}}},
 			Repetitions: 2,
 		},
 	}

@@ -18,6 +18,8 @@ const (
 	// overdueAfter is how long after the point's timeout the operator ends a job itself: the node binary in the pod should
 	// have ended it by then, unless the pod never started.
 	overdueAfter = time.Minute
+	// quotaPatience is how long pods may be missing before the events of their job are read.
+	quotaPatience = 5 * time.Second
 	// cleanTimeout bounds the removal of the run's files.
 	cleanTimeout = 2 * time.Minute
 	// deleteTimeout bounds how long a deletion waits for anything at all.
@@ -39,35 +41,65 @@ type action int
 const (
 	// nothing but the status.
 	nothing action = iota
-	// start makes the job of a repetition.
+	// start makes the job of a turn.
 	start
-	// keep writes the record of a repetition that has ended.
+	// keep writes the record of a turn that has ended.
 	keep
+	// give up writes the record of a turn that had no job.
+	giveUp
+	// mark notes on a job that came out of its queue that it has started.
+	mark
 	// remove deletes a job.
 	remove
+	// check makes the job that looks at image and space, inspect records what it has found.
+	check
+	inspect
+	// dropCaches asks the agents to drop caches.
+	dropCaches
+	// publish writes the complete results, and export makes the job that takes them elsewhere.
+	publish
+	export
 	// clean makes the job that removes the run's files.
 	clean
 	// expire deletes the run.
 	expire
 )
 
+// leasing is what a pass does with the lease of the FileSystem.
+type leasing int
+
+const (
+	// leaseAsIs leaves it to whom it is.
+	leaseAsIs leasing = iota
+	// leaseTake takes or keeps it; the action is put off when somebody else has it.
+	leaseTake
+	// leaseFree lets it go.
+	leaseFree
+)
+
 // decision is what a pass does and what the status says.
 type decision struct {
 	action action
-	// child is what keep and remove are about.
+	lease  leasing
+	// child is what keep, mark, inspect and remove are about.
 	child *child
-	// point and repetition are what start is about, or what runs.
-	point, repetition int
-	running           bool
-	// verdict, with keep, says why the repetition failed, whatever it printed.
-	verdict string
+	// turn is what start and giveUp are about, or what runs.
+	turn    turn
+	running bool
+	// verdict, with keep and giveUp, says why the turn failed, whatever it printed; invalid says what disturbed it, and interrupted why it
+	// counts for nothing.
+	verdict, invalid, interrupted string
+	// request, with dropCaches, is what the agents are asked.
+	request string
 	// intends writes the directory into the status: it comes before the first job that writes there, so that no file can be
 	// forgotten. cleaned takes it out again.
 	intends, cleaned bool
 	// leftBehind says why the files could not be removed.
 	leftBehind string
-	// ended completes the run.
-	ended bool
+	// exported says where the results went besides.
+	exported string
+	// ended completes the run. unobserved leaves the status as of the spec before.
+	ended, unobserved bool
 
 	status   metav1.ConditionStatus
 	progress conditions.Progress
@@ -82,7 +114,7 @@ func (w *world) reconciling(reason, format string, args ...any) decision {
 }
 
 func stalled(reason, message string) decision {
-	return decision{status: metav1.ConditionFalse, progress: conditions.Stalled, reason: reason, message: message}
+	return decision{status: metav1.ConditionFalse, progress: conditions.Stalled, reason: reason, message: message, lease: leaseFree}
 }
 
 // decide says what to do now. The order is that of what must never be mixed up: what runs is dealt with before anything
@@ -107,15 +139,55 @@ func decide(w *world) decision {
 	if d, waits := decideWaiting(w, next.point); waits {
 		return d
 	}
-	d := w.running(next.point, next.repetition)
+	if !w.begun() {
+		if d, checks := decidePreflight(w); checks {
+			return d
+		}
+	}
+	d := w.running(next)
+	d.lease = leaseTake
 	switch {
 	case w.cleaner != nil:
 		d.action, d.child, d.after = remove, w.cleaner, soon
-	case w.run.Status.Directory == "":
+	case next.step > 0 && !w.begun():
+		// The files of the steps before have been removed.
+		d.action, d.interrupted, d.after = giveUp, "was stopped between two phases, and its files were removed", soon
+	case !w.begun():
 		d.intends, d.after = true, soon
+	case w.checker != nil:
+		d.action, d.child, d.after = remove, w.checker, soon
+	case w.unpublished():
+		d.action, d.after = publish, soon
 	default:
-		d.action, d.after = start, pollInterval
+		return decideTurn(w, d)
 	}
+	return d
+}
+
+// begun is true when the image and the space were looked at, and the status names where the files are. A run that was suspended
+// begins anew.
+func (w *world) begun() bool {
+	if !w.any(onClients) {
+		return w.run.Status.StartTime != nil
+	}
+	return w.run.Status.Directory != ""
+}
+
+// decideTurn starts a turn, after the pause and when the caches are dropped.
+func decideTurn(w *world, d decision) decision {
+	if pause := w.run.Spec.Pause; pause != nil && d.turn.step == 0 {
+		if left := w.records.lastEnd().Add(pause.Duration).Sub(w.now); left > 0 {
+			d.reason, d.message = v1alpha1.ReasonPausing, fmt.Sprintf("pausing for %s (spec.pause) before %s", pause.Duration, w.current(d.turn))
+			d.running, d.after = false, left
+			return d
+		}
+	}
+	if w.drops(d.turn) {
+		if step, waits := decideDrop(w, d); waits {
+			return step
+		}
+	}
+	d.action, d.after = start, pollInterval
 	return d
 }
 
@@ -126,15 +198,24 @@ func decideEnded(w *world) decision {
 	if known != nil {
 		d.status, d.reason, d.message = known.Status, known.Reason, known.Message
 	}
-	for i := range w.children {
-		if !w.children[i].deleting {
-			d.action, d.child, d.after = remove, &w.children[i], soon
+	if w.changed() && w.unpublished() {
+		d.action, d.after = publish, soon
+		return d
+	}
+	if w.changed() && w.destination() != "" {
+		exported, step, waits := decideExport(w)
+		if waits {
+			// The status is about the old spec until this is done.
+			d.action, d.after, d.unobserved = step.action, step.after, true
 			return d
 		}
+		d.exported = exported
 	}
-	if w.cleaner != nil && !w.cleaner.deleting {
-		d.action, d.child, d.after = remove, w.cleaner, soon
-		return d
+	for _, c := range w.jobs() {
+		if !c.deleting {
+			d.action, d.child, d.after = remove, c, soon
+			return d
+		}
 	}
 	if ttl := w.run.Spec.TTLAfterFinished; ttl != nil {
 		left := w.run.Status.CompletionTime.Add(ttl.Duration).Sub(w.now)
@@ -145,6 +226,20 @@ func decideEnded(w *world) decision {
 		d.after = left
 	}
 	return d
+}
+
+// jobs are all that the run has.
+func (w *world) jobs() []*child {
+	var out []*child
+	for i := range w.children {
+		out = append(out, &w.children[i])
+	}
+	for _, c := range []*child{w.cleaner, w.checker, w.exporter} {
+		if c != nil {
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 // decideChildren deals with the jobs that are there, one at a time. It is not busy when there are none.
@@ -158,32 +253,52 @@ func decideChildren(w *world) (decision, bool) {
 		return d, true
 	}
 	c := &w.children[0]
-	d := w.running(c.point, c.repetition)
-	_, recorded := w.records[c.point][c.repetition]
+	d := w.running(c.turn)
+	_, recorded := w.records.find(c.turn)
 	switch {
 	case c.deleting:
 		d.message = fmt.Sprintf("waiting until %s has gone", c.name)
 		d.running, d.after = !recorded && !w.run.Spec.Suspend, soon
 	case recorded:
 		d.action, d.child, d.after, d.running = remove, c, soon, false
+	case c.noPods():
+		// It is no attempt: nothing was ever started.
+		d.reason, d.message, d.after = v1alpha1.ReasonQuotaExceeded, w.overQuota(c), retryInterval
+		if c.failed || w.run.Spec.Suspend {
+			d.action, d.child, d.running = remove, c, false
+		}
 	case c.over():
 		d.action, d.child, d.after = keep, c, soon
+		d.invalid = w.disturbance(c)
 	case w.run.Spec.Suspend:
 		d.action, d.child, d.after, d.running = remove, c, soon, false
 		d.message = fmt.Sprintf("stopping %s", c.name)
-	case w.timedOut(w.now.Sub(c.created)):
+	case c.evicted():
+		d.action, d.child, d.after = keep, c, soon
+		d.invalid = "was evicted from its queue"
+	case c.held:
+		d.reason, d.after = v1alpha1.ReasonQueued, pollInterval
+		d.message = fmt.Sprintf("%s waits in the queue %s", c.name, w.run.Spec.QueueName)
+	case w.timedOut(w.now.Sub(c.started)):
 		d.action, d.child, d.after = keep, c, soon
 		d.verdict = fmt.Sprintf("stopped because spec.limits.timeout (%s) was reached", w.run.Spec.Limits.Timeout.Duration)
-	case w.now.After(c.created.Add(w.pointTimeout() + overdueAfter)):
+	case w.now.After(c.started.Add(w.pointTimeout() + overdueAfter)):
 		d.action, d.child, d.after = keep, c, soon
 		d.verdict = fmt.Sprintf("did not end within %s (spec.limits.pointTimeout)%s", w.pointTimeout(), why(c))
+	case c.object.GetLabels()[labelQueue] != "" && c.admitted.IsZero():
+		d.action, d.child, d.after = mark, c, pollInterval
 	default:
-		d.after = pollInterval
+		d.lease, d.after = leaseTake, pollInterval
 		if reason := why(c); reason != "" {
 			d.message += reason
 		}
 	}
 	return d, true
+}
+
+// overQuota says that a job waits for a quota to have room.
+func (w *world) overQuota(c *child) string {
+	return fmt.Sprintf("%s waits: a quota of namespace %s keeps its pods from being made: %s", c.name, w.run.Namespace, c.quota)
 }
 
 // why says what keeps the pods of a job from running, and is empty when nothing does.
@@ -196,42 +311,29 @@ func why(c *child) string {
 	return ""
 }
 
-// running is the decision while a repetition is being run.
-func (w *world) running(point, repetition int) decision {
-	d := w.reconciling(v1alpha1.ReasonRunning, "running %s", w.current(point, repetition))
-	d.running, d.point, d.repetition = true, point, repetition
+// running is the decision while a turn is run.
+func (w *world) running(t turn) decision {
+	d := w.reconciling(v1alpha1.ReasonRunning, "running %s", w.current(t))
+	d.running, d.turn = true, t
 	return d
 }
 
-// current names a repetition as in status.current.
-func (w *world) current(point, repetition int) string {
-	if point >= len(w.points) {
-		return fmt.Sprintf("point %d (repetition %d/%d)", point, repetition, w.run.Spec.Repetitions)
+// current names a turn as in status.current.
+func (w *world) current(t turn) string {
+	words := fmt.Sprintf("repetition %d/%d", t.repetition, max(int(w.run.Spec.Repetitions), t.repetition))
+	if t.warmUp {
+		words = fmt.Sprintf("warm-up %d", t.repetition)
 	}
-	return fmt.Sprintf("%s (repetition %d/%d)", describe(w.points[point]), repetition, w.run.Spec.Repetitions)
-}
-
-type turn struct{ point, repetition int }
-
-// next is the first repetition that has no record, of the first point that has not ended.
-func (w *world) next() (turn, bool) {
-	for i := range w.points {
-		if w.pointEnded(i) {
-			continue
-		}
-		for repetition := 1; repetition <= int(w.run.Spec.Repetitions); repetition++ {
-			if _, recorded := w.records[i][repetition]; !recorded {
-				return turn{i, repetition}, true
-			}
-		}
+	if t.point < len(w.plans) && len(w.plans[t.point].Steps) > 1 {
+		words += ", " + w.plans[t.point].Steps[min(t.step, len(w.plans[t.point].Steps)-1)].Name
 	}
-	return turn{}, false
-}
-
-// pointEnded is true when a point has all its repetitions, or a failed one.
-func (w *world) pointEnded(point int) bool {
-	_, failed := w.records.failure(point)
-	return failed || len(w.records[point]) >= int(w.run.Spec.Repetitions)
+	if t.attempt > 1 {
+		words += fmt.Sprintf(", attempt %d", t.attempt)
+	}
+	if t.point >= len(w.points) {
+		return fmt.Sprintf("point %d (%s)", t.point, words)
+	}
+	return fmt.Sprintf("%s (%s)", describe(w.points[t.point]), words)
 }
 
 func (w *world) pointTimeout() time.Duration {
@@ -251,71 +353,14 @@ func (w *world) timedOut(now time.Duration) bool {
 	return sum+now >= l.Timeout.Duration
 }
 
-// decideWaiting names what must be there before a repetition can start.
-func decideWaiting(w *world, point int) (decision, bool) {
-	wait := func(reason, format string, args ...any) (decision, bool) {
-		d := w.reconciling(reason, format, args...)
-		d.after = retryInterval
-		return d, true
-	}
-	name := w.run.Spec.FileSystem.Name
-	if w.fileSystem == nil {
-		return wait(v1alpha1.ReasonWaitingForFileSystem, "there is no FileSystem %s in namespace %s", name, w.run.Namespace)
-	}
-	if _, err := w.pool(); err != nil {
-		return stalled(v1alpha1.ReasonInvalidSpec, err.Error()), true
-	}
-	if !w.hasImage {
-		return stalled(v1alpha1.ReasonInvalidSpec,
-			fmt.Sprintf("spec.tool: the operator was started without an image for %s; give it --benchmark-image=%s=<image>", w.run.Spec.Tool, w.run.Spec.Tool)), true
-	}
-	ready := meta.FindStatusCondition(w.fileSystem.Status.Conditions, v1alpha1.ConditionReady)
-	switch {
-	case !w.fileSystem.DeletionTimestamp.IsZero():
-		return wait(v1alpha1.ReasonWaitingForFileSystem, "FileSystem %s is being deleted", name)
-	case ready == nil:
-		return wait(v1alpha1.ReasonWaitingForFileSystem, "FileSystem %s is not Ready yet", name)
-	case ready.Status != metav1.ConditionTrue:
-		return wait(v1alpha1.ReasonWaitingForFileSystem, "FileSystem %s is not Ready (%s)", name, ready.Reason)
-	case w.mount.Path == "":
-		return wait(v1alpha1.ReasonNoClients, "FileSystem %s has no clients: set its spec.clients", name)
-	case w.active != "":
-		return wait(v1alpha1.ReasonWaitingForRun, "BenchmarkRun %s is using FileSystem %s", w.active, name)
-	case w.older != "":
-		return wait(v1alpha1.ReasonWaitingForRun, "BenchmarkRun %s, which is older, measures FileSystem %s first", w.older, name)
-	}
-	if w.mpiMissing {
-		d := stalled(v1alpha1.ReasonMPIOperatorMissing, "the cluster has no MPIJob (kubeflow.org/v2beta1), which a distributed run needs; "+
-			"install the MPI operator: it is part of the Helm chart (value mpiOperator.enabled), or see https://github.com/kubeflow/mpi-operator")
-		d.after = mpiInterval
-		return d, true
-	}
-	if need := w.clientsNeeded(point); len(w.clients) < need {
-		return wait(v1alpha1.ReasonNoClients, "%d nodes are needed that match spec.clients.nodeSelector and have mounted FileSystem %s; there are %d",
-			need, name, len(w.clients))
-	}
-	if c := w.commands[point]; c.Distributed && c.Clients == 0 && c.Processes%len(w.clients) != 0 {
-		return stalled(v1alpha1.ReasonInvalidSpec, fmt.Sprintf("%s: %d processes can't be spread evenly over the %d nodes that match spec.clients.nodeSelector; "+
-			"set spec.clients.count, or make processes a multiple", describe(w.points[point]), c.Processes, len(w.clients))), true
-	}
-	return decision{}, false
-}
-
-// clientsNeeded is the largest number of clients of this point and those that follow: a run that can't end is better not started.
-func (w *world) clientsNeeded(point int) int {
-	need := 1
-	for i := point; i < len(w.commands); i++ {
-		if !w.pointEnded(i) {
-			need = max(need, w.commands[i].Clients)
-		}
-	}
-	return need
-}
-
 func decideSuspended(w *world) decision {
-	d := decision{status: metav1.ConditionUnknown, progress: conditions.Settled, reason: v1alpha1.ReasonSuspended}
+	d := decision{status: metav1.ConditionUnknown, progress: conditions.Settled, reason: v1alpha1.ReasonSuspended, lease: leaseFree}
 	sentence := "spec.suspend is true; the repetitions that have ended are kept"
 	d.message = sentence
+	if w.checker != nil && !w.checker.deleting {
+		d.action, d.child, d.after = remove, w.checker, soon
+		return d
+	}
 	if w.run.Status.Directory == "" {
 		if w.cleaner != nil && !w.cleaner.deleting {
 			d.action, d.child = remove, w.cleaner
@@ -334,32 +379,41 @@ func decideSuspended(w *world) decision {
 	return d
 }
 
-// decideEnd removes the files, then ends the run.
+// decideEnd removes the files, writes the complete results and takes them where they are wanted, then ends the run.
 func decideEnd(w *world) decision {
 	step, why := cleaning(w)
-	if step == cleanDone || step == cleanImpossible {
-		d := w.verdict()
-		d.ended, d.after = true, soon
-		d.cleaned = step == cleanDone
-		if step == cleanImpossible {
-			d.leftBehind = why
-			d.message += fmt.Sprintf("; its files are still in %s: %s", w.run.Status.Directory, why)
-		}
+	if step != cleanDone && step != cleanImpossible {
+		return w.cleaningUp(step, why)
+	}
+	if w.unpublished() {
+		d := w.reconciling(v1alpha1.ReasonCleaningUp, "writing the complete results")
+		d.action, d.after = publish, soon
 		return d
 	}
-	return w.cleaningUp(step, why)
+	exported, d, waits := decideExport(w)
+	if waits {
+		return d
+	}
+	d = w.verdict()
+	d.ended, d.after, d.lease, d.exported = true, soon, leaseFree, exported
+	d.cleaned = step == cleanDone
+	if step == cleanImpossible {
+		d.leftBehind = why
+		d.message += fmt.Sprintf("; its files are still in %s: %s", w.run.Status.Directory, why)
+	}
+	return d
 }
 
 // verdict is how a run that is over has ended.
 func (w *world) verdict() decision {
 	failed, first, left := 0, "", 0
-	for i := range w.points {
-		if entry, is := w.records.failure(i); is {
+	for i, s := range w.states() {
+		if s.bad != nil {
 			failed++
 			if first == "" {
-				first = fmt.Sprintf("point %d (%s): %s", i, describe(w.points[i]), entry.Error)
+				first = fmt.Sprintf("point %d (%s): %s", i, describe(w.points[i]), s.bad.trouble())
 			}
-		} else if !w.pointEnded(i) {
+		} else if !s.over {
 			left++
 		}
 	}
@@ -367,7 +421,8 @@ func (w *world) verdict() decision {
 	switch {
 	case left > 0:
 		d.reason = v1alpha1.ReasonTimedOut
-		d.message = fmt.Sprintf("spec.limits.timeout (%s) was reached; %d of %d points were not run to their end", w.run.Spec.Limits.Timeout.Duration, left, len(w.points))
+		d.message = fmt.Sprintf("spec.limits.timeout (%s) was reached; %d of %d points were not run to their end",
+			w.run.Spec.Limits.Timeout.Duration, left, len(w.points))
 	case failed > 0:
 		d.reason = v1alpha1.ReasonPointsFailed
 		d.message = fmt.Sprintf("%d of %d points failed; the first is %s", failed, len(w.points), first)
@@ -408,6 +463,8 @@ func cleaning(w *world) (cleanStep, string) {
 		return cleanNoClient, fmt.Sprintf("no node has mounted FileSystem %s", w.fileSystem.Name)
 	case c == nil:
 		return cleanNeeded, ""
+	case c.noPods() && !c.failed:
+		return cleanRunning, w.overQuota(c)
 	case c.failed:
 		return cleanImpossible, fmt.Sprintf("Job %s failed (%s)%s", c.name, c.message, why(c))
 	case w.now.Sub(c.created) > cleanTimeout:
@@ -426,6 +483,10 @@ func (w *world) cleaningUp(step cleanStep, why string) decision {
 	case cleanNoClient:
 		d.message += "; waiting because " + why
 		d.after = retryInterval
+	case cleanRunning:
+		if why != "" {
+			d.message += "; " + why
+		}
 	}
 	return d
 }
@@ -441,9 +502,9 @@ func decideDeleted(w *world) (d decision, finished bool) {
 		}
 		return d, true
 	}
-	for i := range w.children {
-		if !w.children[i].deleting {
-			d.action, d.child = remove, &w.children[i]
+	for _, c := range w.jobs() {
+		if !c.deleting && c != w.cleaner {
+			d.action, d.child = remove, c
 			return d, false
 		}
 	}

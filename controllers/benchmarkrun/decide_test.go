@@ -5,13 +5,16 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks"
+	"parallelfs.dev/operator/benchmarks/placement"
 	"parallelfs.dev/operator/controllers/conditions"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -33,12 +36,33 @@ func idle() *world {
 		}
 	}
 	return &world{
-		run: run, now: now, fileSystem: fs, hasImage: true, records: records{},
+		run: run, now: now, fileSystem: fs, image: "iozone:1", records: records{},
 		mount:   backend.Mount{Path: "/mnt/scratch", FSType: "fuse"},
-		mounted: []string{"n1", "n2", "n3"}, clients: []string{"n1", "n2"},
-		points:   []benchmarks.Point{point(0, "64k"), point(1, "1m")},
-		commands: []benchmarks.Command{{Clients: 1}, {Clients: 1}},
+		mounted: []string{"n1", "n2", "n3"}, clients: clientNodes("n1", "n2"),
+		points: []benchmarks.Point{point(0, "64k"), point(1, "1m")},
+		plans:  []benchmarks.Plan{planOf(benchmarks.OnClient), planOf(benchmarks.OnClient)},
 	}
+}
+
+// clientNodes are nodes of eight CPUs.
+func clientNodes(names ...string) []placement.Node {
+	var out []placement.Node
+	for _, name := range names {
+		out = append(out, placement.Node{Name: name, CPUs: 8})
+	}
+	return out
+}
+
+// planOf is one process, started in such a way, in one step; or in the named ones.
+func planOf(launch benchmarks.Launch, steps ...string) benchmarks.Plan {
+	p := benchmarks.Plan{Processes: 1, Demand: benchmarks.Demand{Bytes: 1 << 30, Inodes: 10}}
+	if len(steps) == 0 {
+		steps = []string{""}
+	}
+	for _, name := range steps {
+		p.Steps = append(p.Steps, benchmarks.Step{Name: name, Command: benchmarks.Command{Launch: launch, Argv: []string{"iozone", "-r", "64k"}}})
+	}
+	return p
 }
 
 // done records a repetition that took ten seconds; a text makes it a failed one.
@@ -56,12 +80,27 @@ func (w *world) allDone() {
 			w.done(point, repetition, "")
 		}
 	}
+	w.published = w.toPublish(true)
 }
+
+// checked makes image and space looked at, with so much that is free.
+func (w *world) checked(free int64) {
+	w.checker = &child{name: "sweep-check", object: &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: "look"}}, succeeded: true, created: now}
+	w.provenance.CheckedBy, w.provenance.CheckedAt = "look", now
+	w.provenance.Checked = spec.Checked{FreeBytes: free, FreeInodes: -1}
+}
+
+// settled makes the results that there are so far written.
+func (w *world) settled() { w.published = w.toPublish(w.final()) }
+
+// at is a first attempt.
+func at(point, repetition int) turn { return turn{point: point, repetition: repetition, attempt: 1} }
 
 // job adds a job that was made so long ago.
 func (w *world) job(point, repetition int, age time.Duration) *child {
 	w.children = append(w.children, child{
-		name: jobName("sweep", point, repetition), point: point, repetition: repetition, created: now.Add(-age),
+		object: &batchv1.Job{}, name: jobName("sweep", turn{point: point, repetition: repetition, attempt: 1}.suffix()),
+		turn: turn{point: point, repetition: repetition, attempt: 1}, created: now.Add(-age), started: now.Add(-age),
 	})
 	return &w.children[len(w.children)-1]
 }
@@ -79,13 +118,13 @@ func podOf(role string, phase corev1.PodPhase) corev1.Pod {
 
 func TestDecide(t *testing.T) {
 	type want struct {
-		action            action
-		point, repetition int
-		child             string
-		reason            string
-		says              string
-		progress          conditions.Progress
-		check             func(g *WithT, d decision)
+		action   action
+		turn     turn
+		child    string
+		reason   string
+		says     string
+		progress conditions.Progress
+		check    func(g *WithT, d decision)
 	}
 	running, cleaning := v1alpha1.ReasonRunning, v1alpha1.ReasonCleaningUp
 	for name, c := range map[string]struct {
@@ -93,36 +132,36 @@ func TestDecide(t *testing.T) {
 		want  want
 	}{
 		"the first repetition of the first point comes first": {
-			func(*world) {}, want{action: start, point: 0, repetition: 1, reason: running, says: "running iozone.recordSize=64k (repetition 1/2)", progress: conditions.Reconciling},
+			func(*world) {}, want{action: start, turn: at(0, 1), reason: running, says: "running iozone.recordSize=64k (repetition 1/2)", progress: conditions.Reconciling},
 		},
 		"the directory is in the status before anything can write to it": {
-			func(w *world) { w.run.Status.Directory = "" },
-			want{action: nothing, point: 0, repetition: 1, reason: running, progress: conditions.Reconciling,
+			func(w *world) { w.run.Status.Directory = ""; w.checked(1 << 40) },
+			want{action: nothing, turn: at(0, 1), reason: running, progress: conditions.Reconciling,
 				check: func(g *WithT, d decision) { g.Expect(d.intends).To(BeTrue()) }},
 		},
 		"the next repetition is the first without a record": {
-			func(w *world) { w.done(0, 1, "") }, want{action: start, point: 0, repetition: 2, reason: running, progress: conditions.Reconciling},
+			func(w *world) { w.done(0, 1, "") }, want{action: start, turn: at(0, 2), reason: running, progress: conditions.Reconciling},
 		},
 		"the next point follows when all repetitions have a record": {
-			func(w *world) { w.done(0, 1, ""); w.done(0, 2, "") }, want{action: start, point: 1, repetition: 1, reason: running, progress: conditions.Reconciling},
+			func(w *world) { w.done(0, 1, ""); w.done(0, 2, ""); w.settled() }, want{action: start, turn: at(1, 1), reason: running, progress: conditions.Reconciling},
 		},
 		"the rest of a failed point is left out": {
-			func(w *world) { w.done(0, 1, "broke") }, want{action: start, point: 1, repetition: 1, reason: running, progress: conditions.Reconciling},
+			func(w *world) { w.done(0, 1, "broke"); w.settled() }, want{action: start, turn: at(1, 1), reason: running, progress: conditions.Reconciling},
 		},
 		"a job that runs is left alone": {
-			func(w *world) { w.done(0, 1, "broke"); w.job(1, 2, time.Minute) }, want{action: nothing, point: 1, repetition: 2, reason: running, progress: conditions.Reconciling},
+			func(w *world) { w.done(0, 1, "broke"); w.job(1, 2, time.Minute) }, want{action: nothing, turn: at(1, 2), reason: running, progress: conditions.Reconciling},
 		},
 		"a job that has ended is recorded before it is removed": {
 			func(w *world) { w.job(0, 1, time.Minute).succeeded = true },
-			want{action: keep, child: "sweep-p0-r1", point: 0, repetition: 1, reason: running, progress: conditions.Reconciling},
+			want{action: keep, child: "sweep-p0-r1", turn: at(0, 1), reason: running, progress: conditions.Reconciling},
 		},
 		"a job that has a record is removed": {
 			func(w *world) { w.job(0, 1, time.Minute).succeeded = true; w.done(0, 1, "") },
-			want{action: remove, child: "sweep-p0-r1", point: 0, repetition: 1, reason: running, progress: conditions.Reconciling},
+			want{action: remove, child: "sweep-p0-r1", turn: at(0, 1), reason: running, progress: conditions.Reconciling},
 		},
 		"nothing starts before the job of the last repetition has gone": {
 			func(w *world) { w.job(0, 1, time.Minute).deleting = true; w.done(0, 1, "") },
-			want{action: nothing, point: 0, repetition: 1, reason: running, says: "waiting until sweep-p0-r1 has gone", progress: conditions.Reconciling},
+			want{action: nothing, turn: at(0, 1), reason: running, says: "waiting until sweep-p0-r1 has gone", progress: conditions.Reconciling},
 		},
 		"nothing starts before the pods of the last repetition have ended": {
 			func(w *world) { w.done(0, 1, ""); w.lingering = []string{"sweep-p0-r1-abcde"} },
@@ -132,15 +171,15 @@ func TestDecide(t *testing.T) {
 			func(w *world) {
 				w.job(0, 1, time.Minute).pods = []corev1.Pod{podOf(roleWorker, corev1.PodFailed), podOf(roleLauncher, corev1.PodRunning)}
 			},
-			want{action: keep, child: "sweep-p0-r1", point: 0, repetition: 1, reason: running, progress: conditions.Reconciling},
+			want{action: keep, child: "sweep-p0-r1", turn: at(0, 1), reason: running, progress: conditions.Reconciling},
 		},
 		"a job that should have ended itself gets a minute more than pointTimeout": {
 			func(w *world) { w.limit(5*time.Minute, time.Hour); w.job(0, 1, 6*time.Minute) },
-			want{action: nothing, point: 0, repetition: 1, reason: running, progress: conditions.Reconciling},
+			want{action: nothing, turn: at(0, 1), reason: running, progress: conditions.Reconciling},
 		},
 		"a job that does not end is ended, and the point fails": {
 			func(w *world) { w.limit(5*time.Minute, time.Hour); w.job(0, 1, 6*time.Minute+time.Second) },
-			want{action: keep, child: "sweep-p0-r1", point: 0, repetition: 1, reason: running, progress: conditions.Reconciling,
+			want{action: keep, child: "sweep-p0-r1", turn: at(0, 1), reason: running, progress: conditions.Reconciling,
 				check: func(g *WithT, d decision) {
 					g.Expect(d.verdict).To(Equal("did not end within 5m0s (spec.limits.pointTimeout)"))
 				}},
@@ -151,11 +190,11 @@ func TestDecide(t *testing.T) {
 				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/3 nodes are available"}}
 				w.job(0, 1, time.Minute).pods = []corev1.Pod{p}
 			},
-			want{action: nothing, point: 0, repetition: 1, reason: running, says: "its pod can't be scheduled: 0/3 nodes are available", progress: conditions.Reconciling},
+			want{action: nothing, turn: at(0, 1), reason: running, says: "its pod can't be scheduled: 0/3 nodes are available", progress: conditions.Reconciling},
 		},
 		"the time of the whole run ends the repetition that runs": {
 			func(w *world) { w.limit(time.Hour, 100*time.Second); w.done(0, 1, ""); w.job(0, 2, 90*time.Second) },
-			want{action: keep, child: "sweep-p0-r2", point: 0, repetition: 2, reason: running, progress: conditions.Reconciling,
+			want{action: keep, child: "sweep-p0-r2", turn: at(0, 2), reason: running, progress: conditions.Reconciling,
 				check: func(g *WithT, d decision) {
 					g.Expect(d.verdict).To(Equal("stopped because spec.limits.timeout (1m40s) was reached"))
 				}},
@@ -169,6 +208,7 @@ func TestDecide(t *testing.T) {
 				w.limit(time.Hour, 10*time.Second)
 				w.done(0, 1, "")
 				w.cleaner = &child{succeeded: true}
+				w.settled()
 			},
 			want{action: nothing, reason: v1alpha1.ReasonTimedOut, says: "2 of 2 points were not run to their end", progress: conditions.Settled,
 				check: func(g *WithT, d decision) { g.Expect(d.ended && d.cleaned).To(BeTrue()) }},
@@ -209,6 +249,7 @@ func TestDecide(t *testing.T) {
 				w.allDone()
 				w.done(1, 1, "iozone ended with exit code 1")
 				w.run.Status.Directory = ""
+				w.settled()
 			},
 			want{action: nothing, reason: v1alpha1.ReasonPointsFailed, progress: conditions.Settled,
 				says:  "1 of 2 points failed; the first is point 1 (iozone.recordSize=1m): iozone ended with exit code 1",
@@ -216,11 +257,11 @@ func TestDecide(t *testing.T) {
 		},
 		"suspend stops what runs": {
 			func(w *world) { w.run.Spec.Suspend = true; w.job(0, 1, time.Minute) },
-			want{action: remove, child: "sweep-p0-r1", point: 0, repetition: 1, reason: running, says: "stopping sweep-p0-r1", progress: conditions.Reconciling},
+			want{action: remove, child: "sweep-p0-r1", turn: at(0, 1), reason: running, says: "stopping sweep-p0-r1", progress: conditions.Reconciling},
 		},
 		"suspend keeps a result that is there already": {
 			func(w *world) { w.run.Spec.Suspend = true; w.job(0, 1, time.Minute).succeeded = true },
-			want{action: keep, child: "sweep-p0-r1", point: 0, repetition: 1, reason: running, progress: conditions.Reconciling},
+			want{action: keep, child: "sweep-p0-r1", turn: at(0, 1), reason: running, progress: conditions.Reconciling},
 		},
 		"suspend removes the files when nothing runs": {
 			func(w *world) { w.run.Spec.Suspend = true }, want{action: clean, reason: cleaning, progress: conditions.Reconciling},
@@ -232,7 +273,7 @@ func TestDecide(t *testing.T) {
 		},
 		"a run that goes on removes the old cleaning job first, which would remove the new files": {
 			func(w *world) { w.cleaner = &child{name: "sweep-clean", succeeded: true} },
-			want{action: remove, child: "sweep-clean", point: 0, repetition: 1, reason: running, progress: conditions.Reconciling},
+			want{action: remove, child: "sweep-clean", turn: at(0, 1), reason: running, progress: conditions.Reconciling},
 		},
 		"a FileSystem that is not there is waited for": {
 			func(w *world) { w.fileSystem = nil },
@@ -249,14 +290,13 @@ func TestDecide(t *testing.T) {
 			want{action: nothing, reason: v1alpha1.ReasonInvalidSpec, says: `has no pool "tape"; it has ssd`, progress: conditions.Stalled},
 		},
 		"too few clients are waited for, and counted": {
-			func(w *world) { w.commands[1].Clients = 3 },
+			func(w *world) { w.plans[1] = planOf(benchmarks.OnLauncher); w.plans[1].Clients = 3 },
 			want{action: nothing, reason: v1alpha1.ReasonNoClients, says: "3 nodes are needed", progress: conditions.Reconciling},
 		},
-		"processes that can't be spread evenly over all nodes that match": {
-			func(w *world) {
-				w.commands = []benchmarks.Command{{Distributed: true, Processes: 3}, {Distributed: true, Processes: 4}}
-			},
-			want{action: nothing, reason: v1alpha1.ReasonInvalidSpec, says: "3 processes can't be spread evenly over the 2 nodes", progress: conditions.Stalled},
+		"processes that find no CPU stall the run, with what to set": {
+			func(w *world) { w.plans[1] = planOf(benchmarks.OnProcesses); w.plans[1].Processes = 20 },
+			want{action: nothing, reason: v1alpha1.ReasonInvalidSpec, progress: conditions.Stalled,
+				says: "iozone.recordSize=1m: 10 of 20 processes may run on node n1, which has 8 CPUs"},
 		},
 		"another run's job on the filesystem is waited for": {
 			func(w *world) { w.active = "other" },
@@ -270,9 +310,10 @@ func TestDecide(t *testing.T) {
 			func(w *world) { w.mpiMissing = true },
 			want{action: nothing, reason: v1alpha1.ReasonMPIOperatorMissing, says: "install the MPI operator", progress: conditions.Stalled},
 		},
-		"a tool without an image stalls the run, with the flag to give": {
-			func(w *world) { w.hasImage = false },
-			want{action: nothing, reason: v1alpha1.ReasonInvalidSpec, says: "--benchmark-image=iozone=", progress: conditions.Stalled},
+		"a tool without an image stalls the run, with what to set": {
+			func(w *world) { w.image = "" },
+			want{action: nothing, reason: v1alpha1.ReasonImageRequired, progress: conditions.Stalled,
+				says: "no image has iozone: set spec.image, or the Helm chart's value images.benchmarks.iozone"},
 		},
 		"a spec that can't be run stalls the run": {
 			func(w *world) { w.invalid = "spec.derive: division by zero" },
@@ -306,7 +347,7 @@ func TestDecide(t *testing.T) {
 			c.given(w)
 			d := decide(w)
 			g.Expect(d.action).To(Equal(c.want.action))
-			g.Expect([]int{d.point, d.repetition}).To(Equal([]int{c.want.point, c.want.repetition}))
+			g.Expect(d.turn).To(Equal(c.want.turn))
 			g.Expect(d.reason).To(Equal(c.want.reason))
 			g.Expect(d.message).To(ContainSubstring(c.want.says))
 			g.Expect(d.progress).To(Equal(c.want.progress))

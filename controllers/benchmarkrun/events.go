@@ -27,19 +27,19 @@ func notes(before, after *v1alpha1.BenchmarkRun, d decision) []note {
 		out = append(out, note{corev1.EventTypeNormal, "Started", "Run", fmt.Sprintf("%d points, each run %d times, in %s",
 			len(after.Status.Points), after.Spec.Repetitions, after.Status.Directory)})
 	}
-	failed := map[int32]bool{}
+	was := map[int32]v1alpha1.PointState{}
 	for _, p := range before.Status.Points {
-		failed[p.Index] = p.State == v1alpha1.PointFailed
+		was[p.Index] = p.State
 	}
 	for _, p := range after.Status.Points {
-		if p.State == v1alpha1.PointFailed && !failed[p.Index] {
-			out = append(out, note{corev1.EventTypeWarning, "PointFailed", "Measure", fmt.Sprintf("point %d: %s", p.Index, p.Message)})
+		if (p.State == v1alpha1.PointFailed || p.State == v1alpha1.PointInvalid) && was[p.Index] != p.State {
+			out = append(out, note{corev1.EventTypeWarning, "Point" + string(p.State), "Measure", fmt.Sprintf("point %d: %s", p.Index, p.Message)})
 		}
 	}
-	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionSucceeded)
+	had := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionSucceeded)
 	is := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionSucceeded)
 	stalled := meta.IsStatusConditionTrue(after.Status.Conditions, v1alpha1.ConditionStalled)
-	changed := is != nil && (was == nil || was.Status != is.Status || was.Reason != is.Reason)
+	changed := is != nil && (had == nil || had.Status != is.Status || had.Reason != is.Reason)
 	switch ended := before.Status.CompletionTime == nil && after.Status.CompletionTime != nil; {
 	case ended && is.Status == metav1.ConditionTrue:
 		out = append(out, note{corev1.EventTypeNormal, is.Reason, "End", is.Message})

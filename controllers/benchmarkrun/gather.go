@@ -15,10 +15,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	klabels "k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks"
+	"parallelfs.dev/operator/benchmarks/placement"
+	"parallelfs.dev/operator/benchmarks/results"
 	"parallelfs.dev/operator/benchmarks/sweep"
 	"parallelfs.dev/operator/internal/backend"
 )
@@ -30,68 +33,56 @@ type world struct {
 	// fileSystem is nil while there is none of that name.
 	fileSystem *v1alpha1.FileSystem
 	mount      backend.Mount
+	// management makes the jobs of tools that a management service runs, nil for a filesystem that has none.
+	management backend.Benchmarker
 	// mounted are the nodes that mount the filesystem, sorted; clients are those of them that the run selects.
-	mounted, clients []string
+	mounted []string
+	clients []placement.Node
+	// inventories are what the agents say, by node.
+	inventories map[string]*v1alpha1.NodeInventory
+	// kernels are those of the nodes, as Kubernetes has them.
+	nodes map[string]*corev1.Node
 	// invalid says what is wrong with the spec, whatever the cluster holds.
-	invalid  string
-	points   []benchmarks.Point
-	commands []benchmarks.Command
-	hasImage bool
-	records  records
-	// children are the jobs that run repetitions; there is at most one, unless somebody else made more.
+	invalid string
+	// parameters are those of the tool, with the values of the spec.
+	parameters []benchmarks.Parameter
+	points     []benchmarks.Point
+	plans      []benchmarks.Plan
+	// image holds the tool, empty when nobody has named one.
+	image   string
+	records records
+	// provenance is what was found before the first point, and published what the ConfigMap of results is about.
+	provenance provenance
+	published  string
+	// children are the jobs that run turns; there is at most one, unless somebody else made more.
 	children []child
-	cleaner  *child
+	// cleaner removes the run's files, checker looks at image and space, exporter writes the results elsewhere.
+	cleaner, checker, exporter *child
 	// lingering names pods of removed jobs that have not ended.
 	lingering []string
 	// mpiMissing is true when the run needs MPIJobs and the cluster does not serve them.
 	mpiMissing bool
 	// active names another run that has a job on the filesystem; older names the run whose turn it is before this one.
 	active, older string
+	// daemons are the pods of the filesystem, and targets the StorageTargets of the namespace.
+	daemons corev1.PodList
+	targets []v1alpha1.StorageTarget
+	// dropped is how far the dropping of caches for the next turn is.
+	dropped drop
+	// baseline are the points to compare with, and what they are of; baselineProblem says why there are none.
+	baseline        []results.Point
+	baselineOf      string
+	baselineProblem string
 }
-
-// child is one job of the run: a Job or an MPIJob.
-type child struct {
-	object            client.Object
-	name              string
-	point, repetition int
-	created           time.Time
-	deleting          bool
-	// succeeded and failed are what the job says of itself; message is its own.
-	succeeded, failed bool
-	message           string
-	// nodes are those that take part. The pods themselves may be gone when their job has ended.
-	nodes []string
-	pods  []corev1.Pod
-}
-
-// failedWorker returns a worker that ended before the launcher: the launcher then waits for ever.
-func (c *child) failedWorker() *corev1.Pod {
-	for i := range c.pods {
-		if c.pods[i].Labels[labelRole] == roleWorker && c.pods[i].Status.Phase == corev1.PodFailed {
-			return &c.pods[i]
-		}
-	}
-	return nil
-}
-
-// mainPod is the pod whose output is the tool's.
-func (c *child) mainPod() *corev1.Pod {
-	for i := range c.pods {
-		if c.pods[i].Labels[labelRole] != roleWorker {
-			return &c.pods[i]
-		}
-	}
-	return nil
-}
-
-func (c *child) over() bool { return c.succeeded || c.failed || c.failedWorker() != nil }
 
 // gather reads all that decide may look at. Jobs and pods are read past the cache: what decide concludes from a job that
 // is not there, such as that the repetition must be run, holds only if it is really not there.
 func (r *Reconciler) gather(ctx context.Context, run *v1alpha1.BenchmarkRun) (*world, error) {
-	w := &world{run: run, now: r.Clock.Now(), hasImage: r.Images.Benchmarks[string(run.Spec.Tool)] != ""}
+	w := &world{run: run, now: r.Clock.Now(), image: cmp.Or(run.Spec.Image, r.Images.Benchmarks[string(run.Spec.Tool)])}
 	r.plan(w)
-	for _, step := range []func(context.Context, *world) error{r.gatherFileSystem, r.gatherRecords, r.gatherChildren, r.gatherOthers} {
+	for _, step := range []func(context.Context, *world) error{
+		r.gatherFileSystem, r.gatherNodes, r.gatherRecords, r.gatherChildren, r.gatherOthers, r.gatherTrust, r.gatherDrop, r.gatherBaseline,
+	} {
 		if err := step(ctx, w); err != nil {
 			return nil, err
 		}
@@ -106,24 +97,43 @@ func (r *Reconciler) plan(w *world) {
 		w.invalid = fmt.Sprintf("spec.tool: this operator does not know %q", w.run.Spec.Tool)
 		return
 	}
+	w.parameters = tool.Parameters(&w.run.Spec)
 	points, err := sweep.Expand(tool, &w.run.Spec)
 	if err != nil {
 		w.invalid = err.Error()
 		return
 	}
 	for _, point := range points {
-		command, err := tool.Command(&w.run.Spec, point)
+		plan, err := tool.Plan(&w.run.Spec, point)
 		if err != nil {
 			w.invalid = fmt.Sprintf("%s: %v", describe(point), err)
 			return
 		}
-		w.commands = append(w.commands, command)
+		w.plans = append(w.plans, plan)
 	}
 	w.points = points
 }
 
-func (w *world) distributed() bool {
-	return slices.ContainsFunc(w.commands, func(c benchmarks.Command) bool { return c.Distributed })
+// distributed is true when a command needs an MPIJob.
+func distributed(launch benchmarks.Launch) bool {
+	switch launch {
+	case benchmarks.OnLauncher, benchmarks.OnProcesses, benchmarks.OnEachProcess, benchmarks.OnEachClient:
+		return true
+	case benchmarks.OnClient, benchmarks.OnServers, benchmarks.OnManagement:
+	}
+	return false
+}
+
+// any is true when a step of a point is started in such a way.
+func (w *world) any(is func(benchmarks.Launch) bool) bool {
+	return slices.ContainsFunc(w.plans, func(p benchmarks.Plan) bool {
+		return slices.ContainsFunc(p.Steps, func(s benchmarks.Step) bool { return is(s.Command.Launch) })
+	})
+}
+
+// onClients is true when a run works in the mounted filesystem.
+func onClients(launch benchmarks.Launch) bool {
+	return launch != benchmarks.OnServers && launch != benchmarks.OnManagement
 }
 
 func (r *Reconciler) gatherFileSystem(ctx context.Context, w *world) error {
@@ -140,24 +150,40 @@ func (r *Reconciler) gatherFileSystem(ctx context.Context, w *world) error {
 		return fmt.Errorf("no backend serves type %q of FileSystem %s", fs.Spec.Type, fs.Name)
 	}
 	w.mount = b.Mount(fs)
+	w.management, _ = b.(backend.Benchmarker)
 	for _, c := range fs.Status.Clients {
 		if c.Mounted {
 			w.mounted = append(w.mounted, c.Node)
 		}
 	}
 	slices.Sort(w.mounted)
+	return nil
+}
 
+// gatherNodes finds the clients, and what the agents say of nodes.
+func (r *Reconciler) gatherNodes(ctx context.Context, w *world) error {
 	var nodes corev1.NodeList
-	selector := client.MatchingLabels(w.run.Spec.Clients.NodeSelector)
-	if err := r.Client.List(ctx, &nodes, selector); err != nil {
+	if err := r.Client.List(ctx, &nodes); err != nil {
 		return fmt.Errorf("list nodes: %w", err)
 	}
-	for _, n := range nodes.Items {
-		if slices.Contains(w.mounted, n.Name) {
-			w.clients = append(w.clients, n.Name)
+	selector := klabels.SelectorFromSet(klabels.Set(w.run.Spec.Clients.NodeSelector))
+	w.nodes = map[string]*corev1.Node{}
+	for i := range nodes.Items {
+		n := &nodes.Items[i]
+		w.nodes[n.Name] = n
+		if selector.Matches(klabels.Set(n.Labels)) && slices.Contains(w.mounted, n.Name) {
+			w.clients = append(w.clients, placement.Node{Name: n.Name, CPUs: int(n.Status.Capacity.Cpu().Value())})
 		}
 	}
-	slices.Sort(w.clients)
+	slices.SortFunc(w.clients, func(a, b placement.Node) int { return strings.Compare(a.Name, b.Name) })
+	var inventories v1alpha1.NodeInventoryList
+	if err := r.Client.List(ctx, &inventories); err != nil {
+		return fmt.Errorf("list NodeInventories: %w", err)
+	}
+	w.inventories = map[string]*v1alpha1.NodeInventory{}
+	for i := range inventories.Items {
+		w.inventories[inventories.Items[i].Name] = &inventories.Items[i]
+	}
 	return nil
 }
 
@@ -172,8 +198,25 @@ func (r *Reconciler) gatherRecords(ctx context.Context, w *world) error {
 		return fmt.Errorf("list ConfigMaps: %w", err)
 	}
 	found, err := decodeRecords(list.Items, w.run)
+	if err != nil {
+		return err
+	}
 	w.records = found
-	return err
+	for i := range list.Items {
+		cm := &list.Items[i]
+		if !metav1.IsControlledBy(cm, w.run) {
+			continue
+		}
+		switch cm.Name {
+		case provenanceName(w.run.Name):
+			if w.provenance, err = decodeProvenance(cm); err != nil {
+				return err
+			}
+		case resultsName(w.run.Name):
+			w.published = cm.Annotations[annotationPublished]
+		}
+	}
+	return nil
 }
 
 // gatherChildren reads the run's jobs and pods, and whether another run has jobs on the same filesystem.
@@ -186,7 +229,7 @@ func (r *Reconciler) gatherChildren(ctx context.Context, w *world) error {
 	var mpiJobs mpiv2.MPIJobList
 	switch err := r.Reader.List(ctx, &mpiJobs, ours...); {
 	case meta.IsNoMatchError(err) || apierrors.IsNotFound(err):
-		w.mpiMissing = w.distributed()
+		w.mpiMissing = w.any(distributed)
 	case err != nil:
 		return fmt.Errorf("list MPIJobs: %w", err)
 	}
@@ -217,12 +260,22 @@ func (r *Reconciler) gatherChildren(ctx context.Context, w *world) error {
 				c.pods = append(c.pods, p)
 			}
 		}
-		if c.name == cleanName(w.run.Name) {
-			cleaner := c
-			w.cleaner = &cleaner
+		if err := r.gatherQuota(ctx, w, &c); err != nil {
+			return err
+		}
+		var known bool
+		switch c.name {
+		case cleanName(w.run.Name):
+			w.cleaner = &c
+			continue
+		case checkName(w.run.Name):
+			w.checker = &c
+			continue
+		case exportName(w.run.Name):
+			w.exporter = &c
 			continue
 		}
-		if _, err := fmt.Sscanf(strings.TrimPrefix(c.name, w.run.Name), "-p%d-r%d", &c.point, &c.repetition); err != nil {
+		if c.turn, known = turnOf(c.name); !known {
 			return fmt.Errorf("the job %s has a name that this operator does not give; delete it", c.name)
 		}
 		w.children = append(w.children, c)
@@ -295,53 +348,32 @@ func wantsToRun(run *v1alpha1.BenchmarkRun) bool {
 		(succeeded == nil || succeeded.Reason != v1alpha1.ReasonNoClients)
 }
 
-func childOf(job client.Object) child {
-	c := child{object: job, name: job.GetName(), created: job.GetCreationTimestamp().Time, deleting: !job.GetDeletionTimestamp().IsZero()}
-	if nodes := job.GetAnnotations()[annotationNodes]; nodes != "" {
-		c.nodes = strings.Split(nodes, ",")
-	}
-	return c
-}
-
-func childOfJob(job *batchv1.Job) child {
-	c := childOf(job)
-	for _, condition := range job.Status.Conditions {
-		if condition.Status != corev1.ConditionTrue {
-			continue
+// pools returns the storage pools that the run uses, in the order of the points.
+func (w *world) pools() ([]string, error) {
+	var out []string
+	for i := range w.points {
+		pool, err := w.pool(i)
+		if err != nil {
+			return nil, err
 		}
-		switch condition.Type {
-		case batchv1.JobComplete:
-			c.succeeded = true
-		case batchv1.JobFailed:
-			c.failed, c.message = true, condition.Message
+		if !slices.Contains(out, pool) {
+			out = append(out, pool)
 		}
 	}
-	return c
+	return out, nil
 }
 
-func childOfMPIJob(job *mpiv2.MPIJob) child {
-	c := childOf(job)
-	for _, condition := range job.Status.Conditions {
-		if condition.Status != corev1.ConditionTrue {
-			continue
-		}
-		switch condition.Type {
-		case mpiv2.JobSucceeded:
-			c.succeeded = true
-		case mpiv2.JobFailed:
-			c.failed, c.message = true, condition.Message
-		}
-	}
-	return c
-}
-
-// pool returns the name of the storage pool that the run uses.
-func (w *world) pool() (string, error) {
+// pool returns the storage pool of a point.
+func (w *world) pool(point int) (string, error) {
 	var names []string
 	for _, p := range w.fileSystem.Spec.StoragePools {
 		names = append(names, p.Name)
 	}
-	switch wanted := w.run.Spec.FileSystem.StoragePool; {
+	field, wanted := "spec.fileSystem.storagePool", w.run.Spec.FileSystem.StoragePool
+	if value := w.points[point].Parameters[benchmarks.ParameterStoragePool]; value != wanted && value != "" {
+		field, wanted = fmt.Sprintf("storagePool at the point %s", describe(w.points[point])), value
+	}
+	switch {
 	case len(names) == 0:
 		return "", errors.New("the FileSystem has no storage pool")
 	case wanted == "":
@@ -349,7 +381,29 @@ func (w *world) pool() (string, error) {
 	case slices.Contains(names, wanted):
 		return wanted, nil
 	default:
-		return "", fmt.Errorf("spec.fileSystem.storagePool: FileSystem %s has no pool %q; it has %s",
-			w.fileSystem.Name, wanted, strings.Join(names, ", "))
+		return "", fmt.Errorf("%s: FileSystem %s has no pool %q; it has %s", field, w.fileSystem.Name, wanted, strings.Join(names, ", "))
 	}
+}
+
+// place says how many processes of a point run on which client.
+func (w *world) place(point, step int) ([]placement.Placed, error) {
+	plan, spec := w.plans[point], w.run.Spec.Clients
+	return placement.Place(placement.Wanted{
+		Processes: max(plan.Processes, 1), Clients: w.clientsOf(point), EachClient: plan.Steps[step].Command.Launch == benchmarks.OnEachClient,
+		Spread: spec.Spread, MaxPerNode: int(spec.MaxProcessesPerNode), Oversubscribe: spec.Oversubscribe,
+	}, w.clients)
+}
+
+// clientsOf is the number of clients that a point asks for, 0 when it leaves it open. No point uses more than it has processes.
+func (w *world) clientsOf(point int) int {
+	plan := w.plans[point]
+	wanted := cmp.Or(plan.Clients, int(w.run.Spec.Clients.Count))
+	single := true
+	for _, step := range plan.Steps {
+		single = single && step.Command.Launch == benchmarks.OnClient
+	}
+	if single {
+		return 1
+	}
+	return wanted
 }

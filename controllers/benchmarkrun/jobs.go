@@ -3,7 +3,9 @@ package benchmarkrun
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks"
+	"parallelfs.dev/operator/benchmarks/placement"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/node/spec"
 )
@@ -30,10 +34,21 @@ const (
 	roleClient   = "client"
 	roleWorker   = "worker"
 	roleLauncher = "launcher"
+	roleServer   = "server"
+	roleChecker  = "checker"
 	roleCleaner  = "cleaner"
+	roleExporter = "exporter"
 
 	// annotationNodes on a job names the nodes that take part, with commas.
 	annotationNodes = "parallelfs.dev/benchmark-nodes"
+	// annotationPlacement on a job says how many processes run on how many clients.
+	annotationPlacement = "parallelfs.dev/benchmark-placement"
+	// annotationTrust on a job is the fingerprint of all that could disturb it, from before it was started.
+	annotationTrust = "parallelfs.dev/benchmark-trust"
+	// annotationAdmitted on a job is when it was seen to have left its queue.
+	annotationAdmitted = "parallelfs.dev/benchmark-admitted"
+	// labelQueue puts a job into a LocalQueue of Kueue (kueue.x-k8s.io, "Run a Job"), which then lets it go by spec.suspend.
+	labelQueue = "kueue.x-k8s.io/queue-name"
 	// annotationTold on a pod is the JSON that tells the node binary what to do. The pod reads it as a file by the downward
 	// API: it comes and goes with its job in one write, and can't be that of another repetition.
 	annotationTold = "parallelfs.dev/benchmark"
@@ -43,6 +58,9 @@ const (
 	nodeBinary      = binaryDirectory + "/node"
 	toldDirectory   = "/etc/parallelfs"
 	toldFile        = "benchmark.json"
+
+	// yieldWhenIdle lets a process of Open MPI that waits for another give up its CPU (ompi_info, mpi_yield_when_idle): it spins otherwise.
+	yieldWhenIdle = "OMPI_MCA_mpi_yield_when_idle=1"
 
 	// sshPort is that of the workers' sshd, in the network of each pod.
 	sshPort = 22
@@ -62,15 +80,37 @@ func labels(run *v1alpha1.BenchmarkRun) map[string]string {
 	}
 }
 
-func jobName(run string, point, repetition int) string {
-	return fmt.Sprintf("%s-p%d-r%d", run, point, repetition)
+// directory is the run's own directory in the filesystem, inside of that of its pool, as the status names it: of several pools,
+// /mnt/scratch/{ssd,bulk}/….
+func (w *world) directory() string {
+	pools, err := w.pools()
+	if err != nil {
+		panic(err) // decideWaiting comes first, and refuses a run without a pool
+	}
+	pool := pools[0]
+	if len(pools) > 1 {
+		pool = "{" + strings.Join(pools, ",") + "}"
+	}
+	return path.Join(w.mount.Path, pool, spec.BenchmarkHome, string(w.run.UID))
 }
 
-func cleanName(run string) string { return run + "-clean" }
+// roots are the directories that such a name stands for, one for each pool.
+func (w *world) roots(directory string) []string {
+	before, rest, several := strings.Cut(directory, "{")
+	pools, after, _ := strings.Cut(rest, "}")
+	if !several {
+		return []string{directory}
+	}
+	var out []string
+	for pool := range strings.SplitSeq(pools, ",") {
+		out = append(out, before+pool+after)
+	}
+	return out
+}
 
-// root is the run's own directory in the filesystem, inside of the directory of its pool.
-func (w *world) root() string {
-	pool, err := w.pool()
+// root is the one of them that a point works in.
+func (w *world) root(point int) string {
+	pool, err := w.pool(point)
 	if err != nil {
 		panic(err) // decideWaiting comes first, and refuses a run without a pool
 	}
@@ -86,83 +126,252 @@ type renderer struct {
 // task is what a job does.
 type task struct {
 	name, role string
-	// verb of `node bench`, in a container of the image.
+	// verb of `node bench`, in a container of the image, with more arguments.
 	verb, image string
+	arguments   []string
 	nodes       []string
+	placement   string
 	told        spec.Benchmark
-	deadline    time.Duration
-	retries     int32
+	// more are the same for other directories, done before.
+	more     []spec.Benchmark
+	deadline time.Duration
+	retries  int32
+	// turn is true for what a queue may hold.
+	turn bool
 }
 
-// repetition is the job that runs one repetition of a point: a Job on one client, or an MPIJob over several.
-func (r renderer) repetition(point, repetition int) client.Object {
-	command := r.w.commands[point]
-	clients := r.w.clients
-	if command.Clients > 0 {
-		clients = clients[:command.Clients]
+func (r renderer) mount() spec.Mount {
+	return spec.Mount{Path: r.w.mount.Path, FSType: r.w.mount.FSType, Source: r.w.mount.Source}
+}
+
+// turn is the job of a turn: a Job on one client or on servers, an MPIJob over several clients, or a Job of the backend.
+func (r renderer) turn(t turn) (client.Object, error) {
+	plan := r.w.plans[t.point]
+	command := plan.Steps[t.step].Command
+	job := task{
+		name: jobName(r.w.run.Name, t.suffix()), image: r.w.image, turn: true, deadline: r.w.pointTimeout() + deadlineMargin,
+		told: spec.Benchmark{Argv: command.Argv, Env: command.Env, Stdin: command.Stdin, TimeoutSeconds: seconds(r.w.pointTimeout())},
 	}
-	directory := r.w.run.Status.Directory
-	told := spec.Benchmark{
-		Mount: spec.Mount{Path: r.w.mount.Path, FSType: r.w.mount.FSType, Source: r.w.mount.Source},
-		Root:  directory, Directory: path.Join(directory, fmt.Sprintf("p%d-r%d", point, repetition)),
-		Argv: command.Argv, Env: command.Env, TimeoutSeconds: seconds(r.w.pointTimeout()),
+	for _, f := range command.Files {
+		job.told.Files = append(job.told.Files, spec.BenchmarkFile(f))
 	}
-	t := task{name: jobName(r.w.run.Name, point, repetition), nodes: clients, told: told, deadline: r.w.pointTimeout() + deadlineMargin}
-	if !command.Distributed {
-		t.role, t.verb, t.image = roleClient, "run", r.toolImage()
-		return r.job(t)
+	switch command.Launch {
+	case benchmarks.OnManagement:
+		return r.managementJob(t, job)
+	case benchmarks.OnServers:
+		job.role, job.verb, job.arguments = roleServer, "local", []string{"--rank", "$(JOB_COMPLETION_INDEX)"}
+		return r.serversJob(job, command.Role)
+	case benchmarks.OnClient, benchmarks.OnLauncher, benchmarks.OnProcesses, benchmarks.OnEachProcess, benchmarks.OnEachClient:
 	}
-	if command.HostLine != "" {
-		t.told.Hosts = &spec.Hosts{Processes: command.Processes, Line: command.HostLine}
+	placed, err := r.w.place(t.point, t.step)
+	if err != nil {
+		return nil, err
 	}
-	return r.mpiJob(t, (command.Processes+len(clients)-1)/len(clients))
+	root := r.w.root(t.point)
+	job.nodes, job.placement = placement.Nodes(placed), placement.Describe(placed)
+	job.told.Mount, job.told.Root, job.told.Directory = r.mount(), root, path.Join(root, t.directory())
+	job.told.KeepBefore, job.told.KeepAfter = t.step > 0, t.step < len(plan.Steps)-1
+	job.told.NeedBytes, job.told.NeedInodes = plan.Demand.Bytes, plan.Demand.Inodes
+	if !distributed(command.Launch) {
+		job.role, job.verb = roleClient, "run"
+		return r.job(job), nil
+	}
+	job.told.Placement = placement.Counts(placed)
+	if command.Launch != benchmarks.OnLauncher {
+		job.told.Ranks = &spec.Ranks{Each: command.Launch != benchmarks.OnProcesses}
+		if r.w.oversubscribed(placed) {
+			// Open MPI does so by itself where it knows how many CPUs there are; here it is told only how many processes there shall be.
+			job.told.Env = append(slices.Clone(job.told.Env), yieldWhenIdle)
+		}
+	}
+	return r.mpiJob(job, slices.Max(job.told.Placement)), nil
+}
+
+// oversubscribed is true when a client has more processes than CPUs.
+func (w *world) oversubscribed(placed []placement.Placed) bool {
+	return slices.ContainsFunc(placed, func(p placement.Placed) bool {
+		return slices.ContainsFunc(w.clients, func(n placement.Node) bool { return n.Name == p.Node && n.CPUs > 0 && p.Processes > n.CPUs })
+	})
+}
+
+// managementJob is the Job that the backend makes, with what the run finds its jobs by.
+func (r renderer) managementJob(t turn, job task) (client.Object, error) {
+	request := backend.BenchmarkRequest{Name: job.name, Timeout: r.w.pointTimeout()}
+	pool, err := r.w.pool(t.point)
+	if err != nil {
+		return nil, err
+	}
+	if r.w.run.Spec.FileSystem.StoragePool != "" || r.w.points[t.point].Parameters[benchmarks.ParameterStoragePool] != "" {
+		request.StoragePool = pool
+	}
+	for _, call := range r.w.plans[t.point].Steps[t.step].Command.Calls {
+		request.Calls = append(request.Calls, backend.BenchmarkCall(call))
+	}
+	made, err := r.w.management.BenchmarkJob(r.input(), request)
+	if err != nil {
+		return nil, fmt.Errorf("make the job %s: %w", job.name, err)
+	}
+	meta := r.meta(job)
+	for _, to := range []*metav1.ObjectMeta{&made.ObjectMeta, &made.Spec.Template.ObjectMeta} {
+		if to.Labels == nil {
+			to.Labels = map[string]string{}
+		}
+		maps.Copy(to.Labels, labels(r.w.run))
+	}
+	made.Labels, made.Spec.Template.Labels[labelChild] = meta.Labels, job.name
+	made.Spec.Template.Labels[labelRole] = roleClient
+	if made.Annotations == nil {
+		made.Annotations = map[string]string{}
+	}
+	maps.Copy(made.Annotations, meta.Annotations)
+	r.queue(job, &made.Spec.Suspend)
+	made.Spec.Template.Spec.PriorityClassName = r.w.run.Spec.PriorityClassName
+	return made, nil
+}
+
+// input is what a backend may look at for a benchmark.
+func (r renderer) input() backend.Input {
+	in := backend.Input{FileSystem: r.w.fileSystem, Images: r.images}
+	for _, name := range slices.Sorted(maps.Keys(r.w.nodes)) {
+		in.Nodes = append(in.Nodes, nodeFacts(r.w.nodes[name]))
+	}
+	return in
+}
+
+func nodeFacts(n *corev1.Node) backend.Node {
+	facts := backend.Node{Name: n.Name, Labels: n.Labels, Ready: nodeReady(n)}
+	for _, a := range n.Status.Addresses {
+		if a.Type == corev1.NodeInternalIP && facts.IP == "" {
+			facts.IP = a.Address
+		}
+	}
+	return facts
+}
+
+// serversJob runs one pod on each node with servers of a role, beside the daemons and with all their rights: such tools load and talk to
+// the modules of the kernel.
+func (r renderer) serversJob(t task, role v1alpha1.InstanceRole) (client.Object, error) {
+	for _, instance := range r.w.fileSystem.Status.Instances {
+		if instance.Role == role && !slices.Contains(t.nodes, instance.Node) {
+			t.nodes = append(t.nodes, instance.Node)
+		}
+	}
+	if len(t.nodes) == 0 {
+		return nil, fmt.Errorf("FileSystem %s has no servers of the role %s", r.w.fileSystem.Name, role)
+	}
+	slices.Sort(t.nodes)
+	job := r.podJob(t)
+	count := int32(len(t.nodes)) //nolint:gosec // nodes of one cluster
+	job.Spec.CompletionMode = new(batchv1.IndexedCompletion)
+	job.Spec.Completions, job.Spec.Parallelism = &count, &count
+	pod := &job.Spec.Template.Spec
+	pod.HostNetwork, pod.HostPID = true, true
+	pod.Affinity.PodAntiAffinity = onePerNode(t.name, t.role)
+	pod.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: new(true), RunAsUser: new(int64(0))}
+	return job, nil
+}
+
+// onePerNode keeps the pods of a job on nodes of their own.
+func onePerNode(job, role string) *corev1.PodAntiAffinity {
+	return &corev1.PodAntiAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			TopologyKey:   corev1.LabelHostname,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{labelChild: job, labelRole: role}},
+		}},
+	}
 }
 
 // cleaner is the Job that removes all that the run wrote, on any node that mounts the filesystem.
 func (r renderer) cleaner() client.Object {
-	directory := r.w.run.Status.Directory
-	told := spec.Benchmark{
-		Mount: spec.Mount{Path: r.w.mount.Path, FSType: r.w.mount.FSType, Source: r.w.mount.Source},
-		Root:  directory, Directory: path.Join(directory, "none"), Argv: []string{}, TimeoutSeconds: seconds(cleanTimeout),
-	}
-	return r.job(task{
-		name: cleanName(r.w.run.Name), role: roleCleaner, verb: "clean", image: r.images.Node, nodes: r.w.mounted, told: told,
+	t := task{
+		name: cleanName(r.w.run.Name), role: roleCleaner, verb: "clean", image: r.images.Node, nodes: r.w.mounted,
 		deadline: cleanTimeout + deadlineMargin, retries: 3,
-	})
+	}
+	for i, root := range r.w.roots(r.w.run.Status.Directory) {
+		told := spec.Benchmark{
+			Mount: r.mount(), Root: root, Directory: path.Join(root, "none"), Argv: []string{}, TimeoutSeconds: seconds(cleanTimeout),
+		}
+		if i == 0 {
+			t.told = told
+		} else {
+			t.more = append(t.more, told)
+		}
+	}
+	return r.job(t)
 }
 
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
 func (r renderer) meta(t task) metav1.ObjectMeta {
-	return metav1.ObjectMeta{
+	out := metav1.ObjectMeta{
 		Namespace: r.w.run.Namespace, Name: t.name, Labels: labels(r.w.run),
 		Annotations: map[string]string{annotationNodes: strings.Join(t.nodes, ",")},
 	}
+	if t.placement != "" {
+		out.Annotations[annotationPlacement] = t.placement
+	}
+	if !t.turn {
+		return out
+	}
+	if r.w.run.Spec.QueueName != "" {
+		out.Labels[labelQueue] = r.w.run.Spec.QueueName
+	} else {
+		// What leaves a queue is measured when it does, and looked at then.
+		out.Annotations[annotationTrust] = r.w.trust(t.nodes).encode()
+	}
+	return out
 }
 
-// job runs one pod. A repetition has no retries: what failed is a result too, and a second try would not be the same.
-func (r renderer) job(t task) client.Object {
+// queue holds a job back until its queue lets it go.
+func (r renderer) queue(t task, suspend **bool) {
+	if t.turn && r.w.run.Spec.QueueName != "" {
+		*suspend = new(true)
+	}
+}
+
+// job runs one pod. A turn has no retries: what failed is a result too, and a second try would not be the same.
+func (r renderer) job(t task) client.Object { return r.podJob(t) }
+
+func (r renderer) podJob(t task) *batchv1.Job {
 	pod := r.pod(t.name, t.role, t.image, t.told)
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
-	pod.Spec.Containers[0].Command = []string{nodeBinary, "bench", t.verb, "--spec", toldDirectory + "/" + toldFile}
-	r.mountFileSystem(pod)
+	command := func(file string) []string {
+		return append([]string{nodeBinary, "bench", t.verb, "--spec", toldDirectory + "/" + file}, t.arguments...)
+	}
+	pod.Spec.Containers[0].Command = command(toldFile)
+	if t.told.Mount.Path != "" {
+		r.mountFileSystem(pod)
+	}
+	for i, told := range t.more {
+		name, annotation := fmt.Sprintf("benchmark-%d.json", i+1), fmt.Sprintf("%s-%d", annotationTold, i+1)
+		pod.Annotations[annotation] = encode(told)
+		volume := &pod.Spec.Volumes[slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == "told" })]
+		volume.DownwardAPI.Items = append(volume.DownwardAPI.Items, fileOf(name, annotation))
+		c := pod.Spec.Containers[0].DeepCopy()
+		c.Name, c.Command = fmt.Sprintf("%s-%d", containerName, i+1), command(name)
+		pod.Spec.InitContainers = append(pod.Spec.InitContainers, *c)
+	}
 	pod.Spec.Affinity = backend.OnNodes(t.nodes...)
-	return &batchv1.Job{
+	job := &batchv1.Job{
 		ObjectMeta: r.meta(t),
 		Spec:       batchv1.JobSpec{BackoffLimit: &t.retries, ActiveDeadlineSeconds: new(seconds(t.deadline)), Template: *pod},
 	}
+	r.queue(t, &job.Spec.Suspend)
+	return job
 }
 
 // mpiJob runs a launcher, and one worker on each client. The launcher starts when the workers' sshd answer; it holds no
 // mount. The MPI operator copies the labels and annotations of the templates to the pods.
 func (r renderer) mpiJob(t task, slots int) client.Object {
-	launcher := r.pod(t.name, roleLauncher, r.toolImage(), t.told)
+	launcher := r.pod(t.name, roleLauncher, t.image, t.told)
 	c := &launcher.Spec.Containers[0]
 	c.Command = []string{nodeBinary, "bench", "launch", "--spec", toldDirectory + "/" + toldFile, "--ssh-port", fmt.Sprint(sshPort)}
+	// Beside a worker: there the image is, and the way to the others. With the tolerations alone it could land on a control plane.
+	launcher.Spec.Affinity = backend.OnNodes(t.nodes...)
 
-	worker := r.pod(t.name, roleWorker, r.toolImage(), t.told)
+	worker := r.pod(t.name, roleWorker, t.image, t.told)
 	c = &worker.Spec.Containers[0]
-	c.Command = []string{nodeBinary, "bench", "work", "--spec", toldDirectory + "/" + toldFile, "--", "/usr/sbin/sshd", "-De"}
+	c.Command = []string{nodeBinary, "bench", "work", "--spec", toldDirectory + "/" + toldFile, "--", sshd, "-De"}
 	c.Ports = []corev1.ContainerPort{{Name: "ssh", ContainerPort: sshPort, Protocol: corev1.ProtocolTCP}}
 	c.ReadinessProbe = &corev1.Probe{
 		ProbeHandler:  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(sshPort)}},
@@ -173,14 +382,9 @@ func (r renderer) mpiJob(t task, slots int) client.Object {
 	c.SecurityContext.Capabilities.Add = []corev1.Capability{"AUDIT_WRITE", "NET_BIND_SERVICE", "SETGID", "SETUID", "SYS_CHROOT"}
 	r.mountFileSystem(worker)
 	worker.Spec.Affinity = backend.OnNodes(t.nodes...)
-	worker.Spec.Affinity.PodAntiAffinity = &corev1.PodAntiAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
-			TopologyKey:   corev1.LabelHostname,
-			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{labelChild: t.name, labelRole: roleWorker}},
-		}},
-	}
+	worker.Spec.Affinity.PodAntiAffinity = onePerNode(t.name, roleWorker)
 
-	return &mpiv2.MPIJob{
+	job := &mpiv2.MPIJob{
 		ObjectMeta: r.meta(t),
 		Spec: mpiv2.MPIJobSpec{
 			SlotsPerWorker:         new(int32(slots)), //nolint:gosec // at most spec.processes, an int32
@@ -198,9 +402,9 @@ func (r renderer) mpiJob(t task, slots int) client.Object {
 			},
 		},
 	}
+	r.queue(t, &job.Spec.RunPolicy.Suspend)
+	return job
 }
-
-func (r renderer) toolImage() string { return r.images.Benchmarks[string(r.w.run.Spec.Tool)] }
 
 // pod is what all pods of a run share. They go wherever the clients are, whatever its taints.
 func (r renderer) pod(job, role, image string, told spec.Benchmark) *corev1.PodTemplateSpec {
@@ -243,11 +447,17 @@ func (r renderer) pod(job, role, image string, told spec.Benchmark) *corev1.PodT
 				{Name: "binary", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 				{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 				{Name: "told", VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{
-					Items: []corev1.DownwardAPIVolumeFile{{Path: toldFile, FieldRef: &corev1.ObjectFieldSelector{
-						APIVersion: "v1", FieldPath: fmt.Sprintf("metadata.annotations['%s']", annotationTold)}}}}}},
+					Items: []corev1.DownwardAPIVolumeFile{fileOf(toldFile, annotationTold)}}}},
 			},
+			PriorityClassName: r.w.run.Spec.PriorityClassName,
 		},
 	}
+}
+
+// fileOf is an annotation of the pod as a file.
+func fileOf(name, annotation string) corev1.DownwardAPIVolumeFile {
+	return corev1.DownwardAPIVolumeFile{Path: name, FieldRef: &corev1.ObjectFieldSelector{
+		APIVersion: "v1", FieldPath: fmt.Sprintf("metadata.annotations['%s']", annotation)}}
 }
 
 // mountFileSystem gives the pod's container the node's mount at the same path, by its parent directory: a mount that is

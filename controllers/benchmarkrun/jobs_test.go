@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks"
@@ -24,13 +25,22 @@ func render(w *world) renderer {
 // spread makes the points distributed ones, over two clients.
 func spread(w *world) *world {
 	w.mount.Source = "10.0.0.1:9421"
-	for i := range w.commands {
-		w.commands[i] = benchmarks.Command{
-			Argv: []string{"iozone", "-+m", "$(HOSTS_FILE)"}, Env: []string{"RSH=ssh"},
-			Distributed: true, Clients: 2, Processes: 5, HostLine: "$(HOST) $(DIRECTORY) /usr/bin/iozone",
-		}
+	for i := range w.plans {
+		w.plans[i] = benchmarks.Plan{Clients: 2, Processes: 5, Steps: []benchmarks.Step{{Command: benchmarks.Command{
+			Launch: benchmarks.OnLauncher, Argv: []string{"iozone", "-+m", "$(HOSTS_FILE)"}, Env: []string{"RSH=ssh"},
+			Files: []benchmarks.File{{PerProcess: "$(HOST) $(DIRECTORY) /usr/bin/iozone\n"}},
+		}}}}
 	}
 	return w
+}
+
+// jobOf is the job of a turn.
+func jobOf(w *world, t turn) client.Object {
+	job, err := render(w).turn(t)
+	if err != nil {
+		panic(err)
+	}
+	return job
 }
 
 func toldTo(g *WithT, pod corev1.PodTemplateSpec) spec.Benchmark {
@@ -49,10 +59,11 @@ func nodesOf(pod corev1.PodTemplateSpec) []string {
 
 // templates are all pods that a run can make, by what they do.
 func templates() map[string]corev1.PodTemplateSpec {
-	mpi := render(spread(idle())).repetition(0, 1).(*mpiv2.MPIJob).Spec.MPIReplicaSpecs
+	mpi := jobOf(spread(idle()), at(0, 1)).(*mpiv2.MPIJob).Spec.MPIReplicaSpecs
 	return map[string]corev1.PodTemplateSpec{
-		"client":   render(idle()).repetition(0, 1).(*batchv1.Job).Spec.Template,
+		"client":   jobOf(idle(), at(0, 1)).(*batchv1.Job).Spec.Template,
 		"cleaner":  render(idle()).cleaner().(*batchv1.Job).Spec.Template,
+		"checker":  render(idle()).job(render(idle()).checker()).(*batchv1.Job).Spec.Template,
 		"launcher": mpi[mpiv2.MPIReplicaTypeLauncher].Template,
 		"worker":   mpi[mpiv2.MPIReplicaTypeWorker].Template,
 	}
@@ -112,7 +123,7 @@ func TestEveryPodOfARun(t *testing.T) {
 func TestTheJobOfARepetition(t *testing.T) {
 	t.Run("runs once, on the first client, in a directory of its own", func(t *testing.T) {
 		g := NewWithT(t)
-		job := render(idle()).repetition(1, 2).(*batchv1.Job)
+		job := jobOf(idle(), at(1, 2)).(*batchv1.Job)
 		g.Expect(job.Name).To(Equal("sweep-p1-r2"))
 		g.Expect(*job.Spec.BackoffLimit).To(BeZero())
 		g.Expect(job.Spec.Template.Spec.RestartPolicy).To(Equal(corev1.RestartPolicyNever))
@@ -124,13 +135,13 @@ func TestTheJobOfARepetition(t *testing.T) {
 		g := NewWithT(t)
 		w := idle()
 		w.limit(1500*time.Millisecond, time.Hour)
-		job := render(w).repetition(0, 1).(*batchv1.Job)
+		job := jobOf(w, at(0, 1)).(*batchv1.Job)
 		g.Expect(toldTo(g, job.Spec.Template).TimeoutSeconds).To(Equal(int64(2)))
 		g.Expect(*job.Spec.ActiveDeadlineSeconds).To(BeNumerically(">", int64((1500*time.Millisecond+overdueAfter)/time.Second)))
 	})
 	t.Run("is an MPIJob with one worker on each client when it is distributed", func(t *testing.T) {
 		g := NewWithT(t)
-		job := render(spread(idle())).repetition(0, 1).(*mpiv2.MPIJob)
+		job := jobOf(spread(idle()), at(0, 1)).(*mpiv2.MPIJob)
 		worker, launcher := job.Spec.MPIReplicaSpecs[mpiv2.MPIReplicaTypeWorker], job.Spec.MPIReplicaSpecs[mpiv2.MPIReplicaTypeLauncher]
 		g.Expect(*worker.Replicas).To(Equal(int32(2)))
 		g.Expect(*job.Spec.SlotsPerWorker).To(Equal(int32(3)), "five processes on two clients")
@@ -139,15 +150,16 @@ func TestTheJobOfARepetition(t *testing.T) {
 		g.Expect(job.Spec.LauncherCreationPolicy).To(Equal(mpiv2.LauncherCreationPolicyWaitForWorkersReady))
 		g.Expect(worker.Template.Spec.Containers[0].ReadinessProbe.TCPSocket.Port.IntValue()).To(Equal(22))
 		told := toldTo(g, launcher.Template)
-		g.Expect(told.Hosts).To(Equal(&spec.Hosts{Processes: 5, Line: "$(HOST) $(DIRECTORY) /usr/bin/iozone"}))
+		g.Expect(told.Placement).To(Equal([]int{3, 2}))
+		g.Expect(told.Files).To(Equal([]spec.BenchmarkFile{{PerProcess: "$(HOST) $(DIRECTORY) /usr/bin/iozone\n"}}))
 		g.Expect(told.Env).To(Equal([]string{"RSH=ssh"}))
 		g.Expect(told.Mount.Source).To(Equal("10.0.0.1:9421"), "another filesystem at that path must not be measured")
 	})
 	t.Run("takes all clients when the tool names no number", func(t *testing.T) {
 		g := NewWithT(t)
 		w := spread(idle())
-		w.clients, w.commands[0].Clients = []string{"n1", "n2", "n3"}, 0
-		job := render(w).repetition(0, 1).(*mpiv2.MPIJob)
+		w.clients, w.plans[0].Clients = clientNodes("n1", "n2", "n3"), 0
+		job := jobOf(w, at(0, 1)).(*mpiv2.MPIJob)
 		g.Expect(*job.Spec.MPIReplicaSpecs[mpiv2.MPIReplicaTypeWorker].Replicas).To(Equal(int32(3)))
 	})
 }
@@ -159,4 +171,26 @@ func TestTheCleaningJobRunsOnAnyNodeThatMountsTheFileSystem(t *testing.T) {
 	g.Expect(nodesOf(job.Spec.Template)).To(Equal([]string{"n1", "n2", "n3"}))
 	g.Expect(toldTo(g, job.Spec.Template).Root).To(Equal("/mnt/scratch/ssd/.parallelfs-benchmarks/uid"))
 	g.Expect(job.Spec.Template.Spec.Containers[0].Image).To(Equal("node:1"), "it works without the tool's image too")
+}
+
+func TestAProcessThatWaitsGivesUpItsCPUOnlyWhereThereAreFewerThanProcesses(t *testing.T) {
+	for name, c := range map[string]struct {
+		cpus int
+		want []string
+	}{
+		"a client has more processes than CPUs": {1, []string{yieldWhenIdle}},
+		"every process has a CPU":               {8, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := spread(idle())
+			w.run.Spec.Clients.Oversubscribe = true
+			for i := range w.clients {
+				w.clients[i].CPUs = c.cpus
+			}
+			w.plans[0].Steps[0].Command = benchmarks.Command{Launch: benchmarks.OnProcesses, Argv: []string{"mdtest"}}
+			job := jobOf(w, at(0, 1)).(*mpiv2.MPIJob)
+			g.Expect(toldTo(g, job.Spec.MPIReplicaSpecs[mpiv2.MPIReplicaTypeLauncher].Template).Env).To(Equal(c.want))
+		})
+	}
 }

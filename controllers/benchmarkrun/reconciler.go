@@ -5,11 +5,14 @@ package benchmarkrun
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -19,8 +22,11 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks"
-	"parallelfs.dev/operator/benchmarks/stats"
+	"parallelfs.dev/operator/benchmarks/results"
+	"parallelfs.dev/operator/benchmarks/telemetry"
 	"parallelfs.dev/operator/controllers/apply"
+	"parallelfs.dev/operator/controllers/lease"
+	"parallelfs.dev/operator/controllers/servers"
 	"parallelfs.dev/operator/internal/backend"
 )
 
@@ -38,16 +44,32 @@ type Reconciler struct {
 	Images   backend.Images
 	Logs     LogReader
 	Recorder events.EventRecorder
+	// Telemetry says what the servers did meanwhile; nil asks nobody.
+	Telemetry TelemetryReader
+	// Published returns the points of a published table by its name.
+	Published func(name string) ([]results.Point, error)
+	// Version of the operator, for the provenance of results.
+	Version string
+
+	// baselines are the results of other runs that were read already.
+	baselines map[types.NamespacedName]knownBaseline
+}
+
+// TelemetryReader asks the agents of a filesystem's servers; see servers.Reader.
+type TelemetryReader interface {
+	Telemetry(ctx context.Context, fs *v1alpha1.FileSystem, from, to time.Time) []telemetry.Summary
 }
 
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=benchmarkruns,verbs=get;list;watch;update;patch;delete
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=benchmarkruns/status,verbs=get;update;patch
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=benchmarkruns/finalizers,verbs=update
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=filesystems,verbs=get;list;watch
-// +kubebuilder:rbac:groups=kubeflow.org,resources=mpijobs,verbs=get;list;create;delete
-// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups=kubeflow.org,resources=mpijobs,verbs=get;list;create;patch;delete
+// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=events,verbs=list
+// +kubebuilder:rbac:groups=parallelfs.dev,resources=storagetargets,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=pods/log,verbs=get
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
@@ -78,8 +100,16 @@ func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, err
 	}
 	d := decide(w)
-	if err := r.act(ctx, w, d); err != nil {
+	if d, err = r.settleLease(ctx, w, d); err != nil {
 		return ctrl.Result{}, err
+	}
+	if err := r.act(ctx, w, d); err != nil {
+		refused, is := errors.AsType[*backend.InvalidSpecError](err)
+		if !is {
+			return ctrl.Result{}, err
+		}
+		d = stalled(refused.Reason, refused.Message)
+		d.after = mpiInterval
 	}
 	if d.action == expire {
 		return ctrl.Result{}, nil
@@ -132,37 +162,111 @@ func (r *Reconciler) letGo(ctx context.Context, run *v1alpha1.BenchmarkRun, d de
 	return nil
 }
 
+// settleLease takes the lease of the FileSystem, or lets it go. While somebody else has it, what was decided is put off.
+func (r *Reconciler) settleLease(ctx context.Context, w *world, d decision) (decision, error) {
+	if w.fileSystem == nil {
+		return d, nil
+	}
+	holder := lease.OfRun(w.run)
+	switch d.lease {
+	case leaseTake:
+		by, err := lease.Acquire(ctx, r.Client, r.Reader, w.fileSystem, holder, w.now)
+		if err != nil {
+			return d, err
+		}
+		if by != "" && len(w.children) == 0 {
+			return w.inUse(by), nil
+		}
+	case leaseFree:
+		return d, lease.Release(ctx, r.Client, r.Reader, client.ObjectKeyFromObject(w.fileSystem), holder)
+	case leaseAsIs:
+	}
+	return d, nil
+}
+
+// inUse is the decision while somebody else has the lease.
+func (w *world) inUse(by string) decision {
+	d := w.reconciling(v1alpha1.ReasonFileSystemInUse, "%s has the lease of FileSystem %s; this run waits until it is free",
+		by, w.fileSystem.Name)
+	d.after = retryInterval
+	return d
+}
+
 // act takes the step that was decided on.
 func (r *Reconciler) act(ctx context.Context, w *world, d decision) error {
 	render := renderer{w: w, images: r.Images}
 	switch d.action {
 	case start:
 		// The record may be newer than the cache that said that there is none.
-		recorded, err := r.isRecorded(ctx, w.run, d.point, d.repetition)
-		if err != nil || recorded {
+		if err := r.refresh(ctx, w, d.turn.point); err != nil {
 			return err
 		}
-		return r.create(ctx, w, render.repetition(d.point, d.repetition))
+		if next, found := w.next(); !found || next != d.turn {
+			return nil
+		}
+		job, err := render.turn(d.turn)
+		if err != nil {
+			return err
+		}
+		return r.create(ctx, w, job)
+	case check:
+		return r.create(ctx, w, render.job(render.checker()))
+	case inspect:
+		return r.inspect(ctx, w, d.child)
 	case clean:
 		return r.create(ctx, w, render.cleaner())
+	case export:
+		return r.create(ctx, w, render.exporter())
+	case publish:
+		return r.publish(ctx, w, d)
+	case dropCaches:
+		return servers.AskToDropCaches(ctx, r.Client, w.dropNodes(d.turn), d.request)
 	case keep:
-		entry, raw, err := r.read(ctx, w, d.child, d.verdict)
+		entry, raw, err := r.read(ctx, w, d.child, d)
 		if err != nil {
 			return err
 		}
-		entry, err = r.store(ctx, w.run, entry, raw)
-		if err != nil {
-			return err
-		}
-		w.records.add(entry)
-		log.FromContext(ctx).Info("Recorded a repetition", "point", entry.Point, "repetition", entry.Repetition, "error", entry.Error)
-		return nil
+		return r.record(ctx, w, entry, raw)
+	case giveUp:
+		return r.record(ctx, w, w.given(d), nil)
+	case mark:
+		return r.mark(ctx, w, d.child)
 	case remove:
 		return r.remove(ctx, d.child)
 	case expire:
 		uid := w.run.UID
 		return client.IgnoreNotFound(r.Client.Delete(ctx, w.run, client.Preconditions{UID: &uid}))
 	case nothing:
+	}
+	return nil
+}
+
+// record keeps what a turn has found.
+func (r *Reconciler) record(ctx context.Context, w *world, entry record, raw []byte) error {
+	entry, err := r.store(ctx, w, entry, raw)
+	if err != nil {
+		return err
+	}
+	w.records.add(entry)
+	log.FromContext(ctx).Info("Recorded a turn", "turn", entry.turn().suffix(), "trouble", entry.trouble())
+	return nil
+}
+
+// mark notes on a job that it has left its queue, and the state of all that could disturb it from then on.
+func (r *Reconciler) mark(ctx context.Context, w *world, c *child) error {
+	before, ok := c.object.DeepCopyObject().(client.Object)
+	if !ok {
+		return fmt.Errorf("the job %s is no object", c.name)
+	}
+	annotations := c.object.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[annotationAdmitted] = w.now.UTC().Format(time.RFC3339)
+	annotations[annotationTrust] = w.trust(c.nodes).encode()
+	c.object.SetAnnotations(annotations)
+	if err := r.Client.Patch(ctx, c.object, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("mark the job %s: %w", c.name, err)
 	}
 	return nil
 }
@@ -213,9 +317,4 @@ func (r *Reconciler) writeStatus(ctx context.Context, w *world, d decision) erro
 	}
 	r.emit(after, notes(before, after, d)...)
 	return nil
-}
-
-// metrics are what a point's repetitions measured, by the run's statistic.
-func (w *world) metrics(point int) ([]v1alpha1.MetricResult, error) {
-	return stats.Summarise(w.samples(point), w.run.Spec.Statistic)
 }

@@ -2,6 +2,7 @@ package benchmarkrun
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -19,6 +20,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks"
+	"parallelfs.dev/operator/benchmarks/telemetry"
 )
 
 const (
@@ -28,51 +30,112 @@ const (
 	maxStored = 900 << 10
 )
 
-// record is what is known of one repetition that has ended, with a result or without. It is written once, and all of the
+// record is what is known of one turn that has ended, with a result or without. It is written once, and all of the
 // run's status follows from the records and the spec.
 type record struct {
-	Point      int                           `json:"point"`
-	Repetition int                           `json:"repetition"`
+	Point      int `json:"point"`
+	Repetition int `json:"repetition"`
+	// WarmUp is true for a repetition that does not count. Attempt counts from 1; the records of old runs have none, which is the first.
+	WarmUp  bool `json:"warmUp,omitempty"`
+	Attempt int  `json:"attempt,omitempty"`
+	// Step is the number of the phase from 0, and StepName its name, of a repetition that has several.
+	Step       int                           `json:"step,omitempty"`
+	StepName   string                        `json:"stepName,omitempty"`
 	Parameters map[v1alpha1.SweepName]string `json:"parameters,omitempty"`
-	// Command is the tool's command line; Nodes are those that it ran on.
-	Command []string `json:"command,omitempty"`
-	Nodes   []string `json:"nodes,omitempty"`
-	// Started is when its job was made, Finished when its container ended.
+	// Command is the tool's command line; Nodes are those that it ran on, and Placement says how many processes they had.
+	Command   []string `json:"command,omitempty"`
+	Nodes     []string `json:"nodes,omitempty"`
+	Placement string   `json:"placement,omitempty"`
+	// Started is when its job was started, Finished when its container ended.
 	Started  time.Time `json:"started"`
 	Finished time.Time `json:"finished"`
 	ExitCode *int32    `json:"exitCode,omitempty"`
+	// Version is what the tool says of itself, ImageID the digest of its image.
+	Version string `json:"version,omitempty"`
+	ImageID string `json:"imageID,omitempty"`
 	// Samples are the result.
 	Samples []benchmarks.Sample `json:"samples,omitempty"`
 	// Error says why there is no result, and Tail holds the last lines of the output.
 	Error string `json:"error,omitempty"`
 	Tail  string `json:"tail,omitempty"`
-	// Truncated says what of the raw output was not kept.
+	// Invalid says what disturbed it, whatever it measured. Interrupted says why an attempt was given up through nobody's fault: its
+	// repetition begins anew, and that counts for nothing.
+	Invalid     string `json:"invalid,omitempty"`
+	Interrupted string `json:"interrupted,omitempty"`
+	// Telemetry is what the servers did meanwhile.
+	Telemetry []telemetry.Summary `json:"telemetry,omitempty"`
+	// Truncated says what of the raw output and the telemetry was not kept.
 	Truncated string `json:"truncated,omitempty"`
 }
 
 func (r record) duration() time.Duration { return max(0, r.Finished.Sub(r.Started)) }
 
-// records of a run: by point, then by repetition (from 1).
-type records map[int]map[int]record
-
-func (r records) add(entry record) {
-	if r[entry.Point] == nil {
-		r[entry.Point] = map[int]record{}
-	}
-	r[entry.Point][entry.Repetition] = entry
+func (r record) turn() turn {
+	return turn{point: r.Point, warmUp: r.WarmUp, repetition: r.Repetition, attempt: max(r.Attempt, 1), step: r.Step}
 }
 
-// failure returns the record that makes a point fail.
-func (r records) failure(point int) (record, bool) {
-	for _, repetition := range slices.Sorted(maps.Keys(r[point])) {
-		if entry := r[point][repetition]; entry.Error != "" {
+// title names the repetition.
+func (r record) title() string {
+	if r.WarmUp {
+		return fmt.Sprintf("warm-up %d", r.Repetition)
+	}
+	return fmt.Sprintf("repetition %d", r.Repetition)
+}
+
+// trouble says why a record is no result, empty when it is one.
+func (r record) trouble() string {
+	return cmp.Or(r.Invalid, r.Error, r.Interrupted)
+}
+
+// records of a run by point, those of a point in the order of their turns: warm-ups first, then repetition, attempt and step.
+type records map[int][]record
+
+func inOrder(a, b record) int {
+	warm := func(r record) int {
+		if r.WarmUp {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(warm(a), warm(b)), cmp.Compare(a.Repetition, b.Repetition),
+		cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Step, b.Step))
+}
+
+// add takes a record in, in the place of one of the same turn.
+func (r records) add(entry record) {
+	entry.Attempt = max(entry.Attempt, 1)
+	at, found := slices.BinarySearchFunc(r[entry.Point], entry, inOrder)
+	if found {
+		r[entry.Point][at] = entry
+		return
+	}
+	r[entry.Point] = slices.Insert(r[entry.Point], at, entry)
+}
+
+// with is a copy that has one more.
+func (r records) with(entry record) records {
+	out := maps.Clone(r)
+	if out == nil {
+		out = records{}
+	}
+	out[entry.Point] = slices.Clone(r[entry.Point])
+	out.add(entry)
+	return out
+}
+
+func (r records) of(point int) []record { return r[point] }
+
+// find returns the record of a turn.
+func (r records) find(t turn) (record, bool) {
+	for _, entry := range r[t.point] {
+		if entry.turn() == t {
 			return entry, true
 		}
 	}
 	return record{}, false
 }
 
-// total returns the time that all repetitions took, and how many there are.
+// total returns the time that all turns took, and how many there are.
 func (r records) total() (sum time.Duration, count int) {
 	for _, point := range r {
 		for _, entry := range point {
@@ -83,10 +146,30 @@ func (r records) total() (sum time.Duration, count int) {
 	return sum, count
 }
 
+// lastEnd is when the last of all turns ended.
+func (r records) lastEnd() time.Time {
+	var last time.Time
+	for _, point := range r {
+		for _, entry := range point {
+			if entry.Finished.After(last) {
+				last = entry.Finished
+			}
+		}
+	}
+	return last
+}
+
 func pointName(run string, point int) string { return fmt.Sprintf("%s-p%03d", run, point) }
 
-func recordKey(repetition int) string { return fmt.Sprintf("rep-%d.json", repetition) }
-func rawKey(repetition int) string    { return fmt.Sprintf("rep-%d.txt.gz", repetition) }
+const (
+	recordEnding = ".json"
+	rawEnding    = ".txt.gz"
+)
+
+// isRecord is true for the key of a record in a ConfigMap.
+func isRecord(key string) bool {
+	return (strings.HasPrefix(key, "rep-") || strings.HasPrefix(key, "warmup-")) && strings.HasSuffix(key, recordEnding)
+}
 
 // decodeRecords reads the records of a run from its ConfigMaps.
 func decodeRecords(list []corev1.ConfigMap, run *v1alpha1.BenchmarkRun) (records, error) {
@@ -96,22 +179,35 @@ func decodeRecords(list []corev1.ConfigMap, run *v1alpha1.BenchmarkRun) (records
 		if !metav1.IsControlledBy(cm, run) {
 			continue
 		}
-		for key, text := range cm.Data {
-			if !strings.HasPrefix(key, "rep-") || !strings.HasSuffix(key, ".json") {
-				continue
-			}
-			var entry record
-			if err := json.Unmarshal([]byte(text), &entry); err != nil {
-				return nil, fmt.Errorf("read %s of ConfigMap %s: %w; remove that key to run the repetition again", key, cm.Name, err)
-			}
+		found, err := recordsIn(cm)
+		if err != nil {
+			return nil, err
+		}
+		for _, entry := range found {
 			out.add(entry)
 		}
 	}
 	return out, nil
 }
 
-// addTo puts a record and its raw output into a ConfigMap's data, cutting the output to what fits.
-func (r record) addTo(cm *corev1.ConfigMap, raw []byte) error {
+// recordsIn reads the records of one ConfigMap.
+func recordsIn(cm *corev1.ConfigMap) ([]record, error) {
+	var out []record
+	for key, text := range cm.Data {
+		if !isRecord(key) {
+			continue
+		}
+		var entry record
+		if err := json.Unmarshal([]byte(text), &entry); err != nil {
+			return nil, fmt.Errorf("read %s of ConfigMap %s: %w; remove that key to run the repetition again", key, cm.Name, err)
+		}
+		out = append(out, entry)
+	}
+	return out, nil
+}
+
+// addTo puts a record and its raw output into a ConfigMap's data, cutting to what fits: the output first, then the telemetry.
+func (r record) addTo(cm *corev1.ConfigMap, key string, raw []byte) error {
 	used := 4 << 10 // for the record itself without its samples and tail
 	for key, value := range cm.Data {
 		used += len(key) + len(value)
@@ -119,8 +215,8 @@ func (r record) addTo(cm *corev1.ConfigMap, raw []byte) error {
 	for key, value := range cm.BinaryData {
 		used += len(key) + len(value)
 	}
+	entry := r
 	for limit := maxRaw; ; limit /= 2 {
-		entry := r
 		kept := cutMiddle(raw, limit)
 		if len(kept) < len(raw) {
 			entry.Truncated = fmt.Sprintf("the first and the last part of %d bytes of raw output were kept, %d bytes in all", len(raw), len(kept))
@@ -139,15 +235,22 @@ func (r record) addTo(cm *corev1.ConfigMap, raw []byte) error {
 		if used+len(text)+len(packed) > maxStored && limit > 0 {
 			continue
 		}
+		if used+len(text) > maxStored && len(entry.Telemetry) > 0 {
+			entry.Telemetry = nil
+			entry.Truncated = strings.TrimPrefix(entry.Truncated+"; the telemetry was not kept: the ConfigMap is full", "; ")
+			if text, err = json.Marshal(entry); err != nil {
+				return fmt.Errorf("encode repetition %d: %w", r.Repetition, err)
+			}
+		}
 		if cm.Data == nil {
 			cm.Data = map[string]string{}
 		}
-		cm.Data[recordKey(r.Repetition)] = string(text)
+		cm.Data[key+recordEnding] = string(text)
 		if len(kept) > 0 {
 			if cm.BinaryData == nil {
 				cm.BinaryData = map[string][]byte{}
 			}
-			cm.BinaryData[rawKey(r.Repetition)] = packed
+			cm.BinaryData[key+rawEnding] = packed
 		}
 		return nil
 	}
@@ -175,62 +278,74 @@ func compress(text []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// store writes a record, unless the API server has one of that repetition already: then that one is returned. It reads
+// store writes a record, unless the API server has one of that turn already: then that one is returned. It reads
 // past the cache, because a cache that lags would let a repetition count twice.
-func (r *Reconciler) store(ctx context.Context, run *v1alpha1.BenchmarkRun, entry record, raw []byte) (record, error) {
+func (r *Reconciler) store(ctx context.Context, w *world, entry record, raw []byte) (record, error) {
+	run := w.run
 	cm := &corev1.ConfigMap{}
-	key := client.ObjectKey{Namespace: run.Namespace, Name: pointName(run.Name, entry.Point)}
-	err := r.Reader.Get(ctx, key, cm)
+	name := client.ObjectKey{Namespace: run.Namespace, Name: pointName(run.Name, entry.Point)}
+	key := func() string {
+		lastStep := entry.Step == w.steps(entry.Point)-1 || entry.trouble() != ""
+		return entry.turn().key(w.ends(entry), lastStep)
+	}
+	err := r.Reader.Get(ctx, name, cm)
 	if apierrors.IsNotFound(err) {
-		cm = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Labels: labels(run)}}
+		cm = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name, Labels: labels(run)}}
 		if err := controllerutil.SetControllerReference(run, cm, r.Client.Scheme()); err != nil {
-			return record{}, fmt.Errorf("set the owner of ConfigMap %s: %w", key.Name, err)
+			return record{}, fmt.Errorf("set the owner of ConfigMap %s: %w", name.Name, err)
 		}
-		if err := entry.addTo(cm, raw); err != nil {
+		if err := entry.addTo(cm, key(), raw); err != nil {
 			return record{}, err
 		}
 		if err := r.Client.Create(ctx, cm); err != nil {
-			return record{}, fmt.Errorf("create ConfigMap %s: %w", key.Name, err)
+			return record{}, fmt.Errorf("create ConfigMap %s: %w", name.Name, err)
 		}
 		return entry, nil
 	}
 	if err != nil {
-		return record{}, fmt.Errorf("read ConfigMap %s: %w", key.Name, err)
+		return record{}, fmt.Errorf("read ConfigMap %s: %w", name.Name, err)
 	}
 	if !metav1.IsControlledBy(cm, run) {
-		return record{}, foreign("ConfigMap", key.Name, run)
+		return record{}, foreign("ConfigMap", name.Name, run)
 	}
-	if text, ok := cm.Data[recordKey(entry.Repetition)]; ok {
-		var known record
-		if err := json.Unmarshal([]byte(text), &known); err != nil {
-			return record{}, fmt.Errorf("read %s of ConfigMap %s: %w", recordKey(entry.Repetition), key.Name, err)
-		}
-		return known, nil
+	known, err := recordsIn(cm)
+	if err != nil {
+		return record{}, err
+	}
+	for _, found := range known {
+		w.records.add(found)
+	}
+	if found, ok := w.records.find(entry.turn()); ok {
+		return found, nil
 	}
 	before := cm.DeepCopy()
-	if err := entry.addTo(cm, raw); err != nil {
+	if err := entry.addTo(cm, key(), raw); err != nil {
 		return record{}, err
 	}
 	if err := r.Client.Patch(ctx, cm, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return record{}, fmt.Errorf("write ConfigMap %s: %w", key.Name, err)
+		return record{}, fmt.Errorf("write ConfigMap %s: %w", name.Name, err)
 	}
 	return entry, nil
 }
 
-// isRecorded asks the API server, past the cache, whether a repetition has a record.
-func (r *Reconciler) isRecorded(ctx context.Context, run *v1alpha1.BenchmarkRun, point, repetition int) (bool, error) {
+// refresh reads the records of a point past the cache, which may be behind.
+func (r *Reconciler) refresh(ctx context.Context, w *world, point int) error {
 	var cm corev1.ConfigMap
-	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: run.Namespace, Name: pointName(run.Name, point)}, &cm)
+	name := pointName(w.run.Name, point)
+	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: w.run.Namespace, Name: name}, &cm)
 	if apierrors.IsNotFound(err) {
-		return false, nil
+		return nil
 	} else if err != nil {
-		return false, fmt.Errorf("read ConfigMap %s: %w", pointName(run.Name, point), err)
+		return fmt.Errorf("read ConfigMap %s: %w", name, err)
 	}
-	if !metav1.IsControlledBy(&cm, run) {
-		return false, foreign("ConfigMap", cm.Name, run)
+	if !metav1.IsControlledBy(&cm, w.run) {
+		return foreign("ConfigMap", cm.Name, w.run)
 	}
-	_, ok := cm.Data[recordKey(repetition)]
-	return ok, nil
+	found, err := recordsIn(&cm)
+	for _, entry := range found {
+		w.records.add(entry)
+	}
+	return err
 }
 
 func foreign(kind, name string, run *v1alpha1.BenchmarkRun) error {

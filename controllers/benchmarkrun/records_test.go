@@ -41,7 +41,7 @@ func TestAConfigMapHoldsARepetition(t *testing.T) {
 	t.Run("whole, when it is small", func(t *testing.T) {
 		g := NewWithT(t)
 		var cm corev1.ConfigMap
-		g.Expect(record{Point: 1, Repetition: 2}.addTo(&cm, []byte("out\n"))).To(Succeed())
+		g.Expect(record{Point: 1, Repetition: 2}.addTo(&cm, "rep-2", []byte("out\n"))).To(Succeed())
 		g.Expect(unpack(g, cm.BinaryData["rep-2.txt.gz"])).To(Equal("out\n"))
 		var entry record
 		g.Expect(json.Unmarshal([]byte(cm.Data["rep-2.json"]), &entry)).To(Succeed())
@@ -51,7 +51,7 @@ func TestAConfigMapHoldsARepetition(t *testing.T) {
 		g := NewWithT(t)
 		var cm corev1.ConfigMap
 		raw := append(append([]byte("first"), bytes.Repeat([]byte("x"), 2*maxRaw)...), "last"...)
-		g.Expect(record{Repetition: 1}.addTo(&cm, raw)).To(Succeed())
+		g.Expect(record{Repetition: 1}.addTo(&cm, "rep-1", raw)).To(Succeed())
 		kept := unpack(g, cm.BinaryData["rep-1.txt.gz"])
 		g.Expect(kept).To(HavePrefix("firstx"))
 		g.Expect(kept).To(HaveSuffix("xlast"))
@@ -62,7 +62,8 @@ func TestAConfigMapHoldsARepetition(t *testing.T) {
 		g := NewWithT(t)
 		var cm corev1.ConfigMap
 		for repetition := 1; repetition <= 20; repetition++ {
-			g.Expect(record{Repetition: repetition, Samples: []benchmarks.Sample{{Name: "write", Unit: "kB/s", Value: 1}}}.addTo(&cm, noise(200<<10))).To(Succeed())
+			entry := record{Repetition: repetition, Samples: []benchmarks.Sample{{Name: "write", Unit: "kB/s", Value: 1}}}
+			g.Expect(entry.addTo(&cm, fmt.Sprintf("rep-%d", repetition), noise(200<<10))).To(Succeed())
 		}
 		size := 0
 		for key, value := range cm.Data {
@@ -111,10 +112,10 @@ func (l told) Logs(context.Context, types.NamespacedName, string, int64) ([]byte
 // number is a tool that prints a number.
 type number struct{ benchmarks.Tool }
 
-func (number) Parse(_ *v1alpha1.BenchmarkRunSpec, _ benchmarks.Point, output []byte) ([]benchmarks.Sample, error) {
+func (number) Parse(_ *v1alpha1.BenchmarkRunSpec, _ benchmarks.Point, _ int, output []byte) (benchmarks.Report, error) {
 	sample := benchmarks.Sample{Name: "write", Unit: "kB/s"}
 	_, err := fmt.Sscanf(string(output), "%f\n", &sample.Value)
-	return []benchmarks.Sample{sample}, err
+	return benchmarks.Report{Version: "1.0", Samples: []benchmarks.Sample{sample}}, err
 }
 
 func TestWhatARepetitionFound(t *testing.T) {
@@ -164,7 +165,7 @@ func TestWhatARepetitionFound(t *testing.T) {
 			job := w.job(0, 1, time.Minute)
 			job.pods, job.failed, job.message, job.nodes = c.pods, c.failed, "deadline exceeded", []string{"n1"}
 			r := &Reconciler{Logs: c.logs, Tools: map[v1alpha1.BenchmarkTool]benchmarks.Tool{v1alpha1.ToolIOzone: number{}}}
-			entry, _, err := r.read(t.Context(), w, job, "")
+			entry, _, err := r.read(t.Context(), w, job, decision{})
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(entry.Nodes).To(Equal([]string{"n1"}))
 			g.Expect(entry.Started).To(Equal(now.Add(-time.Minute)))
@@ -185,10 +186,10 @@ func TestWhatARepetitionFound(t *testing.T) {
 		job := w.job(0, 1, time.Hour)
 		job.succeeded, job.pods = true, []corev1.Pod{ended(roleClient, 0, "Completed")}
 		r := &Reconciler{Logs: told{err: errors.New("no route to host")}}
-		_, _, err := r.read(t.Context(), w, job, "")
+		_, _, err := r.read(t.Context(), w, job, decision{})
 		g.Expect(err).To(MatchError("no route to host"))
 		w.now = now.Add(logPatience)
-		entry, _, err := r.read(t.Context(), w, job, "")
+		entry, _, err := r.read(t.Context(), w, job, decision{})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(entry.Error).To(Equal("iozone ended, but its output could not be read: no route to host"))
 	})

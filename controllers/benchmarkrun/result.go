@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks"
 )
 
 const (
@@ -55,85 +57,152 @@ func (p PodLogs) Logs(ctx context.Context, pod types.NamespacedName, container s
 	return text, nil
 }
 
-// read makes the record of a repetition that is over, from its pod's state and output.
-func (r *Reconciler) read(ctx context.Context, w *world, c *child, verdict string) (record, []byte, error) {
-	entry := record{
-		Point: c.point, Repetition: c.repetition, Nodes: c.nodes,
-		Started: c.created.UTC(), Finished: w.now.UTC().Truncate(time.Second),
+// given is the record of a turn that had no job, with why.
+func (w *world) given(d decision) record {
+	at := w.now.UTC().Truncate(time.Second)
+	entry := w.blank(d.turn)
+	entry.Started, entry.Finished, entry.Interrupted = at, at, d.interrupted
+	if d.verdict != "" {
+		entry.Error = v1alpha1.Cut(fmt.Sprintf("%s %s", w.run.Spec.Tool, d.verdict), maxTail)
 	}
-	if c.point >= len(w.points) {
+	return entry
+}
+
+// blank is the record of a turn before anything is known of it but what it is.
+func (w *world) blank(t turn) record {
+	entry := record{Point: t.point, Repetition: t.repetition, WarmUp: t.warmUp, Attempt: t.attempt, Step: t.step}
+	if t.point < len(w.points) {
+		entry.Parameters = w.points[t.point].Parameters
+		steps := w.plans[t.point].Steps
+		step := steps[min(t.step, len(steps)-1)]
+		entry.StepName, entry.Command = step.Name, step.Command.Argv
+		for _, call := range step.Command.Calls {
+			entry.Command = append(entry.Command, callWords(call)...)
+		}
+	}
+	return entry
+}
+
+// callWords writes a call of a filesystem's own tools as words; how they are spelled is the backend's.
+func callWords(call benchmarks.Call) []string {
+	words := []string{call.Verb}
+	for _, name := range slices.Sorted(maps.Keys(call.Arguments)) {
+		words = append(words, name+"="+call.Arguments[name])
+	}
+	return words
+}
+
+// read makes the record of a turn that is over, from its pods' state and output.
+func (r *Reconciler) read(ctx context.Context, w *world, c *child, d decision) (record, []byte, error) {
+	entry := w.blank(c.turn)
+	entry.Nodes, entry.Placement = c.nodes, c.object.GetAnnotations()[annotationPlacement]
+	entry.Started, entry.Finished = c.started.UTC(), w.now.UTC().Truncate(time.Second)
+	if c.turn.point >= len(w.points) {
 		return entry, nil, fmt.Errorf("the job %s is of a point that the run does not have; delete it", c.name)
 	}
-	point := w.points[c.point]
-	entry.Parameters, entry.Command = point.Parameters, w.commands[c.point].Argv
+	raw, verdict, err := r.outputs(ctx, w, c, &entry, d.verdict)
+	if err != nil {
+		return entry, nil, err
+	}
+	if verdict == "" && d.invalid == "" {
+		verdict = r.parse(w, &entry, raw)
+	}
+	if d.invalid != "" {
+		// Whatever it printed, it is not measured.
+		entry.Samples, entry.Invalid, verdict = nil, v1alpha1.Cut(fmt.Sprintf("%s %s", w.run.Spec.Tool, d.invalid), maxTail), ""
+	}
+	if verdict != "" {
+		entry.Error = v1alpha1.Cut(fmt.Sprintf("%s %s", w.run.Spec.Tool, verdict), maxTail)
+		entry.Tail = lastLines(raw, tailLines, maxTail-min(len(entry.Error), maxTail/2))
+	}
+	if r.Telemetry != nil && w.fileSystem != nil {
+		entry.Telemetry = r.Telemetry.Telemetry(ctx, w.fileSystem, entry.Started, entry.Finished)
+	}
+	return entry, raw, nil
+}
 
-	pod := c.mainPod()
+// outputs reads the output of all main pods, one after the other, and fills in how they ended. The verdict says why it is no result,
+// beginning with the one that is known already.
+func (r *Reconciler) outputs(ctx context.Context, w *world, c *child, entry *record, verdict string) ([]byte, string, error) {
+	pods := c.mainPods()
 	if worker := c.failedWorker(); worker != nil && !c.succeeded && !c.failed {
-		pod = worker
+		pods = []*corev1.Pod{worker}
 		if verdict == "" {
 			verdict = fmt.Sprintf("was given up: its worker on node %s ended before the launcher", worker.Spec.NodeName)
 		}
 	}
-	if pod == nil {
+	if len(pods) == 0 {
 		if verdict == "" {
 			verdict = "was lost: its pod was gone before its output could be read"
 		}
 		if c.message != "" {
 			verdict += ": " + c.message
 		}
-		entry.Error = v1alpha1.Cut(fmt.Sprintf("%s %s", w.run.Spec.Tool, verdict), maxTail)
-		return entry, nil, nil
+		return nil, verdict, nil
 	}
+	var all []byte
+	for _, pod := range pods {
+		raw, why, err := r.output(ctx, w, pod, entry)
+		if err != nil {
+			return nil, "", err
+		}
+		all = append(all, raw...)
+		verdict = cmp.Or(verdict, why)
+	}
+	return all, verdict, nil
+}
 
-	raw, err := r.Logs.Logs(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, containerName, maxLog)
+// output reads that of one pod.
+func (r *Reconciler) output(ctx context.Context, w *world, pod *corev1.Pod, entry *record) (raw []byte, verdict string, err error) {
 	ended := terminated(pod, containerName)
+	raw, err = r.Logs.Logs(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, containerName, maxLog)
 	switch {
 	case err == nil:
 	case apierrors.IsNotFound(err) || ended == nil:
 		// The pod never started its container, or was removed: its state says why.
 		raw = nil
 	case w.now.Sub(ended.FinishedAt.Time) < logPatience:
-		return entry, nil, err
-	case verdict == "":
-		verdict = fmt.Sprintf("ended, but its output could not be read: %v", err)
+		return nil, "", err
+	default:
+		return nil, fmt.Sprintf("ended, but its output could not be read: %v", err), nil
 	}
-	if ended != nil {
-		entry.ExitCode = &ended.ExitCode
-		if !ended.FinishedAt.IsZero() {
-			entry.Finished = ended.FinishedAt.UTC()
+	for _, status := range pod.Status.ContainerStatuses {
+		if status.Name == containerName {
+			entry.ImageID = status.ImageID
 		}
 	}
-	if verdict == "" {
-		verdict = r.judge(w, &entry, ended, pod, raw)
+	if ended == nil {
+		return raw, fmt.Sprintf("was never run: its pod %s",
+			cmp.Or(podTrouble(pod), strings.TrimSpace(pod.Status.Reason+" "+pod.Status.Message), "gives no reason")), nil
 	}
-	if verdict != "" {
-		entry.Error = v1alpha1.Cut(fmt.Sprintf("%s %s", w.run.Spec.Tool, verdict), maxTail)
-		entry.Tail = lastLines(raw, tailLines, maxTail-min(len(entry.Error), maxTail/2))
+	if entry.ExitCode == nil || *entry.ExitCode == 0 {
+		entry.ExitCode = &ended.ExitCode
 	}
-	return entry, raw, nil
-}
-
-// judge fills in the samples, or says why there are none.
-func (r *Reconciler) judge(w *world, entry *record, ended *corev1.ContainerStateTerminated, pod *corev1.Pod, raw []byte) string {
+	if !ended.FinishedAt.IsZero() {
+		entry.Finished = ended.FinishedAt.UTC()
+	}
 	switch {
-	case ended == nil:
-		return fmt.Sprintf("was never run: its pod %s", cmp.Or(podTrouble(pod), strings.TrimSpace(pod.Status.Reason+" "+pod.Status.Message), "gives no reason"))
 	case ended.ExitCode == timeoutExitCode:
-		return fmt.Sprintf("did not end within %s (spec.limits.pointTimeout)", w.pointTimeout())
+		return raw, fmt.Sprintf("did not end within %s (spec.limits.pointTimeout)", w.pointTimeout()), nil
 	case ended.ExitCode != 0:
 		reason := ""
 		if ended.Reason != "" && ended.Reason != "Error" {
 			reason = fmt.Sprintf(" (%s)", ended.Reason)
 		}
-		return fmt.Sprintf("ended with exit code %d%s", ended.ExitCode, reason)
+		return raw, fmt.Sprintf("ended with exit code %d%s", ended.ExitCode, reason), nil
 	case len(raw) >= maxLog:
-		return fmt.Sprintf("printed more than %d MiB, which is not read", maxLog>>20)
+		return raw, fmt.Sprintf("printed more than %d MiB, which is not read", maxLog>>20), nil
 	}
-	samples, err := r.Tools[w.run.Spec.Tool].Parse(&w.run.Spec, w.points[entry.Point], withoutOwnLines(raw))
+	return raw, "", nil
+}
+
+// parse fills in the samples, or says why there are none.
+func (r *Reconciler) parse(w *world, entry *record, raw []byte) string {
+	report, err := r.Tools[w.run.Spec.Tool].Parse(&w.run.Spec, w.points[entry.Point], entry.Step, withoutOwnLines(raw))
 	if err != nil {
 		return fmt.Sprintf("printed something that can't be read as its result: %v", err)
 	}
-	entry.Samples = samples
+	entry.Samples, entry.Version = report.Samples, report.Version
 	return ""
 }
 

@@ -60,7 +60,9 @@ func (s *setting) jobs() []string {
 
 // once is what ran when every repetition of the run was run once, and the files were removed once.
 func once(run string) map[string]int {
-	return map[string]int{run + "-p0-r1": 1, run + "-p0-r2": 1, run + "-p1-r1": 1, run + "-p1-r2": 1, run + "-clean": 1}
+	return map[string]int{
+		run + "-check": 1, run + "-p0-r1": 1, run + "-p0-r2": 1, run + "-p1-r1": 1, run + "-p1-r2": 1, run + "-clean": 1,
+	}
 }
 
 func TestARunMeasuresEveryPointAndLeavesNothingBehind(t *testing.T) {
@@ -141,6 +143,7 @@ func TestADistributedRunIsAnMPIJobOverItsClients(t *testing.T) {
 	g.Expect(s.directories).To(BeEmpty())
 	g.Expect(s.jobs()).To(BeEmpty())
 	g.Expect(seen).To(HaveLen(4), "one MPIJob at a time")
+	g.Expect(run.Status.Points[0].Placement).To(Equal("4 on 2 clients (2 each)"))
 	job := seen[0]
 	g.Expect(*job.Spec.SlotsPerWorker).To(Equal(int32(2)))
 	g.Expect(*job.Spec.RunPolicy.BackoffLimit).To(BeZero())
@@ -163,38 +166,53 @@ func outcomeOf(run *v1alpha1.BenchmarkRun) v1alpha1.BenchmarkRunStatus {
 	for i := range status.Conditions {
 		status.Conditions[i].LastTransitionTime = metav1.Time{}
 	}
+	for i := range status.Points {
+		status.Points[i].StartTime, status.Points[i].CompletionTime = nil, nil
+	}
+	if status.Provenance != nil {
+		status.Provenance.FileSystem, status.Provenance.Clients = "", nil // each test has its own
+	}
 	return status
 }
 
 func TestAnOperatorThatIsKilledAfterAnyWriteEndsInTheSameState(t *testing.T) {
 	for name, asked := range map[string]func(*v1alpha1.BenchmarkRun){
-		"with a Job for each of two points": func(r *v1alpha1.BenchmarkRun) { r.Spec.Repetitions = 1 },
-		"with an MPIJob for each of two repetitions": func(r *v1alpha1.BenchmarkRun) {
-			r.Spec.IOzone.Mode, r.Spec.Clients.Count, r.Spec.Sweep = v1alpha1.IOzoneDistributed, 2, nil
+		"with an MPIJob for each of two points": func(r *v1alpha1.BenchmarkRun) {
+			r.Spec.IOzone.Mode, r.Spec.Clients.Count, r.Spec.Repetitions = v1alpha1.IOzoneDistributed, 2, 1
+		},
+		"with a warm-up and two phases, before each of which caches are dropped": func(r *v1alpha1.BenchmarkRun) {
+			r.Spec.Caches = &v1alpha1.CachesSpec{Drop: v1alpha1.CachesOfClients, Before: v1alpha1.CachesBeforePhases}
+			r.Spec.WarmUp = &v1alpha1.WarmUpSpec{Of: v1alpha1.WarmUpFirst, Repetitions: 1}
+			r.Spec.Sweep, r.Spec.Repetitions = nil, 1
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			whole := newSetting(t, server)
+			whole.makeAgents()
 			key := whole.makeRun("sweep", asked)
 			whole.settle(key)
 			want := outcomeOf(whole.run(key))
 			NewWithT(t).Expect(succeeded(whole.run(key)).Reason).To(Equal(v1alpha1.ReasonAllPointsSucceeded))
 			for n := range whole.line.writes {
-				g := NewWithT(t)
-				s := newSetting(t, server)
-				key := s.makeRun("sweep", asked)
-				s.line.limit = n
-				for s.reconcile(key) == nil {
+				t.Run(fmt.Sprintf("killed after %d writes", n), func(t *testing.T) {
+					t.Parallel()
+					g := NewWithT(t)
+					s := newSetting(t, server)
+					s.makeAgents()
+					key := s.makeRun("sweep", asked)
+					s.line.limit = n
+					for s.reconcile(key) == nil {
+						s.play()
+					}
 					s.play()
-				}
-				s.play()
-				s.line.limit = -1
-				s.settle(key)
-				g.Expect(outcomeOf(s.run(key))).To(Equal(want), "killed after %d writes", n)
-				g.Expect(s.ran).To(Equal(whole.ran), "killed after %d writes", n)
-				g.Expect(s.ran).To(HaveEach(1), "killed after %d writes", n)
-				g.Expect(s.directories).To(BeEmpty(), "killed after %d writes", n)
-				g.Expect(s.jobs()).To(BeEmpty(), "killed after %d writes", n)
+					s.line.limit = -1
+					s.settle(key)
+					g.Expect(outcomeOf(s.run(key))).To(Equal(want))
+					g.Expect(s.ran).To(Equal(whole.ran))
+					g.Expect(s.ran).To(HaveEach(1))
+					g.Expect(s.directories).To(BeEmpty())
+					g.Expect(s.jobs()).To(BeEmpty())
+				})
 			}
 		})
 	}
@@ -317,7 +335,7 @@ func TestSuspendStopsAndCleansUpAndResumeGoesOn(t *testing.T) {
 	run = s.run(key)
 	g.Expect(succeeded(run).Reason).To(Equal(v1alpha1.ReasonAllPointsSucceeded))
 	g.Expect(s.ran).To(Equal(map[string]int{
-		"sweep-p0-r1": 1, "sweep-p0-r2": 1, "sweep-p1-r1": 2, "sweep-p1-r2": 1, "sweep-clean": 2,
+		"sweep-p0-r1": 1, "sweep-p0-r2": 1, "sweep-p1-r1": 2, "sweep-p1-r2": 1, "sweep-clean": 2, "sweep-check": 2,
 	}), "only the repetition that was stopped is run again")
 	g.Expect(run.Status.Points[1].Repetitions).To(Equal(int32(2)))
 	g.Expect(s.directories).To(BeEmpty())

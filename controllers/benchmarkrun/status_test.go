@@ -18,7 +18,7 @@ func TestDerive(t *testing.T) {
 		check func(g *WithT, s v1alpha1.BenchmarkRunStatus)
 	}{
 		"before the first job, the status names the directory and the start": {
-			func(w *world) { w.run.Status.Directory = "" },
+			func(w *world) { w.run.Status.Directory = ""; w.checked(1 << 40) },
 			func(g *WithT, s v1alpha1.BenchmarkRunStatus) {
 				g.Expect(s.Directory).To(Equal("/mnt/scratch/ssd/.parallelfs-benchmarks/uid"))
 				g.Expect(s.StartTime.Time).To(Equal(now))
@@ -28,6 +28,7 @@ func TestDerive(t *testing.T) {
 		},
 		"a start is kept when the run goes on after a pause": {
 			func(w *world) {
+				w.checked(1 << 40)
 				w.run.Status.Directory, w.run.Status.StartTime = "", &metav1.Time{Time: now.Add(-time.Hour)}
 			},
 			func(g *WithT, s v1alpha1.BenchmarkRunStatus) {
@@ -63,7 +64,7 @@ func TestDerive(t *testing.T) {
 			func(w *world) {
 				w.done(0, 1, "")
 				w.done(0, 2, "")
-				entry := w.records[0][2]
+				entry, _ := w.records.find(at(0, 2))
 				entry.Error, entry.Tail = "iozone ended with exit code 3", "one\ntwo"
 				w.records.add(entry)
 			},
@@ -82,6 +83,7 @@ func TestDerive(t *testing.T) {
 				w.limit(time.Hour, 10*time.Second)
 				w.done(0, 1, "")
 				w.run.Status.Directory = ""
+				w.settled()
 			},
 			func(g *WithT, s v1alpha1.BenchmarkRunStatus) {
 				g.Expect(s.Points[0].State).To(Equal(v1alpha1.PointFailed))
@@ -159,4 +161,24 @@ func TestADurationIsWrittenShort(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) { NewWithT(t).Expect(shortDuration(d)).To(Equal(want)) })
 	}
+}
+
+func TestTheCompleteResultsHoldEveryAttempt(t *testing.T) {
+	g := NewWithT(t)
+	w := idle()
+	w.tries(1, 1)
+	second := turn{repetition: 1, attempt: 2}
+	third := turn{repetition: 1, attempt: 3}
+	w.entry(at(0, 1), failed)
+	w.entry(second, disturbed)
+	w.entry(third)
+	document, err := w.document(decision{})
+	g.Expect(err).NotTo(HaveOccurred())
+	attempts := document.Points[0].Attempts
+	g.Expect(attempts).To(HaveLen(3))
+	g.Expect(attempts[0].Error).To(Equal("iozone ended with exit code 1"))
+	g.Expect(attempts[1].Invalid).To(Equal("iozone was disturbed: pod master on node n1 was restarted"))
+	g.Expect(attempts[2].Samples).To(HaveLen(1))
+	g.Expect(attempts[2].Attempt).To(Equal(3))
+	g.Expect(document.Points[1].State).To(Equal(v1alpha1.PointPending))
 }

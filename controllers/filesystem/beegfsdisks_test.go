@@ -28,23 +28,20 @@ func (w *world) disksOfBeeGFS() (management *fakeDisk, metadata, data []*fakeDis
 }
 
 // beeGFSOnDisks is a BeeGFS on the disks of disksOfBeeGFS.
-func (w *world) beeGFSOnDisks(change func(fs *v1alpha1.FileSystem)) (management *fakeDisk, metadata, data []*fakeDisk) {
+func (w *world) beeGFSOnDisks() (management *fakeDisk, metadata, data []*fakeDisk) {
 	w.t.Helper()
 	management, metadata, data = w.disksOfBeeGFS()
 	w.beeGFS(func(fs *v1alpha1.FileSystem) {
 		fs.Spec.Management.Targets = v1alpha1.TargetsSpec{Devices: references(management)}
 		fs.Spec.Metadata.Targets = v1alpha1.TargetsSpec{Devices: references(metadata...)}
 		fs.Spec.StoragePools[0].Targets = v1alpha1.TargetsSpec{Devices: references(data...)}
-		if change != nil {
-			change(fs)
-		}
 	})
 	return management, metadata, data
 }
 
 func TestABeeGFSOnDisksHasAStorageTargetForEachServer(t *testing.T) {
 	w := newWorld(t)
-	management, metadata, data := w.beeGFSOnDisks(nil)
+	management, metadata, data := w.beeGFSOnDisks()
 	w.settle()
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
 	w.Expect(w.target(management).Spec.Role).To(Equal(v1alpha1.RoleManagement))
@@ -78,7 +75,7 @@ func TestABeeGFSOnDisksHasAStorageTargetForEachServer(t *testing.T) {
 
 func TestMetadataAndTheStoreOfABeeGFSAreNeverRemoved(t *testing.T) {
 	w := newWorld(t)
-	management, metadata, _ := w.beeGFSOnDisks(nil)
+	management, metadata, _ := w.beeGFSOnDisks()
 	w.settle()
 	commands := len(w.hive.commands)
 	for _, d := range []*fakeDisk{management, metadata[0]} {
@@ -95,7 +92,7 @@ func TestMetadataAndTheStoreOfABeeGFSAreNeverRemoved(t *testing.T) {
 
 func TestATargetOfABeeGFSIsDrainedProvenEmptyTakenOutAndForgotten(t *testing.T) {
 	w := newWorld(t)
-	_, _, data := w.beeGFSOnDisks(nil)
+	_, _, data := w.beeGFSOnDisks()
 	w.settle()
 	leaves := w.target(data[3])
 	// Which of two disks of a node gets the lower number depends on their names, which have a hash.

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/apply"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/plan"
 )
@@ -50,7 +51,8 @@ func roles(fs *v1alpha1.FileSystem) []v1alpha1.TargetsSpec {
 }
 
 // chooseDisks makes the FileSystem have the StorageTargets that it should have, and says what a person has to change.
-func (r *Reconciler) chooseDisks(ctx context.Context, b backend.Backend, in backend.Input, d disks) ([]backend.Problem, error) {
+// Disks that are taken up or let go of, and settings of those that are in use, wait for the lease.
+func (r *Reconciler) chooseDisks(ctx context.Context, b backend.Backend, in backend.Input, d disks, h *hold) ([]backend.Problem, error) {
 	fs := in.FileSystem
 	if !usesDevices(fs) && len(d.own) == 0 {
 		return nil, nil
@@ -81,14 +83,28 @@ func (r *Reconciler) chooseDisks(ctx context.Context, b backend.Backend, in back
 			"StorageTarget %s was deleted, and may hold data: its disk on node %s is unmounted when nothing uses it any more, what is on it is "+
 				"kept, and where the spec still asks for the disk, it is taken up again with that", t.Name, t.Spec.Node)})
 	}
-	result, err := r.Applier.Ensure(ctx, fs, map[string]string{v1alpha1.LabelFileSystem: fs.Name}, wanted)
+	var leaving []*v1alpha1.StorageTarget
+	for i := range d.own {
+		if t := &d.own[i]; !keep[t.Name] && t.DeletionTimestamp.IsZero() && mayDelete(t) {
+			leaving = append(leaving, t)
+		}
+	}
+	mine := map[string]string{v1alpha1.LabelFileSystem: fs.Name}
+	differences, err := r.Applier.Differences(ctx, fs, mine, wanted)
+	if err != nil {
+		return problems, err
+	}
+	changes, held := diskChanges(selection.Targets, there, leaving, differences)
+	if may, err := h.may(ctx, changes...); err != nil {
+		return problems, err
+	} else if !may {
+		wanted = slices.DeleteFunc(wanted, func(o client.Object) bool { return slices.Contains(held, o.GetName()) })
+		leaving = nil
+	}
+	result, err := r.Applier.Ensure(ctx, fs, mine, wanted)
 	errs := []error{err}
 	deleted := 0
-	for i := range d.own {
-		t := &d.own[i]
-		if keep[t.Name] || !t.DeletionTimestamp.IsZero() || !mayDelete(t) {
-			continue
-		}
+	for _, t := range leaving {
 		// For exactly what was read: an agent that begins with the disk meanwhile makes it a conflict.
 		err := r.Client.Delete(ctx, t, client.Preconditions{UID: &t.UID, ResourceVersion: &t.ResourceVersion})
 		if client.IgnoreNotFound(err) != nil {
@@ -101,6 +117,33 @@ func (r *Reconciler) chooseDisks(ctx context.Context, b backend.Backend, in back
 		log.FromContext(ctx).Info("Applied StorageTargets", "applied", result.Applied, "deleted", deleted)
 	}
 	return problems, errors.Join(errs...)
+}
+
+// diskChanges names the disks that are taken up or let go of, and those whose settings change, with the names of the StorageTargets that
+// are not written while that waits. That a disk is wanted twice is always written: it keeps the agent from it.
+func diskChanges(wanted []v1alpha1.StorageTarget, there map[string]*v1alpha1.StorageTarget, leaving []*v1alpha1.StorageTarget,
+	differences []apply.Difference) (changes, held []string) {
+	for i := range wanted {
+		t := &wanted[i]
+		j := slices.IndexFunc(differences, func(d apply.Difference) bool { return d.Kind == "StorageTarget" && d.Name == t.Name })
+		if j < 0 {
+			continue
+		}
+		live := there[t.Name]
+		switch {
+		case live == nil:
+			changes = append(changes, fmt.Sprintf("disk %s of node %s is taken up as %s", t.Spec.Device.ID, t.Spec.Node, t.Name))
+		case live.Status.Provisioned != nil && live.Spec.Conflict == t.Spec.Conflict:
+			changes = append(changes, fmt.Sprintf("the settings of %s on node %s change", t.Name, t.Spec.Node))
+		default:
+			continue
+		}
+		held = append(held, t.Name)
+	}
+	for _, t := range leaving {
+		changes = append(changes, fmt.Sprintf("%s on node %s is let go of", t.Name, t.Spec.Node))
+	}
+	return changes, held
 }
 
 // comesBack is true for a target that somebody deletes although it may hold data and was not given up.

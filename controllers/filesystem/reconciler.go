@@ -38,6 +38,8 @@ type StateReader interface {
 // Reconciler reconciles FileSystems.
 type Reconciler struct {
 	Client client.Client
+	// Reader reads from the API server: who has the lease must really have it.
+	Reader client.Reader
 	// Backends by spec.type.
 	Backends map[v1alpha1.FileSystemType]backend.Backend
 	Images   backend.Images
@@ -90,17 +92,19 @@ func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	problems, stop, err := r.realise(ctx, b, &in, d)
+	h := &hold{reconciler: r, fs: fs}
+	problems, stop, err := r.realise(ctx, b, &in, d, h)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	before := fs.DeepCopy()
 	seen := b.Observe(in)
+	seen.Problems = h.mended(seen.Problems)
 	if stop == nil {
 		if err := r.repeatUnseenJobs(ctx, in, seen); err != nil {
 			return ctrl.Result{}, err
 		}
-		restarted, err := r.restartOne(ctx, b, in, seen)
+		restarted, err := r.restartOne(ctx, b, in, seen, h)
 		if err != nil {
 			return ctrl.Result{}, err
 		}
@@ -110,7 +114,11 @@ func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	// What a person has to change comes first: it is often the cause of the rest.
 	seen.Problems = slices.Concat(problems, seen.Problems)
-	r.describe(fs, seen, stop)
+	if err := h.settle(ctx, in, seen); err != nil {
+		return ctrl.Result{}, err
+	}
+	r.describe(fs, seen, stop, len(h.waiting) > 0)
+	h.describe(fs)
 	if err := r.writeStatus(ctx, before, fs); err != nil {
 		return ctrl.Result{}, err
 	}
@@ -119,8 +127,9 @@ func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 
 // realise records what must be recorded, chooses disks and CPUs, then applies the children. A problem with the disks or CPUs
 // of one role holds up no other. What stops everything until a person changes it comes back as an InvalidSpecError; the
-// filesystem is then left as it is, and still observed.
-func (r *Reconciler) realise(ctx context.Context, b backend.Backend, in *backend.Input, d disks) (
+// filesystem is then left as it is, and still observed. It is left as it is as well while servers would join it that have to wait; of other
+// changes, only those are left out that have to wait.
+func (r *Reconciler) realise(ctx context.Context, b backend.Backend, in *backend.Input, d disks, h *hold) (
 	[]backend.Problem, *backend.InvalidSpecError, error,
 ) {
 	var invalid *backend.InvalidSpecError
@@ -130,6 +139,9 @@ func (r *Reconciler) realise(ctx context.Context, b backend.Backend, in *backend
 	} else if err != nil {
 		return nil, nil, fmt.Errorf("decide what to record: %w", err)
 	}
+	if may, err := h.may(ctx, joins(in.FileSystem.Status, record)...); err != nil || !may {
+		return r.pin(b, in), nil, err
+	}
 	// The record goes to the API server before anything that follows from it: an operator that is killed in between
 	// finds what it has decided, and decides the same.
 	before := in.FileSystem.DeepCopy()
@@ -137,7 +149,7 @@ func (r *Reconciler) realise(ctx context.Context, b backend.Backend, in *backend
 	if err := r.writeStatus(ctx, before, in.FileSystem); err != nil {
 		return nil, nil, err
 	}
-	problems, err := r.chooseDisks(ctx, b, *in, d)
+	problems, err := r.chooseDisks(ctx, b, *in, d, h)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -148,7 +160,19 @@ func (r *Reconciler) realise(ctx context.Context, b backend.Backend, in *backend
 	} else if err != nil {
 		return nil, nil, fmt.Errorf("plan the children: %w", err)
 	}
-	result, err := r.Applier.Apply(ctx, in.FileSystem, map[string]string{v1alpha1.LabelFileSystem: in.FileSystem.Name}, objects)
+	mine := map[string]string{v1alpha1.LabelFileSystem: in.FileSystem.Name}
+	differences, err := r.Applier.Differences(ctx, in.FileSystem, mine, objects)
+	if err != nil {
+		return problems, nil, err
+	}
+	changes, which := disruptive(differences)
+	if may, err := h.may(ctx, changes...); err != nil {
+		return problems, nil, err
+	} else if !may {
+		objects = without(objects, which, in.FileSystem.Namespace)
+		h.jobs = slices.ContainsFunc(which, func(d apply.Difference) bool { return d.Kind == kindJob })
+	}
+	result, err := r.Applier.Apply(ctx, in.FileSystem, mine, objects)
 	if result.Applied+result.Deleted > 0 {
 		log.FromContext(ctx).Info("Applied children", "applied", result.Applied, "deleted", result.Deleted)
 	}
@@ -173,8 +197,8 @@ func remember(status *v1alpha1.FileSystemStatus, record backend.Record) {
 	status.StoragePools = pools
 }
 
-// describe turns the observation into the status.
-func (r *Reconciler) describe(fs *v1alpha1.FileSystem, seen backend.Observation, stop *backend.InvalidSpecError) {
+// describe turns the observation into the status. While changes wait, nothing is settled.
+func (r *Reconciler) describe(fs *v1alpha1.FileSystem, seen backend.Observation, stop *backend.InvalidSpecError, waits bool) {
 	status := &fs.Status
 	status.ObservedGeneration = fs.Generation
 	status.Management, status.Instances, status.Targets, status.Clients = seen.Management, seen.Instances, seen.Targets, seen.Clients
@@ -187,6 +211,9 @@ func (r *Reconciler) describe(fs *v1alpha1.FileSystem, seen backend.Observation,
 		status.Metadata.Initialised = &now
 	}
 	value, progress, reason, message := summarise(seen, stop)
+	if waits && progress == conditions.Settled {
+		progress = conditions.Reconciling
+	}
 	conditions.Set(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, value, progress, reason, message)
 	if usesDirectories(fs) {
 		conditions.Add(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionEvaluationOnly, metav1.ConditionTrue,
@@ -265,5 +292,6 @@ func (r *Reconciler) writeStatus(ctx context.Context, before, after *v1alpha1.Fi
 		return fmt.Errorf("write the status: %w", err)
 	}
 	r.announce(before, after)
+	r.announceHold(before, after)
 	return nil
 }

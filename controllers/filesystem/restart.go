@@ -19,11 +19,19 @@ import (
 )
 
 // restartOne deletes one pod that runs with an older configuration or with other disks than it should, when one may be. It
-// says what is going on, or nothing.
-func (r *Reconciler) restartOne(ctx context.Context, b backend.Backend, in backend.Input, seen backend.Observation) (string, error) {
+// says what is going on, or nothing. The restart of a pod that runs waits for the lease; one that is down already does not.
+func (r *Reconciler) restartOne(
+	ctx context.Context, b backend.Backend, in backend.Input, seen backend.Observation, h *hold,
+) (string, error) {
 	pod, message := nextRestart(b.RestartOrder(), in.Pods, seen)
 	if pod == nil {
 		return message, nil
+	}
+	if pod.Ready {
+		change := fmt.Sprintf("%s on node %s is to be restarted: %s", pod.Component, pod.Node, pod.why)
+		if may, err := h.may(ctx, change); err != nil || !may {
+			return "", err
+		}
 	}
 	log.FromContext(ctx).Info("Restarting a pod", "pod", pod.Name, "component", pod.Component, "node", pod.Node, "why", pod.why)
 	err := r.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Name.Namespace, Name: pod.Name.Name}})

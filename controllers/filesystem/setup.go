@@ -25,7 +25,7 @@ const Name = "filesystem"
 
 // Setup registers the reconciler with a manager.
 func (r *Reconciler) Setup(mgr ctrl.Manager) error {
-	r.Client = mgr.GetClient()
+	r.Client, r.Reader = mgr.GetClient(), mgr.GetAPIReader()
 	r.Recorder = mgr.GetEventRecorder("parallelfs-" + Name)
 	r.Applier = &apply.Applier{Client: r.Client, Kinds: ChildKinds()}
 	return ctrl.NewControllerManagedBy(mgr).

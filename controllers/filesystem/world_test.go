@@ -200,7 +200,7 @@ func (w *world) change(how func(fs *v1alpha1.FileSystem)) {
 // operator is a new operator with a client of its own.
 func (w *world) operator(c client.Client) *filesystem.Reconciler {
 	return &filesystem.Reconciler{
-		Client: c, Backends: map[v1alpha1.FileSystemType]backend.Backend{v1alpha1.MooseFS: moosefs.New(), v1alpha1.BeeGFS: beegfs.New()},
+		Client: c, Reader: c, Backends: map[v1alpha1.FileSystemType]backend.Backend{v1alpha1.MooseFS: moosefs.New(), v1alpha1.BeeGFS: beegfs.New()},
 		Images: backend.Images{Node: "node:1", PullPolicy: "IfNotPresent", Daemons: map[string]string{
 			"moosefs-4.57.5": "moosefs:4.57.5", "beegfs-mgmtd": "mgmtd", "beegfs-meta": "meta", "beegfs-storage": "storage", "beegfs-tools": "tools",
 		}},

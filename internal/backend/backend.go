@@ -60,6 +60,37 @@ type Backend interface { //nolint:interfacebloat // each backend implements all 
 	Prober(version, address string) Prober
 }
 
+// Benchmarker is a Backend whose filesystem measures itself, by tools of its own that need neither clients nor a mount (what
+// benchmarks calls OnManagement). Its methods are pure.
+type Benchmarker interface {
+	// BenchmarkJob is the Job that makes the calls of a benchmark, one after the other, where the management service can be reached, and is
+	// never tried again. It is in the namespace of the FileSystem, and has no labels: the caller gives it, and its pod, those that it finds
+	// its jobs by. The log of the container BenchmarkContainer is what the parser of the benchmark reads; exit code 124 says that the time was
+	// over. Of Input it reads FileSystem with its status, Nodes and Images. An *InvalidSpecError says what a person must change.
+	BenchmarkJob(in Input, request BenchmarkRequest) (*batchv1.Job, error)
+}
+
+// BenchmarkContainer is the name of the container in the pod of a BenchmarkJob.
+const BenchmarkContainer = "benchmark"
+
+// BenchmarkRequest says what a BenchmarkJob does.
+type BenchmarkRequest struct {
+	// Name of the Job.
+	Name string
+	// Calls in their order; see benchmarks.Call.
+	Calls []BenchmarkCall
+	// StoragePool whose targets are measured; empty for all.
+	StoragePool string
+	// Timeout ends the calls.
+	Timeout time.Duration
+}
+
+// BenchmarkCall is a benchmarks.Call.
+type BenchmarkCall struct {
+	Verb      string
+	Arguments map[string]string
+}
+
 // Keep stands among the Objects for a Job that is there: it is neither changed nor removed.
 func Keep(namespace, job string) client.Object {
 	return &metav1.PartialObjectMetadata{

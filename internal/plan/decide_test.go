@@ -118,6 +118,8 @@ func TestDecideOnANewTarget(t *testing.T) {
 		"a log for ext4 blocks the plan":                             {aTarget(withLog, func(t *v1alpha1.StorageTarget) { t.Spec.Format.FSType = v1alpha1.Ext4 }), plan.Look{Device: blankDisk(), Log: blankLog()}, plan.None, v1alpha1.ReasonDeviceRefused, "belongs to XFS"},
 		"a blank log and a blank disk are recorded":                  {aTarget(withLog), plan.Look{Device: blankDisk(), Log: blankLog()}, plan.Record, v1alpha1.ReasonProvisioning, "sha256:"},
 		"its own label without a marker needs an approval":           {aTarget(), look(holding("xfs", uuidTwo, plan.Label(ours))), plan.None, v1alpha1.ReasonDeviceRefused, "the label of this very target"},
+		"its own label with a marker that can't be read is refused":  {aTarget(policy(v1alpha1.FormatApproved)), look(holding("xfs", uuidTwo, plan.Label(ours)), func(f *plan.Facts) { f.MarkerError = "busy" }), plan.None, v1alpha1.ReasonDeviceRefused, "could not be read, so that it may hold data of an earlier FileSystem: busy"},
+		"its own disk in use is refused, and no wipe is advised":     {aTarget(policy(v1alpha1.FormatApproved)), look(holding("xfs", uuidTwo, plan.Label(ours)), func(f *plan.Facts) { f.MarkerError, f.Mounts = "in use", []string{"/mnt"} }), plan.None, v1alpha1.ReasonDeviceRefused, "of an earlier FileSystem: in use; it is read when nobody uses the device"},
 		"a disk that is known by a kernel name is refused":           {aTarget(func(t *v1alpha1.StorageTarget) { t.Spec.Device.ID = "sdb" }), look(func(f *plan.Facts) { f.IDs = []string{"sdb"} }), plan.None, v1alpha1.ReasonDeviceRefused, "kernel's own name"},
 		"its own disk with its own log is adopted":                   {aTarget(withLog), plan.Look{Device: blankDisk(carrying(ours, uuidTwo, uidOld)), Log: blankLog(holding("xfs_external_log", uuidTwo, ""))}, plan.Adopt, v1alpha1.ReasonProvisioning, uuidTwo},
 		"its own disk with another XFS's log is not adopted":         {aTarget(withLog), plan.Look{Device: blankDisk(carrying(ours, uuidTwo, uidOld)), Log: blankLog(holding("xfs_external_log", uuidOne, ""))}, plan.None, v1alpha1.ReasonDeviceRefused, "log device: nvme0n1p1: xfs_external_log"},
@@ -155,6 +157,8 @@ func TestDecideOnABegunTarget(t *testing.T) {
 	}{
 		"a blank disk is formatted":                           {aTarget(begun), look(), plan.Format, v1alpha1.ReasonProvisioning, ""},
 		"a disk with the recorded UUID is formatted again":    {aTarget(begun), look(ourDisk), plan.Format, v1alpha1.ReasonProvisioning, ""},
+		"a filesystem that was cut off is made again":         {aTarget(begun), look(ourDisk, func(f *plan.Facts) { f.MarkerError = "no superblock" }), plan.Format, v1alpha1.ReasonProvisioning, ""},
+		"a disk that somebody has open is waited for":         {aTarget(begun), look(ourDisk, func(f *plan.Facts) { f.MarkerError, f.Busy = "busy", "opened" }), plan.None, v1alpha1.ReasonDeviceRefused, "opened"},
 		"a disk with another UUID is refused":                 {aTarget(begun), look(holding("xfs", uuidTwo, plan.Label(ours))), plan.None, v1alpha1.ReasonDeviceRefused, "something else came"},
 		"a disk with no UUID is refused":                      {aTarget(begun), look(holding("ext4", "", "")), plan.None, v1alpha1.ReasonDeviceRefused, "something else came"},
 		"a disk with its own and another find is refused":     {aTarget(begun), look(ourDisk, holding("ext4", "u", "")), plan.None, v1alpha1.ReasonDeviceRefused, "ext4"},

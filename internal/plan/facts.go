@@ -36,6 +36,9 @@ type Facts struct {
 	MarkerError string
 }
 
+// InUse is true when somebody uses the device or a partition of it, for whatever.
+func (f Facts) InUse() bool { return len(f.Mounts) > 0 || len(f.Holders) > 0 || f.Busy != "" }
+
 // Marker is what a target's disk says of itself: whose it is.
 type Marker struct {
 	Namespace, FileSystem, FileSystemUID string

@@ -151,7 +151,7 @@ func mayWrite(t *testing.T, seed int64, target *v1alpha1.StorageTarget, l plan.L
 	for i, f := range devices {
 		for _, says := range []string{
 			plan.Exists(f), plan.HasIdentity(f, identities[i]), plan.IsLookComplete(f), plan.IsWritable(f), plan.HasNoHolders(f), plan.IsNotMounted(f), plan.IsNoSwap(f),
-			plan.OpensExclusively(f), plan.HasStableID(f), plan.IsNoOthersTarget(f, target), plan.HoldsNoTarget(f), plan.IsNoOthersLog(f, target), plan.IsWholeDiskOrPartition(f),
+			plan.OpensExclusively(f), plan.HasStableID(f), plan.IsNoOthersTarget(f, target), plan.IsMarkerRead(f, target), plan.HoldsNoTarget(f), plan.IsNoOthersLog(f, target), plan.IsWholeDiskOrPartition(f),
 		} {
 			if says != "" {
 				fail(says)

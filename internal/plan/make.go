@@ -143,7 +143,8 @@ func DeviceRefusals(t *v1alpha1.StorageTarget, f Facts, want v1alpha1.DeviceIden
 	if missing := Exists(f); missing != "" {
 		return []string{fmt.Sprintf("%s: %s", want.ID, missing)}
 	}
-	refusals := sentences(IsNamedStably(want.ID), HasIdentity(f, want), kind(f), IsNoOthersTarget(f, t), IsNoOthersLog(f, t))
+	refusals := sentences(IsNamedStably(want.ID), HasIdentity(f, want), kind(f), IsNoOthersTarget(f, t), IsMarkerRead(f, t),
+		IsNoOthersLog(f, t))
 	if f.Marker != nil && sameTarget(*f.Marker, t) {
 		// Another target's marker is a sentence already.
 		refusals = append(refusals, HoldsNoTarget(f))
@@ -228,9 +229,6 @@ func destroysOn(t *v1alpha1.StorageTarget, f Facts) []string {
 		}
 		if s.Label == Label(t) {
 			line += ", the label of this very target: data of an earlier FileSystem of this name"
-			if f.MarkerError != "" {
-				line += ", whose marker could not be read: " + f.MarkerError
-			}
 		}
 		lost = append(lost, line)
 	}

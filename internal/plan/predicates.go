@@ -231,6 +231,24 @@ func IsNoOthersTarget(f Facts, t *v1alpha1.StorageTarget) string {
 	return ""
 }
 
+// IsMarkerRead holds unless the device has the label of a target, and the marker that says whose data it is could not be read. A disk that
+// somebody else has open for a moment looks like that, or one that is damaged: neither may be offered for formatting. What a plan has left
+// that was begun with the recorded UUID, and was cut off, is no target yet.
+func IsMarkerRead(f Facts, t *v1alpha1.StorageTarget) string {
+	if f.MarkerError == "" {
+		return ""
+	}
+	if p := t.Status.Provisioned; p != nil && p.Finished == nil && onlyUUID(t, f, p.UUID) {
+		return ""
+	}
+	says := fmt.Sprintf("%s has the label of a target, and its marker could not be read, so that it may hold data of an earlier FileSystem: %s",
+		f.KernelName, f.MarkerError)
+	if f.InUse() {
+		return says + "; it is read when nobody uses the device"
+	}
+	return says + ". It is looked at again; if that does not help, mend its filesystem (see dmesg), or wipe it by hand if nobody needs it"
+}
+
 // HoldsNoTarget holds when there is no marker on the device at all. A marker means that a daemon may have written there:
 // such a disk is adopted by its own target, or refused, and never formatted.
 func HoldsNoTarget(f Facts) string {

@@ -3,7 +3,7 @@
 # numbers and udev records that real disks have (no udevd runs on a kind node). A node has device files only for its own.
 # usage: disks.sh attach NODE SERIAL SIZE SSD|HDD   makes the file if there is none (SIZE as for truncate(1), such as 1G),
 #                                                   attaches it and prints the kernel's name for it
-#        disks.sh detach NODE SERIAL                takes the disk out, as if it was pulled; the file stays
+#        disks.sh detach NODE SERIAL                takes the disk out and waits until the kernel let it go; the file stays
 #        disks.sh file NODE SERIAL                  prints the path of the file, to look at what is on the disk
 #        disks.sh remove                            detaches all disks of the cluster and removes their files
 # (CLUSTER as for up.sh)
@@ -27,7 +27,7 @@ attach() { # attach NODE SERIAL SIZE SSD|HDD
   file=$(file_of "$node" "$serial")
   mkdir -p "${file%/*}"
   [[ -e $file ]] || truncate -s "$size" "$file"
-  device=$(devices_of "$file" | head -n 1)
+  device=$(devices_of "$file" | sed -n 1p)
   [[ -n $device ]] || device=$(as_root losetup -f --show "$file")
   name=${device#/dev/}
   minor=${name#loop}
@@ -66,7 +66,7 @@ NODE
 }
 
 detach() { # detach NODE SERIAL
-  local file device name wwn
+  local file device name wwn i
   file=$(file_of "$1" "$2")
   wwn=$(wwn_of "$2")
   for device in $(devices_of "$file"); do
@@ -74,6 +74,13 @@ detach() { # detach NODE SERIAL
     engine exec "$1" rm -f "/dev/$name" "/run/udev/data/b7:${name#loop}" "/dev/disk/by-id/wwn-$wwn" "/dev/disk/by-id/ata-E2E_DISK_$2" </dev/null
     as_root losetup -d "$device"
   done
+  # A device that somebody has open, such as an agent that looks at it, goes when that is closed: until then losetup -d has only
+  # promised it, and whoever attached the file again would be given the device that is about to go.
+  for ((i = 0; i < 300; i++)); do
+    [[ -n $(devices_of "$file") ]] || return 0
+    sleep 0.2
+  done
+  die "$1: $2 is detached from $(devices_of "$file" | paste -sd' '), but still in use after a minute: look for a mount of it in each container"
 }
 
 remove() {

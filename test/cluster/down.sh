@@ -18,5 +18,6 @@ else
   say "there is no cluster $cluster"
 fi
 "$(dirname "$0")/disks.sh" remove
+as_root rm -rf "$shared_dir"
 rm -f "$kubeconfig" "$work_dir/$cluster.yaml"
 say "kept: container images ($engine_name images) and $cache"

@@ -53,8 +53,15 @@ kubeadmConfigPatches:
 nodes:
 - role: control-plane
 YAML
-  for ((i = 0; i < workers; i++)); do echo '- role: worker'; done
+  for ((i = 0; i < workers; i++)); do
+    # The directory stands for the files of a BeeGFS whose client is a double (test/doubles/README.md): it is the same on all nodes.
+    echo '- role: worker'
+    echo "  extraMounts: [{hostPath: '$shared_dir', containerPath: /mnt/.beegfs-double}]"
+  done
 }
+
+# pod_network is kind's own, of which each node has a part.
+pod_network=10.244.0.0/16
 
 # connect gives a cluster without kind's network plugin a plain routed one: on each node ptp and host-local over its
 # podCIDR, and a route to every other node's.
@@ -68,6 +75,9 @@ connect() {
  {"type":"ptp","ipMasq":true,"ipam":{"type":"host-local","ranges":[[{"subnet":"$cidr"}]],"routes":[{"dst":"0.0.0.0/0"}]}},
  {"type":"portmap","capabilities":{"portMappings":true}}]}
 JSON
+    # Pods see each other's own addresses, as on every cluster: MPI drops a connection from any other.
+    engine exec "$node" sh -c "iptables -t nat -C POSTROUTING -s $pod_network -d $pod_network -j ACCEPT 2>/dev/null ||
+      iptables -t nat -I POSTROUTING -s $pod_network -d $pod_network -j ACCEPT" </dev/null
     while read -r other other_cidr other_ip; do
       [[ $other == "$node" ]] || engine exec "$node" ip route replace "$other_cidr" via "$other_ip" </dev/null
     done <<<"$nodes"
@@ -107,6 +117,7 @@ fi
 image=$(node_image)
 has_cni=no
 if engine run --rm --entrypoint test "$image" -e /kind/manifests/default-cni.yaml; then has_cni=yes; fi
+mkdir -p "$shared_dir"
 kind_config "$has_cni" > "$work_dir/$cluster.yaml"
 say "creating cluster $cluster: 1 control plane, $workers workers, nodes from $image"
 run_kind create cluster --name "$cluster" --image "$image" --config "$work_dir/$cluster.yaml" --kubeconfig "$kubeconfig" >&2

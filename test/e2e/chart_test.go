@@ -22,7 +22,7 @@ func install(values ...string) {
 		args = append(args, "--set", v)
 	}
 	// Real daemons of BeeGFS are in the place of the doubles where BEEGFS_IMAGES names them.
-	run(run("", "../test/cluster/beegfs-values.sh"), "helm", append(args, "--values", "-", "--namespace", systemNamespace)...)
+	run(run("", "../test/cluster/real-values.sh"), "helm", append(args, "--values", "-", "--namespace", systemNamespace)...)
 }
 
 func chartIsInstalled() {
@@ -46,7 +46,8 @@ func chartIsInstalled() {
 	})
 	It("serves its kinds, explained field by field", func() {
 		Expect(kubectl("explain", "filesystem.spec.metadata")).To(ContainSubstring("instancesPerNode"))
-		Expect(kubectl("explain", "benchmarkrun.spec.sweep")).To(ContainSubstring("The last name varies fastest"))
+		Expect(kubectl("explain", "benchmarkrun.spec.sweep")).To(ContainSubstring("All together make at most 256 points"))
+		Expect(kubectl("explain", "benchmarksuite.spec.afterVariant")).To(ContainSubstring("Destroy deletes it and wipes"))
 		Expect(kubectl("explain", "storagetarget.spec.approvedPlan")).To(ContainSubstring("hash of the plan that a person approves"))
 		Expect(kubectl("explain", "nodeinventory.status.blockDevices")).To(ContainSubstring("in any mount namespace"))
 	})

@@ -11,7 +11,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"sigs.k8s.io/yaml"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks/experiments"
@@ -32,82 +31,216 @@ func drives(n, node int, name, size, media string) []drive {
 	return out
 }
 
-// experimentOf reads the FileSystem of a manifest of benchmarks/experiments and reduces it.
-func experimentOf(manifest string) *v1alpha1.FileSystem {
+// reducedExperiment reads the manifests of an experiment and reduces them.
+func reducedExperiment(name string) experiments.Experiment {
 	GinkgoHelper()
-	text, err := os.ReadFile(filepath.Join(root, "benchmarks", "experiments", manifest+".yaml"))
+	e, err := experiments.Load(os.DirFS(filepath.Join(root, "benchmarks", "experiments")), name)
 	Expect(err).NotTo(HaveOccurred())
-	documents := strings.Split(string(text), "\n---\n")
-	fs := &v1alpha1.FileSystem{}
-	Expect(yaml.UnmarshalStrict([]byte(documents[1]), fs)).To(Succeed())
-	apply(documents[0])
-	experiments.Reduce(fs)
-	return fs
+	Expect(experiments.Reduce(&e)).To(Succeed())
+	return e
 }
 
-// experimentsRun makes the filesystem of each experiment, reduced, and compares what its daemons were told with golden files.
+// applyObject applies an object of the API.
+func applyObject(object any) {
+	GinkgoHelper()
+	manifest, err := json.Marshal(object)
+	Expect(err).NotTo(HaveOccurred())
+	apply(string(manifest))
+}
+
+// field reads a field of an object of an experiment.
+func field(ns, kind, name, path string) string {
+	GinkgoHelper()
+	return kubectl("-n", ns, "get", kind, name, "-o", "jsonpath={"+path+"}")
+}
+
+// succeededCondition is the condition Succeeded of a run or suite: its status, its reason and its message.
+func succeededCondition(ns, kind, name string) func() string {
+	return func() string {
+		const condition = `.status.conditions[?(@.type=="Succeeded")]`
+		return kubectl("-n", ns, "get", kind, name, "-o", "jsonpath={"+condition+".status} {"+condition+".reason}: {"+condition+".message}")
+	}
+}
+
+// site is what a test cluster gives to an experiment.
+type site struct {
+	name string
+	// also are experiments whose runs measure the same filesystem.
+	also []string
+	// roles are the labels that the manifest asks for, with the workers that get them.
+	roles  map[string][]int
+	drives []drive
+	// ramdisk is a directory that is a tmpfs on all workers.
+	ramdisk string
+	// servers and targets are those of the status, where there is one filesystem.
+	servers, targets string
+	// golden are the pods whose configurations are compared, by variant: component and, behind a slash, slot or pool.
+	golden map[string][]string
+	// without are runs that end as Stalled, with this reason.
+	without map[string]string
+	// always runs it with all other tests; the rest runs by `make experiments`.
+	always bool
+}
+
+var sites = []site{
+	{name: "moosefs-2017-single", roles: map[string][]int{"metadata": {0}, "metalogger": {1}, "storage": {0, 1, 2}, "client": {0}}, ramdisk: "/mnt/ramdisk/moosefs", servers: "5/5", targets: "3/3"},
+	{name: "moosefs-2017-distributed", roles: map[string][]int{"metadata": {0}, "metalogger": {1}, "storage": {0, 1, 2}, "client": {0, 1, 2}}, ramdisk: "/mnt/ramdisk/moosefs", servers: "5/5", targets: "3/3"},
+	{
+		name: "beegfs-2015-backend", roles: map[string][]int{"server": {0}, "client": {0, 1}}, drives: append(drives(1, 0, "ssd", "300M", "SSD"), drives(1, 0, "hdd", "400M", "HDD")...),
+		golden: map[string][]string{"ext4-hdd": {"management", "meta/0", "storage/default"}, "ext4-ssd": {"meta/0"}},
+	},
+	{
+		name: "beegfs-2015-single-raid0", roles: map[string][]int{"management": {0}, "metadata": {1}, "storage": {2}, "client": {0, 1}},
+		drives:  append(drives(1, 1, "raid", "400M", "SSD"), drives(1, 2, "raid", "400M", "SSD")...),
+		servers: "3/3", targets: "1/1", golden: map[string][]string{"": {"management", "meta/0", "storage/default"}},
+	},
+	{
+		always: true,
+		name:   "beegfs-2015-multi-mds", roles: map[string][]int{"management": {0}, "metadata": {1}, "storage": {2}, "client": {0, 1}},
+		drives: append(drives(4, 1, "ssd", "300M", "SSD"), drives(1, 2, "raid", "400M", "SSD")...),
+		golden: map[string][]string{"2-instances": {"meta/0", "meta/1", "storage/default"}},
+	},
+	{
+		name: "beegfs-2015-scale-out", roles: map[string][]int{"management": {0}, "metadata": {0, 1}, "storage": {2}, "client": {0, 1}},
+		drives: append(append(drives(4, 0, "ssd", "300M", "SSD"), drives(4, 1, "ssd", "300M", "SSD")...), drives(1, 2, "raid", "400M", "SSD")...),
+		golden: map[string][]string{"02-nodes": {"meta/1"}},
+	},
+	{
+		name: "beegfs-2015-fixed", roles: map[string][]int{"management": {0}, "metadata": {0}, "storage": {1, 2}, "client": {0, 1}},
+		drives:  append(append(drives(4, 0, "ssd", "300M", "SSD"), drives(1, 1, "raid", "400M", "SSD")...), drives(1, 2, "raid", "400M", "SSD")...),
+		servers: "7/7", targets: "2/2", golden: map[string][]string{"": {"meta/2", "storage/default"}},
+	},
+	{
+		name: "netapp-tr4782", also: []string{"netapp-tr4782-mdtest", "netapp-tr4782-smallfile"},
+		roles:   map[string][]int{"metadata": {0}, "storage": {1, 2}, "client": {0, 1}},
+		drives:  append(drives(1, 0, "meta", "300M", "SSD"), append(array(1), array(2)...)...),
+		servers: "6/6", targets: "8/8", golden: map[string][]string{"": {"management", "meta/0", "storage/ssd", "storage/bulk"}},
+		// vdbench is in no image that can be built here.
+		without: map[string]string{"netapp-tr4782-smallfile": v1alpha1.ReasonImageRequired},
+	},
+}
+
+// prepare gives the workers the labels and disks that an experiment needs, until the spec has ended.
+func (s *site) prepare(number int, ns string) {
+	GinkgoHelper()
+	// A disk of an experiment before is not blank.
+	for i := range s.drives {
+		s.drives[i].name = fmt.Sprintf("x%d-%s", number, s.drives[i].name)
+	}
+	prefix := "parallelfs.dev/" + ns + "-"
+	for role, on := range s.roles {
+		for _, node := range on {
+			kubectl("label", "--overwrite", "nodes", workers[node], prefix+role+"=")
+		}
+	}
+	kubectl("label", "--overwrite", "nodes", workers[0], workers[1], workers[2], v1alpha1.LabelAgent+"=")
+	for _, d := range s.drives {
+		disks("attach", workers[d.node], disk(workers[d.node], d.name), d.size, d.media)
+	}
+	if s.ramdisk != "" {
+		for _, node := range workers {
+			// Its chunkservers leave 5 GiB free (HDD_LEAVE_SPACE_DEFAULT); a tmpfs takes only what is written.
+			onNode(node, "mkdir -p "+s.ramdisk+" && mount -t tmpfs -o size=8g ramdisk "+s.ramdisk)
+		}
+	}
+	DeferCleanup(func() {
+		kubectl("-n", ns, "delete", "benchmarksuites,benchmarkruns", "--all", "--timeout=300s")
+		kubectl("-n", ns, "delete", "filesystems", "--all", "--timeout=300s")
+		for role := range s.roles {
+			kubectl("label", "nodes", "--all", prefix+role+"-")
+		}
+		for _, d := range s.drives {
+			disks("detach", workers[d.node], disk(workers[d.node], d.name))
+		}
+		if s.ramdisk != "" {
+			for _, node := range workers {
+				// The metadata would know of chunks that were on the RAM disk.
+				onNode(node, "umount -l "+s.ramdisk+" && rm -rf /var/lib/parallelfs/"+ns+" /var/lib/parallelfs/"+ns+".*")
+			}
+		}
+	})
+}
+
+// experimentsRun runs each experiment, reduced: the daemons are told what golden files say, and every point has a result.
 func experimentsRun() {
-	for number, e := range []struct {
-		manifest string
-		// roles are the labels that the manifest asks for, with the workers that get them.
-		roles  map[string][]int
-		drives []drive
-		// servers and targets are those of the status.
-		servers, targets string
-		// golden are the pods whose configurations are compared: component and, behind a slash, slot or pool.
-		golden []string
-	}{
-		{"beegfs-2015-backend/ext4-ssd", map[string][]int{"server": {0}}, drives(1, 0, "ssd", "300M", "SSD"), "3/3", "1/1", []string{"management", "meta/0", "storage/default"}},
-		{"beegfs-2015-backend/xfs-hdd", map[string][]int{"server": {0}}, drives(1, 0, "hdd", "400M", "HDD"), "3/3", "1/1", []string{"meta/0"}},
-		{"beegfs-2015-single-raid0", map[string][]int{"management": {0}, "metadata": {1}, "storage": {2}},
-			append(drives(1, 1, "raid", "400M", "SSD"), drives(1, 2, "raid", "400M", "SSD")...), "3/3", "1/1", []string{"management", "meta/0", "storage/default"}},
-		{"beegfs-2015-multi-mds", map[string][]int{"management": {0}, "metadata": {1}, "storage": {2}},
-			append(drives(4, 1, "ssd", "300M", "SSD"), drives(1, 2, "raid", "400M", "SSD")...), "6/6", "1/1", []string{"meta/0", "meta/3", "storage/default"}},
-		{"beegfs-2015-scale-out", map[string][]int{"management": {0}, "metadata": {0, 1}, "storage": {2}},
-			append(append(drives(4, 0, "ssd", "300M", "SSD"), drives(4, 1, "ssd", "300M", "SSD")...), drives(1, 2, "raid", "400M", "SSD")...), "10/10", "1/1", []string{"meta/1"}},
-		{"beegfs-2015-fixed", map[string][]int{"management": {0}, "metadata": {0}, "storage": {1, 2}},
-			append(append(drives(4, 0, "ssd", "300M", "SSD"), drives(1, 1, "raid", "400M", "SSD")...), drives(1, 2, "raid", "400M", "SSD")...), "7/7", "2/2", []string{"meta/2", "storage/default"}},
-		{"netapp-tr4782", map[string][]int{"metadata": {0}, "storage": {1, 2}},
-			append(drives(1, 0, "meta", "300M", "SSD"), append(array(1), array(2)...)...), "6/6", "8/8", []string{"management", "meta/0", "storage/ssd", "storage/bulk"}},
-	} {
-		It("makes the filesystem of "+e.manifest+", and tells its daemons what the paper says", func() {
-			fs := experimentOf(e.manifest)
-			// A disk of an experiment before is not blank.
-			for i := range e.drives {
-				e.drives[i].name = fmt.Sprintf("x%d-%s", number, e.drives[i].name)
-			}
-			for role, on := range e.roles {
-				for _, node := range on {
-					kubectl("label", "--overwrite", "nodes", workers[node], "parallelfs.dev/"+fs.Namespace+"-"+role+"=")
-				}
-			}
-			kubectl("label", "--overwrite", "nodes", workers[0], workers[1], workers[2], v1alpha1.LabelAgent+"=")
-			for _, d := range e.drives {
-				disks("attach", workers[d.node], disk(workers[d.node], d.name), d.size, d.media)
-			}
-			DeferCleanup(func() {
-				kubectl("-n", fs.Namespace, "delete", "filesystem", fs.Name, "--timeout=300s")
-				for role := range e.roles {
-					kubectl("label", "nodes", "--all", "parallelfs.dev/"+fs.Namespace+"-"+role+"-")
-				}
-				for _, d := range e.drives {
-					disks("detach", workers[d.node], disk(workers[d.node], d.name))
-				}
-			})
-			fs.Spec.DeletionPolicy = v1alpha1.DeletionRetain
-			manifest, err := json.Marshal(fs)
+	for number := range sites {
+		s := &sites[number]
+		if !s.always && os.Getenv("EXPERIMENTS") != "all" {
+			continue
+		}
+		It("runs the experiment "+s.name, func() {
+			e := reducedExperiment(s.name)
+			variants, err := e.Variants()
 			Expect(err).NotTo(HaveOccurred())
-			apply(string(manifest))
-			Eventually(func() string {
-				return kubectl("-n", fs.Namespace, "get", "filesystem", fs.Name, "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].status} {.status.conditions[?(@.type=="Ready")].message}`)
-			}, long).Should(HavePrefix("True"))
-			Expect(kubectl("-n", fs.Namespace, "get", "filesystem", fs.Name, "-o", "jsonpath={.status.summary.servers} {.status.summary.targets}")).
-				To(Equal(e.servers + " " + e.targets))
-			for _, daemon := range e.golden {
-				compareConfigurations(e.manifest, fs, daemon)
+			ns := variants[0].FileSystem.Namespace
+			apply(e.Namespace)
+			s.prepare(number, ns)
+			if e.Suite != nil {
+				s.suite(e, variants)
+				return
+			}
+			applyObject(e.FileSystem)
+			Eventually(readyIn(ns, e.FileSystem.Name), long).Should(HavePrefix("True"))
+			Expect(field(ns, "filesystem", e.FileSystem.Name, ".status.summary.servers") + " " + field(ns, "filesystem", e.FileSystem.Name, ".status.summary.targets")).
+				To(Equal(s.servers + " " + s.targets))
+			for _, daemon := range s.golden[""] {
+				compareConfigurations(s.name, e.FileSystem, daemon)
+			}
+			for _, name := range append([]string{s.name}, s.also...) {
+				for _, run := range reducedExperiment(name).Runs {
+					applyObject(run)
+					if reason := s.without[name]; reason != "" {
+						Eventually(succeededCondition(ns, "benchmarkrun", run.Name), long).Should(HavePrefix("False " + reason))
+						continue
+					}
+					Eventually(succeededCondition(ns, "benchmarkrun", run.Name), 3*long).Should(HavePrefix("True "))
+					telemetry := field(ns, "benchmarkrun", run.Name, ".status.points[*].telemetry")
+					Expect(telemetry).To(ContainSubstring("busiest daemon"))
+					if len(s.drives) > 0 {
+						Expect(telemetry).To(ContainSubstring("busiest target"), "how busy the disks were")
+					}
+					report("what the servers did during "+run.Name, telemetry)
+					report("results of "+run.Name, kubectl("-n", ns, "get", "benchmarkrun", run.Name, "-o", "go-template-file="+root+"/test/demo/results.gotemplate"))
+				}
 			}
 		})
 	}
+}
+
+// readyIn is the condition Ready of a FileSystem.
+func readyIn(ns, name string) func() string {
+	return func() string {
+		const condition = `.status.conditions[?(@.type=="Ready")]`
+		return kubectl("-n", ns, "get", "filesystem", name, "-o", "jsonpath={"+condition+".status} {"+condition+".message}")
+	}
+}
+
+// suite runs a suite: its variants one after the other, on the same disks.
+func (s *site) suite(e experiments.Experiment, variants []experiments.Variant) {
+	GinkgoHelper()
+	ns := e.Suite.Namespace
+	applyObject(e.Suite)
+	Eventually(succeededCondition(ns, "benchmarksuite", e.Suite.Name), long).Should(ContainSubstring(v1alpha1.ReasonDestroyUnconfirmed))
+	uid := field(ns, "benchmarksuite", e.Suite.Name, ".metadata.uid")
+	kubectl("-n", ns, "patch", "benchmarksuite", e.Suite.Name, "--type=merge", "-p", `{"spec":{"confirmDestroy":"`+uid+`"}}`)
+	for i := range variants {
+		fs := &variants[i].FileSystem
+		daemons := s.golden[variants[i].Name]
+		if len(daemons) == 0 {
+			continue
+		}
+		Eventually(func() string {
+			out, _ := try("", "kubectl", "-n", ns, "get", "filesystem", fs.Name, "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].status}`)
+			return out
+		}, 2*long).Should(Equal("True"))
+		for _, daemon := range daemons {
+			compareConfigurations(s.name+"/"+variants[i].Name, fs, daemon)
+		}
+	}
+	Eventually(succeededCondition(ns, "benchmarksuite", e.Suite.Name), 4*long).Should(HavePrefix("True "))
+	Expect(kubectl("-n", ns, "get", "filesystems", "-o", "name")).To(BeEmpty(), "the disks are wiped for others")
+	report("table of "+e.Suite.Name, kubectl("-n", ns, "get", "benchmarksuite", e.Suite.Name, "-o",
+		`jsonpath={range .status.table[*]}{.variant} {.run} {.metric}: {.value} {.unit} at {.at}, speed-up {.speedup}, efficiency {.efficiency} %{"\n"}{end}`))
 }
 
 // array are the disks of a storage server of TR-4782.

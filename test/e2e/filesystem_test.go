@@ -16,7 +16,11 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-const greeting = "hello from another node"
+const (
+	greeting = "hello from another node"
+	// newest is the version of MooseFS that everything is tested with.
+	newest = "4.57.5"
+)
 
 // fileSystemManifest has its data in directories of the version's own, so that no version meets the data of another.
 func fileSystemManifest(version string) string {
@@ -185,6 +189,9 @@ func fileSystemRuns(version string) {
 		Expect(fileSystem().Status.Metadata.Initialised).To(Equal(initialised))
 	})
 
+	if version != newest {
+		return // what follows is the operator's own, whatever the version
+	}
 	It("mounts again where the mount has died, also for pods that use it", func() {
 		apply(consumer("consumer", workers[1]))
 		kubectl("-n", namespace, "wait", "pod/consumer", "--for=condition=Ready", "--timeout=60s")
@@ -254,7 +261,7 @@ spec:
   terminationGracePeriodSeconds: 0
   containers:
   - name: consumer
-    image: localhost/parallelfs/iozone:dev
+    image: localhost/parallelfs/benchmarks:dev
     imagePullPolicy: Never
     command: [sleep, infinity]
     volumeMounts: [{name: mounts, mountPath: /mnt/e2e, mountPropagation: HostToContainer}]

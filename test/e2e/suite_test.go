@@ -64,11 +64,14 @@ var _ = BeforeSuite(func() {
 	startShells()
 })
 
-// What failed, and why, stands at the end, where it is read first; the state of the cluster at the time stands at the spec.
+// What failed, and why, goes to the file that run.sh prints last, where it is read first; the state of the cluster at the
+// time stands at the spec.
 var _ = ReportAfterSuite("failures", func(all Report) {
+	var text strings.Builder
 	for _, spec := range all.SpecReports.WithState(types.SpecStateFailureStates) {
-		fmt.Fprintf(os.Stdout, "\n--- FAILED: %s\n%s\n%s\n", spec.FullText(), spec.Failure.Location, v1alpha1.Cut(spec.Failure.Message, 1500))
+		fmt.Fprintf(&text, "--- FAILED: %s\n%s\n%s\n", spec.FullText(), spec.Failure.Location, v1alpha1.Cut(spec.Failure.Message, 1500))
 	}
+	Expect(os.WriteFile(filepath.Join(root, "test", "cluster", ".work", "failures"), []byte(text.String()), 0o644)).To(Succeed())
 })
 
 // The whole is one story, because a filesystem that has run for a while is what administrators have.
@@ -79,13 +82,17 @@ var _ = Describe("ParallelFS Operator", Ordered, ContinueOnFailure, func() {
 		}
 	})
 	Context("its chart, installed", chartIsInstalled)
-	Context("a FileSystem of MooseFS 4.57.5", func() { fileSystemRuns("4.57.5") })
+	Context("a FileSystem of MooseFS "+newest, func() { fileSystemRuns(newest) })
 	Context("a BenchmarkRun of iozone", benchmarksRun)
+	Context("BenchmarkRuns of other tools", everyToolMeasures)
+	if os.Getenv("OVERHEAD") != "" {
+		Context("the operator, compared with a person", operatorIsCompared)
+	}
 	Context("its chart, upgraded and uninstalled", chartKeepsEverything)
-	Context("a FileSystem of MooseFS 4.57.5, deleted", fileSystemIsDeleted)
+	Context("a FileSystem of MooseFS "+newest+", deleted", fileSystemIsDeleted)
 	Context("a FileSystem on disks", disksAreTargets)
 	Context("a FileSystem of BeeGFS "+beeGFS7, beeGFSRuns)
-	Context("the published experiments on BeeGFS, reduced", experimentsRun)
+	Context("the published experiments, reduced", experimentsRun)
 	if !realBeeGFS() {
 		Context("a FileSystem of BeeGFS "+beeGFS8, beeGFS8Runs)
 	}
@@ -150,7 +157,7 @@ spec:
       terminationGracePeriodSeconds: 0
       containers:
       - name: shell
-        image: localhost/parallelfs/iozone:dev
+        image: localhost/parallelfs/benchmarks:dev
         imagePullPolicy: Never
         command: [sleep, infinity]
         securityContext: {privileged: true}

@@ -146,6 +146,7 @@ var beegfsRefusals = asBeeGFS(refusals{
 	boundRefusals("spec.beegfs.targetChooser", "spec: {beegfs: {targetChooser: %s}}", map[string]string{
 		"randomized": `supported values: "Randomized", "RoundRobin", "RandomRobin", "RandomInterNode"`,
 	}),
+	boundRefusals("spec.metadata.nodeCount", "spec: {metadata: {nodeCount: %s}}", map[string]string{"0": tooLow + "1", "1025": tooHigh + "1024"}),
 	boundRefusals("spec.metadata.workerThreads", "spec: {metadata: {workerThreads: %s}}", map[string]string{"0": tooLow + "1", "4097": tooHigh + "4096"}),
 	boundRefusals("spec.storagePools[].workerThreads", beePool("copies: 1, workerThreads: %s"), map[string]string{"0": tooLow + "1", "4097": tooHigh + "4096"}),
 	boundRefusals("spec.storagePools[].striping.targetsPerFile", beePool("copies: 1, striping: {targetsPerFile: %s}"), map[string]string{

@@ -5,11 +5,9 @@ package envtest_test
 import "strings"
 
 const (
-	unknownSweep  = "a sweep of iozone varies processes, clients, iozone.recordSize or iozone.fileSize; no other name is known"
-	unknownDerive = "a derived value of iozone is processes, clients, iozone.recordSize or iozone.fileSize; no other name is known"
-	sweepValue    = "a sweep's values are whole numbers greater than 0, with k, m or g where the parameter is a size"
+	unknownSweep  = "a sweep varies processes, clients, storagePool, or a parameter of spec.tool, such as mdtest.items for mdtest"
+	unknownDerive = "a derived value is processes, clients, storagePool, or a parameter of spec.tool, such as mdtest.items for mdtest"
 	aDuration     = `should match '^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$'`
-	aName         = `should match '^[a-z]+(\.[a-z][A-Za-z]*)?$'`
 )
 
 var benchmarkRunRefusals = refusals{
@@ -24,11 +22,9 @@ var benchmarkRunRefusals = refusals{
 	"the storage pool is empty":           {change: `spec: {fileSystem: {storagePool: ""}}`, field: "spec.fileSystem.storagePool", says: "should be at least 1 chars long"},
 	"the storage pool is 25 long":         {change: "spec: {fileSystem: {storagePool: " + strings.Repeat("n", 25) + "}}", field: "spec.fileSystem.storagePool", says: "may not be more than 24 bytes"},
 	"the tool is left out":                {change: "spec: {tool: null}", field: "spec.tool", says: "Required value"},
-	"the tool is not known":               {change: "spec: {tool: dd}", field: "spec.tool", says: `supported values: "iozone"`},
-	"the member of the tool is not there": {change: "spec: {iozone: null}", field: "spec", says: "spec.iozone is required when spec.tool is iozone (it may be empty: {})"},
+	"the tool is not known":               {change: "spec: {tool: dd}", field: "spec.tool", says: `supported values: "iozone", "mdtest", "ior", "fio", "postmark", "vdbench", "netmist", "mds-survey", "obdfilter-survey", "storagebench", "custom"`},
+	"the member of the tool is not there": {change: "spec: {iozone: null}", field: "spec", says: "spec.iozone is required when spec.tool is iozone (it may be empty: {}), and refused otherwise"},
 	"the clients are left out":            {change: "spec: {clients: null}", field: "spec.clients", says: "Required value"},
-	"there is no client":                  {change: "spec: {clients: {count: 0}}", field: "spec.clients.count", says: "should be greater than or equal to 1"},
-	"there are 1025 clients":              {change: "spec: {clients: {count: 1025}}", field: "spec.clients.count", says: "should be less than or equal to 1024"},
 	"there is no process":                 {change: "spec: {processes: 0}", field: "spec.processes", says: "should be greater than or equal to 1"},
 	"there are 65537 processes":           {change: "spec: {processes: 65537}", field: "spec.processes", says: "should be less than or equal to 65536"},
 	"there is no repetition":              {change: "spec: {repetitions: 0}", field: "spec.repetitions", says: "should be greater than or equal to 1"},
@@ -47,45 +43,42 @@ var benchmarkRunRefusals = refusals{
 	"a single client is swept":     {change: sweep("clients", `["1", "2"]`), field: "spec", says: singleClientSweeps},
 	"a single client is derived":   {change: derive("clients", "processes"), field: "spec", says: singleClientSweeps},
 
-	"a sweep has no dimension":                       {change: "spec: {sweep: []}", field: "spec.sweep", says: "should have at least 1 items"},
-	"a sweep has five dimensions":                    {change: "spec: {sweep: [" + `{name: a, values: ["1"]}, {name: b, values: ["1"]}, {name: c, values: ["1"]}, {name: d, values: ["1"]}, {name: e, values: ["1"]}` + "]}", field: "spec.sweep", says: "must have at most 4 items"},
-	"a sweep varies one name twice":                  {change: `spec: {sweep: [{name: processes, values: ["1"]}, {name: processes, values: ["2"]}]}`, field: "spec.sweep[]", says: "Duplicate value"},
-	"a dimension has no name":                        {change: `spec: {sweep: [{values: ["1"]}]}`, field: "spec.sweep[].name", says: "Required value"},
-	"a dimension's name is empty":                    {change: sweep(`""`, `["1"]`), field: "spec.sweep[].name", says: "should be at least 1 chars long"},
-	"a dimension's name is 65 long":                  {change: sweep(strings.Repeat("n", 65), `["1"]`), field: "spec.sweep[].name", says: "may not be more than 64 bytes"},
-	"a dimension's name has a dash":                  {change: sweep("record-size", `["1"]`), field: "spec.sweep[].name", says: aName},
-	"a dimension is not known":                       {change: sweep("iozone.blockSize", `["64k"]`), field: "spec", says: unknownSweep},
 	"a dimension is of another tool":                 {change: sweep("mdtest.depth", `["2"]`), field: "spec", says: unknownSweep},
-	"a dimension has no values":                      {change: "spec: {sweep: [{name: processes}]}", field: "spec.sweep[].values", says: "Required value"},
-	"a dimension's values are empty":                 {change: sweep("processes", "[]"), field: "spec.sweep[].values", says: "should have at least 1 items"},
-	"a dimension has 65 values":                      {change: sweep("processes", listOf(65, `"1%d"`)), field: "spec.sweep[].values", says: "must have at most 64 items"},
-	"a dimension has a value twice":                  {change: sweep("processes", `["2", "2"]`), field: "spec.sweep[].values[]", says: "Duplicate value"},
 	"a dimension's value is a number without quotes": {change: sweep("processes", "[2]"), field: "spec.sweep[].values[]", says: "must be of type string"},
-	"a dimension's value is empty":                   {change: sweep("processes", `[""]`), field: "spec.sweep[].values[]", says: "should be at least 1 chars long"},
-	"a dimension's value is 33 long":                 {change: sweep("processes", `["`+strings.Repeat("1", 33)+`"]`), field: "spec.sweep[].values[]", says: "may not be more than 32 bytes"},
-	"a dimension's value is 0":                       {change: sweep("processes", `["0"]`), field: "spec.sweep[].values", says: sweepValue},
-	"a dimension's value is negative":                {change: sweep("processes", `["-1"]`), field: "spec.sweep[].values", says: sweepValue},
-	"a dimension's value is a fraction":              {change: sweep("processes", `["1.5"]`), field: "spec.sweep[].values", says: sweepValue},
-	"a dimension's value is an argument":             {change: sweep("iozone.recordSize", `["64k -f /etc/passwd"]`), field: "spec.sweep[].values", says: sweepValue},
-	"a dimension's value has another unit":           {change: sweep("iozone.recordSize", `["64KiB"]`), field: "spec.sweep[].values", says: sweepValue},
+	"a dimension's value is an argument":             {change: sweep("iozone.recordSize", `["64k -f /etc/passwd"]`), field: "spec.sweep[].values[]", says: `should match '^[A-Za-z0-9][A-Za-z0-9._:+-]*$'`},
 
 	"a number of processes has a unit": {change: sweep("processes", `["4", "1k"]`), field: "spec.sweep[]",
 		says: "the values of processes and clients are numbers without a unit"},
 	"a number of clients has a unit": {change: sweep("clients", "[1k]"), field: "spec.sweep[]",
 		says: "the values of processes and clients are numbers without a unit"},
 
-	"derive is empty":                            {change: "spec: {derive: []}", field: "spec.derive", says: "should have at least 1 items"},
-	"derive has five names":                      {change: "spec: {derive: " + `[{name: a, cel: "1"}, {name: b, cel: "1"}, {name: c, cel: "1"}, {name: d, cel: "1"}, {name: e, cel: "1"}]` + "}", field: "spec.derive", says: "must have at most 4 items"},
-	"derive computes one name twice":             {change: `spec: {derive: [{name: processes, cel: "1"}, {name: processes, cel: "2"}]}`, field: "spec.derive[]", says: "Duplicate value"},
-	"derive has no name":                         {change: `spec: {derive: [{cel: "1"}]}`, field: "spec.derive[].name", says: "Required value"},
-	"derive has an empty name":                   {change: derive(`""`, "1"), field: "spec.derive[].name", says: "should be at least 1 chars long"},
-	"derive has a name of 65 characters":         {change: derive(strings.Repeat("n", 65), "1"), field: "spec.derive[].name", says: "may not be more than 64 bytes"},
-	"derive has a name with a space":             {change: derive(`"a b"`, "1"), field: "spec.derive[].name", says: aName},
-	"derive has a name that is not known":        {change: derive("iozone.blockSize", "1"), field: "spec", says: unknownDerive},
-	"derive has no expression":                   {change: "spec: {derive: [{name: processes}]}", field: "spec.derive[].cel", says: "Required value"},
-	"derive has an empty expression":             {change: derive("processes", ""), field: "spec.derive[].cel", says: "should be at least 1 chars long"},
-	"derive has an expression of 257 characters": {change: derive("processes", strings.Repeat("1", 257)), field: "spec.derive[].cel", says: "may not be more than 256 bytes"},
-	"a name is swept and derived":                {change: sweep("processes", `["1"]`) + "\n---\n" + derive("processes", "2"), field: "spec", says: "a name can't be swept and derived at once"},
+	"derive is of another tool":   {change: derive("mdtest.depth", "1"), field: "spec", says: unknownDerive},
+	"a name is swept and derived": {change: sweep("processes", `["1"]`) + "\n---\n" + derive("processes", "2"), field: "spec", says: "a name can't be swept and derived at once"},
+
+	"the tool is mdtest, and its member is not there":           {change: "spec: {tool: mdtest, iozone: null}", field: "spec", says: "spec.mdtest is required when spec.tool is mdtest (it may be empty: {}), and refused otherwise"},
+	"the tool is ior, and its member is not there":              {change: "spec: {tool: ior, iozone: null}", field: "spec", says: "spec.ior is required when spec.tool is ior (it may be empty: {}), and refused otherwise"},
+	"the tool is fio, and its member is not there":              {change: "spec: {tool: fio, iozone: null}", field: "spec", says: "spec.fio is required when spec.tool is fio (it may be empty: {}), and refused otherwise"},
+	"the tool is postmark, and its member is not there":         {change: "spec: {tool: postmark, iozone: null}", field: "spec", says: "spec.postmark is required when spec.tool is postmark (it may be empty: {}), and refused otherwise"},
+	"the tool is vdbench, and its member is not there":          {change: "spec: {tool: vdbench, iozone: null}", field: "spec", says: "spec.vdbench is required when spec.tool is vdbench (it may be empty: {}), and refused otherwise"},
+	"the tool is netmist, and its member is not there":          {change: "spec: {tool: netmist, iozone: null}", field: "spec", says: "spec.netmist is required when spec.tool is netmist (it may be empty: {}), and refused otherwise"},
+	"the tool is mds-survey, and its member is not there":       {change: "spec: {tool: mds-survey, iozone: null}", field: "spec", says: "spec.mdsSurvey is required when spec.tool is mds-survey (it may be empty: {}), and refused otherwise"},
+	"the tool is obdfilter-survey, and its member is not there": {change: "spec: {tool: obdfilter-survey, iozone: null}", field: "spec", says: "spec.obdfilterSurvey is required when spec.tool is obdfilter-survey (it may be empty: {}), and refused otherwise"},
+	"the tool is storagebench, and its member is not there":     {change: "spec: {tool: storagebench, iozone: null}", field: "spec", says: "spec.storagebench is required when spec.tool is storagebench (it may be empty: {}), and refused otherwise"},
+	"the tool is custom, and its member is not there":           {change: "spec: {tool: custom, iozone: null}", field: "spec", says: "spec.custom is required when spec.tool is custom (it may be empty: {}), and refused otherwise"},
+	"there is the member of another tool":                       {change: "spec: {mdtest: {}}", field: "spec", says: "spec.mdtest is required when spec.tool is mdtest (it may be empty: {}), and refused otherwise"},
+	"a dimension has values and a range":                        {change: `spec: {sweep: [{name: processes, values: ["1"], range: {from: "1", to: "2"}}]}`, field: "spec.sweep[]", says: "set exactly one of values, range and powersOfTwo"},
+	"a dimension has nothing but a name":                        {change: "spec: {sweep: [{name: processes}]}", field: "spec.sweep[]", says: "set exactly one of values, range and powersOfTwo"},
+	"a rule to stop ends before it may begin":                   {change: `spec: {repetitions: 5, until: {standardErrorPercent: "1", maxRepetitions: 4}}`, field: "spec", says: "spec.until.maxRepetitions must be at least spec.repetitions"},
+	"a rule to stop has one sample":                             {change: `spec: {until: {standardErrorPercent: "1"}}`, field: "spec", says: "spec.until needs a deviation, so spec.repetitions must be at least 2"},
+	"a seed of an order that is written":                        {change: "spec: {seed: 7}", field: "spec", says: "spec.seed is for spec.order Shuffled"},
+	"a baseline of nothing":                                     {change: "spec: {baseline: {}}", field: "spec.baseline", says: "set exactly one of spec.baseline.run and spec.baseline.published"},
+	"a baseline of two things":                                  {change: "spec: {baseline: {run: before, published: table}}", field: "spec.baseline", says: "set exactly one of spec.baseline.run and spec.baseline.published"},
+	"results that go nowhere":                                   {change: "spec: {results: {}}", field: "spec.results", says: "spec.results needs persistentVolumeClaim, objectStore, or both"},
+	"a pause of two days":                                       {change: "spec: {pause: 48h}", field: "spec.pause", says: "spec.pause must be at most 24h"},
+	"mdtest stats what nobody has made":                         {change: "spec: {tool: mdtest, iozone: null, mdtest: {phases: [Stat]}}", field: "spec.mdtest", says: "spec.mdtest.phases must hold Create, because the other phases use its items"},
+	"mdtest measures neither files nor directories":             {change: "spec: {tool: mdtest, iozone: null, mdtest: {filesOnly: true, directoriesOnly: true}}", field: "spec.mdtest", says: "filesOnly and directoriesOnly leave nothing to measure"},
+	"IOR reads what nobody has written":                         {change: "spec: {tool: ior, iozone: null, ior: {operations: [Read]}}", field: "spec.ior", says: "spec.ior.operations must hold Write, because Read uses its files"},
+	"a metric is found in two ways":                             {change: `spec: {tool: custom, iozone: null, custom: {command: [x], metrics: [{name: a, unit: b, regex: "(.)", jsonPath: "{.a}"}]}}`, field: "spec.custom.metrics[]", says: "set exactly one of regex and jsonPath"},
 
 	"the fileSystem is changed":          {before: "{}", change: "spec: {fileSystem: {name: other}}", field: "spec", says: immutableRun},
 	"the storage pool is chosen":         {before: "{}", change: "spec: {fileSystem: {storagePool: ssd}}", field: "spec", says: immutableRun},
@@ -103,7 +96,17 @@ var benchmarkRunRefusals = refusals{
 	"limits are added":                   {before: "{}", change: "spec: {limits: {timeout: 1h}}", field: "spec", says: immutableRun},
 	"limits are changed":                 {before: "spec: {limits: {timeout: 1h}}", change: "spec: {limits: {timeout: 2h}}", field: "spec", says: immutableRun},
 	"limits are removed":                 {before: "spec: {limits: {timeout: 1h}}", change: "spec: {limits: null}", field: "spec", says: immutableRun},
+	"the image is chosen":                {before: "{}", change: "spec: {image: x}", field: "spec", says: immutableRun},
+	"the sweep is zipped":                {before: "{}", change: "spec: {sweepMode: Zipped}", field: "spec", says: immutableRun},
+	"the order is changed":               {before: "{}", change: "spec: {order: Shuffled}", field: "spec", says: immutableRun},
+	"the order has another seed":         {before: "spec: {order: Shuffled, seed: 1}", change: "spec: {seed: 2}", field: "spec", says: immutableRun},
+	"a warm-up is added":                 {before: "{}", change: "spec: {warmUp: {}}", field: "spec", says: immutableRun},
+	"caches are dropped":                 {before: "{}", change: "spec: {caches: {drop: All}}", field: "spec", says: immutableRun},
+	"a pause is added":                   {before: "{}", change: "spec: {pause: 1s}", field: "spec", says: immutableRun},
+	"a rule to stop is added":            {before: "spec: {repetitions: 2}", change: "spec: {until: {standardErrorPercent: \"1\"}}", field: "spec", says: immutableRun},
+	"the scaling is changed":             {before: "{}", change: "spec: {along: processes}", field: "spec", says: immutableRun},
 }.join(
+	benchmarkBounds(),
 	nodeSelectorRefusals("spec.clients.nodeSelector", "spec: {clients: {nodeSelector: null}}\n---\nspec: {clients: {nodeSelector: %s}}"),
 	sizeRefusals("recordSize"), sizeRefusals("fileSize"),
 	durationRefusals("spec.limits.pointTimeout", "spec: {limits: {pointTimeout: %s}}"),
@@ -135,6 +138,16 @@ spec:
   suspend: true
 `,
 	"a sweep has as many names and values as there can be": largest["BenchmarkRun"],
+	"mdtest has everything that there is":                  "spec: null\n---\n" + fullRuns["run"],
+	"IOR has everything that there is":                     "spec: null\n---\n" + fullRuns["ior"],
+	"fio has everything that there is":                     "spec: null\n---\n" + fullRuns["fio"],
+	"postmark has everything that there is":                "spec: null\n---\n" + fullRuns["postmark"],
+	"vdbench has everything that there is":                 "spec: null\n---\n" + fullRuns["vdbench"],
+	"netmist has everything that there is":                 "spec: null\n---\n" + fullRuns["netmist"],
+	"mds-survey has everything that there is":              "spec: null\n---\n" + fullRuns["mds-survey"],
+	"obdfilter-survey has everything that there is":        "spec: null\n---\n" + fullRuns["obdfilter-survey"],
+	"storagebench has everything that there is":            "spec: null\n---\n" + fullRuns["storagebench"],
+	"custom has everything that there is":                  "spec: null\n---\n" + fullRuns["custom"],
 	"only writes are measured":                             "spec: {iozone: {tests: [Write]}}",
 	"a trimmed mean of three samples":                      "spec: {statistic: TrimmedMean, repetitions: 3}",
 	"one client is named as its only one":                  "spec: {clients: {count: 1}}",
@@ -144,6 +157,9 @@ spec:
 var benchmarkRunChanges = map[string]string{
 	"the run is suspended":            "spec: {suspend: true}",
 	"the run is to be kept for a day": "spec: {ttlAfterFinished: 24h}",
+	"the run is queued":               "spec: {queueName: gpu, priorityClassName: high}",
+	"a baseline is chosen":            "spec: {baseline: {run: before}}",
+	"results shall go to a claim":     "spec: {results: {persistentVolumeClaim: {name: results}}}",
 }
 
 // largest are the changes that make an object as large as its bounds allow.
@@ -152,16 +168,17 @@ var largest = map[string]string{
 	"BenchmarkRun": "spec: {iozone: {mode: Distributed}, sweep: [" +
 		`{name: processes, values: ` + listOf(64, `"1%d"`) + `}, {name: clients, values: ` + listOf(64, `"1%d"`) +
 		`}, {name: iozone.recordSize, values: ` + listOf(64, `1%dk`) + `}, {name: iozone.fileSize, values: ` + listOf(64, `1%dm`) + "}]}",
+	"BenchmarkSuite": "spec: {variants: " + listOf(64, "{name: v%d, scale: 1}") + ", runs: " + listOf(16, "{name: r%d, spec: {}}") + "}",
 	"StorageTarget": "spec: {fileSystem: {name: " + strings.Repeat("f", 40) + "}, node: " + strings.Repeat("n", 253) + ", device: " + fullIdentity("a") +
 		", logDevice: " + fullIdentity("b") + ", format: " + fullFormat() + ", queue: {requests: 64}, conflict: " + strings.Repeat("c", 1024) + "}",
 }
 
 var allAccepted = map[string]map[string]string{
-	"FileSystem": fileSystemAccepted, "BeeGFS": beegfsAccepted, "BenchmarkRun": benchmarkRunAccepted, "StorageTarget": storageTargetAccepted,
+	"FileSystem": fileSystemAccepted, "BeeGFS": beegfsAccepted, "BenchmarkRun": benchmarkRunAccepted, "BenchmarkSuite": benchmarkSuiteAccepted, "StorageTarget": storageTargetAccepted,
 }
 
 var allChanges = map[string]map[string]string{
-	"FileSystem": fileSystemChanges, "BeeGFS": beegfsChanges, "BenchmarkRun": benchmarkRunChanges, "StorageTarget": storageTargetChanges,
+	"FileSystem": fileSystemChanges, "BeeGFS": beegfsChanges, "BenchmarkRun": benchmarkRunChanges, "BenchmarkSuite": benchmarkSuiteChanges, "StorageTarget": storageTargetChanges,
 }
 
 // sweep is a patch with one dimension, and derive one with one computed name.

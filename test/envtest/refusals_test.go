@@ -50,12 +50,22 @@ spec:
   iozone: {}
   clients: {nodeSelector: {client: ""}}
 `,
+	"BenchmarkSuite": `
+apiVersion: parallelfs.dev/v1alpha1
+kind: BenchmarkSuite
+metadata: {name: suite}
+spec:
+  fileSystem: {type: MooseFS}
+  variants: [{name: one}]
+  runs: [{name: creates, spec: {tool: mdtest}}]
+`,
 }
 
 var allRefusals = map[string]refusals{
-	"FileSystem":    fileSystemRefusals,
-	"BenchmarkRun":  benchmarkRunRefusals,
-	"StorageTarget": storageTargetRefusals,
+	"FileSystem":     fileSystemRefusals,
+	"BenchmarkRun":   benchmarkRunRefusals,
+	"BenchmarkSuite": benchmarkSuiteRefusals,
+	"StorageTarget":  storageTargetRefusals,
 }
 
 // nodeSelectorRefusals are the rows of a NodeSelector; inside is a patch with %s where its content goes.
@@ -176,5 +186,6 @@ const (
 	oneMetadataTarget  = "a MooseFS master keeps its metadata in one place; give exactly one of spec.metadata.targets.directories or devices, or select.countPerNode: 1"
 	directoryStays     = "a target's directory can't be removed: it holds data, and only devices can be drained"
 	singleClientSweeps = "clients can't be swept or derived when spec.iozone.mode is SingleClient"
-	immutableRun       = "only spec.suspend and spec.ttlAfterFinished of a BenchmarkRun can be changed, because its results belong to the rest; create another run"
+	immutableRun       = "only spec.suspend, ttlAfterFinished, queueName, priorityClassName, baseline and results of a BenchmarkRun can be changed, because its results belong to the rest; create another run"
+	immutableSuite     = "only spec.suspend, ttlAfterFinished, confirmDestroy and results of a BenchmarkSuite can be changed, because its results belong to the rest; create another suite"
 )

@@ -20,7 +20,7 @@ func (Backend) Observe(in backend.Input) backend.Observation {
 	o.metadata()
 	o.storage()
 	o.clients()
-	o.count()
+	o.seen.Count()
 	o.seen.Licensed = licensed(in)
 	o.diagnose()
 	o.seen.Pinned = o.placements.Pinned()
@@ -195,17 +195,6 @@ func (o *observer) clients() {
 		}
 		o.seen.Clients = append(o.seen.Clients, client)
 	}
-	// Those that need attention first, because the list is cut.
-	slices.SortStableFunc(o.seen.Clients, func(a, b v1alpha1.ClientStatus) int {
-		switch {
-		case a.Mounted == b.Mounted:
-			return 0
-		case b.Mounted:
-			return -1
-		default:
-			return 1
-		}
-	})
 }
 
 // withoutModule says what a node lacks to mount a BeeGFS, whose client is a kernel module; empty when it lacks nothing, or has no agent
@@ -231,40 +220,6 @@ func awaitsMirror(in backend.Input) bool {
 // mirrorsMetadata is true when the spec asks for it.
 func mirrorsMetadata(fs *v1alpha1.FileSystem) bool {
 	return fs.Spec.BeeGFS != nil && fs.Spec.BeeGFS.MirrorMetadata
-}
-
-// maxClients is the number of clients that the status lists.
-const maxClients = 256
-
-func (o *observer) count() {
-	servers, targets, clients := 0, 0, 0
-	for _, i := range o.seen.Instances {
-		if i.Online {
-			servers++
-		}
-	}
-	for _, t := range o.seen.Targets {
-		if t.Online {
-			targets++
-		}
-	}
-	for _, c := range o.seen.Clients {
-		if c.Mounted {
-			clients++
-		}
-	}
-	var capacity, used int64
-	for _, p := range o.seen.StoragePools {
-		capacity += p.CapacityBytes
-		used += p.UsedBytes
-	}
-	o.seen.Summary = v1alpha1.FileSystemSummary{
-		Servers: backend.Ratio(servers, len(o.seen.Instances)), Targets: backend.Ratio(targets, len(o.seen.Targets)),
-		Clients: backend.Ratio(clients, len(o.seen.Clients)), Capacity: v1alpha1.Bytes(capacity), Used: v1alpha1.Bytes(used),
-	}
-	if len(o.seen.Clients) > maxClients {
-		o.seen.Clients = o.seen.Clients[:maxClients]
-	}
 }
 
 func (o *observer) pod(d daemon, node string) (backend.Pod, bool) {

@@ -86,25 +86,43 @@ func recordManagementNode(in backend.Input) (v1alpha1.MetadataRecord, error) {
 	}
 }
 
-// recordMetadataNodes are the nodes that have metadata servers, by name: those that had some, and those that match.
+// recordMetadataNodes are the nodes that have metadata servers, by name: those that had some, and those that match, in the order of their
+// names and up to spec.metadata.nodeCount.
 func recordMetadataNodes(in backend.Input) ([]string, error) {
-	fs := in.FileSystem
-	nodes := metadataNodes(fs)
-	for _, n := range backend.Matching(in.Nodes, fs.Spec.Metadata.NodeSelector) {
-		if backend.HasTargets(fs.Spec.Metadata.Targets, n.Name) && !slices.Contains(nodes, n.Name) {
-			nodes = append(nodes, n.Name)
+	spec := in.FileSystem.Spec.Metadata
+	nodes := metadataNodes(in.FileSystem)
+	count := int(spec.NodeCount)
+	if count > 0 && len(nodes) > count {
+		return nil, backend.Invalid(v1alpha1.ReasonInvalidSpec,
+			"spec.metadata.nodeCount is %d, but %s have metadata servers; metadata can't be moved to another server, so set it to %d, or more, again",
+			count, strings.Join(nodes, ", "), len(nodes))
+	}
+	var others []string
+	for _, n := range backend.Matching(in.Nodes, spec.NodeSelector) {
+		if backend.HasTargets(spec.Targets, n.Name) && !slices.Contains(nodes, n.Name) {
+			others = append(others, n.Name)
 		}
 	}
-	slices.Sort(nodes)
-	if len(nodes) > 0 {
-		return nodes, nil
+	slices.Sort(others)
+	if count > 0 {
+		others = others[:min(len(others), count-len(nodes))]
 	}
+	nodes = append(nodes, others...)
+	slices.Sort(nodes)
 	among := ""
-	if len(fs.Spec.Metadata.Targets.Devices) > 0 {
+	if len(spec.Targets.Devices) > 0 {
 		among = " and stands in spec.metadata.targets.devices"
 	}
-	return nil, backend.Invalid(v1alpha1.ReasonNoNodes, "no node matches spec.metadata.nodeSelector (%s)%s; label the nodes that shall run metadata servers",
-		backend.SelectorText(fs.Spec.Metadata.NodeSelector), among)
+	switch {
+	case len(nodes) == 0:
+		return nil, backend.Invalid(v1alpha1.ReasonNoNodes, "no node matches spec.metadata.nodeSelector (%s)%s; label the nodes that shall run metadata servers",
+			backend.SelectorText(spec.NodeSelector), among)
+	case len(nodes) < count:
+		return nil, backend.Invalid(v1alpha1.ReasonNoNodes,
+			"spec.metadata.nodeCount is %d, and spec.metadata.nodeSelector (%s) matches %d nodes that can take part (%s); label more nodes, or lower nodeCount to %d",
+			count, backend.SelectorText(spec.NodeSelector), len(nodes), strings.Join(nodes, ", "), len(nodes))
+	}
+	return nodes, nil
 }
 
 // checkSpec refuses what contradicts itself, also where admission has let it pass.

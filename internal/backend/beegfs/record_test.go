@@ -3,6 +3,7 @@ package beegfs
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +39,22 @@ func TestRecordRefuses(t *testing.T) {
 				in.FileSystem.Spec.Metadata.NodeSelector = v1alpha1.NodeSelector{"tape": "yes"}
 			},
 			reason: v1alpha1.ReasonNoNodes, says: "no node matches spec.metadata.nodeSelector (tape=yes) and stands in spec.metadata.targets.devices",
+		},
+		"a smaller number of metadata nodes than have servers": {
+			directories: true,
+			change: func(in *backend.Input) {
+				in.FileSystem.Spec.Metadata.NodeCount = 1
+				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000, LastMetadataID: 3, Allocations: []v1alpha1.BeeGFSAllocation{
+					{Name: "meta-0.oss1", Role: v1alpha1.RoleMetadata, Node: "oss1", NodeID: 1},
+					{Name: "meta-0.oss2", Role: v1alpha1.RoleMetadata, Node: "oss2", NodeID: 3}}}
+			},
+			reason: v1alpha1.ReasonInvalidSpec,
+			says:   "spec.metadata.nodeCount is 1, but oss1, oss2 have metadata servers; metadata can't be moved to another server, so set it to 2, or more, again",
+		},
+		"more metadata nodes than match": {
+			directories: true,
+			change:      func(in *backend.Input) { in.FileSystem.Spec.Metadata.NodeCount = 9 },
+			reason:      v1alpha1.ReasonNoNodes, says: "spec.metadata.nodeCount is 9, and spec.metadata.nodeSelector (parallelfs.dev/scratch-metadata=) matches 2 nodes that can take part (oss1, oss2); label more nodes, or lower nodeCount to 2",
 		},
 		"fewer metadata disks than metadata servers on a node": {
 			change: func(in *backend.Input) {
@@ -233,6 +250,47 @@ func moose(node, directory string) v1alpha1.FileSystem {
 		ObjectMeta: metav1.ObjectMeta{Name: "moose", Namespace: "storage", UID: "88bb"},
 		Spec:       v1alpha1.FileSystemSpec{Type: v1alpha1.MooseFS, MooseFS: &v1alpha1.MooseFSSpec{BasePort: 9419}},
 		Status:     v1alpha1.FileSystemStatus{Metadata: &v1alpha1.MetadataRecord{Node: node, Directory: directory}},
+	}
+}
+
+func TestAsManyNodesHaveMetadataServersAsNodeCountSays(t *testing.T) {
+	cases := map[string]struct {
+		count     int32
+		allocated []string
+		want      []string
+	}{
+		"without it, all that match":                        {want: []string{"oss1", "oss2"}},
+		"the first by name":                                 {count: 1, want: []string{"oss1"}},
+		"those that have servers come first":                {count: 1, allocated: []string{"oss2"}, want: []string{"oss2"}},
+		"it grows, and those that have servers stay":        {count: 2, allocated: []string{"oss2"}, want: []string{"oss1", "oss2"}},
+		"a node without its label still counts, and stays":  {count: 2, allocated: []string{"gone"}, want: []string{"gone", "oss1"}},
+		"all that have servers stay when it is taken away":  {allocated: []string{"gone", "oss2"}, want: []string{"gone", "oss1", "oss2"}},
+		"as many as have servers already, and no other one": {count: 2, allocated: []string{"gone", "oss2"}, want: []string{"gone", "oss2"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			in := inDirectories("7.4.6")
+			slices.Reverse(in.Nodes)
+			in.FileSystem.Spec.Metadata.NodeCount = c.count
+			if c.allocated != nil {
+				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000, LastMetadataID: int32(len(c.allocated))}
+			}
+			for i, node := range c.allocated {
+				in.FileSystem.Status.BeeGFS.Allocations = append(in.FileSystem.Status.BeeGFS.Allocations,
+					v1alpha1.BeeGFSAllocation{Name: "meta-0." + node, Role: v1alpha1.RoleMetadata, Node: node, NodeID: int32(i + 1)})
+			}
+			record, err := New().Record(in)
+			g.Expect(err).NotTo(HaveOccurred())
+			var nodes []string
+			for _, a := range record.BeeGFS.Allocations {
+				if a.Role == v1alpha1.RoleMetadata {
+					nodes = append(nodes, a.Node)
+				}
+			}
+			slices.Sort(nodes)
+			g.Expect(slices.Compact(nodes)).To(Equal(c.want))
+		})
 	}
 }
 

@@ -15,7 +15,7 @@ func (Backend) Observe(in backend.Input) backend.Observation {
 	o.servers()
 	o.storage()
 	o.clients()
-	o.count()
+	o.seen.Count()
 	o.diagnose()
 	o.seen.Pinned = o.placements.Pinned()
 	o.restarts()
@@ -99,17 +99,6 @@ func (o *observer) clients() {
 		}
 		o.seen.Clients = append(o.seen.Clients, client)
 	}
-	// Those that need attention first, because the list is cut.
-	slices.SortStableFunc(o.seen.Clients, func(a, b v1alpha1.ClientStatus) int {
-		switch {
-		case a.Mounted == b.Mounted:
-			return 0
-		case b.Mounted:
-			return -1
-		default:
-			return 1
-		}
-	})
 }
 
 func (o *observer) session(ip string) bool {
@@ -117,41 +106,6 @@ func (o *observer) session(ip string) bool {
 		return s.IP == ip && s.Connected && s.Path == string(o.fs.Spec.Clients.MountPath)
 	})
 }
-
-func (o *observer) count() {
-	servers, targets, clients, wanted := 0, 0, 0, 0
-	for _, i := range o.seen.Instances {
-		if i.Online {
-			servers++
-		}
-	}
-	for _, t := range o.seen.Targets {
-		if t.Online {
-			targets++
-		}
-	}
-	for _, c := range o.seen.Clients {
-		if c.Mounted {
-			clients++
-		}
-		wanted++
-	}
-	var capacity, used int64
-	for _, p := range o.seen.StoragePools {
-		capacity += p.CapacityBytes
-		used += p.UsedBytes
-	}
-	o.seen.Summary = v1alpha1.FileSystemSummary{
-		Servers: backend.Ratio(servers, len(o.seen.Instances)), Targets: backend.Ratio(targets, len(o.seen.Targets)),
-		Clients: backend.Ratio(clients, wanted), Capacity: v1alpha1.Bytes(capacity), Used: v1alpha1.Bytes(used),
-	}
-	if len(o.seen.Clients) > maxClients {
-		o.seen.Clients = o.seen.Clients[:maxClients]
-	}
-}
-
-// maxClients is the number of clients that the status lists.
-const maxClients = 256
 
 // diagnose names what stands between the filesystem and Ready, worst first.
 func (o *observer) diagnose() {

@@ -42,31 +42,25 @@ func ThisNode() Node { return Node{Proc: "/proc", Sys: "/sys", State: filepath.D
 // A process that ends meanwhile is left out, and so is one that this process may not look at. It reads numa_maps, for which
 // the kernel walks all pages of a daemon, so don't ask more than a few times in a minute.
 func (n Node) Placements() ([]v1alpha1.DaemonPlacement, error) {
-	entries, err := os.ReadDir(n.Proc)
+	ids, err := n.Processes()
 	if err != nil {
-		return nil, fmt.Errorf("can't list the processes of this node: %w", err)
+		return nil, err
 	}
 	nodes, err := n.numaNodes()
 	if err != nil {
 		return nil, err
 	}
 	daemons := map[string][]process{}
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil {
-			continue
-		}
-		name := n.daemonOf(entry.Name())
-		if name == "" {
-			continue
-		}
-		found, err := n.read(pid)
-		switch {
-		case gone(err):
-		case err != nil:
-			return nil, fmt.Errorf("can't see where %s (process %d) runs: %w", name, pid, err)
-		default:
-			daemons[name] = append(daemons[name], found)
+	for name, pids := range ids {
+		for _, pid := range pids {
+			found, err := n.read(pid)
+			switch {
+			case gone(err):
+			case err != nil:
+				return nil, fmt.Errorf("can't see where %s (process %d) runs: %w", name, pid, err)
+			default:
+				daemons[name] = append(daemons[name], found)
+			}
 		}
 	}
 	placements := make([]v1alpha1.DaemonPlacement, 0, len(daemons))
@@ -75,6 +69,29 @@ func (n Node) Placements() ([]v1alpha1.DaemonPlacement, error) {
 	}
 	slices.SortFunc(placements, func(a, b v1alpha1.DaemonPlacement) int { return cmp.Compare(a.Name, b.Name) })
 	return placements, nil
+}
+
+// Processes are the ids of the processes of each daemon of this node, by its name, ascending. It believes what Placements believes, and
+// costs less: it opens one file of each process of the node.
+func (n Node) Processes() (map[string][]int, error) {
+	entries, err := os.ReadDir(n.Proc)
+	if err != nil {
+		return nil, fmt.Errorf("can't list the processes of this node: %w", err)
+	}
+	daemons := map[string][]int{}
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		if name := n.daemonOf(entry.Name()); name != "" {
+			daemons[name] = append(daemons[name], pid)
+		}
+	}
+	for _, pids := range daemons {
+		slices.Sort(pids)
+	}
+	return daemons, nil
 }
 
 // process is one process of a daemon.

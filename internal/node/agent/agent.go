@@ -1,6 +1,7 @@
 // Package agent is the loop of the node's agent: it reads the StorageTargets of its node from the API server, has package
-// provision work on their disks, and writes what came of it to their status; and it publishes what the node has as its
-// NodeInventory. It never changes a spec or a finalizer, and while the API server does not answer it leaves everything as it is.
+// provision work on their disks, and writes what came of it to their status; it publishes what the node has as its
+// NodeInventory, drops the kernel's caches when that asks for it, and serves what disks and daemons do. It never changes a spec or a
+// finalizer, and while the API server does not answer it leaves everything as it is.
 package agent
 
 import (
@@ -12,6 +13,8 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -45,6 +48,10 @@ type Node struct {
 	// Collect finds everything that the node has; Placements only where daemons run.
 	Collect    func(ctx context.Context) v1alpha1.NodeInventoryStatus
 	Placements func() ([]v1alpha1.DaemonPlacement, error)
+	// Processes finds the ids of the daemons' processes (affinity.Node).
+	Processes func() (map[string][]int, error)
+	// DropCaches drops the kernel's caches (caches.Dropper).
+	DropCaches func(ctx context.Context) error
 	// Changes sends when a block device has come, gone or changed; nil when nobody listens.
 	Changes <-chan struct{}
 }
@@ -57,6 +64,9 @@ type Options struct {
 	Resync time.Duration
 	// HealthAddress and MetricsAddress are what to listen on; "0" for nothing.
 	HealthAddress, MetricsAddress string
+	// TelemetryInterval is the time between two samples of disks and daemons, 0 for none; TelemetryAddress serves them.
+	TelemetryInterval time.Duration
+	TelemetryAddress  string
 }
 
 // Scheme knows the kinds that the agent reads and writes.
@@ -77,11 +87,14 @@ func Run(ctx context.Context, config *rest.Config, node Node, o Options, log log
 		HealthProbeBindAddress: o.HealthAddress,
 		Cache: cache.Options{
 			DefaultTransform: cache.TransformStripManagedFields(),
-			ByObject:         map[client.Object]cache.ByObject{&v1alpha1.StorageTarget{}: {Label: ofNode(o.NodeName)}},
+			ByObject: map[client.Object]cache.ByObject{
+				&v1alpha1.StorageTarget{}: {Label: ofNode(o.NodeName)},
+				&v1alpha1.NodeInventory{}: {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, o.NodeName)},
+			},
 		},
 		Client: client.Options{
 			FieldOwner: FieldOwner,
-			// These are read so seldom that a watch would cost more.
+			// These are read seldom, and must not be of a moment ago.
 			Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Node{}, &v1alpha1.NodeInventory{}}},
 		},
 	})
@@ -101,6 +114,15 @@ func Run(ctx context.Context, config *rest.Config, node Node, o Options, log log
 		return fmt.Errorf("set up the controller of StorageTargets: %w", err)
 	}
 	inventory.Targets = reconciler.targets
+	asked := &Caches{Client: mgr.GetClient(), Drop: node.DropCaches, Now: time.Now}
+	if err := asked.setup(mgr); err != nil {
+		return fmt.Errorf("set up the controller of caches: %w", err)
+	}
+	if o.TelemetryInterval > 0 {
+		if err := sample(mgr, node, reconciler.targets, o); err != nil {
+			return fmt.Errorf("set up telemetry: %w", err)
+		}
+	}
 	var published atomic.Bool
 	inventory.Published = func() { published.Store(true) }
 	if err := errors.Join(

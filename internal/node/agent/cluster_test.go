@@ -5,6 +5,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -111,6 +112,22 @@ func TestAPassThatFindsNothingNewWritesNothing(t *testing.T) {
 	}
 	w.Expect(w.live(target).ResourceVersion).To(Equal(first.ResourceVersion))
 	w.Expect(w.events.Events).To(HaveLen(2))
+}
+
+func TestATargetThatCanNotGoOnIsLookedAtAgainSoon(t *testing.T) {
+	w := newWorld(t)
+	target := w.target("busy", w.node.Name)
+	r := w.reconciler(func(ctx context.Context, t *v1alpha1.StorageTarget, record provision.Record) error {
+		status := proven(t)
+		status.Conditions[0].Status, status.Conditions[0].Reason = metav1.ConditionFalse, v1alpha1.ReasonDeviceRefused
+		stalled := status.Conditions[0]
+		stalled.Type, stalled.Status = v1alpha1.ConditionStalled, metav1.ConditionTrue
+		status.Conditions = append(status.Conditions, stalled)
+		return record(ctx, t, status)
+	})
+	result, err := w.reconcile(r, target)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(result.RequeueAfter).To(Equal(30 * time.Second))
 }
 
 func TestTheIntentIsOnTheAPIServerBeforeThePassGoesOn(t *testing.T) {
@@ -253,13 +270,21 @@ func TestTheAgentWorksOnItsTargetsAndPublishesItsNode(t *testing.T) {
 			Signatures: []v1alpha1.Signature{{Device: "sda", Type: "ext4", Label: label}}}},
 	}}
 	changes := make(chan struct{})
+	dropped, address := make(chan struct{}, 8), freeAddress(t)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
 		ended <- Run(ctx, server.Config, Node{
 			Pass: n.pass, Collect: n.collect, Changes: changes,
 			Placements: func() ([]v1alpha1.DaemonPlacement, error) { return nil, nil },
-		}, Options{NodeName: w.node.Name, Resync: time.Hour, HealthAddress: "0", MetricsAddress: "0"}, logr.Discard())
+			Processes: func() (map[string][]int, error) {
+				return map[string][]int{w.namespace + "/scratch/meta/0": {os.Getpid()}}, nil
+			},
+			DropCaches: func(context.Context) error { dropped <- struct{}{}; return nil },
+		}, Options{
+			NodeName: w.node.Name, Resync: time.Hour, HealthAddress: "0", MetricsAddress: "0",
+			TelemetryInterval: 100 * time.Millisecond, TelemetryAddress: address,
+		}, logr.Discard())
 	}()
 	inventory := &v1alpha1.NodeInventory{}
 	w.Eventually(func() error {
@@ -306,6 +331,7 @@ func TestTheAgentWorksOnItsTargetsAndPublishesItsNode(t *testing.T) {
 
 	theirs, _ := n.counts("theirs")
 	w.Expect(theirs).To(BeZero())
+	w.dropsAndServes(dropped, address)
 	stop()
 	w.Eventually(ended, "30s").Should(Receive(BeNil()))
 	w.Expect(apierrors.IsNotFound(server.Client.Get(t.Context(), client.ObjectKey{Name: "another-node"}, inventory))).To(BeTrue())

@@ -119,6 +119,7 @@ func (i *Inventory) publish(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("read the NodeInventory: %w", err)
 	}
+	live.Status.DroppedCaches = nil // that is written by Caches, under a name of its own
 	if equality.Semantic.DeepEqual(live.Status, i.last) {
 		i.Published()
 		return nil

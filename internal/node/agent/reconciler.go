@@ -45,6 +45,8 @@ const (
 	lastRetry  = time.Minute
 	// catchUp is the time after which a pass is repeated that met with somebody else's write.
 	catchUp = 200 * time.Millisecond
+	// stalledAgain is the time after which a target is looked at again of which something stood in the way, at most.
+	stalledAgain = 30 * time.Second
 	// otherWork is the time after which a target is looked at again whose device another target is worked on with.
 	otherWork = 2 * time.Second
 )
@@ -129,6 +131,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	var failed *provision.StepError
 	switch {
+	case err == nil && meta.IsStatusConditionTrue(target.Status.Conditions, v1alpha1.ConditionStalled):
+		// What stands in the way may go without a word: nobody tells when a program closes a disk.
+		return ctrl.Result{RequeueAfter: min(stalledAgain, r.Resync)}, nil
 	case err == nil:
 		return ctrl.Result{RequeueAfter: r.Resync}, nil
 	case apierrors.IsConflict(err):

@@ -22,10 +22,12 @@ import (
 // client is a node with a filesystem, which is a temporary directory, and a user's data in it.
 type client struct {
 	mount, outside string
-	mounted        error
-	output, said   locked
-	execed         []string
-	connected      []string
+	// temporary is the directory for temporary files of a container.
+	temporary    string
+	mounted      error
+	output, said locked
+	execed       []string
+	connected    []string
 }
 
 // locked is a buffer that the tool and its runner can write to at the same time, as they can to a file.
@@ -49,7 +51,7 @@ func (l *locked) String() string {
 func newClient(t *testing.T) *client {
 	t.Helper()
 	g := NewWithT(t)
-	c := &client{mount: filepath.Join(t.TempDir(), "scratch"), outside: t.TempDir()}
+	c := &client{mount: filepath.Join(t.TempDir(), "scratch"), outside: t.TempDir(), temporary: t.TempDir()}
 	for _, directory := range []string{"home/anna", "ssd"} {
 		g.Expect(os.MkdirAll(filepath.Join(c.mount, directory), 0o755)).To(Succeed())
 	}
@@ -68,9 +70,10 @@ func (c *client) host() bench.Host {
 	return bench.Host{
 		CheckMount: func(context.Context, spec.Mount) error { return c.mounted },
 		Stdout:     &c.output, Stderr: &c.said,
-		Exec:     func(_ string, argv, _ []string) error { c.execed = argv; return errors.New("became the command") },
-		HostFile: filepath.Join(c.outside, "hosts"),
-		Resolve:  func(context.Context, string) error { return nil },
+		Exec:        func(_ string, argv, _ []string) error { c.execed = argv; return errors.New("became the command") },
+		HostFile:    filepath.Join(c.temporary, "hosts"),
+		Environment: os.Environ(),
+		Resolve:     func(context.Context, string) error { return nil },
 		Connect: func(_ context.Context, host string, port int) error {
 			c.connected = append(c.connected, fmt.Sprintf("%s:%d", host, port))
 			return nil
@@ -321,10 +324,11 @@ func TestALauncherWritesTheHostFileAndRunsTheTool(t *testing.T) {
 	g.Expect(os.WriteFile(mpi, []byte("w-0.run slots=2\nw-1.run:2 # the second\n\n"), 0o600)).To(Succeed())
 	b := c.script("")
 	b.Argv = []string{"sh", "-c", "echo $0; cat $1", "$(LAUNCHER_IP)", "$(HOSTS_FILE)"}
-	b.Hosts = &spec.Hosts{Processes: 3, Line: "$(HOST) $(DIRECTORY) /usr/bin/iozone"}
+	b.Placement = []int{2, 1}
+	b.Files = []spec.BenchmarkFile{{PerProcess: "$(HOST) $(DIRECTORY) /usr/bin/iozone\n"}}
 	// The launcher has no mount.
 	c.mounted = errors.New("is not mounted")
-	g.Expect(bench.Launch(t.Context(), b, mpi, 2222, c.host())).To(Succeed())
+	g.Expect(bench.Launch(t.Context(), b, bench.Launcher{HostFile: mpi, SSHPort: 2222}, c.host())).To(Succeed())
 	g.Expect(c.output.String()).To(Equal(strings.ReplaceAll("10.1.0.9\nw-0.run D /usr/bin/iozone\nw-1.run D /usr/bin/iozone\nw-0.run D /usr/bin/iozone\n", "D", b.Directory)))
 	g.Expect(c.connected).To(Equal([]string{"w-0.run:2222", "w-1.run:2222"}))
 	g.Expect(b.Directory).NotTo(BeADirectory())
@@ -351,6 +355,31 @@ func TestALauncherStartsNothingWhen(t *testing.T) {
 				h.Connect = func(context.Context, string, int) error { return errors.New("connection refused") }
 			},
 		},
+		"there are more workers than places": {
+			hosts: "w-0\nw-1", reason: "processes are placed on 1 workers, and the MPI operator's host file names 2",
+		},
+		"no process is placed": {
+			hosts: "w-0", reason: "no process is placed on any worker",
+			change: func(_ *bench.Host, b *spec.Benchmark) { b.Placement = []int{0} },
+		},
+		"a number of processes is less than none": {
+			hosts: "w-0\nw-1", reason: "-1 processes can't be placed",
+			change: func(_ *bench.Host, b *spec.Benchmark) { b.Placement = []int{2, -1} },
+		},
+		"a file would lie outside of the directory for temporary files": {
+			hosts: "w-0", reason: "can't write the tool's file /etc/hosts: it would lie neither",
+			change: func(_ *bench.Host, b *spec.Benchmark) {
+				b.Files = []spec.BenchmarkFile{{Path: "/etc/hosts", Text: "x"}}
+			},
+		},
+		"a second file has no path": {
+			hosts: "w-0", reason: "file 2 has no path",
+			change: func(_ *bench.Host, b *spec.Benchmark) { b.Files = []spec.BenchmarkFile{{Text: "x"}, {Text: "y"}} },
+		},
+		"the image has no mpirun": {
+			hosts: "w-0", reason: "needs Open MPI 4 or 5",
+			change: func(_ *bench.Host, b *spec.Benchmark) { b.Ranks = &spec.Ranks{} },
+		},
 		"the directory is outside of the mount": {
 			hosts: "w-0", reason: "is not below",
 			change: func(_ *bench.Host, b *spec.Benchmark) { b.Directory = "/etc" },
@@ -361,15 +390,19 @@ func TestALauncherStartsNothingWhen(t *testing.T) {
 			mpi := filepath.Join(at.outside, "hostfile")
 			g.Expect(os.WriteFile(mpi, []byte(c.hosts), 0o600)).To(Succeed())
 			b, h := at.script("echo the tool ran"), at.host()
+			b.Placement = []int{1}
 			if c.change != nil {
 				c.change(&h, &b)
 			}
-			g.Expect(bench.Launch(t.Context(), b, mpi, 22, h)).To(MatchError(ContainSubstring(c.reason)))
+			if b.Ranks != nil {
+				t.Setenv("PATH", at.temporary)
+			}
+			g.Expect(bench.Launch(t.Context(), b, bench.Launcher{HostFile: mpi, SSHPort: 22}, h)).To(MatchError(ContainSubstring(c.reason)))
 			g.Expect(at.output.String()).To(BeEmpty())
 		})
 	}
 	t.Run("there is no host file", func(t *testing.T) {
 		c := newClient(t)
-		NewWithT(t).Expect(bench.Launch(t.Context(), c.script(""), "/no-such", 22, c.host())).To(MatchError(ContainSubstring("MPI operator's host file")))
+		NewWithT(t).Expect(bench.Launch(t.Context(), c.script(""), bench.Launcher{HostFile: "/no-such"}, c.host())).To(MatchError(ContainSubstring("MPI operator's host file")))
 	})
 }

@@ -106,16 +106,28 @@ func inside(b spec.Benchmark, path string) string {
 	return strings.TrimPrefix(path, strings.TrimSuffix(b.Mount.Path, "/")+"/")
 }
 
-// makeDirectory makes Directory, and removes before what a killed attempt left in it when fresh is true.
-func makeDirectory(mount *os.Root, b spec.Benchmark, fresh bool) (err error) {
+// makeDirectory makes path, which Place has proven to lie in the run's own directory. With fresh, what a killed attempt left in it goes.
+func makeDirectory(mount *os.Root, b spec.Benchmark, path string, fresh bool) (err error) {
 	if fresh {
-		if err := remove(mount, b, b.Directory); err != nil {
-			return fmt.Errorf("can't remove what a killed attempt left in %s: %w", b.Directory, err)
+		if err := remove(mount, b, path); err != nil {
+			return fmt.Errorf("can't remove what a killed attempt left in %s: %w", path, err)
 		}
 	}
-	directory, err := enter(mount, inside(b, b.Directory), true)
+	directory, err := enter(mount, inside(b, path), true)
 	if err != nil {
-		return fmt.Errorf("can't make %s: %w", b.Directory, err)
+		return fmt.Errorf("can't make %s: %w", path, err)
+	}
+	return directory.Close()
+}
+
+// findDirectory returns an error unless path is there: an earlier step has made it.
+func findDirectory(mount *os.Root, b spec.Benchmark, path string) error {
+	directory, err := enter(mount, inside(b, path), false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s is not there, though an earlier step of this repetition should have left it; run the repetition again from its first step", path)
+	}
+	if err != nil {
+		return fmt.Errorf("can't enter %s: %w", path, err)
 	}
 	return directory.Close()
 }

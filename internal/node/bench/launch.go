@@ -17,21 +17,75 @@ import (
 // between is the pause between two looks for a host.
 const between = 500 * time.Millisecond
 
-// Launch runs a tool that reaches the hosts of the MPI operator's host file: it waits for all of them, writes the tool's
-// own host file, and runs the tool. The launcher's pod has no mount: its workers make the directory, Clean removes it.
-// The errors are those of Run. The tool's time starts when the tool does; the wait may take as long again.
-func Launch(ctx context.Context, b spec.Benchmark, mpiHostFile string, sshPort int, h Host) error {
+// Launcher is what a launcher is told beside its spec.
+type Launcher struct {
+	// HostFile is that of the MPI operator, which names the workers.
+	HostFile string
+	// SSHPort is the port of the workers' sshd.
+	SSHPort int
+	// Spec is the path of the spec, the same in the launcher and its workers.
+	Spec string
+}
+
+// Launch runs a tool on the hosts of the MPI operator's host file: it waits for all of them, writes the tool's files, and starts the
+// tool, which reaches the hosts itself, or mpirun where Ranks is set. The launcher's pod has no mount: its workers make the directory,
+// Clean removes it. The errors are those of Run. The tool's time starts when the tool does; the wait may take as long again.
+func Launch(ctx context.Context, b spec.Benchmark, l Launcher, h Host) error {
 	if err := errors.Join(Place(b), limited(b)); err != nil {
 		return err
 	}
-	content, err := os.ReadFile(mpiHostFile)
+	text, err := os.ReadFile(l.HostFile)
 	if err != nil {
 		return fmt.Errorf("can't read the MPI operator's host file: %w", err)
 	}
-	hosts, err := ParseHosts(string(content))
+	hosts, err := ParseHosts(string(text))
 	if err != nil {
-		return fmt.Errorf("%s: %w", mpiHostFile, err)
+		return fmt.Errorf("%s: %w", l.HostFile, err)
 	}
+	if err := placed(b.Placement, hosts); err != nil {
+		return err
+	}
+	if err := awaitWorkers(ctx, b, hosts, l.SSHPort, h); err != nil {
+		return err
+	}
+	own, err := h.Address()
+	if err != nil {
+		return err
+	}
+	v := values{directory: b.Directory, hostsFile: hostsFile(b, h), launcherIP: own}
+	if err := writeFiles(nil, b, b.Placement, hosts, v, h); err != nil {
+		return err
+	}
+	h.say("%d workers are ready", len(hosts))
+	t := tool{argv: v.arguments(b.Argv), directory: os.TempDir(), env: b.Env}
+	if b.Ranks != nil {
+		if t, err = mpi(b, t.argv, hosts, l, h); err != nil {
+			return err
+		}
+		h.Environment = withoutOthers(h.Environment)
+	}
+	return runTool(ctx, b, t, h)
+}
+
+// placed says whether there is a number of processes for each host.
+func placed(placement []int, hosts []string) error {
+	if len(placement) != len(hosts) {
+		return fmt.Errorf("processes are placed on %d workers, and the MPI operator's host file names %d; nothing is started", len(placement), len(hosts))
+	}
+	total := 0
+	for _, processes := range placement {
+		if processes < 0 {
+			return fmt.Errorf("%d processes can't be placed on a worker", processes)
+		}
+		total += processes
+	}
+	if total == 0 {
+		return errors.New("no process is placed on any worker; nothing is started")
+	}
+	return nil
+}
+
+func awaitWorkers(ctx context.Context, b spec.Benchmark, hosts []string, port int, h Host) error {
 	limit := time.Duration(b.TimeoutSeconds) * time.Second
 	waiting, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -39,21 +93,11 @@ func Launch(ctx context.Context, b spec.Benchmark, mpiHostFile string, sshPort i
 		if err := await(waiting, func() error { return h.Resolve(waiting, host) }); err != nil {
 			return fmt.Errorf("the worker %s has no address after %s; look at its pod: %w", host, limit, err)
 		}
-		if err := await(waiting, func() error { return h.Connect(waiting, host, sshPort) }); err != nil {
+		if err := await(waiting, func() error { return h.Connect(waiting, host, port) }); err != nil {
 			return fmt.Errorf("the worker %s does not accept ssh after %s; look at its pod: %w", host, limit, err)
 		}
 	}
-	own, err := h.Address()
-	if err != nil {
-		return err
-	}
-	if b.Hosts != nil {
-		if err := os.WriteFile(h.HostFile, []byte(HostFile(*b.Hosts, hosts, b.Directory)), 0o600); err != nil {
-			return fmt.Errorf("can't write the tool's host file: %w", err)
-		}
-	}
-	h.say("%d workers are ready", len(hosts))
-	return runTool(ctx, b, Argv(b.Argv, h.HostFile, own), os.TempDir(), h)
+	return nil
 }
 
 // await repeats try until it succeeds. When ctx ends it returns the last error of try.
@@ -87,25 +131,6 @@ func ParseHosts(content string) ([]string, error) {
 		return nil, errors.New("the host file names no host")
 	}
 	return hosts, nil
-}
-
-// HostFile is the content of the tool's host file: one line per process, the hosts taken in turn.
-func HostFile(h spec.Hosts, hosts []string, directory string) string {
-	var text strings.Builder
-	for i := range h.Processes {
-		text.WriteString(strings.NewReplacer("$(HOST)", hosts[i%len(hosts)], "$(DIRECTORY)", directory).Replace(h.Line) + "\n")
-	}
-	return text.String()
-}
-
-// Argv replaces $(HOSTS_FILE) and $(LAUNCHER_IP).
-func Argv(argv []string, hostFile, address string) []string {
-	replacer := strings.NewReplacer("$(HOSTS_FILE)", hostFile, "$(LAUNCHER_IP)", address)
-	replaced := make([]string, len(argv))
-	for i, argument := range argv {
-		replaced[i] = replacer.Replace(argument)
-	}
-	return replaced
 }
 
 func resolve(ctx context.Context, host string) error {

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -23,11 +25,20 @@ const (
 	mountLimit = 5 * time.Second
 )
 
-// ExitError carries the exit code of a tool. The tool's output says why.
-type ExitError struct{ Code int }
+// ExitError carries the exit code that this process ends with.
+type ExitError struct {
+	Code int
+	// Reason is set when the tool was not started; else the tool's output says why.
+	Reason string
+}
 
-// Error says the code.
-func (e *ExitError) Error() string { return fmt.Sprintf("the tool ended with exit code %d", e.Code) }
+// Error says the reason, or the code.
+func (e *ExitError) Error() string {
+	if e.Reason != "" {
+		return e.Reason
+	}
+	return fmt.Sprintf("the tool ended with exit code %d", e.Code)
+}
 
 // Host is what a benchmark needs from the machine.
 type Host struct {
@@ -37,8 +48,12 @@ type Host struct {
 	Stdout, Stderr io.Writer
 	// Exec replaces this process.
 	Exec func(program string, argv, environment []string) error
-	// HostFile is where Launch writes the tool's host file.
+	// HostFile is where the first of the tool's files is written, unless it has a path. Others may lie beside it.
 	HostFile string
+	// Self is the path of this program, the same in the launcher and its workers.
+	Self string
+	// Environment of this process, NAME=value.
+	Environment []string
 	// Resolve returns an error while the name has no address.
 	Resolve func(ctx context.Context, host string) error
 	// Connect returns an error while the host does not accept connections to the port.
@@ -49,7 +64,10 @@ type Host struct {
 
 // ThisHost is the container that this process runs in.
 func ThisHost() Host {
+	// Without it, only processes that need a wrapper can't be started, which they then say.
+	self, _ := os.Executable()
 	return Host{
+		Self: self, Environment: os.Environ(),
 		CheckMount: func(ctx context.Context, m spec.Mount) error { return mounts.Check(ctx, m, mountLimit) },
 		Stdout:     os.Stdout, Stderr: os.Stderr,
 		Exec:     syscall.Exec,
@@ -65,23 +83,51 @@ func (h Host) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(h.Stderr, "parallelfs: "+format+"\n", args...) // there is nobody to tell that nobody listens
 }
 
-// Run runs the tool in its fresh directory and removes the directory afterwards. It returns an *ExitError with the code
-// of the tool when that is not 0, and other errors when the tool did not run.
+// Run runs the tool in its fresh directory and removes the directory afterwards, unless the next step needs it. It returns an
+// *ExitError with the code of the tool when that is not 0, or with NoRoom, and other errors when the tool did not run.
 func Run(ctx context.Context, b spec.Benchmark, h Host) error {
 	if err := errors.Join(Place(b), limited(b)); err != nil {
 		return err
 	}
-	if err := inMount(ctx, b, h, func(mount *os.Root) error { return makeDirectory(mount, b, true) }); err != nil {
+	v := values{directory: b.Directory, rank: "0", hostsFile: hostsFile(b, h)}
+	placement, hosts := b.Placement, []string{"localhost"}
+	if len(placement) != 1 {
+		placement = []int{1}
+	}
+	// The room is asked for before anything is made, and after what a killed attempt left has gone.
+	preparing := func(mount *os.Root) error {
+		if b.KeepBefore {
+			return errors.Join(findDirectory(mount, b, b.Directory), writeFiles(mount, b, placement, hosts, v, h))
+		}
+		if err := remove(mount, b, b.Directory); err != nil {
+			return fmt.Errorf("can't remove what a killed attempt left in %s: %w", b.Directory, err)
+		}
+		if err := enough(mount, b); err != nil {
+			return err
+		}
+		if err := makeDirectory(mount, b, b.Directory, false); err != nil {
+			return err
+		}
+		return writeFiles(mount, b, placement, hosts, v, h)
+	}
+	if err := inMount(ctx, b, h, preparing); err != nil {
 		return err
 	}
+	keep := false
 	defer func() {
+		if keep {
+			return
+		}
 		// Opened anew: the filesystem may have been mounted again meanwhile. A stopped pod still removes what it wrote.
 		removing := func(mount *os.Root) error { return remove(mount, b, b.Directory) }
 		if removeErr := inMount(context.WithoutCancel(ctx), b, h, removing); removeErr != nil {
 			h.say("can't remove %s: %s", b.Directory, removeErr)
 		}
 	}()
-	return runTool(ctx, b, b.Argv, b.Directory, h)
+	err := runTool(ctx, b, tool{argv: v.arguments(b.Argv), directory: b.Directory, stdin: v.replacer().Replace(b.Stdin), env: b.Env}, h)
+	// A repetition that failed has no next step.
+	keep = b.KeepAfter && err == nil
+	return err
 }
 
 func limited(b spec.Benchmark) error {
@@ -91,30 +137,45 @@ func limited(b spec.Benchmark) error {
 	return nil
 }
 
-func runTool(ctx context.Context, b spec.Benchmark, argv []string, directory string, h Host) error {
-	tool, err := process.Start(argv, process.Options{
-		Directory: directory, Environment: append(os.Environ(), b.Env...), Stdout: h.Stdout, Stderr: h.Stderr,
-	})
+// tool is a program as it is started.
+type tool struct {
+	argv             []string
+	directory, stdin string
+	// env is put on top of that of this process.
+	env []string
+	// stdout and stderr get what it prints; nil leaves it to the host's.
+	stdout, stderr io.Writer
+}
+
+func runTool(ctx context.Context, b spec.Benchmark, t tool, h Host) error {
+	o := process.Options{
+		Directory: t.directory, Environment: slices.Concat(h.Environment, t.env),
+		Stdin: strings.NewReader(t.stdin), Stdout: h.Stdout, Stderr: h.Stderr,
+	}
+	if t.stdout != nil {
+		o.Stdout, o.Stderr = t.stdout, t.stderr
+	}
+	child, err := process.Start(t.argv, o)
 	if err != nil {
 		return err
 	}
 	// What a tool leaves running would write into a directory that is being removed.
-	defer tool.Kill()
+	defer child.Kill()
 	limit := time.Duration(b.TimeoutSeconds) * time.Second
 	timeout := time.NewTimer(limit)
 	defer timeout.Stop()
 	select {
-	case <-tool.Done():
+	case <-child.Done():
 	case <-timeout.C:
 		// Said first: a tool that waits for a filesystem that hangs can't be ended before the filesystem answers.
 		h.say("the tool is ended after %s (pointTimeout)", limit)
-		tool.Stop(grace)
+		child.Stop(grace)
 		return &ExitError{Code: TimedOut}
 	case <-ctx.Done():
 		h.say("the tool is ended because its pod is being stopped")
-		tool.Stop(grace)
+		child.Stop(grace)
 	}
-	if code := tool.Code(); code != 0 {
+	if code := child.Code(); code != 0 {
 		return &ExitError{Code: code}
 	}
 	if ctx.Err() != nil {
@@ -133,15 +194,24 @@ func Work(ctx context.Context, b spec.Benchmark, argv []string, h Host) error {
 	if len(argv) == 0 {
 		return errors.New("there is no command to become; give it behind --, such as: bench work --spec FILE -- /usr/sbin/sshd -De")
 	}
-	// Every worker makes it, the same one, so none may remove it.
-	if err := inMount(ctx, b, h, func(mount *os.Root) error { return makeDirectory(mount, b, false) }); err != nil {
+	preparing := func(mount *os.Root) error {
+		if b.KeepBefore {
+			return findDirectory(mount, b, b.Directory)
+		}
+		if err := enough(mount, b); err != nil {
+			return err
+		}
+		// Every worker makes it, the same one, so none may remove it.
+		return makeDirectory(mount, b, b.Directory, false)
+	}
+	if err := inMount(ctx, b, h, preparing); err != nil {
 		return err
 	}
 	program, err := lookPath(argv[0])
 	if err != nil {
 		return err
 	}
-	if err := h.Exec(program, argv, os.Environ()); err != nil {
+	if err := h.Exec(program, argv, h.Environment); err != nil {
 		return fmt.Errorf("can't start %s: %w", program, err)
 	}
 	return nil
@@ -152,11 +222,23 @@ func Clean(ctx context.Context, b spec.Benchmark, h Host) error {
 	if err := RootPlace(b); err != nil {
 		return err
 	}
+	return removeInMount(ctx, b, b.Root, h)
+}
+
+// CleanRepetition removes what a killed or failed repetition wrote, and nothing else of the run. What is not there is fine.
+func CleanRepetition(ctx context.Context, b spec.Benchmark, h Host) error {
+	if err := Place(b); err != nil {
+		return err
+	}
+	return removeInMount(ctx, b, b.Directory, h)
+}
+
+func removeInMount(ctx context.Context, b spec.Benchmark, path string, h Host) error {
 	return inMount(ctx, b, h, func(mount *os.Root) error {
-		if err := remove(mount, b, b.Root); err != nil {
-			return fmt.Errorf("can't remove %s: %w", b.Root, err)
+		if err := remove(mount, b, path); err != nil {
+			return fmt.Errorf("can't remove %s: %w", path, err)
 		}
-		h.say("removed %s", b.Root)
+		h.say("removed %s", path)
 		return nil
 	})
 }

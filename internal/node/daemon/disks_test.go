@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -115,6 +116,10 @@ func TestADaemonTakesThePlaceOfTheProcessWithItsPinningAndItsSignals(t *testing.
 	g, c := NewWithT(t), &container{root: t.TempDir()}
 	told := c.real(t)
 	told.OnTargets, told.Directories = nil, []spec.Directory{{Path: c.path("data"), Data: "data"}}
+	// What nohup starts ignores SIGHUP, and so would all that it starts in turn; a container's first process ignores nothing.
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
 	n := startNode(t, told)
 	n.says(t, "the operator has not said yet what the daemon uses on this node")
 	// It is written whole, as a ConfigMap is.

@@ -2,6 +2,8 @@ package mounts
 
 import (
 	"log/slog"
+	"os"
+	"path/filepath"
 	"time"
 
 	"parallelfs.dev/operator/internal/node/modules"
@@ -52,7 +54,14 @@ func thisKernel(m spec.Mount) kernel {
 func cannot(fsType string) (why string, sure bool) {
 	k := modules.ThisHost().Look()
 	why = k.Cannot(fsType)
-	return why, why != "" && k.Sees() && k.State(fsType) == modules.Missing
+	return why, why != "" && k.Sees() && k.State(fsType) == modules.Missing && !helped(fsType)
+}
+
+// helped is true when mount(8) has a program of its own for a type, which may do without a module of the kernel (mount(8), EXTERNAL
+// HELPERS).
+func helped(fsType string) bool {
+	_, err := os.Stat("/sbin/mount." + filepath.Base(fsType))
+	return err == nil
 }
 
 // clear detaches every mount of this filesystem from its path, working or not, because the program that served it is

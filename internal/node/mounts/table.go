@@ -55,10 +55,11 @@ func Assess(entries []Entry, m spec.Mount) State {
 	}
 }
 
-// sameType compares the type that mountinfo shows with the wanted one: "fuse" wants "fuse.mfs" too, but not "fuseblk".
+// sameType compares the type that mountinfo shows with the wanted one: "fuse" wants "fuse.mfs" too, but not "fuseblk"; and "beegfs" is
+// also what a program serves as "fuse.beegfs" (mount(8), FILESYSTEM SUBTYPES).
 func sameType(shown, wanted string) bool {
-	general, _, _ := strings.Cut(shown, ".")
-	return shown == wanted || general == wanted
+	general, special, _ := strings.Cut(shown, ".")
+	return shown == wanted || general == wanted || general == "fuse" && special == wanted
 }
 
 // sameSource compares the source that mountinfo shows with the wanted prefix. The prefix may end in a port, of which it must

@@ -53,10 +53,13 @@ func TestAssess(t *testing.T) {
 		change  func(m *spec.Mount)
 		want    State
 	}{
-		"no mount is absent":                          {want: Absent},
-		"the filesystem itself is ours":               {entries: []Entry{ours}, want: Ours},
-		"a subtype is ours":                           {entries: []Entry{{"fuse.mfs", ours.Source}}, want: Ours},
-		"a block device by FUSE is foreign":           {entries: []Entry{{"fuseblk", ours.Source}}, want: Foreign},
+		"no mount is absent":                {want: Absent},
+		"the filesystem itself is ours":     {entries: []Entry{ours}, want: Ours},
+		"a subtype is ours":                 {entries: []Entry{{"fuse.mfs", ours.Source}}, want: Ours},
+		"a block device by FUSE is foreign": {entries: []Entry{{"fuseblk", ours.Source}}, want: Foreign},
+		"a program that serves the wanted type is ours": {
+			entries: []Entry{{"fuse.beegfs", "beegfs_scratch"}}, change: func(m *spec.Mount) { m.FSType, m.Source = "beegfs", "beegfs_scratch" }, want: Ours,
+		},
 		"another type is foreign":                     {entries: []Entry{{"nfs4", ours.Source}}, want: Foreign},
 		"the same type from another server is":        {entries: []Entry{{"fuse", "mfs#10.0.0.2:9421"}}, want: Another},
 		"a port that only begins the same is another": {entries: []Entry{{"fuse", "mfs#10.0.0.1:94219"}}, want: Another},

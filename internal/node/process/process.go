@@ -16,7 +16,9 @@ type Options struct {
 	// Directory is the working directory, empty for that of this process.
 	Directory string
 	// Environment replaces that of this process when it is not nil.
-	Environment    []string
+	Environment []string
+	// Stdin is read by the child; nil is empty.
+	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 }
 
@@ -46,6 +48,7 @@ func Start(argv []string, o Options) (*Child, error) {
 	// Stop and Kill end it: a context would end one process of the group.
 	command := exec.Command(argv[0], argv[1:]...) //nolint:gosec,noctx // the operator's own spec says what to start
 	command.Dir, command.Env, command.Stdout, command.Stderr = o.Directory, o.Environment, o.Stdout, o.Stderr
+	command.Stdin = o.Stdin
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	// A grandchild that keeps the output open must not keep Wait from seeing that the child has ended.
 	command.WaitDelay = 2 * time.Second

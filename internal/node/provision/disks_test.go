@@ -9,11 +9,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
+	"golang.org/x/sys/unix"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/provision"
+	"parallelfs.dev/operator/internal/plan"
 )
 
 func TestABlankDiskBecomesATarget(t *testing.T) {
@@ -231,6 +234,60 @@ func TestAfterARestartOfTheNodeTargetsAreMountedUnderWhateverNameTheyHave(t *tes
 	l.expectProven(a, first)
 	l.expectProven(b, second)
 	l.Expect(l.made).To(Equal(2))
+}
+
+// TestADiskThatIsOpenWhileItsMarkerIsReadIsNotOfferedForFormatting has a disk whose FileSystem was deleted and made again, and a program
+// that opens it exclusively just after the agent has looked whether it is free.
+func TestADiskThatIsOpenWhileItsMarkerIsReadIsNotOfferedForFormatting(t *testing.T) {
+	for sentence, c := range map[string]struct {
+		open   time.Duration
+		expect func(l *lab, target *v1alpha1.StorageTarget, d *disk)
+	}{
+		"for a moment: it is adopted": {100 * time.Millisecond, func(l *lab, target *v1alpha1.StorageTarget, d *disk) { l.expectProven(target, d) }},
+		"for long: it is refused, and adopted when it is free": {time.Hour, func(l *lab, target *v1alpha1.StorageTarget, d *disk) {
+			l.Expect(ready(target).Reason).To(Equal(v1alpha1.ReasonDeviceRefused), ready(target).Message)
+			l.Expect(ready(target).Message).To(And(ContainSubstring("is in use"), ContainSubstring("its marker could not be read"), Not(ContainSubstring("approve"))))
+			l.Expect(l.pass(target)).To(Succeed())
+			l.expectProven(target, d)
+		}},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			l := newLab(t)
+			d := l.disk("data", 64*mebi)
+			earlier := l.target(d)
+			l.Expect(l.pass(earlier)).To(Succeed())
+			l.unmount(earlier)
+			agent := l.agent(nil)
+			find := agent.Look
+			var closed chan struct{}
+			agent.Look = func(ctx context.Context, id v1alpha1.DeviceID) (plan.Facts, error) {
+				facts, err := find(ctx, id)
+				if closed == nil {
+					closed = make(chan struct{})
+					device, err := os.OpenFile(d.loop, os.O_RDONLY|unix.O_EXCL, 0)
+					l.Expect(err).NotTo(HaveOccurred())
+					go func() {
+						defer close(closed)
+						defer device.Close()
+						select {
+						case <-time.After(c.open):
+						case <-ctx.Done():
+						}
+					}()
+				}
+				return facts, err
+			}
+			again := l.target(d, approved(""))
+			ctx, cancel := context.WithCancel(t.Context())
+			// The program ends with the pass.
+			err := agent.Pass(ctx, again, l.record)
+			cancel()
+			<-closed
+			l.Expect(err).NotTo(HaveOccurred())
+			c.expect(l, again, d)
+			l.Expect(l.made).To(Equal(1))
+		})
+	}
 }
 
 func TestWhatIsNotTheTargetsDiskIsNeverFormattedForIt(t *testing.T) {

@@ -57,8 +57,8 @@ func (p *Provisioner) look(ctx context.Context, t *v1alpha1.StorageTarget) (plan
 		l.Log = &log
 	}
 	l.Kernel = p.Check(fsType(t), options(t))
-	p.readMarker(&l)
-	return l, nil
+	p.readMarker(ctx, &l)
+	return l, ctx.Err()
 }
 
 const (
@@ -76,14 +76,18 @@ func (p *Provisioner) device(ctx context.Context, id v1alpha1.DeviceID) (plan.Fa
 			f.Incomplete = err.Error()
 		}
 		passing := f.Incomplete != "" || f.Busy != "" && len(f.Mounts) == 0 && len(f.Holders) == 0
-		if !passing || i == looks {
+		if !passing || i == looks || ctx.Err() != nil {
 			return f, ctx.Err()
 		}
-		select {
-		case <-ctx.Done():
-			return f, ctx.Err()
-		case <-time.After(lookPause):
-		}
+		pause(ctx)
+	}
+}
+
+// pause waits for the next look.
+func pause(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(lookPause):
 	}
 }
 
@@ -96,7 +100,7 @@ func options(t *v1alpha1.StorageTarget) []string {
 }
 
 // readMarker reads whose target the device is, when its label says that it is one and nobody has mounted it.
-func (p *Provisioner) readMarker(l *plan.Look) {
+func (p *Provisioner) readMarker(ctx context.Context, l *plan.Look) {
 	f := &l.Device
 	if f.Marker != nil || f.MarkerError != "" || !f.Found {
 		return
@@ -109,7 +113,7 @@ func (p *Provisioner) readMarker(l *plan.Look) {
 		if s.Device != f.KernelName || !strings.HasPrefix(s.Label, labelPrefix) {
 			continue
 		}
-		if len(f.Mounts) > 0 || len(f.Holders) > 0 || f.Busy != "" {
+		if f.InUse() {
 			f.MarkerError = "the device is in use, so its marker is not read"
 			return
 		}
@@ -117,21 +121,35 @@ func (p *Provisioner) readMarker(l *plan.Look) {
 		if l.Log != nil && l.Log.Found {
 			log = p.path(*l.Log)
 		}
-		release, err := p.Claims.hold(f.KernelName)
-		if err != nil {
-			f.MarkerError = err.Error()
-			return
-		}
-		marker, err := ReadMarker(p.path(*f), log, v1alpha1.FSType(s.Type))
-		release()
+		marker, err := p.markerOn(ctx, *f, log, v1alpha1.FSType(s.Type))
 		switch {
 		case errors.Is(err, ErrNoMarker):
 		case err != nil:
 			f.MarkerError = err.Error()
+			if errors.Is(err, unix.EBUSY) {
+				f.Busy = "somebody opened it while its marker was to be read"
+			}
 		default:
 			f.Marker = marker
 		}
 		return
+	}
+}
+
+// markerOn reads the marker of one device, again when somebody has it open at that very moment: a program that was started by this process
+// may keep what was just closed open until it runs.
+func (p *Provisioner) markerOn(ctx context.Context, f plan.Facts, log string, fsType v1alpha1.FSType) (*plan.Marker, error) {
+	for i := 1; ; i++ {
+		release, err := p.Claims.hold(f.KernelName)
+		if err != nil {
+			return nil, err
+		}
+		marker, err := ReadMarker(p.path(f), log, fsType)
+		release()
+		if !errors.Is(err, unix.EBUSY) || i == looks || ctx.Err() != nil {
+			return marker, err
+		}
+		pause(ctx)
 	}
 }
 

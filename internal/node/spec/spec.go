@@ -172,6 +172,30 @@ type Command struct {
 	TimeoutSeconds int64 `json:"timeoutSeconds,omitempty"`
 }
 
+// Manage tells `node manage` which programs of the filesystem's own tools to run, one after the other.
+type Manage struct {
+	Calls []ManageCall `json:"calls"`
+	// TimeoutSeconds ends them, but for those that are made always, with exit code 124.
+	TimeoutSeconds int64 `json:"timeoutSeconds"`
+}
+
+// ManageCall is one program. A call that fails ends the whole, unless MayFail.
+type ManageCall struct {
+	// Name of what it ends; what it prints, in its last try, is then shown, before the line "parallelfs: <name> has ended". Without a name,
+	// what it prints is shown only when it fails.
+	Name string `json:"name,omitempty"`
+	// Argv is run without a shell.
+	Argv []string `json:"argv"`
+	// While repeats it every two seconds as long as a line of what it prints matches (RE2).
+	While string `json:"while,omitempty"`
+	// Fails makes it a failure when a line of what it prints matches (RE2), whatever its exit code.
+	Fails string `json:"fails,omitempty"`
+	// Always makes the call although one before has failed, the time is over, or the process is told to end: for what tidies up.
+	Always bool `json:"always,omitempty"`
+	// MayFail goes on after a failure.
+	MayFail bool `json:"mayFail,omitempty"`
+}
+
 // AwaitEmpty tells `node await-empty` to wait until a drained target holds no data, and to end with exit code 0 then.
 type AwaitEmpty struct {
 	Owner Owner `json:"owner"`
@@ -209,20 +233,61 @@ type Benchmark struct {
 	Root string `json:"root"`
 	// Directory is the fresh directory of this repetition, below Root; the tool's working directory. It is removed afterwards.
 	Directory string `json:"directory"`
-	// Argv is the tool's command. In it, $(HOSTS_FILE) is the path of the generated host file and $(LAUNCHER_IP) the launcher's address.
+	// KeepBefore leaves what is in Directory, and it must be there: an earlier step made it.
+	KeepBefore bool `json:"keepBefore,omitempty"`
+	// KeepAfter leaves it there for the next step, when the tool has ended well.
+	KeepAfter bool `json:"keepAfter,omitempty"`
+	// Argv is the tool's command. In it, in Files and in Stdin, $(DIRECTORY), $(RANK), $(HOSTS_FILE) and $(LAUNCHER_IP) are replaced, as
+	// benchmarks.Command says.
 	Argv []string `json:"argv"`
 	// Env is added to the tool's environment, NAME=value.
 	Env []string `json:"env,omitempty"`
+	// Stdin is given to the tool.
+	Stdin string `json:"stdin,omitempty"`
 	// TimeoutSeconds ends the tool, with exit code 124 and a line that says so.
 	TimeoutSeconds int64 `json:"timeoutSeconds"`
-	// Hosts, if set, tells the launcher to write a host file before it starts the tool.
-	Hosts *Hosts `json:"hosts,omitempty"`
+	// Ranks, if set, tells the launcher to start the tool with mpirun.
+	Ranks *Ranks `json:"ranks,omitempty"`
+	// Placement is the number of processes on each worker, in the order of the MPI operator's host file.
+	Placement []int `json:"placement,omitempty"`
+	// Files are written before the tool is started.
+	Files []BenchmarkFile `json:"files,omitempty"`
+	// NeedBytes and NeedInodes must be free on the filesystem, or the tool is not started, and the exit code is bench.NoRoom (28), of a
+	// client, a worker or a process; 0 asks for nothing, and so does a step with KeepBefore.
+	NeedBytes  int64 `json:"needBytes,omitempty"`
+	NeedInodes int64 `json:"needInodes,omitempty"`
+	// Programs must be in the image (bench check). Users must be in its /etc/passwd.
+	Programs []string `json:"programs,omitempty"`
+	Users    []string `json:"users,omitempty"`
+	// VersionArgv prints the version of the tool (bench check).
+	VersionArgv []string `json:"versionArgv,omitempty"`
 }
 
-// Hosts tells a launcher how to write the tool's host file from that of the MPI operator.
-type Hosts struct {
-	// Processes is the number of lines: hosts are taken in turn.
-	Processes int `json:"processes"`
-	// Line is one line; $(HOST) and $(DIRECTORY) are replaced.
-	Line string `json:"line"`
+// Ranks tells a launcher to start one process for each of Placement.
+type Ranks struct {
+	// Each wraps every process in `bench rank`: a directory of its own, standard input, and a prefix before each line.
+	Each bool `json:"each,omitempty"`
+}
+
+// BenchmarkFile is a file that a tool reads; see benchmarks.File.
+type BenchmarkFile struct {
+	Path       string `json:"path,omitempty"`
+	Text       string `json:"text,omitempty"`
+	PerHost    string `json:"perHost,omitempty"`
+	PerProcess string `json:"perProcess,omitempty"`
+	End        string `json:"end,omitempty"`
+}
+
+// Checked is what `node bench check` prints, as one line of JSON.
+type Checked struct {
+	// Version is the first line that VersionArgv printed, empty when it printed nothing.
+	Version string `json:"version,omitempty"`
+	// MissingPrograms and MissingUsers are those that the image lacks.
+	MissingPrograms []string `json:"missingPrograms,omitempty"`
+	MissingUsers    []string `json:"missingUsers,omitempty"`
+	// FreeBytes and FreeInodes are what the mounted filesystem says of itself (statfs(2)); FreeInodes is -1 when it counts none.
+	FreeBytes  int64 `json:"freeBytes"`
+	FreeInodes int64 `json:"freeInodes"`
+	// Problem says why the filesystem could not be asked.
+	Problem string `json:"problem,omitempty"`
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"parallelfs.dev/operator/test/doubles/beegfs/cli"
+	"parallelfs.dev/operator/test/doubles/beegfs/client"
 	"parallelfs.dev/operator/test/doubles/beegfs/ctl"
 	"parallelfs.dev/operator/test/doubles/beegfs/mgmt"
 	"parallelfs.dev/operator/test/doubles/beegfs/program"
@@ -31,6 +32,8 @@ func main() {
 		os.Exit(ctl.Run(ctx, arguments, os.Stdin, os.Stdout, os.Stderr))
 	case name == "beegfs" && major >= 8:
 		os.Exit(cli.Run(ctx, arguments, os.Stdout, os.Stderr))
+	case name == "mount" || len(arguments) > 0 && arguments[0] == client.Serve:
+		os.Exit(client.Run(ctx, arguments, os.Stdout, os.Stderr))
 	}
 	fmt.Fprintf(os.Stderr, "%s: there is no such program in BeeGFS %s\n", name, version)
 	os.Exit(127)

@@ -1,0 +1,123 @@
+package v1alpha1
+
+// CustomLaunch says how a custom program is started.
+// +kubebuilder:validation:Enum=Single;MPI;PerProcess
+type CustomLaunch string
+
+// The values of CustomLaunch.
+const (
+	// CustomSingle starts it once, on one client.
+	CustomSingle CustomLaunch = "Single"
+	// CustomMPI starts it as an MPI program, on every process.
+	CustomMPI CustomLaunch = "MPI"
+	// CustomPerProcess starts it on every process, each in a directory of its own, though it is no MPI program; combine
+	// says how the metrics of all become one.
+	CustomPerProcess CustomLaunch = "PerProcess"
+)
+
+// CustomCombine says how one metric of several processes, or several matches of one output, become one.
+// +kubebuilder:validation:Enum=Only;Sum;Mean;Max;Min
+type CustomCombine string
+
+// The values of CustomCombine.
+const (
+	// CustomOnly refuses more than one.
+	CustomOnly CustomCombine = "Only"
+	// CustomSum adds them up.
+	CustomSum CustomCombine = "Sum"
+	// CustomMean averages them.
+	CustomMean CustomCombine = "Mean"
+	// CustomMax takes the highest.
+	CustomMax CustomCombine = "Max"
+	// CustomMin takes the lowest.
+	CustomMin CustomCombine = "Min"
+)
+
+// CustomMetric says where a number stands in the output.
+// +kubebuilder:validation:XValidation:rule="has(self.regex) != has(self.jsonPath)",message="set exactly one of regex and jsonPath"
+type CustomMetric struct {
+	// name of the metric.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Name string `json:"name,omitempty"`
+
+	// unit of the number, such as "MiB/s".
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	Unit string `json:"unit,omitempty"`
+
+	// regex is a regular expression of RE2 with one group, which holds the number. It is tried on each line.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Regex string `json:"regex,omitempty"`
+
+	// jsonPath of the number in an output that is one JSON document, as of kubectl, such as "{.jobs[0].read.bw}".
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	JSONPath string `json:"jsonPath,omitempty"`
+
+	// combine says what several matches become. Defaults to Only.
+	// +optional
+	// +kubebuilder:default=Only
+	Combine CustomCombine `json:"combine,omitempty"`
+}
+
+// CustomParameter is a parameter that a sweep can vary, as custom.<name>.
+type CustomParameter struct {
+	// name of the parameter.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^[a-z][A-Za-z0-9]*$`
+	Name string `json:"name,omitempty"`
+
+	// value without a sweep.
+	// +required
+	Value SweepValue `json:"value,omitempty"`
+}
+
+// CustomSpec is any program of any image (spec.image). It is run in a fresh directory of the filesystem.
+type CustomSpec struct {
+	// command is the program and its arguments; no shell reads them. $(processes), $(clients), $(directory) and $(<parameter>) are
+	// replaced in each.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	Command []BenchmarkArgument `json:"command,omitempty"`
+
+	// launch says how it is started. Defaults to Single.
+	// +optional
+	// +kubebuilder:default=Single
+	Launch CustomLaunch `json:"launch,omitempty"`
+
+	// parameters that the command uses, and a sweep can vary.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Parameters []CustomParameter `json:"parameters,omitempty"`
+
+	// metrics that are read from what it prints; each must be found.
+	// +required
+	// +listType=map
+	// +listMapKey=name
+	// +listMapKey=unit
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	Metrics []CustomMetric `json:"metrics,omitempty"`
+
+	// versionCommand prints the version of the program on its first line; it is run once, before the run.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	VersionCommand []BenchmarkArgument `json:"versionCommand,omitempty"`
+
+	// spaceBytes is what one repetition writes at most, for the check of the space before the run; 0 for unknown.
+	// +optional
+	SpaceBytes BenchmarkSize `json:"spaceBytes,omitempty"`
+}

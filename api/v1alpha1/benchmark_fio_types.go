@@ -1,0 +1,89 @@
+package v1alpha1
+
+// FioMode is what fio does (rw).
+// +kubebuilder:validation:Enum=read;write;randread;randwrite;readwrite;randrw
+type FioMode string
+
+// The values of FioMode.
+const (
+	// FioRead reads one after the other.
+	FioRead FioMode = "read"
+	// FioWrite writes one after the other.
+	FioWrite FioMode = "write"
+	// FioRandomRead reads at places by chance.
+	FioRandomRead FioMode = "randread"
+	// FioRandomWrite writes at places by chance.
+	FioRandomWrite FioMode = "randwrite"
+	// FioReadWrite does both, one after the other.
+	FioReadWrite FioMode = "readwrite"
+	// FioRandomReadWrite does both, at places by chance.
+	FioRandomReadWrite FioMode = "randrw"
+)
+
+// FioSpec holds the parameters of fio (fio.readthedocs.io). Each client runs one fio, with as many jobs as it has processes; all have as
+// many, so the number of clients has to be given where there is more than one process.
+type FioSpec struct {
+	// mode is what is done (rw). Defaults to read. Sweepable.
+	// +optional
+	// +kubebuilder:default=read
+	Mode FioMode `json:"mode,omitempty"`
+
+	// readPercent is the share of reads in a mixed mode (rwmixread). Defaults to 50. Sweepable.
+	// +optional
+	// +kubebuilder:default=50
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=99
+	ReadPercent int32 `json:"readPercent,omitempty"`
+
+	// blockSize is the size of one read or write (bs). Defaults to "4k". Sweepable.
+	// +optional
+	// +kubebuilder:default="4k"
+	BlockSize BenchmarkSize `json:"blockSize,omitempty"`
+
+	// fileSize is the size of the file of each job (size). Defaults to "1g". Sweepable.
+	// +optional
+	// +kubebuilder:default="1g"
+	FileSize BenchmarkSize `json:"fileSize,omitempty"`
+
+	// engine is how reads and writes are made (ioengine). Defaults to psync.
+	// +optional
+	// +kubebuilder:default=psync
+	// +kubebuilder:validation:Enum=sync;psync;libaio;io_uring;mmap
+	// +kubebuilder:validation:MaxLength=16
+	Engine string `json:"engine,omitempty"`
+
+	// queueDepth is the number of reads and writes of a job that are under way at once (iodepth), of the engines libaio and io_uring; the
+	// others have one. Defaults to 1. Sweepable for those engines.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65536
+	QueueDepth int32 `json:"queueDepth,omitempty"`
+
+	// directIO bypasses the client's cache (direct).
+	// +optional
+	DirectIO bool `json:"directIO,omitempty"`
+
+	// fsyncOnClose calls fsync when a file has been written (end_fsync).
+	// +optional
+	FsyncOnClose bool `json:"fsyncOnClose,omitempty"`
+
+	// runtimeSeconds measures for that long (time_based, runtime), whatever the size. Without it, each file is done once. Sweepable.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=86400
+	RuntimeSeconds int32 `json:"runtimeSeconds,omitempty"`
+
+	// rampSeconds are not counted at the start (ramp_time). They need runtimeSeconds.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=86400
+	RampSeconds int32 `json:"rampSeconds,omitempty"`
+
+	// args are added to the command line as they stand, each option with its value in one, such as "--thinktime=1000". Options that
+	// other fields, or the operator itself, set are refused, as are those that change what is done or printed.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Args []BenchmarkArgument `json:"args,omitempty"`
+}

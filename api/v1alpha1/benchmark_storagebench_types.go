@@ -1,0 +1,45 @@
+package v1alpha1
+
+// StoragebenchOperation is what the storage servers measure.
+// +kubebuilder:validation:Enum=Write;Read
+type StoragebenchOperation string
+
+// The values of StoragebenchOperation.
+const (
+	// StoragebenchWrite writes.
+	StoragebenchWrite StoragebenchOperation = "Write"
+	// StoragebenchRead reads what Write has written.
+	StoragebenchRead StoragebenchOperation = "Read"
+)
+
+// StoragebenchSpec holds the parameters of the benchmark of BeeGFS's storage servers (beegfs-ctl --storagebench; beegfs benchmark of
+// version 8), which measures the targets of the storage pool, or all, without clients.
+type StoragebenchSpec struct {
+	// operations, always in the order Write, Read. Defaults to both.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=2
+	Operations []StoragebenchOperation `json:"operations,omitempty"`
+
+	// blockSize is the size of one read or write (--blocksize). Defaults to "128k". Sweepable.
+	// +optional
+	// +kubebuilder:default="128k"
+	BlockSize BenchmarkSize `json:"blockSize,omitempty"`
+
+	// fileSize is what each thread writes (--size). Defaults to "1g". Sweepable.
+	// +optional
+	// +kubebuilder:default="1g"
+	FileSize BenchmarkSize `json:"fileSize,omitempty"`
+
+	// threads of each target (--threads). Defaults to 1. Sweepable.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1024
+	Threads int32 `json:"threads,omitempty"`
+
+	// directIO bypasses the cache of the storage servers (--odirect).
+	// +optional
+	DirectIO bool `json:"directIO,omitempty"`
+}

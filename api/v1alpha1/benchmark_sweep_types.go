@@ -1,0 +1,78 @@
+package v1alpha1
+
+// SweepName names a parameter: that of the run itself (processes, clients, storagePool), or that of its tool (iozone.recordSize).
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=64
+// +kubebuilder:validation:Pattern=`^[a-z][A-Za-z]*(\.[a-z][A-Za-z0-9]*)?$`
+type SweepName string
+
+// SweepValue is one value of a parameter: a number, a size with its unit, or a word.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=64
+// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9._:+-]*$`
+type SweepValue string
+
+// SweepDimension is one parameter and the values that it takes.
+//
+// +kubebuilder:validation:XValidation:rule="[has(self.values), has(self.range), has(self.powersOfTwo)].filter(x, x).size() == 1",message="set exactly one of values, range and powersOfTwo"
+// +kubebuilder:validation:XValidation:rule="!(self.name in ['processes', 'clients']) || !has(self.values) || self.values.all(v, v.matches('^[0-9]*$'))",message="the values of processes and clients are numbers without a unit"
+type SweepDimension struct {
+	// name of the parameter: processes, clients, storagePool, or one of the tool, such as iozone.recordSize.
+	// +required
+	Name SweepName `json:"name,omitempty"`
+
+	// values that the parameter takes, in this order, each once.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	Values []SweepValue `json:"values,omitempty"`
+
+	// range of numbers or sizes.
+	// +optional
+	Range *SweepRange `json:"range,omitempty"`
+
+	// powersOfTwo from a number or size to another: 4k to 32k are 4k, 8k, 16k and 32k.
+	// +optional
+	PowersOfTwo *SweepPowers `json:"powersOfTwo,omitempty"`
+}
+
+// SweepRange is the numbers from, from + step, from + 2 step and so on that are not greater than to. At most 64.
+type SweepRange struct {
+	// from is the first.
+	// +required
+	From SweepValue `json:"from,omitempty"`
+	// to is not exceeded.
+	// +required
+	To SweepValue `json:"to,omitempty"`
+	// step is added each time. Defaults to 1; a size needs one.
+	// +optional
+	Step SweepValue `json:"step,omitempty"`
+}
+
+// SweepPowers are numbers that double. At most 64.
+type SweepPowers struct {
+	// from is the first; of a count, it must be a power of two.
+	// +required
+	From SweepValue `json:"from,omitempty"`
+	// to is not exceeded.
+	// +required
+	To SweepValue `json:"to,omitempty"`
+}
+
+// DerivedParameter is one parameter that is computed for each point.
+type DerivedParameter struct {
+	// name of the parameter that is computed.
+	// +required
+	Name SweepName `json:"name,omitempty"`
+
+	// cel is an expression in the Common Expression Language over the other parameters of the point, such as
+	// "4 * clients". Sizes stand in it as their bytes. A result that is no whole number, or less than the parameter may be, is
+	// refused before anything starts; a division that leaves a remainder is such a result. A size is computed in bytes; one of
+	// iozone must be a multiple of 1024. treeDirectories(branch, depth) is the number of all directories of a tree of mdtest,
+	// 1 + branch + ... + branch^depth, and treeLeaves(branch, depth) that of its deepest ones, branch^depth.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	CEL string `json:"cel,omitempty"`
+}

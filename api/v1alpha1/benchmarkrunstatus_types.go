@@ -1,0 +1,366 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// BenchmarkRunStatus is how far a run is and what it has found.
+type BenchmarkRunStatus struct {
+	// observedGeneration is the generation of the spec that this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions are the state of the run in the vocabulary of kstatus: Succeeded, and Reconciling or Stalled while they are true.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// startTime is when the first point was started.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+
+	// completionTime is when the last point ended.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+
+	// activeSeconds is the time that the points run so far took, in seconds; limits.timeout bounds it.
+	// +optional
+	ActiveSeconds int64 `json:"activeSeconds,omitempty"`
+
+	// progress counts the points that have ended, and all of them, as "7/90".
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Progress string `json:"progress,omitempty"`
+
+	// current is the point that is being run, such as "recordSize=64k processes=4 (repetition 2/5)".
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Current string `json:"current,omitempty"`
+
+	// timeLeft is an estimate from the repetitions run so far, such as "1h12m".
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	TimeLeft string `json:"timeLeft,omitempty"`
+
+	// failedPoints counts the points without a result.
+	// +optional
+	FailedPoints int32 `json:"failedPoints,omitempty"`
+
+	// seed of the order in which repetitions are run, when that is Shuffled.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Seed *int64 `json:"seed,omitempty"`
+
+	// best names, for each metric, the point with the best value of it.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +listMapKey=unit
+	// +kubebuilder:validation:MaxItems=32
+	Best []BestPoint `json:"best,omitempty"`
+
+	// baseline sums up the comparison with spec.baseline, such as "9 points compared: 2 better, 1 worse, 6 within the noise".
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Baseline string `json:"baseline,omitempty"`
+
+	// provenance is what the results were measured on and with.
+	// +optional
+	Provenance *RunProvenance `json:"provenance,omitempty"`
+
+	// results names the ConfigMap that holds the complete results as JSON (gzip) and CSV.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Results string `json:"results,omitempty"`
+
+	// exported says where the complete results were written or put besides, or why they could not be.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Exported string `json:"exported,omitempty"`
+
+	// shortened says what was left out of points because the status would have become too large; the complete results hold it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Shortened string `json:"shortened,omitempty"`
+
+	// directory is where the run's files are, on every client, until they are removed.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Directory string `json:"directory,omitempty"`
+
+	// points are the results, in the order of the sweep.
+	// +optional
+	// +listType=map
+	// +listMapKey=index
+	// +kubebuilder:validation:MaxItems=256
+	Points []PointStatus `json:"points,omitempty"`
+}
+
+// PointState is the state of one point.
+// +kubebuilder:validation:Enum=Pending;Running;Succeeded;Failed;Invalid
+type PointState string
+
+// The states of a point.
+const (
+	// PointPending has not been started.
+	PointPending PointState = "Pending"
+	// PointRunning has some repetitions run, or one running.
+	PointRunning PointState = "Running"
+	// PointSucceeded has all its repetitions.
+	PointSucceeded PointState = "Succeeded"
+	// PointFailed has a repetition without a result; its other repetitions are not run.
+	PointFailed PointState = "Failed"
+	// PointInvalid has a repetition that was disturbed each time that it was run; its message names the cause.
+	PointInvalid PointState = "Invalid"
+)
+
+// PointStatus is one point of a sweep.
+type PointStatus struct {
+	// index of the point in the order of the sweep, from 0.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Index int32 `json:"index"`
+
+	// parameters of the point: the swept and the derived ones.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Parameters []PointParameter `json:"parameters,omitempty"`
+
+	// state of the point.
+	// +required
+	State PointState `json:"state,omitempty"`
+
+	// repetitions counts those that have a result.
+	// +optional
+	Repetitions int32 `json:"repetitions,omitempty"`
+
+	// attempts counts those that have ended, with a result or without, when there were more than repetitions.
+	// +optional
+	Attempts int32 `json:"attempts,omitempty"`
+
+	// startTime is when the first repetition was started.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+
+	// completionTime is when the last one ended.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+
+	// command is the exact command line of the tool, arguments with blanks in quotation marks.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	Command string `json:"command,omitempty"`
+
+	// placement says how many processes ran on how many clients, such as "32 on 4 clients (8 each)".
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Placement string `json:"placement,omitempty"`
+
+	// telemetry is what the servers did meanwhile, in short, such as "busiest target scratch-ssd-1a2b 37 %" and "busiest daemon
+	// meta-0.oss1 1.8 CPUs".
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=256
+	Telemetry []string `json:"telemetry,omitempty"`
+
+	// metrics are what the tool measured.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +listMapKey=unit
+	// +kubebuilder:validation:MaxItems=32
+	Metrics []MetricResult `json:"metrics,omitempty"`
+
+	// message says why a point failed, with the last lines of the tool's output, or why repetitions of it were invalid.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	Message string `json:"message,omitempty"`
+
+	// output names the ConfigMap that holds the raw output of every repetition (gzip) and all samples.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Output string `json:"output,omitempty"`
+}
+
+// PointParameter is one parameter of a point.
+type PointParameter struct {
+	// name of the parameter.
+	// +required
+	Name SweepName `json:"name,omitempty"`
+
+	// value of the parameter.
+	// +required
+	Value SweepValue `json:"value,omitempty"`
+}
+
+// MetricResult is one measured quantity of a point. All its numbers are decimal strings in the metric's unit.
+type MetricResult struct {
+	// name of what was measured, such as "randomRead".
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Name string `json:"name,omitempty"`
+
+	// unit as the tool prints it, such as "kB/s", or "IOPS" where it follows from the record size.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	Unit string `json:"unit,omitempty"`
+
+	// value by the run's statistic.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	Value string `json:"value,omitempty"`
+
+	// mean of the samples.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Mean string `json:"mean,omitempty"`
+
+	// min is the lowest sample.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Min string `json:"min,omitempty"`
+
+	// max is the highest sample.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Max string `json:"max,omitempty"`
+
+	// stdDev is the standard deviation of the samples (n-1), absent when there is only one.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	StdDev string `json:"stdDev,omitempty"`
+
+	// median of the samples, absent when the tool itself made them and printed none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Median string `json:"median,omitempty"`
+
+	// confidence is half of the 95 % confidence interval of the mean (Student's t), absent when there is only one sample.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Confidence string `json:"confidence,omitempty"`
+
+	// outliers are the numbers of the repetitions, from 1, that lie farther than 3.5 from the median by the modified z-score
+	// (Iglewicz and Hoaglin, 1993). They count all the same.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	Outliers []int32 `json:"outliers,omitempty"`
+
+	// speedup is value over that of the point that counts as 1 (spec.along), such as "15.64"; of a time, the other way round.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Speedup string `json:"speedup,omitempty"`
+
+	// efficiency is speedup over the ratio of spec.along, in percent, such as "78.2".
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Efficiency string `json:"efficiency,omitempty"`
+
+	// baseline compares with spec.baseline, such as "+3.1 % (41200 before, beyond the noise)".
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Baseline string `json:"baseline,omitempty"`
+
+	// samples counts the samples.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Samples int32 `json:"samples,omitempty"`
+}
+
+// BestPoint is the point with the best value of one metric: the highest, or of a time the lowest.
+type BestPoint struct {
+	// name of the metric.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Name string `json:"name,omitempty"`
+
+	// unit of the metric.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	Unit string `json:"unit,omitempty"`
+
+	// value of the metric there.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	Value string `json:"value,omitempty"`
+
+	// index of the point.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Index int32 `json:"index"`
+}
+
+// RunProvenance is what results were measured on and with, from the start of the run. The complete results hold more: the
+// state of every instance, target and node.
+type RunProvenance struct {
+	// fileSystem is the type, the version, the uid and the generation, such as "BeeGFS 7.4.6, 1b4e28ba-…, generation 3".
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	FileSystem string `json:"fileSystem,omitempty"`
+
+	// configHash is a hash of all configuration that the daemons were started with.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	ConfigHash string `json:"configHash,omitempty"`
+
+	// image with the tool, and the digest that the node resolved it to.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Image string `json:"image,omitempty"`
+	// imageID is the digest.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	ImageID string `json:"imageID,omitempty"`
+
+	// toolVersion is what the tool says of itself.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	ToolVersion string `json:"toolVersion,omitempty"`
+
+	// clients are the nodes that take part, with their kernel and CPUs; the first 64.
+	// +optional
+	// +listType=map
+	// +listMapKey=node
+	// +kubebuilder:validation:MaxItems=64
+	Clients []NodeProvenance `json:"clients,omitempty"`
+
+	// pinning is what the kernel says of where the daemons run: "AsAsked", "Drifted: …", or empty when none is pinned.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Pinning string `json:"pinning,omitempty"`
+}
+
+// NodeProvenance is a node that takes part.
+type NodeProvenance struct {
+	// node by its name.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Node string `json:"node,omitempty"`
+
+	// kernel release.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Kernel string `json:"kernel,omitempty"`
+
+	// cpuModel, where an agent has looked.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	CPUModel string `json:"cpuModel,omitempty"`
+
+	// cpus is the number that Kubernetes counts.
+	// +optional
+	CPUs int32 `json:"cpus,omitempty"`
+}

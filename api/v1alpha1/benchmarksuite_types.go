@@ -1,0 +1,413 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// BenchmarkSuiteSpec measures variants of a FileSystem, one after the other, each by the same runs. Once made, only suspend,
+// ttlAfterFinished, confirmDestroy and results can be changed.
+//
+// +kubebuilder:validation:XValidation:rule="self.fileSystem == oldSelf.fileSystem && self.variants == oldSelf.variants && self.runs == oldSelf.runs && self.afterVariant == oldSelf.afterVariant && self.onFailure == oldSelf.onFailure && has(self.baseline) == has(oldSelf.baseline) && (!has(self.baseline) || self.baseline == oldSelf.baseline)",message="only spec.suspend, ttlAfterFinished, confirmDestroy and results of a BenchmarkSuite can be changed, because its results belong to the rest; create another suite"
+type BenchmarkSuiteSpec struct {
+	// fileSystem is the spec of a FileSystem, which the variants change. The suite makes one for each variant. deletionPolicy and
+	// confirmDestroy are set by the suite, and format Never is refused: what is measured was made for it.
+	// +required
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Type=object
+	FileSystem runtime.RawExtension `json:"fileSystem,omitzero"`
+
+	// variants of the FileSystem, measured in this order.
+	// +required
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	Variants []SuiteVariant `json:"variants,omitempty"`
+
+	// runs that measure each variant, in this order.
+	// +required
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Runs []SuiteRun `json:"runs,omitempty"`
+
+	// afterVariant says what becomes of a variant's FileSystem when its runs are over: Keep leaves it running, so the next needs other
+	// disks; Delete deletes it and keeps what is on its disks, which the next then finds and refuses; Destroy deletes it and wipes the
+	// disks that it formatted for itself, which needs confirmDestroy. Defaults to Keep.
+	// +optional
+	// +kubebuilder:default=Keep
+	AfterVariant AfterVariant `json:"afterVariant,omitempty"`
+
+	// confirmDestroy confirms afterVariant Destroy: the uid of this object (kubectl get -o jsonpath={.metadata.uid}). Without it, the
+	// suite waits before the first variant.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	ConfirmDestroy string `json:"confirmDestroy,omitempty"`
+
+	// onFailure says what follows a run with failed points, or a FileSystem that did not become Ready in time: Continue with the next,
+	// or Stop. Defaults to Continue.
+	// +optional
+	// +kubebuilder:default=Continue
+	OnFailure SuiteFailure `json:"onFailure,omitempty"`
+
+	// readyTimeout is how long a variant's FileSystem may take to become Ready; the time that it waits for a person to approve plans of disks
+	// does not count. Such as "30m", the default.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="spec.readyTimeout must be at least 1s"
+	ReadyTimeout *metav1.Duration `json:"readyTimeout,omitempty"`
+
+	// baseline is a published table that the results are compared with.
+	// +optional
+	Baseline *SuiteBaseline `json:"baseline,omitempty"`
+
+	// results says where the complete results of each run go, besides the ConfigMaps of the run and of the suite.
+	// +optional
+	Results *ResultsSpec `json:"results,omitempty"`
+
+	// suspend lets the run that is under way be suspended, and starts nothing new. The FileSystem of the variant stays.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+
+	// ttlAfterFinished is how long the suite, with its runs and their results, is kept after its end; without it, until it is
+	// deleted. Such as "168h".
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="spec.ttlAfterFinished must be at least 1s"
+	TTLAfterFinished *metav1.Duration `json:"ttlAfterFinished,omitempty"`
+}
+
+// AfterVariant says what becomes of a variant's FileSystem.
+// +kubebuilder:validation:Enum=Keep;Delete;Destroy
+type AfterVariant string
+
+// What becomes of a variant's FileSystem.
+const (
+	// AfterVariantKeep leaves it running.
+	AfterVariantKeep AfterVariant = "Keep"
+	// AfterVariantDelete deletes it and keeps what is on its disks.
+	AfterVariantDelete AfterVariant = "Delete"
+	// AfterVariantDestroy deletes it and wipes the disks that it formatted.
+	AfterVariantDestroy AfterVariant = "Destroy"
+)
+
+// SuiteFailure says what follows a failure.
+// +kubebuilder:validation:Enum=Continue;Stop
+type SuiteFailure string
+
+// What follows a failure.
+const (
+	// SuiteContinue goes on with the next run or variant.
+	SuiteContinue SuiteFailure = "Continue"
+	// SuiteStop ends the suite; the FileSystem stays as it is.
+	SuiteStop SuiteFailure = "Stop"
+)
+
+// SuiteVariant is one variant of the FileSystem.
+type SuiteVariant struct {
+	// name of the variant, such as xfs-hdd. The FileSystem is named <suite>-<variant>, which has at most 40 characters.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=20
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`
+	Name string `json:"name,omitempty"`
+
+	// fileSystem is a JSON merge patch (RFC 7386) of spec.fileSystem.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Type=object
+	FileSystem *runtime.RawExtension `json:"fileSystem,omitempty"`
+
+	// run is a JSON merge patch (RFC 7386) of the spec of every run, such as other numbers of processes.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Type=object
+	Run *runtime.RawExtension `json:"run,omitempty"`
+
+	// scale is how many times the resources of the smallest variant this one has, such as the number of its metadata servers. With
+	// it, the table has speed-up and efficiency.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	Scale int32 `json:"scale,omitempty"`
+}
+
+// SuiteRun is one run that measures each variant.
+type SuiteRun struct {
+	// name of the run, such as creates. The BenchmarkRun is named <suite>-<variant>-<run>, shortened where that is too long.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=20
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`
+	Name string `json:"name,omitempty"`
+
+	// spec of the BenchmarkRun. Its fileSystem.name, suspend and ttlAfterFinished are set by the suite; its baseline and results are those
+	// of the suite where it has none.
+	// +required
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Type=object
+	Spec runtime.RawExtension `json:"spec,omitzero"`
+}
+
+// SuiteBaseline is a published table.
+type SuiteBaseline struct {
+	// published is the name of a table, as in a BenchmarkRun's spec.baseline.published.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Published string `json:"published,omitempty"`
+}
+
+// BenchmarkSuiteStatus is how far a suite is and what it has found.
+type BenchmarkSuiteStatus struct {
+	// observedGeneration is the generation of the spec that this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions are the state of the suite in the vocabulary of kstatus: Succeeded, and Reconciling or Stalled while they are true.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// startTime is when the first variant was begun.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+
+	// completionTime is when the last one was over.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+
+	// progress counts the runs that have ended, and all of them, as "7/12".
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Progress string `json:"progress,omitempty"`
+
+	// current is the variant and the run that are under way, such as "xfs-hdd: creates 12/30".
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Current string `json:"current,omitempty"`
+
+	// variants are how far each of them is, in the order of the spec.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Variants []SuiteVariantStatus `json:"variants,omitempty"`
+
+	// table holds the best value of each metric of each run, for every variant that has one.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=512
+	Table []SuiteFigure `json:"table,omitempty"`
+
+	// shortened says what the table leaves out because the status would have become too large; the complete results hold it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Shortened string `json:"shortened,omitempty"`
+
+	// results names the ConfigMap that holds the complete results as JSON (gzip) and CSV.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Results string `json:"results,omitempty"`
+}
+
+// VariantState is how far a variant is.
+// +kubebuilder:validation:Enum=Pending;Creating;Measuring;Removing;Done;Failed
+type VariantState string
+
+// The states of a variant.
+const (
+	// VariantPending has not been begun.
+	VariantPending VariantState = "Pending"
+	// VariantCreating waits for its FileSystem to be Ready.
+	VariantCreating VariantState = "Creating"
+	// VariantMeasuring has its runs under way.
+	VariantMeasuring VariantState = "Measuring"
+	// VariantRemoving waits for its FileSystem to be gone.
+	VariantRemoving VariantState = "Removing"
+	// VariantDone is over, and each of its runs has all its results.
+	VariantDone VariantState = "Done"
+	// VariantFailed is over, and something of it has no result.
+	VariantFailed VariantState = "Failed"
+)
+
+// SuiteVariantStatus is how far a variant is.
+type SuiteVariantStatus struct {
+	// name of the variant.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=20
+	Name string `json:"name,omitempty"`
+
+	// state of the variant.
+	// +required
+	State VariantState `json:"state,omitempty"`
+
+	// fileSystem is the name of its FileSystem; it stays when that is gone.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	FileSystem string `json:"fileSystem,omitempty"`
+
+	// fileSystemUID is the uid of the FileSystem that the suite made. Only that one is ever deleted.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	FileSystemUID string `json:"fileSystemUID,omitempty"`
+
+	// startTime is when the FileSystem was made.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+
+	// readyTime is when it was Ready.
+	// +optional
+	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
+
+	// completionTime is when the variant was over.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+
+	// runs are the BenchmarkRuns of the variant that were made, in order.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Runs []SuiteRunStatus `json:"runs,omitempty"`
+
+	// failure says why the variant was given up before all its runs were over.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Failure string `json:"failure,omitempty"`
+
+	// message says what the variant waits for.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+}
+
+// SuiteRunStatus is one run of a variant.
+type SuiteRunStatus struct {
+	// name of the run in the suite.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=20
+	Name string `json:"name,omitempty"`
+
+	// benchmarkRun is the name of the BenchmarkRun.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	BenchmarkRun string `json:"benchmarkRun,omitempty"`
+
+	// succeeded says how the BenchmarkRun has ended: True when it has all its results, False when it has not; Unknown while it goes on.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	Succeeded string `json:"succeeded,omitempty"`
+
+	// progress of the BenchmarkRun, such as "7/30".
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Progress string `json:"progress,omitempty"`
+
+	// message says why the run has not all its results.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+}
+
+// SuiteFigure is the best value of one metric of one run of one variant. Its numbers are decimal strings.
+type SuiteFigure struct {
+	// variant that was measured.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=20
+	Variant string `json:"variant,omitempty"`
+
+	// run that measured it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=20
+	Run string `json:"run,omitempty"`
+
+	// metric and its unit.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Metric string `json:"metric,omitempty"`
+
+	// unit of the value.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	Unit string `json:"unit,omitempty"`
+
+	// value at the best point.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	Value string `json:"value,omitempty"`
+
+	// at names the best point by its parameters, such as "processes=64".
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	At string `json:"at,omitempty"`
+
+	// speedup over the variant with the smallest scale, such as "15.64".
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Speedup string `json:"speedup,omitempty"`
+
+	// efficiency is speedup over the ratio of the scales, in percent, such as "78.2".
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Efficiency string `json:"efficiency,omitempty"`
+}
+
+// BenchmarkSuite is variants of a FileSystem, each measured by the same runs, and one table of them.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=suite,categories={all,parallelfs}
+// +kubebuilder:printcolumn:name="Succeeded",type=string,JSONPath=`.status.conditions[?(@.type=="Succeeded")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Succeeded")].reason`
+// +kubebuilder:printcolumn:name="Progress",type=string,JSONPath=`.status.progress`
+// +kubebuilder:printcolumn:name="Current",type=string,JSONPath=`.status.current`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Succeeded")].message`
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 32",message="metadata.name of a BenchmarkSuite has at most 32 characters, because the names of what it makes start with it"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z][a-z0-9-]*$')",message="metadata.name of a BenchmarkSuite starts with a letter and holds no dot, because the names of what it makes start with it"
+type BenchmarkSuite struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard object's metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what the user wants to know.
+	// +required
+	Spec BenchmarkSuiteSpec `json:"spec,omitzero"`
+
+	// status is how far the suite is and what it has found.
+	// +optional
+	Status BenchmarkSuiteStatus `json:"status,omitzero"`
+}
+
+// BenchmarkSuiteList is a list of BenchmarkSuites.
+// +kubebuilder:object:root=true
+type BenchmarkSuiteList struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard list's metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// items are the BenchmarkSuites.
+	Items []BenchmarkSuite `json:"items"`
+}

@@ -1,0 +1,144 @@
+package custom
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"k8s.io/client-go/util/jsonpath"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks"
+)
+
+const (
+	processes = benchmarks.ParameterProcesses
+	clients   = benchmarks.ParameterClients
+	// prefix begins the names of the parameters that the spec makes up.
+	prefix = "custom."
+	// maxProcesses is the most that the API takes.
+	maxProcesses = 65536
+)
+
+// Parameters returns processes, clients, storagePool and those that spec.custom makes up: a Number where the value is a whole number, else
+// a Word. There is no parameter clients for a program that is started once.
+func (Tool) Parameters(spec *v1alpha1.BenchmarkRunSpec) []benchmarks.Parameter {
+	o := options(spec)
+	out := benchmarks.Common(spec)
+	if o.Launch == v1alpha1.CustomSingle {
+		out = slices.DeleteFunc(out, func(p benchmarks.Parameter) bool { return p.Name == clients })
+	}
+	for _, p := range o.Parameters {
+		out = append(out, parameter(p))
+	}
+	return out
+}
+
+func parameter(p v1alpha1.CustomParameter) benchmarks.Parameter {
+	out := benchmarks.Parameter{Name: v1alpha1.SweepName(prefix + p.Name), Kind: benchmarks.Word, Value: string(p.Value)}
+	if _, err := benchmarks.ParseNumber(out.Value); err == nil {
+		out.Kind = benchmarks.Number
+	}
+	return out
+}
+
+// options returns spec.custom with the defaults of the API, which the API server fills in too.
+func options(spec *v1alpha1.BenchmarkRunSpec) v1alpha1.CustomSpec {
+	var o v1alpha1.CustomSpec
+	if spec.Custom != nil {
+		o = *spec.Custom
+	}
+	o.Launch = cmp.Or(o.Launch, v1alpha1.CustomSingle)
+	o.Metrics = slices.Clone(o.Metrics)
+	for i := range o.Metrics {
+		o.Metrics[i].Combine = cmp.Or(o.Metrics[i].Combine, v1alpha1.CustomOnly)
+	}
+	return o
+}
+
+// metric is one that can be looked for.
+type metric struct {
+	v1alpha1.CustomMetric
+	regex *regexp.Regexp
+	path  *jsonpath.JSONPath
+}
+
+// settings are the checked parameters of a point.
+type settings struct {
+	launch    v1alpha1.CustomLaunch
+	processes int64
+	// clients is 0 when as many take part as there are.
+	clients int64
+	// values replace $(name) in the command.
+	values  map[string]string
+	metrics []metric
+}
+
+// check reads the parameters of a point, and refuses metrics that nothing could be found by.
+func check(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (settings, error) {
+	o := options(spec)
+	v := benchmarks.ValuesOf(point)
+	s := settings{launch: o.Launch, processes: v.Number(processes, 1, maxProcesses), values: map[string]string{"directory": "$(DIRECTORY)"}}
+	switch {
+	case o.Launch == v1alpha1.CustomSingle:
+		s.clients = 1
+	case v.Has(clients):
+		if s.clients = v.Number(clients, 1, maxProcesses); s.processes < s.clients {
+			v.Refuse("%s: %d is less than %s (%d), so a client would have nothing to do", processes, s.processes, clients, s.clients)
+		}
+	}
+	s.values[string(processes)] = fmt.Sprint(s.processes)
+	if s.clients > 0 {
+		s.values[string(clients)] = fmt.Sprint(s.clients)
+	}
+	for _, p := range o.Parameters {
+		known := parameter(p)
+		value := point.Parameters[known.Name]
+		if _, err := benchmarks.ParseValue(known, value); err != nil {
+			v.Refuse("%s: %v", known.Name, err)
+		}
+		if _, taken := s.values[p.Name]; taken || p.Name == string(clients) {
+			v.Refuse("custom.parameters: %q is a name that $(%s) has already; take another", p.Name, p.Name)
+		}
+		s.values[p.Name] = value
+	}
+	for _, m := range o.Metrics {
+		compiled, err := compile(m)
+		if err != nil {
+			v.Refuse("custom.metrics, %s: %v", m.Name, err)
+		}
+		if s.launch == v1alpha1.CustomPerProcess && s.processes > 1 && m.Combine == v1alpha1.CustomOnly {
+			v.Refuse("custom.metrics, %s: combine Only would refuse the results of %d processes; take Sum, Mean, Max or Min", m.Name, s.processes)
+		}
+		s.metrics = append(s.metrics, compiled)
+	}
+	if len(o.Metrics) == 0 {
+		v.Refuse("custom.metrics: there is none, so nothing would be measured")
+	}
+	return s, v.Err()
+}
+
+// compile reads the regular expression or the path of a metric.
+func compile(m v1alpha1.CustomMetric) (metric, error) {
+	out := metric{CustomMetric: m}
+	switch {
+	case (m.Regex == "") == (m.JSONPath == ""):
+		return out, fmt.Errorf("set exactly one of regex and jsonPath")
+	case m.Regex != "":
+		expression, err := regexp.Compile(m.Regex)
+		if err != nil {
+			return out, fmt.Errorf("its regex is none of RE2: %w", err)
+		}
+		if groups := expression.NumSubexp(); groups != 1 {
+			return out, fmt.Errorf("its regex has %d groups instead of one, which holds the number; write (?:…) for the others", groups)
+		}
+		out.regex = expression
+	default:
+		out.path = jsonpath.New(m.Name)
+		if err := out.path.Parse(m.JSONPath); err != nil {
+			return out, fmt.Errorf("its jsonPath can't be read: %w", err)
+		}
+	}
+	return out, nil
+}

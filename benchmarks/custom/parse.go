@@ -1,0 +1,183 @@
+package custom
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks"
+)
+
+// own begins the lines of the node binary, which are none of the program's.
+const own = "parallelfs: "
+
+// decimal is a number as programs print it; ParseFloat takes more, such as "inf" and "0x1p4".
+var decimal = regexp.MustCompile(`^[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?$`)
+
+// Parse finds each metric in what the program printed, or in what each process printed.
+func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, _ int, output []byte) (benchmarks.Report, error) {
+	s, err := check(spec, point)
+	if err != nil {
+		return benchmarks.Report{}, err
+	}
+	outputs := [][]byte{output}
+	if s.launch == v1alpha1.CustomPerProcess {
+		if outputs, err = benchmarks.SplitRanks(output, int(s.processes)); err != nil {
+			return benchmarks.Report{}, err
+		}
+	}
+	var report benchmarks.Report
+	for _, m := range s.metrics {
+		var values []float64
+		for rank, text := range outputs {
+			found, err := m.find(text)
+			if err == nil && len(found) == 0 {
+				err = errors.New("it was not found")
+			}
+			switch {
+			case err != nil && len(outputs) > 1:
+				return benchmarks.Report{}, fmt.Errorf("metric %s, process %d: %w", m.Name, rank, err)
+			case err != nil:
+				return benchmarks.Report{}, fmt.Errorf("metric %s: %w", m.Name, err)
+			}
+			values = append(values, found...)
+		}
+		value, err := combine(m.Combine, values)
+		if err != nil {
+			return benchmarks.Report{}, fmt.Errorf("metric %s: %w", m.Name, err)
+		}
+		report.Samples = append(report.Samples, benchmarks.Sample{Name: m.Name, Unit: m.Unit, Value: value})
+	}
+	return report, nil
+}
+
+// combine makes one of several values.
+func combine(how v1alpha1.CustomCombine, values []float64) (float64, error) {
+	if how == v1alpha1.CustomOnly && len(values) > 1 {
+		return 0, fmt.Errorf("it was found %d times, and combine is Only", len(values))
+	}
+	out := values[0]
+	for _, value := range values[1:] {
+		switch how {
+		case v1alpha1.CustomOnly:
+		case v1alpha1.CustomSum, v1alpha1.CustomMean:
+			out += value
+		case v1alpha1.CustomMax:
+			out = max(out, value)
+		case v1alpha1.CustomMin:
+			out = min(out, value)
+		}
+	}
+	if how == v1alpha1.CustomMean {
+		out /= float64(len(values))
+	}
+	if math.IsInf(out, 0) || math.IsNaN(out) {
+		return 0, errors.New("its values are too large")
+	}
+	return out, nil
+}
+
+// find returns all values of a metric in the output of one process.
+func (m metric) find(text []byte) ([]float64, error) {
+	if m.regex != nil {
+		return m.findLines(string(text))
+	}
+	return m.findJSON(text)
+}
+
+func (m metric) findLines(text string) ([]float64, error) {
+	var out []float64
+	number := 0
+	for line := range strings.SplitSeq(text, "\n") {
+		number++
+		match := m.regex.FindStringSubmatch(strings.TrimSuffix(line, "\r"))
+		if match == nil || strings.HasPrefix(line, own) {
+			continue
+		}
+		value, err := parse(match[1])
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", number, err)
+		}
+		out = append(out, value)
+	}
+	return out, nil
+}
+
+// parse reads a finite number.
+func parse(text string) (float64, error) {
+	value, err := strconv.ParseFloat(text, 64)
+	if err != nil || !decimal.MatchString(text) {
+		const most = 64
+		if len(text) > most {
+			text = strings.ToValidUTF8(text[:most], "") + "…"
+		}
+		return 0, fmt.Errorf("%q is no number of the form 123.45", text)
+	}
+	return value, nil
+}
+
+func (m metric) findJSON(text []byte) ([]float64, error) {
+	var document any
+	decoder := json.NewDecoder(bytes.NewReader(withoutOwn(text)))
+	if err := decoder.Decode(&document); err != nil {
+		return nil, fmt.Errorf("the output is no JSON document: %w", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("something stands behind the JSON document")
+	}
+	found, err := m.path.FindResults(document)
+	if err != nil {
+		return nil, fmt.Errorf("jsonPath %s: %w", m.JSONPath, err)
+	}
+	var out []float64
+	for _, values := range found {
+		for _, value := range values {
+			number, is := numberOf(value)
+			if !is {
+				return nil, fmt.Errorf("jsonPath %s finds something that is no number", m.JSONPath)
+			}
+			out = append(out, number)
+		}
+	}
+	return out, nil
+}
+
+// numberOf is a number of a JSON document, or one that was written as a text there.
+func numberOf(value reflect.Value) (float64, bool) {
+	for value.IsValid() && (value.Kind() == reflect.Interface || value.Kind() == reflect.Pointer) {
+		value = value.Elem()
+	}
+	if !value.IsValid() {
+		return 0, false
+	}
+	switch value.Kind() { //nolint:exhaustive // JSON has no other numbers
+	case reflect.Float64:
+		return value.Float(), true
+	case reflect.String:
+		number, err := parse(value.String())
+		return number, err == nil
+	default:
+		return 0, false
+	}
+}
+
+func withoutOwn(text []byte) []byte {
+	if !bytes.Contains(text, []byte(own)) {
+		return text
+	}
+	var out []byte
+	for line := range bytes.Lines(text) {
+		if !bytes.HasPrefix(line, []byte(own)) {
+			out = append(out, line...)
+		}
+	}
+	return out
+}

@@ -1,0 +1,237 @@
+package fio
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks"
+)
+
+// The units that fio's JSON has: bw is in KiB/s, clat_ns in nanoseconds.
+const (
+	bandwidth   = "KiB/s"
+	operations  = "IOPS"
+	nanoseconds = "ns"
+)
+
+// p99 is the key of the percentile that is reported.
+const p99 = "99.000000"
+
+// document is what is read of fio's JSON (stat.c of 3.33).
+type document struct {
+	Version string `json:"fio version"`
+	Jobs    []job  `json:"jobs"`
+}
+
+type job struct {
+	Name    string            `json:"jobname"`
+	Error   *int              `json:"error"`
+	Options map[string]string `json:"job options"`
+	Read    *direction        `json:"read"`
+	Write   *direction        `json:"write"`
+}
+
+type direction struct {
+	Bytes   int64    `json:"io_bytes"`
+	BW      *float64 `json:"bw"`
+	IOPS    *float64 `json:"iops"`
+	Runtime int64    `json:"runtime"`
+	IOs     int64    `json:"total_ios"`
+	Short   int64    `json:"short_ios"`
+	Dropped int64    `json:"drop_ios"`
+	Clat    struct {
+		Mean        *float64           `json:"mean"`
+		N           int64              `json:"N"`
+		Percentiles map[string]float64 `json:"percentile"`
+	} `json:"clat_ns"`
+}
+
+// Parse reads the report of each client's fio. Bandwidth and IOPS of the clients are added up; the mean of their latencies is weighted by
+// the number of reads or writes behind each; of the percentiles, which can't be added, the highest is taken.
+func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, _ int, output []byte) (benchmarks.Report, error) {
+	s, err := check(spec, point)
+	if err != nil {
+		return benchmarks.Report{}, err
+	}
+	outputs := [][]byte{output}
+	if s.clients > 1 {
+		if outputs, err = benchmarks.SplitRanks(output, int(s.clients)); err != nil {
+			return benchmarks.Report{}, err
+		}
+	}
+	var version string
+	var reads, writes []direction
+	for i, text := range outputs {
+		doc, err := read(text)
+		if err == nil {
+			err = s.verify(doc, options(spec).RampSeconds > 0)
+		}
+		switch {
+		case err != nil && s.clients > 1:
+			return benchmarks.Report{}, fmt.Errorf("client %d: %w", i, err)
+		case err != nil:
+			return benchmarks.Report{}, err
+		case version != "" && version != doc.Version:
+			return benchmarks.Report{}, fmt.Errorf("client %d ran %s and another %s; make their images the same", i, doc.Version, version)
+		}
+		version = doc.Version
+		reads, writes = append(reads, *doc.Jobs[0].Read), append(writes, *doc.Jobs[0].Write)
+	}
+	var samples []benchmarks.Sample
+	if s.reads() {
+		samples = append(samples, combine("read", reads)...)
+	}
+	if s.writes() {
+		samples = append(samples, combine("write", writes)...)
+	}
+	for _, sample := range samples {
+		if math.IsNaN(sample.Value) || math.IsInf(sample.Value, 0) {
+			return benchmarks.Report{}, fmt.Errorf("%s is no finite number", sample.Name)
+		}
+	}
+	return benchmarks.Report{Version: version, Samples: samples}, nil
+}
+
+// combine makes one of the results of several clients.
+func combine(name string, clients []direction) []benchmarks.Sample {
+	var bw, iops, ns, count, worst float64
+	for _, d := range clients {
+		bw += *d.BW
+		iops += *d.IOPS
+		ns += *d.Clat.Mean * float64(d.Clat.N)
+		count += float64(d.Clat.N)
+		worst = max(worst, d.Clat.Percentiles[p99])
+	}
+	return []benchmarks.Sample{
+		{Name: name + " bw", Unit: bandwidth, Value: bw},
+		{Name: name + " iops", Unit: operations, Value: iops},
+		{Name: name + " clat mean", Unit: nanoseconds, Value: ns / count},
+		{Name: name + " clat p99", Unit: nanoseconds, Value: worst},
+	}
+}
+
+// read finds the report in what fio printed: notes may stand before it, and nothing but blank lines behind it. fio that is ended from
+// outside says so and prints a report all the same.
+func read(text []byte) (document, error) {
+	var doc document
+	number, offset, start := 0, 0, -1
+	for line := range bytes.Lines(text) {
+		number++
+		said := strings.TrimSpace(string(line))
+		if said == "{" {
+			start = offset
+			break
+		}
+		if fatal(said) {
+			return doc, fmt.Errorf("line %d: fio says %q", number, benchmarks.Short(said))
+		}
+		offset += len(line)
+	}
+	if start < 0 {
+		return doc, errors.New("there is no report of fio: no line begins its JSON")
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text[start:]))
+	if err := decoder.Decode(&doc); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return doc, fmt.Errorf("the report, which begins in line %d, is cut off", number)
+		}
+		return doc, fmt.Errorf("the report, which begins in line %d, is not the JSON of fio: %w", number, err)
+	}
+	behind := text[start+int(decoder.InputOffset()):]
+	number += bytes.Count(text[start:start+int(decoder.InputOffset())], []byte("\n"))
+	if !bytes.HasPrefix(behind, []byte("\n")) && !bytes.HasPrefix(behind, []byte("\r\n")) && len(bytes.TrimSpace(behind)) > 0 {
+		return doc, fmt.Errorf("line %d: something stands behind the report", number)
+	}
+	for line := range strings.Lines(string(behind)) {
+		if said := strings.TrimSpace(line); said != "" && (fatal(said) || said == "{") {
+			return doc, fmt.Errorf("line %d: fio says %q behind its report", number, benchmarks.Short(said))
+		}
+		number++
+	}
+	return doc, nil
+}
+
+// fatal is true for a line outside of the report after which its numbers are not those of a whole run.
+func fatal(said string) bool {
+	lower := strings.ToLower(said)
+	// A filesystem without fallocate(2) is no error: fio writes the file instead.
+	if strings.Contains(lower, "fallocate") {
+		return false
+	}
+	for _, word := range []string{
+		"terminat", "killed", "signal", "error", "fail", "abort", "is not a directory", "bad option",
+		"unrecognized", //nolint:misspell // fio writes so
+	} {
+		if strings.Contains(lower, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// verify refuses a report of another run than the point asked for, and one of a run that did not do all.
+func (s settings) verify(doc document, ramp bool) error {
+	if !strings.HasPrefix(doc.Version, "fio-") {
+		return fmt.Errorf("the report says that it is of version %q, which is none of fio", benchmarks.Short(doc.Version))
+	}
+	if len(doc.Jobs) != 1 {
+		return fmt.Errorf("the report has %d jobs instead of one group", len(doc.Jobs))
+	}
+	j := doc.Jobs[0]
+	switch {
+	case j.Error == nil || j.Read == nil || j.Write == nil:
+		return errors.New("the report lacks error, read or write of the job")
+	case *j.Error != 0:
+		return fmt.Errorf("fio ended with error %d (errno); see what it said before its report", *j.Error)
+	case j.Name != jobName:
+		return fmt.Errorf("the report is of the job %q instead of %q", benchmarks.Short(j.Name), jobName)
+	}
+	for name, want := range map[string]string{
+		"rw": string(s.mode), "bs": strconv.FormatInt(s.block, 10), "size": strconv.FormatInt(s.file, 10),
+		"numjobs": strconv.FormatInt(s.jobs, 10),
+	} {
+		if got := j.Options[name]; got != want {
+			return fmt.Errorf("fio ran with %s=%q, but the point asked for %s", name, benchmarks.Short(got), want)
+		}
+	}
+	for name, d := range map[string]*direction{"read": j.Read, "write": j.Write} {
+		if wanted := name == "read" && s.reads() || name == "write" && s.writes(); wanted {
+			if err := d.verify(name); err != nil {
+				return err
+			}
+		}
+	}
+	done := float64(j.Read.Bytes) + float64(j.Write.Bytes)
+	if want := float64(s.jobs) * float64(s.file); s.seconds == 0 && !ramp && done != want {
+		return fmt.Errorf("fio moved %.0f bytes of %.0f: it was ended early", done, want)
+	}
+	// fio counts in milliseconds, and ends a little early or late.
+	if longest := max(j.Read.Runtime, j.Write.Runtime); s.seconds > 0 && longest < s.seconds*1000*9/10 {
+		return fmt.Errorf("fio measured %d ms instead of %d s: it was ended early", longest, s.seconds)
+	}
+	return nil
+}
+
+func (d *direction) verify(name string) error {
+	worst, there := d.Clat.Percentiles[p99]
+	switch {
+	case d.BW == nil || d.IOPS == nil || d.Clat.Mean == nil:
+		return fmt.Errorf("the report lacks bw, iops or clat_ns of %s", name)
+	case d.Bytes <= 0 || d.IOs <= 0 || d.Clat.N <= 0 || *d.BW <= 0 || *d.IOPS <= 0:
+		return fmt.Errorf("nothing was measured of %s; make fio.fileSize or fio.runtimeSeconds larger", name)
+	case d.Short != 0 || d.Dropped != 0:
+		return fmt.Errorf("%d of %s were short and %d dropped", d.Short, name, d.Dropped)
+	case !there:
+		return fmt.Errorf("the report lacks the percentile %s of clat_ns of %s", p99, name)
+	case *d.Clat.Mean < 0 || worst < 0:
+		return fmt.Errorf("a latency of %s is less than 0", name)
+	}
+	return nil
+}

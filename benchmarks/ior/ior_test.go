@@ -1,0 +1,54 @@
+package ior_test
+
+import (
+	"testing"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks"
+	"parallelfs.dev/operator/benchmarks/ior"
+	"parallelfs.dev/operator/benchmarks/tooltest"
+)
+
+// run is a run of IOR with some processes.
+func run(processes int32, o v1alpha1.IORSpec) *v1alpha1.BenchmarkRunSpec {
+	return &v1alpha1.BenchmarkRunSpec{Tool: v1alpha1.ToolIOR, Processes: processes, IOR: &o}
+}
+
+// phased is a run that drops caches between phases, and so has a step for each operation.
+func phased(spec *v1alpha1.BenchmarkRunSpec) *v1alpha1.BenchmarkRunSpec {
+	spec.Caches = &v1alpha1.CachesSpec{Drop: v1alpha1.CachesOfAll, Before: v1alpha1.CachesBeforePhases}
+	return spec
+}
+
+var (
+	write = []v1alpha1.IOROperation{"Write"}
+	both  = []v1alpha1.IOROperation{"Read", "Write"}
+
+	// The runs that the files in testdata are of.
+	own      = run(2, v1alpha1.IORSpec{BlockSize: "4m", TransferSize: "1m", FilePerProcess: true, Fsync: true, Iterations: 3})
+	shared   = run(4, v1alpha1.IORSpec{Segments: 4, ReorderTasks: true})
+	written  = run(2, v1alpha1.IORSpec{Segments: 2, Iterations: 2, Operations: write})
+	steps    = phased(run(2, v1alpha1.IORSpec{Segments: 2, Iterations: 2, FilePerProcess: true, Operations: both}))
+	mpiio    = run(2, v1alpha1.IORSpec{Segments: 2, Interface: v1alpha1.IORMPIIO, Collective: true})
+	direct   = run(2, v1alpha1.IORSpec{Segments: 2, DirectIO: true})
+	byChance = run(2, v1alpha1.IORSpec{Segments: 2, RandomOffset: true, FilePerProcess: true})
+	walled   = run(2, v1alpha1.IORSpec{BlockSize: "4g", TransferSize: "1m", Operations: write, Args: []v1alpha1.BenchmarkArgument{"-D", "1"}})
+	tiny     = run(2, v1alpha1.IORSpec{BlockSize: "16", TransferSize: "8"})
+	json3    = run(2, v1alpha1.IORSpec{Segments: 2, Iterations: 3})
+	json1    = run(2, v1alpha1.IORSpec{Segments: 2, FilePerProcess: true})
+	thousand = run(2, v1alpha1.IORSpec{BlockSize: "256k", TransferSize: "64k", Iterations: 1000, FilePerProcess: true, Fsync: true})
+)
+
+// point is the only point of a run.
+func point(t testing.TB, spec *v1alpha1.BenchmarkRunSpec) benchmarks.Point {
+	t.Helper()
+	return tooltest.Point(t, ior.Tool{}, spec)
+}
+
+func TestContract(t *testing.T) {
+	cases := map[string]tooltest.Case{}
+	for name, g := range good {
+		cases[name] = tooltest.Case{Spec: g.spec, Step: g.step, Output: tooltest.Output(t, g.file)}
+	}
+	tooltest.Run(t, ior.Tool{}, cases)
+}

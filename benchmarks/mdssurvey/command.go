@@ -1,0 +1,34 @@
+package mdssurvey
+
+import (
+	"fmt"
+	"strings"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks"
+)
+
+// Plan returns one mds-survey on each node with metadata servers. What it makes lies on the metadata targets alone,
+// and is removed by itself.
+func (Tool) Plan(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (benchmarks.Plan, error) {
+	s, err := check(spec, point)
+	if err != nil {
+		return benchmarks.Plan{}, err
+	}
+	tests := make([]string, 0, len(s.tests))
+	for _, test := range s.tests {
+		tests = append(tests, string(test))
+	}
+	return benchmarks.Plan{
+		Steps: []benchmarks.Step{{Command: benchmarks.Command{
+			Launch: benchmarks.OnServers, Role: v1alpha1.RoleMetadata, Argv: []string{"mds-survey"},
+			Env: []string{
+				fmt.Sprintf("thrlo=%d", s.low), fmt.Sprintf("thrhi=%d", s.high), fmt.Sprintf("file_count=%d", s.files),
+				fmt.Sprintf("dir_count=%d", s.directories), fmt.Sprintf("stripe_count=%d", options(spec).StripeCount),
+				"tests_str=" + strings.Join(tests, " "), "rslt_loc=/tmp",
+			},
+			Programs: []string{"bash", "lctl", "gawk", "awk", "vmstat", "killall", "/sbin/lsmod", "/sbin/modprobe"},
+		}}},
+		Demand: benchmarks.Demand{Inodes: s.files + s.directories},
+	}, nil
+}

@@ -1,0 +1,43 @@
+package openmpi
+
+import (
+	"errors"
+	"fmt"
+
+	"parallelfs.dev/operator/benchmarks"
+)
+
+// Reader walks over the lines of a report. Its errors name the line that was taken last.
+type Reader struct {
+	// Lines are those that were not taken yet.
+	Lines []Line
+	// At is the line that was taken last; its number is 0 before the first.
+	At Line
+}
+
+// Next takes the next line; false at the end.
+func (r *Reader) Next() bool {
+	if len(r.Lines) == 0 {
+		return false
+	}
+	r.At, r.Lines = r.Lines[0], r.Lines[1:]
+	return true
+}
+
+// Fail is an error at the last line taken.
+func (r *Reader) Fail(format string, args ...any) error {
+	return fmt.Errorf("line %d: %s", r.At.Number, fmt.Sprintf(format, args...))
+}
+
+// Unexpected refuses the last line taken.
+func (r *Reader) Unexpected(want string) error {
+	return r.Fail("found %q instead of %s", benchmarks.Short(r.At.Text), want)
+}
+
+// CutOff says that the output ends too early.
+func (r *Reader) CutOff(want string) error {
+	if r.At.Number == 0 {
+		return errors.New("the output is empty")
+	}
+	return fmt.Errorf("the output is cut off after line %d (%q), before %s", r.At.Number, benchmarks.Short(r.At.Text), want)
+}

@@ -1,0 +1,152 @@
+// Package results is the form in which complete results are kept, exported, reported and compared: one document for a BenchmarkRun or
+// BenchmarkSuite, as JSON and as CSV. It is made from a run's status and records, or from an output that was saved elsewhere.
+package results
+
+import (
+	"time"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks"
+	"parallelfs.dev/operator/benchmarks/telemetry"
+)
+
+// Format names this form of the documents. A reader refuses any other.
+const Format = "parallelfs.dev/results/v1"
+
+// Suite is the document of a BenchmarkSuite.
+type Suite struct {
+	Format    string    `json:"format"`
+	Name      string    `json:"name"`
+	Namespace string    `json:"namespace"`
+	UID       string    `json:"uid"`
+	Variants  []Variant `json:"variants"`
+}
+
+// Variant is what a suite has measured of one variant.
+type Variant struct {
+	Name  string `json:"name"`
+	Scale int32  `json:"scale,omitempty"`
+	// Runs by their names in the suite, in the order of the suite.
+	Runs []SuiteRun `json:"runs"`
+}
+
+// SuiteRun is one run of a variant.
+type SuiteRun struct {
+	Name string `json:"name"`
+	Run  Run    `json:"run"`
+}
+
+// Run is the document of a BenchmarkRun, or of an output that was saved elsewhere.
+type Run struct {
+	Format    string `json:"format"`
+	Name      string `json:"name"`
+	Namespace string `json:"namespace,omitempty"`
+	UID       string `json:"uid,omitempty"`
+	// Spec of the run; of a saved output, the tool and what is known of its parameters.
+	Spec       v1alpha1.BenchmarkRunSpec `json:"spec"`
+	Started    time.Time                 `json:"started,omitzero"`
+	Ended      time.Time                 `json:"ended,omitzero"`
+	Provenance Provenance                `json:"provenance,omitzero"`
+	Points     []Point                   `json:"points"`
+}
+
+// Provenance is what results were measured on and with.
+type Provenance struct {
+	v1alpha1.RunProvenance `json:",inline"`
+	// FileSystemSpec is the spec of the FileSystem at the start of the run, and Instances and Targets what its status said of its
+	// daemons and targets: versions, pinning, devices.
+	FileSystemSpec *v1alpha1.FileSystemSpec  `json:"fileSystemSpec,omitempty"`
+	Instances      []v1alpha1.InstanceStatus `json:"instances,omitempty"`
+	Targets        []v1alpha1.TargetStatus   `json:"targets,omitempty"`
+	// Operator is the version of the operator.
+	Operator string `json:"operator,omitempty"`
+}
+
+// Point is one point of a run.
+type Point struct {
+	Index int `json:"index"`
+	// Parameters are all that have a value at the point, the swept and derived ones first (Values makes them); of a document made from a
+	// status, only those.
+	Parameters []Value             `json:"parameters,omitempty"`
+	State      v1alpha1.PointState `json:"state"`
+	Message    string              `json:"message,omitempty"`
+	Command    []string            `json:"command,omitempty"`
+	Placement  string              `json:"placement,omitempty"`
+	Metrics    []Metric            `json:"metrics,omitempty"`
+	Attempts   []Attempt           `json:"attempts,omitempty"`
+}
+
+// Value is the value of one parameter.
+type Value struct {
+	Name  v1alpha1.SweepName `json:"name"`
+	Value string             `json:"value"`
+}
+
+// Metric is one measured quantity of a point. All numbers are in Unit; a NaN of Go is left out.
+type Metric struct {
+	Name string `json:"name"`
+	Unit string `json:"unit"`
+	// Value by the run's statistic.
+	Value float64 `json:"value"`
+	Mean  float64 `json:"mean"`
+	Min   float64 `json:"min"`
+	Max   float64 `json:"max"`
+	// Median, StdDev (n-1) and Confidence (half of the 95 % interval of the mean) are absent where there are too few samples.
+	Median     *float64 `json:"median,omitempty"`
+	StdDev     *float64 `json:"stdDev,omitempty"`
+	Confidence *float64 `json:"confidence,omitempty"`
+	// Outliers are the repetitions, from 1, that lie far from the others.
+	Outliers []int32 `json:"outliers,omitempty"`
+	// Samples counts the samples.
+	Samples int `json:"samples"`
+	// Speedup and Efficiency (1 is perfect) along spec.along, absent without it.
+	Speedup    *float64 `json:"speedup,omitempty"`
+	Efficiency *float64 `json:"efficiency,omitempty"`
+	// Baseline is what spec.baseline has at this point, nil when it has nothing.
+	Baseline *Baseline `json:"baseline,omitempty"`
+}
+
+// Baseline is another value of the same metric at the same parameters.
+type Baseline struct {
+	// Of names where it is from: a run, or a published table.
+	Of    string  `json:"of"`
+	Value float64 `json:"value"`
+	// Change is the relative difference: 0.03 is 3 % more than the baseline.
+	Change float64 `json:"change"`
+	// Verdict says whether that is better, worse, or within the noise.
+	Verdict Verdict `json:"verdict"`
+}
+
+// Verdict says what a difference means.
+type Verdict string
+
+// The verdicts.
+const (
+	// Better and Worse are beyond the noise of both sides.
+	Better Verdict = "better"
+	// Worse is beyond the noise as well.
+	Worse Verdict = "worse"
+	// WithinNoise is what repetitions alone could make.
+	WithinNoise Verdict = "within the noise"
+	// Unknown is a difference of which nobody can say, because no side was repeated, or the metric is neither good nor bad.
+	Unknown Verdict = "not known: no repetitions"
+)
+
+// Attempt is one time that a repetition was run.
+type Attempt struct {
+	// Repetition from 1; of a warm-up, from 1 as well. Attempt from 1.
+	Repetition int  `json:"repetition"`
+	Attempt    int  `json:"attempt"`
+	WarmUp     bool `json:"warmUp,omitempty"`
+	// Step is the phase, empty when there is only one.
+	Step     string    `json:"step,omitempty"`
+	Started  time.Time `json:"started,omitzero"`
+	Ended    time.Time `json:"ended,omitzero"`
+	ExitCode *int32    `json:"exitCode,omitempty"`
+	// Error says why there is no result; Invalid says what disturbed it.
+	Error   string              `json:"error,omitempty"`
+	Invalid string              `json:"invalid,omitempty"`
+	Samples []benchmarks.Sample `json:"samples,omitempty"`
+	// Telemetry is what the servers did meanwhile.
+	Telemetry []telemetry.Summary `json:"telemetry,omitempty"`
+}

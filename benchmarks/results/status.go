@@ -1,0 +1,78 @@
+package results
+
+import (
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// FromStatus returns what the status of a run holds of its document: no attempts, numbers of six digits, only the varied parameters,
+// no figures of the baseline, and the command line of a point as one string. It is for a run whose complete results are gone, or not
+// there yet.
+func FromStatus(run *v1alpha1.BenchmarkRun) Run {
+	out := Run{
+		Format: Format, Name: run.Name, Namespace: run.Namespace, UID: string(run.UID), Spec: run.Spec,
+		Started: when(run.Status.StartTime), Ended: when(run.Status.CompletionTime),
+	}
+	if run.Status.Provenance != nil {
+		out.Provenance.RunProvenance = *run.Status.Provenance
+	}
+	for _, p := range run.Status.Points {
+		point := Point{Index: int(p.Index), State: p.State, Message: p.Message, Placement: p.Placement}
+		if p.Command != "" {
+			point.Command = []string{p.Command}
+		}
+		for _, v := range p.Parameters {
+			point.Parameters = append(point.Parameters, Value{Name: v.Name, Value: string(v.Value)})
+		}
+		for _, m := range p.Metrics {
+			if metric, is := fromResult(m); is {
+				point.Metrics = append(point.Metrics, metric)
+			}
+		}
+		out.Points = append(out.Points, point)
+	}
+	return out
+}
+
+func when(t *metav1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.Time
+}
+
+// fromResult reads the numbers of a status; false when the value is none. What a status was shortened by counts as the value.
+func fromResult(m v1alpha1.MetricResult) (Metric, bool) {
+	value := number(m.Value)
+	if value == nil {
+		return Metric{}, false
+	}
+	or := func(text string) float64 {
+		if n := number(text); n != nil {
+			return *n
+		}
+		return *value
+	}
+	out := Metric{
+		Name: m.Name, Unit: m.Unit, Value: *value, Mean: or(m.Mean), Min: or(m.Min), Max: or(m.Max),
+		Median: number(m.Median), StdDev: number(m.StdDev), Confidence: number(m.Confidence), Outliers: m.Outliers, Samples: int(m.Samples),
+		Speedup: number(m.Speedup), Efficiency: number(m.Efficiency),
+	}
+	if out.Efficiency != nil {
+		*out.Efficiency /= 100 // the status has percent
+	}
+	return out, true
+}
+
+// number is a number of the status, nil when there is none.
+func number(text string) *float64 {
+	value, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return nil
+	}
+	return &value
+}

@@ -1,0 +1,261 @@
+package stats_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks/results"
+	"parallelfs.dev/operator/benchmarks/stats"
+)
+
+// point is a point with parameters, as name, value, name, value.
+func point(index int, parameters []string, metrics ...results.Metric) results.Point {
+	p := results.Point{Index: index, State: v1alpha1.PointSucceeded, Metrics: metrics}
+	for i := 0; i < len(parameters); i += 2 {
+		p.Parameters = append(p.Parameters, results.Value{Name: v1alpha1.SweepName(parameters[i]), Value: parameters[i+1]})
+	}
+	return p
+}
+
+// single is a metric of one sample.
+func single(name, unit string, value float64) results.Metric {
+	return results.Metric{Name: name, Unit: unit, Value: value, Mean: value, Min: value, Max: value, Samples: 1}
+}
+
+// repeated is a metric of so many samples.
+func repeated(name, unit string, value, deviation float64, samples int) results.Metric {
+	m := single(name, unit, value)
+	m.StdDev, m.Samples = new(deviation), samples
+	return m
+}
+
+// The paper prints 78.5 %; 1 720 799 ÷ 110 000 = 15.64 at 20 times the servers is 78.2 %. Of the stats, 6 419 445 ÷ 395 000 is 16.25.
+func TestTheSpeedUpOf2015(t *testing.T) {
+	g := NewWithT(t)
+	spec := &v1alpha1.BenchmarkRunSpec{Along: "clients", Sweep: []v1alpha1.SweepDimension{{Name: "clients"}}}
+	points := []results.Point{
+		point(0, []string{"clients", "1"}, single("File creation", "ops/s", 110_000), single("File stat", "ops/s", 395_000)),
+		point(1, []string{"clients", "20"}, single("File creation", "ops/s", 1_720_799), single("File stat", "ops/s", 6_419_445)),
+	}
+	stats.Scaling(points, spec)
+	var got []string
+	for _, p := range points {
+		for _, m := range p.Metrics {
+			s := stats.Status(m)
+			got = append(got, s.Speedup+" "+s.Efficiency)
+		}
+	}
+	g.Expect(got).To(Equal([]string{"1.00 100.0", "1.00 100.0", "15.64 78.2", "16.25 81.3"}))
+
+	suite := results.Suite{Variants: []results.Variant{
+		{Name: "nodes-1", Scale: 1, Runs: []results.SuiteRun{{Name: "creates", Run: results.Run{Points: points[:1]}}}},
+		{Name: "nodes-20", Scale: 20, Runs: []results.SuiteRun{{Name: "creates", Run: results.Run{Points: points[1:]}}}},
+	}}
+	table := stats.Table(suite)
+	g.Expect(table).To(HaveLen(4))
+	g.Expect(table[1].Status()).To(Equal(v1alpha1.SuiteFigure{
+		Variant: "nodes-20", Run: "creates", Metric: "File creation", Unit: "ops/s", Value: "1720799", Speedup: "15.64", Efficiency: "78.2"}))
+}
+
+func TestScaling(t *testing.T) {
+	sweep := func(names ...v1alpha1.SweepName) []v1alpha1.SweepDimension {
+		var out []v1alpha1.SweepDimension
+		for _, name := range names {
+			out = append(out, v1alpha1.SweepDimension{Name: name})
+		}
+		return out
+	}
+	rate := func(v float64) results.Metric { return single("read", "MiB/s", v) }
+	for name, test := range map[string]struct {
+		spec   v1alpha1.BenchmarkRunSpec
+		points []results.Point
+		want   []string
+	}{
+		"the smallest counts as 1, wherever it stands": {
+			v1alpha1.BenchmarkRunSpec{Along: "processes", Sweep: sweep("processes")},
+			[]results.Point{point(0, []string{"processes", "4"}, rate(300)), point(1, []string{"processes", "2"}, rate(200))},
+			[]string{"1.50 75.0", "1.00 100.0"}},
+		"each combination of the others has its own": {
+			v1alpha1.BenchmarkRunSpec{Along: "processes", Sweep: sweep("storagePool", "processes")},
+			[]results.Point{
+				point(0, []string{"storagePool", "ssd", "processes", "1"}, rate(100)), point(1, []string{"storagePool", "ssd", "processes", "4"}, rate(400)),
+				point(2, []string{"storagePool", "hdd", "processes", "1"}, rate(10)), point(3, []string{"storagePool", "hdd", "processes", "4"}, rate(10)),
+			},
+			[]string{"1.00 100.0", "4.00 100.0", "1.00 100.0", "1.00 25.0"}},
+		"what is derived does not tell points apart": {
+			v1alpha1.BenchmarkRunSpec{Along: "processes", Sweep: sweep("processes"), Derive: []v1alpha1.DerivedParameter{{Name: "mdtest.items"}}},
+			[]results.Point{point(0, []string{"processes", "1", "mdtest.items", "8"}, rate(1)), point(1, []string{"processes", "8", "mdtest.items", "1"}, rate(6))},
+			[]string{"1.00 100.0", "6.00 75.0"}},
+		"a zipped sweep has one": {
+			v1alpha1.BenchmarkRunSpec{Along: "clients", SweepMode: v1alpha1.SweepZipped, Sweep: sweep("clients", "processes")},
+			[]results.Point{point(0, []string{"clients", "1", "processes", "16"}, rate(10)), point(1, []string{"clients", "2", "processes", "32"}, rate(15))},
+			[]string{"1.00 100.0", "1.50 75.0"}},
+		"of a time, the other way round": {
+			v1alpha1.BenchmarkRunSpec{Along: "processes", Sweep: sweep("processes")},
+			[]results.Point{point(0, []string{"processes", "1"}, single("run", "s", 60)), point(1, []string{"processes", "4"}, single("run", "s", 20))},
+			[]string{"1.00 100.0", "3.00 75.0"}},
+		"a count has none": {
+			v1alpha1.BenchmarkRunSpec{Along: "processes", Sweep: sweep("processes")},
+			[]results.Point{point(0, []string{"processes", "1"}, single("items", "items", 60)), point(1, []string{"processes", "4"}, single("items", "items", 240))},
+			[]string{" ", " "}},
+		"sizes are numbers too": {
+			v1alpha1.BenchmarkRunSpec{Along: "ior.transferSize", Sweep: sweep("ior.transferSize")},
+			[]results.Point{point(0, []string{"ior.transferSize", "512k"}, rate(100)), point(1, []string{"ior.transferSize", "1m"}, rate(150))},
+			[]string{"1.00 100.0", "1.50 75.0"}},
+		"where the smallest has no result, nothing counts as 1": {
+			v1alpha1.BenchmarkRunSpec{Along: "processes", Sweep: sweep("processes")},
+			[]results.Point{point(0, []string{"processes", "1"}), point(1, []string{"processes", "2"}, rate(150)), point(2, []string{"processes", "4"}, rate(150))},
+			[]string{" ", " "}},
+		"where the smallest is 0, nothing is": {
+			v1alpha1.BenchmarkRunSpec{Along: "processes", Sweep: sweep("processes")},
+			[]results.Point{point(0, []string{"processes", "1"}, rate(0)), point(1, []string{"processes", "2"}, rate(150))},
+			[]string{" ", " "}},
+		"without spec.along there is none": {
+			v1alpha1.BenchmarkRunSpec{Sweep: sweep("processes")}, []results.Point{point(0, []string{"processes", "1"}, rate(3))}, []string{" "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stats.Scaling(test.points, &test.spec)
+			var got []string
+			for _, p := range test.points {
+				for _, m := range stats.Statuses(p.Metrics) {
+					got = append(got, m.Speedup+" "+m.Efficiency)
+				}
+			}
+			NewWithT(t).Expect(got).To(Equal(test.want))
+		})
+	}
+}
+
+func TestTheBestPointsAreTheHighestAndOfATimeTheLowest(t *testing.T) {
+	g := NewWithT(t)
+	failed := point(3, nil, single("read", "MiB/s", 999))
+	failed.State = v1alpha1.PointFailed
+	best := stats.BestPoints([]results.Point{
+		point(0, nil, single("read", "MiB/s", 5), single("run", "s", 9), single("items", "items", 8)),
+		point(1, nil, single("read", "MiB/s", 7), single("run", "s", 4), single("items", "items", 9)),
+		point(2, nil, single("read", "MiB/s", 7), single("run", "s", 5)), failed,
+	})
+	g.Expect(best).To(Equal([]stats.Best{{Name: "read", Unit: "MiB/s", Value: 7, Point: 1}, {Name: "run", Unit: "s", Value: 4, Point: 1}}))
+	g.Expect(best[0].Status()).To(Equal(v1alpha1.BestPoint{Name: "read", Unit: "MiB/s", Value: "7", Index: 1}))
+}
+
+func TestVerdicts(t *testing.T) {
+	for name, test := range map[string]struct {
+		here, there results.Metric
+		want        string
+	}{
+		// Welch: 8/√(2²/5 + 3²/4) = 4.58, 5.05 degrees of freedom, limit 2.56.
+		"beyond the noise of both": {repeated("r", "MiB/s", 108, 2, 5), repeated("r", "MiB/s", 100, 3, 4), "+8.0 % (100 before, better beyond the noise)"},
+		// 4/1.746 = 2.29 is less than 2.56.
+		"within the noise of both":       {repeated("r", "MiB/s", 104, 2, 5), repeated("r", "MiB/s", 100, 3, 4), "+4.0 % (100 before, within the noise)"},
+		"worse":                          {repeated("r", "MiB/s", 92, 2, 5), repeated("r", "MiB/s", 100, 3, 4), "-8.0 % (100 before, worse beyond the noise)"},
+		"more of a time is worse":        {repeated("r", "s", 108, 2, 5), repeated("r", "s", 100, 3, 4), "+8.0 % (100 before, worse beyond the noise)"},
+		"less of a time is better":       {repeated("r", "s", 92, 2, 5), repeated("r", "s", 100, 3, 4), "-8.0 % (100 before, better beyond the noise)"},
+		"a count is neither":             {repeated("r", "items", 92, 2, 5), repeated("r", "items", 100, 3, 4), "-8.0 % (100 before, neither good nor bad)"},
+		"no repetitions on either side":  {single("r", "MiB/s", 200), single("r", "MiB/s", 100), "+100.0 % (100 before, no repetitions to tell)"},
+		"equal without any deviation":    {repeated("r", "MiB/s", 100, 0, 3), repeated("r", "MiB/s", 100, 0, 3), "+0.0 % (100 before, within the noise)"},
+		"another without any deviation":  {repeated("r", "MiB/s", 101, 0, 3), repeated("r", "MiB/s", 100, 0, 3), "+1.0 % (100 before, better beyond the noise)"},
+		"a baseline of 0 has no percent": {single("r", "MiB/s", 1), single("r", "MiB/s", 0), ""},
+		// Four degrees of freedom, one more repetition: 2.776445 × 2 × √1.2 = 6.083.
+		"beyond what one more repetition could be":       {repeated("r", "MiB/s", 106.1, 2, 5), single("r", "MiB/s", 100), "+6.1 % (100 before, better beyond the noise)"},
+		"what one more repetition could be":              {repeated("r", "MiB/s", 106, 2, 5), single("r", "MiB/s", 100), "+6.0 % (100 before, within the noise)"},
+		"the other way round":                            {single("r", "MiB/s", 93), repeated("r", "MiB/s", 100, 2, 5), "-7.0 % (100 before, worse beyond the noise)"},
+		"a published deviation of nobody knows how many": {single("r", "MiB/s", 130), repeated("r", "MiB/s", 100, 2, 1), "+30.0 % (100 before, within the noise)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			points := []results.Point{point(0, nil, test.here)}
+			stats.Compare(points, []results.Point{point(0, nil, test.there)}, "before")
+			NewWithT(t).Expect(stats.Status(points[0].Metrics[0]).Baseline).To(Equal(test.want))
+		})
+	}
+}
+
+func TestACompareFindsThePointWithTheSameParameters(t *testing.T) {
+	rate := func(v float64) results.Metric { return repeated("read", "kB/s", v, 1, 5) }
+	for name, test := range map[string]struct {
+		points, baseline []results.Point
+		want             []string
+		says             string
+	}{
+		"in another order and writing": {
+			[]results.Point{point(0, []string{"iozone.recordSize", "1m"}, rate(110)), point(1, []string{"iozone.recordSize", "64k"}, rate(50))},
+			[]results.Point{point(0, []string{"iozone.recordSize", "64"}, rate(50.1)), point(1, []string{"iozone.recordSize", "1024k"}, rate(100))},
+			[]string{"100 better", "50.1 within the noise"},
+			"2 results of 2 points compared with before: 1 better, 0 worse, 1 within the noise"},
+		"what is derived here only does not matter": {
+			[]results.Point{point(0, []string{"processes", "1", "mdtest.items", "8"}, rate(80)), point(1, []string{"processes", "2", "mdtest.items", "4"}, rate(100))},
+			[]results.Point{point(0, []string{"processes", "1"}, rate(100)), point(1, []string{"processes", "2"}, rate(100))},
+			[]string{"100 worse", "100 within the noise"},
+			"2 results of 2 points compared with before: 0 better, 1 worse, 1 within the noise; the largest loss is read -20.0 % at point 0"},
+		"a constant here may be one of many there": {
+			[]results.Point{point(0, []string{"processes", "2"}, rate(100))},
+			[]results.Point{point(0, []string{"processes", "1"}, rate(50)), point(1, []string{"processes", "2"}, rate(70))},
+			[]string{"70 better"}, "1 result of 1 point compared with before: 1 better, 0 worse, 0 within the noise"},
+		"constants that differ are said": {
+			[]results.Point{point(0, []string{"storagePool", "ssd", "processes", "2"}, rate(100))},
+			[]results.Point{point(0, []string{"storagePool", "bulk", "processes", "2"}, rate(100))},
+			[]string{"100 within the noise"}, "0 worse, 1 within the noise; storagePool is ssd here and bulk there"},
+		"points that are not there are counted": {
+			[]results.Point{point(0, []string{"processes", "2"}, rate(100)), point(1, []string{"processes", "3"}, rate(100))},
+			[]results.Point{point(0, []string{"processes", "2"}, rate(100))},
+			[]string{"100 within the noise", ""}, "1 within the noise; 1 point not there"},
+		"where several fit, none is taken": {
+			[]results.Point{point(0, []string{"processes", "2"}, rate(100)), point(1, []string{"processes", "3"}, rate(100))},
+			[]results.Point{point(0, []string{"processes", "2", "ior.segments", "1"}, rate(100)), point(1, []string{"processes", "2", "ior.segments", "2"}, rate(100))},
+			[]string{"", ""}, "nothing to compare with before: no point has the same parameters, and a metric of the same name and unit, there; it varies ior.segments, of which this run says nothing"},
+		"another unit is another metric": {
+			[]results.Point{point(0, nil, rate(100))}, []results.Point{point(0, nil, single("read", "MB/s", 100))},
+			[]string{""}, "nothing to compare with before"},
+		"a sweep is not compared with a single point that says nothing of it": {
+			[]results.Point{point(0, []string{"processes", "2"}, rate(100)), point(1, []string{"processes", "3"}, rate(100))},
+			[]results.Point{point(0, nil, rate(100))}, []string{"", ""}, "nothing to compare with before"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			says := stats.Compare(test.points, test.baseline, "before")
+			var got []string
+			for _, p := range test.points {
+				text := ""
+				if b := p.Metrics[0].Baseline; b != nil {
+					text = fmt.Sprintf("%v %s", b.Value, b.Verdict)
+					g.Expect(b.Of).To(Equal("before"))
+				}
+				got = append(got, text)
+			}
+			g.Expect(got).To(Equal(test.want))
+			g.Expect(says).To(ContainSubstring(test.says))
+		})
+	}
+}
+
+// Of two runs of the same system, one in twenty differs "beyond the noise": no more, whichever side was repeated. The seed is fixed.
+func TestTheSameSystemIsRarelyBetterOrWorse(t *testing.T) {
+	for name, sizes := range map[string][2]int{"both repeated": {5, 4}, "only the run repeated": {3, 1}, "only the baseline repeated": {1, 5}} {
+		t.Run(name, func(t *testing.T) {
+			g, chance := NewWithT(t), rand.New(rand.NewPCG(17, 19))
+			draw := func(n int) []results.Metric {
+				values := make([]float64, n)
+				for i := range values {
+					values[i] = 1000 + 30*chance.NormFloat64()
+				}
+				metrics, err := stats.Summarise(reads(values...), v1alpha1.StatisticMean)
+				g.Expect(err).NotTo(HaveOccurred())
+				return metrics
+			}
+			const rounds = 4000
+			wrong := 0
+			for range rounds {
+				points := []results.Point{point(0, nil, draw(sizes[0])...)}
+				stats.Compare(points, []results.Point{point(0, nil, draw(sizes[1])...)}, "before")
+				if points[0].Metrics[0].Baseline.Verdict != results.WithinNoise {
+					wrong++
+				}
+			}
+			g.Expect(float64(wrong) / rounds).To(BeNumerically("~", 0.05, 0.012))
+		})
+	}
+}

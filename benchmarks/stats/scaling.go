@@ -1,0 +1,219 @@
+package stats
+
+import (
+	"math"
+	"strings"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks/results"
+)
+
+// Scaling fills the speed-up and the efficiency of all metrics of the points along spec.along. The point that counts as 1 is the first of
+// those with the smallest value of it, among the points whose other swept parameters are the same (of a zipped sweep, among all).
+// Where that has no value of a metric, or 0, the others have no speed-up of it; nor has a metric that is neither good nor bad.
+func Scaling(points []results.Point, spec *v1alpha1.BenchmarkRunSpec) {
+	for i := range points {
+		for j := range points[i].Metrics {
+			points[i].Metrics[j].Speedup, points[i].Metrics[j].Efficiency = nil, nil
+		}
+	}
+	if spec.Along == "" {
+		return
+	}
+	var groups []string
+	members := map[string][]int{}
+	for i, p := range points {
+		if _, is := results.Number(spec.Along, p.Value(spec.Along)); !is {
+			continue
+		}
+		group := groupOf(p, spec)
+		if members[group] == nil {
+			groups = append(groups, group)
+		}
+		members[group] = append(members[group], i)
+	}
+	for _, group := range groups {
+		reference := members[group][0]
+		for _, i := range members[group] {
+			if along(points[i], spec) < along(points[reference], spec) {
+				reference = i
+			}
+		}
+		for _, i := range members[group] {
+			scale(&points[i], points[reference], along(points[i], spec)/along(points[reference], spec))
+		}
+	}
+}
+
+// along is the value that the speed-up is over.
+func along(p results.Point, spec *v1alpha1.BenchmarkRunSpec) float64 {
+	number, _ := results.Number(spec.Along, p.Value(spec.Along)) // looked at before
+	return number
+}
+
+// groupOf tells apart the points that one of them is the reference of.
+func groupOf(p results.Point, spec *v1alpha1.BenchmarkRunSpec) string {
+	if spec.SweepMode == v1alpha1.SweepZipped {
+		return ""
+	}
+	var out []string
+	for _, d := range spec.Sweep {
+		if d.Name != spec.Along {
+			out = append(out, p.Value(d.Name))
+		}
+	}
+	return strings.Join(out, "\x00")
+}
+
+// scale fills the metrics of a point that has so many times the resources of the reference.
+func scale(p *results.Point, reference results.Point, times float64) {
+	// The reference may be the point itself, so its values are read before they are written, and stay the same.
+	for i := range p.Metrics {
+		m := &p.Metrics[i]
+		other := reference.Metric(m.Name, m.Unit)
+		if other == nil {
+			continue
+		}
+		m.Speedup, m.Efficiency = speedup(Direction(m.Unit, m.Name), m.Value, other.Value, times)
+	}
+}
+
+// speedup is value over reference, of a time the other way round, and the efficiency is that over the ratio of resources: 1 720 799
+// over 110 000 is 15.64, which at 20 times the servers is 78.2 %. Both are nil where there is none.
+func speedup(direction Better, value, reference, times float64) (up, efficiency *float64) {
+	if direction == Lower {
+		value, reference = reference, value
+	}
+	if direction == Neither || reference == 0 || math.IsNaN(times) || math.IsInf(times, 0) || times <= 0 {
+		return nil, nil
+	}
+	return new(value / reference), new(value / reference / times)
+}
+
+// Best is the point with the best value of a metric.
+type Best struct {
+	Name, Unit string
+	Value      float64
+	// Point by its index.
+	Point int
+}
+
+// BestPoints returns, for each metric that is good or bad, in the order in which the points have them, the point with the best value,
+// the first of several. Only points that succeeded count.
+func BestPoints(points []results.Point) []Best {
+	var out []Best
+	at := map[metric]int{}
+	for _, p := range points {
+		if p.State != v1alpha1.PointSucceeded {
+			continue
+		}
+		for _, m := range p.Metrics {
+			direction, key := Direction(m.Unit, m.Name), metric{m.Name, m.Unit}
+			if direction == Neither {
+				continue
+			}
+			next := Best{Name: m.Name, Unit: m.Unit, Value: m.Value, Point: p.Index}
+			if i, found := at[key]; !found {
+				at[key] = len(out)
+				out = append(out, next)
+			} else if direction.better(m.Value, out[i].Value) {
+				out[i] = next
+			}
+		}
+	}
+	return out
+}
+
+// Status is the best point as the status shows it.
+func (b Best) Status() v1alpha1.BestPoint {
+	return v1alpha1.BestPoint{Name: b.Name, Unit: b.Unit, Value: format(b.Value), Index: int32(b.Point)} //nolint:gosec // at most 256 points
+}
+
+// Figure is the best value of one metric of one run of one variant of a suite.
+type Figure struct {
+	Variant, Run, Metric, Unit string
+	Value                      float64
+	// At are the varied parameters of the best point, such as "processes=64".
+	At string
+	// Speedup and Efficiency (1 is perfect) over the first variant with the smallest scale; nil without scales.
+	Speedup, Efficiency *float64
+}
+
+// Table returns the figures of a suite: by run, metric and then variant, each in the order in which the suite has them.
+func Table(suite results.Suite) []Figure {
+	type row struct {
+		run string
+		metric
+	}
+	var order []row
+	found := map[row]map[int]Figure{}
+	for v, variant := range suite.Variants {
+		for _, run := range variant.Runs {
+			for _, best := range BestPoints(run.Run.Points) {
+				key := row{run.Name, metric{best.Name, best.Unit}}
+				if found[key] == nil {
+					found[key] = map[int]Figure{}
+					order = append(order, key)
+				}
+				found[key][v] = Figure{
+					Variant: variant.Name, Run: run.Name, Metric: best.Name, Unit: best.Unit, Value: best.Value, At: run.Run.Describe(best.Point),
+				}
+			}
+		}
+	}
+	reference := smallest(suite.Variants)
+	var out []Figure
+	for _, run := range runsOf(suite) {
+		for _, key := range order {
+			if key.run != run {
+				continue
+			}
+			for v, variant := range suite.Variants {
+				figure, has := found[key][v]
+				if !has {
+					continue
+				}
+				if base, has := found[key][reference]; has && variant.Scale > 0 {
+					times := float64(variant.Scale) / float64(suite.Variants[reference].Scale)
+					figure.Speedup, figure.Efficiency = speedup(Direction(key.unit, key.name), figure.Value, base.Value, times)
+				}
+				out = append(out, figure)
+			}
+		}
+	}
+	return out
+}
+
+// smallest is the place of the first variant with the smallest scale, -1 without scales.
+func smallest(variants []results.Variant) int {
+	out := -1
+	for i, v := range variants {
+		if v.Scale > 0 && (out < 0 || v.Scale < variants[out].Scale) {
+			out = i
+		}
+	}
+	return out
+}
+
+// runsOf are the names of the runs in the order of the suite.
+func runsOf(suite results.Suite) []string {
+	var out []string
+	known := map[string]bool{}
+	for _, variant := range suite.Variants {
+		for _, run := range variant.Runs {
+			if !known[run.Name] {
+				known[run.Name] = true
+				out = append(out, run.Name)
+			}
+		}
+	}
+	return out
+}
+
+// Status is the figure as the status shows it.
+func (f Figure) Status() v1alpha1.SuiteFigure {
+	return v1alpha1.SuiteFigure{
+		Variant: f.Variant, Run: f.Run, Metric: f.Metric, Unit: f.Unit, Value: format(f.Value), At: v1alpha1.Cut(f.At, 256),
+		Speedup: optional(f.Speedup, ratio), Efficiency: optional(f.Efficiency, percent),
+	}
+}

@@ -1,0 +1,126 @@
+// Package survey reads what mds-survey and obdfilter-survey of lustre-iokit have alike: a line for each combination that was measured, with
+// a result for each test on it, and a last line. The two scripts share libecho, which prints the last one.
+package survey
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"parallelfs.dev/operator/benchmarks"
+)
+
+// last is the last line of a good run (cleanup in libecho).
+const last = "done!"
+
+// oneTest is the result of a test, and the lowest and highest that was seen meanwhile.
+var oneTest = regexp.MustCompile(`^([a-z_]+) +(\d{1,15}\.\d+) +\[ *\d+\.\d+, *\d+\.\d+\] *`)
+
+// Form is what one script prints.
+type Form struct {
+	// Script is its name, and Unit that of all its results.
+	Script, Unit string
+	// Row is the line of a combination, and Bad a line that says what went wrong.
+	Row, Bad *regexp.Regexp
+	// Rows is the number of combinations, and Combinations what they are called.
+	Rows         int
+	Combinations string
+	// Tests are the tests of each combination, in the order in which they are printed.
+	Tests []string
+	// Results checks that a line is that of a combination, and returns the part of it with the results.
+	Results func(row int, match []string) (string, error)
+	// Refuses returns why the result that begins here is none; nil asks nothing.
+	Refuses func(rest, test string) error
+	// Name is that of the sample of a test with a combination.
+	Name func(row int, test string) string
+}
+
+// Parse reads the outputs of all servers, which are measured at once, and adds them up.
+func (f Form) Parse(output []byte) (benchmarks.Report, error) {
+	outputs, err := benchmarks.SplitRanks(output, 0)
+	if err != nil {
+		return benchmarks.Report{}, err
+	}
+	var samples []benchmarks.Sample
+	for server, text := range outputs {
+		values, err := f.server(string(text))
+		if err != nil {
+			return benchmarks.Report{}, fmt.Errorf("server %d: %w", server, err)
+		}
+		for i, value := range values {
+			if server == 0 {
+				name := f.Name(i/len(f.Tests), f.Tests[i%len(f.Tests)])
+				samples = append(samples, benchmarks.Sample{Name: name, Unit: f.Unit})
+			}
+			samples[i].Value += value
+		}
+	}
+	return benchmarks.Report{Samples: samples}, nil
+}
+
+// server reads the output of one server: all tests with the first combination, then with the next.
+func (f Form) server(text string) ([]float64, error) {
+	var out []float64
+	rows, done := 0, false
+	for i, line := range strings.Split(text, "\n") {
+		line = strings.TrimSpace(line)
+		match := f.Row.FindStringSubmatch(line)
+		switch {
+		case line == "":
+		case done:
+			return nil, fmt.Errorf("its line %d: %q stands behind the end", i+1, benchmarks.Short(line))
+		case line == last:
+			done = true
+		case match != nil:
+			values, err := f.row(rows, match)
+			if err != nil {
+				return nil, fmt.Errorf("its line %d: %w", i+1, err)
+			}
+			out = append(out, values...)
+			rows++
+		case f.Bad.MatchString(line):
+			return nil, fmt.Errorf("its line %d: %s says %q", i+1, f.Script, benchmarks.Short(line))
+		}
+	}
+	switch {
+	case !done:
+		return nil, fmt.Errorf("its output ends without %q: it is cut off, or %s was ended", last, f.Script)
+	case rows != f.Rows:
+		return nil, fmt.Errorf("there are results of %d %s instead of %d", rows, f.Combinations, f.Rows)
+	}
+	return out, nil
+}
+
+// row reads the results of one combination.
+func (f Form) row(index int, match []string) ([]float64, error) {
+	if index >= f.Rows {
+		return nil, fmt.Errorf("there are results of more %s than %d", f.Combinations, f.Rows)
+	}
+	rest, err := f.Results(index, match)
+	if err != nil {
+		return nil, err
+	}
+	var out []float64
+	for _, test := range f.Tests {
+		if f.Refuses != nil {
+			if err := f.Refuses(rest, test); err != nil {
+				return nil, err
+			}
+		}
+		found := oneTest.FindStringSubmatch(rest)
+		if len(found) == 0 || found[1] != test {
+			return nil, fmt.Errorf("found %q instead of the result of %s", benchmarks.Short(rest), test)
+		}
+		value, err := strconv.ParseFloat(found[2], 64)
+		if err != nil || value == 0 {
+			return nil, fmt.Errorf("the result of %s is %q", test, found[2])
+		}
+		out = append(out, value)
+		rest = rest[len(found[0]):]
+	}
+	if rest != "" {
+		return nil, fmt.Errorf("%q stands behind the last test", benchmarks.Short(rest))
+	}
+	return out, nil
+}

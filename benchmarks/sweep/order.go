@@ -1,0 +1,157 @@
+package sweep
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"math/rand/v2"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// Schedule is the order in which the repetitions of a run's points are run. It holds no state: the same questions always have the same
+// answers.
+type Schedule struct {
+	// Points is the number of points.
+	Points int
+	// Repetitions of each point.
+	Repetitions int
+	// Order of them.
+	Order v1alpha1.RunOrder
+	// Seed of the order Shuffled.
+	Seed int64
+	// WarmUp is nil without warm-ups.
+	WarmUp *v1alpha1.WarmUpSpec
+}
+
+// NewSchedule returns the schedule of a run with so many points. The seed is that of the spec, or one made from the run's uid.
+func NewSchedule(spec *v1alpha1.BenchmarkRunSpec, points int, uid types.UID) Schedule {
+	s := Schedule{Points: points, Repetitions: max(int(spec.Repetitions), 1), Order: spec.Order, WarmUp: spec.WarmUp}
+	if spec.Order == v1alpha1.OrderShuffled {
+		s.Seed = Seed(uid)
+		if spec.Seed != nil {
+			s.Seed = *spec.Seed
+		}
+	}
+	return s
+}
+
+// largestSeed is the largest number that every reader of JSON takes as it stands, 2^53-1.
+const largestSeed = 1<<53 - 1
+
+// Seed makes the seed of a run that gives none from its uid.
+func Seed(uid types.UID) int64 {
+	sum := sha256.Sum256([]byte(uid))
+	return int64(binary.BigEndian.Uint64(sum[:8]) & largestSeed)
+}
+
+// Turn is one repetition of one point.
+type Turn struct {
+	// Point by its index.
+	Point int
+	// Repetition from 1; warm-ups are counted by themselves, from 1 as well.
+	Repetition int
+	// WarmUp is true for a repetition that does not count.
+	WarmUp bool
+}
+
+// Progress is how far a point is.
+type Progress struct {
+	// WarmUps and Repetitions are over; retried attempts of one count once.
+	WarmUps, Repetitions int
+	// Ended is true for a point that gets no more turns, however many it has had: one of its repetitions has failed for good, or was
+	// disturbed too often.
+	Ended bool
+	// More is true for a point that needs another repetition although it has had all of the spec (stats.Enough says no).
+	More bool
+}
+
+// over is true for a point that gets no more turns.
+func (s Schedule) over(p Progress) bool {
+	return p.Ended || p.Repetitions >= s.Repetitions && !p.More
+}
+
+// Next returns the turn that follows when the points are as far as progress says, which has one entry for each point; false when
+// all is over. A turn is next until the progress says that it is over, so a repetition that is to be tried again is simply asked for again.
+//
+// AsWritten goes on with the first point that is not over. Shuffled goes on in blocks: block r holds the repetition r of every point
+// that is not over, in an order of its own. A point's warm-ups come right before its first repetition.
+func (s Schedule) Next(progress []Progress) (Turn, bool) {
+	if s.Order != v1alpha1.OrderShuffled {
+		for point, p := range progress {
+			if !s.over(p) {
+				return s.turn(point, p, 0), true
+			}
+		}
+		return Turn{}, false
+	}
+	block := -1
+	for _, p := range progress {
+		if !s.over(p) && (block < 0 || p.Repetitions < block) {
+			block = p.Repetitions
+		}
+	}
+	if block < 0 {
+		return Turn{}, false
+	}
+	order := Shuffle(s.Seed, block+1, len(progress))
+	for _, point := range order {
+		if p := progress[point]; !s.over(p) && p.Repetitions == block {
+			return s.turn(point, p, Shuffle(s.Seed, 1, len(progress))[0]), true
+		}
+	}
+	return Turn{}, false
+}
+
+// turn is the next turn of a point; first is the point that the run begins with.
+func (s Schedule) turn(point int, p Progress, first int) Turn {
+	if s.WarmUp != nil && p.Repetitions == 0 && (point == first || s.WarmUp.Of == v1alpha1.WarmUpEach) &&
+		p.WarmUps < max(int(s.WarmUp.Repetitions), 1) {
+		return Turn{Point: point, Repetition: p.WarmUps + 1, WarmUp: true}
+	}
+	return Turn{Point: point, Repetition: p.Repetitions + 1}
+}
+
+// Turns returns all turns of a run in which nothing fails and nothing needs more repetitions than the spec gives.
+func (s Schedule) Turns() []Turn {
+	var out []Turn
+	progress := make([]Progress, s.Points)
+	for {
+		turn, more := s.Next(progress)
+		if !more {
+			return out
+		}
+		out = append(out, turn)
+		if p := &progress[turn.Point]; turn.WarmUp {
+			p.WarmUps++
+		} else {
+			p.Repetitions++
+		}
+	}
+}
+
+// Shuffle returns the numbers below n in the order of one block, from 1. It is the same for ever: the generator is PCG-DXSM, which
+// math/rand/v2 names, and what is made of its numbers stands here, because Go promises that of no function.
+func Shuffle(seed int64, block, n int) []int {
+	source := rand.NewPCG(uint64(seed), uint64(block)) //nolint:gosec // bits are taken as they are
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	for i := n - 1; i > 0; i-- {
+		j := below(source, uint64(i)+1)
+		out[i], out[j] = out[j], out[i]
+	}
+	return out
+}
+
+// below returns a number below n, each as likely as the others: numbers of an incomplete last round are thrown away.
+func below(source *rand.PCG, n uint64) uint64 {
+	rest := -n % n // 2^64 modulo n
+	for {
+		if v := source.Uint64(); v >= rest {
+			return v % n
+		}
+	}
+}

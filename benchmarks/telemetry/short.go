@@ -1,0 +1,52 @@
+package telemetry
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// longest is the limit of one sentence, in bytes (PointStatus.telemetry).
+const longest = 256
+
+// Short are at most n sentences for a status: the busiest target, the busiest daemon, what all targets moved together, and why there are
+// no figures of a node. Several summaries of one disk or daemon, as of several repetitions, count as one.
+func Short(summaries []Summary, n int) []string {
+	all := merged(summaries)
+	targets := slices.DeleteFunc(slices.Clone(all), func(s Summary) bool { return s.Target == "" || s.Problem != "" })
+	daemons := slices.DeleteFunc(slices.Clone(all), func(s Summary) bool { return s.Instance == "" || s.Problem != "" })
+	var out []string
+	say := func(format string, args ...any) {
+		out = append(out, v1alpha1.Cut(fmt.Sprintf(format, args...), longest))
+	}
+	if b := busiest(targets, func(s Summary) float64 { return s.Utilisation }); b != nil {
+		say("busiest target %s on %s %.0f %% (at most %.0f %%), queue %.1f", b.Target, b.Node, 100*b.Utilisation, 100*b.MaxUtilisation, b.Queue)
+	}
+	if b := busiest(daemons, func(s Summary) float64 { return s.CPUs }); b != nil {
+		say("busiest daemon %s on %s %.1f CPUs (at most %.1f)", b.Instance, b.Node, b.CPUs, b.MaxCPUs)
+	}
+	if len(targets) > 1 {
+		var t Summary
+		for _, s := range targets {
+			t.ReadBytesPerSecond += s.ReadBytesPerSecond
+			t.WriteBytesPerSecond += s.WriteBytesPerSecond
+			t.ReadIOPS += s.ReadIOPS
+			t.WriteIOPS += s.WriteIOPS
+			t.Utilisation += s.Utilisation / float64(len(targets))
+		}
+		say("%d targets together: %s/s and %.0f IOPS read, %s/s and %.0f IOPS written, %.0f %% on average", len(targets),
+			v1alpha1.Bytes(int64(t.ReadBytesPerSecond)), t.ReadIOPS, v1alpha1.Bytes(int64(t.WriteBytesPerSecond)), t.WriteIOPS, 100*t.Utilisation)
+	}
+	var silent []string
+	for _, s := range all {
+		if s.Problem != "" {
+			silent = append(silent, s.Node+" ("+s.Problem+")")
+		}
+	}
+	if len(silent) > 0 {
+		say("nothing is known of %s", strings.Join(silent, ", "))
+	}
+	return out[:min(len(out), max(n, 0))]
+}

@@ -1,0 +1,40 @@
+package tooltest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega" //nolint:staticcheck // a test, though it stands in no file of that name
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks"
+	"parallelfs.dev/operator/benchmarks/sweep"
+)
+
+// Point is the only point of a run.
+func Point(t testing.TB, tool benchmarks.Tool, spec *v1alpha1.BenchmarkRunSpec) benchmarks.Point {
+	t.Helper()
+	points, err := sweep.Expand(tool, spec)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	NewWithT(t).Expect(points).To(HaveLen(1))
+	return points[0]
+}
+
+// Output is a file in testdata: what the real tool printed.
+func Output(t testing.TB, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return text
+}
+
+// Lines are the samples of a report as "name value unit", with two digits behind the point.
+func Lines(report benchmarks.Report) []string {
+	out := make([]string, 0, len(report.Samples))
+	for _, s := range report.Samples {
+		out = append(out, fmt.Sprintf("%s %.2f %s", s.Name, s.Value, s.Unit))
+	}
+	return out
+}

@@ -1,0 +1,166 @@
+// Command kubectl-pfs is the plugin "kubectl pfs": it shows, reports, watches and compares benchmarks of ParallelFS Operator, in a
+// cluster and from files.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks"
+	"parallelfs.dev/operator/benchmarks/registry"
+)
+
+// The exit codes.
+const (
+	exitGood = 0
+	// exitFailed is an error, or a run that did not succeed.
+	exitFailed = 1
+	// exitUsage is a command line that can't be understood.
+	exitUsage = 2
+	// exitRegression is a comparison with --fail-on-regression that found one.
+	exitRegression = 3
+)
+
+// app is what the commands use. Tests replace its parts.
+type app struct {
+	connect  func(clusterFlags) (connection, error)
+	tools    map[v1alpha1.BenchmarkTool]benchmarks.Tool
+	stdin    io.Reader
+	terminal bool
+	// wait waits so long; false when the context has ended first.
+	wait func(context.Context, time.Duration) bool
+	now  func() time.Time
+
+	cluster clusterFlags
+}
+
+// exitError ends the program with a code of its own, after what was to be said has been said.
+type exitError struct {
+	code    int
+	message string
+}
+
+// Error returns the message, which may be empty.
+func (e *exitError) Error() string { return e.message }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	a := &app{
+		connect: connect, tools: registry.Tools(), stdin: os.Stdin, terminal: isTerminal(os.Stdout),
+		wait: wait, now: time.Now,
+	}
+	code := a.run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// wait waits, and is false when the context has ended first.
+func wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// isTerminal is true for a file that a person looks at.
+func isTerminal(file *os.File) bool {
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// run returns the exit code, after a sentence on stderr where it is not 0.
+func (a *app) run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := a.command()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	used, err := root.ExecuteContextC(ctx)
+	var own *exitError
+	switch {
+	case err == nil:
+		return exitGood
+	case errors.As(err, &own):
+		if own.message != "" {
+			_, _ = fmt.Fprintf(stderr, "%s: %s\n", used.CommandPath(), own.message) // there is nobody else to tell
+		}
+		return own.code
+	}
+	_, _ = fmt.Fprintf(stderr, "%s: %s\n", used.CommandPath(), err) // there is nobody else to tell
+	return exitFailed
+}
+
+// usage makes an error one of the command line.
+func usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{exitUsage, err.Error() + "; see --help"}
+}
+
+// exactly takes so many arguments, and says their names when there are others.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != len(names) {
+			return usage(fmt.Errorf("there are %d arguments instead of %d: %v", len(args), len(names), names))
+		}
+		return nil
+	}
+}
+
+func (a *app) command() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "kubectl-pfs",
+		Short: "Show, watch, report and compare benchmarks of ParallelFS Operator",
+		Long: `kubectl pfs works with the benchmarks of ParallelFS Operator. Lay it into your PATH as kubectl-pfs, and kubectl finds it.
+
+It only reads: it changes nothing in the cluster, and writes no file but the one that --file names.
+
+Exit codes:
+  0  done; of watch: the run succeeded
+  1  an error, which is said in one sentence; of watch: the run ended without all its results
+  2  the command line can't be understood
+  3  compare --fail-on-regression has found something that is worse beyond the noise`,
+		Annotations:  map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl pfs"},
+		SilenceUsage: true, SilenceErrors: true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		RunE:              groupOnly, Args: cobra.ArbitraryArgs,
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.cluster.kubeconfig, "kubeconfig", "", "path of the kubeconfig (default: $KUBECONFIG, then ~/.kube/config)")
+	flags.StringVar(&a.cluster.context, "context", "", "context of the kubeconfig")
+	flags.StringVarP(&a.cluster.namespace, "namespace", "n", "", "namespace (default: that of the context)")
+	bench := &cobra.Command{
+		Use: "bench", Short: "Benchmarks: list, watch, report, compare, parse, tables",
+		Long: "Benchmarks are BenchmarkRuns, which measure one filesystem at many points, and BenchmarkSuites, which do that with several variants of it.",
+		RunE: groupOnly, Args: cobra.ArbitraryArgs,
+	}
+	bench.AddCommand(a.listCommand(), a.watchCommand(), a.reportCommand(), a.compareCommand(), a.parseCommand(), tablesCommand("tables"))
+	baseline := &cobra.Command{
+		Use: "baseline", Short: "Published tables that results can be compared with", RunE: groupOnly, Args: cobra.ArbitraryArgs,
+	}
+	baseline.AddCommand(tablesCommand("list"))
+	root.AddCommand(bench, baseline)
+	return root
+}
+
+// groupOnly is for commands that only hold others.
+func groupOnly(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage(fmt.Errorf("there is no command %q", args[0]))
+	}
+	return cmd.Help()
+}

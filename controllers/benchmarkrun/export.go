@@ -1,0 +1,57 @@
+package benchmarkrun
+
+import (
+	"path"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// exporter is the Job that takes the complete results to where the spec wants them besides.
+func (r renderer) exporter() client.Object {
+	spec, directory := r.w.run.Spec.Results, r.w.exportDirectory()
+	const files, claim, credentials = "/results", "/claim", "/credentials"
+	command := []string{"/node", "export", "--files", files}
+	volumes := []corev1.Volume{{Name: "results", VolumeSource: corev1.VolumeSource{
+		ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: resultsName(r.w.run.Name)}}}}}
+	mounts := []corev1.VolumeMount{{Name: "results", MountPath: files, ReadOnly: true}}
+	if to := spec.PersistentVolumeClaim; to != nil {
+		command = append(command, "--to", path.Join(claim, to.Path, directory))
+		volumes = append(volumes, corev1.Volume{Name: "claim", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: to.Name}}})
+		mounts = append(mounts, corev1.VolumeMount{Name: "claim", MountPath: claim})
+	}
+	if to := spec.ObjectStore; to != nil {
+		command = append(command, "--s3-endpoint", to.Endpoint, "--s3-bucket", to.Bucket, "--s3-prefix", path.Join(to.Prefix, directory),
+			"--s3-credentials", credentials)
+		if to.Region != "" {
+			command = append(command, "--s3-region", to.Region)
+		}
+		volumes = append(volumes, corev1.Volume{Name: "credentials", VolumeSource: corev1.VolumeSource{
+			Secret: &corev1.SecretVolumeSource{SecretName: to.SecretName, Items: []corev1.KeyToPath{
+				{Key: "accessKey", Path: "accessKey"}, {Key: "secretKey", Path: "secretKey"}}}}})
+		mounts = append(mounts, corev1.VolumeMount{Name: "credentials", MountPath: credentials, ReadOnly: true})
+	}
+	t := task{name: exportName(r.w.run.Name), role: roleExporter}
+	podLabels := labels(r.w.run)
+	podLabels[labelChild], podLabels[labelRole] = t.name, t.role
+	security := confined(0)
+	// The claim may belong to anybody.
+	security.Capabilities.Add = []corev1.Capability{"DAC_OVERRIDE"}
+	job := &batchv1.Job{ObjectMeta: r.meta(t)}
+	job.Spec.BackoffLimit, job.Spec.ActiveDeadlineSeconds = new(int32(1)), new(seconds(exportTimeout))
+	job.Annotations = nil
+	job.Spec.Template.Labels = podLabels
+	job.Spec.Template.Spec = corev1.PodSpec{
+		RestartPolicy: corev1.RestartPolicyNever, AutomountServiceAccountToken: new(false), EnableServiceLinks: new(false),
+		SecurityContext: &corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+		Containers: []corev1.Container{{
+			Name: containerName, Image: r.images.Node, ImagePullPolicy: corev1.PullPolicy(r.images.PullPolicy), Command: command,
+			VolumeMounts: mounts, SecurityContext: security, Resources: requests("10m", "32Mi"),
+			TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+		}},
+		Volumes: volumes, PriorityClassName: r.w.run.Spec.PriorityClassName,
+	}
+	return job
+}

@@ -1,0 +1,223 @@
+// Package benchmarksuite reconciles BenchmarkSuites: it gathers what there is, decides on one step, takes it, and writes the status once.
+// What it is about to make stands in the status before it is made, so an operator that is killed at any moment goes on where it was. It
+// deletes no FileSystem but those that it made, and lets no disk be wiped that was not formatted for them.
+package benchmarksuite
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks"
+	"parallelfs.dev/operator/controllers/apply"
+)
+
+// Reconciler reconciles BenchmarkSuites.
+type Reconciler struct {
+	// Client reads from a cache and writes.
+	Client client.Client
+	// Reader reads from the API server: what is not there must really not be there.
+	Reader client.Reader
+	Clock  clock.PassiveClock
+	// Tools by spec.tool, to find a run that can't be run before anything starts.
+	Tools    map[v1alpha1.BenchmarkTool]benchmarks.Tool
+	Recorder events.EventRecorder
+}
+
+// +kubebuilder:rbac:groups=parallelfs.dev,resources=benchmarksuites,verbs=get;list;watch;update;patch;delete
+// +kubebuilder:rbac:groups=parallelfs.dev,resources=benchmarksuites/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=parallelfs.dev,resources=benchmarksuites/finalizers,verbs=update
+// +kubebuilder:rbac:groups=parallelfs.dev,resources=benchmarkruns,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups=parallelfs.dev,resources=filesystems,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=parallelfs.dev,resources=storagetargets,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// Reconcile takes one BenchmarkSuite one step further.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	return apply.Again(r.reconcile(ctx, request))
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	suite := &v1alpha1.BenchmarkSuite{}
+	// Past the cache: a status that is behind would begin a step again that was taken, such as the making of a FileSystem that was removed.
+	if err := r.Reader.Get(ctx, request.NamespacedName, suite); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !suite.DeletionTimestamp.IsZero() {
+		return r.reconcileDelete(ctx, suite)
+	}
+	if !controllerutil.ContainsFinalizer(suite, v1alpha1.Finalizer) {
+		before := suite.DeepCopy()
+		controllerutil.AddFinalizer(suite, v1alpha1.Finalizer)
+		if err := r.Client.Patch(ctx, suite, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+			return ctrl.Result{}, fmt.Errorf("add the finalizer: %w", err)
+		}
+	}
+	w, err := r.gather(ctx, suite)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	d := decide(w)
+	found, err := r.act(ctx, w, d)
+	if isRefusal(err) && (d.action == makeFileSystem || d.action == makeRun) {
+		// It was taken when it was tried, before the first variant: something else has changed since.
+		name := w.suite.Spec.Variants[d.variant].Name
+		d, err = stalled(v1alpha1.ReasonInvalidSpec, "variant %s: %s can't be made: %s", name, w.toMake(d), because(err)), nil
+	}
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if d.action == expire {
+		return ctrl.Result{}, nil
+	}
+	if err := r.writeStatus(ctx, w, d, found); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: d.after}, nil
+}
+
+// letGoAfter is how long a deletion tries to keep what is on the disks of a FileSystem that was about to be wiped.
+const letGoAfter = time.Minute
+
+// reconcileDelete lets the suite go. Its runs go with it, and its FileSystems stay: what was about to be wiped is kept.
+func (r *Reconciler) reconcileDelete(ctx context.Context, suite *v1alpha1.BenchmarkSuite) (ctrl.Result, error) {
+	if !controllerutil.ContainsFinalizer(suite, v1alpha1.Finalizer) {
+		return ctrl.Result{}, nil
+	}
+	w, err := r.gather(ctx, suite)
+	if err == nil {
+		if fs := w.condemned(); fs != nil {
+			err = r.setPolicy(ctx, fs, v1alpha1.DeletionRetain, "")
+		}
+	}
+	if err != nil && r.Clock.Now().Sub(suite.DeletionTimestamp.Time) < letGoAfter {
+		return ctrl.Result{}, err
+	}
+	before := suite.DeepCopy()
+	controllerutil.RemoveFinalizer(suite, v1alpha1.Finalizer)
+	if err := r.Client.Patch(ctx, suite, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(fmt.Errorf("remove the finalizer: %w", err))
+	}
+	if w != nil {
+		r.emit(before, goodbye(w)...)
+	}
+	return ctrl.Result{}, nil
+}
+
+// act takes the step that was decided on, and returns what keepResults has found.
+func (r *Reconciler) act(ctx context.Context, w *world, d decision) (*found, error) {
+	switch d.action {
+	case makeFileSystem:
+		return nil, r.create(ctx, w.plans[d.variant].fileSystem)
+	case makeRun:
+		return nil, r.create(ctx, w.plans[d.variant].runs[d.run])
+	case suspendRun:
+		return nil, r.setSuspend(ctx, w.runs[w.plans[d.variant].runs[d.run].GetName()], d.suspend)
+	case keepResults:
+		return r.keep(ctx, w, d)
+	case setRetain, setDestroy, confirm, deleteFileSystem:
+		return nil, r.remove(ctx, w, d)
+	case expire:
+		uid := w.suite.UID
+		return nil, client.IgnoreNotFound(r.Client.Delete(ctx, w.suite, client.Preconditions{UID: &uid}))
+	case nothing:
+	}
+	return nil, nil
+}
+
+// toMake names what a decision makes.
+func (w *world) toMake(d decision) string {
+	if d.action == makeRun {
+		return "BenchmarkRun " + w.plans[d.variant].runs[d.run].GetName()
+	}
+	return "FileSystem " + w.plans[d.variant].fileSystem.GetName()
+}
+
+// create makes what a plan says. It is not applied: what is there already is not the suite's, until the next look has proven it.
+func (r *Reconciler) create(ctx context.Context, object *unstructured.Unstructured) error {
+	err := r.Client.Create(ctx, object.DeepCopy(), client.FieldValidation(metav1.FieldValidationStrict))
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("create %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	log.FromContext(ctx).Info("Created", "kind", object.GetKind(), "name", object.GetName())
+	return nil
+}
+
+func (r *Reconciler) setSuspend(ctx context.Context, run *v1alpha1.BenchmarkRun, suspend bool) error {
+	before := run.DeepCopy()
+	after := run.DeepCopy()
+	after.Spec.Suspend = suspend
+	if err := r.Client.Patch(ctx, after, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("set spec.suspend of BenchmarkRun %s: %w", run.Name, err)
+	}
+	return nil
+}
+
+// remove takes one step of the removal of a FileSystem. It holds on its own that this is the suite's, whatever was decided.
+func (r *Reconciler) remove(ctx context.Context, w *world, d decision) error {
+	variant := w.variant(d.variant)
+	fs := w.live(&variant)
+	if fs == nil || !made(w.suite, fs) {
+		return fmt.Errorf("FileSystem %s is not the one that the suite made, so that it is left alone", variant.FileSystem)
+	}
+	switch d.action {
+	case setRetain:
+		return r.setPolicy(ctx, fs, v1alpha1.DeletionRetain, "")
+	case setDestroy:
+		return r.setPolicy(ctx, fs, v1alpha1.DeletionDestroy, "")
+	case confirm:
+		return r.setPolicy(ctx, fs, v1alpha1.DeletionDestroy, string(fs.UID))
+	}
+	// The version too: what is deleted is what was looked at, with its deletionPolicy.
+	exactly := client.Preconditions{UID: &fs.UID, ResourceVersion: &fs.ResourceVersion}
+	if err := r.Client.Delete(ctx, fs, exactly); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete FileSystem %s: %w", fs.Name, err)
+	}
+	log.FromContext(ctx).Info("Deleted a FileSystem", "name", fs.Name, "deletionPolicy", fs.Spec.DeletionPolicy)
+	return nil
+}
+
+// setPolicy says what becomes of the disks of a FileSystem.
+func (r *Reconciler) setPolicy(ctx context.Context, fs *v1alpha1.FileSystem, policy v1alpha1.DeletionPolicy, confirm string) error {
+	before := fs.DeepCopy()
+	after := fs.DeepCopy()
+	after.Spec.DeletionPolicy, after.Spec.ConfirmDestroy = policy, confirm
+	if err := r.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("set spec.deletionPolicy of FileSystem %s to %s: %w", fs.Name, policy, err)
+	}
+	return nil
+}
+
+// writeStatus writes the status and its events when it has changed.
+func (r *Reconciler) writeStatus(ctx context.Context, w *world, d decision, f *found) error {
+	before := w.suite
+	after := before.DeepCopy()
+	after.Status = derive(w, d, f)
+	if d.action == confirm {
+		r.emit(before, wiping(d))
+	}
+	if equality.Semantic.DeepEqual(before.Status, after.Status) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Status().Patch(ctx, after.DeepCopy(), patch); err != nil {
+		return fmt.Errorf("write the status: %w", err)
+	}
+	r.emit(after, notes(before, after)...)
+	return nil
+}

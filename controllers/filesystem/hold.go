@@ -1,0 +1,202 @@
+package filesystem
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/apply"
+	"parallelfs.dev/operator/controllers/conditions"
+	"parallelfs.dev/operator/controllers/lease"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// hold is what one pass over a FileSystem knows of its lease. What disturbs those who use the filesystem needs the lease, and waits
+// while a BenchmarkRun has it: restarts of daemons that run, more servers and disks, fewer of them, and jobs that set up the filesystem or
+// move data. What never waits: making a filesystem for the first time, its deletion, daemons that are down, and what the daemons' pods
+// are told (ConfigMaps and Secrets), because a permission to initialise a directory must end at once.
+type hold struct {
+	reconciler *Reconciler
+	fs         *v1alpha1.FileSystem
+	// needed is true when this pass has found a change that needs the lease.
+	needed bool
+	// by is who has the lease instead, and waiting are the changes that wait for it. jobs is true when a job is among them.
+	by      string
+	waiting []string
+	jobs    bool
+}
+
+// may takes the lease for some changes, and says whether they may be made. Without a change it asks nobody.
+func (h *hold) may(ctx context.Context, changes ...string) (bool, error) {
+	if len(changes) == 0 || isNew(h.fs) {
+		return true, nil
+	}
+	if err := h.take(ctx); err != nil {
+		return false, err
+	}
+	h.needed = true
+	if h.by == "" {
+		return true, nil
+	}
+	h.waiting = append(h.waiting, changes...)
+	return false, nil
+}
+
+func (h *hold) take(ctx context.Context) error {
+	if h.needed {
+		return nil
+	}
+	r := h.reconciler
+	by, err := lease.Acquire(ctx, r.Client, r.Reader, h.fs, lease.OfFileSystem(h.fs), r.Clock.Now())
+	h.by = by
+	return err
+}
+
+// isNew is true until the filesystem has run for the first time: nobody can use it yet.
+func isNew(fs *v1alpha1.FileSystem) bool {
+	return fs.Status.Metadata == nil || fs.Status.Metadata.Initialised == nil
+}
+
+// settle lets the lease go when the change is over: nothing is to be changed, nothing is under way, and the filesystem is well.
+func (h *hold) settle(ctx context.Context, in backend.Input, seen backend.Observation) error {
+	switch {
+	case h.needed || isNew(h.fs):
+		return nil
+	case underWay(in.Jobs, seen):
+		return h.take(ctx) // an older operator may have begun it without
+	case len(seen.Problems) > 0:
+		return nil
+	}
+	r := h.reconciler
+	return lease.Release(ctx, r.Client, r.Reader, client.ObjectKeyFromObject(h.fs), lease.OfFileSystem(h.fs))
+}
+
+// underWay is true while a job of the filesystem runs, or data is moved away from a target.
+func underWay(jobs []backend.Job, seen backend.Observation) bool {
+	return slices.ContainsFunc(jobs, func(j backend.Job) bool { return !j.Succeeded && !j.Failed }) ||
+		slices.ContainsFunc(seen.Targets, func(t v1alpha1.TargetStatus) bool { return t.Removing && !t.Removable })
+}
+
+// joins names the servers that a record adds to what is recorded, in an order that stays.
+func joins(status v1alpha1.FileSystemStatus, record backend.Record) []string {
+	var out []string
+	known := map[string]v1alpha1.StoragePoolStatus{}
+	for _, p := range status.StoragePools {
+		known[p.Name] = p
+	}
+	for _, p := range record.StoragePools {
+		if _, ok := known[p.Name]; !ok {
+			out = append(out, fmt.Sprintf("storage pool %s is made", p.Name))
+			continue
+		}
+		for _, node := range p.Nodes {
+			if !slices.Contains(known[p.Name].Nodes, node) {
+				out = append(out, fmt.Sprintf("node %s joins storage pool %s", node, p.Name))
+			}
+		}
+	}
+	if status.BeeGFS == nil || record.BeeGFS == nil {
+		return out
+	}
+	given := func(name string) bool {
+		return slices.ContainsFunc(status.BeeGFS.Allocations, func(a v1alpha1.BeeGFSAllocation) bool { return a.Name == name })
+	}
+	for _, a := range record.BeeGFS.Allocations {
+		if a.Role == v1alpha1.RoleMetadata && !given(a.Name) {
+			out = append(out, fmt.Sprintf("metadata server %s is added", a.Name))
+		}
+	}
+	return out
+}
+
+// disruptive names those differences of a FileSystem's children that disturb its users.
+func disruptive(differences []apply.Difference) (changes []string, which []apply.Difference) {
+	for _, d := range differences {
+		var says string
+		switch {
+		case d.Kind == kindDaemonSet && d.Change == apply.Changed:
+			says = "the daemons of " + d.Name + " change"
+		case d.Kind == kindDaemonSet && d.Change == apply.Unwanted:
+			says = "the daemons of " + d.Name + " are stopped"
+		case d.Kind == kindJob && d.Change != apply.Unwanted:
+			says = "job " + d.Name + " is to run"
+		default:
+			continue // what is missing is made, a job that is over is removed, and pods read the rest when they start
+		}
+		changes, which = append(changes, says), append(which, d)
+	}
+	return changes, which
+}
+
+// The kinds of children whose changes can disturb.
+const (
+	kindDaemonSet = "DaemonSet"
+	kindJob       = "Job"
+)
+
+// without are the objects, with those that differ replaced by what keeps them as they are.
+func without(objects []client.Object, held []apply.Difference, namespace string) []client.Object {
+	out := slices.DeleteFunc(slices.Clone(objects), func(o client.Object) bool {
+		kind := ""
+		switch o.(type) {
+		case *appsv1.DaemonSet:
+			kind = kindDaemonSet
+		case *batchv1.Job:
+			kind = kindJob
+		}
+		return slices.ContainsFunc(held, func(d apply.Difference) bool { return d.Kind == kind && d.Name == o.GetName() })
+	})
+	for _, d := range held {
+		kept := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: d.Name}}
+		kept.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(kindDaemonSet))
+		if d.Kind == kindJob {
+			kept.SetGroupVersionKind(batchv1.SchemeGroupVersion.WithKind(kindJob))
+		}
+		out = append(out, kept)
+	}
+	return out
+}
+
+// describe writes the condition ChangesHeld. A filesystem that is well stays Ready while a change waits, so that the run can go on; that
+// the spec is not carried out yet, Reconciling says.
+func (h *hold) describe(fs *v1alpha1.FileSystem) {
+	if len(h.waiting) == 0 {
+		meta.RemoveStatusCondition(&fs.Status.Conditions, v1alpha1.ConditionChangesHeld)
+		return
+	}
+	message := fmt.Sprintf("%s has the lease of this filesystem, and these changes wait for its end: %s. To have them now, suspend the run (spec.suspend) or delete it",
+		h.by, few(h.waiting))
+	add := func(kind string) {
+		conditions.Add(&fs.Status.Conditions, fs.Generation, v1alpha1.ConditionReady, kind, metav1.ConditionTrue,
+			v1alpha1.ReasonBenchmarkRunning, message)
+	}
+	add(v1alpha1.ConditionChangesHeld)
+	if meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionReady) {
+		add(v1alpha1.ConditionReconciling)
+	}
+}
+
+// mended are the problems without those that the changes that wait would mend: the filesystem works as it did before they were asked for.
+func (h *hold) mended(problems []backend.Problem) []backend.Problem {
+	if !h.jobs {
+		return problems
+	}
+	return slices.DeleteFunc(slices.Clone(problems), func(p backend.Problem) bool { return p.Reason == v1alpha1.ReasonPoolsNotPlaced })
+}
+
+// announceHold makes an event when changes begin to wait.
+func (r *Reconciler) announceHold(before, after *v1alpha1.FileSystem) {
+	is := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionChangesHeld)
+	if is == nil || meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionChangesHeld) != nil {
+		return
+	}
+	r.Recorder.Eventf(after, nil, corev1.EventTypeNormal, is.Reason, "Wait", "%s", v1alpha1.Cut(is.Message, conditions.MaxNote))
+}

@@ -1,0 +1,144 @@
+package filesystem
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/apply"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+func TestWhichChangesOfChildrenDisturb(t *testing.T) {
+	cases := map[string]struct {
+		kind   string
+		change apply.Change
+		says   string
+	}{
+		"daemons that get another configuration wait": {"DaemonSet", apply.Changed, "the daemons of scratch-x change"},
+		"daemons that are stopped wait":               {"DaemonSet", apply.Unwanted, "the daemons of scratch-x are stopped"},
+		"daemons that are down are started at once":   {"DaemonSet", apply.Missing, ""},
+		"a job waits": {"Job", apply.Missing, "job scratch-x is to run"},
+		"a job that has done its work is removed at once": {"Job", apply.Unwanted, ""},
+		"what pods are told is written at once":           {"ConfigMap", apply.Changed, ""},
+		"a secret is written at once":                     {"Secret", apply.Changed, ""},
+		"what nobody reads any more is removed at once":   {"ConfigMap", apply.Unwanted, ""},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			changes, which := disruptive([]apply.Difference{{Kind: c.kind, Name: "scratch-x", Change: c.change}})
+			if c.says == "" {
+				g.Expect(changes).To(BeEmpty())
+				g.Expect(which).To(BeEmpty())
+				return
+			}
+			g.Expect(changes).To(Equal([]string{c.says}))
+			g.Expect(which).To(HaveLen(1))
+		})
+	}
+}
+
+func TestWhatWaitsIsNeitherWrittenNorRemoved(t *testing.T) {
+	g := NewWithT(t)
+	named := metav1.ObjectMeta{Namespace: "storage", Name: "scratch-x"}
+	objects := []client.Object{&corev1.ConfigMap{ObjectMeta: named}, &appsv1.DaemonSet{ObjectMeta: named}, &batchv1.Job{ObjectMeta: named}}
+	left := without(objects, []apply.Difference{
+		{Kind: "DaemonSet", Name: "scratch-x", Change: apply.Changed}, {Kind: "DaemonSet", Name: "scratch-old", Change: apply.Unwanted},
+	}, "storage")
+	var kinds []string
+	for _, o := range left {
+		kept, isKept := o.(*metav1.PartialObjectMetadata)
+		switch {
+		case isKept:
+			kinds = append(kinds, "keep "+kept.Kind+" "+kept.Name)
+		default:
+			_, isJob := o.(*batchv1.Job)
+			kinds = append(kinds, map[bool]string{true: "Job", false: "ConfigMap"}[isJob])
+		}
+	}
+	g.Expect(kinds).To(Equal([]string{"ConfigMap", "Job", "keep DaemonSet scratch-x", "keep DaemonSet scratch-old"}))
+	g.Expect(objects).To(HaveLen(3))
+}
+
+func TestServersThatJoinAreNamed(t *testing.T) {
+	g := NewWithT(t)
+	status := v1alpha1.FileSystemStatus{
+		StoragePools: []v1alpha1.StoragePoolStatus{{Name: "ssd", Nodes: []string{"n1", "n2"}}},
+		BeeGFS:       &v1alpha1.BeeGFSStatus{Allocations: []v1alpha1.BeeGFSAllocation{{Name: "meta-0.n1", Role: v1alpha1.RoleMetadata}}},
+	}
+	same := backend.Record{
+		StoragePools: []backend.PoolRecord{{Name: "ssd", Nodes: []string{"n1", "n2"}}},
+		BeeGFS: &v1alpha1.BeeGFSStatus{Allocations: []v1alpha1.BeeGFSAllocation{
+			{Name: "meta-0.n1", Role: v1alpha1.RoleMetadata, NodeID: 1, Targets: []v1alpha1.BeeGFSTargetID{{ID: 1}}},
+		}},
+	}
+	g.Expect(joins(status, same)).To(BeEmpty(), "what is known better of the same servers waits for nothing")
+	grown := backend.Record{
+		StoragePools: []backend.PoolRecord{{Name: "ssd", Nodes: []string{"n1", "n2", "n3"}}, {Name: "bulk", Nodes: []string{"n4"}}},
+		BeeGFS: &v1alpha1.BeeGFSStatus{Allocations: []v1alpha1.BeeGFSAllocation{
+			{Name: "meta-0.n1", Role: v1alpha1.RoleMetadata}, {Name: "meta-1.n1", Role: v1alpha1.RoleMetadata}, {Name: "storage-bulk.n4", Role: v1alpha1.RoleStorage},
+		}},
+	}
+	g.Expect(joins(status, grown)).To(Equal([]string{"node n3 joins storage pool ssd", "storage pool bulk is made", "metadata server meta-1.n1 is added"}))
+}
+
+func TestAChangeIsUnderWayUntilItsJobsAndMovesHaveEnded(t *testing.T) {
+	cases := map[string]struct {
+		jobs    []backend.Job
+		targets []v1alpha1.TargetStatus
+		want    bool
+	}{
+		"nothing":                            {},
+		"a job that runs":                    {jobs: []backend.Job{{Name: "a", Succeeded: true}, {Name: "b"}}, want: true},
+		"jobs that have ended":               {jobs: []backend.Job{{Succeeded: true}, {Failed: true}}},
+		"a target whose data is moved":       {targets: []v1alpha1.TargetStatus{{Online: true}, {Removing: true}}, want: true},
+		"a target whose data has been moved": {targets: []v1alpha1.TargetStatus{{Removing: true, Removable: true}}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(underWay(c.jobs, backend.Observation{Targets: c.targets})).To(Equal(c.want))
+		})
+	}
+}
+
+func TestWhichChangesOfDisksWait(t *testing.T) {
+	used := v1alpha1.StorageTarget{
+		ObjectMeta: metav1.ObjectMeta{Name: "used"}, Spec: v1alpha1.StorageTargetSpec{Node: "n1"},
+		Status: v1alpha1.StorageTargetStatus{Provisioned: &v1alpha1.TargetProvisioned{UUID: "u"}},
+	}
+	blank := v1alpha1.StorageTarget{ObjectMeta: metav1.ObjectMeta{Name: "blank"}, Spec: v1alpha1.StorageTargetSpec{Node: "n1"}}
+	fresh := v1alpha1.StorageTarget{ObjectMeta: metav1.ObjectMeta{Name: "fresh"}, Spec: v1alpha1.StorageTargetSpec{Node: "n1", Device: v1alpha1.DeviceIdentity{ID: "wwn-1"}}}
+	refused := *used.DeepCopy()
+	refused.Spec.Conflict = "wanted by another"
+	there := map[string]*v1alpha1.StorageTarget{"used": &used, "blank": &blank}
+	differs := func(name string) []apply.Difference { return []apply.Difference{{Kind: "StorageTarget", Name: name}} }
+	cases := map[string]struct {
+		wanted      v1alpha1.StorageTarget
+		leaving     []*v1alpha1.StorageTarget
+		differences []apply.Difference
+		changes     []string
+		held        []string
+	}{
+		"a disk that is taken up waits":                    {wanted: fresh, differences: differs("fresh"), changes: []string{"disk wwn-1 of node n1 is taken up as fresh"}, held: []string{"fresh"}},
+		"settings of a disk in use wait":                   {wanted: used, differences: differs("used"), changes: []string{"the settings of used on node n1 change"}, held: []string{"used"}},
+		"what a disk is that nothing uses is said at once": {wanted: blank, differences: differs("blank")},
+		"that a disk is wanted twice is said at once":      {wanted: refused, differences: differs("used")},
+		"what stays as it is waits for nothing":            {wanted: used},
+		"a disk that is let go of waits":                   {wanted: used, leaving: []*v1alpha1.StorageTarget{&blank}, changes: []string{"blank on node n1 is let go of"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			changes, held := diskChanges([]v1alpha1.StorageTarget{c.wanted}, there, c.leaving, c.differences)
+			g.Expect(changes).To(Equal(c.changes))
+			g.Expect(held).To(Equal(c.held))
+		})
+	}
+}

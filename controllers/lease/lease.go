@@ -1,0 +1,194 @@
+// Package lease lets one thing at a time disturb or measure a FileSystem: a BenchmarkRun, or a change of the FileSystem itself. Who it
+// is stands in a Lease (coordination.k8s.io) beside the FileSystem. It ends by being released, or when its holder is gone or has
+// stopped, and never by time: an operator that was away for hours must not find a drain in the middle of a measured point.
+package lease
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update
+
+// The kinds of holders.
+const (
+	// KindBenchmarkRun measures.
+	KindBenchmarkRun = "BenchmarkRun"
+	// KindFileSystem changes itself.
+	KindFileSystem = "FileSystem"
+)
+
+// renewEvery is how old renewTime becomes before it is written anew. Nothing depends on it; a person sees by it who is alive.
+const renewEvery = time.Minute
+
+// Holder is who holds the lease of a FileSystem: an object in the FileSystem's namespace.
+type Holder struct {
+	// Kind is KindBenchmarkRun or KindFileSystem.
+	Kind string
+	Name string
+	UID  types.UID
+}
+
+// OfRun is the holder that a BenchmarkRun is.
+func OfRun(run *v1alpha1.BenchmarkRun) Holder {
+	return Holder{Kind: KindBenchmarkRun, Name: run.Name, UID: run.UID}
+}
+
+// OfFileSystem is the holder that a FileSystem is while it changes.
+func OfFileSystem(fs *v1alpha1.FileSystem) Holder {
+	return Holder{Kind: KindFileSystem, Name: fs.Name, UID: fs.UID}
+}
+
+// String is the form that stands in a Lease's spec.holderIdentity: "Kind/name/uid".
+func (h Holder) String() string { return h.Kind + "/" + h.Name + "/" + string(h.UID) }
+
+// Parse reads that form.
+func Parse(identity string) (Holder, error) {
+	parts := strings.Split(identity, "/")
+	if len(parts) != 3 || parts[1] == "" || parts[2] == "" || parts[0] != KindBenchmarkRun && parts[0] != KindFileSystem {
+		return Holder{}, fmt.Errorf("%q is no holder of a lease: it is not %s/name/uid or %s/name/uid", identity, KindBenchmarkRun, KindFileSystem)
+	}
+	return Holder{Kind: parts[0], Name: parts[1], UID: types.UID(parts[2])}, nil
+}
+
+// Name is the name of the Lease of a FileSystem, in its namespace.
+func Name(fileSystem string) string { return "pfs-" + fileSystem }
+
+// Stopped is true for a BenchmarkRun that measures no more, or not now: it has ended, or it is suspended and says that it has stopped. One
+// that is being deleted has stopped when it is gone: its finalizer ends its jobs first.
+func Stopped(run *v1alpha1.BenchmarkRun) bool {
+	if run.Status.CompletionTime != nil {
+		return true
+	}
+	succeeded := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionSucceeded)
+	return run.Spec.Suspend && succeeded != nil && succeeded.Reason == v1alpha1.ReasonSuspended
+}
+
+// Acquire takes the lease of a FileSystem, or keeps it. An empty answer means that the holder has it now; else it is who has it, such as
+// "BenchmarkRun creates". The reader must read from the API server, past every cache. A conflict is an error of the API's kind: somebody
+// else was quicker, and the caller looks again.
+func Acquire(
+	ctx context.Context, c client.Client, reader client.Reader, fs *v1alpha1.FileSystem, holder Holder, now time.Time,
+) (by string, err error) {
+	key := client.ObjectKey{Namespace: fs.Namespace, Name: Name(fs.Name)}
+	found := &coordinationv1.Lease{}
+	if err := reader.Get(ctx, key, found); apierrors.IsNotFound(err) {
+		found.Namespace, found.Name = key.Namespace, key.Name
+		found.Labels = map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelFileSystem: fs.Name}
+		write(found, fs, holder, now)
+		if err := c.Create(ctx, found); err != nil {
+			return "", fmt.Errorf("make the Lease %s: %w", key, err)
+		}
+		return "", nil
+	} else if err != nil {
+		return "", fmt.Errorf("read the Lease %s: %w", key, err)
+	}
+	identity := ""
+	if found.Spec.HolderIdentity != nil {
+		identity = *found.Spec.HolderIdentity
+	}
+	if identity == holder.String() && found.Spec.RenewTime != nil && now.Sub(found.Spec.RenewTime.Time) < renewEvery && ownedBy(found, fs) {
+		return "", nil
+	}
+	if identity != "" && identity != holder.String() {
+		other, err := Parse(identity)
+		if err != nil {
+			return "", fmt.Errorf("the Lease %s is somebody else's: %w; when nothing measures or changes the FileSystem, delete it: "+
+				"kubectl delete lease -n %s %s", key, err, key.Namespace, key.Name)
+		}
+		held, err := holds(ctx, reader, key.Namespace, other)
+		if err != nil {
+			return "", err
+		}
+		if held {
+			return other.Kind + " " + other.Name, nil
+		}
+	}
+	write(found, fs, holder, now)
+	// It holds for what was read: whoever takes it meanwhile makes this a conflict.
+	if err := c.Update(ctx, found); err != nil {
+		return "", fmt.Errorf("take the Lease %s: %w", key, err)
+	}
+	return "", nil
+}
+
+// Release lets the lease go when the holder has it, and does nothing else. The reader is that of Acquire.
+func Release(ctx context.Context, c client.Client, reader client.Reader, fileSystem types.NamespacedName, holder Holder) error {
+	key := client.ObjectKey{Namespace: fileSystem.Namespace, Name: Name(fileSystem.Name)}
+	found := &coordinationv1.Lease{}
+	if err := reader.Get(ctx, key, found); apierrors.IsNotFound(err) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("read the Lease %s: %w", key, err)
+	}
+	if found.Spec.HolderIdentity == nil || *found.Spec.HolderIdentity != holder.String() {
+		return nil
+	}
+	found.Spec.HolderIdentity = nil
+	if err := c.Update(ctx, found); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("let the Lease %s go: %w", key, err)
+	}
+	return nil
+}
+
+// holds is true while the holder is there, is the same object, and has not stopped. A FileSystem lets go by itself when its change is
+// over, and an operator that starts anew finds that as well.
+func holds(ctx context.Context, reader client.Reader, namespace string, h Holder) (bool, error) {
+	key := client.ObjectKey{Namespace: namespace, Name: h.Name}
+	if h.Kind == KindFileSystem {
+		fs := &v1alpha1.FileSystem{}
+		if err := reader.Get(ctx, key, fs); err != nil {
+			return false, ignoreNotFound(err, h)
+		}
+		return fs.UID == h.UID, nil
+	}
+	run := &v1alpha1.BenchmarkRun{}
+	if err := reader.Get(ctx, key, run); err != nil {
+		return false, ignoreNotFound(err, h)
+	}
+	return run.UID == h.UID && !Stopped(run), nil
+}
+
+func ignoreNotFound(err error, h Holder) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return fmt.Errorf("read the %s %s that holds the lease: %w", h.Kind, h.Name, err)
+}
+
+func ownedBy(l *coordinationv1.Lease, fs *v1alpha1.FileSystem) bool {
+	return equality.Semantic.DeepEqual(l.OwnerReferences, owners(fs))
+}
+
+// owners let the Lease go with its FileSystem.
+func owners(fs *v1alpha1.FileSystem) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: KindFileSystem, Name: fs.Name, UID: fs.UID,
+	}}
+}
+
+func write(l *coordinationv1.Lease, fs *v1alpha1.FileSystem, holder Holder, now time.Time) {
+	identity, at := holder.String(), metav1.NewMicroTime(now.UTC())
+	if l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity != identity {
+		l.Spec.AcquireTime = &at
+		transitions := int32(0)
+		if l.Spec.LeaseTransitions != nil {
+			transitions = *l.Spec.LeaseTransitions + 1
+		}
+		l.Spec.LeaseTransitions = &transitions
+	}
+	l.Spec.HolderIdentity, l.Spec.RenewTime = &identity, &at
+	l.OwnerReferences = owners(fs)
+}

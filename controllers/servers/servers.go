@@ -1,0 +1,169 @@
+// Package servers asks the agents of the nodes that a FileSystem's servers run on: what disks and daemons did meanwhile, by HTTP, and to
+// drop the caches of their kernel, by an annotation of the NodeInventory.
+package servers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks/telemetry"
+)
+
+// +kubebuilder:rbac:groups=parallelfs.dev,resources=nodeinventories,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
+
+const (
+	// atOnce is how many agents are asked at once.
+	atOnce = 16
+	// mostAnswer bounds an answer, in bytes: the summaries of a thousand targets and daemons are less than half of it.
+	mostAnswer = 1 << 20
+	// mostSkew is how far the clock of a node may be from the manager's: with more, the figures would be of another time than the point.
+	mostSkew = 3 * time.Second
+)
+
+// Reader asks agents for telemetry.
+type Reader struct {
+	// Nodes reads the nodes, for their addresses; a cache will do.
+	Nodes client.Reader
+	// Port that the agents answer on; 0 asks nobody.
+	Port int
+	// HTTP is the client, with its time limit for one agent.
+	HTTP *http.Client
+	// Now is the manager's clock.
+	Now func() time.Time
+}
+
+// NewReader returns a reader that gives each agent the time limit to answer, and goes through no proxy: agents listen on the nodes.
+func NewReader(nodes client.Reader, port int, limit time.Duration) *Reader {
+	return &Reader{Nodes: nodes, Port: port, Now: time.Now, HTTP: &http.Client{Timeout: limit, Transport: &http.Transport{
+		DialContext: (&net.Dialer{Timeout: limit}).DialContext, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute,
+	}}}
+}
+
+// Telemetry says what the disks and daemons of a FileSystem did between two moments, sorted by node, disks, then daemons. Of an agent
+// that does not answer there is one Summary with a Problem; so it never fails as a whole. Without a Port it is empty.
+func (r *Reader) Telemetry(ctx context.Context, fs *v1alpha1.FileSystem, from, to time.Time) []telemetry.Summary {
+	if r.Port == 0 {
+		return nil
+	}
+	nodes := Nodes(fs)
+	answers := make([][]telemetry.Summary, len(nodes))
+	slots := make(chan struct{}, atOnce)
+	var all sync.WaitGroup
+	for i, node := range nodes {
+		all.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			found, err := r.ask(ctx, node, fs.Namespace+"/"+fs.Name, from, to)
+			if err != nil {
+				found = []telemetry.Summary{{Node: node, Problem: err.Error()}}
+			}
+			answers[i] = found
+		})
+	}
+	all.Wait()
+	return slices.Concat(answers...)
+}
+
+// ask asks the agent of one node. An error is a sentence without what differs from one question to the next.
+func (r *Reader) ask(ctx context.Context, node, fileSystem string, from, to time.Time) ([]telemetry.Summary, error) {
+	address, err := r.address(ctx, node)
+	if err != nil {
+		return nil, err
+	}
+	question := url.URL{
+		Scheme: "http", Host: net.JoinHostPort(address, strconv.Itoa(r.Port)), Path: "/telemetry",
+		RawQuery: url.Values{
+			"from": {from.UTC().Format(time.RFC3339Nano)}, "to": {to.UTC().Format(time.RFC3339Nano)}, "fileSystem": {fileSystem},
+		}.Encode(),
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, question.String(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("ask the agent: %w", err)
+	}
+	asked := r.Now()
+	response, err := r.HTTP.Do(request)
+	if err != nil {
+		return nil, r.silent(question.Host, err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, mostAnswer))
+	if err != nil {
+		return nil, r.silent(question.Host, err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("its agent says: %s", v1alpha1.Cut(strings.TrimSpace(string(body)), 256))
+	}
+	var answer telemetry.Answer
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return nil, fmt.Errorf("what answers at %s is not an agent of this version: %w", question.Host, err)
+	}
+	switch early, late := asked.Sub(answer.Time), answer.Time.Sub(r.Now()); {
+	case answer.Node != node:
+		return nil, fmt.Errorf("at %s the agent of another node answers: %s", question.Host, answer.Node)
+	case early > mostSkew:
+		return nil, fmt.Errorf("its clock is %s behind that of the operator; set the clocks of all nodes by one source (NTP)", early.Round(time.Second))
+	case late > mostSkew:
+		return nil, fmt.Errorf("its clock is %s before that of the operator; set the clocks of all nodes by one source (NTP)", late.Round(time.Second))
+	case len(answer.Summaries) == 0:
+		return nil, errors.New("its agent has no samples of that time: it was started later, or sees none of this filesystem's disks and daemons")
+	}
+	return answer.Summaries, nil
+}
+
+// silent says why an agent did not answer. It drops the outer layers of an error: they hold the time span and the port of the connection.
+func (r *Reader) silent(host string, err error) error {
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		return fmt.Errorf("its agent does not answer at %s in %s; a NetworkPolicy or firewall may be in between", host, r.HTTP.Timeout)
+	}
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner
+	}
+	return fmt.Errorf("no agent answers at %s: %w; an agent runs on each node with the label %s", host, err, v1alpha1.LabelAgent)
+}
+
+// address is the InternalIP of a node: agents have the network of their nodes.
+func (r *Reader) address(ctx context.Context, name string) (string, error) {
+	node := &corev1.Node{}
+	if err := r.Nodes.Get(ctx, client.ObjectKey{Name: name}, node); apierrors.IsNotFound(err) {
+		return "", errors.New("it is not in the cluster")
+	} else if err != nil {
+		return "", fmt.Errorf("read the node: %w", err)
+	}
+	for _, a := range node.Status.Addresses {
+		if a.Type == corev1.NodeInternalIP {
+			return a.Address, nil
+		}
+	}
+	return "", errors.New("it has no InternalIP")
+}
+
+// Nodes are the nodes that a FileSystem has servers on, sorted.
+func Nodes(fs *v1alpha1.FileSystem) []string {
+	var nodes []string
+	for i := range fs.Status.Instances {
+		nodes = append(nodes, fs.Status.Instances[i].Node)
+	}
+	for i := range fs.Status.Targets {
+		nodes = append(nodes, fs.Status.Targets[i].Node)
+	}
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
+}

@@ -1,0 +1,197 @@
+package servers_test
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks/telemetry"
+	"parallelfs.dev/operator/controllers/servers"
+)
+
+var (
+	from = time.Date(2026, 3, 1, 12, 0, 0, 500_000_000, time.UTC)
+	to   = from.Add(time.Minute)
+	now  = to.Add(time.Second)
+)
+
+func cluster(t *testing.T, objects ...client.Object) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	NewWithT(t).Expect(corev1.AddToScheme(scheme)).To(Succeed())
+	NewWithT(t).Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&v1alpha1.NodeInventory{}).Build()
+}
+
+func node(name, address string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{
+		Addresses: []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: name}, {Type: corev1.NodeInternalIP, Address: address}},
+	}}
+}
+
+// scratch is a FileSystem with servers on nodes.
+func scratch(nodes ...string) *v1alpha1.FileSystem {
+	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: "scratch"}}
+	for _, n := range nodes {
+		fs.Status.Instances = append(fs.Status.Instances, v1alpha1.InstanceStatus{Name: "storage." + n, Node: n})
+		fs.Status.Targets = append(fs.Status.Targets, v1alpha1.TargetStatus{Name: n + ":/data", Node: n})
+	}
+	return fs
+}
+
+// agent serves what an agent would, and keeps what it was asked.
+func agent(t *testing.T, asked *url.URL, serve http.HandlerFunc) (address string, port int) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked != nil {
+			*asked = *r.URL
+		}
+		serve(w, r)
+	}))
+	t.Cleanup(server.Close)
+	address, text, err := net.SplitHostPort(server.Listener.Addr().String())
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	port, err = strconv.Atoi(text)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return address, port
+}
+
+func says(answer telemetry.Answer) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(answer) }
+}
+
+func reader(c client.Reader, port int) *servers.Reader {
+	r := servers.NewReader(c, port, 2*time.Second)
+	r.Now = func() time.Time { return now }
+	return r
+}
+
+func TestTheAgentOfEachNodeIsAskedForTheFilesystemAndTheTime(t *testing.T) {
+	g := NewWithT(t)
+	figures := []telemetry.Summary{{Node: "oss1", Target: "scratch-ssd-1", Seconds: 60, Utilisation: 0.37}}
+	var asked url.URL
+	address, port := agent(t, &asked, says(telemetry.Answer{Node: "oss1", Time: now, Summaries: figures}))
+	found := reader(cluster(t, node("oss1", address)), port).Telemetry(t.Context(), scratch("oss1"), from, to)
+	g.Expect(found).To(Equal(figures))
+	g.Expect(asked.Path).To(Equal("/telemetry"))
+	g.Expect(asked.Query()).To(Equal(url.Values{
+		"from": {"2026-03-01T12:00:00.5Z"}, "to": {"2026-03-01T12:01:00.5Z"}, "fileSystem": {"storage/scratch"},
+	}))
+}
+
+func TestWhyThereAreNoFigures(t *testing.T) {
+	figures := []telemetry.Summary{{Node: "oss1", Target: "scratch-ssd-1"}}
+	cases := map[string]struct {
+		serve http.HandlerFunc
+		says  string
+	}{
+		"the agent refuses": {
+			serve: func(w http.ResponseWriter, _ *http.Request) {
+				http.Error(w, "ask again", http.StatusServiceUnavailable)
+			}, says: "its agent says: ask again",
+		},
+		"something else answers": {
+			serve: func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }, says: "not an agent of this version",
+		},
+		"another node answers": {
+			serve: says(telemetry.Answer{Node: "oss2", Time: now, Summaries: figures}), says: "the agent of another node answers: oss2",
+		},
+		"its clock is behind": {
+			serve: says(telemetry.Answer{Node: "oss1", Time: now.Add(-10 * time.Second), Summaries: figures}), says: "its clock is 10s behind",
+		},
+		"its clock is before": {
+			serve: says(telemetry.Answer{Node: "oss1", Time: now.Add(time.Hour), Summaries: figures}), says: "its clock is 1h0m0s before",
+		},
+		"it has no samples": {
+			serve: says(telemetry.Answer{Node: "oss1", Time: now}), says: "no samples of that time",
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			address, port := agent(t, nil, c.serve)
+			found := reader(cluster(t, node("oss1", address)), port).Telemetry(t.Context(), scratch("oss1"), from, to)
+			NewWithT(t).Expect(found).To(HaveExactElements(And(HaveField("Node", "oss1"), HaveField("Problem", ContainSubstring(c.says)))))
+		})
+	}
+}
+
+func TestASilentNodeDoesNotHideTheOthers(t *testing.T) {
+	g := NewWithT(t)
+	figures := []telemetry.Summary{{Node: "oss2", Target: "scratch-ssd-2"}}
+	address, port := agent(t, nil, says(telemetry.Answer{Node: "oss2", Time: now, Summaries: figures}))
+	c := cluster(t, node("oss1", "127.0.0.77"), node("oss2", address), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "oss4"}})
+	found := reader(c, port).Telemetry(t.Context(), scratch("oss1", "oss2", "oss3", "oss4"), from, to)
+	g.Expect(found).To(HaveExactElements(
+		And(HaveField("Node", "oss1"), HaveField("Problem", ContainSubstring("connection refused; an agent runs on each node with the label parallelfs.dev/agent"))),
+		HaveField("Target", "scratch-ssd-2"),
+		And(HaveField("Node", "oss3"), HaveField("Problem", "it is not in the cluster")),
+		And(HaveField("Node", "oss4"), HaveField("Problem", "it has no InternalIP"))))
+}
+
+func TestAnAgentThatHangsIsGivenUp(t *testing.T) {
+	address, port := agent(t, nil, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	r := servers.NewReader(cluster(t, node("oss1", address)), port, 50*time.Millisecond)
+	found := r.Telemetry(t.Context(), scratch("oss1"), from, to)
+	NewWithT(t).Expect(found).To(HaveExactElements(HaveField("Problem", ContainSubstring("does not answer"))))
+}
+
+func TestNobodyIsAskedWithoutAPort(t *testing.T) {
+	NewWithT(t).Expect(reader(cluster(t), 0).Telemetry(t.Context(), scratch("oss1"), from, to)).To(BeEmpty())
+}
+
+func inventory(name string, done *v1alpha1.DroppedCaches) *v1alpha1.NodeInventory {
+	return &v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1alpha1.NodeInventoryStatus{DroppedCaches: done}}
+}
+
+func TestEveryAgentIsAskedToDropCachesOnce(t *testing.T) {
+	g := NewWithT(t)
+	c := cluster(t, inventory("oss1", nil), inventory("oss2", nil))
+	g.Expect(servers.AskToDropCaches(t.Context(), c, []string{"oss1", "oss2"}, "run/1")).To(Succeed())
+	versions := map[string]string{}
+	for _, name := range []string{"oss1", "oss2"} {
+		live := &v1alpha1.NodeInventory{}
+		g.Expect(c.Get(t.Context(), client.ObjectKey{Name: name}, live)).To(Succeed())
+		g.Expect(live.Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationDropCaches, "run/1"))
+		versions[name] = live.ResourceVersion
+	}
+	g.Expect(servers.AskToDropCaches(t.Context(), c, []string{"oss1", "oss2"}, "run/1")).To(Succeed())
+	for name, version := range versions {
+		live := &v1alpha1.NodeInventory{}
+		g.Expect(c.Get(t.Context(), client.ObjectKey{Name: name}, live)).To(Succeed())
+		g.Expect(live.ResourceVersion).To(Equal(version), "asking again writes nothing")
+	}
+}
+
+func TestNobodyIsAskedToDropCachesWhenOneHasNoAgent(t *testing.T) {
+	g := NewWithT(t)
+	c := cluster(t, inventory("oss1", nil))
+	g.Expect(servers.AskToDropCaches(t.Context(), c, []string{"oss1", "client1"}, "run/1")).To(MatchError(ContainSubstring("kubectl label node client1 parallelfs.dev/agent=")))
+	live := &v1alpha1.NodeInventory{}
+	g.Expect(c.Get(t.Context(), client.ObjectKey{Name: "oss1"}, live)).To(Succeed())
+	g.Expect(live.Annotations).To(BeEmpty())
+}
+
+func TestWhoHasDroppedCaches(t *testing.T) {
+	g := NewWithT(t)
+	c := cluster(t,
+		inventory("done", &v1alpha1.DroppedCaches{Request: "run/2"}), inventory("behind", &v1alpha1.DroppedCaches{Request: "run/1", Error: "of another time"}),
+		inventory("never", nil), inventory("failed", &v1alpha1.DroppedCaches{Request: "run/2", Error: "read-only file system"}))
+	waiting, err := servers.DroppedCaches(t.Context(), c, []string{"done", "behind", "never"}, "run/2")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(waiting).To(Equal([]string{"behind", "never"}))
+	_, err = servers.DroppedCaches(t.Context(), c, []string{"done", "failed"}, "run/2")
+	g.Expect(err).To(MatchError("node failed could not drop its caches: read-only file system"))
+}

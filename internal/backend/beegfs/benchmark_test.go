@@ -1,0 +1,172 @@
+package beegfs
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// measured is the healthy cluster with its targets in the status, as the controller writes them.
+func measured(t *testing.T, version string) backend.Input {
+	t.Helper()
+	in := healthy(t, version)
+	in.FileSystem.Status.Targets = New().Observe(in).Targets
+	in.State, in.Pods, in.Jobs = nil, nil, nil // what BenchmarkJob does not look at
+	for i := range in.FileSystem.Status.Targets {
+		in.FileSystem.Status.Targets[i].CapacityBytes, in.FileSystem.Status.Targets[i].UsedBytes = 10<<30, 1<<30
+	}
+	return in
+}
+
+func request(verbs ...string) backend.BenchmarkRequest {
+	r := backend.BenchmarkRequest{Name: "run-p0-r0", StoragePool: "bulk", Timeout: 30 * time.Minute}
+	for _, verb := range verbs {
+		r.Calls = append(r.Calls, backend.BenchmarkCall{Verb: verb, Arguments: map[string]string{
+			"blockSize": "131072", "fileSize": "1073741824", "threads": "2", "directIO": "true",
+		}})
+	}
+	return r
+}
+
+func TestTheBenchmarkOfStorageServersInTheWordsOfItsVersion(t *testing.T) {
+	for version, want := range map[string][]string{
+		"7.4.6": {
+			"--storagebench --targetids=5,6 --status --verbose",
+			"--storagebench --targetids=5,6 --cleanup",
+			"--storagebench --targetids=5,6 --write --blocksize=131072 --size=1073741824 --threads=2 --odirect",
+			"--storagebench --targetids=5,6 --status --verbose",
+			"--storagebench --targetids=5,6 --read --blocksize=131072 --size=1073741824 --threads=2 --odirect",
+			"--storagebench --targetids=5,6 --status --verbose",
+			"--storagebench --targetids=5,6 --stop",
+			"--storagebench --targetids=5,6 --status --verbose",
+			"--storagebench --targetids=5,6 --cleanup",
+		},
+		"8.3.1": {
+			"benchmark status --verbose --unadorned --raw --targets=s:5,s:6",
+			"benchmark cleanup --targets=s:5,s:6",
+			"benchmark start --targets=s:5,s:6 --block-size=131072 --size=1073741824 --num-tasks=2 --odirect",
+			"benchmark status --verbose --unadorned --raw --targets=s:5,s:6",
+			"benchmark start --read --targets=s:5,s:6 --block-size=131072 --size=1073741824 --num-tasks=2 --odirect",
+			"benchmark status --verbose --unadorned --raw --targets=s:5,s:6",
+			"benchmark stop --targets=s:5,s:6",
+			"benchmark status --verbose --unadorned --raw --targets=s:5,s:6",
+			"benchmark cleanup --targets=s:5,s:6",
+		},
+	} {
+		t.Run(version, func(t *testing.T) {
+			g := NewWithT(t)
+			in := measured(t, version)
+			job, err := New().BenchmarkJob(in, request("write", "read"))
+			g.Expect(err).NotTo(HaveOccurred())
+			pod := job.Spec.Template
+			var told spec.Manage
+			g.Expect(json.Unmarshal([]byte(pod.Annotations[toldAnnotation]), &told)).To(Succeed())
+			base := len(toolOf(in).base)
+			var got []string
+			for _, c := range told.Calls {
+				got = append(got, strings.Join(c.Argv[base:], " "))
+			}
+			g.Expect(got).To(Equal(want))
+			g.Expect(told.TimeoutSeconds).To(Equal(int64(1800)))
+			for i, c := range told.Calls {
+				g.Expect(c.Always).To(Equal(i >= 6), "what is left is removed in any case, call %d", i)
+			}
+			g.Expect([]string{told.Calls[3].Name, told.Calls[5].Name, told.Calls[8].Name}).To(Equal([]string{"write", "read", "clean"}))
+			g.Expect(job.Name).To(Equal("run-p0-r0"))
+			g.Expect(job.Namespace).To(Equal(in.FileSystem.Namespace))
+			g.Expect(job.Labels).To(BeEmpty(), "or the controller of the FileSystem takes it for its own")
+			g.Expect(pod.Labels).To(BeEmpty())
+			g.Expect(*job.Spec.BackoffLimit).To(BeZero())
+			g.Expect(*job.Spec.ActiveDeadlineSeconds).To(Equal(int64(1980)))
+			g.Expect(pod.Spec.Containers).To(HaveLen(1))
+			g.Expect(pod.Spec.Containers[0].Name).To(Equal(backend.BenchmarkContainer))
+			g.Expect(pod.Spec.Containers[0].Command).To(ContainElements("manage", "--spec"))
+			g.Expect(pod.Spec.Containers[0].VolumeMounts).To(ContainElement(HaveField("MountPath", authDirectory)), "it proves itself by the shared secret")
+			g.Expect(pod.Annotations[toldAnnotation]).NotTo(ContainSubstring(in.Password))
+		})
+	}
+}
+
+func TestWithoutAPoolAllTargetsAreMeasured(t *testing.T) {
+	g := NewWithT(t)
+	r := request("write")
+	r.StoragePool = ""
+	job, err := New().BenchmarkJob(measured(t, "7.4.6"), r)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(job.Spec.Template.Annotations[toldAnnotation]).To(ContainSubstring("--targetids=1,2,3,4,5,6"))
+}
+
+func TestABenchmarkThatCanNotRunIsRefused(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(in *backend.Input, r *backend.BenchmarkRequest)
+		says   string
+	}{
+		"a pool that is not there": {func(_ *backend.Input, r *backend.BenchmarkRequest) { r.StoragePool = "tape" }, "there are no storage targets to measure in pool tape"},
+		"a target that is away": {func(in *backend.Input, _ *backend.BenchmarkRequest) {
+			for i := range in.FileSystem.Status.Targets {
+				in.FileSystem.Status.Targets[i].Online = false
+			}
+		}, "are not online; bring them back"},
+		"a target that is too full": {func(in *backend.Input, _ *backend.BenchmarkRequest) {
+			for i := range in.FileSystem.Status.Targets {
+				in.FileSystem.Status.Targets[i].UsedBytes = 9 << 30
+			}
+		}, "each target is to be written 2147483648 bytes, and less is free on"},
+		"a verb of another filesystem":     {func(_ *backend.Input, r *backend.BenchmarkRequest) { r.Calls[0].Verb = "scrub" }, `BeeGFS has no call "scrub"`},
+		"an argument that is no number":    {func(_ *backend.Input, r *backend.BenchmarkRequest) { r.Calls[0].Arguments["threads"] = "2 --x" }, "as whole numbers"},
+		"a node that left the cluster":     {func(in *backend.Input, _ *backend.BenchmarkRequest) { in.Nodes = nil }, "is not in the cluster"},
+		"an image that the operator lacks": {func(in *backend.Input, _ *backend.BenchmarkRequest) { in.Images.Daemons = nil }, "no image beegfs-tools"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			in, r := measured(t, "7.4.6"), request("write")
+			test.change(&in, &r)
+			job, err := New().BenchmarkJob(in, r)
+			g.Expect(err).To(MatchError(ContainSubstring(test.says)))
+			g.Expect(job).To(BeNil())
+		})
+	}
+}
+
+func TestWhatTheServersSayOfTheirBenchmark(t *testing.T) {
+	for name, test := range map[string]struct {
+		line                string
+		busy, failed, unrun bool
+	}{
+		"7: finished":       {"Finished:     2", false, false, false},
+		"7: running":        {"Running:      2", true, false, false},
+		"7: stopping":       {"Stopping:     1", true, false, false},
+		"7: stopped":        {"Stopped:      1", false, false, true},
+		"7: did not run":    {"Didn't run:   2", false, false, true},
+		"7: error":          {"Error:        1", false, true, true},
+		"7: errors":         {"Some errors occurred:", false, true, true},
+		"8: finished":       {"            0            0      0        0         0        0          0         2        0  ", false, false, false},
+		"8: running":        {"            0            0      0        2         0        0          0        12        0  ", true, false, false},
+		"8: stopping":       {"            0            0      0        0        10        0          0         0        0  ", true, false, false},
+		"8: finishing":      {"            0            0      0        0         0        0          1         0        0  ", true, false, false},
+		"8: stopped":        {"            0            0      0        0         0        3          0         0        0  ", false, false, true},
+		"8: uninitialised":  {"            2            0      0        0         0        0          0         0        0  ", false, false, true},
+		"8: initialised":    {"            0            1      0        0         0        0          0         0        0  ", false, false, true},
+		"8: error":          {"            0            0      1        0         0        0          0         0        0  ", false, true, true},
+		"8: unknown":        {"            0            0      0        0         0        0          0         0        1  ", false, true, true},
+		"8: heads of table": {"UNINITIALIZED  INITIALIZED  ERROR  RUNNING  STOPPING  STOPPED  FINISHING  FINISHED  UNKNOWN  ", false, false, false}, //nolint:misspell // beegfs writes so
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			busy, failed, unrun := busy7, failed7, unrun7
+			if strings.HasPrefix(name, "8") {
+				busy, failed, unrun = busy8, failed8, unrun8
+			}
+			g.Expect(regexp.MustCompile(busy).MatchString(test.line)).To(Equal(test.busy), "busy")
+			g.Expect(regexp.MustCompile(failed).MatchString(test.line)).To(Equal(test.failed), "failed")
+			g.Expect(regexp.MustCompile(unrun).MatchString(test.line)).To(Equal(test.unrun), "unrun")
+		})
+	}
+}

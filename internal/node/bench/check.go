@@ -1,0 +1,119 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"parallelfs.dev/operator/internal/node/process"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// versionLimit is how long a tool may take to say its version.
+const versionLimit = 10 * time.Second
+
+// Check looks at the image and at the mounted filesystem, changes nothing, and prints a spec.Checked as one line of JSON. What is
+// missing is in it, and no error.
+func Check(ctx context.Context, b spec.Benchmark, passwd string, h Host) error {
+	checked := spec.Checked{Version: version(ctx, b.VersionArgv, h)}
+	for _, program := range b.Programs {
+		if _, err := exec.LookPath(program); err != nil {
+			checked.MissingPrograms = append(checked.MissingPrograms, program)
+		}
+	}
+	known, err := users(passwd)
+	if err != nil {
+		return err
+	}
+	for _, user := range b.Users {
+		if !known[user] {
+			checked.MissingUsers = append(checked.MissingUsers, user)
+		}
+	}
+	if err := inMount(ctx, b, h, func(mount *os.Root) error {
+		free, err := askRoom(mount)
+		checked.FreeBytes, checked.FreeInodes = free.bytes, free.inodes
+		return err
+	}); err != nil {
+		checked.FreeBytes, checked.FreeInodes, checked.Problem = 0, 0, err.Error()
+	}
+	line, err := json.Marshal(checked)
+	if err != nil {
+		return fmt.Errorf("can't encode what was found: %w", err)
+	}
+	if _, err := fmt.Fprintf(h.Stdout, "%s\n", line); err != nil {
+		return fmt.Errorf("can't print what was found: %w", err)
+	}
+	return nil
+}
+
+// version is the first line with anything in it that the tool prints within its time, and empty when it fails.
+func version(ctx context.Context, argv []string, h Host) string {
+	if len(argv) == 0 {
+		return ""
+	}
+	var said head
+	child, err := process.Start(argv, process.Options{Directory: os.TempDir(), Environment: h.Environment, Stdout: &said, Stderr: &said})
+	if err != nil {
+		return ""
+	}
+	defer child.Kill()
+	select {
+	case <-child.Done():
+	case <-time.After(versionLimit):
+		return ""
+	case <-ctx.Done():
+		return ""
+	}
+	if child.Code() != 0 {
+		return ""
+	}
+	for line := range strings.Lines(said.text.String()) {
+		if line = strings.TrimSpace(line); line != "" {
+			return strings.ToValidUTF8(line[:min(len(line), versionLength)], "")
+		}
+	}
+	return ""
+}
+
+// versionLength is more than any tool's version has.
+const versionLength = 200
+
+// head keeps the beginning of what is written.
+type head struct{ text bytes.Buffer }
+
+// Write never fails.
+func (t *head) Write(p []byte) (int, error) {
+	const most = 64 << 10
+	t.text.Write(p[:min(len(p), max(0, most-t.text.Len()))])
+	return len(p), nil
+}
+
+// users reads the names of passwd(5).
+func users(path string) (map[string]bool, error) {
+	file, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil // an image without the file has no users
+	}
+	if err != nil {
+		return nil, fmt.Errorf("can't read the users of the image: %w", err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(file)
+	if err != nil {
+		return nil, fmt.Errorf("can't read the users of the image: %w", err)
+	}
+	known := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		name, _, _ := strings.Cut(line, ":")
+		known[name] = true
+	}
+	return known, nil
+}

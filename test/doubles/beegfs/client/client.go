@@ -1,0 +1,213 @@
+// Package client is the double of BeeGFS's client: mount(8) with the kernel module behind it. It reads beegfs-client.conf, finds the
+// filesystem by its management service and mounts, by FUSE, a directory that stands for its files: .beegfs-double/<source> beside the
+// mount point. Where that is the same directory on several nodes, they see the same files. The directories that the metadata
+// servers hold are in it; what is written goes to no target.
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"parallelfs.dev/operator/test/doubles/beegfs/option"
+	"parallelfs.dev/operator/test/doubles/beegfs/tree"
+	"parallelfs.dev/operator/test/doubles/beegfs/wire"
+)
+
+const (
+	// Store is the directory beside the mount point that holds the files of all doubles.
+	Store = ".beegfs-double"
+	// Serve is the first argument of the process that stays behind and serves a mount.
+	Serve = "--serve"
+	// failed is the exit code of mount(8) for a mount that failed.
+	failed = 32
+	// refresh is how often the directories of the metadata servers are looked at.
+	refresh = 2 * time.Second
+)
+
+// mounting is what mount(8) was told.
+type mounting struct {
+	source, path string
+	options      []string
+	config       string
+}
+
+// Run is mount: it returns when the filesystem is mounted, and leaves a process behind.
+func Run(ctx context.Context, arguments []string, output, errs io.Writer) int {
+	serving := len(arguments) > 0 && arguments[0] == Serve
+	if serving {
+		arguments = arguments[1:]
+	}
+	m, err := parse(arguments)
+	if err == nil && serving {
+		err = m.serve(ctx)
+	} else if err == nil {
+		err = m.start(ctx, output)
+	}
+	if err != nil {
+		fmt.Fprintf(errs, "mount: %s: %v\n", m.path, err)
+		return failed
+	}
+	return 0
+}
+
+// parse reads: -t beegfs SOURCE PATH -o OPTIONS.
+func parse(arguments []string) (mounting, error) {
+	var m mounting
+	if len(arguments) != 6 || arguments[0] != "-t" || arguments[1] != "beegfs" || arguments[4] != "-o" {
+		return m, fmt.Errorf("the double takes -t beegfs SOURCE PATH -o OPTIONS, and got %s", strings.Join(arguments, " "))
+	}
+	m.source, m.path, m.options = arguments[2], arguments[3], strings.Split(arguments[5], ",")
+	for _, o := range m.options {
+		if file, is := strings.CutPrefix(o, "cfgFile="); is {
+			m.config = file
+		}
+	}
+	if m.config == "" {
+		return m, errors.New("mount point not specified in /etc/beegfs/beegfs-mounts.conf: there is no cfgFile")
+	}
+	return m, nil
+}
+
+// known are the options of beegfs-client.conf.
+func known(name string) bool {
+	_, is := option.Ctl()[name]
+	return is && name != "mount" && name != "runDaemonized" || slices.Contains(option.CtlIgnores(), name)
+}
+
+// directories asks the management service and the metadata servers for the directories in the root.
+func (m mounting) directories(ctx context.Context) ([]string, error) {
+	values, err := option.File(m.config)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range option.Sorted(values) {
+		if !known(name) {
+			return nil, fmt.Errorf("the config argument '%s' is invalid", name)
+		}
+	}
+	secret, err := option.Secret(7, values)
+	if err != nil {
+		return nil, err
+	}
+	host := net.ParseIP(values["sysMgmtdHost"])
+	if host == nil {
+		return nil, fmt.Errorf("sysMgmtdHost is %q: the kernel's client takes a number only", values["sysMgmtdHost"])
+	}
+	port, _, err := option.Ports(7, values, "Mgmtd", 8008)
+	if err != nil {
+		return nil, err
+	}
+	var view wire.View
+	if err := wire.Ask(ctx, net.JoinHostPort(host.String(), strconv.Itoa(port)), secret, "view", nil, &view); err != nil {
+		return nil, fmt.Errorf("no management service: %w", err)
+	}
+	t := &tree.Tree{View: &view, Ask: func(ctx context.Context, node *wire.NodeView, op string, argument, result any) error {
+		return tree.Ask(ctx, secret, node, op, argument, result)
+	}}
+	root, err := t.Find(ctx, "/")
+	if err != nil {
+		return nil, fmt.Errorf("the root directory can't be read: %w", err)
+	}
+	var names []string
+	for name := range root.Children {
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+func (m mounting) store() string { return filepath.Join(filepath.Dir(m.path), Store, m.source) }
+
+// make makes the directories that the metadata servers have.
+func (m mounting) make(ctx context.Context) error {
+	names, err := m.directories(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := os.MkdirAll(filepath.Join(m.store(), name), 0o755); err != nil {
+			return err
+		}
+	}
+	return os.MkdirAll(m.store(), 0o755)
+}
+
+// start lets another process serve the mount, and waits until it does.
+func (m mounting) start(ctx context.Context, output io.Writer) error {
+	if err := m.make(ctx); err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	server := exec.CommandContext(context.WithoutCancel(ctx), self,
+		Serve, "-t", "beegfs", m.source, m.path, "-o", strings.Join(m.options, ","))
+	server.Args[0] = "mount"
+	server.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	ready, tells, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	server.ExtraFiles = []*os.File{tells}
+	if err := errors.Join(server.Start(), tells.Close()); err != nil {
+		return err
+	}
+	said, err := io.ReadAll(ready)
+	if err != nil {
+		return err
+	}
+	if text := string(said); text != "mounted" {
+		return fmt.Errorf("the server of the mount ended: %s", text)
+	}
+	fmt.Fprintf(output, "mounted %s at %s\n", m.source, m.path)
+	return server.Process.Release()
+}
+
+// serve mounts by FUSE and stays until it is unmounted.
+func (m mounting) serve(ctx context.Context) error {
+	tell := os.NewFile(3, "ready")
+	loopback, err := fs.NewLoopbackRoot(m.store())
+	var server *fuse.Server
+	if err == nil {
+		server, err = fs.Mount(m.path, loopback, &fs.Options{MountOptions: fuse.MountOptions{
+			AllowOther: true, FsName: m.source, Name: "beegfs", DirectMountStrict: true, DisableReadDirPlus: false,
+		}})
+	}
+	if err != nil {
+		_, _ = fmt.Fprint(tell, err)
+		return errors.Join(err, tell.Close())
+	}
+	_, _ = fmt.Fprint(tell, "mounted")
+	if err := tell.Close(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		for ticker := time.NewTicker(refresh); ; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				// Servers that are away make no new directories.
+				_ = m.make(ctx)
+			}
+		}
+	}()
+	server.Wait()
+	return nil
+}

@@ -1,0 +1,352 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// measuringRun is a BenchmarkRun of the filesystem scratch on its clients; content is the rest of its spec.
+func measuringRun(name, content string) string {
+	return fmt.Sprintf(`
+apiVersion: parallelfs.dev/v1alpha1
+kind: BenchmarkRun
+metadata: {name: %s, namespace: %s}
+spec:
+  fileSystem: {name: scratch, storagePool: ssd}
+  clients: {nodeSelector: {e2e.parallelfs.dev/client: ""}, oversubscribe: true, count: 2}
+  limits: {pointTimeout: 5m, retries: 2, invalidRetries: 3}
+%s`, name, namespace, strings.ReplaceAll(strings.TrimPrefix(content, "\n"), "\t", "  "))
+}
+
+// creates is a sweep of mdtest whose items are computed, such that each point makes as many files in all.
+const creates = `
+	tool: mdtest
+	mdtest: {depth: 1, branch: 2, uniqueDirectories: true, filesOnly: true, iterations: 2}
+	sweep: [{name: processes, powersOfTwo: {from: "1", to: "4"}}]
+	derive: [{name: mdtest.items, cel: "360 / (treeDirectories(mdtest.branch, mdtest.depth) * processes)"}]
+	repetitions: 2
+	order: Shuffled
+	seed: 7
+	along: processes
+`
+
+// metric is a metric of a point, by its name and unit.
+func metric(p v1alpha1.PointStatus, name string) v1alpha1.MetricResult {
+	GinkgoHelper()
+	i := slices.IndexFunc(p.Metrics, func(m v1alpha1.MetricResult) bool { return m.Name == name })
+	Expect(i).To(BeNumerically(">=", 0), "%s is not among %v", name, p.Metrics)
+	return p.Metrics[i]
+}
+
+func number(text string) float64 {
+	GinkgoHelper()
+	value, err := strconv.ParseFloat(text, 64)
+	Expect(err).NotTo(HaveOccurred())
+	return value
+}
+
+// shape is what two tables of the same run have alike: points, states, repetitions and names of metrics.
+func shape(run *v1alpha1.BenchmarkRun) []string {
+	var out []string
+	for _, p := range run.Status.Points {
+		line := fmt.Sprintf("%d %v %s %d", p.Index, p.Parameters, p.State, p.Repetitions)
+		for _, m := range p.Metrics {
+			line += fmt.Sprintf(" %s[%s]x%d", m.Name, m.Unit, m.Samples)
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func finish(name string) *v1alpha1.BenchmarkRun {
+	GinkgoHelper()
+	Eventually(ended(name), 3*long).Should(BeTrue(), func() string { return succeeded(name) })
+	Expect(succeeded(name)).To(HavePrefix(v1alpha1.ReasonAllPointsSucceeded))
+	return benchmarkRun(name)
+}
+
+func results(name string) {
+	report("results of "+name, kubectl("-n", namespace, "get", "benchmarkrun", name, "-o", "go-template-file="+root+"/test/demo/results.gotemplate"))
+}
+
+// pfs runs kubectl-pfs.
+func pfs(args ...string) string {
+	GinkgoHelper()
+	return run("", "kubectl-pfs", append(args, "-n", namespace)...)
+}
+
+// running waits until a run has a pod of that role, which runs.
+func running(name, role string) string {
+	GinkgoHelper()
+	var pod string
+	Eventually(func() string {
+		pod, _, _ = strings.Cut(kubectl("-n", namespace, "get", "pods", "-l", "parallelfs.dev/benchmarkrun="+name+",parallelfs.dev/benchmark-role="+role,
+			"--field-selector", "status.phase=Running", "-o", "jsonpath={.items[*].metadata.name}"), " ")
+		return pod
+	}, long).ShouldNot(BeEmpty())
+	return pod
+}
+
+func everyToolMeasures() {
+	BeforeAll(func() {
+		// The agents tell what the servers did, and drop caches.
+		kubectl("label", "--overwrite", "nodes", workers[0], workers[1], workers[2], v1alpha1.LabelAgent+"=")
+	})
+
+	It("sweeps mdtest with computed items, and says what it was measured on and with", func() {
+		apply(measuringRun("creates", creates))
+		run := finish("creates")
+		Expect(run.Status.Points).To(HaveLen(3))
+		for i, p := range run.Status.Points {
+			Expect(metric(p, "items").Value).To(Equal("360"), "what mdtest itself reports")
+			m := metric(p, "File creation")
+			Expect(number(m.Value)).To(BeNumerically(">", 0))
+			Expect(m.Samples).To(Equal(int32(2)), "two repetitions, each the mean of two iterations")
+			Expect(m.Speedup).NotTo(BeEmpty())
+			if i == 0 {
+				Expect(m.Speedup).To(Equal("1.00"))
+				Expect(m.Efficiency).To(Equal("100.0"))
+			}
+			Expect(p.Command).To(ContainSubstring(fmt.Sprintf("-I %d", 120>>i)))
+			Expect(p.StartTime).NotTo(BeNil())
+			Expect(p.Telemetry).NotTo(BeEmpty(), "what the servers did")
+		}
+		Expect(run.Status.Points[2].Placement).To(ContainSubstring("4 on 2 clients"))
+		Expect(run.Status.Seed).To(HaveValue(Equal(int64(7))))
+		from := run.Status.Provenance
+		Expect(from.FileSystem).To(ContainSubstring("MooseFS 4.57.5"))
+		Expect(from.ConfigHash).NotTo(BeEmpty())
+		Expect(from.ToolVersion).NotTo(BeEmpty())
+		Expect(from.ImageID).NotTo(BeEmpty())
+		Expect(from.Clients).To(HaveLen(2))
+		Expect(from.Clients[0].Kernel).NotTo(BeEmpty())
+		results("creates")
+		raw, err := json.MarshalIndent(run.Status, "", " ")
+		Expect(err).NotTo(HaveOccurred())
+		report("status of creates", v1alpha1.Cut(string(raw), 6000))
+	})
+
+	It("makes a report that can be read anywhere", func() {
+		file := filepath.Join(GinkgoT().TempDir(), "report.html")
+		pfs("bench", "report", "creates", "-o", "html", "--file", file)
+		page, err := os.ReadFile(file)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(page)).To(And(ContainSubstring("<svg"), ContainSubstring("File creation"), Not(MatchRegexp(`(src|href)="http`))))
+		Expect(pfs("bench", "report", "creates", "-o", "csv")).To(ContainSubstring("File creation"))
+	})
+
+	It("measures with IOR, and drops the caches before it reads", func() {
+		apply(measuringRun("bandwidth", `
+	tool: ior
+	ior: {blockSize: 4m, transferSize: 1m, filePerProcess: true, iterations: 1}
+	processes: 2
+	caches: {drop: All, before: Phases}
+`))
+		run := finish("bandwidth")
+		Expect(number(metric(run.Status.Points[0], "write").Value)).To(BeNumerically(">", 0))
+		Expect(number(metric(run.Status.Points[0], "read").Value)).To(BeNumerically(">", 0))
+		Expect(kubectl("get", "nodeinventory", workers[0], "-o", "jsonpath={.status.droppedCaches.request}{.status.droppedCaches.error}")).NotTo(BeEmpty())
+		results("bandwidth")
+	})
+
+	It("measures with fio, on one client and on two", func() {
+		apply(measuringRun("random", `
+	tool: fio
+	fio: {mode: randrw, blockSize: 16k, fileSize: 4m}
+	processes: 2
+	sweep: [{name: clients, values: ["1", "2"]}]
+`))
+		run := finish("random")
+		Expect(run.Status.Points).To(HaveLen(2))
+		results("random")
+	})
+
+	It("measures with postmark on every process, and adds up what they did", func() {
+		apply(measuringRun("mail", `
+	tool: postmark
+	postmark: {files: 40, transactions: 60, subdirectories: 2}
+	processes: 4
+`))
+		finish("mail")
+		results("mail")
+	})
+
+	It("measures with any program", func() {
+		apply(measuringRun("dd", `
+	tool: custom
+	custom:
+		command: [dd, if=/dev/zero, of=file, bs=$(block), count=4, conv=fsync]
+		parameters: [{name: block, value: 1M}]
+		metrics: [{name: copied, unit: bytes, regex: "^([0-9]+) bytes"}]
+	sweep: [{name: custom.block, values: [1M, 2M]}]
+`))
+		run := finish("dd")
+		Expect(metric(run.Status.Points[1], "copied").Value).To(Equal("8388608"))
+	})
+
+	It("says what to do when nobody has an image with the tool", func() {
+		apply(measuringRun("vdbench", "\ttool: vdbench\n\tvdbench: {}\n"))
+		Eventually(func() string { return succeeded("vdbench") }).Should(HavePrefix(v1alpha1.ReasonImageRequired))
+		report("a tool without an image", succeeded("vdbench"))
+		apply(measuringRun("wrong-image", "\ttool: mdtest\n\tmdtest: {items: 1}\n\timage: localhost/parallelfs/moosefs:4.57.5\n"))
+		Eventually(func() string { return succeeded("wrong-image") }, long).Should(HavePrefix(v1alpha1.ReasonImageRequired))
+		report("an image without the tool", succeeded("wrong-image"))
+		kubectl("-n", namespace, "delete", "benchmarkrun", "vdbench", "wrong-image", "--timeout=120s")
+	})
+
+	It("refuses what can't end well, before it starts", func() {
+		apply(measuringRun("too-large", "\ttool: fio\n\tfio: {mode: write, fileSize: 100t}\n\tprocesses: 2\n"))
+		Eventually(func() string { return succeeded("too-large") }, long).Should(HavePrefix(v1alpha1.ReasonPreflightFailed))
+		apply(measuringRun("uneven", strings.ReplaceAll(creates, "360", "361")))
+		Eventually(func() string { return succeeded("uneven") }).Should(And(HavePrefix(v1alpha1.ReasonInvalidSpec), ContainSubstring("remainder")))
+		report("refused before anything started", succeeded("too-large")+"\n"+succeeded("uneven"))
+		kubectl("-n", namespace, "delete", "benchmarkrun", "too-large", "uneven", "--timeout=120s")
+	})
+
+	It("makes a disturbed repetition invalid, and runs it again", func() {
+		apply(measuringRun("disturbed", `
+	tool: custom
+	custom: {command: [sh, -c, "sleep 15; echo slept 15"], metrics: [{name: slept, unit: s, regex: "slept ([0-9]+)"}]}
+`))
+		running("disturbed", "client")
+		chunkservers := strings.Fields(podOn("chunkserver", workers[2]))
+		Expect(chunkservers).NotTo(BeEmpty())
+		kubectl("-n", namespace, "delete", "pod", chunkservers[0], "--wait=false")
+		run := finish("disturbed")
+		Expect(run.Status.Points[0].Attempts).To(BeNumerically(">=", 2))
+		Expect(run.Status.Points[0].Message).To(ContainSubstring("chunkserver"))
+		report("a disturbed point", run.Status.Points[0].Message)
+	})
+
+	It("keeps two runs, and changes of the filesystem, off each other", func() {
+		const sleeper = "\ttool: custom\n\tcustom: {command: [sh, -c, \"sleep 20; echo slept 20\"], metrics: [{name: slept, unit: s, regex: \"slept ([0-9]+)\"}]}\n"
+		apply(measuringRun("first", sleeper))
+		running("first", "client")
+		apply(measuringRun("second", sleeper))
+		Eventually(func() string { return succeeded("second") }).Should(Or(HavePrefix(v1alpha1.ReasonFileSystemInUse), HavePrefix(v1alpha1.ReasonWaitingForRun)))
+		before := podOn("metalogger", workers[1])
+		kubectl("-n", namespace, "patch", "filesystem", "scratch", "--type=merge", "-p", `{"spec":{"config":{"storage":{"HDD_LEAVE_SPACE_DEFAULT":"255MiB"}}}}`)
+		Eventually(func() string {
+			return kubectl("-n", namespace, "get", "filesystem", "scratch", "-o", `jsonpath={.status.conditions[?(@.type=="ChangesHeld")].message}`)
+		}).Should(ContainSubstring("first"))
+		Expect(podOn("metalogger", workers[1])).To(Equal(before))
+		report("a change that waits", kubectl("-n", namespace, "get", "filesystem", "scratch", "-o", `jsonpath={.status.conditions[?(@.type=="ChangesHeld")].message}`))
+		finish("first")
+		Eventually(ended("second"), 2*long).Should(BeTrue())
+		Eventually(ready, long).Should(BeTrue(), whyNotReady)
+	})
+
+	It("ends with the same table whoever is killed in the middle, and compares it with an earlier one", func() {
+		apply(measuringRun("killed", creates+"\tbaseline: {run: creates}\n"))
+		kubectl("-n", namespace, "delete", "pod", running("killed", "worker"), "--grace-period=0", "--force")
+		Eventually(func() string { return benchmarkRun("killed").Status.Progress }, long).ShouldNot(BeEmpty())
+		kubectl("-n", namespace, "delete", "pod", running("killed", "launcher"), "--grace-period=0", "--force")
+		running("killed", "launcher")
+		kubectl("-n", systemNamespace, "delete", "pods", "-l", "app.kubernetes.io/component=manager", "--grace-period=0", "--force")
+		run := finish("killed")
+		Expect(shape(run)).To(Equal(shape(benchmarkRun("creates"))))
+		Expect(run.Status.Baseline).To(ContainSubstring("3 points"))
+		Expect(metric(run.Status.Points[0], "File creation").Baseline).To(MatchRegexp(`^[+-][0-9.]+ %`))
+		report("kubectl pfs bench compare", pfs("bench", "compare", "creates", "killed"))
+		for _, p := range run.Status.Points {
+			report("point after the kills", fmt.Sprintf("%d: %s, %d attempts: %s", p.Index, p.State, p.Attempts, p.Message))
+		}
+	})
+
+	It("measures variants of a filesystem one after the other", func() {
+		apply(fmt.Sprintf(`
+apiVersion: parallelfs.dev/v1alpha1
+kind: BenchmarkSuite
+metadata: {name: copies, namespace: %[1]s}
+spec:
+  afterVariant: Delete
+  fileSystem:
+    type: MooseFS
+    version: 4.57.5
+    moosefs: {basePort: 9519}
+    metadata:
+      nodeSelector: {e2e.parallelfs.dev/metadata: ""}
+    clients:
+      nodeSelector: {e2e.parallelfs.dev/client: ""}
+      mountPath: /mnt/e2e/copies
+    config: {storage: {HDD_LEAVE_SPACE_DEFAULT: 256MiB}}
+  variants:
+  - name: one
+    scale: 1
+    fileSystem:
+      metadata: {targets: {directories: [%[2]s/suite/one/metadata]}}
+      storagePools: [{name: ssd, nodeSelector: {e2e.parallelfs.dev/storage: ""}, targets: {directories: [%[2]s/suite/one/ssd]}, copies: 1}]
+  - name: two
+    scale: 2
+    fileSystem:
+      metadata: {targets: {directories: [%[2]s/suite/two/metadata]}}
+      storagePools: [{name: ssd, nodeSelector: {e2e.parallelfs.dev/storage: ""}, targets: {directories: [%[2]s/suite/two/ssd]}, copies: 2}]
+  runs:
+  - name: files
+    spec:
+      tool: mdtest
+      mdtest: {items: 5, filesOnly: true}
+      clients: {nodeSelector: {e2e.parallelfs.dev/client: ""}, count: 2, oversubscribe: true}
+      sweep: [{name: processes, values: ["2", "4"]}]
+      limits: {pointTimeout: 5m}
+`, namespace, dataRoot))
+		suite := &v1alpha1.BenchmarkSuite{}
+		Eventually(func() string {
+			Expect(api.Get(context.Background(), client.ObjectKey{Namespace: namespace, Name: "copies"}, suite)).To(Succeed())
+			return succeededCondition(namespace, "benchmarksuite", "copies")()
+		}, 4*long).Should(HavePrefix("True " + v1alpha1.ReasonAllRunsSucceeded))
+		Expect(api.Get(context.Background(), client.ObjectKey{Namespace: namespace, Name: "copies"}, suite)).To(Succeed())
+		Expect(suite.Status.Progress).To(Equal("2/2"))
+		Expect(suite.Status.Table).To(ContainElement(SatisfyAll(
+			HaveField("Variant", "two"), HaveField("Metric", "File creation"), HaveField("Speedup", Not(BeEmpty())), HaveField("Efficiency", Not(BeEmpty())))))
+		Expect(kubectl("-n", namespace, "get", "filesystems", "-o", "name")).NotTo(ContainSubstring("copies"))
+		report("a suite's report", pfs("bench", "report", "copies", "-o", "markdown"))
+		kubectl("-n", namespace, "delete", "benchmarksuite", "copies", "--timeout=120s")
+	})
+
+	It("writes complete results to a claim", func() {
+		apply(fmt.Sprintf(`
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: e2e-results}
+spec:
+  capacity: {storage: 1Gi}
+  accessModes: [ReadWriteOnce]
+  hostPath: {path: %[2]s/results, type: DirectoryOrCreate}
+  storageClassName: ""
+  claimRef: {namespace: %[1]s, name: results}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: results, namespace: %[1]s}
+spec: {accessModes: [ReadWriteOnce], storageClassName: "", volumeName: e2e-results, resources: {requests: {storage: 1Gi}}}
+`, namespace, dataRoot))
+		kubectl("-n", namespace, "patch", "benchmarkrun", "creates", "--type=merge", "-p", `{"spec":{"results":{"persistentVolumeClaim":{"name":"results","path":"a"}}}}`)
+		apply(measuringRun("exported", "\ttool: mdtest\n\tmdtest: {items: 2}\n\tresults: {persistentVolumeClaim: {name: results, path: a}}\n"))
+		finish("exported")
+		Eventually(func() string { return benchmarkRun("exported").Status.Exported }, long).Should(ContainSubstring("a/exported-"))
+		var files string
+		for _, node := range workers {
+			out, _ := shell(node, "cd "+dataRoot+"/results 2>/dev/null && find . -type f && grep -h 'File creation' a/exported-*/*.csv | head -2")
+			files += out
+		}
+		Expect(files).To(And(ContainSubstring(".json"), ContainSubstring(".csv"), ContainSubstring("File creation")))
+		report("files of the claim", files)
+		kubectl("-n", namespace, "delete", "pvc", "results", "--wait=false")
+		kubectl("delete", "pv", "e2e-results", "--wait=false")
+	})
+}
