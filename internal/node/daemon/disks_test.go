@@ -150,13 +150,15 @@ func (n *nodeRun) proc(t *testing.T, name string) string {
 	return string(content)
 }
 
-// becomesTheDaemon waits until the process has been replaced by the program of real.
+// becomesTheDaemon waits until the process has been replaced by the program of real. The kernel names the new program a moment
+// before it shows its environment, which is empty until then.
 func (n *nodeRun) becomesTheDaemon(t *testing.T) {
 	t.Helper()
 	NewWithT(t).Eventually(func() (string, error) {
 		path, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(n.Process.Pid), "exe"))
 		return filepath.Base(path), err
 	}).WithTimeout(time.Minute).Should(Equal("sleep"), func() string { return n.reason.String() })
+	NewWithT(t).Eventually(n.proc).WithArguments(t, "environ").WithTimeout(time.Minute).ShouldNot(BeEmpty())
 }
 
 // lastCPU is the last one that this test may use.

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -109,7 +110,8 @@ var hostileDisks = map[string]hostile{
 	},
 	"a swap space in use": {
 		make: func(l *lab, d *disk) {
-			l.must("mkswap", d.loop)
+			d.swap = 64 << 10
+			l.must("mkswap", d.loop, strconv.FormatInt(d.swap>>10, 10))
 			l.must("swapon", d.loop)
 			l.t.Cleanup(func() { l.must("swapoff", d.loop) })
 		}, says: "swap",
