@@ -140,8 +140,8 @@ func TestTheAnswerAndTheRestOfTheInventoryLeaveEachOtherAlone(t *testing.T) {
 func (w *world) dropsAndServes(dropped <-chan struct{}, address string) {
 	w.t.Helper()
 	w.askFor("run/1")
-	w.Eventually(dropped, "30s").Should(Receive())
-	w.Eventually(func() *v1alpha1.DroppedCaches { return w.inventory().Status.DroppedCaches }, "30s", "50ms").Should(HaveValue(HaveField("Request", "run/1")))
+	w.Eventually(dropped, "2m").Should(Receive())
+	w.Eventually(func() *v1alpha1.DroppedCaches { return w.inventory().Status.DroppedCaches }, "2m", "50ms").Should(HaveValue(HaveField("Request", "run/1")))
 
 	question := "http://" + address + "/telemetry?" + url.Values{
 		"from": {time.Now().Add(-time.Minute).Format(time.RFC3339)}, "to": {time.Now().Add(time.Hour).Format(time.RFC3339)},
@@ -156,7 +156,7 @@ func (w *world) dropsAndServes(dropped <-chan struct{}, address string) {
 		var answer telemetry.Answer
 		err = json.NewDecoder(response.Body).Decode(&answer)
 		return answer.Summaries, err
-	}, "30s", "100ms").Should(ContainElement(And(
+	}, "2m", "100ms").Should(ContainElement(And(
 		HaveField("Instance", "meta/0"), HaveField("Node", w.node.Name), HaveField("Samples", BeNumerically(">", 0)))))
 }
 

@@ -295,17 +295,17 @@ func TestTheAgentWorksOnItsTargetsAndPublishesItsNode(t *testing.T) {
 			return errors.New("there is nothing in it yet")
 		}
 		return nil
-	}, "30s", "50ms").Should(Succeed())
+	}, "2m", "50ms").Should(Succeed())
 	w.Expect(inventory.OwnerReferences).To(HaveLen(1))
 	w.Expect(inventory.OwnerReferences[0].UID).To(Equal(w.node.UID))
-	w.Eventually(func() int { passes, _ := n.counts("mine"); return passes }, "30s", "50ms").Should(BeNumerically(">=", 1))
-	w.Eventually(func() bool { return w.live(mine).Status.Provisioned != nil }, "30s", "50ms").Should(BeTrue())
+	w.Eventually(func() int { passes, _ := n.counts("mine"); return passes }, "2m", "50ms").Should(BeNumerically(">=", 1))
+	w.Eventually(func() bool { return w.live(mine).Status.Provisioned != nil }, "2m", "50ms").Should(BeTrue())
 	w.Eventually(func() string {
 		if err := server.Client.Get(ctx, client.ObjectKey{Name: w.node.Name}, inventory); err != nil {
 			return err.Error()
 		}
 		return inventory.Status.BlockDevices[0].Target
-	}, "30s", "50ms").Should(Equal(w.namespace + "/mine"))
+	}, "2m", "50ms").Should(Equal(w.namespace + "/mine"))
 
 	// A change of devices has everything looked at, and nothing written when all is as it was.
 	before := w.live(mine).ResourceVersion
@@ -314,7 +314,7 @@ func TestTheAgentWorksOnItsTargetsAndPublishesItsNode(t *testing.T) {
 	w.Eventually(func() bool {
 		p, c := n.counts("mine")
 		return p > passes && c > collected
-	}, "30s", "50ms").Should(BeTrue())
+	}, "2m", "50ms").Should(BeTrue())
 	w.Expect(w.live(mine).ResourceVersion).To(Equal(before))
 	n.mutex.Lock()
 	n.inventory.Kernel.Release = "6.18"
@@ -326,13 +326,13 @@ func TestTheAgentWorksOnItsTargetsAndPublishesItsNode(t *testing.T) {
 			return err.Error()
 		}
 		return inventory.Status.Kernel.Release
-	}, "30s", "50ms").Should(Equal("6.18"))
+	}, "2m", "50ms").Should(Equal("6.18"))
 	w.Expect(inventory.ResourceVersion).NotTo(Equal(version))
 
 	theirs, _ := n.counts("theirs")
 	w.Expect(theirs).To(BeZero())
 	w.dropsAndServes(dropped, address)
 	stop()
-	w.Eventually(ended, "30s").Should(Receive(BeNil()))
+	w.Eventually(ended, "2m").Should(Receive(BeNil()))
 	w.Expect(apierrors.IsNotFound(server.Client.Get(t.Context(), client.ObjectKey{Name: "another-node"}, inventory))).To(BeTrue())
 }

@@ -74,7 +74,7 @@ func TestADiskThatDoesNotAnswerIsToldAndNotAskedTwiceAtOnce(t *testing.T) {
 	g.Expect(read(t, file)).To(BeEmpty())
 	close(hang)
 	d.Patience = time.Minute
-	g.Eventually(func() error { return d.Drop(t.Context()) }).Should(Succeed())
+	g.Eventually(func() error { return d.Drop(t.Context()) }).WithTimeout(time.Minute).Should(Succeed())
 }
 
 func TestAnAgentThatIsToldToEndDoesNotWait(t *testing.T) {

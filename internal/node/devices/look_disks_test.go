@@ -322,5 +322,5 @@ func TestAChangedDiskIsAnnounced(t *testing.T) {
 	changes, err := Watch(t.Context(), time.Millisecond)
 	g.Expect(err).NotTo(HaveOccurred())
 	l.disk(16) // Attaching a file changes the loop device.
-	g.Eventually(changes, "30s").Should(Receive())
+	g.Eventually(changes, "2m").Should(Receive())
 }

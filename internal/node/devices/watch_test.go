@@ -22,10 +22,10 @@ func TestManyMessagesAreOne(t *testing.T) {
 	events := make(chan struct{}, 1)
 	calmed := calm(t.Context(), events, time.Millisecond)
 	events <- struct{}{}
-	g.Eventually(calmed).Should(Receive())
+	g.Eventually(calmed).WithTimeout(time.Minute).Should(Receive())
 	g.Consistently(calmed, "20ms").ShouldNot(Receive())
 	events <- struct{}{}
-	g.Eventually(calmed).Should(Receive(), "what comes later counts again")
+	g.Eventually(calmed).WithTimeout(time.Minute).Should(Receive(), "what comes later counts again")
 	close(events)
-	g.Eventually(calmed).Should(BeClosed())
+	g.Eventually(calmed).WithTimeout(time.Minute).Should(BeClosed())
 }

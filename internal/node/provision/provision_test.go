@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"golang.org/x/sys/unix"
@@ -164,7 +165,7 @@ func TestAWorkWaitsForTheLookThatIsUnderWay(t *testing.T) {
 	g.Consistently(held, "50ms").ShouldNot(Receive())
 	close(goOn)
 	<-looked
-	g.Eventually(held).Should(Receive(BeNil()))
+	g.Eventually(held).WithTimeout(time.Minute).Should(Receive(BeNil()))
 }
 
 func TestAFailedProgramIsQuotedWithItsBeginningAndItsEnd(t *testing.T) {
@@ -196,5 +197,5 @@ func TestAProgramKeepsALockUntilItEnds(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = Run(t.Context(), []string{"kill", "-KILL", strings.TrimSpace(string(pid))})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Eventually(free).Should(Succeed())
+	g.Eventually(free).WithTimeout(time.Minute).Should(Succeed())
 }

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/moby/sys/mountinfo"
 	. "github.com/onsi/gomega"
@@ -80,7 +81,8 @@ func TestAMountShowsTheDirectoriesOfTheMetadataServersAndKeepsWhatIsWritten(t *t
 	g.Expect(exec.CommandContext(t.Context(), "rm", file).Run()).To(Succeed())
 
 	g.Expect(unix.Unmount(path, 0)).To(Succeed())
-	g.Eventually(func() ([]*mountinfo.Info, error) { return mountinfo.GetMounts(mountinfo.SingleEntryFilter(path)) }).Should(BeEmpty())
+	g.Eventually(func() ([]*mountinfo.Info, error) { return mountinfo.GetMounts(mountinfo.SingleEntryFilter(path)) }).
+		WithTimeout(time.Minute).Should(BeEmpty())
 }
 
 func TestNothingIsMountedWhen(t *testing.T) {
