@@ -55,7 +55,7 @@ spec:
   limits: {pointTimeout: 5m, retries: 4}
 `
 
-// troubledRun has a point that takes too long, one whose tool is killed by the test, and one that is well.
+// troubledRun has a point whose tool the test stops, one whose tool it kills, and one that is well.
 const troubledRun = `
 apiVersion: parallelfs.dev/v1alpha1
 kind: BenchmarkRun
@@ -66,9 +66,9 @@ spec:
   iozone: {recordSize: 4k, tests: [Write], directIO: true}
   clients: {nodeSelector: {e2e.parallelfs.dev/client: ""}, oversubscribe: true}
   sweep:
-  # Small enough for the disk, and long enough for the time: every 4k waits for its write.
+  # Small enough for the disk, and long enough to be caught: every 4k waits for its write.
   - {name: iozone.fileSize, values: [3g, 2g, 1m]}
-  limits: {pointTimeout: 20s}
+  limits: {pointTimeout: 45s}
 `
 
 func benchmarkRun(name string) *v1alpha1.BenchmarkRun {
@@ -177,16 +177,18 @@ func benchmarksRun() {
 
 	It("makes a failed point of what hangs and of what fails, and runs the others", func() {
 		apply(troubledRun)
-		Eventually(func() string { return benchmarkRun("troubled").Status.Current }, long).Should(ContainSubstring("2g"))
-		Eventually(func() error {
-			_, err := shell(workers[0], "sleep 2; pkill -9 -x iozone")
-			return err
-		}).Should(Succeed())
+		for _, point := range []struct{ size, signal string }{{"3g", "STOP"}, {"2g", "KILL"}} {
+			Eventually(func() string { return benchmarkRun("troubled").Status.Current }, long).Should(ContainSubstring(point.size))
+			Eventually(func() error {
+				_, err := shell(workers[0], "sleep 2; pkill -"+point.signal+" -x iozone")
+				return err
+			}).Should(Succeed())
+		}
 		Eventually(ended("troubled"), long).Should(BeTrue())
 		run := benchmarkRun("troubled")
 		Expect(succeeded("troubled")).To(HavePrefix(v1alpha1.ReasonPointsFailed))
 		Expect(run.Status.FailedPoints).To(Equal(int32(2)))
-		Expect(run.Status.Points[0].Message).To(ContainSubstring("did not end within 20s"))
+		Expect(run.Status.Points[0].Message).To(ContainSubstring("did not end within 45s"))
 		Expect(run.Status.Points[1].Message).To(ContainSubstring("exit code"))
 		Expect(run.Status.Points[2].State).To(Equal(v1alpha1.PointSucceeded))
 		Expect(files()).To(BeEmpty())
@@ -194,7 +196,7 @@ func benchmarksRun() {
 	})
 
 	It("stops and removes its files when it is deleted", func() {
-		apply(strings.NewReplacer("name: troubled", "name: deleted", "pointTimeout: 20s", "pointTimeout: 10m").Replace(troubledRun))
+		apply(strings.NewReplacer("name: troubled", "name: deleted", "pointTimeout: 45s", "pointTimeout: 10m").Replace(troubledRun))
 		Eventually(files, long).ShouldNot(BeEmpty())
 		kubectl("-n", namespace, "delete", "benchmarkrun", "deleted", "--timeout=120s")
 		Expect(podsOf("deleted")).To(BeEmpty())

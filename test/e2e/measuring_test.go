@@ -101,6 +101,15 @@ func running(name, role string) string {
 	return pod
 }
 
+// kill kills a running pod of that role, another one if the first has ended meanwhile.
+func kill(name, role string) {
+	GinkgoHelper()
+	Eventually(func() error {
+		_, err := try("", "kubectl", "-n", namespace, "delete", "pod", running(name, role), "--grace-period=0", "--force")
+		return err
+	}, long).Should(Succeed())
+}
+
 func everyToolMeasures() {
 	BeforeAll(func() {
 		// The agents tell what the servers did, and drop caches.
@@ -220,7 +229,7 @@ func everyToolMeasures() {
 	It("makes a disturbed repetition invalid, and runs it again", func() {
 		apply(measuringRun("disturbed", `
 	tool: custom
-	custom: {command: [sh, -c, "sleep 15; echo slept 15"], metrics: [{name: slept, unit: s, regex: "slept ([0-9]+)"}]}
+	custom: {command: [sh, -c, "sleep 25; echo slept 25"], metrics: [{name: slept, unit: s, regex: "slept ([0-9]+)"}]}
 `))
 		running("disturbed", "client")
 		chunkservers := strings.Fields(podOn("chunkserver", workers[2]))
@@ -233,10 +242,12 @@ func everyToolMeasures() {
 	})
 
 	It("keeps two runs, and changes of the filesystem, off each other", func() {
-		const sleeper = "\ttool: custom\n\tcustom: {command: [sh, -c, \"sleep 20; echo slept 20\"], metrics: [{name: slept, unit: s, regex: \"slept ([0-9]+)\"}]}\n"
-		apply(measuringRun("first", sleeper))
+		sleeper := func(seconds int) string {
+			return fmt.Sprintf("\ttool: custom\n\tcustom: {command: [sh, -c, \"sleep %[1]d; echo slept %[1]d\"], metrics: [{name: slept, unit: s, regex: \"slept ([0-9]+)\"}]}\n", seconds)
+		}
+		apply(measuringRun("first", sleeper(60)))
 		running("first", "client")
-		apply(measuringRun("second", sleeper))
+		apply(measuringRun("second", sleeper(1)))
 		Eventually(func() string { return succeeded("second") }).Should(Or(HavePrefix(v1alpha1.ReasonFileSystemInUse), HavePrefix(v1alpha1.ReasonWaitingForRun)))
 		before := podOn("metalogger", workers[1])
 		kubectl("-n", namespace, "patch", "filesystem", "scratch", "--type=merge", "-p", `{"spec":{"config":{"storage":{"HDD_LEAVE_SPACE_DEFAULT":"255MiB"}}}}`)
@@ -252,9 +263,9 @@ func everyToolMeasures() {
 
 	It("ends with the same table whoever is killed in the middle, and compares it with an earlier one", func() {
 		apply(measuringRun("killed", creates+"\tbaseline: {run: creates}\n"))
-		kubectl("-n", namespace, "delete", "pod", running("killed", "worker"), "--grace-period=0", "--force")
+		kill("killed", "worker")
 		Eventually(func() string { return benchmarkRun("killed").Status.Progress }, long).ShouldNot(BeEmpty())
-		kubectl("-n", namespace, "delete", "pod", running("killed", "launcher"), "--grace-period=0", "--force")
+		kill("killed", "launcher")
 		running("killed", "launcher")
 		kubectl("-n", systemNamespace, "delete", "pods", "-l", "app.kubernetes.io/component=manager", "--grace-period=0", "--force")
 		run := finish("killed")

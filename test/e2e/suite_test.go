@@ -32,8 +32,8 @@ const (
 	dataRoot        = "/var/lib/parallelfs-e2e"
 
 	// soon is for what needs no more than a few looks of the operator, long for what waits for images, processes or back-offs.
-	soon = time.Minute
-	long = 5 * time.Minute
+	soon = 2 * time.Minute
+	long = 8 * time.Minute
 )
 
 var (
