@@ -23,24 +23,27 @@ func TestHTTPStateReader(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	reader := NewHTTPStateReader(200 * time.Millisecond)
+	patient := NewHTTPStateReader(time.Minute)
 
 	t.Run("a probe's answer is a state", func(t *testing.T) {
 		g := NewWithT(t)
-		state, err := reader.State(t.Context(), server.URL+"/well")
+		state, err := patient.State(t.Context(), server.URL+"/well")
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(state.Version).To(Equal("4.57.5"))
 		g.Expect(state.Targets[0].Online).To(BeTrue())
 	})
-	for name, c := range map[string]struct{ url, says string }{
-		"a probe that knows nothing says why in its own words":               {server.URL + "/unwell", "the probe says: mfscli: can't connect to the master"},
-		"an answer that is cut off is no state":                              {server.URL + "/broken", "decode the probe's answer"},
-		"a probe that hangs is given up":                                     {server.URL + "/hangs", "does not answer in 200ms"},
-		"a probe that is not there is told apart, without a changing number": {"http://127.0.0.1:1/state", "the probe at http://127.0.0.1:1/state can't be reached: connection refused"},
+	for name, c := range map[string]struct {
+		reader    *HTTPStateReader
+		url, says string
+	}{
+		"a probe that knows nothing says why in its own words":               {patient, server.URL + "/unwell", "the probe says: mfscli: can't connect to the master"},
+		"an answer that is cut off is no state":                              {patient, server.URL + "/broken", "decode the probe's answer"},
+		"a probe that hangs is given up":                                     {NewHTTPStateReader(200 * time.Millisecond), server.URL + "/hangs", "does not answer in 200ms"},
+		"a probe that is not there is told apart, without a changing number": {patient, "http://127.0.0.1:1/state", "the probe at http://127.0.0.1:1/state can't be reached: connection refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			state, err := reader.State(t.Context(), c.url)
+			state, err := c.reader.State(t.Context(), c.url)
 			g.Expect(state).To(BeNil())
 			g.Expect(err).To(MatchError(ContainSubstring(c.says)))
 		})

@@ -74,7 +74,7 @@ func says(answer telemetry.Answer) http.HandlerFunc {
 }
 
 func reader(c client.Reader, port int) *servers.Reader {
-	r := servers.NewReader(c, port, 2*time.Second)
+	r := servers.NewReader(c, port, time.Minute)
 	r.Now = func() time.Time { return now }
 	return r
 }

@@ -195,7 +195,7 @@ func TestATargetThatChangesWhileItHangsIsAskedAnew(t *testing.T) {
 		return errors.New("has another filesystem mounted on it")
 	}
 	host := c.host()
-	host.ProveLimit = 20 * time.Millisecond
+	host.ProveLimit = 500 * time.Millisecond
 	replaced := a
 	replaced.UUID = "uuid-of-another"
 	waited := 0

@@ -198,7 +198,7 @@ func TestTrap12AMountWhoseServersAreGone(t *testing.T) {
 				m.hangs[flags] = true
 			}
 			k := m.kernel()
-			k.limits = limits{answer: time.Millisecond, unmount: 10 * time.Millisecond}
+			k.limits = limits{answer: 200 * time.Millisecond, unmount: 200 * time.Millisecond}
 			err := k.unmountAll(beegfs, slog.New(slog.NewTextHandler(&m.log, nil)))
 			if c.fails == "" {
 				g.Expect(err).NotTo(HaveOccurred())
@@ -218,7 +218,7 @@ func TestTrap12AMountWhoseServersAreGone(t *testing.T) {
 	t.Run("trap 12: an unmount that is done but does not return is not waited for", func(t *testing.T) {
 		g, m := NewWithT(t), &machine{entries: []Entry{ours}}
 		k := m.kernel()
-		k.limits = limits{answer: time.Millisecond, unmount: 10 * time.Millisecond}
+		k.limits = limits{answer: 200 * time.Millisecond, unmount: 200 * time.Millisecond}
 		k.unmount = func(string, int) error {
 			m.do(func() { m.entries, m.flags = nil, append(m.flags, 0) })
 			<-t.Context().Done()

@@ -338,8 +338,8 @@ func TestACommandThatFailsIsForgiven(t *testing.T) {
 
 func TestACommandThatIsStoppedHasPrintedWhatItHad(t *testing.T) {
 	g := NewWithT(t)
-	got, err := output(t.Context(), []string{"sh", "-c", "echo half; exec sleep 60"}, 2*time.Second)
-	g.Expect(err).To(MatchError("sh did not answer within 2s"))
+	got, err := output(t.Context(), []string{"sh", "-c", "echo half; exec sleep 60"}, 5*time.Second)
+	g.Expect(err).To(MatchError("sh did not answer within 5s"))
 	g.Expect(string(got)).To(Equal("half\n"))
 	got, err = output(t.Context(), []string{"sh", "-c", "echo some; echo why >&2; exit 3"}, time.Minute)
 	g.Expect(err).To(Equal(&failure{program: "sh", code: 3, stderr: "why\n"}))

@@ -241,7 +241,7 @@ func (d *daemon) end(t *testing.T) int {
 	_ = d.command.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-d.done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		d.kill()
 	}
 	return d.command.ProcessState.ExitCode()

@@ -77,7 +77,7 @@ func user(t *testing.T, name string) client.Client {
 
 // installChart installs what the chart has of roles, accounts and policies, once, and waits until the policies are in force.
 var installChart = sync.OnceValue(func() error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	all, err := render(ctx)
 	if err != nil {
