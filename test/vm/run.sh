@@ -115,12 +115,16 @@ archive() { # archive ROOT: a cpio archive, all of which is root's
   (cd "$1" && find . | LC_ALL=C sort | inside "$(program cpio)" --quiet -o -H newc -R 0:0)
 }
 
-# accelerator prints kvm when a virtual machine can be made with it, else tcg, which emulates the processor.
+# accelerator prints kvm when a virtual machine starts with it, else tcg, which emulates the processor. A /dev/kvm may end QEMU at once, or,
+# inside of another virtual machine, emulate every instruction itself: then it is hundreds of times slower than tcg, and stops at some
+# instruction that it does not know. So a machine is started, which shuts itself down; with tcg it takes a few seconds.
 accelerator() {
+  local said
   [[ -z ${VM_ACCEL:-} ]] || { echo "$VM_ACCEL"; return; }
-  # With -S the machine is made, but not started. A /dev/kvm that only looks usable ends QEMU at once.
-  if [[ -w /dev/kvm ]] && echo quit | timeout 20 qemu-system-x86_64 -S -accel kvm -cpu host -machine q35 -m 64 -nodefaults \
-    -display none -monitor stdio >/dev/null 2>&1; then echo kvm; else echo tcg; fi
+  [[ -w /dev/kvm ]] || { echo tcg; return; }
+  said=$(timeout --kill-after=5 30 qemu-system-x86_64 -accel kvm -machine q35 -m 512 -nodefaults -no-user-config -display none -no-reboot -serial stdio \
+    -kernel "$kernel" -initrd "$system" -append 'console=ttyS0 quiet panic=-1 rdinit=/bin/busybox -- poweroff -f' </dev/null 2>&1) || true
+  if [[ $said == *'reboot: Power down'* ]]; then echo kvm; else echo tcg; fi
 }
 
 mkdir -p "$cache/vm"
