@@ -80,12 +80,14 @@ podman_limits() {
   export CONTAINERS_CONF=$work_dir/containers.conf
 }
 
-# hard_processes prints the limit on processes; podman needs a number, and 30000 is enough for a node.
+# hard_processes prints the limit on processes. While podman builds, it lowers its own to the kernel's number of processes
+# (kernel.pid_max), and can't raise it again for what it starts.
 hard_processes() {
-  local n
-  n=$(ulimit -Hu)
-  [[ $n != unlimited ]] || n=30000
-  echo "$n"
+  local limit most
+  limit=$(ulimit -Hu)
+  most=$(< /proc/sys/kernel/pid_max)
+  if [[ $limit == unlimited ]] || ((limit > most)); then limit=$most; fi
+  echo "$limit"
 }
 
 # registry_answers is true when docker.io or the registry in BASE_REGISTRY can be reached; it waits 5 s at most.
