@@ -47,9 +47,10 @@ use_engine() {
         ((EUID == 0)) || engine_sudo=(sudo)
       fi ;;
     podman)
-      need podman=podman runc=runc iptables=iptables
+      # The nodes of a cluster find each other by their names, which aardvark-dns serves.
+      need podman=podman runc=runc iptables=iptables /usr/lib/podman/netavark=netavark /usr/lib/podman/aardvark-dns=aardvark-dns
       ((EUID == 0)) || engine_sudo=(sudo)
-      podman_limits ;;
+      podman_settings ;;
     *) die "CONTAINER_ENGINE is '$engine_name': use podman or docker" ;;
   esac
 }
@@ -62,11 +63,12 @@ as_engine() {
 
 engine() { as_engine "$engine_name" "$@"; }
 
-# podman_limits writes podman settings for this project alone where podman's defaults can't work, and leaves an
-# existing configuration as it is. Without CAP_SYS_RESOURCE (in a container, mostly) no limit can be raised, so the
-# containers get the machine's own; and crun before 1.9 refuses a cgroup hierarchy that is not version 2.
-podman_limits() {
-  local bounding options=()
+# podman_settings writes podman settings for this project alone, because podman's defaults do not work everywhere, and leaves an
+# existing configuration as it is. A podman that was once started without netavark stays with CNI, which serves no names. Without
+# CAP_SYS_RESOURCE (in a container, mostly) no limit can be raised, so the containers get the machine's own; and crun before 1.9
+# refuses a cgroup hierarchy that is not version 2.
+podman_settings() {
+  local bounding options=("[network]" 'network_backend = "netavark"')
   [[ ! -e /etc/containers/containers.conf && -z ${CONTAINERS_CONF:-} ]] || return 0
   # shellcheck disable=SC2016  # awk, not the shell, reads $2
   bounding=$(as_root awk '/^CapBnd/ {print $2}' /proc/self/status)
@@ -74,7 +76,6 @@ podman_limits() {
     options+=("[containers]" "default_ulimits = [\"nofile=$(ulimit -Hn):$(ulimit -Hn)\", \"nproc=$(hard_processes):$(hard_processes)\"]")
   fi
   [[ -e /sys/fs/cgroup/cgroup.controllers ]] || options+=("[engine]" 'runtime = "runc"')
-  ((${#options[@]})) || return 0
   mkdir -p "$work_dir"
   printf '%s\n' "${options[@]}" > "$work_dir/containers.conf"
   export CONTAINERS_CONF=$work_dir/containers.conf

@@ -113,6 +113,10 @@ if [[ -n $(cluster_nodes) ]]; then
   run_kind delete cluster --name "$cluster" --kubeconfig "$kubeconfig"
 fi
 
+if [[ $engine_name == podman && $(engine info --format '{{.Host.NetworkBackend}}') != netavark ]]; then
+  die "podman's network backend is not netavark, and no other lets the nodes of a cluster find each other by name: set network_backend = \"netavark\" \
+below [network] in /etc/containers/containers.conf or the file that CONTAINERS_CONF names"
+fi
 [[ -e /lib/modules ]] || as_root mkdir -p /lib/modules   # kind mounts it into each node; a kernel without modules has none
 image=$(node_image)
 has_cni=no
