@@ -42,7 +42,7 @@ cp -r "$(cd "$root_dir/tools/kind" && go list -m -f '{{.Dir}}' sigs.k8s.io/kind)
 chmod -R u+w "$context/files"
 take bin containerd ctr containerd-shim-runc-v2 kubeadm kubelet kubectl
 take cni host-local loopback ptp portmap
-engine build -q --build-arg BASE="$base" --build-arg KUBERNETES="$version" --label "dev.parallelfs.content=$key" \
+engine build -q --network=host --build-arg BASE="$base" --build-arg KUBERNETES="$version" --label "dev.parallelfs.content=$key" \
   -t localhost/parallelfs/kind-base:"$version" -f "$here/node-image/Dockerfile" "$context" >/dev/null
 
 # The control plane runs as static pods, so its images must be in the node's containerd already, by the names that
@@ -53,7 +53,7 @@ component() { # component BINARY REFERENCE [BASE RUN]
   take components "$1"
   printf 'FROM %s\n%s\nCOPY %s /usr/local/bin/%s\nENV PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\nENTRYPOINT ["/usr/local/bin/%s"]\n' \
     "${3:-scratch}" "${4:-}" "$1" "$1" "$1" > "$context/Dockerfile"
-  engine build -q -t "$2" -f "$context/Dockerfile" "$context/components" >/dev/null
+  engine build -q --network=host -t "$2" -f "$context/Dockerfile" "$context/components" >/dev/null
   images+=("$2")
   rm "$context/components/$1"
 }
