@@ -68,6 +68,7 @@ build() { # build NAME
     # Only what the image needs goes into the build context: the binary, sources, or nothing.
     context=$(mktemp -d)
     ((${#files[@]} == 0)) || ln "${files[@]}" "$context/" 2>/dev/null || cp "${files[@]}" "$context/"
+    # On the machine's own network: the engine's default one may have the addresses of another, which another engine has left.
     engine build -q --network=host ${docker_format[@]+"${docker_format[@]}"} ${base:+--build-arg BASE="$base"} \
       ${version:+--build-arg VERSION="$version"} --label "dev.parallelfs.content=$key" \
       -t "$ref" -f "$dir/Dockerfile" "$context" >/dev/null || { rm -rf "$context"; die "building $ref failed: its output is above"; }
