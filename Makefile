@@ -8,6 +8,11 @@ tool = $(shell tools/build.sh --link bin $(1) >&2 && echo bin/$(1))
 RELEASE ?= parallelfs-operator
 NAMESPACE ?= parallelfs-system
 FUZZTIME ?= 10s
+# All programs and tests are compiled alike, so that one build of a package serves all of them, in any folder.
+export CGO_ENABLED := 0
+export GOFLAGS ?= -trimpath
+# gotest is `go test`, with its events in REPORTS for test/tiers. Lint has vetted what it compiles.
+gotest = $(call tool,gotestsum) --format pkgname $(if $(REPORTS),--jsonfile $(REPORTS)/$@.json) -- -vet=off -ldflags '-s -w'
 
 ##@ The two commands
 
@@ -16,45 +21,46 @@ demo: ## Bring up a cluster, install the operator, make a MooseFS filesystem, be
 	test/demo/run.sh
 
 .PHONY: test
-test: verify lint test-unit test-disks test-envtest test-vm test-e2e ## Run all tests: generated files, lint, unit, disks, control plane, virtual machine, cluster.
+test: ## Run all tests, tiers side by side: generated files, lint, unit, chart, disks, control plane, virtual machine, cluster.
+	test/tiers/run.sh
 
 ##@ Tests
 
 .PHONY: test-unit
 test-unit: ## Pure functions, golden files, parsers on real output.
-	go test ./...
+	$(gotest) ./...
 
 .PHONY: test-disks
 test-disks: ## Run the tests that need root, loop devices and Open MPI.
 	. tools/lib.sh; need losetup=mount lsblk=util-linux sfdisk=fdisk mkfs.ext4=e2fsprogs mkfs.xfs=xfsprogs mkfs.btrfs=btrfs-progs \
-	  pvcreate=lvm2 cryptsetup=cryptsetup-bin mpirun=openmpi-bin mpicc=libopenmpi-dev
-	@# One package at a time: each sees the loop devices of the whole machine. Never from Go's cache, which knows of no kernel.
-	go test -tags disks -count=1 -p 1 -timeout 20m $$( ((EUID == 0)) || echo -exec sudo) ./internal/node/... ./test/doubles/beegfs/client ./test/doubles/mpi
+	  pvcreate=lvm2 cryptsetup=cryptsetup-bin mpirun=openmpi-bin mpicc=libopenmpi-dev; \
+	hold_loop_devices; \
+	$(gotest) -tags disks -count=1 -p 1 -timeout 20m $$( ((EUID == 0)) || echo -exec sudo) ./internal/node/... ./test/doubles/beegfs/client ./test/doubles/mpi
 
 .PHONY: test-envtest
 test-envtest: ## Controllers, admission and the chart's policies against a real kube-apiserver and etcd.
-	HELM=$(CURDIR)/$(call tool,helm) KUBEBUILDER_ASSETS=$$(test/cluster/envtest-assets.sh) go test -tags envtest -timeout 30m ./test/envtest/... ./controllers/... ./internal/node/agent/
+	GOTEST='$(gotest)' test/envtest/run.sh
+
+.PHONY: test-chart
+test-chart: ## Lint the chart and test its templates.
+	$(call tool,helm) lint charts/parallelfs-operator --strict
+	HELM=$(CURDIR)/bin/helm $(gotest) -tags chart ./charts/
+
+.PHONY: test-vm
+test-vm: ## The node binary on a Debian kernel under QEMU, with two NUMA nodes and NVMe disks.
+	GOTEST='$(gotest)' test/vm/run.sh
 
 .PHONY: test-e2e
-test-e2e: chart-test ## Real MooseFS, FUSE mounts, MPI jobs and BeeGFS on kind. KEEP_CLUSTER=1 leaves it up; BEEGFS_IMAGES: docs/testing.md.
+test-e2e: ## Real MooseFS, FUSE mounts, MPI jobs and BeeGFS on kind. KEEP_CLUSTER=1 leaves it up; BEEGFS_IMAGES: docs/testing.md.
 	test/e2e/run.sh
 
 .PHONY: experiments
 experiments: ## Run every published experiment, reduced, on kind: MooseFS, and BeeGFS by doubles. KEEP_CLUSTER=1 leaves it up.
-	EXPERIMENTS=all test/e2e/run.sh --ginkgo.focus='chart, installed|published experiments'
+	EXPERIMENTS=all test/e2e/run.sh --focus='published experiments'
 
 .PHONY: overhead
 overhead: ## Compare what the operator measures with what the same tools measure by hand in the same pods, on kind.
-	OVERHEAD=1 test/e2e/run.sh --ginkgo.focus='chart, installed|4.57.5 becomes Ready|compared with a person'
-
-.PHONY: test-vm
-test-vm: ## The node binary on a Debian kernel under QEMU, with two NUMA nodes and NVMe disks.
-	test/vm/run.sh
-
-.PHONY: chart-test
-chart-test: ## Lint the chart and test its templates.
-	$(call tool,helm) lint charts/parallelfs-operator --strict
-	HELM=$(CURDIR)/bin/helm go test -tags chart ./charts/
+	OVERHEAD=1 test/e2e/run.sh
 
 .PHONY: fuzz
 fuzz: ## Fuzz every parser for FUZZTIME (10s) each.
@@ -83,7 +89,8 @@ verify: manifests ## Regenerate everything, and fail when that changes a file.
 	  (echo 'generated files are not committed:' && git ls-files --others --exclude-standard -- api config charts && exit 1)
 
 .PHONY: lint
-lint: ## Run golangci-lint, which also holds the direction of imports.
+lint: ## Run golangci-lint, which also holds the direction of imports, and shellcheck on all scripts.
+	. tools/lib.sh; need shellcheck=shellcheck; shellcheck -x $$(git ls-files '*.sh' .ci/run)
 	$(call tool,golangci-lint) run --build-tags chart,disks,envtest,e2e,vm ./...
 
 ##@ Programs

@@ -21,21 +21,30 @@ reference() {
   esac
 }
 
-# files prints the files that an image is made of, one per line: the static binary that it holds, after building it, or sources that
-# are compiled in the image's own build; nothing for an image of Debian packages. Go itself knows whether a binary is up to date.
+# compile builds all of the project's programs that the named images hold, by one `go build`: it loads and compiles what they share once.
+# Go itself knows which are up to date.
+compile() { # compile NAME...
+  local name packages=()
+  for name; do
+    case $name in
+      agent | node) packages+=(./cmd/node) ;; # the agent is a verb of the node binary
+      manager) packages+=(./cmd/manager) ;;
+      beegfs-doubles-*) packages+=(./test/doubles/beegfs/cmd/beegfs-double) ;;
+    esac
+  done
+  ((${#packages[@]})) || return 0
+  say "compiling ${packages[*]##*/}"
+  mkdir -p "$root_dir/dist"
+  (cd "$root_dir" && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o dist/ "${packages[@]}")
+}
+
+# files prints the files that an image is made of, one per line: the static binary that it holds, or sources that are compiled in the
+# image's own build; nothing for an image of Debian packages.
 files() {
-  local command=$1
   case $1 in
-    agent | node | manager)
-      # The agent is a verb of the node binary.
-      [[ $1 != agent ]] || command=node
-      say "compiling $command"
-      (cd "$root_dir" && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o "dist/$command" "./cmd/$command")
-      echo "$root_dir/dist/$command" ;;
-    beegfs-doubles-*)
-      say "compiling beegfs-double"
-      (cd "$root_dir" && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o dist/beegfs-double ./test/doubles/beegfs/cmd/beegfs-double)
-      echo "$root_dir/dist/beegfs-double" ;;
+    agent | node) echo "$root_dir/dist/node" ;;
+    manager) echo "$root_dir/dist/manager" ;;
+    beegfs-doubles-*) echo "$root_dir/dist/beegfs-double" ;;
     mpi-operator) "$root_dir/tools/build.sh" mpi-operator ;;
     mpi-doubles) printf '%s\n' "$root_dir"/test/doubles/{mdtest,ior}/*.c "$root_dir"/test/doubles/mpi/*.h ;;
   esac
@@ -88,4 +97,5 @@ if ((${#names[@]} == 0)); then
   for dir in "$root_dir"/images/*/; do names+=("$(basename "$dir")"); done
   names=("${names[@]/#beegfs-doubles/beegfs-doubles-7.4.6}" beegfs-doubles-8.3.1)
 fi
+compile "${names[@]}"
 for name in "${names[@]}"; do build "$name"; done

@@ -3,7 +3,8 @@
 # usage: tools/build.sh [--link DIR] NAME...      NAME is the last element of a tool's package path, or of its module
 #
 # The binaries are static and lie in the cache under the module's name and a hash of everything that decides what they
-# are, so a version is compiled once per machine. --link also makes DIR/NAME point to each of them.
+# are, so a version is compiled once per machine. What is missing of one module is built by one `go build`, and by one
+# script at a time. --link also makes DIR/NAME point to each of them.
 set -euo pipefail
 # shellcheck source=tools/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -36,28 +37,66 @@ ldflags_of() { # ldflags_of MODULE_DIR
   echo "$flags"
 }
 
-build() { # build NAME: prints the path of the binary
-  local name=$1 dir package tags="" flags key out
+# find_tools fills two tables: in which module a tool is, and which package it is.
+declare -A module_of=() package_of=()
+find_tools() {
+  local dir name package
   for dir in "$root_dir"/tools/*/; do
     dir=${dir%/}
     [[ -f $dir/go.mod ]] || continue
-    # awk reads on to the end: a reader that stops early ends this script with SIGPIPE, now and then.
-    package=$(tool_names "$dir" | awk -v n="$name" '$1 == n {print $2}')
-    [[ -z $package ]] || break
+    while read -r name package; do
+      module_of[$name]=$dir
+      package_of[$name]=$package
+    done < <(tool_names "$dir")
   done
-  [[ -n ${package:-} ]] || die "no module in tools/ has a tool called '$name'"
-  [[ ${dir##*/} != containerd ]] || tags=no_aufs,no_zfs,no_btrfs,no_devmapper
-  flags=$(ldflags_of "$dir")
-  key=$({ cat "$dir/go.mod" "$dir/go.sum"; echo "$flags $tags"; go env GOVERSION GOARCH; } | hash_of)
-  out=$cache/tools/${dir##*/}-$key/$name
-  if [[ ! -x $out ]]; then
-    say "building $name from $package (once for this version)"
-    mkdir -p "${out%/*}"
-    (cd "$dir" && CGO_ENABLED=0 GOFLAGS=-mod=readonly go build -trimpath -tags "$tags" -ldflags "$flags" -o "$out.new$$" "$package")
-    mv "$out.new$$" "$out"
-  fi
-  [[ -z $link ]] || { mkdir -p "$link" && ln -sfn "$out" "$link/$name"; }
-  echo "$out"
 }
 
-for name; do build "$name"; done
+# place prints the directory of a module's binaries in the cache.
+place() { # place MODULE_DIR
+  local key
+  key=$({ cat "$1/go.mod" "$1/go.sum"; echo "$(ldflags_of "$1") $(tags_of "$1")"; go env GOVERSION GOARCH; } | hash_of)
+  echo "$cache/tools/${1##*/}-$key"
+}
+
+tags_of() { # tags_of MODULE_DIR
+  if [[ ${1##*/} == containerd ]]; then echo no_aufs,no_zfs,no_btrfs,no_devmapper; fi
+}
+
+# build_missing builds those of a module's tools that are not in the cache.
+build_missing() { # build_missing MODULE_DIR PLACE NAME...
+  local dir=$1 out=$2 names=() packages=() name
+  for name in "${@:3}"; do
+    [[ -x $out/$name ]] || { names+=("$name"); packages+=("${package_of[$name]}"); }
+  done
+  ((${#names[@]})) || return 0
+  say "building ${names[*]} (once for this version)"
+  rm -rf "$out/new"
+  mkdir -p "$out/new"
+  (cd "$dir" && CGO_ENABLED=0 GOFLAGS=-mod=readonly go build -trimpath -tags "$(tags_of "$dir")" -ldflags "$(ldflags_of "$dir")" -o "$out/new/" "${packages[@]}")
+  # Go names the binary of a major version after what stands before it.
+  [[ ! -e $out/new/server ]] || mv "$out/new/server" "$out/new/etcd"
+  mv "$out"/new/* "$out/"
+  rmdir "$out/new"
+}
+
+find_tools
+declare -A wanted=() places=()
+for name; do
+  dir=${module_of[$name]:-}
+  [[ -n $dir ]] || die "no module in tools/ has a tool called '$name'"
+  wanted[$dir]+=" $name"
+  [[ -n ${places[$dir]:-} ]] || places[$dir]=$(place "$dir")
+done
+for dir in "${!wanted[@]}"; do
+  mkdir -p "${places[$dir]}"
+  read -ra names <<<"${wanted[$dir]}"
+  (
+    flock 8
+    build_missing "$dir" "${places[$dir]}" "${names[@]}"
+  ) 8> "${places[$dir]}/lock"
+done
+for name; do
+  out=${places[${module_of[$name]}]}/$name
+  [[ -z $link ]] || { mkdir -p "$link" && ln -sfn "$out" "$link/$name"; }
+  echo "$out"
+done

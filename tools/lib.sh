@@ -55,10 +55,10 @@ use_engine() {
   esac
 }
 
-# as_engine runs a command with the rights and the settings that the engine needs. Descriptor 9 is the lock of
-# test/cluster: podman's monitor of a container would inherit it and keep the lock for as long as the container runs.
+# as_engine runs a command with the rights and the settings that the engine needs. Descriptors 7 and 9 are the locks of loop devices and of
+# test/cluster: podman's monitor of a container would inherit them and keep the locks for as long as the container runs.
 as_engine() {
-  ${engine_sudo[@]+"${engine_sudo[@]}"} env ${CONTAINERS_CONF:+CONTAINERS_CONF="$CONTAINERS_CONF"} "$@" 9>&-
+  ${engine_sudo[@]+"${engine_sudo[@]}"} env ${CONTAINERS_CONF:+CONTAINERS_CONF="$CONTAINERS_CONF"} "$@" 7>&- 9>&-
 }
 
 engine() { as_engine "$engine_name" "$@"; }
@@ -99,6 +99,13 @@ registry_answers() {
   if [[ $registry == docker.io ]]; then registry="registry-1.docker.io"; fi
   code=$(curl -sS -m 5 -o /dev/null -w '%{http_code}' "https://${registry%%/*}/v2/" 2>/dev/null) || return 1
   [[ $code == 200 || $code == 401 ]]
+}
+
+# hold_loop_devices waits until no other script of this machine has loop devices of its own, and keeps the others waiting until it ends:
+# tests see the loop devices of the whole machine.
+hold_loop_devices() {
+  exec 7>>"${TMPDIR:-/tmp}/parallelfs-loop-devices.lock"
+  flock -n 7 || { say "waiting for other tests with loop devices"; flock 7; }
 }
 
 # hash_of prints 12 digits that stand for the content of what is read.

@@ -27,10 +27,11 @@ const reducedVariants = 2
 // reducedDisks is the number of disks that a storage server of a reduced experiment has at most.
 const reducedDisks = 2
 
-// Reduce makes a whole experiment fit on a small cluster: its filesystem, its runs, and of a suite the first two variants.
-func Reduce(e *Experiment) error {
+// Reduce makes a whole experiment fit on a small cluster: its filesystem, its runs, and of a suite the first two variants. It takes
+// the disks whose names match one of the globs, any if there is none.
+func Reduce(e *Experiment, disks ...v1alpha1.Glob) error {
 	if e.FileSystem != nil {
-		reduceFileSystem(&e.FileSystem.Spec)
+		reduceFileSystem(&e.FileSystem.Spec, disks)
 	}
 	for i := range e.Runs {
 		reduceRun(&e.Runs[i].Spec)
@@ -40,10 +41,10 @@ func Reduce(e *Experiment) error {
 	}
 	spec := &e.Suite.Spec
 	spec.Variants = spec.Variants[:min(len(spec.Variants), reducedVariants)]
-	errs := []error{changed(&spec.FileSystem, reduceFileSystem)}
+	errs := []error{changed(&spec.FileSystem, func(fs *v1alpha1.FileSystemSpec) { reduceFileSystem(fs, disks) })}
 	for i := range spec.Variants {
 		if patch := spec.Variants[i].FileSystem; patch != nil {
-			errs = append(errs, changed(patch, reducePatch))
+			errs = append(errs, changed(patch, func(patch *map[string]any) { reducePatch(patch, disks) }))
 		}
 		if patch := spec.Variants[i].Run; patch != nil {
 			errs = append(errs, changed(patch, func(run *map[string]any) { (*run)["processes"] = (i + 1) * 2 }))
@@ -57,7 +58,7 @@ func Reduce(e *Experiment) error {
 
 // reduceFileSystem makes a filesystem fit on small disks and one network: the sizes and numbers of disks shrink, the names of disks and
 // interfaces go; there is one socket. All else stays, and so do the configurations of the daemons.
-func reduceFileSystem(spec *v1alpha1.FileSystemSpec) {
+func reduceFileSystem(spec *v1alpha1.FileSystemSpec, disks []v1alpha1.Glob) {
 	spec.Network = nil
 	if pinning := spec.Metadata.CPUPinning; pinning != nil {
 		for i := range pinning.NUMANodes {
@@ -76,13 +77,13 @@ func reduceFileSystem(spec *v1alpha1.FileSystemSpec) {
 		targets = append(targets, pool)
 	}
 	for _, t := range targets {
-		reduceTargets(t)
+		reduceTargets(t, disks)
 	}
 }
 
-func reduceTargets(t *v1alpha1.TargetsSpec) {
+func reduceTargets(t *v1alpha1.TargetsSpec, disks []v1alpha1.Glob) {
 	if t.Select != nil {
-		t.Select.MinSize, t.Select.IDGlobs = ReducedDisk, nil
+		t.Select.MinSize, t.Select.IDGlobs = ReducedDisk, disks
 	}
 	if t.Format == nil {
 		return
@@ -93,17 +94,17 @@ func reduceTargets(t *v1alpha1.TargetsSpec) {
 		}
 	}
 	if logs := t.Format.LogDevices; logs != nil {
-		logs.MaxSize, logs.IDGlobs = ReducedLog, nil
+		logs.MaxSize, logs.IDGlobs = ReducedLog, disks
 		logs.CountPerNode = min(logs.CountPerNode, reducedDisks)
 	}
 }
 
 // reducePatch makes what a variant says of its disks as small as the rest.
-func reducePatch(patch *map[string]any) {
+func reducePatch(patch *map[string]any, disks []v1alpha1.Glob) {
 	metadata, _ := (*patch)["metadata"].(map[string]any)
 	targets, _ := metadata["targets"].(map[string]any)
 	if selection, is := targets["select"].(map[string]any); is {
-		selection["minSize"], selection["idGlobs"] = string(ReducedDisk), nil
+		selection["minSize"], selection["idGlobs"] = string(ReducedDisk), disks
 	}
 }
 

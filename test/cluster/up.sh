@@ -49,7 +49,7 @@ containerdConfigPatches:
 kubeadmConfigPatches:
 - |-
   kind: KubeletConfiguration
-  syncFrequency: 10s
+  syncFrequency: 3s
 nodes:
 - role: control-plane
 YAML

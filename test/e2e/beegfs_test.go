@@ -31,75 +31,75 @@ func realBeeGFS() bool { return os.Getenv("BEEGFS_IMAGES") != "" }
 
 // hive is a filesystem with four metadata servers on each of two nodes, each on a disk of its own and bound to a NUMA node, and two
 // pools. bulk are the disks of the second pool.
-func hive(bulk ...string) string {
+func (s *story) hive(bulk ...string) string {
 	return fmt.Sprintf(`
 apiVersion: parallelfs.dev/v1alpha1
 kind: FileSystem
-metadata: {name: hive, namespace: %[1]s}
+metadata: {name: hive, namespace: e2e-$STORY}
 spec:
   type: BeeGFS
-  version: %[2]s
-  beegfs: {targetChooser: RandomRobin}
+  version: %[1]s
+  beegfs: {targetChooser: RandomRobin, basePort: $PORT}
   management:
-    nodeSelector: {kubernetes.io/hostname: %[3]s}
-    targets: {directories: [%[4]s/hive/management]}
+    nodeSelector: {kubernetes.io/hostname: %[2]s}
+    targets: {directories: [/var/lib/parallelfs-e2e/$STORY/management]}
   metadata:
-    nodeSelector: {e2e.parallelfs.dev/hive-metadata: ""}
-    instancesPerNode: %[5]d
+    nodeSelector: {e2e.parallelfs.dev/$STORY-metadata: ""}
+    instancesPerNode: %[3]d
     workerThreads: 5
     cpuPinning: {mode: NUMANode, numaNodes: [0], memoryPolicy: Bind}
     targets:
-      select: {mediaType: SSD, maxSize: 320Mi, countPerNode: %[5]d}
+      select: {mediaType: SSD, idGlobs: ["ata-E2E_DISK_E2E-$STORY-*"], maxSize: 320Mi, countPerNode: %[3]d}
       format: {fsType: ext4, mkfsOptions: ["-i", "2048", "-I", "512"], mountOptions: [noatime, nodiratime]}
   storagePools:
   - name: ssd
-    nodeSelector: {e2e.parallelfs.dev/hive-storage: ""}
+    nodeSelector: {e2e.parallelfs.dev/$STORY-storage: ""}
     workerThreads: 3
     copies: 1
     targets:
-      select: {mediaType: SSD, minSize: 350Mi, countPerNode: 1}
+      select: {mediaType: SSD, idGlobs: ["ata-E2E_DISK_E2E-$STORY-*"], minSize: 350Mi, countPerNode: 1}
       format: {fsType: xfs, mountOptions: [noatime]}
     striping: {chunkSize: 256Ki, targetsPerFile: 2}
   - name: bulk
-    nodeSelector: {e2e.parallelfs.dev/hive-storage: ""}
+    nodeSelector: {e2e.parallelfs.dev/$STORY-storage: ""}
     workerThreads: 3
     copies: 1
     targets:
-      devices: [%[6]s]
+      devices: [%[4]s]
       format: {fsType: xfs, mountOptions: [noatime]}
   config:
     management: {sysTargetOfflineTimeoutSecs: "30"}
     metadata: {sysTargetOfflineTimeoutSecs: "30"}
     storage: {sysTargetOfflineTimeoutSecs: "30"}
-`, namespace, beeGFS7, workers[0], dataRoot, instances, strings.Join(bulk, ", "))
+`, beeGFS7, workers[0], instances, strings.Join(bulk, ", "))
 }
 
 // bulkDisk names a disk for hive.
-func bulkDisk(node, name string) string {
-	return fmt.Sprintf("{node: %s, id: %s}", node, deviceID(node, name))
+func (s *story) bulkDisk(node, name string) string {
+	return fmt.Sprintf("{node: %s, id: %s}", node, s.deviceID(node, name))
 }
 
-func readyNamed(name string) bool {
+func (s *story) readyNamed(name string) bool {
 	GinkgoHelper()
-	fs := fileSystemNamed(name)
+	fs := s.fileSystemNamed(name)
 	return fs.Status.ObservedGeneration == fs.Generation && meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionReady)
 }
 
-func whyHiveIsNotReady() string { return whyNotReadyOf("hive") }
+func (s *story) whyHiveIsNotReady() string { return s.whyNotReadyOf("hive") }
 
 // beePod names the pod of a component of a filesystem on a node; more are further labels.
-func beePod(fs, component, node, more string) string {
+func (s *story) beePod(fs, component, node, more string) string {
 	GinkgoHelper()
-	return strings.TrimSpace(kubectl("-n", namespace, "get", "pods", "-l",
+	return strings.TrimSpace(s.kubectl("get", "pods", "-l",
 		"parallelfs.dev/filesystem="+fs+",parallelfs.dev/component="+component+more, "--field-selector", "spec.nodeName="+node,
 		"-o", "jsonpath={.items[*].metadata.name}"))
 }
 
 // askHive runs a mode of beegfs-ctl in the container of the probe.
-func askHive(mode string) string {
+func (s *story) askHive(mode string) string {
 	GinkgoHelper()
 	// The image of the doubles has no shell.
-	return kubectl(slices.Concat([]string{"-n", namespace, "exec", beePod("hive", "management", workers[0], ""), "-c", "probe", "--"},
+	return kubectl(slices.Concat([]string{"-n", s.namespace, "exec", s.beePod("hive", "management", workers[0], ""), "-c", "probe", "--"},
 		strings.Fields(beeControl+" "+mode))...)
 }
 
@@ -111,10 +111,10 @@ func written(inNamespace, pod, name string) string {
 }
 
 // hiveInstances are the daemons of hive in a role.
-func hiveInstances(role v1alpha1.InstanceRole) []v1alpha1.InstanceStatus {
+func (s *story) hiveInstances(role v1alpha1.InstanceRole) []v1alpha1.InstanceStatus {
 	GinkgoHelper()
 	var out []v1alpha1.InstanceStatus
-	for _, i := range fileSystemNamed("hive").Status.Instances {
+	for _, i := range s.fileSystemNamed("hive").Status.Instances {
 		if i.Role == role {
 			out = append(out, i)
 		}
@@ -123,13 +123,13 @@ func hiveInstances(role v1alpha1.InstanceRole) []v1alpha1.InstanceStatus {
 }
 
 // hiveTarget is what the status says of the target on a disk, nil when it says nothing.
-func hiveTarget(node, name string) *v1alpha1.TargetStatus {
+func (s *story) hiveTarget(node, name string) *v1alpha1.TargetStatus {
 	GinkgoHelper()
-	t := targetOn(node, name)
+	t := s.targetOn(node, name)
 	if t == nil {
 		return nil
 	}
-	for _, s := range fileSystemNamed("hive").Status.Targets {
+	for _, s := range s.fileSystemNamed("hive").Status.Targets {
 		if s.StorageTarget == t.Name {
 			return &s
 		}
@@ -137,63 +137,64 @@ func hiveTarget(node, name string) *v1alpha1.TargetStatus {
 	return nil
 }
 
-func beeGFSRuns() {
+func (s *story) beeGFSRuns() {
 	It("gives every daemon its own numbers, ports and disks, and is Ready when the management service says so", func() {
-		apply(fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: {pod-security.kubernetes.io/enforce: privileged}}}", namespace))
-		kubectl("label", "--overwrite", "nodes", workers[0], workers[1], workers[2], v1alpha1.LabelAgent+"=")
+		s.begin()
 		for _, node := range workers[:2] {
 			for slot := range instances {
-				disks("attach", node, disk(node, fmt.Sprintf("mds%d", slot)), "300M", "SSD")
+				disks("attach", node, s.disk(node, fmt.Sprintf("mds%d", slot)), "300M", "SSD")
 			}
-			disks("attach", node, disk(node, "fast"), "400M", "SSD")
-			disks("attach", node, disk(node, "slow0"), "400M", "HDD")
+			disks("attach", node, s.disk(node, "fast"), "400M", "SSD")
+			disks("attach", node, s.disk(node, "slow0"), "400M", "HDD")
 		}
-		disks("attach", workers[0], disk(workers[0], "slow1"), "400M", "HDD")
-		kubectl("label", "--overwrite", "nodes", workers[0], workers[1], "e2e.parallelfs.dev/hive-metadata=", "e2e.parallelfs.dev/hive-storage=")
+		disks("attach", workers[0], s.disk(workers[0], "slow1"), "400M", "HDD")
+		for _, node := range workers[:2] {
+			s.label(node, "metadata", "storage")
+		}
 		begun := time.Now()
-		apply(hive(bulkDisk(workers[0], "slow0"), bulkDisk(workers[0], "slow1"), bulkDisk(workers[1], "slow0")))
-		Eventually(readyNamed, long).WithArguments("hive").Should(BeTrue(), whyHiveIsNotReady)
+		s.apply(s.hive(s.bulkDisk(workers[0], "slow0"), s.bulkDisk(workers[0], "slow1"), s.bulkDisk(workers[1], "slow0")))
+		Eventually(s.readyNamed, long).WithArguments("hive").Should(BeTrue(), s.whyHiveIsNotReady)
 		report("a BeeGFS of 8 metadata servers and 5 targets, from apply to Ready", time.Since(begun).Round(time.Second).String())
 
-		status := fileSystemNamed("hive").Status
+		status := s.fileSystemNamed("hive").Status
 		Expect(status.Summary.Servers).To(Equal("13/13"), "a management service, eight metadata servers, and a storage server for each of two pools on two nodes")
 		Expect(status.Summary.Targets).To(Equal("5/5"))
 		Expect(status.Management.Version).To(Equal(beeGFS7))
 		ids, addresses, places := map[int32]bool{}, map[string]bool{}, map[string]bool{}
-		for _, i := range hiveInstances(v1alpha1.RoleMetadata) {
+		for _, i := range s.hiveInstances(v1alpha1.RoleMetadata) {
 			ids[i.NodeID], addresses[i.Address], places[i.Target] = true, true, true
 		}
 		Expect(ids).To(HaveLen(2 * instances))
 		Expect(addresses).To(HaveLen(2 * instances))
 		Expect(places).To(HaveLen(2 * instances))
-		report("kubectl get filesystems,storagetargets -o wide", kubectl("-n", namespace, "get", "filesystems,storagetargets", "-o", "wide"))
-		report("status.instances and status.beegfs", kubectl("-n", namespace, "get", "filesystem", "hive", "-o", "go-template={{range .status.instances}}"+
+		report("kubectl get filesystems,storagetargets -o wide", s.kubectl("get", "filesystems,storagetargets", "-o", "wide"))
+		report("status.instances and status.beegfs", s.kubectl("get", "filesystem", "hive", "-o", "go-template={{range .status.instances}}"+
 			"{{.name}} id {{.nodeID}} at {{.address}} on {{.target}}{{with .placement}} CPUs {{.cpus}} of {{.wantedCPUs}}, memory {{.memoryPolicy}}{{end}}{{\"\\n\"}}{{end}}"))
-		report("beegfs-ctl --listnodes --nodetype=meta", askHive("--listnodes --nodetype=meta --nicdetails"))
+		report("beegfs-ctl --listnodes --nodetype=meta", s.askHive("--listnodes --nodetype=meta --nicdetails"))
 	})
 
 	It("tells nobody an address of the pods' network, and nobody the shared secret", func() {
-		nics := askHive("--listnodes --nodetype=meta --nicdetails") + askHive("--listnodes --nodetype=storage --nicdetails")
+		nics := s.askHive("--listnodes --nodetype=meta --nicdetails") + s.askHive("--listnodes --nodetype=storage --nicdetails")
 		Expect(strings.Count(nics, "ip addr: ")).To(Equal(12), nics)
 		for _, node := range workers[:2] {
 			address := kubectl("get", "node", node, "-o", `jsonpath={.status.addresses[?(@.type=="InternalIP")].address}`)
 			Expect(strings.Count(nics, "ip addr: "+address+";")).To(Equal(6), nics)
 		}
-		secret := kubectl("-n", namespace, "get", "secret", "hive-beegfs", "-o", `go-template={{index .data "conn.auth" | base64decode}}`)
+		secret := s.kubectl("get", "secret", "hive-beegfs", "-o", `go-template={{index .data "conn.auth" | base64decode}}`)
 		Expect(len(secret)).To(BeNumerically(">=", 16))
 		for _, what := range []string{"filesystems,storagetargets,configmaps,daemonsets,pods,jobs,events", "nodeinventories"} {
-			Expect(strings.Contains(kubectl("-n", namespace, "get", what, "-o", "yaml"), secret)).To(BeFalse(), what)
+			Expect(strings.Contains(s.kubectl("get", what, "-o", "yaml"), secret)).To(BeFalse(), what)
 		}
-		logs := kubectl("-n", namespace, "logs", "-l", "parallelfs.dev/filesystem=hive", "--all-containers", "--tail=-1", "--max-log-requests=60")
+		logs := s.kubectl("logs", "-l", "parallelfs.dev/filesystem=hive", "--all-containers", "--tail=-1", "--max-log-requests=60")
 		Expect(strings.Contains(logs, secret)).To(BeFalse(), "logs")
 	})
 
 	It("places the pools, and gives each its directory with its striping", func() {
-		pools := askHive("--liststoragepools")
+		pools := s.askHive("--liststoragepools")
 		report("beegfs-ctl --liststoragepools", pools)
 		for _, pool := range []string{"ssd", "bulk"} {
 			var want []string
-			for _, t := range fileSystemNamed("hive").Status.Targets {
+			for _, t := range s.fileSystemNamed("hive").Status.Targets {
 				if t.StoragePool == pool {
 					want = append(want, strconv.Itoa(int(t.ID)))
 				}
@@ -201,15 +202,15 @@ func beeGFSRuns() {
 			slices.Sort(want)
 			Expect(pools).To(MatchRegexp(`(?m)^ *\d+ +%s +%s *$`, pool, strings.Join(want, ", *")))
 		}
-		Eventually(func() string { return askHive("--getentryinfo --unmounted /ssd") }, soon).
+		Eventually(func() string { return s.askHive("--getentryinfo --unmounted /ssd") }, soon).
 			Should(And(ContainSubstring("256K"), ContainSubstring("desired: 2"), MatchRegexp(`Storage Pool: +1`)))
-		Expect(askHive("--getentryinfo --unmounted /bulk")).To(And(ContainSubstring("512K"), ContainSubstring("desired: 4"), MatchRegexp(`Storage Pool: +2`)))
+		Expect(s.askHive("--getentryinfo --unmounted /bulk")).To(And(ContainSubstring("512K"), ContainSubstring("desired: 4"), MatchRegexp(`Storage Pool: +2`)))
 	})
 
 	It("binds each metadata server as asked, as the kernel says", func() {
 		Eventually(func() []string {
 			var placed []string
-			for _, i := range hiveInstances(v1alpha1.RoleMetadata) {
+			for _, i := range s.hiveInstances(v1alpha1.RoleMetadata) {
 				if p := i.Placement; p != nil && p.CPUs == p.WantedCPUs && p.Drift == "" && p.MemoryPolicy == "bind:0" {
 					placed = append(placed, i.Name)
 				}
@@ -217,81 +218,81 @@ func beeGFSRuns() {
 			return placed
 		}, 2*soon).Should(HaveLen(2 * instances))
 		for _, node := range workers[:2] {
-			report("the metadata servers on "+node, onNode(node, `for p in $(pgrep -x beegfs-meta || pgrep -f /opt/beegfs/sbin/beegfs-meta); do `+
+			report("the metadata servers on "+node, onNode(node, `for p in $(`+s.processes(node, "beegfs-meta")+`); do `+
 				`tr '\0' '\n' < /proc/$p/environ | grep PARALLELFS_DAEMON; grep -h -e Cpus_allowed_list -e Mems_allowed_list /proc/$p/status; `+
 				`grep -m1 -o ' bind:[0-9]*' /proc/$p/numa_maps; done`))
 		}
 		for slot := range instances {
-			pod := beePod("hive", "meta", workers[0], ",parallelfs.dev/instance="+strconv.Itoa(slot))
-			Expect(written(namespace, pod, "beegfs-meta.conf")).
+			pod := s.beePod("hive", "meta", workers[0], ",parallelfs.dev/instance="+strconv.Itoa(slot))
+			Expect(written(s.namespace, pod, "beegfs-meta.conf")).
 				To(And(MatchRegexp(`(?m)^tuneNumWorkers *= *5$`), MatchRegexp(`(?m)^storeAllowFirstRunInit *= *false$`)))
 		}
 	})
 
 	It("sees a storage server that no longer answers, and sees it return", func() {
-		daemon := `pgrep -f '^/opt/beegfs/sbin/beegfs-storage.*' | head -1`
-		onNode(workers[1], "kill -STOP $("+daemon+")")
-		Eventually(whyHiveIsNotReady, long).Should(HavePrefix(v1alpha1.ReasonTargetsMissing))
-		report("a storage server that hangs", whyHiveIsNotReady())
-		onNode(workers[1], "kill -CONT $("+daemon+")")
-		Eventually(readyNamed, long).WithArguments("hive").Should(BeTrue(), whyHiveIsNotReady)
+		daemon := onNode(workers[1], s.processes(workers[1], "beegfs-storage")+" | head -1")
+		onNode(workers[1], "kill -STOP "+daemon)
+		Eventually(s.whyHiveIsNotReady, long).Should(HavePrefix(v1alpha1.ReasonTargetsMissing))
+		report("a storage server that hangs", s.whyHiveIsNotReady())
+		onNode(workers[1], "kill -CONT "+daemon)
+		Eventually(s.readyNamed, long).WithArguments("hive").Should(BeTrue(), s.whyHiveIsNotReady)
 	})
 
 	It("grows from two to three storage nodes", func() {
-		disks("attach", workers[2], disk(workers[2], "fast"), "400M", "SSD")
-		disks("attach", workers[2], disk(workers[2], "slow0"), "400M", "HDD")
-		before := fileSystemNamed("hive").Status.BeeGFS.Allocations
-		kubectl("label", "--overwrite", "nodes", workers[2], "e2e.parallelfs.dev/hive-storage=")
-		apply(hive(bulkDisk(workers[0], "slow0"), bulkDisk(workers[0], "slow1"), bulkDisk(workers[1], "slow0"), bulkDisk(workers[2], "slow0")))
-		Eventually(func() string { return fileSystemNamed("hive").Status.Summary.Targets }, long).Should(Equal("7/7"), whyHiveIsNotReady)
-		Eventually(readyNamed, long).WithArguments("hive").Should(BeTrue(), whyHiveIsNotReady)
-		after := fileSystemNamed("hive").Status.BeeGFS.Allocations
+		disks("attach", workers[2], s.disk(workers[2], "fast"), "400M", "SSD")
+		disks("attach", workers[2], s.disk(workers[2], "slow0"), "400M", "HDD")
+		before := s.fileSystemNamed("hive").Status.BeeGFS.Allocations
+		s.label(workers[2], "storage")
+		s.apply(s.hive(s.bulkDisk(workers[0], "slow0"), s.bulkDisk(workers[0], "slow1"), s.bulkDisk(workers[1], "slow0"), s.bulkDisk(workers[2], "slow0")))
+		Eventually(func() string { return s.fileSystemNamed("hive").Status.Summary.Targets }, long).Should(Equal("7/7"), s.whyHiveIsNotReady)
+		Eventually(s.readyNamed, long).WithArguments("hive").Should(BeTrue(), s.whyHiveIsNotReady)
+		after := s.fileSystemNamed("hive").Status.BeeGFS.Allocations
 		for _, a := range before {
 			Expect(after).To(ContainElement(a), "numbers that were given stay")
 		}
 		Expect(after).To(HaveLen(len(before) + 2))
-		report("three storage nodes", askHive("--listtargets --nodetype=storage --state")+askHive("--liststoragepools"))
+		report("three storage nodes", s.askHive("--listtargets --nodetype=storage --state")+s.askHive("--liststoragepools"))
 	})
 
 	It("refuses to take a metadata server's disk away", func() {
-		kubectl("-n", namespace, "patch", "storagetarget", targetOn(workers[1], "mds2").Name, "--type=merge", "-p", `{"spec":{"remove":true}}`)
-		Eventually(said(workers[1], "mds2", v1alpha1.ConditionSafeToRemove)).Should(And(HavePrefix(v1alpha1.ReasonNotRemovable), ContainSubstring("BeeGFS")))
-		report("a metadata target that is to be removed", said(workers[1], "mds2", v1alpha1.ConditionSafeToRemove)())
-		kubectl("-n", namespace, "patch", "storagetarget", targetOn(workers[1], "mds2").Name, "--type=merge", "-p", `{"spec":{"remove":false}}`)
-		Eventually(said(workers[1], "mds2", v1alpha1.ConditionSafeToRemove)).Should(BeEmpty())
+		s.kubectl("patch", "storagetarget", s.targetOn(workers[1], "mds2").Name, "--type=merge", "-p", `{"spec":{"remove":true}}`)
+		Eventually(s.said(workers[1], "mds2", v1alpha1.ConditionSafeToRemove)).Should(And(HavePrefix(v1alpha1.ReasonNotRemovable), ContainSubstring("BeeGFS")))
+		report("a metadata target that is to be removed", s.said(workers[1], "mds2", v1alpha1.ConditionSafeToRemove)())
+		s.kubectl("patch", "storagetarget", s.targetOn(workers[1], "mds2").Name, "--type=merge", "-p", `{"spec":{"remove":false}}`)
+		Eventually(s.said(workers[1], "mds2", v1alpha1.ConditionSafeToRemove)).Should(BeEmpty())
 	})
 
 	It("drains a storage target: away from new files, proven to be empty, taken out and forgotten", func() {
-		drained := hiveTarget(workers[0], "slow1")
-		chunk := spareChunk(workers[0], "slow1")
-		kubectl("-n", namespace, "patch", "storagetarget", targetOn(workers[0], "slow1").Name, "--type=merge", "-p", `{"spec":{"remove":true}}`)
-		Eventually(func() string { return askHive("--liststoragepools") }, long).Should(MatchRegexp(`(?m)^ *\d+ +draining +%d *$`, drained.ID))
+		drained := s.hiveTarget(workers[0], "slow1")
+		chunk := s.spareChunk(workers[0], "slow1")
+		s.kubectl("patch", "storagetarget", s.targetOn(workers[0], "slow1").Name, "--type=merge", "-p", `{"spec":{"remove":true}}`)
+		Eventually(func() string { return s.askHive("--liststoragepools") }, long).Should(MatchRegexp(`(?m)^ *\d+ +draining +%d *$`, drained.ID))
 		Eventually(func() string {
-			said, _ := try("", "kubectl", "-n", namespace, "logs", "-l", "parallelfs.dev/filesystem=hive,parallelfs.dev/component=drain", "--tail=-1")
+			said, _ := try("", "kubectl", "-n", s.namespace, "logs", "-l", "parallelfs.dev/filesystem=hive,parallelfs.dev/component=drain", "--tail=-1")
 			return said // none while the pod starts
 		}, long).Should(ContainSubstring("1 file"))
-		Eventually(said(workers[0], "slow1", v1alpha1.ConditionSafeToRemove)).Should(And(HavePrefix(v1alpha1.ReasonMovingData), ContainSubstring("spec.clients")))
-		report("a target that is drained and holds a file", said(workers[0], "slow1", v1alpha1.ConditionSafeToRemove)())
+		Eventually(s.said(workers[0], "slow1", v1alpha1.ConditionSafeToRemove)).Should(And(HavePrefix(v1alpha1.ReasonMovingData), ContainSubstring("spec.clients")))
+		report("a target that is drained and holds a file", s.said(workers[0], "slow1", v1alpha1.ConditionSafeToRemove)())
 		onNode(workers[0], "rm "+chunk)
-		Eventually(isTrue(workers[0], "slow1", v1alpha1.ConditionSafeToRemove), long).Should(BeTrue(), said(workers[0], "slow1", v1alpha1.ConditionSafeToRemove))
-		report("a target that is drained", said(workers[0], "slow1", v1alpha1.ConditionSafeToRemove)())
-		name := targetOn(workers[0], "slow1").Name
-		apply(hive(bulkDisk(workers[0], "slow0"), bulkDisk(workers[1], "slow0"), bulkDisk(workers[2], "slow0")))
-		Eventually(func() any { return targetOn(workers[0], "slow1") }, long).Should(BeNil())
+		Eventually(s.isTrue(workers[0], "slow1", v1alpha1.ConditionSafeToRemove), long).Should(BeTrue(), s.said(workers[0], "slow1", v1alpha1.ConditionSafeToRemove))
+		report("a target that is drained", s.said(workers[0], "slow1", v1alpha1.ConditionSafeToRemove)())
+		name := s.targetOn(workers[0], "slow1").Name
+		s.apply(s.hive(s.bulkDisk(workers[0], "slow0"), s.bulkDisk(workers[1], "slow0"), s.bulkDisk(workers[2], "slow0")))
+		Eventually(func() any { return s.targetOn(workers[0], "slow1") }, long).Should(BeNil())
 		Expect(onNode(workers[0], "grep -c "+name+" /proc/self/mountinfo || true")).To(Equal("0"))
-		Eventually(func() string { return askHive("--listtargets --nodetype=storage") }, long).ShouldNot(MatchRegexp(`(?m)^ *%d +`, drained.ID))
-		Eventually(readyNamed, long).WithArguments("hive").Should(BeTrue(), whyHiveIsNotReady)
-		Expect(fileSystemNamed("hive").Status.Summary.Targets).To(Equal("6/6"))
+		Eventually(func() string { return s.askHive("--listtargets --nodetype=storage") }, long).ShouldNot(MatchRegexp(`(?m)^ *%d +`, drained.ID))
+		Eventually(s.readyNamed, long).WithArguments("hive").Should(BeTrue(), s.whyHiveIsNotReady)
+		Expect(s.fileSystemNamed("hive").Status.Summary.Targets).To(Equal("6/6"))
 	})
 
 	It("keeps what is on its disks when it is deleted, and finds it again", func() {
 		before := map[string]string{}
-		for _, t := range targets() {
+		for _, t := range s.targets() {
 			before[t.Spec.Device.Serial] = t.Status.Provisioned.UUID
 		}
-		allocations := fileSystemNamed("hive").Status.BeeGFS.Allocations
-		kubectl("-n", namespace, "delete", "filesystem", "hive", "--timeout=300s")
-		Expect(targets()).To(BeEmpty())
+		allocations := s.fileSystemNamed("hive").Status.BeeGFS.Allocations
+		s.kubectl("delete", "filesystem", "hive", "--timeout=300s")
+		Expect(s.targets()).To(BeEmpty())
 		var adopt []string
 		for _, a := range allocations {
 			var ids []string
@@ -300,85 +301,79 @@ func beeGFSRuns() {
 			}
 			adopt = append(adopt, fmt.Sprintf("{name: %s, role: %s, node: %s, slot: %d, nodeID: %d, targets: [%s]}", a.Name, a.Role, a.Node, a.Slot, a.NodeID, strings.Join(ids, ", ")))
 		}
-		apply(strings.Replace(hive(bulkDisk(workers[0], "slow0"), bulkDisk(workers[1], "slow0"), bulkDisk(workers[2], "slow0")),
+		s.apply(strings.Replace(s.hive(s.bulkDisk(workers[0], "slow0"), s.bulkDisk(workers[1], "slow0"), s.bulkDisk(workers[2], "slow0")),
 			"targetChooser: RandomRobin", "targetChooser: RandomRobin, adopt: ["+strings.Join(adopt, ", ")+"]", 1))
-		Eventually(readyNamed, long).WithArguments("hive").Should(BeTrue(), whyHiveIsNotReady)
-		for _, t := range targets() {
+		Eventually(s.readyNamed, long).WithArguments("hive").Should(BeTrue(), s.whyHiveIsNotReady)
+		for _, t := range s.targets() {
 			Expect(t.Status.Provisioned.UUID).To(Equal(before[t.Spec.Device.Serial]), t.Name)
 		}
-		Expect(askHive("--getentryinfo --unmounted /ssd")).To(ContainSubstring("256K"), "the directories are there")
-		kubectl("-n", namespace, "delete", "filesystem", "hive", "--timeout=300s")
-	})
-
-	It("gives its disks back", func() {
-		kubectl("label", "nodes", workers[0], workers[1], workers[2], "e2e.parallelfs.dev/hive-metadata-", "e2e.parallelfs.dev/hive-storage-")
-		for _, node := range workers {
-			for _, name := range []string{"mds0", "mds1", "mds2", "mds3", "fast", "slow0", "slow1"} {
-				disks("detach", node, disk(node, name))
-			}
-		}
+		Expect(s.askHive("--getentryinfo --unmounted /ssd")).To(ContainSubstring("256K"), "the directories are there")
+		s.kubectl("delete", "filesystem", "hive", "--timeout=300s")
 	})
 }
 
 // spareChunk writes a file where a storage target of hive keeps the pieces of files, and returns its path.
-func spareChunk(node, name string) string {
+func (s *story) spareChunk(node, name string) string {
 	GinkgoHelper()
-	chunk := targetOn(node, name).Status.MountPath + "/storage/data/chunks/spare"
+	chunk := s.targetOn(node, name).Status.MountPath + "/storage/data/chunks/spare"
 	onNode(node, "echo a piece of somebody\\'s file > "+chunk)
 	return chunk
 }
 
 // comb is a BeeGFS 8 in directories; pools is the end of the manifest.
-func comb(beegfs, pools string) string {
+func (s *story) comb(beegfs, pools string) string {
 	return fmt.Sprintf(`
 apiVersion: parallelfs.dev/v1alpha1
 kind: FileSystem
-metadata: {name: comb, namespace: %[1]s}
+metadata: {name: comb, namespace: e2e-$STORY}
 spec:
   type: BeeGFS
-  version: %[2]s
-  beegfs: {%[5]s}
+  version: %[1]s
+  beegfs: {basePort: $PORT, %[3]s}
   management:
-    nodeSelector: {kubernetes.io/hostname: %[3]s}
-    targets: {directories: [%[4]s/comb/management]}
+    nodeSelector: {kubernetes.io/hostname: %[2]s}
+    targets: {directories: [/var/lib/parallelfs-e2e/$STORY/management]}
   metadata:
-    nodeSelector: {kubernetes.io/hostname: %[3]s}
+    nodeSelector: {kubernetes.io/hostname: %[2]s}
     instancesPerNode: 2
-    targets: {directories: [%[4]s/comb/meta0, %[4]s/comb/meta1]}
+    targets: {directories: [/var/lib/parallelfs-e2e/$STORY/meta0, /var/lib/parallelfs-e2e/$STORY/meta1]}
   storagePools:
   - name: ssd
-    nodeSelector: {e2e.parallelfs.dev/comb: ""}
+    nodeSelector: {e2e.parallelfs.dev/$STORY-storage: ""}
     copies: 1
-    targets: {directories: [%[4]s/comb/ssd]}
-%[6]s
-`, namespace, beeGFS8, workers[0], dataRoot, beegfs, pools)
+    targets: {directories: [/var/lib/parallelfs-e2e/$STORY/ssd]}
+%[4]s
+`, beeGFS8, workers[0], beegfs, pools)
 }
 
-func beeGFS8Runs() {
-	slow := fmt.Sprintf(`
+func (s *story) beeGFS8Runs() {
+	slow := `
   - name: bulk
-    nodeSelector: {e2e.parallelfs.dev/comb: ""}
+    nodeSelector: {e2e.parallelfs.dev/$STORY-storage: ""}
     copies: 1
-    targets: {directories: [%s/comb/bulk]}
-`, dataRoot)
+    targets: {directories: [/var/lib/parallelfs-e2e/$STORY/bulk]}
+`
 
 	It("runs without a licence while it has one pool", func() {
-		kubectl("label", "--overwrite", "nodes", workers[0], workers[1], "e2e.parallelfs.dev/comb=")
-		apply(comb("", ""))
-		Eventually(readyNamed, long).WithArguments("comb").Should(BeTrue(), func() string { return whyNotReadyOf("comb") })
-		Expect(fileSystemNamed("comb").Status.Summary.Servers).To(Equal("5/5"))
+		s.begin()
+		for _, node := range workers[:2] {
+			s.label(node, "storage")
+		}
+		s.apply(s.comb("", ""))
+		Eventually(s.readyNamed, long).WithArguments("comb").Should(BeTrue(), func() string { return s.whyNotReadyOf("comb") })
+		Expect(s.fileSystemNamed("comb").Status.Summary.Servers).To(Equal("5/5"))
 	})
 
 	It("says what a second pool costs without a licence, and makes it with one", func() {
-		apply(comb("", slow))
-		Eventually(func() string { return whyNotReadyOf("comb") }, long).Should(HavePrefix(v1alpha1.ReasonLicenceMissing))
-		Expect(meta.IsStatusConditionFalse(fileSystemNamed("comb").Status.Conditions, v1alpha1.ConditionLicensed)).To(BeTrue())
-		report("a pool without a licence", whyNotReadyOf("comb"))
-		kubectl("-n", namespace, "create", "secret", "generic", "bee-licence", "--from-literal=license.pem="+doubleLicence)
-		apply(comb("licence: {name: bee-licence}", slow))
-		Eventually(readyNamed, long).WithArguments("comb").Should(BeTrue(), func() string { return whyNotReadyOf("comb") })
-		Expect(meta.IsStatusConditionTrue(fileSystemNamed("comb").Status.Conditions, v1alpha1.ConditionLicensed)).To(BeTrue())
-		kubectl("-n", namespace, "delete", "filesystem", "comb", "--timeout=300s")
+		s.apply(s.comb("", slow))
+		Eventually(func() string { return s.whyNotReadyOf("comb") }, long).Should(HavePrefix(v1alpha1.ReasonLicenceMissing))
+		Expect(meta.IsStatusConditionFalse(s.fileSystemNamed("comb").Status.Conditions, v1alpha1.ConditionLicensed)).To(BeTrue())
+		report("a pool without a licence", s.whyNotReadyOf("comb"))
+		s.kubectl("create", "secret", "generic", "bee-licence", "--from-literal=license.pem="+doubleLicence)
+		s.apply(s.comb("licence: {name: bee-licence}", slow))
+		Eventually(s.readyNamed, long).WithArguments("comb").Should(BeTrue(), func() string { return s.whyNotReadyOf("comb") })
+		Expect(meta.IsStatusConditionTrue(s.fileSystemNamed("comb").Status.Conditions, v1alpha1.ConditionLicensed)).To(BeTrue())
+		s.kubectl("delete", "filesystem", "comb", "--timeout=300s")
 	})
 }
 

@@ -22,12 +22,12 @@ import (
 const singleRun = `
 apiVersion: parallelfs.dev/v1alpha1
 kind: BenchmarkRun
-metadata: {name: single, namespace: e2e}
+metadata: {name: single, namespace: e2e-$STORY}
 spec:
   fileSystem: {name: scratch, storagePool: ssd}
   tool: iozone
   iozone: {mode: SingleClient, fileSize: 32m, includeFlush: true, includeClose: true, noRetest: true}
-  clients: {nodeSelector: {e2e.parallelfs.dev/client: ""}, oversubscribe: true}
+  clients: {nodeSelector: {e2e.parallelfs.dev/$STORY-client: ""}, oversubscribe: true}
   sweep:
   - {name: iozone.recordSize, values: [64k, 1024k]}
   - {name: processes, values: ["1", "2"]}
@@ -41,12 +41,12 @@ spec:
 const distributedRun = `
 apiVersion: parallelfs.dev/v1alpha1
 kind: BenchmarkRun
-metadata: {name: distributed, namespace: e2e}
+metadata: {name: distributed, namespace: e2e-$STORY}
 spec:
   fileSystem: {name: scratch, storagePool: ssd}
   tool: iozone
   iozone: {mode: Distributed, fileSize: 64m, directIO: true, includeFlush: true, includeClose: true, noRetest: true}
-  clients: {nodeSelector: {e2e.parallelfs.dev/client: ""}, count: 2, oversubscribe: true}
+  clients: {nodeSelector: {e2e.parallelfs.dev/$STORY-client: ""}, count: 2, oversubscribe: true}
   sweep:
   - {name: iozone.recordSize, values: [64k, 1024k]}
   derive:
@@ -59,32 +59,32 @@ spec:
 const troubledRun = `
 apiVersion: parallelfs.dev/v1alpha1
 kind: BenchmarkRun
-metadata: {name: troubled, namespace: e2e}
+metadata: {name: troubled, namespace: e2e-$STORY}
 spec:
   fileSystem: {name: scratch}
   tool: iozone
   iozone: {recordSize: 4k, tests: [Write], directIO: true}
-  clients: {nodeSelector: {e2e.parallelfs.dev/client: ""}, oversubscribe: true}
+  clients: {nodeSelector: {e2e.parallelfs.dev/$STORY-client: ""}, oversubscribe: true}
   sweep:
   # Small enough for the disk, and long enough to be caught: every 4k waits for its write.
   - {name: iozone.fileSize, values: [3g, 2g, 1m]}
   limits: {pointTimeout: 45s}
 `
 
-func benchmarkRun(name string) *v1alpha1.BenchmarkRun {
+func (s *story) benchmarkRun(name string) *v1alpha1.BenchmarkRun {
 	GinkgoHelper()
 	run := &v1alpha1.BenchmarkRun{}
-	Expect(api.Get(context.Background(), client.ObjectKey{Namespace: namespace, Name: name}, run)).To(Succeed())
+	Expect(api.Get(context.Background(), client.ObjectKey{Namespace: s.namespace, Name: name}, run)).To(Succeed())
 	return run
 }
 
-func ended(name string) func() bool {
-	return func() bool { return benchmarkRun(name).Status.CompletionTime != nil }
+func (s *story) ended(name string) func() bool {
+	return func() bool { return s.benchmarkRun(name).Status.CompletionTime != nil }
 }
 
-func succeeded(name string) string {
+func (s *story) succeeded(name string) string {
 	GinkgoHelper()
-	c := meta.FindStatusCondition(benchmarkRun(name).Status.Conditions, v1alpha1.ConditionSucceeded)
+	c := meta.FindStatusCondition(s.benchmarkRun(name).Status.Conditions, v1alpha1.ConditionSucceeded)
 	if c == nil {
 		return ""
 	}
@@ -92,49 +92,51 @@ func succeeded(name string) string {
 }
 
 // finishedRepetitions counts the records of the run called single.
-func finishedRepetitions() int {
+func (s *story) finishedRepetitions() int {
 	GinkgoHelper()
-	records := kubectl("-n", namespace, "get", "configmaps", "-l", "parallelfs.dev/benchmarkrun=single", "-o", "jsonpath={.items[*].data}")
+	records := s.kubectl("get", "configmaps", "-l", "parallelfs.dev/benchmarkrun=single", "-o", "jsonpath={.items[*].data}")
 	return len(regexp.MustCompile(`"rep-[0-9]+\.json":`).FindAllString(records, -1))
 }
 
-func podsOf(name string) string {
+func (s *story) podsOf(name string) string {
 	GinkgoHelper()
-	return kubectl("-n", namespace, "get", "pods", "-l", "parallelfs.dev/benchmarkrun="+name, "--field-selector", "status.phase!=Succeeded,status.phase!=Failed", "-o", "name")
+	return s.kubectl("get", "pods", "-l", "parallelfs.dev/benchmarkrun="+name, "--field-selector", "status.phase!=Succeeded,status.phase!=Failed", "-o", "name")
 }
 
-func benchmarksRun() {
+func (s *story) benchmarksRun() {
 	files := func() string {
-		return inClient(workers[0], "sh", "-c", "find "+mountPath+"/*/.parallelfs-benchmarks -mindepth 1")
+		return s.inClient(workers[0], "sh", "-c", "find "+s.mountPath+"/*/.parallelfs-benchmarks -mindepth 1")
 	}
 	table := func(name string) {
-		report("kubectl get benchmarkruns -o wide", kubectl("-n", namespace, "get", "benchmarkruns", "-o", "wide"))
-		report("results of "+name, kubectl("-n", namespace, "get", "benchmarkrun", name, "-o", "go-template-file="+root+"/test/demo/results.gotemplate"))
+		report("kubectl get benchmarkruns -o wide", s.kubectl("get", "benchmarkruns", "-o", "wide"))
+		s.results(name)
 	}
 
+	It("has a filesystem to measure", func() { s.isReady(newest) })
+
 	It("stops and removes its files when it is suspended, and goes on afterwards", func() {
-		apply(singleRun)
-		Eventually(finishedRepetitions, long).Should(BeNumerically(">=", 2))
-		kubectl("-n", namespace, "patch", "benchmarkrun", "single", "--type=merge", "-p", `{"spec":{"suspend":true}}`)
-		Eventually(func() string { return succeeded("single") }, long).Should(HavePrefix(v1alpha1.ReasonSuspended))
-		Eventually(func() string { return benchmarkRun("single").Status.Directory }).Should(BeEmpty())
-		Expect(podsOf("single")).To(BeEmpty())
+		s.apply(singleRun)
+		Eventually(s.finishedRepetitions, long).Should(BeNumerically(">=", 2))
+		s.kubectl("patch", "benchmarkrun", "single", "--type=merge", "-p", `{"spec":{"suspend":true}}`)
+		Eventually(func() string { return s.succeeded("single") }, long).Should(HavePrefix(v1alpha1.ReasonSuspended))
+		Eventually(func() string { return s.benchmarkRun("single").Status.Directory }).Should(BeEmpty())
+		Expect(s.podsOf("single")).To(BeEmpty())
 		Expect(files()).To(BeEmpty())
-		kept := finishedRepetitions()
-		Consistently(finishedRepetitions, "5s").Should(Equal(kept))
-		kubectl("-n", namespace, "patch", "benchmarkrun", "single", "--type=merge", "-p", `{"spec":{"suspend":false}}`)
-		Eventually(finishedRepetitions, long).Should(BeNumerically(">", kept))
+		kept := s.finishedRepetitions()
+		Consistently(s.finishedRepetitions, "5s").Should(Equal(kept))
+		s.kubectl("patch", "benchmarkrun", "single", "--type=merge", "-p", `{"spec":{"suspend":false}}`)
+		Eventually(s.finishedRepetitions, long).Should(BeNumerically(">", kept))
 	})
 
 	It("goes on when the operator is killed, and counts every repetition once", func() {
-		before := finishedRepetitions()
+		before := s.finishedRepetitions()
 		kubectl("-n", systemNamespace, "delete", "pods", "-l", "app.kubernetes.io/component=manager", "--grace-period=0", "--force")
-		Eventually(ended("single"), 4*long).Should(BeTrue())
-		Expect(succeeded("single")).To(HavePrefix(v1alpha1.ReasonAllPointsSucceeded))
-		run := benchmarkRun("single")
+		Eventually(s.ended("single"), 4*long).Should(BeTrue())
+		Expect(s.succeeded("single")).To(HavePrefix(v1alpha1.ReasonAllPointsSucceeded))
+		run := s.benchmarkRun("single")
 		Expect(run.Status.Progress).To(Equal("4/4"))
 		Expect(before).To(BeNumerically("<", 12))
-		Expect(finishedRepetitions()).To(Equal(12))
+		Expect(s.finishedRepetitions()).To(Equal(12))
 		for _, p := range run.Status.Points {
 			Expect(p.State).To(Equal(v1alpha1.PointSucceeded))
 			Expect(p.Repetitions).To(Equal(int32(3)))
@@ -153,40 +155,40 @@ func benchmarksRun() {
 	})
 
 	It("gives the space of its files back at once, past the trash of MooseFS", func() {
-		Expect(inClient(workers[0], "mfsgettrashtime", mountPath+"/ssd/.parallelfs-benchmarks")).To(HaveSuffix(": 0"))
-		Expect(inClient(workers[0], "mfsgettrashtime", mountPath+"/ssd")).NotTo(HaveSuffix(": 0"), "which is left as it is elsewhere")
+		Expect(s.inClient(workers[0], "mfsgettrashtime", s.mountPath+"/ssd/.parallelfs-benchmarks")).To(HaveSuffix(": 0"))
+		Expect(s.inClient(workers[0], "mfsgettrashtime", s.mountPath+"/ssd")).NotTo(HaveSuffix(": 0"), "which is left as it is elsewhere")
 	})
 
 	It("keeps the raw output of every repetition", func() {
-		output := benchmarkRun("single").Status.Points[0].Output
-		raw := kubectl("-n", namespace, "get", "configmap", output, "-o", "jsonpath={.binaryData.rep-3\\.txt\\.gz}")
-		text := inClient(workers[0], "sh", "-c", "echo "+raw+" | base64 -d | gunzip")
+		output := s.benchmarkRun("single").Status.Points[0].Output
+		raw := s.kubectl("get", "configmap", output, "-o", "jsonpath={.binaryData.rep-3\\.txt\\.gz}")
+		text := s.inClient(workers[0], "sh", "-c", "echo "+raw+" | base64 -d | gunzip")
 		Expect(text).To(ContainSubstring("iozone test complete"))
 	})
 
 	It("spreads over two clients by MPI", func() {
-		apply(distributedRun)
-		Eventually(ended("distributed"), 3*long).Should(BeTrue())
-		Expect(succeeded("distributed")).To(HavePrefix(v1alpha1.ReasonAllPointsSucceeded))
-		record := kubectl("-n", namespace, "get", "configmap", benchmarkRun("distributed").Status.Points[0].Output, "-o", "jsonpath={.data.rep-1\\.json}")
+		s.apply(distributedRun)
+		Eventually(s.ended("distributed"), 3*long).Should(BeTrue())
+		Expect(s.succeeded("distributed")).To(HavePrefix(v1alpha1.ReasonAllPointsSucceeded))
+		record := s.kubectl("get", "configmap", s.benchmarkRun("distributed").Status.Points[0].Output, "-o", "jsonpath={.data.rep-1\\.json}")
 		Expect(record).To(And(ContainSubstring(workers[0]), ContainSubstring(workers[1])), "both took part")
-		Expect(kubectl("-n", namespace, "get", "mpijobs", "-o", "name")).To(BeEmpty())
+		Expect(s.kubectl("get", "mpijobs", "-o", "name")).To(BeEmpty())
 		Expect(files()).To(BeEmpty())
 		table("distributed")
 	})
 
 	It("makes a failed point of what hangs and of what fails, and runs the others", func() {
-		apply(troubledRun)
+		s.apply(troubledRun)
 		for _, point := range []struct{ size, signal string }{{"3g", "STOP"}, {"2g", "KILL"}} {
-			Eventually(func() string { return benchmarkRun("troubled").Status.Current }, long).Should(ContainSubstring(point.size))
+			Eventually(func() string { return s.benchmarkRun("troubled").Status.Current }, long).Should(ContainSubstring(point.size))
 			Eventually(func() error {
-				_, err := shell(workers[0], "sleep 2; pkill -"+point.signal+" -x iozone")
+				_, err := shell(workers[0], "sleep 2; kill -"+point.signal+" $("+s.processes(workers[0], "iozone")+")")
 				return err
 			}).Should(Succeed())
 		}
-		Eventually(ended("troubled"), long).Should(BeTrue())
-		run := benchmarkRun("troubled")
-		Expect(succeeded("troubled")).To(HavePrefix(v1alpha1.ReasonPointsFailed))
+		Eventually(s.ended("troubled"), long).Should(BeTrue())
+		run := s.benchmarkRun("troubled")
+		Expect(s.succeeded("troubled")).To(HavePrefix(v1alpha1.ReasonPointsFailed))
 		Expect(run.Status.FailedPoints).To(Equal(int32(2)))
 		Expect(run.Status.Points[0].Message).To(ContainSubstring("did not end within 45s"))
 		Expect(run.Status.Points[1].Message).To(ContainSubstring("exit code"))
@@ -196,12 +198,12 @@ func benchmarksRun() {
 	})
 
 	It("stops and removes its files when it is deleted", func() {
-		apply(strings.NewReplacer("name: troubled", "name: deleted", "pointTimeout: 45s", "pointTimeout: 10m").Replace(troubledRun))
+		s.apply(strings.NewReplacer("name: troubled", "name: deleted", "pointTimeout: 45s", "pointTimeout: 10m").Replace(troubledRun))
 		Eventually(files, long).ShouldNot(BeEmpty())
-		kubectl("-n", namespace, "delete", "benchmarkrun", "deleted", "--timeout=120s")
-		Expect(podsOf("deleted")).To(BeEmpty())
+		s.kubectl("delete", "benchmarkrun", "deleted", "--timeout=120s")
+		Expect(s.podsOf("deleted")).To(BeEmpty())
 		Expect(files()).To(BeEmpty())
-		Expect(inClient(workers[0], "sh", "-c", "pgrep -x iozone || echo none")).To(Equal("none"))
+		Expect(onNode(workers[0], s.processes(workers[0], "iozone")+"; true")).To(BeEmpty())
 	})
 
 	It("costs the operator little memory", func() {

@@ -3,15 +3,12 @@
 package e2e
 
 import (
-	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-
-	"parallelfs.dev/operator/api/v1alpha1"
 )
 
 func install(values ...string) {
@@ -27,16 +24,12 @@ func install(values ...string) {
 
 func chartIsInstalled() {
 	It("runs two managers, of which one leads", func() {
-		apply(fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: {pod-security.kubernetes.io/enforce: privileged}}}", systemNamespace))
-		install()
 		Expect(managers()).To(HaveLen(2))
 		Eventually(func() string {
 			return kubectl("-n", systemNamespace, "get", "lease", "parallelfs-operator", "-o", "jsonpath={.spec.holderIdentity}")
 		}).ShouldNot(BeEmpty())
 	})
 	It("keeps all but its agents within the restricted pod security standard", func() {
-		kubectl("label", "--overwrite", "nodes", workers[0], v1alpha1.LabelAgent+"=")
-		kubectl("-n", systemNamespace, "rollout", "status", "daemonset/"+release+"-agent", "--timeout=180s")
 		// A dry run of a stricter label names the pods that would break it.
 		out, err := exec.Command(filepath.Join(root, "bin", "kubectl"), "label", "--dry-run=server", "--overwrite", "namespace", systemNamespace,
 			"pod-security.kubernetes.io/enforce=restricted").CombinedOutput()
@@ -64,31 +57,31 @@ func managers() []string {
 }
 
 // chartKeepsEverything needs the FileSystem that runs.
-func chartKeepsEverything() {
+func (s *story) chartKeepsEverything() {
 	var before string
 	It("upgrades without a restart of any daemon", func() {
-		before = daemonPods()
+		before = s.daemonPods()
 		install("logLevel=debug")
 		Eventually(managers, long).Should(HaveLen(2))
-		Expect(daemonPods()).To(Equal(before))
+		Expect(s.daemonPods()).To(Equal(before))
 	})
 	It("leaves the API, the FileSystem, its daemons and its data when it is uninstalled", func() {
 		helm("uninstall", release, "--wait")
 		Eventually(managers).Should(BeEmpty())
 		Expect(kubectl("get", "crd", "-o", "name")).To(And(ContainSubstring("filesystems.parallelfs.dev"), ContainSubstring("benchmarkruns.parallelfs.dev")))
-		Consistently(daemonPods, "5s").Should(Equal(before))
-		Expect(inClient(workers[1], "cat", mountPath+"/ssd/hello")).To(Equal(greeting))
+		Consistently(s.daemonPods, "5s").Should(Equal(before))
+		Expect(s.inClient(workers[1], "cat", s.mountPath+"/ssd/hello")).To(Equal(greeting))
 	})
 	It("takes over what is there when it is installed again", func() {
 		install()
-		Eventually(ready, soon).Should(BeTrue())
-		Expect(daemonPods()).To(Equal(before))
+		Eventually(s.ready, soon).Should(BeTrue())
+		Expect(s.daemonPods()).To(Equal(before))
 	})
 }
 
 // daemonPods are the pods of the FileSystem with their identities and restarts.
-func daemonPods() string {
+func (s *story) daemonPods() string {
 	GinkgoHelper()
-	return kubectl("-n", namespace, "get", "pods", "-l", "parallelfs.dev/filesystem=scratch", "-o",
+	return s.kubectl("get", "pods", "-l", "parallelfs.dev/filesystem=scratch", "-o",
 		`jsonpath={range .items[*]}{.metadata.name} {.metadata.uid} {.status.containerStatuses[*].restartCount}{"\n"}{end}`)
 }

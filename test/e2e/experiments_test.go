@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,12 +30,12 @@ func drives(n, node int, name, size, media string) []drive {
 	return out
 }
 
-// reducedExperiment reads the manifests of an experiment and reduces them.
-func reducedExperiment(name string) experiments.Experiment {
+// reducedExperiment reads the manifests of an experiment and reduces them, to the disks of its own.
+func (s *site) reducedExperiment(name string) experiments.Experiment {
 	GinkgoHelper()
 	e, err := experiments.Load(os.DirFS(filepath.Join(root, "benchmarks", "experiments")), name)
 	Expect(err).NotTo(HaveOccurred())
-	Expect(experiments.Reduce(&e)).To(Succeed())
+	Expect(experiments.Reduce(&e, v1alpha1.Glob("ata-E2E_DISK_E2E-"+s.name+"-*"))).To(Succeed())
 	return e
 }
 
@@ -121,19 +120,15 @@ var sites = []site{
 }
 
 // prepare gives the workers the labels and disks that an experiment needs, until the spec has ended.
-func (s *site) prepare(number int, ns string) {
+func (s *site) prepare(ns string) {
 	GinkgoHelper()
-	// A disk of an experiment before is not blank.
-	for i := range s.drives {
-		s.drives[i].name = fmt.Sprintf("x%d-%s", number, s.drives[i].name)
-	}
+	disk := newStory(s.name, 0).disk
 	prefix := "parallelfs.dev/" + ns + "-"
 	for role, on := range s.roles {
 		for _, node := range on {
 			kubectl("label", "--overwrite", "nodes", workers[node], prefix+role+"=")
 		}
 	}
-	kubectl("label", "--overwrite", "nodes", workers[0], workers[1], workers[2], v1alpha1.LabelAgent+"=")
 	for _, d := range s.drives {
 		disks("attach", workers[d.node], disk(workers[d.node], d.name), d.size, d.media)
 	}
@@ -163,18 +158,18 @@ func (s *site) prepare(number int, ns string) {
 
 // experimentsRun runs each experiment, reduced: the daemons are told what golden files say, and every point has a result.
 func experimentsRun() {
-	for number := range sites {
-		s := &sites[number]
+	for i := range sites {
+		s := &sites[i]
 		if !s.always && os.Getenv("EXPERIMENTS") != "all" {
 			continue
 		}
 		It("runs the experiment "+s.name, func() {
-			e := reducedExperiment(s.name)
+			e := s.reducedExperiment(s.name)
 			variants, err := e.Variants()
 			Expect(err).NotTo(HaveOccurred())
 			ns := variants[0].FileSystem.Namespace
 			apply(e.Namespace)
-			s.prepare(number, ns)
+			s.prepare(ns)
 			if e.Suite != nil {
 				s.suite(e, variants)
 				return
@@ -187,7 +182,7 @@ func experimentsRun() {
 				compareConfigurations(s.name, e.FileSystem, daemon)
 			}
 			for _, name := range append([]string{s.name}, s.also...) {
-				for _, run := range reducedExperiment(name).Runs {
+				for _, run := range s.reducedExperiment(name).Runs {
 					applyObject(run)
 					if reason := s.without[name]; reason != "" {
 						Eventually(succeededCondition(ns, "benchmarkrun", run.Name), long).Should(HavePrefix("False " + reason))

@@ -20,16 +20,16 @@ import (
 )
 
 // measuringRun is a BenchmarkRun of the filesystem scratch on its clients; content is the rest of its spec.
-func measuringRun(name, content string) string {
+func (s *story) measuringRun(name, content string) string {
 	return fmt.Sprintf(`
 apiVersion: parallelfs.dev/v1alpha1
 kind: BenchmarkRun
-metadata: {name: %s, namespace: %s}
+metadata: {name: %s, namespace: e2e-$STORY}
 spec:
   fileSystem: {name: scratch, storagePool: ssd}
-  clients: {nodeSelector: {e2e.parallelfs.dev/client: ""}, oversubscribe: true, count: 2}
+  clients: {nodeSelector: {e2e.parallelfs.dev/$STORY-client: ""}, oversubscribe: true, count: 2}
   limits: {pointTimeout: 5m, retries: 2, invalidRetries: 3}
-%s`, name, namespace, strings.ReplaceAll(strings.TrimPrefix(content, "\n"), "\t", "  "))
+%s`, name, strings.ReplaceAll(strings.TrimPrefix(content, "\n"), "\t", "  "))
 }
 
 // creates is a sweep of mdtest whose items are computed, such that each point makes as many files in all.
@@ -72,29 +72,25 @@ func shape(run *v1alpha1.BenchmarkRun) []string {
 	return out
 }
 
-func finish(name string) *v1alpha1.BenchmarkRun {
+func (s *story) finish(name string) *v1alpha1.BenchmarkRun {
 	GinkgoHelper()
-	Eventually(ended(name), 3*long).Should(BeTrue(), func() string { return succeeded(name) })
-	Expect(succeeded(name)).To(HavePrefix(v1alpha1.ReasonAllPointsSucceeded))
-	return benchmarkRun(name)
-}
-
-func results(name string) {
-	report("results of "+name, kubectl("-n", namespace, "get", "benchmarkrun", name, "-o", "go-template-file="+root+"/test/demo/results.gotemplate"))
+	Eventually(s.ended(name), 3*long).Should(BeTrue(), func() string { return s.succeeded(name) })
+	Expect(s.succeeded(name)).To(HavePrefix(v1alpha1.ReasonAllPointsSucceeded))
+	return s.benchmarkRun(name)
 }
 
 // pfs runs kubectl-pfs.
-func pfs(args ...string) string {
+func (s *story) pfs(args ...string) string {
 	GinkgoHelper()
-	return run("", "kubectl-pfs", append(args, "-n", namespace)...)
+	return run("", "kubectl-pfs", append(args, "-n", s.namespace)...)
 }
 
 // running waits until a run has a pod of that role, which runs.
-func running(name, role string) string {
+func (s *story) running(name, role string) string {
 	GinkgoHelper()
 	var pod string
 	Eventually(func() string {
-		pod, _, _ = strings.Cut(kubectl("-n", namespace, "get", "pods", "-l", "parallelfs.dev/benchmarkrun="+name+",parallelfs.dev/benchmark-role="+role,
+		pod, _, _ = strings.Cut(s.kubectl("get", "pods", "-l", "parallelfs.dev/benchmarkrun="+name+",parallelfs.dev/benchmark-role="+role,
 			"--field-selector", "status.phase=Running", "-o", "jsonpath={.items[*].metadata.name}"), " ")
 		return pod
 	}, long).ShouldNot(BeEmpty())
@@ -102,23 +98,21 @@ func running(name, role string) string {
 }
 
 // kill kills a running pod of that role, another one if the first has ended meanwhile.
-func kill(name, role string) {
+func (s *story) kill(name, role string) {
 	GinkgoHelper()
 	Eventually(func() error {
-		_, err := try("", "kubectl", "-n", namespace, "delete", "pod", running(name, role), "--grace-period=0", "--force")
+		_, err := try("", "kubectl", "-n", s.namespace, "delete", "pod", s.running(name, role), "--grace-period=0", "--force")
 		return err
 	}, long).Should(Succeed())
 }
 
-func everyToolMeasures() {
-	BeforeAll(func() {
-		// The agents tell what the servers did, and drop caches.
-		kubectl("label", "--overwrite", "nodes", workers[0], workers[1], workers[2], v1alpha1.LabelAgent+"=")
-	})
+// sweepsAreMeasured follows one sweep: its table, its report, and the same sweep with everybody killed in the middle.
+func (s *story) sweepsAreMeasured() {
+	It("has a filesystem to measure", func() { s.isReady(newest) })
 
 	It("sweeps mdtest with computed items, and says what it was measured on and with", func() {
-		apply(measuringRun("creates", creates))
-		run := finish("creates")
+		s.apply(s.measuringRun("creates", creates))
+		run := s.finish("creates")
 		Expect(run.Status.Points).To(HaveLen(3))
 		for i, p := range run.Status.Points {
 			Expect(metric(p, "items").Value).To(Equal("360"), "what mdtest itself reports")
@@ -143,7 +137,7 @@ func everyToolMeasures() {
 		Expect(from.ImageID).NotTo(BeEmpty())
 		Expect(from.Clients).To(HaveLen(2))
 		Expect(from.Clients[0].Kernel).NotTo(BeEmpty())
-		results("creates")
+		s.results("creates")
 		raw, err := json.MarshalIndent(run.Status, "", " ")
 		Expect(err).NotTo(HaveOccurred())
 		report("status of creates", v1alpha1.Cut(string(raw), 6000))
@@ -151,51 +145,105 @@ func everyToolMeasures() {
 
 	It("makes a report that can be read anywhere", func() {
 		file := filepath.Join(GinkgoT().TempDir(), "report.html")
-		pfs("bench", "report", "creates", "-o", "html", "--file", file)
+		s.pfs("bench", "report", "creates", "-o", "html", "--file", file)
 		page, err := os.ReadFile(file)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(string(page)).To(And(ContainSubstring("<svg"), ContainSubstring("File creation"), Not(MatchRegexp(`(src|href)="http`))))
-		Expect(pfs("bench", "report", "creates", "-o", "csv")).To(ContainSubstring("File creation"))
+		Expect(s.pfs("bench", "report", "creates", "-o", "csv")).To(ContainSubstring("File creation"))
 	})
 
+	It("ends with the same table whoever is killed in the middle, and compares it with an earlier one", func() {
+		s.apply(s.measuringRun("killed", creates+"\tbaseline: {run: creates}\n"))
+		s.kill("killed", "worker")
+		Eventually(func() string { return s.benchmarkRun("killed").Status.Progress }, long).ShouldNot(BeEmpty())
+		s.kill("killed", "launcher")
+		s.running("killed", "launcher")
+		kubectl("-n", systemNamespace, "delete", "pods", "-l", "app.kubernetes.io/component=manager", "--grace-period=0", "--force")
+		run := s.finish("killed")
+		Expect(shape(run)).To(Equal(shape(s.benchmarkRun("creates"))))
+		Expect(run.Status.Baseline).To(ContainSubstring("3 points"))
+		Expect(metric(run.Status.Points[0], "File creation").Baseline).To(MatchRegexp(`^[+-][0-9.]+ %`))
+		report("kubectl pfs bench compare", s.pfs("bench", "compare", "creates", "killed"))
+		for _, p := range run.Status.Points {
+			report("point after the kills", fmt.Sprintf("%d: %s, %d attempts: %s", p.Index, p.State, p.Attempts, p.Message))
+		}
+	})
+
+	It("writes complete results to a claim", func() {
+		s.apply(`
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: e2e-results}
+spec:
+  capacity: {storage: 1Gi}
+  accessModes: [ReadWriteOnce]
+  hostPath: {path: /var/lib/parallelfs-e2e/$STORY/results, type: DirectoryOrCreate}
+  storageClassName: ""
+  claimRef: {namespace: e2e-$STORY, name: results}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: results, namespace: e2e-$STORY}
+spec: {accessModes: [ReadWriteOnce], storageClassName: "", volumeName: e2e-results, resources: {requests: {storage: 1Gi}}}
+`)
+		s.kubectl("patch", "benchmarkrun", "creates", "--type=merge", "-p", `{"spec":{"results":{"persistentVolumeClaim":{"name":"results","path":"a"}}}}`)
+		s.apply(s.measuringRun("exported", "\ttool: mdtest\n\tmdtest: {items: 2}\n\tresults: {persistentVolumeClaim: {name: results, path: a}}\n"))
+		s.finish("exported")
+		Eventually(func() string { return s.benchmarkRun("exported").Status.Exported }, long).Should(ContainSubstring("a/exported-"))
+		var files string
+		for _, node := range workers {
+			out, _ := shell(node, "cd "+s.dataRoot+"/results 2>/dev/null && find . -type f && grep -h 'File creation' a/exported-*/*.csv | head -2")
+			files += out
+		}
+		Expect(files).To(And(ContainSubstring(".json"), ContainSubstring(".csv"), ContainSubstring("File creation")))
+		report("files of the claim", files)
+		s.kubectl("delete", "pvc", "results", "--wait=false")
+		kubectl("delete", "pv", "e2e-results", "--wait=false")
+	})
+}
+
+// everyToolMeasures runs each tool that there is an image of once, and what must not run.
+func (s *story) everyToolMeasures() {
+	It("has a filesystem to measure", func() { s.isReady(newest) })
+
 	It("measures with IOR, and drops the caches before it reads", func() {
-		apply(measuringRun("bandwidth", `
+		s.apply(s.measuringRun("bandwidth", `
 	tool: ior
 	ior: {blockSize: 4m, transferSize: 1m, filePerProcess: true, iterations: 1}
 	processes: 2
 	caches: {drop: All, before: Phases}
 `))
-		run := finish("bandwidth")
+		run := s.finish("bandwidth")
 		Expect(number(metric(run.Status.Points[0], "write").Value)).To(BeNumerically(">", 0))
 		Expect(number(metric(run.Status.Points[0], "read").Value)).To(BeNumerically(">", 0))
 		Expect(kubectl("get", "nodeinventory", workers[0], "-o", "jsonpath={.status.droppedCaches.request}{.status.droppedCaches.error}")).NotTo(BeEmpty())
-		results("bandwidth")
+		s.results("bandwidth")
 	})
 
 	It("measures with fio, on one client and on two", func() {
-		apply(measuringRun("random", `
+		s.apply(s.measuringRun("random", `
 	tool: fio
 	fio: {mode: randrw, blockSize: 16k, fileSize: 4m}
 	processes: 2
 	sweep: [{name: clients, values: ["1", "2"]}]
 `))
-		run := finish("random")
+		run := s.finish("random")
 		Expect(run.Status.Points).To(HaveLen(2))
-		results("random")
+		s.results("random")
 	})
 
 	It("measures with postmark on every process, and adds up what they did", func() {
-		apply(measuringRun("mail", `
+		s.apply(s.measuringRun("mail", `
 	tool: postmark
 	postmark: {files: 40, transactions: 60, subdirectories: 2}
 	processes: 4
 `))
-		finish("mail")
-		results("mail")
+		s.finish("mail")
+		s.results("mail")
 	})
 
 	It("measures with any program", func() {
-		apply(measuringRun("dd", `
+		s.apply(s.measuringRun("dd", `
 	tool: custom
 	custom:
 		command: [dd, if=/dev/zero, of=file, bs=$(block), count=4, conv=fsync]
@@ -203,39 +251,39 @@ func everyToolMeasures() {
 		metrics: [{name: copied, unit: bytes, regex: "^([0-9]+) bytes"}]
 	sweep: [{name: custom.block, values: [1M, 2M]}]
 `))
-		run := finish("dd")
+		run := s.finish("dd")
 		Expect(metric(run.Status.Points[1], "copied").Value).To(Equal("8388608"))
 	})
 
 	It("says what to do when nobody has an image with the tool", func() {
-		apply(measuringRun("vdbench", "\ttool: vdbench\n\tvdbench: {}\n"))
-		Eventually(func() string { return succeeded("vdbench") }).Should(HavePrefix(v1alpha1.ReasonImageRequired))
-		report("a tool without an image", succeeded("vdbench"))
-		apply(measuringRun("wrong-image", "\ttool: mdtest\n\tmdtest: {items: 1}\n\timage: localhost/parallelfs/moosefs:4.57.5\n"))
-		Eventually(func() string { return succeeded("wrong-image") }, long).Should(HavePrefix(v1alpha1.ReasonImageRequired))
-		report("an image without the tool", succeeded("wrong-image"))
-		kubectl("-n", namespace, "delete", "benchmarkrun", "vdbench", "wrong-image", "--timeout=120s")
+		s.apply(s.measuringRun("vdbench", "\ttool: vdbench\n\tvdbench: {}\n"))
+		Eventually(func() string { return s.succeeded("vdbench") }).Should(HavePrefix(v1alpha1.ReasonImageRequired))
+		report("a tool without an image", s.succeeded("vdbench"))
+		s.apply(s.measuringRun("wrong-image", "\ttool: mdtest\n\tmdtest: {items: 1}\n\timage: localhost/parallelfs/moosefs:4.57.5\n"))
+		Eventually(func() string { return s.succeeded("wrong-image") }, long).Should(HavePrefix(v1alpha1.ReasonImageRequired))
+		report("an image without the tool", s.succeeded("wrong-image"))
+		s.kubectl("delete", "benchmarkrun", "vdbench", "wrong-image", "--timeout=120s")
 	})
 
 	It("refuses what can't end well, before it starts", func() {
-		apply(measuringRun("too-large", "\ttool: fio\n\tfio: {mode: write, fileSize: 100t}\n\tprocesses: 2\n"))
-		Eventually(func() string { return succeeded("too-large") }, long).Should(HavePrefix(v1alpha1.ReasonPreflightFailed))
-		apply(measuringRun("uneven", strings.ReplaceAll(creates, "360", "361")))
-		Eventually(func() string { return succeeded("uneven") }).Should(And(HavePrefix(v1alpha1.ReasonInvalidSpec), ContainSubstring("remainder")))
-		report("refused before anything started", succeeded("too-large")+"\n"+succeeded("uneven"))
-		kubectl("-n", namespace, "delete", "benchmarkrun", "too-large", "uneven", "--timeout=120s")
+		s.apply(s.measuringRun("too-large", "\ttool: fio\n\tfio: {mode: write, fileSize: 100t}\n\tprocesses: 2\n"))
+		Eventually(func() string { return s.succeeded("too-large") }, long).Should(HavePrefix(v1alpha1.ReasonPreflightFailed))
+		s.apply(s.measuringRun("uneven", strings.ReplaceAll(creates, "360", "361")))
+		Eventually(func() string { return s.succeeded("uneven") }).Should(And(HavePrefix(v1alpha1.ReasonInvalidSpec), ContainSubstring("remainder")))
+		report("refused before anything started", s.succeeded("too-large")+"\n"+s.succeeded("uneven"))
+		s.kubectl("delete", "benchmarkrun", "too-large", "uneven", "--timeout=120s")
 	})
 
 	It("makes a disturbed repetition invalid, and runs it again", func() {
-		apply(measuringRun("disturbed", `
+		s.apply(s.measuringRun("disturbed", `
 	tool: custom
 	custom: {command: [sh, -c, "sleep 25; echo slept 25"], metrics: [{name: slept, unit: s, regex: "slept ([0-9]+)"}]}
 `))
-		running("disturbed", "client")
-		chunkservers := strings.Fields(podOn("chunkserver", workers[2]))
+		s.running("disturbed", "client")
+		chunkservers := strings.Fields(s.podOn("chunkserver", workers[2]))
 		Expect(chunkservers).NotTo(BeEmpty())
-		kubectl("-n", namespace, "delete", "pod", chunkservers[0], "--wait=false")
-		run := finish("disturbed")
+		s.kubectl("delete", "pod", chunkservers[0], "--wait=false")
+		run := s.finish("disturbed")
 		Expect(run.Status.Points[0].Attempts).To(BeNumerically(">=", 2))
 		Expect(run.Status.Points[0].Message).To(ContainSubstring("chunkserver"))
 		report("a disturbed point", run.Status.Points[0].Message)
@@ -245,119 +293,78 @@ func everyToolMeasures() {
 		sleeper := func(seconds int) string {
 			return fmt.Sprintf("\ttool: custom\n\tcustom: {command: [sh, -c, \"sleep %[1]d; echo slept %[1]d\"], metrics: [{name: slept, unit: s, regex: \"slept ([0-9]+)\"}]}\n", seconds)
 		}
-		apply(measuringRun("first", sleeper(60)))
-		running("first", "client")
-		apply(measuringRun("second", sleeper(1)))
-		Eventually(func() string { return succeeded("second") }).Should(Or(HavePrefix(v1alpha1.ReasonFileSystemInUse), HavePrefix(v1alpha1.ReasonWaitingForRun)))
-		before := podOn("metalogger", workers[1])
-		kubectl("-n", namespace, "patch", "filesystem", "scratch", "--type=merge", "-p", `{"spec":{"config":{"storage":{"HDD_LEAVE_SPACE_DEFAULT":"255MiB"}}}}`)
+		s.apply(s.measuringRun("first", sleeper(60)))
+		s.running("first", "client")
+		s.apply(s.measuringRun("second", sleeper(1)))
+		Eventually(func() string { return s.succeeded("second") }).Should(Or(HavePrefix(v1alpha1.ReasonFileSystemInUse), HavePrefix(v1alpha1.ReasonWaitingForRun)))
+		before := s.podOn("metalogger", workers[1])
+		s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p", `{"spec":{"config":{"storage":{"HDD_LEAVE_SPACE_DEFAULT":"255MiB"}}}}`)
 		Eventually(func() string {
-			return kubectl("-n", namespace, "get", "filesystem", "scratch", "-o", `jsonpath={.status.conditions[?(@.type=="ChangesHeld")].message}`)
+			return s.kubectl("get", "filesystem", "scratch", "-o", `jsonpath={.status.conditions[?(@.type=="ChangesHeld")].message}`)
 		}).Should(ContainSubstring("first"))
-		Expect(podOn("metalogger", workers[1])).To(Equal(before))
-		report("a change that waits", kubectl("-n", namespace, "get", "filesystem", "scratch", "-o", `jsonpath={.status.conditions[?(@.type=="ChangesHeld")].message}`))
-		finish("first")
-		Eventually(ended("second"), 2*long).Should(BeTrue())
-		Eventually(ready, long).Should(BeTrue(), whyNotReady)
+		Expect(s.podOn("metalogger", workers[1])).To(Equal(before))
+		report("a change that waits", s.kubectl("get", "filesystem", "scratch", "-o", `jsonpath={.status.conditions[?(@.type=="ChangesHeld")].message}`))
+		s.finish("first")
+		Eventually(s.ended("second"), 2*long).Should(BeTrue())
+		Eventually(s.ready, long).Should(BeTrue(), s.whyNotReady)
 	})
+}
 
-	It("ends with the same table whoever is killed in the middle, and compares it with an earlier one", func() {
-		apply(measuringRun("killed", creates+"\tbaseline: {run: creates}\n"))
-		kill("killed", "worker")
-		Eventually(func() string { return benchmarkRun("killed").Status.Progress }, long).ShouldNot(BeEmpty())
-		kill("killed", "launcher")
-		running("killed", "launcher")
-		kubectl("-n", systemNamespace, "delete", "pods", "-l", "app.kubernetes.io/component=manager", "--grace-period=0", "--force")
-		run := finish("killed")
-		Expect(shape(run)).To(Equal(shape(benchmarkRun("creates"))))
-		Expect(run.Status.Baseline).To(ContainSubstring("3 points"))
-		Expect(metric(run.Status.Points[0], "File creation").Baseline).To(MatchRegexp(`^[+-][0-9.]+ %`))
-		report("kubectl pfs bench compare", pfs("bench", "compare", "creates", "killed"))
-		for _, p := range run.Status.Points {
-			report("point after the kills", fmt.Sprintf("%d: %s, %d attempts: %s", p.Index, p.State, p.Attempts, p.Message))
-		}
-	})
-
+// variantsAreMeasured runs a suite.
+func (s *story) variantsAreMeasured() {
 	It("measures variants of a filesystem one after the other", func() {
-		apply(fmt.Sprintf(`
+		s.begin()
+		for _, node := range workers {
+			s.label(node, "storage", "client")
+		}
+		s.label(workers[0], "metadata")
+		s.apply(`
 apiVersion: parallelfs.dev/v1alpha1
 kind: BenchmarkSuite
-metadata: {name: copies, namespace: %[1]s}
+metadata: {name: copies, namespace: e2e-$STORY}
 spec:
   afterVariant: Delete
   fileSystem:
     type: MooseFS
     version: 4.57.5
-    moosefs: {basePort: 9519}
+    moosefs: {basePort: $PORT}
     metadata:
-      nodeSelector: {e2e.parallelfs.dev/metadata: ""}
+      nodeSelector: {e2e.parallelfs.dev/$STORY-metadata: ""}
     clients:
-      nodeSelector: {e2e.parallelfs.dev/client: ""}
-      mountPath: /mnt/e2e/copies
+      nodeSelector: {e2e.parallelfs.dev/$STORY-client: ""}
+      mountPath: /mnt/e2e/$STORY/fs
     config: {storage: {HDD_LEAVE_SPACE_DEFAULT: 256MiB}}
   variants:
   - name: one
     scale: 1
     fileSystem:
-      metadata: {targets: {directories: [%[2]s/suite/one/metadata]}}
-      storagePools: [{name: ssd, nodeSelector: {e2e.parallelfs.dev/storage: ""}, targets: {directories: [%[2]s/suite/one/ssd]}, copies: 1}]
+      metadata: {targets: {directories: [/var/lib/parallelfs-e2e/$STORY/one/metadata]}}
+      storagePools: [{name: ssd, nodeSelector: {e2e.parallelfs.dev/$STORY-storage: ""}, targets: {directories: [/var/lib/parallelfs-e2e/$STORY/one/ssd]}, copies: 1}]
   - name: two
     scale: 2
     fileSystem:
-      metadata: {targets: {directories: [%[2]s/suite/two/metadata]}}
-      storagePools: [{name: ssd, nodeSelector: {e2e.parallelfs.dev/storage: ""}, targets: {directories: [%[2]s/suite/two/ssd]}, copies: 2}]
+      metadata: {targets: {directories: [/var/lib/parallelfs-e2e/$STORY/two/metadata]}}
+      storagePools: [{name: ssd, nodeSelector: {e2e.parallelfs.dev/$STORY-storage: ""}, targets: {directories: [/var/lib/parallelfs-e2e/$STORY/two/ssd]}, copies: 2}]
   runs:
   - name: files
     spec:
       tool: mdtest
       mdtest: {items: 5, filesOnly: true}
-      clients: {nodeSelector: {e2e.parallelfs.dev/client: ""}, count: 2, oversubscribe: true}
+      clients: {nodeSelector: {e2e.parallelfs.dev/$STORY-client: ""}, count: 2, oversubscribe: true}
       sweep: [{name: processes, values: ["2", "4"]}]
       limits: {pointTimeout: 5m}
-`, namespace, dataRoot))
+`)
 		suite := &v1alpha1.BenchmarkSuite{}
 		Eventually(func() string {
-			Expect(api.Get(context.Background(), client.ObjectKey{Namespace: namespace, Name: "copies"}, suite)).To(Succeed())
-			return succeededCondition(namespace, "benchmarksuite", "copies")()
+			Expect(api.Get(context.Background(), client.ObjectKey{Namespace: s.namespace, Name: "copies"}, suite)).To(Succeed())
+			return succeededCondition(s.namespace, "benchmarksuite", "copies")()
 		}, 4*long).Should(HavePrefix("True " + v1alpha1.ReasonAllRunsSucceeded))
-		Expect(api.Get(context.Background(), client.ObjectKey{Namespace: namespace, Name: "copies"}, suite)).To(Succeed())
+		Expect(api.Get(context.Background(), client.ObjectKey{Namespace: s.namespace, Name: "copies"}, suite)).To(Succeed())
 		Expect(suite.Status.Progress).To(Equal("2/2"))
 		Expect(suite.Status.Table).To(ContainElement(SatisfyAll(
 			HaveField("Variant", "two"), HaveField("Metric", "File creation"), HaveField("Speedup", Not(BeEmpty())), HaveField("Efficiency", Not(BeEmpty())))))
-		Expect(kubectl("-n", namespace, "get", "filesystems", "-o", "name")).NotTo(ContainSubstring("copies"))
-		report("a suite's report", pfs("bench", "report", "copies", "-o", "markdown"))
-		kubectl("-n", namespace, "delete", "benchmarksuite", "copies", "--timeout=120s")
-	})
-
-	It("writes complete results to a claim", func() {
-		apply(fmt.Sprintf(`
-apiVersion: v1
-kind: PersistentVolume
-metadata: {name: e2e-results}
-spec:
-  capacity: {storage: 1Gi}
-  accessModes: [ReadWriteOnce]
-  hostPath: {path: %[2]s/results, type: DirectoryOrCreate}
-  storageClassName: ""
-  claimRef: {namespace: %[1]s, name: results}
----
-apiVersion: v1
-kind: PersistentVolumeClaim
-metadata: {name: results, namespace: %[1]s}
-spec: {accessModes: [ReadWriteOnce], storageClassName: "", volumeName: e2e-results, resources: {requests: {storage: 1Gi}}}
-`, namespace, dataRoot))
-		kubectl("-n", namespace, "patch", "benchmarkrun", "creates", "--type=merge", "-p", `{"spec":{"results":{"persistentVolumeClaim":{"name":"results","path":"a"}}}}`)
-		apply(measuringRun("exported", "\ttool: mdtest\n\tmdtest: {items: 2}\n\tresults: {persistentVolumeClaim: {name: results, path: a}}\n"))
-		finish("exported")
-		Eventually(func() string { return benchmarkRun("exported").Status.Exported }, long).Should(ContainSubstring("a/exported-"))
-		var files string
-		for _, node := range workers {
-			out, _ := shell(node, "cd "+dataRoot+"/results 2>/dev/null && find . -type f && grep -h 'File creation' a/exported-*/*.csv | head -2")
-			files += out
-		}
-		Expect(files).To(And(ContainSubstring(".json"), ContainSubstring(".csv"), ContainSubstring("File creation")))
-		report("files of the claim", files)
-		kubectl("-n", namespace, "delete", "pvc", "results", "--wait=false")
-		kubectl("delete", "pv", "e2e-results", "--wait=false")
+		Expect(s.kubectl("get", "filesystems", "-o", "name")).NotTo(ContainSubstring("copies"))
+		report("a suite's report", s.pfs("bench", "report", "copies", "-o", "markdown"))
+		s.kubectl("delete", "benchmarksuite", "copies", "--timeout=120s")
 	})
 }

@@ -52,28 +52,29 @@ var handmade = []byHand{
 }
 
 // operatorIsCompared compares what the operator measures with what a person measures by hand: `make overhead`.
-func operatorIsCompared() {
+func (s *story) operatorIsCompared() {
+	It("has a filesystem to measure", func() { s.isReady(newest) })
 	for _, h := range handmade {
 		It("measures with "+h.tool+" what a person measures by hand", func() {
 			hand := "hand-" + h.tool
 			DeferCleanup(func() {
-				kubectl("-n", namespace, "delete", "mpijob", hand, "--ignore-not-found", "--timeout=60s")
+				s.kubectl("delete", "mpijob", hand, "--ignore-not-found", "--timeout=60s")
 			})
-			apply(measuringRun(hand, h.spec))
-			standIn(hand)
-			finish(hand)
+			s.apply(s.measuringRun(hand, h.spec))
+			s.standIn(hand)
+			s.finish(hand)
 			ours, theirs := map[string][]float64{}, map[string][]float64{}
 			for i := range pairs {
 				byPerson := func() {
-					measured := h.measure(hand, i)
+					measured := h.measure(s, hand, i)
 					for _, name := range h.metrics {
 						theirs[name] = append(theirs[name], measured[name])
 					}
 				}
 				byOperator := func() {
 					name := fmt.Sprintf("pair-%s-%d", h.tool, i)
-					apply(measuringRun(name, h.spec))
-					point := finish(name).Status.Points[0]
+					s.apply(s.measuringRun(name, h.spec))
+					point := s.finish(name).Status.Points[0]
 					for _, name := range h.metrics {
 						ours[name] = append(ours[name], number(metric(point, name).Value))
 					}
@@ -103,13 +104,13 @@ func operatorIsCompared() {
 }
 
 // standIn makes pods like those of a run that is under way, whose launcher does nothing.
-func standIn(name string) {
+func (s *story) standIn(name string) {
 	GinkgoHelper()
-	running(name, "launcher")
-	jobs := kubectl("-n", namespace, "get", "mpijobs", "-l", "parallelfs.dev/benchmarkrun="+name, "-o", "jsonpath={.items[0]}")
+	s.running(name, "launcher")
+	jobs := s.kubectl("get", "mpijobs", "-l", "parallelfs.dev/benchmarkrun="+name, "-o", "jsonpath={.items[0]}")
 	var job map[string]any
 	Expect(json.Unmarshal([]byte(jobs), &job)).To(Succeed())
-	job["metadata"] = map[string]any{"name": name, "namespace": namespace}
+	job["metadata"] = map[string]any{"name": name, "namespace": s.namespace}
 	delete(job, "status")
 	replicas := job["spec"].(map[string]any)["mpiReplicaSpecs"].(map[string]any)
 	for role, replica := range replicas {
@@ -129,14 +130,14 @@ func standIn(name string) {
 	delete(job["spec"].(map[string]any)["runPolicy"].(map[string]any), "activeDeadlineSeconds")
 	applyObject(job)
 	Eventually(func() string {
-		return kubectl("-n", namespace, "get", "pods", "-l", "hand="+name, "--field-selector", "status.phase=Running", "-o", "jsonpath={.items[*].metadata.name}")
+		return s.kubectl("get", "pods", "-l", "hand="+name, "--field-selector", "status.phase=Running", "-o", "jsonpath={.items[*].metadata.name}")
 	}, long).Should(ContainSubstring("launcher"))
 }
 
 // measure starts the tool by hand once and reads what it printed with the operator's own parser.
-func (h byHand) measure(name string, i int) map[string]float64 {
+func (h byHand) measure(s *story, name string, i int) map[string]float64 {
 	GinkgoHelper()
-	pods := strings.Fields(kubectl("-n", namespace, "get", "pods", "-l", "hand="+name, "-o", "jsonpath={.items[*].metadata.name}"))
+	pods := strings.Fields(s.kubectl("get", "pods", "-l", "hand="+name, "-o", "jsonpath={.items[*].metadata.name}"))
 	var launcher, worker string
 	for _, p := range pods {
 		if strings.Contains(p, "launcher") {
@@ -145,10 +146,10 @@ func (h byHand) measure(name string, i int) map[string]float64 {
 			worker = p
 		}
 	}
-	directory := fmt.Sprintf("%s/ssd/by-hand-%s-%d", mountPath, h.tool, i)
-	kubectl("-n", namespace, "exec", worker, "-c", "benchmark", "--", "mkdir", directory)
-	out := kubectl("-n", namespace, "exec", launcher, "-c", "benchmark", "--", "bash", "-c", strings.ReplaceAll(h.command, "DIR", directory))
-	kubectl("-n", namespace, "exec", worker, "-c", "benchmark", "--", "rm", "-r", directory)
+	directory := fmt.Sprintf("%s/ssd/by-hand-%s-%d", s.mountPath, h.tool, i)
+	s.kubectl("exec", worker, "-c", "benchmark", "--", "mkdir", directory)
+	out := s.kubectl("exec", launcher, "-c", "benchmark", "--", "bash", "-c", strings.ReplaceAll(h.command, "DIR", directory))
+	s.kubectl("exec", worker, "-c", "benchmark", "--", "rm", "-r", directory)
 	reports := []string{out}
 	if h.tool == "fio" {
 		first, second, _ := strings.Cut(out, "\n}\n")
@@ -166,7 +167,7 @@ func (h byHand) measure(name string, i int) map[string]float64 {
 				}
 			}
 		}
-		Expect(json.Unmarshal([]byte(pfs("bench", "parse", "--tool", h.tool, file, "-o", "json")), &document)).To(Succeed())
+		Expect(json.Unmarshal([]byte(s.pfs("bench", "parse", "--tool", h.tool, file, "-o", "json")), &document)).To(Succeed())
 		for _, m := range document.Points[0].Metrics {
 			if m.Unit == h.unit {
 				sums[m.Name] += m.Value

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # Runs the end-to-end tests on a kind cluster of their own, and removes it afterwards.
-# usage: run.sh [GINKGO ARGUMENT...]   such as --ginkgo.focus='BenchmarkRun'
+# usage: run.sh [GINKGO ARGUMENT...]   such as --focus='BenchmarkRun'
 #   KEEP_CLUSTER=1  leaves the cluster up, to look around and to run again without making it
+#   PROCS           number of stories that run side by side, default 6
 #   BEEGFS_IMAGES   mgmtd=IMAGE,meta=IMAGE,storage=IMAGE,tools=IMAGE: real daemons of BeeGFS 7.4.6 instead of the doubles
 #   BENCHMARK_IMAGES  TOOL=IMAGE,…: real benchmarks instead of the doubles, such as mdtest and ior
+#   REPORTS         directory for Ginkgo's report, as test/tiers/run.sh sets it
 set -euo pipefail
 export CLUSTER=${CLUSTER:-parallelfs-e2e}
 cd "$(dirname "$0")/../.."
@@ -21,12 +23,21 @@ cleanup() {
 failures=test/cluster/.work/failures
 rm -f "$failures"
 trap cleanup EXIT
-test/cluster/up.sh
+
+# The images are made while the cluster starts, which mostly waits. Its own image comes first: it takes longest.
+use_cluster_tools
+if [[ -z ${NODE_IMAGE:-} ]] && ! registry_answers; then test/cluster/node-image.sh >/dev/null; fi
+test/cluster/up.sh &
+up=$!
 built=$(images/build.sh)
+tools/build.sh --link bin helm kubectl >/dev/null
+go build -trimpath -ldflags '-s -w' -o bin/ ./cmd/kubectl-pfs github.com/onsi/ginkgo/v2/ginkgo
+go test -c -tags e2e -vet=off -trimpath -ldflags '-s -w' -o test/e2e/e2e.test ./test/e2e
+wait "$up"
 real=$(test/cluster/real-values.sh --images)
 mapfile -t images < <(printf '%s\n' "$built" "$real" | grep .)
 test/cluster/load.sh "${images[@]}"
-tools/build.sh --link bin helm kubectl >/dev/null
-go build -o bin/kubectl-pfs ./cmd/kubectl-pfs
 export KUBECONFIG=$kubeconfig
-go test -v -tags e2e -count=1 -timeout 75m ./test/e2e/ --ginkgo.v "$@"
+hold_loop_devices
+# A spec that fails says why at once; one that passes shows its figures.
+bin/ginkgo --procs="${PROCS:-6}" --timeout=60m -v --no-color ${REPORTS:+--output-dir="$REPORTS" --json-report=test-e2e.json} "$@" test/e2e/e2e.test 7>&-

@@ -1,7 +1,8 @@
 //go:build e2e
 
 // Package e2e tests the operator as its users meet it: installed by its chart on a real cluster, with real MooseFS
-// daemons, FUSE mounts and MPI launches. The specs run in the order in which they stand, on one cluster.
+// daemons, FUSE mounts and MPI launches. Each Ordered container is a story with a filesystem of its own; the stories run side by side on
+// one cluster, those that stop the operator itself after all others.
 package e2e
 
 import (
@@ -25,11 +26,8 @@ import (
 )
 
 const (
-	namespace       = "e2e"
 	systemNamespace = "parallelfs-system"
 	release         = "parallelfs-operator"
-	mountPath       = "/mnt/e2e/scratch"
-	dataRoot        = "/var/lib/parallelfs-e2e"
 
 	// soon is for what needs no more than a few looks of the operator, long for what waits for images, processes or back-offs.
 	soon = 2 * time.Minute
@@ -51,7 +49,18 @@ func TestEndToEnd(t *testing.T) {
 	RunSpecs(t, "ParallelFS Operator", suite, reporter)
 }
 
-var _ = BeforeSuite(func() {
+// The first process prepares the cluster for all: shells on its nodes, and the operator by its chart.
+var _ = SynchronizedBeforeSuite(func() {
+	connect()
+	startShells()
+	apply(fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: {pod-security.kubernetes.io/enforce: privileged}}}", systemNamespace))
+	install()
+	kubectl("label", "--overwrite", "nodes", workers[0], workers[1], workers[2], v1alpha1.LabelAgent+"=")
+	kubectl("-n", systemNamespace, "rollout", "status", "daemonset/"+release+"-agent", "--timeout=180s")
+}, connect)
+
+// connect finds the cluster and its workers.
+func connect() {
 	scheme := runtime.NewScheme()
 	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
 	Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
@@ -61,8 +70,7 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred())
 	workers = strings.Fields(kubectl("get", "nodes", "-l", "!node-role.kubernetes.io/control-plane", "-o", "jsonpath={.items[*].metadata.name}"))
 	Expect(len(workers)).To(BeNumerically(">=", 3))
-	startShells()
-})
+}
 
 // What failed, and why, goes to the file that run.sh prints last, where it is read first; the state of the cluster at the
 // time stands at the spec.
@@ -74,30 +82,52 @@ var _ = ReportAfterSuite("failures", func(all Report) {
 	Expect(os.WriteFile(filepath.Join(root, "test", "cluster", ".work", "failures"), []byte(text.String()), 0o644)).To(Succeed())
 })
 
-// The whole is one story, because a filesystem that has run for a while is what administrators have.
-var _ = Describe("ParallelFS Operator", Ordered, ContinueOnFailure, func() {
-	AfterEach(func() {
-		if CurrentSpecReport().Failed() {
-			describeCluster()
-		}
-	})
-	Context("its chart, installed", chartIsInstalled)
-	Context("a FileSystem of MooseFS "+newest, func() { fileSystemRuns(newest) })
-	Context("a BenchmarkRun of iozone", benchmarksRun)
-	Context("BenchmarkRuns of other tools", everyToolMeasures)
+// A story is given the first of its ports. The published experiments have those that are in their manifests: BeeGFS's own.
+var _ = Describe("ParallelFS Operator", func() {
+	tell := func(text string, s *story, specs ...func()) {
+		Describe(text, Ordered, ContinueOnFailure, func() {
+			AfterEach(func() {
+				if CurrentSpecReport().Failed() {
+					describeCluster(s.namespace)
+				}
+			})
+			for _, more := range specs {
+				more()
+			}
+		})
+	}
 	if os.Getenv("OVERHEAD") != "" {
-		Context("the operator, compared with a person", operatorIsCompared)
+		s := newStory("overhead", 9419)
+		tell("the operator, compared with a person", s, s.operatorIsCompared)
+		return
 	}
-	Context("its chart, upgraded and uninstalled", chartKeepsEverything)
-	Context("a FileSystem of MooseFS "+newest+", deleted", fileSystemIsDeleted)
-	Context("a FileSystem on disks", disksAreTargets)
-	Context("a FileSystem of BeeGFS "+beeGFS7, beeGFSRuns)
-	Context("the published experiments, reduced", experimentsRun)
+	lives := newStory("life", 9419)
+	tell("a FileSystem of MooseFS "+newest, lives, func() { lives.fileSystemRuns(newest) }, lives.fileSystemIsKept)
+	disks := newStory("disks", 20000)
+	tell("a FileSystem on disks", disks, disks.disksAreTargets)
+	hive := newStory("hive", 20100)
+	tell("a FileSystem of BeeGFS "+beeGFS7, hive, hive.beeGFSRuns)
+	runs := newStory("runs", 20200)
+	tell("a BenchmarkRun of iozone", runs, runs.benchmarksRun, runs.fileSystemIsDeleted)
+	sweeps := newStory("sweeps", 20300)
+	tell("a BenchmarkRun that sweeps", sweeps, sweeps.sweepsAreMeasured)
+	tools := newStory("tools", 20400)
+	tell("BenchmarkRuns of other tools", tools, tools.everyToolMeasures)
+	variants := newStory("variants", 20500)
+	tell("a BenchmarkSuite", variants, variants.variantsAreMeasured)
 	if !realBeeGFS() {
-		Context("a FileSystem of BeeGFS "+beeGFS8, beeGFS8Runs)
+		comb := newStory("comb", 20600)
+		tell("a FileSystem of BeeGFS "+beeGFS8, comb, comb.beeGFS8Runs)
 	}
-	Context("a FileSystem of MooseFS 3.0.117", func() { fileSystemRuns("3.0.117") })
-	Context("a FileSystem of MooseFS 3.0.117, deleted", fileSystemIsDeleted)
+	older := newStory("older", 20700)
+	tell("a FileSystem of MooseFS "+oldest, older, func() { older.fileSystemRuns(oldest) })
+	tell("the published experiments, reduced", newStory("experiments", 0), experimentsRun)
+	tell("its chart, installed", newStory("chart", 0), chartIsInstalled)
+})
+
+// The chart is upgraded and taken away last, when nothing else runs: it keeps the filesystem that has lived.
+var _ = Describe("ParallelFS Operator, its chart upgraded and uninstalled", Serial, Ordered, ContinueOnFailure, func() {
+	newStory("life", 9419).chartKeepsEverything()
 })
 
 // run runs a program of bin/ and returns its standard output; a failure ends the spec with what it said.
@@ -183,7 +213,7 @@ func onNode(node, script string) string {
 }
 
 // describeCluster prints what a person would look at first.
-func describeCluster() {
+func describeCluster(namespace string) {
 	for _, args := range [][]string{
 		{"get", "pods", "-A", "-o", "wide"},
 		{"-n", namespace, "get", "filesystems,benchmarkruns,storagetargets", "-o", "wide"},
@@ -204,5 +234,4 @@ func describeCluster() {
 // report shows something in the output of a passing run.
 func report(title, text string) {
 	AddReportEntry(title, text)
-	fmt.Fprintf(os.Stdout, "\n--- %s\n%s\n", title, text)
 }

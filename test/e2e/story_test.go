@@ -1,0 +1,83 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+)
+
+// story is an Ordered container of specs with a filesystem, or several, of its own. Stories run side by side on one cluster, so
+// each has a namespace, node labels, directories, mount points, disks and ports that no other has.
+type story struct {
+	name      string
+	namespace string
+	// dataRoot holds the directories that are targets, mountPath is where clients mount.
+	dataRoot, mountPath string
+	// port is the first of the ports of its filesystem; those of MooseFS take 32, those of BeeGFS 64.
+	port int
+}
+
+func newStory(name string, port int) *story {
+	return &story{
+		name: name, namespace: "e2e-" + name, dataRoot: "/var/lib/parallelfs-e2e/" + name, mountPath: "/mnt/e2e/" + name + "/fs", port: port,
+	}
+}
+
+// text puts the story into a manifest: its name for $STORY, its first port for $PORT.
+func (s *story) text(manifest string) string {
+	return strings.NewReplacer("$STORY", s.name, "$PORT", fmt.Sprint(s.port)).Replace(manifest)
+}
+
+// apply applies a manifest of the story.
+func (s *story) apply(manifest string) {
+	GinkgoHelper()
+	apply(s.text(manifest))
+}
+
+// begin makes the namespace of the story.
+func (s *story) begin() {
+	GinkgoHelper()
+	s.apply(`{apiVersion: v1, kind: Namespace, metadata: {name: e2e-$STORY, labels: {pod-security.kubernetes.io/enforce: privileged}}}`)
+}
+
+// label gives a node roles in the story, such as storage, or takes one away, such as client-.
+func (s *story) label(node string, roles ...string) {
+	GinkgoHelper()
+	args := []string{"label", "--overwrite", "node", node}
+	for _, role := range roles {
+		role = "e2e.parallelfs.dev/" + s.name + "-" + role
+		if !strings.HasSuffix(role, "-") {
+			role += "="
+		}
+		args = append(args, role)
+	}
+	kubectl(args...)
+}
+
+// kubectl runs kubectl in the namespace of the story.
+func (s *story) kubectl(args ...string) string {
+	GinkgoHelper()
+	return kubectl(slices.Concat([]string{"-n", s.namespace}, args)...)
+}
+
+// processes is a shell command that prints the processes of that name which run on a node in pods of the story: the other stories have
+// daemons of the same name there.
+func (s *story) processes(node, name string) string {
+	GinkgoHelper()
+	uids := strings.Fields(s.kubectl("get", "pods", "--field-selector", "spec.nodeName="+node, "-o", "jsonpath={.items[*].metadata.uid}"))
+	for _, uid := range uids {
+		uids = append(uids, strings.ReplaceAll(uid, "-", "_")) // as systemd writes it
+	}
+	return fmt.Sprintf(`for p in $(pgrep -f '^([^ ]*/)?%s( |$)'); do grep -qE '%s' /proc/$p/cgroup && echo $p; done`, name, strings.Join(uids, "|"))
+}
+
+// results shows the table of a run.
+func (s *story) results(name string) {
+	GinkgoHelper()
+	report("results of "+name, s.kubectl("get", "benchmarkrun", name, "-o", "go-template-file="+filepath.Join(root, "test", "demo", "results.gotemplate")))
+}
