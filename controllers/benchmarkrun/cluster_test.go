@@ -398,11 +398,13 @@ type setting struct {
 
 const fileSystemName = "scratch"
 
+// newSetting makes a setting for a test, which then runs beside others.
 func newSetting(t *testing.T, s *apiserver.Server) *setting {
+	t.Helper()
+	t.Parallel()
 	namespace := s.Namespace(t.Context(), t)
 	l := &line{limit: -1}
 	watched := rest.CopyConfig(s.Config)
-	watched.QPS = -1
 	watched.Wrap(func(next http.RoundTripper) http.RoundTripper { l.next = next; return l })
 	c, err := client.New(watched, client.Options{Scheme: s.Scheme, Mapper: s.Client.RESTMapper()})
 	if err != nil {

@@ -32,6 +32,7 @@ func (s *setting) complete(g Gomega, name string) results.Run {
 }
 
 func TestADaemonThatIsRestartedMakesTheAttemptInvalid(t *testing.T) {
+	t.Parallel()
 	t.Run("and it is run again", func(t *testing.T) {
 		g := NewWithT(t)
 		s := newSetting(t, server)

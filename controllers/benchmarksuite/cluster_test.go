@@ -60,8 +60,10 @@ type lab struct {
 	hold bool
 }
 
+// newLab makes a lab for a test, which then runs beside others.
 func newLab(t *testing.T) *lab {
 	t.Helper()
+	t.Parallel()
 	l := &lab{
 		Gomega: NewWithT(t), t: t, namespace: server.Namespace(t.Context(), t), clock: clocktesting.NewFakePassiveClock(time.Now()),
 		recorder: events.NewFakeRecorder(1000), disks: map[string]*disk{}, notReady: map[string]string{}, fails: map[string]bool{},

@@ -100,6 +100,7 @@ func TestASuiteMeasuresEveryVariantByEveryRun(t *testing.T) {
 }
 
 func TestKeepLeavesEveryFileSystemAndDestroyWipesWhatItFormatted(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		change      func(s *v1alpha1.BenchmarkSuite)
 		gone, wiped []string
@@ -144,24 +145,27 @@ func TestAnOperatorThatIsKilledAfterAnyWriteEndsInTheSameState(t *testing.T) {
 	want, writes := whole.outcome(), whole.client.Writes()
 	whole.Expect(len(writes)).To(BeNumerically(">", 15))
 	for n := range writes {
-		l := newLab(t)
-		l.suite(destroys, one)
-		l.killedAfter(n)
-		for l.reconcile() == nil {
+		t.Run(fmt.Sprintf("killed after %d writes", n), func(t *testing.T) {
+			l := newLab(t)
+			l.suite(destroys, one)
+			l.killedAfter(n)
+			for l.reconcile() == nil {
+				l.play()
+			}
 			l.play()
-		}
-		l.play()
-		l.killedAfter(-1)
-		l.settle()
-		l.Expect(l.outcome()).To(Equal(want), "killed after %d writes: %v", n, writes[:n])
-		l.Expect(l.filesystems).To(Equal(whole.filesystems), "killed after %d writes: it is made once", n)
-		l.Expect(l.gone).To(Equal(whole.gone), "killed after %d writes", n)
-		l.Expect(l.measured).To(Equal(whole.measured), "killed after %d writes: it is run once", n)
-		l.Expect(l.wiped()).To(Equal(whole.wiped()), "killed after %d writes", n)
+			l.killedAfter(-1)
+			l.settle()
+			l.Expect(l.outcome()).To(Equal(want), "writes: %v", writes[:n])
+			l.Expect(l.filesystems).To(Equal(whole.filesystems), "it is made once")
+			l.Expect(l.gone).To(Equal(whole.gone))
+			l.Expect(l.measured).To(Equal(whole.measured), "it is run once")
+			l.Expect(l.wiped()).To(Equal(whole.wiped()))
+		})
 	}
 }
 
 func TestWhatIsWrongWithAnyVariantIsFoundBeforeTheFirst(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(s *v1alpha1.BenchmarkSuite)
 		says   []string
@@ -230,6 +234,7 @@ func TestADestroyThatIsNotConfirmedBeginsNothing(t *testing.T) {
 }
 
 func TestAFileSystemThatTheSuiteDidNotMakeIsNeverTouched(t *testing.T) {
+	t.Parallel()
 	t.Run("it is there before the suite", func(t *testing.T) {
 		l := newLab(t)
 		mine := l.own("night-two", func(*v1alpha1.FileSystem) {})
@@ -300,6 +305,7 @@ func TestADiskThatWasThereBeforeIsNeverWiped(t *testing.T) {
 }
 
 func TestASuiteGoesOnAfterAFailureOrStops(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		change   func(s *v1alpha1.BenchmarkSuite)
 		happens  func(l *lab)
@@ -369,6 +375,7 @@ func TestSuspendStopsTheRunThatIsUnderWay(t *testing.T) {
 }
 
 func TestASuiteThatIsDeletedDestroysNothing(t *testing.T) {
+	t.Parallel()
 	deleted := func(l *lab) {
 		l.t.Helper()
 		l.must(server.Client.Delete(l.t.Context(), l.get()))
@@ -431,6 +438,7 @@ func TestASuiteIsDeletedWhenItsTimeIsOver(t *testing.T) {
 }
 
 func TestWhatSomebodyDoesInTheMiddleIsSaid(t *testing.T) {
+	t.Parallel()
 	t.Run("the FileSystem is changed", func(t *testing.T) {
 		l := newLab(t)
 		l.suite()

@@ -3,6 +3,7 @@
 package filesystem_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -252,27 +253,30 @@ func TestADeletionDoesNotWaitForABenchmark(t *testing.T) {
 }
 
 func TestAnOperatorThatIsKilledWhileAChangeWaitedEndsInTheSameState(t *testing.T) {
+	t.Parallel()
 	change := func(w *world) { w.change(func(fs *v1alpha1.FileSystem) { fs.Spec.StoragePools[0].Copies = 1 }) }
 	for n := range 3 {
-		w := newWorld(t)
-		w.alive = true
-		w.fileSystem(nil)
-		w.settle()
-		w.finishJobs()
-		w.settle()
-		run := w.measures()
-		change(w)
-		if err := w.settleWith(server.Killable(t, n)); err != nil {
-			w.Expect(err).To(MatchError(apiserver.ErrKilled))
-		}
-		w.settle()
-		w.holds("job scratch-")
-		w.ends(run)
-		w.settle()
-		w.finishJobs()
-		w.settle()
-		w.Expect(w.condition(v1alpha1.ConditionChangesHeld)).To(BeZero())
-		w.Expect(w.asks(w.another(run))).To(BeEmpty())
-		w.forget()
+		t.Run(fmt.Sprintf("after %d writes", n), func(t *testing.T) {
+			w := newWorld(t)
+			w.alive = true
+			w.fileSystem(nil)
+			w.settle()
+			w.finishJobs()
+			w.settle()
+			run := w.measures()
+			change(w)
+			if err := w.settleWith(server.Killable(t, n)); err != nil {
+				w.Expect(err).To(MatchError(apiserver.ErrKilled))
+			}
+			w.settle()
+			w.holds("job scratch-")
+			w.ends(run)
+			w.settle()
+			w.finishJobs()
+			w.settle()
+			w.Expect(w.condition(v1alpha1.ConditionChangesHeld)).To(BeZero())
+			w.Expect(w.asks(w.another(run))).To(BeEmpty())
+			w.forget()
+		})
 	}
 }

@@ -119,6 +119,7 @@ func TestADiskThatTwoFileSystemsWantIsRefusedForBothWithTheNamesOfBoth(t *testin
 
 	other := *w
 	other.namespace = server.Namespace(w.ctx, t)
+	*w.namespaces = append(*w.namespaces, other.namespace)
 	otherMetadata := w.disk(w.nodes[1], "meta")
 	other.disks = w.disks
 	other.fileSystem(func(fs *v1alpha1.FileSystem) {

@@ -135,6 +135,7 @@ func TestANodeThatLosesItsLabelKeepsItsData(t *testing.T) {
 }
 
 func TestBadInputStopsNothingThatRuns(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		change func(w *world, fs *v1alpha1.FileSystem)
 		reason string
@@ -307,6 +308,7 @@ func TestANodeThatIsDownDoesNotTrapADeletion(t *testing.T) {
 }
 
 func TestADeletionThatIsKilledAfterAnyWriteEndsAsWell(t *testing.T) {
+	t.Parallel()
 	for n := range 5 {
 		t.Run(fmt.Sprintf("after %d writes", n), func(t *testing.T) {
 			w := newWorld(t)

@@ -101,6 +101,7 @@ func TestDestroyWipesTheDisksOfAFileSystemWhoseUIDConfirmsIt(t *testing.T) {
 }
 
 func TestDestroyThatIsNotConfirmedStopsTheDaemonsAndTouchesNoDisk(t *testing.T) {
+	t.Parallel()
 	ways := map[string]struct {
 		change func(fs *v1alpha1.FileSystem)
 		wipes  int
@@ -136,6 +137,7 @@ func TestDestroyThatIsNotConfirmedStopsTheDaemonsAndTouchesNoDisk(t *testing.T) 
 }
 
 func TestAWipeThatFailedIsNamedAndIsNeverASuccess(t *testing.T) {
+	t.Parallel()
 	ways := map[string]struct {
 		change func(w *world, failed *fakeDisk)
 		wipes  int
@@ -298,13 +300,14 @@ func (w *world) outcome() string {
 }
 
 func TestOperatorsThatAreKilledAfterEveryWriteEndInTheSameStateAtEachStepOfALife(t *testing.T) {
+	t.Parallel()
 	type life struct {
 		w    *world
 		more *fakeDisk
 		rest []*fakeDisk
 	}
 	begin := func() *life {
-		w := newWorld(t)
+		w := anotherWorld(t)
 		metadata, data := w.threeDisks()
 		more := w.disk(w.nodes[1], "more")
 		w.alive = true
@@ -334,7 +337,6 @@ func TestOperatorsThatAreKilledAfterEveryWriteEndInTheSameStateAtEachStepOfALife
 		}},
 	}
 	undisturbed, killed := begin(), begin()
-	// They are worlds of their own, but for the ports.
 	undisturbed.w.settle()
 	for _, step := range steps {
 		step.do(undisturbed)

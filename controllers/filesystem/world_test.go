@@ -44,7 +44,9 @@ type world struct {
 	t         *testing.T
 	ctx       context.Context
 	namespace string
-	nodes     []string
+	// namespaces are those of all FileSystems of the cluster.
+	namespaces *[]string
+	nodes      []string
 	// alive is false while the master of the filesystem does not answer.
 	alive bool
 	// lost are the targets ("node:directory") that MooseFS does not see.
@@ -109,10 +111,19 @@ func (w *world) ip(node string) string {
 	return fmt.Sprintf("10.9.0.%d", slices.Index(w.nodes, node)+1)
 }
 
+// newWorld makes a world for a test, which then runs beside others.
 func newWorld(t *testing.T) *world {
+	t.Helper()
+	t.Parallel()
+	return anotherWorld(t)
+}
+
+// anotherWorld makes one more for the same test.
+func anotherWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{Gomega: NewWithT(t), t: t, ctx: t.Context(), events: events.NewFakeRecorder(10000)}
 	w.namespace = server.Namespace(w.ctx, t)
+	w.namespaces = &[]string{w.namespace}
 	for i := range 3 {
 		name := fmt.Sprintf("%s-n%d", w.namespace, i+1)
 		w.nodes = append(w.nodes, name)
@@ -158,7 +169,6 @@ func (w *world) fileSystem(change func(fs *v1alpha1.FileSystem)) {
 		change(fs)
 	}
 	w.Expect(server.Client.Create(w.ctx, fs)).To(Succeed())
-	// Other worlds must not see the ports and directories of this one as taken.
 	w.t.Cleanup(func() { w.forget() })
 }
 
@@ -199,6 +209,7 @@ func (w *world) change(how func(fs *v1alpha1.FileSystem)) {
 
 // operator is a new operator with a client of its own.
 func (w *world) operator(c client.Client) *filesystem.Reconciler {
+	c = apiserver.Tenant(c, *w.namespaces...)
 	return &filesystem.Reconciler{
 		Client: c, Reader: c, Backends: map[v1alpha1.FileSystemType]backend.Backend{v1alpha1.MooseFS: moosefs.New(), v1alpha1.BeeGFS: beegfs.New()},
 		Images: backend.Images{Node: "node:1", PullPolicy: "IfNotPresent", Daemons: map[string]string{

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -27,11 +28,14 @@ var server *apiserver.Server
 
 func TestMain(m *testing.M) { apiserver.Run(m, &server) }
 
-// start runs the controller in a manager, as cmd/manager does, until the test ends.
-func start(t *testing.T) {
+// start runs the controller in a manager, as cmd/manager does, until the test ends. It works on the targets of one namespace.
+func start(t *testing.T, namespace string) {
 	t.Helper()
 	g := NewWithT(t)
-	mgr, err := ctrl.NewManager(server.Config, ctrl.Options{Scheme: server.Scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
+	mgr, err := ctrl.NewManager(server.Config, ctrl.Options{
+		Scheme: server.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
+	})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect((&storagetarget.Reconciler{}).Setup(mgr)).To(Succeed())
 	ended := make(chan error)
@@ -66,7 +70,7 @@ func TestAStorageTargetFollowsItsFileSystemAndItsAgent(t *testing.T) {
 		},
 	}
 	g.Expect(server.Client.Create(ctx, target)).To(Succeed())
-	start(t)
+	start(t, namespace)
 
 	becomes := func(kind, reason string) {
 		t.Helper()

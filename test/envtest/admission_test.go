@@ -57,11 +57,13 @@ func (r refusals) join(others ...refusals) refusals {
 }
 
 func TestTheAPIServerRefuses(t *testing.T) {
+	t.Parallel()
 	namespace := server.Namespace(t.Context(), t)
 	for kind, rows := range allRefusals {
 		for _, sentence := range slices.Sorted(maps.Keys(rows)) {
 			row := rows[sentence]
 			t.Run(kind+"/"+sentence, func(t *testing.T) {
+				t.Parallel()
 				g := NewWithT(t)
 				var err error
 				if row.before == "" {
@@ -82,10 +84,12 @@ func TestTheAPIServerRefuses(t *testing.T) {
 }
 
 func TestTheAPIServerAccepts(t *testing.T) {
+	t.Parallel()
 	namespace := server.Namespace(t.Context(), t)
 	for kind, rows := range allAccepted {
 		for _, sentence := range slices.Sorted(maps.Keys(rows)) {
 			t.Run(kind+"/"+sentence, func(t *testing.T) {
+				t.Parallel()
 				object := manifest(t, namespace, goodManifests[kind], rows[sentence])
 				NewWithT(t).Expect(server.Client.Create(t.Context(), object, client.DryRunAll)).To(Succeed())
 			})
@@ -94,10 +98,12 @@ func TestTheAPIServerAccepts(t *testing.T) {
 }
 
 func TestTheAPIServerAcceptsTheChange(t *testing.T) {
+	t.Parallel()
 	namespace := server.Namespace(t.Context(), t)
 	for kind, rows := range allChanges {
 		for _, sentence := range slices.Sorted(maps.Keys(rows)) {
 			t.Run(kind+"/"+sentence, func(t *testing.T) {
+				t.Parallel()
 				g := NewWithT(t)
 				object := manifest(t, namespace, goodManifests[kind], "metadata: {name: null, generateName: change-}")
 				g.Expect(server.Client.Create(t.Context(), object)).To(Succeed())
@@ -111,6 +117,7 @@ func TestTheAPIServerAcceptsTheChange(t *testing.T) {
 
 // The API server stops a rule that takes too long, and would so refuse every change of an object that it has accepted.
 func TestTheLargestObjectsCanStillBeChanged(t *testing.T) {
+	t.Parallel()
 	namespace := server.Namespace(t.Context(), t)
 	for name, c := range map[string]struct{ kind, made, change string }{
 		"a FileSystem of directories": {"FileSystem", largest["FileSystem"], clients("/mnt/scratch")},
@@ -120,6 +127,7 @@ func TestTheLargestObjectsCanStillBeChanged(t *testing.T) {
 		"a StorageTarget":             {"StorageTarget", largest["StorageTarget"], "spec: {remove: true}"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			g := NewWithT(t)
 			object := manifest(t, namespace, goodManifests[c.kind], c.made, "metadata: {name: null, generateName: large-}")
 			g.Expect(server.Client.Create(t.Context(), object)).To(Succeed())
@@ -130,6 +138,7 @@ func TestTheLargestObjectsCanStillBeChanged(t *testing.T) {
 }
 
 func TestTheAPIServerFillsInTheDefaults(t *testing.T) {
+	t.Parallel()
 	emptied := map[string]string{"BeeGFS": beePool("copies: 1, striping: {}")}
 	namespace := server.Namespace(t.Context(), t)
 	for kind, want := range map[string]map[string]any{
@@ -146,6 +155,7 @@ func TestTheAPIServerFillsInTheDefaults(t *testing.T) {
 		},
 	} {
 		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
 			g := NewWithT(t)
 			object := manifest(t, namespace, goodManifests[kind], emptied[kind])
 			g.Expect(server.Client.Create(t.Context(), object, client.DryRunAll)).To(Succeed())
@@ -157,6 +167,7 @@ func TestTheAPIServerFillsInTheDefaults(t *testing.T) {
 }
 
 func TestTheAPIServerAcceptsEveryManifestOfTheProject(t *testing.T) {
+	t.Parallel()
 	namespace := server.Namespace(t.Context(), t)
 	var files []string
 	for _, pattern := range []string{

@@ -14,8 +14,10 @@ import (
 // The API server estimates what a rule can cost at worst, and refuses a CRD whose rules could cost too much. The estimate
 // differs a little between versions of Kubernetes, so the rules keep away from the limit.
 func TestTheRulesCouldCostTwiceAsMuchAndStillBeAccepted(t *testing.T) {
+	t.Parallel()
 	for _, crd := range customResources(t) {
 		t.Run(crd.Spec.Names.Kind, func(t *testing.T) {
+			t.Parallel()
 			g := NewWithT(t)
 			crd.Spec.Group = "twice." + crd.Spec.Group
 			crd.Name = crd.Spec.Names.Plural + "." + crd.Spec.Group

@@ -39,8 +39,10 @@ type world struct {
 	events    *events.FakeRecorder
 }
 
+// newWorld makes a world for a test, which then runs beside others.
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	t.Parallel()
 	w := &world{Gomega: NewWithT(t), t: t, namespace: server.Namespace(t.Context(), t), events: events.NewFakeRecorder(1000)}
 	w.node = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-oss1"}}
 	w.Expect(server.Client.Create(t.Context(), w.node)).To(Succeed())

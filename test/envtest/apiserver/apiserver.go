@@ -13,9 +13,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	mpi "github.com/kubeflow/mpi-operator/pkg/apis/kubeflow/v2beta1"
@@ -25,12 +25,21 @@ import (
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 )
+
+// Kubeconfig is the environment variable with the path of a kubeconfig: of a server that all packages of a run share, which
+// test/envtest/serve has started. Where it is empty, a package starts a server of its own.
+const Kubeconfig = "PARALLELFS_TEST_KUBECONFIG"
+
+// startTimeout is how long etcd, the API server and its CRDs may each take to be there. It bounds a machine that does other things
+// too, and decides nothing else.
+const startTimeout = 3 * time.Minute
 
 // Server is a running API server.
 type Server struct {
@@ -42,7 +51,7 @@ type Server struct {
 	Client client.Client
 
 	http        *http.Client
-	environment *envtest.Environment
+	environment *envtest.Environment // nil when another process has started it
 }
 
 // Option changes what a Server serves.
@@ -52,7 +61,6 @@ type Option func(*envtest.Environment) error
 func WithMPIJob() Option {
 	return func(e *envtest.Environment) error {
 		list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/kubeflow/mpi-operator")
-		list.Dir = root()
 		out, err := list.Output()
 		if err != nil {
 			return fmt.Errorf("can't find the module of the MPI operator; run `go mod download`: %w", err)
@@ -68,15 +76,43 @@ func Start(options ...Option) (*Server, error) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		return nil, errors.New("KUBEBUILDER_ASSETS is not set: it names the directory with kube-apiserver and etcd. Run `make test-envtest`, which makes them and sets it")
 	}
-	environment := &envtest.Environment{
-		CRDDirectoryPaths:     []string{filepath.Join(root(), "config", "crd", "bases")},
-		ErrorIfCRDPathMissing: true,
+	project, err := root()
+	if err != nil {
+		return nil, err
 	}
+	environment := &envtest.Environment{
+		CRDDirectoryPaths:     []string{filepath.Join(project, "config", "crd", "bases")},
+		CRDInstallOptions:     envtest.CRDInstallOptions{MaxTime: startTimeout},
+		ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: startTimeout,
+	}
+	configure(environment.ControlPlane.GetAPIServer().Configure())
 	for _, option := range options {
 		if err := option(environment); err != nil {
 			return nil, err
 		}
 	}
+	config, err := environment.Start()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("can't start the API server with the operator's CRDs: %w", err), environment.Stop())
+	}
+	server, err := connect(config)
+	if err != nil {
+		return nil, errors.Join(err, environment.Stop())
+	}
+	server.environment = environment
+	return server, nil
+}
+
+// configure turns off what only a cluster needs. Whatever decides on a request stays as it is: admission, validation and rights.
+func configure(flags *envtest.Arguments) {
+	flags.Set("enable-priority-and-fairness", "false") // nobody is to wait for somebody else
+	flags.Set("endpoint-reconciler-type", "none")      // nobody reaches it by a Service
+	flags.Set("profiling", "false")
+}
+
+// connect makes a Server of one that runs.
+func connect(config *rest.Config) (*Server, error) {
+	config.QPS = -1 // a test waits for the server and for nothing else
 	scheme := k8sruntime.NewScheme()
 	kinds := []func(*k8sruntime.Scheme) error{
 		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme, mpi.AddToScheme,
@@ -86,28 +122,61 @@ func Start(options ...Option) (*Server, error) {
 			return nil, fmt.Errorf("can't register kinds: %w", err)
 		}
 	}
-	config, err := environment.Start()
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("can't start the API server with the operator's CRDs: %w", err), environment.Stop())
-	}
 	connections, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("can't make an HTTP client of the API server: %w", err), environment.Stop())
+		return nil, fmt.Errorf("can't make an HTTP client of the API server: %w", err)
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme, HTTPClient: connections})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("can't make a client of the API server: %w", err), environment.Stop())
+		return nil, fmt.Errorf("can't make a client of the API server: %w", err)
 	}
-	return &Server{Config: config, Scheme: scheme, Client: c, http: connections, environment: environment}, nil
+	return &Server{Config: config, Scheme: scheme, Client: c, http: connections}, nil
 }
 
-// Stop stops the server and removes its files.
-func (s *Server) Stop() error { return s.environment.Stop() }
+// shared connects to the server that all packages share.
+func shared(kubeconfig string) (*Server, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("%s is set, and can't be used; unset it, and the package starts a server of its own: %w", Kubeconfig, err)
+	}
+	return connect(config)
+}
 
-// Run is the body of a TestMain: it starts a server, keeps it in *server while the package's tests run, and stops it.
+// WriteKubeconfig writes a kubeconfig of the server's administrator.
+func (s *Server) WriteKubeconfig(path string) error {
+	const private = 0o600
+	if err := os.WriteFile(path, s.environment.KubeConfig, private); err != nil {
+		return fmt.Errorf("can't tell tests how to reach the API server: %w", err)
+	}
+	return nil
+}
+
+// Stop stops a server that this process has started, and removes its files.
+func (s *Server) Stop() error {
+	if s.environment == nil {
+		return nil
+	}
+	return s.environment.Stop()
+}
+
+// Run is the body of a TestMain: it keeps a server in *server while the package's tests run. It is the one that all packages share, or
+// else one that is started for them. In both, tests see what others make: each works in a namespace of its own, and names nodes after it.
 func Run(m *testing.M, server **Server, options ...Option) {
+	start := func() (*Server, error) { return Start(options...) }
+	if kubeconfig := os.Getenv(Kubeconfig); kubeconfig != "" {
+		start = func() (*Server, error) { return shared(kubeconfig) }
+	}
+	run(m, server, start)
+}
+
+// RunAlone is Run for a package whose tests change what others may do: it has a server that it shares with nobody.
+func RunAlone(m *testing.M, server **Server, options ...Option) {
+	run(m, server, func() (*Server, error) { return Start(options...) })
+}
+
+func run(m *testing.M, server **Server, start func() (*Server, error)) {
 	log.SetLogger(logr.Discard()) // tests look at what is there, not at what is logged
-	started, err := Start(options...)
+	started, err := start()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -131,8 +200,20 @@ func (s *Server) Namespace(ctx context.Context, t testing.TB) string {
 	return namespace.Name
 }
 
-// root is the folder of the project, seen from this file.
-func root() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "..", "..", "..")
+// root is the folder of the project. Tests run in the folder of their package, and a path that the compiler wrote down may be trimmed.
+func root() (string, error) {
+	folder, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("can't tell the working directory: %w", err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
+			return folder, nil
+		}
+		above := filepath.Dir(folder)
+		if above == folder {
+			return "", errors.New("there is no go.mod in the working directory nor above it: run this in the project's folder")
+		}
+		folder = above
+	}
 }

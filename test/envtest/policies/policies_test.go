@@ -38,7 +38,7 @@ const (
 
 var server *apiserver.Server
 
-func TestMain(m *testing.M) { apiserver.Run(m, &server) }
+func TestMain(m *testing.M) { apiserver.RunAlone(m, &server) }
 
 // users by the names that the tables call them; a name with @ is an agent on that node. "Allowed everything" means that no
 // role stands in the way, so that what refuses is a policy.
