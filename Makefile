@@ -12,7 +12,7 @@ FUZZTIME ?= 10s
 export CGO_ENABLED := 0
 export GOFLAGS ?= -trimpath
 # gotest is `go test`, with its events in REPORTS for test/tiers. Lint has vetted what it compiles.
-gotest = $(call tool,gotestsum) --format pkgname $(if $(REPORTS),--jsonfile $(REPORTS)/$@.json) -- -vet=off -ldflags '-s -w'
+gotest = $(call tool,gotestsum) --format pkgname $(if $(REPORTS),--jsonfile $(REPORTS)/$@.json) -- -vet=off -ldflags=-s
 
 ##@ The two commands
 
@@ -90,7 +90,7 @@ verify: manifests ## Regenerate everything, and fail when that changes a file.
 
 .PHONY: lint
 lint: ## Run golangci-lint, which also holds the direction of imports, and shellcheck on all scripts.
-	. tools/lib.sh; need shellcheck=shellcheck; shellcheck -x $$(git ls-files '*.sh' .ci/run)
+	. tools/lib.sh; need shellcheck=shellcheck; shellcheck -x $$(git ls-files '*.sh' .ci/run test/vm/init)
 	$(call tool,golangci-lint) run --build-tags chart,disks,envtest,e2e,vm ./...
 
 ##@ Programs
@@ -114,8 +114,8 @@ cluster-down: ## Remove the kind cluster and all that is on it.
 	test/cluster/down.sh
 
 .PHONY: deploy
-deploy: cluster-up ## Build and load the images, and install or upgrade the operator on the cluster.
-	built=$$(images/build.sh); real=$$(test/cluster/real-values.sh --images); test/cluster/load.sh $$built $$real
+deploy: ## Bring up the cluster, build and load the images that the demo needs, and install or upgrade the operator.
+	test/cluster/prepare.sh manager node agent benchmarks moosefs-4.57.5 mpi-operator
 	test/cluster/real-values.sh | $(call tool,helm) upgrade --install $(RELEASE) charts/parallelfs-operator --namespace $(NAMESPACE) --create-namespace \
 	  --values test/cluster/values.yaml --values - --wait --timeout 5m
 	@# A rebuilt image has the same name, which Helm does not see.

@@ -9,7 +9,7 @@ kubeconfig=$work_dir/kubeconfig
 [[ $cluster == parallelfs ]] || kubeconfig=$work_dir/kubeconfig-$cluster
 # shared_dir is the directory that all nodes of the cluster have at /mnt/.beegfs-double.
 shared_dir=$work_dir/shared-$cluster
-export cluster workers kubeconfig
+export cluster workers kubeconfig shared_dir
 
 # use_cluster_tools makes kind and kubectl callable, and the engine known.
 use_cluster_tools() {

@@ -72,6 +72,7 @@ save_images "$context/images.tar" "${images[@]}"
 engine run -d --privileged --name "$builder" --entrypoint sleep localhost/parallelfs/kind-base:"$version" infinity >/dev/null
 engine cp "$context/images.tar" "$builder:/images.tar"
 # Nothing is unpacked here: an overlay filesystem on another can't hold the whiteouts of an image's layers.
+# shellcheck disable=SC2016  # the shell of the container expands it
 engine exec "$builder" bash -ec '
   rm -rf /var/lib/containerd
   containerd >/var/log/containerd.log 2>&1 & pid=$!

@@ -49,7 +49,7 @@ containerdConfigPatches:
 kubeadmConfigPatches:
 - |-
   kind: KubeletConfiguration
-  syncFrequency: 3s
+  syncFrequency: 5s
 nodes:
 - role: control-plane
 YAML

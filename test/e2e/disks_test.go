@@ -93,8 +93,8 @@ spec:
     nodeSelector: {e2e.parallelfs.dev/$STORY-client: ""}
     mountPath: /mnt/e2e/$STORY/fs
   config:
-    metadata: {CHUNKS_LOOP_MIN_TIME: "60"} # a disk is empty when a whole loop has said so
-    storage: {HDD_LEAVE_SPACE_DEFAULT: 64MiB}
+    metadata: {CHUNKS_LOOP_MIN_TIME: "60", NICE_LEVEL: "0"} # a disk is empty when a whole loop has said so
+    storage: {HDD_LEAVE_SPACE_DEFAULT: 64MiB, NICE_LEVEL: "0"}
   provisioning: {format: Approved}
 `, workers[0], s.deviceID(workers[0], "meta"), strings.Join(bulk, ", "))
 }

@@ -333,7 +333,7 @@ spec:
     clients:
       nodeSelector: {e2e.parallelfs.dev/$STORY-client: ""}
       mountPath: /mnt/e2e/$STORY/fs
-    config: {storage: {HDD_LEAVE_SPACE_DEFAULT: 256MiB}}
+    config: {metadata: {NICE_LEVEL: "0"}, storage: {HDD_LEAVE_SPACE_DEFAULT: 256MiB, NICE_LEVEL: "0"}}
   variants:
   - name: one
     scale: 1

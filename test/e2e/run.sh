@@ -24,19 +24,10 @@ failures=test/cluster/.work/failures
 rm -f "$failures"
 trap cleanup EXIT
 
-# The images are made while the cluster starts, which mostly waits. Its own image comes first: it takes longest.
-use_cluster_tools
-if [[ -z ${NODE_IMAGE:-} ]] && ! registry_answers; then test/cluster/node-image.sh >/dev/null; fi
-test/cluster/up.sh &
-up=$!
-built=$(images/build.sh)
+test/cluster/prepare.sh
 tools/build.sh --link bin helm kubectl >/dev/null
 go build -trimpath -ldflags '-s -w' -o bin/ ./cmd/kubectl-pfs github.com/onsi/ginkgo/v2/ginkgo
 go test -c -tags e2e -vet=off -trimpath -ldflags '-s -w' -o test/e2e/e2e.test ./test/e2e
-wait "$up"
-real=$(test/cluster/real-values.sh --images)
-mapfile -t images < <(printf '%s\n' "$built" "$real" | grep .)
-test/cluster/load.sh "${images[@]}"
 export KUBECONFIG=$kubeconfig
 hold_loop_devices
 # A spec that fails says why at once; one that passes shows its figures.

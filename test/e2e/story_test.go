@@ -65,7 +65,7 @@ func (s *story) kubectl(args ...string) string {
 	return kubectl(slices.Concat([]string{"-n", s.namespace}, args)...)
 }
 
-// processes is a shell command that prints the processes of that name which run on a node in pods of the story: the other stories have
+// processes is a shell command that prints the processes of that name, on one line, which run on a node in pods of the story: the other stories have
 // daemons of the same name there.
 func (s *story) processes(node, name string) string {
 	GinkgoHelper()
@@ -73,7 +73,7 @@ func (s *story) processes(node, name string) string {
 	for _, uid := range uids {
 		uids = append(uids, strings.ReplaceAll(uid, "-", "_")) // as systemd writes it
 	}
-	return fmt.Sprintf(`for p in $(pgrep -f '^([^ ]*/)?%s( |$)'); do grep -qE '%s' /proc/$p/cgroup && echo $p; done`, name, strings.Join(uids, "|"))
+	return fmt.Sprintf(`for p in $(pgrep -f '^([^ ]*/)?%s( |$)'); do grep -qE '%s' /proc/$p/cgroup && printf '%%s ' $p; done`, name, strings.Join(uids, "|"))
 }
 
 // results shows the table of a run.

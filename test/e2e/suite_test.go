@@ -37,6 +37,8 @@ const (
 var (
 	api     client.Client
 	workers []string
+	// shells are the pods by which shell reaches the nodes.
+	shells = map[string]string{}
 	root    = filepath.Join("..", "..")
 )
 
@@ -57,7 +59,12 @@ var _ = SynchronizedBeforeSuite(func() {
 	install()
 	kubectl("label", "--overwrite", "nodes", workers[0], workers[1], workers[2], v1alpha1.LabelAgent+"=")
 	kubectl("-n", systemNamespace, "rollout", "status", "daemonset/"+release+"-agent", "--timeout=180s")
-}, connect)
+}, func() {
+	connect()
+	for _, node := range workers {
+		shells[node] = strings.TrimSpace(kubectl("-n", "e2e-shell", "get", "pods", "--field-selector", "spec.nodeName="+node, "-o", "jsonpath={.items[0].metadata.name}"))
+	}
+})
 
 // connect finds the cluster and its workers.
 func connect() {
@@ -197,11 +204,7 @@ spec:
 
 // shell runs a script on a node itself, as root.
 func shell(node, script string) (string, error) {
-	pod, err := try("", "kubectl", "-n", "e2e-shell", "get", "pods", "--field-selector", "spec.nodeName="+node, "-o", "jsonpath={.items[0].metadata.name}")
-	if err != nil {
-		return "", err
-	}
-	return try("", "kubectl", "-n", "e2e-shell", "exec", pod, "--", "nsenter", "-t", "1", "-m", "-p", "--", "sh", "-c", script)
+	return try("", "kubectl", "-n", "e2e-shell", "exec", shells[node], "--", "nsenter", "-t", "1", "-m", "-p", "--", "sh", "-c", script)
 }
 
 // onNode is shell for what must succeed.

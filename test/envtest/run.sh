@@ -23,5 +23,7 @@ exec 8<"$root_dir/test/envtest"
 flock 8
 
 # Lint has vetted what is compiled here.
-exec bin/envtest-serve "$directory" go test -tags envtest -vet=off -ldflags '-s -w' -timeout 20m "$@" \
+# GOTEST is how the Makefile runs tests.
+# shellcheck disable=SC2086  # it is a command with its arguments
+exec bin/envtest-serve "$directory" ${GOTEST:-go test -vet=off -ldflags=-s} -tags envtest -timeout 20m "$@" \
   ./test/envtest/... ./controllers/... ./internal/node/agent/

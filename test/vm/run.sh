@@ -148,4 +148,5 @@ rm -rf "$work/root" "$work/node.cpio"
 VM_ACCEL=$(accelerator)
 export TMPDIR=$work VM_ACCEL VM_KERNEL=$kernel VM_INITRD=$work/initrd
 say "testing on Linux ${kernel##*/vmlinuz-} under QEMU with $VM_ACCEL"
-go test -v -tags vm -count=1 -timeout 40m ./test/vm/ "$@"
+# GOTEST is how the Makefile runs tests.
+${GOTEST:-go test -v} -tags vm -count=1 -timeout 40m ./test/vm/ "$@"
