@@ -112,7 +112,7 @@ func (s *story) benchmarksRun() {
 		s.results(name)
 	}
 
-	It("has a filesystem to measure", func() { s.isReady(newest) })
+	s.isMeasurable()
 
 	It("stops and removes its files when it is suspended, and goes on afterwards", func() {
 		s.apply(singleRun)

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -60,6 +61,7 @@ func managers() []string {
 func (s *story) chartKeepsEverything() {
 	var before string
 	It("upgrades without a restart of any daemon", func() {
+		s.inClient(workers[1], "sh", "-c", fmt.Sprintf("printf '%s' > %s/ssd/hello", greeting, s.mountPath))
 		before = s.daemonPods()
 		install("logLevel=debug")
 		Eventually(managers, long).Should(HaveLen(2))

@@ -24,15 +24,9 @@ const (
 	oldest = "3.0.117"
 )
 
-// bulkPool is a second pool, where a story asks for it.
-const bulkPool = `
-  - name: bulk
-    nodeSelector: {e2e.parallelfs.dev/$STORY-storage: ""}
-    targets: {directories: [/var/lib/parallelfs-e2e/$STORY/hdd0]}`
-
-// fileSystemManifest is a MooseFS in directories; more are further pools. Its daemons run at the priority of all other programs: MooseFS's
-// own is the highest, and the daemons of several filesystems would keep kubelets and tests from their turn.
-func (s *story) fileSystemManifest(version string, more ...string) string {
+// fileSystemManifest is a MooseFS in directories. Its daemons run at the priority of all other programs: MooseFS's own is the highest, and the
+// daemons of several filesystems would keep kubelets and tests from their turn.
+func (s *story) fileSystemManifest(version string, pools ...string) string {
 	return s.text(`
 apiVersion: parallelfs.dev/v1alpha1
 kind: FileSystem
@@ -46,11 +40,7 @@ spec:
   metadata:
     nodeSelector: {e2e.parallelfs.dev/$STORY-metadata: ""}
     targets: {directories: [/var/lib/parallelfs-e2e/$STORY/metadata]}
-  storagePools:
-  - name: ssd
-    nodeSelector: {e2e.parallelfs.dev/$STORY-storage: ""}
-    targets: {directories: [/var/lib/parallelfs-e2e/$STORY/ssd0, /var/lib/parallelfs-e2e/$STORY/ssd1]}
-    copies: 2` + strings.Join(more, "") + `
+  storagePools:` + strings.Join(pools, "") + `
   clients:
     nodeSelector: {e2e.parallelfs.dev/$STORY-client: ""}
     mountPath: /mnt/e2e/$STORY/fs
@@ -59,6 +49,24 @@ spec:
     storage: {HDD_LEAVE_SPACE_DEFAULT: 256MiB, NICE_LEVEL: "0"}
 `)
 }
+
+const (
+	// oneCopy is a pool for benchmarks: each chunkserver costs about 4 % of a CPU, also when nothing happens.
+	oneCopy = `
+  - name: ssd
+    nodeSelector: {e2e.parallelfs.dev/$STORY-storage: ""}
+    targets: {directories: [/var/lib/parallelfs-e2e/$STORY/ssd0]}
+    copies: 1`
+	twoCopies = `
+  - name: ssd
+    nodeSelector: {e2e.parallelfs.dev/$STORY-storage: ""}
+    targets: {directories: [/var/lib/parallelfs-e2e/$STORY/ssd0, /var/lib/parallelfs-e2e/$STORY/ssd1]}
+    copies: 2`
+	bulk = `
+  - name: bulk
+    nodeSelector: {e2e.parallelfs.dev/$STORY-storage: ""}
+    targets: {directories: [/var/lib/parallelfs-e2e/$STORY/hdd0]}`
+)
 
 func (s *story) fileSystem() *v1alpha1.FileSystem {
 	GinkgoHelper()
@@ -93,8 +101,8 @@ func (s *story) whyNotReadyOf(name string) string {
 	return c.Reason + ": " + c.Message
 }
 
-// isReady makes the filesystem of the story on all workers, and waits until it serves.
-func (s *story) isReady(version string, more ...string) {
+// isReady makes a filesystem of the story on all workers, and waits until it serves.
+func (s *story) isReady(version string, pools ...string) {
 	GinkgoHelper()
 	s.begin()
 	for _, node := range workers {
@@ -102,8 +110,20 @@ func (s *story) isReady(version string, more ...string) {
 	}
 	s.label(workers[0], "metadata")
 	s.label(workers[1], "metalogger")
-	apply(s.fileSystemManifest(version, more...))
+	apply(s.fileSystemManifest(version, pools...))
 	Eventually(s.ready, long).Should(BeTrue(), s.whyNotReady)
+}
+
+// isMeasurable makes a filesystem as small as a benchmark allows: one chunkserver, on the last worker, and two clients.
+func (s *story) isMeasurable() {
+	It("has a filesystem to measure", func() {
+		s.begin()
+		s.label(workers[0], "metadata", "client")
+		s.label(workers[1], "client")
+		s.label(workers[2], "storage")
+		apply(s.fileSystemManifest(newest, oneCopy))
+		Eventually(s.ready, long).Should(BeTrue(), s.whyNotReady)
+	})
 }
 
 // podOn names the pod of a component on a node, empty when there is none.
@@ -142,7 +162,7 @@ func (s *story) keepKilling(node, process string) (stop func()) {
 
 func (s *story) fileSystemRuns(version string) {
 	It("becomes Ready when the filesystem itself says so", func() {
-		s.isReady(version, bulkPool)
+		s.isReady(version, twoCopies, bulk)
 		status := s.fileSystem().Status
 		Expect(status.Summary.Servers).To(Equal("8/8"), "a master, a metalogger and three chunkservers for each of two pools")
 		Expect(status.Summary.Targets).To(Equal("9/9"))
@@ -308,7 +328,7 @@ func (s *story) fileSystemIsDeleted() {
 	})
 	It("has its data refused to a FileSystem of another name", func() {
 		before := onNode(workers[0], "sha256sum "+s.dataRoot+"/metadata/data/metadata.mfs")
-		apply(strings.ReplaceAll(s.fileSystemManifest(version), "name: scratch", "name: thief"))
+		apply(strings.ReplaceAll(s.fileSystemManifest(version, twoCopies, bulk), "name: scratch", "name: thief"))
 		Eventually(func() string { return s.whyNotReadyOf("thief") }, long).
 			Should(And(HavePrefix(v1alpha1.ReasonDaemonRefused), ContainSubstring("belongs to the FileSystem "+s.namespace+"/scratch")))
 		report("a FileSystem over the data of another", s.whyNotReadyOf("thief"))
@@ -316,7 +336,7 @@ func (s *story) fileSystemIsDeleted() {
 		Expect(onNode(workers[0], "sha256sum "+s.dataRoot+"/metadata/data/metadata.mfs")).To(Equal(before))
 	})
 	It("has its data again when it is made again", func() {
-		apply(s.fileSystemManifest(version))
+		apply(s.fileSystemManifest(version, twoCopies, bulk))
 		Eventually(s.ready, long).Should(BeTrue(), s.whyNotReady)
 		Expect(s.inClient(workers[1], "cat", s.mountPath+"/ssd/hello")).To(Equal(greeting))
 		s.kubectl("delete", "filesystem", "scratch", "--timeout=300s")

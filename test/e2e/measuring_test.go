@@ -108,7 +108,7 @@ func (s *story) kill(name, role string) {
 
 // sweepsAreMeasured follows one sweep: its table, its report, and the same sweep with everybody killed in the middle.
 func (s *story) sweepsAreMeasured() {
-	It("has a filesystem to measure", func() { s.isReady(newest) })
+	s.isMeasurable()
 
 	It("sweeps mdtest with computed items, and says what it was measured on and with", func() {
 		s.apply(s.measuringRun("creates", creates))
@@ -204,7 +204,7 @@ spec: {accessModes: [ReadWriteOnce], storageClassName: "", volumeName: e2e-resul
 
 // everyToolMeasures runs each tool that there is an image of once, and what must not run.
 func (s *story) everyToolMeasures() {
-	It("has a filesystem to measure", func() { s.isReady(newest) })
+	s.isMeasurable()
 
 	It("measures with IOR, and drops the caches before it reads", func() {
 		s.apply(s.measuringRun("bandwidth", `
@@ -297,12 +297,12 @@ func (s *story) everyToolMeasures() {
 		s.running("first", "client")
 		s.apply(s.measuringRun("second", sleeper(1)))
 		Eventually(func() string { return s.succeeded("second") }).Should(Or(HavePrefix(v1alpha1.ReasonFileSystemInUse), HavePrefix(v1alpha1.ReasonWaitingForRun)))
-		before := s.podOn("metalogger", workers[1])
+		before := s.podOn("chunkserver", workers[2])
 		s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p", `{"spec":{"config":{"storage":{"HDD_LEAVE_SPACE_DEFAULT":"255MiB"}}}}`)
 		Eventually(func() string {
 			return s.kubectl("get", "filesystem", "scratch", "-o", `jsonpath={.status.conditions[?(@.type=="ChangesHeld")].message}`)
 		}).Should(ContainSubstring("first"))
-		Expect(s.podOn("metalogger", workers[1])).To(Equal(before))
+		Expect(s.podOn("chunkserver", workers[2])).To(Equal(before))
 		report("a change that waits", s.kubectl("get", "filesystem", "scratch", "-o", `jsonpath={.status.conditions[?(@.type=="ChangesHeld")].message}`))
 		s.finish("first")
 		Eventually(s.ended("second"), 2*long).Should(BeTrue())

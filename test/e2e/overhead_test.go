@@ -53,7 +53,7 @@ var handmade = []byHand{
 
 // operatorIsCompared compares what the operator measures with what a person measures by hand: `make overhead`.
 func (s *story) operatorIsCompared() {
-	It("has a filesystem to measure", func() { s.isReady(newest) })
+	s.isMeasurable()
 	for _, h := range handmade {
 		It("measures with "+h.tool+" what a person measures by hand", func() {
 			hand := "hand-" + h.tool

@@ -2,7 +2,7 @@
 # Runs the end-to-end tests on a kind cluster of their own, and removes it afterwards.
 # usage: run.sh [GINKGO ARGUMENT...]   such as --focus='BenchmarkRun'
 #   KEEP_CLUSTER=1  leaves the cluster up, to look around and to run again without making it
-#   PROCS           number of stories that run side by side, default 6
+#   PROCS           number of stories that run side by side, default 4
 #   BEEGFS_IMAGES   mgmtd=IMAGE,meta=IMAGE,storage=IMAGE,tools=IMAGE: real daemons of BeeGFS 7.4.6 instead of the doubles
 #   BENCHMARK_IMAGES  TOOL=IMAGE,…: real benchmarks instead of the doubles, such as mdtest and ior
 #   REPORTS         directory for Ginkgo's report, as test/tiers/run.sh sets it
@@ -31,4 +31,4 @@ go test -c -tags e2e -vet=off -trimpath -ldflags '-s -w' -o test/e2e/e2e.test ./
 export KUBECONFIG=$kubeconfig
 hold_loop_devices
 # A spec that fails says why at once; one that passes shows its figures.
-bin/ginkgo --procs="${PROCS:-6}" --timeout=60m -v --no-color ${REPORTS:+--output-dir="$REPORTS" --json-report=test-e2e.json} "$@" test/e2e/e2e.test 7>&-
+bin/ginkgo --procs="${PROCS:-4}" --timeout=60m -v --no-color ${REPORTS:+--output-dir="$REPORTS" --json-report=test-e2e.json} "$@" test/e2e/e2e.test 7>&-
