@@ -13,6 +13,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -94,10 +95,13 @@ func (w *world) hasAgent(node string) bool {
 // write the status as the real one does. They report whether anything changed.
 func (w *world) agents() bool {
 	w.t.Helper()
-	changed := false
+	changed, has := false, map[string]bool{}
+	for _, node := range w.nodes {
+		has[node] = len(w.disks) > 0 && w.hasAgent(node)
+	}
 	for _, t := range w.targets() {
 		i := slices.IndexFunc(w.disks, func(d *fakeDisk) bool { return d.node == t.Spec.Node && d.id == string(t.Spec.Device.ID) })
-		if i < 0 || !w.hasAgent(t.Spec.Node) {
+		if i < 0 || !has[t.Spec.Node] {
 			continue
 		}
 		status := w.act(&t, w.disks[i])
@@ -175,7 +179,13 @@ func or(a, b string) string {
 	return b
 }
 
-// report writes the agent's part of a status by server-side apply, when it has changed.
+// report is what an agent has written of a StorageTarget, and the version that it made.
+type report struct {
+	content map[string]any
+	version string
+}
+
+// report writes the agent's part of a status by server-side apply, and tells whether that changed anything.
 func (w *world) report(t *v1alpha1.StorageTarget, status v1alpha1.StorageTargetStatus) bool {
 	w.t.Helper()
 	for i := range status.Conditions {
@@ -185,6 +195,10 @@ func (w *world) report(t *v1alpha1.StorageTarget, status v1alpha1.StorageTargetS
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
 	w.Expect(err).NotTo(HaveOccurred())
+	if last := w.reported[t.UID]; last.version == t.ResourceVersion && equality.Semantic.DeepEqual(last.content, content) {
+		return false // nobody has written since
+	}
+	written := report{content: runtime.DeepCopyJSON(content)}
 	intent := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": t.Name, "namespace": t.Namespace}, "status": content,
 	}}
@@ -194,7 +208,9 @@ func (w *world) report(t *v1alpha1.StorageTarget, status v1alpha1.StorageTargetS
 		return true
 	}
 	w.Expect(err).NotTo(HaveOccurred())
-	return intent.GetResourceVersion() != t.ResourceVersion
+	written.version = intent.GetResourceVersion()
+	w.reported[t.UID] = written
+	return written.version != t.ResourceVersion
 }
 
 // inUse is true while a daemon that runs has taken the target up.

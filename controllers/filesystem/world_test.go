@@ -17,8 +17,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -59,10 +59,22 @@ type world struct {
 	hive *hive
 	// moved is true when MooseFS has moved all data away that it was told to.
 	moved bool
+	// look is what a double has read in a look during which nothing changes; nil outside of one.
+	look *look
+	// reported is what the agents have written last, by the uid of the StorageTarget.
+	reported map[types.UID]report
+}
+
+// look is what was read in one look.
+type look struct {
+	fs   *v1alpha1.FileSystem
+	pods []corev1.Pod
 }
 
 // State is the probe: it says what a MooseFS would say that runs as the FileSystem's children tell it.
 func (w *world) State(context.Context, string) (*backend.State, error) {
+	w.look = &look{}
+	defer func() { w.look = nil }()
 	if w.hive != nil {
 		return w.beeState()
 	}
@@ -121,7 +133,7 @@ func newWorld(t *testing.T) *world {
 // anotherWorld makes one more for the same test.
 func anotherWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{Gomega: NewWithT(t), t: t, ctx: t.Context(), events: events.NewFakeRecorder(10000)}
+	w := &world{Gomega: NewWithT(t), t: t, ctx: t.Context(), events: events.NewFakeRecorder(10000), reported: map[types.UID]report{}}
 	w.namespace = server.Namespace(w.ctx, t)
 	w.namespaces = &[]string{w.namespace}
 	for i := range 3 {
@@ -194,8 +206,14 @@ func (w *world) key() client.ObjectKey {
 
 func (w *world) get() *v1alpha1.FileSystem {
 	w.t.Helper()
+	if w.look != nil && w.look.fs != nil {
+		return w.look.fs.DeepCopy()
+	}
 	fs := &v1alpha1.FileSystem{}
 	w.Expect(server.Client.Get(w.ctx, w.key(), fs)).To(Succeed())
+	if w.look != nil {
+		w.look.fs = fs.DeepCopy()
+	}
 	return fs
 }
 
@@ -261,31 +279,35 @@ func (w *world) mine() []client.ListOption {
 func (w *world) runPods() bool {
 	w.t.Helper()
 	changed := false
+	there, fs := map[string]*corev1.Pod{}, &look{}
 	for _, pod := range w.pods() {
 		if !pod.DeletionTimestamp.IsZero() {
 			w.Expect(server.Client.Delete(w.ctx, &pod, client.GracePeriodSeconds(0))).To(Succeed())
 			changed = true
+			continue
 		}
+		there[pod.Name] = &pod
 	}
 	wanted := map[string]bool{}
 	for _, set := range w.sets() {
 		for _, node := range w.nodesOf(set) {
 			name := set.Name + "." + node
 			wanted[name] = true
-			pod := &corev1.Pod{
-				ObjectMeta: metav1.ObjectMeta{
-					Name: name, Namespace: w.namespace, Labels: set.Spec.Template.Labels, Annotations: set.Spec.Template.Annotations,
-					OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(&set, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))},
-				},
-				Spec: *set.Spec.Template.Spec.DeepCopy(),
+			pod := there[name]
+			if pod == nil {
+				pod = &corev1.Pod{
+					ObjectMeta: metav1.ObjectMeta{
+						Name: name, Namespace: w.namespace, Labels: set.Spec.Template.Labels, Annotations: set.Spec.Template.Annotations,
+						OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(&set, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))},
+					},
+					Spec: *set.Spec.Template.Spec.DeepCopy(),
+				}
+				pod.Spec.NodeName, pod.Spec.PriorityClassName = node, ""
+				w.Expect(server.Client.Create(w.ctx, pod)).To(Succeed())
 			}
-			pod.Spec.NodeName, pod.Spec.PriorityClassName = node, ""
-			err := server.Client.Create(w.ctx, pod)
-			if apierrors.IsAlreadyExists(err) {
-				err = server.Client.Get(w.ctx, client.ObjectKeyFromObject(pod), pod)
-			}
-			w.Expect(err).NotTo(HaveOccurred())
-			if len(pod.Status.Conditions) > 0 || !w.starts(pod) {
+			w.look = fs
+			started := len(pod.Status.Conditions) == 0 && w.starts(pod)
+			if w.look = nil; !started {
 				continue
 			}
 			pod.Status.Phase = corev1.PodRunning
@@ -299,18 +321,17 @@ func (w *world) runPods() bool {
 	for _, job := range w.jobs() {
 		name := job.Name + ".pod"
 		wanted[name] = true
-		err := server.Client.Create(w.ctx, &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.namespace, Labels: job.Spec.Template.Labels},
-			Spec:       corev1.PodSpec{NodeName: w.nodes[0], Containers: []corev1.Container{{Name: "ended", Image: "none"}}},
-		})
-		if !apierrors.IsAlreadyExists(err) {
-			w.Expect(err).NotTo(HaveOccurred())
+		if there[name] == nil {
+			w.Expect(server.Client.Create(w.ctx, &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.namespace, Labels: job.Spec.Template.Labels},
+				Spec:       corev1.PodSpec{NodeName: w.nodes[0], Containers: []corev1.Container{{Name: "ended", Image: "none"}}},
+			})).To(Succeed())
 			changed = true
 		}
 	}
-	for _, pod := range w.pods() {
-		if !wanted[pod.Name] {
-			w.Expect(server.Client.Delete(w.ctx, &pod, client.GracePeriodSeconds(0))).To(Succeed())
+	for name, pod := range there {
+		if !wanted[name] {
+			w.Expect(server.Client.Delete(w.ctx, pod, client.GracePeriodSeconds(0))).To(Succeed())
 			changed = true
 		}
 	}
@@ -346,8 +367,14 @@ func (w *world) sets() []appsv1.DaemonSet {
 
 func (w *world) pods() []corev1.Pod {
 	w.t.Helper()
+	if w.look != nil && w.look.pods != nil {
+		return slices.Clone(w.look.pods)
+	}
 	var list corev1.PodList
 	w.Expect(server.Client.List(w.ctx, &list, w.mine()...)).To(Succeed())
+	if w.look != nil {
+		w.look.pods = slices.Clone(list.Items)
+	}
 	return list.Items
 }
 

@@ -70,7 +70,7 @@ func user(t *testing.T, name string) client.Client {
 	g.Expect(known).To(BeTrue(), name)
 	config := rest.CopyConfig(server.Config)
 	config.Impersonate = impersonated
-	c, err := client.New(config, client.Options{Scheme: server.Scheme})
+	c, err := client.New(config, client.Options{Scheme: server.Scheme, Mapper: server.Client.RESTMapper()}) // the kinds are the same for all
 	g.Expect(err).NotTo(HaveOccurred())
 	return c
 }
