@@ -73,7 +73,7 @@ func (s *story) processes(node, name string) string {
 	for _, uid := range uids {
 		uids = append(uids, strings.ReplaceAll(uid, "-", "_")) // as systemd writes it
 	}
-	return fmt.Sprintf(`for p in $(pgrep -f '^([^ ]*/)?%s( |$)'); do grep -qE '%s' /proc/$p/cgroup && printf '%%s ' $p; done`, name, strings.Join(uids, "|"))
+	return fmt.Sprintf(`for p in $(pgrep -f '^([^ ]*/)?%s( |$)'); do if grep -qE '%s' /proc/$p/cgroup; then printf '%%s ' $p; fi; done`, name, strings.Join(uids, "|"))
 }
 
 // results shows the table of a run.
