@@ -45,7 +45,7 @@ metadata: {name: distributed, namespace: e2e-$STORY}
 spec:
   fileSystem: {name: scratch, storagePool: ssd}
   tool: iozone
-  iozone: {mode: Distributed, fileSize: 64m, directIO: true, includeFlush: true, includeClose: true, noRetest: true}
+  iozone: {mode: Distributed, tests: [Write, Read], fileSize: 64m, directIO: true, includeFlush: true, includeClose: true, noRetest: true}
   clients: {nodeSelector: {e2e.parallelfs.dev/$STORY-client: ""}, count: 2, oversubscribe: true}
   sweep:
   - {name: iozone.recordSize, values: [64k, 1024k]}
