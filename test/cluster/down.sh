@@ -5,25 +5,20 @@ set -euo pipefail
 # shellcheck source=test/cluster/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# release_mount_points takes away what would keep the volumes of a node from being removed: mounts of targets and of filesystems, and the
-# immutable directories below them. The servers of a mount may be gone, and then nobody answers: it is detached by its name, which asks no
-# server (umount -c), and nothing here waits longer than its time limit.
-release_mount_points() { # release_mount_points NODE
-  # shellcheck disable=SC2016  # the shell of the node expands it
-  engine exec "$1" timeout -k 5 60 sh -c '
-    awk "\$5 ~ \"^/var/lib/parallelfs/\" || / - fuse[. ]/ {print \$5}" /proc/self/mountinfo | sort -r | while read -r mount; do
-      timeout -k 1 10 umount -c -l "$mount"
-      timeout -k 1 10 chattr -i "$mount"
-    done
-    (cd /var/lib/parallelfs || exit 0
-     timeout -k 1 20 find . -xdev -type d -exec chattr -i {} +)' </dev/null >/dev/null 2>&1 || true
+# stop_node ends a node at once, with all that it has mounted: nobody has to ask a filesystem whose servers are gone, and no agent puts back what
+# is taken away. Mount points of filesystems are immutable, which would keep the node's volume from being removed.
+stop_node() { # stop_node NODE
+  local volume
+  volume=$(engine inspect -f '{{range .Mounts}}{{if eq .Destination "/var"}}{{.Source}}{{end}}{{end}}' "$1")
+  engine kill "$1" >/dev/null 2>&1 || true # it may be stopped already
+  [[ -z $volume ]] || as_root timeout -k 5 60 find "$volume/lib/parallelfs" -xdev -type d -exec chattr -i {} + 2>/dev/null || true
 }
 
 need_go
 use_cluster_tools
 one_at_a_time
 if [[ -n $(cluster_nodes) ]]; then
-  for node in $(worker_nodes); do release_mount_points "$node"; done
+  for node in $(worker_nodes); do stop_node "$node"; done
   say "removing cluster $cluster"
   run_kind delete cluster --name "$cluster" --kubeconfig "$kubeconfig"
 else
