@@ -169,6 +169,8 @@ type Sample struct {
 	Unit string `json:"unit"`
 	// Value in that unit; the mean where the tool itself made several.
 	Value float64 `json:"value"`
+	// Better is what the user says of the metric; empty when the unit and the name say it.
+	Better v1alpha1.Better `json:"better,omitempty"`
 	// Within is what the tool itself says of its own iterations, nil when there was one.
 	Within *Within `json:"within,omitempty"`
 }
