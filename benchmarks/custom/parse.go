@@ -131,7 +131,7 @@ func parse(text string) (float64, error) {
 	return value, nil
 }
 
-// maxDocument is the largest document that is decoded, in bytes. In memory it becomes up to 50 times as large, as of many small objects, and
+// maxDocument is the largest document that is decoded, in bytes. Decoding it takes up to 65 times as much memory, as of many small objects, and
 // the manager may be limited to 256 MiB.
 const maxDocument = 1 << 20
 
