@@ -4,6 +4,7 @@ package benchmarks
 
 import (
 	"fmt"
+	"math"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 )
@@ -168,16 +169,28 @@ type Sample struct {
 	Unit string `json:"unit"`
 	// Value in that unit; the mean where the tool itself made several.
 	Value float64 `json:"value"`
+	// Better is what the user says of the metric; empty when the unit and the name say it.
+	Better v1alpha1.Better `json:"better,omitempty"`
 	// Within is what the tool itself says of its own iterations, nil when there was one.
 	Within *Within `json:"within,omitempty"`
 }
 
 // Within are the tool's own figures of its iterations, in the unit of the sample.
 type Within struct {
-	Count  int     `json:"count"`
-	Min    float64 `json:"min"`
-	Max    float64 `json:"max"`
+	Count int     `json:"count"`
+	Min   float64 `json:"min"`
+	Max   float64 `json:"max"`
+	// StdDev is that of a sample (n-1), whatever the tool divides by; see SampleDeviation.
 	StdDev float64 `json:"stdDev"`
+}
+
+// SampleDeviation is the standard deviation of a sample (n-1) of count values that a tool printed the deviation of all (n) of. Of fewer
+// than two values there is none: it is 0.
+func SampleDeviation(ofAll float64, count int) float64 {
+	if count < 2 {
+		return 0
+	}
+	return ofAll * math.Sqrt(float64(count)/float64(count-1))
 }
 
 // InvalidPointError says that a point can't be run as its parameters stand.

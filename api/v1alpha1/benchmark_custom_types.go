@@ -54,11 +54,16 @@ type CustomMetric struct {
 	// +kubebuilder:validation:MaxLength=256
 	Regex string `json:"regex,omitempty"`
 
-	// jsonPath of the number in an output that is one JSON document, as of kubectl, such as "{.jobs[0].read.bw}".
+	// jsonPath of the number in an output that is one JSON document of at most 1 MiB, as of kubectl, such as "{.jobs[0].read.bw}".
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	JSONPath string `json:"jsonPath,omitempty"`
+
+	// better says which values are the better ones: Higher, Lower or Neither. Without it, the unit and the name say it: less is better of a
+	// time, a power, and what is named after errors or latency; more is better of a rate; else neither is.
+	// +optional
+	Better Better `json:"better,omitempty"`
 
 	// combine says what several matches become. Defaults to Only.
 	// +optional

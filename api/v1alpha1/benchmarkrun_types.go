@@ -35,7 +35,7 @@ const (
 )
 
 // Statistic says how the samples of a point's repetitions become its one value.
-// +kubebuilder:validation:Enum=Mean;Median;Min;Max;TrimmedMean
+// +kubebuilder:validation:Enum=Mean;Median;Min;Max;TrimmedMean;Worst
 type Statistic string
 
 // The statistics.
@@ -50,6 +50,23 @@ const (
 	StatisticMax Statistic = "Max"
 	// StatisticTrimmedMean is the mean of what is left when the highest and the lowest sample are dropped.
 	StatisticTrimmedMean Statistic = "TrimmedMean"
+	// StatisticWorst is the sample that is worst: of a rate the lowest, of a time the highest. Of a metric that is neither good nor bad it is
+	// the mean.
+	StatisticWorst Statistic = "Worst"
+)
+
+// Better says which values of a metric are the better ones.
+// +kubebuilder:validation:Enum=Higher;Lower;Neither
+type Better string
+
+// The directions of a metric.
+const (
+	// BetterHigher is a metric of which more is better, such as a rate.
+	BetterHigher Better = "Higher"
+	// BetterLower is a metric of which less is better, such as a time, a rate of errors or a power.
+	BetterLower Better = "Lower"
+	// BetterNeither is a metric that is neither good nor bad, such as the number of items.
+	BetterNeither Better = "Neither"
 )
 
 // BenchmarkRunSpec is one benchmark with a sweep over its parameters. Once made, only suspend, ttlAfterFinished, queueName,
@@ -376,9 +393,10 @@ type StopRule struct {
 	MaxRepetitions int32 `json:"maxRepetitions,omitempty"`
 }
 
-// BaselineSpec is what results are compared with: points with the same parameters, metrics with the same name.
+// BaselineSpec is what results are compared with: points with the same parameters, metrics with the same name and unit.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.run) != has(self.published)",message="set exactly one of spec.baseline.run and spec.baseline.published"
+// +kubebuilder:validation:XValidation:rule="!has(self.variant) || has(self.published)",message="spec.baseline.variant is one of a published table, so it needs spec.baseline.published"
 type BaselineSpec struct {
 	// run is another BenchmarkRun in the same namespace.
 	// +optional
@@ -392,6 +410,26 @@ type BaselineSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Published string `json:"published,omitempty"`
+
+	// variant is what the table was measured on, of a table with several, such as lustre2 of lustre-2014-mdtest-low. The runs of a
+	// BenchmarkSuite have the name of their variant here.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Variant string `json:"variant,omitempty"`
+
+	// tolerancePercent is the smallest difference that counts as better or worse, in percent of the baseline. Defaults to 3.
+	// +optional
+	// +kubebuilder:default="3"
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=8
+	// +kubebuilder:validation:Pattern=`^(0|0\.[0-9]{1,3}|[1-9][0-9]?(\.[0-9]{1,3})?)$`
+	TolerancePercent string `json:"tolerancePercent,omitempty"`
+
+	// allowDifferences compares although the two did not measure the same: another tool, statistic or unit, other options of the
+	// tool, other caches. status.baseline names what differs.
+	// +optional
+	AllowDifferences bool `json:"allowDifferences,omitempty"`
 }
 
 // BenchmarkTarget names what is measured.

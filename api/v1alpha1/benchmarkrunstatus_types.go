@@ -61,7 +61,8 @@ type BenchmarkRunStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Best []BestPoint `json:"best,omitempty"`
 
-	// baseline sums up the comparison with spec.baseline, such as "9 points compared: 2 better, 1 worse, 6 within the noise".
+	// baseline sums up the comparison with spec.baseline, such as "9 results of 9 points compared with before: 2 better, 1 worse, 6 within the
+	// noise", and names what differs between the two besides: versions, configuration, clients. It says why nothing was compared.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Baseline string `json:"baseline,omitempty"`
@@ -248,14 +249,14 @@ type MetricResult struct {
 	// +kubebuilder:validation:MaxLength=32
 	Confidence string `json:"confidence,omitempty"`
 
-	// outliers are the numbers of the repetitions, from 1, that lie farther than 3.5 from the median by the modified z-score
-	// (Iglewicz and Hoaglin, 1993). They count all the same.
+	// outliers are the numbers of the repetitions, from 1, that lie far from the others by the generalized ESD test (Rosner, 1983) at 1 %, of at
+	// least 6 repetitions: of 100 results without any, one names an outlier. They count all the same.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
 	Outliers []int32 `json:"outliers,omitempty"`
 
-	// speedup is value over that of the point that counts as 1 (spec.along), such as "15.64"; of a time, the other way round.
+	// speedup is value over that of the point that counts as 1 (spec.along), such as "15.64". Only rates have one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Speedup string `json:"speedup,omitempty"`
@@ -265,7 +266,7 @@ type MetricResult struct {
 	// +kubebuilder:validation:MaxLength=32
 	Efficiency string `json:"efficiency,omitempty"`
 
-	// baseline compares with spec.baseline, such as "+3.1 % (41200 before, beyond the noise)".
+	// baseline compares with spec.baseline, such as "+3.1 % (41200 before, better beyond the noise)".
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Baseline string `json:"baseline,omitempty"`

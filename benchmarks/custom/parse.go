@@ -9,6 +9,7 @@ import (
 	"math"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,11 +35,11 @@ func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, _ int
 			return benchmarks.Report{}, err
 		}
 	}
-	var report benchmarks.Report
-	for _, m := range s.metrics {
-		var values []float64
-		for rank, text := range outputs {
-			found, err := m.find(text)
+	values := make([][]float64, len(s.metrics))
+	for rank, text := range outputs {
+		document, problem := decode(s.metrics, text)
+		for i, m := range s.metrics {
+			found, err := m.find(text, document, problem)
 			if err == nil && len(found) == 0 {
 				err = errors.New("it was not found")
 			}
@@ -48,13 +49,16 @@ func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, _ int
 			case err != nil:
 				return benchmarks.Report{}, fmt.Errorf("metric %s: %w", m.Name, err)
 			}
-			values = append(values, found...)
+			values[i] = append(values[i], found...)
 		}
-		value, err := combine(m.Combine, values)
+	}
+	var report benchmarks.Report
+	for i, m := range s.metrics {
+		value, err := combine(m.Combine, values[i])
 		if err != nil {
 			return benchmarks.Report{}, fmt.Errorf("metric %s: %w", m.Name, err)
 		}
-		report.Samples = append(report.Samples, benchmarks.Sample{Name: m.Name, Unit: m.Unit, Value: value})
+		report.Samples = append(report.Samples, benchmarks.Sample{Name: m.Name, Unit: m.Unit, Value: value, Better: m.Better})
 	}
 	return report, nil
 }
@@ -85,12 +89,15 @@ func combine(how v1alpha1.CustomCombine, values []float64) (float64, error) {
 	return out, nil
 }
 
-// find returns all values of a metric in the output of one process.
-func (m metric) find(text []byte) ([]float64, error) {
+// find returns all values of a metric in the output of one process, whose document was decoded, or why it was not.
+func (m metric) find(text []byte, document any, problem error) ([]float64, error) {
 	if m.regex != nil {
 		return m.findLines(string(text))
 	}
-	return m.findJSON(text)
+	if problem != nil {
+		return nil, problem
+	}
+	return m.findJSON(document)
 }
 
 func (m metric) findLines(text string) ([]float64, error) {
@@ -124,7 +131,20 @@ func parse(text string) (float64, error) {
 	return value, nil
 }
 
-func (m metric) findJSON(text []byte) ([]float64, error) {
+// maxDocument is the largest document that is decoded, in bytes. Decoding it takes up to 65 times as much memory, as of many small objects, and
+// the manager may be limited to 256 MiB.
+const maxDocument = 1 << 20
+
+// decode reads an output as one JSON document, once for all metrics; nil when none of them needs it.
+func decode(all []metric, text []byte) (any, error) {
+	if !slices.ContainsFunc(all, func(m metric) bool { return m.path != nil }) {
+		return nil, nil //nolint:nilnil // there is nothing to decode, and nothing is wrong with that
+	}
+	if len(text) > maxDocument {
+		const mebibyte = 1 << 20
+		return nil, fmt.Errorf("a jsonPath reads at most %d MiB, and the output has %d MiB: have the program print less, or find the number by a regex",
+			maxDocument/mebibyte, (len(text)+mebibyte-1)/mebibyte)
+	}
 	var document any
 	decoder := json.NewDecoder(bytes.NewReader(withoutOwn(text)))
 	if err := decoder.Decode(&document); err != nil {
@@ -133,6 +153,10 @@ func (m metric) findJSON(text []byte) ([]float64, error) {
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("something stands behind the JSON document")
 	}
+	return document, nil
+}
+
+func (m metric) findJSON(document any) ([]float64, error) {
 	found, err := m.path.FindResults(document)
 	if err != nil {
 		return nil, fmt.Errorf("jsonPath %s: %w", m.JSONPath, err)

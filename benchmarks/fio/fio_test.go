@@ -55,8 +55,8 @@ var good = map[string]struct {
 			"write clat p99 3424256.00 ns",
 		}},
 	"two clients with two jobs each": {run(4, 2, v1alpha1.FioSpec{Mode: v1alpha1.FioWrite, FileSize: "2m"}), "write-2-clients.txt", []string{
-		"write bw 1023999.00 KiB/s",
-		"write iops 256000.00 IOPS",
+		"write bw 682666.67 KiB/s",
+		"write iops 170666.67 IOPS",
 		"write clat mean 9959.75 ns",
 		"write clat p99 57088.00 ns",
 	}},
@@ -133,6 +133,20 @@ func TestParseReadsWhatFioPrinted(t *testing.T) {
 			g.Expect(tooltest.Lines(report)).To(Equal(test.want))
 		})
 	}
+}
+
+// The first client wrote its 4 MiB in 6 ms and the second in 12 ms: both wrote for 6 ms, and one of them for 6 more.
+func TestTheRateOfClientsIsWhatAllDidInTheTimeOfTheSlowest(t *testing.T) {
+	g := NewWithT(t)
+	spec := good["two clients with two jobs each"].spec
+	report, err := fio.Tool{}.Parse(spec, tooltest.Point(t, fio.Tool{}, spec), 0, tooltest.Output(t, "write-2-clients.txt"))
+	g.Expect(err).NotTo(HaveOccurred())
+	rates := map[string]float64{}
+	for _, s := range report.Samples {
+		rates[s.Unit] = s.Value
+	}
+	g.Expect(rates["KiB/s"]).To(BeNumerically("~", 8192/0.012, 1e-6))
+	g.Expect(rates["IOPS"]).To(BeNumerically("~", 2048/0.012, 1e-6))
 }
 
 func TestTheMeanOfClientsIsWeightedByWhatTheyDid(t *testing.T) {

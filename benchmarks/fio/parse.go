@@ -42,7 +42,7 @@ type direction struct {
 	Bytes   int64    `json:"io_bytes"`
 	BW      *float64 `json:"bw"`
 	IOPS    *float64 `json:"iops"`
-	Runtime int64    `json:"runtime"`
+	Runtime int64    `json:"runtime"` // in ms
 	IOs     int64    `json:"total_ios"`
 	Short   int64    `json:"short_ios"`
 	Dropped int64    `json:"drop_ios"`
@@ -53,8 +53,9 @@ type direction struct {
 	} `json:"clat_ns"`
 }
 
-// Parse reads the report of each client's fio. Bandwidth and IOPS of the clients are added up; the mean of their latencies is weighted by
-// the number of reads or writes behind each; of the percentiles, which can't be added, the highest is taken.
+// Parse reads the report of each client's fio. Bandwidth and IOPS of several clients are what all have done, over the time of the one that took
+// longest: added up, the rates of clients that end one after the other would be more than the filesystem ever gave. The mean of their
+// latencies is weighted by the number of reads or writes behind each; of the percentiles, which can't be added, the highest is taken.
 func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, _ int, output []byte) (benchmarks.Report, error) {
 	s, err := check(spec, point)
 	if err != nil {
@@ -101,13 +102,20 @@ func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, _ int
 
 // combine makes one of the results of several clients.
 func combine(name string, clients []direction) []benchmarks.Sample {
-	var bw, iops, ns, count, worst float64
+	var kib, ios, ns, count, worst float64
+	var longest int64
 	for _, d := range clients {
-		bw += *d.BW
-		iops += *d.IOPS
+		kib += float64(d.Bytes) / 1024
+		ios += float64(d.IOs)
+		longest = max(longest, d.Runtime)
 		ns += *d.Clat.Mean * float64(d.Clat.N)
 		count += float64(d.Clat.N)
 		worst = max(worst, d.Clat.Percentiles[p99])
+	}
+	seconds := float64(longest) / 1000
+	bw, iops := kib/seconds, ios/seconds
+	if len(clients) == 1 {
+		bw, iops = *clients[0].BW, *clients[0].IOPS // as fio prints them
 	}
 	return []benchmarks.Sample{
 		{Name: name + " bw", Unit: bandwidth, Value: bw},
@@ -224,7 +232,7 @@ func (d *direction) verify(name string) error {
 	switch {
 	case d.BW == nil || d.IOPS == nil || d.Clat.Mean == nil:
 		return fmt.Errorf("the report lacks bw, iops or clat_ns of %s", name)
-	case d.Bytes <= 0 || d.IOs <= 0 || d.Clat.N <= 0 || *d.BW <= 0 || *d.IOPS <= 0:
+	case d.Bytes <= 0 || d.IOs <= 0 || d.Runtime <= 0 || d.Clat.N <= 0 || *d.BW <= 0 || *d.IOPS <= 0:
 		return fmt.Errorf("nothing was measured of %s; make fio.fileSize or fio.runtimeSeconds larger", name)
 	case d.Short != 0 || d.Dropped != 0:
 		return fmt.Errorf("%d of %s were short and %d dropped", d.Short, name, d.Dropped)

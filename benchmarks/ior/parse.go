@@ -135,8 +135,9 @@ func (r result) samples(w *want) ([]benchmarks.Sample, error) {
 				return nil, fail("the lowest of the numbers in %s is 0: nothing was transferred, or too little to measure", numbers.unit)
 			}
 			sample := benchmarks.Sample{Name: row.operation, Unit: numbers.unit, Value: mean}
-			if row.repetitions > 1 {
-				sample.Within = &benchmarks.Within{Count: int(row.repetitions), Min: least, Max: most, StdDev: deviation}
+			if count := int(row.repetitions); count > 1 {
+				// All versions divide by the number of iterations (ior.c of 3.0, ior-output.c of 3.3 and 4.0).
+				sample.Within = &benchmarks.Within{Count: count, Min: least, Max: most, StdDev: benchmarks.SampleDeviation(deviation, count)}
 			}
 			out = append(out, sample)
 		}

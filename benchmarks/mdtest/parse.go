@@ -295,9 +295,19 @@ func (p *parser) row(place int, texts []string, unit string, iterations int) (*b
 	}
 	sample.Value = mean
 	if iterations > 1 {
-		sample.Within = &benchmarks.Within{Count: iterations, Min: least, Max: most, StdDev: deviation}
+		sample.Within = &benchmarks.Within{Count: iterations, Min: least, Max: most, StdDev: p.sampleDeviation(deviation, iterations)}
 	}
 	return sample, nil
+}
+
+// sampleDeviation is the deviation of a sample (n-1). 4.0 prints that; older versions print that of all values (mdtest.c).
+// 3.x has a value for each process of each iteration, which differ by at least what the means of the iterations do: the result is then
+// never too small.
+func (p *parser) sampleDeviation(printed float64, iterations int) float64 {
+	if major, _, _ := strings.Cut(p.version, "."); major == "1" || major == "3" {
+		return benchmarks.SampleDeviation(printed, iterations)
+	}
+	return printed
 }
 
 // complete refuses a table that lacks an operation that the point asked for, or that has none at all.

@@ -13,18 +13,28 @@ import (
 	"strings"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks"
 	"parallelfs.dev/operator/benchmarks/results"
 )
 
 // Each table is a file: comments that say where its figures are from, a header, and one row for each point and metric. The columns
-// before "metric" are parameters as a sweep names them; "variant" is that of a BenchmarkSuite. Names and units of metrics are those
-// that the tool prints.
+// before "metric" are parameters as a sweep names them; "variant" is that of a BenchmarkSuite, or of spec.baseline.variant. A parameter
+// that is "best" has the value at which the result was best. Names and units of metrics are those that the tool prints. "samples" is empty
+// where the source does not say how many there were.
 //
 //go:embed *.csv
 var files embed.FS
 
-// figures are the columns behind the parameters.
-var figures = []string{"metric", "unit", "value", "min", "max", "stdDev"}
+// figures are the columns behind the parameters. The deviation is that of a sample (n-1), or in the place of its column that of all
+// samples (n), where the source has that.
+var figures = []string{"metric", "unit", "value", "min", "max", deviationOfSample, "samples"}
+
+const (
+	deviationOfSample = "stdDev"
+	deviationOfAll    = "stdDevOfAll"
+	// variant is the column of the variants.
+	variant v1alpha1.SweepName = "variant"
+)
 
 // Names lists the tables, sorted.
 func Names() []string {
@@ -53,7 +63,34 @@ func Source(name string) string {
 	return strings.Join(out, " ")
 }
 
-// Published returns the points of a table, in their published order. A figure that was published without a deviation is one sample.
+// Baseline returns a table as a run to compare with: all of it, or of a table with variants those of one, without that column. A variant
+// of a table that has none means nothing.
+func Baseline(name, of string) (results.Run, error) {
+	points, err := Published(name)
+	out := results.Run{Format: results.Format, Name: name}
+	if err != nil {
+		return out, err
+	}
+	var variants []string
+	for _, p := range points {
+		if value := p.Value(variant); value != "" && !slices.Contains(variants, value) {
+			variants = append(variants, value)
+		}
+		if value := p.Value(variant); value == "" || value == of {
+			p.Parameters = slices.DeleteFunc(p.Parameters, func(v results.Value) bool { return v.Name == variant })
+			out.Points = append(out.Points, p)
+		}
+	}
+	switch {
+	case len(out.Points) > 0:
+		return out, nil
+	case of == "":
+		return out, fmt.Errorf("the table %s has the variants %s; name one of them", name, strings.Join(variants, ", "))
+	}
+	return out, fmt.Errorf("the table %s has nothing of %s; it has the variants %s", name, of, strings.Join(variants, ", "))
+}
+
+// Published returns the points of a table, in their published order. The number of samples is 0 where it was not published.
 func Published(name string) ([]results.Point, error) {
 	file, err := files.Open(name + ".csv")
 	if err != nil {
@@ -65,10 +102,15 @@ func Published(name string) ([]results.Point, error) {
 	if err = errors.Join(err, file.Close()); err != nil {
 		return nil, fmt.Errorf("read the table %s: %w", name, err)
 	}
-	if len(rows) < 2 || len(rows[0]) < len(figures) || !slices.Equal(rows[0][len(rows[0])-len(figures):], figures) {
+	header := slices.Clone(rows[0])
+	ofAll := slices.Index(header, deviationOfAll)
+	if ofAll >= 0 {
+		header[ofAll] = deviationOfSample
+	}
+	if len(rows) < 2 || len(header) < len(figures) || !slices.Equal(header[len(header)-len(figures):], figures) {
 		return nil, fmt.Errorf("the table %s has no rows below a header that ends in %v", name, figures)
 	}
-	parameters := rows[0][:len(rows[0])-len(figures)]
+	parameters := header[:len(header)-len(figures)]
 	var points []results.Point
 	at := map[string]int{}
 	for i, row := range rows[1:] {
@@ -81,7 +123,7 @@ func Published(name string) ([]results.Point, error) {
 			}
 			points = append(points, point)
 		}
-		metric, err := figure(row[len(parameters):])
+		metric, err := figure(row[len(parameters):], ofAll >= 0)
 		if err != nil {
 			return nil, fmt.Errorf("the table %s, row %d: %w", name, i+1, err)
 		}
@@ -90,9 +132,9 @@ func Published(name string) ([]results.Point, error) {
 	return points, nil
 }
 
-// figure reads the columns metric, unit, value, min, max and stdDev.
-func figure(row []string) (results.Metric, error) {
-	m := results.Metric{Name: row[0], Unit: row[1], Samples: 1}
+// figure reads the columns of figures.
+func figure(row []string, ofAll bool) (results.Metric, error) {
+	m := results.Metric{Name: row[0], Unit: row[1]}
 	number := func(text string, otherwise float64) (float64, error) {
 		if text == "" {
 			return otherwise, nil
@@ -103,7 +145,7 @@ func figure(row []string) (results.Metric, error) {
 		}
 		return value, nil
 	}
-	var errs [4]error
+	var errs [5]error
 	if row[2] == "" {
 		return m, errors.New("there is no value")
 	}
@@ -111,9 +153,18 @@ func figure(row []string) (results.Metric, error) {
 	m.Mean = m.Value
 	m.Min, errs[1] = number(row[3], m.Value)
 	m.Max, errs[2] = number(row[4], m.Value)
+	if row[6] != "" {
+		m.Samples, errs[3] = strconv.Atoi(row[6])
+	}
 	if row[5] != "" {
 		var deviation float64
-		deviation, errs[3] = number(row[5], 0)
+		deviation, errs[4] = number(row[5], 0)
+		if ofAll {
+			if m.Samples < 2 {
+				return m, errors.New("a deviation of all samples needs their number, from 2")
+			}
+			deviation = benchmarks.SampleDeviation(deviation, m.Samples)
+		}
 		m.StdDev = &deviation
 	}
 	return m, errors.Join(errs[:]...)

@@ -1,6 +1,7 @@
 package reference_test
 
 import (
+	"math"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -61,7 +62,8 @@ func TestTheTablesHoldWhatWasPublished(t *testing.T) {
 	g := NewWithT(t)
 	points, err := reference.Published("netapp-tr4782-mdtest")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(points[0].Metrics[0].StdDev).To(HaveValue(Equal(567.358)))
+	g.Expect(points[0].Metrics[0].Samples).To(Equal(5))
+	g.Expect(points[0].Metrics[0].StdDev).To(HaveValue(BeNumerically("~", 567.358*math.Sqrt(5.0/4), 1e-9)), "printed of all five, and here of a sample")
 	g.Expect(points[0].Metrics[0].Min).To(Equal(16393.441))
 	g.Expect(points[0].State).To(Equal(v1alpha1.PointSucceeded))
 }
@@ -86,7 +88,27 @@ func TestPublishedIOPSFollowFromTheThroughput(t *testing.T) {
 func TestATableThatIsNotThereIsRefusedWithThoseThatAre(t *testing.T) {
 	g := NewWithT(t)
 	points, err := reference.Published("nothing")
-	g.Expect(err).To(MatchError(ContainSubstring(`there is no published table "nothing"; there are beegfs-2015-multi-mds, `)))
+	g.Expect(err).To(MatchError(ContainSubstring(`there is no published table "nothing"; there are beegfs-2015-backend, `)))
 	g.Expect(points).To(BeNil())
 	g.Expect(reference.Source("nothing")).To(BeEmpty())
+}
+
+func TestATableHasNoNumberOfSamplesWhereItsSourceSaysNone(t *testing.T) {
+	g := NewWithT(t)
+	for table, want := range map[string]int{"moosefs-2017-single": 5, "beegfs-2015-scale-out": 3, "netapp-tr4782": 0, "lustre-2014-mdtest-low": 0} {
+		points, err := reference.Published(table)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(points[0].Metrics[0].Samples).To(Equal(want), table)
+	}
+}
+
+// One instance does "even better" than 130,000 stats; by how much was never published.
+func TestWhatWasNeverPublishedIsInNoTable(t *testing.T) {
+	g := NewWithT(t)
+	one, err := reference.Baseline("beegfs-2015-multi-mds", "1-instance")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(one.Points[0].Metric("File creation", "ops/s")).NotTo(BeNil())
+	g.Expect(one.Points[0].Metric("File stat", "ops/s")).To(BeNil())
+	_, err = reference.Baseline("beegfs-2015-multi-mds", "2-instances")
+	g.Expect(err).To(MatchError(ContainSubstring("has nothing of 2-instances; it has the variants 1-instance, 4-instances")))
 }

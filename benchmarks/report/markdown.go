@@ -41,7 +41,14 @@ func (r *Report) Markdown(to io.Writer) error {
 		if v.Run != "" {
 			run = v.Run + ", with "
 		}
-		out("- %s**%s**: %d better, %d worse, %d within the noise, %d not known\n", escape(run), escape(v.Of), v.Better, v.Worse, v.Within, v.Unsure)
+		out("- %s**%s**: %d better, %d worse, %d within the noise, %d below the tolerance, %d not known\n",
+			escape(run), escape(v.Of), v.Better, v.Worse, v.Within, v.Small, v.Unsure)
+		if v.Summary != "" {
+			out("  - %s\n", escape(v.Summary))
+		}
+		for _, text := range v.Differs {
+			out("  - %s\n", escape(text))
+		}
 		for _, text := range v.Regressions() {
 			out("  - worse: %s\n", escape(text))
 		}

@@ -66,9 +66,12 @@ type bestView struct{ Run, Metric, Value, Unit, At string }
 type commandView struct{ Point, Placement, Command string }
 
 type verdictView struct {
-	Run, Of                       string
-	Better, Worse, Within, Unsure int
-	regressions                   []regression
+	Run, Of                              string
+	Better, Worse, Within, Small, Unsure int
+	// Summary is what the comparison says in a sentence, and Differs what is not the same on both sides.
+	Summary     string
+	Differs     []string
+	regressions []regression
 }
 
 // regression is a point that is worse, beyond the noise, and how much.
@@ -183,6 +186,12 @@ func (r *Report) addRun(name string, run results.Run) error {
 		}
 		verdict.add(s.at(one), p)
 	}
+	if c := run.Comparison; c != nil {
+		verdict.Of, verdict.Summary = c.Of, c.Summary
+		for _, d := range slices.Concat(c.Refused, c.Differs) {
+			verdict.Differs = append(verdict.Differs, d.String())
+		}
+	}
 	if verdict.Of != "" {
 		r.verdicts = append(r.verdicts, verdict)
 	}
@@ -206,6 +215,8 @@ func (v *verdictView) add(at string, p results.Point) {
 
 		case results.WithinNoise:
 			v.Within++
+		case results.Small:
+			v.Small++
 		default:
 			v.Unsure++
 		}
@@ -317,6 +328,8 @@ func statisticName(s v1alpha1.Statistic) string {
 		return "lowest"
 	case v1alpha1.StatisticMax:
 		return "highest"
+	case v1alpha1.StatisticWorst:
+		return "worst"
 	case v1alpha1.StatisticTrimmedMean:
 		return "mean without the highest and the lowest"
 	default:

@@ -3,6 +3,8 @@
 package results
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -48,7 +50,46 @@ type Run struct {
 	Ended      time.Time                 `json:"ended,omitzero"`
 	Provenance Provenance                `json:"provenance,omitzero"`
 	Points     []Point                   `json:"points"`
+	// Comparison is what was found beside spec.baseline, nil without one.
+	Comparison *Comparison `json:"comparison,omitempty"`
 }
+
+// Comparison is what a run was compared with, and how far the two are comparable. The metrics hold the figures.
+type Comparison struct {
+	// Of names the other side: a run, or a published table.
+	Of string `json:"of"`
+	// Summary is a sentence without its full stop.
+	Summary string `json:"summary"`
+	// Refused is what makes the numbers of the two mean different things; unless that was allowed, nothing was compared.
+	Refused []Difference `json:"refused,omitempty"`
+	// Differs is what else is not the same: versions, configuration, clients, placement.
+	Differs []Difference `json:"differs,omitempty"`
+}
+
+// Sentence is the summary with all that differs.
+func (c Comparison) Sentence() string {
+	out := c.Summary
+	for _, d := range slices.Concat(c.Refused, c.Differs) {
+		out += "; " + d.String()
+	}
+	return out
+}
+
+// Difference is something that is not the same on both sides of a comparison.
+type Difference struct {
+	What string `json:"what"`
+	// Here is that of the run, and There that of what it is compared with.
+	Here  string `json:"here"`
+	There string `json:"there"`
+}
+
+// String says it in words, such as "fio.directIO is true here and false there".
+func (d Difference) String() string {
+	return fmt.Sprintf("%s is %s here and %s there", d.What, d.Here, d.There)
+}
+
+// BestOf as the value of a parameter of a published point stands for the value at which the result was best.
+const BestOf = "best"
 
 // Provenance is what results were measured on and with.
 type Provenance struct {
@@ -86,6 +127,8 @@ type Value struct {
 type Metric struct {
 	Name string `json:"name"`
 	Unit string `json:"unit"`
+	// Better says which values are the better ones.
+	Better v1alpha1.Better `json:"better,omitempty"`
 	// Value by the run's statistic.
 	Value float64 `json:"value"`
 	Mean  float64 `json:"mean"`
@@ -97,7 +140,7 @@ type Metric struct {
 	Confidence *float64 `json:"confidence,omitempty"`
 	// Outliers are the repetitions, from 1, that lie far from the others.
 	Outliers []int32 `json:"outliers,omitempty"`
-	// Samples counts the samples.
+	// Samples counts the samples; it is 0 for a figure that was published without their number.
 	Samples int `json:"samples"`
 	// Speedup and Efficiency (1 is perfect) along spec.along, absent without it.
 	Speedup    *float64 `json:"speedup,omitempty"`
@@ -113,7 +156,7 @@ type Baseline struct {
 	Value float64 `json:"value"`
 	// Change is the relative difference: 0.03 is 3 % more than the baseline.
 	Change float64 `json:"change"`
-	// Verdict says whether that is better, worse, or within the noise.
+	// Verdict says whether that is better, worse, or neither.
 	Verdict Verdict `json:"verdict"`
 }
 
@@ -122,14 +165,20 @@ type Verdict string
 
 // The verdicts.
 const (
-	// Better and Worse are beyond the noise of both sides.
+	// Better is a difference that chance does not explain, of all that was compared together, and of at least the tolerance.
 	Better Verdict = "better"
-	// Worse is beyond the noise as well.
+	// Worse is the same the other way round.
 	Worse Verdict = "worse"
 	// WithinNoise is what repetitions alone could make.
 	WithinNoise Verdict = "within the noise"
-	// Unknown is a difference of which nobody can say, because no side was repeated, or the metric is neither good nor bad.
+	// Small is beyond the noise, but less than the tolerance.
+	Small Verdict = "below the tolerance"
+	// Unrated is a difference of a metric that is neither good nor bad.
+	Unrated Verdict = "neither good nor bad"
+	// Unknown is a difference of which nobody can say, because no side was repeated.
 	Unknown Verdict = "not known: no repetitions"
+	// UnknownBest is one between the best of several points and a best that was published.
+	UnknownBest Verdict = "not known: the best of several points"
 )
 
 // Attempt is one time that a repetition was run.

@@ -30,12 +30,25 @@ func FromStatus(run *v1alpha1.BenchmarkRun) Run {
 		}
 		for _, m := range p.Metrics {
 			if metric, is := fromResult(m); is {
+				metric.Better = declared(&run.Spec, m)
 				point.Metrics = append(point.Metrics, metric)
 			}
 		}
 		out.Points = append(out.Points, point)
 	}
 	return out
+}
+
+// declared is what the spec says of the direction of a metric, empty when it says nothing.
+func declared(spec *v1alpha1.BenchmarkRunSpec, m v1alpha1.MetricResult) v1alpha1.Better {
+	if spec.Custom != nil {
+		for _, c := range spec.Custom.Metrics {
+			if c.Name == m.Name && c.Unit == m.Unit {
+				return c.Better
+			}
+		}
+	}
+	return ""
 }
 
 func when(t *metav1.Time) time.Time {

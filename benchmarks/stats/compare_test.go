@@ -94,10 +94,14 @@ func TestScaling(t *testing.T) {
 			v1alpha1.BenchmarkRunSpec{Along: "clients", SweepMode: v1alpha1.SweepZipped, Sweep: sweep("clients", "processes")},
 			[]results.Point{point(0, []string{"clients", "1", "processes", "16"}, rate(10)), point(1, []string{"clients", "2", "processes", "32"}, rate(15))},
 			[]string{"1.00 100.0", "1.50 75.0"}},
-		"of a time, the other way round": {
+		"a time has none": {
 			v1alpha1.BenchmarkRunSpec{Along: "processes", Sweep: sweep("processes")},
-			[]results.Point{point(0, []string{"processes", "1"}, single("run", "s", 60)), point(1, []string{"processes", "4"}, single("run", "s", 20))},
-			[]string{"1.00 100.0", "3.00 75.0"}},
+			[]results.Point{point(0, []string{"processes", "1"}, single("latency", "ms", 6)), point(1, []string{"processes", "4"}, single("latency", "ms", 2))},
+			[]string{" ", " "}},
+		"a rate of errors has none": {
+			v1alpha1.BenchmarkRunSpec{Along: "processes", Sweep: sweep("processes")},
+			[]results.Point{point(0, []string{"processes", "1"}, single("errors", "1/s", 6)), point(1, []string{"processes", "4"}, single("errors", "1/s", 2))},
+			[]string{" ", " "}},
 		"a count has none": {
 			v1alpha1.BenchmarkRunSpec{Along: "processes", Sweep: sweep("processes")},
 			[]results.Point{point(0, []string{"processes", "1"}, single("items", "items", 60)), point(1, []string{"processes", "4"}, single("items", "items", 240))},
@@ -139,8 +143,16 @@ func TestTheBestPointsAreTheHighestAndOfATimeTheLowest(t *testing.T) {
 		point(1, nil, single("read", "MiB/s", 7), single("run", "s", 4), single("items", "items", 9)),
 		point(2, nil, single("read", "MiB/s", 7), single("run", "s", 5)), failed,
 	})
-	g.Expect(best).To(Equal([]stats.Best{{Name: "read", Unit: "MiB/s", Value: 7, Point: 1}, {Name: "run", Unit: "s", Value: 4, Point: 1}}))
+	g.Expect(best).To(HaveExactElements(
+		And(HaveField("Name", "read"), HaveField("Value", 7.0), HaveField("Point", 1)),
+		And(HaveField("Name", "run"), HaveField("Value", 4.0), HaveField("Point", 1))))
 	g.Expect(best[0].Status()).To(Equal(v1alpha1.BestPoint{Name: "read", Unit: "MiB/s", Value: "7", Index: 1}))
+}
+
+// compare compares points with those of a published table, which says nothing of itself but its points.
+func compare(points, baseline []results.Point, tolerance float64) results.Comparison {
+	pair := stats.Pair{Run: results.Run{Points: points}, Baseline: results.Run{Points: baseline}, Of: "before"}
+	return stats.Compare([]stats.Pair{pair}, stats.Terms{Tolerance: tolerance})[0]
 }
 
 func TestVerdicts(t *testing.T) {
@@ -158,17 +170,21 @@ func TestVerdicts(t *testing.T) {
 		"a count is neither":             {repeated("r", "items", 92, 2, 5), repeated("r", "items", 100, 3, 4), "-8.0 % (100 before, neither good nor bad)"},
 		"no repetitions on either side":  {single("r", "MiB/s", 200), single("r", "MiB/s", 100), "+100.0 % (100 before, no repetitions to tell)"},
 		"equal without any deviation":    {repeated("r", "MiB/s", 100, 0, 3), repeated("r", "MiB/s", 100, 0, 3), "+0.0 % (100 before, within the noise)"},
-		"another without any deviation":  {repeated("r", "MiB/s", 101, 0, 3), repeated("r", "MiB/s", 100, 0, 3), "+1.0 % (100 before, better beyond the noise)"},
+		"another without any deviation":  {repeated("r", "MiB/s", 103, 0, 3), repeated("r", "MiB/s", 100, 0, 3), "+3.0 % (100 before, better beyond the noise)"},
+		"less than the tolerance":        {repeated("r", "MiB/s", 102, 0.1, 3), repeated("r", "MiB/s", 100, 0.1, 3), "+2.0 % (100 before, beyond the noise, but below the tolerance)"},
 		"a baseline of 0 has no percent": {single("r", "MiB/s", 1), single("r", "MiB/s", 0), ""},
 		// Four degrees of freedom, one more repetition: 2.776445 × 2 × √1.2 = 6.083.
 		"beyond what one more repetition could be":       {repeated("r", "MiB/s", 106.1, 2, 5), single("r", "MiB/s", 100), "+6.1 % (100 before, better beyond the noise)"},
 		"what one more repetition could be":              {repeated("r", "MiB/s", 106, 2, 5), single("r", "MiB/s", 100), "+6.0 % (100 before, within the noise)"},
 		"the other way round":                            {single("r", "MiB/s", 93), repeated("r", "MiB/s", 100, 2, 5), "-7.0 % (100 before, worse beyond the noise)"},
-		"a published deviation of nobody knows how many": {single("r", "MiB/s", 130), repeated("r", "MiB/s", 100, 2, 1), "+30.0 % (100 before, within the noise)"},
+		"a published deviation of nobody knows how many": {single("r", "MiB/s", 130), repeated("r", "MiB/s", 100, 2, 0), "+30.0 % (100 before, no repetitions to tell)"},
+		// Two degrees of freedom: 4.302653 × 2 × √(4/3) = 9.936.
+		"a published mean of nobody knows how many is one value": {repeated("r", "MiB/s", 110, 2, 3), repeated("r", "MiB/s", 100, 0.1, 0), "+10.0 % (100 before, better beyond the noise)"},
+		"a published mean within what one more could be":         {repeated("r", "MiB/s", 109.9, 2, 3), repeated("r", "MiB/s", 100, 0.1, 0), "+9.9 % (100 before, within the noise)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			points := []results.Point{point(0, nil, test.here)}
-			stats.Compare(points, []results.Point{point(0, nil, test.there)}, "before")
+			compare(points, []results.Point{point(0, nil, test.there)}, 0.03)
 			NewWithT(t).Expect(stats.Status(points[0].Metrics[0]).Baseline).To(Equal(test.want))
 		})
 	}
@@ -207,16 +223,16 @@ func TestACompareFindsThePointWithTheSameParameters(t *testing.T) {
 			[]results.Point{point(0, []string{"processes", "2"}, rate(100)), point(1, []string{"processes", "3"}, rate(100))},
 			[]results.Point{point(0, []string{"processes", "2", "ior.segments", "1"}, rate(100)), point(1, []string{"processes", "2", "ior.segments", "2"}, rate(100))},
 			[]string{"", ""}, "nothing to compare with before: no point has the same parameters, and a metric of the same name and unit, there; it varies ior.segments, of which this run says nothing"},
-		"another unit is another metric": {
+		"another unit is something else": {
 			[]results.Point{point(0, nil, rate(100))}, []results.Point{point(0, nil, single("read", "MB/s", 100))},
-			[]string{""}, "nothing to compare with before"},
+			[]string{""}, "not compared with before, which measured something else; the unit of read is kB/s here and MB/s there"},
 		"a sweep is not compared with a single point that says nothing of it": {
 			[]results.Point{point(0, []string{"processes", "2"}, rate(100)), point(1, []string{"processes", "3"}, rate(100))},
 			[]results.Point{point(0, nil, rate(100))}, []string{"", ""}, "nothing to compare with before"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			says := stats.Compare(test.points, test.baseline, "before")
+			says := compare(test.points, test.baseline, 0.03).Sentence()
 			var got []string
 			for _, p := range test.points {
 				text := ""
@@ -250,7 +266,7 @@ func TestTheSameSystemIsRarelyBetterOrWorse(t *testing.T) {
 			wrong := 0
 			for range rounds {
 				points := []results.Point{point(0, nil, draw(sizes[0])...)}
-				stats.Compare(points, []results.Point{point(0, nil, draw(sizes[1])...)}, "before")
+				compare(points, []results.Point{point(0, nil, draw(sizes[1])...)}, 0)
 				if points[0].Metrics[0].Baseline.Verdict != results.WithinNoise {
 					wrong++
 				}

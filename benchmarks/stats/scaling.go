@@ -10,7 +10,7 @@ import (
 
 // Scaling fills the speed-up and the efficiency of all metrics of the points along spec.along. The point that counts as 1 is the first of
 // those with the smallest value of it, among the points whose other swept parameters are the same (of a zipped sweep, among all).
-// Where that has no value of a metric, or 0, the others have no speed-up of it; nor has a metric that is neither good nor bad.
+// Where that has no value of a metric, or 0, the others have no speed-up of it; nor has a metric that is no rate.
 func Scaling(points []results.Point, spec *v1alpha1.BenchmarkRunSpec) {
 	for i := range points {
 		for j := range points[i].Metrics {
@@ -74,17 +74,16 @@ func scale(p *results.Point, reference results.Point, times float64) {
 		if other == nil {
 			continue
 		}
-		m.Speedup, m.Efficiency = speedup(Direction(m.Unit, m.Name), m.Value, other.Value, times)
+		if scales(*m) {
+			m.Speedup, m.Efficiency = speedup(m.Value, other.Value, times)
+		}
 	}
 }
 
-// speedup is value over reference, of a time the other way round, and the efficiency is that over the ratio of resources: 1 720 799
-// over 110 000 is 15.64, which at 20 times the servers is 78.2 %. Both are nil where there is none.
-func speedup(direction Better, value, reference, times float64) (up, efficiency *float64) {
-	if direction == Lower {
-		value, reference = reference, value
-	}
-	if direction == Neither || reference == 0 || math.IsNaN(times) || math.IsInf(times, 0) || times <= 0 {
+// speedup is value over reference, and the efficiency is that over the ratio of resources: 1 720 799 over 110 000 is 15.64, which at 20 times
+// the servers is 78.2 %. Both are nil where there is none.
+func speedup(value, reference, times float64) (up, efficiency *float64) {
+	if reference == 0 || math.IsNaN(times) || math.IsInf(times, 0) || times <= 0 {
 		return nil, nil
 	}
 	return new(value / reference), new(value / reference / times)
@@ -96,6 +95,8 @@ type Best struct {
 	Value      float64
 	// Point by its index.
 	Point int
+
+	scales bool
 }
 
 // BestPoints returns, for each metric that is good or bad, in the order in which the points have them, the point with the best value,
@@ -108,15 +109,15 @@ func BestPoints(points []results.Point) []Best {
 			continue
 		}
 		for _, m := range p.Metrics {
-			direction, key := Direction(m.Unit, m.Name), metric{m.Name, m.Unit}
-			if direction == Neither {
+			direction, key := DirectionOf(m), metric{m.Name, m.Unit}
+			if direction == v1alpha1.BetterNeither {
 				continue
 			}
-			next := Best{Name: m.Name, Unit: m.Unit, Value: m.Value, Point: p.Index}
+			next := Best{Name: m.Name, Unit: m.Unit, Value: m.Value, Point: p.Index, scales: scales(m)}
 			if i, found := at[key]; !found {
 				at[key] = len(out)
 				out = append(out, next)
-			} else if direction.better(m.Value, out[i].Value) {
+			} else if better(direction, m.Value, out[i].Value) {
 				out[i] = next
 			}
 		}
@@ -137,6 +138,8 @@ type Figure struct {
 	At string
 	// Speedup and Efficiency (1 is perfect) over the first variant with the smallest scale; nil without scales.
 	Speedup, Efficiency *float64
+
+	scales bool
 }
 
 // Table returns the figures of a suite: by run, metric and then variant, each in the order in which the suite has them.
@@ -157,6 +160,7 @@ func Table(suite results.Suite) []Figure {
 				}
 				found[key][v] = Figure{
 					Variant: variant.Name, Run: run.Name, Metric: best.Name, Unit: best.Unit, Value: best.Value, At: run.Run.Describe(best.Point),
+					scales: best.scales,
 				}
 			}
 		}
@@ -173,9 +177,9 @@ func Table(suite results.Suite) []Figure {
 				if !has {
 					continue
 				}
-				if base, has := found[key][reference]; has && variant.Scale > 0 {
+				if base, has := found[key][reference]; has && variant.Scale > 0 && figure.scales {
 					times := float64(variant.Scale) / float64(suite.Variants[reference].Scale)
-					figure.Speedup, figure.Efficiency = speedup(Direction(key.unit, key.name), figure.Value, base.Value, times)
+					figure.Speedup, figure.Efficiency = speedup(figure.Value, base.Value, times)
 				}
 				out = append(out, figure)
 			}

@@ -105,9 +105,10 @@ func summarise(key metric, samples []benchmarks.Sample, statistic v1alpha1.Stati
 	}
 	sorted := slices.Sorted(slices.Values(values))
 	m := results.Metric{
-		Name: key.name, Unit: key.unit, Mean: mean(sorted), Min: sorted[0], Max: sorted[len(sorted)-1], Samples: len(sorted),
+		Name: key.name, Unit: key.unit, Better: samples[0].Better, Mean: mean(sorted), Min: sorted[0], Max: sorted[len(sorted)-1], Samples: len(sorted),
 		Outliers: outliers(values),
 	}
+	m.Better = DirectionOf(m)
 	iterated := false
 	for _, s := range samples {
 		if s.Within != nil {
@@ -116,10 +117,12 @@ func summarise(key metric, samples []benchmarks.Sample, statistic v1alpha1.Stati
 	}
 	var err error
 	switch {
-	case statistic == v1alpha1.StatisticMin:
+	case statistic == v1alpha1.StatisticMin, statistic == v1alpha1.StatisticWorst && m.Better == v1alpha1.BetterHigher:
 		m.Value = m.Min
-	case statistic == v1alpha1.StatisticMax:
+	case statistic == v1alpha1.StatisticMax, statistic == v1alpha1.StatisticWorst && m.Better == v1alpha1.BetterLower:
 		m.Value = m.Max
+	case statistic == v1alpha1.StatisticWorst:
+		m.Value = m.Mean
 	case iterated && len(samples) == 1 && (statistic == v1alpha1.StatisticMedian || statistic == v1alpha1.StatisticTrimmedMean):
 		m.Value = m.Mean
 	default:
@@ -156,9 +159,9 @@ func summary(sorted []float64, statistic v1alpha1.Statistic) (float64, error) {
 			return 0, fmt.Errorf("TrimmedMean drops the highest and the lowest sample, so it needs at least 3; there are %d: set spec.repetitions to 3 or more", n)
 		}
 		return mean(sorted[1 : n-1]), nil
-	case v1alpha1.StatisticMin, v1alpha1.StatisticMax:
+	case v1alpha1.StatisticMin, v1alpha1.StatisticMax, v1alpha1.StatisticWorst:
 	}
-	return 0, fmt.Errorf("spec.statistic: %q is none of Mean, Median, Min, Max, TrimmedMean", statistic)
+	return 0, fmt.Errorf("spec.statistic: %q is none of Mean, Median, Min, Max, TrimmedMean, Worst", statistic)
 }
 
 // median is the middle of sorted values, or the mean of the two in the middle.
@@ -186,38 +189,64 @@ func stdDev(values []float64) float64 {
 }
 
 // student is the 97.5 % quantile of Student's t, which bounds 95 % on both sides: 12.706 for one degree of freedom, 1.960 for many.
-func student(freedom int) float64 { return quantile(float64(freedom)) }
+func student(freedom int) float64 { return quantile(float64(freedom), 0.975) }
 
-func quantile(freedom float64) float64 {
-	return distuv.StudentsT{Sigma: 1, Nu: freedom}.Quantile(0.975)
+func quantile(freedom, p float64) float64 {
+	return distuv.StudentsT{Sigma: 1, Nu: freedom}.Quantile(p)
 }
 
-// The modified z-score of Iglewicz and Hoaglin, How to Detect and Handle Outliers (1993): the distance from the median over the median
-// distance, scaled to the standard deviation of a normal distribution. Where more than half of the values are equal, so that the median
-// distance is 0, the mean distance takes its place, as they propose.
+// The generalized extreme Studentized deviate test (Rosner, Percentage Points for a Generalized ESD Many-Outlier Procedure, Technometrics
+// 25, 1983; NIST/SEMATECH e-Handbook, 1.3.5.17.3). Of samples of a normal distribution it names an outlier in about the share outlierAlpha
+// of cases, whatever their number: with one outlier at most it is Grubbs's test. It looks for one outlier in each five samples. Of fewer
+// than fewestSamples nobody can tell one that is far from the others from one of a wide distribution.
 const (
-	farAway    = 3.5
-	medianUnit = 1.482602
-	meanUnit   = 1.253314
+	outlierAlpha  = 0.01
+	fewestSamples = 6
+	perOutlier    = 5
 )
 
 // outliers are the places, from 1, of values that lie far from the others.
 func outliers(values []float64) []int32 {
-	middle := median(slices.Sorted(slices.Values(values)))
-	distances := make([]float64, 0, len(values))
-	for _, v := range values {
-		distances = append(distances, math.Abs(v-middle))
+	if len(values) < fewestSamples {
+		return nil
 	}
-	sorted := slices.Sorted(slices.Values(distances))
-	unit := medianUnit * median(sorted)
-	if unit == 0 {
-		unit = meanUnit * mean(sorted)
+	rest := make([]int, len(values))
+	for i := range rest {
+		rest[i] = i
+	}
+	var removed []int
+	found := 0
+	for range len(values) / perOutlier {
+		left := make([]float64, 0, len(rest))
+		for _, i := range rest {
+			left = append(left, values[i])
+		}
+		middle, deviation := mean(left), stdDev(left)
+		if deviation == 0 {
+			break
+		}
+		farthest := 0
+		for i := range left {
+			if math.Abs(left[i]-middle) > math.Abs(left[farthest]-middle) {
+				farthest = i
+			}
+		}
+		removed = append(removed, rest[farthest])
+		if math.Abs(left[farthest]-middle)/deviation > mostDeviate(len(left)) {
+			found = len(removed)
+		}
+		rest = slices.Delete(rest, farthest, farthest+1)
 	}
 	var out []int32
-	for i, distance := range distances {
-		if unit > 0 && distance/unit > farAway {
-			out = append(out, int32(i+1))
-		}
+	for _, i := range slices.Sorted(slices.Values(removed[:found])) {
+		out = append(out, int32(i+1)) //nolint:gosec // at most 100 repetitions
 	}
 	return out
+}
+
+// mostDeviate is how many deviations the farthest of n samples may lie from their mean.
+func mostDeviate(n int) float64 {
+	count := float64(n)
+	t := quantile(count-2, 1-outlierAlpha/(2*count))
+	return (count - 1) * t / math.Sqrt((count-2+t*t)*count)
 }

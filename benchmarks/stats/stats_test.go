@@ -1,6 +1,7 @@
 package stats_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -29,7 +30,7 @@ func TestSummarise(t *testing.T) {
 		want        v1alpha1.MetricResult
 	}{
 		"the mean of all": {reads(2, 4, 4, 4, 5, 5, 7, 9), v1alpha1.StatisticMean,
-			v1alpha1.MetricResult{Value: "5", Mean: "5", Min: "2", Max: "9", StdDev: "2.13809", Median: "4.5", Confidence: "1.78749", Samples: 8, Outliers: []int32{8}}},
+			v1alpha1.MetricResult{Value: "5", Mean: "5", Min: "2", Max: "9", StdDev: "2.13809", Median: "4.5", Confidence: "1.78749", Samples: 8}},
 		"the median of an odd number is the middle, whatever the order": {reads(90, 1, 20), v1alpha1.StatisticMedian,
 			v1alpha1.MetricResult{Value: "20", Mean: "37", Min: "1", Max: "90", StdDev: "46.8722", Median: "20", Confidence: "116.437", Samples: 3}},
 		"the median of an even number is the mean of the two in the middle": {reads(90, 1, 20, 30), v1alpha1.StatisticMedian,
@@ -39,9 +40,9 @@ func TestSummarise(t *testing.T) {
 		"the highest": {reads(3, 1, 2), v1alpha1.StatisticMax,
 			v1alpha1.MetricResult{Value: "3", Mean: "2", Min: "1", Max: "3", StdDev: "1", Median: "2", Confidence: "2.48414", Samples: 3}},
 		"a trimmed mean drops the highest and the lowest, and mean, min and max keep them": {reads(100, 11, 12, 13, 1), v1alpha1.StatisticTrimmedMean,
-			v1alpha1.MetricResult{Value: "12", Mean: "27.4", Min: "1", Max: "100", StdDev: "40.8693", Median: "12", Confidence: "50.7459", Samples: 5, Outliers: []int32{1, 5}}},
+			v1alpha1.MetricResult{Value: "12", Mean: "27.4", Min: "1", Max: "100", StdDev: "40.8693", Median: "12", Confidence: "50.7459", Samples: 5}},
 		"a trimmed mean of three is the middle": {reads(100, 12, 1), v1alpha1.StatisticTrimmedMean,
-			v1alpha1.MetricResult{Value: "12", Mean: "37.6667", Min: "1", Max: "100", StdDev: "54.2617", Median: "12", Confidence: "134.794", Samples: 3, Outliers: []int32{1}}},
+			v1alpha1.MetricResult{Value: "12", Mean: "37.6667", Min: "1", Max: "100", StdDev: "54.2617", Median: "12", Confidence: "134.794", Samples: 3}},
 		"a trimmed mean drops only one of several lowest": {reads(1, 1, 4, 9), v1alpha1.StatisticTrimmedMean,
 			v1alpha1.MetricResult{Value: "2.5", Mean: "3.75", Min: "1", Max: "9", StdDev: "3.77492", Median: "2.5", Confidence: "6.00674", Samples: 4}},
 		"one sample has no deviation": {reads(7), v1alpha1.StatisticMedian,
@@ -103,7 +104,7 @@ func TestSummariseRefuses(t *testing.T) {
 			"repetition 1: read in kB/s is NaN, which is no measurement"},
 		"iterations that can't be": {[][]benchmarks.Sample{{{Name: "read", Unit: "kB/s", Within: &benchmarks.Within{Count: 2, Min: 3, Max: 1}}}}, v1alpha1.StatisticMean,
 			"repetition 1: read in kB/s is of 2 iterations from 3 to 1"},
-		"an unknown statistic": {reads(1), "Mode", `spec.statistic: "Mode" is none of Mean, Median, Min, Max, TrimmedMean`},
+		"an unknown statistic": {reads(1), "Mode", `spec.statistic: "Mode" is none of Mean, Median, Min, Max, TrimmedMean, Worst`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -174,16 +175,16 @@ func TestOutliersAreFlaggedAndCountAllTheSame(t *testing.T) {
 		values []float64
 		want   []int32
 	}{
-		// The median is 12, the median distance 1: 0.6745 × 6 / 1 is 4.05, 0.6745 × 5 / 1 is 3.37.
-		"farther than 3.5":                      {[]float64{11, 12, 13, 18, 12, 11, 17}, []int32{4}},
-		"two, by their places":                  {[]float64{500, 10, 11, 12, 10.5, 11.5, 1}, []int32{1, 7}},
-		"none among even ones":                  {[]float64{10, 11, 12, 13}, nil},
-		"none of two":                           {[]float64{1, 1000}, nil},
-		"none of one":                           {[]float64{1}, nil},
-		"none of equal ones":                    {[]float64{5, 5, 5, 5}, nil},
-		"one beside many equal, by their mean":  {[]float64{5, 5, 5, 5, 5, 5, 5, 5, 6}, []int32{9}},
-		"none when three of four are the same":  {[]float64{5, 5, 5, 6}, nil},
-		"a lower one is as far as a higher one": {[]float64{11, 12, 13, 6, 12.5, 13, 11.5}, []int32{4}},
+		// Grubbs's limit at 1 % is 2.139 deviations for 7: (500 - 79.4) / 185.5 = 2.267.
+		"one of seven":                             {[]float64{500, 10, 11, 12, 10.5, 11.5, 9}, []int32{1}},
+		"one of six, by its place":                 {[]float64{10, 11, 12, 10.5, 60, 11.5}, []int32{5}},
+		"a lower one is as far as a higher one":    {[]float64{110, 111, 112, 60, 110.5, 111.5}, []int32{4}},
+		"two of ten, of which one hides the other": {[]float64{10, 11, 12, 10.5, 11.5, 10.8, 11.2, 10.9, 300, 290}, []int32{9, 10}},
+		"none among even ones":                     {[]float64{10, 11, 12, 13, 14, 15}, nil},
+		"none that is only a little farther":       {[]float64{11, 12, 13, 15, 12, 11, 12.5}, nil},
+		"none of five, whatever they are":          {[]float64{10, 10.1, 9.9, 10, 1000}, nil},
+		"none of equal ones":                       {[]float64{5, 5, 5, 5, 5, 5}, nil},
+		"one beside many equal":                    {[]float64{5, 5, 5, 5, 5, 5, 5, 5, 6}, []int32{9}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -191,6 +192,35 @@ func TestOutliersAreFlaggedAndCountAllTheSame(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(metrics[0].Outliers).To(Equal(test.want))
 			g.Expect(metrics[0].Samples).To(Equal(len(test.values)))
+		})
+	}
+}
+
+// Of clean samples, one metric in a hundred has an outlier, however many there are. The seed is fixed.
+func TestOutliersAreFlaggedInOneOfAHundredCleanMetrics(t *testing.T) {
+	for _, n := range []int{3, 4, 5, 6, 8, 10, 15, 20, 50} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			g, chance := NewWithT(t), rand.New(rand.NewPCG(29, uint64(n)))
+			const rounds = 4000
+			flagged := 0
+			for range rounds {
+				values := make([]float64, n)
+				for i := range values {
+					values[i] = 1000 + 50*chance.NormFloat64()
+				}
+				metrics, err := stats.Summarise(reads(values...), v1alpha1.StatisticMean)
+				g.Expect(err).NotTo(HaveOccurred())
+				if len(metrics[0].Outliers) > 0 {
+					flagged++
+				}
+			}
+			share := float64(flagged) / rounds
+			t.Logf("%d samples: %.2f %% of clean metrics are flagged", n, 100*share)
+			if n < 6 {
+				g.Expect(flagged).To(BeZero())
+			} else {
+				g.Expect(share).To(And(BeNumerically(">", 0.004), BeNumerically("<", 0.016)))
+			}
 		})
 	}
 }
@@ -286,15 +316,46 @@ func TestEnough(t *testing.T) {
 	}
 }
 
-func TestDirection(t *testing.T) {
-	for unit, want := range map[string]stats.Better{
-		"ops/s": stats.Higher, "MiB/s": stats.Higher, "kB/s": stats.Higher, "IOPS": stats.Higher, "%": stats.Higher, "MB/sec": stats.Higher, "OPs": stats.Higher,
-		"s": stats.Lower, "ms": stats.Lower, "us": stats.Lower, "seconds": stats.Lower, "Seconds": stats.Lower, "ms/op": stats.Lower, "usec": stats.Lower,
-		"items": stats.Neither, "files": stats.Neither, "count": stats.Neither, "files/s": stats.Higher,
-	} {
-		NewWithT(t).Expect(stats.Direction(unit, "File creation")).To(Equal(want), unit)
+func TestEveryMetricHasADirection(t *testing.T) {
+	type row struct {
+		name, unit string
+		want       v1alpha1.Better
 	}
-	NewWithT(t).Expect(stats.Direction("", "SUMMARY time")).To(Equal(stats.Lower))
-	NewWithT(t).Expect(stats.Direction("", "items")).To(Equal(stats.Neither))
-	NewWithT(t).Expect(stats.Direction("", "File creation")).To(Equal(stats.Higher))
+	for _, test := range []row{
+		{"File creation", "ops/s", "Higher"}, {"read", "MiB/s", "Higher"}, {"read", "kB/s", "Higher"}, {"read", "IOPS", "Higher"}, {"create", "files/s", "Higher"},
+		{"write", "OPs", "Higher"}, {"read", "MB/sec", "Higher"}, {"efficiency", "MB/s/W", "Higher"}, {"jobs", "jobs per second", "Higher"}, {"net", "Gbps", "Higher"},
+		{"File creation", "s", "Lower"}, {"read clat p99", "ns", "Lower"}, {"create", "ms", "Lower"}, {"run", "Seconds", "Lower"}, {"op", "ms/op", "Lower"}, {"x", "usec", "Lower"},
+		{"latency p99", "ticks", "Lower"}, {"response time", "x", "Lower"},
+		{"errors", "1/s", "Lower"}, {"error rate", "%", "Lower"}, {"failed requests", "ops/s", "Lower"}, {"nfs", "retries/s", "Lower"}, {"packet loss", "%", "Lower"},
+		{"package power", "W", "Lower"}, {"cpu", "watts", "Lower"}, {"run", "kJ", "Lower"}, {"run", "J/op", "Lower"},
+		{"items", "items", "Neither"}, {"total files", "files", "Neither"}, {"n", "count", "Neither"}, {"cpu", "%", "Neither"}, {"data", "MiB", "Neither"}, {"x", "", "Neither"},
+		{"throughput", "x", "Higher"},
+	} {
+		NewWithT(t).Expect(stats.Direction(test.unit, test.name)).To(Equal(test.want), test.name+" in "+test.unit)
+	}
+}
+
+func TestADirectionThatTheUserSaysHolds(t *testing.T) {
+	g := NewWithT(t)
+	var repetitions [][]benchmarks.Sample
+	for _, v := range []float64{3, 1, 2} {
+		repetitions = append(repetitions, []benchmarks.Sample{{Name: "score", Unit: "points/s", Value: v, Better: v1alpha1.BetterLower}})
+	}
+	metrics, err := stats.Summarise(repetitions, v1alpha1.StatisticWorst)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(metrics[0].Better).To(Equal(v1alpha1.BetterLower))
+	g.Expect(metrics[0].Value).To(Equal(3.0))
+}
+
+func TestTheWorstIsTheLowestRateTheHighestTimeAndOfACountTheMean(t *testing.T) {
+	g := NewWithT(t)
+	var repetitions [][]benchmarks.Sample
+	for _, v := range []float64{3, 1, 2} {
+		repetitions = append(repetitions, []benchmarks.Sample{
+			{Name: "create", Unit: "files/s", Value: v}, {Name: "create", Unit: "ms", Value: v}, {Name: "items", Unit: "items", Value: v},
+		})
+	}
+	metrics, err := stats.Summarise(repetitions, v1alpha1.StatisticWorst)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect([]float64{metrics[0].Value, metrics[1].Value, metrics[2].Value}).To(Equal([]float64{1, 3, 2}))
 }

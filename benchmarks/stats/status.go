@@ -5,64 +5,11 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks"
 	"parallelfs.dev/operator/benchmarks/results"
 )
-
-// Better says which values of a metric are the better ones.
-type Better int
-
-// The directions.
-const (
-	// Neither is a metric that is neither good nor bad, such as the number of items.
-	Neither Better = iota
-	// Higher is better, as of a rate.
-	Higher
-	// Lower is better, as of a time.
-	Lower
-)
-
-// times are the units of a time, as tools write them, and counts those of a number that is neither good nor bad.
-var (
-	times = []string{
-		"s", "sec", "secs", "second", "seconds", "ms", "msec", "msecs", "millisecond", "milliseconds", "us", "µs", "μs", "usec", "usecs",
-		"microsecond", "microseconds", "ns", "nsec", "nsecs", "nanosecond", "nanoseconds", "min", "minute", "minutes", "h", "hour", "hours",
-	}
-	counts = []string{
-		"item", "items", "count", "counts", "number", "file", "files", "directory", "directories", "process", "processes", "thread", "threads",
-		"task", "tasks", "op", "ops", "operation", "operations", "transaction", "transactions", "iteration", "iterations",
-	}
-)
-
-// Direction says which values of a metric are the better ones: of a time, or a time for each of something, the lower; of a count
-// neither; of all else the higher. Of a metric without a unit, its name says whether it is a time.
-func Direction(unit, name string) Better {
-	if unit == "OPs" {
-		return Higher // IOR's operations in a second, as it writes them
-	}
-	unit = strings.ToLower(strings.TrimSpace(unit))
-	first, _, _ := strings.Cut(unit, "/")
-	name = strings.ToLower(name)
-	switch {
-	case slices.Contains(times, strings.TrimSpace(first)):
-		return Lower
-	case slices.Contains(counts, unit):
-		return Neither
-	case unit == "" && (strings.HasSuffix(name, "time") || strings.HasSuffix(name, "latency") || strings.HasSuffix(name, "seconds")):
-		return Lower
-	case unit == "" && slices.Contains(counts, name):
-		return Neither
-	}
-	return Higher
-}
-
-// better is true when a is better than b.
-func (d Better) better(a, b float64) bool {
-	return d == Higher && a > b || d == Lower && a < b
-}
 
 // defaultMax is spec.until.maxRepetitions where it is not set.
 const defaultMax = 20
@@ -138,12 +85,13 @@ func Status(m results.Metric) v1alpha1.MetricResult {
 		switch b.Verdict {
 		case results.Better, results.Worse:
 			verdict += " beyond the noise"
-		case results.WithinNoise:
+		case results.Small:
+			verdict = "beyond the noise, but below the tolerance"
 		case results.Unknown:
 			verdict = "no repetitions to tell"
-			if Direction(m.Unit, m.Name) == Neither {
-				verdict = "neither good nor bad"
-			}
+		case results.UnknownBest:
+			verdict = "the best of several points"
+		case results.WithinNoise, results.Unrated:
 		}
 		out.Baseline = fmt.Sprintf("%s (%s before, %s)", change(b.Change), format(b.Value), verdict)
 	}

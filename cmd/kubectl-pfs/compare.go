@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,24 +15,35 @@ import (
 )
 
 func (a *app) compareCommand() *cobra.Command {
-	fail, suite := false, false
+	var flags compareFlags
 	cmd := &cobra.Command{
 		Use:   "compare A B",
 		Short: "Compare B with A, point by point",
 		Long: `compare shows how far the results of B differ from those of A. Each is a BenchmarkRun, a BenchmarkSuite, a file with a document (a
-name with a dot or slash; - is standard input), or a published table as published/NAME.
+name with a dot or slash; - is standard input), or a published table as published/NAME, with variants as published/NAME/VARIANT.
 
-Points are matched by their parameters, metrics by name and unit. A difference counts as better or worse only when it is beyond what
-repetitions alone could make; without repetitions on either side, nobody can say. What only one of the two has is named on stderr.`,
+Points are matched by their parameters, metrics by name and unit. A difference counts as better or worse only when it is at least
+--tolerance, and beyond what repetitions alone could make: of all that is compared at once, two equal runs differ in anything in at most
+5 % of cases (Welch's t-test, Holm's method). Without repetitions on either side, nobody can say. What only one of the two has is named on
+stderr, and so is what differs between them: versions, configuration, clients, placement. Two that did not measure the same (another tool,
+statistic or unit, other options of the tool, other caches) are not compared, unless --allow-differences asks for it.`,
 		Example: `  kubectl pfs bench compare creates-before creates-after
-  kubectl pfs bench compare old-results.json creates --fail-on-regression
-  kubectl pfs bench compare published/moosefs-ipoib-2017-table2-distributed moosefs`,
+  kubectl pfs bench compare old-results.json creates --fail-on-regression --tolerance 5
+  kubectl pfs bench compare published/moosefs-2017-distributed moosefs
+  kubectl pfs bench compare published/lustre-2014-mdtest-low/lustre2 creates`,
 		Args: exactly("A", "B"),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.compare(cmd, args[0], args[1], suite, fail) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.compare(cmd, args[0], args[1], flags) },
 	}
-	cmd.Flags().BoolVar(&fail, "fail-on-regression", false, "exit with 3 when something is worse beyond the noise")
-	cmd.Flags().BoolVar(&suite, "suite", false, "A and B are BenchmarkSuites, though BenchmarkRuns have those names too")
+	cmd.Flags().BoolVar(&flags.fail, "fail-on-regression", false, "exit with 3 when something is worse")
+	cmd.Flags().Float64Var(&flags.tolerance, "tolerance", 100*stats.DefaultTolerance, "smallest difference that counts as better or worse, in percent")
+	cmd.Flags().BoolVar(&flags.allow, "allow-differences", false, "compare although A and B did not measure the same")
+	cmd.Flags().BoolVar(&flags.suite, "suite", false, "A and B are BenchmarkSuites, though BenchmarkRuns have those names too")
 	return cmd
+}
+
+type compareFlags struct {
+	fail, allow, suite bool
+	tolerance          float64
 }
 
 // pair is what is compared: two runs, and the variant and run of a suite that they are of.
@@ -40,12 +52,15 @@ type pair struct {
 	a, b results.Run
 }
 
-func (a *app) compare(cmd *cobra.Command, nameA, nameB string, suite, fail bool) error {
-	first, err := a.load(cmd.Context(), nameA, suite)
+func (a *app) compare(cmd *cobra.Command, nameA, nameB string, flags compareFlags) error {
+	if !(flags.tolerance >= 0 && flags.tolerance < 100) {
+		return usage(fmt.Errorf("--tolerance is %v instead of a percentage from 0 to less than 100", flags.tolerance))
+	}
+	first, err := a.load(cmd.Context(), nameA, flags.suite)
 	if err != nil {
 		return err
 	}
-	second, err := a.load(cmd.Context(), nameB, suite)
+	second, err := a.load(cmd.Context(), nameB, flags.suite)
 	if err != nil {
 		return err
 	}
@@ -55,17 +70,16 @@ func (a *app) compare(cmd *cobra.Command, nameA, nameB string, suite, fail bool)
 	if err != nil {
 		return err
 	}
+	// All pairs together are one family of tests.
+	found := stats.Compare(statsPairs(pairs), stats.Terms{Tolerance: flags.tolerance / 100, AllowDifferences: flags.allow})
+	if err := refused(cmd, pairs, found, flags.allow); err != nil {
+		return err
+	}
 	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintf(w, "POINT\tMETRIC\tUNIT\tA\tB\tCHANGE\tVERDICT\n") // the writer keeps the error for Flush
 	compared, worse := 0, 0
-	var sums, missing []string
 	for _, p := range pairs {
-		points, sum := against(p.b.Points, p.a)
-		sums = append(sums, strings.TrimPrefix(p.name+": "+sum, ": "))
-		missing = append(missing, unmatched(p.name, p.b, points, "only B has")...)
-		back, _ := against(p.a.Points, p.b)
-		missing = append(missing, unmatched(p.name, p.a, back, "only A has")...)
-		for _, point := range points {
+		for _, point := range p.b.Points {
 			at := strings.TrimSpace(p.name + " " + pointName(p.b, point))
 			for _, m := range point.Metrics {
 				if m.Baseline == nil {
@@ -86,8 +100,59 @@ func (a *app) compare(cmd *cobra.Command, nameA, nameB string, suite, fail bool)
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	for _, text := range sums {
-		cmd.PrintErrln(text + ".")
+	notes(cmd, pairs, found)
+	if worse > 0 && flags.fail {
+		return &exitError{exitRegression, fmt.Sprintf("%d of %d values are worse, beyond the noise and by at least %s %%", worse, compared, plain(flags.tolerance))}
+	}
+	return nil
+}
+
+// statsPairs are the pairs as they are compared: B with A.
+func statsPairs(pairs []pair) []stats.Pair {
+	out := make([]stats.Pair, 0, len(pairs))
+	for _, p := range pairs {
+		out = append(out, stats.Pair{Run: p.b, Baseline: p.a, Of: p.a.Name})
+	}
+	return out
+}
+
+// refused says on stderr what makes the numbers of two runs mean different things, and is an error unless that was allowed.
+func refused(cmd *cobra.Command, pairs []pair, found []results.Comparison, allowed bool) error {
+	count := 0
+	for i, p := range pairs {
+		for _, d := range found[i].Refused {
+			count++
+			cmd.PrintErrln(named(p, "Measured otherwise", d))
+		}
+	}
+	if count > 0 && !allowed {
+		return errors.New("A and B did not measure the same, so nothing was compared; --allow-differences compares all the same")
+	}
+	return nil
+}
+
+// named is a difference in words.
+func named(p pair, what string, d results.Difference) string {
+	if p.name != "" {
+		what += " in " + p.name
+	}
+	return fmt.Sprintf("%s: %s is %s in A and %s in B.", what, d.What, d.There, d.Here)
+}
+
+// notes say on stderr what the comparison amounts to, what differs besides, and what could not be compared.
+func notes(cmd *cobra.Command, pairs []pair, found []results.Comparison) {
+	var missing, differs []string
+	for i, p := range pairs {
+		cmd.PrintErrln(strings.TrimPrefix(p.name+": "+found[i].Summary, ": ") + ".")
+		for _, d := range found[i].Differs {
+			differs = append(differs, named(p, "Differs", d))
+		}
+		missing = append(missing, unmatched(p.name, p.b, p.b.Points, "only B has")...)
+		back := turned(p)
+		missing = append(missing, unmatched(p.name, p.a, back.Points, "only A has")...)
+	}
+	for _, text := range differs {
+		cmd.PrintErrln(text)
 	}
 	for _, text := range missing[:min(len(missing), mostMissing)] {
 		cmd.PrintErrln("Not compared: " + text + ".")
@@ -95,26 +160,29 @@ func (a *app) compare(cmd *cobra.Command, nameA, nameB string, suite, fail bool)
 	if more := len(missing) - mostMissing; more > 0 {
 		cmd.PrintErrln(fmt.Sprintf("Not compared: %d more points.", more))
 	}
-	if worse > 0 && fail {
-		return &exitError{exitRegression, fmt.Sprintf("%d of %d values are worse beyond the noise", worse, compared)}
+}
+
+// turned is A compared with B, which tells what of A has nothing beside it.
+func turned(p pair) results.Run {
+	out := copied(p.a)
+	stats.Compare([]stats.Pair{{Run: out, Baseline: p.b}}, stats.Terms{AllowDifferences: true})
+	return out
+}
+
+// copied is a run with metrics of its own, without a trace of earlier comparisons.
+func copied(run results.Run) results.Run {
+	run.Points = slices.Clone(run.Points)
+	for i := range run.Points {
+		run.Points[i].Metrics = slices.Clone(run.Points[i].Metrics)
+		for j := range run.Points[i].Metrics {
+			run.Points[i].Metrics[j].Baseline = nil
+		}
 	}
-	return nil
+	return run
 }
 
 // mostMissing points that could not be compared are named.
 const mostMissing = 20
-
-// against compares points with those of a run, without a trace of earlier comparisons.
-func against(points []results.Point, other results.Run) ([]results.Point, string) {
-	out := slices.Clone(points)
-	for i := range out {
-		out[i].Metrics = slices.Clone(out[i].Metrics)
-		for j := range out[i].Metrics {
-			out[i].Metrics[j].Baseline = nil
-		}
-	}
-	return out, stats.Compare(out, other.Points, other.Name)
-}
 
 // unmatched names the points, and what of them, that have nothing beside them on the other side, and those without a result.
 func unmatched(prefix string, run results.Run, points []results.Point, whose string) []string {
@@ -141,7 +209,7 @@ func unmatched(prefix string, run results.Run, points []results.Point, whose str
 func pairsOf(a, b document) ([]pair, error) {
 	switch {
 	case a.run != nil && b.run != nil:
-		return []pair{{"", *a.run, *b.run}}, nil
+		return []pair{{"", *a.run, copied(*b.run)}}, nil
 	case a.run != nil || b.run != nil:
 		return nil, fmt.Errorf("one of %s and %s is a run and the other a suite; compare two of the same kind", a.name, b.name)
 	}
@@ -151,7 +219,7 @@ func pairsOf(a, b document) ([]pair, error) {
 			for _, other := range a.suite.Variants {
 				for _, before := range other.Runs {
 					if other.Name == variant.Name && before.Name == run.Name {
-						out = append(out, pair{variant.Name + "/" + run.Name, before.Run, run.Run})
+						out = append(out, pair{variant.Name + "/" + run.Name, before.Run, copied(run.Run)})
 					}
 				}
 			}

@@ -54,11 +54,12 @@ func (a *app) file(path string) (document, error) {
 // load reads a document from a file, the cluster, or a published table.
 func (a *app) load(ctx context.Context, name string, suite bool) (document, error) {
 	if table, is := strings.CutPrefix(name, publishedPrefix); is {
-		points, err := reference.Published(table)
+		table, variant, _ := strings.Cut(table, "/")
+		run, err := reference.Baseline(table, variant)
 		if err != nil {
 			return document{}, err
 		}
-		return document{name: name, run: &results.Run{Format: results.Format, Name: table, Points: points}}, nil
+		return document{name: name, run: &run}, nil
 	}
 	if isFile(name) {
 		return a.file(name)

@@ -132,7 +132,7 @@ Exit codes:
   0  done; of watch: the run succeeded
   1  an error, which is said in one sentence; of watch: the run ended without all its results
   2  the command line can't be understood
-  3  compare --fail-on-regression has found something that is worse beyond the noise`,
+  3  compare --fail-on-regression has found something that is worse`,
 		Annotations:  map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl pfs"},
 		SilenceUsage: true, SilenceErrors: true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},

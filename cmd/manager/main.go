@@ -179,7 +179,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	tools := registry.Tools()
 	if err := (&benchmarkrun.Reconciler{
-		Tools: tools, Backends: backends, Images: o.images, Clock: clock.RealClock{}, Published: reference.Published, Version: version(),
+		Tools: tools, Backends: backends, Images: o.images, Clock: clock.RealClock{}, Published: reference.Baseline, Version: version(),
 		PollInterval: o.runPollInterval, Telemetry: servers.NewReader(mgr.GetClient(), o.telemetryPort, o.telemetryTimeout),
 	}).Setup(mgr); err != nil {
 		return fmt.Errorf("set up the controller of BenchmarkRuns: %w", err)

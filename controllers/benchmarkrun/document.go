@@ -35,7 +35,11 @@ func (w *world) toPublish(final bool) string {
 	}
 	out := fmt.Sprintf("%d of %d points", over, len(w.points))
 	if w.baselineOf != "" {
-		out += ", compared with " + w.baselineOf
+		spec := w.run.Spec.Baseline
+		out += fmt.Sprintf(", compared with %s, %s %%", w.baselineOf, spec.TolerancePercent)
+		if spec.AllowDifferences {
+			out += " in spite of differences"
+		}
 	}
 	if final {
 		out += ", final"
@@ -57,8 +61,8 @@ func (w *world) unpublished() bool {
 }
 
 // documentPoints are the points of the complete results, with their attempts when those are asked for, and what the comparison with the
-// baseline says in one sentence.
-func (w *world) documentPoints(d decision, attempts bool) ([]results.Point, string, error) {
+// baseline says, nil without one.
+func (w *world) documentPoints(d decision, attempts bool) ([]results.Point, *results.Comparison, error) {
 	out := make([]results.Point, 0, len(w.points))
 	for i, point := range w.points {
 		s := w.state(i)
@@ -80,7 +84,7 @@ func (w *world) documentPoints(d decision, attempts bool) ([]results.Point, stri
 			p.State = v1alpha1.PointSucceeded
 			metrics, err := stats.Summarise(s.results, w.run.Spec.Statistic)
 			if err != nil {
-				return nil, "", fmt.Errorf("compute the metrics of point %d: %w", i, err)
+				return nil, nil, fmt.Errorf("compute the metrics of point %d: %w", i, err)
 			}
 			p.Metrics, p.Message = metrics, w.remarks(i, s)
 		case d.ended && len(recorded) > 0:
@@ -99,10 +103,29 @@ func (w *world) documentPoints(d decision, attempts bool) ([]results.Point, stri
 	if w.run.Spec.Along != "" {
 		stats.Scaling(out, &w.run.Spec)
 	}
-	if len(w.baseline) > 0 {
-		return out, stats.Compare(out, w.baseline, w.baselineOf), nil
+	return out, w.compare(out), nil
+}
+
+// compare fills in what the baseline has beside the points; nil when there is none.
+func (w *world) compare(points []results.Point) *results.Comparison {
+	if w.baseline == nil {
+		return nil
 	}
-	return out, w.baselineProblem, nil
+	run := results.Run{Name: w.run.Name, UID: string(w.run.UID), Spec: w.run.Spec, Provenance: w.documentProvenance(), Points: points}
+	found := stats.Compare([]stats.Pair{{Run: run, Baseline: *w.baseline, Of: w.baselineOf}}, stats.TermsOf(w.run.Spec.Baseline))[0]
+	if len(found.Refused) > 0 && !w.run.Spec.Baseline.AllowDifferences {
+		found.Summary = "without spec.baseline.allowDifferences " + found.Summary
+	}
+	return &found
+}
+
+// documentProvenance is what the complete results say of what they were measured on and with.
+func (w *world) documentProvenance() results.Provenance {
+	out := w.provenance.Provenance
+	if p := w.runProvenance(); p != nil {
+		out.RunProvenance = *p
+	}
+	return out
 }
 
 // remarks says what is to be known of a point that has a result: attempts that were no result, and a stop rule that was not met.
@@ -148,16 +171,13 @@ func attemptOf(entry record) results.Attempt {
 
 // document is the complete results so far.
 func (w *world) document(d decision) (results.Run, error) {
-	points, _, err := w.documentPoints(d, true)
+	points, comparison, err := w.documentPoints(d, true)
 	if err != nil {
 		return results.Run{}, err
 	}
 	out := results.Run{
 		Format: results.Format, Name: w.run.Name, Namespace: w.run.Namespace, UID: string(w.run.UID), Spec: w.run.Spec,
-		Provenance: w.provenance.Provenance, Points: points,
-	}
-	if p := w.runProvenance(); p != nil {
-		out.Provenance.RunProvenance = *p
+		Provenance: w.documentProvenance(), Points: points, Comparison: comparison,
 	}
 	if w.run.Status.StartTime != nil {
 		out.Started = w.run.Status.StartTime.Time
@@ -200,7 +220,7 @@ func (r *Reconciler) publish(ctx context.Context, w *world, d decision) error {
 // knownBaseline are the results of another run as they were at a version of their ConfigMap.
 type knownBaseline struct {
 	version string
-	points  []results.Point
+	run     results.Run
 }
 
 // gatherBaseline reads what the results are compared with. The results of another run are large and not in the cache, so they are read
@@ -214,12 +234,15 @@ func (r *Reconciler) gatherBaseline(ctx context.Context, w *world) error {
 		w.baselineProblem = "this operator holds no published tables"
 		return nil
 	case spec.Published != "":
-		points, err := r.Published(spec.Published)
+		table, err := r.Published(spec.Published, spec.Variant)
 		if err != nil {
 			w.baselineProblem = v1alpha1.Cut("spec.baseline.published: "+err.Error(), maxBaseline)
 			return nil //nolint:nilerr // it is told in the status, and the run goes on
 		}
-		w.baseline, w.baselineOf = points, spec.Published
+		w.baseline, w.baselineOf = &table, spec.Published
+		if spec.Variant != "" {
+			w.baselineOf += ", " + spec.Variant
+		}
 		return nil
 	}
 	key := types.NamespacedName{Namespace: w.run.Namespace, Name: resultsName(spec.Run)}
@@ -242,13 +265,16 @@ func (r *Reconciler) gatherBaseline(ctx context.Context, w *world) error {
 				fmt.Sprintf("spec.baseline.run: the results of BenchmarkRun %s can't be read: %v", spec.Run, err), maxBaseline)
 			return nil
 		}
-		known = knownBaseline{version: cm.ResourceVersion, points: document.Points}
+		for i := range document.Points {
+			document.Points[i].Attempts = nil // a comparison needs no samples, and they are most of it
+		}
+		known = knownBaseline{version: cm.ResourceVersion, run: document}
 		if r.baselines == nil {
 			r.baselines = map[types.NamespacedName]knownBaseline{}
 		}
 		r.baselines[key] = known
 	}
-	w.baseline, w.baselineOf = known.points, spec.Run
+	w.baseline, w.baselineOf = &known.run, spec.Run
 	return nil
 }
 

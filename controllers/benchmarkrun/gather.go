@@ -71,8 +71,8 @@ type world struct {
 	targets []v1alpha1.StorageTarget
 	// dropped is how far the dropping of caches for the next turn is.
 	dropped drop
-	// baseline are the points to compare with, and what they are of; baselineProblem says why there are none.
-	baseline        []results.Point
+	// baseline is what the results are compared with, and baselineOf names it; baselineProblem says why there is none.
+	baseline        *results.Run
 	baselineOf      string
 	baselineProblem string
 }

@@ -46,8 +46,8 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	// Telemetry says what the servers did meanwhile; nil asks nobody.
 	Telemetry TelemetryReader
-	// Published returns the points of a published table by its name.
-	Published func(name string) ([]results.Point, error)
+	// Published returns a published table by its name, and of a table with variants those figures of one.
+	Published func(name, variant string) (results.Run, error)
 	// Version of the operator, for the provenance of results.
 	Version string
 	// PollInterval is how often a running job is looked at. MPIJobs are not watched, because the cluster may not serve them.

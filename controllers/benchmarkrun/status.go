@@ -105,11 +105,14 @@ func (w *world) changed() bool {
 // results fills in the points, and what follows from all of them.
 func (w *world) results(status *v1alpha1.BenchmarkRunStatus, d decision) error {
 	d.ended = d.ended || status.CompletionTime != nil
-	points, baseline, err := w.documentPoints(d, false)
+	points, comparison, err := w.documentPoints(d, false)
 	if err != nil {
 		return err
 	}
-	status.Baseline = v1alpha1.Cut(baseline, maxBaseline)
+	status.Baseline = w.baselineProblem
+	if comparison != nil {
+		status.Baseline = v1alpha1.Cut(comparison.Sentence(), maxBaseline)
+	}
 	status.Best = nil
 	for _, best := range stats.BestPoints(points) {
 		if len(status.Best) < maxMetrics {

@@ -68,7 +68,7 @@ func buildVariant(suite *v1alpha1.BenchmarkSuite, variant *v1alpha1.SuiteVariant
 		if err != nil {
 			return p, invalid("variant %s: spec.runs[%s].spec with spec.variants[%s].run: %v", variant.Name, run.Name, variant.Name, err)
 		}
-		if err := complete(suite, content, p.fileSystem.GetName()); err != nil {
+		if err := complete(suite, content, variant.Name, p.fileSystem.GetName()); err != nil {
 			return p, invalid("variant %s: spec.runs[%s].spec: %v", variant.Name, run.Name, err)
 		}
 		made := child(suite, "BenchmarkRun", runName(suite.Name, variant.Name, run.Name), content)
@@ -100,7 +100,7 @@ func merge(base runtime.RawExtension, patch *runtime.RawExtension) (map[string]a
 }
 
 // complete sets what of a run's spec is the suite's.
-func complete(suite *v1alpha1.BenchmarkSuite, spec map[string]any, fileSystem string) error {
+func complete(suite *v1alpha1.BenchmarkSuite, spec map[string]any, variant, fileSystem string) error {
 	target, ok := spec["fileSystem"].(map[string]any)
 	if !ok {
 		if spec["fileSystem"] != nil {
@@ -113,7 +113,7 @@ func complete(suite *v1alpha1.BenchmarkSuite, spec map[string]any, fileSystem st
 	delete(spec, "suspend")
 	delete(spec, "ttlAfterFinished")
 	if suite.Spec.Baseline != nil && spec["baseline"] == nil {
-		spec["baseline"] = map[string]any{"published": suite.Spec.Baseline.Published}
+		spec["baseline"] = map[string]any{"published": suite.Spec.Baseline.Published, "variant": variant}
 	}
 	if suite.Spec.Results != nil && spec["results"] == nil {
 		results, err := runtime.DefaultUnstructuredConverter.ToUnstructured(suite.Spec.Results)

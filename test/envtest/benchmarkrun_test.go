@@ -29,7 +29,7 @@ var benchmarkRunRefusals = refusals{
 	"there are 65537 processes":           {change: "spec: {processes: 65537}", field: "spec.processes", says: "should be less than or equal to 65536"},
 	"there is no repetition":              {change: "spec: {repetitions: 0}", field: "spec.repetitions", says: "should be greater than or equal to 1"},
 	"there are 101 repetitions":           {change: "spec: {repetitions: 101}", field: "spec.repetitions", says: "should be less than or equal to 100"},
-	"the statistic is not known":          {change: "spec: {statistic: Mode}", field: "spec.statistic", says: `supported values: "Mean", "Median", "Min", "Max", "TrimmedMean"`},
+	"the statistic is not known":          {change: "spec: {statistic: Mode}", field: "spec.statistic", says: `supported values: "Mean", "Median", "Min", "Max", "TrimmedMean", "Worst"`},
 	"a trimmed mean of two samples":       {change: "spec: {statistic: TrimmedMean, repetitions: 2}", field: "spec", says: "TrimmedMean drops the highest and the lowest sample, so spec.repetitions must be at least 3"},
 
 	"the mode is not known":        {change: "spec: {iozone: {mode: Cluster}}", field: "spec.iozone.mode", says: `supported values: "SingleClient", "Distributed"`},
@@ -73,6 +73,7 @@ var benchmarkRunRefusals = refusals{
 	"a seed of an order that is written":                        {change: "spec: {seed: 7}", field: "spec", says: "spec.seed is for spec.order Shuffled"},
 	"a baseline of nothing":                                     {change: "spec: {baseline: {}}", field: "spec.baseline", says: "set exactly one of spec.baseline.run and spec.baseline.published"},
 	"a baseline of two things":                                  {change: "spec: {baseline: {run: before, published: table}}", field: "spec.baseline", says: "set exactly one of spec.baseline.run and spec.baseline.published"},
+	"a variant of a run":                                        {change: "spec: {baseline: {run: before, variant: a}}", field: "spec.baseline", says: "spec.baseline.variant is one of a published table, so it needs spec.baseline.published"},
 	"results that go nowhere":                                   {change: "spec: {results: {}}", field: "spec.results", says: "spec.results needs persistentVolumeClaim, objectStore, or both"},
 	"a pause of two days":                                       {change: "spec: {pause: 48h}", field: "spec.pause", says: "spec.pause must be at most 24h"},
 	"mdtest stats what nobody has made":                         {change: "spec: {tool: mdtest, iozone: null, mdtest: {phases: [Stat]}}", field: "spec.mdtest", says: "spec.mdtest.phases must hold Create, because the other phases use its items"},

@@ -28,7 +28,7 @@ spec:
   until: {standardErrorPercent: "2.5", metrics: [File creation], maxRepetitions: 20}
   statistic: Median
   along: processes
-  baseline: {published: beegfs-2015-single-raid0}
+  baseline: {published: beegfs-2015-single-raid0, variant: one, tolerancePercent: "5", allowDifferences: true}
   limits: {pointTimeout: 30m, timeout: 12h, retries: 1, invalidRetries: 2}
   results:
     persistentVolumeClaim: {name: results, path: a/b}
@@ -114,7 +114,7 @@ spec:
     launch: Single
     parameters: [{name: loops, value: "4"}]
     metrics:
-    - {name: Throughput, unit: MB/sec, regex: "Throughput ([0-9.]+)", combine: Only}
+    - {name: Throughput, unit: MB/sec, regex: "Throughput ([0-9.]+)", better: Higher, combine: Only}
     - {name: bandwidth, unit: kB/s, jsonPath: "{.bw}"}
     versionCommand: [dbench, --version]
     spaceBytes: 1g

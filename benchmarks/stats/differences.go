@@ -1,0 +1,279 @@
+package stats
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks/results"
+)
+
+// differences says what is not the same on both sides. Refused is what makes the numbers of the two mean different things: the tool and what
+// it was told to do, the statistic, the units, and whether caches were dropped. Differs is where, on what and with which versions the
+// same was done. Of a published table only its parameters and units are known.
+func differences(pair Pair) results.Comparison {
+	out := results.Comparison{Of: pair.Of}
+	here, there := pair.Run, pair.Baseline
+	refuse := func(what, a, b string) { out.Refused = added(out.Refused, what, a, b) }
+	differ := func(what, a, b string) { out.Differs = added(out.Differs, what, a, b) }
+	constants(here.Points, there.Points, refuse, differ)
+	units(here.Points, there.Points, refuse)
+	if here.Spec.Tool == "" || there.Spec.Tool == "" {
+		return out
+	}
+	refuse("spec.tool", string(here.Spec.Tool), string(there.Spec.Tool))
+	refuse("spec.statistic", statisticOf(here), statisticOf(there))
+	refuse("spec.caches", cachesOf(here), cachesOf(there))
+	if here.Spec.Tool == there.Spec.Tool {
+		options(here, there, refuse, differ)
+	}
+	differ("spec.warmUp", text(here.Spec.WarmUp), text(there.Spec.WarmUp))
+	differ("spec.clients.spread", spreadOf(here), spreadOf(there))
+	differ("spec.clients.maxProcessesPerNode", fmt.Sprint(here.Spec.Clients.MaxProcessesPerNode), fmt.Sprint(there.Spec.Clients.MaxProcessesPerNode))
+	provenance(here, there, func(what, a, b string) {
+		if a != "" && b != "" { // what one side does not say is not known to differ
+			differ(what, a, b)
+		}
+	})
+	return out
+}
+
+// added adds a difference, if it is one.
+func added(all []results.Difference, what, here, there string) []results.Difference {
+	if here == there {
+		return all
+	}
+	const most = 96
+	shown := func(value string) string { return v1alpha1.Cut(cmp.Or(value, "not set"), most) }
+	return append(all, results.Difference{What: what, Here: shown(here), There: shown(there)})
+}
+
+// certainty are parameters that say how well something is measured, and not what.
+var certainty = []v1alpha1.SweepName{"mdtest.iterations", "ior.iterations", "postmark.seed"}
+
+// constants are the parameters that do not vary on either side: those of the tool say what was measured.
+func constants(points, baseline []results.Point, refuse, differ func(what, a, b string)) {
+	here, there := valuesOf(points), valuesOf(baseline)
+	for _, name := range results.Names(points) {
+		if len(here[name]) != 1 || len(there[name]) != 1 || here[name][0] == there[name][0] || there[name][0] == results.BestOf {
+			continue
+		}
+		say := differ
+		if strings.Contains(string(name), ".") && !slices.Contains(certainty, name) {
+			say = refuse
+		}
+		say(string(name), first(points, name), first(baseline, name))
+	}
+}
+
+// first is the first value of a parameter, as it is written.
+func first(points []results.Point, name v1alpha1.SweepName) string {
+	for _, p := range points {
+		if value := p.Value(name); value != "" {
+			return value
+		}
+	}
+	return ""
+}
+
+// units are those of a metric that both sides have and that have none in common.
+func units(points, baseline []results.Point, refuse func(what, a, b string)) {
+	here, there := unitsOf(points), unitsOf(baseline)
+	for _, name := range slices.Sorted(maps.Keys(here)) {
+		if other := there[name]; len(other) > 0 && !slices.ContainsFunc(here[name], func(unit string) bool { return slices.Contains(other, unit) }) {
+			refuse("the unit of "+name, strings.Join(here[name], " and "), strings.Join(other, " and "))
+		}
+	}
+}
+
+func unitsOf(points []results.Point) map[string][]string {
+	out := map[string][]string{}
+	for _, p := range points {
+		for _, m := range p.Metrics {
+			if !slices.Contains(out[m.Name], m.Unit) {
+				out[m.Name] = append(out[m.Name], m.Unit)
+			}
+		}
+	}
+	return out
+}
+
+func statisticOf(run results.Run) string {
+	return string(cmp.Or(run.Spec.Statistic, v1alpha1.StatisticMean))
+}
+
+func spreadOf(run results.Run) string {
+	return string(cmp.Or(run.Spec.Clients.Spread, v1alpha1.SpreadEven))
+}
+
+func cachesOf(run results.Run) string {
+	if run.Spec.Caches == nil {
+		return "not dropped"
+	}
+	return fmt.Sprintf("dropped of %s before %s", run.Spec.Caches.Drop, cmp.Or(run.Spec.Caches.Before, v1alpha1.CachesBeforeRepetitions))
+}
+
+// members are the names of a tool's member of the spec where they are not the tool's own.
+var members = map[v1alpha1.BenchmarkTool]string{v1alpha1.ToolMDSSurvey: "mdsSurvey", v1alpha1.ToolOBDFilterSurvey: "obdfilterSurvey"}
+
+// ignored are options that say nothing of what was measured, or that are compared elsewhere.
+var ignored = []string{"custom.parameters", "custom.metrics", "custom.versionCommand", "custom.spaceBytes"}
+
+// options are the options of the tool that no sweep can vary, and those that a document made from a status does not list for each point.
+// The API server fills in defaults; where a document is of no cluster, an option that only one side has may be the default of the other.
+func options(here, there results.Run, refuse, differ func(what, a, b string)) {
+	member := cmp.Or(members[here.Spec.Tool], string(here.Spec.Tool))
+	a, b := fields(here.Spec, member), fields(there.Spec, member)
+	parameters := slices.Concat(results.Names(here.Points), results.Names(there.Points))
+	for _, key := range slices.Sorted(maps.Keys(union(a, b))) {
+		name := member + "." + key
+		if slices.Contains(parameters, v1alpha1.SweepName(name)) || slices.Contains(ignored, name) {
+			continue
+		}
+		_, isHere := a[key]
+		_, isThere := b[key]
+		switch saved := here.UID == "" || there.UID == ""; {
+		case slices.Contains(certainty, v1alpha1.SweepName(name)):
+			differ(name, text(a[key]), text(b[key]))
+		case isFlag(a[key]) || isFlag(b[key]):
+			refuse(name, text(a[key] == true), text(b[key] == true)) // one that is not set is left out
+		case saved && isHere != isThere && !isList(a[key]) && !isList(b[key]):
+			differ(name, text(a[key]), text(b[key]))
+		default:
+			refuse(name, text(a[key]), text(b[key]))
+		}
+	}
+	custom(here.Spec.Custom, there.Spec.Custom, refuse)
+}
+
+// custom compares how the metrics are found that both sides have.
+func custom(here, there *v1alpha1.CustomSpec, refuse func(what, a, b string)) {
+	if here == nil || there == nil {
+		return
+	}
+	for _, m := range here.Metrics {
+		i := slices.IndexFunc(there.Metrics, func(o v1alpha1.CustomMetric) bool { return o.Name == m.Name && o.Unit == m.Unit })
+		if i >= 0 {
+			refuse("custom.metrics, "+m.Name, text(m), text(there.Metrics[i]))
+		}
+	}
+}
+
+func isFlag(value any) bool { _, is := value.(bool); return is }
+func isList(value any) bool { _, is := value.([]any); return is }
+
+// fields are those of a member of the spec that are set.
+func fields(spec v1alpha1.BenchmarkRunSpec, member string) map[string]any {
+	var all map[string]json.RawMessage
+	var out map[string]any
+	if raw, err := json.Marshal(spec); err == nil {
+		_ = json.Unmarshal(raw, &all)         // it was written just now
+		_ = json.Unmarshal(all[member], &out) // a member that is not set has no fields
+	}
+	return out
+}
+
+func union(a, b map[string]any) map[string]any {
+	out := maps.Clone(a)
+	if out == nil {
+		out = map[string]any{}
+	}
+	maps.Copy(out, b)
+	return out
+}
+
+// text writes a value as JSON, a word without quotation marks, and nothing for none.
+func text(value any) string {
+	raw, err := json.Marshal(value)
+	if err != nil || string(raw) == "null" {
+		return ""
+	}
+	return strings.Trim(string(raw), `"`)
+}
+
+// provenance compares what the two were measured on and with.
+func provenance(here, there results.Run, differ func(what, a, b string)) {
+	a, b := here.Provenance, there.Provenance
+	version := func(p results.Provenance) string { return strings.SplitN(p.FileSystem, ", ", 2)[0] } // the uid and the generation follow
+	differ("the filesystem's version", version(a), version(b))
+	differ("spec.fileSystem.name", here.Spec.FileSystem.Name, there.Spec.FileSystem.Name)
+	differ("the FileSystem's spec", changedFields(a.FileSystemSpec, b.FileSystemSpec), changedFields(b.FileSystemSpec, a.FileSystemSpec))
+	differ("the daemons' configuration", short(a.ConfigHash), short(b.ConfigHash))
+	differ("the daemons' pinning", a.Pinning, b.Pinning)
+	differ("the tool's version", a.ToolVersion, b.ToolVersion)
+	differ("the image", a.Image, b.Image)
+	if a.Image == b.Image {
+		differ("the image's digest", a.ImageID, b.ImageID)
+	}
+	differ("the clients", clients(a, func(n v1alpha1.NodeProvenance) string { return n.Node }), clients(b, func(n v1alpha1.NodeProvenance) string { return n.Node }))
+	differ("the clients' kernel", clients(a, func(n v1alpha1.NodeProvenance) string { return n.Kernel }),
+		clients(b, func(n v1alpha1.NodeProvenance) string { return n.Kernel }))
+	differ("the clients' processors", clients(a, func(n v1alpha1.NodeProvenance) string { return n.CPUModel }),
+		clients(b, func(n v1alpha1.NodeProvenance) string { return n.CPUModel }))
+	placements(here.Points, there.Points, differ)
+}
+
+// placements names the first points of the same parameters whose processes were placed otherwise.
+func placements(points, baseline []results.Point, differ func(what, a, b string)) {
+	keys := keysOf(points, baseline)
+	others := map[string]string{}
+	for _, p := range baseline {
+		if key, complete := keyOf(p, keys); complete {
+			others[key] = p.Placement
+		}
+	}
+	for _, p := range points {
+		key, complete := keyOf(p, keys)
+		if other := others[key]; complete && p.Placement != "" && other != "" && other != p.Placement {
+			differ(fmt.Sprintf("the placement of point %d", p.Index), p.Placement, other)
+			return
+		}
+	}
+}
+
+// clients are the different values of a fact of the clients.
+func clients(p results.Provenance, fact func(v1alpha1.NodeProvenance) string) string {
+	var out []string
+	for _, c := range p.Clients {
+		if value := fact(c); value != "" && !slices.Contains(out, value) {
+			out = append(out, value)
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
+}
+
+// changedFields writes the fields of a FileSystem's spec that are not the same in another one.
+func changedFields(spec, other *v1alpha1.FileSystemSpec) string {
+	if spec == nil || other == nil {
+		return ""
+	}
+	all := func(s *v1alpha1.FileSystemSpec) map[string]json.RawMessage {
+		var out map[string]json.RawMessage
+		if raw, err := json.Marshal(s); err == nil {
+			_ = json.Unmarshal(raw, &out) // it was written just now
+		}
+		return out
+	}
+	a, b := all(spec), all(other)
+	changed := map[string]json.RawMessage{}
+	for name := range a {
+		if string(a[name]) != string(b[name]) {
+			changed[name] = a[name]
+		}
+	}
+	if len(changed) == 0 {
+		return "without that"
+	}
+	return text(changed)
+}
+
+// short is the start of a hash.
+func short(hash string) string {
+	const most = 12
+	return hash[:min(len(hash), most)]
+}
