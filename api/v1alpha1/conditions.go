@@ -48,6 +48,8 @@ const (
 	ReasonProvisioningFailed = "ProvisioningFailed"
 	// ReasonDeviceRefused surfaces when the device may not be touched; the message names every reason.
 	ReasonDeviceRefused = "DeviceRefused"
+	// ReasonOtherCluster surfaces when the marker on the disk is that of this target in another cluster, which may be using the disk.
+	ReasonOtherCluster = "OtherCluster"
 	// ReasonDeviceConflict surfaces when the device is wanted twice; the message names both.
 	ReasonDeviceConflict = "DeviceConflict"
 	// ReasonTargetMissing surfaces when the disk of a provisioned target is not there, or another or a blank disk is in its place.

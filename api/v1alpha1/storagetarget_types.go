@@ -11,6 +11,18 @@ type StorageTargetSpec struct {
 	// +required
 	FileSystem TargetOwner `json:"fileSystem,omitzero"`
 
+	// cluster is the identity of this cluster: the uid of its namespace kube-system. The marker on the disk carries it, and a disk whose
+	// marker names another cluster is left alone.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Cluster string `json:"cluster,omitempty"`
+
+	// takeOver is spec.provisioning.takeOver of the FileSystem.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	TakeOver string `json:"takeOver,omitempty"`
+
 	// node that has the disk.
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -228,7 +240,12 @@ type TargetProvisioned struct {
 	// +optional
 	Started *metav1.Time `json:"started,omitempty"`
 
-	// finished is when the marker was on the disk. Until then the plan is carried out again from its start; from then on, never again.
+	// takenFrom is the identity of the other cluster that the marker on the disk still names, while the disk is being taken over.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	TakenFrom string `json:"takenFrom,omitempty"`
+
+	// finished is when the marker was on the disk. Until then the plan is carried out again while the disk is blank; from then on, never again.
 	// +optional
 	Finished *metav1.Time `json:"finished,omitempty"`
 }

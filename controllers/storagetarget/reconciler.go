@@ -40,6 +40,7 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=storagetargets,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=storagetargets/status,verbs=patch
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=storagetargets/finalizers,verbs=update
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=nodeinventories,verbs=get;list;watch
 
 // Reconcile brings the operator's conditions of one StorageTarget up to date, or lets it go.

@@ -71,6 +71,7 @@ spec:
     management: {sysTargetOfflineTimeoutSecs: "30"}
     metadata: {sysTargetOfflineTimeoutSecs: "30"}
     storage: {sysTargetOfflineTimeoutSecs: "30"}
+  provisioning: {format: IfBlank}
 `, namespace, beeGFS7, workers[0], dataRoot, instances, strings.Join(bulk, ", "))
 }
 

@@ -14,6 +14,7 @@ var storageTargetRefusals = refusals{
 	"the FileSystem is left out":       {change: "spec: {fileSystem: null}", field: "spec.fileSystem", says: "Required value"},
 	"the FileSystem has no name":       {change: "spec: {fileSystem: {name: null}}", field: "spec.fileSystem.name", says: "Required value"},
 	"the FileSystem has no uid":        {change: "spec: {fileSystem: {uid: null}}", field: "spec.fileSystem.uid", says: "Required value"},
+	"the cluster is left out":         {change: "spec: {cluster: null}", field: "spec.cluster", says: "Required value"},
 	"the node is left out":             {change: "spec: {node: null}", field: "spec.node", says: "Required value"},
 	"the role is left out":             {change: "spec: {role: null}", field: "spec.role", says: "Required value"},
 	"the device is left out":           {change: "spec: {device: null}", field: "spec.device", says: "Required value"},
@@ -30,6 +31,10 @@ var storageTargetRefusals = refusals{
 	boundRefusals("spec.fileSystem.uid", "spec: {fileSystem: {uid: %s}}", map[string]string{
 		`""`: "should be at least 1 chars long", strings.Repeat("n", 65): "may not be more than 64 bytes",
 	}),
+	boundRefusals("spec.cluster", "spec: {cluster: %s}", map[string]string{
+		`""`: "should be at least 1 chars long", strings.Repeat("n", 65): "may not be more than 64 bytes",
+	}),
+	boundRefusals("spec.takeOver", "spec: {takeOver: %s}", map[string]string{strings.Repeat("n", 65): "may not be more than 64 bytes"}),
 	boundRefusals("spec.node", "spec: {node: %s}", map[string]string{
 		`""`: "should be at least 1 chars long", strings.Repeat("n", 254): "may not be more than 253 bytes",
 	}),

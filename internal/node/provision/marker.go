@@ -25,7 +25,7 @@ var ErrNoMarker = errors.New("there is no " + spec.TargetMarkerFile + " on it")
 func markerOf(target *v1alpha1.StorageTarget, uuid string, now time.Time) spec.TargetMarker {
 	s := target.Spec
 	return spec.TargetMarker{
-		Owner:  spec.Owner{Namespace: target.Namespace, Name: s.FileSystem.Name, UID: s.FileSystem.UID},
+		Owner: spec.Owner{Namespace: target.Namespace, Name: s.FileSystem.Name, UID: s.FileSystem.UID}, Cluster: s.Cluster,
 		Target: target.Name, Role: string(s.Role), StoragePool: s.StoragePool, Instance: s.Instance,
 		UUID: uuid, DeviceID: string(s.Device.ID), Serial: s.Device.Serial, WWN: s.Device.WWN,
 		Time: now.UTC().Format(time.RFC3339),
@@ -91,7 +91,7 @@ func ReadMountedMarker(mountpoint string) (*plan.Marker, error) {
 
 func asFact(m *spec.TargetMarker) *plan.Marker {
 	return &plan.Marker{
-		Namespace: m.Owner.Namespace, FileSystem: m.Owner.Name, FileSystemUID: m.Owner.UID, Target: m.Target, UUID: m.UUID,
+		Namespace: m.Owner.Namespace, FileSystem: m.Owner.Name, FileSystemUID: m.Owner.UID, Cluster: m.Cluster, Target: m.Target, UUID: m.UUID,
 		Role: m.Role, StoragePool: m.StoragePool,
 	}
 }

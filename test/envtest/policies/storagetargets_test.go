@@ -53,6 +53,8 @@ func TestOnlyTheManagerMakesStorageTargets(t *testing.T) {
 // A change of each field of the spec, with what is said to an administrator of the cluster; empty where people may change it.
 var changes = map[string]struct{ to, says string }{
 	"fileSystem":   {`{"uid":"22-22"}`, onlyForPeople},
+	"cluster":      {`"c2-c2"`, onlyForPeople},
+	"takeOver":     {`"c2-c2"`, onlyForPeople},
 	"node":         {`"n2"`, staysWhatItIs},
 	"role":         {`"Metadata"`, staysWhatItIs},
 	"storagePool":  {`"hdd"`, onlyForPeople},
