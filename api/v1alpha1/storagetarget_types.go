@@ -82,6 +82,20 @@ type StorageTargetSpec struct {
 	// +optional
 	Remove bool `json:"remove,omitempty"`
 
+	// writersStopped says that nothing writes to the filesystem until SafeToRemove is true. BeeGFS copies files without locking them, so
+	// what is written to a file meanwhile may be lost. Set by a person, with remove.
+	// +optional
+	WritersStopped bool `json:"writersStopped,omitempty"`
+
+	// filesIn are the directories, relative to the mountpoint, in which the agent counts the files that are left while the target is
+	// drained. Set by the operator.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=255
+	FilesIn []string `json:"filesIn,omitempty"`
+
 	// destroyFor is the uid of the deleted FileSystem whose data is to be wiped from the device; the marker on the disk must
 	// name the same. Set by the operator, when the FileSystem's deletionPolicy is Destroy and was confirmed.
 	// +optional
@@ -181,6 +195,30 @@ type StorageTargetStatus struct {
 	// queue is the block queue as it was read back.
 	// +optional
 	Queue *QueueStatus `json:"queue,omitempty"`
+
+	// files is what the agent has counted in spec.filesIn.
+	// +optional
+	Files *TargetFiles `json:"files,omitempty"`
+}
+
+// TargetFiles is how many files are left in spec.filesIn.
+type TargetFiles struct {
+	// observedGeneration is the generation of the spec that the count is about. After a change of the spec, the agent begins anew.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// left are the files that were counted, at most 10001.
+	// +optional
+	Left int32 `json:"left"`
+	// noneSince is the time of the first of the looks in a row that found no file; absent while one is left.
+	// +optional
+	NoneSince *metav1.Time `json:"noneSince,omitempty"`
+	// empty is true when two looks in a row, at least 10 seconds apart, found no file.
+	// +optional
+	Empty bool `json:"empty,omitempty"`
+	// message says why the files could not be counted.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
 }
 
 // TargetPlan is what would be done to make a device a target.

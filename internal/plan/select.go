@@ -24,6 +24,8 @@ type SelectInput struct {
 	FileSystem *v1alpha1.FileSystem
 	// Cluster is the identity of this cluster (StorageTarget.spec.cluster).
 	Cluster string
+	// FilesIn are the directories in which files are counted (StorageTarget.spec.filesIn), by StorageTarget.
+	FilesIn map[string][]string
 	TargetNodes
 	// Inventories by node; a node without an agent has none.
 	Inventories map[string]v1alpha1.NodeInventoryStatus
@@ -563,7 +565,8 @@ func (s *selection) choose(g group, node string, instance int32, device v1alpha1
 		},
 		Spec: v1alpha1.StorageTargetSpec{
 			FileSystem: v1alpha1.TargetOwner{Name: fs.Name, UID: string(fs.UID)}, Cluster: s.in.Cluster, TakeOver: fs.Spec.Provisioning.TakeOver,
-			Node: node, Role: g.role, StoragePool: g.pool, Instance: instance, Device: device,
+			FilesIn: s.in.FilesIn[name],
+			Node:    node, Role: g.role, StoragePool: g.pool, Instance: instance, Device: device,
 			Format: v1alpha1.FormatSpec{FSType: v1alpha1.XFS}, Queue: g.spec.Queue,
 			FormatPolicy: cmp.Or(fs.Spec.Provisioning.Format, v1alpha1.FormatApproved),
 		},

@@ -73,7 +73,39 @@ func isDraining(drains []drain, id int32) bool {
 	return slices.ContainsFunc(drains, func(d drain) bool { return d.id == id && d.waits == "" })
 }
 
-// drainedTargets are the targets that hold no data, by id, and since when: those whose jobs have proven it, on the disk itself, and those
+// FilesIn implements backend.Backend: the directories with the chunks of each target that is in the pool draining.
+func (Backend) FilesIn(in backend.Input) map[string][]string {
+	out := map[string][]string{}
+	for _, t := range targetsOf(in) {
+		if !t.asked() || t.id == 0 || !backend.Finished(*t.disk) {
+			continue
+		}
+		// While nothing can be asked, the agent goes on.
+		if t.poolNow() == drainingPoolID || in.State == nil && len(t.disk.Spec.FilesIn) > 0 {
+			out[t.disk.Name] = t.filesIn()
+		}
+	}
+	return out
+}
+
+// filesIn are the directories of a target's chunks, relative to its mountpoint (chunks, and buddymir for mirrored ones; StorageTk of 7.4.6
+// and 8.3.1).
+func (t target) filesIn() []string {
+	data := strings.TrimPrefix(path.Join(t.directory, t.dataPath()), t.directory+"/")
+	return []string{path.Join(data, "chunks"), path.Join(data, "buddymir")}
+}
+
+// saysEmpty is true when the agent of the target's node has found no file on it, after it was asked and as it is asked now. Only that agent
+// and the operator can write it, unlike Jobs and pods in the namespace.
+func (t target) saysEmpty() bool {
+	if t.disk == nil || t.disk.Status.Files == nil {
+		return false
+	}
+	files := t.disk.Status.Files
+	return files.Empty && files.Left == 0 && files.NoneSince != nil && files.ObservedGeneration == t.disk.Generation && slices.Equal(t.disk.Spec.FilesIn, t.filesIn())
+}
+
+// drainedTargets are the targets that hold no data, by id, and since when: those of which the agent has said so, and those
 // that were recorded before. One that is no longer asked to be removed, or that is back in another pool, is not among them: it may hold
 // data again.
 func drainedTargets(in backend.Input) map[int32]time.Time {
@@ -91,9 +123,14 @@ func drainedTargets(in backend.Input) map[int32]time.Time {
 	return out
 }
 
-// provenEmpty is true when every job of a drain has succeeded. Where there are clients, migrate has to have: files whose stripes
+// provenEmpty is true when the agent found no file on the target, and every job of a drain has succeeded. The jobs alone prove nothing:
+// whoever may make Jobs or pods in the namespace can forge them. Where there are clients, migrate has to have: files whose stripes
 // name the target, and that have written nothing to it yet, leave no trace on the disk.
 func provenEmpty(in backend.Input, t target) (when time.Time, empty bool) {
+	if !t.saysEmpty() {
+		return time.Time{}, false
+	}
+	when = t.disk.Status.Files.NoneSince.Time
 	for _, name := range drainJobs(in.FileSystem, t.id) {
 		job := jobNamed(in, name)
 		if job == nil || !job.Succeeded {
@@ -240,6 +277,9 @@ func (o *observer) drainMessage(t target) string {
 			says = append(says, strings.TrimSuffix("files are moved by job "+job.Name+": "+job.Message, ": ")+
 				"; a file that is written meanwhile may lose what is written")
 		}
+	}
+	if t.disk != nil && t.disk.Status.Files != nil && t.disk.Status.Files.Message != "" {
+		says = append(says, "the agent of node "+t.node+" can't count the files that are left: "+t.disk.Status.Files.Message)
 	}
 	if job := jobNamed(o.in, awaitEmptyName(o.fs, t.id)); job != nil && job.Message != "" {
 		says = append(says, job.Message)

@@ -153,6 +153,8 @@ func TestATargetIsDrainedWhenAllItsJobsHaveSucceeded(t *testing.T) {
 	in.Jobs = slices.Concat(before, []backend.Job{{Name: "scratch-await-empty-1", Component: componentDrain, Succeeded: true, Ended: noon}})
 	g.Expect(drainedTargets(in)).To(BeEmpty(), "files whose stripes name it, and that are shorter, are not moved yet")
 	in.Jobs = append(in.Jobs, backend.Job{Name: "scratch-migrate-1", Component: componentDrain, Succeeded: true, Ended: noon.Add(time.Minute)})
+	g.Expect(drainedTargets(in)).To(BeEmpty(), "jobs prove nothing by themselves")
+	agentSaysEmpty(&in, ssd0)
 	g.Expect(drainedTargets(in)).To(Equal(map[int32]time.Time{1: noon.Add(time.Minute)}))
 
 	seen := func() v1alpha1.TargetStatus {
@@ -172,6 +174,36 @@ func TestATargetIsDrainedWhenAllItsJobsHaveSucceeded(t *testing.T) {
 	toldOf(&in, ssd0).PoolID = 1
 	g.Expect(seen()).To(And(HaveField("Removing", false), HaveField("Removable", false)), "somebody moved it back: it may hold data again")
 	g.Expect(drainedTargets(in)).To(BeEmpty())
+}
+
+// agentSaysEmpty is what the agent of a target's node writes when it has found no file twice.
+func agentSaysEmpty(in *backend.Input, name string) {
+	disk, since := diskOf(in, name), metav1.NewTime(noon)
+	disk.Spec.FilesIn = New().FilesIn(*in)[name]
+	disk.Status.Files = &v1alpha1.TargetFiles{ObservedGeneration: disk.Generation, NoneSince: &since, Empty: true}
+}
+
+// Whoever may make Jobs in the namespace can make these, or pods that Kubernetes counts as theirs.
+func TestAForgedJobProvesNothing(t *testing.T) {
+	g := NewWithT(t)
+	in := draining(t)
+	for _, name := range []string{"scratch-await-empty-1", "scratch-migrate-1"} {
+		in.Jobs = append(in.Jobs, backend.Job{Name: name, Component: componentDrain, Succeeded: true, Ended: noon})
+	}
+	g.Expect(drainedTargets(in)).To(BeEmpty(), "the agent of the node has not said that no file is left")
+	for name, change := range map[string]func(disk *v1alpha1.StorageTarget){
+		"it was not asked":                     func(disk *v1alpha1.StorageTarget) { disk.Spec.FilesIn = nil },
+		"it was asked about other directories": func(disk *v1alpha1.StorageTarget) { disk.Spec.FilesIn = []string{"storage"} },
+		"it looked before the spec changed":    func(disk *v1alpha1.StorageTarget) { disk.Generation++ },
+		"it looked once":                       func(disk *v1alpha1.StorageTarget) { disk.Status.Files.Empty = false },
+		"files are left":                       func(disk *v1alpha1.StorageTarget) { disk.Status.Files.Left = 1 },
+	} {
+		agentSaysEmpty(&in, ssd0)
+		change(diskOf(&in, ssd0))
+		g.Expect(drainedTargets(in)).To(BeEmpty(), name)
+	}
+	agentSaysEmpty(&in, ssd0)
+	g.Expect(drainedTargets(in)).To(HaveLen(1))
 }
 
 func TestADrainThatIsTakenBackBringsTheTargetBack(t *testing.T) {
@@ -241,6 +273,7 @@ func takenOut(t *testing.T) backend.Input {
 	for _, name := range drainJobs(in.FileSystem, 1) {
 		in.Jobs = append(in.Jobs, backend.Job{Name: name, Component: componentDrain, Succeeded: true, Ended: noon})
 	}
+	agentSaysEmpty(&in, ssd0)
 	in = recorded(t, in)
 	in.Targets = slices.DeleteFunc(in.Targets, func(d v1alpha1.StorageTarget) bool { return d.Name == ssd0 })
 	return in
