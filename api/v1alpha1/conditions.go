@@ -74,6 +74,9 @@ const (
 	ReasonNotServing = "NotServing"
 	// ReasonMovingData surfaces while the filesystem moves the data of a target elsewhere.
 	ReasonMovingData = "MovingData"
+	// ReasonClientsMounted surfaces while nodes have a BeeGFS mounted, so that moving data could lose what they write, and nobody has said
+	// that nothing writes.
+	ReasonClientsMounted = "ClientsMounted"
 	// ReasonDataMoved surfaces when it has.
 	ReasonDataMoved = "DataMoved"
 	// ReasonNotRemovable surfaces when the filesystem can't move what is on a target, as the metadata of a MooseFS master.

@@ -79,7 +79,7 @@ func TestMetadataAndTheStoreOfABeeGFSAreNeverRemoved(t *testing.T) {
 	w.settle()
 	commands := len(w.hive.commands)
 	for _, d := range []*fakeDisk{management, metadata[0]} {
-		w.person(w.target(d), func(t *v1alpha1.StorageTarget) { t.Spec.Remove = true })
+		w.person(w.target(d), func(t *v1alpha1.StorageTarget) { t.Spec.Remove, t.Spec.WritersStopped = true, true })
 	}
 	w.settle()
 	w.Expect(of(w.target(management), v1alpha1.ConditionSafeToRemove)).To(And(HaveField("Status", metav1.ConditionFalse),

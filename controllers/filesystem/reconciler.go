@@ -44,7 +44,7 @@ type Reconciler struct {
 	Backends map[v1alpha1.FileSystemType]backend.Backend
 	Images   backend.Images
 	// Cluster is the identity of this cluster (StorageTarget.spec.cluster).
-	Cluster string
+	Cluster  string
 	States   StateReader
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock

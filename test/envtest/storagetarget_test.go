@@ -14,7 +14,7 @@ var storageTargetRefusals = refusals{
 	"the FileSystem is left out":       {change: "spec: {fileSystem: null}", field: "spec.fileSystem", says: "Required value"},
 	"the FileSystem has no name":       {change: "spec: {fileSystem: {name: null}}", field: "spec.fileSystem.name", says: "Required value"},
 	"the FileSystem has no uid":        {change: "spec: {fileSystem: {uid: null}}", field: "spec.fileSystem.uid", says: "Required value"},
-	"the cluster is left out":         {change: "spec: {cluster: null}", field: "spec.cluster", says: "Required value"},
+	"the cluster is left out":          {change: "spec: {cluster: null}", field: "spec.cluster", says: "Required value"},
 	"the node is left out":             {change: "spec: {node: null}", field: "spec.node", says: "Required value"},
 	"the role is left out":             {change: "spec: {role: null}", field: "spec.role", says: "Required value"},
 	"the device is left out":           {change: "spec: {device: null}", field: "spec.device", says: "Required value"},

@@ -61,11 +61,41 @@ func staysFor(in backend.Input, t target, all []target, leaving map[int32]bool) 
 		return "refused: BeeGFS 8 keeps new files off a target only in a storage pool of its own, which wants a licence (" + featurePools + ")"
 	case t.said == nil || !t.said.Online:
 		return "what is on it can be moved when it is online"
+	case !t.disk.Spec.WritersStopped && len(mountedBy(in)) > 0:
+		return fmt.Sprintf("refused: the filesystem is mounted by %s, and BeeGFS moves files without locking them: what is written to a file meanwhile may be lost; "+
+			"stop what writes, then set spec.writersStopped of the StorageTarget", strings.Join(mountedBy(in), ", "))
 	case !takers:
 		return fmt.Sprintf("refused: no other target of pool %s is online and stays; add one first, to take its files", t.pool.Name)
 	default:
 		return ""
 	}
+}
+
+// mountedBy are the clients that have the filesystem mounted, or may have: those that BeeGFS lists, wherever they are, by node or address,
+// and nodes with a pod that mounts it. At most eight, and the number of the rest.
+func mountedBy(in backend.Input) []string {
+	var out []string
+	if in.State != nil {
+		for _, s := range in.State.Sessions {
+			name := s.IP
+			if i := slices.IndexFunc(in.Nodes, func(n backend.Node) bool { return n.IP == s.IP }); i >= 0 {
+				name = in.Nodes[i].Name
+			}
+			out = append(out, name)
+		}
+	}
+	for _, p := range in.Pods {
+		if p.Component == componentClient {
+			out = append(out, p.Node)
+		}
+	}
+	slices.Sort(out)
+	out = slices.Compact(out)
+	const most = 8
+	if more := len(out) - most; more > 0 {
+		out = append(out[:most], fmt.Sprintf("%d more", more))
+	}
+	return out
 }
 
 // isDraining is true when a target is to be in the pool draining.
@@ -193,7 +223,7 @@ func (b *builder) drainObjectsOf(d drain) ([]client.Object, error) {
 		var err error
 		if name == awaitEmptyName(fs, d.id) {
 			job, err = b.awaitEmptyJob(d.target)
-		} else if nodes := migrateNodes(b.in); len(nodes) > 0 {
+		} else if nodes := migrateNodes(b.in); len(nodes) > 0 && (d.disk.Spec.WritersStopped || len(mountedBy(b.in)) == 0) {
 			job, err = b.migrateJob(d.target, nodes)
 		}
 		if err != nil {
@@ -269,6 +299,8 @@ func (o *observer) drainMessage(t target) string {
 		switch job := jobNamed(o.in, migrateName(o.fs, t.id)); {
 		case job == nil && len(migrateNodes(o.in)) == 0:
 			says = append(says, "no client node can mount the filesystem to move its files: status.clients says why")
+		case job == nil && !t.disk.Spec.WritersStopped && len(mountedBy(o.in)) > 0:
+			says = append(says, "its files are moved when spec.writersStopped is true: the filesystem is mounted by "+strings.Join(mountedBy(o.in), ", "))
 		case job == nil:
 			says = append(says, "the job that moves its files begins")
 		case job.Succeeded:

@@ -53,6 +53,13 @@ func TestWhetherATargetIsDrained(t *testing.T) {
 			change:  func(in *backend.Input) { in.State.Licence = &backend.Licence{} },
 			waits:   "refused: BeeGFS 8 keeps new files off a target only in a storage pool of its own, which wants a licence",
 		},
+		"not while clients have it mounted, unless a person says that nothing writes": {
+			change: func(in *backend.Input) {
+				diskOf(in, ssd0).Spec.WritersStopped = false
+				in.State.Sessions = []backend.Session{{IP: "10.9.9.9", Connected: true}}
+			},
+			waits: "refused: the filesystem is mounted by 10.9.9.9, ",
+		},
 		"one that is away is not yet": {
 			change: func(in *backend.Input) { toldOf(in, ssd0).Online = false },
 			waits:  "what is on it can be moved when it is online",
@@ -69,7 +76,7 @@ func TestWhetherATargetIsDrained(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			in := healthy(t, max(c.version, "7.4.6"))
-			diskOf(&in, ssd0).Spec.Remove = true
+			diskOf(&in, ssd0).Spec.Remove, diskOf(&in, ssd0).Spec.WritersStopped = true, true
 			if c.change != nil {
 				c.change(&in)
 			}
@@ -92,8 +99,8 @@ func TestWhetherATargetIsDrained(t *testing.T) {
 func TestOfAllTargetsOfAPoolOneStays(t *testing.T) {
 	g := NewWithT(t)
 	in := healthy(t, "7.4.6")
-	diskOf(&in, hdd0).Spec.Remove = true
-	diskOf(&in, hdd1).Spec.Remove = true
+	diskOf(&in, hdd0).Spec.Remove, diskOf(&in, hdd0).Spec.WritersStopped = true, true
+	diskOf(&in, hdd1).Spec.Remove, diskOf(&in, hdd1).Spec.WritersStopped = true, true
 	drains := drainsOf(in)
 	g.Expect(drains).To(HaveLen(2))
 	g.Expect(drains[0].waits).To(BeEmpty())
@@ -104,7 +111,7 @@ func TestOfAllTargetsOfAPoolOneStays(t *testing.T) {
 func draining(t *testing.T) backend.Input {
 	t.Helper()
 	in := healthy(t, "7.4.6")
-	diskOf(&in, ssd0).Spec.Remove = true
+	diskOf(&in, ssd0).Spec.Remove, diskOf(&in, ssd0).Spec.WritersStopped = true, true
 	in.State.Pools = append(in.State.Pools, backend.Pool{ID: drainingPoolID, Name: drainingPool})
 	toldOf(&in, ssd0).PoolID = drainingPoolID
 	return in
@@ -113,7 +120,7 @@ func draining(t *testing.T) backend.Input {
 func TestTheJobsOfADrain(t *testing.T) {
 	g := NewWithT(t)
 	in := healthy(t, "7.4.6")
-	diskOf(&in, ssd0).Spec.Remove = true
+	diskOf(&in, ssd0).Spec.Remove, diskOf(&in, ssd0).Spec.WritersStopped = true, true
 	made, _ := jobsOf(t, in)
 	g.Expect(made).To(HaveLen(1), "new files are kept off it first")
 	g.Expect(lines(in, workOf(in).commands)).To(HaveExactElements("--addstoragepool --id=100 --desc=draining", "--modifystoragepool --id=100 --addtargets=1"))

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/durable"
 	"parallelfs.dev/operator/internal/node/spec"
@@ -38,8 +40,15 @@ func writeMarker(top string, marker spec.TargetMarker) error {
 	if err != nil {
 		return fmt.Errorf("can't encode the marker: %w", err)
 	}
+	content = append(content, '\n')
+	path := filepath.Join(top, spec.TargetMarkerFile)
 	writer := durable.Writer{Chown: os.Chown}
-	if err := writer.File(filepath.Join(top, spec.TargetMarkerFile), append(content, '\n'), durable.Ownership{Mode: 0o600}); err != nil {
+	err = writer.File(path, content, durable.Ownership{Mode: 0o600})
+	if errors.Is(err, unix.ENOSPC) {
+		// A full filesystem has no room for a second file. The marker that is there has a block, into which the new one fits.
+		err = durable.Overwrite(path, content)
+	}
+	if err != nil {
 		return err
 	}
 	return syncFileSystem(top)
