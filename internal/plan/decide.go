@@ -77,8 +77,8 @@ type Decision struct {
 // Decide says what to do next with one target, from a fresh look at its disk. The states of a target, in their order:
 //
 //   - Nothing is recorded. A disk with this target's own label and marker is adopted: it is that of a FileSystem of the same
-//     name that was there before, and of this cluster, or of one that spec.takeOver names. Any other disk is planned (Make), and the plan is recorded when nothing refuses
-//     it and the policy allows it: IfBlank for blank devices, Approved when spec.approvedPlan is the hash of the plan that this
+//     name that was there before, and of this cluster, or of one that spec.takeOver names. Any other disk is planned (Make), and
+//     the plan is recorded when nothing refuses it and the policy allows it: IfBlank for blank devices, Approved when spec.approvedPlan is the hash of the plan that this
 //     look gives.
 //   - The intent is recorded (status.provisioned, without finished). That alone proves nothing: it may be old, as after etcd was restored.
 //     A filesystem with the recorded UUID was made to its end; it is mounted, marked and never made again. The plan is carried out

@@ -265,7 +265,8 @@ func beeGFSRuns() {
 	It("drains a storage target: away from new files, proven to be empty, taken out and forgotten", func() {
 		drained := hiveTarget(workers[0], "slow1")
 		chunk := spareChunk(workers[0], "slow1")
-		kubectl("-n", namespace, "patch", "storagetarget", targetOn(workers[0], "slow1").Name, "--type=merge", "-p", `{"spec":{"remove":true}}`)
+		kubectl("-n", namespace, "patch", "storagetarget", targetOn(workers[0], "slow1").Name, "--type=merge", "-p",
+			`{"spec":{"remove":true,"writersStopped":true}}`)
 		Eventually(func() string { return askHive("--liststoragepools") }, long).Should(MatchRegexp(`(?m)^ *\d+ +draining +%d *$`, drained.ID))
 		Eventually(func() string {
 			said, _ := try("", "kubectl", "-n", namespace, "logs", "-l", "parallelfs.dev/filesystem=hive,parallelfs.dev/component=drain", "--tail=-1")
