@@ -6,6 +6,7 @@ import (
 
 // StorageTargetSpec is one disk in one role on one node. The operator writes it; a person writes approvedPlan and remove.
 // +kubebuilder:validation:XValidation:rule="self.node == oldSelf.node && self.role == oldSelf.role && self.fileSystem.name == oldSelf.fileSystem.name && self.device.id == oldSelf.device.id",message="a target stays what it is: its node, role, FileSystem and device can't be changed"
+// +kubebuilder:validation:XValidation:rule="!(has(self.writersStopped) && self.writersStopped) || has(self.remove) && self.remove",message="writersStopped is said of one removal: set remove with it, and take both back together"
 type StorageTargetSpec struct {
 	// fileSystem that the target belongs to.
 	// +required

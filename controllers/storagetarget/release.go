@@ -21,9 +21,7 @@ func mayGo(f facts) (reason, message string) {
 	released := meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.ConditionReleased)
 	destroyed := meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.ConditionDestroyed)
 	switch {
-	case released && t.Spec.DestroyFor == "" && toBeDestroyed(f):
-		return "", ""
-	case released && t.Spec.DestroyFor == "":
+	case released && t.Spec.DestroyFor == "" && !toBeDestroyed(f):
 		return reasonReleased, fmt.Sprintf("%s is unmounted; what is on it was kept", describe(t))
 	case released && destroyed:
 		return reasonReleased, fmt.Sprintf("%s is unmounted, and its data was wiped", describe(t))

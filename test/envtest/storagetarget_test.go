@@ -20,6 +20,7 @@ var storageTargetRefusals = refusals{
 	"the device is left out":           {change: "spec: {device: null}", field: "spec.device", says: "Required value"},
 	"the format is left out":           {change: "spec: {format: null}", field: "spec.format", says: "Required value"},
 	"the policy is left out":           {change: "spec: {formatPolicy: null}", field: "spec.formatPolicy", says: "Required value"},
+	"writers have stopped for nothing": {change: "spec: {writersStopped: true}", field: "spec", says: "is said of one removal"},
 	"the target moves to another node": {before: "{}", change: "spec: {node: n2}", field: "spec", says: staysWhatItIs},
 	"the role is changed":              {before: "{}", change: "spec: {role: Metadata}", field: "spec", says: staysWhatItIs},
 	"the FileSystem is changed":        {before: "{}", change: "spec: {fileSystem: {name: other}}", field: "spec", says: staysWhatItIs},

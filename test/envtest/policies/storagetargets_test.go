@@ -69,7 +69,7 @@ var changes = map[string]struct{ to, says string }{
 	"approvedPlan":   {`"sha256:` + strings.Repeat("0", 64) + `"`, ""},
 	"remove":         {`true`, ""},
 	"filesIn":        {`["storage/data/chunks"]`, onlyForPeople},
-	"writersStopped": {`true`, ""},
+	"writersStopped": {`true,"remove":true`, ""},
 }
 
 func TestPeopleApproveAndRemoveAndChangeNothingElse(t *testing.T) {
