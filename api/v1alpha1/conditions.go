@@ -48,6 +48,8 @@ const (
 	ReasonProvisioningFailed = "ProvisioningFailed"
 	// ReasonDeviceRefused surfaces when the device may not be touched; the message names every reason.
 	ReasonDeviceRefused = "DeviceRefused"
+	// ReasonOtherCluster surfaces when the marker on the disk is that of this target in another cluster, which may be using the disk.
+	ReasonOtherCluster = "OtherCluster"
 	// ReasonDeviceConflict surfaces when the device is wanted twice; the message names both.
 	ReasonDeviceConflict = "DeviceConflict"
 	// ReasonTargetMissing surfaces when the disk of a provisioned target is not there, or another or a blank disk is in its place.
@@ -72,6 +74,9 @@ const (
 	ReasonNotServing = "NotServing"
 	// ReasonMovingData surfaces while the filesystem moves the data of a target elsewhere.
 	ReasonMovingData = "MovingData"
+	// ReasonClientsMounted surfaces while nodes have a BeeGFS mounted, so that moving data could lose what they write, and nobody has said
+	// that nothing writes.
+	ReasonClientsMounted = "ClientsMounted"
 	// ReasonDataMoved surfaces when it has.
 	ReasonDataMoved = "DataMoved"
 	// ReasonNotRemovable surfaces when the filesystem can't move what is on a target, as the metadata of a MooseFS master.

@@ -93,7 +93,7 @@ type FileSystemSpec struct {
 	// +optional
 	Config *ConfigSpec `json:"config,omitempty"`
 
-	// provisioning says what the operator may do to disks. Defaults to {}, which is format IfBlank.
+	// provisioning says what the operator may do to disks. Defaults to {}, which is format Approved.
 	// +optional
 	// +kubebuilder:default={}
 	Provisioning ProvisioningSpec `json:"provisioning,omitzero"`

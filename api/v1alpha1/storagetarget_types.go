@@ -6,10 +6,23 @@ import (
 
 // StorageTargetSpec is one disk in one role on one node. The operator writes it; a person writes approvedPlan and remove.
 // +kubebuilder:validation:XValidation:rule="self.node == oldSelf.node && self.role == oldSelf.role && self.fileSystem.name == oldSelf.fileSystem.name && self.device.id == oldSelf.device.id",message="a target stays what it is: its node, role, FileSystem and device can't be changed"
+// +kubebuilder:validation:XValidation:rule="!(has(self.writersStopped) && self.writersStopped) || has(self.remove) && self.remove",message="writersStopped is said of one removal: set remove with it, and take both back together"
 type StorageTargetSpec struct {
 	// fileSystem that the target belongs to.
 	// +required
 	FileSystem TargetOwner `json:"fileSystem,omitzero"`
+
+	// cluster is the identity of this cluster: the uid of its namespace kube-system. The marker on the disk carries it, and a disk whose
+	// marker names another cluster is left alone.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Cluster string `json:"cluster,omitempty"`
+
+	// takeOver is spec.provisioning.takeOver of the FileSystem.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	TakeOver string `json:"takeOver,omitempty"`
 
 	// node that has the disk.
 	// +required
@@ -69,6 +82,20 @@ type StorageTargetSpec struct {
 	// may be taken out. Set by a person.
 	// +optional
 	Remove bool `json:"remove,omitempty"`
+
+	// writersStopped says that nothing writes to the filesystem until SafeToRemove is true. BeeGFS copies files without locking them, so
+	// what is written to a file meanwhile may be lost. Set by a person, with remove.
+	// +optional
+	WritersStopped bool `json:"writersStopped,omitempty"`
+
+	// filesIn are the directories, relative to the mountpoint, in which the agent counts the files that are left while the target is
+	// drained. Set by the operator.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=255
+	FilesIn []string `json:"filesIn,omitempty"`
 
 	// destroyFor is the uid of the deleted FileSystem whose data is to be wiped from the device; the marker on the disk must
 	// name the same. Set by the operator, when the FileSystem's deletionPolicy is Destroy and was confirmed.
@@ -169,6 +196,30 @@ type StorageTargetStatus struct {
 	// queue is the block queue as it was read back.
 	// +optional
 	Queue *QueueStatus `json:"queue,omitempty"`
+
+	// files is what the agent has counted in spec.filesIn.
+	// +optional
+	Files *TargetFiles `json:"files,omitempty"`
+}
+
+// TargetFiles is how many files are left in spec.filesIn.
+type TargetFiles struct {
+	// observedGeneration is the generation of the spec that the count is about. After a change of the spec, the agent begins anew.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// left are the files that were counted, at most 10001.
+	// +optional
+	Left int32 `json:"left"`
+	// noneSince is the time of the first of the looks in a row that found no file; absent while one is left.
+	// +optional
+	NoneSince *metav1.Time `json:"noneSince,omitempty"`
+	// empty is true when two looks in a row, at least 10 seconds apart, found no file.
+	// +optional
+	Empty bool `json:"empty,omitempty"`
+	// message says why the files could not be counted.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
 }
 
 // TargetPlan is what would be done to make a device a target.
@@ -228,7 +279,12 @@ type TargetProvisioned struct {
 	// +optional
 	Started *metav1.Time `json:"started,omitempty"`
 
-	// finished is when the marker was on the disk. Until then the plan is carried out again from its start; from then on, never again.
+	// takenFrom is the identity of the other cluster that the marker on the disk still names, while the disk is being taken over.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	TakenFrom string `json:"takenFrom,omitempty"`
+
+	// finished is when the marker was on the disk. Until then the plan is carried out again while the disk is blank; from then on, never again.
 	// +optional
 	Finished *metav1.Time `json:"finished,omitempty"`
 }

@@ -294,10 +294,19 @@ const (
 type ProvisioningSpec struct {
 	// format says when a device is formatted. Never uses only devices that carry this filesystem's targets already.
 	// IfBlank formats a device on which nothing was found. Approved formats a device only when the hash of the plan, which
-	// names all that would be lost, stands in spec.approvedPlan of its StorageTarget. Defaults to IfBlank.
+	// names all that would be lost, stands in spec.approvedPlan of its StorageTarget. Defaults to Approved.
 	// +optional
-	// +kubebuilder:default=IfBlank
+	// +kubebuilder:default=Approved
 	Format FormatPolicy `json:"format,omitempty"`
+
+	// takeOver is the identity of another cluster (the uid of its namespace kube-system) whose targets of this FileSystem are taken
+	// over, such as that of a cluster that was lost and built again. A StorageTarget with the reason OtherCluster names it. Without
+	// it, a disk that carries another cluster's marker is left alone, because that cluster may be using it.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[0-9A-Za-z-]+$`
+	TakeOver string `json:"takeOver,omitempty"`
 }
 
 // FormatPolicy says when a device is formatted.

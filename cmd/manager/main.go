@@ -17,6 +17,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -124,6 +125,15 @@ func keyValue(into map[string]string) func(string) error {
 	}
 }
 
+// clusterIdentity is the uid of the namespace kube-system, by which a cluster is known: it stays while the cluster does.
+func clusterIdentity(ctx context.Context, reader client.Reader) (string, error) {
+	var namespace corev1.Namespace
+	if err := reader.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &namespace); err != nil {
+		return "", fmt.Errorf("read the identity of the cluster, which is the uid of its namespace %s: %w", metav1.NamespaceSystem, err)
+	}
+	return string(namespace.UID), nil
+}
+
 func run(ctx context.Context, args []string) error {
 	o, err := parse(args)
 	if err != nil {
@@ -164,12 +174,16 @@ func run(ctx context.Context, args []string) error {
 		return fmt.Errorf("make the manager: %w", err)
 	}
 
+	cluster, err := clusterIdentity(ctx, mgr.GetAPIReader())
+	if err != nil {
+		return err
+	}
 	backends := map[v1alpha1.FileSystemType]backend.Backend{}
 	for _, b := range []backend.Backend{moosefs.Backend{KubeletSync: o.kubeletSync}, beegfs.Backend{KubeletSync: o.kubeletSync}} {
 		backends[b.Type()] = b
 	}
 	if err := (&filesystem.Reconciler{
-		Backends: backends, Images: o.images, States: filesystem.NewHTTPStateReader(o.probeTimeout), Clock: clock.RealClock{},
+		Backends: backends, Images: o.images, Cluster: cluster, States: filesystem.NewHTTPStateReader(o.probeTimeout), Clock: clock.RealClock{},
 		PollInterval: o.pollInterval,
 	}).Setup(mgr); err != nil {
 		return fmt.Errorf("set up the controller of FileSystems: %w", err)

@@ -209,7 +209,7 @@ func (l *lab) provision(fs *v1alpha1.FileSystem) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: fs.Name + "-d"},
 		Spec: v1alpha1.StorageTargetSpec{
 			FileSystem: v1alpha1.TargetOwner{Name: fs.Name, UID: string(fs.UID)}, Node: "n1", Role: v1alpha1.RoleStorage, StoragePool: "ssd",
-			Device: v1alpha1.DeviceIdentity{ID: v1alpha1.DeviceID("wwn-0x" + fs.Name), SizeBytes: 1 << 30}, FormatPolicy: v1alpha1.FormatIfBlank,
+			Device: v1alpha1.DeviceIdentity{ID: v1alpha1.DeviceID("wwn-0x" + fs.Name), SizeBytes: 1 << 30}, Cluster: "c1-c1", FormatPolicy: v1alpha1.FormatIfBlank,
 			Format: v1alpha1.FormatSpec{FSType: v1alpha1.XFS},
 		},
 	}

@@ -168,6 +168,13 @@ func (w *world) act(t *v1alpha1.StorageTarget, d *fakeDisk) v1alpha1.StorageTarg
 	}
 	d.mounted = true
 	status.MountPath, status.CapacityBytes = spec.TargetPath(t.Namespace, t.Spec.FileSystem.Name, t.Name), 4<<40
+	if len(t.Spec.FilesIn) > 0 {
+		since := metav1.NewTime(time.Now().Truncate(time.Second))
+		if was := t.Status.Files; was != nil && was.NoneSince != nil {
+			since = *was.NoneSince
+		}
+		status.Files = &v1alpha1.TargetFiles{ObservedGeneration: t.Generation, NoneSince: &since, Empty: true}
+	}
 	say(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonProven, "mounted")
 	return status
 }
@@ -333,6 +340,7 @@ func (w *world) onDisks(metadata *fakeDisk, data ...*fakeDisk) func(fs *v1alpha1
 	return func(fs *v1alpha1.FileSystem) {
 		fs.Spec.Metadata.Targets = v1alpha1.TargetsSpec{Devices: references(metadata)}
 		fs.Spec.StoragePools[0].Targets = v1alpha1.TargetsSpec{Devices: references(data...)}
+		fs.Spec.Provisioning.Format = v1alpha1.FormatIfBlank
 	}
 }
 

@@ -35,6 +35,7 @@ func (w *world) beeGFSOnDisks() (management *fakeDisk, metadata, data []*fakeDis
 		fs.Spec.Management.Targets = v1alpha1.TargetsSpec{Devices: references(management)}
 		fs.Spec.Metadata.Targets = v1alpha1.TargetsSpec{Devices: references(metadata...)}
 		fs.Spec.StoragePools[0].Targets = v1alpha1.TargetsSpec{Devices: references(data...)}
+		fs.Spec.Provisioning.Format = v1alpha1.FormatIfBlank
 	})
 	return management, metadata, data
 }
@@ -79,7 +80,7 @@ func TestMetadataAndTheStoreOfABeeGFSAreNeverRemoved(t *testing.T) {
 	w.settle()
 	commands := len(w.hive.commands)
 	for _, d := range []*fakeDisk{management, metadata[0]} {
-		w.person(w.target(d), func(t *v1alpha1.StorageTarget) { t.Spec.Remove = true })
+		w.person(w.target(d), func(t *v1alpha1.StorageTarget) { t.Spec.Remove, t.Spec.WritersStopped = true, true })
 	}
 	w.settle()
 	w.Expect(of(w.target(management), v1alpha1.ConditionSafeToRemove)).To(And(HaveField("Status", metav1.ConditionFalse),
@@ -163,6 +164,7 @@ func TestADrainWhoseOperatorIsKilledAfterAnyWriteEndsAsWell(t *testing.T) {
 			fs.Spec.Metadata.Targets.Directories = fs.Spec.Metadata.Targets.Directories[:1]
 			fs.Spec.Clients.NodeSelector = fs.Spec.Management.NodeSelector
 			fs.Spec.StoragePools[0].Targets = v1alpha1.TargetsSpec{Devices: references(stays, leaves)}
+			fs.Spec.Provisioning.Format = v1alpha1.FormatIfBlank
 		})
 		w.settle()
 		w.person(w.target(leaves), func(t *v1alpha1.StorageTarget) { t.Spec.Remove = true })

@@ -39,6 +39,8 @@ type Reconciler struct {
 	// Backends by spec.type.
 	Backends map[v1alpha1.FileSystemType]backend.Backend
 	Images   backend.Images
+	// Cluster is the identity of this cluster (StorageTarget.spec.cluster).
+	Cluster  string
 	States   StateReader
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock

@@ -225,6 +225,9 @@ func (w *world) change(how func(fs *v1alpha1.FileSystem)) {
 	w.Expect(server.Client.Update(w.ctx, fs)).To(Succeed())
 }
 
+// cluster is the identity of the tests' cluster.
+const cluster = "c1c1c1c1-0000-0000-0000-000000000001"
+
 // operator is a new operator with a client of its own.
 func (w *world) operator(c client.Client) *filesystem.Reconciler {
 	c = apiserver.Tenant(c, *w.namespaces...)
@@ -233,7 +236,7 @@ func (w *world) operator(c client.Client) *filesystem.Reconciler {
 		Images: backend.Images{Node: "node:1", PullPolicy: "IfNotPresent", Daemons: map[string]string{
 			"moosefs-4.57.5": "moosefs:4.57.5", "beegfs-mgmtd": "mgmtd", "beegfs-meta": "meta", "beegfs-storage": "storage", "beegfs-tools": "tools",
 		}},
-		States: w, Recorder: w.events, Clock: clock.RealClock{}, PollInterval: 10 * time.Second,
+		Cluster: cluster, States: w, Recorder: w.events, Clock: clock.RealClock{}, PollInterval: 10 * time.Second,
 		Applier: &apply.Applier{Client: c, Kinds: filesystem.ChildKinds()},
 	}
 }

@@ -3,6 +3,7 @@ package storagetarget
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +18,8 @@ type facts struct {
 	fileSystem *v1alpha1.FileSystem
 	// node is true when the cluster has the target's node, agent when an agent has published what that node has.
 	node, agent bool
+	// namespaceEnds is true while the target's namespace is being deleted. It is looked at where a wipe may depend on it.
+	namespaceEnds bool
 }
 
 // noAgent is what a person does about a node without an agent.
@@ -126,6 +129,10 @@ func safeToRemove(f facts) *metav1.Condition {
 		c.Message = "nothing on this target is needed any more; it is unmounted when its server has let go of it"
 	case seen == nil:
 		c.Message = "the filesystem does not list this target, so nobody knows what is on it; its data is moved when it is online"
+	case !seen.Removing && len(mountedOn(f)) > 0 && !f.target.Spec.WritersStopped:
+		c.Reason = v1alpha1.ReasonClientsMounted
+		c.Message = fmt.Sprintf("the filesystem is mounted on %s, and BeeGFS moves files without locking them: what is written to a file meanwhile may be lost. "+
+			"Stop what writes, then set spec.writersStopped to true", strings.Join(mountedOn(f), ", "))
 	case !seen.Removing:
 		c.Message = with(waits(f), seen.Message)
 	case !seen.Removable && !seen.Online:
@@ -168,6 +175,25 @@ func notRemovable(f facts) string {
 // mirrored is true for a pool of a BeeGFS whose targets are in buddy groups.
 func mirrored(fs *v1alpha1.FileSystem, pool string) bool {
 	return slices.ContainsFunc(fs.Spec.StoragePools, func(p v1alpha1.StoragePoolSpec) bool { return p.Name == pool && p.Copies > 1 })
+}
+
+// mountedOn are the nodes that have a BeeGFS mounted, at most eight and the number of the rest. None for other filesystems, which move data
+// under writers.
+func mountedOn(f facts) []string {
+	if !isBeeGFS(f) {
+		return nil
+	}
+	const most = 8
+	var nodes []string
+	for _, c := range f.fileSystem.Status.Clients {
+		if c.Mounted {
+			nodes = append(nodes, c.Node)
+		}
+	}
+	if more := len(nodes) - most; more > 0 {
+		nodes = append(nodes[:most], fmt.Sprintf("%d more nodes", more))
+	}
+	return nodes
 }
 
 // waits says what the filesystem is not told yet.

@@ -229,6 +229,21 @@ func TestSafeToRemove(t *testing.T) {
 			},
 			status: no, reason: v1alpha1.ReasonNotRemovable, says: "storage pool safe is mirrored, and BeeGFS can't take a target out of a buddy group",
 		},
+		"a target of a BeeGFS that nodes have mounted waits until a person says that nothing writes": {
+			change: func(f *facts) {
+				ofBeeGFS(f)
+				f.fileSystem.Status.Clients = []v1alpha1.ClientStatus{{Node: "c1", Mounted: true}, {Node: "c2"}, {Node: "c3", Mounted: true}}
+			},
+			status: no, reason: v1alpha1.ReasonClientsMounted, says: "is mounted on c1, c3, and BeeGFS moves files without locking them",
+		},
+		"and goes on when a person has said so": {
+			change: func(f *facts) {
+				ofBeeGFS(f)
+				f.fileSystem.Status.Clients = []v1alpha1.ClientStatus{{Node: "c1", Mounted: true}}
+				f.target.Spec.WritersStopped = true
+			},
+			status: no, reason: v1alpha1.ReasonMovingData, says: "waiting until the target is in BeeGFS's pool draining",
+		},
 		"a target of a BeeGFS waits until it is in the pool of those that are drained, and says what stands in the way": {
 			change: func(f *facts) {
 				ofBeeGFS(f)
@@ -262,6 +277,17 @@ func TestSafeToRemove(t *testing.T) {
 	f := oneTarget()
 	seen(&f).Removing, seen(&f).Removable = true, true
 	g.Expect(meta.FindStatusCondition(observe(f), v1alpha1.ConditionSafeToRemove)).To(BeNil(), "nobody asked for the removal")
+}
+
+// released makes the target one that its agent has unmounted, and confirmed a FileSystem one whose data is to be wiped.
+func released(f *facts) {
+	at := metav1.Now()
+	f.target.Status.Provisioned.Finished = &at
+	f.target.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReleased, Status: metav1.ConditionTrue}}
+}
+
+func confirmed(f *facts) {
+	f.fileSystem.Spec.DeletionPolicy, f.fileSystem.Spec.ConfirmDestroy = v1alpha1.DeletionDestroy, string(f.fileSystem.UID)
 }
 
 func TestADeletedTargetGoesOnlyWhenItsDiskWasReleasedOrGivenUp(t *testing.T) {
@@ -326,6 +352,34 @@ func TestADeletedTargetGoesOnlyWhenItsDiskWasReleasedOrGivenUp(t *testing.T) {
 		},
 		"a target stays when another node is given up": {
 			change: func(f *facts) { f.target.Annotations = map[string]string{v1alpha1.AnnotationGiveUp: "oss2"} },
+		},
+		"a target that garbage collection deletes before its FileSystem waits for the wipe that was confirmed": {
+			change: func(f *facts) { released(f); confirmed(f); f.fileSystem.DeletionTimestamp = new(metav1.Now()) },
+		},
+		"so does one whose namespace is deleted, before its FileSystem is": {
+			change: func(f *facts) { released(f); confirmed(f); f.namespaceEnds = true },
+		},
+		"one that was given up does not": {
+			change: func(f *facts) {
+				released(f)
+				confirmed(f)
+				f.fileSystem.DeletionTimestamp = new(metav1.Now())
+				f.target.Annotations = map[string]string{v1alpha1.AnnotationGiveUp: f.target.Spec.Node}
+			}, goes: reasonGaveUp, says: "neither unmounted nor wiped",
+		},
+		"a wipe that was not confirmed is not waited for": {
+			change: func(f *facts) {
+				released(f)
+				confirmed(f)
+				f.fileSystem.Spec.ConfirmDestroy = "another"
+				f.fileSystem.DeletionTimestamp = new(metav1.Now())
+			}, goes: reasonReleased, says: "what is on it was kept",
+		},
+		"one that is taken out of a FileSystem that lives goes with its data": {
+			change: func(f *facts) { released(f); confirmed(f) }, goes: reasonReleased, says: "what is on it was kept",
+		},
+		"one whose FileSystem is gone goes, and says that its data was kept": {
+			change: func(f *facts) { released(f); f.fileSystem = nil }, goes: reasonReleased, says: "what is on it was kept",
 		},
 		"a target that was never provisioned waits for the agent that could be at it": {
 			change: func(f *facts) { f.target.Status.Provisioned = nil },

@@ -33,13 +33,16 @@ const maxMessage = 4096
 
 // Reconciler reconciles StorageTargets.
 type Reconciler struct {
-	Client   client.Client
+	Client client.Client
+	// Reader reads from the API server.
+	Reader   client.Reader
 	Recorder events.EventRecorder
 }
 
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=storagetargets,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=storagetargets/status,verbs=patch
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=storagetargets/finalizers,verbs=update
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=nodeinventories,verbs=get;list;watch
 
 // Reconcile brings the operator's conditions of one StorageTarget up to date, or lets it go.
@@ -78,8 +81,17 @@ func (r *Reconciler) gather(ctx context.Context, target *v1alpha1.StorageTarget)
 	if f.node, err = r.find(ctx, client.ObjectKey{Name: target.Spec.Node}, &corev1.Node{}); err != nil {
 		return f, err
 	}
-	f.agent, err = r.find(ctx, client.ObjectKey{Name: target.Spec.Node}, &v1alpha1.NodeInventory{})
-	return f, err
+	if f.agent, err = r.find(ctx, client.ObjectKey{Name: target.Spec.Node}, &v1alpha1.NodeInventory{}); err != nil {
+		return f, err
+	}
+	if f.fileSystem != nil && !target.DeletionTimestamp.IsZero() && confirmsDestroy(f.fileSystem) {
+		var namespace corev1.Namespace
+		if err := r.Reader.Get(ctx, client.ObjectKey{Name: target.Namespace}, &namespace); err != nil {
+			return f, fmt.Errorf("read namespace %s: %w", target.Namespace, err)
+		}
+		f.namespaceEnds = !namespace.DeletionTimestamp.IsZero()
+	}
+	return f, nil
 }
 
 func (r *Reconciler) find(ctx context.Context, key client.ObjectKey, into client.Object) (bool, error) {

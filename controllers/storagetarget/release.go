@@ -21,7 +21,7 @@ func mayGo(f facts) (reason, message string) {
 	released := meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.ConditionReleased)
 	destroyed := meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.ConditionDestroyed)
 	switch {
-	case released && t.Spec.DestroyFor == "":
+	case released && t.Spec.DestroyFor == "" && !toBeDestroyed(f):
 		return reasonReleased, fmt.Sprintf("%s is unmounted; what is on it was kept", describe(t))
 	case released && destroyed:
 		return reasonReleased, fmt.Sprintf("%s is unmounted, and its data was wiped", describe(t))
@@ -33,6 +33,19 @@ func mayGo(f facts) (reason, message string) {
 	default:
 		return "", ""
 	}
+}
+
+// toBeDestroyed is true while the wipe of a target is confirmed and not asked of its agent yet: garbage collection deletes the targets of a
+// FileSystem before the FileSystem in the foreground, and so may the deletion of a namespace. The FileSystem asks when its daemons have
+// stopped (spec.destroyFor).
+func toBeDestroyed(f facts) bool {
+	fs, p := f.fileSystem, f.target.Status.Provisioned
+	return fs != nil && p != nil && p.Finished != nil && confirmsDestroy(fs) && (!fs.DeletionTimestamp.IsZero() || f.namespaceEnds)
+}
+
+// confirmsDestroy is true for a FileSystem whose data is to be wiped when it is deleted.
+func confirmsDestroy(fs *v1alpha1.FileSystem) bool {
+	return fs.Spec.DeletionPolicy == v1alpha1.DeletionDestroy && fs.Spec.ConfirmDestroy == string(fs.UID)
 }
 
 // lost says what goes with a target that is given up.

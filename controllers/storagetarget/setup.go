@@ -21,6 +21,7 @@ const Name = "storagetarget"
 // Setup registers the reconciler with a manager.
 func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 	r.Client = mgr.GetClient()
+	r.Reader = mgr.GetAPIReader()
 	r.Recorder = mgr.GetEventRecorder("parallelfs-" + Name)
 	// Of a node and of its inventory it matters only that they are there.
 	comesOrGoes := builder.WithPredicates(predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }})

@@ -65,7 +65,7 @@ func TestAStorageTargetFollowsItsFileSystemAndItsAgent(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "scratch-ssd-01234567", Namespace: namespace, Finalizers: []string{v1alpha1.Finalizer}},
 		Spec: v1alpha1.StorageTargetSpec{
 			FileSystem: v1alpha1.TargetOwner{Name: fs.Name, UID: string(fs.UID)}, Node: node, Role: v1alpha1.RoleStorage, StoragePool: "ssd",
-			Device: v1alpha1.DeviceIdentity{ID: "wwn-0x5000c500a1b2c3d4", SizeBytes: 4 << 40}, FormatPolicy: v1alpha1.FormatIfBlank,
+			Device: v1alpha1.DeviceIdentity{ID: "wwn-0x5000c500a1b2c3d4", SizeBytes: 4 << 40}, Cluster: "c1-c1", FormatPolicy: v1alpha1.FormatIfBlank,
 			Format: v1alpha1.FormatSpec{FSType: v1alpha1.XFS},
 		},
 	}

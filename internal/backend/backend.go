@@ -43,6 +43,10 @@ type Backend interface { //nolint:interfacebloat // each backend implements all 
 	// TargetNodes are the nodes on which each role keeps data, from what the status has recorded, for plan.Select.
 	TargetNodes(fs *v1alpha1.FileSystem) plan.TargetNodes
 
+	// FilesIn are the directories of targets that are drained in which files lie, relative to the target's mountpoint, by StorageTarget:
+	// the agent of the target's node counts what is left there. None for a filesystem that says itself when a target is empty.
+	FilesIn(in Input) map[string][]string
+
 	// PinDaemons are the daemons that CPUs can be asked for, on the nodes that the status has recorded, for plan.Pin.
 	PinDaemons(fs *v1alpha1.FileSystem) []plan.PinDaemon
 

@@ -77,12 +77,13 @@ type Decision struct {
 // Decide says what to do next with one target, from a fresh look at its disk. The states of a target, in their order:
 //
 //   - Nothing is recorded. A disk with this target's own label and marker is adopted: it is that of a FileSystem of the same
-//     name that was there before. Any other disk is planned (Make), and the plan is recorded when nothing refuses
-//     it and the policy allows it: IfBlank for blank devices, Approved when spec.approvedPlan is the hash of the plan that this
+//     name that was there before, and of this cluster, or of one that spec.takeOver names. Any other disk is planned (Make), and
+//     the plan is recorded when nothing refuses it and the policy allows it: IfBlank for blank devices, Approved when spec.approvedPlan is the hash of the plan that this
 //     look gives.
-//   - The intent is recorded (status.provisioned, without finished). No daemon uses the target yet, since it has no marker. The
-//     plan is carried out from its start while the devices are blank, or carry nothing but the recorded UUID, or
-//     hold a part of what the recorded plan destroys by approval. Anything else came from somewhere else, and is refused.
+//   - The intent is recorded (status.provisioned, without finished). That alone proves nothing: it may be old, as after etcd was restored.
+//     A filesystem with the recorded UUID was made to its end; it is mounted, marked and never made again. The plan is carried out
+//     from its start while the devices are blank, or hold a part of what the recorded plan destroys by approval. Anything else,
+//     also what a mkfs may have left that was cut off, needs a new approval.
 //   - It is finished: the marker was on the disk. From now on the disk is mounted and proven, and never formatted again: a disk that is
 //     blank, foreign or gone is TargetMissing, and a failed mount is MountFailed.
 //   - It is deleted: it is unmounted, and wiped if spec.destroyFor asks for it and the disk proves to be that one.
@@ -100,7 +101,7 @@ func Decide(t *v1alpha1.StorageTarget, l Look, now time.Time, newUUID func() str
 		d.Plan = begunPlan(t)
 		return d
 	case p != nil:
-		return resume(t, l, now)
+		return resume(t, l, now, newUUID)
 	default:
 		return begin(t, l, now, newUUID)
 	}
@@ -109,7 +110,15 @@ func Decide(t *v1alpha1.StorageTarget, l Look, now time.Time, newUUID func() str
 // begin decides on a target of which nothing is recorded.
 func begin(t *v1alpha1.StorageTarget, l Look, now time.Time, newUUID func() string) Decision {
 	if m := marker(l); m != nil && sameTarget(*m, t) {
-		return adopt(t, l, *m, v1alpha1.TargetProvisioned{UUID: m.UUID, Label: Label(t)}, now)
+		record := v1alpha1.TargetProvisioned{UUID: m.UUID, Label: Label(t)}
+		if m.Cluster != t.Spec.Cluster {
+			if foreign := IsOfThisCluster(*m, t, t.Spec.TakeOver); foreign != "" {
+				return refused(t, v1alpha1.ReasonOtherCluster, fmt.Sprintf("%s. If that cluster is gone for good, or this is that cluster, built again: "+
+					"set spec.provisioning.takeOver of FileSystem %s to %q", foreign, t.Spec.FileSystem.Name, m.Cluster))
+			}
+			record.TakenFrom = m.Cluster
+		}
+		return adopt(t, l, *m, record, now)
 	}
 	plan := Make(t, l, planUUID(t, l, newUUID))
 	d := permit(t, l, plan)
@@ -170,12 +179,12 @@ func howToApprove(t *v1alpha1.StorageTarget, plan v1alpha1.TargetPlan) string {
 }
 
 // resume decides on a target whose plan was begun.
-func resume(t *v1alpha1.StorageTarget, l Look, now time.Time) Decision {
+func resume(t *v1alpha1.StorageTarget, l Look, now time.Time, newUUID func() string) Decision {
 	p := *t.Status.Provisioned
-	// The devices were blank, or all that was on them was given up, when the plan was begun: what no probe knows now is a part
-	// of a filesystem that was being made, or is left of one that was wiped.
-	l = withoutUnknown(l)
 	if m := marker(l); m != nil && sameTarget(*m, t) && m.UUID == p.UUID {
+		if foreign := IsOfThisCluster(*m, t, ""); foreign != "" {
+			return refused(t, v1alpha1.ReasonOtherCluster, foreign)
+		}
 		return adopt(t, l, *m, p, now)
 	}
 	if l.Mount.Mounted && l.Mount.Problem == "" && l.Mount.Marker == nil && l.Mount.UUID == p.UUID {
@@ -187,12 +196,15 @@ func resume(t *v1alpha1.StorageTarget, l Look, now time.Time) Decision {
 		d.Plan = begunPlan(t)
 		return d
 	}
-	plan := Make(t, l, p.UUID)
-	ours := carriesOnly(t, l, p.UUID)
-	approved := isPartOfApproved(t, l, plan)
+	plan := Make(t, l, planUUID(t, l, newUUID))
+	again := t.Spec.FormatPolicy == v1alpha1.FormatApproved && t.Spec.ApprovedPlan == plan.Hash
+	if isMade(t, l, p.UUID) && !again {
+		return finish(t, l, plan)
+	}
+	blank, approved := isBlank(l), isPartOfApproved(t, l, plan)
 	say := func(reason, message string) Decision {
 		d := refused(t, reason, message)
-		if d.Plan = &plan; ours || approved {
+		if d.Plan = &plan; blank || approved {
 			// The plan that was begun is still the one that is carried out when the reason is gone.
 			d.Plan = t.Status.Plan
 		}
@@ -205,7 +217,7 @@ func resume(t *v1alpha1.StorageTarget, l Look, now time.Time) Decision {
 		return say(v1alpha1.ReasonFormatForbidden, "the plan was begun, and the policy is Never now; set it back to have it finished")
 	case p.Label != Label(t):
 		return say(v1alpha1.ReasonDeviceRefused, fmt.Sprintf("the plan was begun with the label %q, and this target's is %q", p.Label, Label(t)))
-	case ours || approved:
+	case blank || approved:
 		d := working(t, Format, v1alpha1.ReasonProvisioning, "the plan "+p.PlanHash+" is being carried out")
 		d.Plan = t.Status.Plan
 		d.Steps = Steps(t, l, p.UUID)
@@ -220,9 +232,30 @@ func resume(t *v1alpha1.StorageTarget, l Look, now time.Time) Decision {
 		d.Provisioned = t.Status.Provisioned
 		return d
 	}
-	return say(v1alpha1.ReasonDeviceRefused, fmt.Sprintf("the plan %s was begun, and since then something else came to the device: %s. "+
+	return say(v1alpha1.ReasonDeviceRefused, fmt.Sprintf("the plan %s was begun, and since then something else came to the device, or its mkfs was cut off: %s. "+
 		"If all of it may be destroyed, set spec.provisioning.format of FileSystem %s to Approved and approve the plan %s",
 		p.PlanHash, strings.Join(plan.Destroys, "; "), t.Spec.FileSystem.Name, plan.Hash))
+}
+
+// isMade is true when mkfs has come to its end with this UUID: the devices carry one whole filesystem with it. Daemons may have used it,
+// whatever the record says.
+func isMade(t *v1alpha1.StorageTarget, l Look, uuid string) bool {
+	return !l.Mount.Mounted && l.Device.Found && l.Device.Marker == nil && l.Device.Unknown == "" && len(notOurs(t, l, uuid)) == 0
+}
+
+// finish decides on a target whose mkfs has come to its end, and which has no marker that could be read: it is mounted. The plan is the one
+// that would make it again, which needs a new approval.
+func finish(t *v1alpha1.StorageTarget, l Look, plan v1alpha1.TargetPlan) Decision {
+	d := working(t, Mount, v1alpha1.ReasonProvisioning, "the filesystem is there and is being mounted; it is not made again")
+	if reasons := sentences(OpensExclusively(l.Device)); len(reasons) > 0 {
+		d = refused(t, v1alpha1.ReasonDeviceRefused, strings.Join(reasons, "; "))
+	} else if reasons := append(kernelRefusals(t, l.Kernel), sentences(mountpointIsFree(l.Mount))...); len(reasons) > 0 {
+		d = refused(t, v1alpha1.ReasonMountFailed, strings.Join(reasons, "; "))
+	} else {
+		d.Steps = []Step{mountStep(t, l)}
+	}
+	d.Plan = &plan
+	return d
 }
 
 // adopt decides on a disk that carries this target's own marker: it is recorded as it is, with the rest of the record given.
@@ -250,6 +283,13 @@ func serve(t *v1alpha1.StorageTarget, l Look) Decision {
 			"bring its disk back, or remove the target (spec.remove) and name another disk", strings.Join(reasons, "; "), p.UUID))
 	}
 	m := marker(l)
+	if m != nil && sameTarget(*m, t) {
+		if foreign := IsOfThisCluster(*m, t, p.TakenFrom); foreign != "" {
+			return refused(t, v1alpha1.ReasonOtherCluster, foreign+". That cluster has taken the target over since this one made it: find out which of them is to have "+
+				"the disk, and take it away from the other. To take it back, delete the FileSystem with deletionPolicy Retain, and make it again with "+
+				"spec.provisioning.takeOver: "+m.Cluster)
+		}
+	}
 	if m != nil && (!sameTarget(*m, t) || m.UUID != p.UUID) {
 		return refused(t, v1alpha1.ReasonTargetMissing, fmt.Sprintf("the marker on %s is that of StorageTarget %s/%s of FileSystem %s with uuid %s; "+
 			"look at how the disk came here", l.Device.KernelName, m.Namespace, m.Target, m.FileSystem, m.UUID))
@@ -259,11 +299,14 @@ func serve(t *v1alpha1.StorageTarget, l Look) Decision {
 		case m == nil:
 			return refused(t, v1alpha1.ReasonTargetMissing, fmt.Sprintf("the filesystem with uuid %s has lost its marker (%s), so that nothing proves that it is this target; "+
 				"if it is, put the marker back from a backup", p.UUID, spec.TargetMarkerFile))
-		case m.FileSystemUID != t.Spec.FileSystem.UID:
-			return working(t, Mark, v1alpha1.ReasonProvisioning, "the marker gets the uid of the FileSystem that was made again")
+		case m.FileSystemUID != t.Spec.FileSystem.UID || m.Cluster != t.Spec.Cluster:
+			return working(t, Mark, v1alpha1.ReasonProvisioning, "the marker gets the uid of the FileSystem that was made again, and of this cluster")
 		}
+		// From now on the marker must name this cluster: another one may take the disk over as well.
+		own := p.DeepCopy()
+		own.TakenFrom = ""
 		return Decision{
-			Action: None, Provisioned: p, Progress: Settled,
+			Action: None, Provisioned: own, Progress: Settled,
 			Ready: Outcome{
 				metav1.ConditionTrue, v1alpha1.ReasonProven, fmt.Sprintf("%s is mounted; uuid %s and marker agree", l.Device.KernelName, p.UUID),
 			},
@@ -299,8 +342,12 @@ func release(t *v1alpha1.StorageTarget, l Look) Decision {
 	case p == nil:
 		d.Destroyed = &Outcome{metav1.ConditionTrue, v1alpha1.ReasonWiped, "the device was never made a target, so that nothing is on it to wipe; it was not touched"}
 		return d
-	case isBlank(withoutUnknown(l)) && len(notThere(t, l)) == 0:
+	case isBlank(l) && len(notThere(t, l)) == 0:
 		d.Destroyed = &Outcome{metav1.ConditionTrue, v1alpha1.ReasonWiped, "the device was read after the wipe, and nothing is on it"}
+		return d
+	case isBlank(withoutUnknown(l)) && len(notThere(t, l)) == 0:
+		d.Destroyed = &Outcome{metav1.ConditionTrue, v1alpha1.ReasonWiped, "the device was read after the wipe, and nothing is on it that a probe knows; " +
+			"it is not blank, because the wipe was cut off or somebody wrote to it since"}
 		return d
 	}
 	if reasons := notToWipe(t, l); len(reasons) > 0 {
@@ -312,9 +359,9 @@ func release(t *v1alpha1.StorageTarget, l Look) Decision {
 	d.Released = &Outcome{metav1.ConditionTrue, v1alpha1.ReasonUnmounted, "nothing is mounted"}
 	// The log first: while the disk has its marker, a wipe that was cut off goes on.
 	if l.Log != nil {
-		d.Steps = append(wipeSteps(*l.Log), zeroSteps(*l.Log)...)
+		d.Steps = clearSteps(*l.Log)
 	}
-	d.Steps = append(append(d.Steps, wipeSteps(l.Device)...), zeroSteps(l.Device)...)
+	d.Steps = append(d.Steps, clearSteps(l.Device)...)
 	return d
 }
 
@@ -348,6 +395,8 @@ func notToWipe(t *v1alpha1.StorageTarget, l Look) []string {
 		reasons = append(reasons, "it has no marker, so that nothing proves whose it is")
 	case !sameTarget(*m, t) || m.UUID != p.UUID:
 		reasons = append(reasons, fmt.Sprintf("its marker is that of StorageTarget %s/%s with uuid %s", m.Namespace, m.Target, m.UUID))
+	case m.Cluster != t.Spec.Cluster:
+		reasons = append(reasons, IsOfThisCluster(*m, t, ""))
 	case m.FileSystemUID != t.Spec.DestroyFor:
 		reasons = append(reasons, fmt.Sprintf("its marker names FileSystem uid %s, and the wipe was asked for uid %s", m.FileSystemUID, t.Spec.DestroyFor))
 	}
@@ -426,19 +475,25 @@ func wrongContent(f Facts, uuid, kind string) []string {
 	return reasons
 }
 
-// carriesOnly is true when nothing is on the devices but what a plan with this UUID could have left when it was cut off: nothing
-// at all, or signatures with that UUID on the whole devices.
-func carriesOnly(t *v1alpha1.StorageTarget, l Look, uuid string) bool {
-	return onlyUUID(t, l.Device, uuid) && (l.Log == nil || onlyUUID(t, *l.Log, uuid))
+// LeftByMkfs is true when all that a look finds on the devices can be what a mkfs with this UUID has left that has just failed: they are the
+// target's, nobody uses them, and no signature on them has another UUID. It is true for blank ones.
+func LeftByMkfs(t *v1alpha1.StorageTarget, l Look, uuid string) bool {
+	left := func(f Facts) bool {
+		return len(atRest(f)) == 0 && f.Marker == nil && len(f.Partitions) == 0 && uuid != "" &&
+			!slices.ContainsFunc(f.Signatures, func(s v1alpha1.Signature) bool {
+				return s.Device != f.KernelName || s.UUID != uuid || s.Type == signatureAmbivalent
+			})
+	}
+	return !l.Mount.Mounted && len(notThere(t, l)) == 0 && left(l.Device) && (l.Log == nil || left(*l.Log))
 }
 
-func onlyUUID(t *v1alpha1.StorageTarget, f Facts, uuid string) bool {
-	if !f.Found || f.Marker != nil || len(f.Partitions) > 0 || uuid == "" {
-		return false
+// ClearSteps make the devices of a target blank; none when they are.
+func ClearSteps(l Look) []Step {
+	steps := clearSteps(l.Device)
+	if l.Log != nil {
+		steps = append(steps, clearSteps(*l.Log)...)
 	}
-	return !slices.ContainsFunc(f.Signatures, func(s v1alpha1.Signature) bool {
-		return s.Device != f.KernelName || s.UUID != uuid || s.Type == signatureAmbivalent || s.Label != "" && s.Label != Label(t)
-	})
+	return steps
 }
 
 // isPartOfApproved is true when all that is on the devices is among what the plan that was begun destroys, and that

@@ -148,6 +148,7 @@ func TestDecideOnABegunTarget(t *testing.T) {
 	ours := aTarget()
 	ourDisk := holding("xfs", uuidOne, plan.Label(ours))
 	withMount := func(l plan.Look, change func(*plan.Look)) plan.Look { change(&l); return l }
+	change := withMount
 	for name, c := range map[string]struct {
 		target *v1alpha1.StorageTarget
 		look   plan.Look
@@ -156,8 +157,10 @@ func TestDecideOnABegunTarget(t *testing.T) {
 		says   string
 	}{
 		"a blank disk is formatted":                           {aTarget(begun), look(), plan.Format, v1alpha1.ReasonProvisioning, ""},
-		"a disk with the recorded UUID is formatted again":    {aTarget(begun), look(ourDisk), plan.Format, v1alpha1.ReasonProvisioning, ""},
-		"a filesystem that was cut off is made again":         {aTarget(begun), look(ourDisk, func(f *plan.Facts) { f.MarkerError = "no superblock" }), plan.Format, v1alpha1.ReasonProvisioning, ""},
+		"a disk with data that no probe knows is refused":     {aTarget(begun), look(func(f *plan.Facts) { f.Unknown = "0x200" }), plan.None, v1alpha1.ReasonDeviceRefused, "data that no probe knows lies at 0x200"},
+		"a filesystem with the recorded UUID is mounted":      {aTarget(begun), look(ourDisk), plan.Mount, v1alpha1.ReasonProvisioning, "is not made again"},
+		"one whose marker can't be read is mounted":           {aTarget(begun), look(ourDisk, func(f *plan.Facts) { f.MarkerError = "EIO" }), plan.Mount, v1alpha1.ReasonProvisioning, "is not made again"},
+		"one that this kernel can't mount is left alone":      {aTarget(begun), change(look(ourDisk), func(l *plan.Look) { l.Kernel.FSTypeMissing = "no module" }), plan.None, v1alpha1.ReasonMountFailed, "no module"},
 		"a disk that somebody has open is waited for":         {aTarget(begun), look(ourDisk, func(f *plan.Facts) { f.MarkerError, f.Busy = "busy", "opened" }), plan.None, v1alpha1.ReasonDeviceRefused, "opened"},
 		"a disk with another UUID is refused":                 {aTarget(begun), look(holding("xfs", uuidTwo, plan.Label(ours))), plan.None, v1alpha1.ReasonDeviceRefused, "something else came"},
 		"a disk with no UUID is refused":                      {aTarget(begun), look(holding("ext4", "", "")), plan.None, v1alpha1.ReasonDeviceRefused, "something else came"},
@@ -170,7 +173,8 @@ func TestDecideOnABegunTarget(t *testing.T) {
 		"policy Never stops what was begun":                   {aTarget(begun, policy(v1alpha1.FormatNever)), look(), plan.None, v1alpha1.ReasonFormatForbidden, "set it back"},
 		"a conflict stops what was begun":                     {aTarget(begun, func(t *v1alpha1.StorageTarget) { t.Spec.Conflict = "a and b" }), look(), plan.None, v1alpha1.ReasonDeviceConflict, "a and b"},
 		"a disk that was replaced by a blank one is refused":  {aTarget(begun), look(func(f *plan.Facts) { f.Serial = "S2" }), plan.None, v1alpha1.ReasonDeviceRefused, "wrong serial"},
-		"a disk and a log with the recorded UUID go on":       {aTarget(begun, withLog), plan.Look{Device: blankDisk(ourDisk), Log: blankLog(holding("xfs_external_log", uuidOne, ""))}, plan.Format, v1alpha1.ReasonProvisioning, ""},
+		"a disk and a log with the recorded UUID are mounted": {aTarget(begun, withLog), plan.Look{Device: blankDisk(ourDisk), Log: blankLog(holding("xfs_external_log", uuidOne, ""))}, plan.Mount, v1alpha1.ReasonProvisioning, ""},
+		"a log that mkfs made before it was cut off is shown": {aTarget(begun, withLog), plan.Look{Device: blankDisk(), Log: blankLog(holding("xfs_external_log", uuidOne, ""))}, plan.None, v1alpha1.ReasonDeviceRefused, "something else came"},
 		"a log with another UUID is refused":                  {aTarget(begun, withLog), plan.Look{Device: blankDisk(ourDisk), Log: blankLog(holding("xfs_external_log", uuidTwo, ""))}, plan.None, v1alpha1.ReasonDeviceRefused, uuidTwo},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -289,7 +293,7 @@ func TestDecideOnADeletedTarget(t *testing.T) {
 			g.Expect(status(d.Destroyed)).To(Equal(c.destroyed), all)
 			g.Expect(all).To(ContainSubstring(c.says))
 			for _, s := range d.Steps {
-				g.Expect(s.Kind).To(Equal(plan.StepWipe))
+				g.Expect(s.Kind).To(BeElementOf(plan.StepWipe, plan.StepZero))
 			}
 		})
 	}
@@ -378,11 +382,9 @@ func TestTheLogIsWipedBeforeTheMarker(t *testing.T) {
 	}
 	NewWithT(t).Expect(commands).To(Equal([]string{
 		"wipefs --all /dev/nvme0n1p1",
-		"blkdiscard --zeroout --offset 0 --length 1048576 /dev/nvme0n1p1",
-		"blkdiscard --zeroout --offset 1072693248 --length 1048576 /dev/nvme0n1p1",
+		"zero-sample /dev/nvme0n1p1",
 		"wipefs --all /dev/sdb",
-		"blkdiscard --zeroout --offset 0 --length 1048576 /dev/sdb",
-		"blkdiscard --zeroout --offset 1099510579200 --length 1048576 /dev/sdb",
+		"zero-sample /dev/sdb",
 	}), "while the disk has its marker, a wipe that was cut off goes on")
 }
 
@@ -405,14 +407,23 @@ func TestDataThatNoProbeKnows(t *testing.T) {
 		l.Log = blankLog(unknown)
 		NewWithT(t).Expect(decide(aTarget(withLog), l).Action).To(Equal(plan.None))
 	})
-	t.Run("is what a mkfs that was cut off leaves, which goes on", func(t *testing.T) {
+	t.Run("is not taken for what a mkfs has left that was cut off", func(t *testing.T) {
+		g := NewWithT(t)
 		target := aTarget()
 		begun := decide(target, look())
 		target.Status.Plan, target.Status.Provisioned = begun.Plan, begun.Provisioned
-		NewWithT(t).Expect(decide(target, look(unknown)).Action).To(Equal(plan.Format))
+		// mkfs has failed since, somebody uses the disk, and the options are corrected.
+		target.Spec.Format.MkfsOptions = []v1alpha1.MkfsOption{"-K"}
+		d := decide(target, look(unknown))
+		g.Expect(d.Action).To(Equal(plan.None), d.Ready.Message)
+		g.Expect(d.Ready.Message).To(ContainSubstring("data that no probe knows lies at 0x200"))
+		target.Spec.FormatPolicy, target.Status.Plan = v1alpha1.FormatApproved, d.Plan
+		g.Expect(decide(target, look(unknown)).Ready.Reason).To(Equal(v1alpha1.ReasonAwaitingApproval))
+		target.Spec.ApprovedPlan = d.Plan.Hash
+		g.Expect(decide(target, look(unknown)).Action).To(Equal(plan.Record))
 	})
 	t.Run("is what a wipe that was cut off leaves, which is wiped", func(t *testing.T) {
 		d := decide(aTarget(finished, deleted(uidNow)), look(unknown))
-		NewWithT(t).Expect(d.Destroyed).To(HaveValue(HaveField("Reason", v1alpha1.ReasonWiped)))
+		NewWithT(t).Expect(d.Destroyed).To(HaveValue(And(HaveField("Reason", v1alpha1.ReasonWiped), HaveField("Message", ContainSubstring("it is not blank")))))
 	})
 }

@@ -23,9 +23,10 @@ type Facts struct {
 	Busy string
 	// Incomplete is why the look could not be finished. A device of which not all is known is never blank.
 	Incomplete string
-	// Unknown is where data lies that no probe knows, such as "0x0", in the first or the last MiB of a device on which nothing
-	// else was found; empty when both are zero. Encrypted disks without a header, raw databases and other storage systems leave
-	// no signature.
+	// Unknown is where the first data lies that no probe knows, with a checksum of it, such as "0x200 (checksum 5feceb66ffc86f38)".
+	// Looked for on a device without partitions and without a signature in its place, in a sample of it; empty when that is all zero.
+	// Encrypted disks without a header, raw databases and other storage systems leave no signature, and neither does a filesystem
+	// whose partition table was wiped.
 	Unknown string
 	// LogOf is the XFS on this node that the external log on this device belongs to: the one that has the log's UUID. Nil
 	// when there is no log on it, or its XFS was not found.
@@ -42,8 +43,10 @@ func (f Facts) InUse() bool { return len(f.Mounts) > 0 || len(f.Holders) > 0 || 
 // Marker is what a target's disk says of itself: whose it is.
 type Marker struct {
 	Namespace, FileSystem, FileSystemUID string
-	Target                               string
-	UUID                                 string
+	// Cluster is the identity of the cluster that wrote it.
+	Cluster string
+	Target  string
+	UUID    string
 	// Role and StoragePool of the target.
 	Role, StoragePool string
 }

@@ -52,6 +52,7 @@ func randomFacts(r *rand.Rand, base plan.Facts, target *v1alpha1.StorageTarget) 
 	change(func() { f.Type = []string{"part", "lvm", "loop", "mpath", ""}[r.IntN(5)] })
 	change(func() { f.Target = "storage/other" })
 	change(func() { f.MarkerError = "EIO" })
+	change(func() { f.Unknown = fmt.Sprintf("0x%x", r.IntN(3)) })
 	change(func() { f.LogOf = &v1alpha1.Signature{Device: "sdz", Label: labels[r.IntN(len(labels))]} })
 	change(func() {
 		f.Marker = markerOf(target, uuids[r.IntN(len(uuids))], uidOld)
@@ -147,11 +148,11 @@ func mayWrite(t *testing.T, seed int64, target *v1alpha1.StorageTarget, l plan.L
 	if target.Spec.LogDevice != nil {
 		devices, identities = append(devices, *l.Log), append(identities, *target.Spec.LogDevice)
 	}
-	blank, own := true, true
+	blank := true
 	for i, f := range devices {
 		for _, says := range []string{
 			plan.Exists(f), plan.HasIdentity(f, identities[i]), plan.IsLookComplete(f), plan.IsWritable(f), plan.HasNoHolders(f), plan.IsNotMounted(f), plan.IsNoSwap(f),
-			plan.OpensExclusively(f), plan.HasStableID(f), plan.IsNoOthersTarget(f, target), plan.IsMarkerRead(f, target), plan.HoldsNoTarget(f), plan.IsNoOthersLog(f, target), plan.IsWholeDiskOrPartition(f),
+			plan.OpensExclusively(f), plan.HasStableID(f), plan.IsNoOthersTarget(f, target), plan.IsMarkerRead(f), plan.HoldsNoTarget(f), plan.IsNoOthersLog(f, target), plan.IsWholeDiskOrPartition(f),
 		} {
 			if says != "" {
 				fail(says)
@@ -160,17 +161,13 @@ func mayWrite(t *testing.T, seed int64, target *v1alpha1.StorageTarget, l plan.L
 		if i == 0 && plan.IsWholeDisk(f) != "" {
 			fail(plan.IsWholeDisk(f))
 		}
-		blank = blank && len(f.Signatures) == 0 && len(f.Partitions) == 0
-		for _, s := range f.Signatures {
-			own = own && p != nil && s.UUID == p.UUID && s.Type != "ambivalent"
-		}
-		own = own && len(f.Partitions) == 0
+		blank = blank && len(f.Signatures) == 0 && len(f.Partitions) == 0 && f.Unknown == ""
 	}
 	if d.Action == plan.Format {
 		if p == nil || len(d.Steps) == 0 {
 			fail("nothing was recorded before")
 		}
-		if blank || own {
+		if blank {
 			return
 		}
 		// An approval of a plan whose finds are all that is there.

@@ -49,6 +49,8 @@ const (
 	StepRecord StepKind = "Record"
 	// StepWipe is wipefs(8) on one partition or disk.
 	StepWipe StepKind = "Wipe"
+	// StepZero zeroes what a look reads of one disk (devices.ZeroSample), so that it is blank.
+	StepZero StepKind = "Zero"
 	// StepMakeFileSystem is mkfs.
 	StepMakeFileSystem StepKind = "MakeFileSystem"
 	// StepMount mounts the filesystem at its mountpoint.
@@ -60,13 +62,13 @@ const (
 )
 
 // ProvisioningSteps are all kinds of steps of provisioning in their order.
-var ProvisioningSteps = []StepKind{StepRecord, StepWipe, StepMakeFileSystem, StepMount, StepMark, StepFinish}
+var ProvisioningSteps = []StepKind{StepRecord, StepWipe, StepZero, StepMakeFileSystem, StepMount, StepMark, StepFinish}
 
 // Step is one step that the agent carries out.
 type Step struct {
 	Kind StepKind
-	// Argv is the command, to be run without a shell. For StepMark it is "write" and the path of the marker: the agent writes
-	// the file itself. A log device, if there is one, stands in the commands.
+	// Argv is the command, to be run without a shell. For StepMark it is "write" and the path of the marker, for StepZero "zero-sample"
+	// and that of the device: the agent writes that itself. A log device, if there is one, stands in the commands.
 	Argv []string
 }
 
@@ -143,7 +145,7 @@ func DeviceRefusals(t *v1alpha1.StorageTarget, f Facts, want v1alpha1.DeviceIden
 	if missing := Exists(f); missing != "" {
 		return []string{fmt.Sprintf("%s: %s", want.ID, missing)}
 	}
-	refusals := sentences(IsNamedStably(want.ID), HasIdentity(f, want), kind(f), IsNoOthersTarget(f, t), IsMarkerRead(f, t),
+	refusals := sentences(IsNamedStably(want.ID), HasIdentity(f, want), kind(f), IsNoOthersTarget(f, t), IsMarkerRead(f),
 		IsNoOthersLog(f, t))
 	if f.Marker != nil && sameTarget(*f.Marker, t) {
 		// Another target's marker is a sentence already.
@@ -241,18 +243,15 @@ func destroysOn(t *v1alpha1.StorageTarget, f Facts) []string {
 	return lost
 }
 
-// Steps are the steps of a plan that touch the disk: StepWipe for everything that was found, partitions before disks,
-// then StepMakeFileSystem, StepMount and StepMark, whose argv is the marker's path.
+// Steps are the steps of a plan that touch the disk: StepWipe for everything that was found, partitions before disks, and StepZero,
+// so that a device is blank before mkfs begins; then StepMakeFileSystem, StepMount and StepMark, whose argv is the marker's path.
 //
 // No mkfs is given its force option. mkfs.xfs(8) and mkfs.btrfs(8) then refuse a device on which they find something,
 // and mkfs.ext4(8) one that is mounted or busy: a last guard behind the checks of this package. It is not enough: mkfs.ext4
 // overwrites another filesystem without a question when it has no terminal, and mkfs.xfs never looks at logdev=. So
 // what is there is wiped by its own step, which the plan shows, and never by mkfs.
 func Steps(t *v1alpha1.StorageTarget, l Look, uuid string) []Step {
-	steps := wipeSteps(l.Device)
-	if l.Log != nil {
-		steps = append(steps, wipeSteps(*l.Log)...)
-	}
+	steps := ClearSteps(l)
 	mountpoint := spec.TargetPath(t.Namespace, t.Spec.FileSystem.Name, t.Name)
 	return append(steps,
 		Step{Kind: StepMakeFileSystem, Argv: mkfsCommand(t, l, uuid)},
@@ -273,18 +272,13 @@ func wipeSteps(f Facts) []Step {
 	return steps
 }
 
-// endSize is how much of each end of a device is zeroed, and read to see that it is blank.
-const endSize = 1 << 20
-
-// zeroSteps zero the ends of a device that was wiped, so that it is blank afterwards: wipefs(8) takes the signatures only.
-// blkdiscard(8) opens a device exclusively, as wipefs does.
-func zeroSteps(f Facts) []Step {
-	zero := func(offset int64) Step {
-		return Step{Kind: StepWipe, Argv: []string{
-			"blkdiscard", "--zeroout", "--offset", strconv.FormatInt(offset, 10), "--length", strconv.Itoa(endSize), devicePath(f.KernelName),
-		}}
+// clearSteps make a device blank; none for one that is. wipefs(8) takes the signatures only, and makes the kernel forget partitions.
+func clearSteps(f Facts) []Step {
+	steps := wipeSteps(f)
+	if !f.Found || len(steps) == 0 && f.Unknown == "" {
+		return nil
 	}
-	return []Step{zero(0), zero(max(0, f.SizeBytes-endSize))}
+	return append(steps, Step{Kind: StepZero, Argv: []string{"zero-sample", devicePath(f.KernelName)}})
 }
 
 // mkfsCommand is the command that makes the filesystem.

@@ -127,10 +127,10 @@ func TestCommands(t *testing.T) {
 			"mkfs.btrfs -L " + label + " -U " + uuidOne + " /dev/sdb", "mount -t btrfs /dev/sdb " + path, mark,
 		}},
 		"partitions are wiped before their disk, and both before mkfs": {aTarget(), look(holding("gpt", "g", ""), func(f *plan.Facts) { f.Partitions = []string{"sdb2", "sdb1"} }), []string{
-			"wipefs --all /dev/sdb1", "wipefs --all /dev/sdb2", "wipefs --all /dev/sdb", "mkfs.xfs -L " + label + " -m uuid=" + uuidOne + " /dev/sdb", "mount -t xfs /dev/sdb " + path, mark,
+			"wipefs --all /dev/sdb1", "wipefs --all /dev/sdb2", "wipefs --all /dev/sdb", "zero-sample /dev/sdb", "mkfs.xfs -L " + label + " -m uuid=" + uuidOne + " /dev/sdb", "mount -t xfs /dev/sdb " + path, mark,
 		}},
 		"an external log is named to mkfs and mount": {aTarget(withLog), plan.Look{Device: blankDisk(), Log: blankLog(holding("ext4", "u", ""))}, []string{
-			"wipefs --all /dev/nvme0n1p1", "mkfs.xfs -L " + label + " -m uuid=" + uuidOne + " -l logdev=/dev/nvme0n1p1 /dev/sdb", "mount -t xfs -o logdev=/dev/nvme0n1p1 /dev/sdb " + path, mark,
+			"wipefs --all /dev/nvme0n1p1", "zero-sample /dev/nvme0n1p1", "mkfs.xfs -L " + label + " -m uuid=" + uuidOne + " -l logdev=/dev/nvme0n1p1 /dev/sdb", "mount -t xfs -o logdev=/dev/nvme0n1p1 /dev/sdb " + path, mark,
 		}},
 		"a log device above the longest log gets a size": {aTarget(withLog), plan.Look{Device: blankDisk(), Log: bigLog}, []string{
 			"mkfs.xfs -L " + label + " -m uuid=" + uuidOne + " -l logdev=/dev/nvme0n1p1,size=2136997888 /dev/sdb", "mount -t xfs -o logdev=/dev/nvme0n1p1 /dev/sdb " + path, mark,

@@ -163,20 +163,18 @@ func IsNotAmbivalent(f Facts) string {
 	return ""
 }
 
-// HoldsNothingUnknown holds when the ends of the device are zero, or when what lies there is known. Data without a
+// HoldsNothingUnknown holds when the sample of the device that was read is zero, or when what lies there is known. Data without a
 // signature is data.
 func HoldsNothingUnknown(f Facts) string {
 	if f.Unknown == "" {
 		return ""
 	}
-	path := devicePath(f.KernelName)
-	return fmt.Sprintf("%s is not blank: %s; if nobody needs it, zero its ends (blkdiscard --zeroout --length 1MiB %s, and the same for the last MiB)",
-		f.KernelName, unknownData(f), path)
+	return fmt.Sprintf("%s is not blank: %s", f.KernelName, unknownData(f))
 }
 
 // unknownData names what HoldsNothingUnknown found.
 func unknownData(f Facts) string {
-	return fmt.Sprintf("data that no probe knows lies at %s, as on an encrypted disk without a header, a raw database or another storage system's disk", f.Unknown)
+	return fmt.Sprintf("data that no probe knows lies at %s, as on an encrypted disk without a header, a raw database, or a disk that lost its partition table", f.Unknown)
 }
 
 // IsLookComplete holds when all of the device could be looked at.
@@ -232,13 +230,9 @@ func IsNoOthersTarget(f Facts, t *v1alpha1.StorageTarget) string {
 }
 
 // IsMarkerRead holds unless the device has the label of a target, and the marker that says whose data it is could not be read. A disk that
-// somebody else has open for a moment looks like that, or one that is damaged: neither may be offered for formatting. What a plan has left
-// that was begun with the recorded UUID, and was cut off, is no target yet.
-func IsMarkerRead(f Facts, t *v1alpha1.StorageTarget) string {
+// somebody else has open for a moment looks like that, or one that is damaged: neither may be offered for formatting.
+func IsMarkerRead(f Facts) string {
 	if f.MarkerError == "" {
-		return ""
-	}
-	if p := t.Status.Provisioned; p != nil && p.Finished == nil && onlyUUID(t, f, p.UUID) {
 		return ""
 	}
 	says := fmt.Sprintf("%s has the label of a target, and its marker could not be read, so that it may hold data of an earlier FileSystem: %s",
@@ -315,6 +309,16 @@ func hasNoTargetName(f Facts) string {
 func sameTarget(m Marker, t *v1alpha1.StorageTarget) bool {
 	return m.Namespace == t.Namespace && m.FileSystem == t.Spec.FileSystem.Name && m.Target == t.Name &&
 		m.Role == string(t.Spec.Role) && m.StoragePool == t.Spec.StoragePool
+}
+
+// IsOfThisCluster holds for the marker of a target that this cluster wrote, or that a person has let it take over. Two clusters that see
+// one disk may have the same names of nodes, FileSystems and targets.
+func IsOfThisCluster(m Marker, t *v1alpha1.StorageTarget, takenFrom string) string {
+	if m.Cluster == t.Spec.Cluster || m.Cluster != "" && m.Cluster == takenFrom {
+		return ""
+	}
+	return fmt.Sprintf("the disk carries this target of another cluster, %q (this one is %q), which may be using it: it is neither mounted nor changed",
+		m.Cluster, t.Spec.Cluster)
 }
 
 // stableNames are the names of a device that stay its own.

@@ -22,6 +22,10 @@ import (
 // SelectInput is what the choice of disks depends on.
 type SelectInput struct {
 	FileSystem *v1alpha1.FileSystem
+	// Cluster is the identity of this cluster (StorageTarget.spec.cluster).
+	Cluster string
+	// FilesIn are the directories in which files are counted (StorageTarget.spec.filesIn), by StorageTarget.
+	FilesIn map[string][]string
 	TargetNodes
 	// Inventories by node; a node without an agent has none.
 	Inventories map[string]v1alpha1.NodeInventoryStatus
@@ -560,10 +564,11 @@ func (s *selection) choose(g group, node string, instance int32, device v1alpha1
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(fs, v1alpha1.GroupVersion.WithKind("FileSystem"))},
 		},
 		Spec: v1alpha1.StorageTargetSpec{
-			FileSystem: v1alpha1.TargetOwner{Name: fs.Name, UID: string(fs.UID)},
-			Node:       node, Role: g.role, StoragePool: g.pool, Instance: instance, Device: device,
+			FileSystem: v1alpha1.TargetOwner{Name: fs.Name, UID: string(fs.UID)}, Cluster: s.in.Cluster, TakeOver: fs.Spec.Provisioning.TakeOver,
+			FilesIn: s.in.FilesIn[name],
+			Node:    node, Role: g.role, StoragePool: g.pool, Instance: instance, Device: device,
 			Format: v1alpha1.FormatSpec{FSType: v1alpha1.XFS}, Queue: g.spec.Queue,
-			FormatPolicy: cmp.Or(fs.Spec.Provisioning.Format, v1alpha1.FormatIfBlank),
+			FormatPolicy: cmp.Or(fs.Spec.Provisioning.Format, v1alpha1.FormatApproved),
 		},
 	}
 	if g.pool != "" {

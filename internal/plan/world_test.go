@@ -17,6 +17,8 @@ const (
 	uidNow  = "0b9c1c1e-0000-0000-0000-00000000000b"
 	uuidOne = "11111111-2222-4333-8444-555555555555"
 	uuidTwo = "99999999-8888-4777-8666-555555555555"
+	here    = "c1c1c1c1-0000-0000-0000-000000000001"
+	there   = "c2c2c2c2-0000-0000-0000-000000000002"
 )
 
 var now = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
@@ -30,7 +32,7 @@ func aTarget(changes ...func(*v1alpha1.StorageTarget)) *v1alpha1.StorageTarget {
 	t := &v1alpha1.StorageTarget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: plan.TargetName("scratch", "ssd", "oss1", device.ID)},
 		Spec: v1alpha1.StorageTargetSpec{
-			FileSystem: v1alpha1.TargetOwner{Name: "scratch", UID: uidNow}, Node: "oss1", Role: v1alpha1.RoleStorage, StoragePool: "ssd",
+			FileSystem: v1alpha1.TargetOwner{Name: "scratch", UID: uidNow}, Cluster: here, Node: "oss1", Role: v1alpha1.RoleStorage, StoragePool: "ssd",
 			Device: device, Format: v1alpha1.FormatSpec{FSType: v1alpha1.XFS}, FormatPolicy: v1alpha1.FormatIfBlank,
 		},
 	}
@@ -82,7 +84,7 @@ func holding(kind, uuid, label string) func(*plan.Facts) {
 // markerOf is the marker of a target.
 func markerOf(t *v1alpha1.StorageTarget, uuid, uid string) *plan.Marker {
 	return &plan.Marker{
-		Namespace: t.Namespace, FileSystem: t.Spec.FileSystem.Name, FileSystemUID: uid, Target: t.Name, UUID: uuid,
+		Namespace: t.Namespace, FileSystem: t.Spec.FileSystem.Name, FileSystemUID: uid, Cluster: t.Spec.Cluster, Target: t.Name, UUID: uuid,
 		Role: string(t.Spec.Role), StoragePool: t.Spec.StoragePool,
 	}
 }

@@ -71,6 +71,7 @@ spec:
     management: {sysTargetOfflineTimeoutSecs: "30"}
     metadata: {sysTargetOfflineTimeoutSecs: "30"}
     storage: {sysTargetOfflineTimeoutSecs: "30"}
+  provisioning: {format: IfBlank}
 `, beeGFS7, workers[0], instances, strings.Join(bulk, ", "))
 }
 
@@ -265,7 +266,8 @@ func (s *story) beeGFSRuns() {
 	It("drains a storage target: away from new files, proven to be empty, taken out and forgotten", func() {
 		drained := s.hiveTarget(workers[0], "slow1")
 		chunk := s.spareChunk(workers[0], "slow1")
-		s.kubectl("patch", "storagetarget", s.targetOn(workers[0], "slow1").Name, "--type=merge", "-p", `{"spec":{"remove":true}}`)
+		s.kubectl("patch", "storagetarget", s.targetOn(workers[0], "slow1").Name, "--type=merge", "-p",
+			`{"spec":{"remove":true,"writersStopped":true}}`)
 		Eventually(func() string { return s.askHive("--liststoragepools") }, long).Should(MatchRegexp(`(?m)^ *\d+ +draining +%d *$`, drained.ID))
 		Eventually(func() string {
 			said, _ := try("", "kubectl", "-n", s.namespace, "logs", "-l", "parallelfs.dev/filesystem=hive,parallelfs.dev/component=drain", "--tail=-1")

@@ -33,6 +33,7 @@ kind: StorageTarget
 metadata: {name: scratch-ssd-01234567}
 spec:
   fileSystem: {name: scratch, uid: 11-11}
+  cluster: c1-c1
   node: n1
   role: Storage
   storagePool: ssd

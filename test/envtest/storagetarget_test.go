@@ -14,11 +14,13 @@ var storageTargetRefusals = refusals{
 	"the FileSystem is left out":       {change: "spec: {fileSystem: null}", field: "spec.fileSystem", says: "Required value"},
 	"the FileSystem has no name":       {change: "spec: {fileSystem: {name: null}}", field: "spec.fileSystem.name", says: "Required value"},
 	"the FileSystem has no uid":        {change: "spec: {fileSystem: {uid: null}}", field: "spec.fileSystem.uid", says: "Required value"},
+	"the cluster is left out":          {change: "spec: {cluster: null}", field: "spec.cluster", says: "Required value"},
 	"the node is left out":             {change: "spec: {node: null}", field: "spec.node", says: "Required value"},
 	"the role is left out":             {change: "spec: {role: null}", field: "spec.role", says: "Required value"},
 	"the device is left out":           {change: "spec: {device: null}", field: "spec.device", says: "Required value"},
 	"the format is left out":           {change: "spec: {format: null}", field: "spec.format", says: "Required value"},
 	"the policy is left out":           {change: "spec: {formatPolicy: null}", field: "spec.formatPolicy", says: "Required value"},
+	"writers have stopped for nothing": {change: "spec: {writersStopped: true}", field: "spec", says: "is said of one removal"},
 	"the target moves to another node": {before: "{}", change: "spec: {node: n2}", field: "spec", says: staysWhatItIs},
 	"the role is changed":              {before: "{}", change: "spec: {role: Metadata}", field: "spec", says: staysWhatItIs},
 	"the FileSystem is changed":        {before: "{}", change: "spec: {fileSystem: {name: other}}", field: "spec", says: staysWhatItIs},
@@ -30,6 +32,10 @@ var storageTargetRefusals = refusals{
 	boundRefusals("spec.fileSystem.uid", "spec: {fileSystem: {uid: %s}}", map[string]string{
 		`""`: "should be at least 1 chars long", strings.Repeat("n", 65): "may not be more than 64 bytes",
 	}),
+	boundRefusals("spec.cluster", "spec: {cluster: %s}", map[string]string{
+		`""`: "should be at least 1 chars long", strings.Repeat("n", 65): "may not be more than 64 bytes",
+	}),
+	boundRefusals("spec.takeOver", "spec: {takeOver: %s}", map[string]string{strings.Repeat("n", 65): "may not be more than 64 bytes"}),
 	boundRefusals("spec.node", "spec: {node: %s}", map[string]string{
 		`""`: "should be at least 1 chars long", strings.Repeat("n", 254): "may not be more than 253 bytes",
 	}),

@@ -61,6 +61,9 @@ func staysFor(in backend.Input, t target, all []target, leaving map[int32]bool) 
 		return "refused: BeeGFS 8 keeps new files off a target only in a storage pool of its own, which wants a licence (" + featurePools + ")"
 	case t.said == nil || !t.said.Online:
 		return "what is on it can be moved when it is online"
+	case !t.disk.Spec.WritersStopped && len(mountedBy(in)) > 0:
+		return fmt.Sprintf("refused: the filesystem is mounted by %s, and BeeGFS moves files without locking them: what is written to a file meanwhile may be lost; "+
+			"stop what writes, then set spec.writersStopped of the StorageTarget", strings.Join(mountedBy(in), ", "))
 	case !takers:
 		return fmt.Sprintf("refused: no other target of pool %s is online and stays; add one first, to take its files", t.pool.Name)
 	default:
@@ -68,12 +71,71 @@ func staysFor(in backend.Input, t target, all []target, leaving map[int32]bool) 
 	}
 }
 
+// mountedBy are the clients that have the filesystem mounted, or may have: those that BeeGFS lists, wherever they are, by node or address,
+// and nodes with a pod that mounts it. At most eight, and the number of the rest.
+func mountedBy(in backend.Input) []string {
+	var out []string
+	if in.State != nil {
+		for _, s := range in.State.Sessions {
+			name := s.IP
+			if i := slices.IndexFunc(in.Nodes, func(n backend.Node) bool { return n.IP == s.IP }); i >= 0 {
+				name = in.Nodes[i].Name
+			}
+			out = append(out, name)
+		}
+	}
+	for _, p := range in.Pods {
+		if p.Component == componentClient {
+			out = append(out, p.Node)
+		}
+	}
+	slices.Sort(out)
+	out = slices.Compact(out)
+	const most = 8
+	if more := len(out) - most; more > 0 {
+		out = append(out[:most], fmt.Sprintf("%d more", more))
+	}
+	return out
+}
+
 // isDraining is true when a target is to be in the pool draining.
 func isDraining(drains []drain, id int32) bool {
 	return slices.ContainsFunc(drains, func(d drain) bool { return d.id == id && d.waits == "" })
 }
 
-// drainedTargets are the targets that hold no data, by id, and since when: those whose jobs have proven it, on the disk itself, and those
+// FilesIn implements backend.Backend: the directories with the chunks of each target that is in the pool draining.
+func (Backend) FilesIn(in backend.Input) map[string][]string {
+	out := map[string][]string{}
+	for _, t := range targetsOf(in) {
+		if !t.asked() || t.id == 0 || !backend.Finished(*t.disk) {
+			continue
+		}
+		// While nothing can be asked, the agent goes on.
+		if t.poolNow() == drainingPoolID || in.State == nil && len(t.disk.Spec.FilesIn) > 0 {
+			out[t.disk.Name] = t.filesIn()
+		}
+	}
+	return out
+}
+
+// filesIn are the directories of a target's chunks, relative to its mountpoint (chunks, and buddymir for mirrored ones; StorageTk of 7.4.6
+// and 8.3.1).
+func (t target) filesIn() []string {
+	data := strings.TrimPrefix(path.Join(t.directory, t.dataPath()), t.directory+"/")
+	return []string{path.Join(data, "chunks"), path.Join(data, "buddymir")}
+}
+
+// saysEmpty is true when the agent of the target's node has found no file on it, after it was asked and as it is asked now. Only that agent
+// and the operator can write it, unlike Jobs and pods in the namespace.
+func (t target) saysEmpty() bool {
+	if t.disk == nil || t.disk.Status.Files == nil {
+		return false
+	}
+	files := t.disk.Status.Files
+	return files.Empty && files.Left == 0 && files.NoneSince != nil && files.ObservedGeneration == t.disk.Generation && slices.Equal(t.disk.Spec.FilesIn, t.filesIn())
+}
+
+// drainedTargets are the targets that hold no data, by id, and since when: those of which the agent has said so, and those
 // that were recorded before. One that is no longer asked to be removed, or that is back in another pool, is not among them: it may hold
 // data again.
 func drainedTargets(in backend.Input) map[int32]time.Time {
@@ -91,9 +153,14 @@ func drainedTargets(in backend.Input) map[int32]time.Time {
 	return out
 }
 
-// provenEmpty is true when every job of a drain has succeeded. Where there are clients, migrate has to have: files whose stripes
+// provenEmpty is true when the agent found no file on the target, and every job of a drain has succeeded. The jobs alone prove nothing:
+// whoever may make Jobs or pods in the namespace can forge them. Where there are clients, migrate has to have: files whose stripes
 // name the target, and that have written nothing to it yet, leave no trace on the disk.
 func provenEmpty(in backend.Input, t target) (when time.Time, empty bool) {
+	if !t.saysEmpty() {
+		return time.Time{}, false
+	}
+	when = t.disk.Status.Files.NoneSince.Time
 	for _, name := range drainJobs(in.FileSystem, t.id) {
 		job := jobNamed(in, name)
 		if job == nil || !job.Succeeded {
@@ -156,7 +223,7 @@ func (b *builder) drainObjectsOf(d drain) ([]client.Object, error) {
 		var err error
 		if name == awaitEmptyName(fs, d.id) {
 			job, err = b.awaitEmptyJob(d.target)
-		} else if nodes := migrateNodes(b.in); len(nodes) > 0 {
+		} else if nodes := migrateNodes(b.in); len(nodes) > 0 && (d.disk.Spec.WritersStopped || len(mountedBy(b.in)) == 0) {
 			job, err = b.migrateJob(d.target, nodes)
 		}
 		if err != nil {
@@ -232,6 +299,8 @@ func (o *observer) drainMessage(t target) string {
 		switch job := jobNamed(o.in, migrateName(o.fs, t.id)); {
 		case job == nil && len(migrateNodes(o.in)) == 0:
 			says = append(says, "no client node can mount the filesystem to move its files: status.clients says why")
+		case job == nil && !t.disk.Spec.WritersStopped && len(mountedBy(o.in)) > 0:
+			says = append(says, "its files are moved when spec.writersStopped is true: the filesystem is mounted by "+strings.Join(mountedBy(o.in), ", "))
 		case job == nil:
 			says = append(says, "the job that moves its files begins")
 		case job.Succeeded:
@@ -240,6 +309,9 @@ func (o *observer) drainMessage(t target) string {
 			says = append(says, strings.TrimSuffix("files are moved by job "+job.Name+": "+job.Message, ": ")+
 				"; a file that is written meanwhile may lose what is written")
 		}
+	}
+	if t.disk != nil && t.disk.Status.Files != nil && t.disk.Status.Files.Message != "" {
+		says = append(says, "the agent of node "+t.node+" can't count the files that are left: "+t.disk.Status.Files.Message)
 	}
 	if job := jobNamed(o.in, awaitEmptyName(o.fs, t.id)); job != nil && job.Message != "" {
 		says = append(says, job.Message)

@@ -53,6 +53,13 @@ func TestWhetherATargetIsDrained(t *testing.T) {
 			change:  func(in *backend.Input) { in.State.Licence = &backend.Licence{} },
 			waits:   "refused: BeeGFS 8 keeps new files off a target only in a storage pool of its own, which wants a licence",
 		},
+		"not while clients have it mounted, unless a person says that nothing writes": {
+			change: func(in *backend.Input) {
+				diskOf(in, ssd0).Spec.WritersStopped = false
+				in.State.Sessions = []backend.Session{{IP: "10.9.9.9", Connected: true}}
+			},
+			waits: "refused: the filesystem is mounted by 10.9.9.9, ",
+		},
 		"one that is away is not yet": {
 			change: func(in *backend.Input) { toldOf(in, ssd0).Online = false },
 			waits:  "what is on it can be moved when it is online",
@@ -69,7 +76,7 @@ func TestWhetherATargetIsDrained(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			in := healthy(t, max(c.version, "7.4.6"))
-			diskOf(&in, ssd0).Spec.Remove = true
+			diskOf(&in, ssd0).Spec.Remove, diskOf(&in, ssd0).Spec.WritersStopped = true, true
 			if c.change != nil {
 				c.change(&in)
 			}
@@ -92,8 +99,8 @@ func TestWhetherATargetIsDrained(t *testing.T) {
 func TestOfAllTargetsOfAPoolOneStays(t *testing.T) {
 	g := NewWithT(t)
 	in := healthy(t, "7.4.6")
-	diskOf(&in, hdd0).Spec.Remove = true
-	diskOf(&in, hdd1).Spec.Remove = true
+	diskOf(&in, hdd0).Spec.Remove, diskOf(&in, hdd0).Spec.WritersStopped = true, true
+	diskOf(&in, hdd1).Spec.Remove, diskOf(&in, hdd1).Spec.WritersStopped = true, true
 	drains := drainsOf(in)
 	g.Expect(drains).To(HaveLen(2))
 	g.Expect(drains[0].waits).To(BeEmpty())
@@ -104,7 +111,7 @@ func TestOfAllTargetsOfAPoolOneStays(t *testing.T) {
 func draining(t *testing.T) backend.Input {
 	t.Helper()
 	in := healthy(t, "7.4.6")
-	diskOf(&in, ssd0).Spec.Remove = true
+	diskOf(&in, ssd0).Spec.Remove, diskOf(&in, ssd0).Spec.WritersStopped = true, true
 	in.State.Pools = append(in.State.Pools, backend.Pool{ID: drainingPoolID, Name: drainingPool})
 	toldOf(&in, ssd0).PoolID = drainingPoolID
 	return in
@@ -113,7 +120,7 @@ func draining(t *testing.T) backend.Input {
 func TestTheJobsOfADrain(t *testing.T) {
 	g := NewWithT(t)
 	in := healthy(t, "7.4.6")
-	diskOf(&in, ssd0).Spec.Remove = true
+	diskOf(&in, ssd0).Spec.Remove, diskOf(&in, ssd0).Spec.WritersStopped = true, true
 	made, _ := jobsOf(t, in)
 	g.Expect(made).To(HaveLen(1), "new files are kept off it first")
 	g.Expect(lines(in, workOf(in).commands)).To(HaveExactElements("--addstoragepool --id=100 --desc=draining", "--modifystoragepool --id=100 --addtargets=1"))
@@ -153,6 +160,8 @@ func TestATargetIsDrainedWhenAllItsJobsHaveSucceeded(t *testing.T) {
 	in.Jobs = slices.Concat(before, []backend.Job{{Name: "scratch-await-empty-1", Component: componentDrain, Succeeded: true, Ended: noon}})
 	g.Expect(drainedTargets(in)).To(BeEmpty(), "files whose stripes name it, and that are shorter, are not moved yet")
 	in.Jobs = append(in.Jobs, backend.Job{Name: "scratch-migrate-1", Component: componentDrain, Succeeded: true, Ended: noon.Add(time.Minute)})
+	g.Expect(drainedTargets(in)).To(BeEmpty(), "jobs prove nothing by themselves")
+	agentSaysEmpty(&in, ssd0)
 	g.Expect(drainedTargets(in)).To(Equal(map[int32]time.Time{1: noon.Add(time.Minute)}))
 
 	seen := func() v1alpha1.TargetStatus {
@@ -172,6 +181,36 @@ func TestATargetIsDrainedWhenAllItsJobsHaveSucceeded(t *testing.T) {
 	toldOf(&in, ssd0).PoolID = 1
 	g.Expect(seen()).To(And(HaveField("Removing", false), HaveField("Removable", false)), "somebody moved it back: it may hold data again")
 	g.Expect(drainedTargets(in)).To(BeEmpty())
+}
+
+// agentSaysEmpty is what the agent of a target's node writes when it has found no file twice.
+func agentSaysEmpty(in *backend.Input, name string) {
+	disk, since := diskOf(in, name), metav1.NewTime(noon)
+	disk.Spec.FilesIn = New().FilesIn(*in)[name]
+	disk.Status.Files = &v1alpha1.TargetFiles{ObservedGeneration: disk.Generation, NoneSince: &since, Empty: true}
+}
+
+// Whoever may make Jobs in the namespace can make these, or pods that Kubernetes counts as theirs.
+func TestAForgedJobProvesNothing(t *testing.T) {
+	g := NewWithT(t)
+	in := draining(t)
+	for _, name := range []string{"scratch-await-empty-1", "scratch-migrate-1"} {
+		in.Jobs = append(in.Jobs, backend.Job{Name: name, Component: componentDrain, Succeeded: true, Ended: noon})
+	}
+	g.Expect(drainedTargets(in)).To(BeEmpty(), "the agent of the node has not said that no file is left")
+	for name, change := range map[string]func(disk *v1alpha1.StorageTarget){
+		"it was not asked":                     func(disk *v1alpha1.StorageTarget) { disk.Spec.FilesIn = nil },
+		"it was asked about other directories": func(disk *v1alpha1.StorageTarget) { disk.Spec.FilesIn = []string{"storage"} },
+		"it looked before the spec changed":    func(disk *v1alpha1.StorageTarget) { disk.Generation++ },
+		"it looked once":                       func(disk *v1alpha1.StorageTarget) { disk.Status.Files.Empty = false },
+		"files are left":                       func(disk *v1alpha1.StorageTarget) { disk.Status.Files.Left = 1 },
+	} {
+		agentSaysEmpty(&in, ssd0)
+		change(diskOf(&in, ssd0))
+		g.Expect(drainedTargets(in)).To(BeEmpty(), name)
+	}
+	agentSaysEmpty(&in, ssd0)
+	g.Expect(drainedTargets(in)).To(HaveLen(1))
 }
 
 func TestADrainThatIsTakenBackBringsTheTargetBack(t *testing.T) {
@@ -241,6 +280,7 @@ func takenOut(t *testing.T) backend.Input {
 	for _, name := range drainJobs(in.FileSystem, 1) {
 		in.Jobs = append(in.Jobs, backend.Job{Name: name, Component: componentDrain, Succeeded: true, Ended: noon})
 	}
+	agentSaysEmpty(&in, ssd0)
 	in = recorded(t, in)
 	in.Targets = slices.DeleteFunc(in.Targets, func(d v1alpha1.StorageTarget) bool { return d.Name == ssd0 })
 	return in

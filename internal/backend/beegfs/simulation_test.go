@@ -113,6 +113,12 @@ func (s *simulation) restart() {
 
 // work runs the jobs that are made, and removes those that are not to be there any more.
 func (s *simulation) work() {
+	// The agents find no file on what is drained: the simulation moves them at once.
+	for name, directories := range New().FilesIn(s.in) {
+		disk, since := diskOf(&s.in, name), metav1.NewTime(s.in.State.Time)
+		disk.Spec.FilesIn = directories
+		disk.Status.Files = &v1alpha1.TargetFiles{ObservedGeneration: disk.Generation, NoneSince: &since, Empty: true}
+	}
 	made, kept := jobsOf(s.t, s.in)
 	s.in.Jobs = slices.DeleteFunc(s.in.Jobs, func(j backend.Job) bool { return !slices.Contains(kept, j.Name) })
 	for _, job := range made {
@@ -235,7 +241,7 @@ func TestAFilesystemFromItsFirstDayToTheRemovalOfAServer(t *testing.T) {
 
 	// Its disk of the SSD pool goes again.
 	disk3 := "scratch-oss3-ssd-s0"
-	diskOf(&s.in, disk3).Spec.Remove = true
+	diskOf(&s.in, disk3).Spec.Remove, diskOf(&s.in, disk3).Spec.WritersStopped = true, true
 	id := idOf(s.in, disk3)
 	g.Expect(s.settle()).To(HaveExactElements(
 		HavePrefix("scratch-configure-"), fmt.Sprintf("scratch-await-empty-%d", id), fmt.Sprintf("scratch-migrate-%d", id)))

@@ -18,6 +18,9 @@ func (Backend) TargetNodes(fs *v1alpha1.FileSystem) plan.TargetNodes {
 	return out
 }
 
+// FilesIn implements backend.Backend: MooseFS says itself which chunks have no other copy.
+func (Backend) FilesIn(backend.Input) map[string][]string { return nil }
+
 // PinDaemons are the master and the chunkservers, on the nodes that the status has recorded. Each is the only one of its role on
 // a node.
 func (Backend) PinDaemons(fs *v1alpha1.FileSystem) []plan.PinDaemon {

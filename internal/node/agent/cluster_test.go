@@ -59,7 +59,7 @@ func (w *world) target(name, node string) *v1alpha1.StorageTarget {
 		Spec: v1alpha1.StorageTargetSpec{
 			FileSystem: v1alpha1.TargetOwner{Name: "scratch", UID: "1-2-3"}, Node: node, Role: v1alpha1.RoleStorage, StoragePool: "ssd",
 			Device: v1alpha1.DeviceIdentity{ID: v1alpha1.DeviceID("wwn-" + name), SizeBytes: 1 << 40},
-			Format: v1alpha1.FormatSpec{FSType: v1alpha1.Ext4}, FormatPolicy: v1alpha1.FormatIfBlank,
+			Format: v1alpha1.FormatSpec{FSType: v1alpha1.Ext4}, Cluster: "c1-c1", FormatPolicy: v1alpha1.FormatIfBlank,
 		},
 	}
 	w.Expect(server.Client.Create(w.t.Context(), target)).To(Succeed())

@@ -47,6 +47,8 @@ const (
 	catchUp = 200 * time.Millisecond
 	// stalledAgain is the time after which a target is looked at again of which something stood in the way, at most.
 	stalledAgain = 30 * time.Second
+	// countAgain is the time after which the files of a target that is drained are counted again, at most.
+	countAgain = 15 * time.Second
 	// otherWork is the time after which a target is looked at again whose device another target is worked on with.
 	otherWork = 2 * time.Second
 )
@@ -134,6 +136,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	case err == nil && meta.IsStatusConditionTrue(target.Status.Conditions, v1alpha1.ConditionStalled):
 		// What stands in the way may go without a word: nobody tells when a program closes a disk.
 		return ctrl.Result{RequeueAfter: min(stalledAgain, r.Resync)}, nil
+	case err == nil && len(target.Spec.FilesIn) > 0:
+		// Its data is being moved away: the files that are left are counted again.
+		return ctrl.Result{RequeueAfter: min(countAgain, r.Resync)}, nil
 	case err == nil:
 		return ctrl.Result{RequeueAfter: r.Resync}, nil
 	case apierrors.IsConflict(err):

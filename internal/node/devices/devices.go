@@ -25,8 +25,8 @@ type Looker struct {
 	Run Runner
 	// Claim opens a device exclusively for a moment, see ClaimDevice.
 	Claim func(path, number string) (busy string, err error)
-	// Ends looks for data at both ends of a device, see ReadEnds.
-	Ends func(path string) (unknown string, err error)
+	// Sample looks for data on a device, see ReadSample.
+	Sample func(path string) (unknown string, err error)
 	// Limit is how long one program, or one attempt to open a device, may take. A disk that does not answer is
 	// reported as such.
 	Limit time.Duration
@@ -37,7 +37,7 @@ type Looker struct {
 func ThisHost() Looker {
 	return Looker{
 		Dev: "/dev", Sys: "/sys", Proc: "/proc", Udev: "/run/udev",
-		Run: Execute, Claim: ClaimDevice, Ends: ReadEnds, Limit: 30 * time.Second,
+		Run: Execute, Claim: ClaimDevice, Sample: ReadSample, Limit: 30 * time.Second,
 	}
 }
 
@@ -208,9 +208,12 @@ func (v *view) look(ctx context.Context, name string) plan.Facts {
 	}
 	f.Busy = busy
 	if len(f.Signatures) == 0 && len(f.Partitions) == 0 {
-		f.Unknown, err = within(ctx, v.Limit, func() (string, error) { return v.Ends(v.node(name)) })
+		f.Unknown, err = within(ctx, v.Limit, func() (string, error) { return v.Sample(v.node(name)) })
 		if err != nil {
 			missing = append(missing, err.Error())
+		}
+		if f.Unknown != "" {
+			f.Signatures = v.withoutTable(ctx, name, f.SizeBytes)
 		}
 	}
 	if v.sequence(name) != before || v.number(name) != number {

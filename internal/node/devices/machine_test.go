@@ -31,7 +31,7 @@ func newMachine(t *testing.T) *machine {
 	m := &machine{T: t, root: t.TempDir(), outputs: map[string]Output{}, busy: map[string]string{}}
 	m.looker = Looker{
 		Dev: m.root + "/dev", Sys: m.root + "/sys", Proc: m.root + "/proc", Udev: m.root + "/run/udev",
-		Run: m.run, Claim: m.claim, Ends: func(string) (string, error) { return "", nil }, Limit: time.Minute,
+		Run: m.run, Claim: m.claim, Sample: func(string) (string, error) { return "", nil }, Limit: time.Minute,
 	}
 	m.file("proc/1/mountinfo", "22 1 8:1 / / rw - ext4 /dev/root rw\n")
 	m.symlink("proc/1/ns/mnt", "mnt:[4026531841]")

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -116,29 +115,12 @@ func ClaimDevice(path, number string) (busy string, err error) {
 	}
 	device := os.NewFile(uintptr(fd), path)
 	defer device.Close()
-	_, err = ends(device, 4096)
-	return busy, err
+	return busy, readEnds(device, 4096)
 }
 
-// endSize is how much is read of each end of a device to see whether there is anything: superblocks, labels and headers
-// lie there.
-const endSize = 1 << 20
-
-// ReadEnds reads the first and the last MiB of a device, and says at which offset the first byte lies that is not zero,
-// such as "0x200"; it says nothing when there is none.
-func ReadEnds(path string) (unknown string, err error) {
-	fd, err := open(path, 0)
-	if err != nil {
-		return "", fmt.Errorf("can't open %s: %w", path, err)
-	}
-	device := os.NewFile(uintptr(fd), path)
-	defer device.Close()
-	return ends(device, endSize)
-}
-
-// ends reads so many bytes at each end, where most signatures lie: blkid(8) says of a disk that can't be read what it says of a
+// readEnds reads so many bytes at each end, where most signatures lie: blkid(8) says of a disk that can't be read what it says of a
 // blank one.
-func ends(device io.ReadSeeker, most int64) (unknown string, err error) {
+func readEnds(device io.ReadSeeker, most int64) error {
 	size, err := device.Seek(0, io.SeekEnd)
 	most = min(most, size)
 	buffer := make([]byte, most)
@@ -150,13 +132,10 @@ func ends(device io.ReadSeeker, most int64) (unknown string, err error) {
 			_, err = io.ReadFull(device, buffer)
 		}
 		if err != nil {
-			return "", fmt.Errorf("can't read %d bytes at %d: %w; look for errors of the disk in the kernel's log (dmesg)", most, offset, err)
-		}
-		if at := slices.IndexFunc(buffer, func(b byte) bool { return b != 0 }); at >= 0 && unknown == "" {
-			unknown = fmt.Sprintf("%#x", offset+int64(at))
+			return unreadable(offset, len(buffer), err)
 		}
 	}
-	return unknown, nil
+	return nil
 }
 
 // open never waits for a medium, and never for writing.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -98,9 +99,9 @@ const (
 	blkidAmbivalent = 8
 )
 
-// blkid probes as mkfs and mount do ("low-level"), without the cache in /run/blkid.
-func (v *view) blkid(ctx context.Context, name string) ([]v1alpha1.Signature, error) {
-	out, err := v.run(ctx, "blkid", "--probe", "--output", "export", v.node(name))
+// blkid probes as mkfs and mount do ("low-level"), without the cache in /run/blkid. The options are for blkid.
+func (v *view) blkid(ctx context.Context, name string, options ...string) ([]v1alpha1.Signature, error) {
+	out, err := v.run(ctx, slices.Concat([]string{"blkid", "--probe", "--output", "export"}, options, []string{v.node(name)})...)
 	if err != nil {
 		return nil, fmt.Errorf("can't probe %s: %w", name, err)
 	}
@@ -135,6 +136,28 @@ func (v *view) blkid(ctx context.Context, name string) ([]v1alpha1.Signature, er
 		found = append(found, newSignature(name, tags["USAGE"], tags["UUID"], tags["LABEL"]))
 	}
 	return found, nil
+}
+
+// withoutTable finds what lies where partitions usually begin, on a device that has no partition table and holds data: that is what a
+// device looks like when only its table was wiped. It names data that was found already, so what it can't find out is no error.
+func (v *view) withoutTable(ctx context.Context, name string, size int64) []v1alpha1.Signature {
+	var found []v1alpha1.Signature
+	for _, start := range partitionStarts() {
+		if start >= size {
+			continue
+		}
+		probed, err := v.blkid(ctx, name, "--offset", strconv.FormatInt(start, 10))
+		if err != nil {
+			continue
+		}
+		for _, s := range probed {
+			s.Offset = fmt.Sprintf("%#x", start)
+			if !isPartitionTable(s) {
+				found = append(found, s)
+			}
+		}
+	}
+	return found
 }
 
 // logOf finds the XFS whose external log lies on the device: its UUID is that of the log.

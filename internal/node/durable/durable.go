@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 const temporaryPrefix, temporarySuffix = ".parallelfs-", ".tmp"
@@ -78,6 +80,37 @@ func (w Writer) writeSynced(path string, content []byte, own Ownership) (err err
 		return err
 	}
 	return file.Sync()
+}
+
+// overwriteLimit is the size up to which a file is overwritten: one block of a filesystem, which the file has already.
+const overwriteLimit = 4096
+
+// Overwrite replaces the content of a plain file that is there, in its place, where File finds no room for a second one. Only a crash of the
+// node in the middle of it can leave a mixture of both; the file must be one whose readers notice that. A filesystem that never writes in
+// place, such as btrfs, needs room for it all the same.
+func Overwrite(path string, content []byte) (err error) {
+	if len(content) > overwriteLimit {
+		return fmt.Errorf("can't overwrite %s in its place: %d bytes are more than %d", path, len(content), overwriteLimit)
+	}
+	// The name is taken from an attempt of File that found no room.
+	if err := os.Remove(temporaryOf(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("can't remove %s: %w", temporaryOf(path), err)
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return fmt.Errorf("can't overwrite %s: %w", path, err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if _, err := file.WriteAt(content, 0); err != nil {
+		return fmt.Errorf("can't overwrite %s: %w", path, err)
+	}
+	if err := file.Truncate(int64(len(content))); err != nil {
+		return fmt.Errorf("can't overwrite %s: %w", path, err)
+	}
+	if err := file.Sync(); err != nil {
+		return fmt.Errorf("can't overwrite %s: %w", path, err)
+	}
+	return nil
 }
 
 // Making is what Made leaves to others.

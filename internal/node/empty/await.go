@@ -100,6 +100,15 @@ func lookPatiently(ctx context.Context, told spec.AwaitEmpty) (left int, err err
 	}
 }
 
+// Count counts the files in the directories of a target once, up to 10 001, after the target was proven. It returns when ctx ends, whatever
+// the disk does.
+func Count(ctx context.Context, told spec.AwaitEmpty) (int, error) {
+	if err := understand(told); err != nil {
+		return 0, err
+	}
+	return lookPatiently(ctx, told)
+}
+
 // understand refuses what can't be meant so: the proof of the target says nothing of a directory elsewhere.
 func understand(told spec.AwaitEmpty) error {
 	if len(told.Directories) == 0 {

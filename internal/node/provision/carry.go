@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/devices"
 	"parallelfs.dev/operator/internal/node/mounts"
 	"parallelfs.dev/operator/internal/node/target"
 	"parallelfs.dev/operator/internal/plan"
@@ -44,9 +45,11 @@ func (p *Provisioner) carryOutStep(
 	switch s.Kind {
 	case plan.StepWipe:
 		return p.try(stepName(s), func() error { return p.write(ctx, look, s.Argv, locks) })
+	case plan.StepZero:
+		return p.try(stepName(s), func() error { return p.zero(look, s.Argv) })
 	case plan.StepMakeFileSystem:
 		if err := p.try(stepName(s), func() error { return p.write(ctx, look, s.Argv, locks) }); err != nil {
-			return err
+			return errors.Join(err, p.clear(ctx, t, decision.Provisioned, locks))
 		}
 		return p.try("VerifyFileSystem", func() error { return p.verify(ctx, t, look, decision.Provisioned) })
 	case plan.StepMount:
@@ -61,9 +64,9 @@ func (p *Provisioner) carryOutStep(
 	}
 }
 
-// stepName names a step for the hook: a wipe is named with what it wipes.
+// stepName names a step for the hook: what wipes or zeroes is named with the device.
 func stepName(s plan.Step) string {
-	if s.Kind == plan.StepWipe && len(s.Argv) > 0 {
+	if (s.Kind == plan.StepWipe || s.Kind == plan.StepZero) && len(s.Argv) > 0 {
 		return fmt.Sprintf("%s %s", s.Kind, s.Argv[len(s.Argv)-1])
 	}
 	return string(s.Kind)
@@ -82,6 +85,37 @@ func (p *Provisioner) write(ctx context.Context, look plan.Look, argv []string, 
 	defer release()
 	_, err = p.Run(ctx, argv, locks...)
 	return err
+}
+
+// zero makes one device of the target blank: it zeroes what a look reads.
+func (p *Provisioner) zero(look plan.Look, argv []string) error {
+	if err := p.onlyOwn(look, argv); err != nil {
+		return err
+	}
+	release, err := p.hold(look)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return devices.ZeroSample(argv[len(argv)-1])
+}
+
+// clear makes the devices blank again after a mkfs has failed, while they are locked and nobody else can have written what is there:
+// later, nobody could tell what it has left from what somebody else has put there. It leaves alone what is not its own for certain.
+func (p *Provisioner) clear(ctx context.Context, t *v1alpha1.StorageTarget, wanted *v1alpha1.TargetProvisioned, locks []*os.File) error {
+	look, err := p.look(ctx, t)
+	if err != nil {
+		return err
+	}
+	if !plan.LeftByMkfs(t, look, wanted.UUID) {
+		return nil
+	}
+	for _, s := range plan.ClearSteps(look) {
+		if err := p.carryOutStep(ctx, t, look, plan.Decision{}, s, locks); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // hold keeps this process from looking at the target's devices while it works on them.
@@ -240,6 +274,8 @@ func prove(top string, t *v1alpha1.StorageTarget, wanted *v1alpha1.TargetProvisi
 	case marker.Owner.Namespace != t.Namespace, marker.Owner.Name != t.Spec.FileSystem.Name, marker.Target != t.Name:
 		return fmt.Errorf("the marker on it says that it is target %s of the FileSystem %s/%s; it is not mounted",
 			marker.Target, marker.Owner.Namespace, marker.Owner.Name)
+	case marker.Cluster != t.Spec.Cluster && (marker.Cluster == "" || marker.Cluster != wanted.TakenFrom):
+		return fmt.Errorf("the marker on it says that it belongs to the cluster %q, and this one is %q; it is not mounted", marker.Cluster, t.Spec.Cluster)
 	case !strings.EqualFold(marker.UUID, uuid):
 		return fmt.Errorf("the marker on it was copied from the filesystem with the UUID %s; it is not mounted", marker.UUID)
 	}

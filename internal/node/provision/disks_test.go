@@ -5,6 +5,7 @@ package provision_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -173,6 +174,13 @@ func TestAnAgentKilledAtAnyMomentEndsTheSame(t *testing.T) {
 					}
 					before := l.made
 					l.Expect(l.pass(target)).To(Succeed())
+					if at == "after Wipe" || at == "before Zero" {
+						// What wipefs has left has no signature any more: nothing proves that it is what was given up.
+						l.Expect(ready(target).Reason).To(Equal(v1alpha1.ReasonApprovalRefused), ready(target).Message)
+						l.Expect(l.made).To(Equal(before))
+						target.Spec.ApprovedPlan = target.Status.Plan.Hash
+						l.Expect(l.pass(target)).To(Succeed())
+					}
 					l.expectProven(target, d)
 					l.Expect(l.made-before).To(BeNumerically("<=", 1), "one mkfs for each success")
 					l.Expect(l.made).To(BeNumerically(">=", 1))
@@ -208,6 +216,86 @@ func TestAnAgentKilledInTheMiddleOfMkfsEndsTheSame(t *testing.T) {
 				l.Expect(killed).To(BeTrue())
 				l.expectProven(target, d)
 			})
+		}
+	}
+}
+
+// TestWhatSomebodyElseHasWrittenSinceIsNotFormatted has a mkfs that fails, somebody who uses the disk meanwhile, and options that are
+// corrected; and a record of before the end, as after etcd was restored, of a disk whose marker can't be read any more.
+func TestWhatSomebodyElseHasWrittenSinceIsNotFormatted(t *testing.T) {
+	t.Run("raw data on a disk whose mkfs has failed", func(t *testing.T) {
+		l := newLab(t)
+		d := l.disk("data", 64*mebi)
+		target := l.target(d, func(t *v1alpha1.StorageTarget) { t.Spec.Format.MkfsOptions = []v1alpha1.MkfsOption{"-b", "77"} })
+		l.Expect(l.pass(target)).NotTo(Succeed())
+		l.Expect(ready(target).Reason).To(Equal(v1alpha1.ReasonProvisioningFailed), ready(target).Message)
+		d.writeAt(0, []byte("the rows of a raw database"))
+		before := d.content()
+		target.Spec.Format.MkfsOptions = nil
+		l.Expect(l.pass(target)).To(Succeed())
+		t.Log(ready(target).Message)
+		l.Expect(ready(target).Reason).To(Equal(v1alpha1.ReasonDeviceRefused))
+		l.Expect(d.content()).To(Equal(before))
+		l.Expect(l.made).To(BeZero())
+	})
+	t.Run("data of a target whose record is older than its marker, which is damaged", func(t *testing.T) {
+		l := newLab(t)
+		d := l.disk("data", 64*mebi)
+		target := l.target(d)
+		l.Expect(l.pass(target)).To(Succeed())
+		l.Expect(os.WriteFile(filepath.Join(l.mountpoint(target), "chunk"), []byte("data"), 0o600)).To(Succeed())
+		l.Expect(os.WriteFile(filepath.Join(l.mountpoint(target), ".parallelfs-target.json"), []byte("{"), 0o600)).To(Succeed())
+		l.unmount(target)
+		target.Status.Provisioned.Finished = nil
+		_ = l.pass(target)
+		t.Log(ready(target).Reason, ready(target).Message)
+		l.Expect(l.made).To(Equal(1))
+		at := filepath.Join(l.root, "look")
+		l.Expect(os.Mkdir(at, 0o755)).To(Succeed())
+		for unix.Unmount(l.mountpoint(target), 0) == nil {
+		}
+		l.Expect(unix.Mount(d.loop, at, "ext4", unix.MS_RDONLY, "")).To(Succeed())
+		defer func() { l.Expect(unix.Unmount(at, 0)).To(Succeed()) }()
+		l.Expect(os.ReadFile(filepath.Join(at, "chunk"))).To(BeEquivalentTo("data"))
+	})
+}
+
+// TestAFullDiskIsTakenUpAgain has a FileSystem that was deleted and made again over a disk without a free block.
+func TestAFullDiskIsTakenUpAgain(t *testing.T) {
+	for _, fsType := range []v1alpha1.FSType{v1alpha1.Ext4, v1alpha1.XFS} {
+		t.Run(string(fsType), func(t *testing.T) {
+			l := newLab(t)
+			d := l.disk("data", 320*mebi)
+			target := l.target(d, as(fsType))
+			l.Expect(l.pass(target)).To(Succeed())
+			l.fill(filepath.Join(l.mountpoint(target), "chunk"))
+			again := l.target(d, as(fsType), func(t *v1alpha1.StorageTarget) { t.Spec.FileSystem.UID = "99999999-2222-3333-4444-555555555555" })
+			again.Status = target.Status
+			l.Expect(l.pass(again)).To(Succeed())
+			l.expectProven(again, d)
+			l.Expect(l.made).To(Equal(1))
+		})
+	}
+}
+
+// fill leaves a filesystem without a free block: it fills it with a file, and what is left with directories, each of which takes a block.
+func (l *lab) fill(path string) {
+	l.t.Helper()
+	for size := 16 * mebi; size >= 512; size /= 2 {
+		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		l.Expect(err).NotTo(HaveOccurred())
+		for {
+			if _, err := file.Write(make([]byte, size)); err != nil {
+				break
+			}
+		}
+		_ = file.Sync() // the space is used up
+		l.Expect(file.Close()).To(Succeed())
+	}
+	for i := 0; ; i++ {
+		small := fmt.Sprintf("%s-%d", path, i)
+		if err := os.WriteFile(small, make([]byte, 512), 0o600); err != nil {
+			return
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/durable"
 	"parallelfs.dev/operator/internal/node/spec"
@@ -25,7 +27,7 @@ var ErrNoMarker = errors.New("there is no " + spec.TargetMarkerFile + " on it")
 func markerOf(target *v1alpha1.StorageTarget, uuid string, now time.Time) spec.TargetMarker {
 	s := target.Spec
 	return spec.TargetMarker{
-		Owner:  spec.Owner{Namespace: target.Namespace, Name: s.FileSystem.Name, UID: s.FileSystem.UID},
+		Owner: spec.Owner{Namespace: target.Namespace, Name: s.FileSystem.Name, UID: s.FileSystem.UID}, Cluster: s.Cluster,
 		Target: target.Name, Role: string(s.Role), StoragePool: s.StoragePool, Instance: s.Instance,
 		UUID: uuid, DeviceID: string(s.Device.ID), Serial: s.Device.Serial, WWN: s.Device.WWN,
 		Time: now.UTC().Format(time.RFC3339),
@@ -38,8 +40,15 @@ func writeMarker(top string, marker spec.TargetMarker) error {
 	if err != nil {
 		return fmt.Errorf("can't encode the marker: %w", err)
 	}
+	content = append(content, '\n')
+	path := filepath.Join(top, spec.TargetMarkerFile)
 	writer := durable.Writer{Chown: os.Chown}
-	if err := writer.File(filepath.Join(top, spec.TargetMarkerFile), append(content, '\n'), durable.Ownership{Mode: 0o600}); err != nil {
+	err = writer.File(path, content, durable.Ownership{Mode: 0o600})
+	if errors.Is(err, unix.ENOSPC) {
+		// A full filesystem has no room for a second file. The marker that is there has a block, into which the new one fits.
+		err = durable.Overwrite(path, content)
+	}
+	if err != nil {
 		return err
 	}
 	return syncFileSystem(top)
@@ -91,7 +100,7 @@ func ReadMountedMarker(mountpoint string) (*plan.Marker, error) {
 
 func asFact(m *spec.TargetMarker) *plan.Marker {
 	return &plan.Marker{
-		Namespace: m.Owner.Namespace, FileSystem: m.Owner.Name, FileSystemUID: m.Owner.UID, Target: m.Target, UUID: m.UUID,
+		Namespace: m.Owner.Namespace, FileSystem: m.Owner.Name, FileSystemUID: m.Owner.UID, Cluster: m.Cluster, Target: m.Target, UUID: m.UUID,
 		Role: m.Role, StoragePool: m.StoragePool,
 	}
 }

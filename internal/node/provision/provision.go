@@ -74,7 +74,9 @@ func (p *Provisioner) Pass(ctx context.Context, target *v1alpha1.StorageTarget, 
 		}
 		decision := plan.Decide(target, look, p.Now(), p.NewUUID)
 		if decision.Action == plan.None {
-			return record(ctx, target, p.status(target, look, decision))
+			status := p.status(target, look, decision)
+			status.Files = p.files(ctx, target, status.MountPath)
+			return record(ctx, target, status)
 		}
 		acting, end := lasting(ctx)
 		err = p.act(acting, target, look, decision, record)

@@ -23,6 +23,8 @@ const TargetMarkerFile = ".parallelfs-target.json"
 // so that one that is made again finds its disks; the UID is that of the last one that used the disk.
 type TargetMarker struct {
 	Owner Owner `json:"owner"`
+	// Cluster is the identity of the owner's cluster: the uid of its namespace kube-system. Two clusters may see one disk.
+	Cluster string `json:"cluster"`
 	// Target is the name of the StorageTarget.
 	Target      string `json:"target"`
 	Role        string `json:"role"`

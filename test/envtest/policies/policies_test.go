@@ -189,7 +189,7 @@ func target(name, node string) *v1alpha1.StorageTarget {
 	return &v1alpha1.StorageTarget{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
 		Spec: v1alpha1.StorageTargetSpec{
-			FileSystem: v1alpha1.TargetOwner{Name: "scratch", UID: "11-11"}, Node: node, Role: v1alpha1.RoleStorage, StoragePool: "ssd",
+			FileSystem: v1alpha1.TargetOwner{Name: "scratch", UID: "11-11"}, Cluster: "c1-c1", Node: node, Role: v1alpha1.RoleStorage, StoragePool: "ssd",
 			Device: v1alpha1.DeviceIdentity{ID: "wwn-0x5000", SizeBytes: 1 << 40}, Format: v1alpha1.FormatSpec{FSType: v1alpha1.XFS},
 			FormatPolicy: v1alpha1.FormatIfBlank,
 		},

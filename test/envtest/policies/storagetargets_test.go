@@ -52,20 +52,24 @@ func TestOnlyTheManagerMakesStorageTargets(t *testing.T) {
 
 // A change of each field of the spec, with what is said to an administrator of the cluster; empty where people may change it.
 var changes = map[string]struct{ to, says string }{
-	"fileSystem":   {`{"uid":"22-22"}`, onlyForPeople},
-	"node":         {`"n2"`, staysWhatItIs},
-	"role":         {`"Metadata"`, staysWhatItIs},
-	"storagePool":  {`"hdd"`, onlyForPeople},
-	"instance":     {`3`, onlyForPeople},
-	"device":       {`{"serial":"S1"}`, onlyForPeople},
-	"logDevice":    {`{"id":"wwn-0x5001","sizeBytes":1}`, onlyForPeople},
-	"format":       {`{"fsType":"ext4"}`, onlyForPeople},
-	"queue":        {`{"requests":64}`, onlyForPeople},
-	"formatPolicy": {`"Approved"`, onlyForPeople},
-	"conflict":     {`"storage/other wants it too"`, onlyForPeople},
-	"destroyFor":   {`"11-11"`, "only the operator sets spec.destroyFor"},
-	"approvedPlan": {`"sha256:` + strings.Repeat("0", 64) + `"`, ""},
-	"remove":       {`true`, ""},
+	"fileSystem":     {`{"uid":"22-22"}`, onlyForPeople},
+	"cluster":        {`"c2-c2"`, onlyForPeople},
+	"takeOver":       {`"c2-c2"`, onlyForPeople},
+	"node":           {`"n2"`, staysWhatItIs},
+	"role":           {`"Metadata"`, staysWhatItIs},
+	"storagePool":    {`"hdd"`, onlyForPeople},
+	"instance":       {`3`, onlyForPeople},
+	"device":         {`{"serial":"S1"}`, onlyForPeople},
+	"logDevice":      {`{"id":"wwn-0x5001","sizeBytes":1}`, onlyForPeople},
+	"format":         {`{"fsType":"ext4"}`, onlyForPeople},
+	"queue":          {`{"requests":64}`, onlyForPeople},
+	"formatPolicy":   {`"Approved"`, onlyForPeople},
+	"conflict":       {`"storage/other wants it too"`, onlyForPeople},
+	"destroyFor":     {`"11-11"`, "only the operator sets spec.destroyFor"},
+	"approvedPlan":   {`"sha256:` + strings.Repeat("0", 64) + `"`, ""},
+	"remove":         {`true`, ""},
+	"filesIn":        {`["storage/data/chunks"]`, onlyForPeople},
+	"writersStopped": {`true,"remove":true`, ""},
 }
 
 func TestPeopleApproveAndRemoveAndChangeNothingElse(t *testing.T) {
