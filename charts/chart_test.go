@@ -273,6 +273,7 @@ func TestTheSchemaRefusesWhatTheChartDoesNotKnow(t *testing.T) {
 		"one tag for all of a role":     {"images: {daemons: {beegfs-meta: {tag: 8.3.1}}}", "tag"},
 		"one digest for all of a role":  {`images: {daemons: {beegfs-meta: {digest: "sha256:` + strings.Repeat("a", 64) + `"}}}`, "digest"},
 		"a quantity without sense":      {"resources: {limits: {memory: lots}}", "memory"},
+		"an interval of nothing":        {`intervals: {poll: "0s"}`, "poll"},
 		"agents on every node at once":  {"agent: {nodeSelector: {parallelfs.dev/agent: null}}", "nodeSelector"},
 		"an agent that never looks":     {`agent: {resync: "0"}`, "resync"},
 		"a health port that is none":    {"agent: {healthPort: 65536}", "healthPort"},
@@ -359,6 +360,15 @@ images:
 			g.Expect(container.Image).To(Equal(c.image))
 			g.Expect(container.Args).To(ContainElements(c.args))
 		})
+	}
+}
+
+func TestIntervalsReachTheManager(t *testing.T) {
+	for values, args := range map[string][]string{
+		"": {"--poll-interval=10s", "--run-poll-interval=3s", "--kubelet-sync-period=1m"},
+		"intervals: {poll: 2s, runPoll: 500ms, kubeletSync: 5s}": {"--poll-interval=2s", "--run-poll-interval=500ms", "--kubelet-sync-period=5s"},
+	} {
+		NewWithT(t).Expect(manager(t, render(t, values)).Spec.Template.Spec.Containers[0].Args).To(ContainElements(args))
 	}
 }
 

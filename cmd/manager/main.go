@@ -55,6 +55,8 @@ type options struct {
 	probeTimeout                  time.Duration
 	telemetryPort                 int
 	telemetryTimeout              time.Duration
+	pollInterval, runPollInterval time.Duration
+	kubeletSync                   time.Duration
 	logLevel                      slog.Level
 	images                        backend.Images
 }
@@ -76,6 +78,10 @@ and BenchmarkRuns and BenchmarkSuites into results. It is installed by the Helm 
 	flags.DurationVar(&o.probeTimeout, "probe-timeout", 3*time.Second, "`time` that a filesystem's probe has to answer")
 	flags.IntVar(&o.telemetryPort, "telemetry-port", 0, "`port` on which the agents of the nodes say what servers did during a benchmark; 0 asks nobody")
 	flags.DurationVar(&o.telemetryTimeout, "telemetry-timeout", 5*time.Second, "`time` that an agent has to answer")
+	flags.DurationVar(&o.pollInterval, "poll-interval", 10*time.Second, "`time` between two questions to a filesystem, and two looks at a BenchmarkSuite")
+	flags.DurationVar(&o.runPollInterval, "run-poll-interval", 3*time.Second, "`time` between two looks at a running benchmark")
+	flags.DurationVar(&o.kubeletSync, "kubelet-sync-period", backend.DefaultKubeletSync,
+		"`time` that the kubelets may take to bring a changed ConfigMap to their nodes, as in their syncFrequency")
 	flags.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "`level` of the log: DEBUG, INFO, WARN or ERROR")
 	flags.StringVar(&o.images.Node, "node-image", "", "`image` with the node binary (required)")
 	flags.Func("daemon-image", "`<name>=<image>` with the daemons of a filesystem; repeatable. The name is moosefs-<version>, or "+
@@ -87,6 +93,13 @@ and BenchmarkRuns and BenchmarkSuites into results. It is installed by the Helm 
 	}
 	if o.images.Node == "" {
 		return o, errors.New("--node-image is required: without the node binary no daemon can be started")
+	}
+	for name, interval := range map[string]time.Duration{
+		"poll-interval": o.pollInterval, "run-poll-interval": o.runPollInterval, "kubelet-sync-period": o.kubeletSync,
+	} {
+		if interval <= 0 {
+			return o, fmt.Errorf("--%s is %s: it must be longer than 0", name, interval)
+		}
 	}
 	return o, nil
 }
@@ -152,11 +165,12 @@ func run(ctx context.Context, args []string) error {
 	}
 
 	backends := map[v1alpha1.FileSystemType]backend.Backend{}
-	for _, b := range []backend.Backend{moosefs.New(), beegfs.New()} {
+	for _, b := range []backend.Backend{moosefs.Backend{KubeletSync: o.kubeletSync}, beegfs.Backend{KubeletSync: o.kubeletSync}} {
 		backends[b.Type()] = b
 	}
 	if err := (&filesystem.Reconciler{
 		Backends: backends, Images: o.images, States: filesystem.NewHTTPStateReader(o.probeTimeout), Clock: clock.RealClock{},
+		PollInterval: o.pollInterval,
 	}).Setup(mgr); err != nil {
 		return fmt.Errorf("set up the controller of FileSystems: %w", err)
 	}
@@ -166,11 +180,11 @@ func run(ctx context.Context, args []string) error {
 	tools := registry.Tools()
 	if err := (&benchmarkrun.Reconciler{
 		Tools: tools, Backends: backends, Images: o.images, Clock: clock.RealClock{}, Published: reference.Published, Version: version(),
-		Telemetry: servers.NewReader(mgr.GetClient(), o.telemetryPort, o.telemetryTimeout),
+		PollInterval: o.runPollInterval, Telemetry: servers.NewReader(mgr.GetClient(), o.telemetryPort, o.telemetryTimeout),
 	}).Setup(mgr); err != nil {
 		return fmt.Errorf("set up the controller of BenchmarkRuns: %w", err)
 	}
-	if err := (&benchmarksuite.Reconciler{Tools: tools, Clock: clock.RealClock{}}).Setup(mgr); err != nil {
+	if err := (&benchmarksuite.Reconciler{Tools: tools, Clock: clock.RealClock{}, PollInterval: o.pollInterval}).Setup(mgr); err != nil {
 		return fmt.Errorf("set up the controller of BenchmarkSuites: %w", err)
 	}
 

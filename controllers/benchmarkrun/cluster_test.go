@@ -417,7 +417,7 @@ func newSetting(t *testing.T, s *apiserver.Server) *setting {
 		line: l, clock: clocktesting.NewFakePassiveClock(time.Now()), recorder: events.NewFakeRecorder(1000),
 	}
 	out.operator = &Reconciler{
-		Client: c, Reader: c, Clock: out.clock, Logs: out.cluster, Recorder: out.recorder,
+		Client: c, Reader: c, Clock: out.clock, PollInterval: 3 * time.Second, Logs: out.cluster, Recorder: out.recorder,
 		Tools:    map[v1alpha1.BenchmarkTool]benchmarks.Tool{v1alpha1.ToolIOzone: words{}},
 		Backends: map[v1alpha1.FileSystemType]backend.Backend{b.Type(): b},
 		Images:   backend.Images{Node: "node:1", Benchmarks: map[string]string{"iozone": "iozone:1"}, PullPolicy: "Never"},

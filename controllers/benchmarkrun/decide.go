@@ -27,8 +27,6 @@ const (
 
 	// soon is when to go on after a step; the events of what was written mostly come sooner.
 	soon = time.Second
-	// pollInterval is how often a running job is looked at. MPIJobs are not watched, because the cluster may not serve them.
-	pollInterval = 3 * time.Second
 	// retryInterval is how often something that the run waits for is looked at.
 	retryInterval = 5 * time.Second
 	// mpiInterval is how often the cluster is asked for the API of MPIJobs while it has none.
@@ -187,7 +185,7 @@ func decideTurn(w *world, d decision) decision {
 			return step
 		}
 	}
-	d.action, d.after = start, pollInterval
+	d.action, d.after = start, w.poll
 	return d
 }
 
@@ -277,7 +275,7 @@ func decideChildren(w *world) (decision, bool) {
 		d.action, d.child, d.after = keep, c, soon
 		d.invalid = "was evicted from its queue"
 	case c.held:
-		d.reason, d.after = v1alpha1.ReasonQueued, pollInterval
+		d.reason, d.after = v1alpha1.ReasonQueued, w.poll
 		d.message = fmt.Sprintf("%s waits in the queue %s", c.name, w.run.Spec.QueueName)
 	case w.timedOut(w.now.Sub(c.started)):
 		d.action, d.child, d.after = keep, c, soon
@@ -286,9 +284,9 @@ func decideChildren(w *world) (decision, bool) {
 		d.action, d.child, d.after = keep, c, soon
 		d.verdict = fmt.Sprintf("did not end within %s (spec.limits.pointTimeout)%s", w.pointTimeout(), why(c))
 	case c.object.GetLabels()[labelQueue] != "" && c.admitted.IsZero():
-		d.action, d.child, d.after = mark, c, pollInterval
+		d.action, d.child, d.after = mark, c, w.poll
 	default:
-		d.lease, d.after = leaseTake, pollInterval
+		d.lease, d.after = leaseTake, w.poll
 		if reason := why(c); reason != "" {
 			d.message += reason
 		}
@@ -476,7 +474,7 @@ func cleaning(w *world) (cleanStep, string) {
 
 func (w *world) cleaningUp(step cleanStep, why string) decision {
 	d := w.reconciling(v1alpha1.ReasonCleaningUp, "removing %s", w.run.Status.Directory)
-	d.after = pollInterval
+	d.after = w.poll
 	switch step {
 	case cleanNeeded:
 		d.action = clean

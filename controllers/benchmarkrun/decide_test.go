@@ -36,7 +36,8 @@ func idle() *world {
 		}
 	}
 	return &world{
-		run: run, now: now, fileSystem: fs, image: "iozone:1", records: records{},
+		poll: 3 * time.Second,
+		run:  run, now: now, fileSystem: fs, image: "iozone:1", records: records{},
 		mount:   backend.Mount{Path: "/mnt/scratch", FSType: "fuse"},
 		mounted: []string{"n1", "n2", "n3"}, clients: clientNodes("n1", "n2"),
 		points: []benchmarks.Point{point(0, "64k"), point(1, "1m")},

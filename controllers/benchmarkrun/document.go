@@ -288,7 +288,7 @@ func decideExport(w *world) (exported string, d decision, waits bool) {
 		return w.run.Status.Exported, d, false
 	}
 	d = w.reconciling(v1alpha1.ReasonCleaningUp, "taking the complete results to %s", to)
-	d.after = pollInterval
+	d.after = w.poll
 	switch c := w.exporter; {
 	case c == nil:
 		d.action = export

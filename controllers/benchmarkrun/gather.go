@@ -30,6 +30,8 @@ import (
 type world struct {
 	run *v1alpha1.BenchmarkRun
 	now time.Time
+	// poll is Reconciler.PollInterval.
+	poll time.Duration
 	// fileSystem is nil while there is none of that name.
 	fileSystem *v1alpha1.FileSystem
 	mount      backend.Mount
@@ -78,7 +80,7 @@ type world struct {
 // gather reads all that decide may look at. Jobs and pods are read past the cache: what decide concludes from a job that
 // is not there, such as that the repetition must be run, holds only if it is really not there.
 func (r *Reconciler) gather(ctx context.Context, run *v1alpha1.BenchmarkRun) (*world, error) {
-	w := &world{run: run, now: r.Clock.Now(), image: cmp.Or(run.Spec.Image, r.Images.Benchmarks[string(run.Spec.Tool)])}
+	w := &world{run: run, now: r.Clock.Now(), poll: r.PollInterval, image: cmp.Or(run.Spec.Image, r.Images.Benchmarks[string(run.Spec.Tool)])}
 	r.plan(w)
 	for _, step := range []func(context.Context, *world) error{
 		r.gatherFileSystem, r.gatherNodes, r.gatherRecords, r.gatherChildren, r.gatherOthers, r.gatherTrust, r.gatherDrop, r.gatherBaseline,

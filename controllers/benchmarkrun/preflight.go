@@ -28,7 +28,7 @@ const (
 // decidePreflight looks at image and space before the first point; it does not hold up a run that has passed.
 func decidePreflight(w *world) (decision, bool) {
 	d := w.reconciling(v1alpha1.ReasonPreflight, "looking at the image %s and the space of FileSystem %s", w.image, w.run.Spec.FileSystem.Name)
-	d.lease, d.after = leaseTake, pollInterval
+	d.lease, d.after = leaseTake, w.poll
 	c := w.checker
 	switch {
 	case !w.any(onClients):

@@ -50,6 +50,8 @@ type Reconciler struct {
 	Published func(name string) ([]results.Point, error)
 	// Version of the operator, for the provenance of results.
 	Version string
+	// PollInterval is how often a running job is looked at. MPIJobs are not watched, because the cluster may not serve them.
+	PollInterval time.Duration
 
 	// baselines are the results of other runs that were read already.
 	baselines map[types.NamespacedName]knownBaseline

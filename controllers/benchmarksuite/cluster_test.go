@@ -73,7 +73,7 @@ func newLab(t *testing.T) *lab {
 // killedAfter starts an operator that dies after so many writes.
 func (l *lab) killedAfter(writes int) {
 	l.client = server.Killable(l.t, writes)
-	l.operator = &Reconciler{Client: l.client, Reader: l.client, Clock: l.clock, Tools: registry.Tools(), Recorder: l.recorder}
+	l.operator = &Reconciler{Client: l.client, Reader: l.client, Clock: l.clock, PollInterval: 10 * time.Second, Tools: registry.Tools(), Recorder: l.recorder}
 }
 
 func (l *lab) must(err error) {

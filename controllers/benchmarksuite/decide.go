@@ -18,8 +18,6 @@ const (
 	defaultReadyTimeout = 30 * time.Minute
 	// soon is when to go on after a step; the events of what was written mostly come sooner.
 	soon = time.Second
-	// pollInterval is how often what the suite waits for is looked at, besides the events of it.
-	pollInterval = 10 * time.Second
 	// personInterval is how often something that a person has to change is looked at, where no event tells of it.
 	personInterval = 30 * time.Second
 	// tryInterval is how often a suite that was refused is tried again: its spec stays as it is, but the reason may be a quota.
@@ -74,10 +72,10 @@ type decision struct {
 	after time.Duration
 }
 
-func reconciling(reason, format string, args ...any) decision {
+func (w *world) reconciling(reason, format string, args ...any) decision {
 	return decision{
 		status: metav1.ConditionUnknown, progress: conditions.Reconciling, reason: reason,
-		message: fmt.Sprintf(format, args...), after: pollInterval,
+		message: fmt.Sprintf(format, args...), after: w.poll,
 	}
 }
 
@@ -149,7 +147,7 @@ func (w *world) decidePending(v int, variant *v1alpha1.SuiteVariantStatus) decis
 	if taken := w.taken(&w.plans[v]); taken != nil {
 		return stalled(taken.reason, "%s", taken.message)
 	}
-	d := reconciling(v1alpha1.ReasonWaitingForVariant, "variant %s begins", variant.Name)
+	d := w.reconciling(v1alpha1.ReasonWaitingForVariant, "variant %s begins", variant.Name)
 	now := w.time()
 	variant.State, variant.FileSystem, variant.StartTime = v1alpha1.VariantCreating, w.plans[v].fileSystem.GetName(), &now
 	d.next, d.begun, d.after = variant, true, soon
@@ -177,14 +175,14 @@ func (w *world) decideCreating(variant *v1alpha1.SuiteVariantStatus) decision {
 		case fs != nil && !made(w.suite, fs):
 			return stalled(v1alpha1.ReasonNameTaken, "there is a FileSystem %s, which this suite did not make and does not touch; delete it, or suspend and delete this suite", name)
 		case fs != nil:
-			d := reconciling(v1alpha1.ReasonWaitingForVariant, "FileSystem %s was made", name)
+			d := w.reconciling(v1alpha1.ReasonWaitingForVariant, "FileSystem %s was made", name)
 			variant.FileSystemUID = string(fs.UID)
 			d.next, d.after = variant, soon
 			return d
 		case w.suite.Spec.Suspend:
 			return suspended()
 		}
-		d := reconciling(v1alpha1.ReasonWaitingForVariant, "FileSystem %s is being made", name)
+		d := w.reconciling(v1alpha1.ReasonWaitingForVariant, "FileSystem %s is being made", name)
 		d.action, d.after = makeFileSystem, soon
 		return d
 	}
@@ -202,7 +200,7 @@ func (w *world) decideCreating(variant *v1alpha1.SuiteVariantStatus) decision {
 	if deadline := w.deadline(variant); !approval && w.now.After(deadline) {
 		return w.fail(variant, fmt.Sprintf("FileSystem %s did not become Ready within %s (spec.readyTimeout): %s", name, w.readyTimeout(), why))
 	}
-	d := reconciling(v1alpha1.ReasonWaitingForVariant, "waiting until FileSystem %s is Ready: %s", name, why)
+	d := w.reconciling(v1alpha1.ReasonWaitingForVariant, "waiting until FileSystem %s is Ready: %s", name, why)
 	if stalls || approval {
 		d.status, d.progress = metav1.ConditionFalse, conditions.Stalled
 	}
@@ -226,7 +224,7 @@ func (w *world) decideReady(variant *v1alpha1.SuiteVariantStatus) decision {
 	if adopted := w.adopted(); len(adopted) > 0 {
 		variant.Message = v1alpha1.Cut(fmt.Sprintf("these disks were taken over as they were, and not formatted anew: %s", strings.Join(adopted, ", ")), maxMessage)
 	}
-	d := reconciling(v1alpha1.ReasonRunning, "FileSystem %s is Ready", variant.FileSystem)
+	d := w.reconciling(v1alpha1.ReasonRunning, "FileSystem %s is Ready", variant.FileSystem)
 	d.next, d.after = variant, soon
 	return d
 }

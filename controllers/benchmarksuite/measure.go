@@ -28,13 +28,13 @@ func (w *world) decideMeasuring(v int, variant *v1alpha1.SuiteVariantStatus) dec
 	case run == nil && w.suite.Spec.Suspend:
 		return suspended()
 	case run == nil:
-		d := reconciling(v1alpha1.ReasonRunning, "making BenchmarkRun %s", object)
+		d := w.reconciling(v1alpha1.ReasonRunning, "making BenchmarkRun %s", object)
 		d.action, d.run, d.after = makeRun, j, soon
 		return d
 	case !metav1.IsControlledBy(run, w.suite):
 		return stalled(v1alpha1.ReasonNameTaken, "there is a BenchmarkRun %s, which this suite did not make and does not touch; delete it, and the suite goes on", object)
 	case known == nil:
-		d := reconciling(v1alpha1.ReasonRunning, "BenchmarkRun %s was made", object)
+		d := w.reconciling(v1alpha1.ReasonRunning, "BenchmarkRun %s was made", object)
 		variant.Runs = append(variant.Runs, v1alpha1.SuiteRunStatus{Name: name, BenchmarkRun: object, Succeeded: "Unknown"})
 		d.next, d.after = variant, soon
 		return d
@@ -63,7 +63,7 @@ func (w *world) decideRun(variant *v1alpha1.SuiteVariantStatus, j int, run *v1al
 		d.action, d.suspend = suspendRun, true
 		return d
 	}
-	d := reconciling(v1alpha1.ReasonRunning, "BenchmarkRun %s is under way", run.Name)
+	d := w.reconciling(v1alpha1.ReasonRunning, "BenchmarkRun %s is under way", run.Name)
 	if run.Spec.Suspend != w.suite.Spec.Suspend {
 		d.action, d.suspend, d.run, d.after = suspendRun, w.suite.Spec.Suspend, j, soon
 		return d
@@ -92,7 +92,7 @@ func hopeless(reason string) bool {
 // endRun records the end of a run, with its results. Where nothing may follow a failure, the variant ends with it.
 func (w *world) endRun(variant *v1alpha1.SuiteVariantStatus, j int, succeeded, message string) decision {
 	name := w.suite.Spec.Runs[j].Name
-	d := reconciling(v1alpha1.ReasonRunning, "run %s of variant %s has ended", name, variant.Name)
+	d := w.reconciling(v1alpha1.ReasonRunning, "run %s of variant %s has ended", name, variant.Name)
 	e := entry(variant, name)
 	e.Succeeded = succeeded
 	if succeeded != "True" {
@@ -108,7 +108,7 @@ func (w *world) endRun(variant *v1alpha1.SuiteVariantStatus, j int, succeeded, m
 // fail gives a variant up. A run that is under way is suspended, so that it does not go on when nobody expects it any more.
 func (w *world) fail(variant *v1alpha1.SuiteVariantStatus, why string) decision {
 	why = v1alpha1.Cut(why, maxMessage)
-	d := reconciling(v1alpha1.ReasonWaitingForVariant, "variant %s is given up: %s", variant.Name, why)
+	d := w.reconciling(v1alpha1.ReasonWaitingForVariant, "variant %s is given up: %s", variant.Name, why)
 	for i := range variant.Runs {
 		e := &variant.Runs[i]
 		if over(e) {
@@ -137,7 +137,7 @@ func (w *world) fail(variant *v1alpha1.SuiteVariantStatus, why string) decision 
 
 // afterVariant follows when the runs of a variant are over.
 func (w *world) afterVariant(variant *v1alpha1.SuiteVariantStatus) decision {
-	d := reconciling(v1alpha1.ReasonWaitingForVariant, "the runs of variant %s are over", variant.Name)
+	d := w.reconciling(v1alpha1.ReasonWaitingForVariant, "the runs of variant %s are over", variant.Name)
 	if w.suite.Spec.AfterVariant == v1alpha1.AfterVariantKeep {
 		w.finish(variant, "")
 	} else {

@@ -34,6 +34,8 @@ type Reconciler struct {
 	// Tools by spec.tool, to find a run that can't be run before anything starts.
 	Tools    map[v1alpha1.BenchmarkTool]benchmarks.Tool
 	Recorder events.EventRecorder
+	// PollInterval is how often what the suite waits for is looked at, besides the events of it.
+	PollInterval time.Duration
 }
 
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=benchmarksuites,verbs=get;list;watch;update;patch;delete

@@ -19,7 +19,7 @@ import (
 func (w *world) decideRemoving(variant *v1alpha1.SuiteVariantStatus) decision {
 	fs := w.live(variant)
 	if fs == nil || !made(w.suite, fs) {
-		d := reconciling(v1alpha1.ReasonWaitingForVariant, "variant %s is over", variant.Name)
+		d := w.reconciling(v1alpha1.ReasonWaitingForVariant, "variant %s is over", variant.Name)
 		if fs != nil {
 			d.message = fmt.Sprintf("variant %s is over; FileSystem %s stays, because its annotation %s was taken away", variant.Name, fs.Name, v1alpha1.AnnotationSuite)
 		}
@@ -35,7 +35,7 @@ func (w *world) decideRemoving(variant *v1alpha1.SuiteVariantStatus) decision {
 		return suspended()
 	}
 	if users := w.usersOf(fs); len(users) > 0 {
-		return reconciling(v1alpha1.ReasonWaitingForVariant, "FileSystem %s is removed when what else measures it is over: BenchmarkRun %s", fs.Name, strings.Join(users, ", "))
+		return w.reconciling(v1alpha1.ReasonWaitingForVariant, "FileSystem %s is removed when what else measures it is over: BenchmarkRun %s", fs.Name, strings.Join(users, ", "))
 	}
 	if destroys {
 		for _, refused := range []*decision{w.unconfirmed(), w.notItsOwn(variant)} {
@@ -44,7 +44,7 @@ func (w *world) decideRemoving(variant *v1alpha1.SuiteVariantStatus) decision {
 			}
 		}
 	}
-	d := reconciling(v1alpha1.ReasonWaitingForVariant, "FileSystem %s is being deleted", fs.Name)
+	d := w.reconciling(v1alpha1.ReasonWaitingForVariant, "FileSystem %s is being deleted", fs.Name)
 	d.after = soon
 	// Whatever somebody has set meanwhile: this is what happens to the disks.
 	switch confirmed := fs.Spec.ConfirmDestroy != ""; {
@@ -65,7 +65,7 @@ func (w *world) decideLeaving(variant *v1alpha1.SuiteVariantStatus, fs *v1alpha1
 		fs.Spec.DeletionPolicy == v1alpha1.DeletionDestroy && fs.Spec.ConfirmDestroy != string(fs.UID)
 	if !destroys || !asks {
 		why, stalls := waitsFor(fs)
-		d := reconciling(v1alpha1.ReasonWaitingForVariant, "waiting until FileSystem %s is gone: %s", fs.Name, why)
+		d := w.reconciling(v1alpha1.ReasonWaitingForVariant, "waiting until FileSystem %s is gone: %s", fs.Name, why)
 		if stalls {
 			d.status, d.progress = metav1.ConditionFalse, conditions.Stalled
 		}
@@ -78,7 +78,7 @@ func (w *world) decideLeaving(variant *v1alpha1.SuiteVariantStatus, fs *v1alpha1
 			return *refused
 		}
 	}
-	d := reconciling(v1alpha1.ReasonWaitingForVariant, "the disks of FileSystem %s are wiped: %s", fs.Name, strings.Join(w.disks(), ", "))
+	d := w.reconciling(v1alpha1.ReasonWaitingForVariant, "the disks of FileSystem %s are wiped: %s", fs.Name, strings.Join(w.disks(), ", "))
 	d.action, d.after = confirm, soon
 	return d
 }

@@ -52,7 +52,7 @@ type scene struct {
 }
 
 func sceneOf(suite *v1alpha1.BenchmarkSuite) *scene {
-	w := &world{suite: suite, now: noon, fileSystems: map[string]*v1alpha1.FileSystem{}, runs: map[string]*v1alpha1.BenchmarkRun{}}
+	w := &world{suite: suite, now: noon, poll: 10 * time.Second, fileSystems: map[string]*v1alpha1.FileSystem{}, runs: map[string]*v1alpha1.BenchmarkRun{}}
 	w.plans, w.refused = build(suite)
 	return &scene{world: w}
 }

@@ -72,7 +72,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, b backend.Backend, fs 
 			return ctrl.Result{}, err
 		}
 		if rest.stalled {
-			return ctrl.Result{RequeueAfter: pollInterval}, nil
+			return ctrl.Result{RequeueAfter: r.PollInterval}, nil
 		}
 		return ctrl.Result{RequeueAfter: stopInterval}, nil
 	}

@@ -25,10 +25,6 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// pollInterval is how often the filesystem itself is asked. A target that is lost shows in the status within one interval
-// of the moment when the filesystem notices.
-const pollInterval = 10 * time.Second
-
 // StateReader asks a filesystem's probe.
 type StateReader interface {
 	// State returns what the probe at the URL says, or a sentence of why it does not.
@@ -47,6 +43,9 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
 	Applier  *apply.Applier
+	// PollInterval is how often the filesystem itself is asked. A target that is lost shows in the status within one interval of the
+	// moment when the filesystem notices.
+	PollInterval time.Duration
 }
 
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=filesystems,verbs=get;list;watch;update;patch
@@ -122,7 +121,7 @@ func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.writeStatus(ctx, before, fs); err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{RequeueAfter: pollInterval}, nil
+	return ctrl.Result{RequeueAfter: r.PollInterval}, nil
 }
 
 // realise records what must be recorded, chooses disks and CPUs, then applies the children. A problem with the disks or CPUs

@@ -111,7 +111,7 @@ func (r *Reconciler) repeatUnseenJobs(ctx context.Context, in backend.Input, see
 		if !slices.Contains(seen.Repeat, job.Name) || !metav1.IsControlledBy(job, in.FileSystem) {
 			continue
 		}
-		if !finishedBefore(job, r.Clock.Now().Add(-2*pollInterval)) {
+		if !finishedBefore(job, r.Clock.Now().Add(-2*r.PollInterval)) {
 			continue
 		}
 		if err := r.Client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {

@@ -204,7 +204,7 @@ func (w *world) operator(c client.Client) *filesystem.Reconciler {
 		Images: backend.Images{Node: "node:1", PullPolicy: "IfNotPresent", Daemons: map[string]string{
 			"moosefs-4.57.5": "moosefs:4.57.5", "beegfs-mgmtd": "mgmtd", "beegfs-meta": "meta", "beegfs-storage": "storage", "beegfs-tools": "tools",
 		}},
-		States: w, Recorder: w.events, Clock: clock.RealClock{},
+		States: w, Recorder: w.events, Clock: clock.RealClock{}, PollInterval: 10 * time.Second,
 		Applier: &apply.Applier{Client: c, Kinds: filesystem.ChildKinds()},
 	}
 }

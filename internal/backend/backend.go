@@ -99,6 +99,10 @@ func Keep(namespace, job string) client.Object {
 	}
 }
 
+// DefaultKubeletSync is how long a change of a ConfigMap may take until a daemon that starts reads it: the kubelet brings it to the node
+// once in its sync period (syncFrequency, a minute unless a node says otherwise: KubeletConfiguration v1beta1).
+const DefaultKubeletSync = time.Minute
+
 // TemplateHashAnnotation on a pod template holds a hash of everything whose change needs a restart of the pod.
 const TemplateHashAnnotation = "parallelfs.dev/template-hash"
 

@@ -6,6 +6,7 @@ package beegfs
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
@@ -43,12 +44,15 @@ const (
 )
 
 // Backend runs BeeGFS.
-type Backend struct{}
+type Backend struct {
+	// KubeletSync is how long a change may take until a daemon that starts reads it; see backend.DefaultKubeletSync.
+	KubeletSync time.Duration
+}
 
 var _ backend.Backend = Backend{}
 
-// New returns the backend.
-func New() Backend { return Backend{} }
+// New returns the backend, for kubelets as they come.
+func New() Backend { return Backend{KubeletSync: backend.DefaultKubeletSync} }
 
 // Type is BeeGFS.
 func (Backend) Type() v1alpha1.FileSystemType { return v1alpha1.BeeGFS }

@@ -335,8 +335,8 @@ func TestAStorageServerIsRestartedForADisk(t *testing.T) {
 		"trap 4: not when it started after the disk was proven, because BeeGFS refuses its number": {
 			change: func(in *backend.Input) {
 				toldOf(in, ssd0).Online = false
-				podOf(in, componentStorage, "oss1").Started = noon.Add(proven + 2*readTime)
-				in.Pods[slices.IndexFunc(in.Pods, func(p backend.Pod) bool { return p.StoragePool == "ssd" && p.Node == "oss1" })].Started = noon.Add(proven + 2*readTime)
+				podOf(in, componentStorage, "oss1").Started = noon.Add(proven + 2*backend.DefaultKubeletSync)
+				in.Pods[slices.IndexFunc(in.Pods, func(p backend.Pod) bool { return p.StoragePool == "ssd" && p.Node == "oss1" })].Started = noon.Add(proven + 2*backend.DefaultKubeletSync)
 			},
 		},
 		"not while it is not proven": {

@@ -5,15 +5,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 )
 
 // Observe sets what should be there, from the recorded numbers, beside what the management service says is there.
-func (Backend) Observe(in backend.Input) backend.Observation {
+func (b Backend) Observe(in backend.Input) backend.Observation {
 	o := observer{
-		in: in, fs: in.FileSystem, placements: backend.NewPlacements(in),
+		in: in, readTime: b.KubeletSync, fs: in.FileSystem, placements: backend.NewPlacements(in),
 		targets: targetsOf(in), drains: drainsOf(in), leftovers: leftovers(in), work: workOf(in),
 	}
 	o.management()
@@ -31,7 +32,11 @@ func (Backend) Observe(in backend.Input) backend.Observation {
 
 // observer collects an Observation.
 type observer struct {
-	in         backend.Input
+	in backend.Input
+	// readTime is how long a change may take until a daemon that starts reads it. A restart waits that long, and so takes up several
+	// disks at once; a pod that has started later knows the change, so that a disk that BeeGFS itself refuses, as for its number or its
+	// registration token, does not restart its server for ever.
+	readTime   time.Duration
 	fs         *v1alpha1.FileSystem
 	seen       backend.Observation
 	placements *backend.Placements

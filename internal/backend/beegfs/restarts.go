@@ -11,15 +11,9 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-const (
-	// readTime is how long a change may take until a daemon that starts reads it: the operator writes it, and the kubelet brings it to
-	// the node. A restart waits that long, and so takes up several disks at once; a pod that has started later knows the change, so
-	// that a disk that BeeGFS itself refuses, as for its number or its registration token, does not restart its server for ever.
-	readTime = time.Minute
-	// offlineTime is how long BeeGFS may list a target as online that its server no longer serves (sysTargetOfflineTimeoutSecs is 180 s
-	// in 7.4.6, node-offline-timeout as much in 8.3.1).
-	offlineTime = 10 * time.Minute
-)
+// offlineTime is how long BeeGFS may list a target as online that its server no longer serves (sysTargetOfflineTimeoutSecs is 180 s
+// in 7.4.6, node-offline-timeout as much in 8.3.1).
+const offlineTime = 10 * time.Minute
 
 // restarts finds the daemons that have to start anew: a storage server, because a disk was proven after its start, or was emptied and
 // taken out, as it reads its list of targets when it starts; a metadata server, because the metadata was mirrored after its start; the
@@ -86,7 +80,7 @@ func (o *observer) awaitsRestart(t target, pod backend.Pod) bool {
 
 // unread is true when a pod started before it could know a change, and the next one will know it.
 func (o *observer) unread(pod backend.Pod, change metav1.Time) bool {
-	known := change.Add(readTime)
+	known := change.Add(o.readTime)
 	return pod.Started.Before(known) && !o.in.State.Time.Before(known)
 }
 

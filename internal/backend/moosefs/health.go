@@ -3,14 +3,15 @@ package moosefs
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 )
 
 // Observe sets what should be there, from the recorded status, beside what the master says is there.
-func (Backend) Observe(in backend.Input) backend.Observation {
-	o := observer{in: in, fs: in.FileSystem, ports: portsOf(in.FileSystem), placements: backend.NewPlacements(in)}
+func (b Backend) Observe(in backend.Input) backend.Observation {
+	o := observer{in: in, readTime: b.KubeletSync, fs: in.FileSystem, ports: portsOf(in.FileSystem), placements: backend.NewPlacements(in)}
 	o.management()
 	o.servers()
 	o.storage()
@@ -27,7 +28,11 @@ type observer struct {
 	in    backend.Input
 	fs    *v1alpha1.FileSystem
 	ports ports
-	seen  backend.Observation
+	// readTime is how long a change may take until a daemon that starts reads it. A restart waits that long, and so takes up several
+	// disks at once; a pod that has started later knows the change, so that a disk that MooseFS itself refuses does not restart its
+	// chunkserver for ever.
+	readTime time.Duration
+	seen     backend.Observation
 	// disks are the StorageTargets of all pools, beside what MooseFS says of each.
 	disks []disk
 	// unplaced are the disks that are not chosen yet, each in words that follow "waiting for disks: ".

@@ -250,14 +250,9 @@ func (o *observer) changes(pod backend.Pod) (back, others []string) {
 	return back, append(others, o.letGo(pod)...)
 }
 
-// readTime is how long a change may take until a daemon that starts reads it: the operator writes it, and the kubelet brings it
-// to the node. A restart waits that long, and so takes up several disks at once; a pod that has started later knows the
-// change, so that a disk that MooseFS itself refuses does not restart its chunkserver for ever.
-const readTime = time.Minute
-
 // unread is true when a pod started before it could know a change, and the next one will know it.
 func (o *observer) unread(pod backend.Pod, change metav1.Time) bool {
-	known := change.Add(readTime)
+	known := change.Add(o.readTime)
 	return pod.Started.Before(known) && !o.in.State.Time.Before(known)
 }
 
@@ -313,7 +308,7 @@ func (o *observer) letGo(pod backend.Pod) []string {
 
 // settled is true for a pod that ran for a while when MooseFS was asked, so that the answer is about what it was told.
 func (o *observer) settled(pod backend.Pod) bool {
-	return pod.Started.Before(o.in.State.Time.Add(-readTime))
+	return pod.Started.Before(o.in.State.Time.Add(-o.readTime))
 }
 
 // safe decides whether a chunkserver may be restarted although the filesystem has problems. Of them, only disks that are not
