@@ -106,6 +106,9 @@ const (
 	ReasonTargetsMissing = "TargetsMissing"
 	// ReasonServersMissing surfaces when servers other than targets' are not online; the message names them.
 	ReasonServersMissing = "ServersMissing"
+	// ReasonDataUnknown surfaces while the filesystem does not know how many copies its data has. It serves meanwhile, and no daemon that
+	// runs is restarted.
+	ReasonDataUnknown = "DataUnknown"
 	// ReasonChunksEndangered surfaces when data has fewer copies than asked for.
 	ReasonChunksEndangered = "ChunksEndangered"
 	// ReasonPoolsNotPlaced surfaces while the storage classes and directories of pools are not made.

@@ -44,7 +44,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, b backend.Backend, fs 
 	if err := r.Client.List(ctx, &nodes); err != nil {
 		return ctrl.Result{}, fmt.Errorf("list nodes: %w", err)
 	}
-	pods, err := r.pods(ctx, fs)
+	pods, err := r.pods(ctx, r.Client, fs)
 	if err != nil {
 		return ctrl.Result{}, err
 	}

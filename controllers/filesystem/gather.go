@@ -66,7 +66,7 @@ func (r *Reconciler) gather(ctx context.Context, b backend.Backend, fs *v1alpha1
 		return in, d, err
 	}
 
-	pods, err := r.pods(ctx, fs)
+	pods, err := r.pods(ctx, r.Client, fs)
 	if err != nil {
 		return in, d, err
 	}
@@ -109,10 +109,10 @@ func nodeFacts(n *corev1.Node) backend.Node {
 }
 
 // pods returns the facts of the filesystem's pods, sorted by component, pool, node and name.
-func (r *Reconciler) pods(ctx context.Context, fs *v1alpha1.FileSystem) ([]backend.Pod, error) {
+func (r *Reconciler) pods(ctx context.Context, c client.Reader, fs *v1alpha1.FileSystem) ([]backend.Pod, error) {
 	mine := []client.ListOption{client.InNamespace(fs.Namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: fs.Name}}
 	var sets appsv1.DaemonSetList
-	if err := r.Client.List(ctx, &sets, mine...); err != nil {
+	if err := c.List(ctx, &sets, mine...); err != nil {
 		return nil, fmt.Errorf("list daemonsets: %w", err)
 	}
 	wanted := map[types.UID]string{}
@@ -120,7 +120,7 @@ func (r *Reconciler) pods(ctx context.Context, fs *v1alpha1.FileSystem) ([]backe
 		wanted[s.UID] = s.Spec.Template.Annotations[backend.TemplateHashAnnotation]
 	}
 	var pods corev1.PodList
-	if err := r.Client.List(ctx, &pods, mine...); err != nil {
+	if err := c.List(ctx, &pods, mine...); err != nil {
 		return nil, fmt.Errorf("list pods: %w", err)
 	}
 	var out []backend.Pod
@@ -192,15 +192,16 @@ func podFacts(p *corev1.Pod, wanted map[types.UID]string) backend.Pod {
 	facts := backend.Pod{
 		Name: client.ObjectKeyFromObject(p), Component: p.Labels[v1alpha1.LabelComponent],
 		StoragePool: p.Labels[v1alpha1.LabelStoragePool], Instance: p.Labels[v1alpha1.LabelInstance], Node: p.Spec.NodeName,
+		Terminating: p.DeletionTimestamp != nil,
 	}
 	for _, owner := range p.OwnerReferences {
 		if want, ok := wanted[owner.UID]; ok {
 			facts.Outdated = p.Annotations[backend.TemplateHashAnnotation] != want
 		}
 	}
-	// Of several containers the one that runs longest tells what the pod can't know yet.
+	// What was asked before the last of its containers was started says nothing of the pod.
 	for _, c := range p.Status.ContainerStatuses {
-		if c.State.Running != nil && (facts.Started.IsZero() || c.State.Running.StartedAt.Time.Before(facts.Started)) {
+		if c.State.Running != nil && c.State.Running.StartedAt.Time.After(facts.Started) {
 			facts.Started = c.State.Running.StartedAt.Time
 		}
 	}

@@ -99,16 +99,17 @@ func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	before := fs.DeepCopy()
 	seen := b.Observe(in)
 	seen.Problems = h.mended(seen.Problems)
+	var restart *due
 	if stop == nil {
 		if err := r.repeatUnseenJobs(ctx, in, seen); err != nil {
 			return ctrl.Result{}, err
 		}
-		restarted, err := r.restartOne(ctx, b, in, seen, h)
-		if err != nil {
+		var message string
+		if restart, message, err = r.chooseRestart(ctx, b, in, seen, h); err != nil {
 			return ctrl.Result{}, err
 		}
-		if restarted != "" {
-			seen.Problems = append(seen.Problems, backend.Problem{Reason: v1alpha1.ReasonRestarting, Message: restarted})
+		if message != "" {
+			seen.Problems = append(seen.Problems, backend.Problem{Reason: v1alpha1.ReasonRestarting, Message: message})
 		}
 	}
 	// What a person has to change comes first: it is often the cause of the rest.
@@ -120,6 +121,11 @@ func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	h.describe(fs)
 	if err := r.writeStatus(ctx, before, fs); err != nil {
 		return ctrl.Result{}, err
+	}
+	if restart != nil {
+		if err := r.restart(ctx, fs, restart); err != nil {
+			return ctrl.Result{}, err
+		}
 	}
 	return ctrl.Result{RequeueAfter: r.PollInterval}, nil
 }
@@ -272,6 +278,8 @@ func summarise(seen backend.Observation, stop *backend.InvalidSpecError) (metav1
 		message += p.Message
 	}
 	switch worst.Reason {
+	case v1alpha1.ReasonDataUnknown: // it is the last of all problems, so there is no other
+		return metav1.ConditionTrue, conditions.Reconciling, worst.Reason, message
 	case v1alpha1.ReasonDaemonRefused, v1alpha1.ReasonNoDevices, v1alpha1.ReasonDeviceConflict, v1alpha1.ReasonPinningConflict,
 		v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonLicenceMissing, v1alpha1.ReasonUnknownMembers:
 		return metav1.ConditionFalse, conditions.Stalled, worst.Reason, message
