@@ -11,6 +11,8 @@ const (
 	ConditionReconciling = "Reconciling"
 	// ConditionStalled is true when nothing goes on until a person changes something, and absent otherwise.
 	ConditionStalled = "Stalled"
+	// ConditionReconciled is false while the operator's passes over the object fail, and absent otherwise; the message names the step.
+	ConditionReconciled = "Reconciled"
 	// ConditionEvaluationOnly is true while targets are directories: nothing proves that they are on the disks that they were on.
 	ConditionEvaluationOnly = "EvaluationOnly"
 	// ConditionPinned is true when every daemon whose role asks for CPUs runs on them, as the kernel says; absent when no role does.
@@ -96,6 +98,8 @@ const (
 	ReasonDirectoryConflict = "DirectoryConflict"
 	// ReasonStarting surfaces while daemons start for the first time.
 	ReasonStarting = "Starting"
+	// ReasonPassFailed is the reason of a false Reconciled. The operator tries again within a minute.
+	ReasonPassFailed = "PassFailed"
 	// ReasonRestarting surfaces while the operator restarts daemons, one at a time, to apply a changed spec.
 	ReasonRestarting = "Restarting"
 	// ReasonProbeUnreachable surfaces when the probe does not answer; the state of the filesystem is then unknown.

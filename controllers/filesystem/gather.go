@@ -85,13 +85,22 @@ func (r *Reconciler) gather(ctx context.Context, b backend.Backend, fs *v1alpha1
 		in.StateError = "it has no node yet"
 	default:
 		state, err := r.States.State(ctx, url)
-		if err != nil {
-			in.StateError = err.Error()
+		switch {
+		case err != nil:
+			in.StateError = v1alpha1.Cut(err.Error(), maxSaid)
+		case state.FileSystemUID != string(fs.UID):
+			// Its members, and what was initialised, are those of another filesystem.
+			in.StateError = fmt.Sprintf("the probe at %s belongs to another FileSystem (uid %q), which was deleted or orphaned and whose daemons "+
+				"still run; stop them, and wait until their pods are gone", url, v1alpha1.Cut(state.FileSystemUID, maxSaid))
+		default:
+			in.State = state
 		}
-		in.State = state
 	}
 	return in, d, nil
 }
+
+// maxSaid bounds what others say in a status: the kubelet, the API server, a probe. In bytes.
+const maxSaid = 512
 
 func nodeFacts(n *corev1.Node) backend.Node {
 	facts := backend.Node{Name: n.Name, Labels: n.Labels}
@@ -180,7 +189,7 @@ func jobFacts(j *batchv1.Job, pods []corev1.Pod) backend.Job {
 				t = c.LastTerminationState.Terminated
 			}
 			if t != nil && t.ExitCode != 0 && !t.FinishedAt.Time.Before(last) {
-				last, facts.Message = t.FinishedAt.Time, containerMessage(c)
+				last, facts.Message = t.FinishedAt.Time, v1alpha1.Cut(containerMessage(c), maxSaid)
 			}
 		}
 	}
@@ -210,7 +219,7 @@ func podFacts(p *corev1.Pod, wanted map[types.UID]string) backend.Pod {
 		case c.Type == corev1.PodReady:
 			facts.Ready = c.Status == corev1.ConditionTrue && p.DeletionTimestamp == nil
 		case c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse:
-			facts.Message = c.Message
+			facts.Message = v1alpha1.Cut(c.Message, maxSaid)
 		}
 	}
 	if facts.Ready {
@@ -221,7 +230,7 @@ func podFacts(p *corev1.Pod, wanted map[types.UID]string) backend.Pod {
 			continue
 		}
 		if message := containerMessage(c); message != "" {
-			facts.Message = c.Name + ": " + message
+			facts.Message = v1alpha1.Cut(c.Name+": "+message, maxSaid)
 			break
 		}
 	}

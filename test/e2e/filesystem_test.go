@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -237,8 +238,14 @@ func fileSystemRuns(version string) {
 		Expect(daemonPods()).To(ContainSubstring(podOn("master", workers[0])), "the master has no new option, and was not restarted")
 
 		kubectl("-n", namespace, "patch", "filesystem", "scratch", "--type=merge", "-p", `{"spec":{"config":{"storage":{"DATA_PATH":"/elsewhere"}}}}`)
-		Eventually(whyNotReady).Should(And(HavePrefix(v1alpha1.ReasonOptionRefused), ContainSubstring("spec.config.storage.DATA_PATH")))
+		stalled := func() *metav1.Condition {
+			return meta.FindStatusCondition(fileSystemNamed("scratch").Status.Conditions, v1alpha1.ConditionStalled)
+		}
+		Eventually(stalled).Should(HaveValue(And(HaveField("Reason", v1alpha1.ReasonOptionRefused),
+			HaveField("Message", ContainSubstring("spec.config.storage.DATA_PATH")))))
+		Expect(ready()).To(BeTrue(), "what runs goes on to serve")
 		kubectl("-n", namespace, "patch", "filesystem", "scratch", "--type=merge", "-p", `{"spec":{"config":{"storage":{"DATA_PATH":null}}}}`)
+		Eventually(stalled).Should(BeNil())
 		Eventually(ready).Should(BeTrue(), whyNotReady)
 	})
 }
