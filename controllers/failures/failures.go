@@ -51,8 +51,8 @@ type Writer[T client.Object] struct {
 	Positive   string
 }
 
-// Say writes an error of a pass as the condition Reconciled, which is False, and makes an event when it says something new. A conflict is no
-// failure: the next pass follows at once. An object that is gone is told nothing. What can't be written is logged.
+// Say writes an error of a pass as the condition Reconciled, which is False, and makes an event when it says something new. A conflict
+// is no failure: the next pass follows at once. An object that is gone is told nothing. What can't be written is logged.
 func (w Writer[T]) Say(ctx context.Context, key client.ObjectKey, object T, failed error) {
 	if failed == nil || apierrors.IsConflict(failed) || ctx.Err() != nil {
 		return
