@@ -128,6 +128,10 @@ func TestAServerIsConfirmedByItsAnswerOrByTheTimeAfterWhichBeeGFSMissesIt(t *tes
 				in.State.Targets[i].Contacted = true
 			}
 		}, false},
+		"nobody has mounted the filesystem": {func(in *backend.Input, p *backend.Pod) {
+			p.Started = noon.Add(-2 * time.Minute)
+			in.Pods = slices.DeleteFunc(in.Pods, func(p backend.Pod) bool { return p.Component == componentClient })
+		}, false},
 		"the offline timeout is longer": {func(in *backend.Input, p *backend.Pod) {
 			p.Started = noon.Add(-10 * time.Minute)
 			in.FileSystem.Spec.Config = &v1alpha1.ConfigSpec{Management: v1alpha1.Options{"sysTargetOfflineTimeoutSecs": "900"}}

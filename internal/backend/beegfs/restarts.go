@@ -73,10 +73,17 @@ func (o *observer) sole() {
 	}
 }
 
+// inUse is true when somebody has mounted the filesystem, or is about to: while nobody has, a restart stops no program, such as those that
+// make a new filesystem's metadata mirrored.
+func (o *observer) inUse() bool {
+	return len(o.in.State.Sessions) > 0 ||
+		slices.ContainsFunc(o.in.Pods, func(p backend.Pod) bool { return p.Component == componentClient })
+}
+
 // unconfirmed are the servers of which BeeGFS could still list what it knew before they were started: it takes a server for online until
 // it has missed it for the offline timeout. A server that answered itself is there, and so is one that BeeGFS lists after that time.
 func (o *observer) unconfirmed() []string {
-	if o.in.State == nil {
+	if o.in.State == nil || !o.inUse() {
 		return nil
 	}
 	seconds, _, _, _ := offlineTimeouts(backend.RawOptions(o.fs))
