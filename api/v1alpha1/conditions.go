@@ -11,6 +11,8 @@ const (
 	ConditionReconciling = "Reconciling"
 	// ConditionStalled is true when nothing goes on until a person changes something, and absent otherwise.
 	ConditionStalled = "Stalled"
+	// ConditionReconciled is false while the operator's passes over the object fail, and absent otherwise; the message names the step.
+	ConditionReconciled = "Reconciled"
 	// ConditionEvaluationOnly is true while targets are directories: nothing proves that they are on the disks that they were on.
 	ConditionEvaluationOnly = "EvaluationOnly"
 	// ConditionPinned is true when every daemon whose role asks for CPUs runs on them, as the kernel says; absent when no role does.
@@ -101,6 +103,8 @@ const (
 	ReasonDirectoryConflict = "DirectoryConflict"
 	// ReasonStarting surfaces while daemons start for the first time.
 	ReasonStarting = "Starting"
+	// ReasonPassFailed is the reason of a false Reconciled. The operator tries again within a minute.
+	ReasonPassFailed = "PassFailed"
 	// ReasonRestarting surfaces while the operator restarts daemons, one at a time, to apply a changed spec.
 	ReasonRestarting = "Restarting"
 	// ReasonProbeUnreachable surfaces when the probe does not answer; the state of the filesystem is then unknown.
@@ -111,6 +115,9 @@ const (
 	ReasonTargetsMissing = "TargetsMissing"
 	// ReasonServersMissing surfaces when servers other than targets' are not online; the message names them.
 	ReasonServersMissing = "ServersMissing"
+	// ReasonDataUnknown surfaces while the filesystem does not know how many copies its data has. It serves meanwhile, and no daemon that
+	// runs is restarted.
+	ReasonDataUnknown = "DataUnknown"
 	// ReasonChunksEndangered surfaces when data has fewer copies than asked for.
 	ReasonChunksEndangered = "ChunksEndangered"
 	// ReasonPoolsNotPlaced surfaces while the storage classes and directories of pools are not made.

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"maps"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -136,10 +137,29 @@ func (a *Applier) applyOne(ctx context.Context, owner client.Object, labels map[
 		return key, false, err
 	}
 	err = a.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(intent), client.ForceOwnership, client.FieldOwner(FieldOwner))
+	if apierrors.IsInvalid(err) && change == Changed && key.kind == jobKind {
+		// A Job can't be changed, such as in how its image is pulled: it goes, and the next pass makes it anew.
+		return key, true, a.deleteJob(ctx, key)
+	}
 	if err != nil {
 		return key, false, fmt.Errorf("apply %s %s: %w", key.kind.Kind, key.name, err)
 	}
 	return key, true, nil
+}
+
+var jobKind = schema.GroupKind{Group: batchv1.GroupName, Kind: "Job"}
+
+func (a *Applier) deleteJob(ctx context.Context, key childKey) error {
+	job := &batchv1.Job{}
+	if err := a.Client.Get(ctx, key.name, job); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("read Job %s: %w", key.name, err))
+	}
+	uid := job.UID
+	err := a.Client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground), client.Preconditions{UID: &uid})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete Job %s, which can't be changed to what it should be: %w", key.name, err)
+	}
+	return nil
 }
 
 // isSameSecret is true for a Secret that has all that is wanted of one.

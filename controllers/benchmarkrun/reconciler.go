@@ -25,6 +25,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/results"
 	"parallelfs.dev/operator/benchmarks/telemetry"
 	"parallelfs.dev/operator/controllers/apply"
+	"parallelfs.dev/operator/controllers/failures"
 	"parallelfs.dev/operator/controllers/lease"
 	"parallelfs.dev/operator/controllers/servers"
 	"parallelfs.dev/operator/internal/backend"
@@ -78,7 +79,12 @@ type TelemetryReader interface {
 
 // Reconcile takes one BenchmarkRun one step further.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	return apply.Again(r.reconcile(ctx, request))
+	result, err := r.reconcile(ctx, request)
+	failures.Writer[*v1alpha1.BenchmarkRun]{
+		Client: r.Client, Reader: r.Reader, Recorder: r.Recorder, Positive: v1alpha1.ConditionSucceeded,
+		Conditions: func(o *v1alpha1.BenchmarkRun) *[]metav1.Condition { return &o.Status.Conditions },
+	}.Say(ctx, request.NamespacedName, &v1alpha1.BenchmarkRun{}, err)
+	return apply.Again(result, err)
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {

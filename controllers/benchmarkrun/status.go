@@ -16,6 +16,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/stats"
 	"parallelfs.dev/operator/benchmarks/telemetry"
 	"parallelfs.dev/operator/controllers/conditions"
+	"parallelfs.dev/operator/controllers/failures"
 )
 
 const (
@@ -32,6 +33,7 @@ const (
 // the export and the conditions' times of change come from the status before.
 func derive(w *world, d decision) (v1alpha1.BenchmarkRunStatus, error) {
 	status := *w.run.Status.DeepCopy()
+	failures.Clear(&status.Conditions)
 	if d.unobserved {
 		return status, nil
 	}

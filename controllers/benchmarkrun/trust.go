@@ -2,6 +2,8 @@ package benchmarkrun
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -99,6 +101,12 @@ func ownedByDaemonSet(p *corev1.Pod) bool {
 // differsFrom says what has changed since an earlier fingerprint, empty when nothing has. The first things by name are told.
 func (f fingerprint) differsFrom(before fingerprint) string {
 	const mostTold = 3
+	if was, short := before[digested]; short {
+		if f.digest()[digested] == was {
+			return ""
+		}
+		return fmt.Sprintf("a daemon, a StorageTarget or a mount has changed; which of them is not kept, because FileSystem and clients are %d of them", len(f))
+	}
 	var told []string
 	names := slices.Sorted(maps.Keys(before))
 	for _, name := range slices.Sorted(maps.Keys(f)) {
@@ -139,13 +147,33 @@ func sentenceList(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
 
-// encode writes a fingerprint for an annotation of a job.
+// maxFingerprint bounds a fingerprint in an annotation, in bytes: all annotations of an object together have 256 KiB, and a job's list of
+// nodes is among them.
+const maxFingerprint = 96 << 10
+
+// digested is the only name in a fingerprint that was too long to be kept: its value is a hash of it.
+const digested = "digest"
+
+// digest is a short form of a fingerprint, by which a change is seen and not what has changed.
+func (f fingerprint) digest() fingerprint {
+	sum := sha256.Sum256(f.json())
+	return fingerprint{digested: hex.EncodeToString(sum[:])}
+}
+
+// encode writes a fingerprint for an annotation of a job: one that is too long as its digest.
 func (f fingerprint) encode() string {
+	if raw := f.json(); len(raw) <= maxFingerprint {
+		return string(raw)
+	}
+	return string(f.digest().json())
+}
+
+func (f fingerprint) json() []byte {
 	raw, err := json.Marshal(f)
 	if err != nil {
 		panic(err) // it holds strings only
 	}
-	return string(raw)
+	return raw
 }
 
 // gatherTrust reads past the cache: a disturbance that the cache has not seen yet would make a wrong number look right.

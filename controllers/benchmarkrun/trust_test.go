@@ -1,6 +1,8 @@
 package benchmarkrun
 
 import (
+	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -31,6 +33,23 @@ func disk(name string, ready metav1.ConditionStatus) v1alpha1.StorageTarget {
 	t.Spec.FileSystem.Name, t.Spec.Node, t.Spec.Device.ID = "scratch", "oss1", "wwn-1"
 	t.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: ready}}
 	return t
+}
+
+func TestAFingerprintThatIsTooLongForAnAnnotationIsKeptAsItsDigest(t *testing.T) {
+	g := NewWithT(t)
+	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Name: "scratch", UID: "fs-uid"}}
+	var targets []v1alpha1.StorageTarget
+	for i := range 24 * 400 {
+		targets = append(targets, disk(fmt.Sprintf("scratch-ssd-%05d", i), metav1.ConditionTrue))
+	}
+	before := takeFingerprint(fs, nil, targets, nil)
+	text := before.encode()
+	g.Expect(len(text)).To(BeNumerically("<", 256<<10), "the API server's limit of all annotations")
+	var kept fingerprint
+	g.Expect(json.Unmarshal([]byte(text), &kept)).To(Succeed())
+	g.Expect(takeFingerprint(fs, nil, targets, nil).differsFrom(kept)).To(BeEmpty())
+	targets[7] = disk("scratch-ssd-00007", metav1.ConditionFalse)
+	g.Expect(takeFingerprint(fs, nil, targets, nil).differsFrom(kept)).To(ContainSubstring("has changed; which of them is not kept"))
 }
 
 func TestWhatDisturbsAMeasurement(t *testing.T) {

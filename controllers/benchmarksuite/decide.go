@@ -286,7 +286,8 @@ func (w *world) time() metav1.Time { return metav1.NewTime(w.now.UTC().Truncate(
 
 func isReady(fs *v1alpha1.FileSystem) bool {
 	c := meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionReady)
-	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration >= fs.Generation
+	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration >= fs.Generation &&
+		!meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionStalled)
 }
 
 // waitsFor is what a FileSystem says of itself, and whether a person has to act.
@@ -294,6 +295,9 @@ func waitsFor(fs *v1alpha1.FileSystem) (string, bool) {
 	c := meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionReady)
 	if c == nil {
 		return "it has no status yet", false
+	}
+	if stalled := meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionStalled); stalled != nil {
+		c = stalled
 	}
 	return fmt.Sprintf("%s: %s", c.Reason, c.Message), meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionStalled)
 }

@@ -22,6 +22,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks"
 	"parallelfs.dev/operator/controllers/apply"
+	"parallelfs.dev/operator/controllers/failures"
 )
 
 // Reconciler reconciles BenchmarkSuites.
@@ -49,7 +50,12 @@ type Reconciler struct {
 
 // Reconcile takes one BenchmarkSuite one step further.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	return apply.Again(r.reconcile(ctx, request))
+	result, err := r.reconcile(ctx, request)
+	failures.Writer[*v1alpha1.BenchmarkSuite]{
+		Client: r.Client, Reader: r.Reader, Recorder: r.Recorder, Positive: v1alpha1.ConditionSucceeded,
+		Conditions: func(o *v1alpha1.BenchmarkSuite) *[]metav1.Condition { return &o.Status.Conditions },
+	}.Say(ctx, request.NamespacedName, &v1alpha1.BenchmarkSuite{}, err)
+	return apply.Again(result, err)
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {

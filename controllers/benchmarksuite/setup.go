@@ -6,11 +6,13 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/failures"
 )
 
 // Name of the controller, in logs, metrics and events.
@@ -27,6 +29,7 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		For(&v1alpha1.BenchmarkSuite{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Owns(&v1alpha1.BenchmarkRun{}).
 		Watches(&v1alpha1.FileSystem{}, handler.EnqueueRequestsFromMapFunc(suiteOfFileSystem)).
+		WithOptions(controller.Options{RateLimiter: failures.Limiter()}).
 		Complete(r)
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/conditions"
+	"parallelfs.dev/operator/controllers/failures"
 )
 
 const (
@@ -17,6 +18,7 @@ const (
 // derive makes the status from the one before and what was decided and found.
 func derive(w *world, d decision, f *found) v1alpha1.BenchmarkSuiteStatus {
 	status := *w.suite.Status.DeepCopy()
+	failures.Clear(&status.Conditions)
 	status.ObservedGeneration = w.suite.Generation
 	if d.reason != "" {
 		conditions.Set(&status.Conditions, w.suite.Generation, v1alpha1.ConditionSucceeded, d.status, d.progress, d.reason, d.message)

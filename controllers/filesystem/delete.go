@@ -36,6 +36,9 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, b backend.Backend, fs 
 	if err := r.Client.List(ctx, &sets, mine...); err != nil {
 		return ctrl.Result{}, fmt.Errorf("list daemonsets: %w", err)
 	}
+	if orphaned(fs, sets.Items) {
+		return ctrl.Result{}, r.letGo(ctx, fs)
+	}
 	// The pods of a Job stay after their end, and would be waited for.
 	if err := r.deleteJobs(ctx, fs, mine); err != nil {
 		return ctrl.Result{}, err
@@ -44,7 +47,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, b backend.Backend, fs 
 	if err := r.Client.List(ctx, &nodes); err != nil {
 		return ctrl.Result{}, fmt.Errorf("list nodes: %w", err)
 	}
-	pods, err := r.pods(ctx, fs)
+	pods, err := r.pods(ctx, r.Client, fs)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -77,12 +80,26 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, b backend.Backend, fs 
 		return ctrl.Result{RequeueAfter: stopInterval}, nil
 	}
 
+	return ctrl.Result{}, r.letGo(ctx, fs)
+}
+
+// orphaned is true for a deletion that leaves the children (kubectl delete --cascade=orphan): the garbage collector has still to make them
+// nobody's, or has done so with one of them already. Daemons and data are left as they are then.
+func orphaned(fs *v1alpha1.FileSystem, sets []appsv1.DaemonSet) bool {
+	return controllerutil.ContainsFinalizer(fs, metav1.FinalizerOrphanDependents) ||
+		slices.ContainsFunc(sets, func(s appsv1.DaemonSet) bool {
+			return s.DeletionTimestamp.IsZero() && metav1.GetControllerOf(&s) == nil
+		})
+}
+
+// letGo ends the deletion.
+func (r *Reconciler) letGo(ctx context.Context, fs *v1alpha1.FileSystem) error {
 	before := fs.DeepCopy()
 	controllerutil.RemoveFinalizer(fs, v1alpha1.Finalizer)
 	if err := r.Client.Patch(ctx, fs, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(fmt.Errorf("remove the finalizer: %w", err))
+		return client.IgnoreNotFound(fmt.Errorf("remove the finalizer: %w", err))
 	}
-	return ctrl.Result{}, nil
+	return nil
 }
 
 // fate is what becomes of the data.

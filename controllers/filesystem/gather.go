@@ -66,7 +66,7 @@ func (r *Reconciler) gather(ctx context.Context, b backend.Backend, fs *v1alpha1
 		return in, d, err
 	}
 
-	pods, err := r.pods(ctx, fs)
+	pods, err := r.pods(ctx, r.Client, fs)
 	if err != nil {
 		return in, d, err
 	}
@@ -85,13 +85,22 @@ func (r *Reconciler) gather(ctx context.Context, b backend.Backend, fs *v1alpha1
 		in.StateError = "it has no node yet"
 	default:
 		state, err := r.States.State(ctx, url)
-		if err != nil {
-			in.StateError = err.Error()
+		switch {
+		case err != nil:
+			in.StateError = v1alpha1.Cut(err.Error(), maxSaid)
+		case state.FileSystemUID != string(fs.UID):
+			// Its members, and what was initialised, are those of another filesystem.
+			in.StateError = fmt.Sprintf("the probe at %s belongs to another FileSystem (uid %q), which was deleted or orphaned and whose daemons "+
+				"still run; stop them, and wait until their pods are gone", url, v1alpha1.Cut(state.FileSystemUID, maxSaid))
+		default:
+			in.State = state
 		}
-		in.State = state
 	}
 	return in, d, nil
 }
+
+// maxSaid bounds what others say in a status: the kubelet, the API server, a probe. In bytes.
+const maxSaid = 512
 
 func nodeFacts(n *corev1.Node) backend.Node {
 	facts := backend.Node{Name: n.Name, Labels: n.Labels}
@@ -109,10 +118,10 @@ func nodeFacts(n *corev1.Node) backend.Node {
 }
 
 // pods returns the facts of the filesystem's pods, sorted by component, pool, node and name.
-func (r *Reconciler) pods(ctx context.Context, fs *v1alpha1.FileSystem) ([]backend.Pod, error) {
+func (r *Reconciler) pods(ctx context.Context, c client.Reader, fs *v1alpha1.FileSystem) ([]backend.Pod, error) {
 	mine := []client.ListOption{client.InNamespace(fs.Namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: fs.Name}}
 	var sets appsv1.DaemonSetList
-	if err := r.Client.List(ctx, &sets, mine...); err != nil {
+	if err := c.List(ctx, &sets, mine...); err != nil {
 		return nil, fmt.Errorf("list daemonsets: %w", err)
 	}
 	wanted := map[types.UID]string{}
@@ -120,7 +129,7 @@ func (r *Reconciler) pods(ctx context.Context, fs *v1alpha1.FileSystem) ([]backe
 		wanted[s.UID] = s.Spec.Template.Annotations[backend.TemplateHashAnnotation]
 	}
 	var pods corev1.PodList
-	if err := r.Client.List(ctx, &pods, mine...); err != nil {
+	if err := c.List(ctx, &pods, mine...); err != nil {
 		return nil, fmt.Errorf("list pods: %w", err)
 	}
 	var out []backend.Pod
@@ -180,7 +189,7 @@ func jobFacts(j *batchv1.Job, pods []corev1.Pod) backend.Job {
 				t = c.LastTerminationState.Terminated
 			}
 			if t != nil && t.ExitCode != 0 && !t.FinishedAt.Time.Before(last) {
-				last, facts.Message = t.FinishedAt.Time, containerMessage(c)
+				last, facts.Message = t.FinishedAt.Time, v1alpha1.Cut(containerMessage(c), maxSaid)
 			}
 		}
 	}
@@ -192,15 +201,16 @@ func podFacts(p *corev1.Pod, wanted map[types.UID]string) backend.Pod {
 	facts := backend.Pod{
 		Name: client.ObjectKeyFromObject(p), Component: p.Labels[v1alpha1.LabelComponent],
 		StoragePool: p.Labels[v1alpha1.LabelStoragePool], Instance: p.Labels[v1alpha1.LabelInstance], Node: p.Spec.NodeName,
+		Terminating: p.DeletionTimestamp != nil,
 	}
 	for _, owner := range p.OwnerReferences {
 		if want, ok := wanted[owner.UID]; ok {
 			facts.Outdated = p.Annotations[backend.TemplateHashAnnotation] != want
 		}
 	}
-	// Of several containers the one that runs longest tells what the pod can't know yet.
+	// What was asked before the last of its containers was started says nothing of the pod.
 	for _, c := range p.Status.ContainerStatuses {
-		if c.State.Running != nil && (facts.Started.IsZero() || c.State.Running.StartedAt.Time.Before(facts.Started)) {
+		if c.State.Running != nil && c.State.Running.StartedAt.Time.After(facts.Started) {
 			facts.Started = c.State.Running.StartedAt.Time
 		}
 	}
@@ -209,7 +219,7 @@ func podFacts(p *corev1.Pod, wanted map[types.UID]string) backend.Pod {
 		case c.Type == corev1.PodReady:
 			facts.Ready = c.Status == corev1.ConditionTrue && p.DeletionTimestamp == nil
 		case c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse:
-			facts.Message = c.Message
+			facts.Message = v1alpha1.Cut(c.Message, maxSaid)
 		}
 	}
 	if facts.Ready {
@@ -220,7 +230,7 @@ func podFacts(p *corev1.Pod, wanted map[types.UID]string) backend.Pod {
 			continue
 		}
 		if message := containerMessage(c); message != "" {
-			facts.Message = c.Name + ": " + message
+			facts.Message = v1alpha1.Cut(c.Name+": "+message, maxSaid)
 			break
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -176,8 +177,8 @@ func TestBadInputStopsNothingThatRuns(t *testing.T) {
 			before := w.children()
 			w.change(func(fs *v1alpha1.FileSystem) { c.change(w, fs) })
 			w.settle()
-			w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", c.reason), HaveField("Message", ContainSubstring(c.says))))
-			w.Expect(w.condition(v1alpha1.ConditionStalled).Status).To(Equal(metav1.ConditionTrue))
+			w.Expect(w.ready()).To(HaveField("Status", metav1.ConditionTrue), "it serves, and Ready is about service")
+			w.Expect(w.condition(v1alpha1.ConditionStalled)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", c.reason), HaveField("Message", ContainSubstring(c.says))))
 			w.Expect(w.children()).To(Equal(before))
 			w.Expect(w.get().Status.Summary.Targets).To(Equal("3/3"), "what runs is still observed")
 		})
@@ -236,6 +237,64 @@ func TestAChangedOptionRestartsOnePodAtATime(t *testing.T) {
 		w.Expect(restarted[name]).To(Equal(regexp.MustCompile(`^scratch-chunkserver-ssd\.`).MatchString(name)), name)
 	}
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue))
+}
+
+func TestTheNextRestartWaitsForAnAnswerAfterTheLastOneAndTheStatusIsNotHealthyMeanwhile(t *testing.T) {
+	w := newWorld(t)
+	w.fileSystem(nil)
+	w.alive = true
+	w.settle()
+	uids := func() map[types.UID]bool {
+		out := map[types.UID]bool{}
+		for _, p := range w.pods() {
+			if component(&p) == "chunkserver" && p.DeletionTimestamp.IsZero() {
+				out[p.UID] = true
+			}
+		}
+		return out
+	}
+	before := uids()
+	restarted := func() int {
+		n := 0
+		for uid := range before {
+			if !uids()[uid] {
+				n++
+			}
+		}
+		return n
+	}
+	w.change(func(fs *v1alpha1.FileSystem) {
+		fs.Spec.Config = &v1alpha1.ConfigSpec{Storage: v1alpha1.Options{"WORKERS_MAX": "100"}}
+	})
+	// The probe serves for a while what the filesystem said before anything was restarted: it still lists all of them.
+	w.asked = time.Now().Add(-time.Second)
+	c := server.Killable(t, -1)
+	for range 6 {
+		w.Expect(w.reconcile(c)).To(Succeed())
+		if restarted() > 0 {
+			w.Expect(w.ready()).To(And(Not(HaveField("Reason", v1alpha1.ReasonHealthy)), HaveField("Status", metav1.ConditionFalse)))
+		}
+		w.runPods()
+	}
+	w.Expect(w.reconcile(c)).To(Succeed())
+	w.Expect(restarted()).To(Equal(0), "no answer is as new as the pods that run")
+	w.asked = time.Now().Add(time.Minute)
+	w.Expect(w.reconcile(c)).To(Succeed())
+	w.Expect(restarted()).To(Equal(1))
+	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonRestarting)))
+	w.runPods()
+	w.asked = time.Now().Add(-time.Minute)
+	for range 3 {
+		w.Expect(w.reconcile(c)).To(Succeed())
+		w.runPods()
+	}
+	w.Expect(restarted()).To(Equal(1), "what the filesystem said before is no proof that the first one is back")
+	w.Expect(w.ready()).To(HaveField("Status", metav1.ConditionFalse))
+	w.Expect(w.get().Status.Summary.Servers).NotTo(Equal("4/4"))
+	w.asked = time.Time{}
+	w.settle()
+	w.Expect(restarted()).To(Equal(3))
+	w.Expect(w.ready()).To(HaveField("Reason", v1alpha1.ReasonHealthy))
 }
 
 func TestAJobWhoseEffectIsNotSeenIsRunAgain(t *testing.T) {

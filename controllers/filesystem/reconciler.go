@@ -22,6 +22,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/apply"
 	"parallelfs.dev/operator/controllers/conditions"
+	"parallelfs.dev/operator/controllers/failures"
 	"parallelfs.dev/operator/internal/backend"
 )
 
@@ -65,7 +66,12 @@ type Reconciler struct {
 
 // Reconcile brings one FileSystem nearer to what its spec asks for.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	return apply.Again(r.reconcile(ctx, request))
+	result, err := r.reconcile(ctx, request)
+	failures.Writer[*v1alpha1.FileSystem]{
+		Client: r.Client, Reader: r.Reader, Recorder: r.Recorder, Positive: v1alpha1.ConditionReady,
+		Conditions: func(fs *v1alpha1.FileSystem) *[]metav1.Condition { return &fs.Status.Conditions },
+	}.Say(ctx, request.NamespacedName, &v1alpha1.FileSystem{}, err)
+	return apply.Again(result, err)
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
@@ -79,7 +85,8 @@ func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, fmt.Errorf("no backend serves type %q", fs.Spec.Type)
 	}
 	if !fs.DeletionTimestamp.IsZero() {
-		return r.reconcileDelete(ctx, b, fs)
+		result, err := r.reconcileDelete(ctx, b, fs)
+		return result, failures.In("stop and let go", err)
 	}
 	if !controllerutil.ContainsFinalizer(fs, v1alpha1.Finalizer) {
 		before := fs.DeepCopy()
@@ -91,45 +98,55 @@ func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 
 	in, d, err := r.gather(ctx, b, fs)
 	if err != nil {
-		return ctrl.Result{}, err
+		return ctrl.Result{}, failures.In("look at what there is", err)
 	}
 	h := &hold{reconciler: r, fs: fs}
 	problems, stop, err := r.realise(ctx, b, &in, d, h)
 	if err != nil {
-		return ctrl.Result{}, err
+		// What the filesystem says of itself is worth knowing all the same.
+		before := fs.DeepCopy()
+		r.describe(fs, b.Observe(in), stop, true)
+		return ctrl.Result{}, errors.Join(failures.In("make what should be there", err), r.writeStatus(ctx, before, fs))
 	}
 	before := fs.DeepCopy()
 	seen := b.Observe(in)
 	seen.Problems = h.mended(seen.Problems)
+	var restart *due
 	if stop == nil {
 		if err := r.repeatUnseenJobs(ctx, in, seen); err != nil {
-			return ctrl.Result{}, err
+			return ctrl.Result{}, failures.In("repeat jobs", err)
 		}
-		restarted, err := r.restartOne(ctx, b, in, seen, h)
-		if err != nil {
-			return ctrl.Result{}, err
+		var message string
+		if restart, message, err = r.chooseRestart(ctx, b, in, seen, h); err != nil {
+			return ctrl.Result{}, failures.In("choose what to restart", err)
 		}
-		if restarted != "" {
-			seen.Problems = append(seen.Problems, backend.Problem{Reason: v1alpha1.ReasonRestarting, Message: restarted})
+		if message != "" {
+			seen.Problems = append(seen.Problems, backend.Problem{Reason: v1alpha1.ReasonRestarting, Message: message})
 		}
 	}
 	// What a person has to change comes first: it is often the cause of the rest.
 	seen.Problems = slices.Concat(problems, seen.Problems)
 	if err := h.settle(ctx, in, seen); err != nil {
-		return ctrl.Result{}, err
+		return ctrl.Result{}, failures.In("settle the lease", err)
 	}
 	r.describe(fs, seen, stop, len(h.waiting) > 0)
 	h.describe(fs)
+	failures.Clear(&fs.Status.Conditions)
 	if err := r.writeStatus(ctx, before, fs); err != nil {
 		return ctrl.Result{}, err
+	}
+	if restart != nil {
+		if err := r.restart(ctx, fs, restart); err != nil {
+			return ctrl.Result{}, err
+		}
 	}
 	return ctrl.Result{RequeueAfter: r.PollInterval}, nil
 }
 
 // realise records what must be recorded, chooses disks and CPUs, then applies the children. A problem with the disks or CPUs
 // of one role holds up no other. What stops everything until a person changes it comes back as an InvalidSpecError; the
-// filesystem is then left as it is, and still observed. It is left as it is as well while servers would join it that have to wait; of other
-// changes, only those are left out that have to wait.
+// filesystem is then left as it is, and still observed. Servers that would join it and have to wait are not recorded, and what is recorded
+// stays applied; of other changes, only those are left out that have to wait.
 func (r *Reconciler) realise(ctx context.Context, b backend.Backend, in *backend.Input, d disks, h *hold) (
 	[]backend.Problem, *backend.InvalidSpecError, error,
 ) {
@@ -140,25 +157,37 @@ func (r *Reconciler) realise(ctx context.Context, b backend.Backend, in *backend
 	} else if err != nil {
 		return nil, nil, fmt.Errorf("decide what to record: %w", err)
 	}
-	if may, err := h.may(ctx, joins(in.FileSystem.Status, record)...); err != nil || !may {
+	may, err := h.may(ctx, joins(in.FileSystem.Status, record)...)
+	if err != nil {
 		return r.pin(b, in), nil, err
 	}
-	// The record goes to the API server before anything that follows from it: an operator that is killed in between
-	// finds what it has decided, and decides the same.
-	before := in.FileSystem.DeepCopy()
-	remember(&in.FileSystem.Status, record)
-	if err := r.writeStatus(ctx, before, in.FileSystem); err != nil {
-		return nil, nil, err
+	wanted := *in
+	if may {
+		// The record goes to the API server before anything that follows from it: an operator that is killed in between
+		// finds what it has decided, and decides the same.
+		before := in.FileSystem.DeepCopy()
+		remember(&in.FileSystem.Status, record)
+		if err := r.writeStatus(ctx, before, in.FileSystem); err != nil {
+			return nil, nil, err
+		}
+	} else {
+		wanted.FileSystem = withoutNewPools(in.FileSystem)
 	}
-	problems, err := r.chooseDisks(ctx, b, *in, d, h)
-	if err != nil {
-		return nil, nil, err
+	var problems []backend.Problem
+	if may {
+		if problems, err = r.chooseDisks(ctx, b, *in, d, h); err != nil {
+			return nil, nil, err
+		}
 	}
 	problems = append(problems, r.pin(b, in)...)
-	objects, err := b.Objects(*in)
-	if errors.As(err, &invalid) {
+	wanted.Pinnings, wanted.Targets = in.Pinnings, in.Targets
+	objects, err := b.Objects(wanted)
+	switch {
+	case errors.As(err, &invalid):
 		return problems, invalid, nil
-	} else if err != nil {
+	case err != nil && !may:
+		return problems, nil, nil // they can't be planned without the servers that wait
+	case err != nil:
 		return nil, nil, fmt.Errorf("plan the children: %w", err)
 	}
 	mine := map[string]string{v1alpha1.LabelFileSystem: in.FileSystem.Name}
@@ -178,6 +207,15 @@ func (r *Reconciler) realise(ctx context.Context, b backend.Backend, in *backend
 		log.FromContext(ctx).Info("Applied children", "applied", result.Applied, "deleted", result.Deleted)
 	}
 	return problems, nil, err
+}
+
+// withoutNewPools is the FileSystem without the storage pools that are not recorded yet.
+func withoutNewPools(fs *v1alpha1.FileSystem) *v1alpha1.FileSystem {
+	out := fs.DeepCopy()
+	out.Spec.StoragePools = slices.DeleteFunc(out.Spec.StoragePools, func(pool v1alpha1.StoragePoolSpec) bool {
+		return !slices.ContainsFunc(fs.Status.StoragePools, func(known v1alpha1.StoragePoolStatus) bool { return known.Name == pool.Name })
+	})
+	return out
 }
 
 // remember merges a record into a status.
@@ -204,6 +242,7 @@ func (r *Reconciler) describe(fs *v1alpha1.FileSystem, seen backend.Observation,
 	status.ObservedGeneration = fs.Generation
 	status.Management, status.Instances, status.Targets, status.Clients = seen.Management, seen.Instances, seen.Targets, seen.Clients
 	status.Summary = &seen.Summary
+	cutMessages(status)
 	if len(seen.StoragePools) > 0 {
 		status.StoragePools = seen.StoragePools
 	}
@@ -215,7 +254,13 @@ func (r *Reconciler) describe(fs *v1alpha1.FileSystem, seen backend.Observation,
 	if waits && progress == conditions.Settled {
 		progress = conditions.Reconciling
 	}
-	conditions.Set(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, value, progress, reason, message)
+	if stop != nil && value == metav1.ConditionTrue {
+		// What a person has to change is said by Stalled. Ready is about service.
+		conditions.Set(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, value, conditions.Stalled, stop.Reason, stop.Message)
+		conditions.Add(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionReady, value, reason, message)
+	} else {
+		conditions.Set(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, value, progress, reason, message)
+	}
 	if usesDirectories(fs) {
 		conditions.Add(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionEvaluationOnly, metav1.ConditionTrue,
 			v1alpha1.ReasonDirectoryTargets,
@@ -234,6 +279,23 @@ func (r *Reconciler) describe(fs *v1alpha1.FileSystem, seen backend.Observation,
 			seen.Pinned.Reason, seen.Pinned.Message)
 	} else {
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionPinned)
+	}
+}
+
+// maxMessage is the limit of the messages of daemons, targets and clients in a status, in characters; it is counted in bytes here.
+const maxMessage = 1024
+
+// cutMessages bounds what daemons, agents, the kubelet and the API server have said: one message that is too long would make the API server
+// refuse the whole status.
+func cutMessages(status *v1alpha1.FileSystemStatus) {
+	for i := range status.Instances {
+		status.Instances[i].Message = v1alpha1.Cut(status.Instances[i].Message, maxMessage)
+	}
+	for i := range status.Targets {
+		status.Targets[i].Message = v1alpha1.Cut(status.Targets[i].Message, maxMessage)
+	}
+	for i := range status.Clients {
+		status.Clients[i].Message = v1alpha1.Cut(status.Clients[i].Message, maxMessage)
 	}
 }
 
@@ -259,7 +321,7 @@ func pinned(reason string) metav1.ConditionStatus {
 
 // summarise decides the condition Ready.
 func summarise(seen backend.Observation, stop *backend.InvalidSpecError) (metav1.ConditionStatus, conditions.Progress, string, string) {
-	if stop != nil {
+	if stop != nil && len(seen.Problems) > 0 {
 		return metav1.ConditionFalse, conditions.Stalled, stop.Reason, stop.Message
 	}
 	if len(seen.Problems) == 0 {
@@ -274,6 +336,8 @@ func summarise(seen backend.Observation, stop *backend.InvalidSpecError) (metav1
 		message += p.Message
 	}
 	switch worst.Reason {
+	case v1alpha1.ReasonDataUnknown: // it is the last of all problems, so there is no other
+		return metav1.ConditionTrue, conditions.Reconciling, worst.Reason, message
 	case v1alpha1.ReasonDaemonRefused, v1alpha1.ReasonNoDevices, v1alpha1.ReasonDeviceConflict, v1alpha1.ReasonPinningConflict,
 		v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonLicenceMissing, v1alpha1.ReasonUnknownMembers:
 		return metav1.ConditionFalse, conditions.Stalled, worst.Reason, message

@@ -18,29 +18,40 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// restartOne deletes one pod that runs with an older configuration or with other disks than it should, when one may be. It
+// chooseRestart picks one pod that runs with an older configuration or with other disks than it should, when one may be restarted, and
 // says what is going on, or nothing. The restart of a pod that runs waits for the lease; one that is down already does not.
-func (r *Reconciler) restartOne(
+func (r *Reconciler) chooseRestart(
 	ctx context.Context, b backend.Backend, in backend.Input, seen backend.Observation, h *hold,
-) (string, error) {
-	pod, message := nextRestart(b.RestartOrder(), in.Pods, seen)
-	if pod == nil {
-		return message, nil
+) (*due, string, error) {
+	pod, message := nextRestart(b.RestartOrder(), in, seen)
+	if pod == nil || !pod.Ready {
+		return pod, message, nil
 	}
-	if pod.Ready {
-		change := fmt.Sprintf("%s on node %s is to be restarted: %s", pod.Component, pod.Node, pod.why)
-		if may, err := h.may(ctx, change); err != nil || !may {
-			return "", err
-		}
+	// The cache may lag behind the restart of before, and show the pod that was deleted then.
+	var err error
+	if in.Pods, err = r.pods(ctx, r.Reader, in.FileSystem); err != nil {
+		return nil, "", err
 	}
+	if pod, message = nextRestart(b.RestartOrder(), in, seen); pod == nil || !pod.Ready {
+		return pod, message, nil
+	}
+	change := fmt.Sprintf("%s on node %s is to be restarted: %s", pod.Component, pod.Node, pod.why)
+	if may, err := h.may(ctx, change); err != nil || !may {
+		return nil, "", err
+	}
+	return pod, message, nil
+}
+
+// restart deletes a pod, after the status has said so.
+func (r *Reconciler) restart(ctx context.Context, fs *v1alpha1.FileSystem, pod *due) error {
+	note := fmt.Sprintf("Restarting %s on node %s: %s%s", pod.Component, pod.Node, pod.why, pod.cost())
+	r.Recorder.Eventf(fs, nil, corev1.EventTypeNormal, v1alpha1.ReasonRestarting, "Restart", "%s", v1alpha1.Cut(note, conditions.MaxNote))
 	log.FromContext(ctx).Info("Restarting a pod", "pod", pod.Name, "component", pod.Component, "node", pod.Node, "why", pod.why)
 	err := r.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Name.Namespace, Name: pod.Name.Name}})
 	if client.IgnoreNotFound(err) != nil {
-		return "", fmt.Errorf("delete pod %s: %w", pod.Name, err)
+		return fmt.Errorf("delete pod %s: %w", pod.Name, err)
 	}
-	r.Recorder.Eventf(in.FileSystem, nil, corev1.EventTypeNormal, v1alpha1.ReasonRestarting, "Restart", "%s",
-		v1alpha1.Cut(fmt.Sprintf("Restarting %s on node %s: %s", pod.Component, pod.Node, pod.why), conditions.MaxNote))
-	return message, nil
+	return nil
 }
 
 // due is a pod that has to start anew.
@@ -49,36 +60,49 @@ type due struct {
 	why string
 	// safe is true when it may although the filesystem has problems.
 	safe bool
+	// sole says why programs wait meanwhile; empty when they go on.
+	sole string
 }
 
-// nextRestart picks the one pod that may be restarted now. A pod that is down already may always be: it is never what keeps
-// the restart that would repair it from happening. A running pod may only while all servers have a pod that is Ready, and
-// the filesystem itself says that all is well, or that its problems are such that this restart mends: so never more than
-// one server is missing, and a disk that waits to be taken up is not what keeps its server from taking it up.
-func nextRestart(order []string, pods []backend.Pod, seen backend.Observation) (*due, string) {
+// cost says what the restart means for programs, in words that follow others; empty when they go on.
+func (d *due) cost() string {
+	if d.sole == "" || !d.Ready {
+		return ""
+	}
+	return "; programs wait until it is back, because " + d.sole
+}
+
+// nextRestart picks the one pod that may be restarted now. A pod that is down already may always be: its restart may be the repair. Where
+// nothing would stop it, on a node that is not Ready, it is left alone, and so is one that is being stopped. A pod that runs may be
+// restarted only while every server has a pod that is Ready; while the filesystem was asked after the last of them has started, and says
+// that all is well, or that its problems are such that this restart mends; and while no server could be listed only because nobody has
+// missed it yet. So never more than one server is missing, and a disk that waits to be taken up does not keep its server from taking it up.
+func nextRestart(order []string, in backend.Input, seen backend.Observation) (*due, string) {
 	changed := map[types.NamespacedName]backend.Restart{}
 	for _, r := range seen.Restarts {
 		changed[r.Pod] = r
 	}
 	var all []due
-	servers, ready := 0, 0
+	servers, there := 0, 0
 	for _, component := range order {
-		for i := range pods {
-			p := &pods[i]
+		for i := range in.Pods {
+			p := &in.Pods[i]
 			if p.Component != component {
 				continue
 			}
 			servers++
-			if p.Ready {
-				ready++
+			if p.Ready && !p.Started.IsZero() && in.State != nil && in.AskedSince(*p) {
+				there++
 			}
 			disks, hasChanged := changed[p.Name]
+			node, _ := backend.NodeNamed(in.Nodes, p.Node)
 			switch {
+			case p.Terminating || !p.Ready && !node.Ready:
 			case p.Outdated:
 				// The same restart takes up the disk: with it missing, the filesystem never is healthy enough for the other reason.
-				all = append(all, due{Pod: p, why: "its configuration has changed", safe: hasChanged && disks.Safe})
+				all = append(all, due{Pod: p, why: "its configuration has changed", safe: hasChanged && disks.Safe, sole: seen.Sole[p.Name.Name]})
 			case hasChanged:
-				all = append(all, due{Pod: p, why: disks.Why, safe: disks.Safe})
+				all = append(all, due{Pod: p, why: disks.Why, safe: disks.Safe, sole: seen.Sole[p.Name.Name]})
 			}
 		}
 	}
@@ -86,14 +110,19 @@ func nextRestart(order []string, pods []backend.Pod, seen backend.Observation) (
 		return nil, ""
 	}
 	// Every instance has a pod: one that was deleted and is not made yet is missing as well.
-	complete := ready == servers && servers >= len(seen.Instances)
+	complete := there == servers && servers >= len(seen.Instances) && len(seen.Unconfirmed) == 0
 	for i := range all {
 		if !all[i].Ready || complete && (len(seen.Problems) == 0 || all[i].safe) {
-			return &all[i], fmt.Sprintf("%d pods are to be restarted, one at a time; now %s on node %s: %s", len(all), all[i].Component, all[i].Node, all[i].why)
+			return &all[i], fmt.Sprintf("%d pods are to be restarted, one at a time; now %s on node %s: %s%s",
+				len(all), all[i].Component, all[i].Node, all[i].why, all[i].cost())
 		}
 	}
-	return nil, fmt.Sprintf("%d pods are to be restarted when the filesystem is healthy; first %s on node %s: %s",
-		len(all), all[0].Component, all[0].Node, all[0].why)
+	when := "the filesystem is healthy"
+	if len(seen.Unconfirmed) > 0 {
+		when = "it is certain that these are there: " + backend.List(seen.Unconfirmed)
+	}
+	return nil, fmt.Sprintf("%d pods are to be restarted when %s; first %s on node %s: %s",
+		len(all), when, all[0].Component, all[0].Node, all[0].why)
 }
 
 // repeatUnseenJobs deletes finished Jobs whose effect the filesystem does not show, so that the next pass runs them again.

@@ -3,6 +3,7 @@ package filesystem
 import (
 	"slices"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -18,7 +19,23 @@ var order = []string{"master", "metalogger", "chunkserver"}
 func pod(component, node string, ready, outdated bool) backend.Pod {
 	return backend.Pod{
 		Name: types.NamespacedName{Namespace: "storage", Name: component + "-" + node}, Component: component, Node: node, Ready: ready, Outdated: outdated,
+		Started: asked.Add(-time.Hour),
 	}
+}
+
+// asked is when the filesystem was asked.
+var asked = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+// started is a pod that was started so long after the filesystem was asked.
+func started(p backend.Pod, after time.Duration) backend.Pod {
+	p.Started = asked.Add(after)
+	return p
+}
+
+// stopping is a pod that was deleted and is still there.
+func stopping(p backend.Pod) backend.Pod {
+	p.Terminating, p.Ready = true, false
+	return p
 }
 
 func TestNextRestart(t *testing.T) {
@@ -33,8 +50,10 @@ func TestNextRestart(t *testing.T) {
 		disks    []backend.Restart
 		// missing is the number of servers that have no pod.
 		missing int
-		picks   string
-		says    string
+		// seen changes the rest of the observation.
+		seen  func(o *backend.Observation)
+		picks string
+		says  string
 	}{
 		"nothing is restarted when nothing is outdated": {
 			pods: []backend.Pod{pod("master", "n1", ready, current), pod("chunkserver", "n1", down, current)},
@@ -87,6 +106,52 @@ func TestNextRestart(t *testing.T) {
 			pods:     []backend.Pod{pod("chunkserver", "n2", ready, current)},
 			problems: unused, disks: []backend.Restart{disk("chunkserver", "n2", true)}, missing: 1, says: "when the filesystem is healthy",
 		},
+		"a running pod waits until the filesystem was asked after the start of the one before it": {
+			pods: []backend.Pod{started(pod("chunkserver", "n1", ready, current), 0), pod("chunkserver", "n2", ready, old)},
+			says: "1 pods are to be restarted when the filesystem is healthy",
+		},
+		"a second after that start is too soon, because the clocks of two nodes differ": {
+			pods: []backend.Pod{started(pod("chunkserver", "n1", ready, current), -time.Second), pod("chunkserver", "n2", ready, old)},
+			says: "1 pods are to be restarted when the filesystem is healthy",
+		},
+		"the next one follows when the filesystem was asked after that start": {
+			pods:  []backend.Pod{started(pod("chunkserver", "n1", ready, current), -backend.Skew-time.Second), pod("chunkserver", "n2", ready, old)},
+			picks: "chunkserver-n2",
+		},
+		"a disk waits as well until the filesystem was asked after the last start": {
+			pods:     []backend.Pod{started(pod("chunkserver", "n1", ready, current), 0), pod("chunkserver", "n2", ready, current)},
+			problems: unused, disks: []backend.Restart{disk("chunkserver", "n2", true)}, says: "when the filesystem is healthy",
+		},
+		"a pod whose start is not known counts as just started": {
+			pods: []backend.Pod{{Component: "chunkserver", Node: "n1", Ready: true}, pod("chunkserver", "n2", ready, old)},
+			says: "when the filesystem is healthy",
+		},
+		"a running pod waits while a server could be listed only because nobody has missed it yet": {
+			pods: []backend.Pod{pod("chunkserver", "n1", ready, current), pod("chunkserver", "n2", ready, old)},
+			seen: func(o *backend.Observation) { o.Unconfirmed = []string{"storage-ssd.n1"} },
+			says: "when it is certain that these are there: storage-ssd.n1",
+		},
+		"a pod that is being deleted is not deleted again": {
+			pods: []backend.Pod{stopping(pod("chunkserver", "n1", down, old)), pod("chunkserver", "n2", ready, current)},
+		},
+		"a pod that ends on a dead node for ever does not hold up the repair of another": {
+			pods:  []backend.Pod{stopping(pod("chunkserver", "dead", down, old)), pod("chunkserver", "n2", down, old)},
+			picks: "chunkserver-n2",
+		},
+		"a pod on a dead node is left alone, because nobody there would stop it": {
+			pods: []backend.Pod{pod("chunkserver", "dead", down, old), pod("chunkserver", "n2", down, old)}, picks: "chunkserver-n2",
+		},
+		"a running pod waits while another one can't be stopped": {
+			pods: []backend.Pod{stopping(pod("chunkserver", "dead", down, old)), pod("chunkserver", "n2", ready, old)},
+			says: "1 pods are to be restarted when the filesystem is healthy",
+		},
+		"it says when programs wait for the restart": {
+			pods: []backend.Pod{pod("master", "n1", ready, old)},
+			seen: func(o *backend.Observation) {
+				o.Sole = map[string]string{pod("master", "n1", ready, old).Name.Name: "there is one master"}
+			},
+			picks: "master-n1", says: "programs wait until it is back, because there is one master",
+		},
 		"what is safe is done before what has to wait": {
 			pods:     []backend.Pod{pod("chunkserver", "n1", ready, old), pod("chunkserver", "n2", ready, current)},
 			problems: unused, disks: []backend.Restart{disk("chunkserver", "n2", true)}, picks: "chunkserver-n2",
@@ -96,9 +161,16 @@ func TestNextRestart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			servers := slices.DeleteFunc(slices.Clone(c.pods), func(p backend.Pod) bool { return p.Component == "client" })
-			picked, message := nextRestart(order, c.pods, backend.Observation{
+			seen := backend.Observation{
 				Problems: c.problems, Restarts: c.disks, Instances: make([]v1alpha1.InstanceStatus, len(servers)+c.missing),
-			})
+			}
+			if c.seen != nil {
+				c.seen(&seen)
+			}
+			picked, message := nextRestart(order, backend.Input{
+				Pods: c.pods, State: &backend.State{Time: asked},
+				Nodes: []backend.Node{{Name: "n1", Ready: true}, {Name: "n2", Ready: true}, {Name: "dead"}},
+			}, seen)
 			if c.picks == "" {
 				g.Expect(picked).To(BeNil())
 			} else {

@@ -18,6 +18,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/apply"
+	"parallelfs.dev/operator/controllers/failures"
 )
 
 // Name of the controller, in logs, metrics and events.
@@ -40,7 +41,7 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(fileSystemOfPod)).
 		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.allFileSystems), builder.WithPredicates(nodeChanged())).
 		// The probe of one filesystem that does not answer must not hold up the others.
-		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 4, RateLimiter: failures.Limiter()}).
 		Complete(r)
 }
 

@@ -3,6 +3,7 @@
 package filesystem_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -57,6 +58,12 @@ type world struct {
 	took  map[string]map[string]bool
 	// hive is what a BeeGFS has, nil for a MooseFS.
 	hive *hive
+	// asked is when the probe asked the filesystem; zero is a while after all that was done.
+	asked time.Time
+	// predecessor is the uid of the FileSystem that the probe belongs to, when it is another one.
+	predecessor string
+	// pullPolicy of the operator's images; empty is IfNotPresent.
+	pullPolicy string
 	// moved is true when MooseFS has moved all data away that it was told to.
 	moved bool
 	// look is what a double has read in a look during which nothing changes; nil outside of one.
@@ -86,7 +93,10 @@ func (w *world) State(context.Context, string) (*backend.State, error) {
 		return nil, errors.New("nobody listens")
 	}
 	// A while after the pods have started, so that it is about what they were told.
-	state := backend.State{Time: time.Now().Add(time.Hour), Version: fs.Spec.Version, Data: backend.DataHealth{Known: true}, StorageClasses: map[string]string{}}
+	state := backend.State{Time: time.Now().Add(time.Hour), Version: fs.Spec.Version, Data: backend.DataHealth{Known: true}, StorageClasses: map[string]string{}, FileSystemUID: string(fs.UID)}
+	if w.predecessor != "" {
+		state.FileSystemUID = w.predecessor
+	}
 	for _, pool := range fs.Status.StoragePools {
 		letter := string('A' + pool.Slot)
 		for _, p := range fs.Spec.StoragePools {
@@ -112,6 +122,9 @@ func (w *world) State(context.Context, string) (*backend.State, error) {
 				}
 			}
 		}
+	}
+	if !w.asked.IsZero() {
+		state.Time = w.asked
 	}
 	for _, node := range w.nodes {
 		state.Sessions = append(state.Sessions, backend.Session{IP: w.ip(node), Path: "/mnt/scratch", Connected: true})
@@ -233,7 +246,7 @@ func (w *world) operator(c client.Client) *filesystem.Reconciler {
 	c = apiserver.Tenant(c, *w.namespaces...)
 	return &filesystem.Reconciler{
 		Client: c, Reader: c, Backends: map[v1alpha1.FileSystemType]backend.Backend{v1alpha1.MooseFS: moosefs.New(), v1alpha1.BeeGFS: beegfs.New()},
-		Images: backend.Images{Node: "node:1", PullPolicy: "IfNotPresent", Daemons: map[string]string{
+		Images: backend.Images{Node: "node:1", PullPolicy: cmp.Or(w.pullPolicy, "IfNotPresent"), Daemons: map[string]string{
 			"moosefs-4.57.5": "moosefs:4.57.5", "beegfs-mgmtd": "mgmtd", "beegfs-meta": "meta", "beegfs-storage": "storage", "beegfs-tools": "tools",
 		}},
 		Cluster: cluster, States: w, Recorder: w.events, Clock: clock.RealClock{}, PollInterval: 10 * time.Second,

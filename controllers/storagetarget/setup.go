@@ -7,12 +7,14 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/failures"
 )
 
 // Name of the controller, in logs, metrics and events.
@@ -34,6 +36,7 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		}))).
 		Watches(&v1alpha1.NodeInventory{}, handler.EnqueueRequestsFromMapFunc(r.targets(onNode)), comesOrGoes).
 		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.targets(onNode)), comesOrGoes).
+		WithOptions(controller.Options{RateLimiter: failures.Limiter()}).
 		Complete(r)
 }
 

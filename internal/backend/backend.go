@@ -176,7 +176,9 @@ type Pod struct {
 	Ready    bool
 	// Outdated is true when the pod was made from an older template than its DaemonSet has now.
 	Outdated bool
-	// Started is when its containers were started last, zero while they are not.
+	// Terminating is true from the moment when the pod was deleted.
+	Terminating bool
+	// Started is when its containers were started last, by the clock of its node; zero while none runs.
 	Started time.Time
 	// Message says why the pod is not ready, in the daemon's own words where it has any.
 	Message string
@@ -241,6 +243,11 @@ type Observation struct {
 	Pinned *Problem
 	// Restarts are the pods that have to start anew because their disks have changed, in the order of Input.Pods.
 	Restarts []Restart
+	// Unconfirmed are servers that the filesystem lists as online, although it could be their predecessors that it means; each in words that
+	// a person can read. No daemon that runs is restarted meanwhile.
+	Unconfirmed []string
+	// Sole says, by the name of the pod, why programs wait while it is restarted: nothing else holds what it holds. The text follows "because ".
+	Sole map[string]string
 	// Repeat are the names of Jobs whose effect the filesystem does not show. One that ended a while ago is deleted, so that the next
 	// pass makes it again.
 	Repeat []string
@@ -272,8 +279,11 @@ type Mount struct {
 
 // State is what a filesystem says of itself, in one form for all backends. It is what the probe serves as JSON.
 type State struct {
-	// Time of the answer.
+	// Time is when the filesystem was asked, by the clock of the probe's node: the answer says nothing of what was done later. An answer
+	// that is served again keeps its time.
 	Time time.Time `json:"time"`
+	// FileSystemUID is the uid of the FileSystem whose probe asked.
+	FileSystemUID string `json:"fileSystemUID"`
 	// Version of the metadata server.
 	Version string `json:"version"`
 	// Servers are the daemons that the filesystem knows, whether they are there or not.
@@ -364,6 +374,8 @@ type Target struct {
 	Status        string `json:"status"`
 	UsedBytes     int64  `json:"usedBytes"`
 	CapacityBytes int64  `json:"capacityBytes"`
+	// Contacted is true when its server itself answered the probe's question: it is no entry of a server that has stopped since.
+	Contacted bool `json:"contacted,omitempty"`
 	// Chunks counts the pieces of data on it.
 	Chunks int64 `json:"chunks"`
 	// Removing is true when it is marked for removal, Removable when the filesystem says that nothing on it is needed.

@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -278,8 +279,14 @@ func (s *story) fileSystemIsKept() {
 		Expect(s.daemonPods()).To(ContainSubstring(s.podOn("master", workers[0])), "the master has no new option, and was not restarted")
 
 		s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p", `{"spec":{"config":{"storage":{"DATA_PATH":"/elsewhere"}}}}`)
-		Eventually(s.whyNotReady).Should(And(HavePrefix(v1alpha1.ReasonOptionRefused), ContainSubstring("spec.config.storage.DATA_PATH")))
+		stalled := func() *metav1.Condition {
+			return meta.FindStatusCondition(s.fileSystem().Status.Conditions, v1alpha1.ConditionStalled)
+		}
+		Eventually(stalled).Should(HaveValue(And(HaveField("Reason", v1alpha1.ReasonOptionRefused),
+			HaveField("Message", ContainSubstring("spec.config.storage.DATA_PATH")))))
+		Expect(s.ready()).To(BeTrue(), "what runs goes on to serve")
 		s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p", `{"spec":{"config":{"storage":{"DATA_PATH":null}}}}`)
+		Eventually(stalled).Should(BeNil())
 		Eventually(s.ready).Should(BeTrue(), s.whyNotReady)
 	})
 }

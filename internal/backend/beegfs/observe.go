@@ -26,6 +26,8 @@ func (b Backend) Observe(in backend.Input) backend.Observation {
 	o.diagnose()
 	o.seen.Pinned = o.placements.Pinned()
 	o.restarts()
+	o.sole()
+	o.seen.Unconfirmed = o.unconfirmed()
 	o.seen.Repeat = repeats(in, o.work)
 	return o.seen
 }
@@ -66,6 +68,9 @@ func (o *observer) management() {
 	if node, ok := managementNode(o.in); ok {
 		instance.Address = backend.Address(node.IP, portsOf(o.fs).management())
 		o.seen.Management = &v1alpha1.ManagementStatus{Address: instance.Address}
+	}
+	if away := o.in.Away(componentManagement, "", "", record.Node); away != "" && o.in.State != nil {
+		instance.Online, instance.Message = false, away
 	}
 	if o.in.State != nil {
 		instance.Version = o.in.State.Version
@@ -132,6 +137,8 @@ func (o *observer) server(instance *v1alpha1.InstanceStatus, d daemon, port int3
 			"another daemon uses the same number, or publishes a foreign address; find it and stop it",
 			strings.ToLower(string(instance.Role)), instance.NodeID, backend.Address(s.IP, s.Port), instance.Address)
 		o.impostors = append(o.impostors, instance.Name+": "+instance.Message)
+	case s != nil && s.Online && o.in.Away(d.component, d.pool, d.instance, instance.Node) != "":
+		instance.Message = o.in.Away(d.component, d.pool, d.instance, instance.Node)
 	case s != nil && s.Online:
 		instance.Online, instance.Version = true, s.Version
 		instance.Address = backend.Address(s.IP, s.Port)

@@ -91,6 +91,79 @@ func podsOf(in backend.Input) []backend.Pod {
 	return out
 }
 
+func TestAServerThatIsAwayIsNotOnlineWhateverBeeGFSLists(t *testing.T) {
+	for _, version := range versions {
+		for name, change := range map[string]func(p *backend.Pod){
+			"it_starts":  func(p *backend.Pod) { p.Ready = false },
+			"it_stops":   func(p *backend.Pod) { p.Ready, p.Terminating = false, true },
+			"it_is_anew": func(p *backend.Pod) { p.Started = noon },
+		} {
+			t.Run(version+"/"+name, func(t *testing.T) {
+				g := NewWithT(t)
+				in := healthy(t, version)
+				whole := New().Observe(in)
+				g.Expect(whole.Problems).To(BeEmpty())
+				change(podOf(&in, componentStorage, "oss1"))
+				seen := New().Observe(in)
+				g.Expect(seen.Problems).To(ContainElement(HaveField("Reason", v1alpha1.ReasonTargetsMissing)))
+				g.Expect(seen.Summary.Servers).NotTo(Equal(whole.Summary.Servers))
+				g.Expect(seen.Summary.Targets).NotTo(Equal(whole.Summary.Targets))
+				change(podOf(&in, componentMeta, "oss2"))
+				g.Expect(New().Observe(in).Problems).To(ContainElement(HaveField("Reason", v1alpha1.ReasonServersMissing)))
+			})
+		}
+	}
+}
+
+func TestAServerIsConfirmedByItsAnswerOrByTheTimeAfterWhichBeeGFSMissesIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(in *backend.Input, pod *backend.Pod)
+		waits  bool
+	}{
+		"it has started long ago":                   {func(*backend.Input, *backend.Pod) {}, false},
+		"it has started within the offline timeout": {func(_ *backend.Input, p *backend.Pod) { p.Started = noon.Add(-2 * time.Minute) }, true},
+		"it has answered itself since": {func(in *backend.Input, p *backend.Pod) {
+			p.Started = noon.Add(-2 * time.Minute)
+			for i := range in.State.Targets {
+				in.State.Targets[i].Contacted = true
+			}
+		}, false},
+		"nobody has mounted the filesystem": {func(in *backend.Input, p *backend.Pod) {
+			p.Started = noon.Add(-2 * time.Minute)
+			in.Pods = slices.DeleteFunc(in.Pods, func(p backend.Pod) bool { return p.Component == componentClient })
+		}, false},
+		"the offline timeout is longer": {func(in *backend.Input, p *backend.Pod) {
+			p.Started = noon.Add(-10 * time.Minute)
+			in.FileSystem.Spec.Config = &v1alpha1.ConfigSpec{Management: v1alpha1.Options{"sysTargetOfflineTimeoutSecs": "900"}}
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := healthy(t, "7.4.6")
+			c.change(&in, podOf(&in, componentStorage, "oss1"))
+			waits := New().Observe(in).Unconfirmed
+			if c.waits {
+				NewWithT(t).Expect(waits).To(ConsistOf(ContainSubstring("oss1")))
+			} else {
+				NewWithT(t).Expect(waits).To(BeEmpty())
+			}
+		})
+	}
+}
+
+func TestProgramsWaitForWhatIsNotMirrored(t *testing.T) {
+	g := NewWithT(t)
+	in := healthy(t, "7.4.6")
+	in.State.MetadataMirrored = true
+	in.FileSystem.Spec.StoragePools[0].Copies, in.FileSystem.Spec.StoragePools[1].Copies = 2, 1
+	one := in.FileSystem.Spec.StoragePools[1].Name
+	seen := New().Observe(in)
+	g.Expect(seen.Sole).To(HaveKeyWithValue(podOf(&in, componentManagement, "oss1").Name.Name, "there is one management service"))
+	g.Expect(seen.Sole).To(ContainElement("pool " + one + " keeps one copy"))
+	g.Expect(seen.Sole).NotTo(HaveKey(podOf(&in, componentMeta, "oss1").Name.Name))
+	in.State.MetadataMirrored = false
+	g.Expect(New().Observe(in).Sole).To(HaveKeyWithValue(podOf(&in, componentMeta, "oss1").Name.Name, "the metadata is not mirrored"))
+}
+
 func podOf(in *backend.Input, component, node string) *backend.Pod {
 	i := slices.IndexFunc(in.Pods, func(p backend.Pod) bool { return p.Component == component && p.Node == node })
 	return &in.Pods[i]

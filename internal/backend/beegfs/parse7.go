@@ -468,7 +468,7 @@ func space7(r *reader, targets []backend.Target) error {
 		}
 		for i := range targets {
 			if targets[i].ID == id {
-				targets[i].CapacityBytes, targets[i].UsedBytes = total, total-free
+				targets[i].CapacityBytes, targets[i].UsedBytes, targets[i].Contacted = total, total-free, true
 			}
 		}
 	}

@@ -134,7 +134,7 @@ func TestAHealthyBeeGFSTellsAll(t *testing.T) {
 		g.Expect(s.CapacityBytes).To(BeEquivalentTo(oneDisk), "target %d", s.ID)
 		g.Expect(s.UsedBytes).To(BeEquivalentTo(52<<30), "target %d", s.ID)
 		s.UsedBytes, s.CapacityBytes = 0, 0
-		want := backend.Target{Role: s.Role, ID: s.ID, Online: true, Status: "Online", Consistency: "Good", Port: s.Port, IP: s.IP}
+		want := backend.Target{Role: s.Role, ID: s.ID, Online: true, Status: "Online", Consistency: "Good", Port: s.Port, IP: s.IP, Contacted: true}
 		if s.Role == v1alpha1.RoleMetadata {
 			want.ServerID, want.CapacityPool = s.ID, "Normal"
 		} else {

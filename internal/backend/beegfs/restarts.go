@@ -1,6 +1,7 @@
 package beegfs
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -14,6 +15,9 @@ import (
 // offlineTime is how long BeeGFS may list a target as online that its server no longer serves (sysTargetOfflineTimeoutSecs is 180 s
 // in 7.4.6, node-offline-timeout as much in 8.3.1).
 const offlineTime = 10 * time.Minute
+
+// noticed is how long BeeGFS may take beyond the offline timeout until it lists a server as offline: it looks every few seconds.
+const noticed = 30 * time.Second
 
 // restarts finds the daemons that have to start anew: a storage server, because a disk was proven after its start, or was emptied and
 // taken out, as it reads its list of targets when it starts; a metadata server, because the metadata was mirrored after its start; the
@@ -46,6 +50,63 @@ func (o *observer) restarts() {
 			o.seen.Restarts = append(o.seen.Restarts, backend.Restart{Pod: pod.Name, Why: backend.List(why), Safe: safe})
 		}
 	}
+}
+
+// sole names the pods whose restart makes programs wait. The buddy of a target or metadata server that is mirrored has the same.
+func (o *observer) sole() {
+	o.seen.Sole = map[string]string{}
+	for _, p := range o.in.Pods {
+		switch p.Component {
+		case componentManagement:
+			o.seen.Sole[p.Name.Name] = "there is one management service"
+		case componentMeta:
+			if o.in.State == nil || !o.in.State.MetadataMirrored {
+				o.seen.Sole[p.Name.Name] = "the metadata is not mirrored"
+			}
+		case componentStorage:
+			for _, pool := range o.fs.Spec.StoragePools {
+				if pool.Name == p.StoragePool && backend.Copies(pool) < 2 {
+					o.seen.Sole[p.Name.Name] = fmt.Sprintf("pool %s keeps one copy", pool.Name)
+				}
+			}
+		}
+	}
+}
+
+// inUse is true when somebody has mounted the filesystem, or is about to: while nobody has, a restart stops no program, such as those that
+// make a new filesystem's metadata mirrored.
+func (o *observer) inUse() bool {
+	return len(o.in.State.Sessions) > 0 ||
+		slices.ContainsFunc(o.in.Pods, func(p backend.Pod) bool { return p.Component == componentClient })
+}
+
+// unconfirmed are the servers of which BeeGFS could still list what it knew before they were started: it takes a server for online until
+// it has missed it for the offline timeout. A server that answered itself is there, and so is one that BeeGFS lists after that time.
+func (o *observer) unconfirmed() []string {
+	if o.in.State == nil || !o.inUse() {
+		return nil
+	}
+	seconds, _, _, _ := offlineTimeouts(backend.RawOptions(o.fs))
+	forgotten := time.Duration(seconds)*time.Second + noticed
+	var out []string
+	for _, i := range o.seen.Instances {
+		component, pool, slot := componentStorage, i.StoragePool, ""
+		switch i.Role {
+		case v1alpha1.RoleStorage:
+		case v1alpha1.RoleMetadata:
+			component, slot = componentMeta, fmt.Sprint(i.Slot)
+		default:
+			continue // the management service has answered itself
+		}
+		pod, there := o.pod(daemon{component: component, pool: pool, instance: slot}, i.Node)
+		answered := slices.ContainsFunc(o.in.State.Targets, func(t backend.Target) bool {
+			return cmp.Or(t.Role, v1alpha1.RoleStorage) == i.Role && t.ServerID == i.NodeID && t.Contacted
+		})
+		if there && pod.Ready && !answered && !o.in.State.Time.After(pod.Started.Add(forgotten)) {
+			out = append(out, i.Name)
+		}
+	}
+	return out
 }
 
 // lacksLicence is true when BeeGFS refuses something for want of a licence.

@@ -275,7 +275,9 @@ func (o *observer) target(t target) v1alpha1.TargetStatus {
 		status.StorageTarget = t.disk.Name
 	}
 	if t.said != nil {
-		status.Online, status.CapacityBytes = t.said.Online, t.said.CapacityBytes
+		// A server that is away serves no target, whatever BeeGFS lists: it takes up to three minutes to notice.
+		away := o.in.Away(componentStorage, t.pool.Name, "", t.node)
+		status.Online, status.CapacityBytes = t.said.Online && away == "", t.said.CapacityBytes
 		status.UsedBytes = backend.Coarse(t.said.UsedBytes, t.said.CapacityBytes)
 	}
 	status.Removing = t.asked() && (t.poolNow() == drainingPoolID || t.drained != nil && t.said == nil)
@@ -306,6 +308,8 @@ func (o *observer) targetMessage(t target, status v1alpha1.TargetStatus) string 
 		return fmt.Sprintf("target %d has not registered: %s", t.id, o.serverMessage(t))
 	case !t.said.Online:
 		return fmt.Sprintf("BeeGFS says that target %d is %s: %s", t.id, cmp.Or(t.said.Status, "offline"), o.serverMessage(t))
+	case !status.Online:
+		return o.serverMessage(t)
 	case t.usurped() != "":
 		return t.usurped()
 	case t.asked():

@@ -20,7 +20,25 @@ func (b Backend) Observe(in backend.Input) backend.Observation {
 	o.diagnose()
 	o.seen.Pinned = o.placements.Pinned()
 	o.restarts()
+	o.sole()
 	return o.seen
+}
+
+// sole names the pods whose restart makes programs wait.
+func (o *observer) sole() {
+	o.seen.Sole = map[string]string{}
+	for _, p := range o.in.Pods {
+		switch p.Component {
+		case componentMaster:
+			o.seen.Sole[p.Name.Name] = "there is one master"
+		case componentChunkserver:
+			for _, pool := range o.fs.Spec.StoragePools {
+				if pool.Name == p.StoragePool && backend.Copies(pool) < 2 {
+					o.seen.Sole[p.Name.Name] = fmt.Sprintf("pool %s keeps one copy", pool.Name)
+				}
+			}
+		}
+	}
 }
 
 // observer collects an Observation.
@@ -65,6 +83,8 @@ func (o *observer) servers() {
 		}
 		if !instance.Online {
 			instance.Message = o.podMessage(componentMaster, "", name, "the master does not answer: "+o.in.StateError)
+		} else if away := o.in.Away(componentMaster, "", "", name); away != "" {
+			instance.Online, instance.Message = false, away
 		}
 		role := o.fs.Spec.Metadata
 		instance.Placement = o.placements.Of(name, componentMaster, instance.Name, role.CPUPinning, recordedTarget(o.in))
@@ -73,8 +93,11 @@ func (o *observer) servers() {
 	if o.fs.Spec.MooseFS.Metaloggers != nil {
 		for _, n := range backend.Matching(o.in.Nodes, o.fs.Spec.MooseFS.Metaloggers.NodeSelector) {
 			instance := v1alpha1.InstanceStatus{Name: componentMetalogger + "." + n.Name, Role: v1alpha1.RoleMetadataBackup, Node: n.Name}
-			if server, ok := o.server(v1alpha1.RoleMetadataBackup, n.IP, 0); ok && server.Online {
+			away := o.in.Away(componentMetalogger, "", "", n.Name)
+			if server, ok := o.server(v1alpha1.RoleMetadataBackup, n.IP, 0); ok && server.Online && away == "" {
 				instance.Online, instance.Version = true, server.Version
+			} else if ok && server.Online {
+				instance.Message = away
 			} else {
 				instance.Message = o.podMessage(componentMetalogger, "", n.Name, "the master does not list this metalogger")
 			}
@@ -160,6 +183,9 @@ func (o *observer) diagnose() {
 	}
 	o.diagnosePlacement(say)
 	o.diagnoseClients(say)
+	if !o.in.State.Data.Known {
+		say(v1alpha1.ReasonDataUnknown, "MooseFS has not counted yet how many copies its data has, as after a chunkserver came or went")
+	}
 }
 
 // diagnoseMaster says why nothing is known of the filesystem.

@@ -1,7 +1,9 @@
 package moosefs
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -16,6 +18,7 @@ func healthy(t *testing.T) backend.Input {
 	in := everything("4.57.5")
 	backendtest.Remember(t, New(), &in)
 	state := &backend.State{
+		Time:           noon,
 		Version:        "4.57.5",
 		StorageClasses: map[string]string{"ssd": "2A", "bulk": "1B"},
 		Data:           backend.DataHealth{Known: true, Stable: 7},
@@ -40,7 +43,74 @@ func healthy(t *testing.T) backend.Input {
 			backend.Pod{Component: componentClient, Node: node, Ready: true})
 	}
 	in.Pods = append(in.Pods, backend.Pod{Component: componentMaster, Node: "n1", Ready: true})
+	for i := range in.Pods {
+		in.Pods[i].Started = noon.Add(-time.Hour)
+	}
 	return in
+}
+
+// podOf is a pod of that component on that node.
+func podOf(in *backend.Input, component, node string) *backend.Pod {
+	i := slices.IndexFunc(in.Pods, func(p backend.Pod) bool { return p.Component == component && p.Node == node })
+	return &in.Pods[i]
+}
+
+func TestADaemonThatIsAwayIsNotOnlineWhateverTheMasterLists(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(in *backend.Input)
+		says   string
+	}{
+		"its pod starts": {func(in *backend.Input) {
+			podOf(in, componentChunkserver, "n1").Ready, podOf(in, componentChunkserver, "n1").Started = false, time.Time{}
+		}, "it is starting"},
+		"its pod was deleted": {func(in *backend.Input) {
+			podOf(in, componentChunkserver, "n1").Ready, podOf(in, componentChunkserver, "n1").Terminating = false, true
+		}, "it is being stopped"},
+		"its pod is gone": {func(in *backend.Input) {
+			in.Pods = slices.DeleteFunc(in.Pods, func(p backend.Pod) bool { return p.StoragePool == "ssd" && p.Node == "n1" })
+		}, "there is no pod of it on the node"},
+		"it has started after the master was asked": {func(in *backend.Input) {
+			podOf(in, componentChunkserver, "n1").Started = noon
+		}, "it has started, and the filesystem was not asked since"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			in := healthy(t)
+			c.change(&in)
+			seen := New().Observe(in)
+			g.Expect(seen.Summary.Servers).To(Equal("6/7"))
+			g.Expect(seen.Summary.Targets).To(Equal("4/6"))
+			g.Expect(seen.Problems).To(ConsistOf(And(
+				HaveField("Reason", v1alpha1.ReasonTargetsMissing), HaveField("Message", ContainSubstring("n1:/data/ssd0 in pool ssd ("+c.says+")")))))
+		})
+	}
+}
+
+func TestOnANodeThatIsNotReadyTheMastersAnswerCounts(t *testing.T) {
+	in := healthy(t)
+	in.Nodes[0].Ready = false // its kubelet says nothing any more; Kubernetes then calls its pods not Ready
+	for i := range in.Pods {
+		in.Pods[i].Ready = in.Pods[i].Node != "n1"
+	}
+	NewWithT(t).Expect(New().Observe(in).Summary.Servers).To(Equal("7/7"))
+}
+
+func TestDataThatNobodyHasCountedIsNotHealthy(t *testing.T) {
+	in := healthy(t)
+	in.State.Data = backend.DataHealth{}
+	NewWithT(t).Expect(New().Observe(in).Problems).To(ConsistOf(HaveField("Reason", v1alpha1.ReasonDataUnknown)))
+}
+
+func TestProgramsWaitForTheMasterAndForPoolsWithOneCopy(t *testing.T) {
+	g := NewWithT(t)
+	in := healthy(t)
+	for i := range in.Pods {
+		in.Pods[i].Name.Name = in.Pods[i].Component + in.Pods[i].StoragePool + in.Pods[i].Node
+	}
+	seen := New().Observe(in)
+	g.Expect(seen.Sole).To(HaveKeyWithValue("mastern1", "there is one master"))
+	g.Expect(seen.Sole).To(HaveKeyWithValue("chunkserverbulkn2", "pool bulk keeps one copy"))
+	g.Expect(seen.Sole).NotTo(HaveKey("chunkserverssdn2"))
 }
 
 func TestAHealthyFileSystemHasNoProblems(t *testing.T) {

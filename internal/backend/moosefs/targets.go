@@ -80,7 +80,10 @@ func (o *observer) chunkserver(pool, node, ip string, slot int32) (v1alpha1.Inst
 	}
 	instance.Address = backend.Address(ip, port)
 	server, listed := o.server(v1alpha1.RoleStorage, ip, port)
+	away := o.in.Away(componentChunkserver, pool, "", node)
 	switch {
+	case listed && server.Online && away != "":
+		instance.Message = away
 	case listed && server.Online:
 		instance.Online, instance.Version = true, server.Version
 	case listed:

@@ -110,7 +110,8 @@ func (p *Probe) turn(ctx context.Context) {
 	p.last.err, p.last.turned = err, p.now()
 	p.last.took = p.last.turned.Sub(began)
 	if err == nil {
-		state.Time = p.last.turned
+		// What happened while it was asked may be missing from the answer.
+		state.Time, state.FileSystemUID = began, p.told.FileSystem.UID
 		p.last.state, p.last.at = &state, p.last.turned
 	}
 }

@@ -44,7 +44,7 @@ func (f *filesystem) probe(t *testing.T) *Probe {
 	t.Helper()
 	f.now = time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 	told := spec.Probe{
-		Backend: "Fake", Address: "10.0.0.1:9421", IntervalSeconds: 5, FileSystem: spec.Owner{Namespace: "storage", Name: "scratch"},
+		Backend: "Fake", Address: "10.0.0.1:9421", IntervalSeconds: 5, FileSystem: spec.Owner{Namespace: "storage", Name: "scratch", UID: "7"},
 	}
 	p, err := New(told, f, slog.New(slog.DiscardHandler))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
@@ -99,12 +99,34 @@ func TestAnAnswerIsServed(t *testing.T) {
 	var got backend.State
 	g.Expect(json.Unmarshal([]byte(body), &got)).To(Succeed())
 	want := someState()
-	want.Time = f.now
+	want.Time, want.FileSystemUID = f.now, "7"
 	g.Expect(got).To(Equal(want))
 	code, _ = get(t, p, "/readyz")
 	g.Expect(code).To(Equal(http.StatusOK))
 	code, _ = get(t, p, "/nothing")
 	g.Expect(code).To(Equal(http.StatusNotFound))
+}
+
+func TestAnAnswerHasTheTimeOfTheQuestionForAsLongAsItIsServed(t *testing.T) {
+	g, f := NewWithT(t), &filesystem{state: someState()}
+	p := f.probe(t)
+	asked := f.now
+	p.ask = func(_ context.Context, argv []string, _ time.Duration) ([]byte, error) {
+		f.now = f.now.Add(4 * time.Second) // what happens meanwhile may be missing from the answer
+		return []byte(argv[1]), f.broken
+	}
+	served := func() time.Time {
+		code, body := get(t, p, "/state")
+		g.Expect(code).To(Equal(http.StatusOK))
+		var got backend.State
+		g.Expect(json.Unmarshal([]byte(body), &got)).To(Succeed())
+		return got.Time
+	}
+	p.turn(t.Context())
+	g.Expect(served()).To(Equal(asked))
+	f.broken = errors.New("mfscli failed")
+	p.turn(t.Context())
+	g.Expect(served()).To(Equal(asked), "the last good answer of before is recognised by its time")
 }
 
 func TestWhatIsServedOf(t *testing.T) {

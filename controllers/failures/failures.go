@@ -1,0 +1,92 @@
+// Package failures says in an object's status why a pass over it failed: an error that stands in a log only is seen by nobody.
+package failures
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/conditions"
+)
+
+// The pauses before a pass that failed is tried again: they double from the first to the longest.
+const (
+	firstRetry   = 200 * time.Millisecond
+	longestRetry = time.Minute
+)
+
+// Limiter is the rate limiter of a controller: what failed is tried again within a minute.
+func Limiter() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, longestRetry)
+}
+
+// In names the step of a pass in which an error came up, such as "apply the children"; nil stays nil.
+func In(step string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", step, err)
+}
+
+// Writer writes failures into objects of one kind.
+type Writer[T client.Object] struct {
+	// Client writes, and Reader reads past the cache.
+	Client client.Client
+	Reader client.Reader
+	// Recorder makes an event of each new sentence.
+	Recorder events.EventRecorder
+	// Conditions are those of an object, and Positive is the one that is always there, such as Ready.
+	Conditions func(T) *[]metav1.Condition
+	Positive   string
+}
+
+// Say writes an error of a pass as the condition Reconciled, which is False, and makes an event when it says something new. A conflict
+// is no failure: the next pass follows at once. An object that is gone is told nothing. What can't be written is logged.
+func (w Writer[T]) Say(ctx context.Context, key client.ObjectKey, object T, failed error) {
+	if failed == nil || apierrors.IsConflict(failed) || ctx.Err() != nil {
+		return
+	}
+	if err := w.say(ctx, key, object, failed); client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
+		log.FromContext(ctx).Error(err, "The failure can't be written to the status", "failure", failed.Error())
+	}
+}
+
+func (w Writer[T]) say(ctx context.Context, key client.ObjectKey, object T, failed error) error {
+	if err := w.Reader.Get(ctx, key, object); err != nil {
+		return fmt.Errorf("read it again: %w", err)
+	}
+	before, ok := object.DeepCopyObject().(T)
+	if !ok {
+		return fmt.Errorf("%T is copied to another type", object)
+	}
+	was := meta.FindStatusCondition(*w.Conditions(before), v1alpha1.ConditionReconciled)
+	conditions.Add(w.Conditions(object), object.GetGeneration(), w.Positive, v1alpha1.ConditionReconciled, metav1.ConditionFalse,
+		v1alpha1.ReasonPassFailed, failed.Error())
+	is := meta.FindStatusCondition(*w.Conditions(object), v1alpha1.ConditionReconciled)
+	if was != nil && *was == *is {
+		return nil
+	}
+	if err := w.Client.Status().Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("write the condition %s: %w", v1alpha1.ConditionReconciled, err)
+	}
+	if was == nil || was.Message != is.Message {
+		w.Recorder.Eventf(object, nil, corev1.EventTypeWarning, is.Reason, "Reconcile", "%s", v1alpha1.Cut(is.Message, conditions.MaxNote))
+	}
+	return nil
+}
+
+// Clear removes what Say has written, from the conditions of a pass that did not fail.
+func Clear(list *[]metav1.Condition) {
+	meta.RemoveStatusCondition(list, v1alpha1.ConditionReconciled)
+}

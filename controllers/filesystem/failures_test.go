@@ -1,0 +1,162 @@
+//go:build envtest
+
+package filesystem_test
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// tries lets the operator make some passes, of which some may fail.
+func (w *world) tries(passes int) {
+	w.t.Helper()
+	c := server.Killable(w.t, -1)
+	for range passes {
+		_ = w.reconcile(c)
+		w.runPods()
+	}
+}
+
+func TestASecretOfAnEarlierFileSystemIsNamedInTheStatusWithTheStepThatItStops(t *testing.T) {
+	w := newWorld(t)
+	w.Expect(server.Client.Create(w.ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "scratch-moosefs", Namespace: w.namespace}, Data: map[string][]byte{"master.json": []byte("{}")},
+	})).To(Succeed())
+	w.fileSystem(nil)
+	w.tries(3)
+	w.Expect(w.condition(v1alpha1.ConditionReconciled)).To(And(HaveField("Status", metav1.ConditionFalse),
+		HaveField("Message", And(HavePrefix("make what should be there: "), ContainSubstring("Secret"), ContainSubstring("scratch-moosefs")))))
+	w.Expect(w.ready()).NotTo(BeZero(), "what the filesystem is like is said all the same")
+	w.Expect(server.Client.Delete(w.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "scratch-moosefs", Namespace: w.namespace}})).To(Succeed())
+	w.alive = true
+	w.settle()
+	w.Expect(w.condition(v1alpha1.ConditionReconciled)).To(BeZero())
+	w.Expect(w.ready()).To(HaveField("Status", metav1.ConditionTrue))
+}
+
+func TestAMessageOfTheKubeletThatIsTooLongIsCut(t *testing.T) {
+	w := newWorld(t)
+	w.fileSystem(nil)
+	w.alive = true
+	w.settle()
+	for _, p := range w.pods() {
+		if component(&p) == "chunkserver" && p.Spec.NodeName == w.nodes[1] {
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "chunkserver", State: corev1.ContainerState{
+				Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: strings.Repeat("no such host ", 200)}}}}
+			w.Expect(server.Client.Status().Update(w.ctx, &p)).To(Succeed())
+		}
+	}
+	w.settle()
+	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Message", ContainSubstring("ErrImagePull: no such host"))))
+}
+
+func TestAChangedPullPolicyMakesTheJobAnew(t *testing.T) {
+	w := newWorld(t)
+	w.fileSystem(nil)
+	w.alive = true
+	w.settle()
+	w.finishJobs()
+	before := w.jobs()[0].UID
+	w.pullPolicy = "Always"
+	w.settle()
+	w.Expect(w.condition(v1alpha1.ConditionReconciled)).To(BeZero())
+	w.Expect(w.jobs()).To(HaveLen(1))
+	w.Expect(w.jobs()[0].UID).NotTo(Equal(before))
+	w.Expect(string(w.jobs()[0].Spec.Template.Spec.Containers[0].ImagePullPolicy)).To(Equal("Always"))
+}
+
+func TestAVariableThatAnAdmissionWebhookAddsIsLeftAlone(t *testing.T) {
+	w := newWorld(t)
+	w.fileSystem(nil)
+	w.alive = true
+	w.settle()
+	set := w.sets()[0]
+	proxy := corev1.EnvVar{Name: "HTTPS_PROXY", Value: "http://proxy:3128"}
+	set.Spec.Template.Spec.Containers[0].Env = append([]corev1.EnvVar{proxy}, set.Spec.Template.Spec.Containers[0].Env...)
+	w.Expect(server.Client.Update(w.ctx, &set, client.FieldOwner("webhook"))).To(Succeed())
+	c := server.Killable(t, -1)
+	for range 3 {
+		w.Expect(w.reconcile(c)).To(Succeed())
+	}
+	w.Expect(c.Writes()).To(BeEmpty())
+	w.Expect(w.sets()[0].Spec.Template.Spec.Containers[0].Env).To(ContainElement(proxy))
+}
+
+func TestADeletionThatOrphansLeavesTheDaemonsAndEnds(t *testing.T) {
+	w := newWorld(t)
+	w.fileSystem(nil)
+	w.alive = true
+	w.settle()
+	sets, pods := len(w.sets()), len(w.pods())
+	w.Expect(server.Client.Delete(w.ctx, w.get(), client.PropagationPolicy(metav1.DeletePropagationOrphan))).To(Succeed())
+	w.Expect(w.reconcile(server.Client)).To(Succeed())
+	w.Expect(controllerutil.ContainsFinalizer(w.get(), v1alpha1.Finalizer)).To(BeFalse(), "only the garbage collector's own is left")
+	w.Expect(w.sets()).To(HaveLen(sets))
+	w.Expect(w.pods()).To(HaveLen(pods))
+}
+
+func TestADeletionWhoseChildrenWereOrphanedAlreadyEndsToo(t *testing.T) {
+	w := newWorld(t)
+	w.fileSystem(nil)
+	w.alive = true
+	w.settle()
+	w.Expect(server.Client.Delete(w.ctx, w.get())).To(Succeed())
+	for _, set := range w.sets() {
+		set.OwnerReferences = nil
+		w.Expect(server.Client.Update(w.ctx, &set)).To(Succeed())
+	}
+	w.Expect(w.reconcile(server.Client)).To(Succeed())
+	w.Expect(client.IgnoreNotFound(server.Client.Get(w.ctx, w.key(), &v1alpha1.FileSystem{}))).To(Succeed())
+	w.Expect(server.Client.Get(w.ctx, w.key(), &v1alpha1.FileSystem{})).NotTo(Succeed())
+	w.Expect(w.sets()).NotTo(BeEmpty())
+}
+
+func TestTheProbeOfAPredecessorIsNotBelieved(t *testing.T) {
+	w := newWorld(t)
+	w.fileSystem(nil)
+	w.alive, w.predecessor = true, "11111111-2222-3333-4444-555555555555"
+	w.settle()
+	w.Expect(w.get().Status.Metadata.Initialised).To(BeNil(), "its metadata is not this one's")
+	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Message", ContainSubstring("belongs to another FileSystem (uid \"11111111"))))
+	w.predecessor = ""
+	w.settle()
+	w.Expect(w.ready()).To(HaveField("Status", metav1.ConditionTrue))
+}
+
+func TestADaemonSetThatIsDeletedComesBackWhileANodeWaitsToJoin(t *testing.T) {
+	w := newWorld(t)
+	w.alive = true
+	w.fileSystem(func(fs *v1alpha1.FileSystem) {
+		fs.Spec.StoragePools[0].NodeSelector = v1alpha1.NodeSelector{"pool-of": w.namespace}
+	})
+	label := func(node string) {
+		var n corev1.Node
+		w.Expect(server.Client.Get(w.ctx, client.ObjectKey{Name: node}, &n)).To(Succeed())
+		n.Labels["pool-of"] = w.namespace
+		w.Expect(server.Client.Update(w.ctx, &n)).To(Succeed())
+	}
+	label(w.nodes[0])
+	label(w.nodes[1])
+	w.settle()
+	w.finishJobs()
+	w.settle()
+	w.measures()
+	label(w.nodes[2])
+	w.settle()
+	w.holds("node " + w.nodes[2] + " joins storage pool ssd")
+	sets := len(w.sets())
+	lost := w.sets()[0]
+	w.Expect(server.Client.Delete(w.ctx, &lost)).To(Succeed())
+	w.Expect(w.reconcile(server.Killable(t, -1))).To(Succeed())
+	w.Expect(w.sets()).To(HaveLen(sets))
+	w.Expect(w.get().Status.StoragePools[0].Nodes).To(Equal(w.nodes[:2]), "the node still waits")
+}

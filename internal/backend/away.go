@@ -1,0 +1,48 @@
+package backend
+
+import (
+	"cmp"
+	"time"
+)
+
+// Skew is how far apart the clocks of two nodes may be when a time of one is compared with a time of the other; times of Kubernetes are
+// cut to a second. NTP keeps nodes closer than that.
+const Skew = 5 * time.Second
+
+// Away says why the daemon of a component is not there whatever the filesystem says of it, because the filesystem was asked before the
+// daemon stopped or was started again; empty when the filesystem's own answer counts. On a node that is not Ready nobody knows how its
+// pods are: there the filesystem's answer is all there is.
+func (in Input) Away(component, pool, instance, node string) string {
+	if n, there := NodeNamed(in.Nodes, node); !there || !n.Ready {
+		return ""
+	}
+	why := "there is no pod of it on the node"
+	for _, p := range in.Pods {
+		if p.Component != component || p.StoragePool != pool || p.Instance != instance || p.Node != node {
+			continue
+		}
+		if why = in.awayPod(p); why == "" {
+			return ""
+		}
+	}
+	return why
+}
+
+func (in Input) awayPod(p Pod) string {
+	switch {
+	case p.Terminating:
+		return "it is being stopped"
+	case !p.Ready:
+		return cmp.Or(p.Message, "it is starting")
+	case !in.AskedSince(p):
+		return "it has started, and the filesystem was not asked since"
+	default:
+		return ""
+	}
+}
+
+// AskedSince is true when the filesystem's answer is about the daemon that runs in the pod now. While there is no answer it is true: what
+// is unknown then is everything.
+func (in Input) AskedSince(p Pod) bool {
+	return in.State == nil || in.State.Time.After(p.Started.Add(Skew))
+}
