@@ -70,6 +70,22 @@ func TestTheReportOfASuiteIsWhatWasLookedAt(t *testing.T) {
 	golden(t, "sample-suite.md", markdown.Bytes())
 }
 
+func TestTheReportNamesWhatDiffersFromTheBaseline(t *testing.T) {
+	g := NewWithT(t)
+	run := sampleRun()
+	run.Comparison = &results.Comparison{
+		Of: "before", Summary: "nothing was compared", Refused: []results.Difference{{What: "fio.directIO", Here: "true", There: "false"}},
+		Differs: []results.Difference{{What: "the tool's version", Here: "4.0.0", There: "3.3.0"}},
+	}
+	r, err := report.OfRun(run, report.Confidence)
+	g.Expect(err).NotTo(HaveOccurred())
+	var html, markdown bytes.Buffer
+	g.Expect(r.HTML(&html)).To(Succeed())
+	g.Expect(r.Markdown(&markdown)).To(Succeed())
+	g.Expect(markdown.String()).To(And(ContainSubstring("fio.directIO is true here and false there"), ContainSubstring("version is 4.0.0 here and 3.3.0 there")))
+	g.Expect(html.String()).To(And(ContainSubstring("<li>fio.directIO is true here and false there</li>"), ContainSubstring("<p>nothing was compared.</p>")))
+}
+
 // hostile is a run whose every text would be something else if it were not escaped.
 func hostile() results.Run {
 	run := sampleRun()

@@ -5,6 +5,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks/results"
 )
 
@@ -24,8 +25,32 @@ func TestCompare(t *testing.T) {
 		before := save(t, documentOf("before", "", 1))
 		got := pfs("bench", "compare", before, "after", "--fail-on-regression")
 		g.Expect(got.code).To(Equal(exitRegression))
-		g.Expect(got.stderr).To(ContainSubstring("3 of 3 values are worse beyond the noise"))
+		g.Expect(got.stderr).To(ContainSubstring("3 of 3 values are worse, beyond the noise and by at least 3 %"))
 		g.Expect(pfs("bench", "compare", "after", before, "--fail-on-regression").code).To(Equal(exitGood))
+	})
+	t.Run("does not fail for less than the tolerance", func(t *testing.T) {
+		g := NewWithT(t)
+		before, after := save(t, documentOf("before", "", 1)), save(t, documentOf("after", "", 0.8))
+		got := on(t, nil)("bench", "compare", before, after, "--fail-on-regression", "--tolerance", "21")
+		g.Expect(got.code).To(Equal(exitGood), got.stderr)
+		g.Expect(got.stdout).To(ContainSubstring("below the tolerance"))
+		g.Expect(on(t, nil)("bench", "compare", before, after, "--tolerance", "-1").code).To(Equal(exitUsage))
+	})
+	t.Run("refuses two that did not measure the same, and names what differs", func(t *testing.T) {
+		g := NewWithT(t)
+		other := documentOf("after", "", 0.8)
+		other.Spec.Statistic = v1alpha1.StatisticMax
+		other.Provenance.ToolVersion = "9.9"
+		before := documentOf("before", "", 1)
+		before.Provenance.ToolVersion = "3.3.0"
+		a, b := save(t, before), save(t, other)
+		got := on(t, nil)("bench", "compare", a, b)
+		g.Expect(got.code).To(Equal(exitFailed))
+		g.Expect(got.stdout).To(BeEmpty())
+		g.Expect(got.stderr).To(And(ContainSubstring("Measured otherwise: spec.statistic is Mean in A and Max in B."), ContainSubstring("--allow-differences compares all the same")))
+		got = on(t, nil)("bench", "compare", a, b, "--allow-differences")
+		g.Expect(got.code).To(Equal(exitGood), got.stderr)
+		g.Expect(got.stderr).To(And(ContainSubstring("spec.statistic is Mean in A and Max in B"), ContainSubstring("Differs: the tool's version is 3.3.0 in A and 9.9 in B.")))
 	})
 	t.Run("names the points that only one side has", func(t *testing.T) {
 		g := NewWithT(t)
@@ -44,7 +69,7 @@ func TestCompare(t *testing.T) {
 		}
 		got := on(t, nil)("bench", "compare", save(t, documentOf("one", "", 1)), save(t, other), "--fail-on-regression")
 		g.Expect(got.code).To(Equal(exitFailed))
-		g.Expect(got.stderr).To(ContainSubstring("nothing was compared"))
+		g.Expect(got.stderr).To(And(ContainSubstring("the unit of File creation is ops/s in A and files/s in B"), ContainSubstring("nothing was compared")))
 	})
 	t.Run("refuses a run beside a suite", func(t *testing.T) {
 		g := NewWithT(t)

@@ -119,7 +119,7 @@ func TestWhatASuiteMakesOfItsVariants(t *testing.T) {
 	g.Expect(run.GetName()).To(Equal("night-two-reads"))
 	g.Expect(metav1.IsControlledBy(run, aSuite())).To(BeTrue())
 	g.Expect(spec(run.Object)).To(MatchJSON(`{"tool":"iozone","iozone":{"fileSize":"2g","directIO":true},"fileSystem":{"name":"night-two","storagePool":"ssd"},
-		"processes":64,"clients":{"nodeSelector":{"a":"b"}},"baseline":{"published":"moosefs-2017-single"},
+		"processes":64,"clients":{"nodeSelector":{"a":"b"}},"baseline":{"published":"moosefs-2017-single","variant":"two"},
 		"results":{"persistentVolumeClaim":{"name":"claim"}}}`))
 	g.Expect(plans[0].runs[1].Object["spec"]).To(HaveKeyWithValue("fileSystem", HaveKeyWithValue("name", "night-one")))
 }
