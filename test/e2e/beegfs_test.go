@@ -217,7 +217,7 @@ func beeGFSRuns() {
 			return placed
 		}, 2*soon).Should(HaveLen(2 * instances))
 		for _, node := range workers[:2] {
-			report("the metadata servers on "+node, onNode(node, `for p in $(pgrep -x beegfs-meta || pgrep -f /opt/beegfs/sbin/beegfs-meta); do `+
+			report("the metadata servers on "+node, onNode(node, `for p in $(pgrep -f '^/opt/beegfs/sbin/beegfs-meta( |$)'); do `+
 				`tr '\0' '\n' < /proc/$p/environ | grep PARALLELFS_DAEMON; grep -h -e Cpus_allowed_list -e Mems_allowed_list /proc/$p/status; `+
 				`grep -m1 -o ' bind:[0-9]*' /proc/$p/numa_maps; done`))
 		}
