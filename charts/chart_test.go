@@ -31,6 +31,8 @@ const (
 	namespace = "parallelfs-system"
 	// The release has the chart's name, so the names of its objects start with it, once.
 	release = "parallelfs-operator"
+	// The one value that a release needs, and it as an argument of Helm.
+	registry = "--set=imageRegistry=registry.example.com"
 	// The oldest Kubernetes that the chart says it works with.
 	oldest = "1.30.0"
 )
@@ -76,7 +78,7 @@ type objects []*unstructured.Unstructured
 func render(t *testing.T, values string, args ...string) objects {
 	t.Helper()
 	g := NewWithT(t)
-	out, err := helm(t, values, append([]string{"template", release, chart, "--kube-version", oldest}, args...)...)
+	out, err := helm(t, values, append([]string{"template", release, chart, registry, "--kube-version", oldest}, args...)...)
 	g.Expect(err).NotTo(HaveOccurred(), out)
 
 	scheme := runtime.NewScheme()
@@ -98,6 +100,61 @@ func render(t *testing.T, values string, args ...string) objects {
 		all = append(all, object)
 	}
 	return all
+}
+
+func TestAnImageThatNodesWouldPullFromAnybodyIsRefused(t *testing.T) {
+	digest := "sha256:" + strings.Repeat("0123456789abcdef", 4)
+	all := `
+image: {manager: {repository: a.example/manager}, node: {repository: "b:5000/node"}, agent: {repository: localhost/agent}}
+images:
+  daemons: {moosefs-3.0.117: {repository: a.example/moosefs}, moosefs-4.57.5: {repository: a.example/moosefs}}
+  benchmarks: {iozone: {repository: a.example/b}, fio: {repository: a.example/b}, postmark: {repository: a.example/b}, custom: {repository: a.example/b}}
+`
+	for name, c := range map[string]struct{ values, refused string }{
+		"the default values":                         {"", "image.agent"},
+		"the manager's":                              {all + "nameOverride: pfs\nimagePullPolicy: Always", ""},
+		"a name of Docker Hub":                       {strings.Replace(all, "a.example/manager", "parallelfs/manager", 1), "image.manager"},
+		"the node binary's":                          {strings.Replace(all, "b:5000/node", "library/node", 1), "image.node"},
+		"the agent's":                                {strings.Replace(all, "localhost/agent", "localhostage/agent", 1), "image.agent"},
+		"the agent's, when there are no agents":      {strings.Replace(all, "localhost/agent", "agent", 1) + "agent: {enabled: false}", ""},
+		"a daemon's":                                 {strings.Replace(all, "a.example/moosefs", "moosefs", 1), "images.daemons.moosefs-3.0.117"},
+		"a role of BeeGFS":                           {strings.Replace(all, "moosefs-3.0.117:", "beegfs-meta: {repository: mirror/beegfs-meta}, moosefs-3.0.117:", 1), "images.daemons.beegfs-meta"},
+		"a benchmark's":                              {strings.Replace(all, "fio: {repository: a.example/b}", "fio: {repository: fio}", 1), "images.benchmarks.fio"},
+		"the MPI operator's":                         {all + "mpiOperator: {image: {repository: mpioperator/mpi-operator}}", "mpiOperator.image"},
+		"the MPI operator's, when it is not made":    {all + "mpiOperator: {enabled: false, image: {repository: mpioperator/mpi-operator}}", ""},
+		"a digest is what it says, whoever keeps it": {strings.Replace(all, "a.example/manager", "parallelfs/manager, digest: \""+digest+"\"", 1), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			out, err := helm(t, c.values, "template", release, chart, "--kube-version", oldest)
+			if c.refused == "" {
+				g.Expect(err).NotTo(HaveOccurred(), out)
+				return
+			}
+			g.Expect(err).To(HaveOccurred(), "Helm renders it")
+			g.Expect(out).To(ContainSubstring(c.refused + " names no registry"))
+			g.Expect(out).To(ContainSubstring("set imageRegistry"))
+		})
+	}
+}
+
+func TestTheRegistryIsPutInFrontOfEveryImageThatNamesNone(t *testing.T) {
+	g := NewWithT(t)
+	all := render(t, "imageRegistry: ignored.example.com\nimages: {benchmarks: {fio: {repository: other.example.com/fio, tag: '3'}}}",
+		"--set=imageRegistry=registry.example.com:5000/team")
+	var images []string
+	for _, container := range slices.Concat(manager(t, all).Spec.Template.Spec.Containers, agents(t, all).Spec.Template.Spec.Containers,
+		find[appsv1.Deployment](t, all, "Deployment", "parallelfs-operator-mpi-operator").Spec.Template.Spec.Containers) {
+		images = append(images, container.Image)
+	}
+	g.Expect(images).To(Equal([]string{"registry.example.com:5000/team/parallelfs/manager:0.1.0", "registry.example.com:5000/team/parallelfs/agent:0.1.0",
+		"docker.io/mpioperator/mpi-operator:0.7.0"}))
+	g.Expect(manager(t, all).Spec.Template.Spec.Containers[0].Args).To(ContainElements(
+		"--node-image=registry.example.com:5000/team/parallelfs/node:0.1.0",
+		"--daemon-image=moosefs-4.57.5=registry.example.com:5000/team/parallelfs/moosefs:4.57.5",
+		"--daemon-image=beegfs-meta=ghcr.io/thinkparq/beegfs-meta",
+		"--benchmark-image=fio=other.example.com/fio:3",
+	))
 }
 
 // names lists the objects as kind/name, sorted.
@@ -266,6 +323,7 @@ func TestTheSchemaRefusesWhatTheChartDoesNotKnow(t *testing.T) {
 		"an unknown log level":          {"logLevel: trace", "logLevel"},
 		"an unknown pull policy":        {"imagePullPolicy: Sometimes", "imagePullPolicy"},
 		"a tag inside the repository":   {"image: {manager: {repository: 'parallelfs/manager:dev'}}", "repository"},
+		"a registry that is none":       {"imageRegistry: parallelfs", "imageRegistry"},
 		"a short digest":                {"image: {node: {digest: 'sha256:abc'}}", "digest"},
 		"a daemon without a version":    {"images: {daemons: {moosefs: {repository: a/b}}}", "moosefs"},
 		"a type that there is not":      {"images: {daemons: {gpfs-5.0: {repository: a/b}}}", "gpfs-5.0"},
@@ -292,7 +350,7 @@ func TestTheSchemaRefusesWhatTheChartDoesNotKnow(t *testing.T) {
 
 func TestAServiceAccountThatIsNotMadeMustBeNamed(t *testing.T) {
 	g := NewWithT(t)
-	out, err := helm(t, "serviceAccount: {create: false}", "template", release, chart, "--kube-version", oldest)
+	out, err := helm(t, "serviceAccount: {create: false}", "template", release, chart, registry, "--kube-version", oldest)
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(out).To(ContainSubstring("serviceAccount.name must name an existing service account"))
 }
@@ -303,17 +361,17 @@ func TestImagesReachTheManager(t *testing.T) {
 		values, image string
 		args          []string
 	}{
-		"an empty tag is the chart's appVersion": {"", "parallelfs/manager:0.1.0", []string{
-			"--node-image=parallelfs/node:0.1.0",
-			"--daemon-image=moosefs-3.0.117=parallelfs/moosefs:3.0.117",
-			"--daemon-image=moosefs-4.57.5=parallelfs/moosefs:4.57.5",
+		"an empty tag is the chart's appVersion": {"", "registry.example.com/parallelfs/manager:0.1.0", []string{
+			"--node-image=registry.example.com/parallelfs/node:0.1.0",
+			"--daemon-image=moosefs-3.0.117=registry.example.com/parallelfs/moosefs:3.0.117",
+			"--daemon-image=moosefs-4.57.5=registry.example.com/parallelfs/moosefs:4.57.5",
 			"--daemon-image=beegfs-mgmtd=ghcr.io/thinkparq/beegfs-mgmtd",
 			"--daemon-image=beegfs-meta=ghcr.io/thinkparq/beegfs-meta",
 			"--daemon-image=beegfs-storage=ghcr.io/thinkparq/beegfs-storage",
-			"--benchmark-image=custom=parallelfs/benchmarks:0.1.0",
-			"--benchmark-image=fio=parallelfs/benchmarks:0.1.0",
-			"--benchmark-image=iozone=parallelfs/benchmarks:0.1.0",
-			"--benchmark-image=postmark=parallelfs/benchmarks:0.1.0",
+			"--benchmark-image=custom=registry.example.com/parallelfs/benchmarks:0.1.0",
+			"--benchmark-image=fio=registry.example.com/parallelfs/benchmarks:0.1.0",
+			"--benchmark-image=iozone=registry.example.com/parallelfs/benchmarks:0.1.0",
+			"--benchmark-image=postmark=registry.example.com/parallelfs/benchmarks:0.1.0",
 			"--image-pull-policy=IfNotPresent",
 		}},
 		"repositories and tags can be changed": {`
@@ -335,11 +393,11 @@ images:
     beegfs-meta-8.3.1: {repository: mirror/beegfs-meta, digest: "` + digest + `"}
     beegfs-meta-7.4.6: {repository: mirror/beegfs-meta}
     beegfs-storage-7.4.6: {repository: mirror/beegfs-storage, tag: patched}
-`, "parallelfs/manager:0.1.0", []string{
+`, "registry.example.com/parallelfs/manager:0.1.0", []string{
 			"--daemon-image=beegfs-tools=example.com:5000/beegfs-tools",
-			"--daemon-image=beegfs-meta-8.3.1=mirror/beegfs-meta@" + digest,
-			"--daemon-image=beegfs-meta-7.4.6=mirror/beegfs-meta:7.4.6",
-			"--daemon-image=beegfs-storage-7.4.6=mirror/beegfs-storage:patched",
+			"--daemon-image=beegfs-meta-8.3.1=registry.example.com/mirror/beegfs-meta@" + digest,
+			"--daemon-image=beegfs-meta-7.4.6=registry.example.com/mirror/beegfs-meta:7.4.6",
+			"--daemon-image=beegfs-storage-7.4.6=registry.example.com/mirror/beegfs-storage:patched",
 			"--daemon-image=beegfs-meta=ghcr.io/thinkparq/beegfs-meta",
 		}},
 		"a digest wins over the tag": {`
@@ -348,10 +406,10 @@ image:
   node: {digest: "` + digest + `"}
 images:
   daemons: {moosefs-4.57.5: {digest: "` + digest + `"}}
-`, "parallelfs/manager@" + digest, []string{
-			"--node-image=parallelfs/node@" + digest,
-			"--daemon-image=moosefs-4.57.5=parallelfs/moosefs@" + digest,
-			"--daemon-image=moosefs-3.0.117=parallelfs/moosefs:3.0.117",
+`, "registry.example.com/parallelfs/manager@" + digest, []string{
+			"--node-image=registry.example.com/parallelfs/node@" + digest,
+			"--daemon-image=moosefs-4.57.5=registry.example.com/parallelfs/moosefs@" + digest,
+			"--daemon-image=moosefs-3.0.117=registry.example.com/parallelfs/moosefs:3.0.117",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -444,7 +502,7 @@ func TestASelectorFindsOnlyTheManagersOrOnlyTheMPIOperator(t *testing.T) {
 func TestNamesFitHoweverLongTheReleaseNameIs(t *testing.T) {
 	g := NewWithT(t)
 	long := strings.Repeat("a", 53) // the longest that Helm takes
-	out, err := helm(t, "", "template", long, chart, "--kube-version", oldest)
+	out, err := helm(t, "", "template", long, chart, registry, "--kube-version", oldest)
 	g.Expect(err).NotTo(HaveOccurred(), out)
 	for line := range strings.Lines(out) {
 		if name, ok := strings.CutPrefix(line, "  name: "+long[:40]); ok {
@@ -508,7 +566,8 @@ func TestWhoMayWriteAFileSystemIsNotDecidedByKubernetesOwnRoles(t *testing.T) {
 		return writes
 	}
 	g := NewWithT(t)
-	g.Expect(aggregated("")).To(Equal(map[string][]string{"view": {}, "edit": {"benchmarkruns"}}))
+	g.Expect(aggregated("")).To(Equal(map[string][]string{"view": {}}))
+	g.Expect(aggregated("rbac: {aggregate: {edit: true}}")).To(Equal(map[string][]string{"view": {}, "edit": {"benchmarkruns"}}))
 	g.Expect(aggregated("rbac: {aggregate: {view: false, edit: false, admin: true}}")).To(
 		Equal(map[string][]string{"admin": {"benchmarkruns", "benchmarksuites", "filesystems", "storagetargets"}}))
 }

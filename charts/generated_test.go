@@ -114,7 +114,7 @@ func TestTheREADMEHasEveryValueAndNoOther(t *testing.T) {
 func TestTheNotesSayNothingOfTheToolsOfBeeGFSWhenThereAreSome(t *testing.T) {
 	for _, key := range []string{"beegfs-tools", "beegfs-tools-7.4.6"} {
 		g := NewWithT(t)
-		out, err := helm(t, "images: {daemons: {"+key+": {repository: a/b}}}", "install", release, chart, "--dry-run=client")
+		out, err := helm(t, "images: {daemons: {"+key+": {repository: a/b}}}", "install", release, chart, registry, "--dry-run=client")
 		g.Expect(err).NotTo(HaveOccurred(), out)
 		g.Expect(out).NotTo(ContainSubstring("No image of BeeGFS"))
 	}
@@ -123,6 +123,8 @@ func TestTheNotesSayNothingOfTheToolsOfBeeGFSWhenThereAreSome(t *testing.T) {
 func TestTheNotesSayWhatIsMissing(t *testing.T) {
 	for name, c := range map[string]struct{ values, says string }{
 		"how to go on":                          {"", "kubectl apply -f config/samples/filesystem.yaml"},
+		"how images got there":                  {"", "from registry.example.com"},
+		"what the role edit means":              {"rbac: {aggregate: {edit: true}}", "rbac.aggregate.edit is on"},
 		"which nodes run agents":                {"", "kubectl label node NODE parallelfs.dev/agent="},
 		"the name of the agents to look at":     {"fullnameOverride: pfs", "daemonset/pfs-agent"},
 		"that there are no agents":              {"agent: {enabled: false}", "No agents run"},
@@ -135,7 +137,7 @@ func TestTheNotesSayWhatIsMissing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			out, err := helm(t, c.values, "install", release, chart, "--dry-run=client")
+			out, err := helm(t, c.values, "install", release, chart, registry, "--dry-run=client")
 			g.Expect(err).NotTo(HaveOccurred(), out)
 			_, notes, found := strings.Cut(out, "NOTES:")
 			g.Expect(found).To(BeTrue(), fmt.Sprintf("%.500s", out))

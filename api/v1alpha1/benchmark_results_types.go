@@ -58,7 +58,8 @@ type ObjectStore struct {
 	// +kubebuilder:validation:MaxLength=63
 	Region string `json:"region,omitempty"`
 
-	// secretName is a Secret in the namespace of the run with the keys accessKey and secretKey.
+	// secretName is a Secret in the namespace of the run with the keys accessKey and secretKey, and ca.crt, certificates in PEM, where the
+	// store's own is of an authority that the world does not know.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

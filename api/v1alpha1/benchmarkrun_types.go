@@ -147,7 +147,7 @@ type BenchmarkRunSpec struct {
 	Custom *CustomSpec `json:"custom,omitempty"`
 
 	// image is the container image with the tool, in the place of the one that the operator was started with. What must be in it
-	// is checked before the run starts.
+	// is checked before the run starts. It is refused for tools that run on servers, where they are privileged.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512

@@ -298,7 +298,7 @@ type ClientsSpec struct {
 
 	// mountPath is where the filesystem is mounted on those nodes. The directory is made when it does not exist, and
 	// is kept immutable and empty underneath, so that nothing can be written to the node's own disk while the
-	// filesystem is not mounted. It can't be changed.
+	// filesystem is not mounted. What else is mounted beside it stays out of benchmarks. It can't be changed.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.clients.mountPath can't be changed: programs that use the old path would lose their files"
 	MountPath DirectoryPath `json:"mountPath,omitempty"`

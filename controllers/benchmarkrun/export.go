@@ -29,8 +29,10 @@ func (r renderer) exporter() client.Object {
 			command = append(command, "--s3-region", to.Region)
 		}
 		volumes = append(volumes, corev1.Volume{Name: "credentials", VolumeSource: corev1.VolumeSource{
-			Secret: &corev1.SecretVolumeSource{SecretName: to.SecretName, Items: []corev1.KeyToPath{
-				{Key: "accessKey", Path: "accessKey"}, {Key: "secretKey", Path: "secretKey"}}}}})
+			Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+				{Secret: keysOf(to.SecretName, "accessKey", "secretKey")},
+				{Secret: optional(keysOf(to.SecretName, "ca.crt"))},
+			}}}})
 		mounts = append(mounts, corev1.VolumeMount{Name: "credentials", MountPath: credentials, ReadOnly: true})
 	}
 	t := task{name: exportName(r.w.run.Name), role: roleExporter}
@@ -54,4 +56,19 @@ func (r renderer) exporter() client.Object {
 		Volumes: volumes, PriorityClassName: r.w.run.Spec.PriorityClassName,
 	}
 	return job
+}
+
+// keysOf are files of a Secret, each of the name of its key.
+func keysOf(secret string, keys ...string) *corev1.SecretProjection {
+	out := &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: secret}}
+	for _, key := range keys {
+		out.Items = append(out.Items, corev1.KeyToPath{Key: key, Path: key})
+	}
+	return out
+}
+
+// optional lets a pod start without the keys.
+func optional(keys *corev1.SecretProjection) *corev1.SecretProjection {
+	keys.Optional = new(true)
+	return keys
 }

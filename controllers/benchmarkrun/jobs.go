@@ -260,6 +260,7 @@ func (r renderer) serversJob(t task, role v1alpha1.InstanceRole) (client.Object,
 		return nil, fmt.Errorf("FileSystem %s has no servers of the role %s", r.w.fileSystem.Name, role)
 	}
 	slices.Sort(t.nodes)
+	t.image = r.images.Benchmarks[string(r.w.run.Spec.Tool)] // refused says so before: who may write a run is not trusted with the nodes
 	job := r.podJob(t)
 	count := int32(len(t.nodes)) //nolint:gosec // nodes of one cluster
 	job.Spec.CompletionMode = new(batchv1.IndexedCompletion)
@@ -460,16 +461,18 @@ func fileOf(name, annotation string) corev1.DownwardAPIVolumeFile {
 		APIVersion: "v1", FieldPath: fmt.Sprintf("metadata.annotations['%s']", annotation)}}
 }
 
-// mountFileSystem gives the pod's container the node's mount at the same path, by its parent directory: a mount that is
-// made anew appears in the pod too. Read-only holds for the parent itself, which is the node's disk, and not for what is
-// mounted below it (Kubernetes: recursiveReadOnly is off by default).
+// mountFileSystem gives the pod's container the filesystem at the path that it has on the node, by a directory that holds this mount
+// and nothing else: what else is mounted beside the users' mount point is not the run's. It gets the directory and not the mount,
+// because a mount that is made anew then appears in the pod too, and one whose servers are silent does not hold up the kubelet.
+// Read-only holds for the directory, which is on the node's disk, and not for what is mounted in it (Kubernetes: recursiveReadOnly is off
+// by default).
 func (r renderer) mountFileSystem(pod *corev1.PodTemplateSpec) {
-	parent := path.Dir(r.w.mount.Path)
+	own := spec.MountsDirectory(r.w.run.Namespace, r.w.run.Spec.FileSystem.Name)
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "mounts", VolumeSource: corev1.VolumeSource{
-		HostPath: &corev1.HostPathVolumeSource{Path: parent, Type: new(corev1.HostPathDirectory)}}})
+		HostPath: &corev1.HostPathVolumeSource{Path: own, Type: new(corev1.HostPathDirectory)}}})
 	c := &pod.Spec.Containers[0]
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{
-		Name: "mounts", MountPath: parent, ReadOnly: true, MountPropagation: new(corev1.MountPropagationHostToContainer)})
+		Name: "mounts", MountPath: path.Dir(r.w.mount.Path), ReadOnly: true, MountPropagation: new(corev1.MountPropagationHostToContainer)})
 }
 
 // confined is a user without any capability.

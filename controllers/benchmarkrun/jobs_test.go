@@ -2,6 +2,7 @@ package benchmarkrun
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
@@ -113,11 +114,28 @@ func TestEveryPodOfARun(t *testing.T) {
 				return
 			}
 			g.Expect(mounts).To(HaveLen(1))
-			g.Expect(mounts[0].MountPath).To(Equal("/mnt"))
+			g.Expect(mounts[0].MountPath).To(Equal("/mnt"), "it is where programs on the node find it")
+			volume := slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == "mounts" })
+			g.Expect(pod.Spec.Volumes[volume].HostPath.Path).To(Equal("/var/lib/parallelfs/mounts/storage.scratch"),
+				"the node's own /mnt may hold filesystems of others")
 			g.Expect(*mounts[0].MountPropagation).To(Equal(corev1.MountPropagationHostToContainer), "a mount that is made anew appears")
 			g.Expect(mounts[0].ReadOnly).To(BeTrue(), "the node's own disk is not written to when nothing is mounted")
 		})
 	}
+}
+
+func TestWhatRunsOnServersIsOfTheOperatorsImage(t *testing.T) {
+	g := NewWithT(t)
+	w := idle()
+	w.run.Spec.Image, w.image = "example.com/mine:1", "example.com/mine:1"
+	w.plans[0] = planOf(benchmarks.OnServers)
+	w.plans[0].Steps[0].Command.Role = v1alpha1.RoleMetadata
+	w.fileSystem.Status.Instances = []v1alpha1.InstanceStatus{{Role: v1alpha1.RoleMetadata, Node: "mds1"}}
+	job, ok := jobOf(w, at(0, 1)).(*batchv1.Job)
+	g.Expect(ok).To(BeTrue())
+	c := job.Spec.Template.Spec.Containers[0]
+	g.Expect(c.SecurityContext.Privileged).To(HaveValue(BeTrue()))
+	g.Expect(c.Image).To(Equal("iozone:1"))
 }
 
 func TestTheJobOfARepetition(t *testing.T) {

@@ -71,6 +71,9 @@ func (w *world) refused() (decision, bool) {
 	}
 	tool, kind := w.run.Spec.Tool, w.fileSystem.Spec.Type
 	switch {
+	case only(benchmarks.OnServers) && w.run.Spec.Image != "":
+		return stalled(v1alpha1.ReasonInvalidSpec, fmt.Sprintf("spec.image can't be set for %s: it would run privileged on the servers; "+
+			"make the run without it: the image is that of the Helm chart's value images.benchmarks.%s", tool, tool)), true
 	case only(benchmarks.OnServers) && kind != lustre:
 		return stalled(v1alpha1.ReasonBackendUnsupported, fmt.Sprintf("%s measures the servers of a Lustre; FileSystem %s is a %s: "+
 			"measure it from its clients, with another tool", tool, w.fileSystem.Name, kind)), true
@@ -78,9 +81,13 @@ func (w *world) refused() (decision, bool) {
 		return stalled(v1alpha1.ReasonBackendUnsupported, fmt.Sprintf("%s is a benchmark of BeeGFS itself; FileSystem %s is a %s: "+
 			"measure it from its clients, with another tool", tool, w.fileSystem.Name, kind)), true
 	case w.image == "" && w.needsImage():
-		return stalled(v1alpha1.ReasonImageRequired, fmt.Sprintf("no image has %s: set spec.image, or the Helm chart's value "+
+		users := "spec.image, or "
+		if only(benchmarks.OnServers) {
+			users = ""
+		}
+		return stalled(v1alpha1.ReasonImageRequired, fmt.Sprintf("no image has %s: set %sthe Helm chart's value "+
 			"images.benchmarks.%s (--benchmark-image=%s=<image> of the manager); docs/benchmark-images.md says what must be in it and "+
-			"how to make one", tool, tool, tool)), true
+			"how to make one", tool, users, tool, tool)), true
 	}
 	return decision{}, false
 }

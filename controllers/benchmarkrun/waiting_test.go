@@ -110,6 +110,22 @@ func TestWhatARunWaitsFor(t *testing.T) {
 			given:  func(w *world) { w.fileSystem.Spec.Type = v1alpha1.BeeGFS; w.plans[1] = planOf(benchmarks.OnServers) },
 			reason: v1alpha1.ReasonBackendUnsupported, progress: conditions.Stalled, says: "measures the servers of a Lustre; FileSystem scratch is a BeeGFS",
 		},
+		"a user's image is refused where it would run with all rights on the servers": {
+			given: func(w *world) {
+				w.fileSystem.Spec.Type, w.run.Spec.Tool, w.run.Spec.Image = lustre, v1alpha1.ToolMDSSurvey, "example.com/mine:1"
+				w.plans[1] = planOf(benchmarks.OnServers)
+			},
+			reason: v1alpha1.ReasonInvalidSpec, progress: conditions.Stalled,
+			says: "spec.image can't be set for mds-survey: it would run privileged on the servers",
+		},
+		"a tool of the servers without an image does not ask the user for one": {
+			given: func(w *world) {
+				w.fileSystem.Spec.Type, w.run.Spec.Tool, w.image = lustre, v1alpha1.ToolMDSSurvey, ""
+				w.plans[1] = planOf(benchmarks.OnServers)
+			},
+			reason: v1alpha1.ReasonImageRequired, progress: conditions.Stalled,
+			says: "no image has mds-survey: set the Helm chart's value images.benchmarks.mds-survey",
+		},
 		"a tool of the management is refused where there is none": {
 			given: func(w *world) {
 				w.fileSystem.Spec.Type = v1alpha1.MooseFS

@@ -2,6 +2,7 @@ package backend
 
 import (
 	"maps"
+	"path"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/spec"
 )
 
 const (
@@ -154,6 +156,15 @@ func HostDirectory(
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
 		HostPath: &corev1.HostPathVolumeSource{Path: directory, Type: new(corev1.HostPathDirectoryOrCreate)}}})
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: directory, MountPropagation: propagation})
+}
+
+// MountOnNode gives a client's container what its mount needs to appear on the node: the directory that holds the users' mount point, and
+// one of this FileSystem's own for the view, which is all that pods of benchmarks get.
+func MountOnNode(pod *corev1.PodTemplateSpec, c *corev1.Container, fs *v1alpha1.FileSystem, mount *spec.Mount) {
+	own := spec.MountsDirectory(fs.Namespace, fs.Name)
+	mount.View = path.Join(own, path.Base(mount.Path))
+	HostDirectory(pod, c, "mounts", path.Dir(mount.Path), new(corev1.MountPropagationBidirectional))
+	HostDirectory(pod, c, "view", own, new(corev1.MountPropagationBidirectional))
 }
 
 // ServeProbe makes a container the one that serves the answers of `node probe`, on a port: it has no right at all.

@@ -59,30 +59,50 @@ app.kubernetes.io/component: mpi-operator
 system:serviceaccount:{{ (index . 0).Release.Namespace }}:{{ index . 1 }}
 {{- end -}}
 
-{{/* Reference of an image. Takes a list: the context, and {repository, tag, digest}. */}}
+{{/*
+Repository of an image, with its registry. Takes a list: the context, the value's name, and {repository, tag, digest}. A name without a
+registry is what nodes ask docker.io for, where it may be anybody's; a digest is what it says, wherever it comes from.
+*/}}
+{{- define "parallelfs-operator.repository" -}}
+{{- $context := index . 0 -}}
+{{- $image := index . 2 -}}
+{{- if regexMatch "^([^/]*[.:][^/]*|localhost)/" $image.repository -}}
+{{- $image.repository -}}
+{{- else if $context.Values.imageRegistry -}}
+{{- printf "%s/%s" $context.Values.imageRegistry $image.repository -}}
+{{- else if $image.digest -}}
+{{- $image.repository -}}
+{{- else -}}
+{{- fail (printf "%s names no registry (%s): nodes would pull it from docker.io, where anybody may own that name, and run it privileged; set imageRegistry to the registry that you push the images to" (index . 1) $image.repository) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Reference of an image. Takes a list: the context, the value's name, and {repository, tag, digest}. */}}
 {{- define "parallelfs-operator.image" -}}
 {{- $context := index . 0 -}}
-{{- $image := index . 1 -}}
+{{- $image := index . 2 -}}
+{{- $repository := include "parallelfs-operator.repository" . -}}
 {{- if $image.digest -}}
-{{- printf "%s@%s" $image.repository $image.digest -}}
+{{- printf "%s@%s" $repository $image.digest -}}
 {{- else -}}
-{{- printf "%s:%s" $image.repository (default $context.Chart.AppVersion $image.tag) -}}
+{{- printf "%s:%s" $repository (default $context.Chart.AppVersion $image.tag) -}}
 {{- end -}}
 {{- end -}}
 
 {{/*
-Reference of an image of daemons. Takes a list: the image's name, such as moosefs-4.57.5 or beegfs-meta, and {repository, tag, digest}.
+Reference of an image of daemons. Takes a list: the context, the image's name, such as moosefs-4.57.5 or beegfs-meta, and {repository, tag, digest}.
 The tag is the version in the name, where none is given; without a version, it is the repository alone: the manager adds that of a FileSystem.
 */}}
 {{- define "parallelfs-operator.daemonImage" -}}
-{{- $version := regexFind "[0-9]+(\\.[0-9]+)*$" (index . 0) -}}
-{{- $image := index . 1 -}}
+{{- $version := regexFind "[0-9]+(\\.[0-9]+)*$" (index . 1) -}}
+{{- $image := index . 2 -}}
+{{- $repository := include "parallelfs-operator.repository" (list (index . 0) (printf "images.daemons.%s" (index . 1)) $image) -}}
 {{- if $image.digest -}}
-{{- printf "%s@%s" $image.repository $image.digest -}}
+{{- printf "%s@%s" $repository $image.digest -}}
 {{- else if $version -}}
-{{- printf "%s:%s" $image.repository (default $version $image.tag) -}}
+{{- printf "%s:%s" $repository (default $version $image.tag) -}}
 {{- else -}}
-{{- $image.repository -}}
+{{- $repository -}}
 {{- end -}}
 {{- end -}}
 

@@ -2,7 +2,6 @@ package beegfs
 
 import (
 	"fmt"
-	"path"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -334,7 +333,6 @@ func (b *builder) clientSet() (client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.told["client.json"] = backend.Encode(mount)
 	w := backend.Workload{Component: componentClient}
 	pod := b.pod(w)
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(clientGrace))
@@ -344,8 +342,8 @@ func (b *builder) clientSet() (client.Object, error) {
 	pod.Spec.NodeSelector = fs.Spec.Clients.NodeSelector
 	c := b.container("client", i, "mount", "client.json")
 	c.SecurityContext = backend.Privileged()
-	// The parent directory is shared, so that the mount below it appears on the node.
-	backend.HostDirectory(pod, &c, "mounts", path.Dir(string(fs.Spec.Clients.MountPath)), new(corev1.MountPropagationBidirectional))
+	backend.MountOnNode(pod, &c, fs, &mount)
+	b.told["client.json"] = backend.Encode(mount)
 	backend.CheckMount(&c, "client.json")
 	pod.Spec.Containers = []corev1.Container{c}
 	return b.daemonSet(componentClient, w, pod, mount), nil

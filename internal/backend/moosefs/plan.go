@@ -2,7 +2,6 @@ package moosefs
 
 import (
 	"fmt"
-	"path"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -219,16 +218,15 @@ func (b *builder) clientSet() (client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.told["client.json"] = backend.Encode(mount)
 	pod := b.pod(componentClient, "", configVolume)
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(60))
 	pod.Spec.NodeSelector = fs.Spec.Clients.NodeSelector
 	c := b.daemon("client", "mount", configVolume, "client.json")
 	// A FUSE mount that reaches the host needs a privileged container (Kubernetes: mount propagation, Bidirectional).
 	c.SecurityContext = backend.Privileged()
-	// The parent directory is shared, so that the mount below it appears on the node.
-	backend.HostDirectory(pod, &c, "mounts", path.Dir(string(fs.Spec.Clients.MountPath)), new(corev1.MountPropagationBidirectional))
+	backend.MountOnNode(pod, &c, fs, &mount)
 	b.fuseDevice(pod, &c)
+	b.told["client.json"] = backend.Encode(mount)
 	backend.CheckMount(&c, "client.json")
 	pod.Spec.Containers = []corev1.Container{c}
 	return pods(b.in).DaemonSet(componentClient, backend.Workload{Component: componentClient}, pod, mount), nil

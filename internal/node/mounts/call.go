@@ -19,9 +19,10 @@ const CallVerb = "call"
 const (
 	callUnmount = "umount2"
 	callStatfs  = "statfs"
+	callBind    = "bind"
 )
 
-// Call calls umount2(2) with a path and flags, or statfs(2) with a path, and writes the error number, 0 for none, to answer. It may never
+// Call calls umount2(2) with a path and flags, statfs(2) with a path, or mount(2) with two paths for a bind mount, and writes the error number, 0 for none, to answer. It may never
 // return, and then only the filesystem's servers can end it: it is for a process of its own, that can be left behind.
 func Call(words []string, answer io.Writer) error {
 	var err error
@@ -34,8 +35,10 @@ func Call(words []string, answer io.Writer) error {
 		err = unix.Unmount(words[1], flags)
 	case len(words) == 2 && words[0] == callStatfs:
 		err = unix.Statfs(words[1], &unix.Statfs_t{})
+	case len(words) == 3 && words[0] == callBind:
+		err = unix.Mount(words[1], words[2], "", unix.MS_BIND, "")
 	default:
-		return fmt.Errorf("%q is no call: give umount2 PATH FLAGS, or statfs PATH", words)
+		return fmt.Errorf("%q is no call: give umount2 PATH FLAGS, statfs PATH, or bind PATH VIEW", words)
 	}
 	var number unix.Errno
 	if err != nil && !errors.As(err, &number) {

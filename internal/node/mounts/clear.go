@@ -17,6 +17,9 @@ type kernel struct {
 	ask func(path string) (answer <-chan error, stop func())
 	// unmount is umount2(2); it may never return.
 	unmount func(path string, flags int) error
+	// bind mounts at view what is mounted at path; it may never return. hide removes the directory of a view.
+	bind func(path, view string) error
+	hide func(view string) error
 	// prepare is Prepare.
 	prepare func(path string) (immutable bool, err error)
 	// cannot says why the kernel can't mount a filesystem of a type, empty when it can as far as is known; sure is true when the kernel
@@ -40,7 +43,7 @@ const patience = 5 * time.Second
 
 func thisKernel(m spec.Mount) kernel {
 	k := kernel{
-		at: at, unmount: unmountInChild, prepare: Prepare, cannot: cannot,
+		at: at, unmount: unmountInChild, bind: bind, hide: removeView, prepare: Prepare, cannot: cannot,
 		// A pod has 60 s to end: 10 s for a mount command or a question, then these.
 		limits: limits{answer: patience, unmount: 20 * time.Second, busy: 10 * time.Second, between: time.Second},
 		ask:    func(path string) (<-chan error, func()) { return ask(path), func() {} },

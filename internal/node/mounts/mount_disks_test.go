@@ -13,11 +13,13 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 
+	"parallelfs.dev/operator/internal/node/process"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -25,6 +27,13 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == CallVerb {
 		if err := Call(os.Args[2:], os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	if len(os.Args) > 1 && os.Args[1] == serveVerb {
+		if err := serveFUSE(os.Args[2]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -85,6 +94,8 @@ type supervised struct {
 	*record
 	cancel context.CancelFunc
 	ended  chan error
+	// program is the last mount program that was started; nil for a filesystem of the kernel.
+	program atomic.Pointer[process.Child]
 }
 
 func supervise(t *testing.T, m spec.Mount, hurry limits) *supervised {
@@ -95,7 +106,14 @@ func supervise(t *testing.T, m spec.Mount, hurry limits) *supervised {
 	k.limits = hurry
 	log := slog.New(slog.NewTextHandler(s.record, nil))
 	r := resident{kernel: k, mount: m, lookup: os.LookupEnv, output: io.Discard, limit: time.Minute}
-	supervisor := supervisor{kernel: k, mount: m, log: log, period: 10 * time.Millisecond, shortest: 10 * time.Millisecond, try: r.try}
+	supervisor := supervisor{
+		kernel: k, mount: m, log: log, period: 10 * time.Millisecond, shortest: 10 * time.Millisecond, try: r.try, grace: hurried.answer,
+		start: func() (child, error) {
+			program, err := process.Start(m.Command, process.Options{Stdout: io.Discard, Stderr: s.record})
+			s.program.Store(program)
+			return program, err
+		},
+	}
 	go func() { s.ended <- supervisor.run(ctx) }()
 	t.Cleanup(cancel)
 	return s

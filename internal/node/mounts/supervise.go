@@ -115,6 +115,9 @@ func (s *supervisor) ready() (there bool, err error) {
 	if there, err := s.kernel.clear(s.mount, s.log); there || err != nil {
 		return there, err
 	}
+	if err := s.kernel.clearView(s.mount, s.log); err != nil {
+		return false, err
+	}
 	immutable, err := s.kernel.prepare(s.mount.Path)
 	if err != nil {
 		return false, err
@@ -196,8 +199,8 @@ type watcher struct {
 	// there is true once the mount was seen, worked once the filesystem answered.
 	there, worked bool
 	// What was said is not said again until it changes.
-	saidLate, saidHung bool
-	saidError          string
+	saidLate, saidHung    bool
+	saidError, saidUnseen string
 }
 
 // answered returns an error when the mount is lost.
@@ -214,7 +217,22 @@ func (w *watcher) answered(err error) error {
 		w.log.Info("mounted, and the filesystem answers", "path", w.mount.Path)
 	}
 	w.saidHung = false
+	if err == nil {
+		w.show()
+	}
 	return nil
+}
+
+// show mounts the filesystem at its view. It waits for an answer of the filesystem, so that it does not wait for its servers here.
+func (w *watcher) show() {
+	said := ""
+	if err := w.kernel.show(w.mount); err != nil {
+		said = err.Error()
+	}
+	if said != "" && said != w.saidUnseen {
+		w.log.Warn("pods of benchmarks don't see the filesystem: its second mount can't be made, and is tried again", "path", w.mount.View, "reason", said)
+	}
+	w.saidUnseen = said
 }
 
 // look returns an error when the mount is lost, and asks the filesystem when no question is open.

@@ -78,6 +78,8 @@ func understand(m spec.Mount) error {
 	switch {
 	case !filepath.IsAbs(m.Path), filepath.Clean(m.Path) != m.Path, m.Path == "/":
 		return fmt.Errorf("the mount point %q is not an absolute path without . and .. below /", m.Path)
+	case m.View != "" && (!filepath.IsAbs(m.View) || filepath.Clean(m.View) != m.View || m.View == m.Path):
+		return fmt.Errorf("the second mount point %q is not an absolute path without . and .. other than %s", m.View, m.Path)
 	case m.FSType == "":
 		return fmt.Errorf("the spec does not say the type of the filesystem at %s, so it can't be told from another", m.Path)
 	}
@@ -149,12 +151,27 @@ func Check(ctx context.Context, m spec.Mount, limit time.Duration) error {
 		if err != nil {
 			return fmt.Errorf("%s is mounted, but does not work: %w", m.Path, err)
 		}
-		return nil
+		return checkView(m)
 	case <-time.After(limit):
 		return fmt.Errorf("%s is mounted, but did not answer within %s; look whether the filesystem's servers run", m.Path, limit)
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// checkView returns nil when the filesystem is mounted at its view too.
+func checkView(m spec.Mount) error {
+	if m.View == "" {
+		return nil
+	}
+	entries, err := at(m.View)
+	if err != nil {
+		return err
+	}
+	if state := Assess(entries, viewOf(m)); state != Ours {
+		return errors.New(describe(state, entries, viewOf(m)) + "; it is for the pods of benchmarks, and the client tries to mount it")
+	}
+	return nil
 }
 
 func describe(state State, entries []Entry, m spec.Mount) string {

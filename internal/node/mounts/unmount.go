@@ -15,8 +15,26 @@ import (
 var errHangs = errors.New("it does not answer")
 
 // unmountAll unmounts this filesystem until it is not mounted any more, whatever its servers and users do: when it is in use or
-// hangs, it is taken out of the tree, so that nobody comes to it any more, and the kernel ends it when the last user has gone.
+// hangs, it is taken out of the tree, so that nobody comes to it any more, and the kernel ends it when the last user has gone. The view
+// goes first: only the last unmount of a filesystem ends it.
 func (k kernel) unmountAll(m spec.Mount, log *slog.Logger) error {
+	began := time.Now()
+	if m.View != "" {
+		view := viewOf(m)
+		view.Kernel = m.Kernel
+		err := k.unmountEach(view, began, log)
+		if err == nil {
+			err = k.hide(m.View)
+		}
+		if err != nil {
+			log.Warn("the filesystem's second mount, for benchmarks, stays behind", "path", m.View, "reason", err)
+		}
+	}
+	return k.unmountEach(m, began, log)
+}
+
+// unmountEach unmounts one path. Users have had a moment to end since began.
+func (k kernel) unmountEach(m spec.Mount, began time.Time, log *slog.Logger) error {
 	hangs := false
 	for {
 		entries, err := k.at(m.Path)
@@ -29,7 +47,7 @@ func (k kernel) unmountAll(m spec.Mount, log *slog.Logger) error {
 		if hangs {
 			err = errHangs
 		} else {
-			err = k.politely(m)
+			err = k.politely(m, began)
 		}
 		if err == nil {
 			continue
@@ -43,14 +61,13 @@ func (k kernel) unmountAll(m spec.Mount, log *slog.Logger) error {
 }
 
 // politely is umount(2) as everybody does it. It comes first because BeeGFS then gives up what it can't send, instead of trying again
-// for connCommRetrySecs (FhgfsOps_killSB, 7.4.6). Users of a filesystem of the kernel get a moment to end.
-func (k kernel) politely(m spec.Mount) error {
+// for connCommRetrySecs (FhgfsOps_killSB, 7.4.6). Users of a filesystem of the kernel get a moment to end, which began at began.
+func (k kernel) politely(m spec.Mount, began time.Time) error {
 	if !m.Kernel {
-		return k.within(k.limits.answer, m.Path, 0)
+		return k.unmountWithin(k.limits.answer, m.Path, 0)
 	}
-	began := time.Now()
 	for {
-		err := k.within(k.limits.unmount, m.Path, 0)
+		err := k.unmountWithin(k.limits.unmount, m.Path, 0)
 		if !errors.Is(err, unix.EBUSY) || time.Since(began) > k.limits.busy {
 			return err
 		}
@@ -67,7 +84,7 @@ func (k kernel) roughly(m spec.Mount, count int, reason error, log *slog.Logger)
 			return nil
 		}
 		log.Info("the filesystem can't be unmounted in time, so what is open to its servers is given up (MNT_FORCE)", "path", m.Path, "reason", reason)
-		if k.within(k.limits.answer, m.Path, unix.MNT_FORCE) == nil || k.gone(m.Path, count) {
+		if k.unmountWithin(k.limits.answer, m.Path, unix.MNT_FORCE) == nil || k.gone(m.Path, count) {
 			return nil
 		}
 	}
@@ -78,7 +95,7 @@ func (k kernel) roughly(m spec.Mount, count int, reason error, log *slog.Logger)
 
 // detach takes the topmost of count mounts out of the tree, whoever uses it.
 func (k kernel) detach(path string, count int) error {
-	err := k.within(k.limits.answer, path, unix.MNT_DETACH)
+	err := k.unmountWithin(k.limits.answer, path, unix.MNT_DETACH)
 	if err == nil || k.gone(path, count) {
 		return nil
 	}
@@ -91,12 +108,17 @@ func (k kernel) gone(path string, count int) bool {
 	return err == nil && len(entries) < count
 }
 
-// within gives up waiting for umount2(2) after the limit.
-func (k kernel) within(limit time.Duration, path string, flags int) error {
-	unmounted := make(chan error, 1)
-	go func() { unmounted <- k.unmount(path, flags|unix.UMOUNT_NOFOLLOW) }()
+// unmountWithin gives up waiting for umount2(2) after the limit.
+func (k kernel) unmountWithin(limit time.Duration, path string, flags int) error {
+	return within(limit, func() error { return k.unmount(path, flags|unix.UMOUNT_NOFOLLOW) })
+}
+
+// within gives up waiting for a system call after the limit.
+func within(limit time.Duration, call func() error) error {
+	returned := make(chan error, 1)
+	go func() { returned <- call() }()
 	select {
-	case err := <-unmounted:
+	case err := <-returned:
 		return err
 	case <-time.After(limit):
 		return errHangs

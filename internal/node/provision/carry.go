@@ -310,7 +310,7 @@ func (p *Provisioner) mark(t *v1alpha1.StorageTarget, look plan.Look) error {
 	if err != nil || t.Status.Provisioned == nil || t.Status.Provisioned.Finished != nil {
 		return err
 	}
-	return p.try("SettleMark", func() error { return p.unmountAll(path) })
+	return p.settle(path)
 }
 
 // unmount unmounts the target, never by force, and removes the mountpoint of a deleted one.
@@ -340,16 +340,23 @@ func (p *Provisioner) unmountAll(path string) error {
 		top := there[len(there)-1]
 		switch err := unix.Unmount(path, unix.UMOUNT_NOFOLLOW); {
 		case errors.Is(err, unix.EBUSY):
-			return fmt.Errorf("%s is in use and stays mounted: %s; stop it, and it is unmounted", path, whoUses(p.Proc, top.Major, top.Minor))
+			return &busyError{path, whoUses(p.Proc, top.Major, top.Minor)}
 		case err != nil:
 			return fmt.Errorf("can't unmount %s: %w", path, err)
 		}
 	}
 }
 
+// busyError is the error of a mount that somebody holds.
+type busyError struct{ path, users string }
+
+func (e *busyError) Error() string {
+	return fmt.Sprintf("%s is in use by %s and stays mounted; it is unmounted when they let go of it", e.path, e.users)
+}
+
 func whoUses(proc string, major, minor int) string {
 	if users := Users(proc, major, minor); len(users) > 0 {
-		return strings.Join(users, "; ")
+		return strings.Join(users, ", ")
 	}
-	return "no process shows that it uses it (another mount of it, a loop device, or an export may)"
+	return "no process that shows it (another mount of it, a loop device, or an export may)"
 }

@@ -37,6 +37,8 @@ type Provisioner struct {
 	// Now is the clock, NewUUID makes the UUIDs of new filesystems.
 	Now     func() time.Time
 	NewUUID func() string
+	// Patience is how long a mount of the way to a target is waited for that others hold: pods that start at that moment have copies of it.
+	Patience time.Duration
 	// Hook, where set, is called before every step and, with done, after it. Its error ends the pass there, as a kill would.
 	Hook func(step string, done bool) error
 }
@@ -47,7 +49,7 @@ func New(looker devices.Looker, newUUID func() string) *Provisioner {
 	looker.Claim = claims.Ask(looker.Claim)
 	return &Provisioner{
 		Look: looker.ByID, Claims: claims, Run: Run, Check: CheckOptions, Path: spec.TargetPath, Dev: "/dev", Sys: "/sys", Proc: "/proc",
-		Now: time.Now, NewUUID: newUUID,
+		Now: time.Now, NewUUID: newUUID, Patience: busyLimit,
 	}
 }
 
@@ -139,11 +141,61 @@ func (p *Provisioner) act(
 		}
 	}
 	err := p.locked(ctx, target, look, decision)
+	if settles(err) && reasonOf(target) != v1alpha1.ReasonProvisioningFailed {
+		waiting := decision
+		waiting.Ready.Message += "; " + err.Error()
+		if err := record(ctx, target, p.status(target, look, waiting)); err != nil {
+			return err
+		}
+		err = p.patiently(ctx, func() error { return p.settle(p.mountpoint(target)) })
+	}
 	var failed *StepError
 	if !errors.As(err, &failed) {
 		return err
 	}
 	return errors.Join(err, record(ctx, target, p.status(target, look, failure(decision, failed))))
+}
+
+// stepSettle is the last step of marking a target: see mark.
+const stepSettle = "SettleMark"
+
+// settle unmounts a target that was marked.
+func (p *Provisioner) settle(path string) error {
+	return p.try(stepSettle, func() error { return p.unmountAll(path) })
+}
+
+// settles is true for the error of a marked target that somebody else's copy of the mount keeps from being unmounted.
+func settles(err error) bool {
+	var failed *StepError
+	_, busy := errors.AsType[*busyError](err)
+	return busy && errors.As(err, &failed) && failed.Step == stepSettle
+}
+
+const (
+	// busyLimit is longer than a container runtime needs to start a container.
+	busyLimit = 30 * time.Second
+	busyPause = time.Second
+)
+
+// patiently repeats settle until nobody holds the mount, or Patience is over. It is done once in any case.
+func (p *Provisioner) patiently(ctx context.Context, do func() error) error {
+	limit := time.NewTimer(p.Patience)
+	defer limit.Stop()
+	pause := time.NewTicker(busyPause)
+	defer pause.Stop()
+	for {
+		err := do()
+		if !settles(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-limit.C:
+			return err
+		case <-pause.C:
+		}
+	}
 }
 
 // announces is true for what takes long, so that the status says what is going on. A step that has failed before is

@@ -13,7 +13,7 @@ import (
 )
 
 // mostUsers is how many users of a filesystem a sentence names.
-const mostUsers = 8
+const mostUsers = 3
 
 // mountsAt lists what this process sees mounted at a path; later ones lie on top of earlier ones.
 func mountsAt(path string) ([]*mountinfo.Info, error) {
@@ -29,8 +29,8 @@ func mountsAt(path string) ([]*mountinfo.Info, error) {
 	return found, nil
 }
 
-// Users says which processes use a mounted filesystem: by an open file, a working or root directory, or a mount of their
-// own. major and minor are those that proc_pid_mountinfo(5) shows for it; proc is /proc of the host. What can't be
+// Users says which processes use a mounted filesystem: by an open file, a working or root directory, and behind those, by a mount of
+// their own; of processes with the same mounts, the first. major and minor are those that proc_pid_mountinfo(5) shows for it; proc is /proc of the host. What can't be
 // looked at, because the process ends meanwhile, is left out.
 func Users(proc string, major, minor int) []string {
 	device := unix.Mkdev(uint32(major), uint32(minor)) //nolint:gosec // the kernel's own numbers
@@ -40,7 +40,7 @@ func Users(proc string, major, minor int) []string {
 	}
 	own := strconv.Itoa(os.Getpid())
 	ownNamespace := namespaceOf(proc, "self")
-	var users []string
+	var users, holders []string
 	namespaces := map[string]bool{ownNamespace: true}
 	for _, entry := range processes {
 		pid := entry.Name()
@@ -48,17 +48,19 @@ func Users(proc string, major, minor int) []string {
 			continue
 		}
 		if how := uses(filepath.Join(proc, pid), device); how != "" {
-			users = append(users, fmt.Sprintf("%s (process %s) has %s", commandOf(proc, pid), pid, how))
+			users = append(users, fmt.Sprintf("%s (process %s: %s)", commandOf(proc, pid), pid, how))
 			continue
 		}
 		if namespace := namespaceOf(proc, pid); namespace != "" && !namespaces[namespace] {
 			namespaces[namespace] = true
-			if at := mountIn(filepath.Join(proc, pid, "mountinfo"), major, minor); at != "" {
-				users = append(users, fmt.Sprintf("%s (process %s) and others with its mounts see it at %s", commandOf(proc, pid), pid, at))
+			if mountIn(filepath.Join(proc, pid, "mountinfo"), major, minor) {
+				holders = append(holders, fmt.Sprintf("%s (process %s: a copy of the mount)", commandOf(proc, pid), pid))
 			}
 		}
 	}
 	slices.Sort(users)
+	slices.Sort(holders)
+	users = append(users, holders...)
 	if len(users) > mostUsers {
 		users = append(users[:mostUsers:mostUsers], fmt.Sprintf("and %d more", len(users)-mostUsers))
 	}
@@ -73,11 +75,11 @@ func uses(process string, device uint64) string {
 	}
 	switch {
 	case on(filepath.Join(process, "cwd")):
-		return "its working directory there"
+		return "its working directory"
 	case on(filepath.Join(process, "root")):
-		return "its root directory there"
+		return "its root directory"
 	case on(filepath.Join(process, "exe")):
-		return "its program there"
+		return "its program"
 	}
 	files, err := os.ReadDir(filepath.Join(process, "fd"))
 	if err != nil {
@@ -113,18 +115,15 @@ func namespaceOf(proc, pid string) string {
 	return namespace
 }
 
-// mountIn is where a table of mounts has the filesystem, and empty when it does not.
-func mountIn(path string, major, minor int) string {
+// mountIn is true when a table of mounts has the filesystem.
+func mountIn(path string, major, minor int) bool {
 	table, err := os.Open(path)
 	if err != nil {
-		return ""
+		return false
 	}
 	defer table.Close()
 	found, err := mountinfo.GetMountsFromReader(table, func(info *mountinfo.Info) (skip, stop bool) {
 		return info.Major != major || info.Minor != minor, false
 	})
-	if err != nil || len(found) == 0 {
-		return ""
-	}
-	return found[0].Mountpoint
+	return err == nil && len(found) > 0
 }

@@ -140,6 +140,9 @@ const (
 type Mount struct {
 	// Path is the mount point: absolute, and the same in the container as on the node.
 	Path string `json:"path"`
+	// View is a second place where the filesystem is mounted, by a bind mount: absolute, and the same in the container as on the node. Its
+	// directory holds nothing else, so that a pod that has this directory sees this filesystem only. Empty when nobody needs it.
+	View string `json:"view,omitempty"`
 	// FSType is what /proc/self/mountinfo shows for it, such as "fuse.mfs" or "fuse"; a prefix match on the part before the first dot.
 	FSType string `json:"fsType"`
 	// Source is a prefix of the mount source that proves that it is this filesystem, such as "mfs#10.0.0.1:9421"; empty

@@ -15,6 +15,12 @@ func TargetPath(namespace, fileSystem, target string) string {
 	return path.Join(TargetsDirectory(namespace, fileSystem), target)
 }
 
+// MountsDirectory holds one FileSystem's mount on a node and nothing else. The pods of benchmarks get it in place of the directory that
+// holds the users' mount point, where other filesystems may be mounted too.
+func MountsDirectory(namespace, fileSystem string) string {
+	return path.Join("/var/lib/parallelfs/mounts", namespace+"."+fileSystem)
+}
+
 // TargetMarkerFile is the name of the marker at the top of a target's own filesystem: root-owned, mode 0600, written and
 // synced after mkfs and before the target is recorded as provisioned.
 const TargetMarkerFile = ".parallelfs-target.json"

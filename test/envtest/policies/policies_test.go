@@ -135,7 +135,7 @@ func render(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	}
 	defer os.RemoveAll(home)
 	chart := filepath.Join(root, "charts", "parallelfs-operator")
-	command := exec.CommandContext(ctx, helm, "template", release, chart, "--namespace", namespace)
+	command := exec.CommandContext(ctx, helm, "template", release, chart, "--set=imageRegistry=registry.example.com", "--namespace", namespace)
 	command.Env = []string{"HOME=" + home}
 	command.Stderr = os.Stderr
 	out, err := command.Output()

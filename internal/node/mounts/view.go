@@ -1,0 +1,69 @@
+package mounts
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// viewOf is the second mount of a filesystem as one of its own. It is a bind mount: no program serves it, and its unmount writes nothing back.
+func viewOf(m spec.Mount) spec.Mount {
+	return spec.Mount{Path: m.View, FSType: m.FSType, Source: m.Source}
+}
+
+// show mounts the filesystem at its view, unless it is there. What fails is tried again at the next look: nobody loses the
+// filesystem because pods of benchmarks don't see it.
+func (k kernel) show(m spec.Mount) error {
+	if m.View == "" {
+		return nil
+	}
+	entries, err := k.at(m.View)
+	if err != nil {
+		return err
+	}
+	switch state := Assess(entries, viewOf(m)); state {
+	case Ours:
+		return nil
+	case Absent:
+		return within(k.limits.answer, func() error { return k.bind(m.Path, m.View) })
+	default:
+		return errors.New(describe(state, entries, viewOf(m)))
+	}
+}
+
+// clearView detaches what was left at the view.
+func (k kernel) clearView(m spec.Mount, log *slog.Logger) error {
+	if m.View == "" {
+		return nil
+	}
+	_, err := k.clear(viewOf(m), log)
+	return err
+}
+
+// bind is mount(2) with MS_BIND, not of what is mounted below. Without a mount, the view does not exist: its directory is no pod's to
+// write to, so it needs no protection beyond that.
+func bind(path, view string) error {
+	if err := os.MkdirAll(filepath.Dir(view), 0o755); err != nil {
+		return err
+	}
+	if err := os.Mkdir(view, 0); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	c, err := startCall(callBind, path, view)
+	if err != nil {
+		return err
+	}
+	return c.result()
+}
+
+// removeView removes the directory of a view that is not mounted any more.
+func removeView(view string) error {
+	if err := os.Remove(view); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("can't remove the directory of the second mount: %w; look what is in it, or mounted on it", err)
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+//go:build disks
+
+package provision_test
+
+import (
+	"context"
+	"os/exec"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// holder is a process that works in a copy of the mount, in mounts of its own that follow those of the node: as a pod does that is starting.
+func (l *lab) holder(path string) (letGo func()) {
+	l.t.Helper()
+	script := `cd "$1" && echo holds && exec sleep infinity`
+	c := exec.Command("unshare", "--mount", "--propagation", "slave", "sh", "-c", script, "sh", path)
+	out, err := c.StdoutPipe()
+	l.Expect(err).NotTo(HaveOccurred())
+	l.Expect(c.Start()).To(Succeed())
+	_, err = out.Read(make([]byte, len("holds")))
+	l.Expect(err).NotTo(HaveOccurred())
+	ended := false
+	letGo = func() {
+		if !ended {
+			ended = true
+			l.Expect(c.Process.Kill()).To(Succeed())
+			l.Expect(c.Wait()).To(HaveOccurred())
+		}
+	}
+	l.t.Cleanup(letGo)
+	return letGo
+}
+
+func TestAMountThatStartingPodsHoldIsWaitedFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		lets     bool
+		patience time.Duration
+	}{
+		"and is no failure when they let go": {lets: true, patience: time.Minute},
+		"and is one when they don't":         {patience: time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			l.must("mount", "--bind", l.root, l.root)
+			l.must("mount", "--make-rshared", l.root)
+			t.Cleanup(func() { l.must("umount", "-l", l.root) })
+			t.Cleanup(l.closeMountpoints)
+			d := l.disk("data", 320*mebi)
+			target := l.target(d)
+
+			var letGo func()
+			settled := 0
+			agent := l.agent(func(step string, done bool) error {
+				if step != "SettleMark" || done {
+					return nil
+				}
+				settled++
+				switch {
+				case settled == 1:
+					letGo = l.holder(l.mountpoint(target))
+				case c.lets:
+					letGo()
+				}
+				return nil
+			})
+			agent.Patience = c.patience
+			var said []string
+			err := agent.Pass(t.Context(), target, func(ctx context.Context, t *v1alpha1.StorageTarget, wanted v1alpha1.StorageTargetStatus) error {
+				ready := meta.FindStatusCondition(wanted.Conditions, v1alpha1.ConditionReady)
+				progress := meta.FindStatusCondition(wanted.Conditions, v1alpha1.ConditionReconciling)
+				if progress != nil {
+					said = append(said, ready.Reason+": "+progress.Message)
+				}
+				return l.record(ctx, t, wanted)
+			})
+			const sentence = `is in use by sleep \(process \d+: its working directory\) and stays mounted; it is unmounted when they let go of it$`
+			l.Expect(said).To(ContainElement(MatchRegexp("^"+v1alpha1.ReasonProvisioning+`: .*`+sentence)), "what is waited for is said")
+			failed := ContainElement(MatchRegexp("^" + v1alpha1.ReasonProvisioningFailed + ": step SettleMark failed: .*" + sentence))
+			if c.lets {
+				l.Expect(err).NotTo(HaveOccurred())
+				l.Expect(said).NotTo(failed)
+				l.expectProven(target, d)
+				return
+			}
+			l.Expect(err).To(HaveOccurred())
+			l.Expect(said).To(failed)
+		})
+	}
+}
