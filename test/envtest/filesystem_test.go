@@ -84,7 +84,7 @@ var fileSystemRefusals = refusals{
 	pinningRefusals("spec.metadata.cpuPinning", metadataPinning),
 	pinningRefusals("spec.storagePools[].cpuPinning", poolPinning),
 	boundRefusals("spec.provisioning.takeOver", "spec: {provisioning: {takeOver: %s}}", map[string]string{
-		`""`: "should be at least 1 chars long", strings.Repeat("n", 65): "may not be more than 64 bytes", `"a cluster"`: "should match",
+		`""`: "should be at least 1 chars long", strings.Repeat("n", 65): "may not be more than 64 bytes", `"a cluster"`: `should match '^[0-9A-Za-z-]+$'`,
 	}),
 	boundRefusals("spec.provisioning.format", "spec: {provisioning: {format: %s}}", map[string]string{"Always": `supported values: "Never", "IfBlank", "Approved"`}),
 	boundRefusals("spec.deletionPolicy", "spec: {deletionPolicy: %s}", map[string]string{"Delete": `supported values: "Retain", "Destroy"`}),

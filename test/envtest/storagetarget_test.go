@@ -20,7 +20,7 @@ var storageTargetRefusals = refusals{
 	"the device is left out":           {change: "spec: {device: null}", field: "spec.device", says: "Required value"},
 	"the format is left out":           {change: "spec: {format: null}", field: "spec.format", says: "Required value"},
 	"the policy is left out":           {change: "spec: {formatPolicy: null}", field: "spec.formatPolicy", says: "Required value"},
-	"writers have stopped for nothing": {change: "spec: {writersStopped: true}", field: "spec", says: "is said of one removal"},
+	"writers have stopped for nothing": {change: "spec: {writersStopped: true}", field: "spec", says: "writersStopped is said of one removal: set remove with it, and take both back together"},
 	"the target moves to another node": {before: "{}", change: "spec: {node: n2}", field: "spec", says: staysWhatItIs},
 	"the role is changed":              {before: "{}", change: "spec: {role: Metadata}", field: "spec", says: staysWhatItIs},
 	"the FileSystem is changed":        {before: "{}", change: "spec: {fileSystem: {name: other}}", field: "spec", says: staysWhatItIs},
@@ -34,6 +34,10 @@ var storageTargetRefusals = refusals{
 	}),
 	boundRefusals("spec.cluster", "spec: {cluster: %s}", map[string]string{
 		`""`: "should be at least 1 chars long", strings.Repeat("n", 65): "may not be more than 64 bytes",
+	}),
+	boundRefusals("spec.filesIn", "spec: {filesIn: %s}", map[string]string{"[a, b, c, d, e, f, g, h, i]": "must have at most 8 items"}),
+	boundRefusals("spec.filesIn[]", "spec: {filesIn: [%s]}", map[string]string{
+		`""`: "should be at least 1 chars long", strings.Repeat("n", 256): "may not be more than 255 bytes",
 	}),
 	boundRefusals("spec.takeOver", "spec: {takeOver: %s}", map[string]string{strings.Repeat("n", 65): "may not be more than 64 bytes"}),
 	boundRefusals("spec.node", "spec: {node: %s}", map[string]string{

@@ -24,7 +24,7 @@ import (
 
 const (
 	staysWhatItIs = "a target stays what it is" // the CRD's own rule, for everybody
-	onlyForPeople = "only spec.approvedPlan and spec.remove are for people"
+	onlyForPeople = "only spec.approvedPlan, spec.remove and spec.writersStopped are for people"
 	holdsData     = "this StorageTarget holds data: set spec.remove: true and wait for SafeToRemove, or delete the FileSystem"
 )
 
