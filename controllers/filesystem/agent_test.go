@@ -30,6 +30,8 @@ import (
 
 // fakeDisk is a disk of a node: what is on it, and what was done to it.
 type fakeDisk struct {
+	// files are left on it while it is drained.
+	files    int32
 	node, id string
 	// target (namespace/name) and uuid of the filesystem on it; empty when it is blank.
 	target, uuid string
@@ -174,6 +176,9 @@ func (w *world) act(t *v1alpha1.StorageTarget, d *fakeDisk) v1alpha1.StorageTarg
 			since = *was.NoneSince
 		}
 		status.Files = &v1alpha1.TargetFiles{ObservedGeneration: t.Generation, NoneSince: &since, Empty: true}
+		if d.files > 0 {
+			status.Files = &v1alpha1.TargetFiles{ObservedGeneration: t.Generation, Left: d.files}
+		}
 	}
 	say(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonProven, "mounted")
 	return status
@@ -255,7 +260,7 @@ func (w *world) target(d *fakeDisk) *v1alpha1.StorageTarget {
 
 // reconcileTargets lets an operator look at every StorageTarget.
 func (w *world) reconcileTargets(c client.Client) error {
-	r := &storagetarget.Reconciler{Client: c, Recorder: w.events}
+	r := &storagetarget.Reconciler{Client: c, Reader: c, Recorder: w.events}
 	for _, t := range w.targets() {
 		if _, err := r.Reconcile(w.ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&t)}); err != nil {
 			return err

@@ -109,8 +109,8 @@ func TestATargetOfABeeGFSIsDrainedProvenEmptyTakenOutAndForgotten(t *testing.T) 
 	}
 	safe := func() metav1.Condition { return of(w.target(data[3]), v1alpha1.ConditionSafeToRemove) }
 
-	w.hive.stuck = "await-empty"
-	w.person(leaves, func(t *v1alpha1.StorageTarget) { t.Spec.Remove = true })
+	data[3].files = 412
+	w.person(leaves, func(t *v1alpha1.StorageTarget) { t.Spec.Remove, t.Spec.WritersStopped = true, true })
 	w.settle()
 	w.Expect(pool()).To(Equal(int32(100)), "it is in the pool draining, which gets no new files")
 	w.Expect(w.hive.pools).To(HaveKeyWithValue(int32(100), "draining"))
@@ -119,7 +119,7 @@ func TestATargetOfABeeGFSIsDrainedProvenEmptyTakenOutAndForgotten(t *testing.T) 
 		"what the tool says that it has moved proves nothing")
 	w.Expect(w.get().Status.BeeGFS.Allocations).NotTo(ContainElement(HaveField("Targets", ContainElement(HaveField("Drained", Not(BeNil()))))))
 
-	w.hive.stuck = ""
+	data[3].files = 0
 	w.settle()
 	w.Expect(safe()).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonDataMoved)))
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
@@ -135,7 +135,7 @@ func TestATargetOfABeeGFSIsDrainedProvenEmptyTakenOutAndForgotten(t *testing.T) 
 	w.Expect(w.get().Status.Summary.Targets).To(Equal("3/3"))
 
 	// The last of the node goes as well, and its server with it.
-	w.person(w.target(data[2]), func(t *v1alpha1.StorageTarget) { t.Spec.Remove = true })
+	w.person(w.target(data[2]), func(t *v1alpha1.StorageTarget) { t.Spec.Remove, t.Spec.WritersStopped = true, true })
 	w.settle()
 	w.change(func(fs *v1alpha1.FileSystem) { fs.Spec.StoragePools[0].Targets.Devices = references(data[:2]...) })
 	w.settle()
@@ -167,7 +167,7 @@ func TestADrainWhoseOperatorIsKilledAfterAnyWriteEndsAsWell(t *testing.T) {
 			fs.Spec.Provisioning.Format = v1alpha1.FormatIfBlank
 		})
 		w.settle()
-		w.person(w.target(leaves), func(t *v1alpha1.StorageTarget) { t.Spec.Remove = true })
+		w.person(w.target(leaves), func(t *v1alpha1.StorageTarget) { t.Spec.Remove, t.Spec.WritersStopped = true, true })
 		return w, leaves
 	}
 	// takenOut ends the drain as a person does, when that is asked for.

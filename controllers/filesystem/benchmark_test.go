@@ -218,7 +218,7 @@ func TestADrainOfABeeGFSAndADiskThatIsAddedWaitForABenchmark(t *testing.T) {
 	run := w.measures()
 	commands := len(w.hive.commands)
 
-	w.person(w.target(data[3]), func(t *v1alpha1.StorageTarget) { t.Spec.Remove = true })
+	w.person(w.target(data[3]), func(t *v1alpha1.StorageTarget) { t.Spec.Remove, t.Spec.WritersStopped = true, true })
 	w.settle()
 	w.holds("job scratch-configure-")
 	more := w.disk(w.nodes[1], "data2")
