@@ -284,7 +284,8 @@ type TargetProvisioned struct {
 	// +kubebuilder:validation:MaxLength=64
 	TakenFrom string `json:"takenFrom,omitempty"`
 
-	// finished is when the marker was on the disk. Until then the plan is carried out again while the disk is blank; from then on, never again.
+	// finished is when the marker was on the disk. Until then the plan is carried out again while the disk is blank; from then on, never
+	// again.
 	// +optional
 	Finished *metav1.Time `json:"finished,omitempty"`
 }

@@ -28,7 +28,8 @@ func document(element string, size int) []byte {
 	return out.Bytes()
 }
 
-// What is allocated in all while an output is read bounds what the heap grows by, whenever the garbage is collected. The manager has 256 MiB.
+// What is allocated in all while an output is read bounds what the heap grows by, whenever the garbage is collected. The manager has 256
+// MiB.
 func TestReadingAJSONDocumentTakesLittleMemoryWhateverIsInIt(t *testing.T) {
 	one, every := run(1, metrics(path("m", "ms", "{.m}"))), run(1, metrics(path("m", "ms", "{.m}")))
 	for i := range 31 {

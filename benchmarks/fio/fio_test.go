@@ -21,8 +21,8 @@ func run(processes, clients int32, o v1alpha1.FioSpec) *v1alpha1.BenchmarkRunSpe
 	return &v1alpha1.BenchmarkRunSpec{Tool: v1alpha1.ToolFio, Processes: processes, Clients: v1alpha1.BenchmarkClients{Count: clients}, Fio: &o}
 }
 
-// good are outputs of fio 3.33 that went well, with the points that they are of. Those of two clients were joined by hand, as the node binary
-// joins them.
+// good are outputs of fio 3.33 that went well, with the points that they are of. Those of two clients were joined by hand, as the node
+// binary joins them.
 var good = map[string]struct {
 	spec *v1alpha1.BenchmarkRunSpec
 	file string
@@ -165,8 +165,8 @@ func TestTheMeanOfClientsIsWeightedByWhatTheyDid(t *testing.T) {
 	g.Expect(report.Samples[i].Value).To(BeNumerically("~", 200, 1e-9), "(3 × 100 + 1 × 500) / 4")
 }
 
-// replaceWriteClat gives a member of the completion latency of writes another value. Before it stand those of slat, clat and lat of reads, and
-// of slat of writes.
+// replaceWriteClat gives a member of the completion latency of writes another value. Before it stand those of slat, clat and lat of reads,
+// and of slat of writes.
 func replaceWriteClat(g *WithT, text, name, value string) string {
 	const before = 4
 	parts := strings.Split(text, `"`+name+`" : `)

@@ -5,6 +5,7 @@ package results
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -68,11 +69,11 @@ type Comparison struct {
 
 // Sentence is the summary with all that differs.
 func (c Comparison) Sentence() string {
-	out := c.Summary
+	parts := []string{c.Summary}
 	for _, d := range slices.Concat(c.Refused, c.Differs) {
-		out += "; " + d.String()
+		parts = append(parts, d.String())
 	}
-	return out
+	return strings.Join(parts, "; ")
 }
 
 // Difference is something that is not the same on both sides of a comparison.

@@ -305,13 +305,10 @@ func canonical(name v1alpha1.SweepName, value string) string {
 
 // summaryOf sums up a comparison, such as "27 results of 9 points compared with before: 2 better, 1 worse, 24 within the noise".
 func summaryOf(pair Pair, matches []match, found results.Comparison, terms Terms) string {
-	var rest []string
-	sentence := ""
 	if len(found.Refused) > 0 && !terms.AllowDifferences {
-		sentence = fmt.Sprintf("not compared with %s, which measured something else", pair.Of)
-	} else {
-		sentence, rest = counted(pair, matches, terms)
+		return fmt.Sprintf("not compared with %s, which measured something else", pair.Of)
 	}
+	sentence, rest := counted(pair, matches, terms)
 	return strings.Join(append([]string{sentence}, rest...), "; ")
 }
 

@@ -12,8 +12,8 @@ import (
 	"parallelfs.dev/operator/benchmarks/results"
 )
 
-// differences says what is not the same on both sides. Refused is what makes the numbers of the two mean different things: the tool and what
-// it was told to do, the statistic, the units, and whether caches were dropped. Differs is where, on what and with which versions the
+// differences says what is not the same on both sides. Refused is what makes the numbers of the two mean different things: the tool and
+// what it was told to do, the statistic, the units, and whether caches were dropped. Differs is where, on what and with which versions the
 // same was done. Of a published table only its parameters and units are known.
 func differences(pair Pair) results.Comparison {
 	out := results.Comparison{Of: pair.Of}

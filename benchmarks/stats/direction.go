@@ -71,8 +71,8 @@ func isRate(unit string) bool {
 		slices.ContainsFunc(parts[1:], func(part string) bool { return slices.Contains(times, strings.TrimSpace(part)) })
 }
 
-// scales is true for a metric that has a speed-up: a rate of which more is better. A latency has none: that it does not grow under a load is
-// no gain of as much.
+// scales is true for a metric that has a speed-up: a rate of which more is better. A latency has none: that it does not grow under a load
+// is no gain of as much.
 func scales(m results.Metric) bool {
 	return isRate(m.Unit) && DirectionOf(m) == v1alpha1.BetterHigher
 }

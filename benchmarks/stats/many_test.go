@@ -30,8 +30,8 @@ func drawn(g *WithT, chance *rand.Rand, metrics, samples int, deviation, factor 
 	return []results.Point{{State: v1alpha1.PointSucceeded, Metrics: made}}
 }
 
-// A run that is compared with an equal one fails --fail-on-regression in at most one of twenty cases, however much was measured, and with no
-// tolerance at all. The seed is fixed.
+// A run that is compared with an equal one fails --fail-on-regression in at most one of twenty cases, however much was measured, and with
+// no tolerance at all. The seed is fixed.
 func TestTwoEqualRunsRarelyDifferInAnything(t *testing.T) {
 	for _, test := range []struct{ metrics, samples int }{{30, 3}, {120, 5}} {
 		t.Run(fmt.Sprintf("%d metrics of %d samples", test.metrics, test.samples), func(t *testing.T) {

@@ -126,7 +126,7 @@ func refused(cmd *cobra.Command, pairs []pair, found []results.Comparison, allow
 		}
 	}
 	if count > 0 && !allowed {
-		return errors.New("A and B did not measure the same, so nothing was compared; --allow-differences compares all the same")
+		return errors.New("the two runs did not measure the same, so nothing was compared; --allow-differences compares all the same")
 	}
 	return nil
 }

@@ -28,8 +28,8 @@ type called struct {
 	stdout, stderr string
 }
 
-// on runs the program against a cluster that holds the objects; looks are what happens there before the second look of watch, the third, and
-// so on.
+// on runs the program against a cluster that holds the objects; looks are what happens there before the second look of watch, the third,
+// and so on.
 func on(t *testing.T, objects []client.Object, looks ...func(client.Client)) func(args ...string) called {
 	t.Helper()
 	g := NewWithT(t)

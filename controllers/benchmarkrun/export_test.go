@@ -22,7 +22,7 @@ import (
 
 // credentials writes what the kubelet makes of the exporter's volume when the Secret has these keys (core/v1, SecretProjection: a key that
 // is not in the Secret is an error, unless the source is optional).
-func credentials(g Gomega, t *testing.T, job *batchv1.Job, keys map[string]string) string {
+func credentials(t *testing.T, g Gomega, job *batchv1.Job, keys map[string]string) string {
 	t.Helper()
 	directory := t.TempDir()
 	for _, volume := range job.Spec.Template.Spec.Volumes {
@@ -71,7 +71,7 @@ func TestTheExporterTrustsTheAuthorityOfTheSecret(t *testing.T) {
 	exports := func(keys map[string]string) error {
 		_, err := exporter.Run(t.Context(), exporter.Options{
 			Files: files, Timeout: time.Minute,
-			S3: exporter.S3{Endpoint: server.URL, Bucket: "bench", Credentials: credentials(g, t, job, keys)},
+			S3: exporter.S3{Endpoint: server.URL, Bucket: "bench", Credentials: credentials(t, g, job, keys)},
 		})
 		return err
 	}

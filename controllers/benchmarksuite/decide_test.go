@@ -495,8 +495,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// The disks of a FileSystem are wiped when its confirmDestroy is its uid: nothing but the action confirm may set that, and every state in which
-// one of these is wrong must not lead to it.
+// The disks of a FileSystem are wiped when its confirmDestroy is its uid: nothing but the action confirm may set that, and every state in
+// which one of these is wrong must not lead to it.
 func TestAWipeIsConfirmedOnlyWhenEverythingHolds(t *testing.T) {
 	right := func() *scene { return leaving().disk("d1", formatted) }
 	NewWithT(t).Expect(decide(right().world).action).To(Equal(confirm))

@@ -10,7 +10,8 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// What the suite may wipe hangs on how the agent records a disk. This holds the two together: the records here are the agent's own decisions.
+// What the suite may wipe hangs on how the agent records a disk. This holds the two together: the records here are the agent's own
+// decisions.
 func TestADiskIsTheSuitesOwnOnlyWhenItsFileSystemHasFormattedIt(t *testing.T) {
 	const uuid = "11111111-2222-4333-8444-555555555555"
 	target := func(provisioned *v1alpha1.TargetProvisioned) *v1alpha1.StorageTarget {

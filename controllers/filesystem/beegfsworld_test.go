@@ -93,8 +93,8 @@ func (w *world) label(node, name string) {
 	w.Expect(server.Client.Update(w.ctx, &n)).To(Succeed())
 }
 
-// startsBee plays `node run` of a BeeGFS's daemon: it waits for what it is told of its node, prepares what it may, and refuses what is not its
-// own. It reports whether the daemon runs.
+// startsBee plays `node run` of a BeeGFS's daemon: it waits for what it is told of its node, prepares what it may, and refuses what is not
+// its own. It reports whether the daemon runs.
 func (w *world) startsBee(pod *corev1.Pod) bool {
 	w.t.Helper()
 	h := w.hive

@@ -210,7 +210,7 @@ func podFacts(p *corev1.Pod, wanted map[types.UID]string) backend.Pod {
 	}
 	// What was asked before the last of its containers was started says nothing of the pod.
 	for _, c := range p.Status.ContainerStatuses {
-		if c.State.Running != nil && c.State.Running.StartedAt.Time.After(facts.Started) {
+		if c.State.Running != nil && c.State.Running.StartedAt.After(facts.Started) {
 			facts.Started = c.State.Running.StartedAt.Time
 		}
 	}

@@ -246,7 +246,8 @@ type Observation struct {
 	// Unconfirmed are servers that the filesystem lists as online, although it could be their predecessors that it means; each in words that
 	// a person can read. No daemon that runs is restarted meanwhile.
 	Unconfirmed []string
-	// Sole says, by the name of the pod, why programs wait while it is restarted: nothing else holds what it holds. The text follows "because ".
+	// Sole says, by the name of the pod, why programs wait while it is restarted: nothing else holds what it holds. The text follows "because
+	// ".
 	Sole map[string]string
 	// Repeat are the names of Jobs whose effect the filesystem does not show. One that ended a while ago is deleted, so that the next
 	// pass makes it again.

@@ -78,8 +78,8 @@ type Decision struct {
 //
 //   - Nothing is recorded. A disk with this target's own label and marker is adopted: it is that of a FileSystem of the same
 //     name that was there before, and of this cluster, or of one that spec.takeOver names. Any other disk is planned (Make), and
-//     the plan is recorded when nothing refuses it and the policy allows it: IfBlank for blank devices, Approved when spec.approvedPlan is the hash of the plan that this
-//     look gives.
+//     the plan is recorded when nothing refuses it and the policy allows it: IfBlank for blank devices, Approved when spec.approvedPlan is
+//     the hash of the plan that this look gives.
 //   - The intent is recorded (status.provisioned, without finished). That alone proves nothing: it may be old, as after etcd was restored.
 //     A filesystem with the recorded UUID was made to its end; it is mounted, marked and never made again. The plan is carried out
 //     from its start while the devices are blank, or hold a part of what the recorded plan destroys by approval. Anything else,
@@ -475,8 +475,8 @@ func wrongContent(f Facts, uuid, kind string) []string {
 	return reasons
 }
 
-// LeftByMkfs is true when all that a look finds on the devices can be what a mkfs with this UUID has left that has just failed: they are the
-// target's, nobody uses them, and no signature on them has another UUID. It is true for blank ones.
+// LeftByMkfs is true when all that a look finds on the devices can be what a mkfs with this UUID has left that has just failed: they are
+// the target's, nobody uses them, and no signature on them has another UUID. It is true for blank ones.
 func LeftByMkfs(t *v1alpha1.StorageTarget, l Look, uuid string) bool {
 	left := func(f Facts) bool {
 		return len(atRest(f)) == 0 && f.Marker == nil && len(f.Partitions) == 0 && uuid != "" &&

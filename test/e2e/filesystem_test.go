@@ -25,8 +25,8 @@ const (
 	oldest = "3.0.117"
 )
 
-// fileSystemManifest is a MooseFS in directories. Its daemons run at the priority of all other programs: MooseFS's own is the highest, and the
-// daemons of several filesystems would keep kubelets and tests from their turn.
+// fileSystemManifest is a MooseFS in directories. Its daemons run at the priority of all other programs: MooseFS's own is the highest, and
+// the daemons of several filesystems would keep kubelets and tests from their turn.
 func (s *story) fileSystemManifest(version string, pools ...string) string {
 	return s.text(`
 apiVersion: parallelfs.dev/v1alpha1
@@ -229,7 +229,6 @@ func (s *story) fileSystemRuns(version string) {
 		Expect(s.inClient(workers[1], "sh", "-c", "cat "+s.mountPath+"/ssd/before-crash-* | wc -l")).To(Equal("50"))
 		Expect(s.fileSystem().Status.Metadata.Initialised).To(Equal(initialised))
 	})
-
 }
 
 // fileSystemIsKept shows what is the operator's own, whatever the version.

@@ -65,8 +65,8 @@ func (s *story) kubectl(args ...string) string {
 	return kubectl(slices.Concat([]string{"-n", s.namespace}, args)...)
 }
 
-// processes is a shell command that prints the processes of that name, on one line, which run on a node in pods of the story: the other stories have
-// daemons of the same name there.
+// processes is a shell command that prints the processes of that name, on one line, which run on a node in pods of the story: the other
+// stories have daemons of the same name there.
 func (s *story) processes(node, name string) string {
 	GinkgoHelper()
 	uids := strings.Fields(s.kubectl("get", "pods", "--field-selector", "spec.nodeName="+node, "-o", "jsonpath={.items[*].metadata.uid}"))

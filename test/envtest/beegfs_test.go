@@ -278,8 +278,8 @@ var beegfsChanges = map[string]string{
 	"the nodes of the management are changed":      `spec: {management: {nodeSelector: {management: null, other: ""}}}`,
 }
 
-// largestBeeGFS are changes that make a BeeGFS as large as it can be: 16 metadata servers, 12 pools of 16 directories of 128 characters, and
-// ids of 1024 daemons.
+// largestBeeGFS are changes that make a BeeGFS as large as it can be: 16 metadata servers, 12 pools of 16 directories of 128 characters,
+// and ids of 1024 daemons.
 var largestBeeGFS = "spec: {metadata: {instancesPerNode: 16, targets: {directories: " + listOf(16, "/data/meta-%02d-"+strings.Repeat("d", 114)) + "}}}\n---\n" +
 	put(managementTargets, "{directories: [/data/management-"+strings.Repeat("d", 111)+"]}") + "\n---\n" +
 	"spec: {storagePools: [" + strings.ReplaceAll(strings.Join(fullPools(), ", "), "nodeSelector", "copies: 1, workerThreads: 4096, striping: {chunkSize: 2Gi}, nodeSelector") + "]}\n---\n" +

@@ -161,7 +161,7 @@ func TestATargetIsDrainedWhenAllItsJobsHaveSucceeded(t *testing.T) {
 	g.Expect(drainedTargets(in)).To(BeEmpty(), "files whose stripes name it, and that are shorter, are not moved yet")
 	in.Jobs = append(in.Jobs, backend.Job{Name: "scratch-migrate-1", Component: componentDrain, Succeeded: true, Ended: noon.Add(time.Minute)})
 	g.Expect(drainedTargets(in)).To(BeEmpty(), "jobs prove nothing by themselves")
-	agentSaysEmpty(&in, ssd0)
+	agentSaysEmpty(&in)
 	g.Expect(drainedTargets(in)).To(Equal(map[int32]time.Time{1: noon.Add(time.Minute)}))
 
 	seen := func() v1alpha1.TargetStatus {
@@ -183,10 +183,10 @@ func TestATargetIsDrainedWhenAllItsJobsHaveSucceeded(t *testing.T) {
 	g.Expect(drainedTargets(in)).To(BeEmpty())
 }
 
-// agentSaysEmpty is what the agent of a target's node writes when it has found no file twice.
-func agentSaysEmpty(in *backend.Input, name string) {
-	disk, since := diskOf(in, name), metav1.NewTime(noon)
-	disk.Spec.FilesIn = New().FilesIn(*in)[name]
+// agentSaysEmpty is what the agent of the node of ssd0 writes when it has found no file twice.
+func agentSaysEmpty(in *backend.Input) {
+	disk, since := diskOf(in, ssd0), metav1.NewTime(noon)
+	disk.Spec.FilesIn = New().FilesIn(*in)[ssd0]
 	disk.Status.Files = &v1alpha1.TargetFiles{ObservedGeneration: disk.Generation, NoneSince: &since, Empty: true}
 }
 
@@ -205,11 +205,11 @@ func TestAForgedJobProvesNothing(t *testing.T) {
 		"it looked once":                       func(disk *v1alpha1.StorageTarget) { disk.Status.Files.Empty = false },
 		"files are left":                       func(disk *v1alpha1.StorageTarget) { disk.Status.Files.Left = 1 },
 	} {
-		agentSaysEmpty(&in, ssd0)
+		agentSaysEmpty(&in)
 		change(diskOf(&in, ssd0))
 		g.Expect(drainedTargets(in)).To(BeEmpty(), name)
 	}
-	agentSaysEmpty(&in, ssd0)
+	agentSaysEmpty(&in)
 	g.Expect(drainedTargets(in)).To(HaveLen(1))
 }
 
@@ -280,7 +280,7 @@ func takenOut(t *testing.T) backend.Input {
 	for _, name := range drainJobs(in.FileSystem, 1) {
 		in.Jobs = append(in.Jobs, backend.Job{Name: name, Component: componentDrain, Succeeded: true, Ended: noon})
 	}
-	agentSaysEmpty(&in, ssd0)
+	agentSaysEmpty(&in)
 	in = recorded(t, in)
 	in.Targets = slices.DeleteFunc(in.Targets, func(d v1alpha1.StorageTarget) bool { return d.Name == ssd0 })
 	return in

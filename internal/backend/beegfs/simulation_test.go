@@ -60,7 +60,8 @@ func (s *simulation) settle() []string {
 	return nil
 }
 
-// register lets every daemon that has a number and a target register: a target in its own pool where that is there, else in the default one.
+// register lets every daemon that has a number and a target register: a target in its own pool where that is there, else in the default
+// one.
 func (s *simulation) register() {
 	pods := podsOf(s.in)
 	for i := range pods {

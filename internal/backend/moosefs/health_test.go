@@ -49,9 +49,9 @@ func healthy(t *testing.T) backend.Input {
 	return in
 }
 
-// podOf is a pod of that component on that node.
-func podOf(in *backend.Input, component, node string) *backend.Pod {
-	i := slices.IndexFunc(in.Pods, func(p backend.Pod) bool { return p.Component == component && p.Node == node })
+// chunkserverOn is the pod of the chunkserver on a node.
+func chunkserverOn(in *backend.Input, node string) *backend.Pod {
+	i := slices.IndexFunc(in.Pods, func(p backend.Pod) bool { return p.Component == componentChunkserver && p.Node == node })
 	return &in.Pods[i]
 }
 
@@ -61,16 +61,16 @@ func TestADaemonThatIsAwayIsNotOnlineWhateverTheMasterLists(t *testing.T) {
 		says   string
 	}{
 		"its pod starts": {func(in *backend.Input) {
-			podOf(in, componentChunkserver, "n1").Ready, podOf(in, componentChunkserver, "n1").Started = false, time.Time{}
+			chunkserverOn(in, "n1").Ready, chunkserverOn(in, "n1").Started = false, time.Time{}
 		}, "it is starting"},
 		"its pod was deleted": {func(in *backend.Input) {
-			podOf(in, componentChunkserver, "n1").Ready, podOf(in, componentChunkserver, "n1").Terminating = false, true
+			chunkserverOn(in, "n1").Ready, chunkserverOn(in, "n1").Terminating = false, true
 		}, "it is being stopped"},
 		"its pod is gone": {func(in *backend.Input) {
 			in.Pods = slices.DeleteFunc(in.Pods, func(p backend.Pod) bool { return p.StoragePool == "ssd" && p.Node == "n1" })
 		}, "there is no pod of it on the node"},
 		"it has started after the master was asked": {func(in *backend.Input) {
-			podOf(in, componentChunkserver, "n1").Started = noon
+			chunkserverOn(in, "n1").Started = noon
 		}, "it has started, and the filesystem was not asked since"},
 	} {
 		t.Run(name, func(t *testing.T) {

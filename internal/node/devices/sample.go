@@ -84,8 +84,9 @@ func Sample(size int64) []Place {
 	return out
 }
 
-// ReadSample reads the Sample of a device, at most MaxSample bytes, and stops at the first data. It returns where that lies, with a checksum
-// of the data there, such as "0x200 (checksum 5feceb66ffc86f38)", and "" when there is none. An error means that a part could not be read.
+// ReadSample reads the Sample of a device, at most MaxSample bytes, and stops at the first data. It returns where that lies, with a
+// checksum of the data there, such as "0x200 (checksum 5feceb66ffc86f38)", and "" when there is none. An error means that a part could not
+// be read.
 func ReadSample(path string) (unknown string, err error) {
 	fd, err := open(path, 0)
 	if err != nil {

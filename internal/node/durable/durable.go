@@ -85,9 +85,9 @@ func (w Writer) writeSynced(path string, content []byte, own Ownership) (err err
 // overwriteLimit is the size up to which a file is overwritten: one block of a filesystem, which the file has already.
 const overwriteLimit = 4096
 
-// Overwrite replaces the content of a plain file that is there, in its place, where File finds no room for a second one. Only a crash of the
-// node in the middle of it can leave a mixture of both; the file must be one whose readers notice that. A filesystem that never writes in
-// place, such as btrfs, needs room for it all the same.
+// Overwrite replaces the content of a plain file that is there, in its place, where File finds no room for a second one. Only a crash of
+// the node in the middle of it can leave a mixture of both; the file must be one whose readers notice that. A filesystem that never writes
+// in place, such as btrfs, needs room for it all the same.
 func Overwrite(path string, content []byte) (err error) {
 	if len(content) > overwriteLimit {
 		return fmt.Errorf("can't overwrite %s in its place: %d bytes are more than %d", path, len(content), overwriteLimit)

@@ -22,8 +22,9 @@ const (
 	callBind    = "bind"
 )
 
-// Call calls umount2(2) with a path and flags, statfs(2) with a path, or mount(2) with two paths for a bind mount, and writes the error number, 0 for none, to answer. It may never
-// return, and then only the filesystem's servers can end it: it is for a process of its own, that can be left behind.
+// Call calls umount2(2) with a path and flags, statfs(2) with a path, or mount(2) with two paths for a bind mount, and writes the error
+// number, 0 for none, to answer. It may never return, and then only the filesystem's servers can end it: it is for a process of its own,
+// that can be left behind.
 func Call(words []string, answer io.Writer) error {
 	var err error
 	switch {

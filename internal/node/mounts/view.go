@@ -10,7 +10,8 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// viewOf is the second mount of a filesystem as one of its own. It is a bind mount: no program serves it, and its unmount writes nothing back.
+// viewOf is the second mount of a filesystem as one of its own. It is a bind mount: no program serves it, and its unmount writes nothing
+// back.
 func viewOf(m spec.Mount) spec.Mount {
 	return spec.Mount{Path: m.View, FSType: m.FSType, Source: m.Source}
 }

@@ -14,7 +14,8 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// holder is a process that works in a copy of the mount, in mounts of its own that follow those of the node: as a pod does that is starting.
+// holder is a process that works in a copy of the mount, in mounts of its own that follow those of the node: as a pod does that is
+// starting.
 func (l *lab) holder(path string) (letGo func()) {
 	l.t.Helper()
 	script := `cd "$1" && echo holds && exec sleep infinity`

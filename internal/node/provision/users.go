@@ -30,8 +30,8 @@ func mountsAt(path string) ([]*mountinfo.Info, error) {
 }
 
 // Users says which processes use a mounted filesystem: by an open file, a working or root directory, and behind those, by a mount of
-// their own; of processes with the same mounts, the first. major and minor are those that proc_pid_mountinfo(5) shows for it; proc is /proc of the host. What can't be
-// looked at, because the process ends meanwhile, is left out.
+// their own; of processes with the same mounts, the first. major and minor are those that proc_pid_mountinfo(5) shows for it; proc is /proc
+// of the host. What can't be looked at, because the process ends meanwhile, is left out.
 func Users(proc string, major, minor int) []string {
 	device := unix.Mkdev(uint32(major), uint32(minor)) //nolint:gosec // the kernel's own numbers
 	processes, err := os.ReadDir(proc)

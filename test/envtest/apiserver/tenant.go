@@ -20,9 +20,9 @@ type tenant struct {
 	namespaces []string
 }
 
-// Tenant is a client for a controller that lists objects of the whole cluster. To it the cluster is what belongs to one test: the objects in
-// the given namespaces, and those without a namespace whose name starts with one of them and a dash. So tests that run at the same time see
-// neither ports nor disks of each other. All else it does as the client that it was made of.
+// Tenant is a client for a controller that lists objects of the whole cluster. To it the cluster is what belongs to one test: the objects
+// in the given namespaces, and those without a namespace whose name starts with one of them and a dash. So tests that run at the same time
+// see neither ports nor disks of each other. All else it does as the client that it was made of.
 func Tenant(c client.Client, namespaces ...string) client.Client {
 	return &tenant{Client: c, namespaces: namespaces}
 }

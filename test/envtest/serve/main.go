@@ -5,8 +5,8 @@
 //
 //	go run -tags envtest ./test/envtest/serve DIRECTORY COMMAND...
 //
-// The kubeconfig and all temporary files, also those of the servers that single packages start, lie in DIRECTORY, which is emptied before and
-// after: `go test` keeps the result of a package for as long as the variables that its tests read have the same values.
+// The kubeconfig and all temporary files, also those of the servers that single packages start, lie in DIRECTORY, which is emptied before
+// and after: `go test` keeps the result of a package for as long as the variables that its tests read have the same values.
 package main
 
 import (
