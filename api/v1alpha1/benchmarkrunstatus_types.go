@@ -249,8 +249,8 @@ type MetricResult struct {
 	// +kubebuilder:validation:MaxLength=32
 	Confidence string `json:"confidence,omitempty"`
 
-	// outliers are the numbers of the repetitions, from 1, that lie far from the others by the generalized ESD test (Rosner, 1983) at 1 %, of at
-	// least 6 repetitions: of 100 results without any, one names an outlier. They count all the same.
+	// outliers are the numbers of the repetitions, from 1, that lie far from the others by the generalized ESD test (Rosner, 1983) at 1 %, of
+	// at least 6 repetitions: of 100 results without any, one names an outlier. They count all the same.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100

@@ -131,8 +131,8 @@ func parse(text string) (float64, error) {
 	return value, nil
 }
 
-// maxDocument is the largest document that is decoded, in bytes. Decoding it takes up to 65 times as much memory, as of many small objects, and
-// the manager may be limited to 256 MiB.
+// maxDocument is the largest document that is decoded, in bytes. Decoding it takes up to 65 times as much memory, as of many small objects,
+// and the manager may be limited to 256 MiB.
 const maxDocument = 1 << 20
 
 // decode reads an output as one JSON document, once for all metrics; nil when none of them needs it.

@@ -53,8 +53,8 @@ type direction struct {
 	} `json:"clat_ns"`
 }
 
-// Parse reads the report of each client's fio. Bandwidth and IOPS of several clients are what all have done, over the time of the one that took
-// longest: added up, the rates of clients that end one after the other would be more than the filesystem ever gave. The mean of their
+// Parse reads the report of each client's fio. Bandwidth and IOPS of several clients are what all have done, over the time of the one that
+// took longest: added up, the rates of clients that end one after the other would be more than the filesystem ever gave. The mean of their
 // latencies is weighted by the number of reads or writes behind each; of the percentiles, which can't be added, the highest is taken.
 func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, _ int, output []byte) (benchmarks.Report, error) {
 	s, err := check(spec, point)

@@ -80,8 +80,8 @@ func scale(p *results.Point, reference results.Point, times float64) {
 	}
 }
 
-// speedup is value over reference, and the efficiency is that over the ratio of resources: 1 720 799 over 110 000 is 15.64, which at 20 times
-// the servers is 78.2 %. Both are nil where there is none.
+// speedup is value over reference, and the efficiency is that over the ratio of resources: 1 720 799 over 110 000 is 15.64, which at 20
+// times the servers is 78.2 %. Both are nil where there is none.
 func speedup(value, reference, times float64) (up, efficiency *float64) {
 	if reference == 0 || math.IsNaN(times) || math.IsInf(times, 0) || times <= 0 {
 		return nil, nil
