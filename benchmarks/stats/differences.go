@@ -33,7 +33,8 @@ func differences(pair Pair) results.Comparison {
 	}
 	differ("spec.warmUp", text(here.Spec.WarmUp), text(there.Spec.WarmUp))
 	differ("spec.clients.spread", spreadOf(here), spreadOf(there))
-	differ("spec.clients.maxProcessesPerNode", fmt.Sprint(here.Spec.Clients.MaxProcessesPerNode), fmt.Sprint(there.Spec.Clients.MaxProcessesPerNode))
+	differ("spec.clients.maxProcessesPerNode",
+		fmt.Sprint(here.Spec.Clients.MaxProcessesPerNode), fmt.Sprint(there.Spec.Clients.MaxProcessesPerNode))
 	provenance(here, there, func(what, a, b string) {
 		if a != "" && b != "" { // what one side does not say is not known to differ
 			differ(what, a, b)
@@ -84,7 +85,9 @@ func first(points []results.Point, name v1alpha1.SweepName) string {
 func units(points, baseline []results.Point, refuse func(what, a, b string)) {
 	here, there := unitsOf(points), unitsOf(baseline)
 	for _, name := range slices.Sorted(maps.Keys(here)) {
-		if other := there[name]; len(other) > 0 && !slices.ContainsFunc(here[name], func(unit string) bool { return slices.Contains(other, unit) }) {
+		other := there[name]
+		common := slices.ContainsFunc(here[name], func(unit string) bool { return slices.Contains(other, unit) })
+		if len(other) > 0 && !common {
 			refuse("the unit of "+name, strings.Join(here[name], " and "), strings.Join(other, " and "))
 		}
 	}
@@ -209,11 +212,16 @@ func provenance(here, there results.Run, differ func(what, a, b string)) {
 	if a.Image == b.Image {
 		differ("the image's digest", a.ImageID, b.ImageID)
 	}
-	differ("the clients", clients(a, func(n v1alpha1.NodeProvenance) string { return n.Node }), clients(b, func(n v1alpha1.NodeProvenance) string { return n.Node }))
-	differ("the clients' kernel", clients(a, func(n v1alpha1.NodeProvenance) string { return n.Kernel }),
-		clients(b, func(n v1alpha1.NodeProvenance) string { return n.Kernel }))
-	differ("the clients' processors", clients(a, func(n v1alpha1.NodeProvenance) string { return n.CPUModel }),
-		clients(b, func(n v1alpha1.NodeProvenance) string { return n.CPUModel }))
+	for _, fact := range []struct {
+		what string
+		of   func(v1alpha1.NodeProvenance) string
+	}{
+		{"the clients", func(n v1alpha1.NodeProvenance) string { return n.Node }},
+		{"the clients' kernel", func(n v1alpha1.NodeProvenance) string { return n.Kernel }},
+		{"the clients' processors", func(n v1alpha1.NodeProvenance) string { return n.CPUModel }},
+	} {
+		differ(fact.what, clients(a, fact.of), clients(b, fact.of))
+	}
 	placements(here.Points, there.Points, differ)
 }
 

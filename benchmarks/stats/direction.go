@@ -21,8 +21,8 @@ var (
 	rates = []string{"iops", "qps", "rps", "tps", "bps", "kbps", "mbps", "gbps", "hz"}
 	// bad are words of a thing of which less is better.
 	bad = []string{
-		"error", "errors", "failure", "failures", "failed", "retry", "retries", "retransmit", "retransmits", "drop", "drops", "dropped", "timeout",
-		"timeouts", "lost", "loss",
+		"error", "errors", "failure", "failures", "failed", "retry", "retries", "retransmit", "retransmits", "drop", "drops", "dropped",
+		"timeout", "timeouts", "lost", "loss",
 	}
 	// slow and fast are words of a time or a power, and of a rate, for a metric whose unit says nothing.
 	slow = []string{"time", "times", "latency", "latencies", "duration", "seconds", "response", "power", "energy", "watts"}
@@ -71,8 +71,8 @@ func isRate(unit string) bool {
 		slices.ContainsFunc(parts[1:], func(part string) bool { return slices.Contains(times, strings.TrimSpace(part)) })
 }
 
-// scales is true for a metric that has a speed-up: a rate of which more is better. A latency has none: that it does not grow under a load
-// is no gain of as much.
+// scales is true for a metric that has a speed-up: a rate of which more is better. A latency has none: that it does not grow under a
+// load is no gain of as much.
 func scales(m results.Metric) bool {
 	return isRate(m.Unit) && DirectionOf(m) == v1alpha1.BetterHigher
 }

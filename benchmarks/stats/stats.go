@@ -105,8 +105,8 @@ func summarise(key metric, samples []benchmarks.Sample, statistic v1alpha1.Stati
 	}
 	sorted := slices.Sorted(slices.Values(values))
 	m := results.Metric{
-		Name: key.name, Unit: key.unit, Better: samples[0].Better, Mean: mean(sorted), Min: sorted[0], Max: sorted[len(sorted)-1], Samples: len(sorted),
-		Outliers: outliers(values),
+		Name: key.name, Unit: key.unit, Better: samples[0].Better, Mean: mean(sorted), Min: sorted[0], Max: sorted[len(sorted)-1],
+		Samples: len(sorted), Outliers: outliers(values),
 	}
 	m.Better = DirectionOf(m)
 	iterated := false

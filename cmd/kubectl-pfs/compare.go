@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,7 +54,7 @@ type pair struct {
 }
 
 func (a *app) compare(cmd *cobra.Command, nameA, nameB string, flags compareFlags) error {
-	if !(flags.tolerance >= 0 && flags.tolerance < 100) {
+	if math.IsNaN(flags.tolerance) || flags.tolerance < 0 || flags.tolerance >= 100 {
 		return usage(fmt.Errorf("--tolerance is %v instead of a percentage from 0 to less than 100", flags.tolerance))
 	}
 	first, err := a.load(cmd.Context(), nameA, flags.suite)
