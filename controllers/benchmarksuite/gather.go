@@ -38,7 +38,10 @@ type world struct {
 // gather reads all that decide may look at. FileSystems, the run that is under way and the targets are read past the cache: what decide
 // concludes from something that is not there, such as that it must be made, holds only if it is really not there.
 func (r *Reconciler) gather(ctx context.Context, suite *v1alpha1.BenchmarkSuite) (*world, error) {
-	w := &world{suite: suite, now: r.Clock.Now(), poll: r.PollInterval, fileSystems: map[string]*v1alpha1.FileSystem{}, runs: map[string]*v1alpha1.BenchmarkRun{}}
+	w := &world{
+		suite: suite, now: r.Clock.Now(), poll: r.PollInterval,
+		fileSystems: map[string]*v1alpha1.FileSystem{}, runs: map[string]*v1alpha1.BenchmarkRun{},
+	}
 	w.plans, w.refused = build(suite)
 	var all v1alpha1.FileSystemList
 	if err := r.Reader.List(ctx, &all, client.InNamespace(suite.Namespace)); err != nil {

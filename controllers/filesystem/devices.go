@@ -57,7 +57,9 @@ func (r *Reconciler) chooseDisks(ctx context.Context, b backend.Backend, in back
 	if !usesDevices(fs) && len(d.own) == 0 {
 		return nil, nil
 	}
-	question := plan.SelectInput{FileSystem: fs, Cluster: r.Cluster, FilesIn: b.FilesIn(in), TargetNodes: b.TargetNodes(fs), Inventories: in.Inventories, Others: d.others}
+	question := plan.SelectInput{
+		FileSystem: fs, Cluster: r.Cluster, FilesIn: b.FilesIn(in), TargetNodes: b.TargetNodes(fs), Inventories: in.Inventories, Others: d.others,
+	}
 	there := map[string]*v1alpha1.StorageTarget{}
 	for i := range d.own {
 		t := d.own[i]

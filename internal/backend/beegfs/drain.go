@@ -132,7 +132,8 @@ func (t target) saysEmpty() bool {
 		return false
 	}
 	files := t.disk.Status.Files
-	return files.Empty && files.Left == 0 && files.NoneSince != nil && files.ObservedGeneration == t.disk.Generation && slices.Equal(t.disk.Spec.FilesIn, t.filesIn())
+	return files.Empty && files.Left == 0 && files.NoneSince != nil &&
+		files.ObservedGeneration == t.disk.Generation && slices.Equal(t.disk.Spec.FilesIn, t.filesIn())
 }
 
 // drainedTargets are the targets that hold no data, by id, and since when: those of which the agent has said so, and those

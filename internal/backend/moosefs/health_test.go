@@ -49,9 +49,9 @@ func healthy(t *testing.T) backend.Input {
 	return in
 }
 
-// chunkserverOn is the pod of the chunkserver on a node.
-func chunkserverOn(in *backend.Input, node string) *backend.Pod {
-	i := slices.IndexFunc(in.Pods, func(p backend.Pod) bool { return p.Component == componentChunkserver && p.Node == node })
+// chunkserver is the pod of the chunkserver on node n1.
+func chunkserver(in *backend.Input) *backend.Pod {
+	i := slices.IndexFunc(in.Pods, func(p backend.Pod) bool { return p.Component == componentChunkserver && p.Node == "n1" })
 	return &in.Pods[i]
 }
 
@@ -61,16 +61,16 @@ func TestADaemonThatIsAwayIsNotOnlineWhateverTheMasterLists(t *testing.T) {
 		says   string
 	}{
 		"its pod starts": {func(in *backend.Input) {
-			chunkserverOn(in, "n1").Ready, chunkserverOn(in, "n1").Started = false, time.Time{}
+			chunkserver(in).Ready, chunkserver(in).Started = false, time.Time{}
 		}, "it is starting"},
 		"its pod was deleted": {func(in *backend.Input) {
-			chunkserverOn(in, "n1").Ready, chunkserverOn(in, "n1").Terminating = false, true
+			chunkserver(in).Ready, chunkserver(in).Terminating = false, true
 		}, "it is being stopped"},
 		"its pod is gone": {func(in *backend.Input) {
 			in.Pods = slices.DeleteFunc(in.Pods, func(p backend.Pod) bool { return p.StoragePool == "ssd" && p.Node == "n1" })
 		}, "there is no pod of it on the node"},
 		"it has started after the master was asked": {func(in *backend.Input) {
-			chunkserverOn(in, "n1").Started = noon
+			chunkserver(in).Started = noon
 		}, "it has started, and the filesystem was not asked since"},
 	} {
 		t.Run(name, func(t *testing.T) {

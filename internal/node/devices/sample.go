@@ -38,7 +38,8 @@ const (
 // usualStarts are where a partition may begin behind small ones: behind a protective area of 16 or 128 MiB (Microsoft reserved), or
 // an EFI or boot partition of 100 to 1024 MiB. Backups of superblocks lie at 64 MiB (btrfs), 128 and 384 MiB (ext4, groups 1 and 3).
 var usualStarts = []int64{
-	16 * mebi, 64 * mebi, 100 * mebi, 128 * mebi, 200 * mebi, 256 * mebi, 260 * mebi, 300 * mebi, 384 * mebi, 500 * mebi, 512 * mebi, 1024 * mebi,
+	16 * mebi, 64 * mebi, 100 * mebi, 128 * mebi, 200 * mebi, 256 * mebi, 260 * mebi, 300 * mebi,
+	384 * mebi, 500 * mebi, 512 * mebi, 1024 * mebi,
 }
 
 // partitionStarts are where the first or second partition of a device usually begins, in bytes.

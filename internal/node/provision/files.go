@@ -46,7 +46,8 @@ func counted(before *v1alpha1.TargetFiles, generation int64, left int, err error
 	case err != nil:
 		out.Left, out.Message = 0, v1alpha1.Cut(err.Error(), mostFilesMessage)
 	case left > 0:
-	case before == nil || before.NoneSince == nil || before.ObservedGeneration != generation || before.Message != "" || before.NoneSince.After(now):
+	case before == nil || before.NoneSince == nil || before.ObservedGeneration != generation,
+		before.Message != "", before.NoneSince.After(now):
 		at := metav1.NewTime(now).Rfc3339Copy()
 		out.NoneSince = &at
 	default:
