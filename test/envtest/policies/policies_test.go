@@ -140,7 +140,7 @@ func render(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	command.Stderr = os.Stderr
 	out, err := command.Output()
 	if err != nil {
-		return nil, fmt.Errorf("can't render the chart; run `make chart-test` once, which makes bin/helm, or set HELM to a helm: %w", err)
+		return nil, fmt.Errorf("can't render the chart; run `make test-chart` once, which makes bin/helm, or set HELM to a helm: %w", err)
 	}
 	// Go keeps the result of a test until a file that the test itself has read changes; helm's reading does not count.
 	err = fs.WalkDir(os.DirFS(chart), ".", func(name string, entry fs.DirEntry, err error) error {
