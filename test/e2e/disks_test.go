@@ -83,7 +83,7 @@ spec:
       format: {fsType: xfs, mkfsOptions: ["-i", "size=512"], mountOptions: [noatime, inode64]}
       queue: {readAheadKB: 4096, scheduler: none}
   - name: bulk
-    nodeSelector: {e2e.parallelfs.dev/$STORY-disks: ""}
+    nodeSelector: {e2e.parallelfs.dev/$STORY-bulk: ""}
     copies: 2
     cpuPinning: {mode: CPUSet, cpuSets: ["1"]}
     targets:
@@ -216,7 +216,7 @@ func (s *story) disksAreTargets() {
 		s.begin()
 		s.plugIn()
 		for _, node := range workers[:2] {
-			s.label(node, "disks", "client")
+			s.label(node, "disks", "bulk", "client")
 		}
 		serials := func(node string) []string {
 			var found []string
@@ -339,11 +339,15 @@ func (s *story) disksAreTargets() {
 	It("empties a disk that is marked, says when it may be taken out, and takes another in its place", func() {
 		old := s.targetOn(workers[0], "hdd1")
 		s.kubectl("patch", "storagetarget", old.Name, "--type=merge", "-p", `{"spec":{"remove":true}}`)
-		disks("attach", workers[0], s.disk(workers[0], "hdd2"), "1G", "HDD")
-		s.setTiered(fmt.Sprintf(`{"spec":{"provisioning":{"format":"IfBlank"},"storagePools":%s}}`, s.poolsWith(s.deviceID(workers[0], "hdd2"), "")))
-		Eventually(s.isTrue(workers[0], "hdd2", v1alpha1.ConditionReady), 2*soon).Should(BeTrue())
+		// MooseFS keeps one copy of a chunk on a server: the other server has the second one, so that only a third one can take what leaves.
+		disks("attach", workers[2], s.disk(workers[2], "hdd2"), "1G", "HDD")
+		s.label(workers[2], "bulk")
+		written := strings.TrimSpace(onNode(workers[0], "find "+old.Status.MountPath+"/chunkserver/data -name 'chunk_*' | wc -l"))
+		report("chunks on the disk that leaves", written)
+		s.setTiered(fmt.Sprintf(`{"spec":{"provisioning":{"format":"IfBlank"},"storagePools":%s}}`, s.poolsWith(s.deviceID(workers[2], "hdd2"), "")))
+		Eventually(s.isTrue(workers[2], "hdd2", v1alpha1.ConditionReady), 2*soon).Should(BeTrue())
 		Eventually(s.isTrue(workers[0], "hdd1", v1alpha1.ConditionSafeToRemove), 2*long).Should(BeTrue(), s.said(workers[0], "hdd1", v1alpha1.ConditionSafeToRemove))
-		s.setTiered(fmt.Sprintf(`{"spec":{"storagePools":%s}}`, s.poolsWith(s.deviceID(workers[0], "hdd2"), s.deviceID(workers[0], "hdd1"))))
+		s.setTiered(fmt.Sprintf(`{"spec":{"storagePools":%s}}`, s.poolsWith(s.deviceID(workers[2], "hdd2"), s.deviceID(workers[0], "hdd1"))))
 		Eventually(func() any { return s.targetOn(workers[0], "hdd1") }, 2*soon).Should(BeNil())
 		Expect(onNode(workers[0], "grep -c "+old.Name+" /proc/self/mountinfo || true")).To(Equal("0"))
 		disks("detach", workers[0], s.disk(workers[0], "hdd1"))
@@ -419,7 +423,7 @@ func (s *story) poolsWith(more, less string) string {
 	GinkgoHelper()
 	pools := s.kubectl("get", "filesystem", "tiered", "-o", "jsonpath={.spec.storagePools}")
 	if less == "" {
-		return strings.Replace(pools, `"devices":[`, fmt.Sprintf(`"devices":[{"node":%q,"id":%q},`, workers[0], more), 1)
+		return strings.Replace(pools, `"devices":[`, fmt.Sprintf(`"devices":[{"node":%q,"id":%q},`, workers[2], more), 1)
 	}
 	for _, entry := range []string{fmt.Sprintf(`{"id":%q,"node":%q},`, less, workers[0]), fmt.Sprintf(`{"node":%q,"id":%q},`, workers[0], less)} {
 		pools = strings.Replace(pools, entry, "", 1)
