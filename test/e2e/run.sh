@@ -29,6 +29,5 @@ tools/build.sh --link bin helm kubectl >/dev/null
 go build -trimpath -ldflags '-s -w' -o bin/ ./cmd/kubectl-pfs github.com/onsi/ginkgo/v2/ginkgo
 go test -c -tags e2e -vet=off -trimpath -ldflags '-s -w' -o test/e2e/e2e.test ./test/e2e
 export KUBECONFIG=$kubeconfig
-hold_loop_devices
 # A spec that fails says why at once; one that passes shows its figures.
-bin/ginkgo --procs="${PROCS:-4}" --timeout=60m -v --no-color ${REPORTS:+--output-dir="$REPORTS" --json-report=test-e2e.json} "$@" test/e2e/e2e.test 7>&-
+bin/ginkgo --procs="${PROCS:-4}" --timeout=60m -v --no-color ${REPORTS:+--output-dir="$REPORTS" --json-report=test-e2e.json} "$@" test/e2e/e2e.test
