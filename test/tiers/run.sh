@@ -2,8 +2,8 @@
 # Runs the tiers of the tests side by side, and prints at the end where the time went.
 # usage: test/tiers/run.sh [TIER...]    TIER is a target of the Makefile such as lint or test-e2e; default: all
 #
-# What mostly waits (the cluster, the disks) runs beside what computes. All others run one after the other. What a tier prints lies in dist/tests/TIER.log, and the end of it is
-# shown when the tier fails; dist/tests/times.json holds the table.
+# What mostly waits (the cluster, the disks) runs beside what computes. All others run one after the other. What a tier prints lies in
+# dist/tests/TIER.log, and the end of it is shown when the tier fails; dist/tests/times.json holds the table.
 set -euo pipefail
 # shellcheck source=tools/lib.sh
 . "$(dirname "$0")/../../tools/lib.sh"
