@@ -367,10 +367,17 @@ func (s *story) disksAreTargets() {
 		uuid := s.targetOn(workers[0], "ssd0").Status.Provisioned.UUID
 		report("kernel names before", fmt.Sprint(names()))
 		manifest := s.kubectl("get", "filesystem", "tiered", "-o", "jsonpath={.spec}")
+		var mounted []string
+		for _, t := range s.targets() {
+			mounted = append(mounted, t.Status.MountPath)
+		}
 		s.kubectl("delete", "filesystem", "tiered", "--timeout=300s")
 		Expect(s.targets()).To(BeEmpty())
-		for _, node := range workers[:2] {
-			Expect(onNode(node, "grep -c "+"/var/lib/parallelfs/targets/ /proc/self/mountinfo || true")).To(Equal("0"))
+		for _, node := range workers {
+			table := onNode(node, "cat /proc/self/mountinfo")
+			for _, path := range mounted {
+				Expect(table).NotTo(ContainSubstring(path), node)
+			}
 		}
 		for _, name := range []string{"ssd0", "ssd1"} {
 			disks("detach", workers[0], s.disk(workers[0], name))

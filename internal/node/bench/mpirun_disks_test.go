@@ -25,6 +25,23 @@ import (
 // waitLimit is far more than anything here takes.
 const waitLimit = time.Minute
 
+// nodeProgram is the path of this project's program for pods, which TestMain makes.
+var nodeProgram string
+
+func TestMain(m *testing.M) {
+	directory, err := os.MkdirTemp("", "bench")
+	if err != nil {
+		panic(err)
+	}
+	nodeProgram = filepath.Join(directory, "node")
+	if out, err := exec.Command("go", "build", "-ldflags", "-s", "-o", nodeProgram, "parallelfs.dev/operator/cmd/node").CombinedOutput(); err != nil {
+		panic(fmt.Sprintf("can't build the program for pods: %s", out))
+	}
+	code := m.Run()
+	_ = os.RemoveAll(directory)
+	os.Exit(code)
+}
+
 // cluster is a filesystem and some workers, all of them this machine: the ssh that mpirun finds runs the command here, and tells it
 // by FAKE_HOST which host it is on. mpirun, its daemons and processes are real.
 type cluster struct {
@@ -50,8 +67,6 @@ func newCluster(t *testing.T, placement ...int) *cluster {
 	programs, err := os.MkdirTemp("", "w") //nolint:usetesting // t.TempDir has long names
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { g.Expect(os.RemoveAll(programs)).To(Succeed()) })
-	node := filepath.Join(programs, "node")
-	g.Expect(exec.Command("go", "build", "-o", node, "parallelfs.dev/operator/cmd/node").Run()).To(Succeed())
 	ssh := "#!/bin/sh\n# ssh [-x] [-o X] [-p N] HOST COMMAND...\n" +
 		"while :; do case $1 in -o | -p) echo \"$1 $2\" >> " + programs + "/ssh-options; shift 2 ;; -*) shift ;; *) break ;; esac; done\n" +
 		"host=$1; shift\nmkdir -p " + programs + "/$host\nexec env FAKE_HOST=\"$host\" TMPDIR=" + programs + "/$host sh -c \"$*\"\n"
@@ -69,7 +84,7 @@ func newCluster(t *testing.T, placement ...int) *cluster {
 	c.launcher = bench.Launcher{HostFile: filepath.Join(c.outside, "hostfile"), SSHPort: 2222, Spec: filepath.Join(c.outside, "spec.json")}
 	g.Expect(os.WriteFile(c.launcher.HostFile, []byte(hosts.String()), 0o600)).To(Succeed())
 	c.host = c.client.host()
-	c.host.Self = node
+	c.host.Self = nodeProgram
 	// What the MPI operator sets in the launcher (0.7.0, ompiEnvVars).
 	c.host.Environment = append(os.Environ(), "OMPI_MCA_orte_keep_fqdn_hostnames=true", "OMPI_MCA_orte_default_hostfile="+c.launcher.HostFile,
 		"OMPI_MCA_plm_rsh_args=-o ConnectionAttempts=10", fmt.Sprintf("OMPI_MCA_orte_set_default_slots=%d", slices.Max(placement)))

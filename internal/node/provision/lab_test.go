@@ -35,12 +35,15 @@ import (
 
 const mebi = 1 << 20
 
-// lab is a node with disks of its own: sparse files behind loop devices, with links in /dev/disk/by-id, and mountpoints in
-// a directory of its own.
+// lab is a node with disks of its own: sparse files in memory behind loop devices, with links in /dev/disk/by-id, and
+// mountpoints in a directory of its own.
 type lab struct {
 	Gomega
 	t    *testing.T
 	root string
+	// images is where the files behind the disks lie: each of hundreds of tests syncs its disk often, and a machine that does
+	// something else has one disk for all.
+	images string
 	// made is how often a mkfs has come to its end.
 	made int
 	// run takes the place of provision.Run, for programs that are killed.
@@ -52,7 +55,10 @@ func newLab(t *testing.T) *lab {
 	if os.Geteuid() != 0 {
 		t.Fatal("these tests attach loop devices and mount them: run them as root (make test-disks)")
 	}
-	l := &lab{Gomega: NewWithT(t), t: t, root: t.TempDir(), run: provision.Run}
+	l := &lab{Gomega: NewWithT(t), t: t, root: t.TempDir(), images: t.TempDir(), run: provision.Run}
+	l.Expect(unix.Mount("parallelfs-test", l.images, "tmpfs", 0, "")).To(Succeed())
+	// A loop device that somebody still has open keeps its file.
+	t.Cleanup(func() { l.Expect(unix.Unmount(l.images, unix.MNT_DETACH)).To(Succeed()) })
 	t.Cleanup(l.closeMountpoints)
 	return l
 }
@@ -93,7 +99,7 @@ type disk struct {
 // disk makes a blank disk and attaches it.
 func (l *lab) disk(name string, size int64) *disk {
 	l.t.Helper()
-	d := &disk{lab: l, file: filepath.Join(l.root, name+".img"), size: size}
+	d := &disk{lab: l, file: filepath.Join(l.images, name+".img"), size: size}
 	l.Expect(os.WriteFile(d.file, nil, 0o600)).To(Succeed())
 	l.Expect(os.Truncate(d.file, size)).To(Succeed())
 	l.Expect(os.MkdirAll("/dev/disk/by-id", 0o755)).To(Succeed())
