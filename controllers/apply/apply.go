@@ -45,6 +45,8 @@ type Applier struct {
 	Client client.Client
 	// Kinds are the kinds that children can have; Prune looks at each of them.
 	Kinds []client.ObjectList
+	// settled are the children that the API server would leave as they are, although they look different.
+	settled settled
 }
 
 // Apply makes the cluster hold exactly the wanted children of the owner, in the order given, and removes children that
@@ -124,8 +126,15 @@ func (a *Applier) compare(ctx context.Context, owner client.Object, labels map[s
 	if err != nil {
 		return key, nil, nothing, fmt.Errorf("convert %s %s: %w", gvk.Kind, key.name, err)
 	}
-	if live.GetAnnotations()[HashAnnotation] == intent.GetAnnotations()[HashAnnotation] && holds(current, intent.Object) {
+	if live.GetAnnotations()[HashAnnotation] != intent.GetAnnotations()[HashAnnotation] {
+		return key, intent, Changed, nil
+	}
+	if holds(current, intent.Object) {
 		return key, nil, nothing, nil
+	}
+	// Only what is compared like for like shows that an admission webhook has rewritten it, and would do so again.
+	if same, err := a.staysTheSame(ctx, key, live, intent); err != nil || same {
+		return key, nil, nothing, err
 	}
 	return key, intent, Changed, nil
 }

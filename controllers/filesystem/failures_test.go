@@ -3,12 +3,22 @@
 package filesystem_test
 
 import (
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -89,6 +99,72 @@ func TestAVariableThatAnAdmissionWebhookAddsIsLeftAlone(t *testing.T) {
 	}
 	w.Expect(c.Writes()).To(BeEmpty())
 	w.Expect(w.sets()[0].Spec.Template.Spec.Containers[0].Env).To(ContainElement(proxy))
+}
+
+func TestATolerationThatAnAdmissionWebhookAddsIsLeftAlone(t *testing.T) {
+	w := newWorld(t)
+	toleration := `{"key":"lab","operator":"Exists"}`
+	w.admit(t, func(set *appsv1.DaemonSet) []string {
+		if len(set.Spec.Template.Spec.Tolerations) > 0 && set.Spec.Template.Spec.Tolerations[len(set.Spec.Template.Spec.Tolerations)-1].Key == "lab" {
+			return nil
+		}
+		if len(set.Spec.Template.Spec.Tolerations) == 0 {
+			return []string{`{"op":"add","path":"/spec/template/spec/tolerations","value":[` + toleration + `]}`}
+		}
+		return []string{`{"op":"add","path":"/spec/template/spec/tolerations/-","value":` + toleration + `}`}
+	})
+	w.fileSystem(nil)
+	w.alive = true
+	w.settle()
+	tolerations := w.sets()[0].Spec.Template.Spec.Tolerations
+	w.Expect(tolerations).To(ContainElement(HaveField("Key", "lab")))
+	w.Expect(len(tolerations)).To(BeNumerically(">", 1), "the list has an item of the operator, too")
+	c := server.Killable(t, -1)
+	for range 3 {
+		w.Expect(w.reconcile(c)).To(Succeed())
+	}
+	w.Expect(c.Writes()).To(BeEmpty())
+
+	w.Expect(server.Client.Patch(w.ctx, &w.sets()[0], client.RawPatch(types.JSONPatchType,
+		[]byte(`[{"op":"replace","path":"/spec/template/spec/tolerations/0/effect","value":"NoExecute"}]`)), client.FieldOwner("somebody"))).To(Succeed())
+	w.Expect(w.reconcile(c)).To(Succeed())
+	w.Expect(w.sets()[0].Spec.Template.Spec.Tolerations).To(Equal(tolerations), "what somebody else has made of the operator's is put right")
+}
+
+// admit has a webhook change the DaemonSets of this test's namespace on their way into the cluster, by JSON patches.
+func (w *world) admit(t *testing.T, change func(*appsv1.DaemonSet) []string) {
+	t.Helper()
+	hook := httptest.NewTLSServer(http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
+		var review admissionv1.AdmissionReview
+		set := &appsv1.DaemonSet{}
+		if err := errors.Join(json.NewDecoder(request.Body).Decode(&review), json.Unmarshal(review.Request.Object.Raw, set)); err != nil {
+			http.Error(answer, err.Error(), http.StatusBadRequest)
+			return
+		}
+		kind := admissionv1.PatchTypeJSONPatch
+		review.Response = &admissionv1.AdmissionResponse{
+			UID: review.Request.UID, Allowed: true, PatchType: &kind, Patch: []byte("[" + strings.Join(change(set), ",") + "]"),
+		}
+		_ = json.NewEncoder(answer).Encode(review)
+	}))
+	t.Cleanup(hook.Close)
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: hook.Certificate().Raw})
+	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: w.namespace + ".parallelfs.dev"},
+		Webhooks: []admissionregistrationv1.MutatingWebhook{{
+			Name:                    "daemonsets." + w.namespace + ".parallelfs.dev",
+			ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: &hook.URL, CABundle: authority},
+			NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: w.namespace}},
+			SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
+			AdmissionReviewVersions: []string{"v1"},
+			Rules: []admissionregistrationv1.RuleWithOperations{{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+				Rule:       admissionregistrationv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"daemonsets"}},
+			}},
+		}},
+	}
+	w.Expect(server.Client.Create(w.ctx, configuration)).To(Succeed())
+	t.Cleanup(func() { w.Expect(server.Client.Delete(w.ctx, configuration)).To(Succeed()) })
 }
 
 func TestADeletionThatOrphansLeavesTheDaemonsAndEnds(t *testing.T) {

@@ -260,20 +260,22 @@ func (s *story) fileSystemIsKept() {
 		s.kubectl("delete", "pod", "consumer", "--grace-period=0", "--force")
 	})
 
-	It("gives a changed option to the daemons, one restart at a time, and refuses its own by name", func() {
+	It("gives a changed option to the daemons, one restart at a time while a program writes, and refuses its own by name", func() {
 		before := s.daemonPods()
-		s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p", `{"spec":{"config":{"storage":{"WORKERS_MAX":"77"}}}}`)
-		Eventually(func() int {
-			told := 0
-			for _, w := range workers {
-				for pod := range strings.FieldsSeq(s.podOn("chunkserver", w)) {
-					out, _ := try("", "kubectl", "-n", s.namespace, "exec", pod, "--", "grep", "-c", "^WORKERS_MAX = 77$", "/run/parallelfs/mfschunkserver.cfg")
-					told += strings.Count(out, "1")
+		s.nothingIsLostWhile("ssd", func() {
+			s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p", `{"spec":{"config":{"storage":{"WORKERS_MAX":"77"}}}}`)
+			Eventually(func() int {
+				told := 0
+				for _, w := range workers {
+					for pod := range strings.FieldsSeq(s.podOn("chunkserver", w)) {
+						out, _ := try("", "kubectl", "-n", s.namespace, "exec", pod, "--", "grep", "-c", "^WORKERS_MAX = 77$", "/run/parallelfs/mfschunkserver.cfg")
+						told += strings.Count(out, "1")
+					}
 				}
-			}
-			return told
-		}, 2*long).Should(Equal(6))
-		Eventually(s.ready, long).Should(BeTrue(), s.whyNotReady)
+				return told
+			}, 2*long).Should(Equal(6))
+			Eventually(s.ready, long).Should(BeTrue(), s.whyNotReady)
+		})
 		Expect(s.daemonPods()).NotTo(Equal(before))
 		Expect(s.daemonPods()).To(ContainSubstring(s.podOn("master", workers[0])), "the master has no new option, and was not restarted")
 

@@ -19,6 +19,7 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -35,6 +36,7 @@ const (
 )
 
 var (
+	kube    *rest.Config
 	api     client.Client
 	workers []string
 	// shells are the pods by which shell reaches the nodes.
@@ -71,9 +73,10 @@ func connect() {
 	scheme := runtime.NewScheme()
 	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
 	Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
-	config, err := ctrl.GetConfig()
+	var err error
+	kube, err = ctrl.GetConfig()
 	Expect(err).NotTo(HaveOccurred(), "run these tests by `make test-e2e`, which brings up the cluster")
-	api, err = client.New(config, client.Options{Scheme: scheme})
+	api, err = client.New(kube, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
 	workers = strings.Fields(kubectl("get", "nodes", "-l", "!node-role.kubernetes.io/control-plane", "-o", "jsonpath={.items[*].metadata.name}"))
 	Expect(len(workers)).To(BeNumerically(">=", 3))
@@ -154,6 +157,13 @@ func run(input, program string, args ...string) string {
 }
 
 func try(input, program string, args ...string) (string, error) {
+	if program == "kubectl" {
+		if out, isExec, err := inPod(input, args); err != nil {
+			return out, fmt.Errorf("kubectl %s: %w", strings.Join(args, " "), err)
+		} else if isExec {
+			return out, nil
+		}
+	}
 	command := exec.Command(filepath.Join(root, "bin", program), args...)
 	command.Stdin = strings.NewReader(input)
 	var complaint strings.Builder

@@ -121,6 +121,11 @@ func pod(t *testing.T, hostPath, at string) (process int) {
 	return c.Process.Pid
 }
 
+// somebodyUnmounts is umount(8), again where the supervisor looks at the mount at that moment.
+func somebodyUnmounts(g Gomega, path string) {
+	g.Eventually(func() error { return unix.Unmount(path, 0) }).WithTimeout(time.Minute).Should(Succeed())
+}
+
 // mountsOf are the types of what a process sees mounted at a path.
 func mountsOf(g Gomega, process int, path string) []Entry {
 	table, err := os.Open("/proc/" + strconv.Itoa(process) + "/mountinfo")
@@ -143,11 +148,11 @@ func TestAPodThatHasTheViewSeesThisFilesystemOnlyAndSeesItMountedAgain(t *testin
 		},
 		"FUSE, that somebody unmounts": {
 			mount: spec.Mount{FSType: "fuse", Source: "scratch", Command: []string{"/proc/self/exe", serveVerb}},
-			crash: func(g Gomega, _ *supervised, path string) { g.Expect(unix.Unmount(path, 0)).To(Succeed()) },
+			crash: func(g Gomega, _ *supervised, path string) { somebodyUnmounts(g, path) },
 		},
 		"the kernel's, that somebody unmounts": {
 			mount: spec.Mount{FSType: "tmpfs", Source: "scratch", Kernel: true, Command: []string{"mount", "-t", "tmpfs", "scratch"}},
-			crash: func(g Gomega, _ *supervised, path string) { g.Expect(unix.Unmount(path, 0)).To(Succeed()) },
+			crash: func(g Gomega, _ *supervised, path string) { somebodyUnmounts(g, path) },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -202,7 +207,7 @@ func TestAViewThatSomebodyUnmountsIsMountedAgain(t *testing.T) {
 	checked := func() error { return Check(t.Context(), m, time.Minute) }
 	g.Eventually(checked).WithTimeout(time.Minute).Should(Succeed())
 	g.Expect(os.WriteFile(filepath.Join(m.Path, "data"), nil, 0o600)).To(Succeed())
-	g.Expect(unix.Unmount(m.View, 0)).To(Succeed())
+	somebodyUnmounts(g, m.View)
 	g.Eventually(checked).WithTimeout(time.Minute).Should(Succeed())
 	g.Expect(filepath.Join(m.View, "data")).To(BeAnExistingFile(), "it is the same filesystem, which was not mounted anew")
 

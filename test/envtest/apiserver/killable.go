@@ -55,7 +55,11 @@ func (s *Server) Killable(t testing.TB, writes int) *Killable {
 			return k.write(fmt.Sprintf("patch %T %s", o, o.GetName()), func() error { return c.Patch(ctx, o, p, opts...) })
 		},
 		Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-			return k.write("apply", func() error { return c.Apply(ctx, o, opts...) })
+			apply := func() error { return c.Apply(ctx, o, opts...) }
+			if len((&client.ApplyOptions{}).ApplyOptions(opts).DryRun) > 0 {
+				return k.read(apply) // it asks only
+			}
+			return k.write("apply", apply)
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
 			return k.write(fmt.Sprintf("delete %T %s", o, o.GetName()), func() error { return c.Delete(ctx, o, opts...) })
