@@ -178,13 +178,14 @@ func (p Pods) ServeProbe(c *corev1.Container, port int32) {
 	}
 }
 
-// CheckMount makes a container Ready while the mount that the file tells of answers.
+// CheckMount makes a container Ready while the mount that the file tells of answers. Each look starts a process on a node that has
+// better things to do, so there are not many: what mounts has an eye on the mount all the time.
 func CheckMount(c *corev1.Container, file string) {
 	c.ReadinessProbe = &corev1.Probe{
 		ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{
 			Command: []string{NodeBinary, "check-mount", "--spec", ToldDirectory + "/" + file},
 		}},
-		PeriodSeconds: 5, TimeoutSeconds: 8, FailureThreshold: 1,
+		InitialDelaySeconds: 3, PeriodSeconds: 10, TimeoutSeconds: 8, FailureThreshold: 1,
 	}
 }
 

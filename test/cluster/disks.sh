@@ -23,7 +23,7 @@ devices_of() { as_root losetup -n -O NAME -j "$1" | tr -d ' '; }
 wwn_of() { printf '0x5%s' "$(printf '%s' "$1" | sha256sum | cut -c1-15)"; }
 
 attach() { # attach NODE SERIAL SIZE SSD|HDD
-  local node=$1 serial=$2 size=$3 media=$4 file device name minor wwn other rotational=0
+  local node=$1 serial=$2 size=$3 media=$4 file device name minor wwn rotational=0
   file=$(file_of "$node" "$serial")
   mkdir -p "${file%/*}"
   [[ -e $file ]] || truncate -s "$size" "$file"
@@ -34,10 +34,6 @@ attach() { # attach NODE SERIAL SIZE SSD|HDD
   wwn=$(wwn_of "$serial")
   [[ $media == SSD ]] || rotational=1
   as_root tee "/sys/block/$name/queue/rotational" >/dev/null <<<"$rotational"
-  # kind makes files for the machine's loop devices on every node.
-  for other in $(cluster_nodes); do
-    [[ $other == "$node" ]] || engine exec "$other" rm -f "/dev/$name" </dev/null
-  done
   engine exec -i "$node" sh -eu -s -- "$name" "$minor" "$serial" "$wwn" <<'NODE'
 name=$1 minor=$2 serial=$3 wwn=$4
 mount -o remount,rw /sys   # kind makes it read-only; on a real node the queues of disks can be set
