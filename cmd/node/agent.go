@@ -104,7 +104,7 @@ func runAgent(ctx context.Context, o agent.Options, log logr.Logger) error {
 	looker := devices.ThisHost()
 	provisioner := provision.New(looker, func() string { return string(uuid.NewUUID()) })
 	looker.Claim = provisioner.Claims.Ask(looker.Claim)
-	changes, err := devices.Watch(ctx, quiet)
+	changes, err := looker.Watch(ctx, quiet)
 	if err != nil {
 		// The resync finds changes as well, only later.
 		log.Error(err, "Changes of devices are seen late, at the resync")

@@ -319,7 +319,7 @@ func TestTheQueueOfARealDiskIsRead(t *testing.T) {
 func TestAChangedDiskIsAnnounced(t *testing.T) {
 	g := NewWithT(t)
 	l := newLab(t)
-	changes, err := Watch(t.Context(), time.Millisecond)
+	changes, err := ThisHost().Watch(t.Context(), time.Millisecond)
 	g.Expect(err).NotTo(HaveOccurred())
 	l.disk(16) // Attaching a file changes the loop device.
 	g.Eventually(changes, "2m").Should(Receive())

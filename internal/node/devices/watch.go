@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,10 +20,10 @@ const (
 	groupUdev   = 2
 )
 
-// Watch sends when a block device has come, gone or changed: once for all that happens within the time quiet. The channel is closed
-// when ctx ends, or the messages can't be read any more. A missed message does no harm to a caller that looks now and
+// Watch sends when a block device of the node has come, gone or changed: once for all that happens within the time quiet. The channel is
+// closed when ctx ends, or the messages can't be read any more. A missed message does no harm to a caller that looks now and
 // then without one.
-func Watch(ctx context.Context, quiet time.Duration) (<-chan struct{}, error) {
+func (l Looker) Watch(ctx context.Context, quiet time.Duration) (<-chan struct{}, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_KOBJECT_UEVENT)
 	if err != nil {
 		return nil, fmt.Errorf("can't listen to the kernel's messages about devices: %w", err)
@@ -42,7 +44,7 @@ func Watch(ctx context.Context, quiet time.Duration) (<-chan struct{}, error) {
 			case errors.Is(err, unix.ENOBUFS): // Some were lost: something has changed.
 			case err != nil:
 				return
-			case !aboutBlockDevice(buffer[:n]):
+			case !l.concerns(buffer[:n]):
 				continue
 			}
 			select {
@@ -58,10 +60,16 @@ func Watch(ctx context.Context, quiet time.Duration) (<-chan struct{}, error) {
 	return calm(ctx, events, quiet), nil
 }
 
-// aboutBlockDevice reads a message, "action@path" or udev's header and then KEY=value, each with a zero behind it
-// (kernel lib/kobject_uevent.c).
-func aboutBlockDevice(message []byte) bool {
-	return bytes.Contains(message, []byte("\x00SUBSYSTEM=block\x00"))
+// concerns is true for a message about a block device of the node: "action@path" or udev's header, and then KEY=value, each with a zero
+// behind it (kernel lib/kobject_uevent.c). The kernel tells every node that is a container about the loop devices of all.
+func (l Looker) concerns(message []byte) bool {
+	if !bytes.Contains(message, []byte("\x00SUBSYSTEM=block\x00")) {
+		return false
+	}
+	_, name, _ := bytes.Cut(message, []byte("\x00DEVNAME="))
+	name, _, _ = bytes.Cut(name, []byte{0})
+	loop := path.Base(string(name))
+	return !strings.HasPrefix(loop, "loop") || exists(l.node(loop))
 }
 
 // calm sends once, the time quiet after the first of several events.

@@ -1,20 +1,32 @@
 package devices
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 )
 
-func TestOnlyMessagesAboutBlockDevicesCount(t *testing.T) {
-	g := NewWithT(t)
-	kernel := "add@/devices/virtual/block/loop3\x00ACTION=add\x00DEVPATH=/devices/virtual/block/loop3\x00SUBSYSTEM=block\x00SEQNUM=1\x00"
-	udev := "libudev\x00\xfe\xed\xca\xfe(\x00\x00\x00ACTION=change\x00SUBSYSTEM=block\x00DEVNAME=/dev/sda\x00"
-	network := "add@/devices/virtual/net/veth1\x00ACTION=add\x00SUBSYSTEM=net\x00"
-	g.Expect(aboutBlockDevice([]byte(kernel))).To(BeTrue())
-	g.Expect(aboutBlockDevice([]byte(udev))).To(BeTrue())
-	g.Expect(aboutBlockDevice([]byte(network))).To(BeFalse())
+func TestOnlyMessagesAboutBlockDevicesOfTheNodeCount(t *testing.T) {
+	dev := t.TempDir()
+	NewWithT(t).Expect(os.WriteFile(filepath.Join(dev, "loop3"), nil, 0o600)).To(Succeed())
+	for name, c := range map[string]struct {
+		message string
+		counts  bool
+	}{
+		"the kernel's":             {"add@/devices/virtual/block/loop3\x00ACTION=add\x00SUBSYSTEM=block\x00MAJOR=7\x00DEVNAME=loop3\x00SEQNUM=1\x00", true},
+		"udev's":                   {"libudev\x00\xfe\xed\xca\xfe(\x00\x00\x00ACTION=change\x00SUBSYSTEM=block\x00DEVNAME=/dev/sda\x00", true},
+		"a disk that has gone":     {"remove@/devices/pci0/block/sdb\x00ACTION=remove\x00SUBSYSTEM=block\x00DEVNAME=sdb\x00", true},
+		"a network card's":         {"add@/devices/virtual/net/veth1\x00ACTION=add\x00SUBSYSTEM=net\x00", false},
+		"another node's loop":      {"change@/devices/virtual/block/loop4\x00ACTION=change\x00SUBSYSTEM=block\x00DEVNAME=loop4\x00SEQNUM=2\x00", false},
+		"the same, as udev has it": {"libudev\x00\xfe\xed\xca\xfe(\x00\x00\x00ACTION=change\x00SUBSYSTEM=block\x00DEVNAME=/dev/loop4\x00", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(Looker{Dev: dev}.concerns([]byte(c.message))).To(Equal(c.counts))
+		})
+	}
 }
 
 func TestManyMessagesAreOne(t *testing.T) {
