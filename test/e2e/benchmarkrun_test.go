@@ -201,7 +201,7 @@ func (s *story) benchmarksRun() {
 		s.apply(strings.NewReplacer("name: troubled", "name: deleted", "pointTimeout: 45s", "pointTimeout: 10m").Replace(troubledRun))
 		Eventually(files, long).ShouldNot(BeEmpty())
 		s.kubectl("delete", "benchmarkrun", "deleted", "--timeout=120s")
-		Expect(s.podsOf("deleted")).To(BeEmpty())
+		Eventually(func() string { return s.podsOf("deleted") }, long).Should(BeEmpty())
 		Expect(files()).To(BeEmpty())
 		Expect(onNode(workers[0], s.processes(workers[0], "iozone")+"; true")).To(BeEmpty())
 	})
