@@ -3,6 +3,7 @@
 package filesystem_test
 
 import (
+	"context"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -164,7 +165,7 @@ func (w *world) admit(t *testing.T, change func(*appsv1.DaemonSet) []string) {
 		}},
 	}
 	w.Expect(server.Client.Create(w.ctx, configuration)).To(Succeed())
-	t.Cleanup(func() { w.Expect(server.Client.Delete(w.ctx, configuration)).To(Succeed()) })
+	t.Cleanup(func() { w.Expect(server.Client.Delete(context.Background(), configuration)).To(Succeed()) })
 }
 
 func TestADeletionThatOrphansLeavesTheDaemonsAndEnds(t *testing.T) {
