@@ -29,16 +29,16 @@ func (s *story) nothingIsLostWhile(pool string, do func()) {
 	master, writer := s.podOn("master", workers[0]), s.podOn("client", workers[1])
 	chunkservers := len(s.chunkservers())
 	s.kubectl("exec", writer, "-c", "client", "--", "sh", "-c", s.text(`
-rm -rf /tmp/sums /tmp/failed /tmp/stop; mkdir -p `+s.mountPath+`/`+pool+`/written
-while [ ! -e /tmp/stop ]; do
+rm -rf /run/parallelfs/test-sums /run/parallelfs/test-failed /run/parallelfs/test-stop; mkdir -p `+s.mountPath+`/`+pool+`/written
+while [ ! -e /run/parallelfs/test-stop ]; do
   i=$((i + 1)); file=`+s.mountPath+`/`+pool+`/written/$i
-  head -c 65536 /dev/urandom > /tmp/block
-  if dd if=/tmp/block of=$file conv=fsync status=none; then echo "$(sha256sum < /tmp/block | cut -d' ' -f1)  $file" >> /tmp/sums; else echo $file >> /tmp/failed; fi
+  head -c 65536 /dev/urandom > /run/parallelfs/test-block
+  if dd if=/run/parallelfs/test-block of=$file conv=fsync status=none; then echo "$(sha256sum < /run/parallelfs/test-block | cut -d' ' -f1)  $file" >> /run/parallelfs/test-sums; else echo $file >> /run/parallelfs/test-failed; fi
   sleep 0.3
 done >/dev/null 2>&1 &`))
 	s.kubectl("exec", master, "-c", "master", "--", "sh", "-c", fmt.Sprintf(`
-rm -rf /tmp/chunks /tmp/stop
-while [ ! -e /tmp/stop ]; do mfscli -j -H 127.0.0.1 -P %d -SIC; echo; sleep 1; done > /tmp/chunks 2>/dev/null &`, s.port+2))
+rm -rf /run/parallelfs/test-chunks /run/parallelfs/test-stop
+while [ ! -e /run/parallelfs/test-stop ]; do mfscli -j -H 127.0.0.1 -P %d -SIC; echo; sleep 1; done > /run/parallelfs/test-chunks 2>/dev/null &`, s.port+2))
 	done, ended := make(chan struct{}), make(chan struct{})
 	falseHealthy := ""
 	go func() {
@@ -58,22 +58,22 @@ while [ ! -e /tmp/stop ]; do mfscli -j -H 127.0.0.1 -P %d -SIC; echo; sleep 1; d
 		defer func() {
 			close(done)
 			<-ended
-			s.kubectl("exec", writer, "-c", "client", "--", "touch", "/tmp/stop")
-			s.kubectl("exec", master, "-c", "master", "--", "touch", "/tmp/stop")
+			s.kubectl("exec", writer, "-c", "client", "--", "touch", "/run/parallelfs/test-stop")
+			s.kubectl("exec", master, "-c", "master", "--", "touch", "/run/parallelfs/test-stop")
 		}()
 		do()
 	}()
 
 	Expect(falseHealthy).To(BeEmpty())
-	sums := s.kubectl("exec", writer, "-c", "client", "--", "cat", "/tmp/sums")
-	Expect(s.kubectl("exec", writer, "-c", "client", "--", "sh", "-c", "cat /tmp/failed 2>/dev/null || true")).To(BeEmpty())
+	sums := s.kubectl("exec", writer, "-c", "client", "--", "cat", "/run/parallelfs/test-sums")
+	Expect(s.kubectl("exec", writer, "-c", "client", "--", "sh", "-c", "cat /run/parallelfs/test-failed 2>/dev/null || true")).To(BeEmpty())
 	files := strings.Count(sums, "\n")
 	Expect(files).To(BeNumerically(">", 10))
 	run(sums, "kubectl", "-n", s.namespace, "exec", "-i", s.podOn("client", workers[2]), "-c", "client", "--", "sha256sum", "--quiet", "-c", "-")
 
 	most := s.mostChunksOfAServer(master)
 	samples, endangered := 0, 0
-	for line := range strings.SplitSeq(s.kubectl("exec", master, "-c", "master", "--", "cat", "/tmp/chunks"), "\n") {
+	for line := range strings.SplitSeq(s.kubectl("exec", master, "-c", "master", "--", "cat", "/run/parallelfs/test-chunks"), "\n") {
 		var answer struct {
 			Dataset struct {
 				Info struct {
