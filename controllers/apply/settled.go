@@ -45,12 +45,12 @@ func (a *Applier) staysTheSame(ctx context.Context, key childKey, live client.Ob
 		return err == nil, err
 	}
 	answer := intent.DeepCopy()
-	err = a.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(answer), client.ForceOwnership, client.FieldOwner(FieldOwner), client.DryRunAll)
-	if err != nil {
+	question := client.ApplyConfigurationFromUnstructured(answer)
+	if err := a.Client.Apply(ctx, question, client.ForceOwnership, client.FieldOwner(FieldOwner), client.DryRunAll); err != nil {
 		return false, nil //nolint:nilerr // what is refused here is refused when it is applied, and said there
 	}
 	// Read as the live one was, so that both are written down alike.
-	typed, ok := reflect.New(reflect.TypeOf(live).Elem()).Interface().(client.Object)
+	typed, ok := reflect.TypeAssert[client.Object](reflect.New(reflect.TypeOf(live).Elem()))
 	if !ok {
 		return false, fmt.Errorf("%T is no object of Kubernetes", live)
 	}
