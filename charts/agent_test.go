@@ -57,7 +57,7 @@ func TestAnAgentSeesTheDisksProcessesAndNetworkOfItsNodeAndMountsForAllOfIt(t *t
 	))
 }
 
-func TestAgentsRunOnTheLabelledNodesWhateverTheirTaints(t *testing.T) {
+func TestAgentsRunOnTheLabeledNodesWhateverTheirTaints(t *testing.T) {
 	g := NewWithT(t)
 	spec := agents(t, render(t, "")).Spec
 	pod := spec.Template.Spec

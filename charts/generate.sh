@@ -28,11 +28,11 @@ wrap_crd() {
     /^  name:/ {
       print "  labels:"
       print "    {{- include \"parallelfs-operator.labels\" . | nindent 4 }}"
-      labelled = 1
+      labeled = 1
     }
     { print }
     END {
-      if (!kept || !labelled) {
+      if (!kept || !labeled) {
         print "charts/generate.sh: a CRD without annotations or name in its metadata: has controller-gen changed its layout?" > "/dev/stderr"
         exit 1
       }

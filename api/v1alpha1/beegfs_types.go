@@ -25,7 +25,7 @@ type BeeGFSSpec struct {
 	TargetChooser TargetChooser `json:"targetChooser,omitempty"`
 
 	// mirrorMetadata makes buddy groups of the metadata servers, two by two on different nodes, and mirrors all metadata. It
-	// can't be turned off again, and is turned on while no client has mounted the filesystem only. Needs a licence in BeeGFS 8.
+	// can't be turned off again, and is turned on while no client has mounted the filesystem only. Needs a license in BeeGFS 8.
 	// +optional
 	MirrorMetadata bool `json:"mirrorMetadata,omitempty"`
 
@@ -34,10 +34,10 @@ type BeeGFSSpec struct {
 	// +optional
 	TLS *SecretReference `json:"tls,omitempty"`
 
-	// licence names the Secret whose key license.pem holds the licence of BeeGFS 8. Without a licence, BeeGFS 8 makes no
+	// license names the Secret whose key license.pem holds the license of BeeGFS 8. Without a license, BeeGFS 8 makes no
 	// storage pools beside the default one and no buddy groups.
 	// +optional
-	Licence *SecretReference `json:"licence,omitempty"`
+	License *SecretReference `json:"license,omitempty"`
 
 	// csiDriver makes the configuration of beegfs-csi-driver for this filesystem: a ConfigMap and a Secret, named like this
 	// object with -beegfs-csi behind it, that the driver's own deployment takes.
@@ -176,10 +176,10 @@ type BeeGFSTargetID struct {
 	// +kubebuilder:validation:Maximum=65535
 	ID int32 `json:"id,omitempty"`
 
-	// initialised is when the management service first listed the target. Until then an empty directory may be prepared;
+	// initialized is when the management service first listed the target. Until then an empty directory may be prepared;
 	// from then on it never is again.
 	// +optional
-	Initialised *metav1.Time `json:"initialised,omitempty"`
+	Initialized *metav1.Time `json:"initialized,omitempty"`
 
 	// drained is when an empty target was proven to hold no data, on the disk itself, after it was asked to be removed.
 	// +optional

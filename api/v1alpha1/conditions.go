@@ -17,7 +17,7 @@ const (
 	ConditionEvaluationOnly = "EvaluationOnly"
 	// ConditionPinned is true when every daemon whose role asks for CPUs runs on them, as the kernel says; absent when no role does.
 	ConditionPinned = "Pinned"
-	// ConditionLicensed says whether a BeeGFS 8 has the licence for what the spec asks for; absent when that needs none.
+	// ConditionLicensed says whether a BeeGFS 8 has the license for what the spec asks for; absent when that needs none.
 	ConditionLicensed = "Licensed"
 	// ConditionChangesHeld is true while a BenchmarkRun holds the lease of a FileSystem and a change of it waits for its end: a restart, a
 	// drain, or a target that would be taken up or let go of. It is absent while nothing waits.
@@ -142,11 +142,11 @@ const (
 	ReasonDestroyUnconfirmed = "DestroyUnconfirmed"
 	// ReasonReleasing surfaces while the disks of a deleted FileSystem are unmounted or wiped; the message names those that are left.
 	ReasonReleasing = "Releasing"
-	// ReasonLicenceMissing surfaces when BeeGFS 8 refuses what the spec asks for without a licence, such as storage pools; the
+	// ReasonLicenseMissing surfaces when BeeGFS 8 refuses what the spec asks for without a license, such as storage pools; the
 	// message says what that costs. It is also the reason of the condition Licensed.
-	ReasonLicenceMissing = "LicenceMissing"
-	// ReasonLicenceValid is the reason of Licensed while all that the spec asks for is licensed.
-	ReasonLicenceValid = "LicenceValid"
+	ReasonLicenseMissing = "LicenseMissing"
+	// ReasonLicenseValid is the reason of Licensed while all that the spec asks for is licensed.
+	ReasonLicenseValid = "LicenseValid"
 	// ReasonDataInconsistent surfaces when a mirrored target or metadata server needs a resync, or is bad.
 	ReasonDataInconsistent = "DataInconsistent"
 	// ReasonUnknownMembers surfaces when the management service lists servers or targets that the operator gave no number to, or

@@ -24,10 +24,10 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || !has(self.config) || (!has(self.config.management) && !has(self.config.client))",message="spec.config.management and spec.config.client belong to type BeeGFS; the options of a MooseFS mount are spec.clients.mountOptions"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || (has(self.beegfs) && has(self.management) && !has(self.moosefs))",message="spec.beegfs (which may be empty: {}) and spec.management are required when spec.type is BeeGFS, and spec.moosefs must not be set"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.version.matches('^(7[.]4|8[.][0-9]{1,3})[.][0-9]{1,3}$')",message="BeeGFS runs in version 7.4.x or 8.x.y; set spec.version to one such as 7.4.6 or 8.3.1"
-// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || !has(self.beegfs) || self.version.startsWith('8.') || (!has(self.beegfs.tls) && !has(self.beegfs.licence))",message="spec.beegfs.tls and spec.beegfs.licence belong to BeeGFS 8; BeeGFS 7 knows neither"
+// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || !has(self.beegfs) || self.version.startsWith('8.') || (!has(self.beegfs.tls) && !has(self.beegfs.license))",message="spec.beegfs.tls and spec.beegfs.license belong to BeeGFS 8; BeeGFS 7 knows neither"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || !has(self.metadata.targets.directories) || size(self.metadata.targets.directories) == self.metadata.instancesPerNode",message="every metadata server keeps its metadata in one directory of its own; give as many spec.metadata.targets.directories as spec.metadata.instancesPerNode"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || !has(self.metadata.targets.select) || self.metadata.targets.select.countPerNode == self.metadata.instancesPerNode",message="every metadata server keeps its metadata on one disk of its own; spec.metadata.targets.select.countPerNode must equal spec.metadata.instancesPerNode"
-// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.storagePools.all(p, has(p.copies) && p.copies <= 2)",message="say how many copies each pool of a BeeGFS keeps, which can't be changed later: copies: 1, or copies: 2 by buddy mirroring, which needs two nodes and a licence"
+// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.storagePools.all(p, has(p.copies) && p.copies <= 2)",message="say how many copies each pool of a BeeGFS keeps, which can't be changed later: copies: 1, or copies: 2 by buddy mirroring, which needs two nodes and a license"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.storagePools.all(p, p.name != 'draining')",message="no pool of a BeeGFS can be called draining: targets that are drained go to a pool of that name"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || oldSelf.storagePools.all(o, self.storagePools.all(p, p.name != o.name || !has(p.copies) || !has(o.copies) || p.copies == o.copies))",message="the copies of a BeeGFS pool can't be changed: its files keep the pattern that they were made with"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.metadata.instancesPerNode >= oldSelf.metadata.instancesPerNode",message="metadata servers can't be taken away: BeeGFS can't move their metadata elsewhere"
@@ -268,7 +268,7 @@ type StoragePoolSpec struct {
 
 	// copies is the number of nodes of the pool that hold a copy of every chunk of a file. 1 means that the loss of one
 	// target is a loss of data. MooseFS takes 2 when nothing is said. For BeeGFS it must be said, and can't be changed: 1, or 2 by
-	// buddy mirroring, which needs a licence.
+	// buddy mirroring, which needs a license.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9
@@ -336,7 +336,7 @@ type ConfigSpec struct {
 	Client Options `json:"client,omitempty"`
 }
 
-// FileSystem is one parallel filesystem: its servers on labelled bare-metal nodes, its storage pools and its clients.
+// FileSystem is one parallel filesystem: its servers on labeled bare-metal nodes, its storage pools and its clients.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=pfs,categories={all,parallelfs}

@@ -25,9 +25,9 @@ type FileSystemStatus struct {
 	// +optional
 	Management *ManagementStatus `json:"management,omitempty"`
 
-	// metadata records where the filesystem's own state is kept, and that it was initialised: the metadata of the MooseFS
-	// master, or the store of the BeeGFS management service. It is written before anything is initialised, and never forgotten: an
-	// empty directory is initialised once.
+	// metadata records where the filesystem's own state is kept, and that it was initialized: the metadata of the MooseFS
+	// master, or the store of the BeeGFS management service. It is written before anything is initialized, and never forgotten: an
+	// empty directory is initialized once.
 	// +optional
 	Metadata *MetadataRecord `json:"metadata,omitempty"`
 
@@ -106,7 +106,7 @@ type ManagementStatus struct {
 	Version string `json:"version,omitempty"`
 }
 
-// MetadataRecord records where the filesystem's own state is kept and that it was initialised.
+// MetadataRecord records where the filesystem's own state is kept and that it was initialized.
 type MetadataRecord struct {
 	// node holds the metadata, or the store of the management service.
 	// +required
@@ -124,10 +124,10 @@ type MetadataRecord struct {
 	// +kubebuilder:validation:MaxLength=253
 	Target string `json:"target,omitempty"`
 
-	// initialised is when the operator first saw the server run on this directory. Until then an empty
-	// directory may be initialised; from then on it never is again, and an empty directory is lost metadata.
+	// initialized is when the operator first saw the server run on this directory. Until then an empty
+	// directory may be initialized; from then on it never is again, and an empty directory is lost metadata.
 	// +optional
-	Initialised *metav1.Time `json:"initialised,omitempty"`
+	Initialized *metav1.Time `json:"initialized,omitempty"`
 }
 
 // InstanceRole is the role of a daemon.

@@ -113,7 +113,7 @@ func provision(g *WithT, in backend.Input) backend.Input {
 	in.Pinnings, problems = plan.Pin(plan.PinInput{FileSystem: fs.Name, Daemons: b.PinDaemons(fs), Inventories: in.Inventories})
 	g.Expect(problems).To(BeEmpty())
 	// The store is there, and nobody has registered yet.
-	fs.Status.Metadata.Initialised = fs.CreationTimestamp.DeepCopy()
+	fs.Status.Metadata.Initialized = fs.CreationTimestamp.DeepCopy()
 	in.State = &backend.State{Time: fs.CreationTimestamp.Time}
 	return in
 }
@@ -317,7 +317,7 @@ func TestTheDaemonsOfAReducedExperimentAreToldWhatTheGoldenFilesSay(t *testing.T
 					if path.Dir(path.Dir(file)) != "." || path.Base(file) == "interfaces" || path.Ext(file) == "" {
 						continue // what makes an empty directory usable, and the names of a node's own interfaces
 					}
-					content = experiments.Normalise(content)
+					content = experiments.Normalize(content)
 					if before, ok := told[file]; ok {
 						g.Expect(content).To(Equal(before), "%s is the same on all nodes", file)
 					}

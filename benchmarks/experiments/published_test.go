@@ -35,7 +35,7 @@ func printed(t *testing.T, tool v1alpha1.BenchmarkTool) []results.Metric {
 	}
 	report, err := registry.Tools()[tool].Parse(spec, point, 0, text)
 	g.Expect(err).NotTo(HaveOccurred())
-	metrics, err := stats.Summarise([][]benchmarks.Sample{report.Samples}, v1alpha1.StatisticMean)
+	metrics, err := stats.Summarize([][]benchmarks.Sample{report.Samples}, v1alpha1.StatisticMean)
 	g.Expect(err).NotTo(HaveOccurred())
 	for i := range metrics {
 		metrics[i].Value, metrics[i].Mean, metrics[i].Min, metrics[i].Max, metrics[i].StdDev = 1, 1, 1, 1, nil

@@ -59,10 +59,10 @@ func (b barPlotter) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// fillBar fills a bar with the colour of a line and strokes that tell it from the others without colour.
+// fillBar fills a bar with the color of a line and strokes that tell it from the others without color.
 func fillBar(c *draw.Canvas, style int, box vg.Rectangle) {
 	corners := []vg.Point{box.Min, {X: box.Max.X, Y: box.Min.Y}, box.Max, {X: box.Min.X, Y: box.Max.Y}}
-	c.FillPolygon(lookOf(style).colour, corners)
+	c.FillPolygon(lookOf(style).color, corners)
 	thin := draw.LineStyle{Color: white, Width: 1.2}
 	switch style % 5 {
 	case 1:
@@ -96,7 +96,7 @@ func hatch(c *draw.Canvas, style draw.LineStyle, box vg.Rectangle, slope vg.Leng
 	}
 }
 
-// labelPlotter names the lines at their right ends, so that nobody has to look a colour up in a legend.
+// labelPlotter names the lines at their right ends, so that nobody has to look a color up in a legend.
 type labelPlotter struct{ chart *chart }
 
 const (
@@ -187,7 +187,7 @@ func (l labelPlotter) Plot(c draw.Canvas, p *plot.Plot) {
 			}
 		} else {
 			end := x(which.values[len(which.values)-1].x)
-			lead := draw.LineStyle{Color: grey, Width: 0.5}
+			lead := draw.LineStyle{Color: gray, Width: 0.5}
 			c.StrokeLines(lead, []vg.Point{{X: end + 5, Y: one.from}, {X: max(right+4, end+5), Y: one.from}, {X: right + 14, Y: one.at}})
 			marker(&c, look, which.baseline, vg.Point{X: right + 19, Y: one.at}, 3.6)
 		}
@@ -202,7 +202,7 @@ func spreadOut(wanted []vg.Length, low, high vg.Length) []vg.Length {
 	if len(wanted) > 1 {
 		step = min(step, (high-low)/vg.Length(len(wanted)-1))
 	}
-	// Neighbours that touch become a block, which stands in the middle of where its members want to be.
+	// Neighbors that touch become a block, which stands in the middle of where its members want to be.
 	type block struct {
 		sum   vg.Length
 		count int

@@ -161,7 +161,7 @@ func TestLooksDiffer(t *testing.T) {
 	seen := map[string]bool{}
 	for i := range 280 {
 		l := lookOf(i)
-		seen[fmt.Sprintf("%v %#v %v", l.colour, l.marker, l.dashes)] = true
+		seen[fmt.Sprintf("%v %#v %v", l.color, l.marker, l.dashes)] = true
 	}
 	g.Expect(seen).To(HaveLen(280))
 }
@@ -205,7 +205,7 @@ func TestTelemetryNamesTheBusiestOfTheAttemptsThatCount(t *testing.T) {
 	_, has := telemetryOf("x", results.Point{Attempts: []results.Attempt{{}}})
 	g.Expect(has).To(BeFalse())
 	disk := func(name string, seconds, use float64) telemetry.Summary {
-		return telemetry.Summary{Node: "n1", Target: name, Seconds: seconds, Utilisation: use, MaxUtilisation: use}
+		return telemetry.Summary{Node: "n1", Target: name, Seconds: seconds, Utilization: use, MaxUtilization: use}
 	}
 	got, has := telemetryOf("x", results.Point{Attempts: []results.Attempt{
 		{Telemetry: []telemetry.Summary{disk("a", 10, 0.2), disk("b", 10, 0.5), {Node: "n2", Problem: "the agent did not answer"}}},
@@ -217,7 +217,7 @@ func TestTelemetryNamesTheBusiestOfTheAttemptsThatCount(t *testing.T) {
 	g.Expect(got.Disks).To(HaveLen(2))
 	g.Expect(got.Disks[0]).To(HavePrefix("a on n1: 50.0\u00a0% busy (at most 60.0\u00a0%)"))
 	g.Expect(got.Disks[1]).To(HavePrefix("b on n1: 40.0\u00a0% busy (at most 50.0\u00a0%)"))
-	g.Expect(got.MeanUtilisation).To(Equal("45.0\u00a0%"))
+	g.Expect(got.MeanUtilization).To(Equal("45.0\u00a0%"))
 	g.Expect(got.Daemons).To(Equal([]string{"meta/0 on n1: 1.500 CPUs (at most 2)"}))
 	g.Expect(got.Problems).To(Equal([]string{"n2: the agent did not answer"}))
 }

@@ -181,7 +181,7 @@ func (v runView) tables() []table {
 	}}
 	for _, t := range v.Telemetry {
 		servers.Rows = append(servers.Rows, tableRow{Cells: []string{
-			t.Point, strings.Join(t.Disks, "; "), t.MeanUtilisation, strings.Join(t.Daemons, "; "), strings.Join(t.Problems, "; "),
+			t.Point, strings.Join(t.Disks, "; "), t.MeanUtilization, strings.Join(t.Daemons, "; "), strings.Join(t.Problems, "; "),
 		}})
 	}
 	add(servers)

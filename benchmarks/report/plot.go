@@ -42,8 +42,8 @@ func (c *chart) small() bool {
 // sans is the face of all text in charts. SVG names it only, so a reader's own sans-serif face of the same widths may stand in.
 var sans = font.Font{Typeface: "Liberation", Variant: "Sans"}
 
-func writing(size vg.Length, colour color.Color) text.Style {
-	return text.Style{Color: colour, Font: font.From(sans, size), Handler: plot.DefaultTextHandler}
+func writing(size vg.Length, color color.Color) text.Style {
+	return text.Style{Color: color, Font: font.From(sans, size), Handler: plot.DefaultTextHandler}
 }
 
 // draw puts the chart on a canvas, with its title or without.
@@ -65,7 +65,7 @@ func (c *chart) draw(on draw.Canvas, titled bool) {
 		label.XAlign, label.YAlign = draw.XCenter, draw.YBottom
 		mark.XAlign, mark.YAlign = axis.Tick.Label.XAlign, axis.Tick.Label.YAlign
 		axis.Label.TextStyle, axis.Tick.Label = label, mark
-		axis.LineStyle = draw.LineStyle{Color: grey, Width: 0.75}
+		axis.LineStyle = draw.LineStyle{Color: gray, Width: 0.75}
 		axis.Tick.LineStyle = axis.LineStyle
 		axis.Tick.Length = 4
 		axis.Label.Padding = 4
@@ -159,14 +159,14 @@ func (l linePlotter) Plot(c draw.Canvas, p *plot.Plot) {
 		for _, v := range one.values {
 			points = append(points, vg.Point{X: x(v.x), Y: y(v.y)})
 		}
-		style := draw.LineStyle{Color: look.colour, Width: 1.8, Dashes: look.dashes}
+		style := draw.LineStyle{Color: look.color, Width: 1.8, Dashes: look.dashes}
 		if one.baseline {
 			style.Width, style.Dashes = 1.3, baselineDashes
 		}
 		c.StrokeLines(style, points)
 		for i, v := range one.values {
 			if v.high > v.low {
-				whisker(&c, look.colour, x(v.x), y(v.low), y(v.high))
+				whisker(&c, look.color, x(v.x), y(v.low), y(v.high))
 			}
 			marker(&c, look, one.baseline, points[i], 3.6)
 		}
@@ -188,8 +188,8 @@ func rank(l line) int {
 	return 1
 }
 
-func whisker(c *draw.Canvas, colour color.Color, x, low, high vg.Length) {
-	style := draw.LineStyle{Color: colour, Width: 1}
+func whisker(c *draw.Canvas, color color.Color, x, low, high vg.Length) {
+	style := draw.LineStyle{Color: color, Width: 1}
 	c.StrokeLine2(style, x, low, x, high)
 	c.StrokeLine2(style, x-3, low, x+3, low)
 	c.StrokeLine2(style, x-3, high, x+3, high)
@@ -197,8 +197,8 @@ func whisker(c *draw.Canvas, colour color.Color, x, low, high vg.Length) {
 
 // marker draws that of a line; a baseline's is hollow.
 func marker(c *draw.Canvas, look look, hollow bool, at vg.Point, radius vg.Length) {
-	c.SetLineStyle(draw.LineStyle{Color: look.colour, Width: 1.4})
-	look.marker.DrawGlyph(c, draw.GlyphStyle{Color: look.colour, Radius: radius, Shape: look.marker}, at)
+	c.SetLineStyle(draw.LineStyle{Color: look.color, Width: 1.4})
+	look.marker.DrawGlyph(c, draw.GlyphStyle{Color: look.color, Radius: radius, Shape: look.marker}, at)
 	if hollow {
 		c.SetLineStyle(draw.LineStyle{Color: white, Width: 0.5})
 		look.marker.DrawGlyph(c, draw.GlyphStyle{Color: white, Radius: radius * 0.55, Shape: look.marker}, at)

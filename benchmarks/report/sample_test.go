@@ -101,7 +101,7 @@ func samplePoint(index, processes int, factor, spread float64, parameters []resu
 		use := busy * (1 - 0.05*float64(target))
 		p.Attempts[0].Telemetry = append(p.Attempts[0].Telemetry, telemetry.Summary{
 			Node: "mds1", Target: fmt.Sprintf("scratch-metadata-%d", target), Seconds: 50, Samples: 50,
-			Utilisation: math.Round(use*1000) / 1000, MaxUtilisation: math.Round(math.Min(1, use*1.2)*1000) / 1000,
+			Utilization: math.Round(use*1000) / 1000, MaxUtilization: math.Round(math.Min(1, use*1.2)*1000) / 1000,
 			WriteIOPS: math.Round(use * 22000), WriteBytesPerSecond: math.Round(use * 9e7), Queue: math.Round(use*80) / 10,
 		})
 	}

@@ -8,16 +8,16 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// look is how a line is told from the others: by colour, marker and dashes, any two of which are enough.
+// look is how a line is told from the others: by color, marker and dashes, any two of which are enough.
 type look struct {
-	colour color.RGBA
+	color  color.RGBA
 	marker draw.GlyphDrawer
 	dashes []vg.Length
 }
 
-// The colours are those of Okabe and Ito ("Color Universal Design", 2008), which people see apart whatever kind of colour vision they
+// The colors are those of Okabe and Ito ("Color Universal Design", 2008), which people see apart whatever kind of color vision they
 // have. Their yellow is left out, because it can't be seen on white.
-var colours = []color.RGBA{
+var colors = []color.RGBA{
 	{0x00, 0x72, 0xb2, 0xff}, // blue
 	{0xd5, 0x5e, 0x00, 0xff}, // vermilion
 	{0x00, 0x9e, 0x73, 0xff}, // bluish green
@@ -37,9 +37,9 @@ var (
 	baselineDashes = []vg.Length{2.5, 2.5}
 )
 
-// lookOf is that of the line with that number. 7 colours, 8 markers and 5 dashes have no common divisor: 280 looks differ.
+// lookOf is that of the line with that number. 7 colors, 8 markers and 5 dashes have no common divisor: 280 looks differ.
 func lookOf(style int) look {
-	return look{colour: colours[style%len(colours)], marker: markers[style%len(markers)], dashes: dashes[style%len(dashes)]}
+	return look{color: colors[style%len(colors)], marker: markers[style%len(markers)], dashes: dashes[style%len(dashes)]}
 }
 
 // glyphPath fills an outline, or for a baseline leaves it hollow.
@@ -106,6 +106,6 @@ func (g strokes) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, at vg.Point) {
 var (
 	white  = color.RGBA{0xff, 0xff, 0xff, 0xff}
 	ink    = color.RGBA{0x22, 0x22, 0x22, 0xff}
-	grey   = color.RGBA{0x59, 0x59, 0x59, 0xff}
+	gray   = color.RGBA{0x59, 0x59, 0x59, 0xff}
 	raster = color.RGBA{0xdd, 0xdd, 0xdd, 0xff}
 )

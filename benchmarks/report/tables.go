@@ -252,7 +252,7 @@ type telemetryView struct {
 	Problems        []string
 	DiskCount       int
 	DaemonCount     int
-	MeanUtilisation string
+	MeanUtilization string
 }
 
 // mostShown of the disks and daemons of a point are shown, the busiest first.
@@ -285,14 +285,14 @@ func telemetryOf(at string, p results.Point) (telemetryView, bool) {
 			}
 			w := max(one.Seconds, 1e-9)
 			s.weight += w
-			s.Utilisation += w * one.Utilisation
+			s.Utilization += w * one.Utilization
 			s.ReadIOPS += w * one.ReadIOPS
 			s.WriteIOPS += w * one.WriteIOPS
 			s.ReadBytesPerSecond += w * one.ReadBytesPerSecond
 			s.WriteBytesPerSecond += w * one.WriteBytesPerSecond
 			s.Queue += w * one.Queue
 			s.CPUs += w * one.CPUs
-			s.MaxUtilisation = max(s.MaxUtilisation, one.MaxUtilisation)
+			s.MaxUtilization = max(s.MaxUtilization, one.MaxUtilization)
 			s.MaxCPUs = max(s.MaxCPUs, one.MaxCPUs)
 		}
 	}
@@ -301,26 +301,26 @@ func telemetryOf(at string, p results.Point) (telemetryView, bool) {
 	for _, key := range slices.Sorted(maps.Keys(sums)) {
 		s := sums[key]
 		for _, v := range []*float64{
-			&s.Utilisation, &s.ReadIOPS, &s.WriteIOPS, &s.ReadBytesPerSecond, &s.WriteBytesPerSecond, &s.Queue, &s.CPUs,
+			&s.Utilization, &s.ReadIOPS, &s.WriteIOPS, &s.ReadBytesPerSecond, &s.WriteBytesPerSecond, &s.Queue, &s.CPUs,
 		} {
 			*v /= s.weight
 		}
 		if s.Target != "" {
 			disks = append(disks, s.Summary)
-			total += s.Utilisation
+			total += s.Utilization
 		} else {
 			daemons = append(daemons, s.Summary)
 		}
 	}
-	slices.SortStableFunc(disks, func(a, b telemetry.Summary) int { return cmp.Compare(b.Utilisation, a.Utilisation) })
+	slices.SortStableFunc(disks, func(a, b telemetry.Summary) int { return cmp.Compare(b.Utilization, a.Utilization) })
 	slices.SortStableFunc(daemons, func(a, b telemetry.Summary) int { return cmp.Compare(b.CPUs, a.CPUs) })
 	view.DiskCount, view.DaemonCount = len(disks), len(daemons)
 	if len(disks) > 0 {
-		view.MeanUtilisation = percent(total / float64(len(disks)))
+		view.MeanUtilization = percent(total / float64(len(disks)))
 	}
 	for _, d := range disks[:min(len(disks), mostShown)] {
 		view.Disks = append(view.Disks, fmt.Sprintf("%s on %s: %s busy (at most %s), %s reads/s, %s writes/s, %s MB/s, queue %s",
-			d.Target, d.Node, percent(d.Utilisation), percent(d.MaxUtilisation), number(roundTo(d.ReadIOPS, 0)), number(roundTo(d.WriteIOPS, 0)),
+			d.Target, d.Node, percent(d.Utilization), percent(d.MaxUtilization), number(roundTo(d.ReadIOPS, 0)), number(roundTo(d.WriteIOPS, 0)),
 			number(roundTo((d.ReadBytesPerSecond+d.WriteBytesPerSecond)/1e6, 1)), number(roundTo(d.Queue, 1))))
 	}
 	for _, d := range daemons[:min(len(daemons), mostShown)] {

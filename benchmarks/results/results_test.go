@@ -69,7 +69,7 @@ func sample() results.Run {
 							{Name: "File creation", Unit: "ops/s", Value: 999, Within: &benchmarks.Within{Count: 3, Min: 990, Max: 1010, StdDev: 10}},
 							{Name: "items", Unit: "items", Value: 1e6},
 						},
-						Telemetry: []telemetry.Summary{{Node: "s1", Target: "ssd", Seconds: 60, Samples: 60, Utilisation: 0.37}},
+						Telemetry: []telemetry.Summary{{Node: "s1", Target: "ssd", Seconds: 60, Samples: 60, Utilization: 0.37}},
 					},
 					{Repetition: 2, Attempt: 1, Invalid: "the daemon meta/0 was started anew"},
 					{Repetition: 2, Attempt: 2, Samples: []benchmarks.Sample{{Name: "File creation", Unit: "ops/s", Value: 1002}, {Name: "items", Unit: "items", Value: 1e6}}},
@@ -240,7 +240,7 @@ func large(points, metrics, repetitions int) results.Run {
 		for r := range repetitions {
 			a := results.Attempt{Repetition: r + 1, Attempt: 1, Telemetry: make([]telemetry.Summary, 8)}
 			for k := range a.Telemetry {
-				a.Telemetry[k] = telemetry.Summary{Node: "s1", Target: fmt.Sprintf("ssd-%d", k), Seconds: 60, Samples: 60, Utilisation: chance.Float64(), WriteIOPS: digits()}
+				a.Telemetry[k] = telemetry.Summary{Node: "s1", Target: fmt.Sprintf("ssd-%d", k), Seconds: 60, Samples: 60, Utilization: chance.Float64(), WriteIOPS: digits()}
 			}
 			for j := range metrics {
 				a.Samples = append(a.Samples, benchmarks.Sample{Name: fmt.Sprintf("metric %d", j), Unit: "ops/s", Value: digits()})

@@ -258,7 +258,7 @@ func TestTheSameSystemIsRarelyBetterOrWorse(t *testing.T) {
 				for i := range values {
 					values[i] = 1000 + 30*chance.NormFloat64()
 				}
-				metrics, err := stats.Summarise(reads(values...), v1alpha1.StatisticMean)
+				metrics, err := stats.Summarize(reads(values...), v1alpha1.StatisticMean)
 				g.Expect(err).NotTo(HaveOccurred())
 				return metrics
 			}

@@ -25,7 +25,7 @@ func drawn(g *WithT, chance *rand.Rand, metrics, samples int, deviation, factor 
 			repetitions[i] = append(repetitions[i], benchmarks.Sample{Name: fmt.Sprint("m", m), Unit: "MiB/s", Value: around * (1 + deviation*chance.NormFloat64())})
 		}
 	}
-	made, err := stats.Summarise(repetitions, v1alpha1.StatisticMean)
+	made, err := stats.Summarize(repetitions, v1alpha1.StatisticMean)
 	g.Expect(err).NotTo(HaveOccurred())
 	return []results.Point{{State: v1alpha1.PointSucceeded, Metrics: made}}
 }

@@ -14,7 +14,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/results"
 )
 
-// Summarise returns one metric for each name and unit that was measured, in the order of the first repetition. It refuses repetitions
+// Summarize returns one metric for each name and unit that was measured, in the order of the first repetition. It refuses repetitions
 // that did not all measure the same, so a metric always stands for all of them.
 //
 // Each repetition is one sample. Where a tool has iterated by itself (Sample.Within), the sample is its mean, and:
@@ -23,14 +23,14 @@ import (
 //   - of several, the lowest and the highest iteration of all are the metric's, and the deviation is that between repetitions. Iterations
 //     share their processes, their files and their moment, so they differ less than repetitions do: counted as samples of their own
 //     they would make a result look more certain than it is.
-func Summarise(repetitions [][]benchmarks.Sample, statistic v1alpha1.Statistic) ([]results.Metric, error) {
+func Summarize(repetitions [][]benchmarks.Sample, statistic v1alpha1.Statistic) ([]results.Metric, error) {
 	order, samples, err := gather(repetitions)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]results.Metric, 0, len(order))
 	for _, key := range order {
-		m, err := summarise(key, samples[key], statistic)
+		m, err := summarize(key, samples[key], statistic)
 		if err != nil {
 			return nil, err
 		}
@@ -48,7 +48,7 @@ func (m metric) String() string { return fmt.Sprintf("%s in %s", m.name, m.unit)
 // gather sorts samples by what they measured.
 func gather(repetitions [][]benchmarks.Sample) ([]metric, map[metric][]benchmarks.Sample, error) {
 	if len(repetitions) == 0 {
-		return nil, nil, fmt.Errorf("there is no repetition to summarise")
+		return nil, nil, fmt.Errorf("there is no repetition to summarize")
 	}
 	var order []metric
 	out := map[metric][]benchmarks.Sample{}
@@ -97,8 +97,8 @@ func check(s benchmarks.Sample) error {
 	return nil
 }
 
-// summarise makes one metric.
-func summarise(key metric, samples []benchmarks.Sample, statistic v1alpha1.Statistic) (results.Metric, error) {
+// summarize makes one metric.
+func summarize(key metric, samples []benchmarks.Sample, statistic v1alpha1.Statistic) (results.Metric, error) {
 	values := make([]float64, 0, len(samples))
 	for _, s := range samples {
 		values = append(values, s.Value)

@@ -23,7 +23,7 @@ func reads(values ...float64) [][]benchmarks.Sample {
 	return out
 }
 
-func TestSummarise(t *testing.T) {
+func TestSummarize(t *testing.T) {
 	for name, test := range map[string]struct {
 		repetitions [][]benchmarks.Sample
 		statistic   v1alpha1.Statistic
@@ -59,7 +59,7 @@ func TestSummarise(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			test.want.Name, test.want.Unit = "read", "kB/s"
-			metrics, err := stats.Summarise(test.repetitions, test.statistic)
+			metrics, err := stats.Summarize(test.repetitions, test.statistic)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(stats.Statuses(metrics)).To(Equal([]v1alpha1.MetricResult{test.want}))
 		})
@@ -68,7 +68,7 @@ func TestSummarise(t *testing.T) {
 
 func TestMetricsComeInTheOrderOfTheFirstRepetition(t *testing.T) {
 	g := NewWithT(t)
-	got, err := stats.Summarise([][]benchmarks.Sample{
+	got, err := stats.Summarize([][]benchmarks.Sample{
 		{{Name: "write", Unit: "kB/s", Value: 1}, {Name: "read", Unit: "kB/s", Value: 2}, {Name: "read", Unit: "IOPS", Value: 3}},
 		{{Name: "read", Unit: "IOPS", Value: 5}, {Name: "write", Unit: "kB/s", Value: 3}, {Name: "read", Unit: "kB/s", Value: 4}},
 	}, v1alpha1.StatisticMean)
@@ -80,7 +80,7 @@ func TestMetricsComeInTheOrderOfTheFirstRepetition(t *testing.T) {
 	g.Expect(seen).To(Equal([]string{"write 2 kB/s", "read 3 kB/s", "read 4 IOPS"}), "a metric is a name with a unit")
 }
 
-func TestSummariseRefuses(t *testing.T) {
+func TestSummarizeRefuses(t *testing.T) {
 	read, write := benchmarks.Sample{Name: "read", Unit: "kB/s", Value: 1}, benchmarks.Sample{Name: "write", Unit: "kB/s", Value: 1}
 	inIOPS := benchmarks.Sample{Name: "read", Unit: "IOPS", Value: 1}
 	for name, test := range map[string]struct {
@@ -88,7 +88,7 @@ func TestSummariseRefuses(t *testing.T) {
 		statistic   v1alpha1.Statistic
 		says        string
 	}{
-		"no repetition":                            {nil, v1alpha1.StatisticMean, "there is no repetition to summarise"},
+		"no repetition":                            {nil, v1alpha1.StatisticMean, "there is no repetition to summarize"},
 		"repetitions that measured nothing":        {[][]benchmarks.Sample{{}, {}}, v1alpha1.StatisticMean, "the repetitions measured nothing"},
 		"a repetition that measured less":          {[][]benchmarks.Sample{{read, write}, {write}}, v1alpha1.StatisticMean, "repetition 2 did not measure read in kB/s, which repetition 1 did"},
 		"a repetition that measured more":          {[][]benchmarks.Sample{{read}, {read, write}}, v1alpha1.StatisticMean, "repetition 2 measured write in kB/s, which repetition 1 did not"},
@@ -108,21 +108,21 @@ func TestSummariseRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			got, err := stats.Summarise(test.repetitions, test.statistic)
+			got, err := stats.Summarize(test.repetitions, test.statistic)
 			g.Expect(err).To(MatchError(ContainSubstring(test.says)))
 			g.Expect(got).To(BeNil())
 		})
 	}
 }
 
-func FuzzSummariseNeverLeavesTheRange(f *testing.F) {
+func FuzzSummarizeNeverLeavesTheRange(f *testing.F) {
 	f.Add(1.0, 2.0, 3.0)
 	f.Add(0.1, 0.1, 0.1)
 	f.Add(9.9e23, 1e-300, 5.0)
 	f.Add(math.MaxFloat64, 1.0, 1.0)
 	f.Fuzz(func(t *testing.T, a, b, c float64) {
 		for _, statistic := range []v1alpha1.Statistic{"Mean", "Median", "Min", "Max", "TrimmedMean"} {
-			got, err := stats.Summarise(reads(math.Abs(a), math.Abs(b), math.Abs(c)), statistic)
+			got, err := stats.Summarize(reads(math.Abs(a), math.Abs(b), math.Abs(c)), statistic)
 			if err != nil {
 				continue
 			}
@@ -162,7 +162,7 @@ func TestWhatAToolIteratedByItself(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			metrics, err := stats.Summarise(test.repetitions, test.statistic)
+			metrics, err := stats.Summarize(test.repetitions, test.statistic)
 			g.Expect(err).NotTo(HaveOccurred())
 			test.want.Name, test.want.Unit = "read", "kB/s"
 			g.Expect(stats.Statuses(metrics)).To(Equal([]v1alpha1.MetricResult{test.want}))
@@ -188,7 +188,7 @@ func TestOutliersAreFlaggedAndCountAllTheSame(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			metrics, err := stats.Summarise(reads(test.values...), v1alpha1.StatisticMean)
+			metrics, err := stats.Summarize(reads(test.values...), v1alpha1.StatisticMean)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(metrics[0].Outliers).To(Equal(test.want))
 			g.Expect(metrics[0].Samples).To(Equal(len(test.values)))
@@ -208,7 +208,7 @@ func TestOutliersAreFlaggedInOneOfAHundredCleanMetrics(t *testing.T) {
 				for i := range values {
 					values[i] = 1000 + 50*chance.NormFloat64()
 				}
-				metrics, err := stats.Summarise(reads(values...), v1alpha1.StatisticMean)
+				metrics, err := stats.Summarize(reads(values...), v1alpha1.StatisticMean)
 				g.Expect(err).NotTo(HaveOccurred())
 				if len(metrics[0].Outliers) > 0 {
 					flagged++
@@ -226,7 +226,7 @@ func TestOutliersAreFlaggedInOneOfAHundredCleanMetrics(t *testing.T) {
 }
 
 // Whatever the samples, their summary lies between them, does not depend on their order, and scales with them.
-func TestSummariseByChance(t *testing.T) {
+func TestSummarizeByChance(t *testing.T) {
 	chance := rand.New(rand.NewPCG(3, 5))
 	for range 300 {
 		g := NewWithT(t)
@@ -235,7 +235,7 @@ func TestSummariseByChance(t *testing.T) {
 			values[i] = math.Exp(chance.NormFloat64() * 3)
 		}
 		for _, statistic := range []v1alpha1.Statistic{"Mean", "Median", "Min", "Max", "TrimmedMean"} {
-			metrics, err := stats.Summarise(reads(values...), statistic)
+			metrics, err := stats.Summarize(reads(values...), statistic)
 			g.Expect(err).NotTo(HaveOccurred())
 			m := metrics[0]
 			for _, number := range []float64{m.Value, m.Mean, *m.Median} {
@@ -244,13 +244,13 @@ func TestSummariseByChance(t *testing.T) {
 			g.Expect(*m.StdDev).To(BeNumerically("<=", m.Max-m.Min))
 			turned := slices.Clone(values)
 			slices.Reverse(turned)
-			other, err := stats.Summarise(reads(turned...), statistic)
+			other, err := stats.Summarize(reads(turned...), statistic)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(stats.Status(other[0]).Value).To(Equal(stats.Status(m).Value))
 			for i := range turned {
 				turned[i] *= 1024
 			}
-			other, err = stats.Summarise(reads(turned...), statistic)
+			other, err = stats.Summarize(reads(turned...), statistic)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(other[0].Value).To(BeNumerically("~", 1024*m.Value, 1e-9*other[0].Value))
 			g.Expect(*other[0].Confidence).To(BeNumerically("~", 1024**m.Confidence, 1e-6**other[0].Confidence))
@@ -268,7 +268,7 @@ func TestTheConfidenceIntervalHoldsTheMeanAsOftenAsItSays(t *testing.T) {
 		for i := range values {
 			values[i] = 1000 + 50*chance.NormFloat64()
 		}
-		metrics, err := stats.Summarise(reads(values...), v1alpha1.StatisticMean)
+		metrics, err := stats.Summarize(reads(values...), v1alpha1.StatisticMean)
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 		if math.Abs(metrics[0].Mean-1000) <= *metrics[0].Confidence {
 			held++
@@ -341,7 +341,7 @@ func TestADirectionThatTheUserSaysHolds(t *testing.T) {
 	for _, v := range []float64{3, 1, 2} {
 		repetitions = append(repetitions, []benchmarks.Sample{{Name: "score", Unit: "points/s", Value: v, Better: v1alpha1.BetterLower}})
 	}
-	metrics, err := stats.Summarise(repetitions, v1alpha1.StatisticWorst)
+	metrics, err := stats.Summarize(repetitions, v1alpha1.StatisticWorst)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(metrics[0].Better).To(Equal(v1alpha1.BetterLower))
 	g.Expect(metrics[0].Value).To(Equal(3.0))
@@ -355,7 +355,7 @@ func TestTheWorstIsTheLowestRateTheHighestTimeAndOfACountTheMean(t *testing.T) {
 			{Name: "create", Unit: "files/s", Value: v}, {Name: "create", Unit: "ms", Value: v}, {Name: "items", Unit: "items", Value: v},
 		})
 	}
-	metrics, err := stats.Summarise(repetitions, v1alpha1.StatisticWorst)
+	metrics, err := stats.Summarize(repetitions, v1alpha1.StatisticWorst)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect([]float64{metrics[0].Value, metrics[1].Value, metrics[2].Value}).To(Equal([]float64{1, 3, 2}))
 }

@@ -41,7 +41,7 @@ func Uncertain(rule *v1alpha1.StopRule, repetitions [][]benchmarks.Sample) strin
 	if err != nil {
 		return fmt.Sprintf("spec.until.standardErrorPercent: %q is no number", rule.StandardErrorPercent)
 	}
-	metrics, err := Summarise(repetitions, v1alpha1.StatisticMean)
+	metrics, err := Summarize(repetitions, v1alpha1.StatisticMean)
 	if err != nil {
 		return err.Error()
 	}

@@ -21,8 +21,8 @@ func Short(summaries []Summary, n int) []string {
 	say := func(format string, args ...any) {
 		out = append(out, v1alpha1.Cut(fmt.Sprintf(format, args...), longest))
 	}
-	if b := busiest(targets, func(s Summary) float64 { return s.Utilisation }); b != nil {
-		say("busiest target %s on %s %.0f %% (at most %.0f %%), queue %.1f", b.Target, b.Node, 100*b.Utilisation, 100*b.MaxUtilisation, b.Queue)
+	if b := busiest(targets, func(s Summary) float64 { return s.Utilization }); b != nil {
+		say("busiest target %s on %s %.0f %% (at most %.0f %%), queue %.1f", b.Target, b.Node, 100*b.Utilization, 100*b.MaxUtilization, b.Queue)
 	}
 	if b := busiest(daemons, func(s Summary) float64 { return s.CPUs }); b != nil {
 		say("busiest daemon %s on %s %.1f CPUs (at most %.1f)", b.Instance, b.Node, b.CPUs, b.MaxCPUs)
@@ -34,10 +34,10 @@ func Short(summaries []Summary, n int) []string {
 			t.WriteBytesPerSecond += s.WriteBytesPerSecond
 			t.ReadIOPS += s.ReadIOPS
 			t.WriteIOPS += s.WriteIOPS
-			t.Utilisation += s.Utilisation / float64(len(targets))
+			t.Utilization += s.Utilization / float64(len(targets))
 		}
 		say("%d targets together: %s/s and %.0f IOPS read, %s/s and %.0f IOPS written, %.0f %% on average", len(targets),
-			v1alpha1.Bytes(int64(t.ReadBytesPerSecond)), t.ReadIOPS, v1alpha1.Bytes(int64(t.WriteBytesPerSecond)), t.WriteIOPS, 100*t.Utilisation)
+			v1alpha1.Bytes(int64(t.ReadBytesPerSecond)), t.ReadIOPS, v1alpha1.Bytes(int64(t.WriteBytesPerSecond)), t.WriteIOPS, 100*t.Utilization)
 	}
 	var silent []string
 	for _, s := range all {

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Summarise says what each disk and daemon of the samples did between two moments, sorted: disks, then daemons, by their names. The
+// Summarize says what each disk and daemon of the samples did between two moments, sorted: disks, then daemons, by their names. The
 // samples come in the order of their times. An interval between two of them counts for the part of it that lies between the two moments.
 // For a disk or daemon it does not count when one of the two samples lacks it, a counter of it fell, or the daemon was started anew. The
 // names in the summaries are those in the samples.
-func Summarise(node string, samples iter.Seq[Sample], from, to time.Time) []Summary {
+func Summarize(node string, samples iter.Seq[Sample], from, to time.Time) []Summary {
 	disks, daemons := map[string]*sum{}, map[string]*sum{}
 	var last *Sample
 	for s := range samples {
@@ -114,7 +114,7 @@ func (s *sum) summary(of Summary) Summary {
 	const milli = 1000
 	of.Seconds, of.Samples = s.seconds, s.intervals
 	// The kernel counts in ticks, so that a disk may be busy for a little longer than the time.
-	of.Utilisation, of.MaxUtilisation = min(1, s.busy/milli/s.seconds), s.mostBusy
+	of.Utilization, of.MaxUtilization = min(1, s.busy/milli/s.seconds), s.mostBusy
 	of.ReadIOPS, of.WriteIOPS = s.reads/s.seconds, s.writes/s.seconds
 	of.ReadBytesPerSecond, of.WriteBytesPerSecond = s.readBytes/s.seconds, s.writtenBytes/s.seconds
 	of.Queue = s.queue / milli / s.seconds
@@ -150,7 +150,7 @@ func (s Summary) with(other Summary) Summary {
 		}
 		return (a*s.Seconds + b*other.Seconds) / both.Seconds
 	}
-	both.Utilisation, both.MaxUtilisation = average(s.Utilisation, other.Utilisation), max(s.MaxUtilisation, other.MaxUtilisation)
+	both.Utilization, both.MaxUtilization = average(s.Utilization, other.Utilization), max(s.MaxUtilization, other.MaxUtilization)
 	both.ReadIOPS, both.WriteIOPS = average(s.ReadIOPS, other.ReadIOPS), average(s.WriteIOPS, other.WriteIOPS)
 	both.ReadBytesPerSecond = average(s.ReadBytesPerSecond, other.ReadBytesPerSecond)
 	both.WriteBytesPerSecond = average(s.WriteBytesPerSecond, other.WriteBytesPerSecond)

@@ -43,9 +43,9 @@ type Summary struct {
 	// Seconds that the figures are from, and Samples the number of intervals.
 	Seconds float64 `json:"seconds"`
 	Samples int     `json:"samples"`
-	// Utilisation is the share of time that a disk had requests, from 0 to 1: on average, and in the busiest interval.
-	Utilisation    float64 `json:"utilisation,omitempty"`
-	MaxUtilisation float64 `json:"maxUtilisation,omitempty"`
+	// Utilization is the share of time that a disk had requests, from 0 to 1: on average, and in the busiest interval.
+	Utilization    float64 `json:"utilization,omitempty"`
+	MaxUtilization float64 `json:"maxUtilization,omitempty"`
 	// ReadIOPS, WriteIOPS, ReadBytesPerSecond and WriteBytesPerSecond are averages, Queue is the average number of requests under way.
 	ReadIOPS            float64 `json:"readIOPS,omitempty"`
 	WriteIOPS           float64 `json:"writeIOPS,omitempty"`

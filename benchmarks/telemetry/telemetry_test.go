@@ -15,8 +15,8 @@ var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func at(seconds float64) time.Time { return start.Add(time.Duration(seconds * float64(time.Second))) }
 
-func summarise(from, to float64, samples ...telemetry.Sample) []telemetry.Summary {
-	return telemetry.Summarise("oss1", slices.Values(samples), at(from), at(to))
+func summarize(from, to float64, samples ...telemetry.Sample) []telemetry.Summary {
+	return telemetry.Summarize("oss1", slices.Values(samples), at(from), at(to))
 }
 
 // busy is a sample of one disk that was busy for so many milliseconds since the node was started.
@@ -33,11 +33,11 @@ func TestAllFiguresOfADisk(t *testing.T) {
 	g := NewWithT(t)
 	before := telemetry.Disk{Reads: 100, Writes: 10, ReadBytes: 1 << 20, WrittenBytes: 0, BusyMilliseconds: 50_000, QueueMilliseconds: 90_000}
 	after := telemetry.Disk{Reads: 300, Writes: 50, ReadBytes: 5 << 20, WrittenBytes: 4096, BusyMilliseconds: 51_000, QueueMilliseconds: 98_000}
-	found := summarise(0, 4,
+	found := summarize(0, 4,
 		telemetry.Sample{Time: at(0), Disks: map[string]telemetry.Disk{"ssd0": before}},
 		telemetry.Sample{Time: at(4), Disks: map[string]telemetry.Disk{"ssd0": after}})
 	g.Expect(found).To(Equal([]telemetry.Summary{{
-		Node: "oss1", Target: "ssd0", Seconds: 4, Samples: 1, Utilisation: 0.25, MaxUtilisation: 0.25, ReadIOPS: 50, WriteIOPS: 10,
+		Node: "oss1", Target: "ssd0", Seconds: 4, Samples: 1, Utilization: 0.25, MaxUtilization: 0.25, ReadIOPS: 50, WriteIOPS: 10,
 		ReadBytesPerSecond: 1 << 20, WriteBytesPerSecond: 1024, Queue: 2,
 	}}))
 }
@@ -80,15 +80,15 @@ func TestWhichIntervalsCount(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			found := summarise(c.from, c.to, c.samples...)
+			found := summarize(c.from, c.to, c.samples...)
 			if c.seconds == 0 {
 				g.Expect(found).To(BeEmpty())
 				return
 			}
 			g.Expect(found).To(HaveLen(1))
 			g.Expect(found[0].Seconds).To(BeNumerically("~", c.seconds, 1e-9))
-			g.Expect(found[0].Utilisation).To(BeNumerically("~", c.busy, 1e-9))
-			g.Expect(found[0].MaxUtilisation).To(BeNumerically("~", c.most, 1e-9))
+			g.Expect(found[0].Utilization).To(BeNumerically("~", c.busy, 1e-9))
+			g.Expect(found[0].MaxUtilization).To(BeNumerically("~", c.most, 1e-9))
 		})
 	}
 }
@@ -111,7 +111,7 @@ func TestCPUOfADaemon(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			found := summarise(0, 10, c.samples...)
+			found := summarize(0, 10, c.samples...)
 			g.Expect(found).To(HaveLen(1))
 			g.Expect(found[0]).To(And(HaveField("Instance", "meta/0"), HaveField("Target", ""), HaveField("Node", "oss1")))
 			g.Expect(found[0].Seconds).To(BeNumerically("~", c.seconds, 1e-9))
@@ -122,9 +122,9 @@ func TestCPUOfADaemon(t *testing.T) {
 }
 
 func TestShort(t *testing.T) {
-	quiet := telemetry.Summary{Node: "oss1", Target: "scratch-ssd-1", Seconds: 10, Utilisation: 0.1, MaxUtilisation: 0.2, ReadIOPS: 10, ReadBytesPerSecond: 1 << 20}
-	loud := telemetry.Summary{Node: "oss2", Target: "scratch-ssd-2", Seconds: 10, Utilisation: 0.37, MaxUtilisation: 0.951, Queue: 1.25, WriteIOPS: 99.6, WriteBytesPerSecond: 3 << 20}
-	later := telemetry.Summary{Node: "oss1", Target: "scratch-ssd-1", Seconds: 30, Utilisation: 0.5, MaxUtilisation: 0.6, Queue: 2}
+	quiet := telemetry.Summary{Node: "oss1", Target: "scratch-ssd-1", Seconds: 10, Utilization: 0.1, MaxUtilization: 0.2, ReadIOPS: 10, ReadBytesPerSecond: 1 << 20}
+	loud := telemetry.Summary{Node: "oss2", Target: "scratch-ssd-2", Seconds: 10, Utilization: 0.37, MaxUtilization: 0.951, Queue: 1.25, WriteIOPS: 99.6, WriteBytesPerSecond: 3 << 20}
+	later := telemetry.Summary{Node: "oss1", Target: "scratch-ssd-1", Seconds: 30, Utilization: 0.5, MaxUtilization: 0.6, Queue: 2}
 	daemon := telemetry.Summary{Node: "mds1", Instance: "meta/0", Seconds: 10, CPUs: 1.84, MaxCPUs: 3.9}
 	lazy := telemetry.Summary{Node: "mds1", Instance: "meta/1", Seconds: 10, CPUs: 0.2, MaxCPUs: 4.5}
 	silent := telemetry.Summary{Node: "oss3", Problem: "its agent does not answer"}

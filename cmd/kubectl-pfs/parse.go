@@ -132,7 +132,7 @@ func (a *app) parse(cmd *cobra.Command, files []string, flags parseFlags) error 
 		run.Spec.Repetitions = max(run.Spec.Repetitions, int32(min(len(repetitions[i]), 100)))
 	}
 	for i := range run.Points {
-		if run.Points[i].Metrics, err = stats.Summarise(repetitions[i], run.Spec.Statistic); err != nil {
+		if run.Points[i].Metrics, err = stats.Summarize(repetitions[i], run.Spec.Statistic); err != nil {
 			return fmt.Errorf("the files with %s: %w", pointName(run, run.Points[i]), err)
 		}
 	}
@@ -204,7 +204,7 @@ type reading struct {
 // readOutput lets the tool's parser read an output. It is held to the parameters that are known; when some option is not known, and it does
 // not agree with the others, it is read without them.
 func readOutput(tool benchmarks.Tool, base v1alpha1.BenchmarkRunSpec, given []setting, output []byte) (reading, error) {
-	found, command, unknown := recognise(tool.Name(), output)
+	found, command, unknown := recognize(tool.Name(), output)
 	spec, err := specOf(tool.Name(), base, append(found, given...))
 	if err != nil {
 		return reading{}, err

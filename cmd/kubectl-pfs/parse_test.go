@@ -164,7 +164,7 @@ func TestACommandLineIsReadAsGetoptDoes(t *testing.T) {
 	g.Expect(unknown).To(Equal([]string{"-X", "3", "--odd"}))
 }
 
-func TestEveryOptionThatIsRecognisedSetsAFieldOfTheSpec(t *testing.T) {
+func TestEveryOptionThatIsRecognizedSetsAFieldOfTheSpec(t *testing.T) {
 	for tool, options := range optionsOf {
 		for name, o := range options {
 			if o.field == "" {
@@ -198,7 +198,7 @@ func TestEveryOptionThatIsRecognisedSetsAFieldOfTheSpec(t *testing.T) {
 
 func TestFioRepeatsItsOptionsInItsReport(t *testing.T) {
 	g := NewWithT(t)
-	found, command, unknown := recognise(v1alpha1.ToolFio, []byte(
+	found, command, unknown := recognize(v1alpha1.ToolFio, []byte(
 		`{"global options": {"direct": "1", "zonemode": "zbd"}, "jobs": [{"job options": {"name": "a", "rw": "randrw", "bs": "4K", "numjobs": "2", "end_fsync": "0"}}]}`))
 	g.Expect(found).To(Equal([]setting{{"fio.blockSize", "4k"}, {"fio.directIO", "true"}, {"processes", "2"}, {"fio.mode", "randrw"}}))
 	g.Expect(command).To(ContainElement("--rw=randrw"))

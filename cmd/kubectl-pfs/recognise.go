@@ -76,10 +76,10 @@ var (
 	}
 )
 
-// recognise reads from an output how the tool was called. Unknown are the options that no field stands for.
-func recognise(tool v1alpha1.BenchmarkTool, output []byte) (found []setting, command, unknown []string) {
+// recognize reads from an output how the tool was called. Unknown are the options that no field stands for.
+func recognize(tool v1alpha1.BenchmarkTool, output []byte) (found []setting, command, unknown []string) {
 	if tool == v1alpha1.ToolFio {
-		return recogniseFio(output)
+		return recognizeFio(output)
 	}
 	if match := processCounts[tool]; match != nil {
 		if groups := match.FindSubmatch(output); groups != nil {
@@ -170,8 +170,8 @@ var fioFields = map[string]setting{
 	"direct": {field: "fio.directIO", value: yes}, "end_fsync": {field: "fio.fsyncOnClose", value: yes},
 }
 
-// recogniseFio reads the options that fio repeats in its report.
-func recogniseFio(output []byte) (found []setting, command, unknown []string) {
+// recognizeFio reads the options that fio repeats in its report.
+func recognizeFio(output []byte) (found []setting, command, unknown []string) {
 	var report struct {
 		Global map[string]string `json:"global options"`
 		Jobs   []struct {

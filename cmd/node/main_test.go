@@ -89,7 +89,7 @@ func TestEveryVerbRefusesASpecThatItCannotUnderstand(t *testing.T) {
 			continue
 		}
 		for what, content := range map[string]string{
-			"a field that it does not know":   `{"colour": "red"}`,
+			"a field that it does not know":   `{"color": "red"}`,
 			"a text that is cut off":          `{"mount": {"pa`,
 			"an empty file":                   ``,
 			"more than one spec":              `{} {}`,

@@ -89,13 +89,13 @@ proven, and the daemon starts without them then. The log says what is waited for
 
 A directory of the node itself takes the place of a disk where the list says so; nothing needs to be mounted there.
 
-Every directory holds a marker (` + spec.MarkerFile + `) that says whose it is. An empty directory is initialised once, where that is
-permitted: directories, files and what a command writes (it gets 2 min) are made, and an initialisation that is cut off at any
+Every directory holds a marker (` + spec.MarkerFile + `) that says whose it is. An empty directory is initialized once, where that is
+permitted: directories, files and what a command writes (it gets 2 min) are made, and an initialization that is cut off at any
 moment goes on at the next start. A ledger on the node remembers it, so that an empty directory is refused later: its disk is not
 mounted, or was replaced. Data without a marker, or of another FileSystem, is never touched. Files that say who a directory is, such
 as the numeric id of a target, must say what they are to say, or it is another daemon's, and two targets must not say the same.
 
-In the files, the command and what initialises a directory, $(NAME) is a variable of the node's file or of the container;
+In the files, the command and what initializes a directory, $(NAME) is a variable of the node's file or of the container;
 $(TARGET) is the data directory of the only target, $(TARGETS) are those of all proven ones, with commas between them, and
 $(NODE_INTERFACE) is the interface that has the address $(NODE_IP).
 

@@ -82,7 +82,7 @@ func (w *world) documentPoints(d decision, attempts bool) ([]results.Point, *res
 			p.Message = failureMessage(*s.bad)
 		case s.over:
 			p.State = v1alpha1.PointSucceeded
-			metrics, err := stats.Summarise(s.results, w.run.Spec.Statistic)
+			metrics, err := stats.Summarize(s.results, w.run.Spec.Statistic)
 			if err != nil {
 				return nil, nil, fmt.Errorf("compute the metrics of point %d: %w", i, err)
 			}

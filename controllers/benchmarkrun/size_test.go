@@ -38,7 +38,7 @@ func large(points, metrics int) *world {
 			for server := range 20 {
 				entry.Telemetry = append(entry.Telemetry, telemetry.Summary{
 					Node: fmt.Sprintf("oss%d.example.org", server), Target: fmt.Sprintf("scratch-ssd-%d", server), Seconds: 60, Samples: 60,
-					Utilisation: 0.123456, MaxUtilisation: 0.98, ReadIOPS: 1234.5, WriteIOPS: 543.21, ReadBytesPerSecond: 1e9, WriteBytesPerSecond: 1e8, Queue: 1.5,
+					Utilization: 0.123456, MaxUtilization: 0.98, ReadIOPS: 1234.5, WriteIOPS: 543.21, ReadBytesPerSecond: 1e9, WriteBytesPerSecond: 1e8, Queue: 1.5,
 				})
 			}
 			w.records.add(entry)

@@ -72,7 +72,7 @@ func TestABeeGFSIsReadyWhenItsManagementServiceListsAllThatWasGivenANumber(t *te
 	w.Expect(w.hive.refused).To(BeEmpty())
 	w.Expect(w.hive.pools).To(Equal(map[int32]string{1: "ssd"}))
 	w.Expect(w.hive.commands).To(ContainElement(HavePrefix("--setpattern")))
-	w.Expect(w.condition(v1alpha1.ConditionLicensed)).To(BeZero(), "BeeGFS 7 asks for no licence")
+	w.Expect(w.condition(v1alpha1.ConditionLicensed)).To(BeZero(), "BeeGFS 7 asks for no license")
 }
 
 func TestANoOpReconcileOfABeeGFSWritesNothing(t *testing.T) {
@@ -127,7 +127,7 @@ func TestEachTargetOfABeeGFSMayBePreparedUntilItWasListedOnce(t *testing.T) {
 	w.Expect(w.grants()).To(BeEmpty(), "all were listed, and that is recorded")
 	for _, a := range w.get().Status.BeeGFS.Allocations {
 		for _, target := range a.Targets {
-			w.Expect(target.Initialised).NotTo(BeNil(), a.Name)
+			w.Expect(target.Initialized).NotTo(BeNil(), a.Name)
 		}
 	}
 
@@ -292,7 +292,7 @@ func TestDeletionStopsABeeGFSWithItsManagementServiceLast(t *testing.T) {
 	w.Expect(w.hive.numbers).NotTo(BeEmpty(), "data is kept")
 }
 
-func TestABeeGFS8WithoutALicenceForItsPoolsSaysWhatThatCosts(t *testing.T) {
+func TestABeeGFS8WithoutALicenseForItsPoolsSaysWhatThatCosts(t *testing.T) {
 	w := newWorld(t)
 	w.beeGFS(func(fs *v1alpha1.FileSystem) {
 		fs.Spec.Version = "8.3.1"
@@ -300,17 +300,17 @@ func TestABeeGFS8WithoutALicenceForItsPoolsSaysWhatThatCosts(t *testing.T) {
 		second.Name, second.Targets.Directories = "bulk", []v1alpha1.DirectoryPath{"/data/hdd0"}
 		fs.Spec.StoragePools = append(fs.Spec.StoragePools, second)
 	})
-	w.hive.licence = &backend.Licence{}
+	w.hive.license = &backend.License{}
 	w.hive.stuck = "scratch" // the tool of BeeGFS 8 is not played here
 	w.settle()
-	w.Expect(w.condition(v1alpha1.ConditionLicensed)).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonLicenceMissing),
-		HaveField("Message", And(ContainSubstring("SSD and HDD"), ContainSubstring("spec.beegfs.licence")))))
-	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonLicenceMissing)))
+	w.Expect(w.condition(v1alpha1.ConditionLicensed)).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonLicenseMissing),
+		HaveField("Message", And(ContainSubstring("SSD and HDD"), ContainSubstring("spec.beegfs.license")))))
+	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonLicenseMissing)))
 	w.Expect(w.condition(v1alpha1.ConditionStalled).Status).To(Equal(metav1.ConditionTrue))
 
-	w.hive.licence = &backend.Licence{Valid: true, Features: []string{"io.beegfs.storagepool"}}
+	w.hive.license = &backend.License{Valid: true, Features: []string{"io.beegfs.storagepool"}}
 	w.settle()
-	w.Expect(w.condition(v1alpha1.ConditionLicensed)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonLicenceValid)))
+	w.Expect(w.condition(v1alpha1.ConditionLicensed)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonLicenseValid)))
 	w.Expect(w.ready().Reason).To(Equal(v1alpha1.ReasonPoolsNotPlaced), "and now there is work")
 	w.Expect(w.condition(v1alpha1.ConditionStalled)).To(BeZero())
 }

@@ -43,8 +43,8 @@ type hive struct {
 	commands []string
 	// stuck Jobs don't end: their names contain this.
 	stuck string
-	// licence of a BeeGFS 8.
-	licence *backend.Licence
+	// license of a BeeGFS 8.
+	license *backend.License
 }
 
 // held is a target that a daemon serves.
@@ -170,7 +170,7 @@ func (w *world) beeState() (*backend.State, error) {
 	}
 	w.register()
 	state := &backend.State{
-		Time: time.Now().Add(time.Hour), Version: fs.Spec.Version, Data: backend.DataHealth{Known: true}, Licence: h.licence, FileSystemUID: string(fs.UID),
+		Time: time.Now().Add(time.Hour), Version: fs.Spec.Version, Data: backend.DataHealth{Known: true}, License: h.license, FileSystemUID: string(fs.UID),
 		Servers: slices.Clone(h.servers), Targets: slices.Clone(h.targets), Mirrors: slices.Clone(h.mirrors), RootID: 1,
 	}
 	slices.SortFunc(state.Servers, func(a, b backend.Server) int {

@@ -202,7 +202,7 @@ func TestTheProbeOfAPredecessorIsNotBelieved(t *testing.T) {
 	w.fileSystem(nil)
 	w.alive, w.predecessor = true, "11111111-2222-3333-4444-555555555555"
 	w.settle()
-	w.Expect(w.get().Status.Metadata.Initialised).To(BeNil(), "its metadata is not this one's")
+	w.Expect(w.get().Status.Metadata.Initialized).To(BeNil(), "its metadata is not this one's")
 	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Message", ContainSubstring("belongs to another FileSystem (uid \"11111111"))))
 	w.predecessor = ""
 	w.settle()
@@ -236,4 +236,24 @@ func TestADaemonSetThatIsDeletedComesBackWhileANodeWaitsToJoin(t *testing.T) {
 	w.Expect(w.reconcile(server.Killable(t, -1))).To(Succeed())
 	w.Expect(w.sets()).To(HaveLen(sets))
 	w.Expect(w.get().Status.StoragePools[0].Nodes).To(Equal(w.nodes[:2]), "the node still waits")
+}
+
+func TestADaemonSetThatIsDeletedComesBackWhileMetadataServersWaitToBeAdded(t *testing.T) {
+	w := newWorld(t)
+	w.beeGFS(nil)
+	w.settle()
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue))
+	w.measures()
+	w.change(func(fs *v1alpha1.FileSystem) {
+		fs.Spec.Metadata.InstancesPerNode = 3
+		fs.Spec.Metadata.Targets.Directories = append(fs.Spec.Metadata.Targets.Directories, "/data/meta2")
+	})
+	w.settle()
+	w.holds("metadata server meta-2." + w.nodes[0] + " is added")
+	sets := len(w.sets())
+	lost := w.sets()[0]
+	w.Expect(server.Client.Delete(w.ctx, &lost)).To(Succeed())
+	w.Expect(w.reconcile(server.Killable(t, -1))).To(Succeed())
+	w.Expect(w.sets()).To(HaveLen(sets))
+	w.Expect(w.get().Status.BeeGFS.Allocations).To(HaveLen(6), "the metadata servers still wait")
 }

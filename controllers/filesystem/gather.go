@@ -89,7 +89,7 @@ func (r *Reconciler) gather(ctx context.Context, b backend.Backend, fs *v1alpha1
 		case err != nil:
 			in.StateError = v1alpha1.Cut(err.Error(), maxSaid)
 		case state.FileSystemUID != string(fs.UID):
-			// Its members, and what was initialised, are those of another filesystem.
+			// Its members, and what was initialized, are those of another filesystem.
 			in.StateError = fmt.Sprintf("the probe at %s belongs to another FileSystem (uid %q), which was deleted or orphaned and whose daemons "+
 				"still run; stop them, and wait until their pods are gone", url, v1alpha1.Cut(state.FileSystemUID, maxSaid))
 		default:
@@ -237,15 +237,15 @@ func podFacts(p *corev1.Pod, wanted map[types.UID]string) backend.Pod {
 	return facts
 }
 
-// signalled is added to the number of the signal that ended a program, to make its exit code (bash(1), runc).
-const signalled = 128
+// signaled is added to the number of the signal that ended a program, to make its exit code (bash(1), runc).
+const signaled = 128
 
 // containerMessage is what a container says of why it does not run; empty while it starts.
 func containerMessage(c corev1.ContainerStatus) string {
 	for _, t := range []*corev1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
-		if t != nil && t.ExitCode > signalled {
+		if t != nil && t.ExitCode > signaled {
 			// What it printed last says nothing of why somebody killed it.
-			return fmt.Sprintf("was killed by signal %d (%s)", t.ExitCode-signalled, t.Reason)
+			return fmt.Sprintf("was killed by signal %d (%s)", t.ExitCode-signaled, t.Reason)
 		}
 		if t != nil && t.ExitCode != 0 {
 			if message := lastLine(t.Message); message != "" {

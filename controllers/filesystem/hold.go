@@ -22,7 +22,7 @@ import (
 // hold is what one pass over a FileSystem knows of its lease. What disturbs those who use the filesystem needs the lease, and waits
 // while a BenchmarkRun has it: restarts of daemons that run, more servers and disks, fewer of them, and jobs that set up the filesystem or
 // move data. What never waits: making a filesystem for the first time, its deletion, daemons that are down, and what the daemons' pods
-// are told (ConfigMaps and Secrets), because a permission to initialise a directory must end at once.
+// are told (ConfigMaps and Secrets), because a permission to initialize a directory must end at once.
 type hold struct {
 	reconciler *Reconciler
 	fs         *v1alpha1.FileSystem
@@ -62,7 +62,7 @@ func (h *hold) take(ctx context.Context) error {
 
 // isNew is true until the filesystem has run for the first time: nobody can use it yet.
 func isNew(fs *v1alpha1.FileSystem) bool {
-	return fs.Status.Metadata == nil || fs.Status.Metadata.Initialised == nil
+	return fs.Status.Metadata == nil || fs.Status.Metadata.Initialized == nil
 }
 
 // settle lets the lease go when the change is over: nothing is to be changed, nothing is under way, and the filesystem is well.

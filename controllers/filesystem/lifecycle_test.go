@@ -80,21 +80,21 @@ func TestAnOperatorThatIsKilledAfterAnyWriteEndsInTheSameState(t *testing.T) {
 	}
 }
 
-func TestThePermissionToInitialiseIsGivenOnce(t *testing.T) {
+func TestThePermissionToInitializeIsGivenOnce(t *testing.T) {
 	w := newWorld(t)
 	w.fileSystem(nil)
 	w.settle()
-	w.Expect(w.masterMayInitialise()).To(BeTrue(), "nothing was initialised yet")
-	w.Expect(w.get().Status.Metadata.Initialised).To(BeNil())
+	w.Expect(w.masterMayInitialize()).To(BeTrue(), "nothing was initialized yet")
+	w.Expect(w.get().Status.Metadata.Initialized).To(BeNil())
 
 	w.alive = true
 	w.settle()
-	w.Expect(w.get().Status.Metadata.Initialised).NotTo(BeNil(), "a master that answers has its metadata, and that is recorded")
-	w.Expect(w.masterMayInitialise()).To(BeFalse())
+	w.Expect(w.get().Status.Metadata.Initialized).NotTo(BeNil(), "a master that answers has its metadata, and that is recorded")
+	w.Expect(w.masterMayInitialize()).To(BeFalse())
 
 	w.alive = false
 	w.settle()
-	w.Expect(w.masterMayInitialise()).To(BeFalse(), "a master that is gone is no reason to initialise again")
+	w.Expect(w.masterMayInitialize()).To(BeFalse(), "a master that is gone is no reason to initialize again")
 	w.Expect(w.ready().Reason).NotTo(Equal(v1alpha1.ReasonStarting))
 }
 

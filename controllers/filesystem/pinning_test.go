@@ -40,7 +40,7 @@ func TestWhereDaemonsRunIsToldAsTheKernelSaysAndAContradictionNamesBothSides(t *
 	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonPinningConflict),
 		HaveField("Message", ContainSubstring("asks for NUMA node 7, and node "+w.nodes[0]+" has the NUMA nodes 0, 1"))))
 	w.Expect(w.condition(v1alpha1.ConditionStalled).Status).To(Equal(metav1.ConditionTrue))
-	w.Expect(w.get().Status.Metadata.Initialised).NotTo(BeNil(), "the master, which asks for no CPUs, goes on")
+	w.Expect(w.get().Status.Metadata.Initialized).NotTo(BeNil(), "the master, which asks for no CPUs, goes on")
 
 	w.change(onNode(1))
 	w.settle()

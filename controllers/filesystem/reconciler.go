@@ -101,7 +101,7 @@ func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, failures.In("look at what there is", err)
 	}
 	h := &hold{reconciler: r, fs: fs}
-	problems, stop, err := r.realise(ctx, b, &in, d, h)
+	problems, stop, err := r.realize(ctx, b, &in, d, h)
 	if err != nil {
 		// What the filesystem says of itself is worth knowing all the same.
 		before := fs.DeepCopy()
@@ -143,11 +143,11 @@ func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{RequeueAfter: r.PollInterval}, nil
 }
 
-// realise records what must be recorded, chooses disks and CPUs, then applies the children. A problem with the disks or CPUs
+// realize records what must be recorded, chooses disks and CPUs, then applies the children. A problem with the disks or CPUs
 // of one role holds up no other. What stops everything until a person changes it comes back as an InvalidSpecError; the
 // filesystem is then left as it is, and still observed. Servers that would join it and have to wait are not recorded, and what is recorded
 // stays applied; of other changes, only those are left out that have to wait.
-func (r *Reconciler) realise(ctx context.Context, b backend.Backend, in *backend.Input, d disks, h *hold) (
+func (r *Reconciler) realize(ctx context.Context, b backend.Backend, in *backend.Input, d disks, h *hold) (
 	[]backend.Problem, *backend.InvalidSpecError, error,
 ) {
 	var invalid *backend.InvalidSpecError
@@ -246,11 +246,11 @@ func (r *Reconciler) describe(fs *v1alpha1.FileSystem, seen backend.Observation,
 	if len(seen.StoragePools) > 0 {
 		status.StoragePools = seen.StoragePools
 	}
-	if seen.MetadataInitialised && status.Metadata != nil && status.Metadata.Initialised == nil {
+	if seen.MetadataInitialized && status.Metadata != nil && status.Metadata.Initialized == nil {
 		now := metav1.NewTime(r.Clock.Now().UTC().Truncate(time.Second))
-		status.Metadata.Initialised = &now
+		status.Metadata.Initialized = &now
 	}
-	value, progress, reason, message := summarise(seen, stop)
+	value, progress, reason, message := summarize(seen, stop)
 	if waits && progress == conditions.Settled {
 		progress = conditions.Reconciling
 	}
@@ -301,7 +301,7 @@ func cutMessages(status *v1alpha1.FileSystemStatus) {
 
 // licensed is the status of the condition Licensed.
 func licensed(reason string) metav1.ConditionStatus {
-	if reason == v1alpha1.ReasonLicenceValid {
+	if reason == v1alpha1.ReasonLicenseValid {
 		return metav1.ConditionTrue
 	}
 	return metav1.ConditionFalse
@@ -319,8 +319,8 @@ func pinned(reason string) metav1.ConditionStatus {
 	}
 }
 
-// summarise decides the condition Ready.
-func summarise(seen backend.Observation, stop *backend.InvalidSpecError) (metav1.ConditionStatus, conditions.Progress, string, string) {
+// summarize decides the condition Ready.
+func summarize(seen backend.Observation, stop *backend.InvalidSpecError) (metav1.ConditionStatus, conditions.Progress, string, string) {
 	if stop != nil && len(seen.Problems) > 0 {
 		return metav1.ConditionFalse, conditions.Stalled, stop.Reason, stop.Message
 	}
@@ -339,7 +339,7 @@ func summarise(seen backend.Observation, stop *backend.InvalidSpecError) (metav1
 	case v1alpha1.ReasonDataUnknown: // it is the last of all problems, so there is no other
 		return metav1.ConditionTrue, conditions.Reconciling, worst.Reason, message
 	case v1alpha1.ReasonDaemonRefused, v1alpha1.ReasonNoDevices, v1alpha1.ReasonDeviceConflict, v1alpha1.ReasonPinningConflict,
-		v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonLicenceMissing, v1alpha1.ReasonUnknownMembers:
+		v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonLicenseMissing, v1alpha1.ReasonUnknownMembers:
 		return metav1.ConditionFalse, conditions.Stalled, worst.Reason, message
 	case v1alpha1.ReasonProbeUnreachable:
 		return metav1.ConditionUnknown, conditions.Reconciling, worst.Reason, message

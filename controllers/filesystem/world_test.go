@@ -401,8 +401,8 @@ func (w *world) jobs() []batchv1.Job {
 	return list.Items
 }
 
-// masterMayInitialise is what the master's pod is told.
-func (w *world) masterMayInitialise() bool {
+// masterMayInitialize is what the master's pod is told.
+func (w *world) masterMayInitialize() bool {
 	w.t.Helper()
 	var secret corev1.Secret
 	w.Expect(server.Client.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: "scratch-moosefs"}, &secret)).To(Succeed())
@@ -444,7 +444,7 @@ func (w *world) children() string {
 		fmt.Fprintf(&b, "Job %s\n", j.Name)
 	}
 	if w.hive == nil {
-		fmt.Fprintf(&b, "may initialise %t\n", w.masterMayInitialise())
+		fmt.Fprintf(&b, "may initialize %t\n", w.masterMayInitialize())
 	}
 	text := strings.ReplaceAll(b.String(), w.namespace, "NAMESPACE")
 	text = strings.ReplaceAll(text, string(w.get().UID), "UID")

@@ -81,7 +81,7 @@ func reader(c client.Reader, port int) *servers.Reader {
 
 func TestTheAgentOfEachNodeIsAskedForTheFilesystemAndTheTime(t *testing.T) {
 	g := NewWithT(t)
-	figures := []telemetry.Summary{{Node: "oss1", Target: "scratch-ssd-1", Seconds: 60, Utilisation: 0.37}}
+	figures := []telemetry.Summary{{Node: "oss1", Target: "scratch-ssd-1", Seconds: 60, Utilization: 0.37}}
 	var asked url.URL
 	address, port := agent(t, &asked, says(telemetry.Answer{Node: "oss1", Time: now, Summaries: figures}))
 	found := reader(cluster(t, node("oss1", address)), port).Telemetry(t.Context(), scratch("oss1"), from, to)

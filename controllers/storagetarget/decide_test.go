@@ -247,9 +247,9 @@ func TestSafeToRemove(t *testing.T) {
 		"a target of a BeeGFS waits until it is in the pool of those that are drained, and says what stands in the way": {
 			change: func(f *facts) {
 				ofBeeGFS(f)
-				seen(f).Message = "pools beside the default one need a licence"
+				seen(f).Message = "pools beside the default one need a license"
 			},
-			status: no, reason: v1alpha1.ReasonMovingData, says: "in BeeGFS's pool draining, which gets no new files; pools beside the default one need a licence",
+			status: no, reason: v1alpha1.ReasonMovingData, says: "in BeeGFS's pool draining, which gets no new files; pools beside the default one need a license",
 		},
 		"a target of a BeeGFS says how much is left while a client moves it": {
 			change: func(f *facts) { ofBeeGFS(f); seen(f).Removing = true },

@@ -232,11 +232,11 @@ type Observation struct {
 	Targets      []v1alpha1.TargetStatus
 	Clients      []v1alpha1.ClientStatus
 	Summary      v1alpha1.FileSystemSummary
-	// MetadataInitialised is true when the filesystem itself proves that its metadata directory was initialised.
-	MetadataInitialised bool
+	// MetadataInitialized is true when the filesystem itself proves that its metadata directory was initialized.
+	MetadataInitialized bool
 	// Problems stand between the filesystem and Ready, worst first. None means Ready.
 	Problems []Problem
-	// Licensed is the condition Licensed, nil when the spec asks for nothing that needs a licence: ReasonLicenceValid is true.
+	// Licensed is the condition Licensed, nil when the spec asks for nothing that needs a license: ReasonLicenseValid is true.
 	Licensed *Problem
 	// Pinned is the condition Pinned, nil when no role asks for CPUs: ReasonAsAsked, ReasonDrifted, or another reason while
 	// it is not known where a daemon runs. It does not stand in the way of Ready.
@@ -306,8 +306,8 @@ type State struct {
 	// RootID is the number of the metadata server that owns the root directory, or of its buddy group when the metadata is
 	// mirrored; 0 where it is not known.
 	RootID int32 `json:"rootID,omitempty"`
-	// Licence is nil for a filesystem that asks for none.
-	Licence *Licence `json:"licence,omitempty"`
+	// License is nil for a filesystem that asks for none.
+	License *License `json:"license,omitempty"`
 }
 
 // Pool is one storage pool as the filesystem sees it.
@@ -327,8 +327,8 @@ type Mirror struct {
 	Secondary int32                 `json:"secondary"`
 }
 
-// Licence is what the filesystem says of its licence.
-type Licence struct {
+// License is what the filesystem says of its license.
+type License struct {
 	// Valid is true when it has one that is valid.
 	Valid bool `json:"valid"`
 	// Features are the licensed ones, in the filesystem's own words, sorted.

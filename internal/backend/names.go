@@ -28,7 +28,7 @@ func StateRoot(fs *v1alpha1.FileSystem) string {
 	return fmt.Sprintf("/var/lib/parallelfs/%s.%s", fs.Namespace, fs.Name)
 }
 
-// Ledger is the file of a daemon on each node that records which directories were initialised there.
+// Ledger is the file of a daemon on each node that records which directories were initialized there.
 func Ledger(fs *v1alpha1.FileSystem, component string) string {
 	return path.Join(StateRoot(fs), "ledger-"+component+".json")
 }

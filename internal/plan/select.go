@@ -400,8 +400,8 @@ func (s *selection) carries(g group, node string, b v1alpha1.BlockDevice, identi
 	for i := range g.instances {
 		name := TargetName(fs.Name, groupName(g, int32(i)), node, identity.ID) // #nosec G115 -- an instance is at most 15
 		label := labelOf(fs.Namespace, fs.Name, name)
-		labelled := slices.ContainsFunc(b.Signatures, func(s v1alpha1.Signature) bool { return s.Device == b.KernelName && s.Label == label })
-		if (labelled || b.Target == fs.Namespace+"/"+name) && s.existing[name] == nil {
+		labeled := slices.ContainsFunc(b.Signatures, func(s v1alpha1.Signature) bool { return s.Device == b.KernelName && s.Label == label })
+		if (labeled || b.Target == fs.Namespace+"/"+name) && s.existing[name] == nil {
 			return i
 		}
 	}

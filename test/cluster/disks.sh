@@ -41,7 +41,7 @@ mkdir -p /dev/disk/by-id /run/udev/data
 rm -f "/dev/$name"
 mknod -m 0660 "/dev/$name" b 7 "$minor"
 for link in "wwn-$wwn" "ata-E2E_DISK_$serial"; do ln -sfn "../../$name" "/dev/disk/by-id/$link"; done
-# The record of udevd (udev_database): S are links below /dev, I says when it was initialised, E are properties.
+# The record of udevd (udev_database): S are links below /dev, I says when it was initialized, E are properties.
 cat > "/run/udev/data/b7:$minor" <<RECORD
 S:disk/by-id/wwn-$wwn
 S:disk/by-id/ata-E2E_DISK_$serial

@@ -356,7 +356,7 @@ func (s *story) beeGFS8Runs() {
     targets: {directories: [/var/lib/parallelfs-e2e/$STORY/bulk]}
 `
 
-	It("runs without a licence while it has one pool", func() {
+	It("runs without a license while it has one pool", func() {
 		s.begin()
 		for _, node := range workers[:2] {
 			s.label(node, "storage")
@@ -366,18 +366,18 @@ func (s *story) beeGFS8Runs() {
 		Expect(s.fileSystemNamed("comb").Status.Summary.Servers).To(Equal("5/5"))
 	})
 
-	It("says what a second pool costs without a licence, and makes it with one", func() {
+	It("says what a second pool costs without a license, and makes it with one", func() {
 		s.apply(s.comb("", slow))
-		Eventually(func() string { return s.whyNotReadyOf("comb") }, long).Should(HavePrefix(v1alpha1.ReasonLicenceMissing))
+		Eventually(func() string { return s.whyNotReadyOf("comb") }, long).Should(HavePrefix(v1alpha1.ReasonLicenseMissing))
 		Expect(meta.IsStatusConditionFalse(s.fileSystemNamed("comb").Status.Conditions, v1alpha1.ConditionLicensed)).To(BeTrue())
-		report("a pool without a licence", s.whyNotReadyOf("comb"))
-		s.kubectl("create", "secret", "generic", "bee-licence", "--from-literal=license.pem="+doubleLicence)
-		s.apply(s.comb("licence: {name: bee-licence}", slow))
+		report("a pool without a license", s.whyNotReadyOf("comb"))
+		s.kubectl("create", "secret", "generic", "bee-license", "--from-literal=license.pem="+doubleLicense)
+		s.apply(s.comb("license: {name: bee-license}", slow))
 		Eventually(s.readyNamed, long).WithArguments("comb").Should(BeTrue(), func() string { return s.whyNotReadyOf("comb") })
 		Expect(meta.IsStatusConditionTrue(s.fileSystemNamed("comb").Status.Conditions, v1alpha1.ConditionLicensed)).To(BeTrue())
 		s.kubectl("delete", "filesystem", "comb", "--timeout=300s")
 	})
 }
 
-// doubleLicence is what the double of beegfs-mgmtd 8 takes for a licence: its word, BEEGFS-DOUBLE-LICENCE, in base64.
-const doubleLicence = "-----BEGIN CERTIFICATE-----\nQkVFR0ZTLURPVUJMRS1MSUNFTkNF\n-----END CERTIFICATE-----\n"
+// doubleLicense is what the double of beegfs-mgmtd 8 takes for a license: its word, BEEGFS-DOUBLE-LICENSE, in base64.
+const doubleLicense = "-----BEGIN CERTIFICATE-----\nQkVFR0ZTLURPVUJMRS1MSUNFTkNF\n-----END CERTIFICATE-----\n"

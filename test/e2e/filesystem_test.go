@@ -213,7 +213,7 @@ func (s *story) fileSystemRuns(version string) {
 	})
 
 	It("recovers a crashed master by itself, with all that was in it", func() {
-		initialised := s.fileSystem().Status.Metadata.Initialised
+		initialized := s.fileSystem().Status.Metadata.Initialized
 		s.inClient(workers[0], "sh", "-c", "for i in $(seq 50); do echo $i > "+s.mountPath+"/ssd/before-crash-$i; done; sync")
 		master := s.processes(workers[0], "mfsmaster")
 		killed := onNode(workers[0], master)
@@ -227,7 +227,7 @@ func (s *story) fileSystemRuns(version string) {
 		}, long).Should(ContainSubstring("before-crash-50"))
 		Eventually(s.ready, long).Should(BeTrue(), s.whyNotReady)
 		Expect(s.inClient(workers[1], "sh", "-c", "cat "+s.mountPath+"/ssd/before-crash-* | wc -l")).To(Equal("50"))
-		Expect(s.fileSystem().Status.Metadata.Initialised).To(Equal(initialised))
+		Expect(s.fileSystem().Status.Metadata.Initialized).To(Equal(initialized))
 	})
 }
 

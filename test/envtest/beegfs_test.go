@@ -40,10 +40,10 @@ const (
 	optionsOfBeeGFS     = "spec.config.management and spec.config.client belong to type BeeGFS; the options of a MooseFS mount are spec.clients.mountOptions"
 	requiredOfBeeGFS    = "spec.beegfs (which may be empty: {}) and spec.management are required when spec.type is BeeGFS, and spec.moosefs must not be set"
 	versionOfBeeGFS     = "BeeGFS runs in version 7.4.x or 8.x.y; set spec.version to one such as 7.4.6 or 8.3.1"
-	onlyBeeGFS8         = "spec.beegfs.tls and spec.beegfs.licence belong to BeeGFS 8; BeeGFS 7 knows neither"
+	onlyBeeGFS8         = "spec.beegfs.tls and spec.beegfs.license belong to BeeGFS 8; BeeGFS 7 knows neither"
 	directoryEach       = "every metadata server keeps its metadata in one directory of its own; give as many spec.metadata.targets.directories as spec.metadata.instancesPerNode"
 	diskEach            = "every metadata server keeps its metadata on one disk of its own; spec.metadata.targets.select.countPerNode must equal spec.metadata.instancesPerNode"
-	copiesOfBeeGFS      = "say how many copies each pool of a BeeGFS keeps, which can't be changed later: copies: 1, or copies: 2 by buddy mirroring, which needs two nodes and a licence"
+	copiesOfBeeGFS      = "say how many copies each pool of a BeeGFS keeps, which can't be changed later: copies: 1, or copies: 2 by buddy mirroring, which needs two nodes and a license"
 	copiesStay          = "the copies of a BeeGFS pool can't be changed: its files keep the pattern that they were made with"
 	serversStay         = "metadata servers can't be taken away: BeeGFS can't move their metadata elsewhere"
 	poolOfDrained       = "no pool of a BeeGFS can be called draining: targets that are drained go to a pool of that name"
@@ -101,7 +101,7 @@ var beegfsRefusals = asBeeGFS(refusals{
 	"the version is a later major one":      {change: "spec: {version: 9.0.0}", field: "spec", says: versionOfBeeGFS},
 	"the version has more behind it":        {change: "spec: {version: 7.4.6-rc1}", field: "spec", says: versionOfBeeGFS},
 	"version 7 has a certificate":           {change: "spec: {beegfs: {tls: {name: cert}}}", field: "spec", says: onlyBeeGFS8},
-	"version 7 has a licence":               {change: "spec: {beegfs: {licence: {name: licence}}}", field: "spec", says: onlyBeeGFS8},
+	"version 7 has a license":               {change: "spec: {beegfs: {license: {name: license}}}", field: "spec", says: onlyBeeGFS8},
 	"two servers share a directory":         {change: "spec: {metadata: {instancesPerNode: 2}}", field: "spec", says: directoryEach},
 	"a server has two directories":          {change: "spec: {metadata: {targets: {directories: [/data/m0, /data/m1]}}}", field: "spec", says: directoryEach},
 	"two servers share a selected disk":     {change: put(metadataTargets, "{select: {countPerNode: 1}}") + "\n---\nspec: {metadata: {instancesPerNode: 2}}", field: "spec", says: diskEach},
@@ -157,7 +157,7 @@ var beegfsRefusals = asBeeGFS(refusals{
 		"32Ki": aChunkSize, "512k": aChunkSize, "1000Ki": aChunkSize, "4Gi": aChunkSize, "768Ki": aChunkSize, `"524288.5"`: aChunkSize,
 	}),
 	secretRefusals("spec.beegfs.tls", "spec: {version: 8.3.1, beegfs: {tls: %s}}"),
-	secretRefusals("spec.beegfs.licence", "spec: {version: 8.3.1, beegfs: {licence: %s}}"),
+	secretRefusals("spec.beegfs.license", "spec: {version: 8.3.1, beegfs: {license: %s}}"),
 	adoptRefusals("spec.beegfs.adopt", "spec: {beegfs: {adopt: %s}}"),
 	nodeSelectorRefusals("spec.management.nodeSelector", "spec: {management: {nodeSelector: null}}\n---\nspec: {management: {nodeSelector: %s}}"),
 	directoriesRefusals("spec.management.targets.directories", managementTargets),
@@ -228,10 +228,10 @@ spec:
     targetChooser: RandomRobin
     mirrorMetadata: true
     tls: {name: mgmtd-tls}
-    licence: {name: beegfs-licence}
+    license: {name: beegfs-license}
     csiDriver: true
     adopt:
-    - {name: meta-0.n1, role: Metadata, node: n1, slot: 0, nodeID: 1, targets: [{name: /data/metadata, id: 1, initialised: "2026-01-01T00:00:00Z"}]}
+    - {name: meta-0.n1, role: Metadata, node: n1, slot: 0, nodeID: 1, targets: [{name: /data/metadata, id: 1, initialized: "2026-01-01T00:00:00Z"}]}
     - {name: storage-ssd.n1, role: Storage, node: n1, slot: 15, nodeID: 65535, targets: [{name: scratch-ssd-01234567, id: 65535, drained: "2026-01-01T00:00:00Z"}], retired: true}
   network: {interfaces: [ib0, enp195s0f0np0, eth0.100, "bond0:1"], rdma: true}
   management:

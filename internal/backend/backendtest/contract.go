@@ -94,24 +94,24 @@ func Contract(t *testing.T, b backend.Backend, fresh func() backend.Input) {
 			in.Nodes[i].Labels = nil
 		}
 		in.Targets = nil
-		unlabelled, err := b.Record(in)
+		unlabeled, err := b.Record(in)
 		g.Expect(err).NotTo(gomega.HaveOccurred(), "nodes that hold data must not be forgotten when their labels or disks go")
-		g.Expect(unlabelled).To(gomega.Equal(again))
+		g.Expect(unlabeled).To(gomega.Equal(again))
 	})
 
-	t.Run("nothing is initialised again once the record says that it was", func(t *testing.T) {
+	t.Run("nothing is initialized again once the record says that it was", func(t *testing.T) {
 		g := gomega.NewWithT(t)
 		in := recorded(t)
 		g.Expect(text(t, objects(t, in))).To(gomega.MatchRegexp(granted))
-		initialised(in.FileSystem)
+		initialized(in.FileSystem)
 		g.Expect(text(t, objects(t, in))).NotTo(gomega.MatchRegexp(granted))
 	})
 
-	t.Run("withdrawing the permission to initialise restarts nothing", func(t *testing.T) {
+	t.Run("withdrawing the permission to initialize restarts nothing", func(t *testing.T) {
 		g := gomega.NewWithT(t)
 		in := recorded(t)
 		before := templateHashes(objects(t, in))
-		initialised(in.FileSystem)
+		initialized(in.FileSystem)
 		g.Expect(templateHashes(objects(t, in))).To(gomega.Equal(before))
 	})
 
@@ -219,19 +219,19 @@ func templateHashes(objects []client.Object) map[string]string {
 	return out
 }
 
-// granted is the permission to initialise, as it stands in JSON that is indented, or not.
+// granted is the permission to initialize, as it stands in JSON that is indented, or not.
 const granted = `"granted": ?true`
 
-// initialised records that everything was initialised.
-func initialised(fs *v1alpha1.FileSystem) {
+// initialized records that everything was initialized.
+func initialized(fs *v1alpha1.FileSystem) {
 	when := fs.CreationTimestamp.DeepCopy()
-	fs.Status.Metadata.Initialised = when
+	fs.Status.Metadata.Initialized = when
 	if fs.Status.BeeGFS == nil {
 		return
 	}
 	for _, a := range fs.Status.BeeGFS.Allocations {
 		for i := range a.Targets {
-			a.Targets[i].Initialised = when
+			a.Targets[i].Initialized = when
 		}
 	}
 }

@@ -286,8 +286,8 @@ func (a *allocator) observe() {
 		given.Retired = given.Retired || slices.Contains(retired, given.Name) && len(a.storageTargets(poolOf(*given), given.Node)) == 0
 		for j := range given.Targets {
 			target := &given.Targets[j]
-			if now != nil && target.Initialised == nil && a.serves(given.Role, target.ID) {
-				target.Initialised = now
+			if now != nil && target.Initialized == nil && a.serves(given.Role, target.ID) {
+				target.Initialized = now
 			}
 			if given.Role != v1alpha1.RoleStorage || isDirectory(target.Name) {
 				continue

@@ -43,14 +43,14 @@ func TestBeeGFSKeepsTheContractOfBackends(t *testing.T) {
 }
 
 // everything is the cluster with what not every filesystem has: RDMA, two networks, the configuration of the CSI driver and, in
-// BeeGFS 8, a certificate and a licence.
+// BeeGFS 8, a certificate and a license.
 func everything(version string) backend.Input {
 	in := cluster(version)
 	in.FileSystem.Spec.Network = &v1alpha1.NetworkSpec{Interfaces: []v1alpha1.InterfaceName{"ib0", "eno1"}, RDMA: true}
 	in.FileSystem.Spec.BeeGFS.CSIDriver = true
 	if is8(version) {
 		in.FileSystem.Spec.BeeGFS.TLS = &v1alpha1.SecretReference{Name: "certificate"}
-		in.FileSystem.Spec.BeeGFS.Licence = &v1alpha1.SecretReference{Name: "licence"}
+		in.FileSystem.Spec.BeeGFS.License = &v1alpha1.SecretReference{Name: "license"}
 	}
 	return in
 }

@@ -18,7 +18,7 @@ import (
 var _ backend.Benchmarker = Backend{}
 
 // How beegfs-ctl 7 (ModeStorageBench.cpp) and beegfs 8 (ctl/internal/cmd/benchmark) say that the servers are busy, and that something went
-// wrong: both end with exit code 0 then. beegfs 8 prints a row with the number of servers that are uninitialised, initialised, in error,
+// wrong: both end with exit code 0 then. beegfs 8 prints a row with the number of servers that are uninitialized, initialized, in error,
 // running, stopping, stopped, finishing, finished and unknown.
 const (
 	busy7   = `^(Running|Stopping): +\d`

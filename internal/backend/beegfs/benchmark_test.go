@@ -152,8 +152,8 @@ func TestWhatTheServersSayOfTheirBenchmark(t *testing.T) {
 		"8: stopping":       {"            0            0      0        0        10        0          0         0        0  ", true, false, false},
 		"8: finishing":      {"            0            0      0        0         0        0          1         0        0  ", true, false, false},
 		"8: stopped":        {"            0            0      0        0         0        3          0         0        0  ", false, false, true},
-		"8: uninitialised":  {"            2            0      0        0         0        0          0         0        0  ", false, false, true},
-		"8: initialised":    {"            0            1      0        0         0        0          0         0        0  ", false, false, true},
+		"8: uninitialized":  {"            2            0      0        0         0        0          0         0        0  ", false, false, true},
+		"8: initialized":    {"            0            1      0        0         0        0          0         0        0  ", false, false, true},
 		"8: error":          {"            0            0      1        0         0        0          0         0        0  ", false, true, true},
 		"8: unknown":        {"            0            0      0        0         0        0          0         0        1  ", false, true, true},
 		"8: heads of table": {"UNINITIALIZED  INITIALIZED  ERROR  RUNNING  STOPPING  STOPPED  FINISHING  FINISHED  UNKNOWN  ", false, false, false}, //nolint:misspell // beegfs writes so

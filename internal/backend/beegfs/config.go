@@ -42,9 +42,9 @@ const (
 	databaseName = "mgmtd.sqlite"
 
 	tlsDirectory     = "/etc/parallelfs-tls"
-	licenceDirectory = "/etc/parallelfs-licence"
-	// licenceKey is the key of the user's Secret.
-	licenceKey = "license.pem"
+	licenseDirectory = "/etc/parallelfs-license"
+	// licenseKey is the key of the user's Secret.
+	licenseKey = "license.pem"
 )
 
 func variable(name string) string { return "$(" + name + ")" }
@@ -116,7 +116,7 @@ func managementRun(fs *v1alpha1.FileSystem) (spec.Run, error) {
 	if err != nil {
 		return spec.Run{}, err
 	}
-	run.OnTargets.Initialise = &spec.Initialise{
+	run.OnTargets.Initialize = &spec.Initialize{
 		DataGlobs: []string{formatFile},
 		Files: []spec.InitialFile{
 			{Name: "nodeID", Content: variable(variableAlias) + "\n"},
@@ -142,8 +142,8 @@ func management8(fs *v1alpha1.FileSystem, run spec.Run) (spec.Run, error) {
 	if fs.Spec.BeeGFS.TLS != nil {
 		typed["tls-cert-file"], typed["tls-key-file"] = tlsDirectory+"/tls.crt", tlsDirectory+"/tls.key"
 	}
-	if fs.Spec.BeeGFS.Licence != nil {
-		typed["license-cert-file"] = licenceDirectory + "/" + licenceKey
+	if fs.Spec.BeeGFS.License != nil {
+		typed["license-cert-file"] = licenseDirectory + "/" + licenseKey
 	}
 	for _, role := range []string{"meta", "storage"} {
 		for _, limit := range []string{"space-low", "space-emergency", "inodes-low", "inodes-emergency"} {
@@ -154,7 +154,7 @@ func management8(fs *v1alpha1.FileSystem, run spec.Run) (spec.Run, error) {
 	if err != nil {
 		return spec.Run{}, err
 	}
-	run.OnTargets.Initialise = &spec.Initialise{
+	run.OnTargets.Initialize = &spec.Initialize{
 		DataGlobs: []string{databaseName},
 		Command:   []string{programManagement, "--init", "--db-file", "$(NEW)", "--log-target", "stderr"},
 		Makes:     databaseName,
@@ -184,7 +184,7 @@ func metaRun(fs *v1alpha1.FileSystem, managementIP string, slot int32) (spec.Run
 	}
 	run := newRun(fs, componentMeta, metaInstance(slot))
 	run.OnTargets.All = true
-	run.OnTargets.Initialise = &spec.Initialise{
+	run.OnTargets.Initialize = &spec.Initialize{
 		DataGlobs: []string{formatFile},
 		// As beegfs-setup-meta makes them (7.4.6, 8.3.1). With an id of its own, the server asks the management service for none.
 		Files: append(alias(fs.Spec.Version),
@@ -232,7 +232,7 @@ func storageRun(fs *v1alpha1.FileSystem, managementIP string, pool v1alpha1.Stor
 		// The pool that the target registers in. BeeGFS 8 ignores the file.
 		files = append(files, spec.InitialFile{Name: "storagePoolID", Content: variable(variablePoolID) + "\n"})
 	}
-	run.OnTargets.Initialise = &spec.Initialise{
+	run.OnTargets.Initialize = &spec.Initialize{
 		DataGlobs: []string{formatFile},
 		// As beegfs-setup-storage makes them (7.4.6, 8.3.1).
 		Directories: []string{"chunks", "buddymir"},
@@ -243,7 +243,7 @@ func storageRun(fs *v1alpha1.FileSystem, managementIP string, pool v1alpha1.Stor
 	return run, nil
 }
 
-// newRun is what all daemons have in common. The permission to initialise is never in it: it is that of each target.
+// newRun is what all daemons have in common. The permission to initialize is never in it: it is that of each target.
 func newRun(fs *v1alpha1.FileSystem, component, instance string) spec.Run {
 	return spec.Run{
 		Owner: backend.Owner(fs), Component: component, User: rootUser,

@@ -61,7 +61,7 @@ func TestTrapsOfBeeGFS(t *testing.T) {
 			g := NewWithT(t)
 			in := recorded(t, cluster(version))
 			for name, run := range runs(t, in) {
-				g.Expect(run.OnTargets.Initialise.Granted).To(BeFalse(), "%s: the permission is that of each target", name)
+				g.Expect(run.OnTargets.Initialize.Granted).To(BeFalse(), "%s: the permission is that of each target", name)
 				if name == "management.json" && is8(version) {
 					g.Expect(run.Command).NotTo(ContainElement("--init"))
 					continue
@@ -99,14 +99,14 @@ func TestTrapsOfBeeGFS(t *testing.T) {
 				g.Expect(localOf(t, in)[componentManagement].Targets[0].Granted).To(BeTrue())
 				seen := recorded(t, in)
 				seen.FileSystem = in.FileSystem.DeepCopy()
-				seen.FileSystem.Status.Metadata.Initialised = when
+				seen.FileSystem.Status.Metadata.Initialized = when
 				g.Expect(localOf(t, seen)[componentManagement].Targets[0].Granted).To(BeFalse())
 			})
 			t.Run("and once any target was seen in use", func(t *testing.T) {
 				g := NewWithT(t)
 				used := in
 				used.FileSystem = in.FileSystem.DeepCopy()
-				used.FileSystem.Status.BeeGFS.Allocations[3].Targets[0].Initialised = when
+				used.FileSystem.Status.BeeGFS.Allocations[3].Targets[0].Initialized = when
 				g.Expect(localOf(t, used)[componentManagement].Targets[0].Granted).To(BeFalse())
 			})
 		})
@@ -115,7 +115,7 @@ func TestTrapsOfBeeGFS(t *testing.T) {
 			in := recorded(t, cluster(version))
 			identity := map[string][]string{}
 			for _, run := range runs(t, in) {
-				for _, f := range run.OnTargets.Initialise.Files {
+				for _, f := range run.OnTargets.Initialize.Files {
 					if f.Identity {
 						identity[run.Component] = append(identity[run.Component], f.Name)
 					}

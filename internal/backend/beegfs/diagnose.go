@@ -35,7 +35,7 @@ func (o *observer) diagnose() {
 		notReady()
 		return
 	}
-	if l := o.seen.Licensed; l != nil && l.Reason != v1alpha1.ReasonLicenceValid {
+	if l := o.seen.Licensed; l != nil && l.Reason != v1alpha1.ReasonLicenseValid {
 		o.seen.Problems = append(o.seen.Problems, *l)
 	}
 	if len(missing) > 0 {
@@ -74,7 +74,7 @@ func (o *observer) wrongTargets() (unproven, missing, inconsistent []string) {
 	}
 	for _, l := range o.leftovers {
 		// What a person has removed from BeeGFS by hand is missed by nobody.
-		if l.Initialised != nil && l.Drained == nil && l.said != nil {
+		if l.Initialized != nil && l.Drained == nil && l.said != nil {
 			missing = append(missing, fmt.Sprintf(
 				"target %d (%s on node %s, which was never emptied and has no StorageTarget any more; name its disk again in the spec, or, "+
 					"when it is lost with all that is on it, remove the target from BeeGFS by hand: beegfs-ctl --removetarget, or beegfs target delete)",
@@ -165,7 +165,7 @@ func (o *observer) diagnoseManagement() {
 	switch {
 	case there && !pod.Ready && pod.Message != "":
 		o.say(v1alpha1.ReasonDaemonRefused, "the management service on node %s does not run: %s", pod.Node, pod.Message)
-	case record == nil || record.Initialised == nil:
+	case record == nil || record.Initialized == nil:
 		o.say(v1alpha1.ReasonStarting, "waiting for the management service to answer for the first time: %s", o.in.StateError)
 	case !there || !pod.Ready:
 		o.say(v1alpha1.ReasonMetadataOffline, "the management service does not answer, so the state of the filesystem is unknown: %s", o.in.StateError)
@@ -244,17 +244,17 @@ const (
 	featureMirrors = "io.beegfs.mirroring"
 )
 
-// has is true when BeeGFS lets this filesystem use a feature: 7.4 asks for no licence.
+// has is true when BeeGFS lets this filesystem use a feature: 7.4 asks for no license.
 func has(in backend.Input, feature string) bool {
 	if !is8(in.FileSystem.Spec.Version) {
 		return true
 	}
-	return in.State != nil && in.State.Licence != nil && in.State.Licence.Valid && slices.Contains(in.State.Licence.Features, feature)
+	return in.State != nil && in.State.License != nil && in.State.License.Valid && slices.Contains(in.State.License.Features, feature)
 }
 
-// licensed is the condition Licensed: nil when the spec asks for nothing that BeeGFS 8 wants a licence for.
+// licensed is the condition Licensed: nil when the spec asks for nothing that BeeGFS 8 wants a license for.
 func licensed(in backend.Input) *backend.Problem {
-	needs := licenceNeeds(in)
+	needs := licenseNeeds(in)
 	switch {
 	case len(needs) == 0:
 		return nil
@@ -268,16 +268,16 @@ func licensed(in backend.Input) *backend.Problem {
 		}
 	}
 	if len(costs) == 0 {
-		return &backend.Problem{Reason: v1alpha1.ReasonLicenceValid, Message: "the licence has all that the spec asks for"}
+		return &backend.Problem{Reason: v1alpha1.ReasonLicenseValid, Message: "the license has all that the spec asks for"}
 	}
 	says := "it does not say whether it has one"
-	if l := in.State.Licence; l != nil && l.Message != "" {
+	if l := in.State.License; l != nil && l.Message != "" {
 		says = "it says: " + backend.Shorten(l.Message)
 	} else if l != nil {
 		says = "it has none for this"
 	}
-	return &backend.Problem{Reason: v1alpha1.ReasonLicenceMissing, Message: fmt.Sprintf(
-		"BeeGFS 8 wants a licence (%s); without it %s; name the Secret with the licence in spec.beegfs.licence, or make a filesystem of version 7.4 or with one pool",
+	return &backend.Problem{Reason: v1alpha1.ReasonLicenseMissing, Message: fmt.Sprintf(
+		"BeeGFS 8 wants a license (%s); without it %s; name the Secret with the license in spec.beegfs.license, or make a filesystem of version 7.4 or with one pool",
 		says, strings.Join(costs, ", and "))}
 }
 
@@ -294,7 +294,7 @@ func lastLicensed(fs *v1alpha1.FileSystem) *backend.Problem {
 // need is a licensed feature that the spec asks for, and what its lack costs, in words that follow "without it ".
 type need struct{ feature, cost string }
 
-func licenceNeeds(in backend.Input) []need {
+func licenseNeeds(in backend.Input) []need {
 	fs := in.FileSystem
 	if !is8(fs.Spec.Version) {
 		return nil

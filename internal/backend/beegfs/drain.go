@@ -58,7 +58,7 @@ func staysFor(in backend.Input, t target, all []target, leaving map[int32]bool) 
 	case backend.Copies(t.pool) > 1:
 		return fmt.Sprintf("refused: pool %s is mirrored", t.pool.Name)
 	case !has(in, featurePools):
-		return "refused: BeeGFS 8 keeps new files off a target only in a storage pool of its own, which wants a licence (" + featurePools + ")"
+		return "refused: BeeGFS 8 keeps new files off a target only in a storage pool of its own, which wants a license (" + featurePools + ")"
 	case t.said == nil || !t.said.Online:
 		return "what is on it can be moved when it is online"
 	case !t.disk.Spec.WritersStopped && len(mountedBy(in)) > 0:

@@ -48,10 +48,10 @@ func TestWhetherATargetIsDrained(t *testing.T) {
 			change: func(in *backend.Input) { in.FileSystem.Spec.StoragePools[0].Copies = 2 },
 			waits:  "refused: pool ssd is mirrored",
 		},
-		"trap 7: one of a BeeGFS 8 without a licence is not, because nothing keeps new files off it": {
+		"trap 7: one of a BeeGFS 8 without a license is not, because nothing keeps new files off it": {
 			version: "8.3.1",
-			change:  func(in *backend.Input) { in.State.Licence = &backend.Licence{} },
-			waits:   "refused: BeeGFS 8 keeps new files off a target only in a storage pool of its own, which wants a licence",
+			change:  func(in *backend.Input) { in.State.License = &backend.License{} },
+			waits:   "refused: BeeGFS 8 keeps new files off a target only in a storage pool of its own, which wants a license",
 		},
 		"not while clients have it mounted, unless a person says that nothing writes": {
 			change: func(in *backend.Input) {

@@ -15,7 +15,7 @@ import (
 )
 
 // Files are all configuration files that the node binary writes for the daemons and the client of a node, by daemon and name, such as
-// "meta-0/beegfs-meta.conf", and the files with which it initialises an empty target, such as "meta-0/<target>/nodeNumID". The variables
+// "meta-0/beegfs-meta.conf", and the files with which it initializes an empty target, such as "meta-0/<target>/nodeNumID". The variables
 // have the values that they have on the node; $(NODE_INTERFACE) stays where no inventory says which it is. A daemon that waits for a
 // target, or for its CPUs, has none.
 func Files(in backend.Input, node string) (map[string]string, error) {
@@ -126,7 +126,7 @@ func (f filling) daemon(out map[string]string, directory string, run spec.Run, l
 		if t.Directory {
 			data[i] = path.Join(t.Path, run.OnTargets.Data)
 		}
-		for _, file := range run.OnTargets.Initialise.Files {
+		for _, file := range run.OnTargets.Initialize.Files {
 			content, err := f.with(t.Variables).text(file.Content)
 			if err != nil {
 				return fmt.Errorf("%s of %s: %w", file.Name, t.Name, err)

@@ -75,7 +75,7 @@ func (w *work) do(why string, commands ...[]string) {
 	w.why = append(w.why, why)
 }
 
-// placeTargets makes the pools, and brings each target into its own. Without a licence, BeeGFS 8 would refuse all of it.
+// placeTargets makes the pools, and brings each target into its own. Without a license, BeeGFS 8 would refuse all of it.
 func (w *work) placeTargets(in backend.Input, t tool) {
 	drains := drainsOf(in)
 	type way struct{ from, to int32 }

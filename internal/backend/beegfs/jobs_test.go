@@ -59,18 +59,18 @@ func TestPoolsAreMadeAndTargetsMovedIntoThem(t *testing.T) {
 		"pool assign s:2 --targets=s:5,s:6"))
 }
 
-func TestTrap7WithoutALicenceNothingIsAskedOfBeeGFSThatItRefuses(t *testing.T) {
+func TestTrap7WithoutALicenseNothingIsAskedOfBeeGFSThatItRefuses(t *testing.T) {
 	g := NewWithT(t)
 	in := fresh(t, "8.3.1")
 	in.FileSystem.Spec.StoragePools[0].Copies = 2
 	in.FileSystem.Spec.BeeGFS.MirrorMetadata = true
-	in.State.Licence = &backend.Licence{Message: "no license"}
+	in.State.License = &backend.License{Message: "no license"}
 	g.Expect(workOf(in).commands).To(BeEmpty())
 	seen := New().Observe(in)
-	g.Expect(seen.Problems[0].Reason).To(Equal(v1alpha1.ReasonLicenceMissing))
+	g.Expect(seen.Problems[0].Reason).To(Equal(v1alpha1.ReasonLicenseMissing))
 	g.Expect(seen.Problems[0].Message).To(And(
 		ContainSubstring("the storage pools ssd, bulk can't be made"), ContainSubstring("no file of ssd has a second copy"),
-		ContainSubstring("the metadata has no second copy"), ContainSubstring("spec.beegfs.licence")))
+		ContainSubstring("the metadata has no second copy"), ContainSubstring("spec.beegfs.license")))
 }
 
 func TestATargetInAnotherPoolThanItsOwnGoesByTheDefaultPool(t *testing.T) {

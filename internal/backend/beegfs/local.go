@@ -87,11 +87,11 @@ func managementLocal(in backend.Input) (spec.LocalDaemon, bool) {
 // managementGranted is the permission to make a new store. Once any target was seen in use, the store was there: a new one would
 // know no ids, pools and mirrors, and servers would register in it as if nothing had happened.
 func managementGranted(fs *v1alpha1.FileSystem) bool {
-	if fs.Status.Metadata.Initialised != nil {
+	if fs.Status.Metadata.Initialized != nil {
 		return false
 	}
 	return !slices.ContainsFunc(allocations(fs), func(a v1alpha1.BeeGFSAllocation) bool {
-		return slices.ContainsFunc(a.Targets, func(t v1alpha1.BeeGFSTargetID) bool { return t.Initialised != nil })
+		return slices.ContainsFunc(a.Targets, func(t v1alpha1.BeeGFSTargetID) bool { return t.Initialized != nil })
 	})
 }
 
@@ -145,11 +145,11 @@ func remembered(state backend.State, role v1alpha1.InstanceRole, id int32) bool 
 func localTarget(
 	in backend.Input, role v1alpha1.InstanceRole, t v1alpha1.BeeGFSTargetID, disks []v1alpha1.StorageTarget,
 ) (spec.Target, bool) {
-	if t.Initialised == nil && in.State == nil {
+	if t.Initialized == nil && in.State == nil {
 		return spec.Target{}, false
 	}
 	granted, expected := false, false
-	if t.Initialised == nil {
+	if t.Initialized == nil {
 		expected = remembered(*in.State, role, t.ID)
 		granted = !expected
 	}

@@ -80,8 +80,8 @@ func (o *observer) management() {
 		if o.seen.Management != nil {
 			o.seen.Management.Version = o.in.State.Version
 		}
-		// A management service that answers has read its store, so that store is an initialised one.
-		o.seen.MetadataInitialised = true
+		// A management service that answers has read its store, so that store is an initialized one.
+		o.seen.MetadataInitialized = true
 	} else {
 		instance.Message = o.podMessage(daemon{component: componentManagement}, record.Node,
 			"the management service does not answer: "+o.in.StateError)

@@ -24,7 +24,7 @@ func healthy(t *testing.T, version string) backend.Input {
 	in := recorded(t, cluster(version))
 	in.State = wholeState(in)
 	in = recorded(t, in) // the numbers of the targets are in use from now on
-	in.FileSystem.Status.Metadata.Initialised = new(metav1.NewTime(noon.Add(-time.Hour)))
+	in.FileSystem.Status.Metadata.Initialized = new(metav1.NewTime(noon.Add(-time.Hour)))
 	in.Pods = podsOf(in)
 	for _, p := range workOf(in).pools {
 		in.Jobs = append(in.Jobs, backend.Job{Name: p.name, Component: componentConfigure, Succeeded: true, Ended: noon.Add(-30 * time.Minute)})
@@ -40,7 +40,7 @@ func wholeState(in backend.Input) *backend.State {
 		Servers: []backend.Server{{Role: v1alpha1.RoleManagement, ID: 1, IP: "10.0.0.1", Port: p.management(), Online: true}},
 	}
 	if is8(fs.Spec.Version) {
-		state.Licence = &backend.Licence{Valid: true, Features: []string{featureMirrors, featurePools}}
+		state.License = &backend.License{Valid: true, Features: []string{featureMirrors, featurePools}}
 	}
 	for _, pool := range fs.Status.StoragePools {
 		state.Pools = append(state.Pools, backend.Pool{ID: poolID(pool.Slot), Name: pool.Name})
@@ -223,7 +223,7 @@ func TestAHealthyFilesystemIsReadyInBothVersions(t *testing.T) {
 			g.Expect(seen.Problems).To(BeEmpty())
 			g.Expect(seen.Restarts).To(BeEmpty())
 			g.Expect(seen.Repeat).To(BeEmpty())
-			g.Expect(seen.MetadataInitialised).To(BeTrue())
+			g.Expect(seen.MetadataInitialized).To(BeTrue())
 			g.Expect(seen.Management).To(Equal(&v1alpha1.ManagementStatus{Address: "10.0.0.1:8008", Version: version}))
 			g.Expect(seen.Summary.Servers).To(Equal("13/13"))
 			g.Expect(seen.Summary.Targets).To(Equal("6/6"))
@@ -239,9 +239,9 @@ func TestAHealthyFilesystemIsReadyInBothVersions(t *testing.T) {
 			g.Expect(seen.Instances[9]).To(And(HaveField("Name", "storage-ssd.oss1"), HaveField("StoragePool", "ssd"), HaveField("Address", "10.0.0.1:8032")))
 			g.Expect(seen.Targets).To(HaveEach(And(HaveField("Online", true), HaveField("Message", ""), HaveField("ID", BeNumerically(">", 0)))))
 			if is8(version) {
-				g.Expect(seen.Licensed).To(HaveField("Reason", v1alpha1.ReasonLicenceValid))
+				g.Expect(seen.Licensed).To(HaveField("Reason", v1alpha1.ReasonLicenseValid))
 			} else {
-				g.Expect(seen.Licensed).To(BeNil(), "7.4 asks for no licence")
+				g.Expect(seen.Licensed).To(BeNil(), "7.4 asks for no license")
 			}
 		})
 	}
@@ -265,7 +265,7 @@ func TestWhatStandsBetweenAFilesystemAndReady(t *testing.T) {
 		"a management service that never answered is waited for": {
 			change: func(in *backend.Input) {
 				in.State, in.StateError = nil, "connection refused"
-				in.FileSystem.Status.Metadata.Initialised = nil
+				in.FileSystem.Status.Metadata.Initialized = nil
 			},
 			reason: v1alpha1.ReasonStarting, says: "connection refused",
 		},
@@ -339,13 +339,13 @@ func TestWhatStandsBetweenAFilesystemAndReady(t *testing.T) {
 			change: func(in *backend.Input) { serverOf(in.State, v1alpha1.RoleStorage, 1).IP = "10.244.3.7" },
 			reason: v1alpha1.ReasonUnknownMembers, says: "10.244.3.7",
 		},
-		"trap 7: a BeeGFS 8 without a licence has no tiers, and says so": {
+		"trap 7: a BeeGFS 8 without a license has no tiers, and says so": {
 			version: "8.3.1",
 			change: func(in *backend.Input) {
-				in.State.Licence = &backend.Licence{Message: "no license certificate loaded"}
+				in.State.License = &backend.License{Message: "no license certificate loaded"}
 				in.State.Pools = in.State.Pools[:1]
 			},
-			reason: v1alpha1.ReasonLicenceMissing, says: "all files would go to the targets of all of them alike, SSD and HDD",
+			reason: v1alpha1.ReasonLicenseMissing, says: "all files would go to the targets of all of them alike, SSD and HDD",
 		},
 		"a disk that waits for a person is told with what it waits for": {
 			change: func(in *backend.Input) {
@@ -422,19 +422,19 @@ func TestTrap11ServersAreFoundOnTheNetworkThatWasChosen(t *testing.T) {
 	g.Expect(seen.Instances).To(ContainElement(HaveField("Address", HavePrefix("172.16.0.1:"))))
 }
 
-func TestTheLicenceConditionOutlivesASilentManagementService(t *testing.T) {
+func TestTheLicenseConditionOutlivesASilentManagementService(t *testing.T) {
 	g := NewWithT(t)
 	in := healthy(t, "8.3.1")
-	in.FileSystem.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionLicensed, Reason: v1alpha1.ReasonLicenceValid, Message: "all of it"}}
+	in.FileSystem.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionLicensed, Reason: v1alpha1.ReasonLicenseValid, Message: "all of it"}}
 	in.State = nil
-	g.Expect(New().Observe(in).Licensed).To(Equal(&backend.Problem{Reason: v1alpha1.ReasonLicenceValid, Message: "all of it"}))
+	g.Expect(New().Observe(in).Licensed).To(Equal(&backend.Problem{Reason: v1alpha1.ReasonLicenseValid, Message: "all of it"}))
 }
 
-func TestABeeGFS8WithOnePoolAndOneCopyNeedsNoLicence(t *testing.T) {
+func TestABeeGFS8WithOnePoolAndOneCopyNeedsNoLicense(t *testing.T) {
 	g := NewWithT(t)
 	in := healthy(t, "8.3.1")
 	in.FileSystem.Spec.StoragePools = in.FileSystem.Spec.StoragePools[:1]
-	in.State.Licence = &backend.Licence{}
+	in.State.License = &backend.License{}
 	g.Expect(New().Observe(in).Licensed).To(BeNil())
 }
 
@@ -450,14 +450,14 @@ func TestASpecThatAdmissionShouldHaveRefusedIsObservedAllTheSame(t *testing.T) {
 	}
 }
 
-func TestTheManagementServiceStartsAnewToReadItsLicence(t *testing.T) {
+func TestTheManagementServiceStartsAnewToReadItsLicense(t *testing.T) {
 	g := NewWithT(t)
 	in := healthy(t, "8.3.1")
 	i := slices.IndexFunc(in.Pods, func(p backend.Pod) bool { return p.Component == componentManagement })
 	in.Pods[i].Outdated = true
 	g.Expect(New().Observe(in).Restarts).To(BeEmpty(), "a healthy filesystem restarts what is outdated anyway")
-	in.State.Licence = &backend.Licence{Message: "no licence loaded"}
-	g.Expect(New().Observe(in).Problems).To(ContainElement(HaveField("Reason", v1alpha1.ReasonLicenceMissing)))
+	in.State.License = &backend.License{Message: "no license loaded"}
+	g.Expect(New().Observe(in).Problems).To(ContainElement(HaveField("Reason", v1alpha1.ReasonLicenseMissing)))
 	g.Expect(New().Observe(in).Restarts).To(HaveExactElements(And(
-		HaveField("Pod", in.Pods[i].Name), HaveField("Safe", true), HaveField("Why", ContainSubstring("no licence")))))
+		HaveField("Pod", in.Pods[i].Name), HaveField("Safe", true), HaveField("Why", ContainSubstring("no license")))))
 }

@@ -23,7 +23,7 @@ var ofManagement8 = append([]option{
 	userSets("client-auto-remove-timeout", timeSpan, "30m"),
 	// Written, even as false, it ends what comes after 8.3.1, which does not know it (main of beegfs-rust, seen when run).
 	leftOut("license-disable", boolean, "false", "").upTo("8.4.0"),
-	fieldSets("license-cert-file", absolutePath, "/etc/beegfs/license.pem", "spec.beegfs.licence").notNeeded(),
+	fieldSets("license-cert-file", absolutePath, "/etc/beegfs/license.pem", "spec.beegfs.license").notNeeded(),
 	operatorSets("license-lib-file", absolutePath, "/opt/beegfs/lib/libbeegfs_license.so", "/opt/beegfs/lib/libbeegfs_license.so"),
 	userSets("max-blocking-threads", integer(1, 4096), "128"),
 	userSets("quota-enable", boolean, "false"),

@@ -169,7 +169,7 @@ var ofServers = []option{
 	// Less than 30 ends the daemon. See consistentTimeouts.
 	userSets("sysTargetOfflineTimeoutSecs", integer(30, many), "180"),
 	userSets("quotaEnableEnforcement", boolean, "false"),
-	// A directory whose disk is not mounted must never become a new, empty one: node run initialises, once and on record.
+	// A directory whose disk is not mounted must never become a new, empty one: node run initializes, once and on record.
 	operatorSets("storeAllowFirstRunInit", boolean, "true", "false"),
 	operatorSets("runDaemonized", boolean, "true", "false"),
 	operatorSets("pidFile", absolutePath, "", ""),

@@ -222,7 +222,7 @@ func TestAnOptionIsRefusedByName(t *testing.T) {
 			"can't be set there; set spec.storagePools[].workerThreads instead"},
 		"interfaces": {"client", "8.3.1", "connInterfacesFile", "/etc/x",
 			"can't be set there; set spec.network.interfaces instead"},
-		"a licence":                {"mgmtd", "8.3.1", "license-cert-file", "/x", "can't be set there; set spec.beegfs.licence instead"},
+		"a license":                {"mgmtd", "8.3.1", "license-cert-file", "/x", "can't be set there; set spec.beegfs.license instead"},
 		"a file that no pod has":   {"storage", "7.4.6", "connNetFilterFile", "/etc/net", noFile},
 		"a socket that no pod has": {"meta", "7.4.6", "sysFileEventLogTarget", "unix:/x", noFile},
 		"one that beegfs-ctl would trip over": {"client", "7.4.6", "remapConnectionFailureStatus", "5",

@@ -21,7 +21,7 @@ type facts struct {
 	rootID int32
 	// mirrored says whether the root directory is mirrored, nil when that is not told.
 	mirrored *bool
-	licence  *backend.Licence
+	license  *backend.License
 }
 
 // The words of BeeGFS for the states of a target (TargetStateStore of 7.4.6, pkg/ctl/target/list.go of 8.3.1).
@@ -41,7 +41,7 @@ func (f facts) state() (backend.State, error) {
 		return backend.State{}, err
 	}
 	state := backend.State{
-		Servers: f.servers, Targets: f.targets, Sessions: f.clients, Pools: f.pools, Mirrors: f.mirrors, RootID: f.rootID, Licence: f.licence,
+		Servers: f.servers, Targets: f.targets, Sessions: f.clients, Pools: f.pools, Mirrors: f.mirrors, RootID: f.rootID, License: f.license,
 		MetadataMirrored: f.mirrored != nil && *f.mirrored,
 	}
 	for i := range state.Servers {

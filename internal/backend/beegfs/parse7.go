@@ -31,7 +31,7 @@ const (
 
 // questions7 asks by beegfs-ctl 7.4. It reads clientConfig and the files that it names, and needs there: sysMgmtdHost, connMgmtdPortTCP,
 // connMgmtdPortUDP and connAuthFile. It refuses an option that beegfs-client 7.4 does not have. logEnabled and runDaemonized, which are
-// its own, must stay false: its log goes to the standard output. Its notice on the licence goes to the standard error.
+// its own, must stay false: its log goes to the standard output. Its notice on the license goes to the standard error.
 //
 // Without a management service it gives up after 3 s with exit code 3, so the first question says so, and the others are not asked.
 // Targets are asked for without --spaceinfo: that goes to every server, and fails when one is away.

@@ -19,7 +19,7 @@ const (
 	askTargets8
 	askPools8
 	askMirrors8
-	askLicence8
+	askLicense8
 	askRoot8
 )
 
@@ -46,7 +46,7 @@ func questions8(address string) []question {
 		askTargets8: {argv: ask("ndjson", targetColumns8, "target", "list", "--state", "--capacity"), forgive: unverified},
 		askPools8:   {argv: ask("ndjson", "id,alias,targets,mirrors", "pool", "list"), forgive: unverified},
 		askMirrors8: {argv: ask("ndjson", "id,primary_target,secondary_target", "mirror", "list"), forgive: noMirrors},
-		askLicence8: {argv: ask("json", "", "license"), forgive: unlicensed},
+		askLicense8: {argv: ask("json", "", "license"), forgive: unlicensed},
 		askRoot8: {
 			argv:  ask("ndjson", "entry_id,meta_node,meta_mirror", "entry", "info", "/"),
 			limit: serverLimit, forgive: always,
@@ -64,7 +64,7 @@ func refused(code int, stderr string) bool {
 	)
 }
 
-// unverified forgives what 8.0 to 8.3 do after they have printed the whole answer: they ask for the licence, and fail when the management
+// unverified forgives what 8.0 to 8.3 do after they have printed the whole answer: they ask for the license, and fail when the management
 // service runs without the library that verifies it.
 func unverified(code int, stderr string) bool {
 	return !refused(code, stderr) && strings.HasPrefix(stderr, "Error: unable to verify licensed status: ")
@@ -75,7 +75,7 @@ func noMirrors(code int, stderr string) bool {
 	return unverified(code, stderr) || !refused(code, stderr) && strings.HasPrefix(stderr, "Error: no mirrors configured")
 }
 
-// unlicensed forgives the question for the licence that it fails when there is none.
+// unlicensed forgives the question for the license that it fails when there is none.
 func unlicensed(code int, stderr string) bool { return !refused(code, stderr) }
 
 // parse8 reads the answers of the tool beegfs 8.3.1.
@@ -87,7 +87,7 @@ func parse8(a answers) (backend.State, error) {
 		}
 	}
 	var err error
-	if f.licence, err = licence8(a.forgiven(askLicence8)); err != nil {
+	if f.license, err = license8(a.forgiven(askLicense8)); err != nil {
 		return backend.State{}, err
 	}
 	return f.state()
@@ -409,11 +409,11 @@ func (r *reader) group8(raw json.RawMessage) (int32, error) {
 	return id, err
 }
 
-// licence8 reads the licence (license/license.go). Where none is loaded the tool fails, and may print how to get one. One that is not valid
+// license8 reads the license (license/license.go). Where none is loaded the tool fails, and may print how to get one. One that is not valid
 // comes with a message that says why.
-func licence8(r *reader) (*backend.Licence, error) {
+func license8(r *reader) (*backend.License, error) {
 	if !strings.HasPrefix(string(r.rest), "{") {
-		return &backend.Licence{Message: "BeeGFS has no licence loaded"}, nil
+		return &backend.License{Message: "BeeGFS has no license loaded"}, nil
 	}
 	var answer struct {
 		Result *int `json:"result"`
@@ -423,12 +423,12 @@ func licence8(r *reader) (*backend.Licence, error) {
 		Message string `json:"message"`
 	}
 	if !r.next() {
-		return nil, r.short("the licence")
+		return nil, r.short("the license")
 	}
 	if err := json.Unmarshal([]byte(r.text), &answer); err != nil || answer.Result == nil {
 		return nil, fmt.Errorf("%s: can't read its answer: %s", r.name, quote(r.text))
 	}
-	return &backend.Licence{
+	return &backend.License{
 		Valid:    answer.Message == "" && len(answer.Data.Names) > 0,
 		Features: slices.Sorted(slices.Values(answer.Data.Names)), Message: answer.Message,
 	}, r.err

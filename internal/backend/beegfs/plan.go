@@ -107,12 +107,12 @@ func (b *builder) build() error {
 	return nil
 }
 
-// The volumes that hold what the node binary is told, the shared secret, and the user's certificate and licence.
+// The volumes that hold what the node binary is told, the shared secret, and the user's certificate and license.
 const (
 	configVolume  = "config"
 	authVolume    = "auth"
 	tlsVolume     = "tls"
-	licenceVolume = "licence"
+	licenseVolume = "license"
 )
 
 // pod is what all pods share, with what they are told and the shared secret.
@@ -204,7 +204,7 @@ func (b *builder) managementSet() (client.Object, error) {
 	pod.Spec.Affinity = backend.OnNodes(fs.Status.Metadata.Node)
 	if is8(fs.Spec.Version) {
 		b.usersSecret(pod, tlsVolume, fs.Spec.BeeGFS.TLS, tlsDirectory)
-		b.usersSecret(pod, licenceVolume, fs.Spec.BeeGFS.Licence, licenceDirectory)
+		b.usersSecret(pod, licenseVolume, fs.Spec.BeeGFS.License, licenseDirectory)
 	}
 	probe, told, err := b.probeContainer()
 	if err != nil {

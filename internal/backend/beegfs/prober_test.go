@@ -28,7 +28,7 @@ var files7 = []string{
 
 var files8 = []string{
 	askNodes8: "nodes.ndjson", askTargets8: "targets.ndjson", askPools8: "pools.ndjson", askMirrors8: "mirrors.ndjson",
-	askLicence8: "license.json", askRoot8: "root.ndjson",
+	askLicense8: "license.json", askRoot8: "root.ndjson",
 }
 
 // transcript is what the tool of a version said in a situation.
@@ -98,7 +98,7 @@ func TestTheToolOfVersion8IsAskedWithoutAShell(t *testing.T) {
 		"--mgmtd-addr=10.0.0.1:8010", "--auth-file=/etc/parallelfs-auth/conn.auth", "--tls-disable",
 		"--columns=id,node,storage_pool,reachability,consistency,cap_pool,space,space_free",
 	}))
-	g.Expect(asked[askLicence8]).To(ContainElement("--output=json"), "ndjson is a drawing of a bee")
+	g.Expect(asked[askLicense8]).To(ContainElement("--output=json"), "ndjson is a drawing of a bee")
 	for _, argv := range NewProber("8.3.1", "tls://10.0.0.1:8010").Commands() {
 		g.Expect(argv).To(ContainElements("--mgmtd-addr=10.0.0.1:8010", "--tls-disable-verification", "--tls-cert-file="))
 		g.Expect(argv).NotTo(ContainElement("--tls-disable"))
@@ -114,7 +114,7 @@ func TestAHealthyBeeGFSTellsAll(t *testing.T) {
 	g.Expect(state.Pools).To(Equal([]backend.Pool{{ID: 1, Name: "Default", Targets: []int32{101, 102, 201}}}))
 	g.Expect(state.Mirrors).To(BeEmpty())
 	g.Expect(state.Sessions).To(BeEmpty())
-	g.Expect(state.Licence).To(BeNil())
+	g.Expect(state.License).To(BeNil())
 	server := func(role v1alpha1.InstanceRole, id int32, name, ip string, port int32) backend.Server {
 		s := *serverOf(&state, role, id)
 		g.Expect(s.UsedBytes).To(BeNumerically("<", s.CapacityBytes+1))
@@ -157,7 +157,7 @@ func TestTheManagementServiceAloneIsAFilesystemWithNothingInIt(t *testing.T) {
 			g.Expect(state.Targets).To(BeEmpty())
 			g.Expect(state.Pools).To(HaveLen(1))
 			g.Expect(state.RootID).To(BeZero())
-			g.Expect(state.Licence != nil).To(Equal(is8(c.version)))
+			g.Expect(state.License != nil).To(Equal(is8(c.version)))
 		})
 	}
 }
@@ -273,7 +273,7 @@ func TestABeeGFS8TellsAll(t *testing.T) {
 	g.Expect(state.MetadataMirrored).To(BeTrue())
 	g.Expect(state.RootID).To(BeEquivalentTo(1))
 	g.Expect(state.Sessions).To(Equal([]backend.Session{{IP: "10.78.0.9", Connected: true}}))
-	g.Expect(state.Licence).To(Equal(&backend.Licence{Message: "BeeGFS has no licence loaded"}))
+	g.Expect(state.License).To(Equal(&backend.License{Message: "BeeGFS has no license loaded"}))
 }
 
 func TestTheRootDirectoryOfABeeGFS8MayHaveNoBuddyGroup(t *testing.T) {
@@ -308,29 +308,29 @@ func TestTheToolOf84NamesTheInterfacesInAnotherWay(t *testing.T) {
 	g.Expect(state).To(Equal(parsed(t, "8.3.1", "full")))
 }
 
-func TestALicenceIsTold(t *testing.T) {
-	// What the tool of 8.3.1 makes of a licence; there was none to ask for here.
+func TestALicenseIsTold(t *testing.T) {
+	// What the tool of 8.3.1 makes of a license; there was none to ask for here.
 	const names = `"dns_names":["io.beegfs.storagepool","io.beegfs.mirroring"]`
 	for name, c := range map[string]struct {
 		answer string
-		want   backend.Licence
+		want   backend.License
 	}{
 		"that is valid": {
 			`{"result":2,"data":{"type":4,` + names + `,"parent_data":{"type":3}}}` + "\n",
-			backend.Licence{Valid: true, Features: []string{"io.beegfs.mirroring", "io.beegfs.storagepool"}},
+			backend.License{Valid: true, Features: []string{"io.beegfs.mirroring", "io.beegfs.storagepool"}},
 		},
 		"that is over": {
 			`{"result":3,"data":{` + names + `},"message":"certificate has expired"}` + "\n",
-			backend.Licence{Features: []string{"io.beegfs.mirroring", "io.beegfs.storagepool"}, Message: "certificate has expired"},
+			backend.License{Features: []string{"io.beegfs.mirroring", "io.beegfs.storagepool"}, Message: "certificate has expired"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			outputs := transcript(t, "8.3.1", "full")
-			outputs[askLicence8] = []byte(c.answer)
+			outputs[askLicense8] = []byte(c.answer)
 			state, err := NewProber("8.3.1", "10.78.0.1:9110").Parse(outputs)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(*state.Licence).To(Equal(c.want))
+			g.Expect(*state.License).To(Equal(c.want))
 		})
 	}
 }
@@ -353,14 +353,14 @@ func TestAFailureOfACommandIsPartOfAnAnswer(t *testing.T) {
 		"but not when the list of metadata targets took too long":   {"7.4.6", askMetaTargets7, -1, "", false},
 		"when there is no buddy group":                              {"8.3.1", askMirrors8, 1, "Error: no mirrors configured\n", true},
 		"but not when buddy groups could not be asked for":          {"8.3.1", askMirrors8, 1, away, false},
-		"when the licence can't be verified after the whole answer": {"8.3.1", askTargets8, 1, "Error: unable to verify licensed status: rpc error: code = Unknown desc = x\n", true},
+		"when the license can't be verified after the whole answer": {"8.3.1", askTargets8, 1, "Error: unable to verify licensed status: rpc error: code = Unknown desc = x\n", true},
 		"but not when the management service went away just then":   {"8.3.1", askTargets8, 1, "Error: unable to verify licensed status: " + away, false},
 		"but not when the management service of 8 is away":          {"8.3.1", askNodes8, 1, "Error: error getting node list from management: " + away, false},
-		"when there is no licence":                                  {"8.3.1", askLicence8, 1, "Error: No certificate loaded\n", true},
-		"but not when the licence could not be asked for":           {"8.3.1", askLicence8, 1, away, false},
-		"but not when the question for it took too long":            {"8.3.1", askLicence8, -1, "", false},
-		"but not when the secret is another one":                    {"8.3.1", askLicence8, 1, "Error: rpc error: code = Unauthenticated desc = x\n", false},
-		"but not when the tool does not know its arguments":         {"8.3.1", askLicence8, 2, "Error: unknown flag: --raw\n", false},
+		"when there is no license":                                  {"8.3.1", askLicense8, 1, "Error: No certificate loaded\n", true},
+		"but not when the license could not be asked for":           {"8.3.1", askLicense8, 1, away, false},
+		"but not when the question for it took too long":            {"8.3.1", askLicense8, -1, "", false},
+		"but not when the secret is another one":                    {"8.3.1", askLicense8, 1, "Error: rpc error: code = Unauthenticated desc = x\n", false},
+		"but not when the tool does not know its arguments":         {"8.3.1", askLicense8, 2, "Error: unknown flag: --raw\n", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := NewProber(c.version, "10.0.0.1:8010").(backend.TolerantProber)
@@ -407,17 +407,17 @@ func TestAnAnswerThatIsNotUnderstoodIsAnErrorThatNamesIt(t *testing.T) {
 		"a target that is listed twice":         {"7.4.6", "healthy", askStorageTargets7, "     102 ", "     101 ", "number 101 twice among the storage targets"},
 		"a target in two pools":                 {"7.4.6", "mirrored", askStorageTargets7, "202           Online         Good          2", "202           Online         Good          1", "lists target 202 in pool 2, and says that it is in pool 1"},
 		"a state that is new":                   {"7.4.6", "healthy", askStorageTargets7, "Online", "Sleeping", "has a state that is not known"},
-		"other columns":                         {"7.4.6", "healthy", askStorageTargets7, "St. Pool", "Colour  ", "should be the columns"},
+		"other columns":                         {"7.4.6", "healthy", askStorageTargets7, "St. Pool", "Color  ", "should be the columns"},
 		"a number that is none":                 {"7.4.6", "healthy", askStorageTargets7, "     101 ", "     1o1 ", `"1o1" in the place of a number`},
 		"a complaint between the lines":         {"7.4.6", "healthy", askMeta7, "meta-2 [ID", "(0) 14:48:05 Main [Messaging (RPC)] >> Communication error\nmeta-2 [ID", "line 5 should be the name and the number of a node"},
-		"a licence notice where a table was":    {"7.4.6", "healthy", askPools7, "Pool ID", "-----\n| BeeGFS Enterprise Feature |\nPool ID", "should be the columns"},
+		"a license notice where a table was":    {"7.4.6", "healthy", askPools7, "Pool ID", "-----\n| BeeGFS Enterprise Feature |\nPool ID", "should be the columns"},
 		"no word on the root directory":         {"7.4.6", "mirrored", askRoot7, "*", "", "did not say whether the root directory is mirrored"},
 		"sizes that are none":                   {"7.4.6", "healthy", askStorageSpace7, "252.0GiB", "252.0XiB", "has sizes that are none"},
 		"a target list of 8 that is cut off":    {"8.3.1", "full", askTargets8, `,"storage_pool":"s:1"*`, "", "target list --state --capacity: line 1 is cut off"},
 		"a target of 8 that vanished":           {"8.3.1", "full", askTargets8, `{"cap_pool":"Emergency","consistency":"Needs-resync"*`, "", "which should be the same"},
 		"a pool of 8 that vanished":             {"8.3.1", "full", askPools8, `{"alias":"ssd"*`, "", "which should be the same"},
 		"no nodes":                              {"8.3.1", "full", askNodes8, "*", "", "without the management service"},
-		"a column that is new":                  {"8.3.1", "full", askPools8, `{"alias":"ssd",`, `{"alias":"ssd","colour":"red",`, `line 2 can't be read (json: unknown field "colour")`},
+		"a column that is new":                  {"8.3.1", "full", askPools8, `{"alias":"ssd",`, `{"alias":"ssd","color":"red",`, `line 2 can't be read (json: unknown field "color")`},
 		"a column that is missing":              {"8.3.1", "full", askPools8, `"mirrors":"",`, "", "has not all columns that were asked for"},
 		"a table where JSON was":                {"8.3.1", "full", askNodes8, `{"alias":"c1"`, "ALIAS  ID\n{", "line 1 can't be read"},
 		"a type of node that is new":            {"8.3.1", "full", askNodes8, `"node_type":3`, `"node_type":9`, "has no id that is known"},
@@ -425,7 +425,7 @@ func TestAnAnswerThatIsNotUnderstoodIsAnErrorThatNamesIt(t *testing.T) {
 		"a unit where bytes were":               {"8.3.1", "full", askTargets8, `"space":"12884901888"`, `"space":"12.0GiB"`, "has sizes that are none"},
 		"a metadata target on a storage server": {"8.3.1", "full", askTargets8, `"node":"m:1"`, `"node":"s:1"`, `"s:1" in the place of a number of its own kind`},
 		"a buddy group of 8 that vanished":      {"8.3.1", "full", askMirrors8, `{"id":{"num_id":1,"node_type":3}*`, "", "which should be the same"},
-		"a licence that is cut off":             {"8.3.1", "full", askLicence8, "*", `{"result":2` + "\n", "can't read its answer"},
+		"a license that is cut off":             {"8.3.1", "full", askLicense8, "*", `{"result":2` + "\n", "can't read its answer"},
 		"another directory than the root":       {"8.3.1", "full", askRoot8, `"root"`, `"3-1234"`, "should be about the root directory"},
 	} {
 		t.Run(name, func(t *testing.T) {

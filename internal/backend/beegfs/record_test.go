@@ -118,7 +118,7 @@ func TestRecordRefuses(t *testing.T) {
 		"ports that another BeeGFS uses on the same node": {
 			change: func(in *backend.Input) {
 				in.FileSystem.Spec.BeeGFS.BasePort = new(int32(9000))
-				in.Others = []v1alpha1.FileSystem{neighbour("oss2", 9063)}
+				in.Others = []v1alpha1.FileSystem{neighbor("oss2", 9063)}
 			},
 			reason: v1alpha1.ReasonPortConflict, says: "FileSystem storage/other uses the ports 9063 to 9126 on node oss2 too; set spec.beegfs.basePort at least 64 away from 9063",
 		},
@@ -156,7 +156,7 @@ func TestRecordRefuses(t *testing.T) {
 		"a metadata directory that another BeeGFS uses on the same node": {
 			directories: true,
 			change: func(in *backend.Input) {
-				other := neighbour("oss2", 9000)
+				other := neighbor("oss2", 9000)
 				other.Status.BeeGFS.Allocations[0].Targets = []v1alpha1.BeeGFSTargetID{{Name: "/data/meta1", ID: 1}}
 				in.Others = []v1alpha1.FileSystem{other}
 			},
@@ -231,8 +231,8 @@ func TestRecordRefuses(t *testing.T) {
 	}
 }
 
-// neighbour is another BeeGFS with a metadata server on a node.
-func neighbour(node string, port int32) v1alpha1.FileSystem {
+// neighbor is another BeeGFS with a metadata server on a node.
+func neighbor(node string, port int32) v1alpha1.FileSystem {
 	return v1alpha1.FileSystem{
 		ObjectMeta: metav1.ObjectMeta{Name: "other", Namespace: "storage", UID: "77aa"},
 		Spec:       v1alpha1.FileSystemSpec{Type: v1alpha1.BeeGFS, BeeGFS: &v1alpha1.BeeGFSSpec{}},
@@ -364,13 +364,13 @@ func TestTrap4AnIDThatWasGivenIsNeverGivenAgain(t *testing.T) {
 		in.FileSystem.Spec.BeeGFS.Adopt = []v1alpha1.BeeGFSAllocation{
 			{Name: "meta-0.oss2", Role: v1alpha1.RoleMetadata, Node: "oss2", NodeID: 1, Targets: []v1alpha1.BeeGFSTargetID{{Name: "scratch-oss2-ssd-m0", ID: 1}}},
 			{Name: "storage-ssd.oss2", Role: v1alpha1.RoleStorage, Node: "oss2", NodeID: 3, Targets: []v1alpha1.BeeGFSTargetID{
-				{Name: "scratch-oss2-ssd-s1", ID: 101, Initialised: new(metav1.Now())}}},
+				{Name: "scratch-oss2-ssd-s1", ID: 101, Initialized: new(metav1.Now())}}},
 		}
 		in = recorded(t, in)
 		g.Expect(given(in.FileSystem.Status.BeeGFS)).To(ContainElements(
 			"meta-0.oss1 2: ssd-m0=2", "meta-0.oss2 1: ssd-m0=1", "storage-ssd.oss1 4: ssd-s0=102 ssd-s1=103", "storage-ssd.oss2 3: ssd-s0=104 ssd-s1=101"))
 		a, _ := allocationNamed(in.FileSystem, "storage-ssd.oss2")
-		g.Expect(a.Targets[1].Initialised).To(BeNil(), "the directory may be adopted by this FileSystem, once it says that it is this target")
+		g.Expect(a.Targets[1].Initialized).To(BeNil(), "the directory may be adopted by this FileSystem, once it says that it is this target")
 	})
 }
 
@@ -397,8 +397,8 @@ func without(all []v1alpha1.BeeGFSAllocation, name string) []v1alpha1.BeeGFSAllo
 func TestPortsAreTheFirstRangeThatNobodyHas(t *testing.T) {
 	g := NewWithT(t)
 	in := cluster("7.4.6")
-	far := neighbour("n7", 8000)
-	asks := neighbour("n8", 0)
+	far := neighbor("n7", 8000)
+	asks := neighbor("n8", 0)
 	asks.Status = v1alpha1.FileSystemStatus{}
 	asks.Spec.BeeGFS.BasePort = new(int32(8100))
 	in.Others = []v1alpha1.FileSystem{far, asks}
@@ -410,7 +410,7 @@ func TestPortsAreTheFirstRangeThatNobodyHas(t *testing.T) {
 }
 
 func TestWhatTheManagementServiceShowsIsRecorded(t *testing.T) {
-	t.Run("a target is initialised when it takes part, and not before", func(t *testing.T) {
+	t.Run("a target is initialized when it takes part, and not before", func(t *testing.T) {
 		g := NewWithT(t)
 		in := recorded(t, cluster("7.4.6"))
 		in.State = answer(in)
@@ -422,17 +422,17 @@ func TestWhatTheManagementServiceShowsIsRecorded(t *testing.T) {
 		var open []string
 		for _, a := range allocations(in.FileSystem) {
 			for _, target := range a.Targets {
-				if target.Initialised == nil {
+				if target.Initialized == nil {
 					open = append(open, fmt.Sprintf("%s %d", a.Role, target.ID))
 				} else {
-					g.Expect(target.Initialised.Time).To(BeTemporally("==", in.State.Time))
+					g.Expect(target.Initialized.Time).To(BeTemporally("==", in.State.Time))
 				}
 			}
 		}
 		g.Expect(open).To(ConsistOf("Metadata 1", "Metadata 2", "Metadata 3", "Metadata 4", "Metadata 5", "Metadata 6", "Metadata 7", "Metadata 8",
 			fmt.Sprintf("Storage %d", in.State.Targets[0].ID)), "a store that was taken over remembers targets that no daemon has looked at")
 	})
-	t.Run("what was recorded as initialised stays so when nothing answers", func(t *testing.T) {
+	t.Run("what was recorded as initialized stays so when nothing answers", func(t *testing.T) {
 		g := NewWithT(t)
 		in := recorded(t, cluster("7.4.6"))
 		in.State = answer(in)

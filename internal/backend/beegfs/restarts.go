@@ -21,7 +21,7 @@ const noticed = 30 * time.Second
 
 // restarts finds the daemons that have to start anew: a storage server, because a disk was proven after its start, or was emptied and
 // taken out, as it reads its list of targets when it starts; a metadata server, because the metadata was mirrored after its start; the
-// management service, because it got a licence.
+// management service, because it got a license.
 func (o *observer) restarts() {
 	if o.in.State == nil || o.fs.Status.BeeGFS == nil {
 		return
@@ -36,9 +36,9 @@ func (o *observer) restarts() {
 		case componentStorage:
 			why, safe = slices.Concat(o.takeUp(pod), o.letGo(pod)), o.safe()
 		case componentManagement:
-			// It reads its licence when it starts, and nothing else mends what only a licence allows.
-			if pod.Outdated && o.lacksLicence() {
-				why, safe = []string{"its configuration has changed, and it has no licence yet"}, o.safe()
+			// It reads its license when it starts, and nothing else mends what only a license allows.
+			if pod.Outdated && o.lacksLicense() {
+				why, safe = []string{"its configuration has changed, and it has no license yet"}, o.safe()
 			}
 		case componentMeta:
 			if mirrored := o.fs.Status.BeeGFS.MetadataMirrored; mirrored != nil && pod.Started.Before(mirrored.Time) {
@@ -109,9 +109,9 @@ func (o *observer) unconfirmed() []string {
 	return out
 }
 
-// lacksLicence is true when BeeGFS refuses something for want of a licence.
-func (o *observer) lacksLicence() bool {
-	return slices.ContainsFunc(o.seen.Problems, func(p backend.Problem) bool { return p.Reason == v1alpha1.ReasonLicenceMissing })
+// lacksLicense is true when BeeGFS refuses something for want of a license.
+func (o *observer) lacksLicense() bool {
+	return slices.ContainsFunc(o.seen.Problems, func(p backend.Problem) bool { return p.Reason == v1alpha1.ReasonLicenseMissing })
 }
 
 // serves is true when a pod runs the storage server of a pool on a node.
@@ -163,7 +163,7 @@ func (o *observer) letGo(pod backend.Pod) []string {
 // reason against it, and neither is what the spec asks for and BeeGFS has not got yet. Data that is not the same on both sides is one: its
 // good side may be on this server. No other server may be away meanwhile.
 func (o *observer) safe() bool {
-	if !o.onlyProblems(v1alpha1.ReasonTargetsNotReady, v1alpha1.ReasonTargetsMissing, v1alpha1.ReasonLicenceMissing,
+	if !o.onlyProblems(v1alpha1.ReasonTargetsNotReady, v1alpha1.ReasonTargetsMissing, v1alpha1.ReasonLicenseMissing,
 		v1alpha1.ReasonPoolsNotPlaced) {
 		return false
 	}

@@ -24,8 +24,8 @@ type target struct {
 	disk *v1alpha1.StorageTarget
 	// id is 0, and server too, while none was given.
 	id, server int32
-	// initialised and drained are what is recorded.
-	initialised, drained *metav1.Time
+	// initialized and drained are what is recorded.
+	initialized, drained *metav1.Time
 	// said is what BeeGFS lists, nil when it does not list the target.
 	said *backend.Target
 	// mirror is the number of its buddy group, 0 for none.
@@ -45,7 +45,7 @@ func targetsOf(in backend.Input) []target {
 			for _, t := range wantedOn(in, pool, node) {
 				t.pool, t.slot, t.node, t.server = pool, record.Slot, node, allocation.NodeID
 				if given, ok := targetNamed(allocation, t.name); ok {
-					t.id, t.initialised, t.drained = given.ID, given.Initialised, given.Drained
+					t.id, t.initialized, t.drained = given.ID, given.Initialized, given.Drained
 					t.said, t.mirror = listed(in.State, v1alpha1.RoleStorage, t.id), mirrorOf(in.State, v1alpha1.RoleStorage, t.id)
 				}
 				out = append(out, t)
@@ -301,9 +301,9 @@ func (o *observer) targetMessage(t target, status v1alpha1.TargetStatus) string 
 		return "unknown while the management service does not answer: " + o.in.StateError
 	case t.id == 0:
 		return "it has no number yet"
-	case t.said == nil && t.initialised != nil:
+	case t.said == nil && t.initialized != nil:
 		return fmt.Sprintf("BeeGFS does not list target %d any more, which it did at %s; look whether the management service still has its store, "+
-			"and why the storage server does not register the target", t.id, t.initialised.UTC().Format("2006-01-02 15:04"))
+			"and why the storage server does not register the target", t.id, t.initialized.UTC().Format("2006-01-02 15:04"))
 	case t.said == nil:
 		return fmt.Sprintf("target %d has not registered: %s", t.id, o.serverMessage(t))
 	case !t.said.Online:

@@ -94,17 +94,17 @@ func masterRun(in backend.Input) (spec.Run, error) {
 // masterPlaces says where the master keeps its metadata: in a directory of the node, or on its only target.
 func masterPlaces(fs *v1alpha1.FileSystem) (data string, directories []spec.Directory, onTargets *spec.OnTargets) {
 	record := fs.Status.Metadata
-	initialise := &spec.Initialise{
-		Granted:   record.Initialised == nil,
+	initialize := &spec.Initialize{
+		Granted:   record.Initialized == nil,
 		DataGlobs: []string{"metadata*", "changelog*"},
 		// The content of metadata.mfs.empty, which Debian's moosefs-master ships for a new filesystem.
 		Files: []spec.InitialFile{{Name: "metadata.mfs", Content: "MFSM NEW"}},
 	}
 	if backend.OnDevices(fs.Spec.Metadata.Targets) {
 		return onlyTarget, []spec.Directory{},
-			&spec.OnTargets{Directory: componentMaster, Data: dataSubdirectory, Initialise: initialise, All: true}
+			&spec.OnTargets{Directory: componentMaster, Data: dataSubdirectory, Initialize: initialize, All: true}
 	}
-	return dataDirectory(record.Directory), []spec.Directory{{Path: record.Directory, Data: dataSubdirectory, Initialise: initialise}}, nil
+	return dataDirectory(record.Directory), []spec.Directory{{Path: record.Directory, Data: dataSubdirectory, Initialize: initialize}}, nil
 }
 
 // onlyTarget is the data directory of the only target of a daemon, as spec.File has it.

@@ -237,7 +237,7 @@ func TestOnDisksADaemonFindsItsDataByItsTarget(t *testing.T) {
 			master := run(t, string(secret.Data["master.json"]))
 			g.Expect(master.Directories).To(BeEmpty())
 			g.Expect(master.OnTargets.All).To(BeTrue(), "a master without its metadata must not start")
-			g.Expect(master.OnTargets.Initialise.Granted).To(BeTrue())
+			g.Expect(master.OnTargets.Initialize.Granted).To(BeTrue())
 			g.Expect(master.Files[0].Content).To(ContainSubstring("DATA_PATH = $(TARGET)\n"))
 			g.Expect(master.Recover.File).To(Equal("$(TARGET)/metadata.mfs"))
 			g.Expect(master.Instance).To(Equal("master"))
@@ -287,7 +287,7 @@ func TestDirectoriesOfAnotherFileSystemDoNotConflictWithDisks(t *testing.T) {
 	g := NewWithT(t)
 	in := onDisks("4.57.5")
 	backendtest.Remember(t, New(), &in)
-	other := neighbour(9500, "/data/meta")
+	other := neighbor(9500, "/data/meta")
 	other.Status.Metadata.Target, other.Status.Metadata.Directory = "other-mds0-1", in.FileSystem.Status.Metadata.Directory
 	in.Others = []v1alpha1.FileSystem{other}
 	_, err := New().Record(in)

@@ -67,8 +67,8 @@ func (o *observer) management() {
 	o.seen.Management = &v1alpha1.ManagementStatus{Address: backend.Address(master.IP, o.ports.clients())}
 	if o.in.State != nil {
 		o.seen.Management.Version = o.in.State.Version
-		// A master that answers has loaded its metadata, so the directory is an initialised one.
-		o.seen.MetadataInitialised = true
+		// A master that answers has loaded its metadata, so the directory is an initialized one.
+		o.seen.MetadataInitialized = true
 	}
 }
 
@@ -194,7 +194,7 @@ func (o *observer) diagnoseMaster(say func(reason, format string, args ...any)) 
 	switch {
 	case there && !pod.Ready && pod.Message != "":
 		say(v1alpha1.ReasonDaemonRefused, "the master on node %s does not run: %s", pod.Node, pod.Message)
-	case o.fs.Status.Metadata == nil || o.fs.Status.Metadata.Initialised == nil:
+	case o.fs.Status.Metadata == nil || o.fs.Status.Metadata.Initialized == nil:
 		say(v1alpha1.ReasonStarting, "waiting for the master to answer for the first time: %s", o.in.StateError)
 	case !there || !pod.Ready:
 		say(v1alpha1.ReasonMetadataOffline, "the master does not answer, so the state of the filesystem is unknown: %s", o.in.StateError)

@@ -117,7 +117,7 @@ func TestAHealthyFileSystemHasNoProblems(t *testing.T) {
 	g := NewWithT(t)
 	seen := New().Observe(healthy(t))
 	g.Expect(seen.Problems).To(BeEmpty())
-	g.Expect(seen.MetadataInitialised).To(BeTrue())
+	g.Expect(seen.MetadataInitialized).To(BeTrue())
 	g.Expect(seen.Management).To(Equal(&v1alpha1.ManagementStatus{Address: "10.0.0.1:9421", Version: "4.57.5"}))
 	g.Expect(seen.Summary).To(Equal(v1alpha1.FileSystemSummary{
 		Servers: "7/7", Targets: "6/6", Clients: "2/2", Capacity: "20TiB", Used: "2TiB",
@@ -191,9 +191,9 @@ func TestProblemsAreNamedWorstFirst(t *testing.T) {
 		"a master that refuses to start": {
 			change: func(in *backend.Input) {
 				in.State, in.StateError = nil, "connection refused"
-				in.Pods[8].Ready, in.Pods[8].Message = false, "master: /data/meta was initialised before and is empty now"
+				in.Pods[8].Ready, in.Pods[8].Message = false, "master: /data/meta was initialized before and is empty now"
 			},
-			reason: v1alpha1.ReasonDaemonRefused, says: "the master on node n1 does not run: master: /data/meta was initialised before and is empty now",
+			reason: v1alpha1.ReasonDaemonRefused, says: "the master on node n1 does not run: master: /data/meta was initialized before and is empty now",
 		},
 	}
 	for name, c := range cases {

@@ -182,13 +182,13 @@ func TestRecordRefuses(t *testing.T) {
 		},
 		"ports that another filesystem uses on the same node": {
 			change: func(in *backend.Input) {
-				in.Others = []v1alpha1.FileSystem{neighbour(9440, "/srv/meta")}
+				in.Others = []v1alpha1.FileSystem{neighbor(9440, "/srv/meta")}
 			},
 			reason: v1alpha1.ReasonPortConflict, says: "FileSystem storage/other uses the ports 9440 to 9471 on node n1 too",
 		},
 		"a directory that another filesystem uses on the same node": {
 			change: func(in *backend.Input) {
-				in.Others = []v1alpha1.FileSystem{neighbour(9500, "/data/ssd0/below")}
+				in.Others = []v1alpha1.FileSystem{neighbor(9500, "/data/ssd0/below")}
 			},
 			reason: v1alpha1.ReasonDirectoryConflict, says: "keeps data in /data/ssd0/below on node n1",
 		},
@@ -207,8 +207,8 @@ func TestRecordRefuses(t *testing.T) {
 	}
 }
 
-// neighbour is another filesystem whose master is on n1.
-func neighbour(port int32, directory string) v1alpha1.FileSystem {
+// neighbor is another filesystem whose master is on n1.
+func neighbor(port int32, directory string) v1alpha1.FileSystem {
 	return v1alpha1.FileSystem{
 		ObjectMeta: metav1.ObjectMeta{Name: "other", Namespace: "storage", UID: "77aa"},
 		Spec:       v1alpha1.FileSystemSpec{Type: v1alpha1.MooseFS, MooseFS: &v1alpha1.MooseFSSpec{BasePort: port}},

@@ -115,12 +115,12 @@ func (b *builder) masterSet() (client.Object, error) {
 	}
 	b.secrets[passwordKey] = []byte(b.in.Password)
 	b.secrets["master.json"] = backend.Encode(run)
-	// The permission to initialise is withdrawn once; that must not restart the master.
+	// The permission to initialize is withdrawn once; that must not restart the master.
 	for _, d := range run.Directories {
-		d.Initialise.Granted = false
+		d.Initialize.Granted = false
 	}
 	if run.OnTargets != nil {
-		run.OnTargets.Initialise.Granted = false
+		run.OnTargets.Initialize.Granted = false
 	}
 
 	probe := spec.Probe{

@@ -104,8 +104,8 @@ func code(err error) int {
 
 func TestAToolRunsInAFreshDirectoryThatIsRemoved(t *testing.T) {
 	g, c := NewWithT(t), newClient(t)
-	b := c.script(`pwd; ls; echo $COLOUR; echo data > file; echo warning >&2`)
-	b.Env = []string{"COLOUR=red"}
+	b := c.script(`pwd; ls; echo $COLOR; echo data > file; echo warning >&2`)
+	b.Env = []string{"COLOR=red"}
 	// What a killed attempt left.
 	g.Expect(os.MkdirAll(filepath.Join(b.Directory, "old"), 0o755)).To(Succeed())
 	g.Expect(bench.Run(t.Context(), b, c.host())).To(Succeed())

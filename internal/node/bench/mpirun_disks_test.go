@@ -116,9 +116,9 @@ func TestMpirunStartsOnEachWorkerAsManyAsPlaced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g, at := NewWithT(t), newCluster(t, c.placement...)
 			at.b.Ranks = &spec.Ranks{}
-			at.b.Env = []string{"COLOUR=dark red", "OMPI_MCA_mpi_yield_when_idle=1"}
+			at.b.Env = []string{"COLOR=dark red", "OMPI_MCA_mpi_yield_when_idle=1"}
 			at.b.Argv = []string{"sh", "-c",
-				`echo "$OMPI_COMM_WORLD_RANK ${FAKE_HOST%%.*} $(pwd) $COLOUR $OMPI_MCA_mpi_yield_when_idle $(sed -n 's/^Cpus_allowed_list:.//p' /proc/self/status) $0"`, "$(DIRECTORY)"}
+				`echo "$OMPI_COMM_WORLD_RANK ${FAKE_HOST%%.*} $(pwd) $COLOR $OMPI_MCA_mpi_yield_when_idle $(sed -n 's/^Cpus_allowed_list:.//p' /proc/self/status) $0"`, "$(DIRECTORY)"}
 			g.Expect(at.launch(t)).To(Succeed(), at.said.String())
 			own, err := exec.Command("sed", "-n", `s/^Cpus_allowed_list:.//p`, "/proc/self/status").Output()
 			g.Expect(err).NotTo(HaveOccurred())
@@ -175,7 +175,7 @@ func TestAToolUnderMpirunEndsWithItsTime(t *testing.T) {
 
 func TestTheOutputOfProcessesThatPrintALotIsTakenApart(t *testing.T) {
 	g, at := NewWithT(t), newCluster(t, 3, 5)
-	at.b.Ranks, at.b.Stdin = &spec.Ranks{Each: true}, "colour of $(RANK)\n"
+	at.b.Ranks, at.b.Stdin = &spec.Ranks{Each: true}, "color of $(RANK)\n"
 	// Lines of 1 to 3000 bytes, in odd pieces, on both outputs, without any pause.
 	at.b.Argv = []string{"awk", "-v", "rank=$(RANK)", `{ print } END {
 		for (i = 0; i < 400; i++) {
@@ -193,7 +193,7 @@ func TestTheOutputOfProcessesThatPrintALotIsTakenApart(t *testing.T) {
 	for rank, part := range parts {
 		lines := strings.Split(string(part), "\n")
 		g.Expect(lines).To(HaveLen(403))
-		g.Expect(lines).To(ContainElement(fmt.Sprintf("colour of %d", rank)))
+		g.Expect(lines).To(ContainElement(fmt.Sprintf("color of %d", rank)))
 		g.Expect(lines).To(ContainElement(fmt.Sprintf("end without a newline of %d", rank)))
 		seen := map[int]bool{}
 		for _, line := range lines {

@@ -45,7 +45,7 @@ type Host struct {
 	ProveLimit time.Duration
 	// Pin binds this thread, which Exec then replaces.
 	Pin func(spec.Pinning) (affinity.Effective, error)
-	// CommandLimit is how long the command that initialises a directory may run.
+	// CommandLimit is how long the command that initializes a directory may run.
 	CommandLimit time.Duration
 	// After is time.After; between two rounds of questions is one second.
 	After func(time.Duration) <-chan time.Time

@@ -81,7 +81,7 @@ func (c *container) master() spec.Run {
 	return spec.Run{
 		Owner: spec.Owner{Namespace: "storage", Name: "scratch", UID: "1"}, Component: "master", User: "mfs",
 		Ledger: c.path("state", "ledger.json"),
-		Directories: []spec.Directory{{Path: c.path("meta"), Data: "data", Initialise: &spec.Initialise{
+		Directories: []spec.Directory{{Path: c.path("meta"), Data: "data", Initialize: &spec.Initialize{
 			Granted: true, DataGlobs: []string{"metadata*"}, Files: []spec.InitialFile{{Name: "metadata.mfs", Content: "MFSM NEW"}},
 		}}},
 		Files: []spec.File{{Path: c.path("run", "mfsmaster.cfg"), Content: "HOST = $(NODE_IP)\nAUTH_CODE = s3cret\n", Mode: 0o640}},

@@ -19,7 +19,7 @@ import (
 func (c *container) storage() spec.Run {
 	told := c.chunkserver()
 	told.Component = "storage"
-	told.OnTargets = &spec.OnTargets{Directory: "storage", Data: "data", Initialise: &spec.Initialise{
+	told.OnTargets = &spec.OnTargets{Directory: "storage", Data: "data", Initialize: &spec.Initialize{
 		DataGlobs: []string{"format.conf"}, Directories: []string{"chunks"},
 		Files: []spec.InitialFile{
 			{Name: "format.conf", Content: "version=3\n"},
@@ -33,7 +33,7 @@ func (c *container) storage() spec.Run {
 	return told
 }
 
-// granted is a target that may be initialised, with its id.
+// granted is a target that may be initialized, with its id.
 func (c *container) granted(t *testing.T, name, id string) spec.Target {
 	t.Helper()
 	of := c.target(t, name)
@@ -69,7 +69,7 @@ func TestAVariableOfTheNodeStandsBeforeThatOfTheContainer(t *testing.T) {
 	g.Expect(os.ReadFile(c.path("run", "mfshdd.cfg"))).To(HavePrefix("# 10.0.0.2\n"))
 }
 
-func TestOnlyATargetWithThePermissionIsInitialised(t *testing.T) {
+func TestOnlyATargetWithThePermissionIsInitialized(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
 	a, b := c.granted(t, "a", "101"), c.granted(t, "b", "102")
 	b.Granted = false
@@ -77,11 +77,11 @@ func TestOnlyATargetWithThePermissionIsInitialised(t *testing.T) {
 	g.Expect(c.run(t.Context(), c.storage())).To(MatchError(errStarted))
 	g.Expect(os.ReadFile(c.path("run", "storage.conf"))).To(ContainSubstring("= " + a.Path + "/storage/data\n"))
 	g.Expect(os.ReadDir(b.Path)).To(BeEmpty())
-	g.Expect(c.log.String()).To(ContainSubstring("was initialised before"))
+	g.Expect(c.log.String()).To(ContainSubstring("was initialized before"))
 
 	// The permission of the whole is enough too, and that of one is not that of the others.
 	told := c.storage()
-	told.OnTargets.Initialise.Granted = true
+	told.OnTargets.Initialize.Granted = true
 	g.Expect(c.run(t.Context(), told)).To(MatchError(errStarted))
 	g.Expect(os.ReadFile(filepath.Join(b.Path, "storage", "data", "targetNumID"))).To(BeEquivalentTo("102\n"))
 }
@@ -100,7 +100,7 @@ func TestADirectoryOfTheNodeIsATarget(t *testing.T) {
 
 	// It was there: an empty one in its place is refused, though the permission is still there.
 	g.Expect(os.RemoveAll(a.Path)).To(Succeed())
-	g.Expect(c.run(t.Context(), told)).To(MatchError(And(HavePrefix("target a: "), ContainSubstring("was initialised on this node before"))))
+	g.Expect(c.run(t.Context(), told)).To(MatchError(And(HavePrefix("target a: "), ContainSubstring("was initialized on this node before"))))
 	g.Expect(a.Path).NotTo(BeAnExistingFile())
 }
 
@@ -110,13 +110,13 @@ func TestTheTrapsOfContainers(t *testing.T) {
 		a := c.granted(t, "a", "101")
 		c.tell(t, node2(a))
 		g.Expect(c.run(t.Context(), c.storage())).To(MatchError(errStarted))
-		// The machine comes up without the disk: its mountpoint is an empty directory, and nobody has recorded yet that it was initialised.
+		// The machine comes up without the disk: its mountpoint is an empty directory, and nobody has recorded yet that it was initialized.
 		g.Expect(os.Rename(a.Path, c.path("unplugged"))).To(Succeed())
 		g.Expect(os.Mkdir(a.Path, 0o755)).To(Succeed())
 		c.started = nil
 		c.prove = unmounted("a")
 		waited := c.afterSeconds(600, func() { c.prove = nil })
-		g.Expect(c.run(t.Context(), c.storage())).To(MatchError(ContainSubstring("was initialised on this node before: its disk is not mounted")))
+		g.Expect(c.run(t.Context(), c.storage())).To(MatchError(ContainSubstring("was initialized on this node before: its disk is not mounted")))
 		g.Expect(*waited).To(Equal(600), "it waits for the disk, and what the proof does not see, the ledger does")
 		g.Expect(c.started).To(BeNil())
 		g.Expect(os.ReadDir(a.Path)).To(BeEmpty(), "no second, empty target under the old id")
@@ -225,13 +225,13 @@ func TestAListThatNamesATargetTwiceIsWaitedOut(t *testing.T) {
 	g.Expect(other.Path).NotTo(BeAnExistingFile())
 }
 
-// TestANodeThatIsKilledInsideOfTheCommandOfAnInitialisationResumesIt runs the real thing: the command hangs at its first run.
-func TestANodeThatIsKilledInsideOfTheCommandOfAnInitialisationResumesIt(t *testing.T) {
+// TestANodeThatIsKilledInsideOfTheCommandOfAnInitializationResumesIt runs the real thing: the command hangs at its first run.
+func TestANodeThatIsKilledInsideOfTheCommandOfAnInitializationResumesIt(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
 	told := c.real(t)
 	told.OnTargets, told.Local, told.Files = nil, "", nil
 	script := `echo half > "$1"; echo journal > "$1-journal"; [ -e "$2" ] || { echo $$ > "$2"; exec sleep 600; }; rm "$1-journal"; echo whole > "$1"`
-	told.Directories = []spec.Directory{{Path: c.path("data"), Data: "data", Initialise: &spec.Initialise{
+	told.Directories = []spec.Directory{{Path: c.path("data"), Data: "data", Initialize: &spec.Initialize{
 		Granted: true, DataGlobs: []string{"db"}, Command: []string{"sh", "-c", script, "make", "$(NEW)", c.path("pid")}, Makes: "db",
 	}}}
 	n := startNode(t, told)

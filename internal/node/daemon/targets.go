@@ -31,7 +31,7 @@ type usedTarget struct {
 func distinct(targets []spec.Target, use *spec.OnTargets, lookup environment.Lookup) error {
 	taken := map[string]string{}
 	for _, t := range targets {
-		identity, err := directory.Identity(use.Initialise, first(t.Variables, lookup))
+		identity, err := directory.Identity(use.Initialize, first(t.Variables, lookup))
 		if err != nil || identity == "" {
 			continue // its own proof says what is wrong with it
 		}
@@ -46,15 +46,15 @@ func distinct(targets []spec.Target, use *spec.OnTargets, lookup environment.Loo
 
 // directoryOf is the directory that a daemon uses on a target, with the permission that the target has.
 func directoryOf(t spec.Target, use spec.OnTargets) spec.Directory {
-	d := spec.Directory{Path: filepath.Join(t.Path, use.Directory), Data: use.Data, Initialise: use.Initialise}
+	d := spec.Directory{Path: filepath.Join(t.Path, use.Directory), Data: use.Data, Initialize: use.Initialize}
 	if t.Directory {
 		d.Path = t.Path
 	}
-	if use.Initialise != nil {
-		initialise := *use.Initialise
-		initialise.Granted = initialise.Granted || t.Granted
-		initialise.Expected = initialise.Expected || t.Expected
-		d.Initialise = &initialise
+	if use.Initialize != nil {
+		initialize := *use.Initialize
+		initialize.Granted = initialize.Granted || t.Granted
+		initialize.Expected = initialize.Expected || t.Expected
+		d.Initialize = &initialize
 	}
 	return d
 }

@@ -99,7 +99,7 @@ func TestADaemonWaitsForItsFileThenForItsEntryThenForItsTargets(t *testing.T) {
 	c.prove = unmounted("a")
 	steps := map[int]func(){
 		3: func() { c.write(t, `{"daemons": {"master": {}}}`) },
-		6: func() { c.write(t, `{"colour": "red"}`) },
+		6: func() { c.write(t, `{"color": "red"}`) },
 		7: func() { c.tell(t, spec.LocalDaemon{}) },
 		8: func() { c.tell(t, spec.LocalDaemon{Targets: []spec.Target{a}}) },
 		9: func() { c.prove = nil },
@@ -204,7 +204,7 @@ func TestATargetWhoseDirectoryIsRefusedIsLeftOutUnlessAllAreNeeded(t *testing.T)
 	a, b := c.target(t, "a"), c.target(t, "b")
 	c.tell(t, spec.LocalDaemon{Targets: []spec.Target{a, b}})
 	g.Expect(c.run(t.Context(), c.chunkserver())).To(MatchError(errStarted))
-	// The ledger remembers what was there: an exchanged disk is not initialised again.
+	// The ledger remembers what was there: an exchanged disk is not initialized again.
 	g.Expect(os.RemoveAll(filepath.Join(a.Path, "chunkserver"))).To(Succeed())
 
 	g.Expect(c.run(t.Context(), c.chunkserver())).To(MatchError(errStarted))
@@ -225,7 +225,7 @@ func TestAMasterOnADiskOfItsOwnFindsItByItsName(t *testing.T) {
 	a := c.target(t, "a")
 	c.tell(t, spec.LocalDaemon{Targets: []spec.Target{a}})
 	told := c.chunkserver()
-	told.OnTargets = &spec.OnTargets{Directory: "master", Data: "data", All: true, Initialise: &spec.Initialise{
+	told.OnTargets = &spec.OnTargets{Directory: "master", Data: "data", All: true, Initialize: &spec.Initialize{
 		Granted: true, DataGlobs: []string{"metadata*"}, Files: []spec.InitialFile{{Name: "metadata.mfs", Content: "MFSM NEW"}},
 	}}
 	told.Files = []spec.File{{Path: c.path("run", "mfsmaster.cfg"), Content: "DATA_PATH = $(TARGET)\n", Mode: 0o640}}

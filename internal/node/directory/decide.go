@@ -24,10 +24,10 @@ const (
 	Use Action = "Use"
 	// Adopt the data of a FileSystem of the same name that was deleted: the marker gets the new UID.
 	Adopt Action = "Adopt"
-	// Resume an initialisation that was cut off.
+	// Resume an initialization that was cut off.
 	Resume Action = "Resume"
-	// Initialise an empty directory.
-	Initialise Action = "Initialise"
+	// Initialize an empty directory.
+	Initialize Action = "Initialize"
 	// Refuse to touch it.
 	Refuse Action = "Refuse"
 )
@@ -42,7 +42,7 @@ type Decision struct {
 type Facts struct {
 	// Marker is nil when there is none.
 	Marker *spec.Marker
-	// Recorded is true when the ledger says that the directory was initialised on this node.
+	// Recorded is true when the ledger says that the directory was initialized on this node.
 	Recorded bool
 	// Strangers are the names in Path that are neither the operator's own, nor Data, nor lost+found.
 	Strangers []string
@@ -52,12 +52,12 @@ type Facts struct {
 	DataGone bool
 	// DataElsewhere is true when Path/Data lies on another device than Path: the marker would prove nothing about it.
 	DataElsewhere bool
-	// Contents are what the files of Initialise.Files say that are there, by name; one that is no plain file, or far too long to be
+	// Contents are what the files of Initialize.Files say that are there, by name; one that is no plain file, or far too long to be
 	// one of them, is missing.
 	Contents map[string]string
-	// EmptyDirectories are those of Initialise.Directories that are there, plain and empty.
+	// EmptyDirectories are those of Initialize.Directories that are there, plain and empty.
 	EmptyDirectories []string
-	// Made is the SHA-256 of the file Initialise.Makes, in hexadecimal, where it is there and the marker names one.
+	// Made is the SHA-256 of the file Initialize.Makes, in hexadecimal, where it is there and the marker names one.
 	Made string
 }
 
@@ -85,23 +85,23 @@ func Decide(d spec.Directory, owner spec.Owner, component, ledger string, f Fact
 	switch m.State {
 	case spec.MarkerPreparing:
 		return decidePreparing(d, f)
-	case spec.MarkerInitialised:
-		return decideInitialised(d, owner, f)
+	case spec.MarkerInitialized:
+		return decideInitialized(d, owner, f)
 	default:
 		return refuse("%s has the unknown state %q; it was written by another version of the operator", filepath.Join(d.Path, spec.MarkerFile), m.State)
 	}
 }
 
-func decideInitialised(d spec.Directory, owner spec.Owner, f Facts) Decision {
+func decideInitialized(d spec.Directory, owner spec.Owner, f Facts) Decision {
 	m := f.Marker
 	if f.DataGone {
-		return refuse("%s is gone, though the directory was initialised: what was in it is lost, or not mounted. Bring it back; "+
+		return refuse("%s is gone, though the directory was initialized: what was in it is lost, or not mounted. Bring it back; "+
 			"or, to give up what was in it, make it again, empty, and restart the pod", filepath.Join(d.Path, d.Data))
 	}
-	if d.Initialise != nil && !hasData(d, f.Data) {
-		return refuse("the data in %s is lost: the directory was initialised, but none of %s is there; it is never initialised again. "+
+	if d.Initialize != nil && !hasData(d, f.Data) {
+		return refuse("the data in %s is lost: the directory was initialized, but none of %s is there; it is never initialized again. "+
 			"Restore the data from a backup into it, then restart the pod",
-			filepath.Join(d.Path, d.Data), strings.Join(d.Initialise.DataGlobs, ", "))
+			filepath.Join(d.Path, d.Data), strings.Join(d.Initialize.DataGlobs, ", "))
 	}
 	if reason := stranger(d, f); reason != "" {
 		return Decision{Action: Refuse, Reason: reason}
@@ -110,7 +110,7 @@ func decideInitialised(d spec.Directory, owner spec.Owner, f Facts) Decision {
 		return Decision{Action: Use}
 	}
 	// A marker without a UID was written by a person, who says that the data is this FileSystem's.
-	if d.Initialise != nil && !d.Initialise.Granted && !d.Initialise.Expected && m.Owner.UID != "" {
+	if d.Initialize != nil && !d.Initialize.Granted && !d.Initialize.Expected && m.Owner.UID != "" {
 		return refuse("%s holds the data of an earlier FileSystem %s/%s (uid %s), but this one (uid %s) already has its own; with the wrong one, "+
 			"files are lost. Find the right directory; or, if this is the right one, remove the uid from %s and restart the pod",
 			d.Path, owner.Namespace, owner.Name, m.Owner.UID, owner.UID, filepath.Join(d.Path, spec.MarkerFile))
@@ -125,36 +125,36 @@ func decideUnmarked(d spec.Directory, owner spec.Owner, component, ledger string
 			d.Path, foreign, spec.MarkerFile, claim(owner, component))
 	}
 	if f.Recorded {
-		return refuse("%s is empty, but it was initialised on this node before: its disk is not mounted or was replaced. Mount it; "+
+		return refuse("%s is empty, but it was initialized on this node before: its disk is not mounted or was replaced. Mount it; "+
 			"or, to give up what was on it, remove %q from %s on this node and restart the pod", d.Path, d.Path, ledger)
 	}
-	if d.Initialise != nil && !d.Initialise.Granted {
-		return refuse("%s is empty, but what belongs there was initialised before, as %s/%s has recorded, so it is not initialised again. "+
+	if d.Initialize != nil && !d.Initialize.Granted {
+		return refuse("%s is empty, but what belongs there was initialized before, as %s/%s has recorded, so it is not initialized again. "+
 			"Mount the disk that holds the data, or restore the data from a backup", d.Path, owner.Namespace, owner.Name)
 	}
-	return Decision{Action: Initialise}
+	return Decision{Action: Initialize}
 }
 
 // decidePreparing is for a marker that was written before the first change, and no daemon has run since.
 func decidePreparing(d spec.Directory, f Facts) Decision {
 	marker := filepath.Join(d.Path, spec.MarkerFile)
-	if d.Initialise != nil && !d.Initialise.Granted {
-		return refuse("%s was being initialised when the node binary was stopped, but meanwhile it is recorded that it was initialised, so its data is elsewhere; "+
+	if d.Initialize != nil && !d.Initialize.Granted {
+		return refuse("%s was being initialized when the node binary was stopped, but meanwhile it is recorded that it was initialized, so its data is elsewhere; "+
 			"remove %s if nothing in the directory is needed, and look where the data is", d.Path, marker)
 	}
-	unknown := slices.DeleteFunc(slices.Clone(f.Data), func(name string) bool { return written(d.Initialise, f, name) })
+	unknown := slices.DeleteFunc(slices.Clone(f.Data), func(name string) bool { return written(d.Initialize, f, name) })
 	if len(unknown) > 0 {
-		return refuse("%s was being initialised, but holds data that the initialisation did not write (%s); move it away, or, if it is this FileSystem's, "+
-			"set \"state\" to %q in %s", filepath.Join(d.Path, d.Data), some(unknown), spec.MarkerInitialised, marker)
+		return refuse("%s was being initialized, but holds data that the initialization did not write (%s); move it away, or, if it is this FileSystem's, "+
+			"set \"state\" to %q in %s", filepath.Join(d.Path, d.Data), some(unknown), spec.MarkerInitialized, marker)
 	}
 	if len(f.Strangers) > 0 {
-		return refuse("%s was being initialised, but holds what the initialisation did not write (%s); move it away", d.Path, some(f.Strangers))
+		return refuse("%s was being initialized, but holds what the initialization did not write (%s); move it away", d.Path, some(f.Strangers))
 	}
 	return Decision{Action: Resume}
 }
 
-// written is true when what has the name in the data is exactly what the initialisation writes there.
-func written(i *spec.Initialise, f Facts, name string) bool {
+// written is true when what has the name in the data is exactly what the initialization writes there.
+func written(i *spec.Initialize, f Facts, name string) bool {
 	if i == nil {
 		return false
 	}
@@ -181,14 +181,14 @@ func foreigner(d spec.Directory, f Facts) string {
 	return some(f.Strangers)
 }
 
-// stranger says why an initialised directory is not the one that is meant, by its files that say who it is.
+// stranger says why an initialized directory is not the one that is meant, by its files that say who it is.
 func stranger(d spec.Directory, f Facts) string {
-	if d.Initialise == nil {
+	if d.Initialize == nil {
 		return ""
 	}
 	var says, missing []string
 	differs := false
-	for _, file := range d.Initialise.Files {
+	for _, file := range d.Initialize.Files {
 		if !file.Identity {
 			continue
 		}
@@ -203,19 +203,19 @@ func stranger(d spec.Directory, f Facts) string {
 	data := filepath.Join(d.Path, d.Data)
 	switch {
 	case len(missing) > 0:
-		return fmt.Sprintf("%s does not say who it is: %s can't be read there, though the directory was initialised, and is to say %s. "+
+		return fmt.Sprintf("%s does not say who it is: %s can't be read there, though the directory was initialized, and is to say %s. "+
 			"Restore it from a backup, and nothing else, if you are sure that the data is that; then restart the pod",
-			data, strings.Join(missing, ", "), identity(d.Initialise))
+			data, strings.Join(missing, ", "), identity(d.Initialize))
 	case differs:
 		return fmt.Sprintf("%s is another one's: it holds %s, and this is to be %s. Bring the right disk or directory back; or, if this data is to be "+
 			"used, give the FileSystem the ids that the data has (adopt in its spec), which is possible before it has given others",
-			data, strings.Join(says, ", "), identity(d.Initialise))
+			data, strings.Join(says, ", "), identity(d.Initialize))
 	}
 	return ""
 }
 
 // identity is what the files that say who a directory is are to say.
-func identity(i *spec.Initialise) string {
+func identity(i *spec.Initialize) string {
 	var says []string
 	for _, file := range i.Files {
 		if file.Identity {
@@ -242,7 +242,7 @@ func text(content string) string {
 
 func hasData(d spec.Directory, names []string) bool {
 	for _, name := range names {
-		for _, glob := range d.Initialise.DataGlobs {
+		for _, glob := range d.Initialize.DataGlobs {
 			if ok, err := path.Match(glob, name); err == nil && ok {
 				return true
 			}
@@ -255,7 +255,7 @@ func hasData(d spec.Directory, names []string) bool {
 func claim(owner spec.Owner, component string) string {
 	text, err := json.Marshal(map[string]any{
 		"owner":     map[string]string{"namespace": owner.Namespace, "name": owner.Name},
-		"component": component, "state": spec.MarkerInitialised,
+		"component": component, "state": spec.MarkerInitialized,
 	})
 	if err != nil {
 		panic(err) // strings only

@@ -18,14 +18,14 @@ var scratch = spec.Owner{Namespace: "storage", Name: "scratch", UID: "new"}
 const empty = "MFSM NEW"
 
 func metadataDirectory(granted bool) spec.Directory {
-	return spec.Directory{Path: "/data/meta", Data: "data", Initialise: &spec.Initialise{
+	return spec.Directory{Path: "/data/meta", Data: "data", Initialize: &spec.Initialize{
 		Granted: granted, DataGlobs: []string{"metadata*.mfs*", "changelog.*.mfs"}, Files: []spec.InitialFile{{Name: "metadata.mfs", Content: empty}},
 	}}
 }
 
 // expecting is a directory whose data the filesystem remembers.
 func expecting(d spec.Directory) spec.Directory {
-	d.Initialise.Expected = true
+	d.Initialize.Expected = true
 	return d
 }
 
@@ -34,7 +34,7 @@ func says(content string) map[string]string { return map[string]string{"metadata
 
 // numbered is the directory of a daemon that has an identity, and a database that a command makes.
 func numbered(granted bool) spec.Directory {
-	return spec.Directory{Path: "/data/numbered", Data: "data", Initialise: &spec.Initialise{
+	return spec.Directory{Path: "/data/numbered", Data: "data", Initialize: &spec.Initialize{
 		Granted: granted, DataGlobs: []string{"format.conf"}, Directories: []string{"chunks", "mirror"},
 		Files: []spec.InitialFile{
 			{Name: "format.conf", Content: "version=3\n"},
@@ -45,7 +45,7 @@ func numbered(granted bool) spec.Directory {
 	}}
 }
 
-// identified is what an initialised one says, with the ids.
+// identified is what an initialized one says, with the ids.
 func identified(node, target string) map[string]string {
 	return map[string]string{"format.conf": "version=3\n", "nodeNumID": node, "targetNumID": target}
 }
@@ -72,14 +72,14 @@ func TestDecide(t *testing.T) {
 		want      directory.Action
 		reason    []string
 	}{
-		"an empty directory is initialised where that is granted": {
-			directory: metadataDirectory(true), want: directory.Initialise,
+		"an empty directory is initialized where that is granted": {
+			directory: metadataDirectory(true), want: directory.Initialize,
 		},
-		"an empty target is initialised": {
-			directory: target(), want: directory.Initialise,
+		"an empty target is initialized": {
+			directory: target(), want: directory.Initialize,
 		},
-		"an empty directory is refused when the operator has recorded that the metadata was initialised": {
-			directory: metadataDirectory(false), want: directory.Refuse, reason: []string{"/data/meta is empty", "not initialised again"},
+		"an empty directory is refused when the operator has recorded that the metadata was initialized": {
+			directory: metadataDirectory(false), want: directory.Refuse, reason: []string{"/data/meta is empty", "not initialized again"},
 		},
 		"an empty directory in the ledger is refused: its disk is not there": {
 			directory: metadataDirectory(true), facts: directory.Facts{Recorded: true},
@@ -89,7 +89,7 @@ func TestDecide(t *testing.T) {
 			directory: target(), facts: directory.Facts{Recorded: true},
 			want: directory.Refuse, reason: []string{"/data/target", "its disk is not mounted or was replaced"},
 		},
-		"metadata without a marker is foreign, even where initialising is granted": {
+		"metadata without a marker is foreign, even where initializing is granted": {
 			directory: metadataDirectory(true), facts: directory.Facts{Data: []string{"metadata.mfs.back"}},
 			want: directory.Refuse, reason: []string{"data/metadata.mfs.back", "move its content away", `"namespace":"storage"`, `"component":"master"`},
 		},
@@ -105,58 +105,58 @@ func TestDecide(t *testing.T) {
 			want: directory.Refuse, reason: []string{"not empty (home)"},
 		},
 		"a directory of another FileSystem is refused by its name": {
-			directory: metadataDirectory(true), facts: directory.Facts{Marker: marker(spec.MarkerInitialised, ofOtherName), Data: []string{"metadata.mfs"}},
+			directory: metadataDirectory(true), facts: directory.Facts{Marker: marker(spec.MarkerInitialized, ofOtherName), Data: []string{"metadata.mfs"}},
 			want: directory.Refuse, reason: []string{"belongs to the FileSystem storage/home"},
 		},
 		"a directory of a FileSystem of the same name in another namespace is refused": {
-			directory: metadataDirectory(true), facts: directory.Facts{Marker: marker(spec.MarkerInitialised, ofOtherNamespace)},
+			directory: metadataDirectory(true), facts: directory.Facts{Marker: marker(spec.MarkerInitialized, ofOtherNamespace)},
 			want: directory.Refuse, reason: []string{"belongs to the FileSystem lab/scratch"},
 		},
 		"a directory of another component is refused": {
-			directory: metadataDirectory(true), facts: directory.Facts{Marker: marker(spec.MarkerInitialised, ofChunkserver)},
+			directory: metadataDirectory(true), facts: directory.Facts{Marker: marker(spec.MarkerInitialized, ofChunkserver)},
 			want: directory.Refuse, reason: []string{"belongs to the chunkserver-ssd", "not to its master"},
 		},
 		"a directory with its metadata is used": {
-			directory: metadataDirectory(false), facts: directory.Facts{Marker: marker(spec.MarkerInitialised), Data: []string{"changelog.0.mfs", "metadata.mfs.back"}},
+			directory: metadataDirectory(false), facts: directory.Facts{Marker: marker(spec.MarkerInitialized), Data: []string{"changelog.0.mfs", "metadata.mfs.back"}},
 			want: directory.Use,
 		},
 		"a target is used, with or without data": {
-			directory: target(), facts: directory.Facts{Marker: marker(spec.MarkerInitialised)}, want: directory.Use,
+			directory: target(), facts: directory.Facts{Marker: marker(spec.MarkerInitialized)}, want: directory.Use,
 		},
 		"a directory may hold strangers once it is marked": {
-			directory: target(), facts: directory.Facts{Marker: marker(spec.MarkerInitialised), Strangers: []string{"notes.txt"}}, want: directory.Use,
+			directory: target(), facts: directory.Facts{Marker: marker(spec.MarkerInitialized), Strangers: []string{"notes.txt"}}, want: directory.Use,
 		},
 		"the data of a deleted FileSystem of the same name is adopted": {
-			directory: metadataDirectory(true), facts: directory.Facts{Marker: marker(spec.MarkerInitialised, ofOldUID), Data: []string{"metadata.mfs"}},
+			directory: metadataDirectory(true), facts: directory.Facts{Marker: marker(spec.MarkerInitialized, ofOldUID), Data: []string{"metadata.mfs"}},
 			want: directory.Adopt,
 		},
 		"a target of a deleted FileSystem of the same name is adopted": {
-			directory: target(), facts: directory.Facts{Marker: marker(spec.MarkerInitialised, ofOldUID), Data: []string{"00"}}, want: directory.Adopt,
+			directory: target(), facts: directory.Facts{Marker: marker(spec.MarkerInitialized, ofOldUID), Data: []string{"00"}}, want: directory.Adopt,
 		},
-		"lost metadata is never initialised again, though that is granted": {
-			directory: metadataDirectory(true), facts: directory.Facts{Marker: marker(spec.MarkerInitialised), Data: []string{"stats.mfs"}},
-			want: directory.Refuse, reason: []string{"the data in /data/meta/data is lost", "never initialised again", "from a backup"},
+		"lost metadata is never initialized again, though that is granted": {
+			directory: metadataDirectory(true), facts: directory.Facts{Marker: marker(spec.MarkerInitialized), Data: []string{"stats.mfs"}},
+			want: directory.Refuse, reason: []string{"the data in /data/meta/data is lost", "never initialized again", "from a backup"},
 		},
-		"lost metadata of a deleted FileSystem is not initialised either": {
-			directory: metadataDirectory(true), facts: directory.Facts{Marker: marker(spec.MarkerInitialised, ofOldUID)},
+		"lost metadata of a deleted FileSystem is not initialized either": {
+			directory: metadataDirectory(true), facts: directory.Facts{Marker: marker(spec.MarkerInitialized, ofOldUID)},
 			want: directory.Refuse, reason: []string{"is lost"},
 		},
-		"an initialisation that was cut off before the data is resumed": {
+		"an initialization that was cut off before the data is resumed": {
 			directory: metadataDirectory(true), facts: directory.Facts{Marker: marker(spec.MarkerPreparing)}, want: directory.Resume,
 		},
-		"an initialisation that was cut off behind the data is resumed": {
+		"an initialization that was cut off behind the data is resumed": {
 			directory: metadataDirectory(true), want: directory.Resume,
 			facts: directory.Facts{Marker: marker(spec.MarkerPreparing), Data: []string{"metadata.mfs"}, Contents: says(empty), Recorded: true},
 		},
-		"an initialisation by a FileSystem that was deleted meanwhile is resumed": {
+		"an initialization by a FileSystem that was deleted meanwhile is resumed": {
 			directory: metadataDirectory(true), facts: directory.Facts{Marker: marker(spec.MarkerPreparing, ofOldUID)}, want: directory.Resume,
 		},
-		"an initialisation of a target that was cut off is resumed": {
+		"an initialization of a target that was cut off is resumed": {
 			directory: target(), facts: directory.Facts{Marker: marker(spec.MarkerPreparing), Recorded: true}, want: directory.Resume,
 		},
-		"real metadata is not overwritten by an initialisation that was cut off": {
+		"real metadata is not overwritten by an initialization that was cut off": {
 			directory: metadataDirectory(true), facts: directory.Facts{Marker: marker(spec.MarkerPreparing), Data: []string{"metadata.mfs"}},
-			want: directory.Refuse, reason: []string{"holds data that the initialisation did not write (metadata.mfs)"},
+			want: directory.Refuse, reason: []string{"holds data that the initialization did not write (metadata.mfs)"},
 		},
 		"a file of the right name and another content is not overwritten": {
 			directory: metadataDirectory(true), want: directory.Refuse,
@@ -168,39 +168,39 @@ func TestDecide(t *testing.T) {
 			facts:  directory.Facts{Marker: marker(spec.MarkerPreparing), Data: []string{"changelog.0.mfs", "metadata.mfs"}, Contents: says(empty)},
 			reason: []string{"did not write (changelog.0.mfs)"},
 		},
-		"an initialisation that was cut off is refused once the metadata is elsewhere": {
+		"an initialization that was cut off is refused once the metadata is elsewhere": {
 			directory: metadataDirectory(false), facts: directory.Facts{Marker: marker(spec.MarkerPreparing)},
 			want: directory.Refuse, reason: []string{"its data is elsewhere"},
 		},
 		"what an earlier FileSystem has left is taken over where the filesystem remembers it": {
-			directory: expecting(metadataDirectory(false)), facts: directory.Facts{Marker: marker(spec.MarkerInitialised, ofOldUID), Data: []string{"metadata.mfs"}},
+			directory: expecting(metadataDirectory(false)), facts: directory.Facts{Marker: marker(spec.MarkerInitialized, ofOldUID), Data: []string{"metadata.mfs"}},
 			want: directory.Adopt,
 		},
-		"trap 5: an empty directory where the filesystem remembers data is never initialised": {
+		"trap 5: an empty directory where the filesystem remembers data is never initialized": {
 			directory: expecting(metadataDirectory(false)), facts: directory.Facts{DataGone: true},
-			want: directory.Refuse, reason: []string{"what belongs there was initialised before"},
+			want: directory.Refuse, reason: []string{"what belongs there was initialized before"},
 		},
 		"metadata of an earlier FileSystem is refused once this one has its own": {
-			directory: metadataDirectory(false), facts: directory.Facts{Marker: marker(spec.MarkerInitialised, ofOldUID), Data: []string{"metadata.mfs"}},
+			directory: metadataDirectory(false), facts: directory.Facts{Marker: marker(spec.MarkerInitialized, ofOldUID), Data: []string{"metadata.mfs"}},
 			want: directory.Refuse, reason: []string{"an earlier FileSystem storage/scratch (uid old)", "remove the uid"},
 		},
-		"metadata that a person has claimed is adopted, though the metadata was initialised before": {
+		"metadata that a person has claimed is adopted, though the metadata was initialized before": {
 			directory: metadataDirectory(false), want: directory.Adopt,
-			facts: directory.Facts{Marker: marker(spec.MarkerInitialised, func(m *spec.Marker) { m.Owner.UID = "" }), Data: []string{"metadata.mfs.back"}},
+			facts: directory.Facts{Marker: marker(spec.MarkerInitialized, func(m *spec.Marker) { m.Owner.UID = "" }), Data: []string{"metadata.mfs.back"}},
 		},
 		"a target whose data directory was removed is refused": {
-			directory: target(), facts: directory.Facts{Marker: marker(spec.MarkerInitialised), DataGone: true, Recorded: true},
+			directory: target(), facts: directory.Facts{Marker: marker(spec.MarkerInitialized), DataGone: true, Recorded: true},
 			want: directory.Refuse, reason: []string{"/data/target/data is gone"},
 		},
 		"a target of a deleted FileSystem whose data directory was removed is refused": {
-			directory: target(), facts: directory.Facts{Marker: marker(spec.MarkerInitialised, ofOldUID), DataGone: true},
+			directory: target(), facts: directory.Facts{Marker: marker(spec.MarkerInitialized, ofOldUID), DataGone: true},
 			want: directory.Refuse, reason: []string{"/data/target/data is gone"},
 		},
-		"an initialisation that was cut off before its data directory is resumed": {
+		"an initialization that was cut off before its data directory is resumed": {
 			directory: target(), facts: directory.Facts{Marker: marker(spec.MarkerPreparing), DataGone: true}, want: directory.Resume,
 		},
 		"data on another device than its marker is refused": {
-			directory: target(), facts: directory.Facts{Marker: marker(spec.MarkerInitialised), DataElsewhere: true},
+			directory: target(), facts: directory.Facts{Marker: marker(spec.MarkerInitialized), DataElsewhere: true},
 			want: directory.Refuse, reason: []string{"/data/target/data is a disk of its own", "Mount the disk on /data/target"},
 		},
 		"an empty directory whose data would lie on another device is refused": {
@@ -216,72 +216,72 @@ func TestDecide(t *testing.T) {
 		"a marker of an unknown state is refused": {
 			directory: target(), facts: directory.Facts{Marker: marker("Sealed")}, want: directory.Refuse, reason: []string{`unknown state "Sealed"`},
 		},
-		"an initialisation that was cut off behind some of its parts is resumed": {
+		"an initialization that was cut off behind some of its parts is resumed": {
 			directory: numbered(true), want: directory.Resume,
 			facts: directory.Facts{
 				Marker: marker(spec.MarkerPreparing), Data: []string{"chunks", "format.conf", "nodeNumID"},
 				Contents: map[string]string{"format.conf": "version=3\n", "nodeNumID": "2\n"}, EmptyDirectories: []string{"chunks"},
 			},
 		},
-		"an initialisation that was cut off behind its command is resumed": {
+		"an initialization that was cut off behind its command is resumed": {
 			directory: numbered(true), want: directory.Resume,
 			facts: directory.Facts{
 				Marker: marker(spec.MarkerPreparing, madeAs("5f")), Data: []string{"chunks", "db", "format.conf", "mirror", "nodeNumID", "targetNumID"},
 				Contents: identified("2\n", "101\n"), EmptyDirectories: []string{"chunks", "mirror"}, Made: "5f",
 			},
 		},
-		"a database that the initialisation is not known to have made is not overwritten": {
+		"a database that the initialization is not known to have made is not overwritten": {
 			directory: numbered(true), want: directory.Refuse, reason: []string{"did not write (db)"},
 			facts: directory.Facts{Marker: marker(spec.MarkerPreparing), Data: []string{"db"}},
 		},
-		"a database that is not the one that the initialisation has made is not overwritten": {
+		"a database that is not the one that the initialization has made is not overwritten": {
 			directory: numbered(true), want: directory.Refuse, reason: []string{"did not write (db)"},
 			facts: directory.Facts{Marker: marker(spec.MarkerPreparing, madeAs("5f")), Data: []string{"db"}, Made: "60"},
 		},
-		"a directory of the initialisation that is not empty is not taken for it": {
+		"a directory of the initialization that is not empty is not taken for it": {
 			directory: numbered(true), want: directory.Refuse, reason: []string{"did not write (chunks)"},
 			facts: directory.Facts{Marker: marker(spec.MarkerPreparing), Data: []string{"chunks"}},
 		},
-		"an identity that the initialisation did not write is not overwritten": {
+		"an identity that the initialization did not write is not overwritten": {
 			directory: numbered(true), want: directory.Refuse, reason: []string{"did not write (nodeNumID)"},
 			facts: directory.Facts{Marker: marker(spec.MarkerPreparing), Data: []string{"nodeNumID"}, Contents: map[string]string{"nodeNumID": "3\n"}},
 		},
-		"an initialisation that was cut off is not resumed beside what is foreign": {
+		"an initialization that was cut off is not resumed beside what is foreign": {
 			directory: target(), facts: directory.Facts{Marker: marker(spec.MarkerPreparing), Strangers: []string{"photos"}},
 			want: directory.Refuse, reason: []string{"did not write (photos)", "move it away"},
 		},
 		"a directory with its identity is used, whatever the white space": {
 			directory: numbered(false), want: directory.Use,
-			facts: directory.Facts{Marker: marker(spec.MarkerInitialised), Data: []string{"format.conf", "nodeNumID", "targetNumID"}, Contents: identified("2", " 101\n\n")},
+			facts: directory.Facts{Marker: marker(spec.MarkerInitialized), Data: []string{"format.conf", "nodeNumID", "targetNumID"}, Contents: identified("2", " 101\n\n")},
 		},
 		"trap 4: a directory with another's numeric id is refused": {
 			directory: numbered(true), want: directory.Refuse,
-			facts:  directory.Facts{Marker: marker(spec.MarkerInitialised), Data: []string{"format.conf"}, Contents: identified("3\n", "7\n")},
+			facts:  directory.Facts{Marker: marker(spec.MarkerInitialized), Data: []string{"format.conf"}, Contents: identified("3\n", "7\n")},
 			reason: []string{"/data/numbered/data is another one's", "holds nodeNumID 3, targetNumID 7", "to be nodeNumID 2, targetNumID 101", "adopt"},
 		},
 		"trap 4: a directory with another's numeric id is refused, though it is that of a FileSystem of the same name": {
 			directory: numbered(true), want: directory.Refuse, reason: []string{"holds nodeNumID 2, targetNumID 7"},
-			facts: directory.Facts{Marker: marker(spec.MarkerInitialised, ofOldUID), Data: []string{"format.conf"}, Contents: identified("2\n", "7\n")},
+			facts: directory.Facts{Marker: marker(spec.MarkerInitialized, ofOldUID), Data: []string{"format.conf"}, Contents: identified("2\n", "7\n")},
 		},
 		"trap 4: a directory with another's numeric id is refused, though a person has claimed it": {
 			directory: numbered(false), want: directory.Refuse, reason: []string{"holds nodeNumID 3, targetNumID 101"},
 			facts: directory.Facts{
-				Marker: marker(spec.MarkerInitialised, func(m *spec.Marker) { m.Owner.UID = "" }), Data: []string{"format.conf"}, Contents: identified("3\n", "101\n"),
+				Marker: marker(spec.MarkerInitialized, func(m *spec.Marker) { m.Owner.UID = "" }), Data: []string{"format.conf"}, Contents: identified("3\n", "101\n"),
 			},
 		},
 		"a directory with its identity is adopted from a FileSystem of the same name": {
 			directory: numbered(true), want: directory.Adopt,
-			facts: directory.Facts{Marker: marker(spec.MarkerInitialised, ofOldUID), Data: []string{"format.conf"}, Contents: identified("2\n", "101\n")},
+			facts: directory.Facts{Marker: marker(spec.MarkerInitialized, ofOldUID), Data: []string{"format.conf"}, Contents: identified("2\n", "101\n")},
 		},
 		"a directory without its identity is refused": {
 			directory: numbered(true), want: directory.Refuse,
-			facts:  directory.Facts{Marker: marker(spec.MarkerInitialised), Data: []string{"format.conf", "nodeNumID"}, Contents: map[string]string{"nodeNumID": "2\n"}},
+			facts:  directory.Facts{Marker: marker(spec.MarkerInitialized), Data: []string{"format.conf", "nodeNumID"}, Contents: map[string]string{"nodeNumID": "2\n"}},
 			reason: []string{"does not say who it is: targetNumID can't be read", "is to say nodeNumID 2, targetNumID 101"},
 		},
 		"an identity that is long and strange is quoted, and cut": {
 			directory: numbered(true), want: directory.Refuse, reason: []string{`holds nodeNumID "\x00\x00`, "...", "targetNumID 101, and"},
 			facts: directory.Facts{
-				Marker: marker(spec.MarkerInitialised), Data: []string{"format.conf"}, Contents: identified(strings.Repeat("\x00", 1000), "101\n"),
+				Marker: marker(spec.MarkerInitialized), Data: []string{"format.conf"}, Contents: identified(strings.Repeat("\x00", 1000), "101\n"),
 			},
 		},
 	} {
@@ -299,12 +299,12 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestDecideNeverInitialisesWhatIsNotProvenEmpty goes through all combinations of facts, so that no order of the checks opens a way.
-func TestDecideNeverInitialisesWhatIsNotProvenEmpty(t *testing.T) {
+// TestDecideNeverInitializesWhatIsNotProvenEmpty goes through all combinations of facts, so that no order of the checks opens a way.
+func TestDecideNeverInitializesWhatIsNotProvenEmpty(t *testing.T) {
 	g := NewWithT(t)
 	bools := []bool{false, true}
 	markers := []*spec.Marker{nil}
-	for _, state := range []spec.MarkerState{spec.MarkerPreparing, spec.MarkerInitialised, "Sealed"} {
+	for _, state := range []spec.MarkerState{spec.MarkerPreparing, spec.MarkerInitialized, "Sealed"} {
 		for _, owner := range []spec.Owner{scratch, {Namespace: "storage", Name: "scratch", UID: "old"}, {Namespace: "storage", Name: "scratch"}, {Namespace: "storage", Name: "home", UID: "new"}} {
 			for _, component := range []string{"master", "metalogger"} {
 				markers = append(markers, &spec.Marker{Owner: owner, Component: component, State: state})
@@ -340,9 +340,9 @@ func TestDecideNeverInitialisesWhatIsNotProvenEmpty(t *testing.T) {
 // holdsTo states what must be true of the facts for each action that changes the disk.
 func holdsTo(g Gomega, d spec.Directory, f directory.Facts, action directory.Action) {
 	mine := f.Marker != nil && f.Marker.Owner.Name == "scratch" && f.Marker.Component == "master"
-	granted := d.Initialise == nil || d.Initialise.Granted
+	granted := d.Initialize == nil || d.Initialize.Granted
 	switch action {
-	case directory.Initialise:
+	case directory.Initialize:
 		g.Expect(f.Marker == nil && len(f.Data) == 0 && len(f.Strangers) == 0 && !f.Recorded && granted).To(BeTrue(), "%+v", f)
 	case directory.Resume:
 		g.Expect(mine && f.Marker.State == spec.MarkerPreparing && granted && len(f.Strangers) == 0).To(BeTrue(), "%+v", f)
@@ -350,9 +350,9 @@ func holdsTo(g Gomega, d spec.Directory, f directory.Facts, action directory.Act
 			g.Expect(ours(d, f, name)).To(BeTrue(), "%s: %+v", name, f)
 		}
 	case directory.Use:
-		g.Expect(mine && f.Marker.State == spec.MarkerInitialised && f.Marker.Owner == scratch && !f.DataGone && identifies(d, f)).To(BeTrue(), "%+v", f)
+		g.Expect(mine && f.Marker.State == spec.MarkerInitialized && f.Marker.Owner == scratch && !f.DataGone && identifies(d, f)).To(BeTrue(), "%+v", f)
 	case directory.Adopt:
-		g.Expect(mine && f.Marker.State == spec.MarkerInitialised && (granted || f.Marker.Owner.UID == "") && !f.DataGone && identifies(d, f)).To(BeTrue(), "%+v", f)
+		g.Expect(mine && f.Marker.State == spec.MarkerInitialized && (granted || f.Marker.Owner.UID == "") && !f.DataGone && identifies(d, f)).To(BeTrue(), "%+v", f)
 	case directory.Refuse:
 	}
 	if action != directory.Refuse {
@@ -360,28 +360,28 @@ func holdsTo(g Gomega, d spec.Directory, f directory.Facts, action directory.Act
 	}
 }
 
-// ours is true when what has the name is known to be written by the initialisation, told in other words than Decide tells it.
+// ours is true when what has the name is known to be written by the initialization, told in other words than Decide tells it.
 func ours(d spec.Directory, f directory.Facts, name string) bool {
-	if d.Initialise == nil {
+	if d.Initialize == nil {
 		return false
 	}
 	wanted := map[string]string{}
-	for _, file := range d.Initialise.Files {
+	for _, file := range d.Initialize.Files {
 		wanted[file.Name] = file.Content
 	}
 	content, readable := f.Contents[name]
 	want, isFile := wanted[name]
-	isDirectory := slices.Contains(d.Initialise.Directories, name) && slices.Contains(f.EmptyDirectories, name)
-	isMade := name == d.Initialise.Makes && f.Made != "" && f.Made == f.Marker.Made
+	isDirectory := slices.Contains(d.Initialize.Directories, name) && slices.Contains(f.EmptyDirectories, name)
+	isMade := name == d.Initialize.Makes && f.Made != "" && f.Made == f.Marker.Made
 	return isFile && readable && content == want || isDirectory || isMade
 }
 
 // identifies is true when every file that says who the directory is says what it should.
 func identifies(d spec.Directory, f directory.Facts) bool {
-	if d.Initialise == nil {
+	if d.Initialize == nil {
 		return true
 	}
-	for _, file := range d.Initialise.Files {
+	for _, file := range d.Initialize.Files {
 		if content, there := f.Contents[file.Name]; file.Identity && (!there || strings.TrimSpace(content) != strings.TrimSpace(file.Content)) {
 			return false
 		}
@@ -389,7 +389,7 @@ func identifies(d spec.Directory, f directory.Facts) bool {
 	return true
 }
 
-// FuzzDecide takes the facts from bytes: whatever is found, nothing is initialised where something unknown lies, where it is not
+// FuzzDecide takes the facts from bytes: whatever is found, nothing is initialized where something unknown lies, where it is not
 // granted, or where another's identity stands.
 func FuzzDecide(f *testing.F) {
 	for seed := range seeds(100) {
@@ -447,7 +447,7 @@ func factsOf(seed []byte) (spec.Directory, directory.Facts) {
 		facts.Marker = &spec.Marker{
 			Owner:     spec.Owner{Namespace: "storage", Name: one("scratch", "scratch", "scratch", "home", ""), UID: one("new", "new", "old", "")},
 			Component: one("master", "master", "master", "metalogger"),
-			State:     spec.MarkerState(one("Preparing", "Preparing", "Initialised", "Sealed")), Made: one("", "5f", "60"),
+			State:     spec.MarkerState(one("Preparing", "Preparing", "Initialized", "Sealed")), Made: one("", "5f", "60"),
 		}
 	}
 	if choose(6) == 0 {
@@ -458,8 +458,8 @@ func factsOf(seed []byte) (spec.Directory, directory.Facts) {
 		return d, facts
 	}
 	var names []string
-	if d.Initialise != nil {
-		for _, file := range d.Initialise.Files {
+	if d.Initialize != nil {
+		for _, file := range d.Initialize.Files {
 			switch choose(6) {
 			case 0:
 			case 1:
@@ -472,7 +472,7 @@ func factsOf(seed []byte) (spec.Directory, directory.Facts) {
 				facts.Contents[file.Name] = file.Content
 			}
 		}
-		for _, name := range d.Initialise.Directories {
+		for _, name := range d.Initialize.Directories {
 			switch choose(4) {
 			case 0:
 			case 1:
@@ -482,8 +482,8 @@ func factsOf(seed []byte) (spec.Directory, directory.Facts) {
 				facts.EmptyDirectories = append(facts.EmptyDirectories, name)
 			}
 		}
-		if d.Initialise.Makes != "" && choose(2) == 0 {
-			names = append(names, d.Initialise.Makes)
+		if d.Initialize.Makes != "" && choose(2) == 0 {
+			names = append(names, d.Initialize.Makes)
 		}
 	}
 	if choose(8) == 0 {

@@ -73,14 +73,14 @@ func look(d spec.Directory) (Facts, error) {
 			facts.Strangers = append(facts.Strangers, name)
 		}
 	}
-	if d.Initialise != nil && !facts.DataGone && !facts.DataElsewhere {
-		err = lookInside(filepath.Join(d.Path, d.Data), *d.Initialise, &facts)
+	if d.Initialize != nil && !facts.DataGone && !facts.DataElsewhere {
+		err = lookInside(filepath.Join(d.Path, d.Data), *d.Initialize, &facts)
 	}
 	return facts, err
 }
 
-// lookInside finds the facts of what the initialisation writes.
-func lookInside(data string, i spec.Initialise, facts *Facts) error {
+// lookInside finds the facts of what the initialization writes.
+func lookInside(data string, i spec.Initialize, facts *Facts) error {
 	facts.Contents = map[string]string{}
 	for _, file := range i.Files {
 		content, there, err := contentOf(filepath.Join(data, file.Name), max(longest, len(file.Content)))

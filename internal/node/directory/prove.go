@@ -14,13 +14,13 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Ledger is the content of the file spec.Run.Ledger: which directories were initialised on this node.
+// Ledger is the content of the file spec.Run.Ledger: which directories were initialized on this node.
 type Ledger struct {
 	// Directories are the entries by path.
 	Directories map[string]LedgerEntry `json:"directories"`
 }
 
-// LedgerEntry says for whom and when (RFC 3339) a directory was initialised.
+// LedgerEntry says for whom and when (RFC 3339) a directory was initialized.
 type LedgerEntry struct {
 	Owner spec.Owner `json:"owner"`
 	Time  string     `json:"time"`
@@ -38,11 +38,11 @@ type Prover struct {
 	RootUID, RootGID int
 	Writer           durable.Writer
 	Now              func() time.Time
-	// CommandLimit is how long the command of an initialisation may run.
+	// CommandLimit is how long the command of an initialization may run.
 	CommandLimit time.Duration
 }
 
-// Prove looks at the directory, decides, and makes it usable. lookup knows the variables of its initialisation. The error of a
+// Prove looks at the directory, decides, and makes it usable. lookup knows the variables of its initialization. The error of a
 // refusal is a sentence for a person, and nothing was changed then. It may be cut off between any two steps, and inside of one: the
 // next call goes on to the same end.
 func (p Prover) Prove(ctx context.Context, d spec.Directory, lookup environment.Lookup) (Action, error) {
@@ -66,8 +66,8 @@ func (p Prover) Prove(ctx context.Context, d spec.Directory, lookup environment.
 	switch decision.Action {
 	case Refuse:
 		return Refuse, errors.New(decision.Reason)
-	case Initialise, Resume:
-		err = p.initialise(ctx, d, lookup, facts, ledger)
+	case Initialize, Resume:
+		err = p.initialize(ctx, d, lookup, facts, ledger)
 	case Adopt:
 		marker := *facts.Marker
 		marker.Owner = p.Owner
@@ -80,9 +80,9 @@ func (p Prover) Prove(ctx context.Context, d spec.Directory, lookup environment.
 	return decision.Action, err
 }
 
-// initialise writes the marker first, so that whatever is found later is known to be ours, and the state Initialised
+// initialize writes the marker first, so that whatever is found later is known to be ours, and the state Initialized
 // last, when all is on the disk.
-func (p Prover) initialise(ctx context.Context, d spec.Directory, lookup environment.Lookup, facts Facts, ledger Ledger) error {
+func (p Prover) initialize(ctx context.Context, d spec.Directory, lookup environment.Lookup, facts Facts, ledger Ledger) error {
 	marker := spec.Marker{Owner: p.Owner, Component: p.Component, State: spec.MarkerPreparing, Time: p.now(), Made: facts.Made}
 	if err := p.writeMarker(d, marker); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (p Prover) initialise(ctx context.Context, d spec.Directory, lookup environ
 	if err := p.Writer.Directory(data, p.user(0o750)); err != nil {
 		return err
 	}
-	if i := d.Initialise; i != nil {
+	if i := d.Initialize; i != nil {
 		for _, name := range i.Directories {
 			if err := p.Writer.Directory(filepath.Join(data, name), p.user(0o750)); err != nil {
 				return err
@@ -109,7 +109,7 @@ func (p Prover) initialise(ctx context.Context, d spec.Directory, lookup environ
 	if err := p.record(d, ledger); err != nil {
 		return err
 	}
-	marker.State, marker.Time, marker.Made = spec.MarkerInitialised, p.now(), ""
+	marker.State, marker.Time, marker.Made = spec.MarkerInitialized, p.now(), ""
 	return p.writeMarker(d, marker)
 }
 

@@ -103,7 +103,7 @@ func write(t *testing.T, path, content string) {
 
 func TestAnEmptyDirectoryBecomesAnEmptyFilesystem(t *testing.T) {
 	g, n := NewWithT(t), newNode(t)
-	g.Expect(n.prover(nil).Prove(t.Context(), n.directory(), unset)).To(Equal(directory.Initialise))
+	g.Expect(n.prover(nil).Prove(t.Context(), n.directory(), unset)).To(Equal(directory.Initialize))
 
 	content := n.content(t)
 	g.Expect(content).To(HaveKeyWithValue("disk/meta", "drwxr-xr-x"))
@@ -112,7 +112,7 @@ func TestAnEmptyDirectoryBecomesAnEmptyFilesystem(t *testing.T) {
 	g.Expect(content).To(HaveKeyWithValue("disk/meta/.parallelfs.json", HavePrefix("-rw------- ")))
 	g.Expect(content).To(HaveKeyWithValue("state/ledger.json", ContainSubstring(n.directory().Path)))
 	g.Expect(content).To(HaveLen(7), "nothing else is left: %v", content)
-	g.Expect(n.marker(t)).To(Equal(spec.Marker{Owner: scratch, Component: "master", State: spec.MarkerInitialised, Time: "2026-11-21T07:00:00Z"}))
+	g.Expect(n.marker(t)).To(Equal(spec.Marker{Owner: scratch, Component: "master", State: spec.MarkerInitialized, Time: "2026-11-21T07:00:00Z"}))
 	g.Expect(n.owners).To(HaveKeyWithValue(n.path("disk/meta/data"), [2]int{9421, 9421}))
 	g.Expect(n.owners).To(HaveKeyWithValue(n.path("disk/meta"), [2]int{0, 0}))
 
@@ -120,7 +120,7 @@ func TestAnEmptyDirectoryBecomesAnEmptyFilesystem(t *testing.T) {
 	g.Expect(n.content(t)).To(Equal(content))
 }
 
-func TestAnInitialisationThatIsKilledBeforeAnyStepEndsTheSame(t *testing.T) {
+func TestAnInitializationThatIsKilledBeforeAnyStepEndsTheSame(t *testing.T) {
 	g := NewWithT(t)
 	killed := errors.New("killed")
 	var steps []string
@@ -152,7 +152,7 @@ func TestAnInitialisationThatIsKilledBeforeAnyStepEndsTheSame(t *testing.T) {
 			content := n.content(t)
 			g.Expect(content).To(HaveLen(want), "%v", content)
 			g.Expect(content).To(HaveKeyWithValue("disk/meta/data/metadata.mfs", "-rw-r----- MFSM NEW"))
-			g.Expect(n.marker(t).State).To(Equal(spec.MarkerInitialised))
+			g.Expect(n.marker(t).State).To(Equal(spec.MarkerInitialized))
 			g.Expect(n.prover(nil).Prove(t.Context(), n.directory(), unset)).To(Equal(directory.Use))
 		})
 	}
@@ -231,7 +231,7 @@ func TestARefusalChangesNothing(t *testing.T) {
 				g := NewWithT(t)
 				write(t, n.path("disk/meta/x"), "")
 				g.Expect(os.Remove(n.path("disk/meta/x"))).To(Succeed())
-				write(t, n.path("other.json"), `{"owner":{"namespace":"storage","name":"scratch","uid":"new"},"component":"master","state":"Initialised"}`)
+				write(t, n.path("other.json"), `{"owner":{"namespace":"storage","name":"scratch","uid":"new"},"component":"master","state":"Initialized"}`)
 				g.Expect(os.Symlink("../../other.json", n.path("disk/meta/.parallelfs.json"))).To(Succeed())
 			},
 			reason: ".parallelfs.json is not a plain file",
@@ -240,7 +240,7 @@ func TestARefusalChangesNothing(t *testing.T) {
 			prepare: func(t *testing.T, n node) { t.Helper(); write(t, n.path("disk/meta"), "") },
 			reason:  "disk/meta is not a directory",
 		},
-		"a directory that was removed after it was initialised": {
+		"a directory that was removed after it was initialized": {
 			prepare: func(t *testing.T, n node) {
 				t.Helper()
 				g := NewWithT(t)
@@ -309,7 +309,7 @@ func TestARefusalChangesNothing(t *testing.T) {
 func TestLostAndFoundOfAFreshDiskIsNotForeign(t *testing.T) {
 	g, n := NewWithT(t), newNode(t)
 	g.Expect(os.MkdirAll(n.path("disk/meta/lost+found"), 0o700)).To(Succeed())
-	g.Expect(n.prover(nil).Prove(t.Context(), n.directory(), unset)).To(Equal(directory.Initialise))
+	g.Expect(n.prover(nil).Prove(t.Context(), n.directory(), unset)).To(Equal(directory.Initialize))
 }
 
 func TestADiskThatWasMovedIsRecordedOnItsNewNode(t *testing.T) {
@@ -326,19 +326,19 @@ func TestASecondTargetIsRecordedBesideTheFirst(t *testing.T) {
 	for _, name := range []string{"one", "two"} {
 		d := target()
 		d.Path = n.path("disk", name)
-		g.Expect(n.prover(nil).Prove(t.Context(), d, unset)).To(Equal(directory.Initialise))
+		g.Expect(n.prover(nil).Prove(t.Context(), d, unset)).To(Equal(directory.Initialize))
 	}
 	ledger := n.content(t)["state/ledger.json"]
 	g.Expect(ledger).To(And(ContainSubstring(n.path("disk", "one")), ContainSubstring(n.path("disk", "two"))))
 	g.Expect(n.content(t)).To(HaveKeyWithValue("disk/two/data", "drwxr-x---"))
 }
 
-func TestAnEmptyDirectoryIsNotInitialisedWhenTheMetadataWasAlready(t *testing.T) {
+func TestAnEmptyDirectoryIsNotInitializedWhenTheMetadataWasAlready(t *testing.T) {
 	g, n := NewWithT(t), newNode(t)
 	d := n.directory()
-	d.Initialise.Granted = false
+	d.Initialize.Granted = false
 	_, err := n.prover(nil).Prove(t.Context(), d, unset)
-	g.Expect(err).To(MatchError(ContainSubstring("not initialised again")))
+	g.Expect(err).To(MatchError(ContainSubstring("not initialized again")))
 	g.Expect(n.content(t)).To(BeEmpty(), "nothing is made for a refusal")
 }
 
@@ -356,16 +356,16 @@ func TestASpecThatCannotBeMeantSoIsRefused(t *testing.T) {
 		"data outside of the directory": {func(d *spec.Directory, _ *directory.Prover) { d.Data = "../x" }, `"../x" can't be the name`},
 		"data of the marker's name":     {func(d *spec.Directory, _ *directory.Prover) { d.Data = spec.MarkerFile }, "can't be the name"},
 		"two initial files of one name": {func(d *spec.Directory, _ *directory.Prover) {
-			d.Initialise.Directories = []string{"metadata.mfs"}
+			d.Initialize.Directories = []string{"metadata.mfs"}
 		}, `"metadata.mfs" can't be the name`},
-		"an initial directory in another": {func(d *spec.Directory, _ *directory.Prover) { d.Initialise.Directories = []string{"a/b"} }, `"a/b" can't be the name`},
-		"a command that makes nothing":    {func(d *spec.Directory, _ *directory.Prover) { d.Initialise.Command = []string{"true"} }, "belong together"},
-		"a file that nothing makes":       {func(d *spec.Directory, _ *directory.Prover) { d.Initialise.Makes = "db" }, "belong together"},
+		"an initial directory in another": {func(d *spec.Directory, _ *directory.Prover) { d.Initialize.Directories = []string{"a/b"} }, `"a/b" can't be the name`},
+		"a command that makes nothing":    {func(d *spec.Directory, _ *directory.Prover) { d.Initialize.Command = []string{"true"} }, "belong together"},
+		"a file that nothing makes":       {func(d *spec.Directory, _ *directory.Prover) { d.Initialize.Makes = "db" }, "belong together"},
 		"a file that would be taken for a left-over": {func(d *spec.Directory, _ *directory.Prover) {
-			d.Initialise.Command, d.Initialise.Makes = []string{"true"}, ".parallelfs-db.tmp"
+			d.Initialize.Command, d.Initialize.Makes = []string{"true"}, ".parallelfs-db.tmp"
 		}, "can't be the name"},
-		"an initial file elsewhere":       {func(d *spec.Directory, _ *directory.Prover) { d.Initialise.Files[0].Name = "/etc/passwd" }, `"/etc/passwd" can't be the name`},
-		"patterns that match no metadata": {func(d *spec.Directory, _ *directory.Prover) { d.Initialise.DataGlobs = []string{"[", "*.db"} }, `matches any of ["metadata.mfs"]`},
+		"an initial file elsewhere":       {func(d *spec.Directory, _ *directory.Prover) { d.Initialize.Files[0].Name = "/etc/passwd" }, `"/etc/passwd" can't be the name`},
+		"patterns that match no metadata": {func(d *spec.Directory, _ *directory.Prover) { d.Initialize.DataGlobs = []string{"[", "*.db"} }, `matches any of ["metadata.mfs"]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, n := NewWithT(t), newNode(t)

@@ -30,7 +30,7 @@ func aTarget(t *testing.T) spec.AwaitEmpty {
 		NewWithT(t).Expect(os.MkdirAll(filepath.Join(d, "u0", "5", "6"), 0o700)).To(Succeed())
 	}
 	put(t, path+"/data/targetNumID", "101\n")
-	mark(t, told, spec.Marker{Owner: owner, Component: "storage", State: spec.MarkerInitialised})
+	mark(t, told, spec.Marker{Owner: owner, Component: "storage", State: spec.MarkerInitialized})
 	return told
 }
 
@@ -200,16 +200,16 @@ func TestATargetIsNotCalledEmptyWhen(t *testing.T) {
 		}, "has a damaged marker"},
 		"it is another FileSystem's": {func(t *testing.T, told *spec.AwaitEmpty) {
 			t.Helper()
-			mark(t, *told, spec.Marker{Owner: spec.Owner{Namespace: "storage", Name: "home", UID: "2"}, State: spec.MarkerInitialised})
+			mark(t, *told, spec.Marker{Owner: spec.Owner{Namespace: "storage", Name: "home", UID: "2"}, State: spec.MarkerInitialized})
 		}, "belongs to the FileSystem storage/home"},
 		"it is that of an earlier FileSystem": {func(t *testing.T, told *spec.AwaitEmpty) {
 			t.Helper()
-			mark(t, *told, spec.Marker{Owner: spec.Owner{Namespace: "storage", Name: "scratch", UID: "0"}, State: spec.MarkerInitialised})
+			mark(t, *told, spec.Marker{Owner: spec.Owner{Namespace: "storage", Name: "scratch", UID: "0"}, State: spec.MarkerInitialized})
 		}, "(uid 0), not to storage/scratch (uid 1)"},
 		"it was never used": {func(t *testing.T, told *spec.AwaitEmpty) {
 			t.Helper()
 			mark(t, *told, spec.Marker{Owner: owner, State: spec.MarkerPreparing})
-		}, "was never initialised"},
+		}, "was never initialized"},
 		"no directory is named": {func(_ *testing.T, told *spec.AwaitEmpty) { told.Directories = nil }, "names no directory"},
 		"a directory lies elsewhere": {func(t *testing.T, told *spec.AwaitEmpty) {
 			t.Helper()

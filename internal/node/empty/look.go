@@ -47,7 +47,7 @@ func look(ctx context.Context, told spec.AwaitEmpty) (int, error) {
 	return c.files, nil
 }
 
-// proveDirectory looks at the marker of a directory of the node itself: whose it is, and that it was initialised.
+// proveDirectory looks at the marker of a directory of the node itself: whose it is, and that it was initialized.
 func proveDirectory(top *os.File, told spec.AwaitEmpty) error {
 	refuse := func(format string, arguments ...any) error {
 		return fmt.Errorf("target %s at %s %s", told.Target.Name, told.Target.Path, fmt.Sprintf(format, arguments...))
@@ -70,8 +70,8 @@ func proveDirectory(top *os.File, told spec.AwaitEmpty) error {
 	case marker.Owner != told.Owner:
 		return refuse("belongs to the FileSystem %s/%s (uid %s), not to %s/%s (uid %s): %s says so; bring the right directory back", marker.Owner.Namespace,
 			marker.Owner.Name, marker.Owner.UID, told.Owner.Namespace, told.Owner.Name, told.Owner.UID, spec.MarkerFile)
-	case marker.State != spec.MarkerInitialised:
-		return refuse("was never initialised to its end (%s says %q), so it says nothing of the target's data", spec.MarkerFile, marker.State)
+	case marker.State != spec.MarkerInitialized:
+		return refuse("was never initialized to its end (%s says %q), so it says nothing of the target's data", spec.MarkerFile, marker.State)
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ var (
 	descUsed     = describeTarget("target_used_bytes", "Used space of the target; absent while its size is not known.")
 	descGood     = describeTarget("target_consistent", "1 while the filesystem calls the data of the target good, else 0; absent where it does not say.")
 	descPool     = describeTarget("target_capacity_pool", "1 for the class of free space that the filesystem has the target in.", "pool")
-	descLicence  = describe("licence_valid", "1 while the filesystem has a valid licence, else 0; absent where it needs none.")
+	descLicense  = describe("license_valid", "1 while the filesystem has a valid license, else 0; absent where it needs none.")
 	descChunks   = describe("chunks", "Pieces of data by how safe they are; absent while the filesystem has not counted yet.", "state")
 	descSessions = describe("sessions", "Mounts that are connected to the filesystem.")
 )
@@ -42,7 +42,7 @@ var (
 func (c collector) Describe(descriptions chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descUp, descDuration, descSuccess, descServer, descTarget, descCapacity, descUsed, descGood, descPool,
-		descLicence, descChunks, descSessions,
+		descLicense, descChunks, descSessions,
 	} {
 		descriptions <- d
 	}
@@ -66,8 +66,8 @@ func (c collector) Collect(metrics chan<- prometheus.Metric) {
 	}
 	collectServers(*state, gauge)
 	collectTargets(*state, gauge)
-	if state.Licence != nil {
-		gauge(descLicence, number(state.Licence.Valid))
+	if state.License != nil {
+		gauge(descLicense, number(state.License.Valid))
 	}
 	if d := state.Data; d.Known {
 		gauge(descChunks, float64(d.Missing), "missing")

@@ -126,7 +126,7 @@ func TestAnAnswerHasTheTimeOfTheQuestionForAsLongAsItIsServed(t *testing.T) {
 	g.Expect(served()).To(Equal(asked))
 	f.broken = errors.New("mfscli failed")
 	p.turn(t.Context())
-	g.Expect(served()).To(Equal(asked), "the last good answer of before is recognised by its time")
+	g.Expect(served()).To(Equal(asked), "the last good answer of before is recognized by its time")
 }
 
 func TestWhatIsServedOf(t *testing.T) {
@@ -254,7 +254,7 @@ func TestMetricsOfAFilesystemThatNumbersItsTargets(t *testing.T) {
 			{Role: v1alpha1.RoleStorage, ID: 1, IP: "10.0.0.2", Port: 8032, Consistency: "Needs-resync", CapacityPool: "Emergency"},
 			{Role: v1alpha1.RoleStorage, ID: 2, IP: "10.0.0.2", Port: 8032, Online: true},
 		},
-		Licence: &backend.Licence{},
+		License: &backend.License{},
 	}}
 	p := f.probe(t)
 	p.turn(t.Context())
@@ -274,7 +274,7 @@ func TestMetricsOfAFilesystemThatNumbersItsTargets(t *testing.T) {
 		`parallelfs_target_consistent{address="10.0.0.2:8032",L,id="1",role="Storage"} 0`,
 		`parallelfs_target_capacity_pool{address="10.0.0.2:8016",L,id="1",pool="Normal",role="Metadata"} 1`,
 		`parallelfs_target_capacity_pool{address="10.0.0.2:8032",L,id="1",pool="Emergency",role="Storage"} 1`,
-		`parallelfs_licence_valid{L} 0`,
+		`parallelfs_license_valid{L} 0`,
 		`parallelfs_sessions{L} 0`,
 	))
 }

@@ -121,5 +121,5 @@ func TestTail(t *testing.T) {
 
 	_, err := tail.Write([]byte("\x1b[1;93mcan't connect\x1b(B\x1b[m\n\x1b(B\x1b[m\n"))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(tail.Lines(1)).To(Equal("can't connect"), "without the colours of a terminal")
+	g.Expect(tail.Lines(1)).To(Equal("can't connect"), "without the colors of a terminal")
 }

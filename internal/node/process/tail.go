@@ -27,10 +27,10 @@ func (t *Tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// escapes are what programs colour a terminal with (console_codes(4)), which some do without a terminal too.
+// escapes are what programs color a terminal with (console_codes(4)), which some do without a terminal too.
 var escapes = regexp.MustCompile(`\x1b(\[[0-9;?]*[A-Za-z]|[()][0-9A-Za-z])`)
 
-// Lines returns the last lines, at most n, without empty ones and without colours.
+// Lines returns the last lines, at most n, without empty ones and without colors.
 func (t *Tail) Lines(n int) string {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()

@@ -17,10 +17,10 @@ type Run struct {
 	// User is the name of the operating system user, in the container's /etc/passwd, that owns the daemon's data.
 	User string `json:"user"`
 	// Ledger is a root-owned file on the node, such as /var/lib/parallelfs/<ns>.<name>/ledger-<component>.json, that
-	// records which directories were initialised on this node. A directory in the ledger that is found without its
+	// records which directories were initialized on this node. A directory in the ledger that is found without its
 	// marker is refused: its disk is not mounted, or was replaced.
 	Ledger string `json:"ledger"`
-	// Directories are proven, and initialised where that is allowed, in this order.
+	// Directories are proven, and initialized where that is allowed, in this order.
 	Directories []Directory `json:"directories"`
 	// Instance names this daemon in Local.Daemons, such as "chunkserver/ssd" or "master".
 	Instance string `json:"instance,omitempty"`
@@ -41,9 +41,9 @@ type Run struct {
 type OnTargets struct {
 	// Directory is the subdirectory of a target's mountpoint that takes the place of Directory.Path, such as "chunkserver".
 	Directory string `json:"directory"`
-	// Data and Initialise are those of a Directory.
+	// Data and Initialize are those of a Directory.
 	Data       string      `json:"data"`
-	Initialise *Initialise `json:"initialise,omitempty"`
+	Initialize *Initialize `json:"initialize,omitempty"`
 	// All is true when the daemon must not start before every target is proven; else it starts with those that are, one at least.
 	All bool `json:"all,omitempty"`
 }
@@ -55,19 +55,19 @@ type Directory struct {
 	Path string `json:"path"`
 	// Data is the name of the subdirectory that the daemon uses, such as "data".
 	Data string `json:"data"`
-	// Initialise says how an empty directory becomes a usable one. Without it, an empty subdirectory is enough.
-	Initialise *Initialise `json:"initialise,omitempty"`
+	// Initialize says how an empty directory becomes a usable one. Without it, an empty subdirectory is enough.
+	Initialize *Initialize `json:"initialize,omitempty"`
 }
 
-// Initialise says how an empty directory is initialised, once.
-type Initialise struct {
-	// Granted is the operator's permission: true only until it has recorded that the directory was initialised. Target.Granted is
+// Initialize says how an empty directory is initialized, once.
+type Initialize struct {
+	// Granted is the operator's permission: true only until it has recorded that the directory was initialized. Target.Granted is
 	// the same for one target.
 	Granted bool `json:"granted"`
 	// Expected is true when the filesystem remembers data here: what an earlier FileSystem of the same name has left may be taken over,
 	// as with Granted, and an empty directory is lost data. Target.Expected is the same for one target.
 	Expected bool `json:"expected,omitempty"`
-	// DataGlobs are the patterns (path.Match, inside Path/Data) of files that mean that the directory was initialised.
+	// DataGlobs are the patterns (path.Match, inside Path/Data) of files that mean that the directory was initialized.
 	DataGlobs []string `json:"dataGlobs"`
 	// Directories are made, empty, inside Path/Data, before the files.
 	Directories []string `json:"directories,omitempty"`
@@ -84,7 +84,7 @@ type Initialise struct {
 type InitialFile struct {
 	Name    string `json:"name"`
 	Content string `json:"content"`
-	// Identity is true for a file that says who the directory is. An initialised directory in which it is missing, or says something
+	// Identity is true for a file that says who the directory is. An initialized directory in which it is missing, or says something
 	// else, but for white space at its ends, belongs to another daemon, and is refused.
 	Identity bool `json:"identity,omitempty"`
 }
@@ -111,29 +111,29 @@ type File struct {
 	Mode uint32 `json:"mode"`
 }
 
-// MarkerFile is the name of the marker in a Directory's Path: root-owned, mode 0600, written before and after initialisation.
+// MarkerFile is the name of the marker in a Directory's Path: root-owned, mode 0600, written before and after initialization.
 const MarkerFile = ".parallelfs.json"
 
 // Marker is the content of MarkerFile.
 type Marker struct {
 	Owner     Owner  `json:"owner"`
 	Component string `json:"component"`
-	// State is Preparing from before the first write until the directory is initialised, then Initialised for ever.
+	// State is Preparing from before the first write until the directory is initialized, then Initialized for ever.
 	State MarkerState `json:"state"`
-	// Made is, while State is Preparing, the SHA-256 of the file that Initialise.Command made, in hexadecimal: by it alone the
+	// Made is, while State is Preparing, the SHA-256 of the file that Initialize.Command made, in hexadecimal: by it alone the
 	// file is known to be no other one.
 	Made string `json:"made,omitempty"`
 	// Time is when the state was reached (RFC 3339).
 	Time string `json:"time"`
 }
 
-// MarkerState is how far the initialisation of a directory is.
+// MarkerState is how far the initialization of a directory is.
 type MarkerState string
 
 // The states of a marker.
 const (
 	MarkerPreparing   MarkerState = "Preparing"
-	MarkerInitialised MarkerState = "Initialised"
+	MarkerInitialized MarkerState = "Initialized"
 )
 
 // Mount tells `node mount` how to keep a filesystem mounted, and `node configure` how to mount it for a moment.

@@ -59,7 +59,7 @@ type LocalDaemon struct {
 	Targets []Target `json:"targets,omitempty"`
 	// Pinning binds it to CPUs and memory.
 	Pinning *Pinning `json:"pinning,omitempty"`
-	// Variables are what Files, Command and Initialise call $(NAME), such as NODE_ID. They stand before those of the environment.
+	// Variables are what Files, Command and Initialize call $(NAME), such as NODE_ID. They stand before those of the environment.
 	Variables map[string]string `json:"variables,omitempty"`
 }
 
@@ -76,11 +76,11 @@ type Target struct {
 	// Directory is true for a directory of the node itself, for evaluation: Path is no mountpoint, its marker is that of a
 	// spec.Directory, and the data lies in Path/Data.
 	Directory bool `json:"directory,omitempty"`
-	// Granted is the permission to initialise this target: true only until it is recorded that it was.
+	// Granted is the permission to initialize this target: true only until it is recorded that it was.
 	Granted bool `json:"granted,omitempty"`
-	// Expected is Initialise.Expected of this target.
+	// Expected is Initialize.Expected of this target.
 	Expected bool `json:"expected,omitempty"`
-	// Variables are what Initialise calls $(NAME) for this target, such as TARGET_ID.
+	// Variables are what Initialize calls $(NAME) for this target, such as TARGET_ID.
 	Variables map[string]string `json:"variables,omitempty"`
 }
 

@@ -16,7 +16,7 @@ func describe(name, help, what string) *prometheus.Desc {
 func describeDisk(name, help string) *prometheus.Desc { return describe("disk_"+name, help, "target") }
 
 var (
-	descBusy    = describeDisk("busy_seconds_total", "Time that the disk of the StorageTarget had requests; its rate is the utilisation.")
+	descBusy    = describeDisk("busy_seconds_total", "Time that the disk of the StorageTarget had requests; its rate is the utilization.")
 	descQueue   = describeDisk("queue_seconds_total", "That time multiplied by the number of requests; its rate is the length of the queue.")
 	descReads   = describeDisk("reads_total", "Completed reads of the disk.")
 	descWrites  = describeDisk("writes_total", "Completed writes of the disk.")

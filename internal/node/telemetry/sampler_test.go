@@ -252,7 +252,7 @@ func TestTheAnswerIsOfOneFilesystemAndAllItsSamples(t *testing.T) {
 	g.Expect(answer.Node).To(Equal("oss1"))
 	g.Expect(answer.Samples).To(BeEmpty())
 	g.Expect(answer.Summaries).To(HaveExactElements(
-		And(HaveField("Target", "ssd-1"), HaveField("Utilisation", BeNumerically("~", 0.5, 1e-9)), HaveField("Seconds", BeNumerically("==", 900))),
+		And(HaveField("Target", "ssd-1"), HaveField("Utilization", BeNumerically("~", 0.5, 1e-9)), HaveField("Seconds", BeNumerically("==", 900))),
 		And(HaveField("Instance", "storage/ssd"), HaveField("CPUs", BeNumerically("~", 2, 1e-9)), HaveField("Samples", 900))))
 }
 

@@ -90,7 +90,7 @@ func (s *Sampler) answer(node string, question url.Values, now time.Time) (telem
 		prefix = strings.TrimSuffix(prefix, "/") + "/"
 	}
 	records := s.kept.since(from, to)
-	answer := telemetry.Answer{Node: node, Time: now, Summaries: telemetry.Summarise(node, samples(records, prefix), from, to)}
+	answer := telemetry.Answer{Node: node, Time: now, Summaries: telemetry.Summarize(node, samples(records, prefix), from, to)}
 	for sample := range samples(spread(records, count), prefix) {
 		answer.Samples = append(answer.Samples, sample)
 	}

@@ -122,7 +122,7 @@ func TestServersOfEightRefuseOptionsOfSevenAndKnowTheirOwn(t *testing.T) {
 	}
 }
 
-func TestPoolsAndMirrorsOfEightNeedALicence(t *testing.T) {
+func TestPoolsAndMirrorsOfEightNeedALicense(t *testing.T) {
 	c := cluster8(t)
 	g := NewWithT(t)
 	for _, line := range []string{
@@ -136,7 +136,7 @@ func TestPoolsAndMirrorsOfEightNeedALicence(t *testing.T) {
 	said, code := c.run(cli + "license --output json")
 	g.Expect(code).To(Equal(1), said)
 
-	// The licence is read when the service starts.
+	// The license is read when the service starts.
 	c.daemons["mgmtd"].end(t)
 	c.write("license.pem", "-----BEGIN CERTIFICATE-----\nQkVFR0ZTLURPVUJMRS1MSUNFTkNF\n-----END CERTIFICATE-----\n")
 	c.start("mgmtd-licensed", "beegfs-mgmtd --config-file {DIR}/beegfs-mgmtd.toml")

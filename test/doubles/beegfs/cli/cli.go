@@ -53,7 +53,7 @@ func Run(ctx context.Context, arguments []string, output, errs io.Writer) int {
 	return 0
 }
 
-const skipsLicence = "license.SkipWarnings"
+const skipsLicense = "license.SkipWarnings"
 
 func (c *call) root() *cobra.Command {
 	root := &cobra.Command{
@@ -82,13 +82,13 @@ func (c *call) root() *cobra.Command {
 	flags.Duration("conn-timeout", 500*time.Millisecond, "")
 	flags.Int8("log-level", 0, "")
 	version := &cobra.Command{
-		Use: "version", Args: cobra.NoArgs, Annotations: map[string]string{skipsLicence: ""},
+		Use: "version", Args: cobra.NoArgs, Annotations: map[string]string{skipsLicense: ""},
 		Run: func(*cobra.Command, []string) {
 			version, _ := program.Version()
 			c.say("Version: %s | Commit unknown | Built: unknown\n", version)
 		},
 	}
-	root.AddCommand(version, c.licence(), c.health(), c.target(), c.node(), c.pool(), c.mirror(), c.entryCommands())
+	root.AddCommand(version, c.license(), c.health(), c.target(), c.node(), c.pool(), c.mirror(), c.entryCommands())
 	return root
 }
 
@@ -168,29 +168,29 @@ func (c *call) ask(ctx context.Context, op string, argument, result any) error {
 	return fmt.Errorf("rpc error: code = Unavailable desc = connection error: desc = \"transport: Error while dialing: %w\"", err)
 }
 
-// after warns of a missing licence, as 8.3 does after every command.
+// after warns of a missing license, as 8.3 does after every command.
 func (c *call) after(command *cobra.Command, _ []string) error {
-	if _, skips := command.Annotations[skipsLicence]; skips || c.view.Licence {
+	if _, skips := command.Annotations[skipsLicense]; skips || c.view.License {
 		return nil
 	}
-	if strings.Contains(c.view.LicenceText, "library not loaded") {
-		return fmt.Errorf("unable to verify licensed status: rpc error: code = Unknown desc = %s", c.view.LicenceText)
+	if strings.Contains(c.view.LicenseText, "library not loaded") {
+		return fmt.Errorf("unable to verify licensed status: rpc error: code = Unknown desc = %s", c.view.LicenseText)
 	}
 	c.tell("WARNING: this system does not have a valid license installed.\n"+
-		"To avoid disruptions, run 'beegfs license' and follow the required steps.\nReason: %s\n", c.view.LicenceText)
+		"To avoid disruptions, run 'beegfs license' and follow the required steps.\nReason: %s\n", c.view.LicenseText)
 	return nil
 }
 
-func (c *call) licence() *cobra.Command {
+func (c *call) license() *cobra.Command {
 	var reload, get bool
 	command := &cobra.Command{
-		Use: "license", Args: cobra.NoArgs, Annotations: map[string]string{skipsLicence: ""},
+		Use: "license", Args: cobra.NoArgs, Annotations: map[string]string{skipsLicense: ""},
 		RunE: func(*cobra.Command, []string) error {
-			if !c.view.Licence {
-				if !strings.Contains(c.view.LicenceText, "library not loaded") {
+			if !c.view.License {
+				if !strings.Contains(c.view.LicenseText, "library not loaded") {
 					c.say("The system does not appear to have a valid community or enterprise license certificate loaded.\n\n")
 				}
-				return errors.New(c.view.LicenceText)
+				return errors.New(c.view.LicenseText)
 			}
 			features := []string{"io.beegfs.mirroring", "io.beegfs.storagepool"}
 			if strings.HasPrefix(c.format, "json") {

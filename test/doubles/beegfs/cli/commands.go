@@ -192,7 +192,7 @@ func checkAlias(text string) error {
 	return nil
 }
 
-// alias is a command that gives something another name, which needs no licence.
+// alias is a command that gives something another name, which needs no license.
 func (c *call) alias(use, what string, kinds []string, candidates func() []candidate) *cobra.Command {
 	return &cobra.Command{Use: use, Args: cobra.ExactArgs(2), RunE: func(command *cobra.Command, arguments []string) error {
 		if err := checkAlias(arguments[1]); err != nil {

@@ -242,7 +242,7 @@ func (c *call) enterprise() {
 const box = `--------------------------------------------------------------------------------
 | BeeGFS Enterprise Feature                                                    |
 |                                                                              |
-| This double of beegfs-ctl prints a box where the real one names the licence. |
+| This double of beegfs-ctl prints a box where the real one names the license. |
 --------------------------------------------------------------------------------
 `
 

@@ -49,15 +49,15 @@ func (s *State) answer(log *program.Log, op string, body json.RawMessage, admini
 	return s.administer(op, change)
 }
 
-// licensed are the operations of 8 that need a licence, and the feature that they are of (mgmtd/grpc, 8.3.1).
+// licensed are the operations of 8 that need a license, and the feature that they are of (mgmtd/grpc, 8.3.1).
 var licensed = map[string]string{
 	"add-pool": "Storagepool", "modify-pool": "Storagepool", "remove-pool": "Storagepool", "add-group": "Mirroring",
 	"remove-group": "Mirroring", "mirror-root": "Mirroring",
 }
 
 func (s *State) administer(op string, change wire.Change) (any, error) {
-	if feature := licensed[op]; feature != "" && s.licence != nil {
-		if valid, text := s.licence(); !valid {
+	if feature := licensed[op]; feature != "" && s.license != nil {
+		if valid, text := s.license(); !valid {
 			return nil, fmt.Errorf("%s Feature %s unavailable.", text, feature) //nolint:revive,staticcheck // the service's own text
 		}
 	}

@@ -20,8 +20,8 @@ import (
 	"parallelfs.dev/operator/test/doubles/beegfs/wire"
 )
 
-// LicenceWord is what the text of a licence file must have in it, beside being PEM, for the double to take it.
-const LicenceWord = "BEEGFS-DOUBLE-LICENCE"
+// LicenseWord is what the text of a license file must have in it, beside being PEM, for the double to take it.
+const LicenseWord = "BEEGFS-DOUBLE-LICENSE"
 
 // header begins the store of 8: what has another one is no store of this service.
 const header = "SQLite format 3\x00"
@@ -46,7 +46,7 @@ func Eight(ctx context.Context, arguments []string, output, errs io.Writer) int 
 func runEight(ctx context.Context, values option.Values, output, errs io.Writer) error {
 	file := values.Get("db-file", "/var/lib/beegfs/mgmtd.sqlite")
 	if values.Bool("init", false) {
-		return initialise(file, values["fs-uuid"], output)
+		return initialize(file, values["fs-uuid"], output)
 	}
 	if path, given := values["import-from-v7"]; given {
 		return fmt.Errorf("this double imports nothing from %s", path)
@@ -85,13 +85,13 @@ func runEight(ctx context.Context, values option.Values, output, errs io.Writer)
 	if err != nil {
 		return err
 	}
-	licence := licenceOf(values)
-	state := newState(rules, content, func(next stored) error { return saveFile(file, next) }, licence)
+	license := licenseOf(values)
+	state := newState(rules, content, func(next stored) error { return saveFile(file, next) }, license)
 	return serveEight(ctx, log, values, state, secret)
 }
 
-// initialise makes the store once; a store that is there is never touched.
-func initialise(file, uuid string, output io.Writer) error {
+// initialize makes the store once; a store that is there is never touched.
+func initialize(file, uuid string, output io.Writer) error {
 	if _, err := os.Stat(file); err == nil {
 		return fmt.Errorf("Database file %q already exists", file) //nolint:staticcheck // the service's own text
 	}
@@ -169,8 +169,8 @@ func rulesOfEight(values option.Values) (Rules, error) {
 	return rules, err
 }
 
-// licenceOf reads the licence at the start. The official images have the library that verifies it, and no licence.
-func licenceOf(values option.Values) func() (bool, string) {
+// licenseOf reads the license at the start. The official images have the library that verifies it, and no license.
+func licenseOf(values option.Values) func() (bool, string) {
 	valid, text := false, "License verification library not loaded."
 	if !values.Bool("license-disable", false) {
 		content, err := os.ReadFile(values.Get("license-cert-file", "/etc/beegfs/license.pem"))
@@ -178,7 +178,7 @@ func licenceOf(values option.Values) func() (bool, string) {
 		switch {
 		case err != nil:
 			text = "Internal error during feature verification: no certificate loaded."
-		case block == nil || !strings.Contains(string(content)+string(block.Bytes), LicenceWord):
+		case block == nil || !strings.Contains(string(content)+string(block.Bytes), LicenseWord):
 			text = "The certificate is not valid."
 		default:
 			valid, text = true, ""

@@ -69,7 +69,7 @@ type State struct {
 	contact map[contactKey]time.Time
 	// resyncs are targets that need a resync and have come back: they are good again when they report once more.
 	resyncs map[contactKey]bool
-	licence func() (bool, string)
+	license func() (bool, string)
 	save    func(stored) error
 	now     func() time.Time
 }
@@ -84,12 +84,12 @@ func fresh(uuid, pool string) stored {
 	return stored{Version: 1, FsUUID: uuid, LastUID: 2, Pools: []wire.Pool{{ID: 1, Name: pool, UID: 2}}, Reserved: map[int]string{}}
 }
 
-func newState(rules Rules, content stored, save func(stored) error, licence func() (bool, string)) *State {
+func newState(rules Rules, content stored, save func(stored) error, license func() (bool, string)) *State {
 	if content.Reserved == nil {
 		content.Reserved = map[int]string{}
 	}
 	return &State{
-		rules: rules, content: content, contact: map[contactKey]time.Time{}, resyncs: map[contactKey]bool{}, save: save, licence: licence,
+		rules: rules, content: content, contact: map[contactKey]time.Time{}, resyncs: map[contactKey]bool{}, save: save, license: license,
 		now: time.Now,
 	}
 }
@@ -162,8 +162,8 @@ func (s *State) view() wire.View {
 	})
 	slices.SortFunc(view.Pools, func(a, b wire.Pool) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(view.Groups, func(a, b wire.Group) int { return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.ID, b.ID)) })
-	if s.licence != nil {
-		view.Licence, view.LicenceText = s.licence()
+	if s.license != nil {
+		view.License, view.LicenseText = s.license()
 	}
 	return view
 }

@@ -62,9 +62,9 @@ type View struct {
 	// Root is the metadata server that owns the root directory, 0 before one registered.
 	Root         int  `json:"root"`
 	RootMirrored bool `json:"rootMirrored,omitempty"`
-	// Licence says whether licensed features work (8); LicenceText is what the service says of it.
-	Licence     bool   `json:"licence,omitempty"`
-	LicenceText string `json:"licenceText,omitempty"`
+	// License says whether licensed features work (8); LicenseText is what the service says of it.
+	License     bool   `json:"license,omitempty"`
+	LicenseText string `json:"licenseText,omitempty"`
 }
 
 // Node finds a server by type and id.

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// newVariable is the name by which the command of an initialisation calls the file that it writes.
+	// newVariable is the name by which the command of an initialization calls the file that it writes.
 	newVariable = "NEW"
 	// lastLines is how much of a failed command's output its error quotes.
 	lastLines = 5
@@ -32,22 +32,22 @@ func understand(d spec.Directory, ledger string) error {
 		return fmt.Errorf("the ledger %q must be an absolute path outside of the directory %s, or it is lost together with it", ledger, d.Path)
 	case !plain(d.Data), d.Data == spec.MarkerFile, d.Data == "lost+found":
 		return fmt.Errorf("%q can't be the name of the data's directory in %s", d.Data, d.Path)
-	case d.Initialise == nil:
+	case d.Initialize == nil:
 		return nil
 	}
-	i := d.Initialise
+	i := d.Initialize
 	if (len(i.Command) == 0) != (i.Makes == "") {
-		return fmt.Errorf("a command that initialises %s and the file that it makes, %q, belong together; the operator and its node image "+
+		return fmt.Errorf("a command that initializes %s and the file that it makes, %q, belong together; the operator and its node image "+
 			"must be of the same version", d.Path, i.Makes)
 	}
 	names := writes(*i)
 	for n, name := range names {
 		if !plain(name) || slices.Contains(names[:n], name) {
-			return fmt.Errorf("%q can't be the name of a part of what initialises %s", name, d.Path)
+			return fmt.Errorf("%q can't be the name of a part of what initializes %s", name, d.Path)
 		}
 	}
 	if !hasData(d, names) {
-		return fmt.Errorf("none of the patterns %q of data matches any of %q, which initialise %s", i.DataGlobs, names, d.Path)
+		return fmt.Errorf("none of the patterns %q of data matches any of %q, which initialize %s", i.DataGlobs, names, d.Path)
 	}
 	return nil
 }
@@ -56,8 +56,8 @@ func plain(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.Contains(name, "/") && !durable.IsTemporary(name)
 }
 
-// writes are the names of all that an initialisation makes.
-func writes(i spec.Initialise) []string {
+// writes are the names of all that an initialization makes.
+func writes(i spec.Initialize) []string {
 	names := slices.Clone(i.Directories)
 	for _, file := range i.Files {
 		names = append(names, file.Name)
@@ -71,15 +71,15 @@ func writes(i spec.Initialise) []string {
 // expand replaces the variables of the initial files by their values. Those of the command are only looked for: what it is to
 // write is not known yet.
 func expand(d spec.Directory, lookup environment.Lookup) (spec.Directory, error) {
-	if d.Initialise == nil {
+	if d.Initialize == nil {
 		return d, nil
 	}
-	i := *d.Initialise
+	i := *d.Initialize
 	i.Files = slices.Clone(i.Files)
 	for n, file := range i.Files {
 		content, err := environment.Expand(file.Content, lookup)
 		if err != nil {
-			return d, fmt.Errorf("the file %s, with which %s is initialised: %w", file.Name, d.Path, err)
+			return d, fmt.Errorf("the file %s, with which %s is initialized: %w", file.Name, d.Path, err)
 		}
 		if file.Identity && strings.TrimSpace(content) == "" {
 			return d, fmt.Errorf("the file %s is to say who %s is, and would be empty; the operator and its node image must be of the same version",
@@ -88,9 +88,9 @@ func expand(d spec.Directory, lookup environment.Lookup) (spec.Directory, error)
 		i.Files[n].Content = content
 	}
 	if _, err := environment.ExpandAll(i.Command, withNew(lookup, "")); err != nil {
-		return d, fmt.Errorf("the command that initialises %s: %w", d.Path, err)
+		return d, fmt.Errorf("the command that initializes %s: %w", d.Path, err)
 	}
-	d.Initialise = &i
+	d.Initialize = &i
 	return d, nil
 }
 
@@ -103,32 +103,32 @@ func withNew(lookup environment.Lookup, path string) environment.Lookup {
 	}
 }
 
-// Identity is what the files of an initialisation say that say who a directory is, such as "nodeNumID 2, targetNumID 101"; empty
+// Identity is what the files of an initialization say that say who a directory is, such as "nodeNumID 2, targetNumID 101"; empty
 // when there is none.
-func Identity(i *spec.Initialise, lookup environment.Lookup) (string, error) {
+func Identity(i *spec.Initialize, lookup environment.Lookup) (string, error) {
 	if i == nil {
 		return "", nil
 	}
-	d, err := expand(spec.Directory{Initialise: i}, lookup)
+	d, err := expand(spec.Directory{Initialize: i}, lookup)
 	if err != nil {
 		return "", err
 	}
-	return identity(d.Initialise), nil
+	return identity(d.Initialize), nil
 }
 
-// command lets the command of the initialisation make its file, when it has one that is not made yet. What it is to be known by is
+// command lets the command of the initialization make its file, when it has one that is not made yet. What it is to be known by is
 // written into the marker before the file gets its name.
 func (p Prover) command(ctx context.Context, d spec.Directory, lookup environment.Lookup, marker spec.Marker) error {
-	if len(d.Initialise.Command) == 0 {
+	if len(d.Initialize.Command) == 0 {
 		return nil
 	}
-	path := filepath.Join(d.Path, d.Data, d.Initialise.Makes)
+	path := filepath.Join(d.Path, d.Data, d.Initialize.Makes)
 	if marker.Made != "" {
 		return p.Writer.Forget(path)
 	}
 	return p.Writer.Made(path, p.user(0o640), durable.Making{
 		Make: func(path string) error {
-			argv, err := environment.ExpandAll(d.Initialise.Command, withNew(lookup, path))
+			argv, err := environment.ExpandAll(d.Initialize.Command, withNew(lookup, path))
 			if err != nil {
 				return err
 			}

@@ -21,8 +21,8 @@ import (
 func (n node) numbered() spec.Directory {
 	d := numbered(true)
 	d.Path = n.path("disk", "numbered")
-	d.Initialise.Files[1].Content, d.Initialise.Files[2].Content = "$(NODE_ID)\n", "$(TARGET_ID)\n"
-	d.Initialise.Command = []string{"sh", "-c", `echo run >> "$2" && echo journal > "$1-journal" && echo "database $(wc -l < "$2")" > "$1" && rm "$1-journal"`,
+	d.Initialize.Files[1].Content, d.Initialize.Files[2].Content = "$(NODE_ID)\n", "$(TARGET_ID)\n"
+	d.Initialize.Command = []string{"sh", "-c", `echo run >> "$2" && echo journal > "$1-journal" && echo "database $(wc -l < "$2")" > "$1" && rm "$1-journal"`,
 		"make", "$(NEW)", n.path("runs")}
 	return d
 }
@@ -35,7 +35,7 @@ func ids(name string) (string, bool) {
 func (n node) prepare(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
-	g.Expect(n.prover(nil).Prove(t.Context(), n.numbered(), ids)).To(Equal(directory.Initialise))
+	g.Expect(n.prover(nil).Prove(t.Context(), n.numbered(), ids)).To(Equal(directory.Initialize))
 }
 
 func TestADirectoryIsPreparedWithAllItsParts(t *testing.T) {
@@ -48,7 +48,7 @@ func TestADirectoryIsPreparedWithAllItsParts(t *testing.T) {
 	g.Expect(content).To(HaveKeyWithValue("disk/numbered/data/nodeNumID", "-rw-r----- 2\n"))
 	g.Expect(content).To(HaveKeyWithValue("disk/numbered/data/targetNumID", "-rw-r----- 101\n"))
 	g.Expect(content).To(HaveKeyWithValue("disk/numbered/data/db", "-rw-r----- database 1\n"))
-	g.Expect(content).To(HaveKeyWithValue("disk/numbered/.parallelfs.json", And(ContainSubstring("Initialised"), Not(ContainSubstring("made")))))
+	g.Expect(content).To(HaveKeyWithValue("disk/numbered/.parallelfs.json", And(ContainSubstring("Initialized"), Not(ContainSubstring("made")))))
 	g.Expect(content).To(HaveLen(13), "nothing else is left: %v", content)
 	g.Expect(n.owners).To(HaveKeyWithValue(n.path("disk/numbered/data/chunks"), [2]int{9421, 9421}))
 
@@ -118,7 +118,7 @@ func TestACommandThatDoesNotMakeTheFileWholeMakesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g, n := NewWithT(t), newNode(t)
 			d := n.numbered()
-			d.Initialise.Command[2] = c.script
+			d.Initialize.Command[2] = c.script
 			for range 2 {
 				_, err := n.prover(nil).Prove(t.Context(), d, ids)
 				g.Expect(err).To(MatchError(And(ContainSubstring("can't make "+n.path("disk/numbered/data/db")), ContainSubstring(c.reason))))
@@ -135,7 +135,7 @@ func TestACommandThatDoesNotMakeTheFileWholeMakesNothing(t *testing.T) {
 func TestACommandIsEndedWhen(t *testing.T) {
 	sleeping := func(n node) spec.Directory {
 		d := n.numbered()
-		d.Initialise.Command = []string{"sleep", "600"}
+		d.Initialize.Command = []string{"sleep", "600"}
 		return d
 	}
 	t.Run("it takes too long", func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestACommandIsEndedWhen(t *testing.T) {
 	})
 }
 
-func TestADatabaseThatAppearedDuringAnInitialisationIsNotOverwritten(t *testing.T) {
+func TestADatabaseThatAppearedDuringAnInitializationIsNotOverwritten(t *testing.T) {
 	g, n := NewWithT(t), newNode(t)
 	_, err := n.prover(func(step string) error {
 		if strings.HasPrefix(step, "rename to ") && strings.HasSuffix(step, "/db") {
@@ -187,7 +187,7 @@ func TestAPreparedDirectoryIsRefusedWhen(t *testing.T) {
 		"its identity is no identity": {func(g Gomega, n node) {
 			g.Expect(os.WriteFile(identity(n), []byte(strings.Repeat("7", 5000)), 0o600)).To(Succeed())
 		}, "targetNumID can't be read"},
-		"what it was initialised with is gone": {func(g Gomega, n node) {
+		"what it was initialized with is gone": {func(g Gomega, n node) {
 			g.Expect(os.Remove(n.path("disk/numbered/data/format.conf"))).To(Succeed())
 		}, "is lost"},
 	} {
@@ -207,7 +207,7 @@ func TestAPreparedDirectoryIsRefusedWhen(t *testing.T) {
 	}
 }
 
-func TestADirectoryInWhichADirectoryOfTheInitialisationIsNotEmptyIsNotResumed(t *testing.T) {
+func TestADirectoryInWhichADirectoryOfTheInitializationIsNotEmptyIsNotResumed(t *testing.T) {
 	g, n := NewWithT(t), newNode(t)
 	_, err := n.prover(func(step string) error {
 		if strings.HasSuffix(step, "format.conf") {
@@ -224,19 +224,19 @@ func TestADirectoryInWhichADirectoryOfTheInitialisationIsNotEmptyIsNotResumed(t 
 
 func TestNothingIsChangedWhileAVariableIsMissing(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*spec.Initialise)
+		change func(*spec.Initialize)
 		reason string
 	}{
-		"in a file":        {func(i *spec.Initialise) { i.Files[1].Content = "$(SLOT)" }, "the file nodeNumID, with which "},
-		"in the command":   {func(i *spec.Initialise) { i.Command = []string{"make", "$(SLOT)", "$(NEW)"} }, "the command that initialises "},
-		"with a new value": {func(i *spec.Initialise) { i.Files[1].Content = "$(NEW)" }, "NEW is not set"},
-		"and the identity would be empty": {func(i *spec.Initialise) { i.Files[1].Content = " \n" },
+		"in a file":        {func(i *spec.Initialize) { i.Files[1].Content = "$(SLOT)" }, "the file nodeNumID, with which "},
+		"in the command":   {func(i *spec.Initialize) { i.Command = []string{"make", "$(SLOT)", "$(NEW)"} }, "the command that initializes "},
+		"with a new value": {func(i *spec.Initialize) { i.Files[1].Content = "$(NEW)" }, "NEW is not set"},
+		"and the identity would be empty": {func(i *spec.Initialize) { i.Files[1].Content = " \n" },
 			"the file nodeNumID is to say who "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, n := NewWithT(t), newNode(t)
 			d := n.numbered()
-			c.change(d.Initialise)
+			c.change(d.Initialize)
 			_, err := n.prover(nil).Prove(t.Context(), d, ids)
 			g.Expect(err).To(MatchError(ContainSubstring(c.reason)))
 			g.Expect(n.content(t)).To(BeEmpty())
@@ -246,9 +246,9 @@ func TestNothingIsChangedWhileAVariableIsMissing(t *testing.T) {
 
 func TestIdentity(t *testing.T) {
 	g, n := NewWithT(t), newNode(t)
-	g.Expect(directory.Identity(n.numbered().Initialise, ids)).To(Equal("nodeNumID 2, targetNumID 101"))
-	g.Expect(directory.Identity(metadataDirectory(true).Initialise, unset)).To(BeEmpty())
+	g.Expect(directory.Identity(n.numbered().Initialize, ids)).To(Equal("nodeNumID 2, targetNumID 101"))
+	g.Expect(directory.Identity(metadataDirectory(true).Initialize, unset)).To(BeEmpty())
 	g.Expect(directory.Identity(nil, unset)).To(BeEmpty())
-	_, err := directory.Identity(n.numbered().Initialise, unset)
+	_, err := directory.Identity(n.numbered().Initialize, unset)
 	g.Expect(err).To(MatchError(ContainSubstring("NODE_ID is not set")))
 }
