@@ -10,13 +10,13 @@ const (
 	FioRead FioMode = "read"
 	// FioWrite writes one after the other.
 	FioWrite FioMode = "write"
-	// FioRandomRead reads at places by chance.
+	// FioRandomRead reads at random places.
 	FioRandomRead FioMode = "randread"
-	// FioRandomWrite writes at places by chance.
+	// FioRandomWrite writes at random places.
 	FioRandomWrite FioMode = "randwrite"
 	// FioReadWrite does both, one after the other.
 	FioReadWrite FioMode = "readwrite"
-	// FioRandomReadWrite does both, at places by chance.
+	// FioRandomReadWrite does both, at random places.
 	FioRandomReadWrite FioMode = "randrw"
 )
 

@@ -70,7 +70,7 @@ type IORSpec struct {
 	// +optional
 	DirectIO bool `json:"directIO,omitempty"`
 
-	// randomOffset accesses the transfers of each block in an order by chance (-z).
+	// randomOffset accesses the transfers of each block in random order (-z).
 	// +optional
 	RandomOffset bool `json:"randomOffset,omitempty"`
 

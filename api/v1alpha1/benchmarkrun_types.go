@@ -188,7 +188,7 @@ type BenchmarkRunSpec struct {
 	Derive []DerivedParameter `json:"derive,omitempty"`
 
 	// order in which repetitions are run. AsWritten runs all of a point before the next point. Shuffled runs one repetition of
-	// every point in an order by chance, then the next of every point in another, so that a drift of the system does not
+	// every point in random order, then the next of every point in another, so that a drift of the system does not
 	// look like an effect of a parameter. Defaults to AsWritten.
 	// +optional
 	// +kubebuilder:default=AsWritten
@@ -297,7 +297,7 @@ type RunOrder string
 const (
 	// OrderAsWritten runs all repetitions of a point, then those of the next.
 	OrderAsWritten RunOrder = "AsWritten"
-	// OrderShuffled runs a repetition of every point in an order by chance, then the next.
+	// OrderShuffled runs a repetition of every point in random order, then the next.
 	OrderShuffled RunOrder = "Shuffled"
 )
 

@@ -34,7 +34,7 @@ var good = map[string]struct {
 		"read clat mean 66850.25 ns",
 		"read clat p99 1384448.00 ns",
 	}},
-	"two jobs that read and write by chance": {
+	"two jobs that read and write at random": {
 		run(2, 1, v1alpha1.FioSpec{Mode: v1alpha1.FioRandomReadWrite, ReadPercent: 70, FileSize: "4m", FsyncOnClose: true}), "randrw-2-jobs.txt", []string{
 			"read bw 71949.00 KiB/s",
 			"read iops 17987.34 IOPS",
@@ -237,7 +237,7 @@ func TestNotesBeforeTheReportAreNoErrors(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	single, both := good["two jobs that read and write by chance"].spec, good["two clients with two jobs each"].spec
+	single, both := good["two jobs that read and write at random"].spec, good["two clients with two jobs each"].spec
 	for _, file := range []string{"randrw-2-jobs.txt", "write-2-clients.txt", "error-terminated.txt", "error-out-of-space.txt"} {
 		f.Add(tooltest.Output(f, file))
 	}
@@ -261,7 +261,7 @@ func FuzzParse(f *testing.F) {
 }
 
 func BenchmarkParse(b *testing.B) {
-	spec := good["two jobs that read and write by chance"].spec
+	spec := good["two jobs that read and write at random"].spec
 	p, text := tooltest.Point(b, fio.Tool{}, spec), tooltest.Output(b, "randrw-2-jobs.txt")
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()

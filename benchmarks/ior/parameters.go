@@ -103,7 +103,7 @@ func check(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (settings, e
 	case o.DirectIO && s.transfer%sector != 0:
 		v.Refuse("%s: %d is no multiple of %d bytes, as spec.ior.directIO needs it", transferSize, s.transfer, sector)
 	case o.RandomOffset && s.block == s.transfer:
-		v.Refuse("%s: %d is the size of a whole block, so there is no order by chance within it (spec.ior.randomOffset); make it less than %s",
+		v.Refuse("%s: %d is the size of a whole block, so there is no random order within it (spec.ior.randomOffset); make it less than %s",
 			transferSize, s.transfer, blockSize)
 	case o.RandomOffset && o.ReorderTasks && !o.FilePerProcess:
 		v.Refuse("spec.ior.randomOffset: IOR can't combine it with reorderTasks in one file; set spec.ior.filePerProcess, or unset one of them")

@@ -67,7 +67,7 @@ var good = map[string]struct {
 		"read 828.4900 MiB/s",
 		"read 3313.9600 OPs",
 	}},
-	"IOR 3.3.0: in an order by chance": {byChance, 0, "3.3.0-random.txt", "3.3.0", []string{
+	"IOR 3.3.0: in random order": {byChance, 0, "3.3.0-random.txt", "3.3.0", []string{
 		"write 711.1600 MiB/s",
 		"write 2844.6400 OPs",
 		"read 17963.7200 MiB/s",
@@ -131,7 +131,7 @@ var good = map[string]struct {
 		"read 929.3800 MiB/s",
 		"read 3717.5300 OPs",
 	}},
-	"IOR 4.0.0: in an order by chance": {byChance, 0, "4.0.0-random.txt", "4.0.0", []string{
+	"IOR 4.0.0: in random order": {byChance, 0, "4.0.0-random.txt", "4.0.0", []string{
 		"write 1375.5200 MiB/s",
 		"write 5502.0800 OPs",
 		"read 23530.4600 MiB/s",

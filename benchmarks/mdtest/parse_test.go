@@ -214,7 +214,7 @@ var good = map[string]struct {
 		"Tree creation 146.610 ops/s",
 		"Tree removal 2022.097 ops/s",
 	}},
-	"mdtest 3.3.0: in an order by chance": {byChance, 0, "3.3.0-random", "3.3.0", []string{
+	"mdtest 3.3.0: in random order": {byChance, 0, "3.3.0-random", "3.3.0", []string{
 		"items 20.000 items",
 		"File creation 1257.357 ops/s",
 		"File stat 553811.404 ops/s",
@@ -357,7 +357,7 @@ var good = map[string]struct {
 		"Tree creation 1260.687 ops/s",
 		"Tree removal 259.004 ops/s",
 	}},
-	"mdtest 4.0.0: in an order by chance": {byChance, 0, "4.0.0-random", "4.0.0", []string{
+	"mdtest 4.0.0: in random order": {byChance, 0, "4.0.0-random", "4.0.0", []string{
 		"items 20.000 items",
 		"File creation 1662.658 ops/s",
 		"File stat 590747.042 ops/s",

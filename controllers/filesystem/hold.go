@@ -184,7 +184,7 @@ func (h *hold) describe(fs *v1alpha1.FileSystem) {
 	}
 }
 
-// mended are the problems without those that the changes that wait would mend: the filesystem works as it did before they were asked for.
+// mended are the problems that the held changes won't fix: the filesystem works as it did before they were asked for.
 func (h *hold) mended(problems []backend.Problem) []backend.Problem {
 	if !h.jobs {
 		return problems

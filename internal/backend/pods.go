@@ -199,7 +199,7 @@ func Requests(cpu, memory string) corev1.ResourceRequirements {
 		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}}
 }
 
-// DataDaemon may do what starting a daemon needs: own files as another user, and become that user.
+// DataDaemon grants chown and setuid, which a daemon needs when it starts.
 func DataDaemon() *corev1.SecurityContext {
 	return &corev1.SecurityContext{
 		RunAsUser: new(int64(0)), AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),

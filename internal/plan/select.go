@@ -239,7 +239,7 @@ func (s *selection) explicit(g group) {
 	for _, node := range slices.Sorted(maps.Keys(byNode)) {
 		references := byNode[node]
 		if len(references)%g.instances != 0 {
-			s.problem(v1alpha1.ReasonInvalidSpec, "%s.devices: node %s has %d devices for %d metadata servers; give each of them as many", g.field, node, len(references), g.instances)
+			s.problem(v1alpha1.ReasonInvalidSpec, "%s.devices: node %s has %d devices for %d metadata servers; give each server the same number", g.field, node, len(references), g.instances)
 			continue
 		}
 		seen := map[string]v1alpha1.DeviceID{}
@@ -465,9 +465,9 @@ func summary(reasons []string, none string) string {
 	case len(reasons) == 0:
 		return none
 	case len(reasons) > shown:
-		return fmt.Sprintf("the others don't do: %s; and %d more", strings.Join(reasons[:shown], "; "), len(reasons)-shown)
+		return fmt.Sprintf("no other disk qualifies: %s; and %d more", strings.Join(reasons[:shown], "; "), len(reasons)-shown)
 	}
-	return "the others don't do: " + strings.Join(reasons, "; ")
+	return "no other disk qualifies: " + strings.Join(reasons, "; ")
 }
 
 // noInventory says that a node has no agent, and how it gets one.

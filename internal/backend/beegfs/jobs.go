@@ -107,7 +107,7 @@ func (w *work) placeTargets(in backend.Input, t tool) {
 		i := slices.IndexFunc(in.State.Pools, func(p backend.Pool) bool { return p.ID == id })
 		switch {
 		case i < 0 && id == defaultPoolID:
-			// It is always there; a list without it is none.
+			// It is always there; a list without it is invalid.
 		case i < 0:
 			w.do(fmt.Sprintf("pool %s (%d) is not made", names[id], id), t.addPool(id, names[id]))
 		case in.State.Pools[i].Name != names[id]:

@@ -33,7 +33,7 @@ func shippedLimits(role v1alpha1.InstanceRole, version string) limits {
 	}
 }
 
-// limitsFor are BeeGFS's own limits, or, where a target is so small that it would be low from the first day, 10 % of the smallest
+// limitsFor are BeeGFS's own limits, or, where a target is so small that it would be below the limit when new, 10 % of the smallest
 // target and 2 % of it in an emergency. The size of a directory is not known, so that it changes nothing.
 func limitsFor(role v1alpha1.InstanceRole, version string, disks []v1alpha1.StorageTarget) limits {
 	l := shippedLimits(role, version)

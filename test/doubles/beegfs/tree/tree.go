@@ -104,7 +104,7 @@ func (t *Tree) Find(ctx context.Context, name string) (*wire.Directory, error) {
 }
 
 // Make makes a directory with the pattern of the one in which it is. Its owner is one of those that are named, or else any metadata
-// server: BeeGFS takes one by chance, the double by the path, so that nothing can rely on it.
+// server: BeeGFS takes a random one, the double by the path, so that nothing can rely on it.
 func (t *Tree) Make(ctx context.Context, name string, owners []int, flat bool) (*wire.Directory, error) {
 	parent, err := t.Find(ctx, path.Dir(name))
 	if err != nil {
