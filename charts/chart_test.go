@@ -34,7 +34,7 @@ const (
 	// The one value that a release needs, and it as an argument of Helm.
 	registry = "--set=imageRegistry=registry.example.com"
 	// The oldest Kubernetes that the chart says it works with.
-	oldest = "1.30.0"
+	oldest = "1.31.0"
 )
 
 // helm runs Helm's binary in this folder with values on its standard input. HELM names the binary; the default is where the

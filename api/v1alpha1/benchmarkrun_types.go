@@ -530,6 +530,8 @@ type BenchmarkLimits struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=bench,categories={all,parallelfs}
+// +kubebuilder:selectablefield:JSONPath=`.spec.fileSystem.name`
+// +kubebuilder:selectablefield:JSONPath=`.spec.tool`
 // +kubebuilder:printcolumn:name="FileSystem",type=string,JSONPath=`.spec.fileSystem.name`
 // +kubebuilder:printcolumn:name="Tool",type=string,JSONPath=`.spec.tool`
 // +kubebuilder:printcolumn:name="Succeeded",type=string,JSONPath=`.status.conditions[?(@.type=="Succeeded")].status`

@@ -426,7 +426,7 @@ type DaemonPlacement struct {
 // node writes it; its name is the node's.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Cluster,shortName=pfsinv,categories={parallelfs}
+// +kubebuilder:resource:scope=Cluster,shortName=pfsinv
 // +kubebuilder:printcolumn:name="Disks",type=integer,JSONPath=`.status.summary.disks`
 // +kubebuilder:printcolumn:name="Usable",type=integer,JSONPath=`.status.summary.usable`
 // +kubebuilder:printcolumn:name="Capacity",type=string,JSONPath=`.status.summary.usableCapacity`

@@ -311,7 +311,11 @@ type QueueStatus struct {
 // plans, formats, mounts and proves the disk.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:shortName=pfst,categories={all,parallelfs}
+// +kubebuilder:resource:shortName=pfst
+// +kubebuilder:selectablefield:JSONPath=`.spec.fileSystem.name`
+// +kubebuilder:selectablefield:JSONPath=`.spec.role`
+// +kubebuilder:selectablefield:JSONPath=`.spec.storagePool`
+// +kubebuilder:selectablefield:JSONPath=`.spec.node`
 // +kubebuilder:printcolumn:name="FileSystem",type=string,JSONPath=`.spec.fileSystem.name`
 // +kubebuilder:printcolumn:name="Role",type=string,JSONPath=`.spec.role`
 // +kubebuilder:printcolumn:name="Pool",type=string,JSONPath=`.spec.storagePool`
