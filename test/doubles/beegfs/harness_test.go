@@ -28,6 +28,7 @@ var doubles, genuine string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	SetDefaultEventuallyPollingInterval(200 * time.Millisecond) // most questions start a program
 	genuine = os.Getenv("BEEGFS_REAL_BIN")
 	code := 1
 	if err := build(); err != nil {
