@@ -132,7 +132,7 @@ func reduceRun(spec *v1alpha1.BenchmarkRunSpec) {
 		s := &spec.Sweep[i]
 		switch {
 		case s.Name == "processes":
-			s.Values, s.Range, s.PowersOfTwo = nil, nil, &v1alpha1.SweepPowers{From: "1", To: "4"}
+			s.Values, s.Range, s.PowersOfTwo = nil, nil, &v1alpha1.SweepPowers{From: "1", To: "2"}
 		case len(s.Values) > reducedValues:
 			s.Values = s.Values[:reducedValues]
 		}

@@ -15,7 +15,8 @@ cd "$root_dir"
 queues=(
   "test-e2e"
   "test-disks"
-  "verify test-unit test-chart test-envtest test-vm lint"
+  "verify test-unit test-chart test-envtest"
+  "test-vm lint"
 )
 ((! $#)) || queues=("$*")
 
