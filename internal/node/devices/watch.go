@@ -34,7 +34,7 @@ func (l Looker) Watch(ctx context.Context, quiet time.Duration) (<-chan struct{}
 	}
 	// A file that is not in blocking mode can be closed while it is read.
 	socket := os.NewFile(uintptr(fd), "uevents")
-	events := make(chan struct{}, 1)
+	events, about := make(chan struct{}, 1), l.loopsOfTheNode()
 	go func() {
 		defer close(events)
 		buffer := make([]byte, 64<<10)
@@ -44,7 +44,7 @@ func (l Looker) Watch(ctx context.Context, quiet time.Duration) (<-chan struct{}
 			case errors.Is(err, unix.ENOBUFS): // Some were lost: something has changed.
 			case err != nil:
 				return
-			case !l.concerns(buffer[:n]):
+			case !about.node(buffer[:n]):
 				continue
 			}
 			select {
@@ -60,16 +60,40 @@ func (l Looker) Watch(ctx context.Context, quiet time.Duration) (<-chan struct{}
 	return calm(ctx, events, quiet), nil
 }
 
-// concerns is true for a message about a block device of the node: "action@path" or udev's header, and then KEY=value, each with a zero
-// behind it (kernel lib/kobject_uevent.c). The kernel tells every node that is a container about the loop devices of all.
-func (l Looker) concerns(message []byte) bool {
+// loopsOfTheNode are the loop devices that have, or had until the last message about them, a file in /dev. The kernel tells every node
+// that is a container about the loop devices of all.
+func (l Looker) loopsOfTheNode() loops {
+	out := loops{exists: func(name string) bool { return exists(l.node(name)) }, known: map[string]bool{}}
+	for _, name := range entries(l.Dev) {
+		if strings.HasPrefix(name, loopPrefix) {
+			out.known[name] = true
+		}
+	}
+	return out
+}
+
+const loopPrefix = "loop"
+
+type loops struct {
+	exists func(name string) bool
+	known  map[string]bool
+}
+
+// node is true for a message about a block device of the node: "action@path" or udev's header, and then KEY=value, each with a zero
+// behind it (kernel lib/kobject_uevent.c).
+func (l loops) node(message []byte) bool {
 	if !bytes.Contains(message, []byte("\x00SUBSYSTEM=block\x00")) {
 		return false
 	}
-	_, name, _ := bytes.Cut(message, []byte("\x00DEVNAME="))
-	name, _, _ = bytes.Cut(name, []byte{0})
-	loop := path.Base(string(name))
-	return !strings.HasPrefix(loop, "loop") || exists(l.node(loop))
+	_, device, _ := bytes.Cut(message, []byte("\x00DEVNAME="))
+	device, _, _ = bytes.Cut(device, []byte{0})
+	name := path.Base(string(device))
+	if !strings.HasPrefix(name, loopPrefix) {
+		return true
+	}
+	before, now := l.known[name], l.exists(name)
+	l.known[name] = now
+	return before || now
 }
 
 // calm sends once, the time quiet after the first of several events.

@@ -24,9 +24,21 @@ func TestOnlyMessagesAboutBlockDevicesOfTheNodeCount(t *testing.T) {
 		"the same, as udev has it": {"libudev\x00\xfe\xed\xca\xfe(\x00\x00\x00ACTION=change\x00SUBSYSTEM=block\x00DEVNAME=/dev/loop4\x00", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(Looker{Dev: dev}.concerns([]byte(c.message))).To(Equal(c.counts))
+			NewWithT(t).Expect(Looker{Dev: dev}.loopsOfTheNode().node([]byte(c.message))).To(Equal(c.counts))
 		})
 	}
+}
+
+func TestALoopDeviceThatLeavesTheNodeCountsOnce(t *testing.T) {
+	g, dev := NewWithT(t), t.TempDir()
+	file, message := filepath.Join(dev, "loop5"), []byte("change@/devices/virtual/block/loop5\x00ACTION=change\x00SUBSYSTEM=block\x00DEVNAME=loop5\x00")
+	about := Looker{Dev: dev}.loopsOfTheNode()
+	g.Expect(about.node(message)).To(BeFalse())
+	g.Expect(os.WriteFile(file, nil, 0o600)).To(Succeed())
+	g.Expect(about.node(message)).To(BeTrue())
+	g.Expect(os.Remove(file)).To(Succeed())
+	g.Expect(about.node(message)).To(BeTrue(), "it has gone")
+	g.Expect(about.node(message)).To(BeFalse(), "it is somebody else's")
 }
 
 func TestManyMessagesAreOne(t *testing.T) {
