@@ -11,9 +11,9 @@ var (
 	limit = regexp.MustCompile(`(?m)^(tune(?:Storage|Meta)(?:Space|Inodes)(?:Low|Emergency)Limit *= *)[0-9]+$`)
 )
 
-// Normalise writes a daemon's configuration so that it can be compared between clusters: ADDRESS, DISK and SIZE stand for what
+// Normalize writes a daemon's configuration so that it can be compared between clusters: ADDRESS, DISK and SIZE stand for what
 // differs between them, the addresses of nodes, the names of disks and the limits that follow from their sizes.
-func Normalise(configuration string) string {
+func Normalize(configuration string) string {
 	configuration = address.ReplaceAllString(configuration, "ADDRESS")
 	configuration = disk.ReplaceAllString(configuration, "$1-DISK")
 	return limit.ReplaceAllString(configuration, "${1}SIZE")

@@ -175,7 +175,7 @@ func fatal(said string) bool {
 	}
 	for _, word := range []string{
 		"terminat", "killed", "signal", "error", "fail", "abort", "is not a directory", "bad option",
-		"unrecognized", //nolint:misspell // fio writes so
+		"unrecognized",
 	} {
 		if strings.Contains(lower, word) {
 			return true

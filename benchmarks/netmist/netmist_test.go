@@ -101,7 +101,7 @@ func TestParseReadsTheSummary(t *testing.T) {
 	}
 	// As SPECstorage 2020 prints it.
 	later := strings.NewReplacer("Netmist_2012   ", "SPECstorage(TM) Solution 2020   ",
-		"\tPublic Finger Print", "\tTotal file space initialized   ~ 4725000 Mbytes\n\tRegistered Finger Print").Replace(string(text)) + //nolint:misspell // netmist writes so
+		"\tPublic Finger Print", "\tTotal file space initialized   ~ 4725000 Mbytes\n\tRegistered Finger Print").Replace(string(text)) +
 		"\tLatency Bands:\n\tBand 1: 20us:0.1\n\t----------------------------------------------------------------\n"
 	report, err := netmist.Tool{}.Parse(hpc, point(t, hpc), 0, []byte(later))
 	g.Expect(err).NotTo(HaveOccurred())

@@ -114,7 +114,7 @@ func (c *chart) setNumbers(p *plot.Plot) {
 			name = grouped(name)
 		}
 		half := float64(style.Width(name)) / 2
-		middle := room * p.X.Scale.Normalize(p.X.Min, p.X.Max, t.at) //nolint:misspell // a method of gonum
+		middle := room * p.X.Scale.Normalize(p.X.Min, p.X.Max, t.at)
 		if middle-half < end+6 {
 			name = ""
 		} else {

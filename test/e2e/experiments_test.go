@@ -270,7 +270,7 @@ func compareConfigurations(manifest string, fs *v1alpha1.FileSystem, daemon stri
 			want, err := os.ReadFile(filepath.Join(golden, file.Name()))
 			Expect(err).NotTo(HaveOccurred())
 			have := written(fs.Namespace, pod, file.Name())
-			Expect(experiments.Normalise(have)).To(Equal(string(want)), "%s of %s", file.Name(), pod)
+			Expect(experiments.Normalize(have)).To(Equal(string(want)), "%s of %s", file.Name(), pod)
 		}
 	}
 }

@@ -156,7 +156,7 @@ func TestWhatTheServersSayOfTheirBenchmark(t *testing.T) {
 		"8: initialized":    {"            0            1      0        0         0        0          0         0        0  ", false, false, true},
 		"8: error":          {"            0            0      1        0         0        0          0         0        0  ", false, true, true},
 		"8: unknown":        {"            0            0      0        0         0        0          0         0        1  ", false, true, true},
-		"8: heads of table": {"UNINITIALIZED  INITIALIZED  ERROR  RUNNING  STOPPING  STOPPED  FINISHING  FINISHED  UNKNOWN  ", false, false, false}, //nolint:misspell // beegfs writes so
+		"8: heads of table": {"UNINITIALIZED  INITIALIZED  ERROR  RUNNING  STOPPING  STOPPED  FINISHING  FINISHED  UNKNOWN  ", false, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -26,7 +26,7 @@ type kind struct {
 const many = math.MaxInt32
 
 var (
-	// boolean takes no other words: to the daemons, an empty value is true as well, and a misspelt one false.
+	// boolean takes no other words: to the daemons, an empty value is true as well, and a misspelled one false.
 	boolean = kind{read: "bool", want: "true or false", ok: func(v string) bool { return v == "true" || v == "false" }}
 	// plainText is a value that only the operator sets.
 	plainText = kind{read: "text", want: "text without quotes", ok: func(v string) bool {
