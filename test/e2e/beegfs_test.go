@@ -380,4 +380,4 @@ func (s *story) beeGFS8Runs() {
 }
 
 // doubleLicense is what the double of beegfs-mgmtd 8 takes for a license: its word, BEEGFS-DOUBLE-LICENSE, in base64.
-const doubleLicense = "-----BEGIN CERTIFICATE-----\nQkVFR0ZTLURPVUJMRS1MSUNFTkNF\n-----END CERTIFICATE-----\n"
+const doubleLicense = "-----BEGIN CERTIFICATE-----\nQkVFR0ZTLURPVUJMRS1MSUNFTlNF\n-----END CERTIFICATE-----\n"

@@ -249,11 +249,12 @@ func (b *builder) probeContainer() (corev1.Container, spec.Probe, error) {
 	return c, probe, nil
 }
 
+// metaSet is the DaemonSet of the metadata servers of a slot, and nil while none of them is recorded: they wait, and the rest does not.
 func (b *builder) metaSet(slot int32) (client.Object, error) {
 	fs := b.in.FileSystem
 	nodes := metadataNodesOf(fs, slot)
 	if len(nodes) == 0 {
-		return nil, fmt.Errorf("the metadata servers of slot %d are not recorded yet", slot)
+		return nil, nil
 	}
 	run, err := metaRun(fs, b.management.IP, slot)
 	if err != nil {

@@ -138,7 +138,7 @@ func TestPoolsAndMirrorsOfEightNeedALicense(t *testing.T) {
 
 	// The license is read when the service starts.
 	c.daemons["mgmtd"].end(t)
-	c.write("license.pem", "-----BEGIN CERTIFICATE-----\nQkVFR0ZTLURPVUJMRS1MSUNFTkNF\n-----END CERTIFICATE-----\n")
+	c.write("license.pem", "-----BEGIN CERTIFICATE-----\nQkVFR0ZTLURPVUJMRS1MSUNFTlNF\n-----END CERTIFICATE-----\n")
 	c.start("mgmtd-licensed", "beegfs-mgmtd --config-file {DIR}/beegfs-mgmtd.toml")
 	g.Eventually(func() string { said, _ := c.run(cli + "pool list"); return said }).WithTimeout(long).Should(ContainSubstring("storage_pool_default"))
 	for _, line := range []string{
