@@ -42,7 +42,9 @@ func testMounts(t *testing.T, m *machine) {
 		log := m.sh(t, startMount+"dd if=/dev/urandom of="+mountPath+"/data bs=1M count=4 2>/dev/null; fsfreeze -f /run/outer; "+
 			"kill -TERM $pid; wait $pid; cat /run/mount.log; ps -o stat,args | grep '[c]all umount2'; "+
 			"grep ' "+mountPath+" ' /proc/self/mountinfo && exit 1; fsfreeze -u /run/outer")
-		g.Expect(log).To(And(ContainSubstring("the kernel has not ended it"), ContainSubstring("call umount2")), "what waits is left behind")
+		// On a slow machine, the process that unmounts may not have come to it in time; then the mount is detached.
+		g.Expect(log).To(Or(ContainSubstring("the kernel has not ended it"), ContainSubstring("it is detached (MNT_DETACH)")))
+		g.Expect(log).To(ContainSubstring("call umount2"), "what waits is left behind")
 	})
 	m.sh(t, mountAway)
 	t.Run("a kernel without the module of BeeGFS names what is missing", func(t *testing.T) {

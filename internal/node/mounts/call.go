@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -37,7 +38,7 @@ func Call(words []string, answer io.Writer) error {
 	case len(words) == 2 && words[0] == callStatfs:
 		err = unix.Statfs(words[1], &unix.Statfs_t{})
 	case len(words) == 3 && words[0] == callBind:
-		err = unix.Mount(words[1], words[2], "", unix.MS_BIND, "")
+		err = bindMount(words[1], words[2])
 	default:
 		return fmt.Errorf("%q is no call: give umount2 PATH FLAGS, statfs PATH, or bind PATH VIEW", words)
 	}
@@ -47,6 +48,28 @@ func Call(words []string, answer io.Writer) error {
 	}
 	_, err = fmt.Fprintln(answer, int(number))
 	return err
+}
+
+// bindMount is mount(2) with MS_BIND of a filesystem that is mounted at path, and EINVAL when none is: it may have gone since the last
+// look, and the node's own directory must not take its place.
+func bindMount(path, view string) error {
+	// What is open is the filesystem of this moment. If it is taken out of the tree now, mount(2) refuses it.
+	directory, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(directory)
+	var here, above unix.Stat_t
+	if err := unix.Fstat(directory, &here); err != nil {
+		return err
+	}
+	if err := unix.Stat(filepath.Dir(path), &above); err != nil {
+		return err
+	}
+	if here.Dev == above.Dev {
+		return unix.EINVAL
+	}
+	return unix.Mount("/proc/self/fd/"+strconv.Itoa(directory), view, "", unix.MS_BIND, "")
 }
 
 // call is a system call in a process of its own. One that waits inside of the kernel can't be killed there, a process with such a

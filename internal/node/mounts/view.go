@@ -45,7 +45,7 @@ func (k kernel) clearView(m spec.Mount, log *slog.Logger) error {
 	return err
 }
 
-// bind is mount(2) with MS_BIND, not of what is mounted below. Without a mount, the view does not exist: its directory is no pod's to
+// bind is bindMount in a process of its own, which makes the view's directory. What is mounted below path is not in the view. Without a mount, the view does not exist: its directory is no pod's to
 // write to, so it needs no protection beyond that.
 func bind(path, view string) error {
 	if err := os.MkdirAll(filepath.Dir(view), 0o755); err != nil {

@@ -226,3 +226,16 @@ func TestAViewThatSomebodyUnmountsIsMountedAgain(t *testing.T) {
 	g.Expect(at(m.View)).To(BeEmpty(), "though it was in use")
 	g.Expect(at(m.Path)).To(BeEmpty())
 }
+
+// A view of the node's own directory would be somebody else's mount for good: nothing would take it away again.
+func TestAViewIsNotMadeOfAFilesystemThatSomebodyHasJustUnmounted(t *testing.T) {
+	g, directory := NewWithT(t), t.TempDir()
+	path, view := filepath.Join(directory, "scratch"), filepath.Join(directory, "views", "scratch")
+	g.Expect(os.Mkdir(path, 0o700)).To(Succeed())
+	t.Cleanup(func() {
+		for unix.Unmount(view, unix.MNT_DETACH) == nil {
+		}
+	})
+	g.Expect(bind(path, view)).To(MatchError(unix.EINVAL))
+	g.Expect(at(view)).To(BeEmpty())
+}
