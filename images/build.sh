@@ -27,8 +27,7 @@ compile() { # compile NAME...
   local name packages=()
   for name; do
     case $name in
-      agent | node) packages+=(./cmd/node) ;; # the agent is a verb of the node binary
-      manager) packages+=(./cmd/manager) ;;
+      agent | node | manager) packages+=("./cmd/$name") ;;
       beegfs-doubles-*) packages+=(./test/doubles/beegfs/cmd/beegfs-double) ;;
     esac
   done
@@ -42,8 +41,7 @@ compile() { # compile NAME...
 # image's own build; nothing for an image of Debian packages.
 files() {
   case $1 in
-    agent | node) echo "$root_dir/dist/node" ;;
-    manager) echo "$root_dir/dist/manager" ;;
+    agent | node | manager) echo "$root_dir/dist/$1" ;;
     beegfs-doubles-*) echo "$root_dir/dist/beegfs-double" ;;
     mpi-operator) "$root_dir/tools/build.sh" mpi-operator ;;
     mpi-doubles) printf '%s\n' "$root_dir"/test/doubles/{mdtest,ior}/*.c "$root_dir"/test/doubles/mpi/*.h ;;

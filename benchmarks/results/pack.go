@@ -17,6 +17,12 @@ const (
 	FileSamples = "samples.csv.gz"
 )
 
+// ConfigMapOfRun is the name of the ConfigMap with the complete results of a BenchmarkRun.
+func ConfigMapOfRun(run string) string { return run + "-results" }
+
+// ConfigMapOfSuite is that of a BenchmarkSuite, which is no run's, whatever a run is called.
+func ConfigMapOfSuite(suite string) string { return suite + "-suite" }
+
 // Packed are the files of a ConfigMap.
 type Packed struct {
 	// Files by their names (FileJSON and so on), for binaryData. FileJSON is always there.

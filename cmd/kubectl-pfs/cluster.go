@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,17 +116,9 @@ func (c connection) packed(ctx context.Context, name string) ([]byte, error) {
 	return data, nil
 }
 
-// resultsName is the ConfigMap that a status names, or the one that it will name.
-func resultsName(named, object string) string {
-	if named != "" {
-		return named
-	}
-	return object + "-results"
-}
-
 // ofRun reads the complete results of a run, or what its status has of them.
 func (c connection) ofRun(ctx context.Context, run *v1alpha1.BenchmarkRun) (results.Run, []string, error) {
-	data, err := c.packed(ctx, resultsName(run.Status.Results, run.Name))
+	data, err := c.packed(ctx, cmp.Or(run.Status.Results, results.ConfigMapOfRun(run.Name)))
 	if errors.Is(err, errNoResults) {
 		return results.FromStatus(run), []string{fmt.Sprintf("%s: %s; these are the rounded numbers of the status", run.Name, err)}, nil
 	}
@@ -145,7 +138,7 @@ func (c connection) ofRun(ctx context.Context, run *v1alpha1.BenchmarkRun) (resu
 
 // ofSuite reads the complete results of a suite, or puts those of its runs together.
 func (c connection) ofSuite(ctx context.Context, suite *v1alpha1.BenchmarkSuite) (results.Suite, []string, error) {
-	data, err := c.packed(ctx, resultsName(suite.Status.Results, suite.Name))
+	data, err := c.packed(ctx, cmp.Or(suite.Status.Results, results.ConfigMapOfSuite(suite.Name)))
 	if err != nil && !errors.Is(err, errNoResults) {
 		return results.Suite{}, nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/spf13/cobra"
 
+	"parallelfs.dev/operator/internal/node/command"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -28,7 +29,7 @@ func node(t *testing.T, args ...string) said {
 	g.Expect(os.WriteFile(log, nil, 0o600)).To(Succeed())
 	t.Setenv("TERMINATION_LOG", log)
 	var stdout, stderr bytes.Buffer
-	code := run(t.Context(), args, &stdout, &stderr)
+	code := command.Run(t.Context(), root(), args, &stdout, &stderr)
 	message, err := os.ReadFile(log)
 	g.Expect(err).NotTo(HaveOccurred())
 	return said{code, stdout.String(), stderr.String(), string(message)}
@@ -60,14 +61,14 @@ func verbs() map[string]*cobra.Command {
 			walk(child)
 		}
 	}
-	walk(command())
+	walk(root())
 	return found
 }
 
 func TestEveryVerbIsThereAndTeaches(t *testing.T) {
 	g := NewWithT(t)
 	all := verbs()
-	g.Expect(all).To(And(HaveLen(20), HaveKey("export"), HaveKey("agent"), HaveKey("inventory"), HaveKey("placement"), HaveKey("install"), HaveKey("run"), HaveKey("mount"), HaveKey("check-mount"), HaveKey("call"), HaveKey("await-empty"), HaveKey("configure"), HaveKey("manage"),
+	g.Expect(all).To(And(HaveLen(17), HaveKey("export"), HaveKey("install"), HaveKey("run"), HaveKey("mount"), HaveKey("check-mount"), HaveKey("call"), HaveKey("await-empty"), HaveKey("configure"), HaveKey("manage"),
 		HaveKey("probe"), HaveKey("bench run"), HaveKey("bench launch"), HaveKey("bench work"), HaveKey("bench rank"), HaveKey("bench local"), HaveKey("bench check"), HaveKey("bench clean")))
 	top := node(t, "--help")
 	g.Expect(top.code).To(BeZero())
@@ -85,7 +86,7 @@ func TestEveryVerbRefusesASpecThatItCannotUnderstand(t *testing.T) {
 	for name, c := range verbs() {
 		if c.Flags().Lookup("spec") == nil {
 			g := NewWithT(t)
-			g.Expect(name).To(BeElementOf("agent", "call", "export", "install", "inventory", "placement"), "only these need no spec")
+			g.Expect(name).To(BeElementOf("call", "export", "install"), "only these need no spec")
 			continue
 		}
 		for what, content := range map[string]string{

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parallelfs.dev/operator/internal/node/command"
 	"parallelfs.dev/operator/internal/node/daemon"
 	"parallelfs.dev/operator/internal/node/durable"
 	"parallelfs.dev/operator/internal/node/empty"
@@ -149,7 +150,7 @@ func callCommand() *cobra.Command {
 		Short: "Call the kernel once for a mounted filesystem, and print the error number",
 		Long: `Call umount2(2), with FLAGS as a number (1 MNT_FORCE, 2 MNT_DETACH, 8 UMOUNT_NOFOLLOW), or statfs(2), once, and print the error
 number: 0 when it worked. "mount" and "configure" run it, because it can wait for a filesystem for ever, and is then left behind.`,
-		Args: cobra.RangeArgs(2, 3), Annotations: map[string]string{asked: "true"},
+		Args: cobra.RangeArgs(2, 3), Annotations: map[string]string{command.Asked: "true"},
 		RunE: func(c *cobra.Command, args []string) error { return mounts.Call(args, c.OutOrStdout()) },
 	}
 }
@@ -162,7 +163,7 @@ func checkMountCommand() *cobra.Command {
 		Use:   "check-mount --spec FILE",
 		Short: "Exit with 0 when the filesystem is mounted and answers within 5 s",
 		Long:  "Exit with 0 when the filesystem is mounted and answers within 5 s; else say what is wrong and exit with 1. A readiness probe.",
-		Args:  cobra.NoArgs, Annotations: map[string]string{asked: "true"},
+		Args:  cobra.NoArgs, Annotations: map[string]string{command.Asked: "true"},
 	}
 	path := specFlag(c, "Mount")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -242,7 +243,7 @@ A line says how many files are left whenever that changes; the last one is also 
 		}
 		return empty.Await(c.Context(), told, func(line string) {
 			_, _ = fmt.Fprintln(c.OutOrStdout(), line) // there is nobody else to tell
-			leaveMessage(line)
+			command.LeaveMessage(line)
 		})
 	}
 	return c

@@ -317,3 +317,22 @@ func TestCompleteResultsSayWhatTheyWereMeasuredOnAndWith(t *testing.T) {
 		g.Expect(s.jobs()).To(BeEmpty())
 	})
 }
+
+func TestOnlyTheBaselinesThatWereReadLastAreKept(t *testing.T) {
+	g, s := NewWithT(t), newSetting(t, server)
+	packed, err := results.Encode(results.Run{Name: "before"})
+	g.Expect(err).NotTo(HaveOccurred())
+	for i := range baselinesKept + 1 {
+		name := fmt.Sprintf("before-%d", i)
+		g.Expect(s.client.Create(t.Context(), &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: results.ConfigMapOfRun(name)},
+			BinaryData: map[string][]byte{results.FileJSON: packed},
+		})).To(Succeed())
+		w := &world{run: &v1alpha1.BenchmarkRun{
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace}, Spec: v1alpha1.BenchmarkRunSpec{Baseline: &v1alpha1.BaselineSpec{Run: name}},
+		}}
+		g.Expect(s.operator.gatherBaseline(t.Context(), w)).To(Succeed())
+		g.Expect(w.baseline).To(HaveField("Name", "before"), w.baselineProblem)
+	}
+	g.Expect(s.operator.baselines.Len()).To(Equal(baselinesKept))
+}

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -21,8 +22,6 @@ import (
 
 // annotationPublished on the ConfigMap of results says how far the run was when it was written.
 const annotationPublished = "parallelfs.dev/benchmark-published"
-
-func resultsName(run string) string { return run + "-results" }
 
 // toPublish is what the ConfigMap of results is to be about: it is written anew with each point that is over, at the end, and when the
 // baseline is another one.
@@ -201,7 +200,7 @@ func (r *Reconciler) publish(ctx context.Context, w *world, d decision) error {
 		return fmt.Errorf("write the complete results: %w", err)
 	}
 	about := w.toPublish(final)
-	if err := r.writeConfigMap(ctx, w, resultsName(w.run.Name), func(cm *corev1.ConfigMap) {
+	if err := r.writeConfigMap(ctx, w, results.ConfigMapOfRun(w.run.Name), func(cm *corev1.ConfigMap) {
 		cm.Data, cm.BinaryData = nil, packed.Files
 		if packed.Note != "" {
 			cm.Data = map[string]string{"left-out.txt": packed.Note}
@@ -216,6 +215,9 @@ func (r *Reconciler) publish(ctx context.Context, w *world, d decision) error {
 	w.published = about
 	return nil
 }
+
+// baselinesKept is how many results of other runs are kept. One holds no samples, and takes up to about 1 MiB.
+const baselinesKept = 32
 
 // knownBaseline are the results of another run as they were at a version of their ConfigMap.
 type knownBaseline struct {
@@ -245,7 +247,7 @@ func (r *Reconciler) gatherBaseline(ctx context.Context, w *world) error {
 		}
 		return nil
 	}
-	key := types.NamespacedName{Namespace: w.run.Namespace, Name: resultsName(spec.Run)}
+	key := types.NamespacedName{Namespace: w.run.Namespace, Name: results.ConfigMapOfRun(spec.Run)}
 	cm := &corev1.ConfigMap{}
 	err := r.Client.Get(ctx, key, cm)
 	if apierrors.IsNotFound(err) {
@@ -254,8 +256,14 @@ func (r *Reconciler) gatherBaseline(ctx context.Context, w *world) error {
 	} else if err != nil {
 		return fmt.Errorf("read ConfigMap %s: %w", key.Name, err)
 	}
-	known, ok := r.baselines[key]
-	if !ok || known.version != cm.ResourceVersion {
+	if r.baselines == nil {
+		r.baselines = lru.New(baselinesKept)
+	}
+	var known knownBaseline
+	if cached, ok := r.baselines.Get(key); ok {
+		known, _ = cached.(knownBaseline)
+	}
+	if known.version != cm.ResourceVersion {
 		if err := r.Reader.Get(ctx, key, cm); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("read ConfigMap %s: %w", key.Name, err)
 		}
@@ -269,10 +277,7 @@ func (r *Reconciler) gatherBaseline(ctx context.Context, w *world) error {
 			document.Points[i].Attempts = nil // a comparison needs no samples, and they are most of it
 		}
 		known = knownBaseline{version: cm.ResourceVersion, run: document}
-		if r.baselines == nil {
-			r.baselines = map[types.NamespacedName]knownBaseline{}
-		}
-		r.baselines[key] = known
+		r.baselines.Add(key, known)
 	}
 	w.baseline, w.baselineOf = &known.run, spec.Run
 	return nil

@@ -6,6 +6,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/benchmarks/results"
 )
 
 // exporter is the Job that takes the complete results to where the spec wants them besides.
@@ -14,7 +16,7 @@ func (r renderer) exporter() client.Object {
 	const files, claim, credentials = "/results", "/claim", "/credentials"
 	command := []string{"/node", "export", "--files", files}
 	volumes := []corev1.Volume{{Name: "results", VolumeSource: corev1.VolumeSource{
-		ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: resultsName(r.w.run.Name)}}}}}
+		ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: results.ConfigMapOfRun(r.w.run.Name)}}}}}
 	mounts := []corev1.VolumeMount{{Name: "results", MountPath: files, ReadOnly: true}}
 	if to := spec.PersistentVolumeClaim; to != nil {
 		command = append(command, "--to", path.Join(claim, to.Path, directory))

@@ -214,7 +214,7 @@ func (r *Reconciler) gatherRecords(ctx context.Context, w *world) error {
 			if w.provenance, err = decodeProvenance(cm); err != nil {
 				return err
 			}
-		case resultsName(w.run.Name):
+		case results.ConfigMapOfRun(w.run.Name):
 			w.published = cm.Annotations[annotationPublished]
 		}
 	}

@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -54,8 +54,8 @@ type Reconciler struct {
 	// PollInterval is how often a running job is looked at. MPIJobs are not watched, because the cluster may not serve them.
 	PollInterval time.Duration
 
-	// baselines are the results of other runs that were read already.
-	baselines map[types.NamespacedName]knownBaseline
+	// baselines are the results of other runs that were read last (types.NamespacedName to knownBaseline).
+	baselines *lru.Cache
 }
 
 // TelemetryReader asks the agents of a filesystem's servers; see servers.Reader.

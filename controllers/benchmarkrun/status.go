@@ -63,7 +63,7 @@ func derive(w *world, d decision) (v1alpha1.BenchmarkRunStatus, error) {
 		status.CompletionTime = &now
 	}
 	if w.published != "" {
-		status.Results = resultsName(w.run.Name)
+		status.Results = results.ConfigMapOfRun(w.run.Name)
 	}
 	if w.run.Spec.Order == v1alpha1.OrderShuffled {
 		status.Seed = new(w.schedule().Seed)

@@ -148,9 +148,6 @@ func runName(suite, variant, run string) string {
 	return strings.TrimRight(name[:maxName-1-len(hash)], "-") + "-" + hash
 }
 
-// resultsName is the name of the ConfigMap with the complete results of a suite, or of a run.
-func resultsName(name string) string { return name + "-results" }
-
 // made is true for a FileSystem that the suite made. A copy of its manifest has the annotation too: the uid in the status tells them apart.
 func made(suite *v1alpha1.BenchmarkSuite, fs metav1.Object) bool {
 	return fs.GetLabels()[v1alpha1.LabelBenchmarkSuite] == suite.Name && fs.GetAnnotations()[v1alpha1.AnnotationSuite] == string(suite.UID)

@@ -31,7 +31,7 @@ type found struct {
 // again at any time: the same runs give the same results. A ConfigMap that can't hold them stops no suite: the runs have their own.
 func (r *Reconciler) keep(ctx context.Context, w *world, d decision) (*found, error) {
 	kept := &corev1.ConfigMap{}
-	name := resultsName(w.suite.Name)
+	name := results.ConfigMapOfSuite(w.suite.Name)
 	there, err := r.configMap(ctx, w, name, kept)
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (r *Reconciler) document(ctx context.Context, w *world, e *v1alpha1.SuiteRu
 		return nil, nil
 	}
 	var cm corev1.ConfigMap
-	there, err := r.configMap(ctx, w, resultsName(run.Name), &cm)
+	there, err := r.configMap(ctx, w, results.ConfigMapOfRun(run.Name), &cm)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (r *Reconciler) configMap(ctx context.Context, w *world, name string, into 
 func (r *Reconciler) writeResults(ctx context.Context, suite *v1alpha1.BenchmarkSuite, kept *corev1.ConfigMap, there bool,
 	packed results.Packed) error {
 	cm := kept.DeepCopy()
-	cm.Namespace, cm.Name = suite.Namespace, resultsName(suite.Name)
+	cm.Namespace, cm.Name = suite.Namespace, results.ConfigMapOfSuite(suite.Name)
 	cm.Labels = map[string]string{v1alpha1.LabelBenchmarkSuite: suite.Name, v1alpha1.LabelManagedBy: v1alpha1.ManagedBy}
 	cm.Data, cm.BinaryData = nil, packed.Files
 	if err := controllerutil.SetControllerReference(suite, cm, r.Client.Scheme()); err != nil {

@@ -75,8 +75,8 @@ func TestASuiteMeasuresEveryVariantByEveryRun(t *testing.T) {
 	})
 	t.Run("the complete results of all runs are one document", func(t *testing.T) {
 		g := NewWithT(t)
-		g.Expect(s.Status.Results).To(Equal("night-results"))
-		cm := l.configMap("night-results")
+		g.Expect(s.Status.Results).To(Equal("night-suite"))
+		cm := l.configMap("night-suite")
 		g.Expect(metav1.IsControlledBy(cm, s)).To(BeTrue())
 		g.Expect(cm.Labels).To(HaveKeyWithValue(v1alpha1.LabelBenchmarkSuite, "night"))
 		document, err := results.DecodeSuite(cm.BinaryData[results.FileJSON])
@@ -474,13 +474,13 @@ func TestWhatSomebodyDoesInTheMiddleIsSaid(t *testing.T) {
 	})
 	t.Run("a ConfigMap of somebody else has the name of the results", func(t *testing.T) {
 		l := newLab(t)
-		mine := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "night-results"}}
+		mine := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "night-suite"}}
 		l.must(server.Client.Create(t.Context(), mine))
 		l.suite(keeps)
 		l.settle()
 		l.Expect(l.succeeded().Reason).To(Equal(v1alpha1.ReasonAllRunsSucceeded))
-		l.Expect(l.configMap("night-results").ResourceVersion).To(Equal(mine.ResourceVersion))
-		l.Expect(l.get().Status.Shortened).To(ContainSubstring("there is a ConfigMap night-results of somebody else"))
+		l.Expect(l.configMap("night-suite").ResourceVersion).To(Equal(mine.ResourceVersion))
+		l.Expect(l.get().Status.Shortened).To(ContainSubstring("there is a ConfigMap night-suite of somebody else"))
 		l.Expect(l.get().Status.Table).To(HaveLen(4))
 	})
 	t.Run("a run is deleted", func(t *testing.T) {

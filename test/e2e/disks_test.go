@@ -485,7 +485,7 @@ func (s *story) agentsAreIdle() {
 		return kubectl("get", "nodeinventories,storagetargets", "-A", "-o", "jsonpath={range .items[*]}{.kind} {.metadata.name} {.metadata.resourceVersion}{\"\\n\"}{end}")
 	}
 	ticks := func(node string) float64 {
-		out := onNode(node, `cat /proc/$(pgrep -fo '^/node agent')/stat`)
+		out := onNode(node, `cat /proc/$(pgrep -xo agent)/stat`)
 		fields := strings.Fields(out[strings.LastIndex(out, ")")+2:])
 		user, err := strconv.ParseFloat(fields[11], 64)
 		Expect(err).NotTo(HaveOccurred())

@@ -94,7 +94,7 @@ func sum(t *testing.T, directory, serial string) string {
 func inventory(t *testing.T, m *machine) v1alpha1.NodeInventoryStatus {
 	t.Helper()
 	var found v1alpha1.NodeInventory
-	decode(t, m.run(t, "node", "inventory", "-o", "json"), &found)
+	decode(t, m.run(t, "agent", "inventory", "-o", "json"), &found)
 	return found.Status
 }
 
@@ -351,7 +351,7 @@ func (m *machine) stop(t *testing.T, instance string) {
 func placementOf(t *testing.T, m *machine, instance string) v1alpha1.DaemonPlacement {
 	t.Helper()
 	var placements []v1alpha1.DaemonPlacement
-	decode(t, m.run(t, "node", "placement", "-o", "json"), &placements)
+	decode(t, m.run(t, "agent", "placement", "-o", "json"), &placements)
 	for _, placement := range placements {
 		if placement.Name == "vm/scratch/"+instance {
 			return placement

@@ -140,7 +140,7 @@ trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/root/node"
 say "building the node binary and the programs of the tests"
 cd "$root_dir"
-CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$work/root/node/" ./cmd/node ./test/vm/guest ./test/vm/daemon ./test/vm/pass
+CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$work/root/node/" ./cmd/node ./cmd/agent ./test/vm/guest ./test/vm/daemon ./test/vm/pass
 archive "$work/root" > "$work/node.cpio"
 cat "$system" "$work/node.cpio" > "$work/initrd"
 rm -rf "$work/root" "$work/node.cpio"

@@ -39,7 +39,7 @@ func (o *observer) storage() {
 			continue
 		}
 		status := v1alpha1.StoragePoolStatus{Name: pool.Name, Slot: record.Slot, Nodes: record.Nodes}
-		online, wanted := 0, 0
+		online, wanted, first := 0, 0, len(o.seen.Targets)
 		for _, name := range record.Nodes {
 			node, _ := backend.NodeNamed(o.in.Nodes, name)
 			instance, server := o.chunkserver(pool.Name, name, node.IP, record.Slot)
@@ -62,10 +62,33 @@ func (o *observer) storage() {
 			}
 			o.seen.Targets = append(o.seen.Targets, targets...)
 		}
+		sayWhatStays(pool, o.seen.Targets[first:])
 		status.UsedBytes = backend.Coarse(status.UsedBytes, status.CapacityBytes)
 		status.Capacity, status.Used = v1alpha1.Bytes(status.CapacityBytes), v1alpha1.Bytes(status.UsedBytes)
 		status.Targets = backend.Ratio(online, wanted)
 		o.seen.StoragePools = append(o.seen.StoragePools, status)
+	}
+}
+
+// sayWhatStays says of the targets of a pool that are emptied when nobody can take their data. MooseFS keeps one copy of a chunk on a
+// server, so each copy that leaves needs a server beside those that have the others.
+func sayWhatStays(pool v1alpha1.StoragePoolSpec, targets []v1alpha1.TargetStatus) {
+	takes := map[string]bool{}
+	for _, t := range targets {
+		if t.Online && !t.Removing {
+			takes[t.Node] = true
+		}
+	}
+	for i := range targets {
+		t := &targets[i]
+		others := len(takes)
+		if takes[t.Node] {
+			others--
+		}
+		if copies := int(backend.Copies(pool)); t.Online && t.Removing && !t.Removable && others < copies {
+			t.Message = fmt.Sprintf("no other server of storage pool %s can take all of its data: MooseFS keeps one copy of a chunk on a server, "+
+				"and beside this server, %d of the %d that %d copies need have a disk that stays; add a node to the pool", pool.Name, others, copies, copies)
+		}
 	}
 }
 

@@ -148,6 +148,22 @@ func TestADiskIsRemovableWhenMooseFSSaysSo(t *testing.T) {
 	g.Expect(statusOf(New().Observe(in), "scratch-ssd-0000000f").Removable).To(BeTrue())
 }
 
+func TestADiskWhoseDataNoOtherServerCanTakeSaysSo(t *testing.T) {
+	g := NewWithT(t)
+	in := healthyOnDisks(t)
+	askedToRemove(&in.Targets[6], noon)
+	said := func() string { return statusOf(New().Observe(in), "scratch-ssd-0000000f").Message }
+	g.Expect(said()).To(BeEmpty(), "MooseFS does not know yet that it leaves")
+	lastOf(&in).Removing = true
+	g.Expect(said()).To(And(ContainSubstring("no other server of storage pool ssd can take all of its data"),
+		ContainSubstring("1 of the 2 that 2 copies need"), ContainSubstring("add a node to the pool")))
+	in.FileSystem.Spec.StoragePools[0].Copies = 1
+	g.Expect(said()).To(BeEmpty(), "one copy moves to the other server")
+	in.FileSystem.Spec.StoragePools[0].Copies = 2
+	lastOf(&in).Removable = true
+	g.Expect(said()).To(BeEmpty(), "nothing is on it")
+}
+
 func TestALostDiskIsRemovableWhenItsDataHasItsCopiesElsewhere(t *testing.T) {
 	cases := map[string]struct {
 		change    func(in *backend.Input)

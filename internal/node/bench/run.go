@@ -40,6 +40,9 @@ func (e *ExitError) Error() string {
 	return fmt.Sprintf("the tool ended with exit code %d", e.Code)
 }
 
+// ExitCode is for package command: the tool's output has said why it ended, a Reason is not said yet.
+func (e *ExitError) ExitCode() (code int, said bool) { return e.Code, e.Reason == "" }
+
 // Host is what a benchmark needs from the machine.
 type Host struct {
 	// CheckMount returns nil when the filesystem is mounted and answers.

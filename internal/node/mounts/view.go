@@ -45,8 +45,8 @@ func (k kernel) clearView(m spec.Mount, log *slog.Logger) error {
 	return err
 }
 
-// bind is bindMount in a process of its own, which makes the view's directory. What is mounted below path is not in the view. Without a mount, the view does not exist: its directory is no pod's to
-// write to, so it needs no protection beyond that.
+// bind makes the view's directory, and calls bindMount in a process of its own. What is mounted below path is not in the view. Without a
+// mount, the view does not exist: its directory is no pod's to write to, so it needs no protection beyond that.
 func bind(path, view string) error {
 	if err := os.MkdirAll(filepath.Dir(view), 0o755); err != nil {
 		return err

@@ -1,3 +1,6 @@
+// Command agent runs on every node that gives disks: it publishes what the node has, and formats, mounts and proves the disks of its
+// StorageTargets. It is a program of its own because a client of Kubernetes makes a program large and slow to start, and command node
+// starts in every pod, and for every question of a kubelet.
 package main
 
 import (
@@ -19,6 +22,7 @@ import (
 	"parallelfs.dev/operator/internal/node/affinity"
 	"parallelfs.dev/operator/internal/node/agent"
 	"parallelfs.dev/operator/internal/node/caches"
+	"parallelfs.dev/operator/internal/node/command"
 	"parallelfs.dev/operator/internal/node/devices"
 	"parallelfs.dev/operator/internal/node/inventory"
 	"parallelfs.dev/operator/internal/node/provision"
@@ -28,7 +32,9 @@ import (
 // quiet is how long the agent waits for more changes of devices before it looks at them.
 const quiet = 2 * time.Second
 
-func agentCommand() *cobra.Command {
+func main() { command.Main(root()) }
+
+func root() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "agent --node-name NAME",
 		Short: "Publish what this node has, and format, mount and prove the disks of its StorageTargets",
@@ -40,7 +46,7 @@ the /dev of the node, and with /var/lib/parallelfs of the node, into which mount
 What it publishes is the NodeInventory named like the node, written only when something has changed:
 
   kubectl get nodeinventory NAME -o yaml       # disks with their stable ids, and why one can't be used
-  node inventory                               # the same on the node itself, without a cluster
+  agent inventory                              # the same on the node itself, without a cluster
 
 What it does with a disk, it decides from a fresh look, never from an earlier one. It formats a disk once, as the plan in the
 StorageTarget's status says, and only when spec.formatPolicy allows it; it records that in the status before the first byte.
@@ -92,6 +98,7 @@ running: a mkfs may take up to 100 s then.`,
 		o.TelemetryAddress = net.JoinHostPort(host, strconv.Itoa(int(port)))
 		return runAgent(c.Context(), o, logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level})))
 	}
+	c.AddCommand(inventoryCommand(), placementCommand())
 	return c
 }
 

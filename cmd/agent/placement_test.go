@@ -16,13 +16,13 @@ func TestPlacementPrintsWhatAProgramCanRead(t *testing.T) {
 		"yaml": func(text string, v any) error { return yaml.UnmarshalStrict([]byte(text), v) },
 		"json": func(text string, v any) error { return json.Unmarshal([]byte(text), v) },
 	} {
-		got := node(t, "placement", "--output", output)
+		got := run(t, "placement", "--output", output)
 		g.Expect(got.code).To(BeZero())
 		var placements []v1alpha1.DaemonPlacement
 		g.Expect(decode(got.stdout, &placements)).To(Succeed())
 		g.Expect(placements).NotTo(BeNil(), "no daemon is an empty list")
 	}
-	got := node(t, "placement", "-o", "xml")
+	got := run(t, "placement", "-o", "xml")
 	g.Expect(got.code).To(Equal(1))
 	g.Expect(got.stderr).To(ContainSubstring(`--output is yaml or json, not "xml"`))
 	g.Expect(got.message).To(BeEmpty())

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/command"
 	"parallelfs.dev/operator/internal/node/inventory"
 )
 
@@ -25,9 +26,9 @@ process ids: what it is not allowed to see stands under problems, and a disk of 
 A disk is usable when nothing stands under unusable. To name it in a FileSystem, take one of its ids, never its
 kernelName, which is another disk's after the next start:
 
-  node inventory                 # everything
-  node inventory -o json | jq -r '.status.blockDevices[] | select(has("unusable") | not) | .ids[0]'   # usable disks`,
-		Args: cobra.NoArgs, Annotations: map[string]string{asked: "true"},
+  agent inventory                 # everything
+  agent inventory -o json | jq -r '.status.blockDevices[] | select(has("unusable") | not) | .ids[0]'   # usable disks`,
+		Args: cobra.NoArgs, Annotations: map[string]string{command.Asked: "true"},
 	}
 	output := c.Flags().StringP("output", "o", "yaml", "`FORMAT` of the output: yaml or json")
 	c.RunE = func(c *cobra.Command, _ []string) error {

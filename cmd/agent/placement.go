@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"parallelfs.dev/operator/internal/node/affinity"
+	"parallelfs.dev/operator/internal/node/command"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -21,7 +22,7 @@ It is what status.daemons of the NodeInventory shows.
 A daemon is a process that "node run" has started (its environment has ` + spec.EnvDaemon + `=NAMESPACE/FILESYSTEM/COMPONENT), and that
 sees the node's own directory /var/lib/parallelfs/NAMESPACE.FILESYSTEM, or the one in /var/lib/parallelfs/targets, at this
 path. It needs root, and in a pod hostPID and that directory of the node.`,
-		Args: cobra.NoArgs, Annotations: map[string]string{asked: "true"},
+		Args: cobra.NoArgs, Annotations: map[string]string{command.Asked: "true"},
 	}
 	output := c.Flags().StringP("output", "o", "yaml", "`FORMAT`: yaml or json.")
 	c.RunE = func(c *cobra.Command, _ []string) error {

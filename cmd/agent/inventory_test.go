@@ -13,7 +13,7 @@ func TestInventoryPrintsTheObjectThatTheAgentPublishes(t *testing.T) {
 	for _, format := range []string{"yaml", "json"} {
 		t.Run("as "+format, func(t *testing.T) {
 			g := NewWithT(t)
-			got := node(t, "inventory", "-o", format)
+			got := run(t, "inventory", "-o", format)
 			g.Expect(got.code).To(BeZero(), got.stderr)
 			var found v1alpha1.NodeInventory
 			g.Expect(yaml.UnmarshalStrict([]byte(got.stdout), &found)).To(Succeed())
@@ -29,8 +29,8 @@ func TestInventoryPrintsTheObjectThatTheAgentPublishes(t *testing.T) {
 
 func TestInventoryRefusesAFormatThatItDoesNotHave(t *testing.T) {
 	g := NewWithT(t)
-	got := node(t, "inventory", "-o", "xml")
+	got := run(t, "inventory", "-o", "xml")
 	g.Expect(got.code).To(Equal(1))
-	g.Expect(got.stderr).To(Equal("node inventory: there is no output format \"xml\"; use -o yaml or -o json\n"))
+	g.Expect(got.stderr).To(Equal("agent inventory: there is no output format \"xml\"; use -o yaml or -o json\n"))
 	g.Expect(got.message).To(BeEmpty())
 }
