@@ -23,8 +23,10 @@ need() {
   ((${#missing[@]})) || return 0
   command -v apt-get >/dev/null || die "missing: ${missing[*]}. Only Debian and Ubuntu are supported: install these packages yourself, then try again"
   say "installing ${missing[*]} with apt-get"
-  as_root apt-get update -qq
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  # Tiers of tests install side by side, and apt-get waits for nobody who reads its lists.
+  as_root flock /run/lock/parallelfs-apt apt-get update -qq
+  as_root flock /run/lock/parallelfs-apt env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=600 "${missing[@]}" >/dev/null
 }
 
 # need_go checks for Go: every tool is built from its module.
