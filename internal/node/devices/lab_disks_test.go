@@ -4,8 +4,6 @@ package devices
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"io"
 	"os"
 	"os/exec"
@@ -18,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/disktest"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -43,8 +42,8 @@ type disk struct {
 	lab        *lab
 	file, path string
 	name       string
-	// header is how many bytes at its start are compared, where the kernel writes behind them; 0 for all.
-	header int64
+	// swap is the size of a swap space that is in use; 0 without one.
+	swap int64
 }
 
 // disk attaches a blank disk, with a link that begins with wwn-.
@@ -133,22 +132,12 @@ func (d *disk) write(offset int64, content []byte) {
 	g.Expect(file.Close()).To(Succeed())
 }
 
-// sum is the checksum of all that is on the disk, without what the kernel writes there by itself.
+// sum is disktest.Content.
 func (d *disk) sum() string {
 	d.lab.Helper()
-	g := NewWithT(d.lab)
-	d.lab.run("sync", d.path)
-	file, err := os.Open(d.file)
-	g.Expect(err).NotTo(HaveOccurred())
-	defer file.Close()
-	var content io.Reader = file
-	if d.header > 0 {
-		content = io.LimitReader(file, d.header)
-	}
-	hash := sha256.New()
-	_, err = io.Copy(hash, content)
-	g.Expect(err).NotTo(HaveOccurred())
-	return hex.EncodeToString(hash.Sum(nil))
+	content, err := disktest.Content(d.file, d.path, d.swap)
+	NewWithT(d.lab).Expect(err).NotTo(HaveOccurred())
+	return content
 }
 
 // look looks at the disk in both ways, which must agree, and changes no bit of it.

@@ -226,7 +226,7 @@ func TestSwapInUseIsSeen(t *testing.T) {
 	d := l.disk(16)
 	l.run("mkswap", d.path)
 	l.run("swapon", "--priority", "0", d.path)
-	d.header = int64(os.Getpagesize()) // behind it, the kernel puts memory
+	d.swap = 16 * mebibyte
 	t.Cleanup(func() { l.run("swapoff", d.path) })
 	f := d.look()
 	g.Expect(f.Mounts).To(ConsistOf("[SWAP]"))

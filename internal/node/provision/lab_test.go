@@ -3,15 +3,12 @@
 package provision_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,6 +25,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/devices"
+	"parallelfs.dev/operator/internal/node/disktest"
 	"parallelfs.dev/operator/internal/node/mounts"
 	"parallelfs.dev/operator/internal/node/provision"
 	"parallelfs.dev/operator/internal/node/spec"
@@ -147,44 +145,12 @@ func (d *disk) writeAt(offset int64, content []byte) {
 	d.lab.Expect(errors.Join(err, device.Sync(), device.Close())).To(Succeed())
 }
 
-// content is a hash of every byte of the file behind the disk, but those that the kernel may write at any time. Pages of zeros
-// count by their place only, so that holes are not read.
+// content is disktest.Content.
 func (d *disk) content() string {
-	l := d.lab
-	l.t.Helper()
-	if d.loop != "" {
-		device, err := os.OpenFile(d.loop, os.O_RDONLY, 0)
-		l.Expect(err).NotTo(HaveOccurred())
-		l.Expect(errors.Join(device.Sync(), device.Close())).To(Succeed())
-	}
-	file, err := os.Open(d.file)
-	l.Expect(err).NotTo(HaveOccurred())
-	defer file.Close()
-	info, err := file.Stat()
-	l.Expect(err).NotTo(HaveOccurred())
-	const page = 1 << 16
-	hash, buffer, zeros := sha256.New(), make([]byte, page), make([]byte, page)
-	for at := int64(0); at < info.Size(); {
-		data, err := unix.Seek(int(file.Fd()), at, unix.SEEK_DATA)
-		if errors.Is(err, unix.ENXIO) {
-			break
-		}
-		l.Expect(err).NotTo(HaveOccurred())
-		at = data - data%page
-		n, err := file.ReadAt(buffer, at)
-		if err != nil && !errors.Is(err, io.EOF) {
-			l.Expect(err).NotTo(HaveOccurred())
-		}
-		if first := int64(os.Getpagesize()); at < d.swap {
-			clear(buffer[max(first-at, 0):min(d.swap-at, int64(n))])
-		}
-		if !bytes.Equal(buffer[:n], zeros[:n]) {
-			l.Expect(binary.Write(hash, binary.LittleEndian, at)).To(Succeed())
-			hash.Write(buffer[:n])
-		}
-		at += page
-	}
-	return fmt.Sprintf("%d bytes, %s", info.Size(), hex.EncodeToString(hash.Sum(nil)))
+	d.lab.t.Helper()
+	content, err := disktest.Content(d.file, d.loop, d.swap)
+	d.lab.Expect(err).NotTo(HaveOccurred())
+	return content
 }
 
 // target is a StorageTarget on the disk, as the operator makes it.

@@ -1,0 +1,69 @@
+// Package disktest compares what lies on the disks of tests.
+package disktest
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Content is a hash of every byte of the file behind a loop device, and its size. Pages of zeros count by their place only, so that holes
+// are not read. When a swap space of so many bytes is in use at its start, only its header counts: the kernel writes behind it at any time.
+// loop is the device, which is written back to the file first; empty when there is none.
+func Content(file, loop string, swap int64) (string, error) {
+	if loop != "" {
+		if err := writeBack(loop); err != nil {
+			return "", err
+		}
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	const page = 1 << 16
+	hash, buffer, zeros := sha256.New(), make([]byte, page), make([]byte, page)
+	for at := int64(0); at < info.Size(); at += page {
+		data, err := unix.Seek(int(f.Fd()), at, unix.SEEK_DATA)
+		if errors.Is(err, unix.ENXIO) {
+			break
+		} else if err != nil {
+			return "", fmt.Errorf("find the next data of %s: %w", file, err)
+		}
+		at = data - data%page
+		n, err := f.ReadAt(buffer, at)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return "", err
+		}
+		if first := int64(os.Getpagesize()); at < swap {
+			clear(buffer[max(first-at, 0):min(swap-at, int64(n))])
+		}
+		if bytes.Equal(buffer[:n], zeros[:n]) {
+			continue
+		}
+		if err := binary.Write(hash, binary.LittleEndian, at); err != nil {
+			return "", err
+		}
+		hash.Write(buffer[:n])
+	}
+	return fmt.Sprintf("%d bytes, %s", info.Size(), hex.EncodeToString(hash.Sum(nil))), nil
+}
+
+func writeBack(loop string) error {
+	device, err := os.Open(loop)
+	if err != nil {
+		return err
+	}
+	return errors.Join(device.Sync(), device.Close())
+}
