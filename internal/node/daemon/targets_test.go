@@ -192,7 +192,7 @@ func TestADiskThatHangsKeepsNoOtherFromBeingUsed(t *testing.T) {
 		return nil
 	}
 	host := c.host()
-	host.ProveLimit = 500 * time.Millisecond
+	host.ProveLimit = 5 * time.Second
 	g.Expect(c.runOn(t.Context(), c.chunkserver(), host)).To(MatchError(errStarted))
 	g.Expect(os.ReadFile(c.path("run", "mfshdd.cfg"))).To(BeEquivalentTo("# 10.0.0.1\n" + b.Path + "/chunkserver/data\n"))
 	g.Expect(c.log.String()).To(ContainSubstring("target a at " + a.Path + " does not answer"))
