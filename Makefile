@@ -116,11 +116,7 @@ cluster-down: ## Remove the kind cluster and all that is on it.
 .PHONY: deploy
 deploy: ## Bring up the cluster, build and load the images that the demo needs, and install or upgrade the operator.
 	test/cluster/prepare.sh manager node agent benchmarks moosefs-4.57.5 mpi-operator
-	test/cluster/real-values.sh | $(call tool,helm) upgrade --install $(RELEASE) charts/parallelfs-operator --namespace $(NAMESPACE) --create-namespace \
-	  --values test/cluster/values.yaml --values - --wait --timeout 5m
-	@# A rebuilt image has the same name, which Helm does not see.
-	bin/kubectl --namespace $(NAMESPACE) rollout restart deployment,daemonset --selector app.kubernetes.io/instance=$(RELEASE)
-	bin/kubectl --namespace $(NAMESPACE) rollout status deployment,daemonset --selector app.kubernetes.io/instance=$(RELEASE) --timeout 5m
+	test/cluster/deploy.sh $(RELEASE) $(NAMESPACE)
 
 .PHONY: clean
 clean: ## Remove what builds left in this folder. The cache of tools and the images stay.
