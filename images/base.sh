@@ -11,6 +11,10 @@ suite=${BASH_REMATCH[1]}
 need curl=curl
 use_engine
 
+# One script at a time makes it; who comes second finds it.
+mkdir -p "$cache"
+exec 6>"$cache/base-$suite.lock"
+flock 6
 published=${BASE_REGISTRY:-docker.io}/library/$1
 for image in "localhost/$1" "$published"; do
   if engine image inspect "$image" >/dev/null 2>&1; then echo "$image"; exit 0; fi

@@ -7,14 +7,19 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 use_cluster_tools
-# Podman is installed and the node image made before: the rest depends on both.
+jobs=()
+references=$(mktemp)
+trap 'kill "${jobs[@]}" 2>/dev/null || true; rm -f "$references"' EXIT
+# Images are made from the beginning, in the gaps that the cluster leaves: while packages are installed, downloads come and nodes start. What
+# the node image needs is compiled first, because the cluster waits for it.
+{ nice -n 10 "$root_dir/images/build.sh" "$@" && nice -n 10 "$root_dir/tools/build.sh" helm >/dev/null; } > "$references" &
+jobs=($!)
 if [[ -z ${NODE_IMAGE:-} ]] && ! registry_answers; then "$here/node-image.sh" >/dev/null; fi
 "$here/up.sh" &
-up=$!
-trap 'kill "$up" 2>/dev/null || true' EXIT
-built=$("$root_dir/images/build.sh" "$@")
+jobs+=($!)
 real=$("$here/real-values.sh" --images)
-wait "$up"
-trap - EXIT
+for job in "${jobs[@]}"; do wait "$job"; done
+jobs=()
+built=$(cat "$references")
 mapfile -t images < <(printf '%s\n' "$built" "$real" | grep .)
 "$here/load.sh" "${images[@]}"
