@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -129,10 +130,15 @@ func TestMpirunStartsOnEachWorkerAsManyAsPlaced(t *testing.T) {
 			got := strings.Split(strings.TrimSuffix(at.output.String(), "\n"), "\n")
 			slices.Sort(got)
 			g.Expect(got).To(Equal(want))
-			g.Expect(at.said.String()).To(Equal(fmt.Sprintf("parallelfs: %d workers are ready\n", len(c.placement))), "mpirun has nothing to warn of")
+			said := lateParent.ReplaceAllString(at.said.String(), "")
+			g.Expect(said).To(Equal(fmt.Sprintf("parallelfs: %d workers are ready\n", len(c.placement))), "mpirun has nothing to warn of")
 		})
 	}
 }
+
+// lateParent is what mpirun of Open MPI 4.1 says on a busy machine, when a child has begun its program before its parent had put it into a
+// process group (orte/mca/plm/rsh/plm_rsh_module.c): the group is missed by nobody.
+var lateParent = regexp.MustCompile(`(?m)^\S+ plm:rsh: Warning: setpgid\(\d+,\d+\) failed in parent with errno=Permission denied\(13\)\n`)
 
 func TestMpirunReachesTheWorkersByTheirPort(t *testing.T) {
 	g, at := NewWithT(t), newCluster(t, 1, 1)

@@ -4,9 +4,11 @@ package devices
 
 import (
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 )
@@ -17,6 +19,8 @@ func (d *disk) partitionAt(offset int64, use func(path string)) {
 	path := strings.TrimSpace(d.lab.run("losetup", "--offset", strconv.FormatInt(offset, 10), "--find", "--show", d.path))
 	use(path)
 	d.lab.run("losetup", "--detach", path)
+	// While somebody looks at it, the kernel only promises to detach it.
+	NewWithT(d.lab).Eventually("/sys/block/" + filepath.Base(path) + "/loop").WithTimeout(time.Minute).ShouldNot(BeADirectory())
 }
 
 // TestADiskThatLostOnlyItsPartitionTableIsNotBlank has disks on which partitions began where partitions usually begin, without the table
