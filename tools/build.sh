@@ -72,7 +72,7 @@ build_missing() { # build_missing MODULE_DIR PLACE NAME...
   say "building ${names[*]} (once for this version)"
   rm -rf "$out/new"
   mkdir -p "$out/new"
-  # Compilers that collect their garbage seldom are done sooner; on a small machine they collect it as usual (runtime, GOMEMLIMIT).
+  # Compilers that seldom collect garbage end sooner. Near GOMEMLIMIT, they collect it as usual (package runtime).
   (cd "$dir" && GOGC=400 GOMEMLIMIT=2GiB CGO_ENABLED=0 GOFLAGS=-mod=readonly go build -trimpath -tags "$(tags_of "$dir")" -ldflags "$(ldflags_of "$dir")" -o "$out/new/" "${packages[@]}")
   # Go names the binary of a major version after what stands before it.
   [[ ! -e $out/new/server ]] || mv "$out/new/server" "$out/new/etcd"

@@ -137,7 +137,7 @@ func TestMpirunStartsOnEachWorkerAsManyAsPlaced(t *testing.T) {
 }
 
 // lateParent is what mpirun of Open MPI 4.1 says on a busy machine, when a child has begun its program before its parent had put it into a
-// process group (orte/mca/plm/rsh/plm_rsh_module.c): the group is missed by nobody.
+// process group (orte/mca/plm/rsh/plm_rsh_module.c): nobody needs the group.
 var lateParent = regexp.MustCompile(`(?m)^\S+ plm:rsh: Warning: setpgid\(\d+,\d+\) failed in parent with errno=Permission denied\(13\)\n`)
 
 func TestMpirunReachesTheWorkersByTheirPort(t *testing.T) {
