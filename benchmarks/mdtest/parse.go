@@ -24,9 +24,11 @@ var (
 	// it could not make, stat or remove something, says so, prints rates, and ends with success.
 	headLine = regexp.MustCompile(`^(Command line used: .*|Path *: .*|FS *: .*|Nodemap: [01]+|random seed: \d+` +
 		`|(V-0: Rank +\d+ Line +\d+ )?Shifting ranks by \d+ for each phase\.` +
-		`|WARNING: Read bytes is 0, thus, a read test will actually just open/close` +
 		`|Continue stonewall hit min: \d+ max: \d+ avg: [\d.]+)$`)
-	number = regexp.MustCompile(`^\d{1,15}\.\d{3}$`)
+	// anyProcess are lines that each process prints as it begins (mdtest.c). mpirun passes on what comes from other nodes when it gets it, so
+	// such a line may stand anywhere, also behind the first process's last one.
+	anyProcess = regexp.MustCompile(`^WARNING: Read bytes is 0, thus, a read test will actually just open/close$`)
+	number     = regexp.MustCompile(`^\d{1,15}\.\d{3}$`)
 )
 
 // operation is one that mdtest measures, with its phase and the kind of its items.
@@ -88,6 +90,7 @@ func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, step 
 	if p.Lines, err = openmpi.Lines(output); err != nil {
 		return benchmarks.Report{}, err
 	}
+	p.Lines = slices.DeleteFunc(p.Lines, func(l openmpi.Line) bool { return anyProcess.MatchString(l.Text) })
 	if err := p.head(); err != nil {
 		return benchmarks.Report{}, err
 	}
@@ -136,8 +139,7 @@ type parser struct {
 	samples []benchmarks.Sample
 }
 
-// head reads up to the first table, and checks that mdtest ran what the point asked for. Lines of other processes may stand before the
-// first process's own.
+// head reads up to the first table, and checks that mdtest ran what the point asked for.
 func (p *parser) head() error {
 	const what = "what mdtest is about to run"
 	started, tasks, total := false, "", ""

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -402,6 +403,20 @@ func TestParseReadsAnOutputThatWasSavedElsewhere(t *testing.T) {
 			for _, line := range describe(report.Samples) {
 				g.Expect(test.want).To(ContainElement(line))
 			}
+		})
+	}
+}
+
+func TestParseReadsALineOfAnotherProcessWhereverItArrives(t *testing.T) {
+	test := good["mdtest 4.0.0: times instead of rates"]
+	lines := strings.SplitAfter(string(output(t, test.file)), "\n")
+	for at := range len(lines) + 1 {
+		t.Run(fmt.Sprintf("before line %d", at+1), func(t *testing.T) {
+			g := NewWithT(t)
+			printed := strings.Join(slices.Insert(slices.Clone(lines), at, "WARNING: Read bytes is 0, thus, a read test will actually just open/close\n"), "")
+			report, err := mdtest.Tool{}.Parse(test.spec, point(t, test.spec), test.step, []byte(printed))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(describe(report.Samples)).To(Equal(test.want))
 		})
 	}
 }

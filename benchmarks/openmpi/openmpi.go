@@ -26,10 +26,12 @@ var (
 	bad = regexp.MustCompile(`(?i)abort|terminat|exited|killed|on signal|non-zero|was unable|has lost|not enough slots|could not|cannot be` +
 		`|failed to start`)
 	// notices are lines that are no error: of ssh, which has met a host for the first time, and of mpirun, which counts the messages that it
-	// has left out, lacks a component for a network, or may not read another process's memory, as in containers, and takes another way.
+	// has left out, lacks a component for a network, may not read another process's memory, as in containers, and takes another way, or
+	// would have put ssh into a group of processes after ssh had done so itself.
 	notices = regexp.MustCompile(`^Warning: Permanently added ` +
 		`|^\[[^ \]]+:\d+\] (\d+ more process(es)? ha(s|ve) sent help message|Set MCA parameter "orte_base_help_aggregate" to 0` +
-		`|mca_base_component_repository_open: unable to open|Read -1, expected \d+, errno = 1$)`)
+		`|mca_base_component_repository_open: unable to open|Read -1, expected \d+, errno = 1$` +
+		`|plm:rsh: Warning: setpgid\(\d+,\d+\) failed in parent with errno=Permission denied\(13\)$)`)
 )
 
 // own begins the lines of the node binary, which starts mpirun.

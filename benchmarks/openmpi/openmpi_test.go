@@ -30,7 +30,9 @@ func TestLinesOfTheProgramAreToldFromOthers(t *testing.T) {
 		"a component that can't be loaded": {
 			"[n1:9] mca_base_component_repository_open: unable to open mca_btl_openib: librdmacm.so.1 (ignored)\none\n", []openmpi.Line{{Number: 2, Text: "one"}}, ""},
 		"memory of others that may not be read": {"[n1:00042] Read -1, expected 65536, errno = 1\none\n", []openmpi.Line{{Number: 2, Text: "one"}}, ""},
-		"a rule of the program":                 {"   ---------      ---\n------    ---------\n", []openmpi.Line{{Number: 1, Text: "---------      ---"}, {Number: 2, Text: "------    ---------"}}, ""},
+		"ssh that was faster than mpirun": {"[n1:00042] plm:rsh: Warning: setpgid(50,50) failed in parent with errno=Permission denied(13)\none\n",
+			[]openmpi.Line{{Number: 2, Text: "one"}}, ""},
+		"a rule of the program": {"   ---------      ---\n------    ---------\n", []openmpi.Line{{Number: 1, Text: "---------      ---"}, {Number: 2, Text: "------    ---------"}}, ""},
 		"a process that was killed": {
 			"one\n" + border + "mpirun noticed that process rank 1 with PID 0 on node n1 exited on signal 9 (Killed).\n" + border,
 			nil, `line 3: mpirun says "mpirun noticed that process rank 1 with PID 0 on node n1 exited on signal 9 (Killed)."`},
