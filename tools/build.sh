@@ -54,7 +54,7 @@ find_tools() {
 # place prints the directory of a module's binaries in the cache.
 place() { # place MODULE_DIR
   local key
-  key=$({ cat "$1/go.mod" "$1/go.sum"; echo "$(ldflags_of "$1") $(tags_of "$1")"; go env GOVERSION GOARCH; } | hash_of)
+  key=$({ cat "$1"/*; echo "$(ldflags_of "$1") $(tags_of "$1")"; go env GOVERSION GOARCH; } | hash_of)
   echo "$cache/tools/${1##*/}-$key"
 }
 

@@ -13,7 +13,7 @@ module_version() { (cd "$root_dir/tools/$1" && go list -m -f '{{.Version}}' "$2"
 version=$(module_version kubernetes k8s.io/kubernetes)
 image=localhost/parallelfs/kind-node:$version
 base=$("$root_dir/images/base.sh" debian:bookworm-slim)
-key=$(cat "$here/node-image.sh" "$here"/node-image/{Dockerfile,pause/main.go} "$root_dir"/tools/{kubernetes,containerd,etcd,coredns,cni,kind}/go.mod | hash_of)
+key=$(cat "$here/node-image.sh" "$here"/node-image/{Dockerfile,pause/main.go} "$root_dir"/tools/{kubernetes,containerd,etcd,coredns,cni,kind}/go.mod "$root_dir/tools/coredns/main.go" | hash_of)
 if [[ $(engine image inspect -f '{{index .Config.Labels "dev.parallelfs.content"}}' "$image" 2>/dev/null) == "$key" ]]; then
   echo "$image"
   exit 0
