@@ -31,7 +31,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.storagePools.all(p, p.name != 'draining')",message="no pool of a BeeGFS can be called draining: targets that are drained go to a pool of that name"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || oldSelf.storagePools.all(o, self.storagePools.all(p, p.name != o.name || !has(p.copies) || !has(o.copies) || p.copies == o.copies))",message="the copies of a BeeGFS pool can't be changed: its files keep the pattern that they were made with"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.metadata.instancesPerNode >= oldSelf.metadata.instancesPerNode",message="metadata servers can't be taken away: BeeGFS can't move their metadata elsewhere"
-// +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || self.version in ['3.0.117', '4.57.5']",message="MooseFS runs in version 3.0.117 or 4.57.5; set spec.version to one of them"
+// +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || self.version.matches('^(3[.]0[.]1(1[7-9]|[2-9][0-9])|4[.]5[7-9][.][0-9]{1,3})$')",message="MooseFS runs in version 3.0.117 to 3.0.x, or 4.57.x to 4.59.x; set spec.version to one such as 4.57.5"
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || !has(self.metadata.instancesPerNode) || self.metadata.instancesPerNode == 1",message="MooseFS Community Edition has exactly one active master, so spec.metadata.instancesPerNode must be 1; several metadata servers per node need another type"
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || (has(self.metadata.targets.directories) ? size(self.metadata.targets.directories) == 1 : has(self.metadata.targets.devices) ? size(self.metadata.targets.devices) == 1 : self.metadata.targets.select.countPerNode == 1)",message="a MooseFS master keeps its metadata in one place; give exactly one of spec.metadata.targets.directories or devices, or select.countPerNode: 1"
 // +kubebuilder:validation:XValidation:rule="!has(self.metadata.targets.directories) || self.storagePools.all(p, !has(p.targets.directories) || p.targets.directories.all(d, self.metadata.targets.directories.all(m, d != m && !d.startsWith(m + '/') && !m.startsWith(d + '/'))))",message="a storage pool's directory and the metadata directory must not be the same or lie in one another"
@@ -42,6 +42,8 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.clients) || ((has(self.metadata.targets.directories) ? self.metadata.targets.directories : []) + ['/var/lib/parallelfs']).all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/'))",message="spec.clients.mountPath must not be, hold or lie in the metadata directory or /var/lib/parallelfs, where daemons keep their state"
 // +kubebuilder:validation:XValidation:rule="!has(self.clients) || !has(self.management) || !has(self.management.targets.directories) || self.management.targets.directories.all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/'))",message="spec.clients.mountPath must not be, hold or lie in the directory of the management service"
 // +kubebuilder:validation:XValidation:rule="!has(self.clients) || self.storagePools.all(p, !has(p.targets.directories) || p.targets.directories.all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/')))",message="spec.clients.mountPath must not be, hold or lie in a storage pool's directory"
+// +kubebuilder:validation:XValidation:rule="!has(self.pods) || !has(self.pods.resources) || (self.type == 'BeeGFS' ? !has(self.pods.resources.metadataBackup) : !has(self.pods.resources.management))",message="spec.pods.resources.management belongs to type BeeGFS, and metadataBackup to type MooseFS"
+// +kubebuilder:validation:XValidation:rule="!has(self.pods) || !has(self.pods.resources) || (!has(self.pods.resources.metadata) || !has(self.metadata.cpuPinning) || self.metadata.cpuPinning.mode != 'KubeletStatic') && (!has(self.pods.resources.storage) || self.storagePools.all(p, !has(p.cpuPinning) || p.cpuPinning.mode != 'KubeletStatic'))",message="cpuPinning of mode KubeletStatic says what a server requests, and may use; leave its role out of spec.pods.resources"
 type FileSystemSpec struct {
 	// type is the parallel filesystem to run. It can't be changed.
 	// +required
@@ -92,6 +94,11 @@ type FileSystemSpec struct {
 	// not know, is refused by name in the condition Stalled.
 	// +optional
 	Config *ConfigSpec `json:"config,omitempty"`
+
+	// pods says what the pods of the daemons, clients and jobs have besides what they need: tolerations, priority, labels, annotations,
+	// pull secrets and resources.
+	// +optional
+	Pods PodsSpec `json:"pods,omitzero"`
 
 	// provisioning says what the operator may do to disks. Defaults to {}, which is format Approved.
 	// +optional

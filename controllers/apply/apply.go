@@ -50,13 +50,13 @@ type Applier struct {
 }
 
 // Apply makes the cluster hold exactly the wanted children of the owner, in the order given, and removes children that
-// carry the given labels and are controlled by the owner but are not wanted. Of a PartialObjectMetadata (backend.Keep), nothing is
-// written, and it is not removed. It goes on after an error, so that one bad child does not hide another, and returns all of them joined.
+// carry the given labels and are controlled by the owner but are not wanted. Of a PartialObjectMetadata, nothing is written: it
+// is not removed (backend.Keep), or, when it has a time of deletion, it is (backend.Absent). It goes on after an error, so that one bad child does not hide another, and returns all of them joined.
 func (a *Applier) Apply(ctx context.Context, owner client.Object, selector map[string]string, wanted []client.Object) (Result, error) {
 	result, keep, applyErr := a.applyAll(ctx, owner, selector, wanted)
 	// Without a full picture of what is wanted nothing is removed: a child that failed to apply is still in keep.
 	deleted, err := a.prune(ctx, owner, selector, keep)
-	result.Deleted = deleted
+	result.Deleted += deleted
 	return result, errors.Join(applyErr, err)
 }
 
@@ -74,6 +74,11 @@ func (a *Applier) applyAll(ctx context.Context, owner client.Object, labels map[
 	for _, object := range wanted {
 		if there, ok := object.(*metav1.PartialObjectMetadata); ok {
 			keep[childKey{there.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(there)}] = true
+			if there.DeletionTimestamp != nil {
+				deleted, err := a.removeSecret(ctx, owner, client.ObjectKeyFromObject(there))
+				result.Deleted += deleted
+				errs = append(errs, err)
+			}
 			continue
 		}
 		key, wrote, err := a.applyOne(ctx, owner, labels, object)
@@ -87,6 +92,22 @@ func (a *Applier) applyAll(ctx context.Context, owner client.Object, labels map[
 		}
 	}
 	return result, keep, errors.Join(errs...)
+}
+
+// removeSecret deletes a Secret that the owner controls, and returns how many it was.
+func (a *Applier) removeSecret(ctx context.Context, owner client.Object, name types.NamespacedName) (int, error) {
+	secret := &corev1.Secret{}
+	err := a.Client.Get(ctx, name, secret)
+	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(secret, owner) {
+		return 0, nil
+	}
+	if err == nil {
+		err = a.Client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID})
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return 0, fmt.Errorf("remove Secret %s, which is not needed any more: %w", name.Name, err)
+	}
+	return 1, nil
 }
 
 type childKey struct {

@@ -5,6 +5,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -12,14 +13,38 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
 )
 
-func TestWhatIsOnlyNamedStaysAsItIs(t *testing.T) {
-	g := NewWithT(t)
+// known are the kinds of these tests.
+func known(g Gomega) *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	g.Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
 	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
-	owner := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Name: "scratch", Namespace: "storage", UID: "1"}}
+	return scheme
+}
+
+var owner = &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Name: "scratch", Namespace: "storage", UID: "1"}}
+
+func TestASecretThatIsNotNeededAnyMoreGoesUnlessItIsSomebodyElses(t *testing.T) {
+	g := NewWithT(t)
+	secret := func(name string, owners ...metav1.OwnerReference) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "storage", OwnerReferences: owners}}
+	}
+	mine := secret("mine", *metav1.NewControllerRef(owner, v1alpha1.GroupVersion.WithKind("FileSystem")))
+	c := fake.NewClientBuilder().WithScheme(known(g)).WithObjects(mine, secret("another")).Build()
+	a := &Applier{Client: c}
+	gone := []client.Object{backend.Absent("storage", "mine"), backend.Absent("storage", "another"), backend.Absent("storage", "no-such")}
+	for _, deleted := range []int{1, 0} {
+		g.Expect(a.Apply(t.Context(), owner, nil, gone)).To(Equal(Result{Deleted: deleted}))
+	}
+	var left corev1.SecretList
+	g.Expect(c.List(t.Context(), &left)).To(Succeed())
+	g.Expect(left.Items).To(ConsistOf(HaveField("Name", "another")))
+}
+
+func TestWhatIsOnlyNamedStaysAsItIs(t *testing.T) {
+	g := NewWithT(t)
 	labels := map[string]string{v1alpha1.LabelFileSystem: "scratch"}
 	job := func(name string) *batchv1.Job {
 		return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
@@ -27,7 +52,7 @@ func TestWhatIsOnlyNamedStaysAsItIs(t *testing.T) {
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, v1alpha1.GroupVersion.WithKind("FileSystem"))},
 		}}
 	}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(job("runs"), job("is-over")).Build()
+	c := fake.NewClientBuilder().WithScheme(known(g)).WithObjects(job("runs"), job("is-over")).Build()
 	before := &batchv1.Job{}
 	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(job("runs")), before)).To(Succeed())
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,7 +30,7 @@ type Backend interface { //nolint:interfacebloat // each backend implements all 
 	Record(in Input) (Record, error)
 
 	// Objects are the children that the filesystem should have, from the recorded status. They carry names, labels
-	// and specs, no owner and no cluster state; one that only Keep names stays as it is. An *InvalidSpecError says what a person
+	// and specs, no owner and no cluster state; one that only Keep names stays as it is, one that Absent names goes. An *InvalidSpecError says what a person
 	// must change.
 	Objects(in Input) ([]client.Object, error)
 
@@ -100,6 +101,15 @@ func Keep(namespace, job string) client.Object {
 	return &metav1.PartialObjectMetadata{
 		TypeMeta:   metav1.TypeMeta{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: job},
+	}
+}
+
+// Absent stands among the Objects for a Secret that must not be there any more. Other children that are not wanted are found by a list,
+// which would need the right to read every Secret there is.
+func Absent(namespace, secret string) client.Object {
+	return &metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: secret, DeletionTimestamp: &metav1.Time{}},
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -51,6 +52,40 @@ func TestOnlyWhatNeedsARestartChangesTheHashOfATemplate(t *testing.T) {
 	}
 	g.Expect(hash("a", "n1")).To(Equal(hash("a", "n1", "n2")), "which nodes there are is no reason to restart")
 	g.Expect(hash("a", "n1")).NotTo(Equal(hash("b", "n1")), "what a daemon is told is one")
+}
+
+func TestPodsHaveWhatTheUserAsksForAndOnlyResourcesRestartThem(t *testing.T) {
+	g := NewWithT(t)
+	template := func(pods v1alpha1.PodsSpec) corev1.PodTemplateSpec {
+		p := Pods{FileSystem: &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Name: "scratch"}, Spec: v1alpha1.FileSystemSpec{Pods: pods}}}
+		w := Workload{Component: "meta", Role: v1alpha1.RoleMetadata}
+		pod := p.Template(w)
+		pod.Spec.Containers = []corev1.Container{p.Container("meta", "beegfs-meta:7.4.6", "run", "config", "meta.json"), {Name: "probe"}}
+		return p.DaemonSet("meta", w, pod, "told").Spec.Template
+	}
+	before := template(v1alpha1.PodsSpec{})
+	g.Expect(before.Spec.Tolerations).To(ConsistOf(corev1.Toleration{Operator: corev1.TolerationOpExists}))
+	g.Expect(before.Spec.PriorityClassName).To(Equal("system-node-critical"))
+
+	asked := v1alpha1.PodsSpec{
+		Tolerations:       []corev1.Toleration{{Key: "storage", Operator: corev1.TolerationOpExists}},
+		PriorityClassName: "storage", Labels: map[string]string{"cost-center": "7", v1alpha1.LabelFileSystem: "another"},
+		Annotations: map[string]string{"scrape": "true"}, ImagePullSecrets: []corev1.LocalObjectReference{{Name: "registry"}},
+	}
+	after := template(asked)
+	g.Expect(after.Spec.Tolerations).To(Equal(asked.Tolerations))
+	g.Expect(after.Spec.PriorityClassName).To(Equal("storage"))
+	g.Expect(after.Spec.ImagePullSecrets).To(Equal(asked.ImagePullSecrets))
+	g.Expect(after.Labels).To(And(HaveKeyWithValue("cost-center", "7"), HaveKeyWithValue(v1alpha1.LabelFileSystem, "scratch")), "the operator's own labels stay")
+	g.Expect(after.Annotations).To(HaveKeyWithValue("scrape", "true"))
+	g.Expect(after.Annotations[TemplateHashAnnotation]).To(Equal(before.Annotations[TemplateHashAnnotation]), "nothing of it restarts a daemon")
+
+	asked.Resources.Metadata = &v1alpha1.ContainerResources{Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("16Gi")}}
+	asked.Resources.Storage = &v1alpha1.ContainerResources{Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}}
+	after = template(asked)
+	g.Expect(after.Spec.Containers[0].Resources.Requests.Memory().String()).To(Equal("16Gi"))
+	g.Expect(after.Spec.Containers[1].Resources.Requests).To(BeEmpty(), "only the daemon has it")
+	g.Expect(after.Annotations[TemplateHashAnnotation]).NotTo(Equal(before.Annotations[TemplateHashAnnotation]))
 }
 
 func TestWhatDiffersFromNodeToNodeFitsIntoAConfigMap(t *testing.T) {

@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"cmp"
 	"maps"
 	"path"
 
@@ -24,6 +25,9 @@ const (
 	RunDirectory = "/run/parallelfs"
 )
 
+// RoleClient is the role of what mounts the filesystem. No status lists it among the daemons.
+const RoleClient v1alpha1.InstanceRole = "Client"
+
 // Pods makes the pods of one filesystem.
 type Pods struct {
 	FileSystem *v1alpha1.FileSystem
@@ -37,6 +41,8 @@ type Pods struct {
 // Workload says which pods a DaemonSet or a Job has.
 type Workload struct {
 	Component string
+	// Role of the daemon, RoleClient of what mounts; empty for a Job.
+	Role v1alpha1.InstanceRole
 	// StoragePool and Instance are empty for pods that have none.
 	StoragePool, Instance string
 }
@@ -65,8 +71,9 @@ func (p Pods) selector(w Workload) map[string]string {
 }
 
 // Template is what all pods of a filesystem share: the host's network, because servers register the address that they
-// connect from; no token of the API server; the node binary, brought by an init container; and no eviction for a taint,
-// because a daemon that holds data belongs where its data is. It has the volumes by which its containers are told what to do.
+// connect from; no token of the API server; the node binary, brought by an init container; and, unless the user says otherwise, no
+// eviction for a taint, because a daemon that holds data belongs where its data is. It has the volumes by which its containers are told
+// what to do.
 func (p Pods) Template(w Workload, told ...corev1.Volume) *corev1.PodTemplateSpec {
 	install := corev1.Container{
 		Name: "install", Image: p.Images.Node, ImagePullPolicy: corev1.PullPolicy(p.Images.PullPolicy),
@@ -79,15 +86,26 @@ func (p Pods) Template(w Workload, told ...corev1.Volume) *corev1.PodTemplateSpe
 	if p.Group != 0 {
 		security.FSGroup = new(p.Group)
 	}
+	asked := p.FileSystem.Spec.Pods
+	labels := maps.Clone(asked.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	maps.Copy(labels, p.Labels(w))
+	tolerations := asked.Tolerations
+	if len(tolerations) == 0 {
+		tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	}
 	return &corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: p.Labels(w)},
+		ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: maps.Clone(asked.Annotations)},
 		Spec: corev1.PodSpec{
 			HostNetwork:                  true,
 			DNSPolicy:                    corev1.DNSClusterFirstWithHostNet,
 			AutomountServiceAccountToken: new(false),
 			EnableServiceLinks:           new(false),
-			PriorityClassName:            "system-node-critical",
-			Tolerations:                  []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			PriorityClassName:            cmp.Or(asked.PriorityClassName, "system-node-critical"),
+			Tolerations:                  tolerations,
+			ImagePullSecrets:             asked.ImagePullSecrets,
 			SecurityContext:              security,
 			InitContainers:               []corev1.Container{install},
 			Volumes: append([]corev1.Volume{
@@ -118,13 +136,17 @@ func (p Pods) Container(name, image, verb, volume, file string) corev1.Container
 	}
 }
 
-// DaemonSet runs a pod on its nodes and never restarts it by itself (OnDelete). The template carries a hash of all that
-// would need a restart, so that the controller sees which pods are outdated.
+// DaemonSet runs a pod on its nodes and never restarts it by itself (OnDelete). The first container is the daemon. The template carries a
+// hash of all that would need a restart, so that the controller sees which pods are outdated.
 func (p Pods) DaemonSet(suffix string, w Workload, pod *corev1.PodTemplateSpec, told ...any) *appsv1.DaemonSet {
-	// Which nodes a pool has is no reason to restart the daemons of those that it had before.
-	anywhere := pod.DeepCopy()
-	anywhere.Spec.Affinity = nil
-	pod.Annotations = map[string]string{TemplateHashAnnotation: Hash(append(told, anywhere)...)}
+	if asked := p.resources(w.Role); asked != nil {
+		pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: asked.Requests, Limits: asked.Limits}
+	}
+	// Which nodes a pool has is no reason to restart the daemons of those that it had before. Neither is what only the start of a pod needs.
+	daemon := pod.DeepCopy()
+	daemon.Spec.Affinity, daemon.Spec.Tolerations, daemon.Spec.ImagePullSecrets, daemon.Spec.PriorityClassName = nil, nil, nil, ""
+	daemon.Labels, daemon.Annotations = nil, nil
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, TemplateHashAnnotation, Hash(append(told, daemon)...))
 	return &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: ChildName(p.FileSystem, suffix), Namespace: p.FileSystem.Namespace, Labels: p.Labels(w),
@@ -135,6 +157,15 @@ func (p Pods) DaemonSet(suffix string, w Workload, pod *corev1.PodTemplateSpec, 
 			UpdateStrategy: appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType},
 		},
 	}
+}
+
+// resources are those that the user asks for, nil for the operator's own.
+func (p Pods) resources(role v1alpha1.InstanceRole) *v1alpha1.ContainerResources {
+	asked := p.FileSystem.Spec.Pods.Resources
+	return map[v1alpha1.InstanceRole]*v1alpha1.ContainerResources{
+		v1alpha1.RoleManagement: asked.Management, v1alpha1.RoleMetadata: asked.Metadata, v1alpha1.RoleMetadataBackup: asked.MetadataBackup,
+		v1alpha1.RoleStorage: asked.Storage, RoleClient: asked.Client,
+	}[role]
 }
 
 // ConfigVolume is a ConfigMap as a volume.

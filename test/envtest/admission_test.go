@@ -299,7 +299,8 @@ func at(value any, path string) any {
 
 var (
 	listIndex = regexp.MustCompile(`\[\d+\]`)
-	optionKey = regexp.MustCompile(`^(spec\.config\.(?:management|metadata|storage|client)|spec\.moosefs\.metaloggers\.config)[.\[].*$`)
+	optionKey = regexp.MustCompile(`^(spec\.config\.(?:management|metadata|storage|client)|spec\.moosefs\.metaloggers\.config|` +
+		`spec\.pods\.resources\.[A-Za-z]+\.(?:requests|limits))[.\[].*$`)
 )
 
 // causes are what the API server found wrong, with the items of lists as [] and the values of maps as {}.

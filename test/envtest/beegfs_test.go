@@ -93,6 +93,7 @@ var mooseFSHasNone = refusals{
 }
 
 var beegfsRefusals = asBeeGFS(refusals{
+	"BeeGFS has resources of a metalogger":  {change: "spec: {pods: {resources: {metadataBackup: {requests: {cpu: 1}}}}}", field: "spec", says: "spec.pods.resources.management belongs to type BeeGFS, and metadataBackup to type MooseFS"},
 	"its own part is left out":              {change: "spec: {beegfs: null}", field: "spec", says: requiredOfBeeGFS},
 	"the management service is left out":    {change: "spec: {management: null}", field: "spec", says: requiredOfBeeGFS},
 	"it has what is MooseFS's":              {change: "spec: {moosefs: {}}", field: "spec", says: requiredOfBeeGFS},

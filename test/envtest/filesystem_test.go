@@ -7,6 +7,8 @@ import (
 	"strings"
 )
 
+const ofMooseFS = "MooseFS runs in version 3.0.117 to 3.0.x, or 4.57.x to 4.59.x; set spec.version to one such as 4.57.5"
+
 var fileSystemRefusals = refusals{
 	"there is no spec":                    {change: "spec: null", field: "spec", says: "Required value"},
 	"its name has 41 characters":          {change: "metadata: {name: " + strings.Repeat("n", 41) + "}", field: "<nil>", says: "metadata.name of a FileSystem has at most 40 characters, because the names of its daemons start with it"},
@@ -15,7 +17,9 @@ var fileSystemRefusals = refusals{
 	"the version is left out":             {change: "spec: {version: null}", field: "spec.version", says: "Required value"},
 	"the version is empty":                {change: `spec: {version: ""}`, field: "spec.version", says: "should be at least 1 chars long"},
 	"the version is 33 long":              {change: "spec: {version: v" + strings.Repeat("1", 32) + "}", field: "spec.version", says: "may not be more than 32 bytes"},
-	"the version is another one":          {change: "spec: {version: 4.0.0}", field: "spec", says: "MooseFS runs in version 3.0.117 or 4.57.5; set spec.version to one of them"},
+	"the version is too old":               {change: "spec: {version: 3.0.116}", field: "spec", says: ofMooseFS},
+	"the version was never run":            {change: "spec: {version: 4.56.6}", field: "spec", says: ofMooseFS},
+	"the version is one to come":           {change: "spec: {version: 4.60.0}", field: "spec", says: ofMooseFS},
 	"the member of the type is not there": {change: "spec: {moosefs: null}", field: "spec", says: "spec.moosefs is required when spec.type is MooseFS (it may be empty: {})"},
 	"the first port is privileged":        {change: "spec: {moosefs: {basePort: 1023}}", field: "spec.moosefs.basePort", says: "should be greater than or equal to 1024"},
 	"the last port would be above 65535":  {change: "spec: {moosefs: {basePort: 65505}}", field: "spec.moosefs.basePort", says: "should be less than or equal to 65504"},
@@ -95,7 +99,7 @@ var fileSystemRefusals = refusals{
 	optionsRefusals("spec.config.metadata", "spec: {config: {metadata: %s}}"),
 	optionsRefusals("spec.config.storage", "spec: {config: {storage: %s}}"),
 	optionsRefusals("spec.moosefs.metaloggers.config", `spec: {moosefs: {metaloggers: {nodeSelector: {m: ""}, config: %s}}}`),
-	mooseFSHasNone, beegfsRefusals,
+	podsRefusals(), mooseFSHasNone, beegfsRefusals,
 )
 
 var fileSystemAccepted = map[string]string{
@@ -145,6 +149,10 @@ spec:
   deletionPolicy: Destroy
   confirmDestroy: 00000000-0000-0000-0000-000000000000
 `,
+	"it has a patch release of 4.57":                       "spec: {version: 4.57.7}",
+	"it has a later release of 4":                          "spec: {version: 4.59.2}",
+	"its pods have what they can have":                     fullPods,
+	"its pods have as much as they may have":               largestPods,
 	"it has as many pools and directories as there can be": largest["FileSystem"],
 	"it has as many devices as there can be":               largestOfDevices,
 	"directories begin alike but don't lie in one another": pools("/data/metadata2", "/data/metadata3, /data/metadata33"),
@@ -162,6 +170,7 @@ var fileSystemChanges = map[string]string{
 	"another cluster's targets are taken over":    "spec: {provisioning: {takeOver: 9f6f5d0c-1111-4222-8333-444455556666}}",
 	"the nodes of a pool are changed":             pool(`nodeSelector: {other: ""}`),
 	"clients are added":                           clients("/mnt/scratch"),
+	"its pods get another priority":               "spec: {pods: {priorityClassName: storage}}",
 	"metaloggers are added":                       `spec: {moosefs: {metaloggers: {nodeSelector: {m: ""}}}}`,
 	"an option of a daemon is set":                `spec: {config: {storage: {HDD_LEAVE_SPACE_DEFAULT: 4GiB}}}`,
 	"the nodes of the metadata are selected anew": `spec: {metadata: {nodeSelector: {other: ""}}}`,

@@ -93,6 +93,9 @@ func (b *builder) toolConfig() error {
 	return err
 }
 
+// csiName is the name of the ConfigMap and of the Secret for beegfs-csi-driver.
+func csiName(fs *v1alpha1.FileSystem) string { return backend.ChildName(fs, "beegfs-csi") }
+
 // csiObjects are what beegfs-csi-driver is configured with: the contents of its csi-beegfs-config.yaml and csi-beegfs-connauth.yaml
 // (pkg/beegfs/config.go of the driver). It picks a free port for each mount itself. With connUseRDMA and the ports, it gets what the
 // user set for clients.
@@ -123,7 +126,7 @@ func (b *builder) csiObjects() ([]client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	meta := metav1.ObjectMeta{Name: backend.ChildName(fs, "beegfs-csi"), Namespace: fs.Namespace}
+	meta := metav1.ObjectMeta{Name: csiName(fs), Namespace: fs.Namespace}
 	return []client.Object{
 		&corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"csi-beegfs-config.yaml": string(rawConfig)}},
 		&corev1.Secret{ObjectMeta: meta, Type: corev1.SecretTypeOpaque, Data: map[string][]byte{"csi-beegfs-connauth.yaml": rawAuth}},

@@ -102,6 +102,8 @@ func (b *builder) build() error {
 			return err
 		}
 		b.objects = append(b.objects, csi...)
+	} else {
+		b.objects = append(b.objects, backend.Absent(fs.Namespace, csiName(fs)))
 	}
 	b.objects = append(append(b.objects, workloads...), jobs...)
 	return nil
@@ -190,7 +192,7 @@ func (b *builder) managementSet() (client.Object, error) {
 	if !backend.OnDevices(fs.Spec.Management.Targets) {
 		directories = []string{fs.Status.Metadata.Directory}
 	}
-	p, w := portsOf(fs), backend.Workload{Component: componentManagement}
+	p, w := portsOf(fs), backend.Workload{Component: componentManagement, Role: v1alpha1.RoleManagement}
 	ports := twoPorts("management", p.management())
 	if is8(fs.Spec.Version) {
 		ports = append(ports, corev1.ContainerPort{Name: "grpc", ContainerPort: p.grpc(), Protocol: corev1.ProtocolTCP})
@@ -264,7 +266,7 @@ func (b *builder) metaSet(slot int32) (client.Object, error) {
 	if d := fs.Spec.Metadata.Targets.Directories; len(d) > int(slot) {
 		directories = []string{string(d[slot])}
 	}
-	w := backend.Workload{Component: componentMeta, Instance: fmt.Sprint(slot)}
+	w := backend.Workload{Component: componentMeta, Role: v1alpha1.RoleMetadata, Instance: fmt.Sprint(slot)}
 	name := fmt.Sprintf("%s-%d", componentMeta, slot)
 	pod, err := b.server(w, "meta", run, name+".json", fs.Spec.Metadata.Targets, directories, twoPorts("meta", portsOf(fs).meta(slot))...)
 	if err != nil {
@@ -303,7 +305,7 @@ func (b *builder) storageSet(pool v1alpha1.StoragePoolSpec) (client.Object, erro
 	for i, d := range pool.Targets.Directories {
 		directories[i] = string(d)
 	}
-	w := backend.Workload{Component: componentStorage, StoragePool: pool.Name}
+	w := backend.Workload{Component: componentStorage, Role: v1alpha1.RoleStorage, StoragePool: pool.Name}
 	name := componentStorage + "-" + pool.Name
 	pod, err := b.server(w, "storage", run, name+".json", pool.Targets, directories, twoPorts("storage", portsOf(fs).storage(record.Slot))...)
 	if err != nil {
@@ -334,7 +336,7 @@ func (b *builder) clientSet() (client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := backend.Workload{Component: componentClient}
+	w := backend.Workload{Component: componentClient, Role: backend.RoleClient}
 	pod := b.pod(w)
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(clientGrace))
 	// A process that waits inside of the kernel for servers that are gone can't be killed: in a PID namespace of its own, it would keep the

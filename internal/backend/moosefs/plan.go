@@ -151,7 +151,7 @@ func (b *builder) masterSet() (client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pods(b.in).DaemonSet(componentMaster, backend.Workload{Component: componentMaster}, pod, told...), nil
+	return pods(b.in).DaemonSet(componentMaster, backend.Workload{Component: componentMaster, Role: v1alpha1.RoleMetadata}, pod, told...), nil
 }
 
 // probeContainer asks the master and serves its answer. It is the only container that serves anything but MooseFS.
@@ -175,7 +175,8 @@ func (b *builder) metaloggerSet() (client.Object, error) {
 	daemon := b.daemon("metalogger", "run", configVolume, "metalogger.json")
 	backend.HostDirectory(pod, &daemon, "state", backend.StateRoot(fs), nil)
 	pod.Spec.Containers = []corev1.Container{daemon}
-	return pods(b.in).DaemonSet(componentMetalogger, backend.Workload{Component: componentMetalogger}, pod, run), nil
+	w := backend.Workload{Component: componentMetalogger, Role: v1alpha1.RoleMetadataBackup}
+	return pods(b.in).DaemonSet(componentMetalogger, w, pod, run), nil
 }
 
 func (b *builder) chunkserverSet(pool v1alpha1.StoragePoolSpec) (client.Object, error) {
@@ -208,7 +209,7 @@ func (b *builder) chunkserverSet(pool v1alpha1.StoragePoolSpec) (client.Object, 
 	if err != nil {
 		return nil, err
 	}
-	w := backend.Workload{Component: componentChunkserver, StoragePool: pool.Name}
+	w := backend.Workload{Component: componentChunkserver, Role: v1alpha1.RoleStorage, StoragePool: pool.Name}
 	return pods(b.in).DaemonSet(componentChunkserver+"-"+pool.Name, w, pod, told...), nil
 }
 
@@ -229,7 +230,7 @@ func (b *builder) clientSet() (client.Object, error) {
 	b.told["client.json"] = backend.Encode(mount)
 	backend.CheckMount(&c, "client.json")
 	pod.Spec.Containers = []corev1.Container{c}
-	return pods(b.in).DaemonSet(componentClient, backend.Workload{Component: componentClient}, pod, mount), nil
+	return pods(b.in).DaemonSet(componentClient, backend.Workload{Component: componentClient, Role: backend.RoleClient}, pod, mount), nil
 }
 
 // masterHasItsDisk is true when the metadata is in a directory, or on a disk that was made a target once.
