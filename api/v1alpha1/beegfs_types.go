@@ -8,6 +8,26 @@ import (
 // +kubebuilder:validation:XValidation:rule="has(self.basePort) == has(oldSelf.basePort) && (!has(self.basePort) || self.basePort == oldSelf.basePort)",message="spec.beegfs.basePort can't be changed, set or removed later: daemons and clients know each other by address and port; status.beegfs.basePort says which ports are used"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.mirrorMetadata) || !oldSelf.mirrorMetadata || (has(self.mirrorMetadata) && self.mirrorMetadata)",message="spec.beegfs.mirrorMetadata can't be turned off again: BeeGFS has no way back from mirrored metadata"
 type BeeGFSSpec struct {
+	// management describes the management service, which knows all other daemons.
+	// +required
+	Management BeeGFSManagement `json:"management,omitzero"`
+
+	// metadata says more of the metadata servers that spec.metadata describes.
+	// +optional
+	Metadata BeeGFSMetadata `json:"metadata,omitzero"`
+
+	// storagePools says more of pools that spec.storagePools lists, by their names.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=12
+	StoragePools []BeeGFSPool `json:"storagePools,omitempty"`
+
+	// config holds raw options of the daemons and clients. An option that the operator itself sets, and one that the daemon does not know, is
+	// refused by name in the condition Stalled.
+	// +optional
+	Config BeeGFSConfig `json:"config,omitzero"`
+
 	// basePort is the first of the 64 ports, TCP and UDP, that this filesystem's daemons and clients use on the host network:
 	// basePort+4 for clients (UDP), basePort+8 for the management service, basePort+9 for the probe, basePort+10 for the
 	// management service's gRPC (BeeGFS 8), from basePort+16 one per metadata server of a node, from basePort+32 one per storage
@@ -51,6 +71,69 @@ type BeeGFSSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=1024
 	Adopt []BeeGFSAllocation `json:"adopt,omitempty"`
+}
+
+// BeeGFSManagement describes the management service.
+type BeeGFSManagement struct {
+	// nodeSelector selects the node that runs the management service. It must match exactly one node when the filesystem is made; the
+	// service then stays there, where its store is.
+	// +required
+	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
+
+	// targets is where the management service keeps its store: one directory, or one disk. It can't be changed: without its store it
+	// forgets ids, pools and mirrors.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.beegfs.management.targets can't be changed: the store would be left behind"
+	// +kubebuilder:validation:XValidation:rule="has(self.directories) ? size(self.directories) == 1 : has(self.devices) ? size(self.devices) == 1 : self.select.countPerNode == 1",message="the management service keeps its store in one place; give exactly one of spec.beegfs.management.targets.directories or devices, or select.countPerNode: 1"
+	Targets TargetsSpec `json:"targets,omitzero"`
+}
+
+// BeeGFSMetadata says what only the metadata servers of a BeeGFS have.
+type BeeGFSMetadata struct {
+	// workerThreads is the number of worker threads of each metadata server (tuneNumWorkers, whose own choice would count all CPUs of the
+	// node for each server). Defaults to 16.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=4096
+	WorkerThreads *int32 `json:"workerThreads,omitempty"`
+}
+
+// BeeGFSPool says what only a storage pool of a BeeGFS has.
+type BeeGFSPool struct {
+	// name of the pool in spec.storagePools.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=24
+	Name string `json:"name,omitempty"`
+
+	// workerThreads is the number of worker threads for each target of the pool's storage servers (tuneNumWorkers). Defaults to 12.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=4096
+	WorkerThreads *int32 `json:"workerThreads,omitempty"`
+
+	// striping says how new files in the pool's directory are striped. Defaults to chunks of 512Ki on 4 targets.
+	// +optional
+	Striping *StripingSpec `json:"striping,omitempty"`
+}
+
+// BeeGFSConfig holds raw options of the daemons and clients of a BeeGFS, by role.
+type BeeGFSConfig struct {
+	// management holds options of beegfs-mgmtd.conf (BeeGFS 7) or beegfs-mgmtd.toml (BeeGFS 8).
+	// +optional
+	Management Options `json:"management,omitempty"`
+
+	// metadata holds options of beegfs-meta.conf.
+	// +optional
+	Metadata Options `json:"metadata,omitempty"`
+
+	// storage holds options of beegfs-storage.conf, for the storage servers of every pool.
+	// +optional
+	Storage Options `json:"storage,omitempty"`
+
+	// client holds options of beegfs-client.conf.
+	// +optional
+	Client Options `json:"client,omitempty"`
 }
 
 // TargetChooser is an algorithm of BeeGFS that picks the targets of a new file.

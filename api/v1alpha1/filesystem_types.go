@@ -18,16 +18,17 @@ const (
 
 // FileSystemSpec is what the user wants of one parallel filesystem.
 //
-// +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || has(self.moosefs)",message="spec.moosefs is required when spec.type is MooseFS (it may be empty: {})"
-// +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || (!has(self.beegfs) && !has(self.management) && !has(self.network) && !has(self.metadata.workerThreads) && self.storagePools.all(p, !has(p.workerThreads) && !has(p.striping)))",message="beegfs, management, network, workerThreads and striping belong to type BeeGFS; a MooseFS has none of them"
+// +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || (has(self.moosefs) ? self.moosefs.basePort : 9419) == (has(oldSelf.moosefs) ? oldSelf.moosefs.basePort : 9419)",message="spec.moosefs.basePort can't be changed: chunkservers are known to the master by address and port"
+// +kubebuilder:validation:XValidation:rule="self.type == 'MooseFS' || !has(self.moosefs)",message="spec.moosefs belongs to type MooseFS"
+// +kubebuilder:validation:XValidation:rule="self.type == 'BeeGFS' ? has(self.beegfs) : !has(self.beegfs)",message="spec.beegfs belongs to type BeeGFS, which requires it: spec.beegfs.management says where the management service runs"
+// +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || !has(self.network)",message="spec.network belongs to type BeeGFS; a MooseFS uses the interface that has the node's InternalIP"
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || !has(self.metadata.nodeCount)",message="spec.metadata.nodeCount belongs to type BeeGFS; a MooseFS has exactly one master, on the one node that spec.metadata.nodeSelector matches"
-// +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || !has(self.config) || (!has(self.config.management) && !has(self.config.client))",message="spec.config.management and spec.config.client belong to type BeeGFS; the options of a MooseFS mount are spec.clients.mountOptions"
-// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || (has(self.beegfs) && has(self.management) && !has(self.moosefs))",message="spec.beegfs (which may be empty: {}) and spec.management are required when spec.type is BeeGFS, and spec.moosefs must not be set"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.version.matches('^(7[.]4|8[.][0-9]{1,3})[.][0-9]{1,3}$')",message="BeeGFS runs in version 7.4.x or 8.x.y; set spec.version to one such as 7.4.6 or 8.3.1"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || !has(self.beegfs) || self.version.startsWith('8.') || (!has(self.beegfs.tls) && !has(self.beegfs.license))",message="spec.beegfs.tls and spec.beegfs.license belong to BeeGFS 8; BeeGFS 7 knows neither"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || !has(self.metadata.targets.directories) || size(self.metadata.targets.directories) == self.metadata.instancesPerNode",message="every metadata server keeps its metadata in one directory of its own; give as many spec.metadata.targets.directories as spec.metadata.instancesPerNode"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || !has(self.metadata.targets.select) || self.metadata.targets.select.countPerNode == self.metadata.instancesPerNode",message="every metadata server keeps its metadata on one disk of its own; spec.metadata.targets.select.countPerNode must equal spec.metadata.instancesPerNode"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.storagePools.all(p, has(p.copies) && p.copies <= 2)",message="say how many copies each pool of a BeeGFS keeps, which can't be changed later: copies: 1, or copies: 2 by buddy mirroring, which needs two nodes and a license"
+// +kubebuilder:validation:XValidation:rule="!has(self.beegfs) || !has(self.beegfs.storagePools) || self.beegfs.storagePools.all(b, self.storagePools.exists(p, p.name == b.name))",message="spec.beegfs.storagePools says more of pools that spec.storagePools lists; one of its names is not there"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.storagePools.all(p, p.name != 'draining')",message="no pool of a BeeGFS can be called draining: targets that are drained go to a pool of that name"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || oldSelf.storagePools.all(o, self.storagePools.all(p, p.name != o.name || !has(p.copies) || !has(o.copies) || p.copies == o.copies))",message="the copies of a BeeGFS pool can't be changed: its files keep the pattern that they were made with"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.metadata.instancesPerNode >= oldSelf.metadata.instancesPerNode",message="metadata servers can't be taken away: BeeGFS can't move their metadata elsewhere"
@@ -35,12 +36,12 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || !has(self.metadata.instancesPerNode) || self.metadata.instancesPerNode == 1",message="MooseFS Community Edition has exactly one active master, so spec.metadata.instancesPerNode must be 1; several metadata servers per node need another type"
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || (has(self.metadata.targets.directories) ? size(self.metadata.targets.directories) == 1 : has(self.metadata.targets.devices) ? size(self.metadata.targets.devices) == 1 : self.metadata.targets.select.countPerNode == 1)",message="a MooseFS master keeps its metadata in one place; give exactly one of spec.metadata.targets.directories or devices, or select.countPerNode: 1"
 // +kubebuilder:validation:XValidation:rule="!has(self.metadata.targets.directories) || self.storagePools.all(p, !has(p.targets.directories) || p.targets.directories.all(d, self.metadata.targets.directories.all(m, d != m && !d.startsWith(m + '/') && !m.startsWith(d + '/'))))",message="a storage pool's directory and the metadata directory must not be the same or lie in one another"
-// +kubebuilder:validation:XValidation:rule="!has(self.management) || !has(self.management.targets.directories) || [self.management.targets.directories[0]].all(m, (!has(self.metadata.targets.directories) || self.metadata.targets.directories.all(d, d != m && !d.startsWith(m + '/') && !m.startsWith(d + '/'))) && self.storagePools.all(p, !has(p.targets.directories) || p.targets.directories.all(d, d != m && !d.startsWith(m + '/') && !m.startsWith(d + '/'))))",message="the directory of spec.management.targets must not be, hold or lie in a metadata directory or a storage pool's"
+// +kubebuilder:validation:XValidation:rule="!has(self.beegfs) || !has(self.beegfs.management.targets.directories) || [self.beegfs.management.targets.directories[0]].all(m, (!has(self.metadata.targets.directories) || self.metadata.targets.directories.all(d, d != m && !d.startsWith(m + '/') && !m.startsWith(d + '/'))) && self.storagePools.all(p, !has(p.targets.directories) || p.targets.directories.all(d, d != m && !d.startsWith(m + '/') && !m.startsWith(d + '/'))))",message="the directory of spec.beegfs.management.targets must not be, hold or lie in a metadata directory or a storage pool's"
 // +kubebuilder:validation:XValidation:rule="self.storagePools.all(p, self.storagePools.all(q, p.name == q.name || !has(p.targets.directories) || !has(q.targets.directories) || p.targets.directories.all(d, !(d in q.targets.directories))))",message="two storage pools must not use the same directory"
 // +kubebuilder:validation:XValidation:rule="self.storagePools.all(q, !has(q.targets.directories) || q.targets.directories.all(e, [e + '/'].all(prefix, self.storagePools.all(p, p.name == q.name || !has(p.targets.directories) || p.targets.directories.all(d, !d.startsWith(prefix))))))",message="a storage pool's directory must not lie inside another pool's"
 // +kubebuilder:validation:XValidation:rule="oldSelf.storagePools.all(p, self.storagePools.exists(q, q.name == p.name))",message="a storage pool can't be removed: its targets hold data, and draining a pool is not built yet"
 // +kubebuilder:validation:XValidation:rule="!has(self.clients) || ((has(self.metadata.targets.directories) ? self.metadata.targets.directories : []) + ['/var/lib/parallelfs']).all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/'))",message="spec.clients.mountPath must not be, hold or lie in the metadata directory or /var/lib/parallelfs, where daemons keep their state"
-// +kubebuilder:validation:XValidation:rule="!has(self.clients) || !has(self.management) || !has(self.management.targets.directories) || self.management.targets.directories.all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/'))",message="spec.clients.mountPath must not be, hold or lie in the directory of the management service"
+// +kubebuilder:validation:XValidation:rule="!has(self.clients) || !has(self.beegfs) || !has(self.beegfs.management.targets.directories) || self.beegfs.management.targets.directories.all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/'))",message="spec.clients.mountPath must not be, hold or lie in the directory of the management service"
 // +kubebuilder:validation:XValidation:rule="!has(self.clients) || self.storagePools.all(p, !has(p.targets.directories) || p.targets.directories.all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/')))",message="spec.clients.mountPath must not be, hold or lie in a storage pool's directory"
 // +kubebuilder:validation:XValidation:rule="!has(self.pods) || !has(self.pods.resources) || (self.type == 'BeeGFS' ? !has(self.pods.resources.metadataBackup) : !has(self.pods.resources.management))",message="spec.pods.resources.management belongs to type BeeGFS, and metadataBackup to type MooseFS"
 // +kubebuilder:validation:XValidation:rule="!has(self.pods) || !has(self.pods.resources) || (!has(self.pods.resources.metadata) || !has(self.metadata.cpuPinning) || self.metadata.cpuPinning.mode != 'KubeletStatic') && (!has(self.pods.resources.storage) || self.storagePools.all(p, !has(p.cpuPinning) || p.cpuPinning.mode != 'KubeletStatic'))",message="cpuPinning of mode KubeletStatic says what a server requests, and may use; leave its role out of spec.pods.resources"
@@ -57,21 +58,9 @@ type FileSystemSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.version can't be changed: upgrades in place are not built yet"
 	Version string `json:"version,omitempty"`
 
-	// moosefs holds what only MooseFS has. It must be set, and may be empty, when type is MooseFS.
-	// +optional
-	MooseFS *MooseFSSpec `json:"moosefs,omitempty"`
-
-	// beegfs holds what only BeeGFS has. It must be set, and may be empty, when type is BeeGFS.
-	// +optional
-	BeeGFS *BeeGFSSpec `json:"beegfs,omitempty"`
-
 	// network says which of the nodes' networks the daemons and clients use. All of them run on the host network. For BeeGFS.
 	// +optional
 	Network *NetworkSpec `json:"network,omitempty"`
-
-	// management describes the management service, which knows all other daemons. Required for BeeGFS; MooseFS has none.
-	// +optional
-	Management *ManagementSpec `json:"management,omitempty"`
 
 	// metadata describes the metadata servers (MDS); for MooseFS, its master.
 	// +required
@@ -90,10 +79,13 @@ type FileSystemSpec struct {
 	// +optional
 	Clients *ClientsSpec `json:"clients,omitempty"`
 
-	// config holds raw options of the daemons. An option that the operator itself sets, and one that the daemon does
-	// not know, is refused by name in the condition Stalled.
+	// moosefs holds what only a MooseFS has. Left out, it is {}.
 	// +optional
-	Config *ConfigSpec `json:"config,omitempty"`
+	MooseFS *MooseFSSpec `json:"moosefs,omitempty"`
+
+	// beegfs holds what only a BeeGFS has.
+	// +optional
+	BeeGFS *BeeGFSSpec `json:"beegfs,omitempty"`
 
 	// pods says what the pods of the daemons, clients and jobs have besides what they need: tolerations, priority, labels, annotations,
 	// pull secrets and resources.
@@ -118,6 +110,14 @@ type FileSystemSpec struct {
 	ConfirmDestroy string `json:"confirmDestroy,omitempty"`
 }
 
+// Management is the management service, nil for a type that has none.
+func (s *FileSystemSpec) Management() *BeeGFSManagement {
+	if s.BeeGFS == nil {
+		return nil
+	}
+	return &s.BeeGFS.Management
+}
+
 // MooseFSSpec holds what only MooseFS has.
 type MooseFSSpec struct {
 	// basePort is the first of the 32 TCP ports that this filesystem's daemons listen on, on the host network of their
@@ -129,14 +129,40 @@ type MooseFSSpec struct {
 	// +kubebuilder:default=9419
 	// +kubebuilder:validation:Minimum=1024
 	// +kubebuilder:validation:Maximum=65504
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.moosefs.basePort can't be changed: chunkservers are known to the master by address and port"
 	BasePort int32 `json:"basePort,omitempty"`
 
 	// metaloggers describes the nodes that keep a running copy of the master's metadata. Without it, there is no such
 	// copy, and the loss of the master's disk is the loss of the filesystem.
 	// +optional
 	Metaloggers *MetaloggersSpec `json:"metaloggers,omitempty"`
+
+	// config holds raw options of the daemons. An option that the operator itself sets, and one that the daemon does not know, is refused by
+	// name in the condition Stalled.
+	// +optional
+	Config MooseFSConfig `json:"config,omitzero"`
 }
+
+// MooseFSConfig holds raw options of the daemons of a MooseFS, by role.
+type MooseFSConfig struct {
+	// metadata holds options of mfsmaster.cfg.
+	// +optional
+	Metadata Options `json:"metadata,omitempty"`
+
+	// storage holds options of mfschunkserver.cfg, for the chunkservers of every pool.
+	// +optional
+	Storage Options `json:"storage,omitempty"`
+}
+
+// Ports is the first port of a MooseFS; the member may be nil.
+func (s *MooseFSSpec) Ports() int32 {
+	if s == nil || s.BasePort == 0 {
+		return defaultMooseFSPort
+	}
+	return s.BasePort
+}
+
+// defaultMooseFSPort is that of metaloggers in mfsmaster.cfg(5), MATOML_LISTEN_PORT.
+const defaultMooseFSPort = 9419
 
 // MetaloggersSpec describes the nodes that keep a running copy of the MooseFS master's metadata.
 type MetaloggersSpec struct {
@@ -187,21 +213,6 @@ type NetworkSpec struct {
 // +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9_.:-]*$`
 type InterfaceName string
 
-// ManagementSpec describes the management service.
-type ManagementSpec struct {
-	// nodeSelector selects the node that runs the management service. It must match exactly one node when the filesystem is made; the
-	// service then stays there, where its store is.
-	// +required
-	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
-
-	// targets is where the management service keeps its store: one directory, or one disk. It can't be changed: without its store it
-	// forgets ids, pools and mirrors.
-	// +required
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.management.targets can't be changed: the store would be left behind"
-	// +kubebuilder:validation:XValidation:rule="has(self.directories) ? size(self.directories) == 1 : has(self.devices) ? size(self.devices) == 1 : self.select.countPerNode == 1",message="the management service keeps its store in one place; give exactly one of spec.management.targets.directories or devices, or select.countPerNode: 1"
-	Targets TargetsSpec `json:"targets,omitzero"`
-}
-
 // MetadataSpec describes the metadata servers.
 type MetadataSpec struct {
 	// nodeSelector selects the nodes that run metadata servers. For MooseFS it must match exactly one node when the
@@ -232,13 +243,6 @@ type MetadataSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.devices) || !has(self.devices) || oldSelf.devices.all(d, self.devices.indexOf(d) == oldSelf.devices.indexOf(d))",message="a metadata device can't be changed or taken away: the metadata would be left behind; add new ones at the end of the list"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.select) || !has(self.select) || self.select.countPerNode >= oldSelf.select.countPerNode",message="select.countPerNode of the metadata can only grow: metadata can't be moved to fewer disks"
 	Targets TargetsSpec `json:"targets,omitzero"`
-
-	// workerThreads is the number of worker threads of each metadata server (tuneNumWorkers of BeeGFS, whose own choice would
-	// count all CPUs of the node for each server). For BeeGFS, where it defaults to 16.
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=4096
-	WorkerThreads *int32 `json:"workerThreads,omitempty"`
 
 	// cpuPinning binds the metadata servers to CPUs and memory. Defaults to mode None.
 	// +optional
@@ -281,17 +285,6 @@ type StoragePoolSpec struct {
 	// +kubebuilder:validation:Maximum=9
 	Copies int32 `json:"copies,omitempty"`
 
-	// workerThreads is the number of worker threads for each target of the pool's storage servers (tuneNumWorkers of BeeGFS). For
-	// BeeGFS, where it defaults to 12.
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=4096
-	WorkerThreads *int32 `json:"workerThreads,omitempty"`
-
-	// striping says how new files in the pool's directory are striped. For BeeGFS. Defaults to chunks of 512Ki on 4 targets.
-	// +optional
-	Striping *StripingSpec `json:"striping,omitempty"`
-
 	// cpuPinning binds the pool's storage servers to CPUs and memory. Defaults to mode None.
 	// +optional
 	CPUPinning *CPUPinning `json:"cpuPinning,omitempty"`
@@ -311,7 +304,7 @@ type ClientsSpec struct {
 	MountPath DirectoryPath `json:"mountPath,omitempty"`
 
 	// mountOptions are options of the mount, as after -o: of mfsmount(8) for MooseFS; of mount(8) for BeeGFS, whose client has its own
-	// options in spec.config.client.
+	// options in spec.beegfs.config.client.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
@@ -323,25 +316,6 @@ type ClientsSpec struct {
 // +kubebuilder:validation:MaxLength=128
 // +kubebuilder:validation:Pattern=`^[A-Za-z_][A-Za-z0-9_]*(=[A-Za-z0-9_./:+-]+)?$`
 type MountOption string
-
-// ConfigSpec holds raw options of the daemons, by role.
-type ConfigSpec struct {
-	// management holds options of the management service: of beegfs-mgmtd.conf (BeeGFS 7) or beegfs-mgmtd.toml (BeeGFS 8).
-	// +optional
-	Management Options `json:"management,omitempty"`
-
-	// metadata holds options of the metadata servers: of mfsmaster.cfg or beegfs-meta.conf.
-	// +optional
-	Metadata Options `json:"metadata,omitempty"`
-
-	// storage holds options of the storage servers of every pool: of mfschunkserver.cfg or beegfs-storage.conf.
-	// +optional
-	Storage Options `json:"storage,omitempty"`
-
-	// client holds options of the clients: of beegfs-client.conf. MooseFS takes them as spec.clients.mountOptions.
-	// +optional
-	Client Options `json:"client,omitempty"`
-}
 
 // FileSystem is one parallel filesystem: its servers on labeled bare-metal nodes, its storage pools and its clients.
 // +kubebuilder:object:root=true

@@ -66,10 +66,10 @@ func (w *world) beeGFS(change func(fs *v1alpha1.FileSystem)) {
 	w.fileSystem(func(fs *v1alpha1.FileSystem) {
 		ours := v1alpha1.NodeSelector{"bee-of": w.namespace}
 		fs.Spec = v1alpha1.FileSystemSpec{
-			Type: v1alpha1.BeeGFS, Version: "7.4.6", BeeGFS: &v1alpha1.BeeGFSSpec{},
-			Management: &v1alpha1.ManagementSpec{
+			Type: v1alpha1.BeeGFS, Version: "7.4.6",
+			BeeGFS: &v1alpha1.BeeGFSSpec{Management: v1alpha1.BeeGFSManagement{
 				NodeSelector: v1alpha1.NodeSelector{"master-of": w.namespace}, Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data/mgmtd"}},
-			},
+			}},
 			Metadata: v1alpha1.MetadataSpec{
 				NodeSelector: ours, InstancesPerNode: 2, Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data/meta0", "/data/meta1"}},
 			},

@@ -114,7 +114,7 @@ func TestARestartWaveAndANodeThatJoinsWaitForABenchmarkAndGoOnAfterIt(t *testing
 	before := w.uids()
 
 	w.change(func(fs *v1alpha1.FileSystem) {
-		fs.Spec.Config = &v1alpha1.ConfigSpec{Storage: v1alpha1.Options{"WORKERS_MAX": "100"}}
+		fs.Spec.MooseFS.Config = v1alpha1.MooseFSConfig{Storage: v1alpha1.Options{"WORKERS_MAX": "100"}}
 	})
 	w.settle()
 	w.Expect(w.uids()).To(Equal(before))
@@ -157,7 +157,7 @@ func TestADaemonThatIsDownIsStartedAlthoughABenchmarkHasTheLease(t *testing.T) {
 	w.finishJobs()
 	w.settle()
 	w.change(func(fs *v1alpha1.FileSystem) {
-		fs.Spec.Config = &v1alpha1.ConfigSpec{Storage: v1alpha1.Options{"WORKERS_MAX": "100"}}
+		fs.Spec.MooseFS.Config = v1alpha1.MooseFSConfig{Storage: v1alpha1.Options{"WORKERS_MAX": "100"}}
 	})
 	w.Expect(w.reconcile(server.Client)).To(Succeed(), "the daemons are to be restarted, and one is")
 	w.runPods()

@@ -144,15 +144,15 @@ func TestBadInputStopsNothingThatRuns(t *testing.T) {
 	}{
 		"an option that the operator owns": {
 			change: func(_ *world, fs *v1alpha1.FileSystem) {
-				fs.Spec.Config = &v1alpha1.ConfigSpec{Metadata: v1alpha1.Options{"DATA_PATH": "/elsewhere"}}
+				fs.Spec.MooseFS.Config = v1alpha1.MooseFSConfig{Metadata: v1alpha1.Options{"DATA_PATH": "/elsewhere"}}
 			},
-			reason: v1alpha1.ReasonOptionRefused, says: "spec.config.metadata.DATA_PATH is set by the operator itself",
+			reason: v1alpha1.ReasonOptionRefused, says: "spec.moosefs.config.metadata.DATA_PATH is set by the operator itself",
 		},
 		"an option that MooseFS does not have": {
 			change: func(_ *world, fs *v1alpha1.FileSystem) {
-				fs.Spec.Config = &v1alpha1.ConfigSpec{Storage: v1alpha1.Options{"HDD_TEST_FREQENCY": "1"}}
+				fs.Spec.MooseFS.Config = v1alpha1.MooseFSConfig{Storage: v1alpha1.Options{"HDD_TEST_FREQENCY": "1"}}
 			},
-			reason: v1alpha1.ReasonOptionRefused, says: "spec.config.storage.HDD_TEST_FREQENCY is no option of mfschunkserver",
+			reason: v1alpha1.ReasonOptionRefused, says: "spec.moosefs.config.storage.HDD_TEST_FREQENCY is no option of mfschunkserver",
 		},
 		"more copies than nodes": {
 			change: func(_ *world, fs *v1alpha1.FileSystem) { fs.Spec.StoragePools[0].Copies = 4 },
@@ -220,7 +220,7 @@ func TestAChangedOptionRestartsOnePodAtATime(t *testing.T) {
 	}
 	before := uids()
 	w.change(func(fs *v1alpha1.FileSystem) {
-		fs.Spec.Config = &v1alpha1.ConfigSpec{Storage: v1alpha1.Options{"WORKERS_MAX": "100"}}
+		fs.Spec.MooseFS.Config = v1alpha1.MooseFSConfig{Storage: v1alpha1.Options{"WORKERS_MAX": "100"}}
 	})
 	restarted := map[string]bool{}
 	for range 10 {
@@ -264,7 +264,7 @@ func TestTheNextRestartWaitsForAnAnswerAfterTheLastOneAndTheStatusIsNotHealthyMe
 		return n
 	}
 	w.change(func(fs *v1alpha1.FileSystem) {
-		fs.Spec.Config = &v1alpha1.ConfigSpec{Storage: v1alpha1.Options{"WORKERS_MAX": "100"}}
+		fs.Spec.MooseFS.Config = v1alpha1.MooseFSConfig{Storage: v1alpha1.Options{"WORKERS_MAX": "100"}}
 	})
 	// The probe serves for a while what the filesystem said before anything was restarted: it still lists all of them.
 	w.asked = time.Now().Add(-time.Second)

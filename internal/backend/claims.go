@@ -26,8 +26,8 @@ func (p PortRange) Overlap(other PortRange) bool {
 // PortsOf are the ports that a filesystem of any type has, or asks for.
 func PortsOf(fs *v1alpha1.FileSystem) PortRange {
 	switch {
-	case fs.Spec.MooseFS != nil:
-		return PortRange{fs.Spec.MooseFS.BasePort, mooseFSPorts}
+	case fs.Spec.Type == v1alpha1.MooseFS:
+		return PortRange{fs.Spec.MooseFS.Ports(), mooseFSPorts}
 	case fs.Status.BeeGFS != nil && fs.Status.BeeGFS.BasePort != 0:
 		return PortRange{fs.Status.BeeGFS.BasePort, BeeGFSPorts}
 	case fs.Spec.BeeGFS != nil && fs.Spec.BeeGFS.BasePort != nil:

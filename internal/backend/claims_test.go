@@ -15,7 +15,7 @@ func TestPortsOfAFileSystem(t *testing.T) {
 		want PortRange
 	}{
 		"a MooseFS has 32 from its base port": {
-			fs:   v1alpha1.FileSystem{Spec: v1alpha1.FileSystemSpec{MooseFS: &v1alpha1.MooseFSSpec{BasePort: 9419}}},
+			fs:   v1alpha1.FileSystem{Spec: v1alpha1.FileSystemSpec{Type: v1alpha1.MooseFS, MooseFS: &v1alpha1.MooseFSSpec{BasePort: 9419}}},
 			want: PortRange{9419, 32},
 		},
 		"a BeeGFS has the 64 that were given to it": {
@@ -61,7 +61,7 @@ func mooseOn(name, master, directory string, port int32, pool ...string) v1alpha
 	return v1alpha1.FileSystem{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "storage"},
 		Spec: v1alpha1.FileSystemSpec{
-			MooseFS:      &v1alpha1.MooseFSSpec{BasePort: port},
+			Type: v1alpha1.MooseFS, MooseFS: &v1alpha1.MooseFSSpec{BasePort: port},
 			StoragePools: []v1alpha1.StoragePoolSpec{{Name: "ssd", Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data/" + v1alpha1.DirectoryPath(name)}}}},
 		},
 		Status: v1alpha1.FileSystemStatus{

@@ -33,14 +33,6 @@ func Ledger(fs *v1alpha1.FileSystem, component string) string {
 	return path.Join(StateRoot(fs), "ledger-"+component+".json")
 }
 
-// RawOptions are the user's raw options of all roles, empty when there are none.
-func RawOptions(fs *v1alpha1.FileSystem) v1alpha1.ConfigSpec {
-	if fs.Spec.Config == nil {
-		return v1alpha1.ConfigSpec{}
-	}
-	return *fs.Spec.Config
-}
-
 // Encode writes what the node binary is told.
 func Encode(v any) []byte {
 	raw, err := json.MarshalIndent(v, "", "  ")

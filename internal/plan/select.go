@@ -169,9 +169,9 @@ func groupsOf(in SelectInput) []group {
 		role: v1alpha1.RoleMetadata, field: "spec.metadata.targets", nodes: nodes(in.Metadata), spec: fs.Metadata.Targets,
 		instances: max(1, int(fs.Metadata.InstancesPerNode)),
 	}}
-	if fs.Management != nil {
+	if m := fs.Management(); m != nil {
 		groups = slices.Insert(groups, 0, group{
-			role: v1alpha1.RoleManagement, field: "spec.management.targets", nodes: nodes(in.Management), spec: fs.Management.Targets, instances: 1,
+			role: v1alpha1.RoleManagement, field: "spec.beegfs.management.targets", nodes: nodes(in.Management), spec: m.Targets, instances: 1,
 		})
 	}
 	for _, p := range fs.StoragePools {

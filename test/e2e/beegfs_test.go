@@ -39,14 +39,23 @@ metadata: {name: hive, namespace: e2e-$STORY}
 spec:
   type: BeeGFS
   version: %[1]s
-  beegfs: {targetChooser: RandomRobin, basePort: $PORT}
-  management:
-    nodeSelector: {kubernetes.io/hostname: %[2]s}
-    targets: {directories: [/var/lib/parallelfs-e2e/$STORY/management]}
+  beegfs:
+    targetChooser: RandomRobin
+    basePort: $PORT
+    management:
+      nodeSelector: {kubernetes.io/hostname: %[2]s}
+      targets: {directories: [/var/lib/parallelfs-e2e/$STORY/management]}
+    metadata: {workerThreads: 5}
+    storagePools:
+    - {name: ssd, workerThreads: 3, striping: {chunkSize: 256Ki, targetsPerFile: 2}}
+    - {name: bulk, workerThreads: 3}
+    config:
+      management: {sysTargetOfflineTimeoutSecs: "30"}
+      metadata: {sysTargetOfflineTimeoutSecs: "30"}
+      storage: {sysTargetOfflineTimeoutSecs: "30"}
   metadata:
     nodeSelector: {e2e.parallelfs.dev/$STORY-metadata: ""}
     instancesPerNode: %[3]d
-    workerThreads: 5
     cpuPinning: {mode: NUMANode, numaNodes: [0], memoryPolicy: Bind}
     targets:
       select: {mediaType: SSD, idGlobs: ["ata-E2E_DISK_E2E-$STORY-*"], maxSize: 320Mi, countPerNode: %[3]d}
@@ -54,23 +63,16 @@ spec:
   storagePools:
   - name: ssd
     nodeSelector: {e2e.parallelfs.dev/$STORY-storage: ""}
-    workerThreads: 3
     copies: 1
     targets:
       select: {mediaType: SSD, idGlobs: ["ata-E2E_DISK_E2E-$STORY-*"], minSize: 350Mi, countPerNode: 1}
       format: {fsType: xfs, mountOptions: [noatime]}
-    striping: {chunkSize: 256Ki, targetsPerFile: 2}
   - name: bulk
     nodeSelector: {e2e.parallelfs.dev/$STORY-storage: ""}
-    workerThreads: 3
     copies: 1
     targets:
       devices: [%[4]s]
       format: {fsType: xfs, mountOptions: [noatime]}
-  config:
-    management: {sysTargetOfflineTimeoutSecs: "30"}
-    metadata: {sysTargetOfflineTimeoutSecs: "30"}
-    storage: {sysTargetOfflineTimeoutSecs: "30"}
   provisioning: {format: IfBlank}
 `, beeGFS7, workers[0], instances, strings.Join(bulk, ", "))
 }
@@ -322,7 +324,7 @@ func (s *story) spareChunk(node, name string) string {
 	return chunk
 }
 
-// comb is a BeeGFS 8 in directories; pools is the end of the manifest.
+// comb is a BeeGFS 8 in directories; beegfs is the end of its member beegfs, and pools that of the manifest.
 func (s *story) comb(beegfs, pools string) string {
 	return fmt.Sprintf(`
 apiVersion: parallelfs.dev/v1alpha1
@@ -331,10 +333,12 @@ metadata: {name: comb, namespace: e2e-$STORY}
 spec:
   type: BeeGFS
   version: %[1]s
-  beegfs: {basePort: $PORT, %[3]s}
-  management:
-    nodeSelector: {kubernetes.io/hostname: %[2]s}
-    targets: {directories: [/var/lib/parallelfs-e2e/$STORY/management]}
+  beegfs:
+    basePort: $PORT
+    management:
+      nodeSelector: {kubernetes.io/hostname: %[2]s}
+      targets: {directories: [/var/lib/parallelfs-e2e/$STORY/management]}
+%[3]s
   metadata:
     nodeSelector: {kubernetes.io/hostname: %[2]s}
     instancesPerNode: 2
@@ -372,7 +376,7 @@ func (s *story) beeGFS8Runs() {
 		Expect(meta.IsStatusConditionFalse(s.fileSystemNamed("comb").Status.Conditions, v1alpha1.ConditionLicensed)).To(BeTrue())
 		report("a pool without a license", s.whyNotReadyOf("comb"))
 		s.kubectl("create", "secret", "generic", "bee-license", "--from-literal=license.pem="+doubleLicense)
-		s.apply(s.comb("license: {name: bee-license}", slow))
+		s.apply(s.comb("    license: {name: bee-license}", slow))
 		Eventually(s.readyNamed, long).WithArguments("comb").Should(BeTrue(), func() string { return s.whyNotReadyOf("comb") })
 		Expect(meta.IsStatusConditionTrue(s.fileSystemNamed("comb").Status.Conditions, v1alpha1.ConditionLicensed)).To(BeTrue())
 		s.kubectl("delete", "filesystem", "comb", "--timeout=300s")

@@ -67,7 +67,11 @@ metadata: {name: tiered, namespace: e2e-$STORY}
 spec:
   type: MooseFS
   version: 4.57.5
-  moosefs: {basePort: $PORT}
+  moosefs:
+    basePort: $PORT
+    config:
+      metadata: {CHUNKS_LOOP_MIN_TIME: "60", NICE_LEVEL: "0"} # a disk is empty when a whole loop has said so
+      storage: {HDD_LEAVE_SPACE_DEFAULT: 64MiB, NICE_LEVEL: "0"}
   metadata:
     nodeSelector: {kubernetes.io/hostname: %[1]s}
     targets:
@@ -92,9 +96,6 @@ spec:
   clients:
     nodeSelector: {e2e.parallelfs.dev/$STORY-client: ""}
     mountPath: /mnt/e2e/$STORY/fs
-  config:
-    metadata: {CHUNKS_LOOP_MIN_TIME: "60", NICE_LEVEL: "0"} # a disk is empty when a whole loop has said so
-    storage: {HDD_LEAVE_SPACE_DEFAULT: 64MiB, NICE_LEVEL: "0"}
   provisioning: {format: Approved}
 `, workers[0], s.deviceID(workers[0], "meta"), strings.Join(bulk, ", "))
 }

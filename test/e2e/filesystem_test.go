@@ -38,6 +38,9 @@ spec:
   moosefs:
     basePort: $PORT
     metaloggers: {nodeSelector: {e2e.parallelfs.dev/$STORY-metalogger: ""}}
+    config:
+      metadata: {NICE_LEVEL: "0"}
+      storage: {HDD_LEAVE_SPACE_DEFAULT: 256MiB, NICE_LEVEL: "0"}
   metadata:
     nodeSelector: {e2e.parallelfs.dev/$STORY-metadata: ""}
     targets: {directories: [/var/lib/parallelfs-e2e/$STORY/metadata]}
@@ -45,9 +48,6 @@ spec:
   clients:
     nodeSelector: {e2e.parallelfs.dev/$STORY-client: ""}
     mountPath: /mnt/e2e/$STORY/fs
-  config:
-    metadata: {NICE_LEVEL: "0"}
-    storage: {HDD_LEAVE_SPACE_DEFAULT: 256MiB, NICE_LEVEL: "0"}
 `)
 }
 
@@ -263,7 +263,7 @@ func (s *story) fileSystemIsKept() {
 	It("gives a changed option to the daemons, one restart at a time while a program writes, and refuses its own by name", func() {
 		before := s.daemonPods()
 		s.nothingIsLostWhile("ssd", func() {
-			s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p", `{"spec":{"config":{"storage":{"WORKERS_MAX":"77"}}}}`)
+			s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p", `{"spec":{"moosefs":{"config":{"storage":{"WORKERS_MAX":"77"}}}}}`)
 			Eventually(func() int {
 				told := 0
 				for _, w := range workers {
@@ -279,14 +279,14 @@ func (s *story) fileSystemIsKept() {
 		Expect(s.daemonPods()).NotTo(Equal(before))
 		Expect(s.daemonPods()).To(ContainSubstring(s.podOn("master", workers[0])), "the master has no new option, and was not restarted")
 
-		s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p", `{"spec":{"config":{"storage":{"DATA_PATH":"/elsewhere"}}}}`)
+		s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p", `{"spec":{"moosefs":{"config":{"storage":{"DATA_PATH":"/elsewhere"}}}}}`)
 		stalled := func() *metav1.Condition {
 			return meta.FindStatusCondition(s.fileSystem().Status.Conditions, v1alpha1.ConditionStalled)
 		}
 		Eventually(stalled).Should(HaveValue(And(HaveField("Reason", v1alpha1.ReasonOptionRefused),
-			HaveField("Message", ContainSubstring("spec.config.storage.DATA_PATH")))))
+			HaveField("Message", ContainSubstring("spec.moosefs.config.storage.DATA_PATH")))))
 		Expect(s.ready()).To(BeTrue(), "what runs goes on to serve")
-		s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p", `{"spec":{"config":{"storage":{"DATA_PATH":null}}}}`)
+		s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p", `{"spec":{"moosefs":{"config":{"storage":{"DATA_PATH":null}}}}}`)
 		Eventually(stalled).Should(BeNil())
 		Eventually(s.ready).Should(BeTrue(), s.whyNotReady)
 	})

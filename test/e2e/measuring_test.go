@@ -298,7 +298,7 @@ func (s *story) everyToolMeasures() {
 		s.apply(s.measuringRun("second", sleeper(1)))
 		Eventually(func() string { return s.succeeded("second") }).Should(Or(HavePrefix(v1alpha1.ReasonFileSystemInUse), HavePrefix(v1alpha1.ReasonWaitingForRun)))
 		before := s.podOn("chunkserver", workers[2])
-		s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p", `{"spec":{"config":{"storage":{"HDD_LEAVE_SPACE_DEFAULT":"255MiB"}}}}`)
+		s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p", `{"spec":{"moosefs":{"config":{"storage":{"HDD_LEAVE_SPACE_DEFAULT":"255MiB"}}}}}`)
 		Eventually(func() string {
 			return s.kubectl("get", "filesystem", "scratch", "-o", `jsonpath={.status.conditions[?(@.type=="ChangesHeld")].message}`)
 		}).Should(ContainSubstring("first"))
@@ -327,13 +327,14 @@ spec:
   fileSystem:
     type: MooseFS
     version: 4.57.5
-    moosefs: {basePort: $PORT}
+    moosefs:
+      basePort: $PORT
+      config: {metadata: {NICE_LEVEL: "0"}, storage: {HDD_LEAVE_SPACE_DEFAULT: 256MiB, NICE_LEVEL: "0"}}
     metadata:
       nodeSelector: {e2e.parallelfs.dev/$STORY-metadata: ""}
     clients:
       nodeSelector: {e2e.parallelfs.dev/$STORY-client: ""}
       mountPath: /mnt/e2e/$STORY/fs
-    config: {metadata: {NICE_LEVEL: "0"}, storage: {HDD_LEAVE_SPACE_DEFAULT: 256MiB, NICE_LEVEL: "0"}}
   variants:
   - name: one
     scale: 1

@@ -139,14 +139,15 @@ func TestTheLargestObjectsCanStillBeChanged(t *testing.T) {
 
 func TestTheAPIServerFillsInTheDefaults(t *testing.T) {
 	t.Parallel()
-	emptied := map[string]string{"BeeGFS": beePool("copies: 1, striping: {}")}
+	emptied := map[string]string{"BeeGFS": beeOwnPool("striping: {}")}
 	namespace := server.Namespace(t.Context(), t)
 	for kind, want := range map[string]map[string]any{
 		"FileSystem": {
 			"moosefs.basePort": int64(9419), "metadata.instancesPerNode": int64(1), "provisioning.format": "Approved", "deletionPolicy": "Retain",
 		},
 		"BeeGFS": {
-			"beegfs.targetChooser": "Randomized", "storagePools[0].striping.chunkSize": "512Ki", "storagePools[0].striping.targetsPerFile": int64(4),
+			"beegfs.targetChooser": "Randomized", "beegfs.storagePools[0].striping.chunkSize": "512Ki",
+			"beegfs.storagePools[0].striping.targetsPerFile": int64(4),
 		},
 		"StorageTarget": {"format.fsType": "xfs"},
 		"BenchmarkRun": {
@@ -299,7 +300,7 @@ func at(value any, path string) any {
 
 var (
 	listIndex = regexp.MustCompile(`\[\d+\]`)
-	optionKey = regexp.MustCompile(`^(spec\.config\.(?:management|metadata|storage|client)|spec\.moosefs\.metaloggers\.config|` +
+	optionKey = regexp.MustCompile(`^(spec\.(?:moosefs|beegfs)\.config\.(?:management|metadata|storage|client)|spec\.moosefs\.metaloggers\.config|` +
 		`spec\.pods\.resources\.[A-Za-z]+\.(?:requests|limits))[.\[].*$`)
 )
 

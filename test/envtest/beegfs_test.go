@@ -13,10 +13,10 @@ spec:
   type: BeeGFS
   version: 7.4.6
   moosefs: null
-  beegfs: {}
-  management:
-    nodeSelector: {management: ""}
-    targets: {directories: [/data/management]}
+  beegfs:
+    management:
+      nodeSelector: {management: ""}
+      targets: {directories: [/data/management]}
   storagePools:
   - {name: ssd, copies: 1, nodeSelector: {storage: ""}, targets: {directories: [/data/ssd]}}
 `
@@ -36,9 +36,10 @@ func asBeeGFS(rows refusals) refusals {
 }
 
 const (
-	ofBeeGFS            = "beegfs, management, network, workerThreads and striping belong to type BeeGFS; a MooseFS has none of them"
-	optionsOfBeeGFS     = "spec.config.management and spec.config.client belong to type BeeGFS; the options of a MooseFS mount are spec.clients.mountOptions"
-	requiredOfBeeGFS    = "spec.beegfs (which may be empty: {}) and spec.management are required when spec.type is BeeGFS, and spec.moosefs must not be set"
+	ofBeeGFS            = "spec.beegfs belongs to type BeeGFS, which requires it: spec.beegfs.management says where the management service runs"
+	ofAMooseFS          = "spec.moosefs belongs to type MooseFS"
+	networkOfBeeGFS     = "spec.network belongs to type BeeGFS; a MooseFS uses the interface that has the node's InternalIP"
+	poolThatIsNotThere  = "spec.beegfs.storagePools says more of pools that spec.storagePools lists; one of its names is not there"
 	versionOfBeeGFS     = "BeeGFS runs in version 7.4.x or 8.x.y; set spec.version to one such as 7.4.6 or 8.3.1"
 	onlyBeeGFS8         = "spec.beegfs.tls and spec.beegfs.license belong to BeeGFS 8; BeeGFS 7 knows neither"
 	directoryEach       = "every metadata server keeps its metadata in one directory of its own; give as many spec.metadata.targets.directories as spec.metadata.instancesPerNode"
@@ -47,9 +48,9 @@ const (
 	copiesStay          = "the copies of a BeeGFS pool can't be changed: its files keep the pattern that they were made with"
 	serversStay         = "metadata servers can't be taken away: BeeGFS can't move their metadata elsewhere"
 	poolOfDrained       = "no pool of a BeeGFS can be called draining: targets that are drained go to a pool of that name"
-	oneStore            = "the management service keeps its store in one place; give exactly one of spec.management.targets.directories or devices, or select.countPerNode: 1"
-	storeStays          = "spec.management.targets can't be changed: the store would be left behind"
-	storeApart          = "the directory of spec.management.targets must not be, hold or lie in a metadata directory or a storage pool's"
+	oneStore            = "the management service keeps its store in one place; give exactly one of spec.beegfs.management.targets.directories or devices, or select.countPerNode: 1"
+	storeStays          = "spec.beegfs.management.targets can't be changed: the store would be left behind"
+	storeApart          = "the directory of spec.beegfs.management.targets must not be, hold or lie in a metadata directory or a storage pool's"
 	mountInStore        = "spec.clients.mountPath must not be, hold or lie in the directory of the management service"
 	portStays           = "spec.beegfs.basePort can't be changed, set or removed later: daemons and clients know each other by address and port; status.beegfs.basePort says which ports are used"
 	mirrorStays         = "spec.beegfs.mirrorMetadata can't be turned off again: BeeGFS has no way back from mirrored metadata"
@@ -59,7 +60,7 @@ const (
 	metaDevicesStay     = "a metadata device can't be changed or taken away: the metadata would be left behind; add new ones at the end of the list"
 	metaCountGrows      = "select.countPerNode of the metadata can only grow: metadata can't be moved to fewer disks"
 	tooLow, tooHigh     = "should be greater than or equal to ", "should be less than or equal to "
-	managementTargets   = "spec: {management: {targets: null}}\n---\nspec: {management: {targets: %s}}"
+	managementTargets   = "spec: {beegfs: {management: {targets: null}}}\n---\nspec: {beegfs: {management: {targets: %s}}}"
 )
 
 // twoMetadataServers are two servers on each node, with a directory each.
@@ -68,6 +69,11 @@ const twoMetadataServers = "spec: {metadata: {instancesPerNode: 2, targets: {dir
 // beePool is a patch that leaves one storage pool of a BeeGFS, with more fields.
 func beePool(fields string) string {
 	return `spec: {storagePools: [{name: ssd, nodeSelector: {storage: ""}, targets: {directories: [/data/ssd]}, ` + fields + `}]}`
+}
+
+// beeOwnPool says more of the pool of beegfs.
+func beeOwnPool(fields string) string {
+	return "spec: {beegfs: {storagePools: [{name: ssd, " + fields + "}]}}"
 }
 
 // metadataDevices are devices of the metadata on two nodes.
@@ -81,63 +87,61 @@ func metadataDevices(ids ...string) string {
 
 // mooseFSHasNone are the rows of what a MooseFS does not have.
 var mooseFSHasNone = refusals{
-	"MooseFS has what is BeeGFS's":             {change: "spec: {beegfs: {}}", field: "spec", says: ofBeeGFS},
-	"MooseFS has a management service":         {change: `spec: {management: {nodeSelector: {m: ""}, targets: {directories: [/data/mgmt]}}}`, field: "spec", says: ofBeeGFS},
-	"MooseFS has network interfaces":           {change: "spec: {network: {interfaces: [ib0]}}", field: "spec", says: ofBeeGFS},
-	"MooseFS has worker threads of metadata":   {change: "spec: {metadata: {workerThreads: 4}}", field: "spec", says: ofBeeGFS},
-	"MooseFS has worker threads of a pool":     {change: beePool("workerThreads: 4"), field: "spec", says: ofBeeGFS},
-	"MooseFS has striping":                     {change: beePool("striping: {}"), field: "spec", says: ofBeeGFS},
-	"MooseFS has options of a management":      {change: `spec: {config: {management: {a: "1"}}}`, field: "spec", says: optionsOfBeeGFS},
-	"MooseFS has options of a client's daemon": {change: `spec: {config: {client: {a: "1"}}}`, field: "spec", says: optionsOfBeeGFS},
-	"a MooseFS becomes a BeeGFS":               {before: "{}", change: beegfs, field: "spec.type", says: "spec.type can't be changed; create another FileSystem"},
+	"MooseFS has what is BeeGFS's":   {change: `spec: {beegfs: {management: {nodeSelector: {m: ""}, targets: {directories: [/data/mgmt]}}}}`, field: "spec", says: ofBeeGFS},
+	"MooseFS has network interfaces": {change: "spec: {network: {interfaces: [ib0]}}", field: "spec", says: networkOfBeeGFS},
+	"a MooseFS becomes a BeeGFS":     {before: "{}", change: beegfs, field: "spec.type", says: "spec.type can't be changed; create another FileSystem"},
 }
 
 var beegfsRefusals = asBeeGFS(refusals{
-	"BeeGFS has resources of a metalogger":  {change: "spec: {pods: {resources: {metadataBackup: {requests: {cpu: 1}}}}}", field: "spec", says: "spec.pods.resources.management belongs to type BeeGFS, and metadataBackup to type MooseFS"},
-	"its own part is left out":              {change: "spec: {beegfs: null}", field: "spec", says: requiredOfBeeGFS},
-	"the management service is left out":    {change: "spec: {management: null}", field: "spec", says: requiredOfBeeGFS},
-	"it has what is MooseFS's":              {change: "spec: {moosefs: {}}", field: "spec", says: requiredOfBeeGFS},
-	"the version is an older one":           {change: "spec: {version: 7.3.4}", field: "spec", says: versionOfBeeGFS},
-	"the version is a branch":               {change: `spec: {version: "8.3"}`, field: "spec", says: versionOfBeeGFS},
-	"the version is a later major one":      {change: "spec: {version: 9.0.0}", field: "spec", says: versionOfBeeGFS},
-	"the version has more behind it":        {change: "spec: {version: 7.4.6-rc1}", field: "spec", says: versionOfBeeGFS},
-	"version 7 has a certificate":           {change: "spec: {beegfs: {tls: {name: cert}}}", field: "spec", says: onlyBeeGFS8},
-	"version 7 has a license":               {change: "spec: {beegfs: {license: {name: license}}}", field: "spec", says: onlyBeeGFS8},
-	"two servers share a directory":         {change: "spec: {metadata: {instancesPerNode: 2}}", field: "spec", says: directoryEach},
-	"a server has two directories":          {change: "spec: {metadata: {targets: {directories: [/data/m0, /data/m1]}}}", field: "spec", says: directoryEach},
-	"two servers share a selected disk":     {change: put(metadataTargets, "{select: {countPerNode: 1}}") + "\n---\nspec: {metadata: {instancesPerNode: 2}}", field: "spec", says: diskEach},
-	"a server has two selected disks":       {change: put(metadataTargets, "{select: {countPerNode: 2}}"), field: "spec", says: diskEach},
-	"the copies of a pool are left out":     {change: beePool("workerThreads: 4"), field: "spec", says: copiesOfBeeGFS},
-	"a pool keeps three copies":             {change: beePool("copies: 3"), field: "spec", says: copiesOfBeeGFS},
-	"a pool is called as that of drained":   {change: `spec: {storagePools: [{name: draining, copies: 1, nodeSelector: {s: ""}, targets: {directories: [/data/ssd]}}]}`, field: "spec", says: poolOfDrained},
-	"the copies of a pool are changed":      {before: "{}", change: beePool("copies: 2"), field: "spec", says: copiesStay},
-	"the metadata servers are made fewer":   {before: twoMetadataServers, change: "spec: {metadata: {instancesPerNode: 1}}", field: "spec", says: serversStay},
-	"the store is in two directories":       {change: put(managementTargets, "{directories: [/data/a, /data/b]}"), field: "spec.management.targets", says: oneStore},
-	"the store is on two devices":           {change: put(managementTargets, "{devices: [{node: n1, id: wwn-0x5000}, {node: n1, id: wwn-0x5001}]}"), field: "spec.management.targets", says: oneStore},
-	"the store is on two selected devices":  {change: put(managementTargets, "{select: {countPerNode: 2}}"), field: "spec.management.targets", says: oneStore},
-	"the store moves to another directory":  {before: "{}", change: put(managementTargets, "{directories: [/data/other]}"), field: "spec.management.targets", says: storeStays},
-	"the store moves to another device":     {before: put(managementTargets, "{devices: [{node: n1, id: wwn-0x5000}]}"), change: put(managementTargets, "{devices: [{node: n1, id: wwn-0x5001}]}"), field: "spec.management.targets", says: storeStays},
-	"the store is in the metadata's":        {change: put(managementTargets, "{directories: [/data/metadata/mgmt]}"), field: "spec", says: storeApart},
-	"the store holds the metadata":          {change: put(managementTargets, "{directories: [/data/a]}") + "\n---\n" + put(metadataTargets, "{directories: [/data/a/meta]}"), field: "spec", says: storeApart},
-	"the store is a pool's directory":       {change: put(managementTargets, "{directories: [/data/ssd]}"), field: "spec", says: storeApart},
-	"clients mount in the store":            {change: clients("/data/management/mnt"), field: "spec", says: mountInStore},
-	"clients mount over the store":          {change: put(managementTargets, "{directories: [/data/a/b]}") + "\n---\n" + clients("/data/a"), field: "spec", says: mountInStore},
-	"the first port is changed":             {before: "spec: {beegfs: {basePort: 8000}}", change: "spec: {beegfs: {basePort: 9000}}", field: "spec.beegfs", says: portStays},
-	"the first port is set later":           {before: "{}", change: "spec: {beegfs: {basePort: 8000}}", field: "spec.beegfs", says: portStays},
-	"the first port is removed":             {before: "spec: {beegfs: {basePort: 8000}}", change: "spec: {beegfs: {basePort: null}}", field: "spec.beegfs", says: portStays},
-	"mirroring is turned off again":         {before: "spec: {beegfs: {mirrorMetadata: true}}", change: "spec: {beegfs: {mirrorMetadata: false}}", field: "spec.beegfs", says: mirrorStays},
-	"mirroring is left out later":           {before: "spec: {beegfs: {mirrorMetadata: true}}", change: "spec: {beegfs: {mirrorMetadata: null}}", field: "spec.beegfs", says: mirrorStays},
-	"a metadata directory is changed":       {before: twoMetadataServers, change: "spec: {metadata: {targets: {directories: [/data/m0, /data/m2]}}}", field: "spec.metadata.targets", says: metaDirectoriesStay},
-	"two servers swap their directories":    {before: twoMetadataServers, change: "spec: {metadata: {targets: {directories: [/data/m1, /data/m0]}}}", field: "spec.metadata.targets", says: metaDirectoriesStay},
-	"a new server goes before the old ones": {before: twoMetadataServers, change: "spec: {metadata: {instancesPerNode: 3, targets: {directories: [/data/m2, /data/m0, /data/m1]}}}", field: "spec.metadata.targets", says: metaDirectoriesStay},
-	"a metadata device is changed":          {before: metadataDevices("wwn-0x5000"), change: metadataDevices("wwn-0x5001"), field: "spec.metadata.targets", says: metaDevicesStay},
-	"two servers swap their devices":        {before: metadataDevices("wwn-0x5000", "wwn-0x5001"), change: metadataDevices("wwn-0x5001", "wwn-0x5000"), field: "spec.metadata.targets", says: metaDevicesStay},
-	"a metadata device gets another log":    {before: put(metadataTargets, "{devices: [{node: n1, id: wwn-0x5000}]}"), change: put(metadataTargets, "{devices: [{node: n1, id: wwn-0x5000, logDevice: wwn-0x5001}]}"), field: "spec.metadata.targets", says: metaDevicesStay},
-	"fewer metadata disks are selected":     {before: put(metadataTargets, "{select: {countPerNode: 2}}") + "\n---\nspec: {metadata: {instancesPerNode: 2}}", change: "spec: {metadata: {instancesPerNode: 1, targets: {select: {countPerNode: 1}}}}", field: "spec.metadata.targets", says: metaCountGrows},
-	"there are no interfaces":               {change: "spec: {network: {interfaces: []}}", field: "spec.network.interfaces", says: "should have at least 1 items"},
-	"there are 17 interfaces":               {change: "spec: {network: {interfaces: " + listOf(17, "ib%d") + "}}", field: "spec.network.interfaces", says: "must have at most 16 items"},
-	"an interface is named twice":           {change: "spec: {network: {interfaces: [ib0, ib0]}}", field: "spec.network.interfaces[]", says: "Duplicate value"},
-	"the management has no targets":         {change: "spec: {management: {targets: null}}", field: "spec.management.targets", says: "Required value"},
+	"BeeGFS has resources of a metalogger":     {change: "spec: {pods: {resources: {metadataBackup: {requests: {cpu: 1}}}}}", field: "spec", says: "spec.pods.resources.management belongs to type BeeGFS, and metadataBackup to type MooseFS"},
+	"its own part is left out":                 {change: "spec: {beegfs: null}", field: "spec", says: ofBeeGFS},
+	"the management service is left out":       {change: "spec: {beegfs: {management: null}}", field: "spec.beegfs.management", says: "Required value"},
+	"it has what is MooseFS's":                 {change: "spec: {moosefs: {}}", field: "spec", says: ofAMooseFS},
+	"it says more of a pool that is not there": {change: "spec: {beegfs: {storagePools: [{name: sdd, workerThreads: 4}]}}", field: "spec", says: poolThatIsNotThere},
+	"it says more of a pool twice":             {change: "spec: {beegfs: {storagePools: [{name: ssd, workerThreads: 4}, {name: ssd}]}}", field: "spec.beegfs.storagePools[]", says: "Duplicate value"},
+	"it says more of 13 pools":                 {change: "spec: {beegfs: {storagePools: " + listOf(13, "{name: p%d}") + "}}", field: "spec.beegfs.storagePools", says: "must have at most 12 items"},
+	"it says more of a nameless pool":          {change: "spec: {beegfs: {storagePools: [{workerThreads: 4}]}}", field: "spec.beegfs.storagePools[].name", says: "Required value"},
+	"the version is an older one":              {change: "spec: {version: 7.3.4}", field: "spec", says: versionOfBeeGFS},
+	"the version is a branch":                  {change: `spec: {version: "8.3"}`, field: "spec", says: versionOfBeeGFS},
+	"the version is a later major one":         {change: "spec: {version: 9.0.0}", field: "spec", says: versionOfBeeGFS},
+	"the version has more behind it":           {change: "spec: {version: 7.4.6-rc1}", field: "spec", says: versionOfBeeGFS},
+	"version 7 has a certificate":              {change: "spec: {beegfs: {tls: {name: cert}}}", field: "spec", says: onlyBeeGFS8},
+	"version 7 has a license":                  {change: "spec: {beegfs: {license: {name: license}}}", field: "spec", says: onlyBeeGFS8},
+	"two servers share a directory":            {change: "spec: {metadata: {instancesPerNode: 2}}", field: "spec", says: directoryEach},
+	"a server has two directories":             {change: "spec: {metadata: {targets: {directories: [/data/m0, /data/m1]}}}", field: "spec", says: directoryEach},
+	"two servers share a selected disk":        {change: put(metadataTargets, "{select: {countPerNode: 1}}") + "\n---\nspec: {metadata: {instancesPerNode: 2}}", field: "spec", says: diskEach},
+	"a server has two selected disks":          {change: put(metadataTargets, "{select: {countPerNode: 2}}"), field: "spec", says: diskEach},
+	"the copies of a pool are left out":        {change: beePool("cpuPinning: {mode: None}"), field: "spec", says: copiesOfBeeGFS},
+	"a pool keeps three copies":                {change: beePool("copies: 3"), field: "spec", says: copiesOfBeeGFS},
+	"a pool is called as that of drained":      {change: `spec: {storagePools: [{name: draining, copies: 1, nodeSelector: {s: ""}, targets: {directories: [/data/ssd]}}]}`, field: "spec", says: poolOfDrained},
+	"the copies of a pool are changed":         {before: "{}", change: beePool("copies: 2"), field: "spec", says: copiesStay},
+	"the metadata servers are made fewer":      {before: twoMetadataServers, change: "spec: {metadata: {instancesPerNode: 1}}", field: "spec", says: serversStay},
+	"the store is in two directories":          {change: put(managementTargets, "{directories: [/data/a, /data/b]}"), field: "spec.beegfs.management.targets", says: oneStore},
+	"the store is on two devices":              {change: put(managementTargets, "{devices: [{node: n1, id: wwn-0x5000}, {node: n1, id: wwn-0x5001}]}"), field: "spec.beegfs.management.targets", says: oneStore},
+	"the store is on two selected devices":     {change: put(managementTargets, "{select: {countPerNode: 2}}"), field: "spec.beegfs.management.targets", says: oneStore},
+	"the store moves to another directory":     {before: "{}", change: put(managementTargets, "{directories: [/data/other]}"), field: "spec.beegfs.management.targets", says: storeStays},
+	"the store moves to another device":        {before: put(managementTargets, "{devices: [{node: n1, id: wwn-0x5000}]}"), change: put(managementTargets, "{devices: [{node: n1, id: wwn-0x5001}]}"), field: "spec.beegfs.management.targets", says: storeStays},
+	"the store is in the metadata's":           {change: put(managementTargets, "{directories: [/data/metadata/mgmt]}"), field: "spec", says: storeApart},
+	"the store holds the metadata":             {change: put(managementTargets, "{directories: [/data/a]}") + "\n---\n" + put(metadataTargets, "{directories: [/data/a/meta]}"), field: "spec", says: storeApart},
+	"the store is a pool's directory":          {change: put(managementTargets, "{directories: [/data/ssd]}"), field: "spec", says: storeApart},
+	"clients mount in the store":               {change: clients("/data/management/mnt"), field: "spec", says: mountInStore},
+	"clients mount over the store":             {change: put(managementTargets, "{directories: [/data/a/b]}") + "\n---\n" + clients("/data/a"), field: "spec", says: mountInStore},
+	"the first port is changed":                {before: "spec: {beegfs: {basePort: 8000}}", change: "spec: {beegfs: {basePort: 9000}}", field: "spec.beegfs", says: portStays},
+	"the first port is set later":              {before: "{}", change: "spec: {beegfs: {basePort: 8000}}", field: "spec.beegfs", says: portStays},
+	"the first port is removed":                {before: "spec: {beegfs: {basePort: 8000}}", change: "spec: {beegfs: {basePort: null}}", field: "spec.beegfs", says: portStays},
+	"mirroring is turned off again":            {before: "spec: {beegfs: {mirrorMetadata: true}}", change: "spec: {beegfs: {mirrorMetadata: false}}", field: "spec.beegfs", says: mirrorStays},
+	"mirroring is left out later":              {before: "spec: {beegfs: {mirrorMetadata: true}}", change: "spec: {beegfs: {mirrorMetadata: null}}", field: "spec.beegfs", says: mirrorStays},
+	"a metadata directory is changed":          {before: twoMetadataServers, change: "spec: {metadata: {targets: {directories: [/data/m0, /data/m2]}}}", field: "spec.metadata.targets", says: metaDirectoriesStay},
+	"two servers swap their directories":       {before: twoMetadataServers, change: "spec: {metadata: {targets: {directories: [/data/m1, /data/m0]}}}", field: "spec.metadata.targets", says: metaDirectoriesStay},
+	"a new server goes before the old ones":    {before: twoMetadataServers, change: "spec: {metadata: {instancesPerNode: 3, targets: {directories: [/data/m2, /data/m0, /data/m1]}}}", field: "spec.metadata.targets", says: metaDirectoriesStay},
+	"a metadata device is changed":             {before: metadataDevices("wwn-0x5000"), change: metadataDevices("wwn-0x5001"), field: "spec.metadata.targets", says: metaDevicesStay},
+	"two servers swap their devices":           {before: metadataDevices("wwn-0x5000", "wwn-0x5001"), change: metadataDevices("wwn-0x5001", "wwn-0x5000"), field: "spec.metadata.targets", says: metaDevicesStay},
+	"a metadata device gets another log":       {before: put(metadataTargets, "{devices: [{node: n1, id: wwn-0x5000}]}"), change: put(metadataTargets, "{devices: [{node: n1, id: wwn-0x5000, logDevice: wwn-0x5001}]}"), field: "spec.metadata.targets", says: metaDevicesStay},
+	"fewer metadata disks are selected":        {before: put(metadataTargets, "{select: {countPerNode: 2}}") + "\n---\nspec: {metadata: {instancesPerNode: 2}}", change: "spec: {metadata: {instancesPerNode: 1, targets: {select: {countPerNode: 1}}}}", field: "spec.metadata.targets", says: metaCountGrows},
+	"there are no interfaces":                  {change: "spec: {network: {interfaces: []}}", field: "spec.network.interfaces", says: "should have at least 1 items"},
+	"there are 17 interfaces":                  {change: "spec: {network: {interfaces: " + listOf(17, "ib%d") + "}}", field: "spec.network.interfaces", says: "must have at most 16 items"},
+	"an interface is named twice":              {change: "spec: {network: {interfaces: [ib0, ib0]}}", field: "spec.network.interfaces[]", says: "Duplicate value"},
+	"the management has no targets":            {change: "spec: {beegfs: {management: {targets: null}}}", field: "spec.beegfs.management.targets", says: "Required value"},
 }.join(
 	boundRefusals("spec.network.interfaces[]", "spec: {network: {interfaces: [%s]}}", map[string]string{
 		`""`: "should be at least 1 chars long", "enp195s0f0np0v10": "may not be more than 15 bytes",
@@ -148,24 +152,29 @@ var beegfsRefusals = asBeeGFS(refusals{
 		"randomized": `supported values: "Randomized", "RoundRobin", "RandomRobin", "RandomInterNode"`,
 	}),
 	boundRefusals("spec.metadata.nodeCount", "spec: {metadata: {nodeCount: %s}}", map[string]string{"0": tooLow + "1", "1025": tooHigh + "1024"}),
-	boundRefusals("spec.metadata.workerThreads", "spec: {metadata: {workerThreads: %s}}", map[string]string{"0": tooLow + "1", "4097": tooHigh + "4096"}),
-	boundRefusals("spec.storagePools[].workerThreads", beePool("copies: 1, workerThreads: %s"), map[string]string{"0": tooLow + "1", "4097": tooHigh + "4096"}),
-	boundRefusals("spec.storagePools[].striping.targetsPerFile", beePool("copies: 1, striping: {targetsPerFile: %s}"), map[string]string{
+	boundRefusals("spec.beegfs.metadata.workerThreads", "spec: {beegfs: {metadata: {workerThreads: %s}}}", map[string]string{"0": tooLow + "1", "4097": tooHigh + "4096"}),
+	boundRefusals("spec.beegfs.storagePools[].workerThreads", beeOwnPool("workerThreads: %s"), map[string]string{"0": tooLow + "1", "4097": tooHigh + "4096"}),
+	boundRefusals("spec.beegfs.storagePools[].striping.targetsPerFile", beeOwnPool("striping: {targetsPerFile: %s}"), map[string]string{
 		"0": tooLow + "1", "257": tooHigh + "256",
 	}),
-	quantityRefusals("spec.storagePools[].striping.chunkSize", beePool("copies: 1, striping: {chunkSize: %s}")),
-	boundRefusals("spec.storagePools[].striping.chunkSize", beePool("copies: 1, striping: {chunkSize: %s}"), map[string]string{
+	quantityRefusals("spec.beegfs.storagePools[].striping.chunkSize", beeOwnPool("striping: {chunkSize: %s}")),
+	boundRefusals("spec.beegfs.storagePools[].striping.chunkSize", beeOwnPool("striping: {chunkSize: %s}"), map[string]string{
 		"32Ki": aChunkSize, "512k": aChunkSize, "1000Ki": aChunkSize, "4Gi": aChunkSize, "768Ki": aChunkSize, `"524288.5"`: aChunkSize,
 	}),
 	secretRefusals("spec.beegfs.tls", "spec: {version: 8.3.1, beegfs: {tls: %s}}"),
 	secretRefusals("spec.beegfs.license", "spec: {version: 8.3.1, beegfs: {license: %s}}"),
 	adoptRefusals("spec.beegfs.adopt", "spec: {beegfs: {adopt: %s}}"),
-	nodeSelectorRefusals("spec.management.nodeSelector", "spec: {management: {nodeSelector: null}}\n---\nspec: {management: {nodeSelector: %s}}"),
-	directoriesRefusals("spec.management.targets.directories", managementTargets),
-	targetsRefusals("spec.management.targets", managementTargets),
-	pathRefusals("spec.management.targets.directories[]", "spec: {management: {targets: {directories: [%s]}}}"),
-	optionsRefusals("spec.config.management", "spec: {config: {management: %s}}"),
-	optionsRefusals("spec.config.client", "spec: {config: {client: %s}}"),
+	nodeSelectorRefusals("spec.beegfs.management.nodeSelector", "spec: {beegfs: {management: {nodeSelector: null}}}\n---\nspec: {beegfs: {management: {nodeSelector: %s}}}"),
+	directoriesRefusals("spec.beegfs.management.targets.directories", managementTargets),
+	targetsRefusals("spec.beegfs.management.targets", managementTargets),
+	pathRefusals("spec.beegfs.management.targets.directories[]", "spec: {beegfs: {management: {targets: {directories: [%s]}}}}"),
+	boundRefusals("spec.beegfs.storagePools[].name", "spec: {beegfs: {storagePools: [{name: %s}]}}", map[string]string{
+		`""`: "should be at least 1 chars long", strings.Repeat("p", 25): "may not be more than 24 bytes",
+	}),
+	optionsRefusals("spec.beegfs.config.management", "spec: {beegfs: {config: {management: %s}}}"),
+	optionsRefusals("spec.beegfs.config.metadata", "spec: {beegfs: {config: {metadata: %s}}}"),
+	optionsRefusals("spec.beegfs.config.storage", "spec: {beegfs: {config: {storage: %s}}}"),
+	optionsRefusals("spec.beegfs.config.client", "spec: {beegfs: {config: {client: %s}}}"),
 ))
 
 // secretRefusals are the rows of a SecretReference.
@@ -231,15 +240,23 @@ spec:
     tls: {name: mgmtd-tls}
     license: {name: beegfs-license}
     csiDriver: true
+    management:
+      targets: {directories: null, devices: [{node: n1, id: nvme-eui.0025385b71b0c4a1}], format: {fsType: ext4}, queue: {scheduler: none}}
+    metadata: {workerThreads: 4096}
+    storagePools:
+    - {name: ssd, workerThreads: 14, striping: {chunkSize: 2Gi, targetsPerFile: 256}}
+    - {name: hdd, striping: {chunkSize: "65536"}}
+    config:
+      management: {quota-enable: "false", sysAllowNewServers: "true"}
+      metadata: {tuneTargetChooser: randomized}
+      storage: {tuneFileReadSize: 128k}
+      client: {tuneFileCacheType: native}
     adopt:
     - {name: meta-0.n1, role: Metadata, node: n1, slot: 0, nodeID: 1, targets: [{name: /data/metadata, id: 1, initialized: "2026-01-01T00:00:00Z"}]}
     - {name: storage-ssd.n1, role: Storage, node: n1, slot: 15, nodeID: 65535, targets: [{name: scratch-ssd-01234567, id: 65535, drained: "2026-01-01T00:00:00Z"}], retired: true}
   network: {interfaces: [ib0, enp195s0f0np0, eth0.100, "bond0:1"], rdma: true}
-  management:
-    targets: {directories: null, devices: [{node: n1, id: nvme-eui.0025385b71b0c4a1}], format: {fsType: ext4}, queue: {scheduler: none}}
   metadata:
     instancesPerNode: 16
-    workerThreads: 4096
     targets: {directories: null, select: {mediaType: SSD, countPerNode: 16}, format: {fsType: ext4, mkfsOptions: ["-i", "2048", "-I", "512"]}}
     cpuPinning: {mode: NUMANode, numaNodes: [0, 1]}
   storagePools:
@@ -247,18 +264,11 @@ spec:
     copies: 2
     nodeSelector: {storage: ""}
     targets: {select: {mediaType: SSD, countPerNode: 8}}
-    workerThreads: 14
-    striping: {chunkSize: 2Gi, targetsPerFile: 256}
     cpuPinning: {mode: CPUSet, cpuSets: ["0-7"]}
-  - {name: hdd, copies: 1, nodeSelector: {storage: ""}, targets: {directories: [/data/hdd]}, striping: {chunkSize: "65536"}}
+  - {name: hdd, copies: 1, nodeSelector: {storage: ""}, targets: {directories: [/data/hdd]}}
   clients: {nodeSelector: {client: ""}, mountPath: /mnt/scratch}
-  config:
-    management: {quota-enable: "false", sysAllowNewServers: "true"}
-    metadata: {tuneTargetChooser: randomized}
-    storage: {tuneFileReadSize: 128k}
-    client: {tuneFileCacheType: native}
 `,
-	"a chunk size is written in another way": beePool(`copies: 1, striping: {chunkSize: "1048576"}`),
+	"a chunk size is written in another way": beeOwnPool(`striping: {chunkSize: "1048576"}`),
 	"the latest version of 7.4":              "spec: {version: 7.4.6}",
 	"several servers have disks by name":     metadataDevices("wwn-0x5000", "wwn-0x5001") + "\n---\nspec: {metadata: {instancesPerNode: 2}}",
 	"it is as large as it can be":            largestBeeGFS,
@@ -270,18 +280,19 @@ var beegfsChanges = map[string]string{
 	"a pool with mirrors is added":                 `spec: {storagePools: [{name: ssd, copies: 1, nodeSelector: {storage: ""}, targets: {directories: [/data/ssd]}}, {name: safe, copies: 2, nodeSelector: {storage: ""}, targets: {directories: [/data/safe]}}]}`,
 	"the metadata is mirrored from now on":         "spec: {beegfs: {mirrorMetadata: true}}",
 	"the interfaces are changed":                   "spec: {network: {interfaces: [ib0]}}",
-	"the striping is changed":                      beePool("copies: 1, striping: {chunkSize: 1Mi, targetsPerFile: 8}"),
-	"the worker threads are changed":               "spec: {metadata: {workerThreads: 40}}",
+	"the striping is changed":                      beeOwnPool("striping: {chunkSize: 1Mi, targetsPerFile: 8}"),
+	"the worker threads are changed":               "spec: {beegfs: {metadata: {workerThreads: 40}}}",
 	"the target chooser is changed":                "spec: {beegfs: {targetChooser: RoundRobin}}",
 	"the metadata servers are bound to NUMA nodes": put(metadataPinning, "{mode: NUMANode, numaNodes: [0, 1]}"),
 	"ids of an earlier one are adopted":            "spec: {beegfs: {adopt: [{name: meta-0.n1, role: Metadata, node: n1, nodeID: 7}]}}",
-	"an option of the clients is set":              "spec: {config: {client: {tuneFileCacheType: native}}}",
-	"the nodes of the management are changed":      `spec: {management: {nodeSelector: {management: null, other: ""}}}`,
+	"an option of the clients is set":              "spec: {beegfs: {config: {client: {tuneFileCacheType: native}}}}",
+	"the nodes of the management are changed":      `spec: {beegfs: {management: {nodeSelector: {management: null, other: ""}}}}`,
 }
 
 // largestBeeGFS are changes that make a BeeGFS as large as it can be: 16 metadata servers, 12 pools of 16 directories of 128 characters,
 // and ids of 1024 daemons.
 var largestBeeGFS = "spec: {metadata: {instancesPerNode: 16, targets: {directories: " + listOf(16, "/data/meta-%02d-"+strings.Repeat("d", 114)) + "}}}\n---\n" +
 	put(managementTargets, "{directories: [/data/management-"+strings.Repeat("d", 111)+"]}") + "\n---\n" +
-	"spec: {storagePools: [" + strings.ReplaceAll(strings.Join(fullPools(), ", "), "nodeSelector", "copies: 1, workerThreads: 4096, striping: {chunkSize: 2Gi}, nodeSelector") + "]}\n---\n" +
+	"spec: {storagePools: [" + strings.ReplaceAll(strings.Join(fullPools(), ", "), "nodeSelector", "copies: 1, nodeSelector") + "]}\n---\n" +
+	"spec: {beegfs: {storagePools: " + listOf(12, "{name: p%d, workerThreads: 4096, striping: {chunkSize: 2Gi}}") + "}}\n---\n" +
 	fmt.Sprintf("spec: {beegfs: {adopt: %s}}", listOf(1024, "{name: meta-%04d, role: Metadata, node: "+strings.Repeat("n", 253)+", nodeID: 1}"))

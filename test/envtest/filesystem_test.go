@@ -10,19 +10,18 @@ import (
 const ofMooseFS = "MooseFS runs in version 3.0.117 to 3.0.x, or 4.57.x to 4.59.x; set spec.version to one such as 4.57.5"
 
 var fileSystemRefusals = refusals{
-	"there is no spec":                    {change: "spec: null", field: "spec", says: "Required value"},
-	"its name has 41 characters":          {change: "metadata: {name: " + strings.Repeat("n", 41) + "}", field: "<nil>", says: "metadata.name of a FileSystem has at most 40 characters, because the names of its daemons start with it"},
-	"the type is not known":               {change: "spec: {type: GPFS}", field: "spec.type", says: `supported values: "MooseFS", "BeeGFS"`},
-	"the type is left out":                {change: "spec: {type: null}", field: "spec.type", says: "Required value"},
-	"the version is left out":             {change: "spec: {version: null}", field: "spec.version", says: "Required value"},
-	"the version is empty":                {change: `spec: {version: ""}`, field: "spec.version", says: "should be at least 1 chars long"},
-	"the version is 33 long":              {change: "spec: {version: v" + strings.Repeat("1", 32) + "}", field: "spec.version", says: "may not be more than 32 bytes"},
-	"the version is too old":               {change: "spec: {version: 3.0.116}", field: "spec", says: ofMooseFS},
-	"the version was never run":            {change: "spec: {version: 4.56.6}", field: "spec", says: ofMooseFS},
-	"the version is one to come":           {change: "spec: {version: 4.60.0}", field: "spec", says: ofMooseFS},
-	"the member of the type is not there": {change: "spec: {moosefs: null}", field: "spec", says: "spec.moosefs is required when spec.type is MooseFS (it may be empty: {})"},
-	"the first port is privileged":        {change: "spec: {moosefs: {basePort: 1023}}", field: "spec.moosefs.basePort", says: "should be greater than or equal to 1024"},
-	"the last port would be above 65535":  {change: "spec: {moosefs: {basePort: 65505}}", field: "spec.moosefs.basePort", says: "should be less than or equal to 65504"},
+	"there is no spec":                   {change: "spec: null", field: "spec", says: "Required value"},
+	"its name has 41 characters":         {change: "metadata: {name: " + strings.Repeat("n", 41) + "}", field: "<nil>", says: "metadata.name of a FileSystem has at most 40 characters, because the names of its daemons start with it"},
+	"the type is not known":              {change: "spec: {type: GPFS}", field: "spec.type", says: `supported values: "MooseFS", "BeeGFS"`},
+	"the type is left out":               {change: "spec: {type: null}", field: "spec.type", says: "Required value"},
+	"the version is left out":            {change: "spec: {version: null}", field: "spec.version", says: "Required value"},
+	"the version is empty":               {change: `spec: {version: ""}`, field: "spec.version", says: "should be at least 1 chars long"},
+	"the version is 33 long":             {change: "spec: {version: v" + strings.Repeat("1", 32) + "}", field: "spec.version", says: "may not be more than 32 bytes"},
+	"the version is too old":             {change: "spec: {version: 3.0.116}", field: "spec", says: ofMooseFS},
+	"the version was never run":          {change: "spec: {version: 4.56.6}", field: "spec", says: ofMooseFS},
+	"the version is one to come":         {change: "spec: {version: 4.60.0}", field: "spec", says: ofMooseFS},
+	"the first port is privileged":       {change: "spec: {moosefs: {basePort: 1023}}", field: "spec.moosefs.basePort", says: "should be greater than or equal to 1024"},
+	"the last port would be above 65535": {change: "spec: {moosefs: {basePort: 65505}}", field: "spec.moosefs.basePort", says: "should be less than or equal to 65504"},
 
 	"the metadata is left out":         {change: "spec: {metadata: null}", field: "spec.metadata", says: "Required value"},
 	"there is no metadata server":      {change: "spec: {metadata: {instancesPerNode: 0}}", field: "spec.metadata.instancesPerNode", says: "should be greater than or equal to 1"},
@@ -96,8 +95,8 @@ var fileSystemRefusals = refusals{
 	pathRefusals("spec.metadata.targets.directories[]", "spec: {metadata: {targets: {directories: [%s]}}}"),
 	pathRefusals("spec.storagePools[].targets.directories[]", `spec: {storagePools: [{name: ssd, nodeSelector: {s: ""}, targets: {directories: [%s]}}]}`),
 	pathRefusals("spec.clients.mountPath", `spec: {clients: {nodeSelector: {client: ""}, mountPath: %s}}`),
-	optionsRefusals("spec.config.metadata", "spec: {config: {metadata: %s}}"),
-	optionsRefusals("spec.config.storage", "spec: {config: {storage: %s}}"),
+	optionsRefusals("spec.moosefs.config.metadata", "spec: {moosefs: {config: {metadata: %s}}}"),
+	optionsRefusals("spec.moosefs.config.storage", "spec: {moosefs: {config: {storage: %s}}}"),
 	optionsRefusals("spec.moosefs.metaloggers.config", `spec: {moosefs: {metaloggers: {nodeSelector: {m: ""}, config: %s}}}`),
 	podsRefusals(), mooseFSHasNone, beegfsRefusals,
 )
@@ -111,14 +110,14 @@ spec:
   moosefs:
     basePort: 65504
     metaloggers: {nodeSelector: {m: ""}, config: {BACK_LOGS: "50"}}
+    config:
+      metadata: {ACCEPTABLE_PERCENTAGE_DIFFERENCE: "5.0"}
+      storage: {HDD_LEAVE_SPACE_DEFAULT: 4GiB, NICE_LEVEL: "", a-name-with-dashes: "1"}
   metadata: {instancesPerNode: 1}
   storagePools:
   - {name: ssd, copies: 1, nodeSelector: {storage: "", tier: fast}, targets: {directories: [/data/ssd1, /data/ssd2]}}
   - {name: hdd-archive-tier-no-1234, copies: 9, nodeSelector: {storage: ""}, targets: {directories: [/data/hdd]}}
   clients: {nodeSelector: {client: ""}, mountPath: /mnt/scratch, mountOptions: [mfsrlock, mfscachemode=AUTO, mfswritecachesize=512]}
-  config:
-    metadata: {ACCEPTABLE_PERCENTAGE_DIFFERENCE: "5.0"}
-    storage: {HDD_LEAVE_SPACE_DEFAULT: 4GiB, NICE_LEVEL: "", a-name-with-dashes: "1"}
 `,
 	"it has disks and binds its daemons to CPUs": `
 spec:
@@ -172,7 +171,7 @@ var fileSystemChanges = map[string]string{
 	"clients are added":                           clients("/mnt/scratch"),
 	"its pods get another priority":               "spec: {pods: {priorityClassName: storage}}",
 	"metaloggers are added":                       `spec: {moosefs: {metaloggers: {nodeSelector: {m: ""}}}}`,
-	"an option of a daemon is set":                `spec: {config: {storage: {HDD_LEAVE_SPACE_DEFAULT: 4GiB}}}`,
+	"an option of a daemon is set":                `spec: {moosefs: {config: {storage: {HDD_LEAVE_SPACE_DEFAULT: 4GiB}}}}`,
 	"the nodes of the metadata are selected anew": `spec: {metadata: {nodeSelector: {other: ""}}}`,
 }
 

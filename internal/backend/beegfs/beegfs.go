@@ -197,3 +197,21 @@ func image(in backend.Input, role string) (string, error) {
 func pods(in backend.Input) backend.Pods {
 	return backend.Pods{FileSystem: in.FileSystem, Images: in.Images, Software: "beegfs"}
 }
+
+// own is what only a BeeGFS has.
+func own(fs *v1alpha1.FileSystem) v1alpha1.BeeGFSSpec {
+	if fs.Spec.BeeGFS == nil {
+		return v1alpha1.BeeGFSSpec{}
+	}
+	return *fs.Spec.BeeGFS
+}
+
+// ownPool is what only a pool of a BeeGFS has.
+func ownPool(fs *v1alpha1.FileSystem, name string) v1alpha1.BeeGFSPool {
+	for _, p := range own(fs).StoragePools {
+		if p.Name == name {
+			return p
+		}
+	}
+	return v1alpha1.BeeGFSPool{Name: name}
+}

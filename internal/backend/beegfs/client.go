@@ -28,7 +28,7 @@ func clientConfigOf(fs *v1alpha1.FileSystem, managementIP, port, interfaces stri
 	} else {
 		owned["connClientPortUDP"] = port
 	}
-	return render("client", fs.Spec.Version, "spec.config.client", owned, typed, backend.RawOptions(fs).Client)
+	return render("client", fs.Spec.Version, "spec.beegfs.config.client", owned, typed, own(fs).Config.Client)
 }
 
 // clientMount tells the node binary how to mount at a path. The module takes the management service's address as a number only
@@ -68,7 +68,7 @@ func mountOptions(fs *v1alpha1.FileSystem) ([]string, error) {
 			return nil, backend.Invalid(v1alpha1.ReasonOptionRefused, "spec.clients.mountOptions: %s is set by the operator itself or means nothing here; remove it", name)
 		}
 		if _, ok := known[name]; ok {
-			return nil, backend.Invalid(v1alpha1.ReasonOptionRefused, "spec.clients.mountOptions: %s is an option of beegfs-client.conf; set it in spec.config.client", name)
+			return nil, backend.Invalid(v1alpha1.ReasonOptionRefused, "spec.clients.mountOptions: %s is an option of beegfs-client.conf; set it in spec.beegfs.config.client", name)
 		}
 		users = append(users, string(o))
 	}
@@ -104,7 +104,7 @@ func (b *builder) csiObjects() ([]client.Object, error) {
 	clientConf := daemonPorts(fs.Spec.Version, "connMgmtdPort", portsOf(fs).management())
 	clientConf["connUseRDMA"] = fmt.Sprint(usesRDMA(fs))
 	users := map[string]string{}
-	for name, value := range backend.RawOptions(fs).Client {
+	for name, value := range own(fs).Config.Client {
 		users[name] = string(value)
 	}
 	maps.Copy(clientConf, users)

@@ -40,12 +40,22 @@ func cluster(version string) backend.Input {
 				CreationTimestamp: metav1.NewTime(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)),
 			},
 			Spec: v1alpha1.FileSystemSpec{
-				Type: v1alpha1.BeeGFS, Version: version, BeeGFS: &v1alpha1.BeeGFSSpec{TargetChooser: v1alpha1.ChooserRandomRobin},
-				Management: &v1alpha1.ManagementSpec{
-					NodeSelector: labels(managementLabel), Targets: v1alpha1.TargetsSpec{Devices: devices("oss1", "ssd-mgmt")},
+				Type: v1alpha1.BeeGFS, Version: version,
+				BeeGFS: &v1alpha1.BeeGFSSpec{
+					TargetChooser: v1alpha1.ChooserRandomRobin,
+					Management: v1alpha1.BeeGFSManagement{
+						NodeSelector: labels(managementLabel), Targets: v1alpha1.TargetsSpec{Devices: devices("oss1", "ssd-mgmt")},
+					},
+					Metadata: v1alpha1.BeeGFSMetadata{WorkerThreads: new(int32(40))},
+					StoragePools: []v1alpha1.BeeGFSPool{
+						{Name: "ssd", WorkerThreads: new(int32(14)), Striping: &v1alpha1.StripingSpec{ChunkSize: "1Mi", TargetsPerFile: 4}},
+					},
+					Config: v1alpha1.BeeGFSConfig{
+						Storage: v1alpha1.Options{"connMaxInternodeNum": "24"}, Client: v1alpha1.Options{"tuneFileCacheType": "native"},
+					},
 				},
 				Metadata: v1alpha1.MetadataSpec{
-					NodeSelector: labels(metadataLabel), InstancesPerNode: 4, WorkerThreads: new(int32(40)),
+					NodeSelector: labels(metadataLabel), InstancesPerNode: 4,
 					CPUPinning: &v1alpha1.CPUPinning{Mode: v1alpha1.PinningNUMANode, NUMANodes: []int32{0, 1}, MemoryPolicy: v1alpha1.MemoryPreferred},
 					Targets: v1alpha1.TargetsSpec{
 						Devices: append(devices("oss1", "ssd-m0", "ssd-m1", "ssd-m2", "ssd-m3"), devices("oss2", "ssd-m0", "ssd-m1", "ssd-m2", "ssd-m3")...),
@@ -54,9 +64,8 @@ func cluster(version string) backend.Input {
 				},
 				StoragePools: []v1alpha1.StoragePoolSpec{
 					{
-						Name: "ssd", NodeSelector: labels(storageLabel), Copies: 1, WorkerThreads: new(int32(14)),
-						Targets:  v1alpha1.TargetsSpec{Devices: append(devices("oss1", "ssd-s0", "ssd-s1"), devices("oss2", "ssd-s0", "ssd-s1")...)},
-						Striping: &v1alpha1.StripingSpec{ChunkSize: "1Mi", TargetsPerFile: 4},
+						Name: "ssd", NodeSelector: labels(storageLabel), Copies: 1,
+						Targets: v1alpha1.TargetsSpec{Devices: append(devices("oss1", "ssd-s0", "ssd-s1"), devices("oss2", "ssd-s0", "ssd-s1")...)},
 					},
 					{
 						Name: "bulk", NodeSelector: labels(storageLabel), Copies: 1,
@@ -66,7 +75,6 @@ func cluster(version string) backend.Input {
 				Clients: &v1alpha1.ClientsSpec{
 					NodeSelector: labels(clientLabel), MountPath: "/mnt/scratch", MountOptions: []v1alpha1.MountOption{"noatime"},
 				},
-				Config: &v1alpha1.ConfigSpec{Storage: v1alpha1.Options{"connMaxInternodeNum": "24"}, Client: v1alpha1.Options{"tuneFileCacheType": "native"}},
 			},
 		},
 		Nodes: []backend.Node{
@@ -150,7 +158,7 @@ func inDirectories(version string) backend.Input {
 		return v1alpha1.TargetsSpec{Directories: names}
 	}
 	fs := in.FileSystem
-	fs.Spec.Management.Targets = directories("/data/mgmt")
+	fs.Spec.BeeGFS.Management.Targets = directories("/data/mgmt")
 	fs.Spec.Metadata.InstancesPerNode, fs.Spec.Metadata.CPUPinning = 2, nil
 	fs.Spec.Metadata.Targets = directories("/data/meta0", "/data/meta1")
 	fs.Spec.StoragePools[0].Targets = directories("/data/ssd0", "/data/ssd1")

@@ -112,7 +112,7 @@ func managementRun(fs *v1alpha1.FileSystem) (spec.Run, error) {
 	} {
 		typed[option] = variable(name)
 	}
-	rendered, err := render("mgmtd", fs.Spec.Version, "spec.config.management", owned, typed, backend.RawOptions(fs).Management)
+	rendered, err := render("mgmtd", fs.Spec.Version, "spec.beegfs.config.management", owned, typed, own(fs).Config.Management)
 	if err != nil {
 		return spec.Run{}, err
 	}
@@ -150,7 +150,7 @@ func management8(fs *v1alpha1.FileSystem, run spec.Run) (spec.Run, error) {
 			typed["cap-pool-"+role+"-limits-"+limit] = variable(strings.ToUpper(role + "_" + strings.ReplaceAll(limit, "-", "_")))
 		}
 	}
-	rendered, err := render("mgmtd", fs.Spec.Version, "spec.config.management", owned, typed, backend.RawOptions(fs).Management)
+	rendered, err := render("mgmtd", fs.Spec.Version, "spec.beegfs.config.management", owned, typed, own(fs).Config.Management)
 	if err != nil {
 		return spec.Run{}, err
 	}
@@ -173,12 +173,12 @@ func metaRun(fs *v1alpha1.FileSystem, managementIP string, slot int32) (spec.Run
 	owned["storeMetaDirectory"] = onlyTarget
 	maps.Copy(owned, daemonPorts(fs.Spec.Version, "connMetaPort", portsOf(fs).meta(slot)))
 	workers := int32(defaultMetaWorkers)
-	if fs.Spec.Metadata.WorkerThreads != nil {
-		workers = *fs.Spec.Metadata.WorkerThreads
+	if own(fs).Metadata.WorkerThreads != nil {
+		workers = *own(fs).Metadata.WorkerThreads
 	}
 	typed["tuneNumWorkers"] = fmt.Sprint(workers)
 	typed["tuneTargetChooser"] = choosers[cmp.Or(fs.Spec.BeeGFS.TargetChooser, v1alpha1.ChooserRandomized)]
-	rendered, err := render("meta", fs.Spec.Version, "spec.config.metadata", owned, typed, backend.RawOptions(fs).Metadata)
+	rendered, err := render("meta", fs.Spec.Version, "spec.beegfs.config.metadata", owned, typed, own(fs).Config.Metadata)
 	if err != nil {
 		return spec.Run{}, err
 	}
@@ -216,11 +216,11 @@ func storageRun(fs *v1alpha1.FileSystem, managementIP string, pool v1alpha1.Stor
 	owned["storeStorageDirectory"] = allTargets
 	maps.Copy(owned, daemonPorts(fs.Spec.Version, "connStoragePort", portsOf(fs).storage(slot)))
 	workers := int32(defaultStorageWorkers)
-	if pool.WorkerThreads != nil {
-		workers = *pool.WorkerThreads
+	if own := ownPool(fs, pool.Name); own.WorkerThreads != nil {
+		workers = *own.WorkerThreads
 	}
 	typed["tuneNumWorkers"] = fmt.Sprint(workers)
-	rendered, err := render("storage", fs.Spec.Version, "spec.config.storage", owned, typed, backend.RawOptions(fs).Storage)
+	rendered, err := render("storage", fs.Spec.Version, "spec.beegfs.config.storage", owned, typed, own(fs).Config.Storage)
 	if err != nil {
 		return spec.Run{}, err
 	}

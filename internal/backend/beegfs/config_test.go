@@ -134,13 +134,13 @@ func TestTrapsOfBeeGFS(t *testing.T) {
 			all := runs(t, in)
 			g.Expect(settings(t, all["meta-0.json"], "beegfs-meta.conf")).To(HaveKeyWithValue("tuneNumWorkers", "40"))
 			g.Expect(settings(t, all["storage-ssd.json"], "beegfs-storage.conf")).To(HaveKeyWithValue("tuneNumWorkers", "14"))
-			in.FileSystem.Spec.Metadata.WorkerThreads, in.FileSystem.Spec.StoragePools[0].WorkerThreads = nil, nil
+			in.FileSystem.Spec.BeeGFS.Metadata.WorkerThreads, in.FileSystem.Spec.BeeGFS.StoragePools[0].WorkerThreads = nil, nil
 			all = runs(t, in)
 			g.Expect(settings(t, all["meta-0.json"], "beegfs-meta.conf")).To(HaveKeyWithValue("tuneNumWorkers", "16"))
 			g.Expect(settings(t, all["storage-ssd.json"], "beegfs-storage.conf")).To(HaveKeyWithValue("tuneNumWorkers", "12"))
-			in.FileSystem.Spec.Config.Metadata = v1alpha1.Options{"tuneNumWorkers": "0"}
+			in.FileSystem.Spec.BeeGFS.Config.Metadata = v1alpha1.Options{"tuneNumWorkers": "0"}
 			_, err := New().Objects(in)
-			g.Expect(err).To(MatchError(ContainSubstring("spec.config.metadata.tuneNumWorkers")))
+			g.Expect(err).To(MatchError(ContainSubstring("spec.beegfs.config.metadata.tuneNumWorkers")))
 		})
 		t.Run("trap 9: "+version+" never binds itself to a NUMA node; the node binary does, and its CPUs are not widened", func(t *testing.T) {
 			g := NewWithT(t)
@@ -152,7 +152,7 @@ func TestTrapsOfBeeGFS(t *testing.T) {
 			for instance, cpus := range map[string]string{"meta/0": "0-15", "meta/1": "16-31", "meta/2": "0-15", "meta/3": "16-31"} {
 				g.Expect(local[instance].Pinning.CPUs).To(Equal(cpus), instance)
 			}
-			in.FileSystem.Spec.Config.Metadata = v1alpha1.Options{"tuneBindToNumaZone": "0"}
+			in.FileSystem.Spec.BeeGFS.Config.Metadata = v1alpha1.Options{"tuneBindToNumaZone": "0"}
 			_, err := New().Objects(in)
 			g.Expect(err).To(MatchError(ContainSubstring("tuneBindToNumaZone is set by the operator itself")))
 		})
@@ -208,7 +208,7 @@ func TestTrapsOfBeeGFS(t *testing.T) {
 		t.Run("trap 14: the time after which a server of "+version+" is offline is the same for all", func(t *testing.T) {
 			g := NewWithT(t)
 			in := recorded(t, cluster(version))
-			in.FileSystem.Spec.Config.Metadata = v1alpha1.Options{"sysTargetOfflineTimeoutSecs": "900"}
+			in.FileSystem.Spec.BeeGFS.Config.Metadata = v1alpha1.Options{"sysTargetOfflineTimeoutSecs": "900"}
 			_, err := New().Objects(in)
 			g.Expect(err).To(MatchError(ContainSubstring("must be the same for all servers")))
 		})
@@ -294,7 +294,7 @@ func TestLimitsOfCapacityPoolsFollowTheSmallestTarget(t *testing.T) {
 	t.Run("and a user may set others", func(t *testing.T) {
 		g := NewWithT(t)
 		in := recorded(t, cluster("7.4.6"))
-		in.FileSystem.Spec.Config.Management = v1alpha1.Options{"tuneStorageSpaceLowLimit": "100G"}
+		in.FileSystem.Spec.BeeGFS.Config.Management = v1alpha1.Options{"tuneStorageSpaceLowLimit": "100G"}
 		files, err := Files(in, "oss1")
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(files["management/beegfs-mgmtd.conf"]).To(ContainSubstring("tuneStorageSpaceLowLimit = 100G\n"))
@@ -323,7 +323,7 @@ func TestClientsMountByTheKernelAtAFreePort(t *testing.T) {
 
 	for option, says := range map[string]string{
 		"cfgFile=/etc/mine":     "cfgFile is set by the operator itself",
-		"tuneFileCacheType=x":   "tuneFileCacheType is an option of beegfs-client.conf; set it in spec.config.client",
+		"tuneFileCacheType=x":   "tuneFileCacheType is an option of beegfs-client.conf; set it in spec.beegfs.config.client",
 		"sysMgmtdHost=10.9.9.9": "sysMgmtdHost is an option of beegfs-client.conf",
 		"remount":               "remount is set by the operator itself or means nothing here",
 	} {

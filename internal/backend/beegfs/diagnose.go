@@ -142,8 +142,8 @@ func (o *observer) unreadyDisks() (names []string, first bool) {
 		}
 		return false
 	}
-	if record != nil && o.fs.Spec.Management != nil {
-		first = wait(record.Target, "the management service", record.Node, o.fs.Spec.Management.Targets)
+	if record != nil && o.fs.Spec.BeeGFS != nil {
+		first = wait(record.Target, "the management service", record.Node, o.fs.Spec.BeeGFS.Management.Targets)
 	}
 	for _, a := range metadataServers(o.fs) {
 		name := ""

@@ -257,7 +257,7 @@ func poolJobs(in backend.Input, t tool) []poolJob {
 			continue
 		}
 		out = append(out, poolJob{
-			name: poolJobName(in, pool), commands: poolCommands(t, pool, poolID(record.Slot), i == 0),
+			name: poolJobName(in, pool), commands: poolCommands(t, pool, ownPool(in.FileSystem, pool.Name).Striping, poolID(record.Slot), i == 0),
 			ready: poolReady(in, pool, poolID(record.Slot)),
 		})
 	}
@@ -269,14 +269,15 @@ func poolJobName(in backend.Input, pool v1alpha1.StoragePoolSpec) string {
 	record, _ := backend.RecordedPool(in.FileSystem, pool.Name)
 	first := len(in.FileSystem.Spec.StoragePools) > 0 && in.FileSystem.Spec.StoragePools[0].Name == pool.Name
 	return backend.ChildName(in.FileSystem, fmt.Sprintf("pool-%d-%s", record.Slot,
-		backend.Hash(poolCommands(tool{eight: is8(in.FileSystem.Spec.Version)}, pool, poolID(record.Slot), first))))
+		backend.Hash(poolCommands(tool{eight: is8(in.FileSystem.Spec.Version)}, pool, ownPool(in.FileSystem, pool.Name).Striping,
+			poolID(record.Slot), first))))
 }
 
 // poolCommands make a pool's directory, and the one for benchmarks in it: a directory takes over how its parent is striped when it is made,
 // and not later. The first pool takes the files outside of those directories too.
-func poolCommands(t tool, pool v1alpha1.StoragePoolSpec, id int32, first bool) []spec.Command {
+func poolCommands(t tool, pool v1alpha1.StoragePoolSpec, striping *v1alpha1.StripingSpec, id int32, first bool) []spec.Command {
 	chunk, perFile := int64(defaultChunkSize), int32(defaultTargetsPerFile)
-	if s := pool.Striping; s != nil {
+	if s := striping; s != nil {
 		if q, err := resource.ParseQuantity(string(s.ChunkSize)); err == nil && q.Value() > 0 {
 			chunk = q.Value()
 		}

@@ -69,15 +69,15 @@ func managementLocal(in backend.Input) (spec.LocalDaemon, bool) {
 		maps.Copy(variables, limitsFor(role, fs.Spec.Version, disks).variables(prefix))
 	}
 	daemon := spec.LocalDaemon{Variables: variables}
-	own := map[string]string{variableAlias: managementName(record.Node)}
-	if !backend.OnDevices(fs.Spec.Management.Targets) {
-		daemon.Targets = []spec.Target{{Name: record.Directory, Path: record.Directory, Directory: true, Granted: granted, Variables: own}}
+	alias := map[string]string{variableAlias: managementName(record.Node)}
+	if !backend.OnDevices(own(fs).Management.Targets) {
+		daemon.Targets = []spec.Target{{Name: record.Directory, Path: record.Directory, Directory: true, Granted: granted, Variables: alias}}
 		return daemon, true
 	}
 	for _, t := range backend.TargetsOf(in, v1alpha1.RoleManagement, "", record.Node) {
 		if t.Name == record.Target {
 			local := backend.LocalTarget(fs, t)
-			local.Granted, local.Variables = granted, own
+			local.Granted, local.Variables = granted, alias
 			daemon.Targets = []spec.Target{local}
 		}
 	}
@@ -102,11 +102,11 @@ func allChosen(in backend.Input) bool {
 }
 
 func metaLocal(in backend.Input, a v1alpha1.BeeGFSAllocation) spec.LocalDaemon {
-	own := map[string]string{variableNodeID: fmt.Sprint(a.NodeID), variableAlias: a.Name}
-	daemon := spec.LocalDaemon{Variables: own}
+	variables := map[string]string{variableNodeID: fmt.Sprint(a.NodeID), variableAlias: a.Name}
+	daemon := spec.LocalDaemon{Variables: variables}
 	for _, t := range a.Targets {
 		if local, ok := localTarget(in, a.Role, t, metadataDisks(in, a.Node, a.Slot)); ok {
-			local.Variables = own
+			local.Variables = variables
 			daemon.Targets = append(daemon.Targets, local)
 		}
 	}

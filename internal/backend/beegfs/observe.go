@@ -231,7 +231,7 @@ func awaitsMirror(in backend.Input) bool {
 
 // mirrorsMetadata is true when the spec asks for it.
 func mirrorsMetadata(fs *v1alpha1.FileSystem) bool {
-	return fs.Spec.BeeGFS != nil && fs.Spec.BeeGFS.MirrorMetadata
+	return own(fs).MirrorMetadata
 }
 
 func (o *observer) pod(d daemon, node string) (backend.Pod, bool) {

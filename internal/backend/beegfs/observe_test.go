@@ -134,7 +134,7 @@ func TestAServerIsConfirmedByItsAnswerOrByTheTimeAfterWhichBeeGFSMissesIt(t *tes
 		}, false},
 		"the offline timeout is longer": {func(in *backend.Input, p *backend.Pod) {
 			p.Started = noon.Add(-10 * time.Minute)
-			in.FileSystem.Spec.Config = &v1alpha1.ConfigSpec{Management: v1alpha1.Options{"sysTargetOfflineTimeoutSecs": "900"}}
+			in.FileSystem.Spec.BeeGFS.Config = v1alpha1.BeeGFSConfig{Management: v1alpha1.Options{"sysTargetOfflineTimeoutSecs": "900"}}
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -441,7 +441,7 @@ func TestABeeGFS8WithOnePoolAndOneCopyNeedsNoLicense(t *testing.T) {
 func TestASpecThatAdmissionShouldHaveRefusedIsObservedAllTheSame(t *testing.T) {
 	for _, version := range versions {
 		in := healthy(t, version)
-		in.FileSystem.Spec.BeeGFS, in.FileSystem.Spec.Management = nil, nil
+		in.FileSystem.Spec.BeeGFS = nil
 		NewWithT(t).Expect(New().Observe(in).Problems).To(BeEmpty())
 		in.FileSystem.Status = v1alpha1.FileSystemStatus{}
 		NewWithT(t).Expect(New().Observe(in).Problems).NotTo(BeEmpty())

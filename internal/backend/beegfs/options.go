@@ -241,7 +241,7 @@ func asTOML(options map[string]option, values map[string]string) string {
 
 // offlineTimeouts are the seconds without contact after which each role takes a server for offline: what the user sets, or what BeeGFS
 // ships. A value that can't be read counts as not set; render refuses it.
-func offlineTimeouts(config v1alpha1.ConfigSpec) (management, metadata, storage, client int64) {
+func offlineTimeouts(config v1alpha1.BeeGFSConfig) (management, metadata, storage, client int64) {
 	read := func(options v1alpha1.Options, shipped int64, names ...string) int64 {
 		for _, name := range names {
 			if n, ok := secondsOf(string(options[name])); ok {
@@ -258,16 +258,16 @@ func offlineTimeouts(config v1alpha1.ConfigSpec) (management, metadata, storage,
 // consistentTimeouts refuses times of sysTargetOfflineTimeoutSecs that don't fit together. While one daemon takes a server for offline
 // that another one takes for online, the two copies of a mirrored file can drift apart, so all servers must have the same, and clients at
 // least twice of it (beegfs-mgmtd.conf, beegfs-meta.conf and beegfs-client.conf, 7.4.6; beegfs-mgmtd.toml, 8.3.1).
-func consistentTimeouts(config v1alpha1.ConfigSpec) error {
+func consistentTimeouts(config v1alpha1.BeeGFSConfig) error {
 	management, metadata, storage, client := offlineTimeouts(config)
 	if management != metadata || metadata != storage {
 		return backend.Invalid(v1alpha1.ReasonOptionRefused, "the time after which a server is offline must be the same for all servers, and is "+
-			"%d s in spec.config.management (sysTargetOfflineTimeoutSecs; node-offline-timeout in BeeGFS 8), %d s in spec.config.metadata and %d s "+
-			"in spec.config.storage (sysTargetOfflineTimeoutSecs; 180 s where it is not set); set all three to the same",
+			"%d s in spec.beegfs.config.management (sysTargetOfflineTimeoutSecs; node-offline-timeout in BeeGFS 8), %d s in spec.beegfs.config.metadata and %d s "+
+			"in spec.beegfs.config.storage (sysTargetOfflineTimeoutSecs; 180 s where it is not set); set all three to the same",
 			management, metadata, storage)
 	}
 	if client < 2*management {
-		return backend.Invalid(v1alpha1.ReasonOptionRefused, "spec.config.client.sysTargetOfflineTimeoutSecs is %d s (900 s where it is not "+
+		return backend.Invalid(v1alpha1.ReasonOptionRefused, "spec.beegfs.config.client.sysTargetOfflineTimeoutSecs is %d s (900 s where it is not "+
 			"set), and must be at least twice the %d s of the servers; set it to %d or more", client, management, 2*management)
 	}
 	return nil

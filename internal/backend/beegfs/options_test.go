@@ -167,10 +167,10 @@ func TestWhatTheOperatorWorksOutAUserMayOverrule(t *testing.T) {
 	g := NewWithT(t)
 	owned, typed := sampleOptions("mgmtd", "7.4.6")
 	typed["tuneStorageSpaceLowLimit"] = "$(STORAGE_SPACE_LOW)"
-	content, err := render("mgmtd", "7.4.6", "spec.config.management", owned, typed, nil)
+	content, err := render("mgmtd", "7.4.6", "spec.beegfs.config.management", owned, typed, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(content).To(ContainSubstring("tuneStorageSpaceLowLimit = $(STORAGE_SPACE_LOW)\n"))
-	content, err = render("mgmtd", "7.4.6", "spec.config.management", owned, typed, v1alpha1.Options{"tuneStorageSpaceLowLimit": "300G"})
+	content, err = render("mgmtd", "7.4.6", "spec.beegfs.config.management", owned, typed, v1alpha1.Options{"tuneStorageSpaceLowLimit": "300G"})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(content).To(ContainSubstring("tuneStorageSpaceLowLimit = 300G\n"))
 }
@@ -183,11 +183,11 @@ func TestOfTwoLimitsThatDependOnEachOtherAUserSetsBoth(t *testing.T) {
 	typed["cap-pool-storage-limits-space-low"] = "$(STORAGE_SPACE_LOW)"
 	typed["cap-pool-storage-limits-space-emergency"] = "$(STORAGE_SPACE_EMERGENCY)"
 	user := v1alpha1.Options{"cap-pool-storage-limits-space-low": "300GiB"}
-	_, err := render("mgmtd", "8.3.1", "spec.config.management", owned, typed, user)
-	g.Expect(err).To(MatchError("spec.config.management: cap-pool-storage-limits-space-low and cap-pool-storage-limits-space-emergency " +
+	_, err := render("mgmtd", "8.3.1", "spec.beegfs.config.management", owned, typed, user)
+	g.Expect(err).To(MatchError("spec.beegfs.config.management: cap-pool-storage-limits-space-low and cap-pool-storage-limits-space-emergency " +
 		"depend on each other, and the operator works out the one that is not set; set both"))
 	user["cap-pool-storage-limits-space-emergency"] = "30GiB"
-	content, err := render("mgmtd", "8.3.1", "spec.config.management", owned, typed, user)
+	content, err := render("mgmtd", "8.3.1", "spec.beegfs.config.management", owned, typed, user)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(content).To(ContainSubstring("space-emergency = \"30GiB\"\nspace-low = \"300GiB\"\n"))
 }
@@ -219,7 +219,7 @@ func TestAnOptionIsRefusedByName(t *testing.T) {
 		"a NUMA zone, which would undo the pinning":      {"meta", "7.4.6", "tuneBindToNumaZone", "0", bySelf},
 		"threads on all NUMA nodes, which would as well": {"storage", "7.4.6", "tuneWorkerNumaAffinity", "true", bySelf},
 		"one that a field of the spec sets": {"storage", "7.4.6", "tuneNumWorkers", "8",
-			"can't be set there; set spec.storagePools[].workerThreads instead"},
+			"can't be set there; set spec.beegfs.storagePools[].workerThreads instead"},
 		"interfaces": {"client", "8.3.1", "connInterfacesFile", "/etc/x",
 			"can't be set there; set spec.network.interfaces instead"},
 		"a license":                {"mgmtd", "8.3.1", "license-cert-file", "/x", "can't be set there; set spec.beegfs.license instead"},
@@ -230,8 +230,8 @@ func TestAnOptionIsRefusedByName(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(refusalOf(t, c.daemon, c.version, "spec.config.x", c.name, c.value)).
-				To(Equal("spec.config.x." + c.name + " " + c.sentence))
+			NewWithT(t).Expect(refusalOf(t, c.daemon, c.version, "spec.beegfs.config.x", c.name, c.value)).
+				To(Equal("spec.beegfs.config.x." + c.name + " " + c.sentence))
 		})
 	}
 }
@@ -260,8 +260,8 @@ func TestAnUnknownOptionIsRefusedWithWhatItMayHaveBeenMeantToBe(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(refusalOf(t, c.daemon, c.version, "spec.config.x", c.name, c.value)).
-				To(Equal("spec.config.x." + c.name + " is no option of beegfs-" + c.daemon + " " + c.version + c.sentence))
+			NewWithT(t).Expect(refusalOf(t, c.daemon, c.version, "spec.beegfs.config.x", c.name, c.value)).
+				To(Equal("spec.beegfs.config.x." + c.name + " is no option of beegfs-" + c.daemon + " " + c.version + c.sentence))
 		})
 	}
 }
@@ -307,8 +307,8 @@ func TestAValueIsRefusedThatIsNotOfItsType(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(refusalOf(t, c.daemon, c.version, "spec.config.x", c.name, c.value)).
-				To(Equal("spec.config.x." + c.name + " is \"" + c.value + "\", and must be " + c.must))
+			NewWithT(t).Expect(refusalOf(t, c.daemon, c.version, "spec.beegfs.config.x", c.name, c.value)).
+				To(Equal("spec.beegfs.config.x." + c.name + " is \"" + c.value + "\", and must be " + c.must))
 		})
 	}
 }
@@ -320,21 +320,21 @@ func TestValuesAreRefusedThatDoNotFitTogether(t *testing.T) {
 		sentence string
 	}{
 		"a range of ids that is not given": {"7.4.6", v1alpha1.Options{"quotaQueryType": "range", "quotaQueryUIDRange": "1000,1100"},
-			"spec.config.management: quotaQueryType range needs quotaQueryUIDRange and quotaQueryGIDRange; set both"},
+			"spec.beegfs.config.management: quotaQueryType range needs quotaQueryUIDRange and quotaQueryGIDRange; set both"},
 		"quotas that are enforced and not counted": {"8.3.1", v1alpha1.Options{"quota-enforce": "true"},
-			"spec.config.management: quota-enforce needs quota-enable; set both to true"},
+			"spec.beegfs.config.management: quota-enforce needs quota-enable; set both to true"},
 		"a low limit below that of an emergency": {"8.3.1", v1alpha1.Options{"cap-pool-storage-limits-space-low": "5GiB"},
-			"spec.config.management: cap-pool-storage-limits-space-low (5GiB) must not be lower than " +
+			"spec.beegfs.config.management: cap-pool-storage-limits-space-low (5GiB) must not be lower than " +
 				"cap-pool-storage-limits-space-emergency (10GiB)"},
 		"a table of dynamic limits that is not complete": {"8.3.1", v1alpha1.Options{"cap-pool-dynamic-meta-limits-space-low": "50GiB"},
-			"spec.config.management: the options of the table cap-pool-dynamic-meta-limits are set all together or not at all: " +
+			"spec.beegfs.config.management: the options of the table cap-pool-dynamic-meta-limits are set all together or not at all: " +
 				"cap-pool-dynamic-meta-limits-inodes-normal-threshold, "},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			owned, typed := sampleOptions("mgmtd", c.version)
-			_, err := render("mgmtd", c.version, "spec.config.management", owned, typed, c.user)
+			_, err := render("mgmtd", c.version, "spec.beegfs.config.management", owned, typed, c.user)
 			g.Expect(err).To(BeAssignableToTypeOf(&backend.InvalidSpecError{}))
 			g.Expect(err.Error()).To(HavePrefix(c.sentence))
 		})
@@ -360,11 +360,11 @@ func TestTheOperatorCanNotForgetAValueOrMisspellAnOption(t *testing.T) {
 	g := NewWithT(t)
 	owned, typed := sampleOptions("storage", "7.4.6")
 	delete(typed, "connInterfacesFile")
-	_, err := render("storage", "7.4.6", "spec.config.storage", owned, typed, nil)
+	_, err := render("storage", "7.4.6", "spec.beegfs.config.storage", owned, typed, nil)
 	g.Expect(err).To(MatchError("connInterfacesFile of beegfs-storage 7.4.6 has no value; the operator has to set it"))
 	owned, typed = sampleOptions("storage", "7.4.6")
 	owned["connStoragePort"] = "8032"
-	_, err = render("storage", "7.4.6", "spec.config.storage", owned, typed, nil)
+	_, err = render("storage", "7.4.6", "spec.beegfs.config.storage", owned, typed, nil)
 	g.Expect(err).To(MatchError("the operator sets connStoragePort, which is no option of beegfs-storage 7.4.6"))
 }
 
@@ -372,17 +372,17 @@ func TestTraps(t *testing.T) {
 	t.Run("trap 8: a server never counts the CPUs of the machine for itself", func(t *testing.T) {
 		g := NewWithT(t)
 		for _, version := range []string{"7.4.6", "8.3.1"} {
-			g.Expect(refusalOf(t, "meta", version, "spec.config.metadata", "tuneNumWorkers", "0")).
-				To(Equal("spec.config.metadata.tuneNumWorkers can't be set there; set spec.metadata.workerThreads instead"))
+			g.Expect(refusalOf(t, "meta", version, "spec.beegfs.config.metadata", "tuneNumWorkers", "0")).
+				To(Equal("spec.beegfs.config.metadata.tuneNumWorkers can't be set there; set spec.beegfs.metadata.workerThreads instead"))
 			owned, typed := sampleOptions("meta", version)
 			typed["tuneNumWorkers"] = "0"
-			_, err := render("meta", version, "spec.config.metadata", owned, typed, nil)
+			_, err := render("meta", version, "spec.beegfs.config.metadata", owned, typed, nil)
 			g.Expect(err).To(MatchError(ContainSubstring(`tuneNumWorkers of beegfs-meta would be "0", and must be a whole number from 1`)))
 			delete(typed, "tuneNumWorkers")
-			_, err = render("meta", version, "spec.config.metadata", owned, typed, nil)
+			_, err = render("meta", version, "spec.beegfs.config.metadata", owned, typed, nil)
 			g.Expect(err).To(HaveOccurred())
 		}
-		g.Expect(refusalOf(t, "mgmtd", "7.4.6", "spec.config.management", "tuneNumWorkers", "0")).To(ContainSubstring("a whole number from 1"))
+		g.Expect(refusalOf(t, "mgmtd", "7.4.6", "spec.beegfs.config.management", "tuneNumWorkers", "0")).To(ContainSubstring("a whole number from 1"))
 	})
 	t.Run("trap 10: BeeGFS is never asked to find the device of a directory, which node run has proven", func(t *testing.T) {
 		g := NewWithT(t)
@@ -401,8 +401,8 @@ func TestTraps(t *testing.T) {
 	})
 	t.Run("trap 14: the time after which a server is offline is the same for all servers", func(t *testing.T) {
 		// servers are the times of the management service, the metadata servers and the storage servers.
-		servers := func(times ...v1alpha1.OptionValue) v1alpha1.ConfigSpec {
-			config := v1alpha1.ConfigSpec{}
+		servers := func(times ...v1alpha1.OptionValue) v1alpha1.BeeGFSConfig {
+			config := v1alpha1.BeeGFSConfig{}
 			for i, role := range []*v1alpha1.Options{&config.Management, &config.Metadata, &config.Storage} {
 				if times[i] != "" {
 					*role = v1alpha1.Options{"sysTargetOfflineTimeoutSecs": times[i]}
@@ -410,28 +410,28 @@ func TestTraps(t *testing.T) {
 			}
 			return config
 		}
-		management8 := func(time v1alpha1.OptionValue, config v1alpha1.ConfigSpec) v1alpha1.ConfigSpec {
+		management8 := func(time v1alpha1.OptionValue, config v1alpha1.BeeGFSConfig) v1alpha1.BeeGFSConfig {
 			config.Management = v1alpha1.Options{"node-offline-timeout": time}
 			return config
 		}
-		clients := func(time v1alpha1.OptionValue, config v1alpha1.ConfigSpec) v1alpha1.ConfigSpec {
+		clients := func(time v1alpha1.OptionValue, config v1alpha1.BeeGFSConfig) v1alpha1.BeeGFSConfig {
 			config.Client = v1alpha1.Options{"sysTargetOfflineTimeoutSecs": time}
 			return config
 		}
 		cases := map[string]struct {
-			config  v1alpha1.ConfigSpec
+			config  v1alpha1.BeeGFSConfig
 			refused string
 		}{
 			"none is set":                      {servers("", "", ""), ""},
 			"all are set to the same":          {servers("300", "300", "300"), ""},
 			"the same, in BeeGFS 8":            {management8("5m", servers("", "300", "300")), ""},
 			"the same as BeeGFS ships":         {servers("", "180", ""), ""},
-			"the metadata servers differ":      {servers("", "300", ""), "180 s in spec.config.management"},
-			"the management service differs":   {management8("400s", servers("", "300", "300")), "400 s in spec.config.management"},
-			"the storage servers differ":       {servers("300", "300", ""), "180 s in spec.config.storage"},
+			"the metadata servers differ":      {servers("", "300", ""), "180 s in spec.beegfs.config.management"},
+			"the management service differs":   {management8("400s", servers("", "300", "300")), "400 s in spec.beegfs.config.management"},
+			"the storage servers differ":       {servers("300", "300", ""), "180 s in spec.beegfs.config.storage"},
 			"clients are more patient":         {clients("1200", servers("", "", "")), ""},
 			"clients give up too early":        {clients("359", servers("", "", "")), "set it to 360 or more"},
-			"servers take longer than clients": {servers("500", "500", "500"), "spec.config.client.sysTargetOfflineTimeoutSecs is 900 s"},
+			"servers take longer than clients": {servers("500", "500", "500"), "spec.beegfs.config.client.sysTargetOfflineTimeoutSecs is 900 s"},
 			"all of them take longer":          {clients("1000", servers("500", "500", "500")), ""},
 		}
 		for name, c := range cases {

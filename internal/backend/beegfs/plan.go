@@ -33,7 +33,7 @@ func (Backend) Objects(in backend.Input) ([]client.Object, error) {
 			"node %s, which holds the store of the management service, is not in the cluster or has no InternalIP; bring it back: without its store, ids, pools and mirrors are forgotten",
 			fs.Status.Metadata.Node)
 	}
-	if err := consistentTimeouts(backend.RawOptions(fs)); err != nil {
+	if err := consistentTimeouts(own(fs).Config); err != nil {
 		return nil, err
 	}
 	b := builder{in: in, management: management, told: map[string][]byte{}}
@@ -189,7 +189,7 @@ func (b *builder) managementSet() (client.Object, error) {
 		return nil, err
 	}
 	var directories []string
-	if !backend.OnDevices(fs.Spec.Management.Targets) {
+	if !backend.OnDevices(own(fs).Management.Targets) {
 		directories = []string{fs.Status.Metadata.Directory}
 	}
 	p, w := portsOf(fs), backend.Workload{Component: componentManagement, Role: v1alpha1.RoleManagement}
@@ -197,11 +197,11 @@ func (b *builder) managementSet() (client.Object, error) {
 	if is8(fs.Spec.Version) {
 		ports = append(ports, corev1.ContainerPort{Name: "grpc", ContainerPort: p.grpc(), Protocol: corev1.ProtocolTCP})
 	}
-	pod, err := b.server(w, "mgmtd", run, "management.json", fs.Spec.Management.Targets, directories, ports...)
+	pod, err := b.server(w, "mgmtd", run, "management.json", own(fs).Management.Targets, directories, ports...)
 	if err != nil {
 		return nil, err
 	}
-	offline, _, _, _ := offlineTimeouts(backend.RawOptions(fs))
+	offline, _, _, _ := offlineTimeouts(own(fs).Config)
 	pod.Spec.TerminationGracePeriodSeconds = new(max(managementGrace, offline+graceBeyond))
 	pod.Spec.Affinity = backend.OnNodes(fs.Status.Metadata.Node)
 	if is8(fs.Spec.Version) {

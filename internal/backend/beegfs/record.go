@@ -49,8 +49,8 @@ func recordManagement(in backend.Input) (v1alpha1.MetadataRecord, error) {
 	if err != nil || record.Directory != "" {
 		return record, err
 	}
-	if !backend.OnDevices(fs.Spec.Management.Targets) {
-		record.Directory = string(fs.Spec.Management.Targets.Directories[0])
+	if !backend.OnDevices(own(fs).Management.Targets) {
+		record.Directory = string(own(fs).Management.Targets.Directories[0])
 		return record, nil
 	}
 	if disks := backend.TargetsOf(in, v1alpha1.RoleManagement, "", record.Node); len(disks) > 0 {
@@ -65,23 +65,23 @@ func recordManagementNode(in backend.Input) (v1alpha1.MetadataRecord, error) {
 	if fs.Status.Metadata != nil {
 		return *fs.Status.Metadata, nil
 	}
-	selector := fs.Spec.Management.NodeSelector
+	selector := own(fs).Management.NodeSelector
 	nodes := backend.Matching(in.Nodes, selector)
 	switch len(nodes) {
 	case 0:
 		return v1alpha1.MetadataRecord{}, backend.Invalid(v1alpha1.ReasonNoNodes,
-			"no node matches spec.management.nodeSelector (%s); label the node that shall run the management service", backend.SelectorText(selector))
+			"no node matches spec.beegfs.management.nodeSelector (%s); label the node that shall run the management service", backend.SelectorText(selector))
 	case 1:
 		node := nodes[0].Name
-		if !backend.HasTargets(fs.Spec.Management.Targets, node) {
+		if !backend.HasTargets(own(fs).Management.Targets, node) {
 			return v1alpha1.MetadataRecord{}, backend.Invalid(v1alpha1.ReasonInvalidSpec,
-				"spec.management.nodeSelector (%s) matches %s, and spec.management.targets.devices names a disk of node %s; label that node instead, or name a disk of %s",
-				backend.SelectorText(selector), node, fs.Spec.Management.Targets.Devices[0].Node, node)
+				"spec.beegfs.management.nodeSelector (%s) matches %s, and spec.beegfs.management.targets.devices names a disk of node %s; label that node instead, or name a disk of %s",
+				backend.SelectorText(selector), node, own(fs).Management.Targets.Devices[0].Node, node)
 		}
 		return v1alpha1.MetadataRecord{Node: node}, nil
 	default:
 		return v1alpha1.MetadataRecord{}, backend.Invalid(v1alpha1.ReasonTooManyNodes,
-			"spec.management.nodeSelector (%s) matches %s, but a BeeGFS has exactly one management service; leave the label on one node",
+			"spec.beegfs.management.nodeSelector (%s) matches %s, but a BeeGFS has exactly one management service; leave the label on one node",
 			backend.SelectorText(selector), backend.NodeNames(nodes))
 	}
 }
@@ -127,8 +127,8 @@ func recordMetadataNodes(in backend.Input) ([]string, error) {
 
 // checkSpec refuses what contradicts itself, also where admission has let it pass.
 func checkSpec(fs *v1alpha1.FileSystem) error {
-	if fs.Spec.BeeGFS == nil || fs.Spec.Management == nil {
-		return backend.Invalid(v1alpha1.ReasonInvalidSpec, "spec.beegfs (which may be empty: {}) and spec.management are required when spec.type is BeeGFS")
+	if fs.Spec.BeeGFS == nil {
+		return backend.Invalid(v1alpha1.ReasonInvalidSpec, "spec.beegfs is required when spec.type is BeeGFS: spec.beegfs.management says where the management service runs")
 	}
 	if err := checkMetadata(fs); err != nil {
 		return err
@@ -137,13 +137,14 @@ func checkSpec(fs *v1alpha1.FileSystem) error {
 		if pool.Name == drainingPool {
 			return backend.Invalid(v1alpha1.ReasonInvalidSpec, "no storage pool can be called %q: targets that are drained go to a pool of that name; choose another name", drainingPool)
 		}
-		if pool.Striping == nil || pool.Striping.ChunkSize == "" {
+		striping := ownPool(fs, pool.Name).Striping
+		if striping == nil || striping.ChunkSize == "" {
 			continue
 		}
-		size, err := resource.ParseQuantity(string(pool.Striping.ChunkSize))
+		size, err := resource.ParseQuantity(string(striping.ChunkSize))
 		if bytes := size.Value(); err != nil || bytes < 64<<10 || bytes > 2<<30 || bytes&(bytes-1) != 0 {
 			return backend.Invalid(v1alpha1.ReasonInvalidSpec,
-				"spec.storagePools[%s].striping.chunkSize is %q; BeeGFS takes a power of two from 64Ki to 2Gi, such as 512Ki or 1Mi", pool.Name, pool.Striping.ChunkSize)
+				"spec.beegfs.storagePools[%s].striping.chunkSize is %q; BeeGFS takes a power of two from 64Ki to 2Gi, such as 512Ki or 1Mi", pool.Name, striping.ChunkSize)
 		}
 	}
 	return nil

@@ -24,15 +24,15 @@ func TestRecordRefuses(t *testing.T) {
 	}{
 		"a management service without a node": {
 			change: func(in *backend.Input) { delete(in.Nodes[1].Labels, managementLabel) },
-			reason: v1alpha1.ReasonNoNodes, says: "no node matches spec.management.nodeSelector (parallelfs.dev/scratch-management=); label the node",
+			reason: v1alpha1.ReasonNoNodes, says: "no node matches spec.beegfs.management.nodeSelector (parallelfs.dev/scratch-management=); label the node",
 		},
 		"two nodes for the one management service": {
 			change: func(in *backend.Input) { in.Nodes[2].Labels[managementLabel] = "" },
 			reason: v1alpha1.ReasonTooManyNodes, says: "matches oss1, oss2, but a BeeGFS has exactly one management service",
 		},
 		"a disk of another node for the management service": {
-			change: func(in *backend.Input) { in.FileSystem.Spec.Management.Targets.Devices[0].Node = "oss2" },
-			reason: v1alpha1.ReasonInvalidSpec, says: "matches oss1, and spec.management.targets.devices names a disk of node oss2",
+			change: func(in *backend.Input) { in.FileSystem.Spec.BeeGFS.Management.Targets.Devices[0].Node = "oss2" },
+			reason: v1alpha1.ReasonInvalidSpec, says: "matches oss1, and spec.beegfs.management.targets.devices names a disk of node oss2",
 		},
 		"no node for the metadata": {
 			change: func(in *backend.Input) {
@@ -102,11 +102,11 @@ func TestRecordRefuses(t *testing.T) {
 			reason: v1alpha1.ReasonInvalidSpec, says: `no storage pool can be called "draining"`,
 		},
 		"a chunk size that is no power of two": {
-			change: func(in *backend.Input) { in.FileSystem.Spec.StoragePools[0].Striping.ChunkSize = "768Ki" },
-			reason: v1alpha1.ReasonInvalidSpec, says: `spec.storagePools[ssd].striping.chunkSize is "768Ki"; BeeGFS takes a power of two`,
+			change: func(in *backend.Input) { in.FileSystem.Spec.BeeGFS.StoragePools[0].Striping.ChunkSize = "768Ki" },
+			reason: v1alpha1.ReasonInvalidSpec, says: `spec.beegfs.storagePools[ssd].striping.chunkSize is "768Ki"; BeeGFS takes a power of two`,
 		},
 		"a chunk size below 64Ki": {
-			change: func(in *backend.Input) { in.FileSystem.Spec.StoragePools[0].Striping.ChunkSize = "32Ki" },
+			change: func(in *backend.Input) { in.FileSystem.Spec.BeeGFS.StoragePools[0].Striping.ChunkSize = "32Ki" },
 			reason: v1alpha1.ReasonInvalidSpec, says: `is "32Ki"`,
 		},
 		"interfaces that a node has not": {
@@ -139,7 +139,7 @@ func TestRecordRefuses(t *testing.T) {
 		"the directory of the management service inside of a metadata directory": {
 			directories: true,
 			change: func(in *backend.Input) {
-				in.FileSystem.Spec.Management.Targets.Directories[0] = "/data/meta0/mgmt"
+				in.FileSystem.Spec.BeeGFS.Management.Targets.Directories[0] = "/data/meta0/mgmt"
 			},
 			reason: v1alpha1.ReasonDirectoryConflict, says: "on node oss1, /data/meta0/mgmt is for the management service, and /data/meta0 for meta-0.oss1",
 		},

@@ -86,7 +86,7 @@ func (o *observer) unconfirmed() []string {
 	if o.in.State == nil || !o.inUse() {
 		return nil
 	}
-	seconds, _, _, _ := offlineTimeouts(backend.RawOptions(o.fs))
+	seconds, _, _, _ := offlineTimeouts(own(o.fs).Config)
 	forgotten := time.Duration(seconds)*time.Second + noticed
 	var out []string
 	for _, i := range o.seen.Instances {

@@ -58,7 +58,7 @@ func options(field, version, daemon string, owned, defaults map[string]string, u
 func masterRun(in backend.Input) (spec.Run, error) {
 	fs, p := in.FileSystem, portsOf(in.FileSystem)
 	data, directories, onTargets := masterPlaces(fs)
-	rendered, err := options("spec.config.metadata", fs.Spec.Version, "mfsmaster", map[string]string{
+	rendered, err := options("spec.moosefs.config.metadata", fs.Spec.Version, "mfsmaster", map[string]string{
 		"WORKING_USER":       daemonUser,
 		"WORKING_GROUP":      daemonUser,
 		"SYSLOG_IDENT":       "mfsmaster",
@@ -68,7 +68,7 @@ func masterRun(in backend.Input) (spec.Run, error) {
 		"MATOML_LISTEN_HOST": "*", "MATOML_LISTEN_PORT": fmt.Sprint(p.metaloggers()),
 		"MATOCS_LISTEN_HOST": "*", "MATOCS_LISTEN_PORT": fmt.Sprint(p.chunkservers()),
 		"MATOCL_LISTEN_HOST": "*", "MATOCL_LISTEN_PORT": fmt.Sprint(p.clients()),
-	}, nil, backend.RawOptions(fs).Metadata)
+	}, nil, own(fs).Config.Metadata)
 	if err != nil {
 		return spec.Run{}, err
 	}
@@ -143,7 +143,7 @@ func metaloggerRun(in backend.Input, masterIP string) (spec.Run, error) {
 		"MASTER_HOST":   masterIP,
 		"MASTER_PORT":   fmt.Sprint(p.metaloggers()),
 		"BIND_HOST":     "$(NODE_IP)",
-	}, nil, fs.Spec.MooseFS.Metaloggers.Config)
+	}, nil, own(fs).Metaloggers.Config)
 	if err != nil {
 		return spec.Run{}, err
 	}
@@ -159,7 +159,7 @@ func chunkserverRun(in backend.Input, masterIP string, pool v1alpha1.StoragePool
 	fs, p := in.FileSystem, portsOf(in.FileSystem)
 	component := componentChunkserver + "-" + pool.Name
 	state := stateDirectory(fs, component)
-	rendered, err := options("spec.config.storage", fs.Spec.Version, "mfschunkserver", map[string]string{
+	rendered, err := options("spec.moosefs.config.storage", fs.Spec.Version, "mfschunkserver", map[string]string{
 		"WORKING_USER":       daemonUser,
 		"WORKING_GROUP":      daemonUser,
 		"SYSLOG_IDENT":       "mfschunkserver-" + pool.Name,
@@ -176,7 +176,7 @@ func chunkserverRun(in backend.Input, masterIP string, pool v1alpha1.StoragePool
 	}, map[string]string{
 		// README.Debian of moosefs-chunkserver: the built-in 256MiB lets a disk run full.
 		"HDD_LEAVE_SPACE_DEFAULT": "5GiB",
-	}, backend.RawOptions(fs).Storage)
+	}, own(fs).Config.Storage)
 	if err != nil {
 		return spec.Run{}, err
 	}

@@ -90,8 +90,8 @@ func (o *observer) servers() {
 		instance.Placement = o.placements.Of(name, componentMaster, instance.Name, role.CPUPinning, recordedTarget(o.in))
 		o.seen.Instances = append(o.seen.Instances, instance)
 	}
-	if o.fs.Spec.MooseFS.Metaloggers != nil {
-		for _, n := range backend.Matching(o.in.Nodes, o.fs.Spec.MooseFS.Metaloggers.NodeSelector) {
+	if own(o.fs).Metaloggers != nil {
+		for _, n := range backend.Matching(o.in.Nodes, own(o.fs).Metaloggers.NodeSelector) {
 			instance := v1alpha1.InstanceStatus{Name: componentMetalogger + "." + n.Name, Role: v1alpha1.RoleMetadataBackup, Node: n.Name}
 			away := o.in.Away(componentMetalogger, "", "", n.Name)
 			if server, ok := o.server(v1alpha1.RoleMetadataBackup, n.IP, 0); ok && server.Online && away == "" {

@@ -58,7 +58,15 @@ func (Backend) Prober(version, address string) backend.Prober { return NewProber
 // ports of a filesystem, from its base port; see v1alpha1.MooseFSSpec.BasePort.
 type ports struct{ base int32 }
 
-func portsOf(fs *v1alpha1.FileSystem) ports { return ports{fs.Spec.MooseFS.BasePort} }
+func portsOf(fs *v1alpha1.FileSystem) ports { return ports{fs.Spec.MooseFS.Ports()} }
+
+// own is what only a MooseFS has.
+func own(fs *v1alpha1.FileSystem) v1alpha1.MooseFSSpec {
+	if fs.Spec.MooseFS == nil {
+		return v1alpha1.MooseFSSpec{}
+	}
+	return *fs.Spec.MooseFS
+}
 
 func (p ports) metaloggers() int32           { return p.base }
 func (p ports) chunkservers() int32          { return p.base + 1 }

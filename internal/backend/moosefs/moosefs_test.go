@@ -49,6 +49,7 @@ func everything(version string) backend.Input {
 				MooseFS: &v1alpha1.MooseFSSpec{
 					BasePort:    9419,
 					Metaloggers: &v1alpha1.MetaloggersSpec{NodeSelector: labels(storageLabel), Config: v1alpha1.Options{"META_DOWNLOAD_FREQ": "1"}},
+					Config:      v1alpha1.MooseFSConfig{Metadata: v1alpha1.Options{"ATIME_MODE": "4"}, Storage: v1alpha1.Options{"HDD_TEST_SPEED": "0.1"}},
 				},
 				Metadata: v1alpha1.MetadataSpec{
 					NodeSelector: labels(masterLabel), InstancesPerNode: 1,
@@ -61,7 +62,6 @@ func everything(version string) backend.Input {
 				Clients: &v1alpha1.ClientsSpec{
 					NodeSelector: labels(clientLabel), MountPath: "/mnt/scratch", MountOptions: []v1alpha1.MountOption{"mfsioretries=30"},
 				},
-				Config: &v1alpha1.ConfigSpec{Metadata: v1alpha1.Options{"ATIME_MODE": "4"}, Storage: v1alpha1.Options{"HDD_TEST_SPEED": "0.1"}},
 			},
 		},
 		Nodes: []backend.Node{
@@ -253,7 +253,7 @@ func TestANewNodeOfAPoolRestartsNobodyElse(t *testing.T) {
 	g.Expect(hashes(grown)).To(Equal(before))
 
 	changed := everything("4.57.5")
-	changed.FileSystem.Spec.Config.Storage["WORKERS_MAX"] = "100"
+	changed.FileSystem.Spec.MooseFS.Config.Storage["WORKERS_MAX"] = "100"
 	g.Expect(hashes(changed)).NotTo(Equal(before), "a changed option must restart the chunkservers")
 	g.Expect(hashes(changed)["scratch-master"]).To(Equal(before["scratch-master"]), "but not the master")
 }
@@ -264,12 +264,12 @@ func TestOptionsAreRefusedByName(t *testing.T) {
 		says   string
 	}{
 		"an option that the operator owns": {
-			change: func(fs *v1alpha1.FileSystem) { fs.Spec.Config.Metadata["DATA_PATH"] = "/elsewhere" },
-			says:   "spec.config.metadata.DATA_PATH is set by the operator itself",
+			change: func(fs *v1alpha1.FileSystem) { fs.Spec.MooseFS.Config.Metadata["DATA_PATH"] = "/elsewhere" },
+			says:   "spec.moosefs.config.metadata.DATA_PATH is set by the operator itself",
 		},
 		"an option that the daemon does not know": {
-			change: func(fs *v1alpha1.FileSystem) { fs.Spec.Config.Storage["HDD_TEST_SPED"] = "1" },
-			says:   "spec.config.storage.HDD_TEST_SPED is no option of mfschunkserver",
+			change: func(fs *v1alpha1.FileSystem) { fs.Spec.MooseFS.Config.Storage["HDD_TEST_SPED"] = "1" },
+			says:   "spec.moosefs.config.storage.HDD_TEST_SPED is no option of mfschunkserver",
 		},
 		"an option of another daemon": {
 			change: func(fs *v1alpha1.FileSystem) { fs.Spec.MooseFS.Metaloggers.Config["ATIME_MODE"] = "4" },

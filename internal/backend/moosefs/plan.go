@@ -57,7 +57,7 @@ func (b *builder) build() error {
 	if err := add(b.masterSet()); err != nil {
 		return err
 	}
-	if fs.Spec.MooseFS.Metaloggers != nil {
+	if own(fs).Metaloggers != nil {
 		if err := add(b.metaloggerSet()); err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func (b *builder) metaloggerSet() (client.Object, error) {
 	b.told["metalogger.json"] = backend.Encode(run)
 	pod := b.pod(componentMetalogger, "", configVolume)
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(60))
-	pod.Spec.NodeSelector = fs.Spec.MooseFS.Metaloggers.NodeSelector
+	pod.Spec.NodeSelector = own(fs).Metaloggers.NodeSelector
 	daemon := b.daemon("metalogger", "run", configVolume, "metalogger.json")
 	backend.HostDirectory(pod, &daemon, "state", backend.StateRoot(fs), nil)
 	pod.Spec.Containers = []corev1.Container{daemon}
