@@ -3,8 +3,11 @@ package v1alpha1
 // Condition types of both kinds, in the vocabulary of kstatus
 // (https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md).
 const (
-	// ConditionReady is true when the filesystem itself says that every server and target takes part and every client is mounted.
+	// ConditionReady is true while programs can read and write all of their data, as the filesystem itself says.
 	ConditionReady = "Ready"
+	// ConditionDegraded is true while a server, a target, a copy or a mount is missing, and absent otherwise. Programs may go on all the same:
+	// that is what Ready says.
+	ConditionDegraded = "Degraded"
 	// ConditionSucceeded is true when every point of a run has a result, false when the run ended with failed points or was refused.
 	ConditionSucceeded = "Succeeded"
 	// ConditionReconciling is true while the operator works on it, and absent otherwise.
@@ -89,6 +92,8 @@ const (
 const (
 	// ReasonHealthy surfaces when everything takes part.
 	ReasonHealthy = "Healthy"
+	// ReasonDegradedService is the reason of a true Ready while Degraded is true; that says what is missing.
+	ReasonDegradedService = "DegradedService"
 	// ReasonInvalidSpec surfaces when the spec contradicts itself or the cluster; the message names the field.
 	ReasonInvalidSpec = "InvalidSpec"
 	// ReasonOptionRefused surfaces when config of spec.moosefs or spec.beegfs names an option that the operator owns or the daemon does not know.

@@ -92,6 +92,10 @@ type FileSystemSpec struct {
 	// +optional
 	Pods PodsSpec `json:"pods,omitzero"`
 
+	// updates says how changes come to daemons that run.
+	// +optional
+	Updates UpdatesSpec `json:"updates,omitzero"`
+
 	// provisioning says what the operator may do to disks. Defaults to {}, which is format Approved.
 	// +optional
 	// +kubebuilder:default={}
@@ -108,6 +112,13 @@ type FileSystemSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	ConfirmDestroy string `json:"confirmDestroy,omitempty"`
+}
+
+// UpdatesSpec says how changes come to daemons that run: one of them at a time is restarted, when the filesystem can do without it.
+type UpdatesSpec struct {
+	// paused restarts no daemon that runs. Those that are down are started all the same, and take up the change then. Defaults to false.
+	// +optional
+	Paused bool `json:"paused,omitempty"`
 }
 
 // Management is the management service, nil for a type that has none.

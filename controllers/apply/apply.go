@@ -51,7 +51,8 @@ type Applier struct {
 
 // Apply makes the cluster hold exactly the wanted children of the owner, in the order given, and removes children that
 // carry the given labels and are controlled by the owner but are not wanted. Of a PartialObjectMetadata, nothing is written: it
-// is not removed (backend.Keep), or, when it has a time of deletion, it is (backend.Absent). It goes on after an error, so that one bad child does not hide another, and returns all of them joined.
+// is not removed (backend.Keep), or, when it has a time of deletion, it is (backend.Absent). It goes on after an error, so that one bad
+// child does not hide another, and returns all of them joined.
 func (a *Applier) Apply(ctx context.Context, owner client.Object, selector map[string]string, wanted []client.Object) (Result, error) {
 	result, keep, applyErr := a.applyAll(ctx, owner, selector, wanted)
 	// Without a full picture of what is wanted nothing is removed: a child that failed to apply is still in keep.

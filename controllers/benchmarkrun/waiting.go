@@ -29,6 +29,10 @@ func decideWaiting(w *world, point int) (decision, bool) {
 		return w.waits(v1alpha1.ReasonWaitingForFileSystem, "FileSystem %s is not Ready yet", name), true
 	case ready.Status != metav1.ConditionTrue:
 		return w.waits(v1alpha1.ReasonWaitingForFileSystem, "FileSystem %s is not Ready (%s)", name, ready.Reason), true
+	case meta.IsStatusConditionTrue(w.fileSystem.Status.Conditions, v1alpha1.ConditionDegraded):
+		degraded := meta.FindStatusCondition(w.fileSystem.Status.Conditions, v1alpha1.ConditionDegraded)
+		return w.waits(v1alpha1.ReasonWaitingForFileSystem, "FileSystem %s is Degraded (%s): what would be measured is not what its spec asks for",
+			name, degraded.Reason), true
 	case meta.IsStatusConditionTrue(w.fileSystem.Status.Conditions, v1alpha1.ConditionStalled):
 		stalled := meta.FindStatusCondition(w.fileSystem.Status.Conditions, v1alpha1.ConditionStalled)
 		return w.waits(v1alpha1.ReasonWaitingForFileSystem, "FileSystem %s is Stalled (%s): what runs is not what its spec asks for",

@@ -287,7 +287,8 @@ func (w *world) time() metav1.Time { return metav1.NewTime(w.now.UTC().Truncate(
 func isReady(fs *v1alpha1.FileSystem) bool {
 	c := meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionReady)
 	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration >= fs.Generation &&
-		!meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionStalled)
+		!meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionStalled) &&
+		!meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionDegraded)
 }
 
 // waitsFor is what a FileSystem says of itself, and whether a person has to act.
@@ -296,8 +297,10 @@ func waitsFor(fs *v1alpha1.FileSystem) (string, bool) {
 	if c == nil {
 		return "it has no status yet", false
 	}
-	if stalled := meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionStalled); stalled != nil {
-		c = stalled
+	for _, kind := range []string{v1alpha1.ConditionDegraded, v1alpha1.ConditionStalled} {
+		if worse := meta.FindStatusCondition(fs.Status.Conditions, kind); worse != nil && (c.Status == metav1.ConditionTrue || kind == v1alpha1.ConditionStalled) {
+			c = worse
+		}
 	}
 	return fmt.Sprintf("%s: %s", c.Reason, c.Message), meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionStalled)
 }

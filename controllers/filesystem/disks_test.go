@@ -256,7 +256,7 @@ func TestAStorageTargetThatIsDeletedByHandIsMadeAnewWithItsData(t *testing.T) {
 	w.Expect(server.Client.Delete(w.ctx, was)).To(Succeed())
 	w.settle()
 	w.Expect(w.target(data[1]).UID).To(Equal(was.UID), "its server still uses it")
-	w.Expect(w.ready()).To(And(HaveField("Reason", v1alpha1.ReasonTargetsNotReady), HaveField("Message", ContainSubstring(was.Name+" was deleted, and may hold data"))))
+	w.Expect(w.condition(v1alpha1.ConditionDegraded)).To(And(HaveField("Reason", v1alpha1.ReasonTargetsNotReady), HaveField("Message", ContainSubstring(was.Name+" was deleted, and may hold data"))))
 
 	for _, p := range w.pods() {
 		if p.Name == "scratch-chunkserver-ssd."+w.nodes[1] {

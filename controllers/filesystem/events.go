@@ -9,11 +9,14 @@ import (
 	"parallelfs.dev/operator/controllers/conditions"
 )
 
-// announce makes an event of a change of Ready: its status or its reason. It is called after the status was written.
+// announce makes an event of a change of Ready, or of Degraded: its status or its reason. It is called after the status was written.
 func (r *Reconciler) announce(before, after *v1alpha1.FileSystem) {
+	if is := changed(before, after, v1alpha1.ConditionDegraded); is != nil {
+		r.Recorder.Eventf(after, nil, corev1.EventTypeWarning, is.Reason, "Observe", "%s", v1alpha1.Cut(is.Message, conditions.MaxNote))
+	}
 	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionReady)
-	is := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionReady)
-	if is == nil || (was != nil && was.Status == is.Status && was.Reason == is.Reason) {
+	is := changed(before, after, v1alpha1.ConditionReady)
+	if is == nil {
 		return
 	}
 	kind := corev1.EventTypeNormal
@@ -22,4 +25,13 @@ func (r *Reconciler) announce(before, after *v1alpha1.FileSystem) {
 		kind = corev1.EventTypeWarning
 	}
 	r.Recorder.Eventf(after, nil, kind, is.Reason, "Observe", "%s", v1alpha1.Cut(is.Message, conditions.MaxNote))
+}
+
+// changed is a condition whose status or reason has changed; nil when neither has, or it is absent.
+func changed(before, after *v1alpha1.FileSystem, kind string) *metav1.Condition {
+	was, is := meta.FindStatusCondition(before.Status.Conditions, kind), meta.FindStatusCondition(after.Status.Conditions, kind)
+	if is == nil || was != nil && was.Status == is.Status && was.Reason == is.Reason {
+		return nil
+	}
+	return is
 }

@@ -106,13 +106,16 @@ func TestALostTargetIsNamedAndItsReturnIsSeen(t *testing.T) {
 	lost := w.nodes[1] + ":/data/ssd0"
 	w.lost = []string{lost}
 	w.settle()
-	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonTargetsMissing),
+	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonDegradedService)),
+		"every chunk has a copy on another target, as MooseFS says")
+	w.Expect(w.condition(v1alpha1.ConditionDegraded)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonTargetsMissing),
 		HaveField("Message", And(ContainSubstring("1 of 3 targets"), ContainSubstring(lost)))))
 	w.Expect(w.get().Status.Summary.Targets).To(Equal("2/3"))
 
 	w.lost = nil
 	w.settle()
-	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue))
+	w.Expect(w.ready().Reason).To(Equal(v1alpha1.ReasonHealthy))
+	w.Expect(w.condition(v1alpha1.ConditionDegraded)).To(BeZero())
 }
 
 func TestANodeThatLosesItsLabelKeepsItsData(t *testing.T) {

@@ -3,6 +3,7 @@
 package filesystem
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -250,16 +251,18 @@ func (r *Reconciler) describe(fs *v1alpha1.FileSystem, seen backend.Observation,
 		now := metav1.NewTime(r.Clock.Now().UTC().Truncate(time.Second))
 		status.Metadata.Initialized = &now
 	}
-	value, progress, reason, message := summarize(seen, stop)
-	if waits && progress == conditions.Settled {
-		progress = conditions.Reconciling
+	s := summarize(seen, stop)
+	if waits && s.progress == conditions.Settled {
+		s.progress = conditions.Reconciling
 	}
-	if stop != nil && value == metav1.ConditionTrue {
-		// What a person has to change is said by Stalled. Ready is about service.
-		conditions.Set(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, value, conditions.Stalled, stop.Reason, stop.Message)
-		conditions.Add(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionReady, value, reason, message)
+	// What a person has to change is said by Stalled. Ready is about service.
+	conditions.Set(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, s.ready, s.progress, s.why.Reason, s.why.Message)
+	conditions.Add(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionReady, s.ready, s.service.Reason, s.service.Message)
+	if s.missing != nil {
+		conditions.Add(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionDegraded, metav1.ConditionTrue,
+			s.missing.Reason, s.missing.Message)
 	} else {
-		conditions.Set(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, value, progress, reason, message)
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionDegraded)
 	}
 	if usesDirectories(fs) {
 		conditions.Add(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionEvaluationOnly, metav1.ConditionTrue,
@@ -319,33 +322,85 @@ func pinned(reason string) metav1.ConditionStatus {
 	}
 }
 
-// summarize decides the condition Ready.
-func summarize(seen backend.Observation, stop *backend.InvalidSpecError) (metav1.ConditionStatus, conditions.Progress, string, string) {
-	if stop != nil && len(seen.Problems) > 0 {
-		return metav1.ConditionFalse, conditions.Stalled, stop.Reason, stop.Message
+// summary is what the conditions say.
+type summary struct {
+	// ready and service are the status of Ready, and its reason and message.
+	ready   metav1.ConditionStatus
+	service backend.Problem
+	// progress and why are about Reconciling and Stalled.
+	progress conditions.Progress
+	why      backend.Problem
+	// missing is the reason and message of Degraded; nil when nothing is missing.
+	missing *backend.Problem
+}
+
+// summarize decides the conditions from what was observed.
+func summarize(seen backend.Observation, stop *backend.InvalidSpecError) summary {
+	s := summary{ready: metav1.ConditionTrue, progress: conditions.Settled, service: backend.Problem{
+		Reason: v1alpha1.ReasonHealthy,
+		Message: fmt.Sprintf("%s servers and %s targets are online, %s clients have mounted",
+			seen.Summary.Servers, seen.Summary.Targets, seen.Summary.Clients),
+	}}
+	s.why = s.service
+	if len(seen.Problems) > 0 {
+		s.summarizeProblems(seen)
 	}
-	if len(seen.Problems) == 0 {
-		return metav1.ConditionTrue, conditions.Settled, v1alpha1.ReasonHealthy,
-			fmt.Sprintf("%s servers and %s targets are online, %s clients have mounted", seen.Summary.Servers, seen.Summary.Targets, seen.Summary.Clients)
-	}
-	worst, message := seen.Problems[0], ""
-	for i, p := range seen.Problems {
-		if i > 0 {
-			message += "; "
+	if stop != nil {
+		s.progress, s.why = conditions.Stalled, backend.Problem{Reason: stop.Reason, Message: stop.Message}
+		if s.ready != metav1.ConditionTrue {
+			s.service = s.why // what a person has to change is often the cause of the rest
 		}
-		message += p.Message
+	}
+	return s
+}
+
+func (s *summary) summarizeProblems(seen backend.Observation) {
+	worst, missing := backend.Problem{Reason: seen.Problems[0].Reason}, backend.Problem{}
+	for _, p := range seen.Problems {
+		worst.Message = joined(worst.Message, p.Message)
+		if isMissing(p.Reason) {
+			missing.Reason = cmp.Or(missing.Reason, p.Reason)
+			missing.Message = joined(missing.Message, p.Message)
+		}
+	}
+	s.why, s.progress = worst, conditions.Reconciling
+	if missing.Reason != "" {
+		s.missing = &missing
 	}
 	switch worst.Reason {
-	case v1alpha1.ReasonDataUnknown: // it is the last of all problems, so there is no other
-		return metav1.ConditionTrue, conditions.Reconciling, worst.Reason, message
 	case v1alpha1.ReasonDaemonRefused, v1alpha1.ReasonNoDevices, v1alpha1.ReasonDeviceConflict, v1alpha1.ReasonPinningConflict,
 		v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonLicenseMissing, v1alpha1.ReasonUnknownMembers:
-		return metav1.ConditionFalse, conditions.Stalled, worst.Reason, message
-	case v1alpha1.ReasonProbeUnreachable:
-		return metav1.ConditionUnknown, conditions.Reconciling, worst.Reason, message
-	default:
-		return metav1.ConditionFalse, conditions.Reconciling, worst.Reason, message
+		s.progress = conditions.Stalled
 	}
+	switch {
+	case worst.Reason == v1alpha1.ReasonDataUnknown: // it is the last of all problems, so there is no other
+		s.service = worst
+	case seen.Serves && s.missing != nil:
+		s.service = backend.Problem{Reason: v1alpha1.ReasonDegradedService, Message: "programs read and write, and not everything is there: " + missing.Message}
+	case seen.Serves: // the operator has something to do, or a person has
+	case worst.Reason == v1alpha1.ReasonProbeUnreachable:
+		s.ready, s.service = metav1.ConditionUnknown, worst
+	default:
+		s.ready, s.service = metav1.ConditionFalse, worst
+	}
+}
+
+// isMissing is true for what makes a filesystem less than whole. Other problems are work that is not done yet.
+func isMissing(reason string) bool {
+	switch reason {
+	case v1alpha1.ReasonTargetsMissing, v1alpha1.ReasonServersMissing, v1alpha1.ReasonChunksEndangered, v1alpha1.ReasonClientsMissing,
+		v1alpha1.ReasonTargetsNotReady, v1alpha1.ReasonDataInconsistent, v1alpha1.ReasonMetadataOffline, v1alpha1.ReasonDaemonRefused:
+		return true
+	default:
+		return false
+	}
+}
+
+func joined(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "; " + b
 }
 
 // writeStatus writes the status when it has changed, and an event when Ready has.

@@ -23,7 +23,8 @@ import (
 func (r *Reconciler) chooseRestart(
 	ctx context.Context, b backend.Backend, in backend.Input, seen backend.Observation, h *hold,
 ) (*due, string, error) {
-	pod, message := nextRestart(b.RestartOrder(), in, seen)
+	paused := in.FileSystem.Spec.Updates.Paused
+	pod, message := nextRestart(b.RestartOrder(), in, seen, paused)
 	if pod == nil || !pod.Ready {
 		return pod, message, nil
 	}
@@ -32,7 +33,7 @@ func (r *Reconciler) chooseRestart(
 	if in.Pods, err = r.pods(ctx, r.Reader, in.FileSystem); err != nil {
 		return nil, "", err
 	}
-	if pod, message = nextRestart(b.RestartOrder(), in, seen); pod == nil || !pod.Ready {
+	if pod, message = nextRestart(b.RestartOrder(), in, seen, paused); pod == nil || !pod.Ready {
 		return pod, message, nil
 	}
 	change := fmt.Sprintf("%s on node %s is to be restarted: %s", pod.Component, pod.Node, pod.why)
@@ -76,8 +77,8 @@ func (d *due) cost() string {
 // nothing would stop it, on a node that is not Ready, it is left alone, and so is one that is being stopped. A pod that runs may be
 // restarted only while every server has a pod that is Ready; while the filesystem was asked after the last of them has started, and says
 // that all is well, or that its problems are such that this restart mends; and while no server could be listed only because nobody has
-// missed it yet. So never more than one server is missing, and a disk that waits to be taken up does not keep its server from taking it up.
-func nextRestart(order []string, in backend.Input, seen backend.Observation) (*due, string) {
+// missed it yet. While restarts are paused, none that runs is restarted. So never more than one server is missing, and a disk that waits to be taken up does not keep its server from taking it up.
+func nextRestart(order []string, in backend.Input, seen backend.Observation, paused bool) (*due, string) {
 	changed := map[types.NamespacedName]backend.Restart{}
 	for _, r := range seen.Restarts {
 		changed[r.Pod] = r
@@ -110,7 +111,7 @@ func nextRestart(order []string, in backend.Input, seen backend.Observation) (*d
 		return nil, ""
 	}
 	// Every instance has a pod: one that was deleted and is not made yet is missing as well.
-	complete := there == servers && servers >= len(seen.Instances) && len(seen.Unconfirmed) == 0
+	complete := !paused && there == servers && servers >= len(seen.Instances) && len(seen.Unconfirmed) == 0
 	for i := range all {
 		if !all[i].Ready || complete && (len(seen.Problems) == 0 || all[i].safe) {
 			return &all[i], fmt.Sprintf("%d pods are to be restarted, one at a time; now %s on node %s: %s%s",
@@ -118,7 +119,10 @@ func nextRestart(order []string, in backend.Input, seen backend.Observation) (*d
 		}
 	}
 	when := "the filesystem is healthy"
-	if len(seen.Unconfirmed) > 0 {
+	switch {
+	case paused:
+		when = "spec.updates.paused is false again"
+	case len(seen.Unconfirmed) > 0:
 		when = "it is certain that these are there: " + backend.List(seen.Unconfirmed)
 	}
 	return nil, fmt.Sprintf("%d pods are to be restarted when %s; first %s on node %s: %s",

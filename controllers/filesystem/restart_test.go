@@ -51,9 +51,11 @@ func TestNextRestart(t *testing.T) {
 		// missing is the number of servers that have no pod.
 		missing int
 		// seen changes the rest of the observation.
-		seen  func(o *backend.Observation)
-		picks string
-		says  string
+		seen func(o *backend.Observation)
+		// paused is spec.updates.paused.
+		paused bool
+		picks  string
+		says   string
 	}{
 		"nothing is restarted when nothing is outdated": {
 			pods: []backend.Pod{pod("master", "n1", ready, current), pod("chunkserver", "n1", down, current)},
@@ -61,6 +63,14 @@ func TestNextRestart(t *testing.T) {
 		"the master goes first": {
 			pods:  []backend.Pod{pod("chunkserver", "n1", ready, old), pod("master", "n1", ready, old)},
 			picks: "master-n1", says: "2 pods are to be restarted",
+		},
+		"a running pod waits while restarts are paused": {
+			pods:   []backend.Pod{pod("chunkserver", "n1", ready, old), pod("chunkserver", "n2", ready, old)},
+			paused: true, says: "2 pods are to be restarted when spec.updates.paused is false again; first chunkserver on node n1",
+		},
+		"a pod that is down is restarted though restarts are paused": {
+			pods:   []backend.Pod{pod("chunkserver", "n1", ready, old), pod("chunkserver", "n2", down, old)},
+			paused: true, picks: "chunkserver-n2", says: "now chunkserver on node n2",
 		},
 		"a running pod waits while the filesystem is not healthy": {
 			pods:     []backend.Pod{pod("chunkserver", "n1", ready, old), pod("chunkserver", "n2", ready, current)},
@@ -170,7 +180,7 @@ func TestNextRestart(t *testing.T) {
 			picked, message := nextRestart(order, backend.Input{
 				Pods: c.pods, State: &backend.State{Time: asked},
 				Nodes: []backend.Node{{Name: "n1", Ready: true}, {Name: "n2", Ready: true}, {Name: "dead"}},
-			}, seen)
+			}, seen, c.paused)
 			if c.picks == "" {
 				g.Expect(picked).To(BeNil())
 			} else {

@@ -29,9 +29,9 @@ type Backend interface { //nolint:interfacebloat // each backend implements all 
 	// caller writes it to the status before it applies any object. An *InvalidSpecError says what a person must change.
 	Record(in Input) (Record, error)
 
-	// Objects are the children that the filesystem should have, from the recorded status. They carry names, labels
-	// and specs, no owner and no cluster state; one that only Keep names stays as it is, one that Absent names goes. An *InvalidSpecError says what a person
-	// must change.
+	// Objects are the children that the filesystem should have, from the recorded status. They carry names, labels and specs, no owner and no
+	// cluster state. One that only Keep names stays as it is, and one that Absent names goes. An *InvalidSpecError says what a person must
+	// change.
 	Objects(in Input) ([]client.Object, error)
 
 	// Observe turns what was seen into the parts of the status that say how the filesystem is.
@@ -244,8 +244,11 @@ type Observation struct {
 	Summary      v1alpha1.FileSystemSummary
 	// MetadataInitialized is true when the filesystem itself proves that its metadata directory was initialized.
 	MetadataInitialized bool
-	// Problems stand between the filesystem and Ready, worst first. None means Ready.
+	// Problems are what is missing or wrong, worst first. None means that everything takes part.
 	Problems []Problem
+	// Serves is true when programs can read and write all of their data in spite of the Problems, as the filesystem itself says: every piece
+	// of data has a copy that is online, every pool takes new files, and some client has mounted it where any should.
+	Serves bool
 	// Licensed is the condition Licensed, nil when the spec asks for nothing that needs a license: ReasonLicenseValid is true.
 	Licensed *Problem
 	// Pinned is the condition Pinned, nil when no role asks for CPUs: ReasonAsAsked, ReasonDrifted, or another reason while
@@ -275,7 +278,7 @@ type Restart struct {
 	Safe bool
 }
 
-// Problem is a reason of a condition, mostly of Ready, and a sentence that a person can act on.
+// Problem is a reason of a condition, mostly of Ready or Degraded, and a sentence that a person can act on.
 type Problem struct {
 	Reason, Message string
 }

@@ -51,3 +51,19 @@ func (o *Observation) Count() {
 		o.Clients = o.Clients[:maxClients]
 	}
 }
+
+// Reachable is true when some node has mounted the filesystem, or none should.
+func (o *Observation) Reachable() bool {
+	return len(o.Clients) == 0 || slices.ContainsFunc(o.Clients, func(c v1alpha1.ClientStatus) bool { return c.Mounted })
+}
+
+// Online counts the targets of a pool that take part.
+func (o *Observation) Online(pool string) int {
+	count := 0
+	for _, t := range o.Targets {
+		if t.StoragePool == pool && t.Online {
+			count++
+		}
+	}
+	return count
+}

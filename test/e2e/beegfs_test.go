@@ -85,7 +85,7 @@ func (s *story) bulkDisk(node, name string) string {
 func (s *story) readyNamed(name string) bool {
 	GinkgoHelper()
 	fs := s.fileSystemNamed(name)
-	return fs.Status.ObservedGeneration == fs.Generation && meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionReady)
+	return isWhole(fs)
 }
 
 func (s *story) whyHiveIsNotReady() string { return s.whyNotReadyOf("hive") }

@@ -83,11 +83,21 @@ func (s *story) fileSystemNamed(name string) *v1alpha1.FileSystem {
 
 func (s *story) ready() bool {
 	GinkgoHelper()
-	fs := s.fileSystem()
-	return fs.Status.ObservedGeneration == fs.Generation && meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionReady)
+	return isWhole(s.fileSystem())
 }
 
-// whyNotReady is the message of Ready, empty when it is true.
+// isWhole is true for a filesystem that serves, of which nothing is missing, and no daemon waits to be restarted.
+func isWhole(fs v1alpha1.FileSystem) bool {
+	return fs.Status.ObservedGeneration == fs.Generation && meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionReady) &&
+		!meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionDegraded) && !isRestarting(fs)
+}
+
+func isRestarting(fs v1alpha1.FileSystem) bool {
+	c := meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionReconciling)
+	return c != nil && c.Reason == v1alpha1.ReasonRestarting
+}
+
+// whyNotReady is the message of Degraded, or of Ready; empty when nothing is missing.
 func (s *story) whyNotReady() string {
 	GinkgoHelper()
 	return s.whyNotReadyOf("scratch")
@@ -95,9 +105,15 @@ func (s *story) whyNotReady() string {
 
 func (s *story) whyNotReadyOf(name string) string {
 	GinkgoHelper()
-	c := meta.FindStatusCondition(s.fileSystemNamed(name).Status.Conditions, v1alpha1.ConditionReady)
-	if c == nil || c.Status == "True" {
+	all := s.fileSystemNamed(name).Status.Conditions
+	c := meta.FindStatusCondition(all, v1alpha1.ConditionReady)
+	if c == nil {
 		return ""
+	}
+	if c.Status == "True" {
+		if c = meta.FindStatusCondition(all, v1alpha1.ConditionDegraded); c == nil {
+			return ""
+		}
 	}
 	return c.Reason + ": " + c.Message
 }

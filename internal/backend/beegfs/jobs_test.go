@@ -200,7 +200,9 @@ func jobsOf(t *testing.T, in backend.Input) (made []*batchv1.Job, kept []string)
 		case *batchv1.Job:
 			made = append(made, o)
 		case *metav1.PartialObjectMetadata:
-			kept = append(kept, o.Name)
+			if o.Kind == "Job" {
+				kept = append(kept, o.Name)
+			}
 		case client.Object:
 		}
 	}

@@ -24,6 +24,7 @@ func (b Backend) Observe(in backend.Input) backend.Observation {
 	o.seen.Count()
 	o.seen.Licensed = licensed(in)
 	o.diagnose()
+	o.seen.Serves = o.serves()
 	o.seen.Pinned = o.placements.Pinned()
 	o.restarts()
 	o.sole()

@@ -442,7 +442,7 @@ func TestASpecThatAdmissionShouldHaveRefusedIsObservedAllTheSame(t *testing.T) {
 	for _, version := range versions {
 		in := healthy(t, version)
 		in.FileSystem.Spec.BeeGFS = nil
-		NewWithT(t).Expect(New().Observe(in).Problems).To(BeEmpty())
+		NewWithT(t).Expect(New().Observe(in).Problems).To(HaveEach(HaveField("Reason", v1alpha1.ReasonPoolsNotPlaced)), "the stripes went with the member")
 		in.FileSystem.Status = v1alpha1.FileSystemStatus{}
 		NewWithT(t).Expect(New().Observe(in).Problems).NotTo(BeEmpty())
 		in.State = nil

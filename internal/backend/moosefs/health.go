@@ -18,6 +18,7 @@ func (b Backend) Observe(in backend.Input) backend.Observation {
 	o.clients()
 	o.seen.Count()
 	o.diagnose()
+	o.seen.Serves = o.serves()
 	o.seen.Pinned = o.placements.Pinned()
 	o.restarts()
 	o.sole()
@@ -186,6 +187,37 @@ func (o *observer) diagnose() {
 	if !o.in.State.Data.Known {
 		say(v1alpha1.ReasonDataUnknown, "MooseFS has not counted yet how many copies its data has, as after a chunkserver came or went")
 	}
+}
+
+// serves is true when every chunk has a copy that is online, and each pool takes new files.
+func (o *observer) serves() bool {
+	switch {
+	case o.in.State == nil || !o.in.State.Data.Known || o.in.State.Data.Missing > 0 || !o.seen.Reachable():
+		return false
+	case o.in.Away(componentMaster, "", "", o.masterNodeName()) != "":
+		return false
+	}
+	for _, pool := range o.fs.Spec.StoragePools {
+		if o.in.State.StorageClasses[pool.Name] != placement(o.fs, pool) || o.seen.Online(pool.Name) == 0 {
+			return false
+		}
+		// The master has counted without the chunkservers that it missed. It did not know of those that have gone since, and each of them
+		// may have had one of the copies.
+		if len(o.goneSince(pool)) >= int(backend.Copies(pool)) {
+			return false
+		}
+	}
+	return true
+}
+
+// goneSince are the nodes whose chunkserver of a pool has gone since the master was asked.
+func (o *observer) goneSince(pool v1alpha1.StoragePoolSpec) []string {
+	record, _ := backend.RecordedPool(o.fs, pool.Name)
+	return slices.DeleteFunc(slices.Clone(record.Nodes), func(node string) bool {
+		n, _ := backend.NodeNamed(o.in.Nodes, node)
+		server, ok := o.server(v1alpha1.RoleStorage, n.IP, o.ports.chunkserver(record.Slot))
+		return !ok || !server.Online || o.in.Away(componentChunkserver, pool.Name, "", node) == ""
+	})
 }
 
 // diagnoseMaster says why nothing is known of the filesystem.

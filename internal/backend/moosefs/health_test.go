@@ -132,18 +132,23 @@ func TestProblemsAreNamedWorstFirst(t *testing.T) {
 		change func(in *backend.Input)
 		reason string
 		says   string
+		// serves is true where programs read and write all the same.
+		serves bool
 	}{
 		"a chunkserver that was killed": {
+			serves: true,
 			change: func(in *backend.Input) { in.State.Servers[1].Online = false },
 			reason: v1alpha1.ReasonTargetsMissing,
 			says: "2 of 6 targets are not online: n1:/data/ssd0 in pool ssd (the master has lost the connection to this chunkserver), " +
 				"n1:/data/ssd1 in pool ssd (the master has lost the connection to this chunkserver)",
 		},
 		"a chunkserver that never came": {
+			serves: true,
 			change: func(in *backend.Input) { in.State.Servers[1].Port = 1 },
 			reason: v1alpha1.ReasonTargetsMissing, says: "the chunkserver has not registered with the master",
 		},
 		"a chunkserver that refuses to start": {
+			serves: true,
 			change: func(in *backend.Input) {
 				in.State.Servers[1].Online = false
 				in.Pods[0].Ready, in.Pods[0].Message = false, "chunkserver: /data/ssd0 belongs to another FileSystem"
@@ -151,12 +156,14 @@ func TestProblemsAreNamedWorstFirst(t *testing.T) {
 			reason: v1alpha1.ReasonTargetsMissing, says: "/data/ssd0 belongs to another FileSystem",
 		},
 		"a damaged disk": {
+			serves: true,
 			change: func(in *backend.Input) {
 				in.State.Targets[0].Online, in.State.Targets[0].Status = false, "damaged"
 			},
 			reason: v1alpha1.ReasonTargetsMissing, says: "n1:/data/ssd0 in pool ssd (MooseFS says: damaged)",
 		},
 		"a chunkserver that does not tell its disks": {
+			serves: true,
 			change: func(in *backend.Input) {
 				in.State.Targets = append(in.State.Targets[2:], backend.Target{IP: "10.0.0.1", Port: 9435, Status: "server unreachable"})
 			},
@@ -169,10 +176,29 @@ func TestProblemsAreNamedWorstFirst(t *testing.T) {
 			reason: v1alpha1.ReasonChunksEndangered, says: "3 chunks have no copy left",
 		},
 		"chunks with too few copies": {
+			serves: true,
 			change: func(in *backend.Input) { in.State.Data.Undergoal = 4 },
 			reason: v1alpha1.ReasonChunksEndangered, says: "4 fewer than asked for",
 		},
+		"the only chunkserver of a pool": {
+			change: func(in *backend.Input) {
+				for i := range in.State.Targets {
+					in.State.Targets[i].Online = in.State.Targets[i].Port != 9436
+				}
+			},
+			reason: v1alpha1.ReasonTargetsMissing, says: "in pool bulk",
+		},
+		"a chunkserver of a pool with two copies that has gone since the master was asked": {
+			serves: true,
+			change: func(in *backend.Input) { in.Pods[0].Ready = false },
+			reason: v1alpha1.ReasonTargetsMissing, says: "2 of 6 targets are not online",
+		},
+		"all mounts": {
+			change: func(in *backend.Input) { in.State.Sessions = nil },
+			reason: v1alpha1.ReasonClientsMissing, says: "n1",
+		},
 		"a metalogger that is away": {
+			serves: true,
 			change: func(in *backend.Input) { in.State.Servers[0].Online = false },
 			reason: v1alpha1.ReasonServersMissing, says: "metalogger.n1",
 		},
@@ -181,10 +207,12 @@ func TestProblemsAreNamedWorstFirst(t *testing.T) {
 			reason: v1alpha1.ReasonPoolsNotPlaced, says: `bulk is "" and should be "1B"`,
 		},
 		"a client whose mount is dead": {
+			serves: true,
 			change: func(in *backend.Input) { in.Pods[3].Ready = false },
 			reason: v1alpha1.ReasonClientsMissing, says: "n1 (the mount does not answer)",
 		},
 		"a client that the master does not know": {
+			serves: true,
 			change: func(in *backend.Input) { in.State.Sessions[1].Path = "/mnt/other" },
 			reason: v1alpha1.ReasonClientsMissing, says: "n2 (the master does not list a session of this node)",
 		},
@@ -205,6 +233,7 @@ func TestProblemsAreNamedWorstFirst(t *testing.T) {
 			g.Expect(seen.Problems).NotTo(BeEmpty())
 			g.Expect(seen.Problems[0].Reason).To(Equal(c.reason))
 			g.Expect(seen.Problems[0].Message).To(ContainSubstring(c.says))
+			g.Expect(seen.Serves).To(Equal(c.serves))
 		})
 	}
 }
