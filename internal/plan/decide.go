@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/format"
+	"parallelfs.dev/operator/internal/node/format/registry"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -434,11 +436,13 @@ func notOurs(t *v1alpha1.StorageTarget, l Look, uuid string) []string {
 	if len(reasons) > 0 {
 		return reasons
 	}
-	reasons = append(reasons, wrongContent(l.Device, uuid, string(fsTypeOf(t.Spec.Format)))...)
+	f, err := registry.Of(t.Spec.Format)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	reasons = append(reasons, wrongContent(l.Device, uuid, f.Signature())...)
 	if l.Log != nil && t.Spec.LogDevice != nil {
-		for _, r := range wrongContent(*l.Log, uuid, signatureLog) {
-			reasons = append(reasons, "log device: "+r)
-		}
+		reasons = append(reasons, wrongLog(f, t, *l.Log, uuid)...)
 	}
 	reasons = append(reasons, sentences(IsNoOthersTarget(l.Device, t), HasNoHolders(l.Device), IsNoSwap(l.Device), IsWritable(l.Device))...)
 	mountpoint := spec.TargetPath(t.Namespace, t.Spec.FileSystem.Name, t.Name)
@@ -454,6 +458,19 @@ func notOurs(t *v1alpha1.StorageTarget, l Look, uuid string) []string {
 			reasons = append(reasons, fmt.Sprintf("what is mounted at %s is %s, and the disk is %s now; unmount it (the disk was taken out and put back, or is a copy)",
 				mountpoint, m.KernelName, l.Device.KernelName))
 		}
+	}
+	return reasons
+}
+
+// wrongLog are the reasons for which what is on the log device is not the log of the filesystem with this UUID.
+func wrongLog(f format.Format, t *v1alpha1.StorageTarget, l Facts, uuid string) []string {
+	log := f.Log()
+	if log == nil {
+		return []string{hasNoLog(t.Spec.Format)}
+	}
+	reasons := wrongContent(l, uuid, log.Signature)
+	for i, r := range reasons {
+		reasons[i] = "log device: " + r
 	}
 	return reasons
 }

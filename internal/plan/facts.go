@@ -8,8 +8,8 @@ import (
 )
 
 // Facts are what a fresh look at one device found. The zero value is a device that was not found. Partitions, holders,
-// mounts and signatures are those of the device and of its partitions. The uuid of the signature of an external log
-// (xfs_external_log) is its LOGUUID, which is the UUID of the XFS that it belongs to.
+// mounts and signatures are those of the device and of its partitions. The uuid of the signature of an external log is its LOGUUID, which
+// is the UUID of the filesystem that it belongs to.
 type Facts struct {
 	v1alpha1.BlockDevice
 	// Found is true when the device is there. Everything else means nothing without it: blkid(8) ends with the same code
@@ -28,8 +28,8 @@ type Facts struct {
 	// Encrypted disks without a header, raw databases and other storage systems leave no signature, and neither does a filesystem
 	// whose partition table was wiped.
 	Unknown string
-	// LogOf is the XFS on this node that the external log on this device belongs to: the one that has the log's UUID. Nil
-	// when there is no log on it, or its XFS was not found.
+	// LogOf is the filesystem on this node that the external log on this device belongs to: the one that has the log's UUID. Nil
+	// when there is no log on it, or its filesystem was not found.
 	LogOf *v1alpha1.Signature
 	// Marker is what the marker on it says, when the device carries the label of a target and could be read; nil when it
 	// could be read and has none. MarkerError says why it could not be read.

@@ -9,10 +9,11 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/format"
+	"parallelfs.dev/operator/internal/node/format/registry"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -78,13 +79,6 @@ const (
 	maxDestroys = 128
 	maxLine     = 512
 	maxRefusals = 32
-)
-
-// The sizes of the external log of an XFS, in bytes: mkfs.xfs wants 64 MiB at least, and refuses a device that is larger
-// than the longest log unless it is told a size (XFS_MAX_LOG_BYTES of libxfs; both seen with xfsprogs 6.1).
-const (
-	minimalLog = 64 << 20
-	longestLog = 2<<30 - 10<<20
 )
 
 // Make plans what would make a device a target: the exact commands, what they would destroy, the reasons for which
@@ -154,7 +148,7 @@ func DeviceRefusals(t *v1alpha1.StorageTarget, f Facts, want v1alpha1.DeviceIden
 	return append(refusals, atRest(f)...)
 }
 
-// logRefusals are those of the log device: as strict as those of the disk, because mkfs.xfs -l logdev= does not look at it.
+// logRefusals are those of the log device: as strict as those of the disk, because mkfs does not look at it.
 func logRefusals(t *v1alpha1.StorageTarget, l Look) []string {
 	var refusals []string
 	for _, r := range DeviceRefusals(t, *l.Log, *t.Spec.LogDevice, IsWholeDiskOrPartition) {
@@ -163,16 +157,30 @@ func logRefusals(t *v1alpha1.StorageTarget, l Look) []string {
 	if !l.Log.Found {
 		return refusals
 	}
-	if fsTypeOf(t.Spec.Format) != v1alpha1.XFS {
-		refusals = append(refusals, fmt.Sprintf("a log device belongs to XFS, and format.fsType is %s", t.Spec.Format.FSType))
-	}
-	if l.Log.SizeBytes < minimalLog {
-		refusals = append(refusals, fmt.Sprintf("log device: %s has %d bytes, and the log of an XFS needs 64 MiB", l.Log.KernelName, l.Log.SizeBytes))
+	if log := logOf(t.Spec.Format); log == nil {
+		refusals = append(refusals, hasNoLog(t.Spec.Format))
+	} else if l.Log.SizeBytes < log.Minimum {
+		refusals = append(refusals, fmt.Sprintf("log device: %s has %d bytes, and the log of an %s needs %d MiB", l.Log.KernelName, l.Log.SizeBytes,
+			log.Of, log.Minimum>>20))
 	}
 	if l.Device.Found && (l.Log.KernelName == l.Device.KernelName || slices.Contains(l.Device.Partitions, l.Log.KernelName)) {
 		refusals = append(refusals, fmt.Sprintf("log device: %s is the disk itself, or a part of it; give the log a device of its own", l.Log.KernelName))
 	}
 	return refusals
+}
+
+// logOf is the log that a format can have on a device of its own, nil when it can't or is unknown.
+func logOf(spec v1alpha1.FormatSpec) *format.Log {
+	f, err := registry.Of(spec)
+	if err != nil {
+		return nil
+	}
+	return f.Log()
+}
+
+// hasNoLog refuses a log device for a format that can have none.
+func hasNoLog(spec v1alpha1.FormatSpec) string {
+	return fmt.Sprintf("a log device belongs to %s, and format.fsType is %s", registry.WithLog(), spec.FSType)
 }
 
 // kernelRefusals are what this kernel can't mount. It is found before the first byte is written: a disk that was
@@ -181,10 +189,10 @@ func kernelRefusals(t *v1alpha1.StorageTarget, k Kernel) []string {
 	var refusals []string
 	if k.FSTypeMissing != "" {
 		refusals = append(refusals, fmt.Sprintf("the kernel of node %s can't mount %s: %s; load the module there, or choose another format.fsType",
-			t.Spec.Node, fsTypeOf(t.Spec.Format), k.FSTypeMissing))
+			t.Spec.Node, registry.NameOf(t.Spec.Format), k.FSTypeMissing))
 	}
 	for _, option := range slices.Sorted(maps.Keys(k.RefusedOptions)) {
-		text := fmt.Sprintf("format.mountOptions: the kernel of node %s refuses %q for %s", t.Spec.Node, option, fsTypeOf(t.Spec.Format))
+		text := fmt.Sprintf("format.mountOptions: the kernel of node %s refuses %q for %s", t.Spec.Node, option, registry.NameOf(t.Spec.Format))
 		if said := k.RefusedOptions[option]; said != "" {
 			text += " (" + said + ")"
 		}
@@ -223,8 +231,8 @@ func destroysOn(t *v1alpha1.StorageTarget, f Facts) []string {
 	var lost []string
 	for _, s := range sortedSignatures(f) {
 		line := describe(s)
-		if s.Type == signatureLog {
-			line += ", the log of the XFS with that uuid, which is lost without it"
+		if of, isLog := registry.ByLog(s.Type); isLog {
+			line += fmt.Sprintf(", the log of the %s with that uuid, which is lost without it", of.Log().Of)
 			if f.LogOf != nil {
 				line += fmt.Sprintf(" (on %s, label %q)", f.LogOf.Device, f.LogOf.Label)
 			}
@@ -246,15 +254,18 @@ func destroysOn(t *v1alpha1.StorageTarget, f Facts) []string {
 // Steps are the steps of a plan that touch the disk: StepWipe for everything that was found, partitions before disks, and StepZero,
 // so that a device is blank before mkfs begins; then StepMakeFileSystem, StepMount and StepMark, whose argv is the marker's path.
 //
-// No mkfs is given its force option. mkfs.xfs(8) and mkfs.btrfs(8) then refuse a device on which they find something,
-// and mkfs.ext4(8) one that is mounted or busy: a last guard behind the checks of this package. It is not enough: mkfs.ext4
-// overwrites another filesystem without a question when it has no terminal, and mkfs.xfs never looks at logdev=. So
-// what is there is wiped by its own step, which the plan shows, and never by mkfs.
+// No mkfs is given its force option. Some then refuse a device on which they find something, others only one that is mounted or busy: a
+// last guard behind the checks of this package. It is not enough: what each of them overlooks stands with its format. So what is there is
+// wiped by its own step, which the plan shows, and never by mkfs. A format that is unknown has no steps; such a plan is refused.
 func Steps(t *v1alpha1.StorageTarget, l Look, uuid string) []Step {
+	f, err := registry.Of(t.Spec.Format)
+	if err != nil {
+		return nil
+	}
 	steps := ClearSteps(l)
 	mountpoint := spec.TargetPath(t.Namespace, t.Spec.FileSystem.Name, t.Name)
 	return append(steps,
-		Step{Kind: StepMakeFileSystem, Argv: mkfsCommand(t, l, uuid)},
+		Step{Kind: StepMakeFileSystem, Argv: mkfsCommand(f, t, l, uuid)},
 		mountStep(t, l),
 		Step{Kind: StepMark, Argv: []string{"write", path.Join(mountpoint, spec.TargetMarkerFile)}})
 }
@@ -282,54 +293,23 @@ func clearSteps(f Facts) []Step {
 }
 
 // mkfsCommand is the command that makes the filesystem.
-func mkfsCommand(t *v1alpha1.StorageTarget, l Look, uuid string) []string {
-	fsType := fsTypeOf(t.Spec.Format)
-	argv := []string{"mkfs." + string(fsType)}
-	for _, option := range t.Spec.Format.MkfsOptions {
-		argv = append(argv, string(option))
+func mkfsCommand(f format.Format, t *v1alpha1.StorageTarget, l Look, uuid string) []string {
+	n := format.New{Options: t.Spec.Format.MkfsOptions, Label: Label(t), UUID: uuid, Device: devicePath(l.Device.KernelName)}
+	if l.Log != nil {
+		n.LogDevice, n.LogBytes = devicePath(l.Log.KernelName), l.Log.SizeBytes
 	}
-	argv = append(argv, "-L", Label(t))
-	if fsType == v1alpha1.XFS {
-		argv = append(argv, "-m", "uuid="+uuid)
-		if l.Log != nil {
-			log := "logdev=" + devicePath(l.Log.KernelName)
-			if l.Log.SizeBytes > longestLog && !setsLogSize(t.Spec.Format.MkfsOptions) {
-				log += ",size=" + strconv.Itoa(longestLog)
-			}
-			argv = append(argv, "-l", log)
-		}
-	} else {
-		argv = append(argv, "-U", uuid)
-	}
-	return append(argv, devicePath(l.Device.KernelName))
-}
-
-// setsLogSize is true when the options of mkfs.xfs set the size of the log: -l size=...
-func setsLogSize(options []v1alpha1.MkfsOption) bool {
-	for i, o := range options {
-		argument, attached := strings.CutPrefix(string(o), "-l")
-		if !attached {
-			continue
-		}
-		if argument == "" && i+1 < len(options) {
-			argument = string(options[i+1])
-		}
-		if slices.ContainsFunc(strings.Split(argument, ","), func(part string) bool { return strings.HasPrefix(part, "size=") }) {
-			return true
-		}
-	}
-	return false
+	return f.Make(n)
 }
 
 // mountStep mounts the target's device at its mountpoint.
 func mountStep(t *v1alpha1.StorageTarget, l Look) Step {
-	argv := []string{"mount", "-t", string(fsTypeOf(t.Spec.Format))}
+	argv := []string{"mount", "-t", string(registry.NameOf(t.Spec.Format))}
 	options := make([]string, 0, len(t.Spec.Format.MountOptions)+1)
 	for _, option := range t.Spec.Format.MountOptions {
 		options = append(options, string(option))
 	}
-	if l.Log != nil {
-		options = append(options, "logdev="+devicePath(l.Log.KernelName))
+	if log := logOf(t.Spec.Format); log != nil && l.Log != nil {
+		options = append(options, log.MountOption+"="+devicePath(l.Log.KernelName))
 	}
 	if len(options) > 0 {
 		argv = append(argv, "-o", strings.Join(options, ","))

@@ -17,18 +17,14 @@ import (
 // labelPrefix begins the label of every target's filesystem.
 const labelPrefix = "pfs-"
 
-// The types of signatures that decide something. The names are those of libblkid, but for ambivalent, which is what the
-// look calls a device on which blkid(8) found several things and could not tell which is right.
-const (
-	signatureAmbivalent = "ambivalent"
-	signatureLog        = "xfs_external_log"
-)
+// signatureAmbivalent is what the look calls a device on which blkid(8) found several things and could not tell which is right.
+const signatureAmbivalent = "ambivalent"
 
 // kernelName is the form of the names that the kernel gives to disks in the order in which it finds them.
 var kernelName = regexp.MustCompile(
 	`^(sd[a-z]+|vd[a-z]+|xvd[a-z]+|hd[a-z]+|nvme[0-9]+n[0-9]+|mmcblk[0-9]+|pmem[0-9]+|dm-[0-9]+|md[0-9]+|loop[0-9]+)(p?[0-9]+)?$`)
 
-// Label is the label of the filesystem on a target's disk: 12 characters, which is all that XFS has room for.
+// Label is the label of the filesystem on a target's disk: 12 characters, for which every format has room.
 func Label(t *v1alpha1.StorageTarget) string {
 	return labelOf(t.Namespace, t.Spec.FileSystem.Name, t.Name)
 }
@@ -86,7 +82,7 @@ func IsWholeDisk(f Facts) string {
 	return fmt.Sprintf("%s is of type %q; only whole disks, multipath devices and RAID can be targets", f.KernelName, f.Type)
 }
 
-// IsWholeDiskOrPartition is IsWholeDisk for the external log of an XFS, which may also have a partition of its own.
+// IsWholeDiskOrPartition is IsWholeDisk for an external log, which may also have a partition of its own.
 func IsWholeDiskOrPartition(f Facts) string {
 	if f.Type == "part" {
 		return ""
@@ -253,8 +249,8 @@ func HoldsNoTarget(f Facts) string {
 		f.KernelName, f.Marker.Namespace, f.Marker.Target)
 }
 
-// IsNoOthersLog holds when the device is not the external log of another target's XFS. mkfs.xfs overwrites a log device
-// without looking at it, and an XFS without its log is lost.
+// IsNoOthersLog holds when the device is not the external log of another target. mkfs overwrites a log device without looking at it, and
+// a filesystem without its log is lost.
 func IsNoOthersLog(f Facts, t *v1alpha1.StorageTarget) string {
 	if f.LogOf != nil && strings.HasPrefix(f.LogOf.Label, labelPrefix) && f.LogOf.Label != Label(t) {
 		return fmt.Sprintf("%s is the log of the target with the label %q on %s; without it that one is lost", f.KernelName, f.LogOf.Label, f.LogOf.Device)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/format/registry"
 )
 
 // SelectInput is what the choice of disks depends on.
@@ -567,7 +568,7 @@ func (s *selection) choose(g group, node string, instance int32, device v1alpha1
 			FileSystem: v1alpha1.TargetOwner{Name: fs.Name, UID: string(fs.UID)}, Cluster: s.in.Cluster, TakeOver: fs.Spec.Provisioning.TakeOver,
 			FilesIn: s.in.FilesIn[name],
 			Node:    node, Role: g.role, StoragePool: g.pool, Instance: instance, Device: device,
-			Format: v1alpha1.FormatSpec{FSType: v1alpha1.XFS}, Queue: g.spec.Queue,
+			Format: v1alpha1.FormatSpec{FSType: registry.Default}, Queue: g.spec.Queue,
 			FormatPolicy: cmp.Or(fs.Spec.Provisioning.Format, v1alpha1.FormatApproved),
 		},
 	}
@@ -579,7 +580,7 @@ func (s *selection) choose(g group, node string, instance int32, device v1alpha1
 	}
 	if f := g.spec.Format; f != nil {
 		t.Spec.Format = *f.DeepCopy()
-		t.Spec.Format.FSType = fsTypeOf(*f)
+		t.Spec.Format.FSType = registry.NameOf(*f)
 		t.Spec.Format.LogDevices = nil
 	}
 	if old := s.existing[name]; old != nil {

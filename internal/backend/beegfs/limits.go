@@ -1,11 +1,10 @@
 package beegfs
 
 import (
-	"slices"
 	"strconv"
-	"strings"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/format/registry"
 )
 
 // limits are those of the capacity pools of a role: a target with less free than low gets new files when no other can, one with
@@ -54,81 +53,12 @@ func (l limits) variables(prefix string) map[string]string {
 	}
 }
 
-// inodesOf is about the number of inodes that the filesystem on a target has from mkfs: of ext4 by its bytes per inode, of XFS by
-// the share of the space that it lets inodes have. Btrfs has no number of inodes, and tells BeeGFS 0.
+// inodesOf is about the number of inodes that the filesystem on a target has from mkfs; 0 for one without such a number, which tells
+// BeeGFS 0 as well.
 func inodesOf(t v1alpha1.StorageTargetSpec) int64 {
-	size, options := t.Device.SizeBytes, t.Format.MkfsOptions
-	switch t.Format.FSType {
-	case v1alpha1.Ext4:
-		if n := numberAfter(options, "-N"); n > 0 {
-			return n
-		}
-		if ratio := numberAfter(options, "-i"); ratio > 0 {
-			return size / ratio
-		}
-		return size / ext4Ratio(size)
-	case v1alpha1.Btrfs:
-		return 0
-	default:
-		percent, inode := int64(25), int64(512) // mkfs.xfs(8), -i maxpct and size
-		switch {
-		case size >= 50*tib:
-			percent = 1
-		case size >= tib:
-			percent = 5
-		}
-		for i, o := range options {
-			if o != "-i" || i+1 == len(options) {
-				continue
-			}
-			for setting := range strings.SplitSeq(string(options[i+1]), ",") {
-				name, value, _ := strings.Cut(setting, "=")
-				n, err := strconv.ParseInt(value, 10, 64)
-				switch {
-				case err != nil || n < 0:
-				case name == "maxpct" && n == 0:
-					percent = 100
-				case name == "maxpct":
-					percent = n
-				case name == "size" && n > 0:
-					inode = n
-				}
-			}
-		}
-		return size / 100 * percent / inode
-	}
-}
-
-// ext4Ratio is the number of bytes per inode that mke2fs takes for a size (mke2fs.conf of e2fsprogs 1.47: floppy, small, default,
-// big and huge).
-func ext4Ratio(size int64) int64 {
-	switch {
-	case size < 3<<20:
-		return 8192
-	case size < 512<<20:
-		return 4096
-	case size < 4*tib:
-		return 16384
-	case size < 16*tib:
-		return 32768
-	default:
-		return 65536
-	}
-}
-
-// numberAfter is the number that follows an option of mke2fs, or is written onto it, 0 when there is none.
-func numberAfter(options []v1alpha1.MkfsOption, name string) int64 {
-	i := slices.IndexFunc(options, func(o v1alpha1.MkfsOption) bool { return strings.HasPrefix(string(o), name) })
-	if i < 0 {
-		return 0
-	}
-	text := strings.TrimPrefix(string(options[i]), name)
-	if text == "" && i+1 < len(options) {
-		text = string(options[i+1])
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
+	f, err := registry.Of(t.Format)
 	if err != nil {
-		return 0
+		return 0 // The agent refuses to make it.
 	}
-	return n
+	return f.Inodes(t.Device.SizeBytes, t.Format.MkfsOptions)
 }

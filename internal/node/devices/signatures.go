@@ -10,14 +10,12 @@ import (
 	"strings"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/format/registry"
 	"parallelfs.dev/operator/internal/plan"
 )
 
 // Ambivalent is the type of a signature when blkid(8) finds several things at once and can't tell which one holds.
 const Ambivalent = "ambivalent"
-
-// externalLog is the type of the external log of an XFS in libblkid.
-const externalLog = "xfs_external_log"
 
 // partitionTables are the types of partition tables in libblkid.
 var partitionTables = []string{"gpt", "dos", "PMBR", "atari", "bsd", "mac", "sgi", "solaris_x86", "sun", "ultrix", "unixware"}
@@ -72,11 +70,12 @@ func (v *view) wipefs(ctx context.Context, name string) ([]v1alpha1.Signature, e
 	for _, s := range answer.Signatures {
 		signature := newSignature(name, s.Type, s.UUID, s.Label)
 		times[signature]++
+		_, isLog := registry.ByLog(s.Type)
 		switch {
-		case s.Type == externalLog && times[signature] == 1:
+		case isLog && times[signature] == 1:
 			// One record lies behind the other, and where they lie changes while the log is used.
 			found = append(found, signature)
-		case s.Type != externalLog && times[signature] <= repeats:
+		case !isLog && times[signature] <= repeats:
 			signature.Offset = text(s.Offset, 32)
 			found = append(found, signature)
 		}
@@ -160,19 +159,24 @@ func (v *view) withoutTable(ctx context.Context, name string, size int64) []v1al
 	return found
 }
 
-// logOf finds the XFS whose external log lies on the device: its UUID is that of the log.
+// logOf finds the filesystem whose external log lies on the device: its UUID is that of the log.
 func (v *view) logOf(ctx context.Context, f plan.Facts) *v1alpha1.Signature {
-	at := slices.IndexFunc(f.Signatures, func(s v1alpha1.Signature) bool { return s.Type == externalLog && s.UUID != "" })
+	isLog := func(s v1alpha1.Signature) bool {
+		_, is := registry.ByLog(s.Type)
+		return is && s.UUID != ""
+	}
+	at := slices.IndexFunc(f.Signatures, isLog)
 	if at < 0 {
 		return nil
 	}
+	of, _ := registry.ByLog(f.Signatures[at].Type) // it is one
 	for _, name := range v.allDevices() {
 		probed, err := v.blkid(ctx, name)
 		if err != nil {
 			continue // It is looked at for its own sake elsewhere.
 		}
 		for _, s := range probed {
-			if s.Type == string(v1alpha1.XFS) && s.UUID == f.Signatures[at].UUID {
+			if s.Type == of.Signature() && s.UUID == f.Signatures[at].UUID {
 				return &s
 			}
 		}

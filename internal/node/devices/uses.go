@@ -14,6 +14,9 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
+
+	"parallelfs.dev/operator/internal/node/format"
+	"parallelfs.dev/operator/internal/node/format/registry"
 )
 
 func (v *view) use(name, where string) {
@@ -106,17 +109,20 @@ func mountsOf(process string) ([]*mountinfo.Info, error) {
 // useMounts records which devices are mounted.
 func (v *view) useMounts(mounts []*mountinfo.Info) {
 	numbers := v.numbers()
-	btrfs := map[string][]string{} // where a filesystem is mounted, by the device that it is shown with
+	formats := registry.All()
+	shown := map[string][]string{} // where a filesystem that spans devices is mounted, by the device that it is shown with
 	for _, m := range mounts {
 		v.use(numbers[fmt.Sprintf("%d:%d", m.Major, m.Minor)], m.Mountpoint)
-		if m.FSType == "btrfs" {
-			// Its mounts have a device number of their own, and name one of its devices.
-			source := v.deviceAt(m.Source)
-			btrfs[source] = append(btrfs[source], m.Mountpoint)
-		}
-		for option := range strings.SplitSeq(m.VFSOptions, ",") {
-			if path, ok := strings.CutPrefix(option, "logdev="); ok { // xfs(5)
-				v.use(v.deviceAt(path), m.Mountpoint+" (external log)")
+		for _, f := range formats {
+			if f.SpansDevices() && m.FSType == string(f.Name()) {
+				// Its mounts have a device number of their own, and name one of its devices.
+				source := v.deviceAt(m.Source)
+				shown[source] = append(shown[source], m.Mountpoint)
+			}
+			for option := range strings.SplitSeq(m.VFSOptions, ",") {
+				if path, ok := logDevice(f, option); ok {
+					v.use(v.deviceAt(path), m.Mountpoint+" (external log)")
+				}
 			}
 		}
 	}
@@ -127,15 +133,32 @@ func (v *view) useMounts(mounts []*mountinfo.Info) {
 			}
 		}
 	}
-	// The kernel knows all devices of each btrfs that is mounted anywhere.
-	for _, id := range entries(filepath.Join(v.Sys, "fs/btrfs")) {
-		members := entries(filepath.Join(v.Sys, "fs/btrfs", id, "devices"))
+	for _, f := range formats {
+		if f.SpansDevices() {
+			v.useMembers(string(f.Name()), shown)
+		}
+	}
+}
+
+// logDevice is the path of the log's device in an option of a mount.
+func logDevice(f format.Format, option string) (path string, ok bool) {
+	log := f.Log()
+	if log == nil {
+		return "", false
+	}
+	return strings.CutPrefix(option, log.MountOption+"=")
+}
+
+// useMembers records all devices of each filesystem of a kind that is mounted anywhere: the kernel knows them.
+func (v *view) useMembers(kind string, shown map[string][]string) {
+	for _, id := range entries(filepath.Join(v.Sys, "fs", kind)) {
+		members := entries(filepath.Join(v.Sys, "fs", kind, id, "devices"))
 		var where []string
 		for _, member := range members {
-			where = append(where, btrfs[member]...)
+			where = append(where, shown[member]...)
 		}
 		if len(where) == 0 {
-			where = []string{"a place that no process sees (btrfs " + id + ")"}
+			where = []string{"a place that no process sees (" + kind + " " + id + ")"}
 		}
 		for _, member := range members {
 			for _, w := range where {
@@ -182,7 +205,13 @@ func (v *view) readSwaps() {
 // readMountedFilesystems finds filesystems that are mounted where no process sees them any more (umount -l, kept
 // namespaces): sysfs has a directory for each that works.
 func (v *view) readMountedFilesystems() {
-	for _, kind := range []string{"ext4", "xfs", "f2fs"} {
+	kinds := []string{"f2fs"} // people have it, and targets don't
+	for _, f := range registry.All() {
+		if !f.SpansDevices() {
+			kinds = append(kinds, string(f.Name()))
+		}
+	}
+	for _, kind := range kinds {
 		for _, name := range entries(filepath.Join(v.Sys, "fs", kind)) {
 			if v.number(name) != "" && len(v.uses[name]) == 0 {
 				v.use(name, "a place that no process sees ("+kind+")")

@@ -12,12 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/provision/provisiontest"
 )
 
 // holder is a process that works in a copy of the mount, in mounts of its own that follow those of the node: as a pod does that is
 // starting.
-func (l *lab) holder(path string) (letGo func()) {
-	l.t.Helper()
+func holder(l *provisiontest.Lab, path string) (letGo func()) {
+	l.T.Helper()
 	script := `cd "$1" && echo holds && exec sleep infinity`
 	c := exec.Command("unshare", "--mount", "--propagation", "slave", "sh", "-c", script, "sh", path)
 	out, err := c.StdoutPipe()
@@ -33,7 +34,7 @@ func (l *lab) holder(path string) (letGo func()) {
 			l.Expect(c.Wait()).To(HaveOccurred())
 		}
 	}
-	l.t.Cleanup(letGo)
+	l.T.Cleanup(letGo)
 	return letGo
 }
 
@@ -46,24 +47,24 @@ func TestAMountThatStartingPodsHoldIsWaitedFor(t *testing.T) {
 		"and is one when they don't":         {patience: time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLab(t)
-			l.must("mount", "--bind", l.root, l.root)
-			l.must("mount", "--make-rshared", l.root)
-			t.Cleanup(func() { l.must("umount", "-l", l.root) })
-			t.Cleanup(l.closeMountpoints)
-			d := l.disk("data", 320*mebi)
-			target := l.target(d)
+			l := provisiontest.New(t)
+			l.Must("mount", "--bind", l.Root, l.Root)
+			l.Must("mount", "--make-rshared", l.Root)
+			t.Cleanup(func() { l.Must("umount", "-l", l.Root) })
+			t.Cleanup(l.CloseMountpoints)
+			d := l.Disk("data", 320*provisiontest.Mebi)
+			target := l.Target(d)
 
 			var letGo func()
 			settled := 0
-			agent := l.agent(func(step string, done bool) error {
+			agent := l.Agent(func(step string, done bool) error {
 				if step != "SettleMark" || done {
 					return nil
 				}
 				settled++
 				switch {
 				case settled == 1:
-					letGo = l.holder(l.mountpoint(target))
+					letGo = holder(l, l.Mountpoint(target))
 				case c.lets:
 					letGo()
 				}
@@ -77,7 +78,7 @@ func TestAMountThatStartingPodsHoldIsWaitedFor(t *testing.T) {
 				if progress != nil {
 					said = append(said, ready.Reason+": "+progress.Message)
 				}
-				return l.record(ctx, t, wanted)
+				return l.Record(ctx, t, wanted)
 			})
 			const sentence = `is in use by sleep \(process \d+: its working directory\) and stays mounted; it is unmounted when they let go of it$`
 			l.Expect(said).To(ContainElement(MatchRegexp("^"+v1alpha1.ReasonProvisioning+`: .*`+sentence)), "what is waited for is said")
@@ -85,7 +86,7 @@ func TestAMountThatStartingPodsHoldIsWaitedFor(t *testing.T) {
 			if c.lets {
 				l.Expect(err).NotTo(HaveOccurred())
 				l.Expect(said).NotTo(failed)
-				l.expectProven(target, d)
+				l.ExpectProven(target, d)
 				return
 			}
 			l.Expect(err).To(HaveOccurred())

@@ -13,6 +13,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/devices"
+	"parallelfs.dev/operator/internal/node/format/registry"
 	"parallelfs.dev/operator/internal/node/mounts"
 	"parallelfs.dev/operator/internal/node/target"
 	"parallelfs.dev/operator/internal/plan"
@@ -160,13 +161,17 @@ func (p *Provisioner) onlyOwn(look plan.Look, argv []string) error {
 
 // verify reads back what mkfs has made: type, label and UUID, and that an external log belongs to it.
 func (p *Provisioner) verify(ctx context.Context, t *v1alpha1.StorageTarget, look plan.Look, wanted *v1alpha1.TargetProvisioned) error {
+	asked, err := registry.Of(t.Spec.Format)
+	if err != nil {
+		return err
+	}
 	device := p.path(look.Device)
 	found, err := p.probe(ctx, device)
 	if err != nil {
 		return err
 	}
 	for _, check := range []struct{ name, found, wanted string }{
-		{"type", found["TYPE"], fsType(t)}, {"UUID", found["UUID"], wanted.UUID}, {"label", found["LABEL"], wanted.Label},
+		{"type", found["TYPE"], asked.Signature()}, {"UUID", found["UUID"], wanted.UUID}, {"label", found["LABEL"], wanted.Label},
 	} {
 		if !strings.EqualFold(check.found, check.wanted) {
 			return fmt.Errorf("mkfs ended well, but %s has the %s %q instead of %q", device, check.name, check.found, check.wanted)
@@ -179,7 +184,7 @@ func (p *Provisioner) verify(ctx context.Context, t *v1alpha1.StorageTarget, loo
 	if found, err = p.probe(ctx, log); err != nil {
 		return err
 	}
-	if found["TYPE"] != "xfs_external_log" || !strings.EqualFold(found["LOGUUID"], wanted.UUID) {
+	if external := asked.Log(); external == nil || found["TYPE"] != external.Signature || !strings.EqualFold(found["LOGUUID"], wanted.UUID) {
 		return fmt.Errorf("mkfs ended well, but %s (%s, log of %s) is not the external log of the filesystem with the UUID %s",
 			log, found["TYPE"], found["LOGUUID"], wanted.UUID)
 	}
@@ -214,7 +219,11 @@ func (p *Provisioner) mount(t *v1alpha1.StorageTarget, look plan.Look, wanted *v
 		return err
 	}
 	err := p.try(string(plan.StepMount), func() (err error) {
-		v := volume{fsType: fsType(t), device: p.path(look.Device), options: options(t)}
+		asked, err := registry.Of(t.Spec.Format)
+		if err != nil {
+			return err
+		}
+		v := volume{format: asked, device: p.path(look.Device), options: options(t)}
 		if look.Log != nil {
 			v.logDevice = p.path(*look.Log)
 		}

@@ -16,102 +16,37 @@ import (
 	"golang.org/x/sys/unix"
 
 	"parallelfs.dev/operator/api/v1alpha1"
-	"parallelfs.dev/operator/internal/node/provision"
+	"parallelfs.dev/operator/internal/node/provision/provisiontest"
 	"parallelfs.dev/operator/internal/plan"
 )
 
-func TestABlankDiskBecomesATarget(t *testing.T) {
-	cases := map[string]struct {
-		format v1alpha1.FormatSpec
-		log    bool
-		// tool shows the parameters of the filesystem, and the patterns are those that were asked for.
-		tool, patterns, mount []string
-	}{
-		"ext4 with options of mkfs and mount": {
-			format: v1alpha1.FormatSpec{FSType: v1alpha1.Ext4, MkfsOptions: []v1alpha1.MkfsOption{"-i", "2048", "-I", "512"},
-				MountOptions: []v1alpha1.LocalMountOption{"noatime", "nodiratime", "nobarrier", "commit=30"}},
-			tool: []string{"dumpe2fs", "-h"}, patterns: []string{`Inode size:\s+512`, `Inode count:\s+32\d\d\d\d`},
-			mount: []string{"noatime", "nodiratime", "nobarrier", "commit=30"},
-		},
-		"xfs with options of mkfs and mount": {
-			format: v1alpha1.FormatSpec{FSType: v1alpha1.XFS, MkfsOptions: []v1alpha1.MkfsOption{"-d", "su=128k,sw=8", "-i", "size=1024"},
-				MountOptions: []v1alpha1.LocalMountOption{"noatime", "inode64", "logbufs=8", "logbsize=256k", "largeio", "swalloc", "allocsize=131072k"}},
-			tool: []string{"xfs_info"}, patterns: []string{`isize=1024`, `sunit=32\s+swidth=256`},
-			mount: []string{"noatime", "inode64", "logbufs=8", "logbsize=256k", "largeio", "swalloc", "allocsize=131072k"},
-		},
-		"btrfs with options of mkfs and mount": {
-			format: v1alpha1.FormatSpec{FSType: v1alpha1.Btrfs, MkfsOptions: []v1alpha1.MkfsOption{"--metadata", "single", "--nodesize", "32k"},
-				MountOptions: []v1alpha1.LocalMountOption{"noatime", "compress=zstd:3"}},
-			tool: []string{"btrfs", "inspect-internal", "dump-super"}, patterns: []string{`nodesize\s+32768`},
-			mount: []string{"noatime", "compress=zstd:3"},
-		},
-		"xfs with an external log": {
-			format: v1alpha1.FormatSpec{FSType: v1alpha1.XFS, MountOptions: []v1alpha1.LocalMountOption{"noatime"}}, log: true,
-			tool: []string{"xfs_db", "-r", "-c", "sb 0", "-c", "print logstart"}, patterns: []string{`logstart = 0`}, mount: []string{"noatime", "logdev=/dev/loop"},
-		},
-		"xfs without any option": {
-			format: v1alpha1.FormatSpec{FSType: v1alpha1.XFS}, tool: []string{"xfs_info"}, patterns: []string{`isize=512`}, mount: []string{"rw"},
-		},
-	}
-	for sentence, c := range cases {
-		t.Run(sentence, func(t *testing.T) {
-			l := newLab(t)
-			d := l.disk("data", 640*mebi)
-			target := l.target(d, func(s *v1alpha1.StorageTarget) { s.Spec.Format = c.format })
-			var log *disk
-			if c.log {
-				log = l.disk("log", 80*mebi)
-				withLog(log)(target)
-			}
-			l.Expect(l.pass(target)).To(Succeed())
-			l.expectProven(target, d)
-			l.Expect(l.made).To(Equal(1))
-			shown := l.must(append(c.tool, d.loop)...)
-			for _, pattern := range c.patterns {
-				l.Expect(shown).To(MatchRegexp(pattern))
-			}
-			options := l.must("findmnt", "--noheadings", "--output", "OPTIONS", "--mountpoint", l.mountpoint(target))
-			for _, option := range c.mount {
-				l.Expect(options).To(ContainSubstring(option))
-			}
-			if log != nil {
-				l.Expect(l.must("blkid", "-p", "-o", "value", "-s", "LOGUUID", log.loop)).To(Equal(target.Status.Provisioned.UUID))
-			}
-			before := target.DeepCopy()
-			l.Expect(l.pass(target)).To(Succeed())
-			l.Expect(target.Status).To(Equal(before.Status), "a second pass changes nothing")
-			l.Expect(l.made).To(Equal(1))
-		})
-	}
-}
-
 func TestAnOptionThatTheKernelRefusesIsFoundBeforeTheFirstMkfs(t *testing.T) {
-	l := newLab(t)
-	d := l.disk("data", 320*mebi)
-	before := d.content()
-	target := l.target(d, as(v1alpha1.XFS), func(s *v1alpha1.StorageTarget) {
+	l := provisiontest.New(t)
+	d := l.Disk("data", 320*provisiontest.Mebi)
+	before := d.Content()
+	target := l.Target(d, provisiontest.As(v1alpha1.XFS), func(s *v1alpha1.StorageTarget) {
 		s.Spec.Format.MountOptions = []v1alpha1.LocalMountOption{"noatime", "nobarrier"}
 	})
-	l.Expect(l.pass(target)).To(Succeed())
-	l.Expect(ready(target).Reason).To(Equal(v1alpha1.ReasonDeviceRefused))
-	l.Expect(ready(target).Message).To(ContainSubstring(`"nobarrier"`))
-	l.Expect(ready(target).Message).To(ContainSubstring("Unknown parameter 'nobarrier'"))
-	l.Expect(ready(target).Message).NotTo(ContainSubstring("noatime"))
-	l.Expect(l.made).To(BeZero())
-	l.Expect(d.content()).To(Equal(before))
+	l.Expect(l.Pass(target)).To(Succeed())
+	l.Expect(provisiontest.Ready(target).Reason).To(Equal(v1alpha1.ReasonDeviceRefused))
+	l.Expect(provisiontest.Ready(target).Message).To(ContainSubstring(`"nobarrier"`))
+	l.Expect(provisiontest.Ready(target).Message).To(ContainSubstring("Unknown parameter 'nobarrier'"))
+	l.Expect(provisiontest.Ready(target).Message).NotTo(ContainSubstring("noatime"))
+	l.Expect(l.Made).To(BeZero())
+	l.Expect(d.Content()).To(Equal(before))
 }
 
 var errKilled = errors.New("the agent was killed")
 
 // moments are all moments of a pass at which an agent can be killed.
-func moments(l *lab, target *v1alpha1.StorageTarget) []string {
-	l.t.Helper()
+func moments(l *provisiontest.Lab, target *v1alpha1.StorageTarget) []string {
+	l.T.Helper()
 	var all []string
-	agent := l.agent(func(step string, done bool) error {
+	agent := l.Agent(func(step string, done bool) error {
 		all = append(all, moment(step, done))
 		return nil
 	})
-	l.Expect(agent.Pass(l.t.Context(), target, l.record)).To(Succeed())
+	l.Expect(agent.Pass(l.T.Context(), target, l.Record)).To(Succeed())
 	return all
 }
 
@@ -129,63 +64,65 @@ func moment(step string, done bool) string {
 // TestAnAgentKilledAtAnyMomentEndsTheSame kills the agent at each of the moments of provisioning, and starts a new one that
 // knows nothing but the recorded status and the disk.
 func TestAnAgentKilledAtAnyMomentEndsTheSame(t *testing.T) {
-	kinds := map[string]func(l *lab) (*v1alpha1.StorageTarget, *disk){
-		"a blank disk becomes an ext4": func(l *lab) (*v1alpha1.StorageTarget, *disk) {
-			d := l.disk("data", 64*mebi)
-			return l.target(d), d
+	kinds := map[string]func(l *provisiontest.Lab) (*v1alpha1.StorageTarget, *provisiontest.Disk){
+		"a blank disk becomes an ext4": func(l *provisiontest.Lab) (*v1alpha1.StorageTarget, *provisiontest.Disk) {
+			d := l.Disk("data", 64*provisiontest.Mebi)
+			return l.Target(d), d
 		},
-		"a blank disk becomes an XFS with an external log": func(l *lab) (*v1alpha1.StorageTarget, *disk) {
-			d := l.disk("data", 320*mebi)
-			return l.target(d, withLog(l.disk("log", 80*mebi))), d
+		"a blank disk becomes an XFS with an external log": func(l *provisiontest.Lab) (*v1alpha1.StorageTarget, *provisiontest.Disk) {
+			d := l.Disk("data", 320*provisiontest.Mebi)
+			return l.Target(d, provisiontest.WithLog(l.Disk("log", 80*provisiontest.Mebi))), d
 		},
-		"a disk that held an XFS becomes a btrfs by an approval": func(l *lab) (*v1alpha1.StorageTarget, *disk) {
-			d := l.disk("data", 320*mebi)
-			l.must("mkfs.xfs", "-q", d.loop)
-			target := l.target(d, as(v1alpha1.Btrfs), approved(""))
-			l.Expect(l.pass(target)).To(Succeed())
-			l.Expect(ready(target).Reason).To(Equal(v1alpha1.ReasonAwaitingApproval), ready(target).Message)
+		"a disk that held an XFS becomes a btrfs by an approval": func(l *provisiontest.Lab) (*v1alpha1.StorageTarget, *provisiontest.Disk) {
+			d := l.Disk("data", 320*provisiontest.Mebi)
+			l.Must("mkfs.xfs", "-q", d.Loop)
+			target := l.Target(d, provisiontest.As(v1alpha1.Btrfs), provisiontest.Approved(""))
+			l.Expect(l.Pass(target)).To(Succeed())
+			l.Expect(provisiontest.Ready(target).Reason).To(Equal(v1alpha1.ReasonAwaitingApproval), provisiontest.Ready(target).Message)
 			target.Spec.ApprovedPlan = target.Status.Plan.Hash
 			return target, d
 		},
 	}
 	for kind, prepare := range kinds {
 		t.Run(kind, func(t *testing.T) {
-			l := newLab(t)
+			l := provisiontest.New(t)
 			target, _ := prepare(l)
 			all := moments(l, target)
 			t.Logf("%d moments: %s", len(all), strings.Join(all, ", "))
 			for i, at := range all {
 				t.Run("killed "+at, func(t *testing.T) {
-					l := newLab(t)
+					l := provisiontest.New(t)
 					target, d := prepare(l)
 					calls := 0
-					agent := l.agent(func(step string, done bool) error {
+					agent := l.Agent(func(step string, done bool) error {
 						if calls++; calls == i+1 {
 							l.Expect(moment(step, done)).To(Equal(at))
-							return errKilled
+						}
+						if calls > i {
+							return errKilled // it does nothing more, not even clean up
 						}
 						return nil
 					})
 					// Nothing is recorded of a failure: the agent is gone.
-					err := agent.Pass(t.Context(), target, l.record)
+					err := agent.Pass(t.Context(), target, l.Record)
 					l.Expect(err).To(MatchError(errKilled))
-					if l.made > 0 {
+					if l.Made > 0 {
 						l.Expect(target.Status.Provisioned).NotTo(BeNil(), "the intent was recorded before the first byte")
 					}
-					before := l.made
-					l.Expect(l.pass(target)).To(Succeed())
+					before := l.Made
+					l.Expect(l.Pass(target)).To(Succeed())
 					if at == "after Wipe" || at == "before Zero" {
 						// What wipefs has left has no signature any more: nothing proves that it is what was given up.
-						l.Expect(ready(target).Reason).To(Equal(v1alpha1.ReasonApprovalRefused), ready(target).Message)
-						l.Expect(l.made).To(Equal(before))
+						l.Expect(provisiontest.Ready(target).Reason).To(Equal(v1alpha1.ReasonApprovalRefused), provisiontest.Ready(target).Message)
+						l.Expect(l.Made).To(Equal(before))
 						target.Spec.ApprovedPlan = target.Status.Plan.Hash
-						l.Expect(l.pass(target)).To(Succeed())
+						l.Expect(l.Pass(target)).To(Succeed())
 					}
-					l.expectProven(target, d)
-					l.Expect(l.made-before).To(BeNumerically("<=", 1), "one mkfs for each success")
-					l.Expect(l.made).To(BeNumerically(">=", 1))
+					l.ExpectProven(target, d)
+					l.Expect(l.Made-before).To(BeNumerically("<=", 1), "one mkfs for each success")
+					l.Expect(l.Made).To(BeNumerically(">=", 1))
 					if strings.Contains(at, "Mark") || strings.Contains(at, "Adopt") || at == "after Mount" || strings.Contains(at, "VerifyMount") {
-						l.Expect(l.made).To(Equal(1), "what was mounted is not formatted again")
+						l.Expect(l.Made).To(Equal(1), "what was mounted is not formatted again")
 					}
 				})
 			}
@@ -193,68 +130,41 @@ func TestAnAgentKilledAtAnyMomentEndsTheSame(t *testing.T) {
 	}
 }
 
-func TestAnAgentKilledInTheMiddleOfMkfsEndsTheSame(t *testing.T) {
-	for _, fsType := range []v1alpha1.FSType{v1alpha1.Ext4, v1alpha1.XFS, v1alpha1.Btrfs} {
-		for _, signal := range []string{"2", "5", "10", "20", "40"} {
-			t.Run(string(fsType)+" after "+signal+" ms", func(t *testing.T) {
-				l := newLab(t)
-				d := l.disk("data", 320*mebi)
-				target := l.target(d, as(fsType))
-				killed := false
-				l.run = func(ctx context.Context, argv []string, keep ...*os.File) ([]byte, error) {
-					if strings.HasPrefix(argv[0], "mkfs.") && !killed {
-						killed = true
-						argv = append([]string{"timeout", "--signal=KILL", "0.0" + strings.Repeat("0", 2-len(signal)) + signal}, argv...)
-					}
-					return provision.Run(ctx, argv, keep...)
-				}
-				// It may have ended before it was killed.
-				if err := l.pass(target); err != nil {
-					l.Expect(ready(target).Reason).To(Equal(v1alpha1.ReasonProvisioningFailed), err.Error())
-					l.Expect(l.pass(target)).To(Succeed())
-				}
-				l.Expect(killed).To(BeTrue())
-				l.expectProven(target, d)
-			})
-		}
-	}
-}
-
 // TestWhatSomebodyElseHasWrittenSinceIsNotFormatted has a mkfs that fails, somebody who uses the disk meanwhile, and options that are
 // corrected; and a record of before the end, as after etcd was restored, of a disk whose marker can't be read any more.
 func TestWhatSomebodyElseHasWrittenSinceIsNotFormatted(t *testing.T) {
 	t.Run("raw data on a disk whose mkfs has failed", func(t *testing.T) {
-		l := newLab(t)
-		d := l.disk("data", 64*mebi)
-		target := l.target(d, func(t *v1alpha1.StorageTarget) { t.Spec.Format.MkfsOptions = []v1alpha1.MkfsOption{"-b", "77"} })
-		l.Expect(l.pass(target)).NotTo(Succeed())
-		l.Expect(ready(target).Reason).To(Equal(v1alpha1.ReasonProvisioningFailed), ready(target).Message)
-		d.writeAt(0, []byte("the rows of a raw database"))
-		before := d.content()
+		l := provisiontest.New(t)
+		d := l.Disk("data", 64*provisiontest.Mebi)
+		target := l.Target(d, func(t *v1alpha1.StorageTarget) { t.Spec.Format.MkfsOptions = []v1alpha1.MkfsOption{"-b", "77"} })
+		l.Expect(l.Pass(target)).NotTo(Succeed())
+		l.Expect(provisiontest.Ready(target).Reason).To(Equal(v1alpha1.ReasonProvisioningFailed), provisiontest.Ready(target).Message)
+		d.WriteAt(0, []byte("the rows of a raw database"))
+		before := d.Content()
 		target.Spec.Format.MkfsOptions = nil
-		l.Expect(l.pass(target)).To(Succeed())
-		t.Log(ready(target).Message)
-		l.Expect(ready(target).Reason).To(Equal(v1alpha1.ReasonDeviceRefused))
-		l.Expect(d.content()).To(Equal(before))
-		l.Expect(l.made).To(BeZero())
+		l.Expect(l.Pass(target)).To(Succeed())
+		t.Log(provisiontest.Ready(target).Message)
+		l.Expect(provisiontest.Ready(target).Reason).To(Equal(v1alpha1.ReasonDeviceRefused))
+		l.Expect(d.Content()).To(Equal(before))
+		l.Expect(l.Made).To(BeZero())
 	})
 	t.Run("data of a target whose record is older than its marker, which is damaged", func(t *testing.T) {
-		l := newLab(t)
-		d := l.disk("data", 64*mebi)
-		target := l.target(d)
-		l.Expect(l.pass(target)).To(Succeed())
-		l.Expect(os.WriteFile(filepath.Join(l.mountpoint(target), "chunk"), []byte("data"), 0o600)).To(Succeed())
-		l.Expect(os.WriteFile(filepath.Join(l.mountpoint(target), ".parallelfs-target.json"), []byte("{"), 0o600)).To(Succeed())
-		l.unmount(target)
+		l := provisiontest.New(t)
+		d := l.Disk("data", 64*provisiontest.Mebi)
+		target := l.Target(d)
+		l.Expect(l.Pass(target)).To(Succeed())
+		l.Expect(os.WriteFile(filepath.Join(l.Mountpoint(target), "chunk"), []byte("data"), 0o600)).To(Succeed())
+		l.Expect(os.WriteFile(filepath.Join(l.Mountpoint(target), ".parallelfs-target.json"), []byte("{"), 0o600)).To(Succeed())
+		l.Unmount(target)
 		target.Status.Provisioned.Finished = nil
-		_ = l.pass(target)
-		t.Log(ready(target).Reason, ready(target).Message)
-		l.Expect(l.made).To(Equal(1))
-		at := filepath.Join(l.root, "look")
+		_ = l.Pass(target)
+		t.Log(provisiontest.Ready(target).Reason, provisiontest.Ready(target).Message)
+		l.Expect(l.Made).To(Equal(1))
+		at := filepath.Join(l.Root, "look")
 		l.Expect(os.Mkdir(at, 0o755)).To(Succeed())
-		for unix.Unmount(l.mountpoint(target), 0) == nil {
+		for unix.Unmount(l.Mountpoint(target), 0) == nil {
 		}
-		l.Expect(unix.Mount(d.loop, at, "ext4", unix.MS_RDONLY, "")).To(Succeed())
+		l.Expect(unix.Mount(d.Loop, at, "ext4", unix.MS_RDONLY, "")).To(Succeed())
 		defer func() { l.Expect(unix.Unmount(at, 0)).To(Succeed()) }()
 		l.Expect(os.ReadFile(filepath.Join(at, "chunk"))).To(BeEquivalentTo("data"))
 	})
@@ -264,24 +174,24 @@ func TestWhatSomebodyElseHasWrittenSinceIsNotFormatted(t *testing.T) {
 func TestAFullDiskIsTakenUpAgain(t *testing.T) {
 	for _, fsType := range []v1alpha1.FSType{v1alpha1.Ext4, v1alpha1.XFS} {
 		t.Run(string(fsType), func(t *testing.T) {
-			l := newLab(t)
-			d := l.disk("data", 320*mebi)
-			target := l.target(d, as(fsType))
-			l.Expect(l.pass(target)).To(Succeed())
-			l.fill(filepath.Join(l.mountpoint(target), "chunk"))
-			again := l.target(d, as(fsType), func(t *v1alpha1.StorageTarget) { t.Spec.FileSystem.UID = "99999999-2222-3333-4444-555555555555" })
+			l := provisiontest.New(t)
+			d := l.Disk("data", 320*provisiontest.Mebi)
+			target := l.Target(d, provisiontest.As(fsType))
+			l.Expect(l.Pass(target)).To(Succeed())
+			fill(l, filepath.Join(l.Mountpoint(target), "chunk"))
+			again := l.Target(d, provisiontest.As(fsType), func(t *v1alpha1.StorageTarget) { t.Spec.FileSystem.UID = "99999999-2222-3333-4444-555555555555" })
 			again.Status = target.Status
-			l.Expect(l.pass(again)).To(Succeed())
-			l.expectProven(again, d)
-			l.Expect(l.made).To(Equal(1))
+			l.Expect(l.Pass(again)).To(Succeed())
+			l.ExpectProven(again, d)
+			l.Expect(l.Made).To(Equal(1))
 		})
 	}
 }
 
 // fill leaves a filesystem without a free block: it fills it with a file, and what is left with directories, each of which takes a block.
-func (l *lab) fill(path string) {
-	l.t.Helper()
-	for size := 16 * mebi; size >= 512; size /= 2 {
+func fill(l *provisiontest.Lab, path string) {
+	l.T.Helper()
+	for size := 16 * provisiontest.Mebi; size >= 512; size /= 2 {
 		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 		l.Expect(err).NotTo(HaveOccurred())
 		for {
@@ -301,27 +211,27 @@ func (l *lab) fill(path string) {
 }
 
 func TestAfterARestartOfTheNodeTargetsAreMountedUnderWhateverNameTheyHave(t *testing.T) {
-	l := newLab(t)
-	first, second := l.disk("first", 64*mebi), l.disk("second", 64*mebi)
-	a, b := l.target(first), l.target(second)
-	l.Expect(l.pass(a)).To(Succeed())
-	l.Expect(l.pass(b)).To(Succeed())
-	wasFirst, wasSecond := first.loop, second.loop
-	l.unmount(a)
-	l.unmount(b)
-	first.detach()
-	second.detach()
-	l.must("losetup", wasFirst, second.file)
-	l.must("losetup", wasSecond, first.file)
-	first.loop, second.loop = wasSecond, wasFirst
-	for _, d := range []*disk{first, second} {
-		l.Expect(os.Symlink("../../"+d.kernelName(), d.link)).To(Succeed())
+	l := provisiontest.New(t)
+	first, second := l.Disk("first", 64*provisiontest.Mebi), l.Disk("second", 64*provisiontest.Mebi)
+	a, b := l.Target(first), l.Target(second)
+	l.Expect(l.Pass(a)).To(Succeed())
+	l.Expect(l.Pass(b)).To(Succeed())
+	wasFirst, wasSecond := first.Loop, second.Loop
+	l.Unmount(a)
+	l.Unmount(b)
+	first.Detach()
+	second.Detach()
+	l.Must("losetup", wasFirst, second.File)
+	l.Must("losetup", wasSecond, first.File)
+	first.Loop, second.Loop = wasSecond, wasFirst
+	for _, d := range []*provisiontest.Disk{first, second} {
+		l.Expect(os.Symlink("../../"+d.KernelName(), d.Link)).To(Succeed())
 	}
-	l.Expect(l.pass(a)).To(Succeed())
-	l.Expect(l.pass(b)).To(Succeed())
-	l.expectProven(a, first)
-	l.expectProven(b, second)
-	l.Expect(l.made).To(Equal(2))
+	l.Expect(l.Pass(a)).To(Succeed())
+	l.Expect(l.Pass(b)).To(Succeed())
+	l.ExpectProven(a, first)
+	l.ExpectProven(b, second)
+	l.Expect(l.Made).To(Equal(2))
 }
 
 // TestADiskThatIsOpenWhileItsMarkerIsReadIsNotOfferedForFormatting has a disk whose FileSystem was deleted and made again, and a program
@@ -329,30 +239,32 @@ func TestAfterARestartOfTheNodeTargetsAreMountedUnderWhateverNameTheyHave(t *tes
 func TestADiskThatIsOpenWhileItsMarkerIsReadIsNotOfferedForFormatting(t *testing.T) {
 	for sentence, c := range map[string]struct {
 		open   time.Duration
-		expect func(l *lab, target *v1alpha1.StorageTarget, d *disk)
+		expect func(l *provisiontest.Lab, target *v1alpha1.StorageTarget, d *provisiontest.Disk)
 	}{
-		"for a moment: it is adopted": {100 * time.Millisecond, func(l *lab, target *v1alpha1.StorageTarget, d *disk) { l.expectProven(target, d) }},
-		"for long: it is refused, and adopted when it is free": {time.Hour, func(l *lab, target *v1alpha1.StorageTarget, d *disk) {
-			l.Expect(ready(target).Reason).To(Equal(v1alpha1.ReasonDeviceRefused), ready(target).Message)
-			l.Expect(ready(target).Message).To(And(ContainSubstring("is in use"), ContainSubstring("its marker could not be read"), Not(ContainSubstring("approve"))))
-			l.Expect(l.pass(target)).To(Succeed())
-			l.expectProven(target, d)
+		"for a moment: it is adopted": {100 * time.Millisecond, func(l *provisiontest.Lab, target *v1alpha1.StorageTarget, d *provisiontest.Disk) {
+			l.ExpectProven(target, d)
+		}},
+		"for long: it is refused, and adopted when it is free": {time.Hour, func(l *provisiontest.Lab, target *v1alpha1.StorageTarget, d *provisiontest.Disk) {
+			l.Expect(provisiontest.Ready(target).Reason).To(Equal(v1alpha1.ReasonDeviceRefused), provisiontest.Ready(target).Message)
+			l.Expect(provisiontest.Ready(target).Message).To(And(ContainSubstring("is in use"), ContainSubstring("its marker could not be read"), Not(ContainSubstring("approve"))))
+			l.Expect(l.Pass(target)).To(Succeed())
+			l.ExpectProven(target, d)
 		}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			l := newLab(t)
-			d := l.disk("data", 64*mebi)
-			earlier := l.target(d)
-			l.Expect(l.pass(earlier)).To(Succeed())
-			l.unmount(earlier)
-			agent := l.agent(nil)
+			l := provisiontest.New(t)
+			d := l.Disk("data", 64*provisiontest.Mebi)
+			earlier := l.Target(d)
+			l.Expect(l.Pass(earlier)).To(Succeed())
+			l.Unmount(earlier)
+			agent := l.Agent(nil)
 			find := agent.Look
 			var closed chan struct{}
 			agent.Look = func(ctx context.Context, id v1alpha1.DeviceID) (plan.Facts, error) {
 				facts, err := find(ctx, id)
 				if closed == nil {
 					closed = make(chan struct{})
-					device, err := os.OpenFile(d.loop, os.O_RDONLY|unix.O_EXCL, 0)
+					device, err := os.OpenFile(d.Loop, os.O_RDONLY|unix.O_EXCL, 0)
 					l.Expect(err).NotTo(HaveOccurred())
 					go func() {
 						defer close(closed)
@@ -365,64 +277,64 @@ func TestADiskThatIsOpenWhileItsMarkerIsReadIsNotOfferedForFormatting(t *testing
 				}
 				return facts, err
 			}
-			again := l.target(d, approved(""))
+			again := l.Target(d, provisiontest.Approved(""))
 			ctx, cancel := context.WithCancel(t.Context())
 			// The program ends with the pass.
-			err := agent.Pass(ctx, again, l.record)
+			err := agent.Pass(ctx, again, l.Record)
 			cancel()
 			<-closed
 			l.Expect(err).NotTo(HaveOccurred())
 			c.expect(l, again, d)
-			l.Expect(l.made).To(Equal(1))
+			l.Expect(l.Made).To(Equal(1))
 		})
 	}
 }
 
 func TestWhatIsNotTheTargetsDiskIsNeverFormattedForIt(t *testing.T) {
 	cases := map[string]struct {
-		exchange func(l *lab, d *disk)
+		exchange func(l *provisiontest.Lab, d *provisiontest.Disk)
 		reason   string
 	}{
 		"a blank disk in its place": {
-			exchange: func(l *lab, d *disk) {
-				d.detach()
-				l.Expect(os.Remove(d.file)).To(Succeed())
-				l.Expect(os.WriteFile(d.file, nil, 0o600)).To(Succeed())
-				l.Expect(os.Truncate(d.file, d.size)).To(Succeed())
-				d.attach()
+			exchange: func(l *provisiontest.Lab, d *provisiontest.Disk) {
+				d.Detach()
+				l.Expect(os.Remove(d.File)).To(Succeed())
+				l.Expect(os.WriteFile(d.File, nil, 0o600)).To(Succeed())
+				l.Expect(os.Truncate(d.File, d.Size)).To(Succeed())
+				d.Attach()
 			}, reason: v1alpha1.ReasonTargetMissing,
 		},
 		"a foreign filesystem in its place": {
-			exchange: func(l *lab, d *disk) { l.must("mkfs.ext4", "-q", "-F", d.loop) }, reason: v1alpha1.ReasonTargetMissing,
+			exchange: func(l *provisiontest.Lab, d *provisiontest.Disk) { l.Must("mkfs.ext4", "-q", "-F", d.Loop) }, reason: v1alpha1.ReasonTargetMissing,
 		},
 		"no disk at all": {
-			exchange: func(_ *lab, d *disk) { d.detach() }, reason: v1alpha1.ReasonTargetMissing,
+			exchange: func(_ *provisiontest.Lab, d *provisiontest.Disk) { d.Detach() }, reason: v1alpha1.ReasonTargetMissing,
 		},
 		"its own disk with a corrupt superblock": {
 			// The magic, UUID and label stay; the number of blocks is nonsense.
-			exchange: func(_ *lab, d *disk) { d.writeAt(1024+24, []byte{0xff, 0xff, 0xff, 0x7f}) }, reason: v1alpha1.ReasonMountFailed,
+			exchange: func(_ *provisiontest.Lab, d *provisiontest.Disk) { d.WriteAt(1024+24, []byte{0xff, 0xff, 0xff, 0x7f}) }, reason: v1alpha1.ReasonMountFailed,
 		},
 	}
 	for sentence, c := range cases {
 		t.Run(sentence, func(t *testing.T) {
-			l := newLab(t)
-			d := l.disk("data", 64*mebi)
-			target := l.target(d)
-			l.Expect(l.pass(target)).To(Succeed())
-			l.unmount(target)
+			l := provisiontest.New(t)
+			d := l.Disk("data", 64*provisiontest.Mebi)
+			target := l.Target(d)
+			l.Expect(l.Pass(target)).To(Succeed())
+			l.Unmount(target)
 			c.exchange(l, d)
-			before := d.content()
+			before := d.Content()
 			for range 2 {
-				_ = l.pass(target) // a mount that fails is an error of the pass as well
-				l.Expect(ready(target).Status).To(BeEquivalentTo("False"))
-				l.Expect(ready(target).Reason).To(Equal(c.reason), ready(target).Message)
+				_ = l.Pass(target) // a mount that fails is an error of the pass as well
+				l.Expect(provisiontest.Ready(target).Status).To(BeEquivalentTo("False"))
+				l.Expect(provisiontest.Ready(target).Reason).To(Equal(c.reason), provisiontest.Ready(target).Message)
 			}
-			l.Expect(l.made).To(Equal(1))
-			l.Expect(d.content()).To(Equal(before))
-			entries, err := os.ReadDir(l.mountpoint(target))
+			l.Expect(l.Made).To(Equal(1))
+			l.Expect(d.Content()).To(Equal(before))
+			entries, err := os.ReadDir(l.Mountpoint(target))
 			l.Expect(err).NotTo(HaveOccurred())
 			l.Expect(entries).To(BeEmpty())
-			l.Expect(os.WriteFile(filepath.Join(l.mountpoint(target), "x"), nil, 0o600)).NotTo(Succeed(), "the mountpoint is immutable")
+			l.Expect(os.WriteFile(filepath.Join(l.Mountpoint(target), "x"), nil, 0o600)).NotTo(Succeed(), "the mountpoint is immutable")
 		})
 	}
 }

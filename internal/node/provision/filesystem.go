@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"parallelfs.dev/operator/internal/node/format"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -136,15 +136,9 @@ func (p parameter) String() string {
 
 // volume is what is to be mounted: devices by their path of now.
 type volume struct {
-	fsType, device, logDevice string
-	options                   []string
-}
-
-// withoutReplay are the options with which a filesystem is read without writing to its device, not even its journal.
-var withoutReplay = map[string][]string{
-	"xfs":   {"ro", "norecovery"},
-	"ext4":  {"ro", "noload"},
-	"btrfs": {"ro", "rescue=nologreplay"},
+	format            format.Format
+	device, logDevice string
+	options           []string
 }
 
 // detached is a mounted filesystem that has no place in the tree: nobody else can reach it, and it is unmounted when it
@@ -154,10 +148,15 @@ type detached struct{ file *os.File }
 // mount mounts the volume where nobody sees it.
 func (v volume) mount() (*detached, error) {
 	attr, own := split(v.options)
+	name := string(v.format.Name())
 	if v.logDevice != "" {
-		own = append(own, parameter{"logdev", v.logDevice})
+		log := v.format.Log()
+		if log == nil {
+			return nil, fmt.Errorf("the %s on %s has no log on a device of its own, and the target names %s for one", name, v.device, v.logDevice)
+		}
+		own = append(own, parameter{log.MountOption, v.logDevice})
 	}
-	s, err := openSuperblock(v.fsType)
+	s, err := openSuperblock(name)
 	if err != nil {
 		return nil, err
 	}
@@ -168,11 +167,11 @@ func (v volume) mount() (*detached, error) {
 		}
 	}
 	if err := s.explain(unix.FsconfigCreate(s.fd)); err != nil {
-		return nil, fmt.Errorf("the kernel can't mount the %s on %s: %w; dmesg says more", v.fsType, v.device, err)
+		return nil, fmt.Errorf("the kernel can't mount the %s on %s: %w; dmesg says more", name, v.device, err)
 	}
 	fd, err := unix.Fsmount(s.fd, unix.FSMOUNT_CLOEXEC, attr)
 	if err != nil {
-		return nil, fmt.Errorf("the kernel can't mount the %s on %s: %w", v.fsType, v.device, s.explain(os.NewSyscallError("fsmount", err)))
+		return nil, fmt.Errorf("the kernel can't mount the %s on %s: %w", name, v.device, s.explain(os.NewSyscallError("fsmount", err)))
 	}
 	return &detached{os.NewFile(uintptr(fd), v.device)}, nil
 }
@@ -180,7 +179,7 @@ func (v volume) mount() (*detached, error) {
 // readOnly mounts the volume where nobody sees it, and such that not a bit of the device changes: the kernel opens the
 // device for reading only and replays no journal.
 func (v volume) readOnly() (*detached, error) {
-	v.options = append(slices.Clone(withoutReplay[v.fsType]), "nosuid", "nodev", "noexec")
+	v.options = append(v.format.WithoutReplay(), "nosuid", "nodev", "noexec")
 	return v.mount()
 }
 

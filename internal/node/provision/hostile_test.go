@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/provision/provisiontest"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -25,7 +26,7 @@ var wrongApproval = "sha256:" + strings.Repeat("0123456789abcdef", 4)
 // hostile is a disk that must stay as it is.
 type hostile struct {
 	// make prepares the disk; the result is undone before the test ends.
-	make func(l *lab, d *disk)
+	make func(l *provisiontest.Lab, d *provisiontest.Disk)
 	// target changes the StorageTarget.
 	target func(t *v1alpha1.StorageTarget)
 	// says is a part of the reason, for both policies.
@@ -34,125 +35,118 @@ type hostile struct {
 	approvable bool
 }
 
-func keep(*lab, *disk) {}
+func keep(*provisiontest.Lab, *provisiontest.Disk) {}
 
 // zfsLabel writes what makes a disk a member of a ZFS pool: uberblocks with their magic in all four labels
 // (ZFS On-Disk Specification, chapter 1).
-func zfsLabel(_ *lab, d *disk) {
+func zfsLabel(_ *provisiontest.Lab, d *provisiontest.Disk) {
 	const label, first, uberblock, count, magic = 256 << 10, 128 << 10, 1 << 10, 128, 0x00bab10c
-	for _, base := range []int64{0, label, d.size - 2*label, d.size - label} {
+	for _, base := range []int64{0, label, d.Size - 2*label, d.Size - label} {
 		block := make([]byte, count*uberblock)
 		for i := range count {
 			binary.LittleEndian.PutUint64(block[i*uberblock:], magic)
 		}
-		d.writeAt(base+first, block)
+		d.WriteAt(base+first, block)
 	}
 }
 
-func otherTarget(l *lab, d *disk) {
-	l.must("mkfs.ext4", "-q", "-L", "pfs-0a1b2c3d", d.loop)
+func otherTarget(l *provisiontest.Lab, d *provisiontest.Disk) {
+	l.Must("mkfs.ext4", "-q", "-L", "pfs-0a1b2c3d", d.Loop)
 }
 
 var hostileDisks = map[string]hostile{
 	"a mounted disk": {
-		make: func(l *lab, d *disk) {
-			l.must("mkfs.ext4", "-q", d.loop)
-			at := filepath.Join(l.root, "elsewhere")
+		make: func(l *provisiontest.Lab, d *provisiontest.Disk) {
+			l.Must("mkfs.ext4", "-q", d.Loop)
+			at := filepath.Join(l.Root, "elsewhere")
 			l.Expect(os.Mkdir(at, 0o755)).To(Succeed())
 			// Read-only and without a replay, so that the mount itself writes nothing while the test compares.
-			l.Expect(unix.Mount(d.loop, at, "ext4", unix.MS_RDONLY, "noload")).To(Succeed())
-			l.t.Cleanup(func() { l.Expect(unix.Unmount(at, 0)).To(Succeed()) })
+			l.Expect(unix.Mount(d.Loop, at, "ext4", unix.MS_RDONLY, "noload")).To(Succeed())
+			l.T.Cleanup(func() { l.Expect(unix.Unmount(at, 0)).To(Succeed()) })
 		}, says: "mounted at",
 	},
 	"a disk that is mounted in a namespace of its own": {
-		make: func(l *lab, d *disk) {
-			l.must("mkfs.ext4", "-q", d.loop)
+		make: func(l *provisiontest.Lab, d *provisiontest.Disk) {
+			l.Must("mkfs.ext4", "-q", d.Loop)
 			inNamespace(l, d)
 		}, says: "mounted at",
 	},
 	"a disk with a GPT": {
-		make: func(l *lab, d *disk) {
+		make: func(l *provisiontest.Lab, d *provisiontest.Disk) {
 			partition(l, d)
-			d.reattach("--partscan")
+			d.Reattach("--partscan")
 		}, says: "gpt", approvable: true,
 	},
 	"a disk with a partition that holds an ext4": {
-		make: func(l *lab, d *disk) {
+		make: func(l *provisiontest.Lab, d *provisiontest.Disk) {
 			partition(l, d)
 			// partx adds what this kernel may not read itself.
-			l.must("partx", "--add", d.loop)
+			l.Must("partx", "--add", d.Loop)
 			// The kernel would show it on whatever is attached to this loop device next.
-			l.t.Cleanup(func() { l.must("partx", "--delete", d.loop) })
-			l.must("mkfs.ext4", "-q", d.loop+"p1")
+			l.T.Cleanup(func() { l.Must("partx", "--delete", d.Loop) })
+			l.Must("mkfs.ext4", "-q", d.Loop+"p1")
 		}, says: "ext4", approvable: true,
 	},
 	"a disk with an MBR": {
-		make: func(l *lab, d *disk) {
+		make: func(l *provisiontest.Lab, d *provisiontest.Disk) {
 			table := make([]byte, 512)
 			table[446+4] = 0x83
 			binary.LittleEndian.PutUint32(table[446+8:], 2048)
 			binary.LittleEndian.PutUint32(table[446+12:], 20480)
 			table[510], table[511] = 0x55, 0xaa
-			d.writeAt(0, table)
-			d.reattach("--partscan")
+			d.WriteAt(0, table)
+			d.Reattach("--partscan")
 		}, says: "dos", approvable: true,
 	},
 	"a physical volume of LVM": {
-		make: func(l *lab, d *disk) {
-			l.must("pvcreate", "--quiet", "--yes", "--config", "devices/use_devicesfile=0 devices/filter=[\"a|"+d.loop+"|\",\"r|.*|\"]", d.loop)
+		make: func(l *provisiontest.Lab, d *provisiontest.Disk) {
+			l.Must("pvcreate", "--quiet", "--yes", "--config", "devices/use_devicesfile=0 devices/filter=[\"a|"+d.Loop+"|\",\"r|.*|\"]", d.Loop)
 		}, says: "LVM2_member", approvable: true,
 	},
 	"a member of a RAID": {
-		make: func(l *lab, d *disk) { d.writeAt(4096, raidSuperblock(l, d)) }, says: "linux_raid_member", approvable: true,
+		make: func(l *provisiontest.Lab, d *provisiontest.Disk) { d.WriteAt(4096, raidSuperblock(l, d)) }, says: "linux_raid_member", approvable: true,
 	},
 	"a swap space": {
-		make: func(l *lab, d *disk) { l.must("mkswap", d.loop) }, says: "swap", approvable: true,
+		make: func(l *provisiontest.Lab, d *provisiontest.Disk) { l.Must("mkswap", d.Loop) }, says: "swap", approvable: true,
 	},
 	"a swap space in use": {
-		make: func(l *lab, d *disk) {
-			d.swap = 64 << 10
-			l.must("mkswap", d.loop, strconv.FormatInt(d.swap>>10, 10))
-			l.must("swapon", d.loop)
-			l.t.Cleanup(func() { l.must("swapoff", d.loop) })
+		make: func(l *provisiontest.Lab, d *provisiontest.Disk) {
+			d.Swap = 64 << 10
+			l.Must("mkswap", d.Loop, strconv.FormatInt(d.Swap>>10, 10))
+			l.Must("swapon", d.Loop)
+			l.T.Cleanup(func() { l.Must("swapoff", d.Loop) })
 		}, says: "swap",
 	},
 	"a LUKS device": {
-		make: func(l *lab, d *disk) {
-			key := filepath.Join(l.root, "key")
+		make: func(l *provisiontest.Lab, d *provisiontest.Disk) {
+			key := filepath.Join(l.Root, "key")
 			l.Expect(os.WriteFile(key, []byte("only a test"), 0o600)).To(Succeed())
-			l.must("cryptsetup", "luksFormat", "--batch-mode", "--type=luks2", "--pbkdf=pbkdf2", "--pbkdf-force-iterations=1000", d.loop, key)
+			l.Must("cryptsetup", "luksFormat", "--batch-mode", "--type=luks2", "--pbkdf=pbkdf2", "--pbkdf-force-iterations=1000", d.Loop, key)
 		}, says: "crypto_LUKS", approvable: true,
 	},
 	"an encrypted disk without a header": {
-		make: func(_ *lab, d *disk) {
-			noise := make([]byte, 8*mebi)
+		make: func(_ *provisiontest.Lab, d *provisiontest.Disk) {
+			noise := make([]byte, 8*provisiontest.Mebi)
 			_, _ = rand.NewChaCha8([32]byte{1}).Read(noise)
-			d.writeAt(0, noise)
+			d.WriteAt(0, noise)
 		}, says: "data that no probe knows", approvable: true,
 	},
 	"a disk with something unknown at its end": {
-		make: func(_ *lab, d *disk) { d.writeAt(d.size-4096, []byte("the last words of another storage system")) },
+		make: func(_ *provisiontest.Lab, d *provisiontest.Disk) {
+			d.WriteAt(d.Size-4096, []byte("the last words of another storage system"))
+		},
 		says: "data that no probe knows", approvable: true,
 	},
-	"an ext4": {
-		make: func(l *lab, d *disk) { l.must("mkfs.ext4", "-q", d.loop) }, says: "ext4", approvable: true,
-	},
-	"an XFS": {
-		make: func(l *lab, d *disk) { l.must("mkfs.xfs", "-q", d.loop) }, says: "xfs", approvable: true,
-	},
-	"a btrfs": {
-		make: func(l *lab, d *disk) { l.must("mkfs.btrfs", "-q", d.loop) }, says: "btrfs", approvable: true,
-	},
 	"the log of another XFS": {
-		make: func(l *lab, d *disk) {
-			data := l.disk("other", 320*mebi)
-			l.must("mkfs.xfs", "-q", "-l", "logdev="+d.loop+",size=70m", data.loop)
+		make: func(l *provisiontest.Lab, d *provisiontest.Disk) {
+			data := l.Disk("other", 320*provisiontest.Mebi)
+			l.Must("mkfs.xfs", "-q", "-l", "logdev="+d.Loop+",size=70m", data.Loop)
 		}, says: "xfs_external_log", approvable: true,
 	},
 	"the log of another target's XFS": {
-		make: func(l *lab, d *disk) {
-			data := l.disk("other", 320*mebi)
-			l.must("mkfs.xfs", "-q", "-L", "pfs-0a1b2c3d", "-l", "logdev="+d.loop+",size=70m", data.loop)
+		make: func(l *provisiontest.Lab, d *provisiontest.Disk) {
+			data := l.Disk("other", 320*provisiontest.Mebi)
+			l.Must("mkfs.xfs", "-q", "-L", "pfs-0a1b2c3d", "-l", "logdev="+d.Loop+",size=70m", data.Loop)
 		}, says: "is the log of the target with the label",
 	},
 	"a member of a ZFS pool": {make: zfsLabel, says: "zfs_member", approvable: true},
@@ -160,15 +154,17 @@ var hostileDisks = map[string]hostile{
 		make: otherTarget, says: "another target",
 	},
 	"a target of another FileSystem with its marker": {
-		make: func(l *lab, d *disk) {
-			other := l.target(d, func(t *v1alpha1.StorageTarget) { t.Spec.FileSystem.Name = "other" })
-			l.Expect(l.pass(other)).To(Succeed())
-			l.expectProven(other, d)
-			l.unmount(other)
+		make: func(l *provisiontest.Lab, d *provisiontest.Disk) {
+			other := l.Target(d, func(t *v1alpha1.StorageTarget) { t.Spec.FileSystem.Name = "other" })
+			l.Expect(l.Pass(other)).To(Succeed())
+			l.ExpectProven(other, d)
+			l.Unmount(other)
 		}, says: "carries the data of StorageTarget",
 	},
 	"this very target, formatted by an earlier FileSystem, without a marker": {
-		make:       func(l *lab, d *disk) { l.must("mkfs.ext4", "-q", "-L", provisionLabel(l.target(d)), d.loop) },
+		make: func(l *provisiontest.Lab, d *provisiontest.Disk) {
+			l.Must("mkfs.ext4", "-q", "-L", provisionLabel(l.Target(d)), d.Loop)
+		},
 		approvable: true, says: "earlier FileSystem",
 	},
 	"a shrunk disk": {
@@ -181,7 +177,7 @@ var hostileDisks = map[string]hostile{
 		make: keep, target: func(t *v1alpha1.StorageTarget) { t.Spec.Device.WWN = "0x5000c500a1b2c3d4" }, says: "wrong WWN",
 	},
 	"a read-only disk": {
-		make: func(_ *lab, d *disk) { d.reattach("--read-only") }, says: "read-only",
+		make: func(_ *provisiontest.Lab, d *provisiontest.Disk) { d.Reattach("--read-only") }, says: "read-only",
 	},
 	"a disk that two nodes have by its serial number": {
 		make: keep, target: func(t *v1alpha1.StorageTarget) {
@@ -189,31 +185,24 @@ var hostileDisks = map[string]hostile{
 		}, says: "wanted twice",
 	},
 	"a disk that a program has opened with O_EXCL": {
-		make: func(l *lab, d *disk) {
-			fd, err := unix.Open(d.loop, unix.O_RDONLY|unix.O_EXCL|unix.O_CLOEXEC, 0)
+		make: func(l *provisiontest.Lab, d *provisiontest.Disk) {
+			fd, err := unix.Open(d.Loop, unix.O_RDONLY|unix.O_EXCL|unix.O_CLOEXEC, 0)
 			l.Expect(err).NotTo(HaveOccurred())
-			l.t.Cleanup(func() { l.Expect(unix.Close(fd)).To(Succeed()) })
+			l.T.Cleanup(func() { l.Expect(unix.Close(fd)).To(Succeed()) })
 		}, says: "in use",
 	},
 	"a disk that another loop device lies over": {
-		make: func(l *lab, d *disk) {
-			over := l.must("losetup", "--find", "--show", d.loop)
-			l.t.Cleanup(func() { l.must("losetup", "--detach", over) })
+		make: func(l *provisiontest.Lab, d *provisiontest.Disk) {
+			over := l.Must("losetup", "--find", "--show", d.Loop)
+			l.T.Cleanup(func() { l.Must("losetup", "--detach", over) })
 		}, says: "in use",
 	},
 	"a disk on which two things were found": {
-		make: func(l *lab, d *disk) {
-			l.must("mkfs.ext4", "-q", d.loop)
+		make: func(l *provisiontest.Lab, d *provisiontest.Disk) {
+			l.Must("mkfs.ext4", "-q", d.Loop)
 			zfsLabel(l, d)
 		}, says: "zfs_member", approvable: true,
 	},
-}
-
-// reattach attaches the disk anew, with other options of losetup(8).
-func (d *disk) reattach(options ...string) {
-	d.lab.t.Helper()
-	d.detach()
-	d.attach(options...)
 }
 
 // TestAHostileDiskStaysBitForBitAsItWas makes a pass over each hostile disk, as data disk, and as log device, with the
@@ -221,28 +210,28 @@ func (d *disk) reattach(options ...string) {
 func TestAHostileDiskStaysBitForBitAsItWas(t *testing.T) {
 	policies := map[string]func(t *v1alpha1.StorageTarget){
 		"with IfBlank":          func(*v1alpha1.StorageTarget) {},
-		"with a wrong approval": approved(wrongApproval),
+		"with a wrong approval": provisiontest.Approved(wrongApproval),
 		"with Never":            func(t *v1alpha1.StorageTarget) { t.Spec.FormatPolicy = v1alpha1.FormatNever },
 	}
 	for sentence, h := range hostileDisks {
 		t.Run(sentence, func(t *testing.T) {
-			l := newLab(t)
-			d := l.disk("hostile", 320*mebi)
+			l := provisiontest.New(t)
+			d := l.Disk("hostile", 320*provisiontest.Mebi)
 			h.make(l, d)
-			made := l.made
-			before := d.content()
+			made := l.Made
+			before := d.Content()
 			for policy, set := range policies {
-				target := l.target(d, as(v1alpha1.Ext4), set)
+				target := l.Target(d, provisiontest.As(v1alpha1.Ext4), set)
 				if h.target != nil {
 					h.target(target)
 				}
-				l.Expect(l.pass(target)).To(Succeed())
-				l.stays(target, d, before, made, policy)
+				l.Expect(l.Pass(target)).To(Succeed())
+				l.Stays(target, d, before, made, policy)
 				if policy == "with IfBlank" {
-					l.Expect(ready(target).Message).To(ContainSubstring(h.says))
+					l.Expect(provisiontest.Ready(target).Message).To(ContainSubstring(h.says))
 				}
 				if policy == "with a wrong approval" && h.approvable {
-					l.Expect(ready(target).Reason).To(Equal(v1alpha1.ReasonApprovalRefused), ready(target).Message)
+					l.Expect(provisiontest.Ready(target).Reason).To(Equal(v1alpha1.ReasonApprovalRefused), provisiontest.Ready(target).Message)
 					l.Expect(strings.Join(target.Status.Plan.Destroys, "\n")).NotTo(BeEmpty(), "the plan names what would be lost")
 				}
 			}
@@ -250,43 +239,30 @@ func TestAHostileDiskStaysBitForBitAsItWas(t *testing.T) {
 				return
 			}
 			// The same disk as the external log of a blank one.
-			data := l.disk("data", 320*mebi)
-			blank := data.content()
+			data := l.Disk("data", 320*provisiontest.Mebi)
+			blank := data.Content()
 			for policy, set := range policies {
-				target := l.target(data, withLog(d), set)
-				l.Expect(l.pass(target)).To(Succeed())
-				l.stays(target, d, before, made, policy+", as a log device")
-				l.Expect(data.content()).To(Equal(blank))
+				target := l.Target(data, provisiontest.WithLog(d), set)
+				l.Expect(l.Pass(target)).To(Succeed())
+				l.Stays(target, d, before, made, policy+", as a log device")
+				l.Expect(data.Content()).To(Equal(blank))
 			}
 		})
 	}
 	t.Logf("%d hostile disks", len(hostileDisks))
 }
 
-// stays expects that nothing was done.
-func (l *lab) stays(target *v1alpha1.StorageTarget, d *disk, before string, made int, how string) {
-	l.t.Helper()
-	l.Expect(d.content()).To(Equal(before), how)
-	l.Expect(l.made).To(Equal(made), how)
-	l.Expect(ready(target).Status).To(BeEquivalentTo("False"), how)
-	l.Expect(ready(target).Message).NotTo(BeEmpty(), how)
-	l.Expect(target.Status.Provisioned).To(BeNil(), how)
-	there, err := filepath.Glob(l.mountpoint(target) + "/*")
-	l.Expect(err).NotTo(HaveOccurred())
-	l.Expect(there).To(BeEmpty(), how)
-}
-
 // TestRandomDisksStayAsTheyAre writes known signatures at their places, at random and several at once, and tables and noise
 // around them. The seed is fixed.
 func TestRandomDisksStayAsTheyAre(t *testing.T) {
-	l := newLab(t)
+	l := provisiontest.New(t)
 	random := rand.New(rand.NewPCG(20, 26))
 	refused := map[string]int{}
 	const disks = 100
 	for i := range disks {
 		func() {
-			d := l.disk(fmt.Sprintf("random-%d", i), 65*mebi)
-			defer d.detach()
+			d := l.Disk(fmt.Sprintf("random-%d", i), 65*provisiontest.Mebi)
+			defer d.Detach()
 			var written []string
 			for range 1 + random.IntN(3) {
 				s := signatures[random.IntN(len(signatures))]
@@ -294,16 +270,16 @@ func TestRandomDisksStayAsTheyAre(t *testing.T) {
 				written = append(written, s.name)
 			}
 			if random.IntN(3) == 0 {
-				d.reattach("--partscan")
+				d.Reattach("--partscan")
 			}
-			before := d.content()
-			for _, set := range []func(t *v1alpha1.StorageTarget){func(*v1alpha1.StorageTarget) {}, approved(wrongApproval)} {
-				target := l.target(d, set)
-				l.Expect(l.pass(target)).To(Succeed())
-				l.stays(target, d, before, 0, strings.Join(written, " and "))
-				refused[ready(target).Reason]++
+			before := d.Content()
+			for _, set := range []func(t *v1alpha1.StorageTarget){func(*v1alpha1.StorageTarget) {}, provisiontest.Approved(wrongApproval)} {
+				target := l.Target(d, set)
+				l.Expect(l.Pass(target)).To(Succeed())
+				l.Stays(target, d, before, 0, strings.Join(written, " and "))
+				refused[provisiontest.Ready(target).Reason]++
 			}
-			l.Expect(os.Remove(d.file)).To(Succeed())
+			l.Expect(os.Remove(d.File)).To(Succeed())
 		}()
 	}
 	t.Logf("%d random disks: %v", disks, refused)
@@ -313,10 +289,10 @@ func TestRandomDisksStayAsTheyAre(t *testing.T) {
 func TestTheFuzzerWritesWhatLibblkidKnows(t *testing.T) {
 	for _, s := range signatures {
 		t.Run(s.name, func(t *testing.T) {
-			l := newLab(t)
-			d := l.disk("signature", 65*mebi)
+			l := provisiontest.New(t)
+			d := l.Disk("signature", 65*provisiontest.Mebi)
 			s.write(rand.New(rand.NewPCG(1, 1)), d)
-			l.Expect(l.must("wipefs", "--no-act", "--parsable", d.loop)).NotTo(BeEmpty())
+			l.Expect(l.Must("wipefs", "--no-act", "--parsable", d.Loop)).NotTo(BeEmpty())
 		})
 	}
 }

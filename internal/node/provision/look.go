@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/format/registry"
 	"parallelfs.dev/operator/internal/node/mounts"
 	"parallelfs.dev/operator/internal/node/target"
 	"parallelfs.dev/operator/internal/plan"
@@ -23,14 +24,6 @@ const labelPrefix = "pfs-"
 // path is where the device is now.
 func (p *Provisioner) path(f plan.Facts) string {
 	return filepath.Join(p.Dev, strings.ReplaceAll(f.KernelName, "!", "/"))
-}
-
-// fsType of a target; the default is that of the API.
-func fsType(t *v1alpha1.StorageTarget) string {
-	if t.Spec.Format.FSType == "" {
-		return string(v1alpha1.XFS)
-	}
-	return string(t.Spec.Format.FSType)
 }
 
 // mountpoint of a target.
@@ -56,7 +49,7 @@ func (p *Provisioner) look(ctx context.Context, t *v1alpha1.StorageTarget) (plan
 		}
 		l.Log = &log
 	}
-	l.Kernel = p.Check(fsType(t), options(t))
+	l.Kernel = p.Check(string(registry.NameOf(t.Spec.Format)), options(t))
 	p.readMarker(ctx, &l)
 	return l, ctx.Err()
 }
@@ -121,7 +114,7 @@ func (p *Provisioner) readMarker(ctx context.Context, l *plan.Look) {
 		if l.Log != nil && l.Log.Found {
 			log = p.path(*l.Log)
 		}
-		marker, err := p.markerOn(ctx, *f, log, v1alpha1.FSType(s.Type))
+		marker, err := p.markerOn(ctx, *f, log, s.Type)
 		switch {
 		case errors.Is(err, ErrNoMarker):
 		case err != nil:
@@ -138,13 +131,13 @@ func (p *Provisioner) readMarker(ctx context.Context, l *plan.Look) {
 
 // markerOn reads the marker of one device, again when somebody has it open at that very moment: a program that was started by this process
 // may keep what was just closed open until it runs.
-func (p *Provisioner) markerOn(ctx context.Context, f plan.Facts, log string, fsType v1alpha1.FSType) (*plan.Marker, error) {
+func (p *Provisioner) markerOn(ctx context.Context, f plan.Facts, log, signature string) (*plan.Marker, error) {
 	for i := 1; ; i++ {
 		release, err := p.Claims.hold(f.KernelName)
 		if err != nil {
 			return nil, err
 		}
-		marker, err := ReadMarker(p.path(f), log, fsType)
+		marker, err := ReadMarker(p.path(f), log, signature)
 		release()
 		if !errors.Is(err, unix.EBUSY) || i == looks || ctx.Err() != nil {
 			return marker, err

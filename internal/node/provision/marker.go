@@ -13,6 +13,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/durable"
+	"parallelfs.dev/operator/internal/node/format/registry"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/internal/plan"
 )
@@ -72,21 +73,18 @@ func readMarker(top string) (*spec.TargetMarker, error) {
 
 // ReadMarker reads the marker of a device that is not mounted. The device is mounted read-only, without a replay of its
 // journal and where no other process sees it; not a bit of it changes. ErrNoMarker says that there is none.
-// logDevice is the path of the device with the external log of an XFS, or empty.
-func ReadMarker(device, logDevice string, fsType v1alpha1.FSType) (marker *plan.Marker, err error) {
-	if _, known := withoutReplay[string(fsType)]; !known {
-		return nil, fmt.Errorf("%s carries %q, which is not a filesystem of targets", device, fsType)
+// logDevice is the path of the device with the external log, or empty; signature is the type of what is on the device in libblkid.
+func ReadMarker(device, logDevice, signature string) (marker *plan.Marker, err error) {
+	found, known := registry.BySignature(signature)
+	if !known {
+		return nil, fmt.Errorf("%s carries %q, which is not a filesystem of targets", device, signature)
 	}
-	mounted, err := volume{fsType: string(fsType), device: device, logDevice: logDevice}.readOnly()
+	mounted, err := volume{format: found, device: device, logDevice: logDevice}.readOnly()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, mounted.Close()) }()
-	found, err := readMarker(mounted.path())
-	if err != nil {
-		return nil, err
-	}
-	return asFact(found), nil
+	return ReadMountedMarker(mounted.path())
 }
 
 // ReadMountedMarker reads the marker at a mountpoint. ErrNoMarker says that there is none.

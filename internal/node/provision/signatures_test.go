@@ -12,23 +12,25 @@ import (
 
 	. "github.com/onsi/gomega"
 	"golang.org/x/sys/unix"
+
+	"parallelfs.dev/operator/internal/node/provision/provisiontest"
 )
 
 // signature is one thing that libblkid knows, written without the tool that makes it.
 type signature struct {
 	name  string
-	write func(random *rand.Rand, d *disk)
+	write func(random *rand.Rand, d *provisiontest.Disk)
 }
 
 // at writes a magic at its place.
 func at(name string, offset int64, magic string) signature {
-	return signature{name, func(_ *rand.Rand, d *disk) { d.writeAt(offset, []byte(magic)) }}
+	return signature{name, func(_ *rand.Rand, d *provisiontest.Disk) { d.WriteAt(offset, []byte(magic)) }}
 }
 
 // tool makes the thing with its own tool.
 func tool(name string, argv ...string) signature {
-	return signature{name, func(_ *rand.Rand, d *disk) {
-		_ = exec.Command(argv[0], append(argv[1:], d.loop)...).Run() // over another one, it may refuse; that one is there then
+	return signature{name, func(_ *rand.Rand, d *provisiontest.Disk) {
+		_ = exec.Command(argv[0], append(argv[1:], d.Loop)...).Run() // over another one, it may refuse; that one is there then
 	}}
 }
 
@@ -42,7 +44,7 @@ var signatures = []signature{
 	at("ocfs2", 8192, "OCFSV2"),
 	at("ubifs", 0, "\x31\x18\x10\x06"),
 	at("vmfs", 0x100000, "\x0d\xd0\x01\xc0"),
-	at("drbd", 65*mebi-4096+0x3c, "\x83\x74\x02\x6b"),
+	at("drbd", 65*provisiontest.Mebi-4096+0x3c, "\x83\x74\x02\x6b"),
 	at("LVM1 member", 0, "HM\x01\x00"),
 	at("LVM snapshot", 0, "SnAp"),
 	at("BitLocker", 0, "\xebR\x90-FVE-FS-"),
@@ -51,8 +53,8 @@ var signatures = []signature{
 	tool("ext2", "mkfs.ext2", "-q", "-F"),
 	tool("ext4", "mkfs.ext4", "-q", "-F"),
 	tool("swap", "mkswap", "--force"),
-	{"GPT", func(_ *rand.Rand, d *disk) { partition(d.lab, d) }},
-	{"MBR", func(random *rand.Rand, d *disk) {
+	{"GPT", func(_ *rand.Rand, d *provisiontest.Disk) { partition(d.Lab, d) }},
+	{"MBR", func(random *rand.Rand, d *provisiontest.Disk) {
 		table := make([]byte, 512)
 		for i := range 1 + random.IntN(4) {
 			entry := table[446+16*i:]
@@ -61,25 +63,25 @@ var signatures = []signature{
 			binary.LittleEndian.PutUint32(entry[12:], 20480)
 		}
 		table[510], table[511] = 0x55, 0xaa
-		d.writeAt(0, table)
+		d.WriteAt(0, table)
 	}},
-	{"ZFS", func(_ *rand.Rand, d *disk) { zfsLabel(d.lab, d) }},
-	{"LVM2", func(_ *rand.Rand, d *disk) { d.writeAt(512, lvmLabel()) }},
-	{"RAID", func(_ *rand.Rand, d *disk) { d.writeAt(4096, raidSuperblock(d.lab, d)) }},
-	{"another target", func(_ *rand.Rand, d *disk) { otherTarget(d.lab, d) }},
+	{"ZFS", func(_ *rand.Rand, d *provisiontest.Disk) { zfsLabel(d.Lab, d) }},
+	{"LVM2", func(_ *rand.Rand, d *provisiontest.Disk) { d.WriteAt(512, lvmLabel()) }},
+	{"RAID", func(_ *rand.Rand, d *provisiontest.Disk) { d.WriteAt(4096, raidSuperblock(d.Lab, d)) }},
+	{"another target", func(_ *rand.Rand, d *provisiontest.Disk) { otherTarget(d.Lab, d) }},
 }
 
 // partition makes a GPT with one partition of 20 MiB.
-func partition(l *lab, d *disk) {
-	l.t.Helper()
-	command := exec.Command("sfdisk", "--quiet", "--wipe=never", "--no-reread", "--no-tell-kernel", d.loop)
+func partition(l *provisiontest.Lab, d *provisiontest.Disk) {
+	l.T.Helper()
+	command := exec.Command("sfdisk", "--quiet", "--wipe=never", "--no-reread", "--no-tell-kernel", d.Loop)
 	command.Stdin = strings.NewReader("label: gpt\nstart=2048, size=40960\n")
 	out, err := command.CombinedOutput()
 	l.Expect(err).NotTo(HaveOccurred(), string(out))
 }
 
 // raidSuperblock is a superblock of md, version 1.2, which lies at 4 KiB (include/uapi/linux/raid/md_p.h).
-func raidSuperblock(_ *lab, d *disk) []byte {
+func raidSuperblock(_ *provisiontest.Lab, d *provisiontest.Disk) []byte {
 	b := make([]byte, 4096)
 	le := binary.LittleEndian
 	le.PutUint32(b[0:], 0xa92b4efc) // magic
@@ -89,10 +91,10 @@ func raidSuperblock(_ *lab, d *disk) []byte {
 	}
 	copy(b[32:], "lab:0")
 	le.PutUint32(b[72:], 1)                       // RAID1
-	le.PutUint64(b[80:], uint64(d.size/512-4096)) // size
+	le.PutUint64(b[80:], uint64(d.Size/512-4096)) // size
 	le.PutUint32(b[92:], 2)                       // raid disks
 	le.PutUint64(b[128:], 2048)                   // data offset
-	le.PutUint64(b[136:], uint64(d.size/512-2048))
+	le.PutUint64(b[136:], uint64(d.Size/512-2048))
 	le.PutUint64(b[144:], 8)   // super offset: 4 KiB
 	le.PutUint32(b[220:], 128) // max_dev
 	for i := range 128 {
@@ -122,13 +124,13 @@ func lvmLabel() []byte {
 }
 
 // inNamespace mounts the disk where only a process of its own sees it, until the test ends.
-func inNamespace(l *lab, d *disk) {
+func inNamespace(l *provisiontest.Lab, d *provisiontest.Disk) {
 	holder := exec.Command("unshare", "--mount", "--propagation=private", "sh", "-c",
-		`mount -t ext4 -o ro,noload "$1" /mnt && echo mounted && exec sleep 600`, "sh", d.loop)
+		`mount -t ext4 -o ro,noload "$1" /mnt && echo mounted && exec sleep 600`, "sh", d.Loop)
 	out, err := holder.StdoutPipe()
 	l.Expect(err).NotTo(HaveOccurred())
 	l.Expect(holder.Start()).To(Succeed())
-	l.t.Cleanup(func() {
+	l.T.Cleanup(func() {
 		l.Expect(unix.Kill(holder.Process.Pid, unix.SIGKILL)).To(Succeed())
 		_ = holder.Wait() // it was killed
 	})
@@ -139,7 +141,7 @@ func inNamespace(l *lab, d *disk) {
 }
 
 // holdOpen has a process that keeps a file open, until it is told to end.
-func holdOpen(l *lab, file *os.File) (end func()) {
+func holdOpen(l *provisiontest.Lab, file *os.File) (end func()) {
 	holder := exec.Command("sleep", "600")
 	holder.ExtraFiles = []*os.File{file}
 	l.Expect(holder.Start()).To(Succeed())
@@ -152,6 +154,6 @@ func holdOpen(l *lab, file *os.File) (end func()) {
 		l.Expect(holder.Process.Kill()).To(Succeed())
 		_ = holder.Wait() // it was killed
 	}
-	l.t.Cleanup(end)
+	l.T.Cleanup(end)
 	return end
 }

@@ -70,26 +70,6 @@ func mark(t *testing.T, path string, marker spec.TargetMarker) {
 	g.Expect(os.WriteFile(filepath.Join(path, spec.TargetMarkerFile), content, 0o600)).To(Succeed())
 }
 
-func TestARealTargetOf(t *testing.T) {
-	for _, fsType := range []string{"ext4", "xfs", "btrfs"} {
-		t.Run(fsType+" is proven by its own UUID", func(t *testing.T) {
-			g := NewWithT(t)
-			d, path := newDisk(t, fsType, uuid), filepath.Join(t.TempDir(), "a mountpoint")
-			d.mount(t, path)
-			mark(t, path, d.marker())
-			of := spec.Target{Name: "a", Path: path, UUID: d.uuid}
-			g.Expect(target.Prove(of, owner)).To(Succeed())
-			facts, err := target.Look(path)
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(facts.FSType).To(Equal(fsType))
-			g.Expect(facts.UUID).To(Equal(command(t, "blkid", "-p", "-s", "UUID", "-o", "value", d.image)))
-
-			of.UUID = otherUUID
-			g.Expect(target.Prove(of, owner)).To(MatchError(ContainSubstring("another filesystem mounted on it: its UUID is " + uuid)))
-		})
-	}
-}
-
 func TestARealDiskIsNotProvenWhen(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(t *testing.T, path string, d disk)

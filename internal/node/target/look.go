@@ -42,9 +42,10 @@ func Look(path string) (Facts, error) {
 	facts.ReadOnly = stat.Flags&unix.ST_RDONLY != 0
 	facts.Marker, facts.MarkerFault = markerOf(fd, path)
 	facts.UUID, err = uuidOf(fd, int64(stat.Type)) //nolint:unconvert // its size differs between processors
+	old, isOld := errors.AsType[*oldKernelError](err)
 	switch {
 	case err == nil:
-	case errors.Is(err, errOldKernel) && facts.Marker != nil && isFolded(facts.Marker.UUID, stat.Fsid):
+	case isOld && facts.Marker != nil && isFolded(facts.Marker.UUID, old.folded, stat.Fsid):
 		facts.UUID = facts.Marker.UUID
 	default:
 		facts.UUIDFault = err.Error()

@@ -1,7 +1,6 @@
 package target
 
 import (
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -9,41 +8,34 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"parallelfs.dev/operator/internal/node/format"
+	"parallelfs.dev/operator/internal/node/format/registry"
 )
 
-// The requests of ioctl(2) that ask a mounted filesystem for its UUID, and need no right but to open its directory. Each
+// The request of ioctl(2) that asks a mounted filesystem of any type for its UUID, and needs no right but to open its directory. The
 // number is direction, size, letter and number of the kernel's macro _IOR, as amd64 and arm64 have them.
 const (
 	// fsGetUUID is FS_IOC_GETFSUUID of include/uapi/linux/fs.h, _IOR(0x15, 0, struct fsuuid2), since Linux 6.9: a byte of
 	// length, then the UUID.
 	fsGetUUID     = 0x80111500
 	fsGetUUIDSize = 17
-	// ext4GetUUID is EXT4_IOC_GETFSUUID of include/uapi/linux/ext4.h, _IOR('f', 44, struct fsuuid), since Linux 6.0: length
-	// and flags of 4 bytes, then the UUID.
-	ext4GetUUID     = 0x8008662c
-	ext4GetUUIDSize = 8 + 16
-	// xfsGeometry is XFS_IOC_FSGEOMETRY_V4 of fs/xfs/libxfs/xfs_fs.h, _IOR('X', 124, struct xfs_fsop_geom_v4), which was
-	// XFS_IOC_FSGEOMETRY before Linux 5.2 (ioctl_xfs_fsgeometry(2)): eight fields of 4 bytes, four of 8, then the UUID.
-	xfsGeometry     = 0x8070587c
-	xfsGeometrySize = 112
-	xfsGeometryUUID = 64
-	// btrfsInfo is BTRFS_IOC_FS_INFO of include/uapi/linux/btrfs.h, _IOR(0x94, 31, struct btrfs_ioctl_fs_info_args): two
-	// fields of 8 bytes, then the UUID.
-	btrfsInfo     = 0x8400941f
-	btrfsInfoSize = 1024
-	btrfsInfoUUID = 16
 )
 
 // uuidOf asks the kernel for the UUID of the filesystem that the open directory lies on. kind is the type that statfs(2) says.
-// Btrfs is always asked its own way: it has a second UUID, which the general question may mean.
+// One that has a second UUID is always asked its own way, because the general question may mean that.
 func uuidOf(fd int, kind int64) (string, error) {
-	if kind != unix.BTRFS_SUPER_MAGIC {
+	f, known := registry.ByMagic(kind)
+	if !known || !f.Proof().OwnOnly {
 		uuid, err := generalUUID(fd)
 		if err == nil {
 			return uuid, nil
 		}
 	}
-	return ownUUID(fd, kind)
+	if !known {
+		return "", fmt.Errorf("its type is none of %s; unmount it, the node's agent then mounts the disk", registry.Names())
+	}
+	return ownUUID(fd, f)
 }
 
 // generalUUID works for every type, on new kernels.
@@ -55,53 +47,42 @@ func generalUUID(fd int) (string, error) {
 	if answer[0] != 16 {
 		return "", fmt.Errorf("it is %d bytes long, not 16", answer[0])
 	}
-	return format(answer[1:])
+	return written(answer[1:])
 }
 
-// ownUUID asks each type in its own way.
-func ownUUID(fd int, kind int64) (string, error) {
-	switch kind {
-	case unix.XFS_SUPER_MAGIC:
-		var answer [xfsGeometrySize]byte
-		if err := ask(fd, xfsGeometry, answer[:]); err != nil {
-			return "", err
-		}
-		return format(answer[xfsGeometryUUID:])
-	case unix.EXT4_SUPER_MAGIC:
-		var answer [ext4GetUUIDSize]byte
-		binary.NativeEndian.PutUint32(answer[:], 16) // the room for the UUID
-		if err := ask(fd, ext4GetUUID, answer[:]); err != nil {
-			if errors.Is(err, unix.ENOTTY) {
-				return "", errOldKernel
-			}
-			return "", err
-		}
-		return format(answer[8:])
-	case unix.BTRFS_SUPER_MAGIC:
-		var answer [btrfsInfoSize]byte
-		if err := ask(fd, btrfsInfo, answer[:]); err != nil {
-			return "", err
-		}
-		return format(answer[btrfsInfoUUID:])
+// ownUUID asks in the format's own way.
+func ownUUID(fd int, f format.Format) (string, error) {
+	proof := f.Proof()
+	answer, err := proof.UUID(func(request uintptr, answer []byte) error { return ask(fd, request, answer) })
+	switch {
+	case err == nil:
+		return written(answer)
+	case proof.Folded != nil && errors.Is(err, unix.ENOTTY):
+		return "", &oldKernelError{string(f.Name()), *proof.Folded}
 	default:
-		return "", errors.New("its type is none of ext4, xfs and btrfs; unmount it, the node's agent then mounts the disk")
+		return "", err
 	}
 }
 
-// errOldKernel means that only the folded UUID can be known.
-var errOldKernel = errors.New("this kernel (older than Linux 6.0) tells only a part of that of ext4, and it is not that of the UUID in the marker, " +
-	"which is missing or was copied here; bring the right disk back")
+// oldKernelError means that only the folded UUID can be known.
+type oldKernelError struct {
+	format string
+	folded format.Folded
+}
 
-// isFolded is true when the kernel's statfs(2) shows the UUID of an ext4: both its halves, each a number of 8 bytes, combined by
-// exclusive or (ext4_statfs of the kernel's fs/ext4/super.c). It is shown by every kernel, and proves 64 of the 128 bits.
-func isFolded(uuid string, shown unix.Fsid) bool {
+func (e *oldKernelError) Error() string {
+	return fmt.Sprintf("this kernel (older than Linux %s) tells only a part of that of %s, and it is not that of the UUID in the marker, "+
+		"which is missing or was copied here; bring the right disk back", e.folded.Since, e.format)
+}
+
+// isFolded is true when the kernel's statfs(2) shows the UUID, folded.
+func isFolded(uuid string, folded format.Folded, shown unix.Fsid) bool {
 	bytes, err := hex.DecodeString(strings.ReplaceAll(uuid, "-", ""))
 	if err != nil || len(bytes) != 16 {
 		return false
 	}
-	folded := binary.LittleEndian.Uint64(bytes[:8]) ^ binary.LittleEndian.Uint64(bytes[8:])
 	low, high := uint32(shown.Val[0]), uint32(shown.Val[1]) //nolint:gosec // the kernel has no sign here
-	return folded == uint64(high)<<32|uint64(low)
+	return folded.Fold([16]byte(bytes)) == uint64(high)<<32|uint64(low)
 }
 
 func ask(fd int, request uintptr, answer []byte) error {
@@ -113,8 +94,8 @@ func ask(fd int, request uintptr, answer []byte) error {
 	return nil
 }
 
-// format writes the first 16 bytes as blkid(8) does.
-func format(bytes []byte) (string, error) {
+// written are the first 16 bytes as blkid(8) writes them.
+func written(bytes []byte) (string, error) {
 	u := [16]byte(bytes)
 	if u == [16]byte{} {
 		return "", errors.New("it is all zeros, which names no filesystem")

@@ -1,0 +1,88 @@
+package ext4
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/format"
+)
+
+const mkfs = "mkfs.ext4"
+
+// options are those of mke2fs(8).
+var options = map[string]format.Option{
+	"-b": format.Takes(nil), "-c": format.Plain, "-C": format.Takes(nil), "-D": format.Plain, "-e": format.Takes(nil),
+	"-g": format.Takes(nil), "-G": format.Takes(nil), "-i": format.Takes(nil), "-I": format.Takes(nil), "-j": format.Plain,
+	"-m": format.Takes(nil), "-N": format.Takes(nil), "-o": format.Takes(nil), "-r": format.Takes(nil), "-T": format.Takes(nil),
+	"-v": format.Plain,
+	"-E": format.Takes(map[string]string{"offset": format.SetsOther, "test_fs": format.PartlyMade}),
+	"-J": format.Takes(map[string]string{"device": format.SetsLog}),
+	"-O": format.Takes(map[string]string{"journal_dev": format.PartlyMade}),
+	"-d": format.Not(true, format.ReadsPath), "-l": format.Not(true, format.ReadsPath), "-M": format.Not(true, format.ReadsPath),
+	"-z": format.Not(true, format.ReadsPath), "-L": format.Not(true, format.SetsLabel), "-U": format.Not(true, format.SetsUUID),
+	"-F": format.Not(false, format.Forces), "-q": format.Not(false, format.Quiet), "-n": format.Not(false, format.DryRun),
+	"-V": format.Not(false, format.DryRun), "-S": format.Not(false, format.PartlyMade), "-t": format.Not(true, format.OtherKind),
+}
+
+// RefusedOptions are those of mke2fs(8) that a user may not give.
+func (Format) RefusedOptions(given []v1alpha1.MkfsOption) []string {
+	return format.Refused(mkfs, options, given)
+}
+
+// Make is mkfs.ext4. It refuses a device that is mounted or busy, but overwrites another filesystem without a question when it has no
+// terminal: what is on a disk is wiped before, by a step of its own.
+func (Format) Make(n format.New) []string {
+	argv := []string{mkfs}
+	for _, option := range n.Options {
+		argv = append(argv, string(option))
+	}
+	return append(argv, "-L", n.Label, "-U", n.UUID, n.Device)
+}
+
+// Inodes follow from the number that was asked for, or from the bytes per inode.
+func (Format) Inodes(sizeBytes int64, given []v1alpha1.MkfsOption) int64 {
+	if n := numberAfter(given, "-N"); n > 0 {
+		return n
+	}
+	if ratio := numberAfter(given, "-i"); ratio > 0 {
+		return sizeBytes / ratio
+	}
+	return sizeBytes / ratioOf(sizeBytes)
+}
+
+// ratioOf is the number of bytes per inode that mke2fs takes for a size (mke2fs.conf of e2fsprogs 1.47: floppy, small, default,
+// big and huge).
+func ratioOf(size int64) int64 {
+	const tib = 1 << 40
+	switch {
+	case size < 3<<20:
+		return 8192
+	case size < 512<<20:
+		return 4096
+	case size < 4*tib:
+		return 16384
+	case size < 16*tib:
+		return 32768
+	default:
+		return 65536
+	}
+}
+
+// numberAfter is the number that follows an option of mke2fs, or is written onto it, 0 when there is none.
+func numberAfter(given []v1alpha1.MkfsOption, name string) int64 {
+	i := slices.IndexFunc(given, func(o v1alpha1.MkfsOption) bool { return strings.HasPrefix(string(o), name) })
+	if i < 0 {
+		return 0
+	}
+	text := strings.TrimPrefix(string(given[i]), name)
+	if text == "" && i+1 < len(given) {
+		text = string(given[i+1])
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

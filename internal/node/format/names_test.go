@@ -1,0 +1,92 @@
+package format_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+const (
+	root = "../../.."
+	here = "internal/node/format"
+)
+
+// named matches the names of formats, and of their tools and signatures, in a string.
+var named = regexp.MustCompile(`\b(ext[234]|xfs|btrfs|jbd2?)\b|\b(xfs_|mkfs\.|mke2fs|e2label|e2fsck|tune2fs|dumpe2fs|resize2fs|debugfs|btrfs)\w*|\blogdev\b`)
+
+// namesIn are the places of a Go file that name a format.
+func namesIn(t *testing.T, path string) []string {
+	t.Helper()
+	files := token.NewFileSet()
+	parsed, err := parser.ParseFile(files, path, nil, 0)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	var found []string
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BasicLit:
+			if n.Kind == token.STRING && named.MatchString(n.Value) {
+				found = append(found, files.Position(n.Pos()).String()+": "+n.Value)
+			}
+		case *ast.SelectorExpr:
+			of, isPackage := n.X.(*ast.Ident)
+			if isPackage && of.Name == "v1alpha1" && (n.Sel.Name == "Ext4" || n.Sel.Name == "XFS" || n.Sel.Name == "Btrfs") {
+				found = append(found, files.Position(n.Pos()).String()+": v1alpha1."+n.Sel.Name)
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// TestNobodyElseNamesAFormat reads what is shipped, and not the packages that help tests. The API is left out: it says which names a user may write.
+func TestNobodyElseNamesAFormat(t *testing.T) {
+	g := NewWithT(t)
+	read := 0
+	for _, top := range []string{"benchmarks", "cmd", "controllers", "internal"} {
+		g.Expect(filepath.WalkDir(filepath.Join(root, top), func(path string, entry fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case entry.IsDir() && (path == filepath.Join(root, here) || strings.HasSuffix(path, "test")):
+				return fs.SkipDir
+			case entry.IsDir(), filepath.Ext(path) != ".go", strings.HasSuffix(path, "_test.go"):
+				return nil
+			}
+			read++
+			for _, place := range namesIn(t, path) {
+				t.Errorf("%s; ask %s/registry for the format, and keep what is particular to it in its folder", place, here)
+			}
+			return nil
+		})).To(Succeed())
+	}
+	g.Expect(read).To(BeNumerically(">", 100), "the files are where they are looked for")
+}
+
+// TestTheNamesOfFormatsAreFound proves the search: it finds those of the formats themselves.
+func TestTheNamesOfFormatsAreFound(t *testing.T) {
+	for _, file := range []string{"ext4/make.go", "xfs/make.go", "xfs/signature.go", "xfs/format.go", "btrfs/signature.go", "registry/registry.go"} {
+		NewWithT(t).Expect(namesIn(t, file)).NotTo(BeEmpty(), file)
+	}
+}
+
+func TestEveryFormatHasTheSameFiles(t *testing.T) {
+	g := NewWithT(t)
+	files := func(folder string) []string {
+		found, err := filepath.Glob(filepath.Join(folder, "*.go"))
+		g.Expect(err).NotTo(HaveOccurred())
+		for i := range found {
+			found[i] = filepath.Base(found[i])
+		}
+		return found
+	}
+	for _, folder := range []string{"ext4", "xfs", "btrfs"} {
+		g.Expect(files(folder)).To(Equal([]string{"format.go", "make.go", "mount.go", "prove.go", "signature.go"}), folder)
+	}
+}

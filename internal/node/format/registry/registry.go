@@ -1,0 +1,84 @@
+// Package registry lists the formats of targets.
+package registry
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/format"
+	"parallelfs.dev/operator/internal/node/format/btrfs"
+	"parallelfs.dev/operator/internal/node/format/ext4"
+	"parallelfs.dev/operator/internal/node/format/xfs"
+)
+
+// Default is the format of a target that names none; the API says the same.
+const Default = v1alpha1.XFS
+
+// all are the formats in the order of sentences.
+var all = []format.Format{ext4.Format{}, xfs.Format{}, btrfs.Format{}}
+
+// All are all formats.
+func All() []format.Format { return slices.Clone(all) }
+
+// Names are the names of all formats as a sentence has them: ext4, xfs and btrfs.
+func Names() string {
+	names := make([]string, 0, len(all))
+	for _, f := range all {
+		names = append(names, string(f.Name()))
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+// NameOf is format.fsType, or the default.
+func NameOf(f v1alpha1.FormatSpec) v1alpha1.FSType {
+	if f.FSType == "" {
+		return Default
+	}
+	return f.FSType
+}
+
+// Of is the format that a target asks for. The error is a sentence that says which there are.
+func Of(f v1alpha1.FormatSpec) (format.Format, error) {
+	name := NameOf(f)
+	if found, known := find(func(f format.Format) bool { return f.Name() == name }); known {
+		return found, nil
+	}
+	return nil, fmt.Errorf("format.fsType %q is not one of %s", name, Names())
+}
+
+// BySignature is the format with this type in libblkid, false for what is no format of targets.
+func BySignature(kind string) (format.Format, bool) {
+	return find(func(f format.Format) bool { return f.Signature() == kind })
+}
+
+// ByMagic is the format with this type in statfs(2), false for what is no format of targets.
+func ByMagic(magic int64) (format.Format, bool) {
+	return find(func(f format.Format) bool { return f.Proof().Magic == magic })
+}
+
+// ByLog is the format whose log on a device of its own has this type in libblkid, false for what is no such log.
+func ByLog(kind string) (format.Format, bool) {
+	return find(func(f format.Format) bool { return f.Log() != nil && f.Log().Signature == kind })
+}
+
+// WithLog are the formats that can have a log on a device of its own, as a sentence has them: XFS.
+func WithLog() string {
+	var names []string
+	for _, f := range all {
+		if log := f.Log(); log != nil {
+			names = append(names, log.Of)
+		}
+	}
+	return strings.Join(names, " or ")
+}
+
+func find(is func(format.Format) bool) (format.Format, bool) {
+	at := slices.IndexFunc(all, is)
+	if at < 0 {
+		return nil, false
+	}
+	return all[at], true
+}

@@ -1,0 +1,302 @@
+//go:build disks
+
+// Package provisiontest is a node with disks of its own for tests, and the agent that provisions them.
+package provisiontest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/devices"
+	"parallelfs.dev/operator/internal/node/disktest"
+	"parallelfs.dev/operator/internal/node/mounts"
+	"parallelfs.dev/operator/internal/node/provision"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// Mebi is one MiB in bytes.
+const Mebi = 1 << 20
+
+// Lab is a node with disks of its own: sparse files in memory behind loop devices, with links in /dev/disk/by-id, and
+// mountpoints in a directory of its own.
+type Lab struct {
+	Gomega
+	T *testing.T
+	// Root is the directory in which the mountpoints lie.
+	Root string
+	// images is where the files behind the disks lie: each of hundreds of tests syncs its disk often, and a machine that does
+	// something else has one disk for all.
+	images string
+	// Made is how often a mkfs has come to its end.
+	Made int
+	// Run takes the place of provision.Run, for programs that are killed.
+	Run provision.Runner
+}
+
+// New makes a lab, which is taken down with the test. It needs root.
+func New(t *testing.T) *Lab {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Fatal("these tests attach loop devices and mount them: run them as root (make test-disks)")
+	}
+	l := &Lab{Gomega: NewWithT(t), T: t, Root: t.TempDir(), images: t.TempDir(), Run: provision.Run}
+	l.Expect(unix.Mount("parallelfs-test", l.images, "tmpfs", 0, "")).To(Succeed())
+	// A loop device that somebody still has open keeps its file.
+	t.Cleanup(func() { l.Expect(unix.Unmount(l.images, unix.MNT_DETACH)).To(Succeed()) })
+	t.Cleanup(l.CloseMountpoints)
+	return l
+}
+
+// CloseMountpoints unmounts what a test left, and makes the mountpoints removable.
+func (l *Lab) CloseMountpoints() {
+	points, err := filepath.Glob(filepath.Join(l.Root, spec.TargetsRoot, "*", "*"))
+	if err != nil {
+		l.T.Error(err)
+	}
+	for _, point := range points {
+		for unix.Unmount(point, unix.UMOUNT_NOFOLLOW) == nil { // as often as something is mounted there
+		}
+		if err := mounts.Remove(point); err != nil {
+			l.T.Error(err)
+		}
+	}
+}
+
+// Must runs a program of the test itself.
+func (l *Lab) Must(argv ...string) string {
+	l.T.Helper()
+	out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
+	l.Expect(err).NotTo(HaveOccurred(), "%s: %s", strings.Join(argv, " "), out)
+	return strings.TrimSpace(string(out))
+}
+
+// Disk is a disk of the lab.
+type Disk struct {
+	Lab *Lab
+	// File is what lies behind the disk, Loop its device and Link the one in /dev/disk/by-id.
+	File, Loop, Link string
+	// Size in bytes.
+	Size int64
+	// Swap is the size of the swap space in use at the beginning of the disk. The kernel writes to the pages after its first one
+	// when it is short of memory, whatever the test does.
+	Swap int64
+}
+
+// Disk makes a blank disk and attaches it.
+func (l *Lab) Disk(name string, size int64) *Disk {
+	l.T.Helper()
+	d := &Disk{Lab: l, File: filepath.Join(l.images, name+".img"), Size: size}
+	l.Expect(os.WriteFile(d.File, nil, 0o600)).To(Succeed())
+	l.Expect(os.Truncate(d.File, size)).To(Succeed())
+	l.Expect(os.MkdirAll("/dev/disk/by-id", 0o755)).To(Succeed())
+	// The serial number of the lab is in the name: others may test on the same machine.
+	d.Link = fmt.Sprintf("/dev/disk/by-id/lab-%s-%s", string(uuid.NewUUID())[:8], name)
+	d.Attach()
+	l.T.Cleanup(func() { d.Detach() })
+	return d
+}
+
+// Attach attaches it to a loop device, with options of losetup(8).
+func (d *Disk) Attach(options ...string) {
+	d.Lab.T.Helper()
+	d.Loop = d.Lab.Must(append(append([]string{"losetup", "--find", "--show"}, options...), d.File)...)
+	d.Lab.Expect(os.Symlink("../../"+filepath.Base(d.Loop), d.Link)).To(Succeed())
+}
+
+// Detach takes the disk out. It waits until the kernel has let it go.
+func (d *Disk) Detach() {
+	if d.Loop == "" {
+		return
+	}
+	if err := os.Remove(d.Link); err != nil {
+		d.Lab.T.Error(err)
+	}
+	if out, err := exec.Command("losetup", "--detach", d.Loop).CombinedOutput(); err != nil {
+		d.Lab.T.Errorf("losetup --detach %s: %s", d.Loop, out)
+	}
+	d.Loop = ""
+}
+
+// ID is the name of its link.
+func (d *Disk) ID() v1alpha1.DeviceID { return v1alpha1.DeviceID(filepath.Base(d.Link)) }
+
+// KernelName is that of its loop device, such as loop0.
+func (d *Disk) KernelName() string { return filepath.Base(d.Loop) }
+
+// Identity is how a target knows it.
+func (d *Disk) Identity() v1alpha1.DeviceIdentity {
+	return v1alpha1.DeviceIdentity{ID: d.ID(), SizeBytes: d.Size}
+}
+
+// Reattach attaches it anew, with other options of losetup(8).
+func (d *Disk) Reattach(options ...string) {
+	d.Lab.T.Helper()
+	d.Detach()
+	d.Attach(options...)
+}
+
+// WriteAt writes to the file behind the disk, through the device's cache.
+func (d *Disk) WriteAt(offset int64, content []byte) {
+	d.Lab.T.Helper()
+	device, err := os.OpenFile(d.Loop, os.O_WRONLY, 0)
+	d.Lab.Expect(err).NotTo(HaveOccurred())
+	_, err = device.WriteAt(content, offset)
+	d.Lab.Expect(errors.Join(err, device.Sync(), device.Close())).To(Succeed())
+}
+
+// Content is disktest.Content.
+func (d *Disk) Content() string {
+	d.Lab.T.Helper()
+	content, err := disktest.Content(d.File, d.Loop, d.Swap)
+	d.Lab.Expect(err).NotTo(HaveOccurred())
+	return content
+}
+
+// Target is a StorageTarget on the disk, as the operator makes it.
+func (l *Lab) Target(d *Disk, change ...func(t *v1alpha1.StorageTarget)) *v1alpha1.StorageTarget {
+	sum := sha256.Sum256([]byte(d.Link))
+	target := &v1alpha1.StorageTarget{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "scratch-ssd-" + hex.EncodeToString(sum[:4]), Namespace: "storage", Generation: 1, UID: types.UID("target-" + d.File),
+			Finalizers: []string{v1alpha1.Finalizer},
+		},
+		Spec: v1alpha1.StorageTargetSpec{
+			FileSystem: v1alpha1.TargetOwner{Name: "scratch", UID: "11111111-2222-3333-4444-555555555555"}, Node: "oss1",
+			Role: v1alpha1.RoleStorage, StoragePool: "ssd", Device: d.Identity(),
+			Format: v1alpha1.FormatSpec{FSType: v1alpha1.Ext4}, FormatPolicy: v1alpha1.FormatIfBlank,
+		},
+	}
+	for _, c := range change {
+		c(target)
+	}
+	return target
+}
+
+// Mountpoint of a target.
+func (l *Lab) Mountpoint(target *v1alpha1.StorageTarget) string {
+	return filepath.Join(l.Root, spec.TargetPath(target.Namespace, target.Spec.FileSystem.Name, target.Name))
+}
+
+// Agent is a provisioner as a fresh start of the agent makes it.
+func (l *Lab) Agent(hook func(step string, done bool) error) *provision.Provisioner {
+	p := provision.New(devices.ThisHost(), func() string { return string(uuid.NewUUID()) })
+	p.Path = func(namespace, fileSystem, target string) string {
+		return filepath.Join(l.Root, spec.TargetPath(namespace, fileSystem, target))
+	}
+	p.Run = func(ctx context.Context, argv []string, keep ...*os.File) ([]byte, error) {
+		out, err := l.Run(ctx, argv, keep...)
+		if err == nil && strings.HasPrefix(argv[0], "mkfs.") {
+			l.Made++
+		}
+		return out, err
+	}
+	p.Hook = hook
+	return p
+}
+
+// Record is the API server: it keeps the status, in its own form.
+func (l *Lab) Record(_ context.Context, t *v1alpha1.StorageTarget, wanted v1alpha1.StorageTargetStatus) error {
+	raw, err := json.Marshal(wanted)
+	l.Expect(err).NotTo(HaveOccurred())
+	t.Status = v1alpha1.StorageTargetStatus{}
+	l.Expect(json.Unmarshal(raw, &t.Status)).To(Succeed())
+	return nil
+}
+
+// Pass makes one pass of a fresh agent.
+func (l *Lab) Pass(t *v1alpha1.StorageTarget) error {
+	l.T.Helper()
+	return l.Agent(nil).Pass(l.T.Context(), t, l.Record)
+}
+
+// Ready is the condition of a target, empty without one.
+func Ready(t *v1alpha1.StorageTarget) metav1.Condition {
+	if c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionReady); c != nil {
+		return *c
+	}
+	return metav1.Condition{}
+}
+
+// ExpectProven expects a target that is mounted where it should be, with its UUID, label and marker.
+func (l *Lab) ExpectProven(t *v1alpha1.StorageTarget, d *Disk) {
+	l.T.Helper()
+	c := Ready(t)
+	l.Expect(string(c.Status)).To(Equal("True"), "%s: %s", c.Reason, c.Message)
+	l.Expect(c.Reason).To(Equal(v1alpha1.ReasonProven), c.Message)
+	l.Expect(t.Status.Provisioned).NotTo(BeNil())
+	l.Expect(t.Status.Provisioned.Finished).NotTo(BeNil())
+	l.Expect(t.Status.KernelName).To(Equal(d.KernelName()))
+	l.Expect(t.Status.MountPath).To(Equal(l.Mountpoint(t)))
+	l.Expect(t.Status.CapacityBytes).To(BeNumerically(">", d.Size/2))
+	l.Expect(l.Must("findmnt", "--noheadings", "--output", "SOURCE", "--mountpoint", l.Mountpoint(t))).To(Equal(d.Loop))
+	l.Expect(l.Must("blkid", "-p", "-o", "value", "-s", "UUID", d.Loop)).To(Equal(t.Status.Provisioned.UUID))
+	l.Expect(l.Must("blkid", "-p", "-o", "value", "-s", "LABEL", d.Loop)).To(Equal(t.Status.Provisioned.Label))
+	content, err := os.ReadFile(filepath.Join(l.Mountpoint(t), spec.TargetMarkerFile))
+	l.Expect(err).NotTo(HaveOccurred())
+	var marker spec.TargetMarker
+	l.Expect(json.Unmarshal(content, &marker)).To(Succeed())
+	l.Expect(marker.UUID).To(Equal(t.Status.Provisioned.UUID))
+	l.Expect(marker.Target).To(Equal(t.Name))
+	l.Expect(marker.Owner.UID).To(Equal(t.Spec.FileSystem.UID))
+	l.Expect(marker.DeviceID).To(Equal(string(d.ID())))
+}
+
+// Stays expects that nothing was done.
+func (l *Lab) Stays(target *v1alpha1.StorageTarget, d *Disk, before string, made int, how string) {
+	l.T.Helper()
+	l.Expect(d.Content()).To(Equal(before), how)
+	l.Expect(l.Made).To(Equal(made), how)
+	l.Expect(Ready(target).Status).To(BeEquivalentTo("False"), how)
+	l.Expect(Ready(target).Message).NotTo(BeEmpty(), how)
+	l.Expect(target.Status.Provisioned).To(BeNil(), how)
+	there, err := filepath.Glob(l.Mountpoint(target) + "/*")
+	l.Expect(err).NotTo(HaveOccurred())
+	l.Expect(there).To(BeEmpty(), how)
+}
+
+// Unmount is what a restart of the node does to a target.
+func (l *Lab) Unmount(t *v1alpha1.StorageTarget) {
+	l.T.Helper()
+	l.Expect(unix.Unmount(l.Mountpoint(t), 0)).To(Succeed())
+}
+
+// Deleted is a target that somebody has deleted.
+func Deleted(t *v1alpha1.StorageTarget) { t.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }
+
+// As gives a target a format.
+func As(fsType v1alpha1.FSType) func(t *v1alpha1.StorageTarget) {
+	return func(t *v1alpha1.StorageTarget) { t.Spec.Format.FSType = fsType }
+}
+
+// WithLog gives a target an external log.
+func WithLog(log *Disk) func(t *v1alpha1.StorageTarget) {
+	return func(t *v1alpha1.StorageTarget) {
+		identity := log.Identity()
+		t.Spec.LogDevice, t.Spec.Format.FSType = &identity, v1alpha1.XFS
+	}
+}
+
+// Approved gives a target the policy Approved, and an approval of a plan; empty for none.
+func Approved(hash string) func(t *v1alpha1.StorageTarget) {
+	return func(t *v1alpha1.StorageTarget) {
+		t.Spec.FormatPolicy, t.Spec.ApprovedPlan = v1alpha1.FormatApproved, hash
+	}
+}
