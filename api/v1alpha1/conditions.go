@@ -112,7 +112,8 @@ const (
 	ReasonPassFailed = "PassFailed"
 	// ReasonRestarting surfaces while the operator restarts daemons, one at a time, to apply a changed spec.
 	ReasonRestarting = "Restarting"
-	// ReasonProbeUnreachable surfaces when the probe does not answer; the state of the filesystem is then unknown.
+	// ReasonProbeUnreachable surfaces when the probe does not answer, or nobody can prove that the answer is its own; the state of the
+	// filesystem is then unknown.
 	ReasonProbeUnreachable = "ProbeUnreachable"
 	// ReasonMetadataOffline surfaces when the filesystem's metadata server does not answer the probe.
 	ReasonMetadataOffline = "MetadataOffline"

@@ -114,7 +114,7 @@ func provision(g *WithT, in backend.Input) backend.Input {
 	g.Expect(problems).To(BeEmpty())
 	// The store is there, and nobody has registered yet.
 	fs.Status.Metadata.Initialized = fs.CreationTimestamp.DeepCopy()
-	in.State = &backend.State{Time: fs.CreationTimestamp.Time}
+	in.State = &backend.State{Asked: fs.CreationTimestamp.Time}
 	return in
 }
 

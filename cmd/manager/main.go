@@ -76,7 +76,8 @@ and BenchmarkRuns and BenchmarkSuites into results. It is installed by the Helm 
 	flags.StringVar(&o.healthAddress, "health-probe-bind-address", ":8081", "`address` that serves /healthz and /readyz")
 	flags.BoolVar(&o.leaderElect, "leader-elect", false, "let one of several managers work; the others wait")
 	flags.StringVar(&o.leaderElectionNamespace, "leader-election-namespace", "", "`namespace` of the lease; the pod's own if empty")
-	flags.DurationVar(&o.probeTimeout, "probe-timeout", 3*time.Second, "`time` that a filesystem's probe has to answer")
+	flags.DurationVar(&o.probeTimeout, "probe-timeout", 25*time.Second,
+		"`time` that a filesystem's probe has to ask the filesystem and to answer; BeeGFS takes 10 s while a server hangs, and the question before may be under way")
 	flags.IntVar(&o.telemetryPort, "telemetry-port", 0, "`port` on which the agents of the nodes say what servers did during a benchmark; 0 asks nobody")
 	flags.DurationVar(&o.telemetryTimeout, "telemetry-timeout", 5*time.Second, "`time` that an agent has to answer")
 	flags.DurationVar(&o.pollInterval, "poll-interval", 10*time.Second, "`time` between two questions to a filesystem, and two looks at a BenchmarkSuite")
@@ -183,8 +184,8 @@ func run(ctx context.Context, args []string) error {
 		backends[b.Type()] = b
 	}
 	if err := (&filesystem.Reconciler{
-		Backends: backends, Images: o.images, Cluster: cluster, States: filesystem.NewHTTPStateReader(o.probeTimeout), Clock: clock.RealClock{},
-		PollInterval: o.pollInterval,
+		Backends: backends, Images: o.images, Cluster: cluster, States: filesystem.NewHTTPStateReader(o.probeTimeout),
+		Clock: clock.RealClock{}, Order: clock.RealClock{}, PollInterval: o.pollInterval,
 	}).Setup(mgr); err != nil {
 		return fmt.Errorf("set up the controller of FileSystems: %w", err)
 	}

@@ -255,8 +255,9 @@ func probeCommand() *cobra.Command {
 		Short: "Ask a filesystem for its state and serve the answer over HTTP",
 		Long: `Ask a filesystem for its state with its own tools, and serve the answer over HTTP:
 
-  /state     the state as JSON; 503 and a sentence while there is none, or it is older than 3 intervals and 10 s
-  /readyz    200 while /state has an answer
+  /state     with ?nonce=TEXT: what the filesystem says when it is asked after that, as JSON that repeats the nonce, signed
+             with the key of the filesystem's Secret (header Parallelfs-Signature)
+  /readyz    200 while the filesystem answers: the last answer is at most 3 intervals and 10 s old
   /healthz   200 while this process works, whatever the filesystem does
   /metrics   Prometheus metrics, parallelfs_*`,
 		Args: cobra.NoArgs,

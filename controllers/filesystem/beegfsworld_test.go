@@ -170,7 +170,7 @@ func (w *world) beeState() (*backend.State, error) {
 	}
 	w.register()
 	state := &backend.State{
-		Time: time.Now().Add(time.Hour), Version: fs.Spec.Version, Data: backend.DataHealth{Known: true}, License: h.license, FileSystemUID: string(fs.UID),
+		Version: fs.Spec.Version, Data: backend.DataHealth{Known: true}, License: h.license,
 		Servers: slices.Clone(h.servers), Targets: slices.Clone(h.targets), Mirrors: slices.Clone(h.mirrors), RootID: 1,
 	}
 	slices.SortFunc(state.Servers, func(a, b backend.Server) int {

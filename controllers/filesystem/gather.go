@@ -20,7 +20,8 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// gather reads all that the backend may look at, and the StorageTargets of all FileSystems.
+// gather reads all that the backend may look at, and the StorageTargets of all FileSystems. The filesystem itself is asked last: what it
+// says is newer than everything else.
 func (r *Reconciler) gather(ctx context.Context, b backend.Backend, fs *v1alpha1.FileSystem) (backend.Input, disks, error) {
 	in := backend.Input{FileSystem: fs, Images: r.Images}
 	var d disks
@@ -62,6 +63,7 @@ func (r *Reconciler) gather(ctx context.Context, b backend.Backend, fs *v1alpha1
 			in.Targets = append(in.Targets, t)
 		}
 	}
+	in.Since = r.sinceWhen(fs, in.Targets)
 	if in.Inventories, err = r.inventories(ctx); err != nil {
 		return in, d, err
 	}
@@ -75,28 +77,55 @@ func (r *Reconciler) gather(ctx context.Context, b backend.Backend, fs *v1alpha1
 		return in, d, err
 	}
 
-	in.Password, err = r.password(ctx, b, fs)
-	if err != nil {
+	name, key := b.SecretName(fs)
+	if in.Password, _, err = r.secret(ctx, fs, name, key); err != nil {
 		return in, d, err
 	}
+	return in, d, r.ask(ctx, b, &in)
+}
 
-	switch url := b.ProbeURL(in); url {
-	case "":
+// ask asks the filesystem, after everything else was looked at.
+func (r *Reconciler) ask(ctx context.Context, b backend.Backend, in *backend.Input) error {
+	fs, name := in.FileSystem, backend.ProbeSecretName(in.FileSystem)
+	key, there, err := r.secret(ctx, fs, name, backend.ProbeKey)
+	if err != nil {
+		return err
+	}
+	in.ProbeKey = key
+	url := b.ProbeURL(*in)
+	switch {
+	case url == "":
 		in.StateError = "it has no node yet"
+	case !there:
+		in.StateError = fmt.Sprintf("there is no Secret %s with what the probe signs its answers with; it is made now, and reaches the probe within a minute", name)
 	default:
-		state, err := r.States.State(ctx, url)
-		switch {
-		case err != nil:
+		asked := r.Order.Now()
+		state, err := r.States.State(ctx, Question{URL: url, FileSystemUID: string(fs.UID), Key: key, Secret: name})
+		if err != nil {
 			in.StateError = v1alpha1.Cut(err.Error(), maxSaid)
-		case state.FileSystemUID != string(fs.UID):
-			// Its members, and what was initialized, are those of another filesystem.
-			in.StateError = fmt.Sprintf("the probe at %s belongs to another FileSystem (uid %q), which was deleted or orphaned and whose daemons "+
-				"still run; stop them, and wait until their pods are gone", url, v1alpha1.Cut(state.FileSystemUID, maxSaid))
-		default:
-			in.State = state
+			return nil
+		}
+		state.Asked = asked
+		in.State = state
+	}
+	return nil
+}
+
+// sinceWhen is when this manager first saw the condition Ready of each target as it is now, by name.
+func (r *Reconciler) sinceWhen(fs *v1alpha1.FileSystem, targets []v1alpha1.StorageTarget) map[string]time.Time {
+	as := map[types.UID]string{}
+	for i := range targets {
+		if ready := backend.Condition(targets[i], v1alpha1.ConditionReady); ready != nil {
+			as[targets[i].UID] = string(ready.Status) + ready.LastTransitionTime.UTC().Format(time.RFC3339)
+		} else {
+			as[targets[i].UID] = ""
 		}
 	}
-	return in, d, nil
+	seen, since := r.seen.see(sight{client.ObjectKeyFromObject(fs), "targets"}, as, r.Order.Now()), map[string]time.Time{}
+	for i := range targets {
+		since[targets[i].Name] = seen[targets[i].UID]
+	}
+	return since
 }
 
 // maxSaid bounds what others say in a status: the kubelet, the API server, a probe. In bytes.
@@ -132,9 +161,15 @@ func (r *Reconciler) pods(ctx context.Context, c client.Reader, fs *v1alpha1.Fil
 	if err := c.List(ctx, &pods, mine...); err != nil {
 		return nil, fmt.Errorf("list pods: %w", err)
 	}
-	var out []backend.Pod
+	out, as := make([]backend.Pod, len(pods.Items)), map[types.UID]string{}
 	for i := range pods.Items {
-		out = append(out, podFacts(&pods.Items[i], wanted))
+		if out[i] = podFacts(&pods.Items[i], wanted); out[i].Ready {
+			as[pods.Items[i].UID] = start(&pods.Items[i])
+		}
+	}
+	seen := r.seen.see(sight{client.ObjectKeyFromObject(fs), "pods"}, as, r.Order.Now())
+	for i := range pods.Items {
+		out[i].Seen = seen[pods.Items[i].UID]
 	}
 	slices.SortFunc(out, func(a, b backend.Pod) int {
 		return cmp.Or(strings.Compare(a.Component, b.Component), strings.Compare(a.StoragePool, b.StoragePool),
@@ -196,12 +231,23 @@ func jobFacts(j *batchv1.Job, pods []corev1.Pod) backend.Job {
 	return facts
 }
 
+// start tells each start of a pod's containers from every other one.
+func start(p *corev1.Pod) string {
+	how := ""
+	for _, c := range p.Status.ContainerStatuses {
+		if c.State.Running != nil {
+			how += fmt.Sprintf("%s %d %s;", c.Name, c.RestartCount, c.State.Running.StartedAt.UTC().Format(time.RFC3339))
+		}
+	}
+	return how
+}
+
 // podFacts reads a pod; wanted holds the template hash of each DaemonSet.
 func podFacts(p *corev1.Pod, wanted map[types.UID]string) backend.Pod {
 	facts := backend.Pod{
 		Name: client.ObjectKeyFromObject(p), Component: p.Labels[v1alpha1.LabelComponent],
 		StoragePool: p.Labels[v1alpha1.LabelStoragePool], Instance: p.Labels[v1alpha1.LabelInstance], Node: p.Spec.NodeName,
-		Terminating: p.DeletionTimestamp != nil,
+		Terminating: p.DeletionTimestamp != nil, MetadataMirrored: p.Annotations[backend.MetadataMirroredAnnotation] != "",
 	}
 	for _, owner := range p.OwnerReferences {
 		if want, ok := wanted[owner.UID]; ok {
@@ -273,16 +319,16 @@ func lastLine(message string) string {
 	return strings.ToValidUTF8(last, "")
 }
 
-// password returns the operator's own password for the filesystem, made once and kept in a Secret.
-func (r *Reconciler) password(ctx context.Context, b backend.Backend, fs *v1alpha1.FileSystem) (string, error) {
-	name, key := b.SecretName(fs)
+// secret returns what a Secret of the filesystem holds under a key. Where it is not there, it is a random text, which the caller keeps in
+// that Secret.
+func (r *Reconciler) secret(ctx context.Context, fs *v1alpha1.FileSystem, name, key string) (value string, there bool, err error) {
 	var secret corev1.Secret
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: fs.Namespace, Name: name}, &secret)
+	err = r.Client.Get(ctx, client.ObjectKey{Namespace: fs.Namespace, Name: name}, &secret)
 	if client.IgnoreNotFound(err) != nil {
-		return "", fmt.Errorf("read Secret %s: %w", name, err)
+		return "", false, fmt.Errorf("read Secret %s: %w", name, err)
 	}
 	if have := string(secret.Data[key]); have != "" {
-		return have, nil
+		return have, true, nil
 	}
-	return rand.Text(), nil
+	return rand.Text(), false, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"testing"
 	"time"
 
@@ -269,35 +270,110 @@ func TestTheNextRestartWaitsForAnAnswerAfterTheLastOneAndTheStatusIsNotHealthyMe
 	w.change(func(fs *v1alpha1.FileSystem) {
 		fs.Spec.MooseFS.Config = v1alpha1.MooseFSConfig{Storage: v1alpha1.Options{"WORKERS_MAX": "100"}}
 	})
-	// The probe serves for a while what the filesystem said before anything was restarted: it still lists all of them.
-	w.asked = time.Now().Add(-time.Second)
+	// Something repeats what the filesystem said before anything was restarted, well signed: all of them are there.
+	w.replays = true
 	c := server.Killable(t, -1)
 	for range 6 {
 		w.Expect(w.reconcile(c)).To(Succeed())
 		if restarted() > 0 {
-			w.Expect(w.ready()).To(And(Not(HaveField("Reason", v1alpha1.ReasonHealthy)), HaveField("Status", metav1.ConditionFalse)))
+			w.Expect(w.ready()).To(And(Not(HaveField("Reason", v1alpha1.ReasonHealthy)), Not(HaveField("Status", metav1.ConditionTrue))))
 		}
 		w.runPods()
 	}
 	w.Expect(w.reconcile(c)).To(Succeed())
-	w.Expect(restarted()).To(Equal(0), "no answer is as new as the pods that run")
-	w.asked = time.Now().Add(time.Minute)
+	w.Expect(restarted()).To(Equal(0), "no answer was asked now")
+	w.Expect(w.ready()).To(And(HaveField("Reason", v1alpha1.ReasonProbeUnreachable), HaveField("Message", ContainSubstring("was given to an earlier question"))))
+	w.replays = false
 	w.Expect(w.reconcile(c)).To(Succeed())
 	w.Expect(restarted()).To(Equal(1))
 	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonRestarting)))
 	w.runPods()
-	w.asked = time.Now().Add(-time.Minute)
+	w.replays = true
 	for range 3 {
 		w.Expect(w.reconcile(c)).To(Succeed())
 		w.runPods()
 	}
 	w.Expect(restarted()).To(Equal(1), "what the filesystem said before is no proof that the first one is back")
-	w.Expect(w.ready()).To(HaveField("Status", metav1.ConditionFalse))
+	w.Expect(w.ready()).NotTo(HaveField("Status", metav1.ConditionTrue))
 	w.Expect(w.get().Status.Summary.Servers).NotTo(Equal("4/4"))
-	w.asked = time.Time{}
+	w.replays = false
 	w.settle()
 	w.Expect(restarted()).To(Equal(3))
 	w.Expect(w.ready()).To(HaveField("Reason", v1alpha1.ReasonHealthy))
+}
+
+func TestAPodThatStartsWhileTheFilesystemIsAskedHoldsUpTheNextRestart(t *testing.T) {
+	w := newWorld(t)
+	w.fileSystem(nil)
+	w.alive = true
+	w.settle()
+	w.finishJobs()
+	w.settle()
+	chunkservers := func() []corev1.Pod {
+		return slices.DeleteFunc(w.pods(), func(p corev1.Pod) bool { return component(&p) != "chunkserver" || p.DeletionTimestamp != nil })
+	}
+	w.change(func(fs *v1alpha1.FileSystem) {
+		fs.Spec.MooseFS.Config = v1alpha1.MooseFSConfig{Storage: v1alpha1.Options{"WORKERS_MAX": "100"}}
+	})
+	last := chunkservers()[2]
+	w.meanwhile = func() {
+		// All are listed as online when it is asked; then one is started anew, by its kubelet.
+		last.Status.ContainerStatuses[0].RestartCount++
+		w.Expect(server.Client.Status().Update(w.ctx, &last)).To(Succeed())
+	}
+	w.Expect(w.reconcile(server.Client)).To(Succeed())
+	w.Expect(w.meanwhile).To(BeNil(), "the filesystem was asked")
+	w.Expect(chunkservers()).To(HaveLen(3), "nobody has said yet that the one that was started is back")
+	w.Expect(w.reconcile(server.Client)).To(Succeed())
+	w.Expect(chunkservers()).To(HaveLen(2))
+}
+
+func TestAProgramOnTheProbesPortWithoutTheSecretIsNotBelieved(t *testing.T) {
+	w := newWorld(t)
+	w.fileSystem(nil)
+	w.alive = true
+	w.forges = true
+	w.settle()
+	w.Expect(w.get().Status.Metadata.Initialized).To(BeNil(), "nobody who may be believed has said so")
+	w.Expect(w.ready()).NotTo(HaveField("Status", metav1.ConditionTrue))
+	w.Expect(w.ready().Message).To(And(ContainSubstring("is not signed with this filesystem's secret"), ContainSubstring("ss -lntp 'sport = :9427'")))
+	w.Expect(w.get().Status.Targets).To(HaveEach(HaveField("Online", false)))
+	w.forges = false
+	w.settle()
+	w.Expect(w.ready()).To(HaveField("Status", metav1.ConditionTrue))
+	w.forges = true
+	w.settle()
+	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionUnknown), HaveField("Reason", v1alpha1.ReasonProbeUnreachable)))
+	w.Expect(w.get().Status.Targets).To(HaveEach(And(HaveField("Online", false), HaveField("Removable", false))))
+}
+
+func TestASecretOfTheProbeThatSomebodyDeletedIsSaidAndMadeAnew(t *testing.T) {
+	w := newWorld(t)
+	w.fileSystem(nil)
+	w.alive = true
+	w.settle()
+	name := client.ObjectKey{Namespace: w.namespace, Name: "scratch-probe"}
+	var before, after corev1.Secret
+	w.Expect(server.Client.Get(w.ctx, name, &before)).To(Succeed())
+	w.Expect(len(before.Data["key"])).To(BeNumerically(">=", 26), "130 bits, as crypto/rand.Text makes them")
+	pods := w.pods()
+	w.Expect(server.Client.Delete(w.ctx, &before)).To(Succeed())
+	w.Expect(w.reconcile(server.Client)).To(Succeed())
+	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionUnknown), HaveField("Reason", v1alpha1.ReasonProbeUnreachable),
+		HaveField("Message", ContainSubstring("there is no Secret scratch-probe with what the probe signs its answers with; it is made now"))))
+	w.Expect(server.Client.Get(w.ctx, name, &after)).To(Succeed())
+	w.Expect(after.Data["key"]).NotTo(Equal(before.Data["key"]))
+	w.Expect(w.ready().Message).NotTo(ContainSubstring(string(after.Data["key"])))
+	w.settle()
+	w.Expect(w.ready()).To(HaveField("Status", metav1.ConditionTrue))
+	same := func(list []corev1.Pod) []types.UID {
+		var out []types.UID
+		for _, p := range list {
+			out = append(out, p.UID)
+		}
+		return out
+	}
+	w.Expect(same(w.pods())).To(ConsistOf(same(pods)), "no daemon is restarted for it")
 }
 
 func TestAJobWhoseEffectIsNotSeenIsRunAgain(t *testing.T) {

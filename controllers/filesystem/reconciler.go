@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
@@ -29,8 +30,9 @@ import (
 
 // StateReader asks a filesystem's probe.
 type StateReader interface {
-	// State returns what the probe at the URL says, or a sentence of why it does not.
-	State(ctx context.Context, url string) (*backend.State, error)
+	// State returns what the filesystem says to a probe that asks it after this call began, or a sentence of why there is no such answer. It
+	// leaves State.Asked to the caller.
+	State(ctx context.Context, q Question) (*backend.State, error)
 }
 
 // Reconciler reconciles FileSystems.
@@ -46,10 +48,16 @@ type Reconciler struct {
 	States   StateReader
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
-	Applier  *apply.Applier
+	// Order is a clock that only goes on (time.Now has a monotonic reading): it tells what this manager has seen and asked before what, and
+	// how long before. It makes State.Asked, Pod.Seen and Input.Since.
+	Order   clock.PassiveClock
+	Applier *apply.Applier
 	// PollInterval is how often the filesystem itself is asked. A target that is lost shows in the status within one interval of the
 	// moment when the filesystem notices.
 	PollInterval time.Duration
+
+	// seen is what this manager has seen so far.
+	seen sightings
 }
 
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=filesystems,verbs=get;list;watch;update;patch
@@ -78,6 +86,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	fs := &v1alpha1.FileSystem{}
 	if err := r.Client.Get(ctx, request.NamespacedName, fs); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.seen.forget(request.NamespacedName)
+		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	fs = fs.DeepCopy()

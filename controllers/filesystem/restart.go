@@ -28,7 +28,8 @@ func (r *Reconciler) chooseRestart(
 	if pod == nil || !pod.Ready {
 		return pod, message, nil
 	}
-	// The cache may lag behind the restart of before, and show the pod that was deleted then.
+	// The cache may lag behind the restart of before, and show the pod that was deleted then. A pod that has started meanwhile is seen after
+	// the filesystem was asked.
 	var err error
 	if in.Pods, err = r.pods(ctx, r.Reader, in.FileSystem); err != nil {
 		return nil, "", err
@@ -75,9 +76,10 @@ func (d *due) cost() string {
 
 // nextRestart picks the one pod that may be restarted now. A pod that is down already may always be: its restart may be the repair. Where
 // nothing would stop it, on a node that is not Ready, it is left alone, and so is one that is being stopped. A pod that runs may be
-// restarted only while every server has a pod that is Ready; while the filesystem was asked after the last of them has started, and says
-// that all is well, or that its problems are such that this restart mends; and while no server could be listed only because nobody has
-// missed it yet. While restarts are paused, none that runs is restarted. So never more than one server is missing, and a disk that waits to be taken up does not keep its server from taking it up.
+// restarted only while every server has a pod that is Ready; while the filesystem was asked after the manager had seen the last of them
+// run, and says that all is well, or that its problems are such that this restart mends; and while no server could be listed only because
+// nobody has missed it yet. So never more than one server is missing, and a disk that waits to be taken up does not keep its server from
+// taking it up. While restarts are paused, none that runs is restarted.
 func nextRestart(order []string, in backend.Input, seen backend.Observation, paused bool) (*due, string) {
 	changed := map[types.NamespacedName]backend.Restart{}
 	for _, r := range seen.Restarts {
@@ -92,7 +94,7 @@ func nextRestart(order []string, in backend.Input, seen backend.Observation, pau
 				continue
 			}
 			servers++
-			if p.Ready && !p.Started.IsZero() && in.State != nil && in.AskedSince(*p) {
+			if p.Ready && in.State != nil && in.AskedSince(*p) {
 				there++
 			}
 			disks, hasChanged := changed[p.Name]

@@ -19,15 +19,21 @@ var order = []string{"master", "metalogger", "chunkserver"}
 func pod(component, node string, ready, outdated bool) backend.Pod {
 	return backend.Pod{
 		Name: types.NamespacedName{Namespace: "storage", Name: component + "-" + node}, Component: component, Node: node, Ready: ready, Outdated: outdated,
-		Started: asked.Add(-time.Hour),
+		Seen: asked.Add(-time.Hour),
 	}
 }
 
-// asked is when the filesystem was asked.
+// asked is when the manager asked the filesystem.
 var asked = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// started is a pod that was started so long after the filesystem was asked.
-func started(p backend.Pod, after time.Duration) backend.Pod {
+// seen is a pod that the manager saw run for the first time so long after it had asked the filesystem.
+func seen(p backend.Pod, after time.Duration) backend.Pod {
+	p.Seen = asked.Add(after)
+	return p
+}
+
+// says is a pod of which the clock of its node says that it was started so long after the filesystem was asked.
+func says(p backend.Pod, after time.Duration) backend.Pod {
 	p.Started = asked.Add(after)
 	return p
 }
@@ -117,19 +123,27 @@ func TestNextRestart(t *testing.T) {
 			problems: unused, disks: []backend.Restart{disk("chunkserver", "n2", true)}, missing: 1, says: "when the filesystem is healthy",
 		},
 		"a running pod waits until the filesystem was asked after the start of the one before it": {
-			pods: []backend.Pod{started(pod("chunkserver", "n1", ready, current), 0), pod("chunkserver", "n2", ready, old)},
+			pods: []backend.Pod{seen(pod("chunkserver", "n1", ready, current), time.Nanosecond), pod("chunkserver", "n2", ready, old)},
 			says: "1 pods are to be restarted when the filesystem is healthy",
 		},
-		"a second after that start is too soon, because the clocks of two nodes differ": {
-			pods: []backend.Pod{started(pod("chunkserver", "n1", ready, current), -time.Second), pod("chunkserver", "n2", ready, old)},
+		"an answer that was asked in the same moment is too old": {
+			pods: []backend.Pod{seen(pod("chunkserver", "n1", ready, current), 0), pod("chunkserver", "n2", ready, old)},
+			says: "1 pods are to be restarted when the filesystem is healthy",
+		},
+		"the clock of a node that says it was long ago does not count, because the clocks of two nodes differ": {
+			pods: []backend.Pod{says(seen(pod("chunkserver", "n1", ready, current), time.Nanosecond), -time.Hour), pod("chunkserver", "n2", ready, old)},
 			says: "1 pods are to be restarted when the filesystem is healthy",
 		},
 		"the next one follows when the filesystem was asked after that start": {
-			pods:  []backend.Pod{started(pod("chunkserver", "n1", ready, current), -backend.Skew-time.Second), pod("chunkserver", "n2", ready, old)},
+			pods:  []backend.Pod{seen(pod("chunkserver", "n1", ready, current), -time.Nanosecond), pod("chunkserver", "n2", ready, old)},
+			picks: "chunkserver-n2",
+		},
+		"the clock of a node that is ahead holds nothing up": {
+			pods:  []backend.Pod{says(seen(pod("chunkserver", "n1", ready, current), -time.Nanosecond), time.Hour), pod("chunkserver", "n2", ready, old)},
 			picks: "chunkserver-n2",
 		},
 		"a disk waits as well until the filesystem was asked after the last start": {
-			pods:     []backend.Pod{started(pod("chunkserver", "n1", ready, current), 0), pod("chunkserver", "n2", ready, current)},
+			pods:     []backend.Pod{seen(pod("chunkserver", "n1", ready, current), 0), pod("chunkserver", "n2", ready, current)},
 			problems: unused, disks: []backend.Restart{disk("chunkserver", "n2", true)}, says: "when the filesystem is healthy",
 		},
 		"a pod whose start is not known counts as just started": {
@@ -178,7 +192,7 @@ func TestNextRestart(t *testing.T) {
 				c.seen(&seen)
 			}
 			picked, message := nextRestart(order, backend.Input{
-				Pods: c.pods, State: &backend.State{Time: asked},
+				Pods: c.pods, State: &backend.State{Asked: asked},
 				Nodes: []backend.Node{{Name: "n1", Ready: true}, {Name: "n2", Ready: true}, {Name: "dead"}},
 			}, seen, c.paused)
 			if c.picks == "" {

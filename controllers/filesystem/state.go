@@ -2,61 +2,111 @@ package filesystem
 
 import (
 	"context"
-	"encoding/json"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"strings"
+	"net/url"
 	"time"
 
+	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// HTTPStateReader asks probes over HTTP.
+// Question is what a filesystem's probe is asked.
+type Question struct {
+	// URL that the probe answers on, without a nonce.
+	URL string
+	// FileSystemUID is the uid of the FileSystem that is meant.
+	FileSystemUID string
+	// Key that the probe signs with; Secret names where it is from, in sentences.
+	Key, Secret string
+}
+
+// HTTPStateReader asks probes over HTTP, and believes only answers to its own question that are signed with the filesystem's secret.
 type HTTPStateReader struct {
 	Client *http.Client
 }
 
-// NewHTTPStateReader returns a reader that gives a probe the timeout to answer, and goes through no proxy: probes listen
-// on the nodes.
+const (
+	// maxState bounds an answer, in bytes: a thousand chunkservers with 32 targets each fit.
+	maxState = 16 << 20
+	// maxHeaders bounds the headers of an answer, in bytes.
+	maxHeaders = 16 << 10
+	// dialLimit is how long a connection may take. One that nobody accepts says soon that the node is down; a filesystem takes longer.
+	dialLimit = 3 * time.Second
+)
+
+// NewHTTPStateReader returns a reader that gives a probe the timeout to ask its filesystem and to answer, and goes through no proxy and to
+// no other address than that of the probe: probes listen on the nodes. Each question has a connection of its own, because one that was left
+// open to a node that died would take the whole timeout.
 func NewHTTPStateReader(timeout time.Duration) *HTTPStateReader {
-	return &HTTPStateReader{Client: &http.Client{Timeout: timeout, Transport: &http.Transport{
-		DialContext: (&net.Dialer{Timeout: timeout}).DialContext, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute,
-	}}}
+	return &HTTPStateReader{Client: &http.Client{
+		Timeout:       timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{
+			DialContext: (&net.Dialer{Timeout: min(timeout, dialLimit)}).DialContext, DisableKeepAlives: true, MaxResponseHeaderBytes: maxHeaders,
+		},
+	}}
 }
 
-// maxState bounds an answer, in bytes: a thousand chunkservers with 32 targets each fit.
-const maxState = 16 << 20
-
 // State implements StateReader.
-func (h *HTTPStateReader) State(ctx context.Context, url string) (*backend.State, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+func (h *HTTPStateReader) State(ctx context.Context, q Question) (*backend.State, error) {
+	where, err := url.Parse(q.URL)
 	if err != nil {
-		return nil, fmt.Errorf("ask the probe at %s: %w", url, err)
+		return nil, fmt.Errorf("ask the probe: %w", err)
+	}
+	nonce := rand.Text()
+	where.RawQuery = url.Values{backend.NonceParameter: {nonce}}.Encode()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, where.String(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("ask the probe at %s: %w", where.Host, err)
 	}
 	response, err := h.Client.Do(request)
 	if err != nil {
-		var timeout net.Error
-		if errors.As(err, &timeout) && timeout.Timeout() {
-			return nil, fmt.Errorf("the probe at %s does not answer in %s", url, h.Client.Timeout)
+		timeout, isNet := errors.AsType[net.Error](err)
+		dial, isOp := errors.AsType[*net.OpError](err)
+		if connected := !isOp || dial.Op != "dial"; connected && isNet && timeout.Timeout() {
+			return nil, fmt.Errorf("the probe at %s does not answer in %s", where.Host, h.Client.Timeout)
 		}
-		return nil, fmt.Errorf("the probe at %s can't be reached: %w", url, rootCause(err))
+		return nil, fmt.Errorf("the probe at %s can't be reached: %w; check that the operator's pods can reach that address", where.Host, rootCause(err))
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxState))
-	if err != nil {
-		return nil, fmt.Errorf("read the probe's answer from %s: %w", url, err)
-	}
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the probe says: %s", lastLine(strings.TrimSpace(string(body))))
+		return nil, fmt.Errorf("what listens on %s answers with HTTP status %d; if it is the probe, its log says why", where.Host, response.StatusCode)
 	}
-	var state backend.State
-	if err := json.Unmarshal(body, &state); err != nil {
-		return nil, fmt.Errorf("decode the probe's answer from %s: %w", url, err)
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxState+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read the probe's answer from %s: %w", where.Host, rootCause(err))
+	case len(body) > maxState:
+		return nil, fmt.Errorf("the answer from %s is larger than %d MiB, which no probe's is; %s", where.Host, maxState>>20, lookAt(where))
 	}
-	return &state, nil
+	answer, err := backend.ReadAnswer(body, response.Header.Get(backend.SignatureHeader), []byte(q.Key), nonce, q.FileSystemUID)
+	switch {
+	case errors.Is(err, backend.ErrUnsigned):
+		return nil, fmt.Errorf("the answer from %s is not signed with this filesystem's secret: another program listens there, such as the probe of an "+
+			"earlier FileSystem, or Secret %s was made anew and has not reached the probe, which takes a minute; %s", where.Host, q.Secret, lookAt(where))
+	case errors.Is(err, backend.ErrReplayed):
+		return nil, fmt.Errorf("the answer from %s was given to an earlier question: a program between the operator and the probe repeats old answers; %s",
+			where.Host, lookAt(where))
+	case errors.Is(err, backend.ErrOtherFileSystem):
+		// Its members, and what was initialized, are those of another filesystem.
+		return nil, fmt.Errorf("the probe at %s belongs to another FileSystem (uid %q), which was deleted or orphaned and whose daemons still run; "+
+			"stop them, and wait until their pods are gone", where.Host, v1alpha1.Cut(answer.FileSystemUID, maxSaid))
+	case err != nil:
+		return nil, fmt.Errorf("the answer from %s: %w", where.Host, err)
+	case answer.State == nil:
+		return nil, fmt.Errorf("the probe says: %s", lastLine(answer.Problem))
+	}
+	return answer.State, nil
+}
+
+// lookAt says how a person finds out who answers.
+func lookAt(where *url.URL) string {
+	return fmt.Sprintf("look which program it is, on the node: ss -lntp 'sport = :%s'", where.Port())
 }
 
 // rootCause drops the outer layers, which hold the source port of the connection: it differs each time, and would make

@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
@@ -58,8 +60,13 @@ type world struct {
 	took  map[string]map[string]bool
 	// hive is what a BeeGFS has, nil for a MooseFS.
 	hive *hive
-	// asked is when the probe asked the filesystem; zero is a while after all that was done.
-	asked time.Time
+	// replays is true while something between the operator and the probe repeats the answer to an earlier question, which is kept in recorded.
+	replays  bool
+	recorded *httptest.ResponseRecorder
+	// forges is true while another program has the probe's port. It knows everything but the secret.
+	forges bool
+	// meanwhile happens while the filesystem is asked, once.
+	meanwhile func()
 	// predecessor is the uid of the FileSystem that the probe belongs to, when it is another one.
 	predecessor string
 	// pullPolicy of the operator's images; empty is IfNotPresent.
@@ -78,8 +85,43 @@ type look struct {
 	pods []corev1.Pod
 }
 
-// State is the probe: it says what a MooseFS would say that runs as the FileSystem's children tell it.
-func (w *world) State(context.Context, string) (*backend.State, error) {
+// RoundTrip is the way to the probe, which has the secret that the kubelet has brought it.
+func (w *world) RoundTrip(request *http.Request) (*http.Response, error) {
+	if w.replays && w.recorded != nil {
+		again := *w.recorded // a result is read once
+		return again.Result(), nil
+	}
+	fs := w.get()
+	var secret corev1.Secret
+	w.Expect(server.Client.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: "scratch-probe"}, &secret)).To(Succeed())
+	probe := filesystem.ProbeDouble{UID: cmp.Or(w.predecessor, string(fs.UID)), Key: string(secret.Data["key"]), Ask: w.state}
+	if w.forges {
+		probe.Key = "guessed"
+	}
+	w.recorded = httptest.NewRecorder()
+	probe.ServeHTTP(w.recorded, request)
+	if w.meanwhile != nil {
+		w.meanwhile()
+		w.meanwhile = nil
+	}
+	answer := *w.recorded
+	return answer.Result(), nil
+}
+
+// order is a clock of which 20 minutes go by between two looks at it: what was seen was seen long before the filesystem is asked.
+type order struct{ now time.Time }
+
+// Now implements clock.PassiveClock.
+func (o *order) Now() time.Time {
+	o.now = o.now.Add(20 * time.Minute)
+	return o.now
+}
+
+// Since implements clock.PassiveClock.
+func (o *order) Since(then time.Time) time.Duration { return o.now.Sub(then) }
+
+// state is what a MooseFS would say that runs as the FileSystem's children tell it.
+func (w *world) state() (*backend.State, error) {
 	w.look = &look{}
 	defer func() { w.look = nil }()
 	if w.hive != nil {
@@ -92,11 +134,7 @@ func (w *world) State(context.Context, string) (*backend.State, error) {
 	if _, runs := w.runs("master", "", fs.Status.Metadata.Node); !runs {
 		return nil, errors.New("nobody listens")
 	}
-	// A while after the pods have started, so that it is about what they were told.
-	state := backend.State{Time: time.Now().Add(time.Hour), Version: fs.Spec.Version, Data: backend.DataHealth{Known: true}, StorageClasses: map[string]string{}, FileSystemUID: string(fs.UID)}
-	if w.predecessor != "" {
-		state.FileSystemUID = w.predecessor
-	}
+	state := backend.State{Version: fs.Spec.Version, Data: backend.DataHealth{Known: true}, StorageClasses: map[string]string{}}
 	for _, pool := range fs.Status.StoragePools {
 		letter := string('A' + pool.Slot)
 		for _, p := range fs.Spec.StoragePools {
@@ -122,9 +160,6 @@ func (w *world) State(context.Context, string) (*backend.State, error) {
 				}
 			}
 		}
-	}
-	if !w.asked.IsZero() {
-		state.Time = w.asked
 	}
 	for _, node := range w.nodes {
 		state.Sessions = append(state.Sessions, backend.Session{IP: w.ip(node), Path: "/mnt/scratch", Connected: true})
@@ -249,7 +284,8 @@ func (w *world) operator(c client.Client) *filesystem.Reconciler {
 		Images: backend.Images{Node: "node:1", PullPolicy: cmp.Or(w.pullPolicy, "IfNotPresent"), Daemons: map[string]string{
 			"moosefs-4.57.5": "moosefs:4.57.5", "beegfs-mgmtd": "mgmtd", "beegfs-meta": "meta", "beegfs-storage": "storage", "beegfs-tools": "tools",
 		}},
-		Cluster: cluster, States: w, Recorder: w.events, Clock: clock.RealClock{}, PollInterval: 10 * time.Second,
+		Cluster: cluster, States: &filesystem.HTTPStateReader{Client: &http.Client{Transport: w}}, Recorder: w.events, Clock: clock.RealClock{},
+		Order: &order{time.Now()}, PollInterval: 10 * time.Second,
 		Applier: &apply.Applier{Client: c, Kinds: filesystem.ChildKinds()},
 	}
 }
@@ -424,7 +460,7 @@ func (w *world) condition(kind string) metav1.Condition {
 func (w *world) ready() metav1.Condition { return w.condition(v1alpha1.ConditionReady) }
 
 // hashes are made of what differs between two runs.
-var hashes = regexp.MustCompile(`\b[0-9a-f]{8}\b`)
+var hashes = regexp.MustCompile(`\b[0-9a-f]{8}(?:[0-9a-f]{8})?\b`)
 
 // children describes all children as they are, without what differs between two runs: identities, times and the password.
 func (w *world) children() string {

@@ -1,13 +1,6 @@
 package backend
 
-import (
-	"cmp"
-	"time"
-)
-
-// Skew is how far apart the clocks of two nodes may be when a time of one is compared with a time of the other; times of Kubernetes are
-// cut to a second. NTP keeps nodes closer than that.
-const Skew = 5 * time.Second
+import "cmp"
 
 // Away says why the daemon of a component is not there whatever the filesystem says of it, because the filesystem was asked before the
 // daemon stopped or was started again; empty when the filesystem's own answer counts. On a node that is not Ready nobody knows how its
@@ -41,8 +34,8 @@ func (in Input) awayPod(p Pod) string {
 	}
 }
 
-// AskedSince is true when the filesystem's answer is about the daemon that runs in the pod now. While there is no answer it is true: what
-// is unknown then is everything.
+// AskedSince is true when the filesystem's answer is about the daemon that runs in the pod now: the manager saw it run, and then asked.
+// Both times are of the manager's own clock. While there is no answer it is true: what is unknown then is everything.
 func (in Input) AskedSince(p Pod) bool {
-	return in.State == nil || in.State.Time.After(p.Started.Add(Skew))
+	return in.State == nil || !p.Seen.IsZero() && in.State.Asked.After(p.Seen)
 }

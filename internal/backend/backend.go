@@ -120,6 +120,10 @@ const DefaultKubeletSync = time.Minute
 // TemplateHashAnnotation on a pod template holds a hash of everything whose change needs a restart of the pod.
 const TemplateHashAnnotation = "parallelfs.dev/template-hash"
 
+// MetadataMirroredAnnotation on a pod says that it was made after it was on record that the metadata is mirrored. It is no part of the
+// template's hash: it tells pods that were made before from those that were made since, without a clock.
+const MetadataMirroredAnnotation = "parallelfs.dev/metadata-mirrored"
+
 // Prober asks a running filesystem for its state, through the filesystem's own tools. Its methods are pure.
 type Prober interface {
 	// Commands are the command lines to run, without a shell.
@@ -151,6 +155,8 @@ type Input struct {
 	Jobs []Job
 	// Targets are the StorageTargets of this filesystem that are not being deleted, sorted by node and name.
 	Targets []v1alpha1.StorageTarget
+	// Since is when this manager first saw the condition Ready of a StorageTarget as it is now, by name and by the clock of State.Asked.
+	Since map[string]time.Time
 	// Pinnings are where the daemons are to run, by node and instance (spec.Run.Instance); plan.Pin made them.
 	Pinnings map[string]map[string]spec.Pinning
 	// Inventories are what the agents found, by node; a node without an agent has none.
@@ -159,7 +165,10 @@ type Input struct {
 	Images Images
 	// Password is the secret that only the operator's own clients of the filesystem know.
 	Password string
-	// State is what the probe last said, nil while it does not answer; StateError says why not.
+	// ProbeKey is the secret that the probe signs its answers with.
+	ProbeKey string
+	// State is what the filesystem said when it was asked for this Input, nil when it did not answer; StateError says why not. Everything else
+	// in this Input was read before it was asked.
 	State      *State
 	StateError string
 }
@@ -188,8 +197,14 @@ type Pod struct {
 	Outdated bool
 	// Terminating is true from the moment when the pod was deleted.
 	Terminating bool
-	// Started is when its containers were started last, by the clock of its node; zero while none runs.
+	// Started is when its containers were started last, by the clock of its node; zero while none runs. It is compared with other times of
+	// that node only.
 	Started time.Time
+	// Seen is when this manager first saw that the pod is Ready, with the containers that run in it now, by the clock of State.Asked; zero
+	// while it is not Ready. A manager that was just started has seen nothing before.
+	Seen time.Time
+	// MetadataMirrored is true when the pod was made after it was on record that the metadata is mirrored (MetadataMirroredAnnotation).
+	MetadataMirrored bool
 	// Message says why the pod is not ready, in the daemon's own words where it has any.
 	Message string
 }
@@ -291,13 +306,11 @@ type Mount struct {
 	FSType, Source string
 }
 
-// State is what a filesystem says of itself, in one form for all backends. It is what the probe serves as JSON.
+// State is what a filesystem says of itself, in one form for all backends. It is what the probe sends as JSON, in an Answer.
 type State struct {
-	// Time is when the filesystem was asked, by the clock of the probe's node: the answer says nothing of what was done later. An answer
-	// that is served again keeps its time.
-	Time time.Time `json:"time"`
-	// FileSystemUID is the uid of the FileSystem whose probe asked.
-	FileSystemUID string `json:"fileSystemUID"`
+	// Asked is when the manager sent the question, by the manager's own clock, which only goes on: the answer says nothing of what was done
+	// later. The filesystem was asked after that.
+	Asked time.Time `json:"-"`
 	// Version of the metadata server.
 	Version string `json:"version"`
 	// Servers are the daemons that the filesystem knows, whether they are there or not.

@@ -198,8 +198,19 @@ func MountOnNode(pod *corev1.PodTemplateSpec, c *corev1.Container, fs *v1alpha1.
 	HostDirectory(pod, c, "view", own, new(corev1.MountPropagationBidirectional))
 }
 
-// ServeProbe makes a container the one that serves the answers of `node probe`, on a port: it has no right at all.
-func (p Pods) ServeProbe(c *corev1.Container, port int32) {
+// probeKeyDirectory holds the key that the probe signs with, in the container of the probe only. The kubelet changes the file when the
+// Secret changes.
+const probeKeyDirectory = "/etc/parallelfs-probe"
+
+// ProbeKeyFile is the file with the key that the probe signs its answers with.
+const ProbeKeyFile = probeKeyDirectory + "/" + ProbeKey
+
+// ServeProbe makes a container the one that serves the answers of `node probe`, on a port, and gives it the key to sign them: it has no
+// right at all.
+func (p Pods) ServeProbe(pod *corev1.PodTemplateSpec, c *corev1.Container, port int32) {
+	const volume = "probe-key"
+	pod.Spec.Volumes = append(pod.Spec.Volumes, SecretVolume(volume, ProbeSecretName(p.FileSystem)))
+	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: volume, MountPath: probeKeyDirectory, ReadOnly: true})
 	c.SecurityContext = p.Unprivileged()
 	c.Ports = []corev1.ContainerPort{{Name: "probe", ContainerPort: port, Protocol: corev1.ProtocolTCP}}
 	c.ReadinessProbe = &corev1.Probe{

@@ -101,7 +101,7 @@ func TestATargetIsComplete(t *testing.T) {
 			APIVersion: "parallelfs.dev/v1alpha1", Kind: "FileSystem", Name: "scratch", UID: "uid-of-scratch", Controller: &isController, BlockOwnerDeletion: &isController,
 		}},
 	}))
-	g.Expect(target.Name).To(MatchRegexp(`^scratch-ssd-[0-9a-f]{8}$`))
+	g.Expect(target.Name).To(MatchRegexp(`^scratch-ssd-[0-9a-f]{16}$`))
 	g.Expect(target.Spec).To(Equal(v1alpha1.StorageTargetSpec{
 		FileSystem: v1alpha1.TargetOwner{Name: "scratch", UID: "uid-of-scratch"}, Node: "oss1", Role: v1alpha1.RoleStorage, StoragePool: "ssd",
 		Device: v1alpha1.DeviceIdentity{ID: "wwn-oss1-0003", Serial: "serial-oss1-0003", WWN: "0xoss1-0003", Model: "DISK", SizeBytes: tib},

@@ -87,12 +87,12 @@ func (s *story) ready() bool {
 }
 
 // isWhole is true for a filesystem that serves, of which nothing is missing, and no daemon waits to be restarted.
-func isWhole(fs v1alpha1.FileSystem) bool {
+func isWhole(fs *v1alpha1.FileSystem) bool {
 	return fs.Status.ObservedGeneration == fs.Generation && meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionReady) &&
 		!meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionDegraded) && !isRestarting(fs)
 }
 
-func isRestarting(fs v1alpha1.FileSystem) bool {
+func isRestarting(fs *v1alpha1.FileSystem) bool {
 	c := meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionReconciling)
 	return c != nil && c.Reason == v1alpha1.ReasonRestarting
 }

@@ -171,6 +171,16 @@ func Contract(t *testing.T, b backend.Backend, fresh func() backend.Input) {
 		g.Expect(text(t, b.Observe(in))).NotTo(gomega.ContainSubstring(in.Password))
 	})
 
+	t.Run("the key of the probe stands in a Secret of its own, which only its container has, and no template changes with it", func(t *testing.T) {
+		in := recorded(t)
+		keepsTheKey(t, in, objects(t, in))
+		g := gomega.NewWithT(t)
+		g.Expect(text(t, b.Observe(in))).NotTo(gomega.ContainSubstring(in.ProbeKey))
+		before := templateHashes(objects(t, in))
+		in.ProbeKey = "another"
+		g.Expect(templateHashes(objects(t, in))).To(gomega.Equal(before))
+	})
+
 	t.Run("a filesystem that nobody has heard of is not Ready, and says why", func(t *testing.T) {
 		g := gomega.NewWithT(t)
 		in := recorded(t)
@@ -183,6 +193,35 @@ func Contract(t *testing.T, b backend.Backend, fresh func() backend.Input) {
 			g.Expect(target.Message).NotTo(gomega.BeEmpty())
 		}
 	})
+}
+
+// keepsTheKey checks that the key of the probe is in its Secret only, and that only the probe's container has that.
+func keepsTheKey(t *testing.T, in backend.Input, objects []client.Object) {
+	t.Helper()
+	g := gomega.NewWithT(t)
+	g.Expect(in.ProbeKey).NotTo(gomega.BeEmpty())
+	name := backend.ProbeSecretName(in.FileSystem)
+	g.Expect(objects).To(gomega.ContainElement(gomega.And(gomega.BeAssignableToTypeOf(&corev1.Secret{}), gomega.HaveField("Name", name),
+		gomega.HaveField("Data", map[string][]byte{backend.ProbeKey: []byte(in.ProbeKey)}))))
+	for _, o := range objects {
+		if o.GetName() != name {
+			g.Expect(text(t, []client.Object{o})).NotTo(gomega.ContainSubstring(in.ProbeKey), "%T %s", o, o.GetName())
+		}
+	}
+	var have []string
+	for _, set := range daemonSets(objects) {
+		pod := set.Spec.Template.Spec
+		i := slices.IndexFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Secret != nil && v.Secret.SecretName == name })
+		for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
+			for _, m := range c.VolumeMounts {
+				if i >= 0 && m.Name == pod.Volumes[i].Name {
+					have = append(have, c.Name)
+					g.Expect(m.SubPath).To(gomega.BeEmpty(), "the kubelet never changes a file that is mounted alone")
+				}
+			}
+		}
+	}
+	g.Expect(have).To(gomega.Equal([]string{"probe"}))
 }
 
 // Remember puts the backend's record into the input's status, as the controller does.

@@ -60,7 +60,7 @@ func everything(version string) backend.Input {
 func recorded(t *testing.T, in backend.Input) backend.Input {
 	t.Helper()
 	if in.State == nil {
-		in.State = &backend.State{Time: time.Date(2026, 11, 1, 12, 30, 0, 0, time.UTC), Version: in.FileSystem.Spec.Version}
+		in.State = &backend.State{Asked: time.Date(2026, 11, 1, 12, 30, 0, 0, time.UTC), Version: in.FileSystem.Spec.Version}
 	}
 	backendtest.Remember(t, New(), &in)
 	return in

@@ -93,7 +93,7 @@ func cluster(version string) backend.Input {
 				"beegfs-storage": "ghcr.io/thinkparq/beegfs-storage", "beegfs-tools-" + version: "tools:" + version,
 			},
 		},
-		Password: "correct-horse-battery-staple",
+		Password: "correct-horse-battery-staple", ProbeKey: "tr0ub4dor-and-3",
 	}
 	in.Targets = append(in.Targets, disk("oss1", "ssd-mgmt", v1alpha1.RoleManagement, "", 0, 100<<30))
 	for _, node := range []string{"oss1", "oss2"} {
@@ -169,7 +169,7 @@ func inDirectories(version string) backend.Input {
 
 // answer is a State in which everything that is recorded takes part.
 func answer(in backend.Input) *backend.State {
-	state := &backend.State{Time: time.Date(2026, 11, 1, 13, 0, 0, 0, time.UTC), Version: in.FileSystem.Spec.Version}
+	state := &backend.State{Asked: time.Date(2026, 11, 1, 13, 0, 0, 0, time.UTC), Version: in.FileSystem.Spec.Version}
 	for _, a := range allocations(in.FileSystem) {
 		state.Servers = append(state.Servers, backend.Server{Role: a.Role, ID: a.NodeID, Name: a.Name, Online: true})
 		for _, t := range a.Targets {

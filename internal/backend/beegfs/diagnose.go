@@ -219,8 +219,7 @@ func (o *observer) diagnoseManagement() {
 	case !there || !pod.Ready:
 		o.say(v1alpha1.ReasonMetadataOffline, "the management service does not answer, so the state of the filesystem is unknown: %s", o.in.StateError)
 	default:
-		o.say(v1alpha1.ReasonProbeUnreachable,
-			"the management service runs, but the operator can't reach its probe: %s; check that the operator's pods can reach that address", o.in.StateError)
+		o.say(v1alpha1.ReasonProbeUnreachable, "the management service runs, but its probe gives no answer that counts: %s", o.in.StateError)
 	}
 }
 

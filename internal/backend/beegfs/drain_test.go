@@ -436,7 +436,7 @@ func TestAStorageServerLetsGoOfADiskThatWasTakenOutOnce(t *testing.T) {
 	g.Expect(restarts).To(HaveExactElements(And(HaveField("Pod.Name", "storage-ssd--oss1"), HaveField("Why", ContainSubstring("was emptied and taken out")),
 		HaveField("Safe", true))))
 	for i := range in.Pods {
-		in.Pods[i].Started = noon.Add(-time.Minute)
+		in.Pods[i].Started, in.Pods[i].Seen = noon.Add(-time.Minute), noon.Add(-time.Minute)
 	}
 	g.Expect(New().Observe(in).Restarts).To(BeEmpty(), "BeeGFS lists the target as online for some minutes more")
 
@@ -450,7 +450,7 @@ func TestAStorageServerLetsGoOfADiskThatWasTakenOutOnce(t *testing.T) {
 	}
 	g.Expect(New().Observe(in).Restarts).To(HaveLen(1), "it has started before it could know that the disk was taken out")
 	for i := range in.Pods {
-		in.Pods[i].Started = noon.Add(-20 * time.Second)
+		in.Pods[i].Started, in.Pods[i].Seen = noon.Add(-20*time.Second), noon.Add(-20*time.Second)
 	}
 	g.Expect(New().Observe(in).Restarts).To(BeEmpty(), "it knows")
 }

@@ -491,7 +491,7 @@ func repeats(in backend.Input, w work) []string {
 			switch {
 			case job == nil || d.drained != nil:
 			case job.Failed, job.Succeeded && name == migrateName(in.FileSystem, d.id) && !jobSucceeded(in, awaitEmptyName(in.FileSystem, d.id)) &&
-				job.Ended.Add(patience).Before(in.State.Time):
+				job.Ended.Add(patience).Before(in.State.Asked):
 				out = append(out, name)
 			}
 		}

@@ -187,9 +187,23 @@ func TestTheMetadataIsMirroredBeforeAnybodyMounts(t *testing.T) {
 	g.Expect(restarts).To(HaveLen(8), "a metadata server mirrors after its next start")
 	g.Expect(restarts).To(HaveEach(And(HaveField("Safe", true), HaveField("Why", "the metadata was mirrored after it had started"))))
 	for i := range in.Pods {
-		in.Pods[i].Started = noon
+		in.Pods[i].MetadataMirrored = true
 	}
 	g.Expect(New().Observe(in).Restarts).To(BeEmpty())
+}
+
+func TestAPodOfAMetadataServerSaysThatItWasMadeAfterTheMirrorAndNoPodIsOutdatedByThat(t *testing.T) {
+	g := NewWithT(t)
+	in := recorded(t, cluster("7.4.6"))
+	before := daemonSets(t, in)
+	in.FileSystem.Status.BeeGFS.MetadataMirrored = new(metav1.NewTime(noon))
+	for name, set := range daemonSets(t, in) {
+		was, is := before[name].Spec.Template.Annotations, set.Spec.Template.Annotations
+		g.Expect(was).NotTo(HaveKey(backend.MetadataMirroredAnnotation))
+		g.Expect(is[backend.TemplateHashAnnotation]).To(Equal(was[backend.TemplateHashAnnotation]), name)
+		_, says := is[backend.MetadataMirroredAnnotation]
+		g.Expect(says).To(Equal(set.Labels[v1alpha1.LabelComponent] == componentMeta), name)
+	}
 }
 
 // jobsOf are the jobs that should be there: those that are made, and those that are kept.

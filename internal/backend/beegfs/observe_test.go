@@ -36,7 +36,7 @@ func healthy(t *testing.T, version string) backend.Input {
 func wholeState(in backend.Input) *backend.State {
 	fs, p := in.FileSystem, portsOf(in.FileSystem)
 	state := &backend.State{
-		Time: noon, Version: fs.Spec.Version, RootID: 1,
+		Asked: noon, Version: fs.Spec.Version, RootID: 1,
 		Servers: []backend.Server{{Role: v1alpha1.RoleManagement, ID: 1, IP: "10.0.0.1", Port: p.management(), Online: true}},
 	}
 	if is8(fs.Spec.Version) {
@@ -74,7 +74,8 @@ func podsOf(in backend.Input) []backend.Pod {
 	add := func(component, pool, instance, node string) {
 		out = append(out, backend.Pod{
 			Name:      types.NamespacedName{Namespace: "storage", Name: strings.Join([]string{component, pool, instance, node}, "-")},
-			Component: component, StoragePool: pool, Instance: instance, Node: node, Ready: true, Started: noon.Add(-time.Hour),
+			Component: component, StoragePool: pool, Instance: instance, Node: node, Ready: true,
+			Started: noon.Add(-time.Hour), Seen: noon.Add(-time.Hour),
 		})
 	}
 	add(componentManagement, "", "", in.FileSystem.Status.Metadata.Node)
@@ -96,7 +97,7 @@ func TestAServerThatIsAwayIsNotOnlineWhateverBeeGFSLists(t *testing.T) {
 		for name, change := range map[string]func(p *backend.Pod){
 			"it_starts":  func(p *backend.Pod) { p.Ready = false },
 			"it_stops":   func(p *backend.Pod) { p.Ready, p.Terminating = false, true },
-			"it_is_anew": func(p *backend.Pod) { p.Started = noon },
+			"it_is_anew": func(p *backend.Pod) { p.Seen = noon },
 		} {
 			t.Run(version+"/"+name, func(t *testing.T) {
 				g := NewWithT(t)
@@ -121,19 +122,19 @@ func TestAServerIsConfirmedByItsAnswerOrByTheTimeAfterWhichBeeGFSMissesIt(t *tes
 		waits  bool
 	}{
 		"it has started long ago":                   {func(*backend.Input, *backend.Pod) {}, false},
-		"it has started within the offline timeout": {func(_ *backend.Input, p *backend.Pod) { p.Started = noon.Add(-2 * time.Minute) }, true},
+		"it has started within the offline timeout": {func(_ *backend.Input, p *backend.Pod) { p.Seen = noon.Add(-2 * time.Minute) }, true},
 		"it has answered itself since": {func(in *backend.Input, p *backend.Pod) {
-			p.Started = noon.Add(-2 * time.Minute)
+			p.Seen = noon.Add(-2 * time.Minute)
 			for i := range in.State.Targets {
 				in.State.Targets[i].Contacted = true
 			}
 		}, false},
 		"nobody has mounted the filesystem": {func(in *backend.Input, p *backend.Pod) {
-			p.Started = noon.Add(-2 * time.Minute)
+			p.Seen = noon.Add(-2 * time.Minute)
 			in.Pods = slices.DeleteFunc(in.Pods, func(p backend.Pod) bool { return p.Component == componentClient })
 		}, false},
 		"the offline timeout is longer": {func(in *backend.Input, p *backend.Pod) {
-			p.Started = noon.Add(-10 * time.Minute)
+			p.Seen = noon.Add(-10 * time.Minute)
 			in.FileSystem.Spec.BeeGFS.Config = v1alpha1.BeeGFSConfig{Management: v1alpha1.Options{"sysTargetOfflineTimeoutSecs": "900"}}
 		}, true},
 	} {

@@ -23,8 +23,8 @@ const (
 	graceBeyond = 120
 )
 
-// Objects are the children of a BeeGFS filesystem: a Secret and two ConfigMaps with what the pods are told, a DaemonSet for the
-// management service, one for each metadata slot and pool, one for the clients, and the Jobs that set up pools and move data.
+// Objects are the children of a BeeGFS filesystem: the probe's Secret, a Secret and two ConfigMaps with what the pods are told, a
+// DaemonSet for the management service, one for each metadata slot and pool, one for the clients, and the Jobs that set up pools and move data.
 func (Backend) Objects(in backend.Input) ([]client.Object, error) {
 	fs := in.FileSystem
 	management, ok := managementNode(in)
@@ -90,6 +90,7 @@ func (b *builder) build() error {
 		return err
 	}
 	b.objects = append(b.objects,
+		backend.ProbeSecret(b.in),
 		&corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Name: secretName(fs), Namespace: fs.Namespace},
 			Type:       corev1.SecretTypeOpaque, Data: map[string][]byte{authKey: []byte(b.in.Password)},
@@ -208,7 +209,7 @@ func (b *builder) managementSet() (client.Object, error) {
 		b.usersSecret(pod, tlsVolume, fs.Spec.BeeGFS.TLS, tlsDirectory)
 		b.usersSecret(pod, licenseVolume, fs.Spec.BeeGFS.License, licenseDirectory)
 	}
-	probe, told, err := b.probeContainer()
+	probe, told, err := b.probeContainer(pod)
 	if err != nil {
 		return nil, err
 	}
@@ -227,7 +228,7 @@ func (b *builder) usersSecret(pod *corev1.PodTemplateSpec, volume string, secret
 }
 
 // probeContainer asks the management service and serves its answer. BeeGFS's tools work for root only, who has no right at all here.
-func (b *builder) probeContainer() (corev1.Container, spec.Probe, error) {
+func (b *builder) probeContainer(pod *corev1.PodTemplateSpec) (corev1.Container, spec.Probe, error) {
 	fs, p := b.in.FileSystem, portsOf(b.in.FileSystem)
 	tools, err := image(b.in, "tools")
 	if err != nil {
@@ -242,11 +243,12 @@ func (b *builder) probeContainer() (corev1.Container, spec.Probe, error) {
 	}
 	probe := spec.Probe{
 		Backend: string(v1alpha1.BeeGFS), Version: fs.Spec.Version, Address: address,
-		Listen: backend.Address(b.management.IP, p.probe()), FileSystem: backend.Owner(fs), IntervalSeconds: 5,
+		Listen: backend.Address(b.management.IP, p.probe()), KeyFile: backend.ProbeKeyFile,
+		FileSystem: backend.Owner(fs), IntervalSeconds: 5,
 	}
 	b.told["probe.json"] = backend.Encode(probe)
 	c := b.container("probe", tools, "probe", "probe.json")
-	pods(b.in).ServeProbe(&c, p.probe())
+	pods(b.in).ServeProbe(pod, &c, p.probe())
 	c.SecurityContext.RunAsUser, c.SecurityContext.RunAsGroup, c.SecurityContext.RunAsNonRoot = new(int64(0)), new(int64(0)), nil
 	return c, probe, nil
 }
@@ -277,6 +279,9 @@ func (b *builder) metaSet(slot int32) (client.Object, error) {
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(serverGrace))
 	pod.Spec.Affinity = backend.OnNodes(nodes...)
 	b.withRDMA(pod)
+	if fs.Status.BeeGFS.MetadataMirrored != nil {
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, backend.MetadataMirroredAnnotation, "true")
+	}
 	told, err := backend.Pin(pod, "spec.metadata", fs.Spec.Metadata.CPUPinning, run)
 	if err != nil {
 		return nil, err

@@ -301,10 +301,10 @@ func recordPorts(in backend.Input, recorded int32) (int32, error) {
 		"no range of %d ports from %d is free: other FileSystems have them all; set spec.beegfs.basePort to one that none of this one's nodes uses", backend.BeeGFSPorts, first)
 }
 
-// answered is when the management service gave its last answer, nil while there is none.
+// answered is when the management service was asked for the answer, by the manager's clock; nil while there is none.
 func answered(in backend.Input) *metav1.Time {
-	if in.State == nil || in.State.Time.IsZero() {
+	if in.State == nil || in.State.Asked.IsZero() {
 		return nil
 	}
-	return new(metav1.NewTime(in.State.Time).Rfc3339Copy())
+	return new(metav1.NewTime(in.State.Asked).Rfc3339Copy())
 }

@@ -425,7 +425,7 @@ func TestWhatTheManagementServiceShowsIsRecorded(t *testing.T) {
 				if target.Initialized == nil {
 					open = append(open, fmt.Sprintf("%s %d", a.Role, target.ID))
 				} else {
-					g.Expect(target.Initialized.Time).To(BeTemporally("==", in.State.Time))
+					g.Expect(target.Initialized.Time).To(BeTemporally("==", in.State.Asked))
 				}
 			}
 		}
@@ -440,7 +440,7 @@ func TestWhatTheManagementServiceShowsIsRecorded(t *testing.T) {
 		before := in.FileSystem.Status.BeeGFS.DeepCopy()
 		in.State = nil
 		g.Expect(recorded(t, in).FileSystem.Status.BeeGFS).To(Equal(before))
-		in.State = &backend.State{Time: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)}
+		in.State = &backend.State{Asked: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)}
 		g.Expect(recorded(t, in).FileSystem.Status.BeeGFS).To(Equal(before), "and when the management service has forgotten all")
 	})
 	t.Run("mirrored metadata is recorded once", func(t *testing.T) {
@@ -449,9 +449,9 @@ func TestWhatTheManagementServiceShowsIsRecorded(t *testing.T) {
 		in.State = answer(in)
 		in.State.MetadataMirrored = true
 		in = recorded(t, in)
-		first := in.State.Time
+		first := in.State.Asked
 		g.Expect(in.FileSystem.Status.BeeGFS.MetadataMirrored.Time).To(BeTemporally("==", first))
-		in.State.Time = first.Add(time.Hour)
+		in.State.Asked = first.Add(time.Hour)
 		in.State.MetadataMirrored = false
 		g.Expect(recorded(t, in).FileSystem.Status.BeeGFS.MetadataMirrored.Time).To(BeTemporally("==", first))
 	})

@@ -27,7 +27,7 @@ func (o *observer) restarts() {
 		return
 	}
 	for _, pod := range o.in.Pods {
-		if !pod.Ready || pod.Started.IsZero() {
+		if !pod.Ready || pod.Seen.IsZero() {
 			continue
 		}
 		var why []string
@@ -41,7 +41,7 @@ func (o *observer) restarts() {
 				why, safe = []string{"its configuration has changed, and it has no license yet"}, o.safe()
 			}
 		case componentMeta:
-			if mirrored := o.fs.Status.BeeGFS.MetadataMirrored; mirrored != nil && pod.Started.Before(mirrored.Time) {
+			if o.fs.Status.BeeGFS.MetadataMirrored != nil && !pod.MetadataMirrored {
 				why = []string{"the metadata was mirrored after it had started"}
 				safe = o.onlyProblems(v1alpha1.ReasonDataInconsistent, v1alpha1.ReasonClientsMissing, v1alpha1.ReasonPoolsNotPlaced)
 			}
@@ -81,7 +81,8 @@ func (o *observer) inUse() bool {
 }
 
 // unconfirmed are the servers of which BeeGFS could still list what it knew before they were started: it takes a server for online until
-// it has missed it for the offline timeout. A server that answered itself is there, and so is one that BeeGFS lists after that time.
+// it has missed it for the offline timeout. A server that answered itself is there, and so is one that BeeGFS lists after that time, which
+// is counted by the manager's clock from the moment when it saw the server run.
 func (o *observer) unconfirmed() []string {
 	if o.in.State == nil || !o.inUse() {
 		return nil
@@ -102,7 +103,7 @@ func (o *observer) unconfirmed() []string {
 		answered := slices.ContainsFunc(o.in.State.Targets, func(t backend.Target) bool {
 			return cmp.Or(t.Role, v1alpha1.RoleStorage) == i.Role && t.ServerID == i.NodeID && t.Contacted
 		})
-		if there && pod.Ready && !answered && !o.in.State.Time.After(pod.Started.Add(forgotten)) {
+		if there && pod.Ready && !answered && !o.in.State.Asked.After(pod.Seen.Add(forgotten)) {
 			out = append(out, i.Name)
 		}
 	}
@@ -139,16 +140,17 @@ func (o *observer) awaitsRestart(t target, pod backend.Pod) bool {
 	return unready == "" && o.unread(pod, since)
 }
 
-// unread is true when a pod started before it could know a change, and the next one will know it.
+// unread is true when a pod started before it could know a change, and the next one will know it. The times may be of two clocks: where
+// they differ, a daemon is restarted once more, or later. Whether it may be is decided without them.
 func (o *observer) unread(pod backend.Pod, change metav1.Time) bool {
 	known := change.Add(o.readTime)
-	return pod.Started.Before(known) && !o.in.State.Time.Before(known)
+	return pod.Started.Before(known) && !o.in.State.Asked.Before(known)
 }
 
 // letGo names the disks that were emptied and taken out, and that the server still uses: they can't be unmounted. After a restart, BeeGFS
 // lists them as online for a while; only a server that serves one for longer, or that has started before it could know, starts anew.
 func (o *observer) letGo(pod backend.Pod) []string {
-	long := pod.Started.Before(o.in.State.Time.Add(-offlineTime))
+	long := pod.Seen.Before(o.in.State.Asked.Add(-offlineTime))
 	var why []string
 	for _, l := range o.leftovers {
 		due := long || l.TakenOut != nil && o.unread(pod, *l.TakenOut)

@@ -32,7 +32,7 @@ func simulate(t *testing.T) *simulation {
 	t.Helper()
 	s := &simulation{t: t, in: cluster("7.4.6"), directories: map[string]string{"/": "1"}}
 	s.in.State = &backend.State{
-		Time: noon, Version: "7.4.6", RootID: 1, Pools: []backend.Pool{{ID: 1, Name: "Default"}},
+		Asked: noon, Version: "7.4.6", RootID: 1, Pools: []backend.Pool{{ID: 1, Name: "Default"}},
 		Servers: []backend.Server{{Role: v1alpha1.RoleManagement, ID: 1, Online: true}},
 	}
 	return s
@@ -46,7 +46,7 @@ func (s *simulation) settle() []string {
 		before := len(s.ran)
 		s.in = recorded(s.t, s.in)
 		s.register()
-		s.in.State.Time = s.in.State.Time.Add(20 * time.Minute)
+		s.in.State.Asked = s.in.State.Asked.Add(20 * time.Minute)
 		s.restart()
 		s.work()
 		if len(s.ran) == before && len(workOf(s.in).commands) == 0 && len(New().Observe(s.in).Restarts) == 0 {
@@ -66,7 +66,7 @@ func (s *simulation) register() {
 	pods := podsOf(s.in)
 	for i := range pods {
 		if j := slices.IndexFunc(s.in.Pods, func(p backend.Pod) bool { return p.Name == pods[i].Name }); j >= 0 {
-			pods[i].Started = s.in.Pods[j].Started
+			pods[i].Started, pods[i].Seen, pods[i].MetadataMirrored = s.in.Pods[j].Started, s.in.Pods[j].Seen, s.in.Pods[j].MetadataMirrored
 		}
 	}
 	s.in.Pods = pods
@@ -97,14 +97,15 @@ func (s *simulation) wanted(id int32) bool {
 func (s *simulation) restart() {
 	for _, r := range New().Observe(s.in).Restarts {
 		i := slices.IndexFunc(s.in.Pods, func(p backend.Pod) bool { return p.Name == r.Pod })
-		s.in.Pods[i].Started = s.in.State.Time
+		s.in.Pods[i].Started, s.in.Pods[i].Seen = s.in.State.Asked, s.in.State.Asked
+		s.in.Pods[i].MetadataMirrored = s.in.FileSystem.Status.BeeGFS.MetadataMirrored != nil
 		s.ran = append(s.ran, "restart of "+r.Pod.Name)
 	}
 	for i := range s.in.State.Targets {
 		if t := &s.in.State.Targets[i]; t.Role == v1alpha1.RoleStorage && t.Online && !s.wanted(t.ID) {
 			server := serverOf(s.in.State, t.Role, t.ServerID)
 			j := slices.IndexFunc(s.in.Pods, func(p backend.Pod) bool {
-				return p.Component == componentStorage && storageName(p.StoragePool, p.Node) == server.Name && p.Started.Equal(s.in.State.Time)
+				return p.Component == componentStorage && storageName(p.StoragePool, p.Node) == server.Name && p.Started.Equal(s.in.State.Asked)
 			})
 			t.Online = j < 0
 		}
@@ -116,7 +117,7 @@ func (s *simulation) restart() {
 func (s *simulation) work() {
 	// The agents find no file on what is drained: the simulation moves them at once.
 	for name, directories := range New().FilesIn(s.in) {
-		disk, since := diskOf(&s.in, name), metav1.NewTime(s.in.State.Time)
+		disk, since := diskOf(&s.in, name), metav1.NewTime(s.in.State.Asked)
 		disk.Spec.FilesIn = directories
 		disk.Status.Files = &v1alpha1.TargetFiles{ObservedGeneration: disk.Generation, NoneSince: &since, Empty: true}
 	}
@@ -129,7 +130,7 @@ func (s *simulation) work() {
 		s.ran = append(s.ran, job.Name)
 		s.run(job)
 		s.in.Jobs = append(s.in.Jobs, backend.Job{
-			Name: job.Name, Component: job.Labels[v1alpha1.LabelComponent], Succeeded: true, Ended: s.in.State.Time,
+			Name: job.Name, Component: job.Labels[v1alpha1.LabelComponent], Succeeded: true, Ended: s.in.State.Asked,
 		})
 	}
 }

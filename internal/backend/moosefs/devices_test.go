@@ -455,7 +455,7 @@ func healthyOnDisks(t *testing.T) backend.Input {
 	backendtest.Remember(t, New(), &in)
 	said := healthy(t)
 	in.State, in.Pods = said.State, said.Pods
-	in.State.Time = noon.Add(time.Hour)
+	in.State.Asked = noon.Add(time.Hour)
 	in.State.Targets = nil
 	for _, target := range in.Targets[1:] {
 		ip := map[string]string{"n1": "10.0.0.1", "n2": "10.0.0.2"}[target.Spec.Node]
@@ -465,7 +465,7 @@ func healthyOnDisks(t *testing.T) backend.Input {
 		})
 	}
 	for i := range in.Pods {
-		in.Pods[i].Started = noon.Add(-time.Minute)
+		in.Pods[i].Started, in.Pods[i].Seen = noon.Add(-time.Minute), noon.Add(-time.Minute)
 		in.Pods[i].Name = types.NamespacedName{Namespace: "storage", Name: strings.Join([]string{in.Pods[i].Component, in.Pods[i].StoragePool, in.Pods[i].Node}, "-")}
 	}
 	return in

@@ -231,7 +231,7 @@ func (o *observer) diagnoseMaster(say func(reason, format string, args ...any)) 
 	case !there || !pod.Ready:
 		say(v1alpha1.ReasonMetadataOffline, "the master does not answer, so the state of the filesystem is unknown: %s", o.in.StateError)
 	default:
-		say(v1alpha1.ReasonProbeUnreachable, "the master runs, but the operator can't reach its probe: %s; check that the operator's pods can reach that address", o.in.StateError)
+		say(v1alpha1.ReasonProbeUnreachable, "the master runs, but its probe gives no answer that counts: %s", o.in.StateError)
 	}
 }
 

@@ -18,7 +18,7 @@ func healthy(t *testing.T) backend.Input {
 	in := everything("4.57.5")
 	backendtest.Remember(t, New(), &in)
 	state := &backend.State{
-		Time:           noon,
+		Asked:          noon,
 		Version:        "4.57.5",
 		StorageClasses: map[string]string{"ssd": "2A", "bulk": "1B"},
 		Data:           backend.DataHealth{Known: true, Stable: 7},
@@ -44,7 +44,7 @@ func healthy(t *testing.T) backend.Input {
 	}
 	in.Pods = append(in.Pods, backend.Pod{Component: componentMaster, Node: "n1", Ready: true})
 	for i := range in.Pods {
-		in.Pods[i].Started = noon.Add(-time.Hour)
+		in.Pods[i].Started, in.Pods[i].Seen = noon.Add(-time.Hour), noon.Add(-time.Hour)
 	}
 	return in
 }
@@ -61,7 +61,7 @@ func TestADaemonThatIsAwayIsNotOnlineWhateverTheMasterLists(t *testing.T) {
 		says   string
 	}{
 		"its pod starts": {func(in *backend.Input) {
-			chunkserver(in).Ready, chunkserver(in).Started = false, time.Time{}
+			chunkserver(in).Ready, chunkserver(in).Seen = false, time.Time{}
 		}, "it is starting"},
 		"its pod was deleted": {func(in *backend.Input) {
 			chunkserver(in).Ready, chunkserver(in).Terminating = false, true
@@ -70,7 +70,7 @@ func TestADaemonThatIsAwayIsNotOnlineWhateverTheMasterLists(t *testing.T) {
 			in.Pods = slices.DeleteFunc(in.Pods, func(p backend.Pod) bool { return p.StoragePool == "ssd" && p.Node == "n1" })
 		}, "there is no pod of it on the node"},
 		"it has started after the master was asked": {func(in *backend.Input) {
-			chunkserver(in).Started = noon
+			chunkserver(in).Seen = noon
 		}, "it has started, and the filesystem was not asked since"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -74,7 +74,7 @@ func everything(version string) backend.Input {
 			Daemons:    map[string]string{"moosefs-3.0.117": "moosefs:3.0.117", "moosefs-4.57.5": "moosefs:4.57.5"},
 			PullPolicy: "IfNotPresent",
 		},
-		Password: "correct-horse-battery-staple",
+		Password: "correct-horse-battery-staple", ProbeKey: "tr0ub4dor-and-3",
 	}
 }
 
@@ -310,7 +310,7 @@ func TestOnlyTheMastersNodeLearnsThePassword(t *testing.T) {
 			pod = o.Spec.Template.Spec
 		}
 		for _, v := range pod.Volumes {
-			if v.Secret != nil {
+			if v.Secret != nil && v.Secret.SecretName == secretName(in.FileSystem) {
 				withSecret[o.GetLabels()[v1alpha1.LabelComponent]] = true
 			}
 		}

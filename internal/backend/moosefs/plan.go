@@ -14,7 +14,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Objects are the children of a MooseFS filesystem: a Secret and a ConfigMap with what the pods are told to do, one
+// Objects are the children of a MooseFS filesystem: the probe's Secret, a Secret and a ConfigMap with what the pods are told to do, one
 // DaemonSet per role (one per pool for chunkservers), and the Job that makes the storage classes.
 func (Backend) Objects(in backend.Input) ([]client.Object, error) {
 	fs := in.FileSystem
@@ -81,6 +81,7 @@ func (b *builder) build() error {
 		}
 	}
 	b.objects = append(b.objects,
+		backend.ProbeSecret(b.in),
 		&corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Name: secretName(fs), Namespace: fs.Namespace},
 			Type:       corev1.SecretTypeOpaque, Data: b.secrets,
@@ -125,7 +126,8 @@ func (b *builder) masterSet() (client.Object, error) {
 
 	probe := spec.Probe{
 		Backend: string(v1alpha1.MooseFS), Version: fs.Spec.Version, Address: backend.Address("127.0.0.1", portsOf(fs).clients()),
-		Listen: backend.Address(b.master.IP, portsOf(fs).probe()), FileSystem: backend.Owner(fs), IntervalSeconds: 5,
+		Listen: backend.Address(b.master.IP, portsOf(fs).probe()), KeyFile: backend.ProbeKeyFile,
+		FileSystem: backend.Owner(fs), IntervalSeconds: 5,
 	}
 	b.told["probe.json"] = backend.Encode(probe)
 
@@ -146,7 +148,7 @@ func (b *builder) masterSet() (client.Object, error) {
 		backend.HostDirectory(pod, &daemon, "metadata", fs.Status.Metadata.Directory, nil)
 	}
 	b.local(pod, &daemon, run)
-	pod.Spec.Containers = []corev1.Container{daemon, b.probeContainer()}
+	pod.Spec.Containers = []corev1.Container{daemon, b.probeContainer(pod)}
 	told, err := backend.Pin(pod, "spec.metadata", fs.Spec.Metadata.CPUPinning, run, probe)
 	if err != nil {
 		return nil, err
@@ -155,10 +157,10 @@ func (b *builder) masterSet() (client.Object, error) {
 }
 
 // probeContainer asks the master and serves its answer. It is the only container that serves anything but MooseFS.
-func (b *builder) probeContainer() corev1.Container {
+func (b *builder) probeContainer(pod *corev1.PodTemplateSpec) corev1.Container {
 	port := portsOf(b.in.FileSystem).probe()
 	c := b.daemon("probe", "probe", configVolume, "probe.json")
-	pods(b.in).ServeProbe(&c, port)
+	pods(b.in).ServeProbe(pod, &c, port)
 	return c
 }
 

@@ -190,20 +190,21 @@ func (o *observer) target(directory, data, ip string, slot int32, instance v1alp
 	return status, nil
 }
 
-// settle is how long a disk must have been away before the counts of copies are trusted to be without it.
+// settle is how long a disk must have been away before the counts of copies are trusted to be without it, by the manager's clock from the
+// moment when it saw that the disk is away.
 const settle = 5 * time.Minute
 
 // needless is true for a disk that is to be removed, is not there, and is not needed: MooseFS moves nothing from a disk that it
 // does not see, but makes the copies anew, and says when all data has as many as it should.
 func (o *observer) needless(t v1alpha1.StorageTarget, ip string, slot int32) bool {
-	since, why := backend.Proven(t)
-	if !t.Spec.Remove || why == "" || o.in.State == nil || !o.in.State.Data.Whole() {
+	since, seen := o.in.Since[t.Name]
+	if _, why := backend.Proven(t); !seen || !t.Spec.Remove || why == "" || o.in.State == nil || !o.in.State.Data.Whole() {
 		return false
 	}
 	silent := slices.ContainsFunc(o.in.State.Targets, func(s backend.Target) bool {
 		return s.IP == ip && s.Port == o.ports.chunkserver(slot) && s.Path == ""
 	})
-	return !silent && since.Add(settle).Before(o.in.State.Time)
+	return !silent && since.Add(settle).Before(o.in.State.Asked)
 }
 
 // missingTargets names the targets that are not online: the disks that are not proven, and the others.
@@ -249,7 +250,7 @@ func (o *observer) unprovenMetadata() string {
 // has been. A chunkserver reads the list of its disks when it starts.
 func (o *observer) restarts() {
 	for _, pod := range o.in.Pods {
-		if pod.Component != componentChunkserver || !pod.Ready || pod.Started.IsZero() || o.in.State == nil {
+		if pod.Component != componentChunkserver || !pod.Ready || pod.Seen.IsZero() || o.in.State == nil {
 			continue
 		}
 		back, others := o.changes(pod)
@@ -276,10 +277,11 @@ func (o *observer) changes(pod backend.Pod) (back, others []string) {
 	return back, append(others, o.letGo(pod)...)
 }
 
-// unread is true when a pod started before it could know a change, and the next one will know it.
+// unread is true when a pod started before it could know a change, and the next one will know it. The times may be of two clocks: where
+// they differ, a daemon is restarted once more, or later. Whether it may be is decided without them.
 func (o *observer) unread(pod backend.Pod, change metav1.Time) bool {
 	known := change.Add(o.readTime)
-	return pod.Started.Before(known) && !o.in.State.Time.Before(known)
+	return pod.Started.Before(known) && !o.in.State.Asked.Before(known)
 }
 
 // takeUp says that a proven disk is not used: it was proven after the start of the chunkserver, or it came back after the
@@ -334,7 +336,7 @@ func (o *observer) letGo(pod backend.Pod) []string {
 
 // settled is true for a pod that ran for a while when MooseFS was asked, so that the answer is about what it was told.
 func (o *observer) settled(pod backend.Pod) bool {
-	return pod.Started.Before(o.in.State.Time.Add(-o.readTime))
+	return pod.Seen.Before(o.in.State.Asked.Add(-o.readTime))
 }
 
 // safe decides whether a chunkserver may be restarted although the filesystem has problems. Of them, only disks that are not

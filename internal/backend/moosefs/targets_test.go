@@ -45,7 +45,7 @@ func TestAChunkserverIsRestartedForADisk(t *testing.T) {
 		}, "", false},
 		"not at once, because the change may not have reached the node": {func(in *backend.Input) {
 			drop(in, last)
-			in.State.Time = noon.Add(backend.DefaultKubeletSync - time.Second)
+			in.State.Asked = noon.Add(backend.DefaultKubeletSync - time.Second)
 		}, "", false},
 		"that was away, so that MooseFS gave it up, and is proven again": {func(in *backend.Input) {
 			lastOf(in).Online, lastOf(in).Status = false, "damaged"
@@ -169,12 +169,16 @@ func TestALostDiskIsRemovableWhenItsDataHasItsCopiesElsewhere(t *testing.T) {
 		change    func(in *backend.Input)
 		removable bool
 	}{
-		"all data has its copies":   {func(*backend.Input) {}, true},
-		"some has too few":          {func(in *backend.Input) { in.State.Data.Undergoal = 1 }, false},
-		"some has none":             {func(in *backend.Input) { in.State.Data.Missing = 1 }, false},
-		"nobody has counted":        {func(in *backend.Input) { in.State.Data.Known = false }, false},
-		"it was lost a moment ago":  {func(in *backend.Input) { in.State.Time = noon.Add(settle) }, false},
-		"nobody asked to remove it": {func(in *backend.Input) { in.Targets[6].Spec.Remove = false }, false},
+		"all data has its copies":  {func(*backend.Input) {}, true},
+		"some has too few":         {func(in *backend.Input) { in.State.Data.Undergoal = 1 }, false},
+		"some has none":            {func(in *backend.Input) { in.State.Data.Missing = 1 }, false},
+		"nobody has counted":       {func(in *backend.Input) { in.State.Data.Known = false }, false},
+		"it was lost a moment ago": {func(in *backend.Input) { in.State.Asked = noon.Add(settle) }, false},
+		"the clock of its node says that it was lost long ago, and the operator saw it a moment ago": {func(in *backend.Input) {
+			in.Since["scratch-ssd-0000000f"] = in.State.Asked.Add(-settle)
+		}, false},
+		"the operator has not seen that it was lost": {func(in *backend.Input) { in.Since = nil }, false},
+		"nobody asked to remove it":                  {func(in *backend.Input) { in.Targets[6].Spec.Remove = false }, false},
 		"its chunkserver hides its disks": {func(in *backend.Input) {
 			in.State.Targets = append(in.State.Targets, backend.Target{IP: "10.0.0.2", Port: 9435})
 		}, false},
@@ -189,6 +193,7 @@ func TestALostDiskIsRemovableWhenItsDataHasItsCopiesElsewhere(t *testing.T) {
 			in := healthyOnDisks(t)
 			askedToRemove(&in.Targets[6], noon)
 			unmet(&in.Targets[6], v1alpha1.ConditionReady, v1alpha1.ReasonTargetMissing, "gone", noon)
+			in.Since = map[string]time.Time{"scratch-ssd-0000000f": noon}
 			drop(&in, "0000000f")
 			c.change(&in)
 			seen := New().Observe(in)

@@ -1,15 +1,19 @@
 package probe
 
 import (
-	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"parallelfs.dev/operator/internal/backend"
 )
 
-// Handler serves GET /state (JSON of backend.State, or 503 and a sentence), /healthz, /readyz and /metrics.
+// Handler serves GET /state?nonce=… (JSON of backend.Answer, signed, of a question that begins after the request), /healthz, /readyz and
+// /metrics. Of these, /readyz and /metrics go by the last answer.
 func (p *Probe) Handler() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collector{p})
@@ -21,19 +25,42 @@ func (p *Probe) Handler() http.Handler {
 	return mux
 }
 
-func (p *Probe) serveState(w http.ResponseWriter, _ *http.Request) {
-	state, why := p.fresh(p.snapshot())
-	if state == nil {
-		http.Error(w, why, http.StatusServiceUnavailable)
+// serveState answers a question. That the filesystem does not answer is signed as well: nobody else says so in its place.
+func (p *Probe) serveState(w http.ResponseWriter, r *http.Request) {
+	answer := backend.Answer{Nonce: r.URL.Query().Get(backend.NonceParameter), FileSystemUID: p.told.FileSystem.UID}
+	if !backend.IsNonce(answer.Nonce) {
+		http.Error(w, "ask with /state?"+backend.NonceParameter+"=…, up to 64 letters and digits that the answer repeats", http.StatusBadRequest)
 		return
 	}
-	body, err := json.Marshal(state)
+	state, err := p.askAnew(r.Context())
+	switch {
+	case errors.Is(err, errTooMany) || r.Context().Err() != nil:
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	case err != nil:
+		answer.Problem = fmt.Sprintf("the filesystem at %s does not answer: %s", p.told.Address, err)
+	default:
+		answer.State = &state
+	}
+	key, err := p.key()
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
+		p.refuse(w, err)
+		return
+	}
+	body, signature, err := answer.Sign(key)
+	if err != nil {
+		p.refuse(w, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(append(body, '\n')) // the client has gone; nothing is to be done for it
+	w.Header().Set(backend.SignatureHeader, signature)
+	_, _ = w.Write(body) // the client has gone; nothing is to be done for it
+}
+
+// refuse says that there is an answer that can't be signed.
+func (p *Probe) refuse(w http.ResponseWriter, err error) {
+	p.log.Warn("an answer can't be signed", "error", err)
+	http.Error(w, err.Error(), http.StatusInternalServerError)
 }
 
 // serveHealth tells a probe that is stuck from one whose filesystem is down, which is no reason to restart the probe.

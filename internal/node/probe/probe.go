@@ -1,4 +1,5 @@
-// Package probe asks a running filesystem for its state, again and again, and serves the last answer over HTTP.
+// Package probe asks a running filesystem for its state when somebody asks the probe, and serves the signed answer over HTTP. For metrics
+// it also asks by itself, again and again.
 package probe
 
 import (
@@ -9,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -20,6 +22,14 @@ import (
 
 // commandLimit is how long one command of the filesystem's own tools may take, where the backend does not say.
 const commandLimit = 10 * time.Second
+
+const (
+	// breath is the least pause between two questions to the filesystem. One is asked at a time, and all who wait share the next one. So
+	// whoever asks the probe, and however often, the filesystem is asked at most twice a second, and less often by the time that it takes.
+	breath = 500 * time.Millisecond
+	// mostWaiting is how many may wait for an answer at once: the manager, and a few people.
+	mostWaiting = 16
+)
 
 // answer is what the last question led to.
 type answer struct {
@@ -33,7 +43,17 @@ type answer struct {
 	took   time.Duration
 }
 
-// Probe keeps the last answer of a filesystem.
+// round is one run of the filesystem's commands, and those who wait for it.
+type round struct {
+	// askers wait for the answer.
+	askers int
+	// done is closed when state or err is there.
+	done  chan struct{}
+	state backend.State
+	err   error
+}
+
+// Probe asks a filesystem, and keeps its last answer.
 type Probe struct {
 	told   spec.Probe
 	prober backend.Prober
@@ -43,6 +63,10 @@ type Probe struct {
 
 	mutex sync.RWMutex
 	last  answer
+	// next has not begun: its answer was asked after everything that happens before it begins.
+	next *round
+	// wanted holds something when somebody waits for next.
+	wanted chan struct{}
 }
 
 // New makes a probe that asks with the commands of prober.
@@ -50,7 +74,13 @@ func New(told spec.Probe, prober backend.Prober, log *slog.Logger) (*Probe, erro
 	if told.IntervalSeconds < 1 {
 		return nil, fmt.Errorf("intervalSeconds is %d; it must be at least 1", told.IntervalSeconds)
 	}
-	p := &Probe{told: told, prober: prober, ask: output, now: time.Now, log: log}
+	if told.KeyFile == "" {
+		return nil, errors.New("keyFile is empty; without a key no answer can be signed")
+	}
+	p := &Probe{
+		told: told, prober: prober, ask: output, now: time.Now, log: log,
+		next: &round{done: make(chan struct{})}, wanted: make(chan struct{}, 1),
+	}
 	p.last.turned = p.now()
 	return p, nil
 }
@@ -63,7 +93,7 @@ func (p *Probe) Run(ctx context.Context) error {
 	}
 	server := &http.Server{
 		Handler:           p.Handler(),
-		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 20 * time.Second, IdleTimeout: time.Minute,
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: p.writeLimit(), IdleTimeout: time.Minute,
 		MaxHeaderBytes: 16 << 10,
 	}
 	go p.loop(ctx)
@@ -88,15 +118,60 @@ func (p *Probe) loop(ctx context.Context) {
 		p.turn(ctx)
 		select {
 		case <-ctx.Done():
-		case <-time.After(p.interval()):
+		case <-time.After(breath):
+		}
+		select {
+		case <-ctx.Done():
+		case <-p.wanted:
+		case <-time.After(p.interval() - breath):
 		}
 	}
 }
 
-// turn asks once and keeps the answer. A failed question keeps the last state, which grows old.
+// askAnew waits for an answer of the filesystem to a question that began after this call. The error says why there is none.
+func (p *Probe) askAnew(ctx context.Context) (backend.State, error) {
+	p.mutex.Lock()
+	if p.next.askers >= mostWaiting {
+		p.mutex.Unlock()
+		return backend.State{}, errTooMany
+	}
+	mine := p.next
+	mine.askers++
+	select {
+	case p.wanted <- struct{}{}:
+	default: // it is known already that somebody waits
+	}
+	p.mutex.Unlock()
+	select {
+	case <-ctx.Done():
+		return backend.State{}, ctx.Err()
+	case <-mine.done:
+		return mine.state, mine.err
+	}
+}
+
+// errTooMany means that too many ask.
+var errTooMany = fmt.Errorf("%d wait for an answer already", mostWaiting)
+
+// begin takes the next round: who asks from now on waits for the one after it.
+func (p *Probe) begin() *round {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	mine := p.next
+	p.next = &round{done: make(chan struct{})}
+	select {
+	case <-p.wanted:
+	default:
+	}
+	return mine
+}
+
+// turn asks once, answers those who wait, and keeps the answer. A failed question keeps the last state, which grows old.
 func (p *Probe) turn(ctx context.Context) {
-	began := p.now()
+	mine, began := p.begin(), p.now()
 	state, err := p.question(ctx)
+	mine.state, mine.err = state, err
+	defer close(mine.done)
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	// One line when the answer changes between good and bad, or in how it is bad; not one per question.
@@ -110,8 +185,6 @@ func (p *Probe) turn(ctx context.Context) {
 	p.last.err, p.last.turned = err, p.now()
 	p.last.took = p.last.turned.Sub(began)
 	if err == nil {
-		// What happened while it was asked may be missing from the answer.
-		state.Time, state.FileSystemUID = began, p.told.FileSystem.UID
 		p.last.state, p.last.at = &state, p.last.turned
 	}
 }
@@ -178,7 +251,21 @@ func output(ctx context.Context, argv []string, limit time.Duration) ([]byte, er
 
 func (p *Probe) interval() time.Duration { return time.Duration(p.told.IntervalSeconds) * time.Second }
 
-// freshness is how old a state may be: a slow command and two failed turns are forgiven.
+// writeLimit is how long an answer may take: the question that is under way, the pause, and the one that begins after it.
+func (p *Probe) writeLimit() time.Duration {
+	return 2*time.Duration(len(p.prober.Commands()))*commandLimit + breath + commandLimit
+}
+
+// key is what answers are signed with. It is read for each: the kubelet changes the file when the Secret was made anew.
+func (p *Probe) key() ([]byte, error) {
+	key, err := os.ReadFile(p.told.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("read the key that answers are signed with: %w", err)
+	}
+	return key, nil
+}
+
+// freshness is how old the state that metrics show may be: a slow command and two failed turns are forgiven.
 func (p *Probe) freshness() time.Duration { return 3*p.interval() + commandLimit }
 
 func (p *Probe) snapshot() answer {

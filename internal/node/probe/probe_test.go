@@ -2,14 +2,16 @@ package probe
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,6 +21,9 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/node/spec"
 )
+
+// key is what the probe signs with.
+const key = "correct-horse"
 
 // filesystem is one that answers as a test wants, at a time that a test sets.
 type filesystem struct {
@@ -45,7 +50,9 @@ func (f *filesystem) probe(t *testing.T) *Probe {
 	f.now = time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 	told := spec.Probe{
 		Backend: "Fake", Address: "10.0.0.1:9421", IntervalSeconds: 5, FileSystem: spec.Owner{Namespace: "storage", Name: "scratch", UID: "7"},
+		KeyFile: filepath.Join(t.TempDir(), "key"),
 	}
+	NewWithT(t).Expect(os.WriteFile(told.KeyFile, []byte(key), 0o600)).To(Succeed())
 	p, err := New(told, f, slog.New(slog.DiscardHandler))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	p.now = func() time.Time { return f.now }
@@ -59,6 +66,12 @@ func (f *filesystem) probe(t *testing.T) *Probe {
 // get asks the probe over HTTP.
 func get(t *testing.T, p *Probe, path string) (code int, body string) {
 	t.Helper()
+	code, body, _ = getSigned(t, p, path)
+	return code, body
+}
+
+func getSigned(t *testing.T, p *Probe, path string) (code int, body, signature string) {
+	t.Helper()
 	g := NewWithT(t)
 	server := httptest.NewServer(p.Handler())
 	defer server.Close()
@@ -67,7 +80,25 @@ func get(t *testing.T, p *Probe, path string) (code int, body string) {
 	defer response.Body.Close()
 	content, err := io.ReadAll(response.Body)
 	g.Expect(err).NotTo(HaveOccurred())
-	return response.StatusCode, string(content)
+	return response.StatusCode, string(content), response.Header.Get(backend.SignatureHeader)
+}
+
+// asks asks the probe as the manager does, and has it take a turn for that.
+func asks(t *testing.T, p *Probe, nonce, key string) (backend.Answer, error) {
+	t.Helper()
+	go func() {
+		<-p.wanted
+		p.turn(t.Context())
+	}()
+	return answered(t, p, nonce, key)
+}
+
+// answered waits for the answer to a question.
+func answered(t *testing.T, p *Probe, nonce, key string) (backend.Answer, error) {
+	t.Helper()
+	code, body, signature := getSigned(t, p, "/state?nonce="+nonce)
+	NewWithT(t).Expect(code).To(Equal(http.StatusOK), body)
+	return backend.ReadAnswer([]byte(body), signature, []byte(key), nonce, "7")
 }
 
 func someState() backend.State {
@@ -93,61 +124,138 @@ func someState() backend.State {
 func TestAnAnswerIsServed(t *testing.T) {
 	g, f := NewWithT(t), &filesystem{state: someState()}
 	p := f.probe(t)
-	p.turn(t.Context())
-	code, body := get(t, p, "/state")
-	g.Expect(code).To(Equal(http.StatusOK))
-	var got backend.State
-	g.Expect(json.Unmarshal([]byte(body), &got)).To(Succeed())
-	want := someState()
-	want.Time, want.FileSystemUID = f.now, "7"
-	g.Expect(got).To(Equal(want))
-	code, _ = get(t, p, "/readyz")
+	answer, err := asks(t, p, "N1", key)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(answer).To(Equal(backend.Answer{Nonce: "N1", FileSystemUID: "7", State: new(someState())}))
+	code, _ := get(t, p, "/readyz")
 	g.Expect(code).To(Equal(http.StatusOK))
 	code, _ = get(t, p, "/nothing")
 	g.Expect(code).To(Equal(http.StatusNotFound))
 }
 
-func TestAnAnswerHasTheTimeOfTheQuestionForAsLongAsItIsServed(t *testing.T) {
+func TestAQuestionWithoutANonceIsRefusedAndAsksNobody(t *testing.T) {
+	f := &filesystem{state: someState()}
+	p := f.probe(t)
+	for _, path := range []string{"/state", "/state?nonce=", "/state?nonce=a%20b", "/state?nonce=" + strings.Repeat("a", 65)} {
+		g := NewWithT(t)
+		code, body := get(t, p, path)
+		g.Expect(code).To(Equal(http.StatusBadRequest))
+		g.Expect(body).To(ContainSubstring("up to 64 letters and digits"))
+	}
+	NewWithT(t).Expect(p.wanted).To(BeEmpty())
+}
+
+func TestTheAnswerOfAQuestionThatBeganBeforeIsNotUsed(t *testing.T) {
+	g, f := NewWithT(t), &filesystem{state: backend.State{Version: "before"}}
+	p := f.probe(t)
+	began, goOn := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	quick := p.ask
+	p.ask = func(ctx context.Context, argv []string, limit time.Duration) ([]byte, error) {
+		once.Do(func() { close(began); <-goOn })
+		return quick(ctx, argv, limit)
+	}
+	first := make(chan struct{})
+	go func() { p.turn(t.Context()); close(first) }()
+	<-began // the filesystem is being asked, and slow
+	answers := make(chan backend.Answer, 1)
+	go func() {
+		answer, err := answered(t, p, "N1", key)
+		if err == nil {
+			answers <- answer
+		}
+	}()
+	<-p.wanted // the probe has got the question meanwhile
+	close(goOn)
+	<-first
+	g.Expect(p.snapshot().state.Version).To(Equal("before"), "metrics show it")
+	g.Expect(p.next.askers).To(Equal(1), "who asked waits for the next one")
+	f.state.Version = "after"
+	p.turn(t.Context())
+	var answer backend.Answer
+	g.Eventually(answers).WithTimeout(time.Minute).Should(Receive(&answer))
+	g.Expect(answer.State.Version).To(Equal("after"))
+}
+
+func TestThoseWhoWaitShareTheNextQuestion(t *testing.T) {
 	g, f := NewWithT(t), &filesystem{state: someState()}
 	p := f.probe(t)
-	asked := f.now
-	p.ask = func(_ context.Context, argv []string, _ time.Duration) ([]byte, error) {
-		f.now = f.now.Add(4 * time.Second) // what happens meanwhile may be missing from the answer
-		return []byte(argv[1]), f.broken
+	asked := 0
+	quick := p.ask
+	p.ask = func(ctx context.Context, argv []string, limit time.Duration) ([]byte, error) {
+		asked++
+		return quick(ctx, argv, limit)
 	}
-	served := func() time.Time {
-		code, body := get(t, p, "/state")
-		g.Expect(code).To(Equal(http.StatusOK))
-		var got backend.State
-		g.Expect(json.Unmarshal([]byte(body), &got)).To(Succeed())
-		return got.Time
+	answers := make(chan backend.Answer, mostWaiting)
+	for i := range mostWaiting {
+		go func() {
+			answer, err := answered(t, p, fmt.Sprintf("N%d", i), key)
+			if err == nil {
+				answers <- answer
+			}
+		}()
 	}
+	waiting := func() int {
+		p.mutex.RLock()
+		defer p.mutex.RUnlock()
+		return p.next.askers
+	}
+	g.Eventually(waiting).WithTimeout(time.Minute).Should(Equal(mostWaiting))
+	code, body := get(t, p, "/state?nonce=more")
+	g.Expect(code).To(Equal(http.StatusServiceUnavailable))
+	g.Expect(body).To(ContainSubstring("16 wait for an answer already"))
 	p.turn(t.Context())
-	g.Expect(served()).To(Equal(asked))
-	f.broken = errors.New("mfscli failed")
-	p.turn(t.Context())
-	g.Expect(served()).To(Equal(asked), "the last good answer of before is recognized by its time")
+	nonces := map[string]bool{}
+	for range mostWaiting {
+		var answer backend.Answer
+		g.Eventually(answers).WithTimeout(time.Minute).Should(Receive(&answer))
+		nonces[answer.Nonce] = true
+	}
+	g.Expect(nonces).To(HaveLen(mostWaiting), "each has an answer to its own question")
+	g.Expect(asked).To(Equal(len(f.Commands())), "the filesystem was asked once")
+}
+
+func TestAnAnswerIsSignedWithTheKeyThatIsThereNow(t *testing.T) {
+	g, f := NewWithT(t), &filesystem{state: someState()}
+	p := f.probe(t)
+	_, err := asks(t, p, "N1", "another")
+	g.Expect(err).To(MatchError(backend.ErrUnsigned))
+	// Somebody deleted the Secret, the operator made it anew, and the kubelet has brought it.
+	g.Expect(os.WriteFile(p.told.KeyFile, []byte("another"), 0o600)).To(Succeed())
+	_, err = asks(t, p, "N1", "another")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(os.WriteFile(p.told.KeyFile, nil, 0o600)).To(Succeed())
+	for _, says := range []string{"the key that answers are signed with is empty", "read the key that answers are signed with"} {
+		go func() {
+			<-p.wanted
+			p.turn(t.Context())
+		}()
+		code, body := get(t, p, "/state?nonce=N1")
+		g.Expect(code).To(Equal(http.StatusInternalServerError))
+		g.Expect(body).To(ContainSubstring(says))
+		_ = os.Remove(p.told.KeyFile)
+	}
 }
 
 func TestWhatIsServedOf(t *testing.T) {
 	for name, c := range map[string]struct {
 		happens func(p *Probe, f *filesystem)
-		state   int
+		ready   int
 		says    string
 		health  int
 		up      string
 	}{
 		"a probe that has not asked yet": {
 			happens: func(*Probe, *filesystem) {},
-			state:   503, says: "the filesystem at 10.0.0.1:9421 has not answered yet", health: 200, up: "0",
+			ready:   503, says: "the filesystem at 10.0.0.1:9421 has not answered yet", health: 200, up: "0",
 		},
 		"a filesystem that never answered": {
 			happens: func(p *Probe, f *filesystem) { f.broken = errors.New("mfscli failed"); p.turn(context.Background()) },
-			state:   503, says: "the filesystem at 10.0.0.1:9421 does not answer: mfscli failed", health: 200, up: "0",
+			ready:   503, says: "the filesystem at 10.0.0.1:9421 does not answer: mfscli failed", health: 200, up: "0",
 		},
 		"an answer that can't be understood": {
 			happens: func(p *Probe, f *filesystem) { f.parse = errors.New("line 3: no port"); p.turn(context.Background()) },
-			state:   503, says: "line 3: no port", health: 200, up: "0",
+			ready:   503, says: "line 3: no port", health: 200, up: "0",
 		},
 		"a filesystem that missed one question": {
 			happens: func(p *Probe, f *filesystem) {
@@ -155,7 +263,7 @@ func TestWhatIsServedOf(t *testing.T) {
 				f.now, f.broken = f.now.Add(5*time.Second), errors.New("mfscli failed")
 				p.turn(context.Background())
 			},
-			state: 200, says: `"version":"4.57.5"`, health: 200, up: "1",
+			ready: 200, says: "ok", health: 200, up: "1",
 		},
 		"a filesystem that has not answered for three intervals and a command's time": {
 			happens: func(p *Probe, f *filesystem) {
@@ -163,7 +271,7 @@ func TestWhatIsServedOf(t *testing.T) {
 				f.now, f.broken = f.now.Add(25*time.Second+1), errors.New("mfscli failed")
 				p.turn(context.Background())
 			},
-			state: 503, says: "does not answer: mfscli failed", health: 200, up: "0",
+			ready: 503, says: "does not answer: mfscli failed", health: 200, up: "0",
 		},
 		"a filesystem that answers again": {
 			happens: func(p *Probe, f *filesystem) {
@@ -172,22 +280,20 @@ func TestWhatIsServedOf(t *testing.T) {
 				f.broken = nil
 				p.turn(context.Background())
 			},
-			state: 200, says: `"version":"4.57.5"`, health: 200, up: "1",
+			ready: 200, says: "ok", health: 200, up: "1",
 		},
 		"a probe that is stuck": {
 			happens: func(p *Probe, f *filesystem) { p.turn(context.Background()); f.now = f.now.Add(time.Hour) },
-			state:   503, says: "", health: 503, up: "0",
+			ready:   503, says: "", health: 503, up: "0",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, f := NewWithT(t), &filesystem{state: someState()}
 			p := f.probe(t)
 			c.happens(p, f)
-			code, body := get(t, p, "/state")
-			g.Expect(code).To(Equal(c.state), body)
+			ready, body := get(t, p, "/readyz")
+			g.Expect(ready).To(Equal(c.ready), body)
 			g.Expect(body).To(ContainSubstring(c.says))
-			ready, _ := get(t, p, "/readyz")
-			g.Expect(ready).To(Equal(c.state))
 			health, _ := get(t, p, "/healthz")
 			g.Expect(health).To(Equal(c.health))
 			_, metrics := get(t, p, "/metrics")
@@ -345,13 +451,14 @@ func TestACommandThatFailsIsForgiven(t *testing.T) {
 				limits[argv[1]] = limit
 				return []byte(argv[1]), c.fails[argv[1]]
 			}
-			p.turn(t.Context())
-			code, body := get(t, p, "/state")
+			answer, err := asks(t, p, "N1", key)
+			g.Expect(err).NotTo(HaveOccurred())
 			if c.answer == "" {
-				g.Expect(code).To(Equal(http.StatusServiceUnavailable))
+				g.Expect(answer.State).To(BeNil())
+				g.Expect(answer.Problem).To(HavePrefix("the filesystem at 10.0.0.1:9421 does not answer: "))
 				return
 			}
-			g.Expect(code).To(Equal(http.StatusOK), body)
+			g.Expect(answer.State).NotTo(BeNil())
 			g.Expect(string(f.answers[1])).To(Equal(c.answer), "what it had printed is still read")
 			g.Expect(limits).To(Equal(map[string]time.Duration{"servers": commandLimit, "targets": time.Second}))
 		})
@@ -376,7 +483,10 @@ func TestRunServesUntilItIsStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- p.Run(ctx) }()
-	g.Eventually(func() bool { return p.snapshot().state != nil }).WithTimeout(time.Minute).Should(BeTrue())
+	for i := range 3 {
+		_, err := answered(t, p, fmt.Sprintf("N%d", i), key)
+		g.Expect(err).NotTo(HaveOccurred())
+	}
 	cancel()
 	g.Eventually(ended).WithTimeout(time.Minute).Should(Receive(BeNil()))
 }
@@ -388,4 +498,6 @@ func TestAnAddressThatCannotBeServedIsAnErrorThatNamesIt(t *testing.T) {
 	g.Expect(p.Run(t.Context())).To(MatchError(ContainSubstring("can't serve on 127.0.0.1:-1")))
 	_, err := New(spec.Probe{}, f, slog.New(slog.DiscardHandler))
 	g.Expect(err).To(MatchError(ContainSubstring("intervalSeconds is 0")))
+	_, err = New(spec.Probe{IntervalSeconds: 5}, f, slog.New(slog.DiscardHandler))
+	g.Expect(err).To(MatchError(ContainSubstring("keyFile is empty")))
 }

@@ -216,11 +216,13 @@ type Probe struct {
 	Version string `json:"version"`
 	// Address is the host and port that the filesystem's management answers on.
 	Address string `json:"address"`
-	// Listen is the host and port to serve /state (JSON of backend.State), /metrics, /healthz and /readyz on.
+	// Listen is the host and port to serve /state (JSON of backend.Answer), /metrics, /healthz and /readyz on.
 	Listen string `json:"listen"`
-	// FileSystem labels the metrics.
+	// KeyFile holds the key that answers are signed with. It is read for each answer, because it may change.
+	KeyFile string `json:"keyFile"`
+	// FileSystem labels the metrics, and its uid stands in each answer.
 	FileSystem Owner `json:"fileSystem"`
-	// IntervalSeconds is the pause between two questions.
+	// IntervalSeconds is the pause between two questions to the filesystem while nobody asks the probe.
 	IntervalSeconds int `json:"intervalSeconds"`
 }
 
