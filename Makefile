@@ -8,6 +8,7 @@ tool = $(shell tools/build.sh --link bin $(1) >&2 && echo bin/$(1))
 RELEASE ?= parallelfs-operator
 NAMESPACE ?= parallelfs-system
 FUZZTIME ?= 10s
+SCALE_NODES ?= 125 250
 # All programs and tests are compiled alike, so that one build of a package serves all of them, in any folder.
 export CGO_ENABLED := 0
 export GOFLAGS ?= -trimpath
@@ -62,6 +63,10 @@ experiments: ## Run every published experiment, reduced, on kind: MooseFS, and B
 overhead: ## Compare what the operator measures with what the same tools measure by hand in the same pods, on kind.
 	OVERHEAD=1 test/e2e/run.sh
 
+.PHONY: scale
+scale: ## Measure what filesystems of SCALE_NODES ("125 250") nodes with 24 disks each cost: writes, CPU, memory, sizes of objects. Half an hour at most.
+	test/scale/run.sh $(SCALE_NODES)
+
 .PHONY: fuzz
 fuzz: ## Fuzz every parser for FUZZTIME (10s) each.
 	@for package in $$(grep -rl --include='*_test.go' '^func Fuzz' benchmarks internal | xargs -n1 dirname | sort -u); do \
@@ -91,7 +96,7 @@ verify: manifests ## Regenerate everything, and fail when that changes a file.
 .PHONY: lint
 lint: ## Run golangci-lint, which also holds the direction of imports, and shellcheck on all scripts.
 	. tools/lib.sh; need shellcheck=shellcheck; shellcheck -x $$(git ls-files '*.sh' .ci/run test/vm/init)
-	$(call tool,golangci-lint) run --build-tags chart,disks,envtest,e2e,vm ./...
+	$(call tool,golangci-lint) run --build-tags chart,disks,envtest,e2e,scale,vm ./...
 
 ##@ Programs
 

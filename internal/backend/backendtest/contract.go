@@ -225,12 +225,17 @@ func keepsTheKey(t *testing.T, in backend.Input, objects []client.Object) {
 }
 
 // Remember puts the backend's record into the input's status, as the controller does.
-func Remember(t *testing.T, b backend.Backend, in *backend.Input) {
+func Remember(t testing.TB, b backend.Backend, in *backend.Input) {
 	t.Helper()
 	record, err := b.Record(*in)
 	if err != nil {
 		t.Fatalf("Record: %v", err)
 	}
+	keep(record, in)
+}
+
+// keep puts a record into the input's status.
+func keep(record backend.Record, in *backend.Input) {
 	in.FileSystem.Status.Metadata = &record.Metadata
 	in.FileSystem.Status.BeeGFS = record.BeeGFS
 	in.FileSystem.Status.StoragePools = nil

@@ -25,11 +25,10 @@ type disk struct {
 	uuid  string
 }
 
-func command(t *testing.T, argv ...string) string {
+func command(t *testing.T, argv ...string) {
 	t.Helper()
 	output, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "%s: %s", strings.Join(argv, " "), output)
-	return strings.TrimSpace(string(output))
 }
 
 // newDisk makes one with the UUID that is chosen before, as the agent does.

@@ -168,7 +168,7 @@ func expectAsked(l *provisiontest.Lab, f format.Format, made *v1alpha1.StorageTa
 	var stat unix.Statfs_t
 	l.Expect(unix.Fstatfs(int(directory.Fd()), &stat)).To(Succeed())
 	proof := f.Proof()
-	l.Expect(int64(stat.Type)).To(Equal(proof.Magic))
+	l.Expect(int64(stat.Type)).To(Equal(proof.Magic)) //nolint:unconvert // its size differs between processors
 	l.Expect(target.UUID(directory)).To(Equal(made.Status.Provisioned.UUID))
 	own, err := proof.UUID(ask)
 	l.Expect(err).NotTo(HaveOccurred())

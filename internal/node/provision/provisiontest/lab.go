@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega"
 	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,7 +38,7 @@ const Mebi = 1 << 20
 // Lab is a node with disks of its own: sparse files in memory behind loop devices, with links in /dev/disk/by-id, and
 // mountpoints in a directory of its own.
 type Lab struct {
-	Gomega
+	gomega.Gomega
 	T *testing.T
 	// Root is the directory in which the mountpoints lie.
 	Root string
@@ -57,10 +57,10 @@ func New(t *testing.T) *Lab {
 	if os.Geteuid() != 0 {
 		t.Fatal("these tests attach loop devices and mount them: run them as root (make test-disks)")
 	}
-	l := &Lab{Gomega: NewWithT(t), T: t, Root: t.TempDir(), images: t.TempDir(), Run: provision.Run}
-	l.Expect(unix.Mount("parallelfs-test", l.images, "tmpfs", 0, "")).To(Succeed())
+	l := &Lab{Gomega: gomega.NewWithT(t), T: t, Root: t.TempDir(), images: t.TempDir(), Run: provision.Run}
+	l.Expect(unix.Mount("parallelfs-test", l.images, "tmpfs", 0, "")).To(gomega.Succeed())
 	// A loop device that somebody still has open keeps its file.
-	t.Cleanup(func() { l.Expect(unix.Unmount(l.images, unix.MNT_DETACH)).To(Succeed()) })
+	t.Cleanup(func() { l.Expect(unix.Unmount(l.images, unix.MNT_DETACH)).To(gomega.Succeed()) })
 	t.Cleanup(l.CloseMountpoints)
 	return l
 }
@@ -84,7 +84,7 @@ func (l *Lab) CloseMountpoints() {
 func (l *Lab) Must(argv ...string) string {
 	l.T.Helper()
 	out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
-	l.Expect(err).NotTo(HaveOccurred(), "%s: %s", strings.Join(argv, " "), out)
+	l.Expect(err).NotTo(gomega.HaveOccurred(), "%s: %s", strings.Join(argv, " "), out)
 	return strings.TrimSpace(string(out))
 }
 
@@ -104,9 +104,9 @@ type Disk struct {
 func (l *Lab) Disk(name string, size int64) *Disk {
 	l.T.Helper()
 	d := &Disk{Lab: l, File: filepath.Join(l.images, name+".img"), Size: size}
-	l.Expect(os.WriteFile(d.File, nil, 0o600)).To(Succeed())
-	l.Expect(os.Truncate(d.File, size)).To(Succeed())
-	l.Expect(os.MkdirAll("/dev/disk/by-id", 0o755)).To(Succeed())
+	l.Expect(os.WriteFile(d.File, nil, 0o600)).To(gomega.Succeed())
+	l.Expect(os.Truncate(d.File, size)).To(gomega.Succeed())
+	l.Expect(os.MkdirAll("/dev/disk/by-id", 0o755)).To(gomega.Succeed())
 	// The serial number of the lab is in the name: others may test on the same machine.
 	d.Link = fmt.Sprintf("/dev/disk/by-id/lab-%s-%s", string(uuid.NewUUID())[:8], name)
 	d.Attach()
@@ -118,7 +118,7 @@ func (l *Lab) Disk(name string, size int64) *Disk {
 func (d *Disk) Attach(options ...string) {
 	d.Lab.T.Helper()
 	d.Loop = d.Lab.Must(append(append([]string{"losetup", "--find", "--show"}, options...), d.File)...)
-	d.Lab.Expect(os.Symlink("../../"+filepath.Base(d.Loop), d.Link)).To(Succeed())
+	d.Lab.Expect(os.Symlink("../../"+filepath.Base(d.Loop), d.Link)).To(gomega.Succeed())
 }
 
 // Detach takes the disk out. It waits until the kernel has let it go.
@@ -157,16 +157,16 @@ func (d *Disk) Reattach(options ...string) {
 func (d *Disk) WriteAt(offset int64, content []byte) {
 	d.Lab.T.Helper()
 	device, err := os.OpenFile(d.Loop, os.O_WRONLY, 0)
-	d.Lab.Expect(err).NotTo(HaveOccurred())
+	d.Lab.Expect(err).NotTo(gomega.HaveOccurred())
 	_, err = device.WriteAt(content, offset)
-	d.Lab.Expect(errors.Join(err, device.Sync(), device.Close())).To(Succeed())
+	d.Lab.Expect(errors.Join(err, device.Sync(), device.Close())).To(gomega.Succeed())
 }
 
 // Content is disktest.Content.
 func (d *Disk) Content() string {
 	d.Lab.T.Helper()
 	content, err := disktest.Content(d.File, d.Loop, d.Swap)
-	d.Lab.Expect(err).NotTo(HaveOccurred())
+	d.Lab.Expect(err).NotTo(gomega.HaveOccurred())
 	return content
 }
 
@@ -215,9 +215,9 @@ func (l *Lab) Agent(hook func(step string, done bool) error) *provision.Provisio
 // Record is the API server: it keeps the status, in its own form.
 func (l *Lab) Record(_ context.Context, t *v1alpha1.StorageTarget, wanted v1alpha1.StorageTargetStatus) error {
 	raw, err := json.Marshal(wanted)
-	l.Expect(err).NotTo(HaveOccurred())
+	l.Expect(err).NotTo(gomega.HaveOccurred())
 	t.Status = v1alpha1.StorageTargetStatus{}
-	l.Expect(json.Unmarshal(raw, &t.Status)).To(Succeed())
+	l.Expect(json.Unmarshal(raw, &t.Status)).To(gomega.Succeed())
 	return nil
 }
 
@@ -239,43 +239,43 @@ func Ready(t *v1alpha1.StorageTarget) metav1.Condition {
 func (l *Lab) ExpectProven(t *v1alpha1.StorageTarget, d *Disk) {
 	l.T.Helper()
 	c := Ready(t)
-	l.Expect(string(c.Status)).To(Equal("True"), "%s: %s", c.Reason, c.Message)
-	l.Expect(c.Reason).To(Equal(v1alpha1.ReasonProven), c.Message)
-	l.Expect(t.Status.Provisioned).NotTo(BeNil())
-	l.Expect(t.Status.Provisioned.Finished).NotTo(BeNil())
-	l.Expect(t.Status.KernelName).To(Equal(d.KernelName()))
-	l.Expect(t.Status.MountPath).To(Equal(l.Mountpoint(t)))
-	l.Expect(t.Status.CapacityBytes).To(BeNumerically(">", d.Size/2))
-	l.Expect(l.Must("findmnt", "--noheadings", "--output", "SOURCE", "--mountpoint", l.Mountpoint(t))).To(Equal(d.Loop))
-	l.Expect(l.Must("blkid", "-p", "-o", "value", "-s", "UUID", d.Loop)).To(Equal(t.Status.Provisioned.UUID))
-	l.Expect(l.Must("blkid", "-p", "-o", "value", "-s", "LABEL", d.Loop)).To(Equal(t.Status.Provisioned.Label))
+	l.Expect(string(c.Status)).To(gomega.Equal("True"), "%s: %s", c.Reason, c.Message)
+	l.Expect(c.Reason).To(gomega.Equal(v1alpha1.ReasonProven), c.Message)
+	l.Expect(t.Status.Provisioned).NotTo(gomega.BeNil())
+	l.Expect(t.Status.Provisioned.Finished).NotTo(gomega.BeNil())
+	l.Expect(t.Status.KernelName).To(gomega.Equal(d.KernelName()))
+	l.Expect(t.Status.MountPath).To(gomega.Equal(l.Mountpoint(t)))
+	l.Expect(t.Status.CapacityBytes).To(gomega.BeNumerically(">", d.Size/2))
+	l.Expect(l.Must("findmnt", "--noheadings", "--output", "SOURCE", "--mountpoint", l.Mountpoint(t))).To(gomega.Equal(d.Loop))
+	l.Expect(l.Must("blkid", "-p", "-o", "value", "-s", "UUID", d.Loop)).To(gomega.Equal(t.Status.Provisioned.UUID))
+	l.Expect(l.Must("blkid", "-p", "-o", "value", "-s", "LABEL", d.Loop)).To(gomega.Equal(t.Status.Provisioned.Label))
 	content, err := os.ReadFile(filepath.Join(l.Mountpoint(t), spec.TargetMarkerFile))
-	l.Expect(err).NotTo(HaveOccurred())
+	l.Expect(err).NotTo(gomega.HaveOccurred())
 	var marker spec.TargetMarker
-	l.Expect(json.Unmarshal(content, &marker)).To(Succeed())
-	l.Expect(marker.UUID).To(Equal(t.Status.Provisioned.UUID))
-	l.Expect(marker.Target).To(Equal(t.Name))
-	l.Expect(marker.Owner.UID).To(Equal(t.Spec.FileSystem.UID))
-	l.Expect(marker.DeviceID).To(Equal(string(d.ID())))
+	l.Expect(json.Unmarshal(content, &marker)).To(gomega.Succeed())
+	l.Expect(marker.UUID).To(gomega.Equal(t.Status.Provisioned.UUID))
+	l.Expect(marker.Target).To(gomega.Equal(t.Name))
+	l.Expect(marker.Owner.UID).To(gomega.Equal(t.Spec.FileSystem.UID))
+	l.Expect(marker.DeviceID).To(gomega.Equal(string(d.ID())))
 }
 
 // Stays expects that nothing was done.
 func (l *Lab) Stays(target *v1alpha1.StorageTarget, d *Disk, before string, made int, how string) {
 	l.T.Helper()
-	l.Expect(d.Content()).To(Equal(before), how)
-	l.Expect(l.Made).To(Equal(made), how)
-	l.Expect(Ready(target).Status).To(BeEquivalentTo("False"), how)
-	l.Expect(Ready(target).Message).NotTo(BeEmpty(), how)
-	l.Expect(target.Status.Provisioned).To(BeNil(), how)
+	l.Expect(d.Content()).To(gomega.Equal(before), how)
+	l.Expect(l.Made).To(gomega.Equal(made), how)
+	l.Expect(Ready(target).Status).To(gomega.BeEquivalentTo("False"), how)
+	l.Expect(Ready(target).Message).NotTo(gomega.BeEmpty(), how)
+	l.Expect(target.Status.Provisioned).To(gomega.BeNil(), how)
 	there, err := filepath.Glob(l.Mountpoint(target) + "/*")
-	l.Expect(err).NotTo(HaveOccurred())
-	l.Expect(there).To(BeEmpty(), how)
+	l.Expect(err).NotTo(gomega.HaveOccurred())
+	l.Expect(there).To(gomega.BeEmpty(), how)
 }
 
 // Unmount is what a restart of the node does to a target.
 func (l *Lab) Unmount(t *v1alpha1.StorageTarget) {
 	l.T.Helper()
-	l.Expect(unix.Unmount(l.Mountpoint(t), 0)).To(Succeed())
+	l.Expect(unix.Unmount(l.Mountpoint(t), 0)).To(gomega.Succeed())
 }
 
 // Deleted is a target that somebody has deleted.

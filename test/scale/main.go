@@ -1,0 +1,100 @@
+//go:build scale
+
+// Command scale measures what the operator costs, by the size of a filesystem: writes, CPU, memory, the size of objects and the time
+// until something shows. The API server, etcd and the manager are real and processes of their own; this process plays the nodes, the
+// agents' disks, the kubelets and the filesystem. docs/adr/0050-scale-is-measured.md says what is real and what is not.
+//
+//	test/scale/run.sh      or: make scale SCALE_NODES="10 25"
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+func main() {
+	ctx, done := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer done()
+	if err := start(ctx, os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "scale:", err)
+		os.Exit(1)
+	}
+}
+
+func start(ctx context.Context, arguments []string, out io.Writer) error {
+	flags := flag.NewFlagSet("scale", flag.ContinueOnError)
+	sizes := flags.String("nodes", "125 250", "`NUMBERS` of storage nodes to measure, one after the other")
+	manager := flags.String("manager", "bin/manager", "`PATH` of the manager")
+	reports := flags.String("reports", "dist/tests", "`DIRECTORY` for scale.json and the manager's logs")
+	limit := flags.Duration("limit", 29*time.Minute, "`TIME` for all sizes; what was not measured then is left out")
+	flags.Usage = func() {
+		fmt.Fprint(flags.Output(), `scale measures what the operator costs for filesystems of 24 disks on each of N nodes, with 5 N clients.
+Run it in the project's folder, with KUBEBUILDER_ASSETS set: test/scale/run.sh does.
+
+`)
+		flags.PrintDefaults()
+	}
+	if err := flags.Parse(arguments); err != nil {
+		return err
+	}
+	// What plays the cluster says only what goes wrong.
+	ctrl.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})))
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		return errors.New("KUBEBUILDER_ASSETS is not set: it names the directory with kube-apiserver and etcd. Run `make scale`, which makes them and sets it")
+	}
+	var numbers []int
+	for _, word := range strings.FieldsFunc(*sizes, func(r rune) bool { return r == ' ' || r == ',' }) {
+		n, err := strconv.Atoi(word)
+		if err != nil || n < 1 || n > 2000 {
+			return fmt.Errorf("--nodes: %q is not a number of nodes from 1 to 2000", word)
+		}
+		numbers = append(numbers, n)
+	}
+	ctx, cancel := context.WithTimeout(ctx, *limit)
+	defer cancel()
+	return measureAll(ctx, out, numbers, *manager, *reports)
+}
+
+// measureAll measures all sizes, then prints and writes what came of it. Where the operator can't go on, that is a result; an error is
+// one of the measurement.
+func measureAll(ctx context.Context, out io.Writer, sizes []int, manager, reports string) error {
+	const shared = 0o755
+	if err := os.MkdirAll(reports, shared); err != nil {
+		return fmt.Errorf("make the directory for the results: %w", err)
+	}
+	var results []*Result
+	var failed error
+	for _, nodes := range sizes {
+		result, err := measure(ctx, out, nodes, manager, filepath.Join(reports, fmt.Sprintf("scale-manager-%d.log", nodes)))
+		if result != nil {
+			results = append(results, result)
+		}
+		if err != nil {
+			if ctx.Err() != nil && result == nil {
+				result = newResult(nodes)
+				result.Stopped = "the time of the whole run was over"
+				results = append(results, result)
+				break
+			}
+			failed = fmt.Errorf("%d nodes: %w", nodes, err)
+			break
+		}
+	}
+	d := newDocument(results)
+	fmt.Fprintln(out)
+	return errors.Join(failed, d.print(out), d.write(filepath.Join(reports, "scale.json")))
+}

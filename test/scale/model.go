@@ -1,0 +1,426 @@
+//go:build scale
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/provision"
+	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/internal/plan"
+)
+
+// This file is all that knows how the operator's objects look inside: what is asked for, what an agent writes of a disk and of a node, what
+// a daemon is told, what a filesystem answers, and how it is seen that all is well. When the model changes, it changes.
+
+const (
+	namespace, fileSystemName, poolName = "scale", "scale", "ssd"
+	version                             = "4.57.5"
+	mountPath                           = "/mnt/scale"
+
+	labelMetadata, labelStorage, labelClient = "scale/metadata", "scale/storage", "scale/client"
+	labelAgent                               = v1alpha1.LabelAgent
+	// controllerName is the controller whose passes are measured.
+	controllerName = "filesystem"
+	// targetResource is what is counted for each target; all other writes are counted for each node.
+	targetResource = "storagetargets"
+	// probeOffset is the port of the probe after the first port of the filesystem.
+	probeOffset = 8
+
+	componentMaster, componentChunkserver, componentClient, componentClasses = "master", "chunkserver", "client", "storageclasses"
+
+	// formatTakes is how long mkfs.xfs takes.
+	formatTakes = time.Second
+	// usedSteps is how many steps of used space an agent writes (internal/node/provision).
+	usedSteps = 100
+	// patience is how long a daemon waits for its other disks when it has one (internal/node/daemon).
+	patience = 30 * time.Second
+	// told is how long a kubelet takes to bring a changed ConfigMap to its node (syncFrequency of KubeletConfiguration v1beta1).
+	told = backend.DefaultKubeletSync
+)
+
+func managerArguments() []string {
+	return []string{"--daemon-image=moosefs-" + version + "=registry.example.com/parallelfs/moosefs:" + version}
+}
+
+// fileSystem is what a person asks for.
+func fileSystem(basePort int32) *v1alpha1.FileSystem {
+	disks := func(each int32) v1alpha1.TargetsSpec {
+		return v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{MediaType: v1alpha1.HDD, CountPerNode: each}}
+	}
+	return &v1alpha1.FileSystem{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fileSystemName},
+		Spec: v1alpha1.FileSystemSpec{
+			Type: v1alpha1.MooseFS, Version: version, MooseFS: &v1alpha1.MooseFSSpec{BasePort: basePort},
+			Metadata: v1alpha1.MetadataSpec{NodeSelector: v1alpha1.NodeSelector{labelMetadata: ""}, Targets: disks(1)},
+			StoragePools: []v1alpha1.StoragePoolSpec{{
+				Name: poolName, NodeSelector: v1alpha1.NodeSelector{labelStorage: ""}, Copies: 2, Targets: disks(disksPerNode),
+			}},
+			Clients:      &v1alpha1.ClientsSpec{NodeSelector: v1alpha1.NodeSelector{labelClient: ""}, MountPath: mountPath},
+			Provisioning: v1alpha1.ProvisioningSpec{Format: v1alpha1.FormatIfBlank},
+		},
+	}
+}
+
+// unwell says what a FileSystem's status has against it; empty when it is as the spec asks, all of it is there, and nothing goes on.
+func unwell(fs *v1alpha1.FileSystem) string {
+	if fs.Status.ObservedGeneration != fs.Generation {
+		return "the spec was not looked at yet"
+	}
+	ready := meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionReady)
+	if ready == nil || ready.Status != metav1.ConditionTrue {
+		if ready == nil {
+			return "it has no condition Ready"
+		}
+		return ready.Reason + ": " + ready.Message
+	}
+	for _, kind := range []string{v1alpha1.ConditionStalled, "Degraded", v1alpha1.ConditionReconciling} {
+		if c := meta.FindStatusCondition(fs.Status.Conditions, kind); c != nil && c.Status == metav1.ConditionTrue {
+			return kind + ": " + c.Message
+		}
+	}
+	return ""
+}
+
+// shows is true when the status says that the disk of a target is lost: on its own object, and on the FileSystem.
+func shows(fs *v1alpha1.FileSystem, target *v1alpha1.StorageTarget) bool {
+	return unwell(fs) != "" && !meta.IsStatusConditionTrue(target.Status.Conditions, v1alpha1.ConditionOnline)
+}
+
+// pass plays internal/node/provision on one target: it records what the real one does, in the same order, and pretends the rest.
+func (a *agent) pass(ctx context.Context, t *v1alpha1.StorageTarget, record provision.Record) error {
+	d := a.world.disks[a.machine.name][string(t.Spec.Device.ID)]
+	if d == nil {
+		return fmt.Errorf("node %s has no disk %s", a.machine.name, t.Spec.Device.ID)
+	}
+	if t.Status.Provisioned == nil || t.Status.Provisioned.Finished == nil {
+		if err := a.provision(ctx, t, d, record); err != nil {
+			return err
+		}
+	}
+	a.world.mutex.Lock()
+	dead, used := d.dead, a.world.used(d)
+	d.looked = time.Now()
+	a.world.mutex.Unlock()
+	status := v1alpha1.StorageTargetStatus{
+		KernelName: d.kernelName, Provisioned: t.Status.Provisioned,
+		CapacityBytes: t.Status.CapacityBytes, UsedBytes: t.Status.UsedBytes, Capacity: t.Status.Capacity,
+	}
+	if dead {
+		status.KernelName = ""
+		say(t, &status, metav1.ConditionFalse, v1alpha1.ConditionStalled, v1alpha1.ReasonTargetMissing, fmt.Sprintf(
+			"no disk on this node is %s. The target was made with uuid %s and is never formatted again: bring its disk back, or remove the target "+
+				"(spec.remove) and name another disk", d.id, d.uuid))
+		return record(ctx, t, status)
+	}
+	status.MountPath = spec.TargetPath(t.Namespace, t.Spec.FileSystem.Name, t.Name)
+	if difference := used - status.UsedBytes; max(difference, -difference)*usedSteps >= diskBytes || status.CapacityBytes == 0 {
+		status.UsedBytes = used
+	}
+	status.CapacityBytes, status.Capacity = diskBytes, v1alpha1.Bytes(diskBytes)
+	message := fmt.Sprintf("%s is mounted; uuid %s and marker agree", d.kernelName, d.uuid)
+	say(t, &status, metav1.ConditionTrue, "", v1alpha1.ReasonProven, message)
+	return record(ctx, t, status)
+}
+
+// provision makes a disk a target. A pass that met with somebody else's write goes on in the next one.
+func (a *agent) provision(ctx context.Context, t *v1alpha1.StorageTarget, d *disk, record provision.Record) error {
+	made, now := t.Status.Provisioned, metav1.Now().Rfc3339Copy()
+	if made == nil {
+		made = &v1alpha1.TargetProvisioned{UUID: string(uuid.NewUUID()), Label: plan.Label(t), Started: &now}
+		made.PlanHash = "sha256:" + strings.Repeat(strings.ReplaceAll(made.UUID, "-", ""), 2)
+	}
+	todo := &v1alpha1.TargetPlan{Hash: made.PlanHash, UUID: made.UUID, Steps: []string{
+		"wipefs --all /dev/" + d.kernelName, "mkfs.xfs -L " + made.Label + " -m uuid=" + made.UUID + " /dev/" + d.kernelName, "mount", "mark",
+	}}
+	working := func(message string, planned *v1alpha1.TargetPlan, recorded *v1alpha1.TargetProvisioned) error {
+		status := v1alpha1.StorageTargetStatus{KernelName: d.kernelName, Plan: planned, Provisioned: recorded}
+		say(t, &status, metav1.ConditionFalse, v1alpha1.ConditionReconciling, v1alpha1.ReasonProvisioning, message)
+		return record(ctx, t, status)
+	}
+	carriedOut := "the plan " + todo.Hash + " is being carried out"
+	if t.Status.Provisioned == nil {
+		if err := working(carriedOut, todo, made); err != nil {
+			return err
+		}
+	}
+	if d.uuid == "" {
+		if err := working(carriedOut+"; running: "+todo.Steps[0]+", then "+todo.Steps[1], todo, made); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(formatTakes):
+		}
+		a.world.mutex.Lock()
+		d.target, d.label, d.uuid = t.Namespace+"/"+t.Name, made.Label, made.UUID
+		d.mountPath = spec.TargetPath(t.Namespace, t.Spec.FileSystem.Name, t.Name)
+		a.world.mutex.Unlock()
+	}
+	made = made.DeepCopy()
+	made.Finished = new(metav1.Now().Rfc3339Copy())
+	return working("the device carries this target with uuid "+d.uuid, nil, made)
+}
+
+// say adds the conditions of an agent to a status.
+func say(t *v1alpha1.StorageTarget, status *v1alpha1.StorageTargetStatus, ready metav1.ConditionStatus, progress, reason, message string) {
+	status.ObservedGeneration = t.Generation
+	add := func(kind string, value metav1.ConditionStatus) {
+		c := metav1.Condition{
+			Type: kind, Status: value, Reason: reason, Message: message, ObservedGeneration: t.Generation,
+			LastTransitionTime: metav1.Now().Rfc3339Copy(),
+		}
+		if was := meta.FindStatusCondition(t.Status.Conditions, kind); was != nil && was.Status == value {
+			c.LastTransitionTime = was.LastTransitionTime
+		}
+		status.Conditions = append(status.Conditions, c)
+	}
+	add(v1alpha1.ConditionReady, ready)
+	if progress != "" {
+		add(progress, metav1.ConditionTrue)
+	}
+}
+
+// inventory is what an agent finds on its node.
+func (w *world) inventory(m *machine) v1alpha1.NodeInventoryStatus {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	numa := func(i int) *int32 { return new(int32(i % 2)) }
+	out := v1alpha1.NodeInventoryStatus{
+		Kernel: v1alpha1.KernelStatus{Release: "6.12.48+deb13-amd64"},
+		CPU: v1alpha1.CPUStatus{
+			Model: "AMD EPYC 9354P 32-Core Processor", Sockets: 2, Cores: 64, Threads: 128, KubeletCPUManagerPolicy: "none",
+		},
+		NetworkInterfaces: []v1alpha1.NetworkInterface{
+			{Name: "eno1", Addresses: []string{m.ip + "/8"}, SpeedMbps: 25000, MTU: 9000, State: "up", NUMANode: numa(0)},
+			{Name: "ib0", Addresses: []string{m.ip + "/9"}, SpeedMbps: 200000, MTU: 2044, State: "up", NUMANode: numa(1)},
+		},
+		RDMADevices: []v1alpha1.RDMADevice{
+			{Name: "mlx5_0", State: "ACTIVE", Rate: "200 Gb/sec (4X HDR)", LinkLayer: "InfiniBand", NUMANode: numa(1)},
+		},
+		BlockDevices: []v1alpha1.BlockDevice{{
+			KernelName: "nvme0n1", Type: "disk", IDs: []string{"nvme-eui." + m.name, "nvme-SYSTEM_" + m.name}, SizeBytes: 960 << 30,
+			MediaType: v1alpha1.SSD,
+			Transport: "nvme", NUMANode: numa(0), Partitions: []string{"nvme0n1p1", "nvme0n1p2"}, Mounts: []string{"/", "/boot/efi"},
+			Unusable: []string{"it is mounted at / and /boot/efi", "it has partitions: nvme0n1p1, nvme0n1p2"},
+		}},
+	}
+	for i := range 2 {
+		cpus := fmt.Sprintf("%d-%d", i*64, i*64+63)
+		out.CPU.NUMANodes = append(out.CPU.NUMANodes, v1alpha1.NUMANode{ID: int32(i), CPUs: cpus, MemoryBytes: 256 << 30})
+	}
+	for i := range 64 {
+		out.CPU.Siblings = append(out.CPU.Siblings, fmt.Sprintf("%d,%d", i, i+64))
+	}
+	for _, module := range []string{"beegfs", "btrfs", "ext4", "fuse", "lnet", "lustre", "xfs"} {
+		out.Kernel.Modules = append(out.Kernel.Modules, v1alpha1.KernelModule{Name: module, State: "Available"})
+	}
+	for _, setting := range []string{"cStates", "cpuGovernor", "smt", "transparentHugePages", "vm.dirty_background_ratio", "vm.dirty_ratio",
+		"vm.min_free_kbytes", "vm.vfs_cache_pressure", "vm.zone_reclaim_mode"} {
+		out.Settings = append(out.Settings, v1alpha1.HostSetting{
+			Name: setting, Found: "10", Expected: "5", Source: "BeeGFS documentation, tuning of storage and metadata servers"})
+	}
+	usable := int32(0)
+	for i, d := range m.disks {
+		if d.dead {
+			continue
+		}
+		serial := "ZL2" + d.id[len(d.id)-8:]
+		device := v1alpha1.BlockDevice{
+			KernelName: d.kernelName, Type: "disk",
+			IDs: []string{d.id, "scsi-3" + strings.TrimPrefix(d.id, "wwn-0x"), "scsi-SATA_ST16000NM001G_" + serial},
+			WWN: strings.TrimPrefix(d.id, "wwn-"), Serial: serial, Model: "ST16000NM001G-2KK103", SizeBytes: diskBytes, MediaType: v1alpha1.HDD,
+			Transport: "sas", NUMANode: numa(i), Target: d.target,
+		}
+		if d.uuid != "" {
+			device.Signatures = []v1alpha1.Signature{{Device: d.kernelName, Type: "xfs", Offset: "0x0", UUID: d.uuid, Label: d.label}}
+			device.Mounts = []string{d.mountPath}
+			device.Unusable = []string{"it is mounted at " + d.mountPath, "it holds an xfs filesystem with the label " + d.label}
+		} else {
+			usable++
+		}
+		out.BlockDevices = append(out.BlockDevices, device)
+	}
+	out.Summary = v1alpha1.InventorySummary{
+		Disks: int32(len(out.BlockDevices)), Usable: usable, UsableCapacity: v1alpha1.Bytes(int64(usable) * diskBytes), Settings: "0/9"}
+	for component, program := range map[string]string{componentMaster: "mfsmaster", componentChunkserver: "mfschunkserver"} {
+		if w.daemons[m.name+" "+component] == nil {
+			continue
+		}
+		name := namespace + "/" + fileSystemName + "/" + component
+		if component == componentChunkserver {
+			name += "/" + poolName
+		}
+		out.Daemons = append(out.Daemons, v1alpha1.DaemonPlacement{
+			Name: name, Program: program, CPUs: "0-127", NUMANodes: "0-1", MemoryPolicy: "default",
+		})
+	}
+	return out
+}
+
+// copies are what kubelets have brought to their nodes, by the uid of the pod.
+type copies struct {
+	mutex sync.Mutex
+	of    map[types.UID]*aCopy
+}
+
+// aCopy is what a pod finds in its ConfigMap.
+type aCopy struct {
+	targets []spec.Target
+	// next is when the kubelet brings it anew, proven since when the daemon has a disk.
+	next, proven time.Time
+}
+
+// bring is what the pod of a daemon finds in its ConfigMap now; nil while it is not there, without which the container is not made. The caller
+// holds the mutex.
+func (c *copies) bring(ctx context.Context, reader client.Reader, pod types.UID, m *machine, instance string) (*aCopy, error) {
+	has, now := c.of[pod], time.Now()
+	if has != nil && now.Before(has.next) {
+		return has, nil
+	}
+	var content corev1.ConfigMap
+	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: fileSystemName + "-moosefs-local"}, &content)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("read what daemons are told: %w", err)
+	}
+	var local spec.Local
+	if text := content.Data[m.name]; text != "" {
+		if err := json.Unmarshal([]byte(text), &local); err != nil {
+			return nil, fmt.Errorf("what daemons of %s are told can't be understood: %w", m.name, err)
+		}
+	}
+	next := told
+	if has == nil {
+		has = &aCopy{}
+		c.of[pod] = has
+		next = rand.N(told) // kubelets have begun at different times
+	}
+	has.targets, has.next = local.Daemons[instance].Targets, now.Add(next)
+	return has, nil
+}
+
+// starts plays `node run` in a pod: it says whether its daemon runs, and notes what it uses. It is asked again and again.
+func (w *world) starts(ctx context.Context, c *copies, reader client.Reader, pod *corev1.Pod) (bool, error) {
+	component, m := pod.Labels[v1alpha1.LabelComponent], w.machine(pod.Spec.NodeName)
+	runs := &daemon{pod: pod.UID, component: component, machine: m}
+	instance := component
+	switch component {
+	case componentMaster:
+	case componentChunkserver:
+		instance += "/" + poolName
+	default:
+		w.start(runs)
+		return true, nil
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	has, err := c.bring(ctx, reader, pod.UID, m, instance)
+	if err != nil || has == nil {
+		return false, err
+	}
+	runs.targets = w.proven(m, has.targets)
+	switch {
+	case len(runs.targets) == 0:
+		has.proven = time.Time{}
+		return false, nil
+	case len(runs.targets) == len(has.targets):
+	case has.proven.IsZero():
+		has.proven = time.Now()
+		return false, nil
+	case component == componentMaster || time.Since(has.proven) < patience:
+		return false, nil
+	}
+	w.start(runs)
+	return true, nil
+}
+
+// behind is how far the used space that an agent has written lies behind what it saw last, on a disk that programs have written to for
+// long: evenly spread between nothing and a step. part is the disk's place among all, from 0 to 1.
+func behind(part float64) int64 { return int64(part * float64(diskBytes/usedSteps)) }
+
+// serves is true when the filesystem can be mounted.
+func (w *world) serves() bool {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.daemons[w.machines[0].name+" "+componentMaster] != nil
+}
+
+// proven are the names of those targets that are mounted.
+func (w *world) proven(m *machine, targets []spec.Target) []string {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	var out []string
+	for _, t := range targets {
+		if t.UUID != "" && slices.ContainsFunc(m.disks, func(d *disk) bool { return d.mountPath == t.Path && d.uuid == t.UUID }) {
+			out = append(out, t.Name)
+		}
+	}
+	return out
+}
+
+// state is what the filesystem's probe answers; nil while it does not run.
+func (w *world) state(fs *v1alpha1.FileSystem) *backend.State {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	master := w.machines[0]
+	if w.daemons[master.name+" "+componentMaster] == nil {
+		return nil
+	}
+	// It holds no data, so that none has too few copies.
+	out := &backend.State{Time: time.Now(), FileSystemUID: string(fs.UID), Version: version, Data: backend.DataHealth{Known: true}}
+	if w.jobs[componentClasses] {
+		out.StorageClasses = map[string]string{poolName: "2A"} // two copies on chunkservers with the label of the first pool
+	}
+	port := fs.Spec.MooseFS.BasePort + 16
+	for _, m := range w.machines {
+		if w.daemons[m.name+" "+componentClient] != nil {
+			out.Sessions = append(out.Sessions, backend.Session{IP: m.ip, Path: mountPath, Connected: true, Version: version})
+		}
+		runs := w.daemons[m.name+" "+componentChunkserver]
+		if runs == nil {
+			continue
+		}
+		server := backend.Server{Role: v1alpha1.RoleStorage, IP: m.ip, Port: port, Online: true, Version: version, Labels: []string{"A"}}
+		uses := map[string]bool{}
+		for _, name := range runs.targets {
+			uses[namespace+"/"+name] = true
+		}
+		for _, d := range m.disks {
+			if !uses[d.target] {
+				continue
+			}
+			target := backend.Target{
+				IP: m.ip, Port: port, Path: path.Join(spec.TargetPath(namespace, fileSystemName, path.Base(d.target)), "chunkserver", "data") + "/",
+				Online: !d.dead, Status: "ok", UsedBytes: w.used(d), CapacityBytes: diskBytes,
+			}
+			if d.dead {
+				target.Status = "damaged"
+			}
+			server.UsedBytes, server.CapacityBytes = server.UsedBytes+target.UsedBytes, server.CapacityBytes+target.CapacityBytes
+			out.Targets = append(out.Targets, target)
+		}
+		out.Servers = append(out.Servers, server)
+	}
+	return out
+}

@@ -1,0 +1,509 @@
+//go:build scale
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+const (
+	privateFile = 0o600
+	// pollEvery is how often it is looked whether something has come about.
+	pollEvery = 250 * time.Millisecond
+	// quietFor is how long nothing is written before it is believed that nothing follows, quietLimit how long that is waited for.
+	quietFor, quietLimit = 15 * time.Second, 2 * time.Minute
+	// window is the minute that is measured; programs write for a while before theirs begins.
+	window, warmUp = time.Minute, 30 * time.Second
+	// probeEvery is how often a probe asks its filesystem.
+	probeEvery = 5 * time.Second
+	// brokenLimit is how long the loss of a disk may stay unseen.
+	brokenLimit = 3 * time.Minute
+)
+
+// run is the measurement of one size.
+type run struct {
+	out     io.Writer
+	begun   time.Time
+	cluster *cluster
+	world   *world
+	// person reads and writes as a person does, seen reads what was seen last.
+	person client.Client
+	seen   client.Reader
+	result *Result
+}
+
+// measure measures one size. What could not be measured stays out of the result, and Result.Stopped says why.
+func measure(ctx context.Context, out io.Writer, nodes int, binary, log string) (result *Result, err error) {
+	r := &run{out: out, begun: time.Now(), world: newWorld(nodes), result: newResult(nodes)}
+	r.result.Targets = r.world.targets()
+	directory, err := os.MkdirTemp("", "parallelfs-scale-")
+	if err != nil {
+		return nil, fmt.Errorf("make a directory for the servers: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(directory)) }()
+	r.cluster, err = startCluster(directory)
+	defer func() { err = errors.Join(err, r.cluster.Stop()) }()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var background sync.WaitGroup
+	defer func() { cancel(); background.Wait() }()
+	fs, err := r.prepare(ctx, &background, binary, log)
+	if err != nil {
+		return nil, err
+	}
+	for _, phase := range []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"from apply to Ready", func(ctx context.Context) error { return r.untilReady(ctx, fs) }},
+		{"until nothing is written", r.quiet},
+		{"an idle minute", r.idle},
+		{"sizes of objects", r.sizes},
+		{"programs write for a minute", r.write},
+		{"until nothing is written", r.quiet},
+		{"a disk dies", r.lose},
+	} {
+		r.say("%s", phase.name)
+		if err := phase.do(ctx); err != nil {
+			r.result.Stopped = phase.name + ": " + err.Error()
+			r.say("STOPPED: %s", r.result.Stopped)
+			break
+		}
+	}
+	r.result.Requests = writes(r.cluster.audit.all)
+	return r.result, nil
+}
+
+func (r *run) say(format string, arguments ...any) {
+	fmt.Fprintf(r.out, "%4d nodes, %4.0f s: %s\n", r.world.nodes, time.Since(r.begun).Seconds(), fmt.Sprintf(format, arguments...))
+}
+
+// prepare makes what a cluster has before a person asks for a filesystem: nodes, agents with their inventories, and the manager.
+func (r *run) prepare(ctx context.Context, background *sync.WaitGroup, binary, log string) (*v1alpha1.FileSystem, error) {
+	var err error
+	if r.person, err = r.cluster.client(userPerson); err != nil {
+		return nil, err
+	}
+	r.say("making %d nodes", len(r.world.machines))
+	if err := r.makeNodes(ctx); err != nil {
+		return nil, err
+	}
+	agents, err := playAgents(r.cluster, r.world)
+	if err != nil {
+		return nil, err
+	}
+	kubelets, err := playKubelets(r.cluster, r.world)
+	if err != nil {
+		return nil, err
+	}
+	r.seen = agents.GetClient()
+	if err := r.publish(ctx); err != nil {
+		return nil, err
+	}
+	for _, mgr := range []manager.Manager{agents, kubelets} {
+		background.Go(func() {
+			if err := mgr.Start(ctx); err != nil && ctx.Err() == nil {
+				r.say("what plays the cluster has ended: %v", err)
+			}
+		})
+		if !mgr.GetCache().WaitForCacheSync(ctx) {
+			return nil, fmt.Errorf("what plays the cluster does not come up: %w", ctx.Err())
+		}
+	}
+	if err := r.person.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
+		return nil, fmt.Errorf("make a namespace: %w", err)
+	}
+	ports, err := freePorts(1)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.serveProbe(ctx, background, ports[0]); err != nil {
+		return nil, err
+	}
+	if err := r.cluster.startManager(ctx, binary, log); err != nil {
+		return nil, err
+	}
+	return fileSystem(int32(ports[0] - probeOffset)), r.quiet(ctx)
+}
+
+// makeNodes makes the nodes as their kubelets do.
+func (r *run) makeNodes(ctx context.Context) error {
+	kubelets, err := r.cluster.client(userKubelets)
+	if err != nil {
+		return err
+	}
+	var group errgroup.Group
+	group.SetLimit(parallel)
+	for _, m := range r.world.machines {
+		group.Go(func() error {
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.name, Labels: m.labels}}
+			node.Labels[corev1.LabelHostname] = m.name
+			node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: m.ip}, {Type: corev1.NodeHostName, Address: m.name}}
+			node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"}}
+			if err := kubelets.Create(ctx, node); err != nil {
+				return fmt.Errorf("make a node: %w", err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// publish has all agents publish what their nodes have.
+func (r *run) publish(ctx context.Context) error {
+	var group errgroup.Group
+	group.SetLimit(parallel)
+	for _, m := range r.world.machines {
+		if m.agent != nil {
+			group.Go(func() error { return m.agent.write(ctx) })
+		}
+	}
+	return group.Wait()
+}
+
+// serveProbe serves the answers of the filesystem's probe until ctx ends.
+func (r *run) serveProbe(ctx context.Context, background *sync.WaitGroup, port int) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		return fmt.Errorf("serve the probe: %w", err)
+	}
+	var mutex sync.Mutex
+	var asked time.Time
+	var answer []byte
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /state", func(w http.ResponseWriter, request *http.Request) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		if time.Since(asked) >= probeEvery {
+			fs, err := r.fileSystem(request.Context())
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusServiceUnavailable)
+				return
+			}
+			state := r.world.state(fs)
+			if state == nil {
+				http.Error(w, "the filesystem has not answered yet", http.StatusServiceUnavailable)
+				return
+			}
+			if answer, err = json.Marshal(state); err != nil {
+				http.Error(w, err.Error(), http.StatusInternalServerError)
+				return
+			}
+			asked = time.Now()
+		}
+		_, _ = w.Write(answer)
+	})
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: probeEvery}
+	background.Go(func() { _ = server.Serve(listener) })
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+	return nil
+}
+
+// fileSystem is the FileSystem as it was seen last.
+func (r *run) fileSystem(ctx context.Context) (*v1alpha1.FileSystem, error) {
+	fs := &v1alpha1.FileSystem{}
+	err := r.seen.Get(ctx, client.ObjectKey{Namespace: namespace, Name: fileSystemName}, fs)
+	if err != nil {
+		return nil, fmt.Errorf("read the FileSystem: %w", err)
+	}
+	return fs, nil
+}
+
+// until looks again and again until something holds, the operator's writes are refused for good, or the time is over. why says what is
+// missing.
+func (r *run) until(ctx context.Context, limit time.Duration, holds func() (why string, err error)) error {
+	begun, refusals := time.Now(), time.Now()
+	for {
+		why, err := holds()
+		if err != nil || why == "" {
+			return err
+		}
+		if time.Since(refusals) > time.Second {
+			refusals = time.Now()
+			if err := r.cluster.audit.read(); err != nil {
+				return err
+			}
+			if words := refusal(r.cluster.audit.between(begun, time.Now())); words != "" {
+				return errors.New(words)
+			}
+		}
+		if time.Since(begun) > limit {
+			return fmt.Errorf("not after %s: %s", limit, v1alpha1.Cut(why, 300))
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the time of the whole run is over: %s", v1alpha1.Cut(why, 300))
+		case <-time.After(pollEvery):
+		}
+	}
+}
+
+// quiet waits until the operator writes nothing, for a while at most.
+func (r *run) quiet(ctx context.Context) error {
+	begun := time.Now()
+	err := r.until(ctx, math.MaxInt64, func() (string, error) {
+		if err := r.cluster.audit.read(); err != nil {
+			return "", err
+		}
+		now := time.Now()
+		if now.Sub(begun) > quietLimit || now.Sub(begun) > quietFor && count(r.cluster.audit.between(now.Add(-quietFor), now), all) == 0 {
+			return "", nil
+		}
+		return "the operator writes", nil
+	})
+	if err == nil && time.Since(begun) > quietLimit {
+		r.say("the operator still writes after %s", quietLimit)
+	}
+	return err
+}
+
+// usage is what the processes have used until now.
+type usage struct {
+	at                       time.Time
+	manager, apiServer, etcd time.Duration
+	passes                   histogram
+}
+
+func (r *run) usage(ctx context.Context) (usage, error) {
+	u := usage{}
+	var errs [4]error
+	_, _, u.manager, errs[0] = processStat(r.cluster.manager)
+	_, _, u.apiServer, errs[1] = processStat(r.cluster.apiServer)
+	_, _, u.etcd, errs[2] = processStat(r.cluster.etcd)
+	u.passes, errs[3] = r.cluster.passes(ctx, controllerName)
+	u.at = time.Now()
+	return u, errors.Join(errs[:]...)
+}
+
+// since is what was used and written since an earlier look.
+func (r *run) since(ctx context.Context, before usage) (used usage, seconds float64, written []request, err error) {
+	now, err := r.usage(ctx)
+	if err != nil {
+		return used, 0, nil, err
+	}
+	if err := r.cluster.audit.read(); err != nil {
+		return used, 0, nil, err
+	}
+	used = usage{
+		at: now.at, manager: now.manager - before.manager, apiServer: now.apiServer - before.apiServer, etcd: now.etcd - before.etcd,
+		passes: now.passes.since(before.passes),
+	}
+	return used, now.at.Sub(before.at).Seconds(), r.cluster.audit.between(before.at, now.at), nil
+}
+
+// untilReady makes the FileSystem, and measures what it takes until all of it is there.
+func (r *run) untilReady(ctx context.Context, fs *v1alpha1.FileSystem) error {
+	before, err := r.usage(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.person.Create(ctx, fs); err != nil {
+		return fmt.Errorf("make the FileSystem: %w", err)
+	}
+	said := time.Now()
+	ended := r.until(ctx, math.MaxInt64, func() (string, error) {
+		now, err := r.fileSystem(ctx)
+		if client.IgnoreNotFound(err) != nil {
+			return "", err
+		}
+		why := "it is not seen yet"
+		if err == nil {
+			why = unwell(now)
+		}
+		if time.Since(said) > warmUp {
+			said = time.Now()
+			r.say("%s", v1alpha1.Cut(why, 200))
+		}
+		return why, nil
+	})
+	// Also of what was cut off it is worth knowing what it has cost so far.
+	used, seconds, written, err := r.since(context.WithoutCancel(ctx), before)
+	if err != nil {
+		return errors.Join(ended, err)
+	}
+	set := r.result.set
+	set(managerSeconds, used.manager.Seconds())
+	set(apiServerSeconds, used.apiServer.Seconds())
+	set(etcdSeconds, used.etcd.Seconds())
+	set(readyP99, used.passes.quantile(0.99)*1000)
+	if ended != nil {
+		set(stoppedSeconds, seconds)
+		return ended
+	}
+	ofTargets := func(w request) bool { return w.resource == targetResource }
+	ofEvents := func(w request) bool { return w.resource == "events" }
+	set(readySeconds, seconds)
+	set(writesPerTarget, float64(count(written, ofTargets))/float64(r.result.Targets))
+	set(eventsPerTarget, float64(count(written, ofEvents))/float64(r.result.Targets))
+	set(writesPerNode, float64(count(written, func(w request) bool { return !ofTargets(w) && !ofEvents(w) }))/float64(r.world.nodes))
+	r.result.UntilReady = writes(written)
+	return nil
+}
+
+// idle measures a minute in which nothing changes.
+func (r *run) idle(ctx context.Context) error {
+	before, err := r.usage(ctx)
+	if err != nil {
+		return err
+	}
+	if err := sleep(ctx, window); err != nil {
+		return err
+	}
+	used, seconds, written, err := r.since(ctx, before)
+	if err != nil {
+		return err
+	}
+	resident, err := residentMiB(r.cluster.manager)
+	if err != nil {
+		return err
+	}
+	set := r.result.set
+	set(idleWrites, float64(count(written, all))/seconds)
+	set(idleManager, used.manager.Seconds()/seconds*100)
+	set(idleControlPlane, (used.apiServer+used.etcd).Seconds()/seconds*100)
+	set(idleResident, resident)
+	set(idleP50, used.passes.quantile(0.5)*1000)
+	set(idleP99, used.passes.quantile(0.99)*1000)
+	return nil
+}
+
+// write measures a minute in which programs write.
+func (r *run) write(ctx context.Context) error {
+	r.world.write(resync)
+	defer r.world.rest()
+	if err := sleep(ctx, warmUp); err != nil {
+		return err
+	}
+	before, err := r.usage(ctx)
+	if err != nil {
+		return err
+	}
+	if err := sleep(ctx, window); err != nil {
+		return err
+	}
+	_, seconds, written, err := r.since(ctx, before)
+	if err != nil {
+		return err
+	}
+	r.result.set(usedWrites, float64(count(written, all))/seconds)
+	return nil
+}
+
+// lose measures what the loss of a disk takes.
+func (r *run) lose(ctx context.Context) error {
+	before, err := r.usage(ctx)
+	if err != nil {
+		return err
+	}
+	m, d := r.world.breakDisk()
+	var targets v1alpha1.StorageTargetList
+	if err := r.seen.List(ctx, &targets, client.InNamespace(namespace)); err != nil {
+		return fmt.Errorf("list the StorageTargets: %w", err)
+	}
+	var key client.ObjectKey
+	for i := range targets.Items {
+		if targets.Items[i].Namespace+"/"+targets.Items[i].Name == d.target {
+			key = client.ObjectKeyFromObject(&targets.Items[i])
+		}
+	}
+	m.agent.wake(ctx, key) // the kernel says that a device has gone
+	err = r.until(ctx, brokenLimit, func() (string, error) {
+		fs, err := r.fileSystem(ctx)
+		if err != nil {
+			return "", err
+		}
+		var target v1alpha1.StorageTarget
+		if err := r.seen.Get(ctx, key, &target); err != nil {
+			return "", fmt.Errorf("read the StorageTarget: %w", err)
+		}
+		if shows(fs, &target) {
+			return "", nil
+		}
+		return "the status does not show it", nil
+	})
+	if err != nil {
+		return err
+	}
+	r.result.set(lossSeconds, time.Since(before.at).Seconds())
+	if err := r.quiet(ctx); err != nil {
+		return err
+	}
+	_, _, written, err := r.since(ctx, before)
+	if err != nil {
+		return err
+	}
+	r.result.set(lossWrites, float64(count(written, all)))
+	r.result.Loss = writes(written)
+	return nil
+}
+
+// sizes finds the largest object of each kind that the operator writes, as JSON with all that the API server adds.
+func (r *run) sizes(ctx context.Context) error {
+	kinds := []metav1.GroupVersionKind{
+		{Version: "v1", Kind: "ConfigMap"}, {Version: "v1", Kind: "Secret"}, {Group: "apps", Version: "v1", Kind: "DaemonSet"},
+	}
+	for name := range r.cluster.scheme.KnownTypes(v1alpha1.GroupVersion) {
+		kinds = append(kinds, metav1.GroupVersionKind{Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version, Kind: name})
+	}
+	for _, kind := range kinds {
+		if !isKind(r.cluster.scheme, kind) {
+			continue
+		}
+		const page = 500
+		for next := ""; ; {
+			list := &unstructured.UnstructuredList{Object: map[string]any{"kind": kind.Kind + "List"}}
+			list.SetAPIVersion(metav1.GroupVersion{Group: kind.Group, Version: kind.Version}.String())
+			if err := r.person.List(ctx, list, client.Limit(page), client.Continue(next)); err != nil {
+				return fmt.Errorf("list objects of the kind %s: %w", kind.Kind, err)
+			}
+			for i := range list.Items {
+				content, err := list.Items[i].MarshalJSON()
+				if err != nil {
+					return fmt.Errorf("encode an object of the kind %s: %w", kind.Kind, err)
+				}
+				r.result.Largest[kind.Kind] = max(r.result.Largest[kind.Kind], math.Round(float64(len(content))/102.4)/10)
+			}
+			if next = list.GetContinue(); next == "" {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return errors.New("the time of the whole run is over")
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// isKind is true for a kind of objects, which has a list.
+func isKind(scheme *runtime.Scheme, kind metav1.GroupVersionKind) bool {
+	return scheme.Recognizes(schema.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind + "List"})
+}

@@ -1,0 +1,186 @@
+//go:build scale
+
+package main
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// disksPerNode is what each storage node has.
+	disksPerNode = 24
+	// clientsPerNode is how many client nodes there are for each storage node.
+	clientsPerNode = 5
+	// diskBytes is the size of a disk: 16 TiB, as hard disks of storage servers have.
+	diskBytes = int64(16) << 40
+	// diskRate is what programs write to each disk, in bytes a second: not much less than such a disk takes.
+	diskRate = int64(150) << 20
+	// usedAtFirst is the part of a disk's capacity below which all disks are used at first, evenly spread: so as many disks pass a step of
+	// some percent in one minute as in another.
+	usedAtFirst = 0.05
+)
+
+// world is what there is besides the API server: nodes with disks, and the daemons that run on them.
+type world struct {
+	nodes    int
+	machines []*machine
+
+	mutex sync.Mutex
+	// disks by node and id.
+	disks map[string]map[string]*disk
+	// daemons that run, by node and component.
+	daemons map[string]*daemon
+	// jobs that have ended, by component.
+	jobs map[string]bool
+	// grown is what programs have written to each disk, until growing; they write since then, unless it is zero.
+	grown   int64
+	growing time.Time
+}
+
+// machine is a node.
+type machine struct {
+	name, ip string
+	labels   map[string]string
+	disks    []*disk
+	agent    *agent // nil where none runs
+}
+
+// disk is a disk of a node.
+type disk struct {
+	kernelName, id string
+	// target (namespace/name), label and uuid of the filesystem on it; all are empty while it is blank.
+	target, label, uuid string
+	// mountPath is where it is mounted; empty while it is not.
+	mountPath string
+	// dead is true for a disk that is not there any more.
+	dead bool
+	// part is its place among all disks, evenly spread from 0 to 1.
+	part float64
+	// first is what is used before programs write; looked is when the agent has looked last.
+	first  int64
+	looked time.Time
+}
+
+// daemon is a daemon, or a mount, that runs in a pod.
+type daemon struct {
+	pod       types.UID
+	component string
+	machine   *machine
+	// targets are the names of the StorageTargets that it uses.
+	targets []string
+}
+
+// newWorld makes the hardware: one node for the metadata, storage nodes, and client nodes.
+func newWorld(nodes int) *world {
+	w := &world{nodes: nodes, disks: map[string]map[string]*disk{}, daemons: map[string]*daemon{}, jobs: map[string]bool{}}
+	add := func(name string, disks int, labels ...string) {
+		number := len(w.machines)
+		m := &machine{name: name, ip: fmt.Sprintf("10.%d.%d.%d", number>>16, number>>8&255, number&255), labels: map[string]string{}}
+		if number == 0 {
+			m.ip = "127.0.0.1" // the probe of the filesystem listens there
+		}
+		for _, l := range labels {
+			m.labels[l] = ""
+		}
+		w.disks[name] = map[string]*disk{}
+		for i := range disks {
+			// The fractional parts of the multiples of the golden ratio are as evenly spread as can be.
+			_, part := math.Modf(float64(number*disksPerNode+i) * math.Phi)
+			d := &disk{
+				kernelName: fmt.Sprintf("sd%c", 'b'+i), id: fmt.Sprintf("wwn-0x5000c500%04x%04x", number, i),
+				part: part, first: int64(part * usedAtFirst * float64(diskBytes)),
+			}
+			m.disks = append(m.disks, d)
+			w.disks[name][d.id] = d
+		}
+		w.machines = append(w.machines, m)
+	}
+	add("meta-0000", 1, labelMetadata, labelAgent)
+	for i := range nodes {
+		add(fmt.Sprintf("oss-%04d", i), disksPerNode, labelStorage, labelAgent)
+	}
+	for i := range nodes * clientsPerNode {
+		add(fmt.Sprintf("client-%05d", i), 0, labelClient)
+	}
+	return w
+}
+
+// targets is how many StorageTargets there should be.
+func (w *world) targets() int { return w.nodes*disksPerNode + 1 }
+
+// used is the used space of a disk. The caller holds the mutex.
+func (w *world) used(d *disk) int64 {
+	now := w.grown
+	if !w.growing.IsZero() {
+		now += int64(time.Since(w.growing).Seconds() * float64(diskRate))
+	}
+	return min(d.first+now, diskBytes)
+}
+
+// write has programs write, as if they had for long: what the agents have not written or not seen yet is there when it begins.
+func (w *world) write(resync time.Duration) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	for _, m := range w.machines {
+		for _, d := range m.disks {
+			d.first += behind(d.part) + int64(min(resync, time.Since(d.looked)).Seconds()*float64(diskRate))
+		}
+	}
+	w.growing = time.Now()
+}
+
+// rest has programs end.
+func (w *world) rest() {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.grown += int64(time.Since(w.growing).Seconds() * float64(diskRate))
+	w.growing = time.Time{}
+}
+
+// breakDisk takes a disk out of a node in the middle, and returns it.
+func (w *world) breakDisk() (*machine, *disk) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	m := w.machines[1+w.nodes/2]
+	d := m.disks[disksPerNode/2]
+	d.dead, d.mountPath = true, ""
+	return m, d
+}
+
+// start notes that a daemon runs.
+func (w *world) start(d *daemon) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.daemons[d.machine.name+" "+d.component] = d
+}
+
+// end notes that the daemon of a pod does not run any more.
+func (w *world) end(node, component string, pod types.UID) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	key := node + " " + component
+	if d := w.daemons[key]; d != nil && d.pod == pod {
+		delete(w.daemons, key)
+	}
+}
+
+// jobEnds notes that a job has done its work.
+func (w *world) jobEnds(component string) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.jobs[component] = true
+}
+
+func (w *world) machine(name string) *machine {
+	for _, m := range w.machines {
+		if m.name == name {
+			return m
+		}
+	}
+	return nil
+}
