@@ -96,16 +96,13 @@ func (m machines) inventory(node backend.Node, roles []string) v1alpha1.NodeInve
 func provision(g *WithT, in backend.Input) backend.Input {
 	b := beegfs.New()
 	fs := in.FileSystem
-	record := func() {
-		r, err := b.Record(in)
+	record := func() plan.TargetNodes {
+		allocation, err := b.Allocate(in)
 		g.Expect(err).NotTo(HaveOccurred())
-		fs.Status.Metadata, fs.Status.BeeGFS, fs.Status.StoragePools = &r.Metadata, r.BeeGFS, nil
-		for _, p := range r.StoragePools {
-			fs.Status.StoragePools = append(fs.Status.StoragePools, v1alpha1.StoragePoolStatus{Name: p.Name, Slot: p.Slot, Nodes: p.Nodes})
-		}
+		fs.Status = allocation.Status
+		return allocation.TargetNodes
 	}
-	record()
-	selection := plan.Select(plan.SelectInput{FileSystem: fs, TargetNodes: b.TargetNodes(fs), Inventories: in.Inventories})
+	selection := plan.Select(plan.SelectInput{FileSystem: fs, TargetNodes: record(), Inventories: in.Inventories})
 	g.Expect(selection.Problems).To(BeEmpty())
 	in.Targets = selection.Targets
 	record()

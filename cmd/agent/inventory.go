@@ -10,7 +10,6 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/command"
-	"parallelfs.dev/operator/internal/node/inventory"
 )
 
 func inventoryCommand() *cobra.Command {
@@ -43,7 +42,7 @@ kernelName, which is another disk's after the next start:
 		if err != nil {
 			return fmt.Errorf("can't read the name of this node: %w", err)
 		}
-		found := v1alpha1.NodeInventory{Status: inventory.ThisHost().Collect(c.Context())}
+		found := v1alpha1.NodeInventory{Status: thisInventory().Collect(c.Context())}
 		found.APIVersion, found.Kind, found.Name = v1alpha1.GroupVersion.String(), "NodeInventory", name
 		text, err := encode(found)
 		if err != nil {

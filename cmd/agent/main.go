@@ -19,6 +19,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/all"
 	"parallelfs.dev/operator/internal/node/affinity"
 	"parallelfs.dev/operator/internal/node/agent"
 	"parallelfs.dev/operator/internal/node/caches"
@@ -102,6 +104,12 @@ running: a mkfs may take up to 100 s then.`,
 	return c
 }
 
+// thisInventory collects what this node has, and compares it with what the filesystems' documentation asks for.
+func thisInventory() inventory.Collector {
+	backends := all.Backends(backend.DefaultKubeletSync)
+	return inventory.ThisHost(backends.HostSettings(), backends.Modules())
+}
+
 func runAgent(ctx context.Context, o agent.Options, log logr.Logger) error {
 	ctrl.SetLogger(log)
 	config, err := ctrl.GetConfig()
@@ -118,7 +126,7 @@ func runAgent(ctx context.Context, o agent.Options, log logr.Logger) error {
 	}
 	placements := affinity.ThisNode().Placements
 	dropper := caches.ThisNode()
-	collector := inventory.ThisHost()
+	collector := thisInventory()
 	collector.Devices = looker.All
 	collector.Daemons = func(context.Context) ([]v1alpha1.DaemonPlacement, []string) {
 		found, err := placements()

@@ -30,7 +30,7 @@ stderr, and so is what differs between them: versions, configuration, clients, p
 statistic or unit, other options of the tool, other caches) are not compared, unless --allow-differences asks for it.`,
 		Example: `  kubectl pfs bench compare creates-before creates-after
   kubectl pfs bench compare old-results.json creates --fail-on-regression --tolerance 5
-  kubectl pfs bench compare published/moosefs-2017-distributed moosefs
+  kubectl pfs bench compare published/netapp-tr4782-mdtest scratch
   kubectl pfs bench compare published/lustre-2014-mdtest-low/lustre2 creates`,
 		Args: exactly("A", "B"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.compare(cmd, args[0], args[1], flags) },

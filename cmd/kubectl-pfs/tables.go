@@ -19,7 +19,7 @@ func tablesCommand(name string) *cobra.Command {
 		Long: `Published tables are what others have measured on their hardware: to show beside results of your own (spec.baseline.published),
 never what yours should reach.`,
 		Example: `  kubectl pfs bench tables
-  kubectl pfs bench tables moosefs-2017-distributed`,
+  kubectl pfs bench tables netapp-tr4782-mdtest`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {

@@ -38,8 +38,7 @@ import (
 	"parallelfs.dev/operator/controllers/servers"
 	"parallelfs.dev/operator/controllers/storagetarget"
 	"parallelfs.dev/operator/internal/backend"
-	"parallelfs.dev/operator/internal/backend/beegfs"
-	"parallelfs.dev/operator/internal/backend/moosefs"
+	"parallelfs.dev/operator/internal/backend/all"
 )
 
 func main() {
@@ -86,8 +85,9 @@ and BenchmarkRuns and BenchmarkSuites into results. It is installed by the Helm 
 		"`time` that the kubelets may take to bring a changed ConfigMap to their nodes, as in their syncFrequency")
 	flags.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "`level` of the log: DEBUG, INFO, WARN or ERROR")
 	flags.StringVar(&o.images.Node, "node-image", "", "`image` with the node binary (required)")
-	flags.Func("daemon-image", "`<name>=<image>` with the daemons of a filesystem; repeatable. The name is moosefs-<version>, or "+
-		"beegfs-<mgmtd|meta|storage|tools>-<version>; or beegfs-<role>, whose image is a repository with the versions for tags", keyValue(o.images.Daemons))
+	flags.Func("daemon-image", "`<name>=<image>` with the daemons of a filesystem; repeatable. The name is <type>-<version>, or "+
+		"<type>-<role>-<version>, or <type>-<role>, whose image is a repository with the versions for tags; the chart's values list them",
+		keyValue(o.images.Daemons))
 	flags.Func("benchmark-image", "`<tool>=<image>` with a benchmark, such as iozone=…; repeatable", keyValue(o.images.Benchmarks))
 	flags.StringVar(&o.images.PullPolicy, "image-pull-policy", string(corev1.PullIfNotPresent), "pull `policy` of those images: Always, IfNotPresent or Never")
 	if err := flags.Parse(args); err != nil {
@@ -179,17 +179,14 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	backends := map[v1alpha1.FileSystemType]backend.Backend{}
-	for _, b := range []backend.Backend{moosefs.Backend{KubeletSync: o.kubeletSync}, beegfs.Backend{KubeletSync: o.kubeletSync}} {
-		backends[b.Type()] = b
-	}
+	backends := all.Backends(o.kubeletSync)
 	if err := (&filesystem.Reconciler{
 		Backends: backends, Images: o.images, Cluster: cluster, States: filesystem.NewHTTPStateReader(o.probeTimeout),
 		Clock: clock.RealClock{}, Order: clock.RealClock{}, PollInterval: o.pollInterval,
 	}).Setup(mgr); err != nil {
 		return fmt.Errorf("set up the controller of FileSystems: %w", err)
 	}
-	if err := (&storagetarget.Reconciler{}).Setup(mgr); err != nil {
+	if err := (&storagetarget.Reconciler{Backends: backends}).Setup(mgr); err != nil {
 		return fmt.Errorf("set up the controller of StorageTargets: %w", err)
 	}
 	tools := registry.Tools()
@@ -199,7 +196,9 @@ func run(ctx context.Context, args []string) error {
 	}).Setup(mgr); err != nil {
 		return fmt.Errorf("set up the controller of BenchmarkRuns: %w", err)
 	}
-	if err := (&benchmarksuite.Reconciler{Tools: tools, Clock: clock.RealClock{}, PollInterval: o.pollInterval}).Setup(mgr); err != nil {
+	if err := (&benchmarksuite.Reconciler{
+		Tools: tools, Backends: backends, Clock: clock.RealClock{}, PollInterval: o.pollInterval,
+	}).Setup(mgr); err != nil {
 		return fmt.Errorf("set up the controller of BenchmarkSuites: %w", err)
 	}
 

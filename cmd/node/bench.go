@@ -140,6 +140,7 @@ func benchVerb(c *cobra.Command, do func(ctx context.Context, b spec.Benchmark, 
 		if err != nil {
 			return err
 		}
+		told.Mount.Modules = backends.Modules()
 		return do(c.Context(), told, args, bench.ThisHost())
 	}
 	return c

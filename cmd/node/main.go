@@ -6,18 +6,13 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
-	"parallelfs.dev/operator/internal/backend/beegfs"
-	"parallelfs.dev/operator/internal/backend/moosefs"
+	"parallelfs.dev/operator/internal/backend/all"
 	"parallelfs.dev/operator/internal/node/command"
 )
 
-// probers are the ways to ask a filesystem, by spec.Probe.Backend.
-var probers = map[string]func(version, address string) backend.Prober{
-	string(v1alpha1.BeeGFS):  beegfs.New().Prober,
-	string(v1alpha1.MooseFS): moosefs.New().Prober,
-}
+// backends are those that the operator has too. How long a kubelet takes is of no account here.
+var backends = all.Backends(backend.DefaultKubeletSync)
 
 func main() { command.Main(root()) }
 

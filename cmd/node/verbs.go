@@ -139,6 +139,7 @@ its own, and is left behind. What is mounted there and is not this filesystem is
 		if err != nil {
 			return err
 		}
+		told.Modules = backends.Modules()
 		return mounts.Supervise(c.Context(), told, os.LookupEnv, os.Stdout, os.Stderr, logger())
 	}
 	return c
@@ -171,6 +172,7 @@ func checkMountCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		told.Modules = backends.Modules()
 		return mounts.Check(c.Context(), told, checkLimit)
 	}
 	return c
@@ -192,6 +194,9 @@ code and the end of what they said: arguments are in no log.`,
 		told, err := load[spec.Configure](*path)
 		if err != nil {
 			return err
+		}
+		if told.Mount != nil {
+			told.Mount.Modules = backends.Modules()
 		}
 		return mounts.Configure(c.Context(), told, os.LookupEnv, os.Stdout, logger())
 	}
@@ -268,12 +273,13 @@ func probeCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		probers := backends.Probers()
 		prober, ok := probers[told.Backend]
 		if !ok {
 			return fmt.Errorf("this binary can't ask a filesystem of type %q, only %s; use the node image of the operator's version",
 				told.Backend, strings.Join(slices.Sorted(maps.Keys(probers)), ", "))
 		}
-		p, err := probe.New(told, prober(told.Version, told.Address), logger())
+		p, err := probe.New(told, prober.Questions(told.Version, told.Address), logger())
 		if err != nil {
 			return err
 		}

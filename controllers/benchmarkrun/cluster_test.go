@@ -33,7 +33,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks"
 	"parallelfs.dev/operator/internal/backend"
-	"parallelfs.dev/operator/internal/backend/moosefs"
+	"parallelfs.dev/operator/internal/backend/all"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/test/envtest/apiserver"
 )
@@ -410,7 +410,6 @@ func newSetting(t *testing.T, s *apiserver.Server) *setting {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := moosefs.New()
 	out := &setting{
 		cluster: &cluster{
 			t: t, client: s.Client, namespace: namespace, free: 1 << 40,
@@ -421,7 +420,7 @@ func newSetting(t *testing.T, s *apiserver.Server) *setting {
 	out.operator = &Reconciler{
 		Client: c, Reader: c, Clock: out.clock, PollInterval: 3 * time.Second, Logs: out.cluster, Recorder: out.recorder,
 		Tools:    map[v1alpha1.BenchmarkTool]benchmarks.Tool{v1alpha1.ToolIOzone: words{}},
-		Backends: map[v1alpha1.FileSystemType]backend.Backend{b.Type(): b},
+		Backends: all.Backends(backend.DefaultKubeletSync),
 		Images:   backend.Images{Node: "node:1", Benchmarks: map[string]string{"iozone": "iozone:1"}, PullPolicy: "Never"},
 	}
 	out.makeNodes()

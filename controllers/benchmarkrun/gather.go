@@ -151,7 +151,9 @@ func (r *Reconciler) gatherFileSystem(ctx context.Context, w *world) error {
 	if !ok {
 		return fmt.Errorf("no backend serves type %q of FileSystem %s", fs.Spec.Type, fs.Name)
 	}
-	w.mount = b.Mount(fs)
+	if mounter, ok := b.(backend.Mounter); ok {
+		w.mount = mounter.Mount(fs)
+	}
 	w.management, _ = b.(backend.Benchmarker)
 	for _, c := range fs.Status.Clients {
 		if c.Mounted {

@@ -41,7 +41,7 @@ type Reconciler struct {
 	// Tools by spec.tool.
 	Tools map[v1alpha1.BenchmarkTool]benchmarks.Tool
 	// Backends by the type of a FileSystem.
-	Backends map[v1alpha1.FileSystemType]backend.Backend
+	Backends backend.Set
 	Images   backend.Images
 	Logs     LogReader
 	Recorder events.EventRecorder

@@ -82,8 +82,8 @@ func (w *world) refused() (decision, bool) {
 		return stalled(v1alpha1.ReasonBackendUnsupported, fmt.Sprintf("%s measures the servers of a Lustre; FileSystem %s is a %s: "+
 			"measure it from its clients, with another tool", tool, w.fileSystem.Name, kind)), true
 	case only(benchmarks.OnManagement) && w.management == nil:
-		return stalled(v1alpha1.ReasonBackendUnsupported, fmt.Sprintf("%s is a benchmark of BeeGFS itself; FileSystem %s is a %s: "+
-			"measure it from its clients, with another tool", tool, w.fileSystem.Name, kind)), true
+		return stalled(v1alpha1.ReasonBackendUnsupported, fmt.Sprintf("%s is a benchmark that some filesystems run themselves, and this one does not; "+
+			"FileSystem %s is a %s: measure it from its clients, with another tool", tool, w.fileSystem.Name, kind)), true
 	case w.image == "" && w.needsImage():
 		users := "spec.image, or "
 		if only(benchmarks.OnServers) {

@@ -8,11 +8,12 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks/reference"
+	"parallelfs.dev/operator/internal/backend"
 )
 
 // check refuses what each variant alone could be, and what no suite can measure: a variant must not find on its disks what another has
 // left there.
-func check(suite *v1alpha1.BenchmarkSuite, plans []variantPlan) *refusal {
+func check(suite *v1alpha1.BenchmarkSuite, plans []variantPlan, backends backend.Set) *refusal {
 	if b := suite.Spec.Baseline; b != nil && !slices.Contains(reference.Names(), b.Published) {
 		return invalid("spec.baseline.published: there is no table %q; there are %s", b.Published, strings.Join(reference.Names(), ", "))
 	}
@@ -23,7 +24,7 @@ func check(suite *v1alpha1.BenchmarkSuite, plans []variantPlan) *refusal {
 			return invalid("variant %s: its FileSystem would be named %s, which has %d characters; %d are the most: shorten metadata.name of the suite, or the variant's name",
 				p.name, name, len(name), maxName)
 		}
-		if refused := checkVariant(suite, p); refused != nil {
+		if refused := checkVariant(suite, p, backends); refused != nil {
 			return refused
 		}
 		for j, run := range p.runs {
@@ -46,14 +47,21 @@ func check(suite *v1alpha1.BenchmarkSuite, plans []variantPlan) *refusal {
 
 // checkVariant refuses what would take over disks that hold something already: it is not what the suite made, so it neither can be compared
 // nor may be wiped.
-func checkVariant(suite *v1alpha1.BenchmarkSuite, p *variantPlan) *refusal {
+func checkVariant(suite *v1alpha1.BenchmarkSuite, p *variantPlan, backends backend.Set) *refusal {
 	if p.spec.Provisioning.Format == v1alpha1.FormatNever {
 		return invalid("variant %s: spec.fileSystem.provisioning.format is Never, which uses only disks that hold this filesystem already; "+
 			"a suite measures filesystems that it made: set it to IfBlank or Approved", p.name)
 	}
-	if suite.Spec.AfterVariant == v1alpha1.AfterVariantDestroy && p.spec.BeeGFS != nil && len(p.spec.BeeGFS.Adopt) > 0 {
-		return invalid("variant %s: spec.fileSystem.beegfs.adopt takes over data that was there before, which is never the suite's to wipe; "+
-			"leave it out, or set spec.afterVariant to Keep or Delete", p.name)
+	if suite.Spec.AfterVariant != v1alpha1.AfterVariantDestroy {
+		return nil
+	}
+	adopter, ok := backends[p.spec.Type].(backend.Adopter)
+	if !ok {
+		return nil
+	}
+	if field := adopter.Adopts(&p.spec); field != "" {
+		return invalid("variant %s: spec.fileSystem.%s takes over data that was there before, which is never the suite's to wipe; "+
+			"leave it out, or set spec.afterVariant to Keep or Delete", p.name, field)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
 )
 
 // maxName is the longest name of a FileSystem and of a BenchmarkRun; admission holds it.
@@ -36,7 +37,7 @@ func invalid(format string, args ...any) *refusal {
 }
 
 // build returns what the suite makes for each variant, or why the spec can't be meant.
-func build(suite *v1alpha1.BenchmarkSuite) ([]variantPlan, *refusal) {
+func build(suite *v1alpha1.BenchmarkSuite, backends backend.Set) ([]variantPlan, *refusal) {
 	plans := make([]variantPlan, 0, len(suite.Spec.Variants))
 	for i := range suite.Spec.Variants {
 		p, refused := buildVariant(suite, &suite.Spec.Variants[i])
@@ -45,7 +46,7 @@ func build(suite *v1alpha1.BenchmarkSuite) ([]variantPlan, *refusal) {
 		}
 		plans = append(plans, p)
 	}
-	return plans, check(suite, plans)
+	return plans, check(suite, plans, backends)
 }
 
 func buildVariant(suite *v1alpha1.BenchmarkSuite, variant *v1alpha1.SuiteVariant) (variantPlan, *refusal) {

@@ -77,19 +77,19 @@ func TestASuiteThatCanNotBeMeantIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			_, refused := build(aSuite(c.change))
+			_, refused := build(aSuite(c.change), backends)
 			g.Expect(refused).NotTo(BeNil())
 			g.Expect(refused.reason).To(Equal(v1alpha1.ReasonInvalidSpec))
 			g.Expect(refused.message).To(ContainSubstring(c.says))
 		})
 	}
 	t.Run("the disk of two variants that is wiped between them is no reason", func(t *testing.T) {
-		_, refused := build(aSuite(destroys, variants(devices, devices)))
+		_, refused := build(aSuite(destroys, variants(devices, devices)), backends)
 		NewWithT(t).Expect(refused).To(BeNil())
 	})
 	t.Run("nor is a directory on other nodes", func(t *testing.T) {
 		_, refused := build(aSuite(variants(`{"metadata":{"nodeSelector":{"a":"x"},"targets":{"select":null,"directories":["/data/meta"]}}}`,
-			`{"metadata":{"targets":{"select":null,"directories":["/data/meta"]}}}`)))
+			`{"metadata":{"targets":{"select":null,"directories":["/data/meta"]}}}`)), backends)
 		NewWithT(t).Expect(refused).To(BeNil())
 	})
 }
@@ -102,7 +102,7 @@ func TestWhatASuiteMakesOfItsVariants(t *testing.T) {
 		s.Spec.Runs[0].Spec = raw(`{"tool":"iozone","iozone":{"fileSize":"1g","directIO":true},"fileSystem":{"name":"mine","storagePool":"ssd"},"suspend":true,"ttlAfterFinished":"1h","clients":{"nodeSelector":{"a":"b"}}}`)
 		s.Spec.Results = &v1alpha1.ResultsSpec{PersistentVolumeClaim: &v1alpha1.ResultsClaim{Name: "claim"}}
 		s.Spec.Baseline = &v1alpha1.SuiteBaseline{Published: "moosefs-2017-single"}
-	}))
+	}), backends)
 	g.Expect(refused).To(BeNil())
 	spec := func(object map[string]any) string {
 		text, err := json.Marshal(object["spec"])

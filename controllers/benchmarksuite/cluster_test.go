@@ -75,7 +75,7 @@ func newLab(t *testing.T) *lab {
 // killedAfter starts an operator that dies after so many writes.
 func (l *lab) killedAfter(writes int) {
 	l.client = server.Killable(l.t, writes)
-	l.operator = &Reconciler{Client: l.client, Reader: l.client, Clock: l.clock, PollInterval: 10 * time.Second, Tools: registry.Tools(), Recorder: l.recorder}
+	l.operator = &Reconciler{Client: l.client, Reader: l.client, Clock: l.clock, PollInterval: 10 * time.Second, Tools: registry.Tools(), Backends: backends, Recorder: l.recorder}
 }
 
 func (l *lab) must(err error) {
@@ -282,7 +282,7 @@ func (l *lab) fileSystem(name string) *v1alpha1.FileSystem {
 func (l *lab) own(name string, change func(fs *v1alpha1.FileSystem)) *v1alpha1.FileSystem {
 	l.t.Helper()
 	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: name}}
-	plans, refused := build(aSuite())
+	plans, refused := build(aSuite(), backends)
 	l.Expect(refused).To(BeNil())
 	fs.Spec = plans[0].spec
 	change(fs)

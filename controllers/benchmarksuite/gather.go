@@ -42,7 +42,7 @@ func (r *Reconciler) gather(ctx context.Context, suite *v1alpha1.BenchmarkSuite)
 		suite: suite, now: r.Clock.Now(), poll: r.PollInterval,
 		fileSystems: map[string]*v1alpha1.FileSystem{}, runs: map[string]*v1alpha1.BenchmarkRun{},
 	}
-	w.plans, w.refused = build(suite)
+	w.plans, w.refused = build(suite, r.Backends)
 	var all v1alpha1.FileSystemList
 	if err := r.Reader.List(ctx, &all, client.InNamespace(suite.Namespace)); err != nil {
 		return nil, fmt.Errorf("list FileSystems: %w", err)

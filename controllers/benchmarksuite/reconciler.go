@@ -23,6 +23,7 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 	"parallelfs.dev/operator/controllers/apply"
 	"parallelfs.dev/operator/controllers/failures"
+	"parallelfs.dev/operator/internal/backend"
 )
 
 // Reconciler reconciles BenchmarkSuites.
@@ -33,7 +34,9 @@ type Reconciler struct {
 	Reader client.Reader
 	Clock  clock.PassiveClock
 	// Tools by spec.tool, to find a run that can't be run before anything starts.
-	Tools    map[v1alpha1.BenchmarkTool]benchmarks.Tool
+	Tools map[v1alpha1.BenchmarkTool]benchmarks.Tool
+	// Backends by spec.type of the variants' FileSystems.
+	Backends backend.Set
 	Recorder events.EventRecorder
 	// PollInterval is how often what the suite waits for is looked at, besides the events of it.
 	PollInterval time.Duration

@@ -9,7 +9,10 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/conditions"
+	"parallelfs.dev/operator/internal/backend/all"
 )
+
+var backends = all.Backends(time.Minute)
 
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
@@ -53,7 +56,7 @@ type scene struct {
 
 func sceneOf(suite *v1alpha1.BenchmarkSuite) *scene {
 	w := &world{suite: suite, now: noon, poll: 10 * time.Second, fileSystems: map[string]*v1alpha1.FileSystem{}, runs: map[string]*v1alpha1.BenchmarkRun{}}
-	w.plans, w.refused = build(suite)
+	w.plans, w.refused = build(suite, backends)
 	return &scene{world: w}
 }
 

@@ -25,6 +25,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/storagetarget"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/all"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -260,7 +261,7 @@ func (w *world) target(d *fakeDisk) *v1alpha1.StorageTarget {
 
 // reconcileTargets lets an operator look at every StorageTarget.
 func (w *world) reconcileTargets(c client.Client) error {
-	r := &storagetarget.Reconciler{Client: c, Reader: c, Recorder: w.events}
+	r := &storagetarget.Reconciler{Client: c, Reader: c, Recorder: w.events, Backends: all.Backends(backend.DefaultKubeletSync)}
 	for _, t := range w.targets() {
 		if _, err := r.Reconcile(w.ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&t)}); err != nil {
 			return err

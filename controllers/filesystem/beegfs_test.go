@@ -21,7 +21,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
-	"parallelfs.dev/operator/internal/backend/beegfs"
+	"parallelfs.dev/operator/internal/backend/all"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/test/envtest/apiserver"
 )
@@ -315,15 +315,23 @@ func TestABeeGFS8WithoutALicenseForItsPoolsSaysWhatThatCosts(t *testing.T) {
 	w.Expect(w.condition(v1alpha1.ConditionStalled)).To(BeZero())
 }
 
+// talker can do what the listener's test needs.
+type talker interface {
+	backend.Backend
+	backend.Prober
+	backend.SecretKeeper
+	backend.Claimer
+}
+
 // listener is a backend that keeps what it was last told of the Jobs.
 type listener struct {
-	backend.Backend
+	talker
 	jobs []backend.Job
 }
 
 func (l *listener) Observe(in backend.Input) backend.Observation {
 	l.jobs = in.Jobs
-	return l.Backend.Observe(in)
+	return l.talker.Observe(in)
 }
 
 func TestABackendIsToldHowEachOfItsJobsStandsAndInItsOwnWordsWhyItFailed(t *testing.T) {
@@ -331,10 +339,10 @@ func TestABackendIsToldHowEachOfItsJobsStandsAndInItsOwnWordsWhyItFailed(t *test
 	w.beeGFS(nil)
 	w.hive.stuck = "pool-0"
 	w.settle()
-	heard := &listener{Backend: beegfs.New()}
+	heard := &listener{talker: all.Backends(backend.DefaultKubeletSync)[v1alpha1.BeeGFS].(talker)}
 	tell := func() backend.Job {
 		operator := w.operator(server.Client)
-		operator.Backends = map[v1alpha1.FileSystemType]backend.Backend{v1alpha1.BeeGFS: heard}
+		operator.Backends = backend.SetOf(heard)
 		_, err := operator.Reconcile(w.ctx, ctrl.Request{NamespacedName: w.key()})
 		w.Expect(err).NotTo(HaveOccurred())
 		i := slices.IndexFunc(heard.jobs, func(j backend.Job) bool { return strings.HasPrefix(j.Name, "scratch-pool-0") })

@@ -52,7 +52,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, b backend.Backend, fs 
 		return ctrl.Result{}, err
 	}
 
-	step, waiting := stopStep(b.RestartOrder(), components(sets.Items), pods, nodes.Items)
+	step, waiting := stopStep(b.Order(), components(sets.Items), pods, nodes.Items)
 	if step != "" {
 		if err := r.deleteSets(ctx, fs, sets.Items, step); err != nil {
 			return ctrl.Result{}, err

@@ -52,13 +52,18 @@ func roles(fs *v1alpha1.FileSystem) []v1alpha1.TargetsSpec {
 
 // chooseDisks makes the FileSystem have the StorageTargets that it should have, and says what a person has to change.
 // Disks that are taken up or let go of, and settings of those that are in use, wait for the lease.
-func (r *Reconciler) chooseDisks(ctx context.Context, b backend.Backend, in backend.Input, d disks, h *hold) ([]backend.Problem, error) {
+func (r *Reconciler) chooseDisks(
+	ctx context.Context, b backend.Backend, in backend.Input, d disks, nodes plan.TargetNodes, h *hold,
+) ([]backend.Problem, error) {
 	fs := in.FileSystem
 	if !usesDevices(fs) && len(d.own) == 0 {
 		return nil, nil
 	}
 	question := plan.SelectInput{
-		FileSystem: fs, Cluster: r.Cluster, FilesIn: b.FilesIn(in), TargetNodes: b.TargetNodes(fs), Inventories: in.Inventories, Others: d.others,
+		FileSystem: fs, Cluster: r.Cluster, TargetNodes: nodes, Inventories: in.Inventories, Others: d.others,
+	}
+	if finder, ok := b.(backend.FileFinder); ok {
+		question.FilesIn = finder.FilesIn(in)
 	}
 	there := map[string]*v1alpha1.StorageTarget{}
 	for i := range d.own {
@@ -165,13 +170,17 @@ func mayDelete(t *v1alpha1.StorageTarget) bool {
 
 // pin finds the CPUs of the daemons on the nodes that are recorded, and says what of it contradicts itself or a node.
 func (r *Reconciler) pin(b backend.Backend, in *backend.Input) []backend.Problem {
+	pinner, ok := b.(backend.Pinner)
+	if !ok {
+		return nil
+	}
 	question := plan.PinInput{
-		FileSystem: client.ObjectKeyFromObject(in.FileSystem).String(), Daemons: b.PinDaemons(in.FileSystem),
+		FileSystem: client.ObjectKeyFromObject(in.FileSystem).String(), Daemons: pinner.PinDaemons(in.FileSystem),
 		Inventories: in.Inventories, Others: map[string][]plan.PinDaemon{},
 	}
 	for i := range in.Others {
 		other := &in.Others[i]
-		if its, ok := r.Backends[other.Spec.Type]; ok {
+		if its, ok := r.Backends[other.Spec.Type].(backend.Pinner); ok {
 			question.Others[client.ObjectKeyFromObject(other).String()] = its.PinDaemons(other)
 		}
 	}

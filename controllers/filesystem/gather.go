@@ -39,6 +39,8 @@ func (r *Reconciler) gather(ctx context.Context, b backend.Backend, fs *v1alpha1
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
 
+	in.Claims = r.Backends.Claims(in.Others)
+
 	var nodes corev1.NodeList
 	if err := r.Client.List(ctx, &nodes); err != nil {
 		return in, d, fmt.Errorf("list nodes: %w", err)
@@ -77,22 +79,27 @@ func (r *Reconciler) gather(ctx context.Context, b backend.Backend, fs *v1alpha1
 		return in, d, err
 	}
 
-	name, key := b.SecretName(fs)
-	if in.Password, _, err = r.secret(ctx, fs, name, key); err != nil {
-		return in, d, err
+	if keeper, ok := b.(backend.SecretKeeper); ok {
+		name, key := keeper.SecretName(fs)
+		if in.Password, _, err = r.secret(ctx, fs, name, key); err != nil {
+			return in, d, err
+		}
 	}
-	return in, d, r.ask(ctx, b, &in)
+	if prober, ok := b.(backend.Prober); ok {
+		err = r.ask(ctx, prober, &in)
+	}
+	return in, d, err
 }
 
 // ask asks the filesystem, after everything else was looked at.
-func (r *Reconciler) ask(ctx context.Context, b backend.Backend, in *backend.Input) error {
+func (r *Reconciler) ask(ctx context.Context, prober backend.Prober, in *backend.Input) error {
 	fs, name := in.FileSystem, backend.ProbeSecretName(in.FileSystem)
 	key, there, err := r.secret(ctx, fs, name, backend.ProbeKey)
 	if err != nil {
 		return err
 	}
 	in.ProbeKey = key
-	url := b.ProbeURL(*in)
+	url := prober.ProbeURL(*in)
 	switch {
 	case url == "":
 		in.StateError = "it has no node yet"

@@ -85,38 +85,6 @@ func underWay(jobs []backend.Job, seen backend.Observation) bool {
 		slices.ContainsFunc(seen.Targets, func(t v1alpha1.TargetStatus) bool { return t.Removing && !t.Removable })
 }
 
-// joins names the servers that a record adds to what is recorded, in an order that stays.
-func joins(status v1alpha1.FileSystemStatus, record backend.Record) []string {
-	var out []string
-	known := map[string]v1alpha1.StoragePoolStatus{}
-	for _, p := range status.StoragePools {
-		known[p.Name] = p
-	}
-	for _, p := range record.StoragePools {
-		if _, ok := known[p.Name]; !ok {
-			out = append(out, fmt.Sprintf("storage pool %s is made", p.Name))
-			continue
-		}
-		for _, node := range p.Nodes {
-			if !slices.Contains(known[p.Name].Nodes, node) {
-				out = append(out, fmt.Sprintf("node %s joins storage pool %s", node, p.Name))
-			}
-		}
-	}
-	if status.BeeGFS == nil || record.BeeGFS == nil {
-		return out
-	}
-	given := func(name string) bool {
-		return slices.ContainsFunc(status.BeeGFS.Allocations, func(a v1alpha1.BeeGFSAllocation) bool { return a.Name == name })
-	}
-	for _, a := range record.BeeGFS.Allocations {
-		if a.Role == v1alpha1.RoleMetadata && !given(a.Name) {
-			out = append(out, fmt.Sprintf("metadata server %s is added", a.Name))
-		}
-	}
-	return out
-}
-
 // disruptive names those differences of a FileSystem's children that disturb its users.
 func disruptive(differences []apply.Difference) (changes []string, which []apply.Difference) {
 	for _, d := range differences {

@@ -67,28 +67,6 @@ func TestWhatWaitsIsNeitherWrittenNorRemoved(t *testing.T) {
 	g.Expect(objects).To(HaveLen(3))
 }
 
-func TestServersThatJoinAreNamed(t *testing.T) {
-	g := NewWithT(t)
-	status := v1alpha1.FileSystemStatus{
-		StoragePools: []v1alpha1.StoragePoolStatus{{Name: "ssd", Nodes: []string{"n1", "n2"}}},
-		BeeGFS:       &v1alpha1.BeeGFSStatus{Allocations: []v1alpha1.BeeGFSAllocation{{Name: "meta-0.n1", Role: v1alpha1.RoleMetadata}}},
-	}
-	same := backend.Record{
-		StoragePools: []backend.PoolRecord{{Name: "ssd", Nodes: []string{"n1", "n2"}}},
-		BeeGFS: &v1alpha1.BeeGFSStatus{Allocations: []v1alpha1.BeeGFSAllocation{
-			{Name: "meta-0.n1", Role: v1alpha1.RoleMetadata, NodeID: 1, Targets: []v1alpha1.BeeGFSTargetID{{ID: 1}}},
-		}},
-	}
-	g.Expect(joins(status, same)).To(BeEmpty(), "what is known better of the same servers waits for nothing")
-	grown := backend.Record{
-		StoragePools: []backend.PoolRecord{{Name: "ssd", Nodes: []string{"n1", "n2", "n3"}}, {Name: "bulk", Nodes: []string{"n4"}}},
-		BeeGFS: &v1alpha1.BeeGFSStatus{Allocations: []v1alpha1.BeeGFSAllocation{
-			{Name: "meta-0.n1", Role: v1alpha1.RoleMetadata}, {Name: "meta-1.n1", Role: v1alpha1.RoleMetadata}, {Name: "storage-bulk.n4", Role: v1alpha1.RoleStorage},
-		}},
-	}
-	g.Expect(joins(status, grown)).To(Equal([]string{"node n3 joins storage pool ssd", "storage pool bulk is made", "metadata server meta-1.n1 is added"}))
-}
-
 func TestAChangeIsUnderWayUntilItsJobsAndMovesHaveEnded(t *testing.T) {
 	cases := map[string]struct {
 		jobs    []backend.Job

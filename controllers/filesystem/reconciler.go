@@ -41,7 +41,7 @@ type Reconciler struct {
 	// Reader reads from the API server: who has the lease must really have it.
 	Reader client.Reader
 	// Backends by spec.type.
-	Backends map[v1alpha1.FileSystemType]backend.Backend
+	Backends backend.Set
 	Images   backend.Images
 	// Cluster is the identity of this cluster (StorageTarget.spec.cluster).
 	Cluster  string
@@ -163,13 +163,13 @@ func (r *Reconciler) realize(ctx context.Context, b backend.Backend, in *backend
 	[]backend.Problem, *backend.InvalidSpecError, error,
 ) {
 	var invalid *backend.InvalidSpecError
-	record, err := b.Record(*in)
+	allocation, err := b.Allocate(*in)
 	if errors.As(err, &invalid) {
 		return r.pin(b, in), invalid, nil
 	} else if err != nil {
 		return nil, nil, fmt.Errorf("decide what to record: %w", err)
 	}
-	may, err := h.may(ctx, joins(in.FileSystem.Status, record)...)
+	may, err := h.may(ctx, allocation.Joins...)
 	if err != nil {
 		return r.pin(b, in), nil, err
 	}
@@ -178,7 +178,7 @@ func (r *Reconciler) realize(ctx context.Context, b backend.Backend, in *backend
 		// The record goes to the API server before anything that follows from it: an operator that is killed in between
 		// finds what it has decided, and decides the same.
 		before := in.FileSystem.DeepCopy()
-		remember(&in.FileSystem.Status, record)
+		in.FileSystem.Status = allocation.Status
 		if err := r.writeStatus(ctx, before, in.FileSystem); err != nil {
 			return nil, nil, err
 		}
@@ -187,13 +187,13 @@ func (r *Reconciler) realize(ctx context.Context, b backend.Backend, in *backend
 	}
 	var problems []backend.Problem
 	if may {
-		if problems, err = r.chooseDisks(ctx, b, *in, d, h); err != nil {
+		if problems, err = r.chooseDisks(ctx, b, *in, d, allocation.TargetNodes, h); err != nil {
 			return nil, nil, err
 		}
 	}
 	problems = append(problems, r.pin(b, in)...)
 	wanted.Pinnings, wanted.Targets = in.Pinnings, in.Targets
-	objects, err := b.Objects(wanted)
+	objects, err := b.Members(wanted)
 	switch {
 	case errors.As(err, &invalid):
 		return problems, invalid, nil
@@ -228,24 +228,6 @@ func withoutNewPools(fs *v1alpha1.FileSystem) *v1alpha1.FileSystem {
 		return !slices.ContainsFunc(fs.Status.StoragePools, func(known v1alpha1.StoragePoolStatus) bool { return known.Name == pool.Name })
 	})
 	return out
-}
-
-// remember merges a record into a status.
-func remember(status *v1alpha1.FileSystemStatus, record backend.Record) {
-	metadata := record.Metadata
-	status.Metadata = &metadata
-	status.BeeGFS = record.BeeGFS
-	known := map[string]v1alpha1.StoragePoolStatus{}
-	for _, p := range status.StoragePools {
-		known[p.Name] = p
-	}
-	pools := make([]v1alpha1.StoragePoolStatus, 0, len(record.StoragePools))
-	for _, p := range record.StoragePools {
-		pool := known[p.Name]
-		pool.Name, pool.Slot, pool.Nodes = p.Name, p.Slot, p.Nodes
-		pools = append(pools, pool)
-	}
-	status.StoragePools = pools
 }
 
 // describe turns the observation into the status. While changes wait, nothing is settled.

@@ -24,7 +24,7 @@ func (r *Reconciler) chooseRestart(
 	ctx context.Context, b backend.Backend, in backend.Input, seen backend.Observation, h *hold,
 ) (*due, string, error) {
 	paused := in.FileSystem.Spec.Updates.Paused
-	pod, message := nextRestart(b.RestartOrder(), in, seen, paused)
+	pod, message := nextRestart(b.Order(), in, seen, paused)
 	if pod == nil || !pod.Ready {
 		return pod, message, nil
 	}
@@ -34,7 +34,7 @@ func (r *Reconciler) chooseRestart(
 	if in.Pods, err = r.pods(ctx, r.Reader, in.FileSystem); err != nil {
 		return nil, "", err
 	}
-	if pod, message = nextRestart(b.RestartOrder(), in, seen, paused); pod == nil || !pod.Ready {
+	if pod, message = nextRestart(b.Order(), in, seen, paused); pod == nil || !pod.Ready {
 		return pod, message, nil
 	}
 	change := fmt.Sprintf("%s on node %s is to be restarted: %s", pod.Component, pod.Node, pod.why)

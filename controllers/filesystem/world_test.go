@@ -31,8 +31,7 @@ import (
 	"parallelfs.dev/operator/controllers/apply"
 	"parallelfs.dev/operator/controllers/filesystem"
 	"parallelfs.dev/operator/internal/backend"
-	"parallelfs.dev/operator/internal/backend/beegfs"
-	"parallelfs.dev/operator/internal/backend/moosefs"
+	"parallelfs.dev/operator/internal/backend/all"
 	"parallelfs.dev/operator/test/envtest/apiserver"
 )
 
@@ -77,6 +76,8 @@ type world struct {
 	look *look
 	// reported is what the agents have written last, by the uid of the StorageTarget.
 	reported map[types.UID]report
+	// alter changes an operator before it begins; nil leaves it as cmd/manager makes it.
+	alter func(operator *filesystem.Reconciler)
 }
 
 // look is what was read in one look.
@@ -279,8 +280,8 @@ const cluster = "c1c1c1c1-0000-0000-0000-000000000001"
 // operator is a new operator with a client of its own.
 func (w *world) operator(c client.Client) *filesystem.Reconciler {
 	c = apiserver.Tenant(c, *w.namespaces...)
-	return &filesystem.Reconciler{
-		Client: c, Reader: c, Backends: map[v1alpha1.FileSystemType]backend.Backend{v1alpha1.MooseFS: moosefs.New(), v1alpha1.BeeGFS: beegfs.New()},
+	operator := &filesystem.Reconciler{
+		Client: c, Reader: c, Backends: all.Backends(backend.DefaultKubeletSync),
 		Images: backend.Images{Node: "node:1", PullPolicy: cmp.Or(w.pullPolicy, "IfNotPresent"), Daemons: map[string]string{
 			"moosefs-4.57.5": "moosefs:4.57.5", "beegfs-mgmtd": "mgmtd", "beegfs-meta": "meta", "beegfs-storage": "storage", "beegfs-tools": "tools",
 		}},
@@ -288,6 +289,10 @@ func (w *world) operator(c client.Client) *filesystem.Reconciler {
 		Order: &order{time.Now()}, PollInterval: 10 * time.Second,
 		Applier: &apply.Applier{Client: c, Kinds: filesystem.ChildKinds()},
 	}
+	if w.alter != nil {
+		w.alter(operator)
+	}
+	return operator
 }
 
 func (w *world) reconcile(c client.Client) error {

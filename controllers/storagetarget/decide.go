@@ -3,12 +3,12 @@ package storagetarget
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
 )
 
 // facts are all that is looked at to decide on one StorageTarget.
@@ -16,6 +16,8 @@ type facts struct {
 	target *v1alpha1.StorageTarget
 	// fileSystem that it belongs to, nil when it is gone.
 	fileSystem *v1alpha1.FileSystem
+	// drainer says how its data comes elsewhere, nil when the filesystem can't move any.
+	drainer backend.Drainer
 	// node is true when the cluster has the target's node, agent when an agent has published what that node has.
 	node, agent bool
 	// namespaceEnds is true while the target's namespace is being deleted. It is looked at where a wipe may depend on it.
@@ -118,8 +120,9 @@ func safeToRemove(f facts) *metav1.Condition {
 		return nil
 	}
 	c := &metav1.Condition{Type: v1alpha1.ConditionSafeToRemove, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonMovingData}
-	if never := notRemovable(f); never != "" {
-		c.Reason, c.Message = v1alpha1.ReasonNotRemovable, never+"; set spec.remove to false"
+	removal := removalOf(f)
+	if removal.Never != "" {
+		c.Reason, c.Message = v1alpha1.ReasonNotRemovable, removal.Never+"; set spec.remove to false"
 		return c
 	}
 	seen := listed(f)
@@ -129,16 +132,15 @@ func safeToRemove(f facts) *metav1.Condition {
 		c.Message = "nothing on this target is needed any more; it is unmounted when its server has let go of it"
 	case seen == nil:
 		c.Message = "the filesystem does not list this target, so nobody knows what is on it; its data is moved when it is online"
-	case !seen.Removing && len(mountedOn(f)) > 0 && !f.target.Spec.WritersStopped:
-		c.Reason = v1alpha1.ReasonClientsMounted
-		c.Message = fmt.Sprintf("the filesystem is mounted on %s, and BeeGFS moves files without locking them: what is written to a file meanwhile may be lost. "+
-			"Stop what writes, then set spec.writersStopped to true", strings.Join(mountedOn(f), ", "))
+	case !seen.Removing && removal.Writers != "":
+		c.Reason, c.Message = v1alpha1.ReasonClientsMounted, removal.Writers
 	case !seen.Removing:
-		c.Message = with(waits(f), seen.Message)
+		c.Message = with(removal.Waits, seen.Message)
 	case !seen.Removable && !seen.Online:
 		c.Message = fmt.Sprintf("%s of data are to be moved, and the target is not online: %s", v1alpha1.Bytes(seen.UsedBytes), seen.Message)
 	case !seen.Removable:
-		c.Message = with(moves(f, seen), seen.Message)
+		left := fmt.Sprintf("%s of %s are left on this target", v1alpha1.Bytes(seen.UsedBytes), v1alpha1.Bytes(seen.CapacityBytes))
+		c.Message = with(removal.Moves+left, seen.Message)
 	default:
 		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonDataMoved
 		c.Message = "the filesystem says that nothing on this target is needed any more; take it out of the FileSystem's spec, and it is unmounted"
@@ -152,66 +154,18 @@ func takenOut(t *v1alpha1.StorageTarget) bool {
 	return !t.DeletionTimestamp.IsZero() && meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.ConditionSafeToRemove)
 }
 
-// isBeeGFS is true for a target of a BeeGFS.
-func isBeeGFS(f facts) bool { return f.fileSystem != nil && f.fileSystem.Spec.Type == v1alpha1.BeeGFS }
-
-// notRemovable says why the filesystem can never move what is on a target elsewhere; empty when it can.
-func notRemovable(f facts) string {
-	spec := f.target.Spec
+// removalOf says how what is on a target comes elsewhere.
+func removalOf(f facts) backend.Removal {
 	switch {
-	case spec.Role == v1alpha1.RoleManagement:
-		return "the management service can't be moved to another disk: without its store BeeGFS forgets ids, pools and mirrors"
-	case spec.Role == v1alpha1.RoleMetadata && isBeeGFS(f):
-		return "BeeGFS can't move metadata to another server: what this one holds would be lost, and all files below its directories with it"
-	case spec.Role == v1alpha1.RoleMetadata:
-		return "MooseFS can't move the metadata of its master to another disk while it runs, so this target can't be removed"
-	case isBeeGFS(f) && mirrored(f.fileSystem, spec.StoragePool):
-		return fmt.Sprintf("storage pool %s is mirrored, and BeeGFS can't take a target out of a buddy group that holds data", spec.StoragePool)
+	case f.fileSystem == nil && f.target.Spec.Role != v1alpha1.RoleStorage:
+		return backend.Removal{Never: fmt.Sprintf("FileSystem %s is gone, so nobody can say whether what this target holds is needed", f.target.Spec.FileSystem.Name)}
+	case f.fileSystem == nil:
+		return backend.Removal{} // nobody lists it, and nothing more is said of it
+	case f.drainer == nil:
+		return backend.Removal{Never: fmt.Sprintf("a filesystem of type %s can't move what is on one target to others", f.fileSystem.Spec.Type)}
 	default:
-		return ""
+		return f.drainer.Removal(f.fileSystem, f.target)
 	}
-}
-
-// mirrored is true for a pool of a BeeGFS whose targets are in buddy groups.
-func mirrored(fs *v1alpha1.FileSystem, pool string) bool {
-	return slices.ContainsFunc(fs.Spec.StoragePools, func(p v1alpha1.StoragePoolSpec) bool { return p.Name == pool && p.Copies > 1 })
-}
-
-// mountedOn are the nodes that have a BeeGFS mounted, at most eight and the number of the rest. None for other filesystems, which move data
-// under writers.
-func mountedOn(f facts) []string {
-	if !isBeeGFS(f) {
-		return nil
-	}
-	const most = 8
-	var nodes []string
-	for _, c := range f.fileSystem.Status.Clients {
-		if c.Mounted {
-			nodes = append(nodes, c.Node)
-		}
-	}
-	if more := len(nodes) - most; more > 0 {
-		nodes = append(nodes[:most], fmt.Sprintf("%d more nodes", more))
-	}
-	return nodes
-}
-
-// waits says what the filesystem is not told yet.
-func waits(f facts) string {
-	if isBeeGFS(f) {
-		return "waiting until the target is in BeeGFS's pool draining, which gets no new files"
-	}
-	return "waiting until the filesystem is told to move the data; its server is restarted for that when all others are online"
-}
-
-// moves says how the data gets elsewhere, and how much is left.
-func moves(f facts, seen *v1alpha1.TargetStatus) string {
-	left := fmt.Sprintf("%s of %s are left on this target", v1alpha1.Bytes(seen.UsedBytes), v1alpha1.Bytes(seen.CapacityBytes))
-	if isBeeGFS(f) && f.fileSystem.Spec.Clients == nil {
-		return "BeeGFS places no new files on it, and moves those that are there only from a client: give the FileSystem spec.clients, " +
-			"or migrate or delete the files yourself; " + left
-	}
-	return "the filesystem moves the data elsewhere: " + left
 }
 
 // with adds what the filesystem says, if it says anything.

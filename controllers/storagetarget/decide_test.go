@@ -9,14 +9,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
 )
 
 const yes, no, unknown = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
 
+// mover is a filesystem that moves data as it says.
+type mover backend.Removal
+
+func (m mover) Removal(*v1alpha1.FileSystem, *v1alpha1.StorageTarget) backend.Removal {
+	return backend.Removal(m)
+}
+
 // oneTarget is a provisioned target of pool ssd on a node with an agent, and its FileSystem, which lists it as online.
 func oneTarget() facts {
 	return facts{
-		node: true, agent: true,
+		node: true, agent: true, drainer: mover{Waits: "waiting until it is told", Moves: "it is moved: "},
 		target: &v1alpha1.StorageTarget{
 			ObjectMeta: metav1.ObjectMeta{Name: "scratch-ssd-01234567", Namespace: "storage", Generation: 3},
 			Spec: v1alpha1.StorageTargetSpec{
@@ -40,7 +48,7 @@ func oneTarget() facts {
 	}
 }
 
-// metadataServers are three of a BeeGFS on each node; that of slot 1 is down.
+// metadataServers are three on each node; that of slot 1 is down.
 func metadataServers(nodes ...string) []v1alpha1.InstanceStatus {
 	var out []v1alpha1.InstanceStatus
 	for _, node := range nodes {
@@ -53,14 +61,6 @@ func metadataServers(nodes ...string) []v1alpha1.InstanceStatus {
 		}
 	}
 	return out
-}
-
-// ofBeeGFS makes the target one of a BeeGFS with a pool that is not mirrored, and that a node mounts.
-func ofBeeGFS(f *facts) {
-	f.fileSystem.Spec = v1alpha1.FileSystemSpec{
-		Type: v1alpha1.BeeGFS, StoragePools: []v1alpha1.StoragePoolSpec{{Name: "ssd", Copies: 1}, {Name: "safe", Copies: 2}},
-		Clients: &v1alpha1.ClientsSpec{MountPath: "/mnt/scratch"},
-	}
 }
 
 func TestOnline(t *testing.T) {
@@ -78,9 +78,9 @@ func TestOnline(t *testing.T) {
 		},
 		"a target that does not serve says what the filesystem says": {
 			change: func(f *facts) {
-				f.fileSystem.Status.Targets[0].Online, f.fileSystem.Status.Targets[0].Message = false, "MooseFS says: damaged"
+				f.fileSystem.Status.Targets[0].Online, f.fileSystem.Status.Targets[0].Message = false, "it says: damaged"
 			},
-			status: no, reason: v1alpha1.ReasonNotServing, says: "MooseFS says: damaged",
+			status: no, reason: v1alpha1.ReasonNotServing, says: "it says: damaged",
 		},
 		"a target that is not listed does not serve": {
 			change: func(f *facts) { f.fileSystem.Status.Targets[0].StorageTarget = "another" },
@@ -198,69 +198,40 @@ func TestSafeToRemove(t *testing.T) {
 			},
 			status: no, reason: v1alpha1.ReasonMovingData, says: "nobody knows",
 		},
-		"a metadata target never is": {
+		"what its filesystem can never move is never safe to remove, whatever else is said of it": {
 			change: func(f *facts) {
-				f.target.Spec.Role = v1alpha1.RoleMetadata
+				f.drainer = mover{Never: "the store can't be moved"}
 				seen(f).Removing, seen(f).Removable = true, true
 			},
-			status: no, reason: v1alpha1.ReasonNotRemovable, says: "MooseFS can't move the metadata of its master",
+			status: no, reason: v1alpha1.ReasonNotRemovable, says: "the store can't be moved; set spec.remove to false",
 		},
-		"trap 5: a metadata target of a BeeGFS never is": {
+		"nothing is of a filesystem that can't move data": {
 			change: func(f *facts) {
-				ofBeeGFS(f)
-				f.target.Spec.Role = v1alpha1.RoleMetadata
+				f.drainer, f.fileSystem.Spec.Type = nil, "Example"
 				seen(f).Removing, seen(f).Removable = true, true
 			},
-			status: no, reason: v1alpha1.ReasonNotRemovable, says: "BeeGFS can't move metadata to another server",
+			status: no, reason: v1alpha1.ReasonNotRemovable, says: "a filesystem of type Example can't move what is on one target to others",
 		},
-		"the store of a management service never is": {
+		"nor is the metadata of a filesystem that is gone": {
+			change: func(f *facts) { f.fileSystem, f.drainer, f.target.Spec.Role = nil, nil, v1alpha1.RoleMetadata },
+			status: no, reason: v1alpha1.ReasonNotRemovable, says: "FileSystem scratch is gone, so nobody can say whether what this target holds is needed",
+		},
+		"nobody knows what is on a storage target of a filesystem that is gone": {
+			change: func(f *facts) { f.fileSystem, f.drainer = nil, nil }, status: no, reason: v1alpha1.ReasonMovingData, says: "nobody knows",
+		},
+		"it waits until a person says that nothing writes, where that is in the way": {
+			change: func(f *facts) { f.drainer = mover{Writers: "Stop what writes", Waits: "waiting"} },
+			status: no, reason: v1alpha1.ReasonClientsMounted, says: "Stop what writes",
+		},
+		"who writes is of no account when the move has begun": {
 			change: func(f *facts) {
-				ofBeeGFS(f)
-				f.target.Spec.Role = v1alpha1.RoleManagement
-				seen(f).Removing, seen(f).Removable = true, true
+				f.drainer, seen(f).Removing = mover{Writers: "Stop what writes", Moves: "a client moves it; "}, true
 			},
-			status: no, reason: v1alpha1.ReasonNotRemovable, says: "without its store BeeGFS forgets ids, pools and mirrors; set spec.remove to false",
+			status: no, reason: v1alpha1.ReasonMovingData, says: "a client moves it; 1TiB of 4TiB are left",
 		},
-		"a target in a buddy group never is": {
-			change: func(f *facts) {
-				ofBeeGFS(f)
-				f.target.Spec.StoragePool = "safe"
-				seen(f).Removing, seen(f).Removable = true, true
-			},
-			status: no, reason: v1alpha1.ReasonNotRemovable, says: "storage pool safe is mirrored, and BeeGFS can't take a target out of a buddy group",
-		},
-		"a target of a BeeGFS that nodes have mounted waits until a person says that nothing writes": {
-			change: func(f *facts) {
-				ofBeeGFS(f)
-				f.fileSystem.Status.Clients = []v1alpha1.ClientStatus{{Node: "c1", Mounted: true}, {Node: "c2"}, {Node: "c3", Mounted: true}}
-			},
-			status: no, reason: v1alpha1.ReasonClientsMounted, says: "is mounted on c1, c3, and BeeGFS moves files without locking them",
-		},
-		"and goes on when a person has said so": {
-			change: func(f *facts) {
-				ofBeeGFS(f)
-				f.fileSystem.Status.Clients = []v1alpha1.ClientStatus{{Node: "c1", Mounted: true}}
-				f.target.Spec.WritersStopped = true
-			},
-			status: no, reason: v1alpha1.ReasonMovingData, says: "waiting until the target is in BeeGFS's pool draining",
-		},
-		"a target of a BeeGFS waits until it is in the pool of those that are drained, and says what stands in the way": {
-			change: func(f *facts) {
-				ofBeeGFS(f)
-				seen(f).Message = "pools beside the default one need a license"
-			},
-			status: no, reason: v1alpha1.ReasonMovingData, says: "in BeeGFS's pool draining, which gets no new files; pools beside the default one need a license",
-		},
-		"a target of a BeeGFS says how much is left while a client moves it": {
-			change: func(f *facts) { ofBeeGFS(f); seen(f).Removing = true },
-			status: no, reason: v1alpha1.ReasonMovingData, says: "moves the data elsewhere: 1TiB of 4TiB are left",
-		},
-		"a target of a BeeGFS that no node mounts says who has to move its data": {
-			change: func(f *facts) { ofBeeGFS(f); seen(f).Removing, f.fileSystem.Spec.Clients = true, nil },
-			status: no, reason: v1alpha1.ReasonMovingData, says: "give the FileSystem spec.clients, or migrate or delete the files yourself; 1TiB of 4TiB are left",
-		},
-		"a target of a BeeGFS is, when it is proven to be empty": {
-			change: func(f *facts) { ofBeeGFS(f); seen(f).Removing, seen(f).Removable = true, true }, status: yes, reason: v1alpha1.ReasonDataMoved,
+		"what the filesystem says stands behind what it waits for": {
+			change: func(f *facts) { seen(f).Message = "pools need a license" },
+			status: no, reason: v1alpha1.ReasonMovingData, says: "waiting until it is told; pools need a license",
 		},
 	}
 	for name, c := range cases {

@@ -22,6 +22,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/apply"
 	"parallelfs.dev/operator/controllers/conditions"
+	"parallelfs.dev/operator/internal/backend"
 )
 
 // FieldOwner is the name under which the operator's conditions stand in a StorageTarget's managedFields. The agent has one of
@@ -37,6 +38,8 @@ type Reconciler struct {
 	// Reader reads from the API server.
 	Reader   client.Reader
 	Recorder events.EventRecorder
+	// Backends by spec.type of the FileSystems.
+	Backends backend.Set
 }
 
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=storagetargets,verbs=get;list;watch;create;patch;delete
@@ -77,6 +80,7 @@ func (r *Reconciler) gather(ctx context.Context, target *v1alpha1.StorageTarget)
 	}
 	if found && string(fs.UID) == target.Spec.FileSystem.UID {
 		f.fileSystem = fs
+		f.drainer, _ = r.Backends[fs.Spec.Type].(backend.Drainer)
 	}
 	if f.node, err = r.find(ctx, client.ObjectKey{Name: target.Spec.Node}, &corev1.Node{}); err != nil {
 		return f, err

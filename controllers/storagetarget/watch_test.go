@@ -21,6 +21,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/storagetarget"
+	"parallelfs.dev/operator/internal/backend/all"
 	"parallelfs.dev/operator/test/envtest/apiserver"
 )
 
@@ -37,7 +38,7 @@ func start(t *testing.T, namespace string) {
 		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
 	})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect((&storagetarget.Reconciler{}).Setup(mgr)).To(Succeed())
+	g.Expect((&storagetarget.Reconciler{Backends: all.Backends(time.Minute)}).Setup(mgr)).To(Succeed())
 	ended := make(chan error)
 	go func() { ended <- mgr.Start(t.Context()) }()
 	t.Cleanup(func() { g.Expect(<-ended).To(Succeed()) })

@@ -18,85 +18,45 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// Backend runs one type of filesystem. Every method is a pure function of its arguments: no clock, no randomness, no
-// I/O, and the same answer for the same question, byte for byte.
-type Backend interface { //nolint:interfacebloat // each backend implements all of it, and the contract suite holds it to that
+// Backend runs one type of filesystem. This is what every filesystem has; what only some have is a capability (Prober, Pinner, …), which a
+// caller finds by a type assertion: it asks what a backend can do, never which one it is. Every method is a pure function of its arguments:
+// no clock, no randomness, no I/O, and the same answer for the same question, byte for byte.
+type Backend interface {
 	// Type is the spec.type that this backend serves.
 	Type() v1alpha1.FileSystemType
 
-	// Record decides what must outlive a change of labels: which node holds the metadata, and which nodes and which
-	// slot belong to a pool. It starts from what Input.FileSystem.Status has recorded, and only adds to it. The
-	// caller writes it to the status before it applies any object. An *InvalidSpecError says what a person must change.
-	Record(in Input) (Record, error)
+	// Versions are those of the filesystem's own software that the backend is tested with, oldest first.
+	Versions() []string
 
-	// Objects are the children that the filesystem should have, from the recorded status. They carry names, labels and specs, no owner and no
-	// cluster state. One that only Keep names stays as it is, and one that Absent names goes. An *InvalidSpecError says what a person must
-	// change.
-	Objects(in Input) ([]client.Object, error)
+	// Allocate decides what must outlive a change of labels: which node holds the metadata, which nodes and which slot belong to a pool, and
+	// whatever else is given once and for ever, such as ids and ports. It starts from what Input.FileSystem.Status has recorded, and only adds
+	// to it. The caller writes it to the status before it applies any object. An *InvalidSpecError says what a person must change.
+	Allocate(in Input) (Allocation, error)
+
+	// Members are the objects by which daemons run and clients mount where the recorded status says, with what these are told. They carry
+	// names, labels and specs, no owner and no cluster state; one that only Keep names stays as it is, one that Absent names goes. An
+	// *InvalidSpecError says what a person must change.
+	Members(in Input) ([]client.Object, error)
+
+	// Order lists the components (v1alpha1.LabelComponent) whose pods the operator restarts to apply a change, in this order, one pod at a
+	// time; they are stopped in the reverse of it, after all others. A component that is not named is never restarted by the operator.
+	Order() []string
 
 	// Observe turns what was seen into the parts of the status that say how the filesystem is.
 	Observe(in Input) Observation
-
-	// RestartOrder lists the components (v1alpha1.LabelComponent) whose pods the operator restarts to apply a
-	// change, in this order, one pod at a time. A component that is not named is never restarted by the operator.
-	RestartOrder() []string
-
-	// TargetNodes are the nodes on which each role keeps data, from what the status has recorded, for plan.Select.
-	TargetNodes(fs *v1alpha1.FileSystem) plan.TargetNodes
-
-	// FilesIn are the directories of targets that are drained in which files lie, relative to the target's mountpoint, by StorageTarget:
-	// the agent of the target's node counts what is left there. None for a filesystem that says itself when a target is empty.
-	FilesIn(in Input) map[string][]string
-
-	// PinDaemons are the daemons that CPUs can be asked for, on the nodes that the status has recorded, for plan.Pin.
-	PinDaemons(fs *v1alpha1.FileSystem) []plan.PinDaemon
-
-	// Mount says how a pod on a client node finds the filesystem.
-	Mount(fs *v1alpha1.FileSystem) Mount
-
-	// SecretName names the Secret among Objects that holds Input.Password, and its key there. The controller makes the
-	// password once and reads it back from that Secret.
-	SecretName(fs *v1alpha1.FileSystem) (name, key string)
-
-	// ProbeURL is where the filesystem's probe serves its State, empty while that is not known.
-	ProbeURL(in Input) string
-
-	// Prober says how the probe asks a filesystem that was started by this backend.
-	Prober(version, address string) Prober
 }
 
-// Benchmarker is a Backend whose filesystem measures itself, by tools of its own that need neither clients nor a mount (what
-// benchmarks calls OnManagement). Its methods are pure.
-type Benchmarker interface {
-	// BenchmarkJob is the Job that makes the calls of a benchmark, one after the other, where the management service can be reached, and is
-	// never tried again. It is in the namespace of the FileSystem, and has no labels: the caller gives it, and its pod, those that it finds
-	// its jobs by. The log of the container BenchmarkContainer is what the parser of the benchmark reads; exit code 124 says that the time was
-	// over. Of Input it reads FileSystem with its status, Nodes and Images. An *InvalidSpecError says what a person must change.
-	BenchmarkJob(in Input, request BenchmarkRequest) (*batchv1.Job, error)
+// Allocation is what must be recorded.
+type Allocation struct {
+	// Status is that of the FileSystem, with what was allocated. It shares nothing that anybody changes with the one that it was made from.
+	Status v1alpha1.FileSystemStatus
+	// Joins are the servers that this adds to what was recorded, such as "storage pool ssd is made", in an order that stays.
+	Joins []string
+	// TargetNodes are the nodes on which each role keeps data, for plan.Select.
+	TargetNodes plan.TargetNodes
 }
 
-// BenchmarkContainer is the name of the container in the pod of a BenchmarkJob.
-const BenchmarkContainer = "benchmark"
-
-// BenchmarkRequest says what a BenchmarkJob does.
-type BenchmarkRequest struct {
-	// Name of the Job.
-	Name string
-	// Calls in their order; see benchmarks.Call.
-	Calls []BenchmarkCall
-	// StoragePool whose targets are measured; empty for all.
-	StoragePool string
-	// Timeout ends the calls.
-	Timeout time.Duration
-}
-
-// BenchmarkCall is a benchmarks.Call.
-type BenchmarkCall struct {
-	Verb      string
-	Arguments map[string]string
-}
-
-// Keep stands among the Objects for a Job that is there: it is neither changed nor removed.
+// Keep stands among the Members for a Job that is there: it is neither changed nor removed.
 func Keep(namespace, job string) client.Object {
 	return &metav1.PartialObjectMetadata{
 		TypeMeta:   metav1.TypeMeta{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job"},
@@ -104,7 +64,7 @@ func Keep(namespace, job string) client.Object {
 	}
 }
 
-// Absent stands among the Objects for a Secret that must not be there any more. Other children that are not wanted are found by a list,
+// Absent stands among the Members for a Secret that must not be there any more. Other children that are not wanted are found by a list,
 // which would need the right to read every Secret there is.
 func Absent(namespace, secret string) client.Object {
 	return &metav1.PartialObjectMetadata{
@@ -124,29 +84,13 @@ const TemplateHashAnnotation = "parallelfs.dev/template-hash"
 // template's hash: it tells pods that were made before from those that were made since, without a clock.
 const MetadataMirroredAnnotation = "parallelfs.dev/metadata-mirrored"
 
-// Prober asks a running filesystem for its state, through the filesystem's own tools. Its methods are pure.
-type Prober interface {
-	// Commands are the command lines to run, without a shell.
-	Commands() [][]string
-	// Parse turns their standard outputs, in the same order, into a State. An error names the command and the line.
-	Parse(outputs [][]byte) (State, error)
-}
-
-// TolerantProber is a Prober that can do without some of its answers, such as those of servers that may be away. Its methods are pure.
-type TolerantProber interface {
-	Prober
-	// Limit is how long a command may take, by its place among Commands; 0 for the usual time.
-	Limit(command int) time.Duration
-	// Tolerates says whether Parse can do with what a command had printed when it failed: with the exit code, which is -1 when it was
-	// stopped because its time was over, and with its standard error.
-	Tolerates(command, code int, stderr string) bool
-}
-
 // Input is all that a backend may look at.
 type Input struct {
 	FileSystem *v1alpha1.FileSystem
-	// Others are the other FileSystems of the cluster, for conflicts of ports and directories.
+	// Others are the other FileSystems of the cluster, by namespace and name, and Claims what those of them use that have a Claimer, in the
+	// same order: for conflicts of ports and directories.
 	Others []v1alpha1.FileSystem
+	Claims []Claims
 	// Nodes are all nodes of the cluster, sorted by name.
 	Nodes []Node
 	// Pods are the pods of this filesystem, sorted by component, pool, node, instance and name.
@@ -225,21 +169,13 @@ type Job struct {
 type Images struct {
 	// Node holds the node binary.
 	Node string
-	// Daemons holds the filesystem's own software, by "<type>-<version>" such as "moosefs-4.57.5", or, where there is one image
-	// for each role, by "beegfs-<role>-<version>", or by "beegfs-<role>" for a repository whose tags are the versions.
+	// Daemons holds the filesystems' own software, by "<type>-<version>", or, where there is one image for each role, by
+	// "<type>-<role>-<version>", or by "<type>-<role>" for a repository whose tags are the versions; all of it in small letters.
 	Daemons map[string]string
 	// Benchmarks holds the tools, by name such as "iozone".
 	Benchmarks map[string]string
 	// PullPolicy of all of them, such as "IfNotPresent".
 	PullPolicy string
-}
-
-// Record is what must outlive a change of labels.
-type Record struct {
-	Metadata     v1alpha1.MetadataRecord
-	StoragePools []PoolRecord
-	// BeeGFS is nil for another type.
-	BeeGFS *v1alpha1.BeeGFSStatus
 }
 
 // PoolRecord is the recorded part of a v1alpha1.StoragePoolStatus.

@@ -21,24 +21,42 @@ func TestAPoolKeepsItsSlotAndItsNodes(t *testing.T) {
 	}
 	in := Input{
 		FileSystem: &v1alpha1.FileSystem{
-			Spec:   v1alpha1.FileSystemSpec{Type: v1alpha1.BeeGFS, StoragePools: []v1alpha1.StoragePoolSpec{pool("new", "ssd"), pool("old", "hdd")}},
+			Spec:   v1alpha1.FileSystemSpec{Type: "Example", StoragePools: []v1alpha1.StoragePoolSpec{pool("new", "ssd"), pool("old", "hdd")}},
 			Status: v1alpha1.FileSystemStatus{StoragePools: []v1alpha1.StoragePoolStatus{{Name: "old", Slot: 0, Nodes: []string{"n9"}}}},
 		},
 		Nodes: []Node{{Name: "n1", Labels: map[string]string{"ssd": "", "hdd": ""}}},
 	}
 	g.Expect(RecordPools(in, 2)).To(Equal([]PoolRecord{{Name: "new", Slot: 1, Nodes: []string{"n1"}}, {Name: "old", Slot: 0, Nodes: []string{"n1", "n9"}}}))
 	_, err := RecordPools(in, 1)
-	g.Expect(err).To(MatchError(ContainSubstring(`storage pool "new" is one too many: a BeeGFS filesystem has at most 1`)))
+	g.Expect(err).To(MatchError(ContainSubstring(`storage pool "new" is one too many: a Example filesystem has at most 1`)))
+}
+
+func TestServersThatJoinAreNamed(t *testing.T) {
+	g := NewWithT(t)
+	fs := &v1alpha1.FileSystem{Status: v1alpha1.FileSystemStatus{
+		StoragePools: []v1alpha1.StoragePoolStatus{{Name: "ssd", Nodes: []string{"n1", "n2"}, UsedBytes: 7}},
+	}}
+	metadata := v1alpha1.MetadataRecord{Node: "n1"}
+	same, joins := Recorded(fs, metadata, []PoolRecord{{Name: "ssd", Nodes: []string{"n1", "n2"}}})
+	g.Expect(joins).To(BeEmpty())
+	g.Expect(same.StoragePools).To(Equal(fs.Status.StoragePools), "what was observed of a pool stays")
+	g.Expect(same.Metadata).To(HaveValue(Equal(metadata)))
+
+	grown, joins := Recorded(fs, metadata, []PoolRecord{{Name: "ssd", Nodes: []string{"n1", "n2", "n3"}}, {Name: "bulk", Slot: 1, Nodes: []string{"n4"}}})
+	g.Expect(joins).To(Equal([]string{"node n3 joins storage pool ssd", "storage pool bulk is made"}))
+	g.Expect(PoolNodes(grown)).To(Equal(map[string][]string{"ssd": {"n1", "n2", "n3"}, "bulk": {"n4"}}))
+	g.Expect(fs.Status.Metadata).To(BeNil(), "the question is left as it was")
+	g.Expect(fs.Status.StoragePools[0].Nodes).To(HaveLen(2))
 }
 
 func TestPodsOfDifferentSlotsAreToldApart(t *testing.T) {
 	g := NewWithT(t)
-	p := Pods{FileSystem: &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Name: "scratch", Namespace: "storage"}}, Software: "beegfs"}
+	p := Pods{FileSystem: &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Name: "scratch", Namespace: "storage"}}, Software: "example"}
 	first := Workload{Component: "meta", Instance: "0"}
 	set := p.DaemonSet("meta-0", first, p.Template(first))
 	g.Expect(set.Spec.Selector.MatchLabels).To(HaveKeyWithValue(v1alpha1.LabelInstance, "0"))
 	g.Expect(p.Labels(Workload{Component: "meta", Instance: "1"})).NotTo(HaveKeyWithValue(v1alpha1.LabelInstance, "0"))
-	g.Expect(set.Spec.Template.Labels).To(HaveKeyWithValue("app.kubernetes.io/name", "beegfs"))
+	g.Expect(set.Spec.Template.Labels).To(HaveKeyWithValue("app.kubernetes.io/name", "example"))
 }
 
 func TestOnlyWhatNeedsARestartChangesTheHashOfATemplate(t *testing.T) {
@@ -60,7 +78,7 @@ func TestPodsHaveWhatTheUserAsksForAndOnlyResourcesRestartThem(t *testing.T) {
 		p := Pods{FileSystem: &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Name: "scratch"}, Spec: v1alpha1.FileSystemSpec{Pods: pods}}}
 		w := Workload{Component: "meta", Role: v1alpha1.RoleMetadata}
 		pod := p.Template(w)
-		pod.Spec.Containers = []corev1.Container{p.Container("meta", "beegfs-meta:7.4.6", "run", "config", "meta.json"), {Name: "probe"}}
+		pod.Spec.Containers = []corev1.Container{p.Container("meta", "example-meta:7.4.6", "run", "config", "meta.json"), {Name: "probe"}}
 		return p.DaemonSet("meta", w, pod, "told").Spec.Template
 	}
 	before := template(v1alpha1.PodsSpec{})

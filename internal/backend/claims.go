@@ -8,13 +8,6 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// The number of ports that a filesystem reserves from its base port.
-const (
-	mooseFSPorts = 32
-	// BeeGFSPorts is that of a BeeGFS; see v1alpha1.BeeGFSSpec.BasePort.
-	BeeGFSPorts = 64
-)
-
 // PortRange is the ports from First, Count of them. Count is 0 for a filesystem that has none yet.
 type PortRange struct{ First, Count int32 }
 
@@ -23,50 +16,76 @@ func (p PortRange) Overlap(other PortRange) bool {
 	return p.First < other.First+other.Count && other.First < p.First+p.Count
 }
 
-// PortsOf are the ports that a filesystem of any type has, or asks for.
-func PortsOf(fs *v1alpha1.FileSystem) PortRange {
-	switch {
-	case fs.Spec.Type == v1alpha1.MooseFS:
-		return PortRange{fs.Spec.MooseFS.Ports(), mooseFSPorts}
-	case fs.Status.BeeGFS != nil && fs.Status.BeeGFS.BasePort != 0:
-		return PortRange{fs.Status.BeeGFS.BasePort, BeeGFSPorts}
-	case fs.Spec.BeeGFS != nil && fs.Spec.BeeGFS.BasePort != nil:
-		return PortRange{*fs.Spec.BeeGFS.BasePort, BeeGFSPorts}
-	default:
-		return PortRange{}
+// Claims are what a filesystem uses on nodes, so that no other may use it there.
+type Claims struct {
+	// Of is the FileSystem, as "namespace/name".
+	Of string
+	// Ports that it has, or asks for, on every node where it has servers; Field of the spec sets them, such as "spec.example.basePort".
+	Ports PortRange
+	Field string
+	// Directories that it uses on each node where it has servers. Those on a disk of its own are not in the list: a disk that two want is
+	// refused where it is chosen. A node without any is in it, because of the ports. Nil for a filesystem that has recorded nothing yet: it
+	// will find the claims of others when it does.
+	Directories map[string][]string
+}
+
+// NewClaims are those of a filesystem on no node yet.
+func NewClaims(fs *v1alpha1.FileSystem, ports PortRange, field string) Claims {
+	return Claims{Of: fs.Namespace + "/" + fs.Name, Ports: ports, Field: field}
+}
+
+// Use adds directories of a node, or the node alone.
+func (c *Claims) Use(node string, directories ...string) {
+	if c.Directories == nil {
+		c.Directories = map[string][]string{}
+	}
+	c.Directories[node] = append(c.Directories[node], directories...)
+}
+
+// UseMetadata adds the recorded node of the metadata, and the directory there that is not on a disk of its own.
+func (c *Claims) UseMetadata(record v1alpha1.MetadataRecord) {
+	if record.Target == "" && record.Directory != "" {
+		c.Use(record.Node, record.Directory)
+		return
+	}
+	c.Use(record.Node)
+}
+
+// UsePools adds the recorded nodes of the pools that the spec has, and the pools' directories there.
+func (c *Claims) UsePools(fs *v1alpha1.FileSystem) {
+	for _, pool := range fs.Status.StoragePools {
+		i := slices.IndexFunc(fs.Spec.StoragePools, func(p v1alpha1.StoragePoolSpec) bool { return p.Name == pool.Name })
+		if i < 0 {
+			continue
+		}
+		for _, node := range pool.Nodes {
+			c.Use(node)
+			for _, d := range fs.Spec.StoragePools[i].Targets.Directories {
+				c.Use(node, string(d))
+			}
+		}
 	}
 }
 
 // RefuseConflicts refuses a port or a directory that another filesystem, of any type, uses on the same node.
-func RefuseConflicts(in Input, record Record) error {
-	fs := in.FileSystem
-	ports, field := PortsOf(fs), "spec.moosefs.basePort"
-	if record.BeeGFS != nil {
-		ports, field = PortRange{record.BeeGFS.BasePort, BeeGFSPorts}, "spec.beegfs.basePort"
-	}
-	mine := uses(fs, record)
-	for i := range in.Others {
-		other := &in.Others[i]
-		if other.Status.Metadata == nil {
-			continue // it has claimed nothing yet, and will find our claim when it does
-		}
-		theirs, theirPorts := uses(other, recordedBy(other)), PortsOf(other)
-		for _, node := range SortedKeys(mine) {
-			directories, sharesNode := theirs[node]
+func RefuseConflicts(in Input, mine Claims) error {
+	for _, theirs := range in.Claims {
+		for _, node := range SortedKeys(mine.Directories) {
+			directories, sharesNode := theirs.Directories[node]
 			if !sharesNode {
 				continue
 			}
-			if ports.Overlap(theirPorts) {
+			if mine.Ports.Overlap(theirs.Ports) {
 				return Invalid(v1alpha1.ReasonPortConflict,
-					"FileSystem %s/%s uses the ports %d to %d on node %s too; set %s at least %d away from %d",
-					other.Namespace, other.Name, theirPorts.First, theirPorts.First+theirPorts.Count-1, node,
-					field, max(ports.Count, theirPorts.Count), theirPorts.First)
+					"FileSystem %s uses the ports %d to %d on node %s too; set %s at least %d away from %d",
+					theirs.Of, theirs.Ports.First, theirs.Ports.First+theirs.Ports.Count-1, node,
+					mine.Field, max(mine.Ports.Count, theirs.Ports.Count), theirs.Ports.First)
 			}
-			for _, d := range mine[node] {
+			for _, d := range mine.Directories[node] {
 				for _, e := range directories {
 					if Nested(d, e) {
 						return Invalid(v1alpha1.ReasonDirectoryConflict,
-							"FileSystem %s/%s keeps data in %s on node %s, and this one asks for %s; give each its own directory", other.Namespace, other.Name, e, node, d)
+							"FileSystem %s keeps data in %s on node %s, and this one asks for %s; give each its own directory", theirs.Of, e, node, d)
 					}
 				}
 			}
@@ -79,47 +98,4 @@ func RefuseConflicts(in Input, record Record) error {
 func Nested(d, e string) bool {
 	d, e = path.Clean(d), path.Clean(e)
 	return d == e || strings.HasPrefix(d, e+"/") || strings.HasPrefix(e, d+"/")
-}
-
-// recordedBy is what the status of a filesystem has recorded.
-func recordedBy(fs *v1alpha1.FileSystem) Record {
-	record := Record{Metadata: *fs.Status.Metadata, BeeGFS: fs.Status.BeeGFS}
-	for _, p := range fs.Status.StoragePools {
-		record.StoragePools = append(record.StoragePools, PoolRecord{Name: p.Name, Slot: p.Slot, Nodes: p.Nodes})
-	}
-	return record
-}
-
-// uses lists the directories that a filesystem uses on each node where it has servers. Those on a disk of its own are not
-// in the list: a disk that two want is refused where it is chosen. A node without any is in it, because of the ports.
-func uses(fs *v1alpha1.FileSystem, record Record) map[string][]string {
-	out := map[string][]string{record.Metadata.Node: nil}
-	if record.Metadata.Target == "" && record.Metadata.Directory != "" {
-		out[record.Metadata.Node] = []string{record.Metadata.Directory}
-	}
-	if record.BeeGFS != nil {
-		for _, a := range record.BeeGFS.Allocations {
-			directories := out[a.Node]
-			for _, t := range a.Targets {
-				if a.Role == v1alpha1.RoleMetadata && path.IsAbs(t.Name) {
-					directories = append(directories, t.Name)
-				}
-			}
-			out[a.Node] = directories
-		}
-	}
-	for _, pool := range record.StoragePools {
-		i := slices.IndexFunc(fs.Spec.StoragePools, func(p v1alpha1.StoragePoolSpec) bool { return p.Name == pool.Name })
-		if i < 0 {
-			continue
-		}
-		for _, node := range pool.Nodes {
-			directories := out[node]
-			for _, d := range fs.Spec.StoragePools[i].Targets.Directories {
-				directories = append(directories, string(d))
-			}
-			out[node] = directories
-		}
-	}
-	return out
 }

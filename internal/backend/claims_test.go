@@ -9,37 +9,6 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-func TestPortsOfAFileSystem(t *testing.T) {
-	cases := map[string]struct {
-		fs   v1alpha1.FileSystem
-		want PortRange
-	}{
-		"a MooseFS has 32 from its base port": {
-			fs:   v1alpha1.FileSystem{Spec: v1alpha1.FileSystemSpec{Type: v1alpha1.MooseFS, MooseFS: &v1alpha1.MooseFSSpec{BasePort: 9419}}},
-			want: PortRange{9419, 32},
-		},
-		"a BeeGFS has the 64 that were given to it": {
-			fs: v1alpha1.FileSystem{
-				Spec:   v1alpha1.FileSystemSpec{BeeGFS: &v1alpha1.BeeGFSSpec{}},
-				Status: v1alpha1.FileSystemStatus{BeeGFS: &v1alpha1.BeeGFSStatus{BasePort: 8064}},
-			},
-			want: PortRange{8064, 64},
-		},
-		"a BeeGFS asks for some before they are given to it": {
-			fs:   v1alpha1.FileSystem{Spec: v1alpha1.FileSystemSpec{BeeGFS: &v1alpha1.BeeGFSSpec{BasePort: new(int32(9000))}}},
-			want: PortRange{9000, 64},
-		},
-		"a BeeGFS that asks for none has none yet": {
-			fs: v1alpha1.FileSystem{Spec: v1alpha1.FileSystemSpec{BeeGFS: &v1alpha1.BeeGFSSpec{}}},
-		},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(PortsOf(&c.fs)).To(Equal(c.want))
-		})
-	}
-}
-
 func TestRangesOverlapWhenAPortIsInBoth(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(PortRange{8000, 64}.Overlap(PortRange{8063, 32})).To(BeTrue())
@@ -56,38 +25,39 @@ func TestDirectoriesAreNestedByTheirElements(t *testing.T) {
 	g.Expect(Nested("/data/a", "/data/ab")).To(BeFalse())
 }
 
-// mooseOn is a MooseFS with its master on a node, and a pool on others.
-func mooseOn(name, master, directory string, port int32, pool ...string) v1alpha1.FileSystem {
-	return v1alpha1.FileSystem{
+// claimsOf a filesystem with metadata on a node, and a pool on others.
+func claimsOf(name, metadata, directory string, ports PortRange, pool ...string) Claims {
+	fs := v1alpha1.FileSystem{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "storage"},
-		Spec: v1alpha1.FileSystemSpec{
-			Type: v1alpha1.MooseFS, MooseFS: &v1alpha1.MooseFSSpec{BasePort: port},
-			StoragePools: []v1alpha1.StoragePoolSpec{{Name: "ssd", Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data/" + v1alpha1.DirectoryPath(name)}}}},
-		},
-		Status: v1alpha1.FileSystemStatus{
-			Metadata:     &v1alpha1.MetadataRecord{Node: master, Directory: directory},
-			StoragePools: []v1alpha1.StoragePoolStatus{{Name: "ssd", Nodes: pool}},
-		},
+		Spec: v1alpha1.FileSystemSpec{StoragePools: []v1alpha1.StoragePoolSpec{
+			{Name: "ssd", Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data/" + v1alpha1.DirectoryPath(name)}}},
+		}},
+		Status: v1alpha1.FileSystemStatus{StoragePools: []v1alpha1.StoragePoolStatus{{Name: "ssd", Nodes: pool}, {Name: "removed", Nodes: []string{"n1"}}}},
 	}
+	claims := NewClaims(&fs, ports, "spec."+name+".basePort")
+	claims.UseMetadata(v1alpha1.MetadataRecord{Node: metadata, Directory: directory})
+	claims.UsePools(&fs)
+	return claims
 }
 
 func TestConflictsAreThoseOfOneNode(t *testing.T) {
-	mine := mooseOn("mine", "n1", "/meta/mine", 9419, "n2")
+	mine := claimsOf("mine", "n1", "/meta/mine", PortRange{9419, 32}, "n2")
 	cases := map[string]struct {
-		other v1alpha1.FileSystem
-		says  string
+		theirs Claims
+		says   string
 	}{
-		"nothing in common":                          {other: mooseOn("other", "n3", "/meta/mine", 9419, "n4")},
-		"the same ports on the master's node":        {other: mooseOn("other", "n1", "/meta/other", 9419, "n4"), says: "uses the ports 9419 to 9450 on node n1 too"},
-		"the same ports on a node of both pools":     {other: mooseOn("other", "n3", "/meta/other", 9400, "n2"), says: "uses the ports 9400 to 9431 on node n2 too; set spec.moosefs.basePort at least 32 away from 9400"},
-		"a directory inside of another's on a node":  {other: mooseOn("other", "n2", "/data/mine/below", 9500, "n4"), says: "keeps data in /data/mine/below on node n2"},
-		"the same directory on different nodes only": {other: mooseOn("other", "n3", "/data/mine", 9500, "n4")},
-		"a filesystem that has claimed nothing yet":  {other: v1alpha1.FileSystem{Spec: mine.Spec}},
+		"nothing in common":                          {theirs: claimsOf("other", "n3", "/meta/mine", PortRange{9419, 32}, "n4")},
+		"the same ports on the metadata's node":      {theirs: claimsOf("other", "n1", "/meta/other", PortRange{9419, 32}, "n4"), says: "FileSystem storage/other uses the ports 9419 to 9450 on node n1 too"},
+		"the same ports on a node of both pools":     {theirs: claimsOf("other", "n3", "/meta/other", PortRange{9400, 32}, "n2"), says: "uses the ports 9400 to 9431 on node n2 too; set spec.mine.basePort at least 32 away from 9400"},
+		"ports of one that reserves more":            {theirs: claimsOf("other", "n1", "/meta/other", PortRange{9360, 64}), says: "set spec.mine.basePort at least 64 away from 9360"},
+		"a directory inside of another's on a node":  {theirs: claimsOf("other", "n2", "/data/mine/below", PortRange{9500, 32}, "n4"), says: "keeps data in /data/mine/below on node n2"},
+		"the same directory on different nodes only": {theirs: claimsOf("other", "n3", "/data/mine", PortRange{9500, 32}, "n4")},
+		"a filesystem that has claimed nothing yet":  {theirs: NewClaims(&v1alpha1.FileSystem{}, PortRange{9419, 32}, "")},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			err := RefuseConflicts(Input{FileSystem: &mine, Others: []v1alpha1.FileSystem{c.other}}, recordedBy(&mine))
+			err := RefuseConflicts(Input{Claims: []Claims{c.theirs}}, mine)
 			if c.says == "" {
 				g.Expect(err).NotTo(HaveOccurred())
 			} else {
@@ -95,12 +65,4 @@ func TestConflictsAreThoseOfOneNode(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a BeeGFS needs 64 ports, so a MooseFS has to be that far away", func(t *testing.T) {
-		g := NewWithT(t)
-		record := recordedBy(&mine)
-		record.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 9400}
-		other := mooseOn("other", "n1", "/meta/other", 9460)
-		err := RefuseConflicts(Input{FileSystem: &mine, Others: []v1alpha1.FileSystem{other}}, record)
-		g.Expect(err).To(MatchError(ContainSubstring("set spec.beegfs.basePort at least 64 away from 9460")))
-	})
 }

@@ -32,7 +32,7 @@ const RoleClient v1alpha1.InstanceRole = "Client"
 type Pods struct {
 	FileSystem *v1alpha1.FileSystem
 	Images     Images
-	// Software is the label app.kubernetes.io/name, such as "moosefs".
+	// Software is the label app.kubernetes.io/name, such as "example".
 	Software string
 	// Group is the gid of the daemons' user in all images; 0 when they run as root.
 	Group int64

@@ -20,8 +20,23 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Contract runs the suite. The input needs no record and no state: Contract adds the backend's own record.
-func Contract(t *testing.T, b backend.Backend, fresh func() backend.Input) {
+// Contract runs the suite for every version. The input needs no record and no state: Contract adds the backend's own record. Initialized
+// makes a status one of a filesystem whose daemons have all prepared their directories, besides status.metadata; nil when that is all.
+func Contract(t *testing.T, b backend.Backend, fresh func(version string) backend.Input, initialized func(*v1alpha1.FileSystemStatus)) {
+	t.Helper()
+	for _, version := range b.Versions() {
+		t.Run(version, func(t *testing.T) {
+			contract(t, b, func() backend.Input { return fresh(version) }, func(fs *v1alpha1.FileSystem) {
+				fs.Status.Metadata.Initialized = fs.CreationTimestamp.DeepCopy()
+				if initialized != nil {
+					initialized(&fs.Status)
+				}
+			})
+		})
+	}
+}
+
+func contract(t *testing.T, b backend.Backend, fresh func() backend.Input, initialized func(*v1alpha1.FileSystem)) {
 	t.Helper()
 	recorded := func(t *testing.T) backend.Input {
 		t.Helper()
@@ -31,9 +46,9 @@ func Contract(t *testing.T, b backend.Backend, fresh func() backend.Input) {
 	}
 	objects := func(t *testing.T, in backend.Input) []client.Object {
 		t.Helper()
-		out, err := b.Objects(in)
+		out, err := b.Members(in)
 		if err != nil {
-			t.Fatalf("Objects: %v", err)
+			t.Fatalf("Members: %v", err)
 		}
 		return out
 	}
@@ -54,13 +69,13 @@ func Contract(t *testing.T, b backend.Backend, fresh func() backend.Input) {
 		g := gomega.NewWithT(t)
 		in := recorded(t)
 		first, seen := text(t, objects(t, in)), text(t, b.Observe(in))
-		record, err := b.Record(in)
+		record, err := b.Allocate(in)
 		g.Expect(err).NotTo(gomega.HaveOccurred())
 		for i := range in.Targets {
 			slices.Reverse(in.Targets[i:])
 			g.Expect(text(t, objects(t, in))).To(gomega.Equal(first))
 			g.Expect(text(t, b.Observe(in))).To(gomega.Equal(seen))
-			g.Expect(b.Record(in)).To(gomega.Equal(record))
+			g.Expect(b.Allocate(in)).To(gomega.Equal(record))
 		}
 	})
 
@@ -85,16 +100,16 @@ func Contract(t *testing.T, b backend.Backend, fresh func() backend.Input) {
 	t.Run("a record that was made is only added to", func(t *testing.T) {
 		g := gomega.NewWithT(t)
 		in := recorded(t)
-		again, err := b.Record(in)
+		again, err := b.Allocate(in)
 		g.Expect(err).NotTo(gomega.HaveOccurred())
-		g.Expect(again.Metadata).To(gomega.Equal(*in.FileSystem.Status.Metadata))
-		g.Expect(again.BeeGFS).To(gomega.Equal(in.FileSystem.Status.BeeGFS))
+		g.Expect(again.Status).To(gomega.Equal(in.FileSystem.Status))
+		g.Expect(again.Joins).To(gomega.BeEmpty(), "what is recorded does not join")
 
 		for i := range in.Nodes {
 			in.Nodes[i].Labels = nil
 		}
 		in.Targets = nil
-		unlabeled, err := b.Record(in)
+		unlabeled, err := b.Allocate(in)
 		g.Expect(err).NotTo(gomega.HaveOccurred(), "nodes that hold data must not be forgotten when their labels or disks go")
 		g.Expect(unlabeled).To(gomega.Equal(again))
 	})
@@ -227,22 +242,11 @@ func keepsTheKey(t *testing.T, in backend.Input, objects []client.Object) {
 // Remember puts the backend's record into the input's status, as the controller does.
 func Remember(t testing.TB, b backend.Backend, in *backend.Input) {
 	t.Helper()
-	record, err := b.Record(*in)
+	allocation, err := b.Allocate(*in)
 	if err != nil {
-		t.Fatalf("Record: %v", err)
+		t.Fatalf("Allocate: %v", err)
 	}
-	keep(record, in)
-}
-
-// keep puts a record into the input's status.
-func keep(record backend.Record, in *backend.Input) {
-	in.FileSystem.Status.Metadata = &record.Metadata
-	in.FileSystem.Status.BeeGFS = record.BeeGFS
-	in.FileSystem.Status.StoragePools = nil
-	for _, p := range record.StoragePools {
-		in.FileSystem.Status.StoragePools = append(in.FileSystem.Status.StoragePools,
-			v1alpha1.StoragePoolStatus{Name: p.Name, Slot: p.Slot, Nodes: p.Nodes})
-	}
+	in.FileSystem.Status = allocation.Status
 }
 
 func daemonSets(objects []client.Object) []*appsv1.DaemonSet {
@@ -265,20 +269,6 @@ func templateHashes(objects []client.Object) map[string]string {
 
 // granted is the permission to initialize, as it stands in JSON that is indented, or not.
 const granted = `"granted": ?true`
-
-// initialized records that everything was initialized.
-func initialized(fs *v1alpha1.FileSystem) {
-	when := fs.CreationTimestamp.DeepCopy()
-	fs.Status.Metadata.Initialized = when
-	if fs.Status.BeeGFS == nil {
-		return
-	}
-	for _, a := range fs.Status.BeeGFS.Allocations {
-		for i := range a.Targets {
-			a.Targets[i].Initialized = when
-		}
-	}
-}
 
 // text is the JSON of a value, with what Secrets and ConfigMaps hold in the clear behind it.
 func text(t *testing.T, value any) string {

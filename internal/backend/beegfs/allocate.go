@@ -1,6 +1,7 @@
 package beegfs
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -8,7 +9,99 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/plan"
 )
+
+// Allocate decides which node and target hold the store of the management service, which nodes belong to the metadata and to each
+// pool, and which ports and ids the daemons and their targets have.
+func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
+	if err := checkSpec(in.FileSystem); err != nil {
+		return backend.Allocation{}, err
+	}
+	management, err := recordManagement(in)
+	if err != nil {
+		return backend.Allocation{}, err
+	}
+	pools, err := backend.RecordPools(in, maxSlots)
+	if err != nil {
+		return backend.Allocation{}, err
+	}
+	nodes, err := recordMetadataNodes(in)
+	if err != nil {
+		return backend.Allocation{}, err
+	}
+	given, err := allocate(in, nodes, pools)
+	if err != nil {
+		return backend.Allocation{}, err
+	}
+	fs := *in.FileSystem
+	var joins []string
+	fs.Status, joins = backend.Recorded(in.FileSystem, management, pools)
+	fs.Status.BeeGFS = given
+	if err := refuseOwnConflicts(in, &fs); err != nil {
+		return backend.Allocation{}, err
+	}
+	if err := backend.RefuseConflicts(in, b.Claims(&fs)); err != nil {
+		return backend.Allocation{}, err
+	}
+	return backend.Allocation{
+		Status: fs.Status, Joins: append(joins, addedServers(in.FileSystem, given)...),
+		TargetNodes: plan.TargetNodes{
+			Management: []string{management.Node}, Metadata: metadataNodes(&fs), Pools: backend.PoolNodes(fs.Status),
+		},
+	}, nil
+}
+
+// addedServers are the metadata servers that join those that are recorded. The first of all join nothing.
+func addedServers(fs *v1alpha1.FileSystem, given *v1alpha1.BeeGFSStatus) []string {
+	if fs.Status.BeeGFS == nil {
+		return nil
+	}
+	var joins []string
+	for _, a := range given.Allocations {
+		if _, known := allocationNamed(fs, a.Name); a.Role == v1alpha1.RoleMetadata && !known {
+			joins = append(joins, fmt.Sprintf("metadata server %s is added", a.Name))
+		}
+	}
+	return joins
+}
+
+// reservedPorts is how many ports a filesystem reserves from its base port; see v1alpha1.BeeGFSSpec.BasePort.
+const reservedPorts = 64
+
+// Claims are its ports, and the directories of the management service, the metadata servers and the pools.
+func (Backend) Claims(fs *v1alpha1.FileSystem) backend.Claims {
+	var ports backend.PortRange
+	switch {
+	case fs.Status.BeeGFS != nil && fs.Status.BeeGFS.BasePort != 0:
+		ports = backend.PortRange{First: fs.Status.BeeGFS.BasePort, Count: reservedPorts}
+	case fs.Spec.BeeGFS != nil && fs.Spec.BeeGFS.BasePort != nil:
+		ports = backend.PortRange{First: *fs.Spec.BeeGFS.BasePort, Count: reservedPorts}
+	}
+	claims := backend.NewClaims(fs, ports, "spec.beegfs.basePort")
+	if fs.Status.Metadata == nil {
+		return claims
+	}
+	claims.UseMetadata(*fs.Status.Metadata)
+	for _, a := range allocations(fs) {
+		claims.Use(a.Node)
+		for _, t := range a.Targets {
+			if a.Role == v1alpha1.RoleMetadata && isDirectory(t.Name) {
+				claims.Use(a.Node, t.Name)
+			}
+		}
+	}
+	claims.UsePools(fs)
+	return claims
+}
+
+// Adopts is true for a filesystem whose daemons get the ids of an earlier one, and so its data.
+func (Backend) Adopts(spec *v1alpha1.FileSystemSpec) string {
+	if spec.BeeGFS == nil || len(spec.BeeGFS.Adopt) == 0 {
+		return ""
+	}
+	return "beegfs.adopt"
+}
 
 // maxID is the highest numeric id of a node or a target: BeeGFS keeps them in 16 bits (beegfs-setup-meta -s, 7.4.6).
 const maxID = 65535

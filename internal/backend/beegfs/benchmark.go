@@ -12,10 +12,9 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/beegfs/cli"
 	"parallelfs.dev/operator/internal/node/spec"
 )
-
-var _ backend.Benchmarker = Backend{}
 
 // How beegfs-ctl 7 (ModeStorageBench.cpp) and beegfs 8 (ctl/internal/cmd/benchmark) say that the servers are busy, and that something went
 // wrong: both end with exit code 0 then. beegfs 8 prints a row with the number of servers that are uninitialized, initialized, in error,
@@ -29,14 +28,6 @@ const (
 	unrun8  = `^ *([1-9]\d*( +\d+){8}|\d+ +[1-9]\d*( +\d+){7}|\d+ +\d+ +[1-9]\d*( +\d+){6}|(\d+ +){5}[1-9]\d*( +\d+){3}|(\d+ +){8}[1-9]\d*) *$`
 )
 
-// The arguments of benchmarks.Call that storagebench gives.
-const (
-	benchBlock   = "blockSize"
-	benchSize    = "fileSize"
-	benchThreads = "threads"
-	benchDirect  = "directIO"
-)
-
 const (
 	// componentBenchmark names the volume and the pod's purpose; the caller's labels take the place of its own.
 	componentBenchmark = "benchmark"
@@ -45,37 +36,6 @@ const (
 	// benchmarkGrace is more than `node manage` takes to tidy up when its pod is stopped, in seconds.
 	benchmarkGrace = 75
 )
-
-// bench is a command of the benchmark of storage servers, on some targets.
-func (t tool) bench(verb string, targets []int32, arguments map[string]string) []string {
-	ids := t.numbers("s", targets...)
-	if t.eight {
-		start := map[string][]string{
-			"write": {"start"}, "read": {"start", "--read"}, "status": {"status", "--verbose", "--unadorned", "--raw"}, "stop": {"stop"},
-			"clean": {"cleanup"},
-		}
-		argv := t.run(append([]string{"benchmark"}, start[verb]...)...)
-		argv = append(argv, "--targets="+ids)
-		if len(arguments) > 0 {
-			argv = append(argv, "--block-size="+arguments[benchBlock], "--size="+arguments[benchSize], "--num-tasks="+arguments[benchThreads])
-			if arguments[benchDirect] == "true" {
-				argv = append(argv, "--odirect")
-			}
-		}
-		return argv
-	}
-	start := map[string][]string{
-		"write": {"--write"}, "read": {"--read"}, "status": {"--status", "--verbose"}, "stop": {"--stop"}, "clean": {"--cleanup"},
-	}
-	argv := t.run(append([]string{"--storagebench", "--targetids=" + ids}, start[verb]...)...)
-	if len(arguments) > 0 {
-		argv = append(argv, "--blocksize="+arguments[benchBlock], "--size="+arguments[benchSize], "--threads="+arguments[benchThreads])
-		if arguments[benchDirect] == "true" {
-			argv = append(argv, "--odirect")
-		}
-	}
-	return argv
-}
 
 // BenchmarkJob runs the benchmark of the storage servers on the targets of a pool, or on all, by the verbs write and read: each is started,
 // waited for, and its results are printed. What the benchmark has written is removed before the first and after the last, in any case.
@@ -91,23 +51,23 @@ func (Backend) BenchmarkJob(in backend.Input, request backend.BenchmarkRequest) 
 	}
 	t := toolOf(in)
 	busy, failed, unrun := busy7, failed7, unrun7
-	if t.eight {
+	if cli.Is8(in.FileSystem.Spec.Version) {
 		busy, failed, unrun = busy8, failed8, unrun8
 	}
 	// One that somebody else has started is waited for: its files must not be removed.
 	calls := []spec.ManageCall{
-		{Argv: t.bench("status", targets, nil), While: busy},
-		{Argv: t.bench("clean", targets, nil), Fails: failed},
+		{Argv: t.Bench("status", targets, nil), While: busy},
+		{Argv: t.Bench("clean", targets, nil), Fails: failed},
 	}
 	for _, c := range request.Calls {
 		calls = append(calls,
-			spec.ManageCall{Argv: t.bench(c.Verb, targets, c.Arguments), Fails: failed},
-			spec.ManageCall{Name: c.Verb, Argv: t.bench("status", targets, nil), While: busy, Fails: unrun})
+			spec.ManageCall{Argv: t.Bench(c.Verb, targets, c.Arguments), Fails: failed},
+			spec.ManageCall{Name: c.Verb, Argv: t.Bench("status", targets, nil), While: busy, Fails: unrun})
 	}
 	calls = append(calls,
-		spec.ManageCall{Argv: t.bench("stop", targets, nil), Always: true, MayFail: true},
-		spec.ManageCall{Argv: t.bench("status", targets, nil), While: busy, Always: true, MayFail: true},
-		spec.ManageCall{Name: "clean", Argv: t.bench("clean", targets, nil), Fails: failed, Always: true})
+		spec.ManageCall{Argv: t.Bench("stop", targets, nil), Always: true, MayFail: true},
+		spec.ManageCall{Argv: t.Bench("status", targets, nil), While: busy, Always: true, MayFail: true},
+		spec.ManageCall{Name: "clean", Argv: t.Bench("clean", targets, nil), Fails: failed, Always: true})
 	b := builder{in: in, management: node, told: map[string][]byte{}}
 	object, err := b.job(jobSpec{
 		name: request.Name, component: componentBenchmark, verb: "manage", nodes: []string{in.FileSystem.Status.Metadata.Node},
@@ -171,9 +131,9 @@ func bytesPerTarget(calls []backend.BenchmarkCall) (int64, error) {
 		if c.Verb != "write" && c.Verb != "read" {
 			return 0, backend.Invalid(v1alpha1.ReasonInvalidSpec, "BeeGFS has no call %q for a benchmark; it has write and read", c.Verb)
 		}
-		_, err1 := strconv.ParseUint(c.Arguments[benchBlock], 10, 63)
-		size, err2 := strconv.ParseUint(c.Arguments[benchSize], 10, 50)
-		threads, err3 := strconv.ParseUint(c.Arguments[benchThreads], 10, 12)
+		_, err1 := strconv.ParseUint(c.Arguments[cli.BenchBlock], 10, 63)
+		size, err2 := strconv.ParseUint(c.Arguments[cli.BenchSize], 10, 50)
+		threads, err3 := strconv.ParseUint(c.Arguments[cli.BenchThreads], 10, 12)
 		if err := errors.Join(err1, err2, err3); err != nil {
 			return 0, backend.Invalid(v1alpha1.ReasonInvalidSpec,
 				"call %s needs blockSize, fileSize and threads as whole numbers: %s", c.Verb, err)

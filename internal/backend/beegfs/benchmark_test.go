@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/beegfs/cli"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -68,7 +69,7 @@ func TestTheBenchmarkOfStorageServersInTheWordsOfItsVersion(t *testing.T) {
 			pod := job.Spec.Template
 			var told spec.Manage
 			g.Expect(json.Unmarshal([]byte(pod.Annotations[toldAnnotation]), &told)).To(Succeed())
-			base := len(toolOf(in).base)
+			base := len(toolOf(in).Run())
 			var got []string
 			for _, c := range told.Calls {
 				got = append(got, strings.Join(c.Argv[base:], " "))
@@ -88,7 +89,7 @@ func TestTheBenchmarkOfStorageServersInTheWordsOfItsVersion(t *testing.T) {
 			g.Expect(pod.Spec.Containers).To(HaveLen(1))
 			g.Expect(pod.Spec.Containers[0].Name).To(Equal(backend.BenchmarkContainer))
 			g.Expect(pod.Spec.Containers[0].Command).To(ContainElements("manage", "--spec"))
-			g.Expect(pod.Spec.Containers[0].VolumeMounts).To(ContainElement(HaveField("MountPath", authDirectory)), "it proves itself by the shared secret")
+			g.Expect(pod.Spec.Containers[0].VolumeMounts).To(ContainElement(HaveField("MountPath", cli.AuthDirectory)), "it proves itself by the shared secret")
 			g.Expect(pod.Annotations[toldAnnotation]).NotTo(ContainSubstring(in.Password))
 		})
 	}

@@ -13,6 +13,8 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/beegfs/cli"
+	"parallelfs.dev/operator/internal/backend/beegfs/options"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -23,12 +25,12 @@ const mountConfig = backend.RunDirectory + "/beegfs-client.conf"
 func clientConfigOf(fs *v1alpha1.FileSystem, managementIP, port, interfaces string) (string, error) {
 	owned, typed := common(fs, managementIP)
 	typed["connInterfacesFile"] = interfaces
-	if is8(fs.Spec.Version) {
+	if cli.Is8(fs.Spec.Version) {
 		owned["connClientPort"] = port
 	} else {
 		owned["connClientPortUDP"] = port
 	}
-	return render("client", fs.Spec.Version, "spec.beegfs.config.client", owned, typed, own(fs).Config.Client)
+	return options.Render("client", fs.Spec.Version, "spec.beegfs.config.client", owned, typed, own(fs).Config.Client)
 }
 
 // clientMount tells the node binary how to mount at a path. The module takes the management service's address as a number only
@@ -38,13 +40,13 @@ func clientMount(fs *v1alpha1.FileSystem, managementIP, path string) (spec.Mount
 	if err != nil {
 		return spec.Mount{}, err
 	}
-	options, err := mountOptions(fs)
+	with, err := mountOptions(fs)
 	if err != nil {
 		return spec.Mount{}, err
 	}
 	return spec.Mount{
 		Path: path, FSType: mountType, Source: mountSource(fs), Kernel: true, FreePort: portsOf(fs).client(),
-		Command: []string{"mount", "-t", mountType, mountSource(fs), path, "-o", strings.Join(options, ",")},
+		Command: []string{"mount", "-t", mountType, mountSource(fs), path, "-o", strings.Join(with, ",")},
 		Files:   []spec.File{{Path: mountConfig, Content: rendered, Mode: 0o640}, interfacesConfig(fs)},
 	}, nil
 }
@@ -60,14 +62,13 @@ func mountOptions(fs *v1alpha1.FileSystem) ([]string, error) {
 	if fs.Spec.Clients == nil {
 		return out, nil
 	}
-	known := optionsOf("client", fs.Spec.Version)
 	var users []string
 	for _, o := range fs.Spec.Clients.MountOptions {
 		name, _, _ := strings.Cut(string(o), "=")
 		if slices.Contains(refusedMountOptions, name) {
 			return nil, backend.Invalid(v1alpha1.ReasonOptionRefused, "spec.clients.mountOptions: %s is set by the operator itself or means nothing here; remove it", name)
 		}
-		if _, ok := known[name]; ok {
+		if options.Known("client", fs.Spec.Version, name) {
 			return nil, backend.Invalid(v1alpha1.ReasonOptionRefused, "spec.clients.mountOptions: %s is an option of beegfs-client.conf; set it in spec.beegfs.config.client", name)
 		}
 		users = append(users, string(o))
@@ -80,7 +81,7 @@ func mountOptions(fs *v1alpha1.FileSystem) ([]string, error) {
 // addresses; the interfaces are those that are named, for the way to the servers.
 func (b *builder) toolConfig() error {
 	fs := b.in.FileSystem
-	if is8(fs.Spec.Version) {
+	if cli.Is8(fs.Spec.Version) {
 		return nil
 	}
 	file := ""
@@ -114,7 +115,7 @@ func (b *builder) csiObjects() ([]client.Object, error) {
 			config.ConnInterfaces = append(config.ConnInterfaces, string(name))
 		}
 	}
-	if is8(fs.Spec.Version) {
+	if cli.Is8(fs.Spec.Version) {
 		config.GrpcPort = fmt.Sprint(portsOf(fs).grpc())
 	}
 	rawConfig, err := yaml.Marshal(csiFile{FileSystemSpecificConfigs: []csiFileSystem{{SysMgmtdHost: ip, Config: config}}})

@@ -28,7 +28,7 @@ func labels(names ...string) map[string]string {
 }
 
 // versions are those of the golden files.
-var versions = []string{"7.4.6", "8.3.1"}
+var versions = New().Versions()
 
 // cluster is a filesystem on two servers of two sockets each, with four metadata servers on each of them, every other one on the
 // second socket, each on an SSD of its own; a pool of SSDs and one of hard disks; and a client.

@@ -8,6 +8,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/beegfs/cli"
 )
 
 // say notes a problem.
@@ -294,7 +295,7 @@ const (
 
 // has is true when BeeGFS lets this filesystem use a feature: 7.4 asks for no license.
 func has(in backend.Input, feature string) bool {
-	if !is8(in.FileSystem.Spec.Version) {
+	if !cli.Is8(in.FileSystem.Spec.Version) {
 		return true
 	}
 	return in.State != nil && in.State.License != nil && in.State.License.Valid && slices.Contains(in.State.License.Features, feature)
@@ -344,7 +345,7 @@ type need struct{ feature, cost string }
 
 func licenseNeeds(in backend.Input) []need {
 	fs := in.FileSystem
-	if !is8(fs.Spec.Version) {
+	if !cli.Is8(fs.Spec.Version) {
 		return nil
 	}
 	var out []need

@@ -11,6 +11,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/beegfs/cli"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -103,7 +104,7 @@ func isDraining(drains []drain, id int32) bool {
 	return slices.ContainsFunc(drains, func(d drain) bool { return d.id == id && d.waits == "" })
 }
 
-// FilesIn implements backend.Backend: the directories with the chunks of each target that is in the pool draining.
+// FilesIn are the directories with the chunks of each target that is in the pool draining.
 func (Backend) FilesIn(in backend.Input) map[string][]string {
 	out := map[string][]string{}
 	for _, t := range targetsOf(in) {
@@ -260,7 +261,7 @@ func (b *builder) migrateJob(t target, nodes []string) (client.Object, error) {
 		return nil, err
 	}
 	told := spec.Configure{Mount: &mount, Commands: []spec.Command{
-		{Argv: toolOf(b.in).migrate(t.id, poolID(t.slot), mount.Path), TimeoutSeconds: -1},
+		{Argv: toolOf(b.in).Migrate(t.id, poolID(t.slot), mount.Path), TimeoutSeconds: -1},
 	}}
 	return b.job(jobSpec{
 		name: migrateName(b.in.FileSystem, t.id), component: componentDrain, verb: "configure", told: told, nodes: nodes,
@@ -322,18 +323,58 @@ func (o *observer) drainMessage(t target) string {
 
 // removals are the commands that make BeeGFS forget what was drained and taken out: a target that its server no longer serves, then a
 // server without targets. A metadata server is never among them: BeeGFS 7.4 would remove even the one that holds the root directory.
-func removals(in backend.Input, tool tool) (commands []spec.Command, why []string) {
+func removals(in backend.Input, tool cli.Tool) (commands []spec.Command, why []string) {
 	for _, l := range leftovers(in) {
 		if l.Drained != nil && l.said != nil && !l.said.Online && l.said.PoolID == drainingPoolID {
-			commands = append(commands, spec.Command{Argv: tool.removeTarget(l.ID)})
+			commands = append(commands, spec.Command{Argv: tool.RemoveTarget(l.ID)})
 			why = append(why, fmt.Sprintf("target %d, which was taken out, is to be forgotten", l.ID))
 		}
 	}
 	for _, a := range emptied(in) {
 		if s := serverOf(in.State, v1alpha1.RoleStorage, a.NodeID); s != nil && !s.Online {
-			commands = append(commands, spec.Command{Argv: tool.removeServer(a.NodeID)})
+			commands = append(commands, spec.Command{Argv: tool.RemoveServer(a.NodeID)})
 			why = append(why, fmt.Sprintf("server %s (%d), which has no targets left, is to be forgotten", a.Name, a.NodeID))
 		}
 	}
 	return commands, why
+}
+
+// Removal says how the files of a target come elsewhere: a client moves them, and nothing keeps writers away meanwhile.
+func (Backend) Removal(fs *v1alpha1.FileSystem, target *v1alpha1.StorageTarget) backend.Removal {
+	switch pool := target.Spec.StoragePool; {
+	case target.Spec.Role == v1alpha1.RoleManagement:
+		return backend.Removal{Never: "the management service can't be moved to another disk: without its store BeeGFS forgets ids, pools and mirrors"}
+	case target.Spec.Role == v1alpha1.RoleMetadata:
+		return backend.Removal{Never: "BeeGFS can't move metadata to another server: what this one holds would be lost, and all files below its directories with it"}
+	case slices.ContainsFunc(fs.Spec.StoragePools, func(p v1alpha1.StoragePoolSpec) bool { return p.Name == pool && p.Copies > 1 }):
+		return backend.Removal{Never: fmt.Sprintf("storage pool %s is mirrored, and BeeGFS can't take a target out of a buddy group that holds data", pool)}
+	}
+	removal := backend.Removal{
+		Waits: "waiting until the target is in BeeGFS's pool draining, which gets no new files",
+		Moves: "the filesystem moves the data elsewhere: ",
+	}
+	if fs.Spec.Clients == nil {
+		removal.Moves = "BeeGFS places no new files on it, and moves those that are there only from a client: give the FileSystem spec.clients, " +
+			"or migrate or delete the files yourself; "
+	}
+	if nodes := mountedOn(fs); len(nodes) > 0 && !target.Spec.WritersStopped {
+		removal.Writers = fmt.Sprintf("the filesystem is mounted on %s, and BeeGFS moves files without locking them: what is written to a file meanwhile may be lost. "+
+			"Stop what writes, then set spec.writersStopped to true", strings.Join(nodes, ", "))
+	}
+	return removal
+}
+
+// mountedOn are the nodes that have the filesystem mounted, as the status says, at most eight and the number of the rest.
+func mountedOn(fs *v1alpha1.FileSystem) []string {
+	const most = 8
+	var nodes []string
+	for _, c := range fs.Status.Clients {
+		if c.Mounted {
+			nodes = append(nodes, c.Node)
+		}
+	}
+	if more := len(nodes) - most; more > 0 {
+		nodes = append(nodes[:most], fmt.Sprintf("%d more nodes", more))
+	}
+	return nodes
 }

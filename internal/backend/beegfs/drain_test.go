@@ -7,10 +7,12 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	. "github.com/onsi/gomega/gstruct"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/beegfs/cli"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -403,7 +405,7 @@ func TestAStorageServerIsRestartedForADisk(t *testing.T) {
 		"but not safely while data is not the same on both sides": {
 			change: func(in *backend.Input) {
 				toldOf(in, ssd0).Online = false
-				toldOf(in, ssd2).Consistency = behind
+				toldOf(in, ssd2).Consistency = cli.Behind
 			},
 			why: "is proven",
 		},
@@ -490,4 +492,62 @@ func TestADeadTargetThatWasGivenUpIsMissedUntilAPersonRemovesItByHand(t *testing
 	g.Expect(retirable(in)).To(HaveExactElements("storage-ssd.oss1"))
 	in.State.Targets = nil
 	g.Expect(retirable(in)).To(BeEmpty(), "an answer without any target is none")
+}
+
+func TestHowDataComesElsewhere(t *testing.T) {
+	cases := map[string]struct {
+		change func(fs *v1alpha1.FileSystem, target *v1alpha1.StorageTarget)
+		// never, writers, waits and moves are how the parts of the answer begin, or all of an empty one.
+		never, writers, waits, moves string
+	}{
+		"trap 5: metadata never does": {
+			change: func(_ *v1alpha1.FileSystem, t *v1alpha1.StorageTarget) { t.Spec.Role = v1alpha1.RoleMetadata },
+			never:  "BeeGFS can't move metadata to another server",
+		},
+		"the store of the management service never does": {
+			change: func(_ *v1alpha1.FileSystem, t *v1alpha1.StorageTarget) { t.Spec.Role = v1alpha1.RoleManagement },
+			never:  "the management service can't be moved to another disk: without its store BeeGFS forgets ids, pools and mirrors",
+		},
+		"what is in a buddy group never does": {
+			change: func(_ *v1alpha1.FileSystem, t *v1alpha1.StorageTarget) { t.Spec.StoragePool = "safe" },
+			never:  "storage pool safe is mirrored, and BeeGFS can't take a target out of a buddy group",
+		},
+		"what nodes have mounted waits until a person says that nothing writes": {
+			change:  func(*v1alpha1.FileSystem, *v1alpha1.StorageTarget) {},
+			writers: "the filesystem is mounted on c1, c3, and BeeGFS moves files without locking them",
+			waits:   "waiting until the target is in BeeGFS's pool draining, which gets no new files", moves: "the filesystem moves the data elsewhere: ",
+		},
+		"and goes on when a person has said so": {
+			change: func(_ *v1alpha1.FileSystem, t *v1alpha1.StorageTarget) { t.Spec.WritersStopped = true },
+			waits:  "waiting until the target is in BeeGFS's pool draining", moves: "the filesystem moves the data elsewhere: ",
+		},
+		"what no node mounts says who has to move it": {
+			change: func(fs *v1alpha1.FileSystem, _ *v1alpha1.StorageTarget) {
+				fs.Spec.Clients, fs.Status.Clients = nil, nil
+			},
+			waits: "waiting until the target is in BeeGFS's pool draining", moves: "BeeGFS places no new files on it",
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			fs := &v1alpha1.FileSystem{
+				Spec: v1alpha1.FileSystemSpec{
+					StoragePools: []v1alpha1.StoragePoolSpec{{Name: "ssd", Copies: 1}, {Name: "safe", Copies: 2}},
+					Clients:      &v1alpha1.ClientsSpec{MountPath: "/mnt/scratch"},
+				},
+				Status: v1alpha1.FileSystemStatus{Clients: []v1alpha1.ClientStatus{{Node: "c1", Mounted: true}, {Node: "c2"}, {Node: "c3", Mounted: true}}},
+			}
+			target := &v1alpha1.StorageTarget{Spec: v1alpha1.StorageTargetSpec{Role: v1alpha1.RoleStorage, StoragePool: "ssd"}}
+			c.change(fs, target)
+			begins := func(with string) OmegaMatcher {
+				if with == "" {
+					return BeEmpty()
+				}
+				return HavePrefix(with)
+			}
+			NewWithT(t).Expect(New().Removal(fs, target)).To(MatchAllFields(Fields{
+				"Never": begins(c.never), "Writers": begins(c.writers), "Waits": begins(c.waits), "Moves": begins(c.moves),
+			}))
+		})
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend/beegfs/cli"
 	"parallelfs.dev/operator/internal/node/format/registry"
 )
 
@@ -19,13 +20,13 @@ const (
 // shippedLimits are BeeGFS's own: of beegfs-mgmtd.conf of 7.4.6, and of mgmtd/src/config.rs of 8.3.1.
 func shippedLimits(role v1alpha1.InstanceRole, version string) limits {
 	inodesLow, inodesEmergency := int64(10<<20), int64(1<<20) // "10M" and "1M" in beegfs-mgmtd.conf
-	if is8(version) {
+	if cli.Is8(version) {
 		inodesLow, inodesEmergency = 10_000_000, 1_000_000
 	}
 	switch {
 	case role == v1alpha1.RoleMetadata:
 		return limits{10 * gib, 3 * gib, inodesLow, inodesEmergency}
-	case is8(version):
+	case cli.Is8(version):
 		return limits{512 * gib, 10 * gib, inodesLow, inodesEmergency}
 	default:
 		return limits{tib, 20 * gib, inodesLow, inodesEmergency}

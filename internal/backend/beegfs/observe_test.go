@@ -13,6 +13,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/beegfs/cli"
 )
 
 // noon is when the filesystem of the tests is looked at; its pods started an hour before.
@@ -39,7 +40,7 @@ func wholeState(in backend.Input) *backend.State {
 		Asked: noon, Version: fs.Spec.Version, RootID: 1,
 		Servers: []backend.Server{{Role: v1alpha1.RoleManagement, ID: 1, IP: "10.0.0.1", Port: p.management(), Online: true}},
 	}
-	if is8(fs.Spec.Version) {
+	if cli.Is8(fs.Spec.Version) {
 		state.License = &backend.License{Valid: true, Features: []string{featureMirrors, featurePools}}
 	}
 	for _, pool := range fs.Status.StoragePools {
@@ -52,14 +53,14 @@ func wholeState(in backend.Input) *backend.State {
 			server.Port = p.storage(a.Slot)
 		} else {
 			state.Targets = append(state.Targets, backend.Target{
-				Role: a.Role, ID: a.NodeID, ServerID: a.NodeID, Online: true, Status: reachable, Consistency: good, CapacityPool: "Normal",
+				Role: a.Role, ID: a.NodeID, ServerID: a.NodeID, Online: true, Status: cli.Reachable, Consistency: cli.Good, CapacityPool: "Normal",
 			})
 		}
 		state.Servers = append(state.Servers, server)
 		for _, target := range a.Targets {
 			if a.Role == v1alpha1.RoleStorage {
 				state.Targets = append(state.Targets, backend.Target{
-					Role: a.Role, ID: target.ID, ServerID: a.NodeID, PoolID: poolID(a.Slot), Online: true, Status: reachable, Consistency: good,
+					Role: a.Role, ID: target.ID, ServerID: a.NodeID, PoolID: poolID(a.Slot), Online: true, Status: cli.Reachable, Consistency: cli.Good,
 					CapacityPool: "Normal", UsedBytes: 1 << 30, CapacityBytes: 1 << 40,
 				})
 			}
@@ -196,7 +197,7 @@ func silent(in *backend.Input, name string) {
 	serverOf(in.State, a.Role, a.NodeID).Online = false
 	for i := range in.State.Targets {
 		if target := &in.State.Targets[i]; target.Role == a.Role && target.ServerID == a.NodeID {
-			target.Online, target.Status = false, unreachable
+			target.Online, target.Status = false, cli.Unreachable
 		}
 	}
 }
@@ -239,7 +240,7 @@ func TestAHealthyFilesystemIsReadyInBothVersions(t *testing.T) {
 				HaveField("Target", "scratch-oss1-ssd-m1"), HaveField("Address", "10.0.0.1:8017"), HaveField("Placement.WantedCPUs", "16-31")))
 			g.Expect(seen.Instances[9]).To(And(HaveField("Name", "storage-ssd.oss1"), HaveField("StoragePool", "ssd"), HaveField("Address", "10.0.0.1:8032")))
 			g.Expect(seen.Targets).To(HaveEach(And(HaveField("Online", true), HaveField("Message", ""), HaveField("ID", BeNumerically(">", 0)))))
-			if is8(version) {
+			if cli.Is8(version) {
 				g.Expect(seen.Licensed).To(HaveField("Reason", v1alpha1.ReasonLicenseValid))
 			} else {
 				g.Expect(seen.Licensed).To(BeNil(), "7.4 asks for no license")
@@ -314,11 +315,11 @@ func TestWhatStandsBetweenAFilesystemAndReady(t *testing.T) {
 			reason: v1alpha1.ReasonServersMissing, says: "meta-0.oss1 (BeeGFS can't reach it)",
 		},
 		"a target that is being copied to by its buddy is not good": {
-			change: func(in *backend.Input) { toldOf(in, ssd0).Consistency = behind },
+			change: func(in *backend.Input) { toldOf(in, ssd0).Consistency = cli.Behind },
 			reason: v1alpha1.ReasonDataInconsistent, says: "target 1 of storage-ssd.oss1 (BeeGFS says Needs-resync",
 		},
 		"a bad metadata server is not good": {
-			change: func(in *backend.Input) { listed(in.State, v1alpha1.RoleMetadata, 3).Consistency = bad },
+			change: func(in *backend.Input) { listed(in.State, v1alpha1.RoleMetadata, 3).Consistency = cli.Bad },
 			reason: v1alpha1.ReasonDataInconsistent, says: "meta-2.oss1 (BeeGFS says Bad",
 		},
 		"trap 4: a server whose number another one took is found by its address": {

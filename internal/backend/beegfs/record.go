@@ -12,35 +12,6 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// Record decides which node and target hold the store of the management service, which nodes belong to the metadata and to each
-// pool, and which ports and ids the daemons and their targets have.
-func (Backend) Record(in backend.Input) (backend.Record, error) {
-	if err := checkSpec(in.FileSystem); err != nil {
-		return backend.Record{}, err
-	}
-	management, err := recordManagement(in)
-	if err != nil {
-		return backend.Record{}, err
-	}
-	pools, err := backend.RecordPools(in, maxSlots)
-	if err != nil {
-		return backend.Record{}, err
-	}
-	nodes, err := recordMetadataNodes(in)
-	if err != nil {
-		return backend.Record{}, err
-	}
-	status, err := allocate(in, nodes, pools)
-	if err != nil {
-		return backend.Record{}, err
-	}
-	record := backend.Record{Metadata: management, StoragePools: pools, BeeGFS: status}
-	if err := refuseOwnConflicts(in, record); err != nil {
-		return backend.Record{}, err
-	}
-	return record, backend.RefuseConflicts(in, record)
-}
-
 // recordManagement keeps the recorded node, and directory, for ever: a management service on another would start without its
 // store. On a disk, the node is recorded first, because the disk is chosen among those of that node.
 func recordManagement(in backend.Input) (v1alpha1.MetadataRecord, error) {
@@ -185,9 +156,9 @@ func checkMetadata(fs *v1alpha1.FileSystem) error {
 	return nil
 }
 
-// refuseOwnConflicts refuses two uses of one directory on a node.
-func refuseOwnConflicts(in backend.Input, record backend.Record) error {
-	fs := in.FileSystem
+// refuseOwnConflicts refuses two uses of one directory on a node, by the filesystem as it is to be recorded.
+func refuseOwnConflicts(in backend.Input, fs *v1alpha1.FileSystem) error {
+	record := fs.Status
 	type use struct{ what, directory string }
 	uses := map[string][]use{}
 	add := func(node, what, directory string) { uses[node] = append(uses[node], use{what, directory}) }
@@ -214,12 +185,12 @@ func refuseOwnConflicts(in backend.Input, record backend.Record) error {
 			}
 		}
 	}
-	return refuseSharedMount(in, record)
+	return refuseSharedMount(in, fs)
 }
 
 // refuseSharedMount refuses the mount of another filesystem where this one mounts or keeps data, on a node of both.
-func refuseSharedMount(in backend.Input, record backend.Record) error {
-	fs := in.FileSystem
+func refuseSharedMount(in backend.Input, fs *v1alpha1.FileSystem) error {
+	record := fs.Status
 	mine := map[string][]string{record.Metadata.Node: {record.Metadata.Directory}}
 	for _, a := range record.BeeGFS.Allocations {
 		for _, t := range a.Targets {
@@ -288,17 +259,17 @@ func recordPorts(in backend.Input, recorded int32) (int32, error) {
 	case asked != nil:
 		return *asked, nil
 	}
-	for base := int32(first); base <= last; base += backend.BeeGFSPorts {
+	for base := int32(first); base <= last; base += reservedPorts {
 		free := true
-		for i := range in.Others {
-			free = free && !backend.PortRange{First: base, Count: backend.BeeGFSPorts}.Overlap(backend.PortsOf(&in.Others[i]))
+		for _, theirs := range in.Claims {
+			free = free && !backend.PortRange{First: base, Count: reservedPorts}.Overlap(theirs.Ports)
 		}
 		if free {
 			return base, nil
 		}
 	}
 	return 0, backend.Invalid(v1alpha1.ReasonPortConflict,
-		"no range of %d ports from %d is free: other FileSystems have them all; set spec.beegfs.basePort to one that none of this one's nodes uses", backend.BeeGFSPorts, first)
+		"no range of %d ports from %d is free: other FileSystems have them all; set spec.beegfs.basePort to one that none of this one's nodes uses", reservedPorts, first)
 }
 
 // answered is when the management service was asked for the answer, by the manager's clock; nil while there is none.

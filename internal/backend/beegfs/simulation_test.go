@@ -15,6 +15,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/beegfs/cli"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -75,7 +76,7 @@ func (s *simulation) register() {
 			continue
 		}
 		if t.Role == v1alpha1.RoleStorage && !slices.ContainsFunc(s.in.State.Pools, func(p backend.Pool) bool { return p.ID == t.PoolID }) {
-			t.PoolID = defaultPoolID
+			t.PoolID = cli.DefaultPoolID
 		}
 		s.in.State.Targets = append(s.in.State.Targets, t)
 	}
@@ -196,10 +197,10 @@ func (s *simulation) modifyPool(id int32, options map[string]string) error {
 	if name, ok := options["--desc"]; ok {
 		s.in.State.Pools[i].Name = name
 	}
-	from, to := int32(defaultPoolID), id
+	from, to := int32(cli.DefaultPoolID), id
 	targets := options["--addtargets"]
 	if remove, ok := options["--rmtargets"]; ok {
-		from, to, targets = id, defaultPoolID, remove
+		from, to, targets = id, cli.DefaultPoolID, remove
 	}
 	for text := range strings.SplitSeq(targets, ",") {
 		if t := listed(s.in.State, v1alpha1.RoleStorage, number(text)); t != nil && t.PoolID == from {

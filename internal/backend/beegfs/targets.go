@@ -11,6 +11,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/beegfs/cli"
 )
 
 // target is one storage target that a pool should have on a node, beside what BeeGFS says of it.
@@ -339,10 +340,10 @@ func (o *observer) serverMessage(t target) string {
 
 func consistencyMessage(consistency string) string {
 	switch consistency {
-	case "", good:
+	case "", cli.Good:
 		return ""
-	case behind:
-		return "BeeGFS says " + behind + ": what its buddy has is being copied to it"
+	case cli.Behind:
+		return "BeeGFS says " + cli.Behind + ": what its buddy has is being copied to it"
 	default:
 		return "BeeGFS says " + consistency + ": its data does not agree with that of its buddy; see beegfs-ctl --startresync, or beegfs mirror resync"
 	}

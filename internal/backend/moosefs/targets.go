@@ -7,11 +7,8 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
-	"parallelfs.dev/operator/internal/node/spec"
 )
 
 // disk is a StorageTarget of a pool, beside what MooseFS says of it.
@@ -244,124 +241,4 @@ func (o *observer) unprovenMetadata() string {
 		return backend.Shorten(fmt.Sprintf("%s on node %s for the metadata (its disk: %s)", record.Target, record.Node, why))
 	}
 	return ""
-}
-
-// restarts finds the chunkservers that have to start anew because a disk was proven after their start, is to be emptied, or
-// has been. A chunkserver reads the list of its disks when it starts.
-func (o *observer) restarts() {
-	for _, pod := range o.in.Pods {
-		if pod.Component != componentChunkserver || !pod.Ready || pod.Seen.IsZero() || o.in.State == nil {
-			continue
-		}
-		back, others := o.changes(pod)
-		if len(back)+len(others) > 0 {
-			o.seen.Restarts = append(o.seen.Restarts, backend.Restart{
-				Pod: pod.Name, Why: backend.List(append(back, others...)), Safe: o.safe(len(back) > 0),
-			})
-		}
-	}
-}
-
-// changes says what a chunkserver does not know yet: the disks that its restart brings back, and other changes.
-func (o *observer) changes(pod backend.Pod) (back, others []string) {
-	for _, d := range o.disks {
-		if d.target.Spec.Node != pod.Node || d.target.Spec.StoragePool != pod.StoragePool || !d.server {
-			continue
-		}
-		if why := o.takeUp(d, pod); why != "" {
-			back = append(back, why)
-		} else if why := o.mark(d, pod); why != "" {
-			others = append(others, why)
-		}
-	}
-	return back, append(others, o.letGo(pod)...)
-}
-
-// unread is true when a pod started before it could know a change, and the next one will know it. The times may be of two clocks: where
-// they differ, a daemon is restarted once more, or later. Whether it may be is decided without them.
-func (o *observer) unread(pod backend.Pod, change metav1.Time) bool {
-	known := change.Add(o.readTime)
-	return pod.Started.Before(known) && !o.in.State.Asked.Before(known)
-}
-
-// takeUp says that a proven disk is not used: it was proven after the start of the chunkserver, or it came back after the
-// chunkserver had given it up.
-func (o *observer) takeUp(d disk, pod backend.Pod) string {
-	since, why := backend.Proven(d.target)
-	if why != "" || d.listed && !d.broken() || !o.unread(pod, since) {
-		return ""
-	}
-	return fmt.Sprintf("the disk %s is proven, and the chunkserver has not taken it up", d.target.Name)
-}
-
-// mark says that MooseFS does not know yet that a disk is to be emptied, or still believes it.
-func (o *observer) mark(d disk, pod backend.Pod) string {
-	if !d.listed || d.status.Removing == d.target.Spec.Remove {
-		return ""
-	}
-	asked := backend.Condition(d.target, v1alpha1.ConditionSafeToRemove)
-	switch {
-	case d.target.Spec.Remove && asked != nil && o.unread(pod, asked.LastTransitionTime):
-		return fmt.Sprintf("the disk %s is to be emptied, and MooseFS does not know it", d.target.Name)
-	case !d.target.Spec.Remove && asked == nil && o.settled(pod):
-		return fmt.Sprintf("the disk %s is to stay, and MooseFS empties it", d.target.Name)
-	default:
-		return ""
-	}
-}
-
-// letGo names the disks that the chunkserver still uses, although they are no longer this filesystem's: they can't be
-// unmounted. Only one that MooseFS itself calls removable is a reason to restart.
-func (o *observer) letGo(pod backend.Pod) []string {
-	node, _ := backend.NodeNamed(o.in.Nodes, pod.Node)
-	record, ok := backend.RecordedPool(o.fs, pod.StoragePool)
-	if !ok || !o.settled(pod) {
-		return nil
-	}
-	wanted := map[string]bool{}
-	for _, t := range poolTargets(o.in, pod.StoragePool, pod.Node) {
-		wanted[targetData(o.fs, t.Name)] = true
-	}
-	var why []string
-	for _, t := range o.in.State.Targets {
-		data := strings.TrimRight(t.Path, "/")
-		mine := t.IP == node.IP && t.Port == o.ports.chunkserver(record.Slot) &&
-			strings.HasPrefix(data, spec.TargetsDirectory(o.fs.Namespace, o.fs.Name)+"/")
-		if mine && t.Removable && !wanted[data] {
-			why = append(why, fmt.Sprintf("the disk at %s is empty and to be released, and the chunkserver still uses it", data))
-		}
-	}
-	return why
-}
-
-// settled is true for a pod that ran for a while when MooseFS was asked, so that the answer is about what it was told.
-func (o *observer) settled(pod backend.Pod) bool {
-	return pod.Seen.Before(o.in.State.Asked.Add(-o.readTime))
-}
-
-// safe decides whether a chunkserver may be restarted although the filesystem has problems. Of them, only disks that are not
-// there are no reason against it, and what follows from that: data with too few copies. Such data waits for a disk that the
-// restart brings back, and for no other change. No other chunkserver may be away meanwhile.
-func (o *observer) safe(brings bool) bool {
-	for _, p := range o.seen.Problems {
-		switch p.Reason {
-		case v1alpha1.ReasonTargetsNotReady, v1alpha1.ReasonTargetsMissing, v1alpha1.ReasonChunksEndangered:
-		default:
-			return false
-		}
-	}
-	disks := map[string]bool{}
-	for _, d := range o.disks {
-		disks[d.status.Name] = true
-		if _, why := backend.Proven(d.target); why == "" && !d.server {
-			return false // its chunkserver is away, or does not say how it is
-		}
-	}
-	for _, t := range o.seen.Targets {
-		if !t.Online && !disks[t.Name] {
-			return false // a directory
-		}
-	}
-	data := o.in.State.Data
-	return data.Whole() || data.Known && brings
 }

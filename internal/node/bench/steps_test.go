@@ -176,13 +176,13 @@ func TestACheckPrintsWhatItFound(t *testing.T) {
 	g.Expect(os.WriteFile(passwd, []byte("root:x:0:0:root:/root:/bin/sh\nsshd:x:100:65534::/run/sshd:/usr/sbin/nologin\n"), 0o600)).To(Succeed())
 	b := c.script("")
 	b.Programs = []string{"sh", "/bin/sh", "no-such-program", "/no/such/program"}
-	b.Users = []string{"root", "sshd", "beegfs"}
+	b.Users = []string{"root", "sshd", "examplefs"}
 	b.VersionArgv = []string{"sh", "-c", `echo; echo "  tool 4.0.0  " >&2; echo more`}
 	before := tree(t, c.mount)
 	got := check(t, c, b, passwd)
 	g.Expect(got.Version).To(Equal("tool 4.0.0"))
 	g.Expect(got.MissingPrograms).To(Equal([]string{"no-such-program", "/no/such/program"}))
-	g.Expect(got.MissingUsers).To(Equal([]string{"beegfs"}))
+	g.Expect(got.MissingUsers).To(Equal([]string{"examplefs"}))
 	g.Expect(got.FreeBytes).To(BeNumerically(">", 0))
 	g.Expect(got.FreeInodes).NotTo(BeZero())
 	g.Expect(got.Problem).To(BeEmpty())

@@ -13,6 +13,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/devices"
+	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -24,14 +25,20 @@ type Collector struct {
 	Devices func(ctx context.Context) ([]plan.Facts, []string)
 	// Daemons says where the filesystems' daemons on the node run, and what could not be found out. Nil for none.
 	Daemons func(ctx context.Context) ([]v1alpha1.DaemonPlacement, []string)
+	// Settings are what the filesystems' documentation asks of the kernel, and Modules those of the filesystems' own that do not come with it.
+	Settings []spec.HostSetting
+	Modules  []spec.KernelModule
 	// Addresses are those of a network interface, with their prefix.
 	Addresses func(name string) ([]string, error)
 }
 
-// ThisHost collects the inventory of the node that the program runs on. In a container it needs the network and the process ids of
-// the node.
-func ThisHost() Collector {
-	return Collector{Sys: "/sys", Proc: "/proc", Host: "/proc/1/root", Devices: devices.ThisHost().All, Addresses: addresses}
+// ThisHost collects the inventory of the node that the program runs on, with what the filesystems expect of it. In a container it needs
+// the network and the process ids of the node.
+func ThisHost(settings []spec.HostSetting, modules []spec.KernelModule) Collector {
+	return Collector{
+		Sys: "/sys", Proc: "/proc", Host: "/proc/1/root", Devices: devices.ThisHost().All, Addresses: addresses,
+		Settings: settings, Modules: modules,
+	}
 }
 
 // Collect looks at the whole node. What could not be found out is a sentence in Problems.

@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -23,11 +24,22 @@ type node struct {
 	collector Collector
 }
 
+// tuned is what a filesystem's manual asks for.
+var tuned = []spec.HostSetting{
+	{Name: spec.TransparentHugePages, Expected: "always", Source: "the manual"},
+	{Name: "vm.dirty_background_ratio", Expected: "5", Source: "the manual"},
+	{Name: "vm.dirty_ratio", Expected: "20", Source: "the manual"},
+	{Name: "vm.min_free_kbytes", Expected: "262144", Source: "the manual"},
+	{Name: "vm.vfs_cache_pressure", Expected: "50", Source: "the manual"},
+	{Name: "vm.zone_reclaim_mode", Expected: "1", Source: "the manual"},
+}
+
 func newNode(t *testing.T) *node {
 	t.Helper()
 	n := &node{T: t, root: t.TempDir()}
 	n.collector = Collector{
-		Sys: n.root + "/sys", Proc: n.root + "/proc", Host: n.root + "/host",
+		Sys: n.root + "/sys", Proc: n.root + "/proc", Host: n.root + "/host", Settings: tuned,
+		Modules: []spec.KernelModule{{Name: "examplefs", DKMS: "examplefs-dkms", Sources: "usr/src/examplefs-*", ByHand: "opt/examplefs/*", Rebuild: "rebuild"}},
 		Devices: func(context.Context) ([]plan.Facts, []string) {
 			return []plan.Facts{
 				{BlockDevice: v1alpha1.BlockDevice{KernelName: "dm-0", Type: "lvm", SizeBytes: 1 << 40, Unusable: []string{"it is an LVM"}}},
@@ -167,10 +179,13 @@ func TestTheModulesOfTheKernel(t *testing.T) {
 	kernel := newNode(t).collector.Collect(t.Context()).Kernel
 	g.Expect(kernel).To(Equal(v1alpha1.KernelStatus{Release: "6.12.48+deb13-amd64", Modules: []v1alpha1.KernelModule{
 		{
-			Name: "beegfs", State: "Missing", Message: "/lib/modules/6.12.48+deb13-amd64 has no module beegfs: install beegfs-client-dkms and " +
+			Name: "btrfs", State: "Available",
+		},
+		{
+			Name: "examplefs", State: "Missing", Message: "/lib/modules/6.12.48+deb13-amd64 has no module examplefs: install examplefs-dkms and " +
 				"the headers of kernel 6.12.48+deb13-amd64 (linux-headers-6.12.48+deb13-amd64 or kernel-devel-6.12.48+deb13-amd64)",
 		},
-		{Name: "btrfs", State: "Available"}, {Name: "ext4", State: "BuiltIn"}, {Name: "fuse", State: "BuiltIn"},
+		{Name: "ext4", State: "BuiltIn"}, {Name: "fuse", State: "BuiltIn"},
 		{Name: "lnet", State: "Missing"}, {Name: "lustre", State: "Missing"}, {Name: "xfs", State: "Loaded"},
 	}}))
 }
@@ -225,7 +240,7 @@ func TestSettingsAreShownBesideWhatIsExpected(t *testing.T) {
 			c.change(n)
 			g.Expect(n.collector.Collect(t.Context()).Settings).To(ContainElement(And(
 				HaveField("Name", c.setting), HaveField("Found", c.found), HaveField("AsExpected", c.asExpected),
-				HaveField("Expected", Not(BeEmpty())), HaveField("Source", Or(HavePrefix("NetApp TR-4782"), HavePrefix("BeeGFS documentation"))))))
+				HaveField("Expected", Not(BeEmpty())), HaveField("Source", Or(HavePrefix("NetApp TR-4782"), Equal("the manual"))))))
 		})
 	}
 }
@@ -291,7 +306,7 @@ func TestWhatCannotBeFoundOutIsAProblemAndTheRestIsThere(t *testing.T) {
 
 func TestThisHostIsCollected(t *testing.T) {
 	g := NewWithT(t)
-	status := ThisHost().Collect(t.Context())
+	status := ThisHost(tuned, nil).Collect(t.Context())
 	g.Expect(status.Kernel.Release).NotTo(BeEmpty())
 	g.Expect(status.CPU.Threads).To(BeNumerically(">", 0))
 	g.Expect(status.Settings).To(HaveLen(9))

@@ -8,20 +8,23 @@ import (
 	"parallelfs.dev/operator/internal/node/modules"
 )
 
-// asked are the modules that the clients and servers of the filesystems, and their targets, need, in the order of their names.
-func asked() []string {
-	names := []string{"beegfs", "fuse", "lnet", "lustre"}
+// asked are the modules of the kernel that clients and servers of the filesystems, and their targets, need.
+func (c Collector) asked() []string {
+	names := []string{"fuse", "lnet", "lustre"}
 	for _, f := range registry.All() {
 		names = append(names, string(f.Name()))
 	}
+	for _, m := range c.Modules {
+		names = append(names, m.Name)
+	}
 	slices.Sort(names)
-	return names
+	return slices.Compact(names)
 }
 
 func (c Collector) kernel() v1alpha1.KernelStatus {
-	kernel := modules.Node{Sys: c.Sys, Proc: c.Proc, Host: c.Host}.Look()
+	kernel := modules.Node{Sys: c.Sys, Proc: c.Proc, Host: c.Host, Known: c.Modules}.Look()
 	s := v1alpha1.KernelStatus{Release: text(kernel.Release, 128)}
-	for _, name := range asked() {
+	for _, name := range c.asked() {
 		s.Modules = append(s.Modules, v1alpha1.KernelModule{Name: name, State: kernel.State(name), Message: text(kernel.Missing(name), 512)})
 	}
 	return s

@@ -10,40 +10,33 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/spec"
 )
 
 // Where the expectations come from. Nothing is changed to meet them.
 const (
 	sourceBIOS   = "NetApp TR-4782, BIOS changes"
 	sourceKernel = "NetApp TR-4782, operating system changes (processor.max_cstate=1 intel_idle.max_cstate=0)"
-	sourceBeeGFS = "BeeGFS documentation, tuning of storage and metadata servers"
 )
 
 // unknown is found when the kernel does not show a setting; it is never as expected.
 const unknown = "unknown"
 
-// sysctls are what the BeeGFS documentation asks for, in the form of sysctl(8).
-var sysctls = [][2]string{
-	{"vm.dirty_background_ratio", "5"},
-	{"vm.dirty_ratio", "20"},
-	{"vm.min_free_kbytes", "262144"},
-	{"vm.vfs_cache_pressure", "50"},
-	{"vm.zone_reclaim_mode", "1"},
-}
-
-// settings are the host's settings that the published setups ask for, by name.
+// settings are the host's settings that the published setups ask for, and the documentation of the filesystems, by name.
 func (c Collector) settings() []v1alpha1.HostSetting {
 	all := []v1alpha1.HostSetting{
 		setting("cStates", c.deepestIdleState(), "C1", sourceKernel),
 		setting("cpuGovernor", c.governors(), "performance", sourceBIOS),
 		setting("smt", c.smt(), "off", sourceBIOS),
-		setting("transparentHugePages", c.hugePages(), "always", sourceBeeGFS),
 	}
 	// What is no deeper than C1 by other drivers: a halt in a virtual machine is one, and "none" leaves idle CPUs to the hypervisor.
 	all[0].AsExpected = slices.Contains([]string{"C1", "C1_ACPI", "POLL", "haltpoll idle", "none"}, all[0].Found)
-	for _, s := range sysctls {
-		path := strings.ReplaceAll(s[0], ".", "/")
-		all = append(all, setting(s[0], value(c.Proc, "sys", path), s[1], sourceBeeGFS))
+	for _, s := range c.Settings {
+		found := value(c.Proc, "sys", strings.ReplaceAll(s.Name, ".", "/"))
+		if s.Name == spec.TransparentHugePages {
+			found = c.hugePages()
+		}
+		all = append(all, setting(s.Name, found, s.Expected, s.Source))
 	}
 	return all
 }

@@ -4,32 +4,19 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+
+	"parallelfs.dev/operator/internal/node/spec"
 )
-
-// builds says how the module of a filesystem comes to be on a node, where that is known.
-var builds = map[string]build{
-	// debian/control, debian/rules and beegfs.spec of BeeGFS 7.4.6: the two packages exclude each other, and leave their sources here.
-	"beegfs": {
-		dkms: "beegfs-client-dkms", sources: "usr/src/beegfs-*",
-		other: "opt/beegfs/src/client/*", rebuild: "/etc/init.d/beegfs-client rebuild",
-	},
-}
-
-// build of a module from its sources.
-type build struct {
-	// dkms is the package that builds the module for each kernel, and sources what it leaves on the node.
-	dkms, sources string
-	// other is what the package that is built by hand leaves on the node, and rebuild the command that builds it.
-	other, rebuild string
-}
 
 // Missing says what is missing before the module can be used, and what to do; empty when nothing is, or when it is not known how
 // such a module comes to be. It is no whole sentence: it begins with a small letter.
 func (k Kernel) Missing(name string) string {
-	how, known := builds[name]
-	if !known {
+	i := slices.IndexFunc(k.node.Known, func(m spec.KernelModule) bool { return m.Name == name })
+	if i < 0 {
 		return ""
 	}
+	how := k.node.Known[i]
 	switch k.State(name) {
 	case Loaded, BuiltIn:
 		return ""
@@ -38,25 +25,25 @@ func (k Kernel) Missing(name string) string {
 	}
 	if !k.installed {
 		return fmt.Sprintf("there is no /lib/modules/%s, so the module %s can be neither built nor loaded: "+
-			"start the node with a kernel whose modules and headers are installed, then install %s", k.Release, name, how.dkms)
+			"start the node with a kernel whose modules and headers are installed, then install %s", k.Release, name, how.DKMS)
 	}
 	missing := fmt.Sprintf("/lib/modules/%s has no module %s: ", k.Release, name)
 	headers := fmt.Sprintf("the headers of kernel %s (linux-headers-%s or kernel-devel-%s)", k.Release, k.Release, k.Release)
-	switch sources, byHand, hasHeaders := k.holds(how.sources), k.holds(how.other), k.headers(); {
+	switch sources, byHand, hasHeaders := k.holds(how.Sources), k.holds(how.ByHand), k.headers(); {
 	case !sources && byHand && !hasHeaders:
-		return missing + "install " + headers + ", then run " + how.rebuild
+		return missing + "install " + headers + ", then run " + how.Rebuild
 	case !sources && byHand:
-		return missing + "its sources and the kernel's headers are there: run " + how.rebuild
+		return missing + "its sources and the kernel's headers are there: run " + how.Rebuild
 	case !sources && !hasHeaders:
-		return missing + "install " + how.dkms + " and " + headers
+		return missing + "install " + how.DKMS + " and " + headers
 	case !sources:
-		return missing + "install " + how.dkms + "; the kernel's headers are there"
+		return missing + "install " + how.DKMS + "; the kernel's headers are there"
 	case !k.dkms():
 		return missing + "its sources are there, but dkms is not: install dkms and " + headers
 	case !hasHeaders:
-		return missing + how.dkms + " is there: install " + headers + ", then run dkms autoinstall -k " + k.Release
+		return missing + how.DKMS + " is there: install " + headers + ", then run dkms autoinstall -k " + k.Release
 	default:
-		return missing + how.dkms + " and the kernel's headers are there, but it was not built: run dkms autoinstall -k " + k.Release +
+		return missing + how.DKMS + " and the kernel's headers are there, but it was not built: run dkms autoinstall -k " + k.Release +
 			", and look into /var/lib/dkms/" + name + " when that fails"
 	}
 }

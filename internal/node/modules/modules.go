@@ -7,6 +7,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"parallelfs.dev/operator/internal/node/spec"
 )
 
 // The states of a module (api/v1alpha1, KernelModule).
@@ -25,10 +27,14 @@ const (
 type Node struct {
 	// Sys and Proc are where sysfs and procfs of the node are mounted, Host is the root directory of the node.
 	Sys, Proc, Host string
+	// Known are the modules of which it is known how they come to be on a node.
+	Known []spec.KernelModule
 }
 
 // ThisHost is the node that the program runs on. A container without the process ids of the node sees its own root directory.
-func ThisHost() Node { return Node{Sys: "/sys", Proc: "/proc", Host: "/proc/1/root"} }
+func ThisHost(known []spec.KernelModule) Node {
+	return Node{Sys: "/sys", Proc: "/proc", Host: "/proc/1/root", Known: known}
+}
 
 // Kernel is what is known of the running kernel.
 type Kernel struct {

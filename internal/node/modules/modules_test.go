@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"parallelfs.dev/operator/internal/node/modules"
+	"parallelfs.dev/operator/internal/node/spec"
 )
 
 const release = "6.1.0-30-amd64"
@@ -17,11 +18,17 @@ const (
 	installed   = "host/lib/modules/" + release + "/modules.dep"
 	headers     = "host/usr/src/linux-headers-" + release + "/Makefile"
 	dkms        = "host/usr/sbin/dkms"
-	dkmsSources = "host/usr/src/beegfs-7.4.6/dkms.conf"
-	handSources = "host/opt/beegfs/src/client/client_module_7/build/Makefile"
+	dkmsSources = "host/usr/src/examplefs-1.2.3/dkms.conf"
+	handSources = "host/opt/examplefs/src/client/client_module_7/build/Makefile"
 	memory      = "proc/modules"
 	filesystems = "proc/filesystems"
 )
+
+// known is a module that comes by one of two packages.
+var known = []spec.KernelModule{{
+	Name: "examplefs", DKMS: "examplefs-client-dkms", Sources: "usr/src/examplefs-*",
+	ByHand: "opt/examplefs/src/client/*", Rebuild: "/etc/init.d/examplefs-client rebuild",
+}}
 
 // nodeWith is a node in files. Its link to the headers is there even when they are not.
 func nodeWith(t *testing.T, files map[string]string) modules.Node {
@@ -39,29 +46,29 @@ func nodeWith(t *testing.T, files map[string]string) modules.Node {
 	if _, there := files[installed]; there {
 		g.Expect(os.Symlink("/usr/src/linux-headers-"+release, filepath.Join(root, "host/lib/modules", release, "build"))).To(Succeed())
 	}
-	return modules.Node{Sys: root + "/sys", Proc: root + "/proc", Host: root + "/host"}
+	return modules.Node{Sys: root + "/sys", Proc: root + "/proc", Host: root + "/host", Known: known}
 }
 
-func TestTheMissingPieceOfTheBeeGFSClient(t *testing.T) {
+func TestTheMissingPieceOfAClientInTheKernel(t *testing.T) {
 	const needHeaders = "the headers of kernel " + release + " (linux-headers-" + release + " or kernel-devel-" + release + ")"
 	for name, c := range map[string]struct {
 		files map[string]string
 		state string
 		says  string
 	}{
-		"nothing, when the module is loaded": {map[string]string{installed: "", memory: "beegfs 1 1 - Live 0x0\n"}, modules.Loaded, ""},
-		"nothing, when the kernel has it":    {map[string]string{installed: "", filesystems: "nodev\tbeegfs\n"}, modules.BuiltIn, ""},
+		"nothing, when the module is loaded": {map[string]string{installed: "", memory: "examplefs 1 1 - Live 0x0\n"}, modules.Loaded, ""},
+		"nothing, when the kernel has it":    {map[string]string{installed: "", filesystems: "nodev\texamplefs\n"}, modules.BuiltIn, ""},
 		"its loading": {
-			map[string]string{installed: "updates/dkms/beegfs.ko.xz:\n"}, modules.Available, "load the module beegfs on the node (modprobe beegfs)",
+			map[string]string{installed: "updates/dkms/examplefs.ko.xz:\n"}, modules.Available, "load the module examplefs on the node (modprobe examplefs)",
 		},
 		"the package and the headers": {
-			map[string]string{installed: ""}, modules.Missing, "has no module beegfs: install beegfs-client-dkms and " + needHeaders,
+			map[string]string{installed: ""}, modules.Missing, "has no module examplefs: install examplefs-client-dkms and " + needHeaders,
 		},
 		"the package alone": {
-			map[string]string{installed: "", headers: ""}, modules.Missing, "install beegfs-client-dkms; the kernel's headers are there",
+			map[string]string{installed: "", headers: ""}, modules.Missing, "install examplefs-client-dkms; the kernel's headers are there",
 		},
 		"the headers alone": {
-			map[string]string{installed: "", dkms: "", dkmsSources: ""}, modules.Missing, "beegfs-client-dkms is there: install " + needHeaders,
+			map[string]string{installed: "", dkms: "", dkmsSources: ""}, modules.Missing, "examplefs-client-dkms is there: install " + needHeaders,
 		},
 		"dkms": {
 			map[string]string{installed: "", headers: "", dkmsSources: ""}, modules.Missing, "dkms is not: install dkms",
@@ -70,22 +77,22 @@ func TestTheMissingPieceOfTheBeeGFSClient(t *testing.T) {
 			map[string]string{installed: "", headers: "", dkms: "", dkmsSources: ""}, modules.Missing, "run dkms autoinstall -k " + release,
 		},
 		"the headers, for the package that is built by hand": {
-			map[string]string{installed: "", handSources: ""}, modules.Missing, "install " + needHeaders + ", then run /etc/init.d/beegfs-client rebuild",
+			map[string]string{installed: "", handSources: ""}, modules.Missing, "install " + needHeaders + ", then run /etc/init.d/examplefs-client rebuild",
 		},
 		"the build by hand": {
-			map[string]string{installed: "", headers: "", handSources: ""}, modules.Missing, "are there: run /etc/init.d/beegfs-client rebuild",
+			map[string]string{installed: "", headers: "", handSources: ""}, modules.Missing, "are there: run /etc/init.d/examplefs-client rebuild",
 		},
 		"all modules of the kernel that runs": {
-			map[string]string{headers: ""}, modules.Missing, "there is no /lib/modules/" + release + ", so the module beegfs can be neither built nor loaded",
+			map[string]string{headers: ""}, modules.Missing, "there is no /lib/modules/" + release + ", so the module examplefs can be neither built nor loaded",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, kernel := NewWithT(t), nodeWith(t, c.files).Look()
-			g.Expect(kernel.State("beegfs")).To(Equal(c.state))
+			g.Expect(kernel.State("examplefs")).To(Equal(c.state))
 			if c.says == "" {
-				g.Expect(kernel.Missing("beegfs")).To(BeEmpty())
+				g.Expect(kernel.Missing("examplefs")).To(BeEmpty())
 			} else {
-				g.Expect(kernel.Missing("beegfs")).To(And(ContainSubstring(c.says), WithTransform(func(s string) int { return len(s) }, BeNumerically("<", 512))))
+				g.Expect(kernel.Missing("examplefs")).To(And(ContainSubstring(c.says), WithTransform(func(s string) int { return len(s) }, BeNumerically("<", 512))))
 			}
 		})
 	}
@@ -103,15 +110,15 @@ func TestWhyAKernelCannotMount(t *testing.T) {
 		fsType string
 		says   string
 	}{
-		"a filesystem that it knows": {map[string]string{filesystems: "nodev\tbeegfs\n\text4\n"}, "beegfs", ""},
+		"a filesystem that it knows": {map[string]string{filesystems: "nodev\texamplefs\n\text4\n"}, "examplefs", ""},
 		"one without a module": {
-			map[string]string{installed: ""}, "beegfs",
-			"this node's kernel has no filesystem beegfs: /lib/modules/" + release + " has no module beegfs: install beegfs-client-dkms and the headers of kernel " + release,
+			map[string]string{installed: ""}, "examplefs",
+			"this node's kernel has no filesystem examplefs: /lib/modules/" + release + " has no module examplefs: install examplefs-client-dkms and the headers of kernel " + release,
 		},
 		"one whose module is not loaded": {
-			map[string]string{installed: "updates/dkms/beegfs.ko:\n"}, "beegfs", "this node's kernel has no filesystem beegfs: load the module beegfs on the node",
+			map[string]string{installed: "updates/dkms/examplefs.ko:\n"}, "examplefs", "this node's kernel has no filesystem examplefs: load the module examplefs on the node",
 		},
-		"one of which nothing can be seen from the container": {nil, "beegfs", "(modprobe beegfs); its modules can't be seen from here, kubectl get nodeinventory"},
+		"one of which nothing can be seen from the container": {nil, "examplefs", "(modprobe examplefs); its modules can't be seen from here, kubectl get nodeinventory"},
 		"one of which nothing is known":                       {map[string]string{installed: ""}, "gfs2", "load the module gfs2 on the node (modprobe gfs2), or install it"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -43,7 +43,8 @@ const patience = 5 * time.Second
 
 func thisKernel(m spec.Mount) kernel {
 	k := kernel{
-		at: at, unmount: unmountInChild, bind: bind, hide: removeView, prepare: Prepare, cannot: cannot,
+		at: at, unmount: unmountInChild, bind: bind, hide: removeView, prepare: Prepare,
+		cannot: func(fsType string) (string, bool) { return cannot(fsType, m.Modules) },
 		// A pod has 60 s to end: 10 s for a mount command or a question, then these.
 		limits: limits{answer: patience, unmount: 20 * time.Second, busy: 10 * time.Second, between: time.Second},
 		ask:    func(path string) (<-chan error, func()) { return ask(path), func() {} },
@@ -54,8 +55,8 @@ func thisKernel(m spec.Mount) kernel {
 	return k
 }
 
-func cannot(fsType string) (why string, sure bool) {
-	k := modules.ThisHost().Look()
+func cannot(fsType string, known []spec.KernelModule) (why string, sure bool) {
+	k := modules.ThisHost(known).Look()
 	why = k.Cannot(fsType)
 	return why, why != "" && k.Sees() && k.State(fsType) == modules.Missing && !helped(fsType)
 }

@@ -187,10 +187,10 @@ func TestARealFilesystemOfAnotherIsNotTouched(t *testing.T) {
 
 func TestAFilesystemThatThisKernelDoesNotHaveIsSaid(t *testing.T) {
 	g, path := NewWithT(t), mountPoint(t)
-	s := supervise(t, spec.Mount{Path: path, FSType: "beegfs", Kernel: true, Command: []string{"mount", "-t", "beegfs", "beegfs_nodev", path}}, hurried)
-	g.Eventually(s.ended).WithTimeout(time.Minute).Should(Receive(MatchError(ContainSubstring("this node's kernel has no filesystem beegfs: "))))
-	g.Expect(Check(t.Context(), spec.Mount{Path: path, FSType: "beegfs", Kernel: true}, time.Minute)).To(MatchError(And(
-		ContainSubstring("is not mounted: this node's kernel has no filesystem beegfs"))))
+	s := supervise(t, spec.Mount{Path: path, FSType: "examplefs", Kernel: true, Command: []string{"mount", "-t", "examplefs", "examplefs_nodev", path}}, hurried)
+	g.Eventually(s.ended).WithTimeout(time.Minute).Should(Receive(MatchError(ContainSubstring("this node's kernel has no filesystem examplefs: "))))
+	g.Expect(Check(t.Context(), spec.Mount{Path: path, FSType: "examplefs", Kernel: true}, time.Minute)).To(MatchError(And(
+		ContainSubstring("is not mounted: this node's kernel has no filesystem examplefs"))))
 }
 
 // The inner filesystem lies in a file of the outer one. While that is frozen, a write of the inner one waits in the kernel, and nothing

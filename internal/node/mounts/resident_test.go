@@ -22,14 +22,14 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// beegfs is a filesystem of the kernel.
-var beegfs = spec.Mount{Path: "/mnt/scratch", FSType: "beegfs", Source: "beegfs_scratch", Kernel: true, Command: []string{"mount"}}
+// examplefs is a filesystem of the kernel.
+var examplefs = spec.Mount{Path: "/mnt/scratch", FSType: "examplefs", Source: "examplefs_scratch", Kernel: true, Command: []string{"mount"}}
 
-// superviseKernel supervises beegfs, which try mounts where it returns nil; tries says how often it was called.
+// superviseKernel supervises examplefs, which try mounts where it returns nil; tries says how often it was called.
 func (m *machine) superviseKernel(ctx context.Context, try func() error) (ended <-chan error, tries func() int) {
 	count := 0
 	s := supervisor{
-		kernel: m.kernel(), mount: beegfs, log: slog.New(slog.NewTextHandler(&m.log, nil)), period: time.Millisecond, shortest: time.Millisecond,
+		kernel: m.kernel(), mount: examplefs, log: slog.New(slog.NewTextHandler(&m.log, nil)), period: time.Millisecond, shortest: time.Millisecond,
 		try: func(context.Context) error {
 			m.mutex.Lock()
 			defer m.mutex.Unlock()
@@ -37,7 +37,7 @@ func (m *machine) superviseKernel(ctx context.Context, try func() error) (ended 
 			if err := try(); err != nil {
 				return err
 			}
-			m.entries, m.answer, m.asked = append(m.entries, Entry{"beegfs", "beegfs_scratch"}), nil, 0
+			m.entries, m.answer, m.asked = append(m.entries, Entry{"examplefs", "examplefs_scratch"}), nil, 0
 			return nil
 		},
 	}
@@ -70,12 +70,12 @@ func TestAFilesystemOfTheKernelIsMountedOnceAndUnmountedAtTheEnd(t *testing.T) {
 		said   string
 	}{
 		"when nothing is mounted":                              {tries: 1, said: "mounted, and the filesystem answers"},
-		"when it is there after a restart: it is taken over":   {before: []Entry{{"beegfs", "beegfs_scratch"}}, tries: 0, said: "the mount is taken over"},
-		"when it is there and answers with errors":             {before: []Entry{{"beegfs", "beegfs_scratch"}}, answer: syscall.EIO, tries: 0, said: "taken over"},
-		"when it is there and dead: that one goes before":      {before: []Entry{{"beegfs", "beegfs_scratch"}}, answer: syscall.ESTALE, tries: 1, said: "left over"},
-		"when a dead one of the same type is there":            {before: []Entry{{"beegfs", "beegfs_home"}}, answer: syscall.ESTALE, tries: 1, said: "left over"},
-		"when it lies on another that stays below":             {before: []Entry{{"tmpfs", "tmpfs"}, {"beegfs", "beegfs_scratch"}}, tries: 0, said: "taken over"},
-		"when two of it lie on each other: both go at the end": {before: []Entry{{"beegfs", "beegfs_scratch"}, {"beegfs", "beegfs_scratch"}}, tries: 0, said: "taken over"},
+		"when it is there after a restart: it is taken over":   {before: []Entry{{"examplefs", "examplefs_scratch"}}, tries: 0, said: "the mount is taken over"},
+		"when it is there and answers with errors":             {before: []Entry{{"examplefs", "examplefs_scratch"}}, answer: syscall.EIO, tries: 0, said: "taken over"},
+		"when it is there and dead: that one goes before":      {before: []Entry{{"examplefs", "examplefs_scratch"}}, answer: syscall.ESTALE, tries: 1, said: "left over"},
+		"when a dead one of the same type is there":            {before: []Entry{{"examplefs", "examplefs_home"}}, answer: syscall.ESTALE, tries: 1, said: "left over"},
+		"when it lies on another that stays below":             {before: []Entry{{"tmpfs", "tmpfs"}, {"examplefs", "examplefs_scratch"}}, tries: 0, said: "taken over"},
+		"when two of it lie on each other: both go at the end": {before: []Entry{{"examplefs", "examplefs_scratch"}, {"examplefs", "examplefs_scratch"}}, tries: 0, said: "taken over"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, m := NewWithT(t), &machine{entries: c.before, answer: c.answer}
@@ -135,9 +135,9 @@ func TestAMountThatFailsIsTriedAgain(t *testing.T) {
 
 func TestWhatIsNotOursEndsTheSupervisionOfAFilesystemOfTheKernelAndStays(t *testing.T) {
 	for name, before := range map[string][]Entry{
-		"a disk":                    {{"ext4", "/dev/sda1"}},
-		"another BeeGFS that works": {{"beegfs", "beegfs_home"}},
-		"a disk on top of it":       {{"beegfs", "beegfs_scratch"}, {"ext4", "/dev/sda1"}},
+		"a disk": {{"ext4", "/dev/sda1"}},
+		"another filesystem of the kernel that works": {{"examplefs", "examplefs_home"}},
+		"a disk on top of it":                         {{"examplefs", "examplefs_scratch"}, {"ext4", "/dev/sda1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, m := NewWithT(t), &machine{entries: before}
@@ -163,7 +163,7 @@ func TestWhatIsNotOursEndsTheSupervisionOfAFilesystemOfTheKernelAndStays(t *test
 // the pod, and a node that does not restart.
 func TestTrap12AMountWhoseServersAreGone(t *testing.T) {
 	const plain, force, detach = 0, unix.MNT_FORCE, unix.MNT_DETACH
-	ours, foreign := Entry{"beegfs", "beegfs_scratch"}, Entry{"ext4", "/dev/sda1"}
+	ours, foreign := Entry{"examplefs", "examplefs_scratch"}, Entry{"ext4", "/dev/sda1"}
 	for name, c := range map[string]struct {
 		entries []Entry
 		busy    bool
@@ -173,7 +173,7 @@ func TestTrap12AMountWhoseServersAreGone(t *testing.T) {
 		said    string
 		fails   string
 	}{
-		"trap 12: it is unmounted, which BeeGFS does without trying again": {entries: []Entry{ours}, flags: []int{plain}},
+		"trap 12: it is unmounted, which filesystem of the kernel does without trying again": {entries: []Entry{ours}, flags: []int{plain}},
 		"trap 12: when that hangs, what is open to the servers is given up": {
 			entries: []Entry{ours}, hangs: []int{plain}, flags: []int{plain, force}, said: "given up (MNT_FORCE)",
 		},
@@ -227,7 +227,7 @@ func TestTrap12AMountWhoseServersAreGone(t *testing.T) {
 				<-t.Context().Done()
 				return nil
 			}
-			g.Expect(k.unmountAll(beegfs, slog.New(slog.NewTextHandler(&m.log, nil)))).To(Succeed())
+			g.Expect(k.unmountAll(examplefs, slog.New(slog.NewTextHandler(&m.log, nil)))).To(Succeed())
 			m.do(func() { g.Expect(m.flags).To(HaveLen(1)) })
 			g.Expect(m.log.String()).To(ContainSubstring("goes on in the background"))
 		})
@@ -238,7 +238,7 @@ func TestTrap12AMountWhoseServersAreGone(t *testing.T) {
 func mounting(t *testing.T, script string) (r *resident, table string) {
 	t.Helper()
 	table = filepath.Join(t.TempDir(), "table")
-	m := beegfs
+	m := examplefs
 	m.Command = []string{"sh", "-c", script, "sh", table}
 	r = &resident{
 		mount: m, lookup: os.LookupEnv, output: &bytes.Buffer{}, limit: time.Minute,
@@ -246,7 +246,7 @@ func mounting(t *testing.T, script string) (r *resident, table string) {
 			cannot: func(string) (string, bool) { return "", false },
 			at: func(string) ([]Entry, error) {
 				if content, err := os.ReadFile(table); err == nil {
-					return []Entry{{"beegfs", string(bytes.TrimSpace(content))}}, nil
+					return []Entry{{"examplefs", string(bytes.TrimSpace(content))}}, nil
 				}
 				return nil, nil
 			},
@@ -262,17 +262,17 @@ func TestTheCommandThatMounts(t *testing.T) {
 		final  bool
 		fails  string
 	}{
-		"mounts":          {script: `echo beegfs_scratch > "$1"`},
+		"mounts":          {script: `echo examplefs_scratch > "$1"`},
 		"fails":           {script: "echo no route to the servers >&2; exit 32", fails: "could not mount the filesystem (exit code 32; the kernel's log, dmesg, may say more): no route"},
 		"mounts nothing":  {script: "true", fails: "sh ended well, but /mnt/scratch is not mounted"},
-		"mounts another":  {script: `echo beegfs_home > "$1"`, final: true, fails: `type beegfs from "beegfs_home"`},
+		"mounts another":  {script: `echo examplefs_home > "$1"`, final: true, fails: `type examplefs from "examplefs_home"`},
 		"takes too long":  {script: "echo waiting; sleep 600", change: func(r *resident) { r.limit = 100 * time.Millisecond }, fails: "did not mount the filesystem within 100ms and was ended"},
 		"is not there":    {change: func(r *resident) { r.mount.Command = []string{"no-such-program"} }, final: true, fails: "can't start no-such-program"},
 		"has no variable": {change: func(r *resident) { r.mount.Command = []string{"mount", "$(FREE_PORT)"} }, fails: "FREE_PORT is not set"},
 		"has no filesystem in the kernel, and is not run": {
-			script: `echo beegfs_scratch > "$1"`, final: true, fails: "this node's kernel has no filesystem beegfs",
+			script: `echo examplefs_scratch > "$1"`, final: true, fails: "this node's kernel has no filesystem examplefs",
 			change: func(r *resident) {
-				r.kernel.cannot = func(string) (string, bool) { return "this node's kernel has no filesystem beegfs", true }
+				r.kernel.cannot = func(string) (string, bool) { return "this node's kernel has no filesystem examplefs", true }
 			},
 		},
 		"finds that the kernel could not load the module": {
@@ -307,8 +307,8 @@ func TestTheCommandThatMounts(t *testing.T) {
 
 func TestTheFilesOfAMountAreWrittenBeforeEveryTry(t *testing.T) {
 	g := NewWithT(t)
-	r, table := mounting(t, `grep -q "connClientPortUDP=$PORT" "$2" && echo beegfs_scratch > "$1"`)
-	path := filepath.Join(t.TempDir(), "etc", "beegfs-client.conf")
+	r, table := mounting(t, `grep -q "connClientPortUDP=$PORT" "$2" && echo examplefs_scratch > "$1"`)
+	path := filepath.Join(t.TempDir(), "etc", "examplefs-client.conf")
 	taken, port := aPort(t)
 	r.mount.FreePort = port
 	r.mount.Files = []spec.File{{Path: path, Content: "sysMgmtdHost=$(NODE_IP)\nconnClientPortUDP=$(FREE_PORT)\n", Mode: 0o640}}
@@ -387,7 +387,7 @@ func TestTheFreePort(t *testing.T) {
 }
 
 func TestTrap12AnOpenQuestionDoesNotKeepAFilesystemFromBeingUnmounted(t *testing.T) {
-	g, m := NewWithT(t), &machine{silent: true, entries: []Entry{{"beegfs", "beegfs_scratch"}}}
+	g, m := NewWithT(t), &machine{silent: true, entries: []Entry{{"examplefs", "examplefs_scratch"}}}
 	k := m.kernel()
 	k.limits.answer = 10 * time.Millisecond
 	unmount := k.unmount
@@ -401,7 +401,7 @@ func TestTrap12AnOpenQuestionDoesNotKeepAFilesystemFromBeingUnmounted(t *testing
 		return unmount(path, flags)
 	}
 	s := supervisor{
-		kernel: k, mount: beegfs, log: slog.New(slog.NewTextHandler(&m.log, nil)), period: time.Millisecond, shortest: time.Millisecond,
+		kernel: k, mount: examplefs, log: slog.New(slog.NewTextHandler(&m.log, nil)), period: time.Millisecond, shortest: time.Millisecond,
 		try: func(context.Context) error { return errors.New("it is mounted already") },
 	}
 	ctx, cancel := context.WithCancel(t.Context())

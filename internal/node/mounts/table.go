@@ -55,8 +55,8 @@ func Assess(entries []Entry, m spec.Mount) State {
 	}
 }
 
-// sameType compares the type that mountinfo shows with the wanted one: "fuse" wants "fuse.mfs" too, but not "fuseblk"; and "beegfs" is
-// also what a program serves as "fuse.beegfs" (mount(8), FILESYSTEM SUBTYPES).
+// sameType compares the type that mountinfo shows with the wanted one: "fuse" wants "fuse.mfs" too, but not "fuseblk"; and a type of
+// the kernel, such as "example", is also what a program serves as "fuse.example" (mount(8), FILESYSTEM SUBTYPES).
 func sameType(shown, wanted string) bool {
 	general, special, _ := strings.Cut(shown, ".")
 	return shown == wanted || general == wanted || general == "fuse" && special == wanted
@@ -141,7 +141,7 @@ func Check(ctx context.Context, m spec.Mount, limit time.Duration) error {
 	}
 	if state := Assess(entries, m); state != Ours {
 		sentence := describe(state, entries, m)
-		if why, _ := cannot(m.FSType); state == Absent && m.Kernel && why != "" {
+		if why, _ := cannot(m.FSType, m.Modules); state == Absent && m.Kernel && why != "" {
 			sentence += ": " + why
 		}
 		return errors.New(sentence)

@@ -58,7 +58,7 @@ func TestAssess(t *testing.T) {
 		"a subtype is ours":                 {entries: []Entry{{"fuse.mfs", ours.Source}}, want: Ours},
 		"a block device by FUSE is foreign": {entries: []Entry{{"fuseblk", ours.Source}}, want: Foreign},
 		"a program that serves the wanted type is ours": {
-			entries: []Entry{{"fuse.beegfs", "beegfs_scratch"}}, change: func(m *spec.Mount) { m.FSType, m.Source = "beegfs", "beegfs_scratch" }, want: Ours,
+			entries: []Entry{{"fuse.examplefs", "examplefs_scratch"}}, change: func(m *spec.Mount) { m.FSType, m.Source = "examplefs", "examplefs_scratch" }, want: Ours,
 		},
 		"another type is foreign":                     {entries: []Entry{{"nfs4", ours.Source}}, want: Foreign},
 		"the same type from another server is":        {entries: []Entry{{"fuse", "mfs#10.0.0.2:9421"}}, want: Another},
@@ -67,7 +67,7 @@ func TestAssess(t *testing.T) {
 		"ours below another is not ours":              {entries: []Entry{ours, {"tmpfs", "tmpfs"}}, want: Foreign},
 		"ours on top of another is ours":              {entries: []Entry{{"tmpfs", "tmpfs"}, ours}, want: Ours},
 		"no source in the spec takes any source": {
-			entries: []Entry{{"fuse", "beegfs_nodev1"}}, change: func(m *spec.Mount) { m.Source = "" }, want: Ours,
+			entries: []Entry{{"fuse", "examplefs_nodev1"}}, change: func(m *spec.Mount) { m.Source = "" }, want: Ours,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,7 +18,7 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("parallelfs_"+name, help, append([]string{"namespace", "filesystem"}, labels...), nil)
 }
 
-// describeTarget is for what there is of each target: MooseFS's have a path, BeeGFS's have a number that is unique in its role.
+// describeTarget is for what there is of each target: some filesystems' have a path, others' a number that is unique in its role.
 func describeTarget(name, help string, labels ...string) *prometheus.Desc {
 	return describe(name, help, append([]string{"role", "id", "address", "path"}, labels...)...)
 }

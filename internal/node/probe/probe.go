@@ -56,7 +56,7 @@ type round struct {
 // Probe asks a filesystem, and keeps its last answer.
 type Probe struct {
 	told   spec.Probe
-	prober backend.Prober
+	prober backend.Questions
 	ask    func(ctx context.Context, argv []string, limit time.Duration) ([]byte, error)
 	now    func() time.Time
 	log    *slog.Logger
@@ -70,7 +70,7 @@ type Probe struct {
 }
 
 // New makes a probe that asks with the commands of prober.
-func New(told spec.Probe, prober backend.Prober, log *slog.Logger) (*Probe, error) {
+func New(told spec.Probe, prober backend.Questions, log *slog.Logger) (*Probe, error) {
 	if told.IntervalSeconds < 1 {
 		return nil, fmt.Errorf("intervalSeconds is %d; it must be at least 1", told.IntervalSeconds)
 	}
@@ -191,7 +191,7 @@ func (p *Probe) turn(ctx context.Context) {
 
 func (p *Probe) question(ctx context.Context) (backend.State, error) {
 	commands := p.prober.Commands()
-	tolerant, _ := p.prober.(backend.TolerantProber)
+	tolerant, _ := p.prober.(backend.TolerantQuestions)
 	outputs := make([][]byte, len(commands))
 	for i, argv := range commands {
 		limit := commandLimit

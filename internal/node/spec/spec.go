@@ -153,10 +153,12 @@ type Mount struct {
 	// Kernel is true when the filesystem is the kernel's own: Command then ends with exit code 0 as soon as it is mounted.
 	Kernel bool `json:"kernel,omitempty"`
 	// Files are written before Command runs, each time. $(FREE_PORT), in them, is FreePort, or the first UDP port above it that is
-	// free on the node: every mount of a BeeGFS has one of its own.
+	// free on the node: each mount of a filesystem whose clients are called back has one of its own.
 	Files []File `json:"files,omitempty"`
 	// FreePort is where the search for $(FREE_PORT) begins; it ends after 4 ports.
 	FreePort int32 `json:"freePort,omitempty"`
+	// Modules are what the program itself knows of modules of the kernel, to say which is missing. They are in no file.
+	Modules []KernelModule `json:"-"`
 }
 
 // Configure tells `node configure` to mount a filesystem at a private path, run commands in it and unmount it.
@@ -210,7 +212,7 @@ type AwaitEmpty struct {
 
 // Probe tells `node probe` what to ask and where to serve the answer.
 type Probe struct {
-	// Backend names the filesystem type, such as "MooseFS"; the prober of that backend is used.
+	// Backend names the filesystem type, which is its spec.type; the questions of that backend are asked.
 	Backend string `json:"backend"`
 	// Version is the version of the filesystem, which decides the form of its answers.
 	Version string `json:"version"`

@@ -1,0 +1,107 @@
+package backend
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// RecordPools decides which nodes and which slot belong to each pool, from 0 to slots-1. It starts from what the status has
+// recorded, and only adds to it.
+func RecordPools(in Input, slots int32) ([]PoolRecord, error) {
+	fs := in.FileSystem
+	recorded := map[string]v1alpha1.StoragePoolStatus{}
+	taken := map[int32]bool{}
+	for _, p := range fs.Status.StoragePools {
+		recorded[p.Name] = p
+		taken[p.Slot] = true
+	}
+	var out []PoolRecord
+	for _, pool := range fs.Spec.StoragePools {
+		record := PoolRecord{Name: pool.Name}
+		if p, ok := recorded[pool.Name]; ok {
+			record.Slot, record.Nodes = p.Slot, slices.Clone(p.Nodes)
+		} else {
+			for taken[record.Slot] {
+				record.Slot++
+			}
+			if record.Slot >= slots {
+				return nil, Invalid(v1alpha1.ReasonInvalidSpec, "storage pool %q is one too many: a %s filesystem has at most %d", pool.Name, fs.Spec.Type, slots)
+			}
+			taken[record.Slot] = true
+		}
+		for _, n := range Matching(in.Nodes, pool.NodeSelector) {
+			if HasTargets(pool.Targets, n.Name) && !slices.Contains(record.Nodes, n.Name) {
+				record.Nodes = append(record.Nodes, n.Name)
+			}
+		}
+		slices.Sort(record.Nodes)
+		if len(record.Nodes) == 0 {
+			return nil, Invalid(v1alpha1.ReasonNoNodes,
+				"no node matches the nodeSelector (%s) of storage pool %q%s; label the nodes that shall hold its targets",
+				SelectorText(pool.NodeSelector), pool.Name, ofDevices(pool.Targets))
+		}
+		if int(Copies(pool)) > len(record.Nodes) {
+			return nil, Invalid(v1alpha1.ReasonInvalidSpec,
+				"storage pool %q wants %d copies on as many nodes, but has %s only; label more nodes or lower spec.storagePools[%s].copies",
+				pool.Name, Copies(pool), strings.Join(record.Nodes, ", "), pool.Name)
+		}
+		out = append(out, record)
+	}
+	return out, nil
+}
+
+// Recorded is the status of a filesystem with the metadata and the pools that were decided on, and the pools that this adds to it, for
+// Allocation.Joins. What was observed of a pool before stays.
+func Recorded(fs *v1alpha1.FileSystem, metadata v1alpha1.MetadataRecord, pools []PoolRecord) (v1alpha1.FileSystemStatus, []string) {
+	status := fs.Status
+	status.Metadata = &metadata
+	status.StoragePools = make([]v1alpha1.StoragePoolStatus, 0, len(pools))
+	var joins []string
+	for _, p := range pools {
+		pool, known := RecordedPool(fs, p.Name)
+		if !known {
+			joins = append(joins, fmt.Sprintf("storage pool %s is made", p.Name))
+		}
+		for _, node := range p.Nodes {
+			if known && !slices.Contains(pool.Nodes, node) {
+				joins = append(joins, fmt.Sprintf("node %s joins storage pool %s", node, p.Name))
+			}
+		}
+		pool.Name, pool.Slot, pool.Nodes = p.Name, p.Slot, p.Nodes
+		status.StoragePools = append(status.StoragePools, pool)
+	}
+	return status, joins
+}
+
+// PoolNodes are the recorded nodes of the pools, by name, for plan.TargetNodes.
+func PoolNodes(status v1alpha1.FileSystemStatus) map[string][]string {
+	out := map[string][]string{}
+	for _, pool := range status.StoragePools {
+		out[pool.Name] = pool.Nodes
+	}
+	return out
+}
+
+// Copies of a pool: two, so that the loss of a target loses nothing, where the spec does not say.
+func Copies(pool v1alpha1.StoragePoolSpec) int32 { return cmp.Or(pool.Copies, 2) }
+
+func ofDevices(targets v1alpha1.TargetsSpec) string {
+	if len(targets.Devices) == 0 {
+		return ""
+	}
+	return " and stands in its targets.devices"
+}
+
+// RecordedPool is what the status has recorded of a pool.
+func RecordedPool(fs *v1alpha1.FileSystem, name string) (v1alpha1.StoragePoolStatus, bool) {
+	for _, p := range fs.Status.StoragePools {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return v1alpha1.StoragePoolStatus{}, false
+}

@@ -1,0 +1,586 @@
+package beegfs
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+func TestRecordRefuses(t *testing.T) {
+	cases := map[string]struct {
+		directories bool
+		change      func(in *backend.Input)
+		reason      string
+		says        string
+	}{
+		"a management service without a node": {
+			change: func(in *backend.Input) { delete(in.Nodes[1].Labels, managementLabel) },
+			reason: v1alpha1.ReasonNoNodes, says: "no node matches spec.beegfs.management.nodeSelector (parallelfs.dev/scratch-management=); label the node",
+		},
+		"two nodes for the one management service": {
+			change: func(in *backend.Input) { in.Nodes[2].Labels[managementLabel] = "" },
+			reason: v1alpha1.ReasonTooManyNodes, says: "matches oss1, oss2, but a BeeGFS has exactly one management service",
+		},
+		"a disk of another node for the management service": {
+			change: func(in *backend.Input) { in.FileSystem.Spec.BeeGFS.Management.Targets.Devices[0].Node = "oss2" },
+			reason: v1alpha1.ReasonInvalidSpec, says: "matches oss1, and spec.beegfs.management.targets.devices names a disk of node oss2",
+		},
+		"no node for the metadata": {
+			change: func(in *backend.Input) {
+				in.FileSystem.Spec.Metadata.NodeSelector = v1alpha1.NodeSelector{"tape": "yes"}
+			},
+			reason: v1alpha1.ReasonNoNodes, says: "no node matches spec.metadata.nodeSelector (tape=yes) and stands in spec.metadata.targets.devices",
+		},
+		"a smaller number of metadata nodes than have servers": {
+			directories: true,
+			change: func(in *backend.Input) {
+				in.FileSystem.Spec.Metadata.NodeCount = 1
+				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000, LastMetadataID: 3, Allocations: []v1alpha1.BeeGFSAllocation{
+					{Name: "meta-0.oss1", Role: v1alpha1.RoleMetadata, Node: "oss1", NodeID: 1},
+					{Name: "meta-0.oss2", Role: v1alpha1.RoleMetadata, Node: "oss2", NodeID: 3}}}
+			},
+			reason: v1alpha1.ReasonInvalidSpec,
+			says:   "spec.metadata.nodeCount is 1, but oss1, oss2 have metadata servers; metadata can't be moved to another server, so set it to 2, or more, again",
+		},
+		"more metadata nodes than match": {
+			directories: true,
+			change:      func(in *backend.Input) { in.FileSystem.Spec.Metadata.NodeCount = 9 },
+			reason:      v1alpha1.ReasonNoNodes, says: "spec.metadata.nodeCount is 9, and spec.metadata.nodeSelector (parallelfs.dev/scratch-metadata=) matches 2 nodes that can take part (oss1, oss2); label more nodes, or lower nodeCount to 2",
+		},
+		"fewer metadata disks than metadata servers on a node": {
+			change: func(in *backend.Input) {
+				targets := &in.FileSystem.Spec.Metadata.Targets
+				targets.Devices = targets.Devices[:7]
+			},
+			reason: v1alpha1.ReasonInvalidSpec, says: "names 3 disks of node oss2 for 4 metadata servers",
+		},
+		"another number of selected disks than of metadata servers": {
+			change: func(in *backend.Input) {
+				in.FileSystem.Spec.Metadata.Targets = v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{CountPerNode: 3}}
+			},
+			reason: v1alpha1.ReasonInvalidSpec, says: "countPerNode is 3 for 4 metadata servers",
+		},
+		"another number of directories than of metadata servers": {
+			directories: true,
+			change:      func(in *backend.Input) { in.FileSystem.Spec.Metadata.InstancesPerNode = 3 },
+			reason:      v1alpha1.ReasonInvalidSpec, says: "has 2 directories for 3 metadata servers",
+		},
+		"metadata servers that are taken away": {
+			directories: true,
+			change: func(in *backend.Input) {
+				in.FileSystem.Spec.Metadata.InstancesPerNode = 1
+				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000, LastMetadataID: 2, Allocations: []v1alpha1.BeeGFSAllocation{
+					{Name: "meta-1.oss1", Role: v1alpha1.RoleMetadata, Node: "oss1", Slot: 1, NodeID: 2}}}
+			},
+			reason: v1alpha1.ReasonInvalidSpec, says: "node oss1 has the metadata server meta-1.oss1; metadata can't be moved to another server, so set it to 2 again",
+		},
+		"a pool without a node": {
+			change: func(in *backend.Input) {
+				in.FileSystem.Spec.StoragePools[1].NodeSelector = v1alpha1.NodeSelector{"tape": "yes"}
+			},
+			reason: v1alpha1.ReasonNoNodes, says: `storage pool "bulk"`,
+		},
+		"two copies on one node": {
+			directories: true,
+			change: func(in *backend.Input) {
+				in.FileSystem.Spec.StoragePools[0].Copies = 2
+				delete(in.Nodes[2].Labels, storageLabel)
+			},
+			reason: v1alpha1.ReasonInvalidSpec, says: `storage pool "ssd" wants 2 copies on as many nodes, but has oss1 only`,
+		},
+		"a pool that is called like the one for drained targets": {
+			change: func(in *backend.Input) { in.FileSystem.Spec.StoragePools[1].Name = "draining" },
+			reason: v1alpha1.ReasonInvalidSpec, says: `no storage pool can be called "draining"`,
+		},
+		"a chunk size that is no power of two": {
+			change: func(in *backend.Input) { in.FileSystem.Spec.BeeGFS.StoragePools[0].Striping.ChunkSize = "768Ki" },
+			reason: v1alpha1.ReasonInvalidSpec, says: `spec.beegfs.storagePools[ssd].striping.chunkSize is "768Ki"; BeeGFS takes a power of two`,
+		},
+		"a chunk size below 64Ki": {
+			change: func(in *backend.Input) { in.FileSystem.Spec.BeeGFS.StoragePools[0].Striping.ChunkSize = "32Ki" },
+			reason: v1alpha1.ReasonInvalidSpec, says: `is "32Ki"`,
+		},
+		"interfaces that a node has not": {
+			change: func(in *backend.Input) {
+				in.FileSystem.Spec.Network = &v1alpha1.NetworkSpec{Interfaces: []v1alpha1.InterfaceName{"ib0", "ib1"}}
+			},
+			reason: v1alpha1.ReasonInvalidSpec, says: "node oss1 has none of spec.network.interfaces (ib0, ib1); it has cni0, eno1",
+		},
+		"ports that another BeeGFS uses on the same node": {
+			change: func(in *backend.Input) {
+				in.FileSystem.Spec.BeeGFS.BasePort = new(int32(9000))
+				meet(in, neighbor("oss2", 9063))
+			},
+			reason: v1alpha1.ReasonPortConflict, says: "FileSystem storage/other uses the ports 9063 to 9126 on node oss2 too; set spec.beegfs.basePort at least 64 away from 9063",
+		},
+		"ports that a filesystem of another type uses on the same node": {
+			change: func(in *backend.Input) {
+				in.FileSystem.Spec.BeeGFS.BasePort = new(int32(9400))
+				meet(in, stranger("oss1", "/elsewhere"))
+			},
+			reason: v1alpha1.ReasonPortConflict, says: "FileSystem storage/stranger uses the ports 9419 to 9450 on node oss1 too",
+		},
+		"another base port than the one that was given": {
+			change: func(in *backend.Input) {
+				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000}
+				in.FileSystem.Spec.BeeGFS.BasePort = new(int32(9000))
+			},
+			reason: v1alpha1.ReasonInvalidSpec, says: "spec.beegfs.basePort is 9000, but 8000 was given to this filesystem",
+		},
+		"the directory of the management service inside of a metadata directory": {
+			directories: true,
+			change: func(in *backend.Input) {
+				in.FileSystem.Spec.BeeGFS.Management.Targets.Directories[0] = "/data/meta0/mgmt"
+			},
+			reason: v1alpha1.ReasonDirectoryConflict, says: "on node oss1, /data/meta0/mgmt is for the management service, and /data/meta0 for meta-0.oss1",
+		},
+		"a directory of a pool that is a metadata directory": {
+			directories: true,
+			change:      func(in *backend.Input) { in.FileSystem.Spec.StoragePools[1].Targets.Directories[0] = "/data/meta1" },
+			reason:      v1alpha1.ReasonDirectoryConflict, says: "on node oss1, /data/meta1 is for meta-1.oss1, and /data/meta1 for storage-bulk.oss1",
+		},
+		"a mount path that holds a directory with data": {
+			directories: true,
+			change:      func(in *backend.Input) { in.FileSystem.Spec.Clients.MountPath = "/data" },
+			reason:      v1alpha1.ReasonDirectoryConflict, says: "spec.clients.mountPath",
+		},
+		"a metadata directory that another BeeGFS uses on the same node": {
+			directories: true,
+			change: func(in *backend.Input) {
+				other := neighbor("oss2", 9000)
+				other.Status.BeeGFS.Allocations[0].Targets = []v1alpha1.BeeGFSTargetID{{Name: "/data/meta1", ID: 1}}
+				meet(in, other)
+			},
+			reason: v1alpha1.ReasonDirectoryConflict, says: "FileSystem storage/other keeps data in /data/meta1 on node oss2",
+		},
+		"a storage directory that a filesystem of another type uses on the same node": {
+			directories: true,
+			change:      func(in *backend.Input) { meet(in, stranger("oss1", "/data/hdd0/below")) },
+			reason:      v1alpha1.ReasonDirectoryConflict, says: "FileSystem storage/stranger keeps data in /data/hdd0/below on node oss1",
+		},
+		"a mount path at which another filesystem is mounted on the same node": {
+			change: func(in *backend.Input) {
+				other := stranger("n9", "/elsewhere")
+				other.Spec.Clients = &v1alpha1.ClientsSpec{NodeSelector: labels(clientLabel), MountPath: "/mnt/scratch"}
+				meet(in, other)
+			},
+			reason: v1alpha1.ReasonDirectoryConflict, says: "FileSystem storage/stranger is mounted at /mnt/scratch on node c1",
+		},
+		"trap 4: one id for two targets that are taken over": {
+			change: func(in *backend.Input) {
+				in.FileSystem.Spec.BeeGFS.Adopt = []v1alpha1.BeeGFSAllocation{
+					{Name: "storage-ssd.oss1", Role: v1alpha1.RoleStorage, Node: "oss1", NodeID: 1, Targets: []v1alpha1.BeeGFSTargetID{{Name: "scratch-oss1-ssd-s0", ID: 101}}},
+					{Name: "storage-ssd.oss2", Role: v1alpha1.RoleStorage, Node: "oss2", NodeID: 2, Targets: []v1alpha1.BeeGFSTargetID{{Name: "scratch-oss2-ssd-s0", ID: 101}}},
+				}
+			},
+			reason: v1alpha1.ReasonInvalidSpec,
+			says:   "the storage target id 101 is that of storage-ssd.oss1/scratch-oss1-ssd-s0 and of storage-ssd.oss2/scratch-oss2-ssd-s0; with one id for two, files are lost",
+		},
+		"trap 4: an id that is taken over and was given to another server": {
+			change: func(in *backend.Input) {
+				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000, LastMetadataID: 1, Allocations: []v1alpha1.BeeGFSAllocation{
+					{Name: "meta-0.oss1", Role: v1alpha1.RoleMetadata, Node: "oss1", NodeID: 1}}}
+				in.FileSystem.Spec.BeeGFS.Adopt = []v1alpha1.BeeGFSAllocation{{Name: "meta-1.oss1", Role: v1alpha1.RoleMetadata, Node: "oss1", Slot: 1, NodeID: 1}}
+			},
+			reason: v1alpha1.ReasonInvalidSpec, says: "the metadata server id 1 is that of meta-0.oss1 and of meta-1.oss1",
+		},
+		"trap 4: another id for what has one": {
+			change: func(in *backend.Input) {
+				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000, LastMetadataID: 1, Allocations: []v1alpha1.BeeGFSAllocation{
+					{Name: "meta-0.oss1", Role: v1alpha1.RoleMetadata, Node: "oss1", NodeID: 1}}}
+				in.FileSystem.Spec.BeeGFS.Adopt = []v1alpha1.BeeGFSAllocation{{Name: "meta-0.oss1", Role: v1alpha1.RoleMetadata, Node: "oss1", NodeID: 7}}
+			},
+			reason: v1alpha1.ReasonInvalidSpec, says: "says that meta-0.oss1 has the metadata server id 7, but 1 was given to it already",
+		},
+		"an entry to take over whose name is not that of its node": {
+			change: func(in *backend.Input) {
+				in.FileSystem.Spec.BeeGFS.Adopt = []v1alpha1.BeeGFSAllocation{{Name: "meta-0.oss1", Role: v1alpha1.RoleMetadata, Node: "oss2", NodeID: 7}}
+			},
+			reason: v1alpha1.ReasonInvalidSpec, says: "the metadata server 0 of node oss2 is called meta-0.oss2",
+		},
+		"another target when all ids were given": {
+			change: func(in *backend.Input) {
+				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000, LastTargetID: 65535}
+			},
+			reason: v1alpha1.ReasonInvalidSpec, says: "all 65535 ids of BeeGFS for a storage target were given",
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			in := cluster("7.4.6")
+			if c.directories {
+				in = inDirectories("7.4.6")
+			}
+			c.change(&in)
+			_, err := New().Allocate(in)
+			var invalid *backend.InvalidSpecError
+			g.Expect(errors.As(err, &invalid)).To(BeTrue(), "%v", err)
+			g.Expect(invalid.Reason).To(Equal(c.reason), invalid.Message)
+			g.Expect(invalid.Message).To(ContainSubstring(c.says))
+		})
+	}
+}
+
+// neighbor is another BeeGFS with a metadata server on a node.
+func neighbor(node string, port int32) v1alpha1.FileSystem {
+	return v1alpha1.FileSystem{
+		ObjectMeta: metav1.ObjectMeta{Name: "other", Namespace: "storage", UID: "77aa"},
+		Spec:       v1alpha1.FileSystemSpec{Type: v1alpha1.BeeGFS, BeeGFS: &v1alpha1.BeeGFSSpec{}},
+		Status: v1alpha1.FileSystemStatus{
+			Metadata: &v1alpha1.MetadataRecord{Node: "n9", Directory: "/elsewhere/mgmt"},
+			BeeGFS: &v1alpha1.BeeGFSStatus{BasePort: port, Allocations: []v1alpha1.BeeGFSAllocation{
+				{Name: "meta-0." + node, Role: v1alpha1.RoleMetadata, Node: node, NodeID: 1}}},
+		},
+	}
+}
+
+// stranger is a filesystem of another type, whose metadata is on a node.
+func stranger(node, directory string) v1alpha1.FileSystem {
+	return v1alpha1.FileSystem{
+		ObjectMeta: metav1.ObjectMeta{Name: "stranger", Namespace: "storage", UID: "88bb"},
+		Spec:       v1alpha1.FileSystemSpec{Type: "Stranger"},
+		Status:     v1alpha1.FileSystemStatus{Metadata: &v1alpha1.MetadataRecord{Node: node, Directory: directory}},
+	}
+}
+
+// meet makes these the other filesystems of the cluster.
+func meet(in *backend.Input, others ...v1alpha1.FileSystem) {
+	in.Others, in.Claims = others, nil
+	for i := range others {
+		if others[i].Spec.Type == v1alpha1.BeeGFS {
+			in.Claims = append(in.Claims, New().Claims(&others[i]))
+			continue
+		}
+		claims := backend.NewClaims(&others[i], backend.PortRange{First: 9419, Count: 32}, "spec.stranger.basePort")
+		claims.UseMetadata(*others[i].Status.Metadata)
+		in.Claims = append(in.Claims, claims)
+	}
+}
+
+func TestAsManyNodesHaveMetadataServersAsNodeCountSays(t *testing.T) {
+	cases := map[string]struct {
+		count     int32
+		allocated []string
+		want      []string
+	}{
+		"without it, all that match":                        {want: []string{"oss1", "oss2"}},
+		"the first by name":                                 {count: 1, want: []string{"oss1"}},
+		"those that have servers come first":                {count: 1, allocated: []string{"oss2"}, want: []string{"oss2"}},
+		"it grows, and those that have servers stay":        {count: 2, allocated: []string{"oss2"}, want: []string{"oss1", "oss2"}},
+		"a node without its label still counts, and stays":  {count: 2, allocated: []string{"gone"}, want: []string{"gone", "oss1"}},
+		"all that have servers stay when it is taken away":  {allocated: []string{"gone", "oss2"}, want: []string{"gone", "oss1", "oss2"}},
+		"as many as have servers already, and no other one": {count: 2, allocated: []string{"gone", "oss2"}, want: []string{"gone", "oss2"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			in := inDirectories("7.4.6")
+			slices.Reverse(in.Nodes)
+			in.FileSystem.Spec.Metadata.NodeCount = c.count
+			if c.allocated != nil {
+				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000, LastMetadataID: int32(len(c.allocated))}
+			}
+			for i, node := range c.allocated {
+				in.FileSystem.Status.BeeGFS.Allocations = append(in.FileSystem.Status.BeeGFS.Allocations,
+					v1alpha1.BeeGFSAllocation{Name: "meta-0." + node, Role: v1alpha1.RoleMetadata, Node: node, NodeID: int32(i + 1)})
+			}
+			record, err := New().Allocate(in)
+			g.Expect(err).NotTo(HaveOccurred())
+			var nodes []string
+			for _, a := range record.Status.BeeGFS.Allocations {
+				if a.Role == v1alpha1.RoleMetadata {
+					nodes = append(nodes, a.Node)
+				}
+			}
+			slices.Sort(nodes)
+			g.Expect(slices.Compact(nodes)).To(Equal(c.want))
+		})
+	}
+}
+
+func TestEveryDaemonAndTargetGetsAnIDOfItsOwn(t *testing.T) {
+	g := NewWithT(t)
+	in := recorded(t, cluster("7.4.6"))
+	g.Expect(given(in.FileSystem.Status.BeeGFS)).To(Equal([]string{
+		"meta-0.oss1 1: ssd-m0=1", "meta-0.oss2 5: ssd-m0=5",
+		"meta-1.oss1 2: ssd-m1=2", "meta-1.oss2 6: ssd-m1=6",
+		"meta-2.oss1 3: ssd-m2=3", "meta-2.oss2 7: ssd-m2=7",
+		"meta-3.oss1 4: ssd-m3=4", "meta-3.oss2 8: ssd-m3=8",
+		"storage-bulk.oss1 3: hdd-0=5", "storage-bulk.oss2 4: hdd-0=6",
+		"storage-ssd.oss1 1: ssd-s0=1 ssd-s1=2", "storage-ssd.oss2 2: ssd-s0=3 ssd-s1=4",
+	}))
+	g.Expect(in.FileSystem.Status.BeeGFS.BasePort).To(BeEquivalentTo(8000))
+}
+
+func TestAnIDIsGivenBeforeItsDiskIsChosen(t *testing.T) {
+	g := NewWithT(t)
+	in := cluster("7.4.6")
+	disks := in.Targets
+	in.Targets = nil
+	in = recorded(t, in)
+	g.Expect(given(in.FileSystem.Status.BeeGFS)).To(ContainElement("meta-0.oss1 1:"))
+	g.Expect(in.FileSystem.Status.Metadata.Directory).To(BeEmpty())
+	in.Targets = disks
+	in = recorded(t, in)
+	g.Expect(given(in.FileSystem.Status.BeeGFS)).To(ContainElement("meta-0.oss1 1: ssd-m0=1"))
+	g.Expect(in.FileSystem.Status.Metadata.Target).To(Equal("scratch-oss1-ssd-mgmt"))
+	g.Expect(in.FileSystem.Status.Metadata.Directory).To(Equal("/var/lib/parallelfs/targets/storage.scratch/scratch-oss1-ssd-mgmt/management"))
+}
+
+func TestNewNodesAndTargetsGetNewIDs(t *testing.T) {
+	g := NewWithT(t)
+	in := recorded(t, cluster("7.4.6"))
+	before := in.FileSystem.Status.BeeGFS.DeepCopy()
+
+	in.Nodes = append(in.Nodes, backend.Node{Name: "aaa", IP: "10.0.0.3", Ready: true, Labels: labels(storageLabel)})
+	in.FileSystem.Spec.StoragePools[0].Targets.Devices = append(in.FileSystem.Spec.StoragePools[0].Targets.Devices, devices("aaa", "new")...)
+	in.Targets = append(in.Targets, disk("aaa", "new", v1alpha1.RoleStorage, "ssd", 0, 1e12), disk("oss1", "ssd-a", v1alpha1.RoleStorage, "ssd", 0, 1e12))
+	in = recorded(t, in)
+	g.Expect(given(in.FileSystem.Status.BeeGFS)).To(ContainElements(
+		"storage-ssd.aaa 5: new=7", "storage-ssd.oss1 1: ssd-a=8 ssd-s0=1 ssd-s1=2", "storage-ssd.oss2 2: ssd-s0=3 ssd-s1=4"))
+	g.Expect(given(in.FileSystem.Status.BeeGFS)).To(ContainElements(given(before)[:8]), "metadata servers keep theirs")
+}
+
+func TestAMetadataServerIsAddedBehindTheOthersOfItsNode(t *testing.T) {
+	g := NewWithT(t)
+	in := recorded(t, inDirectories("8.3.1"))
+	g.Expect(given(in.FileSystem.Status.BeeGFS)).To(ContainElements("meta-0.oss1 1: /data/meta0=1", "meta-1.oss2 4: /data/meta1=4"))
+	in.FileSystem.Spec.Metadata.InstancesPerNode = 3
+	in.FileSystem.Spec.Metadata.Targets.Directories = append(in.FileSystem.Spec.Metadata.Targets.Directories, "/data/meta2")
+	in = recorded(t, in)
+	g.Expect(given(in.FileSystem.Status.BeeGFS)).To(ContainElements(
+		"meta-0.oss1 1: /data/meta0=1", "meta-1.oss2 4: /data/meta1=4", "meta-2.oss1 5: /data/meta2=5", "meta-2.oss2 6: /data/meta2=6"))
+}
+
+func TestTrap4AnIDThatWasGivenIsNeverGivenAgain(t *testing.T) {
+	t.Run("trap 4: a target that was drained and taken out leaves its id behind", func(t *testing.T) {
+		g := NewWithT(t)
+		in := recorded(t, cluster("7.4.6"))
+		in.Targets = deleteTarget(in.Targets, "scratch-oss2-hdd-0")
+		in.FileSystem.Status.BeeGFS.Allocations = without(in.FileSystem.Status.BeeGFS.Allocations, "storage-bulk.oss2")
+		in.Targets = append(in.Targets, disk("oss2", "hdd-1", v1alpha1.RoleStorage, "bulk", 0, 8e12))
+		in = recorded(t, in)
+		g.Expect(given(in.FileSystem.Status.BeeGFS)).To(ContainElement("storage-bulk.oss2 5: hdd-1=7"), "4 and 6 were given before")
+	})
+	t.Run("trap 4: ids that are taken over are given to nothing else", func(t *testing.T) {
+		g := NewWithT(t)
+		in := cluster("7.4.6")
+		in.FileSystem.Spec.BeeGFS.Adopt = []v1alpha1.BeeGFSAllocation{
+			{Name: "meta-0.oss2", Role: v1alpha1.RoleMetadata, Node: "oss2", NodeID: 1, Targets: []v1alpha1.BeeGFSTargetID{{Name: "scratch-oss2-ssd-m0", ID: 1}}},
+			{Name: "storage-ssd.oss2", Role: v1alpha1.RoleStorage, Node: "oss2", NodeID: 3, Targets: []v1alpha1.BeeGFSTargetID{
+				{Name: "scratch-oss2-ssd-s1", ID: 101, Initialized: new(metav1.Now())}}},
+		}
+		in = recorded(t, in)
+		g.Expect(given(in.FileSystem.Status.BeeGFS)).To(ContainElements(
+			"meta-0.oss1 2: ssd-m0=2", "meta-0.oss2 1: ssd-m0=1", "storage-ssd.oss1 4: ssd-s0=102 ssd-s1=103", "storage-ssd.oss2 3: ssd-s0=104 ssd-s1=101"))
+		a, _ := allocationNamed(in.FileSystem, "storage-ssd.oss2")
+		g.Expect(a.Targets[1].Initialized).To(BeNil(), "the directory may be adopted by this FileSystem, once it says that it is this target")
+	})
+}
+
+func deleteTarget(targets []v1alpha1.StorageTarget, name string) []v1alpha1.StorageTarget {
+	var out []v1alpha1.StorageTarget
+	for _, t := range targets {
+		if t.Name != name {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+func without(all []v1alpha1.BeeGFSAllocation, name string) []v1alpha1.BeeGFSAllocation {
+	var out []v1alpha1.BeeGFSAllocation
+	for _, a := range all {
+		if a.Name != name {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func TestMetadataServersThatJoinAreNamedAndTheFirstAreNot(t *testing.T) {
+	g := NewWithT(t)
+	fs := &v1alpha1.FileSystem{}
+	given := &v1alpha1.BeeGFSStatus{Allocations: []v1alpha1.BeeGFSAllocation{
+		{Name: "meta-0.n1", Role: v1alpha1.RoleMetadata, NodeID: 1, Targets: []v1alpha1.BeeGFSTargetID{{ID: 1}}},
+		{Name: "meta-1.n1", Role: v1alpha1.RoleMetadata}, {Name: "storage-bulk.n4", Role: v1alpha1.RoleStorage},
+	}}
+	g.Expect(addedServers(fs, given)).To(BeEmpty())
+	fs.Status.BeeGFS = &v1alpha1.BeeGFSStatus{Allocations: []v1alpha1.BeeGFSAllocation{{Name: "meta-0.n1", Role: v1alpha1.RoleMetadata}}}
+	g.Expect(addedServers(fs, given)).To(Equal([]string{"metadata server meta-1.n1 is added"}), "what is known better of the same server waits for nothing")
+	in := recorded(t, cluster("7.4.6"))
+	again, err := New().Allocate(in)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(again.Joins).To(BeEmpty())
+}
+
+func TestPortsAreTheFirstRangeThatNobodyHas(t *testing.T) {
+	g := NewWithT(t)
+	in := cluster("7.4.6")
+	far := neighbor("n7", 8000)
+	asks := neighbor("n8", 0)
+	asks.Status = v1alpha1.FileSystemStatus{}
+	asks.Spec.BeeGFS.BasePort = new(int32(8100))
+	meet(&in, far, asks)
+	in = recorded(t, in)
+	g.Expect(in.FileSystem.Status.BeeGFS.BasePort).To(BeEquivalentTo(8192), "8000 is taken, 8064 and 8128 overlap what the other asks for")
+
+	meet(&in)
+	g.Expect(recorded(t, in).FileSystem.Status.BeeGFS.BasePort).To(BeEquivalentTo(8192), "it stays")
+}
+
+func TestWhatTheManagementServiceShowsIsRecorded(t *testing.T) {
+	t.Run("a target is initialized when it takes part, and not before", func(t *testing.T) {
+		g := NewWithT(t)
+		in := recorded(t, cluster("7.4.6"))
+		in.State = answer(in)
+		for i := range in.State.Servers {
+			in.State.Servers[i].Online = in.State.Servers[i].Role != v1alpha1.RoleMetadata
+		}
+		in.State.Targets[0].Online = false
+		in = recorded(t, in)
+		var open []string
+		for _, a := range allocations(in.FileSystem) {
+			for _, target := range a.Targets {
+				if target.Initialized == nil {
+					open = append(open, fmt.Sprintf("%s %d", a.Role, target.ID))
+				} else {
+					g.Expect(target.Initialized.Time).To(BeTemporally("==", in.State.Asked))
+				}
+			}
+		}
+		g.Expect(open).To(ConsistOf("Metadata 1", "Metadata 2", "Metadata 3", "Metadata 4", "Metadata 5", "Metadata 6", "Metadata 7", "Metadata 8",
+			fmt.Sprintf("Storage %d", in.State.Targets[0].ID)), "a store that was taken over remembers targets that no daemon has looked at")
+	})
+	t.Run("what was recorded as initialized stays so when nothing answers", func(t *testing.T) {
+		g := NewWithT(t)
+		in := recorded(t, cluster("7.4.6"))
+		in.State = answer(in)
+		in = recorded(t, in)
+		before := in.FileSystem.Status.BeeGFS.DeepCopy()
+		in.State = nil
+		g.Expect(recorded(t, in).FileSystem.Status.BeeGFS).To(Equal(before))
+		in.State = &backend.State{Asked: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)}
+		g.Expect(recorded(t, in).FileSystem.Status.BeeGFS).To(Equal(before), "and when the management service has forgotten all")
+	})
+	t.Run("mirrored metadata is recorded once", func(t *testing.T) {
+		g := NewWithT(t)
+		in := recorded(t, cluster("7.4.6"))
+		in.State = answer(in)
+		in.State.MetadataMirrored = true
+		in = recorded(t, in)
+		first := in.State.Asked
+		g.Expect(in.FileSystem.Status.BeeGFS.MetadataMirrored.Time).To(BeTemporally("==", first))
+		in.State.Asked = first.Add(time.Hour)
+		in.State.MetadataMirrored = false
+		g.Expect(recorded(t, in).FileSystem.Status.BeeGFS.MetadataMirrored.Time).To(BeTemporally("==", first))
+	})
+	t.Run("a drained target that is to stay after all is not drained any more", func(t *testing.T) {
+		g := NewWithT(t)
+		in := recorded(t, cluster("7.4.6"))
+		a, _ := allocationNamed(in.FileSystem, "storage-bulk.oss2")
+		a.Targets[0].Drained = new(metav1.NewTime(time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC)))
+		in = recorded(t, in)
+		a, _ = allocationNamed(in.FileSystem, "storage-bulk.oss2")
+		g.Expect(a.Targets[0].Drained).To(BeNil())
+	})
+	t.Run("nor is one that was put back into its pool by hand, although it is still to be taken out", func(t *testing.T) {
+		g := NewWithT(t)
+		in := recorded(t, cluster("7.4.6"))
+		drained := func() *metav1.Time {
+			in = recorded(t, in)
+			a, _ := allocationNamed(in.FileSystem, "storage-bulk.oss2")
+			return a.Targets[0].Drained
+		}
+		for i := range in.Targets {
+			in.Targets[i].Spec.Remove = in.Targets[i].Name == "scratch-oss2-hdd-0"
+		}
+		a, _ := allocationNamed(in.FileSystem, "storage-bulk.oss2")
+		a.Targets[0].Drained = new(metav1.NewTime(time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC)))
+		g.Expect(drained()).NotTo(BeNil(), "nobody says otherwise")
+		in.State = answer(in)
+		for i := range in.State.Targets {
+			if in.State.Targets[i].ID == a.Targets[0].ID {
+				in.State.Targets[i].PoolID = drainingPoolID
+			}
+		}
+		g.Expect(drained()).NotTo(BeNil())
+		in.State = answer(in)
+		g.Expect(drained()).To(BeNil())
+	})
+	t.Run("a server whose targets were all drained, taken out and forgotten is retired, and serves again with a new disk", func(t *testing.T) {
+		g := NewWithT(t)
+		in := recorded(t, cluster("7.4.6"))
+		in.State = answer(in)
+		in = recorded(t, in)
+		a, _ := allocationNamed(in.FileSystem, "storage-bulk.oss2")
+		a.Targets[0].Drained = new(metav1.NewTime(time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC)))
+		in.Targets = deleteTarget(in.Targets, "scratch-oss2-hdd-0")
+		retired := func() bool {
+			in = recorded(t, in)
+			a, _ := allocationNamed(in.FileSystem, "storage-bulk.oss2")
+			return a.Retired
+		}
+		g.Expect(retired()).To(BeFalse(), "BeeGFS still knows it")
+		for i, s := range in.State.Servers {
+			if s.Name == "storage-bulk.oss2" {
+				in.State.Servers = append(in.State.Servers[:i], in.State.Servers[i+1:]...)
+				break
+			}
+		}
+		for i, target := range in.State.Targets {
+			if target.ID == 6 {
+				in.State.Targets = append(in.State.Targets[:i], in.State.Targets[i+1:]...)
+				break
+			}
+		}
+		g.Expect(retired()).To(BeTrue())
+		for _, set := range daemonSets(t, in) {
+			if set.Name == "scratch-storage-bulk" {
+				raw := fmt.Sprint(set.Spec.Template.Spec.Affinity)
+				g.Expect(strings.Contains(raw, "oss1")).To(BeTrue())
+				g.Expect(strings.Contains(raw, "oss2")).To(BeFalse(), "no pod where there is nothing to serve")
+			}
+		}
+		in.Targets = append(in.Targets, disk("oss2", "hdd-1", v1alpha1.RoleStorage, "bulk", 0, 8e12))
+		g.Expect(retired()).To(BeFalse())
+		g.Expect(given(in.FileSystem.Status.BeeGFS)).To(ContainElement("storage-bulk.oss2 4: hdd-0=6 hdd-1=7"))
+	})
+}
+
+func TestPortsOfABeeGFS(t *testing.T) {
+	cases := map[string]struct {
+		fs   v1alpha1.FileSystem
+		want backend.PortRange
+	}{
+		"it has the 64 that were given to it": {
+			fs: v1alpha1.FileSystem{
+				Spec:   v1alpha1.FileSystemSpec{BeeGFS: &v1alpha1.BeeGFSSpec{}},
+				Status: v1alpha1.FileSystemStatus{BeeGFS: &v1alpha1.BeeGFSStatus{BasePort: 8064}},
+			},
+			want: backend.PortRange{First: 8064, Count: 64},
+		},
+		"it asks for some before they are given to it": {
+			fs:   v1alpha1.FileSystem{Spec: v1alpha1.FileSystemSpec{BeeGFS: &v1alpha1.BeeGFSSpec{BasePort: new(int32(9000))}}},
+			want: backend.PortRange{First: 9000, Count: 64},
+		},
+		"one that asks for none has none yet": {
+			fs: v1alpha1.FileSystem{Spec: v1alpha1.FileSystemSpec{BeeGFS: &v1alpha1.BeeGFSSpec{}}},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(New().Claims(&c.fs).Ports).To(Equal(c.want))
+		})
+	}
+}

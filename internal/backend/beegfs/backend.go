@@ -1,0 +1,225 @@
+// Package beegfs runs BeeGFS 7.4 and 8: a management service, several metadata servers on each node, one storage server per
+// node and pool, and kernel clients. Options, files and commands are those of beegfs-mgmtd, beegfs-meta, beegfs-storage,
+// beegfs-client.conf and beegfs-ctl of 7.4.6, and of the same daemons and the tool beegfs of 8.3.1.
+package beegfs
+
+import (
+	"fmt"
+	"time"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/beegfs/cli"
+)
+
+// The components: values of v1alpha1.LabelComponent. The first three are the names of the daemons' directories on a target too.
+const (
+	componentManagement = "management"
+	componentMeta       = "meta"
+	componentStorage    = "storage"
+	componentClient     = "client"
+	componentConfigure  = "configure"
+	componentDrain      = "drain"
+)
+
+const (
+	// maxSlots is the number of storage pools, and of metadata servers on a node: each has a port of its own.
+	maxSlots = 16
+	// drainingPool takes the targets that are drained, so that no new file is placed on them.
+	drainingPool   = "draining"
+	drainingPoolID = 100
+	// dataSubdirectory of a target is the daemon's; the directory above it is root's and holds the marker.
+	dataSubdirectory = "data"
+	// rootUser runs the daemons: they set the owner and the attributes of what they store.
+	rootUser = "root"
+)
+
+// The programs, where BeeGFS's packages install them.
+const (
+	programManagement = "/opt/beegfs/sbin/beegfs-mgmtd"
+	programMeta       = "/opt/beegfs/sbin/beegfs-meta"
+	programStorage    = "/opt/beegfs/sbin/beegfs-storage"
+)
+
+// Backend runs BeeGFS.
+type Backend struct {
+	// KubeletSync is how long a change may take until a daemon that starts reads it; see backend.DefaultKubeletSync.
+	KubeletSync time.Duration
+}
+
+// What it can do besides what every backend does.
+var (
+	_ backend.Backend      = Backend{}
+	_ backend.Prober       = Backend{}
+	_ backend.SecretKeeper = Backend{}
+	_ backend.Claimer      = Backend{}
+	_ backend.Mounter      = Backend{}
+	_ backend.Pinner       = Backend{}
+	_ backend.Drainer      = Backend{}
+	_ backend.FileFinder   = Backend{}
+	_ backend.Adopter      = Backend{}
+	_ backend.HostTuner    = Backend{}
+	_ backend.ModuleUser   = Backend{}
+	_ backend.Benchmarker  = Backend{}
+)
+
+// New returns the backend, for kubelets as they come.
+func New() Backend { return Backend{KubeletSync: backend.DefaultKubeletSync} }
+
+// Type is BeeGFS.
+func (Backend) Type() v1alpha1.FileSystemType { return v1alpha1.BeeGFS }
+
+// Versions are those of the fixtures, which its own servers and tools of these versions have written or agreed with.
+func (Backend) Versions() []string { return []string{"7.4.6", "8.3.1"} }
+
+// Order is BeeGFS's own order of starting. Clients are not in it, because a restart of a mount breaks every program
+// that has a file open.
+func (Backend) Order() []string {
+	return []string{componentManagement, componentMeta, componentStorage}
+}
+
+// Mount says where client nodes have the filesystem.
+func (Backend) Mount(fs *v1alpha1.FileSystem) backend.Mount {
+	if fs.Spec.Clients == nil {
+		return backend.Mount{}
+	}
+	return backend.Mount{Path: string(fs.Spec.Clients.MountPath), FSType: mountType, Source: mountSource(fs)}
+}
+
+// mountType is what /proc/self/mountinfo shows of a mount.
+const mountType = "beegfs"
+
+// mountSource is what it shows as the source. The module reads nothing in it (beegfs_nodev is only the custom), so it says which
+// filesystem it is: a BeeGFS that somebody else has mounted at the same path is not taken for this one.
+func mountSource(fs *v1alpha1.FileSystem) string {
+	return fmt.Sprintf("beegfs_nodev:%s/%s", fs.Namespace, fs.Name)
+}
+
+// Questions ask the management service by beegfs-ctl, or by beegfs from version 8.
+func (Backend) Questions(version, address string) backend.Questions {
+	return cli.New(version, address)
+}
+
+// SecretName is the Secret with the shared secret of all daemons and clients, and its key. A user who makes that Secret first
+// brings a secret of his own.
+func (Backend) SecretName(fs *v1alpha1.FileSystem) (name, key string) {
+	return secretName(fs), cli.AuthKey
+}
+
+// ProbeURL is where the probe of a filesystem serves its state, empty while the management service has no node or no port.
+func (Backend) ProbeURL(in backend.Input) string {
+	node, ok := managementNode(in)
+	if !ok || in.FileSystem.Status.BeeGFS == nil {
+		return ""
+	}
+	return "http://" + backend.Address(node.IP, portsOf(in.FileSystem).probe()) + "/state"
+}
+
+// The names of the objects.
+func configMapName(fs *v1alpha1.FileSystem) string { return backend.ChildName(fs, "beegfs") }
+func secretName(fs *v1alpha1.FileSystem) string    { return backend.ChildName(fs, "beegfs") }
+func localMapName(fs *v1alpha1.FileSystem) string  { return backend.ChildName(fs, "beegfs-local") }
+
+// ports of a filesystem, from its base port; see v1alpha1.BeeGFSSpec.BasePort. Each is the number of a TCP and of a UDP port.
+type ports struct{ base int32 }
+
+// portsOf are the recorded ones.
+func portsOf(fs *v1alpha1.FileSystem) ports {
+	if fs.Status.BeeGFS == nil {
+		return ports{}
+	}
+	return ports{fs.Status.BeeGFS.BasePort}
+}
+
+func (p ports) client() int32            { return p.base + 4 }
+func (p ports) management() int32        { return p.base + 8 }
+func (p ports) probe() int32             { return p.base + 9 }
+func (p ports) grpc() int32              { return p.base + 10 }
+func (p ports) meta(slot int32) int32    { return p.base + 16 + slot }
+func (p ports) storage(slot int32) int32 { return p.base + 32 + slot }
+
+// poolID is BeeGFS's own number of the pool in a slot: the first pool is the default one.
+func poolID(slot int32) int32 { return cli.DefaultPoolID + slot }
+
+// The names of the daemons among those of their node: spec.Run.Instance.
+func metaInstance(slot int32) string     { return fmt.Sprintf("%s/%d", componentMeta, slot) }
+func storageInstance(pool string) string { return componentStorage + "/" + pool }
+
+// The names of the daemons in the status, and of their allocations.
+func managementName(node string) string { return componentManagement + "." + node }
+func metaName(slot int32, node string) string {
+	return fmt.Sprintf("%s-%d.%s", componentMeta, slot, node)
+}
+func storageName(pool, node string) string    { return componentStorage + "-" + pool + "." + node }
+func metaSlots(fs *v1alpha1.FileSystem) int32 { return max(1, fs.Spec.Metadata.InstancesPerNode) }
+func managementNode(in backend.Input) (backend.Node, bool) {
+	if in.FileSystem.Status.Metadata == nil {
+		return backend.Node{}, false
+	}
+	return backend.NodeNamed(in.Nodes, in.FileSystem.Status.Metadata.Node)
+}
+
+// allocations are what was recorded for the daemons, in the order of the record.
+func allocations(fs *v1alpha1.FileSystem) []v1alpha1.BeeGFSAllocation {
+	if fs.Status.BeeGFS == nil {
+		return nil
+	}
+	return fs.Status.BeeGFS.Allocations
+}
+
+// allocationNamed is what was recorded for a daemon; see metaName and storageName.
+func allocationNamed(fs *v1alpha1.FileSystem, name string) (v1alpha1.BeeGFSAllocation, bool) {
+	for _, a := range allocations(fs) {
+		if a.Name == name {
+			return a, true
+		}
+	}
+	return v1alpha1.BeeGFSAllocation{}, false
+}
+
+// targetNamed is what was recorded for a target of a daemon: a StorageTarget, or a directory.
+func targetNamed(a v1alpha1.BeeGFSAllocation, name string) (v1alpha1.BeeGFSTargetID, bool) {
+	for _, t := range a.Targets {
+		if t.Name == name {
+			return t, true
+		}
+	}
+	return v1alpha1.BeeGFSTargetID{}, false
+}
+
+// image is the one for a role: "mgmtd", "meta", "storage", or "tools", which has beegfs-ctl of BeeGFS 7 or beegfs of BeeGFS 8.
+func image(in backend.Input, role string) (string, error) {
+	version := in.FileSystem.Spec.Version
+	if i, ok := in.Images.Daemons["beegfs-"+role+"-"+version]; ok {
+		return i, nil
+	}
+	if repository, ok := in.Images.Daemons["beegfs-"+role]; ok {
+		return repository + ":" + version, nil
+	}
+	return "", backend.Invalid(v1alpha1.ReasonInvalidSpec,
+		"the operator has no image beegfs-%s for BeeGFS %s; start it with --daemon-image=beegfs-%s-%s=<image> (chart value images.daemons)",
+		role, version, role, version)
+}
+
+// pods makes the pods of a filesystem. The daemons run as root.
+func pods(in backend.Input) backend.Pods {
+	return backend.Pods{FileSystem: in.FileSystem, Images: in.Images, Software: "beegfs"}
+}
+
+// own is what only a BeeGFS has.
+func own(fs *v1alpha1.FileSystem) v1alpha1.BeeGFSSpec {
+	if fs.Spec.BeeGFS == nil {
+		return v1alpha1.BeeGFSSpec{}
+	}
+	return *fs.Spec.BeeGFS
+}
+
+// ownPool is what only a pool of a BeeGFS has.
+func ownPool(fs *v1alpha1.FileSystem, name string) v1alpha1.BeeGFSPool {
+	for _, p := range own(fs).StoragePools {
+		if p.Name == name {
+			return p
+		}
+	}
+	return v1alpha1.BeeGFSPool{Name: name}
+}

@@ -1,0 +1,203 @@
+package beegfs
+
+import (
+	"encoding/json"
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/backendtest"
+	"parallelfs.dev/operator/internal/backend/beegfs/cli"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func TestBeeGFSKeepsTheContractOfBackends(t *testing.T) {
+	for name, input := range map[string]func(version string) backend.Input{
+		"in directories": inDirectories, "on disks": cluster, "with all that it has": everything,
+	} {
+		t.Run(name, func(t *testing.T) { backendtest.Contract(t, New(), input, initialized) })
+	}
+}
+
+// initialized records that every target was.
+func initialized(status *v1alpha1.FileSystemStatus) {
+	for _, a := range status.BeeGFS.Allocations {
+		for i := range a.Targets {
+			a.Targets[i].Initialized = status.Metadata.Initialized
+		}
+	}
+}
+
+// everything is the cluster with what not every filesystem has: RDMA, two networks, the configuration of the CSI driver and, in
+// BeeGFS 8, a certificate and a license.
+func everything(version string) backend.Input {
+	in := cluster(version)
+	in.FileSystem.Spec.Network = &v1alpha1.NetworkSpec{Interfaces: []v1alpha1.InterfaceName{"ib0", "eno1"}, RDMA: true}
+	in.FileSystem.Spec.BeeGFS.CSIDriver = true
+	if cli.Is8(version) {
+		in.FileSystem.Spec.BeeGFS.TLS = &v1alpha1.SecretReference{Name: "certificate"}
+		in.FileSystem.Spec.BeeGFS.License = &v1alpha1.SecretReference{Name: "license"}
+	}
+	return in
+}
+
+// recorded is an input with the backend's own record. The management service has answered, and nobody has registered, if nothing
+// else is said.
+func recorded(t *testing.T, in backend.Input) backend.Input {
+	t.Helper()
+	if in.State == nil {
+		in.State = &backend.State{Asked: time.Date(2026, 11, 1, 12, 30, 0, 0, time.UTC), Version: in.FileSystem.Spec.Version}
+	}
+	backendtest.Remember(t, New(), &in)
+	return in
+}
+
+func objectsOf(t *testing.T, in backend.Input) []client.Object {
+	t.Helper()
+	objects, err := New().Members(in)
+	if err != nil {
+		t.Fatalf("Members: %v", err)
+	}
+	return objects
+}
+
+func TestObjectsAreThoseOfTheGoldenFile(t *testing.T) {
+	for _, version := range versions {
+		for name, input := range map[string]func(string) backend.Input{"objects": cluster, "objects-everything": everything, "objects-directories": inDirectories} {
+			t.Run(name+" "+version, func(t *testing.T) {
+				golden(t, filepath.Join("testdata", "cluster-"+version, name+".golden.yaml"), tell(t, objectsOf(t, recorded(t, input(version)))))
+			})
+		}
+	}
+}
+
+func TestConfigurationFilesOfANodeAreTheGoldenOnes(t *testing.T) {
+	for _, version := range versions {
+		for _, node := range []string{"oss1", "oss2", "c1"} {
+			t.Run(version+" "+node, func(t *testing.T) {
+				g := NewWithT(t)
+				files, err := Files(recorded(t, cluster(version)), node)
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(files).NotTo(BeEmpty())
+				directory := filepath.Join("testdata", "cluster-"+version, node)
+				if *update {
+					g.Expect(os.RemoveAll(directory)).To(Succeed())
+				}
+				for name, content := range files {
+					golden(t, filepath.Join(directory, name), content)
+				}
+				g.Expect(slices.Sorted(maps.Keys(files))).To(Equal(filesBelow(t, directory)), "no file of it is missing, and no other is there")
+			})
+		}
+	}
+}
+
+func filesBelow(t *testing.T, directory string) []string {
+	t.Helper()
+	var names []string
+	err := filepath.WalkDir(directory, func(path string, entry os.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			name, _ := filepath.Rel(directory, path)
+			names = append(names, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func golden(t *testing.T, path, content string) {
+	t.Helper()
+	g := NewWithT(t)
+	if *update {
+		g.Expect(os.MkdirAll(filepath.Dir(path), 0o755)).To(Succeed())
+		g.Expect(os.WriteFile(path, []byte(content), 0o600)).To(Succeed())
+	}
+	want, err := os.ReadFile(path)
+	g.Expect(err).NotTo(HaveOccurred(), "run: go test ./internal/backend/beegfs -update")
+	g.Expect(content).To(Equal(string(want)), "if this change of %s is meant, run: go test ./internal/backend/beegfs -update", path)
+}
+
+// tell writes objects as YAML, with what Secrets hold in the clear.
+func tell(t *testing.T, objects []client.Object) string {
+	t.Helper()
+	var story strings.Builder
+	for _, object := range objects {
+		if object.GetDeletionTimestamp() != nil {
+			continue // it is not there: backend.Absent
+		}
+		kind := "unknown"
+		switch o := object.(type) {
+		case *corev1.Secret:
+			kind, o.StringData = "Secret", map[string]string{}
+			for name, content := range o.Data {
+				o.StringData[name] = string(content)
+			}
+			o.Data = nil
+		case *corev1.ConfigMap:
+			kind = "ConfigMap"
+		case *appsv1.DaemonSet:
+			kind = "DaemonSet"
+		case *batchv1.Job:
+			kind = "Job"
+		}
+		raw, err := yaml.Marshal(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		story.WriteString("---\n# " + kind + "\n" + string(raw))
+	}
+	return story.String()
+}
+
+// runs are what the daemons of a filesystem are told, by the name of the file.
+func runs(t *testing.T, in backend.Input) map[string]spec.Run {
+	t.Helper()
+	out := map[string]spec.Run{}
+	for _, o := range objectsOf(t, in) {
+		m, ok := o.(*corev1.ConfigMap)
+		if !ok || m.Name != configMapName(in.FileSystem) {
+			continue
+		}
+		for name, content := range m.Data {
+			var run spec.Run
+			if strings.HasSuffix(name, ".json") && name != "probe.json" && name != "client.json" {
+				if err := json.Unmarshal([]byte(content), &run); err != nil {
+					t.Fatal(err)
+				}
+				out[name] = run
+			}
+		}
+	}
+	return out
+}
+
+func daemonSets(t *testing.T, in backend.Input) map[string]*appsv1.DaemonSet {
+	t.Helper()
+	out := map[string]*appsv1.DaemonSet{}
+	for _, o := range objectsOf(t, in) {
+		if set, ok := o.(*appsv1.DaemonSet); ok {
+			out[set.Name] = set
+		}
+	}
+	return out
+}

@@ -1,0 +1,219 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// Tool makes the command lines of beegfs-ctl (BeeGFS 7; ctl/source/modes of 7.4.6) or beegfs (BeeGFS 8; ctl/internal/cmd of 8.3.1). Both
+// run as root, and need no mount for anything but migrate.
+type Tool struct {
+	eight bool
+	base  []string
+}
+
+// NewTool is the tool for a version. That of BeeGFS 8 is told the address of the management service's gRPC, behind TLSPrefix when that has
+// a certificate; that of BeeGFS 7 has it from ClientConfig.
+func NewTool(version, address string) Tool {
+	if !Is8(version) {
+		return Tool{base: []string{programCtl, "--cfgFile=" + ClientConfig}}
+	}
+	address, tls := strings.CutPrefix(address, TLSPrefix)
+	t := Tool{eight: true, base: []string{programTool, "--mgmtd-addr=" + address, "--auth-file=" + AuthFile}}
+	if !tls {
+		t.base = append(t.base, "--tls-disable")
+	} else {
+		// The management service is asked by its address, which need not stand in the certificate; the shared secret proves both sides.
+		t.base = append(t.base, "--tls-cert-file=", "--tls-disable-verification")
+	}
+	return t
+}
+
+// Bare is the tool for a version without its path, and without where the filesystem is: its command lines say what is done, wherever.
+func Bare(version string) Tool { return Tool{eight: Is8(version)} }
+
+const (
+	programCtl  = "/opt/beegfs/sbin/beegfs-ctl"
+	programTool = "/opt/beegfs/sbin/beegfs"
+	// ClientConfig is the configuration that beegfs-ctl shares with clients.
+	ClientConfig = backend.ToldDirectory + "/beegfs-client.conf"
+	// AuthDirectory holds the shared secret in every pod, in the file AuthKey.
+	AuthDirectory = "/etc/parallelfs-auth"
+	// AuthKey holds the shared secret: its bytes are the secret, so that nothing may follow them, no newline either.
+	AuthKey = "conn.auth"
+	// AuthFile is the path of it.
+	AuthFile = AuthDirectory + "/" + AuthKey
+	// DefaultPoolID is BeeGFS's own number of the pool that is always there (StoragePoolStore::DEFAULT_POOL_ID of 7.4.6).
+	DefaultPoolID = 1
+)
+
+// Is8 is true for a BeeGFS 8, whose management service and command line tool are other programs than those of 7.
+func Is8(version string) bool { return strings.HasPrefix(version, "8.") }
+
+// Run is a command line of the tool.
+func (t Tool) Run(arguments ...string) []string {
+	return append(append([]string{}, t.base...), arguments...)
+}
+
+// unmounted works on a path from the root of the filesystem, which nobody needs to have mounted.
+func (t Tool) unmounted(arguments ...string) []string {
+	if t.eight {
+		return t.Run(append([]string{"--mount=none"}, arguments...)...)
+	}
+	return t.Run(append(arguments, "--unmounted")...)
+}
+
+// numbers is a list of numbers as the tool takes it, of things of a kind: "m" for metadata, "s" for storage.
+func (t Tool) numbers(kind string, ids ...int32) string {
+	out := make([]string, len(ids))
+	for i, id := range ids {
+		out[i] = strconv.Itoa(int(id))
+		if t.eight {
+			out[i] = kind + ":" + out[i]
+		}
+	}
+	return strings.Join(out, ",")
+}
+
+// AddPool makes a storage pool.
+func (t Tool) AddPool(id int32, name string) []string {
+	if t.eight {
+		return t.Run("pool", "create", name, fmt.Sprintf("--num-id=%d", id))
+	}
+	return t.Run("--addstoragepool", fmt.Sprintf("--id=%d", id), "--desc="+name)
+}
+
+// RenamePool gives a pool another name: the default one has one of BeeGFS's own.
+func (t Tool) RenamePool(id int32, name string) []string {
+	if t.eight {
+		return t.Run("pool", "set-alias", t.numbers("s", id), name)
+	}
+	return t.Run("--modifystoragepool", fmt.Sprintf("--id=%d", id), "--desc="+name)
+}
+
+// Move brings targets from one pool to another. beegfs-ctl 7 adds only targets of the default pool, and ends with exit code 0 whether
+// it has moved them or not: what the management service lists afterwards is what counts.
+func (t Tool) Move(from, to int32, targets []int32) [][]string {
+	ids := t.numbers("s", targets...)
+	if t.eight {
+		return [][]string{t.Run("pool", "assign", t.numbers("s", to), "--targets="+ids)}
+	}
+	var out [][]string
+	if from != DefaultPoolID {
+		out = append(out, t.Run("--modifystoragepool", fmt.Sprintf("--id=%d", from), "--rmtargets="+ids))
+	}
+	if to != DefaultPoolID {
+		out = append(out, t.Run("--modifystoragepool", fmt.Sprintf("--id=%d", to), "--addtargets="+ids))
+	}
+	return out
+}
+
+// AddMirror makes a buddy group of two storage targets ("s"), or of two metadata servers ("m").
+func (t Tool) AddMirror(kind string, primary, secondary int32) []string {
+	nodeType := map[string]string{"m": "meta", "s": "storage"}[kind]
+	if t.eight {
+		return t.Run("mirror", "create", fmt.Sprintf("mirror-%s-%d", nodeType, primary), "--node-type="+nodeType,
+			"--primary="+t.numbers(kind, primary), "--secondary="+t.numbers(kind, secondary))
+	}
+	return t.Run("--addmirrorgroup", "--nodetype="+nodeType, fmt.Sprintf("--primary=%d", primary), fmt.Sprintf("--secondary=%d", secondary))
+}
+
+// MirrorMetadata mirrors the root directory; what is made below it from then on is mirrored too.
+func (t Tool) MirrorMetadata() []string {
+	if t.eight {
+		return t.Run("mirror", "init", "--yes")
+	}
+	return t.Run("--mirrormd")
+}
+
+// RemoveTarget forgets a storage target.
+func (t Tool) RemoveTarget(id int32) []string {
+	if t.eight {
+		return t.Run("target", "delete", t.numbers("s", id), "--yes")
+	}
+	return t.Run("--removetarget", t.numbers("s", id))
+}
+
+// RemoveServer forgets a storage server.
+func (t Tool) RemoveServer(id int32) []string {
+	if t.eight {
+		return t.Run("node", "delete", t.numbers("s", id), "--yes")
+	}
+	return t.Run("--removenode", "--nodetype=storage", t.numbers("s", id))
+}
+
+// MakeDirectory makes a directory, and fails when it is there.
+func (t Tool) MakeDirectory(directory string) []string {
+	if t.eight {
+		return t.unmounted("entry", "create", "directory", directory)
+	}
+	return t.unmounted("--createdir", directory)
+}
+
+// Stripe says how new files and directories in a directory are striped.
+func (t Tool) Stripe(directory string, pool int32, chunk int64, targets int32, mirrored bool) []string {
+	pattern := "raid0"
+	if t.eight {
+		if mirrored {
+			pattern = "mirrored"
+		}
+		return t.unmounted("entry", "set", directory, "--pool="+t.numbers("s", pool), fmt.Sprintf("--chunk-size=%d", chunk),
+			fmt.Sprintf("--num-targets=%d", targets), "--pattern="+pattern)
+	}
+	if mirrored {
+		pattern = "buddymirror"
+	}
+	return t.unmounted("--setpattern", fmt.Sprintf("--storagepoolid=%d", pool), fmt.Sprintf("--chunksize=%d", chunk),
+		fmt.Sprintf("--numtargets=%d", targets), "--pattern="+pattern, directory)
+}
+
+// Migrate moves the files of a mounted filesystem off a target, to the others of a pool.
+func (t Tool) Migrate(target, pool int32, mountPoint string) []string {
+	if t.eight {
+		return t.Run("--mount="+mountPoint, "entry", "migrate", mountPoint, "--recurse", "--yes", "--from-targets="+t.numbers("s", target),
+			"--pool="+t.numbers("s", pool))
+	}
+	return t.Run("--migrate", fmt.Sprintf("--targetid=%d", target), fmt.Sprintf("--destinationpoolid=%d", pool), mountPoint)
+}
+
+// The arguments of benchmarks.Call that storagebench gives.
+const (
+	BenchBlock   = "blockSize"
+	BenchSize    = "fileSize"
+	BenchThreads = "threads"
+	BenchDirect  = "directIO"
+)
+
+// Bench is a command of the benchmark of storage servers, on some targets.
+func (t Tool) Bench(verb string, targets []int32, arguments map[string]string) []string {
+	ids := t.numbers("s", targets...)
+	if t.eight {
+		start := map[string][]string{
+			"write": {"start"}, "read": {"start", "--read"}, "status": {"status", "--verbose", "--unadorned", "--raw"}, "stop": {"stop"},
+			"clean": {"cleanup"},
+		}
+		argv := t.Run(append([]string{"benchmark"}, start[verb]...)...)
+		argv = append(argv, "--targets="+ids)
+		if len(arguments) > 0 {
+			argv = append(argv, "--block-size="+arguments[BenchBlock], "--size="+arguments[BenchSize], "--num-tasks="+arguments[BenchThreads])
+			if arguments[BenchDirect] == "true" {
+				argv = append(argv, "--odirect")
+			}
+		}
+		return argv
+	}
+	start := map[string][]string{
+		"write": {"--write"}, "read": {"--read"}, "status": {"--status", "--verbose"}, "stop": {"--stop"}, "clean": {"--cleanup"},
+	}
+	argv := t.Run(append([]string{"--storagebench", "--targetids=" + ids}, start[verb]...)...)
+	if len(arguments) > 0 {
+		argv = append(argv, "--blocksize="+arguments[BenchBlock], "--size="+arguments[BenchSize], "--threads="+arguments[BenchThreads])
+		if arguments[BenchDirect] == "true" {
+			argv = append(argv, "--odirect")
+		}
+	}
+	return argv
+}

@@ -1,0 +1,511 @@
+package beegfs
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/beegfs/cli"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// work is what has to be done to make BeeGFS as the spec says, from what it says of itself.
+type work struct {
+	// name of the job that does it, commands what it does; none when there is nothing to do.
+	name     string
+	commands []spec.Command
+	// why are the differences, for people.
+	why []string
+	// pools are the jobs that make the pools' directories.
+	pools []poolJob
+}
+
+// poolJob makes the directory of a pool and says how its files are striped. It stays as the record that this was done, because the
+// management service does not tell.
+type poolJob struct {
+	name     string
+	commands []spec.Command
+	// ready is true when BeeGFS has all that the commands need.
+	ready bool
+}
+
+// workOf compares what BeeGFS says of itself with the spec. Nothing is known while it says nothing.
+func workOf(in backend.Input) work {
+	if in.State == nil {
+		return work{}
+	}
+	w, t := work{}, toolOf(in)
+	w.placeTargets(in, t)
+	placed := len(w.commands) == 0
+	if placed {
+		w.mirrorStorage(in, t)
+		w.mirrorMetadata(in, t)
+	}
+	commands, why := removals(in, t)
+	w.commands, w.why = append(w.commands, commands...), append(w.why, why...)
+	if len(w.commands) > 0 {
+		w.name = backend.ChildName(in.FileSystem, configurePrefix+backend.Hash(w.commands))
+	}
+	w.pools = poolJobs(in, t)
+	for _, p := range w.pools {
+		if job := jobNamed(in, p.name); job == nil || !job.Succeeded {
+			w.why = append(w.why, fmt.Sprintf("the directory of a pool is not made or its stripes not set (job %s)", p.name))
+		}
+	}
+	return w
+}
+
+// toolOf is the tool of a filesystem, told where the management service is.
+func toolOf(in backend.Input) cli.Tool {
+	node, _ := managementNode(in)
+	address := backend.Address(node.IP, portsOf(in.FileSystem).grpc())
+	if b := in.FileSystem.Spec.BeeGFS; b != nil && b.TLS != nil {
+		address = cli.TLSPrefix + address
+	}
+	return cli.NewTool(in.FileSystem.Spec.Version, address)
+}
+
+// configurePrefix is in the names of the jobs that do what work says.
+const configurePrefix = "configure-"
+
+func (w *work) do(why string, commands ...[]string) {
+	for _, argv := range commands {
+		w.commands = append(w.commands, spec.Command{Argv: argv})
+	}
+	w.why = append(w.why, why)
+}
+
+// placeTargets makes the pools, and brings each target into its own. Without a license, BeeGFS 8 would refuse all of it.
+func (w *work) placeTargets(in backend.Input, t cli.Tool) {
+	drains := drainsOf(in)
+	type way struct{ from, to int32 }
+	moves := map[way][]int32{}
+	needsDraining := false
+	for _, target := range targetsOf(in) {
+		if target.said == nil {
+			continue
+		}
+		to := poolID(target.slot)
+		if isDraining(drains, target.id) {
+			to, needsDraining = drainingPoolID, true
+		}
+		if from := target.poolNow(); from != to && from != 0 && target.mirror == 0 {
+			moves[way{from, to}] = append(moves[way{from, to}], target.id)
+		}
+	}
+	if !has(in, featurePools) {
+		return
+	}
+	names := map[int32]string{}
+	for _, p := range in.FileSystem.Status.StoragePools {
+		names[poolID(p.Slot)] = p.Name
+	}
+	if needsDraining {
+		names[drainingPoolID] = drainingPool
+	}
+	for _, id := range backend.SortedKeys(names) {
+		i := slices.IndexFunc(in.State.Pools, func(p backend.Pool) bool { return p.ID == id })
+		switch {
+		case i < 0 && id == cli.DefaultPoolID:
+			// It is always there; a list without it is invalid.
+		case i < 0:
+			w.do(fmt.Sprintf("pool %s (%d) is not made", names[id], id), t.AddPool(id, names[id]))
+		case in.State.Pools[i].Name != names[id]:
+			w.do(fmt.Sprintf("pool %d is called %s and not %s", id, in.State.Pools[i].Name, names[id]), t.RenamePool(id, names[id]))
+		}
+	}
+	ways := make([]way, 0, len(moves))
+	for m := range moves {
+		ways = append(ways, m)
+	}
+	slices.SortFunc(ways, func(a, b way) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
+	for _, m := range ways {
+		ids := moves[m]
+		slices.Sort(ids)
+		w.do(fmt.Sprintf("in pool %d are targets (%s) that belong into pool %s (%d)", m.from, listOf(ids), names[m.to], m.to), t.Move(m.from, m.to, ids)...)
+	}
+}
+
+func listOf(ids []int32) string {
+	out := make([]string, len(ids))
+	for i, id := range ids {
+		out[i] = fmt.Sprint(id)
+	}
+	return backend.List(out)
+}
+
+// member is a storage target or a metadata server that can be one side of a buddy group.
+type member struct {
+	id   int32
+	node string
+}
+
+// pairs makes groups of two on different nodes. It takes the two nodes that have most left, so that as few as possible stay alone; the
+// lower number is the primary, so that the answer is always the same.
+func pairs(members []member) [][2]int32 {
+	var out [][2]int32
+	left := map[string][]int32{}
+	for _, m := range members {
+		left[m.node] = append(left[m.node], m.id)
+	}
+	for _, ids := range left {
+		slices.Sort(ids)
+	}
+	for {
+		nodes := backend.SortedKeys(left)
+		slices.SortStableFunc(nodes, func(a, b string) int { return cmp.Compare(len(left[b]), len(left[a])) })
+		if len(nodes) < 2 || len(left[nodes[1]]) == 0 {
+			break
+		}
+		a, b := left[nodes[0]][0], left[nodes[1]][0]
+		left[nodes[0]], left[nodes[1]] = left[nodes[0]][1:], left[nodes[1]][1:]
+		out = append(out, [2]int32{min(a, b), max(a, b)})
+	}
+	slices.SortFunc(out, func(a, b [2]int32) int { return cmp.Compare(a[0], b[0]) })
+	return out
+}
+
+// mirrorStorage makes buddy groups of the targets of mirrored pools, when all that were given a number are there: with more of them,
+// fewer stay alone.
+func (w *work) mirrorStorage(in backend.Input, t cli.Tool) {
+	all := targetsOf(in)
+	for _, pool := range in.FileSystem.Spec.StoragePools {
+		if backend.Copies(pool) < 2 || !has(in, featureMirrors) {
+			continue
+		}
+		var free []member
+		complete, mirrored := true, false
+		for _, target := range all {
+			if target.pool.Name != pool.Name {
+				continue
+			}
+			complete = complete && target.online()
+			mirrored = mirrored || target.mirror != 0
+			if target.mirror == 0 && target.online() && !target.asked() && target.poolNow() == poolID(target.slot) {
+				free = append(free, member{target.id, target.node})
+			}
+		}
+		groups := pairs(free)
+		switch {
+		case len(groups) == 0:
+		case !mirrored && jobSucceeded(in, poolJobName(in, pool)):
+			// They were made once: this is not the store of the management service that they are in, and other groups would not find
+			// the data of those.
+			w.why = append(w.why, fmt.Sprintf(
+				"BeeGFS lists no buddy group of pool %s, and it had some: bring back the store of the management service; new groups would lose what the old ones hold",
+				pool.Name))
+		case !complete:
+			w.why = append(w.why, fmt.Sprintf("buddy groups of pool %s are made when all its targets are online", pool.Name))
+		default:
+			for _, g := range groups {
+				w.do(fmt.Sprintf("targets %d and %d are no buddy group yet", g[0], g[1]), t.AddMirror("s", g[0], g[1]))
+			}
+		}
+	}
+}
+
+// mirrorMetadata makes buddy groups of all metadata servers, then mirrors the root directory, while nobody has mounted the filesystem.
+func (w *work) mirrorMetadata(in backend.Input, t cli.Tool) {
+	if !mirrorsMetadata(in.FileSystem) || !has(in, featureMirrors) {
+		return
+	}
+	var free []member
+	complete := true
+	for _, a := range metadataServers(in.FileSystem) {
+		s := serverOf(in.State, v1alpha1.RoleMetadata, a.NodeID)
+		complete = complete && s != nil && s.Online
+		if mirrorOf(in.State, v1alpha1.RoleMetadata, a.NodeID) == 0 {
+			free = append(free, member{a.NodeID, a.Node})
+		}
+	}
+	groups := pairs(free)
+	switch {
+	case len(groups) > 0 && !complete:
+		w.why = append(w.why, "buddy groups of the metadata servers are made when all of them are online")
+	case len(groups) > 0 && in.State.MetadataMirrored && len(free) == len(metadataServers(in.FileSystem)):
+		w.why = append(w.why,
+			"BeeGFS lists no buddy group of metadata servers, and the metadata is mirrored: bring back the store of the management service")
+	case len(groups) > 0:
+		for _, g := range groups {
+			if g[1] == in.State.RootID && !in.State.MetadataMirrored {
+				g[0], g[1] = g[1], g[0] // the owner of the root directory has to be the primary
+			}
+			w.do(fmt.Sprintf("metadata servers %d and %d are no buddy group yet", g[0], g[1]), t.AddMirror("m", g[0], g[1]))
+		}
+	case in.State.MetadataMirrored:
+	case !awaitsMirror(in):
+		w.why = append(w.why, "the metadata is not mirrored, and can't be while clients have mounted the filesystem: take spec.clients out until it is")
+	case len(in.State.Sessions) > 0:
+		w.why = append(w.why, "the metadata is mirrored when BeeGFS has forgotten its last client, which it does half an hour after it was there")
+	default:
+		w.do("the metadata is not mirrored yet", t.MirrorMetadata())
+	}
+}
+
+// The stripes of a pool whose spec says nothing (v1alpha1.StripingSpec).
+const (
+	defaultChunkSize      = 512 << 10
+	defaultTargetsPerFile = 4
+)
+
+// poolJobs make the directories of the pools.
+func poolJobs(in backend.Input, t cli.Tool) []poolJob {
+	var out []poolJob
+	for i, pool := range in.FileSystem.Spec.StoragePools {
+		record, ok := backend.RecordedPool(in.FileSystem, pool.Name)
+		if !ok {
+			continue
+		}
+		out = append(out, poolJob{
+			name: poolJobName(in, pool), commands: poolCommands(t, pool, ownPool(in.FileSystem, pool.Name).Striping, poolID(record.Slot), i == 0),
+			ready: poolReady(in, pool, poolID(record.Slot)),
+		})
+	}
+	return out
+}
+
+// poolJobName has a hash of what the job does.
+func poolJobName(in backend.Input, pool v1alpha1.StoragePoolSpec) string {
+	record, _ := backend.RecordedPool(in.FileSystem, pool.Name)
+	first := len(in.FileSystem.Spec.StoragePools) > 0 && in.FileSystem.Spec.StoragePools[0].Name == pool.Name
+	return backend.ChildName(in.FileSystem, fmt.Sprintf("pool-%d-%s", record.Slot,
+		backend.Hash(poolCommands(cli.Bare(in.FileSystem.Spec.Version), pool, ownPool(in.FileSystem, pool.Name).Striping,
+			poolID(record.Slot), first))))
+}
+
+// poolCommands make a pool's directory, and the one for benchmarks in it: a directory takes over how its parent is striped when it is made,
+// and not later. The first pool takes the files outside of those directories too.
+func poolCommands(t cli.Tool, pool v1alpha1.StoragePoolSpec, striping *v1alpha1.StripingSpec, id int32, first bool) []spec.Command {
+	chunk, perFile := int64(defaultChunkSize), int32(defaultTargetsPerFile)
+	if s := striping; s != nil {
+		if q, err := resource.ParseQuantity(string(s.ChunkSize)); err == nil && q.Value() > 0 {
+			chunk = q.Value()
+		}
+		perFile = cmp.Or(s.TargetsPerFile, perFile)
+	}
+	directory := "/" + pool.Name
+	var out []spec.Command
+	if first {
+		out = append(out, spec.Command{Argv: t.Stripe("/", id, chunk, perFile, backend.Copies(pool) > 1)})
+	}
+	for _, d := range []string{directory, path.Join(directory, spec.BenchmarkHome)} {
+		out = append(out,
+			spec.Command{Argv: t.MakeDirectory(d), MayFail: true}, // it may be there
+			spec.Command{Argv: t.Stripe(d, id, chunk, perFile, backend.Copies(pool) > 1)})
+	}
+	return out
+}
+
+// poolReady is true when a pool has targets, or buddy groups where it is mirrored, and a metadata server to make directories. What is made
+// before the metadata is mirrored would never be mirrored.
+func poolReady(in backend.Input, pool v1alpha1.StoragePoolSpec, id int32) bool {
+	metadata := slices.ContainsFunc(in.State.Servers, func(s backend.Server) bool { return s.Role == v1alpha1.RoleMetadata && s.Online })
+	placed := slices.ContainsFunc(targetsOf(in), func(t target) bool {
+		return t.pool.Name == pool.Name && t.poolNow() == id && (backend.Copies(pool) < 2 || t.mirror != 0)
+	})
+	return metadata && placed && (in.State.MetadataMirrored || !mirrorsMetadata(in.FileSystem))
+}
+
+// jobs are what has to be done to make BeeGFS as the spec says. While BeeGFS says nothing of itself, the jobs that are there go on, and
+// none begins.
+func (b *builder) jobs() ([]client.Object, error) {
+	out, err := b.drainObjects()
+	if err != nil {
+		return nil, err
+	}
+	if b.in.State == nil {
+		return append(b.configureJobs(func(backend.Job) bool { return true }), out...), nil
+	}
+	w := workOf(b.in)
+	for _, p := range w.pools {
+		switch {
+		case jobNamed(b.in, p.name) != nil:
+			out = append(out, backend.Keep(b.in.FileSystem.Namespace, p.name))
+		case p.ready:
+			job, err := b.configureJob(p.name, p.commands)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, job)
+		}
+	}
+	// What a job does changes what is left to do: it goes on to its end, and then the rest is another job.
+	running := b.configureJobs(func(j backend.Job) bool {
+		return !j.Succeeded && !j.Failed && strings.HasPrefix(j.Name, backend.ChildName(b.in.FileSystem, configurePrefix))
+	})
+	switch {
+	case len(running) > 0:
+		out = append(out, running...)
+	case w.name == "":
+	case jobNamed(b.in, w.name) != nil:
+		out = append(out, backend.Keep(b.in.FileSystem.Namespace, w.name))
+	default:
+		job, err := b.configureJob(w.name, w.commands)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, job)
+	}
+	return out, nil
+}
+
+// configureJobs keeps those of the jobs that are there.
+func (b *builder) configureJobs(which func(j backend.Job) bool) []client.Object {
+	var out []client.Object
+	for _, j := range b.in.Jobs {
+		if j.Component == componentConfigure && which(j) {
+			out = append(out, backend.Keep(b.in.FileSystem.Namespace, j.Name))
+		}
+	}
+	return out
+}
+
+// configureJob runs commands on the node of the management service. It is tried once: what is left to do is then found out anew.
+func (b *builder) configureJob(name string, commands []spec.Command) (client.Object, error) {
+	return b.job(jobSpec{
+		name: name, component: componentConfigure, verb: "configure", told: spec.Configure{Commands: commands},
+		nodes: []string{b.in.FileSystem.Status.Metadata.Node}, deadline: configureDeadline,
+	})
+}
+
+// configureDeadline ends a configure job that waits for something that does not come, such as an image.
+const configureDeadline = 10 * time.Minute
+
+// jobSpec says what a Job is to do.
+type jobSpec struct {
+	name, component, verb string
+	// told is what the verb reads.
+	told  any
+	nodes []string
+	// retries is how often it is tried again, deadline when it ends in any case; 0 is never.
+	retries  int32
+	deadline time.Duration
+	// privileged for one that mounts, targets for one that looks at the disks.
+	privileged, targets bool
+}
+
+const (
+	// toldAnnotation holds what a job is told. It stands in the pod itself, and not in the ConfigMap, which may change while the job runs.
+	toldAnnotation = "parallelfs.dev/told"
+	toldVolume     = "told"
+	jobDirectory   = "/etc/parallelfs-job"
+	jobFile        = "told.json"
+)
+
+// job makes a Job. One that is there is never changed: its name is what it does.
+func (b *builder) job(s jobSpec) (client.Object, error) {
+	tools, err := image(b.in, "tools")
+	if err != nil {
+		return nil, err
+	}
+	w := backend.Workload{Component: s.component}
+	pod := b.pod(w)
+	pod.Annotations = map[string]string{toldAnnotation: string(backend.Encode(s.told))}
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
+	pod.Spec.Affinity = backend.OnNodes(s.nodes...)
+	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: toldVolume, VolumeSource: corev1.VolumeSource{
+		DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{{
+			Path: jobFile, FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.annotations['" + toldAnnotation + "']"},
+		}}},
+	}})
+	c := b.container(s.verb, tools, s.verb, jobFile)
+	c.Command = []string{backend.NodeBinary, s.verb, "--spec", path.Join(jobDirectory, jobFile)}
+	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: toldVolume, MountPath: jobDirectory, ReadOnly: true})
+	if s.targets {
+		backend.MountTargets(b.in.FileSystem, pod, &c)
+	}
+	if s.privileged {
+		c.SecurityContext = backend.Privileged()
+	}
+	pod.Spec.Containers = []corev1.Container{c}
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: s.name, Namespace: b.in.FileSystem.Namespace, Labels: pods(b.in).Labels(w)},
+		Spec:       batchv1.JobSpec{BackoffLimit: new(s.retries), Template: *pod},
+	}
+	if s.deadline > 0 {
+		job.Spec.ActiveDeadlineSeconds = new(int64(s.deadline.Seconds()))
+	}
+	return job, nil
+}
+
+// jobNamed is what is known of a job, nil when it is not there.
+func jobNamed(in backend.Input, name string) *backend.Job {
+	for i := range in.Jobs {
+		if in.Jobs[i].Name == name {
+			return &in.Jobs[i]
+		}
+	}
+	return nil
+}
+
+func jobSucceeded(in backend.Input, name string) bool {
+	job := jobNamed(in, name)
+	return job != nil && job.Succeeded
+}
+
+// progress says what becomes of the work, in words that follow a semicolon.
+func (w work) progress(in backend.Input) string {
+	names := []string{w.name}
+	for _, p := range w.pools {
+		names = append(names, p.name)
+	}
+	var says []string
+	for _, name := range names {
+		switch job := jobNamed(in, name); {
+		case job == nil || job.Succeeded && name != w.name:
+		case job.Failed:
+			says = append(says, fmt.Sprintf("job %s failed, and is tried again: %s", name, cmp.Or(job.Message, "its log says why")))
+		case job.Succeeded:
+			says = append(says, fmt.Sprintf("job %s has done it, and BeeGFS does not show it; it is tried again", name))
+		default:
+			says = append(says, strings.TrimSuffix(fmt.Sprintf("job %s does it: %s", name, job.Message), ": "))
+		}
+	}
+	if len(says) == 0 {
+		return "a job does it when all that it needs is there"
+	}
+	return strings.Join(says, "; ")
+}
+
+// patience is how long chunks of files that were moved may take to go, before the files are looked for again.
+const patience = 10 * time.Minute
+
+// repeats are the jobs that have ended and whose effect does not show.
+func repeats(in backend.Input, w work) []string {
+	if in.State == nil {
+		return nil
+	}
+	var out []string
+	if jobNamed(in, w.name) != nil {
+		out = append(out, w.name)
+	}
+	for _, p := range w.pools {
+		if job := jobNamed(in, p.name); job != nil && job.Failed {
+			out = append(out, p.name)
+		}
+	}
+	for _, d := range drainsOf(in) {
+		for _, name := range drainJobs(in.FileSystem, d.id) {
+			job := jobNamed(in, name)
+			switch {
+			case job == nil || d.drained != nil:
+			case job.Failed, job.Succeeded && name == migrateName(in.FileSystem, d.id) && !jobSucceeded(in, awaitEmptyName(in.FileSystem, d.id)) &&
+				job.Ended.Add(patience).Before(in.State.Asked):
+				out = append(out, name)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,360 @@
+package beegfs
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/beegfs/cli"
+	"parallelfs.dev/operator/internal/backend/beegfs/options"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// How long a daemon may take to stop: the management service waits until clients have fetched the state of buddy groups
+// (node-offline-timeout, 180 s); metadata and storage servers write out what they have in memory.
+const (
+	managementGrace = 300
+	serverGrace     = 120
+	clientGrace     = 60
+	// graceBeyond is added to the time without contact that a user sets.
+	graceBeyond = 120
+)
+
+// Members are the children of a BeeGFS filesystem: a Secret and two ConfigMaps with what the pods are told, a DaemonSet for the
+// management service, one for each metadata slot and pool, one for the clients, and the Jobs that set up pools and move data.
+func (Backend) Members(in backend.Input) ([]client.Object, error) {
+	fs := in.FileSystem
+	management, ok := managementNode(in)
+	if !ok {
+		return nil, backend.Invalid(v1alpha1.ReasonNoNodes,
+			"node %s, which holds the store of the management service, is not in the cluster or has no InternalIP; bring it back: without its store, ids, pools and mirrors are forgotten",
+			fs.Status.Metadata.Node)
+	}
+	if err := options.ConsistentTimeouts(own(fs).Config); err != nil {
+		return nil, err
+	}
+	b := builder{in: in, management: management, told: map[string][]byte{}}
+	if err := b.build(); err != nil {
+		return nil, err
+	}
+	return b.objects, nil
+}
+
+// builder collects the objects of one filesystem.
+type builder struct {
+	in backend.Input
+	// management is the node of the management service.
+	management backend.Node
+	// told is what the node binary and the tools read, by file name, in ToldDirectory. It goes into the ConfigMap.
+	told    map[string][]byte
+	objects []client.Object
+}
+
+func (b *builder) build() error {
+	fs := b.in.FileSystem
+	var workloads []client.Object
+	add := func(object client.Object, err error) error {
+		if err == nil && object != nil {
+			workloads = append(workloads, object)
+		}
+		return err
+	}
+	if err := add(b.managementSet()); err != nil {
+		return err
+	}
+	for slot := range metaSlots(fs) {
+		if err := add(b.metaSet(slot)); err != nil {
+			return err
+		}
+	}
+	for _, pool := range fs.Spec.StoragePools {
+		if err := add(b.storageSet(pool)); err != nil {
+			return err
+		}
+	}
+	if err := add(b.clientSet()); err != nil {
+		return err
+	}
+	if err := b.toolConfig(); err != nil {
+		return err
+	}
+	local, err := b.localMap()
+	if err != nil {
+		return err
+	}
+	jobs, err := b.jobs()
+	if err != nil {
+		return err
+	}
+	b.objects = append(b.objects,
+		backend.ProbeSecret(b.in),
+		&corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: secretName(fs), Namespace: fs.Namespace},
+			Type:       corev1.SecretTypeOpaque, Data: map[string][]byte{cli.AuthKey: []byte(b.in.Password)},
+		},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: configMapName(fs), Namespace: fs.Namespace}, Data: backend.Text(b.told)},
+		local)
+	if fs.Spec.BeeGFS.CSIDriver {
+		csi, err := b.csiObjects()
+		if err != nil {
+			return err
+		}
+		b.objects = append(b.objects, csi...)
+	} else {
+		b.objects = append(b.objects, backend.Absent(fs.Namespace, csiName(fs)))
+	}
+	b.objects = append(append(b.objects, workloads...), jobs...)
+	return nil
+}
+
+// The volumes that hold what the node binary is told, the shared secret, and the user's certificate and license.
+const (
+	configVolume  = "config"
+	authVolume    = "auth"
+	tlsVolume     = "tls"
+	licenseVolume = "license"
+)
+
+// pod is what all pods share, with what they are told and the shared secret.
+func (b *builder) pod(w backend.Workload) *corev1.PodTemplateSpec {
+	fs := b.in.FileSystem
+	auth := backend.SecretVolume(authVolume, secretName(fs))
+	return pods(b.in).Template(w, backend.ConfigVolume(configVolume, configMapName(fs)), auth)
+}
+
+// container runs a verb of the node binary in an image, told by a file of told, with the shared secret beside it.
+func (b *builder) container(name, image, verb, file string) corev1.Container {
+	c := pods(b.in).Container(name, image, verb, configVolume, file)
+	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: authVolume, MountPath: cli.AuthDirectory, ReadOnly: true})
+	return c
+}
+
+// server is the pod of a daemon with one container, which has the daemon's targets and what differs from node to node.
+func (b *builder) server(
+	w backend.Workload, role string, run spec.Run, file string, targets v1alpha1.TargetsSpec, directories []string,
+	ports ...corev1.ContainerPort,
+) (*corev1.PodTemplateSpec, error) {
+	fs := b.in.FileSystem
+	i, err := image(b.in, role)
+	if err != nil {
+		return nil, err
+	}
+	b.told[file] = backend.Encode(run)
+	pod := b.pod(w)
+	c := b.container(w.Component, i, "run", file)
+	c.Ports = ports
+	backend.HostDirectory(pod, &c, "state", backend.StateRoot(fs), nil)
+	for n, d := range directories {
+		backend.HostDirectory(pod, &c, fmt.Sprintf("target-%d", n), d, nil)
+	}
+	if backend.OnDevices(targets) {
+		backend.MountTargets(fs, pod, &c)
+	}
+	backend.MountLocal(pod, &c, localMapName(fs))
+	pod.Spec.Containers = []corev1.Container{c}
+	return pod, nil
+}
+
+// daemonSet runs a pod on its nodes. A changed secret makes all of them outdated: daemons and clients with different ones can't
+// talk to each other, and each reads it when it starts.
+func (b *builder) daemonSet(name string, w backend.Workload, pod *corev1.PodTemplateSpec, told ...any) client.Object {
+	return pods(b.in).DaemonSet(name, w, pod, append(told, b.in.Password)...)
+}
+
+// twoPorts are the TCP and the UDP port of a daemon, which have one number.
+func twoPorts(name string, port int32) []corev1.ContainerPort {
+	return []corev1.ContainerPort{
+		{Name: name, ContainerPort: port, Protocol: corev1.ProtocolTCP},
+		{Name: name + "-udp", ContainerPort: port, Protocol: corev1.ProtocolUDP},
+	}
+}
+
+// withRDMA lets a daemon use RDMA: it talks to the adapter itself, which reads and writes the daemon's memory, so that this
+// must not be moved to a swap device.
+func (b *builder) withRDMA(pod *corev1.PodTemplateSpec) {
+	if !usesRDMA(b.in.FileSystem) {
+		return
+	}
+	c := &pod.Spec.Containers[0]
+	backend.HostDirectory(pod, c, "rdma", "/dev/infiniband", nil)
+	c.SecurityContext.Capabilities.Add = append(c.SecurityContext.Capabilities.Add, "IPC_LOCK")
+}
+
+func (b *builder) managementSet() (client.Object, error) {
+	fs := b.in.FileSystem
+	run, err := managementRun(fs)
+	if err != nil {
+		return nil, err
+	}
+	var directories []string
+	if !backend.OnDevices(own(fs).Management.Targets) {
+		directories = []string{fs.Status.Metadata.Directory}
+	}
+	p, w := portsOf(fs), backend.Workload{Component: componentManagement, Role: v1alpha1.RoleManagement}
+	ports := twoPorts("management", p.management())
+	if cli.Is8(fs.Spec.Version) {
+		ports = append(ports, corev1.ContainerPort{Name: "grpc", ContainerPort: p.grpc(), Protocol: corev1.ProtocolTCP})
+	}
+	pod, err := b.server(w, "mgmtd", run, "management.json", own(fs).Management.Targets, directories, ports...)
+	if err != nil {
+		return nil, err
+	}
+	offline, _, _, _ := options.OfflineTimeouts(own(fs).Config)
+	pod.Spec.TerminationGracePeriodSeconds = new(max(managementGrace, offline+graceBeyond))
+	pod.Spec.Affinity = backend.OnNodes(fs.Status.Metadata.Node)
+	if cli.Is8(fs.Spec.Version) {
+		b.usersSecret(pod, tlsVolume, fs.Spec.BeeGFS.TLS, tlsDirectory)
+		b.usersSecret(pod, licenseVolume, fs.Spec.BeeGFS.License, licenseDirectory)
+	}
+	probe, told, err := b.probeContainer(pod)
+	if err != nil {
+		return nil, err
+	}
+	pod.Spec.Containers = append(pod.Spec.Containers, probe)
+	return b.daemonSet(componentManagement, w, pod, run, told), nil
+}
+
+// usersSecret gives the daemon a Secret of the user.
+func (b *builder) usersSecret(pod *corev1.PodTemplateSpec, volume string, secret *v1alpha1.SecretReference, directory string) {
+	if secret == nil {
+		return
+	}
+	pod.Spec.Volumes = append(pod.Spec.Volumes, backend.SecretVolume(volume, secret.Name))
+	c := &pod.Spec.Containers[0]
+	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: volume, MountPath: directory, ReadOnly: true})
+}
+
+// probeContainer asks the management service and serves its answer. BeeGFS's tools work for root only, who has no right at all here.
+func (b *builder) probeContainer(pod *corev1.PodTemplateSpec) (corev1.Container, spec.Probe, error) {
+	fs, p := b.in.FileSystem, portsOf(b.in.FileSystem)
+	tools, err := image(b.in, "tools")
+	if err != nil {
+		return corev1.Container{}, spec.Probe{}, err
+	}
+	address := backend.Address(b.management.IP, p.management())
+	if cli.Is8(fs.Spec.Version) {
+		address = backend.Address(b.management.IP, p.grpc())
+		if fs.Spec.BeeGFS.TLS != nil {
+			address = cli.TLSPrefix + address
+		}
+	}
+	probe := spec.Probe{
+		Backend: string(v1alpha1.BeeGFS), Version: fs.Spec.Version, Address: address,
+		Listen: backend.Address(b.management.IP, p.probe()), KeyFile: backend.ProbeKeyFile,
+		FileSystem: backend.Owner(fs), IntervalSeconds: 5,
+	}
+	b.told["probe.json"] = backend.Encode(probe)
+	c := b.container("probe", tools, "probe", "probe.json")
+	pods(b.in).ServeProbe(pod, &c, p.probe())
+	c.SecurityContext.RunAsUser, c.SecurityContext.RunAsGroup, c.SecurityContext.RunAsNonRoot = new(int64(0)), new(int64(0)), nil
+	return c, probe, nil
+}
+
+// metaSet is the DaemonSet of the metadata servers of a slot, and nil while none of them is recorded: they wait, and the rest does not.
+func (b *builder) metaSet(slot int32) (client.Object, error) {
+	fs := b.in.FileSystem
+	nodes := metadataNodesOf(fs, slot)
+	if len(nodes) == 0 {
+		return nil, nil
+	}
+	run, err := metaRun(fs, b.management.IP, slot)
+	if err != nil {
+		return nil, err
+	}
+	var directories []string
+	if d := fs.Spec.Metadata.Targets.Directories; len(d) > int(slot) {
+		directories = []string{string(d[slot])}
+	}
+	w := backend.Workload{Component: componentMeta, Role: v1alpha1.RoleMetadata, Instance: fmt.Sprint(slot)}
+	name := fmt.Sprintf("%s-%d", componentMeta, slot)
+	pod, err := b.server(w, "meta", run, name+".json", fs.Spec.Metadata.Targets, directories, twoPorts("meta", portsOf(fs).meta(slot))...)
+	if err != nil {
+		return nil, err
+	}
+	// The node binary writes mountTable. A mount there would fail where the container engine has made a link into /proc of it.
+	pod.Spec.Containers[0].SecurityContext.ReadOnlyRootFilesystem = nil
+	pod.Spec.TerminationGracePeriodSeconds = new(int64(serverGrace))
+	pod.Spec.Affinity = backend.OnNodes(nodes...)
+	b.withRDMA(pod)
+	if fs.Status.BeeGFS.MetadataMirrored != nil {
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, backend.MetadataMirroredAnnotation, "true")
+	}
+	told, err := backend.Pin(pod, "spec.metadata", fs.Spec.Metadata.CPUPinning, run)
+	if err != nil {
+		return nil, err
+	}
+	return b.daemonSet(name, w, pod, told...), nil
+}
+
+func (b *builder) storageSet(pool v1alpha1.StoragePoolSpec) (client.Object, error) {
+	fs := b.in.FileSystem
+	record, ok := backend.RecordedPool(fs, pool.Name)
+	if !ok {
+		return nil, fmt.Errorf("storage pool %q is not recorded yet", pool.Name)
+	}
+	run, err := storageRun(fs, b.management.IP, pool, record.Slot)
+	if err != nil {
+		return nil, err
+	}
+	nodes := slices.DeleteFunc(slices.Clone(record.Nodes), func(node string) bool {
+		a, ok := allocationNamed(fs, storageName(pool.Name, node))
+		return ok && a.Retired
+	})
+	if len(nodes) == 0 {
+		return nil, nil
+	}
+	directories := make([]string, len(pool.Targets.Directories))
+	for i, d := range pool.Targets.Directories {
+		directories[i] = string(d)
+	}
+	w := backend.Workload{Component: componentStorage, Role: v1alpha1.RoleStorage, StoragePool: pool.Name}
+	name := componentStorage + "-" + pool.Name
+	pod, err := b.server(w, "storage", run, name+".json", pool.Targets, directories, twoPorts("storage", portsOf(fs).storage(record.Slot))...)
+	if err != nil {
+		return nil, err
+	}
+	pod.Spec.TerminationGracePeriodSeconds = new(int64(serverGrace))
+	pod.Spec.Affinity = backend.OnNodes(nodes...)
+	b.withRDMA(pod)
+	told, err := backend.Pin(pod, "spec.storagePools["+pool.Name+"]", pool.CPUPinning, run)
+	if err != nil {
+		return nil, err
+	}
+	return b.daemonSet(name, w, pod, told...), nil
+}
+
+// clientSet mounts the filesystem on the client nodes, by the module of their own kernel. The image is that of the metadata
+// server, for its mount(8): BeeGFS has none for clients.
+func (b *builder) clientSet() (client.Object, error) {
+	fs := b.in.FileSystem
+	if fs.Spec.Clients == nil || awaitsMirror(b.in) {
+		return nil, nil
+	}
+	mount, err := clientMount(fs, b.management.IP, string(fs.Spec.Clients.MountPath))
+	if err != nil {
+		return nil, err
+	}
+	i, err := image(b.in, "meta")
+	if err != nil {
+		return nil, err
+	}
+	w := backend.Workload{Component: componentClient, Role: backend.RoleClient}
+	pod := b.pod(w)
+	pod.Spec.TerminationGracePeriodSeconds = new(int64(clientGrace))
+	// A process that waits inside of the kernel for servers that are gone can't be killed: in a PID namespace of its own, it would keep the
+	// pod from ending. The node's own namespace also shows which module it lacks.
+	pod.Spec.HostPID = true
+	pod.Spec.NodeSelector = fs.Spec.Clients.NodeSelector
+	c := b.container("client", i, "mount", "client.json")
+	c.SecurityContext = backend.Privileged()
+	backend.MountOnNode(pod, &c, fs, &mount)
+	b.told["client.json"] = backend.Encode(mount)
+	backend.CheckMount(&c, "client.json")
+	pod.Spec.Containers = []corev1.Container{c}
+	return b.daemonSet(componentClient, w, pod, mount), nil
+}

@@ -1,0 +1,54 @@
+package beegfs
+
+import (
+	"slices"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/plan"
+)
+
+// metadataNodes have metadata servers, by name.
+func metadataNodes(fs *v1alpha1.FileSystem) []string {
+	var nodes []string
+	for _, a := range allocations(fs) {
+		if a.Role == v1alpha1.RoleMetadata {
+			nodes = append(nodes, a.Node)
+		}
+	}
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
+}
+
+// metadataNodesOf are the nodes that have a metadata server in a slot, by name.
+func metadataNodesOf(fs *v1alpha1.FileSystem, slot int32) []string {
+	var nodes []string
+	for _, a := range allocations(fs) {
+		if a.Role == v1alpha1.RoleMetadata && a.Slot == slot {
+			nodes = append(nodes, a.Node)
+		}
+	}
+	slices.Sort(nodes)
+	return nodes
+}
+
+// PinDaemons are the metadata servers, each with its slot as the entry of a list that it takes, and the storage servers, one of
+// a pool on each node. The management service is not pinned.
+func (Backend) PinDaemons(fs *v1alpha1.FileSystem) []plan.PinDaemon {
+	var out []plan.PinDaemon
+	for slot := range metaSlots(fs) {
+		out = append(out, plan.PinDaemon{
+			Instance: metaInstance(slot), Index: int(slot), Field: "spec.metadata.cpuPinning", Pinning: fs.Spec.Metadata.CPUPinning,
+			Nodes: metadataNodesOf(fs, slot),
+		})
+	}
+	for _, pool := range fs.Spec.StoragePools {
+		if record, ok := backend.RecordedPool(fs, pool.Name); ok {
+			out = append(out, plan.PinDaemon{
+				Instance: storageInstance(pool.Name), Field: "spec.storagePools[" + pool.Name + "].cpuPinning",
+				Pinning: pool.CPUPinning, Nodes: record.Nodes,
+			})
+		}
+	}
+	return out
+}

@@ -1,0 +1,199 @@
+package beegfs
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/beegfs/options"
+)
+
+// offlineTime is how long BeeGFS may list a target as online that its server no longer serves (sysTargetOfflineTimeoutSecs is 180 s
+// in 7.4.6, node-offline-timeout as much in 8.3.1).
+const offlineTime = 10 * time.Minute
+
+// noticed is how long BeeGFS may take beyond the offline timeout until it lists a server as offline: it looks every few seconds.
+const noticed = 30 * time.Second
+
+// restarts finds the daemons that have to start anew: a storage server, because a disk was proven after its start, or was emptied and
+// taken out, as it reads its list of targets when it starts; a metadata server, because the metadata was mirrored after its start; the
+// management service, because it got a license.
+func (o *observer) restarts() {
+	if o.in.State == nil || o.fs.Status.BeeGFS == nil {
+		return
+	}
+	for _, pod := range o.in.Pods {
+		if !pod.Ready || pod.Seen.IsZero() {
+			continue
+		}
+		var why []string
+		safe := false
+		switch pod.Component {
+		case componentStorage:
+			why, safe = slices.Concat(o.takeUp(pod), o.letGo(pod)), o.safe()
+		case componentManagement:
+			// It reads its license when it starts, and nothing else mends what only a license allows.
+			if pod.Outdated && o.lacksLicense() {
+				why, safe = []string{"its configuration has changed, and it has no license yet"}, o.safe()
+			}
+		case componentMeta:
+			if o.fs.Status.BeeGFS.MetadataMirrored != nil && !pod.MetadataMirrored {
+				why = []string{"the metadata was mirrored after it had started"}
+				safe = o.onlyProblems(v1alpha1.ReasonDataInconsistent, v1alpha1.ReasonClientsMissing, v1alpha1.ReasonPoolsNotPlaced)
+			}
+		}
+		if len(why) > 0 {
+			o.seen.Restarts = append(o.seen.Restarts, backend.Restart{Pod: pod.Name, Why: backend.List(why), Safe: safe})
+		}
+	}
+}
+
+// sole names the pods whose restart makes programs wait. The buddy of a target or metadata server that is mirrored has the same.
+func (o *observer) sole() {
+	o.seen.Sole = map[string]string{}
+	for _, p := range o.in.Pods {
+		switch p.Component {
+		case componentManagement:
+			o.seen.Sole[p.Name.Name] = "there is one management service"
+		case componentMeta:
+			if o.in.State == nil || !o.in.State.MetadataMirrored {
+				o.seen.Sole[p.Name.Name] = "the metadata is not mirrored"
+			}
+		case componentStorage:
+			for _, pool := range o.fs.Spec.StoragePools {
+				if pool.Name == p.StoragePool && backend.Copies(pool) < 2 {
+					o.seen.Sole[p.Name.Name] = fmt.Sprintf("pool %s keeps one copy", pool.Name)
+				}
+			}
+		}
+	}
+}
+
+// inUse is true when somebody has mounted the filesystem, or is about to: while nobody has, a restart stops no program, such as those that
+// make a new filesystem's metadata mirrored.
+func (o *observer) inUse() bool {
+	return len(o.in.State.Sessions) > 0 ||
+		slices.ContainsFunc(o.in.Pods, func(p backend.Pod) bool { return p.Component == componentClient })
+}
+
+// unconfirmed are the servers of which BeeGFS could still list what it knew before they were started: it takes a server for online until
+// it has missed it for the offline timeout. A server that answered itself is there, and so is one that BeeGFS lists after that time, which
+// is counted by the manager's clock from the moment when it saw the server run.
+func (o *observer) unconfirmed() []string {
+	if o.in.State == nil || !o.inUse() {
+		return nil
+	}
+	seconds, _, _, _ := options.OfflineTimeouts(own(o.fs).Config)
+	forgotten := time.Duration(seconds)*time.Second + noticed
+	var out []string
+	for _, i := range o.seen.Instances {
+		component, pool, slot := componentStorage, i.StoragePool, ""
+		switch i.Role {
+		case v1alpha1.RoleStorage:
+		case v1alpha1.RoleMetadata:
+			component, slot = componentMeta, fmt.Sprint(i.Slot)
+		default:
+			continue // the management service has answered itself
+		}
+		pod, there := o.pod(daemon{component: component, pool: pool, instance: slot}, i.Node)
+		answered := slices.ContainsFunc(o.in.State.Targets, func(t backend.Target) bool {
+			return cmp.Or(t.Role, v1alpha1.RoleStorage) == i.Role && t.ServerID == i.NodeID && t.Contacted
+		})
+		if there && pod.Ready && !answered && !o.in.State.Asked.After(pod.Seen.Add(forgotten)) {
+			out = append(out, i.Name)
+		}
+	}
+	return out
+}
+
+// lacksLicense is true when BeeGFS refuses something for want of a license.
+func (o *observer) lacksLicense() bool {
+	return slices.ContainsFunc(o.seen.Problems, func(p backend.Problem) bool { return p.Reason == v1alpha1.ReasonLicenseMissing })
+}
+
+// serves is true when a pod runs the storage server of a pool on a node.
+func serves(pod backend.Pod, pool, node string) bool {
+	return pod.StoragePool == pool && pod.Node == node
+}
+
+// takeUp names the disks that are proven and not used, because they were proven after the pod had started.
+func (o *observer) takeUp(pod backend.Pod) []string {
+	var why []string
+	for _, t := range o.targets {
+		if serves(pod, t.pool.Name, t.node) && o.awaitsRestart(t, pod) {
+			why = append(why, fmt.Sprintf("the disk %s is proven, and the storage server has not taken it up", t.name))
+		}
+	}
+	return why
+}
+
+// awaitsRestart is true for a disk that the next start of its server takes up.
+func (o *observer) awaitsRestart(t target, pod backend.Pod) bool {
+	if t.disk == nil || t.id == 0 || t.online() {
+		return false
+	}
+	since, unready := backend.Proven(*t.disk)
+	return unready == "" && o.unread(pod, since)
+}
+
+// unread is true when a pod started before it could know a change, and the next one will know it. The times may be of two clocks: where
+// they differ, a daemon is restarted once more, or later. Whether it may be is decided without them.
+func (o *observer) unread(pod backend.Pod, change metav1.Time) bool {
+	known := change.Add(o.readTime)
+	return pod.Started.Before(known) && !o.in.State.Asked.Before(known)
+}
+
+// letGo names the disks that were emptied and taken out, and that the server still uses: they can't be unmounted. After a restart, BeeGFS
+// lists them as online for a while; only a server that serves one for longer, or that has started before it could know, starts anew.
+func (o *observer) letGo(pod backend.Pod) []string {
+	long := pod.Seen.Before(o.in.State.Asked.Add(-offlineTime))
+	var why []string
+	for _, l := range o.leftovers {
+		due := long || l.TakenOut != nil && o.unread(pod, *l.TakenOut)
+		if due && l.Drained != nil && l.said != nil && l.said.Online && l.server.Name == storageName(pod.StoragePool, pod.Node) {
+			why = append(why, fmt.Sprintf("the disk %s was emptied and taken out, and the storage server still uses it", l.Name))
+		}
+	}
+	return why
+}
+
+// safe decides whether a storage server may be restarted although the filesystem has problems. Of them, disks that are not there are no
+// reason against it, and neither is what the spec asks for and BeeGFS has not got yet. Data that is not the same on both sides is one: its
+// good side may be on this server. No other server may be away meanwhile.
+func (o *observer) safe() bool {
+	if !o.onlyProblems(v1alpha1.ReasonTargetsNotReady, v1alpha1.ReasonTargetsMissing, v1alpha1.ReasonLicenseMissing,
+		v1alpha1.ReasonPoolsNotPlaced) {
+		return false
+	}
+	for _, i := range o.seen.Instances {
+		if !i.Online && !o.leaving(i) {
+			return false
+		}
+	}
+	for _, t := range o.targets {
+		if t.online() || t.drained != nil {
+			continue
+		}
+		if t.disk == nil {
+			return false
+		}
+		_, unready := backend.Proven(*t.disk)
+		comes := slices.ContainsFunc(o.in.Pods, func(p backend.Pod) bool {
+			return p.Component == componentStorage && serves(p, t.pool.Name, t.node) && o.awaitsRestart(t, p)
+		})
+		if unready == "" && !comes {
+			return false
+		}
+	}
+	return true
+}
+
+// onlyProblems is true when the filesystem has no other problems than of these reasons.
+func (o *observer) onlyProblems(reasons ...string) bool {
+	return !slices.ContainsFunc(o.seen.Problems, func(p backend.Problem) bool { return !slices.Contains(reasons, p.Reason) })
+}

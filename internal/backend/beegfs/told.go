@@ -1,0 +1,256 @@
+package beegfs
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"strings"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/beegfs/cli"
+	"parallelfs.dev/operator/internal/backend/beegfs/options"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// The files that the node binary writes before it starts a daemon.
+const (
+	managementConfig  = backend.RunDirectory + "/beegfs-mgmtd.conf"
+	management8Config = backend.RunDirectory + "/beegfs-mgmtd.toml"
+	metaConfig        = backend.RunDirectory + "/beegfs-meta.conf"
+	storageConfig     = backend.RunDirectory + "/beegfs-storage.conf"
+	interfacesFile    = backend.RunDirectory + "/interfaces"
+	mountTable        = "/etc/mtab"
+)
+
+// What the node binary replaces: the data directories, the node's own interface, and what the node's LocalDaemon says.
+const (
+	onlyTarget       = "$(TARGET)"
+	allTargets       = "$(TARGETS)"
+	ownInterface     = "$(NODE_INTERFACE)"
+	variableNodeID   = "NODE_ID"
+	variableAlias    = "NODE_ALIAS"
+	variableTargetID = "TARGET_ID"
+	variablePoolID   = "POOL_ID"
+)
+
+const (
+	// defaultMetaWorkers and defaultStorageWorkers stand for BeeGFS's own choice, which counts the CPUs of the whole machine for each
+	// daemon (meta, initImplicitVals of 7.4.6), and what beegfs-storage.conf ships, for each target.
+	defaultMetaWorkers    = 16
+	defaultStorageWorkers = 12
+
+	// databaseName is the store of the management service of BeeGFS 8.
+	databaseName = "mgmtd.sqlite"
+
+	tlsDirectory     = "/etc/parallelfs-tls"
+	licenseDirectory = "/etc/parallelfs-license"
+	// licenseKey is the key of the user's Secret.
+	licenseKey = "license.pem"
+)
+
+func variable(name string) string { return "$(" + name + ")" }
+
+// choosers are the words of beegfs-meta.conf for them.
+var choosers = map[v1alpha1.TargetChooser]string{
+	v1alpha1.ChooserRandomized:  "randomized",
+	v1alpha1.ChooserRoundRobin:  "roundrobin",
+	v1alpha1.ChooserRandomRobin: "randomrobin", v1alpha1.ChooserRandomInterNode: "randominternode",
+}
+
+// daemonPorts are the options for the two numbers of a daemon's port: BeeGFS 7 has one for each, BeeGFS 8 one for both.
+func daemonPorts(version, name string, port int32) map[string]string {
+	if cli.Is8(version) {
+		return map[string]string{name: fmt.Sprint(port)}
+	}
+	return map[string]string{name + "TCP": fmt.Sprint(port), name + "UDP": fmt.Sprint(port)}
+}
+
+// common are the options of metadata and storage servers and of clients that say where the filesystem is.
+func common(fs *v1alpha1.FileSystem, managementIP string) (owned, typed map[string]string) {
+	owned = map[string]string{"connAuthFile": cli.AuthFile, "sysMgmtdHost": managementIP}
+	maps.Copy(owned, daemonPorts(fs.Spec.Version, "connMgmtdPort", portsOf(fs).management()))
+	typed = map[string]string{
+		"connInterfacesFile": interfacesFile,
+		"connUseRDMA":        fmt.Sprint(usesRDMA(fs)),
+	}
+	return owned, typed
+}
+
+func usesRDMA(fs *v1alpha1.FileSystem) bool { return fs.Spec.Network != nil && fs.Spec.Network.RDMA }
+
+// interfaces are the names of those whose addresses are published, the preferred first. Never all: BeeGFS would publish the
+// addresses of pod networks too, and clients would hang on them.
+func interfaces(fs *v1alpha1.FileSystem) []string {
+	if fs.Spec.Network == nil || len(fs.Spec.Network.Interfaces) == 0 {
+		return []string{ownInterface}
+	}
+	names := make([]string, len(fs.Spec.Network.Interfaces))
+	for i, name := range fs.Spec.Network.Interfaces {
+		names[i] = string(name)
+	}
+	return names
+}
+
+func interfacesConfig(fs *v1alpha1.FileSystem) spec.File {
+	return spec.File{Path: interfacesFile, Content: strings.Join(interfaces(fs), "\n") + "\n", Mode: 0o640}
+}
+
+// managementRun tells the node binary how to start the management service.
+func managementRun(fs *v1alpha1.FileSystem) (spec.Run, error) {
+	run := newRun(fs, componentManagement, componentManagement)
+	run.OnTargets.All = true
+	if cli.Is8(fs.Spec.Version) {
+		return management8(fs, run)
+	}
+	owned := map[string]string{"connAuthFile": cli.AuthFile, "storeMgmtdDirectory": onlyTarget}
+	maps.Copy(owned, daemonPorts(fs.Spec.Version, "connMgmtdPort", portsOf(fs).management()))
+	typed := map[string]string{"connInterfacesFile": interfacesFile}
+	for option, name := range map[string]string{
+		"tuneMetaSpaceLowLimit": "META_SPACE_LOW", "tuneMetaSpaceEmergencyLimit": "META_SPACE_EMERGENCY",
+		"tuneMetaInodesLowLimit": "META_INODES_LOW", "tuneMetaInodesEmergencyLimit": "META_INODES_EMERGENCY",
+		"tuneStorageSpaceLowLimit": "STORAGE_SPACE_LOW", "tuneStorageSpaceEmergencyLimit": "STORAGE_SPACE_EMERGENCY",
+		"tuneStorageInodesLowLimit": "STORAGE_INODES_LOW", "tuneStorageInodesEmergencyLimit": "STORAGE_INODES_EMERGENCY",
+	} {
+		typed[option] = variable(name)
+	}
+	rendered, err := options.Render("mgmtd", fs.Spec.Version, "spec.beegfs.config.management", owned, typed, own(fs).Config.Management)
+	if err != nil {
+		return spec.Run{}, err
+	}
+	run.OnTargets.Initialize = &spec.Initialize{
+		DataGlobs: []string{formatFile},
+		Files: []spec.InitialFile{
+			{Name: "nodeID", Content: variable(variableAlias) + "\n"},
+			// Last, because with it the directory is one of a management service (beegfs-setup-mgmtd, 7.4.6).
+			{Name: formatFile, Content: "version=4\n"},
+		},
+	}
+	run.Files = []spec.File{{Path: managementConfig, Content: rendered, Mode: 0o640}, interfacesConfig(fs)}
+	run.Command = []string{programManagement, "cfgFile=" + managementConfig}
+	return run, nil
+}
+
+// management8 completes that of BeeGFS 8, whose store is a database that the program itself makes.
+func management8(fs *v1alpha1.FileSystem, run spec.Run) (spec.Run, error) {
+	owned := map[string]string{
+		"db-file": onlyTarget + "/" + databaseName, "auth-file": cli.AuthFile,
+		"beemsg-port": fmt.Sprint(portsOf(fs).management()), "grpc-port": fmt.Sprint(portsOf(fs).grpc()),
+	}
+	typed := map[string]string{
+		"interfaces":  strings.Join(interfaces(fs), ","),
+		"tls-disable": fmt.Sprint(fs.Spec.BeeGFS.TLS == nil),
+	}
+	if fs.Spec.BeeGFS.TLS != nil {
+		typed["tls-cert-file"], typed["tls-key-file"] = tlsDirectory+"/tls.crt", tlsDirectory+"/tls.key"
+	}
+	if fs.Spec.BeeGFS.License != nil {
+		typed["license-cert-file"] = licenseDirectory + "/" + licenseKey
+	}
+	for _, role := range []string{"meta", "storage"} {
+		for _, limit := range []string{"space-low", "space-emergency", "inodes-low", "inodes-emergency"} {
+			typed["cap-pool-"+role+"-limits-"+limit] = variable(strings.ToUpper(role + "_" + strings.ReplaceAll(limit, "-", "_")))
+		}
+	}
+	rendered, err := options.Render("mgmtd", fs.Spec.Version, "spec.beegfs.config.management", owned, typed, own(fs).Config.Management)
+	if err != nil {
+		return spec.Run{}, err
+	}
+	run.OnTargets.Initialize = &spec.Initialize{
+		DataGlobs: []string{databaseName},
+		Command:   []string{programManagement, "--init", "--db-file", "$(NEW)", "--log-target", "stderr"},
+		Makes:     databaseName,
+	}
+	run.Files = []spec.File{{Path: management8Config, Content: rendered, Mode: 0o640}}
+	run.Command = []string{programManagement, "--config-file", management8Config}
+	return run, nil
+}
+
+// formatFile makes a directory one of BeeGFS: without it, no daemon starts on it (storeAllowFirstRunInit).
+const formatFile = "format.conf"
+
+// metaRun tells the node binary how to start the metadata server of a slot.
+func metaRun(fs *v1alpha1.FileSystem, managementIP string, slot int32) (spec.Run, error) {
+	owned, typed := common(fs, managementIP)
+	owned["storeMetaDirectory"] = onlyTarget
+	maps.Copy(owned, daemonPorts(fs.Spec.Version, "connMetaPort", portsOf(fs).meta(slot)))
+	workers := int32(defaultMetaWorkers)
+	if own(fs).Metadata.WorkerThreads != nil {
+		workers = *own(fs).Metadata.WorkerThreads
+	}
+	typed["tuneNumWorkers"] = fmt.Sprint(workers)
+	typed["tuneTargetChooser"] = choosers[cmp.Or(fs.Spec.BeeGFS.TargetChooser, v1alpha1.ChooserRandomized)]
+	rendered, err := options.Render("meta", fs.Spec.Version, "spec.beegfs.config.metadata", owned, typed, own(fs).Config.Metadata)
+	if err != nil {
+		return spec.Run{}, err
+	}
+	run := newRun(fs, componentMeta, metaInstance(slot))
+	run.OnTargets.All = true
+	run.OnTargets.Initialize = &spec.Initialize{
+		DataGlobs: []string{formatFile},
+		// As beegfs-setup-meta makes them (7.4.6, 8.3.1). With an id of its own, the server asks the management service for none.
+		Files: append(alias(fs.Spec.Version),
+			spec.InitialFile{Name: "nodeNumID", Content: variable(variableNodeID) + "\n", Identity: true},
+			spec.InitialFile{Name: formatFile, Content: "version=4\nxattr=true\n"}),
+	}
+	run.Files = []spec.File{
+		{Path: metaConfig, Content: rendered, Mode: 0o640}, interfacesConfig(fs),
+		// On ext4, the server does not start without this file, by which it looks for other filesystems below its directory (initXAttrLimit
+		// of 7.4.6 and 8.3.1). The images have none, and containerd makes none. There are no such filesystems: the directory was proven.
+		{Path: mountTable, Content: "# nothing is mounted below the metadata\n", Mode: 0o644},
+	}
+	run.Command = []string{programMeta, "cfgFile=" + metaConfig}
+	return run, nil
+}
+
+// alias is the file with the name that BeeGFS 7 shows for a server; without it, all servers of a node are called like the node, and
+// none starts when the node is renamed. BeeGFS 8 reads no such file.
+func alias(version string) []spec.InitialFile {
+	if cli.Is8(version) {
+		return nil
+	}
+	return []spec.InitialFile{{Name: "nodeID", Content: variable(variableAlias) + "\n"}}
+}
+
+// storageRun tells the node binary how to start the storage server of a pool.
+func storageRun(fs *v1alpha1.FileSystem, managementIP string, pool v1alpha1.StoragePoolSpec, slot int32) (spec.Run, error) {
+	owned, typed := common(fs, managementIP)
+	owned["storeStorageDirectory"] = allTargets
+	maps.Copy(owned, daemonPorts(fs.Spec.Version, "connStoragePort", portsOf(fs).storage(slot)))
+	workers := int32(defaultStorageWorkers)
+	if own := ownPool(fs, pool.Name); own.WorkerThreads != nil {
+		workers = *own.WorkerThreads
+	}
+	typed["tuneNumWorkers"] = fmt.Sprint(workers)
+	rendered, err := options.Render("storage", fs.Spec.Version, "spec.beegfs.config.storage", owned, typed, own(fs).Config.Storage)
+	if err != nil {
+		return spec.Run{}, err
+	}
+	run := newRun(fs, componentStorage, storageInstance(pool.Name))
+	files := append(alias(fs.Spec.Version),
+		spec.InitialFile{Name: "nodeNumID", Content: variable(variableNodeID) + "\n", Identity: true},
+		spec.InitialFile{Name: "targetNumID", Content: variable(variableTargetID) + "\n", Identity: true})
+	if !cli.Is8(fs.Spec.Version) {
+		// The pool that the target registers in. BeeGFS 8 ignores the file.
+		files = append(files, spec.InitialFile{Name: "storagePoolID", Content: variable(variablePoolID) + "\n"})
+	}
+	run.OnTargets.Initialize = &spec.Initialize{
+		DataGlobs: []string{formatFile},
+		// As beegfs-setup-storage makes them (7.4.6, 8.3.1).
+		Directories: []string{"chunks", "buddymir"},
+		Files:       append(files, spec.InitialFile{Name: formatFile, Content: "version=3\n"}),
+	}
+	run.Files = []spec.File{{Path: storageConfig, Content: rendered, Mode: 0o640}, interfacesConfig(fs)}
+	run.Command = []string{programStorage, "cfgFile=" + storageConfig}
+	return run, nil
+}
+
+// newRun is what all daemons have in common. The permission to initialize is never in it: it is that of each target.
+func newRun(fs *v1alpha1.FileSystem, component, instance string) spec.Run {
+	return spec.Run{
+		Owner: backend.Owner(fs), Component: component, User: rootUser,
+		Ledger:      backend.Ledger(fs, strings.ReplaceAll(instance, "/", "-")),
+		Directories: []spec.Directory{}, Instance: instance, Local: backend.LocalFile,
+		OnTargets: &spec.OnTargets{Directory: component, Data: dataSubdirectory},
+	}
+}

@@ -1,0 +1,83 @@
+package moosefs
+
+import (
+	"path"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/plan"
+)
+
+// maxSlots is the number of storage pools: each has a label letter and a port of its own.
+const maxSlots = 16
+
+// Allocate decides which node holds the metadata, and which nodes and which slot belong to a pool.
+func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
+	metadata, err := recordMetadata(in)
+	if err != nil {
+		return backend.Allocation{}, err
+	}
+	pools, err := backend.RecordPools(in, maxSlots)
+	if err != nil {
+		return backend.Allocation{}, err
+	}
+	fs := *in.FileSystem
+	var joins []string
+	fs.Status, joins = backend.Recorded(in.FileSystem, metadata, pools)
+	if err := backend.RefuseConflicts(in, b.Claims(&fs)); err != nil {
+		return backend.Allocation{}, err
+	}
+	nodes := plan.TargetNodes{Metadata: []string{metadata.Node}, Pools: backend.PoolNodes(fs.Status)}
+	return backend.Allocation{Status: fs.Status, Joins: joins, TargetNodes: nodes}, nil
+}
+
+// reservedPorts is how many ports a filesystem reserves from its base port; see v1alpha1.MooseFSSpec.BasePort.
+const reservedPorts = 32
+
+// Claims are its ports, and the directories of the metadata and the pools.
+func (Backend) Claims(fs *v1alpha1.FileSystem) backend.Claims {
+	claims := backend.NewClaims(fs, backend.PortRange{First: fs.Spec.MooseFS.BasePort, Count: reservedPorts}, "spec.moosefs.basePort")
+	if fs.Status.Metadata != nil {
+		claims.UseMetadata(*fs.Status.Metadata)
+		claims.UsePools(fs)
+	}
+	return claims
+}
+
+// recordMetadata keeps the recorded node, and directory, for ever: a master on another would start without the metadata. On
+// a disk, the node is recorded first, because the disk is chosen among those of that node.
+func recordMetadata(in backend.Input) (v1alpha1.MetadataRecord, error) {
+	fs := in.FileSystem
+	record, err := recordMetadataNode(in)
+	if err != nil || record.Directory != "" {
+		return record, err
+	}
+	if !backend.OnDevices(fs.Spec.Metadata.Targets) {
+		record.Directory = string(fs.Spec.Metadata.Targets.Directories[0])
+		return record, nil
+	}
+	if disks := metadataTargets(in, record.Node); len(disks) > 0 {
+		record.Target = disks[0].Name
+		record.Directory = path.Join(backend.TargetPath(fs, record.Target), componentMaster)
+	}
+	return record, nil
+}
+
+func recordMetadataNode(in backend.Input) (v1alpha1.MetadataRecord, error) {
+	fs := in.FileSystem
+	if fs.Status.Metadata != nil {
+		return *fs.Status.Metadata, nil
+	}
+	nodes := backend.Matching(in.Nodes, fs.Spec.Metadata.NodeSelector)
+	switch len(nodes) {
+	case 0:
+		return v1alpha1.MetadataRecord{}, backend.Invalid(v1alpha1.ReasonNoNodes,
+			"no node matches spec.metadata.nodeSelector (%s); label the node that shall run the MooseFS master", backend.SelectorText(fs.Spec.Metadata.NodeSelector))
+	case 1:
+		return v1alpha1.MetadataRecord{Node: nodes[0].Name}, nil
+	default:
+		return v1alpha1.MetadataRecord{}, backend.Invalid(v1alpha1.ReasonTooManyNodes,
+			"spec.metadata.nodeSelector (%s) matches %s, but MooseFS has exactly one active master; leave the label on one node",
+			backend.SelectorText(fs.Spec.Metadata.NodeSelector), backend.NodeNames(nodes))
+	}
+}

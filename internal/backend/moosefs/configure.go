@@ -1,0 +1,104 @@
+package moosefs
+
+import (
+	"fmt"
+	"path"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// storageClassJob makes the storage classes and the pools' directories. Its name holds a hash of what it does, so a
+// changed pool makes another Job, and a finished one stays as the record that it was done.
+func (b *builder) storageClassJob() client.Object {
+	fs := b.in.FileSystem
+	configure := storageClasses(fs, b.master.IP)
+	b.secrets["storageclasses.json"] = backend.Encode(configure)
+	b.secrets[adminMountKey] = []byte(adminMountConfig(b.in))
+	pod := b.pod(componentStorageClasses, "", secretVolume)
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
+	pod.Spec.Affinity = backend.OnNodes(b.master.Name)
+	c := b.daemon("storageclasses", "configure", secretVolume, "storageclasses.json")
+	c.SecurityContext = backend.Privileged() // mounts by FUSE, inside the container only
+	b.fuseDevice(pod, &c)
+	pod.Spec.Containers = []corev1.Container{c}
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: backend.ChildName(fs, "classes-"+backend.Hash(configure, b.image, b.in.Images.Node)), Namespace: fs.Namespace,
+			Labels: pods(b.in).Labels(backend.Workload{Component: componentStorageClasses}),
+		},
+		Spec: batchv1.JobSpec{
+			BackoffLimit: new(int32(10)),
+			Template:     *pod,
+		},
+	}
+}
+
+// storageClasses makes one class and one directory per pool. Every command can be run again.
+func storageClasses(fs *v1alpha1.FileSystem, masterIP string) spec.Configure {
+	const mountPoint = "/run/parallelfs-admin"
+	configure := spec.Configure{Mount: &spec.Mount{
+		Path: mountPoint, FSType: mountType, Source: mountSource(backend.Address(masterIP, portsOf(fs).clients())),
+		Command: []string{
+			"mfsmount", mountPoint, "-f", "-H", masterIP, "-P", fmt.Sprint(portsOf(fs).clients()), "-o", "mfscfgfile=" + adminMountFile,
+		},
+	}}
+	for i, pool := range fs.Spec.StoragePools {
+		expression := placement(fs, pool)
+		configure.Commands = append(configure.Commands, classCommands(fs.Spec.Version, mountPoint, pool.Name, expression)...)
+		directory := path.Join(mountPoint, pool.Name)
+		configure.Commands = append(configure.Commands,
+			spec.Command{Argv: []string{"mkdir", "-p", "-m", "0755", directory}},
+			spec.Command{Argv: []string{"mfssetsclass", pool.Name, directory}},
+			// Files keep the time that their directory had when they were made. Without this, a removed file of a benchmark
+			// fills its pool for another day (default of MooseFS's trash).
+			spec.Command{Argv: []string{"mkdir", "-p", "-m", "0755", path.Join(directory, spec.BenchmarkHome)}},
+			spec.Command{Argv: []string{setTrashTime(fs.Spec.Version), "0", path.Join(directory, spec.BenchmarkHome)}})
+		if i == 0 {
+			configure.Commands = append(configure.Commands, spec.Command{Argv: []string{"mfssetsclass", pool.Name, mountPoint}})
+		}
+	}
+	return configure
+}
+
+// setTrashTime is the program that says how long removed files are kept (mfstrashtime(1) of 3.0.117, mfstrashretention(1) of 4.57.5).
+func setTrashTime(version string) string {
+	if major(version) == "3" {
+		return "mfssettrashtime"
+	}
+	return "mfssettrashretention"
+}
+
+// placement is the expression of a pool's storage class: so many copies, each on another chunkserver with the pool's
+// label. One chunkserver per pool and node makes that another node.
+func placement(fs *v1alpha1.FileSystem, pool v1alpha1.StoragePoolSpec) string {
+	for _, p := range fs.Status.StoragePools {
+		if p.Name == pool.Name {
+			return fmt.Sprintf("%d%s", backend.Copies(pool), label(p.Slot))
+		}
+	}
+	return ""
+}
+
+// classCommands make or change one storage class. Mode strict ("s"): a full pool gives ENOSPC instead of silently
+// writing to another pool's disks (mfsscadmin(1), mfssclass(1)). Making one that exists fails, so that may.
+func classCommands(version, mountPoint, name, expression string) []spec.Command {
+	if major(version) == "3" {
+		return []spec.Command{
+			{Argv: []string{"mfsscadmin", mountPoint, "create", "-m", "s", "-C", expression, "-K", expression, name}, MayFail: true},
+			// Without -C, modify leaves the copies at creation as create made them.
+			{Argv: []string{"mfsscadmin", mountPoint, "modify", "-m", "s", "-C", expression, "-K", expression, name}},
+		}
+	}
+	return []spec.Command{
+		{Argv: []string{"mfscreatesclass", "-M", mountPoint, "-m", "s", "-K", expression, name}, MayFail: true},
+		{Argv: []string{"mfsmodifysclass", "-M", mountPoint, "-m", "s", "-K", expression, name}},
+	}
+}

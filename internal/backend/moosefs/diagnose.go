@@ -1,0 +1,137 @@
+package moosefs
+
+import (
+	"fmt"
+	"slices"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// diagnose names what stands between the filesystem and Ready, worst first.
+func (o *observer) diagnose() {
+	say := func(reason, format string, args ...any) {
+		o.seen.Problems = append(o.seen.Problems, backend.Problem{Reason: reason, Message: fmt.Sprintf(format, args...)})
+	}
+	unproven, missing := o.missingTargets()
+	metadata := o.unprovenMetadata()
+	if metadata != "" {
+		unproven = slices.Insert(unproven, 0, metadata)
+	}
+	notReady := func() {
+		if len(unproven) > 0 {
+			say(v1alpha1.ReasonTargetsNotReady, "waiting for %d disks: %s", len(unproven), backend.List(unproven))
+		}
+	}
+	switch {
+	case o.in.State == nil && metadata != "":
+		notReady()
+		o.diagnoseMaster(say)
+		return
+	case o.in.State == nil:
+		o.diagnoseMaster(say)
+		notReady()
+		return
+	}
+	if data := o.in.State.Data; data.Known && data.Missing > 0 {
+		say(v1alpha1.ReasonChunksEndangered, "%d chunks have no copy left on the targets that are online; bring back the missing targets", data.Missing)
+	}
+	if len(missing) > 0 {
+		say(v1alpha1.ReasonTargetsMissing, "%d of %d targets are not online: %s", len(missing), len(o.seen.Targets), backend.List(missing))
+	}
+	notReady()
+	var servers []string
+	for _, i := range o.seen.Instances {
+		if !i.Online && i.Role != v1alpha1.RoleStorage { // a chunkserver's targets were named above
+			servers = append(servers, fmt.Sprintf("%s (%s)", i.Name, i.Message))
+		}
+	}
+	if len(servers) > 0 {
+		say(v1alpha1.ReasonServersMissing, "servers are not online: %s", backend.List(servers))
+	}
+	if data := o.in.State.Data; data.Known && (data.Endangered > 0 || data.Undergoal > 0) {
+		say(v1alpha1.ReasonChunksEndangered,
+			"%d chunks have one copy left and %d fewer than asked for; MooseFS makes new copies by itself when enough targets of their pool are online",
+			data.Endangered, data.Undergoal)
+	}
+	o.diagnosePlacement(say)
+	o.diagnoseClients(say)
+	if !o.in.State.Data.Known {
+		say(v1alpha1.ReasonDataUnknown, "MooseFS has not counted yet how many copies its data has, as after a chunkserver came or went")
+	}
+}
+
+// serves is true when every chunk has a copy that is online, and each pool takes new files.
+func (o *observer) serves() bool {
+	switch {
+	case o.in.State == nil || !o.in.State.Data.Known || o.in.State.Data.Missing > 0 || !o.seen.Reachable():
+		return false
+	case o.in.Away(componentMaster, "", "", o.masterNodeName()) != "":
+		return false
+	}
+	for _, pool := range o.fs.Spec.StoragePools {
+		if o.in.State.StorageClasses[pool.Name] != placement(o.fs, pool) || o.seen.Online(pool.Name) == 0 {
+			return false
+		}
+		// The master has counted without the chunkservers that it missed. It did not know of those that have gone since, and each of them
+		// may have had one of the copies.
+		if len(o.goneSince(pool)) >= int(backend.Copies(pool)) {
+			return false
+		}
+	}
+	return true
+}
+
+// goneSince are the nodes whose chunkserver of a pool has gone since the master was asked.
+func (o *observer) goneSince(pool v1alpha1.StoragePoolSpec) []string {
+	record, _ := backend.RecordedPool(o.fs, pool.Name)
+	return slices.DeleteFunc(slices.Clone(record.Nodes), func(node string) bool {
+		n, _ := backend.NodeNamed(o.in.Nodes, node)
+		server, ok := o.server(v1alpha1.RoleStorage, n.IP, o.ports.chunkserver(record.Slot))
+		return !ok || !server.Online || o.in.Away(componentChunkserver, pool.Name, "", node) == ""
+	})
+}
+
+// diagnoseMaster says why nothing is known of the filesystem.
+func (o *observer) diagnoseMaster(say func(reason, format string, args ...any)) {
+	pod, there := o.pod(componentMaster, "", o.masterNodeName())
+	switch {
+	case there && !pod.Ready && pod.Message != "":
+		say(v1alpha1.ReasonDaemonRefused, "the master on node %s does not run: %s", pod.Node, pod.Message)
+	case o.fs.Status.Metadata == nil || o.fs.Status.Metadata.Initialized == nil:
+		say(v1alpha1.ReasonStarting, "waiting for the master to answer for the first time: %s", o.in.StateError)
+	case !there || !pod.Ready:
+		say(v1alpha1.ReasonMetadataOffline, "the master does not answer, so the state of the filesystem is unknown: %s", o.in.StateError)
+	default:
+		say(v1alpha1.ReasonProbeUnreachable, "the master runs, but its probe gives no answer that counts: %s", o.in.StateError)
+	}
+}
+
+func (o *observer) diagnosePlacement(say func(reason, format string, args ...any)) {
+	var wrong []string
+	for _, pool := range o.fs.Spec.StoragePools {
+		want := placement(o.fs, pool)
+		if have := o.in.State.StorageClasses[pool.Name]; have != want {
+			wrong = append(wrong, fmt.Sprintf("%s is %q and should be %q", pool.Name, have, want))
+		}
+	}
+	if len(wrong) > 0 {
+		for _, job := range o.in.Jobs {
+			o.seen.Repeat = append(o.seen.Repeat, job.Name)
+		}
+		message := o.podMessage(componentStorageClasses, "", o.masterNodeName(), "the job that makes them has not ended")
+		say(v1alpha1.ReasonPoolsNotPlaced, "storage classes are not as the pools ask: %s; %s", backend.List(wrong), message)
+	}
+}
+
+func (o *observer) diagnoseClients(say func(reason, format string, args ...any)) {
+	var missing []string
+	for _, c := range o.seen.Clients {
+		if n, _ := backend.NodeNamed(o.in.Nodes, c.Node); !c.Mounted && n.Ready {
+			missing = append(missing, fmt.Sprintf("%s (%s)", c.Node, c.Message))
+		}
+	}
+	if len(missing) > 0 {
+		say(v1alpha1.ReasonClientsMissing, "the filesystem is not mounted on %s", backend.List(missing))
+	}
+}

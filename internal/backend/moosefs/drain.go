@@ -1,0 +1,17 @@
+package moosefs
+
+import (
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// Removal says how the chunks of a disk come elsewhere: MooseFS moves them under writers, and says itself which have no other copy.
+func (Backend) Removal(_ *v1alpha1.FileSystem, target *v1alpha1.StorageTarget) backend.Removal {
+	if target.Spec.Role == v1alpha1.RoleMetadata {
+		return backend.Removal{Never: "MooseFS can't move the metadata of its master to another disk while it runs, so this target can't be removed"}
+	}
+	return backend.Removal{
+		Waits: "waiting until the filesystem is told to move the data; its server is restarted for that when all others are online",
+		Moves: "the filesystem moves the data elsewhere: ",
+	}
+}

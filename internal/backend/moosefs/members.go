@@ -1,0 +1,282 @@
+package moosefs
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// Members are the children of a MooseFS filesystem: the probe's Secret, a Secret and a ConfigMap with what the pods are told to do, one
+// DaemonSet per role (one per pool for chunkservers), and the Job that makes the storage classes.
+func (Backend) Members(in backend.Input) ([]client.Object, error) {
+	fs := in.FileSystem
+	image, ok := in.Images.Daemons["moosefs-"+fs.Spec.Version]
+	if !ok {
+		return nil, backend.Invalid(v1alpha1.ReasonInvalidSpec,
+			"the operator has no image for MooseFS %s; start it with --daemon-image=moosefs-%s=<image> (chart value images.daemons)", fs.Spec.Version, fs.Spec.Version)
+	}
+	master, ok := masterNode(in)
+	if !ok {
+		return nil, backend.Invalid(v1alpha1.ReasonNoNodes,
+			"node %s, which holds the metadata, is not in the cluster or has no InternalIP; bring it back, or restore the metadata from a metalogger", fs.Status.Metadata.Node)
+	}
+	b := builder{in: in, image: image, master: master, told: map[string][]byte{}, secrets: map[string][]byte{}}
+	if err := b.build(); err != nil {
+		return nil, err
+	}
+	return b.objects, nil
+}
+
+// builder collects the objects of one filesystem.
+type builder struct {
+	in      backend.Input
+	image   string
+	master  backend.Node
+	objects []client.Object
+	// told and secrets are what the node binary reads, by file name; secrets hold the operator's password.
+	told, secrets map[string][]byte
+}
+
+func (b *builder) build() error {
+	fs := b.in.FileSystem
+	var workloads []client.Object
+	add := func(object client.Object, err error) error {
+		if err == nil {
+			workloads = append(workloads, object)
+		}
+		return err
+	}
+	if err := add(b.masterSet()); err != nil {
+		return err
+	}
+	if own(fs).Metaloggers != nil {
+		if err := add(b.metaloggerSet()); err != nil {
+			return err
+		}
+	}
+	for _, pool := range fs.Spec.StoragePools {
+		if err := add(b.chunkserverSet(pool)); err != nil {
+			return err
+		}
+	}
+	local, err := b.localMap()
+	if err != nil {
+		return err
+	}
+	// While the master waits for its disk, which a person may have to approve, the job would only fail, and wait longer each time.
+	if job := b.storageClassJob(); b.masterHasItsDisk() {
+		workloads = append(workloads, job)
+	}
+	if fs.Spec.Clients != nil {
+		if err := add(b.clientSet()); err != nil {
+			return err
+		}
+	}
+	b.objects = append(b.objects,
+		backend.ProbeSecret(b.in),
+		&corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: secretName(fs), Namespace: fs.Namespace},
+			Type:       corev1.SecretTypeOpaque, Data: b.secrets,
+		},
+		&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: configMapName(fs), Namespace: fs.Namespace},
+			Data:       backend.Text(b.told),
+		})
+	if local != nil {
+		b.objects = append(b.objects, local)
+	}
+	b.objects = append(b.objects, workloads...)
+	return nil
+}
+
+// SecretName is the name of the Secret that holds the operator's own password, and its key.
+func (Backend) SecretName(fs *v1alpha1.FileSystem) (name, key string) {
+	return secretName(fs), passwordKey
+}
+
+func secretName(fs *v1alpha1.FileSystem) string { return backend.ChildName(fs, "moosefs") }
+
+const passwordKey = "password"
+
+func configMapName(fs *v1alpha1.FileSystem) string { return backend.ChildName(fs, "moosefs") }
+
+func (b *builder) masterSet() (client.Object, error) {
+	fs := b.in.FileSystem
+	run, err := masterRun(b.in)
+	if err != nil {
+		return nil, err
+	}
+	b.secrets[passwordKey] = []byte(b.in.Password)
+	b.secrets["master.json"] = backend.Encode(run)
+	// The permission to initialize is withdrawn once; that must not restart the master.
+	for _, d := range run.Directories {
+		d.Initialize.Granted = false
+	}
+	if run.OnTargets != nil {
+		run.OnTargets.Initialize.Granted = false
+	}
+
+	probe := spec.Probe{
+		Backend: string(v1alpha1.MooseFS), Version: fs.Spec.Version, Address: backend.Address("127.0.0.1", portsOf(fs).clients()),
+		Listen: backend.Address(b.master.IP, portsOf(fs).probe()), KeyFile: backend.ProbeKeyFile,
+		FileSystem: backend.Owner(fs), IntervalSeconds: 5,
+	}
+	b.told["probe.json"] = backend.Encode(probe)
+
+	pod := b.pod(componentMaster, "", configVolume, secretVolume)
+	pod.Spec.TerminationGracePeriodSeconds = new(int64(1800)) // mfsmaster(8): the metadata is saved at the stop, LOCKTIMEOUT 1800 s
+	pod.Spec.Affinity = backend.OnNodes(fs.Status.Metadata.Node)
+	daemon := b.daemon("master", "run", secretVolume, "master.json")
+	p := portsOf(fs)
+	daemon.Ports = []corev1.ContainerPort{
+		{Name: "metaloggers", ContainerPort: p.metaloggers(), Protocol: corev1.ProtocolTCP},
+		{Name: "chunkservers", ContainerPort: p.chunkservers(), Protocol: corev1.ProtocolTCP},
+		{Name: "clients", ContainerPort: p.clients(), Protocol: corev1.ProtocolTCP},
+	}
+	backend.HostDirectory(pod, &daemon, "state", backend.StateRoot(fs), nil)
+	if backend.OnDevices(fs.Spec.Metadata.Targets) {
+		b.mountedTargets(pod, &daemon)
+	} else {
+		backend.HostDirectory(pod, &daemon, "metadata", fs.Status.Metadata.Directory, nil)
+	}
+	b.local(pod, &daemon, run)
+	pod.Spec.Containers = []corev1.Container{daemon, b.probeContainer(pod)}
+	told, err := backend.Pin(pod, "spec.metadata", fs.Spec.Metadata.CPUPinning, run, probe)
+	if err != nil {
+		return nil, err
+	}
+	return pods(b.in).DaemonSet(componentMaster, backend.Workload{Component: componentMaster, Role: v1alpha1.RoleMetadata}, pod, told...), nil
+}
+
+// probeContainer asks the master and serves its answer. It is the only container that serves anything but MooseFS.
+func (b *builder) probeContainer(pod *corev1.PodTemplateSpec) corev1.Container {
+	port := portsOf(b.in.FileSystem).probe()
+	c := b.daemon("probe", "probe", configVolume, "probe.json")
+	pods(b.in).ServeProbe(pod, &c, port)
+	return c
+}
+
+func (b *builder) metaloggerSet() (client.Object, error) {
+	fs := b.in.FileSystem
+	run, err := metaloggerRun(b.in, b.master.IP)
+	if err != nil {
+		return nil, err
+	}
+	b.told["metalogger.json"] = backend.Encode(run)
+	pod := b.pod(componentMetalogger, "", configVolume)
+	pod.Spec.TerminationGracePeriodSeconds = new(int64(60))
+	pod.Spec.NodeSelector = own(fs).Metaloggers.NodeSelector
+	daemon := b.daemon("metalogger", "run", configVolume, "metalogger.json")
+	backend.HostDirectory(pod, &daemon, "state", backend.StateRoot(fs), nil)
+	pod.Spec.Containers = []corev1.Container{daemon}
+	w := backend.Workload{Component: componentMetalogger, Role: v1alpha1.RoleMetadataBackup}
+	return pods(b.in).DaemonSet(componentMetalogger, w, pod, run), nil
+}
+
+func (b *builder) chunkserverSet(pool v1alpha1.StoragePoolSpec) (client.Object, error) {
+	fs := b.in.FileSystem
+	record, ok := backend.RecordedPool(fs, pool.Name)
+	if !ok {
+		return nil, fmt.Errorf("storage pool %q is not recorded yet", pool.Name)
+	}
+	run, err := chunkserverRun(b.in, b.master.IP, pool, record.Slot)
+	if err != nil {
+		return nil, err
+	}
+	file := "chunkserver-" + pool.Name + ".json"
+	b.told[file] = backend.Encode(run)
+	pod := b.pod(componentChunkserver, pool.Name, configVolume)
+	pod.Spec.TerminationGracePeriodSeconds = new(int64(120))
+	pod.Spec.Affinity = backend.OnNodes(record.Nodes...)
+	daemon := b.daemon("chunkserver", "run", configVolume, file)
+	daemon.Ports = []corev1.ContainerPort{{Name: "data", ContainerPort: portsOf(fs).chunkserver(record.Slot), Protocol: corev1.ProtocolTCP}}
+	backend.HostDirectory(pod, &daemon, "state", backend.StateRoot(fs), nil)
+	for i, d := range pool.Targets.Directories {
+		backend.HostDirectory(pod, &daemon, fmt.Sprintf("target-%d", i), string(d), nil)
+	}
+	if backend.OnDevices(pool.Targets) {
+		b.mountedTargets(pod, &daemon)
+	}
+	b.local(pod, &daemon, run)
+	pod.Spec.Containers = []corev1.Container{daemon}
+	told, err := backend.Pin(pod, "spec.storagePools["+pool.Name+"]", pool.CPUPinning, run)
+	if err != nil {
+		return nil, err
+	}
+	w := backend.Workload{Component: componentChunkserver, Role: v1alpha1.RoleStorage, StoragePool: pool.Name}
+	return pods(b.in).DaemonSet(componentChunkserver+"-"+pool.Name, w, pod, told...), nil
+}
+
+func (b *builder) clientSet() (client.Object, error) {
+	fs := b.in.FileSystem
+	mount, err := clientMount(fs, b.master.IP)
+	if err != nil {
+		return nil, err
+	}
+	pod := b.pod(componentClient, "", configVolume)
+	pod.Spec.TerminationGracePeriodSeconds = new(int64(60))
+	pod.Spec.NodeSelector = fs.Spec.Clients.NodeSelector
+	c := b.daemon("client", "mount", configVolume, "client.json")
+	// A FUSE mount that reaches the host needs a privileged container (Kubernetes: mount propagation, Bidirectional).
+	c.SecurityContext = backend.Privileged()
+	backend.MountOnNode(pod, &c, fs, &mount)
+	b.fuseDevice(pod, &c)
+	b.told["client.json"] = backend.Encode(mount)
+	backend.CheckMount(&c, "client.json")
+	pod.Spec.Containers = []corev1.Container{c}
+	return pods(b.in).DaemonSet(componentClient, backend.Workload{Component: componentClient, Role: backend.RoleClient}, pod, mount), nil
+}
+
+// masterHasItsDisk is true when the metadata is in a directory, or on a disk that was made a target once.
+func (b *builder) masterHasItsDisk() bool {
+	return !backend.OnDevices(b.in.FileSystem.Spec.Metadata.Targets) || slices.ContainsFunc(recordedTarget(b.in), backend.Finished)
+}
+
+// daemonGroup is the gid of the daemons' user in all images.
+const daemonGroup int64 = 9421
+
+// pods makes the pods of a filesystem.
+func pods(in backend.Input) backend.Pods {
+	return backend.Pods{FileSystem: in.FileSystem, Images: in.Images, Software: "moosefs", Group: daemonGroup}
+}
+
+// toldVolume holds what the node binary is told. The secret one belongs in the pods on the master's node only: a kubelet
+// may read the Secrets of the pods on its node, and other nodes are not to know the operator's password.
+func toldVolume(fs *v1alpha1.FileSystem, name string) corev1.Volume {
+	if name == secretVolume {
+		return backend.SecretVolume(name, secretName(fs))
+	}
+	return backend.ConfigVolume(name, configMapName(fs))
+}
+
+// The volumes that hold what the node binary is told.
+const (
+	configVolume = "config"
+	secretVolume = "secret"
+)
+
+func (b *builder) pod(component, pool string, told ...string) *corev1.PodTemplateSpec {
+	volumes := make([]corev1.Volume, len(told))
+	for i, name := range told {
+		volumes[i] = toldVolume(b.in.FileSystem, name)
+	}
+	return pods(b.in).Template(backend.Workload{Component: component, StoragePool: pool}, volumes...)
+}
+
+// daemon is a container that runs a verb of the node binary, told by a file of configVolume or secretVolume.
+func (b *builder) daemon(name, verb, volume, file string) corev1.Container {
+	return pods(b.in).Container(name, b.image, verb, volume, file)
+}
+
+func (b *builder) fuseDevice(pod *corev1.PodTemplateSpec, c *corev1.Container) {
+	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "fuse", VolumeSource: corev1.VolumeSource{
+		HostPath: &corev1.HostPathVolumeSource{Path: "/dev/fuse", Type: new(corev1.HostPathCharDev)}}})
+	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "fuse", MountPath: "/dev/fuse"})
+}

@@ -1,0 +1,158 @@
+package moosefs
+
+import (
+	"slices"
+	"time"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// Observe sets what should be there, from the recorded status, beside what the master says is there.
+func (b Backend) Observe(in backend.Input) backend.Observation {
+	o := observer{in: in, readTime: b.KubeletSync, fs: in.FileSystem, ports: portsOf(in.FileSystem), placements: backend.NewPlacements(in)}
+	o.management()
+	o.servers()
+	o.storage()
+	o.clients()
+	o.seen.Count()
+	o.diagnose()
+	o.seen.Serves = o.serves()
+	o.seen.Pinned = o.placements.Pinned()
+	o.restarts()
+	o.sole()
+	return o.seen
+}
+
+// observer collects an Observation.
+type observer struct {
+	in    backend.Input
+	fs    *v1alpha1.FileSystem
+	ports ports
+	// readTime is how long a change may take until a daemon that starts reads it. A restart waits that long, and so takes up several
+	// disks at once; a pod that has started later knows the change, so that a disk that MooseFS itself refuses does not restart its
+	// chunkserver for ever.
+	readTime time.Duration
+	seen     backend.Observation
+	// disks are the StorageTargets of all pools, beside what MooseFS says of each.
+	disks []disk
+	// unplaced are the disks that are not chosen yet, each in words that follow "waiting for disks: ".
+	unplaced []string
+	// placements are where the daemons run.
+	placements *backend.Placements
+}
+
+func (o *observer) management() {
+	master, ok := masterNode(o.in)
+	if !ok {
+		return
+	}
+	o.seen.Management = &v1alpha1.ManagementStatus{Address: backend.Address(master.IP, o.ports.clients())}
+	if o.in.State != nil {
+		o.seen.Management.Version = o.in.State.Version
+		// A master that answers has loaded its metadata, so the directory is an initialized one.
+		o.seen.MetadataInitialized = true
+	}
+}
+
+func (o *observer) servers() {
+	if o.fs.Status.Metadata != nil {
+		name := o.fs.Status.Metadata.Node
+		instance := v1alpha1.InstanceStatus{
+			Name: componentMaster + "." + name, Role: v1alpha1.RoleMetadata, Node: name, Online: o.in.State != nil,
+		}
+		if o.seen.Management != nil {
+			instance.Address, instance.Version = o.seen.Management.Address, o.seen.Management.Version
+		}
+		if !instance.Online {
+			instance.Message = o.podMessage(componentMaster, "", name, "the master does not answer: "+o.in.StateError)
+		} else if away := o.in.Away(componentMaster, "", "", name); away != "" {
+			instance.Online, instance.Message = false, away
+		}
+		role := o.fs.Spec.Metadata
+		instance.Placement = o.placements.Of(name, componentMaster, instance.Name, role.CPUPinning, recordedTarget(o.in))
+		o.seen.Instances = append(o.seen.Instances, instance)
+	}
+	if own(o.fs).Metaloggers != nil {
+		for _, n := range backend.Matching(o.in.Nodes, own(o.fs).Metaloggers.NodeSelector) {
+			instance := v1alpha1.InstanceStatus{Name: componentMetalogger + "." + n.Name, Role: v1alpha1.RoleMetadataBackup, Node: n.Name}
+			away := o.in.Away(componentMetalogger, "", "", n.Name)
+			if server, ok := o.server(v1alpha1.RoleMetadataBackup, n.IP, 0); ok && server.Online && away == "" {
+				instance.Online, instance.Version = true, server.Version
+			} else if ok && server.Online {
+				instance.Message = away
+			} else {
+				instance.Message = o.podMessage(componentMetalogger, "", n.Name, "the master does not list this metalogger")
+			}
+			instance.Placement = o.placements.Of(n.Name, componentMetalogger, instance.Name, nil, nil)
+			o.seen.Instances = append(o.seen.Instances, instance)
+		}
+	}
+}
+
+// clients observes the mounts on the nodes that are there: a node that is down is no reason to call the filesystem unready.
+func (o *observer) clients() {
+	if o.fs.Spec.Clients == nil {
+		return
+	}
+	for _, n := range backend.Matching(o.in.Nodes, o.fs.Spec.Clients.NodeSelector) {
+		client := v1alpha1.ClientStatus{Node: n.Name}
+		pod, there := o.pod(componentClient, "", n.Name)
+		switch {
+		case !n.Ready:
+			client.Message = "the node is not Ready"
+		case !there || !pod.Ready:
+			client.Message = o.podMessage(componentClient, "", n.Name, "the mount does not answer")
+		case !o.session(n.IP):
+			client.Message = "the master does not list a session of this node"
+		default:
+			client.Mounted = true
+		}
+		o.seen.Clients = append(o.seen.Clients, client)
+	}
+}
+
+func (o *observer) session(ip string) bool {
+	return o.in.State != nil && slices.ContainsFunc(o.in.State.Sessions, func(s backend.Session) bool {
+		return s.IP == ip && s.Connected && s.Path == string(o.fs.Spec.Clients.MountPath)
+	})
+}
+
+func (o *observer) masterNodeName() string {
+	if o.fs.Status.Metadata == nil {
+		return ""
+	}
+	return o.fs.Status.Metadata.Node
+}
+
+func (o *observer) pod(component, pool, node string) (backend.Pod, bool) {
+	for _, p := range o.in.Pods {
+		if p.Component == component && p.StoragePool == pool && p.Node == node {
+			return p, true
+		}
+	}
+	return backend.Pod{}, false
+}
+
+// podMessage prefers what the pod says of itself.
+func (o *observer) podMessage(component, pool, node, otherwise string) string {
+	if p, ok := o.pod(component, pool, node); ok && p.Message != "" {
+		return p.Message
+	} else if !ok && component != componentStorageClasses {
+		return "there is no pod of it on the node"
+	}
+	return otherwise
+}
+
+// server finds a daemon in the master's list; port 0 means any, because metaloggers listen on none.
+func (o *observer) server(role v1alpha1.InstanceRole, ip string, port int32) (backend.Server, bool) {
+	if o.in.State == nil {
+		return backend.Server{}, false
+	}
+	for _, s := range o.in.State.Servers {
+		if s.Role == role && s.IP == ip && (port == 0 || s.Port == port) {
+			return s, true
+		}
+	}
+	return backend.Server{}, false
+}

@@ -1,0 +1,28 @@
+package moosefs
+
+import (
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/plan"
+)
+
+// PinDaemons are the master and the chunkservers, on the nodes that the status has recorded. Each is the only one of its role on
+// a node.
+func (Backend) PinDaemons(fs *v1alpha1.FileSystem) []plan.PinDaemon {
+	var out []plan.PinDaemon
+	if fs.Status.Metadata != nil {
+		out = append(out, plan.PinDaemon{
+			Instance: componentMaster, Field: "spec.metadata.cpuPinning", Pinning: fs.Spec.Metadata.CPUPinning,
+			Nodes: []string{fs.Status.Metadata.Node},
+		})
+	}
+	for _, pool := range fs.Spec.StoragePools {
+		if record, ok := backend.RecordedPool(fs, pool.Name); ok {
+			out = append(out, plan.PinDaemon{
+				Instance: chunkserverInstance(pool.Name), Field: "spec.storagePools[" + pool.Name + "].cpuPinning",
+				Pinning: pool.CPUPinning, Nodes: record.Nodes,
+			})
+		}
+	}
+	return out
+}

@@ -1,0 +1,212 @@
+package moosefs
+
+import (
+	"crypto/md5" //nolint:gosec // mfsexports.cfg(5) takes the password as its MD5; the password is 32 random characters.
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+const (
+	// daemonUser owns the data; the images give it the uid and gid 9421.
+	daemonUser = "mfs"
+
+	masterConfig      = backend.RunDirectory + "/mfsmaster.cfg"
+	exportsConfig     = backend.RunDirectory + "/mfsexports.cfg"
+	metaloggerConfig  = backend.RunDirectory + "/mfsmetalogger.cfg"
+	chunkserverConfig = backend.RunDirectory + "/mfschunkserver.cfg"
+	disksConfig       = backend.RunDirectory + "/mfshdd.cfg"
+)
+
+// options renders a configuration file of MooseFS: what the operator sets, then what the user adds. An option of the
+// user's that the operator owns, or that the daemon does not know, is refused by name.
+func options(field, version, daemon string, owned, defaults map[string]string, user v1alpha1.Options) (string, error) {
+	known := knownOptions(version, daemon)
+	for _, name := range backend.SortedKeys(user) {
+		if _, mine := owned[name]; mine {
+			return "", backend.Invalid(v1alpha1.ReasonOptionRefused,
+				"%s.%s is set by the operator itself and can't be changed; remove it", field, name)
+		}
+		if !known[name] {
+			return "", backend.Invalid(v1alpha1.ReasonOptionRefused,
+				"%s.%s is no option of %s %s (see its cfg(5) man page); correct its name or remove it", field, name, daemon, version)
+		}
+	}
+	all := maps.Clone(defaults)
+	if all == nil {
+		all = map[string]string{}
+	}
+	for name, value := range user {
+		all[name] = string(value)
+	}
+	maps.Copy(all, owned)
+	var b strings.Builder
+	for _, name := range backend.SortedKeys(all) {
+		fmt.Fprintf(&b, "%s = %s\n", name, all[name])
+	}
+	return b.String(), nil
+}
+
+// masterRun tells the node binary how to start the master.
+func masterRun(in backend.Input) (spec.Run, error) {
+	fs, p := in.FileSystem, portsOf(in.FileSystem)
+	data, directories, onTargets := masterPlaces(fs)
+	rendered, err := options("spec.moosefs.config.metadata", fs.Spec.Version, "mfsmaster", map[string]string{
+		"WORKING_USER":       daemonUser,
+		"WORKING_GROUP":      daemonUser,
+		"SYSLOG_IDENT":       "mfsmaster",
+		"DATA_PATH":          data,
+		"EXPORTS_FILENAME":   exportsConfig,
+		"TOPOLOGY_FILENAME":  backend.RunDirectory + "/mfstopology.cfg",
+		"MATOML_LISTEN_HOST": "*", "MATOML_LISTEN_PORT": fmt.Sprint(p.metaloggers()),
+		"MATOCS_LISTEN_HOST": "*", "MATOCS_LISTEN_PORT": fmt.Sprint(p.chunkservers()),
+		"MATOCL_LISTEN_HOST": "*", "MATOCL_LISTEN_PORT": fmt.Sprint(p.clients()),
+	}, nil, own(fs).Config.Metadata)
+	if err != nil {
+		return spec.Run{}, err
+	}
+	run := spec.Run{
+		Owner: backend.Owner(fs), Component: componentMaster, User: daemonUser, Ledger: backend.Ledger(fs, componentMaster),
+		Directories: directories, OnTargets: onTargets,
+		Files: []spec.File{
+			{Path: masterConfig, Content: rendered, Mode: 0o640},
+			{Path: exportsConfig, Content: exports(in), Mode: 0o640},
+			{Path: backend.RunDirectory + "/mfstopology.cfg", Content: "# one rack\n", Mode: 0o640},
+		},
+		// "start" always: the default action is "restart", which stops whoever holds the lock (mfsmaster(8)).
+		Command: []string{"mfsmaster", "-f", "-c", masterConfig, "start"},
+		// A clean stop leaves metadata.mfs; after a crash it is missing, and -a rebuilds it from the last save and the change logs.
+		Recover: &spec.Recover{File: path.Join(data, "metadata.mfs"), Arguments: []string{"-a"}},
+	}
+	if hasLocal(fs.Spec.Metadata.Targets, fs.Spec.Metadata.CPUPinning) {
+		run.Instance, run.Local = componentMaster, backend.LocalFile
+	}
+	return run, nil
+}
+
+// masterPlaces says where the master keeps its metadata: in a directory of the node, or on its only target.
+func masterPlaces(fs *v1alpha1.FileSystem) (data string, directories []spec.Directory, onTargets *spec.OnTargets) {
+	record := fs.Status.Metadata
+	initialize := &spec.Initialize{
+		Granted:   record.Initialized == nil,
+		DataGlobs: []string{"metadata*", "changelog*"},
+		// The content of metadata.mfs.empty, which Debian's moosefs-master ships for a new filesystem.
+		Files: []spec.InitialFile{{Name: "metadata.mfs", Content: "MFSM NEW"}},
+	}
+	if backend.OnDevices(fs.Spec.Metadata.Targets) {
+		return onlyTarget, []spec.Directory{},
+			&spec.OnTargets{Directory: componentMaster, Data: dataSubdirectory, Initialize: initialize, All: true}
+	}
+	return dataDirectory(record.Directory), []spec.Directory{{Path: record.Directory, Data: dataSubdirectory, Initialize: initialize}}, nil
+}
+
+// onlyTarget is the data directory of the only target of a daemon, as spec.File has it.
+const onlyTarget = "$(TARGET)"
+
+// exports lets every host mount, and nobody but the operator itself administer: mfsexports.cfg as shipped makes everybody
+// an administrator. Of all lines that fit a client, the master takes the one with more rights; the second one fits on the
+// master's node with the right password only. Any other password is like none.
+func exports(in backend.Input) string {
+	admin := "127.0.0.1"
+	if node, ok := masterNode(in); ok {
+		admin = node.IP
+	}
+	return "* / rw,alldirs,maproot=0:0\n" +
+		admin + " / rw,alldirs,admin,maproot=0:0,md5pass=" + digest(in.Password) + "\n"
+}
+
+// digest is the form in which mfsexports.cfg(5) and mfsmount(8) take a password.
+func digest(password string) string {
+	sum := md5.Sum([]byte(password)) //nolint:gosec // as above
+	return hex.EncodeToString(sum[:])
+}
+
+// adminMountConfig makes mfsmount an administrator. It is a file because arguments can be seen by everybody on the node, and not
+// mfspassfile because that of 3.0.117 sends something else than the password.
+func adminMountConfig(in backend.Input) string { return "mfsmd5pass=" + digest(in.Password) + "\n" }
+
+func metaloggerRun(in backend.Input, masterIP string) (spec.Run, error) {
+	fs, p := in.FileSystem, portsOf(in.FileSystem)
+	directory := stateDirectory(fs, componentMetalogger)
+	rendered, err := options("spec.moosefs.metaloggers.config", fs.Spec.Version, "mfsmetalogger", map[string]string{
+		"WORKING_USER":  daemonUser,
+		"WORKING_GROUP": daemonUser,
+		"SYSLOG_IDENT":  "mfsmetalogger",
+		"DATA_PATH":     dataDirectory(directory),
+		"MASTER_HOST":   masterIP,
+		"MASTER_PORT":   fmt.Sprint(p.metaloggers()),
+		"BIND_HOST":     "$(NODE_IP)",
+	}, nil, own(fs).Metaloggers.Config)
+	if err != nil {
+		return spec.Run{}, err
+	}
+	return spec.Run{
+		Owner: backend.Owner(fs), Component: componentMetalogger, User: daemonUser, Ledger: backend.Ledger(fs, componentMetalogger),
+		Directories: []spec.Directory{{Path: directory, Data: dataSubdirectory}},
+		Files:       []spec.File{{Path: metaloggerConfig, Content: rendered, Mode: 0o640}},
+		Command:     []string{"mfsmetalogger", "-f", "-c", metaloggerConfig, "start"},
+	}, nil
+}
+
+func chunkserverRun(in backend.Input, masterIP string, pool v1alpha1.StoragePoolSpec, slot int32) (spec.Run, error) {
+	fs, p := in.FileSystem, portsOf(in.FileSystem)
+	component := componentChunkserver + "-" + pool.Name
+	state := stateDirectory(fs, component)
+	rendered, err := options("spec.moosefs.config.storage", fs.Spec.Version, "mfschunkserver", map[string]string{
+		"WORKING_USER":       daemonUser,
+		"WORKING_GROUP":      daemonUser,
+		"SYSLOG_IDENT":       "mfschunkserver-" + pool.Name,
+		"DATA_PATH":          dataDirectory(state),
+		"HDD_CONF_FILENAME":  disksConfig,
+		"LABELS":             label(slot),
+		"BIND_HOST":          "$(NODE_IP)",
+		"MASTER_HOST":        masterIP,
+		"MASTER_PORT":        fmt.Sprint(p.chunkservers()),
+		"CSSERV_LISTEN_HOST": "*",
+		"CSSERV_LISTEN_PORT": fmt.Sprint(p.chunkserver(slot)),
+		// A disk that can't be used must be seen as missing, never silently left out.
+		"ALLOW_STARTING_WITH_INVALID_DISKS": "0",
+	}, map[string]string{
+		// README.Debian of moosefs-chunkserver: the built-in 256MiB lets a disk run full.
+		"HDD_LEAVE_SPACE_DEFAULT": "5GiB",
+	}, own(fs).Config.Storage)
+	if err != nil {
+		return spec.Run{}, err
+	}
+	run := spec.Run{
+		Owner: backend.Owner(fs), Component: component, User: daemonUser, Ledger: backend.Ledger(fs, component),
+		Directories: []spec.Directory{{Path: state, Data: dataSubdirectory}},
+		Command:     []string{"mfschunkserver", "-f", "-c", chunkserverConfig, "start"},
+	}
+	var disks strings.Builder
+	for _, d := range slices.Sorted(slices.Values(pool.Targets.Directories)) {
+		run.Directories = append(run.Directories, spec.Directory{Path: string(d), Data: dataSubdirectory})
+		disks.WriteString(dataDirectory(string(d)) + "\n")
+	}
+	list := spec.File{Path: disksConfig, Content: disks.String(), Mode: 0o640}
+	if backend.OnDevices(pool.Targets) {
+		// A disk that is not there takes part when it is back; the others go on without it.
+		run.OnTargets = &spec.OnTargets{Directory: componentChunkserver, Data: dataSubdirectory}
+		list.Line, list.RemoveLine = onlyTarget+"\n", "*"+onlyTarget+"\n" // mfshdd.cfg(5): "*" marks for removal
+	}
+	if hasLocal(pool.Targets, pool.CPUPinning) {
+		run.Instance, run.Local = chunkserverInstance(pool.Name), backend.LocalFile
+	}
+	run.Files = []spec.File{{Path: chunkserverConfig, Content: rendered, Mode: 0o640}, list}
+	return run, nil
+}
+
+const (
+	// mountType is what /proc/self/mountinfo shows for mfsmount, which sets no subtype.
+	mountType = "fuse"
+	// adminMountFile is the configuration of mfsmount in the pod that makes storage classes.
+	adminMountFile = backend.ToldDirectory + "/" + adminMountKey
+	adminMountKey  = "mfsmount.cfg"
+)

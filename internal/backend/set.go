@@ -1,0 +1,66 @@
+package backend
+
+import (
+	"slices"
+	"strings"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// Set are the backends that a program has, by the type that they serve.
+type Set map[v1alpha1.FileSystemType]Backend
+
+// SetOf is the set of these backends.
+func SetOf(backends ...Backend) Set {
+	set := Set{}
+	for _, b := range backends {
+		set[b.Type()] = b
+	}
+	return set
+}
+
+// Claims are those of filesystems, in their order.
+func (s Set) Claims(filesystems []v1alpha1.FileSystem) []Claims {
+	var out []Claims
+	for i := range filesystems {
+		if b, ok := s[filesystems[i].Spec.Type].(Claimer); ok {
+			out = append(out, b.Claims(&filesystems[i]))
+		}
+	}
+	return out
+}
+
+// Probers are the backends whose filesystems are asked by a probe, by spec.Probe.Backend.
+func (s Set) Probers() map[string]Prober {
+	out := map[string]Prober{}
+	for kind, b := range s {
+		if p, ok := b.(Prober); ok {
+			out[string(kind)] = p
+		}
+	}
+	return out
+}
+
+// HostSettings are those of all backends, in the order of their types.
+func (s Set) HostSettings() []spec.HostSetting {
+	var out []spec.HostSetting
+	for _, kind := range SortedKeys(s) {
+		if b, ok := s[kind].(HostTuner); ok {
+			out = append(out, b.HostSettings()...)
+		}
+	}
+	return out
+}
+
+// Modules are those of all backends, by name.
+func (s Set) Modules() []spec.KernelModule {
+	var out []spec.KernelModule
+	for _, b := range s {
+		if b, ok := b.(ModuleUser); ok {
+			out = append(out, b.Modules()...)
+		}
+	}
+	slices.SortFunc(out, func(a, b spec.KernelModule) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}

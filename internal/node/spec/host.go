@@ -1,0 +1,22 @@
+package spec
+
+// HostSetting is how a filesystem's documentation says that the kernel of a server should be set.
+type HostSetting struct {
+	// Name is TransparentHugePages, or that of a parameter of the kernel in the form of sysctl(8), such as "vm.dirty_ratio".
+	Name string
+	// Expected is what it should be, and Source where that is written.
+	Expected, Source string
+}
+
+// TransparentHugePages is the name of the HostSetting with the kernel's /sys/kernel/mm/transparent_hugepage/enabled.
+const TransparentHugePages = "transparentHugePages"
+
+// KernelModule is a module that a filesystem needs on a node, and how it is built there from its sources.
+type KernelModule struct {
+	Name string
+	// DKMS is the package that builds it for each kernel, and Sources what that package leaves on the node: a pattern of paths, relative to
+	// the node's root directory.
+	DKMS, Sources string
+	// ByHand is what the package that is built by hand leaves on the node, a pattern too, and Rebuild the command that builds it.
+	ByHand, Rebuild string
+}
