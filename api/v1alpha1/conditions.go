@@ -96,7 +96,7 @@ const (
 	ReasonDegradedService = "DegradedService"
 	// ReasonInvalidSpec surfaces when the spec contradicts itself or the cluster; the message names the field.
 	ReasonInvalidSpec = "InvalidSpec"
-	// ReasonOptionRefused surfaces when config of spec.moosefs or spec.beegfs names an option that the operator owns or the daemon does not know.
+	// ReasonOptionRefused surfaces when spec.moosefs or spec.beegfs names an option that the operator owns or the daemon does not know.
 	ReasonOptionRefused = "OptionRefused"
 	// ReasonNoNodes surfaces when a nodeSelector matches no node.
 	ReasonNoNodes = "NoNodes"

@@ -121,6 +121,9 @@ type UpdatesSpec struct {
 	Paused bool `json:"paused,omitempty"`
 }
 
+// ManagementField is where Management stands in a FileSystem.
+const ManagementField = "spec.beegfs.management"
+
 // Management is the management service, nil for a type that has none.
 func (s *FileSystemSpec) Management() *BeeGFSManagement {
 	if s.BeeGFS == nil {

@@ -76,7 +76,7 @@ and BenchmarkRuns and BenchmarkSuites into results. It is installed by the Helm 
 	flags.BoolVar(&o.leaderElect, "leader-elect", false, "let one of several managers work; the others wait")
 	flags.StringVar(&o.leaderElectionNamespace, "leader-election-namespace", "", "`namespace` of the lease; the pod's own if empty")
 	flags.DurationVar(&o.probeTimeout, "probe-timeout", 25*time.Second,
-		"`time` that a filesystem's probe has to ask the filesystem and to answer; BeeGFS takes 10 s while a server hangs, and the question before may be under way")
+		"`time` that a filesystem's probe has to ask the filesystem and to answer; one that waits for a server that hangs may take 10 s, and the question before may be under way")
 	flags.IntVar(&o.telemetryPort, "telemetry-port", 0, "`port` on which the agents of the nodes say what servers did during a benchmark; 0 asks nobody")
 	flags.DurationVar(&o.telemetryTimeout, "telemetry-timeout", 5*time.Second, "`time` that an agent has to answer")
 	flags.DurationVar(&o.pollInterval, "poll-interval", 10*time.Second, "`time` between two questions to a filesystem, and two looks at a BenchmarkSuite")

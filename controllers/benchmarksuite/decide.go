@@ -298,7 +298,8 @@ func waitsFor(fs *v1alpha1.FileSystem) (string, bool) {
 		return "it has no status yet", false
 	}
 	for _, kind := range []string{v1alpha1.ConditionDegraded, v1alpha1.ConditionStalled} {
-		if worse := meta.FindStatusCondition(fs.Status.Conditions, kind); worse != nil && (c.Status == metav1.ConditionTrue || kind == v1alpha1.ConditionStalled) {
+		worse := meta.FindStatusCondition(fs.Status.Conditions, kind)
+		if worse != nil && (c.Status == metav1.ConditionTrue || kind == v1alpha1.ConditionStalled) {
 			c = worse
 		}
 	}

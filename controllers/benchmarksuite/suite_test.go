@@ -172,7 +172,7 @@ func TestWhatIsWrongWithAnyVariantIsFoundBeforeTheFirst(t *testing.T) {
 	}{
 		"a FileSystem that admission refuses": {
 			func(s *v1alpha1.BenchmarkSuite) { s.Spec.Variants[1].FileSystem = patch(`{"version":"1.6.0"}`) },
-			[]string{"variant two: its FileSystem (spec.fileSystem with spec.variants[two].fileSystem) is refused: ", "MooseFS runs in version 3.0.117 or 4.57.5"},
+			[]string{"variant two: its FileSystem (spec.fileSystem with spec.variants[two].fileSystem) is refused: ", "MooseFS runs in version 3.0.117 to 3.0.x, or 4.57.x to 4.59.x"},
 		},
 		"a field that there is not": {
 			func(s *v1alpha1.BenchmarkSuite) {

@@ -159,8 +159,9 @@ func TestANodeWithoutAnAgentIsNamedAndSaysHowToGetOne(t *testing.T) {
 		fs.Spec.StoragePools[0].Targets = v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{IDGlobs: []v1alpha1.Glob{"*-data"}, CountPerNode: 1}}
 	})
 	w.settle()
-	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Message", And(
+	w.Expect(w.condition(v1alpha1.ConditionStalled)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Message", And(
 		ContainSubstring(w.nodes[2]), ContainSubstring(v1alpha1.LabelAgent)))))
+	w.Expect(w.condition(v1alpha1.ConditionDegraded).Message).To(ContainSubstring(w.nodes[2]))
 	w.Expect(w.get().Status.Summary.Targets).To(HavePrefix("2/"), "the other two nodes go on")
 
 	w.inventory(w.nodes[2])

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -36,10 +35,9 @@ func exampleWorld(t *testing.T) *world {
 // exampleStates say that the processes are there whose pods are Ready.
 type exampleStates struct{ *world }
 
-func (w exampleStates) State(_ context.Context, url string) (*backend.State, error) {
-	w.Expect(url).To(Equal("http://10.9.0.1:7000/state"))
-	// A while after the pods have started, so that it is about what they were told.
-	state := &backend.State{Time: time.Now().Add(time.Hour), FileSystemUID: string(w.get().UID)}
+func (w exampleStates) State(_ context.Context, q filesystem.Question) (*backend.State, error) {
+	w.Expect(q.URL).To(Equal("http://10.9.0.1:7000/state"))
+	state := &backend.State{}
 	for _, p := range w.pods() {
 		ready := slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue })
 		if component(&p) == backendtest.ComponentServer && ready && p.DeletionTimestamp.IsZero() {
@@ -66,7 +64,7 @@ func TestAFilesystemOfWhichNoControllerKnowsTheNameIsMadeChangedAndStopped(t *te
 	w.Expect(w.told("server-ssd.json")).To(ContainSubstring(`"granted": false`), "it was seen to be initialized")
 	var secrets corev1.SecretList
 	w.Expect(server.Client.List(w.ctx, &secrets, client.InNamespace(w.namespace))).To(Succeed())
-	w.Expect(secrets.Items).To(BeEmpty(), "it keeps no secret")
+	w.Expect(secrets.Items).To(HaveExactElements(HaveField("Name", "scratch-probe")), "it keeps no secret but the probe's")
 	c := server.Killable(t, -1)
 	w.Expect(w.reconcile(c)).To(Succeed())
 	w.Expect(c.Writes()).To(BeEmpty(), "and nothing is left to do")
@@ -74,7 +72,7 @@ func TestAFilesystemOfWhichNoControllerKnowsTheNameIsMadeChangedAndStopped(t *te
 	// A changed option restarts the processes one at a time, and no mount.
 	before := w.uids()
 	w.change(func(fs *v1alpha1.FileSystem) {
-		fs.Spec.Config = &v1alpha1.ConfigSpec{Storage: v1alpha1.Options{"threads": "100"}}
+		fs.Annotations = map[string]string{backendtest.ExampleOption + "threads": "100"}
 	})
 	for range 10 {
 		w.Expect(w.reconcile(server.Client)).To(Succeed())

@@ -67,7 +67,8 @@ func TestAMessageOfTheKubeletThatIsTooLongIsCut(t *testing.T) {
 		}
 	}
 	w.settle()
-	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Message", ContainSubstring("ErrImagePull: no such host"))))
+	w.Expect(w.condition(v1alpha1.ConditionDegraded)).To(And(HaveField("Status", metav1.ConditionTrue),
+		HaveField("Message", ContainSubstring("ErrImagePull: no such host"))))
 }
 
 func TestAChangedPullPolicyMakesTheJobAnew(t *testing.T) {

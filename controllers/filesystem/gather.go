@@ -240,13 +240,13 @@ func jobFacts(j *batchv1.Job, pods []corev1.Pod) backend.Job {
 
 // start tells each start of a pod's containers from every other one.
 func start(p *corev1.Pod) string {
-	how := ""
+	var how strings.Builder
 	for _, c := range p.Status.ContainerStatuses {
 		if c.State.Running != nil {
-			how += fmt.Sprintf("%s %d %s;", c.Name, c.RestartCount, c.State.Running.StartedAt.UTC().Format(time.RFC3339))
+			fmt.Fprintf(&how, "%s %d %s;", c.Name, c.RestartCount, c.State.Running.StartedAt.UTC().Format(time.RFC3339))
 		}
 	}
-	return how
+	return how.String()
 }
 
 // podFacts reads a pod; wanted holds the template hash of each DaemonSet.

@@ -37,14 +37,14 @@ func TestWhereDaemonsRunIsToldAsTheKernelSaysAndAContradictionNamesBothSides(t *
 	}
 	w.fileSystem(onNode(7))
 	w.processors(v1alpha1.DaemonPlacement{CPUs: "0-7", MemoryPolicy: "default"})
-	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonPinningConflict),
+	w.Expect(w.condition(v1alpha1.ConditionStalled)).To(And(HaveField("Status", metav1.ConditionTrue),
+		HaveField("Reason", v1alpha1.ReasonPinningConflict),
 		HaveField("Message", ContainSubstring("asks for NUMA node 7, and node "+w.nodes[0]+" has the NUMA nodes 0, 1"))))
-	w.Expect(w.condition(v1alpha1.ConditionStalled).Status).To(Equal(metav1.ConditionTrue))
 	w.Expect(w.get().Status.Metadata.Initialized).NotTo(BeNil(), "the master, which asks for no CPUs, goes on")
 
 	w.change(onNode(1))
 	w.settle()
-	w.Expect(w.ready().Reason).NotTo(Equal(v1alpha1.ReasonPinningConflict))
+	w.Expect(w.condition(v1alpha1.ConditionStalled)).To(BeZero())
 	w.Expect(w.condition(v1alpha1.ConditionPinned)).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonDrifted),
 		HaveField("Message", ContainSubstring("it may run on the CPUs 0-7, and 4-7 are asked for"))))
 

@@ -132,6 +132,9 @@ func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		if restart, message, err = r.chooseRestart(ctx, b, in, seen, h); err != nil {
 			return ctrl.Result{}, failures.In("choose what to restart", err)
 		}
+		if restart != nil && restart.Ready && restart.sole != "" {
+			seen.Serves = false // programs wait for the one that is restarted
+		}
 		if message != "" {
 			seen.Problems = append(seen.Problems, backend.Problem{Reason: v1alpha1.ReasonRestarting, Message: message})
 		}
@@ -250,7 +253,8 @@ func (r *Reconciler) describe(fs *v1alpha1.FileSystem, seen backend.Observation,
 	}
 	// What a person has to change is said by Stalled. Ready is about service.
 	conditions.Set(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, s.ready, s.progress, s.why.Reason, s.why.Message)
-	conditions.Add(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionReady, s.ready, s.service.Reason, s.service.Message)
+	conditions.Add(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionReady, s.ready,
+		s.service.Reason, s.service.Message)
 	if s.missing != nil {
 		conditions.Add(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionDegraded, metav1.ConditionTrue,
 			s.missing.Reason, s.missing.Message)
@@ -370,6 +374,8 @@ func (s *summary) summarizeProblems(seen backend.Observation) {
 		s.service = worst
 	case seen.Serves && s.missing != nil:
 		s.service = backend.Problem{Reason: v1alpha1.ReasonDegradedService, Message: "programs read and write, and not everything is there: " + missing.Message}
+	case seen.Serves && worst.Reason == v1alpha1.ReasonRestarting:
+		s.service = backend.Problem{Reason: worst.Reason, Message: "programs read and write; " + worst.Message}
 	case seen.Serves: // the operator has something to do, or a person has
 	case worst.Reason == v1alpha1.ReasonProbeUnreachable:
 		s.ready, s.service = metav1.ConditionUnknown, worst

@@ -172,7 +172,8 @@ func groupsOf(in SelectInput) []group {
 	}}
 	if m := fs.Management(); m != nil {
 		groups = slices.Insert(groups, 0, group{
-			role: v1alpha1.RoleManagement, field: "spec.beegfs.management.targets", nodes: nodes(in.Management), spec: m.Targets, instances: 1,
+			role: v1alpha1.RoleManagement, field: v1alpha1.ManagementField + ".targets", nodes: nodes(in.Management), spec: m.Targets,
+			instances: 1,
 		})
 	}
 	for _, p := range fs.StoragePools {

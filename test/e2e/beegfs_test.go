@@ -306,7 +306,7 @@ func (s *story) beeGFSRuns() {
 			adopt = append(adopt, fmt.Sprintf("{name: %s, role: %s, node: %s, slot: %d, nodeID: %d, targets: [%s]}", a.Name, a.Role, a.Node, a.Slot, a.NodeID, strings.Join(ids, ", ")))
 		}
 		s.apply(strings.Replace(s.hive(s.bulkDisk(workers[0], "slow0"), s.bulkDisk(workers[1], "slow0"), s.bulkDisk(workers[2], "slow0")),
-			"targetChooser: RandomRobin", "targetChooser: RandomRobin, adopt: ["+strings.Join(adopt, ", ")+"]", 1))
+			"targetChooser: RandomRobin", "targetChooser: RandomRobin\n    adopt: ["+strings.Join(adopt, ", ")+"]", 1))
 		Eventually(s.readyNamed, long).WithArguments("hive").Should(BeTrue(), s.whyHiveIsNotReady)
 		for _, t := range s.targets() {
 			Expect(t.Status.Provisioned.UUID).To(Equal(before[t.Spec.Device.Serial]), t.Name)

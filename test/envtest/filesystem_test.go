@@ -67,8 +67,8 @@ var fileSystemRefusals = refusals{
 	"a mount option begins with a dash":                      {change: mountOptions("[--help]"), field: "spec.clients.mountOptions[]", says: "should match '^[A-Za-z_][A-Za-z0-9_]*(=[A-Za-z0-9_./:+-]+)?$'"},
 
 	"the version is changed":                                  {before: "{}", change: "spec: {version: 3.0.117}", field: "spec.version", says: "spec.version can't be changed: upgrades in place are not built yet"},
-	"the first port is changed":                               {before: "{}", change: "spec: {moosefs: {basePort: 9500}}", field: "spec.moosefs.basePort", says: "spec.moosefs.basePort can't be changed: chunkservers are known to the master by address and port"},
-	"the first port is left to its default, which it was not": {before: "spec: {moosefs: {basePort: 9500}}", change: "spec: {moosefs: {basePort: null}}", field: "spec.moosefs.basePort", says: "spec.moosefs.basePort can't be changed"},
+	"the first port is changed":                               {before: "{}", change: "spec: {moosefs: {basePort: 9500}}", field: "spec", says: "spec.moosefs.basePort can't be changed: chunkservers are known to the master by address and port"},
+	"the first port is left to its default, which it was not": {before: "spec: {moosefs: {basePort: 9500}}", change: "spec: {moosefs: {basePort: null}}", field: "spec", says: "spec.moosefs.basePort can't be changed"},
 	"the metadata directory is changed":                       {before: "{}", change: "spec: {metadata: {targets: {directories: [/data/other]}}}", field: "spec.metadata.targets", says: metaDirectoriesStay},
 	"the clients' path is changed":                            {before: clients("/mnt/a"), change: clients("/mnt/b"), field: "spec.clients.mountPath", says: "spec.clients.mountPath can't be changed: programs that use the old path would lose their files"},
 	"a storage pool is removed":                               {before: pools("/data/a", "/data/b"), change: pools("/data/a"), field: "spec", says: "a storage pool can't be removed: its targets hold data, and draining a pool is not built yet"},

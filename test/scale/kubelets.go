@@ -151,8 +151,8 @@ func (k *kubelets) sayHowMany(ctx context.Context, set *appsv1.DaemonSet, wanted
 	wait := statusEvery - time.Since(k.said[set.UID])
 	k.mutex.Unlock()
 	status := appsv1.DaemonSetStatus{
-		CurrentNumberScheduled: all, DesiredNumberScheduled: int32(wanted), UpdatedNumberScheduled: all, NumberReady: ready, NumberAvailable: ready,
-		NumberUnavailable: int32(wanted) - ready, ObservedGeneration: set.Generation,
+		CurrentNumberScheduled: all, DesiredNumberScheduled: int32(wanted), UpdatedNumberScheduled: all,
+		NumberReady: ready, NumberAvailable: ready, NumberUnavailable: int32(wanted) - ready, ObservedGeneration: set.Generation,
 	}
 	if status.CurrentNumberScheduled == set.Status.CurrentNumberScheduled && status.NumberReady == set.Status.NumberReady &&
 		status.DesiredNumberScheduled == set.Status.DesiredNumberScheduled && status.ObservedGeneration == set.Status.ObservedGeneration {

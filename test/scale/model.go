@@ -290,8 +290,8 @@ type aCopy struct {
 	next, proven time.Time
 }
 
-// bring is what the pod of a daemon finds in its ConfigMap now; nil while it is not there, without which the container is not made. The caller
-// holds the mutex.
+// bring is what the pod of a daemon finds in its ConfigMap now; nil while it is not there, without which the container is not made. The
+// caller holds the mutex.
 func (c *copies) bring(ctx context.Context, reader client.Reader, pod types.UID, m *machine, instance string) (*aCopy, error) {
 	has, now := c.of[pod], time.Now()
 	if has != nil && now.Before(has.next) {
@@ -388,7 +388,7 @@ func (w *world) state(fs *v1alpha1.FileSystem) *backend.State {
 		return nil
 	}
 	// It holds no data, so that none has too few copies.
-	out := &backend.State{Time: time.Now(), FileSystemUID: string(fs.UID), Version: version, Data: backend.DataHealth{Known: true}}
+	out := &backend.State{Version: version, Data: backend.DataHealth{Known: true}}
 	if w.jobs[componentClasses] {
 		out.StorageClasses = map[string]string{poolName: "2A"} // two copies on chunkservers with the label of the first pool
 	}

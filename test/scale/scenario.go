@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
 )
 
 const (
@@ -35,8 +35,6 @@ const (
 	quietFor, quietLimit = 15 * time.Second, 2 * time.Minute
 	// window is the minute that is measured; programs write for a while before theirs begins.
 	window, warmUp = time.Minute, 30 * time.Second
-	// probeEvery is how often a probe asks its filesystem.
-	probeEvery = 5 * time.Second
 	// brokenLimit is how long the loss of a disk may stay unseen.
 	brokenLimit = 3 * time.Minute
 )
@@ -190,36 +188,37 @@ func (r *run) serveProbe(ctx context.Context, background *sync.WaitGroup, port i
 	if err != nil {
 		return fmt.Errorf("serve the probe: %w", err)
 	}
-	var mutex sync.Mutex
-	var asked time.Time
-	var answer []byte
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /state", func(w http.ResponseWriter, request *http.Request) {
-		mutex.Lock()
-		defer mutex.Unlock()
-		if time.Since(asked) >= probeEvery {
-			fs, err := r.fileSystem(request.Context())
-			if err != nil {
-				http.Error(w, err.Error(), http.StatusServiceUnavailable)
-				return
-			}
-			state := r.world.state(fs)
-			if state == nil {
-				http.Error(w, "the filesystem has not answered yet", http.StatusServiceUnavailable)
-				return
-			}
-			if answer, err = json.Marshal(state); err != nil {
-				http.Error(w, err.Error(), http.StatusInternalServerError)
-				return
-			}
-			asked = time.Now()
+		body, signature, err := r.answer(request.Context(), request.URL.Query().Get(backend.NonceParameter))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
 		}
-		_, _ = w.Write(answer)
+		w.Header().Set(backend.SignatureHeader, signature)
+		_, _ = w.Write(body)
 	})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: probeEvery}
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	background.Go(func() { _ = server.Serve(listener) })
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	return nil
+}
+
+// answer is what the probe answers to a question, signed with the key that the operator made.
+func (r *run) answer(ctx context.Context, nonce string) (body []byte, signature string, err error) {
+	fs, err := r.fileSystem(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	var secret corev1.Secret
+	if err := r.seen.Get(ctx, client.ObjectKey{Namespace: namespace, Name: backend.ProbeSecretName(fs)}, &secret); err != nil {
+		return nil, "", fmt.Errorf("read the key of the probe: %w", err)
+	}
+	answer := backend.Answer{Nonce: nonce, FileSystemUID: string(fs.UID), State: r.world.state(fs)}
+	if answer.State == nil {
+		answer.Problem = "the filesystem has not answered yet"
+	}
+	return answer.Sign(secret.Data[backend.ProbeKey])
 }
 
 // fileSystem is the FileSystem as it was seen last.

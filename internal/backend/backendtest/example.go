@@ -19,8 +19,8 @@ import (
 )
 
 // Example is a backend for tests of what knows no filesystem. Its filesystem is as small as one can be: a process on each node of a pool,
-// which keeps data in the pool's directories and says itself how all of them are, and a mount on each client node. It keeps no secret,
-// pins nothing, moves no data, and claims no port, so that who asks for that must do without.
+// which keeps data in the pool's directories and says itself how all of them are, and a mount on each client node. It keeps no secret but
+// the probe's, pins nothing, moves no data, and claims no port, so that who asks for that must do without.
 type Example struct {
 	// Kind is a spec.type that admission lets in: whoever asks a backend who it is, and not what it can do, is led astray.
 	Kind v1alpha1.FileSystemType
@@ -38,6 +38,9 @@ const (
 	ComponentClient = "client"
 	ExamplePort     = 7000
 )
+
+// ExampleOption begins the name of an annotation of the FileSystem that is an option of the processes: the API has none for this type.
+const ExampleOption = "example/"
 
 // Type is the one that was chosen.
 func (e Example) Type() v1alpha1.FileSystemType { return e.Kind }
@@ -93,10 +96,12 @@ func (e Example) Members(in backend.Input) ([]client.Object, error) {
 		pod := config(w)
 		pod.Spec.Affinity = backend.OnNodes(record.Nodes...)
 		c := pods.Container(ComponentServer, "example-server", "run", "config", file)
+		probe := pods.Container("probe", "example-state", "probe", "config", file)
+		pods.ServeProbe(pod, &probe, ExamplePort)
 		for i, d := range run.Directories {
 			backend.HostDirectory(pod, &c, fmt.Sprintf("data-%d", i), d.Path, nil)
 		}
-		pod.Spec.Containers = []corev1.Container{c}
+		pod.Spec.Containers = []corev1.Container{c, probe}
 		sets = append(sets, pods.DaemonSet("server-"+pool.Name, w, pod, run))
 	}
 	if fs.Spec.Clients != nil {
@@ -112,7 +117,7 @@ func (e Example) Members(in backend.Input) ([]client.Object, error) {
 		sets = append(sets, pods.DaemonSet(ComponentClient, w, pod, mount))
 	}
 	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: fs.Namespace}, Data: backend.Text(told)}
-	return append([]client.Object{m}, sets...), nil
+	return append([]client.Object{backend.ProbeSecret(in), m}, sets...), nil
 }
 
 // serverRun tells the process of a pool where its data is, and what the user sets.
@@ -127,9 +132,10 @@ func serverRun(fs *v1alpha1.FileSystem, pool v1alpha1.StoragePoolSpec) spec.Run 
 		}})
 	}
 	var content strings.Builder
-	options := backend.RawOptions(fs).Storage
-	for _, name := range backend.SortedKeys(options) {
-		fmt.Fprintf(&content, "%s = %s\n", name, options[name])
+	for _, name := range backend.SortedKeys(fs.Annotations) {
+		if option, ok := strings.CutPrefix(name, ExampleOption); ok {
+			fmt.Fprintf(&content, "%s = %s\n", option, fs.Annotations[name])
+		}
 	}
 	run.Files = []spec.File{{Path: run.Command[1], Content: content.String(), Mode: 0o640}}
 	return run
@@ -237,6 +243,7 @@ func (Example) Observe(in backend.Input) backend.Observation {
 		say(v1alpha1.ReasonStarting, "not mounted on "+backend.List(unmounted))
 	}
 	out.Count()
+	out.Serves = in.State != nil && len(away) == 0 && out.Reachable()
 	return out
 }
 

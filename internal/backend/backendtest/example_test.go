@@ -28,7 +28,8 @@ func fresh(version string) backend.Input {
 	}
 	return backend.Input{
 		FileSystem: &v1alpha1.FileSystem{
-			ObjectMeta: metav1.ObjectMeta{Name: "scratch", Namespace: "storage", UID: "1-2-3"},
+			ObjectMeta: metav1.ObjectMeta{Name: "scratch", Namespace: "storage", UID: "1-2-3",
+				Annotations: map[string]string{backendtest.ExampleOption + "threads": "4"}},
 			Spec: v1alpha1.FileSystemSpec{
 				Type: example.Kind, Version: version,
 				Metadata: v1alpha1.MetadataSpec{NodeSelector: v1alpha1.NodeSelector{"first": ""}},
@@ -37,12 +38,11 @@ func fresh(version string) backend.Input {
 					{Name: "hdd", NodeSelector: v1alpha1.NodeSelector{"big": ""}, Copies: 1, Targets: directory("hdd")},
 				},
 				Clients: &v1alpha1.ClientsSpec{NodeSelector: v1alpha1.NodeSelector{"big": ""}, MountPath: "/mnt/scratch"},
-				Config:  &v1alpha1.ConfigSpec{Storage: v1alpha1.Options{"threads": "4"}},
 			},
 		},
 		Nodes:    []backend.Node{node("n1", "10.0.0.1", "first", "fast", "big"), node("n2", "10.0.0.2", "fast", "big"), node("n3", "10.0.0.3", "big")},
-		Password: "nobody-needs-it",
-		Images:   backend.Images{Node: "node:1", PullPolicy: "IfNotPresent"},
+		Password: "nobody-needs-it", ProbeKey: "what-answers-are-signed-with",
+		Images: backend.Images{Node: "node:1", PullPolicy: "IfNotPresent"},
 	}
 }
 
@@ -54,13 +54,14 @@ func TestTheExampleIsHealthyWhenEveryProcessServesAndEveryMountIsThere(t *testin
 	g := NewWithT(t)
 	in := fresh("1.0")
 	backendtest.Remember(t, example, &in)
-	in.State = &backend.State{Time: time.Now()}
+	started := time.Now()
+	in.State = &backend.State{Asked: started.Add(time.Second)}
 	for _, n := range in.Nodes {
 		in.State.Servers = append(in.State.Servers, backend.Server{Role: v1alpha1.RoleStorage, IP: n.IP, Online: true})
 		for _, pool := range []string{"ssd", "hdd"} {
-			in.Pods = append(in.Pods, backend.Pod{Component: backendtest.ComponentServer, StoragePool: pool, Node: n.Name, Ready: true})
+			in.Pods = append(in.Pods, backend.Pod{Component: backendtest.ComponentServer, StoragePool: pool, Node: n.Name, Ready: true, Seen: started})
 		}
-		in.Pods = append(in.Pods, backend.Pod{Component: backendtest.ComponentClient, Node: n.Name, Ready: true})
+		in.Pods = append(in.Pods, backend.Pod{Component: backendtest.ComponentClient, Node: n.Name, Ready: true, Seen: started})
 	}
 	seen := example.Observe(in)
 	g.Expect(seen.Problems).To(BeEmpty())

@@ -8,23 +8,19 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// Scale measures each question to a backend alone, by the number of storage nodes. The input of a size has all that was seen of a filesystem
-// that is well, and no record: Scale adds the backend's own. refused is 1 where a filesystem of this size is refused.
+// Scale measures each question to a backend alone, by the number of storage nodes. The input of a size has all that was seen of a
+// filesystem that is well, and no allocation: Scale adds the backend's own. refused is 1 where a filesystem of this size is refused.
 func Scale(b *testing.B, of backend.Backend, sizes []int, input func(t testing.TB, nodes int) backend.Input) {
 	b.Helper()
 	for _, nodes := range sizes {
 		in := input(b, nodes)
-		record, err := of.Record(in)
-		if err != nil {
-			b.Fatalf("Record: %v", err)
-		}
-		keep(record, &in)
+		Remember(b, of, &in)
 		questions := []struct {
 			name string
 			ask  func() error
 		}{
-			{"Record", func() error { _, err := of.Record(in); return err }},
-			{"Objects", func() error { _, err := of.Objects(in); return err }},
+			{"Allocate", func() error { _, err := of.Allocate(in); return err }},
+			{"Members", func() error { _, err := of.Members(in); return err }},
 			{"Observe", func() error { of.Observe(in); return nil }},
 		}
 		for _, question := range questions {

@@ -26,7 +26,7 @@ func ofNodesWith24Disks(t testing.TB, nodes int) backend.Input {
 	one := func(count int32) v1alpha1.TargetsSpec {
 		return v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{CountPerNode: count}}
 	}
-	fs.Spec.Management.Targets, fs.Spec.Metadata.Targets = one(1), one(1)
+	fs.Spec.BeeGFS.Management.Targets, fs.Spec.Metadata.Targets = one(1), one(1)
 	fs.Spec.Metadata.InstancesPerNode, fs.Spec.Metadata.CPUPinning = 1, nil
 	fs.Spec.StoragePools = fs.Spec.StoragePools[:1]
 	fs.Spec.StoragePools[0].Targets = one(24)

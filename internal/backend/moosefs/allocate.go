@@ -36,7 +36,7 @@ const reservedPorts = 32
 
 // Claims are its ports, and the directories of the metadata and the pools.
 func (Backend) Claims(fs *v1alpha1.FileSystem) backend.Claims {
-	claims := backend.NewClaims(fs, backend.PortRange{First: fs.Spec.MooseFS.BasePort, Count: reservedPorts}, "spec.moosefs.basePort")
+	claims := backend.NewClaims(fs, backend.PortRange{First: fs.Spec.MooseFS.Ports(), Count: reservedPorts}, "spec.moosefs.basePort")
 	if fs.Status.Metadata != nil {
 		claims.UseMetadata(*fs.Status.Metadata)
 		claims.UsePools(fs)

@@ -24,12 +24,12 @@ func BenchmarkScale(b *testing.B) {
 func ofNodesWith24Disks(_ testing.TB, nodes int) backend.Input {
 	in := everything("4.57.5")
 	fs := in.FileSystem
-	fs.Spec.MooseFS.Metaloggers, fs.Spec.Config = nil, nil
+	fs.Spec.MooseFS.Metaloggers, fs.Spec.MooseFS.Config = nil, v1alpha1.MooseFSConfig{}
 	fs.Spec.StoragePools = fs.Spec.StoragePools[:1]
 	fs.Spec.StoragePools[0].Targets = v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{CountPerNode: 24}}
 	in.Nodes, in.Inventories = nil, map[string]v1alpha1.NodeInventoryStatus{}
 	in.State = &backend.State{
-		Time: noon.Add(time.Hour), Version: "4.57.5", StorageClasses: map[string]string{"ssd": "2A"}, Data: backend.DataHealth{Known: true},
+		Asked: noon.Add(time.Hour), Version: "4.57.5", StorageClasses: map[string]string{"ssd": "2A"}, Data: backend.DataHealth{Known: true},
 	}
 	add := func(component, name, label, pool string) backend.Node {
 		number := len(in.Nodes)
@@ -39,7 +39,7 @@ func ofNodesWith24Disks(_ testing.TB, nodes int) backend.Input {
 		in.Nodes = append(in.Nodes, node)
 		in.Pods = append(in.Pods, backend.Pod{
 			Name: types.NamespacedName{Namespace: fs.Namespace, Name: "scratch-" + component + "-" + name}, Component: component, StoragePool: pool,
-			Node: name, Ready: true, Started: noon,
+			Node: name, Ready: true, Started: noon, Seen: noon,
 		})
 		return node
 	}

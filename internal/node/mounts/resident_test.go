@@ -201,7 +201,7 @@ func TestTrap12AMountWhoseServersAreGone(t *testing.T) {
 				}
 				k := m.kernel()
 				k.limits.between = 2 * k.limits.busy
-				err := k.unmountAll(beegfs, slog.New(slog.NewTextHandler(&m.log, nil)))
+				err := k.unmountAll(examplefs, slog.New(slog.NewTextHandler(&m.log, nil)))
 				if c.fails == "" {
 					g.Expect(err).NotTo(HaveOccurred())
 				} else {

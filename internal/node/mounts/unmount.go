@@ -61,7 +61,7 @@ func (k kernel) unmountEach(m spec.Mount, began time.Time, log *slog.Logger) err
 }
 
 // politely is umount(2) as everybody does it. It comes first because a client in the kernel then gives up what it can't send, instead of
-// trying again for connCommRetrySecs (FhgfsOps_killSB, 7.4.6). Users of a filesystem of the kernel get a moment to end, which began at began.
+// trying again for connCommRetrySecs (FhgfsOps_killSB, 7.4.6). Users of a filesystem of the kernel get a moment to end, from began on.
 func (k kernel) politely(m spec.Mount, began time.Time) error {
 	if !m.Kernel {
 		return k.unmountWithin(k.limits.answer, m.Path, 0)

@@ -84,13 +84,13 @@ func getSigned(t *testing.T, p *Probe, path string) (code int, body, signature s
 }
 
 // asks asks the probe as the manager does, and has it take a turn for that.
-func asks(t *testing.T, p *Probe, nonce, key string) (backend.Answer, error) {
+func asks(t *testing.T, p *Probe, key string) (backend.Answer, error) {
 	t.Helper()
 	go func() {
 		<-p.wanted
 		p.turn(t.Context())
 	}()
-	return answered(t, p, nonce, key)
+	return answered(t, p, "N1", key)
 }
 
 // answered waits for the answer to a question.
@@ -124,7 +124,7 @@ func someState() backend.State {
 func TestAnAnswerIsServed(t *testing.T) {
 	g, f := NewWithT(t), &filesystem{state: someState()}
 	p := f.probe(t)
-	answer, err := asks(t, p, "N1", key)
+	answer, err := asks(t, p, key)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(answer).To(Equal(backend.Answer{Nonce: "N1", FileSystemUID: "7", State: new(someState())}))
 	code, _ := get(t, p, "/readyz")
@@ -218,11 +218,11 @@ func TestThoseWhoWaitShareTheNextQuestion(t *testing.T) {
 func TestAnAnswerIsSignedWithTheKeyThatIsThereNow(t *testing.T) {
 	g, f := NewWithT(t), &filesystem{state: someState()}
 	p := f.probe(t)
-	_, err := asks(t, p, "N1", "another")
+	_, err := asks(t, p, "another")
 	g.Expect(err).To(MatchError(backend.ErrUnsigned))
 	// Somebody deleted the Secret, the operator made it anew, and the kubelet has brought it.
 	g.Expect(os.WriteFile(p.told.KeyFile, []byte("another"), 0o600)).To(Succeed())
-	_, err = asks(t, p, "N1", "another")
+	_, err = asks(t, p, "another")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(os.WriteFile(p.told.KeyFile, nil, 0o600)).To(Succeed())
 	for _, says := range []string{"the key that answers are signed with is empty", "read the key that answers are signed with"} {
@@ -451,7 +451,7 @@ func TestACommandThatFailsIsForgiven(t *testing.T) {
 				limits[argv[1]] = limit
 				return []byte(argv[1]), c.fails[argv[1]]
 			}
-			answer, err := asks(t, p, "N1", key)
+			answer, err := asks(t, p, key)
 			g.Expect(err).NotTo(HaveOccurred())
 			if c.answer == "" {
 				g.Expect(answer.State).To(BeNil())
