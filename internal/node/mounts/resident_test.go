@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"math/rand/v2"
@@ -218,20 +219,28 @@ func TestTrap12AMountWhoseServersAreGone(t *testing.T) {
 			})
 		})
 	}
-	t.Run("trap 12: an unmount that is done but does not return is not waited for", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			g, m := NewWithT(t), &machine{entries: []Entry{ours}}
-			k := m.kernel()
-			k.unmount = func(string, int) error {
-				m.do(func() { m.entries, m.flags = nil, append(m.flags, 0) })
-				<-t.Context().Done()
-				return nil
-			}
-			g.Expect(k.unmountAll(examplefs, slog.New(slog.NewTextHandler(&m.log, nil)))).To(Succeed())
-			m.do(func() { g.Expect(m.flags).To(HaveLen(1)) })
-			g.Expect(m.log.String()).To(ContainSubstring("goes on in the background"))
+	for last, flags := range map[int][]int{plain: {plain}, force: {plain, force}} {
+		t.Run(fmt.Sprintf("trap 12: an unmount that is done but does not return is not waited for: flags %d", last), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g, m := NewWithT(t), &machine{entries: []Entry{ours}}
+				k := m.kernel()
+				k.unmount = func(_ string, flag int) error {
+					flag &^= unix.UMOUNT_NOFOLLOW
+					m.do(func() {
+						m.flags = append(m.flags, flag)
+						if flag == last {
+							m.entries = nil
+						}
+					})
+					<-t.Context().Done()
+					return nil
+				}
+				g.Expect(k.unmountAll(examplefs, slog.New(slog.NewTextHandler(&m.log, nil)))).To(Succeed())
+				m.do(func() { g.Expect(m.flags).To(Equal(flags)) })
+				g.Expect(m.log.String()).To(ContainSubstring("goes on in the background"))
+			})
 		})
-	})
+	}
 }
 
 // mounting is a command in a shell, on a machine whose table of mounts is a file.

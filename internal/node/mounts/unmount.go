@@ -78,13 +78,11 @@ func (k kernel) politely(m spec.Mount, began time.Time) error {
 // roughly is for a mount that could not be unmounted because of reason. count is how many mounts lie on the path.
 func (k kernel) roughly(m spec.Mount, count int, reason error, log *slog.Logger) error {
 	if m.Kernel && errors.Is(reason, errHangs) {
-		if k.gone(m.Path, count) {
-			log.Info("the filesystem is unmounted, but the kernel has not ended it: its servers don't answer; this goes on in the background, and is not waited for",
-				"path", m.Path)
+		if k.ends(m.Path, count, log) {
 			return nil
 		}
 		log.Info("the filesystem can't be unmounted in time, so what is open to its servers is given up (MNT_FORCE)", "path", m.Path, "reason", reason)
-		if k.unmountWithin(k.limits.answer, m.Path, unix.MNT_FORCE) == nil || k.gone(m.Path, count) {
+		if k.unmountWithin(k.limits.answer, m.Path, unix.MNT_FORCE) == nil || k.ends(m.Path, count, log) {
 			return nil
 		}
 	}
@@ -100,6 +98,16 @@ func (k kernel) detach(path string, count int) error {
 		return nil
 	}
 	return fmt.Errorf("can't unmount %s: %w; it stays mounted, look who uses it (fuser -vm %s), and into the kernel's log (dmesg)", path, err, path)
+}
+
+// ends is true, and says so, when an unmount that did not return has taken the filesystem out of the tree.
+func (k kernel) ends(path string, count int, log *slog.Logger) bool {
+	if !k.gone(path, count) {
+		return false
+	}
+	log.Info("the filesystem is unmounted, but the kernel has not ended it: its servers don't answer; this goes on in the background, and is not waited for",
+		"path", path)
+	return true
 }
 
 // gone is true when fewer than count mounts lie on the path.
