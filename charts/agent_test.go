@@ -155,6 +155,7 @@ func TestTheAgentsRightsAreItsOwnAndTheManagerHasNoneOfThem(t *testing.T) {
 	g.Expect(writes).To(Equal(map[string][]string{
 		"nodeinventories":        {"create", "patch"},
 		"nodeinventories/status": {"patch", "update"},
+		"filesystemnodes/status": {"patch", "update"},
 		"storagetargets/status":  {"patch", "update"},
 		"events":                 {"create", "patch"},
 	}))
@@ -162,7 +163,7 @@ func TestTheAgentsRightsAreItsOwnAndTheManagerHasNoneOfThem(t *testing.T) {
 
 func TestEveryPolicyIsBoundAndRefusesWhenItCannotTell(t *testing.T) {
 	all := render(t, "")
-	for _, name := range []string{release + "-agent", release + "-storagetargets"} {
+	for _, name := range []string{release + "-agent", release + "-filesystemnodes", release + "-storagetargets"} {
 		g := NewWithT(t)
 		policy := find[admissionv1.ValidatingAdmissionPolicy](t, all, "ValidatingAdmissionPolicy", name)
 		g.Expect(policy.Spec.FailurePolicy).To(HaveValue(Equal(admissionv1.Fail)))
@@ -180,8 +181,9 @@ func TestThePoliciesKnowTheServiceAccountsByTheirNames(t *testing.T) {
 	condition := func(name string) string {
 		return find[admissionv1.ValidatingAdmissionPolicy](t, all, "ValidatingAdmissionPolicy", name).Spec.MatchConditions[0].Expression
 	}
-	g.Expect(condition(release + "-storagetargets")).To(Equal(
-		"request.userInfo.username != 'system:serviceaccount:parallelfs-system:theirs'"))
+	for _, name := range []string{"-storagetargets", "-filesystemnodes"} {
+		g.Expect(condition(release + name)).To(Equal("request.userInfo.username != 'system:serviceaccount:parallelfs-system:theirs'"))
+	}
 	g.Expect(condition(release + "-agent")).To(Equal(
 		"request.userInfo.username == 'system:serviceaccount:parallelfs-system:parallelfs-operator-agent'"))
 }

@@ -200,6 +200,7 @@ func TestAReleaseWithDefaultValuesIsTheManagerTheAgentsTheDefinitionsAndTheMPIOp
 		"ClusterRoleBinding/parallelfs-operator-mpi-operator",
 		"CustomResourceDefinition/benchmarkruns.parallelfs.dev",
 		"CustomResourceDefinition/benchmarksuites.parallelfs.dev",
+		"CustomResourceDefinition/filesystemnodes.parallelfs.dev",
 		"CustomResourceDefinition/filesystems.parallelfs.dev",
 		"CustomResourceDefinition/mpijobs.kubeflow.org",
 		"CustomResourceDefinition/nodeinventories.parallelfs.dev",
@@ -217,8 +218,10 @@ func TestAReleaseWithDefaultValuesIsTheManagerTheAgentsTheDefinitionsAndTheMPIOp
 		"ServiceAccount/parallelfs-operator-manager",
 		"ServiceAccount/parallelfs-operator-mpi-operator",
 		"ValidatingAdmissionPolicy/parallelfs-operator-agent",
+		"ValidatingAdmissionPolicy/parallelfs-operator-filesystemnodes",
 		"ValidatingAdmissionPolicy/parallelfs-operator-storagetargets",
 		"ValidatingAdmissionPolicyBinding/parallelfs-operator-agent",
+		"ValidatingAdmissionPolicyBinding/parallelfs-operator-filesystemnodes",
 		"ValidatingAdmissionPolicyBinding/parallelfs-operator-storagetargets",
 	}))
 }
@@ -249,6 +252,7 @@ func TestValuesLeaveObjectsOut(t *testing.T) {
 		"definitions off leaves out all six": {"crds: {enabled: false}", []string{
 			"CustomResourceDefinition/benchmarkruns.parallelfs.dev",
 			"CustomResourceDefinition/benchmarksuites.parallelfs.dev",
+			"CustomResourceDefinition/filesystemnodes.parallelfs.dev",
 			"CustomResourceDefinition/filesystems.parallelfs.dev",
 			"CustomResourceDefinition/mpijobs.kubeflow.org",
 			"CustomResourceDefinition/nodeinventories.parallelfs.dev",
@@ -423,8 +427,8 @@ images:
 
 func TestIntervalsReachTheManager(t *testing.T) {
 	for values, args := range map[string][]string{
-		"": {"--poll-interval=10s", "--run-poll-interval=3s", "--kubelet-sync-period=1m"},
-		"intervals: {poll: 2s, runPoll: 500ms, kubeletSync: 5s}": {"--poll-interval=2s", "--run-poll-interval=500ms", "--kubelet-sync-period=5s"},
+		"": {"--poll-interval=10s", "--run-poll-interval=3s", "--tell-time=1m"},
+		"intervals: {poll: 2s, runPoll: 500ms, tell: 5s}": {"--poll-interval=2s", "--run-poll-interval=500ms", "--tell-time=5s"},
 	} {
 		NewWithT(t).Expect(manager(t, render(t, values)).Spec.Template.Spec.Containers[0].Args).To(ContainElements(args))
 	}
@@ -537,7 +541,7 @@ func TestEveryKindCanBeReadByWhoMayRead(t *testing.T) {
 				readable = append(readable, rule.Resources...)
 			}
 		}
-		NewWithT(t).Expect(readable).To(ConsistOf("benchmarkruns", "benchmarksuites", "filesystems", "nodeinventories", "storagetargets"), role)
+		NewWithT(t).Expect(readable).To(ConsistOf("benchmarkruns", "benchmarksuites", "filesystemnodes", "filesystems", "nodeinventories", "storagetargets"), role)
 	}
 }
 

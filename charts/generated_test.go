@@ -49,7 +49,7 @@ func TestNoRoleOfTheChartHasWildcardsOrLetsItsHolderGetMore(t *testing.T) {
 
 func TestTheDefinitionsAreThoseOfTheGoTypes(t *testing.T) {
 	all := render(t, "")
-	for _, name := range []string{"benchmarkruns", "benchmarksuites", "filesystems", "nodeinventories", "storagetargets"} {
+	for _, name := range []string{"benchmarkruns", "benchmarksuites", "filesystemnodes", "filesystems", "nodeinventories", "storagetargets"} {
 		t.Run(name, func(t *testing.T) {
 			made := read[apiextensionsv1.CustomResourceDefinition](t, "../config/crd/bases/parallelfs.dev_"+name+".yaml")
 			installed := find[apiextensionsv1.CustomResourceDefinition](t, all, "CustomResourceDefinition", name+".parallelfs.dev")

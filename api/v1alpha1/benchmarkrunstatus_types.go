@@ -86,6 +86,10 @@ type BenchmarkRunStatus struct {
 	// +kubebuilder:validation:MaxLength=512
 	Shortened string `json:"shortened,omitempty"`
 
+	// rawOutputRemoved is when the raw output was removed from the ConfigMaps of the points (spec.rawOutputTTL). Samples and results stay.
+	// +optional
+	RawOutputRemoved *metav1.Time `json:"rawOutputRemoved,omitempty"`
+
 	// directory is where the run's files are, on every client, until they are removed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
@@ -303,18 +307,37 @@ type BestPoint struct {
 	Index int32 `json:"index"`
 }
 
-// RunProvenance is what results were measured on and with, from the start of the run. The complete results hold more: the
-// state of every instance, target and node.
+// RunProvenance is what results were measured on and with, from the start of the run. It grows with the run, and not with the filesystem.
+// The complete results describe the servers and targets that the run used, up to 128 each.
 type RunProvenance struct {
 	// fileSystem is the type, the version, the uid and the generation, such as "BeeGFS 7.4.6, 1b4e28ba-…, generation 3".
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	FileSystem string `json:"fileSystem,omitempty"`
 
-	// configHash is a hash of all configuration that the daemons were started with.
+	// configHash is a hash of all configuration that the servers and the run's clients were started with.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	ConfigHash string `json:"configHash,omitempty"`
+
+	// serverCounts counts all servers of the filesystem by role, storage pool and version; the first 64 kinds.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	ServerCounts []ServerCount `json:"serverCounts,omitempty"`
+
+	// targetCounts counts all storage targets of the filesystem by storage pool.
+	// +optional
+	// +listType=map
+	// +listMapKey=storagePool
+	// +kubebuilder:validation:MaxItems=64
+	TargetCounts []TargetCount `json:"targetCounts,omitempty"`
+
+	// membersHash is a hash of all servers and targets: which they are, on which nodes and disks, of which versions, bound to which CPUs. Two
+	// runs with the same hash were measured on the same ones.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	MembersHash string `json:"membersHash,omitempty"`
 
 	// image with the tool, and the digest that the node resolved it to.
 	// +optional
@@ -341,6 +364,46 @@ type RunProvenance struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Pinning string `json:"pinning,omitempty"`
+}
+
+// ServerCount counts the servers of one kind.
+type ServerCount struct {
+	// role of the servers.
+	// +required
+	Role InstanceRole `json:"role,omitempty"`
+
+	// storagePool of storage servers.
+	// +optional
+	// +kubebuilder:validation:MaxLength=24
+	StoragePool string `json:"storagePool,omitempty"`
+
+	// version that they report of themselves; empty for those that had not.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Version string `json:"version,omitempty"`
+
+	// count of them.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Count int32 `json:"count,omitempty"`
+}
+
+// TargetCount counts the targets of one storage pool.
+type TargetCount struct {
+	// storagePool of the targets.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=24
+	StoragePool string `json:"storagePool,omitempty"`
+
+	// count of them.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Count int32 `json:"count,omitempty"`
+
+	// capacityBytes is the size of all of them together, in bytes.
+	// +optional
+	CapacityBytes int64 `json:"capacityBytes,omitempty"`
 }
 
 // NodeProvenance is a node that takes part.

@@ -136,6 +136,8 @@ const (
 	ReasonDirectoryTargets = "DirectoryTargets"
 	// ReasonNoDevices surfaces when a node has no device that the spec asks for; the message names the node and why others don't match.
 	ReasonNoDevices = "NoDevices"
+	// ReasonServersNotTold surfaces while the agent of a node with servers does not write what these are told; the message says what to do.
+	ReasonServersNotTold = "ServersNotTold"
 	// ReasonTargetsNotReady surfaces while StorageTargets are not proven; the message names them and what each waits for.
 	ReasonTargetsNotReady = "TargetsNotReady"
 	// ReasonPinningConflict surfaces when cpuPinning contradicts the node or itself; the message names both sides.
@@ -236,7 +238,7 @@ const (
 	LabelInstance = "parallelfs.dev/instance"
 	// LabelStoragePool names the storage pool that an object serves.
 	LabelStoragePool = "parallelfs.dev/storage-pool"
-	// LabelNode names the node of a StorageTarget, when the name is a valid label value.
+	// LabelNode names the node of a StorageTarget or FileSystemNode, when the name is a valid label value.
 	LabelNode = "parallelfs.dev/node"
 	// LabelAgent selects the nodes that run an agent.
 	LabelAgent = "parallelfs.dev/agent"

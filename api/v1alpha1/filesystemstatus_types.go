@@ -35,13 +35,6 @@ type FileSystemStatus struct {
 	// +optional
 	BeeGFS *BeeGFSStatus `json:"beegfs,omitempty"`
 
-	// instances are the daemons of the filesystem, each as the filesystem itself sees it.
-	// +optional
-	// +listType=map
-	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=4096
-	Instances []InstanceStatus `json:"instances,omitempty"`
-
 	// storagePools are the pools with their capacity.
 	// +optional
 	// +listType=map
@@ -49,20 +42,69 @@ type FileSystemStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	StoragePools []StoragePoolStatus `json:"storagePools,omitempty"`
 
-	// targets are the storage targets, each as the filesystem itself sees it.
+	// versions counts the servers by the version that they report of themselves.
 	// +optional
 	// +listType=map
-	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=4096
-	Targets []TargetStatus `json:"targets,omitempty"`
+	// +listMapKey=version
+	// +kubebuilder:validation:MaxItems=16
+	Versions []VersionCount `json:"versions,omitempty"`
 
-	// clients are the nodes on which the filesystem is, or should be, mounted: those that have not mounted it first, and at
-	// most 256 in all.
+	// missing are servers, targets and mounts that do not take part, with why: at most 32, servers first. The summary counts all. What the
+	// filesystem says of each server stands in its FileSystemNode, of each disk in its StorageTarget.
 	// +optional
-	// +listType=map
-	// +listMapKey=node
-	// +kubebuilder:validation:MaxItems=256
-	Clients []ClientStatus `json:"clients,omitempty"`
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Missing []MissingMember `json:"missing,omitempty"`
+}
+
+// VersionCount is how many servers report a version.
+type VersionCount struct {
+	// version that they report of themselves.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Version string `json:"version,omitempty"`
+
+	// servers is their number.
+	// +optional
+	Servers int32 `json:"servers"`
+}
+
+// MemberKind is what a member of a filesystem is.
+// +kubebuilder:validation:Enum=Server;Target;Client
+type MemberKind string
+
+// The kinds of members.
+const (
+	// ServerMember is a daemon that serves data or metadata, or keeps a copy of the metadata.
+	ServerMember MemberKind = "Server"
+	// TargetMember is a disk or a directory that a storage server keeps data on.
+	TargetMember MemberKind = "Target"
+	// ClientMember is the mount of a client node.
+	ClientMember MemberKind = "Client"
+)
+
+// MissingMember is a member of a filesystem that does not take part.
+type MissingMember struct {
+	// kind is Server, Target or Client.
+	// +required
+	Kind MemberKind `json:"kind,omitempty"`
+
+	// name of the member of its FileSystemNode, of the StorageTarget, or the directory of the node; empty for a client.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+
+	// node that it is on.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Node string `json:"node,omitempty"`
+
+	// message says why.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
 }
 
 // FileSystemSummary counts what the printer columns show; each as "3/4": found and wanted.

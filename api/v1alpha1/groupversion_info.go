@@ -17,6 +17,7 @@ var SchemeBuilder = runtime.NewSchemeBuilder(func(scheme *runtime.Scheme) error 
 		&BenchmarkSuite{}, &BenchmarkSuiteList{},
 		&StorageTarget{}, &StorageTargetList{},
 		&NodeInventory{}, &NodeInventoryList{},
+		&FileSystemNode{}, &FileSystemNodeList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

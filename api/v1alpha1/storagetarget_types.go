@@ -147,7 +147,7 @@ type DeviceIdentity struct {
 	SizeBytes int64 `json:"sizeBytes,omitempty"`
 }
 
-// StorageTargetStatus is what the node's agent has found and done. The conditions Online and SafeToRemove are the
+// StorageTargetStatus is what the node's agent has found and done. The conditions Online and SafeToRemove, and service, are the
 // operator's, from what the filesystem itself says.
 type StorageTargetStatus struct {
 	// observedGeneration is the generation of the spec that the agent's part of this status is about.
@@ -184,7 +184,7 @@ type StorageTargetStatus struct {
 	// +optional
 	CapacityBytes int64 `json:"capacityBytes,omitempty"`
 
-	// usedBytes is the used space of the mounted filesystem; it is written when it has changed by 1 % of the capacity.
+	// usedBytes is the used space of the mounted filesystem; it is written when it has changed by 5 % of the capacity.
 	// +optional
 	UsedBytes int64 `json:"usedBytes,omitempty"`
 
@@ -196,6 +196,10 @@ type StorageTargetStatus struct {
 	// queue is the block queue as it was read back.
 	// +optional
 	Queue *QueueStatus `json:"queue,omitempty"`
+
+	// service is what the filesystem itself says of the target; absent while it says nothing. Written by the operator.
+	// +optional
+	Service *TargetService `json:"service,omitempty"`
 
 	// files is what the agent has counted in spec.filesIn.
 	// +optional

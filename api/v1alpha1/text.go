@@ -34,3 +34,36 @@ func Cut(text string, most int) string {
 	}
 	return text[:end] + "…"
 }
+
+// String writes the servers of one kind, such as "4 Storage (ssd) 8.3.1".
+func (c ServerCount) String() string {
+	text := fmt.Sprintf("%d %s", c.Count, c.Role)
+	if c.StoragePool != "" {
+		text += fmt.Sprintf(" (%s)", c.StoragePool)
+	}
+	if c.Version == "" {
+		return text + " of unknown version"
+	}
+	return text + " " + c.Version
+}
+
+// String writes the targets of one pool, such as "48 of ssd with 12.5TiB".
+func (c TargetCount) String() string {
+	text := fmt.Sprintf("%d of %s", c.Count, c.StoragePool)
+	if c.CapacityBytes > 0 {
+		text += " with " + Bytes(c.CapacityBytes)
+	}
+	return text
+}
+
+// Texts are the variables of a FileSystemNode as plain texts; nil for none.
+func Texts(variables map[string]VariableValue) map[string]string {
+	if variables == nil {
+		return nil
+	}
+	out := make(map[string]string, len(variables))
+	for name, value := range variables {
+		out[name] = string(value)
+	}
+	return out
+}

@@ -345,6 +345,15 @@ func moment(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
+// list writes counts with commas between.
+func list[T fmt.Stringer](counts []T) string {
+	words := make([]string, 0, len(counts))
+	for _, c := range counts {
+		words = append(words, c.String())
+	}
+	return strings.Join(words, ", ")
+}
+
 // provenanceFacts are what the results were measured on and with.
 func provenanceFacts(run results.Run) []fact {
 	p := run.Provenance
@@ -360,6 +369,8 @@ func provenanceFacts(run results.Run) []fact {
 		add("Measured", moment(run.Started)+" to "+moment(run.Ended))
 	}
 	add("Filesystem", p.FileSystem)
+	add("Servers", list(p.ServerCounts))
+	add("Targets", list(p.TargetCounts))
 	add("Configuration hash", p.ConfigHash)
 	add("Tool", toolName(run))
 	add("Image", p.Image)

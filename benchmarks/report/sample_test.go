@@ -134,6 +134,8 @@ func sampleProvenance() results.Provenance {
 			Clients: []v1alpha1.NodeProvenance{
 				{Node: "client1", Kernel: "6.1.0-44-amd64", CPUModel: "Sample CPU 32 cores", CPUs: 64}, {Node: "client2", Kernel: "6.1.0-44-amd64", CPUs: 64},
 			},
+			ServerCounts: []v1alpha1.ServerCount{{Role: v1alpha1.RoleMetadata, Version: "7.4.6", Count: 2}, {Role: v1alpha1.RoleStorage, StoragePool: "ssd", Version: "7.4.6", Count: 2}},
+			TargetCounts: []v1alpha1.TargetCount{{StoragePool: "ssd", Count: 8, CapacityBytes: 3840827850000}},
 		},
 		Instances: []v1alpha1.InstanceStatus{
 			{Name: "meta-0", Role: "metadata", Node: "mds1", Version: "7.4.6", Online: true, Placement: &v1alpha1.InstancePlacement{CPUs: "0-15", NUMANodes: "0"}},

@@ -283,6 +283,7 @@ func telemetryOf(at string, p results.Point) (telemetryView, bool) {
 				s = &sum{Summary: telemetry.Summary{Node: one.Node, Target: one.Target, Instance: one.Instance}}
 				sums[key] = s
 			}
+			s.Count = max(s.Count, one.Count)
 			w := max(one.Seconds, 1e-9)
 			s.weight += w
 			s.Utilization += w * one.Utilization
@@ -305,18 +306,25 @@ func telemetryOf(at string, p results.Point) (telemetryView, bool) {
 		} {
 			*v /= s.weight
 		}
+		n := max(s.Count, 1)
 		if s.Target != "" {
-			disks = append(disks, s.Summary)
-			total += s.Utilization
+			view.DiskCount += n
+			total += s.Utilization * float64(n)
 		} else {
+			view.DaemonCount += n
+		}
+		switch {
+		case s.Count > 0: // others, which are not named
+		case s.Target != "":
+			disks = append(disks, s.Summary)
+		default:
 			daemons = append(daemons, s.Summary)
 		}
 	}
 	slices.SortStableFunc(disks, func(a, b telemetry.Summary) int { return cmp.Compare(b.Utilization, a.Utilization) })
 	slices.SortStableFunc(daemons, func(a, b telemetry.Summary) int { return cmp.Compare(b.CPUs, a.CPUs) })
-	view.DiskCount, view.DaemonCount = len(disks), len(daemons)
-	if len(disks) > 0 {
-		view.MeanUtilization = percent(total / float64(len(disks)))
+	if view.DiskCount > 0 {
+		view.MeanUtilization = percent(total / float64(view.DiskCount))
 	}
 	for _, d := range disks[:min(len(disks), mostShown)] {
 		view.Disks = append(view.Disks, fmt.Sprintf("%s on %s: %s busy (at most %s), %s reads/s, %s writes/s, %s MB/s, queue %s",

@@ -95,8 +95,9 @@ const BestOf = "best"
 // Provenance is what results were measured on and with.
 type Provenance struct {
 	v1alpha1.RunProvenance `json:",inline"`
-	// FileSystemSpec is the spec of the FileSystem at the start of the run, and Instances and Targets what its status said of its
-	// daemons and targets: versions, pinning, devices.
+	// FileSystemSpec is the spec of the FileSystem at the start of the run. Instances and Targets are the servers and targets that the run
+	// used, with versions, pinning and devices: those of its storage pools, and the servers of all pools; the first 128 of each, by name. The
+	// counts tell how many there were.
 	FileSystemSpec *v1alpha1.FileSystemSpec  `json:"fileSystemSpec,omitempty"`
 	Instances      []v1alpha1.InstanceStatus `json:"instances,omitempty"`
 	Targets        []v1alpha1.TargetStatus   `json:"targets,omitempty"`

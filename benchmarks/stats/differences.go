@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -206,6 +207,7 @@ func provenance(here, there results.Run, differ func(what, a, b string)) {
 	differ("spec.fileSystem.name", here.Spec.FileSystem.Name, there.Spec.FileSystem.Name)
 	differ("the FileSystem's spec", changedFields(a.FileSystemSpec, b.FileSystemSpec), changedFields(b.FileSystemSpec, a.FileSystemSpec))
 	differ("the daemons' configuration", short(a.ConfigHash), short(b.ConfigHash))
+	servers(a, b, differ)
 	differ("the daemons' pinning", a.Pinning, b.Pinning)
 	differ("the tool's version", a.ToolVersion, b.ToolVersion)
 	differ("the image", a.Image, b.Image)
@@ -223,6 +225,49 @@ func provenance(here, there results.Run, differ func(what, a, b string)) {
 		differ(fact.what, clients(a, fact.of), clients(b, fact.of))
 	}
 	placements(here.Points, there.Points, differ)
+}
+
+// servers compares how many servers and targets there were, of which versions and sizes. Of one and the same FileSystem, it also tells that
+// as many others were there.
+func servers(a, b results.Provenance, differ func(what, a, b string)) {
+	sameServer := func(x, y v1alpha1.ServerCount) bool { return x == y }
+	// The size of a directory changes with whatever else is on its disk.
+	const percent = 0.01
+	sameTargets := func(x, y v1alpha1.TargetCount) bool {
+		return x.StoragePool == y.StoragePool && x.Count == y.Count &&
+			math.Abs(float64(x.CapacityBytes-y.CapacityBytes)) <= percent*float64(max(x.CapacityBytes, y.CapacityBytes))
+	}
+	before := [2]string{others(a.ServerCounts, b.ServerCounts, sameServer), others(a.TargetCounts, b.TargetCounts, sameTargets)}
+	differ("the number of servers", before[0], others(b.ServerCounts, a.ServerCounts, sameServer))
+	differ("the number of targets", before[1], others(b.TargetCounts, a.TargetCounts, sameTargets))
+	uid := func(p results.Provenance) string {
+		_, rest, _ := strings.Cut(p.FileSystem, ", ")
+		return strings.SplitN(rest, ", ", 2)[0]
+	}
+	if uid(a) == uid(b) && before == [2]string{} {
+		differ("the hash of all servers and targets", short(a.MembersHash), short(b.MembersHash))
+	}
+}
+
+// others writes what is counted on one side and not, or otherwise, on the other; nothing when all is the same, or one side was not counted.
+func others[T fmt.Stringer](here, there []T, same func(a, b T) bool) string {
+	in := func(one T, all []T) bool {
+		return slices.ContainsFunc(all, func(other T) bool { return same(one, other) })
+	}
+	var words []string
+	for _, one := range here {
+		if !in(one, there) {
+			words = append(words, one.String())
+		}
+	}
+	more := slices.ContainsFunc(there, func(one T) bool { return !in(one, here) })
+	switch {
+	case len(here) == 0 || len(there) == 0:
+		return ""
+	case len(words) == 0 && more:
+		return "without that"
+	}
+	return strings.Join(words, ", ")
 }
 
 // placements names the first points of the same parameters whose processes were placed otherwise.

@@ -22,6 +22,10 @@ func fioRun() results.Run {
 			RunProvenance: v1alpha1.RunProvenance{
 				FileSystem: "MooseFS 4.57.5, 1b4e28ba, generation 3", ConfigHash: "0123456789abcdef", Image: "bench:1", ImageID: "sha256:1", ToolVersion: "fio-3.33",
 				Pinning: "AsAsked", Clients: []v1alpha1.NodeProvenance{{Node: "node-1", Kernel: "6.1", CPUModel: "E5"}},
+				ServerCounts: []v1alpha1.ServerCount{
+					{Role: v1alpha1.RoleMetadata, Version: "4.57.5", Count: 1}, {Role: v1alpha1.RoleStorage, StoragePool: "ssd", Version: "4.57.5", Count: 4},
+				},
+				TargetCounts: []v1alpha1.TargetCount{{StoragePool: "ssd", Count: 96, CapacityBytes: 1 << 40}}, MembersHash: "aaaaaaaaaaaaaaaa",
 			},
 			FileSystemSpec: &v1alpha1.FileSystemSpec{Type: "MooseFS", Version: "4.57.5"},
 		},
@@ -61,6 +65,24 @@ func TestWhatDiffersBetweenTwoRunsIsRefusedOrNamed(t *testing.T) {
 		"a generation alone": {change: func(r *results.Run) { r.Provenance.FileSystem = "MooseFS 4.57.5, 1b4e28ba, generation 4" }},
 		"the FileSystem's spec": {change: func(r *results.Run) { r.Provenance.FileSystemSpec.Version = "3.0.117" },
 			differ: `the FileSystem's spec is {"version":"3.0.117"} here and {"version":"4.57.5"} there`},
+		"a version of some servers": {change: func(r *results.Run) {
+			r.Provenance.ServerCounts = []v1alpha1.ServerCount{{Role: v1alpha1.RoleMetadata, Version: "4.57.5", Count: 1},
+				{Role: v1alpha1.RoleStorage, StoragePool: "ssd", Version: "4.57.5", Count: 3}, {Role: v1alpha1.RoleStorage, StoragePool: "ssd", Version: "4.57.6", Count: 1}}
+		}, differ: "the number of servers is 3 Storage (ssd) 4.57.5, 1 Storage (ssd) 4.57.6 here and 4 Storage (ssd) 4.57.5 there"},
+		"the number of servers": {change: func(r *results.Run) { r.Provenance.ServerCounts[1].Count = 5 },
+			differ: "the number of servers is 5 Storage (ssd) 4.57.5 here and 4 Storage (ssd) 4.57.5 there"},
+		"a kind of servers that is gone": {change: func(r *results.Run) { r.Provenance.ServerCounts = r.Provenance.ServerCounts[:1] },
+			differ: "the number of servers is without that here and 4 Storage (ssd) 4.57.5 there"},
+		"the number of targets": {change: func(r *results.Run) { r.Provenance.TargetCounts[0].Count = 95 },
+			differ: "the number of targets is 95 of ssd with 1TiB here and 96 of ssd with 1TiB there"},
+		"the size of targets": {change: func(r *results.Run) { r.Provenance.TargetCounts[0].CapacityBytes = 2 << 40 },
+			differ: "the number of targets is 96 of ssd with 2TiB here and 96 of ssd with 1TiB there"},
+		"a size that another program has changed": {change: func(r *results.Run) { r.Provenance.TargetCounts[0].CapacityBytes -= 4096 }},
+		"as many other servers or targets": {change: func(r *results.Run) { r.Provenance.MembersHash = "bbbbbbbbbbbbbbbb" },
+			differ: "the hash of all servers and targets is bbbbbbbbbbbb here and aaaaaaaaaaaa there"},
+		"the servers of another FileSystem of that name": {change: func(r *results.Run) {
+			r.Provenance.MembersHash, r.Provenance.FileSystem = "bbbbbbbbbbbbbbbb", "MooseFS 4.57.5, ffffffff, generation 1"
+		}},
 		"the clients":   {change: func(r *results.Run) { r.Provenance.Clients[0].Node = "node-2" }, differ: "the clients is node-2 here and node-1 there"},
 		"the placement": {change: func(r *results.Run) { r.Points[0].Placement = "2 on 2 clients" }, differ: "the placement of point 0 is 2 on 2 clients here and 2 on 1 client there"},
 	} {

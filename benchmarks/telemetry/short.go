@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -15,29 +14,27 @@ const longest = 256
 // no figures of a node. Several summaries of one disk or daemon, as of several repetitions, count as one.
 func Short(summaries []Summary, n int) []string {
 	all := merged(summaries)
-	targets := slices.DeleteFunc(slices.Clone(all), func(s Summary) bool { return s.Target == "" || s.Problem != "" })
-	daemons := slices.DeleteFunc(slices.Clone(all), func(s Summary) bool { return s.Instance == "" || s.Problem != "" })
+	targets := filter(all, func(s Summary) bool { return s.Target != "" && s.Problem == "" })
+	daemons := filter(all, func(s Summary) bool { return s.Instance != "" && s.Problem == "" })
 	var out []string
 	say := func(format string, args ...any) {
 		out = append(out, v1alpha1.Cut(fmt.Sprintf(format, args...), longest))
 	}
-	if b := busiest(targets, func(s Summary) float64 { return s.Utilization }); b != nil {
+	named := func(s Summary) bool { return s.Count == 0 }
+	if b := busiest(filter(targets, named), func(s Summary) float64 { return s.Utilization }); b != nil {
 		say("busiest target %s on %s %.0f %% (at most %.0f %%), queue %.1f", b.Target, b.Node, 100*b.Utilization, 100*b.MaxUtilization, b.Queue)
 	}
-	if b := busiest(daemons, func(s Summary) float64 { return s.CPUs }); b != nil {
+	if b := busiest(filter(daemons, named), func(s Summary) float64 { return s.CPUs }); b != nil {
 		say("busiest daemon %s on %s %.1f CPUs (at most %.1f)", b.Instance, b.Node, b.CPUs, b.MaxCPUs)
 	}
-	if len(targets) > 1 {
-		var t Summary
-		for _, s := range targets {
-			t.ReadBytesPerSecond += s.ReadBytesPerSecond
-			t.WriteBytesPerSecond += s.WriteBytesPerSecond
-			t.ReadIOPS += s.ReadIOPS
-			t.WriteIOPS += s.WriteIOPS
-			t.Utilization += s.Utilization / float64(len(targets))
-		}
-		say("%d targets together: %s/s and %.0f IOPS read, %s/s and %.0f IOPS written, %.0f %% on average", len(targets),
-			v1alpha1.Bytes(int64(t.ReadBytesPerSecond)), t.ReadIOPS, v1alpha1.Bytes(int64(t.WriteBytesPerSecond)), t.WriteIOPS, 100*t.Utilization)
+	var t Summary
+	for _, s := range targets {
+		t = t.plus(s)
+	}
+	if n := float64(t.Count); t.Count > 1 {
+		say("%d targets together: %s/s and %.0f IOPS read, %s/s and %.0f IOPS written, %.0f %% on average", t.Count,
+			v1alpha1.Bytes(int64(n*t.ReadBytesPerSecond)), n*t.ReadIOPS,
+			v1alpha1.Bytes(int64(n*t.WriteBytesPerSecond)), n*t.WriteIOPS, 100*t.Utilization)
 	}
 	var silent []string
 	for _, s := range all {
@@ -49,4 +46,14 @@ func Short(summaries []Summary, n int) []string {
 		say("nothing is known of %s", strings.Join(silent, ", "))
 	}
 	return out[:min(len(out), max(n, 0))]
+}
+
+func filter(all []Summary, keep func(Summary) bool) []Summary {
+	var out []Summary
+	for _, s := range all {
+		if keep(s) {
+			out = append(out, s)
+		}
+	}
+	return out
 }

@@ -143,6 +143,7 @@ func merged(all []Summary) []Summary {
 
 func (s Summary) with(other Summary) Summary {
 	both := s
+	both.Count = max(s.Count, other.Count)
 	both.Seconds, both.Samples = s.Seconds+other.Seconds, s.Samples+other.Samples
 	average := func(a, b float64) float64 {
 		if both.Seconds == 0 {

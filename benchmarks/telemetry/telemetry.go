@@ -40,6 +40,8 @@ type Summary struct {
 	// Target names the StorageTarget of a disk, Instance the daemon, such as "meta/0"; one of them is set, unless there is a Problem.
 	Target   string `json:"target,omitempty"`
 	Instance string `json:"instance,omitempty"`
+	// Count is how many disks or daemons this stands for, which have the figures on average and are not named; 0 for the one that is.
+	Count int `json:"count,omitempty"`
 	// Seconds that the figures are from, and Samples the number of intervals.
 	Seconds float64 `json:"seconds"`
 	Samples int     `json:"samples"`

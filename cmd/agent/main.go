@@ -1,6 +1,6 @@
-// Command agent runs on every node that gives disks: it publishes what the node has, and formats, mounts and proves the disks of its
-// StorageTargets. It is a program of its own because a client of Kubernetes makes a program large and slow to start, and command node
-// starts in every pod, and for every question of a kubelet.
+// Command agent runs on every node with servers: it publishes what the node has, formats, mounts and proves the disks of its
+// StorageTargets, and tells the servers what to use. It is a program of its own because a client of Kubernetes makes a program large and
+// slow to start, and command node starts in every pod, and for every question of a kubelet.
 package main
 
 import (
@@ -39,11 +39,12 @@ func main() { command.Main(root()) }
 func root() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "agent --node-name NAME",
-		Short: "Publish what this node has, and format, mount and prove the disks of its StorageTargets",
+		Short: "Publish what this node has, prove the disks of its StorageTargets, and tell its servers what to use",
 		Long: `Publish what this node has, and format, mount and prove the disks of its StorageTargets, until this process is told to end.
 
-The chart runs it on every node with the label ` + v1alpha1.LabelAgent + `: as root, privileged, with the network, the process ids and
-the /dev of the node, and with /var/lib/parallelfs of the node, into which mounts propagate.
+Every node with servers of a FileSystem needs it. The chart runs it on every node with the label ` + v1alpha1.LabelAgent + `:
+as root, privileged, with the network, the process ids and the /dev of the node, and with /var/lib/parallelfs of the node, into which
+mounts propagate.
 
 What it publishes is the NodeInventory named like the node, written only when something has changed:
 
@@ -60,6 +61,9 @@ A disk that is not blank needs the hash of its plan approved by a person:
 A proven disk is mounted at ` + spec.TargetsRoot + `/NAMESPACE.FILESYSTEM/TARGET, after a restart of the node as well. The
 mountpoint is empty and immutable (chattr +i) while nothing is mounted.
 
+What the servers on this node are told, such as their disks, ids and CPUs, it writes from the FileSystemNodes of this node into files, which
+the servers read when they start: ` + spec.NodesRoot + `/NAMESPACE.FILESYSTEM/` + spec.NodeFileName + `.
+
 Once a second it reads what the kernel counts of those disks and of the filesystems' daemons, keeps that for two hours in memory, and
 serves it, without asking who wants to know: names of filesystems, targets and daemons of this node, and counters, nothing else.
 
@@ -73,7 +77,7 @@ While the API server does not answer, everything stays as it is. It ends on SIGT
 running: a mkfs may take up to 100 s then.`,
 		Args: cobra.NoArgs,
 	}
-	var o agent.Options
+	o := agent.Options{NodesRoot: spec.NodesRoot}
 	var level slog.Level
 	var host string
 	var port uint16
@@ -106,7 +110,7 @@ running: a mkfs may take up to 100 s then.`,
 
 // thisInventory collects what this node has, and compares it with what the filesystems' documentation asks for.
 func thisInventory() inventory.Collector {
-	backends := all.Backends(backend.DefaultKubeletSync)
+	backends := all.Backends(backend.DefaultTellTime)
 	return inventory.ThisHost(backends.HostSettings(), backends.Modules())
 }
 

@@ -35,8 +35,10 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun"
 	"parallelfs.dev/operator/controllers/benchmarksuite"
 	"parallelfs.dev/operator/controllers/filesystem"
+	"parallelfs.dev/operator/controllers/filesystemnode"
 	"parallelfs.dev/operator/controllers/servers"
 	"parallelfs.dev/operator/controllers/storagetarget"
+	"parallelfs.dev/operator/controllers/views"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/all"
 )
@@ -56,7 +58,7 @@ type options struct {
 	telemetryPort                 int
 	telemetryTimeout              time.Duration
 	pollInterval, runPollInterval time.Duration
-	kubeletSync                   time.Duration
+	tellTime                      time.Duration
 	logLevel                      slog.Level
 	images                        backend.Images
 }
@@ -81,8 +83,8 @@ and BenchmarkRuns and BenchmarkSuites into results. It is installed by the Helm 
 	flags.DurationVar(&o.telemetryTimeout, "telemetry-timeout", 5*time.Second, "`time` that an agent has to answer")
 	flags.DurationVar(&o.pollInterval, "poll-interval", 10*time.Second, "`time` between two questions to a filesystem, and two looks at a BenchmarkSuite")
 	flags.DurationVar(&o.runPollInterval, "run-poll-interval", 3*time.Second, "`time` between two looks at a running benchmark")
-	flags.DurationVar(&o.kubeletSync, "kubelet-sync-period", backend.DefaultKubeletSync,
-		"`time` that the kubelets may take to bring a changed ConfigMap to their nodes, as in their syncFrequency")
+	flags.DurationVar(&o.tellTime, "tell-time", backend.DefaultTellTime,
+		"`time` that a change, such as a new disk, may take until the agent of the node has written it for the servers")
 	flags.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "`level` of the log: DEBUG, INFO, WARN or ERROR")
 	flags.StringVar(&o.images.Node, "node-image", "", "`image` with the node binary (required)")
 	flags.Func("daemon-image", "`<name>=<image>` with the daemons of a filesystem; repeatable. The name is <type>-<version>, or "+
@@ -97,7 +99,7 @@ and BenchmarkRuns and BenchmarkSuites into results. It is installed by the Helm 
 		return o, errors.New("--node-image is required: without the node binary no daemon can be started")
 	}
 	for name, interval := range map[string]time.Duration{
-		"poll-interval": o.pollInterval, "run-poll-interval": o.runPollInterval, "kubelet-sync-period": o.kubeletSync,
+		"poll-interval": o.pollInterval, "run-poll-interval": o.runPollInterval, "tell-time": o.tellTime,
 	} {
 		if interval <= 0 {
 			return o, fmt.Errorf("--%s is %s: it must be longer than 0", name, interval)
@@ -179,15 +181,18 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	backends := all.Backends(o.kubeletSync)
+	backends, board := all.Backends(o.tellTime), &views.Board{}
 	if err := (&filesystem.Reconciler{
 		Backends: backends, Images: o.images, Cluster: cluster, States: filesystem.NewHTTPStateReader(o.probeTimeout),
-		Clock: clock.RealClock{}, Order: clock.RealClock{}, PollInterval: o.pollInterval,
+		Clock: clock.RealClock{}, Order: clock.RealClock{}, PollInterval: o.pollInterval, Views: board,
 	}).Setup(mgr); err != nil {
 		return fmt.Errorf("set up the controller of FileSystems: %w", err)
 	}
-	if err := (&storagetarget.Reconciler{Backends: backends}).Setup(mgr); err != nil {
+	if err := (&storagetarget.Reconciler{Views: board}).Setup(mgr); err != nil {
 		return fmt.Errorf("set up the controller of StorageTargets: %w", err)
+	}
+	if err := (&filesystemnode.Reconciler{Views: board}).Setup(mgr); err != nil {
+		return fmt.Errorf("set up the controller of FileSystemNodes: %w", err)
 	}
 	tools := registry.Tools()
 	if err := (&benchmarkrun.Reconciler{

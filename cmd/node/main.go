@@ -12,7 +12,7 @@ import (
 )
 
 // backends are those that the operator has too. How long a kubelet takes is of no account here.
-var backends = all.Backends(backend.DefaultKubeletSync)
+var backends = all.Backends(backend.DefaultTellTime)
 
 func main() { command.Main(root()) }
 

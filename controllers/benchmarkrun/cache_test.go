@@ -19,6 +19,9 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks"
+	"parallelfs.dev/operator/benchmarks/results"
+	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
+	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
 )
 
 // behind answers for ConfigMaps what was true some looks ago, whenever the run has no job: as the cache of an operator
@@ -65,20 +68,20 @@ func TestARecordIsWrittenOnce(t *testing.T) {
 	s := newSetting(t, server)
 	run := s.run(s.makeRun("sweep"))
 	// Neither knows of the other: each has its own cache.
-	fresh := func() *world { return &world{run: run, records: records{}} }
-	first, err := s.operator.store(t.Context(), fresh(), record{Repetition: 1, Attempt: 1, Samples: []benchmarks.Sample{{Name: "write", Value: 1}}}, []byte("first"))
+	fresh := func() *scope.Scope { return &scope.Scope{Run: run, Records: turns.Records{}} }
+	first, err := s.operator.store(t.Context(), fresh(), turns.Record{Repetition: 1, Attempt: 1, Samples: []benchmarks.Sample{{Name: "write", Value: 1}}}, []byte("first"))
 	g.Expect(err).NotTo(HaveOccurred())
-	again, err := s.operator.store(t.Context(), fresh(), record{Repetition: 1, Attempt: 1, Error: "its pod was gone"}, []byte("again"))
+	again, err := s.operator.store(t.Context(), fresh(), turns.Record{Repetition: 1, Attempt: 1, Error: "its pod was gone"}, []byte("again"))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(again).To(Equal(first))
 	var cm corev1.ConfigMap
 	g.Expect(s.client.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "sweep-p000"}, &cm)).To(Succeed())
-	g.Expect(unpack(g, cm.BinaryData["rep-1.txt.gz"])).To(Equal("first"))
+	g.Expect(results.Unzip(cm.BinaryData["rep-1.txt.gz"])).To(BeEquivalentTo("first"))
 
 	t.Run("and not into a ConfigMap of somebody else", func(t *testing.T) {
 		g := NewWithT(t)
 		g.Expect(s.client.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "sweep-p001"}})).To(Succeed())
-		_, err := s.operator.store(t.Context(), fresh(), record{Point: 1, Repetition: 1}, nil)
+		_, err := s.operator.store(t.Context(), fresh(), turns.Record{Point: 1, Repetition: 1}, nil)
 		g.Expect(err).To(MatchError("ConfigMap sweep-p001 exists and does not belong to BenchmarkRun sweep; delete or rename it"))
 	})
 }

@@ -32,6 +32,8 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks"
+	"parallelfs.dev/operator/controllers/benchmarkrun/children"
+	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/all"
 	"parallelfs.dev/operator/internal/node/spec"
@@ -82,7 +84,7 @@ func (c *cluster) Logs(_ context.Context, pod types.NamespacedName, container st
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	output, ok := c.outputs[pod.Name]
-	if !ok || container != containerName {
+	if !ok || container != children.ContainerName {
 		return nil, fmt.Errorf("pod %s has no container %s", pod.Name, container)
 	}
 	return []byte(output), nil
@@ -150,7 +152,7 @@ func (c *cluster) queued(job client.Object, suspend **bool) bool {
 	if c.holds {
 		return true
 	}
-	NewWithT(c.t).Expect(job.GetLabels()).To(HaveKey(labelQueue))
+	NewWithT(c.t).Expect(job.GetLabels()).To(HaveKey(children.LabelQueue))
 	*suspend = new(false)
 	c.must(c.client.Update(c.t.Context(), job))
 	return false
@@ -179,7 +181,7 @@ func (c *cluster) start(owner client.Object, template corev1.PodTemplateSpec, su
 	pod := &corev1.Pod{ObjectMeta: *template.ObjectMeta.DeepCopy(), Spec: *template.Spec.DeepCopy()}
 	pod.Namespace, pod.Name = c.namespace, owner.GetName()+suffix
 	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Job", Name: owner.GetName(), UID: owner.GetUID()}}
-	nodes := strings.Split(owner.GetAnnotations()[annotationNodes], ",")
+	nodes := strings.Split(owner.GetAnnotations()[children.AnnotationNodes], ",")
 	pod.Spec.NodeName = nodes[node%len(nodes)]
 	c.must(c.client.Create(c.t.Context(), pod))
 	return pod
@@ -191,7 +193,7 @@ func (c *cluster) end(pod *corev1.Pod, job client.Object, done outcome) {
 	c.outputs[pod.Name] = done.output
 	c.mutex.Unlock()
 	made := job.GetCreationTimestamp()
-	status := corev1.ContainerStatus{Name: containerName, Image: pod.Spec.Containers[0].Image, ImageID: "sha256:1234"}
+	status := corev1.ContainerStatus{Name: children.ContainerName, Image: pod.Spec.Containers[0].Image, ImageID: "sha256:1234"}
 	switch {
 	case done.hangs:
 		pod.Status.Phase = corev1.PodRunning
@@ -213,18 +215,18 @@ func (c *cluster) end(pod *corev1.Pod, job client.Object, done outcome) {
 func (c *cluster) perform(job client.Object, template corev1.PodTemplateSpec) outcome {
 	g := NewWithT(c.t)
 	var told spec.Benchmark
-	if template.Labels[labelRole] == roleExporter {
+	if template.Labels[children.LabelRole] == children.RoleExporter {
 		c.ran[job.GetName()]++
 		return outcome{}
 	}
-	g.Expect(json.Unmarshal([]byte(template.Annotations[annotationTold]), &told)).To(Succeed())
+	g.Expect(json.Unmarshal([]byte(template.Annotations[children.AnnotationTold]), &told)).To(Succeed())
 	c.ran[job.GetName()]++
-	if template.Labels[labelRole] == roleCleaner {
+	if template.Labels[children.LabelRole] == children.RoleCleaner {
 		g.Expect(c.running()).To(BeEmpty(), "nothing may run while the files are removed")
 		delete(c.directories, told.Root)
 		return outcome{}
 	}
-	if template.Labels[labelRole] == roleChecker {
+	if template.Labels[children.LabelRole] == children.RoleChecker {
 		answer, err := json.Marshal(spec.Checked{FreeBytes: c.free, FreeInodes: -1, MissingPrograms: c.missing})
 		g.Expect(err).NotTo(HaveOccurred())
 		return outcome{output: string(answer) + "\n"}
@@ -238,21 +240,21 @@ func (c *cluster) perform(job client.Object, template corev1.PodTemplateSpec) ou
 		c.kept = told.Directory
 	}
 	c.directories[told.Root] = true
-	t, is := turnOf(job.GetName())
+	t, is := turns.TurnOf(job.GetName())
 	g.Expect(is).To(BeTrue())
-	g.Expect(path.Base(told.Directory)).To(Equal(t.directory()))
+	g.Expect(path.Base(told.Directory)).To(Equal(t.Directory()))
 	if c.before != nil {
 		c.before(job)
 	}
-	if c.result != nil && !t.warmUp {
-		if done := c.result(t.point, t.repetition); done != (outcome{}) {
+	if c.result != nil && !t.WarmUp {
+		if done := c.result(t.Point, t.Repetition); done != (outcome{}) {
 			return done
 		}
 	}
-	if t.step > 0 {
-		return outcome{output: fmt.Sprintf("scan %d kB/s\n", t.repetition)}
+	if t.Step > 0 {
+		return outcome{output: fmt.Sprintf("scan %d kB/s\n", t.Repetition)}
 	}
-	return outcome{output: fmt.Sprintf("parallelfs: ready\nwrite %d00%d kB/s\nread 7 kB/s\n", t.point+1, t.repetition)}
+	return outcome{output: fmt.Sprintf("parallelfs: ready\nwrite %d00%d kB/s\nread 7 kB/s\n", t.Point+1, t.Repetition)}
 }
 
 // running are the pods of tools that have not ended.
@@ -420,7 +422,7 @@ func newSetting(t *testing.T, s *apiserver.Server) *setting {
 	out.operator = &Reconciler{
 		Client: c, Reader: c, Clock: out.clock, PollInterval: 3 * time.Second, Logs: out.cluster, Recorder: out.recorder,
 		Tools:    map[v1alpha1.BenchmarkTool]benchmarks.Tool{v1alpha1.ToolIOzone: words{}},
-		Backends: all.Backends(backend.DefaultKubeletSync),
+		Backends: all.Backends(backend.DefaultTellTime),
 		Images:   backend.Images{Node: "node:1", Benchmarks: map[string]string{"iozone": "iozone:1"}, PullPolicy: "Never"},
 	}
 	out.makeNodes()
@@ -464,6 +466,18 @@ func (s *setting) makeDaemon() *corev1.Pod {
 	return pod
 }
 
+// makeClient makes the pod that mounts the filesystem on a node.
+func (s *setting) makeClient(node string) {
+	pod := clientPod(node, corev1.ConditionTrue)
+	pod.Namespace, pod.UID = s.namespace, ""
+	pod.Labels[v1alpha1.LabelManagedBy] = v1alpha1.ManagedBy
+	pod.Spec.Containers = []corev1.Container{{Name: "client", Image: "moosefs:1"}}
+	status := pod.Status
+	s.must(s.client.Create(s.t.Context(), pod))
+	pod.Status = status
+	s.must(s.client.Status().Update(s.t.Context(), pod))
+}
+
 // restart counts one more start of a daemon.
 func (s *setting) restart(pod *corev1.Pod) {
 	restarts := int32(0)
@@ -489,7 +503,9 @@ func (s *setting) makeFileSystem() {
 	}
 	s.must(s.client.Create(s.t.Context(), fs))
 	fs.Status.Management = &v1alpha1.ManagementStatus{Address: "10.0.0.1:9421"}
-	fs.Status.Clients = []v1alpha1.ClientStatus{{Node: s.nodeName(0), Mounted: true}, {Node: s.nodeName(1), Mounted: true}}
+	for i := range 2 {
+		s.makeClient(s.nodeName(i))
+	}
 	fs.Status.Conditions = []metav1.Condition{{
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonHealthy, LastTransitionTime: metav1.Now(),
 	}}

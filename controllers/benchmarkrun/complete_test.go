@@ -18,14 +18,17 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks/results"
+	"parallelfs.dev/operator/controllers/benchmarkrun/children"
+	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
+	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
 	"parallelfs.dev/operator/controllers/lease"
 )
 
-// complete reads the complete results of a run.
-func (s *setting) complete(g Gomega, name string) results.Run {
+// complete reads the complete results of the run that is called sweep.
+func (s *setting) complete(g Gomega) results.Run {
 	var cm corev1.ConfigMap
-	g.Expect(s.client.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: name + "-results"}, &cm)).To(Succeed())
-	g.Expect(cm.Labels).To(HaveKeyWithValue(v1alpha1.LabelBenchmarkRun, name))
+	g.Expect(s.client.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "sweep-results"}, &cm)).To(Succeed())
+	g.Expect(cm.Labels).To(HaveKeyWithValue(v1alpha1.LabelBenchmarkRun, "sweep"))
 	document, err := results.Decode(cm.BinaryData[results.FileJSON])
 	g.Expect(err).NotTo(HaveOccurred())
 	return document
@@ -55,7 +58,7 @@ func TestADaemonThatIsRestartedMakesTheAttemptInvalid(t *testing.T) {
 		g.Expect(value(p, "write")).To(Equal("1001.5 kB/s"))
 		g.Expect(run.Status.Points[1].Attempts).To(BeZero(), "it is told only where there were more than repetitions")
 
-		attempts := s.complete(g, "sweep").Points[0].Attempts
+		attempts := s.complete(g).Points[0].Attempts
 		g.Expect(attempts).To(HaveLen(3))
 		g.Expect(attempts[1].Invalid).To(ContainSubstring("pod master"))
 		g.Expect(attempts[1].Samples).To(BeEmpty())
@@ -70,7 +73,7 @@ func TestADaemonThatIsRestartedMakesTheAttemptInvalid(t *testing.T) {
 		s := newSetting(t, server)
 		master := s.makeDaemon()
 		s.before = func(job client.Object) {
-			if turn, _ := turnOf(job.GetName()); turn.point == 0 {
+			if turn, _ := turns.TurnOf(job.GetName()); turn.Point == 0 {
 				s.restart(master)
 			}
 		}
@@ -157,7 +160,7 @@ func TestAnImageThatLacksAProgramIsFoundBeforeTheFirstPoint(t *testing.T) {
 	t.Run("and looked at again after a while", func(t *testing.T) {
 		g := NewWithT(t)
 		s.missing = nil
-		s.clock.SetTime(s.clock.Now().Add(2 * checkAgain))
+		s.clock.SetTime(s.clock.Now().Add(2 * scope.CheckAgain))
 		s.settle(key)
 		g.Expect(succeeded(s.run(key)).Reason).To(Equal(v1alpha1.ReasonAllPointsSucceeded))
 	})
@@ -213,7 +216,7 @@ func TestAQueueDecidesWhenAJobRuns(t *testing.T) {
 
 	var job batchv1.Job
 	g.Expect(s.client.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "sweep-p0-r1"}, &job)).To(Succeed())
-	g.Expect(job.Annotations).To(HaveKey(annotationAdmitted))
+	g.Expect(job.Annotations).To(HaveKey(children.AnnotationAdmitted))
 	job.Spec.Suspend = new(true)
 	g.Expect(s.client.Update(t.Context(), &job)).To(Succeed())
 	s.holds = true
@@ -266,7 +269,7 @@ func TestCompleteResultsSayWhatTheyWereMeasuredOnAndWith(t *testing.T) {
 	key := s.makeRun("sweep")
 	s.settle(key)
 	run := s.run(key)
-	document := s.complete(g, "sweep")
+	document := s.complete(g)
 	g.Expect(run.Status.Results).To(Equal("sweep-results"))
 	g.Expect(document.Points).To(HaveLen(2))
 	for i, p := range document.Points {
@@ -328,11 +331,11 @@ func TestOnlyTheBaselinesThatWereReadLastAreKept(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: results.ConfigMapOfRun(name)},
 			BinaryData: map[string][]byte{results.FileJSON: packed},
 		})).To(Succeed())
-		w := &world{run: &v1alpha1.BenchmarkRun{
+		w := &scope.Scope{Run: &v1alpha1.BenchmarkRun{
 			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace}, Spec: v1alpha1.BenchmarkRunSpec{Baseline: &v1alpha1.BaselineSpec{Run: name}},
 		}}
 		g.Expect(s.operator.gatherBaseline(t.Context(), w)).To(Succeed())
-		g.Expect(w.baseline).To(HaveField("Name", "before"), w.baselineProblem)
+		g.Expect(w.Baseline).To(HaveField("Name", "before"), w.BaselineProblem)
 	}
 	g.Expect(s.operator.baselines.Len()).To(Equal(baselinesKept))
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -25,11 +24,19 @@ import (
 	"parallelfs.dev/operator/benchmarks/results"
 	"parallelfs.dev/operator/benchmarks/telemetry"
 	"parallelfs.dev/operator/controllers/apply"
+	"parallelfs.dev/operator/controllers/benchmarkrun/decision"
+	"parallelfs.dev/operator/controllers/benchmarkrun/outcomes"
+	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
 	"parallelfs.dev/operator/controllers/failures"
 	"parallelfs.dev/operator/controllers/lease"
-	"parallelfs.dev/operator/controllers/servers"
 	"parallelfs.dev/operator/internal/backend"
 )
+
+func (r *Reconciler) emit(run *v1alpha1.BenchmarkRun, all ...outcomes.Note) {
+	for _, n := range all {
+		r.Recorder.Eventf(run, nil, n.Kind, n.Reason, n.Action, "%s", v1alpha1.Cut(n.Text, outcomes.MaxNote))
+	}
+}
 
 // Reconciler reconciles BenchmarkRuns.
 type Reconciler struct {
@@ -58,9 +65,9 @@ type Reconciler struct {
 	baselines *lru.Cache
 }
 
-// TelemetryReader asks the agents of a filesystem's servers; see servers.Reader.
+// TelemetryReader asks the agents of some of a filesystem's servers; see servers.Reader.
 type TelemetryReader interface {
-	Telemetry(ctx context.Context, fs *v1alpha1.FileSystem, from, to time.Time) []telemetry.Summary
+	Telemetry(ctx context.Context, fs client.ObjectKey, nodes []string, from, to time.Time) []telemetry.Summary
 }
 
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=benchmarkruns,verbs=get;list;watch;update;patch;delete
@@ -77,243 +84,181 @@ type TelemetryReader interface {
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Reconcile takes one BenchmarkRun one step further.
+// Reconcile takes one BenchmarkRun one step further. Its status is written once, at the end: what was decided, or why the pass failed.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	result, err := r.reconcile(ctx, request)
+	p := &pass{Reconciler: r}
+	err := p.reconcile(ctx, request.NamespacedName)
 	failures.Writer[*v1alpha1.BenchmarkRun]{
 		Client: r.Client, Reader: r.Reader, Recorder: r.Recorder, Positive: v1alpha1.ConditionSucceeded,
 		Conditions: func(o *v1alpha1.BenchmarkRun) *[]metav1.Condition { return &o.Status.Conditions },
 	}.Say(ctx, request.NamespacedName, &v1alpha1.BenchmarkRun{}, err)
-	return apply.Again(result, err)
+	if err != nil || p.gone {
+		return apply.Again(ctrl.Result{}, err)
+	}
+	return ctrl.Result{RequeueAfter: p.decision.After}, nil
 }
 
-func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	run := &v1alpha1.BenchmarkRun{}
-	if err := r.Client.Get(ctx, request.NamespacedName, run); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
-	}
-	run = run.DeepCopy()
-	if !run.DeletionTimestamp.IsZero() {
-		return r.reconcileDelete(ctx, run)
-	}
-	if !controllerutil.ContainsFinalizer(run, v1alpha1.Finalizer) {
-		before := run.DeepCopy()
-		controllerutil.AddFinalizer(run, v1alpha1.Finalizer)
-		if err := r.Client.Patch(ctx, run, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-			return ctrl.Result{}, fmt.Errorf("add the finalizer: %w", err)
+// pass is one pass over a run: what it has found, and what it does.
+type pass struct {
+	*Reconciler
+	run      *v1alpha1.BenchmarkRun
+	scope    *scope.Scope
+	decision decision.Decision
+	// gone is true when there is no run to write a status of.
+	gone bool
+}
+
+// phase is a step of a pass, with its name in the sentence that says why it failed.
+type phase struct {
+	name string
+	do   func(context.Context) error
+}
+
+// phases are the steps of a pass, in their order.
+func (p *pass) phases() []phase {
+	if !p.run.DeletionTimestamp.IsZero() {
+		return []phase{
+			{"look at what is left", p.lookBack},
+			{"decide what to stop", p.decideDeleted},
+			{"stop and clean up", p.stop},
 		}
 	}
-	w, err := r.gather(ctx, run)
-	if err != nil {
-		return ctrl.Result{}, err
+	return []phase{
+		{"add the finalizer", p.claim},
+		{"look at what there is", p.look},
+		{"decide", p.decide},
+		{"settle the lease", p.settle},
+		{"act", p.do},
 	}
-	d := decide(w)
-	if d, err = r.settleLease(ctx, w, d); err != nil {
-		return ctrl.Result{}, err
+}
+
+func (p *pass) reconcile(ctx context.Context, key client.ObjectKey) error {
+	run := &v1alpha1.BenchmarkRun{}
+	if err := p.Client.Get(ctx, key, run); err != nil {
+		return client.IgnoreNotFound(err)
 	}
-	if err := r.act(ctx, w, d); err != nil {
+	p.run = run.DeepCopy()
+	for _, phase := range p.phases() {
+		if err := phase.do(ctx); err != nil || p.gone {
+			return failures.In(phase.name, err)
+		}
+	}
+	return p.writeStatus(ctx, p.scope, p.decision)
+}
+
+// claim makes sure that the run is not gone before its files are.
+func (p *pass) claim(ctx context.Context) error {
+	if controllerutil.ContainsFinalizer(p.run, v1alpha1.Finalizer) {
+		return nil
+	}
+	before := p.run.DeepCopy()
+	controllerutil.AddFinalizer(p.run, v1alpha1.Finalizer)
+	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	return p.Client.Patch(ctx, p.run, lock) //nolint:wrapcheck // the phase has a name
+}
+
+func (p *pass) look(ctx context.Context) (err error) {
+	p.scope, err = p.gather(ctx, p.run)
+	return err
+}
+
+func (p *pass) decide(context.Context) error {
+	p.decision = decision.Decide(p.scope)
+	return nil
+}
+
+func (p *pass) settle(ctx context.Context) (err error) {
+	p.decision, err = p.settleLease(ctx, p.scope, p.decision)
+	return err
+}
+
+// do takes the step that was decided on. What a person must change in the FileSystem is no failure of the pass.
+func (p *pass) do(ctx context.Context) error {
+	if err := p.act(ctx, p.scope, p.decision); err != nil {
 		refused, is := errors.AsType[*backend.InvalidSpecError](err)
 		if !is {
-			return ctrl.Result{}, err
+			return err
 		}
-		d = stalled(refused.Reason, refused.Message)
-		d.after = mpiInterval
+		p.decision = decision.Stalled(refused.Reason, refused.Message)
+		p.decision.After = scope.MPIInterval
 	}
-	if d.action == expire {
-		return ctrl.Result{}, nil
-	}
-	if err := r.writeStatus(ctx, w, d); err != nil {
-		return ctrl.Result{}, err
-	}
-	return ctrl.Result{RequeueAfter: d.after}, nil
+	p.gone = p.decision.Action == decision.Expire
+	return nil
 }
 
-// reconcileDelete stops and cleans up, then lets the run go.
-func (r *Reconciler) reconcileDelete(ctx context.Context, run *v1alpha1.BenchmarkRun) (ctrl.Result, error) {
-	if !controllerutil.ContainsFinalizer(run, v1alpha1.Finalizer) {
-		return ctrl.Result{}, nil
+// lookBack is look for a run that is deleted. One that can't be looked at is let go after a while.
+func (p *pass) lookBack(ctx context.Context) error {
+	if p.gone = !controllerutil.ContainsFinalizer(p.run, v1alpha1.Finalizer); p.gone {
+		return nil
 	}
-	w, err := r.gather(ctx, run)
-	if err != nil {
-		if !expired(run, r.Clock.Now()) {
-			return ctrl.Result{}, err
-		}
-		log.FromContext(ctx).Error(err, "The run is let go although its jobs can't be read")
-		return ctrl.Result{}, r.letGo(ctx, run, decision{leftBehind: err.Error()})
+	err := p.look(ctx)
+	if err == nil || !decision.Expired(p.run, p.Clock.Now()) {
+		return err
 	}
-	d, finished := decideDeleted(w)
-	if finished {
-		return ctrl.Result{}, r.letGo(ctx, run, d)
+	log.FromContext(ctx).Error(err, "The run is let go although its jobs can't be read")
+	p.gone = true
+	return p.letGo(ctx, p.run, decision.Decision{LeftBehind: err.Error()})
+}
+
+func (p *pass) decideDeleted(ctx context.Context) error {
+	if p.decision, p.gone = decision.DecideDeleted(p.scope); p.gone {
+		return p.letGo(ctx, p.run, p.decision)
 	}
-	if err := r.act(ctx, w, d); err != nil {
-		if expired(run, r.Clock.Now()) {
-			return ctrl.Result{}, r.letGo(ctx, run, decision{leftBehind: err.Error()})
-		}
-		return ctrl.Result{}, err
+	return nil
+}
+
+// stop takes the step that was decided on. A run that can't be stopped is let go after a while.
+func (p *pass) stop(ctx context.Context) error {
+	err := p.act(ctx, p.scope, p.decision)
+	if err == nil || !decision.Expired(p.run, p.Clock.Now()) {
+		return err
 	}
-	if err := r.writeStatus(ctx, w, d); err != nil {
-		return ctrl.Result{}, err
-	}
-	return ctrl.Result{RequeueAfter: d.after}, nil
+	p.gone = true
+	return p.letGo(ctx, p.run, decision.Decision{LeftBehind: err.Error()})
 }
 
 // letGo removes the finalizer. The jobs and ConfigMaps that are left go with their owner.
-func (r *Reconciler) letGo(ctx context.Context, run *v1alpha1.BenchmarkRun, d decision) error {
+func (r *Reconciler) letGo(ctx context.Context, run *v1alpha1.BenchmarkRun, d decision.Decision) error {
 	before := run.DeepCopy()
 	controllerutil.RemoveFinalizer(run, v1alpha1.Finalizer)
 	if err := r.Client.Patch(ctx, run, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("remove the finalizer: %w", err))
 	}
-	if d.leftBehind != "" && run.Status.Directory != "" {
-		r.emit(before, leftBehind(before, d))
+	if d.LeftBehind != "" && run.Status.Directory != "" {
+		r.emit(before, outcomes.LeftBehind(before, d))
 	}
 	return nil
 }
 
 // settleLease takes the lease of the FileSystem, or lets it go. While somebody else has it, what was decided is put off.
-func (r *Reconciler) settleLease(ctx context.Context, w *world, d decision) (decision, error) {
-	if w.fileSystem == nil {
+func (r *Reconciler) settleLease(ctx context.Context, w *scope.Scope, d decision.Decision) (decision.Decision, error) {
+	if w.FileSystem == nil {
 		return d, nil
 	}
-	holder := lease.OfRun(w.run)
-	switch d.lease {
-	case leaseTake:
-		by, err := lease.Acquire(ctx, r.Client, r.Reader, w.fileSystem, holder, w.now)
+	holder := lease.OfRun(w.Run)
+	switch d.Lease {
+	case decision.LeaseTake:
+		by, err := lease.Acquire(ctx, r.Client, r.Reader, w.FileSystem, holder, w.Now)
 		if err != nil {
 			return d, err
 		}
-		if by != "" && len(w.children) == 0 {
-			return w.inUse(by), nil
+		if by != "" && len(w.Children) == 0 {
+			return decision.InUse(w, by), nil
 		}
-	case leaseFree:
-		return d, lease.Release(ctx, r.Client, r.Reader, client.ObjectKeyFromObject(w.fileSystem), holder)
-	case leaseAsIs:
+	case decision.LeaseFree:
+		return d, lease.Release(ctx, r.Client, r.Reader, client.ObjectKeyFromObject(w.FileSystem), holder)
+	case decision.LeaseAsIs:
 	}
 	return d, nil
 }
 
-// inUse is the decision while somebody else has the lease.
-func (w *world) inUse(by string) decision {
-	d := w.reconciling(v1alpha1.ReasonFileSystemInUse, "%s has the lease of FileSystem %s; this run waits until it is free",
-		by, w.fileSystem.Name)
-	d.after = retryInterval
-	return d
-}
-
-// act takes the step that was decided on.
-func (r *Reconciler) act(ctx context.Context, w *world, d decision) error {
-	render := renderer{w: w, images: r.Images}
-	switch d.action {
-	case start:
-		// The record may be newer than the cache that said that there is none.
-		if err := r.refresh(ctx, w, d.turn.point); err != nil {
-			return err
-		}
-		if next, found := w.next(); !found || next != d.turn {
-			return nil
-		}
-		job, err := render.turn(d.turn)
-		if err != nil {
-			return err
-		}
-		return r.create(ctx, w, job)
-	case check:
-		return r.create(ctx, w, render.job(render.checker()))
-	case inspect:
-		return r.inspect(ctx, w, d.child)
-	case clean:
-		return r.create(ctx, w, render.cleaner())
-	case export:
-		return r.create(ctx, w, render.exporter())
-	case publish:
-		return r.publish(ctx, w, d)
-	case dropCaches:
-		return servers.AskToDropCaches(ctx, r.Client, w.dropNodes(d.turn), d.request)
-	case keep:
-		entry, raw, err := r.read(ctx, w, d.child, d)
-		if err != nil {
-			return err
-		}
-		return r.record(ctx, w, entry, raw)
-	case giveUp:
-		return r.record(ctx, w, w.given(d), nil)
-	case mark:
-		return r.mark(ctx, w, d.child)
-	case remove:
-		return r.remove(ctx, d.child)
-	case expire:
-		uid := w.run.UID
-		return client.IgnoreNotFound(r.Client.Delete(ctx, w.run, client.Preconditions{UID: &uid}))
-	case nothing:
-	}
-	return nil
-}
-
-// record keeps what a turn has found.
-func (r *Reconciler) record(ctx context.Context, w *world, entry record, raw []byte) error {
-	entry, err := r.store(ctx, w, entry, raw)
-	if err != nil {
-		return err
-	}
-	w.records.add(entry)
-	log.FromContext(ctx).Info("Recorded a turn", "turn", entry.turn().suffix(), "trouble", entry.trouble())
-	return nil
-}
-
-// mark notes on a job that it has left its queue, and the state of all that could disturb it from then on.
-func (r *Reconciler) mark(ctx context.Context, w *world, c *child) error {
-	before, ok := c.object.DeepCopyObject().(client.Object)
-	if !ok {
-		return fmt.Errorf("the job %s is no object", c.name)
-	}
-	annotations := c.object.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[annotationAdmitted] = w.now.UTC().Format(time.RFC3339)
-	annotations[annotationTrust] = w.trust(c.nodes).encode()
-	c.object.SetAnnotations(annotations)
-	if err := r.Client.Patch(ctx, c.object, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("mark the job %s: %w", c.name, err)
-	}
-	return nil
-}
-
-// create makes a job. It is not applied: a job is never changed, and one that is there already is not this one.
-func (r *Reconciler) create(ctx context.Context, w *world, job client.Object) error {
-	if err := controllerutil.SetControllerReference(w.run, job, r.Client.Scheme()); err != nil {
-		return fmt.Errorf("set the owner of %s: %w", job.GetName(), err)
-	}
-	switch err := r.Client.Create(ctx, job); {
-	case apierrors.IsAlreadyExists(err):
-		return foreign("the job", job.GetName(), w.run)
-	case err != nil:
-		return fmt.Errorf("create the job %s: %w", job.GetName(), err)
-	}
-	log.FromContext(ctx).Info("Created a job", "job", job.GetName())
-	return nil
-}
-
-// remove deletes a job and with it, by the garbage collector, its pods.
-func (r *Reconciler) remove(ctx context.Context, c *child) error {
-	if c.deleting {
-		return nil
-	}
-	uid := c.object.GetUID()
-	err := r.Client.Delete(ctx, c.object, client.PropagationPolicy(metav1.DeletePropagationBackground), client.Preconditions{UID: &uid})
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("delete the job %s: %w", c.name, err)
-	}
-	return nil
-}
-
 // writeStatus writes the status and its events when it has changed.
-func (r *Reconciler) writeStatus(ctx context.Context, w *world, d decision) error {
-	status, err := derive(w, d)
+func (r *Reconciler) writeStatus(ctx context.Context, w *scope.Scope, d decision.Decision) error {
+	status, err := outcomes.Derive(w, d)
 	if err != nil {
 		return err
 	}
-	before := w.run
+	before := w.Run
 	if equality.Semantic.DeepEqual(before.Status, status) {
 		return nil
 	}
@@ -323,6 +268,6 @@ func (r *Reconciler) writeStatus(ctx context.Context, w *world, d decision) erro
 	if err := r.Client.Status().Patch(ctx, written, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("write the status: %w", err)
 	}
-	r.emit(after, notes(before, after, d)...)
+	r.emit(after, outcomes.Notes(before, after, d)...)
 	return nil
 }

@@ -24,6 +24,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/benchmarkrun/decision"
+	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
+	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
 	"parallelfs.dev/operator/test/envtest/apiserver"
 )
 
@@ -109,11 +112,11 @@ func TestARunMeasuresEveryPointAndLeavesNothingBehind(t *testing.T) {
 		text, err := io.ReadAll(unpacked)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(string(text)).To(Equal("parallelfs: ready\nwrite 2002 kB/s\nread 7 kB/s\n"))
-		var entry record
+		var entry turns.Record
 		g.Expect(json.Unmarshal([]byte(cm.Data["rep-2.json"]), &entry)).To(Succeed())
 		g.Expect(entry.Nodes).To(Equal([]string{s.nodeName(0)}))
 		g.Expect(entry.Command).To(Equal([]string{"words", "1m"}))
-		g.Expect(entry.duration()).To(Equal(10 * time.Second))
+		g.Expect(entry.Duration()).To(Equal(10 * time.Second))
 	})
 	t.Run("a look at a run that has ended writes nothing", func(t *testing.T) {
 		before := s.line.writes
@@ -154,7 +157,7 @@ func TestADistributedRunIsAnMPIJobOverItsClients(t *testing.T) {
 	}
 	var cm corev1.ConfigMap
 	g.Expect(s.client.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "wide-p000"}, &cm)).To(Succeed())
-	var entry record
+	var entry turns.Record
 	g.Expect(json.Unmarshal([]byte(cm.Data["rep-1.json"]), &entry)).To(Succeed())
 	g.Expect(entry.Nodes).To(Equal([]string{s.nodeName(0), s.nodeName(1)}))
 }
@@ -386,7 +389,7 @@ func TestADeletedRunIsStoppedAndCleanedUp(t *testing.T) {
 			g.Expect(s.reconcile(key)).To(Succeed())
 		}
 		g.Expect(gone(s, key)).To(BeFalse())
-		s.clock.SetTime(s.clock.Now().Add(deleteTimeout + time.Minute))
+		s.clock.SetTime(s.clock.Now().Add(scope.DeleteTimeout + time.Minute))
 		g.Expect(s.reconcile(key)).To(Succeed())
 		g.Expect(gone(s, key)).To(BeTrue())
 		g.Expect(s.announced()).To(ContainElement(ContainSubstring("the deletion took longer than 4m0s")))
@@ -471,6 +474,59 @@ func TestARunThatHasEndedIsDeletedAfterItsTime(t *testing.T) {
 	s.clock.SetTime(s.clock.Now().Add(time.Hour + time.Second))
 	s.settle(key)
 	g.Expect(apierrors.IsNotFound(s.client.Get(t.Context(), key, &v1alpha1.BenchmarkRun{}))).To(BeTrue())
+}
+
+func TestRawOutputIsRemovedAfterItsTimeAndResultsStay(t *testing.T) {
+	g := NewWithT(t)
+	s := newSetting(t, server)
+	key := s.makeRun("sweep", func(r *v1alpha1.BenchmarkRun) { r.Spec.RawOutputTTL = &metav1.Duration{Duration: time.Hour} })
+	s.settle(key)
+	point := func() *corev1.ConfigMap {
+		var cm corev1.ConfigMap
+		g.Expect(s.client.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "sweep-p001"}, &cm)).To(Succeed())
+		return &cm
+	}
+	before, document := s.run(key), s.complete(g)
+	g.Expect(point().BinaryData).To(HaveLen(2))
+	s.change(key, func(r *v1alpha1.BenchmarkRun) { r.Spec.RawOutputTTL = &metav1.Duration{Duration: 2 * time.Hour} })
+	s.clock.SetTime(s.clock.Now().Add(time.Hour + time.Second))
+	s.settle(key)
+	g.Expect(point().BinaryData).To(HaveLen(2), "the time can be changed while it runs")
+
+	records := point().Data
+	s.clock.SetTime(s.clock.Now().Add(time.Hour))
+	s.settle(key)
+	g.Expect(point().BinaryData).To(BeEmpty())
+	g.Expect(point().Data).To(Equal(records))
+	after := s.run(key)
+	g.Expect(after.Status.RawOutputRemoved).NotTo(BeNil())
+	g.Expect(after.Status.Points).To(Equal(before.Status.Points))
+	g.Expect(s.complete(g)).To(Equal(document))
+
+	t.Run("and a later look writes nothing", func(t *testing.T) {
+		writes := s.line.writes
+		NewWithT(t).Expect(s.reconcile(key)).To(Succeed())
+		NewWithT(t).Expect(s.line.writes).To(Equal(writes))
+	})
+}
+
+func TestTheTimeOfRawOutputHasBounds(t *testing.T) {
+	s := newSetting(t, server)
+	NewWithT(t).Expect(s.run(s.makeRun("given")).Spec.RawOutputTTL.Duration).To(Equal(decision.DefaultRawOutputTTL))
+	for text, fits := range map[string]bool{"59s": false, "1m": true, "8760h": true, "8761h": false} {
+		t.Run(text, func(t *testing.T) {
+			run := s.run(client.ObjectKey{Namespace: s.namespace, Name: "given"})
+			ttl, err := time.ParseDuration(text)
+			NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			run.Spec.RawOutputTTL = &metav1.Duration{Duration: ttl}
+			err = s.client.Update(t.Context(), run)
+			if fits {
+				NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			} else {
+				NewWithT(t).Expect(err).To(MatchError(ContainSubstring("spec.rawOutputTTL must be from 1m to 8760h")))
+			}
+		})
+	}
 }
 
 func TestARunWaitsForAFileSystemThatIsNotThere(t *testing.T) {

@@ -4,7 +4,6 @@ package filesystem_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -25,7 +24,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/storagetarget"
 	"parallelfs.dev/operator/internal/backend"
-	"parallelfs.dev/operator/internal/backend/all"
+	"parallelfs.dev/operator/internal/node/agent"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -84,6 +83,7 @@ func (w *world) inventory(node string) {
 
 func (w *world) agentGone(node string) {
 	w.t.Helper()
+	w.mute[node] = true
 	w.Expect(server.Client.Delete(w.ctx, &v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: node}})).To(Succeed())
 }
 
@@ -98,7 +98,7 @@ func (w *world) hasAgent(node string) bool {
 // write the status as the real one does. They report whether anything changed.
 func (w *world) agents() bool {
 	w.t.Helper()
-	changed, has := false, map[string]bool{}
+	changed, has := w.tellServers(), map[string]bool{}
 	for _, node := range w.nodes {
 		has[node] = len(w.disks) > 0 && w.hasAgent(node)
 	}
@@ -114,6 +114,45 @@ func (w *world) agents() bool {
 		}
 	}
 	return changed
+}
+
+// fileSystemNodes are those of this world, by node.
+func (w *world) fileSystemNodes() map[string]v1alpha1.FileSystemNode {
+	w.t.Helper()
+	var list v1alpha1.FileSystemNodeList
+	w.Expect(server.Client.List(w.ctx, &list, w.mine()...)).To(Succeed())
+	out := map[string]v1alpha1.FileSystemNode{}
+	for _, n := range list.Items {
+		out[n.Spec.Node] = n
+	}
+	return out
+}
+
+// tellServers plays the agents that write what servers are told, and say so. It reports whether anything changed.
+func (w *world) tellServers() bool {
+	w.t.Helper()
+	changed := false
+	for node, n := range w.fileSystemNodes() {
+		if w.mute[node] || n.Status.Agent != nil && n.Status.Agent.ObservedGeneration == n.Generation {
+			continue
+		}
+		w.files[node] = agent.NodeFile(&n)
+		n.Status.Agent = &v1alpha1.NodeAgentStatus{ObservedGeneration: n.Generation}
+		w.Expect(server.Client.Status().Update(w.ctx, &n)).To(Succeed())
+		changed = true
+	}
+	return changed
+}
+
+// toldOf is what the server in a pod reads in the file of its node, when it may start.
+func (w *world) toldOf(pod *corev1.Pod, instance string) (spec.Member, bool) {
+	w.t.Helper()
+	file := w.files[pod.Spec.NodeName]
+	i := slices.IndexFunc(file.Members, func(m spec.Member) bool { return m.Name == spec.MemberName(instance) })
+	if i < 0 || file.FileSystem.UID != string(w.get().UID) || file.Members[i].Waits != "" {
+		return spec.Member{}, false
+	}
+	return file.Members[i], true
 }
 
 // planHash is the plan of every disk.
@@ -259,9 +298,36 @@ func (w *world) target(d *fakeDisk) *v1alpha1.StorageTarget {
 	return nil
 }
 
+// service is what the filesystem says of the target on a disk.
+func (w *world) service(d *fakeDisk) *v1alpha1.TargetService {
+	w.t.Helper()
+	fs := w.get()
+	seen, ok := w.board.Target(client.ObjectKeyFromObject(fs), fs.UID, w.target(d).Name)
+	w.Expect(ok).To(BeTrue())
+	return seen.Service
+}
+
+// servers are those that the filesystem says are online, with their addresses.
+func (w *world) servers() []string {
+	w.t.Helper()
+	var nodes v1alpha1.FileSystemNodeList
+	w.Expect(server.Client.List(w.ctx, &nodes, client.InNamespace(w.namespace))).To(Succeed())
+	fs := w.get()
+	var out []string
+	for _, n := range nodes.Items {
+		seen, _ := w.board.Node(client.ObjectKeyFromObject(fs), fs.UID, n.Name)
+		for _, m := range seen.Members {
+			if m.Online {
+				out = append(out, m.Name+" on "+m.Address)
+			}
+		}
+	}
+	return out
+}
+
 // reconcileTargets lets an operator look at every StorageTarget.
 func (w *world) reconcileTargets(c client.Client) error {
-	r := &storagetarget.Reconciler{Client: c, Reader: c, Recorder: w.events, Backends: all.Backends(backend.DefaultKubeletSync)}
+	r := &storagetarget.Reconciler{Client: c, Reader: c, Recorder: w.events, Views: w.board}
 	for _, t := range w.targets() {
 		if _, err := r.Reconcile(w.ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&t)}); err != nil {
 			return err
@@ -282,6 +348,8 @@ func (w *world) starts(pod *corev1.Pod) bool {
 	instance, directories := daemon, fs.Spec.Metadata.Targets.Directories
 	switch daemon {
 	case "master":
+	case "metalogger":
+		directories = []v1alpha1.DirectoryPath{"/var/lib"} // it keeps its copy in a directory of the operator's own
 	case "chunkserver":
 		instance += "/" + pool
 		for _, p := range fs.Spec.StoragePools {
@@ -292,22 +360,22 @@ func (w *world) starts(pod *corev1.Pod) bool {
 	default:
 		return true
 	}
-	if len(directories) > 0 || w.took[string(pod.UID)] != nil {
+	if w.took[string(pod.UID)] != nil {
 		return true
 	}
-	var told corev1.ConfigMap
-	w.Expect(server.Client.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: "scratch-moosefs-local"}, &told)).To(Succeed())
-	var local spec.Local
-	w.Expect(json.Unmarshal([]byte(told.Data[pod.Spec.NodeName]), &local)).To(Succeed())
+	member, told := w.toldOf(pod, instance)
+	if !told {
+		return false
+	}
 	took := map[string]bool{}
-	for _, t := range local.Daemons[instance].Targets {
+	for _, t := range member.Targets {
 		for _, d := range w.disks {
 			if d.mounted && d.target == w.namespace+"/"+t.Name && d.uuid == t.UUID {
 				took[t.Name] = t.Remove
 			}
 		}
 	}
-	if len(took) == 0 {
+	if len(took) == 0 && len(directories) == 0 {
 		return false
 	}
 	if w.took == nil {

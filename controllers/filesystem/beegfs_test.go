@@ -3,7 +3,6 @@
 package filesystem_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,7 +21,6 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/all"
-	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/test/envtest/apiserver"
 )
 
@@ -60,15 +58,9 @@ func TestABeeGFSIsReadyWhenItsManagementServiceListsAllThatWasGivenANumber(t *te
 		"meta-0.n1 1: /data/meta0=1", "meta-0.n2 3: /data/meta0=3", "meta-1.n1 2: /data/meta1=2", "meta-1.n2 4: /data/meta1=4",
 		"storage-ssd.n1 1: /data/ssd0=1", "storage-ssd.n2 2: /data/ssd0=2",
 	}))
-	var instances []string
-	for _, i := range fs.Status.Instances {
-		instances = append(instances, strings.ReplaceAll(fmt.Sprintf("%s %s slot %d id %d on %s", i.Name, i.Role, i.Slot, i.NodeID, i.Address), w.namespace+"-", ""))
-	}
-	w.Expect(instances).To(ConsistOf(
-		"management.n1 Management slot 0 id 1 on 10.9.0.1:8008",
-		"meta-0.n1 Metadata slot 0 id 1 on 10.9.0.1:8016", "meta-1.n1 Metadata slot 1 id 2 on 10.9.0.1:8017",
-		"meta-0.n2 Metadata slot 0 id 3 on 10.9.0.2:8016", "meta-1.n2 Metadata slot 1 id 4 on 10.9.0.2:8017",
-		"storage-ssd.n1 Storage slot 0 id 1 on 10.9.0.1:8032", "storage-ssd.n2 Storage slot 0 id 2 on 10.9.0.2:8032"))
+	w.Expect(w.servers()).To(ConsistOf(
+		"management on 10.9.0.1:8008", "meta-0 on 10.9.0.1:8016", "meta-1 on 10.9.0.1:8017", "meta-0 on 10.9.0.2:8016",
+		"meta-1 on 10.9.0.2:8017", "storage-ssd on 10.9.0.1:8032", "storage-ssd on 10.9.0.2:8032"))
 	w.Expect(w.hive.refused).To(BeEmpty())
 	w.Expect(w.hive.pools).To(Equal(map[int32]string{1: "ssd"}))
 	w.Expect(w.hive.commands).To(ContainElement(HavePrefix("--setpattern")))
@@ -86,27 +78,14 @@ func TestANoOpReconcileOfABeeGFSWritesNothing(t *testing.T) {
 	w.Expect(c.Writes()).To(BeEmpty())
 }
 
-// localOf is what the daemons of a node are told.
-func (w *world) localOf(node string) spec.Local {
-	w.t.Helper()
-	var told corev1.ConfigMap
-	w.Expect(server.Client.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: "scratch-beegfs-local"}, &told)).To(Succeed())
-	var local spec.Local
-	if told.Data[node] == "" {
-		return local
-	}
-	w.Expect(json.Unmarshal([]byte(told.Data[node]), &local)).To(Succeed())
-	return local
-}
-
 // grants are the targets that may be prepared, by the name of the daemon and the target.
 func (w *world) grants() []string {
 	var out []string
 	for _, node := range w.nodes[:2] {
-		for name, daemon := range w.localOf(node).Daemons {
-			for _, t := range daemon.Targets {
+		for _, member := range w.fileSystemNodes()[node].Spec.Members {
+			for _, t := range member.Targets {
 				if t.Granted {
-					out = append(out, strings.TrimPrefix(node, w.namespace+"-")+" "+name+" "+t.Name)
+					out = append(out, strings.TrimPrefix(node, w.namespace+"-")+" "+member.Name+" "+t.Name)
 				}
 			}
 		}
@@ -339,7 +318,7 @@ func TestABackendIsToldHowEachOfItsJobsStandsAndInItsOwnWordsWhyItFailed(t *test
 	w.beeGFS(nil)
 	w.hive.stuck = "pool-0"
 	w.settle()
-	heard := &listener{talker: all.Backends(backend.DefaultKubeletSync)[v1alpha1.BeeGFS].(talker)}
+	heard := &listener{talker: all.Backends(backend.DefaultTellTime)[v1alpha1.BeeGFS].(talker)}
 	tell := func() backend.Job {
 		operator := w.operator(server.Client)
 		operator.Backends = backend.SetOf(heard)
@@ -430,7 +409,7 @@ func TestABeeGFSThatIsMadeAgainOverItsDataTakesUpItsNumbers(t *testing.T) {
 // collectGarbage plays Kubernetes' garbage collector after a FileSystem has gone.
 func (w *world) collectGarbage() {
 	w.t.Helper()
-	for _, kind := range []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}, &batchv1.Job{}} {
+	for _, kind := range []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}, &v1alpha1.FileSystemNode{}, &batchv1.Job{}} {
 		w.Expect(server.Client.DeleteAllOf(w.ctx, kind, client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: "scratch"})).To(Succeed())
 	}
 }

@@ -98,9 +98,11 @@ func TestATargetOfABeeGFSIsDrainedProvenEmptyTakenOutAndForgotten(t *testing.T) 
 	leaves := w.target(data[3])
 	// Which of two disks of a node gets the lower number depends on their names, which have a hash.
 	var id int32
-	for _, t := range w.get().Status.Targets {
-		if t.StorageTarget == leaves.Name {
-			id = t.ID
+	for _, a := range w.get().Status.BeeGFS.Allocations {
+		for _, t := range a.Targets {
+			if t.Name == leaves.Name {
+				id = t.ID
+			}
 		}
 	}
 	w.Expect(id).To(BeElementOf(int32(3), int32(4)))

@@ -15,7 +15,6 @@ import (
 	. "github.com/onsi/gomega"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -111,18 +110,10 @@ func (w *world) startsBee(pod *corev1.Pod) bool {
 	if h.has[string(pod.UID)] != nil {
 		return true
 	}
-	var told corev1.ConfigMap
-	err := server.Client.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: "scratch-beegfs-local"}, &told)
-	if apierrors.IsNotFound(err) {
+	daemon, told := w.toldOf(pod, instance)
+	if !told {
 		return false
 	}
-	w.Expect(err).NotTo(HaveOccurred())
-	if told.Data[pod.Spec.NodeName] == "" {
-		return false
-	}
-	var local spec.Local
-	w.Expect(json.Unmarshal([]byte(told.Data[pod.Spec.NodeName]), &local)).To(Succeed())
-	daemon := local.Daemons[instance]
 	var has []held
 	for _, t := range daemon.Targets {
 		if !t.Directory && !slices.ContainsFunc(w.disks, func(d *fakeDisk) bool {

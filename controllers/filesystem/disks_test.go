@@ -65,7 +65,8 @@ func TestAFileSystemOnDisksMakesAStorageTargetForEachAndStartsNothingBeforeTheyA
 	w.Expect(w.took).To(BeEmpty(), "no daemon has started")
 	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonTargetsNotReady),
 		HaveField("Message", And(ContainSubstring(w.target(metadata).Name), ContainSubstring(v1alpha1.ReasonAwaitingApproval)))))
-	w.Expect(of(w.target(data[0]), v1alpha1.ConditionOnline).Status).To(Equal(metav1.ConditionFalse))
+	w.Expect(of(w.target(data[0]), v1alpha1.ConditionOnline)).To(And(HaveField("Status", metav1.ConditionUnknown),
+		HaveField("Reason", v1alpha1.ReasonProbeUnreachable)), "there is no filesystem that says anything")
 	w.Expect(w.condition(v1alpha1.ConditionEvaluationOnly)).To(BeZero())
 
 	for _, d := range w.disks {
@@ -164,6 +165,7 @@ func TestANodeWithoutAnAgentIsNamedAndSaysHowToGetOne(t *testing.T) {
 	w.Expect(w.condition(v1alpha1.ConditionDegraded).Message).To(ContainSubstring(w.nodes[2]))
 	w.Expect(w.get().Status.Summary.Targets).To(HavePrefix("2/"), "the other two nodes go on")
 
+	w.mute[w.nodes[2]] = false
 	w.inventory(w.nodes[2])
 	w.settle()
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)

@@ -66,6 +66,9 @@ func (r *Reconciler) gather(ctx context.Context, b backend.Backend, fs *v1alpha1
 		}
 	}
 	in.Since = r.sinceWhen(fs, in.Targets)
+	if in.FileSystemNodes, err = r.fileSystemNodes(ctx, fs); err != nil {
+		return in, d, err
+	}
 	if in.Inventories, err = r.inventories(ctx); err != nil {
 		return in, d, err
 	}

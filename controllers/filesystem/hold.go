@@ -22,7 +22,7 @@ import (
 // hold is what one pass over a FileSystem knows of its lease. What disturbs those who use the filesystem needs the lease, and waits
 // while a BenchmarkRun has it: restarts of daemons that run, more servers and disks, fewer of them, and jobs that set up the filesystem or
 // move data. What never waits: making a filesystem for the first time, its deletion, daemons that are down, and what the daemons' pods
-// are told (ConfigMaps and Secrets), because a permission to initialize a directory must end at once.
+// are told (ConfigMaps, Secrets and FileSystemNodes), because a permission to initialize a directory must end at once.
 type hold struct {
 	reconciler *Reconciler
 	fs         *v1alpha1.FileSystem

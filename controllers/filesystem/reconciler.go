@@ -25,6 +25,7 @@ import (
 	"parallelfs.dev/operator/controllers/apply"
 	"parallelfs.dev/operator/controllers/conditions"
 	"parallelfs.dev/operator/controllers/failures"
+	"parallelfs.dev/operator/controllers/views"
 	"parallelfs.dev/operator/internal/backend"
 )
 
@@ -56,6 +57,9 @@ type Reconciler struct {
 	// moment when the filesystem notices.
 	PollInterval time.Duration
 
+	// Views takes what the filesystems say of their targets and servers.
+	Views *views.Board
+
 	// seen is what this manager has seen so far.
 	seen sightings
 }
@@ -64,6 +68,7 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=filesystems/status,verbs=get;update;patch
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=filesystems/finalizers,verbs=update
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=storagetargets,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=parallelfs.dev,resources=filesystemnodes,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=nodeinventories,verbs=get;list;watch
 // +kubebuilder:rbac:groups=apps,resources=daemonsets,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;patch;delete
@@ -88,6 +93,7 @@ func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.Client.Get(ctx, request.NamespacedName, fs); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.seen.forget(request.NamespacedName)
+			r.Views.Forget(request.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
@@ -117,11 +123,14 @@ func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil {
 		// What the filesystem says of itself is worth knowing all the same.
 		before := fs.DeepCopy()
-		r.describe(fs, b.Observe(in), stop, true)
+		seen := b.Observe(in)
+		r.show(b, in, d.own, seen)
+		r.describe(fs, seen, stop, true)
 		return ctrl.Result{}, errors.Join(failures.In("make what should be there", err), r.writeStatus(ctx, before, fs))
 	}
 	before := fs.DeepCopy()
 	seen := b.Observe(in)
+	r.show(b, in, d.own, seen)
 	seen.Problems = h.mended(seen.Problems)
 	var restart *due
 	if stop == nil {
@@ -205,6 +214,8 @@ func (r *Reconciler) realize(ctx context.Context, b backend.Backend, in *backend
 	case err != nil:
 		return nil, nil, fmt.Errorf("plan the children: %w", err)
 	}
+	in.Told = told(objects, in.FileSystemNodes)
+	problems = append(problems, r.untold(*in)...)
 	mine := map[string]string{v1alpha1.LabelFileSystem: in.FileSystem.Name}
 	differences, err := r.Applier.Differences(ctx, in.FileSystem, mine, objects)
 	if err != nil {
@@ -237,9 +248,8 @@ func withoutNewPools(fs *v1alpha1.FileSystem) *v1alpha1.FileSystem {
 func (r *Reconciler) describe(fs *v1alpha1.FileSystem, seen backend.Observation, stop *backend.InvalidSpecError, waits bool) {
 	status := &fs.Status
 	status.ObservedGeneration = fs.Generation
-	status.Management, status.Instances, status.Targets, status.Clients = seen.Management, seen.Instances, seen.Targets, seen.Clients
-	status.Summary = &seen.Summary
-	cutMessages(status)
+	status.Management, status.Summary = seen.Management, &seen.Summary
+	status.Versions, status.Missing = versions(seen), missing(seen)
 	if len(seen.StoragePools) > 0 {
 		status.StoragePools = seen.StoragePools
 	}
@@ -282,22 +292,9 @@ func (r *Reconciler) describe(fs *v1alpha1.FileSystem, seen backend.Observation,
 	}
 }
 
-// maxMessage is the limit of the messages of daemons, targets and clients in a status, in characters; it is counted in bytes here.
+// maxMessage is the limit of the messages of servers and targets in a status, in characters; it is counted in bytes here. One message that
+// is too long would make the API server refuse the whole status.
 const maxMessage = 1024
-
-// cutMessages bounds what daemons, agents, the kubelet and the API server have said: one message that is too long would make the API server
-// refuse the whole status.
-func cutMessages(status *v1alpha1.FileSystemStatus) {
-	for i := range status.Instances {
-		status.Instances[i].Message = v1alpha1.Cut(status.Instances[i].Message, maxMessage)
-	}
-	for i := range status.Targets {
-		status.Targets[i].Message = v1alpha1.Cut(status.Targets[i].Message, maxMessage)
-	}
-	for i := range status.Clients {
-		status.Clients[i].Message = v1alpha1.Cut(status.Clients[i].Message, maxMessage)
-	}
-}
 
 // licensed is the status of the condition Licensed.
 func licensed(reason string) metav1.ConditionStatus {
@@ -377,11 +374,18 @@ func (s *summary) summarizeProblems(seen backend.Observation) {
 	case seen.Serves && worst.Reason == v1alpha1.ReasonRestarting:
 		s.service = backend.Problem{Reason: worst.Reason, Message: "programs read and write; " + worst.Message}
 	case seen.Serves: // the operator has something to do, or a person has
-	case worst.Reason == v1alpha1.ReasonProbeUnreachable:
+	case worst.Reason == v1alpha1.ReasonProbeUnreachable,
+		// That one server is not told says nothing of the others.
+		worst.Reason == v1alpha1.ReasonServersNotTold && among(seen.Problems, v1alpha1.ReasonProbeUnreachable):
 		s.ready, s.service = metav1.ConditionUnknown, worst
 	default:
 		s.ready, s.service = metav1.ConditionFalse, worst
 	}
+}
+
+// among is true when a problem has the reason.
+func among(problems []backend.Problem, reason string) bool {
+	return slices.ContainsFunc(problems, func(p backend.Problem) bool { return p.Reason == reason })
 }
 
 // isMissing is true for what makes a filesystem less than whole. Other problems are work that is not done yet.

@@ -76,7 +76,7 @@ func TestADeletedFileSystemLetsGoOfItsDisksAndFindsThemAgain(t *testing.T) {
 	}
 
 	// What belonged to the first one is collected as garbage in a whole cluster.
-	for _, kind := range []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}} {
+	for _, kind := range []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}, &v1alpha1.FileSystemNode{}} {
 		w.Expect(server.Client.DeleteAllOf(w.ctx, kind, client.InNamespace(w.namespace))).To(Succeed())
 	}
 	w.fileSystem(w.onDisks(metadata, data...))

@@ -1,6 +1,7 @@
 package filesystem
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -79,14 +80,46 @@ func (d *due) cost() string {
 // restarted only while every server has a pod that is Ready; while the filesystem was asked after the manager had seen the last of them
 // run, and says that all is well, or that its problems are such that this restart mends; and while no server could be listed only because
 // nobody has missed it yet. So never more than one server is missing, and a disk that waits to be taken up does not keep its server from
-// taking it up. While restarts are paused, none that runs is restarted.
+// taking it up. While restarts are paused, none that runs is restarted. None is restarted before the agent of its node has written what its
+// server is told: it would start as it ran before, and nobody would know that it has to start once more.
 func nextRestart(order []string, in backend.Input, seen backend.Observation, paused bool) (*due, string) {
+	all, servers, there := dueNow(order, in, seen)
+	if len(all) == 0 {
+		return nil, ""
+	}
+	// Every instance has a pod: one that was deleted and is not made yet is missing as well.
+	complete := !paused && there == servers && servers >= len(seen.Instances) && len(seen.Unconfirmed) == 0
+	untold := "" // the first component of which a pod waits for the agent of its node: those behind it in the order wait too
+	for i := range all {
+		next := &all[i]
+		switch {
+		case !in.Told[next.Node]:
+			untold = cmp.Or(untold, next.Component)
+		case untold != "" && next.Component != untold && next.Ready && !next.safe:
+		case !next.Ready || complete && (len(seen.Problems) == 0 || next.safe):
+			return next, fmt.Sprintf("%d pods are to be restarted, one at a time; now %s on node %s: %s%s",
+				len(all), next.Component, next.Node, next.why, next.cost())
+		}
+	}
+	when := "the filesystem is healthy"
+	switch {
+	case !in.Told[all[0].Node]:
+		when = "the agent of its node has written what its server is told"
+	case paused:
+		when = "spec.updates.paused is false again"
+	case len(seen.Unconfirmed) > 0:
+		when = "it is certain that these are there: " + backend.List(seen.Unconfirmed)
+	}
+	return nil, fmt.Sprintf("%d pods are to be restarted when %s; first %s on node %s: %s",
+		len(all), when, all[0].Component, all[0].Node, all[0].why)
+}
+
+// dueNow are the pods that have to start anew, in the order of their components, and how many servers have a pod, and one that is there.
+func dueNow(order []string, in backend.Input, seen backend.Observation) (all []due, servers, there int) {
 	changed := map[types.NamespacedName]backend.Restart{}
 	for _, r := range seen.Restarts {
 		changed[r.Pod] = r
 	}
-	var all []due
-	servers, there := 0, 0
 	for _, component := range order {
 		for i := range in.Pods {
 			p := &in.Pods[i]
@@ -109,26 +142,7 @@ func nextRestart(order []string, in backend.Input, seen backend.Observation, pau
 			}
 		}
 	}
-	if len(all) == 0 {
-		return nil, ""
-	}
-	// Every instance has a pod: one that was deleted and is not made yet is missing as well.
-	complete := !paused && there == servers && servers >= len(seen.Instances) && len(seen.Unconfirmed) == 0
-	for i := range all {
-		if !all[i].Ready || complete && (len(seen.Problems) == 0 || all[i].safe) {
-			return &all[i], fmt.Sprintf("%d pods are to be restarted, one at a time; now %s on node %s: %s%s",
-				len(all), all[i].Component, all[i].Node, all[i].why, all[i].cost())
-		}
-	}
-	when := "the filesystem is healthy"
-	switch {
-	case paused:
-		when = "spec.updates.paused is false again"
-	case len(seen.Unconfirmed) > 0:
-		when = "it is certain that these are there: " + backend.List(seen.Unconfirmed)
-	}
-	return nil, fmt.Sprintf("%d pods are to be restarted when %s; first %s on node %s: %s",
-		len(all), when, all[0].Component, all[0].Node, all[0].why)
+	return all, servers, there
 }
 
 // repeatUnseenJobs deletes finished Jobs whose effect the filesystem does not show, so that the next pass runs them again.

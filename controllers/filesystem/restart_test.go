@@ -60,6 +60,8 @@ func TestNextRestart(t *testing.T) {
 		seen func(o *backend.Observation)
 		// paused is spec.updates.paused.
 		paused bool
+		// untold are the nodes whose agents have not written yet what servers are told.
+		untold []string
 		picks  string
 		says   string
 	}{
@@ -176,6 +178,29 @@ func TestNextRestart(t *testing.T) {
 			},
 			picks: "master-n1", says: "programs wait until it is back, because there is one master",
 		},
+		"a pod waits until the agent of its node has written what it is told": {
+			pods: []backend.Pod{pod("chunkserver", "n1", ready, old)}, untold: []string{"n1"},
+			says: "1 pods are to be restarted when the agent of its node has written what its server is told; first chunkserver on node n1",
+		},
+		"a disk waits as well until its server can be told of it": {
+			pods:     []backend.Pod{pod("chunkserver", "n1", ready, current), pod("chunkserver", "n2", ready, current)},
+			problems: unused, disks: []backend.Restart{disk("chunkserver", "n2", true)}, untold: []string{"n2"},
+			says: "when the agent of its node has written what its server is told",
+		},
+		"a pod that is down waits as well: it would start with what it was told before": {
+			pods: []backend.Pod{pod("chunkserver", "n1", down, old)}, untold: []string{"n1"}, says: "when the agent of its node has written",
+		},
+		"a pod does not wait for the agent of another node": {
+			pods: []backend.Pod{pod("chunkserver", "n1", ready, old), pod("chunkserver", "n2", ready, old)}, untold: []string{"n1"}, picks: "chunkserver-n2",
+		},
+		"but the order of the components stays": {
+			pods: []backend.Pod{pod("master", "n1", ready, old), pod("chunkserver", "n2", ready, old)}, untold: []string{"n1"},
+			says: "2 pods are to be restarted when the agent of its node has written what its server is told; first master on node n1",
+		},
+		"a disk is taken up though a server before it waits for its agent": {
+			pods:     []backend.Pod{pod("master", "n1", ready, old), pod("chunkserver", "n2", ready, current)},
+			problems: unused, disks: []backend.Restart{disk("chunkserver", "n2", true)}, untold: []string{"n1"}, picks: "chunkserver-n2",
+		},
 		"what is safe is done before what has to wait": {
 			pods:     []backend.Pod{pod("chunkserver", "n1", ready, old), pod("chunkserver", "n2", ready, current)},
 			problems: unused, disks: []backend.Restart{disk("chunkserver", "n2", true)}, picks: "chunkserver-n2",
@@ -184,6 +209,10 @@ func TestNextRestart(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
+			told := map[string]bool{"n1": true, "n2": true, "dead": true}
+			for _, node := range c.untold {
+				told[node] = false
+			}
 			servers := slices.DeleteFunc(slices.Clone(c.pods), func(p backend.Pod) bool { return p.Component == "client" })
 			seen := backend.Observation{
 				Problems: c.problems, Restarts: c.disks, Instances: make([]v1alpha1.InstanceStatus, len(servers)+c.missing),
@@ -192,7 +221,7 @@ func TestNextRestart(t *testing.T) {
 				c.seen(&seen)
 			}
 			picked, message := nextRestart(order, backend.Input{
-				Pods: c.pods, State: &backend.State{Asked: asked},
+				Pods: c.pods, State: &backend.State{Asked: asked}, Told: told,
 				Nodes: []backend.Node{{Name: "n1", Ready: true}, {Name: "n2", Ready: true}, {Name: "dead"}},
 			}, seen, c.paused)
 			if c.picks == "" {

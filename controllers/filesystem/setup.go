@@ -37,6 +37,7 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		Owns(&appsv1.DaemonSet{}).
 		Owns(&batchv1.Job{}).
 		Owns(&v1alpha1.StorageTarget{}).
+		Owns(&v1alpha1.FileSystemNode{}).
 		Watches(&v1alpha1.NodeInventory{}, handler.EnqueueRequestsFromMapFunc(r.whichLookAtNodes)).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(fileSystemOfPod)).
 		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.allFileSystems), builder.WithPredicates(nodeChanged())).
@@ -46,7 +47,8 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 }
 
 // ChildKinds are the kinds of children that are removed when they are no longer wanted. Secrets are not among them:
-// listing them would need the right to read every Secret there is.
+// listing them would need the right to read every Secret there is. Neither are FileSystemNodes: they are a record, which only goes with
+// its FileSystem.
 func ChildKinds() []client.ObjectList {
 	return []client.ObjectList{&appsv1.DaemonSetList{}, &batchv1.JobList{}, &corev1.ConfigMapList{}}
 }

@@ -30,8 +30,10 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/apply"
 	"parallelfs.dev/operator/controllers/filesystem"
+	"parallelfs.dev/operator/controllers/views"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/all"
+	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/test/envtest/apiserver"
 )
 
@@ -54,6 +56,8 @@ type world struct {
 	// lost are the targets ("node:directory") that MooseFS does not see.
 	lost   []string
 	events *events.FakeRecorder
+	// board has what the passes have found of targets and servers.
+	board *views.Board
 	// disks of the nodes; took are those that each daemon has, by the uid of its pod, and whether it moves their data away.
 	disks []*fakeDisk
 	took  map[string]map[string]bool
@@ -76,6 +80,9 @@ type world struct {
 	look *look
 	// reported is what the agents have written last, by the uid of the StorageTarget.
 	reported map[types.UID]report
+	// files are what the agents have written of what servers are told, by node; mute are the nodes whose agents write nothing.
+	files map[string]spec.NodeFile
+	mute  map[string]bool
 	// alter changes an operator before it begins; nil leaves it as cmd/manager makes it.
 	alter func(operator *filesystem.Reconciler)
 }
@@ -182,7 +189,10 @@ func newWorld(t *testing.T) *world {
 // anotherWorld makes one more for the same test.
 func anotherWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{Gomega: NewWithT(t), t: t, ctx: t.Context(), events: events.NewFakeRecorder(10000), reported: map[types.UID]report{}}
+	w := &world{
+		Gomega: NewWithT(t), t: t, ctx: t.Context(), events: events.NewFakeRecorder(10000), reported: map[types.UID]report{},
+		files: map[string]spec.NodeFile{}, mute: map[string]bool{}, board: &views.Board{},
+	}
 	w.namespace = server.Namespace(w.ctx, t)
 	w.namespaces = &[]string{w.namespace}
 	for i := range 3 {
@@ -281,12 +291,12 @@ const cluster = "c1c1c1c1-0000-0000-0000-000000000001"
 func (w *world) operator(c client.Client) *filesystem.Reconciler {
 	c = apiserver.Tenant(c, *w.namespaces...)
 	operator := &filesystem.Reconciler{
-		Client: c, Reader: c, Backends: all.Backends(backend.DefaultKubeletSync),
+		Client: c, Reader: c, Backends: all.Backends(backend.DefaultTellTime),
 		Images: backend.Images{Node: "node:1", PullPolicy: cmp.Or(w.pullPolicy, "IfNotPresent"), Daemons: map[string]string{
 			"moosefs-4.57.5": "moosefs:4.57.5", "beegfs-mgmtd": "mgmtd", "beegfs-meta": "meta", "beegfs-storage": "storage", "beegfs-tools": "tools",
 		}},
 		Cluster: cluster, States: &filesystem.HTTPStateReader{Client: &http.Client{Transport: w}}, Recorder: w.events, Clock: clock.RealClock{},
-		Order: &order{time.Now()}, PollInterval: 10 * time.Second,
+		Order: &order{time.Now()}, PollInterval: 10 * time.Second, Views: w.board,
 		Applier: &apply.Applier{Client: c, Kinds: filesystem.ChildKinds()},
 	}
 	if w.alter != nil {

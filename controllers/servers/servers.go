@@ -30,7 +30,10 @@ import (
 
 const (
 	// atOnce is how many agents are asked at once.
-	atOnce = 16
+	atOnce = 32
+	// mostAsked is how many agents are asked after a turn, and mostKept how many Summaries are kept of what they say: with more servers, a
+	// record would grow with the filesystem, and the questions would take longer than the turn.
+	mostAsked, mostKept = 256, 32
 	// mostAnswer bounds an answer, in bytes: the summaries of a thousand targets and daemons are less than half of it.
 	mostAnswer = 1 << 20
 	// mostSkew is how far the clock of a node may be from the manager's: with more, the figures would be of another time than the point.
@@ -56,13 +59,14 @@ func NewReader(nodes client.Reader, port int, limit time.Duration) *Reader {
 	}}}
 }
 
-// Telemetry says what the disks and daemons of a FileSystem did between two moments, sorted by node, disks, then daemons. Of an agent
-// that does not answer there is one Summary with a Problem; so it never fails as a whole. Without a Port it is empty.
-func (r *Reader) Telemetry(ctx context.Context, fs *v1alpha1.FileSystem, from, to time.Time) []telemetry.Summary {
+// Telemetry says what the disks and daemons of a FileSystem did between two moments on these nodes, sorted by node, disks, then daemons. Of
+// an agent that does not answer there is one Summary with a Problem; so it never fails as a whole. Of more than 256 nodes it asks 256,
+// evenly spread, and says so. What it returns has at most 32 Summaries (telemetry.Bound). Without a Port it is empty.
+func (r *Reader) Telemetry(ctx context.Context, fs client.ObjectKey, nodes []string, from, to time.Time) []telemetry.Summary {
 	if r.Port == 0 {
 		return nil
 	}
-	nodes := Nodes(fs)
+	nodes, left := spread(nodes, mostAsked)
 	answers := make([][]telemetry.Summary, len(nodes))
 	slots := make(chan struct{}, atOnce)
 	var all sync.WaitGroup
@@ -70,7 +74,7 @@ func (r *Reader) Telemetry(ctx context.Context, fs *v1alpha1.FileSystem, from, t
 		all.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			found, err := r.ask(ctx, node, fs.Namespace+"/"+fs.Name, from, to)
+			found, err := r.ask(ctx, node, fs.String(), from, to)
 			if err != nil {
 				found = []telemetry.Summary{{Node: node, Problem: err.Error()}}
 			}
@@ -78,7 +82,24 @@ func (r *Reader) Telemetry(ctx context.Context, fs *v1alpha1.FileSystem, from, t
 		})
 	}
 	all.Wait()
-	return slices.Concat(answers...)
+	out := slices.Concat(answers...)
+	if left > 0 {
+		out = slices.Insert(out, 0, telemetry.Summary{
+			Node: fmt.Sprintf("%d more nodes", left), Problem: fmt.Sprintf("at most %d are asked", mostAsked),
+		})
+	}
+	return telemetry.Bound(out, mostKept)
+}
+
+// spread chooses at most so many of the nodes, at even distances, and says how many are left.
+func spread(nodes []string, most int) (chosen []string, left int) {
+	if len(nodes) <= most {
+		return nodes, 0
+	}
+	for i := range most {
+		chosen = append(chosen, nodes[i*len(nodes)/most])
+	}
+	return chosen, len(nodes) - most
 }
 
 // ask asks the agent of one node. An error is a sentence without what differs from one question to the next.
@@ -153,17 +174,4 @@ func (r *Reader) address(ctx context.Context, name string) (string, error) {
 		}
 	}
 	return "", errors.New("it has no InternalIP")
-}
-
-// Nodes are the nodes that a FileSystem has servers on, sorted.
-func Nodes(fs *v1alpha1.FileSystem) []string {
-	var nodes []string
-	for i := range fs.Status.Instances {
-		nodes = append(nodes, fs.Status.Instances[i].Node)
-	}
-	for i := range fs.Status.Targets {
-		nodes = append(nodes, fs.Status.Targets[i].Node)
-	}
-	slices.Sort(nodes)
-	return slices.Compact(nodes)
 }

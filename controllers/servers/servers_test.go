@@ -2,6 +2,7 @@ package servers_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -42,15 +43,8 @@ func node(name, address string) *corev1.Node {
 	}}
 }
 
-// scratch is a FileSystem with servers on nodes.
-func scratch(nodes ...string) *v1alpha1.FileSystem {
-	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: "scratch"}}
-	for _, n := range nodes {
-		fs.Status.Instances = append(fs.Status.Instances, v1alpha1.InstanceStatus{Name: "storage." + n, Node: n})
-		fs.Status.Targets = append(fs.Status.Targets, v1alpha1.TargetStatus{Name: n + ":/data", Node: n})
-	}
-	return fs
-}
+// scratch is the FileSystem that is asked for.
+var scratch = client.ObjectKey{Namespace: "storage", Name: "scratch"}
 
 // agent serves what an agent would, and keeps what it was asked.
 func agent(t *testing.T, asked *url.URL, serve http.HandlerFunc) (address string, port int) {
@@ -84,7 +78,7 @@ func TestTheAgentOfEachNodeIsAskedForTheFilesystemAndTheTime(t *testing.T) {
 	figures := []telemetry.Summary{{Node: "oss1", Target: "scratch-ssd-1", Seconds: 60, Utilization: 0.37}}
 	var asked url.URL
 	address, port := agent(t, &asked, says(telemetry.Answer{Node: "oss1", Time: now, Summaries: figures}))
-	found := reader(cluster(t, node("oss1", address)), port).Telemetry(t.Context(), scratch("oss1"), from, to)
+	found := reader(cluster(t, node("oss1", address)), port).Telemetry(t.Context(), scratch, []string{"oss1"}, from, to)
 	g.Expect(found).To(Equal(figures))
 	g.Expect(asked.Path).To(Equal("/telemetry"))
 	g.Expect(asked.Query()).To(Equal(url.Values{
@@ -122,7 +116,7 @@ func TestWhyThereAreNoFigures(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			address, port := agent(t, nil, c.serve)
-			found := reader(cluster(t, node("oss1", address)), port).Telemetry(t.Context(), scratch("oss1"), from, to)
+			found := reader(cluster(t, node("oss1", address)), port).Telemetry(t.Context(), scratch, []string{"oss1"}, from, to)
 			NewWithT(t).Expect(found).To(HaveExactElements(And(HaveField("Node", "oss1"), HaveField("Problem", ContainSubstring(c.says)))))
 		})
 	}
@@ -133,7 +127,7 @@ func TestASilentNodeDoesNotHideTheOthers(t *testing.T) {
 	figures := []telemetry.Summary{{Node: "oss2", Target: "scratch-ssd-2"}}
 	address, port := agent(t, nil, says(telemetry.Answer{Node: "oss2", Time: now, Summaries: figures}))
 	c := cluster(t, node("oss1", "127.0.0.77"), node("oss2", address), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "oss4"}})
-	found := reader(c, port).Telemetry(t.Context(), scratch("oss1", "oss2", "oss3", "oss4"), from, to)
+	found := reader(c, port).Telemetry(t.Context(), scratch, []string{"oss1", "oss2", "oss3", "oss4"}, from, to)
 	g.Expect(found).To(HaveExactElements(
 		And(HaveField("Node", "oss1"), HaveField("Problem", ContainSubstring("connection refused; an agent runs on each node with the label parallelfs.dev/agent"))),
 		HaveField("Target", "scratch-ssd-2"),
@@ -144,12 +138,12 @@ func TestASilentNodeDoesNotHideTheOthers(t *testing.T) {
 func TestAnAgentThatHangsIsGivenUp(t *testing.T) {
 	address, port := agent(t, nil, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	r := servers.NewReader(cluster(t, node("oss1", address)), port, 50*time.Millisecond)
-	found := r.Telemetry(t.Context(), scratch("oss1"), from, to)
+	found := r.Telemetry(t.Context(), scratch, []string{"oss1"}, from, to)
 	NewWithT(t).Expect(found).To(HaveExactElements(HaveField("Problem", ContainSubstring("does not answer"))))
 }
 
 func TestNobodyIsAskedWithoutAPort(t *testing.T) {
-	NewWithT(t).Expect(reader(cluster(t), 0).Telemetry(t.Context(), scratch("oss1"), from, to)).To(BeEmpty())
+	NewWithT(t).Expect(reader(cluster(t), 0).Telemetry(t.Context(), scratch, []string{"oss1"}, from, to)).To(BeEmpty())
 }
 
 func inventory(name string, done *v1alpha1.DroppedCaches) *v1alpha1.NodeInventory {
@@ -194,4 +188,24 @@ func TestWhoHasDroppedCaches(t *testing.T) {
 	g.Expect(waiting).To(Equal([]string{"behind", "never"}))
 	_, err = servers.DroppedCaches(t.Context(), c, []string{"done", "failed"}, "run/2")
 	g.Expect(err).To(MatchError("node failed could not drop its caches: read-only file system"))
+}
+
+func TestOfAThousandServersSomeAreAskedAndLittleIsKept(t *testing.T) {
+	g := NewWithT(t)
+	asked := make(chan string, 1000)
+	var nodes []string
+	var objects []client.Object
+	address, port := agent(t, nil, func(w http.ResponseWriter, _ *http.Request) {
+		asked <- ""
+		http.Error(w, "ask again", http.StatusServiceUnavailable)
+	})
+	for i := range 1000 {
+		nodes = append(nodes, fmt.Sprintf("oss%04d", i))
+		objects = append(objects, node(nodes[i], address))
+	}
+	found := reader(cluster(t, objects...), port).Telemetry(t.Context(), scratch, nodes, from, to)
+	g.Expect(asked).To(HaveLen(256))
+	g.Expect(len(found)).To(BeNumerically("<=", 32))
+	g.Expect(found[0]).To(Equal(telemetry.Summary{Node: "744 more nodes", Problem: "at most 256 are asked"}))
+	g.Expect(found[len(found)-1].Node).To(Equal("250 more nodes"))
 }

@@ -2,12 +2,12 @@ package storagetarget
 
 import (
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/views"
 	"parallelfs.dev/operator/internal/backend"
 )
 
@@ -16,8 +16,8 @@ type facts struct {
 	target *v1alpha1.StorageTarget
 	// fileSystem that it belongs to, nil when it is gone.
 	fileSystem *v1alpha1.FileSystem
-	// drainer says how its data comes elsewhere, nil when the filesystem can't move any.
-	drainer backend.Drainer
+	// seen is how the filesystem sees it, nil while the operator has not looked at the filesystem since its own start.
+	seen *views.Target
 	// node is true when the cluster has the target's node, agent when an agent has published what that node has.
 	node, agent bool
 	// namespaceEnds is true while the target's namespace is being deleted. It is looked at where a wipe may depend on it.
@@ -27,6 +27,11 @@ type facts struct {
 // noAgent is what a person does about a node without an agent.
 func noAgent(node string) string {
 	return fmt.Sprintf("no agent runs on node %s; label it: kubectl label node %s %s=", node, node, v1alpha1.LabelAgent)
+}
+
+// known is false while nobody has looked at the filesystem since the operator's start: what was said before stays.
+func known(f facts) bool {
+	return f.seen != nil || f.fileSystem == nil || !f.fileSystem.DeletionTimestamp.IsZero()
 }
 
 // observe decides the conditions that are the operator's: Online always, SafeToRemove while a person asks for the removal.
@@ -54,7 +59,7 @@ func online(f facts) metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonServing, message
 	case !f.agent:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonAgentMissing, noAgent(f.target.Spec.Node)
-	case meta.IsStatusConditionPresentAndEqual(f.fileSystem.Status.Conditions, v1alpha1.ConditionReady, metav1.ConditionUnknown):
+	case f.seen.Silent:
 		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonProbeUnreachable
 		c.Message = fmt.Sprintf("FileSystem %s does not say how it is: its condition Ready says why", f.fileSystem.Name)
 	default:
@@ -65,22 +70,14 @@ func online(f facts) metav1.Condition {
 
 // serving reports whether the filesystem lists the target as taking part, and what it says of it.
 func serving(f facts) (bool, string) {
-	if f.fileSystem == nil {
-		return false, ""
-	}
-	if server := server(f.target.Spec.Role); server != "" {
-		for _, i := range f.fileSystem.Status.Instances {
-			if i.Role == f.target.Spec.Role && i.Node == f.target.Spec.Node && i.Slot == f.target.Spec.Instance {
-				if i.Online {
-					return true, "the " + server + " answers"
-				}
-				return false, "the " + server + " does not answer: " + i.Message
-			}
-		}
-		return false, "no " + server + " runs on it yet"
-	}
-	seen := listed(f)
+	seen, server := service(f), server(f.target.Spec.Role)
 	switch {
+	case server != "" && seen == nil:
+		return false, "no " + server + " runs on it yet"
+	case server != "" && seen.Online:
+		return true, "the " + server + " answers"
+	case server != "":
+		return false, "the " + server + " does not answer: " + seen.Message
 	case seen == nil:
 		return false, "the filesystem does not list it yet"
 	case seen.Online:
@@ -102,16 +99,12 @@ func server(role v1alpha1.InstanceRole) string {
 	}
 }
 
-// listed is what the FileSystem's status says of the target, nil when it says nothing.
-func listed(f facts) *v1alpha1.TargetStatus {
-	if f.fileSystem == nil {
+// service is what the filesystem says of the target, nil when it says nothing.
+func service(f facts) *v1alpha1.TargetService {
+	if f.fileSystem == nil || f.seen == nil {
 		return nil
 	}
-	i := slices.IndexFunc(f.fileSystem.Status.Targets, func(t v1alpha1.TargetStatus) bool { return t.StorageTarget == f.target.Name })
-	if i < 0 {
-		return nil
-	}
-	return &f.fileSystem.Status.Targets[i]
+	return f.seen.Service
 }
 
 // safeToRemove is nil while nobody asks. It is true only in the filesystem's own words, about a removal that it was told of.
@@ -125,11 +118,17 @@ func safeToRemove(f facts) *metav1.Condition {
 		c.Reason, c.Message = v1alpha1.ReasonNotRemovable, removal.Never+"; set spec.remove to false"
 		return c
 	}
-	seen := listed(f)
+	seen := service(f)
+	asked := f.seen == nil || f.seen.Generation == f.target.Generation && f.seen.Removal != nil
+	if !asked {
+		seen = nil // it is about an earlier request
+	}
 	switch {
 	case seen == nil && takenOut(f.target):
 		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonDataMoved
 		c.Message = "nothing on this target is needed any more; it is unmounted when its server has let go of it"
+	case !asked:
+		c.Message = "waiting until the operator has looked at the filesystem since the removal was asked for"
 	case seen == nil:
 		c.Message = "the filesystem does not list this target, so nobody knows what is on it; its data is moved when it is online"
 	case !seen.Removing && removal.Writers != "":
@@ -159,12 +158,10 @@ func removalOf(f facts) backend.Removal {
 	switch {
 	case f.fileSystem == nil && f.target.Spec.Role != v1alpha1.RoleStorage:
 		return backend.Removal{Never: fmt.Sprintf("FileSystem %s is gone, so nobody can say whether what this target holds is needed", f.target.Spec.FileSystem.Name)}
-	case f.fileSystem == nil:
+	case f.fileSystem == nil || f.seen == nil || f.seen.Removal == nil:
 		return backend.Removal{} // nobody lists it, and nothing more is said of it
-	case f.drainer == nil:
-		return backend.Removal{Never: fmt.Sprintf("a filesystem of type %s can't move what is on one target to others", f.fileSystem.Spec.Type)}
 	default:
-		return f.drainer.Removal(f.fileSystem, f.target)
+		return *f.seen.Removal
 	}
 }
 

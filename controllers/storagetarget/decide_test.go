@@ -1,7 +1,6 @@
 package storagetarget
 
 import (
-	"fmt"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -9,22 +8,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/views"
 	"parallelfs.dev/operator/internal/backend"
 )
 
 const yes, no, unknown = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
 
-// mover is a filesystem that moves data as it says.
-type mover backend.Removal
-
-func (m mover) Removal(*v1alpha1.FileSystem, *v1alpha1.StorageTarget) backend.Removal {
-	return backend.Removal(m)
-}
-
-// oneTarget is a provisioned target of pool ssd on a node with an agent, and its FileSystem, which lists it as online.
+// oneTarget is a provisioned target of pool ssd on a node with an agent, whose filesystem lists it as online.
 func oneTarget() facts {
 	return facts{
-		node: true, agent: true, drainer: mover{Waits: "waiting until it is told", Moves: "it is moved: "},
+		node: true, agent: true,
+		seen: &views.Target{
+			Generation: 3, Service: &v1alpha1.TargetService{Online: true, CapacityBytes: 4 << 40, UsedBytes: 1 << 40},
+			Removal: &backend.Removal{Waits: "waiting until it is told", Moves: "it is moved: "},
+		},
 		target: &v1alpha1.StorageTarget{
 			ObjectMeta: metav1.ObjectMeta{Name: "scratch-ssd-01234567", Namespace: "storage", Generation: 3},
 			Spec: v1alpha1.StorageTargetSpec{
@@ -37,30 +34,8 @@ func oneTarget() facts {
 		},
 		fileSystem: &v1alpha1.FileSystem{
 			ObjectMeta: metav1.ObjectMeta{Name: "scratch", Namespace: "storage", UID: "1-2-3"},
-			Status: v1alpha1.FileSystemStatus{
-				Instances: []v1alpha1.InstanceStatus{{Name: "master.oss1", Role: v1alpha1.RoleMetadata, Node: "oss1", Online: true}},
-				Targets: []v1alpha1.TargetStatus{{
-					Name: "oss1:ssd", Node: "oss1", StoragePool: "ssd", StorageTarget: "scratch-ssd-01234567", Online: true,
-					CapacityBytes: 4 << 40, UsedBytes: 1 << 40,
-				}},
-			},
 		},
 	}
-}
-
-// metadataServers are three on each node; that of slot 1 is down.
-func metadataServers(nodes ...string) []v1alpha1.InstanceStatus {
-	var out []v1alpha1.InstanceStatus
-	for _, node := range nodes {
-		for slot := range int32(3) {
-			i := v1alpha1.InstanceStatus{Name: fmt.Sprintf("meta-%d.%s", slot, node), Role: v1alpha1.RoleMetadata, Node: node, Slot: slot, Online: slot != 1}
-			if !i.Online {
-				i.Message = fmt.Sprintf("slot %d is down", slot)
-			}
-			out = append(out, i)
-		}
-	}
-	return out
 }
 
 func TestOnline(t *testing.T) {
@@ -78,22 +53,21 @@ func TestOnline(t *testing.T) {
 		},
 		"a target that does not serve says what the filesystem says": {
 			change: func(f *facts) {
-				f.fileSystem.Status.Targets[0].Online, f.fileSystem.Status.Targets[0].Message = false, "it says: damaged"
+				f.seen.Service.Online, f.seen.Service.Message = false, "it says: damaged"
 			},
 			status: no, reason: v1alpha1.ReasonNotServing, says: "it says: damaged",
 		},
 		"a target that is not listed does not serve": {
-			change: func(f *facts) { f.fileSystem.Status.Targets[0].StorageTarget = "another" },
+			change: func(f *facts) { f.seen.Service = nil },
 			status: no, reason: v1alpha1.ReasonNotServing, says: "does not list it yet",
 		},
 		"a target on a node without an agent says how to get one": {
-			change: func(f *facts) { f.agent, f.fileSystem.Status.Targets = false, nil },
+			change: func(f *facts) { f.agent, f.seen.Service = false, nil },
 			status: unknown, reason: v1alpha1.ReasonAgentMissing, says: "kubectl label node oss1 parallelfs.dev/agent=",
 		},
 		"nothing is known while the filesystem itself is not": {
 			change: func(f *facts) {
-				f.fileSystem.Status.Targets[0].Online = false
-				f.fileSystem.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: unknown}}
+				f.seen.Service.Online, f.seen.Silent = false, true
 			},
 			status: unknown, reason: v1alpha1.ReasonProbeUnreachable,
 		},
@@ -103,41 +77,19 @@ func TestOnline(t *testing.T) {
 		"the metadata is not online when its server is not": {
 			change: func(f *facts) {
 				f.target.Spec.Role = v1alpha1.RoleMetadata
-				f.fileSystem.Status.Instances[0].Online, f.fileSystem.Status.Instances[0].Message = false, "no answer"
+				f.seen.Service.Online, f.seen.Service.Message = false, "no answer"
 			},
 			status: no, reason: v1alpha1.ReasonNotServing, says: "no answer",
 		},
-		"the metadata of one server of a node is online when that server is, whatever the others are": {
-			change: func(f *facts) {
-				f.target.Spec.Role, f.target.Spec.Instance = v1alpha1.RoleMetadata, 2
-				f.fileSystem.Status.Instances = metadataServers("oss1", "oss2")
-			},
-			status: yes, reason: v1alpha1.ReasonServing, says: "the metadata server answers",
-		},
-		"the metadata of one server of a node is not online when that server is not, whatever the others are": {
-			change: func(f *facts) {
-				f.target.Spec.Role, f.target.Spec.Instance = v1alpha1.RoleMetadata, 1
-				f.fileSystem.Status.Instances = metadataServers("oss1", "oss2")
-			},
-			status: no, reason: v1alpha1.ReasonNotServing, says: "the metadata server does not answer: slot 1 is down",
-		},
 		"the metadata of a server that is not there yet is not online": {
 			change: func(f *facts) {
-				f.target.Spec.Role, f.target.Spec.Instance = v1alpha1.RoleMetadata, 3
-				f.fileSystem.Status.Instances = metadataServers("oss1", "oss2")
+				f.target.Spec.Role, f.seen.Service = v1alpha1.RoleMetadata, nil
 			},
 			status: no, reason: v1alpha1.ReasonNotServing, says: "no metadata server runs on it yet",
 		},
 		"the store of the management service is online when that answers": {
-			change: func(f *facts) {
-				f.target.Spec.Role = v1alpha1.RoleManagement
-				f.fileSystem.Status.Instances[0].Role = v1alpha1.RoleManagement
-			},
-			status: yes, reason: v1alpha1.ReasonServing, says: "the management service answers",
-		},
-		"the store of the management service is not online because a metadata server of its node is": {
 			change: func(f *facts) { f.target.Spec.Role = v1alpha1.RoleManagement },
-			status: no, reason: v1alpha1.ReasonNotServing, says: "no management service runs on it yet",
+			status: yes, reason: v1alpha1.ReasonServing, says: "the management service answers",
 		},
 		"a target without a FileSystem serves nobody": {
 			change: func(f *facts) { f.fileSystem = nil }, status: no, reason: v1alpha1.ReasonNotServing, says: "is gone",
@@ -160,7 +112,7 @@ func TestOnline(t *testing.T) {
 }
 
 func TestSafeToRemove(t *testing.T) {
-	seen := func(f *facts) *v1alpha1.TargetStatus { return &f.fileSystem.Status.Targets[0] }
+	seen := func(f *facts) *v1alpha1.TargetService { return f.seen.Service }
 	cases := map[string]struct {
 		change func(f *facts)
 		status metav1.ConditionStatus
@@ -181,11 +133,11 @@ func TestSafeToRemove(t *testing.T) {
 			change: func(f *facts) { seen(f).Removing, seen(f).Removable = true, true }, status: yes, reason: v1alpha1.ReasonDataMoved,
 		},
 		"a target that the filesystem does not list is not safe to remove": {
-			change: func(f *facts) { f.fileSystem.Status.Targets = nil }, status: no, reason: v1alpha1.ReasonMovingData, says: "nobody knows",
+			change: func(f *facts) { f.seen.Service = nil }, status: no, reason: v1alpha1.ReasonMovingData, says: "nobody knows",
 		},
 		"a target that was taken out while it was safe stays so, though the filesystem no longer lists it": {
 			change: func(f *facts) {
-				f.fileSystem.Status.Targets = nil
+				f.seen.Service = nil
 				f.target.DeletionTimestamp = new(metav1.Now())
 				f.target.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSafeToRemove, Status: metav1.ConditionTrue}}
 			},
@@ -193,39 +145,42 @@ func TestSafeToRemove(t *testing.T) {
 		},
 		"a target that is deleted and never was safe is not": {
 			change: func(f *facts) {
-				f.fileSystem.Status.Targets = nil
+				f.seen.Service = nil
 				f.target.DeletionTimestamp = new(metav1.Now())
 			},
 			status: no, reason: v1alpha1.ReasonMovingData, says: "nobody knows",
 		},
 		"what its filesystem can never move is never safe to remove, whatever else is said of it": {
 			change: func(f *facts) {
-				f.drainer = mover{Never: "the store can't be moved"}
+				f.seen.Removal = &backend.Removal{Never: "the store can't be moved"}
 				seen(f).Removing, seen(f).Removable = true, true
 			},
 			status: no, reason: v1alpha1.ReasonNotRemovable, says: "the store can't be moved; set spec.remove to false",
 		},
-		"nothing is of a filesystem that can't move data": {
+		"what was seen of it before the request counts nothing": {
 			change: func(f *facts) {
-				f.drainer, f.fileSystem.Spec.Type = nil, "Example"
 				seen(f).Removing, seen(f).Removable = true, true
+				f.seen.Generation = 2
 			},
-			status: no, reason: v1alpha1.ReasonNotRemovable, says: "a filesystem of type Example can't move what is on one target to others",
+			status: no, reason: v1alpha1.ReasonMovingData, says: "has looked at the filesystem since",
+		},
+		"it waits while no pass over the filesystem has seen the request": {
+			change: func(f *facts) { f.seen.Removal = nil }, status: no, reason: v1alpha1.ReasonMovingData, says: "has looked at the filesystem since",
 		},
 		"nor is the metadata of a filesystem that is gone": {
-			change: func(f *facts) { f.fileSystem, f.drainer, f.target.Spec.Role = nil, nil, v1alpha1.RoleMetadata },
+			change: func(f *facts) { f.fileSystem, f.seen, f.target.Spec.Role = nil, nil, v1alpha1.RoleMetadata },
 			status: no, reason: v1alpha1.ReasonNotRemovable, says: "FileSystem scratch is gone, so nobody can say whether what this target holds is needed",
 		},
 		"nobody knows what is on a storage target of a filesystem that is gone": {
-			change: func(f *facts) { f.fileSystem, f.drainer = nil, nil }, status: no, reason: v1alpha1.ReasonMovingData, says: "nobody knows",
+			change: func(f *facts) { f.fileSystem, f.seen = nil, nil }, status: no, reason: v1alpha1.ReasonMovingData, says: "nobody knows",
 		},
 		"it waits until a person says that nothing writes, where that is in the way": {
-			change: func(f *facts) { f.drainer = mover{Writers: "Stop what writes", Waits: "waiting"} },
+			change: func(f *facts) { f.seen.Removal = &backend.Removal{Writers: "Stop what writes", Waits: "waiting"} },
 			status: no, reason: v1alpha1.ReasonClientsMounted, says: "Stop what writes",
 		},
 		"who writes is of no account when the move has begun": {
 			change: func(f *facts) {
-				f.drainer, seen(f).Removing = mover{Writers: "Stop what writes", Moves: "a client moves it; "}, true
+				f.seen.Removal, seen(f).Removing = &backend.Removal{Writers: "Stop what writes", Moves: "a client moves it; "}, true
 			},
 			status: no, reason: v1alpha1.ReasonMovingData, says: "a client moves it; 1TiB of 4TiB are left",
 		},

@@ -22,7 +22,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/apply"
 	"parallelfs.dev/operator/controllers/conditions"
-	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/controllers/views"
 )
 
 // FieldOwner is the name under which the operator's conditions stand in a StorageTarget's managedFields. The agent has one of
@@ -38,8 +38,8 @@ type Reconciler struct {
 	// Reader reads from the API server.
 	Reader   client.Reader
 	Recorder events.EventRecorder
-	// Backends by spec.type of the FileSystems.
-	Backends backend.Set
+	// Views are what the passes over FileSystems have found.
+	Views *views.Board
 }
 
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=storagetargets,verbs=get;list;watch;create;patch;delete
@@ -48,7 +48,7 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=nodeinventories,verbs=get;list;watch
 
-// Reconcile brings the operator's conditions of one StorageTarget up to date, or lets it go.
+// Reconcile brings the operator's part of the status of one StorageTarget up to date, or lets it go.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	return apply.Again(ctrl.Result{}, r.reconcile(ctx, request))
 }
@@ -67,7 +67,10 @@ func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) error 
 			return err
 		}
 	}
-	return r.write(ctx, f.target, observe(f))
+	if !known(f) {
+		return nil // the first pass over the FileSystem wakes this controller again
+	}
+	return r.write(ctx, f.target, observe(f), service(f))
 }
 
 // gather reads what is looked at.
@@ -80,7 +83,9 @@ func (r *Reconciler) gather(ctx context.Context, target *v1alpha1.StorageTarget)
 	}
 	if found && string(fs.UID) == target.Spec.FileSystem.UID {
 		f.fileSystem = fs
-		f.drainer, _ = r.Backends[fs.Spec.Type].(backend.Drainer)
+		if seen, ok := r.Views.Target(client.ObjectKeyFromObject(fs), fs.UID, target.Name); ok {
+			f.seen = &seen
+		}
 	}
 	if f.node, err = r.find(ctx, client.ObjectKey{Name: target.Spec.Node}, &corev1.Node{}); err != nil {
 		return f, err
@@ -133,15 +138,17 @@ func (r *Reconciler) release(ctx context.Context, f facts) (bool, error) {
 	return true, nil
 }
 
-// write applies the operator's conditions when they differ from what is there, and announces what has changed.
-func (r *Reconciler) write(ctx context.Context, target *v1alpha1.StorageTarget, wanted []metav1.Condition) error {
+// write applies the operator's part of the status when it differs from what is there, and announces what has changed.
+func (r *Reconciler) write(
+	ctx context.Context, target *v1alpha1.StorageTarget, wanted []metav1.Condition, service *v1alpha1.TargetService,
+) error {
 	var mine []metav1.Condition
 	for _, c := range wanted {
 		c.Message = v1alpha1.Cut(c.Message, maxMessage)
 		// Setting it over the one that is there keeps the time of its last change.
 		mine = append(mine, over(target.Status.Conditions, c))
 	}
-	if same(target.Status.Conditions, mine) {
+	if same(target.Status.Conditions, mine) && equality.Semantic.DeepEqual(target.Status.Service, service) {
 		return nil
 	}
 	var list []any
@@ -152,15 +159,23 @@ func (r *Reconciler) write(ctx context.Context, target *v1alpha1.StorageTarget, 
 		}
 		list = append(list, content)
 	}
+	status := map[string]any{"conditions": list}
+	if service != nil {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(service)
+		if err != nil {
+			return fmt.Errorf("convert what the filesystem says: %w", err)
+		}
+		status["service"] = content
+	}
 	intent := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": target.Name, "namespace": target.Namespace, "uid": string(target.UID)},
-		"status":   map[string]any{"conditions": list},
+		"status":   status,
 	}}
 	intent.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("StorageTarget"))
 	err := r.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(intent),
 		client.ForceOwnership, client.FieldOwner(FieldOwner))
 	if err != nil {
-		return client.IgnoreNotFound(fmt.Errorf("write the conditions of %s: %w", target.Name, err))
+		return client.IgnoreNotFound(fmt.Errorf("write the status of %s: %w", target.Name, err))
 	}
 	r.announce(target, mine)
 	return nil

@@ -27,16 +27,19 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 	r.Recorder = mgr.GetEventRecorder("parallelfs-" + Name)
 	// Of a node and of its inventory it matters only that they are there.
 	comesOrGoes := builder.WithPredicates(predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }})
+	goes := predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return !e.ObjectNew.GetDeletionTimestamp().IsZero() }}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
 		// A deleted target goes when the agent has written that it is released, so changes of the status wake it.
 		For(&v1alpha1.StorageTarget{}).
+		WatchesRawSource(r.Views.Targets()).
+		// What a FileSystem says of a target comes from there; here it matters that the FileSystem goes, and whether its data is to be wiped.
 		Watches(&v1alpha1.FileSystem{}, handler.EnqueueRequestsFromMapFunc(r.targets(func(t *v1alpha1.StorageTarget, fs client.Object) bool {
 			return t.Namespace == fs.GetNamespace() && t.Spec.FileSystem.Name == fs.GetName()
-		}))).
+		})), builder.WithPredicates(goes)).
 		Watches(&v1alpha1.NodeInventory{}, handler.EnqueueRequestsFromMapFunc(r.targets(onNode)), comesOrGoes).
 		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.targets(onNode)), comesOrGoes).
-		WithOptions(controller.Options{RateLimiter: failures.Limiter()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 4, RateLimiter: failures.Limiter()}).
 		Complete(r)
 }
 

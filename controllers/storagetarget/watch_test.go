@@ -21,7 +21,8 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/storagetarget"
-	"parallelfs.dev/operator/internal/backend/all"
+	"parallelfs.dev/operator/controllers/views"
+	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/test/envtest/apiserver"
 )
 
@@ -30,7 +31,7 @@ var server *apiserver.Server
 func TestMain(m *testing.M) { apiserver.Run(m, &server) }
 
 // start runs the controller in a manager, as cmd/manager does, until the test ends. It works on the targets of one namespace.
-func start(t *testing.T, namespace string) {
+func start(t *testing.T, namespace string, board *views.Board) {
 	t.Helper()
 	g := NewWithT(t)
 	mgr, err := ctrl.NewManager(server.Config, ctrl.Options{
@@ -38,7 +39,7 @@ func start(t *testing.T, namespace string) {
 		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
 	})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect((&storagetarget.Reconciler{Backends: all.Backends(time.Minute)}).Setup(mgr)).To(Succeed())
+	g.Expect((&storagetarget.Reconciler{Views: board}).Setup(mgr)).To(Succeed())
 	ended := make(chan error)
 	go func() { ended <- mgr.Start(t.Context()) }()
 	t.Cleanup(func() { g.Expect(<-ended).To(Succeed()) })
@@ -71,7 +72,13 @@ func TestAStorageTargetFollowsItsFileSystemAndItsAgent(t *testing.T) {
 		},
 	}
 	g.Expect(server.Client.Create(ctx, target)).To(Succeed())
-	start(t, namespace)
+	board := &views.Board{}
+	start(t, namespace, board)
+	looks := func(view views.Target) {
+		view.Generation = target.Generation
+		board.Show(client.ObjectKeyFromObject(fs), fs.UID, views.FileSystem{Targets: map[string]views.Target{target.Name: view}})
+	}
+	looks(views.Target{})
 
 	becomes := func(kind, reason string) {
 		t.Helper()
@@ -90,20 +97,13 @@ func TestAStorageTargetFollowsItsFileSystemAndItsAgent(t *testing.T) {
 	agent(ctx, g, target, recorded, v1alpha1.ConditionReady, v1alpha1.ReasonProven)
 
 	// The filesystem says that it serves, then that it is empty.
-	says := func(seen v1alpha1.TargetStatus) {
-		t.Helper()
-		seen.Name, seen.Node, seen.StoragePool, seen.Directory, seen.StorageTarget = "t", node, "ssd", "/d", target.Name
-		before := fs.DeepCopy()
-		fs.Status.Targets = []v1alpha1.TargetStatus{seen}
-		g.Expect(server.Client.Status().Patch(ctx, fs, client.MergeFrom(before))).To(Succeed())
-	}
-	says(v1alpha1.TargetStatus{Online: true})
+	looks(views.Target{Service: &v1alpha1.TargetService{Online: true}})
 	becomes(v1alpha1.ConditionOnline, v1alpha1.ReasonServing)
 	before := target.DeepCopy()
 	target.Spec.Remove = true
 	g.Expect(server.Client.Patch(ctx, target, client.MergeFrom(before))).To(Succeed())
 	becomes(v1alpha1.ConditionSafeToRemove, v1alpha1.ReasonMovingData)
-	says(v1alpha1.TargetStatus{Online: true, Removing: true, Removable: true})
+	looks(views.Target{Service: &v1alpha1.TargetService{Online: true, Removing: true, Removable: true}, Removal: &backend.Removal{}})
 	becomes(v1alpha1.ConditionSafeToRemove, v1alpha1.ReasonDataMoved)
 	before = target.DeepCopy()
 	target.Spec.Remove = false

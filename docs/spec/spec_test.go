@@ -22,6 +22,7 @@ var documents = map[string]string{
 	"parallelfs.dev_filesystems.yaml":     "filesystem.md",
 	"parallelfs.dev_benchmarkruns.yaml":   "benchmarkrun.md",
 	"parallelfs.dev_benchmarksuites.yaml": "benchmarksuite.md",
+	"parallelfs.dev_filesystemnodes.yaml": "filesystemnode.md",
 	"parallelfs.dev_storagetargets.yaml":  "storagetarget.md",
 	"parallelfs.dev_nodeinventories.yaml": "nodeinventory.md",
 }

@@ -73,9 +73,10 @@ func Absent(namespace, secret string) client.Object {
 	}
 }
 
-// DefaultKubeletSync is how long a change of a ConfigMap may take until a daemon that starts reads it: the kubelet brings it to the node
-// once in its sync period (syncFrequency, a minute unless a node says otherwise: KubeletConfiguration v1beta1).
-const DefaultKubeletSync = time.Minute
+// DefaultTellTime is how long it may take from a change, such as that a disk is proven, until the file of the node says it: a pass of the
+// manager, and a write of the agent. A server that was started earlier than that after the change is taken not to know it; when it may be
+// started anew, Input.Told says.
+const DefaultTellTime = time.Minute
 
 // TemplateHashAnnotation on a pod template holds a hash of everything whose change needs a restart of the pod.
 const TemplateHashAnnotation = "parallelfs.dev/template-hash"
@@ -101,6 +102,10 @@ type Input struct {
 	Targets []v1alpha1.StorageTarget
 	// Since is when this manager first saw the condition Ready of a StorageTarget as it is now, by name and by the clock of State.Asked.
 	Since map[string]time.Time
+	// FileSystemNodes are those of this filesystem, sorted by node.
+	FileSystemNodes []v1alpha1.FileSystemNode
+	// Told are the nodes whose agents have written what Members says that the servers there are told: a server that starts knows it.
+	Told map[string]bool
 	// Pinnings are where the daemons are to run, by node and instance (spec.Run.Instance); plan.Pin made them.
 	Pinnings map[string]map[string]spec.Pinning
 	// Inventories are what the agents found, by node; a node without an agent has none.

@@ -1,7 +1,6 @@
 package backend
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -9,9 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"parallelfs.dev/operator/api/v1alpha1"
-	"parallelfs.dev/operator/internal/node/spec"
 )
 
 func TestAPoolKeepsItsSlotAndItsNodes(t *testing.T) {
@@ -106,18 +105,21 @@ func TestPodsHaveWhatTheUserAsksForAndOnlyResourcesRestartThem(t *testing.T) {
 	g.Expect(after.Annotations[TemplateHashAnnotation]).NotTo(Equal(before.Annotations[TemplateHashAnnotation]))
 }
 
-func TestWhatDiffersFromNodeToNodeFitsIntoAConfigMap(t *testing.T) {
+func TestTheNamesOfFileSystemNodesDoNotCollide(t *testing.T) {
 	g := NewWithT(t)
-	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Name: "scratch", Namespace: "storage"}}
-	nodes := map[string]spec.Local{"n1": {Daemons: map[string]spec.LocalDaemon{"meta/0": {Variables: map[string]string{"NODE_ID": "1"}}}}}
-	m, err := LocalMap(fs, "scratch-local", nodes)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(m.Data).To(Equal(map[string]string{"n1": `{"daemons":{"meta/0":{"variables":{"NODE_ID":"1"}}}}`}))
-	for i := range 1024 {
-		nodes[fmt.Sprint("n", i)] = spec.Local{Daemons: map[string]spec.LocalDaemon{"meta/0": {Variables: map[string]string{"X": strings.Repeat("x", 1000)}}}}
+	names := map[string]string{}
+	long := strings.Repeat("a", 60)
+	for _, of := range [][2]string{
+		{"scratch", "n1"}, {"scratch", "n1.example.com"}, {"scratch", "n1.example.org"}, {"scratch", long}, {"scratch", long + "b"},
+		{"a", "b-n1"}, {"a-b", "n1"}, {"scratch", strings.Repeat("a", 31) + "-x"}, {strings.Repeat("f", 63), strings.Repeat("n", 253)},
+	} {
+		name := FileSystemNodeName(of[0], of[1])
+		g.Expect(validation.IsDNS1123Subdomain(name)).To(BeEmpty(), name)
+		g.Expect(name).To(MatchRegexp("^" + of[0] + "-[a-z0-9-]*[a-z0-9]-[0-9a-f]{16}$"))
+		g.Expect(names).NotTo(HaveKey(name))
+		names[name] = of[0] + " " + of[1]
 	}
-	_, err = LocalMap(fs, "scratch-local", nodes)
-	g.Expect(err).To(MatchError(ContainSubstring("split it into several FileSystems")))
+	g.Expect(FileSystemNodeName("scratch", "n1")).To(Equal("scratch-n1-331ac9316742474d"), "a name is for ever")
 }
 
 func TestEveryContainerOfAPodWithExclusiveCPUsIsLimited(t *testing.T) {

@@ -65,8 +65,9 @@ type Pinner interface {
 
 // Drainer is a Backend whose filesystem can move data from one target to others.
 type Drainer interface {
-	// Removal says how what is on a target comes elsewhere, when a person asks for it (StorageTarget.spec.remove).
-	Removal(fs *v1alpha1.FileSystem, target *v1alpha1.StorageTarget) Removal
+	// Removal says how what is on a target comes elsewhere, when a person asks for it (StorageTarget.spec.remove). The filesystem is mounted
+	// on the nodes of that name.
+	Removal(fs *v1alpha1.FileSystem, target *v1alpha1.StorageTarget, mounted []string) Removal
 }
 
 // Removal says how what is on a target comes elsewhere. Each is a part of a sentence.
@@ -127,8 +128,18 @@ type BenchmarkRequest struct {
 	Calls []BenchmarkCall
 	// StoragePool whose targets are measured; empty for all.
 	StoragePool string
+	// Services is what the filesystem says of its targets.
+	Services map[TargetKey]v1alpha1.TargetService
 	// Timeout ends the calls.
 	Timeout time.Duration
+}
+
+// TargetKey names a target that holds files.
+type TargetKey struct {
+	// Node that has it.
+	Node string
+	// Name of the StorageTarget, or the directory of the node.
+	Name string
 }
 
 // BenchmarkCall is a benchmarks.Call.

@@ -55,14 +55,14 @@ func Condition(t v1alpha1.StorageTarget, name string) *metav1.Condition {
 	return meta.FindStatusCondition(t.Status.Conditions, name)
 }
 
-// LocalTarget is what a daemon is told of a disk. Only the data of a storage target can be moved elsewhere.
-func LocalTarget(fs *v1alpha1.FileSystem, t v1alpha1.StorageTarget) spec.Target {
-	local := spec.Target{
+// MemberTarget is what a server is told of a disk. Only the data of a storage target can be moved elsewhere.
+func MemberTarget(fs *v1alpha1.FileSystem, t v1alpha1.StorageTarget) v1alpha1.MemberTarget {
+	out := v1alpha1.MemberTarget{
 		Name: t.Name, Path: TargetPath(fs, t.Name),
 		Remove: t.Spec.Remove && t.Spec.Role == v1alpha1.RoleStorage,
 	}
 	if Finished(t) {
-		local.UUID = t.Status.Provisioned.UUID
+		out.UUID = t.Status.Provisioned.UUID
 	}
-	return local
+	return out
 }

@@ -3,7 +3,6 @@ package backend
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -77,8 +76,7 @@ type Placements struct {
 func NewPlacements(in Input) *Placements { return &Placements{in: in} }
 
 // Of is where a daemon runs, as the agent of its node has read it from the kernel, nil on a node without an agent.
-// The daemon is known by its name among the daemons of the node (spec.Run.Instance); one that is told nothing of its node by its
-// component. Instance is its name in the status.
+// The daemon is known by its name among the daemons of the node (spec.Run.Instance). Instance is its name in the status.
 func (p *Placements) Of(
 	node, daemon, instance string, pinning *v1alpha1.CPUPinning, disks []v1alpha1.StorageTarget,
 ) *v1alpha1.InstancePlacement {
@@ -96,8 +94,7 @@ func (p *Placements) Of(
 	if Bound(pinning) {
 		placement.WantedCPUs = wanted.CPUs
 	}
-	names := []string{p.daemonName(daemon), p.daemonName(strings.TrimSuffix(instance, "."+node))}
-	i := slices.IndexFunc(inventory.Daemons, func(d v1alpha1.DaemonPlacement) bool { return slices.Contains(names, d.Name) })
+	i := slices.IndexFunc(inventory.Daemons, func(d v1alpha1.DaemonPlacement) bool { return d.Name == p.daemonName(daemon) })
 	if i < 0 {
 		if asks {
 			p.unseen(v1alpha1.ReasonStarting, "%s: the agent does not see it run", instance)

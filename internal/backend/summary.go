@@ -6,11 +6,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// maxClients is the number of clients that the status lists.
-const maxClients = 256
-
-// Count makes the summary of what was observed, and cuts the list of clients to what the status holds: those that need attention
-// stand first.
+// Count makes the summary of what was observed.
 func (o *Observation) Count() {
 	servers, targets, clients := 0, 0, 0
 	for _, i := range o.Instances {
@@ -36,19 +32,6 @@ func (o *Observation) Count() {
 	o.Summary = v1alpha1.FileSystemSummary{
 		Servers: Ratio(servers, len(o.Instances)), Targets: Ratio(targets, len(o.Targets)), Clients: Ratio(clients, len(o.Clients)),
 		Capacity: v1alpha1.Bytes(capacity), Used: v1alpha1.Bytes(used),
-	}
-	slices.SortStableFunc(o.Clients, func(a, b v1alpha1.ClientStatus) int {
-		switch {
-		case a.Mounted == b.Mounted:
-			return 0
-		case b.Mounted:
-			return -1
-		default:
-			return 1
-		}
-	})
-	if len(o.Clients) > maxClients {
-		o.Clients = o.Clients[:maxClients]
 	}
 }
 

@@ -13,7 +13,7 @@ make --no-print-directory deploy
 say "labeling the workers: one for metadata and one for its copy, all for storage and clients"
 mapfile -t nodes < <(kubectl get nodes -l '!node-role.kubernetes.io/control-plane' -o name | sort)
 ((${#nodes[@]} >= 2)) || die "the demo needs two workers: WORKERS=3 make cluster-up"
-kubectl label --overwrite "${nodes[@]}" parallelfs.dev/scratch-storage= parallelfs.dev/scratch-client= >/dev/null
+kubectl label --overwrite "${nodes[@]}" parallelfs.dev/agent= parallelfs.dev/scratch-storage= parallelfs.dev/scratch-client= >/dev/null
 kubectl label --overwrite "${nodes[0]}" parallelfs.dev/scratch-metadata= >/dev/null
 kubectl label --overwrite "${nodes[1]}" parallelfs.dev/scratch-metalogger= >/dev/null
 

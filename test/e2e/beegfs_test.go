@@ -113,33 +113,6 @@ func written(inNamespace, pod, name string) string {
 	return onNode(found[1], "cat /var/lib/kubelet/pods/"+found[0]+"/volumes/kubernetes.io~empty-dir/run/"+name) + "\n"
 }
 
-// hiveInstances are the daemons of hive in a role.
-func (s *story) hiveInstances(role v1alpha1.InstanceRole) []v1alpha1.InstanceStatus {
-	GinkgoHelper()
-	var out []v1alpha1.InstanceStatus
-	for _, i := range s.fileSystemNamed("hive").Status.Instances {
-		if i.Role == role {
-			out = append(out, i)
-		}
-	}
-	return out
-}
-
-// hiveTarget is what the status says of the target on a disk, nil when it says nothing.
-func (s *story) hiveTarget(node, name string) *v1alpha1.TargetStatus {
-	GinkgoHelper()
-	t := s.targetOn(node, name)
-	if t == nil {
-		return nil
-	}
-	for _, s := range s.fileSystemNamed("hive").Status.Targets {
-		if s.StorageTarget == t.Name {
-			return &s
-		}
-	}
-	return nil
-}
-
 func (s *story) beeGFSRuns() {
 	It("gives every daemon its own numbers, ports and disks, and is Ready when the management service says so", func() {
 		s.begin()
@@ -164,15 +137,16 @@ func (s *story) beeGFSRuns() {
 		Expect(status.Summary.Targets).To(Equal("5/5"))
 		Expect(status.Management.Version).To(Equal(beeGFS7))
 		ids, addresses, places := map[int32]bool{}, map[string]bool{}, map[string]bool{}
-		for _, i := range s.hiveInstances(v1alpha1.RoleMetadata) {
-			ids[i.NodeID], addresses[i.Address], places[i.Target] = true, true, true
+		for _, i := range s.servers("hive", v1alpha1.RoleMetadata) {
+			ids[i.told.ID], addresses[i.seen.Address], places[i.told.Targets[0].Name] = true, true, true
 		}
 		Expect(ids).To(HaveLen(2 * instances))
 		Expect(addresses).To(HaveLen(2 * instances))
 		Expect(places).To(HaveLen(2 * instances))
 		report("kubectl get filesystems,storagetargets -o wide", s.kubectl("get", "filesystems,storagetargets", "-o", "wide"))
-		report("status.instances and status.beegfs", s.kubectl("get", "filesystem", "hive", "-o", "go-template={{range .status.instances}}"+
-			"{{.name}} id {{.nodeID}} at {{.address}} on {{.target}}{{with .placement}} CPUs {{.cpus}} of {{.wantedCPUs}}, memory {{.memoryPolicy}}{{end}}{{\"\\n\"}}{{end}}"))
+		report("kubectl get filesystemnodes", s.kubectl("get", "filesystemnodes", "-o", "wide"))
+		report("status.members", s.kubectl("get", "filesystemnodes", "-o", "go-template={{range .items}}{{.spec.node}}:{{\"\\n\"}}{{range .status.members}}"+
+			"{{.name}} at {{.address}}{{with .placement}} CPUs {{.cpus}} of {{.wantedCPUs}}, memory {{.memoryPolicy}}{{end}}{{\"\\n\"}}{{end}}{{end}}"))
 		report("beegfs-ctl --listnodes --nodetype=meta", s.askHive("--listnodes --nodetype=meta --nicdetails"))
 	})
 
@@ -197,9 +171,11 @@ func (s *story) beeGFSRuns() {
 		report("beegfs-ctl --liststoragepools", pools)
 		for _, pool := range []string{"ssd", "bulk"} {
 			var want []string
-			for _, t := range s.fileSystemNamed("hive").Status.Targets {
-				if t.StoragePool == pool {
-					want = append(want, strconv.Itoa(int(t.ID)))
+			for _, i := range s.servers("hive", v1alpha1.RoleStorage) {
+				for _, t := range i.told.Targets {
+					if i.told.StoragePool == pool {
+						want = append(want, strconv.Itoa(int(t.ID)))
+					}
 				}
 			}
 			slices.Sort(want)
@@ -213,9 +189,9 @@ func (s *story) beeGFSRuns() {
 	It("binds each metadata server as asked, as the kernel says", func() {
 		Eventually(func() []string {
 			var placed []string
-			for _, i := range s.hiveInstances(v1alpha1.RoleMetadata) {
-				if p := i.Placement; p != nil && p.CPUs == p.WantedCPUs && p.Drift == "" && p.MemoryPolicy == "bind:0" {
-					placed = append(placed, i.Name)
+			for _, i := range s.servers("hive", v1alpha1.RoleMetadata) {
+				if p := i.seen.Placement; p != nil && p.CPUs == p.WantedCPUs && p.Drift == "" && p.MemoryPolicy == "bind:0" {
+					placed = append(placed, i.node+" "+i.told.Name)
 				}
 			}
 			return placed
@@ -266,11 +242,11 @@ func (s *story) beeGFSRuns() {
 	})
 
 	It("drains a storage target: away from new files, proven to be empty, taken out and forgotten", func() {
-		drained := s.hiveTarget(workers[0], "slow1")
+		drained := s.numberOf("hive", s.targetOn(workers[0], "slow1").Name)
 		chunk := s.spareChunk(workers[0], "slow1")
 		s.kubectl("patch", "storagetarget", s.targetOn(workers[0], "slow1").Name, "--type=merge", "-p",
 			`{"spec":{"remove":true,"writersStopped":true}}`)
-		Eventually(func() string { return s.askHive("--liststoragepools") }, long).Should(MatchRegexp(`(?m)^ *\d+ +draining +%d *$`, drained.ID))
+		Eventually(func() string { return s.askHive("--liststoragepools") }, long).Should(MatchRegexp(`(?m)^ *\d+ +draining +%d *$`, drained))
 		Eventually(func() string {
 			said, _ := try("", "kubectl", "-n", s.namespace, "logs", "-l", "parallelfs.dev/filesystem=hive,parallelfs.dev/component=drain", "--tail=-1")
 			return said // none while the pod starts
@@ -284,7 +260,7 @@ func (s *story) beeGFSRuns() {
 		s.apply(s.hive(s.bulkDisk(workers[0], "slow0"), s.bulkDisk(workers[1], "slow0"), s.bulkDisk(workers[2], "slow0")))
 		Eventually(func() any { return s.targetOn(workers[0], "slow1") }, long).Should(BeNil())
 		Expect(onNode(workers[0], "grep -c "+name+" /proc/self/mountinfo || true")).To(Equal("0"))
-		Eventually(func() string { return s.askHive("--listtargets --nodetype=storage") }, long).ShouldNot(MatchRegexp(`(?m)^ *%d +`, drained.ID))
+		Eventually(func() string { return s.askHive("--listtargets --nodetype=storage") }, long).ShouldNot(MatchRegexp(`(?m)^ *%d +`, drained))
 		Eventually(s.readyNamed, long).WithArguments("hive").Should(BeTrue(), s.whyHiveIsNotReady)
 		Expect(s.fileSystemNamed("hive").Status.Summary.Targets).To(Equal("6/6"))
 	})

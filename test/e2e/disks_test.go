@@ -291,9 +291,9 @@ func (s *story) disksAreTargets() {
 	It("shows where its daemons run, as the kernel says", func() {
 		placed := func() map[string]string {
 			out := map[string]string{}
-			for _, i := range s.fileSystemNamed("tiered").Status.Instances {
-				if i.Placement != nil && i.StoragePool != "" {
-					out[i.StoragePool+" on "+i.Node] = strings.TrimSpace(i.Placement.CPUs + " " + i.Placement.Drift)
+			for _, i := range s.servers("tiered", v1alpha1.RoleStorage) {
+				if p := i.seen.Placement; p != nil {
+					out[i.told.StoragePool+" on "+i.node] = strings.TrimSpace(p.CPUs + " " + p.Drift)
 				}
 			}
 			return out

@@ -113,6 +113,10 @@ var benchmarkRunRefusals = refusals{
 	durationRefusals("spec.limits.pointTimeout", "spec: {limits: {pointTimeout: %s}}"),
 	durationRefusals("spec.limits.timeout", "spec: {limits: {timeout: %s}}"),
 	durationRefusals("spec.ttlAfterFinished", "spec: {ttlAfterFinished: %s}"),
+	boundRefusals("spec.rawOutputTTL", "spec: {rawOutputTTL: %s}", map[string]string{
+		`""`: "should be at least 2 chars long", strings.Repeat("1", 32) + "s": "may not be more than 32 bytes", `"30"`: aDuration, "30d": aDuration,
+		"59s": "spec.rawOutputTTL must be from 1m to 8760h", "8761h": "spec.rawOutputTTL must be from 1m to 8760h",
+	}),
 )
 
 var benchmarkRunAccepted = map[string]string{
@@ -156,11 +160,12 @@ spec:
 }
 
 var benchmarkRunChanges = map[string]string{
-	"the run is suspended":            "spec: {suspend: true}",
-	"the run is to be kept for a day": "spec: {ttlAfterFinished: 24h}",
-	"the run is queued":               "spec: {queueName: gpu, priorityClassName: high}",
-	"a baseline is chosen":            "spec: {baseline: {run: before}}",
-	"results shall go to a claim":     "spec: {results: {persistentVolumeClaim: {name: results}}}",
+	"the run is suspended":                   "spec: {suspend: true}",
+	"the run is to be kept for a day":        "spec: {ttlAfterFinished: 24h}",
+	"its raw output is to be kept for a day": "spec: {rawOutputTTL: 24h}",
+	"the run is queued":                      "spec: {queueName: gpu, priorityClassName: high}",
+	"a baseline is chosen":                   "spec: {baseline: {run: before}}",
+	"results shall go to a claim":            "spec: {results: {persistentVolumeClaim: {name: results}}}",
 }
 
 // largest are the changes that make an object as large as its bounds allow.
@@ -172,14 +177,17 @@ var largest = map[string]string{
 	"BenchmarkSuite": "spec: {variants: " + listOf(64, "{name: v%d, scale: 1}") + ", runs: " + listOf(16, "{name: r%d, spec: {}}") + "}",
 	"StorageTarget": "spec: {fileSystem: {name: " + strings.Repeat("f", 40) + "}, node: " + strings.Repeat("n", 253) + ", device: " + fullIdentity("a") +
 		", logDevice: " + fullIdentity("b") + ", format: " + fullFormat() + ", queue: {requests: 64}, conflict: " + strings.Repeat("c", 1024) + "}",
+	"FileSystemNode": "spec: {members: " + listOf(64, "{name: m%d, role: Storage, targets: "+listOf(128, "{name: t%d}")+"}") + "}",
 }
 
 var allAccepted = map[string]map[string]string{
 	"FileSystem": fileSystemAccepted, "BeeGFS": beegfsAccepted, "BenchmarkRun": benchmarkRunAccepted, "BenchmarkSuite": benchmarkSuiteAccepted, "StorageTarget": storageTargetAccepted,
+	"FileSystemNode": fileSystemNodeAccepted,
 }
 
 var allChanges = map[string]map[string]string{
 	"FileSystem": fileSystemChanges, "BeeGFS": beegfsChanges, "BenchmarkRun": benchmarkRunChanges, "BenchmarkSuite": benchmarkSuiteChanges, "StorageTarget": storageTargetChanges,
+	"FileSystemNode": fileSystemNodeChanges,
 }
 
 // sweep is a patch with one dimension, and derive one with one computed name.

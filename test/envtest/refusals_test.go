@@ -41,6 +41,14 @@ spec:
   format: {}
   formatPolicy: IfBlank
 `,
+	"FileSystemNode": `
+apiVersion: parallelfs.dev/v1alpha1
+kind: FileSystemNode
+metadata: {name: scratch.n1}
+spec:
+  fileSystem: {name: scratch, uid: 11-11}
+  node: n1
+`,
 	"BenchmarkRun": `
 apiVersion: parallelfs.dev/v1alpha1
 kind: BenchmarkRun
@@ -67,6 +75,7 @@ var allRefusals = map[string]refusals{
 	"BenchmarkRun":   benchmarkRunRefusals,
 	"BenchmarkSuite": benchmarkSuiteRefusals,
 	"StorageTarget":  storageTargetRefusals,
+	"FileSystemNode": fileSystemNodeRefusals,
 }
 
 // nodeSelectorRefusals are the rows of a NodeSelector; inside is a patch with %s where its content goes.
@@ -187,6 +196,6 @@ const (
 	oneMetadataTarget  = "a MooseFS master keeps its metadata in one place; give exactly one of spec.metadata.targets.directories or devices, or select.countPerNode: 1"
 	directoryStays     = "a target's directory can't be removed: it holds data, and only devices can be drained"
 	singleClientSweeps = "clients can't be swept or derived when spec.iozone.mode is SingleClient"
-	immutableRun       = "only spec.suspend, ttlAfterFinished, queueName, priorityClassName, baseline and results of a BenchmarkRun can be changed, because its results belong to the rest; create another run"
+	immutableRun       = "only spec.suspend, ttlAfterFinished, rawOutputTTL, queueName, priorityClassName, baseline and results of a BenchmarkRun can be changed, because its results belong to the rest; create another run"
 	immutableSuite     = "only spec.suspend, ttlAfterFinished, confirmDestroy and results of a BenchmarkSuite can be changed, because its results belong to the rest; create another suite"
 )

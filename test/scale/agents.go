@@ -114,6 +114,19 @@ func playAgents(c *cluster, w *world) (manager.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up the agents: %w", err)
 	}
+	err = ctrl.NewControllerManagedBy(mgr).Named("nodefiles").
+		For(&v1alpha1.FileSystemNode{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: agentWorkers}).
+		Complete(reconcile.Func(func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+			var n v1alpha1.FileSystemNode
+			if err := mgr.GetClient().Get(ctx, r.NamespacedName, &n); err != nil {
+				return reconcile.Result{}, client.IgnoreNotFound(err)
+			}
+			return reconcile.Result{}, agents[n.Spec.Node].tell(ctx, &n)
+		}))
+	if err != nil {
+		return nil, fmt.Errorf("set up what the agents tell servers: %w", err)
+	}
 	return mgr, nil
 }
 

@@ -44,7 +44,7 @@ type kubelets struct {
 	client.Client               // writes directly
 	cache         client.Reader // reads what was seen last
 	world         *world
-	copies        *copies
+	first         *first
 
 	mutex sync.Mutex
 	// pods by the uid of the DaemonSet, by node; ready are the uids of those whose daemon runs.
@@ -64,7 +64,7 @@ func playKubelets(c *cluster, w *world) (manager.Manager, error) {
 		return nil, err
 	}
 	k := &kubelets{
-		Client: direct, cache: mgr.GetClient(), world: w, copies: &copies{of: map[types.UID]*aCopy{}},
+		Client: direct, cache: mgr.GetClient(), world: w, first: &first{of: map[types.UID]time.Time{}},
 		pods: map[types.UID]map[string]string{}, ready: map[types.UID]map[string]bool{}, said: map[types.UID]time.Time{},
 	}
 	add := func(name string, kind client.Object, workers int, do reconcile.Func) error {
@@ -188,9 +188,8 @@ func (k *kubelets) pod(ctx context.Context, r reconcile.Request) (reconcile.Resu
 	if pod.Status.Phase == corev1.PodRunning {
 		return reconcile.Result{}, nil
 	}
-	runs, err := k.world.starts(ctx, k.copies, k.cache, &pod)
-	if err != nil || !runs {
-		return reconcile.Result{RequeueAfter: startAgain}, err
+	if !k.world.starts(k.first, &pod) {
+		return reconcile.Result{RequeueAfter: startAgain}, nil
 	}
 	before, now := pod.DeepCopy(), metav1.Now()
 	pod.Status.Phase, pod.Status.StartTime = corev1.PodRunning, &now

@@ -4,9 +4,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"path"
 	"slices"
 	"strings"
@@ -14,15 +12,14 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	nodeagent "parallelfs.dev/operator/internal/node/agent"
 	"parallelfs.dev/operator/internal/node/provision"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/internal/plan"
@@ -50,11 +47,9 @@ const (
 	// formatTakes is how long mkfs.xfs takes.
 	formatTakes = time.Second
 	// usedSteps is how many steps of used space an agent writes (internal/node/provision).
-	usedSteps = 100
+	usedSteps = 20
 	// patience is how long a daemon waits for its other disks when it has one (internal/node/daemon).
 	patience = 30 * time.Second
-	// told is how long a kubelet takes to bring a changed ConfigMap to its node (syncFrequency of KubeletConfiguration v1beta1).
-	told = backend.DefaultKubeletSync
 )
 
 func managerArguments() []string {
@@ -277,51 +272,38 @@ func (w *world) inventory(m *machine) v1alpha1.NodeInventoryStatus {
 	return out
 }
 
-// copies are what kubelets have brought to their nodes, by the uid of the pod.
-type copies struct {
+// first are the moments since when daemons that wait for other disks have one, by the uid of the pod.
+type first struct {
 	mutex sync.Mutex
-	of    map[types.UID]*aCopy
+	of    map[types.UID]time.Time
 }
 
-// aCopy is what a pod finds in its ConfigMap.
-type aCopy struct {
-	targets []spec.Target
-	// next is when the kubelet brings it anew, proven since when the daemon has a disk.
-	next, proven time.Time
+// tell plays the agent of a node that writes what its servers are told.
+func (a *agent) tell(ctx context.Context, n *v1alpha1.FileSystemNode) error {
+	file := nodeagent.NodeFile(n)
+	a.world.mutex.Lock()
+	a.world.files[a.machine.name] = &file
+	a.world.mutex.Unlock()
+	return nodeagent.Say(ctx, a.client, n, v1alpha1.NodeAgentStatus{ObservedGeneration: n.Generation})
 }
 
-// bring is what the pod of a daemon finds in its ConfigMap now; nil while it is not there, without which the container is not made. The
-// caller holds the mutex.
-func (c *copies) bring(ctx context.Context, reader client.Reader, pod types.UID, m *machine, instance string) (*aCopy, error) {
-	has, now := c.of[pod], time.Now()
-	if has != nil && now.Before(has.next) {
-		return has, nil
+// told is what a server reads in the file of its node; nil while that says nothing of it.
+func (w *world) told(m *machine, instance string) *spec.Member {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	file := w.files[m.name]
+	if file == nil {
+		return nil
 	}
-	var content corev1.ConfigMap
-	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: fileSystemName + "-moosefs-local"}, &content)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	} else if err != nil {
-		return nil, fmt.Errorf("read what daemons are told: %w", err)
+	i := slices.IndexFunc(file.Members, func(member spec.Member) bool { return member.Name == spec.MemberName(instance) })
+	if i < 0 || file.Members[i].Waits != "" {
+		return nil
 	}
-	var local spec.Local
-	if text := content.Data[m.name]; text != "" {
-		if err := json.Unmarshal([]byte(text), &local); err != nil {
-			return nil, fmt.Errorf("what daemons of %s are told can't be understood: %w", m.name, err)
-		}
-	}
-	next := told
-	if has == nil {
-		has = &aCopy{}
-		c.of[pod] = has
-		next = rand.N(told) // kubelets have begun at different times
-	}
-	has.targets, has.next = local.Daemons[instance].Targets, now.Add(next)
-	return has, nil
+	return &file.Members[i]
 }
 
 // starts plays `node run` in a pod: it says whether its daemon runs, and notes what it uses. It is asked again and again.
-func (w *world) starts(ctx context.Context, c *copies, reader client.Reader, pod *corev1.Pod) (bool, error) {
+func (w *world) starts(f *first, pod *corev1.Pod) bool {
 	component, m := pod.Labels[v1alpha1.LabelComponent], w.machine(pod.Spec.NodeName)
 	runs := &daemon{pod: pod.UID, component: component, machine: m}
 	instance := component
@@ -331,28 +313,29 @@ func (w *world) starts(ctx context.Context, c *copies, reader client.Reader, pod
 		instance += "/" + poolName
 	default:
 		w.start(runs)
-		return true, nil
+		return true
 	}
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	has, err := c.bring(ctx, reader, pod.UID, m, instance)
-	if err != nil || has == nil {
-		return false, err
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	told := w.told(m, instance)
+	if told == nil {
+		return false
 	}
-	runs.targets = w.proven(m, has.targets)
+	runs.targets = w.proven(m, told.Targets)
+	since, waits := f.of[pod.UID]
 	switch {
 	case len(runs.targets) == 0:
-		has.proven = time.Time{}
-		return false, nil
-	case len(runs.targets) == len(has.targets):
-	case has.proven.IsZero():
-		has.proven = time.Now()
-		return false, nil
-	case component == componentMaster || time.Since(has.proven) < patience:
-		return false, nil
+		delete(f.of, pod.UID)
+		return false
+	case len(runs.targets) == len(told.Targets):
+	case !waits:
+		f.of[pod.UID] = time.Now()
+		return false
+	case component == componentMaster || time.Since(since) < patience:
+		return false
 	}
 	w.start(runs)
-	return true, nil
+	return true
 }
 
 // behind is how far the used space that an agent has written lies behind what it saw last, on a disk that programs have written to for

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"parallelfs.dev/operator/internal/node/spec"
 )
 
 const (
@@ -35,6 +37,8 @@ type world struct {
 	disks map[string]map[string]*disk
 	// daemons that run, by node and component.
 	daemons map[string]*daemon
+	// files are what the agents have written of what servers are told, by node.
+	files map[string]*spec.NodeFile
 	// jobs that have ended, by component.
 	jobs map[string]bool
 	// grown is what programs have written to each disk, until growing; they write since then, unless it is zero.
@@ -77,7 +81,8 @@ type daemon struct {
 
 // newWorld makes the hardware: one node for the metadata, storage nodes, and client nodes.
 func newWorld(nodes int) *world {
-	w := &world{nodes: nodes, disks: map[string]map[string]*disk{}, daemons: map[string]*daemon{}, jobs: map[string]bool{}}
+	w := &world{nodes: nodes, disks: map[string]map[string]*disk{}, daemons: map[string]*daemon{}, files: map[string]*spec.NodeFile{},
+		jobs: map[string]bool{}}
 	add := func(name string, disks int, labels ...string) {
 		number := len(w.machines)
 		m := &machine{name: name, ip: fmt.Sprintf("10.%d.%d.%d", number>>16, number>>8&255, number&255), labels: map[string]string{}}

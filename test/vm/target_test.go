@@ -134,7 +134,7 @@ func testFormat(t *testing.T, m *machine, found v1alpha1.NodeInventoryStatus) v1
 	t.Run("a daemon starts on the target, bound to the disk's NUMA node", func(t *testing.T) {
 		instance := "chunkserver/ssd"
 		pinning := spec.Pinning{CPUs: "2-3", MemoryNodes: "1", MemoryPolicy: string(v1alpha1.MemoryBind), Why: "this test"}
-		m.start(t, instance, spec.LocalDaemon{Targets: []spec.Target{specTarget(target)}, Pinning: &pinning})
+		m.start(t, instance, spec.Member{Targets: []spec.Target{specTarget(target)}, Pinning: &pinning})
 		testBound(t, m, instance, 1, pinning)
 		m.stop(t, instance)
 		m.sh(t, "echo chunk > "+path+"/chunkserver/data/chunk; sync")
@@ -187,9 +187,9 @@ func testRestarted(t *testing.T, m *machine, before v1alpha1.NodeInventoryStatus
 	})
 	t.Run("a daemon does not start before its target is mounted", func(t *testing.T) {
 		g := NewWithT(t)
-		path := m.runSpec(t, "chunkserver/ssd", spec.LocalDaemon{Targets: []spec.Target{specTarget(target)}})
+		path := m.runSpec(t, "chunkserver/ssd", spec.Member{Targets: []spec.Target{specTarget(target)}})
 		// It waits as long as it takes, and says for what. Only a test that fails waits until the end.
-		said := m.sh(t, fmt.Sprintf("node run --spec %s > /run/waits 2>&1 & p=$!; "+
+		said := m.sh(t, fmt.Sprintf("NODE_NAME="+nodeName+" node run --spec %s > /run/waits 2>&1 & p=$!; "+
 			"for i in $(seq 600); do grep -q %s /run/waits && break; sleep 0.1; done; kill $p; wait $p || true; cat /run/waits", path, target.Name))
 		g.Expect(said).To(And(ContainSubstring(target.Name), ContainSubstring("not mounted"), Not(ContainSubstring("starting the daemon"))))
 		g.Expect(m.sh(t, fmt.Sprintf("ls -A %s; ! touch %[1]s/x 2>&1", specTarget(target).Path))).To(ContainSubstring("not permitted"))

@@ -9,10 +9,10 @@ import (
 	"parallelfs.dev/operator/internal/backend/moosefs"
 )
 
-// Backends are all that there are. A changed ConfigMap may take kubeletSync to come to a node; see backend.DefaultKubeletSync.
-func Backends(kubeletSync time.Duration) backend.Set {
+// Backends are all that there are. A change may take tellTime until servers are told of it; see backend.DefaultTellTime.
+func Backends(tellTime time.Duration) backend.Set {
 	return backend.SetOf(
-		beegfs.Backend{KubeletSync: kubeletSync},
-		moosefs.Backend{KubeletSync: kubeletSync},
+		beegfs.Backend{TellTime: tellTime},
+		moosefs.Backend{TellTime: tellTime},
 	)
 }

@@ -30,11 +30,13 @@ var named = map[string][]string{
 	"tests with a real one as data": {
 		"benchmarks/mdtest/command_test.go", "benchmarks/report/sample_test.go", "benchmarks/results/results_test.go",
 		"benchmarks/stats/differences_test.go", "cmd/kubectl-pfs/compare_test.go", "cmd/node/main_test.go",
-		"controllers/benchmarkrun/complete_test.go", "controllers/benchmarkrun/cluster_test.go", "controllers/benchmarkrun/waiting_test.go",
+		"controllers/benchmarkrun/clients_test.go", "controllers/benchmarkrun/complete_test.go", "controllers/benchmarkrun/cluster_test.go",
+		"controllers/benchmarkrun/decision/waiting_test.go",
 		"controllers/benchmarksuite/children_test.go", "controllers/benchmarksuite/scene_test.go", "controllers/benchmarksuite/suite_test.go",
 		"controllers/filesystem/agent_test.go", "controllers/filesystem/beegfs_test.go", "controllers/filesystem/beegfsdisks_test.go",
 		"controllers/filesystem/beegfsworld_test.go", "controllers/filesystem/benchmark_test.go", "controllers/filesystem/disks_test.go",
 		"controllers/filesystem/example_test.go", "controllers/filesystem/failures_test.go", "controllers/filesystem/lifecycle_test.go", "controllers/filesystem/world_test.go",
+		"controllers/filesystem/told_test.go",
 		"controllers/storagetarget/watch_test.go",
 	},
 }

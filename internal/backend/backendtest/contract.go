@@ -138,6 +138,10 @@ func contract(t *testing.T, b backend.Backend, fresh func() backend.Input, initi
 		}
 	})
 
+	t.Run("every server is told of its node by the node's own object, which stays when it has no server left", func(t *testing.T) {
+		keepsNodes(t, b, recorded(t))
+	})
+
 	t.Run("no data daemon has a liveness probe", func(t *testing.T) {
 		g := gomega.NewWithT(t)
 		for _, set := range daemonSets(objects(t, recorded(t))) {
@@ -210,6 +214,65 @@ func contract(t *testing.T, b backend.Backend, fresh func() backend.Input, initi
 	})
 }
 
+// keepsNodes checks the FileSystemNodes: each node with a pod of a server has one, by which every server finds itself.
+func keepsNodes(t *testing.T, b backend.Backend, in backend.Input) {
+	t.Helper()
+	g := gomega.NewWithT(t)
+	objects, err := b.Members(in)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	nodes := map[string]*v1alpha1.FileSystemNode{}
+	for _, o := range objects {
+		n, ok := o.(*v1alpha1.FileSystemNode)
+		if !ok {
+			continue
+		}
+		g.Expect(n.Spec.FileSystem).To(gomega.Equal(v1alpha1.TargetOwner{Name: in.FileSystem.Name, UID: string(in.FileSystem.UID)}))
+		g.Expect(n.Labels).To(gomega.And(gomega.HaveKeyWithValue(v1alpha1.LabelFileSystem, in.FileSystem.Name),
+			gomega.HaveKeyWithValue(v1alpha1.LabelNode, n.Spec.Node)))
+		g.Expect(nodes).NotTo(gomega.HaveKey(n.Spec.Node), "a node has one")
+		nodes[n.Spec.Node] = n
+	}
+	g.Expect(nodes).NotTo(gomega.BeEmpty())
+	directory, servers := spec.NodeDirectory(in.FileSystem.Namespace, in.FileSystem.Name), map[string]bool{}
+	for _, set := range daemonSets(objects) {
+		pod := set.Spec.Template
+		if !slices.Contains(b.Order(), pod.Labels[v1alpha1.LabelComponent]) {
+			continue
+		}
+		mount := corev1.VolumeMount{Name: "node", MountPath: directory, ReadOnly: true}
+		g.Expect(pod.Spec.Containers[0].VolumeMounts).To(gomega.ContainElement(mount), set.Name)
+		servers[strings.TrimPrefix(set.Name, in.FileSystem.Name+"-")] = true
+		for _, n := range in.Nodes {
+			if runsOn(pod.Spec, n) {
+				g.Expect(nodes).To(gomega.HaveKey(n.Name), set.Name)
+				g.Expect(nodes[n.Name].Spec.Members).To(gomega.ContainElement(gomega.HaveField("Name", strings.TrimPrefix(set.Name, in.FileSystem.Name+"-"))))
+			}
+		}
+	}
+	g.Expect(servers).NotTo(gomega.BeEmpty())
+	left := v1alpha1.FileSystemNode{Spec: v1alpha1.FileSystemNodeSpec{Node: "left", Members: []v1alpha1.NodeMember{{Name: "meta-0", ID: 7}}}}
+	in.FileSystemNodes = append(in.FileSystemNodes, left)
+	after, err := b.Members(in)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(len(after)).To(gomega.Equal(len(objects) + 1))
+	g.Expect(after).To(gomega.ContainElement(gomega.And(gomega.BeAssignableToTypeOf(&v1alpha1.FileSystemNode{}),
+		gomega.HaveField("Spec.Node", "left"), gomega.HaveField("Spec.Members", gomega.BeEmpty()))))
+}
+
+// runsOn is true when a pod is to run on a node.
+func runsOn(pod corev1.PodSpec, n backend.Node) bool {
+	if pod.Affinity != nil {
+		terms := pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+		return slices.ContainsFunc(terms, func(t corev1.NodeSelectorTerm) bool { return slices.Contains(t.MatchFields[0].Values, n.Name) })
+	}
+	for key, value := range pod.NodeSelector {
+		if have, ok := n.Labels[key]; !ok || have != value {
+			return false
+		}
+	}
+	return true
+}
+
 // keepsTheKey checks that the key of the probe is in its Secret only, and that only the probe's container has that.
 func keepsTheKey(t *testing.T, in backend.Input, objects []client.Object) {
 	t.Helper()
@@ -247,6 +310,24 @@ func Remember(t testing.TB, b backend.Backend, in *backend.Input) {
 		t.Fatalf("Allocate: %v", err)
 	}
 	in.FileSystem.Status = allocation.Status
+}
+
+// Told is what the servers of a node are told, by the name of the member.
+func Told(t testing.TB, b backend.Backend, in backend.Input, node string) map[string]v1alpha1.NodeMember {
+	t.Helper()
+	objects, err := b.Members(in)
+	if err != nil {
+		t.Fatalf("Members: %v", err)
+	}
+	out := map[string]v1alpha1.NodeMember{}
+	for _, o := range objects {
+		if n, ok := o.(*v1alpha1.FileSystemNode); ok && n.Spec.Node == node {
+			for _, member := range n.Spec.Members {
+				out[member.Name] = member
+			}
+		}
+	}
+	return out
 }
 
 func daemonSets(objects []client.Object) []*appsv1.DaemonSet {

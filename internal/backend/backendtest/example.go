@@ -72,7 +72,7 @@ func (Example) Allocate(in backend.Input) (backend.Allocation, error) {
 	return backend.Allocation{Status: status, Joins: joins, TargetNodes: nodes}, nil
 }
 
-// Members are a DaemonSet of processes for each pool, one of mounts, and a ConfigMap with what they are told.
+// Members are a DaemonSet of processes for each pool, one of mounts, and a ConfigMap and FileSystemNodes with what they are told.
 func (e Example) Members(in backend.Input) ([]client.Object, error) {
 	fs := in.FileSystem
 	pods := backend.Pods{FileSystem: fs, Images: in.Images, Software: "example"}
@@ -81,6 +81,7 @@ func (e Example) Members(in backend.Input) ([]client.Object, error) {
 		return pods.Template(w, backend.ConfigVolume("config", name))
 	}
 	var sets []client.Object
+	members := map[string][]v1alpha1.NodeMember{}
 	for _, pool := range fs.Spec.StoragePools {
 		record, ok := backend.RecordedPool(fs, pool.Name)
 		if !ok {
@@ -98,6 +99,10 @@ func (e Example) Members(in backend.Input) ([]client.Object, error) {
 		c := pods.Container(ComponentServer, "example-server", "run", "config", file)
 		probe := pods.Container("probe", "example-state", "probe", "config", file)
 		pods.ServeProbe(pod, &probe, ExamplePort)
+		backend.MountNodeFile(fs, pod, &c)
+		for _, node := range record.Nodes {
+			members[node] = append(members[node], serverOf(pool.Name))
+		}
 		for i, d := range run.Directories {
 			backend.HostDirectory(pod, &c, fmt.Sprintf("data-%d", i), d.Path, nil)
 		}
@@ -117,13 +122,23 @@ func (e Example) Members(in backend.Input) ([]client.Object, error) {
 		sets = append(sets, pods.DaemonSet(ComponentClient, w, pod, mount))
 	}
 	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: fs.Namespace}, Data: backend.Text(told)}
-	return append([]client.Object{backend.ProbeSecret(in), m}, sets...), nil
+	return slices.Concat([]client.Object{backend.ProbeSecret(in), m}, backend.FileSystemNodes(in, members), sets), nil
 }
+
+// serverOf is the server of a pool on a node.
+func serverOf(pool string) v1alpha1.NodeMember {
+	member := backend.Member(v1alpha1.RoleStorage, instanceOf(pool))
+	member.StoragePool = pool
+	return member
+}
+
+func instanceOf(pool string) string { return ComponentServer + "/" + pool }
 
 // serverRun tells the process of a pool where its data is, and what the user sets.
 func serverRun(fs *v1alpha1.FileSystem, pool v1alpha1.StoragePoolSpec) spec.Run {
 	run := spec.Run{
 		Owner: backend.Owner(fs), Component: ComponentServer, User: "root", Ledger: backend.Ledger(fs, ComponentServer),
+		Instance: instanceOf(pool.Name), NodeFile: backend.NodeFile(fs),
 		Command: []string{"example-server", path.Join(backend.RunDirectory, "server.conf")},
 	}
 	for _, d := range pool.Targets.Directories {

@@ -43,8 +43,8 @@ const (
 
 // Backend runs BeeGFS.
 type Backend struct {
-	// KubeletSync is how long a change may take until a daemon that starts reads it; see backend.DefaultKubeletSync.
-	KubeletSync time.Duration
+	// TellTime is how long a change may take until a server that starts is told of it; see backend.DefaultTellTime.
+	TellTime time.Duration
 }
 
 // What it can do besides what every backend does.
@@ -63,8 +63,8 @@ var (
 	_ backend.Benchmarker  = Backend{}
 )
 
-// New returns the backend, for kubelets as they come.
-func New() Backend { return Backend{KubeletSync: backend.DefaultKubeletSync} }
+// New returns the backend with the usual times.
+func New() Backend { return Backend{TellTime: backend.DefaultTellTime} }
 
 // Type is BeeGFS.
 func (Backend) Type() v1alpha1.FileSystemType { return v1alpha1.BeeGFS }
@@ -118,7 +118,6 @@ func (Backend) ProbeURL(in backend.Input) string {
 // The names of the objects.
 func configMapName(fs *v1alpha1.FileSystem) string { return backend.ChildName(fs, "beegfs") }
 func secretName(fs *v1alpha1.FileSystem) string    { return backend.ChildName(fs, "beegfs") }
-func localMapName(fs *v1alpha1.FileSystem) string  { return backend.ChildName(fs, "beegfs-local") }
 
 // ports of a filesystem, from its base port; see v1alpha1.BeeGFSSpec.BasePort. Each is the number of a TCP and of a UDP port.
 type ports struct{ base int32 }

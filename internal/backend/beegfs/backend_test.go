@@ -159,6 +159,8 @@ func tell(t *testing.T, objects []client.Object) string {
 			kind = "DaemonSet"
 		case *batchv1.Job:
 			kind = "Job"
+		case *v1alpha1.FileSystemNode:
+			kind = "FileSystemNode"
 		}
 		raw, err := yaml.Marshal(object)
 		if err != nil {

@@ -94,15 +94,21 @@ func benchmarkTargets(fs *v1alpha1.FileSystem, request backend.BenchmarkRequest)
 	}
 	var out []int32
 	var away, full []string
-	for _, t := range fs.Status.Targets {
-		switch {
-		case t.ID == 0 || request.StoragePool != "" && t.StoragePool != request.StoragePool || t.Removing:
-		case !t.Online:
-			away = append(away, t.Name)
-		case t.CapacityBytes > 0 && t.CapacityBytes-t.UsedBytes < need:
-			full = append(full, fmt.Sprintf("%s (%d bytes)", t.Name, t.CapacityBytes-t.UsedBytes))
-		default:
-			out = append(out, t.ID)
+	for _, a := range allocations(fs) {
+		if a.Role != v1alpha1.RoleStorage || a.Retired || request.StoragePool != "" && poolOf(a) != request.StoragePool {
+			continue
+		}
+		for _, t := range a.Targets {
+			name := t.Name + " on node " + a.Node
+			switch says := request.Services[backend.TargetKey{Node: a.Node, Name: t.Name}]; {
+			case t.TakenOut != nil || says.Removing:
+			case !says.Online:
+				away = append(away, name)
+			case says.CapacityBytes > 0 && says.CapacityBytes-says.UsedBytes < need:
+				full = append(full, fmt.Sprintf("%s (%d bytes)", name, says.CapacityBytes-says.UsedBytes))
+			default:
+				out = append(out, t.ID)
+			}
 		}
 	}
 	where := ""

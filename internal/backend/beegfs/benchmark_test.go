@@ -9,25 +9,31 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/beegfs/cli"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// measured is the healthy cluster with its targets in the status, as the controller writes them.
+// measured is the healthy cluster.
 func measured(t *testing.T, version string) backend.Input {
 	t.Helper()
 	in := healthy(t, version)
-	in.FileSystem.Status.Targets = New().Observe(in).Targets
 	in.State, in.Pods, in.Jobs = nil, nil, nil // what BenchmarkJob does not look at
-	for i := range in.FileSystem.Status.Targets {
-		in.FileSystem.Status.Targets[i].CapacityBytes, in.FileSystem.Status.Targets[i].UsedBytes = 10<<30, 1<<30
-	}
 	return in
 }
 
-func request(verbs ...string) backend.BenchmarkRequest {
-	r := backend.BenchmarkRequest{Name: "run-p0-r0", StoragePool: "bulk", Timeout: 30 * time.Minute}
+// request measures pool bulk, all of whose targets are well.
+func request(t *testing.T, verbs ...string) backend.BenchmarkRequest {
+	t.Helper()
+	r := backend.BenchmarkRequest{
+		Name: "run-p0-r0", StoragePool: "bulk", Timeout: 30 * time.Minute, Services: map[backend.TargetKey]v1alpha1.TargetService{},
+	}
+	for _, a := range allocations(measured(t, "7.4.6").FileSystem) {
+		for _, target := range a.Targets {
+			r.Services[backend.TargetKey{Node: a.Node, Name: target.Name}] = v1alpha1.TargetService{Online: true, CapacityBytes: 10 << 30, UsedBytes: 1 << 30}
+		}
+	}
 	for _, verb := range verbs {
 		r.Calls = append(r.Calls, backend.BenchmarkCall{Verb: verb, Arguments: map[string]string{
 			"blockSize": "131072", "fileSize": "1073741824", "threads": "2", "directIO": "true",
@@ -64,7 +70,7 @@ func TestTheBenchmarkOfStorageServersInTheWordsOfItsVersion(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			g := NewWithT(t)
 			in := measured(t, version)
-			job, err := New().BenchmarkJob(in, request("write", "read"))
+			job, err := New().BenchmarkJob(in, request(t, "write", "read"))
 			g.Expect(err).NotTo(HaveOccurred())
 			pod := job.Spec.Template
 			var told spec.Manage
@@ -97,7 +103,7 @@ func TestTheBenchmarkOfStorageServersInTheWordsOfItsVersion(t *testing.T) {
 
 func TestWithoutAPoolAllTargetsAreMeasured(t *testing.T) {
 	g := NewWithT(t)
-	r := request("write")
+	r := request(t, "write")
 	r.StoragePool = ""
 	job, err := New().BenchmarkJob(measured(t, "7.4.6"), r)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -109,15 +115,16 @@ func TestABenchmarkThatCanNotRunIsRefused(t *testing.T) {
 		change func(in *backend.Input, r *backend.BenchmarkRequest)
 		says   string
 	}{
-		"a pool that is not there": {func(_ *backend.Input, r *backend.BenchmarkRequest) { r.StoragePool = "tape" }, "there are no storage targets to measure in pool tape"},
-		"a target that is away": {func(in *backend.Input, _ *backend.BenchmarkRequest) {
-			for i := range in.FileSystem.Status.Targets {
-				in.FileSystem.Status.Targets[i].Online = false
+		"a pool that is not there":          {func(_ *backend.Input, r *backend.BenchmarkRequest) { r.StoragePool = "tape" }, "there are no storage targets to measure in pool tape"},
+		"a target of which nothing is said": {func(_ *backend.Input, r *backend.BenchmarkRequest) { r.Services = nil }, "are not online; bring them back"},
+		"a target that is away": {func(_ *backend.Input, r *backend.BenchmarkRequest) {
+			for key := range r.Services {
+				r.Services[key] = v1alpha1.TargetService{CapacityBytes: 10 << 30}
 			}
 		}, "are not online; bring them back"},
-		"a target that is too full": {func(in *backend.Input, _ *backend.BenchmarkRequest) {
-			for i := range in.FileSystem.Status.Targets {
-				in.FileSystem.Status.Targets[i].UsedBytes = 9 << 30
+		"a target that is too full": {func(_ *backend.Input, r *backend.BenchmarkRequest) {
+			for key := range r.Services {
+				r.Services[key] = v1alpha1.TargetService{Online: true, CapacityBytes: 10 << 30, UsedBytes: 9 << 30}
 			}
 		}, "each target is to be written 2147483648 bytes, and less is free on"},
 		"a verb of another filesystem":     {func(_ *backend.Input, r *backend.BenchmarkRequest) { r.Calls[0].Verb = "scrub" }, `BeeGFS has no call "scrub"`},
@@ -127,7 +134,7 @@ func TestABenchmarkThatCanNotRunIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			in, r := measured(t, "7.4.6"), request("write")
+			in, r := measured(t, "7.4.6"), request(t, "write")
 			test.change(&in, &r)
 			job, err := New().BenchmarkJob(in, r)
 			g.Expect(err).To(MatchError(ContainSubstring(test.says)))

@@ -242,12 +242,11 @@ func (b *builder) drainObjectsOf(d drain) ([]client.Object, error) {
 // StorageTk of 7.4.6 and 8.3.1).
 func (b *builder) awaitEmptyJob(t target) (client.Object, error) {
 	data := path.Join(t.directory, t.dataPath())
+	disk := backend.MemberTarget(b.in.FileSystem, *t.disk)
 	told := spec.AwaitEmpty{
-		Owner: backend.Owner(b.in.FileSystem), Target: backend.LocalTarget(b.in.FileSystem, *t.disk),
+		Owner: backend.Owner(b.in.FileSystem), Target: spec.Target{Name: disk.Name, Path: disk.Path, UUID: disk.UUID},
 		Directories: []string{path.Join(data, "chunks"), path.Join(data, "buddymir")},
 	}
-	// Remove says what a daemon is to do with it, and proves nothing.
-	told.Target.Remove = false
 	return b.job(jobSpec{
 		name: awaitEmptyName(b.in.FileSystem, t.id), component: componentDrain, verb: "await-empty", told: told, nodes: []string{t.node},
 		retries: drainRetries, targets: true,
@@ -340,7 +339,7 @@ func removals(in backend.Input, tool cli.Tool) (commands []spec.Command, why []s
 }
 
 // Removal says how the files of a target come elsewhere: a client moves them, and nothing keeps writers away meanwhile.
-func (Backend) Removal(fs *v1alpha1.FileSystem, target *v1alpha1.StorageTarget) backend.Removal {
+func (Backend) Removal(fs *v1alpha1.FileSystem, target *v1alpha1.StorageTarget, mounted []string) backend.Removal {
 	switch pool := target.Spec.StoragePool; {
 	case target.Spec.Role == v1alpha1.RoleManagement:
 		return backend.Removal{Never: "the management service can't be moved to another disk: without its store BeeGFS forgets ids, pools and mirrors"}
@@ -357,24 +356,18 @@ func (Backend) Removal(fs *v1alpha1.FileSystem, target *v1alpha1.StorageTarget) 
 		removal.Moves = "BeeGFS places no new files on it, and moves those that are there only from a client: give the FileSystem spec.clients, " +
 			"or migrate or delete the files yourself; "
 	}
-	if nodes := mountedOn(fs); len(nodes) > 0 && !target.Spec.WritersStopped {
+	if len(mounted) > 0 && !target.Spec.WritersStopped {
 		removal.Writers = fmt.Sprintf("the filesystem is mounted on %s, and BeeGFS moves files without locking them: what is written to a file meanwhile may be lost. "+
-			"Stop what writes, then set spec.writersStopped to true", strings.Join(nodes, ", "))
+			"Stop what writes, then set spec.writersStopped to true", few(mounted))
 	}
 	return removal
 }
 
-// mountedOn are the nodes that have the filesystem mounted, as the status says, at most eight and the number of the rest.
-func mountedOn(fs *v1alpha1.FileSystem) []string {
+// few names at most eight nodes, and the number of the rest.
+func few(nodes []string) string {
 	const most = 8
-	var nodes []string
-	for _, c := range fs.Status.Clients {
-		if c.Mounted {
-			nodes = append(nodes, c.Node)
-		}
-	}
 	if more := len(nodes) - most; more > 0 {
-		nodes = append(nodes[:most], fmt.Sprintf("%d more nodes", more))
+		nodes = append(slices.Clone(nodes[:most]), fmt.Sprintf("%d more nodes", more))
 	}
-	return nodes
+	return strings.Join(nodes, ", ")
 }

@@ -377,8 +377,8 @@ func TestAStorageServerIsRestartedForADisk(t *testing.T) {
 		"trap 4: not when it started after the disk was proven, because BeeGFS refuses its number": {
 			change: func(in *backend.Input) {
 				toldOf(in, ssd0).Online = false
-				podOf(in, componentStorage, "oss1").Started = noon.Add(proven + 2*backend.DefaultKubeletSync)
-				in.Pods[slices.IndexFunc(in.Pods, func(p backend.Pod) bool { return p.StoragePool == "ssd" && p.Node == "oss1" })].Started = noon.Add(proven + 2*backend.DefaultKubeletSync)
+				podOf(in, componentStorage, "oss1").Started = noon.Add(proven + 2*backend.DefaultTellTime)
+				in.Pods[slices.IndexFunc(in.Pods, func(p backend.Pod) bool { return p.StoragePool == "ssd" && p.Node == "oss1" })].Started = noon.Add(proven + 2*backend.DefaultTellTime)
 			},
 		},
 		"not while it is not proven": {
@@ -523,7 +523,7 @@ func TestHowDataComesElsewhere(t *testing.T) {
 		},
 		"what no node mounts says who has to move it": {
 			change: func(fs *v1alpha1.FileSystem, _ *v1alpha1.StorageTarget) {
-				fs.Spec.Clients, fs.Status.Clients = nil, nil
+				fs.Spec.Clients = nil
 			},
 			waits: "waiting until the target is in BeeGFS's pool draining", moves: "BeeGFS places no new files on it",
 		},
@@ -535,7 +535,6 @@ func TestHowDataComesElsewhere(t *testing.T) {
 					StoragePools: []v1alpha1.StoragePoolSpec{{Name: "ssd", Copies: 1}, {Name: "safe", Copies: 2}},
 					Clients:      &v1alpha1.ClientsSpec{MountPath: "/mnt/scratch"},
 				},
-				Status: v1alpha1.FileSystemStatus{Clients: []v1alpha1.ClientStatus{{Node: "c1", Mounted: true}, {Node: "c2"}, {Node: "c3", Mounted: true}}},
 			}
 			target := &v1alpha1.StorageTarget{Spec: v1alpha1.StorageTargetSpec{Role: v1alpha1.RoleStorage, StoragePool: "ssd"}}
 			c.change(fs, target)
@@ -545,7 +544,11 @@ func TestHowDataComesElsewhere(t *testing.T) {
 				}
 				return HavePrefix(with)
 			}
-			NewWithT(t).Expect(New().Removal(fs, target)).To(MatchAllFields(Fields{
+			var mounted []string
+			if fs.Spec.Clients != nil {
+				mounted = []string{"c1", "c3"}
+			}
+			NewWithT(t).Expect(New().Removal(fs, target, mounted)).To(MatchAllFields(Fields{
 				"Never": begins(c.never), "Writers": begins(c.writers), "Waits": begins(c.waits), "Moves": begins(c.moves),
 			}))
 		})

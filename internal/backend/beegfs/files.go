@@ -25,13 +25,16 @@ func Files(in backend.Input, node string) (map[string]string, error) {
 		return nil, fmt.Errorf("the node of the management service of %s/%s is not known", fs.Namespace, fs.Name)
 	}
 	out := map[string]string{}
-	for instance, local := range locals(in)[node].Daemons {
-		run, err := runOf(fs, management.IP, instance)
+	for _, member := range members(in)[node] {
+		if member.Waits != "" {
+			continue
+		}
+		run, err := runOf(fs, management.IP, member.Name)
 		if err != nil {
 			return nil, err
 		}
 		f := filling{variables: nodeVariables(in, node)}
-		if err := f.daemon(out, strings.ReplaceAll(instance, "/", "-"), run, local); err != nil {
+		if err := f.daemon(out, member.Name, run, member); err != nil {
 			return nil, err
 		}
 	}
@@ -48,22 +51,22 @@ func Files(in backend.Input, node string) (map[string]string, error) {
 	return out, f.files(out, componentClient, mount.Files)
 }
 
-// runOf is what the daemon of that name is told.
-func runOf(fs *v1alpha1.FileSystem, managementIP, instance string) (spec.Run, error) {
-	if instance == componentManagement {
+// runOf is what the member of that name is told.
+func runOf(fs *v1alpha1.FileSystem, managementIP, member string) (spec.Run, error) {
+	if member == componentManagement {
 		return managementRun(fs)
 	}
 	for slot := range metaSlots(fs) {
-		if instance == metaInstance(slot) {
+		if member == spec.MemberName(metaInstance(slot)) {
 			return metaRun(fs, managementIP, slot)
 		}
 	}
 	for _, pool := range fs.Spec.StoragePools {
-		if record, ok := backend.RecordedPool(fs, pool.Name); ok && instance == storageInstance(pool.Name) {
+		if record, ok := backend.RecordedPool(fs, pool.Name); ok && member == spec.MemberName(storageInstance(pool.Name)) {
 			return storageRun(fs, managementIP, pool, record.Slot)
 		}
 	}
-	return spec.Run{}, fmt.Errorf("there is no daemon %s", instance)
+	return spec.Run{}, fmt.Errorf("there is no daemon %s", member)
 }
 
 // nodeVariables are those of the environment of every daemon of a node.
@@ -118,16 +121,16 @@ func (f filling) files(out map[string]string, directory string, files []spec.Fil
 	return nil
 }
 
-func (f filling) daemon(out map[string]string, directory string, run spec.Run, local spec.LocalDaemon) error {
-	f = f.with(local.Variables)
-	data := make([]string, len(local.Targets))
-	for i, t := range local.Targets {
+func (f filling) daemon(out map[string]string, directory string, run spec.Run, member v1alpha1.NodeMember) error {
+	f = f.with(v1alpha1.Texts(member.Variables))
+	data := make([]string, len(member.Targets))
+	for i, t := range member.Targets {
 		data[i] = path.Join(t.Path, run.OnTargets.Directory, run.OnTargets.Data)
 		if t.Directory {
 			data[i] = path.Join(t.Path, run.OnTargets.Data)
 		}
 		for _, file := range run.OnTargets.Initialize.Files {
-			content, err := f.with(t.Variables).text(file.Content)
+			content, err := f.with(v1alpha1.Texts(t.Variables)).text(file.Content)
 			if err != nil {
 				return fmt.Errorf("%s of %s: %w", file.Name, t.Name, err)
 			}

@@ -7,6 +7,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/backendtest"
 )
 
 func TestAnEmptyTargetIsPreparedOnlyWhereTheManagementServiceRemembersNothing(t *testing.T) {
@@ -33,10 +34,11 @@ func TestAnEmptyTargetIsPreparedOnlyWhereTheManagementServiceRemembersNothing(t 
 			g := NewWithT(t)
 			in := recorded(t, cluster("7.4.6"))
 			in.State = test.state
-			daemons := locals(in)["oss1"].Daemons
-			for _, instance := range []string{"meta/0", "storage/bulk"} {
+			daemons := backendtest.Told(t, New(), in, "oss1")
+			for _, instance := range []string{"meta-0", "storage-bulk"} {
 				targets := daemons[instance].Targets
 				g.Expect(len(targets) > 0).To(Equal(test.told), instance)
+				g.Expect(daemons[instance].Waits == "").To(Equal(test.told), "%s: %s", instance, daemons[instance].Waits)
 				if test.told {
 					g.Expect(targets[0].Granted).To(Equal(test.granted), instance)
 					g.Expect(targets[0].Expected).To(Equal(!test.granted), "%s: what is left there may be taken over", instance)

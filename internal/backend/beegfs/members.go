@@ -25,8 +25,8 @@ const (
 	graceBeyond = 120
 )
 
-// Members are the children of a BeeGFS filesystem: a Secret and two ConfigMaps with what the pods are told, a DaemonSet for the
-// management service, one for each metadata slot and pool, one for the clients, and the Jobs that set up pools and move data.
+// Members are the children of a BeeGFS filesystem: a Secret, a ConfigMap and FileSystemNodes with what the pods are told, a DaemonSet
+// for the management service, one for each metadata slot and pool, one for the clients, and the Jobs that set up pools and move data.
 func (Backend) Members(in backend.Input) ([]client.Object, error) {
 	fs := in.FileSystem
 	management, ok := managementNode(in)
@@ -83,10 +83,6 @@ func (b *builder) build() error {
 	if err := b.toolConfig(); err != nil {
 		return err
 	}
-	local, err := b.localMap()
-	if err != nil {
-		return err
-	}
 	jobs, err := b.jobs()
 	if err != nil {
 		return err
@@ -97,8 +93,8 @@ func (b *builder) build() error {
 			ObjectMeta: metav1.ObjectMeta{Name: secretName(fs), Namespace: fs.Namespace},
 			Type:       corev1.SecretTypeOpaque, Data: map[string][]byte{cli.AuthKey: []byte(b.in.Password)},
 		},
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: configMapName(fs), Namespace: fs.Namespace}, Data: backend.Text(b.told)},
-		local)
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: configMapName(fs), Namespace: fs.Namespace}, Data: backend.Text(b.told)})
+	b.objects = append(b.objects, backend.FileSystemNodes(b.in, members(b.in))...)
 	if fs.Spec.BeeGFS.CSIDriver {
 		csi, err := b.csiObjects()
 		if err != nil {
@@ -155,7 +151,7 @@ func (b *builder) server(
 	if backend.OnDevices(targets) {
 		backend.MountTargets(fs, pod, &c)
 	}
-	backend.MountLocal(pod, &c, localMapName(fs))
+	backend.MountNodeFile(fs, pod, &c)
 	pod.Spec.Containers = []corev1.Container{c}
 	return pod, nil
 }

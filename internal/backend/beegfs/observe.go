@@ -14,7 +14,7 @@ import (
 // Observe sets what should be there, from the recorded numbers, beside what the management service says is there.
 func (b Backend) Observe(in backend.Input) backend.Observation {
 	o := observer{
-		in: in, readTime: b.KubeletSync, fs: in.FileSystem, placements: backend.NewPlacements(in),
+		in: in, readTime: b.TellTime, fs: in.FileSystem, placements: backend.NewPlacements(in),
 		targets: targetsOf(in), drains: drainsOf(in), leftovers: leftovers(in), work: workOf(in),
 	}
 	o.management()

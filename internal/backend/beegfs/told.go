@@ -23,7 +23,7 @@ const (
 	mountTable        = "/etc/mtab"
 )
 
-// What the node binary replaces: the data directories, the node's own interface, and what the node's LocalDaemon says.
+// What the node binary replaces: the data directories, the node's own interface, and what the node's Member says.
 const (
 	onlyTarget       = "$(TARGET)"
 	allTargets       = "$(TARGETS)"
@@ -250,7 +250,7 @@ func newRun(fs *v1alpha1.FileSystem, component, instance string) spec.Run {
 	return spec.Run{
 		Owner: backend.Owner(fs), Component: component, User: rootUser,
 		Ledger:      backend.Ledger(fs, strings.ReplaceAll(instance, "/", "-")),
-		Directories: []spec.Directory{}, Instance: instance, Local: backend.LocalFile,
+		Directories: []spec.Directory{}, Instance: instance, NodeFile: backend.NodeFile(fs),
 		OnTargets: &spec.OnTargets{Directory: component, Data: dataSubdirectory},
 	}
 }

@@ -2,7 +2,7 @@ package beegfs
 
 import (
 	"encoding/base64"
-	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +14,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/backendtest"
 	"parallelfs.dev/operator/internal/backend/beegfs/cli"
 	"parallelfs.dev/operator/internal/node/spec"
 )
@@ -37,22 +38,12 @@ func settings(t *testing.T, run spec.Run, file string) map[string]string {
 	return nil
 }
 
-// localOf is what the daemons of oss1 are told, as it stands in the ConfigMap.
-func localOf(t *testing.T, in backend.Input) map[string]spec.LocalDaemon {
+// told is what the servers of oss1 are told, by member; those that wait are not among them.
+func told(t *testing.T, in backend.Input) map[string]v1alpha1.NodeMember {
 	t.Helper()
-	for _, o := range objectsOf(t, in) {
-		if m, ok := o.(*corev1.ConfigMap); ok && m.Name == localMapName(in.FileSystem) {
-			var local spec.Local
-			if raw, ok := m.Data["oss1"]; ok {
-				if err := json.Unmarshal([]byte(raw), &local); err != nil {
-					t.Fatal(err)
-				}
-			}
-			return local.Daemons
-		}
-	}
-	t.Fatal("there is no local map")
-	return nil
+	of := backendtest.Told(t, New(), in, "oss1")
+	maps.DeleteFunc(of, func(_ string, m v1alpha1.NodeMember) bool { return m.Waits != "" })
+	return of
 }
 
 func TestTrapsOfBeeGFS(t *testing.T) {
@@ -70,12 +61,12 @@ func TestTrapsOfBeeGFS(t *testing.T) {
 				file := map[string]string{"management": "beegfs-mgmtd.conf", "meta": "beegfs-meta.conf", "storage": "beegfs-storage.conf"}[run.Component]
 				g.Expect(settings(t, run, file)).To(HaveKeyWithValue("storeAllowFirstRunInit", "false"), name)
 			}
-			for _, target := range localOf(t, in)["storage/ssd"].Targets {
+			for _, target := range told(t, in)["storage-ssd"].Targets {
 				g.Expect(target.Granted).To(BeTrue(), target.Name)
 			}
 			in.State = answer(in)
 			in = recorded(t, in)
-			for instance, daemon := range localOf(t, in) {
+			for instance, daemon := range told(t, in) {
 				for _, target := range daemon.Targets {
 					g.Expect(target.Granted).To(BeFalse(), "%s %s", instance, target.Name)
 				}
@@ -97,18 +88,18 @@ func TestTrapsOfBeeGFS(t *testing.T) {
 			when := new(metav1.NewTime(time.Date(2026, 11, 1, 13, 0, 0, 0, time.UTC)))
 			t.Run("once it was seen", func(t *testing.T) {
 				g := NewWithT(t)
-				g.Expect(localOf(t, in)[componentManagement].Targets[0].Granted).To(BeTrue())
+				g.Expect(told(t, in)[componentManagement].Targets[0].Granted).To(BeTrue())
 				seen := recorded(t, in)
 				seen.FileSystem = in.FileSystem.DeepCopy()
 				seen.FileSystem.Status.Metadata.Initialized = when
-				g.Expect(localOf(t, seen)[componentManagement].Targets[0].Granted).To(BeFalse())
+				g.Expect(told(t, seen)[componentManagement].Targets[0].Granted).To(BeFalse())
 			})
 			t.Run("and once any target was seen in use", func(t *testing.T) {
 				g := NewWithT(t)
 				used := in
 				used.FileSystem = in.FileSystem.DeepCopy()
 				used.FileSystem.Status.BeeGFS.Allocations[3].Targets[0].Initialized = when
-				g.Expect(localOf(t, used)[componentManagement].Targets[0].Granted).To(BeFalse())
+				g.Expect(told(t, used)[componentManagement].Targets[0].Granted).To(BeFalse())
 			})
 		})
 		t.Run("trap 4: every directory of "+version+" says which server and target it is, and is refused when it is another", func(t *testing.T) {
@@ -149,8 +140,8 @@ func TestTrapsOfBeeGFS(t *testing.T) {
 			for _, name := range []string{"meta-0.json", "meta-1.json"} {
 				g.Expect(settings(t, runs(t, in)[name], "beegfs-meta.conf")).To(HaveKeyWithValue("tuneBindToNumaZone", ""))
 			}
-			local := localOf(t, in)
-			for instance, cpus := range map[string]string{"meta/0": "0-15", "meta/1": "16-31", "meta/2": "0-15", "meta/3": "16-31"} {
+			local := told(t, in)
+			for instance, cpus := range map[string]string{"meta-0": "0-15", "meta-1": "16-31", "meta-2": "0-15", "meta-3": "16-31"} {
 				g.Expect(local[instance].Pinning.CPUs).To(Equal(cpus), instance)
 			}
 			in.FileSystem.Spec.BeeGFS.Config.Metadata = v1alpha1.Options{"tuneBindToNumaZone": "0"}
@@ -162,7 +153,7 @@ func TestTrapsOfBeeGFS(t *testing.T) {
 			all := runs(t, recorded(t, cluster(version)))
 			g.Expect(settings(t, all["meta-0.json"], "beegfs-meta.conf")).To(HaveKeyWithValue("storeFsUUID", ""))
 			g.Expect(settings(t, all["storage-ssd.json"], "beegfs-storage.conf")).To(HaveKeyWithValue("storeFsUUID", ""))
-			g.Expect(localOf(t, recorded(t, cluster(version)))["meta/0"].Targets[0].UUID).To(Equal("uuid-of-scratch-oss1-ssd-m0"))
+			g.Expect(told(t, recorded(t, cluster(version)))["meta-0"].Targets[0].UUID).To(Equal("uuid-of-scratch-oss1-ssd-m0"))
 		})
 		t.Run("trap 11: no daemon and no client of "+version+" tells anybody the address of a pod network", func(t *testing.T) {
 			g := NewWithT(t)
@@ -235,19 +226,19 @@ func TestTheManagementServiceStartsWhenAllTargetsAreChosen(t *testing.T) {
 	last := in.Targets[len(in.Targets)-1]
 	in.Targets = in.Targets[:len(in.Targets)-1]
 	in = recorded(t, in)
-	local := localOf(t, in)
+	local := told(t, in)
 	g.Expect(local).NotTo(HaveKey("management"), "its limits follow from the sizes of all targets")
-	g.Expect(local).To(HaveKey("meta/0"), "the others need not wait for that")
+	g.Expect(local).To(HaveKey("meta-0"), "the others need not wait for that")
 	in.Targets = append(in.Targets, last)
 	in = recorded(t, in)
-	g.Expect(localOf(t, in)).To(HaveKey("management"))
+	g.Expect(told(t, in)).To(HaveKey("management"))
 
 	in.State = answer(in)
 	in = recorded(t, in)
 	in.Nodes = append(in.Nodes, backend.Node{Name: "oss3", IP: "10.0.0.3", Ready: true, Labels: labels(storageLabel)})
 	in.FileSystem.Spec.StoragePools[0].Targets.Devices = append(in.FileSystem.Spec.StoragePools[0].Targets.Devices, devices("oss3", "new")...)
 	in = recorded(t, in)
-	g.Expect(localOf(t, in)).To(HaveKey("management"), "a new node whose disks are not chosen yet does not stop it")
+	g.Expect(told(t, in)).To(HaveKey("management"), "a new node whose disks are not chosen yet does not stop it")
 }
 
 func TestLimitsOfCapacityPoolsFollowTheSmallestTarget(t *testing.T) {
@@ -415,11 +406,11 @@ func TestADaemonWaitsForItsCPUsAndItsDisk(t *testing.T) {
 	in := recorded(t, cluster("7.4.6"))
 	delete(in.Pinnings["oss1"], "meta/2")
 	in.Targets = deleteTarget(in.Targets, "scratch-oss1-hdd-0")
-	local := localOf(t, in)
-	g.Expect(local).NotTo(HaveKey("meta/2"))
-	g.Expect(local).NotTo(HaveKey("storage/bulk"))
-	g.Expect(local).To(HaveKey("meta/1"))
-	g.Expect(local["storage/ssd"].Targets[1].Variables).To(Equal(map[string]string{
+	local := told(t, in)
+	g.Expect(local).NotTo(HaveKey("meta-2"))
+	g.Expect(local).NotTo(HaveKey("storage-bulk"))
+	g.Expect(local).To(HaveKey("meta-1"))
+	g.Expect(local["storage-ssd"].Targets[1].Variables).To(Equal(map[string]v1alpha1.VariableValue{
 		"NODE_ID": "1", "NODE_ALIAS": "storage-ssd.oss1", "TARGET_ID": "2", "POOL_ID": "1"}))
 }
 

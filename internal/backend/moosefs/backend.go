@@ -23,8 +23,8 @@ const (
 
 // Backend runs MooseFS.
 type Backend struct {
-	// KubeletSync is how long a change may take until a daemon that starts reads it; see backend.DefaultKubeletSync.
-	KubeletSync time.Duration
+	// TellTime is how long a change may take until a server that starts is told of it; see backend.DefaultTellTime.
+	TellTime time.Duration
 }
 
 // What it can do besides what every backend does.
@@ -38,8 +38,8 @@ var (
 	_ backend.Drainer      = Backend{}
 )
 
-// New returns the backend, for kubelets as they come.
-func New() Backend { return Backend{KubeletSync: backend.DefaultKubeletSync} }
+// New returns the backend with the usual times.
+func New() Backend { return Backend{TellTime: backend.DefaultTellTime} }
 
 // Type is MooseFS.
 func (Backend) Type() v1alpha1.FileSystemType { return v1alpha1.MooseFS }

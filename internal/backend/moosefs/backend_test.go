@@ -137,6 +137,8 @@ func kind(object any) string {
 		return "DaemonSet"
 	case *batchv1.Job:
 		return "Job"
+	case *v1alpha1.FileSystemNode:
+		return "FileSystemNode"
 	default:
 		return "unknown"
 	}

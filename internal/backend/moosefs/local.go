@@ -7,13 +7,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
-	"parallelfs.dev/operator/internal/node/spec"
 )
-
-// hasLocal is true when a daemon is told something that differs from node to node.
-func hasLocal(targets v1alpha1.TargetsSpec, pinning *v1alpha1.CPUPinning) bool {
-	return backend.OnDevices(targets) || backend.Bound(pinning)
-}
 
 // chunkserverInstance is the name of a pool's chunkserver among the daemons of a node.
 func chunkserverInstance(pool string) string { return componentChunkserver + "/" + pool }
@@ -34,56 +28,39 @@ func poolTargets(in backend.Input, pool, node string) []v1alpha1.StorageTarget {
 	return backend.TargetsOf(in, v1alpha1.RoleStorage, pool, node)
 }
 
-// localMap is what differs from node to node, nil when nothing does. Its content is in no template's hash: a daemon reads
-// it when it starts, and a changed disk is no reason to restart all.
-func (b *builder) localMap() (*corev1.ConfigMap, error) {
-	fs, nodes := b.in.FileSystem, map[string]spec.Local{}
-	told := func(node, instance string, disks []v1alpha1.StorageTarget, pinning *v1alpha1.CPUPinning) {
-		if nodes[node].Daemons == nil {
-			nodes[node] = spec.Local{Daemons: map[string]spec.LocalDaemon{}}
+// members are the servers by node, with what each is told.
+func members(in backend.Input) map[string][]v1alpha1.NodeMember {
+	fs, nodes := in.FileSystem, map[string][]v1alpha1.NodeMember{}
+	tell := func(node, instance string, member v1alpha1.NodeMember, disks []v1alpha1.StorageTarget, pinning *v1alpha1.CPUPinning) {
+		for _, t := range disks {
+			member.Targets = append(member.Targets, backend.MemberTarget(fs, t))
 		}
-		daemon := spec.LocalDaemon{Targets: b.localTargets(disks)}
-		if backend.Bound(pinning) {
-			to, known := b.in.Pinnings[node][instance]
-			if !known {
-				return // it waits until its CPUs are known, as for a disk
-			}
-			daemon.Pinning = &to
-		}
-		nodes[node].Daemons[instance] = daemon
+		backend.Bind(in, &member, node, instance, pinning)
+		nodes[node] = append(nodes[node], member)
 	}
-	if role := fs.Spec.Metadata; hasLocal(role.Targets, role.CPUPinning) {
-		told(fs.Status.Metadata.Node, componentMaster, recordedTarget(b.in), role.CPUPinning)
+	var disks []v1alpha1.StorageTarget
+	if backend.OnDevices(fs.Spec.Metadata.Targets) {
+		disks = recordedTarget(in)
+	}
+	tell(fs.Status.Metadata.Node, componentMaster, backend.Member(v1alpha1.RoleMetadata, componentMaster), disks, fs.Spec.Metadata.CPUPinning)
+	if metaloggers := own(fs).Metaloggers; metaloggers != nil {
+		for _, node := range backend.Matching(in.Nodes, metaloggers.NodeSelector) {
+			tell(node.Name, componentMetalogger, backend.Member(v1alpha1.RoleMetadataBackup, componentMetalogger), nil, nil)
+		}
 	}
 	for _, pool := range fs.Spec.StoragePools {
-		if record, ok := backend.RecordedPool(fs, pool.Name); ok && hasLocal(pool.Targets, pool.CPUPinning) {
-			for _, node := range record.Nodes {
-				told(node, chunkserverInstance(pool.Name), poolTargets(b.in, pool.Name, node), pool.CPUPinning)
+		record, _ := backend.RecordedPool(fs, pool.Name)
+		for _, node := range record.Nodes {
+			member := backend.Member(v1alpha1.RoleStorage, chunkserverInstance(pool.Name))
+			member.StoragePool, member.Slot = pool.Name, record.Slot
+			disks = nil
+			if backend.OnDevices(pool.Targets) {
+				disks = poolTargets(in, pool.Name, node)
 			}
+			tell(node, chunkserverInstance(pool.Name), member, disks, pool.CPUPinning)
 		}
 	}
-	if len(nodes) == 0 {
-		return nil, nil
-	}
-	return backend.LocalMap(fs, localMapName(fs), nodes)
-}
-
-func localMapName(fs *v1alpha1.FileSystem) string { return backend.ChildName(fs, "moosefs-local") }
-
-// localTargets are what a daemon is told of its disks.
-func (b *builder) localTargets(disks []v1alpha1.StorageTarget) []spec.Target {
-	var out []spec.Target
-	for _, t := range disks {
-		out = append(out, backend.LocalTarget(b.in.FileSystem, t))
-	}
-	return out
-}
-
-// local mounts what differs from node to node, where a daemon is told something of it.
-func (b *builder) local(pod *corev1.PodTemplateSpec, c *corev1.Container, run spec.Run) {
-	if run.Local != "" {
-		backend.MountLocal(pod, c, localMapName(b.in.FileSystem))
-	}
+	return nodes
 }
 
 // mountedTargets gives a container the disks of this filesystem.

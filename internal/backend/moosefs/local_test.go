@@ -131,14 +131,9 @@ func run(t *testing.T, raw string) spec.Run {
 	return told
 }
 
-func localOf(t *testing.T, in backend.Input, node string) spec.Local {
+func told(t *testing.T, in backend.Input, node string) map[string]v1alpha1.NodeMember {
 	t.Helper()
-	_, maps, _ := objectsOf(t, in)
-	var local spec.Local
-	if err := json.Unmarshal([]byte(maps["scratch-moosefs-local"].Data[node]), &local); err != nil {
-		t.Fatal(err)
-	}
-	return local
+	return backendtest.Told(t, New(), in, node)
 }
 
 func diskAt(name string) string { return "/var/lib/parallelfs/targets/storage.scratch/" + name }
@@ -149,20 +144,36 @@ func TestADaemonIsToldOfTheDisksOfItsOwnNodeRoleAndPoolOnly(t *testing.T) {
 	backendtest.Remember(t, New(), &in)
 	in.Targets[1].Spec.Remove = true
 	uuid := func(id string) string { return "c0ffee00-0000-4000-8000-00000000000" + id }
-	pinning := in.Pinnings["n1"]["chunkserver/ssd"]
-	g.Expect(localOf(t, in, "n1")).To(Equal(spec.Local{Daemons: map[string]spec.LocalDaemon{
-		"master": {Targets: []spec.Target{{Name: "scratch-mds0-00000001", Path: diskAt("scratch-mds0-00000001"), UUID: uuid("1")}}},
-		"chunkserver/bulk": {Targets: []spec.Target{
-			{Name: "scratch-bulk-0000000a", Path: diskAt("scratch-bulk-0000000a"), UUID: uuid("a"), Remove: true},
-		}},
-		"chunkserver/ssd": {Pinning: &pinning, Targets: []spec.Target{
-			{Name: "scratch-ssd-0000000b", Path: diskAt("scratch-ssd-0000000b"), UUID: uuid("b")},
-			{Name: "scratch-ssd-0000000c", Path: diskAt("scratch-ssd-0000000c"), UUID: uuid("c")},
-		}},
+	cpus := in.Pinnings["n1"]["chunkserver/ssd"].CPUs
+	g.Expect(cpus).NotTo(BeEmpty())
+	of := told(t, in, "n1")
+	g.Expect(of["chunkserver-ssd"].Pinning).To(HaveField("CPUs", cpus))
+	g.Expect(of).To(HaveLen(4))
+	g.Expect(of["metalogger"]).To(Equal(v1alpha1.NodeMember{Name: "metalogger", Role: v1alpha1.RoleMetadataBackup}))
+	g.Expect(of["master"]).To(Equal(v1alpha1.NodeMember{Name: "master", Role: v1alpha1.RoleMetadata, Targets: []v1alpha1.MemberTarget{
+		{Name: "scratch-mds0-00000001", Path: diskAt("scratch-mds0-00000001"), UUID: uuid("1")},
 	}}))
-	g.Expect(localOf(t, in, "n2").Daemons["chunkserver/ssd"].Targets[1]).To(
-		Equal(spec.Target{Name: "scratch-ssd-0000000f", Path: diskAt("scratch-ssd-0000000f")}), "a disk that is no target yet has no UUID, so it is not used")
-	g.Expect(localOf(t, in, "n2").Daemons).NotTo(HaveKey("master"))
+	g.Expect(of["chunkserver-bulk"]).To(Equal(v1alpha1.NodeMember{
+		Name: "chunkserver-bulk", Role: v1alpha1.RoleStorage, StoragePool: "bulk", Slot: 1, Targets: []v1alpha1.MemberTarget{
+			{Name: "scratch-bulk-0000000a", Path: diskAt("scratch-bulk-0000000a"), UUID: uuid("a"), Remove: true},
+		}}))
+	g.Expect(of["chunkserver-ssd"].Targets).To(Equal([]v1alpha1.MemberTarget{
+		{Name: "scratch-ssd-0000000b", Path: diskAt("scratch-ssd-0000000b"), UUID: uuid("b")},
+		{Name: "scratch-ssd-0000000c", Path: diskAt("scratch-ssd-0000000c"), UUID: uuid("c")},
+	}))
+	g.Expect(told(t, in, "n2")["chunkserver-ssd"].Targets[1]).To(Equal(
+		v1alpha1.MemberTarget{Name: "scratch-ssd-0000000f", Path: diskAt("scratch-ssd-0000000f")}), "a disk that is no target yet has no UUID, so it is not used")
+	g.Expect(told(t, in, "n2")).NotTo(HaveKey("master"))
+}
+
+func TestAChunkserverWaitsForItsCPUs(t *testing.T) {
+	g := NewWithT(t)
+	in := onDisks("4.57.5")
+	backendtest.Remember(t, New(), &in)
+	g.Expect(told(t, in, "n1")["chunkserver-ssd"].Waits).To(BeEmpty())
+	in.Pinnings = nil
+	g.Expect(told(t, in, "n1")["chunkserver-ssd"].Waits).To(ContainSubstring("which CPUs"))
+	g.Expect(told(t, in, "n1")["chunkserver-bulk"].Waits).To(BeEmpty(), "it asks for none")
 }
 
 func TestADiskWhoseFormattingWasNotFinishedHasNoUUID(t *testing.T) {
@@ -170,7 +181,7 @@ func TestADiskWhoseFormattingWasNotFinishedHasNoUUID(t *testing.T) {
 	in := onDisks("4.57.5")
 	backendtest.Remember(t, New(), &in)
 	in.Targets[1].Status.Provisioned.Finished = nil
-	g.Expect(localOf(t, in, "n1").Daemons["chunkserver/bulk"].Targets[0].UUID).To(BeEmpty())
+	g.Expect(told(t, in, "n1")["chunkserver-bulk"].Targets[0].UUID).To(BeEmpty())
 }
 
 func TestPoolsArePlacedWhenTheMasterHasItsDisk(t *testing.T) {
@@ -202,12 +213,12 @@ func TestTheMasterGetsItsRecordedDiskAndNoOther(t *testing.T) {
 	in.Targets = append([]v1alpha1.StorageTarget{other}, in.Targets...)
 	backendtest.Remember(t, New(), &in)
 	g.Expect(in.FileSystem.Status.Metadata.Target).To(Equal("scratch-mds0-00000001"))
-	g.Expect(localOf(t, in, "n1").Daemons["master"].Targets).To(HaveExactElements(HaveField("Name", "scratch-mds0-00000001")))
+	g.Expect(told(t, in, "n1")["master"].Targets).To(HaveExactElements(HaveField("Name", "scratch-mds0-00000001")))
 
 	in.Targets = in.Targets[:1]
-	g.Expect(localOf(t, in, "n1").Daemons["master"].Targets).To(BeEmpty(), "it waits; another disk has no metadata")
+	g.Expect(told(t, in, "n1")["master"].Targets).To(BeEmpty(), "it waits; another disk has no metadata")
 	in.Targets[0].Spec.Node = "n2"
-	g.Expect(localOf(t, in, "n1").Daemons["master"].Targets).To(BeEmpty())
+	g.Expect(told(t, in, "n1")["master"].Targets).To(BeEmpty())
 }
 
 func TestTheMetadatasNodeIsRecordedBeforeItsDiskIsChosen(t *testing.T) {
@@ -241,7 +252,7 @@ func TestOnDisksADaemonFindsItsDataByItsTarget(t *testing.T) {
 			g.Expect(master.Files[0].Content).To(ContainSubstring("DATA_PATH = $(TARGET)\n"))
 			g.Expect(master.Recover.File).To(Equal("$(TARGET)/metadata.mfs"))
 			g.Expect(master.Instance).To(Equal("master"))
-			g.Expect(master.Local).To(Equal("/etc/parallelfs-local/$(NODE_NAME)"))
+			g.Expect(master.NodeFile).To(Equal("/var/lib/parallelfs/nodes/storage.scratch/node.json"))
 
 			ssd := run(t, maps["scratch-moosefs"].Data["chunkserver-ssd.json"])
 			g.Expect(ssd.OnTargets).To(Equal(&spec.OnTargets{Directory: "chunkserver", Data: "data"}), "it starts with the disks that are there")
@@ -268,17 +279,18 @@ func TestPodsSeeTheDisksOfTheirOwnFileSystemOnly(t *testing.T) {
 				fromNode = append(fromNode, v.HostPath.Path)
 			}
 		}
-		g.Expect(fromNode).To(ConsistOf("/var/lib/parallelfs/storage.scratch", "/var/lib/parallelfs/targets/storage.scratch"), name)
+		g.Expect(fromNode).To(ConsistOf("/var/lib/parallelfs/storage.scratch", "/var/lib/parallelfs/targets/storage.scratch",
+			"/var/lib/parallelfs/nodes/storage.scratch"), name)
 		g.Expect(pod.Containers[0].VolumeMounts).To(ContainElement(corev1.VolumeMount{
 			Name: "targets", MountPath: "/var/lib/parallelfs/targets/storage.scratch", MountPropagation: new(corev1.MountPropagationHostToContainer),
 		}), "%s: a disk that is mounted after the start must appear", name)
 		g.Expect(pod.Containers[0].VolumeMounts).To(ContainElement(corev1.VolumeMount{
-			Name: "local", MountPath: "/etc/parallelfs-local", ReadOnly: true,
+			Name: "node", MountPath: "/var/lib/parallelfs/nodes/storage.scratch", ReadOnly: true,
 		}), "%s: as a directory, or it would never change", name)
 	}
 	for _, name := range []string{"scratch-metalogger", "scratch-client"} {
 		for _, v := range sets[name].Spec.Template.Spec.Volumes {
-			g.Expect(v.Name).NotTo(BeElementOf("targets", "local"), name)
+			g.Expect(v.Name).NotTo(Equal("targets"), name)
 		}
 	}
 }
@@ -313,28 +325,18 @@ func TestOnlyNodesWhoseDevicesAreNamedBelongToAPoolThatNamesThem(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring(`of storage pool "bulk" and stands in its targets.devices`)))
 }
 
-func TestAFileSystemInDirectoriesWithoutPinningHasNothingLocal(t *testing.T) {
+func TestAServerInDirectoriesWithoutPinningIsToldThatItMayStart(t *testing.T) {
 	g := NewWithT(t)
 	in := everything("4.57.5")
 	backendtest.Remember(t, New(), &in)
-	_, maps, _ := objectsOf(t, in)
-	g.Expect(maps).To(HaveLen(1))
+	g.Expect(told(t, in, "n2")["chunkserver-bulk"]).To(Equal(
+		v1alpha1.NodeMember{Name: "chunkserver-bulk", Role: v1alpha1.RoleStorage, StoragePool: "bulk", Slot: 1}))
 
 	in.FileSystem.Spec.StoragePools[1].CPUPinning = &v1alpha1.CPUPinning{Mode: v1alpha1.PinningCPUSet, CPUSets: []v1alpha1.CPUList{"2-3"}}
 	in.Pinnings = map[string]map[string]spec.Pinning{"n1": {"chunkserver/bulk": {CPUs: "2-3"}}}
-	sets, maps, _ := objectsOf(t, in)
-	g.Expect(maps["scratch-moosefs-local"].Data).To(Equal(map[string]string{
-		"n1": `{"daemons":{"chunkserver/bulk":{"pinning":{"cpus":"2-3","why":""}}}}`,
-		"n2": `{"daemons":{}}`,
-	}), "a daemon whose CPUs are not known waits for them")
-	names := func(set *appsv1.DaemonSet) (out []string) {
-		for _, v := range set.Spec.Template.Spec.Volumes {
-			out = append(out, v.Name)
-		}
-		return out
-	}
-	g.Expect(names(sets["scratch-chunkserver-bulk"])).To(ContainElement("local"))
-	g.Expect(names(sets["scratch-chunkserver-ssd"])).NotTo(ContainElement("local"))
+	g.Expect(told(t, in, "n1")["chunkserver-bulk"].Pinning).To(Equal(&v1alpha1.MemberPinning{CPUs: "2-3"}))
+	g.Expect(told(t, in, "n2")["chunkserver-bulk"].Waits).To(ContainSubstring("which CPUs"), "a daemon whose CPUs are not known waits for them")
+	g.Expect(told(t, in, "n2")["chunkserver-ssd"].Waits).To(BeEmpty())
 }
 
 func TestKubeletStaticMakesAGuaranteedPodWithWholeCPUsForTheDaemonAlone(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Members are the children of a MooseFS filesystem: the probe's Secret, a Secret and a ConfigMap with what the pods are told to do, one
-// DaemonSet per role (one per pool for chunkservers), and the Job that makes the storage classes.
+// Members are the children of a MooseFS filesystem: the probe's Secret, a Secret, a ConfigMap and FileSystemNodes with what the pods are
+// told, one DaemonSet per role (one per pool for chunkservers), and the Job that makes the storage classes.
 func (Backend) Members(in backend.Input) ([]client.Object, error) {
 	fs := in.FileSystem
 	image, ok := in.Images.Daemons["moosefs-"+fs.Spec.Version]
@@ -66,10 +66,6 @@ func (b *builder) build() error {
 			return err
 		}
 	}
-	local, err := b.localMap()
-	if err != nil {
-		return err
-	}
 	// While the master waits for its disk, which a person may have to approve, the job would only fail, and wait longer each time.
 	if job := b.storageClassJob(); b.masterHasItsDisk() {
 		workloads = append(workloads, job)
@@ -89,9 +85,7 @@ func (b *builder) build() error {
 			ObjectMeta: metav1.ObjectMeta{Name: configMapName(fs), Namespace: fs.Namespace},
 			Data:       backend.Text(b.told),
 		})
-	if local != nil {
-		b.objects = append(b.objects, local)
-	}
+	b.objects = append(b.objects, backend.FileSystemNodes(b.in, members(b.in))...)
 	b.objects = append(b.objects, workloads...)
 	return nil
 }
@@ -146,7 +140,7 @@ func (b *builder) masterSet() (client.Object, error) {
 	} else {
 		backend.HostDirectory(pod, &daemon, "metadata", fs.Status.Metadata.Directory, nil)
 	}
-	b.local(pod, &daemon, run)
+	backend.MountNodeFile(fs, pod, &daemon)
 	pod.Spec.Containers = []corev1.Container{daemon, b.probeContainer(pod)}
 	told, err := backend.Pin(pod, "spec.metadata", fs.Spec.Metadata.CPUPinning, run, probe)
 	if err != nil {
@@ -175,6 +169,7 @@ func (b *builder) metaloggerSet() (client.Object, error) {
 	pod.Spec.NodeSelector = own(fs).Metaloggers.NodeSelector
 	daemon := b.daemon("metalogger", "run", configVolume, "metalogger.json")
 	backend.HostDirectory(pod, &daemon, "state", backend.StateRoot(fs), nil)
+	backend.MountNodeFile(fs, pod, &daemon)
 	pod.Spec.Containers = []corev1.Container{daemon}
 	w := backend.Workload{Component: componentMetalogger, Role: v1alpha1.RoleMetadataBackup}
 	return pods(b.in).DaemonSet(componentMetalogger, w, pod, run), nil
@@ -204,7 +199,7 @@ func (b *builder) chunkserverSet(pool v1alpha1.StoragePoolSpec) (client.Object, 
 	if backend.OnDevices(pool.Targets) {
 		b.mountedTargets(pod, &daemon)
 	}
-	b.local(pod, &daemon, run)
+	backend.MountNodeFile(fs, pod, &daemon)
 	pod.Spec.Containers = []corev1.Container{daemon}
 	told, err := backend.Pin(pod, "spec.storagePools["+pool.Name+"]", pool.CPUPinning, run)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 // Observe sets what should be there, from the recorded status, beside what the master says is there.
 func (b Backend) Observe(in backend.Input) backend.Observation {
-	o := observer{in: in, readTime: b.KubeletSync, fs: in.FileSystem, ports: portsOf(in.FileSystem), placements: backend.NewPlacements(in)}
+	o := observer{in: in, readTime: b.TellTime, fs: in.FileSystem, ports: portsOf(in.FileSystem), placements: backend.NewPlacements(in)}
 	o.management()
 	o.servers()
 	o.storage()

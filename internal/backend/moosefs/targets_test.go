@@ -40,12 +40,12 @@ func TestAChunkserverIsRestartedForADisk(t *testing.T) {
 		"not when it started after the disk was proven, because MooseFS refuses the disk": {func(in *backend.Input) {
 			drop(in, last)
 			for i := range in.Pods {
-				in.Pods[i].Started = noon.Add(backend.DefaultKubeletSync)
+				in.Pods[i].Started = noon.Add(backend.DefaultTellTime)
 			}
 		}, "", false},
 		"not at once, because the change may not have reached the node": {func(in *backend.Input) {
 			drop(in, last)
-			in.State.Asked = noon.Add(backend.DefaultKubeletSync - time.Second)
+			in.State.Asked = noon.Add(backend.DefaultTellTime - time.Second)
 		}, "", false},
 		"that was away, so that MooseFS gave it up, and is proven again": {func(in *backend.Input) {
 			lastOf(in).Online, lastOf(in).Status = false, "damaged"
@@ -53,7 +53,7 @@ func TestAChunkserverIsRestartedForADisk(t *testing.T) {
 		"not when it was given up since, because a restart did not mend it": {func(in *backend.Input) {
 			lastOf(in).Online, lastOf(in).Status = false, "damaged"
 			for i := range in.Pods {
-				in.Pods[i].Started = noon.Add(backend.DefaultKubeletSync)
+				in.Pods[i].Started = noon.Add(backend.DefaultTellTime)
 			}
 		}, "", false},
 		"not while it is scanned": {func(in *backend.Input) {
@@ -94,7 +94,7 @@ func TestAChunkserverIsRestartedForADisk(t *testing.T) {
 			askedToRemove(&in.Targets[6], noon)
 			lastOf(in).Removing = true
 		}, "", false},
-		"not when it started after that was asked":           {func(in *backend.Input) { askedToRemove(&in.Targets[6], noon.Add(-3*backend.DefaultKubeletSync)) }, "", false},
+		"not when it started after that was asked":           {func(in *backend.Input) { askedToRemove(&in.Targets[6], noon.Add(-3*backend.DefaultTellTime)) }, "", false},
 		"not before the operator has seen that it was asked": {func(in *backend.Input) { in.Targets[6].Spec.Remove = true }, "", false},
 		"that is to stay after all":                          {func(in *backend.Input) { lastOf(in).Removing = true }, "is to stay", true},
 		"that was emptied and taken out of the filesystem": {func(in *backend.Input) {

@@ -74,7 +74,7 @@ func masterRun(in backend.Input) (spec.Run, error) {
 	}
 	run := spec.Run{
 		Owner: backend.Owner(fs), Component: componentMaster, User: daemonUser, Ledger: backend.Ledger(fs, componentMaster),
-		Directories: directories, OnTargets: onTargets,
+		Directories: directories, Instance: componentMaster, NodeFile: backend.NodeFile(fs), OnTargets: onTargets,
 		Files: []spec.File{
 			{Path: masterConfig, Content: rendered, Mode: 0o640},
 			{Path: exportsConfig, Content: exports(in), Mode: 0o640},
@@ -84,9 +84,6 @@ func masterRun(in backend.Input) (spec.Run, error) {
 		Command: []string{"mfsmaster", "-f", "-c", masterConfig, "start"},
 		// A clean stop leaves metadata.mfs; after a crash it is missing, and -a rebuilds it from the last save and the change logs.
 		Recover: &spec.Recover{File: path.Join(data, "metadata.mfs"), Arguments: []string{"-a"}},
-	}
-	if hasLocal(fs.Spec.Metadata.Targets, fs.Spec.Metadata.CPUPinning) {
-		run.Instance, run.Local = componentMaster, backend.LocalFile
 	}
 	return run, nil
 }
@@ -150,8 +147,9 @@ func metaloggerRun(in backend.Input, masterIP string) (spec.Run, error) {
 	return spec.Run{
 		Owner: backend.Owner(fs), Component: componentMetalogger, User: daemonUser, Ledger: backend.Ledger(fs, componentMetalogger),
 		Directories: []spec.Directory{{Path: directory, Data: dataSubdirectory}},
-		Files:       []spec.File{{Path: metaloggerConfig, Content: rendered, Mode: 0o640}},
-		Command:     []string{"mfsmetalogger", "-f", "-c", metaloggerConfig, "start"},
+		Instance:    componentMetalogger, NodeFile: backend.NodeFile(fs),
+		Files:   []spec.File{{Path: metaloggerConfig, Content: rendered, Mode: 0o640}},
+		Command: []string{"mfsmetalogger", "-f", "-c", metaloggerConfig, "start"},
 	}, nil
 }
 
@@ -183,7 +181,8 @@ func chunkserverRun(in backend.Input, masterIP string, pool v1alpha1.StoragePool
 	run := spec.Run{
 		Owner: backend.Owner(fs), Component: component, User: daemonUser, Ledger: backend.Ledger(fs, component),
 		Directories: []spec.Directory{{Path: state, Data: dataSubdirectory}},
-		Command:     []string{"mfschunkserver", "-f", "-c", chunkserverConfig, "start"},
+		Instance:    chunkserverInstance(pool.Name), NodeFile: backend.NodeFile(fs),
+		Command: []string{"mfschunkserver", "-f", "-c", chunkserverConfig, "start"},
 	}
 	var disks strings.Builder
 	for _, d := range slices.Sorted(slices.Values(pool.Targets.Directories)) {
@@ -195,9 +194,6 @@ func chunkserverRun(in backend.Input, masterIP string, pool v1alpha1.StoragePool
 		// A disk that is not there takes part when it is back; the others go on without it.
 		run.OnTargets = &spec.OnTargets{Directory: componentChunkserver, Data: dataSubdirectory}
 		list.Line, list.RemoveLine = onlyTarget+"\n", "*"+onlyTarget+"\n" // mfshdd.cfg(5): "*" marks for removal
-	}
-	if hasLocal(pool.Targets, pool.CPUPinning) {
-		run.Instance, run.Local = chunkserverInstance(pool.Name), backend.LocalFile
 	}
 	run.Files = []spec.File{{Path: chunkserverConfig, Content: rendered, Mode: 0o640}, list}
 	return run, nil

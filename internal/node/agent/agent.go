@@ -1,13 +1,15 @@
 // Package agent is the loop of the node's agent: it reads the StorageTargets of its node from the API server, has package
 // provision work on their disks, and writes what came of it to their status; it publishes what the node has as its
-// NodeInventory, drops the kernel's caches when that asks for it, and serves what disks and daemons do. It never changes a spec or a
-// finalizer, and while the API server does not answer it leaves everything as it is.
+// NodeInventory, hands on to the servers what their FileSystemNodes tell them, drops the kernel's caches when it is asked to, and serves
+// what disks and daemons do. It never changes a spec or a finalizer, and while the API server does not answer it leaves everything as it
+// is.
 package agent
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -27,6 +29,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/durable"
 )
 
 // FieldOwner is the agent's name in managedFields.
@@ -62,6 +65,8 @@ type Options struct {
 	NodeName string
 	// Resync is the time between two looks at everything without a cause.
 	Resync time.Duration
+	// NodesRoot is the directory that holds what the servers of this node are told: spec.NodesRoot.
+	NodesRoot string
 	// HealthAddress and MetricsAddress are what to listen on; "0" for nothing.
 	HealthAddress, MetricsAddress string
 	// TelemetryInterval is the time between two samples of disks and daemons, 0 for none; TelemetryAddress serves them.
@@ -88,8 +93,9 @@ func Run(ctx context.Context, config *rest.Config, node Node, o Options, log log
 		Cache: cache.Options{
 			DefaultTransform: cache.TransformStripManagedFields(),
 			ByObject: map[client.Object]cache.ByObject{
-				&v1alpha1.StorageTarget{}: {Label: ofNode(o.NodeName)},
-				&v1alpha1.NodeInventory{}: {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, o.NodeName)},
+				&v1alpha1.StorageTarget{}:  {Label: ofNode(o.NodeName)},
+				&v1alpha1.FileSystemNode{}: {Label: ofNode(o.NodeName)},
+				&v1alpha1.NodeInventory{}:  {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, o.NodeName)},
 			},
 		},
 		Client: client.Options{
@@ -114,6 +120,13 @@ func Run(ctx context.Context, config *rest.Config, node Node, o Options, log log
 		return fmt.Errorf("set up the controller of StorageTargets: %w", err)
 	}
 	inventory.Targets = reconciler.targets
+	files := &NodeFiles{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), NodeName: o.NodeName, Resync: o.Resync, Root: o.NodesRoot,
+		Writer: durable.Writer{Chown: os.Chown},
+	}
+	if err := files.setup(mgr); err != nil {
+		return fmt.Errorf("set up the controller of what servers are told: %w", err)
+	}
 	asked := &Caches{Client: mgr.GetClient(), Drop: node.DropCaches, Now: time.Now}
 	if err := asked.setup(mgr); err != nil {
 		return fmt.Errorf("set up the controller of caches: %w", err)

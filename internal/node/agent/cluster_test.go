@@ -114,6 +114,16 @@ func TestAPassThatFindsNothingNewWritesNothing(t *testing.T) {
 	}
 	w.Expect(w.live(target).ResourceVersion).To(Equal(first.ResourceVersion))
 	w.Expect(w.events.Events).To(HaveLen(2))
+
+	live := w.live(target)
+	live.Status.Conditions = append(live.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionOnline, Status: metav1.ConditionTrue,
+		Reason: v1alpha1.ReasonServing, Message: "listed", LastTransitionTime: metav1.NewTime(time.Unix(1700000000, 0))})
+	live.Status.Service = &v1alpha1.TargetService{Online: true, UsedBytes: 1 << 30}
+	w.Expect(server.Client.Status().Update(t.Context(), live)).To(Succeed())
+	wrote, err := r.record(t.Context(), live, proven(live))
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(wrote).To(BeFalse(), "what the operator has written is no difference")
+	w.Expect(w.live(target).Status.Service.UsedBytes).To(Equal(int64(1 << 30)))
 }
 
 func TestATargetThatCanNotGoOnIsLookedAtAgainSoon(t *testing.T) {

@@ -228,6 +228,7 @@ func (r *Reconciler) record(ctx context.Context, t *v1alpha1.StorageTarget, want
 // own is the part of a status that the agent writes, in a form that can be compared.
 func own(s v1alpha1.StorageTargetStatus) v1alpha1.StorageTargetStatus {
 	s = *s.DeepCopy()
+	s.Service = nil // the operator's
 	s.Conditions = slices.DeleteFunc(s.Conditions, func(c metav1.Condition) bool { return !slices.Contains(provision.Conditions, c.Type) })
 	slices.SortFunc(s.Conditions, func(a, b metav1.Condition) int {
 		return slices.Index(provision.Conditions, a.Type) - slices.Index(provision.Conditions, b.Type)

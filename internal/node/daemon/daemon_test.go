@@ -2,6 +2,7 @@ package daemon_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -32,14 +33,21 @@ type container struct {
 	// pinned are the CPUs of each pinning, pinFault is why it fails.
 	pinned   []string
 	pinFault error
+	// named is the name of the node; empty is n1.
+	named string
 }
+
+func (c *container) node() string { return cmp.Or(c.named, "n1") }
 
 var errStarted = errors.New("this process is the daemon now")
 
 func (c *container) host() daemon.Host {
 	return daemon.Host{
-		Environment: func(name string) (string, bool) { return "10.0.0.1", name == "NODE_IP" },
-		Writer:      durable.Writer{Chown: func(string, int, int) error { return nil }},
+		Environment: func(name string) (string, bool) {
+			value, set := map[string]string{"NODE_IP": "10.0.0.1", "NODE_NAME": c.node()}[name]
+			return value, set
+		},
+		Writer: durable.Writer{Chown: func(string, int, int) error { return nil }},
 		LookupUser: func(name string) (int, int, error) {
 			if name != "mfs" {
 				return 0, 0, errors.New("the image has no user " + name)

@@ -47,11 +47,11 @@ func TestADaemonWaitsForItsRealDiskAndNothingIsWrittenBelowIt(t *testing.T) {
 	const uuid, otherUUID = "0a1b2c3d-0000-4000-8000-0000000000aa", "0a1b2c3d-0000-4000-8000-0000000000bb"
 	g, c := NewWithT(t), &container{root: t.TempDir()}
 	a := c.target(t, "a")
-	c.tell(t, spec.LocalDaemon{Targets: []spec.Target{a}}) // not provisioned yet: a UUID that no disk has
+	c.tell(t, spec.Member{Targets: []spec.Target{a}}) // not provisioned yet: a UUID that no disk has
 	n := startNode(t, c.real(t))
 	n.says(t, "is not mounted")
 	a.UUID = uuid
-	c.tell(t, spec.LocalDaemon{Targets: []spec.Target{a}})
+	c.tell(t, spec.Member{Targets: []spec.Target{a}})
 
 	t.Run("another disk that is mounted in its place is not used", func(t *testing.T) {
 		mount(t, image(t, otherUUID), spec.Target{Name: "a", Path: a.Path, UUID: otherUUID})
@@ -75,7 +75,7 @@ func TestATargetThatWasPreparedOnARealDisk(t *testing.T) {
 	a.UUID = uuid
 	c.tell(t, node2(a))
 	told := c.storage()
-	told.User, told.Local, told.Recover, told.Command = "root", c.path("local", "10.0.0.1"), nil, c.real(t).Command
+	told.User, told.NodeFile, told.Recover, told.Command = "root", c.path("nodes", spec.NodeFileName), nil, c.real(t).Command
 	disk, identity := image(t, uuid), filepath.Join(a.Path, "storage", "data", "targetNumID")
 	t.Run("is prepared once", func(t *testing.T) {
 		mount(t, disk, a)
@@ -121,10 +121,9 @@ func TestADaemonTakesThePlaceOfTheProcessWithItsPinningAndItsSignals(t *testing.
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
 	n := startNode(t, told)
-	n.says(t, "the operator has not said yet what the daemon uses on this node")
-	// It is written whole, as a ConfigMap is.
+	n.says(t, "the agent of this node has not written yet what its servers are told")
 	cpu := lastCPU(t)
-	c.tell(t, spec.LocalDaemon{Pinning: &spec.Pinning{CPUs: cpu, Why: "spec.storagePools"}})
+	c.tell(t, spec.Member{Pinning: &spec.Pinning{CPUs: cpu, Why: "spec.storagePools"}})
 	n.becomesTheDaemon(t)
 	g.Expect(n.proc(t, "environ")).To(ContainSubstring("\x00PARALLELFS_DAEMON=storage/scratch/chunkserver/ssd\x00"))
 	status := n.proc(t, "status")

@@ -41,8 +41,8 @@ func (c *container) granted(t *testing.T, name, id string) spec.Target {
 	return of
 }
 
-func node2(targets ...spec.Target) spec.LocalDaemon {
-	return spec.LocalDaemon{Targets: targets, Variables: map[string]string{"NODE_ID": "2", "LIMIT": "10G"}}
+func node2(targets ...spec.Target) spec.Member {
+	return spec.Member{Targets: targets, Variables: map[string]string{"NODE_ID": "2", "LIMIT": "10G"}}
 }
 
 func TestTargetsArePreparedWithTheirIDsAndNamedToTheDaemon(t *testing.T) {
@@ -64,7 +64,7 @@ func TestAVariableOfTheNodeStandsBeforeThatOfTheContainer(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
 	told := c.chunkserver()
 	told.Files[0].Content = "# $(NODE_IP)"
-	c.tell(t, spec.LocalDaemon{Targets: []spec.Target{c.target(t, "a")}, Variables: map[string]string{"NODE_IP": "10.0.0.2"}})
+	c.tell(t, spec.Member{Targets: []spec.Target{c.target(t, "a")}, Variables: map[string]string{"NODE_IP": "10.0.0.2"}})
 	g.Expect(c.run(t.Context(), told)).To(MatchError(errStarted))
 	g.Expect(os.ReadFile(c.path("run", "mfshdd.cfg"))).To(HavePrefix("# 10.0.0.2\n"))
 }
@@ -186,7 +186,7 @@ func TestATargetWithoutItsIDIsNotPrepared(t *testing.T) {
 func TestATargetThatChangesWhileItHangsIsAskedAnew(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
 	a := c.target(t, "a")
-	c.tell(t, spec.LocalDaemon{Targets: []spec.Target{a}})
+	c.tell(t, spec.Member{Targets: []spec.Target{a}})
 	answer := make(chan error)
 	c.prove = func(of spec.Target) error {
 		if of.UUID == "uuid-a" {
@@ -202,7 +202,7 @@ func TestATargetThatChangesWhileItHangsIsAskedAnew(t *testing.T) {
 	c.second = func() {
 		switch waited++; waited {
 		case 3:
-			c.tell(t, spec.LocalDaemon{Targets: []spec.Target{replaced}})
+			c.tell(t, spec.Member{Targets: []spec.Target{replaced}})
 		case 4:
 			answer <- nil
 		case 500:
@@ -218,8 +218,8 @@ func TestAListThatNamesATargetTwiceIsWaitedOut(t *testing.T) {
 	a := c.target(t, "a")
 	other := a
 	other.Path = c.path("elsewhere")
-	c.tell(t, spec.LocalDaemon{Targets: []spec.Target{a, other}})
-	c.afterSeconds(5, func() { c.tell(t, spec.LocalDaemon{Targets: []spec.Target{a}}) })
+	c.tell(t, spec.Member{Targets: []spec.Target{a, other}})
+	c.afterSeconds(5, func() { c.tell(t, spec.Member{Targets: []spec.Target{a}}) })
 	g.Expect(c.run(t.Context(), c.chunkserver())).To(MatchError(errStarted))
 	g.Expect(c.log.String()).To(ContainSubstring("names the target a twice"))
 	g.Expect(other.Path).NotTo(BeAnExistingFile())
@@ -229,7 +229,7 @@ func TestAListThatNamesATargetTwiceIsWaitedOut(t *testing.T) {
 func TestANodeThatIsKilledInsideOfTheCommandOfAnInitializationResumesIt(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
 	told := c.real(t)
-	told.OnTargets, told.Local, told.Files = nil, "", nil
+	told.OnTargets, told.NodeFile, told.Files = nil, "", nil
 	script := `echo half > "$1"; echo journal > "$1-journal"; [ -e "$2" ] || { echo $$ > "$2"; exec sleep 600; }; rm "$1-journal"; echo whole > "$1"`
 	told.Directories = []spec.Directory{{Path: c.path("data"), Data: "data", Initialize: &spec.Initialize{
 		Granted: true, DataGlobs: []string{"db"}, Command: []string{"sh", "-c", script, "make", "$(NEW)", c.path("pid")}, Makes: "db",

@@ -51,7 +51,7 @@ func startNode(t *testing.T, told spec.Run) *nodeRun {
 	content, err := json.Marshal(told)
 	g.Expect(err).NotTo(HaveOccurred())
 	n := &nodeRun{Cmd: exec.Command(os.Args[0]), log: filepath.Join(t.TempDir(), "log")}
-	n.Env = append(os.Environ(), envSpec+"="+string(content))
+	n.Env = append(os.Environ(), envSpec+"="+string(content), "NODE_NAME=n1")
 	log, err := os.Create(n.log)
 	g.Expect(err).NotTo(HaveOccurred())
 	n.Stdout, n.Stderr = log, &n.reason
@@ -81,7 +81,7 @@ func (c *container) real(t *testing.T) spec.Run {
 	sleep, err := exec.LookPath("sleep")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	told := c.chunkserver()
-	told.User, told.Local, told.Command = "root", c.path("local", "10.0.0.1"), []string{sleep, "600"}
+	told.User, told.NodeFile, told.Command = "root", c.path("nodes", spec.NodeFileName), []string{sleep, "600"}
 	told.Files[0].Content = ""
 	return told
 }
@@ -92,5 +92,5 @@ func TestASignalEndsAProcessThatWaits(t *testing.T) {
 	n.says(t, "msg=waiting")
 	g.Expect(n.Process.Signal(syscall.SIGTERM)).To(Succeed())
 	g.Expect(n.Wait()).To(MatchError("exit status 1"))
-	g.Expect(n.reason.String()).To(And(HavePrefix("stopped before the daemon was started; it was waiting: "), ContainSubstring(c.path("local", "10.0.0.1"))))
+	g.Expect(n.reason.String()).To(And(HavePrefix("stopped before the daemon was started; it was waiting: "), ContainSubstring(c.path("nodes", spec.NodeFileName))))
 }

@@ -20,7 +20,7 @@ import (
 func (c *container) chunkserver() spec.Run {
 	return spec.Run{
 		Owner: spec.Owner{Namespace: "storage", Name: "scratch", UID: "1"}, Component: "chunkserver", User: "mfs",
-		Instance: "chunkserver/ssd", Ledger: c.path("state", "ledger.json"), Local: c.path("local") + "/$(NODE_IP)",
+		Instance: "chunkserver/ssd", Ledger: c.path("state", "ledger.json"), NodeFile: c.path("nodes", spec.NodeFileName),
 		OnTargets: &spec.OnTargets{Directory: "chunkserver", Data: "data"},
 		Files:     []spec.File{{Path: c.path("run", "mfshdd.cfg"), Content: "# $(NODE_IP)", Line: "$(TARGET)", RemoveLine: "*$(TARGET)", Mode: 0o640}},
 		Command:   []string{"true", "-f", "start"},
@@ -35,10 +35,21 @@ func (c *container) target(t *testing.T, name string) spec.Target {
 	return target
 }
 
+// nodeFile is what the agent of this node would write of the chunkserver.
+func (c *container) nodeFile(told spec.Member) spec.NodeFile {
+	told.Name = "chunkserver-ssd"
+	return spec.NodeFile{Version: spec.NodeFileVersion, FileSystem: c.chunkserver().Owner, Node: c.node(), Generation: 3, Members: []spec.Member{told}}
+}
+
 // tell writes the file of this node.
-func (c *container) tell(t *testing.T, told spec.LocalDaemon) {
+func (c *container) tell(t *testing.T, told spec.Member) {
 	t.Helper()
-	content, err := json.Marshal(spec.Local{Daemons: map[string]spec.LocalDaemon{"chunkserver/ssd": told}})
+	c.tellAll(t, c.nodeFile(told))
+}
+
+func (c *container) tellAll(t *testing.T, told spec.NodeFile) {
+	t.Helper()
+	content, err := json.Marshal(told)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	c.write(t, string(content))
 }
@@ -46,8 +57,8 @@ func (c *container) tell(t *testing.T, told spec.LocalDaemon) {
 func (c *container) write(t *testing.T, content string) {
 	t.Helper()
 	g := NewWithT(t)
-	g.Expect(os.MkdirAll(c.path("local"), 0o755)).To(Succeed())
-	g.Expect(os.WriteFile(c.path("local", "10.0.0.1"), []byte(content), 0o600)).To(Succeed())
+	g.Expect(os.MkdirAll(c.path("nodes"), 0o755)).To(Succeed())
+	g.Expect(os.WriteFile(c.path("nodes", spec.NodeFileName), []byte(content), 0o600)).To(Succeed())
 }
 
 // afterSeconds does something once, when the daemon has waited so long.
@@ -79,7 +90,7 @@ func TestADaemonStartsOnAllItsTargets(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
 	a, b := c.target(t, "a"), c.target(t, "b")
 	b.Remove = true
-	c.tell(t, spec.LocalDaemon{Targets: []spec.Target{a, b}, Pinning: &spec.Pinning{CPUs: "0-7"}})
+	c.tell(t, spec.Member{Targets: []spec.Target{a, b}, Pinning: &spec.Pinning{CPUs: "0-7"}})
 	g.Expect(c.run(t.Context(), c.chunkserver())).To(MatchError(errStarted))
 	g.Expect(c.started).To(Equal([]string{"true", "-f", "start"}))
 	g.Expect(c.environment).To(ContainElement("PARALLELFS_DAEMON=storage/scratch/chunkserver/ssd"))
@@ -98,10 +109,14 @@ func TestADaemonWaitsForItsFileThenForItsEntryThenForItsTargets(t *testing.T) {
 	a := c.target(t, "a")
 	c.prove = unmounted("a")
 	steps := map[int]func(){
-		3: func() { c.write(t, `{"daemons": {"master": {}}}`) },
-		6: func() { c.write(t, `{"color": "red"}`) },
-		7: func() { c.tell(t, spec.LocalDaemon{}) },
-		8: func() { c.tell(t, spec.LocalDaemon{Targets: []spec.Target{a}}) },
+		3: func() {
+			file := c.nodeFile(spec.Member{})
+			file.Members[0].Name = "master"
+			c.tellAll(t, file)
+		},
+		5: func() { c.tell(t, spec.Member{Waits: "its CPUs are not known yet"}) },
+		7: func() { c.tell(t, spec.Member{}) },
+		8: func() { c.tell(t, spec.Member{Targets: []spec.Target{a}}) },
 		9: func() { c.prove = nil },
 	}
 	waited := 0
@@ -115,18 +130,83 @@ func TestADaemonWaitsForItsFileThenForItsEntryThenForItsTargets(t *testing.T) {
 	g.Expect(c.run(t.Context(), c.chunkserver())).To(MatchError(errStarted))
 	g.Expect(waited).To(Equal(9))
 	for _, sentence := range []string{
-		"the operator has not said yet what the daemon uses on this node", `says nothing of \"chunkserver/ssd\" yet`, "unknown field", "has no target for the daemon yet",
+		"kubectl label node n1 parallelfs.dev/agent=", `says nothing of \"chunkserver-ssd\" yet`, "its CPUs are not known yet", "has no target for the daemon yet",
 		"it is not mounted",
 	} {
 		g.Expect(strings.Count(c.log.String(), sentence)).To(Equal(1), "%s is said once, however long it is waited for", sentence)
 	}
 }
 
+func TestADaemonWaitsForAFileThatIsItsOwn(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  func(told *spec.NodeFile)
+		content string
+		says    []string
+	}{
+		"not of a version that it does not know": {
+			change: func(told *spec.NodeFile) { told.Version = 2 },
+			says:   []string{"has version 2 of its form, and this image knows version 1", "delete this pod"},
+		},
+		"not of an unknown version, whatever else it holds": {
+			content: `{"version": 7, "color": "red", "members": 3}`, says: []string{"has version 7 of its form", "delete this pod"},
+		},
+		"not with a field that it does not know": {
+			content: `{"version": 1, "color": "red"}`, says: []string{`unknown field \"color\"`, "delete this pod"},
+		},
+		"not one that is no JSON": {content: `{"version": 1,`, says: []string{"can't be understood", "remove it"}},
+		"not that of another FileSystem of the same name": {
+			change: func(told *spec.NodeFile) { told.FileSystem.UID = "0" },
+			says:   []string{"with the uid 0, and this pod belongs to scratch in namespace storage with the uid 1", "look at the agent's log"},
+		},
+		"not that of another FileSystem": {
+			change: func(told *spec.NodeFile) { told.FileSystem.Name = "home" },
+			says:   []string{"is that of FileSystem home in namespace storage", "look at the agent's log"},
+		},
+		"not that of another node": {
+			change: func(told *spec.NodeFile) { told.Node = "n2" },
+			says:   []string{"is that of node n2, and this node is n1", "remove the file"},
+		},
+		"not one that says nothing of it": {
+			change: func(told *spec.NodeFile) { told.Members = nil },
+			says:   []string{`says nothing of \"chunkserver-ssd\" yet`, "kubectl describe filesystem scratch -n storage"},
+		},
+		"not one that says that something is not known": {
+			change: func(told *spec.NodeFile) { told.Members[0].Waits = "its CPUs are not known yet" },
+			says:   []string{"its CPUs are not known yet", "kubectl describe filesystem scratch -n storage"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, at := NewWithT(t), &container{root: t.TempDir()}
+			right := spec.Member{Targets: []spec.Target{at.target(t, "a")}}
+			if at.write(t, c.content); c.change != nil {
+				wrong := at.nodeFile(right)
+				c.change(&wrong)
+				at.tellAll(t, wrong)
+			}
+			waited := at.afterSeconds(5, func() { at.tell(t, right) })
+			g.Expect(at.run(t.Context(), at.chunkserver())).To(MatchError(errStarted))
+			g.Expect(*waited).To(Equal(5), "it waits, and starts when the file is right")
+			for _, sentence := range c.says {
+				g.Expect(strings.Count(at.log.String(), sentence)).To(Equal(1), "%q in %s", sentence, at.log.String())
+			}
+		})
+	}
+}
+
+func TestADaemonThatDoesNotKnowItsNodeIsNotStarted(t *testing.T) {
+	g, c := NewWithT(t), &container{root: t.TempDir()}
+	c.tell(t, spec.Member{Targets: []spec.Target{c.target(t, "a")}})
+	host := c.host()
+	host.Environment = func(name string) (string, bool) { return "10.0.0.1", name == "NODE_IP" }
+	g.Expect(c.runOn(t.Context(), c.chunkserver(), host)).To(MatchError(ContainSubstring("the environment variable NODE_NAME")))
+	g.Expect(c.started).To(BeNil())
+}
+
 func TestAStopIsObeyedWhileADaemonWaits(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
 	ctx, cancel := context.WithCancel(t.Context())
 	c.prove = unmounted("a")
-	c.tell(t, spec.LocalDaemon{Targets: []spec.Target{c.target(t, "a")}})
+	c.tell(t, spec.Member{Targets: []spec.Target{c.target(t, "a")}})
 	host := c.host()
 	host.After = func(time.Duration) <-chan time.Time { cancel(); return nil }
 	err := c.runOn(ctx, c.chunkserver(), host)
@@ -138,7 +218,7 @@ func TestAStopIsObeyedWhileADiskHangs(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
 	ctx, cancel := context.WithCancel(t.Context())
 	c.prove = func(spec.Target) error { cancel(); select {} }
-	c.tell(t, spec.LocalDaemon{Targets: []spec.Target{c.target(t, "a")}})
+	c.tell(t, spec.Member{Targets: []spec.Target{c.target(t, "a")}})
 	g.Expect(c.run(ctx, c.chunkserver())).To(MatchError(ContainSubstring("stopped before the daemon was started")))
 	g.Expect(c.started).To(BeNil())
 }
@@ -146,7 +226,7 @@ func TestAStopIsObeyedWhileADiskHangs(t *testing.T) {
 func TestADaemonStartsWithoutAMissingDiskAfterGivingItTime(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
 	a, b := c.target(t, "a"), c.target(t, "b")
-	c.tell(t, spec.LocalDaemon{Targets: []spec.Target{a, b}})
+	c.tell(t, spec.Member{Targets: []spec.Target{a, b}})
 	c.prove = unmounted("a", "b")
 	// One is mounted late: the patience with the other begins then.
 	waited := c.afterSeconds(50, func() { c.prove = unmounted("a") })
@@ -160,7 +240,7 @@ func TestADaemonStartsWithoutAMissingDiskAfterGivingItTime(t *testing.T) {
 func TestDisksThatAreMountedOneAfterTheOtherAreAllUsed(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
 	a, b := c.target(t, "a"), c.target(t, "b")
-	c.tell(t, spec.LocalDaemon{Targets: []spec.Target{a, b}})
+	c.tell(t, spec.Member{Targets: []spec.Target{a, b}})
 	c.prove = unmounted("b")
 	waited := c.afterSeconds(20, func() { c.prove = nil })
 	g.Expect(c.run(t.Context(), c.chunkserver())).To(MatchError(errStarted))
@@ -170,7 +250,7 @@ func TestDisksThatAreMountedOneAfterTheOtherAreAllUsed(t *testing.T) {
 
 func TestADaemonThatNeedsAllItsTargetsWaitsForAll(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
-	c.tell(t, spec.LocalDaemon{Targets: []spec.Target{c.target(t, "a"), c.target(t, "b")}})
+	c.tell(t, spec.Member{Targets: []spec.Target{c.target(t, "a"), c.target(t, "b")}})
 	c.prove = unmounted("b")
 	waited := c.afterSeconds(1000, func() { c.prove = nil })
 	told := c.chunkserver()
@@ -182,7 +262,7 @@ func TestADaemonThatNeedsAllItsTargetsWaitsForAll(t *testing.T) {
 func TestADiskThatHangsKeepsNoOtherFromBeingUsed(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
 	a, b := c.target(t, "a"), c.target(t, "b")
-	c.tell(t, spec.LocalDaemon{Targets: []spec.Target{a, b}})
+	c.tell(t, spec.Member{Targets: []spec.Target{a, b}})
 	asked := make(chan struct{}, 1000)
 	c.prove = func(of spec.Target) error {
 		if of.Name == "a" {
@@ -202,7 +282,7 @@ func TestADiskThatHangsKeepsNoOtherFromBeingUsed(t *testing.T) {
 func TestATargetWhoseDirectoryIsRefusedIsLeftOutUnlessAllAreNeeded(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
 	a, b := c.target(t, "a"), c.target(t, "b")
-	c.tell(t, spec.LocalDaemon{Targets: []spec.Target{a, b}})
+	c.tell(t, spec.Member{Targets: []spec.Target{a, b}})
 	g.Expect(c.run(t.Context(), c.chunkserver())).To(MatchError(errStarted))
 	// The ledger remembers what was there: an exchanged disk is not initialized again.
 	g.Expect(os.RemoveAll(filepath.Join(a.Path, "chunkserver"))).To(Succeed())
@@ -223,7 +303,7 @@ func TestATargetWhoseDirectoryIsRefusedIsLeftOutUnlessAllAreNeeded(t *testing.T)
 func TestAMasterOnADiskOfItsOwnFindsItByItsName(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
 	a := c.target(t, "a")
-	c.tell(t, spec.LocalDaemon{Targets: []spec.Target{a}})
+	c.tell(t, spec.Member{Targets: []spec.Target{a}})
 	told := c.chunkserver()
 	told.OnTargets = &spec.OnTargets{Directory: "master", Data: "data", All: true, Initialize: &spec.Initialize{
 		Granted: true, DataGlobs: []string{"metadata*"}, Files: []spec.InitialFile{{Name: "metadata.mfs", Content: "MFSM NEW"}},
@@ -240,15 +320,15 @@ func TestAMasterOnADiskOfItsOwnFindsItByItsName(t *testing.T) {
 	g.Expect(c.started).To(Equal([]string{"true", "-a", "-f", "start"}))
 
 	// Of two, none is the one that is meant.
-	c.tell(t, spec.LocalDaemon{Targets: []spec.Target{a, c.target(t, "b")}})
+	c.tell(t, spec.Member{Targets: []spec.Target{a, c.target(t, "b")}})
 	g.Expect(c.run(t.Context(), told)).To(MatchError(ContainSubstring("TARGET is not set")))
 }
 
 func TestADaemonOnDirectoriesIsPinnedWhenItsNodeSaysSo(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
-	c.tell(t, spec.LocalDaemon{Pinning: &spec.Pinning{CPUs: "1"}})
+	c.tell(t, spec.Member{Pinning: &spec.Pinning{CPUs: "1"}})
 	told := c.master()
-	told.Instance, told.Local = "chunkserver/ssd", c.chunkserver().Local
+	told.Instance, told.NodeFile = "chunkserver/ssd", c.chunkserver().NodeFile
 	g.Expect(c.run(t.Context(), told)).To(MatchError(errStarted))
 	g.Expect(c.pinned).To(Equal([]string{"1"}))
 
@@ -262,16 +342,15 @@ func TestASpecOfTargetsIsRefusedWhen(t *testing.T) {
 		change func(told *spec.Run)
 		reason string
 	}{
-		"it does not say where the list of targets is": {func(told *spec.Run) { told.Local = "" }, "not where their list is"},
+		"it does not say where the list of targets is": {func(told *spec.Run) { told.NodeFile = "" }, "not where their list is"},
 		"the directory would be outside of the target": {func(told *spec.Run) { told.OnTargets.Directory = "../b" }, "can't be the name of the directory on a target"},
-		"a variable of the list's path is not set":     {func(told *spec.Run) { told.Local = "/local/$(NODE)" }, "NODE is not set"},
 		"one of its directories lies on one of its disks": {func(told *spec.Run) {
 			told.Directories = []spec.Directory{{Path: filepath.Dir(filepath.Dir(told.Ledger)) + "/targets/a/chunkserver/data", Data: "data"}}
 		}, "lie in each other"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, at := NewWithT(t), &container{root: t.TempDir()}
-			at.tell(t, spec.LocalDaemon{Targets: []spec.Target{at.target(t, "a")}})
+			at.tell(t, spec.Member{Targets: []spec.Target{at.target(t, "a")}})
 			told := at.chunkserver()
 			c.change(&told)
 			g.Expect(at.run(t.Context(), told)).To(MatchError(ContainSubstring(c.reason)))

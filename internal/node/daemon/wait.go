@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"parallelfs.dev/operator/internal/node/environment"
+	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -23,6 +23,8 @@ const (
 	// patience is how many rounds the other targets get when one is proven and not all are needed: after a start of the node, its
 	// disks are mounted one after the other, and a daemon that starts with the first alone lets the filesystem copy the rest.
 	patience = 30
+	// nodeVariable is the environment variable with the name of this node in the cluster.
+	nodeVariable = "NODE_NAME"
 )
 
 // understand refuses a spec that can't be meant so, before anything is waited for.
@@ -30,8 +32,8 @@ func understand(told spec.Run) error {
 	switch {
 	case told.OnTargets == nil:
 		return nil
-	case told.Local == "":
-		return errors.New("the spec says how to use targets (onTargets), but not where their list is (local); " +
+	case told.NodeFile == "":
+		return errors.New("the spec says how to use targets (onTargets), but not where their list is (nodeFile); " +
 			"the operator and its node image must be of the same version")
 	case !plain(told.OnTargets.Directory):
 		return fmt.Errorf("%q can't be the name of the directory on a target", told.OnTargets.Directory)
@@ -45,24 +47,24 @@ func plain(name string) bool {
 
 // here is what this node tells of the daemon, once it can start.
 type here struct {
-	told spec.LocalDaemon
+	told spec.Member
 	// proven are the targets that it starts with.
 	proven []spec.Target
 }
 
 // wait returns when the daemon can start: its entry is there, and so are its targets. It obeys a stop at once.
 func wait(ctx context.Context, told spec.Run, host Host, log *slog.Logger) (here, error) {
-	if told.Local == "" {
+	if told.NodeFile == "" {
 		return here{}, nil
 	}
-	path, err := environment.Expand(told.Local, host.Environment)
-	if err != nil {
-		return here{}, fmt.Errorf("the file of this node, %s: %w", told.Local, err)
+	node, named := host.Environment(nodeVariable)
+	if !named {
+		return here{}, fmt.Errorf("the environment variable %s, the name of this node, is not set; it comes from the pod (spec.nodeName)", nodeVariable)
 	}
 	questions := questions{owner: told.Owner, prove: host.Prove, limit: host.ProveLimit, open: map[asked]question{}}
 	said, rounds := "", 0
 	for {
-		found, missing := read(path, told)
+		found, missing := read(told, node)
 		if missing == "" {
 			faults := questions.ask(ctx, found.Targets)
 			var proven []spec.Target
@@ -118,35 +120,63 @@ func start(targets []spec.Target, faults map[string]error, use *spec.OnTargets, 
 	}
 }
 
-// read reads the entry of the daemon in the file of this node; missing says what is wrong with it. All of that can be mended
-// while the daemon waits: the file is that of a ConfigMap.
-func read(path string, told spec.Run) (found spec.LocalDaemon, missing string) {
+// sameVersion ends the sentences about what one version of the operator says and another does not know.
+const sameVersion = "the agent of this node and the node image of this pod are of different versions: wait until the operator's update is " +
+	"complete, then delete this pod"
+
+// read reads what the daemon is told in the file of this node; missing says what is wrong with it. All of that can be mended while the
+// daemon waits: the node's agent writes the file anew.
+func read(told spec.Run, node string) (found spec.Member, missing string) {
+	path, member := told.NodeFile, spec.MemberName(told.Instance)
+	describe := fmt.Sprintf("kubectl describe filesystem %s -n %s says why", told.Owner.Name, told.Owner.Namespace)
 	content, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return found, path + " is not there: the operator has not said yet what the daemon uses on this node; kubectl describe filesystem " + told.Owner.Name +
-			" -n " + told.Owner.Namespace + " says why"
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return found, fmt.Sprintf("%s is not there: the agent of this node has not written yet what its servers are told; look whether it runs here "+
+			"(kubectl label node %s %s=); %s", path, node, v1alpha1.LabelAgent, describe)
+	case err != nil:
 		return found, fmt.Sprintf("the file of this node can't be read: %v", err)
+	}
+	var form struct {
+		Version int `json:"version"`
+	}
+	if err := json.Unmarshal(content, &form); err != nil {
+		return found, fmt.Sprintf("%s can't be understood: %v; remove it, and the agent of this node writes it anew", path, err)
+	}
+	if form.Version != spec.NodeFileVersion {
+		return found, fmt.Sprintf("%s has version %d of its form, and this image knows version %d: %s", path, form.Version, spec.NodeFileVersion, sameVersion)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	// What it does not know, it would leave undone.
 	decoder.DisallowUnknownFields()
-	var all spec.Local
+	var all spec.NodeFile
 	if err := decoder.Decode(&all); err != nil {
-		return found, fmt.Sprintf("%s can't be understood; the operator and its node image must be of the same version: %v", path, err)
+		return found, fmt.Sprintf("%s can't be understood: %v; %s", path, err, sameVersion)
 	}
-	found, ok := all.Daemons[told.Instance]
-	if !ok {
-		return found, fmt.Sprintf("%s says nothing of %q yet; kubectl describe filesystem %s -n %s says why", path, told.Instance, told.Owner.Name, told.Owner.Namespace)
+	switch {
+	case all.FileSystem != told.Owner:
+		return found, fmt.Sprintf("%s is that of FileSystem %s in namespace %s with the uid %s, and this pod belongs to %s in namespace %s with the uid %s: "+
+			"the agent of this node writes it anew when that one is gone; look at the agent's log, or delete this pod where its FileSystem is gone",
+			path, all.FileSystem.Name, all.FileSystem.Namespace, all.FileSystem.UID, told.Owner.Name, told.Owner.Namespace, told.Owner.UID)
+	case all.Node != node:
+		return found, fmt.Sprintf("%s is that of node %s, and this node is %s: it was copied, or the node has another name than before; remove the file, "+
+			"and the agent of this node writes its own", path, all.Node, node)
 	}
+	i := slices.IndexFunc(all.Members, func(m spec.Member) bool { return m.Name == member })
+	if i < 0 {
+		return found, fmt.Sprintf("%s says nothing of %q yet; %s", path, member, describe)
+	}
+	found = all.Members[i]
 	for i, t := range found.Targets {
 		if slices.ContainsFunc(found.Targets[:i], func(other spec.Target) bool { return other.Name == t.Name }) {
-			return found, fmt.Sprintf("%s names the target %s twice for %q; the operator and its node image must be of the same version", path, t.Name, told.Instance)
+			return found, fmt.Sprintf("%s names the target %s twice for %q; %s", path, t.Name, member, sameVersion)
 		}
 	}
-	if told.OnTargets == nil && len(found.Targets) > 0 {
-		return found, fmt.Sprintf("%s gives targets to %q, which does not use any; the operator and its node image must be of the same version", path, told.Instance)
+	switch {
+	case found.Waits != "":
+		return found, fmt.Sprintf("%s; %s", found.Waits, describe)
+	case told.OnTargets == nil && len(found.Targets) > 0:
+		return found, fmt.Sprintf("%s gives targets to %q, which does not use any; %s", path, member, sameVersion)
 	}
 	return found, ""
 }

@@ -20,7 +20,7 @@ const (
 	// mostMessage bounds a condition's message, in bytes.
 	mostMessage = 4096
 	// usedSteps is into how many parts of the capacity the used space is rounded: fewer writes of the status.
-	usedSteps = 100
+	usedSteps = 20
 )
 
 // reasonOf is the reason of the target's condition Ready as it was recorded last.

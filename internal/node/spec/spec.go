@@ -22,12 +22,12 @@ type Run struct {
 	Ledger string `json:"ledger"`
 	// Directories are proven, and initialized where that is allowed, in this order.
 	Directories []Directory `json:"directories"`
-	// Instance names this daemon in Local.Daemons, such as "chunkserver/ssd" or "master".
+	// Instance names this daemon among those of its filesystem on a node, such as "chunkserver/ssd" or "master".
 	Instance string `json:"instance,omitempty"`
-	// Local is the file that holds a Local, such as /etc/parallelfs-local/$(NODE_NAME); without it, nothing differs from
-	// node to node. It may appear, and change, after the pod has started: the daemon waits for it.
-	Local string `json:"local,omitempty"`
-	// OnTargets says how the daemon uses the targets of its LocalDaemon.
+	// NodeFile is the path of the file that holds a NodeFile, in which MemberName(Instance) is what this daemon is told; without it, nothing
+	// differs from node to node. It may appear, and change, after the pod has started: the daemon waits for it.
+	NodeFile string `json:"nodeFile,omitempty"`
+	// OnTargets says how the daemon uses the targets of its Member.
 	OnTargets *OnTargets `json:"onTargets,omitempty"`
 	// Files are written before the daemon starts.
 	Files []File `json:"files"`
@@ -97,7 +97,7 @@ type Recover struct {
 	Arguments []string `json:"arguments"`
 }
 
-// File is written with $(NAME) replaced by the value of NAME: of LocalDaemon.Variables, or of the environment, such as $(NODE_IP).
+// File is written with $(NAME) replaced by the value of NAME: of Member.Variables, or of the environment, such as $(NODE_IP).
 // A variable that is not set is an error. $(TARGET) is the data directory of the only target of a daemon that has one, $(TARGETS)
 // those of all proven targets, in order, joined by commas. $(NODE_INTERFACE) is the name of the interface that has the address $(NODE_IP).
 type File struct {

@@ -1,6 +1,9 @@
 package spec
 
-import "path"
+import (
+	"path"
+	"strings"
+)
 
 // TargetsRoot is the directory on every node below which the disks of all filesystems are mounted.
 const TargetsRoot = "/var/lib/parallelfs/targets"
@@ -46,22 +49,51 @@ type TargetMarker struct {
 	Time string `json:"time"`
 }
 
-// Local is what differs from node to node for the daemons of one FileSystem: one file for each node, named like it, in a
-// directory that all pods of the FileSystem mount. It changes without a restart of a pod; a daemon reads it when it starts.
-type Local struct {
-	// Daemons by the name in Run.Instance, such as "chunkserver/ssd".
-	Daemons map[string]LocalDaemon `json:"daemons"`
+// NodesRoot is the directory on every node below which the agent keeps what the servers of the node are told.
+const NodesRoot = "/var/lib/parallelfs/nodes"
+
+// NodeDirectory holds the NodeFile of one FileSystem on a node, and nothing else. The pods of its servers get no other.
+func NodeDirectory(namespace, fileSystem string) string {
+	return path.Join(NodesRoot, namespace+"."+fileSystem)
 }
 
-// LocalDaemon is what one daemon is told of its own node.
-type LocalDaemon struct {
-	// Targets are the disks that it uses, in the order of their names.
+// NodeFileName is the name of a NodeFile in its NodeDirectory.
+const NodeFileName = "node.json"
+
+// NodeFileVersion is the version of the form of a NodeFile that this program writes and reads.
+const NodeFileVersion = 1
+
+// NodeFile is what the servers of one FileSystem on one node are told of it. The node's agent writes it from the FileSystemNode; it
+// changes without a restart of a pod, and a server reads it when it starts.
+type NodeFile struct {
+	// Version is that of the form of the file: NodeFileVersion.
+	Version int `json:"version"`
+	// FileSystem that the servers belong to.
+	FileSystem Owner `json:"fileSystem"`
+	// Node is the name of the node in the cluster.
+	Node string `json:"node"`
+	// Generation of the FileSystemNode.
+	Generation int64 `json:"generation"`
+	// Members are the servers on the node.
+	Members []Member `json:"members"`
+}
+
+// Member is what one server is told of its own node.
+type Member struct {
+	// Name is the MemberName of Run.Instance.
+	Name string `json:"name"`
+	// Waits says what the operator does not know yet without which the server does not start; empty when there is nothing.
+	Waits string `json:"waits,omitempty"`
+	// Targets are the disks and directories that it uses, in the order of their names.
 	Targets []Target `json:"targets,omitempty"`
 	// Pinning binds it to CPUs and memory.
 	Pinning *Pinning `json:"pinning,omitempty"`
 	// Variables are what Files, Command and Initialize call $(NAME), such as NODE_ID. They stand before those of the environment.
 	Variables map[string]string `json:"variables,omitempty"`
 }
+
+// MemberName is the name of a server in a FileSystemNode: "chunkserver-ssd" for Run.Instance "chunkserver/ssd".
+func MemberName(instance string) string { return strings.ReplaceAll(instance, "/", "-") }
 
 // Target is a disk that a daemon uses: mounted at Path by the agent, or not yet.
 type Target struct {

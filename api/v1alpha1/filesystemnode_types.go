@@ -1,0 +1,346 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// FileSystemNodeSpec is what a FileSystem has on one node: its servers there, what each was given for ever, and what each is told. The
+// operator writes it. It is a record: a member that was given an id stays, also when it has retired.
+// +kubebuilder:validation:XValidation:rule="self.node == oldSelf.node && self.fileSystem.name == oldSelf.fileSystem.name",message="a FileSystemNode stays what it is: its node and FileSystem can't be changed"
+type FileSystemNodeSpec struct {
+	// fileSystem that has something on the node.
+	// +required
+	FileSystem TargetOwner `json:"fileSystem,omitzero"`
+
+	// node it is about.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Node string `json:"node,omitempty"`
+
+	// members are the servers on the node.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Members []NodeMember `json:"members,omitempty"`
+}
+
+// NodeMember is one server of a FileSystem on a node.
+type NodeMember struct {
+	// name of the member on its node: its component, with the storage pool or the slot, such as "meta-0" or "chunkserver-ssd".
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name,omitempty"`
+
+	// role of the server.
+	// +required
+	Role InstanceRole `json:"role,omitempty"`
+
+	// storagePool of a storage server.
+	// +optional
+	// +kubebuilder:validation:MaxLength=24
+	StoragePool string `json:"storagePool,omitempty"`
+
+	// slot is the number of a metadata server on its node, or of a storage server's pool.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=15
+	Slot int32 `json:"slot"`
+
+	// id is the filesystem's own number of the server; 0 where it has none. It is given once, and to nobody else.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=65535
+	ID int32 `json:"id,omitempty"`
+
+	// targets are what the server keeps data on.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=128
+	Targets []MemberTarget `json:"targets,omitempty"`
+
+	// pinning binds the server to CPUs and memory.
+	// +optional
+	Pinning *MemberPinning `json:"pinning,omitempty"`
+
+	// variables are what the server's files and commands call $(NAME).
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	Variables map[string]VariableValue `json:"variables,omitempty"`
+
+	// waits says what the operator does not know yet without which the server does not start; empty when there is nothing.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Waits string `json:"waits,omitempty"`
+
+	// retired is true when all of the server's targets were drained and taken out, and the filesystem was told to forget it. The server is not
+	// started again, and its id is given to nobody.
+	// +optional
+	Retired bool `json:"retired,omitempty"`
+}
+
+// VariableValue is the value of a variable.
+// +kubebuilder:validation:MaxLength=1024
+type VariableValue string
+
+// MemberTarget is a disk or a directory that a server keeps data on.
+type MemberTarget struct {
+	// name of the StorageTarget, or the directory of the node.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+
+	// id is the filesystem's own number of the target; 0 where it has none. It is given once, and to nobody else.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=65535
+	ID int32 `json:"id,omitempty"`
+
+	// directory is true for a directory of the node itself, for evaluation.
+	// +optional
+	Directory bool `json:"directory,omitempty"`
+
+	// path of the directory, or the mountpoint of the disk; empty for a target that was taken out.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Path string `json:"path,omitempty"`
+
+	// uuid of the filesystem on the disk; empty until it is recorded, and the disk is not used before.
+	// +optional
+	// +kubebuilder:validation:MaxLength=36
+	UUID string `json:"uuid,omitempty"`
+
+	// remove is true when the server is to move what is on it elsewhere.
+	// +optional
+	Remove bool `json:"remove,omitempty"`
+
+	// granted is the permission to initialize the target: true only until it is recorded that it was.
+	// +optional
+	Granted bool `json:"granted,omitempty"`
+
+	// expected is true when the filesystem remembers data on it: an empty target is then lost data, and is not initialized.
+	// +optional
+	Expected bool `json:"expected,omitempty"`
+
+	// variables are what the initialization of the target calls $(NAME).
+	// +optional
+	// +kubebuilder:validation:MaxProperties=16
+	Variables map[string]VariableValue `json:"variables,omitempty"`
+
+	// initialized is when the filesystem first listed the target. Until then an empty one may be initialized; from then on it never is again.
+	// +optional
+	Initialized *metav1.Time `json:"initialized,omitempty"`
+
+	// drained is when an empty target was proven to hold no data, on the disk itself, after it was asked to be removed.
+	// +optional
+	Drained *metav1.Time `json:"drained,omitempty"`
+
+	// takenOut is when the StorageTarget of a drained target was gone. Its server starts anew after that, to let go of the disk.
+	// +optional
+	TakenOut *metav1.Time `json:"takenOut,omitempty"`
+}
+
+// MemberPinning binds a server to CPUs and memory.
+type MemberPinning struct {
+	// cpus in list format, such as "0-7,16-23" (cpuset(7)).
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	CPUs string `json:"cpus,omitempty"`
+
+	// memoryNodes are NUMA nodes in list format; empty leaves the memory policy as it is.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	MemoryNodes string `json:"memoryNodes,omitempty"`
+
+	// memoryPolicy is Bind or Preferred; empty leaves it as it is.
+	// +optional
+	// +kubebuilder:validation:Enum=Bind;Preferred
+	MemoryPolicy string `json:"memoryPolicy,omitempty"`
+
+	// why says who asks for it, such as "spec.metadata.cpuPinning: NUMA node 1".
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Why string `json:"why,omitempty"`
+}
+
+// FileSystemNodeStatus has two parts with two authors: agent is written by the node's agent, everything else by the operator.
+type FileSystemNodeStatus struct {
+	// observedGeneration is the generation of the spec that the operator's part of this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions are Ready, and Reconciling or Stalled while they are true, in the vocabulary of kstatus: whether all members take part.
+	// Written by the operator.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=8
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// members are the servers as the filesystem itself sees them. Written by the operator.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Members []MemberStatus `json:"members,omitempty"`
+
+	// summary counts what the printer columns show. Written by the operator.
+	// +optional
+	Summary FileSystemNodeSummary `json:"summary,omitzero"`
+
+	// agent is what the node's agent has done. Written by the agent.
+	// +optional
+	Agent *NodeAgentStatus `json:"agent,omitempty"`
+}
+
+// FileSystemNodeSummary counts what the printer columns show; each as "3/4": found and wanted.
+type FileSystemNodeSummary struct {
+	// servers counts the members that are online.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Servers string `json:"servers,omitempty"`
+
+	// targets counts the targets that are online.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Targets string `json:"targets,omitempty"`
+}
+
+// NodeAgentStatus is what the node's agent has done for a FileSystem.
+type NodeAgentStatus struct {
+	// observedGeneration is the generation of the spec that the servers of this node are told when they start.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// message says why the servers are not told yet; empty when they are.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+}
+
+// MemberStatus is one server as the filesystem itself sees it.
+type MemberStatus struct {
+	// name of the member.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name,omitempty"`
+
+	// address is the host and port of the server.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Address string `json:"address,omitempty"`
+
+	// version is what the server reports of itself.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Version string `json:"version,omitempty"`
+
+	// online is true when the filesystem itself says that this server takes part.
+	// +optional
+	Online bool `json:"online"`
+
+	// placement is where the server runs, as the kernel of its node says.
+	// +optional
+	Placement *InstancePlacement `json:"placement,omitempty"`
+
+	// directories are the server's targets that are directories of the node. Those that are disks are StorageTargets, and say it themselves.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Directories []DirectoryStatus `json:"directories,omitempty"`
+
+	// message says what is wrong with the server, and is empty when nothing is.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+}
+
+// DirectoryStatus is a target that is a directory of the node, as the filesystem itself sees it.
+type DirectoryStatus struct {
+	// name is the path of the directory.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+
+	TargetService `json:",inline"`
+}
+
+// TargetService is what a filesystem itself says of a target.
+type TargetService struct {
+	// online is true when the filesystem itself says that the target serves data.
+	// +optional
+	Online bool `json:"online"`
+
+	// capacityBytes is the size of the target in bytes.
+	// +optional
+	CapacityBytes int64 `json:"capacityBytes,omitempty"`
+
+	// usedBytes is the used space of the target in bytes, in steps of 5 % of its capacity; finer while its data is moved away.
+	// +optional
+	UsedBytes int64 `json:"usedBytes,omitempty"`
+
+	// removing is true when the filesystem was told to move the data of this target elsewhere.
+	// +optional
+	Removing bool `json:"removing,omitempty"`
+
+	// removable is true when the filesystem says that the target may be taken out.
+	// +optional
+	Removable bool `json:"removable,omitempty"`
+
+	// message says what is wrong with the target, and is empty when nothing is.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+}
+
+// FileSystemNode is what a FileSystem has on one node. The operator makes one for each node with servers; the agent of that node hands
+// on to the servers what they are told.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=pfsnode
+// +kubebuilder:selectablefield:JSONPath=`.spec.fileSystem.name`
+// +kubebuilder:selectablefield:JSONPath=`.spec.node`
+// +kubebuilder:printcolumn:name="FileSystem",type=string,JSONPath=`.spec.fileSystem.name`
+// +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.spec.node`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Servers",type=string,JSONPath=`.status.summary.servers`
+// +kubebuilder:printcolumn:name="Targets",type=string,JSONPath=`.status.summary.targets`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+type FileSystemNode struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard object's metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what the FileSystem has on the node.
+	// +required
+	Spec FileSystemNodeSpec `json:"spec,omitzero"`
+
+	// status is what was found and done.
+	// +optional
+	Status FileSystemNodeStatus `json:"status,omitzero"`
+}
+
+// FileSystemNodeList is a list of FileSystemNodes.
+// +kubebuilder:object:root=true
+type FileSystemNodeList struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard list's metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// items are the FileSystemNodes.
+	Items []FileSystemNode `json:"items"`
+}

@@ -1,0 +1,178 @@
+// Package children knows the jobs that a run has made: by which labels and annotations, and what they and their pods say of themselves.
+package children
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	mpiv2 "github.com/kubeflow/mpi-operator/pkg/apis/kubeflow/v2beta1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/controllers/benchmarkrun/text"
+	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
+)
+
+// Child is one job of the run: a Job or an MPIJob.
+type Child struct {
+	Object client.Object
+	Name   string
+	Turn   turns.Turn
+	// Created is when it was made, started when it was let go: a queue may hold it for long.
+	Created, Started time.Time
+	Deleting         bool
+	// Held is true while it waits in a queue. admitted is when it was seen to run, zero unless a queue has it.
+	Held     bool
+	Admitted time.Time
+	// Succeeded and failed are what the job says of itself; message is its own.
+	Succeeded, Failed bool
+	Message           string
+	// Nodes are those that take part. The pods themselves may be gone when their job has ended.
+	Nodes []string
+	Pods  []corev1.Pod
+	// Quota says why no pods could be made, in the words of the API server; empty when they could.
+	Quota string
+}
+
+// FailedWorker returns a worker that ended before the launcher: the launcher then waits for ever.
+func (c *Child) FailedWorker() *corev1.Pod {
+	for i := range c.Pods {
+		if c.Pods[i].Labels[LabelRole] == RoleWorker && c.Pods[i].Status.Phase == corev1.PodFailed {
+			return &c.Pods[i]
+		}
+	}
+	return nil
+}
+
+// MainPods are the pods whose output is the tool's: one, or one for each server, in their order.
+func (c *Child) MainPods() []*corev1.Pod {
+	var out []*corev1.Pod
+	for i := range c.Pods {
+		if c.Pods[i].Labels[LabelRole] != RoleWorker {
+			out = append(out, &c.Pods[i])
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *corev1.Pod) int { return cmp.Compare(completionIndex(a), completionIndex(b)) })
+	return out
+}
+
+// completionIndex is the number of a pod among those of its Job, from 0.
+func completionIndex(pod *corev1.Pod) int {
+	n, err := strconv.Atoi(pod.Annotations[batchv1.JobCompletionIndexAnnotation])
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// Over is true for a job that does nothing more.
+func (c *Child) Over() bool { return c.Succeeded || c.Failed || c.FailedWorker() != nil }
+
+// Evicted is true for a job that ran, and was taken back into its queue.
+func (c *Child) Evicted() bool { return c.Held && !c.Admitted.IsZero() }
+
+// NoPods is true for a job whose pods a quota has kept from being made: it did nothing, whatever it says of itself.
+func (c *Child) NoPods() bool {
+	return c.Quota != "" && len(c.MainPods()) == 0 && c.FailedWorker() == nil
+}
+
+func childOf(job client.Object) Child {
+	c := Child{Object: job, Name: job.GetName(), Created: job.GetCreationTimestamp().Time, Deleting: !job.GetDeletionTimestamp().IsZero()}
+	c.Started = c.Created
+	if nodes := job.GetAnnotations()[AnnotationNodes]; nodes != "" {
+		c.Nodes = strings.Split(nodes, ",")
+	}
+	if at, err := time.Parse(time.RFC3339, job.GetAnnotations()[AnnotationAdmitted]); err == nil {
+		c.Admitted = at
+	}
+	return c
+}
+
+// ChildOfJob is what a Job says of itself, without its pods.
+func ChildOfJob(job *batchv1.Job) Child {
+	c := childOf(job)
+	c.Held = job.Spec.Suspend != nil && *job.Spec.Suspend
+	if job.Status.StartTime != nil {
+		c.Started = job.Status.StartTime.Time
+	}
+	for _, condition := range job.Status.Conditions {
+		if condition.Status != corev1.ConditionTrue {
+			continue
+		}
+		switch condition.Type {
+		case batchv1.JobComplete:
+			c.Succeeded = true
+		case batchv1.JobFailed:
+			c.Failed, c.Message = true, condition.Message
+		}
+	}
+	return c
+}
+
+// ChildOfMPIJob is the same of an MPIJob.
+func ChildOfMPIJob(job *mpiv2.MPIJob) Child {
+	c := childOf(job)
+	c.Held = job.Spec.RunPolicy.Suspend != nil && *job.Spec.RunPolicy.Suspend
+	if job.Status.StartTime != nil {
+		c.Started = job.Status.StartTime.Time
+	}
+	for _, condition := range job.Status.Conditions {
+		if condition.Status != corev1.ConditionTrue {
+			continue
+		}
+		switch condition.Type {
+		case mpiv2.JobSucceeded:
+			c.Succeeded = true
+		case mpiv2.JobFailed:
+			c.Failed, c.Message = true, condition.Message
+		}
+	}
+	return c
+}
+
+// Why says what keeps the pods of a job from running, and is empty when nothing does.
+func Why(c *Child) string {
+	for i := range c.Pods {
+		if message := PodTrouble(&c.Pods[i]); message != "" {
+			return fmt.Sprintf("; its pod %s", message)
+		}
+	}
+	return ""
+}
+
+// Terminated is how a container of a pod ended, nil while it has not.
+func Terminated(pod *corev1.Pod, container string) *corev1.ContainerStateTerminated {
+	for _, c := range pod.Status.ContainerStatuses {
+		if c.Name == container {
+			return c.State.Terminated
+		}
+	}
+	return nil
+}
+
+// PodTrouble says what keeps a pod from running; it is empty while the pod runs or just starts. Texts that change from one look to
+// the next, such as the time of a next try, are left out.
+func PodTrouble(pod *corev1.Pod) string {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return fmt.Sprintf("can't be scheduled: %s", c.Message)
+		}
+	}
+	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		switch waiting, ended := c.State.Waiting, c.State.Terminated; {
+		case waiting != nil && (waiting.Reason == "ErrImagePull" || waiting.Reason == "ImagePullBackOff"):
+			return fmt.Sprintf("can't pull the image %s", c.Image)
+		case waiting != nil && waiting.Reason != "" && waiting.Reason != "ContainerCreating" && waiting.Reason != "PodInitializing":
+			return fmt.Sprintf("waits: %s: %s", waiting.Reason, waiting.Message)
+		case ended != nil && ended.ExitCode != 0:
+			return fmt.Sprintf("has its container %s ended with exit code %d: %s",
+				c.Name, ended.ExitCode, text.LastLines([]byte(ended.Message), 2, 300))
+		}
+	}
+	return ""
+}

@@ -1,0 +1,509 @@
+// Package decision says what one pass over a BenchmarkRun does, from its scope alone: one action, what becomes of the lease, and what the
+// status says.
+package decision
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/benchmarkrun/children"
+	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
+	"parallelfs.dev/operator/controllers/benchmarkrun/trust"
+	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
+	"parallelfs.dev/operator/controllers/conditions"
+)
+
+// action is the one thing that a pass does, besides writing the status.
+type action int
+
+const (
+	// Nothing but the status.
+	Nothing action = iota
+	// Start makes the job of a turn.
+	Start
+	// Keep writes the record of a turn that has ended.
+	Keep
+	// GiveUp writes the record of a turn that had no job.
+	GiveUp
+	// Mark notes on a job that came out of its queue that it has started.
+	Mark
+	// Remove deletes a job.
+	Remove
+	// Check makes the job that looks at image and space.
+	Check
+	// Inspect records what that job has found.
+	Inspect
+	// DropCaches asks the agents to drop caches.
+	DropCaches
+	// Publish writes the complete results.
+	Publish
+	// Export makes the job that takes them elsewhere.
+	Export
+	// Clean makes the job that removes the run's files.
+	Clean
+	// Forget removes the raw output.
+	Forget
+	// Expire deletes the run.
+	Expire
+)
+
+// leasing is what a pass does with the lease of the FileSystem.
+type leasing int
+
+const (
+	// LeaseAsIs leaves it to whom it is.
+	LeaseAsIs leasing = iota
+	// LeaseTake takes or keeps it; the action is put off when somebody else has it.
+	LeaseTake
+	// LeaseFree lets it go.
+	LeaseFree
+)
+
+// Decision is what a pass does and what the status says.
+type Decision struct {
+	Action action
+	Lease  leasing
+	// Child is what keep, mark, inspect and remove are about.
+	Child *children.Child
+	// Turn is what start and giveUp are about, or what runs.
+	Turn    turns.Turn
+	Running bool
+	// Verdict, with keep and giveUp, says why the turn failed, whatever it printed; invalid says what disturbed it, and interrupted why it
+	// counts for nothing.
+	Verdict, Invalid, Interrupted string
+	// Request, with dropCaches, is what the agents are asked.
+	Request string
+	// Intends writes the directory into the status: it comes before the first job that writes there, so that no file can be
+	// forgotten. cleaned takes it out again.
+	Intends, Cleaned bool
+	// LeftBehind says why the files could not be removed.
+	LeftBehind string
+	// Exported says where the results went besides.
+	Exported string
+	// Forgotten writes into the status that the raw output is gone.
+	Forgotten bool
+	// Ended completes the run. unobserved leaves the status as of the spec before.
+	Ended, Unobserved bool
+
+	Status   metav1.ConditionStatus
+	Progress conditions.Progress
+	Reason   string
+	Message  string
+	// After is when to look again, 0 for when something changes.
+	After time.Duration
+}
+
+func reconciling(reason, format string, args ...any) Decision {
+	return Decision{Status: metav1.ConditionUnknown, Progress: conditions.Reconciling, Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// Stalled is the decision to do nothing until a person changes something.
+func Stalled(reason, message string) Decision {
+	return Decision{Status: metav1.ConditionFalse, Progress: conditions.Stalled, Reason: reason, Message: message, Lease: LeaseFree}
+}
+
+// Decide says what to do now. The order is that of what must never be mixed up: what runs is dealt with before anything
+// new is started, and the files are removed only when nothing runs.
+func Decide(w *scope.Scope) Decision {
+	if w.Run.Status.CompletionTime != nil {
+		return decideEnded(w)
+	}
+	if w.Invalid != "" {
+		return Stalled(v1alpha1.ReasonInvalidSpec, w.Invalid)
+	}
+	if d, busy := decideChildren(w); busy {
+		return d
+	}
+	next, found := w.Next()
+	switch {
+	case w.Run.Spec.Suspend:
+		return decideSuspended(w)
+	case !found || w.TimedOut(0):
+		return decideEnd(w)
+	}
+	if d, waits := decideWaiting(w, next.Point); waits {
+		return d
+	}
+	if !begun(w) {
+		if d, checks := decidePreflight(w); checks {
+			return d
+		}
+	}
+	d := running(w, next)
+	d.Lease = LeaseTake
+	switch {
+	case w.Cleaner != nil:
+		d.Action, d.Child, d.After = Remove, w.Cleaner, scope.Soon
+	case next.Step > 0 && !begun(w):
+		// The files of the steps before have been removed.
+		d.Action, d.Interrupted, d.After = GiveUp, "was stopped between two phases, and its files were removed", scope.Soon
+	case !begun(w):
+		d.Intends, d.After = true, scope.Soon
+	case w.Checker != nil:
+		d.Action, d.Child, d.After = Remove, w.Checker, scope.Soon
+	case w.Unpublished():
+		d.Action, d.After = Publish, scope.Soon
+	default:
+		return decideTurn(w, d)
+	}
+	return d
+}
+
+// begun is true when the image and the space were looked at, and the status names where the files are. A run that was suspended
+// begins anew.
+func begun(w *scope.Scope) bool {
+	if !w.Any(scope.OnClients) {
+		return w.Run.Status.StartTime != nil
+	}
+	return w.Run.Status.Directory != ""
+}
+
+// decideTurn starts a turn, after the pause and when the caches are dropped.
+func decideTurn(w *scope.Scope, d Decision) Decision {
+	if pause := w.Run.Spec.Pause; pause != nil && d.Turn.Step == 0 {
+		if left := w.Records.LastEnd().Add(pause.Duration).Sub(w.Now); left > 0 {
+			d.Reason, d.Message = v1alpha1.ReasonPausing, fmt.Sprintf("pausing for %s (spec.pause) before %s", pause.Duration, w.Current(d.Turn))
+			d.Running, d.After = false, left
+			return d
+		}
+	}
+	if w.Drops(d.Turn) {
+		if step, waits := decideDrop(w, d); waits {
+			return step
+		}
+	}
+	d.Action, d.After = Start, w.Poll
+	return d
+}
+
+// decideEnded leaves nothing behind, and deletes the run when its time is over.
+func decideEnded(w *scope.Scope) Decision {
+	known := meta.FindStatusCondition(w.Run.Status.Conditions, v1alpha1.ConditionSucceeded)
+	d := Decision{Status: metav1.ConditionUnknown, Progress: conditions.Settled}
+	if known != nil {
+		d.Status, d.Reason, d.Message = known.Status, known.Reason, known.Message
+	}
+	if w.Changed() && w.Unpublished() {
+		d.Action, d.After = Publish, scope.Soon
+		return d
+	}
+	if w.Changed() && destination(w) != "" {
+		exported, step, waits := decideExport(w)
+		if waits {
+			// The status is about the old spec until this is done.
+			d.Action, d.After, d.Unobserved = step.Action, step.After, true
+			return d
+		}
+		d.Exported = exported
+	}
+	for _, c := range w.Jobs() {
+		if !c.Deleting {
+			d.Action, d.Child, d.After = Remove, c, scope.Soon
+			return d
+		}
+	}
+	if ttl := w.Run.Spec.TTLAfterFinished; ttl != nil {
+		if d.After = left(w, ttl.Duration); d.After <= 0 {
+			d.Action = Expire
+			return d
+		}
+	}
+	if w.Run.Status.RawOutputRemoved == nil {
+		switch left := left(w, rawOutputTTL(w)); {
+		case left <= 0:
+			d.Action, d.Forgotten = Forget, true
+		case d.After == 0 || left < d.After:
+			d.After = left
+		}
+	}
+	return d
+}
+
+// left is how much is left of a time that began at the end of the run.
+func left(w *scope.Scope, ttl time.Duration) time.Duration {
+	return w.Run.Status.CompletionTime.Add(ttl).Sub(w.Now)
+}
+
+// DefaultRawOutputTTL is that of spec.rawOutputTTL.
+const DefaultRawOutputTTL = 30 * 24 * time.Hour
+
+func rawOutputTTL(w *scope.Scope) time.Duration {
+	if ttl := w.Run.Spec.RawOutputTTL; ttl != nil {
+		return ttl.Duration
+	}
+	return DefaultRawOutputTTL
+}
+
+// decideChildren deals with the jobs that are there, one at a time. It is not busy when there are none.
+func decideChildren(w *scope.Scope) (Decision, bool) {
+	if len(w.Children) == 0 {
+		if len(w.Lingering) == 0 {
+			return Decision{}, false
+		}
+		d := reconciling(v1alpha1.ReasonRunning, "waiting until the pods %s have ended", strings.Join(w.Lingering, ", "))
+		d.After = scope.Soon
+		return d, true
+	}
+	c := &w.Children[0]
+	d := running(w, c.Turn)
+	_, recorded := w.Records.Find(c.Turn)
+	switch {
+	case c.Deleting:
+		d.Message = fmt.Sprintf("waiting until %s has gone", c.Name)
+		d.Running, d.After = !recorded && !w.Run.Spec.Suspend, scope.Soon
+	case recorded:
+		d.Action, d.Child, d.After, d.Running = Remove, c, scope.Soon, false
+	case c.NoPods():
+		// It is no attempt: nothing was ever started.
+		d.Reason, d.Message, d.After = v1alpha1.ReasonQuotaExceeded, overQuota(w, c), scope.RetryInterval
+		if c.Failed || w.Run.Spec.Suspend {
+			d.Action, d.Child, d.Running = Remove, c, false
+		}
+	case c.Over():
+		d.Action, d.Child, d.After = Keep, c, scope.Soon
+		d.Invalid = disturbance(w, c)
+	case w.Run.Spec.Suspend:
+		d.Action, d.Child, d.After, d.Running = Remove, c, scope.Soon, false
+		d.Message = fmt.Sprintf("stopping %s", c.Name)
+	case c.Evicted():
+		d.Action, d.Child, d.After = Keep, c, scope.Soon
+		d.Invalid = "was evicted from its queue"
+	case c.Held:
+		d.Reason, d.After = v1alpha1.ReasonQueued, w.Poll
+		d.Message = fmt.Sprintf("%s waits in the queue %s", c.Name, w.Run.Spec.QueueName)
+	case w.TimedOut(w.Now.Sub(c.Started)):
+		d.Action, d.Child, d.After = Keep, c, scope.Soon
+		d.Verdict = fmt.Sprintf("stopped because spec.limits.timeout (%s) was reached", w.Run.Spec.Limits.Timeout.Duration)
+	case w.Now.After(c.Started.Add(w.PointTimeout() + scope.OverdueAfter)):
+		d.Action, d.Child, d.After = Keep, c, scope.Soon
+		d.Verdict = fmt.Sprintf("did not end within %s (spec.limits.pointTimeout)%s", w.PointTimeout(), children.Why(c))
+	case c.Object.GetLabels()[children.LabelQueue] != "" && c.Admitted.IsZero():
+		d.Action, d.Child, d.After = Mark, c, w.Poll
+	default:
+		d.Lease, d.After = LeaseTake, w.Poll
+		if reason := children.Why(c); reason != "" {
+			d.Message += reason
+		}
+	}
+	return d, true
+}
+
+// overQuota says that a job waits for a quota to have room.
+func overQuota(w *scope.Scope, c *children.Child) string {
+	return fmt.Sprintf("%s waits: a quota of namespace %s keeps its pods from being made: %s", c.Name, w.Run.Namespace, c.Quota)
+}
+
+// running is the decision while a turn is run.
+func running(w *scope.Scope, t turns.Turn) Decision {
+	d := reconciling(v1alpha1.ReasonRunning, "running %s", w.Current(t))
+	d.Running, d.Turn = true, t
+	return d
+}
+
+func decideSuspended(w *scope.Scope) Decision {
+	d := Decision{Status: metav1.ConditionUnknown, Progress: conditions.Settled, Reason: v1alpha1.ReasonSuspended, Lease: LeaseFree}
+	sentence := "spec.suspend is true; the repetitions that have ended are kept"
+	d.Message = sentence
+	if w.Checker != nil && !w.Checker.Deleting {
+		d.Action, d.Child, d.After = Remove, w.Checker, scope.Soon
+		return d
+	}
+	if w.Run.Status.Directory == "" {
+		if w.Cleaner != nil && !w.Cleaner.Deleting {
+			d.Action, d.Child = Remove, w.Cleaner
+		}
+		return d
+	}
+	step, why := cleaning(w)
+	switch step {
+	case cleanDone:
+		d.Cleaned, d.After = true, scope.Soon
+	case cleanImpossible:
+		d.LeftBehind, d.Message = why, fmt.Sprintf("%s; its files are still in %s: %s", sentence, w.Run.Status.Directory, why)
+	default:
+		d = cleaningUp(w, step, why)
+	}
+	return d
+}
+
+// decideEnd removes the files, writes the complete results and takes them where they are wanted, then ends the run.
+func decideEnd(w *scope.Scope) Decision {
+	step, why := cleaning(w)
+	if step != cleanDone && step != cleanImpossible {
+		return cleaningUp(w, step, why)
+	}
+	if w.Unpublished() {
+		d := reconciling(v1alpha1.ReasonCleaningUp, "writing the complete results")
+		d.Action, d.After = Publish, scope.Soon
+		return d
+	}
+	exported, d, waits := decideExport(w)
+	if waits {
+		return d
+	}
+	d = verdict(w)
+	d.Ended, d.After, d.Lease, d.Exported = true, scope.Soon, LeaseFree, exported
+	d.Cleaned = step == cleanDone
+	if step == cleanImpossible {
+		d.LeftBehind = why
+		d.Message += fmt.Sprintf("; its files are still in %s: %s", w.Run.Status.Directory, why)
+	}
+	return d
+}
+
+// verdict is how a run that is over has ended.
+func verdict(w *scope.Scope) Decision {
+	failed, first, left := 0, "", 0
+	for i, s := range w.States() {
+		if s.Bad != nil {
+			failed++
+			if first == "" {
+				first = fmt.Sprintf("point %d (%s): %s", i, scope.Describe(w.Points[i]), s.Bad.Trouble())
+			}
+		} else if !s.Over {
+			left++
+		}
+	}
+	d := Decision{Status: metav1.ConditionFalse, Progress: conditions.Settled}
+	switch {
+	case left > 0:
+		d.Reason = v1alpha1.ReasonTimedOut
+		d.Message = fmt.Sprintf("spec.limits.timeout (%s) was reached; %d of %d points were not run to their end",
+			w.Run.Spec.Limits.Timeout.Duration, left, len(w.Points))
+	case failed > 0:
+		d.Reason = v1alpha1.ReasonPointsFailed
+		d.Message = fmt.Sprintf("%d of %d points failed; the first is %s", failed, len(w.Points), first)
+	default:
+		d.Status, d.Reason = metav1.ConditionTrue, v1alpha1.ReasonAllPointsSucceeded
+		d.Message = fmt.Sprintf("%d points have a result", len(w.Points))
+	}
+	return d
+}
+
+// cleanStep is how far the removal of the run's files is.
+type cleanStep int
+
+const (
+	// cleanDone means that there is nothing to remove.
+	cleanDone cleanStep = iota
+	// cleanNeeded means that the job that removes must be made.
+	cleanNeeded
+	// cleanRunning means that it is at work.
+	cleanRunning
+	// cleanNoClient means that no node mounts the filesystem now.
+	cleanNoClient
+	// cleanImpossible means that nobody waits for it any longer.
+	cleanImpossible
+)
+
+func cleaning(w *scope.Scope) (cleanStep, string) {
+	switch c := w.Cleaner; {
+	case w.Run.Status.Directory == "":
+		return cleanDone, ""
+	case c != nil && c.Succeeded:
+		return cleanDone, ""
+	case w.FileSystem == nil:
+		return cleanImpossible, fmt.Sprintf("FileSystem %s is gone", w.Run.Spec.FileSystem.Name)
+	case !w.FileSystem.DeletionTimestamp.IsZero():
+		return cleanImpossible, fmt.Sprintf("FileSystem %s is being deleted", w.FileSystem.Name)
+	case c == nil && (len(w.Mounted) == 0 || w.Mount.Path == ""):
+		return cleanNoClient, fmt.Sprintf("no node has mounted FileSystem %s", w.FileSystem.Name)
+	case c == nil:
+		return cleanNeeded, ""
+	case c.NoPods() && !c.Failed:
+		return cleanRunning, overQuota(w, c)
+	case c.Failed:
+		return cleanImpossible, fmt.Sprintf("Job %s failed (%s)%s", c.Name, c.Message, children.Why(c))
+	case w.Now.Sub(c.Created) > scope.CleanTimeout:
+		return cleanImpossible, fmt.Sprintf("Job %s did not end within %s%s", c.Name, scope.CleanTimeout, children.Why(c))
+	default:
+		return cleanRunning, ""
+	}
+}
+
+func cleaningUp(w *scope.Scope, step cleanStep, why string) Decision {
+	d := reconciling(v1alpha1.ReasonCleaningUp, "removing %s", w.Run.Status.Directory)
+	d.After = w.Poll
+	switch step {
+	case cleanNeeded:
+		d.Action = Clean
+	case cleanNoClient:
+		d.Message += "; waiting because " + why
+		d.After = scope.RetryInterval
+	case cleanRunning:
+		if why != "" {
+			d.Message += "; " + why
+		}
+	}
+	return d
+}
+
+// DecideDeleted stops and cleans up as far as that is possible. When nothing is left to do, it is finished, with a
+// sentence when files stay behind. It never waits without a bound: a finalizer must not trap.
+func DecideDeleted(w *scope.Scope) (d Decision, finished bool) {
+	d = reconciling(v1alpha1.ReasonCleaningUp, "stopping")
+	d.After = scope.Soon
+	if Expired(w.Run, w.Now) {
+		if w.Run.Status.Directory != "" {
+			d.LeftBehind = fmt.Sprintf("the deletion took longer than %s", scope.DeleteTimeout)
+		}
+		return d, true
+	}
+	for _, c := range w.Jobs() {
+		if !c.Deleting && c != w.Cleaner {
+			d.Action, d.Child = Remove, c
+			return d, false
+		}
+	}
+	if len(w.Children)+len(w.Lingering) > 0 {
+		return d, false
+	}
+	step, why := cleaning(w)
+	switch step {
+	case cleanDone:
+		return d, true
+	case cleanImpossible, cleanNoClient:
+		d.LeftBehind = why
+		return d, true
+	default:
+		return cleaningUp(w, step, why), false
+	}
+}
+
+// Expired is true when a deletion has waited long enough.
+func Expired(run *v1alpha1.BenchmarkRun, now time.Time) bool {
+	return now.Sub(run.DeletionTimestamp.Time) > scope.DeleteTimeout
+}
+
+// InUse is the decision while somebody else has the lease.
+func InUse(w *scope.Scope, by string) Decision {
+	d := reconciling(v1alpha1.ReasonFileSystemInUse, "%s has the lease of FileSystem %s; this run waits until it is free",
+		by, w.FileSystem.Name)
+	d.After = scope.RetryInterval
+	return d
+}
+
+// disturbance says what has changed since a job was started, empty when nothing has or nobody can tell.
+func disturbance(w *scope.Scope, c *children.Child) string {
+	text := c.Object.GetAnnotations()[children.AnnotationTrust]
+	if text == "" {
+		return ""
+	}
+	var before trust.Fingerprint
+	if err := json.Unmarshal([]byte(text), &before); err != nil {
+		return fmt.Sprintf("can't be trusted: the annotation %s of %s can't be read", children.AnnotationTrust, c.Name)
+	}
+	if w.FileSystem == nil {
+		return fmt.Sprintf("was disturbed: FileSystem %s is gone", w.Run.Spec.FileSystem.Name)
+	}
+	if changes := w.Trust(c.Nodes).DiffersFrom(before); changes != "" {
+		return "was disturbed: " + changes
+	}
+	return ""
+}

@@ -1,0 +1,100 @@
+package decision
+
+import (
+	"fmt"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks"
+	"parallelfs.dev/operator/controllers/benchmarkrun/children"
+	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
+	"parallelfs.dev/operator/controllers/benchmarkrun/text"
+)
+
+// decidePreflight looks at image and space before the first point; it does not hold up a run that has passed.
+func decidePreflight(w *scope.Scope) (Decision, bool) {
+	d := reconciling(v1alpha1.ReasonPreflight, "looking at the image %s and the space of FileSystem %s", w.Image, w.Run.Spec.FileSystem.Name)
+	d.Lease, d.After = LeaseTake, w.Poll
+	c := w.Checker
+	switch {
+	case !w.Any(scope.OnClients):
+		// Nothing of it needs a mount, and the backend brings the image. What it is measured on is recorded all the same.
+		d.Action, d.After = Inspect, scope.Soon
+		return d, w.Provenance.CheckedBy == ""
+	case c == nil:
+		d.Action = Check
+		return d, true
+	case c.Deleting:
+		return d, true
+	case c.NoPods():
+		d.Reason, d.Message = v1alpha1.ReasonQuotaExceeded, overQuota(w, c)
+		if c.Failed {
+			d.Action, d.Child = Remove, c
+		}
+		return d, true
+	case w.Provenance.CheckedBy != string(c.Object.GetUID()):
+		if reason := children.Why(c); reason != "" {
+			d.Message += reason
+		}
+		if c.Over() || w.Now.Sub(c.Created) > scope.CheckTimeout {
+			d.Action, d.Child, d.After = Inspect, c, scope.Soon
+		}
+		return d, true
+	}
+	reason, sentence := unfit(w)
+	if sentence == "" {
+		return Decision{}, false
+	}
+	d = Stalled(reason, sentence)
+	d.After = max(w.Provenance.CheckedAt.Add(scope.CheckAgain).Sub(w.Now), scope.Soon)
+	if w.Now.Sub(w.Provenance.CheckedAt) >= scope.CheckAgain {
+		d.Action, d.Child, d.After = Remove, c, scope.Soon
+	}
+	return d, true
+}
+
+// unfit says why the run can't end well, from what the check has found.
+func unfit(w *scope.Scope) (reason, sentence string) {
+	p := w.Provenance
+	if p.CheckFailed != "" {
+		return v1alpha1.ReasonImageRequired, fmt.Sprintf("the image %s could not be looked at: %s; see docs/benchmark-images.md",
+			w.Image, p.CheckFailed)
+	}
+	var missing []string
+	for _, program := range p.Checked.MissingPrograms {
+		missing = append(missing, "the program "+program)
+	}
+	for _, user := range p.Checked.MissingUsers {
+		missing = append(missing, "the user "+user)
+	}
+	if len(missing) > 0 {
+		return v1alpha1.ReasonImageRequired, fmt.Sprintf("the image %s lacks %s, which %s needs; docs/benchmark-images.md says what "+
+			"must be in it", w.Image, text.SentenceList(missing), w.Run.Spec.Tool)
+	}
+	if p.Checked.Problem != "" {
+		return v1alpha1.ReasonPreflightFailed, fmt.Sprintf("the filesystem could not be looked at: %s", p.Checked.Problem)
+	}
+	need, at := demand(w)
+	switch {
+	case need.Bytes > p.Checked.FreeBytes:
+		return v1alpha1.ReasonPreflightFailed, fmt.Sprintf("%s needs %s, and FileSystem %s has %s free: make room, or make the benchmark smaller",
+			scope.Describe(w.Points[at]), v1alpha1.Bytes(need.Bytes), w.Run.Spec.FileSystem.Name, v1alpha1.Bytes(p.Checked.FreeBytes))
+	case p.Checked.FreeInodes >= 0 && need.Inodes > p.Checked.FreeInodes:
+		return v1alpha1.ReasonPreflightFailed, fmt.Sprintf("a point of the sweep needs %d inodes, and FileSystem %s has %d free: "+
+			"remove files, or make the benchmark smaller", need.Inodes, w.Run.Spec.FileSystem.Name, p.Checked.FreeInodes)
+	}
+	return "", ""
+}
+
+// demand is the most that a point that is not over needs, and the point that needs most space.
+func demand(w *scope.Scope) (need benchmarks.Demand, at int) {
+	for i, plan := range w.Plans {
+		if w.State(i).Over {
+			continue
+		}
+		if plan.Demand.Bytes > need.Bytes {
+			need.Bytes, at = plan.Demand.Bytes, i
+		}
+		need.Inodes = max(need.Inodes, plan.Demand.Inodes)
+	}
+	return need, at
+}

@@ -1,0 +1,158 @@
+package decision
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks"
+	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
+	"parallelfs.dev/operator/controllers/benchmarkrun/text"
+	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
+)
+
+// decideWaiting names what must be there before a turn of a point can start.
+func decideWaiting(w *scope.Scope, point int) (Decision, bool) {
+	name := w.Run.Spec.FileSystem.Name
+	if w.FileSystem == nil {
+		return waits(v1alpha1.ReasonWaitingForFileSystem, "there is no FileSystem %s in namespace %s", name, w.Run.Namespace), true
+	}
+	if d, refused := refused(w); refused {
+		return d, true
+	}
+	ready := meta.FindStatusCondition(w.FileSystem.Status.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case !w.FileSystem.DeletionTimestamp.IsZero():
+		return waits(v1alpha1.ReasonWaitingForFileSystem, "FileSystem %s is being deleted", name), true
+	case ready == nil:
+		return waits(v1alpha1.ReasonWaitingForFileSystem, "FileSystem %s is not Ready yet", name), true
+	case ready.Status != metav1.ConditionTrue:
+		return waits(v1alpha1.ReasonWaitingForFileSystem, "FileSystem %s is not Ready (%s)", name, ready.Reason), true
+	case meta.IsStatusConditionTrue(w.FileSystem.Status.Conditions, v1alpha1.ConditionDegraded):
+		degraded := meta.FindStatusCondition(w.FileSystem.Status.Conditions, v1alpha1.ConditionDegraded)
+		return waits(v1alpha1.ReasonWaitingForFileSystem, "FileSystem %s is Degraded (%s): what would be measured is not what its spec asks for",
+			name, degraded.Reason), true
+	case meta.IsStatusConditionTrue(w.FileSystem.Status.Conditions, v1alpha1.ConditionStalled):
+		stalled := meta.FindStatusCondition(w.FileSystem.Status.Conditions, v1alpha1.ConditionStalled)
+		return waits(v1alpha1.ReasonWaitingForFileSystem, "FileSystem %s is Stalled (%s): what runs is not what its spec asks for",
+			name, stalled.Reason), true
+	case w.Mount.Path == "" && w.Any(scope.OnClients):
+		return waits(v1alpha1.ReasonNoClients, "FileSystem %s has no clients: set its spec.clients", name), true
+	case w.Active != "":
+		return waits(v1alpha1.ReasonWaitingForRun, "BenchmarkRun %s is using FileSystem %s", w.Active, name), true
+	case w.Older != "":
+		return waits(v1alpha1.ReasonWaitingForRun, "BenchmarkRun %s, which is older, measures FileSystem %s first", w.Older, name), true
+	}
+	if w.MPIMissing {
+		d := Stalled(v1alpha1.ReasonMPIOperatorMissing, "the cluster has no MPIJob (kubeflow.org/v2beta1), which a distributed run needs; "+
+			"install the MPI operator: it is part of the Helm chart (value mpiOperator.enabled), or see https://github.com/kubeflow/mpi-operator")
+		d.After = scope.MPIInterval
+		return d, true
+	}
+	if need := clientsNeeded(w, point); len(w.Clients) < need {
+		return waits(v1alpha1.ReasonNoClients, "%d nodes are needed that match spec.clients.nodeSelector and have mounted "+
+			"FileSystem %s; there are %d", need, name, len(w.Clients)), true
+	}
+	return unplaced(w)
+}
+
+// waits is a decision that looks again soon. Whoever waits lets the lease go: what is waited for may itself need it, as the repair of
+// a FileSystem does.
+func waits(reason, format string, args ...any) Decision {
+	d := reconciling(reason, format, args...)
+	d.After, d.Lease = scope.RetryInterval, LeaseFree
+	return d
+}
+
+// refused says what no waiting will mend.
+func refused(w *scope.Scope) (Decision, bool) {
+	if _, err := w.Pools(); err != nil {
+		return Stalled(v1alpha1.ReasonInvalidSpec, err.Error()), true
+	}
+	only := func(launch benchmarks.Launch) bool {
+		return w.Any(func(l benchmarks.Launch) bool { return l == launch })
+	}
+	tool, kind := w.Run.Spec.Tool, w.FileSystem.Spec.Type
+	switch {
+	case only(benchmarks.OnServers) && w.Run.Spec.Image != "":
+		return Stalled(v1alpha1.ReasonInvalidSpec, fmt.Sprintf("spec.image can't be set for %s: it would run privileged on the servers; "+
+			"make the run without it: the image is that of the Helm chart's value images.benchmarks.%s", tool, tool)), true
+	case only(benchmarks.OnServers) && kind != lustre:
+		return Stalled(v1alpha1.ReasonBackendUnsupported, fmt.Sprintf("%s measures the servers of a Lustre; FileSystem %s is a %s: "+
+			"measure it from its clients, with another tool", tool, w.FileSystem.Name, kind)), true
+	case only(benchmarks.OnManagement) && w.Management == nil:
+		return Stalled(v1alpha1.ReasonBackendUnsupported, fmt.Sprintf("%s is a benchmark that some filesystems run themselves, and this one does not; "+
+			"FileSystem %s is a %s: measure it from its clients, with another tool", tool, w.FileSystem.Name, kind)), true
+	case w.Image == "" && needsImage(w):
+		users := "spec.image, or "
+		if only(benchmarks.OnServers) {
+			users = ""
+		}
+		return Stalled(v1alpha1.ReasonImageRequired, fmt.Sprintf("no image has %s: set %sthe Helm chart's value "+
+			"images.benchmarks.%s (--benchmark-image=%s=<image> of the manager); docs/benchmark-images.md says what must be in it and "+
+			"how to make one", tool, users, tool, tool)), true
+	}
+	return Decision{}, false
+}
+
+// lustre is the type of a FileSystem with servers that a tool can be started on.
+const lustre v1alpha1.FileSystemType = "Lustre"
+
+// needsImage is false for a run whose jobs are all made by the backend.
+func needsImage(w *scope.Scope) bool {
+	return w.Any(func(l benchmarks.Launch) bool { return l != benchmarks.OnManagement })
+}
+
+// clientsNeeded is the largest number of clients of this point and those that follow: a run that can't end is better not started.
+func clientsNeeded(w *scope.Scope, point int) int {
+	if !w.Any(scope.OnClients) {
+		return 0
+	}
+	need := 1
+	for i := range w.Plans {
+		if i == point || !w.State(i).Over {
+			need = max(need, w.ClientsOf(i))
+		}
+	}
+	return need
+}
+
+// unplaced names the first point whose processes find no room on the clients, and nodes that can't drop caches.
+func unplaced(w *scope.Scope) (Decision, bool) {
+	for i, plan := range w.Plans {
+		for step := range plan.Steps {
+			if !scope.OnClients(plan.Steps[step].Command.Launch) {
+				continue
+			}
+			if _, err := w.Place(i, step); err != nil {
+				d := Stalled(v1alpha1.ReasonInvalidSpec, fmt.Sprintf("%s: %v", scope.Describe(w.Points[i]), err))
+				d.After = scope.MPIInterval // another node, or a larger one, would mend it
+				return d, true
+			}
+		}
+	}
+	if missing := withoutAgent(w); len(missing) > 0 {
+		d := Stalled(v1alpha1.ReasonPreflightFailed, fmt.Sprintf("spec.caches: no agent runs on %s, which could drop their caches; "+
+			"label them for the agent (value agent.nodeSelector of the Helm chart), or leave spec.caches out", text.SentenceList(missing)))
+		d.After = scope.MPIInterval
+		return d, true
+	}
+	return Decision{}, false
+}
+
+// withoutAgent are the nodes whose caches are to be dropped, and that no agent speaks for.
+func withoutAgent(w *scope.Scope) []string {
+	var out []string
+	for i := range w.Plans {
+		for _, node := range w.DropNodes(turns.Turn{Point: i}) {
+			if w.Inventories[node] == nil && !slices.Contains(out, node) {
+				out = append(out, node)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}

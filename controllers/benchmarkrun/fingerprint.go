@@ -1,0 +1,113 @@
+package benchmarkrun
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	klabels "k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/benchmarkrun/decision"
+	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
+	"parallelfs.dev/operator/controllers/benchmarkrun/trust"
+)
+
+// pageSize is how many objects are read at once past the cache.
+const pageSize = 500
+
+// gatherTrust reads past the cache: a disturbance that the cache has not seen yet would make a wrong number look right. It reads only for a
+// pass that takes a fingerprint, at the start and at the end of a turn: all servers and targets, and of the clients those of the turn.
+func (r *Reconciler) gatherTrust(ctx context.Context, w *scope.Scope) error {
+	if w.FileSystem == nil || w.Run.Status.CompletionTime != nil || !w.Run.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	nodes, takes := fingerprinted(w, decision.Decide(w))
+	if !takes {
+		return nil
+	}
+	servers, err := klabels.NewRequirement(v1alpha1.LabelComponent, selection.NotIn, []string{trust.ComponentClient})
+	if err != nil {
+		return fmt.Errorf("select the servers of FileSystem %s: %w", w.FileSystem.Name, err)
+	}
+	selector := klabels.SelectorFromSet(klabels.Set{v1alpha1.LabelFileSystem: w.FileSystem.Name}).Add(*servers)
+	pods := &corev1.PodList{}
+	if err := r.pages(ctx, w, pods, func() {
+		w.Daemons, pods.Items = append(w.Daemons, pods.Items...), nil
+	}, client.MatchingLabelsSelector{Selector: selector}); err != nil {
+		return fmt.Errorf("list the pods of FileSystem %s: %w", w.FileSystem.Name, err)
+	}
+	for _, node := range nodes {
+		known := w.Mounters[node]
+		if known == nil {
+			continue
+		}
+		pod := corev1.Pod{}
+		if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(known), &pod); apierrors.IsNotFound(err) {
+			continue
+		} else if err != nil {
+			return fmt.Errorf("read pod %s: %w", known.Name, err)
+		}
+		w.Daemons = append(w.Daemons, pod)
+	}
+	targets := &v1alpha1.StorageTargetList{}
+	if err := r.pages(ctx, w, targets, func() {
+		for i := range targets.Items {
+			w.Targets = append(w.Targets, essence(&targets.Items[i]))
+		}
+		targets.Items = nil
+	}, client.MatchingFields{"spec.fileSystem.name": w.FileSystem.Name}); err != nil {
+		return fmt.Errorf("list the StorageTargets of FileSystem %s: %w", w.FileSystem.Name, err)
+	}
+	return nil
+}
+
+// fingerprinted are the nodes of the turn that a decision is about, when it takes or compares a fingerprint.
+func fingerprinted(w *scope.Scope, d decision.Decision) (nodes []string, takes bool) {
+	switch d.Action {
+	case decision.Start:
+		nodes, err := w.NodesOf(d.Turn)
+		return nodes, err == nil
+	case decision.Keep, decision.Mark:
+		return d.Child.Nodes, true
+	case decision.Inspect:
+		for _, c := range w.TakingPart() {
+			nodes = append(nodes, c.Name)
+		}
+		return nodes, true
+	default:
+		return nil, false
+	}
+}
+
+// pages reads a list past the cache, page by page; each is read into the same list, and taken out of it before the next.
+func (r *Reconciler) pages(ctx context.Context, w *scope.Scope, list client.ObjectList, take func(), options ...client.ListOption) error {
+	for {
+		next := list.GetContinue()
+		list.SetContinue("")
+		all := slices.Concat(options, []client.ListOption{client.InNamespace(w.Run.Namespace), client.Limit(pageSize), client.Continue(next)})
+		if err := r.Reader.List(ctx, list, all...); err != nil {
+			return err //nolint:wrapcheck // the caller says what was read
+		}
+		take()
+		if list.GetContinue() == "" {
+			return nil
+		}
+	}
+}
+
+// essence is what a fingerprint says of a StorageTarget: there may be tens of thousands of them.
+func essence(t *v1alpha1.StorageTarget) v1alpha1.StorageTarget {
+	out := v1alpha1.StorageTarget{ObjectMeta: metav1.ObjectMeta{Name: t.Name, UID: t.UID, DeletionTimestamp: t.DeletionTimestamp}}
+	out.Spec.FileSystem, out.Spec.Node, out.Spec.Device.ID = t.Spec.FileSystem, t.Spec.Node, t.Spec.Device.ID
+	if c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionReady); c != nil {
+		out.Status.Conditions = []metav1.Condition{{Type: c.Type, Status: c.Status}}
+	}
+	return out
+}

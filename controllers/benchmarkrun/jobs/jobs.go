@@ -1,0 +1,455 @@
+// Package jobs makes the Jobs and MPIJobs of a run, as pure functions of its scope: those that measure, look, clean up and export.
+package jobs
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	mpiv2 "github.com/kubeflow/mpi-operator/pkg/apis/kubeflow/v2beta1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks"
+	"parallelfs.dev/operator/benchmarks/placement"
+	"parallelfs.dev/operator/controllers/benchmarkrun/children"
+	"parallelfs.dev/operator/controllers/benchmarkrun/members"
+	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
+	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+const (
+	binaryDirectory = "/parallelfs"
+	nodeBinary      = binaryDirectory + "/node"
+	toldDirectory   = "/etc/parallelfs"
+	toldFile        = "benchmark.json"
+
+	// yieldWhenIdle lets a process of Open MPI that waits for another give up its CPU (ompi_info, mpi_yield_when_idle): it spins otherwise.
+	yieldWhenIdle = "OMPI_MCA_mpi_yield_when_idle=1"
+
+	// sshPort is that of the workers' sshd, in the network of each pod.
+	sshPort = 22
+	// nobody runs the init container that brings the node binary.
+	nobody int64 = 65534
+	// deadlineMargin is what a job may take beyond the point's timeout before Kubernetes ends it, for the case that no
+	// operator runs. It is longer than overdueAfter, because the output is lost then.
+	deadlineMargin = 3 * time.Minute
+)
+
+// Renderer makes the jobs of a run.
+type Renderer struct {
+	Scope  *scope.Scope
+	Images backend.Images
+}
+
+// task is what a job does.
+type task struct {
+	name, role string
+	// verb of `node bench`, in a container of the image, with more arguments.
+	verb, image string
+	arguments   []string
+	nodes       []string
+	placement   string
+	told        spec.Benchmark
+	// more are the same for other directories, done before.
+	more     []spec.Benchmark
+	deadline time.Duration
+	retries  int32
+	// turn is true for what a queue may hold.
+	turn bool
+}
+
+func (r Renderer) mount() spec.Mount {
+	return spec.Mount{Path: r.Scope.Mount.Path, FSType: r.Scope.Mount.FSType, Source: r.Scope.Mount.Source}
+}
+
+// Turn is the job of a turn: a Job on one client or on servers, an MPIJob over several clients, or a Job of the backend.
+func (r Renderer) Turn(t turns.Turn) (client.Object, error) {
+	plan := r.Scope.Plans[t.Point]
+	command := plan.Steps[t.Step].Command
+	job := task{
+		name: turns.JobName(r.Scope.Run.Name, t.Suffix()), image: r.Scope.Image, turn: true, deadline: r.Scope.PointTimeout() + deadlineMargin,
+		told: spec.Benchmark{Argv: command.Argv, Env: command.Env, Stdin: command.Stdin, TimeoutSeconds: seconds(r.Scope.PointTimeout())},
+	}
+	for _, f := range command.Files {
+		job.told.Files = append(job.told.Files, spec.BenchmarkFile(f))
+	}
+	switch command.Launch {
+	case benchmarks.OnManagement:
+		return r.managementJob(t, job)
+	case benchmarks.OnServers:
+		job.nodes = r.Scope.Members.NodesOf(command.Role)
+		job.role, job.verb, job.arguments = children.RoleServer, "local", []string{"--rank", "$(JOB_COMPLETION_INDEX)"}
+		return r.serversJob(job, command.Role)
+	case benchmarks.OnClient, benchmarks.OnLauncher, benchmarks.OnProcesses, benchmarks.OnEachProcess, benchmarks.OnEachClient:
+	}
+	placed, err := r.Scope.Place(t.Point, t.Step)
+	if err != nil {
+		return nil, err
+	}
+	root := r.Scope.Root(t.Point)
+	job.nodes, job.placement = placement.Nodes(placed), placement.Describe(placed)
+	job.told.Mount, job.told.Root, job.told.Directory = r.mount(), root, path.Join(root, t.Directory())
+	job.told.KeepBefore, job.told.KeepAfter = t.Step > 0, t.Step < len(plan.Steps)-1
+	job.told.NeedBytes, job.told.NeedInodes = plan.Demand.Bytes, plan.Demand.Inodes
+	if !scope.Distributed(command.Launch) {
+		job.role, job.verb = children.RoleClient, "run"
+		return r.job(job), nil
+	}
+	job.told.Placement = placement.Counts(placed)
+	if command.Launch != benchmarks.OnLauncher {
+		job.told.Ranks = &spec.Ranks{Each: command.Launch != benchmarks.OnProcesses}
+		if r.Scope.Oversubscribed(placed) {
+			// Open MPI does so by itself where it knows how many CPUs there are; here it is told only how many processes there shall be.
+			job.told.Env = append(slices.Clone(job.told.Env), yieldWhenIdle)
+		}
+	}
+	return r.mpiJob(job, slices.Max(job.told.Placement)), nil
+}
+
+// services are what the filesystem says of its targets.
+func services(of members.Members) map[backend.TargetKey]v1alpha1.TargetService {
+	out := make(map[backend.TargetKey]v1alpha1.TargetService, len(of.Targets))
+	for i := range of.Targets {
+		t := &of.Targets[i]
+		out[backend.TargetKey{Node: t.Node, Name: cmp.Or(t.StorageTarget, t.Directory)}] = v1alpha1.TargetService{
+			Online: t.Online, CapacityBytes: t.CapacityBytes, UsedBytes: t.UsedBytes, Removing: t.Removing, Removable: t.Removable,
+		}
+	}
+	return out
+}
+
+// managementJob is the Job that the backend makes, with what the run finds its jobs by.
+func (r Renderer) managementJob(t turns.Turn, job task) (client.Object, error) {
+	request := backend.BenchmarkRequest{Name: job.name, Timeout: r.Scope.PointTimeout()}
+	pool, err := r.Scope.Pool(t.Point)
+	if err != nil {
+		return nil, err
+	}
+	if r.Scope.Run.Spec.FileSystem.StoragePool != "" || r.Scope.Points[t.Point].Parameters[benchmarks.ParameterStoragePool] != "" {
+		request.StoragePool = pool
+	}
+	request.Services = services(r.Scope.Members)
+	for _, call := range r.Scope.Plans[t.Point].Steps[t.Step].Command.Calls {
+		request.Calls = append(request.Calls, backend.BenchmarkCall(call))
+	}
+	made, err := r.Scope.Management.BenchmarkJob(r.input(), request)
+	if err != nil {
+		return nil, fmt.Errorf("make the job %s: %w", job.name, err)
+	}
+	meta := r.meta(job)
+	for _, to := range []*metav1.ObjectMeta{&made.ObjectMeta, &made.Spec.Template.ObjectMeta} {
+		if to.Labels == nil {
+			to.Labels = map[string]string{}
+		}
+		maps.Copy(to.Labels, children.Labels(r.Scope.Run))
+	}
+	made.Labels, made.Spec.Template.Labels[children.LabelChild] = meta.Labels, job.name
+	made.Spec.Template.Labels[children.LabelRole] = children.RoleClient
+	if made.Annotations == nil {
+		made.Annotations = map[string]string{}
+	}
+	maps.Copy(made.Annotations, meta.Annotations)
+	r.queue(job, &made.Spec.Suspend)
+	made.Spec.Template.Spec.PriorityClassName = r.Scope.Run.Spec.PriorityClassName
+	return made, nil
+}
+
+// input is what a backend may look at for a benchmark.
+func (r Renderer) input() backend.Input {
+	in := backend.Input{FileSystem: r.Scope.FileSystem, Images: r.Images}
+	for _, name := range slices.Sorted(maps.Keys(r.Scope.Nodes)) {
+		in.Nodes = append(in.Nodes, nodeFacts(r.Scope.Nodes[name]))
+	}
+	return in
+}
+
+func nodeFacts(n *corev1.Node) backend.Node {
+	facts := backend.Node{Name: n.Name, Labels: n.Labels, Ready: scope.NodeReady(n)}
+	for _, a := range n.Status.Addresses {
+		if a.Type == corev1.NodeInternalIP && facts.IP == "" {
+			facts.IP = a.Address
+		}
+	}
+	return facts
+}
+
+// serversJob runs one pod on each node with servers of a role, beside the daemons and with all their rights: such tools load and talk to
+// the modules of the kernel.
+func (r Renderer) serversJob(t task, role v1alpha1.InstanceRole) (client.Object, error) {
+	if len(t.nodes) == 0 {
+		return nil, fmt.Errorf("FileSystem %s has no servers of the role %s", r.Scope.FileSystem.Name, role)
+	}
+	t.image = r.Images.Benchmarks[string(r.Scope.Run.Spec.Tool)] // refused says so before: who may write a run is not trusted with the nodes
+	job := r.podJob(t)
+	count := int32(len(t.nodes)) //nolint:gosec // nodes of one cluster
+	job.Spec.CompletionMode = new(batchv1.IndexedCompletion)
+	job.Spec.Completions, job.Spec.Parallelism = &count, &count
+	pod := &job.Spec.Template.Spec
+	pod.HostNetwork, pod.HostPID = true, true
+	pod.Affinity.PodAntiAffinity = onePerNode(t.name, t.role)
+	pod.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: new(true), RunAsUser: new(int64(0))}
+	return job, nil
+}
+
+// onePerNode keeps the pods of a job on nodes of their own.
+func onePerNode(job, role string) *corev1.PodAntiAffinity {
+	return &corev1.PodAntiAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			TopologyKey:   corev1.LabelHostname,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{children.LabelChild: job, children.LabelRole: role}},
+		}},
+	}
+}
+
+// MaxCandidates is how many nodes a job names that could run on any of them.
+const MaxCandidates = 32
+
+// anyOf chooses nodes for a job that could run on any of them: those that take part in the run first, and no more than there is use for.
+func anyOf(w *scope.Scope, nodes []string) []string {
+	var out []string
+	for _, c := range w.TakingPart() {
+		if slices.Contains(nodes, c.Name) {
+			out = append(out, c.Name)
+		}
+	}
+	for _, node := range nodes {
+		if len(out) >= MaxCandidates {
+			break
+		}
+		if !slices.Contains(out, node) {
+			out = append(out, node)
+		}
+	}
+	out = slices.Clone(out[:min(len(out), MaxCandidates)])
+	slices.Sort(out)
+	return out
+}
+
+// Cleaner is the Job that removes all that the run wrote, on any node that mounts the filesystem.
+func (r Renderer) Cleaner() client.Object {
+	t := task{
+		name: turns.CleanName(r.Scope.Run.Name), role: children.RoleCleaner, verb: "clean", image: r.Images.Node,
+		nodes:    anyOf(r.Scope, r.Scope.Mounted),
+		deadline: scope.CleanTimeout + deadlineMargin, retries: 3,
+	}
+	for i, root := range r.Scope.Roots(r.Scope.Run.Status.Directory) {
+		told := spec.Benchmark{
+			Mount: r.mount(), Root: root, Directory: path.Join(root, "none"), Argv: []string{}, TimeoutSeconds: seconds(scope.CleanTimeout),
+		}
+		if i == 0 {
+			t.told = told
+		} else {
+			t.more = append(t.more, told)
+		}
+	}
+	return r.job(t)
+}
+
+func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
+
+func (r Renderer) meta(t task) metav1.ObjectMeta {
+	out := metav1.ObjectMeta{
+		Namespace: r.Scope.Run.Namespace, Name: t.name, Labels: children.Labels(r.Scope.Run),
+		Annotations: map[string]string{children.AnnotationNodes: strings.Join(t.nodes, ",")},
+	}
+	if t.placement != "" {
+		out.Annotations[children.AnnotationPlacement] = t.placement
+	}
+	if !t.turn {
+		return out
+	}
+	if r.Scope.Run.Spec.QueueName != "" {
+		out.Labels[children.LabelQueue] = r.Scope.Run.Spec.QueueName
+	} else {
+		// What leaves a queue is measured when it does, and looked at then.
+		out.Annotations[children.AnnotationTrust] = r.Scope.Trust(t.nodes).Encode()
+	}
+	return out
+}
+
+// queue holds a job back until its queue lets it go.
+func (r Renderer) queue(t task, suspend **bool) {
+	if t.turn && r.Scope.Run.Spec.QueueName != "" {
+		*suspend = new(true)
+	}
+}
+
+// job runs one pod. A turn has no retries: what failed is a result too, and a second try would not be the same.
+func (r Renderer) job(t task) client.Object { return r.podJob(t) }
+
+func (r Renderer) podJob(t task) *batchv1.Job {
+	pod := r.pod(t.name, t.role, t.image, t.told)
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	command := func(file string) []string {
+		return append([]string{nodeBinary, "bench", t.verb, "--spec", toldDirectory + "/" + file}, t.arguments...)
+	}
+	pod.Spec.Containers[0].Command = command(toldFile)
+	if t.told.Mount.Path != "" {
+		r.mountFileSystem(pod)
+	}
+	for i, told := range t.more {
+		name, annotation := fmt.Sprintf("benchmark-%d.json", i+1), fmt.Sprintf("%s-%d", children.AnnotationTold, i+1)
+		pod.Annotations[annotation] = encode(told)
+		volume := &pod.Spec.Volumes[slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == "told" })]
+		volume.DownwardAPI.Items = append(volume.DownwardAPI.Items, fileOf(name, annotation))
+		c := pod.Spec.Containers[0].DeepCopy()
+		c.Name, c.Command = fmt.Sprintf("%s-%d", children.ContainerName, i+1), command(name)
+		pod.Spec.InitContainers = append(pod.Spec.InitContainers, *c)
+	}
+	pod.Spec.Affinity = backend.OnNodes(t.nodes...)
+	job := &batchv1.Job{
+		ObjectMeta: r.meta(t),
+		Spec:       batchv1.JobSpec{BackoffLimit: &t.retries, ActiveDeadlineSeconds: new(seconds(t.deadline)), Template: *pod},
+	}
+	r.queue(t, &job.Spec.Suspend)
+	return job
+}
+
+// mpiJob runs a launcher, and one worker on each client. The launcher starts when the workers' sshd answer; it holds no
+// mount. The MPI operator copies the labels and annotations of the templates to the pods.
+func (r Renderer) mpiJob(t task, slots int) client.Object {
+	launcher := r.pod(t.name, children.RoleLauncher, t.image, t.told)
+	c := &launcher.Spec.Containers[0]
+	c.Command = []string{nodeBinary, "bench", "launch", "--spec", toldDirectory + "/" + toldFile, "--ssh-port", fmt.Sprint(sshPort)}
+	// Beside a worker: there the image is, and the way to the others. With the tolerations alone it could land on a control plane.
+	launcher.Spec.Affinity = backend.OnNodes(t.nodes...)
+
+	worker := r.pod(t.name, children.RoleWorker, t.image, t.told)
+	c = &worker.Spec.Containers[0]
+	c.Command = []string{nodeBinary, "bench", "work", "--spec", toldDirectory + "/" + toldFile, "--", sshd, "-De"}
+	c.Ports = []corev1.ContainerPort{{Name: "ssh", ContainerPort: sshPort, Protocol: corev1.ProtocolTCP}}
+	c.ReadinessProbe = &corev1.Probe{
+		ProbeHandler:  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(sshPort)}},
+		PeriodSeconds: 1, FailureThreshold: 1,
+	}
+	// What sshd needs to separate its privileges and to open a session (sshd(8), capabilities(7)): a child in chroot as
+	// the user sshd, its port, and a record to the audit log of the kernel, without which it refuses a session.
+	c.SecurityContext.Capabilities.Add = []corev1.Capability{"AUDIT_WRITE", "NET_BIND_SERVICE", "SETGID", "SETUID", "SYS_CHROOT"}
+	r.mountFileSystem(worker)
+	worker.Spec.Affinity = backend.OnNodes(t.nodes...)
+	worker.Spec.Affinity.PodAntiAffinity = onePerNode(t.name, children.RoleWorker)
+
+	job := &mpiv2.MPIJob{
+		ObjectMeta: r.meta(t),
+		Spec: mpiv2.MPIJobSpec{
+			SlotsPerWorker:         new(int32(slots)), //nolint:gosec // at most spec.processes, an int32
+			LauncherCreationPolicy: mpiv2.LauncherCreationPolicyWaitForWorkersReady,
+			RunPolicy: mpiv2.RunPolicy{
+				CleanPodPolicy: new(mpiv2.CleanPodPolicyRunning), BackoffLimit: new(int32(0)), ActiveDeadlineSeconds: new(seconds(t.deadline)),
+			},
+			MPIReplicaSpecs: map[mpiv2.MPIReplicaType]*mpiv2.ReplicaSpec{
+				// The default of a launcher is to be restarted in its pod, where no job counts it.
+				mpiv2.MPIReplicaTypeLauncher: {Replicas: new(int32(1)), RestartPolicy: mpiv2.RestartPolicyNever, Template: *launcher},
+				mpiv2.MPIReplicaTypeWorker: {
+					Replicas:      new(int32(len(t.nodes))), //nolint:gosec // nodes of one cluster
+					RestartPolicy: mpiv2.RestartPolicyNever, Template: *worker,
+				},
+			},
+		},
+	}
+	r.queue(t, &job.Spec.RunPolicy.Suspend)
+	return job
+}
+
+// pod is what all pods of a run share. They go wherever the clients are, whatever its taints.
+func (r Renderer) pod(job, role, image string, told spec.Benchmark) *corev1.PodTemplateSpec {
+	podLabels := children.Labels(r.Scope.Run)
+	podLabels[children.LabelChild], podLabels[children.LabelRole] = job, role
+	install := corev1.Container{
+		Name: "install", Image: r.Images.Node, ImagePullPolicy: corev1.PullPolicy(r.Images.PullPolicy),
+		Command:         []string{"/node", "install", binaryDirectory},
+		VolumeMounts:    []corev1.VolumeMount{{Name: "binary", MountPath: binaryDirectory}},
+		SecurityContext: confined(nobody),
+		Resources:       requests("10m", "16Mi"),
+	}
+	c := corev1.Container{
+		Name: children.ContainerName, Image: image, ImagePullPolicy: corev1.PullPolicy(r.Images.PullPolicy),
+		Env: []corev1.EnvVar{{Name: "POD_IP", ValueFrom: &corev1.EnvVarSource{
+			FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "status.podIP"}}}},
+		VolumeMounts: []corev1.VolumeMount{
+			{Name: "binary", MountPath: binaryDirectory, ReadOnly: true},
+			{Name: "told", MountPath: toldDirectory, ReadOnly: true},
+			{Name: "tmp", MountPath: "/tmp"},
+		},
+		// The pool's directory belongs to root. Without capabilities that is all that root may do here.
+		SecurityContext: confined(0),
+		// No limits: a tool that is throttled measures the throttle.
+		Resources:                requests("100m", "64Mi"),
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+	}
+	return &corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: podLabels, Annotations: map[string]string{children.AnnotationTold: encode(told)}},
+		Spec: corev1.PodSpec{
+			AutomountServiceAccountToken: new(false),
+			EnableServiceLinks:           new(false),
+			Tolerations:                  []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			SecurityContext: &corev1.PodSecurityContext{
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+			InitContainers: []corev1.Container{install},
+			Containers:     []corev1.Container{c},
+			Volumes: []corev1.Volume{
+				{Name: "binary", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+				{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+				{Name: "told", VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{
+					Items: []corev1.DownwardAPIVolumeFile{fileOf(toldFile, children.AnnotationTold)}}}},
+			},
+			PriorityClassName: r.Scope.Run.Spec.PriorityClassName,
+		},
+	}
+}
+
+// fileOf is an annotation of the pod as a file.
+func fileOf(name, annotation string) corev1.DownwardAPIVolumeFile {
+	return corev1.DownwardAPIVolumeFile{Path: name, FieldRef: &corev1.ObjectFieldSelector{
+		APIVersion: "v1", FieldPath: fmt.Sprintf("metadata.annotations['%s']", annotation)}}
+}
+
+// mountFileSystem gives the pod's container the filesystem at the path that it has on the node, by a directory that holds this mount
+// and nothing else: what else is mounted beside the users' mount point is not the run's. It gets the directory and not the mount,
+// because a mount that is made anew then appears in the pod too, and one whose servers are silent does not hold up the kubelet.
+// Read-only holds for the directory, which is on the node's disk, and not for what is mounted in it (Kubernetes: recursiveReadOnly is off
+// by default).
+func (r Renderer) mountFileSystem(pod *corev1.PodTemplateSpec) {
+	own := spec.MountsDirectory(r.Scope.Run.Namespace, r.Scope.Run.Spec.FileSystem.Name)
+	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "mounts", VolumeSource: corev1.VolumeSource{
+		HostPath: &corev1.HostPathVolumeSource{Path: own, Type: new(corev1.HostPathDirectory)}}})
+	c := &pod.Spec.Containers[0]
+	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{
+		Name: "mounts", MountPath: path.Dir(r.Scope.Mount.Path), ReadOnly: true, MountPropagation: new(corev1.MountPropagationHostToContainer)})
+}
+
+// confined is a user without any capability.
+func confined(user int64) *corev1.SecurityContext {
+	return &corev1.SecurityContext{
+		RunAsUser: &user, RunAsGroup: &user, RunAsNonRoot: new(user != 0),
+		AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
+		Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+	}
+}
+
+func requests(cpu, memory string) corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{Requests: corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}}
+}
+
+func encode(told spec.Benchmark) string {
+	raw, err := json.Marshal(told)
+	if err != nil {
+		panic(err) // the types of package spec hold strings, numbers and lists only
+	}
+	return string(raw)
+}

@@ -1,0 +1,218 @@
+package jobs
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	mpiv2 "github.com/kubeflow/mpi-operator/pkg/apis/kubeflow/v2beta1"
+	. "github.com/onsi/gomega"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks"
+	"parallelfs.dev/operator/controllers/benchmarkrun/children"
+	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
+	"parallelfs.dev/operator/controllers/benchmarkrun/scope/scopetest"
+	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/bench"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+func render(w *scope.Scope) Renderer {
+	return Renderer{Scope: w, Images: backend.Images{Node: "node:1", Benchmarks: map[string]string{"iozone": "iozone:1"}, PullPolicy: "Never"}}
+}
+
+// spread makes the points distributed ones, over two clients.
+func spread(w *scope.Scope) *scope.Scope {
+	w.Mount.Source = "10.0.0.1:9421"
+	for i := range w.Plans {
+		w.Plans[i] = benchmarks.Plan{Clients: 2, Processes: 5, Steps: []benchmarks.Step{{Command: benchmarks.Command{
+			Launch: benchmarks.OnLauncher, Argv: []string{"iozone", "-+m", "$(HOSTS_FILE)"}, Env: []string{"RSH=ssh"},
+			Files: []benchmarks.File{{PerProcess: "$(HOST) $(DIRECTORY) /usr/bin/iozone\n"}},
+		}}}}
+	}
+	return w
+}
+
+// jobOf is the job of a turn.
+func jobOf(w *scope.Scope, t turns.Turn) client.Object {
+	job, err := render(w).Turn(t)
+	if err != nil {
+		panic(err)
+	}
+	return job
+}
+
+func toldTo(g *WithT, pod corev1.PodTemplateSpec) spec.Benchmark {
+	var told spec.Benchmark
+	g.Expect(json.Unmarshal([]byte(pod.Annotations[children.AnnotationTold]), &told)).To(Succeed())
+	return told
+}
+
+func nodesOf(pod corev1.PodTemplateSpec) []string {
+	var names []string
+	for _, term := range pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		names = append(names, term.MatchFields[0].Values...)
+	}
+	return names
+}
+
+// templates are all pods that a run can make, by what they do.
+func templates() map[string]corev1.PodTemplateSpec {
+	mpi := jobOf(spread(scopetest.Idle()), scopetest.At(0, 1)).(*mpiv2.MPIJob).Spec.MPIReplicaSpecs
+	return map[string]corev1.PodTemplateSpec{
+		"client":   jobOf(scopetest.Idle(), scopetest.At(0, 1)).(*batchv1.Job).Spec.Template,
+		"cleaner":  render(scopetest.Idle()).Cleaner().(*batchv1.Job).Spec.Template,
+		"checker":  render(scopetest.Idle()).Checker().(*batchv1.Job).Spec.Template,
+		"launcher": mpi[mpiv2.MPIReplicaTypeLauncher].Template,
+		"worker":   mpi[mpiv2.MPIReplicaTypeWorker].Template,
+	}
+}
+
+func TestEveryPodOfARun(t *testing.T) {
+	for name, pod := range templates() {
+		t.Run(name+" can be found by the operator, and finds what it is told", func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(pod.Labels).To(HaveKeyWithValue(v1alpha1.LabelManagedBy, v1alpha1.ManagedBy))
+			g.Expect(pod.Labels).To(HaveKeyWithValue(v1alpha1.LabelBenchmarkRun, "sweep"))
+			g.Expect(pod.Labels).To(HaveKeyWithValue(children.LabelRole, name))
+			g.Expect(pod.Labels).NotTo(HaveKey(v1alpha1.LabelFileSystem), "the FileSystem's controller would take it for a daemon")
+			g.Expect(pod.Spec.Containers[0].Name).To(Equal(children.ContainerName))
+			told := toldTo(g, pod)
+			g.Expect(bench.Place(told)).To(Succeed())
+			g.Expect(told.TimeoutSeconds).To(BeNumerically(">", 0))
+		})
+		t.Run(name+" has no more rights than its work needs", func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(*pod.Spec.AutomountServiceAccountToken).To(BeFalse())
+			g.Expect(pod.Spec.HostNetwork || pod.Spec.HostPID || pod.Spec.HostIPC).To(BeFalse())
+			g.Expect(pod.Spec.SecurityContext.SeccompProfile.Type).To(Equal(corev1.SeccompProfileTypeRuntimeDefault))
+			for _, c := range append(pod.Spec.InitContainers, pod.Spec.Containers...) {
+				g.Expect(c.SecurityContext.Privileged).To(BeNil())
+				g.Expect(*c.SecurityContext.AllowPrivilegeEscalation).To(BeFalse())
+				g.Expect(*c.SecurityContext.ReadOnlyRootFilesystem).To(BeTrue())
+				g.Expect(c.SecurityContext.Capabilities.Drop).To(Equal([]corev1.Capability{"ALL"}))
+				if name != "worker" {
+					g.Expect(c.SecurityContext.Capabilities.Add).To(BeEmpty())
+				}
+			}
+		})
+		t.Run(name+" goes where the clients are, whatever the taints", func(t *testing.T) {
+			NewWithT(t).Expect(pod.Spec.Tolerations).To(Equal([]corev1.Toleration{{Operator: corev1.TolerationOpExists}}))
+		})
+		t.Run(name+" sees the node's mount only if it works in it", func(t *testing.T) {
+			g := NewWithT(t)
+			var mounts []corev1.VolumeMount
+			for _, m := range pod.Spec.Containers[0].VolumeMounts {
+				if m.Name == "mounts" {
+					mounts = append(mounts, m)
+				}
+			}
+			if name == "launcher" {
+				g.Expect(mounts).To(BeEmpty())
+				return
+			}
+			g.Expect(mounts).To(HaveLen(1))
+			g.Expect(mounts[0].MountPath).To(Equal("/mnt"), "it is where programs on the node find it")
+			volume := slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == "mounts" })
+			g.Expect(pod.Spec.Volumes[volume].HostPath.Path).To(Equal("/var/lib/parallelfs/mounts/storage.scratch"),
+				"the node's own /mnt may hold filesystems of others")
+			g.Expect(*mounts[0].MountPropagation).To(Equal(corev1.MountPropagationHostToContainer), "a mount that is made anew appears")
+			g.Expect(mounts[0].ReadOnly).To(BeTrue(), "the node's own disk is not written to when nothing is mounted")
+		})
+	}
+}
+
+func TestWhatRunsOnServersIsOfTheOperatorsImage(t *testing.T) {
+	g := NewWithT(t)
+	w := scopetest.Idle()
+	w.Run.Spec.Image, w.Image = "example.com/mine:1", "example.com/mine:1"
+	w.Plans[0] = scopetest.PlanOf(benchmarks.OnServers)
+	w.Plans[0].Steps[0].Command.Role = v1alpha1.RoleMetadata
+	w.Members.Instances = []v1alpha1.InstanceStatus{{Role: v1alpha1.RoleMetadata, Node: "mds1"}}
+	job, ok := jobOf(w, scopetest.At(0, 1)).(*batchv1.Job)
+	g.Expect(ok).To(BeTrue())
+	c := job.Spec.Template.Spec.Containers[0]
+	g.Expect(c.SecurityContext.Privileged).To(HaveValue(BeTrue()))
+	g.Expect(c.Image).To(Equal("iozone:1"))
+}
+
+func TestTheJobOfARepetition(t *testing.T) {
+	t.Run("runs once, on the first client, in a directory of its own", func(t *testing.T) {
+		g := NewWithT(t)
+		job := jobOf(scopetest.Idle(), scopetest.At(1, 2)).(*batchv1.Job)
+		g.Expect(job.Name).To(Equal("sweep-p1-r2"))
+		g.Expect(*job.Spec.BackoffLimit).To(BeZero())
+		g.Expect(job.Spec.Template.Spec.RestartPolicy).To(Equal(corev1.RestartPolicyNever))
+		g.Expect(nodesOf(job.Spec.Template)).To(Equal([]string{"n1"}))
+		g.Expect(toldTo(NewWithT(t), job.Spec.Template).Directory).To(Equal("/mnt/scratch/ssd/.parallelfs-benchmarks/uid/p1-r2"))
+		g.Expect(job.Spec.Template.Spec.Containers[0].Command).To(Equal([]string{"/parallelfs/node", "bench", "run", "--spec", "/etc/parallelfs/benchmark.json"}))
+	})
+	t.Run("is ended by Kubernetes only when the operator has not done it", func(t *testing.T) {
+		g := NewWithT(t)
+		w := scopetest.Idle()
+		scopetest.Limit(w, 1500*time.Millisecond, time.Hour)
+		job := jobOf(w, scopetest.At(0, 1)).(*batchv1.Job)
+		g.Expect(toldTo(g, job.Spec.Template).TimeoutSeconds).To(Equal(int64(2)))
+		g.Expect(*job.Spec.ActiveDeadlineSeconds).To(BeNumerically(">", int64((1500*time.Millisecond+scope.OverdueAfter)/time.Second)))
+	})
+	t.Run("is an MPIJob with one worker on each client when it is distributed", func(t *testing.T) {
+		g := NewWithT(t)
+		job := jobOf(spread(scopetest.Idle()), scopetest.At(0, 1)).(*mpiv2.MPIJob)
+		worker, launcher := job.Spec.MPIReplicaSpecs[mpiv2.MPIReplicaTypeWorker], job.Spec.MPIReplicaSpecs[mpiv2.MPIReplicaTypeLauncher]
+		g.Expect(*worker.Replicas).To(Equal(int32(2)))
+		g.Expect(*job.Spec.SlotsPerWorker).To(Equal(int32(3)), "five processes on two clients")
+		g.Expect(nodesOf(worker.Template)).To(Equal([]string{"n1", "n2"}))
+		g.Expect(worker.Template.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].TopologyKey).To(Equal(corev1.LabelHostname))
+		g.Expect(job.Spec.LauncherCreationPolicy).To(Equal(mpiv2.LauncherCreationPolicyWaitForWorkersReady))
+		g.Expect(worker.Template.Spec.Containers[0].ReadinessProbe.TCPSocket.Port.IntValue()).To(Equal(22))
+		told := toldTo(g, launcher.Template)
+		g.Expect(told.Placement).To(Equal([]int{3, 2}))
+		g.Expect(told.Files).To(Equal([]spec.BenchmarkFile{{PerProcess: "$(HOST) $(DIRECTORY) /usr/bin/iozone\n"}}))
+		g.Expect(told.Env).To(Equal([]string{"RSH=ssh"}))
+		g.Expect(told.Mount.Source).To(Equal("10.0.0.1:9421"), "another filesystem at that path must not be measured")
+	})
+	t.Run("takes all clients when the tool names no number", func(t *testing.T) {
+		g := NewWithT(t)
+		w := spread(scopetest.Idle())
+		w.Clients, w.Plans[0].Clients = scopetest.ClientNodes("n1", "n2", "n3"), 0
+		job := jobOf(w, scopetest.At(0, 1)).(*mpiv2.MPIJob)
+		g.Expect(*job.Spec.MPIReplicaSpecs[mpiv2.MPIReplicaTypeWorker].Replicas).To(Equal(int32(3)))
+	})
+}
+
+func TestTheCleaningJobRunsOnAnyNodeThatMountsTheFileSystem(t *testing.T) {
+	g := NewWithT(t)
+	job := render(scopetest.Idle()).Cleaner().(*batchv1.Job)
+	g.Expect(job.Name).To(Equal("sweep-clean"))
+	g.Expect(nodesOf(job.Spec.Template)).To(Equal([]string{"n1", "n2", "n3"}))
+	g.Expect(toldTo(g, job.Spec.Template).Root).To(Equal("/mnt/scratch/ssd/.parallelfs-benchmarks/uid"))
+	g.Expect(job.Spec.Template.Spec.Containers[0].Image).To(Equal("node:1"), "it works without the tool's image too")
+}
+
+func TestAProcessThatWaitsGivesUpItsCPUOnlyWhereThereAreFewerThanProcesses(t *testing.T) {
+	for name, c := range map[string]struct {
+		cpus int
+		want []string
+	}{
+		"a client has more processes than CPUs": {1, []string{yieldWhenIdle}},
+		"every process has a CPU":               {8, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := spread(scopetest.Idle())
+			w.Run.Spec.Clients.Oversubscribe = true
+			for i := range w.Clients {
+				w.Clients[i].CPUs = c.cpus
+			}
+			w.Plans[0].Steps[0].Command = benchmarks.Command{Launch: benchmarks.OnProcesses, Argv: []string{"mdtest"}}
+			job := jobOf(w, scopetest.At(0, 1)).(*mpiv2.MPIJob)
+			g.Expect(toldTo(g, job.Spec.MPIReplicaSpecs[mpiv2.MPIReplicaTypeLauncher].Template).Env).To(Equal(c.want))
+		})
+	}
+}

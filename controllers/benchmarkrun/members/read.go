@@ -1,0 +1,89 @@
+package members
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// Read reads the members of a filesystem from its FileSystemNodes and StorageTargets, in the order of their names. It is the only place
+// that knows which objects hold them.
+func Read(ctx context.Context, reader client.Reader, fs *v1alpha1.FileSystem) (Members, error) {
+	mine := []client.ListOption{
+		client.InNamespace(fs.Namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: fs.Name}, client.UnsafeDisableDeepCopy,
+	}
+	var nodes v1alpha1.FileSystemNodeList
+	if err := reader.List(ctx, &nodes, mine...); err != nil {
+		return Members{}, fmt.Errorf("list the FileSystemNodes of %s: %w", fs.Name, err)
+	}
+	var targets v1alpha1.StorageTargetList
+	if err := reader.List(ctx, &targets, mine...); err != nil {
+		return Members{}, fmt.Errorf("list the StorageTargets of %s: %w", fs.Name, err)
+	}
+	var out Members
+	ids := map[string]int32{}
+	for i := range nodes.Items {
+		if n := &nodes.Items[i]; n.Spec.FileSystem.UID == string(fs.UID) {
+			out.add(n, ids)
+		}
+	}
+	for i := range targets.Items {
+		t := &targets.Items[i]
+		if t.Spec.FileSystem.UID != string(fs.UID) || t.Spec.Role != v1alpha1.RoleStorage {
+			continue
+		}
+		service := v1alpha1.TargetService{}
+		if t.Status.Service != nil {
+			service = *t.Status.Service
+		}
+		out.Targets = append(out.Targets, target(t.Spec.Node, t.Spec.StoragePool, cmp.Or(t.Status.MountPath, t.Name), ids[t.Name], service))
+		out.Targets[len(out.Targets)-1].StorageTarget = t.Name
+	}
+	slices.SortFunc(out.Instances, func(a, b v1alpha1.InstanceStatus) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(out.Targets, func(a, b v1alpha1.TargetStatus) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// add adds the servers of a node, and those of their targets that are directories. ids gets the numbers of all of them, by name.
+func (m *Members) add(n *v1alpha1.FileSystemNode, ids map[string]int32) {
+	node := n.Spec.Node
+	for _, told := range n.Spec.Members {
+		if told.Retired {
+			continue
+		}
+		instance := v1alpha1.InstanceStatus{
+			Name: told.Name + "." + node, Role: told.Role, Node: node, StoragePool: told.StoragePool, Slot: told.Slot, NodeID: told.ID,
+		}
+		for _, t := range told.Targets {
+			ids[t.Name] = t.ID
+			if told.Role != v1alpha1.RoleStorage {
+				instance.Target = t.Name
+			}
+		}
+		for _, seen := range n.Status.Members {
+			if seen.Name != told.Name {
+				continue
+			}
+			instance.Address, instance.Version, instance.Online = seen.Address, seen.Version, seen.Online
+			instance.Placement, instance.Message = seen.Placement, seen.Message
+			for _, d := range seen.Directories {
+				m.Targets = append(m.Targets, target(node, told.StoragePool, d.Name, ids[d.Name], d.TargetService))
+			}
+		}
+		m.Instances = append(m.Instances, instance)
+	}
+}
+
+func target(node, pool, directory string, id int32, service v1alpha1.TargetService) v1alpha1.TargetStatus {
+	return v1alpha1.TargetStatus{
+		Name: node + ":" + directory, Node: node, StoragePool: pool, Directory: directory, ID: id, Online: service.Online,
+		CapacityBytes: service.CapacityBytes, UsedBytes: service.UsedBytes, Removing: service.Removing, Removable: service.Removable,
+		Message: service.Message,
+	}
+}

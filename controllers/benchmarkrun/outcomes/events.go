@@ -1,0 +1,62 @@
+package outcomes
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/benchmarkrun/decision"
+)
+
+// MaxNote bounds an event's note; the API's own limit is 1024 bytes.
+const MaxNote = 1000
+
+// Note is one event.
+type Note struct {
+	// Kind is corev1.EventTypeNormal or corev1.EventTypeWarning.
+	Kind, Reason, Action, Text string
+}
+
+// Notes are the events that the step from one status to the next makes: the start, each point that failed, what holds
+// the run up until a person acts, and the end.
+func Notes(before, after *v1alpha1.BenchmarkRun, d decision.Decision) []Note {
+	var out []Note
+	if before.Status.StartTime == nil && after.Status.StartTime != nil {
+		out = append(out, Note{corev1.EventTypeNormal, "Started", "Run", fmt.Sprintf("%d points, each run %d times, in %s",
+			len(after.Status.Points), after.Spec.Repetitions, after.Status.Directory)})
+	}
+	was := map[int32]v1alpha1.PointState{}
+	for _, p := range before.Status.Points {
+		was[p.Index] = p.State
+	}
+	for _, p := range after.Status.Points {
+		if (p.State == v1alpha1.PointFailed || p.State == v1alpha1.PointInvalid) && was[p.Index] != p.State {
+			out = append(out, Note{corev1.EventTypeWarning, "Point" + string(p.State), "Measure", fmt.Sprintf("point %d: %s", p.Index, p.Message)})
+		}
+	}
+	had := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionSucceeded)
+	is := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionSucceeded)
+	stalled := meta.IsStatusConditionTrue(after.Status.Conditions, v1alpha1.ConditionStalled)
+	changed := is != nil && (had == nil || had.Status != is.Status || had.Reason != is.Reason)
+	switch ended := before.Status.CompletionTime == nil && after.Status.CompletionTime != nil; {
+	case ended && is.Status == metav1.ConditionTrue:
+		out = append(out, Note{corev1.EventTypeNormal, is.Reason, "End", is.Message})
+	case ended, changed && stalled:
+		out = append(out, Note{corev1.EventTypeWarning, is.Reason, "End", is.Message})
+	case changed && is.Reason == v1alpha1.ReasonSuspended:
+		out = append(out, Note{corev1.EventTypeNormal, is.Reason, "Suspend", is.Message})
+	}
+	if d.LeftBehind != "" && (changed || d.Ended) {
+		out = append(out, LeftBehind(after, d))
+	}
+	return out
+}
+
+// LeftBehind is the event of files that could not be removed.
+func LeftBehind(run *v1alpha1.BenchmarkRun, d decision.Decision) Note {
+	return Note{corev1.EventTypeWarning, "FilesLeftBehind", "Clean", fmt.Sprintf("files are still in %s: %s; remove them by hand",
+		run.Status.Directory, d.LeftBehind)}
+}

@@ -1,0 +1,125 @@
+// Package scope is all that one pass over a BenchmarkRun knows, and what follows from it: which turns there are and which comes next, on
+// which nodes and in which directories. Nothing in it reads or writes.
+package scope
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks"
+	"parallelfs.dev/operator/benchmarks/placement"
+	"parallelfs.dev/operator/benchmarks/results"
+	"parallelfs.dev/operator/controllers/benchmarkrun/children"
+	"parallelfs.dev/operator/controllers/benchmarkrun/members"
+	"parallelfs.dev/operator/controllers/benchmarkrun/trust"
+	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// Jobs are all that the run has.
+func (w *Scope) Jobs() []*children.Child {
+	var out []*children.Child
+	for i := range w.Children {
+		out = append(out, &w.Children[i])
+	}
+	for _, c := range []*children.Child{w.Cleaner, w.Checker, w.Exporter} {
+		if c != nil {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// Scope is all that decide may look at.
+type Scope struct {
+	Run *v1alpha1.BenchmarkRun
+	Now time.Time
+	// Poll is Reconciler.PollInterval.
+	Poll time.Duration
+	// FileSystem is nil while there is none of that name.
+	FileSystem *v1alpha1.FileSystem
+	Mount      backend.Mount
+	// Management makes the jobs of tools that a management service runs, nil for a filesystem that has none.
+	Management backend.Benchmarker
+	// Mounted are the nodes that mount the filesystem, sorted; clients are those of them that the run selects.
+	Mounted []string
+	Clients []placement.Node
+	// Mounters are the pods that mount the filesystem, by node.
+	Mounters map[string]*corev1.Pod
+	// Members are the filesystem's servers and targets.
+	Members members.Members
+	// Inventories are what the agents say, by node.
+	Inventories map[string]*v1alpha1.NodeInventory
+	// kernels are those of the nodes, as Kubernetes has them.
+	Nodes map[string]*corev1.Node
+	// Invalid says what is wrong with the spec, whatever the cluster holds.
+	Invalid string
+	// Parameters are those of the tool, with the values of the spec.
+	Parameters []benchmarks.Parameter
+	Points     []benchmarks.Point
+	Plans      []benchmarks.Plan
+	// Image holds the tool, empty when nobody has named one.
+	Image   string
+	Records turns.Records
+	// Outputs are the ConfigMaps with the records and the raw output of points.
+	Outputs []corev1.ConfigMap
+	// Provenance is what was found before the first point, and published what the ConfigMap of results is about.
+	Provenance Provenance
+	Published  string
+	// Children are the jobs that run turns; there is at most one, unless somebody else made more.
+	Children []children.Child
+	// Cleaner removes the run's files, checker looks at image and space, exporter writes the results elsewhere.
+	Cleaner, Checker, Exporter *children.Child
+	// Lingering names pods of removed jobs that have not ended.
+	Lingering []string
+	// MPIMissing is true when the run needs MPIJobs and the cluster does not serve them.
+	MPIMissing bool
+	// Active names another run that has a job on the filesystem; older names the run whose turn it is before this one.
+	Active, Older string
+	// Daemons are the pods of the filesystem's servers and of the run's clients, and targets its StorageTargets. They are read only for a
+	// pass that takes a fingerprint.
+	Daemons []corev1.Pod
+	Targets []v1alpha1.StorageTarget
+	// Dropped is how far the dropping of caches for the next turn is.
+	Dropped Drop
+	// Baseline is what the results are compared with, and baselineOf names it; baselineProblem says why there is none.
+	Baseline        *results.Run
+	BaselineOf      string
+	BaselineProblem string
+}
+
+// Distributed is true when a command needs an MPIJob.
+func Distributed(launch benchmarks.Launch) bool {
+	switch launch {
+	case benchmarks.OnLauncher, benchmarks.OnProcesses, benchmarks.OnEachProcess, benchmarks.OnEachClient:
+		return true
+	case benchmarks.OnClient, benchmarks.OnServers, benchmarks.OnManagement:
+	}
+	return false
+}
+
+// Any is true when a step of a point is started in such a way.
+func (w *Scope) Any(is func(benchmarks.Launch) bool) bool {
+	return slices.ContainsFunc(w.Plans, func(p benchmarks.Plan) bool {
+		return slices.ContainsFunc(p.Steps, func(s benchmarks.Step) bool { return is(s.Command.Launch) })
+	})
+}
+
+// OnClients is true when a run works in the mounted filesystem.
+func OnClients(launch benchmarks.Launch) bool {
+	return launch != benchmarks.OnServers && launch != benchmarks.OnManagement
+}
+
+// OfRun selects what carries the run's label.
+func (w *Scope) OfRun() []client.ListOption {
+	return []client.ListOption{client.InNamespace(w.Run.Namespace), client.MatchingLabels{v1alpha1.LabelBenchmarkRun: w.Run.Name}}
+}
+
+// Trust is the fingerprint of now, for a turn on these nodes.
+func (w *Scope) Trust(nodes []string) trust.Fingerprint {
+	return trust.TakeFingerprint(w.FileSystem, w.Daemons, w.Targets, nodes)
+}

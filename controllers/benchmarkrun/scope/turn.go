@@ -1,0 +1,201 @@
+package scope
+
+import (
+	"maps"
+	"slices"
+
+	"parallelfs.dev/operator/benchmarks"
+	"parallelfs.dev/operator/benchmarks/stats"
+	"parallelfs.dev/operator/benchmarks/sweep"
+	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
+)
+
+// Blank is the record of a turn before anything is known of it but what it is.
+func (w *Scope) Blank(t turns.Turn) turns.Record {
+	entry := turns.Record{Point: t.Point, Repetition: t.Repetition, WarmUp: t.WarmUp, Attempt: t.Attempt, Step: t.Step}
+	if t.Point < len(w.Points) {
+		entry.Parameters = w.Points[t.Point].Parameters
+		steps := w.Plans[t.Point].Steps
+		step := steps[min(t.Step, len(steps)-1)]
+		entry.StepName, entry.Command = step.Name, step.Command.Argv
+		for _, call := range step.Command.Calls {
+			entry.Command = append(entry.Command, callWords(call)...)
+		}
+	}
+	return entry
+}
+
+// callWords writes a call of a filesystem's own tools as words; how they are spelled is the backend's.
+func callWords(call benchmarks.Call) []string {
+	words := []string{call.Verb}
+	for _, name := range slices.Sorted(maps.Keys(call.Arguments)) {
+		words = append(words, name+"="+call.Arguments[name])
+	}
+	return words
+}
+
+// Progress is how far a repetition or warm-up is.
+type Progress struct {
+	// over is true when it is not tried again.
+	over bool
+	// next is the turn that follows, unless it is over.
+	next turns.Turn
+	// attempts counts those that have ended.
+	attempts int
+	// bad is the record that leaves it without a result, when it is over.
+	bad *turns.Record
+	// Result are the records of the attempt that counts, one for each step.
+	Result []turns.Record
+}
+
+// samples of all steps, in their order.
+func (p Progress) samples() []benchmarks.Sample {
+	var out []benchmarks.Sample
+	for _, step := range p.Result {
+		out = append(out, step.Samples...)
+	}
+	return out
+}
+
+const defaultInvalidRetries = 2
+
+// retries are how often a repetition may be tried again after a failure, and after a disturbance.
+func (w *Scope) retries() (failed, invalid int) {
+	invalid = defaultInvalidRetries
+	if l := w.Run.Spec.Limits; l != nil {
+		failed = int(l.Retries)
+		if l.InvalidRetries != nil {
+			invalid = int(*l.InvalidRetries)
+		}
+	}
+	return failed, invalid
+}
+
+// Steps is the number of steps of a repetition of a point.
+func (w *Scope) Steps(point int) int {
+	if point >= len(w.Plans) {
+		return 1
+	}
+	return max(len(w.Plans[point].Steps), 1)
+}
+
+// ProgressOf says how far a repetition or warm-up is, from its records.
+func (w *Scope) ProgressOf(point int, warmUp bool, repetition int) Progress {
+	p := Progress{next: turns.Turn{Point: point, WarmUp: warmUp, Repetition: repetition, Attempt: 1}}
+	failed, invalid := 0, 0
+	mostFailed, mostInvalid := w.retries()
+	var steps []turns.Record
+	for _, entry := range w.Records.Of(point) {
+		if entry.WarmUp != warmUp || entry.Repetition != repetition {
+			continue
+		}
+		if entry.Attempt != p.next.Attempt {
+			p.next.Attempt, steps = entry.Attempt, nil
+		}
+		steps = append(steps, entry)
+		switch {
+		case entry.Invalid != "":
+			invalid++
+		case entry.Error != "":
+			failed++
+		case entry.Interrupted != "":
+		case len(steps) == w.Steps(point):
+			p.over, p.Result = true, steps
+			p.attempts++
+			return p
+		default:
+			p.next.Step = len(steps)
+			continue
+		}
+		p.attempts++
+		if failed > mostFailed || invalid > mostInvalid {
+			p.over, p.bad = true, &entry
+			return p
+		}
+		p.next.Attempt, p.next.Step, steps = entry.Attempt+1, 0, nil
+	}
+	return p
+}
+
+// PointState is how far a point is.
+type PointState struct {
+	sweep.Progress
+	// Results are the samples of its repetitions.
+	Results [][]benchmarks.Sample
+	// Bad is what leaves the point without a result.
+	Bad *turns.Record
+	// Needs is the number of repetitions that it has when it is over, as far as is known.
+	Needs int
+	// Over is true when it gets no more turns.
+	Over bool
+}
+
+// State says how far a point is.
+func (w *Scope) State(point int) PointState {
+	var s PointState
+	if warm := w.Run.Spec.WarmUp; warm != nil {
+		for s.WarmUps < max(int(warm.Repetitions), 1) {
+			p := w.ProgressOf(point, true, s.WarmUps+1)
+			if !p.over {
+				break
+			}
+			if p.bad != nil {
+				s.Bad = p.bad
+				break
+			}
+			s.WarmUps++
+		}
+	}
+	for s.Bad == nil {
+		p := w.ProgressOf(point, false, s.Repetitions+1)
+		if !p.over {
+			break
+		}
+		if s.Bad = p.bad; s.Bad == nil {
+			s.Repetitions++
+			s.Results = append(s.Results, p.samples())
+		}
+	}
+	s.Ended = s.Bad != nil
+	wanted := max(int(w.Run.Spec.Repetitions), 1)
+	s.Needs = max(wanted, s.Repetitions)
+	if rule := w.Run.Spec.Until; rule != nil && !s.Ended && s.Repetitions >= wanted && !stats.Enough(rule, s.Results) {
+		s.More, s.Needs = true, s.Repetitions+1
+	}
+	s.Over = s.Ended || s.Repetitions >= wanted && !s.More
+	return s
+}
+
+// States are those of all points.
+func (w *Scope) States() []PointState {
+	out := make([]PointState, len(w.Points))
+	for i := range w.Points {
+		out[i] = w.State(i)
+	}
+	return out
+}
+
+// Schedule is the order of the run's repetitions.
+func (w *Scope) Schedule() sweep.Schedule {
+	return sweep.NewSchedule(&w.Run.Spec, len(w.Points), w.Run.UID)
+}
+
+// Next is the turn that follows, false when all is over.
+func (w *Scope) Next() (turns.Turn, bool) {
+	var all []sweep.Progress
+	for _, s := range w.States() {
+		all = append(all, s.Progress)
+	}
+	t, more := w.Schedule().Next(all)
+	if !more {
+		return turns.Turn{}, false
+	}
+	return w.ProgressOf(t.Point, t.WarmUp, t.Repetition).next, true
+}
+
+// Ends is true when a record ends its repetition: no attempt follows it.
+func (w *Scope) Ends(entry turns.Record) bool {
+	with := *w
+	with.Records = w.Records.With(entry)
+	return with.ProgressOf(entry.Point, entry.WarmUp, entry.Repetition).over
+}

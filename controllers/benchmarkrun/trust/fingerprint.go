@@ -1,0 +1,215 @@
+// Package trust says whether a measurement was disturbed: it compares fingerprints of all that could, from before it and after it.
+package trust
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/benchmarkrun/text"
+)
+
+// Fingerprint is the state of all that could disturb a measurement, each thing by its name in a sentence: one that is taken before a
+// turn and one after it are the same, or the turn is invalid.
+type Fingerprint map[string]string
+
+// The words that begin the names in a fingerprint.
+const (
+	ofFileSystem = "FileSystem"
+	ofPod        = "pod"
+	ofTarget     = "StorageTarget"
+	ofMount      = "mount on node"
+	// onNode stands before the node of a thing.
+	onNode = " on node "
+	// ofNode is all that is on one node, in a fingerprint that is kept by nodes.
+	ofNode = "something on node"
+)
+
+// UIDLength is how much of a uid tells one object from another here.
+const UIDLength = 8
+
+// TakeFingerprint is a pure function of the FileSystem, the pods of its daemons and clients, and its StorageTargets. Only the nodes that
+// the benchmark runs on count among its mounts.
+func TakeFingerprint(fs *v1alpha1.FileSystem, pods []corev1.Pod, targets []v1alpha1.StorageTarget, clients []string) Fingerprint {
+	if fs == nil {
+		return nil
+	}
+	short := func(uid string) string { return uid[:min(len(uid), UIDLength)] }
+	out := Fingerprint{ofFileSystem + " " + fs.Name: short(string(fs.UID))}
+	for i := range pods {
+		p := &pods[i]
+		if !OwnedByDaemonSet(p) || p.Labels[v1alpha1.LabelComponent] == ComponentClient && !slices.Contains(clients, p.Spec.NodeName) {
+			continue
+		}
+		restarts := int32(0)
+		for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+			// The probe of a filesystem may come and go: it measures nothing.
+			if c.Name != probeContainer {
+				restarts += c.RestartCount
+			}
+		}
+		out[fmt.Sprintf("%s %s%s%s", ofPod, DaemonOf(p), onNode, p.Spec.NodeName)] = fmt.Sprintf("%s/%d", short(string(p.UID)), restarts)
+		if p.Labels[v1alpha1.LabelComponent] == ComponentClient {
+			out[ofMount+" "+p.Spec.NodeName] = fmt.Sprint(Mounts(p))
+		}
+	}
+	for i := range targets {
+		t := &targets[i]
+		if t.Spec.FileSystem.Name != fs.Name {
+			continue
+		}
+		ready := metav1.ConditionUnknown
+		if c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionReady); c != nil {
+			ready = c.Status
+		}
+		out[fmt.Sprintf("%s %s%s%s", ofTarget, t.Name, onNode, t.Spec.Node)] =
+			fmt.Sprintf("%s/%s/%s/%t", short(string(t.UID)), t.Spec.Device.ID, ready, t.DeletionTimestamp != nil)
+	}
+	for node, bad := range BadClients(fs) {
+		if slices.Contains(clients, node) {
+			out[ofMount+" "+node] = fmt.Sprint(!bad)
+		}
+	}
+	return out
+}
+
+const (
+	// ComponentClient is the component of the pods that mount a filesystem, of every backend.
+	ComponentClient = "client"
+	// probeContainer asks a filesystem for its state.
+	probeContainer = "probe"
+)
+
+// DaemonOf names a pod without the part that is new each time.
+func DaemonOf(p *corev1.Pod) string {
+	words := []string{p.Labels[v1alpha1.LabelComponent]}
+	for _, label := range []string{v1alpha1.LabelStoragePool, v1alpha1.LabelInstance} {
+		if value := p.Labels[label]; value != "" {
+			words = append(words, value)
+		}
+	}
+	return strings.Join(words, "-")
+}
+
+// OwnedByDaemonSet is true for the pods of servers and clients, and false for those of Jobs.
+func OwnedByDaemonSet(p *corev1.Pod) bool {
+	owner := metav1.GetControllerOf(p)
+	return owner != nil && owner.Kind == "DaemonSet"
+}
+
+// DiffersFrom says what has changed since an earlier fingerprint, empty when nothing has. The first things by name are told.
+func (f Fingerprint) DiffersFrom(before Fingerprint) string {
+	const mostTold = 3
+	switch was, short := before[digested]; {
+	case short && f.digest()[digested] == was:
+		return ""
+	case short:
+		return fmt.Sprintf("a daemon, a StorageTarget or a mount has changed; which of them is not kept, because FileSystem and clients are %d of them", len(f))
+	case before.isByNode():
+		f = f.byNode()
+	}
+	var told []string
+	names := slices.Sorted(maps.Keys(before))
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		if _, known := before[name]; !known {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		was, known := before[name]
+		is, there := f[name]
+		switch {
+		case was == is && known == there:
+		case !known:
+			told = append(told, name+" is new")
+		case !there:
+			told = append(told, name+" is gone")
+		case strings.HasPrefix(name, ofPod):
+			told = append(told, name+" was restarted")
+		case strings.HasPrefix(name, ofMount):
+			told = append(told, name+" has changed")
+		case strings.HasPrefix(name, ofFileSystem):
+			told = append(told, name+" is another one of that name")
+		default:
+			told = append(told, name+" has changed")
+		}
+	}
+	if len(told) > mostTold {
+		told = append(told[:mostTold], fmt.Sprintf("%d more", len(told)-mostTold))
+	}
+	return text.SentenceList(told)
+}
+
+// maxFingerprint bounds a fingerprint in an annotation, in bytes: all annotations of an object together have 256 KiB, and a job's list of
+// nodes is among them.
+const maxFingerprint = 96 << 10
+
+// digested is the only name in a fingerprint that was too long to be kept: its value is a hash of it.
+const digested = "digest"
+
+// digest is a short form of a fingerprint, by which a change is seen and not what has changed.
+func (f Fingerprint) digest() Fingerprint {
+	sum := sha256.Sum256(f.json())
+	return Fingerprint{digested: hex.EncodeToString(sum[:])}
+}
+
+// byNode is a shorter form of a fingerprint, by which it is seen on which node something has changed: a hash for each node, and what is on
+// no node as it is.
+func (f Fingerprint) byNode() Fingerprint {
+	const enough = 8 // bytes of a hash: nobody makes two of them the same by intent
+	out, nodes := Fingerprint{}, map[string]Fingerprint{}
+	for name, value := range f {
+		i := strings.LastIndex(name, onNode)
+		if i < 0 {
+			out[name] = value
+			continue
+		}
+		node := name[i+len(onNode):]
+		if nodes[node] == nil {
+			nodes[node] = Fingerprint{}
+		}
+		nodes[node][name] = value
+	}
+	for node, things := range nodes {
+		sum := sha256.Sum256(things.json())
+		out[ofNode+" "+node] = hex.EncodeToString(sum[:enough])
+	}
+	return out
+}
+
+func (f Fingerprint) isByNode() bool {
+	for name := range f {
+		if strings.HasPrefix(name, ofNode) {
+			return true
+		}
+	}
+	return false
+}
+
+// Encode writes a fingerprint for an annotation of a job. One that is too long is kept by nodes, and of a filesystem that is too large
+// even for that, as its digest: however large the filesystem is, a change is seen.
+func (f Fingerprint) Encode() string {
+	for _, form := range []Fingerprint{f, f.byNode()} {
+		if raw := form.json(); len(raw) <= maxFingerprint {
+			return string(raw)
+		}
+	}
+	return string(f.digest().json())
+}
+
+func (f Fingerprint) json() []byte {
+	raw, err := json.Marshal(f)
+	if err != nil {
+		panic(err) // it holds strings only
+	}
+	return raw
+}

@@ -1,0 +1,289 @@
+package turns
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks"
+	"parallelfs.dev/operator/benchmarks/telemetry"
+)
+
+const (
+	// maxRaw is how much of a repetition's raw output is kept, in bytes before compression.
+	maxRaw = 512 << 10
+	// MaxStored bounds the data of one ConfigMap, in bytes; the API's own limit is 1 MiB.
+	MaxStored = 900 << 10
+)
+
+// Record is what is known of one turn that has ended, with a result or without. It is written once, and all of the
+// run's status follows from the records and the spec.
+type Record struct {
+	Point      int `json:"point"`
+	Repetition int `json:"repetition"`
+	// WarmUp is true for a repetition that does not count. Attempt counts from 1; the records of old runs have none, which is the first.
+	WarmUp  bool `json:"warmUp,omitempty"`
+	Attempt int  `json:"attempt,omitempty"`
+	// Step is the number of the phase from 0, and StepName its name, of a repetition that has several.
+	Step       int                           `json:"step,omitempty"`
+	StepName   string                        `json:"stepName,omitempty"`
+	Parameters map[v1alpha1.SweepName]string `json:"parameters,omitempty"`
+	// Command is the tool's command line; Nodes are those that it ran on, and Placement says how many processes they had.
+	Command   []string `json:"command,omitempty"`
+	Nodes     []string `json:"nodes,omitempty"`
+	Placement string   `json:"placement,omitempty"`
+	// Started is when its job was started, Finished when its container ended.
+	Started  time.Time `json:"started"`
+	Finished time.Time `json:"finished"`
+	ExitCode *int32    `json:"exitCode,omitempty"`
+	// Version is what the tool says of itself, ImageID the digest of its image.
+	Version string `json:"version,omitempty"`
+	ImageID string `json:"imageID,omitempty"`
+	// Samples are the result.
+	Samples []benchmarks.Sample `json:"samples,omitempty"`
+	// Error says why there is no result, and Tail holds the last lines of the output.
+	Error string `json:"error,omitempty"`
+	Tail  string `json:"tail,omitempty"`
+	// Invalid says what disturbed it, whatever it measured. Interrupted says why an attempt was given up through nobody's fault: its
+	// repetition begins anew, and that counts for nothing.
+	Invalid     string `json:"invalid,omitempty"`
+	Interrupted string `json:"interrupted,omitempty"`
+	// Telemetry is what the servers did meanwhile.
+	Telemetry []telemetry.Summary `json:"telemetry,omitempty"`
+	// Truncated says what of the raw output and the telemetry was not kept.
+	Truncated string `json:"truncated,omitempty"`
+}
+
+// Duration is the time that the turn took.
+func (r Record) Duration() time.Duration { return max(0, r.Finished.Sub(r.Started)) }
+
+// Turn is the one that this is the record of.
+func (r Record) Turn() Turn {
+	return Turn{Point: r.Point, WarmUp: r.WarmUp, Repetition: r.Repetition, Attempt: max(r.Attempt, 1), Step: r.Step}
+}
+
+// Title names the repetition.
+func (r Record) Title() string {
+	if r.WarmUp {
+		return fmt.Sprintf("warm-up %d", r.Repetition)
+	}
+	return fmt.Sprintf("repetition %d", r.Repetition)
+}
+
+// Trouble says why a record is no result, empty when it is one.
+func (r Record) Trouble() string {
+	return cmp.Or(r.Invalid, r.Error, r.Interrupted)
+}
+
+// Records of a run by point, those of a point in the order of their turns: warm-ups first, then repetition, attempt and step.
+type Records map[int][]Record
+
+func inOrder(a, b Record) int {
+	warm := func(r Record) int {
+		if r.WarmUp {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(warm(a), warm(b)), cmp.Compare(a.Repetition, b.Repetition),
+		cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Step, b.Step))
+}
+
+// Add takes a record in, in the place of one of the same turn.
+func (r Records) Add(entry Record) {
+	entry.Attempt = max(entry.Attempt, 1)
+	at, found := slices.BinarySearchFunc(r[entry.Point], entry, inOrder)
+	if found {
+		r[entry.Point][at] = entry
+		return
+	}
+	r[entry.Point] = slices.Insert(r[entry.Point], at, entry)
+}
+
+// With is a copy that has one more.
+func (r Records) With(entry Record) Records {
+	out := maps.Clone(r)
+	if out == nil {
+		out = Records{}
+	}
+	out[entry.Point] = slices.Clone(r[entry.Point])
+	out.Add(entry)
+	return out
+}
+
+// Of are those of a point, in the order of their turns.
+func (r Records) Of(point int) []Record { return r[point] }
+
+// Find returns the record of a turn.
+func (r Records) Find(t Turn) (Record, bool) {
+	for _, entry := range r[t.Point] {
+		if entry.Turn() == t {
+			return entry, true
+		}
+	}
+	return Record{}, false
+}
+
+// Total returns the time that all turns took, and how many there are.
+func (r Records) Total() (sum time.Duration, count int) {
+	for _, point := range r {
+		for _, entry := range point {
+			sum += entry.Duration()
+			count++
+		}
+	}
+	return sum, count
+}
+
+// LastEnd is when the last of all turns ended.
+func (r Records) LastEnd() time.Time {
+	var last time.Time
+	for _, point := range r {
+		for _, entry := range point {
+			if entry.Finished.After(last) {
+				last = entry.Finished
+			}
+		}
+	}
+	return last
+}
+
+// PointName is the name of the ConfigMap of a point.
+func PointName(run string, point int) string { return fmt.Sprintf("%s-p%03d", run, point) }
+
+const (
+	recordEnding = ".json"
+	rawEnding    = ".txt.gz"
+)
+
+// isRecord is true for the key of a record in a ConfigMap.
+func isRecord(key string) bool {
+	return (strings.HasPrefix(key, "rep-") || strings.HasPrefix(key, "warmup-")) && strings.HasSuffix(key, recordEnding)
+}
+
+// HoldsRecords is true for the ConfigMap of a point.
+func HoldsRecords(cm *corev1.ConfigMap) bool {
+	for key := range cm.Data {
+		if isRecord(key) {
+			return true
+		}
+	}
+	return false
+}
+
+// DecodeRecords reads the records of a run from its ConfigMaps.
+func DecodeRecords(list []corev1.ConfigMap, run *v1alpha1.BenchmarkRun) (Records, error) {
+	out := Records{}
+	for i := range list {
+		cm := &list[i]
+		if !metav1.IsControlledBy(cm, run) {
+			continue
+		}
+		found, err := RecordsIn(cm)
+		if err != nil {
+			return nil, err
+		}
+		for _, entry := range found {
+			out.Add(entry)
+		}
+	}
+	return out, nil
+}
+
+// RecordsIn reads the records of one ConfigMap.
+func RecordsIn(cm *corev1.ConfigMap) ([]Record, error) {
+	var out []Record
+	for key, text := range cm.Data {
+		if !isRecord(key) {
+			continue
+		}
+		var entry Record
+		if err := json.Unmarshal([]byte(text), &entry); err != nil {
+			return nil, fmt.Errorf("read %s of ConfigMap %s: %w; remove that key to run the repetition again", key, cm.Name, err)
+		}
+		out = append(out, entry)
+	}
+	return out, nil
+}
+
+// AddTo puts a record and its raw output into a ConfigMap's data, cutting to what fits: the output first, then the telemetry.
+func (r Record) AddTo(cm *corev1.ConfigMap, key string, raw []byte) error {
+	used := 4 << 10 // for the record itself without its samples and tail
+	for key, value := range cm.Data {
+		used += len(key) + len(value)
+	}
+	for key, value := range cm.BinaryData {
+		used += len(key) + len(value)
+	}
+	entry := r
+	for limit := maxRaw; ; limit /= 2 {
+		kept := cutMiddle(raw, limit)
+		if len(kept) < len(raw) {
+			entry.Truncated = fmt.Sprintf("the first and the last part of %d bytes of raw output were kept, %d bytes in all", len(raw), len(kept))
+		}
+		if limit == 0 && len(raw) > 0 {
+			kept, entry.Truncated = nil, fmt.Sprintf("none of %d bytes of raw output was kept: the ConfigMap is full", len(raw))
+		}
+		text, err := json.Marshal(entry)
+		if err != nil {
+			return fmt.Errorf("encode repetition %d: %w", r.Repetition, err)
+		}
+		packed, err := compress(kept)
+		if err != nil {
+			return err
+		}
+		if used+len(text)+len(packed) > MaxStored && limit > 0 {
+			continue
+		}
+		if used+len(text) > MaxStored && len(entry.Telemetry) > 0 {
+			entry.Telemetry = nil
+			entry.Truncated = strings.TrimPrefix(entry.Truncated+"; the telemetry was not kept: the ConfigMap is full", "; ")
+			if text, err = json.Marshal(entry); err != nil {
+				return fmt.Errorf("encode repetition %d: %w", r.Repetition, err)
+			}
+		}
+		if cm.Data == nil {
+			cm.Data = map[string]string{}
+		}
+		cm.Data[key+recordEnding] = string(text)
+		if len(kept) > 0 {
+			if cm.BinaryData == nil {
+				cm.BinaryData = map[string][]byte{}
+			}
+			cm.BinaryData[key+rawEnding] = packed
+		}
+		return nil
+	}
+}
+
+// cutMiddle keeps the first and the last part of a text that is longer than limit bytes.
+func cutMiddle(text []byte, limit int) []byte {
+	if len(text) <= limit {
+		return text
+	}
+	mark := fmt.Appendf(nil, "\n[... %d bytes were left out here ...]\n", len(text)-limit)
+	half := limit / 2
+	return slices.Concat(text[:half], mark, text[len(text)-half:])
+}
+
+func compress(text []byte) ([]byte, error) {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	if _, err := w.Write(text); err != nil {
+		return nil, fmt.Errorf("compress the raw output: %w", err)
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("compress the raw output: %w", err)
+	}
+	return out.Bytes(), nil
+}

@@ -1,0 +1,97 @@
+package turns
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	rand "math/rand/v2"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks"
+)
+
+func unpack(g *WithT, packed []byte) string {
+	reader, err := gzip.NewReader(bytes.NewReader(packed))
+	g.Expect(err).NotTo(HaveOccurred())
+	text, err := io.ReadAll(reader)
+	g.Expect(err).NotTo(HaveOccurred())
+	return string(text)
+}
+
+// noise is text that does not compress.
+func noise(size int) []byte {
+	random := rand.NewChaCha8([32]byte{1})
+	out := make([]byte, size)
+	_, _ = random.Read(out) // it never fails
+	return out
+}
+
+func TestAConfigMapHoldsARepetition(t *testing.T) {
+	t.Run("whole, when it is small", func(t *testing.T) {
+		g := NewWithT(t)
+		var cm corev1.ConfigMap
+		g.Expect(Record{Point: 1, Repetition: 2}.AddTo(&cm, "rep-2", []byte("out\n"))).To(Succeed())
+		g.Expect(unpack(g, cm.BinaryData["rep-2.txt.gz"])).To(Equal("out\n"))
+		var entry Record
+		g.Expect(json.Unmarshal([]byte(cm.Data["rep-2.json"]), &entry)).To(Succeed())
+		g.Expect(entry).To(Equal(Record{Point: 1, Repetition: 2}))
+	})
+	t.Run("with its first and last part, and a word on what is missing, when it is large", func(t *testing.T) {
+		g := NewWithT(t)
+		var cm corev1.ConfigMap
+		raw := append(append([]byte("first"), bytes.Repeat([]byte("x"), 2*maxRaw)...), "last"...)
+		g.Expect(Record{Repetition: 1}.AddTo(&cm, "rep-1", raw)).To(Succeed())
+		kept := unpack(g, cm.BinaryData["rep-1.txt.gz"])
+		g.Expect(kept).To(HavePrefix("firstx"))
+		g.Expect(kept).To(HaveSuffix("xlast"))
+		g.Expect(kept).To(ContainSubstring("bytes were left out here"))
+		g.Expect(cm.Data["rep-1.json"]).To(ContainSubstring(fmt.Sprintf("of %d bytes of raw output were kept", len(raw))))
+	})
+	t.Run("with less and less of the output when many share it, but with all results", func(t *testing.T) {
+		g := NewWithT(t)
+		var cm corev1.ConfigMap
+		for repetition := 1; repetition <= 20; repetition++ {
+			entry := Record{Repetition: repetition, Samples: []benchmarks.Sample{{Name: "write", Unit: "kB/s", Value: 1}}}
+			g.Expect(entry.AddTo(&cm, fmt.Sprintf("rep-%d", repetition), noise(200<<10))).To(Succeed())
+		}
+		size := 0
+		for key, value := range cm.Data {
+			size += len(key) + len(value)
+		}
+		for key, value := range cm.BinaryData {
+			size += len(key) + len(value)
+		}
+		g.Expect(size).To(BeNumerically("<", 1<<20), "the API takes no more")
+		g.Expect(cm.Data).To(HaveLen(20))
+		g.Expect(cm.Data["rep-20.json"]).To(ContainSubstring("raw output was kept"))
+	})
+}
+
+func TestOnlyTheRunsOwnConfigMapsCount(t *testing.T) {
+	run := &v1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Name: "sweep", UID: "mine"}}
+	held := func(owner types.UID, data map[string]string) corev1.ConfigMap {
+		return corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: "sweep-p000", OwnerReferences: []metav1.OwnerReference{{UID: owner, Controller: new(true)}}}, Data: data,
+		}
+	}
+	t.Run("one of an older run of that name does not", func(t *testing.T) {
+		g := NewWithT(t)
+		found, err := DecodeRecords([]corev1.ConfigMap{held("other", map[string]string{"rep-1.json": `{"point":0,"repetition":1}`})}, run)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(found).To(BeEmpty())
+	})
+	t.Run("one that was damaged is named, with what to do", func(t *testing.T) {
+		g := NewWithT(t)
+		_, err := DecodeRecords([]corev1.ConfigMap{held("mine", map[string]string{"rep-1.json": `{`})}, run)
+		g.Expect(err).To(MatchError(ContainSubstring("read rep-1.json of ConfigMap sweep-p000")))
+		g.Expect(err).To(MatchError(ContainSubstring("remove that key to run the repetition again")))
+	})
+}

@@ -1,0 +1,106 @@
+// Package turns names what a run does one job after the other, and holds what came of each: a turn is one step of one attempt of one
+// repetition of a point, and its record stands in the ConfigMap of the point.
+package turns
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"strconv"
+)
+
+// Turn is what one job does: one step of one attempt of one repetition, or warm-up, of a point.
+type Turn struct {
+	Point int
+	// WarmUp is true for a repetition that does not count; they are numbered by themselves.
+	WarmUp bool
+	// Repetition and attempt count from 1, step from 0.
+	Repetition, Attempt, Step int
+}
+
+// Suffix names a turn behind the run's name: "-p3-r2", of a warm-up "-p3-w1", of a second attempt "-p3-r2-a2", of a later step
+// "-p3-r2-s1".
+func (t Turn) Suffix() string {
+	out := "-" + t.Directory()
+	if t.Attempt > 1 {
+		out += fmt.Sprintf("-a%d", t.Attempt)
+	}
+	if t.Step > 0 {
+		out += fmt.Sprintf("-s%d", t.Step)
+	}
+	return out
+}
+
+// Directory is the name of the directory that a turn works in: all attempts and steps of a repetition have the same one, of which the first
+// step of an attempt clears what is there.
+func (t Turn) Directory() string {
+	kind := "r"
+	if t.WarmUp {
+		kind = "w"
+	}
+	return fmt.Sprintf("p%d-%s%d", t.Point, kind, t.Repetition)
+}
+
+// Key is that of a record in the ConfigMap of its point, without its ending. A repetition ends with rep-2, with a result or without; what
+// came before that is rep-2.attempt-1, or, while an attempt has more steps to come, rep-2.step-0 and rep-2.attempt-2.step-0.
+func (t Turn) Key(ends, lastStep bool) string {
+	out := fmt.Sprintf("rep-%d", t.Repetition)
+	if t.WarmUp {
+		out = fmt.Sprintf("warmup-%d", t.Repetition)
+	}
+	if ends {
+		return out
+	}
+	if t.Attempt > 1 || lastStep {
+		out += fmt.Sprintf(".attempt-%d", t.Attempt)
+	}
+	if !lastStep {
+		out += fmt.Sprintf(".step-%d", t.Step)
+	}
+	return out
+}
+
+var turnPattern = regexp.MustCompile(`-p([0-9]+)-([rw])([0-9]+)(?:-a([0-9]+))?(?:-s([0-9]+))?$`)
+
+// TurnOf reads the turn from the name of its job.
+func TurnOf(job string) (Turn, bool) {
+	m := turnPattern.FindStringSubmatch(job)
+	if m == nil {
+		return Turn{}, false
+	}
+	number := func(text string, otherwise int) int {
+		if n, err := strconv.Atoi(text); err == nil {
+			return n
+		}
+		return otherwise
+	}
+	return Turn{
+		Point: number(m[1], 0), WarmUp: m[2] == "w", Repetition: number(m[3], 1), Attempt: number(m[4], 1), Step: number(m[5], 0),
+	}, true
+}
+
+const (
+	// maxJobName leaves room for what the MPI operator adds to make the name of a host of it (-worker-1023), which has at most 63.
+	maxJobName = 51
+	// hashLength is that of what stands for the rest of a name that is cut.
+	hashLength = 8
+)
+
+// JobName is the run's name with a suffix; of a long name, the start and a hash of it.
+func JobName(run, suffix string) string {
+	if len(run)+len(suffix) <= maxJobName {
+		return run + suffix
+	}
+	sum := sha256.Sum256([]byte(run))
+	return run[:maxJobName-len(suffix)-hashLength-1] + "-" + hex.EncodeToString(sum[:])[:hashLength] + suffix
+}
+
+// CleanName names the job that removes the files of a run.
+func CleanName(run string) string { return JobName(run, "-clean") }
+
+// CheckName names the job that looks at image and space.
+func CheckName(run string) string { return JobName(run, "-check") }
+
+// ExportName names the job that takes the results elsewhere.
+func ExportName(run string) string { return JobName(run, "-export") }

@@ -1,0 +1,89 @@
+package filesystem
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// silence is how long an agent may take to write what the servers of its node are told, before a person is told to look. It takes a
+// moment where an agent runs, and as long as a pod takes to start where a node was just given its label.
+const silence = time.Minute
+
+// fileSystemNodes are those of a FileSystem, sorted by node.
+func (r *Reconciler) fileSystemNodes(ctx context.Context, fs *v1alpha1.FileSystem) ([]v1alpha1.FileSystemNode, error) {
+	var list v1alpha1.FileSystemNodeList
+	err := r.Client.List(ctx, &list, client.InNamespace(fs.Namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: fs.Name})
+	if err != nil {
+		return nil, fmt.Errorf("list FileSystemNodes: %w", err)
+	}
+	own := slices.DeleteFunc(list.Items, func(n v1alpha1.FileSystemNode) bool {
+		return n.Spec.FileSystem.UID != string(fs.UID) || !n.DeletionTimestamp.IsZero()
+	})
+	slices.SortFunc(own, func(a, b v1alpha1.FileSystemNode) int { return strings.Compare(a.Spec.Node, b.Spec.Node) })
+	return own, nil
+}
+
+// confirmed is true when the agent of the node has written the spec that the object has now.
+func confirmed(n *v1alpha1.FileSystemNode) bool {
+	return n.Status.Agent != nil && n.Status.Agent.ObservedGeneration == n.Generation
+}
+
+// told are the nodes whose agents have written what is planned. One whose object says something else, because this pass changes it, is
+// not among them, whatever its agent has written.
+func told(objects []client.Object, there []v1alpha1.FileSystemNode) map[string]bool {
+	live := map[string]*v1alpha1.FileSystemNode{}
+	for i := range there {
+		live[there[i].Name] = &there[i]
+	}
+	out := map[string]bool{}
+	for _, o := range objects {
+		if planned, ok := o.(*v1alpha1.FileSystemNode); ok {
+			is := live[planned.Name]
+			out[planned.Spec.Node] = is != nil && confirmed(is) && equality.Semantic.DeepEqual(is.Spec, planned.Spec)
+		}
+	}
+	return out
+}
+
+// untold names the nodes whose agents do not write what the servers there are told, nil when there is none. A node that is not Ready has
+// another problem.
+func (r *Reconciler) untold(in backend.Input) []backend.Problem {
+	as := map[types.UID]string{}
+	for i := range in.FileSystemNodes {
+		n := &in.FileSystemNodes[i]
+		if node, _ := backend.NodeNamed(in.Nodes, n.Spec.Node); node.Ready && len(n.Spec.Members) > 0 && !confirmed(n) {
+			as[n.UID] = "" // each new generation that is not written either is the same silence
+		}
+	}
+	now := r.Order.Now()
+	since := r.seen.see(sight{client.ObjectKeyFromObject(in.FileSystem), "told"}, as, now)
+	var silent []string
+	var why string
+	for i := range in.FileSystemNodes {
+		n := &in.FileSystemNodes[i]
+		if first, waits := since[n.UID]; waits && !first.Add(silence).After(now) {
+			silent = append(silent, n.Spec.Node)
+			if agent := n.Status.Agent; agent != nil && agent.Message != "" {
+				why = cmp.Or(why, fmt.Sprintf("; the agent of node %s says: %s", n.Spec.Node, backend.Shorten(agent.Message)))
+			}
+		}
+	}
+	if len(silent) == 0 {
+		return nil
+	}
+	return []backend.Problem{{Reason: v1alpha1.ReasonServersNotTold, Message: fmt.Sprintf(
+		"no agent tells the servers on %s what to use, so that none is started or restarted there, and those that run go on: "+
+			"label each node (kubectl label node %s %s=), and look at the log of its agent%s",
+		backend.List(silent), silent[0], v1alpha1.LabelAgent, why)}}
+}

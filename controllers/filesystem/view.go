@@ -1,0 +1,198 @@
+package filesystem
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/views"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// show hands on what the filesystem says of each target and each server to who writes it.
+func (r *Reconciler) show(b backend.Backend, in backend.Input, own []v1alpha1.StorageTarget, seen backend.Observation) {
+	prober, _ := b.(backend.Prober)
+	view := views.FileSystem{
+		Targets: targetViews(b, in.FileSystem, own, seen, prober != nil && in.State == nil),
+		Nodes:   nodeViews(in.FileSystemNodes, seen),
+	}
+	r.Views.Show(client.ObjectKeyFromObject(in.FileSystem), in.FileSystem.UID, view)
+}
+
+// targetViews is how the filesystem sees each of its StorageTargets, by name.
+func targetViews(
+	b backend.Backend, fs *v1alpha1.FileSystem, own []v1alpha1.StorageTarget, seen backend.Observation, silent bool,
+) map[string]views.Target {
+	files := map[string]*v1alpha1.TargetStatus{}
+	for i := range seen.Targets {
+		if name := seen.Targets[i].StorageTarget; name != "" {
+			files[name] = &seen.Targets[i]
+		}
+	}
+	type place struct {
+		role v1alpha1.InstanceRole
+		node string
+		slot int32
+	}
+	servers := map[place]*v1alpha1.InstanceStatus{}
+	for i := range seen.Instances {
+		s := &seen.Instances[i]
+		servers[place{s.Role, s.Node, s.Slot}] = s
+	}
+	var mounted []string
+	for _, c := range seen.Clients {
+		if c.Mounted {
+			mounted = append(mounted, c.Node)
+		}
+	}
+	out := make(map[string]views.Target, len(own))
+	for i := range own {
+		t := &own[i]
+		view := views.Target{Generation: t.Generation, Silent: silent}
+		if t.Spec.Role == v1alpha1.RoleStorage {
+			view.Service = serviceOf(files[t.Name])
+		} else if s := servers[place{t.Spec.Role, t.Spec.Node, t.Spec.Instance}]; s != nil {
+			view.Service = &v1alpha1.TargetService{Online: s.Online, Message: v1alpha1.Cut(s.Message, maxMessage)}
+		}
+		if t.Spec.Remove {
+			view.Removal = new(removal(b, fs, t, mounted))
+		}
+		out[t.Name] = view
+	}
+	return out
+}
+
+// removal says how what is on a target comes elsewhere.
+func removal(b backend.Backend, fs *v1alpha1.FileSystem, t *v1alpha1.StorageTarget, mounted []string) backend.Removal {
+	if drainer, ok := b.(backend.Drainer); ok {
+		return drainer.Removal(fs, t, mounted)
+	}
+	return backend.Removal{Never: fmt.Sprintf("a filesystem of type %s can't move what is on one target to others", fs.Spec.Type)}
+}
+
+// serviceOf is what the filesystem says of a target with files, nil when it does not list it.
+func serviceOf(t *v1alpha1.TargetStatus) *v1alpha1.TargetService {
+	if t == nil {
+		return nil
+	}
+	return &v1alpha1.TargetService{
+		Online: t.Online, CapacityBytes: t.CapacityBytes, UsedBytes: used(t), Removing: t.Removing, Removable: t.Removable,
+		Message: v1alpha1.Cut(t.Message, maxMessage),
+	}
+}
+
+// spaceSteps is in how many steps a target fills. Programs that write to thousands of targets would have each of them written anew at every
+// look otherwise; the probe's metrics are exact.
+const spaceSteps = 20
+
+// used is the used space of a target, rounded down to a step. While its data is moved away, a person waits for each byte of it.
+func used(t *v1alpha1.TargetStatus) int64 {
+	if step := t.CapacityBytes / spaceSteps; step > 0 && !t.Removing {
+		return t.UsedBytes - t.UsedBytes%step
+	}
+	return t.UsedBytes
+}
+
+// nodeViews is how the filesystem sees its servers on each node, by the name of the FileSystemNode.
+func nodeViews(nodes []v1alpha1.FileSystemNode, seen backend.Observation) map[string]views.Node {
+	names := map[string]string{}
+	for i := range nodes {
+		names[nodes[i].Spec.Node] = nodes[i].Name
+	}
+	type place struct{ node, pool string }
+	disks := map[place][]*v1alpha1.TargetStatus{}
+	for i := range seen.Targets {
+		t := &seen.Targets[i]
+		disks[place{t.Node, t.StoragePool}] = append(disks[place{t.Node, t.StoragePool}], t)
+	}
+	out := make(map[string]views.Node, len(names))
+	for i := range seen.Instances {
+		s := &seen.Instances[i]
+		name := names[s.Node]
+		if name == "" {
+			continue // its FileSystemNode was made in this pass
+		}
+		node := out[name]
+		member := v1alpha1.MemberStatus{
+			Name: memberName(s), Address: s.Address, Version: s.Version, Online: s.Online, Placement: s.Placement,
+			Message: v1alpha1.Cut(s.Message, maxMessage),
+		}
+		if s.Role == v1alpha1.RoleStorage {
+			for _, t := range disks[place{s.Node, s.StoragePool}] {
+				node.Wanted++
+				if t.Online {
+					node.Online++
+				}
+				if t.StorageTarget == "" {
+					member.Directories = append(member.Directories, v1alpha1.DirectoryStatus{Name: t.Directory, TargetService: *serviceOf(t)})
+				}
+			}
+		}
+		node.Members = append(node.Members, member)
+		out[name] = node
+	}
+	for name, node := range out {
+		slices.SortFunc(node.Members, func(a, b v1alpha1.MemberStatus) int { return strings.Compare(a.Name, b.Name) })
+		out[name] = node
+	}
+	return out
+}
+
+// memberName is the name of a server on its node.
+func memberName(s *v1alpha1.InstanceStatus) string { return strings.TrimSuffix(s.Name, "."+s.Node) }
+
+const (
+	// maxMissing bounds status.missing, and maxWhy its messages, in bytes: a status stays small at any size.
+	maxMissing = 32
+	maxWhy     = 512
+)
+
+// missing are the members that do not take part, servers first.
+func missing(seen backend.Observation) []v1alpha1.MissingMember {
+	var out []v1alpha1.MissingMember
+	add := func(kind v1alpha1.MemberKind, name, node, message string) {
+		if len(out) < maxMissing {
+			out = append(out, v1alpha1.MissingMember{Kind: kind, Name: name, Node: node, Message: v1alpha1.Cut(message, maxWhy)})
+		}
+	}
+	for i := range seen.Instances {
+		if s := &seen.Instances[i]; !s.Online {
+			add(v1alpha1.ServerMember, memberName(s), s.Node, s.Message)
+		}
+	}
+	for i := range seen.Targets {
+		if t := &seen.Targets[i]; !t.Online && !t.Removable {
+			name := t.StorageTarget
+			if name == "" {
+				name = t.Directory
+			}
+			add(v1alpha1.TargetMember, name, t.Node, t.Message)
+		}
+	}
+	for _, c := range seen.Clients {
+		if !c.Mounted {
+			add(v1alpha1.ClientMember, "", c.Node, c.Message)
+		}
+	}
+	return out
+}
+
+// versions counts the servers by what they report, by version. An older status had no more than 16.
+func versions(seen backend.Observation) []v1alpha1.VersionCount {
+	const most = 16
+	count := map[string]int32{}
+	for i := range seen.Instances {
+		if v := seen.Instances[i].Version; v != "" {
+			count[v]++
+		}
+	}
+	var out []v1alpha1.VersionCount
+	for version, servers := range count {
+		out = append(out, v1alpha1.VersionCount{Version: version, Servers: servers})
+	}
+	slices.SortFunc(out, func(a, b v1alpha1.VersionCount) int { return strings.Compare(a.Version, b.Version) })
+	return out[:min(len(out), most)]
+}

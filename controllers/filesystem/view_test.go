@@ -1,0 +1,147 @@
+package filesystem
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/backendtest"
+)
+
+func diskOf(name string, role v1alpha1.InstanceRole, node string, slot int32) v1alpha1.StorageTarget {
+	return v1alpha1.StorageTarget{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Generation: 3}, Spec: v1alpha1.StorageTargetSpec{Role: role, Node: node, Instance: slot},
+	}
+}
+
+func TestATargetIsSeenAsItsFilesAreOrAsTheServerThatUsesItAlone(t *testing.T) {
+	g := NewWithT(t)
+	own := []v1alpha1.StorageTarget{
+		diskOf("files", v1alpha1.RoleStorage, "oss1", 0), diskOf("unlisted", v1alpha1.RoleStorage, "oss1", 0),
+		diskOf("meta-0", v1alpha1.RoleMetadata, "oss1", 0), diskOf("meta-1", v1alpha1.RoleMetadata, "oss1", 1),
+		diskOf("meta-3", v1alpha1.RoleMetadata, "oss1", 3), diskOf("store", v1alpha1.RoleManagement, "oss2", 0),
+	}
+	seen := backend.Observation{
+		Targets: []v1alpha1.TargetStatus{{StorageTarget: "files", Online: true, CapacityBytes: 4, UsedBytes: 1, Removing: true}},
+		Instances: []v1alpha1.InstanceStatus{
+			{Name: "meta-0.oss1", Role: v1alpha1.RoleMetadata, Node: "oss1", Online: true},
+			{Name: "meta-1.oss1", Role: v1alpha1.RoleMetadata, Node: "oss1", Slot: 1, Message: "slot 1 is down"},
+			{Name: "meta-3.oss2", Role: v1alpha1.RoleMetadata, Node: "oss2", Slot: 3, Online: true},
+			{Name: "management.oss2", Role: v1alpha1.RoleManagement, Node: "oss2", Online: true},
+		},
+	}
+	views := targetViews(backendtest.Example{}, &v1alpha1.FileSystem{}, own, seen, false)
+	g.Expect(views).To(HaveLen(len(own)))
+	service := func(name string) *v1alpha1.TargetService { return views[name].Service }
+	g.Expect(service("files")).To(HaveValue(Equal(v1alpha1.TargetService{Online: true, CapacityBytes: 4, UsedBytes: 1, Removing: true})))
+	g.Expect(service("unlisted")).To(BeNil())
+	g.Expect(service("meta-0")).To(HaveValue(Equal(v1alpha1.TargetService{Online: true})))
+	g.Expect(service("meta-1")).To(HaveValue(Equal(v1alpha1.TargetService{Message: "slot 1 is down"})))
+	g.Expect(service("meta-3")).To(BeNil(), "the server of that slot on another node has a target of its own")
+	g.Expect(service("store")).To(HaveValue(HaveField("Online", true)))
+	for name, view := range views {
+		g.Expect(view.Generation).To(Equal(int64(3)), name)
+		g.Expect(view.Removal).To(BeNil(), "nobody asks")
+	}
+}
+
+func TestTheSpaceOfATargetIsToldInStepsUnlessItIsEmptied(t *testing.T) {
+	g := NewWithT(t)
+	told := func(usedBytes int64, removing bool) int64 {
+		return serviceOf(&v1alpha1.TargetStatus{CapacityBytes: 1000, UsedBytes: usedBytes, Removing: removing}).UsedBytes
+	}
+	g.Expect([]int64{told(0, false), told(49, false), told(50, false), told(999, false), told(1000, false)}).To(Equal([]int64{0, 0, 50, 950, 1000}))
+	g.Expect(told(49, true)).To(Equal(int64(49)))
+	g.Expect(serviceOf(&v1alpha1.TargetStatus{UsedBytes: 7}).UsedBytes).To(Equal(int64(7)), "of a size that nobody knows")
+}
+
+func TestOfAFilesystemThatCanNotMoveDataNoTargetCanBeRemoved(t *testing.T) {
+	g := NewWithT(t)
+	leaves := diskOf("files", v1alpha1.RoleStorage, "oss1", 0)
+	leaves.Spec.Remove = true
+	fs := &v1alpha1.FileSystem{Spec: v1alpha1.FileSystemSpec{Type: "Example"}}
+	views := targetViews(backendtest.Example{}, fs, []v1alpha1.StorageTarget{leaves}, backend.Observation{}, true)
+	g.Expect(views["files"].Removal).To(HaveValue(HaveField("Never", "a filesystem of type Example can't move what is on one target to others")))
+	g.Expect(views["files"].Silent).To(BeTrue())
+}
+
+func TestANodeIsSeenAsItsServersAre(t *testing.T) {
+	g := NewWithT(t)
+	nodes := []v1alpha1.FileSystemNode{{ObjectMeta: metav1.ObjectMeta{Name: "scratch-oss1-1"}, Spec: v1alpha1.FileSystemNodeSpec{Node: "oss1"}}}
+	seen := backend.Observation{
+		Instances: []v1alpha1.InstanceStatus{
+			{Name: "server-ssd.oss1", Role: v1alpha1.RoleStorage, Node: "oss1", StoragePool: "ssd", Online: true, Address: "10.0.0.1:1", Version: "1.0"},
+			{Name: "first.oss1", Role: v1alpha1.RoleMetadata, Node: "oss1", Message: "starts"},
+			{Name: "server-ssd.oss2", Role: v1alpha1.RoleStorage, Node: "oss2", StoragePool: "ssd", Online: true},
+		},
+		Targets: []v1alpha1.TargetStatus{
+			{Node: "oss1", StoragePool: "ssd", StorageTarget: "a", Directory: "/targets/a", Online: true},
+			{Node: "oss1", StoragePool: "ssd", Directory: "/data/ssd", Message: "not served"},
+			{Node: "oss2", StoragePool: "ssd", StorageTarget: "b"},
+		},
+	}
+	views := nodeViews(nodes, seen)
+	g.Expect(views).To(HaveLen(1), "of oss2 there is no object yet")
+	g.Expect(views["scratch-oss1-1"].Members).To(Equal([]v1alpha1.MemberStatus{
+		{Name: "first", Message: "starts"},
+		{Name: "server-ssd", Online: true, Address: "10.0.0.1:1", Version: "1.0", Directories: []v1alpha1.DirectoryStatus{
+			{Name: "/data/ssd", TargetService: v1alpha1.TargetService{Message: "not served"}},
+		}},
+	}))
+	g.Expect([]int{views["scratch-oss1-1"].Online, views["scratch-oss1-1"].Wanted}).To(Equal([]int{1, 2}))
+}
+
+// of24 is what is seen of a filesystem of so many nodes with 24 disks each, and five times as many clients, of which nothing takes part.
+func of24(nodes int) backend.Observation {
+	var seen backend.Observation
+	why := strings.Repeat("a sentence of the node that nobody expected to be as long as this one, ", 15)
+	for n := range nodes {
+		node := fmt.Sprintf("oss-%04d", n)
+		seen.Instances = append(seen.Instances, v1alpha1.InstanceStatus{Name: "server-ssd." + node, Node: node, Role: v1alpha1.RoleStorage, Message: why})
+		for d := range 24 {
+			seen.Targets = append(seen.Targets, v1alpha1.TargetStatus{StorageTarget: fmt.Sprintf("scratch-ssd-%04d-%02d", n, d), Node: node, Message: why})
+		}
+		for c := range 5 {
+			seen.Clients = append(seen.Clients, v1alpha1.ClientStatus{Node: fmt.Sprintf("client-%04d-%d", n, c), Message: why})
+		}
+	}
+	seen.Problems = []backend.Problem{{Reason: v1alpha1.ReasonServersMissing, Message: strings.Repeat(why, nodes)}}
+	return seen
+}
+
+func TestTheStatusNamesTheWorstServersFirstAndStaysSmallAtAnySize(t *testing.T) {
+	g := NewWithT(t)
+	few := of24(1)
+	few.Targets = few.Targets[:1]
+	few.Targets = append(few.Targets, v1alpha1.TargetStatus{Directory: "/data/x", Node: "oss-0000"}, v1alpha1.TargetStatus{StorageTarget: "leaves", Removable: true})
+	var names []string
+	for _, m := range missing(few) {
+		names = append(names, fmt.Sprintf("%s %s on %s", m.Kind, m.Name, m.Node))
+	}
+	g.Expect(names[:4]).To(Equal([]string{
+		"Server server-ssd on oss-0000", "Target scratch-ssd-0000-00 on oss-0000", "Target /data/x on oss-0000", "Client  on client-0000-0",
+	}))
+
+	r := &Reconciler{}
+	size := func(nodes int) int {
+		fs := &v1alpha1.FileSystem{}
+		r.describe(fs, of24(nodes), nil, false)
+		raw, err := json.Marshal(fs)
+		g.Expect(err).NotTo(HaveOccurred())
+		return len(raw)
+	}
+	g.Expect(size(1000)).To(BeNumerically("<", 40<<10), "bytes")
+	g.Expect(size(1000)).To(BeNumerically("<", size(100)+64), "it does not grow")
+}
+
+func TestTheStatusCountsServersByTheirVersions(t *testing.T) {
+	g := NewWithT(t)
+	seen := backend.Observation{Instances: []v1alpha1.InstanceStatus{{Version: "1.1"}, {Version: "1.0"}, {Version: "1.1"}, {}}}
+	g.Expect(versions(seen)).To(Equal([]v1alpha1.VersionCount{{Version: "1.0", Servers: 1}, {Version: "1.1", Servers: 2}}))
+}

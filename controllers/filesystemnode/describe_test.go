@@ -1,0 +1,50 @@
+package filesystemnode
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/views"
+)
+
+func TestANodeIsReadyWhenAllOfItsServersAndTargetsTakePart(t *testing.T) {
+	up := v1alpha1.MemberStatus{Name: "server-ssd", Online: true}
+	down := v1alpha1.MemberStatus{Name: "server-hdd", Message: "it is being stopped"}
+	for name, c := range map[string]struct {
+		seen   views.Node
+		status metav1.ConditionStatus
+		reason string
+		says   string
+		counts v1alpha1.FileSystemNodeSummary
+	}{
+		"all of them do": {
+			views.Node{Members: []v1alpha1.MemberStatus{up}, Wanted: 24, Online: 24}, metav1.ConditionTrue, v1alpha1.ReasonHealthy,
+			"1/1 servers and 24/24 targets are online", v1alpha1.FileSystemNodeSummary{Servers: "1/1", Targets: "24/24"},
+		},
+		"a server does not": {
+			views.Node{Members: []v1alpha1.MemberStatus{down, up}, Wanted: 24, Online: 12}, metav1.ConditionFalse, v1alpha1.ReasonServersMissing,
+			"servers are not online: server-hdd (it is being stopped)", v1alpha1.FileSystemNodeSummary{Servers: "1/2", Targets: "12/24"},
+		},
+		"a target does not": {
+			views.Node{Members: []v1alpha1.MemberStatus{up}, Wanted: 24, Online: 23}, metav1.ConditionFalse, v1alpha1.ReasonTargetsMissing,
+			"23/24 targets are online; the StorageTargets of this node say", v1alpha1.FileSystemNodeSummary{Servers: "1/1", Targets: "23/24"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			node := &v1alpha1.FileSystemNode{ObjectMeta: metav1.ObjectMeta{Generation: 7}}
+			node.Status.Agent = &v1alpha1.NodeAgentStatus{ObservedGeneration: 7}
+			got := describe(node, c.seen)
+			g.Expect(got.Conditions).To(HaveExactElements(And(HaveField("Type", v1alpha1.ConditionReady), HaveField("Status", c.status),
+				HaveField("Reason", c.reason), HaveField("Message", HavePrefix(c.says)), HaveField("ObservedGeneration", int64(7)))))
+			g.Expect(got.Members).To(Equal(c.seen.Members))
+			g.Expect(got.Summary).To(Equal(c.counts))
+			g.Expect(got.Agent).To(Equal(node.Status.Agent), "what the agent wrote stays")
+			node.Status = got
+			g.Expect(describe(node, c.seen)).To(Equal(got), "and nothing is written twice")
+		})
+	}
+}

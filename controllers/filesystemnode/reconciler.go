@@ -1,0 +1,121 @@
+// Package filesystemnode reconciles FileSystemNodes: it writes what the filesystem itself says of its servers on a node. What these
+// servers are told stands in the spec, which the controller of FileSystems writes; what the node's agent did with it, in the agent's own
+// part of the status.
+package filesystemnode
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/apply"
+	"parallelfs.dev/operator/controllers/conditions"
+	"parallelfs.dev/operator/controllers/failures"
+	"parallelfs.dev/operator/controllers/views"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// Name of the controller, in logs, metrics and events.
+const Name = "filesystemnode"
+
+// FieldOwner is the name under which the operator's part of the status stands in managedFields. The agent has one of its own, so that
+// neither removes what the other has written.
+const FieldOwner = "parallelfs-manager"
+
+// Reconciler reconciles FileSystemNodes.
+type Reconciler struct {
+	Client client.Client
+	// Views are what the passes over FileSystems have found.
+	Views *views.Board
+}
+
+// +kubebuilder:rbac:groups=parallelfs.dev,resources=filesystemnodes,verbs=get;list;watch
+// +kubebuilder:rbac:groups=parallelfs.dev,resources=filesystemnodes/status,verbs=patch
+
+// Setup registers the reconciler with a manager.
+func (r *Reconciler) Setup(mgr ctrl.Manager) error {
+	r.Client = mgr.GetClient()
+	const workers = 4
+	return ctrl.NewControllerManagedBy(mgr).
+		Named(Name).
+		For(&v1alpha1.FileSystemNode{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesRawSource(r.Views.Nodes()).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: failures.Limiter()}).
+		Complete(r)
+}
+
+// Reconcile brings the operator's part of the status of one FileSystemNode up to date.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	return apply.Again(ctrl.Result{}, r.reconcile(ctx, request))
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) error {
+	node := &v1alpha1.FileSystemNode{}
+	if err := r.Client.Get(ctx, request.NamespacedName, node); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	fileSystem := client.ObjectKey{Namespace: node.Namespace, Name: node.Spec.FileSystem.Name}
+	seen, ok := r.Views.Node(fileSystem, types.UID(node.Spec.FileSystem.UID), node.Name)
+	if !ok {
+		return nil // what was said before stays until a pass over the FileSystem has looked
+	}
+	wanted := describe(node, seen)
+	if equality.Semantic.DeepEqual(wanted, node.Status) {
+		return nil
+	}
+	wanted.Agent = nil
+	status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&wanted)
+	if err != nil {
+		return fmt.Errorf("convert the status of FileSystemNode %s: %w", node.Name, err)
+	}
+	intent := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"name": node.Name, "namespace": node.Namespace, "uid": string(node.UID)}, "status": status,
+	}}
+	intent.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("FileSystemNode"))
+	err = r.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(intent), client.ForceOwnership, client.FieldOwner(FieldOwner))
+	if err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("write the status of FileSystemNode %s: %w", node.Name, err))
+	}
+	return nil
+}
+
+// describe is the status with the operator's part of it as it should be.
+func describe(node *v1alpha1.FileSystemNode, seen views.Node) v1alpha1.FileSystemNodeStatus {
+	status := *node.Status.DeepCopy()
+	status.ObservedGeneration, status.Members = node.Generation, seen.Members
+	online := 0
+	var away []string
+	for _, m := range seen.Members {
+		if m.Online {
+			online++
+		} else {
+			away = append(away, m.Name+" ("+m.Message+")")
+		}
+	}
+	status.Summary = v1alpha1.FileSystemNodeSummary{
+		Servers: backend.Ratio(online, len(seen.Members)), Targets: backend.Ratio(seen.Online, seen.Wanted),
+	}
+	ready, reason := metav1.ConditionTrue, v1alpha1.ReasonHealthy
+	message := fmt.Sprintf("%s servers and %s targets are online", status.Summary.Servers, status.Summary.Targets)
+	switch {
+	case len(away) > 0:
+		ready, reason, message = metav1.ConditionFalse, v1alpha1.ReasonServersMissing, "servers are not online: "+strings.Join(away, ", ")
+	case seen.Online < seen.Wanted:
+		ready, reason = metav1.ConditionFalse, v1alpha1.ReasonTargetsMissing
+		message = fmt.Sprintf("%s targets are online; the StorageTargets of this node say what the others lack", status.Summary.Targets)
+	}
+	conditions.Set(&status.Conditions, node.Generation, v1alpha1.ConditionReady, ready, conditions.Settled, reason, message)
+	return status
+}

@@ -1,0 +1,55 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// server is a server of a filesystem on a node: what it was told, and how the filesystem sees it.
+type server struct {
+	node string
+	told v1alpha1.NodeMember
+	seen v1alpha1.MemberStatus
+}
+
+// servers are those of a filesystem in a role.
+func (s *story) servers(fs string, role v1alpha1.InstanceRole) []server {
+	GinkgoHelper()
+	var nodes v1alpha1.FileSystemNodeList
+	Expect(api.List(context.Background(), &nodes, client.InNamespace(s.namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: fs})).To(Succeed())
+	var out []server
+	for _, n := range nodes.Items {
+		seen := map[string]v1alpha1.MemberStatus{}
+		for _, m := range n.Status.Members {
+			seen[m.Name] = m
+		}
+		for _, m := range n.Spec.Members {
+			if m.Role == role && !m.Retired {
+				out = append(out, server{node: n.Spec.Node, told: m, seen: seen[m.Name]})
+			}
+		}
+	}
+	return out
+}
+
+// numberOf is the filesystem's own number of a StorageTarget.
+func (s *story) numberOf(fs, target string) int32 {
+	GinkgoHelper()
+	for _, i := range s.servers(fs, v1alpha1.RoleStorage) {
+		for _, t := range i.told.Targets {
+			if t.Name == target {
+				return t.ID
+			}
+		}
+	}
+	Fail(fmt.Sprintf("no server of %s has %s", fs, target))
+	return 0
+}
