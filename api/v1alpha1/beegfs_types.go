@@ -64,13 +64,13 @@ type BeeGFSSpec struct {
 	// +optional
 	CSIDriver bool `json:"csiDriver,omitempty"`
 
-	// adopt are the numeric ids that an earlier FileSystem gave to data that this one takes over: its status.beegfs.allocations.
-	// It is read once, for what has no ids yet.
+	// adopt are the numeric ids that an earlier FileSystem gave to data that this one takes over, by node: what the members of its
+	// FileSystemNodes had. It is read once, for what has no ids yet.
 	// +optional
 	// +listType=map
-	// +listMapKey=name
+	// +listMapKey=node
 	// +kubebuilder:validation:MaxItems=1024
-	Adopt []BeeGFSAllocation `json:"adopt,omitempty"`
+	Adopt []GivenIDs `json:"adopt,omitempty"`
 }
 
 // BeeGFSManagement describes the management service.
@@ -173,18 +173,66 @@ type StripingSpec struct {
 	TargetsPerFile int32 `json:"targetsPerFile,omitempty"`
 }
 
-// BeeGFSStatus is what was given to the daemons of a BeeGFS, for ever: it is written before anything follows from it.
+// GivenIDs are the ids of the servers and targets of a node.
+type GivenIDs struct {
+	// node that has them.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Node string `json:"node,omitempty"`
+
+	// members are its metadata and storage servers.
+	// +required
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	Members []GivenServerID `json:"members,omitempty"`
+}
+
+// GivenServerID is the id of one server, with those of its targets.
+type GivenServerID struct {
+	// name of the member: "meta-<slot>" or "storage-<pool>".
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name,omitempty"`
+
+	// id is BeeGFS's numeric id of the server, unique in its role.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	ID int32 `json:"id,omitempty"`
+
+	// targets are those of the server. Of a metadata server there is one, whose id is the server's.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=128
+	Targets []GivenTargetID `json:"targets,omitempty"`
+}
+
+// GivenTargetID is the id of one target.
+type GivenTargetID struct {
+	// name of the StorageTarget, or the directory of the node.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+
+	// id is BeeGFS's numeric id of the target.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	ID int32 `json:"id,omitempty"`
+}
+
+// BeeGFSStatus is what a BeeGFS has used up, for ever: it is written before anything is given. What was given to whom stands in the
+// FileSystemNodes.
 type BeeGFSStatus struct {
 	// basePort is the first port of this filesystem; see spec.beegfs.basePort.
 	// +optional
 	BasePort int32 `json:"basePort,omitempty"`
-
-	// allocations are the ids and ports of the daemons, and the ids of their targets. One that was given is never given again.
-	// +optional
-	// +listType=map
-	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=4096
-	Allocations []BeeGFSAllocation `json:"allocations,omitempty"`
 
 	// lastMetadataID is the highest numeric id that was ever given to a metadata server.
 	// +optional
@@ -198,77 +246,15 @@ type BeeGFSStatus struct {
 	// +optional
 	LastTargetID int32 `json:"lastTargetID,omitempty"`
 
+	// giving are ids that were used up for servers and targets whose FileSystemNodes do not have them yet. Whoever goes on gives each to the
+	// same. It is empty when nothing is being added.
+	// +optional
+	// +listType=map
+	// +listMapKey=node
+	// +kubebuilder:validation:MaxItems=256
+	Giving []GivenIDs `json:"giving,omitempty"`
+
 	// metadataMirrored is when the operator first saw that the metadata is mirrored.
 	// +optional
 	MetadataMirrored *metav1.Time `json:"metadataMirrored,omitempty"`
-}
-
-// BeeGFSAllocation is what one daemon was given.
-type BeeGFSAllocation struct {
-	// name of the daemon, as in status.instances: "meta-<slot>.<node>" or "storage-<pool>.<node>".
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=320
-	Name string `json:"name,omitempty"`
-
-	// role is Metadata or Storage.
-	// +required
-	Role InstanceRole `json:"role,omitempty"`
-
-	// node that the daemon runs on.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	Node string `json:"node,omitempty"`
-
-	// slot is the number of a metadata server on its node, or of a storage server's pool.
-	// +optional
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=15
-	Slot int32 `json:"slot"`
-
-	// nodeID is BeeGFS's numeric id of the daemon, unique in its role.
-	// +required
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=65535
-	NodeID int32 `json:"nodeID,omitempty"`
-
-	// targets are those of the daemon. Of a metadata server there is one, whose id is the server's.
-	// +optional
-	// +listType=map
-	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=128
-	Targets []BeeGFSTargetID `json:"targets,omitempty"`
-
-	// retired is true when all of the daemon's targets were drained and taken out, and BeeGFS was told to forget it.
-	// +optional
-	Retired bool `json:"retired,omitempty"`
-}
-
-// BeeGFSTargetID is the id of one target.
-type BeeGFSTargetID struct {
-	// name of the StorageTarget, or the directory of the node.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	Name string `json:"name,omitempty"`
-
-	// id is BeeGFS's numeric id of the target.
-	// +required
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=65535
-	ID int32 `json:"id,omitempty"`
-
-	// initialized is when the management service first listed the target. Until then an empty directory may be prepared;
-	// from then on it never is again.
-	// +optional
-	Initialized *metav1.Time `json:"initialized,omitempty"`
-
-	// drained is when an empty target was proven to hold no data, on the disk itself, after it was asked to be removed.
-	// +optional
-	Drained *metav1.Time `json:"drained,omitempty"`
-
-	// takenOut is when the StorageTarget of a drained target was gone. Its storage server starts anew after that, to let go of the disk.
-	// +optional
-	TakenOut *metav1.Time `json:"takenOut,omitempty"`
 }

@@ -148,6 +148,8 @@ const (
 	ReasonDrifted = "Drifted"
 	// ReasonDestroyUnconfirmed surfaces when a FileSystem with deletionPolicy Destroy is deleted and confirmDestroy is not its uid.
 	ReasonDestroyUnconfirmed = "DestroyUnconfirmed"
+	// ReasonRecordKept surfaces on a FileSystemNode that somebody has deleted, while it records what servers were given that have not retired.
+	ReasonRecordKept = "RecordKept"
 	// ReasonReleasing surfaces while the disks of a deleted FileSystem are unmounted or wiped; the message names those that are left.
 	ReasonReleasing = "Releasing"
 	// ReasonLicenseMissing surfaces when BeeGFS 8 refuses what the spec asks for without a license, such as storage pools; the

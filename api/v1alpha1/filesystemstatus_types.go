@@ -31,11 +31,11 @@ type FileSystemStatus struct {
 	// +optional
 	Metadata *MetadataRecord `json:"metadata,omitempty"`
 
-	// beegfs records the ids and ports of a BeeGFS.
+	// beegfs records the ports of a BeeGFS, and which ids were given.
 	// +optional
 	BeeGFS *BeeGFSStatus `json:"beegfs,omitempty"`
 
-	// storagePools are the pools with their capacity.
+	// storagePools are the pools with their capacity. Which nodes belong to them, their FileSystemNodes say.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -301,13 +301,6 @@ type StoragePoolStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=15
 	Slot int32 `json:"slot"`
-
-	// nodes hold targets of this pool. A node stays here when its labels change, because it holds data.
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=1024
-	// +kubebuilder:validation:items:MaxLength=253
-	Nodes []string `json:"nodes,omitempty"`
 
 	// capacity of the targets that are online, such as "12.5TiB".
 	// +optional

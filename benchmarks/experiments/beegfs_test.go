@@ -99,7 +99,7 @@ func provision(g *WithT, in backend.Input) backend.Input {
 	record := func() plan.TargetNodes {
 		allocation, err := b.Allocate(in)
 		g.Expect(err).NotTo(HaveOccurred())
-		fs.Status = allocation.Status
+		fs.Status, in.FileSystemNodes = allocation.Status, backend.WithRecords(in.FileSystemNodes, allocation.Nodes)
 		return allocation.TargetNodes
 	}
 	selection := plan.Select(plan.SelectInput{FileSystem: fs, TargetNodes: record(), Inventories: in.Inventories})
@@ -107,7 +107,7 @@ func provision(g *WithT, in backend.Input) backend.Input {
 	in.Targets = selection.Targets
 	record()
 	var problems []plan.Problem
-	in.Pinnings, problems = plan.Pin(plan.PinInput{FileSystem: fs.Name, Daemons: b.PinDaemons(fs), Inventories: in.Inventories})
+	in.Pinnings, problems = plan.Pin(plan.PinInput{FileSystem: fs.Name, Daemons: b.PinDaemons(fs, in.FileSystemNodes), Inventories: in.Inventories})
 	g.Expect(problems).To(BeEmpty())
 	// The store is there, and nobody has registered yet.
 	fs.Status.Metadata.Initialized = fs.CreationTimestamp.DeepCopy()

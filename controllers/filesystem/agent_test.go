@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/filesystemnode"
 	"parallelfs.dev/operator/controllers/storagetarget"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/node/agent"
@@ -330,6 +331,20 @@ func (w *world) reconcileTargets(c client.Client) error {
 	r := &storagetarget.Reconciler{Client: c, Reader: c, Recorder: w.events, Views: w.board}
 	for _, t := range w.targets() {
 		if _, err := r.Reconcile(w.ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&t)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reconcileNodes lets an operator look at every FileSystemNode that was deleted.
+func (w *world) reconcileNodes(c client.Client) error {
+	r := &filesystemnode.Reconciler{Client: c, Reader: c, Recorder: w.events, Views: w.board}
+	for _, n := range w.fileSystemNodes() {
+		if n.DeletionTimestamp.IsZero() {
+			continue
+		}
+		if _, err := r.Reconcile(w.ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&n)}); err != nil {
 			return err
 		}
 	}

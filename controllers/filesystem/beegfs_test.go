@@ -24,19 +24,37 @@ import (
 	"parallelfs.dev/operator/test/envtest/apiserver"
 )
 
-// numbersGiven are the names and numbers in the status: "meta-0.n1 1: /data/meta0=1".
+// numbersGiven are the names and numbers that are recorded: "meta-0.n1 1: /data/meta0=1".
 func (w *world) numbersGiven() []string {
 	w.t.Helper()
 	var out []string
-	status := w.get().Status.BeeGFS
-	w.Expect(status).NotTo(BeNil())
-	for _, a := range status.Allocations {
-		line := fmt.Sprintf("%s %d:", strings.ReplaceAll(a.Name, w.namespace+"-", ""), a.NodeID)
+	for _, a := range w.given() {
+		line := fmt.Sprintf("%s %d:", strings.ReplaceAll(a.Instance(), w.namespace+"-", ""), a.ID)
 		for _, t := range a.Targets {
 			line += fmt.Sprintf(" %s=%d", t.Name, t.ID)
 		}
 		out = append(out, line)
 	}
+	slices.Sort(out)
+	return out
+}
+
+// given is what the FileSystemNodes record.
+func (w *world) given() []backend.Given {
+	w.t.Helper()
+	return backend.GivenOn(slices.Collect(maps.Values(w.fileSystemNodes())))
+}
+
+// poolNodes are the nodes of a pool that are recorded, by name.
+func (w *world) poolNodes(pool string) []string {
+	w.t.Helper()
+	var out []string
+	for _, a := range w.given() {
+		if a.StoragePool == pool {
+			out = append(out, a.Node)
+		}
+	}
+	slices.Sort(out)
 	return out
 }
 
@@ -104,9 +122,9 @@ func TestEachTargetOfABeeGFSMayBePreparedUntilItWasListedOnce(t *testing.T) {
 	w.alive = true
 	w.settle()
 	w.Expect(w.grants()).To(BeEmpty(), "all were listed, and that is recorded")
-	for _, a := range w.get().Status.BeeGFS.Allocations {
+	for _, a := range w.given() {
 		for _, target := range a.Targets {
-			w.Expect(target.Initialized).NotTo(BeNil(), a.Name)
+			w.Expect(target.Initialized).NotTo(BeNil(), a.Instance())
 		}
 	}
 
@@ -384,6 +402,21 @@ func TestABeeGFSThatIsMadeAgainOverItsDataTakesUpItsNumbers(t *testing.T) {
 	})
 	w.settle()
 	old, data := w.get().Status.BeeGFS, maps.Clone(w.hive.numbers)
+	var adopt []v1alpha1.GivenIDs
+	for _, n := range w.fileSystemNodes() {
+		of := v1alpha1.GivenIDs{Node: n.Spec.Node}
+		for _, m := range n.Spec.Members {
+			if m.ID == 0 {
+				continue
+			}
+			ids := v1alpha1.GivenServerID{Name: m.Name, ID: m.ID}
+			for _, t := range m.Targets {
+				ids.Targets = append(ids.Targets, v1alpha1.GivenTargetID{Name: t.Name, ID: t.ID})
+			}
+			of.Members = append(of.Members, ids)
+		}
+		adopt = append(adopt, of)
+	}
 	spec := *w.get().Spec.DeepCopy()
 	w.Expect(server.Client.Delete(w.ctx, w.get())).To(Succeed())
 	for range 20 {
@@ -394,7 +427,7 @@ func TestABeeGFSThatIsMadeAgainOverItsDataTakesUpItsNumbers(t *testing.T) {
 
 	w.collectGarbage()
 
-	spec.BeeGFS.BasePort, spec.BeeGFS.Adopt = &old.BasePort, old.Allocations
+	spec.BeeGFS.BasePort, spec.BeeGFS.Adopt = &old.BasePort, adopt
 	w.fileSystem(func(fs *v1alpha1.FileSystem) { fs.Spec = spec })
 	w.settle()
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
@@ -412,6 +445,8 @@ func (w *world) collectGarbage() {
 	for _, kind := range []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}, &v1alpha1.FileSystemNode{}, &batchv1.Job{}} {
 		w.Expect(server.Client.DeleteAllOf(w.ctx, kind, client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: "scratch"})).To(Succeed())
 	}
+	w.Expect(w.reconcileNodes(server.Client)).To(Succeed())
+	w.Expect(w.fileSystemNodes()).To(BeEmpty(), "they go with their FileSystem")
 }
 
 func TestAUserBringsASharedSecretOfHisOwnAndItStaysHis(t *testing.T) {

@@ -98,7 +98,7 @@ func TestATargetOfABeeGFSIsDrainedProvenEmptyTakenOutAndForgotten(t *testing.T) 
 	leaves := w.target(data[3])
 	// Which of two disks of a node gets the lower number depends on their names, which have a hash.
 	var id int32
-	for _, a := range w.get().Status.BeeGFS.Allocations {
+	for _, a := range w.given() {
 		for _, t := range a.Targets {
 			if t.Name == leaves.Name {
 				id = t.ID
@@ -119,7 +119,7 @@ func TestATargetOfABeeGFSIsDrainedProvenEmptyTakenOutAndForgotten(t *testing.T) 
 	w.Expect(w.hive.commands).To(ContainElement(HavePrefix(fmt.Sprintf("--migrate --targetid=%d ", id))))
 	w.Expect(safe()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonMovingData)),
 		"what the tool says that it has moved proves nothing")
-	w.Expect(w.get().Status.BeeGFS.Allocations).NotTo(ContainElement(HaveField("Targets", ContainElement(HaveField("Drained", Not(BeNil()))))))
+	w.Expect(w.given()).NotTo(ContainElement(HaveField("Targets", ContainElement(HaveField("Drained", Not(BeNil()))))))
 
 	data[3].files = 0
 	w.settle()
@@ -142,7 +142,7 @@ func TestATargetOfABeeGFSIsDrainedProvenEmptyTakenOutAndForgotten(t *testing.T) 
 	w.change(func(fs *v1alpha1.FileSystem) { fs.Spec.StoragePools[0].Targets.Devices = references(data[:2]...) })
 	w.settle()
 	w.Expect(w.hive.commands).To(ContainElement("--removenode --nodetype=storage 2"))
-	w.Expect(w.get().Status.BeeGFS.Allocations).To(ContainElement(And(HaveField("NodeID", int32(2)), HaveField("Role", v1alpha1.RoleStorage), HaveField("Retired", true))))
+	w.Expect(w.given()).To(ContainElement(And(HaveField("ID", int32(2)), HaveField("Role", v1alpha1.RoleStorage), HaveField("Retired", true))))
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
 
 	// A disk that comes later has a number of its own.
@@ -183,7 +183,7 @@ func TestADrainWhoseOperatorIsKilledAfterAnyWriteEndsAsWell(t *testing.T) {
 		w.Expect(w.hive.targets).To(HaveExactElements(HaveField("ID", int32(1))))
 		w.Expect(leaves.mounted).To(BeFalse())
 		w.Expect(leaves.wipes).To(BeZero())
-		w.Expect(w.get().Status.BeeGFS.Allocations).To(ContainElement(And(HaveField("Role", v1alpha1.RoleStorage), HaveField("NodeID", int32(2)), HaveField("Retired", true))))
+		w.Expect(w.given()).To(ContainElement(And(HaveField("Role", v1alpha1.RoleStorage), HaveField("ID", int32(2)), HaveField("Retired", true))))
 		w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
 		w.forget()
 	}

@@ -124,7 +124,7 @@ func TestARestartWaveAndANodeThatJoinsWaitForABenchmarkAndGoOnAfterIt(t *testing
 	w.settle()
 	w.Expect(w.uids()).To(Equal(before))
 	w.holds("node " + w.nodes[2] + " joins storage pool ssd")
-	w.Expect(w.get().Status.StoragePools[0].Nodes).To(Equal(w.nodes[:2]), "nothing of it is recorded")
+	w.Expect(w.poolNodes("ssd")).To(Equal(w.nodes[:2]), "nothing of it is recorded")
 	c := server.Killable(t, -1)
 	for range 3 {
 		w.Expect(w.reconcile(c)).To(Succeed())
@@ -135,7 +135,7 @@ func TestARestartWaveAndANodeThatJoinsWaitForABenchmarkAndGoOnAfterIt(t *testing
 	w.settle()
 	w.Expect(w.condition(v1alpha1.ConditionChangesHeld)).To(BeZero())
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
-	w.Expect(w.get().Status.StoragePools[0].Nodes).To(Equal(w.nodes))
+	w.Expect(w.poolNodes("ssd")).To(Equal(w.nodes))
 	for name, uid := range before {
 		if strings.Contains(name, "chunkserver") {
 			w.Expect(w.uids()[name]).NotTo(Equal(uid), name)

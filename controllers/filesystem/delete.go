@@ -80,6 +80,9 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, b backend.Backend, fs 
 		return ctrl.Result{RequeueAfter: stopInterval}, nil
 	}
 
+	if err := r.unlabelNodes(ctx, fs, nodes.Items); err != nil {
+		return ctrl.Result{}, err
+	}
 	return ctrl.Result{}, r.letGo(ctx, fs)
 }
 

@@ -175,13 +175,13 @@ func (r *Reconciler) pin(b backend.Backend, in *backend.Input) []backend.Problem
 		return nil
 	}
 	question := plan.PinInput{
-		FileSystem: client.ObjectKeyFromObject(in.FileSystem).String(), Daemons: pinner.PinDaemons(in.FileSystem),
+		FileSystem: client.ObjectKeyFromObject(in.FileSystem).String(), Daemons: pinner.PinDaemons(in.FileSystem, in.FileSystemNodes),
 		Inventories: in.Inventories, Others: map[string][]plan.PinDaemon{},
 	}
 	for i := range in.Others {
 		other := &in.Others[i]
 		if its, ok := r.Backends[other.Spec.Type].(backend.Pinner); ok {
-			question.Others[client.ObjectKeyFromObject(other).String()] = its.PinDaemons(other)
+			question.Others[client.ObjectKeyFromObject(other).String()] = its.PinDaemons(other, in.OthersNodes[other.UID])
 		}
 	}
 	pinnings, problems := plan.Pin(question)

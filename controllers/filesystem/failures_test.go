@@ -236,7 +236,7 @@ func TestADaemonSetThatIsDeletedComesBackWhileANodeWaitsToJoin(t *testing.T) {
 	w.Expect(server.Client.Delete(w.ctx, &lost)).To(Succeed())
 	w.Expect(w.reconcile(server.Killable(t, -1))).To(Succeed())
 	w.Expect(w.sets()).To(HaveLen(sets))
-	w.Expect(w.get().Status.StoragePools[0].Nodes).To(Equal(w.nodes[:2]), "the node still waits")
+	w.Expect(w.poolNodes("ssd")).To(Equal(w.nodes[:2]), "the node still waits")
 }
 
 func TestADaemonSetThatIsDeletedComesBackWhileMetadataServersWaitToBeAdded(t *testing.T) {
@@ -256,5 +256,5 @@ func TestADaemonSetThatIsDeletedComesBackWhileMetadataServersWaitToBeAdded(t *te
 	w.Expect(server.Client.Delete(w.ctx, &lost)).To(Succeed())
 	w.Expect(w.reconcile(server.Killable(t, -1))).To(Succeed())
 	w.Expect(w.sets()).To(HaveLen(sets))
-	w.Expect(w.get().Status.BeeGFS.Allocations).To(HaveLen(6), "the metadata servers still wait")
+	w.Expect(w.given()).To(HaveLen(6), "the metadata servers still wait")
 }

@@ -20,8 +20,8 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// gather reads all that the backend may look at, and the StorageTargets of all FileSystems. The filesystem itself is asked last: what it
-// says is newer than everything else.
+// gather reads all that the backend may look at, and the StorageTargets of all FileSystems. Nodes, pods, targets and inventories are the
+// cache's own, for reading alone. The filesystem itself is asked last: what it says is newer than everything else.
 func (r *Reconciler) gather(ctx context.Context, b backend.Backend, fs *v1alpha1.FileSystem) (backend.Input, disks, error) {
 	in := backend.Input{FileSystem: fs, Images: r.Images}
 	var d disks
@@ -39,10 +39,8 @@ func (r *Reconciler) gather(ctx context.Context, b backend.Backend, fs *v1alpha1
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
 
-	in.Claims = r.Backends.Claims(in.Others)
-
 	var nodes corev1.NodeList
-	if err := r.Client.List(ctx, &nodes); err != nil {
+	if err := r.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
 		return in, d, fmt.Errorf("list nodes: %w", err)
 	}
 	for i := range nodes.Items {
@@ -54,9 +52,10 @@ func (r *Reconciler) gather(ctx context.Context, b backend.Backend, fs *v1alpha1
 	if err != nil {
 		return in, d, err
 	}
-	d.own = targetsOf(fs, targets)
 	for i := range targets {
-		if targets[i].Namespace != fs.Namespace || targets[i].Spec.FileSystem.UID != string(fs.UID) {
+		if isOf(fs, &targets[i]) {
+			d.own = append(d.own, targets[i])
+		} else {
 			d.others = append(d.others, targets[i])
 		}
 	}
@@ -66,9 +65,10 @@ func (r *Reconciler) gather(ctx context.Context, b backend.Backend, fs *v1alpha1
 		}
 	}
 	in.Since = r.sinceWhen(fs, in.Targets)
-	if in.FileSystemNodes, err = r.fileSystemNodes(ctx, fs); err != nil {
+	if in.FileSystemNodes, in.OthersNodes, err = r.fileSystemNodes(ctx, fs); err != nil {
 		return in, d, err
 	}
+	in.Claims = r.Backends.Claims(in.Others, in.OthersNodes)
 	if in.Inventories, err = r.inventories(ctx); err != nil {
 		return in, d, err
 	}
@@ -91,7 +91,7 @@ func (r *Reconciler) gather(ctx context.Context, b backend.Backend, fs *v1alpha1
 	if prober, ok := b.(backend.Prober); ok {
 		err = r.ask(ctx, prober, &in)
 	}
-	return in, d, err
+	return in.Indexed(), d, err
 }
 
 // ask asks the filesystem, after everything else was looked at.
@@ -161,14 +161,14 @@ func (r *Reconciler) pods(ctx context.Context, c client.Reader, fs *v1alpha1.Fil
 	mine := []client.ListOption{client.InNamespace(fs.Namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: fs.Name}}
 	var sets appsv1.DaemonSetList
 	if err := c.List(ctx, &sets, mine...); err != nil {
-		return nil, fmt.Errorf("list daemonsets: %w", err)
+		return nil, fmt.Errorf("list DaemonSets: %w", err)
 	}
 	wanted := map[types.UID]string{}
 	for _, s := range sets.Items {
 		wanted[s.UID] = s.Spec.Template.Annotations[backend.TemplateHashAnnotation]
 	}
 	var pods corev1.PodList
-	if err := c.List(ctx, &pods, mine...); err != nil {
+	if err := c.List(ctx, &pods, append(mine, client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil, fmt.Errorf("list pods: %w", err)
 	}
 	out, as := make([]backend.Pod, len(pods.Items)), map[types.UID]string{}
@@ -195,8 +195,11 @@ func (r *Reconciler) jobs(ctx context.Context, fs *v1alpha1.FileSystem) ([]backe
 	if err := r.Client.List(ctx, &jobs, mine...); err != nil {
 		return nil, fmt.Errorf("list jobs: %w", err)
 	}
+	if len(jobs.Items) == 0 {
+		return nil, nil
+	}
 	var pods corev1.PodList
-	if err := r.Client.List(ctx, &pods, mine...); err != nil {
+	if err := r.Client.List(ctx, &pods, append(mine, client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil, fmt.Errorf("list pods: %w", err)
 	}
 	var out []backend.Job

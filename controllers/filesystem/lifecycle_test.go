@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/test/envtest/apiserver"
 )
 
@@ -130,13 +131,21 @@ func TestANodeThatLosesItsLabelKeepsItsData(t *testing.T) {
 		delete(node.Labels, "master-of")
 		if name == w.nodes[2] {
 			delete(node.Labels, "storage-of")
+			delete(node.Labels, backend.NodeLabel(w.get(), "chunkserver-ssd"))
 		}
 		w.Expect(server.Client.Update(w.ctx, &node)).To(Succeed())
 	}
 	w.settle()
-	w.Expect(w.get().Status.StoragePools[0].Nodes).To(Equal(w.nodes), "data is there still")
+	w.Expect(w.poolNodes("ssd")).To(Equal(w.nodes), "data is there still")
 	w.Expect(w.get().Status.Summary.Servers).To(Equal("4/4"))
 	w.Expect(w.get().Status.Summary.Clients).To(Equal("2/2"), "a client holds nothing: it goes with its label")
+	w.Expect(w.labelsOf(w.nodes[2])).To(HaveKey(backend.NodeLabel(w.get(), "chunkserver-ssd")), "the operator's own label came back")
+}
+
+func (w *world) labelsOf(name string) map[string]string {
+	var node corev1.Node
+	w.Expect(server.Client.Get(w.ctx, client.ObjectKey{Name: name}, &node)).To(Succeed())
+	return node.Labels
 }
 
 func TestBadInputStopsNothingThatRuns(t *testing.T) {
@@ -424,6 +433,9 @@ func TestDeletionStopsClientsFirstAndTheMasterLast(t *testing.T) {
 		}
 		if err := server.Client.Get(w.ctx, w.key(), &v1alpha1.FileSystem{}); apierrors.IsNotFound(err) {
 			w.Expect(order).To(Equal([]string{"[chunkserver master]", "[master]", "[]"}))
+			for _, node := range w.nodes {
+				w.Expect(w.labelsOf(node)).NotTo(HaveKey(ContainSubstring(backend.NodeLabelDomain)), "nothing of it is left on the nodes")
+			}
 			return
 		}
 	}

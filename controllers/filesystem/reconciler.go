@@ -75,7 +75,7 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;delete
-// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Reconcile brings one FileSystem nearer to what its spec asks for.
@@ -185,26 +185,30 @@ func (r *Reconciler) realize(ctx context.Context, b backend.Backend, in *backend
 	if err != nil {
 		return r.pin(b, in), nil, err
 	}
+	fs := in.FileSystem
+	if !may {
+		fs = withoutNewPools(in.FileSystem)
+	}
+	// The record goes to the API server before anything that follows from it: an operator that is killed in between finds what it has
+	// decided, and decides the same.
+	problems, err := r.record(ctx, b, in, fs, allocation, may)
+	if errors.As(err, &invalid) {
+		return problems, invalid, nil
+	} else if err != nil {
+		return problems, nil, err
+	}
+	if err := r.labelNodes(ctx, *in); err != nil {
+		return problems, nil, err
+	}
+	if may {
+		disks, err := r.chooseDisks(ctx, b, *in, d, allocation.TargetNodes, h)
+		if err != nil {
+			return nil, nil, err
+		}
+		problems = slices.Concat(disks, problems)
+	}
 	wanted := *in
-	if may {
-		// The record goes to the API server before anything that follows from it: an operator that is killed in between
-		// finds what it has decided, and decides the same.
-		before := in.FileSystem.DeepCopy()
-		in.FileSystem.Status = allocation.Status
-		if err := r.writeStatus(ctx, before, in.FileSystem); err != nil {
-			return nil, nil, err
-		}
-	} else {
-		wanted.FileSystem = withoutNewPools(in.FileSystem)
-	}
-	var problems []backend.Problem
-	if may {
-		if problems, err = r.chooseDisks(ctx, b, *in, d, allocation.TargetNodes, h); err != nil {
-			return nil, nil, err
-		}
-	}
-	problems = append(problems, r.pin(b, in)...)
-	wanted.Pinnings, wanted.Targets = in.Pinnings, in.Targets
+	wanted.FileSystem = fs
 	objects, err := b.Members(wanted)
 	switch {
 	case errors.As(err, &invalid):
@@ -214,7 +218,7 @@ func (r *Reconciler) realize(ctx context.Context, b backend.Backend, in *backend
 	case err != nil:
 		return nil, nil, fmt.Errorf("plan the children: %w", err)
 	}
-	in.Told = told(objects, in.FileSystemNodes)
+	in.Told = told(in.FileSystemNodes)
 	problems = append(problems, r.untold(*in)...)
 	mine := map[string]string{v1alpha1.LabelFileSystem: in.FileSystem.Name}
 	differences, err := r.Applier.Differences(ctx, in.FileSystem, mine, objects)

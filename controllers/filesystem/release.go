@@ -176,10 +176,10 @@ func (r *Reconciler) sayWhatIsLeft(ctx context.Context, fs *v1alpha1.FileSystem,
 	return r.writeStatus(ctx, before, fs)
 }
 
-// targets are all StorageTargets of the cluster, sorted by node, namespace and name.
+// targets are all StorageTargets of the cluster, sorted by node, namespace and name. They are the cache's own, for reading alone.
 func (r *Reconciler) targets(ctx context.Context) ([]v1alpha1.StorageTarget, error) {
 	var all v1alpha1.StorageTargetList
-	if err := r.Client.List(ctx, &all); err != nil {
+	if err := r.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list StorageTargets: %w", err)
 	}
 	slices.SortFunc(all.Items, func(a, b v1alpha1.StorageTarget) int {
@@ -192,17 +192,21 @@ func (r *Reconciler) targets(ctx context.Context) ([]v1alpha1.StorageTarget, err
 func targetsOf(fs *v1alpha1.FileSystem, all []v1alpha1.StorageTarget) []v1alpha1.StorageTarget {
 	var out []v1alpha1.StorageTarget
 	for i := range all {
-		if all[i].Namespace == fs.Namespace && all[i].Spec.FileSystem.UID == string(fs.UID) {
+		if isOf(fs, &all[i]) {
 			out = append(out, *all[i].DeepCopy())
 		}
 	}
 	return out
 }
 
+func isOf(fs *v1alpha1.FileSystem, t *v1alpha1.StorageTarget) bool {
+	return t.Namespace == fs.Namespace && t.Spec.FileSystem.UID == string(fs.UID)
+}
+
 // inventories are what the agents have found, by node.
 func (r *Reconciler) inventories(ctx context.Context) (map[string]v1alpha1.NodeInventoryStatus, error) {
 	var all v1alpha1.NodeInventoryList
-	if err := r.Client.List(ctx, &all); err != nil {
+	if err := r.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list NodeInventories: %w", err)
 	}
 	out := map[string]v1alpha1.NodeInventoryStatus{}

@@ -75,10 +75,7 @@ func TestADeletedFileSystemLetsGoOfItsDisksAndFindsThemAgain(t *testing.T) {
 		w.Expect(d.target).NotTo(BeEmpty(), "what is on it is kept")
 	}
 
-	// What belonged to the first one is collected as garbage in a whole cluster.
-	for _, kind := range []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}, &v1alpha1.FileSystemNode{}} {
-		w.Expect(server.Client.DeleteAllOf(w.ctx, kind, client.InNamespace(w.namespace))).To(Succeed())
-	}
+	w.collectGarbage()
 	w.fileSystem(w.onDisks(metadata, data...))
 	w.settle()
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
@@ -265,8 +262,14 @@ func (w *world) settleKilled() (killed int) {
 			w.Expect(errors.Is(err, apiserver.ErrKilled)).To(BeTrue(), err.Error())
 			killed++
 		}
+		if w.eachLook != nil {
+			w.eachLook()
+		}
 		changed := w.agents()
 		changed = w.runPods() || changed
+		if w.hive != nil {
+			changed = w.workJobs() || changed
+		}
 		if len(c.Writes()) > 0 || changed {
 			quiet = 0
 		} else if quiet++; quiet == 2 {

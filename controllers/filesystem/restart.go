@@ -35,6 +35,7 @@ func (r *Reconciler) chooseRestart(
 	if in.Pods, err = r.pods(ctx, r.Reader, in.FileSystem); err != nil {
 		return nil, "", err
 	}
+	in = in.Indexed()
 	if pod, message = nextRestart(b.Order(), in, seen, paused); pod == nil || !pod.Ready {
 		return pod, message, nil
 	}
@@ -131,7 +132,7 @@ func dueNow(order []string, in backend.Input, seen backend.Observation) (all []d
 				there++
 			}
 			disks, hasChanged := changed[p.Name]
-			node, _ := backend.NodeNamed(in.Nodes, p.Node)
+			node, _ := in.Node(p.Node)
 			switch {
 			case p.Terminating || !p.Ready && !node.Ready:
 			case p.Outdated:

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,18 +19,32 @@ import (
 // moment where an agent runs, and as long as a pod takes to start where a node was just given its label.
 const silence = time.Minute
 
-// fileSystemNodes are those of a FileSystem, sorted by node.
-func (r *Reconciler) fileSystemNodes(ctx context.Context, fs *v1alpha1.FileSystem) ([]v1alpha1.FileSystemNode, error) {
+// fileSystemNodes are those of a FileSystem, and those of all others by the uid of theirs, which are only to be read; each sorted by node.
+// What somebody has deleted and what is kept is among them: what it records was given.
+func (r *Reconciler) fileSystemNodes(ctx context.Context, fs *v1alpha1.FileSystem) (
+	own []v1alpha1.FileSystemNode, others map[types.UID][]v1alpha1.FileSystemNode, err error,
+) {
+	// Not by their labels: an object that has lost them records as much.
 	var list v1alpha1.FileSystemNodeList
-	err := r.Client.List(ctx, &list, client.InNamespace(fs.Namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: fs.Name})
-	if err != nil {
-		return nil, fmt.Errorf("list FileSystemNodes: %w", err)
+	if err := r.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, nil, fmt.Errorf("list FileSystemNodes: %w", err)
 	}
-	own := slices.DeleteFunc(list.Items, func(n v1alpha1.FileSystemNode) bool {
-		return n.Spec.FileSystem.UID != string(fs.UID) || !n.DeletionTimestamp.IsZero()
-	})
-	slices.SortFunc(own, func(a, b v1alpha1.FileSystemNode) int { return strings.Compare(a.Spec.Node, b.Spec.Node) })
-	return own, nil
+	others = map[types.UID][]v1alpha1.FileSystemNode{}
+	for i := range list.Items {
+		n := &list.Items[i]
+		if n.Spec.FileSystem.UID != string(fs.UID) {
+			of := types.UID(n.Spec.FileSystem.UID)
+			others[of] = append(others[of], *n)
+		} else if n.Namespace == fs.Namespace {
+			own = append(own, *n.DeepCopy())
+		}
+	}
+	byNode := func(a, b v1alpha1.FileSystemNode) int { return strings.Compare(a.Spec.Node, b.Spec.Node) }
+	slices.SortFunc(own, byNode)
+	for _, nodes := range others {
+		slices.SortFunc(nodes, byNode)
+	}
+	return own, others, nil
 }
 
 // confirmed is true when the agent of the node has written the spec that the object has now.
@@ -39,19 +52,12 @@ func confirmed(n *v1alpha1.FileSystemNode) bool {
 	return n.Status.Agent != nil && n.Status.Agent.ObservedGeneration == n.Generation
 }
 
-// told are the nodes whose agents have written what is planned. One whose object says something else, because this pass changes it, is
-// not among them, whatever its agent has written.
-func told(objects []client.Object, there []v1alpha1.FileSystemNode) map[string]bool {
-	live := map[string]*v1alpha1.FileSystemNode{}
-	for i := range there {
-		live[there[i].Name] = &there[i]
-	}
+// told are the nodes whose agents have written what their servers are told now. One whose object this pass has changed is not among them,
+// whatever its agent has written.
+func told(nodes []v1alpha1.FileSystemNode) map[string]bool {
 	out := map[string]bool{}
-	for _, o := range objects {
-		if planned, ok := o.(*v1alpha1.FileSystemNode); ok {
-			is := live[planned.Name]
-			out[planned.Spec.Node] = is != nil && confirmed(is) && equality.Semantic.DeepEqual(is.Spec, planned.Spec)
-		}
+	for i := range nodes {
+		out[nodes[i].Spec.Node] = confirmed(&nodes[i])
 	}
 	return out
 }
@@ -62,7 +68,7 @@ func (r *Reconciler) untold(in backend.Input) []backend.Problem {
 	as := map[types.UID]string{}
 	for i := range in.FileSystemNodes {
 		n := &in.FileSystemNodes[i]
-		if node, _ := backend.NodeNamed(in.Nodes, n.Spec.Node); node.Ready && len(n.Spec.Members) > 0 && !confirmed(n) {
+		if node, _ := in.Node(n.Spec.Node); node.Ready && len(n.Spec.Members) > 0 && !confirmed(n) {
 			as[n.UID] = "" // each new generation that is not written either is the same silence
 		}
 	}

@@ -83,6 +83,8 @@ type world struct {
 	// files are what the agents have written of what servers are told, by node; mute are the nodes whose agents write nothing.
 	files map[string]spec.NodeFile
 	mute  map[string]bool
+	// eachLook, where there is one, looks after every operator that was killed.
+	eachLook func()
 	// alter changes an operator before it begins; nil leaves it as cmd/manager makes it.
 	alter func(operator *filesystem.Reconciler)
 }
@@ -150,7 +152,7 @@ func (w *world) state() (*backend.State, error) {
 				continue
 			}
 			state.StorageClasses[p.Name] = fmt.Sprintf("%d%s", p.Copies, letter)
-			for _, node := range pool.Nodes {
+			for _, node := range w.poolNodes(pool.Name) {
 				took, runs := w.runs("chunkserver", p.Name, node)
 				if !runs {
 					continue
@@ -321,7 +323,7 @@ func (w *world) settleWith(c *apiserver.Killable) error {
 	w.t.Helper()
 	for range 40 {
 		before := len(c.Writes())
-		if err := errors.Join(w.reconcile(c), w.reconcileTargets(c)); err != nil {
+		if err := errors.Join(w.reconcile(c), w.reconcileTargets(c), w.reconcileNodes(c)); err != nil {
 			return err
 		}
 		changed := w.agents()

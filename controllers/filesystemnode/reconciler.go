@@ -13,10 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -37,21 +40,32 @@ const FieldOwner = "parallelfs-manager"
 // Reconciler reconciles FileSystemNodes.
 type Reconciler struct {
 	Client client.Client
+	// Reader reads from the API server: that a FileSystem is gone must be so.
+	Reader   client.Reader
+	Recorder events.EventRecorder
 	// Views are what the passes over FileSystems have found.
 	Views *views.Board
 }
 
-// +kubebuilder:rbac:groups=parallelfs.dev,resources=filesystemnodes,verbs=get;list;watch
+// +kubebuilder:rbac:groups=parallelfs.dev,resources=filesystemnodes,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=parallelfs.dev,resources=filesystems,verbs=get;list;watch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=filesystemnodes/status,verbs=patch
 
 // Setup registers the reconciler with a manager.
 func (r *Reconciler) Setup(mgr ctrl.Manager) error {
-	r.Client = mgr.GetClient()
+	r.Client, r.Reader = mgr.GetClient(), mgr.GetAPIReader()
+	r.Recorder = mgr.GetEventRecorder("parallelfs-" + Name)
 	const workers = 4
+	goes := predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool { return !e.ObjectNew.GetDeletionTimestamp().IsZero() },
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
 		For(&v1alpha1.FileSystemNode{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(r.Views.Nodes()).
+		Watches(&v1alpha1.FileSystem{}, handler.EnqueueRequestsFromMapFunc(r.deleted), builder.WithPredicates(goes)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: failures.Limiter()}).
 		Complete(r)
 }
@@ -66,12 +80,16 @@ func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) error 
 	if err := r.Client.Get(ctx, request.NamespacedName, node); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	fileSystem := client.ObjectKey{Namespace: node.Namespace, Name: node.Spec.FileSystem.Name}
-	seen, ok := r.Views.Node(fileSystem, types.UID(node.Spec.FileSystem.UID), node.Name)
-	if !ok {
-		return nil // what was said before stays until a pass over the FileSystem has looked
+	if goes, err := r.release(ctx, node); goes || err != nil {
+		return err
 	}
-	wanted := describe(node, seen)
+	fileSystem := client.ObjectKey{Namespace: node.Namespace, Name: node.Spec.FileSystem.Name}
+	wanted := *node.Status.DeepCopy()
+	// What was said before stays until a pass over the FileSystem has looked.
+	if seen, ok := r.Views.Node(fileSystem, types.UID(node.Spec.FileSystem.UID), node.Name); ok {
+		wanted = describe(node, seen)
+	}
+	sayKept(node, &wanted)
 	if equality.Semantic.DeepEqual(wanted, node.Status) {
 		return nil
 	}
@@ -88,6 +106,7 @@ func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) error 
 	if err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write the status of FileSystemNode %s: %w", node.Name, err))
 	}
+	r.announce(node, wanted)
 	return nil
 }
 

@@ -9,22 +9,18 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// RecordPools decides which nodes and which slot belong to each pool, from 0 to slots-1. It starts from what the status has
-// recorded, and only adds to it.
+// RecordPools decides which nodes and which slot belong to each pool, from 0 to slots-1. It starts from what is recorded, and only adds to
+// it.
 func RecordPools(in Input, slots int32) ([]PoolRecord, error) {
 	fs := in.FileSystem
-	recorded := map[string]v1alpha1.StoragePoolStatus{}
 	taken := map[int32]bool{}
 	for _, p := range fs.Status.StoragePools {
-		recorded[p.Name] = p
 		taken[p.Slot] = true
 	}
 	var out []PoolRecord
 	for _, pool := range fs.Spec.StoragePools {
-		record := PoolRecord{Name: pool.Name}
-		if p, ok := recorded[pool.Name]; ok {
-			record.Slot, record.Nodes = p.Slot, slices.Clone(p.Nodes)
-		} else {
+		record, known := in.Pool(pool.Name)
+		if !known {
 			for taken[record.Slot] {
 				record.Slot++
 			}
@@ -34,11 +30,12 @@ func RecordPools(in Input, slots int32) ([]PoolRecord, error) {
 			taken[record.Slot] = true
 		}
 		for _, n := range Matching(in.Nodes, pool.NodeSelector) {
-			if HasTargets(pool.Targets, n.Name) && !slices.Contains(record.Nodes, n.Name) {
+			if HasTargets(pool.Targets, n.Name) {
 				record.Nodes = append(record.Nodes, n.Name)
 			}
 		}
 		slices.Sort(record.Nodes)
+		record.Nodes = slices.Compact(record.Nodes)
 		if len(record.Nodes) == 0 {
 			return nil, Invalid(v1alpha1.ReasonNoNodes,
 				"no node matches the nodeSelector (%s) of storage pool %q%s; label the nodes that shall hold its targets",
@@ -54,33 +51,38 @@ func RecordPools(in Input, slots int32) ([]PoolRecord, error) {
 	return out, nil
 }
 
-// Recorded is the status of a filesystem with the metadata and the pools that were decided on, and the pools that this adds to it, for
+// Recorded is the status of a filesystem with the metadata and the pools that were decided on, and what this adds to the pools, for
 // Allocation.Joins. What was observed of a pool before stays.
-func Recorded(fs *v1alpha1.FileSystem, metadata v1alpha1.MetadataRecord, pools []PoolRecord) (v1alpha1.FileSystemStatus, []string) {
-	status := fs.Status
+func Recorded(in Input, metadata v1alpha1.MetadataRecord, pools []PoolRecord) (v1alpha1.FileSystemStatus, []string) {
+	status := in.FileSystem.Status
 	status.Metadata = &metadata
 	status.StoragePools = make([]v1alpha1.StoragePoolStatus, 0, len(pools))
 	var joins []string
 	for _, p := range pools {
-		pool, known := RecordedPool(fs, p.Name)
+		record, known := in.Pool(p.Name)
 		if !known {
 			joins = append(joins, fmt.Sprintf("storage pool %s is made", p.Name))
 		}
 		for _, node := range p.Nodes {
-			if known && !slices.Contains(pool.Nodes, node) {
+			if _, there := slices.BinarySearch(record.Nodes, node); known && !there {
 				joins = append(joins, fmt.Sprintf("node %s joins storage pool %s", node, p.Name))
 			}
 		}
-		pool.Name, pool.Slot, pool.Nodes = p.Name, p.Slot, p.Nodes
+		pool := v1alpha1.StoragePoolStatus{Name: p.Name, Slot: p.Slot}
+		for _, seen := range in.FileSystem.Status.StoragePools {
+			if seen.Name == p.Name {
+				pool = seen
+			}
+		}
 		status.StoragePools = append(status.StoragePools, pool)
 	}
 	return status, joins
 }
 
-// PoolNodes are the recorded nodes of the pools, by name, for plan.TargetNodes.
-func PoolNodes(status v1alpha1.FileSystemStatus) map[string][]string {
+// PoolNodes are the nodes of pools, by name, for plan.TargetNodes.
+func PoolNodes(pools []PoolRecord) map[string][]string {
 	out := map[string][]string{}
-	for _, pool := range status.StoragePools {
+	for _, pool := range pools {
 		out[pool.Name] = pool.Nodes
 	}
 	return out
@@ -94,14 +96,4 @@ func ofDevices(targets v1alpha1.TargetsSpec) string {
 		return ""
 	}
 	return " and stands in its targets.devices"
-}
-
-// RecordedPool is what the status has recorded of a pool.
-func RecordedPool(fs *v1alpha1.FileSystem, name string) (v1alpha1.StoragePoolStatus, bool) {
-	for _, p := range fs.Status.StoragePools {
-		if p.Name == name {
-			return p, true
-		}
-	}
-	return v1alpha1.StoragePoolStatus{}, false
 }

@@ -6,15 +6,15 @@ import "cmp"
 // daemon stopped or was started again; empty when the filesystem's own answer counts. On a node that is not Ready nobody knows how its
 // pods are: there the filesystem's answer is all there is.
 func (in Input) Away(component, pool, instance, node string) string {
-	if n, there := NodeNamed(in.Nodes, node); !there || !n.Ready {
+	if n, there := in.Node(node); !there || !n.Ready {
 		return ""
 	}
 	why := "there is no pod of it on the node"
-	for _, p := range in.Pods {
-		if p.Component != component || p.StoragePool != pool || p.Instance != instance || p.Node != node {
+	for p := range in.PodsOn(component, pool, node) {
+		if p.Instance != instance {
 			continue
 		}
-		if why = in.awayPod(p); why == "" {
+		if why = in.awayPod(*p); why == "" {
 			return ""
 		}
 	}

@@ -29,9 +29,14 @@ type Backend interface {
 	Versions() []string
 
 	// Allocate decides what must outlive a change of labels: which node holds the metadata, which nodes and which slot belong to a pool, and
-	// whatever else is given once and for ever, such as ids and ports. It starts from what Input.FileSystem.Status has recorded, and only adds
-	// to it. The caller writes it to the status before it applies any object. An *InvalidSpecError says what a person must change.
+	// whatever else is given once and for ever, such as ids and ports. It starts from what Input.FileSystem.Status and Input.FileSystemNodes
+	// have recorded, and only adds to it. The caller writes it before anything that follows from it, the status first. An *InvalidSpecError
+	// says what a person must change.
 	Allocate(in Input) (Allocation, error)
+
+	// Nodes are the FileSystemNodes as they should be, by node: what is recorded in Input.FileSystemNodes, and what the servers of each node
+	// are told. Package backend's FileSystemNodes makes them.
+	Nodes(in Input) []v1alpha1.FileSystemNode
 
 	// Members are the objects by which daemons run and clients mount where the recorded status says, with what these are told. They carry
 	// names, labels and specs, no owner and no cluster state; one that only Keep names stays as it is, one that Absent names goes. An
@@ -48,8 +53,12 @@ type Backend interface {
 
 // Allocation is what must be recorded.
 type Allocation struct {
-	// Status is that of the FileSystem, with what was allocated. It shares nothing that anybody changes with the one that it was made from.
+	// Status is that of the FileSystem, with what was used up. It shares nothing that anybody changes with the one that it was made from.
 	Status v1alpha1.FileSystemStatus
+	// Nodes are the FileSystemNodes whose records are added or change, by node, with what their servers are told as it was.
+	Nodes []v1alpha1.FileSystemNode
+	// More is true when so many ids were given that the rest has to wait until these are written; see MostIDs.
+	More bool
 	// Joins are the servers that this adds to what was recorded, such as "storage pool ssd is made", in an order that stays.
 	Joins []string
 	// TargetNodes are the nodes on which each role keeps data, for plan.Select.
@@ -102,9 +111,10 @@ type Input struct {
 	Targets []v1alpha1.StorageTarget
 	// Since is when this manager first saw the condition Ready of a StorageTarget as it is now, by name and by the clock of State.Asked.
 	Since map[string]time.Time
-	// FileSystemNodes are those of this filesystem, sorted by node.
+	// FileSystemNodes are those of this filesystem, sorted by node, and OthersNodes those of Others, by the uid of the FileSystem.
 	FileSystemNodes []v1alpha1.FileSystemNode
-	// Told are the nodes whose agents have written what Members says that the servers there are told: a server that starts knows it.
+	OthersNodes     map[types.UID][]v1alpha1.FileSystemNode
+	// Told are the nodes whose agents have written what Nodes says that the servers there are told: a server that starts knows it.
 	Told map[string]bool
 	// Pinnings are where the daemons are to run, by node and instance (spec.Run.Instance); plan.Pin made them.
 	Pinnings map[string]map[string]spec.Pinning
@@ -120,6 +130,9 @@ type Input struct {
 	// in this Input was read before it was asked.
 	State      *State
 	StateError string
+
+	// index finds single things in the rest, nil for an Input that has none; see Indexed.
+	index *index
 }
 
 // Node is what a backend may know of a node.
@@ -183,7 +196,11 @@ type Images struct {
 	PullPolicy string
 }
 
-// PoolRecord is the recorded part of a v1alpha1.StoragePoolStatus.
+// MostIDs is how many ids an Allocation gives, before there is More: the status promises each of them by name until its FileSystemNode has
+// it, and is to stay small. One takes less than 150 bytes where names are no longer than 63.
+const MostIDs = 256
+
+// PoolRecord is what is recorded of a storage pool; see Input.Pool.
 type PoolRecord struct {
 	Name  string
 	Slot  int32

@@ -21,9 +21,10 @@ func TestAPoolKeepsItsSlotAndItsNodes(t *testing.T) {
 	in := Input{
 		FileSystem: &v1alpha1.FileSystem{
 			Spec:   v1alpha1.FileSystemSpec{Type: "Example", StoragePools: []v1alpha1.StoragePoolSpec{pool("new", "ssd"), pool("old", "hdd")}},
-			Status: v1alpha1.FileSystemStatus{StoragePools: []v1alpha1.StoragePoolStatus{{Name: "old", Slot: 0, Nodes: []string{"n9"}}}},
+			Status: v1alpha1.FileSystemStatus{StoragePools: []v1alpha1.StoragePoolStatus{{Name: "old", Slot: 0}}},
 		},
-		Nodes: []Node{{Name: "n1", Labels: map[string]string{"ssd": "", "hdd": ""}}},
+		FileSystemNodes: onNodes("old", "n9"),
+		Nodes:           []Node{{Name: "n1", Labels: map[string]string{"ssd": "", "hdd": ""}}},
 	}
 	g.Expect(RecordPools(in, 2)).To(Equal([]PoolRecord{{Name: "new", Slot: 1, Nodes: []string{"n1"}}, {Name: "old", Slot: 0, Nodes: []string{"n1", "n9"}}}))
 	_, err := RecordPools(in, 1)
@@ -32,20 +33,21 @@ func TestAPoolKeepsItsSlotAndItsNodes(t *testing.T) {
 
 func TestServersThatJoinAreNamed(t *testing.T) {
 	g := NewWithT(t)
-	fs := &v1alpha1.FileSystem{Status: v1alpha1.FileSystemStatus{
-		StoragePools: []v1alpha1.StoragePoolStatus{{Name: "ssd", Nodes: []string{"n1", "n2"}, UsedBytes: 7}},
-	}}
+	fs := &v1alpha1.FileSystem{Status: v1alpha1.FileSystemStatus{StoragePools: []v1alpha1.StoragePoolStatus{{Name: "ssd", UsedBytes: 7}}}}
+	in := Input{FileSystem: fs, FileSystemNodes: onNodes("ssd", "n1", "n2")}
 	metadata := v1alpha1.MetadataRecord{Node: "n1"}
-	same, joins := Recorded(fs, metadata, []PoolRecord{{Name: "ssd", Nodes: []string{"n1", "n2"}}})
+	same, joins := Recorded(in, metadata, []PoolRecord{{Name: "ssd", Nodes: []string{"n1", "n2"}}})
 	g.Expect(joins).To(BeEmpty())
 	g.Expect(same.StoragePools).To(Equal(fs.Status.StoragePools), "what was observed of a pool stays")
 	g.Expect(same.Metadata).To(HaveValue(Equal(metadata)))
 
-	grown, joins := Recorded(fs, metadata, []PoolRecord{{Name: "ssd", Nodes: []string{"n1", "n2", "n3"}}, {Name: "bulk", Slot: 1, Nodes: []string{"n4"}}})
+	pools := []PoolRecord{{Name: "ssd", Nodes: []string{"n1", "n2", "n3"}}, {Name: "bulk", Slot: 1, Nodes: []string{"n4"}}}
+	grown, joins := Recorded(in, metadata, pools)
 	g.Expect(joins).To(Equal([]string{"node n3 joins storage pool ssd", "storage pool bulk is made"}))
-	g.Expect(PoolNodes(grown)).To(Equal(map[string][]string{"ssd": {"n1", "n2", "n3"}, "bulk": {"n4"}}))
+	g.Expect(grown.StoragePools).To(HaveExactElements(HaveField("Name", "ssd"), And(HaveField("Name", "bulk"), HaveField("Slot", int32(1)))))
+	g.Expect(PoolNodes(pools)).To(Equal(map[string][]string{"ssd": {"n1", "n2", "n3"}, "bulk": {"n4"}}))
 	g.Expect(fs.Status.Metadata).To(BeNil(), "the question is left as it was")
-	g.Expect(fs.Status.StoragePools[0].Nodes).To(HaveLen(2))
+	g.Expect(fs.Status.StoragePools).To(HaveLen(1))
 }
 
 func TestPodsOfDifferentSlotsAreToldApart(t *testing.T) {

@@ -47,8 +47,8 @@ type SecretKeeper interface {
 
 // Claimer is a Backend whose daemons use ports or directories of their nodes that no other filesystem may use.
 type Claimer interface {
-	// Claims are those of a filesystem: what its status has recorded, and the ports that its spec asks for before any are recorded.
-	Claims(fs *v1alpha1.FileSystem) Claims
+	// Claims are those of a filesystem with these FileSystemNodes: what is recorded, and the ports that its spec asks for before any are.
+	Claims(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode) Claims
 }
 
 // Mounter is a Backend whose filesystem is mounted on nodes, where programs find it.
@@ -59,8 +59,8 @@ type Mounter interface {
 
 // Pinner is a Backend whose daemons can be bound to CPUs.
 type Pinner interface {
-	// PinDaemons are the daemons that CPUs can be asked for, on the nodes that the status has recorded, for plan.Pin.
-	PinDaemons(fs *v1alpha1.FileSystem) []plan.PinDaemon
+	// PinDaemons are the daemons that CPUs can be asked for, on the nodes that are recorded, for plan.Pin.
+	PinDaemons(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode) []plan.PinDaemon
 }
 
 // Drainer is a Backend whose filesystem can move data from one target to others.
@@ -113,7 +113,7 @@ type Benchmarker interface {
 	// BenchmarkJob is the Job that makes the calls of a benchmark, one after the other, where the management service can be reached, and is
 	// never tried again. It is in the namespace of the FileSystem, and has no labels: the caller gives it, and its pod, those that it finds
 	// its jobs by. The log of the container BenchmarkContainer is what the parser of the benchmark reads; exit code 124 says that the time was
-	// over. Of Input it reads FileSystem with its status, Nodes and Images. An *InvalidSpecError says what a person must change.
+	// over. Of Input it reads FileSystem with its status, FileSystemNodes, Nodes and Images. An *InvalidSpecError says what a person must change.
 	BenchmarkJob(in Input, request BenchmarkRequest) (*batchv1.Job, error)
 }
 

@@ -2,7 +2,6 @@ package backend
 
 import (
 	"path"
-	"slices"
 	"strings"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -51,18 +50,18 @@ func (c *Claims) UseMetadata(record v1alpha1.MetadataRecord) {
 	c.Use(record.Node)
 }
 
-// UsePools adds the recorded nodes of the pools that the spec has, and the pools' directories there.
-func (c *Claims) UsePools(fs *v1alpha1.FileSystem) {
-	for _, pool := range fs.Status.StoragePools {
-		i := slices.IndexFunc(fs.Spec.StoragePools, func(p v1alpha1.StoragePoolSpec) bool { return p.Name == pool.Name })
-		if i < 0 {
-			continue
+// UsePools adds the nodes that have servers of the pools in the spec, and the pools' directories there.
+func (c *Claims) UsePools(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode) {
+	directories := map[string][]string{}
+	for _, pool := range fs.Spec.StoragePools {
+		directories[pool.Name] = []string{}
+		for _, d := range pool.Targets.Directories {
+			directories[pool.Name] = append(directories[pool.Name], string(d))
 		}
-		for _, node := range pool.Nodes {
-			c.Use(node)
-			for _, d := range fs.Spec.StoragePools[i].Targets.Directories {
-				c.Use(node, string(d))
-			}
+	}
+	for _, server := range GivenOn(nodes) {
+		if its, there := directories[server.StoragePool]; there {
+			c.Use(server.Node, its...)
 		}
 	}
 }

@@ -32,11 +32,10 @@ func claimsOf(name, metadata, directory string, ports PortRange, pool ...string)
 		Spec: v1alpha1.FileSystemSpec{StoragePools: []v1alpha1.StoragePoolSpec{
 			{Name: "ssd", Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data/" + v1alpha1.DirectoryPath(name)}}},
 		}},
-		Status: v1alpha1.FileSystemStatus{StoragePools: []v1alpha1.StoragePoolStatus{{Name: "ssd", Nodes: pool}, {Name: "removed", Nodes: []string{"n1"}}}},
 	}
 	claims := NewClaims(&fs, ports, "spec."+name+".basePort")
 	claims.UseMetadata(v1alpha1.MetadataRecord{Node: metadata, Directory: directory})
-	claims.UsePools(&fs)
+	claims.UsePools(&fs, append(onNodes("ssd", pool...), onNodes("removed", "n1")...))
 	return claims
 }
 

@@ -22,13 +22,38 @@ func TargetPath(fs *v1alpha1.FileSystem, target string) string {
 // TargetsOf are the disks of a role on a node, by name; those of a pool for the role Storage.
 func TargetsOf(in Input, role v1alpha1.InstanceRole, pool, node string) []v1alpha1.StorageTarget {
 	var out []v1alpha1.StorageTarget
-	for _, t := range in.Targets {
-		if t.Spec.Role == role && t.Spec.StoragePool == pool && t.Spec.Node == node {
-			out = append(out, t)
-		}
+	for t := range in.TargetsOn(role, pool, node) {
+		out = append(out, *t)
 	}
 	slices.SortFunc(out, func(a, b v1alpha1.StorageTarget) int { return strings.Compare(a.Name, b.Name) })
 	return out
+}
+
+// Disks are the StorageTargets of a filesystem by role, pool and node, for who asks for those of each node.
+type Disks map[where][]*v1alpha1.StorageTarget
+
+type where struct {
+	role       v1alpha1.InstanceRole
+	pool, node string
+}
+
+// DisksOf are those of a filesystem.
+func DisksOf(in Input) Disks {
+	out := Disks{}
+	for i := range in.Targets {
+		t := &in.Targets[i]
+		at := where{t.Spec.Role, t.Spec.StoragePool, t.Spec.Node}
+		out[at] = append(out[at], t)
+	}
+	for _, disks := range out {
+		slices.SortFunc(disks, func(a, b *v1alpha1.StorageTarget) int { return strings.Compare(a.Name, b.Name) })
+	}
+	return out
+}
+
+// On are those that TargetsOf returns.
+func (d Disks) On(role v1alpha1.InstanceRole, pool, node string) []*v1alpha1.StorageTarget {
+	return d[where{role, pool, node}]
 }
 
 // Proven returns the time since which the agent has called the disk proven, and why it does not, in words that follow

@@ -4,52 +4,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"maps"
 	"path"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/spec"
 )
-
-// FileSystemNodes are the objects that say what the servers of each node are told; members are those servers, by node. What they say
-// belongs in no template's hash: a server reads it when it starts, and a changed disk is no reason to restart all. A node that has an
-// object already keeps it, without members when none is left.
-func FileSystemNodes(in Input, members map[string][]v1alpha1.NodeMember) []client.Object {
-	fs, of := in.FileSystem, maps.Clone(members)
-	for i := range in.FileSystemNodes {
-		if node := in.FileSystemNodes[i].Spec.Node; of[node] == nil {
-			if of == nil {
-				of = map[string][]v1alpha1.NodeMember{}
-			}
-			of[node] = nil
-		}
-	}
-	var out []client.Object
-	for _, node := range slices.Sorted(maps.Keys(of)) {
-		sorted := slices.SortedFunc(slices.Values(of[node]), func(a, b v1alpha1.NodeMember) int { return strings.Compare(a.Name, b.Name) })
-		object := &v1alpha1.FileSystemNode{
-			TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "FileSystemNode"},
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: fs.Namespace, Name: FileSystemNodeName(fs.Name, node), Labels: map[string]string{v1alpha1.LabelFileSystem: fs.Name},
-			},
-			Spec: v1alpha1.FileSystemNodeSpec{
-				FileSystem: v1alpha1.TargetOwner{Name: fs.Name, UID: string(fs.UID)}, Node: node, Members: sorted,
-			},
-		}
-		if len(validation.IsValidLabelValue(node)) == 0 {
-			object.Labels[v1alpha1.LabelNode] = node
-		}
-		out = append(out, object)
-	}
-	return out
-}
 
 // maxNodeInName is how much of a node's name stands in that of a FileSystemNode, in bytes.
 const maxNodeInName = 32

@@ -7,16 +7,6 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// NodeNamed finds a node. It is not there, for a daemon, while it has no address.
-func NodeNamed(nodes []Node, name string) (Node, bool) {
-	for _, n := range nodes {
-		if n.Name == name {
-			return n, n.IP != ""
-		}
-	}
-	return Node{}, false
-}
-
 // Matching are the nodes that match a selector, in their order.
 func Matching(nodes []Node, selector v1alpha1.NodeSelector) []Node {
 	var out []Node

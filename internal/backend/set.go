@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/spec"
 )
@@ -20,12 +22,12 @@ func SetOf(backends ...Backend) Set {
 	return set
 }
 
-// Claims are those of filesystems, in their order.
-func (s Set) Claims(filesystems []v1alpha1.FileSystem) []Claims {
+// Claims are those of filesystems, in their order; nodes are their FileSystemNodes, by the uid of the FileSystem.
+func (s Set) Claims(filesystems []v1alpha1.FileSystem, nodes map[types.UID][]v1alpha1.FileSystemNode) []Claims {
 	var out []Claims
 	for i := range filesystems {
 		if b, ok := s[filesystems[i].Spec.Type].(Claimer); ok {
-			out = append(out, b.Claims(&filesystems[i]))
+			out = append(out, b.Claims(&filesystems[i], nodes[filesystems[i].UID]))
 		}
 	}
 	return out

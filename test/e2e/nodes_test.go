@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -35,6 +36,31 @@ func (s *story) servers(fs string, role v1alpha1.InstanceRole) []server {
 			if m.Role == role && !m.Retired {
 				out = append(out, server{node: n.Spec.Node, told: m, seen: seen[m.Name]})
 			}
+		}
+	}
+	return out
+}
+
+// given are the ids of the servers and targets of each node, as the FileSystemNodes record them: "NODE {name: …, id: …, targets: […]}, …".
+func (s *story) given(fs string) []string {
+	GinkgoHelper()
+	var nodes v1alpha1.FileSystemNodeList
+	Expect(api.List(context.Background(), &nodes, client.InNamespace(s.namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: fs})).To(Succeed())
+	var out []string
+	for _, n := range nodes.Items {
+		var members []string
+		for _, m := range n.Spec.Members {
+			if m.ID == 0 {
+				continue
+			}
+			var targets []string
+			for _, t := range m.Targets {
+				targets = append(targets, fmt.Sprintf("{name: %s, id: %d}", t.Name, t.ID))
+			}
+			members = append(members, fmt.Sprintf("{name: %s, id: %d, targets: [%s]}", m.Name, m.ID, strings.Join(targets, ", ")))
+		}
+		if len(members) > 0 {
+			out = append(out, n.Spec.Node+" "+strings.Join(members, ", "))
 		}
 	}
 	return out

@@ -185,47 +185,35 @@ func secretRefusals(field, inside string) refusals {
 		}))
 }
 
-// adoptRefusals are the rows of a list of BeeGFSAllocation.
+// adoptRefusals are the rows of a list of GivenIDs.
 func adoptRefusals(field, inside string) refusals {
 	long := func(n int) string { return strings.Repeat("n", n) }
-	good := map[string]string{"name": "meta-0.n1", "role": "Metadata", "node": "n1", "nodeID": "1"}
-	with := func(name, value string) string {
-		var b []string
-		for _, n := range []string{"name", "role", "node", "nodeID", "slot", "targets"} {
-			v := good[n]
-			if n == name {
-				v = value
-			}
-			if v != "" {
-				b = append(b, n+": "+v)
-			}
-		}
-		return put(inside, "[{"+strings.Join(b, ", ")+"}]")
-	}
-	target := with("targets", "[%s]")
-	rows := refusals{
-		field + " has 1025 daemons": {change: put(inside, listOf(1025, "{name: meta-0.n%[1]d, role: Metadata, node: n%[1]d, nodeID: 1}")), field: field,
-			says: "must have at most 1024 items"},
-		field + " has a daemon twice":      {change: put(inside, listOf(2, "{name: meta-0.n1, role: Metadata, node: n1, nodeID: %d1}")), field: field + "[]", says: "Duplicate value"},
-		field + " has 129 targets":         {change: with("targets", listOf(129, "{name: t%d, id: 1}")), field: field + "[].targets", says: "must have at most 128 items"},
-		field + " has a target twice":      {change: with("targets", "[{name: t, id: 1}, {name: t, id: 2}]"), field: field + "[].targets[]", says: "Duplicate value"},
-		field + " has a nameless target":   {change: put(target, "{id: 1}"), field: field + "[].targets[].name", says: "Required value"},
-		field + " has a target without id": {change: put(target, "{name: t}"), field: field + "[].targets[].id", says: "Required value"},
+	node := put(inside, "[{node: n1, members: [%s]}]")
+	member := put(node, "{name: meta-0, id: 1, targets: [%s]}")
+	members, targets := field+"[].members", field+"[].members[].targets"
+	return refusals{
+		field + " has 1025 nodes":            {change: put(inside, listOf(1025, "{node: n%d, members: [{name: meta-0, id: 1}]}")), field: field, says: "must have at most 1024 items"},
+		field + " has a node twice":          {change: put(inside, listOf(2, "{node: n1, members: [{name: meta-0, id: %d1}]}")), field: field + "[]", says: "Duplicate value"},
+		field + " has a nameless node":       {change: put(inside, "[{members: [{name: meta-0, id: 1}]}]"), field: field + "[].node", says: "Required value"},
+		field + " has a node without server": {change: put(inside, "[{node: n1}]"), field: members, says: "Required value"},
+		field + " has a node of no servers":  {change: put(inside, "[{node: n1, members: []}]"), field: members, says: "should have at least 1 items"},
+		field + " has 65 servers of a node":  {change: put(inside, "[{node: n1, members: "+listOf(65, "{name: m%d, id: 1}")+"}]"), field: members, says: "must have at most 64 items"},
+		field + " has a server twice":        {change: put(node, "{name: meta-0, id: 1}, {name: meta-0, id: 2}"), field: members + "[]", says: "Duplicate value"},
+		field + " has a nameless server":     {change: put(node, "{id: 1}"), field: members + "[].name", says: "Required value"},
+		field + " has a server without id":   {change: put(node, "{name: meta-0}"), field: members + "[].id", says: "Required value"},
+		field + " has 129 targets":           {change: put(node, "{name: meta-0, id: 1, targets: "+listOf(129, "{name: t%d, id: 1}")+"}"), field: targets, says: "must have at most 128 items"},
+		field + " has a target twice":        {change: put(member, "{name: t, id: 1}, {name: t, id: 2}"), field: targets + "[]", says: "Duplicate value"},
+		field + " has a nameless target":     {change: put(member, "{id: 1}"), field: targets + "[].name", says: "Required value"},
+		field + " has a target without id":   {change: put(member, "{name: t}"), field: targets + "[].id", says: "Required value"},
 	}.join(
-		boundRefusals(field+"[].name", with("name", "%s"), map[string]string{`""`: "should be at least 1 chars long", long(321): "may not be more than 320 bytes"}),
-		boundRefusals(field+"[].node", with("node", "%s"), map[string]string{`""`: "should be at least 1 chars long", long(254): "may not be more than 253 bytes"}),
-		boundRefusals(field+"[].role", with("role", "%s"), map[string]string{"Client": `supported values: "Management", "Metadata", "MetadataBackup", "Storage"`}),
-		boundRefusals(field+"[].slot", with("slot", "%s"), map[string]string{"-1": tooLow + "0", "16": tooHigh + "15"}),
-		boundRefusals(field+"[].nodeID", with("nodeID", "%s"), map[string]string{"0": tooLow + "1", "65536": tooHigh + "65535"}),
-		boundRefusals(field+"[].targets[].name", put(target, "{name: %s, id: 1}"), map[string]string{
+		boundRefusals(field+"[].node", put(inside, "[{node: %s, members: [{name: meta-0, id: 1}]}]"), map[string]string{
 			`""`: "should be at least 1 chars long", long(254): "may not be more than 253 bytes",
 		}),
-		boundRefusals(field+"[].targets[].id", put(target, "{name: t, id: %s}"), map[string]string{"0": tooLow + "1", "65536": tooHigh + "65535"}),
+		boundRefusals(members+"[].name", put(node, "{name: %s, id: 1}"), map[string]string{`""`: "should be at least 1 chars long", long(64): "may not be more than 63 bytes"}),
+		boundRefusals(members+"[].id", put(node, "{name: meta-0, id: %s}"), map[string]string{"0": tooLow + "1", "65536": tooHigh + "65535"}),
+		boundRefusals(targets+"[].name", put(member, "{name: %s, id: 1}"), map[string]string{`""`: "should be at least 1 chars long", long(254): "may not be more than 253 bytes"}),
+		boundRefusals(targets+"[].id", put(member, "{name: t, id: %s}"), map[string]string{"0": tooLow + "1", "65536": tooHigh + "65535"}),
 	)
-	for name := range good {
-		rows.join(refusals{field + " has a daemon without " + name: {change: with(name, ""), field: field + "[]." + name, says: "Required value"}})
-	}
-	return rows
 }
 
 var beegfsAccepted = map[string]string{
@@ -252,8 +240,10 @@ spec:
       storage: {tuneFileReadSize: 128k}
       client: {tuneFileCacheType: native}
     adopt:
-    - {name: meta-0.n1, role: Metadata, node: n1, slot: 0, nodeID: 1, targets: [{name: /data/metadata, id: 1, initialized: "2026-01-01T00:00:00Z"}]}
-    - {name: storage-ssd.n1, role: Storage, node: n1, slot: 15, nodeID: 65535, targets: [{name: scratch-ssd-01234567, id: 65535, drained: "2026-01-01T00:00:00Z"}], retired: true}
+    - node: n1
+      members:
+      - {name: meta-0, id: 1, targets: [{name: /data/metadata, id: 1}]}
+      - {name: storage-ssd, id: 65535, targets: [{name: scratch-ssd-01234567, id: 65535}]}
   network: {interfaces: [ib0, enp195s0f0np0, eth0.100, "bond0:1"], rdma: true}
   metadata:
     instancesPerNode: 16
@@ -284,15 +274,15 @@ var beegfsChanges = map[string]string{
 	"the worker threads are changed":               "spec: {beegfs: {metadata: {workerThreads: 40}}}",
 	"the target chooser is changed":                "spec: {beegfs: {targetChooser: RoundRobin}}",
 	"the metadata servers are bound to NUMA nodes": put(metadataPinning, "{mode: NUMANode, numaNodes: [0, 1]}"),
-	"ids of an earlier one are adopted":            "spec: {beegfs: {adopt: [{name: meta-0.n1, role: Metadata, node: n1, nodeID: 7}]}}",
+	"ids of an earlier one are adopted":            "spec: {beegfs: {adopt: [{node: n1, members: [{name: meta-0, id: 7}]}]}}",
 	"an option of the clients is set":              "spec: {beegfs: {config: {client: {tuneFileCacheType: native}}}}",
 	"the nodes of the management are changed":      `spec: {beegfs: {management: {nodeSelector: {management: null, other: ""}}}}`,
 }
 
 // largestBeeGFS are changes that make a BeeGFS as large as it can be: 16 metadata servers, 12 pools of 16 directories of 128 characters,
-// and ids of 1024 daemons.
+// and ids of 1024 nodes.
 var largestBeeGFS = "spec: {metadata: {instancesPerNode: 16, targets: {directories: " + listOf(16, "/data/meta-%02d-"+strings.Repeat("d", 114)) + "}}}\n---\n" +
 	put(managementTargets, "{directories: [/data/management-"+strings.Repeat("d", 111)+"]}") + "\n---\n" +
 	"spec: {storagePools: [" + strings.ReplaceAll(strings.Join(fullPools(), ", "), "nodeSelector", "copies: 1, nodeSelector") + "]}\n---\n" +
 	"spec: {beegfs: {storagePools: " + listOf(12, "{name: p%d, workerThreads: 4096, striping: {chunkSize: 2Gi}}") + "}}\n---\n" +
-	fmt.Sprintf("spec: {beegfs: {adopt: %s}}", listOf(1024, "{name: meta-%04d, role: Metadata, node: "+strings.Repeat("n", 253)+", nodeID: 1}"))
+	fmt.Sprintf("spec: {beegfs: {adopt: %s}}", listOf(1024, "{node: "+strings.Repeat("n", 249)+"%04d, members: [{name: meta-0, id: 1}]}"))

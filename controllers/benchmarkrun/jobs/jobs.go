@@ -169,7 +169,7 @@ func (r Renderer) managementJob(t turns.Turn, job task) (client.Object, error) {
 
 // input is what a backend may look at for a benchmark.
 func (r Renderer) input() backend.Input {
-	in := backend.Input{FileSystem: r.Scope.FileSystem, Images: r.Images}
+	in := backend.Input{FileSystem: r.Scope.FileSystem, FileSystemNodes: r.Scope.Members.FileSystemNodes(), Images: r.Images}
 	for _, name := range slices.Sorted(maps.Keys(r.Scope.Nodes)) {
 		in.Nodes = append(in.Nodes, nodeFacts(r.Scope.Nodes[name]))
 	}

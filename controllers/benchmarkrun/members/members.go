@@ -17,7 +17,12 @@ import (
 type Members struct {
 	Instances []v1alpha1.InstanceStatus
 	Targets   []v1alpha1.TargetStatus
+	// nodes are the objects that they were read from.
+	nodes []v1alpha1.FileSystemNode
 }
+
+// FileSystemNodes are those of the filesystem, by node. They are shared, and only to be read.
+func (m Members) FileSystemNodes() []v1alpha1.FileSystemNode { return m.nodes }
 
 // Nodes are those with servers or targets, sorted.
 func (m Members) Nodes() []string {
@@ -63,7 +68,7 @@ const MaxMembers = 128
 
 // First are the first of them by their order.
 func (m Members) First(most int) Members {
-	return Members{m.Instances[:min(len(m.Instances), most)], m.Targets[:min(len(m.Targets), most)]}
+	return Members{Instances: m.Instances[:min(len(m.Instances), most)], Targets: m.Targets[:min(len(m.Targets), most)]}
 }
 
 // maxCounts is that of status.provenance.serverCounts.

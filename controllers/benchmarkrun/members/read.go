@@ -31,8 +31,10 @@ func Read(ctx context.Context, reader client.Reader, fs *v1alpha1.FileSystem) (M
 	for i := range nodes.Items {
 		if n := &nodes.Items[i]; n.Spec.FileSystem.UID == string(fs.UID) {
 			out.add(n, ids)
+			out.nodes = append(out.nodes, *n)
 		}
 	}
+	slices.SortFunc(out.nodes, func(a, b v1alpha1.FileSystemNode) int { return strings.Compare(a.Spec.Node, b.Spec.Node) })
 	for i := range targets.Items {
 		t := &targets.Items[i]
 		if t.Spec.FileSystem.UID != string(fs.UID) || t.Spec.Role != v1alpha1.RoleStorage {

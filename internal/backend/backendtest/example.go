@@ -67,12 +67,23 @@ func (Example) Allocate(in backend.Input) (backend.Allocation, error) {
 	if err != nil {
 		return backend.Allocation{}, err
 	}
-	status, joins := backend.Recorded(fs, metadata, pools)
-	nodes := plan.TargetNodes{Metadata: []string{metadata.Node}, Pools: backend.PoolNodes(status)}
-	return backend.Allocation{Status: status, Joins: joins, TargetNodes: nodes}, nil
+	status, joins := backend.Recorded(in, metadata, pools)
+	records := backend.NewRecords(in)
+	records.Join(pools, instanceOf)
+	nodes := plan.TargetNodes{Metadata: []string{metadata.Node}, Pools: backend.PoolNodes(pools)}
+	return backend.Allocation{Status: status, Nodes: records.Changed(), Joins: joins, TargetNodes: nodes}, nil
 }
 
-// Members are a DaemonSet of processes for each pool, one of mounts, and a ConfigMap and FileSystemNodes with what they are told.
+// Nodes are the FileSystemNodes: a process is told nothing more than that it is there.
+func (Example) Nodes(in backend.Input) []v1alpha1.FileSystemNode {
+	members := map[string][]v1alpha1.NodeMember{}
+	for _, server := range in.Given() {
+		members[server.Node] = append(members[server.Node], v1alpha1.NodeMember{Name: server.Name, Role: server.Role})
+	}
+	return backend.FileSystemNodes(in, members)
+}
+
+// Members are a DaemonSet of processes for each pool, one of mounts, and a ConfigMap with what they are told.
 func (e Example) Members(in backend.Input) ([]client.Object, error) {
 	fs := in.FileSystem
 	pods := backend.Pods{FileSystem: fs, Images: in.Images, Software: "example"}
@@ -81,10 +92,8 @@ func (e Example) Members(in backend.Input) ([]client.Object, error) {
 		return pods.Template(w, backend.ConfigVolume("config", name))
 	}
 	var sets []client.Object
-	members := map[string][]v1alpha1.NodeMember{}
 	for _, pool := range fs.Spec.StoragePools {
-		record, ok := backend.RecordedPool(fs, pool.Name)
-		if !ok {
+		if _, ok := in.Pool(pool.Name); !ok {
 			return nil, fmt.Errorf("storage pool %q is not recorded yet", pool.Name)
 		}
 		w := backend.Workload{Component: ComponentServer, Role: v1alpha1.RoleStorage, StoragePool: pool.Name}
@@ -95,14 +104,11 @@ func (e Example) Members(in backend.Input) ([]client.Object, error) {
 			d.Initialize.Granted = false
 		}
 		pod := config(w)
-		pod.Spec.Affinity = backend.OnNodes(record.Nodes...)
+		backend.OnMembers(fs, pod, spec.MemberName(instanceOf(pool.Name)))
 		c := pods.Container(ComponentServer, "example-server", "run", "config", file)
 		probe := pods.Container("probe", "example-state", "probe", "config", file)
 		pods.ServeProbe(pod, &probe, ExamplePort)
 		backend.MountNodeFile(fs, pod, &c)
-		for _, node := range record.Nodes {
-			members[node] = append(members[node], serverOf(pool.Name))
-		}
 		for i, d := range run.Directories {
 			backend.HostDirectory(pod, &c, fmt.Sprintf("data-%d", i), d.Path, nil)
 		}
@@ -122,14 +128,7 @@ func (e Example) Members(in backend.Input) ([]client.Object, error) {
 		sets = append(sets, pods.DaemonSet(ComponentClient, w, pod, mount))
 	}
 	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: fs.Namespace}, Data: backend.Text(told)}
-	return slices.Concat([]client.Object{backend.ProbeSecret(in), m}, backend.FileSystemNodes(in, members), sets), nil
-}
-
-// serverOf is the server of a pool on a node.
-func serverOf(pool string) v1alpha1.NodeMember {
-	member := backend.Member(v1alpha1.RoleStorage, instanceOf(pool))
-	member.StoragePool = pool
-	return member
+	return append([]client.Object{backend.ProbeSecret(in), m}, sets...), nil
 }
 
 func instanceOf(pool string) string { return ComponentServer + "/" + pool }
@@ -176,7 +175,7 @@ func (Example) ProbeURL(in backend.Input) string {
 	if in.FileSystem.Status.Metadata == nil {
 		return ""
 	}
-	node, ok := backend.NodeNamed(in.Nodes, in.FileSystem.Status.Metadata.Node)
+	node, ok := in.Node(in.FileSystem.Status.Metadata.Node)
 	if !ok {
 		return ""
 	}
@@ -207,11 +206,11 @@ func (Example) Observe(in backend.Input) backend.Observation {
 	out := backend.Observation{MetadataInitialized: in.State != nil}
 	var away, unmounted []string
 	for _, pool := range fs.Spec.StoragePools {
-		record, ok := backend.RecordedPool(fs, pool.Name)
+		record, ok := in.Pool(pool.Name)
 		if !ok {
 			continue
 		}
-		status := v1alpha1.StoragePoolStatus{Name: pool.Name, Slot: record.Slot, Nodes: record.Nodes}
+		status := v1alpha1.StoragePoolStatus{Name: pool.Name, Slot: record.Slot}
 		online := 0
 		for _, node := range record.Nodes {
 			instance := v1alpha1.InstanceStatus{
@@ -270,7 +269,7 @@ func unserved(in backend.Input, pool, node string) string {
 	if in.State == nil {
 		return "unknown: " + in.StateError
 	}
-	n, _ := backend.NodeNamed(in.Nodes, node)
+	n, _ := in.Node(node)
 	if !slices.ContainsFunc(in.State.Servers, func(s backend.Server) bool { return s.IP == n.IP && s.Online }) {
 		return "the filesystem does not list it"
 	}

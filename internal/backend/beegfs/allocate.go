@@ -1,8 +1,11 @@
 package beegfs
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,7 +18,8 @@ import (
 // Allocate decides which node and target hold the store of the management service, which nodes belong to the metadata and to each
 // pool, and which ports and ids the daemons and their targets have.
 func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
-	if err := checkSpec(in.FileSystem); err != nil {
+	in = in.Indexed()
+	if err := checkSpec(in); err != nil {
 		return backend.Allocation{}, err
 	}
 	management, err := recordManagement(in)
@@ -30,37 +34,38 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	if err != nil {
 		return backend.Allocation{}, err
 	}
-	given, err := allocate(in, nodes, pools)
+	a, err := allocate(in, nodes, pools)
 	if err != nil {
 		return backend.Allocation{}, err
 	}
-	fs := *in.FileSystem
+	fs, after := *in.FileSystem, in
 	var joins []string
-	fs.Status, joins = backend.Recorded(in.FileSystem, management, pools)
-	fs.Status.BeeGFS = given
-	if err := refuseOwnConflicts(in, &fs); err != nil {
+	fs.Status, joins = backend.Recorded(in, management, pools)
+	fs.Status.BeeGFS = a.status
+	after.FileSystem, after.FileSystemNodes = &fs, a.records.All()
+	if err := refuseOwnConflicts(after); err != nil {
 		return backend.Allocation{}, err
 	}
-	if err := backend.RefuseConflicts(in, b.Claims(&fs)); err != nil {
+	if err := backend.RefuseConflicts(in, b.Claims(&fs, after.FileSystemNodes)); err != nil {
 		return backend.Allocation{}, err
 	}
 	return backend.Allocation{
-		Status: fs.Status, Joins: append(joins, addedServers(in.FileSystem, given)...),
+		Status: fs.Status, Nodes: a.records.Changed(), More: a.more, Joins: append(joins, addedServers(in, after)...),
 		TargetNodes: plan.TargetNodes{
-			Management: []string{management.Node}, Metadata: metadataNodes(&fs), Pools: backend.PoolNodes(fs.Status),
+			Management: []string{management.Node}, Metadata: metadataNodes(after), Pools: backend.PoolNodes(pools),
 		},
 	}, nil
 }
 
 // addedServers are the metadata servers that join those that are recorded. The first of all join nothing.
-func addedServers(fs *v1alpha1.FileSystem, given *v1alpha1.BeeGFSStatus) []string {
-	if fs.Status.BeeGFS == nil {
+func addedServers(before, after backend.Input) []string {
+	if before.FileSystem.Status.BeeGFS == nil {
 		return nil
 	}
 	var joins []string
-	for _, a := range given.Allocations {
-		if _, known := allocationNamed(fs, a.Name); a.Role == v1alpha1.RoleMetadata && !known {
-			joins = append(joins, fmt.Sprintf("metadata server %s is added", a.Name))
+	for _, g := range after.Given() {
+		if _, known := before.GivenTo(g.Node, g.Name); g.Role == v1alpha1.RoleMetadata && !known {
+			joins = append(joins, fmt.Sprintf("metadata server %s is added", g.Instance()))
 		}
 	}
 	return joins
@@ -70,7 +75,7 @@ func addedServers(fs *v1alpha1.FileSystem, given *v1alpha1.BeeGFSStatus) []strin
 const reservedPorts = 64
 
 // Claims are its ports, and the directories of the management service, the metadata servers and the pools.
-func (Backend) Claims(fs *v1alpha1.FileSystem) backend.Claims {
+func (Backend) Claims(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode) backend.Claims {
 	var ports backend.PortRange
 	switch {
 	case fs.Status.BeeGFS != nil && fs.Status.BeeGFS.BasePort != 0:
@@ -83,15 +88,15 @@ func (Backend) Claims(fs *v1alpha1.FileSystem) backend.Claims {
 		return claims
 	}
 	claims.UseMetadata(*fs.Status.Metadata)
-	for _, a := range allocations(fs) {
-		claims.Use(a.Node)
-		for _, t := range a.Targets {
-			if a.Role == v1alpha1.RoleMetadata && isDirectory(t.Name) {
-				claims.Use(a.Node, t.Name)
+	for _, g := range backend.GivenOn(nodes) {
+		claims.Use(g.Node)
+		for _, t := range g.Targets {
+			if g.Role == v1alpha1.RoleMetadata && isDirectory(t.Name) {
+				claims.Use(g.Node, t.Name)
 			}
 		}
 	}
-	claims.UsePools(fs)
+	claims.UsePools(fs, nodes)
 	return claims
 }
 
@@ -106,16 +111,29 @@ func (Backend) Adopts(spec *v1alpha1.FileSystemSpec) string {
 // maxID is the highest numeric id of a node or a target: BeeGFS keeps them in 16 bits (beegfs-setup-meta -s, 7.4.6).
 const maxID = 65535
 
-// allocator gives ids to daemons and targets, once and for ever. What was given lies in the status.
+// allocator gives ids to servers and targets, once and for ever. The highest of each kind that was given lies in the status, who has which in
+// the FileSystemNodes.
 type allocator struct {
-	in     backend.Input
-	status *v1alpha1.BeeGFSStatus
-	// adopted are the ids of an earlier filesystem, by name of the daemon.
-	adopted map[string]v1alpha1.BeeGFSAllocation
+	in      backend.Input
+	status  *v1alpha1.BeeGFSStatus
+	records *backend.Records
+	disks   backend.Disks
+	// adopted are the ids of an earlier filesystem, and promised those that the status has used up for who has not got them yet.
+	adopted, promised map[server]v1alpha1.GivenServerID
+	// giving are the ids that are used up, and not recorded yet, open is how many, and more is true when others have to wait because these are
+	// enough; see backend.MostIDs.
+	giving map[server]v1alpha1.GivenServerID
+	open   int
+	more   bool
 }
 
+// server names a member of a node.
+type server struct{ node, member string }
+
+func (s server) String() string { return s.member + "." + s.node }
+
 // allocate starts from what is recorded, and adds ports, and ids for what has none.
-func allocate(in backend.Input, metadataNodes []string, pools []backend.PoolRecord) (*v1alpha1.BeeGFSStatus, error) {
+func allocate(in backend.Input, metadataNodes []string, pools []backend.PoolRecord) (*allocator, error) {
 	status := &v1alpha1.BeeGFSStatus{}
 	if in.FileSystem.Status.BeeGFS != nil {
 		status = in.FileSystem.Status.BeeGFS.DeepCopy()
@@ -124,7 +142,16 @@ func allocate(in backend.Input, metadataNodes []string, pools []backend.PoolReco
 	if status.BasePort, err = recordPorts(in, status.BasePort); err != nil {
 		return nil, err
 	}
-	a := &allocator{in: in, status: status, adopted: map[string]v1alpha1.BeeGFSAllocation{}}
+	a := &allocator{
+		in: in, status: status, records: backend.NewRecords(in), disks: backend.DisksOf(in),
+		adopted: map[server]v1alpha1.GivenServerID{}, promised: map[server]v1alpha1.GivenServerID{}, giving: map[server]v1alpha1.GivenServerID{},
+	}
+	for _, node := range status.Giving {
+		for _, m := range node.Members {
+			a.promised[server{node.Node, m.Name}] = m
+		}
+	}
+	a.catchUp()
 	if err := a.adopt(); err != nil {
 		return nil, err
 	}
@@ -143,8 +170,53 @@ func allocate(in backend.Input, metadataNodes []string, pools []backend.PoolReco
 		}
 	}
 	a.observe()
-	slices.SortFunc(status.Allocations, func(x, y v1alpha1.BeeGFSAllocation) int { return strings.Compare(x.Name, y.Name) })
-	return status, nil
+	status.Giving = a.promises()
+	return a, nil
+}
+
+// catchUp makes the status the highest of all that is known: a status that was restored may be older than what was given, and BeeGFS
+// remembers servers and targets that nobody recorded.
+func (a *allocator) catchUp() {
+	for _, g := range a.in.Given() {
+		a.raise(g.Role, g.ID)
+		if g.Role == v1alpha1.RoleStorage {
+			for _, t := range g.Targets {
+				a.raiseTarget(t.ID)
+			}
+		}
+	}
+	if a.in.State == nil {
+		return
+	}
+	for _, s := range a.in.State.Servers {
+		a.raise(s.Role, s.ID)
+	}
+	for _, t := range a.in.State.Targets {
+		if t.Role == v1alpha1.RoleMetadata {
+			a.raise(v1alpha1.RoleMetadata, t.ID)
+		} else {
+			a.raise(v1alpha1.RoleStorage, t.ServerID)
+			a.raiseTarget(t.ID)
+		}
+	}
+}
+
+// raise remembers that the id of a server was given.
+func (a *allocator) raise(role v1alpha1.InstanceRole, id int32) {
+	switch {
+	case id > maxID:
+	case role == v1alpha1.RoleMetadata:
+		a.status.LastMetadataID = max(a.status.LastMetadataID, id)
+	case role == v1alpha1.RoleStorage:
+		a.status.LastStorageID = max(a.status.LastStorageID, id)
+	}
+}
+
+// raiseTarget remembers that the id of a storage target was given.
+func (a *allocator) raiseTarget(id int32) {
+	if id <= maxID {
+		a.status.LastTargetID = max(a.status.LastTargetID, id)
+	}
 }
 
 // adopt reads the ids of an earlier filesystem. None of them, used or not, is ever given to anything else.
@@ -153,147 +225,168 @@ func (a *allocator) adopt() error {
 		kind string
 		id   int32
 	}
-	owners := map[key]string{}
-	claim := func(kind string, id int32, owner string) error {
-		if other, taken := owners[key{kind, id}]; taken && other != owner {
+	type owner struct {
+		server
+		target string
+	}
+	owners := map[key]owner{}
+	claim := func(kind string, id int32, by owner) error {
+		if other, taken := owners[key{kind, id}]; taken && other != by {
 			return backend.Invalid(v1alpha1.ReasonInvalidSpec,
-				"the %s id %d is that of %s and of %s; with one id for two, files are lost. Give in spec.beegfs.adopt what status.beegfs.allocations of the earlier FileSystem said",
-				kind, id, other, owner)
+				"the %s id %d is that of %s and of %s; with one id for two, files are lost. Give in spec.beegfs.adopt what the FileSystemNodes of the earlier FileSystem said",
+				kind, id, strings.TrimSuffix(other.String()+"/"+other.target, "/"), strings.TrimSuffix(by.String()+"/"+by.target, "/"))
 		}
-		owners[key{kind, id}] = owner
+		owners[key{kind, id}] = by
 		return nil
 	}
-	claimAll := func(x v1alpha1.BeeGFSAllocation) error {
-		if err := claim(kindOf(x.Role), x.NodeID, x.Name); err != nil {
+	for _, g := range a.in.Given() {
+		who := server{g.Node, g.Name}
+		if err := claim(kindOf(g.Role), g.ID, owner{server: who}); err != nil {
 			return err
 		}
-		for _, t := range x.Targets {
-			if x.Role == v1alpha1.RoleMetadata {
+		for _, t := range g.Targets {
+			if g.Role == v1alpha1.RoleMetadata {
 				continue // it is the server's own
 			}
-			if err := claim("storage target", t.ID, x.Name+"/"+t.Name); err != nil {
+			if err := claim(kindTarget, t.ID, owner{who, t.Name}); err != nil {
 				return err
 			}
 		}
-		return nil
 	}
-	for _, given := range a.status.Allocations {
-		if err := claimAll(given); err != nil {
-			return err
+	for _, node := range a.in.FileSystem.Spec.BeeGFS.Adopt {
+		for _, m := range node.Members {
+			who := server{node.Node, m.Name}
+			role, err := a.agrees(who, m)
+			if err != nil {
+				return err
+			}
+			if err := claim(kindOf(role), m.ID, owner{server: who}); err != nil {
+				return err
+			}
+			a.raise(role, m.ID)
+			for _, t := range m.Targets {
+				if role == v1alpha1.RoleMetadata {
+					continue
+				}
+				if err := claim(kindTarget, t.ID, owner{who, t.Name}); err != nil {
+					return err
+				}
+				a.raiseTarget(t.ID)
+			}
+			a.adopted[who] = m
 		}
-	}
-	for _, x := range a.in.FileSystem.Spec.BeeGFS.Adopt {
-		if err := a.agrees(x); err != nil {
-			return err
-		}
-		if err := claimAll(x); err != nil {
-			return err
-		}
-		a.adopted[x.Name] = x
-		a.raise(x)
 	}
 	return nil
 }
+
+// The kinds of what has an id; ids are unique in each.
+const (
+	kindMetadata = "metadata server"
+	kindStorage  = "storage server"
+	kindTarget   = "storage target"
+)
 
 func kindOf(role v1alpha1.InstanceRole) string {
 	if role == v1alpha1.RoleMetadata {
-		return "metadata server"
+		return kindMetadata
 	}
-	return "storage server"
+	return kindStorage
 }
 
-// agrees refuses ids for what has others already, and an entry that contradicts itself.
-func (a *allocator) agrees(x v1alpha1.BeeGFSAllocation) error {
-	switch x.Role {
-	case v1alpha1.RoleMetadata:
-		if x.Name != metaName(x.Slot, x.Node) {
-			return backend.Invalid(v1alpha1.ReasonInvalidSpec, "spec.beegfs.adopt[%s]: the metadata server %d of node %s is called %s; correct the entry", x.Name, x.Slot, x.Node, metaName(x.Slot, x.Node))
-		}
-		if len(x.Targets) > 1 || len(x.Targets) == 1 && x.Targets[0].ID != x.NodeID {
-			return backend.Invalid(v1alpha1.ReasonInvalidSpec, "spec.beegfs.adopt[%s]: a metadata server has one target, whose id is the server's own, %d; correct the entry", x.Name, x.NodeID)
-		}
-	case v1alpha1.RoleStorage:
-		if !strings.HasPrefix(x.Name, componentStorage+"-") || !strings.HasSuffix(x.Name, "."+x.Node) {
-			return backend.Invalid(v1alpha1.ReasonInvalidSpec, "spec.beegfs.adopt[%s]: a storage server of node %s is called %s; correct the entry", x.Name, x.Node, storageName("<pool>", x.Node))
-		}
-	default:
-		return backend.Invalid(v1alpha1.ReasonInvalidSpec, "spec.beegfs.adopt[%s]: the role is %s, and only %s and %s have ids; correct the entry", x.Name, x.Role, v1alpha1.RoleMetadata, v1alpha1.RoleStorage)
+// agrees refuses ids for what has others already, and an entry that contradicts itself. It returns the role of the server.
+func (a *allocator) agrees(who server, m v1alpha1.GivenServerID) (v1alpha1.InstanceRole, error) {
+	refuse := func(format string, args ...any) (v1alpha1.InstanceRole, error) {
+		return "", backend.Invalid(v1alpha1.ReasonInvalidSpec, format, args...)
 	}
-	given := a.find(x.Name)
-	if given == nil {
-		return nil
+	field := fmt.Sprintf("spec.beegfs.adopt[%s].members[%s]", who.node, who.member)
+	role := v1alpha1.RoleStorage
+	if number, ok := strings.CutPrefix(m.Name, componentMeta+"-"); ok {
+		role = v1alpha1.RoleMetadata
+		if slot, err := strconv.Atoi(number); err != nil || slot < 0 || slot >= maxSlots || metaMemberName(int32(slot)) != m.Name { //nolint:gosec // below maxSlots
+			return refuse("%s: a metadata server is called %s-<slot>, with a slot from 0 to %d; correct the entry", field, componentMeta, maxSlots-1)
+		}
+		if len(m.Targets) > 1 || len(m.Targets) == 1 && m.Targets[0].ID != m.ID {
+			return refuse("%s: a metadata server has one target, whose id is the server's own, %d; correct the entry", field, m.ID)
+		}
+	} else if !strings.HasPrefix(m.Name, componentStorage+"-") {
+		return refuse("%s: a server with an id is called %s-<slot> or %s-<pool>; correct the entry", field, componentMeta, componentStorage)
 	}
-	if given.NodeID != x.NodeID {
-		return backend.Invalid(v1alpha1.ReasonInvalidSpec,
-			"spec.beegfs.adopt says that %s has the %s id %d, but %d was given to it already, and ids are never changed; remove the entry, or make the FileSystem again with it",
-			x.Name, kindOf(x.Role), x.NodeID, given.NodeID)
+	given, ok := a.in.GivenTo(who.node, who.member)
+	if !ok {
+		return role, nil
 	}
-	for _, t := range x.Targets {
-		if have, ok := targetNamed(*given, t.Name); ok && have.ID != t.ID {
-			return backend.Invalid(v1alpha1.ReasonInvalidSpec,
-				"spec.beegfs.adopt says that the target %s of %s has the id %d, but %d was given to it already, and ids are never changed; remove the entry, or make the FileSystem again with it",
-				t.Name, x.Name, t.ID, have.ID)
+	if given.ID != m.ID {
+		return refuse("spec.beegfs.adopt says that %s has the %s id %d, but %d was given to it already, and ids are never changed; remove the entry, or make the FileSystem again with it",
+			who, kindOf(role), m.ID, given.ID)
+	}
+	for _, t := range m.Targets {
+		if have, ok := given.Target(t.Name); ok && have.ID != t.ID {
+			return refuse("spec.beegfs.adopt says that the target %s of %s has the id %d, but %d was given to it already, and ids are never changed; remove the entry, or make the FileSystem again with it",
+				t.Name, who, t.ID, have.ID)
 		}
 	}
-	return nil
+	return role, nil
 }
 
-// raise remembers that ids were given.
-func (a *allocator) raise(x v1alpha1.BeeGFSAllocation) {
-	if x.Role == v1alpha1.RoleMetadata {
-		a.status.LastMetadataID = max(a.status.LastMetadataID, x.NodeID)
-		return
-	}
-	a.status.LastStorageID = max(a.status.LastStorageID, x.NodeID)
-	for _, t := range x.Targets {
-		a.status.LastTargetID = max(a.status.LastTargetID, t.ID)
-	}
-}
-
-// find returns what was given to a daemon, to be added to, nil when it is nothing.
-func (a *allocator) find(name string) *v1alpha1.BeeGFSAllocation {
-	i := slices.IndexFunc(a.status.Allocations, func(x v1alpha1.BeeGFSAllocation) bool { return x.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &a.status.Allocations[i]
-}
-
-// next is an id that was never given.
-func next(last *int32, kind string) (int32, error) {
-	if *last >= maxID {
+// id is that of what has none yet: the one that was promised to it, or one that was never given. It is 0 for what has to wait.
+func (a *allocator) id(promised int32, last *int32, kind string) (int32, error) {
+	switch {
+	case promised != 0:
+	case a.open >= backend.MostIDs:
+		a.more = true
+		return 0, nil
+	case *last >= maxID:
 		return 0, backend.Invalid(v1alpha1.ReasonInvalidSpec, "all %d ids of BeeGFS for a %s were given, and none is given twice; make another FileSystem", maxID, kind)
+	default:
+		*last++
+		promised = *last
 	}
-	*last++
-	return *last, nil
+	a.open++
+	return promised, nil
 }
 
-// daemon finds what was given to a daemon, or gives it its id.
-func (a *allocator) daemon(x v1alpha1.BeeGFSAllocation, last *int32) (*v1alpha1.BeeGFSAllocation, error) {
-	if given := a.find(x.Name); given != nil {
-		return given, nil
+// promises are the ids that are used up and not recorded yet, for the status. What was promised to somebody who is not wanted any more is not
+// among them, and is given to nobody.
+func (a *allocator) promises() []v1alpha1.GivenIDs {
+	var out []v1alpha1.GivenIDs
+	byName := func(x, y server) int {
+		return cmp.Or(strings.Compare(x.node, y.node), strings.Compare(x.member, y.member))
 	}
-	if err := checkInterfaces(a.in, x.Node); err != nil {
-		return nil, err
-	}
-	if adopted, ok := a.adopted[x.Name]; ok {
-		x.NodeID = adopted.NodeID
-	} else {
-		var err error
-		if x.NodeID, err = next(last, kindOf(x.Role)); err != nil {
-			return nil, err
+	for _, who := range slices.SortedFunc(maps.Keys(a.giving), byName) {
+		if len(out) == 0 || out[len(out)-1].Node != who.node {
+			out = append(out, v1alpha1.GivenIDs{Node: who.node})
 		}
+		of := &out[len(out)-1]
+		of.Members = append(of.Members, a.giving[who])
 	}
-	a.status.Allocations = append(a.status.Allocations, x)
-	return &a.status.Allocations[len(a.status.Allocations)-1], nil
+	return out
+}
+
+// server finds what was given to a server, or gives it its id. It is false for one that has to wait.
+func (a *allocator) server(node string, m v1alpha1.NodeMember, last *int32) (backend.Given, bool, error) {
+	if given, ok := a.records.Find(node, m.Name); ok {
+		return given, true, nil
+	}
+	if err := checkInterfaces(a.in, node); err != nil {
+		return backend.Given{}, false, err
+	}
+	who := server{node, m.Name}
+	if m.ID = a.adopted[who].ID; m.ID == 0 {
+		var err error
+		if m.ID, err = a.id(a.promised[who].ID, last, kindOf(m.Role)); err != nil || m.ID == 0 {
+			return backend.Given{}, false, err
+		}
+		a.giving[who] = v1alpha1.GivenServerID{Name: m.Name, ID: m.ID}
+	}
+	return backend.Given{Node: node, NodeMember: *a.records.Change(node, m)}, true, nil
 }
 
 // metadata gives a metadata server its id, and its target, once that is chosen.
 func (a *allocator) metadata(node string, slot int32) error {
-	given, err := a.daemon(v1alpha1.BeeGFSAllocation{
-		Name: metaName(slot, node), Role: v1alpha1.RoleMetadata, Node: node, Slot: slot,
-	}, &a.status.LastMetadataID)
-	if err != nil || len(given.Targets) > 0 {
+	m := backend.Member(v1alpha1.RoleMetadata, metaInstance(slot))
+	m.Slot = slot
+	given, ok, err := a.server(node, m, &a.status.LastMetadataID)
+	if err != nil || !ok || len(given.Targets) > 0 {
 		return err
 	}
 	targets := a.in.FileSystem.Spec.Metadata.Targets
@@ -304,7 +397,7 @@ func (a *allocator) metadata(node string, slot int32) error {
 		name = disks[0].Name
 	}
 	if name != "" {
-		given.Targets = []v1alpha1.BeeGFSTargetID{{Name: name, ID: given.NodeID}}
+		a.records.Change(node, given.NodeMember).Targets = []v1alpha1.MemberTarget{{Name: name, ID: given.ID}}
 	}
 	return nil
 }
@@ -318,32 +411,43 @@ func metadataDisks(in backend.Input, node string, slot int32) []v1alpha1.Storage
 
 // storage gives a storage server its id, and those of its targets that have none theirs.
 func (a *allocator) storage(pool backend.PoolRecord, node string) error {
-	given, err := a.daemon(v1alpha1.BeeGFSAllocation{
-		Name: storageName(pool.Name, node), Role: v1alpha1.RoleStorage, Node: node, Slot: pool.Slot,
-	}, &a.status.LastStorageID)
-	if err != nil {
+	m := backend.Member(v1alpha1.RoleStorage, storageInstance(pool.Name))
+	m.StoragePool, m.Slot = pool.Name, pool.Slot
+	given, ok, err := a.server(node, m, &a.status.LastStorageID)
+	if err != nil || !ok {
 		return err
 	}
+	who := server{node, m.Name}
 	for _, name := range a.storageTargets(pool.Name, node) {
-		if _, ok := targetNamed(*given, name); ok {
+		if _, ok := given.Target(name); ok {
 			continue
 		}
-		target := v1alpha1.BeeGFSTargetID{Name: name}
-		if adopted, ok := targetNamed(a.adopted[given.Name], name); ok {
-			target.ID = adopted.ID
-		} else if target.ID, err = next(&a.status.LastTargetID, "storage target"); err != nil {
-			return err
+		target := v1alpha1.MemberTarget{Name: name}
+		if target.ID = targetID(a.adopted[who], name); target.ID == 0 {
+			if target.ID, err = a.id(targetID(a.promised[who], name), &a.status.LastTargetID, kindTarget); err != nil || target.ID == 0 {
+				return err
+			}
+			giving := a.giving[who]
+			giving.Name, giving.ID = m.Name, given.ID
+			giving.Targets = append(giving.Targets, v1alpha1.GivenTargetID{Name: name, ID: target.ID})
+			a.giving[who] = giving
 		}
-		given.Targets = append(given.Targets, target)
-		given.Retired = false // it serves again
+		record := a.records.Change(node, given.NodeMember)
+		record.Targets = append(record.Targets, target)
+		record.Retired = false // it serves again
+		slices.SortFunc(record.Targets, func(x, y v1alpha1.MemberTarget) int { return strings.Compare(x.Name, y.Name) })
 	}
-	slices.SortFunc(given.Targets, func(x, y v1alpha1.BeeGFSTargetID) int { return strings.Compare(x.Name, y.Name) })
 	return nil
 }
 
-// poolOf is the pool of a storage server, from its name; see storageName.
-func poolOf(given v1alpha1.BeeGFSAllocation) string {
-	return strings.TrimSuffix(strings.TrimPrefix(given.Name, componentStorage+"-"), "."+given.Node)
+// targetID is the id of a target of that name, 0 for none.
+func targetID(of v1alpha1.GivenServerID, name string) int32 {
+	for _, t := range of.Targets {
+		if t.Name == name {
+			return t.ID
+		}
+	}
+	return 0
 }
 
 // storageTargets are the names of the targets that a pool has on a node now: directories, or disks.
@@ -356,7 +460,7 @@ func (a *allocator) storageTargets(pool, node string) []string {
 			}
 		}
 	}
-	for _, t := range backend.TargetsOf(a.in, v1alpha1.RoleStorage, pool, node) {
+	for _, t := range a.disks.On(v1alpha1.RoleStorage, pool, node) {
 		names = append(names, t.Name)
 	}
 	slices.Sort(names)
@@ -370,16 +474,19 @@ func (a *allocator) observe() {
 		a.status.MetadataMirrored = now
 	}
 	disks := map[string]bool{}
-	for _, t := range a.in.Targets {
-		disks[t.Name] = true
+	for i := range a.in.Targets {
+		disks[a.in.Targets[i].Name] = true
 	}
-	drained, retired := drainedTargets(a.in), retirable(a.in)
-	for i := range a.status.Allocations {
-		given := &a.status.Allocations[i]
-		given.Retired = given.Retired || slices.Contains(retired, given.Name) && len(a.storageTargets(poolOf(*given), given.Node)) == 0
-		for j := range given.Targets {
-			target := &given.Targets[j]
-			if now != nil && target.Initialized == nil && a.serves(given.Role, target.ID) {
+	serve, drained, retired := serving(a.in), drainedTargets(a.in), map[string]bool{}
+	for _, name := range retirable(a.in) {
+		retired[name] = true
+	}
+	for _, given := range backend.GivenOn(a.records.All()) {
+		goes := given.Retired || retired[given.Instance()] && len(a.storageTargets(given.StoragePool, given.Node)) == 0
+		targets := slices.Clone(given.Targets)
+		for i := range targets {
+			target := &targets[i]
+			if now != nil && target.Initialized == nil && serve[place{given.Role, target.ID}] {
 				target.Initialized = now
 			}
 			if given.Role != v1alpha1.RoleStorage || isDirectory(target.Name) {
@@ -400,20 +507,42 @@ func (a *allocator) observe() {
 				target.Drained = new(metav1.NewTime(when).Rfc3339Copy())
 			}
 		}
+		if goes != given.Retired || !slices.EqualFunc(targets, given.Targets, sameRecord) {
+			record := a.records.Change(given.Node, given.NodeMember)
+			record.Retired, record.Targets = goes, targets
+		}
 	}
 }
 
-// serves is true when the management service says that a target takes part. That it remembers one proves nothing: a store
-// that is taken over from an earlier filesystem remembers all of them, before any daemon has looked at its directory.
-func (a *allocator) serves(role v1alpha1.InstanceRole, id int32) bool {
-	if role == v1alpha1.RoleMetadata {
-		return slices.ContainsFunc(a.in.State.Servers, func(s backend.Server) bool {
-			return s.Role == v1alpha1.RoleMetadata && s.ID == id && s.Online
-		})
+// sameRecord is true when what is recorded of a target has not changed.
+func sameRecord(a, b v1alpha1.MemberTarget) bool {
+	return a.ID == b.ID && a.Initialized.Equal(b.Initialized) && a.Drained.Equal(b.Drained) && a.TakenOut.Equal(b.TakenOut)
+}
+
+// place names what has an id.
+type place struct {
+	role v1alpha1.InstanceRole
+	id   int32
+}
+
+// serving are the metadata servers and the storage targets of which the management service says that they take part. That it remembers one
+// proves nothing: a store that is taken over from an earlier filesystem remembers all of them, before any daemon has looked at its directory.
+func serving(in backend.Input) map[place]bool {
+	out := map[place]bool{}
+	if in.State == nil {
+		return out
 	}
-	return slices.ContainsFunc(a.in.State.Targets, func(t backend.Target) bool {
-		return t.Role != v1alpha1.RoleMetadata && t.ID == id && t.Online
-	})
+	for _, s := range in.State.Servers {
+		if s.Role == v1alpha1.RoleMetadata && s.Online {
+			out[place{s.Role, s.ID}] = true
+		}
+	}
+	for _, t := range in.State.Targets {
+		if t.Role != v1alpha1.RoleMetadata && t.Online {
+			out[place{v1alpha1.RoleStorage, t.ID}] = true
+		}
+	}
+	return out
 }
 
 // isDirectory is true for the name of a target that is a directory of its node. Others are StorageTargets.

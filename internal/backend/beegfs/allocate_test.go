@@ -3,6 +3,8 @@ package beegfs
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -44,9 +46,9 @@ func TestRecordRefuses(t *testing.T) {
 			directories: true,
 			change: func(in *backend.Input) {
 				in.FileSystem.Spec.Metadata.NodeCount = 1
-				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000, LastMetadataID: 3, Allocations: []v1alpha1.BeeGFSAllocation{
-					{Name: "meta-0.oss1", Role: v1alpha1.RoleMetadata, Node: "oss1", NodeID: 1},
-					{Name: "meta-0.oss2", Role: v1alpha1.RoleMetadata, Node: "oss2", NodeID: 3}}}
+				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000, LastMetadataID: 3}
+				give(in, "oss1", metadataServer(1))
+				give(in, "oss2", metadataServer(3))
 			},
 			reason: v1alpha1.ReasonInvalidSpec,
 			says:   "spec.metadata.nodeCount is 1, but oss1, oss2 have metadata servers; metadata can't be moved to another server, so set it to 2, or more, again",
@@ -78,8 +80,8 @@ func TestRecordRefuses(t *testing.T) {
 			directories: true,
 			change: func(in *backend.Input) {
 				in.FileSystem.Spec.Metadata.InstancesPerNode = 1
-				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000, LastMetadataID: 2, Allocations: []v1alpha1.BeeGFSAllocation{
-					{Name: "meta-1.oss1", Role: v1alpha1.RoleMetadata, Node: "oss1", Slot: 1, NodeID: 2}}}
+				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000, LastMetadataID: 2}
+				give(in, "oss1", v1alpha1.NodeMember{Name: "meta-1", Role: v1alpha1.RoleMetadata, Slot: 1, ID: 2})
 			},
 			reason: v1alpha1.ReasonInvalidSpec, says: "node oss1 has the metadata server meta-1.oss1; metadata can't be moved to another server, so set it to 2 again",
 		},
@@ -118,7 +120,7 @@ func TestRecordRefuses(t *testing.T) {
 		"ports that another BeeGFS uses on the same node": {
 			change: func(in *backend.Input) {
 				in.FileSystem.Spec.BeeGFS.BasePort = new(int32(9000))
-				meet(in, neighbor("oss2", 9063))
+				meet(in, neighbor(9063), "oss2")
 			},
 			reason: v1alpha1.ReasonPortConflict, says: "FileSystem storage/other uses the ports 9063 to 9126 on node oss2 too; set spec.beegfs.basePort at least 64 away from 9063",
 		},
@@ -156,9 +158,7 @@ func TestRecordRefuses(t *testing.T) {
 		"a metadata directory that another BeeGFS uses on the same node": {
 			directories: true,
 			change: func(in *backend.Input) {
-				other := neighbor("oss2", 9000)
-				other.Status.BeeGFS.Allocations[0].Targets = []v1alpha1.BeeGFSTargetID{{Name: "/data/meta1", ID: 1}}
-				meet(in, other)
+				meet(in, neighbor(9000), "oss2", "/data/meta1")
 			},
 			reason: v1alpha1.ReasonDirectoryConflict, says: "FileSystem storage/other keeps data in /data/meta1 on node oss2",
 		},
@@ -177,35 +177,50 @@ func TestRecordRefuses(t *testing.T) {
 		},
 		"trap 4: one id for two targets that are taken over": {
 			change: func(in *backend.Input) {
-				in.FileSystem.Spec.BeeGFS.Adopt = []v1alpha1.BeeGFSAllocation{
-					{Name: "storage-ssd.oss1", Role: v1alpha1.RoleStorage, Node: "oss1", NodeID: 1, Targets: []v1alpha1.BeeGFSTargetID{{Name: "scratch-oss1-ssd-s0", ID: 101}}},
-					{Name: "storage-ssd.oss2", Role: v1alpha1.RoleStorage, Node: "oss2", NodeID: 2, Targets: []v1alpha1.BeeGFSTargetID{{Name: "scratch-oss2-ssd-s0", ID: 101}}},
-				}
+				adopt(in, "oss1", v1alpha1.GivenServerID{Name: "storage-ssd", ID: 1, Targets: []v1alpha1.GivenTargetID{{Name: "scratch-oss1-ssd-s0", ID: 101}}})
+				adopt(in, "oss2", v1alpha1.GivenServerID{Name: "storage-ssd", ID: 2, Targets: []v1alpha1.GivenTargetID{{Name: "scratch-oss2-ssd-s0", ID: 101}}})
 			},
 			reason: v1alpha1.ReasonInvalidSpec,
 			says:   "the storage target id 101 is that of storage-ssd.oss1/scratch-oss1-ssd-s0 and of storage-ssd.oss2/scratch-oss2-ssd-s0; with one id for two, files are lost",
 		},
 		"trap 4: an id that is taken over and was given to another server": {
 			change: func(in *backend.Input) {
-				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000, LastMetadataID: 1, Allocations: []v1alpha1.BeeGFSAllocation{
-					{Name: "meta-0.oss1", Role: v1alpha1.RoleMetadata, Node: "oss1", NodeID: 1}}}
-				in.FileSystem.Spec.BeeGFS.Adopt = []v1alpha1.BeeGFSAllocation{{Name: "meta-1.oss1", Role: v1alpha1.RoleMetadata, Node: "oss1", Slot: 1, NodeID: 1}}
+				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000, LastMetadataID: 1}
+				give(in, "oss1", metadataServer(1))
+				adopt(in, "oss1", v1alpha1.GivenServerID{Name: "meta-1", ID: 1})
 			},
 			reason: v1alpha1.ReasonInvalidSpec, says: "the metadata server id 1 is that of meta-0.oss1 and of meta-1.oss1",
 		},
 		"trap 4: another id for what has one": {
 			change: func(in *backend.Input) {
-				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000, LastMetadataID: 1, Allocations: []v1alpha1.BeeGFSAllocation{
-					{Name: "meta-0.oss1", Role: v1alpha1.RoleMetadata, Node: "oss1", NodeID: 1}}}
-				in.FileSystem.Spec.BeeGFS.Adopt = []v1alpha1.BeeGFSAllocation{{Name: "meta-0.oss1", Role: v1alpha1.RoleMetadata, Node: "oss1", NodeID: 7}}
+				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000, LastMetadataID: 1}
+				give(in, "oss1", metadataServer(1))
+				adopt(in, "oss1", v1alpha1.GivenServerID{Name: "meta-0", ID: 7})
 			},
 			reason: v1alpha1.ReasonInvalidSpec, says: "says that meta-0.oss1 has the metadata server id 7, but 1 was given to it already",
 		},
-		"an entry to take over whose name is not that of its node": {
+		"trap 4: another id for a target that has one": {
 			change: func(in *backend.Input) {
-				in.FileSystem.Spec.BeeGFS.Adopt = []v1alpha1.BeeGFSAllocation{{Name: "meta-0.oss1", Role: v1alpha1.RoleMetadata, Node: "oss2", NodeID: 7}}
+				give(in, "oss1", v1alpha1.NodeMember{Name: "storage-ssd", Role: v1alpha1.RoleStorage, StoragePool: "ssd", ID: 1, Targets: []v1alpha1.MemberTarget{{Name: "a", ID: 5}}})
+				adopt(in, "oss1", v1alpha1.GivenServerID{Name: "storage-ssd", ID: 1, Targets: []v1alpha1.GivenTargetID{{Name: "a", ID: 6}}})
 			},
-			reason: v1alpha1.ReasonInvalidSpec, says: "the metadata server 0 of node oss2 is called meta-0.oss2",
+			reason: v1alpha1.ReasonInvalidSpec, says: "says that the target a of storage-ssd.oss1 has the id 6, but 5 was given to it already",
+		},
+		"an entry to take over of a slot that no server can have": {
+			change: func(in *backend.Input) { adopt(in, "oss2", v1alpha1.GivenServerID{Name: "meta-16", ID: 7}) },
+			reason: v1alpha1.ReasonInvalidSpec, says: "spec.beegfs.adopt[oss2].members[meta-16]: a metadata server is called meta-<slot>, with a slot from 0 to 15",
+		},
+		"an entry to take over of what has no id": {
+			change: func(in *backend.Input) {
+				adopt(in, "oss1", v1alpha1.GivenServerID{Name: "management", ID: 1})
+			},
+			reason: v1alpha1.ReasonInvalidSpec, says: "spec.beegfs.adopt[oss1].members[management]: a server with an id is called meta-<slot> or storage-<pool>",
+		},
+		"a metadata server to take over whose target has another id": {
+			change: func(in *backend.Input) {
+				adopt(in, "oss1", v1alpha1.GivenServerID{Name: "meta-0", ID: 7, Targets: []v1alpha1.GivenTargetID{{Name: "a", ID: 8}}})
+			},
+			reason: v1alpha1.ReasonInvalidSpec, says: "a metadata server has one target, whose id is the server's own, 7",
 		},
 		"another target when all ids were given": {
 			change: func(in *backend.Input) {
@@ -231,15 +246,20 @@ func TestRecordRefuses(t *testing.T) {
 	}
 }
 
-// neighbor is another BeeGFS with a metadata server on a node.
-func neighbor(node string, port int32) v1alpha1.FileSystem {
+// adopt asks for the ids that a server of a node had.
+func adopt(in *backend.Input, node string, member v1alpha1.GivenServerID) {
+	in.FileSystem.Spec.BeeGFS.Adopt = append(in.FileSystem.Spec.BeeGFS.Adopt,
+		v1alpha1.GivenIDs{Node: node, Members: []v1alpha1.GivenServerID{member}})
+}
+
+// neighbor is another BeeGFS.
+func neighbor(port int32) v1alpha1.FileSystem {
 	return v1alpha1.FileSystem{
 		ObjectMeta: metav1.ObjectMeta{Name: "other", Namespace: "storage", UID: "77aa"},
 		Spec:       v1alpha1.FileSystemSpec{Type: v1alpha1.BeeGFS, BeeGFS: &v1alpha1.BeeGFSSpec{}},
 		Status: v1alpha1.FileSystemStatus{
 			Metadata: &v1alpha1.MetadataRecord{Node: "n9", Directory: "/elsewhere/mgmt"},
-			BeeGFS: &v1alpha1.BeeGFSStatus{BasePort: port, Allocations: []v1alpha1.BeeGFSAllocation{
-				{Name: "meta-0." + node, Role: v1alpha1.RoleMetadata, Node: node, NodeID: 1}}},
+			BeeGFS:   &v1alpha1.BeeGFSStatus{BasePort: port},
 		},
 	}
 }
@@ -253,18 +273,24 @@ func stranger(node, directory string) v1alpha1.FileSystem {
 	}
 }
 
-// meet makes these the other filesystems of the cluster.
-func meet(in *backend.Input, others ...v1alpha1.FileSystem) {
-	in.Others, in.Claims = others, nil
-	for i := range others {
-		if others[i].Spec.Type == v1alpha1.BeeGFS {
-			in.Claims = append(in.Claims, New().Claims(&others[i]))
-			continue
+// meet adds another filesystem of the cluster. A BeeGFS has a metadata server on a node, in these directories.
+func meet(in *backend.Input, other v1alpha1.FileSystem, on ...string) {
+	in.Others = append(in.Others, other)
+	if other.Spec.Type == v1alpha1.BeeGFS {
+		its := backend.Input{FileSystem: &other}
+		if len(on) > 0 {
+			server := metadataServer(1)
+			for _, d := range on[1:] {
+				server.Targets = append(server.Targets, v1alpha1.MemberTarget{Name: d, ID: 1})
+			}
+			give(&its, on[0], server)
 		}
-		claims := backend.NewClaims(&others[i], backend.PortRange{First: 9419, Count: 32}, "spec.stranger.basePort")
-		claims.UseMetadata(*others[i].Status.Metadata)
-		in.Claims = append(in.Claims, claims)
+		in.Claims = append(in.Claims, New().Claims(&other, its.FileSystemNodes))
+		return
 	}
+	claims := backend.NewClaims(&other, backend.PortRange{First: 9419, Count: 32}, "spec.stranger.basePort")
+	claims.UseMetadata(*other.Status.Metadata)
+	in.Claims = append(in.Claims, claims)
 }
 
 func TestAsManyNodesHaveMetadataServersAsNodeCountSays(t *testing.T) {
@@ -291,19 +317,9 @@ func TestAsManyNodesHaveMetadataServersAsNodeCountSays(t *testing.T) {
 				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000, LastMetadataID: int32(len(c.allocated))}
 			}
 			for i, node := range c.allocated {
-				in.FileSystem.Status.BeeGFS.Allocations = append(in.FileSystem.Status.BeeGFS.Allocations,
-					v1alpha1.BeeGFSAllocation{Name: "meta-0." + node, Role: v1alpha1.RoleMetadata, Node: node, NodeID: int32(i + 1)})
+				give(&in, node, metadataServer(int32(i+1)))
 			}
-			record, err := New().Allocate(in)
-			g.Expect(err).NotTo(HaveOccurred())
-			var nodes []string
-			for _, a := range record.Status.BeeGFS.Allocations {
-				if a.Role == v1alpha1.RoleMetadata {
-					nodes = append(nodes, a.Node)
-				}
-			}
-			slices.Sort(nodes)
-			g.Expect(slices.Compact(nodes)).To(Equal(c.want))
+			g.Expect(metadataNodes(recorded(t, in))).To(Equal(c.want))
 		})
 	}
 }
@@ -311,7 +327,7 @@ func TestAsManyNodesHaveMetadataServersAsNodeCountSays(t *testing.T) {
 func TestEveryDaemonAndTargetGetsAnIDOfItsOwn(t *testing.T) {
 	g := NewWithT(t)
 	in := recorded(t, cluster("7.4.6"))
-	g.Expect(given(in.FileSystem.Status.BeeGFS)).To(Equal([]string{
+	g.Expect(given(in)).To(Equal([]string{
 		"meta-0.oss1 1: ssd-m0=1", "meta-0.oss2 5: ssd-m0=5",
 		"meta-1.oss1 2: ssd-m1=2", "meta-1.oss2 6: ssd-m1=6",
 		"meta-2.oss1 3: ssd-m2=3", "meta-2.oss2 7: ssd-m2=7",
@@ -328,11 +344,11 @@ func TestAnIDIsGivenBeforeItsDiskIsChosen(t *testing.T) {
 	disks := in.Targets
 	in.Targets = nil
 	in = recorded(t, in)
-	g.Expect(given(in.FileSystem.Status.BeeGFS)).To(ContainElement("meta-0.oss1 1:"))
+	g.Expect(given(in)).To(ContainElement("meta-0.oss1 1:"))
 	g.Expect(in.FileSystem.Status.Metadata.Directory).To(BeEmpty())
 	in.Targets = disks
 	in = recorded(t, in)
-	g.Expect(given(in.FileSystem.Status.BeeGFS)).To(ContainElement("meta-0.oss1 1: ssd-m0=1"))
+	g.Expect(given(in)).To(ContainElement("meta-0.oss1 1: ssd-m0=1"))
 	g.Expect(in.FileSystem.Status.Metadata.Target).To(Equal("scratch-oss1-ssd-mgmt"))
 	g.Expect(in.FileSystem.Status.Metadata.Directory).To(Equal("/var/lib/parallelfs/targets/storage.scratch/scratch-oss1-ssd-mgmt/management"))
 }
@@ -340,25 +356,25 @@ func TestAnIDIsGivenBeforeItsDiskIsChosen(t *testing.T) {
 func TestNewNodesAndTargetsGetNewIDs(t *testing.T) {
 	g := NewWithT(t)
 	in := recorded(t, cluster("7.4.6"))
-	before := in.FileSystem.Status.BeeGFS.DeepCopy()
+	before := given(in)
 
 	in.Nodes = append(in.Nodes, backend.Node{Name: "aaa", IP: "10.0.0.3", Ready: true, Labels: labels(storageLabel)})
 	in.FileSystem.Spec.StoragePools[0].Targets.Devices = append(in.FileSystem.Spec.StoragePools[0].Targets.Devices, devices("aaa", "new")...)
 	in.Targets = append(in.Targets, disk("aaa", "new", v1alpha1.RoleStorage, "ssd", 0, 1e12), disk("oss1", "ssd-a", v1alpha1.RoleStorage, "ssd", 0, 1e12))
 	in = recorded(t, in)
-	g.Expect(given(in.FileSystem.Status.BeeGFS)).To(ContainElements(
+	g.Expect(given(in)).To(ContainElements(
 		"storage-ssd.aaa 5: new=7", "storage-ssd.oss1 1: ssd-a=8 ssd-s0=1 ssd-s1=2", "storage-ssd.oss2 2: ssd-s0=3 ssd-s1=4"))
-	g.Expect(given(in.FileSystem.Status.BeeGFS)).To(ContainElements(given(before)[:8]), "metadata servers keep theirs")
+	g.Expect(given(in)).To(ContainElements(before[:8]), "metadata servers keep theirs")
 }
 
 func TestAMetadataServerIsAddedBehindTheOthersOfItsNode(t *testing.T) {
 	g := NewWithT(t)
 	in := recorded(t, inDirectories("8.3.1"))
-	g.Expect(given(in.FileSystem.Status.BeeGFS)).To(ContainElements("meta-0.oss1 1: /data/meta0=1", "meta-1.oss2 4: /data/meta1=4"))
+	g.Expect(given(in)).To(ContainElements("meta-0.oss1 1: /data/meta0=1", "meta-1.oss2 4: /data/meta1=4"))
 	in.FileSystem.Spec.Metadata.InstancesPerNode = 3
 	in.FileSystem.Spec.Metadata.Targets.Directories = append(in.FileSystem.Spec.Metadata.Targets.Directories, "/data/meta2")
 	in = recorded(t, in)
-	g.Expect(given(in.FileSystem.Status.BeeGFS)).To(ContainElements(
+	g.Expect(given(in)).To(ContainElements(
 		"meta-0.oss1 1: /data/meta0=1", "meta-1.oss2 4: /data/meta1=4", "meta-2.oss1 5: /data/meta2=5", "meta-2.oss2 6: /data/meta2=6"))
 }
 
@@ -367,24 +383,20 @@ func TestTrap4AnIDThatWasGivenIsNeverGivenAgain(t *testing.T) {
 		g := NewWithT(t)
 		in := recorded(t, cluster("7.4.6"))
 		in.Targets = deleteTarget(in.Targets, "scratch-oss2-hdd-0")
-		in.FileSystem.Status.BeeGFS.Allocations = without(in.FileSystem.Status.BeeGFS.Allocations, "storage-bulk.oss2")
+		in.FileSystemNodes[1].Spec.Members = slices.DeleteFunc(in.FileSystemNodes[1].Spec.Members, func(m v1alpha1.NodeMember) bool { return m.Name == "storage-bulk" })
 		in.Targets = append(in.Targets, disk("oss2", "hdd-1", v1alpha1.RoleStorage, "bulk", 0, 8e12))
 		in = recorded(t, in)
-		g.Expect(given(in.FileSystem.Status.BeeGFS)).To(ContainElement("storage-bulk.oss2 5: hdd-1=7"), "4 and 6 were given before")
+		g.Expect(given(in)).To(ContainElement("storage-bulk.oss2 5: hdd-1=7"), "4 and 6 were given before")
 	})
 	t.Run("trap 4: ids that are taken over are given to nothing else", func(t *testing.T) {
 		g := NewWithT(t)
 		in := cluster("7.4.6")
-		in.FileSystem.Spec.BeeGFS.Adopt = []v1alpha1.BeeGFSAllocation{
-			{Name: "meta-0.oss2", Role: v1alpha1.RoleMetadata, Node: "oss2", NodeID: 1, Targets: []v1alpha1.BeeGFSTargetID{{Name: "scratch-oss2-ssd-m0", ID: 1}}},
-			{Name: "storage-ssd.oss2", Role: v1alpha1.RoleStorage, Node: "oss2", NodeID: 3, Targets: []v1alpha1.BeeGFSTargetID{
-				{Name: "scratch-oss2-ssd-s1", ID: 101, Initialized: new(metav1.Now())}}},
-		}
+		adopt(&in, "oss2", v1alpha1.GivenServerID{Name: "meta-0", ID: 1, Targets: []v1alpha1.GivenTargetID{{Name: "scratch-oss2-ssd-m0", ID: 1}}})
+		adopt(&in, "oss2", v1alpha1.GivenServerID{Name: "storage-ssd", ID: 3, Targets: []v1alpha1.GivenTargetID{{Name: "scratch-oss2-ssd-s1", ID: 101}}})
 		in = recorded(t, in)
-		g.Expect(given(in.FileSystem.Status.BeeGFS)).To(ContainElements(
+		g.Expect(given(in)).To(ContainElements(
 			"meta-0.oss1 2: ssd-m0=2", "meta-0.oss2 1: ssd-m0=1", "storage-ssd.oss1 4: ssd-s0=102 ssd-s1=103", "storage-ssd.oss2 3: ssd-s0=104 ssd-s1=101"))
-		a, _ := allocationNamed(in.FileSystem, "storage-ssd.oss2")
-		g.Expect(a.Targets[1].Initialized).To(BeNil(), "the directory may be adopted by this FileSystem, once it says that it is this target")
+		g.Expect(recordOf(in, "storage-ssd.oss2").Targets[1].Initialized).To(BeNil(), "the directory may be adopted by this FileSystem, once it says that it is this target")
 	})
 }
 
@@ -398,26 +410,18 @@ func deleteTarget(targets []v1alpha1.StorageTarget, name string) []v1alpha1.Stor
 	return out
 }
 
-func without(all []v1alpha1.BeeGFSAllocation, name string) []v1alpha1.BeeGFSAllocation {
-	var out []v1alpha1.BeeGFSAllocation
-	for _, a := range all {
-		if a.Name != name {
-			out = append(out, a)
-		}
-	}
-	return out
-}
-
 func TestMetadataServersThatJoinAreNamedAndTheFirstAreNot(t *testing.T) {
 	g := NewWithT(t)
-	fs := &v1alpha1.FileSystem{}
-	given := &v1alpha1.BeeGFSStatus{Allocations: []v1alpha1.BeeGFSAllocation{
-		{Name: "meta-0.n1", Role: v1alpha1.RoleMetadata, NodeID: 1, Targets: []v1alpha1.BeeGFSTargetID{{ID: 1}}},
-		{Name: "meta-1.n1", Role: v1alpha1.RoleMetadata}, {Name: "storage-bulk.n4", Role: v1alpha1.RoleStorage},
-	}}
-	g.Expect(addedServers(fs, given)).To(BeEmpty())
-	fs.Status.BeeGFS = &v1alpha1.BeeGFSStatus{Allocations: []v1alpha1.BeeGFSAllocation{{Name: "meta-0.n1", Role: v1alpha1.RoleMetadata}}}
-	g.Expect(addedServers(fs, given)).To(Equal([]string{"metadata server meta-1.n1 is added"}), "what is known better of the same server waits for nothing")
+	before := backend.Input{FileSystem: &v1alpha1.FileSystem{}}
+	after, target := before, metadataServer(1)
+	target.Targets = []v1alpha1.MemberTarget{{Name: "a", ID: 1}}
+	give(&after, "n1", target)
+	give(&after, "n1", v1alpha1.NodeMember{Name: "meta-1", Role: v1alpha1.RoleMetadata, ID: 2})
+	give(&after, "n4", v1alpha1.NodeMember{Name: "storage-bulk", Role: v1alpha1.RoleStorage, ID: 1})
+	g.Expect(addedServers(before, after)).To(BeEmpty())
+	before.FileSystem = &v1alpha1.FileSystem{Status: v1alpha1.FileSystemStatus{BeeGFS: &v1alpha1.BeeGFSStatus{}}}
+	give(&before, "n1", metadataServer(1))
+	g.Expect(addedServers(before, after)).To(Equal([]string{"metadata server meta-1.n1 is added"}), "what is known better of the same server waits for nothing")
 	in := recorded(t, cluster("7.4.6"))
 	again, err := New().Allocate(in)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -427,15 +431,15 @@ func TestMetadataServersThatJoinAreNamedAndTheFirstAreNot(t *testing.T) {
 func TestPortsAreTheFirstRangeThatNobodyHas(t *testing.T) {
 	g := NewWithT(t)
 	in := cluster("7.4.6")
-	far := neighbor("n7", 8000)
-	asks := neighbor("n8", 0)
+	asks := neighbor(0)
 	asks.Status = v1alpha1.FileSystemStatus{}
 	asks.Spec.BeeGFS.BasePort = new(int32(8100))
-	meet(&in, far, asks)
+	meet(&in, neighbor(8000), "n7")
+	meet(&in, asks)
 	in = recorded(t, in)
 	g.Expect(in.FileSystem.Status.BeeGFS.BasePort).To(BeEquivalentTo(8192), "8000 is taken, 8064 and 8128 overlap what the other asks for")
 
-	meet(&in)
+	in.Others, in.Claims = nil, nil
 	g.Expect(recorded(t, in).FileSystem.Status.BeeGFS.BasePort).To(BeEquivalentTo(8192), "it stays")
 }
 
@@ -450,7 +454,7 @@ func TestWhatTheManagementServiceShowsIsRecorded(t *testing.T) {
 		in.State.Targets[0].Online = false
 		in = recorded(t, in)
 		var open []string
-		for _, a := range allocations(in.FileSystem) {
+		for _, a := range in.Given() {
 			for _, target := range a.Targets {
 				if target.Initialized == nil {
 					open = append(open, fmt.Sprintf("%s %d", a.Role, target.ID))
@@ -467,11 +471,11 @@ func TestWhatTheManagementServiceShowsIsRecorded(t *testing.T) {
 		in := recorded(t, cluster("7.4.6"))
 		in.State = answer(in)
 		in = recorded(t, in)
-		before := in.FileSystem.Status.BeeGFS.DeepCopy()
+		before := nodesOf(in)
 		in.State = nil
-		g.Expect(recorded(t, in).FileSystem.Status.BeeGFS).To(Equal(before))
+		g.Expect(recorded(t, in).FileSystemNodes).To(Equal(before))
 		in.State = &backend.State{Asked: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)}
-		g.Expect(recorded(t, in).FileSystem.Status.BeeGFS).To(Equal(before), "and when the management service has forgotten all")
+		g.Expect(recorded(t, in).FileSystemNodes).To(Equal(before), "and when the management service has forgotten all")
 	})
 	t.Run("mirrored metadata is recorded once", func(t *testing.T) {
 		g := NewWithT(t)
@@ -488,24 +492,21 @@ func TestWhatTheManagementServiceShowsIsRecorded(t *testing.T) {
 	t.Run("a drained target that is to stay after all is not drained any more", func(t *testing.T) {
 		g := NewWithT(t)
 		in := recorded(t, cluster("7.4.6"))
-		a, _ := allocationNamed(in.FileSystem, "storage-bulk.oss2")
-		a.Targets[0].Drained = new(metav1.NewTime(time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC)))
+		recordOf(in, "storage-bulk.oss2").Targets[0].Drained = new(metav1.NewTime(time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC)))
 		in = recorded(t, in)
-		a, _ = allocationNamed(in.FileSystem, "storage-bulk.oss2")
-		g.Expect(a.Targets[0].Drained).To(BeNil())
+		g.Expect(recordOf(in, "storage-bulk.oss2").Targets[0].Drained).To(BeNil())
 	})
 	t.Run("nor is one that was put back into its pool by hand, although it is still to be taken out", func(t *testing.T) {
 		g := NewWithT(t)
 		in := recorded(t, cluster("7.4.6"))
 		drained := func() *metav1.Time {
 			in = recorded(t, in)
-			a, _ := allocationNamed(in.FileSystem, "storage-bulk.oss2")
-			return a.Targets[0].Drained
+			return recordOf(in, "storage-bulk.oss2").Targets[0].Drained
 		}
 		for i := range in.Targets {
 			in.Targets[i].Spec.Remove = in.Targets[i].Name == "scratch-oss2-hdd-0"
 		}
-		a, _ := allocationNamed(in.FileSystem, "storage-bulk.oss2")
+		a := recordOf(in, "storage-bulk.oss2")
 		a.Targets[0].Drained = new(metav1.NewTime(time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC)))
 		g.Expect(drained()).NotTo(BeNil(), "nobody says otherwise")
 		in.State = answer(in)
@@ -523,13 +524,12 @@ func TestWhatTheManagementServiceShowsIsRecorded(t *testing.T) {
 		in := recorded(t, cluster("7.4.6"))
 		in.State = answer(in)
 		in = recorded(t, in)
-		a, _ := allocationNamed(in.FileSystem, "storage-bulk.oss2")
+		a := recordOf(in, "storage-bulk.oss2")
 		a.Targets[0].Drained = new(metav1.NewTime(time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC)))
 		in.Targets = deleteTarget(in.Targets, "scratch-oss2-hdd-0")
 		retired := func() bool {
 			in = recorded(t, in)
-			a, _ := allocationNamed(in.FileSystem, "storage-bulk.oss2")
-			return a.Retired
+			return recordOf(in, "storage-bulk.oss2").Retired
 		}
 		g.Expect(retired()).To(BeFalse(), "BeeGFS still knows it")
 		for i, s := range in.State.Servers {
@@ -545,16 +545,9 @@ func TestWhatTheManagementServiceShowsIsRecorded(t *testing.T) {
 			}
 		}
 		g.Expect(retired()).To(BeTrue())
-		for _, set := range daemonSets(t, in) {
-			if set.Name == "scratch-storage-bulk" {
-				raw := fmt.Sprint(set.Spec.Template.Spec.Affinity)
-				g.Expect(strings.Contains(raw, "oss1")).To(BeTrue())
-				g.Expect(strings.Contains(raw, "oss2")).To(BeFalse(), "no pod where there is nothing to serve")
-			}
-		}
 		in.Targets = append(in.Targets, disk("oss2", "hdd-1", v1alpha1.RoleStorage, "bulk", 0, 8e12))
 		g.Expect(retired()).To(BeFalse())
-		g.Expect(given(in.FileSystem.Status.BeeGFS)).To(ContainElement("storage-bulk.oss2 4: hdd-0=6 hdd-1=7"))
+		g.Expect(given(in)).To(ContainElement("storage-bulk.oss2 4: hdd-0=6 hdd-1=7"))
 	})
 }
 
@@ -580,7 +573,139 @@ func TestPortsOfABeeGFS(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(New().Claims(&c.fs).Ports).To(Equal(c.want))
+			NewWithT(t).Expect(New().Claims(&c.fs, nil).Ports).To(Equal(c.want))
 		})
 	}
+}
+
+func TestTheHighestOfAllThatIsKnownWins(t *testing.T) {
+	cases := map[string]func(in *backend.Input){
+		"a status that was restored is older than what is recorded": func(in *backend.Input) {
+			in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000, LastMetadataID: 1}
+			give(in, "oss2", v1alpha1.NodeMember{Name: "meta-3", Role: v1alpha1.RoleMetadata, Slot: 3, ID: 20})
+			give(in, "gone", v1alpha1.NodeMember{
+				Name: "storage-ssd", Role: v1alpha1.RoleStorage, StoragePool: "ssd", ID: 30, Retired: true, Targets: []v1alpha1.MemberTarget{{Name: "a", ID: 40}}})
+		},
+		"BeeGFS remembers servers and targets that nobody recorded": func(in *backend.Input) {
+			in.State = &backend.State{
+				Servers: []backend.Server{{Role: v1alpha1.RoleMetadata, ID: 20}, {Role: v1alpha1.RoleStorage, ID: 30}, {Role: v1alpha1.RoleManagement, ID: 1}},
+				Targets: []backend.Target{{Role: v1alpha1.RoleMetadata, ID: 19}, {Role: v1alpha1.RoleStorage, ID: 40, ServerID: 29}},
+			}
+		},
+		"BeeGFS remembers a target, and not its server": func(in *backend.Input) {
+			in.State = &backend.State{Targets: []backend.Target{{Role: v1alpha1.RoleMetadata, ID: 20}, {ID: 40, ServerID: 30}}}
+		},
+	}
+	for name, change := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			in := cluster("7.4.6")
+			change(&in)
+			in = recorded(t, in)
+			status := in.FileSystem.Status.BeeGFS
+			g.Expect(status.LastMetadataID).To(BeNumerically(">=", 27))
+			g.Expect([]int32{status.LastStorageID, status.LastTargetID}).To(Equal([]int32{34, 46}))
+			g.Expect(given(in)).To(ContainElements("meta-0.oss1 21: ssd-m0=21", "storage-ssd.oss1 31: ssd-s0=41 ssd-s1=42"))
+		})
+	}
+}
+
+func TestAnIDIsPromisedByTheStatusUntilItIsRecorded(t *testing.T) {
+	g := NewWithT(t)
+	in := cluster("7.4.6")
+	first, err := New().Allocate(in)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(first.Status.BeeGFS.Giving).To(HaveExactElements(HaveField("Node", "oss1"), HaveField("Node", "oss2")))
+
+	// The operator is killed after it has written the status, and a node comes that is before all others by its name.
+	in.FileSystem.Status = first.Status
+	in.Nodes = append(in.Nodes, backend.Node{Name: "aaa", IP: "10.0.0.3", Ready: true, Labels: labels(storageLabel)})
+	in.FileSystem.Spec.StoragePools[0].Targets.Devices = append(in.FileSystem.Spec.StoragePools[0].Targets.Devices, devices("aaa", "new")...)
+	in.Targets = append(in.Targets, disk("aaa", "new", v1alpha1.RoleStorage, "ssd", 0, 1e12))
+	second, err := New().Allocate(in)
+	g.Expect(err).NotTo(HaveOccurred())
+	in.FileSystem.Status, in.FileSystemNodes = second.Status, second.Nodes
+	g.Expect(given(in)).To(ContainElements("storage-ssd.oss1 1: ssd-s0=1 ssd-s1=2", "storage-ssd.aaa 5: new=7"), "each gets what was promised to it")
+
+	third, err := New().Allocate(in)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(third.Nodes).To(BeEmpty())
+	g.Expect(third.Status.BeeGFS.Giving).To(BeEmpty(), "it is recorded")
+	g.Expect(third.Status.BeeGFS.LastTargetID).To(Equal(int32(7)))
+}
+
+func TestWhatWasPromisedToADiskThatIsGoneIsGivenToNobody(t *testing.T) {
+	g := NewWithT(t)
+	in := cluster("7.4.6")
+	first, err := New().Allocate(in)
+	g.Expect(err).NotTo(HaveOccurred())
+	in.FileSystem.Status = first.Status
+	in.Targets = deleteTarget(in.Targets, "scratch-oss1-ssd-s0")
+	in = recorded(t, in)
+	g.Expect(given(in)).To(ContainElement("storage-ssd.oss1 1: ssd-s1=2"))
+	in.Targets = append(in.Targets, disk("oss1", "ssd-s0", v1alpha1.RoleStorage, "ssd", 0, 1600e9))
+	g.Expect(given(recorded(t, in))).To(ContainElement("storage-ssd.oss1 1: ssd-s0=7 ssd-s1=2"))
+}
+
+// TestNoIDIsUsedTwiceWhateverIsWrittenAndWhateverIsLost plays operators of whom each writes the status, and then only some of the FileSystemNodes;
+// of those that were written, some are not read by the next one, whose writes of them fail.
+func TestNoIDIsUsedTwiceWhateverIsWrittenAndWhateverIsLost(t *testing.T) {
+	for seed := range 50 {
+		g := NewWithT(t)
+		random := rand.New(rand.NewPCG(uint64(seed), 1))
+		in := cluster("7.4.6")
+		there, owners := map[string]v1alpha1.FileSystemNode{}, map[string]string{}
+		for step := range 30 {
+			if step%5 == 4 { // one more disk
+				node, id := []string{"oss1", "oss2"}[random.IntN(2)], fmt.Sprintf("more-%d", step)
+				in.Targets = append(in.Targets, disk(node, id, v1alpha1.RoleStorage, "ssd", 0, 1e12))
+			}
+			in.FileSystemNodes = nil
+			for _, node := range slices.Sorted(maps.Keys(there)) {
+				if random.IntN(3) > 0 {
+					in.FileSystemNodes = append(in.FileSystemNodes, there[node])
+				}
+			}
+			read := nodesOf(in)
+			allocation, err := New().Allocate(in)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(nodesOf(in)).To(Equal(read), "the question is left as it was")
+			in.FileSystem.Status = allocation.Status
+			for _, n := range allocation.Nodes {
+				_, exists := there[n.Spec.Node]
+				known := slices.ContainsFunc(read, func(r v1alpha1.FileSystemNode) bool { return r.Spec.Node == n.Spec.Node })
+				if exists == known && random.IntN(2) == 0 { // Create of one that is there fails
+					there[n.Spec.Node] = n
+				}
+			}
+			for _, g2 := range backend.GivenOn(slices.Collect(maps.Values(there))) {
+				for _, key := range append([]string{fmt.Sprintf("%s %d=", kindOf(g2.Role), g2.ID)}, targetKeys(g2)...) {
+					id, owner, _ := strings.Cut(key, "=")
+					owner = g2.Instance() + "/" + owner
+					if before, used := owners[id]; used {
+						g.Expect(before).To(Equal(owner), "seed %d, step %d: %s", seed, step, id)
+					}
+					owners[id] = owner
+				}
+			}
+		}
+		in.FileSystemNodes = nil
+		for _, node := range slices.Sorted(maps.Keys(there)) {
+			in.FileSystemNodes = append(in.FileSystemNodes, there[node])
+		}
+		in = recorded(t, in)
+		g.Expect(in.Given()).To(HaveLen(12), "and all have theirs in the end")
+		g.Expect(in.FileSystem.Status.BeeGFS.Giving).To(BeEmpty())
+	}
+}
+
+// targetKeys are the ids of a storage server's targets, with the target.
+func targetKeys(g backend.Given) []string {
+	var out []string
+	for _, t := range g.Targets {
+		if g.Role == v1alpha1.RoleStorage {
+			out = append(out, fmt.Sprintf("target %d=%s", t.ID, t.Name))
+		}
+	}
+	return out
 }

@@ -10,6 +10,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/beegfs/cli"
+	"parallelfs.dev/operator/internal/node/spec"
 )
 
 // The components: values of v1alpha1.LabelComponent. The first three are the names of the daemons' directories on a target too.
@@ -144,46 +145,20 @@ func poolID(slot int32) int32 { return cli.DefaultPoolID + slot }
 func metaInstance(slot int32) string     { return fmt.Sprintf("%s/%d", componentMeta, slot) }
 func storageInstance(pool string) string { return componentStorage + "/" + pool }
 
-// The names of the daemons in the status, and of their allocations.
-func managementName(node string) string { return componentManagement + "." + node }
-func metaName(slot int32, node string) string {
-	return fmt.Sprintf("%s-%d.%s", componentMeta, slot, node)
-}
-func storageName(pool, node string) string    { return componentStorage + "-" + pool + "." + node }
+// The names of the members of a FileSystemNode.
+func metaMemberName(slot int32) string     { return spec.MemberName(metaInstance(slot)) }
+func storageMemberName(pool string) string { return spec.MemberName(storageInstance(pool)) }
+
+// The names of the daemons in the status.
+func managementName(node string) string    { return componentManagement + "." + node }
+func storageName(pool, node string) string { return storageMemberName(pool) + "." + node }
+
 func metaSlots(fs *v1alpha1.FileSystem) int32 { return max(1, fs.Spec.Metadata.InstancesPerNode) }
 func managementNode(in backend.Input) (backend.Node, bool) {
 	if in.FileSystem.Status.Metadata == nil {
 		return backend.Node{}, false
 	}
-	return backend.NodeNamed(in.Nodes, in.FileSystem.Status.Metadata.Node)
-}
-
-// allocations are what was recorded for the daemons, in the order of the record.
-func allocations(fs *v1alpha1.FileSystem) []v1alpha1.BeeGFSAllocation {
-	if fs.Status.BeeGFS == nil {
-		return nil
-	}
-	return fs.Status.BeeGFS.Allocations
-}
-
-// allocationNamed is what was recorded for a daemon; see metaName and storageName.
-func allocationNamed(fs *v1alpha1.FileSystem, name string) (v1alpha1.BeeGFSAllocation, bool) {
-	for _, a := range allocations(fs) {
-		if a.Name == name {
-			return a, true
-		}
-	}
-	return v1alpha1.BeeGFSAllocation{}, false
-}
-
-// targetNamed is what was recorded for a target of a daemon: a StorageTarget, or a directory.
-func targetNamed(a v1alpha1.BeeGFSAllocation, name string) (v1alpha1.BeeGFSTargetID, bool) {
-	for _, t := range a.Targets {
-		if t.Name == name {
-			return t, true
-		}
-	}
-	return v1alpha1.BeeGFSTargetID{}, false
+	return in.Node(in.FileSystem.Status.Metadata.Node)
 }
 
 // image is the one for a role: "mgmtd", "meta", "storage", or "tools", which has beegfs-ctl of BeeGFS 7 or beegfs of BeeGFS 8.

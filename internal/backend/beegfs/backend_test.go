@@ -36,10 +36,13 @@ func TestBeeGFSKeepsTheContractOfBackends(t *testing.T) {
 }
 
 // initialized records that every target was.
-func initialized(status *v1alpha1.FileSystemStatus) {
-	for _, a := range status.BeeGFS.Allocations {
-		for i := range a.Targets {
-			a.Targets[i].Initialized = status.Metadata.Initialized
+func initialized(in *backend.Input) {
+	in.FileSystemNodes = nodesOf(*in)
+	for i := range in.FileSystemNodes {
+		for _, m := range in.FileSystemNodes[i].Spec.Members {
+			for j := range m.Targets {
+				m.Targets[j].Initialized = in.FileSystem.Status.Metadata.Initialized
+			}
 		}
 	}
 }
@@ -73,6 +76,9 @@ func objectsOf(t *testing.T, in backend.Input) []client.Object {
 	objects, err := New().Members(in)
 	if err != nil {
 		t.Fatalf("Members: %v", err)
+	}
+	for _, n := range New().Nodes(in) {
+		objects = append(objects, &n)
 	}
 	return objects
 }

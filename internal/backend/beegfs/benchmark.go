@@ -45,7 +45,7 @@ func (Backend) BenchmarkJob(in backend.Input, request backend.BenchmarkRequest) 
 		return nil, backend.Invalid(v1alpha1.ReasonNoNodes,
 			"the node of the management service is not in the cluster or has no InternalIP; bring it back")
 	}
-	targets, err := benchmarkTargets(in.FileSystem, request)
+	targets, err := benchmarkTargets(in, request)
 	if err != nil {
 		return nil, err
 	}
@@ -87,15 +87,15 @@ func (Backend) BenchmarkJob(in backend.Input, request backend.BenchmarkRequest) 
 
 // benchmarkTargets are the numbers of the storage targets of a pool, or of all, in order. All must be online: the benchmark of the others
 // would say less than was asked for. And all must have room for what is written to each.
-func benchmarkTargets(fs *v1alpha1.FileSystem, request backend.BenchmarkRequest) ([]int32, error) {
+func benchmarkTargets(in backend.Input, request backend.BenchmarkRequest) ([]int32, error) {
 	need, err := bytesPerTarget(request.Calls)
 	if err != nil {
 		return nil, err
 	}
 	var out []int32
 	var away, full []string
-	for _, a := range allocations(fs) {
-		if a.Role != v1alpha1.RoleStorage || a.Retired || request.StoragePool != "" && poolOf(a) != request.StoragePool {
+	for _, a := range in.Given() {
+		if a.Role != v1alpha1.RoleStorage || a.Retired || request.StoragePool != "" && a.StoragePool != request.StoragePool {
 			continue
 		}
 		for _, t := range a.Targets {

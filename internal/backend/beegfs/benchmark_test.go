@@ -29,7 +29,7 @@ func request(t *testing.T, verbs ...string) backend.BenchmarkRequest {
 	r := backend.BenchmarkRequest{
 		Name: "run-p0-r0", StoragePool: "bulk", Timeout: 30 * time.Minute, Services: map[backend.TargetKey]v1alpha1.TargetService{},
 	}
-	for _, a := range allocations(measured(t, "7.4.6").FileSystem) {
+	for _, a := range measured(t, "7.4.6").Given() {
 		for _, target := range a.Targets {
 			r.Services[backend.TargetKey{Node: a.Node, Name: target.Name}] = v1alpha1.TargetService{Online: true, CapacityBytes: 10 << 30, UsedBytes: 1 << 30}
 		}

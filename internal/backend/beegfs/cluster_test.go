@@ -2,6 +2,7 @@ package beegfs
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -170,26 +171,61 @@ func inDirectories(version string) backend.Input {
 // answer is a State in which everything that is recorded takes part.
 func answer(in backend.Input) *backend.State {
 	state := &backend.State{Asked: time.Date(2026, 11, 1, 13, 0, 0, 0, time.UTC), Version: in.FileSystem.Spec.Version}
-	for _, a := range allocations(in.FileSystem) {
-		state.Servers = append(state.Servers, backend.Server{Role: a.Role, ID: a.NodeID, Name: a.Name, Online: true})
+	for _, a := range in.Given() {
+		state.Servers = append(state.Servers, backend.Server{Role: a.Role, ID: a.ID, Name: a.Instance(), Online: true})
 		for _, t := range a.Targets {
 			if a.Role == v1alpha1.RoleStorage {
-				state.Targets = append(state.Targets, backend.Target{Role: a.Role, ID: t.ID, ServerID: a.NodeID, PoolID: poolID(a.Slot), Online: true, Consistency: "Good"})
+				state.Targets = append(state.Targets, backend.Target{Role: a.Role, ID: t.ID, ServerID: a.ID, PoolID: poolID(a.Slot), Online: true, Consistency: "Good"})
 			}
 		}
 	}
 	return state
 }
 
-// given is what was allocated, one line for each daemon, such as "meta-0.oss1 1: scratch-oss1-ssd-m0=1".
-func given(status *v1alpha1.BeeGFSStatus) []string {
+// given is what was given, one line for each server, such as "meta-0.oss1 1: scratch-oss1-ssd-m0=1", by its name.
+func given(in backend.Input) []string {
 	var out []string
-	for _, a := range status.Allocations {
-		line := fmt.Sprintf("%s %d:", a.Name, a.NodeID)
+	for _, a := range in.Given() {
+		line := fmt.Sprintf("%s %d:", a.Instance(), a.ID)
 		for _, t := range a.Targets {
 			line += fmt.Sprintf(" %s=%d", strings.TrimPrefix(t.Name, "scratch-"+a.Node+"-"), t.ID)
 		}
 		out = append(out, line)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// give records what was given to a server.
+func give(in *backend.Input, node string, member v1alpha1.NodeMember) {
+	records := backend.NewRecords(*in)
+	records.Change(node, member)
+	in.FileSystemNodes = records.All()
+}
+
+// metadataServer is the first of a node.
+func metadataServer(id int32) v1alpha1.NodeMember {
+	return v1alpha1.NodeMember{Name: metaMemberName(0), Role: v1alpha1.RoleMetadata, ID: id}
+}
+
+// recordOf is what is recorded of a server, to be changed in place; it is named as in the status.
+func recordOf(in backend.Input, instance string) *v1alpha1.NodeMember {
+	for i := range in.FileSystemNodes {
+		n := &in.FileSystemNodes[i]
+		for j := range n.Spec.Members {
+			if n.Spec.Members[j].Name+"."+n.Spec.Node == instance {
+				return &n.Spec.Members[j]
+			}
+		}
+	}
+	return nil
+}
+
+// nodesOf are copies of the FileSystemNodes of a filesystem.
+func nodesOf(in backend.Input) []v1alpha1.FileSystemNode {
+	out := make([]v1alpha1.FileSystemNode, len(in.FileSystemNodes))
+	for i := range in.FileSystemNodes {
+		out[i] = *in.FileSystemNodes[i].DeepCopy()
 	}
 	return out
 }

@@ -222,18 +222,18 @@ func (w *work) mirrorMetadata(in backend.Input, t cli.Tool) {
 	}
 	var free []member
 	complete := true
-	for _, a := range metadataServers(in.FileSystem) {
-		s := serverOf(in.State, v1alpha1.RoleMetadata, a.NodeID)
+	for _, a := range metadataServers(in) {
+		s := serverOf(in.State, v1alpha1.RoleMetadata, a.ID)
 		complete = complete && s != nil && s.Online
-		if mirrorOf(in.State, v1alpha1.RoleMetadata, a.NodeID) == 0 {
-			free = append(free, member{a.NodeID, a.Node})
+		if mirrorOf(in.State, v1alpha1.RoleMetadata, a.ID) == 0 {
+			free = append(free, member{a.ID, a.Node})
 		}
 	}
 	groups := pairs(free)
 	switch {
 	case len(groups) > 0 && !complete:
 		w.why = append(w.why, "buddy groups of the metadata servers are made when all of them are online")
-	case len(groups) > 0 && in.State.MetadataMirrored && len(free) == len(metadataServers(in.FileSystem)):
+	case len(groups) > 0 && in.State.MetadataMirrored && len(free) == len(metadataServers(in)):
 		w.why = append(w.why,
 			"BeeGFS lists no buddy group of metadata servers, and the metadata is mirrored: bring back the store of the management service")
 	case len(groups) > 0:
@@ -263,13 +263,13 @@ const (
 func poolJobs(in backend.Input, t cli.Tool) []poolJob {
 	var out []poolJob
 	for i, pool := range in.FileSystem.Spec.StoragePools {
-		record, ok := backend.RecordedPool(in.FileSystem, pool.Name)
+		slot, ok := in.PoolSlot(pool.Name)
 		if !ok {
 			continue
 		}
 		out = append(out, poolJob{
-			name: poolJobName(in, pool), commands: poolCommands(t, pool, ownPool(in.FileSystem, pool.Name).Striping, poolID(record.Slot), i == 0),
-			ready: poolReady(in, pool, poolID(record.Slot)),
+			name: poolJobName(in, pool), commands: poolCommands(t, pool, ownPool(in.FileSystem, pool.Name).Striping, poolID(slot), i == 0),
+			ready: poolReady(in, pool, poolID(slot)),
 		})
 	}
 	return out
@@ -277,11 +277,11 @@ func poolJobs(in backend.Input, t cli.Tool) []poolJob {
 
 // poolJobName has a hash of what the job does.
 func poolJobName(in backend.Input, pool v1alpha1.StoragePoolSpec) string {
-	record, _ := backend.RecordedPool(in.FileSystem, pool.Name)
+	slot, _ := in.PoolSlot(pool.Name)
 	first := len(in.FileSystem.Spec.StoragePools) > 0 && in.FileSystem.Spec.StoragePools[0].Name == pool.Name
-	return backend.ChildName(in.FileSystem, fmt.Sprintf("pool-%d-%s", record.Slot,
+	return backend.ChildName(in.FileSystem, fmt.Sprintf("pool-%d-%s", slot,
 		backend.Hash(poolCommands(cli.Bare(in.FileSystem.Spec.Version), pool, ownPool(in.FileSystem, pool.Name).Striping,
-			poolID(record.Slot), first))))
+			poolID(slot), first))))
 }
 
 // poolCommands make a pool's directory, and the one for benchmarks in it: a directory takes over how its parent is striped when it is made,

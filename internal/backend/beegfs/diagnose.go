@@ -141,28 +141,28 @@ func (o *observer) inconsistent() []string {
 	}
 	var out []string
 	for _, t := range o.in.State.Targets {
-		if message := consistencyMessage(t.Consistency); message != "" && o.given(t) {
+		if message := consistencyMessage(t.Consistency); message != "" && o.isGiven(t) {
 			out = append(out, fmt.Sprintf("%s (%s)", o.nameOf(t), message))
 		}
 	}
 	return out
 }
 
-// given is true for a target that has a number from the operator.
-func (o *observer) given(t backend.Target) bool { return o.nameOf(t) != "" }
+// isGiven is true for a target that has a number from the operator.
+func (o *observer) isGiven(t backend.Target) bool { return o.nameOf(t) != "" }
 
 // nameOf is a target that BeeGFS lists, in the operator's words; empty for a foreign one.
 func (o *observer) nameOf(t backend.Target) string {
-	for _, a := range allocations(o.fs) {
-		if a.Role == v1alpha1.RoleMetadata && t.Role == v1alpha1.RoleMetadata && a.NodeID == t.ID {
-			return a.Name
+	for _, a := range o.given {
+		if a.Role == v1alpha1.RoleMetadata && t.Role == v1alpha1.RoleMetadata && a.ID == t.ID {
+			return a.Instance()
 		}
 		if a.Role != v1alpha1.RoleStorage || t.Role == v1alpha1.RoleMetadata {
 			continue
 		}
 		for _, given := range a.Targets {
 			if given.ID == t.ID {
-				return fmt.Sprintf("target %d of %s", t.ID, a.Name)
+				return fmt.Sprintf("target %d of %s", t.ID, a.Instance())
 			}
 		}
 	}
@@ -195,12 +195,12 @@ func (o *observer) unreadyDisks() (names []string, first bool) {
 	if record != nil && o.fs.Spec.BeeGFS != nil {
 		first = wait(record.Target, "the management service", record.Node, o.fs.Spec.BeeGFS.Management.Targets)
 	}
-	for _, a := range metadataServers(o.fs) {
+	for _, a := range metadataServers(o.in) {
 		name := ""
 		if len(a.Targets) > 0 {
 			name = a.Targets[0].Name
 		}
-		wait(name, "metadata server "+a.Name, a.Node, o.fs.Spec.Metadata.Targets)
+		wait(name, "metadata server "+a.Instance(), a.Node, o.fs.Spec.Metadata.Targets)
 	}
 	return names, first
 }
@@ -237,13 +237,13 @@ func (o *observer) diagnoseMembers() {
 		if s.Role != v1alpha1.RoleMetadata && s.Role != v1alpha1.RoleStorage {
 			continue
 		}
-		given := slices.ContainsFunc(allocations(o.fs), func(a v1alpha1.BeeGFSAllocation) bool { return a.Role == s.Role && a.NodeID == s.ID })
+		given := slices.ContainsFunc(o.given, func(a backend.Given) bool { return a.Role == s.Role && a.ID == s.ID })
 		if !given {
 			unknown = append(unknown, fmt.Sprintf("%s server %d at %s", strings.ToLower(string(s.Role)), s.ID, backend.Address(s.IP, s.Port)))
 		}
 	}
 	for _, t := range o.in.State.Targets {
-		if t.Role != v1alpha1.RoleMetadata && !o.given(t) {
+		if t.Role != v1alpha1.RoleMetadata && !o.isGiven(t) {
 			unknown = append(unknown, fmt.Sprintf("storage target %d of server %d", t.ID, t.ServerID))
 		}
 	}
@@ -278,7 +278,7 @@ func (o *observer) leaving(i v1alpha1.InstanceStatus) bool {
 func (o *observer) diagnoseClients() {
 	var missing []string
 	for _, c := range o.seen.Clients {
-		if n, _ := backend.NodeNamed(o.in.Nodes, c.Node); !c.Mounted && n.Ready {
+		if n, _ := o.in.Node(c.Node); !c.Mounted && n.Ready {
 			missing = append(missing, fmt.Sprintf("%s (%s)", c.Node, c.Message))
 		}
 	}

@@ -330,9 +330,9 @@ func removals(in backend.Input, tool cli.Tool) (commands []spec.Command, why []s
 		}
 	}
 	for _, a := range emptied(in) {
-		if s := serverOf(in.State, v1alpha1.RoleStorage, a.NodeID); s != nil && !s.Online {
-			commands = append(commands, spec.Command{Argv: tool.RemoveServer(a.NodeID)})
-			why = append(why, fmt.Sprintf("server %s (%d), which has no targets left, is to be forgotten", a.Name, a.NodeID))
+		if s := serverOf(in.State, v1alpha1.RoleStorage, a.ID); s != nil && !s.Online {
+			commands = append(commands, spec.Command{Argv: tool.RemoveServer(a.ID)})
+			why = append(why, fmt.Sprintf("server %s (%d), which has no targets left, is to be forgotten", a.Instance(), a.ID))
 		}
 	}
 	return commands, why

@@ -288,6 +288,15 @@ func takenOut(t *testing.T) backend.Input {
 	return in
 }
 
+// drained records of all targets when they were drained.
+func drained(in backend.Input, when *metav1.Time) {
+	for _, given := range in.Given() {
+		for j := range given.Targets {
+			given.Targets[j].Drained = when
+		}
+	}
+}
+
 func TestTrap6OnlyWhatWasProvenEmptyAndTakenOutIsForgotten(t *testing.T) {
 	g := NewWithT(t)
 	in := takenOut(t)
@@ -295,11 +304,7 @@ func TestTrap6OnlyWhatWasProvenEmptyAndTakenOutIsForgotten(t *testing.T) {
 	in.State.Targets[slices.IndexFunc(in.State.Targets, func(s backend.Target) bool { return s.Role == v1alpha1.RoleStorage && s.ID == 1 })].Online = false
 	g.Expect(lines(in, workOf(in).commands)).To(HaveExactElements("--removetarget 1"))
 
-	for i := range in.FileSystem.Status.BeeGFS.Allocations {
-		for j := range in.FileSystem.Status.BeeGFS.Allocations[i].Targets {
-			in.FileSystem.Status.BeeGFS.Allocations[i].Targets[j].Drained = nil
-		}
-	}
+	drained(in, nil)
 	g.Expect(workOf(in).commands).To(BeEmpty(), "what was never proven to be empty stays")
 }
 
@@ -318,11 +323,7 @@ func TestTrap5NoMetadataServerIsEverRemoved(t *testing.T) {
 		}
 		in.Targets = slices.DeleteFunc(in.Targets, func(d v1alpha1.StorageTarget) bool { return d.Spec.Role == v1alpha1.RoleMetadata })
 		in.FileSystem.Spec.Metadata.NodeSelector = labels("nowhere")
-		for i := range in.FileSystem.Status.BeeGFS.Allocations {
-			for j := range in.FileSystem.Status.BeeGFS.Allocations[i].Targets {
-				in.FileSystem.Status.BeeGFS.Allocations[i].Targets[j].Drained = new(metav1.NewTime(noon))
-			}
-		}
+		drained(in, new(metav1.NewTime(noon)))
 		g.Expect(workOf(in).commands).To(BeEmpty())
 		g.Expect(retirable(in)).To(BeEmpty())
 	}
@@ -332,18 +333,13 @@ func TestAStorageServerWithoutTargetsIsForgottenAndRetired(t *testing.T) {
 	g := NewWithT(t)
 	in := takenOut(t)
 	in.Targets = slices.DeleteFunc(in.Targets, func(d v1alpha1.StorageTarget) bool { return d.Name == ssd1 })
-	for i := range in.FileSystem.Status.BeeGFS.Allocations {
-		if a := &in.FileSystem.Status.BeeGFS.Allocations[i]; a.Name == "storage-ssd.oss1" {
-			for j := range a.Targets {
-				a.Targets[j].Drained = new(metav1.NewTime(noon))
-			}
-		}
+	for j := range recordOf(in, "storage-ssd.oss1").Targets {
+		recordOf(in, "storage-ssd.oss1").Targets[j].Drained = new(metav1.NewTime(noon))
 	}
 	in.State.Targets = slices.DeleteFunc(in.State.Targets, func(s backend.Target) bool {
 		return s.Role == v1alpha1.RoleStorage && (s.ID == 1 || s.ID == 2)
 	})
-	a, _ := allocationNamed(in.FileSystem, "storage-ssd.oss1")
-	serverOf(in.State, v1alpha1.RoleStorage, a.NodeID).Online = false
+	serverOf(in.State, v1alpha1.RoleStorage, recordOf(in, "storage-ssd.oss1").ID).Online = false
 	seen := New().Observe(in)
 	g.Expect(seen.Problems).To(HaveExactElements(HaveField("Reason", v1alpha1.ReasonPoolsNotPlaced)), "nobody misses it: %v", seen.Problems)
 	g.Expect(lines(in, workOf(in).commands)).To(HaveExactElements("--removenode --nodetype=storage 1"))
@@ -442,10 +438,9 @@ func TestAStorageServerLetsGoOfADiskThatWasTakenOutOnce(t *testing.T) {
 	}
 	g.Expect(New().Observe(in).Restarts).To(BeEmpty(), "BeeGFS lists the target as online for some minutes more")
 
-	target := &in.FileSystem.Status.BeeGFS.Allocations
-	for i := range *target {
-		for j := range (*target)[i].Targets {
-			if t := &(*target)[i].Targets[j]; t.Drained != nil {
+	for _, given := range in.Given() {
+		for j := range given.Targets {
+			if t := &given.Targets[j]; t.Drained != nil {
 				t.TakenOut = new(metav1.NewTime(noon.Add(-90 * time.Second)))
 			}
 		}
@@ -461,11 +456,7 @@ func TestADeadTargetThatWasGivenUpIsMissedUntilAPersonRemovesItByHand(t *testing
 	g := NewWithT(t)
 	in := takenOut(t)
 	in.Targets = slices.DeleteFunc(in.Targets, func(d v1alpha1.StorageTarget) bool { return d.Name == ssd1 })
-	for i := range in.FileSystem.Status.BeeGFS.Allocations {
-		for j := range in.FileSystem.Status.BeeGFS.Allocations[i].Targets {
-			in.FileSystem.Status.BeeGFS.Allocations[i].Targets[j].Drained = nil
-		}
-	}
+	drained(in, nil)
 	offline := func(role v1alpha1.InstanceRole, id int32) {
 		for i := range in.State.Targets {
 			if role == v1alpha1.RoleStorage && in.State.Targets[i].Role == role && in.State.Targets[i].ID == id {

@@ -29,7 +29,7 @@ func Files(in backend.Input, node string) (map[string]string, error) {
 		if member.Waits != "" {
 			continue
 		}
-		run, err := runOf(fs, management.IP, member.Name)
+		run, err := runOf(in, management.IP, member.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -52,7 +52,8 @@ func Files(in backend.Input, node string) (map[string]string, error) {
 }
 
 // runOf is what the member of that name is told.
-func runOf(fs *v1alpha1.FileSystem, managementIP, member string) (spec.Run, error) {
+func runOf(in backend.Input, managementIP, member string) (spec.Run, error) {
+	fs := in.FileSystem
 	if member == componentManagement {
 		return managementRun(fs)
 	}
@@ -62,8 +63,8 @@ func runOf(fs *v1alpha1.FileSystem, managementIP, member string) (spec.Run, erro
 		}
 	}
 	for _, pool := range fs.Spec.StoragePools {
-		if record, ok := backend.RecordedPool(fs, pool.Name); ok && member == spec.MemberName(storageInstance(pool.Name)) {
-			return storageRun(fs, managementIP, pool, record.Slot)
+		if slot, ok := in.PoolSlot(pool.Name); ok && member == spec.MemberName(storageInstance(pool.Name)) {
+			return storageRun(fs, managementIP, pool, slot)
 		}
 	}
 	return spec.Run{}, fmt.Errorf("there is no daemon %s", member)
@@ -71,7 +72,7 @@ func runOf(fs *v1alpha1.FileSystem, managementIP, member string) (spec.Run, erro
 
 // nodeVariables are those of the environment of every daemon of a node.
 func nodeVariables(in backend.Input, node string) map[string]string {
-	n, _ := backend.NodeNamed(in.Nodes, node)
+	n, _ := in.Node(node)
 	variables := map[string]string{"NODE_NAME": node, "NODE_IP": n.IP, "NODE_INTERFACE": ownInterface}
 	for _, i := range in.Inventories[node].NetworkInterfaces {
 		for _, address := range i.Addresses {

@@ -9,9 +9,16 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
+// Nodes are the FileSystemNodes.
+func (Backend) Nodes(in backend.Input) []v1alpha1.FileSystemNode {
+	in = in.Indexed()
+	return backend.FileSystemNodes(in, members(in))
+}
+
 // members are the servers by node, with what each is told. One that can't start yet says what it waits for.
 func members(in backend.Input) map[string][]v1alpha1.NodeMember {
 	fs, nodes := in.FileSystem, map[string][]v1alpha1.NodeMember{}
+	remembers, disks := remembered(in.State), backend.DisksOf(in)
 	tell := func(node, instance string, member v1alpha1.NodeMember, pinning *v1alpha1.CPUPinning) {
 		backend.Bind(in, &member, node, instance, pinning)
 		if len(member.Targets) == 0 && member.Waits == "" {
@@ -22,16 +29,18 @@ func members(in backend.Input) map[string][]v1alpha1.NodeMember {
 	if record := fs.Status.Metadata; record != nil {
 		tell(record.Node, componentManagement, managementMember(in), nil)
 	}
-	for _, a := range allocations(fs) {
+	for _, a := range in.Given() {
 		switch {
 		case a.Retired:
 		case a.Role == v1alpha1.RoleMetadata:
-			tell(a.Node, metaInstance(a.Slot), metaMember(in, a), fs.Spec.Metadata.CPUPinning)
+			on := disks.On(v1alpha1.RoleMetadata, "", a.Node)
+			tell(a.Node, metaInstance(a.Slot), metaMember(fs, a, on, remembers), fs.Spec.Metadata.CPUPinning)
 		default:
-			i := slices.IndexFunc(fs.Spec.StoragePools, func(p v1alpha1.StoragePoolSpec) bool { return p.Name == poolOf(a) })
+			i := slices.IndexFunc(fs.Spec.StoragePools, func(p v1alpha1.StoragePoolSpec) bool { return p.Name == a.StoragePool })
 			if i >= 0 {
 				pool := fs.Spec.StoragePools[i]
-				tell(a.Node, storageInstance(pool.Name), storageMember(in, a, pool), pool.CPUPinning)
+				on := disks.On(v1alpha1.RoleStorage, pool.Name, a.Node)
+				tell(a.Node, storageInstance(pool.Name), storageMember(fs, a, on, remembers), pool.CPUPinning)
 			}
 		}
 	}
@@ -42,7 +51,7 @@ func members(in backend.Input) map[string][]v1alpha1.NodeMember {
 // from the sizes of all targets. For its first start, it waits until all of them are chosen; afterwards, it must never wait.
 func managementMember(in backend.Input) v1alpha1.NodeMember {
 	fs, record := in.FileSystem, in.FileSystem.Status.Metadata
-	granted, member := managementGranted(fs), backend.Member(v1alpha1.RoleManagement, componentManagement)
+	granted, member := managementGranted(in), backend.Member(v1alpha1.RoleManagement, componentManagement)
 	if granted && !allChosen(in) {
 		member.Waits = "its first start waits until every server has its target, because the limits of the capacity pools follow from the sizes of all"
 		return member
@@ -80,27 +89,26 @@ func valuesOf(variables map[string]string) map[string]v1alpha1.VariableValue {
 
 // managementGranted is the permission to make a new store. Once any target was seen in use, the store was there: a new one would
 // know no ids, pools and mirrors, and servers would register in it as if nothing had happened.
-func managementGranted(fs *v1alpha1.FileSystem) bool {
-	if fs.Status.Metadata.Initialized != nil {
+func managementGranted(in backend.Input) bool {
+	if in.FileSystem.Status.Metadata.Initialized != nil {
 		return false
 	}
-	return !slices.ContainsFunc(allocations(fs), func(a v1alpha1.BeeGFSAllocation) bool {
-		return slices.ContainsFunc(a.Targets, func(t v1alpha1.BeeGFSTargetID) bool { return t.Initialized != nil })
+	return !slices.ContainsFunc(in.Given(), func(a backend.Given) bool {
+		return slices.ContainsFunc(a.Targets, func(t v1alpha1.MemberTarget) bool { return t.Initialized != nil })
 	})
 }
 
 // allChosen is true when every daemon has its target.
 func allChosen(in backend.Input) bool {
-	given := allocations(in.FileSystem)
-	return len(given) > 0 && !slices.ContainsFunc(given, func(a v1alpha1.BeeGFSAllocation) bool { return !a.Retired && len(a.Targets) == 0 })
+	given := in.Given()
+	return len(given) > 0 && !slices.ContainsFunc(given, func(a backend.Given) bool { return !a.Retired && len(a.Targets) == 0 })
 }
 
-func metaMember(in backend.Input, a v1alpha1.BeeGFSAllocation) v1alpha1.NodeMember {
+func metaMember(fs *v1alpha1.FileSystem, a backend.Given, disks []*v1alpha1.StorageTarget, remembers map[place]bool) v1alpha1.NodeMember {
 	member := backend.Member(a.Role, metaInstance(a.Slot))
-	member.Slot, member.ID = a.Slot, a.NodeID
-	member.Variables = valuesOf(map[string]string{variableNodeID: fmt.Sprint(a.NodeID), variableAlias: a.Name})
+	member.Variables = valuesOf(map[string]string{variableNodeID: fmt.Sprint(a.ID), variableAlias: a.Instance()})
 	for _, t := range a.Targets {
-		if target, ok := memberTarget(in, a.Role, t, metadataDisks(in, a.Node, a.Slot)); ok {
+		if target, ok := memberTarget(fs, a.Role, t, disks, remembers); ok {
 			target.Variables = member.Variables
 			member.Targets = append(member.Targets, target)
 		}
@@ -109,17 +117,16 @@ func metaMember(in backend.Input, a v1alpha1.BeeGFSAllocation) v1alpha1.NodeMemb
 }
 
 // storageMember has the targets that the server is to use: none that was taken out, and none of a directory that was never given an id.
-func storageMember(in backend.Input, a v1alpha1.BeeGFSAllocation, pool v1alpha1.StoragePoolSpec) v1alpha1.NodeMember {
-	member := backend.Member(a.Role, storageInstance(pool.Name))
-	member.StoragePool, member.Slot, member.ID = pool.Name, a.Slot, a.NodeID
-	member.Variables = valuesOf(map[string]string{variableNodeID: fmt.Sprint(a.NodeID), variableAlias: a.Name})
+func storageMember(fs *v1alpha1.FileSystem, a backend.Given, disks []*v1alpha1.StorageTarget, remembers map[place]bool) v1alpha1.NodeMember {
+	member := backend.Member(a.Role, storageInstance(a.StoragePool))
+	member.Variables = valuesOf(map[string]string{variableNodeID: fmt.Sprint(a.ID), variableAlias: a.Instance()})
 	for _, t := range a.Targets {
-		target, ok := memberTarget(in, a.Role, t, backend.TargetsOf(in, v1alpha1.RoleStorage, pool.Name, a.Node))
+		target, ok := memberTarget(fs, a.Role, t, disks, remembers)
 		if !ok {
 			continue
 		}
 		target.Variables = valuesOf(map[string]string{
-			variableNodeID: fmt.Sprint(a.NodeID), variableAlias: a.Name,
+			variableNodeID: fmt.Sprint(a.ID), variableAlias: a.Instance(),
 			variableTargetID: fmt.Sprint(t.ID), variablePoolID: fmt.Sprint(poolID(a.Slot)),
 		})
 		member.Targets = append(member.Targets, target)
@@ -127,12 +134,23 @@ func storageMember(in backend.Input, a v1alpha1.BeeGFSAllocation, pool v1alpha1.
 	return member
 }
 
-// remembered is true when the management service lists a target, in use or not.
-func remembered(state backend.State, role v1alpha1.InstanceRole, id int32) bool {
-	if role == v1alpha1.RoleMetadata {
-		return slices.ContainsFunc(state.Servers, func(s backend.Server) bool { return s.Role == role && s.ID == id })
+// remembered are the metadata servers and storage targets that the management service lists, in use or not; nil while it does not answer.
+func remembered(state *backend.State) map[place]bool {
+	if state == nil {
+		return nil
 	}
-	return slices.ContainsFunc(state.Targets, func(t backend.Target) bool { return t.Role != v1alpha1.RoleMetadata && t.ID == id })
+	out := map[place]bool{}
+	for _, s := range state.Servers {
+		if s.Role == v1alpha1.RoleMetadata {
+			out[place{s.Role, s.ID}] = true
+		}
+	}
+	for _, t := range state.Targets {
+		if t.Role != v1alpha1.RoleMetadata {
+			out[place{v1alpha1.RoleStorage, t.ID}] = true
+		}
+	}
+	return out
 }
 
 // memberTarget is a directory, or one of the disks; false for a disk that is not among them any more. One that was never seen in use is
@@ -140,22 +158,19 @@ func remembered(state backend.State, role v1alpha1.InstanceRole, id int32) bool 
 // was taken over from an earlier filesystem knows what was on the targets. Such a target is taken over with what is on it; an empty one in
 // its place is lost data, which BeeGFS up to 8.2 would take for the old one without a word.
 func memberTarget(
-	in backend.Input, role v1alpha1.InstanceRole, t v1alpha1.BeeGFSTargetID, disks []v1alpha1.StorageTarget,
+	fs *v1alpha1.FileSystem, role v1alpha1.InstanceRole, t v1alpha1.MemberTarget, disks []*v1alpha1.StorageTarget, remembers map[place]bool,
 ) (v1alpha1.MemberTarget, bool) {
-	if t.Initialized == nil && in.State == nil {
+	if t.Initialized == nil && remembers == nil {
 		return v1alpha1.MemberTarget{}, false
 	}
-	granted, expected := false, false
-	if t.Initialized == nil {
-		expected = remembered(*in.State, role, t.ID)
-		granted = !expected
-	}
+	expected := t.Initialized == nil && remembers[place{role, t.ID}]
+	granted := t.Initialized == nil && !expected
 	if isDirectory(t.Name) {
 		return v1alpha1.MemberTarget{Name: t.Name, ID: t.ID, Path: t.Name, Directory: true, Granted: granted, Expected: expected}, true
 	}
 	for _, disk := range disks {
 		if disk.Name == t.Name {
-			target := backend.MemberTarget(in.FileSystem, disk)
+			target := backend.MemberTarget(fs, *disk)
 			target.ID, target.Granted, target.Expected = t.ID, granted, expected
 			return target, true
 		}

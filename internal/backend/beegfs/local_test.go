@@ -12,13 +12,13 @@ import (
 
 func TestAnEmptyTargetIsPreparedOnlyWhereTheManagementServiceRemembersNothing(t *testing.T) {
 	var remembers backend.State
-	for _, a := range allocations(recorded(t, cluster("7.4.6")).FileSystem) {
+	for _, a := range recorded(t, cluster("7.4.6")).Given() {
 		if a.Role == v1alpha1.RoleMetadata {
-			remembers.Servers = append(remembers.Servers, backend.Server{Role: a.Role, ID: a.NodeID})
+			remembers.Servers = append(remembers.Servers, backend.Server{Role: a.Role, ID: a.ID})
 			continue
 		}
 		for _, target := range a.Targets {
-			remembers.Targets = append(remembers.Targets, backend.Target{ID: target.ID, ServerID: a.NodeID})
+			remembers.Targets = append(remembers.Targets, backend.Target{ID: target.ID, ServerID: a.ID})
 		}
 	}
 	for name, test := range map[string]struct {
@@ -34,7 +34,7 @@ func TestAnEmptyTargetIsPreparedOnlyWhereTheManagementServiceRemembersNothing(t 
 			g := NewWithT(t)
 			in := recorded(t, cluster("7.4.6"))
 			in.State = test.state
-			daemons := backendtest.Told(t, New(), in, "oss1")
+			daemons := backendtest.Told(New(), in, "oss1")
 			for _, instance := range []string{"meta-0", "storage-bulk"} {
 				targets := daemons[instance].Targets
 				g.Expect(len(targets) > 0).To(Equal(test.told), instance)

@@ -25,9 +25,10 @@ const (
 	graceBeyond = 120
 )
 
-// Members are the children of a BeeGFS filesystem: a Secret, a ConfigMap and FileSystemNodes with what the pods are told, a DaemonSet
-// for the management service, one for each metadata slot and pool, one for the clients, and the Jobs that set up pools and move data.
+// Members are the children of a BeeGFS filesystem: a Secret and a ConfigMap with what the pods are told, a DaemonSet for
+// the management service, one for each metadata slot and pool, one for the clients, and the Jobs that set up pools and move data.
 func (Backend) Members(in backend.Input) ([]client.Object, error) {
+	in = in.Indexed()
 	fs := in.FileSystem
 	management, ok := managementNode(in)
 	if !ok {
@@ -94,7 +95,6 @@ func (b *builder) build() error {
 			Type:       corev1.SecretTypeOpaque, Data: map[string][]byte{cli.AuthKey: []byte(b.in.Password)},
 		},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: configMapName(fs), Namespace: fs.Namespace}, Data: backend.Text(b.told)})
-	b.objects = append(b.objects, backend.FileSystemNodes(b.in, members(b.in))...)
 	if fs.Spec.BeeGFS.CSIDriver {
 		csi, err := b.csiObjects()
 		if err != nil {
@@ -254,7 +254,7 @@ func (b *builder) probeContainer(pod *corev1.PodTemplateSpec) (corev1.Container,
 // metaSet is the DaemonSet of the metadata servers of a slot, and nil while none of them is recorded: they wait, and the rest does not.
 func (b *builder) metaSet(slot int32) (client.Object, error) {
 	fs := b.in.FileSystem
-	nodes := metadataNodesOf(fs, slot)
+	nodes := metadataNodesOf(b.in, slot)
 	if len(nodes) == 0 {
 		return nil, nil
 	}
@@ -275,7 +275,7 @@ func (b *builder) metaSet(slot int32) (client.Object, error) {
 	// The node binary writes mountTable. A mount there would fail where the container engine has made a link into /proc of it.
 	pod.Spec.Containers[0].SecurityContext.ReadOnlyRootFilesystem = nil
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(serverGrace))
-	pod.Spec.Affinity = backend.OnNodes(nodes...)
+	backend.OnMembers(fs, pod, metaMemberName(slot))
 	b.withRDMA(pod)
 	if fs.Status.BeeGFS.MetadataMirrored != nil {
 		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, backend.MetadataMirroredAnnotation, "true")
@@ -289,7 +289,7 @@ func (b *builder) metaSet(slot int32) (client.Object, error) {
 
 func (b *builder) storageSet(pool v1alpha1.StoragePoolSpec) (client.Object, error) {
 	fs := b.in.FileSystem
-	record, ok := backend.RecordedPool(fs, pool.Name)
+	record, ok := b.in.Pool(pool.Name)
 	if !ok {
 		return nil, fmt.Errorf("storage pool %q is not recorded yet", pool.Name)
 	}
@@ -298,7 +298,7 @@ func (b *builder) storageSet(pool v1alpha1.StoragePoolSpec) (client.Object, erro
 		return nil, err
 	}
 	nodes := slices.DeleteFunc(slices.Clone(record.Nodes), func(node string) bool {
-		a, ok := allocationNamed(fs, storageName(pool.Name, node))
+		a, ok := b.in.GivenTo(node, storageMemberName(pool.Name))
 		return ok && a.Retired
 	})
 	if len(nodes) == 0 {
@@ -315,7 +315,7 @@ func (b *builder) storageSet(pool v1alpha1.StoragePoolSpec) (client.Object, erro
 		return nil, err
 	}
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(serverGrace))
-	pod.Spec.Affinity = backend.OnNodes(nodes...)
+	backend.OnMembers(fs, pod, storageMemberName(pool.Name))
 	b.withRDMA(pod)
 	told, err := backend.Pin(pod, "spec.storagePools["+pool.Name+"]", pool.CPUPinning, run)
 	if err != nil {

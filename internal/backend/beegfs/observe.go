@@ -13,8 +13,9 @@ import (
 
 // Observe sets what should be there, from the recorded numbers, beside what the management service says is there.
 func (b Backend) Observe(in backend.Input) backend.Observation {
+	in = in.Indexed()
 	o := observer{
-		in: in, readTime: b.TellTime, fs: in.FileSystem, placements: backend.NewPlacements(in),
+		in: in, readTime: b.TellTime, fs: in.FileSystem, placements: backend.NewPlacements(in), given: in.Given(),
 		targets: targetsOf(in), drains: drainsOf(in), leftovers: leftovers(in), work: workOf(in),
 	}
 	o.management()
@@ -43,10 +44,12 @@ type observer struct {
 	fs         *v1alpha1.FileSystem
 	seen       backend.Observation
 	placements *backend.Placements
-	targets    []target
-	drains     []drain
-	leftovers  []leftover
-	work       work
+	// given are the servers with what they were given.
+	given     []backend.Given
+	targets   []target
+	drains    []drain
+	leftovers []leftover
+	work      work
 	// unplaced are the disks that are not chosen yet, each in words that follow "waiting for disks: ".
 	unplaced []string
 	// impostors are servers that BeeGFS knows at another address than the one that has their number.
@@ -93,13 +96,13 @@ func (o *observer) management() {
 
 // metadata observes the metadata servers, by node and slot.
 func (o *observer) metadata() {
-	for _, a := range metadataServers(o.fs) {
-		instance := v1alpha1.InstanceStatus{Name: a.Name, Role: v1alpha1.RoleMetadata, Node: a.Node, Slot: a.Slot, NodeID: a.NodeID}
+	for _, a := range metadataServers(o.in) {
+		instance := v1alpha1.InstanceStatus{Name: a.Instance(), Role: v1alpha1.RoleMetadata, Node: a.Node, Slot: a.Slot, NodeID: a.ID}
 		if len(a.Targets) > 0 {
 			instance.Target = a.Targets[0].Name
 		}
 		o.server(&instance, daemon{component: componentMeta, instance: fmt.Sprint(a.Slot)}, portsOf(o.fs).meta(a.Slot))
-		if t := listed(o.in.State, v1alpha1.RoleMetadata, a.NodeID); t != nil && instance.Online {
+		if t := listed(o.in.State, v1alpha1.RoleMetadata, a.ID); t != nil && instance.Online {
 			instance.Online = t.Online
 			if !t.Online {
 				instance.Message = fmt.Sprintf("BeeGFS says that its target is %s", cmp.Or(t.Status, "offline"))
@@ -107,17 +110,15 @@ func (o *observer) metadata() {
 				instance.Message = stateMessage(t)
 			}
 		}
-		instance.Placement = o.placements.Of(a.Node, metaInstance(a.Slot), a.Name, o.fs.Spec.Metadata.CPUPinning, o.disksNamed(instance.Target))
+		instance.Placement = o.placements.Of(a.Node, metaInstance(a.Slot), instance.Name, o.fs.Spec.Metadata.CPUPinning, o.disksNamed(instance.Target))
 		o.seen.Instances = append(o.seen.Instances, instance)
 	}
 }
 
-// metadataServers are the allocations of metadata servers, by node and slot.
-func metadataServers(fs *v1alpha1.FileSystem) []v1alpha1.BeeGFSAllocation {
-	out := slices.DeleteFunc(slices.Clone(allocations(fs)), func(a v1alpha1.BeeGFSAllocation) bool {
-		return a.Role != v1alpha1.RoleMetadata || a.Retired
-	})
-	slices.SortFunc(out, func(a, b v1alpha1.BeeGFSAllocation) int {
+// metadataServers are the metadata servers, by node and slot.
+func metadataServers(in backend.Input) []backend.Given {
+	out := slices.DeleteFunc(in.Given(), func(a backend.Given) bool { return a.Role != v1alpha1.RoleMetadata || a.Retired })
+	slices.SortFunc(out, func(a, b backend.Given) int {
 		return cmp.Or(strings.Compare(a.Node, b.Node), cmp.Compare(a.Slot, b.Slot))
 	})
 	return out
@@ -125,7 +126,7 @@ func metadataServers(fs *v1alpha1.FileSystem) []v1alpha1.BeeGFSAllocation {
 
 // server fills in what BeeGFS says of a server: whether it takes part, where it is, and what its own pod says when it does not.
 func (o *observer) server(instance *v1alpha1.InstanceStatus, d daemon, port int32) {
-	node, there := backend.NodeNamed(o.in.Nodes, instance.Node)
+	node, there := o.in.Node(instance.Node)
 	if !there {
 		instance.Message = "the node is not in the cluster; bring it back: it holds data"
 	} else {

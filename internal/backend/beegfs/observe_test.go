@@ -46,21 +46,21 @@ func wholeState(in backend.Input) *backend.State {
 	for _, pool := range fs.Status.StoragePools {
 		state.Pools = append(state.Pools, backend.Pool{ID: poolID(pool.Slot), Name: pool.Name})
 	}
-	for _, a := range allocations(fs) {
-		node, _ := backend.NodeNamed(in.Nodes, a.Node)
-		server := backend.Server{Role: a.Role, ID: a.NodeID, Name: a.Name, IP: node.IP, Port: p.meta(a.Slot), Online: true, Version: fs.Spec.Version}
+	for _, a := range in.Given() {
+		node, _ := in.Node(a.Node)
+		server := backend.Server{Role: a.Role, ID: a.ID, Name: a.Instance(), IP: node.IP, Port: p.meta(a.Slot), Online: true, Version: fs.Spec.Version}
 		if a.Role == v1alpha1.RoleStorage {
 			server.Port = p.storage(a.Slot)
 		} else {
 			state.Targets = append(state.Targets, backend.Target{
-				Role: a.Role, ID: a.NodeID, ServerID: a.NodeID, Online: true, Status: cli.Reachable, Consistency: cli.Good, CapacityPool: "Normal",
+				Role: a.Role, ID: a.ID, ServerID: a.ID, Online: true, Status: cli.Reachable, Consistency: cli.Good, CapacityPool: "Normal",
 			})
 		}
 		state.Servers = append(state.Servers, server)
 		for _, target := range a.Targets {
 			if a.Role == v1alpha1.RoleStorage {
 				state.Targets = append(state.Targets, backend.Target{
-					Role: a.Role, ID: target.ID, ServerID: a.NodeID, PoolID: poolID(a.Slot), Online: true, Status: cli.Reachable, Consistency: cli.Good,
+					Role: a.Role, ID: target.ID, ServerID: a.ID, PoolID: poolID(a.Slot), Online: true, Status: cli.Reachable, Consistency: cli.Good,
 					CapacityPool: "Normal", UsedBytes: 1 << 30, CapacityBytes: 1 << 40,
 				})
 			}
@@ -80,11 +80,11 @@ func podsOf(in backend.Input) []backend.Pod {
 		})
 	}
 	add(componentManagement, "", "", in.FileSystem.Status.Metadata.Node)
-	for _, a := range allocations(in.FileSystem) {
+	for _, a := range in.Given() {
 		if a.Role == v1alpha1.RoleMetadata {
 			add(componentMeta, "", fmt.Sprint(a.Slot), a.Node)
 		} else {
-			add(componentStorage, poolOf(a), "", a.Node)
+			add(componentStorage, a.StoragePool, "", a.Node)
 		}
 	}
 	for _, n := range backend.Matching(in.Nodes, in.FileSystem.Spec.Clients.NodeSelector) {
@@ -178,8 +178,8 @@ func diskOf(in *backend.Input, name string) *v1alpha1.StorageTarget {
 
 // idOf is the number of a storage target.
 func idOf(in backend.Input, name string) int32 {
-	for _, a := range allocations(in.FileSystem) {
-		if target, ok := targetNamed(a, name); ok {
+	for _, a := range in.Given() {
+		if target, ok := a.Target(name); ok {
 			return target.ID
 		}
 	}
@@ -193,10 +193,10 @@ func toldOf(in *backend.Input, name string) *backend.Target {
 
 // silent leaves a server away, with its targets.
 func silent(in *backend.Input, name string) {
-	a, _ := allocationNamed(in.FileSystem, name)
-	serverOf(in.State, a.Role, a.NodeID).Online = false
+	a := recordOf(*in, name)
+	serverOf(in.State, a.Role, a.ID).Online = false
 	for i := range in.State.Targets {
-		if target := &in.State.Targets[i]; target.Role == a.Role && target.ServerID == a.NodeID {
+		if target := &in.State.Targets[i]; target.Role == a.Role && target.ServerID == a.ID {
 			target.Online, target.Status = false, cli.Unreachable
 		}
 	}

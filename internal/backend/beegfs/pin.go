@@ -9,9 +9,9 @@ import (
 )
 
 // metadataNodes have metadata servers, by name.
-func metadataNodes(fs *v1alpha1.FileSystem) []string {
+func metadataNodes(in backend.Input) []string {
 	var nodes []string
-	for _, a := range allocations(fs) {
+	for _, a := range in.Given() {
 		if a.Role == v1alpha1.RoleMetadata {
 			nodes = append(nodes, a.Node)
 		}
@@ -21,9 +21,9 @@ func metadataNodes(fs *v1alpha1.FileSystem) []string {
 }
 
 // metadataNodesOf are the nodes that have a metadata server in a slot, by name.
-func metadataNodesOf(fs *v1alpha1.FileSystem, slot int32) []string {
+func metadataNodesOf(in backend.Input, slot int32) []string {
 	var nodes []string
-	for _, a := range allocations(fs) {
+	for _, a := range in.Given() {
 		if a.Role == v1alpha1.RoleMetadata && a.Slot == slot {
 			nodes = append(nodes, a.Node)
 		}
@@ -34,16 +34,17 @@ func metadataNodesOf(fs *v1alpha1.FileSystem, slot int32) []string {
 
 // PinDaemons are the metadata servers, each with its slot as the entry of a list that it takes, and the storage servers, one of
 // a pool on each node. The management service is not pinned.
-func (Backend) PinDaemons(fs *v1alpha1.FileSystem) []plan.PinDaemon {
+func (Backend) PinDaemons(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode) []plan.PinDaemon {
+	in := backend.Input{FileSystem: fs, FileSystemNodes: nodes}
 	var out []plan.PinDaemon
 	for slot := range metaSlots(fs) {
 		out = append(out, plan.PinDaemon{
 			Instance: metaInstance(slot), Index: int(slot), Field: "spec.metadata.cpuPinning", Pinning: fs.Spec.Metadata.CPUPinning,
-			Nodes: metadataNodesOf(fs, slot),
+			Nodes: metadataNodesOf(in, slot),
 		})
 	}
 	for _, pool := range fs.Spec.StoragePools {
-		if record, ok := backend.RecordedPool(fs, pool.Name); ok {
+		if record, ok := in.Pool(pool.Name); ok {
 			out = append(out, plan.PinDaemon{
 				Instance: storageInstance(pool.Name), Field: "spec.storagePools[" + pool.Name + "].cpuPinning",
 				Pinning: pool.CPUPinning, Nodes: record.Nodes,

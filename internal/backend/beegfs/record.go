@@ -61,7 +61,7 @@ func recordManagementNode(in backend.Input) (v1alpha1.MetadataRecord, error) {
 // names and up to spec.metadata.nodeCount.
 func recordMetadataNodes(in backend.Input) ([]string, error) {
 	spec := in.FileSystem.Spec.Metadata
-	nodes := metadataNodes(in.FileSystem)
+	nodes := metadataNodes(in)
 	count := int(spec.NodeCount)
 	if count > 0 && len(nodes) > count {
 		return nil, backend.Invalid(v1alpha1.ReasonInvalidSpec,
@@ -97,11 +97,12 @@ func recordMetadataNodes(in backend.Input) ([]string, error) {
 }
 
 // checkSpec refuses what contradicts itself, also where admission has let it pass.
-func checkSpec(fs *v1alpha1.FileSystem) error {
+func checkSpec(in backend.Input) error {
+	fs := in.FileSystem
 	if fs.Spec.BeeGFS == nil {
 		return backend.Invalid(v1alpha1.ReasonInvalidSpec, "spec.beegfs is required when spec.type is BeeGFS: spec.beegfs.management says where the management service runs")
 	}
-	if err := checkMetadata(fs); err != nil {
+	if err := checkMetadata(in); err != nil {
 		return err
 	}
 	for _, pool := range fs.Spec.StoragePools {
@@ -122,16 +123,17 @@ func checkSpec(fs *v1alpha1.FileSystem) error {
 }
 
 // checkMetadata refuses another number of metadata targets than of metadata servers: each keeps its metadata on one of its own.
-func checkMetadata(fs *v1alpha1.FileSystem) error {
+func checkMetadata(in backend.Input) error {
+	fs := in.FileSystem
 	slots, targets := int(metaSlots(fs)), fs.Spec.Metadata.Targets
 	if slots > maxSlots {
 		return backend.Invalid(v1alpha1.ReasonInvalidSpec, "spec.metadata.instancesPerNode is %d, and a node has room for %d metadata servers", slots, maxSlots)
 	}
-	for _, a := range allocations(fs) {
+	for _, a := range in.Given() {
 		if a.Role == v1alpha1.RoleMetadata && int(a.Slot) >= slots {
 			return backend.Invalid(v1alpha1.ReasonInvalidSpec,
 				"spec.metadata.instancesPerNode is %d, but node %s has the metadata server %s; metadata can't be moved to another server, so set it to %d again",
-				slots, a.Node, a.Name, a.Slot+1)
+				slots, a.Node, a.Instance(), a.Slot+1)
 		}
 	}
 	if n := len(targets.Directories); n > 0 && n != slots {
@@ -157,18 +159,18 @@ func checkMetadata(fs *v1alpha1.FileSystem) error {
 }
 
 // refuseOwnConflicts refuses two uses of one directory on a node, by the filesystem as it is to be recorded.
-func refuseOwnConflicts(in backend.Input, fs *v1alpha1.FileSystem) error {
-	record := fs.Status
+func refuseOwnConflicts(in backend.Input) error {
+	fs, record := in.FileSystem, in.FileSystem.Status
 	type use struct{ what, directory string }
 	uses := map[string][]use{}
 	add := func(node, what, directory string) { uses[node] = append(uses[node], use{what, directory}) }
 	if record.Metadata.Target == "" && record.Metadata.Directory != "" {
 		add(record.Metadata.Node, "the management service", record.Metadata.Directory)
 	}
-	for _, a := range record.BeeGFS.Allocations {
+	for _, a := range in.Given() {
 		for _, t := range a.Targets {
 			if isDirectory(t.Name) {
-				add(a.Node, a.Name, t.Name)
+				add(a.Node, a.Instance(), t.Name)
 			}
 		}
 	}
@@ -185,14 +187,14 @@ func refuseOwnConflicts(in backend.Input, fs *v1alpha1.FileSystem) error {
 			}
 		}
 	}
-	return refuseSharedMount(in, fs)
+	return refuseSharedMount(in)
 }
 
 // refuseSharedMount refuses the mount of another filesystem where this one mounts or keeps data, on a node of both.
-func refuseSharedMount(in backend.Input, fs *v1alpha1.FileSystem) error {
-	record := fs.Status
+func refuseSharedMount(in backend.Input) error {
+	fs, record := in.FileSystem, in.FileSystem.Status
 	mine := map[string][]string{record.Metadata.Node: {record.Metadata.Directory}}
-	for _, a := range record.BeeGFS.Allocations {
+	for _, a := range in.Given() {
 		for _, t := range a.Targets {
 			if isDirectory(t.Name) {
 				mine[a.Node] = append(mine[a.Node], t.Name)

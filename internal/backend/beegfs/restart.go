@@ -155,7 +155,7 @@ func (o *observer) letGo(pod backend.Pod) []string {
 	var why []string
 	for _, l := range o.leftovers {
 		due := long || l.TakenOut != nil && o.unread(pod, *l.TakenOut)
-		if due && l.Drained != nil && l.said != nil && l.said.Online && l.server.Name == storageName(pod.StoragePool, pod.Node) {
+		if due && l.Drained != nil && l.said != nil && l.said.Online && l.server.Node == pod.Node && l.server.StoragePool == pod.StoragePool {
 			why = append(why, fmt.Sprintf("the disk %s was emptied and taken out, and the storage server still uses it", l.Name))
 		}
 	}

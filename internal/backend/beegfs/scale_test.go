@@ -21,6 +21,16 @@ func BenchmarkScale(b *testing.B) {
 // has the management service and the metadata.
 func ofNodesWith24Disks(t testing.TB, nodes int) backend.Input {
 	t.Helper()
+	in := newOfNodesWith24Disks(nodes)
+	backendtest.Remember(t, New(), &in)
+	in.State = wholeState(in)
+	in.FileSystem.Status.Metadata.Initialized = new(metav1.NewTime(noon))
+	in.Pods = podsOf(in)
+	return in
+}
+
+// newOfNodesWith24Disks is that filesystem before anything of it is recorded.
+func newOfNodesWith24Disks(nodes int) backend.Input {
 	in := cluster("8.3.1")
 	fs := in.FileSystem
 	one := func(count int32) v1alpha1.TargetsSpec {
@@ -50,10 +60,6 @@ func ofNodesWith24Disks(t testing.TB, nodes int) backend.Input {
 			in.Targets = append(in.Targets, disk(name, fmt.Sprintf("hdd-%02d", d), v1alpha1.RoleStorage, "ssd", 0, 16e12))
 		}
 	}
-	backendtest.Remember(t, New(), &in)
-	in.State = wholeState(in)
-	in.FileSystem.Status.Metadata.Initialized = new(metav1.NewTime(noon))
-	in.Pods = podsOf(in)
 	return in
 }
 
@@ -64,4 +70,10 @@ func TestTheFilesystemThatIsMeasuredBySizeHasAllOfItsTargets(t *testing.T) {
 	seen := New().Observe(in)
 	g.Expect(seen.Summary.Targets).To(Equal("72/72"))
 	g.Expect(seen.Summary.Clients).To(Equal("15/15"))
+}
+
+func TestNoObjectOfAThousandNodesIsLargerThan64KiB(t *testing.T) {
+	in := newOfNodesWith24Disks(1000)
+	in.State = &backend.State{Asked: noon}
+	backendtest.Bounded(t, New(), in)
 }

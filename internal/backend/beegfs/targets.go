@@ -36,18 +36,31 @@ type target struct {
 // targetsOf are the storage targets that a filesystem should have, by pool, node and name.
 func targetsOf(in backend.Input) []target {
 	var out []target
+	disks, said, mirrors := backend.DisksOf(in), map[int32]*backend.Target{}, map[int32]int32{}
+	if in.State != nil {
+		for i := range in.State.Targets {
+			if t := &in.State.Targets[i]; cmp.Or(t.Role, v1alpha1.RoleStorage) == v1alpha1.RoleStorage && said[t.ID] == nil {
+				said[t.ID] = t
+			}
+		}
+		for _, m := range in.State.Mirrors {
+			if m.Role == v1alpha1.RoleStorage {
+				mirrors[m.Primary], mirrors[m.Secondary] = m.ID, m.ID
+			}
+		}
+	}
 	for _, pool := range in.FileSystem.Spec.StoragePools {
-		record, ok := backend.RecordedPool(in.FileSystem, pool.Name)
+		record, ok := in.Pool(pool.Name)
 		if !ok {
 			continue
 		}
 		for _, node := range record.Nodes {
-			allocation, _ := allocationNamed(in.FileSystem, storageName(pool.Name, node))
-			for _, t := range wantedOn(in, pool, node) {
-				t.pool, t.slot, t.node, t.server = pool, record.Slot, node, allocation.NodeID
-				if given, ok := targetNamed(allocation, t.name); ok {
+			server, _ := in.GivenTo(node, storageMemberName(pool.Name))
+			for _, t := range wantedOn(in.FileSystem, pool, disks.On(v1alpha1.RoleStorage, pool.Name, node)) {
+				t.pool, t.slot, t.node, t.server = pool, record.Slot, node, server.ID
+				if given, ok := server.Target(t.name); ok {
 					t.id, t.initialized, t.drained = given.ID, given.Initialized, given.Drained
-					t.said, t.mirror = listed(in.State, v1alpha1.RoleStorage, t.id), mirrorOf(in.State, v1alpha1.RoleStorage, t.id)
+					t.said, t.mirror = said[t.id], mirrors[t.id]
 				}
 				out = append(out, t)
 			}
@@ -57,14 +70,14 @@ func targetsOf(in backend.Input) []target {
 }
 
 // wantedOn are the directories of a pool, or its disks on a node.
-func wantedOn(in backend.Input, pool v1alpha1.StoragePoolSpec, node string) []target {
+func wantedOn(fs *v1alpha1.FileSystem, pool v1alpha1.StoragePoolSpec, disks []*v1alpha1.StorageTarget) []target {
 	var out []target
 	for _, d := range slices.Sorted(slices.Values(pool.Targets.Directories)) {
 		out = append(out, target{name: string(d), directory: string(d)})
 	}
 	if backend.OnDevices(pool.Targets) {
-		for _, disk := range backend.TargetsOf(in, v1alpha1.RoleStorage, pool.Name, node) {
-			out = append(out, target{name: disk.Name, directory: backend.TargetPath(in.FileSystem, disk.Name), disk: &disk})
+		for _, disk := range disks {
+			out = append(out, target{name: disk.Name, directory: backend.TargetPath(fs, disk.Name), disk: disk})
 		}
 	}
 	return out
@@ -143,8 +156,8 @@ func mirrorOf(state *backend.State, role v1alpha1.InstanceRole, id int32) int32 
 
 // leftover is a storage target that was given a number, and is no longer wanted.
 type leftover struct {
-	v1alpha1.BeeGFSTargetID
-	server v1alpha1.BeeGFSAllocation
+	v1alpha1.MemberTarget
+	server backend.Given
 	said   *backend.Target
 }
 
@@ -155,20 +168,20 @@ func leftovers(in backend.Input) []leftover {
 		there[t.Name] = true
 	}
 	var out []leftover
-	for _, a := range allocations(in.FileSystem) {
+	for _, a := range in.Given() {
 		if a.Role != v1alpha1.RoleStorage || a.Retired {
 			continue
 		}
 		for _, t := range a.Targets {
 			if !path.IsAbs(t.Name) && !there[t.Name] {
-				out = append(out, leftover{BeeGFSTargetID: t, server: a, said: listed(in.State, v1alpha1.RoleStorage, t.ID)})
+				out = append(out, leftover{MemberTarget: t, server: a, said: listed(in.State, v1alpha1.RoleStorage, t.ID)})
 			}
 		}
 	}
 	return out
 }
 
-// retirable are the storage servers, by the names of their allocations, of which BeeGFS knows nothing any more: all their targets were
+// retirable are the storage servers, by their names in the status, of which BeeGFS knows nothing any more: all their targets were
 // drained and taken out, or given up and then removed from BeeGFS by hand, and no other took their place. An answer without any target
 // is one in which something was left out.
 func retirable(in backend.Input) []string {
@@ -177,20 +190,20 @@ func retirable(in backend.Input) []string {
 	}
 	var out []string
 	for _, a := range withoutTargets(in, func(l leftover) bool { return l.Drained != nil || len(in.State.Targets) > 0 }) {
-		if serverOf(in.State, v1alpha1.RoleStorage, a.NodeID) == nil {
-			out = append(out, a.Name)
+		if serverOf(in.State, v1alpha1.RoleStorage, a.ID) == nil {
+			out = append(out, a.Instance())
 		}
 	}
 	return out
 }
 
 // emptied are the storage servers whose targets were all drained, taken out and forgotten by BeeGFS.
-func emptied(in backend.Input) []v1alpha1.BeeGFSAllocation {
+func emptied(in backend.Input) []backend.Given {
 	return withoutTargets(in, func(l leftover) bool { return l.Drained != nil })
 }
 
 // withoutTargets are the storage servers whose targets were all taken out, are of this kind, and are not listed by BeeGFS.
-func withoutTargets(in backend.Input, which func(l leftover) bool) []v1alpha1.BeeGFSAllocation {
+func withoutTargets(in backend.Input, which func(l leftover) bool) []backend.Given {
 	busy := map[string]bool{}
 	for _, t := range targetsOf(in) {
 		busy[storageName(t.pool.Name, t.node)] = true
@@ -199,12 +212,12 @@ func withoutTargets(in backend.Input, which func(l leftover) bool) []v1alpha1.Be
 	for _, l := range leftovers(in) {
 		gone[l.ID] = which(l) && l.said == nil
 	}
-	var out []v1alpha1.BeeGFSAllocation
-	for _, a := range allocations(in.FileSystem) {
-		if a.Role != v1alpha1.RoleStorage || a.Retired || busy[a.Name] || len(a.Targets) == 0 {
+	var out []backend.Given
+	for _, a := range in.Given() {
+		if a.Role != v1alpha1.RoleStorage || a.Retired || busy[a.Instance()] || len(a.Targets) == 0 {
 			continue
 		}
-		if !slices.ContainsFunc(a.Targets, func(t v1alpha1.BeeGFSTargetID) bool { return !gone[t.ID] }) {
+		if !slices.ContainsFunc(a.Targets, func(t v1alpha1.MemberTarget) bool { return !gone[t.ID] }) {
 			out = append(out, a)
 		}
 	}
@@ -214,11 +227,11 @@ func withoutTargets(in backend.Input, which func(l leftover) bool) []v1alpha1.Be
 // storage observes the storage servers, their targets and the pools.
 func (o *observer) storage() {
 	for _, pool := range o.fs.Spec.StoragePools {
-		record, ok := backend.RecordedPool(o.fs, pool.Name)
+		record, ok := o.in.Pool(pool.Name)
 		if !ok {
 			continue
 		}
-		status := v1alpha1.StoragePoolStatus{Name: pool.Name, Slot: record.Slot, Nodes: record.Nodes}
+		status := v1alpha1.StoragePoolStatus{Name: pool.Name, Slot: record.Slot}
 		online, wanted := 0, 0
 		for _, node := range record.Nodes {
 			o.storageServer(pool, record.Slot, node)
@@ -247,7 +260,7 @@ func (o *observer) storage() {
 func (o *observer) storageServer(pool v1alpha1.StoragePoolSpec, slot int32, node string) {
 	name := storageName(pool.Name, node)
 	disks := backend.TargetsOf(o.in, v1alpha1.RoleStorage, pool.Name, node)
-	a, given := allocationNamed(o.fs, name)
+	a, given := o.in.GivenTo(node, storageMemberName(pool.Name))
 	if given && a.Retired {
 		return
 	}
@@ -257,14 +270,14 @@ func (o *observer) storageServer(pool v1alpha1.StoragePoolSpec, slot int32, node
 	if !given {
 		return
 	}
-	instance := v1alpha1.InstanceStatus{Name: name, Role: v1alpha1.RoleStorage, Node: node, StoragePool: pool.Name, NodeID: a.NodeID}
+	instance := v1alpha1.InstanceStatus{Name: name, Role: v1alpha1.RoleStorage, Node: node, StoragePool: pool.Name, NodeID: a.ID}
 	o.server(&instance, daemon{component: componentStorage, pool: pool.Name}, portsOf(o.fs).storage(slot))
 	instance.Placement = o.placements.Of(node, storageInstance(pool.Name), name, pool.CPUPinning, disks)
 	o.seen.Instances = append(o.seen.Instances, instance)
 }
 
 func leftoversOf(all []leftover, server string) []leftover {
-	return slices.DeleteFunc(slices.Clone(all), func(l leftover) bool { return l.server.Name != server })
+	return slices.DeleteFunc(slices.Clone(all), func(l leftover) bool { return l.server.Instance() != server })
 }
 
 // target observes one storage target.

@@ -41,7 +41,7 @@ func settings(t *testing.T, run spec.Run, file string) map[string]string {
 // told is what the servers of oss1 are told, by member; those that wait are not among them.
 func told(t *testing.T, in backend.Input) map[string]v1alpha1.NodeMember {
 	t.Helper()
-	of := backendtest.Told(t, New(), in, "oss1")
+	of := backendtest.Told(New(), in, "oss1")
 	maps.DeleteFunc(of, func(_ string, m v1alpha1.NodeMember) bool { return m.Waits != "" })
 	return of
 }
@@ -97,8 +97,8 @@ func TestTrapsOfBeeGFS(t *testing.T) {
 			t.Run("and once any target was seen in use", func(t *testing.T) {
 				g := NewWithT(t)
 				used := in
-				used.FileSystem = in.FileSystem.DeepCopy()
-				used.FileSystem.Status.BeeGFS.Allocations[3].Targets[0].Initialized = when
+				used.FileSystemNodes = nodesOf(in)
+				recordOf(used, "meta-1.oss2").Targets[0].Initialized = when
 				g.Expect(told(t, used)[componentManagement].Targets[0].Granted).To(BeFalse())
 			})
 		})
@@ -391,7 +391,7 @@ func TestDaemonsAreKnownToThePlanBySlotAndPool(t *testing.T) {
 	g.Expect(nodes.Metadata).To(Equal([]string{"oss1", "oss2"}))
 	g.Expect(nodes.Pools).To(Equal(map[string][]string{"ssd": {"oss1", "oss2"}, "bulk": {"oss1", "oss2"}}))
 	index := map[string]int{}
-	for _, d := range New().PinDaemons(in.FileSystem) {
+	for _, d := range New().PinDaemons(in.FileSystem, in.FileSystemNodes) {
 		index[d.Instance] = d.Index
 		g.Expect(d.Nodes).To(Equal([]string{"oss1", "oss2"}), d.Instance)
 	}

@@ -13,6 +13,7 @@ const maxSlots = 16
 
 // Allocate decides which node holds the metadata, and which nodes and which slot belong to a pool.
 func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
+	in = in.Indexed()
 	metadata, err := recordMetadata(in)
 	if err != nil {
 		return backend.Allocation{}, err
@@ -23,23 +24,25 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	}
 	fs := *in.FileSystem
 	var joins []string
-	fs.Status, joins = backend.Recorded(in.FileSystem, metadata, pools)
-	if err := backend.RefuseConflicts(in, b.Claims(&fs)); err != nil {
+	fs.Status, joins = backend.Recorded(in, metadata, pools)
+	records := backend.NewRecords(in)
+	records.Join(pools, chunkserverInstance)
+	if err := backend.RefuseConflicts(in, b.Claims(&fs, records.All())); err != nil {
 		return backend.Allocation{}, err
 	}
-	nodes := plan.TargetNodes{Metadata: []string{metadata.Node}, Pools: backend.PoolNodes(fs.Status)}
-	return backend.Allocation{Status: fs.Status, Joins: joins, TargetNodes: nodes}, nil
+	nodes := plan.TargetNodes{Metadata: []string{metadata.Node}, Pools: backend.PoolNodes(pools)}
+	return backend.Allocation{Status: fs.Status, Nodes: records.Changed(), Joins: joins, TargetNodes: nodes}, nil
 }
 
 // reservedPorts is how many ports a filesystem reserves from its base port; see v1alpha1.MooseFSSpec.BasePort.
 const reservedPorts = 32
 
 // Claims are its ports, and the directories of the metadata and the pools.
-func (Backend) Claims(fs *v1alpha1.FileSystem) backend.Claims {
+func (Backend) Claims(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode) backend.Claims {
 	claims := backend.NewClaims(fs, backend.PortRange{First: fs.Spec.MooseFS.Ports(), Count: reservedPorts}, "spec.moosefs.basePort")
 	if fs.Status.Metadata != nil {
 		claims.UseMetadata(*fs.Status.Metadata)
-		claims.UsePools(fs)
+		claims.UsePools(fs, nodes)
 	}
 	return claims
 }

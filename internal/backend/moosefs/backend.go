@@ -118,5 +118,5 @@ func masterNode(in backend.Input) (backend.Node, bool) {
 	if in.FileSystem.Status.Metadata == nil {
 		return backend.Node{}, false
 	}
-	return backend.NodeNamed(in.Nodes, in.FileSystem.Status.Metadata.Node)
+	return in.Node(in.FileSystem.Status.Metadata.Node)
 }

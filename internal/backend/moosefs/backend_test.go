@@ -93,6 +93,9 @@ func TestObjectsAreThoseOfTheGoldenFile(t *testing.T) {
 				backendtest.Remember(t, New(), &in)
 				objects, err := New().Members(in)
 				g.Expect(err).NotTo(HaveOccurred())
+				for _, n := range New().Nodes(in) {
+					objects = append(objects, &n)
+				}
 				story := tell(t, objects)
 				path := filepath.Join("testdata", kindOfTargets+version+".golden.yaml")
 				if *update {
@@ -213,7 +216,7 @@ func neighbor(port int32, directory string) v1alpha1.FileSystem {
 
 // meet makes these the other filesystems of the cluster.
 func meet(in *backend.Input, others ...v1alpha1.FileSystem) {
-	in.Others, in.Claims = others, backend.SetOf(New()).Claims(others)
+	in.Others, in.Claims = others, backend.SetOf(New()).Claims(others, nil)
 }
 
 func TestAPoolKeepsItsSlotWhenPoolsComeBeforeIt(t *testing.T) {

@@ -84,9 +84,9 @@ func (o *observer) serves() bool {
 
 // goneSince are the nodes whose chunkserver of a pool has gone since the master was asked.
 func (o *observer) goneSince(pool v1alpha1.StoragePoolSpec) []string {
-	record, _ := backend.RecordedPool(o.fs, pool.Name)
+	record, _ := o.in.Pool(pool.Name)
 	return slices.DeleteFunc(slices.Clone(record.Nodes), func(node string) bool {
-		n, _ := backend.NodeNamed(o.in.Nodes, node)
+		n, _ := o.in.Node(node)
 		server, ok := o.server(v1alpha1.RoleStorage, n.IP, o.ports.chunkserver(record.Slot))
 		return !ok || !server.Online || o.in.Away(componentChunkserver, pool.Name, "", node) == ""
 	})
@@ -127,7 +127,7 @@ func (o *observer) diagnosePlacement(say func(reason, format string, args ...any
 func (o *observer) diagnoseClients(say func(reason, format string, args ...any)) {
 	var missing []string
 	for _, c := range o.seen.Clients {
-		if n, _ := backend.NodeNamed(o.in.Nodes, c.Node); !c.Mounted && n.Ready {
+		if n, _ := o.in.Node(c.Node); !c.Mounted && n.Ready {
 			missing = append(missing, fmt.Sprintf("%s (%s)", c.Node, c.Message))
 		}
 	}

@@ -28,9 +28,18 @@ func poolTargets(in backend.Input, pool, node string) []v1alpha1.StorageTarget {
 	return backend.TargetsOf(in, v1alpha1.RoleStorage, pool, node)
 }
 
+// Nodes are the FileSystemNodes.
+func (Backend) Nodes(in backend.Input) []v1alpha1.FileSystemNode {
+	in = in.Indexed()
+	return backend.FileSystemNodes(in, members(in))
+}
+
 // members are the servers by node, with what each is told.
 func members(in backend.Input) map[string][]v1alpha1.NodeMember {
 	fs, nodes := in.FileSystem, map[string][]v1alpha1.NodeMember{}
+	if fs.Status.Metadata == nil {
+		return nodes
+	}
 	tell := func(node, instance string, member v1alpha1.NodeMember, disks []v1alpha1.StorageTarget, pinning *v1alpha1.CPUPinning) {
 		for _, t := range disks {
 			member.Targets = append(member.Targets, backend.MemberTarget(fs, t))
@@ -49,10 +58,9 @@ func members(in backend.Input) map[string][]v1alpha1.NodeMember {
 		}
 	}
 	for _, pool := range fs.Spec.StoragePools {
-		record, _ := backend.RecordedPool(fs, pool.Name)
+		record, _ := in.Pool(pool.Name)
 		for _, node := range record.Nodes {
 			member := backend.Member(v1alpha1.RoleStorage, chunkserverInstance(pool.Name))
-			member.StoragePool, member.Slot = pool.Name, record.Slot
 			disks = nil
 			if backend.OnDevices(pool.Targets) {
 				disks = poolTargets(in, pool.Name, node)

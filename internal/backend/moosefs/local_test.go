@@ -133,7 +133,7 @@ func run(t *testing.T, raw string) spec.Run {
 
 func told(t *testing.T, in backend.Input, node string) map[string]v1alpha1.NodeMember {
 	t.Helper()
-	return backendtest.Told(t, New(), in, node)
+	return backendtest.Told(New(), in, node)
 }
 
 func diskAt(name string) string { return "/var/lib/parallelfs/targets/storage.scratch/" + name }
@@ -317,8 +317,8 @@ func TestOnlyNodesWhoseDevicesAreNamedBelongToAPoolThatNamesThem(t *testing.T) {
 	record, err := New().Allocate(in)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(record.Status.StoragePools).To(HaveExactElements(
-		v1alpha1.StoragePoolStatus{Name: "ssd", Slot: 0, Nodes: []string{"n1", "n2", "n3"}},
-		v1alpha1.StoragePoolStatus{Name: "bulk", Slot: 1, Nodes: []string{"n1", "n2"}}))
+		v1alpha1.StoragePoolStatus{Name: "ssd", Slot: 0}, v1alpha1.StoragePoolStatus{Name: "bulk", Slot: 1}))
+	g.Expect(record.TargetNodes.Pools).To(Equal(map[string][]string{"ssd": {"n1", "n2", "n3"}, "bulk": {"n1", "n2"}}))
 	in.FileSystem.Spec.StoragePools[1].Targets.Devices[0].Node = "n9"
 	in.FileSystem.Spec.StoragePools[1].Targets.Devices[1].Node = "n9"
 	_, err = New().Allocate(in)

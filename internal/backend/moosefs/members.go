@@ -13,9 +13,9 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Members are the children of a MooseFS filesystem: the probe's Secret, a Secret, a ConfigMap and FileSystemNodes with what the pods are
-// told, one DaemonSet per role (one per pool for chunkservers), and the Job that makes the storage classes.
+// Members are the children of a MooseFS filesystem: the probe's Secret, a Secret and a ConfigMap with what the pods are told, one DaemonSet per role (one per pool for chunkservers), and the Job that makes the storage classes.
 func (Backend) Members(in backend.Input) ([]client.Object, error) {
+	in = in.Indexed()
 	fs := in.FileSystem
 	image, ok := in.Images.Daemons["moosefs-"+fs.Spec.Version]
 	if !ok {
@@ -85,7 +85,6 @@ func (b *builder) build() error {
 			ObjectMeta: metav1.ObjectMeta{Name: configMapName(fs), Namespace: fs.Namespace},
 			Data:       backend.Text(b.told),
 		})
-	b.objects = append(b.objects, backend.FileSystemNodes(b.in, members(b.in))...)
 	b.objects = append(b.objects, workloads...)
 	return nil
 }
@@ -177,7 +176,7 @@ func (b *builder) metaloggerSet() (client.Object, error) {
 
 func (b *builder) chunkserverSet(pool v1alpha1.StoragePoolSpec) (client.Object, error) {
 	fs := b.in.FileSystem
-	record, ok := backend.RecordedPool(fs, pool.Name)
+	record, ok := b.in.Pool(pool.Name)
 	if !ok {
 		return nil, fmt.Errorf("storage pool %q is not recorded yet", pool.Name)
 	}
@@ -189,7 +188,7 @@ func (b *builder) chunkserverSet(pool v1alpha1.StoragePoolSpec) (client.Object, 
 	b.told[file] = backend.Encode(run)
 	pod := b.pod(componentChunkserver, pool.Name, configVolume)
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(120))
-	pod.Spec.Affinity = backend.OnNodes(record.Nodes...)
+	backend.OnMembers(fs, pod, spec.MemberName(chunkserverInstance(pool.Name)))
 	daemon := b.daemon("chunkserver", "run", configVolume, file)
 	daemon.Ports = []corev1.ContainerPort{{Name: "data", ContainerPort: portsOf(fs).chunkserver(record.Slot), Protocol: corev1.ProtocolTCP}}
 	backend.HostDirectory(pod, &daemon, "state", backend.StateRoot(fs), nil)

@@ -1,7 +1,6 @@
 package moosefs
 
 import (
-	"slices"
 	"time"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -10,7 +9,8 @@ import (
 
 // Observe sets what should be there, from the recorded status, beside what the master says is there.
 func (b Backend) Observe(in backend.Input) backend.Observation {
-	o := observer{in: in, readTime: b.TellTime, fs: in.FileSystem, ports: portsOf(in.FileSystem), placements: backend.NewPlacements(in)}
+	in = in.Indexed()
+	o := observer{disksOf: map[[2]string][]int{}, in: in, readTime: b.TellTime, fs: in.FileSystem, ports: portsOf(in.FileSystem), placements: backend.NewPlacements(in)}
 	o.management()
 	o.servers()
 	o.storage()
@@ -36,6 +36,8 @@ type observer struct {
 	seen     backend.Observation
 	// disks are the StorageTargets of all pools, beside what MooseFS says of each.
 	disks []disk
+	// disksOf are the places in disks of those of a chunkserver, by pool and node.
+	disksOf map[[2]string][]int
 	// unplaced are the disks that are not chosen yet, each in words that follow "waiting for disks: ".
 	unplaced []string
 	// placements are where the daemons run.
@@ -113,9 +115,12 @@ func (o *observer) clients() {
 }
 
 func (o *observer) session(ip string) bool {
-	return o.in.State != nil && slices.ContainsFunc(o.in.State.Sessions, func(s backend.Session) bool {
-		return s.IP == ip && s.Connected && s.Path == string(o.fs.Spec.Clients.MountPath)
-	})
+	for s := range o.in.SessionsOf(ip) {
+		if s.Connected && s.Path == string(o.fs.Spec.Clients.MountPath) {
+			return true
+		}
+	}
+	return false
 }
 
 func (o *observer) masterNodeName() string {
@@ -126,10 +131,8 @@ func (o *observer) masterNodeName() string {
 }
 
 func (o *observer) pod(component, pool, node string) (backend.Pod, bool) {
-	for _, p := range o.in.Pods {
-		if p.Component == component && p.StoragePool == pool && p.Node == node {
-			return p, true
-		}
+	for p := range o.in.PodsOn(component, pool, node) {
+		return *p, true
 	}
 	return backend.Pod{}, false
 }
@@ -146,12 +149,9 @@ func (o *observer) podMessage(component, pool, node, otherwise string) string {
 
 // server finds a daemon in the master's list; port 0 means any, because metaloggers listen on none.
 func (o *observer) server(role v1alpha1.InstanceRole, ip string, port int32) (backend.Server, bool) {
-	if o.in.State == nil {
-		return backend.Server{}, false
-	}
-	for _, s := range o.in.State.Servers {
-		if s.Role == role && s.IP == ip && (port == 0 || s.Port == port) {
-			return s, true
+	for s := range o.in.ServersAt(ip) {
+		if s.Role == role && (port == 0 || s.Port == port) {
+			return *s, true
 		}
 	}
 	return backend.Server{}, false

@@ -6,9 +6,9 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// PinDaemons are the master and the chunkservers, on the nodes that the status has recorded. Each is the only one of its role on
-// a node.
-func (Backend) PinDaemons(fs *v1alpha1.FileSystem) []plan.PinDaemon {
+// PinDaemons are the master and the chunkservers, on the nodes that are recorded. Each is the only one of its role on a node.
+func (Backend) PinDaemons(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode) []plan.PinDaemon {
+	in := backend.Input{FileSystem: fs, FileSystemNodes: nodes}
 	var out []plan.PinDaemon
 	if fs.Status.Metadata != nil {
 		out = append(out, plan.PinDaemon{
@@ -17,7 +17,7 @@ func (Backend) PinDaemons(fs *v1alpha1.FileSystem) []plan.PinDaemon {
 		})
 	}
 	for _, pool := range fs.Spec.StoragePools {
-		if record, ok := backend.RecordedPool(fs, pool.Name); ok {
+		if record, ok := in.Pool(pool.Name); ok {
 			out = append(out, plan.PinDaemon{
 				Instance: chunkserverInstance(pool.Name), Field: "spec.storagePools[" + pool.Name + "].cpuPinning",
 				Pinning: pool.CPUPinning, Nodes: record.Nodes,

@@ -29,8 +29,9 @@ func (o *observer) restarts() {
 
 // changes says what a chunkserver does not know yet: the disks that its restart brings back, and other changes.
 func (o *observer) changes(pod backend.Pod) (back, others []string) {
-	for _, d := range o.disks {
-		if d.target.Spec.Node != pod.Node || d.target.Spec.StoragePool != pod.StoragePool || !d.server {
+	for _, at := range o.disksOf[[2]string{pod.StoragePool, pod.Node}] {
+		d := &o.disks[at]
+		if !d.server {
 			continue
 		}
 		if why := o.takeUp(d, pod); why != "" {
@@ -51,7 +52,7 @@ func (o *observer) unread(pod backend.Pod, change metav1.Time) bool {
 
 // takeUp says that a proven disk is not used: it was proven after the start of the chunkserver, or it came back after the
 // chunkserver had given it up.
-func (o *observer) takeUp(d disk, pod backend.Pod) string {
+func (o *observer) takeUp(d *disk, pod backend.Pod) string {
 	since, why := backend.Proven(d.target)
 	if why != "" || d.listed && !d.broken() || !o.unread(pod, since) {
 		return ""
@@ -60,7 +61,7 @@ func (o *observer) takeUp(d disk, pod backend.Pod) string {
 }
 
 // mark says that MooseFS does not know yet that a disk is to be emptied, or still believes it.
-func (o *observer) mark(d disk, pod backend.Pod) string {
+func (o *observer) mark(d *disk, pod backend.Pod) string {
 	if !d.listed || d.status.Removing == d.target.Spec.Remove {
 		return ""
 	}
@@ -78,8 +79,8 @@ func (o *observer) mark(d disk, pod backend.Pod) string {
 // letGo names the disks that the chunkserver still uses, although they are no longer this filesystem's: they can't be
 // unmounted. Only one that MooseFS itself calls removable is a reason to restart.
 func (o *observer) letGo(pod backend.Pod) []string {
-	node, _ := backend.NodeNamed(o.in.Nodes, pod.Node)
-	record, ok := backend.RecordedPool(o.fs, pod.StoragePool)
+	node, _ := o.in.Node(pod.Node)
+	slot, ok := o.in.PoolSlot(pod.StoragePool)
 	if !ok || !o.settled(pod) {
 		return nil
 	}
@@ -88,10 +89,9 @@ func (o *observer) letGo(pod backend.Pod) []string {
 		wanted[targetData(o.fs, t.Name)] = true
 	}
 	var why []string
-	for _, t := range o.in.State.Targets {
+	for t := range o.in.TargetsAt(node.IP, o.ports.chunkserver(slot)) {
 		data := strings.TrimRight(t.Path, "/")
-		mine := t.IP == node.IP && t.Port == o.ports.chunkserver(record.Slot) &&
-			strings.HasPrefix(data, spec.TargetsDirectory(o.fs.Namespace, o.fs.Name)+"/")
+		mine := strings.HasPrefix(data, spec.TargetsDirectory(o.fs.Namespace, o.fs.Name)+"/")
 		if mine && t.Removable && !wanted[data] {
 			why = append(why, fmt.Sprintf("the disk at %s is empty and to be released, and the chunkserver still uses it", data))
 		}
@@ -116,7 +116,8 @@ func (o *observer) safe(brings bool) bool {
 		}
 	}
 	disks := map[string]bool{}
-	for _, d := range o.disks {
+	for i := range o.disks {
+		d := &o.disks[i]
 		disks[d.status.Name] = true
 		if _, why := backend.Proven(d.target); why == "" && !d.server {
 			return false // its chunkserver is away, or does not say how it is

@@ -80,3 +80,8 @@ func TestTheFilesystemThatIsMeasuredBySizeIsWell(t *testing.T) {
 	g.Expect(seen.Summary.Targets).To(Equal("72/72"))
 	g.Expect(seen.Summary.Clients).To(Equal("15/15"))
 }
+
+func TestNoObjectOfAThousandNodesIsLargerThan64KiB(t *testing.T) {
+	in := ofNodesWith24Disks(t, 1000)
+	backendtest.Bounded(t, New(), in)
+}

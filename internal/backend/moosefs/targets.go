@@ -23,7 +23,7 @@ type disk struct {
 }
 
 // broken is true for a disk that its chunkserver has given up: it is not looked at again until the next start.
-func (d disk) broken() bool {
+func (d *disk) broken() bool {
 	words := strings.Split(d.said, ", ")
 	return slices.Contains(words, "damaged") || slices.Contains(words, "invalid")
 }
@@ -31,14 +31,14 @@ func (d disk) broken() bool {
 // storage observes chunkservers, their targets and the pools.
 func (o *observer) storage() {
 	for _, pool := range o.fs.Spec.StoragePools {
-		record, ok := backend.RecordedPool(o.fs, pool.Name)
+		record, ok := o.in.Pool(pool.Name)
 		if !ok {
 			continue
 		}
-		status := v1alpha1.StoragePoolStatus{Name: pool.Name, Slot: record.Slot, Nodes: record.Nodes}
+		status := v1alpha1.StoragePoolStatus{Name: pool.Name, Slot: record.Slot}
 		online, wanted, first := 0, 0, len(o.seen.Targets)
 		for _, name := range record.Nodes {
-			node, _ := backend.NodeNamed(o.in.Nodes, name)
+			node, _ := o.in.Node(name)
 			instance, server := o.chunkserver(pool.Name, name, node.IP, record.Slot)
 			targets := o.poolTargets(pool, node.IP, record.Slot, instance)
 			instance.Placement = o.placements.Of(name, chunkserverInstance(pool.Name), instance.Name,
@@ -146,6 +146,8 @@ func (o *observer) poolTargets(
 			status.Message = "the disk is not there, and MooseFS has enough copies of all data without it"
 		}
 		d.status = status
+		server := [2]string{pool.Name, instance.Node}
+		o.disksOf[server] = append(o.disksOf[server], len(o.disks))
 		o.disks = append(o.disks, d)
 		out = append(out, status)
 	}
@@ -169,10 +171,7 @@ func (o *observer) target(directory, data, ip string, slot int32, instance v1alp
 		status.Message = instance.Message
 		return status, nil
 	}
-	for _, t := range o.in.State.Targets {
-		if t.IP != ip || t.Port != o.ports.chunkserver(slot) {
-			continue
-		}
+	for t := range o.in.TargetsAt(ip, o.ports.chunkserver(slot)) {
 		if t.Path != "" && strings.TrimRight(t.Path, "/") != data {
 			continue
 		}
@@ -181,7 +180,7 @@ func (o *observer) target(directory, data, ip string, slot int32, instance v1alp
 		if !t.Online {
 			status.Message = "MooseFS says: " + t.Status
 		}
-		return status, &t
+		return status, t
 	}
 	status.Message = "the chunkserver does not serve this directory"
 	return status, nil
@@ -198,16 +197,19 @@ func (o *observer) needless(t v1alpha1.StorageTarget, ip string, slot int32) boo
 	if _, why := backend.Proven(t); !seen || !t.Spec.Remove || why == "" || o.in.State == nil || !o.in.State.Data.Whole() {
 		return false
 	}
-	silent := slices.ContainsFunc(o.in.State.Targets, func(s backend.Target) bool {
-		return s.IP == ip && s.Port == o.ports.chunkserver(slot) && s.Path == ""
-	})
-	return !silent && since.Add(settle).Before(o.in.State.Asked)
+	for said := range o.in.TargetsAt(ip, o.ports.chunkserver(slot)) {
+		if said.Path == "" {
+			return false // its chunkserver does not say which disks it has
+		}
+	}
+	return since.Add(settle).Before(o.in.State.Asked)
 }
 
 // missingTargets names the targets that are not online: the disks that are not proven, and the others.
 func (o *observer) missingTargets() (unproven, missing []string) {
 	unready := map[string]bool{}
-	for _, d := range o.disks {
+	for i := range o.disks {
+		d := &o.disks[i]
 		_, why := backend.Proven(d.target)
 		unready[d.status.Name] = why != ""
 	}

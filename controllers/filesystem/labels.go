@@ -1,0 +1,78 @@
+package filesystem
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// labelNodes gives the nodes of a FileSystem the labels by which the pods of its servers come to them (backend.NodeLabel), and takes those
+// of servers that have retired. A node without a FileSystemNode keeps what it has: nobody knows then what became of its servers.
+func (r *Reconciler) labelNodes(ctx context.Context, in backend.Input) error {
+	var errs []error
+	for i := range in.FileSystemNodes {
+		n := &in.FileSystemNodes[i]
+		node, there := in.Node(n.Spec.Node)
+		if !there {
+			continue
+		}
+		errs = append(errs, r.labelNode(ctx, node.Name, labelChanges(in.FileSystem, node.Labels, n.Spec.Members)))
+	}
+	return errors.Join(errs...)
+}
+
+// unlabelNodes takes all labels of a FileSystem from nodes.
+func (r *Reconciler) unlabelNodes(ctx context.Context, fs *v1alpha1.FileSystem, nodes []corev1.Node) error {
+	var errs []error
+	for i := range nodes {
+		errs = append(errs, r.labelNode(ctx, nodes[i].Name, labelChanges(fs, nodes[i].Labels, nil)))
+	}
+	return errors.Join(errs...)
+}
+
+// labelChanges are the labels that a node lacks, and, as nil, those that it has for members that are not there or have retired.
+func labelChanges(fs *v1alpha1.FileSystem, have map[string]string, members []v1alpha1.NodeMember) map[string]*string {
+	changes, prefix := map[string]*string{}, backend.NodeLabels(fs.Namespace, fs.Name, fs.UID)
+	for key := range have {
+		if strings.HasPrefix(key, prefix) {
+			changes[key] = nil
+		}
+	}
+	for i := range members {
+		if m := &members[i]; !m.Retired {
+			changes[prefix+m.Name] = new("")
+		}
+	}
+	maps.DeleteFunc(changes, func(key string, want *string) bool {
+		value, there := have[key]
+		return want != nil && there && value == *want
+	})
+	return changes
+}
+
+func (r *Reconciler) labelNode(ctx context.Context, name string, changes map[string]*string) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": changes}})
+	if err != nil {
+		return fmt.Errorf("encode the labels of node %s: %w", name, err)
+	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	err = r.Client.Patch(ctx, node, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(Name))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("label node %s, by which the pods of its servers come to it: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package filesystemnode
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/conditions"
+)
+
+// release lets a deleted FileSystemNode go that records nothing any more: when its FileSystem is gone or has let go of all that it had, or when
+// all of its servers have retired. Their ids stay used up, because the FileSystem's status says so. It is true for one that has gone.
+func (r *Reconciler) release(ctx context.Context, node *v1alpha1.FileSystemNode) (bool, error) {
+	if node.DeletionTimestamp.IsZero() || !controllerutil.ContainsFinalizer(node, v1alpha1.Finalizer) {
+		return false, nil
+	}
+	if len(serving(node)) > 0 {
+		// The cache may say that a FileSystem is there, but that it is gone the API server has to say.
+		for _, from := range []client.Reader{r.Client, r.Reader} {
+			if alone, err := left(ctx, from, node); err != nil || !alone {
+				return false, err
+			}
+		}
+	}
+	after := node.DeepCopy()
+	controllerutil.RemoveFinalizer(after, v1alpha1.Finalizer)
+	// As it was read: a server that was added to it meanwhile must not be forgotten.
+	err := r.Client.Patch(ctx, after, client.MergeFromWithOptions(node, client.MergeFromWithOptimisticLock{}))
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("let FileSystemNode %s go: %w", node.Name, err)
+	}
+	return true, nil
+}
+
+// left is true when the FileSystem of a FileSystemNode is gone, or is about to go and has nothing any more.
+func left(ctx context.Context, from client.Reader, node *v1alpha1.FileSystemNode) (bool, error) {
+	fs := &v1alpha1.FileSystem{}
+	err := from.Get(ctx, client.ObjectKey{Namespace: node.Namespace, Name: node.Spec.FileSystem.Name}, fs)
+	switch {
+	case apierrors.IsNotFound(err):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("read the FileSystem of FileSystemNode %s: %w", node.Name, err)
+	default:
+		return string(fs.UID) != node.Spec.FileSystem.UID ||
+			!fs.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(fs, v1alpha1.Finalizer), nil
+	}
+}
+
+// serving are the names of the servers that have not retired.
+func serving(node *v1alpha1.FileSystemNode) []string {
+	var out []string
+	for i := range node.Spec.Members {
+		if m := &node.Spec.Members[i]; !m.Retired {
+			out = append(out, m.Name)
+		}
+	}
+	return out
+}
+
+// sayKept says in the status of a FileSystemNode that was deleted why it is still there.
+func sayKept(node *v1alpha1.FileSystemNode, status *v1alpha1.FileSystemNodeStatus) {
+	members := serving(node)
+	if node.DeletionTimestamp.IsZero() || len(members) == 0 {
+		return
+	}
+	if was := meta.FindStatusCondition(node.Status.Conditions, v1alpha1.ConditionStalled); was != nil {
+		meta.SetStatusCondition(&status.Conditions, *was) // with the time since when it is kept
+	}
+	conditions.Add(&status.Conditions, node.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonRecordKept,
+		fmt.Sprintf("this FileSystemNode was deleted, and is kept: it records what %s were given, for ever. The servers go on. It goes when FileSystem %s "+
+			"is deleted, or when all of its servers have retired", strings.Join(members, ", "), node.Spec.FileSystem.Name))
+}
+
+// announce makes an event when a deletion begins to wait.
+func (r *Reconciler) announce(node *v1alpha1.FileSystemNode, after v1alpha1.FileSystemNodeStatus) {
+	is := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionStalled)
+	if is == nil || meta.FindStatusCondition(node.Status.Conditions, v1alpha1.ConditionStalled) != nil {
+		return
+	}
+	r.Recorder.Eventf(node, nil, corev1.EventTypeWarning, is.Reason, "Keep", "%s", v1alpha1.Cut(is.Message, conditions.MaxNote))
+}
+
+// deleted are the FileSystemNodes of a FileSystem that wait until they may go.
+func (r *Reconciler) deleted(ctx context.Context, fs client.Object) []reconcile.Request {
+	var all v1alpha1.FileSystemNodeList
+	if err := r.Client.List(ctx, &all, client.InNamespace(fs.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+		return nil // the cache answers this
+	}
+	var requests []reconcile.Request
+	for i := range all.Items {
+		if n := &all.Items[i]; n.Spec.FileSystem.Name == fs.GetName() && !n.DeletionTimestamp.IsZero() {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(n)})
+		}
+	}
+	return requests
+}

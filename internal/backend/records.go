@@ -1,0 +1,290 @@
+package backend
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// Given is a server with what it was given for ever, and the node that it is on.
+type Given struct {
+	Node string
+	v1alpha1.NodeMember
+}
+
+// Instance is its name among all servers of the filesystem (v1alpha1.InstanceStatus).
+func (g Given) Instance() string { return g.Name + "." + g.Node }
+
+// Target is what one of its targets was given: a StorageTarget, or a directory.
+func (g Given) Target(name string) (v1alpha1.MemberTarget, bool) {
+	i := slices.IndexFunc(g.Targets, func(t v1alpha1.MemberTarget) bool { return t.Name == name })
+	if i < 0 {
+		return v1alpha1.MemberTarget{}, false
+	}
+	return g.Targets[i], true
+}
+
+// IsRecord is true for a member that was given something for ever: a storage server its place in a pool, others an id. It stays whatever
+// becomes of its node and of what it is told. Where other members are, status.metadata and the labels of nodes say.
+func IsRecord(m *v1alpha1.NodeMember) bool { return m.Role == v1alpha1.RoleStorage || m.ID != 0 }
+
+// GivenOn are the servers that were given something, by node and name.
+func GivenOn(nodes []v1alpha1.FileSystemNode) []Given {
+	var out []Given
+	for i := range nodes {
+		for j := range nodes[i].Spec.Members {
+			if m := &nodes[i].Spec.Members[j]; IsRecord(m) {
+				out = append(out, Given{Node: nodes[i].Spec.Node, NodeMember: *m})
+			}
+		}
+	}
+	return out
+}
+
+// Given are the servers of the filesystem that were given something, by node and name.
+func (in Input) Given() []Given { return GivenOn(in.FileSystemNodes) }
+
+// GivenTo is what a member of a node was given.
+func (in Input) GivenTo(node, member string) (Given, bool) {
+	i, found := slices.BinarySearchFunc(in.FileSystemNodes, node, func(n v1alpha1.FileSystemNode, name string) int {
+		return strings.Compare(n.Spec.Node, name)
+	})
+	if !found {
+		return Given{}, false
+	}
+	return given(&in.FileSystemNodes[i], member)
+}
+
+func given(n *v1alpha1.FileSystemNode, member string) (Given, bool) {
+	for i := range n.Spec.Members {
+		if m := &n.Spec.Members[i]; m.Name == member && IsRecord(m) {
+			return Given{Node: n.Spec.Node, NodeMember: *m}, true
+		}
+	}
+	return Given{}, false
+}
+
+// PoolSlot is the recorded slot of a storage pool.
+func (in Input) PoolSlot(name string) (int32, bool) {
+	for i := range in.FileSystem.Status.StoragePools {
+		if p := &in.FileSystem.Status.StoragePools[i]; p.Name == name {
+			return p.Slot, true
+		}
+	}
+	return 0, false
+}
+
+// Pool is the recorded part of a storage pool: its slot, and the nodes that have a server of it, by name. A node stays when its labels
+// change, because it holds data, and when its server has retired.
+func (in Input) Pool(name string) (PoolRecord, bool) {
+	slot, recorded := in.PoolSlot(name)
+	if !recorded {
+		return PoolRecord{Name: name}, false
+	}
+	return PoolRecord{Name: name, Slot: slot, Nodes: poolNodes(in.FileSystemNodes, name)}, true
+}
+
+// poolNodes are the nodes that have a server of a pool, by name.
+func poolNodes(nodes []v1alpha1.FileSystemNode, pool string) []string {
+	var out []string
+	for i := range nodes {
+		if slices.ContainsFunc(nodes[i].Spec.Members, func(m v1alpha1.NodeMember) bool {
+			return m.Role == v1alpha1.RoleStorage && m.StoragePool == pool
+		}) {
+			out = append(out, nodes[i].Spec.Node)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Records adds to what the FileSystemNodes of a filesystem record. Those that it was made from stay as they are.
+type Records struct {
+	fs      *v1alpha1.FileSystem
+	nodes   map[string]*v1alpha1.FileSystemNode
+	changed map[string]bool
+}
+
+// NewRecords starts from those of the filesystem.
+func NewRecords(in Input) *Records {
+	r := &Records{fs: in.FileSystem, nodes: make(map[string]*v1alpha1.FileSystemNode, len(in.FileSystemNodes)), changed: map[string]bool{}}
+	for i := range in.FileSystemNodes {
+		r.nodes[in.FileSystemNodes[i].Spec.Node] = &in.FileSystemNodes[i]
+	}
+	return r
+}
+
+// Find is what a member of a node was given. It is only to be read.
+func (r *Records) Find(node, member string) (Given, bool) {
+	n, ok := r.nodes[node]
+	if !ok {
+		return Given{}, false
+	}
+	return given(n, member)
+}
+
+// Change is the member of that name on a node, to be changed before anything else is asked for. Where there is none, it is m.
+func (r *Records) Change(node string, m v1alpha1.NodeMember) *v1alpha1.NodeMember {
+	n := r.nodes[node]
+	if !r.changed[node] {
+		if n == nil {
+			n = newFileSystemNode(r.fs, node)
+		} else {
+			n = n.DeepCopy()
+		}
+		r.nodes[node], r.changed[node] = n, true
+	}
+	i, found := slices.BinarySearchFunc(n.Spec.Members, m.Name, func(have v1alpha1.NodeMember, name string) int {
+		return strings.Compare(have.Name, name)
+	})
+	if !found {
+		n.Spec.Members = slices.Insert(n.Spec.Members, i, m)
+	}
+	return &n.Spec.Members[i]
+}
+
+// Join records servers of pools that need no id, on the nodes that have none yet. A server is known on its node by its instance
+// (spec.Run.Instance).
+func (r *Records) Join(pools []PoolRecord, instance func(pool string) string) {
+	for _, pool := range pools {
+		m := Member(v1alpha1.RoleStorage, instance(pool.Name))
+		m.StoragePool, m.Slot = pool.Name, pool.Slot
+		for _, node := range pool.Nodes {
+			if _, there := r.Find(node, m.Name); !there {
+				r.Change(node, m)
+			}
+		}
+	}
+}
+
+// Changed are the FileSystemNodes that were added to, by node.
+func (r *Records) Changed() []v1alpha1.FileSystemNode {
+	var out []v1alpha1.FileSystemNode
+	for _, node := range slices.Sorted(maps.Keys(r.changed)) {
+		out = append(out, *r.nodes[node])
+	}
+	return out
+}
+
+// All are the FileSystemNodes with what was added, by node. They are only to be read.
+func (r *Records) All() []v1alpha1.FileSystemNode {
+	out := make([]v1alpha1.FileSystemNode, 0, len(r.nodes))
+	for _, node := range slices.Sorted(maps.Keys(r.nodes)) {
+		out = append(out, *r.nodes[node])
+	}
+	return out
+}
+
+// WithRecords are FileSystemNodes, with some of them changed or added, by node.
+func WithRecords(nodes, changed []v1alpha1.FileSystemNode) []v1alpha1.FileSystemNode {
+	of := make(map[string]v1alpha1.FileSystemNode, len(nodes))
+	for _, n := range slices.Concat(nodes, changed) {
+		of[n.Spec.Node] = n
+	}
+	out := make([]v1alpha1.FileSystemNode, 0, len(of))
+	for _, node := range slices.Sorted(maps.Keys(of)) {
+		out = append(out, of[node])
+	}
+	return out
+}
+
+// newFileSystemNode is that of a node which has none yet.
+func newFileSystemNode(fs *v1alpha1.FileSystem, node string) *v1alpha1.FileSystemNode {
+	n := &v1alpha1.FileSystemNode{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "FileSystemNode"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: fs.Namespace, Name: FileSystemNodeName(fs.Name, node)},
+		Spec:       v1alpha1.FileSystemNodeSpec{FileSystem: v1alpha1.TargetOwner{Name: fs.Name, UID: string(fs.UID)}, Node: node},
+	}
+	label(n)
+	return n
+}
+
+// label makes a FileSystemNode one that is found by its FileSystem and its node.
+func label(n *v1alpha1.FileSystemNode) {
+	labels := maps.Clone(n.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[v1alpha1.LabelFileSystem], labels[v1alpha1.LabelManagedBy] = n.Spec.FileSystem.Name, v1alpha1.ManagedBy
+	if len(validation.IsValidLabelValue(n.Spec.Node)) == 0 {
+		labels[v1alpha1.LabelNode] = n.Spec.Node
+	}
+	n.Labels = labels
+}
+
+// FileSystemNodes are those of the filesystem as they should be: what is recorded, and what the servers of each node are told now. What is
+// recorded is never taken from what is told: a server of which nothing is told stays, and one that was given nothing yet is left out.
+// What they say belongs in no template's hash: a server reads it when it starts, and a changed disk is no reason to restart all.
+func FileSystemNodes(in Input, told map[string][]v1alpha1.NodeMember) []v1alpha1.FileSystemNode {
+	of := make(map[string]*v1alpha1.FileSystemNode, len(told))
+	for i := range in.FileSystemNodes {
+		of[in.FileSystemNodes[i].Spec.Node] = &in.FileSystemNodes[i]
+	}
+	nodes := slices.Collect(maps.Keys(of))
+	for node := range told {
+		if of[node] == nil {
+			nodes, of[node] = append(nodes, node), newFileSystemNode(in.FileSystem, node)
+		}
+	}
+	slices.Sort(nodes)
+	out := make([]v1alpha1.FileSystemNode, len(nodes))
+	for i, node := range nodes {
+		out[i] = *of[node]
+		out[i].Spec.Members = withTold(of[node].Spec.Members, told[node])
+		label(&out[i])
+	}
+	return out
+}
+
+// withTold are members with what is recorded of them and what they are told.
+func withTold(recorded, told []v1alpha1.NodeMember) []v1alpha1.NodeMember {
+	var out []v1alpha1.NodeMember
+	for i := range recorded {
+		if m := &recorded[i]; IsRecord(m) {
+			j := slices.IndexFunc(told, func(t v1alpha1.NodeMember) bool { return t.Name == m.Name })
+			var now v1alpha1.NodeMember
+			if j >= 0 {
+				now = told[j]
+			}
+			now.Name, now.Role, now.StoragePool, now.Slot, now.ID, now.Retired = m.Name, m.Role, m.StoragePool, m.Slot, m.ID, m.Retired
+			now.Targets = targetsWithTold(m.Targets, now.Targets)
+			out = append(out, now)
+		}
+	}
+	for i := range told {
+		given := slices.ContainsFunc(out, func(m v1alpha1.NodeMember) bool { return m.Name == told[i].Name })
+		if !given && !IsRecord(&told[i]) {
+			out = append(out, told[i])
+		}
+	}
+	slices.SortFunc(out, func(a, b v1alpha1.NodeMember) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// targetsWithTold are targets with what is recorded of those that have an id, and what the server is told of them.
+func targetsWithTold(recorded, told []v1alpha1.MemberTarget) []v1alpha1.MemberTarget {
+	var out []v1alpha1.MemberTarget
+	for _, t := range recorded {
+		if t.ID == 0 {
+			continue
+		}
+		now := v1alpha1.MemberTarget{Name: t.Name}
+		if j := slices.IndexFunc(told, func(x v1alpha1.MemberTarget) bool { return x.Name == t.Name }); j >= 0 {
+			now = told[j]
+		}
+		now.ID, now.Initialized, now.Drained, now.TakenOut = t.ID, t.Initialized, t.Drained, t.TakenOut
+		out = append(out, now)
+	}
+	for _, t := range told {
+		if t.ID == 0 {
+			out = append(out, t)
+		}
+	}
+	slices.SortFunc(out, func(a, b v1alpha1.MemberTarget) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
