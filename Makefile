@@ -29,7 +29,7 @@ test: ## Run all tests, tiers side by side: generated files, lint, unit, chart, 
 
 .PHONY: test-unit
 test-unit: ## Pure functions, golden files, parsers on real output.
-	$(gotest) ./...
+	$(gotest) -timeout 30m ./...
 
 .PHONY: test-disks
 test-disks: ## Run the tests that need root, loop devices and Open MPI.

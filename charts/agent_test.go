@@ -163,7 +163,7 @@ func TestTheAgentsRightsAreItsOwnAndTheManagerHasNoneOfThem(t *testing.T) {
 
 func TestEveryPolicyIsBoundAndRefusesWhenItCannotTell(t *testing.T) {
 	all := render(t, "")
-	for _, name := range []string{release + "-agent", release + "-filesystemnodes", release + "-storagetargets"} {
+	for _, name := range []string{release + "-agent", release + "-filesystemnodes", release + "-nodes", release + "-storagetargets"} {
 		g := NewWithT(t)
 		policy := find[admissionv1.ValidatingAdmissionPolicy](t, all, "ValidatingAdmissionPolicy", name)
 		g.Expect(policy.Spec.FailurePolicy).To(HaveValue(Equal(admissionv1.Fail)))
@@ -184,6 +184,7 @@ func TestThePoliciesKnowTheServiceAccountsByTheirNames(t *testing.T) {
 	for _, name := range []string{"-storagetargets", "-filesystemnodes"} {
 		g.Expect(condition(release + name)).To(Equal("request.userInfo.username != 'system:serviceaccount:parallelfs-system:theirs'"))
 	}
+	g.Expect(condition(release + "-nodes")).To(Equal("request.userInfo.username == 'system:serviceaccount:parallelfs-system:theirs'"))
 	g.Expect(condition(release + "-agent")).To(Equal(
 		"request.userInfo.username == 'system:serviceaccount:parallelfs-system:parallelfs-operator-agent'"))
 }

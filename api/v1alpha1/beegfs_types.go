@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -162,8 +163,12 @@ type StripingSpec struct {
 	// chunkSize is the number of bytes on one target before the next: a power of two from 64Ki to 2Gi. Defaults to 512Ki.
 	// +optional
 	// +kubebuilder:default="512Ki"
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="isQuantity(self) && quantity(self).isInteger() && quantity(self).asInteger() in [65536, 131072, 262144, 524288, 1048576, 2097152, 4194304, 8388608, 16777216, 33554432, 67108864, 134217728, 268435456, 536870912, 1073741824, 2147483648]",message="a chunk size of BeeGFS is a power of two from 64Ki to 2Gi, such as 512Ki or 1Mi"
-	ChunkSize Size `json:"chunkSize,omitempty"`
+	ChunkSize resource.Quantity `json:"chunkSize,omitzero"`
 
 	// targetsPerFile is the number of targets, or of buddy groups, of one file. Defaults to 4.
 	// +optional

@@ -469,7 +469,7 @@ type BenchmarkClients struct {
 	// single client). A sweep or derive can vary it, as clients.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=1024
+	// +kubebuilder:validation:Maximum=5000
 	Count int32 `json:"count,omitempty"`
 
 	// spread places the processes. Even gives each client as many as the others, or one less; Packed fills a client with

@@ -20,6 +20,9 @@ const (
 	ConditionEvaluationOnly = "EvaluationOnly"
 	// ConditionPinned is true when every daemon whose role asks for CPUs runs on them, as the kernel says; absent when no role does.
 	ConditionPinned = "Pinned"
+	// ConditionSpread is true when the filesystem keeps the copies of data in different failure domains, as far as it can be told to; absent
+	// without spec.failureDomains.
+	ConditionSpread = "Spread"
 	// ConditionLicensed says whether a BeeGFS 8 has the license for what the spec asks for; absent when that needs none.
 	ConditionLicensed = "Licensed"
 	// ConditionChangesHeld is true while a BenchmarkRun holds the lease of a FileSystem and a change of it waits for its end: a restart, a
@@ -142,7 +145,11 @@ const (
 	ReasonTargetsNotReady = "TargetsNotReady"
 	// ReasonPinningConflict surfaces when cpuPinning contradicts the node or itself; the message names both sides.
 	ReasonPinningConflict = "PinningConflict"
-	// ReasonAsAsked and ReasonDrifted are the reasons of Pinned.
+	// ReasonNodesUnlabeled and ReasonCopiesTogether are the reasons of a false Spread: nodes do not say which failure domain they are in, and
+	// copies of the same data are in one.
+	ReasonNodesUnlabeled = "NodesUnlabeled"
+	ReasonCopiesTogether = "CopiesTogether"
+	// ReasonAsAsked and ReasonDrifted are the reasons of Pinned; AsAsked is that of a true Spread, too.
 	ReasonAsAsked = "AsAsked"
 	// ReasonDrifted surfaces when a daemon runs on other CPUs, or with another memory policy, than the spec asks for.
 	ReasonDrifted = "Drifted"

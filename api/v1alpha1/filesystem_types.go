@@ -39,6 +39,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.beegfs) || !has(self.beegfs.management.targets.directories) || [self.beegfs.management.targets.directories[0]].all(m, (!has(self.metadata.targets.directories) || self.metadata.targets.directories.all(d, d != m && !d.startsWith(m + '/') && !m.startsWith(d + '/'))) && self.storagePools.all(p, !has(p.targets.directories) || p.targets.directories.all(d, d != m && !d.startsWith(m + '/') && !m.startsWith(d + '/'))))",message="the directory of spec.beegfs.management.targets must not be, hold or lie in a metadata directory or a storage pool's"
 // +kubebuilder:validation:XValidation:rule="self.storagePools.all(p, self.storagePools.all(q, p.name == q.name || !has(p.targets.directories) || !has(q.targets.directories) || p.targets.directories.all(d, !(d in q.targets.directories))))",message="two storage pools must not use the same directory"
 // +kubebuilder:validation:XValidation:rule="self.storagePools.all(q, !has(q.targets.directories) || q.targets.directories.all(e, [e + '/'].all(prefix, self.storagePools.all(p, p.name == q.name || !has(p.targets.directories) || p.targets.directories.all(d, !d.startsWith(prefix))))))",message="a storage pool's directory must not lie inside another pool's"
+// +kubebuilder:validation:XValidation:rule="(has(self.metadata.targets.devices) ? size(self.metadata.targets.devices) : 0) + self.storagePools.map(p, has(p.targets.devices) ? size(p.targets.devices) : 0).sum() <= 512",message="a FileSystem names at most 512 devices in its metadata and its pools together; choose more of them by targets.select"
 // +kubebuilder:validation:XValidation:rule="oldSelf.storagePools.all(p, self.storagePools.exists(q, q.name == p.name))",message="a storage pool can't be removed: its targets hold data, and draining a pool is not built yet"
 // +kubebuilder:validation:XValidation:rule="!has(self.clients) || ((has(self.metadata.targets.directories) ? self.metadata.targets.directories : []) + ['/var/lib/parallelfs']).all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/'))",message="spec.clients.mountPath must not be, hold or lie in the metadata directory or /var/lib/parallelfs, where daemons keep their state"
 // +kubebuilder:validation:XValidation:rule="!has(self.clients) || !has(self.beegfs) || !has(self.beegfs.management.targets.directories) || self.beegfs.management.targets.directories.all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/'))",message="spec.clients.mountPath must not be, hold or lie in the directory of the management service"
@@ -92,6 +93,10 @@ type FileSystemSpec struct {
 	// +optional
 	Pods PodsSpec `json:"pods,omitzero"`
 
+	// failureDomains says which nodes fail together, such as those of one rack. Without it, each node is a failure domain of its own.
+	// +optional
+	FailureDomains FailureDomainsSpec `json:"failureDomains,omitzero"`
+
 	// updates says how changes come to daemons that run.
 	// +optional
 	Updates UpdatesSpec `json:"updates,omitzero"`
@@ -114,8 +119,36 @@ type FileSystemSpec struct {
 	ConfirmDestroy string `json:"confirmDestroy,omitempty"`
 }
 
-// UpdatesSpec says how changes come to daemons that run: one of them at a time is restarted, when the filesystem can do without it.
+// FailureDomainsSpec says which nodes fail together: those with the same value of a label. New copies of data, and new buddy groups, lie
+// in different failure domains where the filesystem can do that.
+type FailureDomainsSpec struct {
+	// label is the key of the label whose value names a node's failure domain, such as topology.kubernetes.io/rack. A node without it, or
+	// with an empty value, is a failure domain of its own; the condition Spread names such nodes. It can be changed: a MooseFS then moves
+	// copies, and the buddy groups of a BeeGFS stay as they are.
+	// +required
+	Label LabelKey `json:"label,omitempty"`
+}
+
+// LabelKey is the key of a label: up to 63 letters, digits, dashes, underscores and dots, after a DNS name and a slash where it has a
+// prefix.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=317
+// +kubebuilder:validation:Pattern=`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?([.][a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`
+// +kubebuilder:validation:XValidation:rule="self.indexOf('/') <= 253",message="the prefix of a label's key has at most 253 characters"
+type LabelKey string
+
+// UpdatesSpec says how changes come to daemons that run: they are restarted, one failure domain at a time, when the filesystem can do
+// without them.
 type UpdatesSpec struct {
+	// maxUnavailable is how many servers of one failure domain may be restarted together. They are only where the filesystem's own answer
+	// proves that all they hold has another copy on a server that stays; elsewhere it is one. Never are servers of two failure domains
+	// restarted together. Defaults to 1.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=64
+	MaxUnavailable int32 `json:"maxUnavailable,omitempty"`
+
 	// paused restarts no daemon that runs. Those that are down are started all the same, and take up the change then. Defaults to false.
 	// +optional
 	Paused bool `json:"paused,omitempty"`

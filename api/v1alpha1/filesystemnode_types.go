@@ -27,6 +27,7 @@ type FileSystemNodeSpec struct {
 }
 
 // NodeMember is one server of a FileSystem on a node.
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.id) || oldSelf.id == 0 || (has(self.id) && self.id == oldSelf.id)",message="the id of a server is given once, and never changed or taken back"
 type NodeMember struct {
 	// name of the member on its node: its component, with the storage pool or the slot, such as "meta-0" or "chunkserver-ssd".
 	// +required
@@ -87,6 +88,8 @@ type NodeMember struct {
 type VariableValue string
 
 // MemberTarget is a disk or a directory that a server keeps data on.
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.id) || oldSelf.id == 0 || (has(self.id) && self.id == oldSelf.id)",message="the id of a target is given once, and never changed or taken back"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.initialized) || has(self.initialized)",message="that a target was initialized is never forgotten: an empty one would be initialized again"
 type MemberTarget struct {
 	// name of the StorageTarget, or the directory of the node.
 	// +required

@@ -1,5 +1,7 @@
 package v1alpha1
 
+import "k8s.io/apimachinery/pkg/api/resource"
+
 // TargetsSpec says where the data of one role is kept on each of its nodes: on devices that are named, on devices that
 // are selected by what they are, or, for evaluation, in directories.
 // +kubebuilder:validation:XValidation:rule="(has(self.directories) ? 1 : 0) + (has(self.devices) ? 1 : 0) + (has(self.select) ? 1 : 0) == 1",message="set exactly one of directories, devices and select"
@@ -21,7 +23,7 @@ type TargetsSpec struct {
 	// +listMapKey=node
 	// +listMapKey=id
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:MaxItems=512
 	Devices []DeviceReference `json:"devices,omitempty"`
 
 	// select chooses whole disks on every node of the role. A disk that was chosen stays chosen.
@@ -42,7 +44,7 @@ type TargetsSpec struct {
 // +kubebuilder:validation:MinLength=4
 // +kubebuilder:validation:MaxLength=128
 // +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9_.:+=@-]*$`
-// +kubebuilder:validation:XValidation:rule="!self.matches('^(sd[a-z]+|vd[a-z]+|xvd[a-z]+|hd[a-z]+|nvme[0-9]+n[0-9]+|dm-[0-9]+|md[0-9]+|loop[0-9]+)(p?[0-9]+)?$')",message="a kernel name such as sda is another disk after the next start; use the name of its link in /dev/disk/by-id (kubectl get nodeinventory <node> -o yaml lists them)"
+// +kubebuilder:validation:XValidation:rule="!self.matches('^((xv|[svh])d[a-z]+|nvme[0-9]+n|dm-|md|loop)[0-9p]*$')",message="a kernel name such as sda is another disk after the next start; use the name of its link in /dev/disk/by-id (kubectl get nodeinventory <node> -o yaml lists them)"
 type DeviceID string
 
 // DeviceReference names a whole disk on a node.
@@ -74,6 +76,9 @@ const (
 	HDD MediaType = "HDD"
 )
 
+// Sizes that a person writes are Quantities, and in the schema texts of at most 32 characters: the schema that a Quantity has by itself
+// has no longest text, so that the API server refuses rules over it in a list of pools for what they could cost.
+
 // DeviceSelector chooses disks by what they are. All that is set must hold. Only blank disks, and those that were chosen
 // before, are chosen; the order is that of the ids.
 // +kubebuilder:validation:XValidation:rule="!has(self.minSize) || !has(self.maxSize) || quantity(self.minSize).compareTo(quantity(self.maxSize)) <= 0",message="minSize must not be larger than maxSize"
@@ -84,11 +89,21 @@ type DeviceSelector struct {
 
 	// minSize is the smallest size, such as "200Gi".
 	// +optional
-	MinSize Size `json:"minSize,omitempty"`
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="isQuantity(self) && quantity(self).isGreaterThan(quantity('0'))",message="a size is a number of bytes above 0, such as 512Mi or 2T"
+	MinSize resource.Quantity `json:"minSize,omitzero"`
 
 	// maxSize is the largest size, such as "8Ti".
 	// +optional
-	MaxSize Size `json:"maxSize,omitempty"`
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="isQuantity(self) && quantity(self).isGreaterThan(quantity('0'))",message="a size is a number of bytes above 0, such as 512Mi or 2T"
+	MaxSize resource.Quantity `json:"maxSize,omitzero"`
 
 	// models are patterns of the model, as path.Match has them, such as "SAMSUNG*"; one must match.
 	// +optional
@@ -119,12 +134,6 @@ type DeviceSelector struct {
 	// +kubebuilder:validation:Maximum=128
 	CountPerNode int32 `json:"countPerNode,omitempty"`
 }
-
-// Size is a number of bytes as Kubernetes writes it, such as "512Mi" or "2T".
-// +kubebuilder:validation:MinLength=1
-// +kubebuilder:validation:MaxLength=32
-// +kubebuilder:validation:XValidation:rule="isQuantity(self) && quantity(self).isGreaterThan(quantity('0'))",message="a size is a number of bytes above 0, such as 512Mi or 2T"
-type Size string
 
 // Glob is a pattern as path.Match has it: * is any number of characters, ? is one, [a-z] is one of a range.
 // +kubebuilder:validation:MinLength=1
@@ -269,7 +278,12 @@ type CPUPinning struct {
 	// memory is the memory of each instance with KubeletStatic, request and limit in one, such as "16Gi". A daemon that
 	// needs more is killed.
 	// +optional
-	Memory Size `json:"memory,omitempty"`
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="isQuantity(self) && quantity(self).isGreaterThan(quantity('0'))",message="a size is a number of bytes above 0, such as 512Mi or 2T"
+	Memory resource.Quantity `json:"memory,omitzero"`
 }
 
 // CPUList is a list of CPUs as the kernel writes it, such as "0-7,16-23" (cpuset(7), list format).

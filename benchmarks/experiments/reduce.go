@@ -4,14 +4,16 @@ import (
 	"errors"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
 // The sizes of the disks that a reduced experiment takes: any of at least ReducedDisk, and for the external log of an XFS one of
 // at most ReducedLog.
-const (
-	ReducedDisk v1alpha1.Size = "200Mi"
-	ReducedLog  v1alpha1.Size = "150Mi"
+var (
+	ReducedDisk = resource.MustParse("200Mi")
+	ReducedLog  = resource.MustParse("150Mi")
 )
 
 // reducedMkfs are the arguments of mkfs that ask for more than a small disk has, and what takes their place: a journal of 400 MiB,
@@ -104,7 +106,7 @@ func reducePatch(patch *map[string]any, disks []v1alpha1.Glob) {
 	metadata, _ := (*patch)["metadata"].(map[string]any)
 	targets, _ := metadata["targets"].(map[string]any)
 	if selection, is := targets["select"].(map[string]any); is {
-		selection["minSize"], selection["idGlobs"] = string(ReducedDisk), disks
+		selection["minSize"], selection["idGlobs"] = ReducedDisk.String(), disks
 	}
 }
 

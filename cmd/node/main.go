@@ -30,7 +30,7 @@ to do from a JSON file that the operator renders into a ConfigMap or Secret. To 
 When a verb can't or must not do what it is told, it changes nothing more, says why in one sentence on stderr and in
 the container's termination message (kubectl describe pod), and exits with 1.`,
 	}
-	c.AddCommand(installCommand(), runCommand(), mountCommand(), checkMountCommand(), callCommand(), configureCommand(), manageCommand(),
-		awaitEmptyCommand(), probeCommand(), benchCommand(), exportCommand())
+	c.AddCommand(installCommand(), runCommand(), mountCommand(), checkMountCommand(), callCommand(), reloadCommand(), configureCommand(),
+		manageCommand(), awaitEmptyCommand(), probeCommand(), benchCommand(), exportCommand())
 	return c
 }

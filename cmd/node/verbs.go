@@ -156,6 +156,21 @@ number: 0 when it worked. "mount" and "configure" run it, because it can wait fo
 	}
 }
 
+func reloadCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   daemon.ReloadVerb + " FILE...",
+		Short: "Send SIGHUP to the parent of this process whenever a file changes",
+		Long: `Send SIGHUP to the parent of this process whenever one of the files has another content. "run" starts it beside a daemon that reads
+its configuration anew at that signal, as the daemon's own user, and it ends with the daemon's container.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			looks := time.NewTicker(daemon.LookAgain)
+			defer looks.Stop()
+			return daemon.Follow(c.Context(), daemon.NewFiles(args...), looks.C, daemon.Hangup, logger())
+		},
+	}
+}
+
 // checkLimit is how long a mounted filesystem may take to answer check-mount.
 const checkLimit = 5 * time.Second
 

@@ -132,17 +132,17 @@ func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	seen := b.Observe(in)
 	r.show(b, in, d.own, seen)
 	seen.Problems = h.mended(seen.Problems)
-	var restart *due
+	var restarts []due
 	if stop == nil {
 		if err := r.repeatUnseenJobs(ctx, in, seen); err != nil {
 			return ctrl.Result{}, failures.In("repeat jobs", err)
 		}
 		var message string
-		if restart, message, err = r.chooseRestart(ctx, b, in, seen, h); err != nil {
+		if restarts, message, err = r.chooseRestarts(ctx, b, in, seen, h); err != nil {
 			return ctrl.Result{}, failures.In("choose what to restart", err)
 		}
-		if restart != nil && restart.Ready && restart.sole != "" {
-			seen.Serves = false // programs wait for the one that is restarted
+		if slices.ContainsFunc(restarts, func(d due) bool { return d.Ready && d.sole != "" }) {
+			seen.Serves = false // programs wait for one that is restarted
 		}
 		if message != "" {
 			seen.Problems = append(seen.Problems, backend.Problem{Reason: v1alpha1.ReasonRestarting, Message: message})
@@ -159,8 +159,8 @@ func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.writeStatus(ctx, before, fs); err != nil {
 		return ctrl.Result{}, err
 	}
-	if restart != nil {
-		if err := r.restart(ctx, fs, restart); err != nil {
+	for i := range restarts {
+		if err := r.restart(ctx, fs, &restarts[i]); err != nil {
 			return ctrl.Result{}, err
 		}
 	}
@@ -294,6 +294,7 @@ func (r *Reconciler) describe(fs *v1alpha1.FileSystem, seen backend.Observation,
 	} else {
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionPinned)
 	}
+	describeSpread(fs, seen.Spread)
 }
 
 // maxMessage is the limit of the messages of servers and targets in a status, in characters; it is counted in bytes here. One message that

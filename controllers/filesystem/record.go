@@ -50,9 +50,11 @@ func (r *Reconciler) record(
 	return problems, err
 }
 
-// writeNodes writes those FileSystemNodes that are not as they were read, and returns all as they are now, by node. One that can't be written
-// holds up no other: what was used up for those would be lost.
-func (r *Reconciler) writeNodes(ctx context.Context, fs *v1alpha1.FileSystem, read, wanted []v1alpha1.FileSystemNode) ([]v1alpha1.FileSystemNode, error) {
+// writeNodes writes those FileSystemNodes that are not as they were read, and returns all as they are now, by node. One that can't be
+// written holds up no other.
+func (r *Reconciler) writeNodes(
+	ctx context.Context, fs *v1alpha1.FileSystem, read, wanted []v1alpha1.FileSystemNode,
+) ([]v1alpha1.FileSystemNode, error) {
 	live := make(map[string]*v1alpha1.FileSystemNode, len(read))
 	for i := range read {
 		live[read[i].Name] = &read[i]
@@ -71,7 +73,9 @@ func (r *Reconciler) writeNodes(ctx context.Context, fs *v1alpha1.FileSystem, re
 
 // writeNode makes a FileSystemNode, or changes one that is as it was read. It returns the object as it is now, nil when there is none. What
 // others have added to it stays.
-func (r *Reconciler) writeNode(ctx context.Context, fs *v1alpha1.FileSystem, live, wanted *v1alpha1.FileSystemNode) (*v1alpha1.FileSystemNode, error) {
+func (r *Reconciler) writeNode(
+	ctx context.Context, fs *v1alpha1.FileSystem, live, wanted *v1alpha1.FileSystemNode,
+) (*v1alpha1.FileSystemNode, error) {
 	n := wanted.DeepCopy()
 	if n.DeletionTimestamp.IsZero() {
 		controllerutil.AddFinalizer(n, v1alpha1.Finalizer)
@@ -103,8 +107,8 @@ func (r *Reconciler) writeNode(ctx context.Context, fs *v1alpha1.FileSystem, liv
 	return n, nil
 }
 
-// writeOverStatus changes a FileSystemNode of which only the status has changed since it was read, as agents do all the time. The record is in
-// the spec, and its generation says that it is as it was.
+// writeOverStatus changes a FileSystemNode of which only the status has changed since it was read, as agents do all the time. The record
+// is in the spec, and its generation says that it is as it was.
 func (r *Reconciler) writeOverStatus(ctx context.Context, live, wanted *v1alpha1.FileSystemNode) (*v1alpha1.FileSystemNode, error) {
 	now := &v1alpha1.FileSystemNode{}
 	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(live), now); err != nil {

@@ -44,7 +44,7 @@ func stopping(p backend.Pod) backend.Pod {
 	return p
 }
 
-func TestNextRestart(t *testing.T) {
+func TestTheNextRestart(t *testing.T) {
 	const ready, down, old, current = true, false, true, false
 	unused := []backend.Problem{{Reason: "TargetsMissing"}}
 	disk := func(component, node string, safe bool) backend.Restart {
@@ -220,16 +220,121 @@ func TestNextRestart(t *testing.T) {
 			if c.seen != nil {
 				c.seen(&seen)
 			}
-			picked, message := nextRestart(order, backend.Input{
-				Pods: c.pods, State: &backend.State{Asked: asked}, Told: told,
+			fs := &v1alpha1.FileSystem{}
+			fs.Spec.Updates.Paused = c.paused
+			picked, message := nextRestarts(order, backend.Input{
+				FileSystem: fs, Pods: c.pods, State: &backend.State{Asked: asked}, Told: told,
 				Nodes: []backend.Node{{Name: "n1", Ready: true}, {Name: "n2", Ready: true}, {Name: "dead"}},
-			}, seen, c.paused)
+			}, seen)
 			if c.picks == "" {
-				g.Expect(picked).To(BeNil())
+				g.Expect(picked).To(BeEmpty())
 			} else {
-				g.Expect(picked).NotTo(BeNil())
-				g.Expect(picked.Name.Name).To(Equal(c.picks))
+				g.Expect(picked).To(HaveLen(1))
+				g.Expect(picked[0].Name.Name).To(Equal(c.picks))
 			}
+			g.Expect(message).To(ContainSubstring(c.says))
+		})
+	}
+}
+
+func TestServersOfOneFailureDomainAreRestartedTogether(t *testing.T) {
+	const ready, down, old, current = true, false, true, false
+	outdated := func(nodes ...string) (pods []backend.Pod) {
+		for _, n := range nodes {
+			pods = append(pods, pod("chunkserver", n, ready, old))
+		}
+		return pods
+	}
+	all := outdated("a1", "a2", "a3", "b1", "b2", "c1", "c2")
+	cases := map[string]struct {
+		pods []backend.Pod
+		most int32
+		// apart is how many of each may be away; alone are the nodes of pods that are restarted alone.
+		apart int
+		alone []string
+		// change changes what is looked at.
+		change func(in *backend.Input, seen *backend.Observation)
+		picks  []string
+		says   string
+	}{
+		"as many as the spec allows": {
+			pods: all, most: 2, apart: 9, picks: []string{"a1", "a2"},
+			says: "7 pods are to be restarted, at most 2 of one failure domain at a time; now 2 servers (chunkserver on node a1, chunkserver on node a2) in failure domain a: its configuration has changed",
+		},
+		"none of the next failure domain, however many are allowed": {pods: all, most: 64, apart: 9, picks: []string{"a1", "a2", "a3"}},
+		"as many as leave a copy of all that they hold":             {pods: all, most: 64, apart: 2, picks: []string{"a1", "a2"}},
+		"one when the spec says nothing": {
+			pods: all, apart: 9, picks: []string{"a1"},
+			says: "7 pods are to be restarted, one at a time; now chunkserver on node a1 in failure domain a: its",
+		},
+		"one where nothing is proven":                      {pods: all, most: 64, picks: []string{"a1"}},
+		"one that holds what is nowhere else is left out":  {pods: all, most: 64, apart: 9, alone: []string{"a2"}, picks: []string{"a1", "a3"}},
+		"one that holds what is nowhere else goes alone":   {pods: all, most: 64, apart: 9, alone: []string{"a1"}, picks: []string{"a1"}},
+		"nodes without the label are domains of their own": {pods: outdated("c1", "c2"), most: 64, apart: 9, picks: []string{"c1"}},
+		"one component after the other":                    {pods: append(outdated("a1"), pod("metalogger", "a2", ready, old)), most: 64, apart: 9, picks: []string{"a2"}},
+		"a pod that runs what it should is no part of it":  {pods: append(outdated("a1", "a3"), pod("chunkserver", "a2", ready, current)), most: 64, apart: 9, picks: []string{"a1", "a3"}},
+		"nobody, while one of another failure domain is away": {
+			pods: append(outdated("a1", "a2"), pod("chunkserver", "b1", down, current)), most: 64, apart: 9,
+			says: "2 pods are to be restarted when the filesystem is healthy, and chunkserver on node b1 in failure domain b is back; first chunkserver on node a1",
+		},
+		"nobody, while one of the same failure domain is away": {
+			pods: append(outdated("a2"), pod("chunkserver", "a1", down, current), pod("chunkserver", "a3", down, current)), most: 64, apart: 9,
+			says: "and 2 servers (chunkserver on node a1, chunkserver on node a3) in failure domain a are back",
+		},
+		"nobody, while the filesystem has problems": {
+			pods: all, most: 64, apart: 9, says: "when the filesystem is healthy",
+			change: func(_ *backend.Input, seen *backend.Observation) {
+				seen.Problems = []backend.Problem{{Reason: "TargetsMissing"}}
+			},
+		},
+		"nobody, while the filesystem does not answer": {
+			pods: all, most: 64, apart: 9, says: "when the filesystem is healthy",
+			change: func(in *backend.Input, _ *backend.Observation) { in.State = nil },
+		},
+		"one that takes up a disk though there are problems goes alone": {
+			pods: all, most: 64, apart: 9, picks: []string{"a2"},
+			change: func(_ *backend.Input, seen *backend.Observation) {
+				seen.Problems = []backend.Problem{{Reason: "TargetsMissing"}}
+				seen.Restarts = []backend.Restart{{Pod: pod("chunkserver", "a2", ready, old).Name, Why: "a disk", Safe: true}}
+			},
+		},
+		"not the one whose agent has not written yet": {
+			pods: all, most: 64, apart: 9, picks: []string{"a1", "a3"},
+			change: func(in *backend.Input, _ *backend.Observation) { in.Told["a2"] = false },
+		},
+		"one while its node is not in the cluster, because its failure domain is not known": {
+			pods: outdated("gone1", "gone2"), most: 64, apart: 9, picks: []string{"gone1"},
+			change: func(in *backend.Input, _ *backend.Observation) { in.Told["gone1"], in.Told["gone2"] = true, true },
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			fs := &v1alpha1.FileSystem{}
+			fs.Spec.FailureDomains.Label, fs.Spec.Updates.MaxUnavailable = "rack", c.most
+			in := backend.Input{FileSystem: fs, Pods: c.pods, State: &backend.State{Asked: asked}, Told: map[string]bool{}}
+			for _, n := range []string{"a1", "a2", "a3", "b1", "b2", "c1", "c2"} {
+				labels := map[string]string{"rack": n[:1]}
+				if n[:1] == "c" {
+					labels = nil
+				}
+				in.Nodes, in.Told[n] = append(in.Nodes, backend.Node{Name: n, Ready: true, Labels: labels}), true
+			}
+			observed := backend.Observation{Instances: make([]v1alpha1.InstanceStatus, len(c.pods)), Together: map[string]int{}}
+			for _, p := range c.pods {
+				if !slices.Contains(c.alone, p.Node) && c.apart > 0 {
+					observed.Together[p.Name.Name] = c.apart
+				}
+			}
+			if c.change != nil {
+				c.change(&in, &observed)
+			}
+			picked, message := nextRestarts(order, in, observed)
+			var nodes []string
+			for _, p := range picked {
+				nodes = append(nodes, p.Node)
+			}
+			g.Expect(nodes).To(Equal(c.picks))
 			g.Expect(message).To(ContainSubstring(c.says))
 		})
 	}

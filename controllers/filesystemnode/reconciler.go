@@ -1,6 +1,6 @@
-// Package filesystemnode reconciles FileSystemNodes: it writes what the filesystem itself says of its servers on a node. What these
-// servers are told stands in the spec, which the controller of FileSystems writes; what the node's agent did with it, in the agent's own
-// part of the status.
+// Package filesystemnode reconciles FileSystemNodes: it writes what the filesystem itself says of its servers on a node, and lets one that
+// was deleted go when it records nothing any more. What servers were given and are told stands in the spec, which the controller of
+// FileSystems writes; what the node's agent did with it, in the agent's own part of the status.
 package filesystemnode
 
 import (

@@ -17,8 +17,8 @@ import (
 	"parallelfs.dev/operator/controllers/conditions"
 )
 
-// release lets a deleted FileSystemNode go that records nothing any more: when its FileSystem is gone or has let go of all that it had, or when
-// all of its servers have retired. Their ids stay used up, because the FileSystem's status says so. It is true for one that has gone.
+// release lets a deleted FileSystemNode go that records nothing any more: when its FileSystem is gone or has let go of all that it had, or
+// when all of its servers have retired. Their ids stay used up, because the FileSystem's status says so. It is true for one that has gone.
 func (r *Reconciler) release(ctx context.Context, node *v1alpha1.FileSystemNode) (bool, error) {
 	if node.DeletionTimestamp.IsZero() || !controllerutil.ContainsFinalizer(node, v1alpha1.Finalizer) {
 		return false, nil
@@ -76,8 +76,8 @@ func sayKept(node *v1alpha1.FileSystemNode, status *v1alpha1.FileSystemNodeStatu
 	if was := meta.FindStatusCondition(node.Status.Conditions, v1alpha1.ConditionStalled); was != nil {
 		meta.SetStatusCondition(&status.Conditions, *was) // with the time since when it is kept
 	}
-	conditions.Add(&status.Conditions, node.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonRecordKept,
-		fmt.Sprintf("this FileSystemNode was deleted, and is kept: it records what %s were given, for ever. The servers go on. It goes when FileSystem %s "+
+	conditions.Add(&status.Conditions, node.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionStalled, metav1.ConditionTrue,
+		v1alpha1.ReasonRecordKept, fmt.Sprintf("this FileSystemNode was deleted, and is kept: it records what %s were given, for ever. The servers go on. It goes when FileSystem %s "+
 			"is deleted, or when all of its servers have retired", strings.Join(members, ", "), node.Spec.FileSystem.Name))
 }
 

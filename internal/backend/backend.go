@@ -227,6 +227,9 @@ type Observation struct {
 	// Pinned is the condition Pinned, nil when no role asks for CPUs: ReasonAsAsked, ReasonDrifted, or another reason while
 	// it is not known where a daemon runs. It does not stand in the way of Ready.
 	Pinned *Problem
+	// Spread is the condition Spread, nil without spec.failureDomains: ReasonAsAsked is true, ReasonDataUnknown unknown, another reason false.
+	// It does not stand in the way of Ready.
+	Spread *Problem
 	// Restarts are the pods that have to start anew because their disks have changed, in the order of Input.Pods.
 	Restarts []Restart
 	// Unconfirmed are servers that the filesystem lists as online, although it could be their predecessors that it means; each in words that
@@ -235,6 +238,10 @@ type Observation struct {
 	// Sole says, by the name of the pod, why programs wait while it is restarted: nothing else holds what it holds. The text follows "because
 	// ".
 	Sole map[string]string
+	// Together says, by the name of the pod, how many pods of its component and failure domain may be restarted together, itself included:
+	// whatever pods of that domain these are, the filesystem's answer proves that all that they hold has another copy, on a server that stays.
+	// A pod that is not named is restarted alone.
+	Together map[string]int
 	// Repeat are the names of Jobs whose effect the filesystem does not show. One that ended a while ago is deleted, so that the next
 	// pass makes it again.
 	Repeat []string
@@ -388,6 +395,8 @@ type DataHealth struct {
 	Endangered int64 `json:"endangered"`
 	Undergoal  int64 `json:"undergoal"`
 	Stable     int64 `json:"stable"`
+	// Fewest is the number of copies of the piece of data that has the fewest, 0 while that is not known, or while there is no data.
+	Fewest int64 `json:"fewest,omitempty"`
 }
 
 // Whole is true when the filesystem has counted, and every piece of data has all its copies.

@@ -113,7 +113,8 @@ type Benchmarker interface {
 	// BenchmarkJob is the Job that makes the calls of a benchmark, one after the other, where the management service can be reached, and is
 	// never tried again. It is in the namespace of the FileSystem, and has no labels: the caller gives it, and its pod, those that it finds
 	// its jobs by. The log of the container BenchmarkContainer is what the parser of the benchmark reads; exit code 124 says that the time was
-	// over. Of Input it reads FileSystem with its status, FileSystemNodes, Nodes and Images. An *InvalidSpecError says what a person must change.
+	// over. Of Input it reads FileSystem with its status, FileSystemNodes, Nodes and Images. An *InvalidSpecError says what a person must
+	// change.
 	BenchmarkJob(in Input, request BenchmarkRequest) (*batchv1.Job, error)
 }
 

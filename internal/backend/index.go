@@ -31,8 +31,8 @@ type listener struct {
 	port int32
 }
 
-// Indexed is the same Input, in which single things are found at once. A Backend begins with it whenever it is asked, and changes nothing in
-// the Input afterwards.
+// Indexed is the same Input, in which single things are found at once. A Backend begins with it whenever it is asked, and changes nothing
+// in the Input afterwards.
 func (in Input) Indexed() Input {
 	in.index = newIndex(in)
 	return in

@@ -38,9 +38,9 @@ func Pin(pod *corev1.PodTemplateSpec, field string, pinning *v1alpha1.CPUPinning
 // guarantee gives a pod the QoS class Guaranteed, which every container has to ask for, and its first one, the daemon, whole
 // CPUs: the kubelet's static CPU manager makes those exclusive (Kubernetes: policies for assigning CPUs to containers).
 func guarantee(pod *corev1.PodTemplateSpec, field string, pinning *v1alpha1.CPUPinning) error {
-	memory, err := resource.ParseQuantity(string(pinning.Memory))
-	if err != nil {
-		return Invalid(v1alpha1.ReasonInvalidSpec, "%s.cpuPinning.memory %q is no size: %v; write it like 16Gi", field, pinning.Memory, err)
+	memory := pinning.Memory
+	if memory.Sign() <= 0 {
+		return Invalid(v1alpha1.ReasonInvalidSpec, "%s.cpuPinning.memory %q is no memory; write it like 16Gi", field, memory.String())
 	}
 	for i := range pod.Spec.InitContainers {
 		pod.Spec.InitContainers[i].Resources = exactly(resource.MustParse("100m"), resource.MustParse("64Mi"))

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/spec"
@@ -45,7 +46,7 @@ func TestDaemonsGetTheirCPUs(t *testing.T) {
 		daemon("mds0", 0, numaNodes(0, 1), "oss1", "oss2"), daemon("mds1", 1, numaNodes(0, 1), "oss1"), daemon("mds2", 2, numaNodes(0, 1), "oss1"),
 		daemon("a", 0, bind, "oss1"), daemon("b", 1, bind, "oss1"),
 		daemon("none", 0, v1alpha1.CPUPinning{Mode: v1alpha1.PinningNone}, "oss1"), plan.PinDaemon{Instance: "nil", Nodes: []string{"oss1"}},
-		daemon("static", 0, v1alpha1.CPUPinning{Mode: v1alpha1.PinningKubeletStatic, CPUs: &static, Memory: "1Gi"}, "oss2"),
+		daemon("static", 0, v1alpha1.CPUPinning{Mode: v1alpha1.PinningKubeletStatic, CPUs: &static, Memory: resource.MustParse("1Gi")}, "oss2"),
 	))
 	g := NewWithT(t)
 	g.Expect(problems).To(BeEmpty())
@@ -64,7 +65,7 @@ func TestDaemonsGetTheirCPUs(t *testing.T) {
 
 func TestContradictionsNameBothSides(t *testing.T) {
 	four := int32(4)
-	static := v1alpha1.CPUPinning{Mode: v1alpha1.PinningKubeletStatic, CPUs: &four, Memory: "1Gi"}
+	static := v1alpha1.CPUPinning{Mode: v1alpha1.PinningKubeletStatic, CPUs: &four, Memory: resource.MustParse("1Gi")}
 	unknown := pinInput(daemon("a", 0, static, "oss3"))
 	unknown.Inventories["oss3"] = twoSockets("")
 	others := pinInput(daemon("a", 0, cpuSet("0-3"), "oss1"))

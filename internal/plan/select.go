@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -425,15 +424,11 @@ func mismatch(b v1alpha1.BlockDevice, selector v1alpha1.DeviceSelector) string {
 	if selector.MediaType != "" && b.MediaType != selector.MediaType {
 		return fmt.Sprintf("it is %s, not %s", cmp.Or(string(b.MediaType), "of an unknown media type"), selector.MediaType)
 	}
-	if selector.MinSize != "" {
-		if limit, err := resource.ParseQuantity(string(selector.MinSize)); err != nil || b.SizeBytes < limit.Value() {
-			return fmt.Sprintf("its %d bytes are less than %s", b.SizeBytes, selector.MinSize)
-		}
+	if limit := selector.MinSize; !limit.IsZero() && b.SizeBytes < limit.Value() {
+		return fmt.Sprintf("its %d bytes are less than %s", b.SizeBytes, limit.String())
 	}
-	if selector.MaxSize != "" {
-		if limit, err := resource.ParseQuantity(string(selector.MaxSize)); err != nil || b.SizeBytes > limit.Value() {
-			return fmt.Sprintf("its %d bytes are more than %s", b.SizeBytes, selector.MaxSize)
-		}
+	if limit := selector.MaxSize; !limit.IsZero() && b.SizeBytes > limit.Value() {
+		return fmt.Sprintf("its %d bytes are more than %s", b.SizeBytes, limit.String())
 	}
 	matches := func(globs []v1alpha1.Glob, names ...string) bool {
 		return len(globs) == 0 || slices.ContainsFunc(globs, func(g v1alpha1.Glob) bool {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/plan"
@@ -42,9 +43,9 @@ func TestTheOrderOfTheInputMeansNothing(t *testing.T) {
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		g := NewWithT(t)
-		spec := selecting(int32(1+r.IntN(4)), func(s *v1alpha1.DeviceSelector) { s.MinSize = "1Ti" })
+		spec := selecting(int32(1+r.IntN(4)), func(s *v1alpha1.DeviceSelector) { s.MinSize = resource.MustParse("1Ti") })
 		if r.IntN(2) == 0 {
-			spec.Format = &v1alpha1.FormatSpec{LogDevices: &v1alpha1.DeviceSelector{MaxSize: "4Gi", CountPerNode: 3}}
+			spec.Format = &v1alpha1.FormatSpec{LogDevices: &v1alpha1.DeviceSelector{MaxSize: resource.MustParse("4Gi"), CountPerNode: 3}}
 		}
 		in := anInput(aFileSystem("scratch", spec), 8, "oss1", "oss2", "oss3")
 		for node := range in.Inventories {

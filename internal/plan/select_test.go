@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -168,10 +169,10 @@ func TestDisksThatAreSelected(t *testing.T) {
 		"another media type":                 {func(s *v1alpha1.DeviceSelector) { s.MediaType = v1alpha1.HDD }, func(*v1alpha1.BlockDevice) {}, "it is SSD, not HDD"},
 		"the media type":                     {func(s *v1alpha1.DeviceSelector) { s.MediaType = v1alpha1.SSD }, func(*v1alpha1.BlockDevice) {}, ""},
 		"an unknown media type":              {func(s *v1alpha1.DeviceSelector) { s.MediaType = v1alpha1.SSD }, func(b *v1alpha1.BlockDevice) { b.MediaType = "" }, "unknown media type"},
-		"too small":                          {func(s *v1alpha1.DeviceSelector) { s.MinSize = "1Ti" }, func(b *v1alpha1.BlockDevice) { b.SizeBytes-- }, "less than 1Ti"},
-		"as small as can be":                 {func(s *v1alpha1.DeviceSelector) { s.MinSize = "1Ti" }, func(*v1alpha1.BlockDevice) {}, ""},
-		"too large":                          {func(s *v1alpha1.DeviceSelector) { s.MaxSize = "1Ti" }, func(b *v1alpha1.BlockDevice) { b.SizeBytes++ }, "more than 1Ti"},
-		"as large as can be":                 {func(s *v1alpha1.DeviceSelector) { s.MaxSize = "1Ti" }, func(*v1alpha1.BlockDevice) {}, ""},
+		"too small":                          {func(s *v1alpha1.DeviceSelector) { s.MinSize = resource.MustParse("1Ti") }, func(b *v1alpha1.BlockDevice) { b.SizeBytes-- }, "less than 1Ti"},
+		"as small as can be":                 {func(s *v1alpha1.DeviceSelector) { s.MinSize = resource.MustParse("1Ti") }, func(*v1alpha1.BlockDevice) {}, ""},
+		"too large":                          {func(s *v1alpha1.DeviceSelector) { s.MaxSize = resource.MustParse("1Ti") }, func(b *v1alpha1.BlockDevice) { b.SizeBytes++ }, "more than 1Ti"},
+		"as large as can be":                 {func(s *v1alpha1.DeviceSelector) { s.MaxSize = resource.MustParse("1Ti") }, func(*v1alpha1.BlockDevice) {}, ""},
 		"another model":                      {func(s *v1alpha1.DeviceSelector) { s.Models = []v1alpha1.Glob{"SAMSUNG*", "INTEL*"} }, func(*v1alpha1.BlockDevice) {}, `its model "DISK" matches none`},
 		"one of the models":                  {func(s *v1alpha1.DeviceSelector) { s.Models = []v1alpha1.Glob{"SAMSUNG*", "D?SK"} }, func(*v1alpha1.BlockDevice) {}, ""},
 		"another id":                         {func(s *v1alpha1.DeviceSelector) { s.IDGlobs = []v1alpha1.Glob{"nvme-*"} }, func(*v1alpha1.BlockDevice) {}, "none of its ids"},
@@ -461,8 +462,8 @@ func TestADiskThatIsWantedTwiceIsRefusedForBoth(t *testing.T) {
 
 func TestLogDevices(t *testing.T) {
 	small := func(b *v1alpha1.BlockDevice) { b.SizeBytes = 1 << 30 }
-	spec := selecting(2, func(s *v1alpha1.DeviceSelector) { s.MinSize = "1Ti" })
-	spec.Format = &v1alpha1.FormatSpec{FSType: v1alpha1.XFS, LogDevices: &v1alpha1.DeviceSelector{MaxSize: "4Gi", CountPerNode: 2}}
+	spec := selecting(2, func(s *v1alpha1.DeviceSelector) { s.MinSize = resource.MustParse("1Ti") })
+	spec.Format = &v1alpha1.FormatSpec{FSType: v1alpha1.XFS, LogDevices: &v1alpha1.DeviceSelector{MaxSize: resource.MustParse("4Gi"), CountPerNode: 2}}
 	input := func() plan.SelectInput {
 		in := anInput(aFileSystem("scratch", spec), 6, "oss1")
 		for i := 3; i < 6; i++ {
@@ -511,7 +512,7 @@ func TestLogDevices(t *testing.T) {
 	})
 	t.Run("a provisioned target without a log gets none", func(t *testing.T) {
 		in := input()
-		without := selecting(2, func(s *v1alpha1.DeviceSelector) { s.MinSize = "1Ti" })
+		without := selecting(2, func(s *v1alpha1.DeviceSelector) { s.MinSize = resource.MustParse("1Ti") })
 		in.FileSystem = aFileSystem("scratch", without)
 		in.Existing = plan.Select(in).Targets
 		for i := range in.Existing {

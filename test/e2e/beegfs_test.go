@@ -220,12 +220,12 @@ func (s *story) beeGFSRuns() {
 	It("grows from two to three storage nodes", func() {
 		disks("attach", workers[2], s.disk(workers[2], "fast"), "400M", "SSD")
 		disks("attach", workers[2], s.disk(workers[2], "slow0"), "400M", "HDD")
-		before := s.given("hive")
+		before := s.given()
 		s.label(workers[2], "storage")
 		s.apply(s.hive(s.bulkDisk(workers[0], "slow0"), s.bulkDisk(workers[0], "slow1"), s.bulkDisk(workers[1], "slow0"), s.bulkDisk(workers[2], "slow0")))
 		Eventually(func() string { return s.fileSystemNamed("hive").Status.Summary.Targets }, long).Should(Equal("7/7"), s.whyHiveIsNotReady)
 		Eventually(s.readyNamed, long).WithArguments("hive").Should(BeTrue(), s.whyHiveIsNotReady)
-		after := s.given("hive")
+		after := s.given()
 		for _, a := range before {
 			Expect(after).To(ContainElement(a), "numbers that were given stay")
 		}
@@ -270,10 +270,10 @@ func (s *story) beeGFSRuns() {
 		for _, t := range s.targets() {
 			before[t.Spec.Device.Serial] = t.Status.Provisioned.UUID
 		}
-		given := s.given("hive")
+		given := s.given()
 		s.kubectl("delete", "filesystem", "hive", "--timeout=300s")
 		Expect(s.targets()).To(BeEmpty())
-		Eventually(func() []string { return s.given("hive") }, long).Should(BeEmpty(), "what was given goes with the FileSystem")
+		Eventually(func() []string { return s.given() }, long).Should(BeEmpty(), "what was given goes with the FileSystem")
 		var adopt []string
 		for _, of := range given {
 			node, member, _ := strings.Cut(of, " ")

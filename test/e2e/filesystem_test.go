@@ -231,7 +231,8 @@ func (s *story) fileSystemRuns(version string) {
 	It("recovers a crashed master by itself, with all that was in it", func() {
 		initialized := s.fileSystem().Status.Metadata.Initialized
 		s.inClient(workers[0], "sh", "-c", "for i in $(seq 50); do echo $i > "+s.mountPath+"/ssd/before-crash-$i; done; sync")
-		master := s.processes(workers[0], "mfsmaster")
+		// Its data writer, a child of the same name, ends with it.
+		master := s.processes(workers[0], "mfsmaster( -a)? -f")
 		killed := onNode(workers[0], master)
 		onNode(workers[0], "kill -9 "+killed)
 		Eventually(func() ([]string, error) {

@@ -41,11 +41,12 @@ func (s *story) servers(fs string, role v1alpha1.InstanceRole) []server {
 	return out
 }
 
-// given are the ids of the servers and targets of each node, as the FileSystemNodes record them: "NODE {name: …, id: …, targets: […]}, …".
-func (s *story) given(fs string) []string {
+// given are the ids of the servers and targets of hive on each node, as the FileSystemNodes record them:
+// "NODE {name: …, id: …, targets: […]}, …".
+func (s *story) given() []string {
 	GinkgoHelper()
 	var nodes v1alpha1.FileSystemNodeList
-	Expect(api.List(context.Background(), &nodes, client.InNamespace(s.namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: fs})).To(Succeed())
+	Expect(api.List(context.Background(), &nodes, client.InNamespace(s.namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: "hive"})).To(Succeed())
 	var out []string
 	for _, n := range nodes.Items {
 		var members []string

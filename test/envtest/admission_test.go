@@ -124,8 +124,8 @@ func TestTheLargestObjectsCanStillBeChanged(t *testing.T) {
 		"a FileSystem of devices":     {"FileSystem", largestOfDevices, clients("/mnt/scratch")},
 		"a BeeGFS":                    {"BeeGFS", largestBeeGFS, clients("/mnt/scratch")},
 		"a BenchmarkRun":              {"BenchmarkRun", largest["BenchmarkRun"], "spec: {suspend: true}"},
-		"a StorageTarget":             {"StorageTarget", largest["StorageTarget"], "spec: {remove: true}"},
 		"a FileSystemNode":            {"FileSystemNode", largest["FileSystemNode"], "spec: {fileSystem: {uid: 22-22}}"},
+		"a StorageTarget":             {"StorageTarget", largest["StorageTarget"], "spec: {remove: true}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -302,7 +302,7 @@ func at(value any, path string) any {
 var (
 	listIndex = regexp.MustCompile(`\[\d+\]`)
 	optionKey = regexp.MustCompile(`^(spec\.(?:moosefs|beegfs)\.config\.(?:management|metadata|storage|client)|spec\.moosefs\.metaloggers\.config|` +
-		`spec\.pods\.resources\.[A-Za-z]+\.(?:requests|limits)|spec\.members\[\](?:\.targets\[\])?\.variables)[.\[].*$`)
+		`spec\.pods\.resources\.[A-Za-z]+\.(?:requests|limits)|spec\.members\[\]\.(?:targets\[\]\.)?variables)[.\[].*$`)
 )
 
 // causes are what the API server found wrong, with the items of lists as [] and the values of maps as {}.

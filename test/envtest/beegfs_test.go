@@ -157,8 +157,9 @@ var beegfsRefusals = asBeeGFS(refusals{
 	boundRefusals("spec.beegfs.storagePools[].striping.targetsPerFile", beeOwnPool("striping: {targetsPerFile: %s}"), map[string]string{
 		"0": tooLow + "1", "257": tooHigh + "256",
 	}),
-	quantityRefusals("spec.beegfs.storagePools[].striping.chunkSize", beeOwnPool("striping: {chunkSize: %s}")),
 	boundRefusals("spec.beegfs.storagePools[].striping.chunkSize", beeOwnPool("striping: {chunkSize: %s}"), map[string]string{
+		`""`: "should be at least 1 chars long", `"` + strings.Repeat("1", 33) + `"`: "may not be more than 32 bytes",
+		`"0"`: aChunkSize, "-1Gi": aChunkSize, "large": aChunkSize, "1GiB": aChunkSize, "65536": "must be of type string",
 		"32Ki": aChunkSize, "512k": aChunkSize, "1000Ki": aChunkSize, "4Gi": aChunkSize, "768Ki": aChunkSize, `"524288.5"`: aChunkSize,
 	}),
 	secretRefusals("spec.beegfs.tls", "spec: {version: 8.3.1, beegfs: {tls: %s}}"),

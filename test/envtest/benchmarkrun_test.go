@@ -128,7 +128,7 @@ spec:
   iozone:
     {mode: Distributed, tests: [Write, Read, Random], recordSize: 1024k, fileSize: 20g, directIO: true, includeFlush: true,
      includeClose: true, useThreads: true, noRetest: true}
-  clients: {count: 1024}
+  clients: {count: 5000}
   processes: 65536
   sweep:
   - {name: clients, values: ["1", "2", "4"]}
@@ -175,9 +175,9 @@ var largest = map[string]string{
 		`{name: processes, values: ` + listOf(64, `"1%d"`) + `}, {name: clients, values: ` + listOf(64, `"1%d"`) +
 		`}, {name: iozone.recordSize, values: ` + listOf(64, `1%dk`) + `}, {name: iozone.fileSize, values: ` + listOf(64, `1%dm`) + "}]}",
 	"BenchmarkSuite": "spec: {variants: " + listOf(64, "{name: v%d, scale: 1}") + ", runs: " + listOf(16, "{name: r%d, spec: {}}") + "}",
+	"FileSystemNode": largestFileSystemNode(),
 	"StorageTarget": "spec: {fileSystem: {name: " + strings.Repeat("f", 40) + "}, node: " + strings.Repeat("n", 253) + ", device: " + fullIdentity("a") +
 		", logDevice: " + fullIdentity("b") + ", format: " + fullFormat() + ", queue: {requests: 64}, conflict: " + strings.Repeat("c", 1024) + "}",
-	"FileSystemNode": "spec: {members: " + listOf(64, "{name: m%d, role: Storage, targets: "+listOf(128, "{name: t%d}")+"}") + "}",
 }
 
 var allAccepted = map[string]map[string]string{

@@ -7,6 +7,8 @@ import (
 	"strings"
 )
 
+const aLabelKey = `should match '^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?([.][a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$'`
+
 const ofMooseFS = "MooseFS runs in version 3.0.117 to 3.0.x, or 4.57.x to 4.59.x; set spec.version to one such as 4.57.5"
 
 var fileSystemRefusals = refusals{
@@ -22,6 +24,16 @@ var fileSystemRefusals = refusals{
 	"the version is one to come":         {change: "spec: {version: 4.60.0}", field: "spec", says: ofMooseFS},
 	"the first port is privileged":       {change: "spec: {moosefs: {basePort: 1023}}", field: "spec.moosefs.basePort", says: "should be greater than or equal to 1024"},
 	"the last port would be above 65535": {change: "spec: {moosefs: {basePort: 65505}}", field: "spec.moosefs.basePort", says: "should be less than or equal to 65504"},
+
+	"the failure domains name no label":                    {change: "spec: {failureDomains: {}}", field: "spec.failureDomains.label", says: "Required value"},
+	"the label of the failure domains is empty":            {change: `spec: {failureDomains: {label: ""}}`, field: "spec.failureDomains.label", says: "should be at least 1 chars long"},
+	"the label of the failure domains is 318 long":         {change: "spec: {failureDomains: {label: " + strings.Repeat("r", 318) + "}}", field: "spec.failureDomains.label", says: "may not be more than 317 bytes"},
+	"the label of the failure domains is no label":         {change: "spec: {failureDomains: {label: rack=1}}", field: "spec.failureDomains.label", says: aLabelKey},
+	"the label of the failure domains has two slashes":     {change: "spec: {failureDomains: {label: a/b/c}}", field: "spec.failureDomains.label", says: aLabelKey},
+	"the label of the failure domains has a name of 64":    {change: "spec: {failureDomains: {label: a/" + strings.Repeat("r", 64) + "}}", field: "spec.failureDomains.label", says: aLabelKey},
+	"the label of the failure domains has a prefix of 255": {change: "spec: {failureDomains: {label: " + strings.Repeat(strings.Repeat("r", 63)+".", 3) + strings.Repeat("r", 63) + "/rack}}", field: "spec.failureDomains.label", says: "the prefix of a label's key has at most 253 characters"},
+	"no server may be restarted":                           {change: "spec: {updates: {maxUnavailable: 0}}", field: "spec.updates.maxUnavailable", says: "should be greater than or equal to 1"},
+	"65 servers may be restarted together":                 {change: "spec: {updates: {maxUnavailable: 65}}", field: "spec.updates.maxUnavailable", says: "should be less than or equal to 64"},
 
 	"the metadata is left out":         {change: "spec: {metadata: null}", field: "spec.metadata", says: "Required value"},
 	"there is no metadata server":      {change: "spec: {metadata: {instancesPerNode: 0}}", field: "spec.metadata.instancesPerNode", says: "should be greater than or equal to 1"},
@@ -44,11 +56,12 @@ var fileSystemRefusals = refusals{
 	"a storage pool keeps no copy":            {change: pool("copies: 0"), field: "spec.storagePools[].copies", says: "should be greater than or equal to 1"},
 	"a storage pool keeps ten copies":         {change: pool("copies: 10"), field: "spec.storagePools[].copies", says: "should be less than or equal to 9"},
 
-	"a pool uses the metadata directory":          {change: pools("/data/metadata"), field: "spec", says: poolInMetadata},
-	"a pool lies inside the metadata directory":   {change: pools("/data/metadata/ssd"), field: "spec", says: poolInMetadata},
-	"the metadata lie inside a pool's directory":  {change: "spec: {metadata: {targets: {directories: [/data/ssd/meta]}}}", field: "spec", says: poolInMetadata},
-	"two pools use one directory":                 {change: pools("/data/a", "/data/b, /data/a"), field: "spec", says: "two storage pools must not use the same directory"},
-	"a pool lies inside another pool's directory": {change: pools("/data/a", "/data/b, /data/a/b"), field: "spec", says: "a storage pool's directory must not lie inside another pool's"},
+	"a pool uses the metadata directory":                 {change: pools("/data/metadata"), field: "spec", says: poolInMetadata},
+	"a pool lies inside the metadata directory":          {change: pools("/data/metadata/ssd"), field: "spec", says: poolInMetadata},
+	"the metadata lie inside a pool's directory":         {change: "spec: {metadata: {targets: {directories: [/data/ssd/meta]}}}", field: "spec", says: poolInMetadata},
+	"it names 513 devices, one of them for the metadata": {change: put(metadataTargets, "{devices: [{node: n1, id: wwn-0x5000}]}") + "\n---\n" + poolOfDevices(512), field: "spec", says: "a FileSystem names at most 512 devices in its metadata and its pools together; choose more of them by targets.select"},
+	"two pools use one directory":                        {change: pools("/data/a", "/data/b, /data/a"), field: "spec", says: "two storage pools must not use the same directory"},
+	"a pool lies inside another pool's directory":        {change: pools("/data/a", "/data/b, /data/a/b"), field: "spec", says: "a storage pool's directory must not lie inside another pool's"},
 
 	"the clients' path is left out":                          {change: "spec: {clients: {nodeSelector: {client: \"\"}}}", field: "spec.clients.mountPath", says: "Required value"},
 	"the clients' path is the metadata directory":            {change: clients("/data/metadata"), field: "spec", says: mountInMetadata},
@@ -154,6 +167,7 @@ spec:
 	"its pods have as much as they may have":               largestPods,
 	"it has as many pools and directories as there can be": largest["FileSystem"],
 	"it has as many devices as there can be":               largestOfDevices,
+	"a pool names 512 devices":                             poolOfDevices(512),
 	"directories begin alike but don't lie in one another": pools("/data/metadata2", "/data/metadata3, /data/metadata33"),
 	"clients mount beside the targets":                     clients("/data/mnt"),
 	"a path has dots, dashes and underscores in a name":    pools("/data/a.b_c-d"),
@@ -175,6 +189,11 @@ var fileSystemChanges = map[string]string{
 	"the nodes of the metadata are selected anew": `spec: {metadata: {nodeSelector: {other: ""}}}`,
 }
 
+// poolOfDevices is a pool that names so many devices.
+func poolOfDevices(n int) string {
+	return `spec: {storagePools: [{name: ssd, nodeSelector: {storage: ""}, targets: {devices: ` + listOf(n, "{node: n1, id: wwn-0x%04d}") + `}}]}`
+}
+
 // fullPools are 12 pools with 16 directories of 128 characters.
 func fullPools() []string {
 	var b []string
@@ -185,14 +204,14 @@ func fullPools() []string {
 	return b
 }
 
-// largestOfDevices are changes that make a FileSystem as large as it can be with devices: 12 pools of 128.
+// largestOfDevices are changes that make a FileSystem as large as it can be with devices: 12 pools of 42, and one for the metadata.
 var largestOfDevices = put(metadataTargets, "{devices: [{node: n1, id: wwn-0x5000}], format: "+fullFormat()+"}") + "\n---\n" +
 	"spec: {storagePools: " + listOf(12, `{name: p%d, nodeSelector: {storage: ""}, targets: {devices: `+fullDevices()+", format: "+fullFormat()+
 	`, queue: {requests: 64}}, cpuPinning: {mode: CPUSet, cpuSets: `+listOf(16, `"%d"`)+"}}") + "}"
 
-// fullDevices are 128 devices with names as long as they can be.
+// fullDevices are 42 devices with names as long as they can be.
 func fullDevices() string {
-	return listOf(128, "{node: "+strings.Repeat("n", 253)+", id: wwn-%04[1]d-"+strings.Repeat("w", 119)+", logDevice: log-%04[1]d-"+strings.Repeat("l", 119)+"}")
+	return listOf(42, "{node: "+strings.Repeat("n", 253)+", id: wwn-%04[1]d-"+strings.Repeat("w", 119)+", logDevice: log-%04[1]d-"+strings.Repeat("l", 119)+"}")
 }
 
 // fullFormat is a format with as many and as long options as there can be.

@@ -2,66 +2,108 @@
 
 package envtest_test
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
-const nodeStaysWhatItIs = "a FileSystemNode stays what it is: its node and FileSystem can't be changed"
+const (
+	aMember       = "spec: {members: [{name: storage-ssd, role: Storage, %s}]}"
+	aMemberTarget = "spec: {members: [{name: storage-ssd, role: Storage, targets: [{name: t, %s}]}]}"
+	aBinding      = "spec: {members: [{name: storage-ssd, role: Storage, pinning: {cpus: 0-7, %s}}]}"
 
-// fullFileSystemNode has every field of a spec once.
-const fullFileSystemNode = `
+	serverIDStays = "the id of a server is given once, and never changed or taken back"
+	targetIDStays = "the id of a target is given once, and never changed or taken back"
+	notForgotten  = "that a target was initialized is never forgotten: an empty one would be initialized again"
+	staysItself   = "a FileSystemNode stays what it is: its node and FileSystem can't be changed"
+
+	onMember, onTarget = "spec.members[]", "spec.members[].targets[]"
+)
+
+var fileSystemNodeRefusals = refusals{
+	"it belongs to nobody":                    {change: "spec: {fileSystem: null}", field: "spec.fileSystem", says: "Required value"},
+	"it belongs to a FileSystem with no name": {change: "spec: {fileSystem: {name: null}}", field: "spec.fileSystem.name", says: "Required value"},
+	"it belongs to a FileSystem with no uid":  {change: "spec: {fileSystem: {uid: null}}", field: "spec.fileSystem.uid", says: "Required value"},
+	"it is about no node":                     {change: "spec: {node: null}", field: "spec.node", says: "Required value"},
+	"it moves to another node":                {before: "{}", change: "spec: {node: n2}", field: "spec", says: staysItself},
+	"it goes to another FileSystem":           {before: "{}", change: "spec: {fileSystem: {name: other}}", field: "spec", says: staysItself},
+	"it has 65 members":                       {change: "spec: {members: " + listOf(65, "{name: m%d, role: Storage}") + "}", field: "spec.members", says: "must have at most 64 items"},
+	"it has a member twice":                   {change: "spec: {members: [{name: m, role: Storage}, {name: m, role: Metadata}]}", field: onMember, says: "Duplicate value"},
+	"a member has no name":                    {change: "spec: {members: [{role: Storage}]}", field: onMember + ".name", says: "Required value"},
+	"a member has no role":                    {change: "spec: {members: [{name: m}]}", field: onMember + ".role", says: "Required value"},
+	"a server gets another id":                {before: put(aMember, "id: 7"), change: put(aMember, "id: 8"), field: onMember, says: serverIDStays},
+	"a server loses its id":                   {before: put(aMember, "id: 7"), change: put(aMember, "slot: 0"), field: onMember, says: serverIDStays},
+	"a member has 129 targets":                {change: put(aMember, "targets: "+listOf(129, "{name: t%d}")), field: "spec.members[].targets", says: "must have at most 128 items"},
+	"a member has a target twice":             {change: put(aMember, "targets: [{name: t, id: 1}, {name: t, id: 2}]"), field: onTarget, says: "Duplicate value"},
+	"a target has no name":                    {change: put(aMember, "targets: [{id: 1}]"), field: onTarget + ".name", says: "Required value"},
+	"a target gets another id":                {before: put(aMemberTarget, "id: 7"), change: put(aMemberTarget, "id: 8"), field: onTarget, says: targetIDStays},
+	"a target loses its id":                   {before: put(aMemberTarget, "id: 7"), change: put(aMemberTarget, "path: /data"), field: onTarget, says: targetIDStays},
+	"a target may be initialized again":       {before: put(aMemberTarget, `id: 7, initialized: "2026-01-01T00:00:00Z"`), change: put(aMemberTarget, "id: 7"), field: onTarget, says: notForgotten},
+	"a member is bound to no CPUs":            {change: put(aMember, "pinning: {why: because}"), field: onMember + ".pinning.cpus", says: "Required value"},
+	"a member has 33 variables":               {change: put(aMember, "variables: "+mapOf(33, "V%d", "v")), field: onMember + ".variables", says: "must have at most 32 items"},
+	"a target has 17 variables":               {change: put(aMemberTarget, "variables: "+mapOf(17, "V%d", "v")), field: onTarget + ".variables", says: "must have at most 16 items"},
+}.join(
+	boundRefusals("spec.fileSystem.name", "spec: {fileSystem: {name: %s}}", emptyOrLong(40)),
+	boundRefusals("spec.fileSystem.uid", "spec: {fileSystem: {uid: %s}}", emptyOrLong(64)),
+	boundRefusals("spec.node", "spec: {node: %s}", emptyOrLong(253)),
+	boundRefusals(onMember+".name", "spec: {members: [{name: %s, role: Storage}]}", emptyOrLong(63)),
+	boundRefusals(onMember+".role", "spec: {members: [{name: m, role: %s}]}", map[string]string{"Client": `supported values: "Management", "Metadata", "MetadataBackup", "Storage"`}),
+	boundRefusals(onMember+".storagePool", put(aMember, "storagePool: %s"), tooLong(24)),
+	boundRefusals(onMember+".slot", put(aMember, "slot: %s"), map[string]string{"-1": tooLow + "0", "16": tooHigh + "15"}),
+	boundRefusals(onMember+".id", put(aMember, "id: %s"), map[string]string{"-1": tooLow + "0", "65536": tooHigh + "65535"}),
+	boundRefusals(onMember+".waits", put(aMember, "waits: %s"), tooLong(512)),
+	boundRefusals(onMember+".variables{}", put(aMember, "variables: {V: %s}"), tooLong(1024)),
+	boundRefusals(onMember+".pinning.cpus", put(aMember, "pinning: {cpus: %s}"), emptyOrLong(512)),
+	boundRefusals(onMember+".pinning.memoryNodes", put(aBinding, "memoryNodes: %s"), tooLong(256)),
+	boundRefusals(onMember+".pinning.memoryPolicy", put(aBinding, "memoryPolicy: %s"), map[string]string{"Often": `supported values: "Bind", "Preferred"`}),
+	boundRefusals(onMember+".pinning.why", put(aBinding, "why: %s"), tooLong(256)),
+	boundRefusals(onTarget+".name", put(aMember, "targets: [{name: %s}]"), emptyOrLong(253)),
+	boundRefusals(onTarget+".id", put(aMemberTarget, "id: %s"), map[string]string{"-1": tooLow + "0", "65536": tooHigh + "65535"}),
+	boundRefusals(onTarget+".path", put(aMemberTarget, "path: %s"), tooLong(512)),
+	boundRefusals(onTarget+".uuid", put(aMemberTarget, "uuid: %s"), tooLong(36)),
+	boundRefusals(onTarget+".variables{}", put(aMemberTarget, "variables: {V: %s}"), tooLong(1024)),
+)
+
+// tooLong is a text of one character more than there may be.
+func tooLong(most int) map[string]string {
+	return map[string]string{strings.Repeat("n", most+1): fmt.Sprintf("may not be more than %d bytes", most)}
+}
+
+// emptyOrLong are a text that is empty, and one that is too long.
+func emptyOrLong(most int) map[string]string {
+	says := tooLong(most)
+	says[`""`] = "should be at least 1 chars long"
+	return says
+}
+
+// largestFileSystemNode has as many members as there can be, each with 24 targets: with all that there can be, no API server takes it.
+func largestFileSystemNode() string {
+	target := `{name: t%d, id: 1, path: /data, uuid: c0ffee00-0000-4000-8000-000000000000, initialized: "2026-01-01T00:00:00Z"}`
+	return "spec: {members: " + strings.ReplaceAll(listOf(64, "{name: m%d, role: Storage, id: 1, targets: TARGETS}"), "TARGETS", listOf(24, target)) + "}"
+}
+
+var fileSystemNodeAccepted = map[string]string{
+	"it has only what is required":  "{}",
+	"it has 64 servers of 24 disks": largest["FileSystemNode"],
+	"it has everything that there is": `
 spec:
-  fileSystem: {name: scratch, uid: 11-11}
-  node: n1
   members:
   - name: storage-ssd
     role: Storage
     storagePool: ssd
-    slot: 1
-    id: 7
+    slot: 15
+    id: 65535
+    waits: for its disk
     retired: true
-    waits: the address of the management service is not known yet
-    variables: {PORT: "9420"}
-    pinning: {cpus: 0-7, memoryNodes: "0", memoryPolicy: Bind, why: "spec.storagePools[ssd].cpuPinning: NUMA node 0"}
+    variables: {NODE_ID: "7"}
+    pinning: {cpus: "0-7,16-23", memoryNodes: "0", memoryPolicy: Bind, why: because}
     targets:
-    - name: scratch-ssd-0123456789abcdef
-      id: 9
-      directory: false
-      path: /var/lib/parallelfs/targets/storage.scratch/scratch-ssd-0123456789abcdef
-      uuid: 0b5a9b5c-8f5e-4c5e-9a37-0a2d3b1c4d5e
-      remove: true
-      granted: true
-      expected: true
-      variables: {TARGET: "9"}
-`
-
-var fileSystemNodeRefusals = refusals{
-	"it moves to another node":  {before: "{}", change: "spec: {node: n2}", field: "spec", says: nodeStaysWhatItIs},
-	"its FileSystem is changed": {before: "{}", change: "spec: {fileSystem: {name: other}}", field: "spec", says: nodeStaysWhatItIs},
-}.join(
-	everyBoundRefusals("filesystemnodes", fullFileSystemNode, "spec"),
-	boundRefusals("spec.members[].variables", member("variables: %s"), map[string]string{mapOf(33, "K%d", "v"): "must have at most 32 items"}),
-	boundRefusals("spec.members[].variables{}", member("variables: {A: %s}"), map[string]string{
-		strings.Repeat("v", 1025): "may not be more than 1024 bytes",
-	}),
-	boundRefusals("spec.members[].targets[].variables", member("targets: [{name: /data/ssd, variables: %s}]"), map[string]string{
-		mapOf(17, "K%d", "v"): "must have at most 16 items",
-	}),
-	boundRefusals("spec.members[].targets[].variables{}", member("targets: [{name: /data/ssd, variables: {A: %s}}]"), map[string]string{
-		strings.Repeat("v", 1025): "may not be more than 1024 bytes",
-	}),
-)
-
-// member is a patch with one member that has this besides its name and role.
-func member(has string) string {
-	return "spec: {members: [{name: storage-ssd, role: Storage, " + has + "}]}"
-}
-
-var fileSystemNodeAccepted = map[string]string{
-	"it has only what is required":        "{}",
-	"it has every field":                  fullFileSystemNode,
-	"everything is as large as it can be": largest["FileSystemNode"],
+    - {name: scratch-ssd-01234567, id: 65535, directory: true, path: /data, uuid: 0a-0b, remove: true, granted: true, expected: true, variables: {TARGET_ID: "7"},
+       initialized: "2026-01-01T00:00:00Z", drained: "2026-01-01T00:00:00Z", takenOut: "2026-01-01T00:00:00Z"}
+`,
 }
 
 var fileSystemNodeChanges = map[string]string{
-	"a server joins":               "spec: {members: [{name: meta-0, role: Metadata, id: 1}]}",
-	"the FileSystem was made anew": "spec: {fileSystem: {uid: 22-22}}",
+	"the FileSystem was made again": "spec: {fileSystem: {uid: 22-22}}",
+	"a server is added":             put(aMember, "id: 7"),
 }

@@ -44,7 +44,7 @@ spec:
 	"FileSystemNode": `
 apiVersion: parallelfs.dev/v1alpha1
 kind: FileSystemNode
-metadata: {name: scratch.n1}
+metadata: {name: scratch-n1-0123456789abcdef}
 spec:
   fileSystem: {name: scratch, uid: 11-11}
   node: n1

@@ -22,8 +22,9 @@ directory=$place/parallelfs-envtest-$UID-$(hash_of <<<"$root_dir")-$made_of
 exec 8<"$root_dir/test/envtest"
 flock 8
 
+# Tests wait for the API server most of their time, so that more of them run at once than there are CPUs.
 # Lint has vetted what is compiled here.
 # GOTEST is how the Makefile runs tests.
 # shellcheck disable=SC2086  # it is a command with its arguments
-exec bin/envtest-serve "$directory" ${GOTEST:-go test -vet=off -ldflags=-s} -tags envtest -timeout 20m "$@" \
+exec bin/envtest-serve "$directory" ${GOTEST:-go test -vet=off -ldflags=-s} -tags envtest -parallel 6 -timeout 30m "$@" \
   ./test/envtest/... ./controllers/... ./internal/node/agent/

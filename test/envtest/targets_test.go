@@ -71,7 +71,7 @@ func devicesRefusals(field, inside string) refusals {
 	item := put(inside, "[%s]")
 	return refusals{
 		field + " is empty":                  {change: put(inside, "[]"), field: field, says: "should have at least 1 items"},
-		field + " has 129 devices":           {change: put(inside, listOf(129, "{node: n1, id: wwn-0x%04d}")), field: field, says: "must have at most 128 items"},
+		field + " has 513 devices":           {change: put(inside, listOf(513, "{node: n1, id: wwn-0x%04d}")), field: field, says: "must have at most 512 items"},
 		field + " has a device twice":        {change: put(inside, "[{node: n1, id: wwn-0x5000}, {node: n1, id: wwn-0x5000}]"), field: field + "[]", says: "Duplicate value"},
 		field + " has a device without node": {change: put(item, "{id: wwn-0x5000}"), field: field + "[].node", says: "Required value"},
 		field + " has a device without id":   {change: put(item, "{node: n1}"), field: field + "[].id", says: "Required value"},
@@ -148,7 +148,7 @@ func selectorRefusals(field, inside string) refusals {
 	return rows
 }
 
-// quantityRefusals are the rows of a Size.
+// quantityRefusals are the rows of a size.
 func quantityRefusals(field, inside string) refusals {
 	return boundRefusals(field, inside, map[string]string{
 		`""`: "should be at least 1 chars long", `"` + strings.Repeat("1", 33) + `"`: "may not be more than 32 bytes",

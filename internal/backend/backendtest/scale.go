@@ -52,8 +52,8 @@ func refused(b *testing.B, err error) float64 {
 	}
 }
 
-// Bounded checks that no object of a filesystem of 1000 nodes is larger than 64 KiB, besides lists of devices: neither its FileSystem, also while
-// it is being made, nor any of its FileSystemNodes, when all of their disks are used.
+// Bounded checks that no object of a filesystem of 1000 nodes is larger than 64 KiB, besides lists of devices: neither its FileSystem, also
+// while it is being made, nor any of its FileSystemNodes, when all of their disks are used.
 func Bounded(t *testing.T, of backend.Backend, in backend.Input) {
 	t.Helper()
 	const most = 64 << 10

@@ -111,8 +111,8 @@ func (Backend) Adopts(spec *v1alpha1.FileSystemSpec) string {
 // maxID is the highest numeric id of a node or a target: BeeGFS keeps them in 16 bits (beegfs-setup-meta -s, 7.4.6).
 const maxID = 65535
 
-// allocator gives ids to servers and targets, once and for ever. The highest of each kind that was given lies in the status, who has which in
-// the FileSystemNodes.
+// allocator gives ids to servers and targets, once and for ever. The highest of each kind that was given lies in the status, who has which
+// in the FileSystemNodes.
 type allocator struct {
 	in      backend.Input
 	status  *v1alpha1.BeeGFSStatus
@@ -302,7 +302,7 @@ func (a *allocator) agrees(who server, m v1alpha1.GivenServerID) (v1alpha1.Insta
 	role := v1alpha1.RoleStorage
 	if number, ok := strings.CutPrefix(m.Name, componentMeta+"-"); ok {
 		role = v1alpha1.RoleMetadata
-		if slot, err := strconv.Atoi(number); err != nil || slot < 0 || slot >= maxSlots || metaMemberName(int32(slot)) != m.Name { //nolint:gosec // below maxSlots
+		if slot, err := strconv.ParseInt(number, 10, 32); err != nil || slot < 0 || slot >= maxSlots || metaMemberName(int32(slot)) != m.Name {
 			return refuse("%s: a metadata server is called %s-<slot>, with a slot from 0 to %d; correct the entry", field, componentMeta, maxSlots-1)
 		}
 		if len(m.Targets) > 1 || len(m.Targets) == 1 && m.Targets[0].ID != m.ID {
@@ -345,8 +345,8 @@ func (a *allocator) id(promised int32, last *int32, kind string) (int32, error) 
 	return promised, nil
 }
 
-// promises are the ids that are used up and not recorded yet, for the status. What was promised to somebody who is not wanted any more is not
-// among them, and is given to nobody.
+// promises are the ids that are used up and not recorded yet, for the status. What was promised to somebody who is not wanted any more is
+// not among them, and is given to nobody.
 func (a *allocator) promises() []v1alpha1.GivenIDs {
 	var out []v1alpha1.GivenIDs
 	byName := func(x, y server) int {
@@ -526,7 +526,8 @@ type place struct {
 }
 
 // serving are the metadata servers and the storage targets of which the management service says that they take part. That it remembers one
-// proves nothing: a store that is taken over from an earlier filesystem remembers all of them, before any daemon has looked at its directory.
+// proves nothing: a store that is taken over from an earlier filesystem remembers all of them, before any daemon has looked at its
+// directory.
 func serving(in backend.Input) map[place]bool {
 	out := map[place]bool{}
 	if in.State == nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -104,11 +105,15 @@ func TestRecordRefuses(t *testing.T) {
 			reason: v1alpha1.ReasonInvalidSpec, says: `no storage pool can be called "draining"`,
 		},
 		"a chunk size that is no power of two": {
-			change: func(in *backend.Input) { in.FileSystem.Spec.BeeGFS.StoragePools[0].Striping.ChunkSize = "768Ki" },
+			change: func(in *backend.Input) {
+				in.FileSystem.Spec.BeeGFS.StoragePools[0].Striping.ChunkSize = resource.MustParse("768Ki")
+			},
 			reason: v1alpha1.ReasonInvalidSpec, says: `spec.beegfs.storagePools[ssd].striping.chunkSize is "768Ki"; BeeGFS takes a power of two`,
 		},
 		"a chunk size below 64Ki": {
-			change: func(in *backend.Input) { in.FileSystem.Spec.BeeGFS.StoragePools[0].Striping.ChunkSize = "32Ki" },
+			change: func(in *backend.Input) {
+				in.FileSystem.Spec.BeeGFS.StoragePools[0].Striping.ChunkSize = resource.MustParse("32Ki")
+			},
 			reason: v1alpha1.ReasonInvalidSpec, says: `is "32Ki"`,
 		},
 		"interfaces that a node has not": {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -49,7 +50,7 @@ func cluster(version string) backend.Input {
 					},
 					Metadata: v1alpha1.BeeGFSMetadata{WorkerThreads: new(int32(40))},
 					StoragePools: []v1alpha1.BeeGFSPool{
-						{Name: "ssd", WorkerThreads: new(int32(14)), Striping: &v1alpha1.StripingSpec{ChunkSize: "1Mi", TargetsPerFile: 4}},
+						{Name: "ssd", WorkerThreads: new(int32(14)), Striping: &v1alpha1.StripingSpec{ChunkSize: resource.MustParse("1Mi"), TargetsPerFile: 4}},
 					},
 					Config: v1alpha1.BeeGFSConfig{
 						Storage: v1alpha1.Options{"connMaxInternodeNum": "24"}, Client: v1alpha1.Options{"tuneFileCacheType": "native"},

@@ -10,7 +10,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -145,41 +144,10 @@ func listOf(ids []int32) string {
 	return backend.List(out)
 }
 
-// member is a storage target or a metadata server that can be one side of a buddy group.
-type member struct {
-	id   int32
-	node string
-}
-
-// pairs makes groups of two on different nodes. It takes the two nodes that have most left, so that as few as possible stay alone; the
-// lower number is the primary, so that the answer is always the same.
-func pairs(members []member) [][2]int32 {
-	var out [][2]int32
-	left := map[string][]int32{}
-	for _, m := range members {
-		left[m.node] = append(left[m.node], m.id)
-	}
-	for _, ids := range left {
-		slices.Sort(ids)
-	}
-	for {
-		nodes := backend.SortedKeys(left)
-		slices.SortStableFunc(nodes, func(a, b string) int { return cmp.Compare(len(left[b]), len(left[a])) })
-		if len(nodes) < 2 || len(left[nodes[1]]) == 0 {
-			break
-		}
-		a, b := left[nodes[0]][0], left[nodes[1]][0]
-		left[nodes[0]], left[nodes[1]] = left[nodes[0]][1:], left[nodes[1]][1:]
-		out = append(out, [2]int32{min(a, b), max(a, b)})
-	}
-	slices.SortFunc(out, func(a, b [2]int32) int { return cmp.Compare(a[0], b[0]) })
-	return out
-}
-
 // mirrorStorage makes buddy groups of the targets of mirrored pools, when all that were given a number are there: with more of them,
 // fewer stay alone.
 func (w *work) mirrorStorage(in backend.Input, t cli.Tool) {
-	all := targetsOf(in)
+	all, domains := targetsOf(in), backend.NewDomains(in)
 	for _, pool := range in.FileSystem.Spec.StoragePools {
 		if backend.Copies(pool) < 2 || !has(in, featureMirrors) {
 			continue
@@ -190,13 +158,15 @@ func (w *work) mirrorStorage(in backend.Input, t cli.Tool) {
 			if target.pool.Name != pool.Name {
 				continue
 			}
-			complete = complete && target.online()
+			// A group is for ever, so it is not made while nobody knows which failure domain a node is in.
+			_, known := domains.Of(target.node)
+			complete = complete && target.online() && known
 			mirrored = mirrored || target.mirror != 0
 			if target.mirror == 0 && target.online() && !target.asked() && target.poolNow() == poolID(target.slot) {
 				free = append(free, member{target.id, target.node})
 			}
 		}
-		groups := pairs(free)
+		groups := pairs(free, domains)
 		switch {
 		case len(groups) == 0:
 		case !mirrored && jobSucceeded(in, poolJobName(in, pool)):
@@ -206,7 +176,7 @@ func (w *work) mirrorStorage(in backend.Input, t cli.Tool) {
 				"BeeGFS lists no buddy group of pool %s, and it had some: bring back the store of the management service; new groups would lose what the old ones hold",
 				pool.Name))
 		case !complete:
-			w.why = append(w.why, fmt.Sprintf("buddy groups of pool %s are made when all its targets are online", pool.Name))
+			w.why = append(w.why, fmt.Sprintf("buddy groups of pool %s are made when all its targets are online, and their nodes in the cluster", pool.Name))
 		default:
 			for _, g := range groups {
 				w.do(fmt.Sprintf("targets %d and %d are no buddy group yet", g[0], g[1]), t.AddMirror("s", g[0], g[1]))
@@ -221,18 +191,19 @@ func (w *work) mirrorMetadata(in backend.Input, t cli.Tool) {
 		return
 	}
 	var free []member
-	complete := true
+	complete, domains := true, backend.NewDomains(in)
 	for _, a := range metadataServers(in) {
 		s := serverOf(in.State, v1alpha1.RoleMetadata, a.ID)
-		complete = complete && s != nil && s.Online
+		_, known := domains.Of(a.Node)
+		complete = complete && s != nil && s.Online && known
 		if mirrorOf(in.State, v1alpha1.RoleMetadata, a.ID) == 0 {
 			free = append(free, member{a.ID, a.Node})
 		}
 	}
-	groups := pairs(free)
+	groups := pairs(free, domains)
 	switch {
 	case len(groups) > 0 && !complete:
-		w.why = append(w.why, "buddy groups of the metadata servers are made when all of them are online")
+		w.why = append(w.why, "buddy groups of the metadata servers are made when all of them are online, and their nodes in the cluster")
 	case len(groups) > 0 && in.State.MetadataMirrored && len(free) == len(metadataServers(in)):
 		w.why = append(w.why,
 			"BeeGFS lists no buddy group of metadata servers, and the metadata is mirrored: bring back the store of the management service")
@@ -289,9 +260,7 @@ func poolJobName(in backend.Input, pool v1alpha1.StoragePoolSpec) string {
 func poolCommands(t cli.Tool, pool v1alpha1.StoragePoolSpec, striping *v1alpha1.StripingSpec, id int32, first bool) []spec.Command {
 	chunk, perFile := int64(defaultChunkSize), int32(defaultTargetsPerFile)
 	if s := striping; s != nil {
-		if q, err := resource.ParseQuantity(string(s.ChunkSize)); err == nil && q.Value() > 0 {
-			chunk = q.Value()
-		}
+		chunk = cmp.Or(s.ChunkSize.Value(), chunk)
 		perFile = cmp.Or(s.TargetsPerFile, perFile)
 	}
 	directory := "/" + pool.Name

@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -150,13 +151,6 @@ func TestTrap3BuddyGroupsThatWereForgottenAreNotMadeAnew(t *testing.T) {
 	g.Expect(New().Observe(in).Problems).To(ContainElement(HaveField("Message", ContainSubstring("bring back the store of the management service"))))
 }
 
-func TestPairsLeaveAsFewAloneAsPossible(t *testing.T) {
-	g := NewWithT(t)
-	g.Expect(pairs([]member{{1, "a"}, {2, "a"}, {3, "b"}, {4, "c"}})).To(Equal([][2]int32{{1, 3}, {2, 4}}))
-	g.Expect(pairs([]member{{1, "a"}, {2, "a"}, {3, "a"}, {4, "b"}})).To(Equal([][2]int32{{1, 4}}))
-	g.Expect(pairs([]member{{1, "a"}, {2, "a"}})).To(BeEmpty())
-}
-
 func TestTheMetadataIsMirroredBeforeAnybodyMounts(t *testing.T) {
 	g := NewWithT(t)
 	in := healthy(t, "7.4.6")
@@ -285,7 +279,7 @@ func TestTheJobOfAPoolIsARecordThatOutlivesTheStateOfItsTargets(t *testing.T) {
 	made, kept := jobsOf(t, in)
 	g.Expect(made).To(BeEmpty())
 	g.Expect(kept).To(HaveLen(2))
-	in.FileSystem.Spec.BeeGFS.StoragePools[0].Striping.ChunkSize = "2Mi"
+	in.FileSystem.Spec.BeeGFS.StoragePools[0].Striping.ChunkSize = resource.MustParse("2Mi")
 	g.Expect(workOf(in).pools[0].name).NotTo(Equal(kept[0]), "another pattern is another job")
 }
 

@@ -60,7 +60,7 @@ func (o *observer) serves() bool {
 		return false
 	}
 	for _, i := range o.seen.Instances {
-		if i.Role == v1alpha1.RoleMetadata && !i.Online && !o.buddyServes(v1alpha1.RoleMetadata, i.NodeID) {
+		if i.Role == v1alpha1.RoleMetadata && !i.Online && !o.buddies.serves(v1alpha1.RoleMetadata, i.NodeID) {
 			return false
 		}
 	}
@@ -70,37 +70,16 @@ func (o *observer) serves() bool {
 			known = known || of.id == t.ID && of.initialized != nil
 		}
 		// A target that was never in the filesystem holds nothing, and neither does one that was emptied.
-		if known && !t.Online && !t.Removable && !o.buddyServes(v1alpha1.RoleStorage, t.ID) {
+		if known && !t.Online && !t.Removable && !o.buddies.serves(v1alpha1.RoleStorage, t.ID) {
 			return false
 		}
 	}
 	for _, l := range o.leftovers {
-		if l.Initialized != nil && l.Drained == nil && l.said != nil && !l.said.Online && !o.buddyServes(v1alpha1.RoleStorage, l.ID) {
+		if l.Initialized != nil && l.Drained == nil && l.said != nil && !l.said.Online && !o.buddies.serves(v1alpha1.RoleStorage, l.ID) {
 			return false
 		}
 	}
 	return !slices.ContainsFunc(o.fs.Spec.StoragePools, func(p v1alpha1.StoragePoolSpec) bool { return o.seen.Online(p.Name) == 0 })
-}
-
-// buddyServes is true when the other one of a buddy group is online, and has all of the data.
-func (o *observer) buddyServes(role v1alpha1.InstanceRole, id int32) bool {
-	for _, m := range o.in.State.Mirrors {
-		if m.Role != role || m.Primary != id && m.Secondary != id || role == v1alpha1.RoleMetadata && !o.in.State.MetadataMirrored {
-			continue
-		}
-		other := m.Primary + m.Secondary - id
-		t := listed(o.in.State, role, other)
-		return t != nil && t.Online && consistencyMessage(t.Consistency) == "" && o.seenOnline(role, other)
-	}
-	return false
-}
-
-// seenOnline is true when nothing newer than BeeGFS's answer says that a target, or the server of metadata, has gone.
-func (o *observer) seenOnline(role v1alpha1.InstanceRole, id int32) bool {
-	if role == v1alpha1.RoleMetadata {
-		return slices.ContainsFunc(o.seen.Instances, func(i v1alpha1.InstanceStatus) bool { return i.Role == role && i.NodeID == id && i.Online })
-	}
-	return slices.ContainsFunc(o.seen.Targets, func(t v1alpha1.TargetStatus) bool { return t.ID == id && t.Online })
 }
 
 // wrongTargets names the storage targets that wait for their disks, those that are not online, and those that are, and whose data is

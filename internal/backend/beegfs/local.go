@@ -117,7 +117,9 @@ func metaMember(fs *v1alpha1.FileSystem, a backend.Given, disks []*v1alpha1.Stor
 }
 
 // storageMember has the targets that the server is to use: none that was taken out, and none of a directory that was never given an id.
-func storageMember(fs *v1alpha1.FileSystem, a backend.Given, disks []*v1alpha1.StorageTarget, remembers map[place]bool) v1alpha1.NodeMember {
+func storageMember(
+	fs *v1alpha1.FileSystem, a backend.Given, disks []*v1alpha1.StorageTarget, remembers map[place]bool,
+) v1alpha1.NodeMember {
 	member := backend.Member(a.Role, storageInstance(a.StoragePool))
 	member.Variables = valuesOf(map[string]string{variableNodeID: fmt.Sprint(a.ID), variableAlias: a.Instance()})
 	for _, t := range a.Targets {

@@ -15,7 +15,8 @@ import (
 func (b Backend) Observe(in backend.Input) backend.Observation {
 	in = in.Indexed()
 	o := observer{
-		in: in, readTime: b.TellTime, fs: in.FileSystem, placements: backend.NewPlacements(in), given: in.Given(),
+		in: in, readTime: b.TellTime, fs: in.FileSystem, placements: backend.NewPlacements(in), domains: backend.NewDomains(in),
+		given:   in.Given(),
 		targets: targetsOf(in), drains: drainsOf(in), leftovers: leftovers(in), work: workOf(in),
 	}
 	o.management()
@@ -23,12 +24,15 @@ func (b Backend) Observe(in backend.Input) backend.Observation {
 	o.storage()
 	o.clients()
 	o.seen.Count()
+	o.buddies = o.buddiesNow()
 	o.seen.Licensed = licensed(in)
 	o.diagnose()
 	o.seen.Serves = o.serves()
 	o.seen.Pinned = o.placements.Pinned()
+	o.seen.Spread = o.spread()
 	o.restarts()
 	o.sole()
+	o.together()
 	o.seen.Unconfirmed = o.unconfirmed()
 	o.seen.Repeat = repeats(in, o.work)
 	return o.seen
@@ -44,12 +48,14 @@ type observer struct {
 	fs         *v1alpha1.FileSystem
 	seen       backend.Observation
 	placements *backend.Placements
+	domains    backend.Domains
 	// given are the servers with what they were given.
 	given     []backend.Given
 	targets   []target
 	drains    []drain
 	leftovers []leftover
 	work      work
+	buddies   buddies
 	// unplaced are the disks that are not chosen yet, each in words that follow "waiting for disks: ".
 	unplaced []string
 	// impostors are servers that BeeGFS knows at another address than the one that has their number.
@@ -110,7 +116,8 @@ func (o *observer) metadata() {
 				instance.Message = stateMessage(t)
 			}
 		}
-		instance.Placement = o.placements.Of(a.Node, metaInstance(a.Slot), instance.Name, o.fs.Spec.Metadata.CPUPinning, o.disksNamed(instance.Target))
+		instance.Placement = o.placements.Of(a.Node, metaInstance(a.Slot), instance.Name, o.fs.Spec.Metadata.CPUPinning,
+			o.disksNamed(instance.Target))
 		o.seen.Instances = append(o.seen.Instances, instance)
 	}
 }

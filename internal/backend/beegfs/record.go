@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -110,13 +109,12 @@ func checkSpec(in backend.Input) error {
 			return backend.Invalid(v1alpha1.ReasonInvalidSpec, "no storage pool can be called %q: targets that are drained go to a pool of that name; choose another name", drainingPool)
 		}
 		striping := ownPool(fs, pool.Name).Striping
-		if striping == nil || striping.ChunkSize == "" {
+		if striping == nil || striping.ChunkSize.IsZero() {
 			continue
 		}
-		size, err := resource.ParseQuantity(string(striping.ChunkSize))
-		if bytes := size.Value(); err != nil || bytes < 64<<10 || bytes > 2<<30 || bytes&(bytes-1) != 0 {
+		if bytes := striping.ChunkSize.Value(); bytes < 64<<10 || bytes > 2<<30 || bytes&(bytes-1) != 0 {
 			return backend.Invalid(v1alpha1.ReasonInvalidSpec,
-				"spec.beegfs.storagePools[%s].striping.chunkSize is %q; BeeGFS takes a power of two from 64Ki to 2Gi, such as 512Ki or 1Mi", pool.Name, striping.ChunkSize)
+				"spec.beegfs.storagePools[%s].striping.chunkSize is %q; BeeGFS takes a power of two from 64Ki to 2Gi, such as 512Ki or 1Mi", pool.Name, striping.ChunkSize.String())
 		}
 	}
 	return nil

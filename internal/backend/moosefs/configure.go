@@ -18,7 +18,7 @@ import (
 // changed pool makes another Job, and a finished one stays as the record that it was done.
 func (b *builder) storageClassJob() client.Object {
 	fs := b.in.FileSystem
-	configure := storageClasses(fs, b.master.IP)
+	configure := storageClasses(b.in, b.domains, b.master.IP)
 	b.secrets["storageclasses.json"] = backend.Encode(configure)
 	b.secrets[adminMountKey] = []byte(adminMountConfig(b.in))
 	pod := b.pod(componentStorageClasses, "", secretVolume)
@@ -42,7 +42,8 @@ func (b *builder) storageClassJob() client.Object {
 }
 
 // storageClasses makes one class and one directory per pool. Every command can be run again.
-func storageClasses(fs *v1alpha1.FileSystem, masterIP string) spec.Configure {
+func storageClasses(in backend.Input, domains backend.Domains, masterIP string) spec.Configure {
+	fs := in.FileSystem
 	const mountPoint = "/run/parallelfs-admin"
 	configure := spec.Configure{Mount: &spec.Mount{
 		Path: mountPoint, FSType: mountType, Source: mountSource(backend.Address(masterIP, portsOf(fs).clients())),
@@ -51,7 +52,7 @@ func storageClasses(fs *v1alpha1.FileSystem, masterIP string) spec.Configure {
 		},
 	}}
 	for i, pool := range fs.Spec.StoragePools {
-		expression := placement(fs, pool)
+		expression := placement(in, domains, pool)
 		configure.Commands = append(configure.Commands, classCommands(fs.Spec.Version, mountPoint, pool.Name, expression)...)
 		directory := path.Join(mountPoint, pool.Name)
 		configure.Commands = append(configure.Commands,
@@ -77,14 +78,17 @@ func setTrashTime(version string) string {
 }
 
 // placement is the expression of a pool's storage class: so many copies, each on another chunkserver with the pool's
-// label. One chunkserver per pool and node makes that another node.
-func placement(fs *v1alpha1.FileSystem, pool v1alpha1.StoragePoolSpec) string {
-	for _, p := range fs.Status.StoragePools {
-		if p.Name == pool.Name {
-			return fmt.Sprintf("%d%s", backend.Copies(pool), label(p.Slot))
-		}
+// label. One chunkserver per pool and node makes that another node; where it can be, each is in another failure domain.
+func placement(in backend.Input, domains backend.Domains, pool v1alpha1.StoragePoolSpec) string {
+	record, recorded := in.Pool(pool.Name)
+	if !recorded {
+		return ""
 	}
-	return ""
+	expression := fmt.Sprintf("%d%s", backend.Copies(pool), label(record.Slot))
+	if major(in.FileSystem.Spec.Version) != "3" && spreads(in, domains, pool) {
+		expression += differentRacks
+	}
+	return expression
 }
 
 // classCommands make or change one storage class. Mode strict ("s"): a full pool gives ENOSPC instead of silently

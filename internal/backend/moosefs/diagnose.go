@@ -3,6 +3,7 @@ package moosefs
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
@@ -70,7 +71,9 @@ func (o *observer) serves() bool {
 		return false
 	}
 	for _, pool := range o.fs.Spec.StoragePools {
-		if o.in.State.StorageClasses[pool.Name] != placement(o.fs, pool) || o.seen.Online(pool.Name) == 0 {
+		// In which racks copies are is no matter of service.
+		have, want := o.in.State.StorageClasses[pool.Name], placement(o.in, o.domains, pool)
+		if strings.TrimSuffix(have, differentRacks) != strings.TrimSuffix(want, differentRacks) || o.seen.Online(pool.Name) == 0 {
 			return false
 		}
 		// The master has counted without the chunkservers that it missed. It did not know of those that have gone since, and each of them
@@ -110,7 +113,7 @@ func (o *observer) diagnoseMaster(say func(reason, format string, args ...any)) 
 func (o *observer) diagnosePlacement(say func(reason, format string, args ...any)) {
 	var wrong []string
 	for _, pool := range o.fs.Spec.StoragePools {
-		want := placement(o.fs, pool)
+		want := placement(o.in, o.domains, pool)
 		if have := o.in.State.StorageClasses[pool.Name]; have != want {
 			wrong = append(wrong, fmt.Sprintf("%s is %q and should be %q", pool.Name, have, want))
 		}

@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,7 +33,7 @@ func onDisks(version string) backend.Input {
 	fs := in.FileSystem
 	fs.Spec.Metadata.Targets = v1alpha1.TargetsSpec{Devices: []v1alpha1.DeviceReference{{Node: "n1", ID: "nvme-eui.01"}}}
 	fs.Spec.Metadata.CPUPinning = &v1alpha1.CPUPinning{
-		Mode: v1alpha1.PinningKubeletStatic, CPUs: new(int32(2)), Memory: "16Gi",
+		Mode: v1alpha1.PinningKubeletStatic, CPUs: new(int32(2)), Memory: resource.MustParse("16Gi"),
 	}
 	fs.Spec.StoragePools[0].Targets = v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{MediaType: v1alpha1.SSD, CountPerNode: 2}}
 	fs.Spec.StoragePools[0].CPUPinning = &v1alpha1.CPUPinning{

@@ -13,7 +13,8 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Members are the children of a MooseFS filesystem: the probe's Secret, a Secret and a ConfigMap with what the pods are told, one DaemonSet per role (one per pool for chunkservers), and the Job that makes the storage classes.
+// Members are the children of a MooseFS filesystem: the probe's Secret, a Secret and a ConfigMap with what the pods are told, one DaemonSet
+// per role (one per pool for chunkservers), and the Job that makes the storage classes.
 func (Backend) Members(in backend.Input) ([]client.Object, error) {
 	in = in.Indexed()
 	fs := in.FileSystem
@@ -27,7 +28,9 @@ func (Backend) Members(in backend.Input) ([]client.Object, error) {
 		return nil, backend.Invalid(v1alpha1.ReasonNoNodes,
 			"node %s, which holds the metadata, is not in the cluster or has no InternalIP; bring it back, or restore the metadata from a metalogger", fs.Status.Metadata.Node)
 	}
-	b := builder{in: in, image: image, master: master, told: map[string][]byte{}, secrets: map[string][]byte{}}
+	b := builder{
+		in: in, image: image, master: master, told: map[string][]byte{}, secrets: map[string][]byte{}, domains: backend.NewDomains(in),
+	}
 	if err := b.build(); err != nil {
 		return nil, err
 	}
@@ -42,6 +45,7 @@ type builder struct {
 	objects []client.Object
 	// told and secrets are what the node binary reads, by file name; secrets hold the operator's password.
 	told, secrets map[string][]byte
+	domains       backend.Domains
 }
 
 func (b *builder) build() error {
@@ -108,6 +112,7 @@ func (b *builder) masterSet() (client.Object, error) {
 	}
 	b.secrets[passwordKey] = []byte(b.in.Password)
 	b.secrets["master.json"] = backend.Encode(run)
+	b.secrets[topologyKey] = []byte(topology(b.in, b.domains))
 	// The permission to initialize is withdrawn once; that must not restart the master.
 	for _, d := range run.Directories {
 		d.Initialize.Granted = false

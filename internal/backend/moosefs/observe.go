@@ -10,7 +10,10 @@ import (
 // Observe sets what should be there, from the recorded status, beside what the master says is there.
 func (b Backend) Observe(in backend.Input) backend.Observation {
 	in = in.Indexed()
-	o := observer{disksOf: map[[2]string][]int{}, in: in, readTime: b.TellTime, fs: in.FileSystem, ports: portsOf(in.FileSystem), placements: backend.NewPlacements(in)}
+	o := observer{
+		in: in, readTime: b.TellTime, fs: in.FileSystem, ports: portsOf(in.FileSystem), placements: backend.NewPlacements(in),
+		domains: backend.NewDomains(in), disksOf: map[[2]string][]int{},
+	}
 	o.management()
 	o.servers()
 	o.storage()
@@ -19,8 +22,10 @@ func (b Backend) Observe(in backend.Input) backend.Observation {
 	o.diagnose()
 	o.seen.Serves = o.serves()
 	o.seen.Pinned = o.placements.Pinned()
+	o.seen.Spread = o.spread()
 	o.restarts()
 	o.sole()
+	o.together()
 	return o.seen
 }
 
@@ -40,8 +45,9 @@ type observer struct {
 	disksOf map[[2]string][]int
 	// unplaced are the disks that are not chosen yet, each in words that follow "waiting for disks: ".
 	unplaced []string
-	// placements are where the daemons run.
+	// placements are where the daemons run, domains where the nodes are.
 	placements *backend.Placements
+	domains    backend.Domains
 }
 
 func (o *observer) management() {

@@ -58,17 +58,22 @@ func options(field, version, daemon string, owned, defaults map[string]string, u
 func masterRun(in backend.Input) (spec.Run, error) {
 	fs, p := in.FileSystem, portsOf(in.FileSystem)
 	data, directories, onTargets := masterPlaces(fs)
-	rendered, err := options("spec.moosefs.config.metadata", fs.Spec.Version, "mfsmaster", map[string]string{
+	owned := map[string]string{
 		"WORKING_USER":       daemonUser,
 		"WORKING_GROUP":      daemonUser,
 		"SYSLOG_IDENT":       "mfsmaster",
 		"DATA_PATH":          data,
 		"EXPORTS_FILENAME":   exportsConfig,
-		"TOPOLOGY_FILENAME":  backend.RunDirectory + "/mfstopology.cfg",
+		"TOPOLOGY_FILENAME":  topologyFile,
 		"MATOML_LISTEN_HOST": "*", "MATOML_LISTEN_PORT": fmt.Sprint(p.metaloggers()),
 		"MATOCS_LISTEN_HOST": "*", "MATOCS_LISTEN_PORT": fmt.Sprint(p.chunkservers()),
 		"MATOCL_LISTEN_HOST": "*", "MATOCL_LISTEN_PORT": fmt.Sprint(p.clients()),
-	}, nil, own(fs).Config.Metadata)
+	}
+	if fs.Spec.FailureDomains.Label != "" {
+		// In 4.x it would override what the storage classes say (mfsmaster.cfg(5)).
+		owned["CHUNKS_UNIQUE_MODE"] = fmt.Sprint(uniqueMode(in, backend.NewDomains(in)))
+	}
+	rendered, err := options("spec.moosefs.config.metadata", fs.Spec.Version, "mfsmaster", owned, nil, own(fs).Config.Metadata)
 	if err != nil {
 		return spec.Run{}, err
 	}
@@ -78,8 +83,8 @@ func masterRun(in backend.Input) (spec.Run, error) {
 		Files: []spec.File{
 			{Path: masterConfig, Content: rendered, Mode: 0o640},
 			{Path: exportsConfig, Content: exports(in), Mode: 0o640},
-			{Path: backend.RunDirectory + "/mfstopology.cfg", Content: "# one rack\n", Mode: 0o640},
 		},
+		Reload: []string{topologyFile},
 		// "start" always: the default action is "restart", which stops whoever holds the lock (mfsmaster(8)).
 		Command: []string{"mfsmaster", "-f", "-c", masterConfig, "start"},
 		// A clean stop leaves metadata.mfs; after a crash it is missing, and -a rebuilds it from the last save and the change logs.

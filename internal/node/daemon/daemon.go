@@ -45,6 +45,8 @@ type Host struct {
 	ProveLimit time.Duration
 	// Pin binds this thread, which Exec then replaces.
 	Pin func(spec.Pinning) (affinity.Effective, error)
+	// Follow starts what tells the daemon that files have changed, as a user of the system.
+	Follow func(files []string, uid, gid int) error
 	// CommandLimit is how long the command that initializes a directory may run.
 	CommandLimit time.Duration
 	// After is time.After; between two rounds of questions is one second.
@@ -62,6 +64,7 @@ func ThisHost() Host {
 		Prove:        target.Prove,
 		ProveLimit:   5 * time.Second,
 		Pin:          affinity.Apply,
+		Follow:       startFollowing,
 		CommandLimit: 2 * time.Minute,
 		After:        time.After,
 	}
@@ -129,6 +132,11 @@ func Run(ctx context.Context, told spec.Run, host Host, log *slog.Logger) error 
 	argv, err := Argv(told, recovering, lookup)
 	if err != nil {
 		return err
+	}
+	if len(told.Reload) > 0 {
+		if err := host.Follow(told.Reload, uid, gid); err != nil {
+			return err
+		}
 	}
 	return become(ctx, argv, told, node.told.Pinning, host, log)
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -35,6 +36,8 @@ type container struct {
 	pinFault error
 	// named is the name of the node; empty is n1.
 	named string
+	// followed are the files that may change while the daemon runs, and who may tell it.
+	followed string
 }
 
 func (c *container) node() string { return cmp.Or(c.named, "n1") }
@@ -69,6 +72,10 @@ func (c *container) host() daemon.Host {
 		Pin: func(p spec.Pinning) (affinity.Effective, error) {
 			c.pinned = append(c.pinned, p.CPUs)
 			return affinity.Effective{CPUs: p.CPUs}, c.pinFault
+		},
+		Follow: func(files []string, uid, gid int) error {
+			c.followed = fmt.Sprint(files, uid, gid)
+			return nil
 		},
 		After: func(time.Duration) <-chan time.Time {
 			passed := make(chan time.Time, 1)

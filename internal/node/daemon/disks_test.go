@@ -121,8 +121,7 @@ func TestADaemonTakesThePlaceOfTheProcessWithItsPinningAndItsSignals(t *testing.
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
 	n := startNode(t, told)
-	n.says(t, "the operator has not said yet what the daemon uses on this node")
-	// It is written whole, as a ConfigMap is.
+	n.says(t, "the agent of this node has not written yet what its servers are told")
 	cpu := lastCPU(t)
 	c.tell(t, spec.Member{Pinning: &spec.Pinning{CPUs: cpu, Why: "spec.storagePools"}})
 	n.becomesTheDaemon(t)

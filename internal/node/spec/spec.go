@@ -35,6 +35,9 @@ type Run struct {
 	Command []string `json:"command"`
 	// Recover adds arguments to Command when a file of the data is missing, which tells a crash from a clean stop.
 	Recover *Recover `json:"recover,omitempty"`
+	// Reload are absolute paths of files, such as those of a mounted Secret, that may change while the daemon runs: it then gets SIGHUP, and
+	// reads its configuration anew.
+	Reload []string `json:"reload,omitempty"`
 }
 
 // OnTargets says how a daemon uses its targets: each proven one gives a Directory, which is then treated like those of Run.

@@ -93,11 +93,11 @@ func removal(status []string) (removing, ready bool) {
 	return removing, ready && scanned
 }
 
-// class is a storage class as mfscli shows it: a label expression per copy, for each time of a file's life.
+// class is a storage class as mfscli shows it: an expression, such as "2A/[RACK]", for each time of a file's life.
 type class struct {
-	keep []string
+	keep string
 	// others are for the times for which the class has copies of their own: "create", "arch" and "trash".
-	others map[string][]string
+	others map[string]string
 	// mode is LOOSE, STD or STRICT.
 	mode string
 }
@@ -105,16 +105,24 @@ type class struct {
 // String is the expression for keeping, such as "2A", and behind it all in which the class is not as the operator makes
 // its own: strict, and with the same copies at all times. So "2A" means that there is nothing else to know.
 func (c class) String() string {
-	said := []string{expression(c.keep)}
+	said := []string{c.keep}
 	for _, time := range backend.SortedKeys(c.others) {
-		if !slices.Equal(c.others[time], c.keep) {
-			said = append(said, time+" "+expression(c.others[time]))
+		if c.others[time] != c.keep {
+			said = append(said, time+" "+c.others[time])
 		}
 	}
 	if c.mode != "STRICT" {
 		said = append(said, "mode "+c.mode)
 	}
 	return strings.Join(said, "; ")
+}
+
+// count notes how many copies a chunk should have and has, of which there are some. A goal of 0 is of chunks that no file has any more.
+// The last column, 10, is for 10 and more.
+func count(data *backend.DataHealth, goal, copies, chunks int64) {
+	if goal > 0 && chunks > 0 && (data.Fewest == 0 || copies < data.Fewest) {
+		data.Fewest = copies
+	}
 }
 
 // expression writes copies as the commands for storage classes take them: "A", "A", "B" as "2A,1B".

@@ -117,7 +117,7 @@ func TestAHealthyMasterTellsAll(t *testing.T) {
 			g.Expect(disk.Chunks).To(BeNumerically(">", 1))
 		}
 		g.Expect(state.Targets).To(HaveLen(6))
-		g.Expect(state.Data).To(Equal(backend.DataHealth{Known: true, Stable: 12}))
+		g.Expect(state.Data).To(Equal(backend.DataHealth{Known: true, Stable: 12, Fewest: 1}))
 		g.Expect(connected(state.Sessions)).To(Equal([]backend.Session{
 			{IP: ip + "11", Path: "/mnt/fs/scratch", Connected: true, Version: version},
 		}))
@@ -137,8 +137,8 @@ func TestClassesThatTheOperatorDidNotMakeDiffer(t *testing.T) {
 	}
 	g.Expect(classes["3.0.117"]).To(HaveKeyWithValue("3", "3*; mode STD"))
 	g.Expect(classes["4.57.5"]).To(HaveKeyWithValue("2CP", "2*; mode STD"))
-	g.Expect(class{keep: []string{"A", "A"}, others: map[string][]string{"create": {"A"}}, mode: "STRICT"}.String()).To(Equal("2A; create 1A"))
-	g.Expect(class{keep: []string{"A", "B+C"}, mode: "STRICT"}.String()).To(Equal("1A,1B+C"))
+	g.Expect(class{keep: "2A/[RACK]", others: map[string]string{"create": "2A"}, mode: "STRICT"}.String()).To(Equal("2A/[RACK]; create 2A"))
+	g.Expect(expression([]string{"A", "B+C"})).To(Equal("1A,1B+C"))
 }
 
 func TestAClassOf3ThatWasChangedIsWhatItWasChangedTo(t *testing.T) {
@@ -386,3 +386,29 @@ func fuzz(f *testing.F, version string) {
 func FuzzMfscliOf3(f *testing.F) { fuzz(f, "3.0.117") }
 
 func FuzzMfscliOf4(f *testing.F) { fuzz(f, "4.57.5") }
+
+func TestTheFewestCopiesOfAnyChunkAreKnown(t *testing.T) {
+	cases := map[string]struct {
+		cells  []cell
+		fewest int64
+	}{
+		"every chunk has as many as the one that has the fewest, or more": {[]cell{{"3", "3", 7}, {"2", "2", 1}, {"9", "10", 4}}, 2},
+		"a chunk that has lost a copy counts":                             {[]cell{{"3", "3", 7}, {"3", "1", 1}}, 1},
+		"chunks that no file has any more don't":                          {[]cell{{"3", "3", 7}, {"0", "1", 5}}, 3},
+		"there is none without data":                                      {nil, 0},
+		"what is not understood is not known":                             {[]cell{{"3", "3", 7}, {"2", "10+", 5}}, 0},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) { NewWithT(t).Expect(fewest(c.cells)).To(Equal(c.fewest)) })
+	}
+	both(t, "damaged", func(g Gomega, state backend.State, _ string) { g.Expect(state.Data.Fewest).To(BeEquivalentTo(1)) })
+}
+
+func TestAClassWhoseCopiesAreInDifferentRacksSaysSo(t *testing.T) {
+	g := NewWithT(t)
+	outputs := said(t, "4.57.5", "healthy")
+	outputs[0] = []byte(strings.ReplaceAll(string(outputs[0]), `"uniqmask_str": "-"`, `"uniqmask_str": "[RACK]"`))
+	state, err := New("4.57.5", "").Parse(outputs)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(state.StorageClasses).To(HaveKeyWithValue("ssd", "2A/[RACK]"))
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -18,6 +19,8 @@ type answer struct {
 				Version string `json:"version"`
 			} `json:"general"`
 			Chunks *struct {
+				// All are the counts by the copies that chunks should have and have; those on disks that are marked for removal count.
+				All     []cell `json:"allchunks"`
 				Summary struct {
 					All struct {
 						Missing    int64 `json:"missing"`
@@ -76,14 +79,42 @@ type storageMode struct {
 	Labels []struct {
 		Definition string `json:"definition"`
 	} `json:"labels_list"`
+	// Distinct is by what the servers of the copies differ, such as "[RACK]"; "-" when by nothing.
+	Distinct string `json:"uniqmask_str"`
 }
 
-func (m storageMode) copies() []string {
-	var out []string
+// expression is what the commands for storage classes take.
+func (m storageMode) expression() string {
+	var copies []string
 	for _, l := range m.Labels {
-		out = append(out, l.Definition)
+		copies = append(copies, l.Definition)
 	}
-	return out
+	if m.Distinct == "" || m.Distinct == "-" {
+		return expression(copies)
+	}
+	return expression(copies) + "/" + m.Distinct
+}
+
+// cell counts the chunks that should have so many copies, and have so many. Of a chunk that is kept by erasure coding, copies are the parts
+// that can be lost, and one.
+type cell struct {
+	Target  string `json:"target"`
+	Current string `json:"current"`
+	Chunks  int64  `json:"chunks"`
+}
+
+// fewest is the number of copies of the chunk that has the fewest, 0 when a count is not understood.
+func fewest(cells []cell) int64 {
+	var data backend.DataHealth
+	for _, c := range cells {
+		goal, err := strconv.ParseInt(c.Target, 10, 64)
+		copies, wrong := strconv.ParseInt(c.Current, 10, 64)
+		if err != nil || wrong != nil {
+			return 0
+		}
+		count(&data, goal, copies, c.Chunks)
+	}
+	return data.Fewest
 }
 
 // parseJSON reads the answer of 4.x.
@@ -125,6 +156,7 @@ func (a answer) state() backend.State {
 			Missing: c.Summary.All.Missing, Endangered: c.Summary.All.Endangered,
 			Undergoal: c.Summary.All.Undergoal, Stable: c.Summary.All.Stable,
 		}
+		state.Data.Fewest = fewest(c.All)
 	}
 	for _, s := range d.Chunkservers {
 		state.Servers = append(state.Servers, backend.Server{
@@ -149,12 +181,12 @@ func (a answer) state() backend.State {
 		})
 	}
 	for _, c := range d.StorageClasses {
-		made := class{mode: c.Mode, others: map[string][]string{}}
+		made := class{mode: c.Mode, others: map[string]string{}}
 		for time, m := range c.Times {
 			if time == "keep" {
-				made.keep = m.copies()
+				made.keep = m.expression()
 			} else {
-				made.others[time] = m.copies()
+				made.others[time] = m.expression()
 			}
 		}
 		state.StorageClasses[c.Name] = made.String()

@@ -117,8 +117,17 @@ func (t *tables) masterInfo(r row) error {
 	return nil
 }
 
-// count reads a line such as "chunkclass missing:", "0". The others are the matrix that those are sums of.
+// count reads a line such as "chunkclass missing:", "0", or one of the matrix that those are sums of: "goal/copies/chunks:", "2", "1",
+// "19".
 func (t *tables) count(text string, r row) error {
+	if len(r) == 4 && r[0] == "goal/copies/chunks:" {
+		n, err := r.numbers(1, 2, 3)
+		if err != nil {
+			return fmt.Errorf("%w, in the line %s", err, quote(text))
+		}
+		count(&t.state.Data, n[0], n[1], n[2])
+		return nil
+	}
 	count := map[string]*int64{
 		"chunkclass missing:": &t.state.Data.Missing, "chunkclass endangered:": &t.state.Data.Endangered,
 		"chunkclass undergoal:": &t.state.Data.Undergoal, "chunkclass stable:": &t.state.Data.Stable,
@@ -206,8 +215,8 @@ func (t *tables) disk(r row) error {
 // archived ones; then for creation, keeping and archiving each: can it be fulfilled, number of copies, labels of the
 // copies; and the delay of archiving.
 func (t *tables) storageClass(r row) error {
-	copies := func(text string) []string { return strings.Split(text, " , ") }
-	made := class{mode: r[3], keep: copies(r[17]), others: map[string][]string{"create": copies(r[14])}}
+	copies := func(text string) string { return expression(strings.Split(text, " , ")) }
+	made := class{mode: r[3], keep: copies(r[17]), others: map[string]string{"create": copies(r[14])}}
 	// Every class has copies for archiving, from when it was created; without a delay it never archives.
 	if r[21] != "-" {
 		made.others["arch"] = copies(r[20])

@@ -1,0 +1,27 @@
+package filesystem
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/conditions"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// describeSpread says whether copies lie in different failure domains, as long as the spec names any.
+func describeSpread(fs *v1alpha1.FileSystem, spread *backend.Problem) {
+	if spread == nil {
+		meta.RemoveStatusCondition(&fs.Status.Conditions, v1alpha1.ConditionSpread)
+		return
+	}
+	status := metav1.ConditionFalse
+	switch spread.Reason {
+	case v1alpha1.ReasonAsAsked:
+		status = metav1.ConditionTrue
+	case v1alpha1.ReasonDataUnknown:
+		status = metav1.ConditionUnknown
+	}
+	conditions.Add(&fs.Status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionSpread, status,
+		spread.Reason, spread.Message)
+}

@@ -1,0 +1,262 @@
+package beegfs
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// member is a storage target or a metadata server that can be one side of a buddy group.
+type member struct {
+	id   int32
+	node string
+}
+
+// pairs makes groups of two on different nodes, and of different failure domains as long as there are any. It takes the two domains that
+// have most left, and of each the node that has, so that as few as possible stay alone; the lower number is the primary, so that the
+// answer is always the same.
+func pairs(members []member, domains backend.Domains) [][2]int32 {
+	var out [][2]int32
+	pair := func(a, b int32) { out = append(out, [2]int32{min(a, b), max(a, b)}) }
+	left := sides(members, domains)
+	for len(left) > 1 {
+		a, b := left.pop(), left.pop()
+		pair(a.take(), b.take())
+		left.push(a)
+		left.push(b)
+	}
+	for len(left) == 1 && len(left[0].parts) > 1 {
+		nodes := &left[0].parts
+		a, b := nodes.pop(), nodes.pop()
+		pair(a.take(), b.take())
+		nodes.push(a)
+		nodes.push(b)
+	}
+	slices.SortFunc(out, func(a, b [2]int32) int { return cmp.Compare(a[0], b[0]) })
+	return out
+}
+
+// side is a failure domain with the nodes in it as its parts, or a node with its members.
+type side struct {
+	name  string
+	count int
+	parts queue
+	ids   []int32
+}
+
+// sides are the failure domains that have members.
+func sides(members []member, domains backend.Domains) queue {
+	nodes, all := map[string]*side{}, map[string]*side{}
+	for _, m := range members {
+		if nodes[m.node] == nil {
+			nodes[m.node] = &side{name: m.node}
+		}
+		nodes[m.node].ids = append(nodes[m.node].ids, m.id)
+		nodes[m.node].count++
+	}
+	for name, node := range nodes {
+		slices.Sort(node.ids)
+		domain, _ := domains.Of(name)
+		if all[domain.String()] == nil {
+			all[domain.String()] = &side{name: domain.String()}
+		}
+		all[domain.String()].parts.push(node)
+		all[domain.String()].count += node.count
+	}
+	var out queue
+	for _, domain := range all {
+		out.push(domain)
+	}
+	return out
+}
+
+// take gives away one member.
+func (s *side) take() int32 {
+	s.count--
+	if len(s.parts) > 0 {
+		node := s.parts.pop()
+		id := node.take()
+		s.parts.push(node)
+		return id
+	}
+	id := s.ids[0]
+	s.ids = s.ids[1:]
+	return id
+}
+
+// queue has the side with most members first, and those with as many by name. It has none without members.
+type queue []*side
+
+func (q *queue) pop() *side {
+	first := (*q)[0]
+	*q = slices.Delete(*q, 0, 1)
+	return first
+}
+
+func (q *queue) push(s *side) {
+	if s.count == 0 {
+		return
+	}
+	at, _ := slices.BinarySearchFunc(*q, s, func(a, b *side) int {
+		return cmp.Or(cmp.Compare(b.count, a.count), strings.Compare(a.name, b.name))
+	})
+	*q = slices.Insert(*q, at, s)
+}
+
+// nodesByID are the nodes of the storage targets, or of the metadata servers, by the number that they were given.
+func nodesByID(in backend.Input, role v1alpha1.InstanceRole) map[int32]string {
+	out := map[int32]string{}
+	for _, a := range in.Given() {
+		switch {
+		case a.Role != role || a.Retired:
+		case role == v1alpha1.RoleMetadata:
+			out[a.ID] = a.Node
+		default:
+			for _, t := range a.Targets {
+				out[t.ID] = a.Node
+			}
+		}
+	}
+	return out
+}
+
+// spread is the condition Spread: whether the sides of each buddy group lie in different failure domains. Groups are never changed, so
+// those that do not stay as they are.
+func (o *observer) spread() *backend.Problem {
+	switch {
+	case o.domains.Label == "":
+		return nil
+	case o.in.State == nil:
+		return &backend.Problem{Reason: v1alpha1.ReasonDataUnknown, Message: "BeeGFS does not answer, so nobody knows which targets are buddies"}
+	}
+	var nodes, together []string
+	for _, role := range []v1alpha1.InstanceRole{v1alpha1.RoleMetadata, v1alpha1.RoleStorage} {
+		of := nodesByID(o.in, role)
+		for _, node := range of {
+			nodes = append(nodes, node)
+		}
+		for _, m := range o.in.State.Mirrors {
+			if m.Role == role && !o.domains.Apart(of[m.Primary], of[m.Secondary]) {
+				together = append(together, fmt.Sprintf("%s group %d (%d on node %s, %d on node %s)",
+					strings.ToLower(string(role)), m.ID, m.Primary, of[m.Primary], m.Secondary, of[m.Secondary]))
+			}
+		}
+	}
+	unlabeled := o.domains.Unlabeled(nodes)
+	switch {
+	case len(together) > 0:
+		message := fmt.Sprintf("%d buddy groups have both sides in one failure domain: %s; a group stays as it was made",
+			len(together), backend.List(together))
+		if unlabeled != nil {
+			message += "; " + unlabeled.Message
+		}
+		return &backend.Problem{Reason: v1alpha1.ReasonCopiesTogether, Message: message}
+	case unlabeled != nil:
+		return unlabeled
+	default:
+		return &backend.Problem{Reason: v1alpha1.ReasonAsAsked, Message: fmt.Sprintf(
+			"the nodes lie in %d failure domains, and the sides of all %d buddy groups in different ones", o.domains.Count(nodes), len(o.in.State.Mirrors))}
+	}
+}
+
+// together names the pods that may be restarted with others of their failure domain: those of servers all of whose data has a buddy in
+// another one, which is online and has all of it.
+func (o *observer) together() {
+	o.seen.Together = map[string]int{}
+	if o.in.State == nil {
+		return
+	}
+	targets, servers := nodesByID(o.in, v1alpha1.RoleStorage), nodesByID(o.in, v1alpha1.RoleMetadata)
+	// mirrored are the servers that hold something, unsafe those of them that hold something that is nowhere else.
+	mirrored, unsafe := map[string]bool{}, map[string]bool{}
+	note := func(server string, elsewhere bool) {
+		mirrored[server] = true
+		unsafe[server] = unsafe[server] || !elsewhere
+	}
+	for _, t := range o.targets {
+		// What was never in the filesystem holds nothing, and neither does what was emptied.
+		if t.said != nil && t.drained == nil || t.said == nil && t.initialized != nil {
+			note(storageName(t.pool.Name, t.node), o.buddyApart(v1alpha1.RoleStorage, t.id, t.node, targets))
+		}
+	}
+	for _, l := range o.leftovers {
+		if l.Drained == nil {
+			note(l.server.Instance(), false)
+		}
+	}
+	for _, a := range metadataServers(o.in) {
+		note(a.Instance(), o.buddyApart(v1alpha1.RoleMetadata, a.ID, a.Node, servers))
+	}
+	for _, p := range o.in.Pods {
+		server := ""
+		switch p.Component {
+		case componentStorage:
+			server = storageName(p.StoragePool, p.Node)
+		case componentMeta:
+			server = componentMeta + "-" + p.Instance + "." + p.Node
+		}
+		if mirrored[server] && !unsafe[server] {
+			o.seen.Together[p.Name.Name] = math.MaxInt
+		}
+	}
+}
+
+// buddyApart is true when the other side of a buddy group serves, has all of the data, and lies in another failure domain.
+func (o *observer) buddyApart(role v1alpha1.InstanceRole, id int32, node string, nodes map[int32]string) bool {
+	other, known := nodes[o.buddies.of[part{role, id}]]
+	return known && o.domains.Apart(node, other) && o.buddies.serves(role, id)
+}
+
+// part names a storage target, or a metadata server.
+type part struct {
+	role v1alpha1.InstanceRole
+	id   int32
+}
+
+// buddies are the sides of all buddy groups.
+type buddies struct {
+	// of is the other side of each.
+	of map[part]int32
+	// whole are those that are online, have all of the data, and of which nothing newer than BeeGFS's answer says that they have gone.
+	whole map[part]bool
+}
+
+// serves is true when the other side of a buddy group is online, and has all of the data.
+func (b buddies) serves(role v1alpha1.InstanceRole, id int32) bool {
+	other, mirrored := b.of[part{role, id}]
+	return mirrored && b.whole[part{role, other}]
+}
+
+// buddiesNow are those that BeeGFS lists. Groups of metadata servers count when the metadata is mirrored.
+func (o *observer) buddiesNow() buddies {
+	b := buddies{of: map[part]int32{}, whole: map[part]bool{}}
+	if o.in.State == nil {
+		return b
+	}
+	for _, m := range o.in.State.Mirrors {
+		if m.Role != v1alpha1.RoleMetadata || o.in.State.MetadataMirrored {
+			b.of[part{m.Role, m.Primary}], b.of[part{m.Role, m.Secondary}] = m.Secondary, m.Primary
+		}
+	}
+	there := map[part]bool{}
+	for _, i := range o.seen.Instances {
+		if i.Role == v1alpha1.RoleMetadata && i.Online {
+			there[part{i.Role, i.NodeID}] = true
+		}
+	}
+	for _, t := range o.seen.Targets {
+		if t.Online && t.ID != 0 {
+			there[part{v1alpha1.RoleStorage, t.ID}] = true
+		}
+	}
+	for _, t := range o.in.State.Targets {
+		p := part{cmp.Or(t.Role, v1alpha1.RoleStorage), t.ID}
+		b.whole[p] = t.Online && consistencyMessage(t.Consistency) == "" && there[p]
+	}
+	return b
+}

@@ -1,0 +1,94 @@
+package backend
+
+import (
+	"fmt"
+	"slices"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// Domain is a failure domain: nodes that fail together.
+type Domain struct {
+	// Name is the value of the label spec.failureDomains.label, or the name of the only node.
+	Name string
+	// Labeled is false for a node that is a domain of its own.
+	Labeled bool
+}
+
+// String names a domain in a sentence.
+func (d Domain) String() string {
+	if d.Labeled {
+		return "failure domain " + d.Name
+	}
+	return "node " + d.Name
+}
+
+// Domains are the failure domains of all nodes.
+type Domains struct {
+	// Label is spec.failureDomains.label; without it, each node is a domain of its own.
+	Label string
+	nodes map[string]Domain
+}
+
+// NewDomains reads the labels of the nodes.
+func NewDomains(in Input) Domains {
+	d := Domains{Label: string(in.FileSystem.Spec.FailureDomains.Label)}
+	if d.Label == "" {
+		return d
+	}
+	d.nodes = make(map[string]Domain, len(in.Nodes))
+	for _, n := range in.Nodes {
+		if value := n.Labels[d.Label]; value != "" {
+			d.nodes[n.Name] = Domain{Name: value, Labeled: true}
+		} else {
+			d.nodes[n.Name] = Domain{Name: n.Name}
+		}
+	}
+	return d
+}
+
+// Of is the domain of a node. Where a label says it, that of a node that is not in the cluster is not known.
+func (d Domains) Of(node string) (domain Domain, known bool) {
+	if d.Label == "" {
+		return Domain{Name: node}, true
+	}
+	domain, known = d.nodes[node]
+	return domain, known
+}
+
+// Apart is true when two nodes are known to lie in different domains.
+func (d Domains) Apart(a, b string) bool {
+	of, known := d.Of(a)
+	other, there := d.Of(b)
+	return known && there && of != other
+}
+
+// Count is in how many domains these nodes lie, at least: one whose domain is not known is in none.
+func (d Domains) Count(nodes []string) int {
+	in := map[Domain]bool{}
+	for _, n := range nodes {
+		if domain, known := d.Of(n); known {
+			in[domain] = true
+		}
+	}
+	return len(in)
+}
+
+// Unlabeled says which of these nodes do not say where they are, nil when all do or none is asked to.
+func (d Domains) Unlabeled(nodes []string) *Problem {
+	if d.Label == "" {
+		return nil
+	}
+	var without []string
+	for _, n := range slices.Compact(slices.Sorted(slices.Values(nodes))) {
+		if domain, known := d.Of(n); known && !domain.Labeled {
+			without = append(without, n)
+		}
+	}
+	if len(without) == 0 {
+		return nil
+	}
+	return &Problem{Reason: v1alpha1.ReasonNodesUnlabeled, Message: fmt.Sprintf(
+		"%d nodes have no label %s, so each is a failure domain of its own: %s; label them: kubectl label node NODE %s=DOMAIN",
+		len(without), d.Label, List(without), d.Label)}
+}

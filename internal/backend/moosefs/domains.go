@@ -1,0 +1,124 @@
+package moosefs
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+const (
+	// topologyFile says which rack an address is in (mfstopology.cfg(5)). The kubelet changes it in the running pod.
+	topologyFile = backend.ToldDirectory + "/" + topologyKey
+	topologyKey  = "mfstopology.cfg"
+	// differentRacks is what makes a storage class of 4.x keep each copy in another rack (mfsscadmin(1)).
+	differentRacks = "/[RACK]"
+)
+
+// topology places the nodes that hold data in racks, which are the failure domains: the name of a rack is any word (since 3.0.104). A
+// node without the label has a rack of its own. Clients are in none, so that all chunkservers are equally far from them.
+func topology(in backend.Input, domains backend.Domains) string {
+	if domains.Label == "" {
+		return "# each node is a failure domain of its own\n"
+	}
+	holds := map[string]bool{}
+	for _, server := range in.Given() {
+		holds[server.Node] = holds[server.Node] || server.Role == v1alpha1.RoleStorage
+	}
+	var out strings.Builder
+	for _, n := range in.Nodes {
+		if !holds[n.Name] || n.IP == "" {
+			continue
+		}
+		rack := "node/" + n.Name // no value of a label has a slash
+		if domain, _ := domains.Of(n.Name); domain.Labeled {
+			rack = domain.Name
+		}
+		out.WriteString(n.IP + " " + rack + "\n")
+	}
+	return out.String()
+}
+
+// spreads is true when the copies of a pool's chunks can all be in different failure domains. MooseFS makes no copy that would break that
+// rule, so a pool in fewer domains than it keeps copies would have fewer copies than asked for, for ever.
+func spreads(in backend.Input, domains backend.Domains, pool v1alpha1.StoragePoolSpec) bool {
+	copies := int(backend.Copies(pool))
+	record, recorded := in.Pool(pool.Name)
+	return recorded && domains.Label != "" && copies > 1 && domains.Count(record.Nodes) >= copies
+}
+
+// uniqueMode is CHUNKS_UNIQUE_MODE of 3.x, whose storage classes can't name racks: 2 keeps no two copies of a chunk in a rack, for all
+// pools alike; 0 says nothing.
+func uniqueMode(in backend.Input, domains backend.Domains) int {
+	if major(in.FileSystem.Spec.Version) != "3" {
+		return 0
+	}
+	for _, pool := range in.FileSystem.Spec.StoragePools {
+		if backend.Copies(pool) > 1 && !spreads(in, domains, pool) {
+			return 0
+		}
+	}
+	return 2
+}
+
+// spread is the condition Spread. MooseFS does not say in which racks the copies of a chunk are, so it is about what MooseFS is told.
+func (o *observer) spread() *backend.Problem {
+	domains := o.domains
+	if domains.Label == "" {
+		return nil
+	}
+	var nodes, narrow []string
+	for _, pool := range o.fs.Spec.StoragePools {
+		record, recorded := o.in.Pool(pool.Name)
+		if !recorded {
+			continue
+		}
+		nodes = append(nodes, record.Nodes...)
+		if copies := backend.Copies(pool); copies > 1 && !spreads(o.in, domains, pool) {
+			narrow = append(narrow, fmt.Sprintf("pool %s keeps %d copies, and its nodes lie in %d failure domains", pool.Name, copies, domains.Count(record.Nodes)))
+		}
+	}
+	unlabeled := domains.Unlabeled(nodes)
+	switch {
+	case len(narrow) > 0:
+		message := backend.List(narrow) + "; all copies of a chunk may lie in one, until the pool has nodes in more of them"
+		if len(o.fs.Spec.StoragePools) > len(narrow) && major(o.fs.Spec.Version) == "3" {
+			message += "; MooseFS 3 has one rule for all pools, so this is so for the others as well"
+		}
+		if unlabeled != nil {
+			message += "; " + unlabeled.Message
+		}
+		return &backend.Problem{Reason: v1alpha1.ReasonCopiesTogether, Message: message}
+	case unlabeled != nil:
+		return unlabeled
+	default:
+		return &backend.Problem{Reason: v1alpha1.ReasonAsAsked, Message: fmt.Sprintf(
+			"the nodes lie in %d failure domains, and MooseFS is told to keep the copies of a chunk in different ones", domains.Count(nodes))}
+	}
+}
+
+// together says how many chunkservers may be restarted together. A chunkserver has one copy of a chunk at most, so as many of them as
+// every chunk has copies, but for one, leave a copy of everything. In which racks the copies are, MooseFS does not say: that more could
+// go together is not provable. While there is no data, what the pools will keep counts.
+func (o *observer) together() {
+	o.seen.Together = map[string]int{}
+	if o.in.State == nil || !o.in.State.Data.Whole() {
+		return
+	}
+	copies := []int64{}
+	for _, pool := range o.fs.Spec.StoragePools {
+		copies = append(copies, int64(backend.Copies(pool)))
+	}
+	if fewest := o.in.State.Data.Fewest; fewest > 0 {
+		copies = append(copies, fewest)
+	} else if o.in.State.Data.Stable > 0 {
+		return
+	}
+	for _, p := range o.in.Pods {
+		if p.Component == componentChunkserver && len(copies) > 0 {
+			o.seen.Together[p.Name.Name] = max(1, int(slices.Min(copies))-1)
+		}
+	}
+}
