@@ -64,8 +64,8 @@ overhead: ## Compare what the operator measures with what the same tools measure
 	OVERHEAD=1 test/e2e/run.sh
 
 .PHONY: scale
-scale: ## Measure what filesystems of SCALE_NODES ("125 250") nodes with 24 disks each cost: writes, CPU, memory, sizes of objects. Half an hour at most.
-	test/scale/run.sh $(SCALE_NODES)
+scale: ## Measure what filesystems of SCALE_NODES ("125 250") nodes with 24 disks each and SCALE_RUNS (200) BenchmarkRuns cost: writes, CPU, memory, sizes of objects. Half an hour at most.
+	SCALE_RUNS=$(SCALE_RUNS) test/scale/run.sh $(SCALE_NODES)
 
 .PHONY: fuzz
 fuzz: ## Fuzz every parser for FUZZTIME (10s) each.

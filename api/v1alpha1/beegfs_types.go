@@ -9,31 +9,31 @@ import (
 // +kubebuilder:validation:XValidation:rule="has(self.basePort) == has(oldSelf.basePort) && (!has(self.basePort) || self.basePort == oldSelf.basePort)",message="spec.beegfs.basePort can't be changed, set or removed later: daemons and clients know each other by address and port; status.beegfs.basePort says which ports are used"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.mirrorMetadata) || !oldSelf.mirrorMetadata || (has(self.mirrorMetadata) && self.mirrorMetadata)",message="spec.beegfs.mirrorMetadata can't be turned off again: BeeGFS has no way back from mirrored metadata"
 type BeeGFSSpec struct {
-	// management describes the management service, which knows all other daemons.
+	// management describes the management service, the daemon that knows all others.
 	// +required
 	Management BeeGFSManagement `json:"management,omitzero"`
 
-	// metadata says more of the metadata servers that spec.metadata describes.
+	// metadata holds settings of the metadata servers that only BeeGFS has. spec.metadata describes the servers themselves.
 	// +optional
 	Metadata BeeGFSMetadata `json:"metadata,omitzero"`
 
-	// storagePools says more of pools that spec.storagePools lists, by their names.
+	// storagePools holds settings of storage pools that only BeeGFS has, by the names of pools in spec.storagePools.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=12
 	StoragePools []BeeGFSPool `json:"storagePools,omitempty"`
 
-	// config holds raw options of the daemons and clients. An option that the operator itself sets, and one that the daemon does not know, is
-	// refused by name in the condition Stalled.
+	// config holds raw options of the daemons and clients. An option that the operator sets itself, or that the daemon does not know, is
+	// refused; the condition Stalled names it.
 	// +optional
 	Config BeeGFSConfig `json:"config,omitzero"`
 
-	// basePort is the first of the 64 ports, TCP and UDP, that this filesystem's daemons and clients use on the host network:
-	// basePort+4 for clients (UDP), basePort+8 for the management service, basePort+9 for the probe, basePort+10 for the
-	// management service's gRPC (BeeGFS 8), from basePort+16 one per metadata server of a node, from basePort+32 one per storage
-	// pool. Without it, the operator takes the first range, from 8000, that no other FileSystem has, and records it in the status.
-	// It can't be changed, because daemons and clients know each other by address and port.
+	// basePort is the first of 64 ports, TCP and UDP, on the host network of the nodes. Clients use basePort+4 (UDP), the management
+	// service basePort+8 and, for the gRPC of BeeGFS 8, basePort+10; the probe basePort+9; metadata servers basePort+16 and up, one port
+	// per server of a node; storage servers basePort+32 and up, one port per storage pool. Without it, the operator takes the first range
+	// from 8000 that no other FileSystem has, and records it in status.beegfs.basePort. It can't be set, changed or removed later, because
+	// daemons and clients know each other by address and port.
 	// +optional
 	// +kubebuilder:validation:Minimum=1024
 	// +kubebuilder:validation:Maximum=65472
@@ -45,28 +45,28 @@ type BeeGFSSpec struct {
 	// +kubebuilder:default=Randomized
 	TargetChooser TargetChooser `json:"targetChooser,omitempty"`
 
-	// mirrorMetadata makes buddy groups of the metadata servers, two by two on different nodes, and mirrors all metadata. It
-	// can't be turned off again, and is turned on while no client has mounted the filesystem only. Needs a license in BeeGFS 8.
+	// mirrorMetadata mirrors all metadata: pairs of metadata servers on different nodes become buddy groups. It can be turned on only while
+	// no client has mounted the filesystem, and can't be turned off again. BeeGFS 8 needs a license for it. Defaults to false.
 	// +optional
 	MirrorMetadata bool `json:"mirrorMetadata,omitempty"`
 
-	// tls names the Secret of the type kubernetes.io/tls with the certificate and the key of the management service of BeeGFS 8.
-	// Without it, the gRPC of the management service is not encrypted; it asks for the shared secret all the same.
+	// tls names a Secret of type kubernetes.io/tls with the certificate and the key of the management service. Without it, the gRPC of the
+	// management service is not encrypted; it still asks for the shared secret. BeeGFS 8 only.
 	// +optional
 	TLS *SecretReference `json:"tls,omitempty"`
 
-	// license names the Secret whose key license.pem holds the license of BeeGFS 8. Without a license, BeeGFS 8 makes no
-	// storage pools beside the default one and no buddy groups.
+	// license names a Secret whose key license.pem holds the license. Without a license, BeeGFS 8 makes no buddy groups, and no storage
+	// pools besides the default one. BeeGFS 8 only.
 	// +optional
 	License *SecretReference `json:"license,omitempty"`
 
-	// csiDriver makes the configuration of beegfs-csi-driver for this filesystem: a ConfigMap and a Secret, named like this
-	// object with -beegfs-csi behind it, that the driver's own deployment takes.
+	// csiDriver writes the configuration of beegfs-csi-driver for this filesystem into a ConfigMap and a Secret. Both are named after this
+	// object, with -beegfs-csi at the end. The driver's own deployment takes them. Defaults to false.
 	// +optional
 	CSIDriver bool `json:"csiDriver,omitempty"`
 
-	// adopt are the numeric ids that an earlier FileSystem gave to data that this one takes over, by node: what the members of its
-	// FileSystemNodes had. It is read once, for what has no ids yet.
+	// adopt lists the numeric ids that an earlier FileSystem gave to servers and targets whose data this one takes over, by node. The
+	// FileSystemNodes of the earlier one recorded them. The operator uses it only for servers and targets that have no id yet.
 	// +optional
 	// +listType=map
 	// +listMapKey=node
@@ -76,13 +76,13 @@ type BeeGFSSpec struct {
 
 // BeeGFSManagement describes the management service.
 type BeeGFSManagement struct {
-	// nodeSelector selects the node that runs the management service. It must match exactly one node when the filesystem is made; the
-	// service then stays there, where its store is.
+	// nodeSelector selects the node that runs the management service. It must match exactly one node when the filesystem is made. The
+	// service then stays on that node, because its store is there.
 	// +required
 	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
 
-	// targets is where the management service keeps its store: one directory, or one disk. It can't be changed: without its store it
-	// forgets ids, pools and mirrors.
+	// targets says where the management service keeps its store: in one directory, or on one disk. It can't be changed, because a
+	// management service without its store forgets ids, pools and mirrors.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.beegfs.management.targets can't be changed: the store would be left behind"
 	// +kubebuilder:validation:XValidation:rule="has(self.directories) ? size(self.directories) == 1 : has(self.devices) ? size(self.devices) == 1 : self.select.countPerNode == 1",message="the management service keeps its store in one place; give exactly one of spec.beegfs.management.targets.directories or devices, or select.countPerNode: 1"
@@ -91,8 +91,8 @@ type BeeGFSManagement struct {
 
 // BeeGFSMetadata says what only the metadata servers of a BeeGFS have.
 type BeeGFSMetadata struct {
-	// workerThreads is the number of worker threads of each metadata server (tuneNumWorkers, whose own choice would count all CPUs of the
-	// node for each server). Defaults to 16.
+	// workerThreads is the number of worker threads of each metadata server (tuneNumWorkers). BeeGFS is never left to choose, because it
+	// counts all CPUs of the node for each server. Defaults to 16.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=4096
@@ -107,7 +107,8 @@ type BeeGFSPool struct {
 	// +kubebuilder:validation:MaxLength=24
 	Name string `json:"name,omitempty"`
 
-	// workerThreads is the number of worker threads for each target of the pool's storage servers (tuneNumWorkers). Defaults to 12.
+	// workerThreads is the number of worker threads that a storage server of the pool has for each of its targets (tuneNumWorkers).
+	// Defaults to 12.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=4096
@@ -160,7 +161,7 @@ type SecretReference struct {
 
 // StripingSpec says how files of a pool's directory are striped over its targets.
 type StripingSpec struct {
-	// chunkSize is the number of bytes on one target before the next: a power of two from 64Ki to 2Gi. Defaults to 512Ki.
+	// chunkSize is the size of one chunk, the part of a file that lies on one target: a power of two from 64Ki to 2Gi. Defaults to 512Ki.
 	// +optional
 	// +kubebuilder:default="512Ki"
 	// +kubebuilder:validation:Schemaless
@@ -170,7 +171,7 @@ type StripingSpec struct {
 	// +kubebuilder:validation:XValidation:rule="isQuantity(self) && quantity(self).isInteger() && quantity(self).asInteger() in [65536, 131072, 262144, 524288, 1048576, 2097152, 4194304, 8388608, 16777216, 33554432, 67108864, 134217728, 268435456, 536870912, 1073741824, 2147483648]",message="a chunk size of BeeGFS is a power of two from 64Ki to 2Gi, such as 512Ki or 1Mi"
 	ChunkSize resource.Quantity `json:"chunkSize,omitzero"`
 
-	// targetsPerFile is the number of targets, or of buddy groups, of one file. Defaults to 4.
+	// targetsPerFile is the number of targets, or of buddy groups, that a file is striped over. Defaults to 4.
 	// +optional
 	// +kubebuilder:default=4
 	// +kubebuilder:validation:Minimum=1
@@ -180,13 +181,13 @@ type StripingSpec struct {
 
 // GivenIDs are the ids of the servers and targets of a node.
 type GivenIDs struct {
-	// node that has them.
+	// node is the name of the node.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Node string `json:"node,omitempty"`
 
-	// members are its metadata and storage servers.
+	// members are the metadata servers and storage servers on the node.
 	// +required
 	// +listType=map
 	// +listMapKey=name
@@ -203,13 +204,13 @@ type GivenServerID struct {
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name,omitempty"`
 
-	// id is BeeGFS's numeric id of the server, unique in its role.
+	// id is BeeGFS's numeric id of the server, unique among the servers of its role.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	ID int32 `json:"id,omitempty"`
 
-	// targets are those of the server. Of a metadata server there is one, whose id is the server's.
+	// targets are the targets of the server. A metadata server has one, whose id is the server's.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -232,8 +233,8 @@ type GivenTargetID struct {
 	ID int32 `json:"id,omitempty"`
 }
 
-// BeeGFSStatus is what a BeeGFS has used up, for ever: it is written before anything is given. What was given to whom stands in the
-// FileSystemNodes.
+// BeeGFSStatus is what a BeeGFS has used up for ever. It is written before anything is given. The FileSystemNodes say what was given to
+// whom.
 type BeeGFSStatus struct {
 	// basePort is the first port of this filesystem; see spec.beegfs.basePort.
 	// +optional
@@ -251,8 +252,8 @@ type BeeGFSStatus struct {
 	// +optional
 	LastTargetID int32 `json:"lastTargetID,omitempty"`
 
-	// giving are ids that were used up for servers and targets whose FileSystemNodes do not have them yet. Whoever goes on gives each to the
-	// same. It is empty when nothing is being added.
+	// giving lists ids that are used up for servers and targets that the FileSystemNodes do not record yet. An operator that continues
+	// after an interruption gives each id to the same server or target. It is empty when nothing is being added.
 	// +optional
 	// +listType=map
 	// +listMapKey=node

@@ -36,13 +36,13 @@ const (
 // CustomMetric says where a number stands in the output.
 // +kubebuilder:validation:XValidation:rule="has(self.regex) != has(self.jsonPath)",message="set exactly one of regex and jsonPath"
 type CustomMetric struct {
-	// name of the metric.
+	// name is the name of the metric.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	Name string `json:"name,omitempty"`
 
-	// unit of the number, such as "MiB/s".
+	// unit is the unit of the number, such as "MiB/s".
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
@@ -54,18 +54,20 @@ type CustomMetric struct {
 	// +kubebuilder:validation:MaxLength=256
 	Regex string `json:"regex,omitempty"`
 
-	// jsonPath of the number in an output that is one JSON document of at most 1 MiB, as of kubectl, such as "{.jobs[0].read.bw}".
+	// jsonPath is the path of the number, in kubectl's syntax, such as "{.jobs[0].read.bw}". The output must be one JSON document of at
+	// most 1 MiB.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	JSONPath string `json:"jsonPath,omitempty"`
 
-	// better says which values are the better ones: Higher, Lower or Neither. Without it, the unit and the name say it: less is better of a
-	// time, a power, and what is named after errors or latency; more is better of a rate; else neither is.
+	// better says which values are better: Higher, Lower or Neither. Without it, the unit and the name decide: Lower for a time or a power
+	// and for what is named after errors or latency, Higher for a rate, Neither for all else.
 	// +optional
 	Better Better `json:"better,omitempty"`
 
-	// combine says what several matches become. Defaults to Only.
+	// combine says how several values of the metric, of several matches or several processes, become one. Only refuses more than one.
+	// Defaults to Only.
 	// +optional
 	// +kubebuilder:default=Only
 	Combine CustomCombine `json:"combine,omitempty"`
@@ -73,41 +75,42 @@ type CustomMetric struct {
 
 // CustomParameter is a parameter that a sweep can vary, as custom.<name>.
 type CustomParameter struct {
-	// name of the parameter.
+	// name is the name of the parameter.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern=`^[a-z][A-Za-z0-9]*$`
 	Name string `json:"name,omitempty"`
 
-	// value without a sweep.
+	// value is the value of the parameter when no sweep sets it.
 	// +required
 	Value SweepValue `json:"value,omitempty"`
 }
 
 // CustomSpec is any program of any image (spec.image). It is run in a fresh directory of the filesystem.
 type CustomSpec struct {
-	// command is the program and its arguments; no shell reads them. $(processes), $(clients), $(directory) and $(<parameter>) are
-	// replaced in each.
+	// command is the program and its arguments; no shell reads them. $(processes), $(clients), $(directory) and $(<parameter>) are replaced
+	// in each of them.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	Command []BenchmarkArgument `json:"command,omitempty"`
 
-	// launch says how it is started. Defaults to Single.
+	// launch says how the program is started: once on one client (Single), as an MPI program on every process (MPI), or on every process,
+	// each in a directory of its own (PerProcess). Defaults to Single.
 	// +optional
 	// +kubebuilder:default=Single
 	Launch CustomLaunch `json:"launch,omitempty"`
 
-	// parameters that the command uses, and a sweep can vary.
+	// parameters are values that the command uses and a sweep can vary.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	Parameters []CustomParameter `json:"parameters,omitempty"`
 
-	// metrics that are read from what it prints; each must be found.
+	// metrics are the numbers that are read from the output of the program. Each of them must be found.
 	// +required
 	// +listType=map
 	// +listMapKey=name
@@ -116,13 +119,13 @@ type CustomSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	Metrics []CustomMetric `json:"metrics,omitempty"`
 
-	// versionCommand prints the version of the program on its first line; it is run once, before the run.
+	// versionCommand prints the version of the program on its first line. It is run once, before the run.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	VersionCommand []BenchmarkArgument `json:"versionCommand,omitempty"`
 
-	// spaceBytes is what one repetition writes at most, for the check of the space before the run; 0 for unknown.
+	// spaceBytes is the most that one repetition writes, in bytes. The space is checked before the run; 0 means that it is not known.
 	// +optional
 	SpaceBytes BenchmarkSize `json:"spaceBytes,omitempty"`
 }

@@ -23,7 +23,7 @@ const (
 // FioSpec holds the parameters of fio (fio.readthedocs.io). Each client runs one fio, with as many jobs as it has processes; all have as
 // many, so the number of clients has to be given where there is more than one process.
 type FioSpec struct {
-	// mode is what is done (rw). Defaults to read. Sweepable.
+	// mode is how the files are accessed (rw). Defaults to read. Sweepable.
 	// +optional
 	// +kubebuilder:default=read
 	Mode FioMode `json:"mode,omitempty"`
@@ -45,43 +45,44 @@ type FioSpec struct {
 	// +kubebuilder:default="1g"
 	FileSize BenchmarkSize `json:"fileSize,omitempty"`
 
-	// engine is how reads and writes are made (ioengine). Defaults to psync.
+	// engine is the way in which reads and writes are made (ioengine). Defaults to psync.
 	// +optional
 	// +kubebuilder:default=psync
 	// +kubebuilder:validation:Enum=sync;psync;libaio;io_uring;mmap
 	// +kubebuilder:validation:MaxLength=16
 	Engine string `json:"engine,omitempty"`
 
-	// queueDepth is the number of reads and writes of a job that are under way at once (iodepth), of the engines libaio and io_uring; the
-	// others have one. Defaults to 1. Sweepable for those engines.
+	// queueDepth is the number of reads and writes of a job that are under way at once (iodepth). Only the engines libaio and io_uring have
+	// more than one. Defaults to 1. Sweepable for those engines.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65536
 	QueueDepth int32 `json:"queueDepth,omitempty"`
 
-	// directIO bypasses the client's cache (direct).
+	// directIO bypasses the client's cache (direct). Defaults to false.
 	// +optional
 	DirectIO bool `json:"directIO,omitempty"`
 
-	// fsyncOnClose calls fsync when a file has been written (end_fsync).
+	// fsyncOnClose calls fsync after a file was written (end_fsync). Defaults to false.
 	// +optional
 	FsyncOnClose bool `json:"fsyncOnClose,omitempty"`
 
-	// runtimeSeconds measures for that long (time_based, runtime), whatever the size. Without it, each file is done once. Sweepable.
+	// runtimeSeconds is how long fio measures, in seconds, whatever the size of the files (time_based, runtime). Without it, each file is
+	// read or written once. Sweepable.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=86400
 	RuntimeSeconds int32 `json:"runtimeSeconds,omitempty"`
 
-	// rampSeconds are not counted at the start (ramp_time). They need runtimeSeconds.
+	// rampSeconds is the time at the start that does not count, in seconds (ramp_time). It needs runtimeSeconds.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=86400
 	RampSeconds int32 `json:"rampSeconds,omitempty"`
 
-	// args are added to the command line as they stand, each option with its value in one, such as "--thinktime=1000". Options that
-	// other fields, or the operator itself, set are refused, as are those that change what is done or printed.
+	// args are added to the command line unchanged, each option with its value in one argument, such as "--thinktime=1000". Options that
+	// other fields or the operator set are refused, and so are options that change what is done or printed.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32

@@ -28,12 +28,13 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.operations) || 'Write' in self.operations",message="spec.ior.operations must hold Write, because Read uses its files"
 type IORSpec struct {
-	// interface that IOR writes and reads by (-a). Defaults to POSIX.
+	// interface is the interface that IOR writes and reads with (-a). Defaults to POSIX.
 	// +optional
 	// +kubebuilder:default=POSIX
 	Interface IORInterface `json:"interface,omitempty"`
 
-	// blockSize is what each process writes in one piece of the file, before the next process's (-b). Defaults to "1m". Sweepable.
+	// blockSize is the size of the contiguous piece of the file that each process writes before the piece of the next process begins (-b).
+	// Defaults to "1m". Sweepable.
 	// +optional
 	// +kubebuilder:default="1m"
 	BlockSize BenchmarkSize `json:"blockSize,omitempty"`
@@ -50,45 +51,47 @@ type IORSpec struct {
 	// +kubebuilder:validation:Maximum=2147483647
 	Segments int32 `json:"segments,omitempty"`
 
-	// filePerProcess gives each process a file of its own (-F).
+	// filePerProcess gives each process a file of its own (-F). Defaults to false.
 	// +optional
 	FilePerProcess bool `json:"filePerProcess,omitempty"`
 
-	// collective uses collective calls of MPI-IO (-c). MPIIO only.
+	// collective uses collective calls of MPI-IO (-c). Interface MPIIO only. Defaults to false.
 	// +optional
 	Collective bool `json:"collective,omitempty"`
 
-	// reorderTasks lets another client read than has written (-C), so that its cache does not answer.
+	// reorderTasks has each process read what a process of another client has written (-C), so that its client's cache can't answer.
+	// Defaults to false.
 	// +optional
 	ReorderTasks bool `json:"reorderTasks,omitempty"`
 
-	// fsync counts fsync at the end of writing (-e).
+	// fsync counts fsync at the end of writing (-e). Defaults to false.
 	// +optional
 	Fsync bool `json:"fsync,omitempty"`
 
-	// directIO bypasses the client's cache: --posix.odirect of 3.3 and 4.x. IOR 3.2 and older end with "invalid option". POSIX only.
+	// directIO bypasses the client's cache (--posix.odirect). It needs IOR 3.3 or later; older versions end with "invalid option".
+	// Interface POSIX only. Defaults to false.
 	// +optional
 	DirectIO bool `json:"directIO,omitempty"`
 
-	// randomOffset accesses the transfers of each block in random order (-z).
+	// randomOffset accesses the transfers of each block in random order (-z). Defaults to false.
 	// +optional
 	RandomOffset bool `json:"randomOffset,omitempty"`
 
-	// operations that are measured, always in the order Write, Read. Defaults to both. Read alone has nothing to read.
+	// operations are what is measured, always in the order Write, Read. Write is required, because Read uses its files. Defaults to both.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=2
 	Operations []IOROperation `json:"operations,omitempty"`
 
-	// iterations that IOR itself makes and averages (-i). Defaults to 1. Sweepable.
+	// iterations is the number of iterations that IOR itself makes and averages (-i). Defaults to 1. Sweepable.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	Iterations int32 `json:"iterations,omitempty"`
 
-	// args are added to the command line as they stand. Options that other fields, or the operator itself, set are refused.
+	// args are added to the command line unchanged. Options that other fields or the operator set are refused.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32

@@ -41,7 +41,8 @@ type IOzoneSpec struct {
 	// +kubebuilder:default=SingleClient
 	Mode IOzoneMode `json:"mode,omitempty"`
 
-	// tests are run in the order Write, Read, Random. Defaults to all three.
+	// tests are the tests to run, always in the order Write, Read, Random. Write is required, because the others use its files. Defaults to
+	// all three.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -58,23 +59,23 @@ type IOzoneSpec struct {
 	// +kubebuilder:default="1g"
 	FileSize IOzoneSize `json:"fileSize,omitempty"`
 
-	// directIO bypasses the client's cache (-I).
+	// directIO bypasses the client's cache (-I). Defaults to false.
 	// +optional
 	DirectIO bool `json:"directIO,omitempty"`
 
-	// includeFlush counts fsync in the time of a write (-e).
+	// includeFlush counts fsync in the time of a write (-e). Defaults to false.
 	// +optional
 	IncludeFlush bool `json:"includeFlush,omitempty"`
 
-	// includeClose counts close in the time of a write (-c).
+	// includeClose counts close in the time of a write (-c). Defaults to false.
 	// +optional
 	IncludeClose bool `json:"includeClose,omitempty"`
 
-	// useThreads uses POSIX threads instead of processes (-T).
+	// useThreads uses POSIX threads instead of processes (-T). Defaults to false.
 	// +optional
 	UseThreads bool `json:"useThreads,omitempty"`
 
-	// noRetest leaves out rewrite and re-read (-+n).
+	// noRetest leaves out rewrite and re-read (-+n). Defaults to false.
 	// +optional
 	NoRetest bool `json:"noRetest,omitempty"`
 }

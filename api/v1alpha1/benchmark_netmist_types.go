@@ -4,43 +4,43 @@ package v1alpha1
 // image with it. Every client runs processes / clients copies. The options are those of the talk at LUG 2014, of which there is no public
 // description; their defaults are the talk's values.
 type NetmistSpec struct {
-	// blockKiB is -b, in KiB. Defaults to 128. Sweepable.
+	// blockKiB is the value of -b, in KiB. Defaults to 128. Sweepable.
 	// +optional
 	// +kubebuilder:default=128
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1048576
 	BlockKiB int32 `json:"blockKiB,omitempty"`
 
-	// directoryCount is -d. Defaults to 8. Sweepable.
+	// directoryCount is the value of -d. Defaults to 8. Sweepable.
 	// +optional
 	// +kubebuilder:default=8
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	DirectoryCount int32 `json:"directoryCount,omitempty"`
 
-	// workload is -B. In the talk netmist says of it "Adjustable aggregate data set value set to 1 GiBytes", so it scales the data.
-	// Defaults to 1. Sweepable.
+	// workload is the value of -B. It scales the data: in the talk, netmist prints for it "Adjustable aggregate data set value set to 1
+	// GiBytes". Defaults to 1. Sweepable.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	Workload int32 `json:"workload,omitempty"`
 
-	// runSeconds is the time that is measured (-t). Defaults to 300. Sweepable.
+	// runSeconds is the time that is measured, in seconds (-t). Defaults to 300. Sweepable.
 	// +optional
 	// +kubebuilder:default=300
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=604800
 	RunSeconds int32 `json:"runSeconds,omitempty"`
 
-	// warmUpSeconds is the time before (-w). Defaults to 300.
+	// warmUpSeconds is the time before the measurement, in seconds (-w). Defaults to 300.
 	// +optional
 	// +kubebuilder:default=300
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=604800
 	WarmUpSeconds int32 `json:"warmUpSeconds,omitempty"`
 
-	// args are added to the command line as they stand. Options that other fields, or the operator itself, set are refused.
+	// args are added to the command line unchanged. Options that other fields or the operator set are refused.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32

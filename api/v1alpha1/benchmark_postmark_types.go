@@ -10,58 +10,59 @@ type PostmarkSpec struct {
 	// +kubebuilder:validation:Maximum=2147483647
 	Files int32 `json:"files,omitempty"`
 
-	// transactions of each process (set transactions). Defaults to 500. Sweepable.
+	// transactions is the number of transactions of each process (set transactions). Defaults to 500. Sweepable.
 	// +optional
 	// +kubebuilder:default=500
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2147483647
 	Transactions int32 `json:"transactions,omitempty"`
 
-	// subdirectories that the files of a process are spread over (set subdirectories). Defaults to 0. Sweepable.
+	// subdirectories is the number of subdirectories that the files of a process are spread over (set subdirectories). Defaults to 0.
+	// Sweepable.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000000
 	Subdirectories int32 `json:"subdirectories,omitempty"`
 
-	// sizeLow is the size of the smallest file (set size). Defaults to "500". Sweepable.
+	// sizeLow is the size of the smallest file in bytes (set size). Defaults to "500". Sweepable.
 	// +optional
 	// +kubebuilder:default="500"
 	SizeLow BenchmarkSize `json:"sizeLow,omitempty"`
 
-	// sizeHigh is the size of the largest file (set size). Defaults to "9770". Sweepable.
+	// sizeHigh is the size of the largest file in bytes (set size). Defaults to "9770". Sweepable.
 	// +optional
 	// +kubebuilder:default="9770"
 	SizeHigh BenchmarkSize `json:"sizeHigh,omitempty"`
 
-	// readSize is the size of one read (set read). Defaults to "512". Sweepable.
+	// readSize is the size of one read in bytes (set read). Defaults to "512". Sweepable.
 	// +optional
 	// +kubebuilder:default="512"
 	ReadSize BenchmarkSize `json:"readSize,omitempty"`
 
-	// writeSize is the size of one write (set write). Defaults to "512". Sweepable.
+	// writeSize is the size of one write in bytes (set write). Defaults to "512". Sweepable.
 	// +optional
 	// +kubebuilder:default="512"
 	WriteSize BenchmarkSize `json:"writeSize,omitempty"`
 
-	// biasRead is the share of reads in ten transactions that read or append (set bias read). Defaults to 5.
+	// biasRead is how many of ten transactions that read or append are reads (set bias read). Defaults to 5.
 	// +optional
 	// +kubebuilder:default=5
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10
 	BiasRead *int32 `json:"biasRead,omitempty"`
 
-	// biasCreate is the share of creations in ten transactions that create or delete (set bias create). Defaults to 5.
+	// biasCreate is how many of ten transactions that create or delete are creations (set bias create). Defaults to 5.
 	// +optional
 	// +kubebuilder:default=5
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10
 	BiasCreate *int32 `json:"biasCreate,omitempty"`
 
-	// buffered uses the C library's buffers (set buffering true).
+	// buffered uses the C library's buffers (set buffering true). Defaults to false.
 	// +optional
 	Buffered bool `json:"buffered,omitempty"`
 
-	// seed of the random numbers (set seed). Every process has the same, and so does the same to files of its own. Defaults to 42.
+	// seed is the seed of the random numbers of all processes, each of which has its own files (set seed). Defaults to 42.
 	// +optional
 	// +kubebuilder:default=42
 	// +kubebuilder:validation:Minimum=1

@@ -4,11 +4,11 @@ package v1alpha1
 //
 // +kubebuilder:validation:XValidation:rule="has(self.persistentVolumeClaim) || has(self.objectStore)",message="spec.results needs persistentVolumeClaim, objectStore, or both"
 type ResultsSpec struct {
-	// persistentVolumeClaim that they are written to.
+	// persistentVolumeClaim is the claim that they are written to.
 	// +optional
 	PersistentVolumeClaim *ResultsClaim `json:"persistentVolumeClaim,omitempty"`
 
-	// objectStore that they are put to, which speaks S3.
+	// objectStore is the bucket, of a store that speaks S3, that they are uploaded to.
 	// +optional
 	ObjectStore *ObjectStore `json:"objectStore,omitempty"`
 }
@@ -21,7 +21,8 @@ type ResultsClaim struct {
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
 
-	// path of a directory in it, relative; the files lie in <path>/<name of the run>-<start of its uid>/. Defaults to its root.
+	// path of a directory in the claim, relative to its root. The files lie in <path>/<name of the run>-<start of its uid>/. Defaults to
+	// the root.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
@@ -38,28 +39,28 @@ type ObjectStore struct {
 	// +kubebuilder:validation:Pattern=`^https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?$`
 	Endpoint string `json:"endpoint,omitempty"`
 
-	// bucket, which must exist.
+	// bucket is the name of a bucket that exists.
 	// +required
 	// +kubebuilder:validation:MinLength=3
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9][a-z0-9.-]*$`
 	Bucket string `json:"bucket,omitempty"`
 
-	// prefix of the objects' keys; they are <prefix>/<name of the run>-<start of its uid>/results.json and the like.
+	// prefix is put in front of the objects' keys, which are <prefix>/<name of the run>-<start of its uid>/results.json and the like.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$`
 	Prefix string `json:"prefix,omitempty"`
 
-	// region of the bucket, where the store has any.
+	// region of the bucket, when the store has regions.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Region string `json:"region,omitempty"`
 
-	// secretName is a Secret in the namespace of the run with the keys accessKey and secretKey, and ca.crt, certificates in PEM, where the
-	// store's own is of an authority that the world does not know.
+	// secretName names a Secret in the namespace of the run with the keys accessKey and secretKey. When no public authority signed the
+	// store's certificate, its key ca.crt holds the certificates to trust, in PEM.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

@@ -15,7 +15,7 @@ const (
 // StoragebenchSpec holds the parameters of the benchmark of BeeGFS's storage servers (beegfs-ctl --storagebench; beegfs benchmark of
 // version 8), which measures the targets of the storage pool, or all, without clients.
 type StoragebenchSpec struct {
-	// operations, always in the order Write, Read. Defaults to both.
+	// operations are what is measured, always in the order Write, Read. Defaults to both.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -32,14 +32,14 @@ type StoragebenchSpec struct {
 	// +kubebuilder:default="1g"
 	FileSize BenchmarkSize `json:"fileSize,omitempty"`
 
-	// threads of each target (--threads). Defaults to 1. Sweepable.
+	// threads is the number of threads for each target (--threads). Defaults to 1. Sweepable.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1024
 	Threads int32 `json:"threads,omitempty"`
 
-	// directIO bypasses the cache of the storage servers (--odirect).
+	// directIO bypasses the cache of the storage servers (--odirect). Defaults to false.
 	// +optional
 	DirectIO bool `json:"directIO,omitempty"`
 }

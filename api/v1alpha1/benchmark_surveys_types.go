@@ -21,8 +21,8 @@ const (
 // MDSSurveySpec holds the parameters of mds-survey (Lustre Operations Manual, chapter "Benchmarking Lustre File System Performance"), which
 // measures the metadata server on its own node, without clients.
 type MDSSurveySpec struct {
-	// threadsLow is the first number of threads (thrlo); it doubles up to threadsHigh. It is at least dirCount, because mds-survey leaves
-	// out fewer threads than directories. Defaults to 4. Sweepable.
+	// threadsLow is the first number of threads (thrlo). It doubles up to threadsHigh. It must be at least dirCount, because mds-survey
+	// skips smaller numbers. Defaults to 4. Sweepable.
 	// +optional
 	// +kubebuilder:default=4
 	// +kubebuilder:validation:Minimum=1
@@ -50,14 +50,14 @@ type MDSSurveySpec struct {
 	// +kubebuilder:validation:Maximum=65536
 	DirCount int32 `json:"dirCount,omitempty"`
 
-	// stripeCount is the number of objects of each file (stripe_count); 0 makes none. Defaults to 0.
+	// stripeCount is the number of objects of each file (stripe_count); 0 makes files without objects. Defaults to 0.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2000
 	StripeCount int32 `json:"stripeCount,omitempty"`
 
-	// tests, always in the order create, lookup, md_getattr, setxattr, destroy (tests_str). create and destroy have to be among them.
-	// Defaults to all.
+	// tests are the tests to run, always in the order create, lookup, md_getattr, setxattr, destroy (tests_str). create and destroy are
+	// required. Defaults to all.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -82,7 +82,7 @@ const (
 // OBDFilterSurveySpec holds the parameters of obdfilter-survey (same chapter), which measures object storage targets on their own node,
 // without clients (case=disk). It makes objects of its own, and never writes to a device.
 type OBDFilterSurveySpec struct {
-	// threadsLow is the first number of threads (thrlo); it doubles up to threadsHigh. Defaults to 1. Sweepable.
+	// threadsLow is the first number of threads (thrlo). It doubles up to threadsHigh. Defaults to 1. Sweepable.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
@@ -96,7 +96,7 @@ type OBDFilterSurveySpec struct {
 	// +kubebuilder:validation:Maximum=65536
 	ThreadsHigh int32 `json:"threadsHigh,omitempty"`
 
-	// objectsLow is the first number of objects (nobjlo). Defaults to 1. Sweepable.
+	// objectsLow is the first number of objects (nobjlo). It doubles up to objectsHigh. Defaults to 1. Sweepable.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
@@ -110,7 +110,7 @@ type OBDFilterSurveySpec struct {
 	// +kubebuilder:validation:Maximum=65536
 	ObjectsHigh int32 `json:"objectsHigh,omitempty"`
 
-	// sizeMiB is what each target writes in all (size), in MiB; the records of all threads have to divide it. Defaults to 1024.
+	// sizeMiB is what each target writes in all, in MiB (size). It must be divisible among all threads in whole records. Defaults to 1024.
 	// Sweepable.
 	// +optional
 	// +kubebuilder:default=1024
@@ -125,7 +125,7 @@ type OBDFilterSurveySpec struct {
 	// +kubebuilder:validation:Maximum=1048576
 	RecordKiB int32 `json:"recordKiB,omitempty"`
 
-	// tests, always in the order write, rewrite, read (tests_str). write has to be among them. Defaults to write and read.
+	// tests are the tests to run, always in the order write, rewrite, read (tests_str). write is required. Defaults to write and read.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1

@@ -28,34 +28,34 @@ type SweepDimension struct {
 	// +kubebuilder:validation:MaxItems=64
 	Values []SweepValue `json:"values,omitempty"`
 
-	// range of numbers or sizes.
+	// range is evenly spaced numbers or sizes.
 	// +optional
 	Range *SweepRange `json:"range,omitempty"`
 
-	// powersOfTwo from a number or size to another: 4k to 32k are 4k, 8k, 16k and 32k.
+	// powersOfTwo are numbers or sizes that double: from 4k to 32k, they are 4k, 8k, 16k and 32k.
 	// +optional
 	PowersOfTwo *SweepPowers `json:"powersOfTwo,omitempty"`
 }
 
 // SweepRange is the numbers from, from + step, from + 2 step and so on that are not greater than to. At most 64.
 type SweepRange struct {
-	// from is the first.
+	// from is the first value.
 	// +required
 	From SweepValue `json:"from,omitempty"`
-	// to is not exceeded.
+	// to is the bound that no value exceeds.
 	// +required
 	To SweepValue `json:"to,omitempty"`
-	// step is added each time. Defaults to 1; a size needs one.
+	// step is the difference between two values. Sizes require it. Defaults to 1 for numbers.
 	// +optional
 	Step SweepValue `json:"step,omitempty"`
 }
 
 // SweepPowers are numbers that double. At most 64.
 type SweepPowers struct {
-	// from is the first; of a count, it must be a power of two.
+	// from is the first value. For a number, it must be a power of two.
 	// +required
 	From SweepValue `json:"from,omitempty"`
-	// to is not exceeded.
+	// to is the bound that no value exceeds.
 	// +required
 	To SweepValue `json:"to,omitempty"`
 }
@@ -66,11 +66,11 @@ type DerivedParameter struct {
 	// +required
 	Name SweepName `json:"name,omitempty"`
 
-	// cel is an expression in the Common Expression Language over the other parameters of the point, such as
-	// "4 * clients". Sizes stand in it as their bytes. A result that is no whole number, or less than the parameter may be, is
-	// refused before anything starts; a division that leaves a remainder is such a result. A size is computed in bytes; one of
-	// iozone must be a multiple of 1024. treeDirectories(branch, depth) is the number of all directories of a tree of mdtest,
-	// 1 + branch + ... + branch^depth, and treeLeaves(branch, depth) that of its deepest ones, branch^depth.
+	// cel is an expression in the Common Expression Language over the other parameters of the point, such as "4 * clients". Sizes are in
+	// bytes, in the expression and in its result; a size for iozone must be a multiple of 1024. A result that is not a whole number, or
+	// that is too small for the parameter, is refused before anything starts; so is a division that leaves a remainder.
+	// treeDirectories(branch, depth) is the number of all directories of a tree of mdtest, 1 + branch + ... + branch^depth.
+	// treeLeaves(branch, depth) is the number of its deepest ones, branch^depth.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256

@@ -18,7 +18,7 @@ const (
 // must name an image with it in /opt/vdbench. Each client has a tree of its own, and one process with threads; spec.clients.count says how
 // many clients there are, or else spec.processes does.
 type VdbenchSpec struct {
-	// operations, always in the order Create, Read, Write, each as a run of its own. Defaults to Create and Read.
+	// operations are what is measured, always in the order Create, Read, Write, each as a run of its own. Defaults to Create and Read.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -32,7 +32,7 @@ type VdbenchSpec struct {
 	// +kubebuilder:validation:Maximum=2147483647
 	Files int32 `json:"files,omitempty"`
 
-	// depth of the tree (fsd depth). Defaults to 1.
+	// depth is the depth of the tree (fsd depth). Defaults to 1.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
@@ -51,7 +51,7 @@ type VdbenchSpec struct {
 	// +kubebuilder:default="4m"
 	FileSize BenchmarkSize `json:"fileSize,omitempty"`
 
-	// transferSize is the size of one read or write (fwd xfersize), a part of fileSize. Defaults to "1m". Sweepable.
+	// transferSize is the size of one read or write (fwd xfersize). fileSize must be a multiple of it. Defaults to "1m". Sweepable.
 	// +optional
 	// +kubebuilder:default="1m"
 	TransferSize BenchmarkSize `json:"transferSize,omitempty"`
@@ -63,23 +63,23 @@ type VdbenchSpec struct {
 	// +kubebuilder:validation:Maximum=4096
 	ThreadsPerClient int32 `json:"threadsPerClient,omitempty"`
 
-	// syncWrites opens files with O_SYNC for the operation Write (fwd openflags=o_sync).
+	// syncWrites opens files with O_SYNC for the operation Write (fwd openflags=o_sync). Defaults to false.
 	// +optional
 	SyncWrites bool `json:"syncWrites,omitempty"`
 
-	// directIO bypasses the clients' caches (fwd openflags=o_direct).
+	// directIO bypasses the clients' caches (fwd openflags=o_direct). Defaults to false.
 	// +optional
 	DirectIO bool `json:"directIO,omitempty"`
 
-	// elapsedSeconds is the time of Read and of Write (rd elapsed), at least 2. Without it, each file is done once (fwd fileselect=once), as
-	// Create always does.
+	// elapsedSeconds is the time of Read and of Write, in seconds, at least 2 (rd elapsed). Without it, each file is read or written once
+	// (fwd fileselect=once). Create always writes each file once.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=604800
 	ElapsedSeconds int32 `json:"elapsedSeconds,omitempty"`
 
-	// args are added to the command line of vdbench as they stand, each an option with its value, such as -m4. The parameter file is the
-	// operator's, and so is what other fields set.
+	// args are added to the command line of vdbench unchanged, each an option with its value, such as -m4. The parameter file and what
+	// other fields set can't be changed.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32

@@ -82,89 +82,106 @@ const (
 // +kubebuilder:validation:XValidation:rule="(self.tool == 'mds-survey') == has(self.mdsSurvey)",message="spec.mdsSurvey is required when spec.tool is mds-survey (it may be empty: {}), and refused otherwise"
 // +kubebuilder:validation:XValidation:rule="(self.tool == 'obdfilter-survey') == has(self.obdfilterSurvey)",message="spec.obdfilterSurvey is required when spec.tool is obdfilter-survey (it may be empty: {}), and refused otherwise"
 // +kubebuilder:validation:XValidation:rule="(self.tool == 'storagebench') == has(self.storagebench)",message="spec.storagebench is required when spec.tool is storagebench (it may be empty: {}), and refused otherwise"
-// +kubebuilder:validation:XValidation:rule="(self.tool == 'custom') == has(self.custom)",message="spec.custom is required when spec.tool is custom (it may be empty: {}), and refused otherwise"
+// +kubebuilder:validation:XValidation:rule="(self.tool == 'custom') == has(self.custom)",message="spec.custom is required when spec.tool is custom, and refused otherwise"
 // +kubebuilder:validation:XValidation:rule="!has(self.sweep) || self.sweep.all(s, s.name in ['processes', 'clients', 'storagePool'] || (self.tool == 'iozone' && s.name.startsWith('iozone.')) || (self.tool == 'mdtest' && s.name.startsWith('mdtest.')) || (self.tool == 'ior' && s.name.startsWith('ior.')) || (self.tool == 'fio' && s.name.startsWith('fio.')) || (self.tool == 'postmark' && s.name.startsWith('postmark.')) || (self.tool == 'vdbench' && s.name.startsWith('vdbench.')) || (self.tool == 'netmist' && s.name.startsWith('netmist.')) || (self.tool == 'mds-survey' && s.name.startsWith('mdsSurvey.')) || (self.tool == 'obdfilter-survey' && s.name.startsWith('obdfilterSurvey.')) || (self.tool == 'storagebench' && s.name.startsWith('storagebench.')) || (self.tool == 'custom' && s.name.startsWith('custom.')))",message="a sweep varies processes, clients, storagePool, or a parameter of spec.tool, such as mdtest.items for mdtest"
 // +kubebuilder:validation:XValidation:rule="!has(self.derive) || self.derive.all(s, s.name in ['processes', 'clients', 'storagePool'] || (self.tool == 'iozone' && s.name.startsWith('iozone.')) || (self.tool == 'mdtest' && s.name.startsWith('mdtest.')) || (self.tool == 'ior' && s.name.startsWith('ior.')) || (self.tool == 'fio' && s.name.startsWith('fio.')) || (self.tool == 'postmark' && s.name.startsWith('postmark.')) || (self.tool == 'vdbench' && s.name.startsWith('vdbench.')) || (self.tool == 'netmist' && s.name.startsWith('netmist.')) || (self.tool == 'mds-survey' && s.name.startsWith('mdsSurvey.')) || (self.tool == 'obdfilter-survey' && s.name.startsWith('obdfilterSurvey.')) || (self.tool == 'storagebench' && s.name.startsWith('storagebench.')) || (self.tool == 'custom' && s.name.startsWith('custom.')))",message="a derived value is processes, clients, storagePool, or a parameter of spec.tool, such as mdtest.items for mdtest"
 // +kubebuilder:validation:XValidation:rule="!has(self.sweep) || !has(self.derive) || self.derive.all(d, !self.sweep.exists(s, s.name == d.name))",message="a name can't be swept and derived at once"
 // +kubebuilder:validation:XValidation:rule="self.statistic != 'TrimmedMean' || self.repetitions >= 3",message="TrimmedMean drops the highest and the lowest sample, so spec.repetitions must be at least 3"
 // +kubebuilder:validation:XValidation:rule="!has(self.until) || self.until.maxRepetitions >= self.repetitions",message="spec.until.maxRepetitions must be at least spec.repetitions"
-// +kubebuilder:validation:XValidation:rule="!has(self.until) || self.repetitions >= 2",message="spec.until needs a deviation, so spec.repetitions must be at least 2"
-// +kubebuilder:validation:XValidation:rule="!has(self.seed) || self.order == 'Shuffled'",message="spec.seed is for spec.order Shuffled"
+// +kubebuilder:validation:XValidation:rule="!has(self.until) || self.repetitions >= 2",message="spec.until needs a standard deviation, so spec.repetitions must be at least 2"
+// +kubebuilder:validation:XValidation:rule="!has(self.seed) || self.order == 'Shuffled'",message="spec.seed requires spec.order Shuffled"
 // +kubebuilder:validation:XValidation:rule="self.tool != 'iozone' || !has(self.iozone) || self.iozone.mode != 'SingleClient' || !has(self.clients.count) || self.clients.count == 1",message="spec.clients.count must be 1 (or unset) when spec.iozone.mode is SingleClient"
 // +kubebuilder:validation:XValidation:rule="self.tool != 'iozone' || !has(self.iozone) || self.iozone.mode != 'SingleClient' || ((!has(self.sweep) || !self.sweep.exists(s, s.name == 'clients')) && (!has(self.derive) || !self.derive.exists(d, d.name == 'clients')))",message="clients can't be swept or derived when spec.iozone.mode is SingleClient"
-// +kubebuilder:validation:XValidation:rule="self.fileSystem == oldSelf.fileSystem && self.tool == oldSelf.tool && self.clients == oldSelf.clients && self.processes == oldSelf.processes && self.repetitions == oldSelf.repetitions && self.statistic == oldSelf.statistic && self.sweepMode == oldSelf.sweepMode && self.order == oldSelf.order && has(self.iozone) == has(oldSelf.iozone) && (!has(self.iozone) || self.iozone == oldSelf.iozone) && has(self.mdtest) == has(oldSelf.mdtest) && (!has(self.mdtest) || self.mdtest == oldSelf.mdtest) && has(self.ior) == has(oldSelf.ior) && (!has(self.ior) || self.ior == oldSelf.ior) && has(self.fio) == has(oldSelf.fio) && (!has(self.fio) || self.fio == oldSelf.fio) && has(self.postmark) == has(oldSelf.postmark) && (!has(self.postmark) || self.postmark == oldSelf.postmark) && has(self.vdbench) == has(oldSelf.vdbench) && (!has(self.vdbench) || self.vdbench == oldSelf.vdbench) && has(self.netmist) == has(oldSelf.netmist) && (!has(self.netmist) || self.netmist == oldSelf.netmist) && has(self.mdsSurvey) == has(oldSelf.mdsSurvey) && (!has(self.mdsSurvey) || self.mdsSurvey == oldSelf.mdsSurvey) && has(self.obdfilterSurvey) == has(oldSelf.obdfilterSurvey) && (!has(self.obdfilterSurvey) || self.obdfilterSurvey == oldSelf.obdfilterSurvey) && has(self.storagebench) == has(oldSelf.storagebench) && (!has(self.storagebench) || self.storagebench == oldSelf.storagebench) && has(self.custom) == has(oldSelf.custom) && (!has(self.custom) || self.custom == oldSelf.custom) && has(self.image) == has(oldSelf.image) && (!has(self.image) || self.image == oldSelf.image) && has(self.sweep) == has(oldSelf.sweep) && (!has(self.sweep) || self.sweep == oldSelf.sweep) && has(self.derive) == has(oldSelf.derive) && (!has(self.derive) || self.derive == oldSelf.derive) && has(self.seed) == has(oldSelf.seed) && (!has(self.seed) || self.seed == oldSelf.seed) && has(self.warmUp) == has(oldSelf.warmUp) && (!has(self.warmUp) || self.warmUp == oldSelf.warmUp) && has(self.caches) == has(oldSelf.caches) && (!has(self.caches) || self.caches == oldSelf.caches) && has(self.pause) == has(oldSelf.pause) && (!has(self.pause) || self.pause == oldSelf.pause) && has(self.until) == has(oldSelf.until) && (!has(self.until) || self.until == oldSelf.until) && has(self.along) == has(oldSelf.along) && (!has(self.along) || self.along == oldSelf.along) && has(self.limits) == has(oldSelf.limits) && (!has(self.limits) || self.limits == oldSelf.limits)",message="only spec.suspend, ttlAfterFinished, rawOutputTTL, queueName, priorityClassName, baseline and results of a BenchmarkRun can be changed, because its results belong to the rest; create another run"
+// +kubebuilder:validation:XValidation:rule="self.fileSystem == oldSelf.fileSystem && self.tool == oldSelf.tool && self.clients == oldSelf.clients && self.processes == oldSelf.processes && self.repetitions == oldSelf.repetitions && self.statistic == oldSelf.statistic && self.sweepMode == oldSelf.sweepMode && self.order == oldSelf.order && has(self.iozone) == has(oldSelf.iozone) && (!has(self.iozone) || self.iozone == oldSelf.iozone) && has(self.mdtest) == has(oldSelf.mdtest) && (!has(self.mdtest) || self.mdtest == oldSelf.mdtest) && has(self.ior) == has(oldSelf.ior) && (!has(self.ior) || self.ior == oldSelf.ior) && has(self.fio) == has(oldSelf.fio) && (!has(self.fio) || self.fio == oldSelf.fio) && has(self.postmark) == has(oldSelf.postmark) && (!has(self.postmark) || self.postmark == oldSelf.postmark) && has(self.vdbench) == has(oldSelf.vdbench) && (!has(self.vdbench) || self.vdbench == oldSelf.vdbench) && has(self.netmist) == has(oldSelf.netmist) && (!has(self.netmist) || self.netmist == oldSelf.netmist) && has(self.mdsSurvey) == has(oldSelf.mdsSurvey) && (!has(self.mdsSurvey) || self.mdsSurvey == oldSelf.mdsSurvey) && has(self.obdfilterSurvey) == has(oldSelf.obdfilterSurvey) && (!has(self.obdfilterSurvey) || self.obdfilterSurvey == oldSelf.obdfilterSurvey) && has(self.storagebench) == has(oldSelf.storagebench) && (!has(self.storagebench) || self.storagebench == oldSelf.storagebench) && has(self.custom) == has(oldSelf.custom) && (!has(self.custom) || self.custom == oldSelf.custom) && has(self.image) == has(oldSelf.image) && (!has(self.image) || self.image == oldSelf.image) && has(self.sweep) == has(oldSelf.sweep) && (!has(self.sweep) || self.sweep == oldSelf.sweep) && has(self.derive) == has(oldSelf.derive) && (!has(self.derive) || self.derive == oldSelf.derive) && has(self.seed) == has(oldSelf.seed) && (!has(self.seed) || self.seed == oldSelf.seed) && has(self.warmUp) == has(oldSelf.warmUp) && (!has(self.warmUp) || self.warmUp == oldSelf.warmUp) && has(self.caches) == has(oldSelf.caches) && (!has(self.caches) || self.caches == oldSelf.caches) && has(self.pause) == has(oldSelf.pause) && (!has(self.pause) || self.pause == oldSelf.pause) && has(self.until) == has(oldSelf.until) && (!has(self.until) || self.until == oldSelf.until) && has(self.along) == has(oldSelf.along) && (!has(self.along) || self.along == oldSelf.along) && has(self.limits) == has(oldSelf.limits) && (!has(self.limits) || self.limits == oldSelf.limits)",message="only spec.suspend, ttlAfterFinished, rawOutputTTL, queueName, priorityClassName, baseline and results of a BenchmarkRun can be changed, because its results depend on all other fields; create another run"
 type BenchmarkRunSpec struct {
 	// fileSystem is what is measured.
 	// +required
 	FileSystem BenchmarkTarget `json:"fileSystem,omitzero"`
 
-	// tool is the benchmark. The member of the same name holds its parameters.
+	// tool is the benchmark. The field of the same name holds its parameters; for mds-survey and obdfilter-survey, these are mdsSurvey and
+	// obdfilterSurvey.
 	// +required
 	Tool BenchmarkTool `json:"tool,omitempty"`
 
-	// iozone holds the parameters of iozone. It must be set, and may be empty, when tool is iozone.
+	// iozone holds the parameters of iozone. It must be set when tool is iozone, and may be empty ({}).
 	// +optional
 	IOzone *IOzoneSpec `json:"iozone,omitempty"`
 
-	// mdtest holds the parameters of mdtest. It must be set, and may be empty, when tool is mdtest.
+	// mdtest holds the parameters of mdtest. It must be set when tool is mdtest, and may be empty ({}). A tree has treeDirectories(branch,
+	// depth) directories.
 	// +optional
 	Mdtest *MdtestSpec `json:"mdtest,omitempty"`
 
-	// ior holds the parameters of ior. It must be set, and may be empty, when tool is ior.
+	// ior holds the parameters of IOR. It must be set when tool is ior, and may be empty ({}). Each process writes one block in each
+	// segment.
 	// +optional
 	IOR *IORSpec `json:"ior,omitempty"`
 
-	// fio holds the parameters of fio. It must be set, and may be empty, when tool is fio.
+	// fio holds the parameters of fio. It must be set when tool is fio, and may be empty ({}). Each client runs one fio, with as many jobs
+	// as it has processes. All clients must have the same number, so clients.count is required for more than one process.
 	// +optional
 	Fio *FioSpec `json:"fio,omitempty"`
 
-	// postmark holds the parameters of postmark. It must be set, and may be empty, when tool is postmark.
+	// postmark holds the parameters of postmark. It must be set when tool is postmark, and may be empty ({}). Each process runs one
+	// postmark in a directory of its own. postmark counts whole seconds, so make it run for some minutes. It does not notice that a disk is
+	// full.
 	// +optional
 	Postmark *PostmarkSpec `json:"postmark,omitempty"`
 
-	// vdbench holds the parameters of vdbench. It must be set, and may be empty, when tool is vdbench.
+	// vdbench holds the parameters of vdbench in its filesystem mode. It must be set when tool is vdbench, and may be empty ({}). Only
+	// Oracle gives vdbench out, so image must name an image with it in /opt/vdbench. Each client has a tree of its own, and one process
+	// with threads. The number of clients is clients.count, or else processes.
 	// +optional
 	Vdbench *VdbenchSpec `json:"vdbench,omitempty"`
 
-	// netmist holds the parameters of netmist. It must be set, and may be empty, when tool is netmist.
+	// netmist holds the parameters of netmist, the load generator of SPEC SFS 2014. It must be set when tool is netmist, and may be empty
+	// ({}). Only licensees have netmist, so image must name an image with it. Each client runs processes / clients copies. The options are
+	// those of a talk at LUG 2014, because there is no public description of them; their defaults are the values of that talk.
 	// +optional
 	Netmist *NetmistSpec `json:"netmist,omitempty"`
 
-	// mdsSurvey holds the parameters of mds-survey. It must be set, and may be empty, when tool is mds-survey.
+	// mdsSurvey holds the parameters of mds-survey, which measures the metadata server of a Lustre on its own node, without clients. It
+	// must be set when tool is mds-survey, and may be empty ({}).
 	// +optional
 	MDSSurvey *MDSSurveySpec `json:"mdsSurvey,omitempty"`
 
-	// obdfilterSurvey holds the parameters of obdfilter-survey. It must be set, and may be empty, when tool is obdfilter-survey.
+	// obdfilterSurvey holds the parameters of obdfilter-survey, which measures the object storage targets of a Lustre on their own nodes,
+	// without clients. It must be set when tool is obdfilter-survey, and may be empty ({}). It makes objects of its own, and never writes
+	// to a device.
 	// +optional
 	OBDFilterSurvey *OBDFilterSurveySpec `json:"obdfilterSurvey,omitempty"`
 
-	// storagebench holds the parameters of storagebench. It must be set, and may be empty, when tool is storagebench.
+	// storagebench holds the parameters of the benchmark of BeeGFS's storage servers (beegfs-ctl --storagebench; beegfs benchmark of
+	// version 8). It measures, without clients, the targets of the storage pool that the run names, or all targets. It must be set when
+	// tool is storagebench, and may be empty ({}).
 	// +optional
 	Storagebench *StoragebenchSpec `json:"storagebench,omitempty"`
 
-	// custom holds the parameters of custom. It must be set, and may be empty, when tool is custom.
+	// custom holds the parameters of any program of any image, which is run in a fresh directory of the filesystem. It must be set when
+	// tool is custom.
 	// +optional
 	Custom *CustomSpec `json:"custom,omitempty"`
 
-	// image is the container image with the tool, in the place of the one that the operator was started with. What must be in it
-	// is checked before the run starts. It is refused for tools that run on servers, where they are privileged.
+	// image is the container image with the tool. Without it, the run uses the image that the operator has for the tool (images.benchmarks
+	// of the chart). The operator checks what is in the image before the run starts. It is refused for tools that run on servers, because
+	// they are privileged there.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`
 
-	// clients are the nodes that the benchmark runs on; each of them must mount the filesystem.
+	// clients selects the nodes that run the benchmark. Each of them must mount the filesystem.
 	// +required
 	Clients BenchmarkClients `json:"clients,omitzero"`
 
-	// processes is the number of processes over all clients together. A sweep or derive can vary it. Defaults to 1.
+	// processes is the number of processes on all clients together. A sweep or derive can vary it. Defaults to 1.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65536
 	Processes int32 `json:"processes,omitempty"`
 
-	// sweep varies parameters. All together make at most 256 points.
+	// sweep varies parameters. All its dimensions together make at most 256 points.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -172,9 +189,9 @@ type BenchmarkRunSpec struct {
 	// +kubebuilder:validation:MaxItems=4
 	Sweep []SweepDimension `json:"sweep,omitempty"`
 
-	// sweepMode says how several names combine: Cartesian makes a point for each combination of their values, the last name
-	// varying fastest; Zipped takes the first values of all for the first point, the second values for the second, and so
-	// on, so all must have as many. Defaults to Cartesian.
+	// sweepMode says how several dimensions combine. Cartesian makes a point for each combination of their values; the last dimension
+	// varies fastest. Zipped makes the first point of all first values, the second point of all second values, and so on; all dimensions
+	// must have the same number of values. Defaults to Cartesian.
 	// +optional
 	// +kubebuilder:default=Cartesian
 	SweepMode SweepMode `json:"sweepMode,omitempty"`
@@ -187,28 +204,28 @@ type BenchmarkRunSpec struct {
 	// +kubebuilder:validation:MaxItems=8
 	Derive []DerivedParameter `json:"derive,omitempty"`
 
-	// order in which repetitions are run. AsWritten runs all of a point before the next point. Shuffled runs one repetition of
-	// every point in random order, then the next of every point in another, so that a drift of the system does not
-	// look like an effect of a parameter. Defaults to AsWritten.
+	// order is the order in which repetitions are run. AsWritten runs all repetitions of a point before the next point. Shuffled runs one
+	// repetition of every point in random order, then the next repetition of every point in another random order, so that a drift of the
+	// system does not look like an effect of a parameter. Defaults to AsWritten.
 	// +optional
 	// +kubebuilder:default=AsWritten
 	Order RunOrder `json:"order,omitempty"`
 
-	// seed of the order Shuffled. Without it, one is made from the run's uid. status.seed shows the one that is used.
+	// seed is the seed of the order Shuffled. Without it, the operator makes one from the run's uid. status.seed shows the seed in use.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=9007199254740991
 	Seed *int64 `json:"seed,omitempty"`
 
-	// warmUp runs repetitions first that don't count.
+	// warmUp runs repetitions that don't count before those that do. Without it, all count.
 	// +optional
 	WarmUp *WarmUpSpec `json:"warmUp,omitempty"`
 
-	// caches says whether caches are dropped before what is measured. Other users of those nodes notice it.
+	// caches drops the kernels' caches before measurements. Other users of those nodes notice it. Without it, no caches are dropped.
 	// +optional
 	Caches *CachesSpec `json:"caches,omitempty"`
 
-	// pause between the end of a repetition and the start of the next, such as "30s".
+	// pause is the time between the end of a repetition and the start of the next, such as "30s". Without it, there is none.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
@@ -217,14 +234,14 @@ type BenchmarkRunSpec struct {
 	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('24h')",message="spec.pause must be at most 24h"
 	Pause *metav1.Duration `json:"pause,omitempty"`
 
-	// repetitions is how often each point is run. Defaults to 1.
+	// repetitions is the number of times that each point is run. Defaults to 1.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	Repetitions int32 `json:"repetitions,omitempty"`
 
-	// until repeats a point beyond repetitions, until its result is as certain as asked for.
+	// until repeats each point beyond repetitions, until its result is certain enough.
 	// +optional
 	Until *StopRule `json:"until,omitempty"`
 
@@ -233,8 +250,8 @@ type BenchmarkRunSpec struct {
 	// +kubebuilder:default=Mean
 	Statistic Statistic `json:"statistic,omitempty"`
 
-	// along is the swept parameter along which speed-up and efficiency are computed, such as processes; the first point
-	// with the smallest value of it counts as 1. Without it, neither is computed.
+	// along is the swept parameter along which speed-up and efficiency are computed, such as processes. The first point with its smallest
+	// value counts as 1. Without it, neither is computed.
 	// +optional
 	Along SweepName `json:"along,omitempty"`
 
@@ -242,7 +259,7 @@ type BenchmarkRunSpec struct {
 	// +optional
 	Baseline *BaselineSpec `json:"baseline,omitempty"`
 
-	// limits bound the time and the attempts that the run takes.
+	// limits bounds the time and the attempts of the run.
 	// +optional
 	Limits *BenchmarkLimits `json:"limits,omitempty"`
 
@@ -250,7 +267,8 @@ type BenchmarkRunSpec struct {
 	// +optional
 	Results *ResultsSpec `json:"results,omitempty"`
 
-	// queueName is a LocalQueue of Kueue (kueue.x-k8s.io/queue-name): each job of the run waits in it until it is admitted.
+	// queueName is a LocalQueue of Kueue (kueue.x-k8s.io/queue-name). Each job of the run waits in it until it is admitted. Without it,
+	// jobs start at once.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -262,12 +280,12 @@ type BenchmarkRunSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 
-	// suspend stops the run's pods and removes its files from the filesystem. Finished repetitions are kept; the run goes
-	// on with the next one when suspend is false again.
+	// suspend stops the run's pods and removes its files from the filesystem. Finished repetitions are kept. When suspend is false again,
+	// the run continues with the next repetition.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// ttlAfterFinished is how long the run is kept after its end; without it, until it is deleted. Such as "168h".
+	// ttlAfterFinished is how long the run is kept after its end, such as "168h". Without it, the run is kept until somebody deletes it.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
@@ -276,8 +294,8 @@ type BenchmarkRunSpec struct {
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="spec.ttlAfterFinished must be at least 1s"
 	TTLAfterFinished *metav1.Duration `json:"ttlAfterFinished,omitempty"`
 
-	// rawOutputTTL is how long the raw output of the tool is kept after the end of the run: it is most of what a run takes of etcd. Samples,
-	// results and status stay as long as the run. From 1m to 8760h (a year). Defaults to 720h (30 days).
+	// rawOutputTTL is how long the raw output of the tool is kept after the end of the run, from 1m to 8760h (a year). Raw output is most
+	// of what a run stores in etcd. Samples, results and status stay as long as the run. Defaults to 720h (30 days).
 	// +optional
 	// +kubebuilder:default="720h"
 	// +kubebuilder:validation:Type=string
@@ -319,7 +337,7 @@ type WarmUpSpec struct {
 	// +kubebuilder:default=First
 	Of WarmUpPoints `json:"of,omitempty"`
 
-	// repetitions that don't count, before those that do. Defaults to 1.
+	// repetitions is the number of repetitions that don't count, of each point that is warmed up. Defaults to 1.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
@@ -342,12 +360,12 @@ const (
 // CachesSpec says which caches are dropped, and when: the page cache, dentries and inodes of a node's kernel
 // (/proc/sys/vm/drop_caches, 3), by the agent of the node.
 type CachesSpec struct {
-	// drop says whose caches are dropped: those of the Clients, of the Servers, or All.
+	// drop says on which nodes caches are dropped: Clients, Servers, or All of both.
 	// +required
 	Drop CacheNodes `json:"drop,omitempty"`
 
-	// before says when: before each of the Repetitions, or before each of the Phases of a repetition, such as the reading of
-	// what was written. A tool that has no phases is run as with Repetitions. Defaults to Repetitions.
+	// before says when caches are dropped. Repetitions is before each repetition. Phases is before each phase of a repetition, such as the
+	// reading of what was written; for a tool without phases, it is the same as Repetitions. Defaults to Repetitions.
 	// +optional
 	// +kubebuilder:default=Repetitions
 	Before CacheMoment `json:"before,omitempty"`
@@ -381,14 +399,15 @@ const (
 
 // StopRule repeats a point until its result is certain enough.
 type StopRule struct {
-	// standardErrorPercent is the standard error of the mean, in percent of the mean, that every metric in metrics must reach.
+	// standardErrorPercent is the largest standard error of the mean, in percent of the mean, at which a metric is certain enough. Every
+	// metric in metrics must be.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=8
 	// +kubebuilder:validation:Pattern=`^(0\.[0-9]{1,3}|[1-9][0-9]?(\.[0-9]{1,3})?)$`
 	StandardErrorPercent string `json:"standardErrorPercent,omitempty"`
 
-	// metrics that must reach it, by their names; all of them when it is empty.
+	// metrics are the names of the metrics that must be certain enough. Without it, all must be.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
@@ -396,7 +415,7 @@ type StopRule struct {
 	// +kubebuilder:validation:items:MaxLength=64
 	Metrics []string `json:"metrics,omitempty"`
 
-	// maxRepetitions ends the point although it is not as certain. Defaults to 20.
+	// maxRepetitions is the number of repetitions after which a point ends even if it is less certain. Defaults to 20.
 	// +optional
 	// +kubebuilder:default=20
 	// +kubebuilder:validation:Minimum=2
@@ -407,7 +426,7 @@ type StopRule struct {
 // BaselineSpec is what results are compared with: points with the same parameters, metrics with the same name and unit.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.run) != has(self.published)",message="set exactly one of spec.baseline.run and spec.baseline.published"
-// +kubebuilder:validation:XValidation:rule="!has(self.variant) || has(self.published)",message="spec.baseline.variant is one of a published table, so it needs spec.baseline.published"
+// +kubebuilder:validation:XValidation:rule="!has(self.variant) || has(self.published)",message="spec.baseline.variant names a variant of a published table, so it requires spec.baseline.published"
 type BaselineSpec struct {
 	// run is another BenchmarkRun in the same namespace.
 	// +optional
@@ -422,8 +441,8 @@ type BaselineSpec struct {
 	// +kubebuilder:validation:MaxLength=63
 	Published string `json:"published,omitempty"`
 
-	// variant is what the table was measured on, of a table with several, such as lustre2 of lustre-2014-mdtest-low. The runs of a
-	// BenchmarkSuite have the name of their variant here.
+	// variant names one variant of a published table that has several, such as lustre2 of lustre-2014-mdtest-low. In the runs of a
+	// BenchmarkSuite, it is the name of the suite's variant.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -437,8 +456,8 @@ type BaselineSpec struct {
 	// +kubebuilder:validation:Pattern=`^(0|0\.[0-9]{1,3}|[1-9][0-9]?(\.[0-9]{1,3})?)$`
 	TolerancePercent string `json:"tolerancePercent,omitempty"`
 
-	// allowDifferences compares although the two did not measure the same: another tool, statistic or unit, other options of the
-	// tool, other caches. status.baseline names what differs.
+	// allowDifferences compares even when the two did not measure the same: another tool, statistic or unit, other options of the tool,
+	// other caches. status.baseline names what differs. Defaults to false.
 	// +optional
 	AllowDifferences bool `json:"allowDifferences,omitempty"`
 }
@@ -451,7 +470,7 @@ type BenchmarkTarget struct {
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
 
-	// storagePool that the files lie in: the run uses a fresh directory of that pool, and removes it afterwards.
+	// storagePool is the pool that holds the run's files. The run makes a directory of its own in that pool and removes it afterwards.
 	// Defaults to the filesystem's first pool. A sweep can vary it, as storagePool.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -459,52 +478,9 @@ type BenchmarkTarget struct {
 	StoragePool string `json:"storagePool,omitempty"`
 }
 
-// BenchmarkClients selects the nodes that a benchmark runs on.
-type BenchmarkClients struct {
-	// nodeSelector selects the nodes; those that also mount the filesystem are taken in the order of their names.
-	// +required
-	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
-
-	// count is how many of those nodes take part. Without it, all do that there are processes for (one, for a tool that runs on a
-	// single client). A sweep or derive can vary it, as clients.
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=5000
-	Count int32 `json:"count,omitempty"`
-
-	// spread places the processes. Even gives each client as many as the others, or one less; Packed fills a client with
-	// maxProcessesPerNode (or one for each of its CPUs) before it takes the next. Defaults to Even.
-	// +optional
-	// +kubebuilder:default=Even
-	Spread ProcessSpread `json:"spread,omitempty"`
-
-	// maxProcessesPerNode bounds the processes of one client. A point that needs more than all clients give is refused.
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=4096
-	MaxProcessesPerNode int32 `json:"maxProcessesPerNode,omitempty"`
-
-	// oversubscribe allows more processes on a client than it has CPUs. Without it, such a point is refused: processes that
-	// wait for a CPU measure the client.
-	// +optional
-	Oversubscribe bool `json:"oversubscribe,omitempty"`
-}
-
-// ProcessSpread says how processes are placed on clients.
-// +kubebuilder:validation:Enum=Even;Packed
-type ProcessSpread string
-
-// The ways of placing processes.
-const (
-	// SpreadEven gives each client as many as the others, or one less.
-	SpreadEven ProcessSpread = "Even"
-	// SpreadPacked fills one client before the next.
-	SpreadPacked ProcessSpread = "Packed"
-)
-
 // BenchmarkLimits bound the time that a run takes.
 type BenchmarkLimits struct {
-	// pointTimeout bounds each repetition of a point, from the start of its pods to its result. Such as "30m", the default.
+	// pointTimeout is how long each repetition of a point may take, from the start of its pods to its result. Defaults to 30m.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
@@ -513,7 +489,8 @@ type BenchmarkLimits struct {
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="spec.limits.pointTimeout must be at least 1s"
 	PointTimeout *metav1.Duration `json:"pointTimeout,omitempty"`
 
-	// timeout bounds the whole run, time spent suspended not counted. Such as "12h"; without it, there is no bound.
+	// timeout is how long all repetitions together may take, such as "12h". Time that the run is suspended or waits does not count. Without
+	// it, there is no limit.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
@@ -522,14 +499,13 @@ type BenchmarkLimits struct {
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="spec.limits.timeout must be at least 1s"
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
 
-	// retries is how often a repetition that failed is run again, in all attempts of that repetition together. Defaults to 0: a
-	// failure is a result too.
+	// retries is how many times a repetition that failed is run again. Defaults to 0: a failure is a result too.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10
 	Retries int32 `json:"retries,omitempty"`
 
-	// invalidRetries is how often a repetition that was disturbed, as by the restart of a daemon, is run again. Defaults to 2.
+	// invalidRetries is how many times a repetition that was disturbed is run again, such as after the restart of a daemon. Defaults to 2.
 	// +optional
 	// +kubebuilder:default=2
 	// +kubebuilder:validation:Minimum=0
@@ -562,11 +538,11 @@ type BenchmarkRun struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what the user wants to know.
+	// spec is the benchmark that the user wants.
 	// +required
 	Spec BenchmarkRunSpec `json:"spec,omitzero"`
 
-	// status is how far the run is and what it has found.
+	// status says how far the run is and what it has found.
 	// +optional
 	Status BenchmarkRunStatus `json:"status,omitzero"`
 }

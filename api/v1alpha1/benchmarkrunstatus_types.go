@@ -10,7 +10,8 @@ type BenchmarkRunStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are the state of the run in the vocabulary of kstatus: Succeeded, and Reconciling or Stalled while they are true.
+	// conditions describe the state of the run in the vocabulary of kstatus. Succeeded is always there; Reconciling and Stalled only while
+	// they are true.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -25,11 +26,11 @@ type BenchmarkRunStatus struct {
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
-	// activeSeconds is the time that the points run so far took, in seconds; limits.timeout bounds it.
+	// activeSeconds is the time that all repetitions so far took together, in seconds. limits.timeout bounds it.
 	// +optional
 	ActiveSeconds int64 `json:"activeSeconds,omitempty"`
 
-	// progress counts the points that have ended, and all of them, as "7/90".
+	// progress is the number of points that have ended, and of all points, as "7/90".
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Progress string `json:"progress,omitempty"`
@@ -39,7 +40,7 @@ type BenchmarkRunStatus struct {
 	// +kubebuilder:validation:MaxLength=256
 	Current string `json:"current,omitempty"`
 
-	// timeLeft is an estimate from the repetitions run so far, such as "1h12m".
+	// timeLeft is the time that the rest will take, estimated from the repetitions so far, such as "1h12m".
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	TimeLeft string `json:"timeLeft,omitempty"`
@@ -48,12 +49,12 @@ type BenchmarkRunStatus struct {
 	// +optional
 	FailedPoints int32 `json:"failedPoints,omitempty"`
 
-	// seed of the order in which repetitions are run, when that is Shuffled.
+	// seed is the seed of the order Shuffled; absent with the order AsWritten.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Seed *int64 `json:"seed,omitempty"`
 
-	// best names, for each metric, the point with the best value of it.
+	// best names, for each metric, the point with its best value.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -61,13 +62,13 @@ type BenchmarkRunStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Best []BestPoint `json:"best,omitempty"`
 
-	// baseline sums up the comparison with spec.baseline, such as "9 results of 9 points compared with before: 2 better, 1 worse, 6 within the
-	// noise", and names what differs between the two besides: versions, configuration, clients. It says why nothing was compared.
+	// baseline sums up the comparison with spec.baseline, such as "9 results of 9 points compared with before: 2 better, 1 worse, 6 within
+	// the noise". It names what else differs between the two: versions, configuration, clients. When nothing was compared, it says why.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Baseline string `json:"baseline,omitempty"`
 
-	// provenance is what the results were measured on and with.
+	// provenance describes what the results were measured on and with.
 	// +optional
 	Provenance *RunProvenance `json:"provenance,omitempty"`
 
@@ -76,12 +77,12 @@ type BenchmarkRunStatus struct {
 	// +kubebuilder:validation:MaxLength=253
 	Results string `json:"results,omitempty"`
 
-	// exported says where the complete results were written or put besides, or why they could not be.
+	// exported says where the complete results were exported to (spec.results), or why they could not be.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Exported string `json:"exported,omitempty"`
 
-	// shortened says what was left out of points because the status would have become too large; the complete results hold it.
+	// shortened says what was left out of points, because the status would have become too large. The complete results have it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Shortened string `json:"shortened,omitempty"`
@@ -139,11 +140,11 @@ type PointStatus struct {
 	// +required
 	State PointState `json:"state,omitempty"`
 
-	// repetitions counts those that have a result.
+	// repetitions counts the repetitions that have a result.
 	// +optional
 	Repetitions int32 `json:"repetitions,omitempty"`
 
-	// attempts counts those that have ended, with a result or without, when there were more than repetitions.
+	// attempts counts the repetitions that have ended, with or without a result. It is absent when it equals repetitions.
 	// +optional
 	Attempts int32 `json:"attempts,omitempty"`
 
@@ -155,7 +156,7 @@ type PointStatus struct {
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
-	// command is the exact command line of the tool, arguments with blanks in quotation marks.
+	// command is the exact command line of the tool. Arguments with blanks are in quotation marks.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	Command string `json:"command,omitempty"`
@@ -165,8 +166,8 @@ type PointStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	Placement string `json:"placement,omitempty"`
 
-	// telemetry is what the servers did meanwhile, in short, such as "busiest target scratch-ssd-1a2b 37 %" and "busiest daemon
-	// meta-0.oss1 1.8 CPUs".
+	// telemetry sums up what the servers did meanwhile, such as "busiest target scratch-ssd-1a2b 37 %" and "busiest daemon meta-0.oss1 1.8
+	// CPUs".
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
@@ -217,13 +218,13 @@ type MetricResult struct {
 	// +kubebuilder:validation:MaxLength=32
 	Unit string `json:"unit,omitempty"`
 
-	// value by the run's statistic.
+	// value is the result, by the run's statistic.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
 	Value string `json:"value,omitempty"`
 
-	// mean of the samples.
+	// mean is the mean of the samples.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Mean string `json:"mean,omitempty"`
@@ -243,29 +244,30 @@ type MetricResult struct {
 	// +kubebuilder:validation:MaxLength=32
 	StdDev string `json:"stdDev,omitempty"`
 
-	// median of the samples, absent when the tool itself made them and printed none.
+	// median is the median of the samples; absent when the tool itself averaged them and printed no median.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Median string `json:"median,omitempty"`
 
-	// confidence is half of the 95 % confidence interval of the mean (Student's t), absent when there is only one sample.
+	// confidence is half the width of the 95 % confidence interval of the mean (Student's t); absent when there is only one sample.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Confidence string `json:"confidence,omitempty"`
 
-	// outliers are the numbers of the repetitions, from 1, that lie far from the others by the generalized ESD test (Rosner, 1983) at 1 %, of
-	// at least 6 repetitions: of 100 results without any, one names an outlier. They count all the same.
+	// outliers are the numbers of the repetitions, from 1, that lie far from the others by the generalized ESD test (Rosner, 1983) at a
+	// level of 1 %: of 100 results without an outlier, one is said to have one. The test needs at least 6 repetitions. Outliers count like
+	// all others.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
 	Outliers []int32 `json:"outliers,omitempty"`
 
-	// speedup is value over that of the point that counts as 1 (spec.along), such as "15.64". Only rates have one.
+	// speedup is the value divided by that of the point that counts as 1 (spec.along), such as "15.64". Only rates have one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Speedup string `json:"speedup,omitempty"`
 
-	// efficiency is speedup over the ratio of spec.along, in percent, such as "78.2".
+	// efficiency is the speed-up divided by the ratio of the two values of spec.along, in percent, such as "78.2".
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Efficiency string `json:"efficiency,omitempty"`
@@ -307,8 +309,8 @@ type BestPoint struct {
 	Index int32 `json:"index"`
 }
 
-// RunProvenance is what results were measured on and with, from the start of the run. It grows with the run, and not with the filesystem.
-// The complete results describe the servers and targets that the run used, up to 128 each.
+// RunProvenance describes what results were measured on and with, from the start of the run. It grows with the run, and not with the
+// filesystem. The complete results describe the servers and targets that the run used, up to 128 of each.
 type RunProvenance struct {
 	// fileSystem is the type, the version, the uid and the generation, such as "BeeGFS 7.4.6, 1b4e28ba-…, generation 3".
 	// +optional
@@ -320,7 +322,7 @@ type RunProvenance struct {
 	// +kubebuilder:validation:MaxLength=64
 	ConfigHash string `json:"configHash,omitempty"`
 
-	// serverCounts counts all servers of the filesystem by role, storage pool and version; the first 64 kinds.
+	// serverCounts counts all servers of the filesystem by role, storage pool and version; at most 64 combinations.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -333,34 +335,34 @@ type RunProvenance struct {
 	// +kubebuilder:validation:MaxItems=64
 	TargetCounts []TargetCount `json:"targetCounts,omitempty"`
 
-	// membersHash is a hash of all servers and targets: which they are, on which nodes and disks, of which versions, bound to which CPUs. Two
-	// runs with the same hash were measured on the same ones.
+	// membersHash is a hash of all servers and targets with their nodes, disks, versions and CPUs. Two runs with the same hash were
+	// measured on the same servers and targets.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	MembersHash string `json:"membersHash,omitempty"`
 
-	// image with the tool, and the digest that the node resolved it to.
+	// image is the image with the tool.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`
-	// imageID is the digest.
+	// imageID is the digest that the node resolved the image to.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	ImageID string `json:"imageID,omitempty"`
 
-	// toolVersion is what the tool says of itself.
+	// toolVersion is the version that the tool prints.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	ToolVersion string `json:"toolVersion,omitempty"`
 
-	// clients are the nodes that take part, with their kernel and CPUs; the first 64.
+	// clients are the nodes that took part, with their kernel and CPUs; at most 64.
 	// +optional
 	// +listType=map
 	// +listMapKey=node
 	// +kubebuilder:validation:MaxItems=64
 	Clients []NodeProvenance `json:"clients,omitempty"`
 
-	// pinning is what the kernel says of where the daemons run: "AsAsked", "Drifted: …", or empty when none is pinned.
+	// pinning says whether daemons run on the CPUs that the spec asks for: "AsAsked", "Drifted: …", or empty when none is pinned.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Pinning string `json:"pinning,omitempty"`
@@ -377,12 +379,12 @@ type ServerCount struct {
 	// +kubebuilder:validation:MaxLength=24
 	StoragePool string `json:"storagePool,omitempty"`
 
-	// version that they report of themselves; empty for those that had not.
+	// version is what the servers report of themselves; empty when they had not reported one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Version string `json:"version,omitempty"`
 
-	// count of them.
+	// count is the number of servers.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Count int32 `json:"count,omitempty"`
@@ -396,19 +398,19 @@ type TargetCount struct {
 	// +kubebuilder:validation:MaxLength=24
 	StoragePool string `json:"storagePool,omitempty"`
 
-	// count of them.
+	// count is the number of targets.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Count int32 `json:"count,omitempty"`
 
-	// capacityBytes is the size of all of them together, in bytes.
+	// capacityBytes is the size of these targets together, in bytes.
 	// +optional
 	CapacityBytes int64 `json:"capacityBytes,omitempty"`
 }
 
 // NodeProvenance is a node that takes part.
 type NodeProvenance struct {
-	// node by its name.
+	// node is the name of the node.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -419,12 +421,12 @@ type NodeProvenance struct {
 	// +kubebuilder:validation:MaxLength=128
 	Kernel string `json:"kernel,omitempty"`
 
-	// cpuModel, where an agent has looked.
+	// cpuModel is the model of the processors; empty on a node without an agent.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	CPUModel string `json:"cpuModel,omitempty"`
 
-	// cpus is the number that Kubernetes counts.
+	// cpus is the number of CPUs, as Kubernetes counts them.
 	// +optional
 	CPUs int32 `json:"cpus,omitempty"`
 }

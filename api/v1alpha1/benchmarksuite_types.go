@@ -8,16 +8,16 @@ import (
 // BenchmarkSuiteSpec measures variants of a FileSystem, one after the other, each by the same runs. Once made, only suspend,
 // ttlAfterFinished, confirmDestroy and results can be changed.
 //
-// +kubebuilder:validation:XValidation:rule="self.fileSystem == oldSelf.fileSystem && self.variants == oldSelf.variants && self.runs == oldSelf.runs && self.afterVariant == oldSelf.afterVariant && self.onFailure == oldSelf.onFailure && has(self.baseline) == has(oldSelf.baseline) && (!has(self.baseline) || self.baseline == oldSelf.baseline)",message="only spec.suspend, ttlAfterFinished, confirmDestroy and results of a BenchmarkSuite can be changed, because its results belong to the rest; create another suite"
+// +kubebuilder:validation:XValidation:rule="self.fileSystem == oldSelf.fileSystem && self.variants == oldSelf.variants && self.runs == oldSelf.runs && self.afterVariant == oldSelf.afterVariant && self.onFailure == oldSelf.onFailure && has(self.baseline) == has(oldSelf.baseline) && (!has(self.baseline) || self.baseline == oldSelf.baseline)",message="only spec.suspend, ttlAfterFinished, confirmDestroy and results of a BenchmarkSuite can be changed, because its results depend on all other fields; create another suite"
 type BenchmarkSuiteSpec struct {
-	// fileSystem is the spec of a FileSystem, which the variants change. The suite makes one for each variant. deletionPolicy and
-	// confirmDestroy are set by the suite, and format Never is refused: what is measured was made for it.
+	// fileSystem is the spec of a FileSystem, which the variants change. The suite makes one FileSystem for each variant. It sets
+	// deletionPolicy and confirmDestroy itself. It refuses format Never, because it measures only filesystems that it has made.
 	// +required
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
 	FileSystem runtime.RawExtension `json:"fileSystem,omitzero"`
 
-	// variants of the FileSystem, measured in this order.
+	// variants are the variants of the FileSystem, measured in this order.
 	// +required
 	// +listType=map
 	// +listMapKey=name
@@ -25,7 +25,7 @@ type BenchmarkSuiteSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	Variants []SuiteVariant `json:"variants,omitempty"`
 
-	// runs that measure each variant, in this order.
+	// runs are the benchmarks that measure each variant, in this order.
 	// +required
 	// +listType=map
 	// +listMapKey=name
@@ -33,9 +33,9 @@ type BenchmarkSuiteSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	Runs []SuiteRun `json:"runs,omitempty"`
 
-	// afterVariant says what becomes of a variant's FileSystem when its runs are over: Keep leaves it running, so the next needs other
-	// disks; Delete deletes it and keeps what is on its disks, which the next then finds and refuses; Destroy deletes it and wipes the
-	// disks that it formatted for itself, which needs confirmDestroy. Defaults to Keep.
+	// afterVariant says what becomes of a variant's FileSystem after its runs. Keep leaves it running; the next variant then needs other
+	// disks. Delete deletes it and keeps what is on its disks; the next variant then finds that data and refuses the disks. Destroy deletes
+	// it and wipes the disks that it has formatted itself; it needs confirmDestroy. Defaults to Keep.
 	// +optional
 	// +kubebuilder:default=Keep
 	AfterVariant AfterVariant `json:"afterVariant,omitempty"`
@@ -46,14 +46,14 @@ type BenchmarkSuiteSpec struct {
 	// +kubebuilder:validation:MaxLength=64
 	ConfirmDestroy string `json:"confirmDestroy,omitempty"`
 
-	// onFailure says what follows a run with failed points, or a FileSystem that did not become Ready in time: Continue with the next,
-	// or Stop. Defaults to Continue.
+	// onFailure says what follows a run with failed points, or a FileSystem that did not become Ready in time. Continue goes on with the
+	// next run or variant. Stop ends the suite. Defaults to Continue.
 	// +optional
 	// +kubebuilder:default=Continue
 	OnFailure SuiteFailure `json:"onFailure,omitempty"`
 
-	// readyTimeout is how long a variant's FileSystem may take to become Ready; the time that it waits for a person to approve plans of disks
-	// does not count. Such as "30m", the default.
+	// readyTimeout is how long a variant's FileSystem may take to become Ready. Time that it waits for a person to approve plans of disks
+	// does not count. Defaults to 30m.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
@@ -70,12 +70,12 @@ type BenchmarkSuiteSpec struct {
 	// +optional
 	Results *ResultsSpec `json:"results,omitempty"`
 
-	// suspend lets the run that is under way be suspended, and starts nothing new. The FileSystem of the variant stays.
+	// suspend suspends the run that is under way, and starts nothing new. The FileSystem of the variant stays.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// ttlAfterFinished is how long the suite, with its runs and their results, is kept after its end; without it, until it is
-	// deleted. Such as "168h".
+	// ttlAfterFinished is how long the suite, its runs and their results are kept after its end, such as "168h". Without it, they are kept
+	// until somebody deletes the suite.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
@@ -132,8 +132,8 @@ type SuiteVariant struct {
 	// +kubebuilder:validation:Type=object
 	Run *runtime.RawExtension `json:"run,omitempty"`
 
-	// scale is how many times the resources of the smallest variant this one has, such as the number of its metadata servers. With
-	// it, the table has speed-up and efficiency.
+	// scale is the size of this variant as a multiple of the smallest one, such as of its number of metadata servers. With it, the table
+	// has speed-up and efficiency.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
@@ -142,15 +142,15 @@ type SuiteVariant struct {
 
 // SuiteRun is one run that measures each variant.
 type SuiteRun struct {
-	// name of the run, such as creates. The BenchmarkRun is named <suite>-<variant>-<run>, shortened where that is too long.
+	// name of the run, such as creates. The BenchmarkRun is named <suite>-<variant>-<run>, shortened when that is too long.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=20
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`
 	Name string `json:"name,omitempty"`
 
-	// spec of the BenchmarkRun. Its fileSystem.name, suspend and ttlAfterFinished are set by the suite; its baseline and results are those
-	// of the suite where it has none.
+	// spec is the spec of the BenchmarkRun. The suite sets fileSystem.name and suspend, and leaves out ttlAfterFinished. A run without
+	// baseline or results gets those of the suite.
 	// +required
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
@@ -172,32 +172,33 @@ type BenchmarkSuiteStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are the state of the suite in the vocabulary of kstatus: Succeeded, and Reconciling or Stalled while they are true.
+	// conditions describe the state of the suite in the vocabulary of kstatus. Succeeded is always there; Reconciling and Stalled only
+	// while they are true.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// startTime is when the first variant was begun.
+	// startTime is when the first variant began.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// completionTime is when the last one was over.
+	// completionTime is when the last variant ended.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
-	// progress counts the runs that have ended, and all of them, as "7/12".
+	// progress is the number of runs that have ended, and of all runs, as "7/12".
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Progress string `json:"progress,omitempty"`
 
-	// current is the variant and the run that are under way, such as "xfs-hdd: creates 12/30".
+	// current names the variant and the run that are under way, such as "xfs-hdd: creates 12/30".
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Current string `json:"current,omitempty"`
 
-	// variants are how far each of them is, in the order of the spec.
+	// variants say how far each variant is, in the order of the spec.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -210,7 +211,7 @@ type BenchmarkSuiteStatus struct {
 	// +kubebuilder:validation:MaxItems=512
 	Table []SuiteFigure `json:"table,omitempty"`
 
-	// shortened says what the table leaves out because the status would have become too large; the complete results hold it.
+	// shortened says what the table leaves out, because the status would have become too large. The complete results have it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Shortened string `json:"shortened,omitempty"`
@@ -253,12 +254,12 @@ type SuiteVariantStatus struct {
 	// +required
 	State VariantState `json:"state,omitempty"`
 
-	// fileSystem is the name of its FileSystem; it stays when that is gone.
+	// fileSystem is the name of its FileSystem, also after that is gone.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	FileSystem string `json:"fileSystem,omitempty"`
 
-	// fileSystemUID is the uid of the FileSystem that the suite made. Only that one is ever deleted.
+	// fileSystemUID is the uid of the FileSystem that the suite made. The suite deletes no other.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	FileSystemUID string `json:"fileSystemUID,omitempty"`
@@ -267,22 +268,22 @@ type SuiteVariantStatus struct {
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// readyTime is when it was Ready.
+	// readyTime is when the FileSystem became Ready.
 	// +optional
 	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
 
-	// completionTime is when the variant was over.
+	// completionTime is when the variant ended.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
-	// runs are the BenchmarkRuns of the variant that were made, in order.
+	// runs are the BenchmarkRuns that the suite has made for the variant, in order.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	Runs []SuiteRunStatus `json:"runs,omitempty"`
 
-	// failure says why the variant was given up before all its runs were over.
+	// failure says why the variant was given up before all its runs had ended.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Failure string `json:"failure,omitempty"`
@@ -307,17 +308,17 @@ type SuiteRunStatus struct {
 	// +kubebuilder:validation:MaxLength=253
 	BenchmarkRun string `json:"benchmarkRun,omitempty"`
 
-	// succeeded says how the BenchmarkRun has ended: True when it has all its results, False when it has not; Unknown while it goes on.
+	// succeeded says how the BenchmarkRun ended: True with all its results, False without. It is Unknown until then.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	Succeeded string `json:"succeeded,omitempty"`
 
-	// progress of the BenchmarkRun, such as "7/30".
+	// progress is the number of points of the BenchmarkRun that have ended, and of all, such as "7/30".
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Progress string `json:"progress,omitempty"`
 
-	// message says why the run has not all its results.
+	// message says why results of the run are missing.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
@@ -337,19 +338,19 @@ type SuiteFigure struct {
 	// +kubebuilder:validation:MaxLength=20
 	Run string `json:"run,omitempty"`
 
-	// metric and its unit.
+	// metric is the name of the metric.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	Metric string `json:"metric,omitempty"`
 
-	// unit of the value.
+	// unit is the unit of the value.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
 	Unit string `json:"unit,omitempty"`
 
-	// value at the best point.
+	// value is the metric's value at the best point.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
@@ -360,18 +361,18 @@ type SuiteFigure struct {
 	// +kubebuilder:validation:MaxLength=256
 	At string `json:"at,omitempty"`
 
-	// speedup over the variant with the smallest scale, such as "15.64".
+	// speedup is the value divided by that of the variant with the smallest scale, such as "15.64".
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Speedup string `json:"speedup,omitempty"`
 
-	// efficiency is speedup over the ratio of the scales, in percent, such as "78.2".
+	// efficiency is the speed-up divided by the ratio of the two scales, in percent, such as "78.2".
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Efficiency string `json:"efficiency,omitempty"`
 }
 
-// BenchmarkSuite is variants of a FileSystem, each measured by the same runs, and one table of them.
+// BenchmarkSuite is a measurement of several variants of a FileSystem, each by the same runs, with one table of the results.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=suite,categories={all,parallelfs}
@@ -390,11 +391,11 @@ type BenchmarkSuite struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what the user wants to know.
+	// spec is the variants and the runs that the user wants.
 	// +required
 	Spec BenchmarkSuiteSpec `json:"spec,omitzero"`
 
-	// status is how far the suite is and what it has found.
+	// status says how far the suite is and what it has found.
 	// +optional
 	Status BenchmarkSuiteStatus `json:"status,omitzero"`
 }

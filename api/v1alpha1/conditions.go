@@ -1,6 +1,6 @@
 package v1alpha1
 
-// Condition types of both kinds, in the vocabulary of kstatus
+// Condition types of all kinds, in the vocabulary of kstatus
 // (https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md).
 const (
 	// ConditionReady is true while programs can read and write all of their data, as the filesystem itself says.
@@ -16,9 +16,9 @@ const (
 	ConditionStalled = "Stalled"
 	// ConditionReconciled is false while the operator's passes over the object fail, and absent otherwise; the message names the step.
 	ConditionReconciled = "Reconciled"
-	// ConditionEvaluationOnly is true while targets are directories: nothing proves that they are on the disks that they were on.
+	// ConditionEvaluationOnly is true while targets are directories: nothing proves that a directory is still on the same disk.
 	ConditionEvaluationOnly = "EvaluationOnly"
-	// ConditionPinned is true when every daemon whose role asks for CPUs runs on them, as the kernel says; absent when no role does.
+	// ConditionPinned is true when every daemon whose role asks for CPUs runs on them, as the kernel says; absent when no role asks.
 	ConditionPinned = "Pinned"
 	// ConditionSpread is true when the filesystem keeps the copies of data in different failure domains, as far as it can be told to; absent
 	// without spec.failureDomains.
@@ -46,7 +46,7 @@ const (
 	ReasonPlanning = "Planning"
 	// ReasonAwaitingApproval surfaces when the plan must be approved; the message names its hash and what it would destroy.
 	ReasonAwaitingApproval = "AwaitingApproval"
-	// ReasonApprovalRefused surfaces when spec.approvedPlan names another plan than that of now.
+	// ReasonApprovalRefused surfaces when spec.approvedPlan is the hash of another plan than the present one.
 	ReasonApprovalRefused = "ApprovalRefused"
 	// ReasonFormatForbidden surfaces when the device is no target and the policy is Never.
 	ReasonFormatForbidden = "FormatForbidden"
@@ -85,7 +85,7 @@ const (
 	// ReasonClientsMounted surfaces while nodes have a BeeGFS mounted, so that moving data could lose what they write, and nobody has said
 	// that nothing writes.
 	ReasonClientsMounted = "ClientsMounted"
-	// ReasonDataMoved surfaces when it has.
+	// ReasonDataMoved surfaces when nothing that is needed is left on the target.
 	ReasonDataMoved = "DataMoved"
 	// ReasonNotRemovable surfaces when the filesystem can't move what is on a target, as the metadata of a MooseFS master.
 	ReasonNotRemovable = "NotRemovable"
@@ -113,7 +113,7 @@ const (
 	ReasonStarting = "Starting"
 	// ReasonPassFailed is the reason of a false Reconciled. The operator tries again within a minute.
 	ReasonPassFailed = "PassFailed"
-	// ReasonRestarting surfaces while the operator restarts daemons, one at a time, to apply a changed spec.
+	// ReasonRestarting surfaces while the operator restarts daemons, one failure domain at a time, to apply a change.
 	ReasonRestarting = "Restarting"
 	// ReasonProbeUnreachable surfaces when the probe does not answer, or nobody can prove that the answer is its own; the state of the
 	// filesystem is then unknown.
@@ -122,7 +122,7 @@ const (
 	ReasonMetadataOffline = "MetadataOffline"
 	// ReasonTargetsMissing surfaces when storage targets are not online; the message names them.
 	ReasonTargetsMissing = "TargetsMissing"
-	// ReasonServersMissing surfaces when servers other than targets' are not online; the message names them.
+	// ReasonServersMissing surfaces when a metadata server, metalogger or management service is not online; the message names it.
 	ReasonServersMissing = "ServersMissing"
 	// ReasonDataUnknown surfaces while the filesystem does not know how many copies its data has. It serves meanwhile, and no daemon that
 	// runs is restarted.
@@ -139,7 +139,8 @@ const (
 	ReasonDirectoryTargets = "DirectoryTargets"
 	// ReasonNoDevices surfaces when a node has no device that the spec asks for; the message names the node and why others don't match.
 	ReasonNoDevices = "NoDevices"
-	// ReasonServersNotTold surfaces while the agent of a node with servers does not write what these are told; the message says what to do.
+	// ReasonServersNotTold surfaces while the agent of a node does not write the file of the node, which its servers read; the message
+	// says what to do.
 	ReasonServersNotTold = "ServersNotTold"
 	// ReasonTargetsNotReady surfaces while StorageTargets are not proven; the message names them and what each waits for.
 	ReasonTargetsNotReady = "TargetsNotReady"
@@ -155,7 +156,7 @@ const (
 	ReasonDrifted = "Drifted"
 	// ReasonDestroyUnconfirmed surfaces when a FileSystem with deletionPolicy Destroy is deleted and confirmDestroy is not its uid.
 	ReasonDestroyUnconfirmed = "DestroyUnconfirmed"
-	// ReasonRecordKept surfaces on a FileSystemNode that somebody has deleted, while it records what servers were given that have not retired.
+	// ReasonRecordKept surfaces on a FileSystemNode that somebody has deleted, while any of its servers has not retired.
 	ReasonRecordKept = "RecordKept"
 	// ReasonReleasing surfaces while the disks of a deleted FileSystem are unmounted or wiped; the message names those that are left.
 	ReasonReleasing = "Releasing"

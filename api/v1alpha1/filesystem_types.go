@@ -27,25 +27,25 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || !has(self.beegfs) || self.version.startsWith('8.') || (!has(self.beegfs.tls) && !has(self.beegfs.license))",message="spec.beegfs.tls and spec.beegfs.license belong to BeeGFS 8; BeeGFS 7 knows neither"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || !has(self.metadata.targets.directories) || size(self.metadata.targets.directories) == self.metadata.instancesPerNode",message="every metadata server keeps its metadata in one directory of its own; give as many spec.metadata.targets.directories as spec.metadata.instancesPerNode"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || !has(self.metadata.targets.select) || self.metadata.targets.select.countPerNode == self.metadata.instancesPerNode",message="every metadata server keeps its metadata on one disk of its own; spec.metadata.targets.select.countPerNode must equal spec.metadata.instancesPerNode"
-// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.storagePools.all(p, has(p.copies) && p.copies <= 2)",message="say how many copies each pool of a BeeGFS keeps, which can't be changed later: copies: 1, or copies: 2 by buddy mirroring, which needs two nodes and a license"
-// +kubebuilder:validation:XValidation:rule="!has(self.beegfs) || !has(self.beegfs.storagePools) || self.beegfs.storagePools.all(b, self.storagePools.exists(p, p.name == b.name))",message="spec.beegfs.storagePools says more of pools that spec.storagePools lists; one of its names is not there"
-// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.storagePools.all(p, p.name != 'draining')",message="no pool of a BeeGFS can be called draining: targets that are drained go to a pool of that name"
-// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || oldSelf.storagePools.all(o, self.storagePools.all(p, p.name != o.name || !has(p.copies) || !has(o.copies) || p.copies == o.copies))",message="the copies of a BeeGFS pool can't be changed: its files keep the pattern that they were made with"
+// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.storagePools.all(p, has(p.copies) && p.copies <= 2)",message="every storage pool of a BeeGFS needs copies, which can't be changed later: 1, or 2 by buddy mirroring, which needs two nodes and a license"
+// +kubebuilder:validation:XValidation:rule="!has(self.beegfs) || !has(self.beegfs.storagePools) || self.beegfs.storagePools.all(b, self.storagePools.exists(p, p.name == b.name))",message="spec.beegfs.storagePools names a pool that spec.storagePools does not have"
+// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.storagePools.all(p, p.name != 'draining')",message="a storage pool of a BeeGFS can't be named draining: targets that are being drained go to a pool of that name"
+// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || oldSelf.storagePools.all(o, self.storagePools.all(p, p.name != o.name || !has(p.copies) || !has(o.copies) || p.copies == o.copies))",message="copies of a BeeGFS pool can't be changed: its files keep the stripe pattern that they were made with"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.metadata.instancesPerNode >= oldSelf.metadata.instancesPerNode",message="metadata servers can't be taken away: BeeGFS can't move their metadata elsewhere"
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || self.version.matches('^(3[.]0[.]1(1[7-9]|[2-9][0-9])|4[.]5[7-9][.][0-9]{1,3})$')",message="MooseFS runs in version 3.0.117 to 3.0.x, or 4.57.x to 4.59.x; set spec.version to one such as 4.57.5"
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || !has(self.metadata.instancesPerNode) || self.metadata.instancesPerNode == 1",message="MooseFS Community Edition has exactly one active master, so spec.metadata.instancesPerNode must be 1; several metadata servers per node need another type"
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || (has(self.metadata.targets.directories) ? size(self.metadata.targets.directories) == 1 : has(self.metadata.targets.devices) ? size(self.metadata.targets.devices) == 1 : self.metadata.targets.select.countPerNode == 1)",message="a MooseFS master keeps its metadata in one place; give exactly one of spec.metadata.targets.directories or devices, or select.countPerNode: 1"
-// +kubebuilder:validation:XValidation:rule="!has(self.metadata.targets.directories) || self.storagePools.all(p, !has(p.targets.directories) || p.targets.directories.all(d, self.metadata.targets.directories.all(m, d != m && !d.startsWith(m + '/') && !m.startsWith(d + '/'))))",message="a storage pool's directory and the metadata directory must not be the same or lie in one another"
-// +kubebuilder:validation:XValidation:rule="!has(self.beegfs) || !has(self.beegfs.management.targets.directories) || [self.beegfs.management.targets.directories[0]].all(m, (!has(self.metadata.targets.directories) || self.metadata.targets.directories.all(d, d != m && !d.startsWith(m + '/') && !m.startsWith(d + '/'))) && self.storagePools.all(p, !has(p.targets.directories) || p.targets.directories.all(d, d != m && !d.startsWith(m + '/') && !m.startsWith(d + '/'))))",message="the directory of spec.beegfs.management.targets must not be, hold or lie in a metadata directory or a storage pool's"
+// +kubebuilder:validation:XValidation:rule="!has(self.metadata.targets.directories) || self.storagePools.all(p, !has(p.targets.directories) || p.targets.directories.all(d, self.metadata.targets.directories.all(m, d != m && !d.startsWith(m + '/') && !m.startsWith(d + '/'))))",message="a storage pool's directory must not equal, contain or lie in a metadata directory"
+// +kubebuilder:validation:XValidation:rule="!has(self.beegfs) || !has(self.beegfs.management.targets.directories) || [self.beegfs.management.targets.directories[0]].all(m, (!has(self.metadata.targets.directories) || self.metadata.targets.directories.all(d, d != m && !d.startsWith(m + '/') && !m.startsWith(d + '/'))) && self.storagePools.all(p, !has(p.targets.directories) || p.targets.directories.all(d, d != m && !d.startsWith(m + '/') && !m.startsWith(d + '/'))))",message="the directory of spec.beegfs.management.targets must not equal, contain or lie in a metadata directory or a storage pool's directory"
 // +kubebuilder:validation:XValidation:rule="self.storagePools.all(p, self.storagePools.all(q, p.name == q.name || !has(p.targets.directories) || !has(q.targets.directories) || p.targets.directories.all(d, !(d in q.targets.directories))))",message="two storage pools must not use the same directory"
 // +kubebuilder:validation:XValidation:rule="self.storagePools.all(q, !has(q.targets.directories) || q.targets.directories.all(e, [e + '/'].all(prefix, self.storagePools.all(p, p.name == q.name || !has(p.targets.directories) || p.targets.directories.all(d, !d.startsWith(prefix))))))",message="a storage pool's directory must not lie inside another pool's"
-// +kubebuilder:validation:XValidation:rule="(has(self.metadata.targets.devices) ? size(self.metadata.targets.devices) : 0) + self.storagePools.map(p, has(p.targets.devices) ? size(p.targets.devices) : 0).sum() <= 512",message="a FileSystem names at most 512 devices in its metadata and its pools together; choose more of them by targets.select"
+// +kubebuilder:validation:XValidation:rule="(has(self.metadata.targets.devices) ? size(self.metadata.targets.devices) : 0) + self.storagePools.map(p, has(p.targets.devices) ? size(p.targets.devices) : 0).sum() <= 512",message="a FileSystem names at most 512 devices in its metadata and its pools together; use targets.select for more"
 // +kubebuilder:validation:XValidation:rule="oldSelf.storagePools.all(p, self.storagePools.exists(q, q.name == p.name))",message="a storage pool can't be removed: its targets hold data, and draining a pool is not built yet"
-// +kubebuilder:validation:XValidation:rule="!has(self.clients) || ((has(self.metadata.targets.directories) ? self.metadata.targets.directories : []) + ['/var/lib/parallelfs']).all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/'))",message="spec.clients.mountPath must not be, hold or lie in the metadata directory or /var/lib/parallelfs, where daemons keep their state"
-// +kubebuilder:validation:XValidation:rule="!has(self.clients) || !has(self.beegfs) || !has(self.beegfs.management.targets.directories) || self.beegfs.management.targets.directories.all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/'))",message="spec.clients.mountPath must not be, hold or lie in the directory of the management service"
-// +kubebuilder:validation:XValidation:rule="!has(self.clients) || self.storagePools.all(p, !has(p.targets.directories) || p.targets.directories.all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/')))",message="spec.clients.mountPath must not be, hold or lie in a storage pool's directory"
+// +kubebuilder:validation:XValidation:rule="!has(self.clients) || ((has(self.metadata.targets.directories) ? self.metadata.targets.directories : []) + ['/var/lib/parallelfs']).all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/'))",message="spec.clients.mountPath must not equal, contain or lie in the metadata directory or /var/lib/parallelfs, where daemons keep their state"
+// +kubebuilder:validation:XValidation:rule="!has(self.clients) || !has(self.beegfs) || !has(self.beegfs.management.targets.directories) || self.beegfs.management.targets.directories.all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/'))",message="spec.clients.mountPath must not equal, contain or lie in the directory of the management service"
+// +kubebuilder:validation:XValidation:rule="!has(self.clients) || self.storagePools.all(p, !has(p.targets.directories) || p.targets.directories.all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/')))",message="spec.clients.mountPath must not equal, contain or lie in a storage pool's directory"
 // +kubebuilder:validation:XValidation:rule="!has(self.pods) || !has(self.pods.resources) || (self.type == 'BeeGFS' ? !has(self.pods.resources.metadataBackup) : !has(self.pods.resources.management))",message="spec.pods.resources.management belongs to type BeeGFS, and metadataBackup to type MooseFS"
-// +kubebuilder:validation:XValidation:rule="!has(self.pods) || !has(self.pods.resources) || (!has(self.pods.resources.metadata) || !has(self.metadata.cpuPinning) || self.metadata.cpuPinning.mode != 'KubeletStatic') && (!has(self.pods.resources.storage) || self.storagePools.all(p, !has(p.cpuPinning) || p.cpuPinning.mode != 'KubeletStatic'))",message="cpuPinning of mode KubeletStatic says what a server requests, and may use; leave its role out of spec.pods.resources"
+// +kubebuilder:validation:XValidation:rule="!has(self.pods) || !has(self.pods.resources) || (!has(self.pods.resources.metadata) || !has(self.metadata.cpuPinning) || self.metadata.cpuPinning.mode != 'KubeletStatic') && (!has(self.pods.resources.storage) || self.storagePools.all(p, !has(p.cpuPinning) || p.cpuPinning.mode != 'KubeletStatic'))",message="cpuPinning with mode KubeletStatic sets the requests and limits of a server; leave its role out of spec.pods.resources"
 type FileSystemSpec struct {
 	// type is the parallel filesystem to run. It can't be changed.
 	// +required
@@ -59,7 +59,8 @@ type FileSystemSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.version can't be changed: upgrades in place are not built yet"
 	Version string `json:"version,omitempty"`
 
-	// network says which of the nodes' networks the daemons and clients use. All of them run on the host network. For BeeGFS.
+	// network selects the network interfaces of daemons and clients, which all run on the host network. Without it, they use the interface
+	// with the node's InternalIP. BeeGFS only.
 	// +optional
 	Network *NetworkSpec `json:"network,omitempty"`
 
@@ -67,8 +68,8 @@ type FileSystemSpec struct {
 	// +required
 	Metadata MetadataSpec `json:"metadata,omitzero"`
 
-	// storagePools are the groups of storage targets that data is placed on. Every pool appears as a directory of its
-	// name at the top of the filesystem. The first pool also takes the files that lie outside of those directories.
+	// storagePools are groups of storage targets. Each pool has a directory of its name at the top of the filesystem; files in it lie on
+	// the targets of the pool. Files outside of these directories go to the first pool.
 	// +required
 	// +listType=map
 	// +listMapKey=name
@@ -80,16 +81,15 @@ type FileSystemSpec struct {
 	// +optional
 	Clients *ClientsSpec `json:"clients,omitempty"`
 
-	// moosefs holds what only a MooseFS has. Left out, it is {}.
+	// moosefs holds the settings that only MooseFS has. Without it, each has its default.
 	// +optional
 	MooseFS *MooseFSSpec `json:"moosefs,omitempty"`
 
-	// beegfs holds what only a BeeGFS has.
+	// beegfs holds the settings that only BeeGFS has. Type BeeGFS requires it.
 	// +optional
 	BeeGFS *BeeGFSSpec `json:"beegfs,omitempty"`
 
-	// pods says what the pods of the daemons, clients and jobs have besides what they need: tolerations, priority, labels, annotations,
-	// pull secrets and resources.
+	// pods sets tolerations, priority class, labels, annotations, pull secrets and resources of the pods of daemons, clients and jobs.
 	// +optional
 	Pods PodsSpec `json:"pods,omitzero"`
 
@@ -97,7 +97,7 @@ type FileSystemSpec struct {
 	// +optional
 	FailureDomains FailureDomainsSpec `json:"failureDomains,omitzero"`
 
-	// updates says how changes come to daemons that run.
+	// updates says how changes reach running daemons.
 	// +optional
 	Updates UpdatesSpec `json:"updates,omitzero"`
 
@@ -112,8 +112,9 @@ type FileSystemSpec struct {
 	// +kubebuilder:default=Retain
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
-	// confirmDestroy confirms deletionPolicy Destroy: the uid of this object (kubectl get -o jsonpath={.metadata.uid}). A
-	// copied manifest has another, so it destroys nothing.
+	// confirmDestroy confirms deletionPolicy Destroy. Its value is the uid of this object (kubectl get -o jsonpath={.metadata.uid}). A
+	// copied manifest has another uid, so it destroys nothing. Without confirmDestroy, a deleted FileSystem with deletionPolicy Destroy
+	// waits for it and wipes nothing.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	ConfirmDestroy string `json:"confirmDestroy,omitempty"`
@@ -122,34 +123,35 @@ type FileSystemSpec struct {
 // FailureDomainsSpec says which nodes fail together: those with the same value of a label. New copies of data, and new buddy groups, lie
 // in different failure domains where the filesystem can do that.
 type FailureDomainsSpec struct {
-	// label is the key of the label whose value names a node's failure domain, such as topology.kubernetes.io/rack. A node without it, or
-	// with an empty value, is a failure domain of its own; the condition Spread names such nodes. It can be changed: a MooseFS then moves
-	// copies, and the buddy groups of a BeeGFS stay as they are.
+	// label is the key of the label whose value names a node's failure domain, such as topology.kubernetes.io/rack. A node without this
+	// label, or with an empty value, is a failure domain of its own; the condition Spread names such nodes. The label can be changed: a
+	// MooseFS then moves copies; a BeeGFS keeps its buddy groups.
 	// +required
 	Label LabelKey `json:"label,omitempty"`
 }
 
-// LabelKey is the key of a label: up to 63 letters, digits, dashes, underscores and dots, after a DNS name and a slash where it has a
-// prefix.
+// LabelKey is the key of a label: a name of up to 63 letters, digits, dashes, underscores and dots, optionally after a prefix, which is a
+// DNS name and a slash.
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=317
 // +kubebuilder:validation:Pattern=`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?([.][a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`
 // +kubebuilder:validation:XValidation:rule="self.indexOf('/') <= 253",message="the prefix of a label's key has at most 253 characters"
 type LabelKey string
 
-// UpdatesSpec says how changes come to daemons that run: they are restarted, one failure domain at a time, when the filesystem can do
+// UpdatesSpec says how changes reach running daemons. Daemons restart one failure domain at a time, and only while the filesystem can do
 // without them.
 type UpdatesSpec struct {
-	// maxUnavailable is how many servers of one failure domain may be restarted together. They are only where the filesystem's own answer
-	// proves that all they hold has another copy on a server that stays; elsewhere it is one. Never are servers of two failure domains
-	// restarted together. Defaults to 1.
+	// maxUnavailable is how many servers of one failure domain may restart at the same time. More than one restart together only while the
+	// filesystem itself proves that all their data has another copy on a server that stays. Servers of two failure domains never restart
+	// together. Defaults to 1.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64
 	MaxUnavailable int32 `json:"maxUnavailable,omitempty"`
 
-	// paused restarts no daemon that runs. Those that are down are started all the same, and take up the change then. Defaults to false.
+	// paused keeps running daemons from being restarted. Daemons that are down are started nevertheless, with the changed configuration.
+	// Defaults to false.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 }
@@ -167,24 +169,23 @@ func (s *FileSystemSpec) Management() *BeeGFSManagement {
 
 // MooseFSSpec holds what only MooseFS has.
 type MooseFSSpec struct {
-	// basePort is the first of the 32 TCP ports that this filesystem's daemons listen on, on the host network of their
-	// nodes: basePort+0 for metaloggers, basePort+1 for chunkservers and basePort+2 for clients of the master; basePort+8
-	// for the probe; from basePort+16, one per storage pool, the chunkservers' own. Two filesystems that share a node
-	// need ranges that don't overlap. Defaults to 9419, MooseFS's own.
-	// It can't be changed, because the chunkservers are known to the master by address and port.
+	// basePort is the first of 32 TCP ports on the host network of the nodes. The master listens on basePort+0 for metaloggers, basePort+1
+	// for chunkservers and basePort+2 for clients; the probe on basePort+8; chunkservers on basePort+16 and up, one port per storage pool.
+	// Two filesystems that share a node need ranges that don't overlap. Defaults to 9419, MooseFS's own. It can't be changed, because the
+	// master knows chunkservers by address and port.
 	// +optional
 	// +kubebuilder:default=9419
 	// +kubebuilder:validation:Minimum=1024
 	// +kubebuilder:validation:Maximum=65504
 	BasePort int32 `json:"basePort,omitempty"`
 
-	// metaloggers describes the nodes that keep a running copy of the master's metadata. Without it, there is no such
-	// copy, and the loss of the master's disk is the loss of the filesystem.
+	// metaloggers describes the nodes that keep a running copy of the master's metadata. Without it, the filesystem is lost with the
+	// master's disk.
 	// +optional
 	Metaloggers *MetaloggersSpec `json:"metaloggers,omitempty"`
 
-	// config holds raw options of the daemons. An option that the operator itself sets, and one that the daemon does not know, is refused by
-	// name in the condition Stalled.
+	// config holds raw options of the daemons. An option that the operator sets itself, or that the daemon does not know, is refused; the
+	// condition Stalled names it.
 	// +optional
 	Config MooseFSConfig `json:"config,omitzero"`
 }
@@ -213,7 +214,7 @@ const defaultMooseFSPort = 9419
 
 // MetaloggersSpec describes the nodes that keep a running copy of the MooseFS master's metadata.
 type MetaloggersSpec struct {
-	// nodeSelector selects the nodes by their labels; each runs one metalogger.
+	// nodeSelector selects the nodes. Each of them runs one metalogger.
 	// +required
 	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
 
@@ -241,15 +242,15 @@ type OptionValue string
 
 // NetworkSpec says which of the nodes' networks are used.
 type NetworkSpec struct {
-	// interfaces are the names of the network interfaces that daemons and clients use, the preferred first (connInterfacesFile
-	// of BeeGFS). No other address is told to anybody. Without them, it is the interface that has the node's InternalIP.
+	// interfaces are the names of the network interfaces that daemons and clients use, in order of preference (connInterfacesFile of
+	// BeeGFS). Daemons announce no other address. Without it, they use the interface with the node's InternalIP.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	Interfaces []InterfaceName `json:"interfaces,omitempty"`
 
-	// rdma lets the daemons use RDMA on those interfaces that can (connUseRDMA); their pods get /dev/infiniband. Defaults to false.
+	// rdma turns on RDMA on those interfaces that support it (connUseRDMA), and gives the pods /dev/infiniband. Defaults to false.
 	// +optional
 	RDMA bool `json:"rdma,omitempty"`
 }
@@ -262,29 +263,29 @@ type InterfaceName string
 
 // MetadataSpec describes the metadata servers.
 type MetadataSpec struct {
-	// nodeSelector selects the nodes that run metadata servers. For MooseFS it must match exactly one node when the
-	// filesystem is made; the master then stays on that node, where its metadata is.
+	// nodeSelector selects the nodes that run metadata servers. For MooseFS it must match exactly one node when the filesystem is made. The
+	// master then stays on that node, because its metadata is there.
 	// +required
 	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
 
-	// nodeCount is how many of those nodes take part: those that do already, then others in the order of their names. Without it, all do.
-	// It can grow, and not shrink below those that take part: BeeGFS can't move metadata. For BeeGFS.
+	// nodeCount is the number of selected nodes that run metadata servers: first those that already do, then others in the order of their
+	// names. Without it, all selected nodes do. It can grow. It can't shrink below the nodes that have metadata servers, because BeeGFS
+	// can't move metadata. BeeGFS only.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1024
 	NodeCount int32 `json:"nodeCount,omitempty"`
 
-	// instancesPerNode is the number of metadata servers on each of those nodes, each with a target, ports and CPUs of its own. MooseFS
-	// has exactly one. It can grow, together with the targets, and not shrink. Defaults to 1.
+	// instancesPerNode is the number of metadata servers on each of those nodes. Each has its own target, port and CPUs. It can grow,
+	// together with the targets, and can't shrink. MooseFS has exactly one. Defaults to 1.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=16
 	InstancesPerNode int32 `json:"instancesPerNode,omitempty"`
 
-	// targets is where the metadata is kept: for BeeGFS, server i of a node has the i-th directory, or the i-th disk of that node.
-	// New ones can be added behind those that are there; none can be taken away, because metadata that a server does not find
-	// is lost metadata.
+	// targets says where the metadata is kept. On each node of a BeeGFS, server i uses directory i, or disk i of that node. Targets can be
+	// added at the end. None can be changed or removed, because its metadata would be left behind.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.directories) || !has(self.directories) || oldSelf.directories.all(d, self.directories.indexOf(d) == oldSelf.directories.indexOf(d))",message="a metadata directory can't be changed or taken away: the metadata would be left behind; add new ones at the end of the list"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.devices) || !has(self.devices) || oldSelf.devices.all(d, self.devices.indexOf(d) == oldSelf.devices.indexOf(d))",message="a metadata device can't be changed or taken away: the metadata would be left behind; add new ones at the end of the list"
@@ -301,7 +302,7 @@ type MetadataSpec struct {
 // +kubebuilder:validation:MinLength=4
 // +kubebuilder:validation:MaxLength=128
 // +kubebuilder:validation:Pattern=`^(/[A-Za-z0-9_][A-Za-z0-9_.-]*){2,}$`
-// +kubebuilder:validation:XValidation:rule="!self.matches('^/(bin|boot|dev|etc|lib[0-9x]*|parallelfs|proc|run|sbin|sys|tmp|usr)/')",message="a directory must not lie in one of the system's own (/bin, /boot, /dev, /etc, /lib, /proc, /run, /sbin, /sys, /tmp, /usr) nor in /parallelfs, which the operator's pods use"
+// +kubebuilder:validation:XValidation:rule="!self.matches('^/(bin|boot|dev|etc|lib[0-9x]*|parallelfs|proc|run|sbin|sys|tmp|usr)/')",message="a directory must not lie in a directory of the system (/bin, /boot, /dev, /etc, /lib, /proc, /run, /sbin, /sys, /tmp, /usr) or in /parallelfs, which the operator's pods use"
 type DirectoryPath string
 
 // StoragePoolSpec describes one pool of storage targets.
@@ -313,20 +314,20 @@ type StoragePoolSpec struct {
 	// +kubebuilder:validation:Pattern=`^[a-z]([a-z0-9-]*[a-z0-9])?$`
 	Name string `json:"name,omitempty"`
 
-	// nodeSelector selects the nodes that hold targets of this pool. A node that once held targets of it keeps serving
-	// them when its labels change: they hold data. The status names such a node.
+	// nodeSelector selects the nodes that hold targets of this pool. A node that already has targets of the pool keeps serving them when
+	// its labels change, because they hold data.
 	// +required
 	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
 
-	// targets is where the data is kept on each of those nodes: every directory, and every device, is one target. Targets
-	// can be added. A directory can't be taken away; a device can, when its StorageTarget says SafeToRemove.
+	// targets says where the data is kept on each of those nodes. Every directory and every device is one target. Targets can be added. A
+	// directory can't be removed. A device can be removed once its StorageTarget has the condition SafeToRemove.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.directories) || !has(self.directories) || oldSelf.directories.all(d, d in self.directories)",message="a target's directory can't be removed: it holds data, and only devices can be drained"
 	Targets TargetsSpec `json:"targets,omitzero"`
 
-	// copies is the number of nodes of the pool that hold a copy of every chunk of a file. 1 means that the loss of one
-	// target is a loss of data. MooseFS takes 2 when nothing is said. For BeeGFS it must be said, and can't be changed: 1, or 2 by
-	// buddy mirroring, which needs a license.
+	// copies is the number of nodes of the pool that hold a copy of each chunk of a file. With 1, the loss of a target is a loss of data.
+	// MooseFS uses 2 when it is absent. BeeGFS requires it: 1, or 2 by buddy mirroring, which needs a license. It can't be changed for
+	// BeeGFS.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9
@@ -339,19 +340,19 @@ type StoragePoolSpec struct {
 
 // ClientsSpec describes the nodes on which the filesystem is mounted.
 type ClientsSpec struct {
-	// nodeSelector selects the nodes.
+	// nodeSelector selects the nodes that mount the filesystem.
 	// +required
 	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
 
-	// mountPath is where the filesystem is mounted on those nodes. The directory is made when it does not exist, and
-	// is kept immutable and empty underneath, so that nothing can be written to the node's own disk while the
-	// filesystem is not mounted. What else is mounted beside it stays out of benchmarks. It can't be changed.
+	// mountPath is the directory on those nodes where the filesystem is mounted. It is created when it does not exist. It is kept immutable
+	// and empty underneath, so that nothing is written to the node's own disk while the filesystem is not mounted. Pods of benchmarks see
+	// nothing that is mounted beside it. It can't be changed.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.clients.mountPath can't be changed: programs that use the old path would lose their files"
 	MountPath DirectoryPath `json:"mountPath,omitempty"`
 
-	// mountOptions are options of the mount, as after -o: of mfsmount(8) for MooseFS; of mount(8) for BeeGFS, whose client has its own
-	// options in spec.beegfs.config.client.
+	// mountOptions are mount options, as after -o: those of mfsmount(8) for MooseFS, of mount(8) for BeeGFS. Options of the BeeGFS client
+	// itself belong in spec.beegfs.config.client.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
@@ -389,7 +390,7 @@ type FileSystem struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what the user wants.
+	// spec is the filesystem that the user wants.
 	// +required
 	Spec FileSystemSpec `json:"spec,omitzero"`
 

@@ -4,15 +4,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FileSystemNodeSpec is what a FileSystem has on one node: its servers there, what each was given for ever, and what each is told. The
-// operator writes it. It is a record: a member that was given an id stays, also when it has retired.
-// +kubebuilder:validation:XValidation:rule="self.node == oldSelf.node && self.fileSystem.name == oldSelf.fileSystem.name",message="a FileSystemNode stays what it is: its node and FileSystem can't be changed"
+// FileSystemNodeSpec is what a FileSystem has on one node: its servers, what each was given for ever, and what each is told. The operator
+// writes it. It is a record: a member that was given an id stays, even after it has retired.
+// +kubebuilder:validation:XValidation:rule="self.node == oldSelf.node && self.fileSystem.name == oldSelf.fileSystem.name",message="the node and FileSystem of a FileSystemNode can't be changed"
 type FileSystemNodeSpec struct {
-	// fileSystem that has something on the node.
+	// fileSystem is the FileSystem that has servers on the node.
 	// +required
 	FileSystem TargetOwner `json:"fileSystem,omitzero"`
 
-	// node it is about.
+	// node is the name of the node.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -27,7 +27,7 @@ type FileSystemNodeSpec struct {
 }
 
 // NodeMember is one server of a FileSystem on a node.
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.id) || oldSelf.id == 0 || (has(self.id) && self.id == oldSelf.id)",message="the id of a server is given once, and never changed or taken back"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.id) || oldSelf.id == 0 || (has(self.id) && self.id == oldSelf.id)",message="the id of a server can't be changed or removed once it is given"
 type NodeMember struct {
 	// name of the member on its node: its component, with the storage pool or the slot, such as "meta-0" or "chunkserver-ssd".
 	// +required
@@ -39,7 +39,7 @@ type NodeMember struct {
 	// +required
 	Role InstanceRole `json:"role,omitempty"`
 
-	// storagePool of a storage server.
+	// storagePool is the pool of a storage server.
 	// +optional
 	// +kubebuilder:validation:MaxLength=24
 	StoragePool string `json:"storagePool,omitempty"`
@@ -50,13 +50,13 @@ type NodeMember struct {
 	// +kubebuilder:validation:Maximum=15
 	Slot int32 `json:"slot"`
 
-	// id is the filesystem's own number of the server; 0 where it has none. It is given once, and to nobody else.
+	// id is the filesystem's own number of the server; 0 when it has none. It is given once, and never to another server.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=65535
 	ID int32 `json:"id,omitempty"`
 
-	// targets are what the server keeps data on.
+	// targets are the disks and directories that the server keeps data on.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -67,18 +67,18 @@ type NodeMember struct {
 	// +optional
 	Pinning *MemberPinning `json:"pinning,omitempty"`
 
-	// variables are what the server's files and commands call $(NAME).
+	// variables are the values of $(NAME) in the server's files and commands.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	Variables map[string]VariableValue `json:"variables,omitempty"`
 
-	// waits says what the operator does not know yet without which the server does not start; empty when there is nothing.
+	// waits says what the operator must learn before the server can start; empty when it can.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Waits string `json:"waits,omitempty"`
 
-	// retired is true when all of the server's targets were drained and taken out, and the filesystem was told to forget it. The server is not
-	// started again, and its id is given to nobody.
+	// retired is true when all targets of the server were drained and taken out, and the filesystem was told to forget the server. It is
+	// not started again, and no other server gets its id.
 	// +optional
 	Retired bool `json:"retired,omitempty"`
 }
@@ -88,8 +88,8 @@ type NodeMember struct {
 type VariableValue string
 
 // MemberTarget is a disk or a directory that a server keeps data on.
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.id) || oldSelf.id == 0 || (has(self.id) && self.id == oldSelf.id)",message="the id of a target is given once, and never changed or taken back"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.initialized) || has(self.initialized)",message="that a target was initialized is never forgotten: an empty one would be initialized again"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.id) || oldSelf.id == 0 || (has(self.id) && self.id == oldSelf.id)",message="the id of a target can't be changed or removed once it is given"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.initialized) || has(self.initialized)",message="initialized can't be removed once it is set: an empty target would be initialized again"
 type MemberTarget struct {
 	// name of the StorageTarget, or the directory of the node.
 	// +required
@@ -97,59 +97,59 @@ type MemberTarget struct {
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
 
-	// id is the filesystem's own number of the target; 0 where it has none. It is given once, and to nobody else.
+	// id is the filesystem's own number of the target; 0 when it has none. It is given once, and never to another target.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=65535
 	ID int32 `json:"id,omitempty"`
 
-	// directory is true for a directory of the node itself, for evaluation.
+	// directory is true when the target is a directory of the node, which is for evaluation only.
 	// +optional
 	Directory bool `json:"directory,omitempty"`
 
-	// path of the directory, or the mountpoint of the disk; empty for a target that was taken out.
+	// path is the directory, or the mountpoint of the disk; empty when the target was taken out.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Path string `json:"path,omitempty"`
 
-	// uuid of the filesystem on the disk; empty until it is recorded, and the disk is not used before.
+	// uuid is the UUID of the local filesystem on the disk. The disk is not used until it is recorded.
 	// +optional
 	// +kubebuilder:validation:MaxLength=36
 	UUID string `json:"uuid,omitempty"`
 
-	// remove is true when the server is to move what is on it elsewhere.
+	// remove is true when the server is to move the data of the target elsewhere.
 	// +optional
 	Remove bool `json:"remove,omitempty"`
 
-	// granted is the permission to initialize the target: true only until it is recorded that it was.
+	// granted permits the server to initialize the target. It is true only until the initialization is recorded.
 	// +optional
 	Granted bool `json:"granted,omitempty"`
 
-	// expected is true when the filesystem remembers data on it: an empty target is then lost data, and is not initialized.
+	// expected is true when the filesystem remembers data on the target. An empty target is then lost data, and is not initialized.
 	// +optional
 	Expected bool `json:"expected,omitempty"`
 
-	// variables are what the initialization of the target calls $(NAME).
+	// variables are the values of $(NAME) in the commands that initialize the target.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
 	Variables map[string]VariableValue `json:"variables,omitempty"`
 
-	// initialized is when the filesystem first listed the target. Until then an empty one may be initialized; from then on it never is again.
+	// initialized is when the filesystem first listed the target. Before that, an empty target may be initialized; after that, never again.
 	// +optional
 	Initialized *metav1.Time `json:"initialized,omitempty"`
 
-	// drained is when an empty target was proven to hold no data, on the disk itself, after it was asked to be removed.
+	// drained is when the target was proven, on the disk itself, to hold no data, after its removal was asked for.
 	// +optional
 	Drained *metav1.Time `json:"drained,omitempty"`
 
-	// takenOut is when the StorageTarget of a drained target was gone. Its server starts anew after that, to let go of the disk.
+	// takenOut is when the StorageTarget of the drained target was gone. The server then restarts, to let go of the disk.
 	// +optional
 	TakenOut *metav1.Time `json:"takenOut,omitempty"`
 }
 
 // MemberPinning binds a server to CPUs and memory.
 type MemberPinning struct {
-	// cpus in list format, such as "0-7,16-23" (cpuset(7)).
+	// cpus are the CPUs in list format, such as "0-7,16-23" (cpuset(7)).
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
@@ -165,7 +165,7 @@ type MemberPinning struct {
 	// +kubebuilder:validation:Enum=Bind;Preferred
 	MemoryPolicy string `json:"memoryPolicy,omitempty"`
 
-	// why says who asks for it, such as "spec.metadata.cpuPinning: NUMA node 1".
+	// why names the field that asks for it, such as "spec.metadata.cpuPinning: NUMA node 1".
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Why string `json:"why,omitempty"`
@@ -177,7 +177,7 @@ type FileSystemNodeStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are Ready, and Reconciling or Stalled while they are true, in the vocabulary of kstatus: whether all members take part.
+	// conditions say whether all members take part, in the vocabulary of kstatus: Ready, and Reconciling or Stalled while they are true.
 	// Written by the operator.
 	// +optional
 	// +listType=map
@@ -192,7 +192,7 @@ type FileSystemNodeStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	Members []MemberStatus `json:"members,omitempty"`
 
-	// summary counts what the printer columns show. Written by the operator.
+	// summary holds the counts that kubectl get shows. Written by the operator.
 	// +optional
 	Summary FileSystemNodeSummary `json:"summary,omitzero"`
 
@@ -201,7 +201,7 @@ type FileSystemNodeStatus struct {
 	Agent *NodeAgentStatus `json:"agent,omitempty"`
 }
 
-// FileSystemNodeSummary counts what the printer columns show; each as "3/4": found and wanted.
+// FileSystemNodeSummary holds the counts that kubectl get shows, each as "3/4": found and wanted.
 type FileSystemNodeSummary struct {
 	// servers counts the members that are online.
 	// +optional
@@ -216,11 +216,12 @@ type FileSystemNodeSummary struct {
 
 // NodeAgentStatus is what the node's agent has done for a FileSystem.
 type NodeAgentStatus struct {
-	// observedGeneration is the generation of the spec that the servers of this node are told when they start.
+	// observedGeneration is the generation of the spec that the agent has written to the file of the node. Servers read that file when they
+	// start.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// message says why the servers are not told yet; empty when they are.
+	// message says why the agent could not write a newer generation; empty when it could.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
@@ -252,7 +253,7 @@ type MemberStatus struct {
 	// +optional
 	Placement *InstancePlacement `json:"placement,omitempty"`
 
-	// directories are the server's targets that are directories of the node. Those that are disks are StorageTargets, and say it themselves.
+	// directories are the server's targets that are directories of the node. Targets that are disks have StorageTargets of their own.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -304,8 +305,8 @@ type TargetService struct {
 	Message string `json:"message,omitempty"`
 }
 
-// FileSystemNode is what a FileSystem has on one node. The operator makes one for each node with servers; the agent of that node hands
-// on to the servers what they are told.
+// FileSystemNode is the record of what a FileSystem has on one node. The operator makes one for each node with servers. The agent of the
+// node tells the servers what it says.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=pfsnode

@@ -10,47 +10,48 @@ type FileSystemStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are the state of the filesystem in the vocabulary of kstatus: Ready, and Reconciling or Stalled while they are true.
+	// conditions describe the state of the filesystem in the vocabulary of kstatus. Ready is always there; Degraded, Reconciling and
+	// Stalled only while they are true.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// summary counts what the printer columns show.
+	// summary holds the counts that kubectl get shows.
 	// +optional
 	Summary *FileSystemSummary `json:"summary,omitempty"`
 
-	// management is how the filesystem is reached.
+	// management says where clients reach the filesystem.
 	// +optional
 	Management *ManagementStatus `json:"management,omitempty"`
 
-	// metadata records where the filesystem's own state is kept, and that it was initialized: the metadata of the MooseFS
-	// master, or the store of the BeeGFS management service. It is written before anything is initialized, and never forgotten: an
-	// empty directory is initialized once.
+	// metadata records where the filesystem's own state is kept, and that it was initialized. That state is the metadata of a MooseFS
+	// master, or the store of a BeeGFS management service. The record is written before anything is initialized and is never removed, so
+	// that no empty directory is initialized twice.
 	// +optional
 	Metadata *MetadataRecord `json:"metadata,omitempty"`
 
-	// beegfs records the ports of a BeeGFS, and which ids were given.
+	// beegfs records the ports of a BeeGFS, and the highest ids that were given.
 	// +optional
 	BeeGFS *BeeGFSStatus `json:"beegfs,omitempty"`
 
-	// storagePools are the pools with their capacity. Which nodes belong to them, their FileSystemNodes say.
+	// storagePools are the pools with their capacity. The FileSystemNodes say which nodes belong to a pool.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	StoragePools []StoragePoolStatus `json:"storagePools,omitempty"`
 
-	// versions counts the servers by the version that they report of themselves.
+	// versions counts the servers by the version that they report.
 	// +optional
 	// +listType=map
 	// +listMapKey=version
 	// +kubebuilder:validation:MaxItems=16
 	Versions []VersionCount `json:"versions,omitempty"`
 
-	// missing are servers, targets and mounts that do not take part, with why: at most 32, servers first. The summary counts all. What the
-	// filesystem says of each server stands in its FileSystemNode, of each disk in its StorageTarget.
+	// missing lists servers, targets and mounts that do not take part, and why: at most 32, servers first. The summary counts all. What the
+	// filesystem says of a server stands in the FileSystemNode of its node; what it says of a disk, in its StorageTarget.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -59,13 +60,13 @@ type FileSystemStatus struct {
 
 // VersionCount is how many servers report a version.
 type VersionCount struct {
-	// version that they report of themselves.
+	// version is what the servers report of themselves.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	Version string `json:"version,omitempty"`
 
-	// servers is their number.
+	// servers is the number of servers that report it.
 	// +optional
 	Servers int32 `json:"servers"`
 }
@@ -90,24 +91,24 @@ type MissingMember struct {
 	// +required
 	Kind MemberKind `json:"kind,omitempty"`
 
-	// name of the member of its FileSystemNode, of the StorageTarget, or the directory of the node; empty for a client.
+	// name of the server in its FileSystemNode, of the StorageTarget, or of the directory on the node; empty for a client.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
 
-	// node that it is on.
+	// node is the name of its node.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Node string `json:"node,omitempty"`
 
-	// message says why.
+	// message says why it does not take part.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Message string `json:"message,omitempty"`
 }
 
-// FileSystemSummary counts what the printer columns show; each as "3/4": found and wanted.
+// FileSystemSummary holds the counts that kubectl get shows, each as "3/4": found and wanted.
 type FileSystemSummary struct {
 	// servers counts the metadata servers, metaloggers and storage servers that are online.
 	// +optional
@@ -135,14 +136,14 @@ type FileSystemSummary struct {
 	Used string `json:"used,omitempty"`
 }
 
-// ManagementStatus is how the filesystem is reached.
+// ManagementStatus says where clients reach the filesystem.
 type ManagementStatus struct {
 	// address is the host and port that clients mount from.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Address string `json:"address,omitempty"`
 
-	// version is what the running metadata server reports of itself.
+	// version is what the running master or management service reports of itself.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Version string `json:"version,omitempty"`
@@ -166,8 +167,8 @@ type MetadataRecord struct {
 	// +kubebuilder:validation:MaxLength=253
 	Target string `json:"target,omitempty"`
 
-	// initialized is when the operator first saw the server run on this directory. Until then an empty
-	// directory may be initialized; from then on it never is again, and an empty directory is lost metadata.
+	// initialized is when the operator first saw the server run on this directory. Before that, an empty directory may be initialized.
+	// After that, an empty directory is lost metadata, and is never initialized.
 	// +optional
 	Initialized *metav1.Time `json:"initialized,omitempty"`
 }
@@ -254,17 +255,17 @@ type InstanceStatus struct {
 
 // InstancePlacement is where a daemon runs, read from the kernel, beside what the manifest asks for.
 type InstancePlacement struct {
-	// cpus that all threads of the daemon may run on, together, in list format.
+	// cpus are the CPUs that the threads of the daemon may run on, all threads together, in list format.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	CPUs string `json:"cpus,omitempty"`
 
-	// wantedCPUs are those that spec asks for; empty when it asks for none in particular.
+	// wantedCPUs are the CPUs that the spec asks for; empty when it asks for none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	WantedCPUs string `json:"wantedCPUs,omitempty"`
 
-	// numaNodes that those CPUs belong to, in list format.
+	// numaNodes are the NUMA nodes of those CPUs, in list format.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	NUMANodes string `json:"numaNodes,omitempty"`
@@ -281,7 +282,7 @@ type InstancePlacement struct {
 	// +kubebuilder:validation:items:MaxLength=64
 	Devices []string `json:"devices,omitempty"`
 
-	// drift says how the placement differs from the spec, and is empty when it does not.
+	// drift says how the placement differs from the spec; empty when it does not.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Drift string `json:"drift,omitempty"`
@@ -295,8 +296,8 @@ type StoragePoolStatus struct {
 	// +kubebuilder:validation:MaxLength=24
 	Name string `json:"name,omitempty"`
 
-	// slot is the number of the pool among this filesystem's pools. It is given once and never changes; the pool's
-	// label letter and ports follow from it.
+	// slot is the number of the pool. It is given once and never changes. The port of the pool's servers follows from it, and for MooseFS
+	// its label letter.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=15
@@ -316,7 +317,7 @@ type StoragePoolStatus struct {
 	// +optional
 	CapacityBytes int64 `json:"capacityBytes,omitempty"`
 
-	// usedBytes is used in bytes.
+	// usedBytes is used in bytes, in steps of a thousandth of the capacity.
 	// +optional
 	UsedBytes int64 `json:"usedBytes,omitempty"`
 
@@ -363,8 +364,7 @@ type TargetStatus struct {
 	// +kubebuilder:validation:MaxLength=253
 	StorageTarget string `json:"storageTarget,omitempty"`
 
-	// removing is true when the filesystem was told to move the data of this target elsewhere, and removable when it says
-	// that it has.
+	// removing is true when the filesystem was told to move the data of this target elsewhere.
 	// +optional
 	Removing bool `json:"removing,omitempty"`
 

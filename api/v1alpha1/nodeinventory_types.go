@@ -10,11 +10,11 @@ type NodeInventoryStatus struct {
 	// +optional
 	Kernel KernelStatus `json:"kernel,omitzero"`
 
-	// cpu is the node's processors and NUMA nodes.
+	// cpu describes the node's processors and NUMA nodes.
 	// +optional
 	CPU CPUStatus `json:"cpu,omitzero"`
 
-	// blockDevices are the whole disks of the node, and what is made from them, by kernel name.
+	// blockDevices are the whole disks of the node, and the devices that are made from them, by kernel name.
 	// +optional
 	// +listType=map
 	// +listMapKey=kernelName
@@ -35,29 +35,29 @@ type NodeInventoryStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	RDMADevices []RDMADevice `json:"rdmaDevices,omitempty"`
 
-	// settings are the settings of the host that storage servers depend on, as found and as expected.
+	// settings are the settings of the host that storage servers depend on, each as found and as expected.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Settings []HostSetting `json:"settings,omitempty"`
 
-	// daemons are the filesystems' daemons on this node, each with what the kernel says of where it runs.
+	// daemons are the filesystems' daemons on this node, with the CPUs and memory that the kernel gives each.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=256
 	Daemons []DaemonPlacement `json:"daemons,omitempty"`
 
-	// droppedCaches is the last request to drop the node's caches that the agent carried out.
+	// droppedCaches is the last request to drop the node's caches that the agent has carried out.
 	// +optional
 	DroppedCaches *DroppedCaches `json:"droppedCaches,omitempty"`
 
-	// summary counts what the printer columns show.
+	// summary holds the counts that kubectl get shows.
 	// +optional
 	Summary InventorySummary `json:"summary,omitzero"`
 
-	// problems are what the agent could not find out, and why.
+	// problems says what the agent could not find out, and why.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -92,14 +92,14 @@ type InventorySummary struct {
 	// disks is the number of whole disks.
 	// +optional
 	Disks int32 `json:"disks"`
-	// usable is the number of disks that could become targets: blank and free.
+	// usable is the number of disks that can become targets: blank and free.
 	// +optional
 	Usable int32 `json:"usable"`
-	// usableCapacity is the size of those, such as "12.5TiB".
+	// usableCapacity is the size of the usable disks together, such as "12.5TiB".
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	UsableCapacity string `json:"usableCapacity,omitempty"`
-	// settings is how many host settings are as expected, as "7/9".
+	// settings is the number of host settings that are as expected, and of all, as "7/9".
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Settings string `json:"settings,omitempty"`
@@ -112,7 +112,7 @@ type KernelStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	Release string `json:"release,omitempty"`
 
-	// modules are those that a filesystem's clients or servers need: fuse, xfs, ext4, btrfs, beegfs, lustre and lnet.
+	// modules are the kernel modules that clients or servers of a filesystem need: fuse, xfs, ext4, btrfs, beegfs, lustre and lnet.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -131,7 +131,7 @@ type KernelModule struct {
 	// +required
 	// +kubebuilder:validation:Enum=Loaded;BuiltIn;Available;Missing
 	State string `json:"state,omitempty"`
-	// message names the exact piece that is missing, and what to install or run; empty where nothing is, or where it is not known.
+	// message says what is missing, and what to install or run; empty when nothing is missing, or the cause is not known.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Message string `json:"message,omitempty"`
@@ -144,17 +144,17 @@ type CPUStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	Model string `json:"model,omitempty"`
 
-	// sockets, cores and threads of the whole node.
+	// sockets is the number of processor sockets.
 	// +optional
 	Sockets int32 `json:"sockets,omitempty"`
-	// cores of the whole node.
+	// cores is the number of cores of all sockets.
 	// +optional
 	Cores int32 `json:"cores,omitempty"`
-	// threads of the whole node: its online CPUs.
+	// threads is the number of online CPUs.
 	// +optional
 	Threads int32 `json:"threads,omitempty"`
 
-	// numaNodes of the node; several may share a socket.
+	// numaNodes are the NUMA nodes; several may share a socket.
 	// +optional
 	// +listType=map
 	// +listMapKey=id
@@ -192,7 +192,7 @@ type NUMANode struct {
 
 // BlockDevice is one whole disk, or a device that is made from disks (multipath, LVM, RAID).
 type BlockDevice struct {
-	// kernelName is what the kernel calls it now, such as "sda". It changes from start to start.
+	// kernelName is what the kernel calls it now, such as "sda". It may change at each boot.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -203,7 +203,7 @@ type BlockDevice struct {
 	// +kubebuilder:validation:MaxLength=32
 	Type string `json:"type,omitempty"`
 
-	// ids are the names of the links in /dev/disk/by-id, the most telling first: wwn-, nvme-eui., then others.
+	// ids are the names of its links in /dev/disk/by-id, the most reliable first: wwn-, nvme-eui., then others.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -275,12 +275,12 @@ type BlockDevice struct {
 	// +kubebuilder:validation:MaxItems=64
 	Signatures []Signature `json:"signatures,omitempty"`
 
-	// target is the StorageTarget that it carries, as namespace/name, when the label on it is one of this cluster's.
+	// target is the StorageTarget that it carries, as namespace/name; set when the label on it is that of a target of this cluster.
 	// +optional
 	// +kubebuilder:validation:MaxLength=320
 	Target string `json:"target,omitempty"`
 
-	// unusable are the reasons for which it can't become a target as it is; empty for a blank, free disk.
+	// unusable lists the reasons why it can't become a target; empty for a blank, free disk.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -381,11 +381,11 @@ type HostSetting struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Found string `json:"found,omitempty"`
-	// expected is the value that the published setup asks for.
+	// expected is the value that a published setup recommends.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Expected string `json:"expected,omitempty"`
-	// asExpected is true when they agree.
+	// asExpected is true when found and expected agree.
 	// +optional
 	AsExpected bool `json:"asExpected"`
 	// source of the expectation, such as "NetApp TR-4782, host configuration".
@@ -394,7 +394,7 @@ type HostSetting struct {
 	Source string `json:"source,omitempty"`
 }
 
-// DaemonPlacement is where one daemon runs, read from the kernel.
+// DaemonPlacement is the CPUs and the memory that the kernel gives one daemon.
 type DaemonPlacement struct {
 	// name of the daemon: namespace, FileSystem, component, and pool or instance, with slashes.
 	// +required
@@ -405,14 +405,14 @@ type DaemonPlacement struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Program string `json:"program,omitempty"`
-	// cpus that its threads may run on, all of them together (Cpus_allowed_list of /proc/<pid>/task/*/status).
+	// cpus are the CPUs that its threads may run on, all threads together, in list format (Cpus_allowed_list of /proc/<pid>/task/*/status).
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	CPUs string `json:"cpus,omitempty"`
-	// strayThreads counts the threads that may run on other CPUs than the first one may.
+	// strayThreads counts the threads that may run on other CPUs than the first thread.
 	// +optional
 	StrayThreads int32 `json:"strayThreads"`
-	// numaNodes that those CPUs belong to, in list format.
+	// numaNodes are the NUMA nodes of those CPUs, in list format.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	NUMANodes string `json:"numaNodes,omitempty"`

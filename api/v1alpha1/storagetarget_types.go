@@ -4,11 +4,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// StorageTargetSpec is one disk in one role on one node. The operator writes it; a person writes approvedPlan and remove.
-// +kubebuilder:validation:XValidation:rule="self.node == oldSelf.node && self.role == oldSelf.role && self.fileSystem.name == oldSelf.fileSystem.name && self.device.id == oldSelf.device.id",message="a target stays what it is: its node, role, FileSystem and device can't be changed"
-// +kubebuilder:validation:XValidation:rule="!(has(self.writersStopped) && self.writersStopped) || has(self.remove) && self.remove",message="writersStopped is said of one removal: set remove with it, and take both back together"
+// StorageTargetSpec is one disk in one role on one node. The operator writes it, except for approvedPlan, remove and writersStopped, which
+// people write.
+// +kubebuilder:validation:XValidation:rule="self.node == oldSelf.node && self.role == oldSelf.role && self.fileSystem.name == oldSelf.fileSystem.name && self.device.id == oldSelf.device.id",message="the node, role, FileSystem and device of a StorageTarget can't be changed"
+// +kubebuilder:validation:XValidation:rule="!(has(self.writersStopped) && self.writersStopped) || has(self.remove) && self.remove",message="writersStopped belongs to a removal: set it only together with remove, and set both back together"
 type StorageTargetSpec struct {
-	// fileSystem that the target belongs to.
+	// fileSystem is the FileSystem that the target belongs to.
 	// +required
 	FileSystem TargetOwner `json:"fileSystem,omitzero"`
 
@@ -19,12 +20,12 @@ type StorageTargetSpec struct {
 	// +kubebuilder:validation:MaxLength=64
 	Cluster string `json:"cluster,omitempty"`
 
-	// takeOver is spec.provisioning.takeOver of the FileSystem.
+	// takeOver is a copy of spec.provisioning.takeOver of the FileSystem.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	TakeOver string `json:"takeOver,omitempty"`
 
-	// node that has the disk.
+	// node is the name of the node that has the disk.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -34,12 +35,12 @@ type StorageTargetSpec struct {
 	// +required
 	Role InstanceRole `json:"role,omitempty"`
 
-	// storagePool that a storage target belongs to.
+	// storagePool is the pool of a storage target.
 	// +optional
 	// +kubebuilder:validation:MaxLength=24
 	StoragePool string `json:"storagePool,omitempty"`
 
-	// instance is the number of the metadata server on its node that a metadata target belongs to, from 0.
+	// instance is the slot of the metadata server that a metadata target belongs to: its number on its node, from 0.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=15
@@ -49,7 +50,7 @@ type StorageTargetSpec struct {
 	// +required
 	Device DeviceIdentity `json:"device,omitzero"`
 
-	// logDevice takes the external log of the target's XFS.
+	// logDevice holds the external log of the target's XFS.
 	// +optional
 	LogDevice *DeviceIdentity `json:"logDevice,omitempty"`
 
@@ -61,18 +62,18 @@ type StorageTargetSpec struct {
 	// +optional
 	Queue *QueueSpec `json:"queue,omitempty"`
 
-	// formatPolicy is spec.provisioning.format of the FileSystem.
+	// formatPolicy is a copy of spec.provisioning.format of the FileSystem.
 	// +required
 	FormatPolicy FormatPolicy `json:"formatPolicy,omitempty"`
 
-	// conflict says why nothing may be done with the device, such as that another FileSystem wants it too. The agent
-	// touches no device of a target that has one, unless the target was provisioned before.
+	// conflict says why the device must be left alone, such as that another FileSystem wants it too. The agent then does not touch the
+	// device, unless the target was provisioned before.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Conflict string `json:"conflict,omitempty"`
 
-	// approvedPlan is the hash of the plan that a person approves, from status.plan.hash. It holds once: another plan
-	// needs another approval. Set by a person.
+	// approvedPlan is the hash of the plan that a person approves, from status.plan.hash. It approves only that plan, once: another plan
+	// has another hash and needs another approval. Set by a person.
 	// +optional
 	// +kubebuilder:validation:MaxLength=71
 	// +kubebuilder:validation:Pattern=`^(sha256:[0-9a-f]{64})?$`
@@ -83,13 +84,13 @@ type StorageTargetSpec struct {
 	// +optional
 	Remove bool `json:"remove,omitempty"`
 
-	// writersStopped says that nothing writes to the filesystem until SafeToRemove is true. BeeGFS copies files without locking them, so
-	// what is written to a file meanwhile may be lost. Set by a person, with remove.
+	// writersStopped promises that nothing writes to the filesystem until SafeToRemove is true. BeeGFS copies files without locking them,
+	// so what is written to a file meanwhile may be lost. Set by a person, together with remove.
 	// +optional
 	WritersStopped bool `json:"writersStopped,omitempty"`
 
-	// filesIn are the directories, relative to the mountpoint, in which the agent counts the files that are left while the target is
-	// drained. Set by the operator.
+	// filesIn are the directories in which the agent counts the remaining files while the target is drained, relative to the mountpoint.
+	// Set by the operator.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
@@ -97,8 +98,8 @@ type StorageTargetSpec struct {
 	// +kubebuilder:validation:items:MaxLength=255
 	FilesIn []string `json:"filesIn,omitempty"`
 
-	// destroyFor is the uid of the deleted FileSystem whose data is to be wiped from the device; the marker on the disk must
-	// name the same. Set by the operator, when the FileSystem's deletionPolicy is Destroy and was confirmed.
+	// destroyFor is the uid of the deleted FileSystem whose data is to be wiped from the device. The marker on the disk must name the same
+	// uid. Set by the operator, when deletionPolicy of the FileSystem is Destroy and was confirmed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	DestroyFor string `json:"destroyFor,omitempty"`
@@ -121,7 +122,7 @@ type TargetOwner struct {
 
 // DeviceIdentity is what a disk is known by. All that is set must still hold whenever the disk is touched.
 type DeviceIdentity struct {
-	// id is the stable name of the disk: the name of its link in /dev/disk/by-id that was chosen.
+	// id is the stable name of the disk: the name of its link in /dev/disk/by-id by which it was chosen.
 	// +required
 	ID DeviceID `json:"id,omitempty"`
 
@@ -147,8 +148,8 @@ type DeviceIdentity struct {
 	SizeBytes int64 `json:"sizeBytes,omitempty"`
 }
 
-// StorageTargetStatus is what the node's agent has found and done. The conditions Online and SafeToRemove, and service, are the
-// operator's, from what the filesystem itself says.
+// StorageTargetStatus is what the node's agent has found and done. The conditions Online and SafeToRemove, and service, are written by the
+// operator, from what the filesystem itself says.
 type StorageTargetStatus struct {
 	// observedGeneration is the generation of the spec that the agent's part of this status is about.
 	// +optional
@@ -161,17 +162,17 @@ type StorageTargetStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// kernelName is what the kernel calls the disk now, such as "nvme0n1". It changes from start to start.
+	// kernelName is what the kernel calls the disk now, such as "nvme0n1". It may change at each boot.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	KernelName string `json:"kernelName,omitempty"`
 
-	// plan is what would be done to make the device a target, while it is none.
+	// plan is what the agent would do to make the device a target; absent once it is one.
 	// +optional
 	Plan *TargetPlan `json:"plan,omitempty"`
 
-	// provisioned records the one time that the device was made a target. It is written before the first byte, and never
-	// forgotten: a disk that does not carry this UUID is not this target.
+	// provisioned records how the device was made a target, which happens once. It is written before the first byte, and never removed: a
+	// disk without this UUID is not this target.
 	// +optional
 	Provisioned *TargetProvisioned `json:"provisioned,omitempty"`
 
@@ -180,20 +181,20 @@ type StorageTargetStatus struct {
 	// +kubebuilder:validation:MaxLength=255
 	MountPath string `json:"mountPath,omitempty"`
 
-	// capacityBytes is the size of the mounted filesystem (statfs(2)).
+	// capacityBytes is the size of the mounted filesystem in bytes (statfs(2)).
 	// +optional
 	CapacityBytes int64 `json:"capacityBytes,omitempty"`
 
-	// usedBytes is the used space of the mounted filesystem; it is written when it has changed by 5 % of the capacity.
+	// usedBytes is the used space of the mounted filesystem in bytes. It is written when it has changed by 5 % of the capacity.
 	// +optional
 	UsedBytes int64 `json:"usedBytes,omitempty"`
 
-	// capacity is capacityBytes for people, such as "3.6TiB".
+	// capacity is capacityBytes in a form for people, such as "3.6TiB".
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Capacity string `json:"capacity,omitempty"`
 
-	// queue is the block queue as it was read back.
+	// queue is the block queue as the kernel shows it.
 	// +optional
 	Queue *QueueStatus `json:"queue,omitempty"`
 
@@ -201,23 +202,23 @@ type StorageTargetStatus struct {
 	// +optional
 	Service *TargetService `json:"service,omitempty"`
 
-	// files is what the agent has counted in spec.filesIn.
+	// files is the agent's count of the files in spec.filesIn.
 	// +optional
 	Files *TargetFiles `json:"files,omitempty"`
 }
 
-// TargetFiles is how many files are left in spec.filesIn.
+// TargetFiles is the number of files that are left in spec.filesIn.
 type TargetFiles struct {
-	// observedGeneration is the generation of the spec that the count is about. After a change of the spec, the agent begins anew.
+	// observedGeneration is the generation of the spec that the count is about. After a change of the spec, the agent counts anew.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// left are the files that were counted, at most 10001.
+	// left is the number of files that are left. The count ends at 10001.
 	// +optional
 	Left int32 `json:"left"`
-	// noneSince is the time of the first of the looks in a row that found no file; absent while one is left.
+	// noneSince is when the agent first found no file, with none found since; absent while a file is left.
 	// +optional
 	NoneSince *metav1.Time `json:"noneSince,omitempty"`
-	// empty is true when two looks in a row, at least 10 seconds apart, found no file.
+	// empty is true when two counts in a row, at least 10 seconds apart, found no file.
 	// +optional
 	Empty bool `json:"empty,omitempty"`
 	// message says why the files could not be counted.
@@ -228,13 +229,13 @@ type TargetFiles struct {
 
 // TargetPlan is what would be done to make a device a target.
 type TargetPlan struct {
-	// hash of all of the plan and of the identity and content of the device; what approvedPlan has to name.
+	// hash covers the whole plan, and the identity and the content of the device. approvedPlan must be equal to it.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=71
 	Hash string `json:"hash,omitempty"`
 
-	// uuid that the new filesystem will have.
+	// uuid is the UUID that the new local filesystem will have.
 	// +optional
 	// +kubebuilder:validation:MaxLength=36
 	UUID string `json:"uuid,omitempty"`
@@ -246,14 +247,14 @@ type TargetPlan struct {
 	// +kubebuilder:validation:items:MaxLength=2048
 	Steps []string `json:"steps,omitempty"`
 
-	// destroys names everything that was found on the devices and would be lost. Empty for blank devices.
+	// destroys lists everything that was found on the devices and would be lost. Empty for blank devices.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128
 	// +kubebuilder:validation:items:MaxLength=512
 	Destroys []string `json:"destroys,omitempty"`
 
-	// refusals are the reasons for which the plan can't be carried out, with or without an approval.
+	// refusals are the reasons why the plan can't be carried out, approved or not.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -263,23 +264,23 @@ type TargetPlan struct {
 
 // TargetProvisioned records how a device became a target.
 type TargetProvisioned struct {
-	// planHash is the plan that was carried out; empty for a disk that was taken over as it was.
+	// planHash is the hash of the plan that was carried out; empty for a disk that was taken over as it was.
 	// +optional
 	// +kubebuilder:validation:MaxLength=71
 	PlanHash string `json:"planHash,omitempty"`
 
-	// uuid and label of the filesystem on the device.
+	// uuid is the UUID of the local filesystem on the device.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=36
 	UUID string `json:"uuid,omitempty"`
 
-	// label of the filesystem on the device.
+	// label is the label of the local filesystem on the device.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	Label string `json:"label,omitempty"`
 
-	// started is when the first byte could have been written.
+	// started is when provisioning began. From then on, the device may have been written to.
 	// +optional
 	Started *metav1.Time `json:"started,omitempty"`
 
@@ -288,25 +289,25 @@ type TargetProvisioned struct {
 	// +kubebuilder:validation:MaxLength=64
 	TakenFrom string `json:"takenFrom,omitempty"`
 
-	// finished is when the marker was on the disk. Until then the plan is carried out again while the disk is blank; from then on, never
-	// again.
+	// finished is when the marker was on the disk. Before that, the agent carries the plan out again if the disk is blank; after that,
+	// never again.
 	// +optional
 	Finished *metav1.Time `json:"finished,omitempty"`
 }
 
 // QueueStatus is a block queue as the kernel shows it.
 type QueueStatus struct {
-	// scheduler in use.
+	// scheduler is the I/O scheduler in use.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Scheduler string `json:"scheduler,omitempty"`
-	// readAheadKB is read_ahead_kb.
+	// readAheadKB is the read-ahead in KiB (read_ahead_kb).
 	// +optional
 	ReadAheadKB int32 `json:"readAheadKB"`
-	// maxSectorsKB is max_sectors_kb.
+	// maxSectorsKB is the largest request in KiB (max_sectors_kb).
 	// +optional
 	MaxSectorsKB int32 `json:"maxSectorsKB"`
-	// requests is nr_requests.
+	// requests is the number of requests that the queue holds (nr_requests).
 	// +optional
 	Requests int32 `json:"requests"`
 }

@@ -9,8 +9,8 @@ import "k8s.io/apimachinery/pkg/api/resource"
 // +kubebuilder:validation:XValidation:rule="!has(self.directories) || self.directories.all(d, self.directories.all(e, !d.startsWith(e + '/')))",message="one target's directory must not lie inside another's"
 // +kubebuilder:validation:XValidation:rule="!has(self.directories) || (!has(self.format) && !has(self.queue))",message="format and queue belong to devices; a directory has neither"
 type TargetsSpec struct {
-	// directories are absolute paths on the node, made when they don't exist. They are for evaluation only: nothing
-	// proves that a directory is still on the disk that it was on. The status says so.
+	// directories are absolute paths on the node. They are created when they don't exist. They are for evaluation only, because nothing
+	// proves that a directory is still on the same disk; the condition EvaluationOnly says so.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -30,11 +30,11 @@ type TargetsSpec struct {
 	// +optional
 	Select *DeviceSelector `json:"select,omitempty"`
 
-	// format says how the devices are formatted and mounted. Defaults to XFS with the options of mkfs.xfs(8) itself.
+	// format says how the devices are formatted and mounted. Defaults to XFS, made with the defaults of mkfs.xfs(8).
 	// +optional
 	Format *FormatSpec `json:"format,omitempty"`
 
-	// queue sets the block queues of the devices, and of the disks below a multipath device.
+	// queue sets the block queue of each device, and of the disks below a multipath device. What it does not set stays as it is.
 	// +optional
 	Queue *QueueSpec `json:"queue,omitempty"`
 }
@@ -44,12 +44,12 @@ type TargetsSpec struct {
 // +kubebuilder:validation:MinLength=4
 // +kubebuilder:validation:MaxLength=128
 // +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9_.:+=@-]*$`
-// +kubebuilder:validation:XValidation:rule="!self.matches('^((xv|[svh])d[a-z]+|nvme[0-9]+n|dm-|md|loop)[0-9p]*$')",message="a kernel name such as sda is another disk after the next start; use the name of its link in /dev/disk/by-id (kubectl get nodeinventory <node> -o yaml lists them)"
+// +kubebuilder:validation:XValidation:rule="!self.matches('^((xv|[svh])d[a-z]+|nvme[0-9]+n|dm-|md|loop)[0-9p]*$')",message="a kernel name such as sda may mean another disk after the next boot; use the name of its link in /dev/disk/by-id (kubectl get nodeinventory <node> -o yaml lists them)"
 type DeviceID string
 
 // DeviceReference names a whole disk on a node.
 type DeviceReference struct {
-	// node that has the disk.
+	// node is the name of the node that has the disk.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -59,7 +59,7 @@ type DeviceReference struct {
 	// +required
 	ID DeviceID `json:"id,omitempty"`
 
-	// logDevice is the id of the disk or partition that takes the external log of this one's XFS.
+	// logDevice is the id of the disk or partition that holds the external log of this disk's XFS.
 	// +optional
 	LogDevice DeviceID `json:"logDevice,omitempty"`
 }
@@ -79,15 +79,15 @@ const (
 // Sizes that a person writes are Quantities, and in the schema texts of at most 32 characters: the schema that a Quantity has by itself
 // has no longest text, so that the API server refuses rules over it in a list of pools for what they could cost.
 
-// DeviceSelector chooses disks by what they are. All that is set must hold. Only blank disks, and those that were chosen
-// before, are chosen; the order is that of the ids.
+// DeviceSelector chooses disks by what they are. A disk must have all properties that are set. Only blank disks, and disks that were chosen
+// before, are chosen, in the order of their ids.
 // +kubebuilder:validation:XValidation:rule="!has(self.minSize) || !has(self.maxSize) || quantity(self.minSize).compareTo(quantity(self.maxSize)) <= 0",message="minSize must not be larger than maxSize"
 type DeviceSelector struct {
-	// mediaType is SSD or HDD.
+	// mediaType is SSD or HDD. Without it, either is chosen.
 	// +optional
 	MediaType MediaType `json:"mediaType,omitempty"`
 
-	// minSize is the smallest size, such as "200Gi".
+	// minSize is the smallest size of a disk, such as "200Gi". Without it, there is none.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
@@ -96,7 +96,7 @@ type DeviceSelector struct {
 	// +kubebuilder:validation:XValidation:rule="isQuantity(self) && quantity(self).isGreaterThan(quantity('0'))",message="a size is a number of bytes above 0, such as 512Mi or 2T"
 	MinSize resource.Quantity `json:"minSize,omitzero"`
 
-	// maxSize is the largest size, such as "8Ti".
+	// maxSize is the largest size of a disk, such as "8Ti". Without it, there is none.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
@@ -105,14 +105,14 @@ type DeviceSelector struct {
 	// +kubebuilder:validation:XValidation:rule="isQuantity(self) && quantity(self).isGreaterThan(quantity('0'))",message="a size is a number of bytes above 0, such as 512Mi or 2T"
 	MaxSize resource.Quantity `json:"maxSize,omitzero"`
 
-	// models are patterns of the model, as path.Match has them, such as "SAMSUNG*"; one must match.
+	// models are patterns of the disk's model, as path.Match of Go reads them, such as "SAMSUNG*". At least one must match.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	Models []Glob `json:"models,omitempty"`
 
-	// idGlobs are patterns of the names in /dev/disk/by-id, such as "nvme-*"; one must match one name of the disk.
+	// idGlobs are patterns of the disk's names in /dev/disk/by-id, such as "nvme-*". At least one must match at least one name.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -128,7 +128,8 @@ type DeviceSelector struct {
 	// +kubebuilder:validation:items:Maximum=1023
 	NUMANodes []int32 `json:"numaNodes,omitempty"`
 
-	// countPerNode is the number of disks to choose on each node; fewer are an error that names the node. It can grow.
+	// countPerNode is the number of disks to choose on each node. When a node has fewer, the FileSystem names the node and why its other
+	// disks don't match (reason NoDevices). It can grow.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=128
@@ -160,21 +161,21 @@ type FormatSpec struct {
 	// +kubebuilder:default=xfs
 	FSType FSType `json:"fsType,omitempty"`
 
-	// mkfsOptions are the arguments of mkfs, one list item for each, such as ["-i", "size=512"]. What the operator sets
-	// itself is refused: label, UUID, log device, force and the device.
+	// mkfsOptions are the arguments of mkfs, one list item for each, such as ["-i", "size=512"]. Arguments that the operator sets itself
+	// are refused: label, UUID, log device, force and the device.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	MkfsOptions []MkfsOption `json:"mkfsOptions,omitempty"`
 
-	// mountOptions are the options of mount(8), one list item for each, such as ["noatime", "inode64"]. An option that the
-	// node's kernel refuses is found before the device is formatted.
+	// mountOptions are the options of mount(8), one list item for each, such as ["noatime", "inode64"]. The agent tries them on the node's
+	// kernel before it formats the device.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
 	MountOptions []LocalMountOption `json:"mountOptions,omitempty"`
 
-	// logDevices chooses one device for the external log of each target's XFS, where spec.devices names none.
+	// logDevices chooses the devices for the external logs of XFS, one for each target whose entry in devices names none.
 	// +optional
 	LogDevices *DeviceSelector `json:"logDevices,omitempty"`
 }
@@ -189,31 +190,31 @@ type MkfsOption string
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=128
 // +kubebuilder:validation:Pattern=`^[A-Za-z_][A-Za-z0-9_-]*(=[A-Za-z0-9_./:+-]+)?$`
-// +kubebuilder:validation:XValidation:rule="!(self in ['ro', 'remount', 'bind', 'rbind', 'loop', 'nouuid', 'norecovery', 'noload', 'user', 'users', 'owner', 'group', 'nofail', '_netdev']) && !self.startsWith('logdev=') && !self.startsWith('device=') && !self.startsWith('subvol') && !self.startsWith('x-')",message="ro, remount, bind, loop, nouuid, norecovery, noload, user, nofail, logdev, device and subvol are not for targets: the operator mounts each device whole, to be written, and by its own UUID"
+// +kubebuilder:validation:XValidation:rule="!(self in ['ro', 'remount', 'bind', 'rbind', 'loop', 'nouuid', 'norecovery', 'noload', 'user', 'users', 'owner', 'group', 'nofail', '_netdev']) && !self.startsWith('logdev=') && !self.startsWith('device=') && !self.startsWith('subvol') && !self.startsWith('x-')",message="ro, remount, bind, loop, nouuid, norecovery, noload, user, nofail, logdev, device and subvol are refused for targets: the operator mounts each whole device for writing, by its own UUID"
 type LocalMountOption string
 
 // QueueSpec sets the block queue of a device: the files of /sys/block/<device>/queue, by their own names (kernel
 // Documentation/ABI/stable/sysfs-block). What is not set is left as it is.
 // +kubebuilder:validation:MinProperties=1
 type QueueSpec struct {
-	// scheduler is one that the kernel offers, such as "none" or "mq-deadline".
+	// scheduler is the I/O scheduler, one that the kernel offers, such as "none" or "mq-deadline".
 	// +optional
 	// +kubebuilder:validation:Enum=none;mq-deadline;kyber;bfq
 	Scheduler string `json:"scheduler,omitempty"`
 
-	// readAheadKB is read_ahead_kb.
+	// readAheadKB is the read-ahead in KiB (read_ahead_kb).
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1048576
 	ReadAheadKB *int32 `json:"readAheadKB,omitempty"`
 
-	// maxSectorsKB is max_sectors_kb, at most what the device can do (max_hw_sectors_kb).
+	// maxSectorsKB is the largest request in KiB (max_sectors_kb), at most what the device can do (max_hw_sectors_kb).
 	// +optional
 	// +kubebuilder:validation:Minimum=4
 	// +kubebuilder:validation:Maximum=1048576
 	MaxSectorsKB *int32 `json:"maxSectorsKB,omitempty"`
 
-	// requests is nr_requests.
+	// requests is the number of requests that the queue holds (nr_requests).
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65536
@@ -237,17 +238,18 @@ const (
 )
 
 // CPUPinning binds the daemons of a role to CPUs and memory. Status shows what the kernel says of it.
-// +kubebuilder:validation:XValidation:rule="has(self.numaNodes) == (self.mode == 'NUMANode')",message="numaNodes belongs to mode NUMANode, which needs it"
-// +kubebuilder:validation:XValidation:rule="has(self.cpuSets) == (self.mode == 'CPUSet')",message="cpuSets belongs to mode CPUSet, which needs it"
-// +kubebuilder:validation:XValidation:rule="has(self.cpus) == (self.mode == 'KubeletStatic') && has(self.memory) == (self.mode == 'KubeletStatic')",message="cpus and memory belong to mode KubeletStatic, which needs both"
+// +kubebuilder:validation:XValidation:rule="has(self.numaNodes) == (self.mode == 'NUMANode')",message="mode NUMANode requires numaNodes, and no other mode takes it"
+// +kubebuilder:validation:XValidation:rule="has(self.cpuSets) == (self.mode == 'CPUSet')",message="mode CPUSet requires cpuSets, and no other mode takes it"
+// +kubebuilder:validation:XValidation:rule="has(self.cpus) == (self.mode == 'KubeletStatic') && has(self.memory) == (self.mode == 'KubeletStatic')",message="mode KubeletStatic requires cpus and memory, and no other mode takes them"
 // +kubebuilder:validation:XValidation:rule="!has(self.memoryPolicy) || self.mode == 'NUMANode' || self.mode == 'CPUSet'",message="memoryPolicy belongs to the modes NUMANode and CPUSet"
 type CPUPinning struct {
-	// mode is None, NUMANode, CPUSet or KubeletStatic.
+	// mode says how daemons are bound. None leaves them to the scheduler. NUMANode gives a daemon all CPUs and the memory of one NUMA node.
+	// CPUSet gives it the CPUs in cpuSets. KubeletStatic asks the kubelet's static CPU manager for exclusive CPUs.
 	// +required
 	Mode PinningMode `json:"mode,omitempty"`
 
-	// numaNodes are the NUMA nodes for the instances on a node: instance i takes entry i modulo the list, so that [0, 1]
-	// puts every other one on each of two sockets.
+	// numaNodes are the NUMA nodes for the instances on a node. Instance i gets entry i, and the list is repeated as often as needed: [0,
+	// 1] puts every other instance on each of two NUMA nodes. Mode NUMANode requires it.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -256,27 +258,27 @@ type CPUPinning struct {
 	// +kubebuilder:validation:items:Maximum=1023
 	NUMANodes []int32 `json:"numaNodes,omitempty"`
 
-	// cpuSets are the CPUs for the instances on a node, such as "0-7,16-23": instance i takes entry i. Two instances on
-	// one node must not share a CPU.
+	// cpuSets are the CPUs for the instances on a node, such as "0-7,16-23". Instance i gets entry i. Two instances on one node must not
+	// share a CPU. Mode CPUSet requires it.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	CPUSets []CPUList `json:"cpuSets,omitempty"`
 
-	// memoryPolicy says where memory comes from: Bind is from the NUMA nodes of the CPUs only, Preferred from them first
-	// (set_mempolicy(2)). Defaults to Preferred.
+	// memoryPolicy says where memory comes from: with Bind only from the NUMA nodes of the CPUs, with Preferred from them first
+	// (set_mempolicy(2)). It belongs to the modes NUMANode and CPUSet. Defaults to Preferred.
 	// +optional
 	MemoryPolicy MemoryPolicy `json:"memoryPolicy,omitempty"`
 
-	// cpus is the number of exclusive CPUs of each instance with KubeletStatic.
+	// cpus is the number of exclusive CPUs of each instance. Mode KubeletStatic requires it.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1024
 	CPUs *int32 `json:"cpus,omitempty"`
 
-	// memory is the memory of each instance with KubeletStatic, request and limit in one, such as "16Gi". A daemon that
-	// needs more is killed.
+	// memory is the memory of each instance, request and limit in one, such as "16Gi". A daemon that needs more is killed. Mode
+	// KubeletStatic requires it.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
@@ -306,16 +308,16 @@ const (
 
 // ProvisioningSpec says what the operator may do to disks.
 type ProvisioningSpec struct {
-	// format says when a device is formatted. Never uses only devices that carry this filesystem's targets already.
-	// IfBlank formats a device on which nothing was found. Approved formats a device only when the hash of the plan, which
-	// names all that would be lost, stands in spec.approvedPlan of its StorageTarget. Defaults to Approved.
+	// format says when a device is formatted. Never uses only devices that already carry this filesystem's targets. IfBlank also formats a
+	// device on which nothing was found. Approved formats a device only after a person has set spec.approvedPlan of its StorageTarget to
+	// the hash of the plan, which names all that would be lost. Defaults to Approved.
 	// +optional
 	// +kubebuilder:default=Approved
 	Format FormatPolicy `json:"format,omitempty"`
 
-	// takeOver is the identity of another cluster (the uid of its namespace kube-system) whose targets of this FileSystem are taken
-	// over, such as that of a cluster that was lost and built again. A StorageTarget with the reason OtherCluster names it. Without
-	// it, a disk that carries another cluster's marker is left alone, because that cluster may be using it.
+	// takeOver is the identity of another cluster: the uid of its namespace kube-system. Disks that carry targets of this FileSystem from
+	// that cluster are taken over, such as after the cluster was lost and built again. A StorageTarget with the reason OtherCluster names
+	// the identity. Without it, such a disk is left alone, because the other cluster may be using it.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64

@@ -107,7 +107,7 @@ func TestPlanRefusesWhatMdtestCanNotRun(t *testing.T) {
 		"bytes beyond counting":   {run(1, v1alpha1.MdtestSpec{Items: 1 << 30, WriteBytes: "1g"}), "mdtest.writeBytes: 1073741824 bytes to each of 1073741824 files are more than 8 PiB"},
 		"more read than written":  {run(1, v1alpha1.MdtestSpec{Items: 1, WriteBytes: "1k", ReadBytes: "2k"}), "mdtest.readBytes: 2048 is more than mdtest.writeBytes (1024), so mdtest would read beyond the end of its files"},
 		"a stride over own trees": {run(4, v1alpha1.MdtestSpec{Items: 1, Depth: 1, UniqueDirectories: true, Stride: 1}), "mdtest.stride: mdtest does not find its own directories with a stride (-N)"},
-		"nothing to measure":      {run(1, v1alpha1.MdtestSpec{Items: 1, FilesOnly: true, DirectoriesOnly: true}), "spec.mdtest: filesOnly and directoriesOnly leave nothing to measure"},
+		"nothing to measure":      {run(1, v1alpha1.MdtestSpec{Items: 1, FilesOnly: true, DirectoriesOnly: true}), "spec.mdtest: filesOnly and directoriesOnly together leave nothing to measure"},
 		"the directory in args":   {with("-d", "/"), `spec.mdtest.args[0]: "-d" sets -d, which is set by the operator (the directory); remove it`},
 		"the iterations in args":  {with("-k", "-i3"), `spec.mdtest.args[1]: "-i3" sets -i, which is set by mdtest.iterations; remove it`},
 		"a phase in args":         {with("-C"), `"-C" sets -C, which is set by mdtest.phases`},

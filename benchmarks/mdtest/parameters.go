@@ -119,7 +119,7 @@ func check(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (settings, e
 		return out, err
 	}
 	if o.FilesOnly && o.DirectoriesOnly {
-		return out, benchmarks.InvalidPoint("spec.mdtest: filesOnly and directoriesOnly leave nothing to measure; set one of them")
+		return out, benchmarks.InvalidPoint("spec.mdtest: filesOnly and directoriesOnly together leave nothing to measure; set one of them")
 	}
 	v := benchmarks.ValuesOf(point)
 	// open is 0 for a parameter that the spec leaves open.

@@ -50,6 +50,10 @@ func main() {
 	}
 }
 
+// passPause is the least time between two passes over one FileSystem: short for a person, and long for the hundreds of events that a node
+// with 24 disks makes while it joins.
+const passPause = 500 * time.Millisecond
+
 type options struct {
 	metricsAddress, healthAddress string
 	leaderElect                   bool
@@ -184,7 +188,7 @@ func run(ctx context.Context, args []string) error {
 	backends, board := all.Backends(o.tellTime), &views.Board{}
 	if err := (&filesystem.Reconciler{
 		Backends: backends, Images: o.images, Cluster: cluster, States: filesystem.NewHTTPStateReader(o.probeTimeout),
-		Clock: clock.RealClock{}, Order: clock.RealClock{}, PollInterval: o.pollInterval, Views: board,
+		Clock: clock.RealClock{}, Order: clock.RealClock{}, PollInterval: o.pollInterval, Pause: passPause, Views: board,
 	}).Setup(mgr); err != nil {
 		return fmt.Errorf("set up the controller of FileSystems: %w", err)
 	}

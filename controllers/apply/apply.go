@@ -43,56 +43,103 @@ type Result struct {
 type Applier struct {
 	// Client reads from the cache and writes.
 	Client client.Client
-	// Kinds are the kinds that children can have; Prune looks at each of them.
+	// Kinds are the kinds in which CompareAll looks for children that are not wanted.
 	Kinds []client.ObjectList
-	// settled are the children that the API server would leave as they are, although they look different.
-	settled settled
+	// equal are the children that are as they should be, by what was compared: most are, in each pass. settled are those that the API server
+	// would leave as they are, although they look different, by their content.
+	equal, settled known
 }
 
-// Apply makes the cluster hold exactly the wanted children of the owner, in the order given, and removes children that
-// carry the given labels and are controlled by the owner but are not wanted. Of a PartialObjectMetadata, nothing is written: it
-// is not removed (backend.Keep), or, when it has a time of deletion, it is (backend.Absent). It goes on after an error, so that one bad
-// child does not hide another, and returns all of them joined.
-func (a *Applier) Apply(ctx context.Context, owner client.Object, selector map[string]string, wanted []client.Object) (Result, error) {
-	result, keep, applyErr := a.applyAll(ctx, owner, selector, wanted)
-	// Without a full picture of what is wanted nothing is removed: a child that failed to apply is still in keep.
-	deleted, err := a.prune(ctx, owner, selector, keep)
-	result.Deleted += deleted
-	return result, errors.Join(applyErr, err)
+// Comparison is what there is of an owner's children, beside what should be there.
+type Comparison struct {
+	applier *Applier
+	owner   client.Object
+	// wanted children in their order, those among them that are not written, and those that are there and not wanted.
+	wanted   []child
+	held     map[childKey]bool
+	unwanted []child
+	// err is why not all that are there could be listed.
+	err error
 }
 
-// Ensure makes the cluster hold the wanted children of the owner as Apply does, and removes none.
-func (a *Applier) Ensure(ctx context.Context, owner client.Object, labels map[string]string, wanted []client.Object) (Result, error) {
-	result, _, err := a.applyAll(ctx, owner, labels, wanted)
-	return result, err
+// child is one child that is wanted or there.
+type child struct {
+	key    childKey
+	change Change
+	// intent is sent for one that is missing or changed; object is the wanted one, or the one that is not wanted.
+	intent *unstructured.Unstructured
+	object client.Object
+	err    error
 }
 
-func (a *Applier) applyAll(ctx context.Context, owner client.Object, labels map[string]string,
-	wanted []client.Object) (Result, map[childKey]bool, error) {
-	var result Result
-	var errs []error
-	keep := map[childKey]bool{}
+// Compare compares the wanted children of the owner with what is there, and writes nothing. They get the labels. Of a
+// PartialObjectMetadata, nothing is compared: it stays as it is (backend.Keep), or, when it has a time of deletion, it goes
+// (backend.Absent).
+func (a *Applier) Compare(ctx context.Context, owner client.Object, labels map[string]string, wanted []client.Object) *Comparison {
+	c := &Comparison{applier: a, owner: owner, held: map[childKey]bool{}}
 	for _, object := range wanted {
 		if there, ok := object.(*metav1.PartialObjectMetadata); ok {
-			keep[childKey{there.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(there)}] = true
-			if there.DeletionTimestamp != nil {
-				deleted, err := a.removeSecret(ctx, owner, client.ObjectKeyFromObject(there))
-				result.Deleted += deleted
-				errs = append(errs, err)
-			}
+			key := childKey{there.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(there)}
+			c.wanted = append(c.wanted, child{key: key, object: there})
 			continue
 		}
-		key, wrote, err := a.applyOne(ctx, owner, labels, object)
-		keep[key] = true
-		if err != nil {
+		key, intent, change, err := a.compare(ctx, owner, labels, object)
+		c.wanted = append(c.wanted, child{key: key, change: change, intent: intent, object: object, err: err})
+	}
+	return c
+}
+
+// CompareAll is Compare, and finds the children of Kinds as well that carry the labels and are controlled by the owner, but are not wanted.
+func (a *Applier) CompareAll(ctx context.Context, owner client.Object, labels map[string]string, wanted []client.Object) *Comparison {
+	c := a.Compare(ctx, owner, labels, wanted)
+	keep := map[childKey]bool{}
+	for i := range c.wanted {
+		keep[c.wanted[i].key] = true
+	}
+	c.unwanted, c.err = a.unwanted(ctx, owner, labels, keep)
+	return c
+}
+
+// Hold leaves some children as they are.
+func (c *Comparison) Hold(differences ...Difference) {
+	for _, d := range differences {
+		c.held[d.key] = true
+	}
+}
+
+// Apply makes the children as they should be, in the order given, and removes those that are not wanted. It goes on after an error, so that
+// one bad child does not hide another, and returns all of them joined.
+func (c *Comparison) Apply(ctx context.Context) (Result, error) {
+	var result Result
+	errs := []error{c.err}
+	for i := range c.wanted {
+		w := &c.wanted[i]
+		switch {
+		case w.err != nil:
+			errs = append(errs, w.err)
+		case c.held[w.key]:
+		case w.object.GetDeletionTimestamp() != nil:
+			deleted, err := c.applier.removeSecret(ctx, c.owner, w.key.name)
+			result.Deleted += deleted
 			errs = append(errs, err)
-			continue
-		}
-		if wrote {
-			result.Applied++
+		case w.change != nothing:
+			err := c.applier.write(ctx, w)
+			errs = append(errs, err)
+			if err == nil {
+				result.Applied++
+			}
 		}
 	}
-	return result, keep, errors.Join(errs...)
+	for i := range c.unwanted {
+		if u := &c.unwanted[i]; !c.held[u.key] {
+			err := c.applier.remove(ctx, u)
+			errs = append(errs, err)
+			if err == nil {
+				result.Deleted++
+			}
+		}
+	}
+	return result, errors.Join(errs...)
 }
 
 // removeSecret deletes a Secret that the owner controls, and returns how many it was.
@@ -125,20 +172,28 @@ func (a *Applier) compare(ctx context.Context, owner client.Object, labels map[s
 		return childKey{}, nil, nothing, fmt.Errorf("find the kind of child %q: %w", object.GetName(), err)
 	}
 	key = childKey{gvk.GroupKind(), client.ObjectKeyFromObject(object)}
-	if intent, err = a.intent(owner, labels, object, gvk); err != nil {
-		return key, nil, nothing, err
-	}
 	liveObject, err := a.Client.Scheme().New(gvk)
 	if err != nil {
 		return key, nil, nothing, fmt.Errorf("make an empty %s: %w", gvk.Kind, err)
 	}
 	live := liveObject.(client.Object)
-	err = a.Client.Get(ctx, key.name, live)
+	getErr := a.Client.Get(ctx, key.name, live, client.UnsafeDisableDeepCopy) // it is only read
+	if client.IgnoreNotFound(getErr) != nil {
+		return key, nil, nothing, fmt.Errorf("read %s %s: %w", gvk.Kind, key.name, getErr)
+	}
+	as, err := comparedAs(owner, labels, object, live)
+	if err != nil {
+		return key, nil, nothing, err
+	}
+	if a.equal.has(key, as) {
+		return key, nil, nothing, nil
+	}
+	if intent, err = a.intent(owner, labels, object, gvk); err != nil {
+		return key, nil, nothing, err
+	}
 	switch {
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(getErr):
 		return key, intent, Missing, nil
-	case err != nil:
-		return key, nil, nothing, fmt.Errorf("read %s %s: %w", gvk.Kind, key.name, err)
 	case metav1.GetControllerOf(live) == nil && isSameSecret(live, object):
 		return key, nil, nothing, nil // the user's own, who made it first, to bring a secret of his own: it stays as it is, and his
 	case !metav1.IsControlledBy(live, owner):
@@ -152,6 +207,7 @@ func (a *Applier) compare(ctx context.Context, owner client.Object, labels map[s
 		return key, intent, Changed, nil
 	}
 	if holds(current, intent.Object) {
+		a.equal.add(key, as)
 		return key, nil, nothing, nil
 	}
 	// Only what is compared like for like shows that an admission webhook has rewritten it, and would do so again.
@@ -161,21 +217,41 @@ func (a *Applier) compare(ctx context.Context, owner client.Object, labels map[s
 	return key, intent, Changed, nil
 }
 
-func (a *Applier) applyOne(ctx context.Context, owner client.Object, labels map[string]string,
-	object client.Object) (childKey, bool, error) {
-	key, intent, change, err := a.compare(ctx, owner, labels, object)
-	if err != nil || change == nothing {
-		return key, false, err
+// comparedAs is a hash of a wanted child, its owner and the version of the live one.
+func comparedAs(owner client.Object, labels map[string]string, object, live client.Object) ([sha256.Size]byte, error) {
+	raw, err := json.Marshal(struct {
+		Owner, Live types.UID
+		Version     string
+		Labels      map[string]string
+		Object      client.Object
+	}{owner.GetUID(), live.GetUID(), live.GetResourceVersion(), labels, object})
+	if err != nil {
+		return [sha256.Size]byte{}, fmt.Errorf("encode %s: %w", object.GetName(), err)
 	}
-	err = a.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(intent), client.ForceOwnership, client.FieldOwner(FieldOwner))
-	if apierrors.IsInvalid(err) && change == Changed && key.kind == jobKind {
+	return sha256.Sum256(raw), nil
+}
+
+// write makes or changes a child.
+func (a *Applier) write(ctx context.Context, w *child) error {
+	err := a.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(w.intent), client.ForceOwnership, client.FieldOwner(FieldOwner))
+	if apierrors.IsInvalid(err) && w.change == Changed && w.key.kind == jobKind {
 		// A Job can't be changed, such as in how its image is pulled: it goes, and the next pass makes it anew.
-		return key, true, a.deleteJob(ctx, key)
+		return a.deleteJob(ctx, w.key)
 	}
 	if err != nil {
-		return key, false, fmt.Errorf("apply %s %s: %w", key.kind.Kind, key.name, err)
+		return fmt.Errorf("apply %s %s: %w", w.key.kind.Kind, w.key.name, err)
 	}
-	return key, true, nil
+	return nil
+}
+
+// remove deletes a child that is not wanted.
+func (a *Applier) remove(ctx context.Context, u *child) error {
+	uid := u.object.GetUID()
+	err := a.Client.Delete(ctx, u.object, client.PropagationPolicy(metav1.DeletePropagationBackground), client.Preconditions{UID: &uid})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete %s %s: %w", u.key.kind.Kind, u.key.name, err)
+	}
+	return nil
 }
 
 var jobKind = schema.GroupKind{Group: batchv1.GroupName, Kind: "Job"}
@@ -267,23 +343,9 @@ func dropNulls(object map[string]any) {
 	}
 }
 
-func (a *Applier) prune(ctx context.Context, owner client.Object, selector map[string]string, keep map[childKey]bool) (int, error) {
-	deleted := 0
-	err := a.unwanted(ctx, owner, selector, keep, func(key childKey, child client.Object) error {
-		uid := child.GetUID()
-		err := a.Client.Delete(ctx, child, client.PropagationPolicy(metav1.DeletePropagationBackground), client.Preconditions{UID: &uid})
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("delete %s %s: %w", key.kind.Kind, key.name, err)
-		}
-		deleted++
-		return nil
-	})
-	return deleted, err
-}
-
-// unwanted calls each with every child that is not to be kept.
-func (a *Applier) unwanted(ctx context.Context, owner client.Object, selector map[string]string, keep map[childKey]bool,
-	each func(childKey, client.Object) error) error {
+// unwanted are the children that are not to be kept.
+func (a *Applier) unwanted(ctx context.Context, owner client.Object, selector map[string]string, keep map[childKey]bool) ([]child, error) {
+	var out []child
 	var errs []error
 	for _, empty := range a.Kinds {
 		list := empty.DeepCopyObject().(client.ObjectList)
@@ -291,18 +353,17 @@ func (a *Applier) unwanted(ctx context.Context, owner client.Object, selector ma
 			errs = append(errs, fmt.Errorf("list children: %w", err))
 			continue
 		}
-		err := eachItem(list, func(child client.Object) error {
-			gvk, err := apiutil.GVKForObject(child, a.Client.Scheme())
+		errs = append(errs, eachItem(list, func(there client.Object) error {
+			gvk, err := apiutil.GVKForObject(there, a.Client.Scheme())
 			if err != nil {
-				return fmt.Errorf("find the kind of child %q: %w", child.GetName(), err)
+				return fmt.Errorf("find the kind of child %q: %w", there.GetName(), err)
 			}
-			key := childKey{gvk.GroupKind(), client.ObjectKeyFromObject(child)}
-			if keep[key] || !metav1.IsControlledBy(child, owner) || child.GetDeletionTimestamp() != nil {
-				return nil
+			key := childKey{gvk.GroupKind(), client.ObjectKeyFromObject(there)}
+			if !keep[key] && metav1.IsControlledBy(there, owner) && there.GetDeletionTimestamp() == nil {
+				out = append(out, child{key: key, change: Unwanted, object: there})
 			}
-			return each(key, child)
-		})
-		errs = append(errs, err)
+			return nil
+		}))
 	}
-	return errors.Join(errs...)
+	return out, errors.Join(errs...)
 }

@@ -1,12 +1,5 @@
 package apply
 
-import (
-	"context"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-)
-
 // Change is how a child is not as it should be.
 type Change int
 
@@ -26,29 +19,19 @@ type Difference struct {
 	// Kind and Name of the child, in the namespace of its owner.
 	Kind, Name string
 	Change     Change
+	key        childKey
 }
 
-// Differences says what Apply would write, in the order of the wanted children, and writes nothing. A child that can't be compared is
+// Differences are the children that Apply would write or remove, the wanted ones first, in their order. A child that can't be compared is
 // left out: Apply says why.
-func (a *Applier) Differences(ctx context.Context, owner client.Object, selector map[string]string, wanted []client.Object) (
-	[]Difference, error,
-) {
+func (c *Comparison) Differences() []Difference {
 	var out []Difference
-	keep := map[childKey]bool{}
-	for _, object := range wanted {
-		if there, ok := object.(*metav1.PartialObjectMetadata); ok {
-			keep[childKey{there.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(there)}] = true
-			continue
-		}
-		key, _, change, err := a.compare(ctx, owner, selector, object)
-		keep[key] = true
-		if err == nil && change != nothing {
-			out = append(out, Difference{Kind: key.kind.Kind, Name: key.name.Name, Change: change})
+	for _, list := range [][]child{c.wanted, c.unwanted} {
+		for i := range list {
+			if it := &list[i]; it.err == nil && it.change != nothing {
+				out = append(out, Difference{Kind: it.key.kind.Kind, Name: it.key.name.Name, Change: it.change, key: it.key})
+			}
 		}
 	}
-	err := a.unwanted(ctx, owner, selector, keep, func(key childKey, _ client.Object) error {
-		out = append(out, Difference{Kind: key.kind.Kind, Name: key.name.Name, Change: Unwanted})
-		return nil
-	})
-	return out, err
+	return out
 }

@@ -16,8 +16,8 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// known are the kinds of these tests.
-func known(g Gomega) *runtime.Scheme {
+// kinds are those of these tests.
+func kinds(g Gomega) *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	g.Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
 	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
@@ -32,11 +32,11 @@ func TestASecretThatIsNotNeededAnyMoreGoesUnlessItIsSomebodyElses(t *testing.T) 
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "storage", OwnerReferences: owners}}
 	}
 	mine := secret("mine", *metav1.NewControllerRef(owner, v1alpha1.GroupVersion.WithKind("FileSystem")))
-	c := fake.NewClientBuilder().WithScheme(known(g)).WithObjects(mine, secret("another")).Build()
+	c := fake.NewClientBuilder().WithScheme(kinds(g)).WithObjects(mine, secret("another")).Build()
 	a := &Applier{Client: c}
 	gone := []client.Object{backend.Absent("storage", "mine"), backend.Absent("storage", "another"), backend.Absent("storage", "no-such")}
 	for _, deleted := range []int{1, 0} {
-		g.Expect(a.Apply(t.Context(), owner, nil, gone)).To(Equal(Result{Deleted: deleted}))
+		g.Expect(a.Compare(t.Context(), owner, nil, gone).Apply(t.Context())).To(Equal(Result{Deleted: deleted}))
 	}
 	var left corev1.SecretList
 	g.Expect(c.List(t.Context(), &left)).To(Succeed())
@@ -52,15 +52,15 @@ func TestWhatIsOnlyNamedStaysAsItIs(t *testing.T) {
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, v1alpha1.GroupVersion.WithKind("FileSystem"))},
 		}}
 	}
-	c := fake.NewClientBuilder().WithScheme(known(g)).WithObjects(job("runs"), job("is-over")).Build()
+	c := fake.NewClientBuilder().WithScheme(kinds(g)).WithObjects(job("runs"), job("is-over")).Build()
 	before := &batchv1.Job{}
 	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(job("runs")), before)).To(Succeed())
 
 	a := &Applier{Client: c, Kinds: []client.ObjectList{&batchv1.JobList{}}}
-	result, err := a.Apply(t.Context(), owner, labels, []client.Object{&metav1.PartialObjectMetadata{
+	result, err := a.CompareAll(t.Context(), owner, labels, []client.Object{&metav1.PartialObjectMetadata{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: "runs"},
-	}})
+	}}).Apply(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(result).To(Equal(Result{Deleted: 1}))
 	var left batchv1.JobList

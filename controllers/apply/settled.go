@@ -6,35 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
-
-// settled remembers children by their content, so that the API server is asked once for each content. The zero value is ready.
-type settled struct {
-	mutex    sync.Mutex
-	contents map[childKey][sha256.Size]byte
-}
-
-func (s *settled) has(key childKey, content [sha256.Size]byte) bool {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	known, ok := s.contents[key]
-	return ok && known == content
-}
-
-func (s *settled) add(key childKey, content [sha256.Size]byte) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	if s.contents == nil {
-		s.contents = map[childKey][sha256.Size]byte{}
-	}
-	s.contents[key] = content
-}
 
 // staysTheSame asks the API server, without writing, what would become of a child if the intent were applied, and reports whether
 // that is what it is already: then whoever rewrote it on its way, such as an admission webhook that adds a toleration, would do so again,

@@ -21,7 +21,7 @@ func check(suite *v1alpha1.BenchmarkSuite, plans []variantPlan, backends backend
 	for i := range plans {
 		p := &plans[i]
 		if name := p.fileSystem.GetName(); len(name) > maxName {
-			return invalid("variant %s: its FileSystem would be named %s, which has %d characters; %d are the most: shorten metadata.name of the suite, or the variant's name",
+			return invalid("variant %s: its FileSystem would be named %s, which has %d characters, and at most %d are allowed; shorten metadata.name of the suite, or the variant's name",
 				p.name, name, len(name), maxName)
 		}
 		if refused := checkVariant(suite, p, backends); refused != nil {

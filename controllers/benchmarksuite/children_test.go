@@ -33,7 +33,7 @@ func TestASuiteThatCanNotBeMeantIsRefused(t *testing.T) {
 				s.Name = strings.Repeat("n", 32)
 				s.Spec.Variants[1].Name = "much-longer"
 			},
-			"which has 44 characters; 40 are the most: shorten metadata.name of the suite, or the variant's name",
+			"which has 44 characters, and at most 40 are allowed; shorten metadata.name of the suite, or the variant's name",
 		},
 		"a policy that takes over what is there": {
 			variants(`{"provisioning":{"format":"Never"}}`), "variant one: spec.fileSystem.provisioning.format is Never",

@@ -160,8 +160,8 @@ func (w *world) unconfirmed() *decision {
 		return nil
 	}
 	d := stalled(v1alpha1.ReasonDestroyUnconfirmed,
-		"spec.afterVariant is Destroy, which wipes the disks that each variant's FileSystem has formatted, and spec.confirmDestroy is %q instead of this "+
-			"object's uid. Nothing is made before it is confirmed: "+
+		"spec.afterVariant Destroy wipes the disks that each variant's FileSystem has formatted. The suite makes nothing until it is confirmed: "+
+			"spec.confirmDestroy is %q instead of this object's uid: "+
 			`kubectl patch benchmarksuite %s -n %s --type merge -p '{"spec":{"confirmDestroy":%q}}'`,
 		w.suite.Spec.ConfirmDestroy, w.suite.Name, w.suite.Namespace, w.suite.UID)
 	return &d
@@ -331,7 +331,7 @@ func decideEnd(w *world) decision {
 	d.message = fmt.Sprintf("%d runs of %d variants have all their results", all, len(w.suite.Spec.Variants))
 	if len(wrong) > 0 {
 		d.status, d.reason = metav1.ConditionFalse, v1alpha1.ReasonRunsFailed
-		d.message = fmt.Sprintf("%d of %d runs have all their results; the first that is wrong: %s", w.succeeded(), all, wrong[0])
+		d.message = fmt.Sprintf("%d of %d runs have all their results; the first failure: %s", w.succeeded(), all, wrong[0])
 	}
 	return d
 }

@@ -333,7 +333,7 @@ func TestDecide(t *testing.T) {
 				s.runs["mine"].Spec.FileSystem.Name = "night-one"
 				return s
 			},
-			want{nothing, going, v1alpha1.ReasonWaitingForVariant, "FileSystem night-one is removed when what else measures it is over: BenchmarkRun mine", ""},
+			want{nothing, going, v1alpha1.ReasonWaitingForVariant, "FileSystem night-one is also measured by another BenchmarkRun, and is removed after it: mine", ""},
 		},
 		"a suspended suite removes nothing": {
 			func() *scene { return sceneOf(aSuite(suspends)).at(v1alpha1.VariantRemoving).done("True") },
@@ -407,7 +407,7 @@ func TestDecide(t *testing.T) {
 		},
 		"a disk that nobody has looked at could be taken over yet": {
 			func() *scene { return leaving().disk("d1", formatted).disk("d2", v1alpha1.StorageTargetStatus{}) },
-			want{nothing, waits, v1alpha1.ReasonDestroyRefused, "no agent has looked at these of its disks yet: d2 on n1.", ""},
+			want{nothing, waits, v1alpha1.ReasonDestroyRefused, "no agent has looked at these disks: d2 on n1.", ""},
 		},
 		"the confirmation of the suite is asked for to the last": {
 			func() *scene {
@@ -445,7 +445,7 @@ func TestDecide(t *testing.T) {
 				s.first().Failure = "it was late"
 				return s
 			},
-			want{keepResults, rests, v1alpha1.ReasonRunsFailed, "0 of 4 runs have all their results; the first that is wrong: variant one: it was late", ""},
+			want{keepResults, rests, v1alpha1.ReasonRunsFailed, "0 of 4 runs have all their results; the first failure: variant one: it was late", ""},
 		},
 		"a suite that has all its results has succeeded": {
 			func() *scene {

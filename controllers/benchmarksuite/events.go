@@ -63,7 +63,7 @@ func notesOf(was, is *v1alpha1.SuiteVariantStatus) []note {
 	case v1alpha1.VariantDone:
 		say(corev1.EventTypeNormal, "VariantDone", "variant %s is over", is.Name)
 	case v1alpha1.VariantFailed:
-		why := "something of it has no result"
+		why := "some of its results are missing"
 		if is.Failure != "" {
 			why = is.Failure
 		}

@@ -35,7 +35,7 @@ func (w *world) decideRemoving(variant *v1alpha1.SuiteVariantStatus) decision {
 		return suspended()
 	}
 	if users := w.usersOf(fs); len(users) > 0 {
-		return w.reconciling(v1alpha1.ReasonWaitingForVariant, "FileSystem %s is removed when what else measures it is over: BenchmarkRun %s", fs.Name, strings.Join(users, ", "))
+		return w.reconciling(v1alpha1.ReasonWaitingForVariant, "FileSystem %s is also measured by another BenchmarkRun, and is removed after it: %s", fs.Name, strings.Join(users, ", "))
 	}
 	if destroys {
 		for _, refused := range []*decision{w.unconfirmed(), w.notItsOwn(variant)} {
@@ -104,7 +104,7 @@ func (w *world) unknown(variant *v1alpha1.SuiteVariantStatus) *decision {
 		return nil
 	}
 	d := stalled(v1alpha1.ReasonDestroyRefused,
-		"FileSystem %s is not wiped, because no agent has looked at these of its disks yet: %s. The suite goes on when they have been looked at; or keep what is on "+
+		"FileSystem %s is not wiped yet, because no agent has looked at these disks: %s. The suite goes on when one has. Or keep what is on "+
 			`all its disks: kubectl patch filesystem %s -n %s --type merge -p '{"spec":{"deletionPolicy":"Retain"}}'`,
 		variant.FileSystem, strings.Join(names, ", "), variant.FileSystem, w.suite.Namespace)
 	return &d

@@ -70,7 +70,7 @@ func (r *Reconciler) keep(ctx context.Context, w *world, d decision) (*found, er
 		return out, nil
 	}
 	if foreign {
-		out.note = fmt.Sprintf("there is a ConfigMap %s of somebody else, so that the complete results are in those of the runs only", name)
+		out.note = fmt.Sprintf("ConfigMap %s belongs to somebody else, so the complete results are only in the ConfigMaps of the runs", name)
 		return out, nil
 	}
 	packed, err := results.PackSuite(document, maxResults)

@@ -317,7 +317,7 @@ func TestASuiteGoesOnAfterAFailureOrStops(t *testing.T) {
 		"a run fails, and the next follows": {
 			func(*v1alpha1.BenchmarkSuite) {}, func(l *lab) { l.fails["night-one-reads"] = true },
 			everyRun, []v1alpha1.VariantState{v1alpha1.VariantFailed, v1alpha1.VariantDone},
-			"3 of 4 runs have all their results; the first that is wrong: run reads of variant one: PointsFailed: 1 of 1 points failed", false,
+			"3 of 4 runs have all their results; the first failure: run reads of variant one: PointsFailed: 1 of 1 points failed", false,
 		},
 		"a run fails, and nothing follows": {
 			stops, func(l *lab) { l.fails["night-one-reads"] = true },
@@ -480,7 +480,7 @@ func TestWhatSomebodyDoesInTheMiddleIsSaid(t *testing.T) {
 		l.settle()
 		l.Expect(l.succeeded().Reason).To(Equal(v1alpha1.ReasonAllRunsSucceeded))
 		l.Expect(l.configMap("night-suite").ResourceVersion).To(Equal(mine.ResourceVersion))
-		l.Expect(l.get().Status.Shortened).To(ContainSubstring("there is a ConfigMap night-suite of somebody else"))
+		l.Expect(l.get().Status.Shortened).To(ContainSubstring("ConfigMap night-suite belongs to somebody else"))
 		l.Expect(l.get().Status.Table).To(HaveLen(4))
 	})
 	t.Run("a run is deleted", func(t *testing.T) {

@@ -33,21 +33,19 @@ const (
 // Set writes the positive condition, and Reconciling or Stalled with the same reason and message as progress says.
 func Set(list *[]metav1.Condition, generation int64, positive string, status metav1.ConditionStatus, progress Progress,
 	reason, message string) {
-	message = v1alpha1.Cut(message, maxMessage)
-	set := func(kind string, value metav1.ConditionStatus) {
-		meta.SetStatusCondition(list, metav1.Condition{
-			Type: kind, Status: value, Reason: reason, Message: message, ObservedGeneration: generation,
-		})
-	}
-	set(positive, status)
+	Add(list, generation, positive, positive, status, reason, message)
+	SetProgress(list, generation, positive, progress, reason, message)
+}
+
+// SetProgress writes Reconciling or Stalled, as progress says, and removes the one that is not true.
+func SetProgress(list *[]metav1.Condition, generation int64, positive string, progress Progress, reason, message string) {
 	for kind, want := range map[string]Progress{v1alpha1.ConditionReconciling: Reconciling, v1alpha1.ConditionStalled: Stalled} {
 		if progress == want {
-			set(kind, metav1.ConditionTrue)
+			Add(list, generation, positive, kind, metav1.ConditionTrue, reason, message)
 		} else {
 			meta.RemoveStatusCondition(list, kind)
 		}
 	}
-	Sort(*list, positive)
 }
 
 // Sort puts the positive condition first and the others in alphabetical order, so that a status reads the same each time.

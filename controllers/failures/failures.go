@@ -3,6 +3,7 @@ package failures
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -71,8 +72,7 @@ func (w Writer[T]) say(ctx context.Context, key client.ObjectKey, object T, fail
 		return fmt.Errorf("%T is copied to another type", object)
 	}
 	was := meta.FindStatusCondition(*w.Conditions(before), v1alpha1.ConditionReconciled)
-	conditions.Add(w.Conditions(object), object.GetGeneration(), w.Positive, v1alpha1.ConditionReconciled, metav1.ConditionFalse,
-		v1alpha1.ReasonPassFailed, failed.Error())
+	Describe(w.Conditions(object), object.GetGeneration(), w.Positive, failed)
 	is := meta.FindStatusCondition(*w.Conditions(object), v1alpha1.ConditionReconciled)
 	if was != nil && *was == *is {
 		return nil
@@ -80,13 +80,28 @@ func (w Writer[T]) say(ctx context.Context, key client.ObjectKey, object T, fail
 	if err := w.Client.Status().Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("write the condition %s: %w", v1alpha1.ConditionReconciled, err)
 	}
-	if was == nil || was.Message != is.Message {
-		w.Recorder.Eventf(object, nil, corev1.EventTypeWarning, is.Reason, "Reconcile", "%s", v1alpha1.Cut(is.Message, conditions.MaxNote))
-	}
+	Announce(w.Recorder, object, was, is)
 	return nil
 }
 
-// Clear removes what Say has written, from the conditions of a pass that did not fail.
+// Describe writes an error of a pass as the condition Reconciled, which is False. A conflict is no failure: the next pass follows at once,
+// and says what is then. Neither is that the operator is told to end.
+func Describe(list *[]metav1.Condition, generation int64, positive string, failed error) {
+	if failed == nil || apierrors.IsConflict(failed) || errors.Is(failed, context.Canceled) {
+		return
+	}
+	conditions.Add(list, generation, positive, v1alpha1.ConditionReconciled, metav1.ConditionFalse, v1alpha1.ReasonPassFailed, failed.Error())
+}
+
+// Announce makes an event of the condition Reconciled when it says something new. It is called after the status was written.
+func Announce(recorder events.EventRecorder, object client.Object, was, is *metav1.Condition) {
+	if is == nil || was != nil && was.Message == is.Message {
+		return
+	}
+	recorder.Eventf(object, nil, corev1.EventTypeWarning, is.Reason, "Reconcile", "%s", v1alpha1.Cut(is.Message, conditions.MaxNote))
+}
+
+// Clear removes what Say and Describe have written, from the conditions of a pass that did not fail.
 func Clear(list *[]metav1.Condition) {
 	meta.RemoveStatusCondition(list, v1alpha1.ConditionReconciled)
 }

@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -24,66 +22,62 @@ import (
 // stopInterval is how often a deletion looks whether the pods of a step have gone.
 const stopInterval = 2 * time.Second
 
-// reconcileDelete stops a filesystem in the reverse of its restart order: clients first, so that they unmount while the
-// servers are there, the metadata server last; then its disks are released. Directories are left as they are. A pod on a
-// node that is not there or not Ready is not waited for: a finalizer must never trap.
-func (r *Reconciler) reconcileDelete(ctx context.Context, b backend.Backend, fs *v1alpha1.FileSystem) (ctrl.Result, error) {
-	if !controllerutil.ContainsFinalizer(fs, v1alpha1.Finalizer) {
-		return ctrl.Result{}, nil
+// A deletion stops a filesystem in the reverse of its restart order: clients first, so that they unmount while the servers are there, the
+// metadata server last; then its disks are released. Directories are left as they are. A pod on a node that is not there or not Ready is
+// not waited for: a finalizer must never trap.
+
+// lookBack finds what is left of a deleted FileSystem. Where the daemons are to be left (orphaned), there is nothing to do.
+func (p *pass) lookBack(ctx context.Context) error {
+	if p.gone = !controllerutil.ContainsFinalizer(p.fs, v1alpha1.Finalizer); p.gone {
+		p.over = true
+		return nil
 	}
-	mine := []client.ListOption{client.InNamespace(fs.Namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: fs.Name}}
 	var sets appsv1.DaemonSetList
-	if err := r.Client.List(ctx, &sets, mine...); err != nil {
-		return ctrl.Result{}, fmt.Errorf("list daemonsets: %w", err)
+	if err := p.Client.List(ctx, &sets, p.mine()...); err != nil {
+		return fmt.Errorf("list DaemonSets: %w", err)
 	}
-	if orphaned(fs, sets.Items) {
-		return ctrl.Result{}, r.letGo(ctx, fs)
-	}
-	// The pods of a Job stay after their end, and would be waited for.
-	if err := r.deleteJobs(ctx, fs, mine); err != nil {
-		return ctrl.Result{}, err
+	p.sets = sets.Items
+	if orphaned(p.fs, p.sets) {
+		return p.letGo(ctx)
 	}
 	var nodes corev1.NodeList
-	if err := r.Client.List(ctx, &nodes); err != nil {
-		return ctrl.Result{}, fmt.Errorf("list nodes: %w", err)
+	if err := p.Client.List(ctx, &nodes); err != nil {
+		return fmt.Errorf("list nodes: %w", err)
 	}
-	pods, err := r.pods(ctx, r.Client, fs)
+	p.nodes = nodes.Items
+	return nil
+}
+
+// mine finds the children of the FileSystem.
+func (p *pass) mine() []client.ListOption {
+	return []client.ListOption{client.InNamespace(p.fs.Namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: p.fs.Name}}
+}
+
+// stopDaemons stops one component after the other. The pods of a Job stay after their end, and would be waited for: Jobs go at once.
+func (p *pass) stopDaemons(ctx context.Context) error {
+	if err := p.deleteJobs(ctx); err != nil {
+		return err
+	}
+	pods, err := p.pods(ctx, p.Client, p.fs)
 	if err != nil {
-		return ctrl.Result{}, err
+		return err
 	}
+	step, waiting := stopStep(p.backend.Order(), components(p.sets), pods, p.nodes)
+	if step == "" {
+		return nil
+	}
+	p.waitFor(conditions.Reconciling, v1alpha1.ReasonDeleting,
+		fmt.Sprintf("stopping %s; %d pods are left: %s; %s", step, len(waiting), few(waiting), fate(p.fs)))
+	return p.deleteSets(ctx, step)
+}
 
-	step, waiting := stopStep(b.Order(), components(sets.Items), pods, nodes.Items)
-	if step != "" {
-		if err := r.deleteSets(ctx, fs, sets.Items, step); err != nil {
-			return ctrl.Result{}, err
-		}
-		before := fs.DeepCopy()
-		conditions.Set(&fs.Status.Conditions, fs.Generation, v1alpha1.ConditionReady, metav1.ConditionFalse, conditions.Reconciling,
-			v1alpha1.ReasonDeleting, fmt.Sprintf("stopping %s; %d pods are left: %s; %s", step, len(waiting), strings.Join(waiting, ", "), fate(fs)))
-		if err := r.writeStatus(ctx, before, fs); err != nil {
-			return ctrl.Result{}, err
-		}
-		return ctrl.Result{RequeueAfter: stopInterval}, nil
+// waitFor ends this pass over a deletion: its status says what it waits for.
+func (p *pass) waitFor(progress conditions.Progress, reason, message string) {
+	conditions.Set(&p.fs.Status.Conditions, p.fs.Generation, v1alpha1.ConditionReady, metav1.ConditionFalse, progress, reason, message)
+	p.over, p.after = true, stopInterval
+	if progress == conditions.Stalled {
+		p.after = p.PollInterval
 	}
-
-	rest, err := r.releaseTargets(ctx, fs, nodes.Items)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	if rest.reason != "" {
-		if err := r.sayWhatIsLeft(ctx, fs, rest); err != nil {
-			return ctrl.Result{}, err
-		}
-		if rest.stalled {
-			return ctrl.Result{RequeueAfter: r.PollInterval}, nil
-		}
-		return ctrl.Result{RequeueAfter: stopInterval}, nil
-	}
-
-	if err := r.unlabelNodes(ctx, fs, nodes.Items); err != nil {
-		return ctrl.Result{}, err
-	}
-	return ctrl.Result{}, r.letGo(ctx, fs)
 }
 
 // orphaned is true for a deletion that leaves the children (kubectl delete --cascade=orphan): the garbage collector has still to make them
@@ -96,12 +90,14 @@ func orphaned(fs *v1alpha1.FileSystem, sets []appsv1.DaemonSet) bool {
 }
 
 // letGo ends the deletion.
-func (r *Reconciler) letGo(ctx context.Context, fs *v1alpha1.FileSystem) error {
-	before := fs.DeepCopy()
-	controllerutil.RemoveFinalizer(fs, v1alpha1.Finalizer)
-	if err := r.Client.Patch(ctx, fs, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return client.IgnoreNotFound(fmt.Errorf("remove the finalizer: %w", err))
+func (p *pass) letGo(ctx context.Context) error {
+	controllerutil.RemoveFinalizer(p.fs, v1alpha1.Finalizer)
+	err := p.Client.Patch(ctx, p.fs, client.MergeFromWithOptions(p.read, client.MergeFromWithOptimisticLock{}))
+	if client.IgnoreNotFound(err) != nil {
+		p.fs = p.read.DeepCopy()
+		return fmt.Errorf("remove the finalizer: %w", err)
 	}
+	p.gone, p.over = true, true
 	return nil
 }
 
@@ -157,28 +153,28 @@ func components(sets []appsv1.DaemonSet) map[string]bool {
 	return out
 }
 
-func (r *Reconciler) deleteJobs(ctx context.Context, fs *v1alpha1.FileSystem, mine []client.ListOption) error {
+func (p *pass) deleteJobs(ctx context.Context) error {
 	var jobs batchv1.JobList
-	if err := r.Client.List(ctx, &jobs, mine...); err != nil {
+	if err := p.Client.List(ctx, &jobs, p.mine()...); err != nil {
 		return fmt.Errorf("list jobs: %w", err)
 	}
 	var errs []error
 	for i := range jobs.Items {
-		if job := &jobs.Items[i]; job.DeletionTimestamp.IsZero() && metav1.IsControlledBy(job, fs) {
-			errs = append(errs, client.IgnoreNotFound(r.Client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))))
+		if job := &jobs.Items[i]; job.DeletionTimestamp.IsZero() && metav1.IsControlledBy(job, p.fs) {
+			errs = append(errs, client.IgnoreNotFound(p.Client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (r *Reconciler) deleteSets(ctx context.Context, fs *v1alpha1.FileSystem, sets []appsv1.DaemonSet, component string) error {
+func (p *pass) deleteSets(ctx context.Context, component string) error {
 	var errs []error
-	for i := range sets {
-		set := &sets[i]
-		if set.Labels[v1alpha1.LabelComponent] != component || !set.DeletionTimestamp.IsZero() || !metav1.IsControlledBy(set, fs) {
+	for i := range p.sets {
+		set := &p.sets[i]
+		if set.Labels[v1alpha1.LabelComponent] != component || !set.DeletionTimestamp.IsZero() || !metav1.IsControlledBy(set, p.fs) {
 			continue
 		}
-		errs = append(errs, client.IgnoreNotFound(r.Client.Delete(ctx, set, client.PropagationPolicy(metav1.DeletePropagationBackground))))
+		errs = append(errs, client.IgnoreNotFound(p.Client.Delete(ctx, set, client.PropagationPolicy(metav1.DeletePropagationBackground))))
 	}
 	return errors.Join(errs...)
 }

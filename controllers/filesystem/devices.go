@@ -19,8 +19,10 @@ import (
 
 // disks are the StorageTargets that the choice of disks depends on, also those that are being deleted.
 type disks struct {
-	// own are those of the FileSystem, others those of all other ones.
+	// own are those of the FileSystem, others those of all other ones; each sorted by node, namespace and name.
 	own, others []v1alpha1.StorageTarget
+	// versions are those of the NodeInventories, by node.
+	versions map[string]string
 }
 
 // usesDevices is true when a role of the FileSystem keeps its data on disks.
@@ -52,18 +54,21 @@ func roles(fs *v1alpha1.FileSystem) []v1alpha1.TargetsSpec {
 
 // chooseDisks makes the FileSystem have the StorageTargets that it should have, and says what a person has to change.
 // Disks that are taken up or let go of, and settings of those that are in use, wait for the lease.
-func (r *Reconciler) chooseDisks(
-	ctx context.Context, b backend.Backend, in backend.Input, d disks, nodes plan.TargetNodes, h *hold,
-) ([]backend.Problem, error) {
-	fs := in.FileSystem
-	if !usesDevices(fs) && len(d.own) == 0 {
-		return nil, nil
+func (p *pass) chooseDisks(ctx context.Context) error {
+	fs, d := p.fs, p.disks
+	if !p.joins || !usesDevices(fs) && len(d.own) == 0 {
+		return nil
 	}
 	question := plan.SelectInput{
-		FileSystem: fs, Cluster: r.Cluster, TargetNodes: nodes, Inventories: in.Inventories, Others: d.others,
+		FileSystem: fs, Cluster: p.Cluster, TargetNodes: p.allocation.TargetNodes, Inventories: p.in.Inventories, Others: d.others,
 	}
-	if finder, ok := b.(backend.FileFinder); ok {
-		question.FilesIn = finder.FilesIn(in)
+	if finder, ok := p.backend.(backend.FileFinder); ok {
+		question.FilesIn = finder.FilesIn(p.in)
+	}
+	name, from := client.ObjectKeyFromObject(fs), dependsOn(fs, d, p.allocation.TargetNodes, question.FilesIn)
+	if problems, ok := p.choices.find(name, from); ok {
+		p.problems = slices.Concat(problems, p.problems)
+		return nil
 	}
 	there := map[string]*v1alpha1.StorageTarget{}
 	for i := range d.own {
@@ -76,6 +81,8 @@ func (r *Reconciler) chooseDisks(
 	}
 	selection := plan.Select(question)
 	problems := said(selection.Problems)
+	// Of all that a person has to change, the disks come first.
+	defer func() { p.problems = slices.Concat(problems, p.problems) }()
 
 	var wanted []client.Object
 	keep := map[string]bool{}
@@ -97,23 +104,24 @@ func (r *Reconciler) chooseDisks(
 		}
 	}
 	mine := map[string]string{v1alpha1.LabelFileSystem: fs.Name}
-	differences, err := r.Applier.Differences(ctx, fs, mine, wanted)
-	if err != nil {
-		return problems, err
+	targets := p.Applier.Compare(ctx, fs, mine, wanted)
+	differences := targets.Differences()
+	if len(differences)+len(leaving) == 0 {
+		p.choices.keep(name, from, problems)
 	}
 	changes, held := diskChanges(selection.Targets, there, leaving, differences)
-	if may, err := h.may(ctx, changes...); err != nil {
-		return problems, err
+	if may, err := p.hold.may(ctx, changes...); err != nil {
+		return err
 	} else if !may {
-		wanted = slices.DeleteFunc(wanted, func(o client.Object) bool { return slices.Contains(held, o.GetName()) })
+		targets.Hold(held...)
 		leaving = nil
 	}
-	result, err := r.Applier.Ensure(ctx, fs, mine, wanted)
+	result, err := targets.Apply(ctx)
 	errs := []error{err}
 	deleted := 0
 	for _, t := range leaving {
 		// For exactly what was read: an agent that begins with the disk meanwhile makes it a conflict.
-		err := r.Client.Delete(ctx, t, client.Preconditions{UID: &t.UID, ResourceVersion: &t.ResourceVersion})
+		err := p.Client.Delete(ctx, t, client.Preconditions{UID: &t.UID, ResourceVersion: &t.ResourceVersion})
 		if client.IgnoreNotFound(err) != nil {
 			errs = append(errs, fmt.Errorf("delete StorageTarget %s: %w", t.Name, err))
 			continue
@@ -123,17 +131,21 @@ func (r *Reconciler) chooseDisks(
 	if result.Applied+deleted > 0 {
 		log.FromContext(ctx).Info("Applied StorageTargets", "applied", result.Applied, "deleted", deleted)
 	}
-	return problems, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
-// diskChanges names the disks that are taken up or let go of, and those whose settings change, with the names of the StorageTargets that
+// diskChanges names the disks that are taken up or let go of, and those whose settings change, with the differences that
 // are not written while that waits. That a disk is wanted twice is always written: it keeps the agent from it.
 func diskChanges(wanted []v1alpha1.StorageTarget, there map[string]*v1alpha1.StorageTarget, leaving []*v1alpha1.StorageTarget,
-	differences []apply.Difference) (changes, held []string) {
+	differences []apply.Difference) (changes []string, held []apply.Difference) {
+	differs := make(map[string]apply.Difference, len(differences))
+	for _, d := range differences {
+		differs[d.Name] = d
+	}
 	for i := range wanted {
 		t := &wanted[i]
-		j := slices.IndexFunc(differences, func(d apply.Difference) bool { return d.Kind == "StorageTarget" && d.Name == t.Name })
-		if j < 0 {
+		d, is := differs[t.Name]
+		if !is {
 			continue
 		}
 		live := there[t.Name]
@@ -145,7 +157,7 @@ func diskChanges(wanted []v1alpha1.StorageTarget, there map[string]*v1alpha1.Sto
 		default:
 			continue
 		}
-		held = append(held, t.Name)
+		held = append(held, d)
 	}
 	for _, t := range leaving {
 		changes = append(changes, fmt.Sprintf("%s on node %s is let go of", t.Name, t.Spec.Node))
@@ -166,27 +178,6 @@ func mayDelete(t *v1alpha1.StorageTarget) bool {
 	}
 	safe := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionSafeToRemove)
 	return t.Spec.Remove && safe != nil && safe.Status == metav1.ConditionTrue && safe.ObservedGeneration == t.Generation
-}
-
-// pin finds the CPUs of the daemons on the nodes that are recorded, and says what of it contradicts itself or a node.
-func (r *Reconciler) pin(b backend.Backend, in *backend.Input) []backend.Problem {
-	pinner, ok := b.(backend.Pinner)
-	if !ok {
-		return nil
-	}
-	question := plan.PinInput{
-		FileSystem: client.ObjectKeyFromObject(in.FileSystem).String(), Daemons: pinner.PinDaemons(in.FileSystem, in.FileSystemNodes),
-		Inventories: in.Inventories, Others: map[string][]plan.PinDaemon{},
-	}
-	for i := range in.Others {
-		other := &in.Others[i]
-		if its, ok := r.Backends[other.Spec.Type].(backend.Pinner); ok {
-			question.Others[client.ObjectKeyFromObject(other).String()] = its.PinDaemons(other, in.OthersNodes[other.UID])
-		}
-	}
-	pinnings, problems := plan.Pin(question)
-	in.Pinnings = pinnings
-	return said(problems)
 }
 
 func said(problems []plan.Problem) []backend.Problem {

@@ -68,10 +68,10 @@ func TestADeletionSaysWhatIsLeftWhyAndWhatToDo(t *testing.T) {
 		"it waits for an agent that wipes":    {destroy: true, says: []string{"(being unmounted and wiped)"}},
 		"it can't wait for a node that is gone": {
 			node: "the node is not in the cluster", stalled: true,
-			says: []string{"oss1 (the node is not in the cluster)", "a node that is gone for good is given up, and what is on its disks stays there: " + command},
+			says: []string{"oss1 (the node is not in the cluster)", "if the node is gone for good, give it up; what is on its disks stays there: " + command},
 		},
 		"it says that an agent is silent": {
-			ago: time.Hour, stalled: true, says: []string{"its agent has said nothing since it was deleted at 2026-01-01T11:00:00Z", command},
+			ago: time.Hour, stalled: true, says: []string{"its agent has not answered since the deletion at 2026-01-01T11:00:00Z", command},
 		},
 		"it names what uses a disk": {
 			conditions: []metav1.Condition{failed(v1alpha1.ConditionReleased, "process 7 uses it")}, stalled: true,

@@ -7,10 +7,19 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/conditions"
+	"parallelfs.dev/operator/controllers/failures"
 )
 
-// announce makes an event of a change of Ready, or of Degraded: its status or its reason. It is called after the status was written.
+// announce makes an event of a change of Ready, or of Degraded: its status or its reason; of changes that begin to wait; and of a failure
+// that was not said before. It is called after the status was written.
 func (r *Reconciler) announce(before, after *v1alpha1.FileSystem) {
+	of := func(fs *v1alpha1.FileSystem, kind string) *metav1.Condition {
+		return meta.FindStatusCondition(fs.Status.Conditions, kind)
+	}
+	failures.Announce(r.Recorder, after, of(before, v1alpha1.ConditionReconciled), of(after, v1alpha1.ConditionReconciled))
+	if is := of(after, v1alpha1.ConditionChangesHeld); is != nil && of(before, is.Type) == nil {
+		r.Recorder.Eventf(after, nil, corev1.EventTypeNormal, is.Reason, "Wait", "%s", v1alpha1.Cut(is.Message, conditions.MaxNote))
+	}
 	if is := changed(before, after, v1alpha1.ConditionDegraded); is != nil {
 		r.Recorder.Eventf(after, nil, corev1.EventTypeWarning, is.Reason, "Observe", "%s", v1alpha1.Cut(is.Message, conditions.MaxNote))
 	}

@@ -17,10 +17,12 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -51,6 +53,23 @@ func TestASecretOfAnEarlierFileSystemIsNamedInTheStatusWithTheStepThatItStops(t 
 	w.settle()
 	w.Expect(w.condition(v1alpha1.ConditionReconciled)).To(BeZero())
 	w.Expect(w.ready()).To(HaveField("Status", metav1.ConditionTrue))
+}
+
+func TestANodeThatCanNotBeLabeledHoldsUpNothingElseAndIsSaid(t *testing.T) {
+	w := newWorld(t)
+	w.fileSystem(nil)
+	forbidding := interceptor.NewClient(server.Killable(t, -1), interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, options ...client.PatchOption) error {
+			if node, is := o.(*corev1.Node); is && node.Name == w.nodes[1] {
+				return apierrors.NewForbidden(corev1.Resource("nodes"), node.Name, errors.New("a policy of the cluster"))
+			}
+			return c.Patch(ctx, o, patch, options...)
+		},
+	})
+	w.Expect(w.reconcile(forbidding)).To(MatchError(ContainSubstring("a policy of the cluster")))
+	w.Expect(w.sets()).NotTo(BeEmpty(), "the daemons of the other nodes are made")
+	w.Expect(w.condition(v1alpha1.ConditionReconciled)).To(And(HaveField("Status", metav1.ConditionFalse),
+		HaveField("Message", And(HavePrefix("label nodes: "), ContainSubstring(w.nodes[1])))))
 }
 
 func TestAMessageOfTheKubeletThatIsTooLongIsCut(t *testing.T) {

@@ -20,6 +20,16 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
+// look finds what there is.
+func (p *pass) look(ctx context.Context) error {
+	in, d, err := p.gather(ctx, p.backend, p.fs)
+	if err != nil {
+		return err
+	}
+	p.in, p.disks = in, d
+	return nil
+}
+
 // gather reads all that the backend may look at, and the StorageTargets of all FileSystems. Nodes, pods, targets and inventories are the
 // cache's own, for reading alone. The filesystem itself is asked last: what it says is newer than everything else.
 func (r *Reconciler) gather(ctx context.Context, b backend.Backend, fs *v1alpha1.FileSystem) (backend.Input, disks, error) {
@@ -52,24 +62,22 @@ func (r *Reconciler) gather(ctx context.Context, b backend.Backend, fs *v1alpha1
 	if err != nil {
 		return in, d, err
 	}
-	for i := range targets {
-		if isOf(fs, &targets[i]) {
-			d.own = append(d.own, targets[i])
-		} else {
-			d.others = append(d.others, targets[i])
+	for _, t := range targets {
+		switch {
+		case !isOf(fs, t):
+			d.others = append(d.others, *t)
+			continue
+		case t.DeletionTimestamp.IsZero():
+			in.Targets = append(in.Targets, *t)
 		}
-	}
-	for _, t := range d.own {
-		if t.DeletionTimestamp.IsZero() {
-			in.Targets = append(in.Targets, t)
-		}
+		d.own = append(d.own, *t)
 	}
 	in.Since = r.sinceWhen(fs, in.Targets)
 	if in.FileSystemNodes, in.OthersNodes, err = r.fileSystemNodes(ctx, fs); err != nil {
 		return in, d, err
 	}
 	in.Claims = r.Backends.Claims(in.Others, in.OthersNodes)
-	if in.Inventories, err = r.inventories(ctx); err != nil {
+	if in.Inventories, d.versions, err = r.inventories(ctx); err != nil {
 		return in, d, err
 	}
 
@@ -125,7 +133,7 @@ func (r *Reconciler) ask(ctx context.Context, prober backend.Prober, in *backend
 func (r *Reconciler) sinceWhen(fs *v1alpha1.FileSystem, targets []v1alpha1.StorageTarget) map[string]time.Time {
 	as := map[types.UID]string{}
 	for i := range targets {
-		if ready := backend.Condition(targets[i], v1alpha1.ConditionReady); ready != nil {
+		if ready := backend.Condition(&targets[i], v1alpha1.ConditionReady); ready != nil {
 			as[targets[i].UID] = string(ready.Status) + ready.LastTransitionTime.UTC().Format(time.RFC3339)
 		} else {
 			as[targets[i].UID] = ""

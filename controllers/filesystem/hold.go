@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -65,7 +62,14 @@ func isNew(fs *v1alpha1.FileSystem) bool {
 	return fs.Status.Metadata == nil || fs.Status.Metadata.Initialized == nil
 }
 
-// settle lets the lease go when the change is over: nothing is to be changed, nothing is under way, and the filesystem is well.
+// settle lets the lease go when the change is over.
+func (p *pass) settle(ctx context.Context) error {
+	seen := p.seen
+	seen.Problems = slices.Concat(p.problems, seen.Problems)
+	return p.hold.settle(ctx, p.in, seen)
+}
+
+// settle lets the lease go when nothing is to be changed, nothing is under way, and the filesystem is well.
 func (h *hold) settle(ctx context.Context, in backend.Input, seen backend.Observation) error {
 	switch {
 	case h.needed || isNew(h.fs):
@@ -110,29 +114,6 @@ const (
 	kindJob       = "Job"
 )
 
-// without are the objects, with those that differ replaced by what keeps them as they are.
-func without(objects []client.Object, held []apply.Difference, namespace string) []client.Object {
-	out := slices.DeleteFunc(slices.Clone(objects), func(o client.Object) bool {
-		kind := ""
-		switch o.(type) {
-		case *appsv1.DaemonSet:
-			kind = kindDaemonSet
-		case *batchv1.Job:
-			kind = kindJob
-		}
-		return slices.ContainsFunc(held, func(d apply.Difference) bool { return d.Kind == kind && d.Name == o.GetName() })
-	})
-	for _, d := range held {
-		kept := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: d.Name}}
-		kept.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(kindDaemonSet))
-		if d.Kind == kindJob {
-			kept.SetGroupVersionKind(batchv1.SchemeGroupVersion.WithKind(kindJob))
-		}
-		out = append(out, kept)
-	}
-	return out
-}
-
 // describe writes the condition ChangesHeld. A filesystem that is well stays Ready while a change waits, so that the run can go on; that
 // the spec is not carried out yet, Reconciling says.
 func (h *hold) describe(fs *v1alpha1.FileSystem) {
@@ -158,13 +139,4 @@ func (h *hold) mended(problems []backend.Problem) []backend.Problem {
 		return problems
 	}
 	return slices.DeleteFunc(slices.Clone(problems), func(p backend.Problem) bool { return p.Reason == v1alpha1.ReasonPoolsNotPlaced })
-}
-
-// announceHold makes an event when changes begin to wait.
-func (r *Reconciler) announceHold(before, after *v1alpha1.FileSystem) {
-	is := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionChangesHeld)
-	if is == nil || meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionChangesHeld) != nil {
-		return
-	}
-	r.Recorder.Eventf(after, nil, corev1.EventTypeNormal, is.Reason, "Wait", "%s", v1alpha1.Cut(is.Message, conditions.MaxNote))
 }

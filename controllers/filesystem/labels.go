@@ -18,25 +18,26 @@ import (
 )
 
 // labelNodes gives the nodes of a FileSystem the labels by which the pods of its servers come to them (backend.NodeLabel), and takes those
-// of servers that have retired. A node without a FileSystemNode keeps what it has: nobody knows then what became of its servers.
-func (r *Reconciler) labelNodes(ctx context.Context, in backend.Input) error {
+// of servers that have retired. Pods of other servers come to their node by its name (backend.OnNodes). A node without a FileSystemNode
+// keeps what it has: nobody knows then what became of its servers.
+func (p *pass) labelNodes(ctx context.Context) error {
 	var errs []error
-	for i := range in.FileSystemNodes {
-		n := &in.FileSystemNodes[i]
-		node, there := in.Node(n.Spec.Node)
+	for i := range p.in.FileSystemNodes {
+		n := &p.in.FileSystemNodes[i]
+		node, there := p.in.Node(n.Spec.Node)
 		if !there {
 			continue
 		}
-		errs = append(errs, r.labelNode(ctx, node.Name, labelChanges(in.FileSystem, node.Labels, n.Spec.Members)))
+		errs = append(errs, p.labelNode(ctx, node.Name, labelChanges(p.fs, node.Labels, n.Spec.Members)))
 	}
 	return errors.Join(errs...)
 }
 
 // unlabelNodes takes all labels of a FileSystem from nodes.
-func (r *Reconciler) unlabelNodes(ctx context.Context, fs *v1alpha1.FileSystem, nodes []corev1.Node) error {
+func (p *pass) unlabelNodes(ctx context.Context) error {
 	var errs []error
-	for i := range nodes {
-		errs = append(errs, r.labelNode(ctx, nodes[i].Name, labelChanges(fs, nodes[i].Labels, nil)))
+	for i := range p.nodes {
+		errs = append(errs, p.labelNode(ctx, p.nodes[i].Name, labelChanges(p.fs, p.nodes[i].Labels, nil)))
 	}
 	return errors.Join(errs...)
 }
@@ -50,7 +51,7 @@ func labelChanges(fs *v1alpha1.FileSystem, have map[string]string, members []v1a
 		}
 	}
 	for i := range members {
-		if m := &members[i]; !m.Retired {
+		if m := &members[i]; backend.IsRecord(m) && !m.Retired {
 			changes[prefix+m.Name] = new("")
 		}
 	}

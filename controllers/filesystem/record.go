@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -14,40 +17,70 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// record writes what an allocation adds, when it may be added, and what all servers are told now, as fs says. What is used up goes to the
-// FileSystem first, in a write that fails when the FileSystem is not as it was read: so nobody else, such as an operator that led before,
-// uses up the same. Then it is given, in FileSystemNodes that are as they were read. Afterwards, Input has all as it was written. The
-// problems are about CPUs, which servers are told as well.
-func (r *Reconciler) record(
-	ctx context.Context, b backend.Backend, in *backend.Input, fs *v1alpha1.FileSystem, allocation backend.Allocation, may bool,
-) ([]backend.Problem, error) {
-	read := in.FileSystemNodes
-	for may {
-		before := in.FileSystem.DeepCopy()
-		in.FileSystem.Status = allocation.Status
-		if err := r.writeStatus(ctx, before, in.FileSystem); err != nil {
-			return nil, err
+// allocate decides what must be recorded, and whether it may be: servers that would join a filesystem that somebody measures have to wait.
+func (p *pass) allocate(ctx context.Context) (err error) {
+	if p.allocation, err = p.backend.Allocate(p.in); err != nil {
+		return err //nolint:wrapcheck // the phase has a name
+	}
+	p.joins, err = p.hold.may(ctx, p.allocation.Joins...)
+	p.wanted = p.fs
+	if !p.joins {
+		p.wanted = withoutNewPools(p.fs)
+	}
+	return err
+}
+
+// record writes what the allocation adds, when it may be added. What is used up goes to the FileSystem first, in a write that fails when
+// the FileSystem is not as it was read: so nobody else, such as an operator that led before, uses up the same. Then it is given, in
+// FileSystemNodes that are as they were read; tell writes the last of them. An operator that is killed in between finds what it has
+// decided, and decides the same.
+func (p *pass) record(ctx context.Context) error {
+	p.recorded = p.in.FileSystemNodes
+	for p.joins {
+		p.fs.Status = p.allocation.Status
+		if err := p.writeStatus(ctx); err != nil {
+			return err
 		}
-		in.FileSystemNodes = backend.WithRecords(read, allocation.Nodes)
-		if !allocation.More {
-			break
+		p.in.FileSystemNodes = backend.WithRecords(p.recorded, p.allocation.Nodes)
+		if !p.allocation.More {
+			return nil
 		}
 		var err error
-		if read, err = r.writeNodes(ctx, in.FileSystem, read, in.FileSystemNodes); err != nil {
-			in.FileSystemNodes = read
-			return nil, err
+		p.recorded, err = p.writeNodes(ctx, p.fs, p.recorded, p.in.FileSystemNodes)
+		p.in.FileSystemNodes = p.recorded
+		if err != nil {
+			return err
 		}
-		in.FileSystemNodes = read
-		if allocation, err = b.Allocate(*in); err != nil {
-			return nil, fmt.Errorf("decide what else to record: %w", err)
+		if p.allocation, err = p.backend.Allocate(p.in); err != nil {
+			return err //nolint:wrapcheck // the phase has a name
 		}
 	}
-	problems := r.pin(b, in)
-	wanted := *in
-	wanted.FileSystem = fs
-	written, err := r.writeNodes(ctx, in.FileSystem, read, b.Nodes(wanted))
-	in.FileSystemNodes = written
-	return problems, err
+	return nil
+}
+
+// tell writes what is recorded of each server, and what it is told now. Afterwards, Input has all as it was written.
+func (p *pass) tell(ctx context.Context) error {
+	in := p.in
+	in.FileSystem = p.wanted
+	wanted := p.backend.Nodes(in)
+	keepWhileDisksAreMade(p.recorded, wanted, disksBeingMade(in, p.Order.Now()))
+	written, err := p.writeNodes(ctx, p.fs, p.recorded, wanted)
+	p.in.FileSystemNodes = written
+	if err != nil {
+		return err
+	}
+	p.in.Told = told(written)
+	p.problems = append(p.problems, p.untold(p.in)...)
+	return nil
+}
+
+// withoutNewPools is the FileSystem without the storage pools that are not recorded yet.
+func withoutNewPools(fs *v1alpha1.FileSystem) *v1alpha1.FileSystem {
+	out := fs.DeepCopy()
+	out.Spec.StoragePools = slices.DeleteFunc(out.Spec.StoragePools, func(pool v1alpha1.StoragePoolSpec) bool {
+		return !slices.ContainsFunc(fs.Status.StoragePools, func(known v1alpha1.StoragePoolStatus) bool { return known.Name == pool.Name })
+	})
+	return out
 }
 
 // writeNodes writes those FileSystemNodes that are not as they were read, and returns all as they are now, by node. One that can't be
@@ -76,6 +109,9 @@ func (r *Reconciler) writeNodes(
 func (r *Reconciler) writeNode(
 	ctx context.Context, fs *v1alpha1.FileSystem, live, wanted *v1alpha1.FileSystemNode,
 ) (*v1alpha1.FileSystemNode, error) {
+	if live != nil && same(fs, live, wanted) {
+		return live, nil
+	}
 	n := wanted.DeepCopy()
 	if n.DeletionTimestamp.IsZero() {
 		controllerutil.AddFinalizer(n, v1alpha1.Finalizer)
@@ -93,9 +129,6 @@ func (r *Reconciler) writeNode(
 			return nil, fmt.Errorf("make FileSystemNode %s: %w", n.Name, err)
 		}
 		return n, nil
-	}
-	if same(live, n) {
-		return live, nil
 	}
 	err := r.Client.Patch(ctx, n, client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{}))
 	if apierrors.IsConflict(err) {
@@ -123,8 +156,8 @@ func (r *Reconciler) writeOverStatus(ctx context.Context, live, wanted *v1alpha1
 }
 
 // same is true when a FileSystemNode is as it should be.
-func same(live, wanted *v1alpha1.FileSystemNode) bool {
-	return equality.Semantic.DeepEqual(live.Spec, wanted.Spec) && equality.Semantic.DeepEqual(live.Labels, wanted.Labels) &&
-		equality.Semantic.DeepEqual(live.Finalizers, wanted.Finalizers) &&
-		equality.Semantic.DeepEqual(live.OwnerReferences, wanted.OwnerReferences)
+func same(fs *v1alpha1.FileSystem, live, wanted *v1alpha1.FileSystemNode) bool {
+	kept := controllerutil.ContainsFinalizer(live, v1alpha1.Finalizer) || !live.DeletionTimestamp.IsZero()
+	return kept && metav1.IsControlledBy(live, fs) && maps.Equal(live.Labels, wanted.Labels) &&
+		equality.Semantic.DeepEqual(live.Spec, wanted.Spec)
 }

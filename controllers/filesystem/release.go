@@ -29,6 +29,20 @@ type remains struct {
 	stalled bool
 }
 
+// releaseDisks lets go of the disks, and waits until their agents have.
+func (p *pass) releaseDisks(ctx context.Context) error {
+	rest, err := p.releaseTargets(ctx, p.fs, p.nodes)
+	if err != nil || rest.reason == "" {
+		return err
+	}
+	progress := conditions.Reconciling
+	if rest.stalled {
+		progress = conditions.Stalled
+	}
+	p.waitFor(progress, rest.reason, rest.message)
+	return nil
+}
+
 // releaseTargets deletes the StorageTargets of a FileSystem whose daemons have stopped, so that their agents unmount the
 // disks, and says what is left. Disks are wiped only when the policy says so and the FileSystem's own uid confirms it.
 func (r *Reconciler) releaseTargets(ctx context.Context, fs *v1alpha1.FileSystem, nodes []corev1.Node) (remains, error) {
@@ -44,7 +58,7 @@ func (r *Reconciler) releaseTargets(ctx context.Context, fs *v1alpha1.FileSystem
 	if destroy && fs.Spec.ConfirmDestroy != string(fs.UID) {
 		return unconfirmed(fs, targets), nil
 	}
-	inventories, err := r.inventories(ctx)
+	inventories, _, err := r.inventories(ctx)
 	if err != nil {
 		return remains{}, err
 	}
@@ -100,8 +114,8 @@ func (r *Reconciler) releaseTarget(ctx context.Context, fs *v1alpha1.FileSystem,
 // unconfirmed says how to get out of a deletion that would destroy data and was not confirmed.
 func unconfirmed(fs *v1alpha1.FileSystem, targets []v1alpha1.StorageTarget) remains {
 	return remains{reason: v1alpha1.ReasonDestroyUnconfirmed, stalled: true, message: fmt.Sprintf(
-		"the daemons are stopped, and nothing was unmounted or wiped: spec.deletionPolicy is Destroy, and spec.confirmDestroy is %q instead of this "+
-			"object's uid. To wipe %d disks for ever, set spec.confirmDestroy to %q; to keep what is on them, set spec.deletionPolicy to %s",
+		"the daemons are stopped, but nothing was unmounted or wiped, because spec.deletionPolicy is Destroy and spec.confirmDestroy is %q instead of "+
+			"this object's uid. To wipe %d disks, set spec.confirmDestroy to %q; to keep what is on them, set spec.deletionPolicy to %s",
 		fs.Spec.ConfirmDestroy, len(targets), fs.UID, v1alpha1.DeletionRetain)}
 }
 
@@ -123,7 +137,7 @@ func left(targets []v1alpha1.StorageTarget, now time.Time, nodeProblem func(node
 		switch problem := nodeProblem(t.Spec.Node); {
 		case problem != "":
 			why = problem
-			say("a node that is gone for good is given up, and what is on its disks stays there: " + giveUp(t))
+			say("if the node is gone for good, give it up; what is on its disks stays there: " + giveUp(t))
 		case t.Spec.DestroyFor != "" && destroyed != nil && destroyed.Status == metav1.ConditionFalse:
 			why = "could not be wiped: " + destroyed.Message
 			say("repair what failed; or keep what is on the disks that are left: set spec.deletionPolicy to Retain; or give them up: " + giveUp(t))
@@ -132,8 +146,8 @@ func left(targets []v1alpha1.StorageTarget, now time.Time, nodeProblem func(node
 			say("end what uses it; or give it up, still mounted: " + giveUp(t))
 		case released == nil && t.DeletionTimestamp != nil && t.DeletionTimestamp.Add(patience).Before(now):
 			// The time itself, not how long ago: the message must not change with every look.
-			why = "its agent has said nothing since it was deleted at " + t.DeletionTimestamp.UTC().Format(time.RFC3339)
-			say("look why the agent of that node does not work; or, when it never will again, give up what is on its disks: " + giveUp(t))
+			why = "its agent has not answered since the deletion at " + t.DeletionTimestamp.UTC().Format(time.RFC3339)
+			say("find out why the agent of that node does not work; if it never will again, give up what is on its disks: " + giveUp(t))
 		case t.Spec.DestroyFor != "":
 			why = "being unmounted and wiped"
 		}
@@ -165,35 +179,28 @@ func few(items []string) string {
 	return strings.Join(items, ", ")
 }
 
-// sayWhatIsLeft writes what a deletion waits for.
-func (r *Reconciler) sayWhatIsLeft(ctx context.Context, fs *v1alpha1.FileSystem, rest remains) error {
-	before := fs.DeepCopy()
-	progress := conditions.Reconciling
-	if rest.stalled {
-		progress = conditions.Stalled
-	}
-	conditions.Set(&fs.Status.Conditions, fs.Generation, v1alpha1.ConditionReady, metav1.ConditionFalse, progress, rest.reason, rest.message)
-	return r.writeStatus(ctx, before, fs)
-}
-
 // targets are all StorageTargets of the cluster, sorted by node, namespace and name. They are the cache's own, for reading alone.
-func (r *Reconciler) targets(ctx context.Context) ([]v1alpha1.StorageTarget, error) {
+func (r *Reconciler) targets(ctx context.Context) ([]*v1alpha1.StorageTarget, error) {
 	var all v1alpha1.StorageTargetList
 	if err := r.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list StorageTargets: %w", err)
 	}
-	slices.SortFunc(all.Items, func(a, b v1alpha1.StorageTarget) int {
+	out := make([]*v1alpha1.StorageTarget, len(all.Items))
+	for i := range all.Items {
+		out[i] = &all.Items[i]
+	}
+	slices.SortFunc(out, func(a, b *v1alpha1.StorageTarget) int {
 		return cmp.Or(strings.Compare(a.Spec.Node, b.Spec.Node), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
-	return all.Items, nil
+	return out, nil
 }
 
 // targetsOf are copies of those that belong to a FileSystem, and to no other that had its name before.
-func targetsOf(fs *v1alpha1.FileSystem, all []v1alpha1.StorageTarget) []v1alpha1.StorageTarget {
+func targetsOf(fs *v1alpha1.FileSystem, all []*v1alpha1.StorageTarget) []v1alpha1.StorageTarget {
 	var out []v1alpha1.StorageTarget
-	for i := range all {
-		if isOf(fs, &all[i]) {
-			out = append(out, *all[i].DeepCopy())
+	for _, t := range all {
+		if isOf(fs, t) {
+			out = append(out, *t.DeepCopy())
 		}
 	}
 	return out
@@ -203,15 +210,18 @@ func isOf(fs *v1alpha1.FileSystem, t *v1alpha1.StorageTarget) bool {
 	return t.Namespace == fs.Namespace && t.Spec.FileSystem.UID == string(fs.UID)
 }
 
-// inventories are what the agents have found, by node.
-func (r *Reconciler) inventories(ctx context.Context) (map[string]v1alpha1.NodeInventoryStatus, error) {
+// inventories are what the agents have found, and the versions of these objects, by node.
+func (r *Reconciler) inventories(ctx context.Context) (
+	found map[string]v1alpha1.NodeInventoryStatus, versions map[string]string, err error,
+) {
 	var all v1alpha1.NodeInventoryList
 	if err := r.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list NodeInventories: %w", err)
+		return nil, nil, fmt.Errorf("list NodeInventories: %w", err)
 	}
-	out := map[string]v1alpha1.NodeInventoryStatus{}
+	found, versions = make(map[string]v1alpha1.NodeInventoryStatus, len(all.Items)), make(map[string]string, len(all.Items))
 	for i := range all.Items {
-		out[all.Items[i].Name] = all.Items[i].Status
+		n := &all.Items[i]
+		found[n.Name], versions[n.Name] = n.Status, string(n.UID)+"/"+n.ResourceVersion
 	}
-	return out, nil
+	return found, versions, nil
 }

@@ -20,43 +20,47 @@ import (
 )
 
 // chooseRestarts picks the pods that run with an older configuration or with other disks than they should and may be restarted now, and
-// says what is going on, or nothing. The restart of a pod that runs waits for the lease; one that is down already does not.
-func (r *Reconciler) chooseRestarts(
-	ctx context.Context, b backend.Backend, in backend.Input, seen backend.Observation, h *hold,
-) ([]due, string, error) {
-	pods, message := nextRestarts(b.Order(), in, seen)
-	if !runs(pods) {
-		return pods, message, nil
+// says what is going on. The restart of a pod that runs waits for the lease; one that is down already does not.
+func (p *pass) chooseRestarts(ctx context.Context) error {
+	pods, message := nextRestarts(p.backend.Order(), p.in, p.seen)
+	if runs(pods) {
+		// The cache may lag behind the restart of before, and show the pod that was deleted then. A pod that has started meanwhile is seen
+		// after the filesystem was asked.
+		in := p.in
+		var err error
+		if in.Pods, err = p.pods(ctx, p.Reader, p.fs); err != nil {
+			return err
+		}
+		pods, message = nextRestarts(p.backend.Order(), in.Indexed(), p.seen)
 	}
-	// The cache may lag behind the restart of before, and show the pod that was deleted then. A pod that has started meanwhile is seen after
-	// the filesystem was asked.
-	var err error
-	if in.Pods, err = r.pods(ctx, r.Reader, in.FileSystem); err != nil {
-		return nil, "", err
+	if runs(pods) {
+		changes := make([]string, len(pods))
+		for i, pod := range pods {
+			changes[i] = fmt.Sprintf("%s on node %s is to be restarted: %s", pod.Component, pod.Node, pod.why)
+		}
+		if may, err := p.hold.may(ctx, changes...); err != nil || !may {
+			return err
+		}
 	}
-	in = in.Indexed()
-	if pods, message = nextRestarts(b.Order(), in, seen); !runs(pods) {
-		return pods, message, nil
+	p.restarts = pods
+	if slices.ContainsFunc(pods, func(d due) bool { return d.Ready && d.sole != "" }) {
+		p.seen.Serves = false // programs wait for one that is restarted
 	}
-	changes := make([]string, len(pods))
-	for i, pod := range pods {
-		changes[i] = fmt.Sprintf("%s on node %s is to be restarted: %s", pod.Component, pod.Node, pod.why)
+	if message != "" {
+		p.seen.Problems = append(p.seen.Problems, backend.Problem{Reason: v1alpha1.ReasonRestarting, Message: message})
 	}
-	if may, err := h.may(ctx, changes...); err != nil || !may {
-		return nil, "", err
-	}
-	return pods, message, nil
+	return nil
 }
 
 // runs is true when there are pods that run; those that are restarted together all do.
 func runs(pods []due) bool { return len(pods) > 0 && pods[0].Ready }
 
 // restart deletes a pod, after the status has said so.
-func (r *Reconciler) restart(ctx context.Context, fs *v1alpha1.FileSystem, pod *due) error {
+func (p *pass) restart(ctx context.Context, pod *due) error {
 	note := fmt.Sprintf("Restarting %s on node %s: %s%s", pod.Component, pod.Node, pod.why, pod.cost())
-	r.Recorder.Eventf(fs, nil, corev1.EventTypeNormal, v1alpha1.ReasonRestarting, "Restart", "%s", v1alpha1.Cut(note, conditions.MaxNote))
+	p.Recorder.Eventf(p.fs, nil, corev1.EventTypeNormal, v1alpha1.ReasonRestarting, "Restart", "%s", v1alpha1.Cut(note, conditions.MaxNote))
 	log.FromContext(ctx).Info("Restarting a pod", "pod", pod.Name, "component", pod.Component, "node", pod.Node, "why", pod.why)
-	err := r.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Name.Namespace, Name: pod.Name.Name}})
+	err := p.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Name.Namespace, Name: pod.Name.Name}})
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete pod %s: %w", pod.Name, err)
 	}
@@ -217,24 +221,23 @@ func dueNow(order []string, in backend.Input, seen backend.Observation) (all []d
 }
 
 // repeatUnseenJobs deletes finished Jobs whose effect the filesystem does not show, so that the next pass runs them again.
-func (r *Reconciler) repeatUnseenJobs(ctx context.Context, in backend.Input, seen backend.Observation) error {
-	if len(seen.Repeat) == 0 {
+func (p *pass) repeatUnseenJobs(ctx context.Context) error {
+	if len(p.seen.Repeat) == 0 {
 		return nil
 	}
 	var jobs batchv1.JobList
-	if err := r.Client.List(ctx, &jobs, client.InNamespace(in.FileSystem.Namespace),
-		client.MatchingLabels{v1alpha1.LabelFileSystem: in.FileSystem.Name}); err != nil {
+	if err := p.Client.List(ctx, &jobs, p.mine()...); err != nil {
 		return fmt.Errorf("list jobs: %w", err)
 	}
 	for i := range jobs.Items {
 		job := &jobs.Items[i]
-		if !slices.Contains(seen.Repeat, job.Name) || !metav1.IsControlledBy(job, in.FileSystem) {
+		if !slices.Contains(p.seen.Repeat, job.Name) || !metav1.IsControlledBy(job, p.fs) {
 			continue
 		}
-		if !finishedBefore(job, r.Clock.Now().Add(-2*r.PollInterval)) {
+		if !finishedBefore(job, p.Clock.Now().Add(-2*p.PollInterval)) {
 			continue
 		}
-		if err := r.Client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {
+		if err := p.Client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("delete job %s: %w", job.Name, err)
 		}
 	}

@@ -82,13 +82,13 @@ func (h *HTTPStateReader) State(ctx context.Context, q Question) (*backend.State
 	case err != nil:
 		return nil, fmt.Errorf("read the probe's answer from %s: %w", where.Host, rootCause(err))
 	case len(body) > maxState:
-		return nil, fmt.Errorf("the answer from %s is larger than %d MiB, which no probe's is; %s", where.Host, maxState>>20, lookAt(where))
+		return nil, fmt.Errorf("the answer from %s is larger than %d MiB, so it is not a probe's; %s", where.Host, maxState>>20, lookAt(where))
 	}
 	answer, err := backend.ReadAnswer(body, response.Header.Get(backend.SignatureHeader), []byte(q.Key), nonce, q.FileSystemUID)
 	switch {
 	case errors.Is(err, backend.ErrUnsigned):
-		return nil, fmt.Errorf("the answer from %s is not signed with this filesystem's secret: another program listens there, such as the probe of an "+
-			"earlier FileSystem, or Secret %s was made anew and has not reached the probe, which takes a minute; %s", where.Host, q.Secret, lookAt(where))
+		return nil, fmt.Errorf("the answer from %s is not signed with this filesystem's secret: either another program listens there, such as the probe of an "+
+			"earlier FileSystem, or Secret %s is new and has not reached the probe yet, which takes up to a minute; %s", where.Host, q.Secret, lookAt(where))
 	case errors.Is(err, backend.ErrReplayed):
 		return nil, fmt.Errorf("the answer from %s was given to an earlier question: a program between the operator and the probe repeats old answers; %s",
 			where.Host, lookAt(where))
@@ -106,7 +106,7 @@ func (h *HTTPStateReader) State(ctx context.Context, q Question) (*backend.State
 
 // lookAt says how a person finds out who answers.
 func lookAt(where *url.URL) string {
-	return fmt.Sprintf("look which program it is, on the node: ss -lntp 'sport = :%s'", where.Port())
+	return fmt.Sprintf("find out which program it is, on the node: ss -lntp 'sport = :%s'", where.Port())
 }
 
 // rootCause drops the outer layers, which hold the source port of the connection: it differs each time, and would make

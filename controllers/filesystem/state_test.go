@@ -88,8 +88,8 @@ func TestHTTPStateReader(t *testing.T) {
 		url, says string
 	}{
 		"a filesystem that does not answer says why in its own words":      {patient, server.URL + "/unwell", "the probe says: mfscli: can't connect to the master"},
-		"who has the port without the secret is not believed":              {patient, server.URL + "/forged", "is not signed with this filesystem's secret: another program listens there"},
-		"an answer without a signature is not believed":                    {patient, server.URL + "/unsigned", "Secret scratch-probe was made anew and has not reached the probe"},
+		"who has the port without the secret is not believed":              {patient, server.URL + "/forged", "is not signed with this filesystem's secret: either another program listens there"},
+		"an answer without a signature is not believed":                    {patient, server.URL + "/unsigned", "Secret scratch-probe is new and has not reached the probe"},
 		"the probe of another FileSystem is not believed":                  {patient, server.URL + "/other", `belongs to another FileSystem (uid "8")`},
 		"what somebody says without a signature is not repeated":           {patient, server.URL + "/refuses", "answers with HTTP status 503; if it is the probe, its log says why"},
 		"an answer from elsewhere is not fetched":                          {patient, server.URL + "/elsewhere", "answers with HTTP status 302"},

@@ -89,7 +89,7 @@ func (r *Reconciler) untold(in backend.Input) []backend.Problem {
 		return nil
 	}
 	return []backend.Problem{{Reason: v1alpha1.ReasonServersNotTold, Message: fmt.Sprintf(
-		"no agent tells the servers on %s what to use, so that none is started or restarted there, and those that run go on: "+
-			"label each node (kubectl label node %s %s=), and look at the log of its agent%s",
+		"no agent tells the servers on %s what to use. Those that run go on; none is started or restarted there. "+
+			"Label each node (kubectl label node %s %s=), and look at the log of its agent%s",
 		backend.List(silent), silent[0], v1alpha1.LabelAgent, why)}}
 }

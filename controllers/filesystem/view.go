@@ -1,6 +1,7 @@
 package filesystem
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,14 +13,20 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// show hands on what the filesystem says of each target and each server to who writes it.
-func (r *Reconciler) show(b backend.Backend, in backend.Input, own []v1alpha1.StorageTarget, seen backend.Observation) {
-	prober, _ := b.(backend.Prober)
-	view := views.FileSystem{
-		Targets: targetViews(b, in.FileSystem, own, seen, prober != nil && in.State == nil),
-		Nodes:   nodeViews(in.FileSystemNodes, seen),
+// observe finds how the filesystem is, and hands on what it says of each target and each server to who writes it. It is worth knowing also
+// when the pass has failed.
+func (p *pass) observe(context.Context) error {
+	if p.in.FileSystem == nil {
+		return nil // nothing was looked at
 	}
-	r.Views.Show(client.ObjectKeyFromObject(in.FileSystem), in.FileSystem.UID, view)
+	p.seen, p.observed = p.backend.Observe(p.in), true
+	prober, _ := p.backend.(backend.Prober)
+	p.Views.Show(client.ObjectKeyFromObject(p.fs), p.fs.UID, views.FileSystem{
+		Targets: targetViews(p.backend, p.fs, p.disks.own, p.seen, prober != nil && p.in.State == nil),
+		Nodes:   nodeViews(p.in.FileSystemNodes, p.seen),
+	})
+	p.seen.Problems = p.hold.mended(p.seen.Problems)
+	return nil
 }
 
 // targetViews is how the filesystem sees each of its StorageTargets, by name.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -128,10 +129,9 @@ func TestTheStatusNamesTheWorstServersFirstAndStaysSmallAtAnySize(t *testing.T) 
 		"Server server-ssd on oss-0000", "Target scratch-ssd-0000-00 on oss-0000", "Target /data/x on oss-0000", "Client  on client-0000-0",
 	}))
 
-	r := &Reconciler{}
 	size := func(nodes int) int {
 		fs := &v1alpha1.FileSystem{}
-		r.describe(fs, of24(nodes), nil, false)
+		describe(fs, of24(nodes), nil, false, time.Now())
 		raw, err := json.Marshal(fs)
 		g.Expect(err).NotTo(HaveOccurred())
 		return len(raw)

@@ -77,8 +77,8 @@ func sayKept(node *v1alpha1.FileSystemNode, status *v1alpha1.FileSystemNodeStatu
 		meta.SetStatusCondition(&status.Conditions, *was) // with the time since when it is kept
 	}
 	conditions.Add(&status.Conditions, node.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionStalled, metav1.ConditionTrue,
-		v1alpha1.ReasonRecordKept, fmt.Sprintf("this FileSystemNode was deleted, and is kept: it records what %s were given, for ever. The servers go on. It goes when FileSystem %s "+
-			"is deleted, or when all of its servers have retired", strings.Join(members, ", "), node.Spec.FileSystem.Name))
+		v1alpha1.ReasonRecordKept, fmt.Sprintf("this FileSystemNode was deleted, but is kept as the record of what %s were given. The servers go on. It goes when FileSystem %s "+
+			"is deleted, or when all its servers have retired", strings.Join(members, ", "), node.Spec.FileSystem.Name))
 }
 
 // announce makes an event when a deletion begins to wait.

@@ -61,7 +61,7 @@ func online(f facts) metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonAgentMissing, noAgent(f.target.Spec.Node)
 	case f.seen.Silent:
 		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonProbeUnreachable
-		c.Message = fmt.Sprintf("FileSystem %s does not say how it is: its condition Ready says why", f.fileSystem.Name)
+		c.Message = fmt.Sprintf("the state of FileSystem %s is unknown; its condition Ready says why", f.fileSystem.Name)
 	default:
 		c.Message = message
 	}
@@ -128,7 +128,7 @@ func safeToRemove(f facts) *metav1.Condition {
 		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonDataMoved
 		c.Message = "nothing on this target is needed any more; it is unmounted when its server has let go of it"
 	case !asked:
-		c.Message = "waiting until the operator has looked at the filesystem since the removal was asked for"
+		c.Message = "waiting until the operator has asked the filesystem about this removal"
 	case seen == nil:
 		c.Message = "the filesystem does not list this target, so nobody knows what is on it; its data is moved when it is online"
 	case !seen.Removing && removal.Writers != "":
@@ -157,7 +157,7 @@ func takenOut(t *v1alpha1.StorageTarget) bool {
 func removalOf(f facts) backend.Removal {
 	switch {
 	case f.fileSystem == nil && f.target.Spec.Role != v1alpha1.RoleStorage:
-		return backend.Removal{Never: fmt.Sprintf("FileSystem %s is gone, so nobody can say whether what this target holds is needed", f.target.Spec.FileSystem.Name)}
+		return backend.Removal{Never: fmt.Sprintf("FileSystem %s is gone, so nobody can say whether the data on this target is still needed", f.target.Spec.FileSystem.Name)}
 	case f.fileSystem == nil || f.seen == nil || f.seen.Removal == nil:
 		return backend.Removal{} // nobody lists it, and nothing more is said of it
 	default:

@@ -162,14 +162,14 @@ func TestSafeToRemove(t *testing.T) {
 				seen(f).Removing, seen(f).Removable = true, true
 				f.seen.Generation = 2
 			},
-			status: no, reason: v1alpha1.ReasonMovingData, says: "has looked at the filesystem since",
+			status: no, reason: v1alpha1.ReasonMovingData, says: "has asked the filesystem about this removal",
 		},
 		"it waits while no pass over the filesystem has seen the request": {
-			change: func(f *facts) { f.seen.Removal = nil }, status: no, reason: v1alpha1.ReasonMovingData, says: "has looked at the filesystem since",
+			change: func(f *facts) { f.seen.Removal = nil }, status: no, reason: v1alpha1.ReasonMovingData, says: "has asked the filesystem about this removal",
 		},
 		"nor is the metadata of a filesystem that is gone": {
 			change: func(f *facts) { f.fileSystem, f.seen, f.target.Spec.Role = nil, nil, v1alpha1.RoleMetadata },
-			status: no, reason: v1alpha1.ReasonNotRemovable, says: "FileSystem scratch is gone, so nobody can say whether what this target holds is needed",
+			status: no, reason: v1alpha1.ReasonNotRemovable, says: "FileSystem scratch is gone, so nobody can say whether the data on this target is still needed",
 		},
 		"nobody knows what is on a storage target of a filesystem that is gone": {
 			change: func(f *facts) { f.fileSystem, f.seen = nil, nil }, status: no, reason: v1alpha1.ReasonMovingData, says: "nobody knows",
@@ -267,7 +267,7 @@ func TestADeletedTargetGoesOnlyWhenItsDiskWasReleasedOrGivenUp(t *testing.T) {
 			},
 			goes: reasonGaveUp,
 			says: "gave up scratch-ssd-01234567 on node oss1 (device wwn-0x5000c500a1b2c3d4, serial ZA123, storage pool ssd), because of its annotation " +
-				"parallelfs.dev/give-up: lost to FileSystem scratch are 1TiB of 3.6TiB of the storage pool ssd (UUID aaaa-bbbb)",
+				"parallelfs.dev/give-up: FileSystem scratch has lost 1TiB of 3.6TiB of the storage pool ssd (UUID aaaa-bbbb)",
 		},
 		"the store of a management service that is given up goes, and says what is lost": {
 			change: func(f *facts) {

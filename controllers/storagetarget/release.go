@@ -56,7 +56,7 @@ func lost(t *v1alpha1.StorageTarget) string {
 		if size == "" {
 			size = v1alpha1.Bytes(t.Spec.Device.SizeBytes)
 		}
-		what = fmt.Sprintf("lost to FileSystem %s are %s of %s of the %s (UUID %s): neither unmounted nor wiped, they stay on the disk",
+		what = fmt.Sprintf("FileSystem %s has lost %s of %s of the %s (UUID %s); the disk was neither unmounted nor wiped, so the data is still on it",
 			t.Spec.FileSystem.Name, v1alpha1.Bytes(t.Status.UsedBytes), size, part(t), p.UUID)
 	}
 	return fmt.Sprintf("gave up %s, because of its annotation %s: %s", describe(t), v1alpha1.AnnotationGiveUp, what)

@@ -2,7 +2,6 @@ package backend
 
 import (
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,46 +18,14 @@ func TargetPath(fs *v1alpha1.FileSystem, target string) string {
 	return spec.TargetPath(fs.Namespace, fs.Name, target)
 }
 
-// TargetsOf are the disks of a role on a node, by name; those of a pool for the role Storage.
-func TargetsOf(in Input, role v1alpha1.InstanceRole, pool, node string) []v1alpha1.StorageTarget {
-	var out []v1alpha1.StorageTarget
-	for t := range in.TargetsOn(role, pool, node) {
-		out = append(out, *t)
-	}
-	slices.SortFunc(out, func(a, b v1alpha1.StorageTarget) int { return strings.Compare(a.Name, b.Name) })
-	return out
-}
-
-// Disks are the StorageTargets of a filesystem by role, pool and node, for who asks for those of each node.
-type Disks map[where][]*v1alpha1.StorageTarget
-
-type where struct {
-	role       v1alpha1.InstanceRole
-	pool, node string
-}
-
-// DisksOf are those of a filesystem.
-func DisksOf(in Input) Disks {
-	out := Disks{}
-	for i := range in.Targets {
-		t := &in.Targets[i]
-		at := where{t.Spec.Role, t.Spec.StoragePool, t.Spec.Node}
-		out[at] = append(out[at], t)
-	}
-	for _, disks := range out {
-		slices.SortFunc(disks, func(a, b *v1alpha1.StorageTarget) int { return strings.Compare(a.Name, b.Name) })
-	}
-	return out
-}
-
-// On are those that TargetsOf returns.
-func (d Disks) On(role v1alpha1.InstanceRole, pool, node string) []*v1alpha1.StorageTarget {
-	return d[where{role, pool, node}]
+// TargetsOf are the disks of a role on a node, by name; those of a pool for the role Storage. They are only to be read.
+func TargetsOf(in Input, role v1alpha1.InstanceRole, pool, node string) []*v1alpha1.StorageTarget {
+	return slices.Collect(in.TargetsOn(role, pool, node))
 }
 
 // Proven returns the time since which the agent has called the disk proven, and why it does not, in words that follow
 // "its disk: ".
-func Proven(t v1alpha1.StorageTarget) (since metav1.Time, why string) {
+func Proven(t *v1alpha1.StorageTarget) (since metav1.Time, why string) {
 	ready := Condition(t, v1alpha1.ConditionReady)
 	switch {
 	case ready == nil:
@@ -71,17 +38,17 @@ func Proven(t v1alpha1.StorageTarget) (since metav1.Time, why string) {
 }
 
 // Finished is true when a disk was made a target once: it may hold data.
-func Finished(t v1alpha1.StorageTarget) bool {
+func Finished(t *v1alpha1.StorageTarget) bool {
 	return t.Status.Provisioned != nil && t.Status.Provisioned.Finished != nil
 }
 
 // Condition is a condition of a StorageTarget, nil when it has none of that name.
-func Condition(t v1alpha1.StorageTarget, name string) *metav1.Condition {
+func Condition(t *v1alpha1.StorageTarget, name string) *metav1.Condition {
 	return meta.FindStatusCondition(t.Status.Conditions, name)
 }
 
 // MemberTarget is what a server is told of a disk. Only the data of a storage target can be moved elsewhere.
-func MemberTarget(fs *v1alpha1.FileSystem, t v1alpha1.StorageTarget) v1alpha1.MemberTarget {
+func MemberTarget(fs *v1alpha1.FileSystem, t *v1alpha1.StorageTarget) v1alpha1.MemberTarget {
 	out := v1alpha1.MemberTarget{
 		Name: t.Name, Path: TargetPath(fs, t.Name),
 		Remove: t.Spec.Remove && t.Spec.Role == v1alpha1.RoleStorage,

@@ -78,7 +78,7 @@ func NewPlacements(in Input) *Placements { return &Placements{in: in} }
 // Of is where a daemon runs, as the agent of its node has read it from the kernel, nil on a node without an agent.
 // The daemon is known by its name among the daemons of the node (spec.Run.Instance). Instance is its name in the status.
 func (p *Placements) Of(
-	node, daemon, instance string, pinning *v1alpha1.CPUPinning, disks []v1alpha1.StorageTarget,
+	node, daemon, instance string, pinning *v1alpha1.CPUPinning, disks []*v1alpha1.StorageTarget,
 ) *v1alpha1.InstancePlacement {
 	asks := Bound(pinning) || exclusive(pinning)
 	p.asked = p.asked || asks
@@ -137,7 +137,7 @@ func shared(cpus int32, found v1alpha1.DaemonPlacement) string {
 }
 
 // kernelNames are what the kernel calls the disks now.
-func kernelNames(disks []v1alpha1.StorageTarget) []string {
+func kernelNames(disks []*v1alpha1.StorageTarget) []string {
 	var out []string
 	for _, t := range disks {
 		if t.Status.KernelName != "" {

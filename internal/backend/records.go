@@ -22,11 +22,12 @@ func (g Given) Instance() string { return g.Name + "." + g.Node }
 
 // Target is what one of its targets was given: a StorageTarget, or a directory.
 func (g Given) Target(name string) (v1alpha1.MemberTarget, bool) {
-	i := slices.IndexFunc(g.Targets, func(t v1alpha1.MemberTarget) bool { return t.Name == name })
-	if i < 0 {
-		return v1alpha1.MemberTarget{}, false
+	for i := range g.Targets {
+		if g.Targets[i].Name == name {
+			return g.Targets[i], true
+		}
 	}
-	return g.Targets[i], true
+	return v1alpha1.MemberTarget{}, false
 }
 
 // IsRecord is true for a member that was given something for ever: a storage server its place in a pool, others an id. It stays whatever
@@ -268,21 +269,26 @@ func withTold(recorded, told []v1alpha1.NodeMember) []v1alpha1.NodeMember {
 
 // targetsWithTold are targets with what is recorded of those that have an id, and what the server is told of them.
 func targetsWithTold(recorded, told []v1alpha1.MemberTarget) []v1alpha1.MemberTarget {
-	var out []v1alpha1.MemberTarget
-	for _, t := range recorded {
+	named := make(map[string]int, len(told))
+	for i := range told {
+		first(named, told[i].Name, i)
+	}
+	out := slices.Grow([]v1alpha1.MemberTarget(nil), len(told))
+	for i := range recorded {
+		t := &recorded[i]
 		if t.ID == 0 {
 			continue
 		}
 		now := v1alpha1.MemberTarget{Name: t.Name}
-		if j := slices.IndexFunc(told, func(x v1alpha1.MemberTarget) bool { return x.Name == t.Name }); j >= 0 {
+		if j, ok := named[t.Name]; ok {
 			now = told[j]
 		}
 		now.ID, now.Initialized, now.Drained, now.TakenOut = t.ID, t.Initialized, t.Drained, t.TakenOut
 		out = append(out, now)
 	}
-	for _, t := range told {
-		if t.ID == 0 {
-			out = append(out, t)
+	for i := range told {
+		if told[i].ID == 0 {
+			out = append(out, told[i])
 		}
 	}
 	slices.SortFunc(out, func(a, b v1alpha1.MemberTarget) int { return strings.Compare(a.Name, b.Name) })

@@ -147,7 +147,7 @@ func (s *selection) logFor(
 		return identify(*b)
 	}
 	if used >= int(selector.CountPerNode) {
-		return v1alpha1.DeviceIdentity{}, fmt.Sprintf("logDevices.countPerNode is %d, and as many logs are in use; make it as large as the number of targets on a node",
+		return v1alpha1.DeviceIdentity{}, fmt.Sprintf("all logs that logDevices.countPerNode (%d) allows are in use; set it to the number of targets on a node",
 			selector.CountPerNode)
 	}
 	matching, others := s.candidates(g, t.Spec.Node, inventory, *selector, true)

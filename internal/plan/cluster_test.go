@@ -34,9 +34,9 @@ func TestADiskOfAnotherClusterIsLeftAlone(t *testing.T) {
 		"another cluster's name takes nothing over":        {aTarget(takingOver("c3c3c3c3")), disk, there},
 		"nor does that of a marker that names no cluster":  {aTarget(), look(carrying(aTarget(in("")), uuidOne, uidOld)), `another cluster, ""`},
 		"a begun target does not adopt it":                 {aTarget(begun, takingOver(there)), disk, there},
-		"a finished target does not mount it":              {aTarget(finished), disk, "has taken the target over since"},
-		"the wish to take over is used up when it is done": {aTarget(finished, takingOver(there)), disk, "has taken the target over since"},
-		"a mounted one gets no new marker":                 {aTarget(finished), mounted(others, uuidOne, uidNow), "has taken the target over since"},
+		"a finished target does not mount it":              {aTarget(finished), disk, "has taken over the target since"},
+		"the wish to take over is used up when it is done": {aTarget(finished, takingOver(there)), disk, "has taken over the target since"},
+		"a mounted one gets no new marker":                 {aTarget(finished), mounted(others, uuidOne, uidNow), "has taken over the target since"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

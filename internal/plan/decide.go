@@ -115,7 +115,7 @@ func begin(t *v1alpha1.StorageTarget, l Look, now time.Time, newUUID func() stri
 		record := v1alpha1.TargetProvisioned{UUID: m.UUID, Label: Label(t)}
 		if m.Cluster != t.Spec.Cluster {
 			if foreign := IsOfThisCluster(*m, t, t.Spec.TakeOver); foreign != "" {
-				return refused(t, v1alpha1.ReasonOtherCluster, fmt.Sprintf("%s. If that cluster is gone for good, or this is that cluster, built again: "+
+				return refused(t, v1alpha1.ReasonOtherCluster, fmt.Sprintf("%s. If that cluster is gone for good, or this cluster was built in its place, "+
 					"set spec.provisioning.takeOver of FileSystem %s to %q", foreign, t.Spec.FileSystem.Name, m.Cluster))
 			}
 			record.TakenFrom = m.Cluster
@@ -155,7 +155,7 @@ func permit(t *v1alpha1.StorageTarget, l Look, plan v1alpha1.TargetPlan) Decisio
 		case "":
 			return say(v1alpha1.ReasonAwaitingApproval, "the plan must be approved; "+howToApprove(t, plan))
 		default:
-			return say(v1alpha1.ReasonApprovalRefused, fmt.Sprintf("the approval is for the plan %s, and the plan is %s now: the device or the spec has changed; %s",
+			return say(v1alpha1.ReasonApprovalRefused, fmt.Sprintf("spec.approvedPlan approves the plan %s, but the plan is now %s, because the device or the spec has changed; %s",
 				t.Spec.ApprovedPlan, plan.Hash, howToApprove(t, plan)))
 		}
 	case v1alpha1.FormatNever:
@@ -216,7 +216,7 @@ func resume(t *v1alpha1.StorageTarget, l Look, now time.Time, newUUID func() str
 	case len(plan.Refusals) > 0:
 		return say(v1alpha1.ReasonDeviceRefused, strings.Join(plan.Refusals, "; "))
 	case t.Spec.FormatPolicy != v1alpha1.FormatIfBlank && t.Spec.FormatPolicy != v1alpha1.FormatApproved:
-		return say(v1alpha1.ReasonFormatForbidden, "the plan was begun, and the policy is Never now; set it back to have it finished")
+		return say(v1alpha1.ReasonFormatForbidden, "the plan was begun, but the policy is now Never; set it back to finish the plan")
 	case p.Label != Label(t):
 		return say(v1alpha1.ReasonDeviceRefused, fmt.Sprintf("the plan was begun with the label %q, and this target's is %q", p.Label, Label(t)))
 	case blank || approved:
@@ -234,7 +234,7 @@ func resume(t *v1alpha1.StorageTarget, l Look, now time.Time, newUUID func() str
 		d.Provisioned = t.Status.Provisioned
 		return d
 	}
-	return say(v1alpha1.ReasonDeviceRefused, fmt.Sprintf("the plan %s was begun, and since then something else came to the device, or its mkfs was cut off: %s. "+
+	return say(v1alpha1.ReasonDeviceRefused, fmt.Sprintf("the plan %s was begun, but the device has changed since then, or mkfs was interrupted: %s. "+
 		"If all of it may be destroyed, set spec.provisioning.format of FileSystem %s to Approved and approve the plan %s",
 		p.PlanHash, strings.Join(plan.Destroys, "; "), t.Spec.FileSystem.Name, plan.Hash))
 }
@@ -287,8 +287,8 @@ func serve(t *v1alpha1.StorageTarget, l Look) Decision {
 	m := marker(l)
 	if m != nil && sameTarget(*m, t) {
 		if foreign := IsOfThisCluster(*m, t, p.TakenFrom); foreign != "" {
-			return refused(t, v1alpha1.ReasonOtherCluster, foreign+". That cluster has taken the target over since this one made it: find out which of them is to have "+
-				"the disk, and take it away from the other. To take it back, delete the FileSystem with deletionPolicy Retain, and make it again with "+
+			return refused(t, v1alpha1.ReasonOtherCluster, foreign+". That cluster has taken over the target since this one made it. Decide which of the two is to have the disk, and "+
+				"take it away from the other. To take it back, delete the FileSystem with deletionPolicy Retain, and make it again with "+
 				"spec.provisioning.takeOver: "+m.Cluster)
 		}
 	}
@@ -302,7 +302,7 @@ func serve(t *v1alpha1.StorageTarget, l Look) Decision {
 			return refused(t, v1alpha1.ReasonTargetMissing, fmt.Sprintf("the filesystem with uuid %s has lost its marker (%s), so that nothing proves that it is this target; "+
 				"if it is, put the marker back from a backup", p.UUID, spec.TargetMarkerFile))
 		case m.FileSystemUID != t.Spec.FileSystem.UID || m.Cluster != t.Spec.Cluster:
-			return working(t, Mark, v1alpha1.ReasonProvisioning, "the marker gets the uid of the FileSystem that was made again, and of this cluster")
+			return working(t, Mark, v1alpha1.ReasonProvisioning, "the marker is being updated with the uids of the new FileSystem and of this cluster")
 		}
 		// From now on the marker must name this cluster: another one may take the disk over as well.
 		own := p.DeepCopy()
@@ -342,14 +342,14 @@ func release(t *v1alpha1.StorageTarget, l Look) Decision {
 	case t.Spec.DestroyFor == "":
 		return d
 	case p == nil:
-		d.Destroyed = &Outcome{metav1.ConditionTrue, v1alpha1.ReasonWiped, "the device was never made a target, so that nothing is on it to wipe; it was not touched"}
+		d.Destroyed = &Outcome{metav1.ConditionTrue, v1alpha1.ReasonWiped, "the device was never made a target, so there is nothing to wipe; it was not touched"}
 		return d
 	case isBlank(l) && len(notThere(t, l)) == 0:
 		d.Destroyed = &Outcome{metav1.ConditionTrue, v1alpha1.ReasonWiped, "the device was read after the wipe, and nothing is on it"}
 		return d
 	case isBlank(withoutUnknown(l)) && len(notThere(t, l)) == 0:
-		d.Destroyed = &Outcome{metav1.ConditionTrue, v1alpha1.ReasonWiped, "the device was read after the wipe, and nothing is on it that a probe knows; " +
-			"it is not blank, because the wipe was cut off or somebody wrote to it since"}
+		d.Destroyed = &Outcome{metav1.ConditionTrue, v1alpha1.ReasonWiped, "the device was read after the wipe, and nothing that a probe knows is on it; " +
+			"it is not blank, because the wipe was interrupted, or somebody has written to it since"}
 		return d
 	}
 	if reasons := notToWipe(t, l); len(reasons) > 0 {
@@ -455,7 +455,7 @@ func notOurs(t *v1alpha1.StorageTarget, l Look, uuid string) []string {
 		if m.UUID != uuid {
 			reasons = append(reasons, fmt.Sprintf("what is mounted at %s is %s with uuid %q; unmount it", mountpoint, m.KernelName, m.UUID))
 		} else if m.KernelName != l.Device.KernelName {
-			reasons = append(reasons, fmt.Sprintf("what is mounted at %s is %s, and the disk is %s now; unmount it (the disk was taken out and put back, or is a copy)",
+			reasons = append(reasons, fmt.Sprintf("what is mounted at %s is %s, but the disk is now %s, because it was taken out and put back, or is a copy; unmount it",
 				mountpoint, m.KernelName, l.Device.KernelName))
 		}
 	}

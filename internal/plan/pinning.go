@@ -108,7 +108,7 @@ func pinToNode(d PinDaemon, node string, cpu v1alpha1.CPUStatus) (*spec.Pinning,
 		}
 		cpus, err := cpuset.Parse(n.CPUs)
 		if err != nil || cpus.IsEmpty() {
-			return nil, fmt.Sprintf("%s asks for NUMA node %d, and that of node %s has no CPUs (%q), only memory; choose another one", d.Field, want, node, n.CPUs)
+			return nil, fmt.Sprintf("%s asks for NUMA node %d, which on node %s has only memory and no CPUs (%q); choose another one", d.Field, want, node, n.CPUs)
 		}
 		id := strconv.Itoa(int(want))
 		return pinning(d, cpus, id, "NUMA node "+id), ""

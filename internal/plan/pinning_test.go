@@ -75,7 +75,7 @@ func TestContradictionsNameBothSides(t *testing.T) {
 		says []string
 	}{
 		"a NUMA node that is not there":            {pinInput(daemon("a", 0, numaNodes(3), "oss1")), []string{"spec of a asks for NUMA node 3, and node oss1 has the NUMA nodes 0, 1, 2"}},
-		"a NUMA node without CPUs":                 {pinInput(daemon("a", 0, numaNodes(2), "oss1")), []string{"has no CPUs"}},
+		"a NUMA node without CPUs":                 {pinInput(daemon("a", 0, numaNodes(2), "oss1")), []string{"has only memory and no CPUs"}},
 		"CPUs that are not there":                  {pinInput(daemon("a", 0, cpuSet("30-33"), "oss1")), []string{"spec of a asks for the CPUs 30-33, and node oss1 has 0-31: 32-33 is not there"}},
 		"fewer sets than instances":                {pinInput(daemon("a", 1, cpuSet("0-3"), "oss1")), []string{"spec of a has 1 cpuSets, and instance 1 (a) needs one of its own"}},
 		"what is no list of CPUs":                  {pinInput(daemon("a", 0, cpuSet("7-3"), "oss1")), []string{"no list of CPUs"}},

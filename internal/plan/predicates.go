@@ -176,7 +176,7 @@ func unknownData(f Facts) string {
 // IsLookComplete holds when all of the device could be looked at.
 func IsLookComplete(f Facts) string {
 	if f.Incomplete != "" {
-		return fmt.Sprintf("%s could not be looked at completely: %s; a device of which not all is known is left alone", f.KernelName, f.Incomplete)
+		return fmt.Sprintf("%s could not be looked at completely: %s; such a device is left alone", f.KernelName, f.Incomplete)
 	}
 	return ""
 }
@@ -192,15 +192,15 @@ func OpensExclusively(f Facts) string {
 // HasStableID holds when the device has at least one name that stays its own: a link in /dev/disk/by-id, a WWN or a serial.
 func HasStableID(f Facts) string {
 	if len(stableNames(f.BlockDevice)) == 0 {
-		return fmt.Sprintf("%s has no stable name: no link in /dev/disk/by-id, no WWN and no serial, so that it can't be told from other disks after the next start", f.KernelName)
+		return fmt.Sprintf("%s has no stable name: no link in /dev/disk/by-id, no WWN and no serial number; after the next boot, nothing would tell it from other disks", f.KernelName)
 	}
 	return ""
 }
 
-// IsNamedStably holds for an id that is no kernel name: that is another disk after the next start.
+// IsNamedStably holds for an id that is no kernel name: that may be another disk after the next boot.
 func IsNamedStably(id v1alpha1.DeviceID) string {
 	if id == "" || kernelName.MatchString(string(id)) {
-		return fmt.Sprintf("%q is the kernel's own name, which is another disk after the next start; use the name of its link in /dev/disk/by-id", id)
+		return fmt.Sprintf("%q is a kernel name, which may mean another disk after the next boot; use the name of its link in /dev/disk/by-id", id)
 	}
 	return ""
 }
@@ -231,12 +231,12 @@ func IsMarkerRead(f Facts) string {
 	if f.MarkerError == "" {
 		return ""
 	}
-	says := fmt.Sprintf("%s has the label of a target, and its marker could not be read, so that it may hold data of an earlier FileSystem: %s",
+	says := fmt.Sprintf("%s has the label of a target, but its marker could not be read; it may hold data of an earlier FileSystem: %s",
 		f.KernelName, f.MarkerError)
 	if f.InUse() {
-		return says + "; it is read when nobody uses the device"
+		return says + "; the marker is read when nobody uses the device"
 	}
-	return says + ". It is looked at again; if that does not help, mend its filesystem (see dmesg), or wipe it by hand if nobody needs it"
+	return says + ". The agent looks again; if that does not help, repair its filesystem (see dmesg), or wipe it by hand if nobody needs it"
 }
 
 // HoldsNoTarget holds when there is no marker on the device at all. A marker means that a daemon may have written there:
@@ -253,7 +253,7 @@ func HoldsNoTarget(f Facts) string {
 // a filesystem without its log is lost.
 func IsNoOthersLog(f Facts, t *v1alpha1.StorageTarget) string {
 	if f.LogOf != nil && strings.HasPrefix(f.LogOf.Label, labelPrefix) && f.LogOf.Label != Label(t) {
-		return fmt.Sprintf("%s is the log of the target with the label %q on %s; without it that one is lost", f.KernelName, f.LogOf.Label, f.LogOf.Device)
+		return fmt.Sprintf("%s is the log of the target with the label %q on %s, which is lost without its log", f.KernelName, f.LogOf.Label, f.LogOf.Device)
 	}
 	return ""
 }

@@ -469,7 +469,7 @@ func summary(reasons []string, none string) string {
 
 // noInventory says that a node has no agent, and how it gets one.
 func noInventory(node string) string {
-	return fmt.Sprintf("node %s has no NodeInventory, so that its disks are not known; give it an agent (kubectl label node %s %s=) or look why the one that it has does not run",
+	return fmt.Sprintf("node %s has no NodeInventory, so its disks are unknown; give it an agent (kubectl label node %s %s=), or find out why its agent does not run",
 		node, node, v1alpha1.LabelAgent)
 }
 

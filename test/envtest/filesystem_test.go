@@ -59,7 +59,7 @@ var fileSystemRefusals = refusals{
 	"a pool uses the metadata directory":                 {change: pools("/data/metadata"), field: "spec", says: poolInMetadata},
 	"a pool lies inside the metadata directory":          {change: pools("/data/metadata/ssd"), field: "spec", says: poolInMetadata},
 	"the metadata lie inside a pool's directory":         {change: "spec: {metadata: {targets: {directories: [/data/ssd/meta]}}}", field: "spec", says: poolInMetadata},
-	"it names 513 devices, one of them for the metadata": {change: put(metadataTargets, "{devices: [{node: n1, id: wwn-0x5000}]}") + "\n---\n" + poolOfDevices(512), field: "spec", says: "a FileSystem names at most 512 devices in its metadata and its pools together; choose more of them by targets.select"},
+	"it names 513 devices, one of them for the metadata": {change: put(metadataTargets, "{devices: [{node: n1, id: wwn-0x5000}]}") + "\n---\n" + poolOfDevices(512), field: "spec", says: "a FileSystem names at most 512 devices in its metadata and its pools together; use targets.select for more"},
 	"two pools use one directory":                        {change: pools("/data/a", "/data/b, /data/a"), field: "spec", says: "two storage pools must not use the same directory"},
 	"a pool lies inside another pool's directory":        {change: pools("/data/a", "/data/b, /data/a/b"), field: "spec", says: "a storage pool's directory must not lie inside another pool's"},
 

@@ -12,10 +12,10 @@ const (
 	aMemberTarget = "spec: {members: [{name: storage-ssd, role: Storage, targets: [{name: t, %s}]}]}"
 	aBinding      = "spec: {members: [{name: storage-ssd, role: Storage, pinning: {cpus: 0-7, %s}}]}"
 
-	serverIDStays = "the id of a server is given once, and never changed or taken back"
-	targetIDStays = "the id of a target is given once, and never changed or taken back"
-	notForgotten  = "that a target was initialized is never forgotten: an empty one would be initialized again"
-	staysItself   = "a FileSystemNode stays what it is: its node and FileSystem can't be changed"
+	serverIDStays = "the id of a server can't be changed or removed once it is given"
+	targetIDStays = "the id of a target can't be changed or removed once it is given"
+	notForgotten  = "initialized can't be removed once it is set: an empty target would be initialized again"
+	staysItself   = "the node and FileSystem of a FileSystemNode can't be changed"
 
 	onMember, onTarget = "spec.members[]", "spec.members[].targets[]"
 )

@@ -31,7 +31,7 @@ func podsRefusals() refusals {
 	const (
 		labelRule      = "label names have at most 317 characters, their values at most 63, and parallelfs.dev/ and app.kubernetes.io/ belong to the operator"
 		annotationRule = "annotation names have at most 317 characters, their values at most 4096, and parallelfs.dev/ belongs to the operator"
-		pinned         = "cpuPinning of mode KubeletStatic says what a server requests, and may use; leave its role out of spec.pods.resources"
+		pinned         = "cpuPinning with mode KubeletStatic sets the requests and limits of a server; leave its role out of spec.pods.resources"
 		static         = "{mode: KubeletStatic, cpus: 4, memory: 16Gi}"
 	)
 	change := func(content string) string { return "spec: {pods: {" + content + "}}" }

@@ -125,8 +125,8 @@ func pathRefusals(field, inside string) refusals {
 		rows[field+" is a path "+what] = refusal{change: fmt.Sprintf(inside, path), field: field, says: `should match '^(/[A-Za-z0-9_][A-Za-z0-9_.-]*){2,}$'`}
 	}
 	for _, path := range []string{"/etc/ssd", "/usr/share/ssd", "/tmp/ssd", "/run/ssd", "/lib64/ssd", "/parallelfs/ssd"} {
-		rows[field+" is the system's "+path] = refusal{change: fmt.Sprintf(inside, path), field: field, says: "a directory must not lie in one of the system's own " +
-			"(/bin, /boot, /dev, /etc, /lib, /proc, /run, /sbin, /sys, /tmp, /usr) nor in /parallelfs, which the operator's pods use"}
+		rows[field+" is the system's "+path] = refusal{change: fmt.Sprintf(inside, path), field: field, says: "a directory must not lie in a directory of the system " +
+			"(/bin, /boot, /dev, /etc, /lib, /proc, /run, /sbin, /sys, /tmp, /usr) or in /parallelfs, which the operator's pods use"}
 	}
 	return rows
 }
@@ -190,12 +190,12 @@ func listOf(n int, item string) string {
 }
 
 const (
-	mountInMetadata    = "spec.clients.mountPath must not be, hold or lie in the metadata directory or /var/lib/parallelfs, where daemons keep their state"
-	mountInPool        = "spec.clients.mountPath must not be, hold or lie in a storage pool's directory"
-	poolInMetadata     = "a storage pool's directory and the metadata directory must not be the same or lie in one another"
+	mountInMetadata    = "spec.clients.mountPath must not equal, contain or lie in the metadata directory or /var/lib/parallelfs, where daemons keep their state"
+	mountInPool        = "spec.clients.mountPath must not equal, contain or lie in a storage pool's directory"
+	poolInMetadata     = "a storage pool's directory must not equal, contain or lie in a metadata directory"
 	oneMetadataTarget  = "a MooseFS master keeps its metadata in one place; give exactly one of spec.metadata.targets.directories or devices, or select.countPerNode: 1"
 	directoryStays     = "a target's directory can't be removed: it holds data, and only devices can be drained"
 	singleClientSweeps = "clients can't be swept or derived when spec.iozone.mode is SingleClient"
-	immutableRun       = "only spec.suspend, ttlAfterFinished, rawOutputTTL, queueName, priorityClassName, baseline and results of a BenchmarkRun can be changed, because its results belong to the rest; create another run"
-	immutableSuite     = "only spec.suspend, ttlAfterFinished, confirmDestroy and results of a BenchmarkSuite can be changed, because its results belong to the rest; create another suite"
+	immutableRun       = "only spec.suspend, ttlAfterFinished, rawOutputTTL, queueName, priorityClassName, baseline and results of a BenchmarkRun can be changed, because its results depend on all other fields; create another run"
+	immutableSuite     = "only spec.suspend, ttlAfterFinished, confirmDestroy and results of a BenchmarkSuite can be changed, because its results depend on all other fields; create another suite"
 )

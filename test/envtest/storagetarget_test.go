@@ -5,7 +5,7 @@ package envtest_test
 import "strings"
 
 const (
-	staysWhatItIs = "a target stays what it is: its node, role, FileSystem and device can't be changed"
+	staysWhatItIs = "the node, role, FileSystem and device of a StorageTarget can't be changed"
 	aPlan         = `should match '^(sha256:[0-9a-f]{64})?$'`
 )
 
@@ -20,7 +20,7 @@ var storageTargetRefusals = refusals{
 	"the device is left out":           {change: "spec: {device: null}", field: "spec.device", says: "Required value"},
 	"the format is left out":           {change: "spec: {format: null}", field: "spec.format", says: "Required value"},
 	"the policy is left out":           {change: "spec: {formatPolicy: null}", field: "spec.formatPolicy", says: "Required value"},
-	"writers have stopped for nothing": {change: "spec: {writersStopped: true}", field: "spec", says: "writersStopped is said of one removal: set remove with it, and take both back together"},
+	"writers have stopped for nothing": {change: "spec: {writersStopped: true}", field: "spec", says: "writersStopped belongs to a removal: set it only together with remove, and set both back together"},
 	"the target moves to another node": {before: "{}", change: "spec: {node: n2}", field: "spec", says: staysWhatItIs},
 	"the role is changed":              {before: "{}", change: "spec: {role: Metadata}", field: "spec", says: staysWhatItIs},
 	"the FileSystem is changed":        {before: "{}", change: "spec: {fileSystem: {name: other}}", field: "spec", says: staysWhatItIs},

@@ -14,9 +14,9 @@ const (
 	oneKindOfTarget  = "set exactly one of directories, devices and select"
 	targetsMoved     = "targets can't be moved between directories, devices and select: the data would be left behind"
 	formatOfADevice  = "format and queue belong to devices; a directory has neither"
-	kernelName       = "a kernel name such as sda is another disk after the next start; use the name of its link in /dev/disk/by-id (kubectl get nodeinventory <node> -o yaml lists them)"
+	kernelName       = "a kernel name such as sda may mean another disk after the next boot; use the name of its link in /dev/disk/by-id (kubectl get nodeinventory <node> -o yaml lists them)"
 	aSize            = "a size is a number of bytes above 0, such as 512Mi or 2T"
-	notForTargets    = "ro, remount, bind, loop, nouuid, norecovery, noload, user, nofail, logdev, device and subvol are not for targets: the operator mounts each device whole, to be written, and by its own UUID"
+	notForTargets    = "ro, remount, bind, loop, nouuid, norecovery, noload, user, nofail, logdev, device and subvol are refused for targets: the operator mounts each whole device for writing, by its own UUID"
 	aDeviceID        = `should match '^[A-Za-z0-9][A-Za-z0-9_.:+=@-]*$'`
 	aGlob            = `should match '^[A-Za-z0-9*?\[\]_.:+ -]+$'`
 	anMkfsOption     = `should match '^[A-Za-z0-9^_,.=:+-]+$'`
@@ -217,8 +217,8 @@ func queueRefusals(field, inside string) refusals {
 func pinningRefusals(field, inside string) refusals {
 	static := put(inside, "{mode: KubeletStatic, %s}")
 	set := put(inside, "{mode: CPUSet, cpuSets: %s}")
-	numa, sets := "numaNodes belongs to mode NUMANode, which needs it", "cpuSets belongs to mode CPUSet, which needs it"
-	kubelet, memory := "cpus and memory belong to mode KubeletStatic, which needs both", "memoryPolicy belongs to the modes NUMANode and CPUSet"
+	numa, sets := "mode NUMANode requires numaNodes, and no other mode takes it", "mode CPUSet requires cpuSets, and no other mode takes it"
+	kubelet, memory := "mode KubeletStatic requires cpus and memory, and no other mode takes them", "memoryPolicy belongs to the modes NUMANode and CPUSet"
 	return refusals{
 		field + " has no mode":                       {change: put(inside, "{numaNodes: [0]}"), field: field + ".mode", says: "Required value"},
 		field + " is by NUMA node and names none":    {change: put(inside, "{mode: NUMANode}"), field: field, says: numa},

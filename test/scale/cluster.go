@@ -86,6 +86,7 @@ func startCluster(directory string) (*cluster, error) {
 	}
 	server := c.environment.ControlPlane.GetAPIServer().Configure()
 	server.Set("endpoint-reconciler-type", "none") // nobody reaches it by a Service
+	server.Set("kubelet-preferred-address-types", string(logAddress))
 	server.Set("audit-policy-file", policy)
 	server.Set("audit-log-path", log)
 	server.Set("audit-log-maxsize", "16384") // MiB: one file, however long the run is

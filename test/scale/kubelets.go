@@ -51,6 +51,8 @@ type kubelets struct {
 	pods  map[types.UID]map[string]string
 	ready map[types.UID]map[string]bool
 	said  map[types.UID]time.Time
+	// benchmarks are the pods of jobs of BenchmarkRuns.
+	benchmarks map[types.NamespacedName]types.NamespacedName
 }
 
 // playKubelets plays Kubernetes' own part, as far as the operator sees it.
@@ -66,6 +68,7 @@ func playKubelets(c *cluster, w *world) (manager.Manager, error) {
 	k := &kubelets{
 		Client: direct, cache: mgr.GetClient(), world: w, first: &first{of: map[types.UID]time.Time{}},
 		pods: map[types.UID]map[string]string{}, ready: map[types.UID]map[string]bool{}, said: map[types.UID]time.Time{},
+		benchmarks: map[types.NamespacedName]types.NamespacedName{},
 	}
 	add := func(name string, kind client.Object, workers int, do reconcile.Func) error {
 		options := controller.Options{MaxConcurrentReconciles: workers}
@@ -73,7 +76,7 @@ func playKubelets(c *cluster, w *world) (manager.Manager, error) {
 	}
 	for _, err := range []error{
 		add("daemonsets", &appsv1.DaemonSet{}, 8, k.daemonSet), add("pods", &corev1.Pod{}, parallel, k.pod),
-		add("jobs", &batchv1.Job{}, 1, k.job),
+		add("jobs", &batchv1.Job{}, 8, k.job),
 	} {
 		if err != nil {
 			return nil, fmt.Errorf("set up the kubelets: %w", err)
@@ -219,7 +222,7 @@ func (k *kubelets) endPod(ctx context.Context, pod *corev1.Pod, set types.UID) (
 	if left := stopTakes - time.Since(asked); left > 0 {
 		return reconcile.Result{RequeueAfter: left}, nil
 	}
-	k.world.end(pod.Spec.NodeName, pod.Labels[v1alpha1.LabelComponent], pod.UID)
+	k.world.end(placeOf(pod), pod.UID)
 	err := k.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
 	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
 		return reconcile.Result{}, fmt.Errorf("let a pod go: %w", err)
@@ -236,31 +239,46 @@ func (k *kubelets) endPod(ctx context.Context, pod *corev1.Pod, set types.UID) (
 // job has a job end well.
 func (k *kubelets) job(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 	var job batchv1.Job
-	if err := k.cache.Get(ctx, r.NamespacedName, &job); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+	if err := k.cache.Get(ctx, r.NamespacedName, &job); apierrors.IsNotFound(err) {
+		return reconcile.Result{}, k.collect(ctx, r.NamespacedName)
+	} else if err != nil {
+		return reconcile.Result{}, fmt.Errorf("read a job: %w", err)
 	}
 	if job.DeletionTimestamp != nil || job.Status.CompletionTime != nil {
 		return reconcile.Result{}, nil
 	}
+	if job.Labels[v1alpha1.LabelBenchmarkRun] != "" {
+		return k.benchmark(ctx, &job)
+	}
+	fileSystem := job.Labels[v1alpha1.LabelFileSystem]
 	before, now := job.DeepCopy(), metav1.Now()
 	if job.Status.StartTime == nil {
 		job.Status.StartTime, job.Status.Active = &now, 1
 		return reconcile.Result{RequeueAfter: jobTakes}, k.Status().Patch(ctx, &job, client.MergeFrom(before))
 	}
-	if time.Since(job.Status.StartTime.Time) < jobTakes || !k.world.serves() {
+	if time.Since(job.Status.StartTime.Time) < jobTakes || !k.world.serves(fileSystem) {
 		return reconcile.Result{RequeueAfter: time.Second}, nil
 	}
+	if err := k.completeJob(ctx, &job); err != nil {
+		return reconcile.Result{}, err
+	}
+	k.world.jobEnds(fileSystem, job.Labels[v1alpha1.LabelComponent])
+	return reconcile.Result{}, nil
+}
+
+// completeJob writes that a job has ended well.
+func (k *kubelets) completeJob(ctx context.Context, job *batchv1.Job) error {
+	before, now := job.DeepCopy(), metav1.Now()
 	job.Status.Active, job.Status.Succeeded, job.Status.CompletionTime = 0, 1, &now
 	for _, kind := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobComplete} {
 		job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{
 			Type: kind, Status: corev1.ConditionTrue, LastProbeTime: now, LastTransitionTime: now,
 		})
 	}
-	if err := k.Status().Patch(ctx, &job, client.MergeFrom(before)); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(fmt.Errorf("write the status of a job: %w", err))
+	if err := k.Status().Patch(ctx, job, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("write the status of a job: %w", err)
 	}
-	k.world.jobEnds(job.Labels[v1alpha1.LabelComponent])
-	return reconcile.Result{}, nil
+	return nil
 }
 
 // nodesOf are the nodes that the template of a DaemonSet may run on.

@@ -39,6 +39,7 @@ func main() {
 func start(ctx context.Context, arguments []string, out io.Writer) error {
 	flags := flag.NewFlagSet("scale", flag.ContinueOnError)
 	sizes := flags.String("nodes", "125 250", "`NUMBERS` of storage nodes to measure, one after the other")
+	runs := flags.Int("runs", 200, "`NUMBER` of BenchmarkRuns for each of them, of which 10 run at a time; 0 leaves them out")
 	manager := flags.String("manager", "bin/manager", "`PATH` of the manager")
 	reports := flags.String("reports", "dist/tests", "`DIRECTORY` for scale.json and the manager's logs")
 	limit := flags.Duration("limit", 29*time.Minute, "`TIME` for all sizes; what was not measured then is left out")
@@ -65,14 +66,17 @@ Run it in the project's folder, with KUBEBUILDER_ASSETS set: test/scale/run.sh d
 		}
 		numbers = append(numbers, n)
 	}
+	if *runs < 0 || *runs > 2000 {
+		return fmt.Errorf("--runs: %d is not a number of runs from 0 to 2000", *runs)
+	}
 	ctx, cancel := context.WithTimeout(ctx, *limit)
 	defer cancel()
-	return measureAll(ctx, out, numbers, *manager, *reports)
+	return measureAll(ctx, out, numbers, *runs, *manager, *reports)
 }
 
 // measureAll measures all sizes, then prints and writes what came of it. Where the operator can't go on, that is a result; an error is
 // one of the measurement.
-func measureAll(ctx context.Context, out io.Writer, sizes []int, manager, reports string) error {
+func measureAll(ctx context.Context, out io.Writer, sizes []int, runs int, manager, reports string) error {
 	const shared = 0o755
 	if err := os.MkdirAll(reports, shared); err != nil {
 		return fmt.Errorf("make the directory for the results: %w", err)
@@ -80,7 +84,7 @@ func measureAll(ctx context.Context, out io.Writer, sizes []int, manager, report
 	var results []*Result
 	var failed error
 	for _, nodes := range sizes {
-		result, err := measure(ctx, out, nodes, manager, filepath.Join(reports, fmt.Sprintf("scale-manager-%d.log", nodes)))
+		result, err := measure(ctx, out, nodes, runs, manager, filepath.Join(reports, fmt.Sprintf("scale-manager-%d.log", nodes)))
 		if result != nil {
 			results = append(results, result)
 		}

@@ -31,7 +31,8 @@ import (
 const (
 	namespace, fileSystemName, poolName = "scale", "scale", "ssd"
 	version                             = "4.57.5"
-	mountPath                           = "/mnt/scale"
+	mounts                              = "/mnt"
+	metadataNode                        = "meta-0000"
 
 	labelMetadata, labelStorage, labelClient = "scale/metadata", "scale/storage", "scale/client"
 	labelAgent                               = v1alpha1.LabelAgent
@@ -53,8 +54,14 @@ const (
 )
 
 func managerArguments() []string {
-	return []string{"--daemon-image=moosefs-" + version + "=registry.example.com/parallelfs/moosefs:" + version}
+	return []string{
+		"--daemon-image=moosefs-" + version + "=registry.example.com/parallelfs/moosefs:" + version,
+		"--benchmark-image=iozone=registry.example.com/parallelfs/iozone:3.489",
+	}
 }
+
+// mountPath is where a filesystem is mounted.
+func mountPath(fileSystem string) string { return path.Join(mounts, fileSystem) }
 
 // fileSystem is what a person asks for.
 func fileSystem(basePort int32) *v1alpha1.FileSystem {
@@ -69,10 +76,51 @@ func fileSystem(basePort int32) *v1alpha1.FileSystem {
 			StoragePools: []v1alpha1.StoragePoolSpec{{
 				Name: poolName, NodeSelector: v1alpha1.NodeSelector{labelStorage: ""}, Copies: 2, Targets: disks(disksPerNode),
 			}},
-			Clients:      &v1alpha1.ClientsSpec{NodeSelector: v1alpha1.NodeSelector{labelClient: ""}, MountPath: mountPath},
+			Clients: &v1alpha1.ClientsSpec{
+				NodeSelector: v1alpha1.NodeSelector{labelClient: ""}, MountPath: v1alpha1.DirectoryPath(mountPath(fileSystemName)),
+			},
 			Provisioning: v1alpha1.ProvisioningSpec{Format: v1alpha1.FormatIfBlank},
 		},
 	}
+}
+
+// smallFileSystems is how many filesystems there are beside the large one when benchmarks run: one at a time measures each.
+const smallFileSystems = 9
+
+func smallName(number int) string { return fmt.Sprintf("small-%d", number+1) }
+
+// labelOf is the label of the node of a small filesystem, labelClientOf that of its client.
+func labelOf(fileSystem string) string       { return "scale/" + fileSystem }
+func labelClientOf(fileSystem string) string { return "scale/" + fileSystem + "-client" }
+
+// smallDirectory is where a small filesystem keeps its data.
+const smallDirectory = "/data/storage"
+
+// smallFileSystem is one with one server, in directories of its node, and one client.
+func smallFileSystem(name string, basePort int32) *v1alpha1.FileSystem {
+	on := v1alpha1.NodeSelector{labelOf(name): ""}
+	directory := func(name v1alpha1.DirectoryPath) v1alpha1.TargetsSpec {
+		return v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{name}}
+	}
+	return &v1alpha1.FileSystem{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: v1alpha1.FileSystemSpec{
+			Type: v1alpha1.MooseFS, Version: version, MooseFS: &v1alpha1.MooseFSSpec{BasePort: basePort},
+			Metadata:     v1alpha1.MetadataSpec{NodeSelector: on, Targets: directory("/data/metadata")},
+			StoragePools: []v1alpha1.StoragePoolSpec{{Name: poolName, NodeSelector: on, Copies: 1, Targets: directory(smallDirectory)}},
+			Clients: &v1alpha1.ClientsSpec{
+				NodeSelector: v1alpha1.NodeSelector{labelClientOf(name): ""}, MountPath: v1alpha1.DirectoryPath(mountPath(name)),
+			},
+		},
+	}
+}
+
+// masterNode is the node of a filesystem's master.
+func masterNode(fileSystem string) string {
+	if fileSystem == fileSystemName {
+		return metadataNode
+	}
+	return fileSystem
 }
 
 // unwell says what a FileSystem's status has against it; empty when it is as the spec asks, all of it is there, and nothing goes on.
@@ -258,7 +306,7 @@ func (w *world) inventory(m *machine) v1alpha1.NodeInventoryStatus {
 	out.Summary = v1alpha1.InventorySummary{
 		Disks: int32(len(out.BlockDevices)), Usable: usable, UsableCapacity: v1alpha1.Bytes(int64(usable) * diskBytes), Settings: "0/9"}
 	for component, program := range map[string]string{componentMaster: "mfsmaster", componentChunkserver: "mfschunkserver"} {
-		if w.daemons[m.name+" "+component] == nil {
+		if w.daemons[place{fileSystemName, m.name, component}] == nil {
 			continue
 		}
 		name := namespace + "/" + fileSystemName + "/" + component
@@ -282,16 +330,16 @@ type first struct {
 func (a *agent) tell(ctx context.Context, n *v1alpha1.FileSystemNode) error {
 	file := nodeagent.NodeFile(n)
 	a.world.mutex.Lock()
-	a.world.files[a.machine.name] = &file
+	a.world.files[place{fileSystem: n.Spec.FileSystem.Name, node: a.machine.name}] = &file
 	a.world.mutex.Unlock()
 	return nodeagent.Say(ctx, a.client, n, v1alpha1.NodeAgentStatus{ObservedGeneration: n.Generation})
 }
 
 // told is what a server reads in the file of its node; nil while that says nothing of it.
-func (w *world) told(m *machine, instance string) *spec.Member {
+func (w *world) told(fileSystem string, m *machine, instance string) *spec.Member {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	file := w.files[m.name]
+	file := w.files[place{fileSystem: fileSystem, node: m.name}]
 	if file == nil {
 		return nil
 	}
@@ -304,9 +352,9 @@ func (w *world) told(m *machine, instance string) *spec.Member {
 
 // starts plays `node run` in a pod: it says whether its daemon runs, and notes what it uses. It is asked again and again.
 func (w *world) starts(f *first, pod *corev1.Pod) bool {
-	component, m := pod.Labels[v1alpha1.LabelComponent], w.machine(pod.Spec.NodeName)
-	runs := &daemon{pod: pod.UID, component: component, machine: m}
-	instance := component
+	at, m := placeOf(pod), w.machine(pod.Spec.NodeName)
+	runs := &daemon{pod: pod.UID, place: at, machine: m}
+	component, instance := at.component, at.component
 	switch component {
 	case componentMaster:
 	case componentChunkserver:
@@ -317,9 +365,13 @@ func (w *world) starts(f *first, pod *corev1.Pod) bool {
 	}
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	told := w.told(m, instance)
+	told := w.told(at.fileSystem, m, instance)
 	if told == nil {
 		return false
+	}
+	if at.fileSystem != fileSystemName { // it lies in directories
+		w.start(runs)
+		return true
 	}
 	runs.targets = w.proven(m, told.Targets)
 	since, waits := f.of[pod.UID]
@@ -342,11 +394,16 @@ func (w *world) starts(f *first, pod *corev1.Pod) bool {
 // long: evenly spread between nothing and a step. part is the disk's place among all, from 0 to 1.
 func behind(part float64) int64 { return int64(part * float64(diskBytes/usedSteps)) }
 
+// placeOf is where the daemon in a pod is.
+func placeOf(pod *corev1.Pod) place {
+	return place{pod.Labels[v1alpha1.LabelFileSystem], pod.Spec.NodeName, pod.Labels[v1alpha1.LabelComponent]}
+}
+
 // serves is true when the filesystem can be mounted.
-func (w *world) serves() bool {
+func (w *world) serves(fileSystem string) bool {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	return w.daemons[w.machines[0].name+" "+componentMaster] != nil
+	return w.daemons[place{fileSystem, masterNode(fileSystem), componentMaster}] != nil
 }
 
 // proven are the names of those targets that are mounted.
@@ -366,25 +423,31 @@ func (w *world) proven(m *machine, targets []spec.Target) []string {
 func (w *world) state(fs *v1alpha1.FileSystem) *backend.State {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	master := w.machines[0]
-	if w.daemons[master.name+" "+componentMaster] == nil {
+	if w.daemons[place{fs.Name, masterNode(fs.Name), componentMaster}] == nil {
 		return nil
 	}
 	// It holds no data, so that none has too few copies.
 	out := &backend.State{Version: version, Data: backend.DataHealth{Known: true}}
-	if w.jobs[componentClasses] {
-		out.StorageClasses = map[string]string{poolName: "2A"} // two copies on chunkservers with the label of the first pool
+	if w.jobs[place{fileSystem: fs.Name, component: componentClasses}] {
+		// So many copies on chunkservers with the label of the first pool.
+		out.StorageClasses = map[string]string{poolName: fmt.Sprintf("%dA", fs.Spec.StoragePools[0].Copies)}
 	}
 	port := fs.Spec.MooseFS.BasePort + 16
 	for _, m := range w.machines {
-		if w.daemons[m.name+" "+componentClient] != nil {
-			out.Sessions = append(out.Sessions, backend.Session{IP: m.ip, Path: mountPath, Connected: true, Version: version})
+		if w.daemons[place{fs.Name, m.name, componentClient}] != nil {
+			out.Sessions = append(out.Sessions, backend.Session{IP: m.ip, Path: mountPath(fs.Name), Connected: true, Version: version})
 		}
-		runs := w.daemons[m.name+" "+componentChunkserver]
+		runs := w.daemons[place{fs.Name, m.name, componentChunkserver}]
 		if runs == nil {
 			continue
 		}
 		server := backend.Server{Role: v1alpha1.RoleStorage, IP: m.ip, Port: port, Online: true, Version: version, Labels: []string{"A"}}
+		if fs.Name != fileSystemName {
+			server.CapacityBytes = diskBytes
+			out.Targets = append(out.Targets, backend.Target{
+				IP: m.ip, Port: port, Path: path.Join(smallDirectory, "data") + "/", Online: true, Status: "ok", CapacityBytes: diskBytes,
+			})
+		}
 		uses := map[string]bool{}
 		for _, name := range runs.targets {
 			uses[namespace+"/"+name] = true

@@ -16,6 +16,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -49,12 +51,14 @@ type run struct {
 	person client.Client
 	seen   client.Reader
 	result *Result
+	// basePort is the first port of every filesystem: each has an address of its own.
+	basePort int32
 }
 
-// measure measures one size. What could not be measured stays out of the result, and Result.Stopped says why.
-func measure(ctx context.Context, out io.Writer, nodes int, binary, log string) (result *Result, err error) {
+// measure measures one size, with so many BenchmarkRuns. What could not be measured stays out of the result, and Result.Stopped says why.
+func measure(ctx context.Context, out io.Writer, nodes, runs int, binary, log string) (result *Result, err error) {
 	r := &run{out: out, begun: time.Now(), world: newWorld(nodes), result: newResult(nodes)}
-	r.result.Targets = r.world.targets()
+	r.result.Targets, r.result.Runs = r.world.targets(), runs
 	directory, err := os.MkdirTemp("", "parallelfs-scale-")
 	if err != nil {
 		return nil, fmt.Errorf("make a directory for the servers: %w", err)
@@ -81,6 +85,7 @@ func measure(ctx context.Context, out io.Writer, nodes int, binary, log string) 
 		{"an idle minute", r.idle},
 		{"sizes of objects", r.sizes},
 		{"programs write for a minute", r.write},
+		{fmt.Sprintf("%d benchmarks run", runs), func(ctx context.Context) error { return r.benchmarks(ctx, &background, runs) }},
 		{"until nothing is written", r.quiet},
 		{"a disk dies", r.lose},
 	} {
@@ -105,8 +110,12 @@ func (r *run) prepare(ctx context.Context, background *sync.WaitGroup, binary, l
 	if r.person, err = r.cluster.client(userPerson); err != nil {
 		return nil, err
 	}
+	logs, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("serve logs: %w", err)
+	}
 	r.say("making %d nodes", len(r.world.machines))
-	if err := r.makeNodes(ctx); err != nil {
+	if err := r.makeNodes(ctx, logs); err != nil {
 		return nil, err
 	}
 	agents, err := playAgents(r.cluster, r.world)
@@ -117,6 +126,7 @@ func (r *run) prepare(ctx context.Context, background *sync.WaitGroup, binary, l
 	if err != nil {
 		return nil, err
 	}
+	serveLogs(ctx, background, logs, kubelets.GetClient())
 	r.seen = agents.GetClient()
 	if err := r.publish(ctx); err != nil {
 		return nil, err
@@ -138,17 +148,19 @@ func (r *run) prepare(ctx context.Context, background *sync.WaitGroup, binary, l
 	if err != nil {
 		return nil, err
 	}
-	if err := r.serveProbe(ctx, background, ports[0]); err != nil {
+	r.basePort = int32(ports[0] - probeOffset)
+	if err := r.serveProbe(ctx, background, fileSystemName); err != nil {
 		return nil, err
 	}
 	if err := r.cluster.startManager(ctx, binary, log); err != nil {
 		return nil, err
 	}
-	return fileSystem(int32(ports[0] - probeOffset)), r.quiet(ctx)
+	return fileSystem(r.basePort), r.quiet(ctx)
 }
 
-// makeNodes makes the nodes as their kubelets do.
-func (r *run) makeNodes(ctx context.Context) error {
+// makeNodes makes the nodes as their kubelets do. The logs of all of them are read at one place.
+func (r *run) makeNodes(ctx context.Context, logs net.Listener) error {
+	port := int32(logs.Addr().(*net.TCPAddr).Port)
 	kubelets, err := r.cluster.client(userKubelets)
 	if err != nil {
 		return err
@@ -159,7 +171,11 @@ func (r *run) makeNodes(ctx context.Context) error {
 		group.Go(func() error {
 			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.name, Labels: m.labels}}
 			node.Labels[corev1.LabelHostname] = m.name
-			node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: m.ip}, {Type: corev1.NodeHostName, Address: m.name}}
+			node.Status.Addresses = []corev1.NodeAddress{
+				{Type: corev1.NodeInternalIP, Address: m.ip}, {Type: corev1.NodeHostName, Address: m.name}, {Type: logAddress, Address: "127.0.0.1"},
+			}
+			node.Status.DaemonEndpoints.KubeletEndpoint.Port = port
+			node.Status.Capacity = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("64")}
 			node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"}}
 			if err := kubelets.Create(ctx, node); err != nil {
 				return fmt.Errorf("make a node: %w", err)
@@ -182,15 +198,16 @@ func (r *run) publish(ctx context.Context) error {
 	return group.Wait()
 }
 
-// serveProbe serves the answers of the filesystem's probe until ctx ends.
-func (r *run) serveProbe(ctx context.Context, background *sync.WaitGroup, port int) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
+// serveProbe serves the answers of a filesystem's probe until ctx ends.
+func (r *run) serveProbe(ctx context.Context, background *sync.WaitGroup, name string) error {
+	address := fmt.Sprintf("%s:%d", r.world.machine(masterNode(name)).ip, r.basePort+probeOffset)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return fmt.Errorf("serve the probe: %w", err)
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /state", func(w http.ResponseWriter, request *http.Request) {
-		body, signature, err := r.answer(request.Context(), request.URL.Query().Get(backend.NonceParameter))
+		body, signature, err := r.answer(request.Context(), name, request.URL.Query().Get(backend.NonceParameter))
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
@@ -205,8 +222,8 @@ func (r *run) serveProbe(ctx context.Context, background *sync.WaitGroup, port i
 }
 
 // answer is what the probe answers to a question, signed with the key that the operator made.
-func (r *run) answer(ctx context.Context, nonce string) (body []byte, signature string, err error) {
-	fs, err := r.fileSystem(ctx)
+func (r *run) answer(ctx context.Context, name, nonce string) (body []byte, signature string, err error) {
+	fs, err := r.fileSystem(ctx, name)
 	if err != nil {
 		return nil, "", err
 	}
@@ -221,12 +238,12 @@ func (r *run) answer(ctx context.Context, nonce string) (body []byte, signature 
 	return answer.Sign(secret.Data[backend.ProbeKey])
 }
 
-// fileSystem is the FileSystem as it was seen last.
-func (r *run) fileSystem(ctx context.Context) (*v1alpha1.FileSystem, error) {
+// fileSystem is a FileSystem as it was seen last.
+func (r *run) fileSystem(ctx context.Context, name string) (*v1alpha1.FileSystem, error) {
 	fs := &v1alpha1.FileSystem{}
-	err := r.seen.Get(ctx, client.ObjectKey{Namespace: namespace, Name: fileSystemName}, fs)
+	err := r.seen.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, fs)
 	if err != nil {
-		return nil, fmt.Errorf("read the FileSystem: %w", err)
+		return nil, fmt.Errorf("read FileSystem %s: %w", name, err)
 	}
 	return fs, nil
 }
@@ -324,13 +341,9 @@ func (r *run) untilReady(ctx context.Context, fs *v1alpha1.FileSystem) error {
 	}
 	said := time.Now()
 	ended := r.until(ctx, math.MaxInt64, func() (string, error) {
-		now, err := r.fileSystem(ctx)
-		if client.IgnoreNotFound(err) != nil {
+		why, err := r.unwell(ctx, fs.Name)
+		if err != nil {
 			return "", err
-		}
-		why := "it is not seen yet"
-		if err == nil {
-			why = unwell(now)
 		}
 		if time.Since(said) > warmUp {
 			said = time.Now()
@@ -360,6 +373,19 @@ func (r *run) untilReady(ctx context.Context, fs *v1alpha1.FileSystem) error {
 	set(writesPerNode, float64(count(written, func(w request) bool { return !ofTargets(w) && !ofEvents(w) }))/float64(r.world.nodes))
 	r.result.UntilReady = writes(written)
 	return nil
+}
+
+// unwell says what a FileSystem has against it.
+func (r *run) unwell(ctx context.Context, name string) (string, error) {
+	now, err := r.fileSystem(ctx, name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return "it is not seen yet", nil
+	case err != nil:
+		return "", err
+	default:
+		return unwell(now), nil
+	}
 }
 
 // idle measures a minute in which nothing changes.
@@ -430,7 +456,7 @@ func (r *run) lose(ctx context.Context) error {
 	}
 	m.agent.wake(ctx, key) // the kernel says that a device has gone
 	err = r.until(ctx, brokenLimit, func() (string, error) {
-		fs, err := r.fileSystem(ctx)
+		fs, err := r.fileSystem(ctx, fileSystemName)
 		if err != nil {
 			return "", err
 		}
@@ -471,26 +497,37 @@ func (r *run) sizes(ctx context.Context) error {
 		if !isKind(r.cluster.scheme, kind) {
 			continue
 		}
-		const page = 500
-		for next := ""; ; {
-			list := &unstructured.UnstructuredList{Object: map[string]any{"kind": kind.Kind + "List"}}
-			list.SetAPIVersion(metav1.GroupVersion{Group: kind.Group, Version: kind.Version}.String())
-			if err := r.person.List(ctx, list, client.Limit(page), client.Continue(next)); err != nil {
-				return fmt.Errorf("list objects of the kind %s: %w", kind.Kind, err)
-			}
-			for i := range list.Items {
-				content, err := list.Items[i].MarshalJSON()
-				if err != nil {
-					return fmt.Errorf("encode an object of the kind %s: %w", kind.Kind, err)
-				}
-				r.result.Largest[kind.Kind] = max(r.result.Largest[kind.Kind], math.Round(float64(len(content))/102.4)/10)
-			}
-			if next = list.GetContinue(); next == "" {
-				break
-			}
+		bytes, err := r.largest(ctx, kind)
+		if err != nil {
+			return err
+		}
+		if bytes > 0 {
+			r.result.Largest[kind.Kind] = math.Round(float64(bytes)/102.4) / 10
 		}
 	}
 	return nil
+}
+
+// largest is the number of bytes of the largest object of a kind, 0 when there is none.
+func (r *run) largest(ctx context.Context, kind metav1.GroupVersionKind) (bytes int, err error) {
+	const page = 500
+	for next := ""; ; {
+		list := &unstructured.UnstructuredList{Object: map[string]any{"kind": kind.Kind + "List"}}
+		list.SetAPIVersion(metav1.GroupVersion{Group: kind.Group, Version: kind.Version}.String())
+		if err := r.person.List(ctx, list, client.Limit(page), client.Continue(next)); err != nil {
+			return 0, fmt.Errorf("list objects of the kind %s: %w", kind.Kind, err)
+		}
+		for i := range list.Items {
+			content, err := list.Items[i].MarshalJSON()
+			if err != nil {
+				return 0, fmt.Errorf("encode an object of the kind %s: %w", kind.Kind, err)
+			}
+			bytes = max(bytes, len(content))
+		}
+		if next = list.GetContinue(); next == "" {
+			return bytes, nil
+		}
+	}
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -39,6 +39,15 @@ var (
 	idleP50          = column{"idlePassP50Milliseconds", "pass p50 ms"}
 	idleP99          = column{"idlePassP99Milliseconds", "pass p99 ms"}
 
+	runsSeconds   = column{"runsSeconds", "seconds"}
+	runsEnded     = column{"runsEnded", "ended"}
+	runsWrites    = column{"writesPerRun", "writes/run"}
+	runsManager   = column{"runsManagerCPUSeconds", "manager CPU s"}
+	runsAPIServer = column{"runsAPIServerCPUSeconds", "API server CPU s"}
+	runsP50       = column{"runPassP50Milliseconds", "pass p50 ms"}
+	runsP99       = column{"runPassP99Milliseconds", "pass p99 ms"}
+	runsLargest   = column{"largestRunKiB", "largest BenchmarkRun KiB"}
+
 	usedWrites  = column{"usedWritesPerSecond", "space: writes/s"}
 	lossWrites  = column{"lostDiskWrites", "lost disk: writes"}
 	lossSeconds = column{"lostDiskSeconds", "lost disk: seconds"}
@@ -48,14 +57,17 @@ var (
 type Result struct {
 	Nodes   int `json:"nodes"`
 	Targets int `json:"targets"`
+	// Runs is how many BenchmarkRuns were made.
+	Runs int `json:"runs"`
 	// Measured are the columns by their names.
 	Measured map[string]float64 `json:"measured"`
 	// Largest are the largest objects by kind, in KiB.
 	Largest map[string]float64 `json:"largestKiB"`
-	// UntilReady, Loss and Requests count the operator's accepted writes by user, verb and resource: until Ready, of the loss of a disk, and
-	// in all.
+	// UntilReady, Loss, OfRuns and Requests count the operator's accepted writes by user, verb and resource: until Ready, of the loss of a
+	// disk, of the BenchmarkRuns, and in all.
 	UntilReady map[string]int `json:"writesUntilReady,omitempty"`
 	Loss       map[string]int `json:"writesOfLostDisk,omitempty"`
+	OfRuns     map[string]int `json:"writesOfRuns,omitempty"`
 	Requests   map[string]int `json:"writes,omitempty"`
 	// Stopped says why not all was measured; empty when it was.
 	Stopped string `json:"stopped,omitempty"`
@@ -152,6 +164,7 @@ var tables = []struct {
 		readySeconds, writesPerTarget, eventsPerTarget, writesPerNode, managerSeconds, readyP99, apiServerSeconds, etcdSeconds,
 	}},
 	{"An idle minute", []column{idleWrites, idleManager, idleResident, idleP50, idleP99, idleControlPlane}},
+	{"Benchmarks, ten at a time", []column{runsSeconds, runsEnded, runsWrites, runsManager, runsP50, runsP99, runsAPIServer, runsLargest}},
 	{"Programs write; a disk dies", []column{usedWrites, lossWrites, lossSeconds}},
 }
 

@@ -35,16 +35,19 @@ type world struct {
 	mutex sync.Mutex
 	// disks by node and id.
 	disks map[string]map[string]*disk
-	// daemons that run, by node and component.
-	daemons map[string]*daemon
-	// files are what the agents have written of what servers are told, by node.
-	files map[string]*spec.NodeFile
-	// jobs that have ended, by component.
-	jobs map[string]bool
+	// daemons that run.
+	daemons map[place]*daemon
+	// files are what the agents have written of what servers are told: each has no component.
+	files map[place]*spec.NodeFile
+	// jobs that have ended: each has no node.
+	jobs map[place]bool
 	// grown is what programs have written to each disk, until growing; they write since then, unless it is zero.
 	grown   int64
 	growing time.Time
 }
+
+// place is where something of a filesystem is.
+type place struct{ fileSystem, node, component string }
 
 // machine is a node.
 type machine struct {
@@ -72,23 +75,20 @@ type disk struct {
 
 // daemon is a daemon, or a mount, that runs in a pod.
 type daemon struct {
-	pod       types.UID
-	component string
-	machine   *machine
+	pod     types.UID
+	place   place
+	machine *machine
 	// targets are the names of the StorageTargets that it uses.
 	targets []string
 }
 
-// newWorld makes the hardware: one node for the metadata, storage nodes, and client nodes.
+// newWorld makes the hardware: one node for the metadata, storage nodes, and client nodes; and a node for each of the small filesystems.
 func newWorld(nodes int) *world {
-	w := &world{nodes: nodes, disks: map[string]map[string]*disk{}, daemons: map[string]*daemon{}, files: map[string]*spec.NodeFile{},
-		jobs: map[string]bool{}}
-	add := func(name string, disks int, labels ...string) {
+	w := &world{nodes: nodes, disks: map[string]map[string]*disk{}, daemons: map[place]*daemon{}, files: map[place]*spec.NodeFile{},
+		jobs: map[place]bool{}}
+	add := func(name string, disks int, labels ...string) *machine {
 		number := len(w.machines)
 		m := &machine{name: name, ip: fmt.Sprintf("10.%d.%d.%d", number>>16, number>>8&255, number&255), labels: map[string]string{}}
-		if number == 0 {
-			m.ip = "127.0.0.1" // the probe of the filesystem listens there
-		}
 		for _, l := range labels {
 			m.labels[l] = ""
 		}
@@ -104,13 +104,20 @@ func newWorld(nodes int) *world {
 			w.disks[name][d.id] = d
 		}
 		w.machines = append(w.machines, m)
+		return m
 	}
-	add("meta-0000", 1, labelMetadata, labelAgent)
+	add(metadataNode, 1, labelMetadata, labelAgent).ip = "127.0.0.1" // the probe of the filesystem listens there
 	for i := range nodes {
 		add(fmt.Sprintf("oss-%04d", i), disksPerNode, labelStorage, labelAgent)
 	}
 	for i := range nodes * clientsPerNode {
 		add(fmt.Sprintf("client-%05d", i), 0, labelClient)
+	}
+	clients := w.machines[1+nodes:]
+	for i := range smallFileSystems {
+		name := smallName(i)
+		add(name, 0, labelOf(name), labelAgent).ip = fmt.Sprintf("127.0.1.%d", i+1)
+		clients[i%len(clients)].labels[labelClientOf(name)] = ""
 	}
 	return w
 }
@@ -161,24 +168,23 @@ func (w *world) breakDisk() (*machine, *disk) {
 func (w *world) start(d *daemon) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	w.daemons[d.machine.name+" "+d.component] = d
+	w.daemons[d.place] = d
 }
 
 // end notes that the daemon of a pod does not run any more.
-func (w *world) end(node, component string, pod types.UID) {
+func (w *world) end(at place, pod types.UID) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	key := node + " " + component
-	if d := w.daemons[key]; d != nil && d.pod == pod {
-		delete(w.daemons, key)
+	if d := w.daemons[at]; d != nil && d.pod == pod {
+		delete(w.daemons, at)
 	}
 }
 
-// jobEnds notes that a job has done its work.
-func (w *world) jobEnds(component string) {
+// jobEnds notes that a job of a filesystem has done its work.
+func (w *world) jobEnds(fileSystem, component string) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	w.jobs[component] = true
+	w.jobs[place{fileSystem: fileSystem, component: component}] = true
 }
 
 func (w *world) machine(name string) *machine {

@@ -211,7 +211,7 @@ func TestDecide(t *testing.T) {
 		},
 		"too few clients are waited for, and counted": {
 			func(w *scope.Scope) { w.Plans[1] = scopetest.PlanOf(benchmarks.OnLauncher); w.Plans[1].Clients = 3 },
-			want{action: Nothing, reason: v1alpha1.ReasonNoClients, says: "3 nodes are needed", progress: conditions.Reconciling},
+			want{action: Nothing, reason: v1alpha1.ReasonNoClients, says: "the run needs 3 nodes", progress: conditions.Reconciling},
 		},
 		"processes that find no CPU stall the run, with what to set": {
 			func(w *scope.Scope) { w.Plans[1] = scopetest.PlanOf(benchmarks.OnProcesses); w.Plans[1].Processes = 20 },

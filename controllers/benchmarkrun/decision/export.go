@@ -32,7 +32,7 @@ func decideExport(w *scope.Scope) (exported string, d Decision, waits bool) {
 	if to == "" || strings.Contains(w.Run.Status.Exported, to) {
 		return w.Run.Status.Exported, d, false
 	}
-	d = reconciling(v1alpha1.ReasonCleaningUp, "taking the complete results to %s", to)
+	d = reconciling(v1alpha1.ReasonCleaningUp, "exporting the complete results to %s", to)
 	d.After = w.Poll
 	switch c := w.Exporter; {
 	case c == nil:
@@ -40,7 +40,7 @@ func decideExport(w *scope.Scope) (exported string, d Decision, waits bool) {
 	case c.Succeeded:
 		return v1alpha1.Cut(to, scope.MaxExported), d, false
 	case c.Failed || w.Now.Sub(c.Created) > scope.ExportTimeout:
-		why := fmt.Sprintf("could not be taken to %s: Job %s: %s%s", to, c.Name, c.Message, children.Why(c))
+		why := fmt.Sprintf("could not be exported to %s: Job %s: %s%s", to, c.Name, c.Message, children.Why(c))
 		return v1alpha1.Cut(why, scope.MaxExported), d, false
 	}
 	return "", d, true

@@ -53,7 +53,7 @@ func decideWaiting(w *scope.Scope, point int) (Decision, bool) {
 		return d, true
 	}
 	if need := clientsNeeded(w, point); len(w.Clients) < need {
-		return waits(v1alpha1.ReasonNoClients, "%d nodes are needed that match spec.clients.nodeSelector and have mounted "+
+		return waits(v1alpha1.ReasonNoClients, "the run needs %d nodes that match spec.clients.nodeSelector and have mounted "+
 			"FileSystem %s; there are %d", need, name, len(w.Clients)), true
 	}
 	return unplaced(w)

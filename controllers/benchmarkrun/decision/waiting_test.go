@@ -284,7 +284,7 @@ func TestWhatARunWaitsFor(t *testing.T) {
 			},
 			reason: v1alpha1.ReasonAllPointsSucceeded, rests: true,
 			check: func(g *WithT, d Decision) {
-				g.Expect(d.Exported).To(Equal("could not be taken to s3://lab/sweep-uid: Job sweep-export: no such bucket"))
+				g.Expect(d.Exported).To(Equal("could not be exported to s3://lab/sweep-uid: Job sweep-export: no such bucket"))
 			},
 		},
 		"a point that was disturbed too often fails the run, with the cause": {

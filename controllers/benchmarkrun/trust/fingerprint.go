@@ -113,7 +113,7 @@ func (f Fingerprint) DiffersFrom(before Fingerprint) string {
 	case short && f.digest()[digested] == was:
 		return ""
 	case short:
-		return fmt.Sprintf("a daemon, a StorageTarget or a mount has changed; which of them is not kept, because FileSystem and clients are %d of them", len(f))
+		return fmt.Sprintf("a daemon, a StorageTarget or a mount has changed; nobody knows which, because the run keeps no names of %d of them", len(f))
 	case before.isByNode():
 		f = f.byNode()
 	}

@@ -4,37 +4,81 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"testing"
+	"time"
 
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// Scale measures each question to a backend alone, by the number of storage nodes. The input of a size has all that was seen of a
-// filesystem that is well, and no allocation: Scale adds the backend's own. refused is 1 where a filesystem of this size is refused.
-func Scale(b *testing.B, of backend.Backend, sizes []int, input func(t testing.TB, nodes int) backend.Input) {
+// Sizes are the numbers of storage nodes that Scale measures.
+var Sizes = []int{125, 250, 500, 1000}
+
+// Scale measures each question to a backend, by the number of storage nodes: one row for each size, a column of milliseconds for each
+// question, and "pass", which is Allocate, Members and Observe together, as in each pass of the controller. The last row has the exponents
+// of growth. The input of a size has all that was seen of a filesystem that is well, and no allocation: Scale adds the backend's own. The
+// column refused is 1 where a filesystem of this size is refused.
+func Scale(b *testing.B, of backend.Backend, input func(t testing.TB, nodes int) backend.Input) {
 	b.Helper()
-	for _, nodes := range sizes {
+	grew := map[string][]time.Duration{}
+	for _, nodes := range Sizes {
 		in := input(b, nodes)
 		Remember(b, of, &in)
+		var err error
 		questions := []struct {
-			name string
-			ask  func() error
+			name   string
+			ask    func()
+			inPass bool
 		}{
-			{"Allocate", func() error { _, err := of.Allocate(in); return err }},
-			{"Nodes", func() error { of.Nodes(in); return nil }},
-			{"Members", func() error { _, err := of.Members(in); return err }},
-			{"Observe", func() error { of.Observe(in); return nil }},
+			{"Allocate", func() { _, err = of.Allocate(in) }, true},
+			{"Members", func() { _, err = of.Members(in) }, true},
+			{"Observe", func() { of.Observe(in) }, true},
+			{"Nodes", func() { of.Nodes(in) }, false},
 		}
-		for _, question := range questions {
-			b.Run(fmt.Sprintf("nodes=%d/%s", nodes, question.name), func(b *testing.B) {
-				var err error
-				for b.Loop() {
-					err = question.ask()
+		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
+			took, pass, failed := make([]time.Duration, len(questions)), time.Duration(0), 0.0
+			for b.Loop() {
+				for i, question := range questions {
+					started := time.Now()
+					question.ask()
+					took[i] += time.Since(started)
+					failed = max(failed, refused(b, err))
 				}
-				b.ReportMetric(refused(b, err), "refused")
-			})
-		}
+			}
+			for i, question := range questions {
+				took[i] /= time.Duration(b.N)
+				b.ReportMetric(milliseconds(took[i]), question.name+"-ms")
+				grew[question.name] = append(grew[question.name], took[i])
+				if question.inPass {
+					pass += took[i]
+				}
+			}
+			b.ReportMetric(milliseconds(pass), "pass-ms")
+			b.ReportMetric(0, "ns/op") // the columns say it
+			b.ReportMetric(failed, "refused")
+		})
 	}
+	b.Run("exponents", func(b *testing.B) {
+		for _, question := range backend.SortedKeys(grew) {
+			if took := grew[question]; len(took) == len(Sizes) {
+				b.ReportMetric(exponent(took), question+"-exponent")
+			}
+		}
+		b.ReportMetric(0, "ns/op")
+	})
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// exponent of growth is the slope of the line through the logarithms that lies nearest to what was measured at Sizes.
+func exponent(took []time.Duration) float64 {
+	var x, y, xx, xy float64
+	for i, t := range took {
+		size, time := math.Log(float64(Sizes[i])), math.Log(float64(t))
+		x, y, xx, xy = x+size, y+time, xx+size*size, xy+size*time
+	}
+	n := float64(len(took))
+	return (n*xy - x*y) / (n*xx - x*x)
 }
 
 // refused is 1 for an error that a person has to mend, 0 for none.

@@ -117,7 +117,6 @@ type allocator struct {
 	in      backend.Input
 	status  *v1alpha1.BeeGFSStatus
 	records *backend.Records
-	disks   backend.Disks
 	// adopted are the ids of an earlier filesystem, and promised those that the status has used up for who has not got them yet.
 	adopted, promised map[server]v1alpha1.GivenServerID
 	// giving are the ids that are used up, and not recorded yet, open is how many, and more is true when others have to wait because these are
@@ -143,7 +142,7 @@ func allocate(in backend.Input, metadataNodes []string, pools []backend.PoolReco
 		return nil, err
 	}
 	a := &allocator{
-		in: in, status: status, records: backend.NewRecords(in), disks: backend.DisksOf(in),
+		in: in, status: status, records: backend.NewRecords(in),
 		adopted: map[server]v1alpha1.GivenServerID{}, promised: map[server]v1alpha1.GivenServerID{}, giving: map[server]v1alpha1.GivenServerID{},
 	}
 	for _, node := range status.Giving {
@@ -403,8 +402,8 @@ func (a *allocator) metadata(node string, slot int32) error {
 }
 
 // metadataDisks are the disks that were chosen for a metadata server: one.
-func metadataDisks(in backend.Input, node string, slot int32) []v1alpha1.StorageTarget {
-	return slices.DeleteFunc(backend.TargetsOf(in, v1alpha1.RoleMetadata, "", node), func(t v1alpha1.StorageTarget) bool {
+func metadataDisks(in backend.Input, node string, slot int32) []*v1alpha1.StorageTarget {
+	return slices.DeleteFunc(backend.TargetsOf(in, v1alpha1.RoleMetadata, "", node), func(t *v1alpha1.StorageTarget) bool {
 		return t.Spec.Instance != slot
 	})
 }
@@ -460,7 +459,7 @@ func (a *allocator) storageTargets(pool, node string) []string {
 			}
 		}
 	}
-	for _, t := range a.disks.On(v1alpha1.RoleStorage, pool, node) {
+	for t := range a.in.TargetsOn(v1alpha1.RoleStorage, pool, node) {
 		names = append(names, t.Name)
 	}
 	slices.Sort(names)
@@ -473,12 +472,9 @@ func (a *allocator) observe() {
 	if now != nil && a.in.State.MetadataMirrored && a.status.MetadataMirrored == nil {
 		a.status.MetadataMirrored = now
 	}
-	disks := map[string]bool{}
-	for i := range a.in.Targets {
-		disks[a.in.Targets[i].Name] = true
-	}
-	serve, drained, retired := serving(a.in), drainedTargets(a.in), map[string]bool{}
-	for _, name := range retirable(a.in) {
+	v := viewOf(a.in)
+	serve, drained, retired := serving(a.in), v.drainedTargets(), map[string]bool{}
+	for _, name := range v.retirable() {
 		retired[name] = true
 	}
 	for _, given := range backend.GivenOn(a.records.All()) {
@@ -492,7 +488,7 @@ func (a *allocator) observe() {
 			if given.Role != v1alpha1.RoleStorage || isDirectory(target.Name) {
 				continue
 			}
-			if !disks[target.Name] { // what became of a disk that was taken out is known, and stays so
+			if a.in.TargetNamed(target.Name) == nil { // what became of a disk that was taken out is known, and stays so
 				if target.Drained != nil && target.TakenOut == nil {
 					target.TakenOut = now
 				}

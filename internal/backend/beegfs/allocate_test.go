@@ -99,7 +99,7 @@ func TestRecordRefuses(t *testing.T) {
 		},
 		"a pool that is called like the one for drained targets": {
 			change: func(in *backend.Input) { in.FileSystem.Spec.StoragePools[1].Name = "draining" },
-			reason: v1alpha1.ReasonInvalidSpec, says: `no storage pool can be called "draining"`,
+			reason: v1alpha1.ReasonInvalidSpec, says: `a storage pool can't be named "draining"`,
 		},
 		"a chunk size that is no power of two": {
 			change: func(in *backend.Input) {

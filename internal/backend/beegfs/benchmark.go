@@ -68,7 +68,7 @@ func (Backend) BenchmarkJob(in backend.Input, request backend.BenchmarkRequest) 
 		spec.ManageCall{Argv: t.Bench("stop", targets, nil), Always: true, MayFail: true},
 		spec.ManageCall{Argv: t.Bench("status", targets, nil), While: busy, Always: true, MayFail: true},
 		spec.ManageCall{Name: "clean", Argv: t.Bench("clean", targets, nil), Fails: failed, Always: true})
-	b := builder{in: in, management: node, told: map[string][]byte{}}
+	b := builder{view: &view{in: in}, management: node, told: map[string][]byte{}}
 	object, err := b.job(jobSpec{
 		name: request.Name, component: componentBenchmark, verb: "manage", nodes: []string{in.FileSystem.Status.Metadata.Node},
 		told:     spec.Manage{Calls: calls, TimeoutSeconds: int64(request.Timeout.Seconds())},

@@ -2,6 +2,7 @@ package beegfs
 
 import (
 	"cmp"
+	"container/heap"
 	"fmt"
 	"math"
 	"slices"
@@ -25,17 +26,17 @@ func pairs(members []member, domains backend.Domains) [][2]int32 {
 	pair := func(a, b int32) { out = append(out, [2]int32{min(a, b), max(a, b)}) }
 	left := sides(members, domains)
 	for len(left) > 1 {
-		a, b := left.pop(), left.pop()
+		a, b := left.first(), left.first()
 		pair(a.take(), b.take())
-		left.push(a)
-		left.push(b)
+		left.back(a)
+		left.back(b)
 	}
 	for len(left) == 1 && len(left[0].parts) > 1 {
 		nodes := &left[0].parts
-		a, b := nodes.pop(), nodes.pop()
+		a, b := nodes.first(), nodes.first()
 		pair(a.take(), b.take())
-		nodes.push(a)
-		nodes.push(b)
+		nodes.back(a)
+		nodes.back(b)
 	}
 	slices.SortFunc(out, func(a, b [2]int32) int { return cmp.Compare(a[0], b[0]) })
 	return out
@@ -65,12 +66,12 @@ func sides(members []member, domains backend.Domains) queue {
 		if all[domain.String()] == nil {
 			all[domain.String()] = &side{name: domain.String()}
 		}
-		all[domain.String()].parts.push(node)
+		all[domain.String()].parts.back(node)
 		all[domain.String()].count += node.count
 	}
 	var out queue
 	for _, domain := range all {
-		out.push(domain)
+		out.back(domain)
 	}
 	return out
 }
@@ -79,9 +80,9 @@ func sides(members []member, domains backend.Domains) queue {
 func (s *side) take() int32 {
 	s.count--
 	if len(s.parts) > 0 {
-		node := s.parts.pop()
+		node := s.parts.first()
 		id := node.take()
-		s.parts.push(node)
+		s.parts.back(node)
 		return id
 	}
 	id := s.ids[0]
@@ -89,23 +90,39 @@ func (s *side) take() int32 {
 	return id
 }
 
-// queue has the side with most members first, and those with as many by name. It has none without members.
+// queue is a heap of sides: the one with most members is the first, and those with as many go by name. It has none without members.
 type queue []*side
 
-func (q *queue) pop() *side {
-	first := (*q)[0]
-	*q = slices.Delete(*q, 0, 1)
-	return first
+// first takes the first one out.
+func (q *queue) first() *side { return heap.Pop(q).(*side) }
+
+// back puts a side in again, unless it has no members left.
+func (q *queue) back(s *side) {
+	if s.count > 0 {
+		heap.Push(q, s)
+	}
 }
 
-func (q *queue) push(s *side) {
-	if s.count == 0 {
-		return
-	}
-	at, _ := slices.BinarySearchFunc(*q, s, func(a, b *side) int {
-		return cmp.Or(cmp.Compare(b.count, a.count), strings.Compare(a.name, b.name))
-	})
-	*q = slices.Insert(*q, at, s)
+// Len implements heap.Interface.
+func (q queue) Len() int { return len(q) }
+
+// Less implements heap.Interface.
+func (q queue) Less(i, j int) bool {
+	return cmp.Or(cmp.Compare(q[j].count, q[i].count), strings.Compare(q[i].name, q[j].name)) < 0
+}
+
+// Swap implements heap.Interface.
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+
+// Push implements heap.Interface.
+func (q *queue) Push(s any) { *q = append(*q, s.(*side)) }
+
+// Pop implements heap.Interface.
+func (q *queue) Pop() any {
+	last := len(*q) - 1
+	s := (*q)[last]
+	*q = (*q)[:last]
+	return s
 }
 
 // nodesByID are the nodes of the storage targets, or of the metadata servers, by the number that they were given.

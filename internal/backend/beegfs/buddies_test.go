@@ -105,7 +105,7 @@ func mirrored(t *testing.T, racksOf map[string]string) backend.Input {
 	} {
 		var members []member
 		for _, id := range backend.SortedKeys(of) {
-			if t := listed(in.State, role, id); role == v1alpha1.RoleMetadata || t.PoolID == poolID(0) {
+			if t := listed(in, role, id); role == v1alpha1.RoleMetadata || t.PoolID == poolID(0) {
 				members = append(members, member{id, of[id]})
 			}
 		}
@@ -113,7 +113,9 @@ func mirrored(t *testing.T, racksOf map[string]string) backend.Input {
 			in.State.Mirrors = append(in.State.Mirrors, backend.Mirror{Role: role, ID: int32(i) + 1, Primary: group[0], Secondary: group[1]})
 		}
 	}
-	slices.SortFunc(in.State.Mirrors, func(a, b backend.Mirror) int { return cmp.Compare(a.Primary, b.Primary) })
+	slices.SortFunc(in.State.Mirrors, func(a, b backend.Mirror) int {
+		return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Primary, b.Primary))
+	})
 	if racksOf != nil {
 		racks(&in, racksOf)
 	}
@@ -151,13 +153,14 @@ func TestServersAreRestartedTogetherOnlyWhereEveryBuddyIsProvenElsewhere(t *test
 		"none while BeeGFS does not answer":            {racks: apart, change: func(in *backend.Input) { in.State = nil }},
 		"no metadata server before it is all mirrored": {racks: apart, pods: storage, change: func(in *backend.Input) { in.State.MetadataMirrored = false }},
 		"not the server whose buddy is behind": {racks: apart, pods: append(slices.Clone(metadata), storage[1]), change: func(in *backend.Input) {
-			listed(in.State, v1alpha1.RoleStorage, first(in, v1alpha1.RoleStorage).Secondary).Consistency = cli.Behind
+			listed(*in, v1alpha1.RoleStorage, first(in, v1alpha1.RoleStorage).Secondary).Consistency = cli.Behind
 		}},
 		"not the server whose buddy is offline": {racks: apart, pods: append(slices.Clone(metadata), storage[1]), change: func(in *backend.Input) {
-			listed(in.State, v1alpha1.RoleStorage, first(in, v1alpha1.RoleStorage).Secondary).Online = false
+			listed(*in, v1alpha1.RoleStorage, first(in, v1alpha1.RoleStorage).Secondary).Online = false
 		}},
 		"not the servers of which one target has no buddy": {racks: apart, pods: metadata, change: func(in *backend.Input) {
-			in.State.Mirrors = slices.DeleteFunc(in.State.Mirrors, func(m backend.Mirror) bool { return m == first(in, v1alpha1.RoleStorage) })
+			gone := first(in, v1alpha1.RoleStorage)
+			in.State.Mirrors = slices.DeleteFunc(in.State.Mirrors, func(m backend.Mirror) bool { return m == gone })
 		}},
 		"not the server of which a disk was taken out with what is on it, nor its buddy": {racks: apart, pods: metadata, change: func(in *backend.Input) {
 			target := first(in, v1alpha1.RoleStorage).Primary

@@ -197,6 +197,12 @@ func given(in backend.Input) []string {
 	return out
 }
 
+// look is the view of a filesystem as it is now.
+func look(in backend.Input) *view { return viewOf(in.Indexed()) }
+
+// workOf is what has to be done in a filesystem.
+func workOf(in backend.Input) work { return look(in).workLeft() }
+
 // give records what was given to a server.
 func give(in *backend.Input, node string, member v1alpha1.NodeMember) {
 	records := backend.NewRecords(*in)

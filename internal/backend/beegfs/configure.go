@@ -39,24 +39,25 @@ type poolJob struct {
 	ready bool
 }
 
-// workOf compares what BeeGFS says of itself with the spec. Nothing is known while it says nothing.
-func workOf(in backend.Input) work {
+// workLeft compares what BeeGFS says of itself with the spec. Nothing is known while it says nothing.
+func (v *view) workLeft() work {
+	in := v.in
 	if in.State == nil {
 		return work{}
 	}
 	w, t := work{}, toolOf(in)
-	w.placeTargets(in, t)
+	w.placeTargets(v, t)
 	placed := len(w.commands) == 0
 	if placed {
-		w.mirrorStorage(in, t)
+		w.mirrorStorage(v, t)
 		w.mirrorMetadata(in, t)
 	}
-	commands, why := removals(in, t)
+	commands, why := v.removals(t)
 	w.commands, w.why = append(w.commands, commands...), append(w.why, why...)
 	if len(w.commands) > 0 {
 		w.name = backend.ChildName(in.FileSystem, configurePrefix+backend.Hash(w.commands))
 	}
-	w.pools = poolJobs(in, t)
+	w.pools = poolJobs(v, t)
 	for _, p := range w.pools {
 		if job := jobNamed(in, p.name); job == nil || !job.Succeeded {
 			w.why = append(w.why, fmt.Sprintf("the directory of a pool is not made or its stripes not set (job %s)", p.name))
@@ -86,17 +87,17 @@ func (w *work) do(why string, commands ...[]string) {
 }
 
 // placeTargets makes the pools, and brings each target into its own. Without a license, BeeGFS 8 would refuse all of it.
-func (w *work) placeTargets(in backend.Input, t cli.Tool) {
-	drains := drainsOf(in)
+func (w *work) placeTargets(v *view, t cli.Tool) {
+	in := v.in
 	type way struct{ from, to int32 }
 	moves := map[way][]int32{}
 	needsDraining := false
-	for _, target := range targetsOf(in) {
+	for _, target := range v.targets {
 		if target.said == nil {
 			continue
 		}
 		to := poolID(target.slot)
-		if isDraining(drains, target.id) {
+		if v.isDraining(target.id) {
 			to, needsDraining = drainingPoolID, true
 		}
 		if from := target.poolNow(); from != to && from != 0 && target.mirror == 0 {
@@ -132,7 +133,7 @@ func (w *work) placeTargets(in backend.Input, t cli.Tool) {
 	for _, m := range ways {
 		ids := moves[m]
 		slices.Sort(ids)
-		w.do(fmt.Sprintf("in pool %d are targets (%s) that belong into pool %s (%d)", m.from, listOf(ids), names[m.to], m.to), t.Move(m.from, m.to, ids)...)
+		w.do(fmt.Sprintf("pool %d has targets (%s) that belong in pool %s (%d)", m.from, listOf(ids), names[m.to], m.to), t.Move(m.from, m.to, ids)...)
 	}
 }
 
@@ -146,15 +147,15 @@ func listOf(ids []int32) string {
 
 // mirrorStorage makes buddy groups of the targets of mirrored pools, when all that were given a number are there: with more of them,
 // fewer stay alone.
-func (w *work) mirrorStorage(in backend.Input, t cli.Tool) {
-	all, domains := targetsOf(in), backend.NewDomains(in)
+func (w *work) mirrorStorage(v *view, t cli.Tool) {
+	in, domains := v.in, backend.NewDomains(v.in)
 	for _, pool := range in.FileSystem.Spec.StoragePools {
 		if backend.Copies(pool) < 2 || !has(in, featureMirrors) {
 			continue
 		}
 		var free []member
 		complete, mirrored := true, false
-		for _, target := range all {
+		for _, target := range v.targets {
 			if target.pool.Name != pool.Name {
 				continue
 			}
@@ -173,7 +174,7 @@ func (w *work) mirrorStorage(in backend.Input, t cli.Tool) {
 			// They were made once: this is not the store of the management service that they are in, and other groups would not find
 			// the data of those.
 			w.why = append(w.why, fmt.Sprintf(
-				"BeeGFS lists no buddy group of pool %s, and it had some: bring back the store of the management service; new groups would lose what the old ones hold",
+				"BeeGFS lists no buddy group of pool %s, which had some: bring back the store of the management service; new groups would lose what the old ones hold",
 				pool.Name))
 		case !complete:
 			w.why = append(w.why, fmt.Sprintf("buddy groups of pool %s are made when all its targets are online, and their nodes in the cluster", pool.Name))
@@ -193,10 +194,10 @@ func (w *work) mirrorMetadata(in backend.Input, t cli.Tool) {
 	var free []member
 	complete, domains := true, backend.NewDomains(in)
 	for _, a := range metadataServers(in) {
-		s := serverOf(in.State, v1alpha1.RoleMetadata, a.ID)
+		s := serverOf(in, v1alpha1.RoleMetadata, a.ID)
 		_, known := domains.Of(a.Node)
 		complete = complete && s != nil && s.Online && known
-		if mirrorOf(in.State, v1alpha1.RoleMetadata, a.ID) == 0 {
+		if mirrorOf(in, v1alpha1.RoleMetadata, a.ID) == 0 {
 			free = append(free, member{a.ID, a.Node})
 		}
 	}
@@ -216,9 +217,9 @@ func (w *work) mirrorMetadata(in backend.Input, t cli.Tool) {
 		}
 	case in.State.MetadataMirrored:
 	case !awaitsMirror(in):
-		w.why = append(w.why, "the metadata is not mirrored, and can't be while clients have mounted the filesystem: take spec.clients out until it is")
+		w.why = append(w.why, "the metadata is not mirrored, and can't be while clients have mounted the filesystem: remove spec.clients until it is mirrored")
 	case len(in.State.Sessions) > 0:
-		w.why = append(w.why, "the metadata is mirrored when BeeGFS has forgotten its last client, which it does half an hour after it was there")
+		w.why = append(w.why, "the metadata is mirrored when BeeGFS has forgotten the last client, half an hour after that client left")
 	default:
 		w.do("the metadata is not mirrored yet", t.MirrorMetadata())
 	}
@@ -231,7 +232,8 @@ const (
 )
 
 // poolJobs make the directories of the pools.
-func poolJobs(in backend.Input, t cli.Tool) []poolJob {
+func poolJobs(v *view, t cli.Tool) []poolJob {
+	in := v.in
 	var out []poolJob
 	for i, pool := range in.FileSystem.Spec.StoragePools {
 		slot, ok := in.PoolSlot(pool.Name)
@@ -240,7 +242,7 @@ func poolJobs(in backend.Input, t cli.Tool) []poolJob {
 		}
 		out = append(out, poolJob{
 			name: poolJobName(in, pool), commands: poolCommands(t, pool, ownPool(in.FileSystem, pool.Name).Striping, poolID(slot), i == 0),
-			ready: poolReady(in, pool, poolID(slot)),
+			ready: poolReady(v, pool, poolID(slot)),
 		})
 	}
 	return out
@@ -278,12 +280,12 @@ func poolCommands(t cli.Tool, pool v1alpha1.StoragePoolSpec, striping *v1alpha1.
 
 // poolReady is true when a pool has targets, or buddy groups where it is mirrored, and a metadata server to make directories. What is made
 // before the metadata is mirrored would never be mirrored.
-func poolReady(in backend.Input, pool v1alpha1.StoragePoolSpec, id int32) bool {
-	metadata := slices.ContainsFunc(in.State.Servers, func(s backend.Server) bool { return s.Role == v1alpha1.RoleMetadata && s.Online })
-	placed := slices.ContainsFunc(targetsOf(in), func(t target) bool {
+func poolReady(v *view, pool v1alpha1.StoragePoolSpec, id int32) bool {
+	metadata := slices.ContainsFunc(v.in.State.Servers, func(s backend.Server) bool { return s.Role == v1alpha1.RoleMetadata && s.Online })
+	placed := slices.ContainsFunc(v.targets, func(t target) bool {
 		return t.pool.Name == pool.Name && t.poolNow() == id && (backend.Copies(pool) < 2 || t.mirror != 0)
 	})
-	return metadata && placed && (in.State.MetadataMirrored || !mirrorsMetadata(in.FileSystem))
+	return metadata && placed && (v.in.State.MetadataMirrored || !mirrorsMetadata(v.in.FileSystem))
 }
 
 // jobs are what has to be done to make BeeGFS as the spec says. While BeeGFS says nothing of itself, the jobs that are there go on, and
@@ -296,7 +298,7 @@ func (b *builder) jobs() ([]client.Object, error) {
 	if b.in.State == nil {
 		return append(b.configureJobs(func(backend.Job) bool { return true }), out...), nil
 	}
-	w := workOf(b.in)
+	w := b.workLeft()
 	for _, p := range w.pools {
 		switch {
 		case jobNamed(b.in, p.name) != nil:
@@ -410,14 +412,7 @@ func (b *builder) job(s jobSpec) (client.Object, error) {
 }
 
 // jobNamed is what is known of a job, nil when it is not there.
-func jobNamed(in backend.Input, name string) *backend.Job {
-	for i := range in.Jobs {
-		if in.Jobs[i].Name == name {
-			return &in.Jobs[i]
-		}
-	}
-	return nil
-}
+func jobNamed(in backend.Input, name string) *backend.Job { return in.JobNamed(name) }
 
 func jobSucceeded(in backend.Input, name string) bool {
 	job := jobNamed(in, name)
@@ -437,7 +432,7 @@ func (w work) progress(in backend.Input) string {
 		case job.Failed:
 			says = append(says, fmt.Sprintf("job %s failed, and is tried again: %s", name, cmp.Or(job.Message, "its log says why")))
 		case job.Succeeded:
-			says = append(says, fmt.Sprintf("job %s has done it, and BeeGFS does not show it; it is tried again", name))
+			says = append(says, fmt.Sprintf("job %s has ended, but BeeGFS does not show the change; the job runs again", name))
 		default:
 			says = append(says, strings.TrimSuffix(fmt.Sprintf("job %s does it: %s", name, job.Message), ": "))
 		}
@@ -452,7 +447,8 @@ func (w work) progress(in backend.Input) string {
 const patience = 10 * time.Minute
 
 // repeats are the jobs that have ended and whose effect does not show.
-func repeats(in backend.Input, w work) []string {
+func repeats(v *view, w work) []string {
+	in := v.in
 	if in.State == nil {
 		return nil
 	}
@@ -465,7 +461,7 @@ func repeats(in backend.Input, w work) []string {
 			out = append(out, p.name)
 		}
 	}
-	for _, d := range drainsOf(in) {
+	for _, d := range v.drains {
 		for _, name := range drainJobs(in.FileSystem, d.id) {
 			job := jobNamed(in, name)
 			switch {

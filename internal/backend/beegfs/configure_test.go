@@ -264,7 +264,7 @@ func TestAJobWhoseEffectDoesNotShowIsRepeated(t *testing.T) {
 	in.Jobs = []backend.Job{{Name: workOf(in).name, Component: componentConfigure, Succeeded: true}}
 	seen := New().Observe(in)
 	g.Expect(seen.Repeat).To(HaveExactElements(workOf(in).name), "beegfs-ctl --modifystoragepool ends with exit code 0 when it has moved nothing")
-	g.Expect(seen.Problems[0].Message).To(ContainSubstring("has done it, and BeeGFS does not show it; it is tried again"))
+	g.Expect(seen.Problems[0].Message).To(ContainSubstring("has ended, but BeeGFS does not show the change; the job runs again"))
 	made, kept := jobsOf(t, in)
 	g.Expect(made).To(HaveLen(1))
 	g.Expect(kept).To(HaveExactElements(workOf(in).name))

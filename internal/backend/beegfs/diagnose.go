@@ -64,11 +64,12 @@ func (o *observer) serves() bool {
 			return false
 		}
 	}
+	initialized := map[int32]bool{}
+	for _, t := range o.targets {
+		initialized[t.id] = initialized[t.id] || t.initialized != nil
+	}
 	for _, t := range o.seen.Targets {
-		known := listed(o.in.State, v1alpha1.RoleStorage, t.ID) != nil
-		for _, of := range o.targets {
-			known = known || of.id == t.ID && of.initialized != nil
-		}
+		known := listed(o.in, v1alpha1.RoleStorage, t.ID) != nil || initialized[t.ID]
 		// A target that was never in the filesystem holds nothing, and neither does one that was emptied.
 		if known && !t.Online && !t.Removable && !o.buddies.serves(v1alpha1.RoleStorage, t.ID) {
 			return false
@@ -88,7 +89,7 @@ func (o *observer) wrongTargets() (unproven, missing, inconsistent []string) {
 	waits := map[string]bool{}
 	for _, t := range o.targets {
 		if t.disk != nil {
-			_, why := backend.Proven(*t.disk)
+			_, why := backend.Proven(t.disk)
 			waits[t.name] = why != ""
 		}
 	}
@@ -128,22 +129,19 @@ func (o *observer) inconsistent() []string {
 }
 
 // isGiven is true for a target that has a number from the operator.
-func (o *observer) isGiven(t backend.Target) bool { return o.nameOf(t) != "" }
+func (o *observer) isGiven(t backend.Target) bool {
+	_, storage := o.given.targets[t.ID]
+	_, metadata := o.given.servers[place{v1alpha1.RoleMetadata, t.ID}]
+	return t.Role == v1alpha1.RoleMetadata && metadata || t.Role != v1alpha1.RoleMetadata && storage
+}
 
 // nameOf is a target that BeeGFS lists, in the operator's words; empty for a foreign one.
 func (o *observer) nameOf(t backend.Target) string {
-	for _, a := range o.given {
-		if a.Role == v1alpha1.RoleMetadata && t.Role == v1alpha1.RoleMetadata && a.ID == t.ID {
-			return a.Instance()
-		}
-		if a.Role != v1alpha1.RoleStorage || t.Role == v1alpha1.RoleMetadata {
-			continue
-		}
-		for _, given := range a.Targets {
-			if given.ID == t.ID {
-				return fmt.Sprintf("target %d of %s", t.ID, a.Instance())
-			}
-		}
+	if t.Role == v1alpha1.RoleMetadata {
+		return o.given.servers[place{t.Role, t.ID}]
+	}
+	if server, ok := o.given.targets[t.ID]; ok {
+		return fmt.Sprintf("target %d of %s", t.ID, server)
 	}
 	return ""
 }
@@ -216,8 +214,7 @@ func (o *observer) diagnoseMembers() {
 		if s.Role != v1alpha1.RoleMetadata && s.Role != v1alpha1.RoleStorage {
 			continue
 		}
-		given := slices.ContainsFunc(o.given, func(a backend.Given) bool { return a.Role == s.Role && a.ID == s.ID })
-		if !given {
+		if _, given := o.given.servers[place{s.Role, s.ID}]; !given {
 			unknown = append(unknown, fmt.Sprintf("%s server %d at %s", strings.ToLower(string(s.Role)), s.ID, backend.Address(s.IP, s.Port)))
 		}
 	}
@@ -236,9 +233,7 @@ func (o *observer) diagnoseMembers() {
 func (o *observer) diagnoseServers() {
 	var servers []string
 	for _, i := range o.seen.Instances {
-		hasTargets := slices.ContainsFunc(o.seen.Targets, func(t v1alpha1.TargetStatus) bool {
-			return i.Role == v1alpha1.RoleStorage && t.Node == i.Node && t.StoragePool == i.StoragePool
-		})
+		hasTargets := i.Role == v1alpha1.RoleStorage && len(o.ofServer[serverPlace{i.StoragePool, i.Node}]) > 0
 		if !i.Online && !hasTargets && !o.leaving(i) {
 			servers = append(servers, fmt.Sprintf("%s (%s)", i.Name, i.Message))
 		}
@@ -250,7 +245,7 @@ func (o *observer) diagnoseServers() {
 
 // leaving is true for a storage server all of whose targets were taken out: drained, or removed from BeeGFS by hand.
 func (o *observer) leaving(i v1alpha1.InstanceStatus) bool {
-	all := leftoversOf(o.leftovers, i.Name)
+	all := o.leftOn[i.Name]
 	return len(all) > 0 && !slices.ContainsFunc(all, func(l leftover) bool { return l.Drained == nil && l.said != nil })
 }
 

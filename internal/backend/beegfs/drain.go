@@ -24,23 +24,28 @@ type drain struct {
 
 // drainsOf are the targets that are to be taken out. One that is in the pool draining stays there; of the others, at least one
 // target of each pool has to stay, and be there to take the files.
-func drainsOf(in backend.Input) []drain {
-	all := targetsOf(in)
-	leaving := map[int32]bool{}
-	for _, t := range all {
-		if t.asked() && t.poolNow() == drainingPoolID {
-			leaving[t.id] = true
+func drainsOf(v *view) []drain {
+	// takers counts the targets of each pool that stay, as far as it is decided.
+	takers := map[string]int{}
+	for i := range v.targets {
+		if t := &v.targets[i]; t.takes() {
+			takers[t.pool.Name]++
 		}
 	}
 	var out []drain
-	for _, t := range all {
+	for i := range v.targets {
+		t := &v.targets[i]
 		if !t.asked() {
 			continue
 		}
-		d := drain{target: t}
+		d := drain{target: *t}
 		if t.poolNow() != drainingPoolID {
-			if d.waits = staysFor(in, t, all, leaving); d.waits == "" {
-				leaving[t.id] = true
+			others := takers[t.pool.Name]
+			if t.takes() {
+				others--
+			}
+			if d.waits = v.staysFor(t, others); d.waits == "" {
+				takers[t.pool.Name] = others
 			}
 		}
 		out = append(out, d)
@@ -48,25 +53,25 @@ func drainsOf(in backend.Input) []drain {
 	return out
 }
 
-// staysFor says why a target is not drained now; empty when it may be.
-func staysFor(in backend.Input, t target, all []target, leaving map[int32]bool) string {
-	takers := slices.ContainsFunc(all, func(other target) bool {
-		return other.id != t.id && other.pool.Name == t.pool.Name && !leaving[other.id] && other.online() && other.poolNow() == poolID(other.slot)
-	})
+// takes is true for a target that gets the files of its pool.
+func (t *target) takes() bool { return t.online() && t.poolNow() == poolID(t.slot) }
+
+// staysFor says why a target is not drained now, when so many others of its pool stay; empty when it may be.
+func (v *view) staysFor(t *target, others int) string {
 	switch {
 	case t.mirror != 0:
 		return fmt.Sprintf("refused: target %d is one side of buddy group %d, and BeeGFS can't take a target out of a buddy group that holds data", t.id, t.mirror)
-	case backend.Copies(t.pool) > 1:
+	case backend.Copies(*t.pool) > 1:
 		return fmt.Sprintf("refused: pool %s is mirrored", t.pool.Name)
-	case !has(in, featurePools):
-		return "refused: BeeGFS 8 keeps new files off a target only in a storage pool of its own, which wants a license (" + featurePools + ")"
+	case !has(v.in, featurePools):
+		return "refused: BeeGFS 8 can keep new files off a target only by a storage pool of its own, which needs a license (" + featurePools + ")"
 	case t.said == nil || !t.said.Online:
 		return "what is on it can be moved when it is online"
-	case !t.disk.Spec.WritersStopped && len(mountedBy(in)) > 0:
+	case !t.disk.Spec.WritersStopped && len(v.mounted()) > 0:
 		return fmt.Sprintf("refused: the filesystem is mounted by %s, and BeeGFS moves files without locking them: what is written to a file meanwhile may be lost; "+
-			"stop what writes, then set spec.writersStopped of the StorageTarget", strings.Join(mountedBy(in), ", "))
-	case !takers:
-		return fmt.Sprintf("refused: no other target of pool %s is online and stays; add one first, to take its files", t.pool.Name)
+			"stop what writes, then set spec.writersStopped of the StorageTarget", strings.Join(v.mounted(), ", "))
+	case others == 0:
+		return fmt.Sprintf("refused: pool %s has no other target that is online, stays, and could take the files; add one first", t.pool.Name)
 	default:
 		return ""
 	}
@@ -79,8 +84,8 @@ func mountedBy(in backend.Input) []string {
 	if in.State != nil {
 		for _, s := range in.State.Sessions {
 			name := s.IP
-			if i := slices.IndexFunc(in.Nodes, func(n backend.Node) bool { return n.IP == s.IP }); i >= 0 {
-				name = in.Nodes[i].Name
+			if n, ok := in.NodeAt(s.IP); ok {
+				name = n.Name
 			}
 			out = append(out, name)
 		}
@@ -100,15 +105,16 @@ func mountedBy(in backend.Input) []string {
 }
 
 // isDraining is true when a target is to be in the pool draining.
-func isDraining(drains []drain, id int32) bool {
-	return slices.ContainsFunc(drains, func(d drain) bool { return d.id == id && d.waits == "" })
+func (v *view) isDraining(id int32) bool {
+	d := v.drainOf[id]
+	return d != nil && d.waits == ""
 }
 
 // FilesIn are the directories with the chunks of each target that is in the pool draining.
 func (Backend) FilesIn(in backend.Input) map[string][]string {
 	out := map[string][]string{}
-	for _, t := range targetsOf(in) {
-		if !t.asked() || t.id == 0 || !backend.Finished(*t.disk) {
+	for _, t := range targetsOf(in.Indexed()) {
+		if !t.asked() || t.id == 0 || !backend.Finished(t.disk) {
 			continue
 		}
 		// While nothing can be asked, the agent goes on.
@@ -122,7 +128,7 @@ func (Backend) FilesIn(in backend.Input) map[string][]string {
 // filesIn are the directories of a target's chunks, relative to its mountpoint (chunks, and buddymir for mirrored ones; StorageTk of 7.4.6
 // and 8.3.1).
 func (t target) filesIn() []string {
-	data := strings.TrimPrefix(path.Join(t.directory, t.dataPath()), t.directory+"/")
+	data := t.dataPath()
 	return []string{path.Join(data, "chunks"), path.Join(data, "buddymir")}
 }
 
@@ -140,15 +146,15 @@ func (t target) saysEmpty() bool {
 // drainedTargets are the targets that hold no data, by id, and since when: those of which the agent has said so, and those
 // that were recorded before. One that is no longer asked to be removed, or that is back in another pool, is not among them: it may hold
 // data again.
-func drainedTargets(in backend.Input) map[int32]time.Time {
+func (v *view) drainedTargets() map[int32]time.Time {
 	out := map[int32]time.Time{}
-	for _, t := range targetsOf(in) {
+	for _, t := range v.targets {
 		if !t.asked() || t.id == 0 || t.said != nil && t.poolNow() != drainingPoolID {
 			continue
 		}
 		if t.drained != nil {
 			out[t.id] = t.drained.Time
-		} else if when, empty := provenEmpty(in, t); empty && t.said != nil {
+		} else if when, empty := provenEmpty(v.in, t); empty && t.said != nil {
 			out[t.id] = when
 		}
 	}
@@ -195,7 +201,7 @@ func migrateName(fs *v1alpha1.FileSystem, id int32) string {
 // drainObjects are the jobs of the targets that are drained, until it is recorded that they are.
 func (b *builder) drainObjects() ([]client.Object, error) {
 	var out []client.Object
-	for _, d := range drainsOf(b.in) {
+	for _, d := range b.drains {
 		if d.drained != nil || d.id == 0 {
 			continue
 		}
@@ -218,14 +224,14 @@ func (b *builder) drainObjectsOf(d drain) ([]client.Object, error) {
 			out = append(out, backend.Keep(fs.Namespace, name))
 			continue
 		}
-		if d.poolNow() != drainingPoolID || d.disk == nil || !backend.Finished(*d.disk) {
+		if d.poolNow() != drainingPoolID || d.disk == nil || !backend.Finished(d.disk) {
 			continue
 		}
 		var job client.Object
 		var err error
 		if name == awaitEmptyName(fs, d.id) {
 			job, err = b.awaitEmptyJob(d.target)
-		} else if nodes := migrateNodes(b.in); len(nodes) > 0 && (d.disk.Spec.WritersStopped || len(mountedBy(b.in)) == 0) {
+		} else if nodes := b.movers(); len(nodes) > 0 && (d.disk.Spec.WritersStopped || len(b.mounted()) == 0) {
 			job, err = b.migrateJob(d.target, nodes)
 		}
 		if err != nil {
@@ -241,8 +247,8 @@ func (b *builder) drainObjectsOf(d drain) ([]client.Object, error) {
 // awaitEmptyJob waits, on the target's node, until the storage server has no chunk left on it (chunks, and buddymir for mirrored ones;
 // StorageTk of 7.4.6 and 8.3.1).
 func (b *builder) awaitEmptyJob(t target) (client.Object, error) {
-	data := path.Join(t.directory, t.dataPath())
-	disk := backend.MemberTarget(b.in.FileSystem, *t.disk)
+	data := path.Join(t.directory(b.in.FileSystem), t.dataPath())
+	disk := backend.MemberTarget(b.in.FileSystem, t.disk)
 	told := spec.AwaitEmpty{
 		Owner: backend.Owner(b.in.FileSystem), Target: spec.Target{Name: disk.Name, Path: disk.Path, UUID: disk.UUID},
 		Directories: []string{path.Join(data, "chunks"), path.Join(data, "buddymir")},
@@ -273,10 +279,9 @@ const drainRetries = 6
 
 // migrateNodes are the client nodes that can mount a BeeGFS.
 func migrateNodes(in backend.Input) []string {
-	o := observer{in: in, fs: in.FileSystem}
 	var out []string
 	for _, n := range backend.Matching(in.Nodes, in.FileSystem.Spec.Clients.NodeSelector) {
-		if n.Ready && o.withoutModule(n.Name) == "" {
+		if n.Ready && withoutModule(in, n.Name) == "" {
 			out = append(out, n.Name)
 		}
 	}
@@ -285,11 +290,11 @@ func migrateNodes(in backend.Input) []string {
 
 // drainMessage says how far a drain is.
 func (o *observer) drainMessage(t target) string {
-	i := slices.IndexFunc(o.drains, func(d drain) bool { return d.id == t.id })
-	if i < 0 {
+	d := o.drainOf[t.id]
+	if d == nil {
 		return ""
 	}
-	if d := o.drains[i]; d.waits != "" {
+	if d.waits != "" {
 		return d.waits
 	}
 	if t.poolNow() != drainingPoolID {
@@ -298,10 +303,10 @@ func (o *observer) drainMessage(t target) string {
 	var says []string
 	if o.fs.Spec.Clients != nil {
 		switch job := jobNamed(o.in, migrateName(o.fs, t.id)); {
-		case job == nil && len(migrateNodes(o.in)) == 0:
-			says = append(says, "no client node can mount the filesystem to move its files: status.clients says why")
-		case job == nil && !t.disk.Spec.WritersStopped && len(mountedBy(o.in)) > 0:
-			says = append(says, "its files are moved when spec.writersStopped is true: the filesystem is mounted by "+strings.Join(mountedBy(o.in), ", "))
+		case job == nil && len(o.movers()) == 0:
+			says = append(says, "no client node can mount the filesystem to move its files: status.missing of the FileSystem says why")
+		case job == nil && !t.disk.Spec.WritersStopped && len(o.mounted()) > 0:
+			says = append(says, "its files are moved when spec.writersStopped is true: the filesystem is mounted by "+strings.Join(o.mounted(), ", "))
 		case job == nil:
 			says = append(says, "the job that moves its files begins")
 		case job.Succeeded:
@@ -322,15 +327,15 @@ func (o *observer) drainMessage(t target) string {
 
 // removals are the commands that make BeeGFS forget what was drained and taken out: a target that its server no longer serves, then a
 // server without targets. A metadata server is never among them: BeeGFS 7.4 would remove even the one that holds the root directory.
-func removals(in backend.Input, tool cli.Tool) (commands []spec.Command, why []string) {
-	for _, l := range leftovers(in) {
+func (v *view) removals(tool cli.Tool) (commands []spec.Command, why []string) {
+	for _, l := range v.leftovers {
 		if l.Drained != nil && l.said != nil && !l.said.Online && l.said.PoolID == drainingPoolID {
 			commands = append(commands, spec.Command{Argv: tool.RemoveTarget(l.ID)})
 			why = append(why, fmt.Sprintf("target %d, which was taken out, is to be forgotten", l.ID))
 		}
 	}
-	for _, a := range emptied(in) {
-		if s := serverOf(in.State, v1alpha1.RoleStorage, a.ID); s != nil && !s.Online {
+	for _, a := range v.emptied() {
+		if s := serverOf(v.in, v1alpha1.RoleStorage, a.ID); s != nil && !s.Online {
 			commands = append(commands, spec.Command{Argv: tool.RemoveServer(a.ID)})
 			why = append(why, fmt.Sprintf("server %s (%d), which has no targets left, is to be forgotten", a.Instance(), a.ID))
 		}
@@ -353,7 +358,7 @@ func (Backend) Removal(fs *v1alpha1.FileSystem, target *v1alpha1.StorageTarget, 
 		Moves: "the filesystem moves the data elsewhere: ",
 	}
 	if fs.Spec.Clients == nil {
-		removal.Moves = "BeeGFS places no new files on it, and moves those that are there only from a client: give the FileSystem spec.clients, " +
+		removal.Moves = "BeeGFS places no new files on it, but only a client can move those that are there: set spec.clients of the FileSystem, " +
 			"or migrate or delete the files yourself; "
 	}
 	if len(mounted) > 0 && !target.Spec.WritersStopped {

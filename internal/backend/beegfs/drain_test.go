@@ -31,14 +31,14 @@ func TestWhetherATargetIsDrained(t *testing.T) {
 					toldOf(in, name).PoolID = drainingPoolID
 				}
 			},
-			waits: "refused: no other target of pool ssd is online and stays; add one first, to take its files",
+			waits: "refused: pool ssd has no other target that is online, stays, and could take the files; add one first",
 		},
 		"not while all that stay are away": {
 			change: func(in *backend.Input) {
 				toldOf(in, ssd1).Online = false
 				silent(in, "storage-ssd.oss2")
 			},
-			waits: "no other target of pool ssd is online and stays",
+			waits: "pool ssd has no other target that is online, stays, and could take the files",
 		},
 		"one side of a buddy group is not": {
 			change: func(in *backend.Input) {
@@ -53,7 +53,7 @@ func TestWhetherATargetIsDrained(t *testing.T) {
 		"trap 7: one of a BeeGFS 8 without a license is not, because nothing keeps new files off it": {
 			version: "8.3.1",
 			change:  func(in *backend.Input) { in.State.License = &backend.License{} },
-			waits:   "refused: BeeGFS 8 keeps new files off a target only in a storage pool of its own, which wants a license",
+			waits:   "refused: BeeGFS 8 can keep new files off a target only by a storage pool of its own, which needs a license",
 		},
 		"not while clients have it mounted, unless a person says that nothing writes": {
 			change: func(in *backend.Input) {
@@ -82,15 +82,16 @@ func TestWhetherATargetIsDrained(t *testing.T) {
 			if c.change != nil {
 				c.change(&in)
 			}
-			drains := drainsOf(in)
+			v := look(in)
+			drains := v.drains
 			i := slices.IndexFunc(drains, func(d drain) bool { return d.name == ssd0 })
 			if c.waits == "" {
 				g.Expect(drains[i].waits).To(BeEmpty())
-				g.Expect(isDraining(drains, idOf(in, ssd0))).To(BeTrue())
+				g.Expect(v.isDraining(idOf(in, ssd0))).To(BeTrue())
 				return
 			}
 			g.Expect(drains[i].waits).To(ContainSubstring(c.waits))
-			if _, why := backend.Proven(*diskOf(&in, ssd0)); why == "" && toldOf(&in, ssd0).Online {
+			if _, why := backend.Proven(diskOf(&in, ssd0)); why == "" && toldOf(&in, ssd0).Online {
 				g.Expect(New().Observe(in).Targets).To(ContainElement(And(HaveField("StorageTarget", ssd0),
 					HaveField("Removing", false), HaveField("Message", ContainSubstring(c.waits)))))
 			}
@@ -103,10 +104,10 @@ func TestOfAllTargetsOfAPoolOneStays(t *testing.T) {
 	in := healthy(t, "7.4.6")
 	diskOf(&in, hdd0).Spec.Remove, diskOf(&in, hdd0).Spec.WritersStopped = true, true
 	diskOf(&in, hdd1).Spec.Remove, diskOf(&in, hdd1).Spec.WritersStopped = true, true
-	drains := drainsOf(in)
+	drains := look(in).drains
 	g.Expect(drains).To(HaveLen(2))
 	g.Expect(drains[0].waits).To(BeEmpty())
-	g.Expect(drains[1].waits).To(ContainSubstring("refused: no other target of pool bulk"))
+	g.Expect(drains[1].waits).To(ContainSubstring("refused: pool bulk has no other target"))
 }
 
 // draining is a filesystem in which one target of the SSD pool is in the pool draining.
@@ -154,17 +155,17 @@ func TestTheJobsOfADrain(t *testing.T) {
 func TestATargetIsDrainedWhenAllItsJobsHaveSucceeded(t *testing.T) {
 	g := NewWithT(t)
 	in := draining(t)
-	g.Expect(drainedTargets(in)).To(BeEmpty())
+	g.Expect(look(in).drainedTargets()).To(BeEmpty())
 	before := slices.Clone(in.Jobs)
 	in.Jobs = append(in.Jobs,
 		backend.Job{Name: "scratch-await-empty-1", Component: componentDrain}, backend.Job{Name: "scratch-migrate-1", Component: componentDrain})
-	g.Expect(drainedTargets(in)).To(BeEmpty(), "its jobs go on")
+	g.Expect(look(in).drainedTargets()).To(BeEmpty(), "its jobs go on")
 	in.Jobs = slices.Concat(before, []backend.Job{{Name: "scratch-await-empty-1", Component: componentDrain, Succeeded: true, Ended: noon}})
-	g.Expect(drainedTargets(in)).To(BeEmpty(), "files whose stripes name it, and that are shorter, are not moved yet")
+	g.Expect(look(in).drainedTargets()).To(BeEmpty(), "files whose stripes name it, and that are shorter, are not moved yet")
 	in.Jobs = append(in.Jobs, backend.Job{Name: "scratch-migrate-1", Component: componentDrain, Succeeded: true, Ended: noon.Add(time.Minute)})
-	g.Expect(drainedTargets(in)).To(BeEmpty(), "jobs prove nothing by themselves")
+	g.Expect(look(in).drainedTargets()).To(BeEmpty(), "jobs prove nothing by themselves")
 	agentSaysEmpty(&in)
-	g.Expect(drainedTargets(in)).To(Equal(map[int32]time.Time{1: noon.Add(time.Minute)}))
+	g.Expect(look(in).drainedTargets()).To(Equal(map[int32]time.Time{1: noon.Add(time.Minute)}))
 
 	seen := func() v1alpha1.TargetStatus {
 		targets := New().Observe(in).Targets
@@ -182,7 +183,7 @@ func TestATargetIsDrainedWhenAllItsJobsHaveSucceeded(t *testing.T) {
 
 	toldOf(&in, ssd0).PoolID = 1
 	g.Expect(seen()).To(And(HaveField("Removing", false), HaveField("Removable", false)), "somebody moved it back: it may hold data again")
-	g.Expect(drainedTargets(in)).To(BeEmpty())
+	g.Expect(look(in).drainedTargets()).To(BeEmpty())
 }
 
 // agentSaysEmpty is what the agent of the node of ssd0 writes when it has found no file twice.
@@ -199,7 +200,7 @@ func TestAForgedJobProvesNothing(t *testing.T) {
 	for _, name := range []string{"scratch-await-empty-1", "scratch-migrate-1"} {
 		in.Jobs = append(in.Jobs, backend.Job{Name: name, Component: componentDrain, Succeeded: true, Ended: noon})
 	}
-	g.Expect(drainedTargets(in)).To(BeEmpty(), "the agent of the node has not said that no file is left")
+	g.Expect(look(in).drainedTargets()).To(BeEmpty(), "the agent of the node has not said that no file is left")
 	for name, change := range map[string]func(disk *v1alpha1.StorageTarget){
 		"it was not asked":                     func(disk *v1alpha1.StorageTarget) { disk.Spec.FilesIn = nil },
 		"it was asked about other directories": func(disk *v1alpha1.StorageTarget) { disk.Spec.FilesIn = []string{"storage"} },
@@ -209,10 +210,10 @@ func TestAForgedJobProvesNothing(t *testing.T) {
 	} {
 		agentSaysEmpty(&in)
 		change(diskOf(&in, ssd0))
-		g.Expect(drainedTargets(in)).To(BeEmpty(), name)
+		g.Expect(look(in).drainedTargets()).To(BeEmpty(), name)
 	}
 	agentSaysEmpty(&in)
-	g.Expect(drainedTargets(in)).To(HaveLen(1))
+	g.Expect(look(in).drainedTargets()).To(HaveLen(1))
 }
 
 func TestADrainThatIsTakenBackBringsTheTargetBack(t *testing.T) {
@@ -325,7 +326,7 @@ func TestTrap5NoMetadataServerIsEverRemoved(t *testing.T) {
 		in.FileSystem.Spec.Metadata.NodeSelector = labels("nowhere")
 		drained(in, new(metav1.NewTime(noon)))
 		g.Expect(workOf(in).commands).To(BeEmpty())
-		g.Expect(retirable(in)).To(BeEmpty())
+		g.Expect(look(in).retirable()).To(BeEmpty())
 	}
 }
 
@@ -339,14 +340,14 @@ func TestAStorageServerWithoutTargetsIsForgottenAndRetired(t *testing.T) {
 	in.State.Targets = slices.DeleteFunc(in.State.Targets, func(s backend.Target) bool {
 		return s.Role == v1alpha1.RoleStorage && (s.ID == 1 || s.ID == 2)
 	})
-	serverOf(in.State, v1alpha1.RoleStorage, recordOf(in, "storage-ssd.oss1").ID).Online = false
+	serverOf(in, v1alpha1.RoleStorage, recordOf(in, "storage-ssd.oss1").ID).Online = false
 	seen := New().Observe(in)
 	g.Expect(seen.Problems).To(HaveExactElements(HaveField("Reason", v1alpha1.ReasonPoolsNotPlaced)), "nobody misses it: %v", seen.Problems)
 	g.Expect(lines(in, workOf(in).commands)).To(HaveExactElements("--removenode --nodetype=storage 1"))
-	g.Expect(retirable(in)).To(BeEmpty())
+	g.Expect(look(in).retirable()).To(BeEmpty())
 
 	in.State.Servers = slices.DeleteFunc(in.State.Servers, func(s backend.Server) bool { return s.Name == "storage-ssd.oss1" })
-	g.Expect(retirable(in)).To(HaveExactElements("storage-ssd.oss1"))
+	g.Expect(look(in).retirable()).To(HaveExactElements("storage-ssd.oss1"))
 	in = recorded(t, in)
 	seen = New().Observe(in)
 	g.Expect(seen.Problems).To(BeEmpty())
@@ -466,7 +467,7 @@ func TestADeadTargetThatWasGivenUpIsMissedUntilAPersonRemovesItByHand(t *testing
 	}
 	offline(v1alpha1.RoleStorage, 1)
 	offline(v1alpha1.RoleStorage, 2)
-	serverOf(in.State, v1alpha1.RoleStorage, 1).Online = false
+	serverOf(in, v1alpha1.RoleStorage, 1).Online = false
 	seen := New().Observe(in)
 	g.Expect(seen.Problems).To(ContainElement(And(HaveField("Reason", v1alpha1.ReasonTargetsMissing),
 		HaveField("Message", ContainSubstring("remove the target from BeeGFS by hand")))))
@@ -477,12 +478,12 @@ func TestADeadTargetThatWasGivenUpIsMissedUntilAPersonRemovesItByHand(t *testing
 	})
 	g.Expect(New().Observe(in).Problems).To(BeEmpty(), "a person has removed both")
 	g.Expect(workOf(in).commands).To(BeEmpty(), "and removes the server as well")
-	g.Expect(retirable(in)).To(BeEmpty())
+	g.Expect(look(in).retirable()).To(BeEmpty())
 
 	in.State.Servers = slices.DeleteFunc(in.State.Servers, func(s backend.Server) bool { return s.Name == "storage-ssd.oss1" })
-	g.Expect(retirable(in)).To(HaveExactElements("storage-ssd.oss1"))
+	g.Expect(look(in).retirable()).To(HaveExactElements("storage-ssd.oss1"))
 	in.State.Targets = nil
-	g.Expect(retirable(in)).To(BeEmpty(), "an answer without any target is none")
+	g.Expect(look(in).retirable()).To(BeEmpty(), "an answer without any target is none")
 }
 
 func TestHowDataComesElsewhere(t *testing.T) {

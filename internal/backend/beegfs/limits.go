@@ -33,12 +33,16 @@ func shippedLimits(role v1alpha1.InstanceRole, version string) limits {
 	}
 }
 
-// limitsFor are BeeGFS's own limits, or, where a target is so small that it would be below the limit when new, 10 % of the smallest
-// target and 2 % of it in an emergency. The size of a directory is not known, so that it changes nothing.
-func limitsFor(role v1alpha1.InstanceRole, version string, disks []v1alpha1.StorageTarget) limits {
+// limitsFor are BeeGFS's own limits of a role, or, where a target of it is so small that it would be below the limit when new, 10 % of the
+// smallest target and 2 % of it in an emergency. The size of a directory is not known, so that it changes nothing.
+func limitsFor(role v1alpha1.InstanceRole, version string, targets []v1alpha1.StorageTarget) limits {
 	l := shippedLimits(role, version)
-	for _, t := range disks {
-		size, inodes := t.Spec.Device.SizeBytes, inodesOf(t.Spec)
+	for i := range targets {
+		t := &targets[i]
+		if t.Spec.Role != role {
+			continue
+		}
+		size, inodes := t.Spec.Device.SizeBytes, inodesOf(&t.Spec)
 		l.spaceLow, l.spaceEmergency = min(l.spaceLow, size/10), min(l.spaceEmergency, size/50)
 		l.inodesLow, l.inodesEmergency = min(l.inodesLow, inodes/10), min(l.inodesEmergency, inodes/50)
 	}
@@ -56,7 +60,7 @@ func (l limits) variables(prefix string) map[string]string {
 
 // inodesOf is about the number of inodes that the filesystem on a target has from mkfs; 0 for one without such a number, which tells
 // BeeGFS 0 as well.
-func inodesOf(t v1alpha1.StorageTargetSpec) int64 {
+func inodesOf(t *v1alpha1.StorageTargetSpec) int64 {
 	f, err := registry.Of(t.Format)
 	if err != nil {
 		return 0 // The agent refuses to make it.

@@ -18,7 +18,7 @@ func (Backend) Nodes(in backend.Input) []v1alpha1.FileSystemNode {
 // members are the servers by node, with what each is told. One that can't start yet says what it waits for.
 func members(in backend.Input) map[string][]v1alpha1.NodeMember {
 	fs, nodes := in.FileSystem, map[string][]v1alpha1.NodeMember{}
-	remembers, disks := remembered(in.State), backend.DisksOf(in)
+	remembers := remembered(in.State)
 	tell := func(node, instance string, member v1alpha1.NodeMember, pinning *v1alpha1.CPUPinning) {
 		backend.Bind(in, &member, node, instance, pinning)
 		if len(member.Targets) == 0 && member.Waits == "" {
@@ -33,14 +33,12 @@ func members(in backend.Input) map[string][]v1alpha1.NodeMember {
 		switch {
 		case a.Retired:
 		case a.Role == v1alpha1.RoleMetadata:
-			on := disks.On(v1alpha1.RoleMetadata, "", a.Node)
-			tell(a.Node, metaInstance(a.Slot), metaMember(fs, a, on, remembers), fs.Spec.Metadata.CPUPinning)
+			tell(a.Node, metaInstance(a.Slot), metaMember(in, a, remembers), fs.Spec.Metadata.CPUPinning)
 		default:
 			i := slices.IndexFunc(fs.Spec.StoragePools, func(p v1alpha1.StoragePoolSpec) bool { return p.Name == a.StoragePool })
 			if i >= 0 {
 				pool := fs.Spec.StoragePools[i]
-				on := disks.On(v1alpha1.RoleStorage, pool.Name, a.Node)
-				tell(a.Node, storageInstance(pool.Name), storageMember(fs, a, on, remembers), pool.CPUPinning)
+				tell(a.Node, storageInstance(pool.Name), storageMember(in, a, remembers), pool.CPUPinning)
 			}
 		}
 	}
@@ -58,8 +56,7 @@ func managementMember(in backend.Input) v1alpha1.NodeMember {
 	}
 	limits := map[string]string{}
 	for prefix, role := range map[string]v1alpha1.InstanceRole{"META": v1alpha1.RoleMetadata, "STORAGE": v1alpha1.RoleStorage} {
-		disks := slices.DeleteFunc(slices.Clone(in.Targets), func(t v1alpha1.StorageTarget) bool { return t.Spec.Role != role })
-		maps.Copy(limits, limitsFor(role, fs.Spec.Version, disks).variables(prefix))
+		maps.Copy(limits, limitsFor(role, fs.Spec.Version, in.Targets).variables(prefix))
 	}
 	member.Variables = valuesOf(limits)
 	alias := map[string]v1alpha1.VariableValue{variableAlias: v1alpha1.VariableValue(managementName(record.Node))}
@@ -104,11 +101,11 @@ func allChosen(in backend.Input) bool {
 	return len(given) > 0 && !slices.ContainsFunc(given, func(a backend.Given) bool { return !a.Retired && len(a.Targets) == 0 })
 }
 
-func metaMember(fs *v1alpha1.FileSystem, a backend.Given, disks []*v1alpha1.StorageTarget, remembers map[place]bool) v1alpha1.NodeMember {
+func metaMember(in backend.Input, a backend.Given, remembers map[place]bool) v1alpha1.NodeMember {
 	member := backend.Member(a.Role, metaInstance(a.Slot))
 	member.Variables = valuesOf(map[string]string{variableNodeID: fmt.Sprint(a.ID), variableAlias: a.Instance()})
-	for _, t := range a.Targets {
-		if target, ok := memberTarget(fs, a.Role, t, disks, remembers); ok {
+	for i := range a.Targets {
+		if target, ok := memberTarget(in, a, &a.Targets[i], remembers); ok {
 			target.Variables = member.Variables
 			member.Targets = append(member.Targets, target)
 		}
@@ -117,13 +114,12 @@ func metaMember(fs *v1alpha1.FileSystem, a backend.Given, disks []*v1alpha1.Stor
 }
 
 // storageMember has the targets that the server is to use: none that was taken out, and none of a directory that was never given an id.
-func storageMember(
-	fs *v1alpha1.FileSystem, a backend.Given, disks []*v1alpha1.StorageTarget, remembers map[place]bool,
-) v1alpha1.NodeMember {
+func storageMember(in backend.Input, a backend.Given, remembers map[place]bool) v1alpha1.NodeMember {
 	member := backend.Member(a.Role, storageInstance(a.StoragePool))
 	member.Variables = valuesOf(map[string]string{variableNodeID: fmt.Sprint(a.ID), variableAlias: a.Instance()})
-	for _, t := range a.Targets {
-		target, ok := memberTarget(fs, a.Role, t, disks, remembers)
+	for i := range a.Targets {
+		t := &a.Targets[i]
+		target, ok := memberTarget(in, a, t, remembers)
 		if !ok {
 			continue
 		}
@@ -155,27 +151,26 @@ func remembered(state *backend.State) map[place]bool {
 	return out
 }
 
-// memberTarget is a directory, or one of the disks; false for a disk that is not among them any more. One that was never seen in use is
+// memberTarget is a directory, or a disk; false for a disk that is not the server's any more. One that was never seen in use is
 // told only when the management service has answered, and may be prepared only when that remembers nothing of its id: a store that
 // was taken over from an earlier filesystem knows what was on the targets. Such a target is taken over with what is on it; an empty one in
 // its place is lost data, which BeeGFS up to 8.2 would take for the old one without a word.
 func memberTarget(
-	fs *v1alpha1.FileSystem, role v1alpha1.InstanceRole, t v1alpha1.MemberTarget, disks []*v1alpha1.StorageTarget, remembers map[place]bool,
+	in backend.Input, a backend.Given, t *v1alpha1.MemberTarget, remembers map[place]bool,
 ) (v1alpha1.MemberTarget, bool) {
 	if t.Initialized == nil && remembers == nil {
 		return v1alpha1.MemberTarget{}, false
 	}
-	expected := t.Initialized == nil && remembers[place{role, t.ID}]
+	expected := t.Initialized == nil && remembers[place{a.Role, t.ID}]
 	granted := t.Initialized == nil && !expected
 	if isDirectory(t.Name) {
 		return v1alpha1.MemberTarget{Name: t.Name, ID: t.ID, Path: t.Name, Directory: true, Granted: granted, Expected: expected}, true
 	}
-	for _, disk := range disks {
-		if disk.Name == t.Name {
-			target := backend.MemberTarget(fs, *disk)
-			target.ID, target.Granted, target.Expected = t.ID, granted, expected
-			return target, true
-		}
+	disk := in.TargetNamed(t.Name)
+	if disk == nil || disk.Spec.Role != a.Role || disk.Spec.StoragePool != a.StoragePool || disk.Spec.Node != a.Node {
+		return v1alpha1.MemberTarget{}, false
 	}
-	return v1alpha1.MemberTarget{}, false
+	target := backend.MemberTarget(in.FileSystem, disk)
+	target.ID, target.Granted, target.Expected = t.ID, granted, expected
+	return target, true
 }

@@ -28,7 +28,8 @@ const (
 // Members are the children of a BeeGFS filesystem: a Secret and a ConfigMap with what the pods are told, a DaemonSet for
 // the management service, one for each metadata slot and pool, one for the clients, and the Jobs that set up pools and move data.
 func (Backend) Members(in backend.Input) ([]client.Object, error) {
-	in = in.Indexed()
+	v := viewOf(in.Indexed())
+	in = v.in
 	fs := in.FileSystem
 	management, ok := managementNode(in)
 	if !ok {
@@ -39,7 +40,7 @@ func (Backend) Members(in backend.Input) ([]client.Object, error) {
 	if err := options.ConsistentTimeouts(own(fs).Config); err != nil {
 		return nil, err
 	}
-	b := builder{in: in, management: management, told: map[string][]byte{}}
+	b := builder{view: v, management: management, told: map[string][]byte{}}
 	if err := b.build(); err != nil {
 		return nil, err
 	}
@@ -48,7 +49,7 @@ func (Backend) Members(in backend.Input) ([]client.Object, error) {
 
 // builder collects the objects of one filesystem.
 type builder struct {
-	in backend.Input
+	*view
 	// management is the node of the management service.
 	management backend.Node
 	// told is what the node binary and the tools read, by file name, in ToldDirectory. It goes into the ConfigMap.

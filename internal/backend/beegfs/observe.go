@@ -13,11 +13,11 @@ import (
 
 // Observe sets what should be there, from the recorded numbers, beside what the management service says is there.
 func (b Backend) Observe(in backend.Input) backend.Observation {
-	in = in.Indexed()
+	v := viewOf(in.Indexed())
+	in = v.in
 	o := observer{
-		in: in, readTime: b.TellTime, fs: in.FileSystem, placements: backend.NewPlacements(in), domains: backend.NewDomains(in),
-		given:   in.Given(),
-		targets: targetsOf(in), drains: drainsOf(in), leftovers: leftovers(in), work: workOf(in),
+		view: v, readTime: b.TellTime, fs: in.FileSystem, placements: backend.NewPlacements(in), domains: backend.NewDomains(in),
+		given: namesOf(in), work: v.workLeft(), offline: map[serverPlace]string{},
 	}
 	o.management()
 	o.metadata()
@@ -34,13 +34,13 @@ func (b Backend) Observe(in backend.Input) backend.Observation {
 	o.sole()
 	o.together()
 	o.seen.Unconfirmed = o.unconfirmed()
-	o.seen.Repeat = repeats(in, o.work)
+	o.seen.Repeat = repeats(v, o.work)
 	return o.seen
 }
 
 // observer collects an Observation.
 type observer struct {
-	in backend.Input
+	*view
 	// readTime is how long a change may take until a daemon that starts reads it. A restart waits that long, and so takes up several
 	// disks at once; a pod that has started later knows the change, so that a disk that BeeGFS itself refuses, as for its number or its
 	// registration token, does not restart its server for ever.
@@ -49,13 +49,12 @@ type observer struct {
 	seen       backend.Observation
 	placements *backend.Placements
 	domains    backend.Domains
-	// given are the servers with what they were given.
-	given     []backend.Given
-	targets   []target
-	drains    []drain
-	leftovers []leftover
-	work      work
-	buddies   buddies
+	// given are the servers and targets that have a number from the operator.
+	given   names
+	work    work
+	buddies buddies
+	// offline are the messages of the storage servers that are not online.
+	offline map[serverPlace]string
 	// unplaced are the disks that are not chosen yet, each in words that follow "waiting for disks: ".
 	unplaced []string
 	// impostors are servers that BeeGFS knows at another address than the one that has their number.
@@ -84,7 +83,7 @@ func (o *observer) management() {
 	}
 	if o.in.State != nil {
 		instance.Version = o.in.State.Version
-		if s := serverOf(o.in.State, v1alpha1.RoleManagement, 0); s != nil {
+		if s := serverOf(o.in, v1alpha1.RoleManagement, 0); s != nil {
 			instance.NodeID = s.ID
 		}
 		if o.seen.Management != nil {
@@ -108,7 +107,7 @@ func (o *observer) metadata() {
 			instance.Target = a.Targets[0].Name
 		}
 		o.server(&instance, daemon{component: componentMeta, instance: fmt.Sprint(a.Slot)}, portsOf(o.fs).meta(a.Slot))
-		if t := listed(o.in.State, v1alpha1.RoleMetadata, a.ID); t != nil && instance.Online {
+		if t := listed(o.in, v1alpha1.RoleMetadata, a.ID); t != nil && instance.Online {
 			instance.Online = t.Online
 			if !t.Online {
 				instance.Message = fmt.Sprintf("BeeGFS says that its target is %s", cmp.Or(t.Status, "offline"))
@@ -139,7 +138,7 @@ func (o *observer) server(instance *v1alpha1.InstanceStatus, d daemon, port int3
 	} else {
 		instance.Address = backend.Address(node.IP, port)
 	}
-	s := serverOf(o.in.State, instance.Role, instance.NodeID)
+	s := serverOf(o.in, instance.Role, instance.NodeID)
 	switch {
 	case s != nil && o.impostor(s, node, port):
 		instance.Message = fmt.Sprintf("BeeGFS knows %s server %d at %s, which is not on this node (%s): "+
@@ -185,11 +184,9 @@ func (o *observer) impostor(s *backend.Server, node backend.Node, port int32) bo
 }
 
 // disksNamed is the StorageTarget of that name, as a list of one or none.
-func (o *observer) disksNamed(name string) []v1alpha1.StorageTarget {
-	for _, t := range o.in.Targets {
-		if t.Name == name {
-			return []v1alpha1.StorageTarget{t}
-		}
+func (o *observer) disksNamed(name string) []*v1alpha1.StorageTarget {
+	if t := o.in.TargetNamed(name); t != nil {
+		return []*v1alpha1.StorageTarget{t}
 	}
 	return nil
 }
@@ -199,6 +196,7 @@ func (o *observer) clients() {
 	if o.fs.Spec.Clients == nil {
 		return
 	}
+	waits := awaitsMirror(o.in)
 	for _, n := range backend.Matching(o.in.Nodes, o.fs.Spec.Clients.NodeSelector) {
 		client := v1alpha1.ClientStatus{Node: n.Name}
 		pod, there := o.pod(daemon{component: componentClient}, n.Name)
@@ -207,9 +205,9 @@ func (o *observer) clients() {
 			client.Message = "the node is not Ready"
 		case there && pod.Ready:
 			client.Mounted = true
-		case o.withoutModule(n.Name) != "":
-			client.Message = o.withoutModule(n.Name)
-		case awaitsMirror(o.in):
+		case withoutModule(o.in, n.Name) != "":
+			client.Message = withoutModule(o.in, n.Name)
+		case waits:
 			client.Message = "it is mounted when the metadata is mirrored: BeeGFS mirrors it only while nobody has mounted the filesystem"
 		default:
 			client.Message = o.podMessage(daemon{component: componentClient}, n.Name, "the mount does not answer")
@@ -220,11 +218,11 @@ func (o *observer) clients() {
 
 // withoutModule says what a node lacks to mount a BeeGFS, whose client is a kernel module; empty when it lacks nothing, or has no agent
 // that looked.
-func (o *observer) withoutModule(node string) string {
-	for _, m := range o.in.Inventories[node].Kernel.Modules {
+func withoutModule(in backend.Input, node string) string {
+	for _, m := range in.Inventories[node].Kernel.Modules {
 		if m.Name == mountType && m.State == "Missing" {
 			return cmp.Or(m.Message, fmt.Sprintf("its kernel %s has no module beegfs; install beegfs-client-dkms and the headers of that kernel on the node",
-				o.in.Inventories[node].Kernel.Release))
+				in.Inventories[node].Kernel.Release))
 		}
 	}
 	return ""
@@ -244,9 +242,9 @@ func mirrorsMetadata(fs *v1alpha1.FileSystem) bool {
 }
 
 func (o *observer) pod(d daemon, node string) (backend.Pod, bool) {
-	for _, p := range o.in.Pods {
-		if p.Component == d.component && p.StoragePool == d.pool && p.Instance == d.instance && p.Node == node {
-			return p, true
+	for p := range o.in.PodsOn(d.component, d.pool, node) {
+		if p.Instance == d.instance {
+			return *p, true
 		}
 	}
 	return backend.Pod{}, false

@@ -35,6 +35,7 @@ func healthy(t *testing.T, version string) backend.Input {
 
 // wholeState is what the management service says when all that has a number takes part.
 func wholeState(in backend.Input) *backend.State {
+	in = in.Indexed()
 	fs, p := in.FileSystem, portsOf(in.FileSystem)
 	state := &backend.State{
 		Asked: noon, Version: fs.Spec.Version, RootID: 1,
@@ -188,13 +189,13 @@ func idOf(in backend.Input, name string) int32 {
 
 // toldOf is what BeeGFS says of a storage target.
 func toldOf(in *backend.Input, name string) *backend.Target {
-	return listed(in.State, v1alpha1.RoleStorage, idOf(*in, name))
+	return listed(*in, v1alpha1.RoleStorage, idOf(*in, name))
 }
 
 // silent leaves a server away, with its targets.
 func silent(in *backend.Input, name string) {
 	a := recordOf(*in, name)
-	serverOf(in.State, a.Role, a.ID).Online = false
+	serverOf(*in, a.Role, a.ID).Online = false
 	for i := range in.State.Targets {
 		if target := &in.State.Targets[i]; target.Role == a.Role && target.ServerID == a.ID {
 			target.Online, target.Status = false, cli.Unreachable
@@ -319,11 +320,11 @@ func TestWhatStandsBetweenAFilesystemAndReady(t *testing.T) {
 			reason: v1alpha1.ReasonDataInconsistent, says: "target 1 of storage-ssd.oss1 (BeeGFS says Needs-resync",
 		},
 		"a bad metadata server is not good": {
-			change: func(in *backend.Input) { listed(in.State, v1alpha1.RoleMetadata, 3).Consistency = cli.Bad },
+			change: func(in *backend.Input) { listed(*in, v1alpha1.RoleMetadata, 3).Consistency = cli.Bad },
 			reason: v1alpha1.ReasonDataInconsistent, says: "meta-2.oss1 (BeeGFS says Bad",
 		},
 		"trap 4: a server whose number another one took is found by its address": {
-			change: func(in *backend.Input) { serverOf(in.State, v1alpha1.RoleMetadata, 2).IP = "10.0.0.2" },
+			change: func(in *backend.Input) { serverOf(*in, v1alpha1.RoleMetadata, 2).IP = "10.0.0.2" },
 			reason: v1alpha1.ReasonUnknownMembers, says: "meta-1.oss1: BeeGFS knows metadata server 2 at 10.0.0.2:8017, which is not on this node (10.0.0.1:8017)",
 		},
 		"trap 4: a target that another server serves has its number twice": {
@@ -338,7 +339,7 @@ func TestWhatStandsBetweenAFilesystemAndReady(t *testing.T) {
 			reason: v1alpha1.ReasonUnknownMembers, says: "storage server 77 at 10.0.0.7:8003, storage target 701 of server 77",
 		},
 		"trap 11: a server that publishes the address of a pod network is told": {
-			change: func(in *backend.Input) { serverOf(in.State, v1alpha1.RoleStorage, 1).IP = "10.244.3.7" },
+			change: func(in *backend.Input) { serverOf(*in, v1alpha1.RoleStorage, 1).IP = "10.244.3.7" },
 			reason: v1alpha1.ReasonUnknownMembers, says: "10.244.3.7",
 		},
 		"trap 7: a BeeGFS 8 without a license has no tiers, and says so": {
@@ -363,7 +364,7 @@ func TestWhatStandsBetweenAFilesystemAndReady(t *testing.T) {
 				in.Jobs = append(in.Jobs, backend.Job{Name: workOf(*in).name, Failed: true, Message: "Communication with server failed"})
 			},
 			reason: v1alpha1.ReasonPoolsNotPlaced,
-			says:   "pool bulk (2) is not made, in pool 1 are targets (5, 6) that belong into pool bulk (2); job scratch-configure-",
+			says:   "pool bulk (2) is not made, pool 1 has targets (5, 6) that belong in pool bulk (2); job scratch-configure-",
 		},
 		"a pool's directory that is not made is told": {
 			change: func(in *backend.Input) { in.Jobs = in.Jobs[:1] },
@@ -418,7 +419,7 @@ func TestTrap11ServersAreFoundOnTheNetworkThatWasChosen(t *testing.T) {
 	inventory := in.Inventories["oss1"]
 	inventory.NetworkInterfaces = append(inventory.NetworkInterfaces, v1alpha1.NetworkInterface{Name: "ib0", Addresses: []string{"172.16.0.1/16"}})
 	in.Inventories["oss1"] = inventory
-	serverOf(in.State, v1alpha1.RoleStorage, 1).IP = "172.16.0.1"
+	serverOf(in, v1alpha1.RoleStorage, 1).IP = "172.16.0.1"
 	seen := New().Observe(in)
 	g.Expect(seen.Problems).To(BeEmpty())
 	g.Expect(seen.Instances).To(ContainElement(HaveField("Address", HavePrefix("172.16.0.1:"))))

@@ -106,7 +106,7 @@ func checkSpec(in backend.Input) error {
 	}
 	for _, pool := range fs.Spec.StoragePools {
 		if pool.Name == drainingPool {
-			return backend.Invalid(v1alpha1.ReasonInvalidSpec, "no storage pool can be called %q: targets that are drained go to a pool of that name; choose another name", drainingPool)
+			return backend.Invalid(v1alpha1.ReasonInvalidSpec, "a storage pool can't be named %q: targets that are being drained go to a pool of that name; choose another name", drainingPool)
 		}
 		striping := ownPool(fs, pool.Name).Striping
 		if striping == nil || striping.ChunkSize.IsZero() {
@@ -269,7 +269,7 @@ func recordPorts(in backend.Input, recorded int32) (int32, error) {
 		}
 	}
 	return 0, backend.Invalid(v1alpha1.ReasonPortConflict,
-		"no range of %d ports from %d is free: other FileSystems have them all; set spec.beegfs.basePort to one that none of this one's nodes uses", reservedPorts, first)
+		"no range of %d ports from %d is free: other FileSystems have them all; set spec.beegfs.basePort to a range that is free on all nodes of this FileSystem", reservedPorts, first)
 }
 
 // answered is when the management service was asked for the answer, by the manager's clock; nil while there is none.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,28 +28,31 @@ func (o *observer) restarts() {
 	if o.in.State == nil || o.fs.Status.BeeGFS == nil {
 		return
 	}
+	anyServer := sync.OnceValue(o.safe)
 	for _, pod := range o.in.Pods {
 		if !pod.Ready || pod.Seen.IsZero() {
 			continue
 		}
 		var why []string
-		safe := false
+		safe := anyServer
 		switch pod.Component {
 		case componentStorage:
-			why, safe = slices.Concat(o.takeUp(pod), o.letGo(pod)), o.safe()
+			why = slices.Concat(o.takeUp(pod), o.letGo(pod))
 		case componentManagement:
 			// It reads its license when it starts, and nothing else mends what only a license allows.
 			if pod.Outdated && o.lacksLicense() {
-				why, safe = []string{"its configuration has changed, and it has no license yet"}, o.safe()
+				why = []string{"its configuration has changed, and it has no license yet"}
 			}
 		case componentMeta:
 			if o.fs.Status.BeeGFS.MetadataMirrored != nil && !pod.MetadataMirrored {
 				why = []string{"the metadata was mirrored after it had started"}
-				safe = o.onlyProblems(v1alpha1.ReasonDataInconsistent, v1alpha1.ReasonClientsMissing, v1alpha1.ReasonPoolsNotPlaced)
+				safe = func() bool {
+					return o.onlyProblems(v1alpha1.ReasonDataInconsistent, v1alpha1.ReasonClientsMissing, v1alpha1.ReasonPoolsNotPlaced)
+				}
 			}
 		}
 		if len(why) > 0 {
-			o.seen.Restarts = append(o.seen.Restarts, backend.Restart{Pod: pod.Name, Why: backend.List(why), Safe: safe})
+			o.seen.Restarts = append(o.seen.Restarts, backend.Restart{Pod: pod.Name, Why: backend.List(why), Safe: safe()})
 		}
 	}
 }
@@ -88,6 +92,12 @@ func (o *observer) unconfirmed() []string {
 	if o.in.State == nil || !o.inUse() {
 		return nil
 	}
+	contacted := map[place]bool{}
+	for _, t := range o.in.State.Targets {
+		if t.Contacted {
+			contacted[place{cmp.Or(t.Role, v1alpha1.RoleStorage), t.ServerID}] = true
+		}
+	}
 	seconds, _, _, _ := options.OfflineTimeouts(own(o.fs).Config)
 	forgotten := time.Duration(seconds)*time.Second + noticed
 	var out []string
@@ -101,10 +111,7 @@ func (o *observer) unconfirmed() []string {
 			continue // the management service has answered itself
 		}
 		pod, there := o.pod(daemon{component: component, pool: pool, instance: slot}, i.Node)
-		answered := slices.ContainsFunc(o.in.State.Targets, func(t backend.Target) bool {
-			return cmp.Or(t.Role, v1alpha1.RoleStorage) == i.Role && t.ServerID == i.NodeID && t.Contacted
-		})
-		if there && pod.Ready && !answered && !o.in.State.Asked.After(pod.Seen.Add(forgotten)) {
+		if there && pod.Ready && !contacted[place{i.Role, i.NodeID}] && !o.in.State.Asked.After(pod.Seen.Add(forgotten)) {
 			out = append(out, i.Name)
 		}
 	}
@@ -116,16 +123,11 @@ func (o *observer) lacksLicense() bool {
 	return slices.ContainsFunc(o.seen.Problems, func(p backend.Problem) bool { return p.Reason == v1alpha1.ReasonLicenseMissing })
 }
 
-// serves is true when a pod runs the storage server of a pool on a node.
-func serves(pod backend.Pod, pool, node string) bool {
-	return pod.StoragePool == pool && pod.Node == node
-}
-
 // takeUp names the disks that are proven and not used, because they were proven after the pod had started.
 func (o *observer) takeUp(pod backend.Pod) []string {
 	var why []string
-	for _, t := range o.targets {
-		if serves(pod, t.pool.Name, t.node) && o.awaitsRestart(t, pod) {
+	for _, t := range o.ofServer[serverPlace{pod.StoragePool, pod.Node}] {
+		if o.awaitsRestart(t, pod) {
 			why = append(why, fmt.Sprintf("the disk %s is proven, and the storage server has not taken it up", t.name))
 		}
 	}
@@ -137,7 +139,7 @@ func (o *observer) awaitsRestart(t target, pod backend.Pod) bool {
 	if t.disk == nil || t.id == 0 || t.online() {
 		return false
 	}
-	since, unready := backend.Proven(*t.disk)
+	since, unready := backend.Proven(t.disk)
 	return unready == "" && o.unread(pod, since)
 }
 
@@ -153,9 +155,9 @@ func (o *observer) unread(pod backend.Pod, change metav1.Time) bool {
 func (o *observer) letGo(pod backend.Pod) []string {
 	long := pod.Seen.Before(o.in.State.Asked.Add(-offlineTime))
 	var why []string
-	for _, l := range o.leftovers {
+	for _, l := range o.leftOn[storageName(pod.StoragePool, pod.Node)] {
 		due := long || l.TakenOut != nil && o.unread(pod, *l.TakenOut)
-		if due && l.Drained != nil && l.said != nil && l.said.Online && l.server.Node == pod.Node && l.server.StoragePool == pod.StoragePool {
+		if due && l.Drained != nil && l.said != nil && l.said.Online {
 			why = append(why, fmt.Sprintf("the disk %s was emptied and taken out, and the storage server still uses it", l.Name))
 		}
 	}
@@ -182,10 +184,11 @@ func (o *observer) safe() bool {
 		if t.disk == nil {
 			return false
 		}
-		_, unready := backend.Proven(*t.disk)
-		comes := slices.ContainsFunc(o.in.Pods, func(p backend.Pod) bool {
-			return p.Component == componentStorage && serves(p, t.pool.Name, t.node) && o.awaitsRestart(t, p)
-		})
+		_, unready := backend.Proven(t.disk)
+		comes := false
+		for p := range o.in.PodsOn(componentStorage, t.pool.Name, t.node) {
+			comes = comes || o.awaitsRestart(t, *p)
+		}
 		if unready == "" && !comes {
 			return false
 		}

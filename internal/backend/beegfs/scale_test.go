@@ -3,6 +3,7 @@ package beegfs
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,25 +14,67 @@ import (
 )
 
 func BenchmarkScale(b *testing.B) {
-	// 1000 nodes take minutes.
-	backendtest.Scale(b, New(), []int{10, 80, 250}, ofNodesWith24Disks)
+	for _, version := range versions {
+		for _, mirrored := range []bool{false, true} {
+			name := version
+			if mirrored {
+				name += "-mirrored"
+			}
+			b.Run(name, func(b *testing.B) {
+				backendtest.Scale(b, New(), func(t testing.TB, nodes int) backend.Input {
+					t.Helper()
+					return ofNodesWith24Disks(t, version, nodes, mirrored)
+				})
+			})
+		}
+	}
 }
 
 // ofNodesWith24Disks is a filesystem that is well, on so many storage nodes with 24 disks each, and five times as many clients. One more node
-// has the management service and the metadata.
-func ofNodesWith24Disks(t testing.TB, nodes int) backend.Input {
+// has the management service and the metadata. A mirrored one has a second such node, and buddy groups of everything.
+func ofNodesWith24Disks(t testing.TB, version string, nodes int, mirrored bool) backend.Input {
 	t.Helper()
-	in := newOfNodesWith24Disks(nodes)
+	in := newOfNodesWith24Disks(version, nodes)
+	if mirrored {
+		fs := in.FileSystem
+		fs.Spec.StoragePools[0].Copies, fs.Spec.BeeGFS.MirrorMetadata = 2, true
+		in.Nodes = append(in.Nodes, backend.Node{Name: "meta2", IP: "10.255.0.2", Ready: true, Labels: labels(metadataLabel)})
+		in.Targets = append(in.Targets, disk("meta2", "ssd-m0", v1alpha1.RoleMetadata, "", 0, 400e9))
+	}
 	backendtest.Remember(t, New(), &in)
 	in.State = wholeState(in)
 	in.FileSystem.Status.Metadata.Initialized = new(metav1.NewTime(noon))
 	in.Pods = podsOf(in)
+	if mirrored {
+		mirror(&in)
+	}
+	for _, p := range workOf(in).pools {
+		in.Jobs = append(in.Jobs, backend.Job{Name: p.name, Component: componentConfigure, Succeeded: true, Ended: noon.Add(-30 * time.Minute)})
+	}
 	return in
 }
 
+// mirror adds the buddy groups that the backend itself would make.
+func mirror(in *backend.Input) {
+	domains := backend.NewDomains(*in)
+	for _, role := range []v1alpha1.InstanceRole{v1alpha1.RoleMetadata, v1alpha1.RoleStorage} {
+		var all []member
+		for id, node := range nodesByID(*in, role) {
+			all = append(all, member{id, node})
+		}
+		for i, pair := range pairs(all, domains) {
+			in.State.Mirrors = append(in.State.Mirrors, backend.Mirror{Role: role, ID: int32(i + 1), Primary: pair[0], Secondary: pair[1]})
+		}
+	}
+	in.State.MetadataMirrored, in.FileSystem.Status.BeeGFS.MetadataMirrored = true, new(metav1.NewTime(noon))
+	for i := range in.Pods {
+		in.Pods[i].MetadataMirrored = true
+	}
+}
+
 // newOfNodesWith24Disks is that filesystem before anything of it is recorded.
-func newOfNodesWith24Disks(nodes int) backend.Input {
-	in := cluster("8.3.1")
+func newOfNodesWith24Disks(version string, nodes int) backend.Input {
+	in := cluster(version)
 	fs := in.FileSystem
 	one := func(count int32) v1alpha1.TargetsSpec {
 		return v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{CountPerNode: count}}
@@ -63,17 +106,24 @@ func newOfNodesWith24Disks(nodes int) backend.Input {
 	return in
 }
 
-func TestTheFilesystemThatIsMeasuredBySizeHasAllOfItsTargets(t *testing.T) {
-	g := NewWithT(t)
-	in := ofNodesWith24Disks(t, 3)
-	backendtest.Remember(t, New(), &in)
-	seen := New().Observe(in)
-	g.Expect(seen.Summary.Targets).To(Equal("72/72"))
-	g.Expect(seen.Summary.Clients).To(Equal("15/15"))
+func TestTheFilesystemThatIsMeasuredBySizeIsWell(t *testing.T) {
+	for _, version := range versions {
+		for name, mirrored := range map[string]bool{"with one copy": false, "mirrored": true} {
+			t.Run(version+" "+name, func(t *testing.T) {
+				g := NewWithT(t)
+				in := ofNodesWith24Disks(t, version, 4, mirrored)
+				backendtest.Remember(t, New(), &in)
+				seen := New().Observe(in)
+				g.Expect(seen.Problems).To(BeEmpty())
+				g.Expect(seen.Summary.Targets).To(Equal("96/96"))
+				g.Expect(seen.Summary.Clients).To(Equal("20/20"))
+			})
+		}
+	}
 }
 
 func TestNoObjectOfAThousandNodesIsLargerThan64KiB(t *testing.T) {
-	in := newOfNodesWith24Disks(1000)
+	in := newOfNodesWith24Disks("8.3.1", 1000)
 	in.State = &backend.State{Asked: noon}
 	backendtest.Bounded(t, New(), in)
 }

@@ -72,7 +72,7 @@ func (s *simulation) register() {
 	}
 	s.in.Pods = pods
 	for _, t := range wholeState(s.in).Targets {
-		if t.Role == v1alpha1.RoleStorage && !s.wanted(t.ID) || listed(s.in.State, t.Role, t.ID) != nil {
+		if t.Role == v1alpha1.RoleStorage && !s.wanted(t.ID) || listed(s.in, t.Role, t.ID) != nil {
 			continue
 		}
 		if t.Role == v1alpha1.RoleStorage && !slices.ContainsFunc(s.in.State.Pools, func(p backend.Pool) bool { return p.ID == t.PoolID }) {
@@ -82,7 +82,7 @@ func (s *simulation) register() {
 	}
 	for _, server := range wholeState(s.in).Servers {
 		serves := slices.ContainsFunc(s.in.State.Targets, func(t backend.Target) bool { return t.Role == server.Role && t.ServerID == server.ID && t.Online })
-		if have := serverOf(s.in.State, server.Role, server.ID); have != nil {
+		if have := serverOf(s.in, server.Role, server.ID); have != nil {
 			have.Online = serves || server.Role == v1alpha1.RoleManagement
 		} else if serves {
 			s.in.State.Servers = append(s.in.State.Servers, server)
@@ -104,7 +104,7 @@ func (s *simulation) restart() {
 	}
 	for i := range s.in.State.Targets {
 		if t := &s.in.State.Targets[i]; t.Role == v1alpha1.RoleStorage && t.Online && !s.wanted(t.ID) {
-			server := serverOf(s.in.State, t.Role, t.ServerID)
+			server := serverOf(s.in, t.Role, t.ServerID)
 			j := slices.IndexFunc(s.in.Pods, func(p backend.Pod) bool {
 				return p.Component == componentStorage && storageName(p.StoragePool, p.Node) == server.Name && p.Started.Equal(s.in.State.Asked)
 			})
@@ -203,7 +203,7 @@ func (s *simulation) modifyPool(id int32, options map[string]string) error {
 		from, to, targets = id, cli.DefaultPoolID, remove
 	}
 	for text := range strings.SplitSeq(targets, ",") {
-		if t := listed(s.in.State, v1alpha1.RoleStorage, number(text)); t != nil && t.PoolID == from {
+		if t := listed(s.in, v1alpha1.RoleStorage, number(text)); t != nil && t.PoolID == from {
 			t.PoolID = to
 		}
 	}
@@ -258,10 +258,10 @@ func TestAFilesystemFromItsFirstDayToTheRemovalOfAServer(t *testing.T) {
 	fs.Spec.StoragePools[0].Targets.Devices = fs.Spec.StoragePools[0].Targets.Devices[:4]
 	s.in.Targets = slices.DeleteFunc(s.in.Targets, func(d v1alpha1.StorageTarget) bool { return d.Name == disk3 })
 	g.Expect(s.settle()).To(HaveExactElements("restart of storage-ssd--oss3", HavePrefix("scratch-configure-"), HavePrefix("scratch-configure-")))
-	g.Expect(listed(s.in.State, v1alpha1.RoleStorage, id)).To(BeNil())
+	g.Expect(listed(s.in, v1alpha1.RoleStorage, id)).To(BeNil())
 	retired := recordOf(s.in, "storage-ssd.oss3")
 	g.Expect(retired.Retired).To(BeTrue())
-	g.Expect(serverOf(s.in.State, v1alpha1.RoleStorage, retired.ID)).To(BeNil())
+	g.Expect(serverOf(s.in, v1alpha1.RoleStorage, retired.ID)).To(BeNil())
 	g.Expect(s.problems()).To(BeEmpty())
 	g.Expect(s.in.Jobs).To(HaveLen(2))
 	g.Expect(s.settle()).To(BeEmpty(), "nothing comes back")

@@ -16,11 +16,11 @@ import (
 
 // target is one storage target that a pool should have on a node, beside what BeeGFS says of it.
 type target struct {
-	pool v1alpha1.StoragePoolSpec
+	pool *v1alpha1.StoragePoolSpec
 	slot int32
 	node string
-	// name is that of the StorageTarget, or the directory of the node; directory is where it lies on the node.
-	name, directory string
+	// name is that of the StorageTarget, or the directory of the node.
+	name string
 	// disk is nil for a directory.
 	disk *v1alpha1.StorageTarget
 	// id is 0, and server too, while none was given.
@@ -35,32 +35,20 @@ type target struct {
 
 // targetsOf are the storage targets that a filesystem should have, by pool, node and name.
 func targetsOf(in backend.Input) []target {
-	var out []target
-	disks, said, mirrors := backend.DisksOf(in), map[int32]*backend.Target{}, map[int32]int32{}
-	if in.State != nil {
-		for i := range in.State.Targets {
-			if t := &in.State.Targets[i]; cmp.Or(t.Role, v1alpha1.RoleStorage) == v1alpha1.RoleStorage && said[t.ID] == nil {
-				said[t.ID] = t
-			}
-		}
-		for _, m := range in.State.Mirrors {
-			if m.Role == v1alpha1.RoleStorage {
-				mirrors[m.Primary], mirrors[m.Secondary] = m.ID, m.ID
-			}
-		}
-	}
-	for _, pool := range in.FileSystem.Spec.StoragePools {
+	out := make([]target, 0, len(in.Targets))
+	for i := range in.FileSystem.Spec.StoragePools {
+		pool := &in.FileSystem.Spec.StoragePools[i]
 		record, ok := in.Pool(pool.Name)
 		if !ok {
 			continue
 		}
 		for _, node := range record.Nodes {
 			server, _ := in.GivenTo(node, storageMemberName(pool.Name))
-			for _, t := range wantedOn(in.FileSystem, pool, disks.On(v1alpha1.RoleStorage, pool.Name, node)) {
+			for _, t := range wantedOn(in, pool, node) {
 				t.pool, t.slot, t.node, t.server = pool, record.Slot, node, server.ID
 				if given, ok := server.Target(t.name); ok {
 					t.id, t.initialized, t.drained = given.ID, given.Initialized, given.Drained
-					t.said, t.mirror = said[t.id], mirrors[t.id]
+					t.said, t.mirror = listed(in, v1alpha1.RoleStorage, t.id), mirrorOf(in, v1alpha1.RoleStorage, t.id)
 				}
 				out = append(out, t)
 			}
@@ -70,18 +58,21 @@ func targetsOf(in backend.Input) []target {
 }
 
 // wantedOn are the directories of a pool, or its disks on a node.
-func wantedOn(fs *v1alpha1.FileSystem, pool v1alpha1.StoragePoolSpec, disks []*v1alpha1.StorageTarget) []target {
+func wantedOn(in backend.Input, pool *v1alpha1.StoragePoolSpec, node string) []target {
 	var out []target
 	for _, d := range slices.Sorted(slices.Values(pool.Targets.Directories)) {
-		out = append(out, target{name: string(d), directory: string(d)})
+		out = append(out, target{name: string(d)})
 	}
 	if backend.OnDevices(pool.Targets) {
-		for _, disk := range disks {
-			out = append(out, target{name: disk.Name, directory: backend.TargetPath(fs, disk.Name), disk: disk})
+		for disk := range in.TargetsOn(v1alpha1.RoleStorage, pool.Name, node) {
+			out = append(out, target{name: disk.Name, disk: disk})
 		}
 	}
 	return out
 }
+
+// place is that of its storage server.
+func (t *target) place() serverPlace { return serverPlace{t.pool.Name, t.node} }
 
 // asked is true for a disk that a person wants to take out.
 func (t target) asked() bool { return t.disk != nil && t.disk.Spec.Remove }
@@ -106,6 +97,14 @@ func (t target) usurped() string {
 		t.id, t.said.ServerID, t.server)
 }
 
+// directory is where it lies on its node.
+func (t *target) directory(fs *v1alpha1.FileSystem) string {
+	if t.disk == nil {
+		return t.name
+	}
+	return backend.TargetPath(fs, t.name)
+}
+
 // dataPath is where the storage server keeps its data, in the directory of the target.
 func (t target) dataPath() string {
 	if t.disk == nil {
@@ -115,41 +114,29 @@ func (t target) dataPath() string {
 }
 
 // listed is what BeeGFS says of a target, nil when it does not list it.
-func listed(state *backend.State, role v1alpha1.InstanceRole, id int32) *backend.Target {
-	if state == nil || id == 0 {
-		return nil
-	}
-	for i := range state.Targets {
-		t := &state.Targets[i]
-		if t.ID == id && cmp.Or(t.Role, v1alpha1.RoleStorage) == role {
-			return t
-		}
-	}
-	return nil
+func listed(in backend.Input, role v1alpha1.InstanceRole, id int32) *backend.Target {
+	return in.TargetWithID(role, id)
 }
 
-// serverOf is what BeeGFS says of a server, nil when it does not list it.
-func serverOf(state *backend.State, role v1alpha1.InstanceRole, id int32) *backend.Server {
-	if state == nil {
-		return nil
+// serverOf is what BeeGFS says of a server, nil when it does not list it. There is one management service, whatever its id.
+func serverOf(in backend.Input, role v1alpha1.InstanceRole, id int32) *backend.Server {
+	if role != v1alpha1.RoleManagement {
+		return in.ServerWithID(role, id)
 	}
-	for i := range state.Servers {
-		if s := &state.Servers[i]; s.Role == role && (s.ID == id || role == v1alpha1.RoleManagement) {
-			return s
+	if in.State != nil {
+		for i := range in.State.Servers {
+			if s := &in.State.Servers[i]; s.Role == role {
+				return s
+			}
 		}
 	}
 	return nil
 }
 
 // mirrorOf is the number of the buddy group that a target or a metadata server is in, 0 for none.
-func mirrorOf(state *backend.State, role v1alpha1.InstanceRole, id int32) int32 {
-	if state == nil || id == 0 {
-		return 0
-	}
-	for _, m := range state.Mirrors {
-		if m.Role == role && (m.Primary == id || m.Secondary == id) {
-			return m.ID
-		}
+func mirrorOf(in backend.Input, role v1alpha1.InstanceRole, id int32) int32 {
+	if m := in.MirrorWith(role, id); m != nil && id != 0 {
+		return m.ID
 	}
 	return 0
 }
@@ -163,18 +150,15 @@ type leftover struct {
 
 // leftovers are the disks that were taken out of the filesystem. A directory is never one: it can't be taken out.
 func leftovers(in backend.Input) []leftover {
-	there := map[string]bool{}
-	for _, t := range in.Targets {
-		there[t.Name] = true
-	}
 	var out []leftover
 	for _, a := range in.Given() {
 		if a.Role != v1alpha1.RoleStorage || a.Retired {
 			continue
 		}
-		for _, t := range a.Targets {
-			if !path.IsAbs(t.Name) && !there[t.Name] {
-				out = append(out, leftover{MemberTarget: t, server: a, said: listed(in.State, v1alpha1.RoleStorage, t.ID)})
+		for i := range a.Targets {
+			t := &a.Targets[i]
+			if !path.IsAbs(t.Name) && in.TargetNamed(t.Name) == nil {
+				out = append(out, leftover{MemberTarget: *t, server: a, said: listed(in, v1alpha1.RoleStorage, t.ID)})
 			}
 		}
 	}
@@ -184,13 +168,13 @@ func leftovers(in backend.Input) []leftover {
 // retirable are the storage servers, by their names in the status, of which BeeGFS knows nothing any more: all their targets were
 // drained and taken out, or given up and then removed from BeeGFS by hand, and no other took their place. An answer without any target
 // is one in which something was left out.
-func retirable(in backend.Input) []string {
-	if in.State == nil {
+func (v *view) retirable() []string {
+	if v.in.State == nil {
 		return nil
 	}
 	var out []string
-	for _, a := range withoutTargets(in, func(l leftover) bool { return l.Drained != nil || len(in.State.Targets) > 0 }) {
-		if serverOf(in.State, v1alpha1.RoleStorage, a.ID) == nil {
+	for _, a := range v.withoutTargets(func(l leftover) bool { return l.Drained != nil || len(v.in.State.Targets) > 0 }) {
+		if serverOf(v.in, v1alpha1.RoleStorage, a.ID) == nil {
 			out = append(out, a.Instance())
 		}
 	}
@@ -198,23 +182,20 @@ func retirable(in backend.Input) []string {
 }
 
 // emptied are the storage servers whose targets were all drained, taken out and forgotten by BeeGFS.
-func emptied(in backend.Input) []backend.Given {
-	return withoutTargets(in, func(l leftover) bool { return l.Drained != nil })
+func (v *view) emptied() []backend.Given {
+	return v.withoutTargets(func(l leftover) bool { return l.Drained != nil })
 }
 
 // withoutTargets are the storage servers whose targets were all taken out, are of this kind, and are not listed by BeeGFS.
-func withoutTargets(in backend.Input, which func(l leftover) bool) []backend.Given {
-	busy := map[string]bool{}
-	for _, t := range targetsOf(in) {
-		busy[storageName(t.pool.Name, t.node)] = true
-	}
+func (v *view) withoutTargets(which func(l leftover) bool) []backend.Given {
 	gone := map[int32]bool{}
-	for _, l := range leftovers(in) {
+	for _, l := range v.leftovers {
 		gone[l.ID] = which(l) && l.said == nil
 	}
 	var out []backend.Given
-	for _, a := range in.Given() {
-		if a.Role != v1alpha1.RoleStorage || a.Retired || busy[a.Instance()] || len(a.Targets) == 0 {
+	for _, a := range v.in.Given() {
+		busy := len(v.ofServer[serverPlace{a.StoragePool, a.Node}]) > 0
+		if a.Role != v1alpha1.RoleStorage || a.Retired || busy || len(a.Targets) == 0 {
 			continue
 		}
 		if !slices.ContainsFunc(a.Targets, func(t v1alpha1.MemberTarget) bool { return !gone[t.ID] }) {
@@ -235,10 +216,7 @@ func (o *observer) storage() {
 		online, wanted := 0, 0
 		for _, node := range record.Nodes {
 			o.storageServer(pool, record.Slot, node)
-			for _, t := range o.targets {
-				if t.pool.Name != pool.Name || t.node != node {
-					continue
-				}
+			for _, t := range o.ofServer[serverPlace{pool.Name, node}] {
 				seen := o.target(t)
 				wanted++
 				if seen.Online {
@@ -264,7 +242,7 @@ func (o *observer) storageServer(pool v1alpha1.StoragePoolSpec, slot int32, node
 	if given && a.Retired {
 		return
 	}
-	if backend.OnDevices(pool.Targets) && len(disks) == 0 && (!given || len(leftoversOf(o.leftovers, name)) == 0) {
+	if backend.OnDevices(pool.Targets) && len(disks) == 0 && (!given || len(o.leftOn[name]) == 0) {
 		o.unplaced = append(o.unplaced, fmt.Sprintf("one in pool %s on node %s", pool.Name, node))
 	}
 	if !given {
@@ -272,18 +250,18 @@ func (o *observer) storageServer(pool v1alpha1.StoragePoolSpec, slot int32, node
 	}
 	instance := v1alpha1.InstanceStatus{Name: name, Role: v1alpha1.RoleStorage, Node: node, StoragePool: pool.Name, NodeID: a.ID}
 	o.server(&instance, daemon{component: componentStorage, pool: pool.Name}, portsOf(o.fs).storage(slot))
+	if !instance.Online {
+		o.offline[serverPlace{pool.Name, node}] = instance.Message
+	}
 	instance.Placement = o.placements.Of(node, storageInstance(pool.Name), name, pool.CPUPinning, disks)
 	o.seen.Instances = append(o.seen.Instances, instance)
 }
 
-func leftoversOf(all []leftover, server string) []leftover {
-	return slices.DeleteFunc(slices.Clone(all), func(l leftover) bool { return l.server.Instance() != server })
-}
-
 // target observes one storage target.
 func (o *observer) target(t target) v1alpha1.TargetStatus {
+	directory := t.directory(o.fs)
 	status := v1alpha1.TargetStatus{
-		Name: t.node + ":" + t.directory, Node: t.node, StoragePool: t.pool.Name, Directory: t.directory, ID: t.id,
+		Name: t.node + ":" + directory, Node: t.node, StoragePool: t.pool.Name, Directory: directory, ID: t.id,
 	}
 	if t.disk != nil {
 		status.StorageTarget = t.disk.Name
@@ -304,7 +282,7 @@ func (o *observer) target(t target) v1alpha1.TargetStatus {
 func (o *observer) targetMessage(t target, status v1alpha1.TargetStatus) string {
 	why := ""
 	if t.disk != nil {
-		_, why = backend.Proven(*t.disk)
+		_, why = backend.Proven(t.disk)
 	}
 	switch {
 	case status.Removable:
@@ -329,7 +307,7 @@ func (o *observer) targetMessage(t target, status v1alpha1.TargetStatus) string 
 	case t.asked():
 		return o.drainMessage(t)
 	}
-	if message := stateMessage(t.said); message != "" || backend.Copies(t.pool) < 2 || t.mirror != 0 {
+	if message := stateMessage(t.said); message != "" || backend.Copies(*t.pool) < 2 || t.mirror != 0 {
 		return message
 	}
 	return "it is in no buddy group, and gets no files: give another node of the pool one more target"
@@ -343,10 +321,8 @@ func stateMessage(t *backend.Target) string {
 
 // serverMessage is what is wrong with the server of a target, in words that follow a colon.
 func (o *observer) serverMessage(t target) string {
-	for _, i := range o.seen.Instances {
-		if i.Name == storageName(t.pool.Name, t.node) && !i.Online {
-			return i.Message
-		}
+	if why, away := o.offline[t.place()]; away {
+		return why
 	}
 	return "its storage server runs without it: it started before the disk was proven, or refuses it, as its log says"
 }

@@ -281,6 +281,9 @@ func TestLimitsOfCapacityPoolsFollowTheSmallestTarget(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
+			for i := range c.disks {
+				c.disks[i].Spec.Role = c.role
+			}
 			NewWithT(t).Expect(limitsFor(c.role, c.version, c.disks)).To(Equal(c.want))
 		})
 	}

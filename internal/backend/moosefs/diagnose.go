@@ -52,7 +52,7 @@ func (o *observer) diagnose() {
 	}
 	if data := o.in.State.Data; data.Known && (data.Endangered > 0 || data.Undergoal > 0) {
 		say(v1alpha1.ReasonChunksEndangered,
-			"%d chunks have one copy left and %d fewer than asked for; MooseFS makes new copies by itself when enough targets of their pool are online",
+			"%d chunks have only one copy left, and %d have fewer copies than asked for; MooseFS makes new copies by itself when enough targets of their pool are online",
 			data.Endangered, data.Undergoal)
 	}
 	o.diagnosePlacement(say)
@@ -106,7 +106,7 @@ func (o *observer) diagnoseMaster(say func(reason, format string, args ...any)) 
 	case !there || !pod.Ready:
 		say(v1alpha1.ReasonMetadataOffline, "the master does not answer, so the state of the filesystem is unknown: %s", o.in.StateError)
 	default:
-		say(v1alpha1.ReasonProbeUnreachable, "the master runs, but its probe gives no answer that counts: %s", o.in.StateError)
+		say(v1alpha1.ReasonProbeUnreachable, "the master runs, but its probe gives no answer that the operator can believe: %s", o.in.StateError)
 	}
 }
 

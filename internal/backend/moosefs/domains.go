@@ -83,9 +83,9 @@ func (o *observer) spread() *backend.Problem {
 	unlabeled := domains.Unlabeled(nodes)
 	switch {
 	case len(narrow) > 0:
-		message := backend.List(narrow) + "; all copies of a chunk may lie in one, until the pool has nodes in more of them"
+		message := backend.List(narrow) + "; all copies of a chunk may lie in one of them, until the pool has nodes in more failure domains"
 		if len(o.fs.Spec.StoragePools) > len(narrow) && major(o.fs.Spec.Version) == "3" {
-			message += "; MooseFS 3 has one rule for all pools, so this is so for the others as well"
+			message += "; MooseFS 3 has one rule for all pools, so the same holds for the others"
 		}
 		if unlabeled != nil {
 			message += "; " + unlabeled.Message

@@ -13,18 +13,18 @@ import (
 func chunkserverInstance(pool string) string { return componentChunkserver + "/" + pool }
 
 // metadataTargets are the disks for the master on a node, by name.
-func metadataTargets(in backend.Input, node string) []v1alpha1.StorageTarget {
+func metadataTargets(in backend.Input, node string) []*v1alpha1.StorageTarget {
 	return backend.TargetsOf(in, v1alpha1.RoleMetadata, "", node)
 }
 
 // recordedTarget is the one disk that holds the metadata; the record outlives a change of what is chosen.
-func recordedTarget(in backend.Input) []v1alpha1.StorageTarget {
+func recordedTarget(in backend.Input) []*v1alpha1.StorageTarget {
 	record := in.FileSystem.Status.Metadata
-	return slices.DeleteFunc(metadataTargets(in, record.Node), func(t v1alpha1.StorageTarget) bool { return t.Name != record.Target })
+	return slices.DeleteFunc(metadataTargets(in, record.Node), func(t *v1alpha1.StorageTarget) bool { return t.Name != record.Target })
 }
 
 // poolTargets are the disks of a pool on a node, by name.
-func poolTargets(in backend.Input, pool, node string) []v1alpha1.StorageTarget {
+func poolTargets(in backend.Input, pool, node string) []*v1alpha1.StorageTarget {
 	return backend.TargetsOf(in, v1alpha1.RoleStorage, pool, node)
 }
 
@@ -40,14 +40,15 @@ func members(in backend.Input) map[string][]v1alpha1.NodeMember {
 	if fs.Status.Metadata == nil {
 		return nodes
 	}
-	tell := func(node, instance string, member v1alpha1.NodeMember, disks []v1alpha1.StorageTarget, pinning *v1alpha1.CPUPinning) {
+	tell := func(node, instance string, member v1alpha1.NodeMember, disks []*v1alpha1.StorageTarget, pinning *v1alpha1.CPUPinning) {
+		member.Targets = slices.Grow(member.Targets, len(disks))
 		for _, t := range disks {
 			member.Targets = append(member.Targets, backend.MemberTarget(fs, t))
 		}
 		backend.Bind(in, &member, node, instance, pinning)
 		nodes[node] = append(nodes[node], member)
 	}
-	var disks []v1alpha1.StorageTarget
+	var disks []*v1alpha1.StorageTarget
 	if backend.OnDevices(fs.Spec.Metadata.Targets) {
 		disks = recordedTarget(in)
 	}

@@ -178,7 +178,7 @@ func TestProblemsAreNamedWorstFirst(t *testing.T) {
 		"chunks with too few copies": {
 			serves: true,
 			change: func(in *backend.Input) { in.State.Data.Undergoal = 4 },
-			reason: v1alpha1.ReasonChunksEndangered, says: "4 fewer than asked for",
+			reason: v1alpha1.ReasonChunksEndangered, says: "4 have fewer copies than asked for",
 		},
 		"the only chunkserver of a pool": {
 			change: func(in *backend.Input) {

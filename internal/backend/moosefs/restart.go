@@ -2,6 +2,7 @@ package moosefs
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,9 +69,9 @@ func (o *observer) mark(d *disk, pod backend.Pod) string {
 	asked := backend.Condition(d.target, v1alpha1.ConditionSafeToRemove)
 	switch {
 	case d.target.Spec.Remove && asked != nil && o.unread(pod, asked.LastTransitionTime):
-		return fmt.Sprintf("the disk %s is to be emptied, and MooseFS does not know it", d.target.Name)
+		return fmt.Sprintf("the disk %s is to be emptied, but MooseFS does not know that yet", d.target.Name)
 	case !d.target.Spec.Remove && asked == nil && o.settled(pod):
-		return fmt.Sprintf("the disk %s is to stay, and MooseFS empties it", d.target.Name)
+		return fmt.Sprintf("the disk %s is to stay, but MooseFS is emptying it", d.target.Name)
 	default:
 		return ""
 	}
@@ -84,15 +85,19 @@ func (o *observer) letGo(pod backend.Pod) []string {
 	if !ok || !o.settled(pod) {
 		return nil
 	}
-	wanted := map[string]bool{}
-	for _, t := range poolTargets(o.in, pod.StoragePool, pod.Node) {
-		wanted[targetData(o.fs, t.Name)] = true
+	wanted := func(data string) bool {
+		return slices.ContainsFunc(poolTargets(o.in, pod.StoragePool, pod.Node), func(t *v1alpha1.StorageTarget) bool {
+			return targetData(o.fs, t.Name) == data
+		})
 	}
 	var why []string
 	for t := range o.in.TargetsAt(node.IP, o.ports.chunkserver(slot)) {
+		if !t.Removable {
+			continue
+		}
 		data := strings.TrimRight(t.Path, "/")
 		mine := strings.HasPrefix(data, spec.TargetsDirectory(o.fs.Namespace, o.fs.Name)+"/")
-		if mine && t.Removable && !wanted[data] {
+		if mine && !wanted(data) {
 			why = append(why, fmt.Sprintf("the disk at %s is empty and to be released, and the chunkserver still uses it", data))
 		}
 	}

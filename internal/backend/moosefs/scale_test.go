@@ -17,7 +17,7 @@ import (
 )
 
 func BenchmarkScale(b *testing.B) {
-	backendtest.Scale(b, New(), []int{10, 80, 250, 1000}, ofNodesWith24Disks)
+	backendtest.Scale(b, New(), ofNodesWith24Disks)
 }
 
 // ofNodesWith24Disks is a filesystem that is well, on so many storage nodes with 24 disks each, and five times as many clients.

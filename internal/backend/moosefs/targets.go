@@ -13,7 +13,7 @@ import (
 
 // disk is a StorageTarget of a pool, beside what MooseFS says of it.
 type disk struct {
-	target v1alpha1.StorageTarget
+	target *v1alpha1.StorageTarget
 	// status is what the FileSystem's status says of it.
 	status v1alpha1.TargetStatus
 	// server is true when its chunkserver is connected and tells its disks, listed when this one is among them.
@@ -83,8 +83,8 @@ func sayWhatStays(pool v1alpha1.StoragePoolSpec, targets []v1alpha1.TargetStatus
 			others--
 		}
 		if copies := int(backend.Copies(pool)); t.Online && t.Removing && !t.Removable && others < copies {
-			t.Message = fmt.Sprintf("no other server of storage pool %s can take all of its data: MooseFS keeps one copy of a chunk on a server, "+
-				"and beside this server, %d of the %d that %d copies need have a disk that stays; add a node to the pool", pool.Name, others, copies, copies)
+			t.Message = fmt.Sprintf("the other servers of storage pool %s can't take its data: MooseFS keeps at most one copy of a chunk on a server, "+
+				"and besides this one, only %d of the %d that %d copies need have a disk that stays; add a node to the pool", pool.Name, others, copies, copies)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func (o *observer) poolTargets(
 	}
 	for _, t := range poolTargets(o.in, pool.Name, instance.Node) {
 		mountpoint := backend.TargetPath(o.fs, t.Name)
-		status, entry := o.target(mountpoint, targetData(o.fs, t.Name), ip, slot, instance)
+		status, entry := o.target(mountpoint, diskData(mountpoint), ip, slot, instance)
 		status.StorageTarget = t.Name
 		d := disk{target: t, server: instance.Online && (entry == nil || entry.Path != "")}
 		if d.server && entry != nil {
@@ -139,7 +139,7 @@ func (o *observer) poolTargets(
 		if _, why := backend.Proven(t); why != "" && !status.Online {
 			status.Message = backend.Shorten("its disk: " + why)
 		} else if d.server && !d.listed {
-			status.Message = "the chunkserver does not use this disk: it started before the disk was proven, or refuses it, as its log says"
+			status.Message = "the chunkserver does not use this disk: it started before the disk was proven, or it refuses the disk, and its log says why"
 		}
 		if !d.listed && o.needless(t, ip, slot) {
 			status.Removing, status.Removable = true, true
@@ -156,7 +156,12 @@ func (o *observer) poolTargets(
 
 // targetData is the directory that a chunkserver keeps its data in, on a disk.
 func targetData(fs *v1alpha1.FileSystem, target string) string {
-	return dataDirectory(path.Join(backend.TargetPath(fs, target), componentChunkserver))
+	return diskData(backend.TargetPath(fs, target))
+}
+
+// diskData is that directory on the disk that is mounted there.
+func diskData(mountpoint string) string {
+	return dataDirectory(path.Join(mountpoint, componentChunkserver))
 }
 
 // target observes one directory of a chunkserver. It also returns what MooseFS lists of it, nil when it does not. A chunkserver
@@ -192,7 +197,7 @@ const settle = 5 * time.Minute
 
 // needless is true for a disk that is to be removed, is not there, and is not needed: MooseFS moves nothing from a disk that it
 // does not see, but makes the copies anew, and says when all data has as many as it should.
-func (o *observer) needless(t v1alpha1.StorageTarget, ip string, slot int32) bool {
+func (o *observer) needless(t *v1alpha1.StorageTarget, ip string, slot int32) bool {
 	since, seen := o.in.Since[t.Name]
 	if _, why := backend.Proven(t); !seen || !t.Spec.Remove || why == "" || o.in.State == nil || !o.in.State.Data.Whole() {
 		return false
@@ -214,13 +219,12 @@ func (o *observer) missingTargets() (unproven, missing []string) {
 		unready[d.status.Name] = why != ""
 	}
 	for _, t := range o.seen.Targets {
-		text := fmt.Sprintf("%s in pool %s (%s)", t.Name, t.StoragePool, t.Message)
 		switch {
 		case t.Online || t.Removable:
 		case unready[t.Name]:
 			unproven = append(unproven, fmt.Sprintf("%s on node %s in pool %s (%s)", t.StorageTarget, t.Node, t.StoragePool, t.Message))
 		default:
-			missing = append(missing, text)
+			missing = append(missing, fmt.Sprintf("%s in pool %s (%s)", t.Name, t.StoragePool, t.Message))
 		}
 	}
 	return append(unproven, o.unplaced...), missing

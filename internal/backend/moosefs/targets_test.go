@@ -155,7 +155,7 @@ func TestADiskWhoseDataNoOtherServerCanTakeSaysSo(t *testing.T) {
 	said := func() string { return statusOf(New().Observe(in), "scratch-ssd-0000000f").Message }
 	g.Expect(said()).To(BeEmpty(), "MooseFS does not know yet that it leaves")
 	lastOf(&in).Removing = true
-	g.Expect(said()).To(And(ContainSubstring("no other server of storage pool ssd can take all of its data"),
+	g.Expect(said()).To(And(ContainSubstring("the other servers of storage pool ssd can't take its data"),
 		ContainSubstring("1 of the 2 that 2 copies need"), ContainSubstring("add a node to the pool")))
 	in.FileSystem.Spec.StoragePools[0].Copies = 1
 	g.Expect(said()).To(BeEmpty(), "one copy moves to the other server")

@@ -4,23 +4,28 @@ package devices
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 )
 
-// partitionAt gives what lies behind an offset of the disk a device of its own, as a partition table would, and takes it away again.
-func (d *disk) partitionAt(offset int64, use func(path string)) {
+// formatAt makes a filesystem that fills the disk from an offset on, as if a partition began there. It is made in a file: a device of its
+// own would be looked at by whoever looks at devices, and could not be taken away meanwhile.
+func (d *disk) formatAt(offset int64, command ...string) {
 	d.lab.Helper()
-	path := strings.TrimSpace(d.lab.run("losetup", "--offset", strconv.FormatInt(offset, 10), "--find", "--show", d.path))
-	use(path)
-	d.lab.run("losetup", "--detach", path)
-	// While somebody looks at it, the kernel only promises to detach it.
-	NewWithT(d.lab).Eventually("/sys/block/" + filepath.Base(path) + "/loop").WithTimeout(time.Minute).ShouldNot(BeADirectory())
+	g := NewWithT(d.lab)
+	whole, err := os.Stat(d.file)
+	g.Expect(err).NotTo(HaveOccurred())
+	path := filepath.Join(d.lab.TempDir(), "partition")
+	file, err := os.Create(path)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(file.Truncate(whole.Size() - offset)).To(Succeed())
+	g.Expect(file.Close()).To(Succeed())
+	d.lab.run(command[0], append(command[1:], path)...)
+	d.lab.run("dd", "if="+path, "of="+d.path, "bs=1M", "conv=sparse,notrunc,fsync", "oflag=seek_bytes", "seek="+strconv.FormatInt(offset, 10), "status=none")
 }
 
 // TestADiskThatLostOnlyItsPartitionTableIsNotBlank has disks on which partitions began where partitions usually begin, without the table
@@ -35,7 +40,7 @@ func TestADiskThatLostOnlyItsPartitionTableIsNotBlank(t *testing.T) {
 			t.Run(fmt.Sprintf("%s at %s", kind, at), func(t *testing.T) {
 				g, l := NewWithT(t), newLab(t)
 				d := l.disk(448)
-				d.partitionAt(offset, func(path string) { l.run(command[0], append(command[1:], path)...) })
+				d.formatAt(offset, command...)
 				f := d.look()
 				t.Logf("%v", f.Unusable)
 				g.Expect(f.Unusable).To(says("is not blank"))

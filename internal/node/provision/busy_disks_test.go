@@ -19,11 +19,15 @@ import (
 // starting.
 func holder(l *provisiontest.Lab, path string) (letGo func()) {
 	l.T.Helper()
-	script := `cd "$1" && echo holds && exec sleep infinity`
-	c := exec.Command("unshare", "--mount", "--propagation", "slave", "sh", "-c", script, "sh", path)
+	c := exec.Command("unshare", "--mount", "--propagation", "slave", "--wd="+path, "cat")
+	in, err := c.StdinPipe()
+	l.Expect(err).NotTo(HaveOccurred())
 	out, err := c.StdoutPipe()
 	l.Expect(err).NotTo(HaveOccurred())
 	l.Expect(c.Start()).To(Succeed())
+	// What cat gives back says that it runs, by its own name.
+	_, err = in.Write([]byte("holds"))
+	l.Expect(err).NotTo(HaveOccurred())
 	_, err = out.Read(make([]byte, len("holds")))
 	l.Expect(err).NotTo(HaveOccurred())
 	ended := false
@@ -80,7 +84,7 @@ func TestAMountThatStartingPodsHoldIsWaitedFor(t *testing.T) {
 				}
 				return l.Record(ctx, t, wanted)
 			})
-			const sentence = `is in use by sleep \(process \d+: its working directory\) and stays mounted; it is unmounted when they let go of it$`
+			const sentence = `is in use by cat \(process \d+: its working directory\) and stays mounted; it is unmounted when they let go of it$`
 			l.Expect(said).To(ContainElement(MatchRegexp("^"+v1alpha1.ReasonProvisioning+`: .*`+sentence)), "what is waited for is said")
 			failed := ContainElement(MatchRegexp("^" + v1alpha1.ReasonProvisioningFailed + ": step SettleMark failed: .*" + sentence))
 			if c.lets {

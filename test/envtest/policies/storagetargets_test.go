@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	staysWhatItIs = "a target stays what it is" // the CRD's own rule, for everybody
+	staysWhatItIs = "the node, role, FileSystem and device of a StorageTarget can't be changed" // the CRD's own rule, for everybody
 	onlyForPeople = "only spec.approvedPlan, spec.remove and spec.writersStopped are for people"
 	holdsData     = "this StorageTarget holds data: set spec.remove: true and wait for SafeToRemove, or delete the FileSystem"
 )

@@ -335,7 +335,7 @@ func TestWhatAKilledMkfsAndAgentHaveLeftIsBegunAndNotOurs(t *testing.T) {
 			before := d.Content()
 			l.Expect(l.Pass(wanted)).To(Succeed())
 			l.Expect(provisiontest.Ready(wanted).Reason).To(Equal(v1alpha1.ReasonDeviceRefused))
-			l.Expect(provisiontest.Ready(wanted).Message).To(And(ContainSubstring("was begun"), ContainSubstring("its mkfs was cut off")))
+			l.Expect(provisiontest.Ready(wanted).Message).To(And(ContainSubstring("was begun"), ContainSubstring("mkfs was interrupted")))
 			l.Expect(wanted.Status.Provisioned).To(Equal(begun))
 			l.Expect(d.Content()).To(Equal(before))
 			l.Expect(filepath.Glob(l.Mountpoint(wanted) + "/*")).To(BeEmpty())

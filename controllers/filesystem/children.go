@@ -1,0 +1,40 @@
+package filesystem
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/apply"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// makeChildren makes what runs the filesystem as the backend says. Of the changes, those that disturb programs wait for the lease.
+func (p *pass) makeChildren(ctx context.Context) error {
+	in := p.in
+	in.FileSystem = p.wanted
+	objects, err := p.backend.Members(in)
+	if err != nil {
+		if _, invalid := errors.AsType[*backend.InvalidSpecError](err); !invalid && !p.joins {
+			return nil // they can't be planned without the servers that wait
+		}
+		return err //nolint:wrapcheck // the phase has a name
+	}
+	mine := map[string]string{v1alpha1.LabelFileSystem: p.fs.Name}
+	children := p.Applier.CompareAll(ctx, p.fs, mine, objects)
+	changes, which := disruptive(children.Differences())
+	if may, err := p.hold.may(ctx, changes...); err != nil {
+		return err
+	} else if !may {
+		children.Hold(which...)
+		p.hold.jobs = slices.ContainsFunc(which, func(d apply.Difference) bool { return d.Kind == kindJob })
+	}
+	result, err := children.Apply(ctx)
+	if result.Applied+result.Deleted > 0 {
+		log.FromContext(ctx).Info("Applied children", "applied", result.Applied, "deleted", result.Deleted)
+	}
+	return err //nolint:wrapcheck // the phase has a name
+}

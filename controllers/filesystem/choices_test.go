@@ -1,0 +1,107 @@
+package filesystem
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/plan"
+)
+
+// question is what a choice of disks depends on.
+type question struct {
+	fs      v1alpha1.FileSystem
+	disks   disks
+	nodes   plan.TargetNodes
+	filesIn map[string][]string
+}
+
+func (q *question) hash() uint64 { return dependsOn(&q.fs, q.disks, q.nodes, q.filesIn) }
+
+func newQuestion() *question {
+	target := func(name string) v1alpha1.StorageTarget {
+		return v1alpha1.StorageTarget{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "storage", Name: name, UID: types.UID(name), Generation: 1, Labels: map[string]string{"a": "b", "c": "d"},
+				Finalizers: []string{v1alpha1.Finalizer}, OwnerReferences: []metav1.OwnerReference{{UID: "fs"}},
+			},
+			Status: v1alpha1.StorageTargetStatus{Provisioned: &v1alpha1.TargetProvisioned{}, Conditions: []metav1.Condition{
+				{Type: v1alpha1.ConditionSafeToRemove, Status: metav1.ConditionFalse},
+			}},
+		}
+	}
+	return &question{
+		fs:    v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{UID: "fs", Generation: 1}},
+		disks: disks{own: []v1alpha1.StorageTarget{target("one")}, others: []v1alpha1.StorageTarget{target("two")}, versions: map[string]string{"n1": "u/1"}},
+		nodes: plan.TargetNodes{Management: []string{"n1"}, Metadata: []string{"n2"}, Pools: map[string][]string{"ssd": {"n3"}}},
+	}
+}
+
+func TestDisksAreChosenAnewWhenAnythingChangesThatTheChoiceDependsOn(t *testing.T) {
+	now := metav1.Now()
+	own := func(change func(t *v1alpha1.StorageTarget)) func(*question) {
+		return func(q *question) { change(&q.disks.own[0]) }
+	}
+	for name, change := range map[string]func(q *question){
+		"the spec of the FileSystem":          func(q *question) { q.fs.Generation = 2 },
+		"another FileSystem of that name":     func(q *question) { q.fs.UID = "again" },
+		"a node of the management":            func(q *question) { q.nodes.Management = []string{"n4"} },
+		"a node of the metadata":              func(q *question) { q.nodes.Metadata = nil },
+		"a node that joins a pool":            func(q *question) { q.nodes.Pools["ssd"] = []string{"n3", "n4"} },
+		"a node in another pool":              func(q *question) { q.nodes.Pools = map[string][]string{"hdd": {"n3"}} },
+		"the disks that an agent has found":   func(q *question) { q.disks.versions["n1"] = "u/2" },
+		"an agent that is gone":               func(q *question) { q.disks.versions = nil },
+		"directories whose files are counted": func(q *question) { q.filesIn = map[string][]string{"one": {"chunks"}} },
+		"a StorageTarget that is gone":        func(q *question) { q.disks.own = nil },
+		"one of another FileSystem":           func(q *question) { q.disks.others[0].Generation = 2 },
+		"one that is another's now":           func(q *question) { q.disks.others, q.disks.own = nil, append(q.disks.own, q.disks.others...) },
+		"one that was made again":             own(func(t *v1alpha1.StorageTarget) { t.UID = "again" }),
+		"one that is deleted":                 own(func(t *v1alpha1.StorageTarget) { t.DeletionTimestamp = &now }),
+		"what is asked of one":                own(func(t *v1alpha1.StorageTarget) { t.Generation = 2 }),
+		"a label that somebody took":          own(func(t *v1alpha1.StorageTarget) { delete(t.Labels, "a") }),
+		"labels with each other's values":     own(func(t *v1alpha1.StorageTarget) { t.Labels = map[string]string{"a": "d", "c": "b"} }),
+		"a label that became an annotation":   own(func(t *v1alpha1.StorageTarget) { t.Labels, t.Annotations = nil, t.Labels }),
+		"one that was given up":               own(func(t *v1alpha1.StorageTarget) { t.Annotations = map[string]string{v1alpha1.AnnotationGiveUp: "n1"} }),
+		"a finalizer that somebody took":      own(func(t *v1alpha1.StorageTarget) { t.Finalizers = nil }),
+		"an owner that somebody took":         own(func(t *v1alpha1.StorageTarget) { t.OwnerReferences = nil }),
+		"a disk that is made a target":        own(func(t *v1alpha1.StorageTarget) { t.Status.Provisioned = nil }),
+		"a disk that was made one":            own(func(t *v1alpha1.StorageTarget) { t.Status.Provisioned.Finished = &now }),
+		"one on which nothing is needed":      own(func(t *v1alpha1.StorageTarget) { t.Status.Conditions[0].Status = metav1.ConditionTrue }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := newQuestion()
+			before := q.hash()
+			change(q)
+			NewWithT(t).Expect(q.hash()).NotTo(Equal(before))
+		})
+	}
+	t.Run("but not for what is said of its space", func(t *testing.T) {
+		q := newQuestion()
+		before := q.hash()
+		q.disks.own[0].ResourceVersion, q.disks.own[0].Status.UsedBytes = "9", 1<<40
+		q.disks.own[0].Status.Service = &v1alpha1.TargetService{Online: true}
+		NewWithT(t).Expect(q.hash()).To(Equal(before))
+	})
+}
+
+func TestPassesOverOneFileSystemTakeAtMostHalfOfTheTime(t *testing.T) {
+	g := NewWithT(t)
+	var p pace
+	scratch, other := types.NamespacedName{Name: "scratch"}, types.NamespacedName{Name: "other"}
+	at := func(d time.Duration) time.Time { return time.Unix(0, 0).Add(d) }
+	g.Expect(p.rest(scratch, at(0))).To(BeNumerically("<=", 0), "the first one begins at once")
+	p.ended(scratch, at(0), at(10*time.Millisecond), time.Second)
+	g.Expect(p.rest(scratch, at(10*time.Millisecond))).To(Equal(time.Second))
+	g.Expect(p.rest(other, at(10*time.Millisecond))).To(BeNumerically("<=", 0), "others do not wait for it")
+	g.Expect(p.rest(scratch, at(2*time.Second))).To(BeNumerically("<=", 0))
+	p.ended(scratch, at(2*time.Second), at(5*time.Second), time.Second)
+	g.Expect(p.rest(scratch, at(5*time.Second))).To(Equal(3 * time.Second))
+	p.ended(scratch, at(10*time.Second), at(100*time.Second), time.Second)
+	g.Expect(p.rest(scratch, at(100*time.Second))).To(Equal(5*time.Second), "one that has made thousands of objects")
+	p.forget(scratch)
+	g.Expect(p.rest(scratch, at(5*time.Second))).To(BeNumerically("<=", 0))
+}

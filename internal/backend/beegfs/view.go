@@ -1,0 +1,72 @@
+package beegfs
+
+import (
+	"sync"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// view is what was seen of a filesystem in one pass, and what follows from it: worked out once, for all that need it.
+type view struct {
+	in backend.Input
+	// targets are the storage targets that the filesystem should have, by pool, node and name; ofServer are those of one server.
+	targets  []target
+	ofServer map[serverPlace][]target
+	// drains are those of them that are to be taken out, and drainOf is each by its id.
+	drains  []drain
+	drainOf map[int32]*drain
+	// leftovers are the disks that were taken out, and leftOn those of one server, by its name in the status.
+	leftovers []leftover
+	leftOn    map[string][]leftover
+	// mounted is mountedBy, and movers are the migrateNodes: only a drain asks for them.
+	mounted, movers func() []string
+}
+
+// serverPlace is where a storage server runs: there is one of a pool on each node.
+type serverPlace struct{ pool, node string }
+
+// viewOf is the view of an Input that is Indexed.
+func viewOf(in backend.Input) *view {
+	v := &view{in: in, targets: targetsOf(in), leftovers: leftovers(in)}
+	v.ofServer = map[serverPlace][]target{}
+	for first := 0; first < len(v.targets); {
+		place, end := v.targets[first].place(), first+1
+		for end < len(v.targets) && v.targets[end].place() == place {
+			end++
+		}
+		v.ofServer[place], first = v.targets[first:end], end
+	}
+	v.leftOn = map[string][]leftover{}
+	for _, l := range v.leftovers {
+		v.leftOn[l.server.Instance()] = append(v.leftOn[l.server.Instance()], l)
+	}
+	v.mounted = sync.OnceValue(func() []string { return mountedBy(in) })
+	v.movers = sync.OnceValue(func() []string { return migrateNodes(in) })
+	v.drains, v.drainOf = drainsOf(v), map[int32]*drain{}
+	for i := range v.drains {
+		v.drainOf[v.drains[i].id] = &v.drains[i]
+	}
+	return v
+}
+
+// names are those of what has a number from the operator: of each server, and of the server of each storage target.
+type names struct {
+	servers map[place]string
+	targets map[int32]string
+}
+
+// namesOf reads them from what is recorded.
+func namesOf(in backend.Input) names {
+	out := names{servers: map[place]string{}, targets: make(map[int32]string, len(in.Targets))}
+	for _, a := range in.Given() {
+		name := a.Instance()
+		out.servers[place{a.Role, a.ID}] = name
+		if a.Role == v1alpha1.RoleStorage {
+			for i := range a.Targets {
+				out.targets[a.Targets[i].ID] = name
+			}
+		}
+	}
+	return out
+}
