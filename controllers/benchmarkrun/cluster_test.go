@@ -368,10 +368,11 @@ func parseWords(output []byte) ([]benchmarks.Sample, error) {
 
 var errKilled = errors.New("the operator was killed")
 
-// line is the connection of an operator: it counts writes, and breaks after so many of them.
+// line is the connection of an operator: it counts reads and writes, and breaks after so many writes.
 type line struct {
 	next   http.RoundTripper
 	mutex  sync.Mutex
+	reads  int
 	writes int
 	limit  int // -1 for none
 }
@@ -384,6 +385,8 @@ func (l *line) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	if request.Method != http.MethodGet {
 		l.writes++
+	} else {
+		l.reads++
 	}
 	l.mutex.Unlock()
 	return l.next.RoundTrip(request)

@@ -29,16 +29,21 @@ import (
 )
 
 // gather reads all that decide may look at. Jobs and pods are read past the cache: what decide concludes from a job that
-// is not there, such as that the repetition must be run, holds only if it is really not there.
+// is not there, such as that the repetition must be run, holds only if it is really not there. Of a run that has not begun and waits
+// for another one, nothing else matters.
 func (r *Reconciler) gather(ctx context.Context, run *v1alpha1.BenchmarkRun) (*scope.Scope, error) {
 	w := &scope.Scope{
 		Run: run, Now: r.Clock.Now(), Poll: r.PollInterval, Image: cmp.Or(run.Spec.Image, r.Images.Benchmarks[string(run.Spec.Tool)]),
 	}
 	r.plan(w)
-	for _, step := range []func(context.Context, *scope.Scope) error{
-		r.gatherFileSystem, r.gatherMounts, r.gatherNodes, r.gatherRecords, r.gatherChildren, r.gatherOthers, r.gatherDrop, r.gatherBaseline,
-		r.gatherTrust,
-	} {
+	line := []func(context.Context, *scope.Scope) error{r.gatherFileSystem, r.gatherLine, r.gatherBaseline}
+	rest := []func(context.Context, *scope.Scope) error{
+		r.gatherMembers, r.gatherMounts, r.gatherNodes, r.gatherRecords, r.gatherChildren, r.gatherDrop, r.gatherTrust,
+	}
+	for i, step := range slices.Concat(line, rest) {
+		if i == len(line) && w.OnlyWaits() {
+			break
+		}
 		if err := step(ctx, w); err != nil {
 			return nil, err
 		}
@@ -87,7 +92,13 @@ func (r *Reconciler) gatherFileSystem(ctx context.Context, w *scope.Scope) error
 		w.Mount = mounter.Mount(fs)
 	}
 	w.Management, _ = b.(backend.Benchmarker)
-	w.Members, err = members.Read(ctx, r.Client, fs)
+	return nil
+}
+
+func (r *Reconciler) gatherMembers(ctx context.Context, w *scope.Scope) (err error) {
+	if w.FileSystem != nil {
+		w.Members, err = members.Read(ctx, r.Client, w.FileSystem)
+	}
 	return err
 }
 
@@ -212,11 +223,10 @@ func (r *Reconciler) gatherChildren(ctx context.Context, w *scope.Scope) error {
 		found = append(found, children.ChildOfMPIJob(&mpiJobs.Items[i]))
 	}
 	slices.SortFunc(found, func(a, b children.Child) int { return cmp.Compare(a.Name, b.Name) })
-	names := map[string]bool{}
-	var others []string
+	names, busy := map[string]bool{}, map[string]bool{}
 	for _, c := range found {
 		if !metav1.IsControlledBy(c.Object, w.Run) {
-			others = append(others, c.Object.GetLabels()[v1alpha1.LabelBenchmarkRun])
+			busy[c.Object.GetLabels()[v1alpha1.LabelBenchmarkRun]] = true
 			continue
 		}
 		names[c.Name] = true
@@ -245,7 +255,9 @@ func (r *Reconciler) gatherChildren(ctx context.Context, w *scope.Scope) error {
 		}
 		w.Children = append(w.Children, c)
 	}
-	w.Active = strings.Join(others, ",")
+	if i := slices.IndexFunc(w.Others, func(other string) bool { return busy[other] }); i >= 0 {
+		w.Active = w.Others[i]
+	}
 	return r.gatherLingering(ctx, w, pods.Items, names)
 }
 
@@ -268,41 +280,4 @@ func (r *Reconciler) gatherLingering(ctx context.Context, w *scope.Scope, pods [
 		w.Lingering = append(w.Lingering, p.Name)
 	}
 	return nil
-}
-
-// gatherOthers finds out whose turn it is: one run at a time measures a filesystem.
-func (r *Reconciler) gatherOthers(ctx context.Context, w *scope.Scope) error {
-	var runs v1alpha1.BenchmarkRunList
-	if err := r.Client.List(ctx, &runs, client.InNamespace(w.Run.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("list BenchmarkRuns: %w", err)
-	}
-	busy := strings.Split(w.Active, ",")
-	w.Active = ""
-	slices.SortFunc(runs.Items, inTurn)
-	for i := range runs.Items {
-		other := &runs.Items[i]
-		if other.UID == w.Run.UID || other.Spec.FileSystem.Name != w.Run.Spec.FileSystem.Name {
-			continue
-		}
-		if w.Active == "" && slices.Contains(busy, other.Name) {
-			w.Active = other.Name
-		}
-		if w.Older == "" && wantsToRun(other) && inTurn(*other, *w.Run) < 0 {
-			w.Older = other.Name
-		}
-	}
-	return nil
-}
-
-// inTurn orders runs by age, then by name.
-func inTurn(a, b v1alpha1.BenchmarkRun) int {
-	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
-}
-
-// wantsToRun is false for a run that has ended or can't run as things stand, so that it does not hold up the next one.
-func wantsToRun(run *v1alpha1.BenchmarkRun) bool {
-	succeeded := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionSucceeded)
-	return run.Status.CompletionTime == nil && !run.Spec.Suspend && run.DeletionTimestamp.IsZero() &&
-		!meta.IsStatusConditionTrue(run.Status.Conditions, v1alpha1.ConditionStalled) &&
-		(succeeded == nil || succeeded.Reason != v1alpha1.ReasonNoClients)
 }

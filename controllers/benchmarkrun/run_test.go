@@ -439,6 +439,41 @@ func TestOneRunAtATimeMeasuresAFileSystem(t *testing.T) {
 	g.Expect(s.run(second).Status.StartTime.Time).NotTo(BeTemporally("<", s.run(first).Status.CompletionTime.Time))
 }
 
+func TestARunThatWaitsNamesTheOneBeforeItAndWritesNothingUntilThatOneHasGone(t *testing.T) {
+	g := NewWithT(t)
+	s := newSetting(t, server)
+	first, second, third := s.makeRun("a-first"), s.makeRun("b-second"), s.makeRun("c-third")
+	s.must(s.reconcile(first))
+	waits := func(key types.NamespacedName, says string) {
+		t.Helper()
+		s.must(s.reconcile(key))
+		g.Expect(succeeded(s.run(key))).To(gstruct.MatchFields(gstruct.IgnoreExtras, gstruct.Fields{
+			"Reason": Equal(v1alpha1.ReasonWaitingForRun), "Message": HavePrefix(says),
+		}))
+	}
+	waits(second, "BenchmarkRun a-first, which is older,")
+	waits(third, "BenchmarkRun b-second, which is older,")
+	said := map[types.NamespacedName]string{second: s.run(second).ResourceVersion, third: s.run(third).ResourceVersion}
+	s.result = func(int, int) outcome {
+		for key, version := range said {
+			asked := s.line.reads
+			s.must(s.reconcile(key))
+			g.Expect(s.line.reads-asked).To(BeNumerically("<=", 5), "itself, its FileSystem, the runs and the lease")
+			g.Expect(s.run(key).ResourceVersion).To(Equal(version), "it has nothing new to say while another one goes on")
+		}
+		return outcome{}
+	}
+	s.settle(first)
+	g.Expect(succeeded(s.run(first)).Reason).To(Equal(v1alpha1.ReasonAllPointsSucceeded))
+	s.result = nil
+
+	s.must(s.reconcile(third))
+	g.Expect(s.run(third).ResourceVersion).To(Equal(said[third]), "the one before it is still there")
+	s.settle(second, third)
+	g.Expect(succeeded(s.run(second)).Reason).To(Equal(v1alpha1.ReasonAllPointsSucceeded))
+	g.Expect(succeeded(s.run(third)).Reason).To(Equal(v1alpha1.ReasonAllPointsSucceeded))
+}
+
 func TestADistributedRunWithoutMPIOperatorSaysWhatToInstall(t *testing.T) {
 	t.Parallel()
 	bare, err := apiserver.Start()

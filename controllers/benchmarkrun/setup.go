@@ -6,6 +6,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/kubernetes"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -39,6 +40,7 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		Named(Name).
 		// The status that this controller writes must not wake it; a deletion must.
 		For(&v1alpha1.BenchmarkRun{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.BenchmarkRun{}, handler.EnqueueRequestsFromMapFunc(r.runsBehind), builder.WithPredicates(movesLine())).
 		Owns(&batchv1.Job{}).
 		Owns(&corev1.ConfigMap{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(runOfPod)).
@@ -55,15 +57,17 @@ func runOfPod(_ context.Context, pod client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: pod.GetNamespace(), Name: name}}}
 }
 
+// runsOfFileSystem are those that have not ended, but for those that wait for another run: that one wakes them.
 func (r *Reconciler) runsOfFileSystem(ctx context.Context, fs client.Object) []reconcile.Request {
-	var all v1alpha1.BenchmarkRunList
-	if err := r.Client.List(ctx, &all, client.InNamespace(fs.GetNamespace())); err != nil {
-		return nil // the cache answers this; a run that waits looks again by itself
+	all, err := r.runsOf(ctx, fs.GetNamespace(), fs.GetName())
+	if err != nil {
+		return nil // the cache answers this
 	}
 	var requests []reconcile.Request
-	for i := range all.Items {
-		if all.Items[i].Spec.FileSystem.Name == fs.GetName() && all.Items[i].Status.CompletionTime == nil {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all.Items[i])})
+	for _, run := range all {
+		succeeded := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionSucceeded)
+		if run.Status.CompletionTime == nil && (succeeded == nil || succeeded.Reason != v1alpha1.ReasonWaitingForRun) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(run)})
 		}
 	}
 	return requests

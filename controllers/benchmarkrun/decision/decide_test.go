@@ -222,9 +222,18 @@ func TestDecide(t *testing.T) {
 			func(w *scope.Scope) { w.Active = "other" },
 			want{action: Nothing, reason: v1alpha1.ReasonWaitingForRun, says: "BenchmarkRun other is using", progress: conditions.Reconciling},
 		},
-		"an older run goes first": {
-			func(w *scope.Scope) { w.Older = "elder" },
+		"an older run goes first, and wakes this one when it goes": {
+			func(w *scope.Scope) { w.Before = "elder" },
+			want{action: Nothing, reason: v1alpha1.ReasonWaitingForRun, says: "BenchmarkRun elder, which is older", progress: conditions.Reconciling,
+				check: func(g *WithT, d Decision) { g.Expect(d.After).To(BeZero()) }},
+		},
+		"the run before it is named whatever else there is to wait for, which may be another thing by then": {
+			func(w *scope.Scope) { w.Before, w.Active, w.FileSystem.Status.Conditions = "elder", "other", nil },
 			want{action: Nothing, reason: v1alpha1.ReasonWaitingForRun, says: "BenchmarkRun elder, which is older", progress: conditions.Reconciling},
+		},
+		"a spec that the FileSystem can't serve is refused before the run waits for another one": {
+			func(w *scope.Scope) { w.Before, w.Run.Spec.FileSystem.StoragePool = "elder", "tape" },
+			want{action: Nothing, reason: v1alpha1.ReasonInvalidSpec, says: `has no pool "tape"`, progress: conditions.Stalled},
 		},
 		"a cluster without MPIJobs stalls a distributed run": {
 			func(w *scope.Scope) { w.MPIMissing = true },

@@ -23,6 +23,12 @@ func decideWaiting(w *scope.Scope, point int) (Decision, bool) {
 	if d, refused := refused(w); refused {
 		return d, true
 	}
+	if w.Before != "" {
+		// It is woken when that one goes, and what else is to be waited for may be another thing by then.
+		d := waits(v1alpha1.ReasonWaitingForRun, "BenchmarkRun %s, which is older, measures FileSystem %s first", w.Before, name)
+		d.After = 0
+		return d, true
+	}
 	ready := meta.FindStatusCondition(w.FileSystem.Status.Conditions, v1alpha1.ConditionReady)
 	switch {
 	case !w.FileSystem.DeletionTimestamp.IsZero():
@@ -43,8 +49,6 @@ func decideWaiting(w *scope.Scope, point int) (Decision, bool) {
 		return waits(v1alpha1.ReasonNoClients, "FileSystem %s has no clients: set its spec.clients", name), true
 	case w.Active != "":
 		return waits(v1alpha1.ReasonWaitingForRun, "BenchmarkRun %s is using FileSystem %s", w.Active, name), true
-	case w.Older != "":
-		return waits(v1alpha1.ReasonWaitingForRun, "BenchmarkRun %s, which is older, measures FileSystem %s first", w.Older, name), true
 	}
 	if w.MPIMissing {
 		d := Stalled(v1alpha1.ReasonMPIOperatorMissing, "the cluster has no MPIJob (kubeflow.org/v2beta1), which a distributed run needs; "+

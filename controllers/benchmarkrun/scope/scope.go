@@ -78,8 +78,10 @@ type Scope struct {
 	Lingering []string
 	// MPIMissing is true when the run needs MPIJobs and the cluster does not serve them.
 	MPIMissing bool
-	// Active names another run that has a job on the filesystem; older names the run whose turn it is before this one.
-	Active, Older string
+	// Others are the other runs of the filesystem, in their turn. Active names the first of them that has a job, and before the last of
+	// them whose turn comes before this one's.
+	Others         []string
+	Active, Before string
 	// Daemons are the pods of the filesystem's servers and of the run's clients, and targets its StorageTargets. They are read only for a
 	// pass that takes a fingerprint.
 	Daemons []corev1.Pod
@@ -90,6 +92,13 @@ type Scope struct {
 	Baseline        *results.Run
 	BaselineOf      string
 	BaselineProblem string
+}
+
+// OnlyWaits is true for a run that has nothing yet, and waits for the one before it: there is nothing to look at but the line.
+func (w *Scope) OnlyWaits() bool {
+	s := &w.Run.Status
+	begun := s.StartTime != nil || s.CompletionTime != nil || s.Directory != "" || s.Provenance != nil
+	return w.Before != "" && !begun && !w.Run.Spec.Suspend && w.Run.DeletionTimestamp.IsZero()
 }
 
 // Distributed is true when a command needs an MPIJob.
