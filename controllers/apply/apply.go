@@ -109,37 +109,49 @@ func (c *Comparison) Hold(differences ...Difference) {
 
 // Apply makes the children as they should be, in the order given, and removes those that are not wanted. It goes on after an error, so that
 // one bad child does not hide another, and returns all of them joined.
-func (c *Comparison) Apply(ctx context.Context) (Result, error) {
-	var result Result
-	errs := []error{c.err}
-	for i := range c.wanted {
+func (c *Comparison) Apply(ctx context.Context) (Result, error) { return c.apply(ctx, oneByOne) }
+
+// ApplyTogether is Apply for children whose order does not matter.
+func (c *Comparison) ApplyTogether(ctx context.Context) (Result, error) {
+	return c.apply(ctx, Together)
+}
+
+func (c *Comparison) apply(ctx context.Context, each func(n int, do func(i int) error) error) (Result, error) {
+	applied, deleted := make([]int, len(c.wanted)), make([]int, len(c.wanted)+len(c.unwanted))
+	writing := each(len(c.wanted), func(i int) (err error) {
 		w := &c.wanted[i]
 		switch {
 		case w.err != nil:
-			errs = append(errs, w.err)
+			return w.err
 		case c.held[w.key]:
 		case w.object.GetDeletionTimestamp() != nil:
-			deleted, err := c.applier.removeSecret(ctx, c.owner, w.key.name)
-			result.Deleted += deleted
-			errs = append(errs, err)
+			deleted[i], err = c.applier.removeSecret(ctx, c.owner, w.key.name)
 		case w.change != nothing:
-			err := c.applier.write(ctx, w)
-			errs = append(errs, err)
-			if err == nil {
-				result.Applied++
+			if err = c.applier.write(ctx, w); err == nil {
+				applied[i] = 1
 			}
 		}
-	}
-	for i := range c.unwanted {
-		if u := &c.unwanted[i]; !c.held[u.key] {
-			err := c.applier.remove(ctx, u)
-			errs = append(errs, err)
-			if err == nil {
-				result.Deleted++
-			}
+		return err
+	})
+	removing := each(len(c.unwanted), func(i int) error {
+		u := &c.unwanted[i]
+		if c.held[u.key] {
+			return nil
 		}
+		err := c.applier.remove(ctx, u)
+		if err == nil {
+			deleted[len(c.wanted)+i] = 1
+		}
+		return err
+	})
+	return Result{Applied: sum(applied), Deleted: sum(deleted)}, errors.Join(c.err, writing, removing)
+}
+
+func sum(counts []int) (out int) {
+	for _, n := range counts {
+		out += n
 	}
-	return result, errors.Join(errs...)
+	return out
 }
 
 // removeSecret deletes a Secret that the owner controls, and returns how many it was.

@@ -17,8 +17,8 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
 )
 
-// One run at a time measures a filesystem, and the runs of it stand in a line, the oldest first. A run waits for the one just before it, and
-// only for that: so a run that goes on or ends says something new to one other run, however long the line is.
+// One run at a time measures a filesystem, and its runs stand in a line, the oldest first. A run waits for the one just before it, and only
+// for that: so a run that goes on or ends says something new to one other run, however long the line is.
 
 // gatherLine finds the other runs of the filesystem, and which of them this one comes after.
 func (r *Reconciler) gatherLine(ctx context.Context, w *scope.Scope) error {

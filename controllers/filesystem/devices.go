@@ -116,7 +116,7 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 		targets.Hold(held...)
 		leaving = nil
 	}
-	result, err := targets.Apply(ctx)
+	result, err := targets.ApplyTogether(ctx)
 	errs := []error{err}
 	deleted := 0
 	for _, t := range leaving {

@@ -3,7 +3,6 @@ package filesystem
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/apply"
 	"parallelfs.dev/operator/internal/backend"
 )
 
@@ -21,25 +21,21 @@ import (
 // of servers that have retired. Pods of other servers come to their node by its name (backend.OnNodes). A node without a FileSystemNode
 // keeps what it has: nobody knows then what became of its servers.
 func (p *pass) labelNodes(ctx context.Context) error {
-	var errs []error
-	for i := range p.in.FileSystemNodes {
+	return apply.Together(len(p.in.FileSystemNodes), func(i int) error { //nolint:wrapcheck // the phase has a name
 		n := &p.in.FileSystemNodes[i]
 		node, there := p.in.Node(n.Spec.Node)
 		if !there {
-			continue
+			return nil
 		}
-		errs = append(errs, p.labelNode(ctx, node.Name, labelChanges(p.fs, node.Labels, n.Spec.Members)))
-	}
-	return errors.Join(errs...)
+		return p.labelNode(ctx, node.Name, labelChanges(p.fs, node.Labels, n.Spec.Members))
+	})
 }
 
 // unlabelNodes takes all labels of a FileSystem from nodes.
 func (p *pass) unlabelNodes(ctx context.Context) error {
-	var errs []error
-	for i := range p.nodes {
-		errs = append(errs, p.labelNode(ctx, p.nodes[i].Name, labelChanges(p.fs, p.nodes[i].Labels, nil)))
-	}
-	return errors.Join(errs...)
+	return apply.Together(len(p.nodes), func(i int) error { //nolint:wrapcheck // the phase has a name
+		return p.labelNode(ctx, p.nodes[i].Name, labelChanges(p.fs, p.nodes[i].Labels, nil))
+	})
 }
 
 // labelChanges are the labels that a node lacks, and, as nil, those that it has for members that are not there or have retired.

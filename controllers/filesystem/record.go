@@ -2,7 +2,6 @@ package filesystem
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/apply"
 	"parallelfs.dev/operator/internal/backend"
 )
 
@@ -92,16 +92,18 @@ func (r *Reconciler) writeNodes(
 	for i := range read {
 		live[read[i].Name] = &read[i]
 	}
+	now := make([]*v1alpha1.FileSystemNode, len(wanted))
+	err := apply.Together(len(wanted), func(i int) (err error) {
+		now[i], err = r.writeNode(ctx, fs, live[wanted[i].Name], &wanted[i])
+		return err
+	})
 	out := make([]v1alpha1.FileSystemNode, 0, len(wanted))
-	var errs []error
-	for i := range wanted {
-		now, err := r.writeNode(ctx, fs, live[wanted[i].Name], &wanted[i])
-		errs = append(errs, err)
-		if now != nil {
-			out = append(out, *now)
+	for _, n := range now {
+		if n != nil {
+			out = append(out, *n)
 		}
 	}
-	return out, errors.Join(errs...)
+	return out, err //nolint:wrapcheck // writeNode has wrapped it
 }
 
 // writeNode makes a FileSystemNode, or changes one that is as it was read. It returns the object as it is now, nil when there is none. What
