@@ -9,10 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -36,25 +32,24 @@ const (
 	agentWorkers = 512
 	// collectTakes is how long an agent looks at all that its node has.
 	collectTakes = 2 * time.Second
-	// placementsEvery is how often an agent reads where daemons run.
+	// placementsEvery is how often an agent reads where daemons run, at most.
 	placementsEvery = 30 * time.Second
 )
 
-// agent plays the agent of one node: its reconciler is the real one, the work on disks is not.
+// agent plays the agent of one node: its reconciler and its inventory are the real ones, the disks are not.
 type agent struct {
 	*nodeagent.Reconciler
 	world   *world
 	machine *machine
 	client  client.Client
 
-	poke chan struct{}
+	inventory *nodeagent.Inventory
+
 	// looked are the targets that were looked at before; the next look at others comes at some time within a resync, because agents have
 	// not all been started at once.
-	mutex  sync.Mutex
-	looked map[string]bool
-	// last is what was published last, uid that of the NodeInventory.
-	last v1alpha1.NodeInventoryStatus
-	uid  string
+	mutex     sync.Mutex
+	looked    map[string]bool
+	collected bool
 }
 
 // newManager makes a controller-runtime manager that plays a part.
@@ -87,12 +82,18 @@ func playAgents(c *cluster, w *world) (manager.Manager, error) {
 		if _, runs := m.labels[labelAgent]; !runs {
 			continue
 		}
-		a := &agent{world: w, machine: m, client: direct, poke: make(chan struct{}, 1), looked: map[string]bool{}}
+		a := &agent{world: w, machine: m, client: direct, looked: map[string]bool{}}
+		a.inventory = &nodeagent.Inventory{
+			Client: direct, NodeName: m.name, Resync: resync, Every: placementsEvery/2 + rand.N(placementsEvery/2),
+			Collect: a.collect, Pokes: make(chan struct{}, 1), Published: func() {},
+			Placements: func() ([]v1alpha1.DaemonPlacement, error) { return w.inventory(m).Daemons, nil },
+			Targets:    func(context.Context) ([]v1alpha1.StorageTarget, error) { return nil, nil }, // the world says which disk carries which
+		}
 		a.Reconciler = &nodeagent.Reconciler{
-			Client: direct, Live: direct, Recorder: recorder, NodeName: m.name, Resync: resync, Pass: a.pass, Acted: a.Poke,
+			Client: direct, Live: direct, Recorder: recorder, NodeName: m.name, Resync: resync, Pass: a.pass, Acted: a.inventory.Poke,
 		}
 		m.agent, agents[m.name] = a, a
-		if err := mgr.Add(manager.RunnableFunc(a.publish)); err != nil {
+		if err := mgr.Add(a.inventory); err != nil {
 			return nil, fmt.Errorf("add an agent: %w", err)
 		}
 	}
@@ -139,66 +140,19 @@ func (a *agent) first(target string) bool {
 	return !was
 }
 
-// Poke asks for a look at the whole node, soon.
-func (a *agent) Poke() {
+// collect plays the look at all that the node has.
+func (a *agent) collect(ctx context.Context) v1alpha1.NodeInventoryStatus {
+	a.mutex.Lock()
+	takes := collectTakes
+	if !a.collected { // what an agent finds as it starts is found before the measurement
+		takes, a.collected = 0, true
+	}
+	a.mutex.Unlock()
 	select {
-	case a.poke <- struct{}{}:
-	default: // one is waiting
+	case <-ctx.Done():
+	case <-time.After(takes):
 	}
-}
-
-// publish plays the agent's Inventory until ctx ends: it writes the NodeInventory when something in it has changed.
-func (a *agent) publish(ctx context.Context) error {
-	placements := time.NewTicker(placementsEvery/2 + rand.N(placementsEvery/2))
-	defer placements.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-placements.C:
-		case <-a.poke:
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-time.After(collectTakes):
-			}
-		}
-		if err := a.write(ctx); err != nil && ctx.Err() == nil {
-			log.FromContext(ctx).Error(err, "The inventory of a node can't be published", "node", a.machine.name)
-		}
-	}
-}
-
-// write makes the NodeInventory where there is none, and writes its status when it has changed, as the agent does.
-func (a *agent) write(ctx context.Context) error {
-	found := a.world.inventory(a.machine)
-	if equality.Semantic.DeepEqual(a.last, found) {
-		return nil
-	}
-	if a.uid == "" {
-		made := &v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{
-			Name: a.machine.name, Labels: map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy},
-		}}
-		if err := a.client.Create(ctx, made); err != nil {
-			return fmt.Errorf("make the NodeInventory: %w", err)
-		}
-		a.uid = string(made.UID)
-	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&found)
-	if err != nil {
-		return fmt.Errorf("encode the NodeInventory: %w", err)
-	}
-	intent := &unstructured.Unstructured{Object: map[string]any{
-		"metadata": map[string]any{"name": a.machine.name, "uid": a.uid}, "status": content,
-	}}
-	intent.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("NodeInventory"))
-	err = a.client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(intent),
-		client.ForceOwnership, client.FieldOwner(nodeagent.FieldOwner))
-	if err != nil {
-		return fmt.Errorf("write the NodeInventory: %w", err)
-	}
-	a.last = found
-	return nil
+	return a.world.inventory(a.machine)
 }
 
 // wake has the agent look at a target at once, as when the kernel says that something has become of a device.
@@ -208,5 +162,5 @@ func (a *agent) wake(ctx context.Context, target client.ObjectKey) {
 			log.FromContext(ctx).Error(err, "A look at a target has failed", "target", target.Name)
 		}
 	}()
-	a.Poke()
+	a.inventory.Poke()
 }

@@ -128,9 +128,6 @@ func (r *run) prepare(ctx context.Context, background *sync.WaitGroup, binary, l
 	}
 	serveLogs(ctx, background, logs, kubelets.GetClient())
 	r.seen = agents.GetClient()
-	if err := r.publish(ctx); err != nil {
-		return nil, err
-	}
 	for _, mgr := range []manager.Manager{agents, kubelets} {
 		background.Go(func() {
 			if err := mgr.Start(ctx); err != nil && ctx.Err() == nil {
@@ -182,18 +179,6 @@ func (r *run) makeNodes(ctx context.Context, logs net.Listener) error {
 			}
 			return nil
 		})
-	}
-	return group.Wait()
-}
-
-// publish has all agents publish what their nodes have.
-func (r *run) publish(ctx context.Context) error {
-	var group errgroup.Group
-	group.SetLimit(parallel)
-	for _, m := range r.world.machines {
-		if m.agent != nil {
-			group.Go(func() error { return m.agent.write(ctx) })
-		}
 	}
 	return group.Wait()
 }

@@ -109,7 +109,7 @@ func Run(ctx context.Context, config *rest.Config, node Node, o Options, log log
 	}
 	inventory := &Inventory{
 		Client: mgr.GetClient(), NodeName: o.NodeName, Resync: o.Resync, Every: placementsEvery,
-		Collect: node.Collect, Placements: node.Placements, poke: make(chan struct{}, 1),
+		Collect: node.Collect, Placements: node.Placements, Pokes: make(chan struct{}, 1),
 	}
 	wake := make(chan event.GenericEvent)
 	reconciler := &Reconciler{

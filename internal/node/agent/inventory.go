@@ -30,22 +30,28 @@ type Inventory struct {
 	Targets func(ctx context.Context) ([]v1alpha1.StorageTarget, error)
 	// Published is called when the inventory was found to be published.
 	Published func()
+	// Pokes has room for one.
+	Pokes chan struct{}
 
-	poke chan struct{}
 	// last is what was found last.
 	last v1alpha1.NodeInventoryStatus
 }
 
-// Poke asks for a look at everything, soon.
+// Poke asks for a look at everything, when the node has calmed down.
 func (i *Inventory) Poke() {
 	select {
-	case i.poke <- struct{}{}:
+	case i.Pokes <- struct{}{}:
 	default: // one is waiting
 	}
 }
 
-// retryAfter is the time until a publication that failed is tried again.
-const retryAfter = 15 * time.Second
+const (
+	// retryAfter is the time until a publication that failed is tried again.
+	retryAfter = 15 * time.Second
+	// calm is the time without a poke after which a node is looked at, and longest how long that waits at most. Each step of each disk that is
+	// made a target pokes: to look at once would publish the node once for each of them.
+	calm, longest = 3 * time.Second, 12 * time.Second
+)
 
 // Start publishes until ctx ends (manager.Runnable).
 func (i *Inventory) Start(ctx context.Context) error {
@@ -53,18 +59,25 @@ func (i *Inventory) Start(ctx context.Context) error {
 	defer everything.Stop()
 	daemons := time.NewTicker(i.Every)
 	defer daemons.Stop()
+	// due is when everything is looked at because of a poke, however many follow. The first look, as the agent starts, waits for nothing.
+	due := time.Now()
 	for {
 		var err error
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-i.poke:
-			err = i.everything(ctx)
+		case <-i.Pokes:
+			if due.IsZero() {
+				due = time.Now().Add(longest)
+			}
+			everything.Reset(min(calm, time.Until(due)))
+			continue
 		case <-everything.C:
+			due = time.Time{}
 			err = i.everything(ctx)
 		case <-daemons.C:
-			// Nothing was found yet, or what was found could not be published: the timer is on its way.
-			if len(i.last.BlockDevices) == 0 && i.last.Kernel.Release == "" {
+			// Everything is looked at soon. Or nothing was found yet, or what was found could not be published: the timer is on its way.
+			if !due.IsZero() || len(i.last.BlockDevices) == 0 && i.last.Kernel.Release == "" {
 				continue
 			}
 			if err = i.daemons(ctx); err == nil {

@@ -1,0 +1,133 @@
+package agent
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// watchedNode is a node with two disks, of which a test may pull one out, and its inventory.
+type watchedNode struct {
+	*Inventory
+	pulled bool
+	began  time.Time
+	looks  []time.Duration
+}
+
+// watch has the inventory of a node published until the test ends, and pokes it so often before that.
+func watch(t *testing.T, pokes int) *watchedNode {
+	t.Helper()
+	g := NewWithT(t)
+	scheme, err := Scheme()
+	g.Expect(err).NotTo(HaveOccurred())
+	c := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.NodeInventory{}).
+		WithObjects(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "oss1"}}).Build()
+	n := &watchedNode{began: time.Now()}
+	n.Inventory = &Inventory{
+		Client: c, NodeName: "oss1", Resync: time.Hour, Every: 24 * time.Hour, Pokes: make(chan struct{}, 1), Published: func() {},
+		Collect: func(context.Context) v1alpha1.NodeInventoryStatus {
+			n.looks = append(n.looks, time.Since(n.began))
+			out := v1alpha1.NodeInventoryStatus{BlockDevices: []v1alpha1.BlockDevice{{KernelName: "sda"}, {KernelName: "sdb"}}}
+			if n.pulled {
+				out.BlockDevices = out.BlockDevices[:1]
+			}
+			return out
+		},
+		Targets: func(context.Context) ([]v1alpha1.StorageTarget, error) { return nil, nil },
+	}
+	for range pokes {
+		n.Poke()
+	}
+	go func() { g.Expect(n.Start(t.Context())).To(Succeed()) }()
+	synctest.Wait()
+	return n
+}
+
+// at lets the time pass until so long after the start.
+func (n *watchedNode) at(after time.Duration) {
+	<-time.After(after - time.Since(n.began))
+	synctest.Wait()
+}
+
+// disks are those of the published inventory.
+func (n *watchedNode) disks(t *testing.T) int {
+	t.Helper()
+	var published v1alpha1.NodeInventory
+	NewWithT(t).Expect(n.Client.Get(t.Context(), client.ObjectKey{Name: "oss1"}, &published)).To(Succeed())
+	return len(published.Status.BlockDevices)
+}
+
+func TestWhatComesTogetherIsPublishedOnce(t *testing.T) {
+	at := func(seconds ...int) (out []time.Duration) {
+		for _, s := range seconds {
+			out = append(out, time.Duration(s)*time.Second)
+		}
+		return out
+	}
+	for name, c := range map[string]struct {
+		pokes, looks []time.Duration
+	}{
+		"a node is published as its agent starts":    {looks: at(0)},
+		"one poke is followed three seconds later":   {pokes: at(60), looks: at(0, 63)},
+		"those that come together are followed once": {pokes: at(60, 62, 64, 66), looks: at(0, 69)},
+		"those that do not end are followed after twelve seconds": {
+			pokes: at(60, 62, 64, 66, 68, 70, 72, 74, 76), looks: at(0, 72, 79),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := watch(t, 0)
+				for _, poke := range c.pokes {
+					n.at(poke)
+					n.Poke()
+					synctest.Wait()
+				}
+				n.at(10 * time.Minute)
+				NewWithT(t).Expect(n.looks).To(Equal(c.looks))
+			})
+		})
+	}
+}
+
+func TestANodeIsPublishedWithoutDelayWhenItsAgentStarts(t *testing.T) {
+	for range 20 { // what is ready at the same time comes in any order
+		synctest.Test(t, func(t *testing.T) {
+			NewWithT(t).Expect(watch(t, 1).disks(t)).To(Equal(2))
+		})
+	}
+}
+
+func TestADiskThatIsPulledOutIsMissedWithinFifteenSecondsAlsoWhileOthersAreMade(t *testing.T) {
+	for name, every := range map[string]time.Duration{"a node at rest": time.Hour, "a node whose disks are made": time.Second} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g, n := NewWithT(t), watch(t, 0)
+				go func() {
+					for {
+						select {
+						case <-t.Context().Done():
+							return
+						case <-time.After(every):
+							n.Poke()
+						}
+					}
+				}()
+				n.at(100 * time.Second)
+				g.Expect(n.disks(t)).To(Equal(2))
+				n.pulled = true
+				n.Poke()
+				n.at(115 * time.Second)
+				g.Expect(n.disks(t)).To(Equal(1))
+			})
+		})
+	}
+}
