@@ -195,7 +195,7 @@ func run(ctx context.Context, args []string) error {
 	if err := (&storagetarget.Reconciler{Views: board}).Setup(mgr); err != nil {
 		return fmt.Errorf("set up the controller of StorageTargets: %w", err)
 	}
-	if err := (&filesystemnode.Reconciler{Views: board}).Setup(mgr); err != nil {
+	if err := (&filesystemnode.Reconciler{Views: board, Clock: clock.RealClock{}}).Setup(mgr); err != nil {
 		return fmt.Errorf("set up the controller of FileSystemNodes: %w", err)
 	}
 	tools := registry.Tools()

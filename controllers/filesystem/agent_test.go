@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -339,7 +340,7 @@ func (w *world) reconcileTargets(c client.Client) error {
 
 // reconcileNodes lets an operator look at every FileSystemNode that was deleted.
 func (w *world) reconcileNodes(c client.Client) error {
-	r := &filesystemnode.Reconciler{Client: c, Reader: c, Recorder: w.events, Views: w.board}
+	r := &filesystemnode.Reconciler{Client: c, Reader: c, Recorder: w.events, Views: w.board, Clock: clock.RealClock{}}
 	for _, n := range w.fileSystemNodes() {
 		if n.DeletionTimestamp.IsZero() {
 			continue

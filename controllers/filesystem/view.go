@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -23,7 +24,7 @@ func (p *pass) observe(context.Context) error {
 	prober, _ := p.backend.(backend.Prober)
 	p.Views.Show(client.ObjectKeyFromObject(p.fs), p.fs.UID, views.FileSystem{
 		Targets: targetViews(p.backend, p.fs, p.disks.own, p.seen, prober != nil && p.in.State == nil),
-		Nodes:   nodeViews(p.in.FileSystemNodes, p.seen),
+		Nodes:   nodeViews(p.in, p.seen),
 	})
 	p.seen.Problems = p.hold.mended(p.seen.Problems)
 	return nil
@@ -104,11 +105,12 @@ func used(t *v1alpha1.TargetStatus) int64 {
 }
 
 // nodeViews is how the filesystem sees its servers on each node, by the name of the FileSystemNode.
-func nodeViews(nodes []v1alpha1.FileSystemNode, seen backend.Observation) map[string]views.Node {
+func nodeViews(in backend.Input, seen backend.Observation) map[string]views.Node {
 	names := map[string]string{}
-	for i := range nodes {
-		names[nodes[i].Spec.Node] = nodes[i].Name
+	for i := range in.FileSystemNodes {
+		names[in.FileSystemNodes[i].Spec.Node] = in.FileSystemNodes[i].Name
 	}
+	trouble := troubled(in)
 	type place struct{ node, pool string }
 	disks := map[place][]*v1alpha1.TargetStatus{}
 	for i := range seen.Targets {
@@ -123,6 +125,7 @@ func nodeViews(nodes []v1alpha1.FileSystemNode, seen backend.Observation) map[st
 			continue // its FileSystemNode was made in this pass
 		}
 		node := out[name]
+		node.Troubled = trouble[s.Node]
 		member := v1alpha1.MemberStatus{
 			Name: memberName(s), Address: s.Address, Version: s.Version, Online: s.Online, Placement: s.Placement,
 			Message: v1alpha1.Cut(s.Message, maxMessage),
@@ -144,6 +147,29 @@ func nodeViews(nodes []v1alpha1.FileSystemNode, seen backend.Observation) map[st
 	for name, node := range out {
 		slices.SortFunc(node.Members, func(a, b v1alpha1.MemberStatus) int { return strings.Compare(a.Name, b.Name) })
 		out[name] = node
+	}
+	return out
+}
+
+// troubled are the nodes on which something keeps a server from starting: the node itself, a pod that says why it does not run, or a disk
+// that waits for a person.
+func troubled(in backend.Input) map[string]bool {
+	out := map[string]bool{}
+	for i := range in.FileSystemNodes {
+		name := in.FileSystemNodes[i].Spec.Node
+		if node, there := in.Node(name); !there || !node.Ready {
+			out[name] = true
+		}
+	}
+	for i := range in.Pods {
+		if in.Pods[i].Message != "" {
+			out[in.Pods[i].Node] = true
+		}
+	}
+	for i := range in.Targets {
+		if meta.IsStatusConditionTrue(in.Targets[i].Status.Conditions, v1alpha1.ConditionStalled) {
+			out[in.Targets[i].Spec.Node] = true
+		}
 	}
 	return out
 }

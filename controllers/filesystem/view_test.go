@@ -87,7 +87,7 @@ func TestANodeIsSeenAsItsServersAre(t *testing.T) {
 			{Node: "oss2", StoragePool: "ssd", StorageTarget: "b"},
 		},
 	}
-	views := nodeViews(nodes, seen)
+	views := nodeViews(backend.Input{FileSystemNodes: nodes, Nodes: []backend.Node{{Name: "oss1", IP: "10.0.0.1", Ready: true}}}, seen)
 	g.Expect(views).To(HaveLen(1), "of oss2 there is no object yet")
 	g.Expect(views["scratch-oss1-1"].Members).To(Equal([]v1alpha1.MemberStatus{
 		{Name: "first", Message: "starts"},
@@ -96,6 +96,32 @@ func TestANodeIsSeenAsItsServersAre(t *testing.T) {
 		}},
 	}))
 	g.Expect([]int{views["scratch-oss1-1"].Online, views["scratch-oss1-1"].Wanted}).To(Equal([]int{1, 2}))
+	g.Expect(views["scratch-oss1-1"].Troubled).To(BeFalse())
+}
+
+func TestANodeIsTroubledWhenSomethingKeepsItsServersFromStarting(t *testing.T) {
+	there := backend.Node{Name: "oss1", IP: "10.0.0.1", Ready: true}
+	stalled := diskOf("files", v1alpha1.RoleStorage, "oss1", 0)
+	stalled.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue}}
+	for name, c := range map[string]struct {
+		in       backend.Input
+		troubled bool
+	}{
+		"by a pod that says why it does not run": {backend.Input{Nodes: []backend.Node{there}, Pods: []backend.Pod{{Node: "oss1", Message: "refused"}}}, true},
+		"by a disk that waits for a person":      {backend.Input{Nodes: []backend.Node{there}, Targets: []v1alpha1.StorageTarget{stalled}}, true},
+		"when it is not Ready itself":            {backend.Input{Nodes: []backend.Node{{Name: "oss1", IP: "10.0.0.1"}}}, true},
+		"when it is not there":                   {backend.Input{}, true},
+		"and not while its pod starts on a disk that is made": {backend.Input{
+			Nodes: []backend.Node{there}, Pods: []backend.Pod{{Node: "oss1"}}, Targets: []v1alpha1.StorageTarget{diskOf("files", v1alpha1.RoleStorage, "oss1", 0)},
+		}, false},
+		"and not by what is wrong elsewhere": {backend.Input{Nodes: []backend.Node{there}, Pods: []backend.Pod{{Node: "oss2", Message: "refused"}}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.in.FileSystemNodes = []v1alpha1.FileSystemNode{{ObjectMeta: metav1.ObjectMeta{Name: "scratch-oss1-1"}, Spec: v1alpha1.FileSystemNodeSpec{Node: "oss1"}}}
+			seen := backend.Observation{Instances: []v1alpha1.InstanceStatus{{Name: "server-ssd.oss1", Node: "oss1"}}}
+			NewWithT(t).Expect(nodeViews(c.in, seen)["scratch-oss1-1"].Troubled).To(Equal(c.troubled))
+		})
+	}
 }
 
 // of24 is what is seen of a filesystem of so many nodes with 24 disks each, and five times as many clients, of which nothing takes part.

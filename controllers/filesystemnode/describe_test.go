@@ -2,6 +2,7 @@ package filesystemnode
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,4 +48,48 @@ func TestANodeIsReadyWhenAllOfItsServersAndTargetsTakePart(t *testing.T) {
 			g.Expect(describe(node, c.seen)).To(Equal(got), "and nothing is written twice")
 		})
 	}
+}
+
+func TestOfANodeWhoseServersAreBeingStartedOneThingIsSaidUntilTheyAreOnline(t *testing.T) {
+	made := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+	down := []v1alpha1.MemberStatus{{Name: "server-ssd", Message: "there is no pod of it on the node"}}
+	up := []v1alpha1.MemberStatus{{Name: "server-ssd", Online: true}}
+	said := func(reason string) v1alpha1.FileSystemNodeStatus {
+		return v1alpha1.FileSystemNodeStatus{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason}}}
+	}
+	for name, c := range map[string]struct {
+		status v1alpha1.FileSystemNodeStatus
+		seen   views.Node
+		age    time.Duration
+		left   time.Duration
+	}{
+		"while it was just made":                       {seen: views.Node{Members: down}, age: time.Minute, left: 9 * time.Minute},
+		"while it is said already":                     {status: said(v1alpha1.ReasonStarting), seen: views.Node{Members: down}, left: 10 * time.Minute},
+		"while disks are missing":                      {seen: views.Node{Members: up, Wanted: 24, Online: 23}, left: 10 * time.Minute},
+		"not when all is online":                       {status: said(v1alpha1.ReasonStarting), seen: views.Node{Members: up, Wanted: 24, Online: 24}},
+		"not when something keeps it from that":        {status: said(v1alpha1.ReasonStarting), seen: views.Node{Members: down, Troubled: true}},
+		"not when it was online before":                {status: said(v1alpha1.ReasonHealthy), seen: views.Node{Members: down}},
+		"not when more was said before, such as why":   {status: said(v1alpha1.ReasonServersMissing), seen: views.Node{Members: down}},
+		"not when it takes longer than it should take": {status: said(v1alpha1.ReasonStarting), seen: views.Node{Members: down}, age: time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node := &v1alpha1.FileSystemNode{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(made)}, Status: c.status}
+			NewWithT(t).Expect(starting(node, c.seen, made.Add(c.age))).To(Equal(c.left))
+		})
+	}
+	g := NewWithT(t)
+	node := &v1alpha1.FileSystemNode{ObjectMeta: metav1.ObjectMeta{Generation: 1}}
+	node.Status = describeStart(node)
+	g.Expect(node.Status.Conditions).To(HaveExactElements(
+		And(HaveField("Type", v1alpha1.ConditionReady), HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonStarting),
+			HaveField("ObservedGeneration", int64(1))),
+		And(HaveField("Type", v1alpha1.ConditionReconciling), HaveField("Status", metav1.ConditionTrue))))
+	once := *node.Status.DeepCopy()
+	node.Generation, node.Status.Agent = 3, &v1alpha1.NodeAgentStatus{ObservedGeneration: 3}
+	again := describeStart(node)
+	g.Expect(again.Agent).To(Equal(node.Status.Agent))
+	again.Agent = nil
+	g.Expect(again).To(Equal(once), "nothing of a later generation has been seen, and nothing is written")
+	node.Status = describe(node, views.Node{Members: up})
+	g.Expect(node.Status.Conditions).To(HaveExactElements(And(HaveField("Type", v1alpha1.ConditionReady), HaveField("Reason", v1alpha1.ReasonHealthy))))
 }

@@ -6,14 +6,18 @@ package filesystemnode
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,6 +49,7 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	// Views are what the passes over FileSystems have found.
 	Views *views.Board
+	Clock clock.PassiveClock
 }
 
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=filesystemnodes,verbs=get;list;watch;patch
@@ -72,27 +77,36 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 
 // Reconcile brings the operator's part of the status of one FileSystemNode up to date.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	return apply.Again(ctrl.Result{}, r.reconcile(ctx, request))
+	again, err := r.reconcile(ctx, request)
+	return apply.Again(ctrl.Result{RequeueAfter: again}, err)
 }
 
-func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) error {
+func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (again time.Duration, err error) {
 	node := &v1alpha1.FileSystemNode{}
 	if err := r.Client.Get(ctx, request.NamespacedName, node); err != nil {
-		return client.IgnoreNotFound(err)
+		return 0, client.IgnoreNotFound(err)
 	}
 	if goes, err := r.release(ctx, node); goes || err != nil {
-		return err
+		return 0, err
 	}
 	fileSystem := client.ObjectKey{Namespace: node.Namespace, Name: node.Spec.FileSystem.Name}
 	wanted := *node.Status.DeepCopy()
 	// What was said before stays until a pass over the FileSystem has looked.
 	if seen, ok := r.Views.Node(fileSystem, types.UID(node.Spec.FileSystem.UID), node.Name); ok {
-		wanted = describe(node, seen)
+		if again = starting(node, seen, r.Clock.Now()); again > 0 {
+			wanted = describeStart(node)
+		} else {
+			wanted = describe(node, seen)
+		}
 	}
 	sayKept(node, &wanted)
 	if equality.Semantic.DeepEqual(wanted, node.Status) {
-		return nil
+		return again, nil
 	}
+	return again, r.write(ctx, node, wanted)
+}
+
+func (r *Reconciler) write(ctx context.Context, node *v1alpha1.FileSystemNode, wanted v1alpha1.FileSystemNodeStatus) error {
 	wanted.Agent = nil
 	status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&wanted)
 	if err != nil {
@@ -108,6 +122,35 @@ func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) error 
 	}
 	r.announce(node, wanted)
 	return nil
+}
+
+// startLimit is how long a new node may take to start before its status says more than that.
+const startLimit = 10 * time.Minute
+
+// starting is how long it is still enough to say of a node that its servers are being started: not at all when all of them are online, or
+// were, when something keeps one from starting, or when it takes too long. What a start goes through, disk by disk and server by server,
+// would be written many times for each node otherwise, and is over before anybody reads it.
+func starting(node *v1alpha1.FileSystemNode, seen views.Node, now time.Time) time.Duration {
+	was := meta.FindStatusCondition(node.Status.Conditions, v1alpha1.ConditionReady)
+	offline := func(m v1alpha1.MemberStatus) bool { return !m.Online }
+	up := seen.Online == seen.Wanted && !slices.ContainsFunc(seen.Members, offline)
+	if up || seen.Troubled || was != nil && was.Reason != v1alpha1.ReasonStarting {
+		return 0
+	}
+	return max(node.CreationTimestamp.Add(startLimit).Sub(now), 0)
+}
+
+// describeStart is the status of a node whose servers are being started. It is written once: nothing in it changes until that is over, and
+// nothing of a later generation has been seen.
+func describeStart(node *v1alpha1.FileSystemNode) v1alpha1.FileSystemNodeStatus {
+	status := *node.Status.DeepCopy()
+	if meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady) != nil {
+		return status
+	}
+	status.ObservedGeneration = node.Generation
+	conditions.Set(&status.Conditions, node.Generation, v1alpha1.ConditionReady, metav1.ConditionFalse, conditions.Reconciling, v1alpha1.ReasonStarting,
+		"its servers are being started; what is not there yet stands in status.missing of the FileSystem, and in the StorageTargets of this node")
+	return status
 }
 
 // describe is the status with the operator's part of it as it should be.

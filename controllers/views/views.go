@@ -41,6 +41,8 @@ type Node struct {
 	Members []v1alpha1.MemberStatus
 	// Wanted is the number of the targets of these servers that hold files, and Online how many of them take part.
 	Wanted, Online int
+	// Troubled is true when something keeps a server or a disk from starting: what is not online then does not just need its time.
+	Troubled bool
 }
 
 // Equal is true for the same view.
