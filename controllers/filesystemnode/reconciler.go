@@ -148,8 +148,8 @@ func describeStart(node *v1alpha1.FileSystemNode) v1alpha1.FileSystemNodeStatus 
 		return status
 	}
 	status.ObservedGeneration = node.Generation
-	conditions.Set(&status.Conditions, node.Generation, v1alpha1.ConditionReady, metav1.ConditionFalse, conditions.Reconciling, v1alpha1.ReasonStarting,
-		"its servers are being started; what is not there yet stands in status.missing of the FileSystem, and in the StorageTargets of this node")
+	conditions.Set(&status.Conditions, node.Generation, v1alpha1.ConditionReady, metav1.ConditionFalse, conditions.Reconciling,
+		v1alpha1.ReasonStarting, "its servers are being started; what is not there yet stands in status.missing of the FileSystem, and in the StorageTargets of this node")
 	return status
 }
 
