@@ -10,22 +10,27 @@ import (
 	"parallelfs.dev/operator/controllers/failures"
 )
 
-// announce makes an event of a change of Ready, or of Degraded: its status or its reason; of changes that begin to wait; and of a failure
-// that was not said before. It is called after the status was written.
+// announce makes an event when Ready or Degraded has changed, its status or its reason; when changes begin to wait; and of a failure that was
+// not said before. It is called after the status was written.
 func (r *Reconciler) announce(before, after *v1alpha1.FileSystem) {
 	of := func(fs *v1alpha1.FileSystem, kind string) *metav1.Condition {
 		return meta.FindStatusCondition(fs.Status.Conditions, kind)
 	}
 	failures.Announce(r.Recorder, after, of(before, v1alpha1.ConditionReconciled), of(after, v1alpha1.ConditionReconciled))
+	tell := func(kind, action string, is *metav1.Condition) {
+		r.Recorder.Eventf(after, nil, kind, is.Reason, action, "%s", v1alpha1.Cut(is.Message, conditions.MaxNote))
+	}
 	if is := of(after, v1alpha1.ConditionChangesHeld); is != nil && of(before, is.Type) == nil {
-		r.Recorder.Eventf(after, nil, corev1.EventTypeNormal, is.Reason, "Wait", "%s", v1alpha1.Cut(is.Message, conditions.MaxNote))
+		tell(corev1.EventTypeNormal, "Wait", is)
 	}
-	if is := changed(before, after, v1alpha1.ConditionDegraded); is != nil {
-		r.Recorder.Eventf(after, nil, corev1.EventTypeWarning, is.Reason, "Observe", "%s", v1alpha1.Cut(is.Message, conditions.MaxNote))
+	was := of(before, v1alpha1.ConditionReady)
+	is, degraded := changed(before, after, v1alpha1.ConditionReady), changed(before, after, v1alpha1.ConditionDegraded)
+	// One news is one event: that programs go on although not everything is there, Degraded tells, and that they don't, Ready.
+	serves := is == nil || is.Status == metav1.ConditionTrue
+	if degraded != nil && serves {
+		tell(corev1.EventTypeWarning, "Observe", degraded)
 	}
-	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionReady)
-	is := changed(before, after, v1alpha1.ConditionReady)
-	if is == nil {
+	if is == nil || degraded != nil && serves && is.Reason == v1alpha1.ReasonDegradedService {
 		return
 	}
 	kind := corev1.EventTypeNormal
@@ -33,7 +38,7 @@ func (r *Reconciler) announce(before, after *v1alpha1.FileSystem) {
 		meta.IsStatusConditionTrue(after.Status.Conditions, v1alpha1.ConditionStalled) {
 		kind = corev1.EventTypeWarning
 	}
-	r.Recorder.Eventf(after, nil, kind, is.Reason, "Observe", "%s", v1alpha1.Cut(is.Message, conditions.MaxNote))
+	tell(kind, "Observe", is)
 }
 
 // changed is a condition whose status or reason has changed; nil when neither has, or it is absent.

@@ -10,12 +10,12 @@ import (
 	"parallelfs.dev/operator/controllers/conditions"
 )
 
-// announce makes an event of every change of one of the operator's conditions: its status or its reason. It is called after
-// they were written.
+// announce makes an event of each change of the operator's conditions that is news of this target. It is called after they were written.
 func (r *Reconciler) announce(before *v1alpha1.StorageTarget, mine []metav1.Condition) {
 	for _, is := range mine {
 		was := meta.FindStatusCondition(before.Status.Conditions, is.Type)
-		if was != nil && was.Status == is.Status && was.Reason == is.Reason {
+		same := was != nil && was.Status == is.Status && was.Reason == is.Reason
+		if same || is.Type == v1alpha1.ConditionOnline && !newsOfTarget(before, was, is) {
 			continue
 		}
 		kind := corev1.EventTypeNormal
@@ -23,6 +23,20 @@ func (r *Reconciler) announce(before *v1alpha1.StorageTarget, mine []metav1.Cond
 			kind = corev1.EventTypeWarning
 		}
 		r.Recorder.Eventf(before, nil, kind, is.Reason, "Observe", "%s", v1alpha1.Cut(is.Type+": "+is.Message, conditions.MaxNote))
+	}
+}
+
+// newsOfTarget is false for a change of Online that is somebody else's news, or none: that nothing answers is told of the FileSystem, what
+// has become of the disk by the agent, and of a target that was just made nobody expects more. Thousands of targets would tell it again.
+func newsOfTarget(target *v1alpha1.StorageTarget, was *metav1.Condition, is metav1.Condition) bool {
+	switch is.Status {
+	case metav1.ConditionTrue:
+		return was == nil || was.Status == metav1.ConditionFalse
+	case metav1.ConditionFalse:
+		disk := meta.FindStatusCondition(target.Status.Conditions, v1alpha1.ConditionReady)
+		return was != nil && (disk == nil || disk.Status == metav1.ConditionTrue)
+	default:
+		return is.Reason != v1alpha1.ReasonProbeUnreachable
 	}
 }
 
