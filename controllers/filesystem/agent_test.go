@@ -43,6 +43,8 @@ type fakeDisk struct {
 	formats, wipes int
 	// wipeFails and busy are why it can't be wiped, or unmounted.
 	wipeFails, busy string
+	// dead is true for one that is not there any more.
+	dead bool
 }
 
 // disk gives a node a blank SSD of 4 TiB, and the node an agent.
@@ -67,7 +69,7 @@ func (w *world) inventory(node string) {
 	}
 	inventory.Status.BlockDevices = nil
 	for i, d := range w.disks {
-		if d.node != node {
+		if d.node != node || d.dead {
 			continue
 		}
 		device := v1alpha1.BlockDevice{
@@ -189,6 +191,11 @@ func (w *world) act(t *v1alpha1.StorageTarget, d *fakeDisk) v1alpha1.StorageTarg
 		return status
 	}
 	switch {
+	case d.dead:
+		status.KernelName = ""
+		say(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonTargetMissing, "no disk on this node is "+d.id)
+		say(v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonTargetMissing, "no disk on this node is "+d.id)
+		return status
 	case status.Provisioned == nil && t.Spec.Conflict != "":
 		say(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeviceConflict, t.Spec.Conflict)
 		return status
@@ -415,9 +422,10 @@ func (w *world) runs(daemon, pool, node string) (took map[string]bool, ok bool) 
 func (w *world) diskTargets(node string, port int32, took map[string]bool) []backend.Target {
 	var out []backend.Target
 	for name, remove := range took {
+		dead := slices.ContainsFunc(w.disks, func(d *fakeDisk) bool { return d.dead && d.target == w.namespace+"/"+name })
 		out = append(out, backend.Target{
 			IP: w.ip(node), Port: port, Path: path.Join(spec.TargetPath(w.namespace, "scratch", name), "chunkserver", "data") + "/",
-			Online: true, CapacityBytes: 1 << 40, Removing: remove, Removable: remove && w.moved,
+			Online: !dead, CapacityBytes: 1 << 40, Removing: remove, Removable: remove && w.moved,
 		})
 	}
 	slices.SortFunc(out, func(a, b backend.Target) int { return strings.Compare(a.Path, b.Path) })

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -127,8 +128,11 @@ func nodeViews(in backend.Input, seen backend.Observation) map[string]views.Node
 		node := out[name]
 		node.Troubled = trouble[s.Node]
 		member := v1alpha1.MemberStatus{
-			Name: memberName(s), Address: s.Address, Version: s.Version, Online: s.Online, Placement: s.Placement,
-			Message: v1alpha1.Cut(s.Message, maxMessage),
+			Name: memberName(s), Address: s.Address, Version: s.Version, Online: s.Online, Message: v1alpha1.Cut(s.Message, maxMessage),
+		}
+		// One that says nothing yet would be written as null, and the API server would refuse the whole status.
+		if s.Placement != nil && !equality.Semantic.DeepEqual(*s.Placement, v1alpha1.InstancePlacement{}) {
+			member.Placement = s.Placement
 		}
 		if s.Role == v1alpha1.RoleStorage {
 			for _, t := range disks[place{s.Node, s.StoragePool}] {

@@ -77,8 +77,9 @@ func TestANodeIsSeenAsItsServersAre(t *testing.T) {
 	nodes := []v1alpha1.FileSystemNode{{ObjectMeta: metav1.ObjectMeta{Name: "scratch-oss1-1"}, Spec: v1alpha1.FileSystemNodeSpec{Node: "oss1"}}}
 	seen := backend.Observation{
 		Instances: []v1alpha1.InstanceStatus{
-			{Name: "server-ssd.oss1", Role: v1alpha1.RoleStorage, Node: "oss1", StoragePool: "ssd", Online: true, Address: "10.0.0.1:1", Version: "1.0"},
-			{Name: "first.oss1", Role: v1alpha1.RoleMetadata, Node: "oss1", Message: "starts"},
+			{Name: "server-ssd.oss1", Role: v1alpha1.RoleStorage, Node: "oss1", StoragePool: "ssd", Online: true, Address: "10.0.0.1:1", Version: "1.0",
+				Placement: &v1alpha1.InstancePlacement{CPUs: "0-7"}},
+			{Name: "first.oss1", Role: v1alpha1.RoleMetadata, Node: "oss1", Message: "starts", Placement: &v1alpha1.InstancePlacement{}},
 			{Name: "server-ssd.oss2", Role: v1alpha1.RoleStorage, Node: "oss2", StoragePool: "ssd", Online: true},
 		},
 		Targets: []v1alpha1.TargetStatus{
@@ -91,9 +92,8 @@ func TestANodeIsSeenAsItsServersAre(t *testing.T) {
 	g.Expect(views).To(HaveLen(1), "of oss2 there is no object yet")
 	g.Expect(views["scratch-oss1-1"].Members).To(Equal([]v1alpha1.MemberStatus{
 		{Name: "first", Message: "starts"},
-		{Name: "server-ssd", Online: true, Address: "10.0.0.1:1", Version: "1.0", Directories: []v1alpha1.DirectoryStatus{
-			{Name: "/data/ssd", TargetService: v1alpha1.TargetService{Message: "not served"}},
-		}},
+		{Name: "server-ssd", Online: true, Address: "10.0.0.1:1", Version: "1.0", Placement: &v1alpha1.InstancePlacement{CPUs: "0-7"},
+			Directories: []v1alpha1.DirectoryStatus{{Name: "/data/ssd", TargetService: v1alpha1.TargetService{Message: "not served"}}}},
 	}))
 	g.Expect([]int{views["scratch-oss1-1"].Online, views["scratch-oss1-1"].Wanted}).To(Equal([]int{1, 2}))
 	g.Expect(views["scratch-oss1-1"].Troubled).To(BeFalse())

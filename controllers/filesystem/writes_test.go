@@ -17,20 +17,25 @@ import (
 	"parallelfs.dev/operator/controllers/filesystemnode"
 )
 
-func TestTheStatusOfANodeIsWrittenAsItBeginsToStartAndAsItIsUp(t *testing.T) {
-	w := newWorld(t)
+// lookAll lets an operator look at the FileSystem and all objects that stand for a part of it: each with a client of its own.
+func (w *world) lookAll(fileSystem, targets, nodes client.Client) {
+	w.t.Helper()
+	w.Expect(errors.Join(w.reconcile(fileSystem), w.reconcileTargets(targets))).To(Succeed())
+	r := &filesystemnode.Reconciler{Client: nodes, Reader: nodes, Recorder: w.events, Views: w.board, Clock: clock.RealClock{}}
+	for _, n := range w.fileSystemNodes() {
+		_, err := r.Reconcile(w.ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&n)})
+		w.Expect(err).NotTo(HaveOccurred())
+	}
+}
+
+// start lets all that a FileSystem on three disks needs start, and counts what is written to its FileSystemNodes.
+func (w *world) start() (data []*fakeDisk, writes int) {
+	w.t.Helper()
 	w.alive = true
 	metadata, data := w.threeDisks()
 	w.fileSystem(w.onDisks(metadata, data...))
-	writes := server.Killable(t, -1)
-	r := &filesystemnode.Reconciler{Client: writes, Reader: writes, Recorder: w.events, Views: w.board, Clock: clock.RealClock{}}
-	look := func() {
-		w.Expect(errors.Join(w.reconcile(server.Client), w.reconcileTargets(server.Client))).To(Succeed())
-		for _, n := range w.fileSystemNodes() {
-			_, err := r.Reconcile(w.ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&n)})
-			w.Expect(err).NotTo(HaveOccurred())
-		}
-	}
+	nodes := server.Killable(w.t, -1)
+	look := func() { w.lookAll(server.Client, server.Client, nodes) }
 	for range 3 { // nothing answers, then disks are made, then servers start
 		look()
 	}
@@ -43,9 +48,36 @@ func TestTheStatusOfANodeIsWrittenAsItBeginsToStartAndAsItIsUp(t *testing.T) {
 		}
 	}
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
+	return data, len(nodes.Writes())
+}
+
+func TestTheStatusOfANodeIsWrittenAsItBeginsToStartAndAsItIsUp(t *testing.T) {
+	w := newWorld(t)
+	_, writes := w.start()
 	for node, n := range w.fileSystemNodes() {
 		w.Expect(meta.IsStatusConditionTrue(n.Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue(), "%s: %+v", node, n.Status)
 		w.Expect(n.Generation).To(BeNumerically(">", 1), "its servers were told of disks as they were ready")
 	}
-	w.Expect(writes.Writes()).To(HaveLen(2*len(w.nodes)), "two for each node")
+	w.Expect(writes).To(Equal(2*len(w.nodes)), "two for each node")
+}
+
+func TestADiskThatDiesIsWrittenOnceToEachObjectThatShowsItAndTellsItOnce(t *testing.T) {
+	w := newWorld(t)
+	data, _ := w.start()
+	w.said()
+	data[1].dead = true
+	w.agents()
+	fileSystem, targets, nodes := server.Killable(t, -1), server.Killable(t, -1), server.Killable(t, -1)
+	for range 3 {
+		w.lookAll(fileSystem, targets, nodes)
+	}
+	w.Expect(fileSystem.Writes()).To(HaveLen(1))
+	w.Expect(targets.Writes()).To(HaveLen(1))
+	w.Expect(nodes.Writes()).To(HaveLen(1))
+	w.Expect(w.said()).To(ConsistOf(HavePrefix("Warning TargetsNotReady ")), "the agent has told it of the target")
+
+	w.Expect(of(w.target(data[1]), v1alpha1.ConditionOnline).Status).To(Equal(metav1.ConditionFalse))
+	w.Expect(w.condition(v1alpha1.ConditionDegraded).Status).To(Equal(metav1.ConditionTrue))
+	n := w.fileSystemNodes()[w.nodes[1]]
+	w.Expect(n.Status.Summary.Targets).To(Equal("0/1"))
 }
