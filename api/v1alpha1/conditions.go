@@ -142,6 +142,12 @@ const (
 	// ReasonServersNotTold surfaces while the agent of a node does not write the file of the node, which its servers read; the message
 	// says what to do.
 	ReasonServersNotTold = "ServersNotTold"
+	// ReasonRecordsUnread surfaces while something has to wait for its number, because a disk may say that another one has it; the message
+	// names the disk.
+	ReasonRecordsUnread = "RecordsUnread"
+	// ReasonRecordsDisagree surfaces when two disks, or a disk and the FileSystem, say different things of what was given; the message names
+	// both.
+	ReasonRecordsDisagree = "RecordsDisagree"
 	// ReasonTargetsNotReady surfaces while StorageTargets are not proven; the message names them and what each waits for.
 	ReasonTargetsNotReady = "TargetsNotReady"
 	// ReasonPinningConflict surfaces when cpuPinning contradicts the node or itself; the message names both sides.

@@ -18,12 +18,41 @@ type FileSystemNodeSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	Node string `json:"node,omitempty"`
 
+	// facts are what the whole filesystem was given for ever. They lie here too because the agent writes them beside the data.
+	// +optional
+	Facts *FileSystemFacts `json:"facts,omitempty"`
+
 	// members are the servers on the node.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Members []NodeMember `json:"members,omitempty"`
+}
+
+// FileSystemFacts are what a filesystem was given for ever, besides what its servers were given.
+type FileSystemFacts struct {
+	// type is the type of the filesystem.
+	// +required
+	Type FileSystemType `json:"type,omitempty"`
+
+	// metadataNode is the node that holds the metadata, or the store of the management service.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	MetadataNode string `json:"metadataNode,omitempty"`
+
+	// metadataTarget is the StorageTarget on that node that it lies on; empty when it lies in a directory of the node, or its disk is not
+	// chosen yet.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	MetadataTarget string `json:"metadataTarget,omitempty"`
+
+	// basePort is the first port of the filesystem's servers.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=65535
+	BasePort int32 `json:"basePort,omitempty"`
 }
 
 // NodeMember is one server of a FileSystem on a node.

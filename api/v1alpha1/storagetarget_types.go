@@ -176,6 +176,11 @@ type StorageTargetStatus struct {
 	// +optional
 	Provisioned *TargetProvisioned `json:"provisioned,omitempty"`
 
+	// record is what the disk says that its server was given, as the agent read it when it took the disk over; absent for a disk that the
+	// agent has made, and until it is read.
+	// +optional
+	Record *TargetRecord `json:"record,omitempty"`
+
 	// mountPath is where the target is mounted on its node.
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
@@ -293,6 +298,62 @@ type TargetProvisioned struct {
 	// never again.
 	// +optional
 	Finished *metav1.Time `json:"finished,omitempty"`
+}
+
+// TargetRecord is what a disk says of the filesystem that it belongs to. It is empty for a disk that no server was told to use.
+type TargetRecord struct {
+	// facts are what the filesystem was given.
+	// +optional
+	Facts *FileSystemFacts `json:"facts,omitempty"`
+
+	// member is the server that keeps data on the disk, with what it and the disk were given.
+	// +optional
+	Member *RecordedMember `json:"member,omitempty"`
+
+	// message says why the record could not be read; empty when it could.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+}
+
+// RecordedMember is a server as the record on one of its disks has it.
+type RecordedMember struct {
+	// name of the member on its node.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name,omitempty"`
+
+	// role of the server.
+	// +required
+	Role InstanceRole `json:"role,omitempty"`
+
+	// storagePool is the pool of a storage server.
+	// +optional
+	// +kubebuilder:validation:MaxLength=24
+	StoragePool string `json:"storagePool,omitempty"`
+
+	// slot is the number of a metadata server on its node, or of a storage server's pool.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=15
+	Slot int32 `json:"slot"`
+
+	// id is the filesystem's own number of the server; 0 when it has none.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=65535
+	ID int32 `json:"id,omitempty"`
+
+	// targetID is the filesystem's own number of the disk; 0 when it has none.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=65535
+	TargetID int32 `json:"targetID,omitempty"`
+
+	// initialized is when the filesystem first listed the disk. From then on, an empty disk is lost data.
+	// +optional
+	Initialized *metav1.Time `json:"initialized,omitempty"`
 }
 
 // QueueStatus is a block queue as the kernel shows it.

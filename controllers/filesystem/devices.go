@@ -107,7 +107,8 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 	targets := p.Applier.Compare(ctx, fs, mine, wanted)
 	differences := targets.Differences()
 	if len(differences)+len(leaving) == 0 {
-		p.choices.keep(name, from, problems)
+		p.choices.keep(name, fs.UID, from, problems)
+		p.soon = p.allocation.Waits && !p.in.Chosen
 	}
 	changes, held := diskChanges(selection.Targets, there, leaving, differences)
 	if may, err := p.hold.may(ctx, changes...); err != nil {

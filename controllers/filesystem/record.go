@@ -22,11 +22,10 @@ func (p *pass) allocate(ctx context.Context) (err error) {
 	if p.allocation, err = p.backend.Allocate(p.in); err != nil {
 		return err //nolint:wrapcheck // the phase has a name
 	}
-	p.joins, err = p.hold.may(ctx, p.allocation.Joins...)
-	p.wanted = p.fs
-	if !p.joins {
-		p.wanted = withoutNewPools(p.fs)
+	if why := p.allocation.Unread; why != "" {
+		p.problems = append(p.problems, backend.Problem{Reason: v1alpha1.ReasonRecordsUnread, Message: why})
 	}
+	p.joins, err = p.hold.may(ctx, p.allocation.Joins...)
 	return err
 }
 
@@ -36,6 +35,7 @@ func (p *pass) allocate(ctx context.Context) (err error) {
 // decided, and decides the same.
 func (p *pass) record(ctx context.Context) error {
 	p.recorded = p.in.FileSystemNodes
+	defer func() { p.wanted = withoutNewPools(p.fs) }()
 	for p.joins {
 		p.fs.Status = p.allocation.Status
 		if err := p.writeStatus(ctx); err != nil {
@@ -76,10 +76,14 @@ func (p *pass) tell(ctx context.Context) error {
 
 // withoutNewPools is the FileSystem without the storage pools that are not recorded yet.
 func withoutNewPools(fs *v1alpha1.FileSystem) *v1alpha1.FileSystem {
-	out := fs.DeepCopy()
-	out.Spec.StoragePools = slices.DeleteFunc(out.Spec.StoragePools, func(pool v1alpha1.StoragePoolSpec) bool {
+	isNew := func(pool v1alpha1.StoragePoolSpec) bool {
 		return !slices.ContainsFunc(fs.Status.StoragePools, func(known v1alpha1.StoragePoolStatus) bool { return known.Name == pool.Name })
-	})
+	}
+	if !slices.ContainsFunc(fs.Spec.StoragePools, isNew) {
+		return fs
+	}
+	out := fs.DeepCopy()
+	out.Spec.StoragePools = slices.DeleteFunc(out.Spec.StoragePools, isNew)
 	return out
 }
 

@@ -9,18 +9,24 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// RecordPools decides which nodes and which slot belong to each pool, from 0 to slots-1. It starts from what is recorded, and only adds to
-// it.
-func RecordPools(in Input, slots int32) ([]PoolRecord, error) {
+// RecordPools decides which nodes and which slot belong to each pool, from 0 to slots-1. It starts from what is recorded, and what the disks
+// say, and only adds to it.
+func RecordPools(in Input, disks OnDisks, slots int32) ([]PoolRecord, error) {
 	fs := in.FileSystem
 	taken := map[int32]bool{}
 	for _, p := range fs.Status.StoragePools {
 		taken[p.Slot] = true
 	}
+	for _, slot := range disks.slots {
+		taken[slot] = true
+	}
 	var out []PoolRecord
 	for _, pool := range fs.Spec.StoragePools {
 		record, known := in.Pool(pool.Name)
-		if !known {
+		if slot, said := disks.Slot(pool.Name); !known && said {
+			record.Slot = slot
+		} else if !known {
+			record.Waits = len(disks.Unread) > 0
 			for taken[record.Slot] {
 				record.Slot++
 			}
@@ -59,6 +65,9 @@ func Recorded(in Input, metadata v1alpha1.MetadataRecord, pools []PoolRecord) (v
 	status.StoragePools = make([]v1alpha1.StoragePoolStatus, 0, len(pools))
 	var joins []string
 	for _, p := range pools {
+		if p.Waits {
+			continue
+		}
 		record, known := in.Pool(p.Name)
 		if !known {
 			joins = append(joins, fmt.Sprintf("storage pool %s is made", p.Name))

@@ -63,6 +63,10 @@ type Allocation struct {
 	Joins []string
 	// TargetNodes are the nodes on which each role keeps data, for plan.Select.
 	TargetNodes plan.TargetNodes
+	// Waits is true when nothing is recorded yet, because the disks may say what was given before; only the disks are chosen then.
+	Waits bool
+	// Unread says why something new has to wait; empty when nothing has to.
+	Unread string
 }
 
 // Keep stands among the Members for a Job that is there: it is neither changed nor removed.
@@ -109,6 +113,8 @@ type Input struct {
 	Jobs []Job
 	// Targets are the StorageTargets of this filesystem that are not being deleted, sorted by node and name.
 	Targets []v1alpha1.StorageTarget
+	// Chosen is true when the choice of the disks was carried out: Targets are all that there are to be.
+	Chosen bool
 	// Since is when this manager first saw the condition Ready of a StorageTarget as it is now, by name and by the clock of State.Asked.
 	Since map[string]time.Time
 	// FileSystemNodes are those of this filesystem, sorted by node, and OthersNodes those of Others, by the uid of the FileSystem.
@@ -205,6 +211,8 @@ type PoolRecord struct {
 	Name  string
 	Slot  int32
 	Nodes []string
+	// Waits is true for one that gets its slot when all disks were read.
+	Waits bool
 }
 
 // Observation is the observed part of a FileSystemStatus, and what is wrong.

@@ -26,8 +26,8 @@ func TestAPoolKeepsItsSlotAndItsNodes(t *testing.T) {
 		FileSystemNodes: onNodes("old", "n9"),
 		Nodes:           []Node{{Name: "n1", Labels: map[string]string{"ssd": "", "hdd": ""}}},
 	}
-	g.Expect(RecordPools(in, 2)).To(Equal([]PoolRecord{{Name: "new", Slot: 1, Nodes: []string{"n1"}}, {Name: "old", Slot: 0, Nodes: []string{"n1", "n9"}}}))
-	_, err := RecordPools(in, 1)
+	g.Expect(RecordPools(in, OnDisks{}, 2)).To(Equal([]PoolRecord{{Name: "new", Slot: 1, Nodes: []string{"n1"}}, {Name: "old", Slot: 0, Nodes: []string{"n1", "n9"}}}))
+	_, err := RecordPools(in, OnDisks{}, 1)
 	g.Expect(err).To(MatchError(ContainSubstring(`storage pool "new" is one too many: a Example filesystem has at most 1`)))
 }
 

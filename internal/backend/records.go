@@ -153,6 +153,9 @@ func (r *Records) Change(node string, m v1alpha1.NodeMember) *v1alpha1.NodeMembe
 // (spec.Run.Instance).
 func (r *Records) Join(pools []PoolRecord, instance func(pool string) string) {
 	for _, pool := range pools {
+		if pool.Waits {
+			continue
+		}
 		m := Member(v1alpha1.RoleStorage, instance(pool.Name))
 		m.StoragePool, m.Slot = pool.Name, pool.Slot
 		for _, node := range pool.Nodes {
@@ -220,8 +223,8 @@ func label(n *v1alpha1.FileSystemNode) {
 
 // FileSystemNodes are those of the filesystem as they should be: what is recorded, and what the servers of each node are told now. What is
 // recorded is never taken from what is told: a server of which nothing is told stays, and one that was given nothing yet is left out.
-// What they say belongs in no template's hash: a server reads it when it starts, and a changed disk is no reason to restart all.
-func FileSystemNodes(in Input, told map[string][]v1alpha1.NodeMember) []v1alpha1.FileSystemNode {
+// The facts are those of the whole filesystem. What they say belongs in no template's hash: a server reads it when it starts, and a changed disk is no reason to restart all.
+func FileSystemNodes(in Input, facts *v1alpha1.FileSystemFacts, told map[string][]v1alpha1.NodeMember) []v1alpha1.FileSystemNode {
 	of := make(map[string]*v1alpha1.FileSystemNode, len(told))
 	for i := range in.FileSystemNodes {
 		of[in.FileSystemNodes[i].Spec.Node] = &in.FileSystemNodes[i]
@@ -236,7 +239,7 @@ func FileSystemNodes(in Input, told map[string][]v1alpha1.NodeMember) []v1alpha1
 	out := make([]v1alpha1.FileSystemNode, len(nodes))
 	for i, node := range nodes {
 		out[i] = *of[node]
-		out[i].Spec.Members = withTold(of[node].Spec.Members, told[node])
+		out[i].Spec.Facts, out[i].Spec.Members = facts, withTold(of[node].Spec.Members, told[node])
 		label(&out[i])
 	}
 	return out

@@ -46,7 +46,7 @@ func TestWhatIsRecordedIsNeverTakenFromWhatIsTold(t *testing.T) {
 		},
 		"n2": {{Name: "metalogger", Role: v1alpha1.RoleMetadataBackup}},
 	}
-	nodes := FileSystemNodes(in, told)
+	nodes := FileSystemNodes(in, nil, told)
 	g.Expect(nodes).To(HaveLen(2))
 	g.Expect(nodes[0].Spec.Members).To(HaveExactElements(
 		And(HaveField("Name", "management"), HaveField("ID", BeZero())),
@@ -60,7 +60,7 @@ func TestWhatIsRecordedIsNeverTakenFromWhatIsTold(t *testing.T) {
 	g.Expect(nodes[0].Labels).To(And(HaveKeyWithValue(v1alpha1.LabelFileSystem, "scratch"), HaveKeyWithValue(v1alpha1.LabelNode, "n1")))
 
 	in.FileSystemNodes = nodes
-	again := FileSystemNodes(in, nil)
+	again := FileSystemNodes(in, nil, nil)
 	g.Expect(again[0].Spec.Members).To(HaveExactElements(HaveField("Name", "meta-0"), HaveField("Name", "storage-ssd")), "of nothing told, the record stays")
 	g.Expect(again[1].Spec.Members).To(BeEmpty(), "who was given nothing goes")
 }

@@ -400,13 +400,42 @@ func (s *selection) carries(g group, node string, b v1alpha1.BlockDevice, identi
 	fs := s.in.FileSystem
 	for i := range g.instances {
 		name := TargetName(fs.Name, groupName(g, int32(i)), node, identity.ID) // #nosec G115 -- an instance is at most 15
-		label := labelOf(fs.Namespace, fs.Name, name)
-		labeled := slices.ContainsFunc(b.Signatures, func(s v1alpha1.Signature) bool { return s.Device == b.KernelName && s.Label == label })
-		if (labeled || b.Target == fs.Namespace+"/"+name) && s.existing[name] == nil {
+		if isLabeled(b, fs.Namespace, fs.Name, name) && s.existing[name] == nil {
 			return i
 		}
 	}
 	return -1
+}
+
+// Carries is true when the disk of a target is among those of its node, and when it carries the target, from before it was one of this
+// FileSystem: its label says so.
+func Carries(inventory v1alpha1.NodeInventoryStatus, t *v1alpha1.StorageTarget) (seen, carries bool) {
+	b := findDevice(inventory, string(t.Spec.Device.ID))
+	if b == nil {
+		return false, false
+	}
+	return true, isLabeled(*b, t.Namespace, t.Spec.FileSystem.Name, t.Name)
+}
+
+// isLabeled is true when the label on a disk says that it carries a target.
+func isLabeled(b v1alpha1.BlockDevice, namespace, fileSystem, target string) bool {
+	label := labelOf(namespace, fileSystem, target)
+	return b.Target == namespace+"/"+target ||
+		slices.ContainsFunc(b.Signatures, func(s v1alpha1.Signature) bool { return s.Device == b.KernelName && s.Label == label })
+}
+
+// HoldsMetadata is true when a disk of a node carries metadata of this FileSystem, from before the node had any of its targets.
+func HoldsMetadata(fs *v1alpha1.FileSystem, node string, inventory v1alpha1.NodeInventoryStatus) bool {
+	for _, b := range inventory.BlockDevices {
+		identity, why := identify(b)
+		for i := range fs.Spec.Metadata.InstancesPerNode {
+			name := TargetName(fs.Name, groupName(group{role: v1alpha1.RoleMetadata}, i), node, identity.ID)
+			if why == "" && isLabeled(b, fs.Namespace, fs.Name, name) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // notUsable is why a disk can't be chosen by a selector; a partition is not unusable for a log because it is one.

@@ -63,7 +63,11 @@ func (Example) Allocate(in backend.Input) (backend.Allocation, error) {
 		return backend.Allocation{}, backend.Invalid(v1alpha1.ReasonNoNodes, "no node matches spec.metadata.nodeSelector; label one")
 	}
 	const slots = 16
-	pools, err := backend.RecordPools(in, slots)
+	disks, err := backend.ReadDisks(in)
+	if err != nil {
+		return backend.Allocation{}, err
+	}
+	pools, err := backend.RecordPools(in, disks, slots)
 	if err != nil {
 		return backend.Allocation{}, err
 	}
@@ -80,7 +84,7 @@ func (Example) Nodes(in backend.Input) []v1alpha1.FileSystemNode {
 	for _, server := range in.Given() {
 		members[server.Node] = append(members[server.Node], v1alpha1.NodeMember{Name: server.Name, Role: server.Role})
 	}
-	return backend.FileSystemNodes(in, members)
+	return backend.FileSystemNodes(in, backend.Facts(in.FileSystem, 0), members)
 }
 
 // Members are a DaemonSet of processes for each pool, one of mounts, and a ConfigMap with what they are told.

@@ -22,11 +22,15 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	if err := checkSpec(in); err != nil {
 		return backend.Allocation{}, err
 	}
-	management, err := recordManagement(in)
+	node, err := recordManagementNode(in)
 	if err != nil {
 		return backend.Allocation{}, err
 	}
-	pools, err := backend.RecordPools(in, maxSlots)
+	disks, err := backend.ReadDisks(in)
+	if err != nil {
+		return backend.Allocation{}, err
+	}
+	pools, err := backend.RecordPools(in, disks, maxSlots)
 	if err != nil {
 		return backend.Allocation{}, err
 	}
@@ -34,7 +38,15 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	if err != nil {
 		return backend.Allocation{}, err
 	}
-	a, err := allocate(in, nodes, pools)
+	on := plan.TargetNodes{Management: []string{node}, Metadata: nodes, Pools: backend.PoolNodes(pools)}
+	if disks.Waits(in.FileSystem) {
+		return backend.Allocation{Status: in.FileSystem.Status, TargetNodes: on, Waits: true, Unread: disks.Why()}, nil
+	}
+	management, err := recordManagement(in, disks, node)
+	if err != nil {
+		return backend.Allocation{}, err
+	}
+	a, err := allocate(in, disks, nodes, pools)
 	if err != nil {
 		return backend.Allocation{}, err
 	}
@@ -50,10 +62,8 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 		return backend.Allocation{}, err
 	}
 	return backend.Allocation{
-		Status: fs.Status, Nodes: a.records.Changed(), More: a.more, Joins: append(joins, addedServers(in, after)...),
-		TargetNodes: plan.TargetNodes{
-			Management: []string{management.Node}, Metadata: metadataNodes(after), Pools: backend.PoolNodes(pools),
-		},
+		Status: fs.Status, Nodes: a.records.Changed(), More: a.more, Joins: append(joins, addedServers(in, after)...), TargetNodes: on,
+		Unread: a.unread(pools),
 	}, nil
 }
 
@@ -122,8 +132,13 @@ type allocator struct {
 	// giving are the ids that are used up, and not recorded yet, open is how many, and more is true when others have to wait because these are
 	// enough; see backend.MostIDs.
 	giving map[server]v1alpha1.GivenServerID
-	open   int
-	more   bool
+	// initialized are the targets that were listed once, as their disks say.
+	initialized map[string]*metav1.Time
+	open        int
+	more        bool
+	// disks are what the disks say, and waits is true when something has to wait until they say more.
+	disks backend.OnDisks
+	waits bool
 }
 
 // server names a member of a node.
@@ -132,18 +147,19 @@ type server struct{ node, member string }
 func (s server) String() string { return s.member + "." + s.node }
 
 // allocate starts from what is recorded, and adds ports, and ids for what has none.
-func allocate(in backend.Input, metadataNodes []string, pools []backend.PoolRecord) (*allocator, error) {
+func allocate(in backend.Input, disks backend.OnDisks, metadataNodes []string, pools []backend.PoolRecord) (*allocator, error) {
 	status := &v1alpha1.BeeGFSStatus{}
 	if in.FileSystem.Status.BeeGFS != nil {
 		status = in.FileSystem.Status.BeeGFS.DeepCopy()
 	}
 	var err error
-	if status.BasePort, err = recordPorts(in, status.BasePort); err != nil {
+	if status.BasePort, err = recordPorts(in, disks, status.BasePort); err != nil {
 		return nil, err
 	}
 	a := &allocator{
-		in: in, status: status, records: backend.NewRecords(in),
+		in: in, disks: disks, status: status, records: backend.NewRecords(in),
 		adopted: map[server]v1alpha1.GivenServerID{}, promised: map[server]v1alpha1.GivenServerID{}, giving: map[server]v1alpha1.GivenServerID{},
+		initialized: map[string]*metav1.Time{},
 	}
 	for _, node := range status.Giving {
 		for _, m := range node.Members {
@@ -154,6 +170,9 @@ func allocate(in backend.Input, metadataNodes []string, pools []backend.PoolReco
 	if err := a.adopt(); err != nil {
 		return nil, err
 	}
+	if err := a.takeOver(); err != nil {
+		return nil, err
+	}
 	for _, node := range metadataNodes {
 		for slot := range metaSlots(in.FileSystem) {
 			if err := a.metadata(node, slot); err != nil {
@@ -162,6 +181,9 @@ func allocate(in backend.Input, metadataNodes []string, pools []backend.PoolReco
 		}
 	}
 	for _, pool := range pools {
+		if pool.Waits {
+			continue
+		}
 		for _, node := range pool.Nodes {
 			if err := a.storage(pool, node); err != nil {
 				return nil, err
@@ -331,6 +353,9 @@ func (a *allocator) agrees(who server, m v1alpha1.GivenServerID) (v1alpha1.Insta
 func (a *allocator) id(promised int32, last *int32, kind string) (int32, error) {
 	switch {
 	case promised != 0:
+	case a.hasToWait() != "":
+		a.waits = true
+		return 0, nil
 	case a.open >= backend.MostIDs:
 		a.more = true
 		return 0, nil
@@ -342,6 +367,64 @@ func (a *allocator) id(promised int32, last *int32, kind string) (int32, error) 
 	}
 	a.open++
 	return promised, nil
+}
+
+// takeOver gives servers and targets the ids that their disks say they have. None of them is ever given to anything else.
+func (a *allocator) takeOver() error {
+	for _, g := range a.disks.Given {
+		who := server{g.Node, g.Name}
+		a.raise(g.Role, g.ID)
+		m := v1alpha1.GivenServerID{Name: g.Name, ID: g.ID}
+		have, known := a.in.GivenTo(g.Node, g.Name)
+		if known && have.ID != g.ID {
+			return contradicts(g, have.ID, g.ID)
+		}
+		for _, t := range g.Targets {
+			if g.Role == v1alpha1.RoleStorage {
+				a.raiseTarget(t.ID)
+			}
+			if recorded, ok := have.Target(t.Name); known && ok && recorded.ID != t.ID {
+				return contradicts(g, recorded.ID, t.ID)
+			}
+			m.Targets = append(m.Targets, v1alpha1.GivenTargetID{Name: t.Name, ID: t.ID})
+			if t.Initialized != nil {
+				a.initialized[t.Name] = t.Initialized
+			}
+		}
+		if other, also := a.adopted[who]; also && other.ID != g.ID {
+			return contradicts(g, other.ID, g.ID)
+		}
+		a.adopted[who] = m
+	}
+	return nil
+}
+
+// contradicts is the error of a disk that says another id than what is recorded, or what spec.beegfs.adopt says.
+func contradicts(g backend.Given, recorded, said int32) error {
+	return backend.Invalid(v1alpha1.ReasonRecordsDisagree,
+		"a disk of %s says that the id is %d, and %d was given to it in this FileSystem, or stands in spec.beegfs.adopt; ids are never changed. Take the disk out of the spec, "+
+			"or correct spec.beegfs.adopt, or, if the disks are right, delete the FileSystem with deletionPolicy Retain and make it again",
+		g.Instance(), said, recorded)
+}
+
+// hasToWait is why no new id is given; empty when one may be.
+func (a *allocator) hasToWait() string {
+	if why := a.disks.Why(); why != "" {
+		return why
+	}
+	if a.disks.Facts != nil && a.in.State == nil {
+		return "nothing new gets a number before BeeGFS has said which ones it remembers, because disks that are not there may have them; " +
+			"that takes until its management service runs"
+	}
+	return ""
+}
+
+// unread says why something has to wait; empty when nothing has to.
+func (a *allocator) unread(pools []backend.PoolRecord) string {
+	if a.waits || slices.ContainsFunc(pools, func(p backend.PoolRecord) bool { return p.Waits }) {
+		return a.hasToWait()
+	}
+	return ""
 }
 
 // promises are the ids that are used up and not recorded yet, for the status. What was promised to somebody who is not wanted any more is
@@ -384,6 +467,9 @@ func (a *allocator) server(node string, m v1alpha1.NodeMember, last *int32) (bac
 func (a *allocator) metadata(node string, slot int32) error {
 	m := backend.Member(v1alpha1.RoleMetadata, metaInstance(slot))
 	m.Slot = slot
+	if backend.OnDevices(a.in.FileSystem.Spec.Metadata.Targets) && len(metadataDisks(a.in, node, slot)) == 0 {
+		return nil // its disk may say its id
+	}
 	given, ok, err := a.server(node, m, &a.status.LastMetadataID)
 	if err != nil || !ok || len(given.Targets) > 0 {
 		return err
@@ -396,7 +482,7 @@ func (a *allocator) metadata(node string, slot int32) error {
 		name = disks[0].Name
 	}
 	if name != "" {
-		a.records.Change(node, given.NodeMember).Targets = []v1alpha1.MemberTarget{{Name: name, ID: given.ID}}
+		a.records.Change(node, given.NodeMember).Targets = []v1alpha1.MemberTarget{{Name: name, ID: given.ID, Initialized: a.initialized[name]}}
 	}
 	return nil
 }
@@ -412,16 +498,20 @@ func metadataDisks(in backend.Input, node string, slot int32) []*v1alpha1.Storag
 func (a *allocator) storage(pool backend.PoolRecord, node string) error {
 	m := backend.Member(v1alpha1.RoleStorage, storageInstance(pool.Name))
 	m.StoragePool, m.Slot = pool.Name, pool.Slot
+	names := a.storageTargets(pool.Name, node)
+	if len(names) == 0 {
+		return nil // its disks may say its id
+	}
 	given, ok, err := a.server(node, m, &a.status.LastStorageID)
 	if err != nil || !ok {
 		return err
 	}
 	who := server{node, m.Name}
-	for _, name := range a.storageTargets(pool.Name, node) {
+	for _, name := range names {
 		if _, ok := given.Target(name); ok {
 			continue
 		}
-		target := v1alpha1.MemberTarget{Name: name}
+		target := v1alpha1.MemberTarget{Name: name, Initialized: a.initialized[name]}
 		if target.ID = targetID(a.adopted[who], name); target.ID == 0 {
 			if target.ID, err = a.id(targetID(a.promised[who], name), &a.status.LastTargetID, kindTarget); err != nil || target.ID == 0 {
 				return err

@@ -12,7 +12,15 @@ import (
 // Nodes are the FileSystemNodes.
 func (Backend) Nodes(in backend.Input) []v1alpha1.FileSystemNode {
 	in = in.Indexed()
-	return backend.FileSystemNodes(in, members(in))
+	return backend.FileSystemNodes(in, facts(in), members(in))
+}
+
+// facts are what the filesystem was given for ever besides its ids.
+func facts(in backend.Input) *v1alpha1.FileSystemFacts {
+	if in.FileSystem.Status.BeeGFS == nil {
+		return nil
+	}
+	return backend.Facts(in.FileSystem, in.FileSystem.Status.BeeGFS.BasePort)
 }
 
 // members are the servers by node, with what each is told. One that can't start yet says what it waits for.
@@ -70,6 +78,7 @@ func managementMember(in backend.Input) v1alpha1.NodeMember {
 			target := backend.MemberTarget(fs, t)
 			target.Granted, target.Variables = granted, alias
 			member.Targets = []v1alpha1.MemberTarget{target}
+			backend.InitializedOn(fs, member.Targets)
 		}
 	}
 	return member

@@ -1,6 +1,7 @@
 package beegfs
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -9,18 +10,29 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/plan"
 )
 
 // recordManagement keeps the recorded node, and directory, for ever: a management service on another would start without its
 // store. On a disk, the node is recorded first, because the disk is chosen among those of that node.
-func recordManagement(in backend.Input) (v1alpha1.MetadataRecord, error) {
+func recordManagement(in backend.Input, disks backend.OnDisks, node string) (v1alpha1.MetadataRecord, error) {
 	fs := in.FileSystem
-	record, err := recordManagementNode(in)
-	if err != nil || record.Directory != "" {
-		return record, err
+	targets := own(fs).Management.Targets
+	record, said, err := disks.Metadata(in, backend.Matching(in.Nodes, own(fs).Management.NodeSelector), targets, componentManagement)
+	switch {
+	case err != nil:
+		return record, err //nolint:wrapcheck // it is a sentence for a person
+	case said:
+	case fs.Status.Metadata != nil:
+		record = *fs.Status.Metadata
+	default:
+		record = v1alpha1.MetadataRecord{Node: node}
 	}
-	if !backend.OnDevices(own(fs).Management.Targets) {
-		record.Directory = string(own(fs).Management.Targets.Directories[0])
+	if record.Directory != "" {
+		return record, nil
+	}
+	if !backend.OnDevices(targets) {
+		record.Directory = string(targets.Directories[0])
 		return record, nil
 	}
 	if disks := backend.TargetsOf(in, v1alpha1.RoleManagement, "", record.Node); len(disks) > 0 {
@@ -30,36 +42,37 @@ func recordManagement(in backend.Input) (v1alpha1.MetadataRecord, error) {
 	return record, nil
 }
 
-func recordManagementNode(in backend.Input) (v1alpha1.MetadataRecord, error) {
+// recordManagementNode is the recorded node, or the one that matches.
+func recordManagementNode(in backend.Input) (string, error) {
 	fs := in.FileSystem
 	if fs.Status.Metadata != nil {
-		return *fs.Status.Metadata, nil
+		return fs.Status.Metadata.Node, nil
 	}
 	selector := own(fs).Management.NodeSelector
 	nodes := backend.Matching(in.Nodes, selector)
 	switch len(nodes) {
 	case 0:
-		return v1alpha1.MetadataRecord{}, backend.Invalid(v1alpha1.ReasonNoNodes,
+		return "", backend.Invalid(v1alpha1.ReasonNoNodes,
 			"no node matches spec.beegfs.management.nodeSelector (%s); label the node that shall run the management service", backend.SelectorText(selector))
 	case 1:
 		node := nodes[0].Name
 		if !backend.HasTargets(own(fs).Management.Targets, node) {
-			return v1alpha1.MetadataRecord{}, backend.Invalid(v1alpha1.ReasonInvalidSpec,
+			return "", backend.Invalid(v1alpha1.ReasonInvalidSpec,
 				"spec.beegfs.management.nodeSelector (%s) matches %s, and spec.beegfs.management.targets.devices names a disk of node %s; label that node instead, or name a disk of %s",
 				backend.SelectorText(selector), node, own(fs).Management.Targets.Devices[0].Node, node)
 		}
-		return v1alpha1.MetadataRecord{Node: node}, nil
+		return node, nil
 	default:
-		return v1alpha1.MetadataRecord{}, backend.Invalid(v1alpha1.ReasonTooManyNodes,
+		return "", backend.Invalid(v1alpha1.ReasonTooManyNodes,
 			"spec.beegfs.management.nodeSelector (%s) matches %s, but a BeeGFS has exactly one management service; leave the label on one node",
 			backend.SelectorText(selector), backend.NodeNames(nodes))
 	}
 }
 
-// recordMetadataNodes are the nodes that have metadata servers, by name: those that had some, and those that match, in the order of their
-// names and up to spec.metadata.nodeCount.
+// recordMetadataNodes are the nodes that have metadata servers, by name: those that had some, and those that match, those first whose disks
+// carry metadata of this filesystem, in the order of their names and up to spec.metadata.nodeCount.
 func recordMetadataNodes(in backend.Input) ([]string, error) {
-	spec := in.FileSystem.Spec.Metadata
+	fs, spec := in.FileSystem, in.FileSystem.Spec.Metadata
 	nodes := metadataNodes(in)
 	count := int(spec.NodeCount)
 	if count > 0 && len(nodes) > count {
@@ -73,7 +86,15 @@ func recordMetadataNodes(in backend.Input) ([]string, error) {
 			others = append(others, n.Name)
 		}
 	}
-	slices.Sort(others)
+	// Those first whose disks carry metadata of this filesystem from before.
+	holds := func(node string) int {
+		inventory, ok := in.Inventories[node]
+		if ok && plan.HoldsMetadata(fs, node, inventory) {
+			return 0
+		}
+		return 1
+	}
+	slices.SortFunc(others, func(a, b string) int { return cmp.Or(cmp.Compare(holds(a), holds(b)), strings.Compare(a, b)) })
 	if count > 0 {
 		others = others[:min(len(others), count-len(nodes))]
 	}
@@ -245,11 +266,20 @@ func checkInterfaces(in backend.Input, node string) error {
 		node, strings.Join(wanted, ", "), backend.List(there))
 }
 
-// recordPorts keeps the recorded base port for ever. Without one in the spec, it is the first range, from 8000, that no other
+// recordPorts keeps the base port that is recorded, or that the disks say, for ever. Without one in the spec, it is the first range, from 8000, that no other
 // filesystem has or asks for.
-func recordPorts(in backend.Input, recorded int32) (int32, error) {
+func recordPorts(in backend.Input, disks backend.OnDisks, recorded int32) (int32, error) {
 	const first, last = 8000, 65472
 	asked := in.FileSystem.Spec.BeeGFS.BasePort
+	if disks.Facts != nil {
+		said := disks.Facts.BasePort
+		if recorded != 0 && said != recorded {
+			return 0, backend.Invalid(v1alpha1.ReasonRecordsDisagree,
+				"the disks say that the first port is %d, and %d was given to this FileSystem; take these disks out of the spec, or, if they are right, "+
+					"delete the FileSystem with deletionPolicy Retain and make it again", said, recorded)
+		}
+		recorded = said
+	}
 	switch {
 	case recorded != 0 && asked != nil && *asked != recorded:
 		return 0, backend.Invalid(v1alpha1.ReasonInvalidSpec,

@@ -2,6 +2,7 @@ package moosefs
 
 import (
 	"path"
+	"slices"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
@@ -14,11 +15,23 @@ const maxSlots = 16
 // Allocate decides which node holds the metadata, and which nodes and which slot belong to a pool.
 func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	in = in.Indexed()
-	metadata, err := recordMetadata(in)
+	node, err := metadataNode(in)
 	if err != nil {
 		return backend.Allocation{}, err
 	}
-	pools, err := backend.RecordPools(in, maxSlots)
+	disks, err := backend.ReadDisks(in)
+	if err != nil {
+		return backend.Allocation{}, err
+	}
+	pools, err := backend.RecordPools(in, disks, maxSlots)
+	if err != nil {
+		return backend.Allocation{}, err
+	}
+	nodes := plan.TargetNodes{Metadata: []string{node}, Pools: backend.PoolNodes(pools)}
+	if disks.Waits(in.FileSystem) {
+		return backend.Allocation{Status: in.FileSystem.Status, TargetNodes: nodes, Waits: true, Unread: disks.Why()}, nil
+	}
+	metadata, err := recordMetadata(in, disks, node)
 	if err != nil {
 		return backend.Allocation{}, err
 	}
@@ -30,8 +43,11 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	if err := backend.RefuseConflicts(in, b.Claims(&fs, records.All())); err != nil {
 		return backend.Allocation{}, err
 	}
-	nodes := plan.TargetNodes{Metadata: []string{metadata.Node}, Pools: backend.PoolNodes(pools)}
-	return backend.Allocation{Status: fs.Status, Nodes: records.Changed(), Joins: joins, TargetNodes: nodes}, nil
+	out := backend.Allocation{Status: fs.Status, Nodes: records.Changed(), Joins: joins, TargetNodes: nodes}
+	if slices.ContainsFunc(pools, func(p backend.PoolRecord) bool { return p.Waits }) {
+		out.Unread = disks.Why()
+	}
+	return out, nil
 }
 
 // reservedPorts is how many ports a filesystem reserves from its base port; see v1alpha1.MooseFSSpec.BasePort.
@@ -49,14 +65,25 @@ func (Backend) Claims(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode) 
 
 // recordMetadata keeps the recorded node, and directory, for ever: a master on another would start without the metadata. On
 // a disk, the node is recorded first, because the disk is chosen among those of that node.
-func recordMetadata(in backend.Input) (v1alpha1.MetadataRecord, error) {
+func recordMetadata(in backend.Input, disks backend.OnDisks, node string) (v1alpha1.MetadataRecord, error) {
 	fs := in.FileSystem
-	record, err := recordMetadataNode(in)
-	if err != nil || record.Directory != "" {
-		return record, err
+	targets := fs.Spec.Metadata.Targets
+	matching := backend.Matching(in.Nodes, fs.Spec.Metadata.NodeSelector)
+	record, said, err := disks.Metadata(in, matching, targets, componentMaster)
+	switch {
+	case err != nil:
+		return record, err //nolint:wrapcheck // it is a sentence for a person
+	case said:
+	case fs.Status.Metadata != nil:
+		record = *fs.Status.Metadata
+	default:
+		record = v1alpha1.MetadataRecord{Node: node}
 	}
-	if !backend.OnDevices(fs.Spec.Metadata.Targets) {
-		record.Directory = string(fs.Spec.Metadata.Targets.Directories[0])
+	if record.Directory != "" {
+		return record, nil
+	}
+	if !backend.OnDevices(targets) {
+		record.Directory = string(targets.Directories[0])
 		return record, nil
 	}
 	if disks := metadataTargets(in, record.Node); len(disks) > 0 {
@@ -66,20 +93,21 @@ func recordMetadata(in backend.Input) (v1alpha1.MetadataRecord, error) {
 	return record, nil
 }
 
-func recordMetadataNode(in backend.Input) (v1alpha1.MetadataRecord, error) {
+// metadataNode is the recorded node, or the one that matches.
+func metadataNode(in backend.Input) (string, error) {
 	fs := in.FileSystem
 	if fs.Status.Metadata != nil {
-		return *fs.Status.Metadata, nil
+		return fs.Status.Metadata.Node, nil
 	}
 	nodes := backend.Matching(in.Nodes, fs.Spec.Metadata.NodeSelector)
 	switch len(nodes) {
 	case 0:
-		return v1alpha1.MetadataRecord{}, backend.Invalid(v1alpha1.ReasonNoNodes,
+		return "", backend.Invalid(v1alpha1.ReasonNoNodes,
 			"no node matches spec.metadata.nodeSelector (%s); label the node that shall run the MooseFS master", backend.SelectorText(fs.Spec.Metadata.NodeSelector))
 	case 1:
-		return v1alpha1.MetadataRecord{Node: nodes[0].Name}, nil
+		return nodes[0].Name, nil
 	default:
-		return v1alpha1.MetadataRecord{}, backend.Invalid(v1alpha1.ReasonTooManyNodes,
+		return "", backend.Invalid(v1alpha1.ReasonTooManyNodes,
 			"spec.metadata.nodeSelector (%s) matches %s, but MooseFS has exactly one active master; leave the label on one node",
 			backend.SelectorText(fs.Spec.Metadata.NodeSelector), backend.NodeNames(nodes))
 	}

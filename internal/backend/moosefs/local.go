@@ -31,7 +31,7 @@ func poolTargets(in backend.Input, pool, node string) []*v1alpha1.StorageTarget 
 // Nodes are the FileSystemNodes.
 func (Backend) Nodes(in backend.Input) []v1alpha1.FileSystemNode {
 	in = in.Indexed()
-	return backend.FileSystemNodes(in, members(in))
+	return backend.FileSystemNodes(in, backend.Facts(in.FileSystem, 0), members(in))
 }
 
 // members are the servers by node, with what each is told.
@@ -45,6 +45,7 @@ func members(in backend.Input) map[string][]v1alpha1.NodeMember {
 		for _, t := range disks {
 			member.Targets = append(member.Targets, backend.MemberTarget(fs, t))
 		}
+		backend.InitializedOn(fs, member.Targets)
 		backend.Bind(in, &member, node, instance, pinning)
 		nodes[node] = append(nodes[node], member)
 	}

@@ -30,6 +30,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/durable"
+	"parallelfs.dev/operator/internal/node/record"
 )
 
 // FieldOwner is the agent's name in managedFields.
@@ -122,7 +123,7 @@ func Run(ctx context.Context, config *rest.Config, node Node, o Options, log log
 	inventory.Targets = reconciler.targets
 	files := &NodeFiles{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), NodeName: o.NodeName, Resync: o.Resync, Root: o.NodesRoot,
-		Writer: durable.Writer{Chown: os.Chown},
+		Writer: durable.Writer{Chown: os.Chown}, Record: record.Keep,
 	}
 	if err := files.setup(mgr); err != nil {
 		return fmt.Errorf("set up the controller of what servers are told: %w", err)

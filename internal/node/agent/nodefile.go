@@ -45,7 +45,10 @@ type NodeFiles struct {
 	Root string
 	// Writer writes to the disk.
 	Writer durable.Writer
+	// Record makes the disk of a target say what its server was given (record.Keep).
+	Record func(t spec.Target, wanted spec.TargetRecord) error
 
+	records recorder
 	// mutex is held from the question to the API server until the files are as it says: of two answers, the older would else be the last.
 	mutex sync.Mutex
 }
@@ -83,7 +86,9 @@ func (r *NodeFiles) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.R
 		return ctrl.Result{}, nil
 	}
 	says := v1alpha1.NodeAgentStatus{ObservedGeneration: n.Generation}
-	wrote, failed := r.write(n)
+	lacking := r.keepRecords(ctx, n)
+	wrote, failed := r.write(n, lacking)
+	failed = errors.Join(failed, lacking.err())
 	if failed != nil {
 		says = v1alpha1.NodeAgentStatus{Message: v1alpha1.Cut(failed.Error(), longestMessage)}
 		if n.Status.Agent != nil {
@@ -97,6 +102,9 @@ func (r *NodeFiles) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.R
 	if err := errors.Join(failed, Say(ctx, r.Client, n, says)); err != nil {
 		return ctrl.Result{}, err
 	}
+	if len(lacking) > 0 {
+		return ctrl.Result{RequeueAfter: min(lastRetry, r.Resync)}, nil
+	}
 	return ctrl.Result{RequeueAfter: r.Resync}, nil
 }
 
@@ -109,13 +117,21 @@ func (r *NodeFiles) directory(n *v1alpha1.FileSystemNode) (string, error) {
 	return filepath.Join(r.Root, name), nil
 }
 
-// write writes the file when it says anything else.
-func (r *NodeFiles) write(n *v1alpha1.FileSystemNode) (wrote bool, err error) {
+// write writes the file when it says anything else. A disk that lacks its record, and that no server was told to use before, is left out.
+func (r *NodeFiles) write(n *v1alpha1.FileSystemNode, lacking lacking) (wrote bool, err error) {
 	directory, err := r.directory(n)
 	if err != nil {
 		return false, err
 	}
-	content, err := json.MarshalIndent(NodeFile(n), "", " ")
+	file := NodeFile(n)
+	for i := range file.Members {
+		for j := range file.Members[i].Targets {
+			if t := &file.Members[i].Targets[j]; lacking[t.Name].isNew {
+				t.UUID = ""
+			}
+		}
+	}
+	content, err := json.MarshalIndent(file, "", " ")
 	if err != nil {
 		return false, fmt.Errorf("encode what the servers of this node are told: %w", err)
 	}

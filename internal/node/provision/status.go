@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/record"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -60,12 +61,17 @@ func (p *Provisioner) status(t *v1alpha1.StorageTarget, l plan.Look, d plan.Deci
 		ObservedGeneration: t.Generation, KernelName: l.Device.KernelName, Plan: d.Plan, Provisioned: d.Provisioned,
 		// What is not mounted now has the size that it had.
 		CapacityBytes: t.Status.CapacityBytes, UsedBytes: t.Status.UsedBytes, Capacity: t.Status.Capacity,
+		// What was read once stays: afterwards the record on the disk is this cluster's own.
+		Record: t.Status.Record,
 	}
 	ready := d.Ready
 	if d.Provisioned != nil && l.Device.Found && l.Mount.Mounted && l.Mount.KernelName == l.Device.KernelName {
 		s.MountPath = p.mountpoint(t)
 		p.size(&s)
 		if ready.Status == metav1.ConditionTrue {
+			if tookOver := d.Provisioned.PlanHash == ""; tookOver && (s.Record == nil || s.Record.Message != "") {
+				s.Record = record.Read(s.MountPath, t)
+			}
 			var refused []string
 			if s.Queue, refused = ApplyQueue(p.Sys, l.Device.KernelName, t.Spec.Queue); len(refused) > 0 {
 				ready.Reason, ready.Message = v1alpha1.ReasonQueueRefused, strings.Join(refused, "; ")

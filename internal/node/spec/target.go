@@ -49,6 +49,43 @@ type TargetMarker struct {
 	Time string `json:"time"`
 }
 
+// TargetRecordFile is the name of the record beside the data, at the top of a target's own filesystem: root-owned, mode 0600.
+const TargetRecordFile = ".parallelfs-record.json"
+
+// TargetRecordVersion is the version of the form of a TargetRecord that this program writes and reads.
+const TargetRecordVersion = 1
+
+// TargetRecord is the content of TargetRecordFile: what the filesystem, the server and the disk were given for ever. A cluster that has lost
+// its objects is rebuilt from these. It names no versions and no settings.
+type TargetRecord struct {
+	// Version is that of the form of the file: TargetRecordVersion.
+	Version int `json:"version"`
+	// FileSystem that the disk belongs to, and Node that has it.
+	FileSystem Owner  `json:"fileSystem"`
+	Node       string `json:"node"`
+	// Type of the filesystem, the node and the StorageTarget that hold its metadata, and the first port of its servers.
+	Type           string `json:"type"`
+	MetadataNode   string `json:"metadataNode"`
+	MetadataTarget string `json:"metadataTarget,omitempty"`
+	BasePort       int32  `json:"basePort,omitempty"`
+	// Member is the server that keeps data on the disk.
+	Member RecordedMember `json:"member"`
+	// Target is the name of the StorageTarget, TargetID its number in the filesystem.
+	Target   string `json:"target"`
+	TargetID int32  `json:"targetID,omitempty"`
+	// Initialized is when the filesystem first listed the disk (RFC 3339); empty before.
+	Initialized string `json:"initialized,omitempty"`
+}
+
+// RecordedMember is a server in a TargetRecord.
+type RecordedMember struct {
+	Name        string `json:"name"`
+	Role        string `json:"role"`
+	StoragePool string `json:"storagePool,omitempty"`
+	Slot        int32  `json:"slot"`
+	ID          int32  `json:"id,omitempty"`
+}
+
 // NodesRoot is the directory on every node below which the agent keeps what the servers of the node are told.
 const NodesRoot = "/var/lib/parallelfs/nodes"
 

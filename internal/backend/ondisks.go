@@ -1,0 +1,338 @@
+package backend
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/plan"
+)
+
+// OnDisks is what the disks of a filesystem say that it was given: before it was deleted and made again, or before its cluster was lost. What
+// they say is given again. Nothing new is given while a disk may say more.
+type OnDisks struct {
+	// Facts are what the filesystem was given, nil when no disk says anything.
+	Facts *v1alpha1.FileSystemFacts
+	// Given are the servers, by node and name, with what they and those of their targets were given whose disks say so.
+	Given []Given
+	// Unread are the disks that may say more, each with why it was not read, by node and name.
+	Unread []string
+
+	slots map[string]int32
+	// metadata is the record on the disk that holds the metadata, and open is true when that disk is there and was not read yet.
+	metadata *v1alpha1.RecordedMember
+	open     bool
+	early    bool
+}
+
+// ReadDisks is what the StorageTargets say of their disks. An *InvalidSpecError says which disks contradict each other or the FileSystem.
+func ReadDisks(in Input) (OnDisks, error) {
+	fs := in.FileSystem
+	out := OnDisks{slots: map[string]int32{}, early: fs.Status.Metadata == nil && !in.Chosen && len(onDisks(fs)) > 0}
+	r := reading{out: &out, fs: fs, members: map[[2]string]int{}, from: map[any]string{}}
+	var unread []*v1alpha1.StorageTarget
+	for i := range in.Targets {
+		t := &in.Targets[i]
+		if why := unreadFor(in, t); why != "" {
+			out.Unread = append(out.Unread, fmt.Sprintf("%s on node %s (%s)", t.Name, t.Spec.Node, why))
+			unread = append(unread, t)
+		} else if err := r.add(t); err != nil {
+			return out, err
+		}
+	}
+	if fs.Spec.Provisioning.TakeOver != "" {
+		for _, node := range nodesWithDisks(in) {
+			if _, there := in.Inventories[node]; !there {
+				out.Unread = append(out.Unread, fmt.Sprintf("those of node %s (it has no NodeInventory, so its disks are unknown)", node))
+			}
+		}
+	}
+	if out.Facts == nil {
+		return out, nil
+	}
+	out.open = slices.ContainsFunc(unread, func(t *v1alpha1.StorageTarget) bool { return t.Name == out.Facts.MetadataTarget })
+	slices.SortFunc(out.Given, func(a, b Given) int {
+		return cmp.Or(strings.Compare(a.Node, b.Node), strings.Compare(a.Name, b.Name))
+	})
+	return out, r.agreesWithStatus()
+}
+
+// placed is where a role keeps its data.
+type placed struct {
+	nodeSelector map[string]string
+	targets      v1alpha1.TargetsSpec
+}
+
+// onDisks are the roles of a filesystem that keep their data on disks.
+func onDisks(fs *v1alpha1.FileSystem) []placed {
+	all := []placed{{fs.Spec.Metadata.NodeSelector, fs.Spec.Metadata.Targets}}
+	if m := fs.Spec.Management(); m != nil {
+		all = append(all, placed{m.NodeSelector, m.Targets})
+	}
+	for i := range fs.Spec.StoragePools {
+		all = append(all, placed{fs.Spec.StoragePools[i].NodeSelector, fs.Spec.StoragePools[i].Targets})
+	}
+	return slices.DeleteFunc(all, func(p placed) bool { return !OnDevices(p.targets) })
+}
+
+// nodesWithDisks are the nodes on which a role is to keep its data on disks, by name.
+func nodesWithDisks(in Input) []string {
+	var out []string
+	for _, role := range onDisks(in.FileSystem) {
+		for _, n := range Matching(in.Nodes, role.nodeSelector) {
+			if HasTargets(role.targets, n.Name) {
+				out = append(out, n.Name)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// unreadFor is why it is not known what a disk says; empty when it is known, or the disk says nothing.
+func unreadFor(in Input, t *v1alpha1.StorageTarget) string {
+	p, record := t.Status.Provisioned, t.Status.Record
+	switch {
+	case p != nil && p.PlanHash != "":
+		return "" // this cluster has made it
+	case p != nil && record == nil:
+		return "it is being taken over"
+	case p != nil:
+		return record.Message
+	}
+	seen, carries := false, false
+	if inventory, ok := in.Inventories[t.Spec.Node]; ok {
+		seen, carries = plan.Carries(inventory, t)
+	}
+	_, why := Proven(t)
+	switch {
+	case carries:
+		return "it carries a target, and was not taken over yet: " + why
+	case !seen && in.FileSystem.Spec.Provisioning.TakeOver != "":
+		return "it is not there"
+	default:
+		return ""
+	}
+}
+
+// Waits is true when nothing at all may be given yet: the disks were not chosen, or none has said yet what the filesystem was given.
+func (d OnDisks) Waits(fs *v1alpha1.FileSystem) bool {
+	if fs.Status.Metadata != nil {
+		return false
+	}
+	return d.early || d.open || d.Facts == nil && len(d.Unread) > 0
+}
+
+// Why is the sentence that says for which disks something new has to wait; empty when nothing has to.
+func (d OnDisks) Why() string {
+	if len(d.Unread) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("nothing new gets a number before these disks were read, because they may have it: %s. Bring the disks and their nodes back. "+
+		"Where a disk is lost for good, take it out of the spec; where the disks are those of another cluster, set spec.provisioning.takeOver",
+		List(d.Unread))
+}
+
+// Slot is that of a pool.
+func (d OnDisks) Slot(pool string) (int32, bool) {
+	slot, ok := d.slots[pool]
+	return slot, ok
+}
+
+// Metadata is the record of the metadata, of which the disks say that it lies on one of these nodes. It is false when they say nothing. What
+// lies in no disk that can be read was initialized: it is lost rather than made anew.
+func (d OnDisks) Metadata(in Input, matching []Node, targets v1alpha1.TargetsSpec, component string) (v1alpha1.MetadataRecord, bool, error) {
+	fs := in.FileSystem
+	if fs.Status.Metadata != nil || d.Facts == nil {
+		return v1alpha1.MetadataRecord{}, false, nil
+	}
+	record := v1alpha1.MetadataRecord{Node: d.Facts.MetadataNode, Target: d.Facts.MetadataTarget}
+	if !slices.ContainsFunc(matching, func(n Node) bool { return n.Name == record.Node }) {
+		return record, false, Invalid(v1alpha1.ReasonRecordsDisagree,
+			"the disks say that the metadata of this filesystem lies on node %s, and the nodeSelector of the metadata matches %s; label that node instead",
+			record.Node, NodeNames(matching))
+	}
+	onDisk := OnDevices(targets)
+	switch {
+	case onDisk && record.Target == "":
+		return v1alpha1.MetadataRecord{Node: record.Node}, true, nil // it was never chosen
+	case onDisk:
+		record.Directory = TargetPath(fs, record.Target) + "/" + component
+	case record.Target != "":
+		return record, false, Invalid(v1alpha1.ReasonRecordsDisagree,
+			"the disks say that the metadata of this filesystem lies on the disk of %s, and the spec names a directory; name the disk", record.Target)
+	default:
+		record.Directory = string(targets.Directories[0])
+	}
+	if d.metadata != nil {
+		record.Initialized = d.metadata.Initialized
+	} else {
+		record.Initialized = fs.CreationTimestamp.DeepCopy()
+	}
+	return record, true, nil
+}
+
+// reading puts together what disks say, and remembers which disk said what.
+type reading struct {
+	out     *OnDisks
+	fs      *v1alpha1.FileSystem
+	members map[[2]string]int
+	// from is the StorageTarget that said something, by what it is about.
+	from map[any]string
+}
+
+// The things of which no two disks may say different things, or which no two may have.
+type (
+	aboutFact   struct{ name string }
+	aboutSlot   struct{ slot int32 }
+	aboutPool   struct{ pool string }
+	aboutServer struct {
+		role v1alpha1.InstanceRole
+		id   int32
+	}
+	aboutTarget struct{ id int32 }
+)
+
+func (r *reading) disagree(one string, t *v1alpha1.StorageTarget, format string, args ...any) error {
+	return Invalid(v1alpha1.ReasonRecordsDisagree, "the disks of %s and %s (%s) say different things: %s. Find out which of them belongs to this filesystem "+
+		"as it was last, and take the other one out of the spec; nothing on them is changed meanwhile",
+		one, t.Name, t.Spec.Node, fmt.Sprintf(format, args...))
+}
+
+// add adds what one disk says.
+func (r *reading) add(t *v1alpha1.StorageTarget) error {
+	record := t.Status.Record
+	if record == nil || record.Facts == nil || record.Member == nil {
+		return nil
+	}
+	if err := r.facts(t, *record.Facts); err != nil {
+		return err
+	}
+	m := record.Member
+	if m.Role == v1alpha1.RoleStorage {
+		if err := r.slot(t, m); err != nil {
+			return err
+		}
+	}
+	if t.Name == r.out.Facts.MetadataTarget {
+		r.out.metadata = m
+	}
+	if m.Role != v1alpha1.RoleStorage && m.ID == 0 {
+		return nil // it was given nothing
+	}
+	return r.member(t, m)
+}
+
+func (r *reading) facts(t *v1alpha1.StorageTarget, says v1alpha1.FileSystemFacts) error {
+	if says.Type != r.fs.Spec.Type {
+		return Invalid(v1alpha1.ReasonRecordsDisagree, "the disk of %s (%s) holds data of a %s filesystem, and this one is a %s; take the disk out of the spec, "+
+			"or make a FileSystem of that type", t.Name, t.Spec.Node, says.Type, r.fs.Spec.Type)
+	}
+	if r.out.Facts == nil {
+		r.out.Facts, r.from[aboutFact{}] = &says, t.Name
+		r.from[aboutFact{"target"}] = t.Name
+		return nil
+	}
+	have, first := r.out.Facts, r.from[aboutFact{}]
+	switch {
+	case says.MetadataNode != have.MetadataNode:
+		return r.disagree(first, t, "one that the metadata lies on node %s, the other one on %s", have.MetadataNode, says.MetadataNode)
+	case says.BasePort != have.BasePort:
+		return r.disagree(first, t, "one that the first port is %d, the other one %d", have.BasePort, says.BasePort)
+	case says.MetadataTarget == "" || says.MetadataTarget == have.MetadataTarget:
+	case have.MetadataTarget == "":
+		// The first disk was told before the metadata had its disk.
+		merged := *have
+		merged.MetadataTarget = says.MetadataTarget
+		r.out.Facts, r.from[aboutFact{"target"}] = &merged, t.Name
+	default:
+		return r.disagree(r.from[aboutFact{"target"}], t, "one that the metadata lies on %s, the other one on %s", have.MetadataTarget, says.MetadataTarget)
+	}
+	return nil
+}
+
+func (r *reading) slot(t *v1alpha1.StorageTarget, m *v1alpha1.RecordedMember) error {
+	slot, known := r.out.slots[m.StoragePool]
+	switch other := r.from[aboutSlot{m.Slot}]; {
+	case known && slot != m.Slot:
+		return r.disagree(r.from[aboutPool{m.StoragePool}], t, "one that pool %s has the slot %d, the other one %d", m.StoragePool, slot, m.Slot)
+	case !known && other != "":
+		return r.disagree(other, t, "the slot %d is that of two pools", m.Slot)
+	}
+	r.out.slots[m.StoragePool] = m.Slot
+	r.from[aboutPool{m.StoragePool}], r.from[aboutSlot{m.Slot}] = t.Name, t.Name
+	return nil
+}
+
+func (r *reading) member(t *v1alpha1.StorageTarget, m *v1alpha1.RecordedMember) error {
+	at := [2]string{t.Spec.Node, m.Name}
+	i, known := r.members[at]
+	switch other := r.from[aboutServer{m.Role, m.ID}]; {
+	case known && r.out.Given[i].ID != m.ID:
+		return r.disagree(r.from[at], t, "one that server %s.%s has the id %d, the other one %d", m.Name, t.Spec.Node, r.out.Given[i].ID, m.ID)
+	case !known && m.ID != 0 && other != "":
+		return r.disagree(other, t, "the %s server id %d is that of two servers", m.Role, m.ID)
+	}
+	if !known {
+		i = len(r.out.Given)
+		r.members[at], r.from[at], r.from[aboutServer{m.Role, m.ID}] = i, t.Name, t.Name
+		r.out.Given = append(r.out.Given, Given{Node: t.Spec.Node, NodeMember: v1alpha1.NodeMember{
+			Name: m.Name, Role: m.Role, StoragePool: m.StoragePool, Slot: m.Slot, ID: m.ID,
+		}})
+	}
+	if m.TargetID == 0 {
+		return nil
+	}
+	if m.Role == v1alpha1.RoleStorage { // that of a metadata server is the server's own
+		if other := r.from[aboutTarget{m.TargetID}]; other != "" {
+			return r.disagree(other, t, "the target id %d is that of both", m.TargetID)
+		}
+		r.from[aboutTarget{m.TargetID}] = t.Name
+	}
+	given := &r.out.Given[i]
+	given.Targets = append(given.Targets, v1alpha1.MemberTarget{Name: t.Name, ID: m.TargetID, Initialized: m.Initialized})
+	return nil
+}
+
+// agreesWithStatus refuses disks that say what the FileSystem has recorded otherwise.
+func (r *reading) agreesWithStatus() error {
+	have, says := r.fs.Status.Metadata, r.out.Facts
+	refuse := func(what, recorded, said string) error {
+		return Invalid(v1alpha1.ReasonRecordsDisagree, "the disk of %s says that the %s is %s, and this FileSystem has recorded %s. Take the disk out of the spec, "+
+			"or, if the disks are right, delete the FileSystem with deletionPolicy Retain and make it again", r.from[aboutFact{}], what, said, recorded)
+	}
+	switch {
+	case have == nil:
+	case have.Node != says.MetadataNode:
+		return refuse("node of the metadata", have.Node, says.MetadataNode)
+	case have.Target != "" && says.MetadataTarget != "" && have.Target != says.MetadataTarget:
+		return refuse("StorageTarget of the metadata", have.Target, says.MetadataTarget)
+	}
+	for _, p := range r.fs.Status.StoragePools {
+		if slot, ok := r.out.slots[p.Name]; ok && slot != p.Slot {
+			return refuse("slot of pool "+p.Name, fmt.Sprint(p.Slot), fmt.Sprint(slot))
+		}
+	}
+	return nil
+}
+
+// Facts are what a filesystem was given besides what its servers were given, for spec.facts of its FileSystemNodes; nil while nothing is
+// recorded. basePort is 0 where the spec says it.
+func Facts(fs *v1alpha1.FileSystem, basePort int32) *v1alpha1.FileSystemFacts {
+	m := fs.Status.Metadata
+	if m == nil {
+		return nil
+	}
+	return &v1alpha1.FileSystemFacts{Type: fs.Spec.Type, MetadataNode: m.Node, MetadataTarget: m.Target, BasePort: basePort}
+}
+
+// InitializedOn notes on the target that holds the metadata since when it does.
+func InitializedOn(fs *v1alpha1.FileSystem, targets []v1alpha1.MemberTarget) {
+	for i := range targets {
+		if !targets[i].Directory && targets[i].Name == fs.Status.Metadata.Target {
+			targets[i].Initialized = fs.Status.Metadata.Initialized.DeepCopy()
+		}
+	}
+}

@@ -1,0 +1,142 @@
+// Package record keeps a record of the filesystem beside its data, on each of its disks: what the filesystem, the server and the disk were
+// given for ever. The agent writes it before a server is told to use the disk, and reads it when a disk is taken over.
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/durable"
+	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/internal/node/target"
+)
+
+const (
+	// limit is the largest record that is read, in bytes.
+	limit = 64 << 10
+	// mostMessage is the limit of TargetRecord.message, in bytes.
+	mostMessage = 1024
+)
+
+// Of is the record of one disk of a server. It is false while the FileSystemNode has no facts.
+func Of(n *v1alpha1.FileSystemNode, m *v1alpha1.NodeMember, t *v1alpha1.MemberTarget) (spec.TargetRecord, bool) {
+	facts := n.Spec.Facts
+	if facts == nil {
+		return spec.TargetRecord{}, false
+	}
+	out := spec.TargetRecord{
+		Version:    spec.TargetRecordVersion,
+		FileSystem: spec.Owner{Namespace: n.Namespace, Name: n.Spec.FileSystem.Name, UID: n.Spec.FileSystem.UID}, Node: n.Spec.Node,
+		Type: string(facts.Type), MetadataNode: facts.MetadataNode, MetadataTarget: facts.MetadataTarget, BasePort: facts.BasePort,
+		Member: spec.RecordedMember{Name: m.Name, Role: string(m.Role), StoragePool: m.StoragePool, Slot: m.Slot, ID: m.ID},
+		Target: t.Name, TargetID: t.ID,
+	}
+	if t.Initialized != nil {
+		out.Initialized = t.Initialized.UTC().Format(time.RFC3339)
+	}
+	return out, true
+}
+
+// Keep makes the disk of a target say this record, such that it is on the disk when Keep returns. The target is proven first (target.Prove):
+// nothing is written to any other disk. Keep can hang as long as the disk does.
+func Keep(t spec.Target, wanted spec.TargetRecord) error {
+	if err := target.Prove(t, wanted.FileSystem); err != nil {
+		return err
+	}
+	return Write(t.Path, wanted)
+}
+
+// Write makes the filesystem that is mounted at a path say this record. One that says it already is left alone.
+func Write(top string, wanted spec.TargetRecord) error {
+	content, err := json.MarshalIndent(wanted, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the record: %w", err)
+	}
+	content = append(content, '\n')
+	path := filepath.Join(top, spec.TargetRecordFile)
+	if there, err := read(path); err == nil && bytes.Equal(there, content) {
+		return nil
+	}
+	err = durable.Writer{Chown: os.Chown}.File(path, content, durable.Ownership{Mode: 0o600})
+	if errors.Is(err, unix.ENOSPC) {
+		// A full filesystem has no room for a second file. The record that is there has a block, into which the new one fits.
+		err = durable.Overwrite(path, content)
+	}
+	return err
+}
+
+// Read is what the filesystem that is mounted at a path says of the target that lies on it. It is empty where no record was written, and has
+// a message where the record can't be used.
+func Read(top string, t *v1alpha1.StorageTarget) *v1alpha1.TargetRecord {
+	content, err := read(filepath.Join(top, spec.TargetRecordFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return &v1alpha1.TargetRecord{}
+	}
+	if err != nil {
+		return unusable("the record on the disk can't be read: %s", err)
+	}
+	return understand(content, t)
+}
+
+func unusable(format string, arguments ...any) *v1alpha1.TargetRecord {
+	return &v1alpha1.TargetRecord{Message: v1alpha1.Cut(fmt.Sprintf(format, arguments...), mostMessage)}
+}
+
+func understand(content []byte, t *v1alpha1.StorageTarget) *v1alpha1.TargetRecord {
+	var found spec.TargetRecord
+	if err := json.Unmarshal(content, &found); err != nil {
+		return unusable("the record on the disk (%s) can't be understood: %s", spec.TargetRecordFile, err)
+	}
+	s := t.Spec
+	switch {
+	case found.Version != spec.TargetRecordVersion:
+		return unusable("the record on the disk has the version %d, and this agent knows version %d; update the operator", found.Version, spec.TargetRecordVersion)
+	case found.FileSystem.Namespace != t.Namespace, found.FileSystem.Name != s.FileSystem.Name, found.Target != t.Name, found.Node != s.Node:
+		return unusable("the record on the disk is that of target %s on node %s of FileSystem %s/%s: it was copied here",
+			found.Target, found.Node, found.FileSystem.Namespace, found.FileSystem.Name)
+	case found.Member.Role != string(s.Role), found.Member.StoragePool != s.StoragePool:
+		return unusable("the record on the disk is that of a server with the role %s and pool %q, and the target has the role %s and pool %q",
+			found.Member.Role, found.Member.StoragePool, s.Role, s.StoragePool)
+	}
+	out := &v1alpha1.TargetRecord{
+		Facts: &v1alpha1.FileSystemFacts{
+			Type: v1alpha1.FileSystemType(found.Type), MetadataNode: found.MetadataNode, MetadataTarget: found.MetadataTarget, BasePort: found.BasePort,
+		},
+		Member: &v1alpha1.RecordedMember{
+			Name: found.Member.Name, Role: s.Role, StoragePool: s.StoragePool, Slot: found.Member.Slot, ID: found.Member.ID, TargetID: found.TargetID,
+		},
+	}
+	if found.Initialized != "" {
+		when, err := time.Parse(time.RFC3339, found.Initialized)
+		if err != nil {
+			return unusable("the record on the disk (%s) can't be understood: %s", spec.TargetRecordFile, err)
+		}
+		out.Member.Initialized = new(metav1.NewTime(when))
+	}
+	return out
+}
+
+// read reads a file that is no link, up to the limit.
+func read(path string) (content []byte, err error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	content, err = io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && len(content) > limit {
+		err = fmt.Errorf("%s is larger than %d bytes", path, limit)
+	}
+	return content, err
+}
