@@ -48,7 +48,7 @@ func prefix(fs *v1alpha1.FileSystem) string { return "parallelfs.dev/" + fs.Name
 
 // assemble makes the input of a backend: the nodes with their labels, addresses, disks and sockets.
 func (m machines) assemble(fs *v1alpha1.FileSystem) backend.Input {
-	in := backend.Input{FileSystem: fs, Inventories: map[string]v1alpha1.NodeInventoryStatus{}}
+	in := backend.Input{Chosen: true, FileSystem: fs, Inventories: map[string]v1alpha1.NodeInventoryStatus{}}
 	fs.UID = "6f1c0a52-0000-4000-8000-000000000001"
 	fs.CreationTimestamp = metav1.Now()
 	for _, role := range slices.Sorted(maps.Keys(m.roles)) {

@@ -27,6 +27,7 @@ import (
 	"parallelfs.dev/operator/controllers/storagetarget"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/node/agent"
+	"parallelfs.dev/operator/internal/node/record"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -41,8 +42,10 @@ type fakeDisk struct {
 	mounted bool
 	// formats and wipes count what can't be undone.
 	formats, wipes int
-	// wipeFails and busy are why it can't be wiped, or unmounted.
-	wipeFails, busy string
+	// wipeFails and busy are why it can't be wiped, or unmounted, and unreadable why it can't be taken over.
+	wipeFails, busy, unreadable string
+	// cluster is the identity that its marker names, and top a directory with what lies at the top of its filesystem besides.
+	cluster, top string
 	// dead is true for one that is not there any more.
 	dead bool
 }
@@ -140,12 +143,29 @@ func (w *world) tellServers() bool {
 		if w.mute[node] || n.Status.Agent != nil && n.Status.Agent.ObservedGeneration == n.Generation {
 			continue
 		}
+		w.keepRecords(&n)
 		w.files[node] = agent.NodeFile(&n)
 		n.Status.Agent = &v1alpha1.NodeAgentStatus{ObservedGeneration: n.Generation}
 		w.Expect(server.Client.Status().Update(w.ctx, &n)).To(Succeed())
 		changed = true
 	}
 	return changed
+}
+
+// keepRecords plays the agent that makes the disks of a node say what was given.
+func (w *world) keepRecords(n *v1alpha1.FileSystemNode) {
+	w.t.Helper()
+	for i := range n.Spec.Members {
+		m := &n.Spec.Members[i]
+		for j := range m.Targets {
+			says, known := record.Of(n, m, &m.Targets[j])
+			for _, d := range w.disks {
+				if known && m.Targets[j].UUID != "" && d.uuid == m.Targets[j].UUID {
+					w.Expect(record.Write(d.top, says)).To(Succeed())
+				}
+			}
+		}
+	}
 }
 
 // toldOf is what the server in a pod reads in the file of its node, when it may start.
@@ -164,7 +184,7 @@ var planHash = "sha256:" + strings.Repeat("0a", 32)
 
 // act does with a disk what its StorageTarget says, and returns the agent's part of the status.
 func (w *world) act(t *v1alpha1.StorageTarget, d *fakeDisk) v1alpha1.StorageTargetStatus {
-	status := v1alpha1.StorageTargetStatus{ObservedGeneration: t.Generation, KernelName: "sdx", Provisioned: t.Status.Provisioned}
+	status := v1alpha1.StorageTargetStatus{ObservedGeneration: t.Generation, KernelName: "sdx", Provisioned: t.Status.Provisioned, Record: t.Status.Record}
 	say := func(kind string, value metav1.ConditionStatus, reason, message string) {
 		meta.SetStatusCondition(&status.Conditions, metav1.Condition{Type: kind, Status: value, Reason: reason, Message: message})
 	}
@@ -183,7 +203,7 @@ func (w *world) act(t *v1alpha1.StorageTarget, d *fakeDisk) v1alpha1.StorageTarg
 			case meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.ConditionDestroyed):
 				say(v1alpha1.ConditionDestroyed, metav1.ConditionTrue, v1alpha1.ReasonWiped, "blank")
 			case d.target == me:
-				d.target, d.uuid = "", ""
+				d.target, d.uuid, d.cluster, d.top = "", "", "", ""
 				d.wipes++
 				say(v1alpha1.ConditionDestroyed, metav1.ConditionTrue, v1alpha1.ReasonWiped, "blank")
 			}
@@ -206,18 +226,30 @@ func (w *world) act(t *v1alpha1.StorageTarget, d *fakeDisk) v1alpha1.StorageTarg
 		status.Plan = &v1alpha1.TargetPlan{Hash: planHash, Steps: []string{"mkfs.xfs"}}
 		say(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonAwaitingApproval, "approve "+planHash)
 		return status
+	case status.Provisioned == nil && d.target == me && d.cluster != t.Spec.Cluster && d.cluster != t.Spec.TakeOver:
+		say(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonOtherCluster, "it belongs to the cluster "+d.cluster)
+		return status
+	case status.Provisioned == nil && d.unreadable != "":
+		say(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeviceRefused, d.unreadable)
+		return status
 	case status.Provisioned == nil:
+		d.cluster = t.Spec.Cluster
+		now := metav1.NewTime(time.Now().Truncate(time.Second))
+		status.Provisioned = &v1alpha1.TargetProvisioned{Started: &now, Finished: &now}
 		if d.target == "" {
 			d.formats++
-			d.target, d.uuid = me, fmt.Sprintf("uuid-%s-%d", d.id, d.formats)
+			d.target, d.uuid, d.top = me, fmt.Sprintf("uuid-%s-%d", d.id, d.formats), w.t.TempDir()
+			status.Provisioned.PlanHash = planHash
 		}
-		now := metav1.NewTime(time.Now().Truncate(time.Second))
-		status.Provisioned = &v1alpha1.TargetProvisioned{UUID: d.uuid, Started: &now, Finished: &now}
+		status.Provisioned.UUID = d.uuid
 	case d.target != me || d.uuid != status.Provisioned.UUID:
 		say(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonTargetMissing, "another disk is in its place")
 		return status
 	}
 	d.mounted = true
+	if status.Provisioned.PlanHash == "" && status.Record == nil {
+		status.Record = record.Read(d.top, t)
+	}
 	status.MountPath, status.CapacityBytes = spec.TargetPath(t.Namespace, t.Spec.FileSystem.Name, t.Name), 4<<40
 	if len(t.Spec.FilesIn) > 0 {
 		since := metav1.NewTime(time.Now().Truncate(time.Second))

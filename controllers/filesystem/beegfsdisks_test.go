@@ -28,10 +28,13 @@ func (w *world) disksOfBeeGFS() (management *fakeDisk, metadata, data []*fakeDis
 }
 
 // beeGFSOnDisks is a BeeGFS on the disks of disksOfBeeGFS.
-func (w *world) beeGFSOnDisks() (management *fakeDisk, metadata, data []*fakeDisk) {
+func (w *world) beeGFSOnDisks(changes ...func(fs *v1alpha1.FileSystem)) (management *fakeDisk, metadata, data []*fakeDisk) {
 	w.t.Helper()
 	management, metadata, data = w.disksOfBeeGFS()
 	w.beeGFS(func(fs *v1alpha1.FileSystem) {
+		for _, change := range changes {
+			change(fs)
+		}
 		fs.Spec.BeeGFS.Management.Targets = v1alpha1.TargetsSpec{Devices: references(management)}
 		fs.Spec.Metadata.Targets = v1alpha1.TargetsSpec{Devices: references(metadata...)}
 		fs.Spec.StoragePools[0].Targets = v1alpha1.TargetsSpec{Devices: references(data...)}

@@ -23,9 +23,8 @@ type choices struct {
 	of    map[types.NamespacedName]choice
 }
 
-// choice is what was said of the disks of a FileSystem, and what it depends on.
+// choice is what was said of disks, and what it depends on.
 type choice struct {
-	uid      types.UID
 	from     uint64
 	problems []backend.Problem
 }
@@ -38,21 +37,13 @@ func (c *choices) find(fs types.NamespacedName, from uint64) ([]backend.Problem,
 	return last.problems, ok && last.from == from
 }
 
-// made is true when the disks of a FileSystem were chosen, and the choice was carried out, whatever has changed since.
-func (c *choices) made(fs types.NamespacedName, uid types.UID) bool {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	last, ok := c.of[fs]
-	return ok && last.uid == uid
-}
-
-func (c *choices) keep(fs types.NamespacedName, uid types.UID, from uint64, problems []backend.Problem) {
+func (c *choices) keep(fs types.NamespacedName, from uint64, problems []backend.Problem) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.of == nil {
 		c.of = map[types.NamespacedName]choice{}
 	}
-	c.of[fs] = choice{uid: uid, from: from, problems: problems}
+	c.of[fs] = choice{from: from, problems: problems}
 }
 
 func (c *choices) forget(fs types.NamespacedName) {

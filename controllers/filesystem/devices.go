@@ -53,10 +53,11 @@ func roles(fs *v1alpha1.FileSystem) []v1alpha1.TargetsSpec {
 }
 
 // chooseDisks makes the FileSystem have the StorageTargets that it should have, and says what a person has to change.
-// Disks that are taken up or let go of, and settings of those that are in use, wait for the lease.
+// Disks that are taken up or let go of, and settings of those that are in use, wait for the lease. Input.Chosen is true afterwards when
+// nothing was to be done.
 func (p *pass) chooseDisks(ctx context.Context) error {
 	fs, d := p.fs, p.disks
-	if !p.joins || !usesDevices(fs) && len(d.own) == 0 {
+	if p.in.Chosen || !p.joins || !usesDevices(fs) && len(d.own) == 0 {
 		return nil
 	}
 	question := plan.SelectInput{
@@ -68,6 +69,7 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 	name, from := client.ObjectKeyFromObject(fs), dependsOn(fs, d, p.allocation.TargetNodes, question.FilesIn)
 	if problems, ok := p.choices.find(name, from); ok {
 		p.problems = slices.Concat(problems, p.problems)
+		p.in.Chosen = true
 		return nil
 	}
 	there := map[string]*v1alpha1.StorageTarget{}
@@ -107,8 +109,8 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 	targets := p.Applier.Compare(ctx, fs, mine, wanted)
 	differences := targets.Differences()
 	if len(differences)+len(leaving) == 0 {
-		p.choices.keep(name, fs.UID, from, problems)
-		p.soon = p.allocation.Waits && !p.in.Chosen
+		p.choices.keep(name, from, problems)
+		p.in.Chosen = true
 	}
 	changes, held := diskChanges(selection.Targets, there, leaving, differences)
 	if may, err := p.hold.may(ctx, changes...); err != nil {

@@ -73,7 +73,6 @@ func (r *Reconciler) gather(ctx context.Context, b backend.Backend, fs *v1alpha1
 		d.own = append(d.own, *t)
 	}
 	in.Since = r.sinceWhen(fs, in.Targets)
-	in.Chosen = r.choices.made(client.ObjectKeyFromObject(fs), fs.UID)
 	if in.FileSystemNodes, in.OthersNodes, err = r.fileSystemNodes(ctx, fs); err != nil {
 		return in, d, err
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -141,10 +140,10 @@ type pass struct {
 	observed bool
 	restarts []due
 
-	// after is when the next pass begins, if nothing wakes it before, and soon is true when it is to begin at once. over ends a pass over a deletion, which waits or is done, and gone is
+	// after is when the next pass begins, if nothing wakes it before. over ends a pass over a deletion, which waits or is done, and gone is
 	// true when the finalizer was taken.
-	after            time.Duration
-	soon, over, gone bool
+	after      time.Duration
+	over, gone bool
 }
 
 // phase is a step of a pass, with its name in the sentence that says why it failed.
@@ -166,8 +165,6 @@ const (
 	anyway
 	// apart is unhindered, and its own failure holds up none behind it.
 	apart
-	// early is unhindered, and done although nothing is on record yet, because the disks have to be read first.
-	early
 )
 
 // phases are the steps of a pass, in their order.
@@ -189,7 +186,7 @@ func (p *pass) phases() []phase {
 		{name: "choose CPUs", do: p.choosePinnings, when: stopped},
 		{name: "tell servers", do: p.tell},
 		{name: "label nodes", do: p.labelNodes, when: apart},
-		{name: "choose disks", do: p.chooseDisks, when: early},
+		{name: "choose disks", do: p.chooseDisks},
 		{name: "make what should be there", do: p.makeChildren},
 		{name: "observe", do: p.observe, when: anyway},
 		{name: "repeat jobs", do: p.repeatUnseenJobs},
@@ -218,9 +215,6 @@ func (p *pass) run(ctx context.Context) error {
 	return errors.Join(failed, p.writeStatus(ctx))
 }
 
-// leastPause is the time until a pass that is to follow at once.
-const leastPause = 100 * time.Millisecond
-
 // each does the phases that may be done, and returns what failed.
 func (p *pass) each(ctx context.Context) error {
 	var ok bool
@@ -233,8 +227,7 @@ func (p *pass) each(ctx context.Context) error {
 		switch {
 		case p.over:
 			return errors.Join(failed, others)
-		case failed != nil && phase.when != anyway, p.stop != nil && !slices.Contains([]when{stopped, anyway}, phase.when),
-			p.allocation.Waits && (phase.when == unhindered || phase.when == apart):
+		case failed != nil && phase.when != anyway, (p.stop != nil || p.allocation.Waits) && (phase.when == unhindered || phase.when == apart):
 			continue
 		}
 		err := phase.do(ctx)
@@ -249,9 +242,6 @@ func (p *pass) each(ctx context.Context) error {
 		}
 	}
 	p.after = p.PollInterval
-	if p.soon {
-		p.after = max(p.Pause, leastPause)
-	}
 	return errors.Join(failed, others)
 }
 

@@ -22,6 +22,16 @@ func (p *pass) allocate(ctx context.Context) (err error) {
 	if p.allocation, err = p.backend.Allocate(p.in); err != nil {
 		return err //nolint:wrapcheck // the phase has a name
 	}
+	if p.allocation.Waits {
+		// A new filesystem asks its disks first. Those that are not chosen yet have no agent that looks.
+		p.joins = true
+		if err := p.chooseDisks(ctx); err != nil || !p.in.Chosen {
+			return err
+		}
+		if p.allocation, err = p.backend.Allocate(p.in); err != nil {
+			return err //nolint:wrapcheck // the phase has a name
+		}
+	}
 	if why := p.allocation.Unread; why != "" {
 		p.problems = append(p.problems, backend.Problem{Reason: v1alpha1.ReasonRecordsUnread, Message: why})
 	}

@@ -72,6 +72,8 @@ type world struct {
 	meanwhile func()
 	// predecessor is the uid of the FileSystem that the probe belongs to, when it is another one.
 	predecessor string
+	// cluster is the identity of this cluster; empty is that of the tests'.
+	cluster string
 	// pullPolicy of the operator's images; empty is IfNotPresent.
 	pullPolicy string
 	// moved is true when MooseFS has moved all data away that it was told to.
@@ -297,7 +299,7 @@ func (w *world) operator(c client.Client) *filesystem.Reconciler {
 		Images: backend.Images{Node: "node:1", PullPolicy: cmp.Or(w.pullPolicy, "IfNotPresent"), Daemons: map[string]string{
 			"moosefs-4.57.5": "moosefs:4.57.5", "beegfs-mgmtd": "mgmtd", "beegfs-meta": "meta", "beegfs-storage": "storage", "beegfs-tools": "tools",
 		}},
-		Cluster: cluster, States: &filesystem.HTTPStateReader{Client: &http.Client{Transport: w}}, Recorder: w.events, Clock: clock.RealClock{},
+		Cluster: cmp.Or(w.cluster, cluster), States: &filesystem.HTTPStateReader{Client: &http.Client{Transport: w}}, Recorder: w.events, Clock: clock.RealClock{},
 		Order: &order{time.Now()}, PollInterval: 10 * time.Second, Views: w.board,
 		Applier: &apply.Applier{Client: c, Kinds: filesystem.ChildKinds()},
 	}

@@ -113,7 +113,7 @@ type Input struct {
 	Jobs []Job
 	// Targets are the StorageTargets of this filesystem that are not being deleted, sorted by node and name.
 	Targets []v1alpha1.StorageTarget
-	// Chosen is true when the choice of the disks was carried out: Targets are all that there are to be.
+	// Chosen is true when the disks were chosen, and nothing was to be done: Targets are all that there are to be.
 	Chosen bool
 	// Since is when this manager first saw the condition Ready of a StorageTarget as it is now, by name and by the clock of State.Asked.
 	Since map[string]time.Time

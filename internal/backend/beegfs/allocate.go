@@ -513,8 +513,11 @@ func (a *allocator) storage(pool backend.PoolRecord, node string) error {
 		}
 		target := v1alpha1.MemberTarget{Name: name, Initialized: a.initialized[name]}
 		if target.ID = targetID(a.adopted[who], name); target.ID == 0 {
-			if target.ID, err = a.id(targetID(a.promised[who], name), &a.status.LastTargetID, kindTarget); err != nil || target.ID == 0 {
+			if target.ID, err = a.id(targetID(a.promised[who], name), &a.status.LastTargetID, kindTarget); err != nil {
 				return err
+			}
+			if target.ID == 0 {
+				continue // it has to wait, and the others may have theirs
 			}
 			giving := a.giving[who]
 			giving.Name, giving.ID = m.Name, given.ID

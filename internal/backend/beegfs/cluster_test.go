@@ -35,7 +35,7 @@ var versions = New().Versions()
 // cluster is a filesystem on two servers of two sockets each, with four metadata servers on each of them, every other one on the
 // second socket, each on an SSD of its own; a pool of SSDs and one of hard disks; and a client.
 func cluster(version string) backend.Input {
-	in := backend.Input{
+	in := backend.Input{Chosen: true,
 		FileSystem: &v1alpha1.FileSystem{
 			ObjectMeta: metav1.ObjectMeta{
 				Name: "scratch", Namespace: "storage", UID: "6f1c", Generation: 1,
@@ -141,7 +141,7 @@ func disk(node, id string, role v1alpha1.InstanceRole, pool string, instance int
 			Device: v1alpha1.DeviceIdentity{ID: v1alpha1.DeviceID(id), SizeBytes: size},
 		},
 		Status: v1alpha1.StorageTargetStatus{
-			Provisioned: &v1alpha1.TargetProvisioned{UUID: "uuid-of-" + name, Finished: &when},
+			Provisioned: &v1alpha1.TargetProvisioned{PlanHash: "sha256:1", UUID: "uuid-of-" + name, Finished: &when},
 			Conditions:  []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonProven, LastTransitionTime: when}},
 		},
 	}

@@ -7,6 +7,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
 )
 
 // Nodes are the FileSystemNodes.
@@ -104,10 +105,31 @@ func managementGranted(in backend.Input) bool {
 	})
 }
 
-// allChosen is true when every daemon has its target.
+// allChosen is true when every server that is to be has its target.
 func allChosen(in backend.Input) bool {
-	given := in.Given()
-	return len(given) > 0 && !slices.ContainsFunc(given, func(a backend.Given) bool { return !a.Retired && len(a.Targets) == 0 })
+	has := func(node, member string) bool {
+		given, ok := in.GivenTo(node, member)
+		return ok && (given.Retired || len(given.Targets) > 0)
+	}
+	nodes, err := recordMetadataNodes(in)
+	if err != nil || len(nodes) == 0 {
+		return false
+	}
+	for _, node := range nodes {
+		for slot := range metaSlots(in.FileSystem) {
+			if !has(node, metaMemberName(slot)) {
+				return false
+			}
+		}
+	}
+	for _, pool := range in.FileSystem.Spec.StoragePools {
+		for _, n := range backend.Matching(in.Nodes, pool.NodeSelector) {
+			if backend.HasTargets(pool.Targets, n.Name) && !has(n.Name, spec.MemberName(storageInstance(pool.Name))) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func metaMember(in backend.Input, a backend.Given, remembers map[place]bool) v1alpha1.NodeMember {

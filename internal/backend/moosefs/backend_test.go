@@ -38,7 +38,7 @@ func everything(version string) backend.Input {
 		}
 		return out
 	}
-	return backend.Input{
+	return backend.Input{Chosen: true,
 		FileSystem: &v1alpha1.FileSystem{
 			ObjectMeta: metav1.ObjectMeta{
 				Name: "scratch", Namespace: "storage", UID: "6f1c", Generation: 1,

@@ -81,7 +81,7 @@ func aTarget(name, node, pool string) v1alpha1.StorageTarget {
 		Spec:       v1alpha1.StorageTargetSpec{Node: node, Role: role, StoragePool: pool, FileSystem: v1alpha1.TargetOwner{Name: "scratch", UID: "6f1c"}},
 		Status: v1alpha1.StorageTargetStatus{
 			KernelName:  "sd" + id,
-			Provisioned: &v1alpha1.TargetProvisioned{UUID: "c0ffee00-0000-4000-8000-00000000000" + id, Finished: new(metav1.NewTime(noon))},
+			Provisioned: &v1alpha1.TargetProvisioned{PlanHash: "sha256:1", UUID: "c0ffee00-0000-4000-8000-00000000000" + id, Finished: new(metav1.NewTime(noon))},
 			Conditions: []metav1.Condition{{
 				Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonProven, LastTransitionTime: metav1.NewTime(noon),
 			}},

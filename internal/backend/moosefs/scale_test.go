@@ -57,7 +57,7 @@ func ofNodesWith24Disks(_ testing.TB, nodes int) backend.Input {
 		for d := range 24 {
 			target := aTarget(fmt.Sprintf("scratch-ssd-%06x", i*24+d), node.Name, "ssd")
 			target.Status.Provisioned = &v1alpha1.TargetProvisioned{
-				UUID: fmt.Sprintf("c0ffee00-0000-4000-8000-%012x", i*24+d), Finished: new(metav1.NewTime(noon)),
+				PlanHash: "sha256:1", UUID: fmt.Sprintf("c0ffee00-0000-4000-8000-%012x", i*24+d), Finished: new(metav1.NewTime(noon)),
 			}
 			in.Targets = append(in.Targets, target)
 			in.State.Targets = append(in.State.Targets, backend.Target{

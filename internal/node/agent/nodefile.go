@@ -48,7 +48,9 @@ type NodeFiles struct {
 	// Record makes the disk of a target say what its server was given (record.Keep).
 	Record func(t spec.Target, wanted spec.TargetRecord) error
 
-	records recorder
+	// patience is how long all records of a node may take that are written at once; 0 is recordLimit.
+	patience time.Duration
+	records  recorder
 	// mutex is held from the question to the API server until the files are as it says: of two answers, the older would else be the last.
 	mutex sync.Mutex
 }

@@ -35,7 +35,10 @@ func (w *world) fileSystemNode(fileSystem, node string, members ...v1alpha1.Node
 	w.t.Helper()
 	n := &v1alpha1.FileSystemNode{
 		ObjectMeta: metav1.ObjectMeta{Name: fileSystem + "-" + node, Namespace: w.namespace, Labels: map[string]string{v1alpha1.LabelNode: node}},
-		Spec:       v1alpha1.FileSystemNodeSpec{FileSystem: v1alpha1.TargetOwner{Name: fileSystem, UID: "1-2-3"}, Node: node, Members: members},
+		Spec: v1alpha1.FileSystemNodeSpec{
+			FileSystem: v1alpha1.TargetOwner{Name: fileSystem, UID: "1-2-3"}, Node: node, Members: members,
+			Facts: &v1alpha1.FileSystemFacts{Type: exampleType, MetadataNode: "mds1"},
+		},
 	}
 	w.Expect(server.Client.Create(w.t.Context(), n)).To(Succeed())
 	return n
@@ -48,11 +51,15 @@ func (w *world) liveNode(n *v1alpha1.FileSystemNode) *v1alpha1.FileSystemNode {
 	return live
 }
 
+// exampleType is a spec.type that admission lets in; to the agent, all are alike.
+const exampleType = "MooseFS"
+
 func (w *world) nodeFiles() *NodeFiles {
 	w.t.Helper()
 	return &NodeFiles{
 		Client: server.Client, Live: server.Client, NodeName: w.node.Name, Resync: time.Minute, Root: filepath.Join(w.t.TempDir(), "nodes"),
 		Writer: durable.Writer{Chown: func(string, int, int) error { return nil }},
+		Record: func(spec.Target, spec.TargetRecord) error { return nil },
 	}
 }
 
@@ -159,7 +166,7 @@ func TestWhatIsNotOfThisNodeIsLeftAlone(t *testing.T) {
 
 	outside := w.fileSystemNode("x", w.node.Name)
 	outside.Spec.FileSystem.Name = "/../../etc"
-	_, err = r.write(outside)
+	_, err = r.write(outside, nil)
 	w.Expect(err).To(MatchError(ContainSubstring("can't be the name of a FileSystem")))
 }
 

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,7 +20,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// recordLimit is how long all records of a node may take that are written at once. A disk that answers takes a moment.
+// recordLimit is NodeFiles.patience. A disk that answers takes a moment.
 const recordLimit = 10 * time.Second
 
 // recorder remembers which record each disk of the node has. A disk that does not answer holds up no other one.
@@ -97,7 +98,8 @@ func (r *NodeFiles) keepRecords(ctx context.Context, n *v1alpha1.FileSystemNode)
 			}()
 		}
 	}
-	limit := time.NewTimer(recordLimit)
+	patience := cmp.Or(r.patience, recordLimit)
+	limit := time.NewTimer(patience)
 	defer limit.Stop()
 	for waits := len(wanted); waits > 0; waits-- {
 		select {
@@ -113,7 +115,7 @@ func (r *NodeFiles) keepRecords(ctx context.Context, n *v1alpha1.FileSystemNode)
 		break
 	}
 	for name := range wanted {
-		out[name] = lack{why: fmt.Errorf("its disk has not answered for %s", recordLimit)}
+		out[name] = lack{why: fmt.Errorf("its disk has not answered for %s", patience)}
 	}
 	if len(out) > 0 {
 		r.tellNew(n, out)

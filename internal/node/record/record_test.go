@@ -22,7 +22,7 @@ var initialized = metav1.NewTime(time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC))
 func told() *v1alpha1.FileSystemNode {
 	n := &v1alpha1.FileSystemNode{ObjectMeta: metav1.ObjectMeta{Namespace: "storage"}, Spec: v1alpha1.FileSystemNodeSpec{
 		FileSystem: v1alpha1.TargetOwner{Name: "scratch", UID: "1"}, Node: "oss1",
-		Facts: &v1alpha1.FileSystemFacts{Type: v1alpha1.BeeGFS, MetadataNode: "mds1", MetadataTarget: "scratch-management-1", BasePort: 8064},
+		Facts: &v1alpha1.FileSystemFacts{Type: "AnyFS", MetadataNode: "mds1", MetadataTarget: "scratch-management-1", BasePort: 8064},
 		Members: []v1alpha1.NodeMember{{
 			Name: "storage-ssd", Role: v1alpha1.RoleStorage, StoragePool: "ssd", Slot: 2, ID: 7,
 			Targets: []v1alpha1.MemberTarget{{Name: name, ID: 12, Initialized: &initialized}},
