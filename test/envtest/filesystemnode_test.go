@@ -8,6 +8,7 @@ import (
 )
 
 const (
+	someFacts     = "spec: {facts: {metadataNode: n1, %s}}"
 	aMember       = "spec: {members: [{name: storage-ssd, role: Storage, %s}]}"
 	aMemberTarget = "spec: {members: [{name: storage-ssd, role: Storage, targets: [{name: t, %s}]}]}"
 	aBinding      = "spec: {members: [{name: storage-ssd, role: Storage, pinning: {cpus: 0-7, %s}}]}"
@@ -29,6 +30,8 @@ var fileSystemNodeRefusals = refusals{
 	"it goes to another FileSystem":           {before: "{}", change: "spec: {fileSystem: {name: other}}", field: "spec", says: staysItself},
 	"it has 65 members":                       {change: "spec: {members: " + listOf(65, "{name: m%d, role: Storage}") + "}", field: "spec.members", says: "must have at most 64 items"},
 	"it has a member twice":                   {change: "spec: {members: [{name: m, role: Storage}, {name: m, role: Metadata}]}", field: onMember, says: "Duplicate value"},
+	"its facts name no type":                  {change: "spec: {facts: {metadataNode: n1}}", field: "spec.facts.type", says: "Required value"},
+	"its facts name no node of the metadata":  {change: "spec: {facts: {type: BeeGFS}}", field: "spec.facts.metadataNode", says: "Required value"},
 	"a member has no name":                    {change: "spec: {members: [{role: Storage}]}", field: onMember + ".name", says: "Required value"},
 	"a member has no role":                    {change: "spec: {members: [{name: m}]}", field: onMember + ".role", says: "Required value"},
 	"a server gets another id":                {before: put(aMember, "id: 7"), change: put(aMember, "id: 8"), field: onMember, says: serverIDStays},
@@ -46,6 +49,10 @@ var fileSystemNodeRefusals = refusals{
 	boundRefusals("spec.fileSystem.name", "spec: {fileSystem: {name: %s}}", emptyOrLong(40)),
 	boundRefusals("spec.fileSystem.uid", "spec: {fileSystem: {uid: %s}}", emptyOrLong(64)),
 	boundRefusals("spec.node", "spec: {node: %s}", emptyOrLong(253)),
+	boundRefusals("spec.facts.type", put(someFacts, "type: %s"), map[string]string{"AnyFS": `supported values: "MooseFS", "BeeGFS"`}),
+	boundRefusals("spec.facts.metadataNode", "spec: {facts: {type: BeeGFS, metadataNode: %s}}", emptyOrLong(253)),
+	boundRefusals("spec.facts.metadataTarget", put(someFacts, "type: BeeGFS, metadataTarget: %s"), tooLong(253)),
+	boundRefusals("spec.facts.basePort", put(someFacts, "type: BeeGFS, basePort: %s"), map[string]string{"-1": tooLow + "0", "65536": tooHigh + "65535"}),
 	boundRefusals(onMember+".name", "spec: {members: [{name: %s, role: Storage}]}", emptyOrLong(63)),
 	boundRefusals(onMember+".role", "spec: {members: [{name: m, role: %s}]}", map[string]string{"Client": `supported values: "Management", "Metadata", "MetadataBackup", "Storage"`}),
 	boundRefusals(onMember+".storagePool", put(aMember, "storagePool: %s"), tooLong(24)),
@@ -87,6 +94,7 @@ var fileSystemNodeAccepted = map[string]string{
 	"it has 64 servers of 24 disks": largest["FileSystemNode"],
 	"it has everything that there is": `
 spec:
+  facts: {type: BeeGFS, metadataNode: n1, metadataTarget: scratch-management-0123456789abcdef, basePort: 65535}
   members:
   - name: storage-ssd
     role: Storage

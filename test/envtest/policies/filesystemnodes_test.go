@@ -88,6 +88,7 @@ func TestOnlyTheManagerMakesFileSystemNodes(t *testing.T) {
 // changesOfANode are a change of each field of the spec that can change.
 var changesOfANode = map[string]string{
 	"fileSystem": `{"uid":"22-22"}`,
+	"facts":      `{"type":"BeeGFS","metadataNode":"n9"}`,
 	"members":    `[]`,
 	"node":       "", // the CRD itself keeps it
 }
