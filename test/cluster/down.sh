@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Removes the cluster that up.sh made: its nodes with all their data, and its kubeconfig. Images and the cache stay, so
 # that the next up.sh is quick. usage: down.sh   (CLUSTER as for up.sh)
+#   KEEP_DISKS=1   leaves the disks of disks.sh with all that is on them, for a new cluster of the same name
 set -euo pipefail
 # shellcheck source=test/cluster/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -24,7 +25,7 @@ if [[ -n $(cluster_nodes) ]]; then
 else
   say "there is no cluster $cluster"
 fi
-"$(dirname "$0")/disks.sh" remove
+[[ -n ${KEEP_DISKS:-} ]] || "$(dirname "$0")/disks.sh" remove
 as_root rm -rf "$shared_dir"
 rm -f "$kubeconfig" "$work_dir/$cluster.yaml"
 say "kept: container images ($engine_name images) and $cache"

@@ -268,22 +268,16 @@ func (s *story) beeGFSRuns() {
 	It("keeps what is on its disks when it is deleted, and finds it again", func() {
 		before := map[string]string{}
 		for _, t := range s.targets() {
-			before[t.Spec.Device.Serial] = t.Status.Provisioned.UUID
+			before[t.Spec.Device.Serial] = fmt.Sprint(t.Status.Provisioned.UUID, " ", s.numberOf("hive", t.Name))
 		}
-		given := s.given()
 		s.kubectl("delete", "filesystem", "hive", "--timeout=300s")
 		Expect(s.targets()).To(BeEmpty())
 		Eventually(func() []string { return s.given() }, long).Should(BeEmpty(), "what was given goes with the FileSystem")
-		var adopt []string
-		for _, of := range given {
-			node, member, _ := strings.Cut(of, " ")
-			adopt = append(adopt, fmt.Sprintf("{node: %s, members: [%s]}", node, member))
-		}
-		s.apply(strings.Replace(s.hive(s.bulkDisk(workers[0], "slow0"), s.bulkDisk(workers[1], "slow0"), s.bulkDisk(workers[2], "slow0")),
-			"targetChooser: RandomRobin", "targetChooser: RandomRobin\n    adopt: ["+strings.Join(adopt, ", ")+"]", 1))
+		s.apply(s.hive(s.bulkDisk(workers[0], "slow0"), s.bulkDisk(workers[1], "slow0"), s.bulkDisk(workers[2], "slow0")))
 		Eventually(s.readyNamed, long).WithArguments("hive").Should(BeTrue(), s.whyHiveIsNotReady)
 		for _, t := range s.targets() {
-			Expect(t.Status.Provisioned.UUID).To(Equal(before[t.Spec.Device.Serial]), t.Name)
+			now := fmt.Sprint(t.Status.Provisioned.UUID, " ", s.numberOf("hive", t.Name))
+			Expect(now).To(Equal(before[t.Spec.Device.Serial]), "%s: each disk says its number", t.Name)
 		}
 		Expect(s.askHive("--getentryinfo --unmounted /ssd")).To(ContainSubstring("256K"), "the directories are there")
 		s.kubectl("delete", "filesystem", "hive", "--timeout=300s")

@@ -54,19 +54,25 @@ func TestEndToEnd(t *testing.T) {
 }
 
 // The first process prepares the cluster for all: shells on its nodes, and the operator by its chart.
-var _ = SynchronizedBeforeSuite(func() {
+var _ = SynchronizedBeforeSuite(prepareCluster, func() {
+	connect()
+	findShells()
+})
+
+func prepareCluster() {
 	connect()
 	startShells()
 	apply(fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: {pod-security.kubernetes.io/enforce: privileged}}}", systemNamespace))
 	install()
 	kubectl("label", "--overwrite", "nodes", workers[0], workers[1], workers[2], v1alpha1.LabelAgent+"=")
 	kubectl("-n", systemNamespace, "rollout", "status", "daemonset/"+release+"-agent", "--timeout=180s")
-}, func() {
-	connect()
+}
+
+func findShells() {
 	for _, node := range workers {
 		shells[node] = strings.TrimSpace(kubectl("-n", "e2e-shell", "get", "pods", "--field-selector", "spec.nodeName="+node, "-o", "jsonpath={.items[0].metadata.name}"))
 	}
-})
+}
 
 // connect finds the cluster and its workers.
 func connect() {
@@ -146,6 +152,13 @@ const kept = "sweeps"
 
 var _ = Describe("ParallelFS Operator, its chart upgraded and uninstalled", Serial, Ordered, ContinueOnFailure, func() {
 	newStory(kept, 20300).chartKeepsEverything()
+})
+
+// It is the last of all: its cluster is another one.
+var _ = Describe("ParallelFS Operator, whose cluster is lost", Serial, Ordered, func() {
+	if os.Getenv("OVERHEAD") == "" {
+		newStory("rebuilt", 20800).clusterIsRebuilt()
+	}
 })
 
 // run runs a program of bin/ and returns its standard output; a failure ends the spec with what it said.
