@@ -9,8 +9,8 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// RecordPools decides which nodes and which slot belong to each pool, from 0 to slots-1. It starts from what is recorded, and what the disks
-// say, and only adds to it.
+// RecordPools decides which nodes and which slot belong to each pool, from 0 to slots-1. It starts from what is recorded, and what the
+// disks say, and only adds to it.
 func RecordPools(in Input, disks OnDisks, slots int32) ([]PoolRecord, error) {
 	fs := in.FileSystem
 	taken := map[int32]bool{}

@@ -10,8 +10,8 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// OnDisks is what the disks of a filesystem say that it was given: before it was deleted and made again, or before its cluster was lost. What
-// they say is given again. Nothing new is given while a disk may say more.
+// OnDisks is what the disks of a filesystem say that it was given: before it was deleted and made again, or before its cluster was lost.
+// What they say is given again. Nothing new is given while a disk may say more.
 type OnDisks struct {
 	// Facts are what the filesystem was given, nil when no disk says anything.
 	Facts *v1alpha1.FileSystemFacts
@@ -141,14 +141,16 @@ func (d OnDisks) Slot(pool string) (int32, bool) {
 	return slot, ok
 }
 
-// Metadata is the record of the metadata, of which the disks say that it lies on one of these nodes. It is false when they say nothing. What
-// lies in no disk that can be read was initialized: it is lost rather than made anew.
-func (d OnDisks) Metadata(in Input, matching []Node, targets v1alpha1.TargetsSpec, component string) (v1alpha1.MetadataRecord, bool, error) {
+// Metadata is the record of the metadata, of which the disks say that it lies on one of these nodes. It is false when they say nothing.
+// What lies in no disk that can be read was initialized: it is lost rather than made anew.
+func (d OnDisks) Metadata(
+	in Input, matching []Node, targets v1alpha1.TargetsSpec, component string,
+) (record v1alpha1.MetadataRecord, said bool, err error) {
 	fs := in.FileSystem
 	if fs.Status.Metadata != nil || d.Facts == nil {
 		return v1alpha1.MetadataRecord{}, false, nil
 	}
-	record := v1alpha1.MetadataRecord{Node: d.Facts.MetadataNode, Target: d.Facts.MetadataTarget}
+	record = v1alpha1.MetadataRecord{Node: d.Facts.MetadataNode, Target: d.Facts.MetadataTarget}
 	if !slices.ContainsFunc(matching, func(n Node) bool { return n.Name == record.Node }) {
 		return record, false, Invalid(v1alpha1.ReasonRecordsDisagree,
 			"the disks say that the metadata of this filesystem lies on node %s, and the nodeSelector of the metadata matches %s; label that node instead",

@@ -222,8 +222,9 @@ func label(n *v1alpha1.FileSystemNode) {
 }
 
 // FileSystemNodes are those of the filesystem as they should be: what is recorded, and what the servers of each node are told now. What is
-// recorded is never taken from what is told: a server of which nothing is told stays, and one that was given nothing yet is left out.
-// The facts are those of the whole filesystem. What they say belongs in no template's hash: a server reads it when it starts, and a changed disk is no reason to restart all.
+// recorded is never taken from what is told: a server of which nothing is told stays, and one that was given nothing yet is left out. The
+// facts are those of the whole filesystem. What they say belongs in no template's hash: a server reads it when it starts, and a changed
+// disk is no reason to restart all.
 func FileSystemNodes(in Input, facts *v1alpha1.FileSystemFacts, told map[string][]v1alpha1.NodeMember) []v1alpha1.FileSystemNode {
 	of := make(map[string]*v1alpha1.FileSystemNode, len(told))
 	for i := range in.FileSystemNodes {

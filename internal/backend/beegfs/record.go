@@ -266,8 +266,8 @@ func checkInterfaces(in backend.Input, node string) error {
 		node, strings.Join(wanted, ", "), backend.List(there))
 }
 
-// recordPorts keeps the base port that is recorded, or that the disks say, for ever. Without one in the spec, it is the first range, from 8000, that no other
-// filesystem has or asks for.
+// recordPorts keeps the base port that is recorded, or that the disks say, for ever. Without one in the spec, it is the first range, from
+// 8000, that no other filesystem has or asks for.
 func recordPorts(in backend.Input, disks backend.OnDisks, recorded int32) (int32, error) {
 	const first, last = 8000, 65472
 	asked := in.FileSystem.Spec.BeeGFS.BasePort

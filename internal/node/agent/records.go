@@ -31,8 +31,8 @@ type recorder struct {
 	busy map[string]bool
 }
 
-// lack is why a disk lacks its record. It is new when no server was told to use the disk before; else the disk has an earlier record, with the
-// same ids.
+// lack is why a disk lacks its record. It is new when no server was told to use the disk before; else the disk has an earlier record, with
+// the same ids.
 type lack struct {
 	why   error
 	isNew bool

@@ -69,17 +69,22 @@ func (p *Provisioner) status(t *v1alpha1.StorageTarget, l plan.Look, d plan.Deci
 		s.MountPath = p.mountpoint(t)
 		p.size(&s)
 		if ready.Status == metav1.ConditionTrue {
-			if tookOver := d.Provisioned.PlanHash == ""; tookOver && (s.Record == nil || s.Record.Message != "") {
-				s.Record = record.Read(s.MountPath, t)
-			}
-			var refused []string
-			if s.Queue, refused = ApplyQueue(p.Sys, l.Device.KernelName, t.Spec.Queue); len(refused) > 0 {
-				ready.Reason, ready.Message = v1alpha1.ReasonQueueRefused, strings.Join(refused, "; ")
-			}
+			p.proven(t, l, &s, &ready)
 		}
 	}
 	s.Conditions = p.conditions(t, d, ready)
 	return s
+}
+
+// proven adds what is done and read on a target that is mounted and proven.
+func (p *Provisioner) proven(t *v1alpha1.StorageTarget, l plan.Look, s *v1alpha1.StorageTargetStatus, ready *plan.Outcome) {
+	if tookOver := s.Provisioned.PlanHash == ""; tookOver && (s.Record == nil || s.Record.Message != "") {
+		s.Record = record.Read(s.MountPath, t)
+	}
+	var refused []string
+	if s.Queue, refused = ApplyQueue(p.Sys, l.Device.KernelName, t.Spec.Queue); len(refused) > 0 {
+		ready.Reason, ready.Message = v1alpha1.ReasonQueueRefused, strings.Join(refused, "; ")
+	}
 }
 
 func (p *Provisioner) size(s *v1alpha1.StorageTargetStatus) {

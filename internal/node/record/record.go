@@ -48,8 +48,8 @@ func Of(n *v1alpha1.FileSystemNode, m *v1alpha1.NodeMember, t *v1alpha1.MemberTa
 	return out, true
 }
 
-// Keep makes the disk of a target say this record, such that it is on the disk when Keep returns. The target is proven first (target.Prove):
-// nothing is written to any other disk. Keep can hang as long as the disk does.
+// Keep makes the disk of a target say this record, such that it is on the disk when Keep returns. The target is proven first
+// (target.Prove): nothing is written to any other disk. Keep can hang as long as the disk does.
 func Keep(t spec.Target, wanted spec.TargetRecord) error {
 	if err := target.Prove(t, wanted.FileSystem); err != nil {
 		return err
@@ -76,8 +76,8 @@ func Write(top string, wanted spec.TargetRecord) error {
 	return err
 }
 
-// Read is what the filesystem that is mounted at a path says of the target that lies on it. It is empty where no record was written, and has
-// a message where the record can't be used.
+// Read is what the filesystem that is mounted at a path says of the target that lies on it. It is empty where no record was written, and
+// has a message where the record can't be used.
 func Read(top string, t *v1alpha1.StorageTarget) *v1alpha1.TargetRecord {
 	content, err := read(filepath.Join(top, spec.TargetRecordFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -111,10 +111,12 @@ func understand(content []byte, t *v1alpha1.StorageTarget) *v1alpha1.TargetRecor
 	}
 	out := &v1alpha1.TargetRecord{
 		Facts: &v1alpha1.FileSystemFacts{
-			Type: v1alpha1.FileSystemType(found.Type), MetadataNode: found.MetadataNode, MetadataTarget: found.MetadataTarget, BasePort: found.BasePort,
+			Type: v1alpha1.FileSystemType(found.Type), MetadataNode: found.MetadataNode, MetadataTarget: found.MetadataTarget,
+			BasePort: found.BasePort,
 		},
 		Member: &v1alpha1.RecordedMember{
-			Name: found.Member.Name, Role: s.Role, StoragePool: s.StoragePool, Slot: found.Member.Slot, ID: found.Member.ID, TargetID: found.TargetID,
+			Name: found.Member.Name, Role: s.Role, StoragePool: s.StoragePool, Slot: found.Member.Slot, ID: found.Member.ID,
+			TargetID: found.TargetID,
 		},
 	}
 	if found.Initialized != "" {

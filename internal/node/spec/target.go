@@ -55,8 +55,8 @@ const TargetRecordFile = ".parallelfs-record.json"
 // TargetRecordVersion is the version of the form of a TargetRecord that this program writes and reads.
 const TargetRecordVersion = 1
 
-// TargetRecord is the content of TargetRecordFile: what the filesystem, the server and the disk were given for ever. A cluster that has lost
-// its objects is rebuilt from these. It names no versions and no settings.
+// TargetRecord is the content of TargetRecordFile: what the filesystem, the server and the disk were given for ever. A cluster that has
+// lost its objects is rebuilt from these. It names no versions and no settings.
 type TargetRecord struct {
 	// Version is that of the form of the file: TargetRecordVersion.
 	Version int `json:"version"`
