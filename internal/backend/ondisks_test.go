@@ -1,4 +1,4 @@
-package backend_test
+package backend
 
 import (
 	"testing"
@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
-	. "parallelfs.dev/operator/internal/backend"
 )
 
 const anyFS v1alpha1.FileSystemType = "AnyFS"
@@ -106,7 +105,7 @@ func TestADiskIsReadBeforeAnythingNewIsGiven(t *testing.T) {
 			t.Status.Provisioned.PlanHash, t.Status.Record = "sha256:1", nil
 		}},
 		"one that no server was told of says nothing": {change: func(_ *Input, t *v1alpha1.StorageTarget) { t.Status.Record = &v1alpha1.TargetRecord{} }},
-		"one that is being taken over": {func(_ *Input, t *v1alpha1.StorageTarget) { t.Status.Record = nil }, "it is being taken over"},
+		"one that is being taken over":                {func(_ *Input, t *v1alpha1.StorageTarget) { t.Status.Record = nil }, "it is being taken over"},
 		"one whose record can't be used": {func(_ *Input, t *v1alpha1.StorageTarget) {
 			t.Status.Record = &v1alpha1.TargetRecord{Message: "it was copied here"}
 		}, "it was copied here"},
