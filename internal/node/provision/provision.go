@@ -66,22 +66,36 @@ var ErrUndecided = errors.New("the plan did not come to an end; this is an error
 // Pass brings one target as far as it goes: look, decide, act, and look again, until nothing is left to be done. The status
 // is recorded before the first step and after the last. An error means that the pass is to be repeated later.
 func (p *Provisioner) Pass(ctx context.Context, target *v1alpha1.StorageTarget, record Record) error {
+	// now is the target as it is decided on, target as the API server has it.
+	now := target.DeepCopy()
+	write := func(ctx context.Context, _ *v1alpha1.StorageTarget, wanted v1alpha1.StorageTargetStatus) error {
+		err := record(ctx, target, wanted)
+		if err == nil {
+			target.DeepCopyInto(now)
+		}
+		return err
+	}
 	for range mostRounds {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		look, err := p.look(ctx, target)
+		look, err := p.look(ctx, now)
 		if err != nil {
 			return err
 		}
-		decision := plan.Decide(target, look, p.Now(), p.NewUUID)
-		if decision.Action == plan.None {
-			status := p.status(target, look, decision)
-			status.Files = p.files(ctx, target, status.MountPath)
-			return record(ctx, target, status)
+		decision := plan.Decide(now, look, p.Now(), p.NewUUID)
+		switch {
+		case decision.Action == plan.None:
+			status := p.status(now, look, decision)
+			status.Files = p.files(ctx, now, status.MountPath)
+			return write(ctx, now, status)
+		case decision.Action == plan.Adopt && now.Status.Provisioned != nil:
+			// The marker on the disk says that what was begun is finished. The status says it with what comes of the disk, in one write.
+			now.Status.Provisioned = decision.Provisioned
+			continue
 		}
 		acting, end := lasting(ctx)
-		err = p.act(acting, target, look, decision, record)
+		err = p.act(acting, now, look, decision, write)
 		end()
 		if err != nil {
 			return err
@@ -207,6 +221,8 @@ func (p *Provisioner) announces(target *v1alpha1.StorageTarget, decision plan.De
 	switch reasonOf(target) {
 	case v1alpha1.ReasonProvisioningFailed, v1alpha1.ReasonWipeFailed:
 		return false
+	case v1alpha1.ReasonProvisioning:
+		return decision.Action == plan.Wipe // the status names the plan that is being carried out, with its commands
 	default:
 		return true
 	}
