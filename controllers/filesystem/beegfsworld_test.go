@@ -27,7 +27,9 @@ import (
 // remembers.
 type hive struct {
 	// numbers are what was prepared in each directory, by node and path; prepared counts how often.
-	numbers  map[string]string
+	numbers map[string]string
+	// owners are the uids of the FileSystems whose daemons have used each directory last.
+	owners   map[string]string
 	prepared map[string]int
 	// refused are the daemons that found a directory that is not theirs, or that they may not prepare.
 	refused []string
@@ -56,7 +58,7 @@ type held struct {
 func (w *world) beeGFS(change func(fs *v1alpha1.FileSystem)) {
 	w.t.Helper()
 	w.hive = &hive{
-		numbers: map[string]string{}, prepared: map[string]int{}, has: map[string][]held{}, pools: map[int32]string{1: "Default"},
+		numbers: map[string]string{}, owners: map[string]string{}, prepared: map[string]int{}, has: map[string][]held{}, pools: map[int32]string{1: "Default"},
 	}
 	w.alive = true
 	for _, node := range w.nodes[:2] {
@@ -124,6 +126,9 @@ func (w *world) startsBee(pod *corev1.Pod) bool {
 		server, target := number(daemon.Variables["NODE_ID"]), number(t.Variables["TARGET_ID"])
 		place, says := pod.Spec.NodeName+":"+t.Path, fmt.Sprintf("%s %d/%d", component(pod), server, target)
 		switch lies := h.numbers[place]; {
+		case lies == says && h.owners[place] != string(w.get().UID) && !t.Granted && !t.Expected:
+			h.refused = append(h.refused, fmt.Sprintf("%s at %s holds the data of an earlier FileSystem", instance, place))
+			continue
 		case lies == says:
 		case lies != "" || !t.Granted:
 			h.refused = append(h.refused, fmt.Sprintf("%s at %s holds %q and not %q", instance, place, lies, says))
@@ -132,6 +137,7 @@ func (w *world) startsBee(pod *corev1.Pod) bool {
 			h.numbers[place] = says
 			h.prepared[place]++
 		}
+		h.owners[place] = string(w.get().UID)
 		has = append(has, held{name: t.Name, target: target, server: server})
 	}
 	if len(has) == 0 {

@@ -168,12 +168,27 @@ func (d OnDisks) Metadata(
 	default:
 		record.Directory = string(targets.Directories[0])
 	}
-	if d.metadata != nil {
-		record.Initialized = d.metadata.Initialized
-	} else {
-		record.Initialized = fs.CreationTimestamp.DeepCopy()
-	}
 	return record, true, nil
+}
+
+// MetadataExpected is true when the disks say that there is metadata from before: it is taken over, and never made anew. What lies on a
+// disk that can't be read, and in a directory, is taken to be there: it is lost rather than made anew.
+func MetadataExpected(in Input) bool {
+	if m := in.FileSystem.Status.Metadata; m == nil || m.Initialized != nil {
+		return false
+	}
+	disks, err := ReadDisks(in)
+	return err == nil && disks.Facts != nil && (disks.metadata == nil || disks.metadata.Initialized != nil)
+}
+
+// Expected is true when the disk of a StorageTarget says that the filesystem has listed it before.
+func (in Input) Expected(target string) bool {
+	t := in.TargetNamed(target)
+	if t == nil || t.Status.Record == nil {
+		return false
+	}
+	m := t.Status.Record.Member
+	return m != nil && m.Initialized != nil
 }
 
 // reading puts together what disks say, and remembers which disk said what.
@@ -294,7 +309,7 @@ func (r *reading) member(t *v1alpha1.StorageTarget, m *v1alpha1.RecordedMember) 
 		r.from[aboutTarget{m.TargetID}] = t.Name
 	}
 	given := &r.out.Given[i]
-	given.Targets = append(given.Targets, v1alpha1.MemberTarget{Name: t.Name, ID: m.TargetID, Initialized: m.Initialized})
+	given.Targets = append(given.Targets, v1alpha1.MemberTarget{Name: t.Name, ID: m.TargetID})
 	return nil
 }
 

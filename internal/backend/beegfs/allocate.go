@@ -132,10 +132,8 @@ type allocator struct {
 	// giving are the ids that are used up, and not recorded yet, open is how many, and more is true when others have to wait because these are
 	// enough; see backend.MostIDs.
 	giving map[server]v1alpha1.GivenServerID
-	// initialized are the targets that were listed once, as their disks say.
-	initialized map[string]*metav1.Time
-	open        int
-	more        bool
+	open   int
+	more   bool
 	// disks are what the disks say, and waits is true when something has to wait until they say more.
 	disks backend.OnDisks
 	waits bool
@@ -159,7 +157,6 @@ func allocate(in backend.Input, disks backend.OnDisks, metadataNodes []string, p
 	a := &allocator{
 		in: in, disks: disks, status: status, records: backend.NewRecords(in),
 		adopted: map[server]v1alpha1.GivenServerID{}, promised: map[server]v1alpha1.GivenServerID{}, giving: map[server]v1alpha1.GivenServerID{},
-		initialized: map[string]*metav1.Time{},
 	}
 	for _, node := range status.Giving {
 		for _, m := range node.Members {
@@ -387,9 +384,6 @@ func (a *allocator) takeOver() error {
 				return contradicts(g, recorded.ID, t.ID)
 			}
 			m.Targets = append(m.Targets, v1alpha1.GivenTargetID{Name: t.Name, ID: t.ID})
-			if t.Initialized != nil {
-				a.initialized[t.Name] = t.Initialized
-			}
 		}
 		if other, also := a.adopted[who]; also && other.ID != g.ID {
 			return contradicts(g, other.ID, g.ID)
@@ -482,7 +476,7 @@ func (a *allocator) metadata(node string, slot int32) error {
 		name = disks[0].Name
 	}
 	if name != "" {
-		a.records.Change(node, given.NodeMember).Targets = []v1alpha1.MemberTarget{{Name: name, ID: given.ID, Initialized: a.initialized[name]}}
+		a.records.Change(node, given.NodeMember).Targets = []v1alpha1.MemberTarget{{Name: name, ID: given.ID}}
 	}
 	return nil
 }
@@ -511,7 +505,7 @@ func (a *allocator) storage(pool backend.PoolRecord, node string) error {
 		if _, ok := given.Target(name); ok {
 			continue
 		}
-		target := v1alpha1.MemberTarget{Name: name, Initialized: a.initialized[name]}
+		target := v1alpha1.MemberTarget{Name: name}
 		if target.ID = targetID(a.adopted[who], name); target.ID == 0 {
 			if target.ID, err = a.id(targetID(a.promised[who], name), &a.status.LastTargetID, kindTarget); err != nil {
 				return err

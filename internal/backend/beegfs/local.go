@@ -58,7 +58,8 @@ func members(in backend.Input) map[string][]v1alpha1.NodeMember {
 // from the sizes of all targets. For its first start, it waits until all of them are chosen; afterwards, it must never wait.
 func managementMember(in backend.Input) v1alpha1.NodeMember {
 	fs, record := in.FileSystem, in.FileSystem.Status.Metadata
-	granted, member := managementGranted(in), backend.Member(v1alpha1.RoleManagement, componentManagement)
+	granted, expected := managementGranted(in), backend.MetadataExpected(in)
+	member := backend.Member(v1alpha1.RoleManagement, componentManagement)
 	if granted && !allChosen(in) {
 		member.Waits = "its first start waits until every server has its target, because the limits of the capacity pools follow from the sizes of all"
 		return member
@@ -71,13 +72,13 @@ func managementMember(in backend.Input) v1alpha1.NodeMember {
 	alias := map[string]v1alpha1.VariableValue{variableAlias: v1alpha1.VariableValue(managementName(record.Node))}
 	if !backend.OnDevices(own(fs).Management.Targets) {
 		member.Targets = []v1alpha1.MemberTarget{
-			{Name: record.Directory, Path: record.Directory, Directory: true, Granted: granted, Variables: alias}}
+			{Name: record.Directory, Path: record.Directory, Directory: true, Granted: granted, Expected: expected, Variables: alias}}
 		return member
 	}
 	for _, t := range backend.TargetsOf(in, v1alpha1.RoleManagement, "", record.Node) {
 		if t.Name == record.Target {
 			target := backend.MemberTarget(fs, t)
-			target.Granted, target.Variables = granted, alias
+			target.Granted, target.Expected, target.Variables = granted, expected, alias
 			member.Targets = []v1alpha1.MemberTarget{target}
 			backend.InitializedOn(fs, member.Targets)
 		}
@@ -97,7 +98,7 @@ func valuesOf(variables map[string]string) map[string]v1alpha1.VariableValue {
 // managementGranted is the permission to make a new store. Once any target was seen in use, the store was there: a new one would
 // know no ids, pools and mirrors, and servers would register in it as if nothing had happened.
 func managementGranted(in backend.Input) bool {
-	if in.FileSystem.Status.Metadata.Initialized != nil {
+	if in.FileSystem.Status.Metadata.Initialized != nil || backend.MetadataExpected(in) {
 		return false
 	}
 	return !slices.ContainsFunc(in.Given(), func(a backend.Given) bool {
@@ -192,7 +193,7 @@ func memberTarget(
 	if t.Initialized == nil && remembers == nil {
 		return v1alpha1.MemberTarget{}, false
 	}
-	expected := t.Initialized == nil && remembers[place{a.Role, t.ID}]
+	expected := t.Initialized == nil && (remembers[place{a.Role, t.ID}] || in.Expected(t.Name))
 	granted := t.Initialized == nil && !expected
 	if isDirectory(t.Name) {
 		return v1alpha1.MemberTarget{Name: t.Name, ID: t.ID, Path: t.Name, Directory: true, Granted: granted, Expected: expected}, true

@@ -115,10 +115,10 @@ func (b *builder) masterSet() (client.Object, error) {
 	b.secrets[topologyKey] = []byte(topology(b.in, b.domains))
 	// The permission to initialize is withdrawn once; that must not restart the master.
 	for _, d := range run.Directories {
-		d.Initialize.Granted = false
+		d.Initialize.Granted, d.Initialize.Expected = false, false
 	}
 	if run.OnTargets != nil {
-		run.OnTargets.Initialize.Granted = false
+		run.OnTargets.Initialize.Granted, run.OnTargets.Initialize.Expected = false, false
 	}
 
 	probe := spec.Probe{

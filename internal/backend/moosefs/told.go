@@ -57,7 +57,7 @@ func options(field, version, daemon string, owned, defaults map[string]string, u
 // masterRun tells the node binary how to start the master.
 func masterRun(in backend.Input) (spec.Run, error) {
 	fs, p := in.FileSystem, portsOf(in.FileSystem)
-	data, directories, onTargets := masterPlaces(fs)
+	data, directories, onTargets := masterPlaces(in)
 	owned := map[string]string{
 		"WORKING_USER":       daemonUser,
 		"WORKING_GROUP":      daemonUser,
@@ -94,10 +94,10 @@ func masterRun(in backend.Input) (spec.Run, error) {
 }
 
 // masterPlaces says where the master keeps its metadata: in a directory of the node, or on its only target.
-func masterPlaces(fs *v1alpha1.FileSystem) (data string, directories []spec.Directory, onTargets *spec.OnTargets) {
-	record := fs.Status.Metadata
+func masterPlaces(in backend.Input) (data string, directories []spec.Directory, onTargets *spec.OnTargets) {
+	fs, record, expected := in.FileSystem, in.FileSystem.Status.Metadata, backend.MetadataExpected(in)
 	initialize := &spec.Initialize{
-		Granted:   record.Initialized == nil,
+		Granted: record.Initialized == nil && !expected, Expected: expected,
 		DataGlobs: []string{"metadata*", "changelog*"},
 		// The content of metadata.mfs.empty, which Debian's moosefs-master ships for a new filesystem.
 		Files: []spec.InitialFile{{Name: "metadata.mfs", Content: "MFSM NEW"}},

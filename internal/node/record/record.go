@@ -57,15 +57,21 @@ func Keep(t spec.Target, wanted spec.TargetRecord) error {
 	return Write(t.Path, wanted)
 }
 
-// Write makes the filesystem that is mounted at a path say this record. One that says it already is left alone.
+// Write makes the filesystem that is mounted at a path say this record. One that says it already is left alone. What was listed once was
+// listed: a filesystem that has just taken the disk over, and does not list it yet, does not take that back.
 func Write(top string, wanted spec.TargetRecord) error {
+	path := filepath.Join(top, spec.TargetRecordFile)
+	there, err := read(path)
+	var before spec.TargetRecord
+	if err == nil && json.Unmarshal(there, &before) == nil && before.Target == wanted.Target && wanted.Initialized == "" {
+		wanted.Initialized = before.Initialized
+	}
 	content, err := json.MarshalIndent(wanted, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode the record: %w", err)
 	}
 	content = append(content, '\n')
-	path := filepath.Join(top, spec.TargetRecordFile)
-	if there, err := read(path); err == nil && bytes.Equal(there, content) {
+	if bytes.Equal(there, content) {
 		return nil
 	}
 	err = durable.Writer{Chown: os.Chown}.File(path, content, durable.Ownership{Mode: 0o600})

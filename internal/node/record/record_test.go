@@ -67,9 +67,18 @@ func TestARecordThatSaysTheSameIsNotWrittenAgain(t *testing.T) {
 	g.Expect(os.SameFile(before, after)).To(BeTrue(), "a file that is written is a new one")
 
 	changed := told()
-	changed.Spec.Members[0].Targets[0].Initialized = nil
+	changed.Spec.Members[0].Targets[0].ID = 13
 	g.Expect(record.Write(top, ofDisk(changed))).To(Succeed())
-	g.Expect(record.Read(top, disk()).Member.Initialized).To(BeNil())
+	g.Expect(record.Read(top, disk()).Member.TargetID).To(BeEquivalentTo(13))
+}
+
+func TestADiskThatWasListedOnceStaysSo(t *testing.T) {
+	g, top := NewWithT(t), t.TempDir()
+	g.Expect(record.Write(top, ofDisk(told()))).To(Succeed())
+	takenOver := told()
+	takenOver.Spec.FileSystem.UID, takenOver.Spec.Members[0].Targets[0].Initialized = "2", nil
+	g.Expect(record.Write(top, ofDisk(takenOver))).To(Succeed())
+	g.Expect(record.Read(top, disk()).Member.Initialized.Equal(&initialized)).To(BeTrue())
 }
 
 func TestADiskWithoutARecordSaysNothing(t *testing.T) {
