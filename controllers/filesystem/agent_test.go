@@ -220,6 +220,7 @@ func (w *world) act(t *v1alpha1.StorageTarget, d *fakeDisk) v1alpha1.StorageTarg
 		say(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeviceConflict, t.Spec.Conflict)
 		return status
 	case status.Provisioned == nil && d.target != "" && d.target != me:
+		status.Plan = &v1alpha1.TargetPlan{Hash: planHash, Refusals: []string{"it carries " + d.target}}
 		say(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeviceRefused, "it carries "+d.target)
 		return status
 	case status.Provisioned == nil && d.target == "" && t.Spec.FormatPolicy == v1alpha1.FormatApproved && t.Spec.ApprovedPlan != planHash:

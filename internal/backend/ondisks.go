@@ -102,16 +102,17 @@ func unreadFor(in Input, t *v1alpha1.StorageTarget) string {
 	case p != nil:
 		return record.Message
 	}
-	seen, carries := false, false
-	if inventory, ok := in.Inventories[t.Spec.Node]; ok {
-		seen, carries = plan.Carries(inventory, t)
-	}
-	_, why := Proven(t)
+	found := plan.DiskOf(in.Inventories[t.Spec.Node], t)
+	ready, lost := Condition(t, v1alpha1.ConditionReady), in.FileSystem.Spec.Provisioning.TakeOver != ""
 	switch {
-	case carries:
+	case found == plan.OwnDisk, ready != nil && t.Status.Plan == nil && t.Spec.Conflict == "":
+		// An agent that finds no target of this name on a disk makes a plan.
+		_, why := Proven(t)
 		return "it carries a target, and was not taken over yet: " + why
-	case !seen && in.FileSystem.Spec.Provisioning.TakeOver != "":
+	case found == plan.NoDisk && lost:
 		return "it is not there"
+	case found == plan.OtherDisk && ready == nil:
+		return "no agent has looked at it yet"
 	default:
 		return ""
 	}

@@ -94,6 +94,8 @@ func TestADiskIsReadBeforeAnythingNewIsGiven(t *testing.T) {
 	blank := v1alpha1.BlockDevice{KernelName: "sdb", IDs: []string{"disk-b"}}
 	carries := blank
 	carries.Target = "storage/b"
+	busy := blank
+	busy.Unusable = []string{"it is in use"}
 	inventory := func(b v1alpha1.BlockDevice) map[string]v1alpha1.NodeInventoryStatus {
 		return map[string]v1alpha1.NodeInventoryStatus{"n2": {BlockDevices: []v1alpha1.BlockDevice{b}}}
 	}
@@ -112,6 +114,17 @@ func TestADiskIsReadBeforeAnythingNewIsGiven(t *testing.T) {
 		"one that carries a target, and was not taken over": {func(in *Input, t *v1alpha1.StorageTarget) {
 			t.Status, in.Inventories = v1alpha1.StorageTargetStatus{}, inventory(carries)
 		}, "it carries a target, and was not taken over yet"},
+		"one of another cluster, whatever the inventory says": {func(in *Input, t *v1alpha1.StorageTarget) {
+			t.Status, in.Inventories = v1alpha1.StorageTargetStatus{}, inventory(blank)
+			t.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonOtherCluster}}
+		}, "it carries a target, and was not taken over yet: OtherCluster"},
+		"one that could not be looked at": {func(in *Input, t *v1alpha1.StorageTarget) {
+			t.Status, in.Inventories = v1alpha1.StorageTargetStatus{}, inventory(busy)
+		}, "no agent has looked at it yet"},
+		"one on which its agent has found no target says nothing": {change: func(in *Input, t *v1alpha1.StorageTarget) {
+			t.Status, in.Inventories = v1alpha1.StorageTargetStatus{Plan: &v1alpha1.TargetPlan{Hash: "sha256:1"}}, inventory(busy)
+			t.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonAwaitingApproval}}
+		}},
 		"a blank one says nothing": {change: func(in *Input, t *v1alpha1.StorageTarget) {
 			t.Status, in.Inventories = v1alpha1.StorageTargetStatus{}, inventory(blank)
 		}},

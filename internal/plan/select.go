@@ -407,14 +407,34 @@ func (s *selection) carries(g group, node string, b v1alpha1.BlockDevice, identi
 	return -1
 }
 
-// Carries is true when the disk of a target is among those of its node, and when it carries the target, from before it was one of this
-// FileSystem: its label says so.
-func Carries(inventory v1alpha1.NodeInventoryStatus, t *v1alpha1.StorageTarget) (seen, carries bool) {
+// Found is what a NodeInventory says of the disk of a target that no agent has looked at for the target itself.
+type Found string
+
+// What there can be.
+const (
+	// NoDisk is one that the node does not have.
+	NoDisk Found = "NoDisk"
+	// BlankDisk is free, and nothing is on it.
+	BlankDisk Found = "BlankDisk"
+	// OwnDisk carries the target by its label, from before it was one of this FileSystem.
+	OwnDisk Found = "OwnDisk"
+	// OtherDisk is any other one: it holds something, is in use, or could not be looked at.
+	OtherDisk Found = "OtherDisk"
+)
+
+// DiskOf says what the inventory of its node found of the disk of a target.
+func DiskOf(inventory v1alpha1.NodeInventoryStatus, t *v1alpha1.StorageTarget) Found {
 	b := findDevice(inventory, string(t.Spec.Device.ID))
-	if b == nil {
-		return false, false
+	switch {
+	case b == nil:
+		return NoDisk
+	case isLabeled(*b, t.Namespace, t.Spec.FileSystem.Name, t.Name):
+		return OwnDisk
+	case len(b.Unusable) == 0:
+		return BlankDisk
+	default:
+		return OtherDisk
 	}
-	return true, isLabeled(*b, t.Namespace, t.Spec.FileSystem.Name, t.Name)
 }
 
 // isLabeled is true when the label on a disk says that it carries a target.

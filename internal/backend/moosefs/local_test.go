@@ -48,7 +48,7 @@ func onDisks(version string) backend.Input {
 		aTarget("scratch-bulk-0000000d", "n2", "bulk"), aTarget("scratch-ssd-0000000e", "n2", "ssd"), aTarget("scratch-ssd-0000000f", "n2", "ssd"),
 	}
 	waits := &in.Targets[6]
-	waits.Status.Provisioned = nil
+	waits.Status.Provisioned, waits.Status.Plan = nil, &v1alpha1.TargetPlan{Hash: "sha256:77"}
 	waits.Status.Conditions = []metav1.Condition{{
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonAwaitingApproval, LastTransitionTime: metav1.NewTime(noon),
 		Message: "approve the plan sha256:77 to lose an ext4",
