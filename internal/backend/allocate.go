@@ -26,7 +26,8 @@ func RecordPools(in Input, disks OnDisks, slots int32) ([]PoolRecord, error) {
 		if slot, said := disks.Slot(pool.Name); !known && said {
 			record.Slot = slot
 		} else if !known {
-			record.Waits = len(disks.Unread) > 0
+			// Its disks may say which slot it has.
+			record.Waits = len(disks.Unread) > 0 || OnDevices(pool.Targets) && !hasDisks(in, pool.Name)
 			for taken[record.Slot] {
 				record.Slot++
 			}

@@ -16,7 +16,8 @@ import (
 func TestAPoolKeepsItsSlotAndItsNodes(t *testing.T) {
 	g := NewWithT(t)
 	pool := func(name, label string) v1alpha1.StoragePoolSpec {
-		return v1alpha1.StoragePoolSpec{Name: name, NodeSelector: v1alpha1.NodeSelector{label: ""}, Copies: 1}
+		targets := v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data"}}
+		return v1alpha1.StoragePoolSpec{Name: name, NodeSelector: v1alpha1.NodeSelector{label: ""}, Copies: 1, Targets: targets}
 	}
 	in := Input{
 		FileSystem: &v1alpha1.FileSystem{
@@ -29,6 +30,10 @@ func TestAPoolKeepsItsSlotAndItsNodes(t *testing.T) {
 	g.Expect(RecordPools(in, OnDisks{}, 2)).To(Equal([]PoolRecord{{Name: "new", Slot: 1, Nodes: []string{"n1"}}, {Name: "old", Slot: 0, Nodes: []string{"n1", "n9"}}}))
 	_, err := RecordPools(in, OnDisks{}, 1)
 	g.Expect(err).To(MatchError(ContainSubstring(`storage pool "new" is one too many: a Example filesystem has at most 1`)))
+
+	in.FileSystem.Spec.StoragePools[0].Targets.Directories = nil
+	g.Expect(RecordPools(in, OnDisks{}, 2)).To(ContainElement(And(HaveField("Name", "new"), HaveField("Waits", true))),
+		"its disks may say which slot it has, and none is chosen yet")
 }
 
 func TestServersThatJoinAreNamed(t *testing.T) {

@@ -30,7 +30,8 @@ type OnDisks struct {
 // ReadDisks is what the StorageTargets say of their disks. An *InvalidSpecError says which disks contradict each other or the FileSystem.
 func ReadDisks(in Input) (OnDisks, error) {
 	fs := in.FileSystem
-	out := OnDisks{slots: map[string]int32{}, early: fs.Status.Metadata == nil && !in.Chosen && len(onDisks(fs)) > 0}
+	early := fs.Status.Metadata == nil && len(onDisks(fs)) > 0 && !(in.Chosen && hasMetadataDisk(in))
+	out := OnDisks{slots: map[string]int32{}, early: early}
 	r := reading{out: &out, fs: fs, members: map[[2]string]int{}, from: map[any]string{}}
 	var unread []*v1alpha1.StorageTarget
 	for i := range in.Targets {
@@ -57,6 +58,23 @@ func ReadDisks(in Input) (OnDisks, error) {
 		return cmp.Or(strings.Compare(a.Node, b.Node), strings.Compare(a.Name, b.Name))
 	})
 	return out, r.agreesWithStatus()
+}
+
+// hasMetadataDisk is true when the disk of the metadata is chosen, or the metadata lies in a directory. It says what else was given; a node
+// that was just joined has not listed its disks yet.
+func hasMetadataDisk(in Input) bool {
+	role, targets := v1alpha1.RoleMetadata, in.FileSystem.Spec.Metadata.Targets
+	if m := in.FileSystem.Spec.Management(); m != nil {
+		role, targets = v1alpha1.RoleManagement, m.Targets
+	}
+	return !OnDevices(targets) || slices.ContainsFunc(in.Targets, func(t v1alpha1.StorageTarget) bool { return t.Spec.Role == role })
+}
+
+// hasDisks is true when a disk of a pool is chosen.
+func hasDisks(in Input, pool string) bool {
+	return slices.ContainsFunc(in.Targets, func(t v1alpha1.StorageTarget) bool {
+		return t.Spec.Role == v1alpha1.RoleStorage && t.Spec.StoragePool == pool
+	})
 }
 
 // placed is where a role keeps its data.
@@ -118,7 +136,8 @@ func unreadFor(in Input, t *v1alpha1.StorageTarget) string {
 	}
 }
 
-// Waits is true when nothing at all may be given yet: the disks were not chosen, or none has said yet what the filesystem was given.
+// Waits is true when nothing at all may be given yet: the disks were not chosen, above all that of the metadata, or none has said yet what
+// the filesystem was given.
 func (d OnDisks) Waits(fs *v1alpha1.FileSystem) bool {
 	if fs.Status.Metadata != nil {
 		return false

@@ -14,7 +14,7 @@ import (
 )
 
 // recordManagement keeps the recorded node, and directory, for ever: a management service on another would start without its
-// store. On a disk, the node is recorded first, because the disk is chosen among those of that node.
+// store. Where the disks say it, they are right.
 func recordManagement(in backend.Input, disks backend.OnDisks, node string) (v1alpha1.MetadataRecord, error) {
 	fs := in.FileSystem
 	targets := own(fs).Management.Targets

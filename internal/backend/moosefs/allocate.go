@@ -63,8 +63,8 @@ func (Backend) Claims(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode) 
 	return claims
 }
 
-// recordMetadata keeps the recorded node, and directory, for ever: a master on another would start without the metadata. On
-// a disk, the node is recorded first, because the disk is chosen among those of that node.
+// recordMetadata keeps the recorded node, and directory, for ever: a master on another would start without the metadata.
+// Where the disks say it, they are right.
 func recordMetadata(in backend.Input, disks backend.OnDisks, node string) (v1alpha1.MetadataRecord, error) {
 	fs := in.FileSystem
 	targets := fs.Spec.Metadata.Targets

@@ -222,20 +222,21 @@ func TestTheMasterGetsItsRecordedDiskAndNoOther(t *testing.T) {
 	g.Expect(told(t, in, "n1")["master"].Targets).To(BeEmpty())
 }
 
-func TestTheMetadatasNodeIsRecordedBeforeItsDiskIsChosen(t *testing.T) {
+func TestNothingIsGivenBeforeTheDiskOfTheMetadataIsChosenBecauseItMaySayWhatWas(t *testing.T) {
 	g := NewWithT(t)
 	in := onDisks("4.57.5")
 	chosen := in.Targets
 	in.Targets = nil
-	backendtest.Remember(t, New(), &in)
-	g.Expect(*in.FileSystem.Status.Metadata).To(Equal(v1alpha1.MetadataRecord{Node: "n1"}))
-	before, _, _ := objectsOf(t, in)
+	allocation, err := New().Allocate(in)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(allocation).To(And(HaveField("Waits", true), HaveField("Nodes", BeEmpty()), HaveField("Status.Metadata", BeNil())))
+	g.Expect(allocation.TargetNodes.Metadata).To(HaveExactElements("n1"), "that is where the disk is chosen")
 	in.Targets = chosen
+	backendtest.Remember(t, New(), &in)
+	g.Expect(*in.FileSystem.Status.Metadata).To(And(HaveField("Node", "n1"), HaveField("Target", "scratch-mds0-00000001")))
 	delete(in.Nodes[0].Labels, masterLabel)
 	backendtest.Remember(t, New(), &in)
-	g.Expect(in.FileSystem.Status.Metadata.Target).To(Equal("scratch-mds0-00000001"))
-	after, _, _ := objectsOf(t, in)
-	g.Expect(after["scratch-master"].Spec.Template.Annotations).To(Equal(before["scratch-master"].Spec.Template.Annotations))
+	g.Expect(in.FileSystem.Status.Metadata.Node).To(Equal("n1"), "it stays")
 }
 
 func TestOnDisksADaemonFindsItsDataByItsTarget(t *testing.T) {
