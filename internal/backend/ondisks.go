@@ -30,7 +30,7 @@ type OnDisks struct {
 // ReadDisks is what the StorageTargets say of their disks. An *InvalidSpecError says which disks contradict each other or the FileSystem.
 func ReadDisks(in Input) (OnDisks, error) {
 	fs := in.FileSystem
-	early := fs.Status.Metadata == nil && len(onDisks(fs)) > 0 && !(in.Chosen && hasMetadataDisk(in))
+	early := fs.Status.Metadata == nil && len(onDisks(fs)) > 0 && (!in.Chosen || !hasMetadataDisk(in))
 	out := OnDisks{slots: map[string]int32{}, early: early}
 	r := reading{out: &out, fs: fs, members: map[[2]string]int{}, from: map[any]string{}}
 	var unread []*v1alpha1.StorageTarget
