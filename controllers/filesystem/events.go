@@ -10,8 +10,8 @@ import (
 	"parallelfs.dev/operator/controllers/failures"
 )
 
-// announce makes an event when Ready or Degraded has changed, its status or its reason; when changes begin to wait; and of a failure that was
-// not said before. It is called after the status was written.
+// announce makes an event when Ready or Degraded has changed, its status or its reason; when changes begin to wait; and of a failure that
+// was not said before. It is called after the status was written.
 func (r *Reconciler) announce(before, after *v1alpha1.FileSystem) {
 	of := func(fs *v1alpha1.FileSystem, kind string) *metav1.Condition {
 		return meta.FindStatusCondition(fs.Status.Conditions, kind)
