@@ -150,14 +150,11 @@ var _ = Describe("ParallelFS Operator", func() {
 // kept is the story whose filesystem is there when the chart is upgraded and taken away, last, when nothing else runs.
 const kept = "sweeps"
 
-var _ = Describe("ParallelFS Operator, its chart upgraded and uninstalled", Serial, Ordered, ContinueOnFailure, func() {
-	newStory(kept, 20300).chartKeepsEverything()
-})
-
-// It is the last of all: its cluster is another one.
-var _ = Describe("ParallelFS Operator, whose cluster is lost", Serial, Ordered, func() {
+// They run in this order: Ginkgo shuffles containers that stand side by side. The last one makes another cluster.
+var _ = Describe("ParallelFS Operator, when nothing else runs,", Serial, Ordered, ContinueOnFailure, func() {
+	Describe("its chart upgraded and uninstalled", func() { newStory(kept, 20300).chartKeepsEverything() })
 	if os.Getenv("OVERHEAD") == "" {
-		newStory("rebuilt", 20800).clusterIsRebuilt()
+		Describe("whose cluster is lost", func() { newStory("rebuilt", 20800).clusterIsRebuilt() })
 	}
 })
 
