@@ -66,8 +66,13 @@ func TestADiskThatDiesIsWrittenOnceToEachObjectThatShowsItAndTellsItOnce(t *test
 	data, _ := w.start()
 	w.said()
 	data[1].dead = true
-	w.agents()
+	target := w.target(data[1])
+	w.report(target, w.act(target, data[1]))
 	fileSystem, targets, nodes := server.Killable(t, -1), server.Killable(t, -1), server.Killable(t, -1)
+	for range 3 {
+		w.lookAll(fileSystem, targets, nodes)
+	}
+	w.inventory(data[1].node) // a few seconds later
 	for range 3 {
 		w.lookAll(fileSystem, targets, nodes)
 	}
