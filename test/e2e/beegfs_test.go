@@ -136,12 +136,15 @@ func (s *story) beeGFSRuns() {
 		Expect(status.Summary.Servers).To(Equal("13/13"), "a management service, eight metadata servers, and a storage server for each of two pools on two nodes")
 		Expect(status.Summary.Targets).To(Equal("5/5"))
 		Expect(status.Management.Version).To(Equal(beeGFS7))
-		ids, addresses, places := map[int32]bool{}, map[string]bool{}, map[string]bool{}
-		for _, i := range s.servers("hive", v1alpha1.RoleMetadata) {
-			ids[i.told.ID], addresses[i.seen.Address], places[i.told.Targets[0].Name] = true, true, true
-		}
+		ids, places := map[int32]bool{}, map[string]bool{}
+		Eventually(func() map[string]bool { // each node says it by itself, as it is up
+			addresses := map[string]bool{}
+			for _, i := range s.servers("hive", v1alpha1.RoleMetadata) {
+				ids[i.told.ID], addresses[i.seen.Address], places[i.told.Targets[0].Name] = true, true, true
+			}
+			return addresses
+		}, soon).Should(And(HaveLen(2*instances), Not(HaveKey(""))))
 		Expect(ids).To(HaveLen(2 * instances))
-		Expect(addresses).To(HaveLen(2 * instances))
 		Expect(places).To(HaveLen(2 * instances))
 		report("kubectl get filesystems,storagetargets -o wide", s.kubectl("get", "filesystems,storagetargets", "-o", "wide"))
 		report("kubectl get filesystemnodes", s.kubectl("get", "filesystemnodes", "-o", "wide"))
