@@ -209,6 +209,8 @@ func TestWhatIsKnownServesAndNothingNewIsGivenWhileADiskIsNotRead(t *testing.T) 
 	w.Expect(w.condition(v1alpha1.ConditionReconciling)).To(And(HaveField("Reason", v1alpha1.ReasonRecordsUnread),
 		HaveField("Message", ContainSubstring(w.target(dead).Name+" on node "+w.nodes[0]))))
 	w.Expect(w.hive.refused).To(BeEmpty())
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), "what is known serves")
+	w.Expect(w.condition(v1alpha1.ConditionDegraded)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonRecordsUnread)))
 
 	dead.unreadable = ""
 	w.settle()
