@@ -154,8 +154,10 @@ func (a *agent) pass(ctx context.Context, t *v1alpha1.StorageTarget, record prov
 	if d == nil {
 		return fmt.Errorf("node %s has no disk %s", a.machine.name, t.Spec.Device.ID)
 	}
-	if t.Status.Provisioned == nil || t.Status.Provisioned.Finished == nil {
-		if err := a.provision(ctx, t, d, record); err != nil {
+	made := t.Status.Provisioned
+	if made == nil || made.Finished == nil {
+		var err error
+		if made, err = a.provision(ctx, t, d, record); err != nil {
 			return err
 		}
 	}
@@ -164,7 +166,7 @@ func (a *agent) pass(ctx context.Context, t *v1alpha1.StorageTarget, record prov
 	d.looked = time.Now()
 	a.world.mutex.Unlock()
 	status := v1alpha1.StorageTargetStatus{
-		KernelName: d.kernelName, Provisioned: t.Status.Provisioned,
+		KernelName: d.kernelName, Provisioned: made,
 		CapacityBytes: t.Status.CapacityBytes, UsedBytes: t.Status.UsedBytes, Capacity: t.Status.Capacity,
 	}
 	if dead {
@@ -184,34 +186,29 @@ func (a *agent) pass(ctx context.Context, t *v1alpha1.StorageTarget, record prov
 	return record(ctx, t, status)
 }
 
-// provision makes a disk a target. A pass that met with somebody else's write goes on in the next one.
-func (a *agent) provision(ctx context.Context, t *v1alpha1.StorageTarget, d *disk, record provision.Record) error {
+// provision makes a disk a target, and returns what is then recorded of it. A pass that met with somebody else's write goes on in the next
+// one.
+func (a *agent) provision(
+	ctx context.Context, t *v1alpha1.StorageTarget, d *disk, record provision.Record,
+) (*v1alpha1.TargetProvisioned, error) {
 	made, now := t.Status.Provisioned, metav1.Now().Rfc3339Copy()
 	if made == nil {
 		made = &v1alpha1.TargetProvisioned{UUID: string(uuid.NewUUID()), Label: plan.Label(t), Started: &now}
 		made.PlanHash = "sha256:" + strings.Repeat(strings.ReplaceAll(made.UUID, "-", ""), 2)
-	}
-	todo := &v1alpha1.TargetPlan{Hash: made.PlanHash, UUID: made.UUID, Steps: []string{
-		"wipefs --all /dev/" + d.kernelName, "mkfs.xfs -L " + made.Label + " -m uuid=" + made.UUID + " /dev/" + d.kernelName, "mount", "mark",
-	}}
-	working := func(message string, planned *v1alpha1.TargetPlan, recorded *v1alpha1.TargetProvisioned) error {
-		status := v1alpha1.StorageTargetStatus{KernelName: d.kernelName, Plan: planned, Provisioned: recorded}
-		say(t, &status, metav1.ConditionFalse, v1alpha1.ConditionReconciling, v1alpha1.ReasonProvisioning, message)
-		return record(ctx, t, status)
-	}
-	carriedOut := "the plan " + todo.Hash + " is being carried out"
-	if t.Status.Provisioned == nil {
-		if err := working(carriedOut, todo, made); err != nil {
-			return err
+		status := v1alpha1.StorageTargetStatus{KernelName: d.kernelName, Provisioned: made, Plan: &v1alpha1.TargetPlan{
+			Hash: made.PlanHash, UUID: made.UUID, Steps: []string{
+				"wipefs --all /dev/" + d.kernelName, "mkfs.xfs -L " + made.Label + " -m uuid=" + made.UUID + " /dev/" + d.kernelName, "mount", "mark",
+			},
+		}}
+		say(t, &status, metav1.ConditionFalse, v1alpha1.ConditionReconciling, v1alpha1.ReasonProvisioning, "the plan "+made.PlanHash+" is being carried out")
+		if err := record(ctx, t, status); err != nil {
+			return nil, err
 		}
 	}
 	if d.uuid == "" {
-		if err := working(carriedOut+"; running: "+todo.Steps[0]+", then "+todo.Steps[1], todo, made); err != nil {
-			return err
-		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return nil, ctx.Err()
 		case <-time.After(formatTakes):
 		}
 		a.world.mutex.Lock()
@@ -221,7 +218,7 @@ func (a *agent) provision(ctx context.Context, t *v1alpha1.StorageTarget, d *dis
 	}
 	made = made.DeepCopy()
 	made.Finished = new(metav1.Now().Rfc3339Copy())
-	return working("the device carries this target with uuid "+d.uuid, nil, made)
+	return made, nil
 }
 
 // say adds the conditions of an agent to a status.
