@@ -200,7 +200,8 @@ func (a *agent) provision(
 				"wipefs --all /dev/" + d.kernelName, "mkfs.xfs -L " + made.Label + " -m uuid=" + made.UUID + " /dev/" + d.kernelName, "mount", "mark",
 			},
 		}}
-		say(t, &status, metav1.ConditionFalse, v1alpha1.ConditionReconciling, v1alpha1.ReasonProvisioning, "the plan "+made.PlanHash+" is being carried out")
+		say(t, &status, metav1.ConditionFalse, v1alpha1.ConditionReconciling, v1alpha1.ReasonProvisioning,
+			"the plan "+made.PlanHash+" is being carried out")
 		if err := record(ctx, t, status); err != nil {
 			return nil, err
 		}
