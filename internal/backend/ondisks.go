@@ -162,7 +162,6 @@ func (d OnDisks) Slot(pool string) (int32, bool) {
 }
 
 // Metadata is the record of the metadata, of which the disks say that it lies on one of these nodes. It is false when they say nothing.
-// What lies in no disk that can be read was initialized: it is lost rather than made anew.
 func (d OnDisks) Metadata(
 	in Input, matching []Node, targets v1alpha1.TargetsSpec, component string,
 ) (record v1alpha1.MetadataRecord, said bool, err error) {
