@@ -197,7 +197,7 @@ func MetadataExpected(in Input) bool {
 		return false
 	}
 	disks, err := ReadDisks(in)
-	return err == nil && disks.Facts != nil && (disks.metadata == nil || disks.metadata.Initialized != nil)
+	return err != nil || disks.Facts != nil && (disks.metadata == nil || disks.metadata.Initialized != nil)
 }
 
 // Expected is true when the disk of a StorageTarget says that the filesystem has listed it before.
