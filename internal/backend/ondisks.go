@@ -3,6 +3,7 @@ package backend
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -161,33 +162,58 @@ func (d OnDisks) Slot(pool string) (int32, bool) {
 	return slot, ok
 }
 
-// Metadata is the record of the metadata, of which the disks say that it lies on one of these nodes. It is false when they say nothing.
-func (d OnDisks) Metadata(
-	in Input, matching []Node, targets v1alpha1.TargetsSpec, component string,
-) (record v1alpha1.MetadataRecord, said bool, err error) {
+// MetadataPlace is where a filesystem keeps its metadata, or the store of its management service.
+type MetadataPlace struct {
+	Role         v1alpha1.InstanceRole
+	NodeSelector v1alpha1.NodeSelector
+	Targets      v1alpha1.TargetsSpec
+	// Component is the server, and the directory on its disk.
+	Component string
+}
+
+// RecordMetadata keeps the recorded node, and directory, for ever: a server on another one would start without the metadata. Where the
+// disks say it, they are right. Else it is a node, and its first disk.
+func (d OnDisks) RecordMetadata(in Input, at MetadataPlace, node string) (v1alpha1.MetadataRecord, error) {
 	fs := in.FileSystem
-	if fs.Status.Metadata != nil || d.Facts == nil {
-		return v1alpha1.MetadataRecord{}, false, nil
-	}
-	record = v1alpha1.MetadataRecord{Node: d.Facts.MetadataNode, Target: d.Facts.MetadataTarget}
-	if !slices.ContainsFunc(matching, func(n Node) bool { return n.Name == record.Node }) {
-		return record, false, Invalid(v1alpha1.ReasonRecordsDisagree,
-			"the disks say that the metadata of this filesystem lies on node %s, and the nodeSelector of the metadata matches %s; label that node instead",
-			record.Node, NodeNames(matching))
-	}
-	onDisk := OnDevices(targets)
+	record := v1alpha1.MetadataRecord{Node: node}
 	switch {
-	case onDisk && record.Target == "":
-		return v1alpha1.MetadataRecord{Node: record.Node}, true, nil // it was never chosen
-	case onDisk:
-		record.Directory = TargetPath(fs, record.Target) + "/" + component
-	case record.Target != "":
-		return record, false, Invalid(v1alpha1.ReasonRecordsDisagree,
-			"the disks say that the metadata of this filesystem lies on the disk of %s, and the spec names a directory; name the disk", record.Target)
-	default:
-		record.Directory = string(targets.Directories[0])
+	case fs.Status.Metadata != nil:
+		record = *fs.Status.Metadata
+	case d.Facts != nil:
+		if err := d.refuseElsewhere(in, at); err != nil {
+			return record, err
+		}
+		record = v1alpha1.MetadataRecord{Node: d.Facts.MetadataNode, Target: d.Facts.MetadataTarget}
 	}
-	return record, true, nil
+	if record.Directory != "" {
+		return record, nil
+	}
+	if !OnDevices(at.Targets) {
+		record.Directory = string(at.Targets.Directories[0])
+		return record, nil
+	}
+	if disks := TargetsOf(in, at.Role, "", record.Node); record.Target == "" && len(disks) > 0 {
+		record.Target = disks[0].Name
+	}
+	if record.Target != "" {
+		record.Directory = path.Join(TargetPath(fs, record.Target), at.Component)
+	}
+	return record, nil
+}
+
+// refuseElsewhere refuses a spec that has the metadata elsewhere than the disks say.
+func (d OnDisks) refuseElsewhere(in Input, at MetadataPlace) error {
+	matching := Matching(in.Nodes, at.NodeSelector)
+	if !slices.ContainsFunc(matching, func(n Node) bool { return n.Name == d.Facts.MetadataNode }) {
+		return Invalid(v1alpha1.ReasonRecordsDisagree,
+			"the disks say that the metadata of this filesystem lies on node %s, and the nodeSelector of the metadata matches %s; label that node instead",
+			d.Facts.MetadataNode, NodeNames(matching))
+	}
+	if !OnDevices(at.Targets) && d.Facts.MetadataTarget != "" {
+		return Invalid(v1alpha1.ReasonRecordsDisagree,
+			"the disks say that the metadata of this filesystem lies on the disk of %s, and the spec names a directory; name the disk", d.Facts.MetadataTarget)
+	}
+	return nil
 }
 
 // MetadataExpected is true when the disks say that there is metadata from before: it is taken over, and never made anew. What lies on a

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,7 +41,10 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	if disks.Waits(in.FileSystem) {
 		return backend.Allocation{Status: in.FileSystem.Status, TargetNodes: on, Waits: true, Unread: disks.Why()}, nil
 	}
-	management, err := recordManagement(in, disks, node)
+	management, err := disks.RecordMetadata(in, backend.MetadataPlace{
+		Role: v1alpha1.RoleManagement, NodeSelector: own(in.FileSystem).Management.NodeSelector,
+		Targets: own(in.FileSystem).Management.Targets, Component: componentManagement,
+	}, node)
 	if err != nil {
 		return backend.Allocation{}, err
 	}
@@ -237,115 +239,6 @@ func (a *allocator) raiseTarget(id int32) {
 	}
 }
 
-// adopt reads the ids of an earlier filesystem. None of them, used or not, is ever given to anything else.
-func (a *allocator) adopt() error {
-	type key struct {
-		kind string
-		id   int32
-	}
-	type owner struct {
-		server
-		target string
-	}
-	owners := map[key]owner{}
-	claim := func(kind string, id int32, by owner) error {
-		if other, taken := owners[key{kind, id}]; taken && other != by {
-			return backend.Invalid(v1alpha1.ReasonInvalidSpec,
-				"the %s id %d is that of %s and of %s; with one id for two, files are lost. Give in spec.beegfs.adopt what the FileSystemNodes of the earlier FileSystem said",
-				kind, id, strings.TrimSuffix(other.String()+"/"+other.target, "/"), strings.TrimSuffix(by.String()+"/"+by.target, "/"))
-		}
-		owners[key{kind, id}] = by
-		return nil
-	}
-	for _, g := range a.in.Given() {
-		who := server{g.Node, g.Name}
-		if err := claim(kindOf(g.Role), g.ID, owner{server: who}); err != nil {
-			return err
-		}
-		for _, t := range g.Targets {
-			if g.Role == v1alpha1.RoleMetadata {
-				continue // it is the server's own
-			}
-			if err := claim(kindTarget, t.ID, owner{who, t.Name}); err != nil {
-				return err
-			}
-		}
-	}
-	for _, node := range a.in.FileSystem.Spec.BeeGFS.Adopt {
-		for _, m := range node.Members {
-			who := server{node.Node, m.Name}
-			role, err := a.agrees(who, m)
-			if err != nil {
-				return err
-			}
-			if err := claim(kindOf(role), m.ID, owner{server: who}); err != nil {
-				return err
-			}
-			a.raise(role, m.ID)
-			for _, t := range m.Targets {
-				if role == v1alpha1.RoleMetadata {
-					continue
-				}
-				if err := claim(kindTarget, t.ID, owner{who, t.Name}); err != nil {
-					return err
-				}
-				a.raiseTarget(t.ID)
-			}
-			a.adopted[who] = m
-		}
-	}
-	return nil
-}
-
-// The kinds of what has an id; ids are unique in each.
-const (
-	kindMetadata = "metadata server"
-	kindStorage  = "storage server"
-	kindTarget   = "storage target"
-)
-
-func kindOf(role v1alpha1.InstanceRole) string {
-	if role == v1alpha1.RoleMetadata {
-		return kindMetadata
-	}
-	return kindStorage
-}
-
-// agrees refuses ids for what has others already, and an entry that contradicts itself. It returns the role of the server.
-func (a *allocator) agrees(who server, m v1alpha1.GivenServerID) (v1alpha1.InstanceRole, error) {
-	refuse := func(format string, args ...any) (v1alpha1.InstanceRole, error) {
-		return "", backend.Invalid(v1alpha1.ReasonInvalidSpec, format, args...)
-	}
-	field := fmt.Sprintf("spec.beegfs.adopt[%s].members[%s]", who.node, who.member)
-	role := v1alpha1.RoleStorage
-	if number, ok := strings.CutPrefix(m.Name, componentMeta+"-"); ok {
-		role = v1alpha1.RoleMetadata
-		if slot, err := strconv.ParseInt(number, 10, 32); err != nil || slot < 0 || slot >= maxSlots || metaMemberName(int32(slot)) != m.Name {
-			return refuse("%s: a metadata server is called %s-<slot>, with a slot from 0 to %d; correct the entry", field, componentMeta, maxSlots-1)
-		}
-		if len(m.Targets) > 1 || len(m.Targets) == 1 && m.Targets[0].ID != m.ID {
-			return refuse("%s: a metadata server has one target, whose id is the server's own, %d; correct the entry", field, m.ID)
-		}
-	} else if !strings.HasPrefix(m.Name, componentStorage+"-") {
-		return refuse("%s: a server with an id is called %s-<slot> or %s-<pool>; correct the entry", field, componentMeta, componentStorage)
-	}
-	given, ok := a.in.GivenTo(who.node, who.member)
-	if !ok {
-		return role, nil
-	}
-	if given.ID != m.ID {
-		return refuse("spec.beegfs.adopt says that %s has the %s id %d, but %d was given to it already, and ids are never changed; remove the entry, or make the FileSystem again with it",
-			who, kindOf(role), m.ID, given.ID)
-	}
-	for _, t := range m.Targets {
-		if have, ok := given.Target(t.Name); ok && have.ID != t.ID {
-			return refuse("spec.beegfs.adopt says that the target %s of %s has the id %d, but %d was given to it already, and ids are never changed; remove the entry, or make the FileSystem again with it",
-				t.Name, who, t.ID, have.ID)
-		}
-	}
-	return role, nil
-}
-
 // id is that of what has none yet: the one that was promised to it, or one that was never given. It is 0 for what has to wait.
 func (a *allocator) id(promised int32, last *int32, kind string) (int32, error) {
 	switch {
@@ -364,41 +257,6 @@ func (a *allocator) id(promised int32, last *int32, kind string) (int32, error) 
 	}
 	a.open++
 	return promised, nil
-}
-
-// takeOver gives servers and targets the ids that their disks say they have. None of them is ever given to anything else.
-func (a *allocator) takeOver() error {
-	for _, g := range a.disks.Given {
-		who := server{g.Node, g.Name}
-		a.raise(g.Role, g.ID)
-		m := v1alpha1.GivenServerID{Name: g.Name, ID: g.ID}
-		have, known := a.in.GivenTo(g.Node, g.Name)
-		if known && have.ID != g.ID {
-			return contradicts(g, have.ID, g.ID)
-		}
-		for _, t := range g.Targets {
-			if g.Role == v1alpha1.RoleStorage {
-				a.raiseTarget(t.ID)
-			}
-			if recorded, ok := have.Target(t.Name); known && ok && recorded.ID != t.ID {
-				return contradicts(g, recorded.ID, t.ID)
-			}
-			m.Targets = append(m.Targets, v1alpha1.GivenTargetID{Name: t.Name, ID: t.ID})
-		}
-		if other, also := a.adopted[who]; also && other.ID != g.ID {
-			return contradicts(g, other.ID, g.ID)
-		}
-		a.adopted[who] = m
-	}
-	return nil
-}
-
-// contradicts is the error of a disk that says another id than what is recorded, or what spec.beegfs.adopt says.
-func contradicts(g backend.Given, recorded, said int32) error {
-	return backend.Invalid(v1alpha1.ReasonRecordsDisagree,
-		"a disk of %s says that the id is %d, and %d was given to it in this FileSystem, or stands in spec.beegfs.adopt; ids are never changed. Take the disk out of the spec, "+
-			"or correct spec.beegfs.adopt, or, if the disks are right, delete the FileSystem with deletionPolicy Retain and make it again",
-		g.Instance(), said, recorded)
 }
 
 // hasToWait is why no new id is given; empty when one may be.

@@ -2,7 +2,6 @@ package beegfs
 
 import (
 	"cmp"
-	"path"
 	"slices"
 	"strings"
 
@@ -12,35 +11,6 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/plan"
 )
-
-// recordManagement keeps the recorded node, and directory, for ever: a management service on another would start without its
-// store. Where the disks say it, they are right.
-func recordManagement(in backend.Input, disks backend.OnDisks, node string) (v1alpha1.MetadataRecord, error) {
-	fs := in.FileSystem
-	targets := own(fs).Management.Targets
-	record, said, err := disks.Metadata(in, backend.Matching(in.Nodes, own(fs).Management.NodeSelector), targets, componentManagement)
-	switch {
-	case err != nil:
-		return record, err //nolint:wrapcheck // it is a sentence for a person
-	case said:
-	case fs.Status.Metadata != nil:
-		record = *fs.Status.Metadata
-	default:
-		record = v1alpha1.MetadataRecord{Node: node}
-	}
-	if record.Directory != "" {
-		return record, nil
-	}
-	if !backend.OnDevices(targets) {
-		record.Directory = string(targets.Directories[0])
-		return record, nil
-	}
-	if disks := backend.TargetsOf(in, v1alpha1.RoleManagement, "", record.Node); len(disks) > 0 {
-		record.Target = disks[0].Name
-		record.Directory = path.Join(backend.TargetPath(fs, record.Target), componentManagement)
-	}
-	return record, nil
-}
 
 // recordManagementNode is the recorded node, or the one that matches.
 func recordManagementNode(in backend.Input) (string, error) {

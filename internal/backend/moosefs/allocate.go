@@ -1,7 +1,6 @@
 package moosefs
 
 import (
-	"path"
 	"slices"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -31,7 +30,10 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	if disks.Waits(in.FileSystem) {
 		return backend.Allocation{Status: in.FileSystem.Status, TargetNodes: nodes, Waits: true, Unread: disks.Why()}, nil
 	}
-	metadata, err := recordMetadata(in, disks, node)
+	metadata, err := disks.RecordMetadata(in, backend.MetadataPlace{
+		Role: v1alpha1.RoleMetadata, NodeSelector: in.FileSystem.Spec.Metadata.NodeSelector, Targets: in.FileSystem.Spec.Metadata.Targets,
+		Component: componentMaster,
+	}, node)
 	if err != nil {
 		return backend.Allocation{}, err
 	}
@@ -61,36 +63,6 @@ func (Backend) Claims(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode) 
 		claims.UsePools(fs, nodes)
 	}
 	return claims
-}
-
-// recordMetadata keeps the recorded node, and directory, for ever: a master on another would start without the metadata.
-// Where the disks say it, they are right.
-func recordMetadata(in backend.Input, disks backend.OnDisks, node string) (v1alpha1.MetadataRecord, error) {
-	fs := in.FileSystem
-	targets := fs.Spec.Metadata.Targets
-	matching := backend.Matching(in.Nodes, fs.Spec.Metadata.NodeSelector)
-	record, said, err := disks.Metadata(in, matching, targets, componentMaster)
-	switch {
-	case err != nil:
-		return record, err //nolint:wrapcheck // it is a sentence for a person
-	case said:
-	case fs.Status.Metadata != nil:
-		record = *fs.Status.Metadata
-	default:
-		record = v1alpha1.MetadataRecord{Node: node}
-	}
-	if record.Directory != "" {
-		return record, nil
-	}
-	if !backend.OnDevices(targets) {
-		record.Directory = string(targets.Directories[0])
-		return record, nil
-	}
-	if disks := metadataTargets(in, record.Node); len(disks) > 0 {
-		record.Target = disks[0].Name
-		record.Directory = path.Join(backend.TargetPath(fs, record.Target), componentMaster)
-	}
-	return record, nil
 }
 
 // metadataNode is the recorded node, or the one that matches.

@@ -12,15 +12,12 @@ import (
 // chunkserverInstance is the name of a pool's chunkserver among the daemons of a node.
 func chunkserverInstance(pool string) string { return componentChunkserver + "/" + pool }
 
-// metadataTargets are the disks for the master on a node, by name.
-func metadataTargets(in backend.Input, node string) []*v1alpha1.StorageTarget {
-	return backend.TargetsOf(in, v1alpha1.RoleMetadata, "", node)
-}
-
 // recordedTarget is the one disk that holds the metadata; the record outlives a change of what is chosen.
 func recordedTarget(in backend.Input) []*v1alpha1.StorageTarget {
 	record := in.FileSystem.Status.Metadata
-	return slices.DeleteFunc(metadataTargets(in, record.Node), func(t *v1alpha1.StorageTarget) bool { return t.Name != record.Target })
+	return slices.DeleteFunc(backend.TargetsOf(in, v1alpha1.RoleMetadata, "", record.Node), func(t *v1alpha1.StorageTarget) bool {
+		return t.Name != record.Target
+	})
 }
 
 // poolTargets are the disks of a pool on a node, by name.
