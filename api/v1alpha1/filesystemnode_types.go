@@ -360,8 +360,9 @@ type FileSystemNode struct {
 	// +required
 	Spec FileSystemNodeSpec `json:"spec,omitzero"`
 
-	// status is what was found and done.
+	// status is what was found and done. The servers of a new node are being started, until somebody has found something else.
 	// +optional
+	// +kubebuilder:default={conditions: {{type: "Ready", status: "False", reason: "Starting", message: "its servers are being started; what is not there yet stands in status.missing of the FileSystem, and in the StorageTargets of this node", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status FileSystemNodeStatus `json:"status,omitzero"`
 }
 

@@ -44,11 +44,18 @@ import (
 )
 
 func main() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbagePercent)
+	}
 	if err := run(ctrl.SetupSignalHandler(), os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "manager:", err)
 		os.Exit(1)
 	}
 }
+
+// garbagePercent is how much of what is kept may lie around as garbage (GOGC). Most of what a manager keeps are objects as they were seen
+// last, which do not change: half of the usual costs it little time and saves a quarter of its memory.
+const garbagePercent = 50
 
 // passPause is the least time between two passes over one FileSystem: short for a person, and long for the hundreds of events that a node
 // with 24 disks makes while it joins.
@@ -56,6 +63,7 @@ const passPause = 500 * time.Millisecond
 
 type options struct {
 	metricsAddress, healthAddress string
+	pprofAddress                  string
 	leaderElect                   bool
 	leaderElectionNamespace       string
 	probeTimeout                  time.Duration
@@ -79,6 +87,7 @@ and BenchmarkRuns and BenchmarkSuites into results. It is installed by the Helm 
 	}
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", "`address` that serves Prometheus metrics over HTTP; 0 for none")
 	flags.StringVar(&o.healthAddress, "health-probe-bind-address", ":8081", "`address` that serves /healthz and /readyz")
+	flags.StringVar(&o.pprofAddress, "pprof-bind-address", "0", "`address` that serves profiles of this program (net/http/pprof) to whoever asks, so one of this machine only; 0 for none")
 	flags.BoolVar(&o.leaderElect, "leader-elect", false, "let one of several managers work; the others wait")
 	flags.StringVar(&o.leaderElectionNamespace, "leader-election-namespace", "", "`namespace` of the lease; the pod's own if empty")
 	flags.DurationVar(&o.probeTimeout, "probe-timeout", 25*time.Second,
@@ -159,6 +168,7 @@ func run(ctx context.Context, args []string) error {
 		Scheme:                        scheme,
 		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddress},
 		HealthProbeBindAddress:        o.healthAddress,
+		PprofBindAddress:              o.pprofAddress,
 		LeaderElection:                o.leaderElect,
 		LeaderElectionID:              "parallelfs-operator",
 		LeaderElectionNamespace:       o.leaderElectionNamespace,

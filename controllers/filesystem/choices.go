@@ -21,7 +21,12 @@ import (
 type choices struct {
 	mutex sync.Mutex
 	of    map[types.NamespacedName]choice
+	// targets are the hashes of StorageTargets, by uid.
+	targets map[types.UID]hashedTarget
 }
+
+// mostHashed bounds the hashes that are kept, those of targets that are gone among them: about 10 MB.
+const mostHashed = 1 << 17
 
 // choice is what was said of disks, and what it depends on.
 type choice struct {
@@ -57,7 +62,7 @@ var seed = maphash.MakeSeed()
 
 // dependsOn is a hash of all that a choice of disks depends on: the spec, the nodes, the inventories, and of each StorageTarget what
 // chooseDisks and plan.Select look at. What is said of a target's space changes all the time, and is not among it.
-func dependsOn(fs *v1alpha1.FileSystem, d disks, nodes plan.TargetNodes, filesIn map[string][]string) uint64 {
+func (c *choices) dependsOn(fs *v1alpha1.FileSystem, d disks, nodes plan.TargetNodes, filesIn map[string][]string) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
 	write := func(words ...string) {
@@ -87,23 +92,55 @@ func dependsOn(fs *v1alpha1.FileSystem, d disks, nodes plan.TargetNodes, filesIn
 	for _, list := range [][]v1alpha1.StorageTarget{d.own, d.others} {
 		write("targets")
 		for i := range list {
-			t := &list[i]
-			write(t.Namespace, t.Name, string(t.UID), strconv.FormatBool(t.DeletionTimestamp.IsZero()))
-			number(t.Generation)
-			write(strconv.FormatUint(hashOf(t.Labels), 16), strconv.FormatUint(hashOf(t.Annotations), 16))
-			write(t.Finalizers...)
-			for _, owner := range t.OwnerReferences {
-				write("owner", string(owner.UID))
-			}
-			if p := t.Status.Provisioned; p != nil {
-				write("provisioned", strconv.FormatBool(p.Finished != nil))
-			}
-			safe := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionSafeToRemove)
-			if safe != nil && safe.Status == metav1.ConditionTrue {
-				write("safe")
-				number(safe.ObservedGeneration)
-			}
+			maphash.WriteComparable(&h, c.hashOfTarget(&list[i]))
 		}
+	}
+	return h.Sum64()
+}
+
+// hashedTarget is the hash of a StorageTarget as it was in one of its versions.
+type hashedTarget struct {
+	version string
+	hash    uint64
+}
+
+// hashOfTarget is a hash of what chooseDisks and plan.Select look at of a StorageTarget. It is kept while the object does not change.
+func (c *choices) hashOfTarget(t *v1alpha1.StorageTarget) uint64 {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if known, ok := c.targets[t.UID]; ok && known.version == t.ResourceVersion && t.ResourceVersion != "" {
+		return known.hash
+	}
+	if c.targets == nil || len(c.targets) >= mostHashed {
+		c.targets = map[types.UID]hashedTarget{}
+	}
+	hash := hashTarget(t)
+	c.targets[t.UID] = hashedTarget{t.ResourceVersion, hash}
+	return hash
+}
+
+func hashTarget(t *v1alpha1.StorageTarget) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	write := func(words ...string) {
+		for _, word := range words {
+			_, _ = h.WriteString(word) // it never fails
+			_ = h.WriteByte(0)         // nor this
+		}
+	}
+	write(t.Namespace, t.Name, string(t.UID))
+	maphash.WriteComparable(&h, [3]uint64{uint64(t.Generation), hashOf(t.Labels), hashOf(t.Annotations)})
+	maphash.WriteComparable(&h, t.DeletionTimestamp.IsZero())
+	write(t.Finalizers...)
+	for _, owner := range t.OwnerReferences {
+		write("owner", string(owner.UID))
+	}
+	if p := t.Status.Provisioned; p != nil {
+		write("provisioned", strconv.FormatBool(p.Finished != nil))
+	}
+	safe := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionSafeToRemove)
+	if safe != nil && safe.Status == metav1.ConditionTrue {
+		write("safe", strconv.FormatInt(safe.ObservedGeneration, 10))
 	}
 	return h.Sum64()
 }

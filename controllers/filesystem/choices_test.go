@@ -20,7 +20,7 @@ type question struct {
 	filesIn map[string][]string
 }
 
-func (q *question) hash() uint64 { return dependsOn(&q.fs, q.disks, q.nodes, q.filesIn) }
+func (q *question) hash() uint64 { return (&choices{}).dependsOn(&q.fs, q.disks, q.nodes, q.filesIn) }
 
 func newQuestion() *question {
 	target := func(name string) v1alpha1.StorageTarget {

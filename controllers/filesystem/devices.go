@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -66,7 +67,7 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 	if finder, ok := p.backend.(backend.FileFinder); ok {
 		question.FilesIn = finder.FilesIn(p.in)
 	}
-	name, from := client.ObjectKeyFromObject(fs), dependsOn(fs, d, p.allocation.TargetNodes, question.FilesIn)
+	name, from := client.ObjectKeyFromObject(fs), p.choices.dependsOn(fs, d, p.allocation.TargetNodes, question.FilesIn)
 	if problems, ok := p.choices.find(name, from); ok {
 		p.problems = slices.Concat(problems, p.problems)
 		p.in.Chosen = true
@@ -86,12 +87,16 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 	// Of all that a person has to change, the disks come first.
 	defer func() { p.problems = slices.Concat(problems, p.problems) }()
 
-	var wanted []client.Object
+	var wanted, missing []client.Object
 	keep := map[string]bool{}
 	for i := range selection.Targets {
 		t := &selection.Targets[i]
 		keep[t.Name] = true
-		if live := there[t.Name]; live == nil || live.DeletionTimestamp.IsZero() {
+		switch live := there[t.Name]; {
+		case live == nil:
+			missing = append(missing, t)
+			continue
+		case live.DeletionTimestamp.IsZero():
 			wanted = append(wanted, t)
 			continue
 		}
@@ -106,9 +111,10 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 		}
 	}
 	mine := map[string]string{v1alpha1.LabelFileSystem: fs.Name}
-	targets := p.Applier.Compare(ctx, fs, mine, wanted)
+	taken, more := takenUp(missing)
+	targets := p.Applier.Compare(ctx, fs, mine, slices.Concat(taken, wanted))
 	differences := targets.Differences()
-	if len(differences)+len(leaving) == 0 {
+	if len(differences)+len(leaving)+more == 0 {
 		p.choices.keep(name, from, problems)
 		p.in.Chosen = true
 	}
@@ -118,6 +124,10 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 	} else if !may {
 		targets.Hold(held...)
 		leaving = nil
+	}
+	if more > 0 {
+		problems = append(problems, backend.Problem{Reason: v1alpha1.ReasonTargetsNotReady, Message: fmt.Sprintf(
+			"%d disks are taken up, %d others after them", len(taken), more)})
 	}
 	result, err := targets.ApplyTogether(ctx)
 	errs := []error{err}
@@ -135,6 +145,20 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 		log.FromContext(ctx).Info("Applied StorageTargets", "applied", result.Applied, "deleted", deleted)
 	}
 	return errors.Join(errs...)
+}
+
+// atOnce is how many disks one pass takes up. The API server may take a minute for them, and a pass that takes up thousands would see
+// nothing else for as long.
+const atOnce = 1200
+
+// takenUp are those of the missing StorageTargets that this pass makes, node by node, so that one node after the other can start; more is
+// how many are left to the next pass, which what this one makes wakes.
+func takenUp(missing []client.Object) (now []client.Object, more int) {
+	slices.SortStableFunc(missing, func(a, b client.Object) int {
+		return strings.Compare(a.(*v1alpha1.StorageTarget).Spec.Node, b.(*v1alpha1.StorageTarget).Spec.Node)
+	})
+	now = missing[:min(len(missing), atOnce)]
+	return now, len(missing) - len(now)
 }
 
 // diskChanges names the disks that are taken up or let go of, and those whose settings change, with the differences that

@@ -2,12 +2,14 @@ package filesystem
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 )
@@ -21,6 +23,25 @@ func provisioned(conditions ...metav1.Condition) *v1alpha1.StorageTarget {
 		},
 		Status: v1alpha1.StorageTargetStatus{Provisioned: &v1alpha1.TargetProvisioned{UUID: "aaaa"}, Conditions: conditions},
 	}
+}
+
+func TestDisksAreTakenUpNodeByNodeAndNotMoreAtATimeThanAPassHasTimeFor(t *testing.T) {
+	g := NewWithT(t)
+	var missing []client.Object
+	for i := range atOnce + 500 { // by name, as they are chosen
+		missing = append(missing, &v1alpha1.StorageTarget{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("t%06d", i)}, Spec: v1alpha1.StorageTargetSpec{Node: fmt.Sprintf("oss%02d", i%50)},
+		})
+	}
+	now, more := takenUp(missing)
+	g.Expect(now).To(HaveLen(atOnce))
+	g.Expect(more).To(Equal(500))
+	g.Expect(slices.IsSortedFunc(now, func(a, b client.Object) int {
+		return strings.Compare(a.(*v1alpha1.StorageTarget).Spec.Node, b.(*v1alpha1.StorageTarget).Spec.Node)
+	})).To(BeTrue())
+	now, more = takenUp(nil)
+	g.Expect(now).To(BeEmpty())
+	g.Expect(more).To(BeZero())
 }
 
 func TestOnlyATargetThatHoldsNothingMayBeDeleted(t *testing.T) {

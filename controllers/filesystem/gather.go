@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -31,7 +32,8 @@ func (p *pass) look(ctx context.Context) error {
 }
 
 // gather reads all that the backend may look at, and the StorageTargets of all FileSystems. Nodes, pods, targets and inventories are the
-// cache's own, for reading alone. The filesystem itself is asked last: what it says is newer than everything else.
+// cache's own, for reading alone. The filesystem itself is asked after everything was read, so that what it says is newer than that; while
+// it thinks, what was read is put in order.
 func (r *Reconciler) gather(ctx context.Context, b backend.Backend, fs *v1alpha1.FileSystem) (backend.Input, disks, error) {
 	in := backend.Input{FileSystem: fs, Images: r.Images}
 	var d disks
@@ -48,106 +50,142 @@ func (r *Reconciler) gather(ctx context.Context, b backend.Backend, fs *v1alpha1
 	slices.SortFunc(in.Others, func(a, b v1alpha1.FileSystem) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
-
 	var nodes corev1.NodeList
 	if err := r.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
 		return in, d, fmt.Errorf("list nodes: %w", err)
 	}
-	for i := range nodes.Items {
-		in.Nodes = append(in.Nodes, nodeFacts(&nodes.Items[i]))
-	}
-	slices.SortFunc(in.Nodes, func(a, b backend.Node) int { return strings.Compare(a.Name, b.Name) })
-
+	in.Nodes = nodesFacts(nodes.Items)
 	targets, err := r.targets(ctx)
 	if err != nil {
 		return in, d, err
 	}
-	for _, t := range targets {
-		switch {
-		case !isOf(fs, t):
-			d.others = append(d.others, *t)
-			continue
-		case t.DeletionTimestamp.IsZero():
-			in.Targets = append(in.Targets, *t)
-		}
-		d.own = append(d.own, *t)
-	}
-	in.Since = r.sinceWhen(fs, in.Targets)
 	if in.FileSystemNodes, in.OthersNodes, err = r.fileSystemNodes(ctx, fs); err != nil {
 		return in, d, err
 	}
-	in.Claims = r.Backends.Claims(in.Others, in.OthersNodes)
 	if in.Inventories, d.versions, err = r.inventories(ctx); err != nil {
 		return in, d, err
 	}
-
-	pods, err := r.pods(ctx, r.Client, fs)
+	sets, pods, err := daemons(ctx, r.Client, fs)
 	if err != nil {
 		return in, d, err
 	}
-	in.Pods = pods
-	if in.Jobs, err = r.jobs(ctx, fs); err != nil {
+	if in.Jobs, err = r.jobs(ctx, fs, pods); err != nil {
 		return in, d, err
 	}
-
 	if keeper, ok := b.(backend.SecretKeeper); ok {
 		name, key := keeper.SecretName(fs)
 		if in.Password, _, err = r.secret(ctx, fs, name, key); err != nil {
 			return in, d, err
 		}
 	}
+
+	// Nothing of what was read was seen later than this, nor is any answer older.
+	seen, answer := r.Order.Now(), func() {}
 	if prober, ok := b.(backend.Prober); ok {
-		err = r.ask(ctx, prober, &in)
+		if answer, err = r.ask(ctx, prober, &in); err != nil {
+			return in, d, err
+		}
 	}
-	return in.Indexed(), d, err
+	d.own, d.others = split(targets, func(t *v1alpha1.StorageTarget) bool { return isOf(fs, t) })
+	in.Targets = remaining(d.own)
+	in.Since = r.sinceWhen(fs, in.Targets, seen)
+	in.Claims = r.Backends.Claims(in.Others, in.OthersNodes)
+	in.Pods = r.podsFacts(fs, sets, pods, seen)
+	in = in.Indexed()
+	answer()
+	return in.Indexed(), d, nil
 }
 
-// ask asks the filesystem, after everything else was looked at.
-func (r *Reconciler) ask(ctx context.Context, prober backend.Prober, in *backend.Input) error {
+// split copies targets into those for which a condition holds, and the others. There are thousands, of a kilobyte each.
+func split(targets []*v1alpha1.StorageTarget, holds func(*v1alpha1.StorageTarget) bool) (these, others []v1alpha1.StorageTarget) {
+	count := 0
+	for _, t := range targets {
+		if holds(t) {
+			count++
+		}
+	}
+	these, others = make([]v1alpha1.StorageTarget, 0, count), make([]v1alpha1.StorageTarget, 0, len(targets)-count)
+	for _, t := range targets {
+		if holds(t) {
+			these = append(these, *t)
+		} else {
+			others = append(others, *t)
+		}
+	}
+	return these, others
+}
+
+// remaining are the targets that are not being deleted: in most passes all of them, which are not copied then.
+func remaining(own []v1alpha1.StorageTarget) []v1alpha1.StorageTarget {
+	goes := func(t v1alpha1.StorageTarget) bool { return !t.DeletionTimestamp.IsZero() }
+	if !slices.ContainsFunc(own, goes) {
+		return own[:len(own):len(own)]
+	}
+	return slices.DeleteFunc(slices.Clone(own), goes)
+}
+
+// ask asks the filesystem, and returns what waits for its answer and puts that into the Input.
+func (r *Reconciler) ask(ctx context.Context, prober backend.Prober, in *backend.Input) (answer func(), err error) {
+	answer = func() {}
 	fs, name := in.FileSystem, backend.ProbeSecretName(in.FileSystem)
 	key, there, err := r.secret(ctx, fs, name, backend.ProbeKey)
 	if err != nil {
-		return err
+		return answer, err
 	}
 	in.ProbeKey = key
 	url := prober.ProbeURL(*in)
 	switch {
 	case url == "":
 		in.StateError = "it has no node yet"
+		return answer, nil
 	case !there:
 		in.StateError = fmt.Sprintf("there is no Secret %s with what the probe signs its answers with; it is made now, and reaches the probe within a minute", name)
-	default:
-		asked := r.Order.Now()
-		state, err := r.States.State(ctx, Question{URL: url, FileSystemUID: string(fs.UID), Key: key, Secret: name})
-		if err != nil {
+		return answer, nil
+	}
+	var state *backend.State
+	asked, said := r.Order.Now(), make(chan error, 1)
+	go func() {
+		var err error
+		state, err = r.States.State(ctx, Question{URL: url, FileSystemUID: string(fs.UID), Key: key, Secret: name})
+		said <- err
+	}()
+	return func() {
+		if err := <-said; err != nil {
 			in.StateError = v1alpha1.Cut(err.Error(), maxSaid)
-			return nil
+			return
 		}
 		state.Asked = asked
 		in.State = state
-	}
-	return nil
+	}, nil
 }
 
-// sinceWhen is when this manager first saw the condition Ready of each target as it is now, by name.
-func (r *Reconciler) sinceWhen(fs *v1alpha1.FileSystem, targets []v1alpha1.StorageTarget) map[string]time.Time {
-	as := map[types.UID]string{}
-	for i := range targets {
-		if ready := backend.Condition(&targets[i], v1alpha1.ConditionReady); ready != nil {
-			as[targets[i].UID] = string(ready.Status) + ready.LastTransitionTime.UTC().Format(time.RFC3339)
-		} else {
-			as[targets[i].UID] = ""
+// sinceWhen is when this manager first saw the condition Ready of each target as it is now, by uid. The targets were seen at a moment.
+func (r *Reconciler) sinceWhen(fs *v1alpha1.FileSystem, targets []v1alpha1.StorageTarget, at time.Time) map[types.UID]time.Time {
+	return r.seen.see(sight{client.ObjectKeyFromObject(fs), "targets"}, func(yield func(types.UID, how) bool) {
+		for i := range targets {
+			var as how
+			if ready := backend.Condition(&targets[i], v1alpha1.ConditionReady); ready != nil {
+				as = how{string(ready.Status), ready.LastTransitionTime.Unix()}
+			}
+			if !yield(targets[i].UID, as) {
+				return
+			}
 		}
-	}
-	seen, since := r.seen.see(sight{client.ObjectKeyFromObject(fs), "targets"}, as, r.Order.Now()), map[string]time.Time{}
-	for i := range targets {
-		since[targets[i].Name] = seen[targets[i].UID]
-	}
-	return since
+	}, at)
 }
 
 // maxSaid bounds what others say in a status: the kubelet, the API server, a probe. In bytes.
 const maxSaid = 512
+
+// nodesFacts are the facts of nodes, sorted by name.
+func nodesFacts(nodes []corev1.Node) []backend.Node {
+	out := make([]backend.Node, len(nodes))
+	for i := range nodes {
+		out[i] = nodeFacts(&nodes[i])
+	}
+	slices.SortFunc(out, func(a, b backend.Node) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
 
 func nodeFacts(n *corev1.Node) backend.Node {
 	facts := backend.Node{Name: n.Name, Labels: n.Labels}
@@ -164,56 +202,69 @@ func nodeFacts(n *corev1.Node) backend.Node {
 	return facts
 }
 
-// pods returns the facts of the filesystem's pods, sorted by component, pool, node and name.
+// pods returns the facts of the filesystem's pods as a reader has them now.
 func (r *Reconciler) pods(ctx context.Context, c client.Reader, fs *v1alpha1.FileSystem) ([]backend.Pod, error) {
-	mine := []client.ListOption{client.InNamespace(fs.Namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: fs.Name}}
+	sets, pods, err := daemons(ctx, c, fs)
+	if err != nil {
+		return nil, err
+	}
+	return r.podsFacts(fs, sets, pods, r.Order.Now()), nil
+}
+
+// daemons are the DaemonSets and the pods of the filesystem, only to be read.
+func daemons(ctx context.Context, c client.Reader, fs *v1alpha1.FileSystem) ([]appsv1.DaemonSet, []corev1.Pod, error) {
+	mine := []client.ListOption{
+		client.InNamespace(fs.Namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: fs.Name}, client.UnsafeDisableDeepCopy,
+	}
 	var sets appsv1.DaemonSetList
 	if err := c.List(ctx, &sets, mine...); err != nil {
-		return nil, fmt.Errorf("list DaemonSets: %w", err)
-	}
-	wanted := map[types.UID]string{}
-	for _, s := range sets.Items {
-		wanted[s.UID] = s.Spec.Template.Annotations[backend.TemplateHashAnnotation]
+		return nil, nil, fmt.Errorf("list DaemonSets: %w", err)
 	}
 	var pods corev1.PodList
-	if err := c.List(ctx, &pods, append(mine, client.UnsafeDisableDeepCopy)...); err != nil {
-		return nil, fmt.Errorf("list pods: %w", err)
+	if err := c.List(ctx, &pods, mine...); err != nil {
+		return nil, nil, fmt.Errorf("list pods: %w", err)
 	}
-	out, as := make([]backend.Pod, len(pods.Items)), map[types.UID]string{}
-	for i := range pods.Items {
-		if out[i] = podFacts(&pods.Items[i], wanted); out[i].Ready {
-			as[pods.Items[i].UID] = start(&pods.Items[i])
+	return sets.Items, pods.Items, nil
+}
+
+// podsFacts are the facts of pods that were seen at a moment, sorted by component, pool, node and name.
+func (r *Reconciler) podsFacts(fs *v1alpha1.FileSystem, sets []appsv1.DaemonSet, pods []corev1.Pod, at time.Time) []backend.Pod {
+	wanted := map[types.UID]string{}
+	for i := range sets {
+		wanted[sets[i].UID] = sets[i].Spec.Template.Annotations[backend.TemplateHashAnnotation]
+	}
+	out := make([]backend.Pod, len(pods))
+	for i := range pods {
+		out[i] = podFacts(&pods[i], wanted)
+	}
+	seen := r.seen.see(sight{client.ObjectKeyFromObject(fs), "pods"}, func(yield func(types.UID, how) bool) {
+		for i := range pods {
+			if out[i].Ready && !yield(pods[i].UID, how{text: start(&pods[i])}) {
+				return
+			}
 		}
-	}
-	seen := r.seen.see(sight{client.ObjectKeyFromObject(fs), "pods"}, as, r.Order.Now())
-	for i := range pods.Items {
-		out[i].Seen = seen[pods.Items[i].UID]
+	}, at)
+	for i := range pods {
+		out[i].Seen = seen[pods[i].UID]
 	}
 	slices.SortFunc(out, func(a, b backend.Pod) int {
 		return cmp.Or(strings.Compare(a.Component, b.Component), strings.Compare(a.StoragePool, b.StoragePool),
 			strings.Compare(a.Node, b.Node), strings.Compare(a.Instance, b.Instance), strings.Compare(a.Name.Name, b.Name.Name))
 	})
-	return out, nil
+	return out
 }
 
 // jobs returns the facts of the filesystem's Jobs, sorted by name.
-func (r *Reconciler) jobs(ctx context.Context, fs *v1alpha1.FileSystem) ([]backend.Job, error) {
+func (r *Reconciler) jobs(ctx context.Context, fs *v1alpha1.FileSystem, pods []corev1.Pod) ([]backend.Job, error) {
 	mine := []client.ListOption{client.InNamespace(fs.Namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: fs.Name}}
 	var jobs batchv1.JobList
 	if err := r.Client.List(ctx, &jobs, mine...); err != nil {
 		return nil, fmt.Errorf("list jobs: %w", err)
 	}
-	if len(jobs.Items) == 0 {
-		return nil, nil
-	}
-	var pods corev1.PodList
-	if err := r.Client.List(ctx, &pods, append(mine, client.UnsafeDisableDeepCopy)...); err != nil {
-		return nil, fmt.Errorf("list pods: %w", err)
-	}
 	var out []backend.Job
 	for i := range jobs.Items {
 		if metav1.IsControlledBy(&jobs.Items[i], fs) {
-			out = append(out, jobFacts(&jobs.Items[i], pods.Items))
+			out = append(out, jobFacts(&jobs.Items[i], pods))
 		}
 	}
 	slices.SortFunc(out, func(a, b backend.Job) int { return strings.Compare(a.Name, b.Name) })
@@ -257,7 +308,12 @@ func start(p *corev1.Pod) string {
 	var how strings.Builder
 	for _, c := range p.Status.ContainerStatuses {
 		if c.State.Running != nil {
-			fmt.Fprintf(&how, "%s %d %s;", c.Name, c.RestartCount, c.State.Running.StartedAt.UTC().Format(time.RFC3339))
+			how.WriteString(c.Name)
+			how.WriteByte(' ')
+			how.WriteString(strconv.Itoa(int(c.RestartCount)))
+			how.WriteByte(' ')
+			how.WriteString(strconv.FormatInt(c.State.Running.StartedAt.Unix(), 10))
+			how.WriteByte(';')
 		}
 	}
 	return how.String()

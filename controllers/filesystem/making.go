@@ -22,7 +22,7 @@ func disksBeingMade(in backend.Input, now time.Time) map[string]bool {
 		t := &in.Targets[i]
 		ready := backend.Condition(t, v1alpha1.ConditionReady)
 		goesOn := ready == nil || ready.Reason == v1alpha1.ReasonPlanning || ready.Reason == v1alpha1.ReasonProvisioning
-		if since, seen := in.Since[t.Name]; goesOn && seen && now.Sub(since) < makingLimit && !backend.Finished(t) {
+		if since, seen := in.Since[t.UID]; goesOn && seen && now.Sub(since) < makingLimit && !backend.Finished(t) {
 			out[t.Spec.Node] = true
 		}
 	}

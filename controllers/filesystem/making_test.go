@@ -6,6 +6,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
@@ -30,12 +31,12 @@ func TestAServerIsToldOfItsDisksWhenAllOfItsNodeAreMade(t *testing.T) {
 		"one that is proven":                            {reason: v1alpha1.ReasonProven, provisioned: finished, since: time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			target := v1alpha1.StorageTarget{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: v1alpha1.StorageTargetSpec{Node: "n1"}}
+			target := v1alpha1.StorageTarget{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "a"}, Spec: v1alpha1.StorageTargetSpec{Node: "n1"}}
 			target.Status.Provisioned = c.provisioned
 			if c.reason != "" {
 				target.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Reason: c.reason}}
 			}
-			in := backend.Input{Targets: []v1alpha1.StorageTarget{target}, Since: map[string]time.Time{"a": now.Add(-c.since)}}
+			in := backend.Input{Targets: []v1alpha1.StorageTarget{target}, Since: map[types.UID]time.Time{"a": now.Add(-c.since)}}
 			NewWithT(t).Expect(disksBeingMade(in, now)["n1"]).To(Equal(c.making))
 		})
 	}

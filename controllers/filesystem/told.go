@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -65,15 +66,15 @@ func told(nodes []v1alpha1.FileSystemNode) map[string]bool {
 // untold names the nodes whose agents do not write what the servers there are told, nil when there is none. A node that is not Ready has
 // another problem.
 func (r *Reconciler) untold(in backend.Input) []backend.Problem {
-	as := map[types.UID]string{}
+	as := map[types.UID]how{}
 	for i := range in.FileSystemNodes {
 		n := &in.FileSystemNodes[i]
 		if node, _ := in.Node(n.Spec.Node); node.Ready && len(n.Spec.Members) > 0 && !confirmed(n) {
-			as[n.UID] = "" // each new generation that is not written either is the same silence
+			as[n.UID] = how{} // each new generation that is not written either is the same silence
 		}
 	}
 	now := r.Order.Now()
-	since := r.seen.see(sight{client.ObjectKeyFromObject(in.FileSystem), "told"}, as, now)
+	since := r.seen.see(sight{client.ObjectKeyFromObject(in.FileSystem), "told"}, maps.All(as), now)
 	var silent []string
 	var why string
 	for i := range in.FileSystemNodes {

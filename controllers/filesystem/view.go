@@ -3,11 +3,14 @@ package filesystem
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -23,12 +26,55 @@ func (p *pass) observe(context.Context) error {
 	}
 	p.seen, p.observed = p.backend.Observe(p.in), true
 	prober, _ := p.backend.(backend.Prober)
-	p.Views.Show(client.ObjectKeyFromObject(p.fs), p.fs.UID, views.FileSystem{
+	view := views.FileSystem{
 		Targets: targetViews(p.backend, p.fs, p.disks.own, p.seen, prober != nil && p.in.State == nil),
 		Nodes:   nodeViews(p.in, p.seen),
-	})
+	}
+	if p.grows() {
+		withoutNews(view, p.disks.own, p.in.FileSystemNodes)
+	}
+	p.Views.Show(client.ObjectKeyFromObject(p.fs), p.fs.UID, view)
 	p.seen.Problems = p.hold.mended(p.seen.Problems)
 	return nil
+}
+
+// growthLimit is how long a filesystem counts as one that grows when none of its targets and servers has come online.
+const growthLimit = 30 * time.Second
+
+// grows is true while more and more targets and servers come online.
+func (p *pass) grows() bool {
+	online, wanted := 0, len(p.seen.Targets)+len(p.seen.Instances)
+	for i := range p.seen.Targets {
+		if p.seen.Targets[i].Online {
+			online++
+		}
+	}
+	for i := range p.seen.Instances {
+		if p.seen.Instances[i].Online {
+			online++
+		}
+	}
+	now, what := p.Order.Now(), sight{client.ObjectKeyFromObject(p.fs), "growth"}
+	since := p.Reconciler.seen.see(what, maps.All(map[types.UID]how{p.fs.UID: {number: int64(online)}}), now)[p.fs.UID]
+	return online < wanted && now.Sub(since) < growthLimit
+}
+
+// withoutNews takes out of a view the targets and nodes of which nothing was written yet. While a filesystem grows, the FileSystem says how
+// far it is, and nobody waits for a single one of thousands: to write each of them at once, and once more when it is online, would hold up
+// the disks that are still being made. What keeps one from starting is always told.
+func withoutNews(view views.FileSystem, own []v1alpha1.StorageTarget, nodes []v1alpha1.FileSystemNode) {
+	for i := range own {
+		t := &own[i]
+		if meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionOnline) == nil && view.Targets[t.Name].Removal == nil {
+			delete(view.Targets, t.Name)
+		}
+	}
+	for i := range nodes {
+		ready := meta.FindStatusCondition(nodes[i].Status.Conditions, v1alpha1.ConditionReady)
+		if seen := view.Nodes[nodes[i].Name]; !seen.Troubled && (ready == nil || ready.Reason == v1alpha1.ReasonStarting) {
+			delete(view.Nodes, nodes[i].Name)
+		}
+	}
 }
 
 // targetViews is how the filesystem sees each of its StorageTargets, by name.

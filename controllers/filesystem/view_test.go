@@ -3,14 +3,18 @@ package filesystem
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/views"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/backendtest"
 )
@@ -37,19 +41,60 @@ func TestATargetIsSeenAsItsFilesAreOrAsTheServerThatUsesItAlone(t *testing.T) {
 			{Name: "management.oss2", Role: v1alpha1.RoleManagement, Node: "oss2", Online: true},
 		},
 	}
-	views := targetViews(backendtest.Example{}, &v1alpha1.FileSystem{}, own, seen, false)
-	g.Expect(views).To(HaveLen(len(own)))
-	service := func(name string) *v1alpha1.TargetService { return views[name].Service }
+	targets := targetViews(backendtest.Example{}, &v1alpha1.FileSystem{}, own, seen, false)
+	g.Expect(targets).To(HaveLen(len(own)))
+	service := func(name string) *v1alpha1.TargetService { return targets[name].Service }
 	g.Expect(service("files")).To(HaveValue(Equal(v1alpha1.TargetService{Online: true, CapacityBytes: 4, UsedBytes: 1, Removing: true})))
 	g.Expect(service("unlisted")).To(BeNil())
 	g.Expect(service("meta-0")).To(HaveValue(Equal(v1alpha1.TargetService{Online: true})))
 	g.Expect(service("meta-1")).To(HaveValue(Equal(v1alpha1.TargetService{Message: "slot 1 is down"})))
 	g.Expect(service("meta-3")).To(BeNil(), "the server of that slot on another node has a target of its own")
 	g.Expect(service("store")).To(HaveValue(HaveField("Online", true)))
-	for name, view := range views {
+	for name, view := range targets {
 		g.Expect(view.Generation).To(Equal(int64(3)), name)
 		g.Expect(view.Removal).To(BeNil(), "nobody asks")
 	}
+}
+
+func TestOfAFilesystemThatGrowsNothingNewIsToldOfSingleTargetsAndNodes(t *testing.T) {
+	g := NewWithT(t)
+	now := time.Unix(1000, 0)
+	order := clocktesting.NewFakePassiveClock(now)
+	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: "scratch", UID: "1-2-3"}}
+	reconciler := &Reconciler{Order: order}
+	grows := func(after time.Duration, online ...bool) bool {
+		p := &pass{Reconciler: reconciler, fs: fs}
+		for _, is := range online {
+			p.seen.Targets = append(p.seen.Targets, v1alpha1.TargetStatus{Online: is})
+		}
+		p.seen.Instances = []v1alpha1.InstanceStatus{{Online: true}}
+		order.SetTime(now.Add(after))
+		return p.grows()
+	}
+	g.Expect(grows(0, false, false)).To(BeTrue())
+	g.Expect(grows(20*time.Second, true, false)).To(BeTrue())
+	g.Expect(grows(45*time.Second, true, false)).To(BeTrue(), "the last of them came online 25 seconds ago")
+	g.Expect(grows(50*time.Second, true, false)).To(BeFalse(), "nothing came online for 30 seconds")
+	g.Expect(grows(51*time.Second, true, true)).To(BeFalse(), "all are online")
+
+	own := []v1alpha1.StorageTarget{
+		diskOf("new", v1alpha1.RoleStorage, "oss1", 0), diskOf("known", v1alpha1.RoleStorage, "oss1", 0), diskOf("removed", v1alpha1.RoleStorage, "oss1", 0),
+	}
+	own[1].Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionOnline}}
+	node := func(name, reason string) v1alpha1.FileSystemNode {
+		return v1alpha1.FileSystemNode{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1alpha1.FileSystemNodeStatus{
+			Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Reason: reason}},
+		}}
+	}
+	view := views.FileSystem{
+		Targets: map[string]views.Target{"new": {}, "known": {}, "removed": {Removal: &backend.Removal{}}},
+		Nodes:   map[string]views.Node{"starts": {}, "runs": {}, "fails": {Troubled: true}},
+	}
+	withoutNews(view, own, []v1alpha1.FileSystemNode{
+		node("starts", v1alpha1.ReasonStarting), node("runs", v1alpha1.ReasonHealthy), node("fails", v1alpha1.ReasonStarting),
+	})
+	g.Expect(slices.Sorted(maps.Keys(view.Targets))).To(Equal([]string{"known", "removed"}))
+	g.Expect(slices.Sorted(maps.Keys(view.Nodes))).To(Equal([]string{"fails", "runs"}))
 }
 
 func TestTheSpaceOfATargetIsToldInStepsUnlessItIsEmptied(t *testing.T) {
@@ -67,9 +112,9 @@ func TestOfAFilesystemThatCanNotMoveDataNoTargetCanBeRemoved(t *testing.T) {
 	leaves := diskOf("files", v1alpha1.RoleStorage, "oss1", 0)
 	leaves.Spec.Remove = true
 	fs := &v1alpha1.FileSystem{Spec: v1alpha1.FileSystemSpec{Type: "Example"}}
-	views := targetViews(backendtest.Example{}, fs, []v1alpha1.StorageTarget{leaves}, backend.Observation{}, true)
-	g.Expect(views["files"].Removal).To(HaveValue(HaveField("Never", "a filesystem of type Example can't move what is on one target to others")))
-	g.Expect(views["files"].Silent).To(BeTrue())
+	targets := targetViews(backendtest.Example{}, fs, []v1alpha1.StorageTarget{leaves}, backend.Observation{}, true)
+	g.Expect(targets["files"].Removal).To(HaveValue(HaveField("Never", "a filesystem of type Example can't move what is on one target to others")))
+	g.Expect(targets["files"].Silent).To(BeTrue())
 }
 
 func TestANodeIsSeenAsItsServersAre(t *testing.T) {
@@ -88,15 +133,15 @@ func TestANodeIsSeenAsItsServersAre(t *testing.T) {
 			{Node: "oss2", StoragePool: "ssd", StorageTarget: "b"},
 		},
 	}
-	views := nodeViews(backend.Input{FileSystemNodes: nodes, Nodes: []backend.Node{{Name: "oss1", IP: "10.0.0.1", Ready: true}}}, seen)
-	g.Expect(views).To(HaveLen(1), "of oss2 there is no object yet")
-	g.Expect(views["scratch-oss1-1"].Members).To(Equal([]v1alpha1.MemberStatus{
+	seenNodes := nodeViews(backend.Input{FileSystemNodes: nodes, Nodes: []backend.Node{{Name: "oss1", IP: "10.0.0.1", Ready: true}}}, seen)
+	g.Expect(seenNodes).To(HaveLen(1), "of oss2 there is no object yet")
+	g.Expect(seenNodes["scratch-oss1-1"].Members).To(Equal([]v1alpha1.MemberStatus{
 		{Name: "first", Message: "starts"},
 		{Name: "server-ssd", Online: true, Address: "10.0.0.1:1", Version: "1.0", Placement: &v1alpha1.InstancePlacement{CPUs: "0-7"},
 			Directories: []v1alpha1.DirectoryStatus{{Name: "/data/ssd", TargetService: v1alpha1.TargetService{Message: "not served"}}}},
 	}))
-	g.Expect([]int{views["scratch-oss1-1"].Online, views["scratch-oss1-1"].Wanted}).To(Equal([]int{1, 2}))
-	g.Expect(views["scratch-oss1-1"].Troubled).To(BeFalse())
+	g.Expect([]int{seenNodes["scratch-oss1-1"].Online, seenNodes["scratch-oss1-1"].Wanted}).To(Equal([]int{1, 2}))
+	g.Expect(seenNodes["scratch-oss1-1"].Troubled).To(BeFalse())
 }
 
 func TestANodeIsTroubledWhenSomethingKeepsItsServersFromStarting(t *testing.T) {

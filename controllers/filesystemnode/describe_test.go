@@ -77,19 +77,15 @@ func TestOfANodeWhoseServersAreBeingStartedOneThingIsSaidUntilTheyAreOnline(t *t
 			NewWithT(t).Expect(starting(node, c.seen, made.Add(c.age))).To(Equal(c.left))
 		})
 	}
+}
+
+func TestWhatTheAPIServerSaysOfANewNodeGivesWayToWhatWasSeenSinceNow(t *testing.T) {
 	g := NewWithT(t)
-	node := &v1alpha1.FileSystemNode{ObjectMeta: metav1.ObjectMeta{Generation: 1}}
-	node.Status = describeStart(node)
-	g.Expect(node.Status.Conditions).To(HaveExactElements(
-		And(HaveField("Type", v1alpha1.ConditionReady), HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonStarting),
-			HaveField("ObservedGeneration", int64(1))),
-		And(HaveField("Type", v1alpha1.ConditionReconciling), HaveField("Status", metav1.ConditionTrue))))
-	once := *node.Status.DeepCopy()
-	node.Generation, node.Status.Agent = 3, &v1alpha1.NodeAgentStatus{ObservedGeneration: 3}
-	again := describeStart(node)
-	g.Expect(again.Agent).To(Equal(node.Status.Agent))
-	again.Agent = nil
-	g.Expect(again).To(Equal(once), "nothing of a later generation has been seen, and nothing is written")
-	node.Status = describe(node, views.Node{Members: up})
-	g.Expect(node.Status.Conditions).To(HaveExactElements(And(HaveField("Type", v1alpha1.ConditionReady), HaveField("Reason", v1alpha1.ReasonHealthy))))
+	byDefault := metav1.Condition{
+		Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonStarting, LastTransitionTime: metav1.Unix(0, 0),
+	}
+	node := &v1alpha1.FileSystemNode{Status: v1alpha1.FileSystemNodeStatus{Conditions: []metav1.Condition{byDefault}}}
+	status := describe(node, views.Node{Members: []v1alpha1.MemberStatus{{Name: "server-ssd", Message: "no pod"}}})
+	g.Expect(status.Conditions).To(HaveExactElements(And(HaveField("Type", v1alpha1.ConditionReady), HaveField("Status", metav1.ConditionFalse),
+		HaveField("Reason", v1alpha1.ReasonServersMissing), HaveField("LastTransitionTime.Time", BeTemporally("~", time.Now(), time.Minute)))))
 }

@@ -93,9 +93,7 @@ func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (again
 	wanted := *node.Status.DeepCopy()
 	// What was said before stays until a pass over the FileSystem has looked.
 	if seen, ok := r.Views.Node(fileSystem, types.UID(node.Spec.FileSystem.UID), node.Name); ok {
-		if again = starting(node, seen, r.Clock.Now()); again > 0 {
-			wanted = describeStart(node)
-		} else {
+		if again = starting(node, seen, r.Clock.Now()); again == 0 {
 			wanted = describe(node, seen)
 		}
 	}
@@ -127,7 +125,8 @@ func (r *Reconciler) write(ctx context.Context, node *v1alpha1.FileSystemNode, w
 // startLimit is how long a new node may take to start before its status says more than that.
 const startLimit = 10 * time.Minute
 
-// starting is how long it is still enough to say of a node that its servers are being started: not at all when all of them are online, or
+// starting is how long it is still enough to say of a node that its servers are being started, as the API server says of each new one by
+// itself (the default of the status): not at all when all of them are online, or
 // were, when something keeps one from starting, or when it takes too long. What a start goes through, disk by disk and server by server,
 // would be written many times for each node otherwise, and is over before anybody reads it.
 func starting(node *v1alpha1.FileSystemNode, seen views.Node, now time.Time) time.Duration {
@@ -138,19 +137,6 @@ func starting(node *v1alpha1.FileSystemNode, seen views.Node, now time.Time) tim
 		return 0
 	}
 	return max(node.CreationTimestamp.Add(startLimit).Sub(now), 0)
-}
-
-// describeStart is the status of a node whose servers are being started. It is written once: nothing in it changes until that is over, and
-// nothing of a later generation has been seen.
-func describeStart(node *v1alpha1.FileSystemNode) v1alpha1.FileSystemNodeStatus {
-	status := *node.Status.DeepCopy()
-	if meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady) != nil {
-		return status
-	}
-	status.ObservedGeneration = node.Generation
-	conditions.Set(&status.Conditions, node.Generation, v1alpha1.ConditionReady, metav1.ConditionFalse, conditions.Reconciling,
-		v1alpha1.ReasonStarting, "its servers are being started; what is not there yet stands in status.missing of the FileSystem, and in the StorageTargets of this node")
-	return status
 }
 
 // describe is the status with the operator's part of it as it should be.
@@ -177,6 +163,9 @@ func describe(node *v1alpha1.FileSystemNode, seen views.Node) v1alpha1.FileSyste
 	case seen.Online < seen.Wanted:
 		ready, reason = metav1.ConditionFalse, v1alpha1.ReasonTargetsMissing
 		message = fmt.Sprintf("%s targets are online; the StorageTargets of this node say what the others lack", status.Summary.Targets)
+	}
+	if was := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady); was != nil && was.LastTransitionTime.Unix() == 0 {
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionReady) // it is the default, and nothing began then
 	}
 	conditions.Set(&status.Conditions, node.Generation, v1alpha1.ConditionReady, ready, conditions.Settled, reason, message)
 	return status

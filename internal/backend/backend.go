@@ -115,8 +115,8 @@ type Input struct {
 	Targets []v1alpha1.StorageTarget
 	// Chosen is true when the disks were chosen, and nothing was to be done: Targets are all that there are to be.
 	Chosen bool
-	// Since is when this manager first saw the condition Ready of a StorageTarget as it is now, by name and by the clock of State.Asked.
-	Since map[string]time.Time
+	// Since is when this manager first saw the condition Ready of a StorageTarget as it is now, by uid and by the clock of State.Asked.
+	Since map[types.UID]time.Time
 	// FileSystemNodes are those of this filesystem, sorted by node, and OthersNodes those of Others, by the uid of the FileSystem.
 	FileSystemNodes []v1alpha1.FileSystemNode
 	OthersNodes     map[types.UID][]v1alpha1.FileSystemNode

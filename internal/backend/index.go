@@ -12,6 +12,10 @@ import (
 // index finds what an Input holds without a walk over all of it: each question about one node or target would otherwise cost as much as the
 // filesystem has of them. Its values are places in the lists of the Input.
 type index struct {
+	// of are the lists of objects that it has the places of, and said is the answer of the filesystem whose places it has.
+	of   lists
+	said *State
+
 	nodes, addresses map[string]int
 	pods             map[podPlace][]int
 	jobs             map[string]int
@@ -46,10 +50,42 @@ type numbered struct {
 }
 
 // Indexed is the same Input, in which single things are found at once. A Backend begins with it whenever it is asked, and changes nothing
-// in the Input afterwards.
+// in the Input afterwards. One whose lists are still those that were indexed keeps its index.
 func (in Input) Indexed() Input {
-	in.index = newIndex(in)
+	switch {
+	case in.index == nil || in.index.of != listsOf(in):
+		in.index = newIndex(in)
+	case in.index.said != in.State:
+		x := *in.index
+		x.listed(in.State)
+		in.index = &x
+	}
 	return in
+}
+
+// lists tell the lists of objects of one Input from those of another.
+type lists struct {
+	nodes   list[Node]
+	pods    list[Pod]
+	jobs    list[Job]
+	targets list[v1alpha1.StorageTarget]
+}
+
+// list is where a list begins, and how long it is.
+type list[T any] struct {
+	first *T
+	count int
+}
+
+func listOf[T any](items []T) list[T] {
+	if len(items) == 0 {
+		return list[T]{}
+	}
+	return list[T]{&items[0], len(items)}
+}
+
+func listsOf(in Input) lists {
+	return lists{listOf(in.Nodes), listOf(in.Pods), listOf(in.Jobs), listOf(in.Targets)}
 }
 
 // find is the index of an Input; it is made anew for one that has none.
@@ -62,6 +98,8 @@ func (in Input) find() *index {
 
 func newIndex(in Input) *index {
 	x := &index{
+		of: listsOf(in),
+
 		nodes: make(map[string]int, len(in.Nodes)), addresses: make(map[string]int, len(in.Nodes)),
 		pods: make(map[podPlace][]int, len(in.Pods)), jobs: make(map[string]int, len(in.Jobs)),
 		targets: map[targetPlace][]int{}, names: make(map[string]int, len(in.Targets)),
@@ -86,14 +124,15 @@ func newIndex(in Input) *index {
 	for _, places := range x.targets {
 		slices.SortFunc(places, func(a, b int) int { return strings.Compare(in.Targets[a].Name, in.Targets[b].Name) })
 	}
-	if in.State != nil {
-		x.listed(in.State)
-	}
+	x.listed(in.State)
 	return x
 }
 
-// listed adds what the filesystem says of itself.
+// listed adds what the filesystem says of itself, nil while it says nothing.
 func (x *index) listed(state *State) {
+	if x.said = state; state == nil {
+		state = &State{}
+	}
 	x.servers, x.serverIDs = make(map[string][]int, len(state.Servers)), make(map[numbered]int, len(state.Servers))
 	x.disks, x.targetIDs = map[listener][]int{}, make(map[numbered]int, len(state.Targets))
 	x.sessions, x.sides = make(map[string][]int, len(state.Sessions)), make(map[numbered]int, 2*len(state.Mirrors))

@@ -63,9 +63,9 @@ type cluster struct {
 	users       map[string]*envtest.AuthenticatedUser
 	// apiServer, etcd and manager are the processes' ids.
 	apiServer, etcd, manager int
-	// metrics is where the manager serves its metrics.
-	metrics string
-	stop    []func() error
+	// metrics is where the manager serves its metrics, profile where profiles of it.
+	metrics, profile string
+	stop             []func() error
 }
 
 // startCluster starts an API server with the operator's CRDs in a directory, as the control-plane tier does, and with an audit log.
@@ -152,11 +152,12 @@ func (c *cluster) startManager(ctx context.Context, binary, log string) error {
 	if err := person.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operatorNamespace}}); err != nil {
 		return fmt.Errorf("make the manager's namespace: %w", err)
 	}
-	ports, err := freePorts(2)
+	ports, err := freePorts(3)
 	if err != nil {
 		return err
 	}
 	c.metrics = fmt.Sprintf("http://127.0.0.1:%d/metrics", ports[0])
+	c.profile = fmt.Sprintf("http://127.0.0.1:%d/debug/pprof/", ports[2])
 	out, err := os.Create(log)
 	if err != nil {
 		return fmt.Errorf("make the manager's log: %w", err)
@@ -165,6 +166,7 @@ func (c *cluster) startManager(ctx context.Context, binary, log string) error {
 		"--leader-elect", "--leader-election-namespace=" + operatorNamespace, "--node-image=registry.example.com/parallelfs/node:1",
 		"--image-pull-policy=IfNotPresent",
 		fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", ports[0]), fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", ports[1]),
+		fmt.Sprintf("--pprof-bind-address=127.0.0.1:%d", ports[2]),
 	}
 	command := exec.Command(binary, append(arguments, managerArguments()...)...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+path)
@@ -226,6 +228,29 @@ func (c *cluster) passes(ctx context.Context, controller string) (histogram, err
 		return nil, fmt.Errorf("read the manager's metrics: %w", err)
 	}
 	return readHistogram(string(text), "controller_runtime_reconcile_time_seconds", `controller="`+controller+`"`), nil
+}
+
+// saveProfiles writes to files what the manager computes in a while, and what it keeps in memory then.
+func (c *cluster) saveProfiles(ctx context.Context, during time.Duration, path string) error {
+	return errors.Join(c.saveProfile(ctx, fmt.Sprintf("profile?seconds=%.0f", during.Seconds()), path+".cpu.pprof"),
+		c.saveProfile(ctx, "heap", path+".heap.pprof"))
+}
+
+func (c *cluster) saveProfile(ctx context.Context, which, path string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.profile+which, http.NoBody)
+	if err != nil {
+		return fmt.Errorf("ask for a profile of the manager: %w", err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("read a profile of the manager: %w", err)
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		return fmt.Errorf("read a profile of the manager: %w", err)
+	}
+	return os.WriteFile(path, content, privateFile)
 }
 
 // freePorts are ports of 127.0.0.1 that nobody listens on.

@@ -36,12 +36,24 @@ func main() {
 	}
 }
 
+// options are what a person asks for, besides the sizes.
+type options struct {
+	// runs is how many BenchmarkRuns are made for each size.
+	runs int
+	// manager is the program that is measured, and reports the directory for what comes of it.
+	manager, reports string
+	// profile asks for a profile of the manager.
+	profile bool
+}
+
 func start(ctx context.Context, arguments []string, out io.Writer) error {
 	flags := flag.NewFlagSet("scale", flag.ContinueOnError)
+	var o options
 	sizes := flags.String("nodes", "125 250", "`NUMBERS` of storage nodes to measure, one after the other")
-	runs := flags.Int("runs", 200, "`NUMBER` of BenchmarkRuns for each of them, of which 10 run at a time; 0 leaves them out")
-	manager := flags.String("manager", "bin/manager", "`PATH` of the manager")
-	reports := flags.String("reports", "dist/tests", "`DIRECTORY` for scale.json and the manager's logs")
+	flags.IntVar(&o.runs, "runs", 200, "`NUMBER` of BenchmarkRuns for each of them, of which 10 run at a time; 0 leaves them out")
+	flags.StringVar(&o.manager, "manager", "bin/manager", "`PATH` of the manager")
+	flags.StringVar(&o.reports, "reports", "dist/tests", "`DIRECTORY` for scale.json and the manager's logs")
+	flags.BoolVar(&o.profile, "profile", false, "save profiles of what the manager computes in the idle minute and keeps in memory, beside its log")
 	limit := flags.Duration("limit", 29*time.Minute, "`TIME` for all sizes; what was not measured then is left out")
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), `scale measures what the operator costs for filesystems of 24 disks on each of N nodes, with 5 N clients.
@@ -66,25 +78,25 @@ Run it in the project's folder, with KUBEBUILDER_ASSETS set: test/scale/run.sh d
 		}
 		numbers = append(numbers, n)
 	}
-	if *runs < 0 || *runs > 2000 {
-		return fmt.Errorf("--runs: %d is not a number of runs from 0 to 2000", *runs)
+	if o.runs < 0 || o.runs > 2000 {
+		return fmt.Errorf("--runs: %d is not a number of runs from 0 to 2000", o.runs)
 	}
 	ctx, cancel := context.WithTimeout(ctx, *limit)
 	defer cancel()
-	return measureAll(ctx, out, numbers, *runs, *manager, *reports)
+	return measureAll(ctx, out, numbers, o)
 }
 
 // measureAll measures all sizes, then prints and writes what came of it. Where the operator can't go on, that is a result; an error is
 // one of the measurement.
-func measureAll(ctx context.Context, out io.Writer, sizes []int, runs int, manager, reports string) error {
+func measureAll(ctx context.Context, out io.Writer, sizes []int, o options) error {
 	const shared = 0o755
-	if err := os.MkdirAll(reports, shared); err != nil {
+	if err := os.MkdirAll(o.reports, shared); err != nil {
 		return fmt.Errorf("make the directory for the results: %w", err)
 	}
 	var results []*Result
 	var failed error
 	for _, nodes := range sizes {
-		result, err := measure(ctx, out, nodes, runs, manager, filepath.Join(reports, fmt.Sprintf("scale-manager-%d.log", nodes)))
+		result, err := measure(ctx, out, nodes, o)
 		if result != nil {
 			results = append(results, result)
 		}
@@ -101,5 +113,5 @@ func measureAll(ctx context.Context, out io.Writer, sizes []int, runs int, manag
 	}
 	d := newDocument(results)
 	fmt.Fprintln(out)
-	return errors.Join(failed, d.print(out), d.write(filepath.Join(reports, "scale.json")))
+	return errors.Join(failed, d.print(out), d.write(filepath.Join(o.reports, "scale.json")))
 }

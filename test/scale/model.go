@@ -215,6 +215,7 @@ func (a *agent) provision(
 		a.world.mutex.Lock()
 		d.target, d.label, d.uuid = t.Namespace+"/"+t.Name, made.Label, made.UUID
 		d.mountPath = spec.TargetPath(t.Namespace, t.Spec.FileSystem.Name, t.Name)
+		d.data = d.mountPath + "/chunkserver/data/"
 		a.world.mutex.Unlock()
 	}
 	made = made.DeepCopy()
@@ -425,7 +426,7 @@ func (w *world) state(fs *v1alpha1.FileSystem) *backend.State {
 		return nil
 	}
 	// It holds no data, so that none has too few copies.
-	out := &backend.State{Version: version, Data: backend.DataHealth{Known: true}}
+	out := &backend.State{Version: version, Data: backend.DataHealth{Known: true}, Targets: make([]backend.Target, 0, w.targets())}
 	if w.jobs[place{fileSystem: fs.Name, component: componentClasses}] {
 		// So many copies on chunkservers with the label of the first pool.
 		out.StorageClasses = map[string]string{poolName: fmt.Sprintf("%dA", fs.Spec.StoragePools[0].Copies)}
@@ -455,7 +456,7 @@ func (w *world) state(fs *v1alpha1.FileSystem) *backend.State {
 				continue
 			}
 			target := backend.Target{
-				IP: m.ip, Port: port, Path: path.Join(spec.TargetPath(namespace, fileSystemName, path.Base(d.target)), "chunkserver", "data") + "/",
+				IP: m.ip, Port: port, Path: d.data,
 				Online: !d.dead, Status: "ok", UsedBytes: w.used(d), CapacityBytes: diskBytes,
 			}
 			if d.dead {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures what the operator costs by the size of a filesystem, with a real kube-apiserver and etcd, and prints a table.
 # usage: test/scale/run.sh [N...]      N storage nodes with 24 disks each; default: 125 250
-#        SCALE_RUNS BenchmarkRuns for each; default: 200
+#        SCALE_RUNS BenchmarkRuns for each; default: 200. SCALE_ARGS further options of bin/scale, such as --profile or --limit=2h
 set -euo pipefail
 # shellcheck source=tools/lib.sh
 . "$(dirname "$0")/../../tools/lib.sh"
@@ -18,4 +18,4 @@ go build -tags scale -ldflags '-s -w' -o bin/scale ./test/scale
 if [[ -w /dev/shm ]] && (($(df --output=avail -k /dev/shm | tail -1) > 6 * 1024 * 1024)); then export TMPDIR=/dev/shm; fi
 arguments=()
 ((!$#)) || arguments=(--nodes "$*")
-exec bin/scale --runs "${SCALE_RUNS:-200}" --reports "${REPORTS:-$root_dir/dist/tests}" "${arguments[@]}"
+exec bin/scale --runs "${SCALE_RUNS:-200}" --reports "${REPORTS:-$root_dir/dist/tests}" "${arguments[@]}" ${SCALE_ARGS:-}

@@ -11,6 +11,8 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -53,12 +55,20 @@ type run struct {
 	result *Result
 	// basePort is the first port of every filesystem: each has an address of its own.
 	basePort int32
+	// applied is when the FileSystem was made.
+	applied time.Time
+	// profile is how the names of the files begin for what the manager computes in the idle minute, and keeps; empty for none.
+	profile string
 }
 
-// measure measures one size, with so many BenchmarkRuns. What could not be measured stays out of the result, and Result.Stopped says why.
-func measure(ctx context.Context, out io.Writer, nodes, runs int, binary, log string) (result *Result, err error) {
+// measure measures one size. What could not be measured stays out of the result, and Result.Stopped says why.
+func measure(ctx context.Context, out io.Writer, nodes int, o options) (result *Result, err error) {
 	r := &run{out: out, begun: time.Now(), world: newWorld(nodes), result: newResult(nodes)}
-	r.result.Targets, r.result.Runs = r.world.targets(), runs
+	r.result.Targets, r.result.Runs = r.world.targets(), o.runs
+	log := filepath.Join(o.reports, fmt.Sprintf("scale-manager-%d.log", nodes))
+	if o.profile {
+		r.profile = filepath.Join(o.reports, fmt.Sprintf("scale-manager-%d", nodes))
+	}
 	directory, err := os.MkdirTemp("", "parallelfs-scale-")
 	if err != nil {
 		return nil, fmt.Errorf("make a directory for the servers: %w", err)
@@ -72,7 +82,7 @@ func measure(ctx context.Context, out io.Writer, nodes, runs int, binary, log st
 	ctx, cancel := context.WithCancel(ctx)
 	var background sync.WaitGroup
 	defer func() { cancel(); background.Wait() }()
-	fs, err := r.prepare(ctx, &background, binary, log)
+	fs, err := r.prepare(ctx, &background, o.manager, log)
 	if err != nil {
 		return nil, err
 	}
@@ -81,13 +91,13 @@ func measure(ctx context.Context, out io.Writer, nodes, runs int, binary, log st
 		do   func(context.Context) error
 	}{
 		{"from apply to Ready", func(ctx context.Context) error { return r.untilReady(ctx, fs) }},
-		{"until nothing is written", r.quiet},
+		{"until nothing is written", r.settle},
 		{"an idle minute", r.idle},
 		{"sizes of objects", r.sizes},
-		{"programs write for a minute", r.write},
-		{fmt.Sprintf("%d benchmarks run", runs), func(ctx context.Context) error { return r.benchmarks(ctx, &background, runs) }},
+		{fmt.Sprintf("%d benchmarks run", o.runs), func(ctx context.Context) error { return r.benchmarks(ctx, &background, o.runs) }},
 		{"until nothing is written", r.quiet},
 		{"a disk dies", r.lose},
+		{"programs write for a minute", r.write},
 	} {
 		r.say("%s", phase.name)
 		if err := phase.do(ctx); err != nil {
@@ -321,6 +331,7 @@ func (r *run) untilReady(ctx context.Context, fs *v1alpha1.FileSystem) error {
 	if err != nil {
 		return err
 	}
+	r.applied = before.at
 	if err := r.person.Create(ctx, fs); err != nil {
 		return fmt.Errorf("make the FileSystem: %w", err)
 	}
@@ -350,13 +361,34 @@ func (r *run) untilReady(ctx context.Context, fs *v1alpha1.FileSystem) error {
 		set(stoppedSeconds, seconds)
 		return ended
 	}
-	ofTargets := func(w request) bool { return w.resource == targetResource }
-	ofEvents := func(w request) bool { return w.resource == "events" }
 	set(readySeconds, seconds)
-	set(writesPerTarget, float64(count(written, ofTargets))/float64(r.result.Targets))
+	set(writesPerTarget, r.perTarget(written))
 	set(eventsPerTarget, float64(count(written, ofEvents))/float64(r.result.Targets))
-	set(writesPerNode, float64(count(written, func(w request) bool { return !ofTargets(w) && !ofEvents(w) }))/float64(r.world.nodes))
+	set(writesPerNode, r.perNode(written))
 	r.result.UntilReady = writes(written)
+	return nil
+}
+
+func ofTargets(w request) bool { return w.resource == targetResource }
+func ofEvents(w request) bool  { return w.resource == "events" }
+
+// perTarget counts the writes of StorageTargets for each of them, and perNode all others, besides events, for each storage node.
+func (r *run) perTarget(written []request) float64 {
+	return float64(count(written, ofTargets)) / float64(r.result.Targets)
+}
+
+func (r *run) perNode(written []request) float64 {
+	return float64(count(written, func(w request) bool { return !ofTargets(w) && !ofEvents(w) })) / float64(r.world.nodes)
+}
+
+// settle waits until nothing is written, and counts what was written since the FileSystem was applied.
+func (r *run) settle(ctx context.Context) error {
+	if err := r.quiet(ctx); err != nil {
+		return err
+	}
+	written := r.cluster.audit.between(r.applied, time.Now())
+	r.result.set(quietPerTarget, r.perTarget(written))
+	r.result.set(quietPerNode, r.perNode(written))
 	return nil
 }
 
@@ -379,7 +411,7 @@ func (r *run) idle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := sleep(ctx, window); err != nil {
+	if err := r.minute(ctx); err != nil {
 		return err
 	}
 	used, seconds, written, err := r.since(ctx, before)
@@ -398,6 +430,14 @@ func (r *run) idle(ctx context.Context) error {
 	set(idleP50, used.passes.quantile(0.5)*1000)
 	set(idleP99, used.passes.quantile(0.99)*1000)
 	return nil
+}
+
+// minute lets a minute go by, in which a profile of the manager is made where one was asked for.
+func (r *run) minute(ctx context.Context) error {
+	if r.profile != "" {
+		return r.cluster.saveProfiles(ctx, window, r.profile)
+	}
+	return sleep(ctx, window)
 }
 
 // write measures a minute in which programs write.
@@ -424,23 +464,12 @@ func (r *run) write(ctx context.Context) error {
 
 // lose measures what the loss of a disk takes.
 func (r *run) lose(ctx context.Context) error {
-	before, err := r.usage(ctx)
-	if err != nil {
-		return err
-	}
+	begun := time.Now()
 	m, d := r.world.breakDisk()
-	var targets v1alpha1.StorageTargetList
-	if err := r.seen.List(ctx, &targets, client.InNamespace(namespace)); err != nil {
-		return fmt.Errorf("list the StorageTargets: %w", err)
-	}
-	var key client.ObjectKey
-	for i := range targets.Items {
-		if targets.Items[i].Namespace+"/"+targets.Items[i].Name == d.target {
-			key = client.ObjectKeyFromObject(&targets.Items[i])
-		}
-	}
+	namespace, name, _ := strings.Cut(d.target, "/")
+	key := client.ObjectKey{Namespace: namespace, Name: name}
 	m.agent.wake(ctx, key) // the kernel says that a device has gone
-	err = r.until(ctx, brokenLimit, func() (string, error) {
+	err := r.until(ctx, brokenLimit, func() (string, error) {
 		fs, err := r.fileSystem(ctx, fileSystemName)
 		if err != nil {
 			return "", err
@@ -457,15 +486,14 @@ func (r *run) lose(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.result.set(lossSeconds, time.Since(before.at).Seconds())
+	r.result.set(lossSeconds, time.Since(begun).Seconds())
 	if err := r.quiet(ctx); err != nil {
 		return err
 	}
-	_, _, written, err := r.since(ctx, before)
-	if err != nil {
-		return err
-	}
-	r.result.set(lossWrites, float64(count(written, all)))
+	written := r.cluster.audit.between(begun, time.Now())
+	events := count(written, ofEvents)
+	r.result.set(lossWrites, float64(count(written, all)-events))
+	r.result.set(lossEvents, float64(events))
 	r.result.Loss = writes(written)
 	return nil
 }

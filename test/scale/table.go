@@ -30,6 +30,8 @@ var (
 	apiServerSeconds = column{"apiServerCPUSeconds", "API server CPU s"}
 	etcdSeconds      = column{"etcdCPUSeconds", "etcd CPU s"}
 	readyP99         = column{"passP99Milliseconds", "pass p99 ms"}
+	quietPerTarget   = column{"writesPerTargetUntilQuiet", "until quiet: writes/target"}
+	quietPerNode     = column{"writesPerNodeUntilQuiet", "until quiet: writes/node"}
 	stoppedSeconds   = column{"stoppedAfterSeconds", ""}
 
 	idleWrites       = column{"idleWritesPerSecond", "writes/s"}
@@ -50,6 +52,7 @@ var (
 
 	usedWrites  = column{"usedWritesPerSecond", "space: writes/s"}
 	lossWrites  = column{"lostDiskWrites", "lost disk: writes"}
+	lossEvents  = column{"lostDiskEvents", "lost disk: events"}
 	lossSeconds = column{"lostDiskSeconds", "lost disk: seconds"}
 )
 
@@ -162,10 +165,11 @@ var tables = []struct {
 }{
 	{"From apply to Ready", []column{
 		readySeconds, writesPerTarget, eventsPerTarget, writesPerNode, managerSeconds, readyP99, apiServerSeconds, etcdSeconds,
+		quietPerTarget, quietPerNode,
 	}},
 	{"An idle minute", []column{idleWrites, idleManager, idleResident, idleP50, idleP99, idleControlPlane}},
 	{"Benchmarks, ten at a time", []column{runsSeconds, runsEnded, runsWrites, runsManager, runsP50, runsP99, runsAPIServer, runsLargest}},
-	{"Programs write; a disk dies", []column{usedWrites, lossWrites, lossSeconds}},
+	{"Programs write; a disk dies", []column{usedWrites, lossWrites, lossEvents, lossSeconds}},
 }
 
 // print prints the tables, each with the exponents of growth below it.

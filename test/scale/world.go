@@ -62,8 +62,8 @@ type disk struct {
 	kernelName, id string
 	// target (namespace/name), label and uuid of the filesystem on it; all are empty while it is blank.
 	target, label, uuid string
-	// mountPath is where it is mounted; empty while it is not.
-	mountPath string
+	// mountPath is where it is mounted; empty while it is not. data is the directory that its server lists.
+	mountPath, data string
 	// dead is true for a disk that is not there any more.
 	dead bool
 	// part is its place among all disks, evenly spread from 0 to 1.

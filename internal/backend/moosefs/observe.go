@@ -12,8 +12,9 @@ func (b Backend) Observe(in backend.Input) backend.Observation {
 	in = in.Indexed()
 	o := observer{
 		in: in, readTime: b.TellTime, fs: in.FileSystem, ports: portsOf(in.FileSystem), placements: backend.NewPlacements(in),
-		domains: backend.NewDomains(in), disksOf: map[[2]string][]int{},
+		domains: backend.NewDomains(in), disksOf: map[[2]string][]int{}, disks: make([]disk, 0, len(in.Targets)),
 	}
+	o.seen.Targets = make([]v1alpha1.TargetStatus, 0, len(in.Targets))
 	o.management()
 	o.servers()
 	o.storage()

@@ -2,7 +2,6 @@ package moosefs
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -161,7 +160,7 @@ func targetData(fs *v1alpha1.FileSystem, target string) string {
 
 // diskData is that directory on the disk that is mounted there.
 func diskData(mountpoint string) string {
-	return dataDirectory(path.Join(mountpoint, componentChunkserver))
+	return mountpoint + "/" + componentChunkserver + "/" + dataSubdirectory
 }
 
 // target observes one directory of a chunkserver. It also returns what MooseFS lists of it, nil when it does not. A chunkserver
@@ -177,7 +176,7 @@ func (o *observer) target(directory, data, ip string, slot int32, instance v1alp
 		return status, nil
 	}
 	for t := range o.in.TargetsAt(ip, o.ports.chunkserver(slot)) {
-		if t.Path != "" && strings.TrimRight(t.Path, "/") != data {
+		if rest, begins := strings.CutPrefix(t.Path, data); t.Path != "" && (!begins || strings.Trim(rest, "/") != "") {
 			continue
 		}
 		status.Online, status.CapacityBytes, status.UsedBytes = t.Online, t.CapacityBytes, backend.Coarse(t.UsedBytes, t.CapacityBytes)
@@ -198,7 +197,7 @@ const settle = 5 * time.Minute
 // needless is true for a disk that is to be removed, is not there, and is not needed: MooseFS moves nothing from a disk that it
 // does not see, but makes the copies anew, and says when all data has as many as it should.
 func (o *observer) needless(t *v1alpha1.StorageTarget, ip string, slot int32) bool {
-	since, seen := o.in.Since[t.Name]
+	since, seen := o.in.Since[t.UID]
 	if _, why := backend.Proven(t); !seen || !t.Spec.Remove || why == "" || o.in.State == nil || !o.in.State.Data.Whole() {
 		return false
 	}

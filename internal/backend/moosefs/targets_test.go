@@ -5,6 +5,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
@@ -175,7 +176,7 @@ func TestALostDiskIsRemovableWhenItsDataHasItsCopiesElsewhere(t *testing.T) {
 		"nobody has counted":       {func(in *backend.Input) { in.State.Data.Known = false }, false},
 		"it was lost a moment ago": {func(in *backend.Input) { in.State.Asked = noon.Add(settle) }, false},
 		"the clock of its node says that it was lost long ago, and the operator saw it a moment ago": {func(in *backend.Input) {
-			in.Since["scratch-ssd-0000000f"] = in.State.Asked.Add(-settle)
+			in.Since["lost"] = in.State.Asked.Add(-settle)
 		}, false},
 		"the operator has not seen that it was lost": {func(in *backend.Input) { in.Since = nil }, false},
 		"nobody asked to remove it":                  {func(in *backend.Input) { in.Targets[6].Spec.Remove = false }, false},
@@ -193,7 +194,7 @@ func TestALostDiskIsRemovableWhenItsDataHasItsCopiesElsewhere(t *testing.T) {
 			in := healthyOnDisks(t)
 			askedToRemove(&in.Targets[6], noon)
 			unmet(&in.Targets[6], v1alpha1.ConditionReady, v1alpha1.ReasonTargetMissing, "gone", noon)
-			in.Since = map[string]time.Time{"scratch-ssd-0000000f": noon}
+			in.Targets[6].UID, in.Since = "lost", map[types.UID]time.Time{"lost": noon}
 			drop(&in, "0000000f")
 			c.change(&in)
 			seen := New().Observe(in)

