@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -65,6 +66,13 @@ func TestAFileSystemOnDisksMakesAStorageTargetForEachAndStartsNothingBeforeTheyA
 	w.Expect(w.took).To(BeEmpty(), "no daemon has started")
 	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonTargetsNotReady),
 		HaveField("Message", And(ContainSubstring(w.target(metadata).Name), ContainSubstring(v1alpha1.ReasonAwaitingApproval)))))
+	w.Expect(of(w.target(data[0]), v1alpha1.ConditionOnline)).To(BeZero(), "of a filesystem that is being made, its own status tells")
+	operator := w.operator(server.Client)
+	for range 2 { // 20 minutes apart, and nothing has come online
+		_, err := operator.Reconcile(w.ctx, ctrl.Request{NamespacedName: w.key()})
+		w.Expect(err).NotTo(HaveOccurred())
+	}
+	w.Expect(w.reconcileTargets(server.Client)).To(Succeed())
 	w.Expect(of(w.target(data[0]), v1alpha1.ConditionOnline)).To(And(HaveField("Status", metav1.ConditionUnknown),
 		HaveField("Reason", v1alpha1.ReasonProbeUnreachable)), "there is no filesystem that says anything")
 	w.Expect(w.condition(v1alpha1.ConditionEvaluationOnly)).To(BeZero())

@@ -195,14 +195,16 @@ func (p *pass) phases() []phase {
 	}
 }
 
-// run goes through the phases, writes the status, and then restarts what the status names.
+// run goes through the phases, writes the status, hands on what was seen of targets and nodes, and then restarts what the status names.
 func (p *pass) run(ctx context.Context) error {
 	failed := p.each(ctx)
 	if p.gone {
 		return failed
 	}
 	p.describe(failed)
-	if err := p.writeStatus(ctx); err != nil || failed != nil {
+	err := p.writeStatus(ctx)
+	p.show()
+	if err != nil || failed != nil {
 		return errors.Join(failed, err)
 	}
 	for i := range p.restarts {

@@ -18,13 +18,21 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// observe finds how the filesystem is, and hands on what it says of each target and each server to who writes it. It is worth knowing also
-// when the pass has failed.
+// observe finds how the filesystem is. It is worth knowing also when the pass has failed.
 func (p *pass) observe(context.Context) error {
 	if p.in.FileSystem == nil {
 		return nil // nothing was looked at
 	}
 	p.seen, p.observed = p.backend.Observe(p.in), true
+	p.seen.Problems = p.hold.mended(p.seen.Problems)
+	return nil
+}
+
+// show hands on what the filesystem says of each target and each server to who writes it. The FileSystem's own status is written before.
+func (p *pass) show() {
+	if !p.observed {
+		return
+	}
 	prober, _ := p.backend.(backend.Prober)
 	view := views.FileSystem{
 		Targets: targetViews(p.backend, p.fs, p.disks.own, p.seen, prober != nil && p.in.State == nil),
@@ -34,8 +42,6 @@ func (p *pass) observe(context.Context) error {
 		withoutNews(view, p.disks.own, p.in.FileSystemNodes)
 	}
 	p.Views.Show(client.ObjectKeyFromObject(p.fs), p.fs.UID, view)
-	p.seen.Problems = p.hold.mended(p.seen.Problems)
-	return nil
 }
 
 // growthLimit is how long a filesystem counts as one that grows when none of its targets and servers has come online.
