@@ -129,7 +129,8 @@ func hashTarget(t *v1alpha1.StorageTarget) uint64 {
 		}
 	}
 	write(t.Namespace, t.Name, string(t.UID))
-	maphash.WriteComparable(&h, [3]uint64{uint64(t.Generation), hashOf(t.Labels), hashOf(t.Annotations)})
+	maphash.WriteComparable(&h, t.Generation)
+	maphash.WriteComparable(&h, [2]uint64{hashOf(t.Labels), hashOf(t.Annotations)})
 	maphash.WriteComparable(&h, t.DeletionTimestamp.IsZero())
 	write(t.Finalizers...)
 	for _, owner := range t.OwnerReferences {

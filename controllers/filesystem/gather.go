@@ -119,7 +119,7 @@ func split(targets []*v1alpha1.StorageTarget, holds func(*v1alpha1.StorageTarget
 func remaining(own []v1alpha1.StorageTarget) []v1alpha1.StorageTarget {
 	goes := func(t v1alpha1.StorageTarget) bool { return !t.DeletionTimestamp.IsZero() }
 	if !slices.ContainsFunc(own, goes) {
-		return own[:len(own):len(own)]
+		return slices.Clip(own)
 	}
 	return slices.DeleteFunc(slices.Clone(own), goes)
 }

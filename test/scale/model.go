@@ -35,7 +35,9 @@ const (
 	metadataNode                        = "meta-0000"
 
 	labelMetadata, labelStorage, labelClient = "scale/metadata", "scale/storage", "scale/client"
-	labelAgent                               = v1alpha1.LabelAgent
+	// labelRack names the failure domain of a storage node, of which there are so many.
+	labelRack, racks = "scale/rack", 4
+	labelAgent       = v1alpha1.LabelAgent
 	// controllerName is the controller whose passes are measured.
 	controllerName = "filesystem"
 	// targetResource is what is counted for each target; all other writes are counted for each node.
@@ -79,9 +81,24 @@ func fileSystem(basePort int32) *v1alpha1.FileSystem {
 			Clients: &v1alpha1.ClientsSpec{
 				NodeSelector: v1alpha1.NodeSelector{labelClient: ""}, MountPath: v1alpha1.DirectoryPath(mountPath(fileSystemName)),
 			},
-			Provisioning: v1alpha1.ProvisioningSpec{Format: v1alpha1.FormatIfBlank},
+			Provisioning:   v1alpha1.ProvisioningSpec{Format: v1alpha1.FormatIfBlank},
+			FailureDomains: v1alpha1.FailureDomainsSpec{Label: labelRack},
+			Updates:        v1alpha1.UpdatesSpec{MaxUnavailable: restartTogether},
 		},
 	}
+}
+
+// restartTogether is how many servers of one failure domain may restart together.
+const restartTogether = 64
+
+// change asks for another configuration of all storage servers, which each of them learns at a restart.
+func change(fs *v1alpha1.FileSystem) {
+	fs.Spec.MooseFS.Config = v1alpha1.MooseFSConfig{Storage: v1alpha1.Options{"WORKERS_MAX": "100"}}
+}
+
+// isStorage is true for a storage server of the large filesystem.
+func isStorage(at place) bool {
+	return at.fileSystem == fileSystemName && at.component == componentChunkserver
 }
 
 // smallFileSystems is how many filesystems there are beside the large one when benchmarks run: one at a time measures each.

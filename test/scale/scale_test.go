@@ -15,6 +15,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 )
@@ -178,4 +179,28 @@ func TestPodsOfADaemonSetComeToTheNodesThatItsTemplateAsksFor(t *testing.T) {
 	terms(corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
 		{Key: "role", Operator: corev1.NodeSelectorOpNotIn, Values: []string{"storage"}}}})
 	g.Expect(nodesOf(set, nodes)).To(ConsistOf("c"))
+}
+
+func TestStorageServersThatAreRestartedAreCountedWithTheirFailureDomains(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(2 * racks)
+	on := func(node int) *daemon {
+		return &daemon{pod: types.UID(fmt.Sprint(node)), place: place{fileSystemName, fmt.Sprintf("oss-%04d", node), componentChunkserver}}
+	}
+	for node := range 3 {
+		w.start(on(node))
+	}
+	w.start(on(racks)) // of the same rack as the first one
+	end := func(node int) { w.end(on(node).place, on(node).pod) }
+	end(0)
+	end(racks)
+	g.Expect([]int{w.awayMost, w.domainsMost}).To(Equal([]int{2, 1}))
+	w.start(on(0))
+	end(1)
+	g.Expect([]int{w.awayMost, w.domainsMost}).To(Equal([]int{2, 2}), "the one of the first rack has not come back yet")
+	w.start(on(racks))
+	w.start(on(1))
+	end(2)
+	g.Expect([]int{w.awayMost, w.domainsMost}).To(Equal([]int{2, 2}))
+	g.Expect(w.away).To(HaveLen(1))
 }

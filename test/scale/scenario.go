@@ -41,6 +41,8 @@ const (
 	window, warmUp = time.Minute, 30 * time.Second
 	// brokenLimit is how long the loss of a disk may stay unseen.
 	brokenLimit = 3 * time.Minute
+	// restartLimit is how long a rolling restart may take.
+	restartLimit = 20 * time.Minute
 )
 
 // run is the measurement of one size.
@@ -94,6 +96,7 @@ func measure(ctx context.Context, out io.Writer, nodes int, o options) (result *
 		{"until nothing is written", r.settle},
 		{"an idle minute", r.idle},
 		{"sizes of objects", r.sizes},
+		{"a rolling restart", r.restart},
 		{fmt.Sprintf("%d benchmarks run", o.runs), func(ctx context.Context) error { return r.benchmarks(ctx, &background, o.runs) }},
 		{"until nothing is written", r.quiet},
 		{"a disk dies", r.lose},
@@ -438,6 +441,43 @@ func (r *run) minute(ctx context.Context) error {
 		return r.cluster.saveProfiles(ctx, window, r.profile)
 	}
 	return sleep(ctx, window)
+}
+
+// restart measures how all storage servers come by another configuration.
+func (r *run) restart(ctx context.Context) error {
+	fs, err := r.fileSystem(ctx, fileSystemName)
+	if err != nil {
+		return err
+	}
+	begun, changed := time.Now(), fs.DeepCopy()
+	change(changed)
+	if err := r.person.Patch(ctx, changed, client.MergeFrom(fs)); err != nil {
+		return fmt.Errorf("change the FileSystem: %w", err)
+	}
+	err = r.until(ctx, restartLimit, func() (string, error) {
+		now, err := r.fileSystem(ctx, fileSystemName)
+		switch {
+		case err != nil:
+			return "", err
+		case now.Generation < changed.Generation:
+			return "the change is not seen yet", nil
+		default:
+			return unwell(now), nil
+		}
+	})
+	if err != nil {
+		return err
+	}
+	r.result.set(restartSeconds, time.Since(begun).Seconds())
+	if err := r.quiet(ctx); err != nil {
+		return err
+	}
+	r.world.mutex.Lock()
+	defer r.world.mutex.Unlock()
+	r.result.set(restartServers, float64(r.world.awayMost))
+	r.result.set(restartDomains, float64(r.world.domainsMost))
+	r.result.set(restartWrites, r.perNode(r.cluster.audit.between(begun, time.Now())))
+	return nil
 }
 
 // write measures a minute in which programs write.

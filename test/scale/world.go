@@ -41,6 +41,10 @@ type world struct {
 	files map[place]*spec.NodeFile
 	// jobs that have ended: each has no node.
 	jobs map[place]bool
+	// away are the storage servers of the large filesystem that are restarted now, by node; awayMost and domainsMost are how many of them, and
+	// of how many failure domains, have been away at a time.
+	away                  map[string]bool
+	awayMost, domainsMost int
 	// grown is what programs have written to each disk, until growing; they write since then, unless it is zero.
 	grown   int64
 	growing time.Time
@@ -85,7 +89,7 @@ type daemon struct {
 // newWorld makes the hardware: one node for the metadata, storage nodes, and client nodes; and a node for each of the small filesystems.
 func newWorld(nodes int) *world {
 	w := &world{nodes: nodes, disks: map[string]map[string]*disk{}, daemons: map[place]*daemon{}, files: map[place]*spec.NodeFile{},
-		jobs: map[place]bool{}}
+		jobs: map[place]bool{}, away: map[string]bool{}}
 	add := func(name string, disks int, labels ...string) *machine {
 		number := len(w.machines)
 		m := &machine{name: name, ip: fmt.Sprintf("10.%d.%d.%d", number>>16, number>>8&255, number&255), labels: map[string]string{}}
@@ -108,7 +112,7 @@ func newWorld(nodes int) *world {
 	}
 	add(metadataNode, 1, labelMetadata, labelAgent).ip = "127.0.0.1" // the probe of the filesystem listens there
 	for i := range nodes {
-		add(fmt.Sprintf("oss-%04d", i), disksPerNode, labelStorage, labelAgent)
+		add(fmt.Sprintf("oss-%04d", i), disksPerNode, labelStorage, labelAgent).labels[labelRack] = fmt.Sprintf("rack-%d", i%racks)
 	}
 	for i := range nodes * clientsPerNode {
 		add(fmt.Sprintf("client-%05d", i), 0, labelClient)
@@ -169,6 +173,19 @@ func (w *world) start(d *daemon) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	w.daemons[d.place] = d
+	if isStorage(d.place) {
+		delete(w.away, d.place.node)
+	}
+}
+
+// leave notes that the storage server of a node is restarted.
+func (w *world) leave(node string) {
+	w.away[node] = true
+	domains := map[string]bool{}
+	for name := range w.away {
+		domains[w.machine(name).labels[labelRack]] = true
+	}
+	w.awayMost, w.domainsMost = max(w.awayMost, len(w.away)), max(w.domainsMost, len(domains))
 }
 
 // end notes that the daemon of a pod does not run any more.
@@ -177,6 +194,9 @@ func (w *world) end(at place, pod types.UID) {
 	defer w.mutex.Unlock()
 	if d := w.daemons[at]; d != nil && d.pod == pod {
 		delete(w.daemons, at)
+		if isStorage(at) {
+			w.leave(at.node)
+		}
 	}
 }
 

@@ -13,8 +13,8 @@ func TargetsDirectory(namespace, fileSystem string) string {
 	return TargetsRoot + "/" + namespace + "." + fileSystem
 }
 
-// TargetPath is the mountpoint of a StorageTarget on its node. It is made of names, which have nothing to clean: path.Join would spend 20 ms
-// on 24,000 of them.
+// TargetPath is the mountpoint of a StorageTarget on its node. It is made of names, which have nothing to clean: path.Join would spend
+// 20 ms on 24,000 of them.
 func TargetPath(namespace, fileSystem, target string) string {
 	return TargetsDirectory(namespace, fileSystem) + "/" + target
 }
