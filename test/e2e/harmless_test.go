@@ -6,6 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,24 +24,131 @@ import (
 // grace is how long a daemon may be away before the status has to say so: the operator is told of pods, and asks the filesystem every 3 s.
 const grace = 10 * time.Second
 
-// nothingIsLostWhile writes and syncs small files into a pool, each second asks MooseFS about its chunks, and looks at the status, as long
-// as something is done to the filesystem. Then every file has to be there as it was written, no chunk may ever have been without a copy or
-// beyond those of one server short of one, and the status may never have said Healthy while a chunkserver was away.
+// felt is what two programs on two clients felt while something was done to a filesystem, and what MooseFS said of its chunks meanwhile.
+type felt struct {
+	seconds int64
+	// write and read are the longest that one operation took.
+	write, read time.Duration
+	// operations is how many there were, and errors and bytes how many failed, and how many bytes were not as they were written.
+	operations, errors, bytes int64
+	// samples is how often MooseFS answered; endangered the largest number of chunks with one copy left, and short in how many answers there
+	// were any; missing the largest number of chunks without a copy, and lost in how many answers there were any.
+	samples, endangered, short, missing, lost int
+}
+
+// String is a row of a table.
+func (f felt) String() string {
+	return fmt.Sprintf("%4d s, %5d operations: longest write %6.2f s, longest read %6.2f s; %d errors, %d bytes differ; chunks: %d answers, at most %d endangered in %d of them, at most %d missing in %d",
+		f.seconds, f.operations, f.write.Seconds(), f.read.Seconds(), f.errors, f.bytes, f.samples, f.endangered, f.short, f.missing, f.lost)
+}
+
+const (
+	loadProgram, loadStop, loadOut = "/run/parallelfs/test-load", "/run/parallelfs/test-stop", "/run/parallelfs/test-report"
+	chunkSamples                   = "/run/parallelfs/test-chunks"
+)
+
+// use lets programs on two clients write, sync and read files of a pool as long as something is done to the filesystem, and asks MooseFS
+// each second about its chunks.
+func (s *story) use(pool string, do func()) felt {
+	GinkgoHelper()
+	master := s.podOn("master", workers[0])
+	program, err := os.ReadFile(filepath.Join(root, "bin", "load"))
+	Expect(err).NotTo(HaveOccurred(), "test/e2e/run.sh builds it")
+	users := []string{s.podOn("client", workers[1]), s.podOn("client", workers[2])}
+	directory := func(i int) string { return fmt.Sprintf("%s/%s/load-%d", s.mountPath, pool, i%len(users)) }
+	for i, pod := range users {
+		run(string(program), "kubectl", "-n", s.namespace, "exec", "-i", pod, "-c", "client", "--", "sh", "-c",
+			"rm -f "+loadStop+" "+loadOut+"; cat > "+loadProgram+" && chmod 0755 "+loadProgram)
+		s.kubectl("exec", pod, "-c", "client", "--", "sh", "-c",
+			fmt.Sprintf("%s --stop %s %s %s > %s 2>&1 &", loadProgram, loadStop, directory(i), directory(i+1), loadOut))
+	}
+	s.kubectl("exec", master, "-c", "master", "--", "sh", "-c", fmt.Sprintf(`
+rm -rf %[2]s %[3]s
+while [ ! -e %[3]s ]; do mfscli -j -H 127.0.0.1 -P %[1]d -SIC; echo; sleep 1; done > %[2]s 2>/dev/null &`, s.port+2, chunkSamples, loadStop))
+	func() {
+		defer func() {
+			for _, pod := range users {
+				s.kubectl("exec", pod, "-c", "client", "--", "touch", loadStop)
+			}
+		}()
+		do()
+	}()
+	var out felt
+	for _, pod := range users {
+		out.add(s.reportOf(pod))
+	}
+	// The master may be another pod by now; what the one before was told is gone with it.
+	if now := s.podOn("master", workers[0]); now == master {
+		s.kubectl("exec", master, "-c", "master", "--", "touch", loadStop)
+		out.count(s.kubectl("exec", master, "-c", "master", "--", "cat", chunkSamples))
+	}
+	return out
+}
+
+// loadReport is what the program of test/e2e/load says at its end.
+type loadReport struct {
+	Seconds        int64
+	Writes, Reads  struct{ Count, LongestMilliseconds, Errors int64 }
+	DifferentBytes int64
+}
+
+func (s *story) reportOf(pod string) (report loadReport) {
+	GinkgoHelper()
+	Eventually(func() error {
+		out, err := try("", "kubectl", "-n", s.namespace, "exec", pod, "-c", "client", "--", "cat", loadOut)
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal([]byte(out), &report); err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	}).Should(Succeed())
+	return report
+}
+
+func (f *felt) add(r loadReport) {
+	longest := func(have time.Duration, milliseconds int64) time.Duration {
+		return max(have, time.Duration(milliseconds)*time.Millisecond)
+	}
+	f.seconds, f.write, f.read = max(f.seconds, r.Seconds), longest(f.write, r.Writes.LongestMilliseconds), longest(f.read, r.Reads.LongestMilliseconds)
+	f.operations, f.errors, f.bytes = f.operations+r.Writes.Count+r.Reads.Count, f.errors+r.Writes.Errors+r.Reads.Errors, f.bytes+r.DifferentBytes
+}
+
+// count reads what MooseFS said of its chunks, an answer on each line.
+func (f *felt) count(samples string) {
+	for line := range strings.SplitSeq(samples, "\n") {
+		var answer struct {
+			Dataset struct {
+				Info struct {
+					Chunks struct {
+						Summary struct {
+							AllChunks struct{ Missing, Endangered int }
+						}
+					}
+				}
+			}
+		}
+		if json.Unmarshal([]byte(line), &answer) != nil {
+			continue // the last one was cut off
+		}
+		chunks := answer.Dataset.Info.Chunks.Summary.AllChunks
+		f.samples, f.endangered, f.missing = f.samples+1, max(f.endangered, chunks.Endangered), max(f.missing, chunks.Missing)
+		if chunks.Endangered > 0 {
+			f.short++
+		}
+		if chunks.Missing > 0 {
+			f.lost++
+		}
+	}
+}
+
+// nothingIsLostWhile lets programs use a pool, and looks at the status, as long as something is done to the filesystem. No operation may fail
+// and every byte has to be as it was written, no chunk may ever have been without a copy or beyond those of one server short of one, and the
+// status may never have said Healthy while a chunkserver was away.
 func (s *story) nothingIsLostWhile(pool string, do func()) {
 	GinkgoHelper()
-	master, writer := s.podOn("master", workers[0]), s.podOn("client", workers[1])
 	chunkservers := len(s.chunkservers())
-	s.kubectl("exec", writer, "-c", "client", "--", "sh", "-c", s.text(`
-rm -rf /run/parallelfs/test-sums /run/parallelfs/test-failed /run/parallelfs/test-stop; mkdir -p `+s.mountPath+`/`+pool+`/written
-while [ ! -e /run/parallelfs/test-stop ]; do
-  i=$((i + 1)); file=`+s.mountPath+`/`+pool+`/written/$i
-  head -c 65536 /dev/urandom > /run/parallelfs/test-block
-  if dd if=/run/parallelfs/test-block of=$file conv=fsync status=none; then echo "$(sha256sum < /run/parallelfs/test-block | cut -d' ' -f1)  $file" >> /run/parallelfs/test-sums; else echo $file >> /run/parallelfs/test-failed; fi
-  sleep 0.3
-done >/dev/null 2>&1 &`))
-	s.kubectl("exec", master, "-c", "master", "--", "sh", "-c", fmt.Sprintf(`
-rm -rf /run/parallelfs/test-chunks /run/parallelfs/test-stop
-while [ ! -e /run/parallelfs/test-stop ]; do mfscli -j -H 127.0.0.1 -P %d -SIC; echo; sleep 1; done > /run/parallelfs/test-chunks 2>/dev/null &`, s.port+2))
 	done, ended := make(chan struct{}), make(chan struct{})
 	falseHealthy := ""
 	go func() {
@@ -54,48 +164,20 @@ while [ ! -e /run/parallelfs/test-stop ]; do mfscli -j -H 127.0.0.1 -P %d -SIC; 
 			}
 		}
 	}()
-	func() {
+	out := s.use(pool, func() {
 		defer func() {
 			close(done)
 			<-ended
-			s.kubectl("exec", writer, "-c", "client", "--", "touch", "/run/parallelfs/test-stop")
-			s.kubectl("exec", master, "-c", "master", "--", "touch", "/run/parallelfs/test-stop")
 		}()
 		do()
-	}()
-
+	})
+	report("restarts under load", out.String())
 	Expect(falseHealthy).To(BeEmpty())
-	sums := s.kubectl("exec", writer, "-c", "client", "--", "cat", "/run/parallelfs/test-sums")
-	Expect(s.kubectl("exec", writer, "-c", "client", "--", "sh", "-c", "cat /run/parallelfs/test-failed 2>/dev/null || true")).To(BeEmpty())
-	files := strings.Count(sums, "\n")
-	Expect(files).To(BeNumerically(">", 10))
-	run(sums, "kubectl", "-n", s.namespace, "exec", "-i", s.podOn("client", workers[2]), "-c", "client", "--", "sha256sum", "--quiet", "-c", "-")
-
-	most := s.mostChunksOfAServer(master)
-	samples, endangered := 0, 0
-	for line := range strings.SplitSeq(s.kubectl("exec", master, "-c", "master", "--", "cat", "/run/parallelfs/test-chunks"), "\n") {
-		var answer struct {
-			Dataset struct {
-				Info struct {
-					Chunks struct {
-						Summary struct {
-							AllChunks struct{ Missing, Endangered int }
-						}
-					}
-				}
-			}
-		}
-		if json.Unmarshal([]byte(line), &answer) != nil {
-			continue // the last one was cut off
-		}
-		samples++
-		chunks := answer.Dataset.Info.Chunks.Summary.AllChunks
-		Expect(chunks.Missing).To(BeZero(), "chunks without a copy")
-		Expect(chunks.Endangered).To(BeNumerically("<=", most), "more chunks than those of one server have one copy left")
-		endangered = max(endangered, chunks.Endangered)
-	}
-	Expect(samples).To(BeNumerically(">", 10))
-	report("restarts under load", fmt.Sprintf("%d files written and synced, %d answers about chunks, at most %d of them endangered, none missing", files, samples, endangered))
+	Expect(out.operations).To(BeNumerically(">", 20))
+	Expect([]int64{out.errors, out.bytes}).To(Equal([]int64{0, 0}), out.String())
+	Expect(out.samples).To(BeNumerically(">", 10))
+	Expect(out.missing).To(BeZero(), "chunks without a copy")
+	Expect(out.endangered).To(BeNumerically("<=", s.mostChunksOfAServer(s.podOn("master", workers[0]))), "more chunks than those of one server have one copy left")
 }
 
 func (s *story) chunkservers() []corev1.Pod {
@@ -105,6 +187,13 @@ func (s *story) chunkservers() []corev1.Pod {
 		return nil
 	}
 	return list.Items
+}
+
+// isReady is true for a pod that is Ready, and is not being stopped.
+func isReady(p *corev1.Pod) bool {
+	return p.DeletionTimestamp == nil && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 // healthyWithout says when the status calls a filesystem healthy of which a chunkserver has been away for a while. away is since when
@@ -118,11 +207,7 @@ func (s *story) healthyWithout(wanted int, away map[string]time.Time) string {
 	now := map[string]bool{}
 	ready := 0
 	for _, p := range pods {
-		isReady := false
-		for _, c := range p.Status.Conditions {
-			isReady = isReady || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue && p.DeletionTimestamp == nil
-		}
-		if isReady {
+		if isReady(&p) {
 			ready++
 		} else {
 			now[p.Name] = true

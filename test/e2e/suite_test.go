@@ -122,6 +122,11 @@ var _ = Describe("ParallelFS Operator", func() {
 		tell("the operator, compared with a person", s, s.operatorIsCompared)
 		return
 	}
+	if os.Getenv("LIFE") != "" {
+		s := newStory("years", 9419)
+		tell("the life of a filesystem, compared with one by hand", s, s.lifeIsCompared)
+		return
+	}
 	// Those that take longest come first; what computes stands beside what waits.
 	tools := newStory("tools", 20400)
 	tell("BenchmarkRuns of other tools", tools, tools.everyToolMeasures)
@@ -152,10 +157,11 @@ const kept = "sweeps"
 
 // They run in this order: Ginkgo shuffles containers that stand side by side. The last one makes another cluster.
 var _ = Describe("ParallelFS Operator, when nothing else runs,", Serial, Ordered, ContinueOnFailure, func() {
-	Describe("its chart upgraded and uninstalled", func() { newStory(kept, 20300).chartKeepsEverything() })
-	if os.Getenv("OVERHEAD") == "" {
-		Describe("whose cluster is lost", func() { newStory("rebuilt", 20800).clusterIsRebuilt() })
+	if os.Getenv("OVERHEAD")+os.Getenv("LIFE") != "" {
+		return // they are alone
 	}
+	Describe("its chart upgraded and uninstalled", func() { newStory(kept, 20300).chartKeepsEverything() })
+	Describe("whose cluster is lost", func() { newStory("rebuilt", 20800).clusterIsRebuilt() })
 })
 
 // run runs a program of bin/ and returns its standard output; a failure ends the spec with what it said.
