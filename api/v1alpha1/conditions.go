@@ -28,6 +28,9 @@ const (
 	// ConditionChangesHeld is true while a BenchmarkRun holds the lease of a FileSystem and a change of it waits for its end: a restart, a
 	// drain, or a target that would be taken up or let go of. It is absent while nothing waits.
 	ConditionChangesHeld = "ChangesHeld"
+	// ConditionNodeImageWaits is true while servers run with the node image of an earlier operator: they take up the present one when they are
+	// restarted for another reason, or when AnnotationTakeUpNodeImage asks for it. It is absent while none does.
+	ConditionNodeImageWaits = "NodeImageWaits"
 	// ConditionOnline is true when the filesystem itself says that a target takes part.
 	ConditionOnline = "Online"
 	// ConditionSafeToRemove is true when the filesystem says that nothing is left on a target that was marked for removal.
@@ -115,6 +118,8 @@ const (
 	ReasonPassFailed = "PassFailed"
 	// ReasonRestarting surfaces while the operator restarts daemons, one failure domain at a time, to apply a change.
 	ReasonRestarting = "Restarting"
+	// ReasonOperatorUpdated is the reason of NodeImageWaits; the message says how many servers it is, and how to restart them now.
+	ReasonOperatorUpdated = "OperatorUpdated"
 	// ReasonProbeUnreachable surfaces when the probe does not answer, or nobody can prove that the answer is its own; the state of the
 	// filesystem is then unknown.
 	ReasonProbeUnreachable = "ProbeUnreachable"
@@ -263,6 +268,9 @@ const (
 	// AnnotationGiveUp on a StorageTarget, with the name of its node as the value, lets a deleted target go although the node
 	// can't release it: what is on the disk stays there.
 	AnnotationGiveUp = "parallelfs.dev/give-up"
+	// AnnotationTakeUpNodeImage on a FileSystem, with the operator's node image as the value, restarts the servers that run with another one. It
+	// asks for this image only: of the next one it says nothing.
+	AnnotationTakeUpNodeImage = "parallelfs.dev/take-up-node-image"
 	// LabelManagedBy and ManagedBy mark every object that the operator writes.
 	LabelManagedBy = "app.kubernetes.io/managed-by"
 	// ManagedBy is the value of LabelManagedBy.

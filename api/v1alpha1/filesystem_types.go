@@ -154,6 +154,44 @@ type UpdatesSpec struct {
 	// Defaults to false.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
+
+	// windows are the times when running daemons may be restarted that programs wait for: those that hold what no other server has, such as the
+	// master, the management service, or a server of a pool with one copy. They restart while any of the windows is open; the status says
+	// when the next one opens. Daemons behind them in the order of restarts wait with them, all others restart at any time. A daemon whose
+	// data programs wait for already is restarted at once. Without windows, every time is one.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Windows []UpdateWindow `json:"windows,omitempty"`
+}
+
+// UpdateWindow is a time that comes again and again.
+type UpdateWindow struct {
+	// schedule is when the window opens, as in a CronJob: minute, hour, day of the month, month and day of the week, such as "0 2 * * 6" for
+	// two o'clock on each Saturday.
+	// +required
+	// +kubebuilder:validation:MinLength=9
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[0-9A-Za-z*,/?-]+( +[0-9A-Za-z*,/?-]+){4}$`
+	Schedule string `json:"schedule,omitempty"`
+
+	// duration is how long the window stays open, from "5m" to "168h". A restart begins within it and may end behind it.
+	// +required
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('5m') && duration(self) <= duration('168h')",message="spec.updates.windows.duration must be from 5m to 168h"
+	Duration metav1.Duration `json:"duration,omitzero"`
+
+	// timeZone is the name of the time zone of the schedule in the IANA database, such as "Europe/Berlin". Defaults to "UTC".
+	// +optional
+	// +kubebuilder:default=UTC
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_+/-]+$`
+	TimeZone string `json:"timeZone,omitempty"`
 }
 
 // ManagementField is where Management stands in a FileSystem.

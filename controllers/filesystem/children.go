@@ -23,9 +23,15 @@ func (p *pass) makeChildren(ctx context.Context) error {
 		}
 		return err //nolint:wrapcheck // the phase has a name
 	}
+	kept, err := p.keepTemplates(ctx, objects)
+	if err != nil {
+		return err
+	}
 	mine := map[string]string{v1alpha1.LabelFileSystem: p.fs.Name}
 	children := p.Applier.CompareAll(ctx, p.fs, mine, objects)
-	changes, which := disruptive(children.Differences())
+	changes, which := disruptive(slices.DeleteFunc(children.Differences(), func(d apply.Difference) bool {
+		return d.Kind == kindDaemonSet && d.Change == apply.Changed && kept[d.Name]
+	}))
 	if may, err := p.hold.may(ctx, changes...); err != nil {
 		return err
 	} else if !may {

@@ -25,6 +25,7 @@ func (p *pass) describe(failed error) {
 		// What a person has to change comes first: it is often the cause of the rest.
 		seen.Problems = slices.Concat(p.problems, seen.Problems)
 		describe(p.fs, seen, p.stop, failed != nil || len(p.hold.waiting) > 0, p.Clock.Now())
+		describeNodeImage(p.fs, p.backend.Order(), p.in)
 		if failed == nil {
 			p.hold.describe(p.fs)
 		}

@@ -94,6 +94,10 @@ const DefaultTellTime = time.Minute
 // TemplateHashAnnotation on a pod template holds a hash of everything whose change needs a restart of the pod.
 const TemplateHashAnnotation = "parallelfs.dev/template-hash"
 
+// RenderedHashAnnotation on a DaemonSet holds the hash that its template would have, where the template has kept the one of an earlier
+// operator: they differ in what only that operator wrote otherwise.
+const RenderedHashAnnotation = "parallelfs.dev/rendered-hash"
+
 // MetadataMirroredAnnotation on a pod says that it was made after it was on record that the metadata is mirrored. It is no part of the
 // template's hash: it tells pods that were made before from those that were made since, without a clock.
 const MetadataMirroredAnnotation = "parallelfs.dev/metadata-mirrored"
@@ -161,8 +165,10 @@ type Pod struct {
 	Instance string
 	Node     string
 	Ready    bool
-	// Outdated is true when the pod was made from an older template than its DaemonSet has now.
+	// Outdated is true when the pod was made from an older template than its DaemonSet has now, in something that needs a restart.
 	Outdated bool
+	// NodeImage is the node image that the pod was made with, empty where it has none.
+	NodeImage string
 	// Terminating is true from the moment when the pod was deleted.
 	Terminating bool
 	// Started is when its containers were started last, by the clock of its node; zero while none runs. It is compared with other times of
@@ -175,6 +181,17 @@ type Pod struct {
 	MetadataMirrored bool
 	// Message says why the pod is not ready, in the daemon's own words where it has any.
 	Message string
+}
+
+// Server is the name of the pod's server among Observation.Instances, such as "chunkserver-ssd.n1".
+func (p *Pod) Server() string {
+	name := p.Component
+	for _, part := range []string{p.StoragePool, p.Instance} {
+		if part != "" {
+			name += "-" + part
+		}
+	}
+	return name + "." + p.Node
 }
 
 // Job is what a backend may know of a Job that it made.

@@ -25,6 +25,19 @@ const (
 	RunDirectory = "/run/parallelfs"
 )
 
+// installContainer is the init container that brings the node binary, from the node image.
+const installContainer = "install"
+
+// NodeImage is the node image that a pod was made with, empty for one that has none.
+func NodeImage(pod *corev1.PodSpec) string {
+	for i := range pod.InitContainers {
+		if c := &pod.InitContainers[i]; c.Name == installContainer {
+			return c.Image
+		}
+	}
+	return ""
+}
+
 // RoleClient is the role of what mounts the filesystem. No status lists it among the daemons.
 const RoleClient v1alpha1.InstanceRole = "Client"
 
@@ -76,7 +89,7 @@ func (p Pods) selector(w Workload) map[string]string {
 // what to do.
 func (p Pods) Template(w Workload, told ...corev1.Volume) *corev1.PodTemplateSpec {
 	install := corev1.Container{
-		Name: "install", Image: p.Images.Node, ImagePullPolicy: corev1.PullPolicy(p.Images.PullPolicy),
+		Name: installContainer, Image: p.Images.Node, ImagePullPolicy: corev1.PullPolicy(p.Images.PullPolicy),
 		Command:         []string{"/node", "install", binaryDirectory},
 		VolumeMounts:    []corev1.VolumeMount{{Name: "binary", MountPath: binaryDirectory}},
 		SecurityContext: p.Unprivileged(),
@@ -146,6 +159,11 @@ func (p Pods) DaemonSet(suffix string, w Workload, pod *corev1.PodTemplateSpec, 
 	daemon := pod.DeepCopy()
 	daemon.Spec.Affinity, daemon.Spec.Tolerations, daemon.Spec.ImagePullSecrets, daemon.Spec.PriorityClassName = nil, nil, nil, ""
 	daemon.Labels, daemon.Annotations = nil, nil
+	// Nor is a release of the operator: the node binary, and what runs beside the daemon, come with the next restart (ADR 0062).
+	daemon.Spec.InitContainers, daemon.Spec.Containers = nil, daemon.Spec.Containers[:min(1, len(daemon.Spec.Containers))]
+	for i := range daemon.Spec.Containers {
+		daemon.Spec.Containers[i].ImagePullPolicy = ""
+	}
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, TemplateHashAnnotation, Hash(append(told, daemon)...))
 	return &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{

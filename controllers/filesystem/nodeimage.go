@@ -1,0 +1,85 @@
+package filesystem
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/conditions"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// tooSilent is how long a server with the node image of an earlier operator may be away until its pod is made anew. The older binary starts a
+// container again with what the present operator tells it, and refuses what it does not know. A master with much metadata starts for minutes.
+const tooSilent = 10 * time.Minute
+
+// lags is true for a pod that was made with another node image than the operator has now.
+func lags(p *backend.Pod, in backend.Input) bool {
+	return p.NodeImage != "" && p.NodeImage != in.Images.Node
+}
+
+// silent are the pods with an older node image whose server was away for too long, as far as this manager has seen. Of one that is Ready,
+// the filesystem has to say so itself.
+func (p *pass) silent() map[types.NamespacedName]bool {
+	online := map[string]bool{}
+	for i := range p.seen.Instances {
+		online[p.seen.Instances[i].Name] = p.seen.Instances[i].Online
+	}
+	as, key := map[types.UID]string{}, func(pod *backend.Pod) types.UID { return types.UID(pod.Name.String()) }
+	for i := range p.in.Pods {
+		pod := &p.in.Pods[i]
+		said := p.in.State != nil && p.in.AskedSince(*pod) && !online[pod.Server()]
+		if lags(pod, p.in) && (!pod.Ready || said) {
+			as[key(pod)] = pod.NodeImage
+		}
+	}
+	now := p.Order.Now()
+	since, out := p.Reconciler.seen.see(sight{client.ObjectKeyFromObject(p.fs), "silent"}, as, now), map[types.NamespacedName]bool{}
+	for i := range p.in.Pods {
+		if first, away := since[key(&p.in.Pods[i])]; away && now.Sub(first) >= tooSilent {
+			out[p.in.Pods[i].Name] = true
+		}
+	}
+	return out
+}
+
+// maxImage bounds the name of an image in a sentence, in bytes.
+const maxImage = 256
+
+// describeNodeImage writes the condition NodeImageWaits: how many servers run with another node image than the operator has now. Clients are
+// not among them: the operator restarts none.
+func describeNodeImage(fs *v1alpha1.FileSystem, order []string, in backend.Input) {
+	servers, older, image := 0, 0, ""
+	for i := range in.Pods {
+		p := &in.Pods[i]
+		if !slices.Contains(order, p.Component) {
+			continue
+		}
+		servers++
+		if lags(p, in) {
+			older++
+			image = cmp.Or(image, p.NodeImage)
+		}
+	}
+	if older == 0 {
+		meta.RemoveStatusCondition(&fs.Status.Conditions, v1alpha1.ConditionNodeImageWaits)
+		return
+	}
+	now := v1alpha1.Cut(in.Images.Node, maxImage)
+	message := fmt.Sprintf("%d of %d servers run with the node image of an earlier operator, such as %s; each takes up %s when it is restarted for another reason. "+
+		"To restart them for this, as spec.updates says: kubectl annotate filesystem %s -n %s --overwrite %s=%s",
+		older, servers, v1alpha1.Cut(image, maxImage), now, fs.Name, fs.Namespace, v1alpha1.AnnotationTakeUpNodeImage, now)
+	if fs.Annotations[v1alpha1.AnnotationTakeUpNodeImage] == in.Images.Node {
+		message = fmt.Sprintf("%d of %d servers run with the node image of an earlier operator, such as %s; they are restarted to take up %s, as the annotation %s asks",
+			older, servers, v1alpha1.Cut(image, maxImage), now, v1alpha1.AnnotationTakeUpNodeImage)
+	}
+	conditions.Add(&fs.Status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionNodeImageWaits, metav1.ConditionTrue,
+		v1alpha1.ReasonOperatorUpdated, message)
+}

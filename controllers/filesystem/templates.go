@@ -1,0 +1,66 @@
+package filesystem
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// keepTemplates lets a release of the operator restart no daemon: where a DaemonSet differs from the one that is there only because another
+// operator wrote that, its template keeps the hash by which pods are outdated. It returns the names of those DaemonSets: their change
+// disturbs nobody.
+func (p *pass) keepTemplates(ctx context.Context, objects []client.Object) (kept map[string]bool, err error) {
+	kept = map[string]bool{}
+	for _, o := range objects {
+		wanted, isSet := o.(*appsv1.DaemonSet)
+		if !isSet {
+			continue
+		}
+		live := &appsv1.DaemonSet{}
+		err := p.Client.Get(ctx, client.ObjectKeyFromObject(wanted), live)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("read DaemonSet %s: %w", wanted.Name, err)
+		}
+		if err == nil && keepTemplate(live, wanted, carriedOut(p.read)) {
+			kept[wanted.Name] = true
+		}
+	}
+	return kept, nil
+}
+
+// keepTemplate gives the template the hash of the one that is there, when what it says is the same, or is different only because another
+// operator renders it: the node image is another one, all that the spec asks for was carried out, and the daemon's own image stays. It
+// returns whether it is another operator.
+func keepTemplate(live, wanted *appsv1.DaemonSet, carriedOut bool) (released bool) {
+	const hash = backend.TemplateHashAnnotation
+	was, now := live.Spec.Template.Annotations[hash], wanted.Spec.Template.Annotations[hash]
+	rendered, kept := live.Annotations[backend.RenderedHashAnnotation]
+	if !kept {
+		rendered = was
+	}
+	before, after := &live.Spec.Template.Spec, &wanted.Spec.Template.Spec
+	image := backend.NodeImage(before)
+	released = carriedOut && image != "" && image != backend.NodeImage(after) &&
+		len(before.Containers) > 0 && len(after.Containers) > 0 && before.Containers[0].Image == after.Containers[0].Image
+	if was == "" || was == now || rendered != now && !released {
+		return released
+	}
+	metav1.SetMetaDataAnnotation(&wanted.Spec.Template.ObjectMeta, hash, was)
+	metav1.SetMetaDataAnnotation(&wanted.ObjectMeta, backend.RenderedHashAnnotation, now)
+	return released
+}
+
+// carriedOut is true when the last pass has made all that the spec asks for now, whichever operator that was.
+func carriedOut(fs *v1alpha1.FileSystem) bool {
+	return fs.Status.ObservedGeneration == fs.Generation &&
+		!meta.IsStatusConditionFalse(fs.Status.Conditions, v1alpha1.ConditionReconciled) &&
+		!meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionStalled) &&
+		!meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionChangesHeld)
+}
