@@ -44,6 +44,22 @@ func stopping(p backend.Pod) backend.Pod {
 	return p
 }
 
+// instances are the servers of these pods.
+func instances(pods []backend.Pod) (out []v1alpha1.InstanceStatus) {
+	for _, p := range pods {
+		if p.Component != "client" {
+			out = append(out, v1alpha1.InstanceStatus{Name: p.Server()})
+		}
+	}
+	return out
+}
+
+// made is a pod that was made with a node image.
+func made(p backend.Pod, image string) backend.Pod {
+	p.NodeImage = image
+	return p
+}
+
 func TestTheNextRestart(t *testing.T) {
 	const ready, down, old, current = true, false, true, false
 	unused := []backend.Problem{{Reason: "TargetsMissing"}}
@@ -60,6 +76,8 @@ func TestTheNextRestart(t *testing.T) {
 		seen func(o *backend.Observation)
 		// paused is spec.updates.paused.
 		paused bool
+		// closed says when the next window opens, silent is the pod whose server was away for a while, image is what the annotation asks for.
+		closed, silent, image string
 		// untold are the nodes whose agents have not written yet what servers are told.
 		untold []string
 		picks  string
@@ -201,6 +219,45 @@ func TestTheNextRestart(t *testing.T) {
 			pods:     []backend.Pod{pod("master", "n1", ready, old), pod("chunkserver", "n2", ready, current)},
 			problems: unused, disks: []backend.Restart{disk("chunkserver", "n2", true)}, untold: []string{"n1"}, picks: "chunkserver-n2",
 		},
+		"a newer node image restarts nothing": {
+			pods: []backend.Pod{made(pod("master", "n1", ready, current), "node:1"), made(pod("chunkserver", "n2", ready, current), "node:1")},
+		},
+		"nor what is down, because the filesystem may know better": {
+			pods: []backend.Pod{made(pod("master", "n1", down, current), "node:1")},
+		},
+		"a newer node image is taken up when a person asks for it": {
+			pods:  []backend.Pod{made(pod("master", "n1", ready, current), "node:2"), made(pod("chunkserver", "n2", ready, current), "node:1")},
+			image: "node:2", picks: "chunkserver-n2", says: "asks for the operator's node image",
+		},
+		"asking for another node image than the operator has asks for nothing": {
+			pods: []backend.Pod{made(pod("chunkserver", "n2", ready, current), "node:1")}, image: "node:1",
+		},
+		"a server with an older node image that was away for a while gets a new pod": {
+			pods:     []backend.Pod{made(pod("chunkserver", "n1", ready, current), "node:1"), pod("chunkserver", "n2", down, current)},
+			problems: unused, silent: "chunkserver-n1", picks: "chunkserver-n1", says: "its node image is that of an earlier operator",
+		},
+		"a pod that programs wait for waits for its window": {
+			pods: []backend.Pod{pod("master", "n1", ready, old), pod("chunkserver", "n1", ready, old)}, closed: "it opens at two",
+			seen: func(o *backend.Observation) {
+				o.Sole = map[string]string{pod("master", "n1", ready, old).Name.Name: "there is one master"}
+			},
+			says: "2 pods are to be restarted when it opens at two; first master on node n1",
+		},
+		"a pod that programs wait for already does not wait for its window": {
+			pods: []backend.Pod{pod("chunkserver", "n1", ready, current)}, closed: "it opens at two",
+			problems: unused, disks: []backend.Restart{disk("chunkserver", "n1", true)},
+			seen: func(o *backend.Observation) {
+				o.Serves, o.Sole = false, map[string]string{pod("chunkserver", "n1", ready, old).Name.Name: "pool bulk keeps one copy"}
+			},
+			picks: "chunkserver-n1",
+		},
+		"a server that is away is not made up for by a pod that belongs to none": {
+			pods: []backend.Pod{pod("chunkserver", "n1", ready, old), pod("metalogger", "n2", ready, current)},
+			seen: func(o *backend.Observation) {
+				o.Instances = []v1alpha1.InstanceStatus{{Name: "chunkserver.n1"}, {Name: "chunkserver.n2"}}
+			},
+			says: "when the filesystem is healthy, and these have a pod: chunkserver.n2",
+		},
 		"what is safe is done before what has to wait": {
 			pods:     []backend.Pod{pod("chunkserver", "n1", ready, old), pod("chunkserver", "n2", ready, current)},
 			problems: unused, disks: []backend.Restart{disk("chunkserver", "n2", true)}, picks: "chunkserver-n2",
@@ -213,24 +270,25 @@ func TestTheNextRestart(t *testing.T) {
 			for _, node := range c.untold {
 				told[node] = false
 			}
-			servers := slices.DeleteFunc(slices.Clone(c.pods), func(p backend.Pod) bool { return p.Component == "client" })
 			seen := backend.Observation{
-				Problems: c.problems, Restarts: c.disks, Instances: make([]v1alpha1.InstanceStatus, len(servers)+c.missing),
+				Problems: c.problems, Restarts: c.disks, Instances: append(instances(c.pods), make([]v1alpha1.InstanceStatus, c.missing)...), Serves: true,
 			}
 			if c.seen != nil {
 				c.seen(&seen)
 			}
 			fs := &v1alpha1.FileSystem{}
 			fs.Spec.Updates.Paused = c.paused
+			fs.Annotations = map[string]string{v1alpha1.AnnotationTakeUpNodeImage: c.image}
 			picked, message := nextRestarts(order, backend.Input{
 				FileSystem: fs, Pods: c.pods, State: &backend.State{Asked: asked}, Told: told,
-				Nodes: []backend.Node{{Name: "n1", Ready: true}, {Name: "n2", Ready: true}, {Name: "dead"}},
-			}, seen)
+				Nodes:  []backend.Node{{Name: "n1", Ready: true}, {Name: "n2", Ready: true}, {Name: "dead"}},
+				Images: backend.Images{Node: "node:2"},
+			}, seen, circumstances{closed: c.closed, silent: map[types.NamespacedName]bool{{Namespace: "storage", Name: c.silent}: true}})
 			if c.picks == "" {
 				g.Expect(picked).To(BeEmpty())
 			} else {
 				g.Expect(picked).To(HaveLen(1))
-				g.Expect(picked[0].Name.Name).To(Equal(c.picks))
+				g.Expect(picked[0].pod.Name).To(Equal(c.picks))
 			}
 			g.Expect(message).To(ContainSubstring(c.says))
 		})
@@ -320,7 +378,7 @@ func TestServersOfOneFailureDomainAreRestartedTogether(t *testing.T) {
 				}
 				in.Nodes, in.Told[n] = append(in.Nodes, backend.Node{Name: n, Ready: true, Labels: labels}), true
 			}
-			observed := backend.Observation{Instances: make([]v1alpha1.InstanceStatus, len(c.pods)), Together: map[string]int{}}
+			observed := backend.Observation{Instances: instances(c.pods), Together: map[string]int{}}
 			for _, p := range c.pods {
 				if !slices.Contains(c.alone, p.Node) && c.apart > 0 {
 					observed.Together[p.Name.Name] = c.apart
@@ -329,7 +387,7 @@ func TestServersOfOneFailureDomainAreRestartedTogether(t *testing.T) {
 			if c.change != nil {
 				c.change(&in, &observed)
 			}
-			picked, message := nextRestarts(order, in, observed)
+			picked, message := nextRestarts(order, in, observed, circumstances{})
 			var nodes []string
 			for _, p := range picked {
 				nodes = append(nodes, p.Node)

@@ -25,21 +25,19 @@ func Closed(windows []v1alpha1.UpdateWindow, now time.Time) (string, error) {
 		}
 		schedule, err := minutes.Parse(w.Schedule)
 		if err != nil {
-			return unreadable, fmt.Errorf("spec.updates.windows[%d].schedule %q can't be read (%w); write minute, hour, day, month and day of the week, such as \"0 2 * * 6\"",
+			return unreadable, fmt.Errorf("spec.updates.windows[%d].schedule %q can't be read: %w; write minute, hour, day, month and day of the week, such as \"0 2 * * 6\"",
 				i, w.Schedule, err)
 		}
 		// The first start behind the one that would have just ended: the window is open when that has come already.
 		start := schedule.Next(now.In(zone).Add(-w.Duration.Duration))
-		switch {
-		case start.IsZero():
+		if start.IsZero() {
 			return unreadable, fmt.Errorf("spec.updates.windows[%d].schedule %q names a day that never comes", i, w.Schedule)
-		case !start.After(now):
-			return "", nil
-		case opens.IsZero() || start.Before(opens):
+		}
+		if opens.IsZero() || start.Before(opens) {
 			opens = start
 		}
 	}
-	if opens.IsZero() {
+	if !opens.After(now) {
 		return "", nil
 	}
 	return "the next window of spec.updates.windows opens at " + opens.Format("2006-01-02 15:04 MST"), nil
