@@ -54,6 +54,8 @@ func TestWhatMayBeAwayNowAndWhyTheOthersWait(t *testing.T) {
 		// waits says for each of the queue what it waits for; nil leaves that open.
 		waits []string
 		says  string
+		// never is what the sentence does not say.
+		never string
 	}{
 		"nothing is asked": {world: well},
 		"one begins, and the next waits for it": {
@@ -139,13 +141,17 @@ func TestWhatMayBeAwayNowAndWhyTheOthersWait(t *testing.T) {
 			says: "2 pods are to be restarted when the window opens at 2; first master on node m1: its configuration has changed" +
 				"; programs will wait while each of these restarts: master on node m1 (there is one master)",
 		},
+		"what is down makes nobody wait who does not already": {
+			queue: queue{asked("a1"), with(master(), func(d *disruption.Disruption) { d.Down, d.Waits = true, "its agent has written" })},
+			world: well, never: "programs",
+		},
 		"others of the same priority do not wait for its window": {
 			queue: queue{with(asked("a1"), costs), asked("a2")}, world: in(func(w *disruption.World) { w.Closed = "the window opens at 2" }),
 			now: []string{"a2"}, waits: []string{"the window opens at 2", ""},
 		},
 		"what is down does not wait for a window": {
 			queue: queue{with(master(), down)}, world: disruption.World{Closed: "the window opens at 2"}, now: []string{"m1"},
-			says: "1 pods are to be restarted, one at a time; now master on node m1: its configuration has changed",
+			says: "1 pods are to be restarted, one at a time; now master on node m1: its configuration has changed", never: "programs",
 		},
 		"what waits for its agent keeps its turn before those behind it": {
 			queue: queue{with(master(), untold), asked("a1")}, world: well, waits: []string{"its agent has written", "its agent has written"},
@@ -156,6 +162,7 @@ func TestWhatMayBeAwayNowAndWhyTheOthersWait(t *testing.T) {
 		"what mends and what is down wait for no turn": {
 			queue: queue{with(master(), untold), with(asked("a1"), mends), with(asked("a2"), down)}, world: well, now: []string{"a2"},
 		},
+		"what mends waits for no turn": {queue: queue{with(master(), untold), with(asked("a1"), mends)}, world: well, now: []string{"a1"}},
 		"what is down waits for its agent as well": {
 			queue: queue{with(with(asked("a1"), down), untold)}, world: well, waits: []string{"its agent has written"},
 		},
@@ -172,6 +179,9 @@ func TestWhatMayBeAwayNowAndWhyTheOthersWait(t *testing.T) {
 				g.Expect(decision.Waits).To(Equal(c.waits))
 			}
 			g.Expect(decision.Sentence(c.queue, c.world)).To(ContainSubstring(c.says))
+			if c.never != "" {
+				g.Expect(decision.Sentence(c.queue, c.world)).NotTo(ContainSubstring(c.never))
+			}
 		})
 	}
 }
