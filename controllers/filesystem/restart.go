@@ -27,9 +27,6 @@ func (p *pass) chooseRestarts(ctx context.Context) error {
 	if err != nil {
 		p.problems = append(p.problems, backend.Problem{Reason: v1alpha1.ReasonInvalidSpec, Message: err.Error()})
 	}
-	if isNew(p.fs) {
-		closed = "" // nobody uses it yet
-	}
 	look := circumstances{closed: closed, silent: p.silent()}
 	pods, message := nextRestarts(p.backend.Order(), p.in, p.seen, look)
 	if runs(pods) {
@@ -153,8 +150,8 @@ func worldOf(order []string, in backend.Input, seen backend.Observation, closed 
 		Answered: in.State != nil, Problems: len(seen.Problems) > 0, Unconfirmed: seen.Unconfirmed, Closed: closed,
 		Paused: in.FileSystem.Spec.Updates.Paused, Most: int(in.FileSystem.Spec.Updates.MaxUnavailable),
 	}
-	if !seen.Serves {
-		w.Closed = "" // programs wait already
+	if !seen.Serves || among(seen.Problems, v1alpha1.ReasonChunksEndangered) || among(seen.Problems, v1alpha1.ReasonDataInconsistent) {
+		w.Closed = "" // programs wait already, or their data has a copy less
 	}
 	domains, there := backend.NewDomains(in), map[string]bool{}
 	for _, component := range order {

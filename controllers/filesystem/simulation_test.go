@@ -36,7 +36,7 @@ type simulated struct {
 	daemons []*daemon
 	// seen is when the manager saw each start of a pod.
 	seen map[string]int
-	// forgets is how long the filesystem lists a daemon that has left as online: 0 as MooseFS, more as BeeGFS.
+	// forgets is how long the filesystem lists a daemon that has left as online: 0 where connections end at once, more where it waits before it misses one.
 	forgets int
 	// together is how many each daemon may be away with, itself included.
 	together, most int

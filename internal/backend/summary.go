@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"fmt"
 	"slices"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -32,6 +33,23 @@ func (o *Observation) Count() {
 	o.Summary = v1alpha1.FileSystemSummary{
 		Servers: Ratio(servers, len(o.Instances)), Targets: Ratio(targets, len(o.Targets)), Clients: Ratio(clients, len(o.Clients)),
 		Capacity: v1alpha1.Bytes(capacity), Used: v1alpha1.Bytes(used),
+	}
+}
+
+// NameAway names the servers that are away where nothing else is wrong, such as one whose targets nobody misses: without a problem, everything
+// takes part. Those that leave the filesystem are missed by nobody.
+func (o *Observation) NameAway(leaves func(v1alpha1.InstanceStatus) bool) {
+	if len(o.Problems) > 0 {
+		return
+	}
+	var away []string
+	for _, i := range o.Instances {
+		if !i.Online && !leaves(i) {
+			away = append(away, fmt.Sprintf("%s (%s)", i.Name, i.Message))
+		}
+	}
+	if len(away) > 0 {
+		o.Problems = []Problem{{Reason: v1alpha1.ReasonServersMissing, Message: "servers are not online: " + List(away)}}
 	}
 }
 

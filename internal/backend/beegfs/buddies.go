@@ -181,43 +181,43 @@ func (o *observer) spread() *backend.Problem {
 	}
 }
 
-// together names the pods that may be restarted with others of their failure domain: those of servers all of whose data has a buddy in
-// another one, which is online and has all of it.
-func (o *observer) together() {
-	o.seen.Together = map[string]int{}
+// eachHeld visits what servers hold data in: the storage targets, and the metadata of a metadata server. None while BeeGFS does not answer.
+func (o *observer) eachHeld(visit func(server, what string, role v1alpha1.InstanceRole, id int32, node string)) {
 	if o.in.State == nil {
 		return
-	}
-	targets, servers := nodesByID(o.in, v1alpha1.RoleStorage), nodesByID(o.in, v1alpha1.RoleMetadata)
-	// mirrored are the servers that hold something, unsafe those of them that hold something that is nowhere else.
-	mirrored, unsafe := map[string]bool{}, map[string]bool{}
-	note := func(server string, elsewhere bool) {
-		mirrored[server] = true
-		unsafe[server] = unsafe[server] || !elsewhere
 	}
 	for _, t := range o.targets {
 		// What was never in the filesystem holds nothing, and neither does what was emptied.
 		if t.said != nil && t.drained == nil || t.said == nil && t.initialized != nil {
-			note(storageName(t.pool.Name, t.node), o.buddyApart(v1alpha1.RoleStorage, t.id, t.node, targets))
+			visit(storageName(t.pool.Name, t.node), fmt.Sprintf("target %d", t.id), v1alpha1.RoleStorage, t.id, t.node)
 		}
 	}
 	for _, l := range o.leftovers {
-		if l.Drained == nil {
-			note(l.server.Instance(), false)
+		if l.Initialized != nil && l.Drained == nil && l.said != nil {
+			// Its buddy may have all of its data, and is not asked to: a person has to see that a target was taken out before it was empty.
+			visit(l.server.Instance(), fmt.Sprintf("target %d, which was taken out and never emptied,", l.ID), v1alpha1.RoleStorage, 0, l.server.Node)
 		}
 	}
 	for _, a := range metadataServers(o.in) {
-		note(a.Instance(), o.buddyApart(v1alpha1.RoleMetadata, a.ID, a.Node, servers))
+		visit(a.Instance(), "it", v1alpha1.RoleMetadata, a.ID, a.Node)
 	}
-	for _, p := range o.in.Pods {
-		server := ""
-		switch p.Component {
-		case componentStorage:
-			server = storageName(p.StoragePool, p.Node)
-		case componentMeta:
-			server = componentMeta + "-" + p.Instance + "." + p.Node
-		}
-		if mirrored[server] && !unsafe[server] {
+}
+
+// together names the pods that may be restarted with others of their failure domain: those of servers all of whose data has a buddy in
+// another one, which is online and has all of it.
+func (o *observer) together() {
+	o.seen.Together = map[string]int{}
+	nodes := map[v1alpha1.InstanceRole]map[int32]string{
+		v1alpha1.RoleStorage: nodesByID(o.in, v1alpha1.RoleStorage), v1alpha1.RoleMetadata: nodesByID(o.in, v1alpha1.RoleMetadata),
+	}
+	// holds are the servers that hold something, unsafe those of them that hold something that is nowhere else.
+	holds, unsafe := map[string]bool{}, map[string]bool{}
+	o.eachHeld(func(server, _ string, role v1alpha1.InstanceRole, id int32, node string) {
+		holds[server] = true
+		unsafe[server] = unsafe[server] || !o.buddyApart(role, id, node, nodes[role])
+	})
+	for i := range o.in.Pods {
+		if p := &o.in.Pods[i]; holds[p.Server()] && !unsafe[p.Server()] {
 			o.seen.Together[p.Name.Name] = math.MaxInt
 		}
 	}

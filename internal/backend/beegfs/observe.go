@@ -27,6 +27,7 @@ func (b Backend) Observe(in backend.Input) backend.Observation {
 	o.buddies = o.buddiesNow()
 	o.seen.Licensed = licensed(in)
 	o.diagnose()
+	o.seen.NameAway(o.leaving)
 	o.seen.Serves = o.serves()
 	o.seen.Pinned = o.placements.Pinned()
 	o.seen.Spread = o.spread()

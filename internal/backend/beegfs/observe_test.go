@@ -2,6 +2,7 @@ package beegfs
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -153,18 +154,39 @@ func TestAServerIsConfirmedByItsAnswerOrByTheTimeAfterWhichBeeGFSMissesIt(t *tes
 	}
 }
 
-func TestProgramsWaitForWhatIsNotMirrored(t *testing.T) {
-	g := NewWithT(t)
-	in := healthy(t, "7.4.6")
-	in.State.MetadataMirrored = true
-	in.FileSystem.Spec.StoragePools[0].Copies, in.FileSystem.Spec.StoragePools[1].Copies = 2, 1
-	one := in.FileSystem.Spec.StoragePools[1].Name
-	seen := New().Observe(in)
-	g.Expect(seen.Sole).To(HaveKeyWithValue(podOf(&in, componentManagement, "oss1").Name.Name, "there is one management service"))
-	g.Expect(seen.Sole).To(ContainElement("pool " + one + " keeps one copy"))
-	g.Expect(seen.Sole).NotTo(HaveKey(podOf(&in, componentMeta, "oss1").Name.Name))
+func TestProgramsWaitForWhatHasNoBuddyInStep(t *testing.T) {
+	management := "management---oss1"
+	one := map[string]string{management: "there is one management service", "storage-bulk--oss1": "pool bulk keeps one copy", "storage-bulk--oss2": "pool bulk keeps one copy"}
+	first := func(in *backend.Input) backend.Mirror {
+		return in.State.Mirrors[slices.IndexFunc(in.State.Mirrors, func(m backend.Mirror) bool { return m.Role == v1alpha1.RoleStorage })]
+	}
+	without := func(server, what string) map[string]string {
+		out := maps.Clone(one)
+		out[server] = what + " has no buddy that is online and has all of its data"
+		return out
+	}
+	for name, c := range map[string]struct {
+		change func(in *backend.Input)
+		sole   map[string]string
+	}{
+		"not for what is mirrored": {func(*backend.Input) {}, one},
+		"for the one whose buddy is behind": {func(in *backend.Input) {
+			listed(*in, v1alpha1.RoleStorage, first(in).Secondary).Consistency = cli.Behind
+		}, without("storage-ssd--oss1", "target 1")},
+		"for the one whose buddy is offline": {func(in *backend.Input) {
+			listed(*in, v1alpha1.RoleStorage, first(in).Secondary).Online = false
+		}, without("storage-ssd--oss1", "target 1")},
+		"for the metadata server whose buddy is offline": {func(in *backend.Input) { silent(in, "meta-0.oss2") }, without("meta--0-oss1", "it")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := mirrored(t, nil)
+			c.change(&in)
+			NewWithT(t).Expect(New().Observe(in).Sole).To(Equal(c.sole))
+		})
+	}
+	g, in := NewWithT(t), mirrored(t, nil)
 	in.State.MetadataMirrored = false
-	g.Expect(New().Observe(in).Sole).To(HaveKeyWithValue(podOf(&in, componentMeta, "oss1").Name.Name, "the metadata is not mirrored"))
+	g.Expect(New().Observe(in).Sole).To(HaveKeyWithValue("meta--0-oss1", "the metadata is not mirrored"))
 }
 
 func podOf(in *backend.Input, component, node string) *backend.Pod {

@@ -57,25 +57,44 @@ func (o *observer) restarts() {
 	}
 }
 
-// sole names the pods whose restart makes programs wait. The buddy of a target or metadata server that is mirrored has the same.
+// sole names the pods whose restart makes programs wait: those of servers not all of whose data is proven to be on a buddy as well.
 func (o *observer) sole() {
 	o.seen.Sole = map[string]string{}
-	for _, p := range o.in.Pods {
-		switch p.Component {
-		case componentManagement:
-			o.seen.Sole[p.Name.Name] = "there is one management service"
-		case componentMeta:
-			if o.in.State == nil || !o.in.State.MetadataMirrored {
-				o.seen.Sole[p.Name.Name] = "the metadata is not mirrored"
-			}
-		case componentStorage:
-			for _, pool := range o.fs.Spec.StoragePools {
-				if pool.Name == p.StoragePool && backend.Copies(pool) < 2 {
-					o.seen.Sole[p.Name.Name] = fmt.Sprintf("pool %s keeps one copy", pool.Name)
-				}
-			}
+	alone := o.alone()
+	pools := map[string]string{}
+	for _, pool := range o.fs.Spec.StoragePools {
+		if backend.Copies(pool) < 2 {
+			pools[pool.Name] = fmt.Sprintf("pool %s keeps one copy", pool.Name)
 		}
 	}
+	for i := range o.in.Pods {
+		p, why := &o.in.Pods[i], ""
+		switch p.Component {
+		case componentManagement:
+			why = "there is one management service"
+		case componentMeta:
+			if why = alone[p.Server()]; o.in.State == nil || !o.in.State.MetadataMirrored {
+				why = "the metadata is not mirrored"
+			}
+		case componentStorage:
+			why = cmp.Or(pools[p.StoragePool], alone[p.Server()])
+		}
+		if why != "" {
+			o.seen.Sole[p.Name.Name] = why
+		}
+	}
+}
+
+// alone says why servers hold what no buddy has, by their names; those all of whose data is proven to be on buddies are not among them.
+// While BeeGFS does not answer, nothing that runs is restarted, and there are none.
+func (o *observer) alone() map[string]string {
+	out := map[string]string{}
+	o.eachHeld(func(server, what string, role v1alpha1.InstanceRole, id int32, _ string) {
+		if out[server] == "" && !o.buddies.serves(role, id) {
+			out[server] = what + " has no buddy that is online and has all of its data"
+		}
+	})
+	return out
 }
 
 // inUse is true when somebody has mounted the filesystem, or is about to: while nobody has, a restart stops no program, such as those that

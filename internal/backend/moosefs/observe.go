@@ -21,6 +21,7 @@ func (b Backend) Observe(in backend.Input) backend.Observation {
 	o.clients()
 	o.seen.Count()
 	o.diagnose()
+	o.seen.NameAway(func(v1alpha1.InstanceStatus) bool { return false })
 	o.seen.Serves = o.serves()
 	o.seen.Pinned = o.placements.Pinned()
 	o.seen.Spread = o.spread()

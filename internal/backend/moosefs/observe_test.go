@@ -21,7 +21,7 @@ func healthy(t *testing.T) backend.Input {
 		Asked:          noon,
 		Version:        "4.57.5",
 		StorageClasses: map[string]string{"ssd": "2A", "bulk": "1B"},
-		Data:           backend.DataHealth{Known: true, Stable: 7},
+		Data:           backend.DataHealth{Known: true, Stable: 7, Fewest: 1},
 	}
 	for _, ip := range []string{"10.0.0.1", "10.0.0.2"} {
 		state.Servers = append(state.Servers,
@@ -110,7 +110,31 @@ func TestProgramsWaitForTheMasterAndForPoolsWithOneCopy(t *testing.T) {
 	seen := New().Observe(in)
 	g.Expect(seen.Sole).To(HaveKeyWithValue("mastern1", "there is one master"))
 	g.Expect(seen.Sole).To(HaveKeyWithValue("chunkserverbulkn2", "pool bulk keeps one copy"))
-	g.Expect(seen.Sole).NotTo(HaveKey("chunkserverssdn2"))
+	g.Expect(seen.Sole).NotTo(HaveKey("chunkserverssdn2"), "a pool with one copy explains chunks with one copy")
+	in.FileSystem.Spec.StoragePools[1].Copies = 2
+	g.Expect(New().Observe(in).Sole).To(HaveKeyWithValue("chunkserverssdn2", "there are chunks with one copy"), "a user may have a class of his own")
+	in.State.Data.Fewest = 0
+	g.Expect(New().Observe(in).Sole).To(HaveKeyWithValue("chunkserverssdn2", "MooseFS does not say how many copies each chunk has"))
+	in.State.Data.Fewest = 2
+	g.Expect(New().Observe(in).Sole).To(HaveLen(1), "each chunk has a copy elsewhere, and there is one master")
+}
+
+func TestAServerThatIsAwayIsAProblemAlsoWhenNothingOnItIsMissed(t *testing.T) {
+	g := NewWithT(t)
+	in := healthyOnDisks(t)
+	in.Since = map[string]time.Time{}
+	for i := range in.Targets {
+		if t := &in.Targets[i]; t.Spec.Node == "n2" && t.Spec.StoragePool == "ssd" {
+			askedToRemove(t, noon)
+			unmet(t, v1alpha1.ConditionReady, v1alpha1.ReasonTargetMissing, "gone", noon)
+			in.Since[t.Name] = noon
+			drop(&in, t.Name)
+		}
+	}
+	g.Expect(New().Observe(in).Problems).To(BeEmpty(), "what is not needed is not missed")
+	in.State.Servers = slices.DeleteFunc(in.State.Servers, func(s backend.Server) bool { return s.IP == "10.0.0.2" && s.Port == 9435 })
+	seen := New().Observe(in)
+	g.Expect(seen.Problems).To(ConsistOf(And(HaveField("Reason", v1alpha1.ReasonServersMissing), HaveField("Message", ContainSubstring("chunkserver-ssd.n2 (")))))
 }
 
 func TestAHealthyFileSystemHasNoProblems(t *testing.T) {

@@ -140,16 +140,36 @@ func (o *observer) safe(brings bool) bool {
 // sole names the pods whose restart makes programs wait.
 func (o *observer) sole() {
 	o.seen.Sole = map[string]string{}
+	alone, one := o.alone(), map[string]bool{}
+	for _, pool := range o.fs.Spec.StoragePools {
+		one[pool.Name] = backend.Copies(pool) < 2
+	}
 	for _, p := range o.in.Pods {
-		switch p.Component {
-		case componentMaster:
+		switch {
+		case p.Component == componentMaster:
 			o.seen.Sole[p.Name.Name] = "there is one master"
-		case componentChunkserver:
-			for _, pool := range o.fs.Spec.StoragePools {
-				if pool.Name == p.StoragePool && backend.Copies(pool) < 2 {
-					o.seen.Sole[p.Name.Name] = fmt.Sprintf("pool %s keeps one copy", pool.Name)
-				}
-			}
+		case p.Component == componentChunkserver && one[p.StoragePool]:
+			o.seen.Sole[p.Name.Name] = fmt.Sprintf("pool %s keeps one copy", p.StoragePool)
+		case p.Component == componentChunkserver && alone != "":
+			o.seen.Sole[p.Name.Name] = alone
 		}
+	}
+}
+
+// alone says why a chunkserver may hold what no other one has, though its pool keeps several copies; empty when there is no sign of that.
+// Users may have storage classes of their own, and the master's matrix of copies knows all chunks. A pool with one copy explains chunks that
+// have one.
+func (o *observer) alone() string {
+	if o.in.State == nil || !o.in.State.Data.Known {
+		return "" // nothing that runs is restarted then
+	}
+	explained := slices.ContainsFunc(o.fs.Spec.StoragePools, func(p v1alpha1.StoragePoolSpec) bool { return backend.Copies(p) < 2 })
+	switch data := o.in.State.Data; {
+	case data.Fewest == 1 && !explained:
+		return "there are chunks with one copy"
+	case data.Fewest == 0 && data.Stable > 0:
+		return "MooseFS does not say how many copies each chunk has"
+	default:
+		return ""
 	}
 }
