@@ -42,7 +42,9 @@ type simulated struct {
 	together, most int
 }
 
-func (s *simulated) name(d *daemon) string { return fmt.Sprintf("%s-%s-%d", d.component, d.node, d.run) }
+func (s *simulated) name(d *daemon) string {
+	return fmt.Sprintf("%s-%s-%d", d.component, d.node, d.run)
+}
 
 // goOn lets a moment go by, in which the kubelet and daemons do something.
 func (s *simulated) goOn() {
