@@ -11,6 +11,11 @@ const aLabelKey = `should match '^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?([.][a-z0-9
 
 const ofMooseFS = "MooseFS runs in version 3.0.117 to 3.0.x, or 4.57.x to 4.59.x; set spec.version to one such as 4.57.5"
 
+const windows = "spec.updates.windows[]"
+
+// window is a patch with one window.
+func window(fields string) string { return "spec: {updates: {windows: [{" + fields + "}]}}" }
+
 var fileSystemRefusals = refusals{
 	"there is no spec":                   {change: "spec: null", field: "spec", says: "Required value"},
 	"its name has 41 characters":         {change: "metadata: {name: " + strings.Repeat("n", 41) + "}", field: "<nil>", says: "metadata.name of a FileSystem has at most 40 characters, because the names of its daemons start with it"},
@@ -34,6 +39,22 @@ var fileSystemRefusals = refusals{
 	"the label of the failure domains has a prefix of 255": {change: "spec: {failureDomains: {label: " + strings.Repeat(strings.Repeat("r", 63)+".", 3) + strings.Repeat("r", 63) + "/rack}}", field: "spec.failureDomains.label", says: "the prefix of a label's key has at most 253 characters"},
 	"no server may be restarted":                           {change: "spec: {updates: {maxUnavailable: 0}}", field: "spec.updates.maxUnavailable", says: "should be greater than or equal to 1"},
 	"65 servers may be restarted together":                 {change: "spec: {updates: {maxUnavailable: 65}}", field: "spec.updates.maxUnavailable", says: "should be less than or equal to 64"},
+
+	"the list of windows is empty":             {change: "spec: {updates: {windows: []}}", field: "spec.updates.windows", says: "should have at least 1 items"},
+	"there are 17 windows":                     {change: "spec: {updates: {windows: " + listOf(17, `{schedule: "0 %d * * 6", duration: 4h}`) + "}}", field: "spec.updates.windows", says: "must have at most 16 items"},
+	"a window has no schedule":                 {change: window(`duration: 4h`), field: windows + ".schedule", says: "Required value"},
+	"the schedule of a window has four fields": {change: window(`schedule: "0 2 * *", duration: 4h`), field: windows + ".schedule", says: "should be at least 9 chars long"},
+	"the schedule of a window is 129 long":     {change: window(`schedule: "` + strings.Repeat("0", 121) + ` 2 * * 6", duration: 4h`), field: windows + ".schedule", says: "may not be more than 128 bytes"},
+	"the schedule of a window names a zone":    {change: window(`schedule: "TZ=UTC 0 2 * * 6", duration: 4h`), field: windows + ".schedule", says: "should match '^[0-9A-Za-z*,/?-]+( +[0-9A-Za-z*,/?-]+){4}$'"},
+	"a window has no duration":                 {change: window(`schedule: "0 2 * * 6"`), field: windows + ".duration", says: "Required value"},
+	"a window's duration is empty":             {change: window(`schedule: "0 2 * * 6", duration: ""`), field: windows + ".duration", says: "should be at least 2 chars long"},
+	"a window's duration is 33 long":           {change: window(`schedule: "0 2 * * 6", duration: ` + strings.Repeat("0", 31) + `4h`), field: windows + ".duration", says: "may not be more than 32 bytes"},
+	"a window's duration is in days":           {change: window(`schedule: "0 2 * * 6", duration: 1d`), field: windows + ".duration", says: `should match '^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$'`},
+	"a window is open for four minutes":        {change: window(`schedule: "0 2 * * 6", duration: 4m`), field: windows + ".duration", says: "spec.updates.windows.duration must be from 5m to 168h"},
+	"a window is open for more than a week":    {change: window(`schedule: "0 2 * * 6", duration: 169h`), field: windows + ".duration", says: "spec.updates.windows.duration must be from 5m to 168h"},
+	"a window's time zone is empty":            {change: window(`schedule: "0 2 * * 6", duration: 4h, timeZone: ""`), field: windows + ".timeZone", says: "should be at least 1 chars long"},
+	"a window's time zone is 65 long":          {change: window(`schedule: "0 2 * * 6", duration: 4h, timeZone: ` + strings.Repeat("z", 65)), field: windows + ".timeZone", says: "may not be more than 64 bytes"},
+	"a window's time zone is a path":           {change: window(`schedule: "0 2 * * 6", duration: 4h, timeZone: "../etc/localtime"`), field: windows + ".timeZone", says: "should match '^[A-Za-z0-9_+/-]+$'"},
 
 	"the metadata is left out":         {change: "spec: {metadata: null}", field: "spec.metadata", says: "Required value"},
 	"there is no metadata server":      {change: "spec: {metadata: {instancesPerNode: 0}}", field: "spec.metadata.instancesPerNode", says: "should be greater than or equal to 1"},
