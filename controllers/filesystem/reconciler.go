@@ -135,10 +135,12 @@ type pass struct {
 	sets  []appsv1.DaemonSet
 	nodes []corev1.Node
 
-	// seen is what the filesystem says of itself, once observed is true. restarts are the pods that are restarted after the status says so.
+	// seen is what the filesystem says of itself, once observed is true. restarts are the pods that are restarted after the status says so;
+	// rests is true when all of them wait for a person or a window.
 	seen     backend.Observation
 	observed bool
 	restarts []due
+	rests    bool
 
 	// after is when the next pass begins, if nothing wakes it before. over ends a pass over a deletion, which waits or is done, and gone is
 	// true when the finalizer was taken.

@@ -28,7 +28,7 @@ func (p *pass) chooseRestarts(ctx context.Context) error {
 		p.problems = append(p.problems, backend.Problem{Reason: v1alpha1.ReasonInvalidSpec, Message: err.Error()})
 	}
 	look := circumstances{closed: closed, silent: p.silent()}
-	pods, message := nextRestarts(p.backend.Order(), p.in, p.seen, look)
+	pods, message, rests := nextRestarts(p.backend.Order(), p.in, p.seen, look)
 	if runs(pods) {
 		// The cache may lag behind the restart of before, and show the pod that was deleted then. A pod that has started meanwhile is seen
 		// after the filesystem was asked.
@@ -36,7 +36,7 @@ func (p *pass) chooseRestarts(ctx context.Context) error {
 		if in.Pods, err = p.pods(ctx, p.Reader, p.fs); err != nil {
 			return err
 		}
-		pods, message = nextRestarts(p.backend.Order(), in.Indexed(), p.seen, look)
+		pods, message, rests = nextRestarts(p.backend.Order(), in.Indexed(), p.seen, look)
 	}
 	if runs(pods) {
 		changes := make([]string, len(pods))
@@ -47,7 +47,7 @@ func (p *pass) chooseRestarts(ctx context.Context) error {
 			return err
 		}
 	}
-	p.restarts = pods
+	p.restarts, p.rests = pods, rests
 	if slices.ContainsFunc(pods, func(d due) bool { return d.Cost() != "" }) {
 		p.seen.Serves = false // programs wait for one that is restarted
 	}
@@ -89,7 +89,8 @@ type circumstances struct {
 // nextRestarts picks the pods that may be restarted now, and says which are to be: see disruption.Decide. Where nothing would stop a pod, on
 // a node that is not Ready, it is left alone, and so is one that is being stopped. None is restarted before the agent of its node has
 // written what its server is told: it would start as it ran before, and nobody would know that it has to start once more.
-func nextRestarts(order []string, in backend.Input, seen backend.Observation, now circumstances) ([]due, string) {
+// What rests waits for a person or a window, and nothing else.
+func nextRestarts(order []string, in backend.Input, seen backend.Observation, now circumstances) (next []due, message string, rests bool) {
 	all := dueNow(order, in, seen, now.silent)
 	queue := make([]disruption.Disruption, len(all))
 	for i := range all {
@@ -97,11 +98,10 @@ func nextRestarts(order []string, in backend.Input, seen backend.Observation, no
 	}
 	world := worldOf(order, in, seen, now.closed)
 	decision := disruption.Decide(queue, world)
-	out := make([]due, len(decision.Now))
-	for i, at := range decision.Now {
-		out[i] = all[at]
+	for _, at := range decision.Now {
+		next = append(next, all[at])
 	}
-	return out, decision.Sentence(queue, world)
+	return next, decision.Sentence(queue, world), decision.Rests(world)
 }
 
 // dueNow are the pods that have to start anew, in the order of their components.

@@ -279,7 +279,7 @@ func TestTheNextRestart(t *testing.T) {
 			fs := &v1alpha1.FileSystem{}
 			fs.Spec.Updates.Paused = c.paused
 			fs.Annotations = map[string]string{v1alpha1.AnnotationTakeUpNodeImage: c.image}
-			picked, message := nextRestarts(order, backend.Input{
+			picked, message, _ := nextRestarts(order, backend.Input{
 				FileSystem: fs, Pods: c.pods, State: &backend.State{Asked: asked}, Told: told,
 				Nodes:  []backend.Node{{Name: "n1", Ready: true}, {Name: "n2", Ready: true}, {Name: "dead"}},
 				Images: backend.Images{Node: "node:2"},
@@ -387,7 +387,7 @@ func TestServersOfOneFailureDomainAreRestartedTogether(t *testing.T) {
 			if c.change != nil {
 				c.change(&in, &observed)
 			}
-			picked, message := nextRestarts(order, in, observed, circumstances{})
+			picked, message, _ := nextRestarts(order, in, observed, circumstances{})
 			var nodes []string
 			for _, p := range picked {
 				nodes = append(nodes, p.Node)

@@ -129,7 +129,7 @@ func (s *simulated) pass(g Gomega) (restarted int) {
 	}
 	s.wait()
 	in.Pods = s.pods() // from the API server
-	pods, _ := nextRestarts([]string{"master", "chunkserver"}, in, seen, circumstances{})
+	pods, _, _ := nextRestarts([]string{"master", "chunkserver"}, in, seen, circumstances{})
 	for _, p := range pods {
 		at := slices.IndexFunc(s.daemons, func(d *daemon) bool { return s.name(d) == p.pod.Name })
 		d := s.daemons[at]

@@ -24,7 +24,7 @@ func (p *pass) keepTemplates(ctx context.Context, objects []client.Object) (kept
 			continue
 		}
 		live := &appsv1.DaemonSet{}
-		err := p.Client.Get(ctx, client.ObjectKeyFromObject(wanted), live)
+		err := p.Client.Get(ctx, client.ObjectKeyFromObject(wanted), live, client.UnsafeDisableDeepCopy) // it is only read
 		if client.IgnoreNotFound(err) != nil {
 			return nil, fmt.Errorf("read DaemonSet %s: %w", wanted.Name, err)
 		}

@@ -111,13 +111,16 @@ func Decide(queue []Disruption, w World) Decision {
 	return d
 }
 
-const healthy = "the filesystem is healthy"
+const (
+	healthy = "the filesystem is healthy"
+	paused  = "spec.updates.paused is false again"
+)
 
 // hinders says what keeps every daemon that runs where it is, in words that follow "when "; empty when nothing does.
 func (w World) hinders() string {
 	switch {
 	case w.Paused:
-		return "spec.updates.paused is false again"
+		return paused
 	case len(w.Away) == 1:
 		return healthy + ", and " + names(w.Away) + " is back"
 	case len(w.Away) > 1:
@@ -131,6 +134,13 @@ func (w World) hinders() string {
 	default:
 		return ""
 	}
+}
+
+// Rests is true when nothing begins, and all that is asked for waits for a person or a window: that may take days, and the filesystem is
+// as it was before.
+func (d *Decision) Rests(w World) bool {
+	return len(d.Now) == 0 && len(d.Waits) > 0 && !w.Problems && len(w.Away)+len(w.Gone) == 0 &&
+		!slices.ContainsFunc(d.Waits, func(waits string) bool { return waits != paused && (waits != w.Closed || waits == "") })
 }
 
 // begin notes the first of those that wait for nothing, and those that may go with it; the others wait for these.

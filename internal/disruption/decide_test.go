@@ -186,6 +186,40 @@ func TestWhatMayBeAwayNowAndWhyTheOthersWait(t *testing.T) {
 	}
 }
 
+func TestWhatWaitsForAPersonOrAWindowRests(t *testing.T) {
+	closed := disruption.World{Answered: true, Closed: "the window opens at 2"}
+	untold := with(asked("a1"), func(d *disruption.Disruption) { d.Waits = "its agent has written" })
+	down := with(asked("a1"), func(d *disruption.Disruption) { d.Down = true })
+	in := func(change func(w *disruption.World)) disruption.World {
+		w := closed
+		change(&w)
+		return w
+	}
+	for name, c := range map[string]struct {
+		queue []disruption.Disruption
+		world disruption.World
+		rests bool
+	}{
+		"nothing is asked":                {world: closed},
+		"all waits for the window":        {queue: []disruption.Disruption{master(), asked("a1")}, world: closed, rests: true},
+		"all is paused":                   {queue: []disruption.Disruption{asked("a1")}, world: in(func(w *disruption.World) { w.Paused = true }), rests: true},
+		"one begins":                      {queue: []disruption.Disruption{asked("a1")}, world: closed},
+		"one waits for its agent":         {queue: []disruption.Disruption{untold, with(master(), func(d *disruption.Disruption) { d.Priority = 1 })}, world: closed},
+		"one is paused, and another down": {queue: []disruption.Disruption{down, asked("b1")}, world: in(func(w *disruption.World) { w.Paused = true })},
+		"it is paused, and one is away":   {queue: []disruption.Disruption{asked("a1")}, world: in(func(w *disruption.World) { w.Paused, w.Away = true, []disruption.Place{at("b1")} })},
+		"it is paused, and one has no pod": {
+			queue: []disruption.Disruption{asked("a1")}, world: in(func(w *disruption.World) { w.Paused, w.Gone = true, []string{"b1"} }),
+		},
+		"it is paused, and not well":      {queue: []disruption.Disruption{asked("a1")}, world: in(func(w *disruption.World) { w.Paused, w.Problems = true, true })},
+		"the filesystem is not asked yet": {queue: []disruption.Disruption{asked("a1")}, world: disruption.World{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			decision := disruption.Decide(c.queue, c.world)
+			NewWithT(t).Expect(decision.Rests(c.world)).To(Equal(c.rests))
+		})
+	}
+}
+
 func TestTheSentenceOfAThousandStaysShort(t *testing.T) {
 	g := NewWithT(t)
 	var queue []disruption.Disruption

@@ -148,6 +148,10 @@ spec:
       metadata: {ACCEPTABLE_PERCENTAGE_DIFFERENCE: "5.0"}
       storage: {HDD_LEAVE_SPACE_DEFAULT: 4GiB, NICE_LEVEL: "", a-name-with-dashes: "1"}
   metadata: {instancesPerNode: 1}
+  updates:
+    maxUnavailable: 64
+    paused: true
+    windows: ` + listOf(15, `{schedule: "0 %d 1,15 JAN-DEC MON-FRI", duration: 168h, timeZone: America/Argentina/Buenos_Aires}`) + `
   storagePools:
   - {name: ssd, copies: 1, nodeSelector: {storage: "", tier: fast}, targets: {directories: [/data/ssd1, /data/ssd2]}}
   - {name: hdd-archive-tier-no-1234, copies: 9, nodeSelector: {storage: ""}, targets: {directories: [/data/hdd]}}
