@@ -199,6 +199,8 @@ func TestWhatProgramsWaitForIsRestartedInAWindowAndSaidBefore(t *testing.T) {
 	})
 	w.alive = true
 	w.settle()
+	w.finishJobs()
+	w.settle()
 	w.Expect(w.ready().Reason).To(Equal(v1alpha1.ReasonHealthy), "making a filesystem waits for no window")
 	before := w.uids()
 	w.change(slower)

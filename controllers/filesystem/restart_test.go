@@ -251,6 +251,22 @@ func TestTheNextRestart(t *testing.T) {
 			},
 			picks: "chunkserver-n1",
 		},
+		"nor does one that brings back a copy that data lacks": {
+			pods: []backend.Pod{pod("chunkserver", "n1", ready, current)}, closed: "it opens at two",
+			problems: []backend.Problem{{Reason: v1alpha1.ReasonChunksEndangered}}, disks: []backend.Restart{disk("chunkserver", "n1", true)},
+			seen: func(o *backend.Observation) {
+				o.Sole = map[string]string{pod("chunkserver", "n1", ready, old).Name.Name: "there are chunks with one copy"}
+			},
+			picks: "chunkserver-n1",
+		},
+		"a disk that nothing is missing for waits for the window of a pod that programs wait for": {
+			pods: []backend.Pod{pod("chunkserver", "n1", ready, current)}, closed: "it opens at two",
+			problems: unused, disks: []backend.Restart{disk("chunkserver", "n1", true)},
+			seen: func(o *backend.Observation) {
+				o.Sole = map[string]string{pod("chunkserver", "n1", ready, old).Name.Name: "pool bulk keeps one copy"}
+			},
+			says: "when it opens at two",
+		},
 		"a server that is away is not made up for by a pod that belongs to none": {
 			pods: []backend.Pod{pod("chunkserver", "n1", ready, old), pod("metalogger", "n2", ready, current)},
 			seen: func(o *backend.Observation) {
