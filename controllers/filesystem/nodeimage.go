@@ -32,16 +32,18 @@ func (p *pass) silent() map[types.NamespacedName]bool {
 	for i := range p.seen.Instances {
 		online[p.seen.Instances[i].Name] = p.seen.Instances[i].Online
 	}
-	as, key := map[types.UID]string{}, func(pod *backend.Pod) types.UID { return types.UID(pod.Name.String()) }
-	for i := range p.in.Pods {
-		pod := &p.in.Pods[i]
-		said := p.in.State != nil && p.in.AskedSince(*pod) && !online[pod.Server()]
-		if lags(pod, p.in) && (!pod.Ready || said) {
-			as[key(pod)] = pod.NodeImage
-		}
-	}
 	now := p.Order.Now()
-	since, out := p.Reconciler.seen.see(sight{client.ObjectKeyFromObject(p.fs), "silent"}, as, now), map[types.NamespacedName]bool{}
+	key := func(pod *backend.Pod) types.UID { return types.UID(pod.Name.String()) }
+	since := p.Reconciler.seen.see(sight{client.ObjectKeyFromObject(p.fs), "silent"}, func(yield func(types.UID, how) bool) {
+		for i := range p.in.Pods {
+			pod := &p.in.Pods[i]
+			said := p.in.State != nil && p.in.AskedSince(*pod) && !online[pod.Server()]
+			if lags(pod, p.in) && (!pod.Ready || said) && !yield(key(pod), how{}) {
+				return
+			}
+		}
+	}, now)
+	out := map[types.NamespacedName]bool{}
 	for i := range p.in.Pods {
 		if first, away := since[key(&p.in.Pods[i])]; away && now.Sub(first) >= tooSilent {
 			out[p.in.Pods[i].Name] = true

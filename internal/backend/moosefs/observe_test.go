@@ -6,6 +6,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
@@ -122,12 +123,13 @@ func TestProgramsWaitForTheMasterAndForPoolsWithOneCopy(t *testing.T) {
 func TestAServerThatIsAwayIsAProblemAlsoWhenNothingOnItIsMissed(t *testing.T) {
 	g := NewWithT(t)
 	in := healthyOnDisks(t)
-	in.Since = map[string]time.Time{}
+	in.Since = map[types.UID]time.Time{}
 	for i := range in.Targets {
 		if t := &in.Targets[i]; t.Spec.Node == "n2" && t.Spec.StoragePool == "ssd" {
 			askedToRemove(t, noon)
 			unmet(t, v1alpha1.ConditionReady, v1alpha1.ReasonTargetMissing, "gone", noon)
-			in.Since[t.Name] = noon
+			t.UID = types.UID(t.Name)
+			in.Since[t.UID] = noon
 			drop(&in, t.Name)
 		}
 	}
