@@ -268,8 +268,8 @@ const (
 	// AnnotationGiveUp on a StorageTarget, with the name of its node as the value, lets a deleted target go although the node
 	// can't release it: what is on the disk stays there.
 	AnnotationGiveUp = "parallelfs.dev/give-up"
-	// AnnotationTakeUpNodeImage on a FileSystem, with the operator's node image as the value, restarts the servers that run with another one. It
-	// asks for this image only: of the next one it says nothing.
+	// AnnotationTakeUpNodeImage on a FileSystem, with the operator's node image as the value, restarts the servers that run with another
+	// one. It asks for this image only: of the next one it says nothing.
 	AnnotationTakeUpNodeImage = "parallelfs.dev/take-up-node-image"
 	// LabelManagedBy and ManagedBy mark every object that the operator writes.
 	LabelManagedBy = "app.kubernetes.io/managed-by"

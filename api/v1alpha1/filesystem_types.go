@@ -155,10 +155,10 @@ type UpdatesSpec struct {
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 
-	// windows are the times when running daemons may be restarted that programs wait for: those that hold what no other server has, such as the
-	// master, the management service, or a server of a pool with one copy. They restart while any of the windows is open; the status says
-	// when the next one opens. Daemons behind them in the order of restarts wait with them, all others restart at any time. A daemon whose
-	// data programs wait for already is restarted at once. Without windows, every time is one.
+	// windows are the times when running daemons may be restarted that programs wait for: those that hold what no other server has, such as
+	// the master, the management service, or a server of a pool with one copy. They restart while any of the windows is open; the status
+	// says when the next one opens. Daemons behind them in the order of restarts wait with them, all others restart at any time. A daemon
+	// whose data programs wait for already is restarted at once. Without windows, every time is one.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1

@@ -22,14 +22,14 @@ import (
 	"parallelfs.dev/operator/test/envtest/apiserver"
 )
 
-// released is a world whose filesystem is up, and whose operator has another node image from now on.
-func released(t *testing.T, image string) *world {
+// released is a world whose filesystem is up, and whose operator has the node image node:2 from now on.
+func released(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
 	w.fileSystem(nil)
 	w.alive = true
 	w.settle()
-	w.release(image)
+	w.release("node:2")
 	return w
 }
 
@@ -70,7 +70,7 @@ func (w *world) older() {
 }
 
 func TestAReleaseOfTheOperatorRestartsNoDaemonUntilSomethingElseOrAPersonAsks(t *testing.T) {
-	w := released(t, "node:2")
+	w := released(t)
 	before := w.uids()
 	w.settle()
 	w.Expect(w.uids()).To(Equal(before))
@@ -105,7 +105,7 @@ func TestAReleaseOfTheOperatorRestartsNoDaemonUntilSomethingElseOrAPersonAsks(t 
 }
 
 func TestAReleaseThatRendersDaemonsOtherwiseRestartsNoneUntilTheSpecAsks(t *testing.T) {
-	w := released(t, "node:2")
+	w := released(t)
 	w.older()
 	before := w.uids()
 	for n := range 12 {
@@ -128,7 +128,7 @@ func TestAReleaseThatRendersDaemonsOtherwiseRestartsNoneUntilTheSpecAsks(t *test
 }
 
 func TestAChangeOfTheSpecThatComesWithAReleaseIsCarriedOut(t *testing.T) {
-	w := released(t, "node:2")
+	w := released(t)
 	w.change(slower) // no operator runs meanwhile
 	w.settle()
 	w.Expect(w.images("chunkserver")).To(Equal(map[string]int{"node:2": 3}))
@@ -164,7 +164,7 @@ func TestAReleaseDoesNotWaitForABenchmarkAndDoesNotDisturbIt(t *testing.T) {
 }
 
 func TestAServerWithAnOlderNodeImageThatDoesNotComeBackGetsANewPod(t *testing.T) {
-	w := released(t, "node:2")
+	w := released(t)
 	w.settle()
 	for _, p := range w.pods() {
 		if component(&p) == "chunkserver" && p.Spec.NodeName == w.nodes[1] {

@@ -16,8 +16,9 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// tooSilent is how long a server with the node image of an earlier operator may be away until its pod is made anew. The older binary starts a
-// container again with what the present operator tells it, and refuses what it does not know. A master with much metadata starts for minutes.
+// tooSilent is how long a server with the node image of an earlier operator may be away until its pod is made anew. The older binary
+// starts a container again with what the present operator tells it, and refuses what it does not know. A master with much metadata starts
+// for minutes.
 const tooSilent = 10 * time.Minute
 
 // lags is true for a pod that was made with another node image than the operator has now.
@@ -55,8 +56,8 @@ func (p *pass) silent() map[types.NamespacedName]bool {
 // maxImage bounds the name of an image in a sentence, in bytes.
 const maxImage = 256
 
-// describeNodeImage writes the condition NodeImageWaits: how many servers run with another node image than the operator has now. Clients are
-// not among them: the operator restarts none.
+// describeNodeImage writes the condition NodeImageWaits: how many servers run with another node image than the operator has now. Clients
+// are not among them: the operator restarts none.
 func describeNodeImage(fs *v1alpha1.FileSystem, order []string, in backend.Input) {
 	servers, older, image := 0, 0, ""
 	for i := range in.Pods {

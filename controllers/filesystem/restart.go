@@ -86,10 +86,10 @@ type circumstances struct {
 	silent map[types.NamespacedName]bool
 }
 
-// nextRestarts picks the pods that may be restarted now, and says which are to be: see disruption.Decide. Where nothing would stop a pod, on
-// a node that is not Ready, it is left alone, and so is one that is being stopped. None is restarted before the agent of its node has
-// written what its server is told: it would start as it ran before, and nobody would know that it has to start once more.
-// What rests waits for a person or a window, and nothing else.
+// nextRestarts picks the pods that may be restarted now, and says which are to be: see disruption.Decide. Where nothing would stop a pod,
+// on a node that is not Ready, it is left alone, and so is one that is being stopped. None is restarted before the agent of its node has
+// written what its server is told: it would start as it ran before, and nobody would know that it has to start once more. What rests
+// waits for a person or a window, and nothing else.
 func nextRestarts(order []string, in backend.Input, seen backend.Observation, now circumstances) (next []due, message string, rests bool) {
 	all := dueNow(order, in, seen, now.silent)
 	queue := make([]disruption.Disruption, len(all))
@@ -144,7 +144,8 @@ func dueNow(order []string, in backend.Input, seen backend.Observation, silent m
 	return all
 }
 
-// worldOf is what restarts have to know of the filesystem. Every server has a pod: one that was deleted and is not made yet is away as well.
+// worldOf is what restarts have to know of the filesystem. Every server has a pod: one that was deleted and is not made yet is away as
+// well.
 func worldOf(order []string, in backend.Input, seen backend.Observation, closed string) disruption.World {
 	w := disruption.World{
 		Answered: in.State != nil, Problems: len(seen.Problems) > 0, Unconfirmed: seen.Unconfirmed, Closed: closed,

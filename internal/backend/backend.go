@@ -185,13 +185,14 @@ type Pod struct {
 
 // Server is the name of the pod's server among Observation.Instances, such as "chunkserver-ssd.n1".
 func (p *Pod) Server() string {
-	name := p.Component
-	for _, part := range []string{p.StoragePool, p.Instance} {
-		if part != "" {
-			name += "-" + part
-		}
+	switch {
+	case p.StoragePool != "":
+		return p.Component + "-" + p.StoragePool + "." + p.Node
+	case p.Instance != "":
+		return p.Component + "-" + p.Instance + "." + p.Node
+	default:
+		return p.Component + "." + p.Node
 	}
-	return name + "." + p.Node
 }
 
 // Job is what a backend may know of a Job that it made.

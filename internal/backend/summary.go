@@ -36,8 +36,8 @@ func (o *Observation) Count() {
 	}
 }
 
-// NameAway names the servers that are away where nothing else is wrong, such as one whose targets nobody misses: without a problem, everything
-// takes part. Those that leave the filesystem are missed by nobody.
+// NameAway names the servers that are away where nothing else is wrong, such as one whose targets nobody misses: without a problem,
+// everything takes part. Those that leave the filesystem are missed by nobody.
 func (o *Observation) NameAway(leaves func(v1alpha1.InstanceStatus) bool) {
 	if len(o.Problems) > 0 {
 		return

@@ -72,9 +72,10 @@ type Decision struct {
 	first int
 }
 
-// Decide picks what may begin now. A daemon that is down is taken first, alone, and whatever else is wrong: that may be the repair. One that
-// runs is taken away only while the filesystem has answered since all daemons are up, none is away, and all is well, or this one mends what
-// is not: so daemons of two failure domains are never away at once. What makes programs wait goes alone, and when they may be made to.
+// Decide picks what may begin now. A daemon that is down is taken first, alone, and whatever else is wrong: that may be the repair. One
+// that runs is taken away only while the filesystem has answered since all daemons are up, none is away, and all is well, or this one
+// mends what is not: so daemons of two failure domains are never away at once. What makes programs wait goes alone, and when they may be
+// made to.
 func Decide(queue []Disruption, w World) Decision {
 	d := Decision{Waits: make([]string, len(queue)), first: -1}
 	order := make([]int, len(queue))

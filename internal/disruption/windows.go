@@ -13,8 +13,8 @@ import (
 // minutes reads the five fields of a schedule, as CronJobs have them.
 var minutes = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)
 
-// Closed says when the next window opens, in words that follow "when "; empty while one is open, or when there is none at all. An error says
-// which window can't be understood, and what to write instead; nothing is open then.
+// Closed says when the next window opens, in words that follow "when "; empty while one is open, or when there is none at all. An error
+// says which window can't be understood, and what to write instead; nothing is open then.
 func Closed(windows []v1alpha1.UpdateWindow, now time.Time) (string, error) {
 	var opens time.Time
 	for i := range windows {

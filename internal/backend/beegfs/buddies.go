@@ -195,7 +195,8 @@ func (o *observer) eachHeld(visit func(server, what string, role v1alpha1.Instan
 	for _, l := range o.leftovers {
 		if l.Initialized != nil && l.Drained == nil && l.said != nil {
 			// Its buddy may have all of its data, and is not asked to: a person has to see that a target was taken out before it was empty.
-			visit(l.server.Instance(), fmt.Sprintf("target %d, which was taken out and never emptied,", l.ID), v1alpha1.RoleStorage, 0, l.server.Node)
+			what := fmt.Sprintf("target %d, which was taken out and never emptied,", l.ID)
+			visit(l.server.Instance(), what, v1alpha1.RoleStorage, 0, l.server.Node)
 		}
 	}
 	for _, a := range metadataServers(o.in) {

@@ -157,8 +157,8 @@ func (o *observer) sole() {
 }
 
 // alone says why a chunkserver may hold what no other one has, though its pool keeps several copies; empty when there is no sign of that.
-// Users may have storage classes of their own, and the master's matrix of copies knows all chunks. A pool with one copy explains chunks that
-// have one.
+// Users may have storage classes of their own, and the master's matrix of copies knows all chunks. A pool with one copy explains chunks
+// that have one.
 func (o *observer) alone() string {
 	if o.in.State == nil || !o.in.State.Data.Known {
 		return "" // nothing that runs is restarted then
