@@ -16,10 +16,9 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// tooSilent is how long a server with the node image of an earlier operator may be away until its pod is made anew. The older binary
-// starts a container again with what the present operator tells it, and refuses what it does not know. A master with much metadata starts
-// for minutes.
-const tooSilent = 10 * time.Minute
+// tooSilent is how long a server with the node image of an earlier operator may be away until its pod is made anew. The older binary starts
+// a container again with what the present operator tells it, and refuses what it does not know.
+const tooSilent = 3 * time.Minute
 
 // lags is true for a pod that was made with another node image than the operator has now.
 func lags(p *backend.Pod, in backend.Input) bool {

@@ -145,13 +145,13 @@ func TestADaemonWaitsForAFileThatIsItsOwn(t *testing.T) {
 	}{
 		"not of a version that it does not know": {
 			change: func(told *spec.NodeFile) { told.Version = 2 },
-			says:   []string{"has version 2 of its form, and this image knows version 1", "delete this pod"},
+			says:   []string{"has version 2 of its form, and this image knows version 1", "is then made anew"},
 		},
 		"not of an unknown version, whatever else it holds": {
-			content: `{"version": 7, "color": "red", "members": 3}`, says: []string{"has version 7 of its form", "delete this pod"},
+			content: `{"version": 7, "color": "red", "members": 3}`, says: []string{"has version 7 of its form", "is then made anew"},
 		},
 		"not with a field that it does not know": {
-			content: `{"version": 1, "color": "red"}`, says: []string{`unknown field \"color\"`, "delete this pod"},
+			content: `{"version": 1, "color": "red"}`, says: []string{`unknown field \"color\"`, "is then made anew"},
 		},
 		"not one that is no JSON": {content: `{"version": 1,`, says: []string{"can't be understood", "remove it"}},
 		"not that of another FileSystem of the same name": {

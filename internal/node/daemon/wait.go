@@ -122,7 +122,7 @@ func start(targets []spec.Target, faults map[string]error, use *spec.OnTargets, 
 
 // sameVersion ends the sentences about what one version of the operator says and another does not know.
 const sameVersion = "the agent of this node and the node image of this pod are of different versions: wait until the operator's update is " +
-	"complete, then delete this pod"
+	"complete: a pod that is older is then made anew within minutes"
 
 // read reads what the daemon is told in the file of this node; missing says what is wrong with it. All of that can be mended while the
 // daemon waits: the node's agent writes the file anew.
