@@ -112,6 +112,16 @@ func TestPodsHaveWhatTheUserAsksForAndOnlyResourcesRestartThem(t *testing.T) {
 	g.Expect(after.Annotations[TemplateHashAnnotation]).NotTo(Equal(before.Annotations[TemplateHashAnnotation]))
 }
 
+func TestServersThatAreAwayAreNamedWhereNothingElseIsWrong(t *testing.T) {
+	g := NewWithT(t)
+	seen := Observation{Instances: []v1alpha1.InstanceStatus{{Name: "a.n1", Online: true}, {Name: "b.n2", Message: "it is starting"}, {Name: "c.n3"}}}
+	seen.NameAway(func(i v1alpha1.InstanceStatus) bool { return i.Name == "c.n3" })
+	g.Expect(seen.Problems).To(Equal([]Problem{{Reason: v1alpha1.ReasonServersMissing, Message: "servers are not online: b.n2 (it is starting)"}}))
+	seen.Problems = []Problem{{Reason: v1alpha1.ReasonTargetsMissing}}
+	seen.NameAway(func(v1alpha1.InstanceStatus) bool { return false })
+	g.Expect(seen.Problems).To(ConsistOf(HaveField("Reason", v1alpha1.ReasonTargetsMissing)), "the cause is said already")
+}
+
 func TestTheNamesOfFileSystemNodesDoNotCollide(t *testing.T) {
 	g := NewWithT(t)
 	names := map[string]string{}

@@ -142,6 +142,27 @@ func contract(t *testing.T, b backend.Backend, fresh func() backend.Input, initi
 		}
 	})
 
+	t.Run("a release of the operator changes no template of a pod, and a server has the name of its pod", func(t *testing.T) {
+		g := gomega.NewWithT(t)
+		in := recorded(t)
+		before := templateHashes(objects(t, in))
+		var servers []string
+		for _, i := range b.Observe(in).Instances {
+			servers = append(servers, i.Name)
+		}
+		for _, set := range daemonSets(objects(t, in)) {
+			labels := set.Spec.Template.Labels
+			pod := backend.Pod{
+				Component: labels[v1alpha1.LabelComponent], StoragePool: labels[v1alpha1.LabelStoragePool], Instance: labels[v1alpha1.LabelInstance],
+			}
+			if slices.Contains(b.Order(), pod.Component) {
+				g.Expect(servers).To(gomega.ContainElement(gomega.HavePrefix(pod.Server())), set.Name)
+			}
+		}
+		in.Images.Node, in.Images.PullPolicy = "another/node:2", "Always"
+		g.Expect(templateHashes(objects(t, in))).To(gomega.Equal(before))
+	})
+
 	t.Run("every server is told of its node by the node's own object, which stays when it has no server left", func(t *testing.T) {
 		keepsNodes(t, b, recorded(t))
 	})
