@@ -37,7 +37,8 @@ func (p *pass) silent() map[types.NamespacedName]bool {
 	since := p.Reconciler.seen.see(sight{client.ObjectKeyFromObject(p.fs), "silent"}, func(yield func(types.UID, how) bool) {
 		for i := range p.in.Pods {
 			pod := &p.in.Pods[i]
-			said := p.in.State != nil && p.in.AskedSince(*pod) && !online[pod.Server()]
+			takesPart, listed := online[pod.Server()]
+			said := p.in.State != nil && p.in.AskedSince(*pod) && listed && !takesPart
 			if lags(pod, p.in) && (!pod.Ready || said) && !yield(key(pod), how{}) {
 				return
 			}

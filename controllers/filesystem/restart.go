@@ -119,7 +119,8 @@ func dueNow(order []string, in backend.Input, seen backend.Observation, silent m
 			continue
 		}
 		next := due{pod: p.Name, Disruption: disruption.Disruption{
-			Place: placeOf(p, domains), Priority: priority, Down: !p.Ready, Costs: seen.Sole[p.Name.Name], Together: seen.Together[p.Name.Name],
+			Place: placeOf(p, domains), Priority: priority, Down: !p.Ready || silent[p.Name],
+			Costs: seen.Sole[p.Name.Name], Together: seen.Together[p.Name.Name],
 		}}
 		disks, hasChanged := changed[p.Name]
 		switch {
@@ -129,7 +130,7 @@ func dueNow(order []string, in backend.Input, seen backend.Observation, silent m
 		case hasChanged:
 			next.Why, next.Mends = disks.Why, disks.Safe
 		case silent[p.Name]:
-			next.Why, next.Down = "its server does not take part, and its node image is that of an earlier operator, which may not know what it is told", true
+			next.Why = "its server does not take part, and its node image is that of an earlier operator, which may not know what it is told"
 		case lags(p, in) && in.FileSystem.Annotations[v1alpha1.AnnotationTakeUpNodeImage] == in.Images.Node:
 			next.Why = "the annotation " + v1alpha1.AnnotationTakeUpNodeImage + " asks for the operator's node image"
 		default:
@@ -144,8 +145,7 @@ func dueNow(order []string, in backend.Input, seen backend.Observation, silent m
 	return all
 }
 
-// worldOf is what restarts have to know of the filesystem. Every server has a pod: one that was deleted and is not made yet is away as
-// well.
+// worldOf is what restarts have to know of the filesystem. A server whose pod was deleted, and is not made yet, is away as well.
 func worldOf(order []string, in backend.Input, seen backend.Observation, closed string) disruption.World {
 	w := disruption.World{
 		Answered: in.State != nil, Problems: len(seen.Problems) > 0, Unconfirmed: seen.Unconfirmed, Closed: closed,

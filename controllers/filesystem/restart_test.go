@@ -236,6 +236,10 @@ func TestTheNextRestart(t *testing.T) {
 			pods:     []backend.Pod{made(pod("chunkserver", "n1", ready, current), "node:1"), pod("chunkserver", "n2", down, current)},
 			problems: unused, silent: "chunkserver-n1", picks: "chunkserver-n1", says: "its node image is that of an earlier operator",
 		},
+		"also when it is outdated, because its own problem would hold it up for ever": {
+			pods:     []backend.Pod{made(pod("chunkserver", "n1", ready, old), "node:1"), pod("chunkserver", "n2", ready, current)},
+			problems: unused, silent: "chunkserver-n1", picks: "chunkserver-n1",
+		},
 		"a pod that programs wait for waits for its window": {
 			pods: []backend.Pod{pod("master", "n1", ready, old), pod("chunkserver", "n1", ready, old)}, closed: "it opens at two",
 			seen: func(o *backend.Observation) {
