@@ -110,8 +110,8 @@ var conventions = map[string]func(f field) bool{
 	"is, in the spec, an integer with bounds": func(f field) bool {
 		return f.schema.Type != "integer" || !strings.HasPrefix(f.path, "spec.") || f.schema.Minimum != nil && f.schema.Maximum != nil
 	},
-	"has a default that its description tells": func(f field) bool {
-		if f.schema.Default == nil {
+	"has, in the spec, a default that its description tells": func(f field) bool {
+		if f.schema.Default == nil || !strings.HasPrefix(f.path, "spec.") {
 			return true
 		}
 		return strings.Contains(f.schema.Description, "Defaults to "+strings.TrimSuffix(string(f.schema.Default.Raw), "\n")) ||

@@ -360,7 +360,7 @@ type FileSystemNode struct {
 	// +required
 	Spec FileSystemNodeSpec `json:"spec,omitzero"`
 
-	// status is what was found and done. The servers of a new node are being started, until somebody has found something else.
+	// status is what was found and done. Defaults to a condition Ready that says that the servers are being started (Starting).
 	// +optional
 	// +kubebuilder:default={conditions: {{type: "Ready", status: "False", reason: "Starting", message: "its servers are being started; what is not there yet stands in status.missing of the FileSystem, and in the StorageTargets of this node", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status FileSystemNodeStatus `json:"status,omitzero"`

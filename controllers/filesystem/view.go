@@ -44,12 +44,12 @@ func (p *pass) show() {
 	p.Views.Show(client.ObjectKeyFromObject(p.fs), p.fs.UID, view)
 }
 
-// growthLimit is how long a filesystem counts as one that grows when none of its targets and servers has come online.
+// growthLimit is how long a filesystem counts as one that grows when none of its targets, servers and clients has come online.
 const growthLimit = 30 * time.Second
 
-// grows is true while more and more targets and servers come online.
+// grows is true while something is still to be done, and more and more targets, servers and clients come online.
 func (p *pass) grows() bool {
-	online, wanted := 0, len(p.seen.Targets)+len(p.seen.Instances)
+	online := 0
 	for i := range p.seen.Targets {
 		if p.seen.Targets[i].Online {
 			online++
@@ -60,9 +60,14 @@ func (p *pass) grows() bool {
 			online++
 		}
 	}
+	for i := range p.seen.Clients {
+		if p.seen.Clients[i].Mounted {
+			online++
+		}
+	}
 	now, what := p.Order.Now(), sight{client.ObjectKeyFromObject(p.fs), "growth"}
 	since := p.Reconciler.seen.see(what, maps.All(map[types.UID]how{p.fs.UID: {number: int64(online)}}), now)[p.fs.UID]
-	return online < wanted && now.Sub(since) < growthLimit
+	return meta.IsStatusConditionTrue(p.fs.Status.Conditions, v1alpha1.ConditionReconciling) && now.Sub(since) < growthLimit
 }
 
 // withoutNews takes out of a view the targets and nodes of which nothing was written yet. While a filesystem grows, the FileSystem says how

@@ -68,6 +68,11 @@ func TestOfAFilesystemThatGrowsNothingNewIsToldOfSingleTargetsAndNodes(t *testin
 			p.seen.Targets = append(p.seen.Targets, v1alpha1.TargetStatus{Online: is})
 		}
 		p.seen.Instances = []v1alpha1.InstanceStatus{{Online: true}}
+		if slices.Contains(online, false) {
+			fs.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReconciling, Status: metav1.ConditionTrue}}
+		} else {
+			fs.Status.Conditions = nil
+		}
 		order.SetTime(now.Add(after))
 		return p.grows()
 	}
@@ -75,7 +80,7 @@ func TestOfAFilesystemThatGrowsNothingNewIsToldOfSingleTargetsAndNodes(t *testin
 	g.Expect(grows(20*time.Second, true, false)).To(BeTrue())
 	g.Expect(grows(45*time.Second, true, false)).To(BeTrue(), "the last of them came online 25 seconds ago")
 	g.Expect(grows(50*time.Second, true, false)).To(BeFalse(), "nothing came online for 30 seconds")
-	g.Expect(grows(51*time.Second, true, true)).To(BeFalse(), "all are online")
+	g.Expect(grows(51*time.Second, true, true)).To(BeFalse(), "nothing is left to be done")
 
 	own := []v1alpha1.StorageTarget{
 		diskOf("new", v1alpha1.RoleStorage, "oss1", 0), diskOf("known", v1alpha1.RoleStorage, "oss1", 0), diskOf("removed", v1alpha1.RoleStorage, "oss1", 0),

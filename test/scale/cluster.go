@@ -61,8 +61,9 @@ type cluster struct {
 	scheme      *runtime.Scheme
 	audit       *auditLog
 	users       map[string]*envtest.AuthenticatedUser
-	// apiServer, etcd and manager are the processes' ids.
+	// apiServer, etcd and manager are the processes' ids; ended is closed when the manager has ended.
 	apiServer, etcd, manager int
+	ended                    chan struct{}
 	// metrics is where the manager serves its metrics, profile where profiles of it.
 	metrics, profile string
 	stop             []func() error
@@ -177,6 +178,7 @@ func (c *cluster) startManager(ctx context.Context, binary, log string) error {
 	}
 	c.manager = command.Process.Pid
 	ended := make(chan struct{})
+	c.ended = ended
 	go func() { _ = command.Wait(); close(ended) }()
 	c.stop = append(c.stop, func() error {
 		_ = command.Process.Signal(syscall.SIGTERM) // it may have ended

@@ -270,6 +270,8 @@ func (r *run) until(ctx context.Context, limit time.Duration, holds func() (why 
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("the time of the whole run is over: %s", v1alpha1.Cut(why, 300))
+		case <-r.cluster.ended:
+			return fmt.Errorf("the manager has ended, its log says why: %s", v1alpha1.Cut(why, 300))
 		case <-time.After(pollEvery):
 		}
 	}
