@@ -149,7 +149,10 @@ func reduceRun(spec *v1alpha1.BenchmarkRunSpec) {
 		o.BlockSize, o.TransferSize = "4m", "1m"
 	}
 	if o := spec.IOzone; o != nil {
-		o.FileSize = "4m"
+		// Processes on several clients do not begin together: one that has ended before another began is in no throughput.
+		if o.FileSize = "4m"; o.Mode == v1alpha1.IOzoneDistributed {
+			o.FileSize = "16m"
+		}
 		for i := range spec.Sweep {
 			if p := spec.Sweep[i].PowersOfTwo; p != nil {
 				p.To = "2"
