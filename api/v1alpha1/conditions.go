@@ -25,6 +25,9 @@ const (
 	ConditionSpread = "Spread"
 	// ConditionLicensed says whether a BeeGFS 8 has the license for what the spec asks for; absent when that needs none.
 	ConditionLicensed = "Licensed"
+	// ConditionBackedUp is true while each place of spec.backups has a verified backup that is no older than the schedule asks for. It does not
+	// stand in the way of Ready.
+	ConditionBackedUp = "BackedUp"
 	// ConditionChangesHeld is true while a BenchmarkRun holds the lease of a FileSystem and a change of it waits for its end: a restart, a
 	// drain, or a target that would be taken up or let go of. It is absent while nothing waits.
 	ConditionChangesHeld = "ChangesHeld"
@@ -165,6 +168,18 @@ const (
 	ReasonAsAsked = "AsAsked"
 	// ReasonDrifted surfaces when a daemon runs on other CPUs, or with another memory policy, than the spec asks for.
 	ReasonDrifted = "Drifted"
+	// ReasonVerified is the reason of a true BackedUp; the message names the oldest of the newest backups.
+	ReasonVerified = "Verified"
+	// ReasonBackupsNotConfigured surfaces while a filesystem whose metadata can be backed up has no spec.backups.
+	ReasonBackupsNotConfigured = "NotConfigured"
+	// ReasonBackupPending surfaces until each place has had its first attempt.
+	ReasonBackupPending = "Pending"
+	// ReasonBackupFailed surfaces when the newest attempt at a place left no verified backup; the message says why.
+	ReasonBackupFailed = "Failed"
+	// ReasonBackupTooOld surfaces when the newest verified backup of a place is older than the last time but one of the schedule.
+	ReasonBackupTooOld = "TooOld"
+	// ReasonBackupsInvalid surfaces when spec.backups can't be followed, as with a time zone that nobody knows; the message says why.
+	ReasonBackupsInvalid = "InvalidBackups"
 	// ReasonDestroyUnconfirmed surfaces when a FileSystem with deletionPolicy Destroy is deleted and confirmDestroy is not its uid.
 	ReasonDestroyUnconfirmed = "DestroyUnconfirmed"
 	// ReasonRecordKept surfaces on a FileSystemNode that somebody has deleted, while any of its servers has not retired.
@@ -259,6 +274,9 @@ const (
 	LabelInstance = "parallelfs.dev/instance"
 	// LabelStoragePool names the storage pool that an object serves.
 	LabelStoragePool = "parallelfs.dev/storage-pool"
+	// LabelBackup names the FileSystem that a Job or ConfigMap of a backup belongs to. These are no children in the sense of LabelFileSystem:
+	// they come and go by a schedule, disturb nobody, and hold no lease.
+	LabelBackup = "parallelfs.dev/backup-of"
 	// LabelNode names the node of a StorageTarget or FileSystemNode, when the name is a valid label value.
 	LabelNode = "parallelfs.dev/node"
 	// LabelAgent selects the nodes that run an agent.

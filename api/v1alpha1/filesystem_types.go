@@ -46,6 +46,10 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.clients) || self.storagePools.all(p, !has(p.targets.directories) || p.targets.directories.all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/')))",message="spec.clients.mountPath must not equal, contain or lie in a storage pool's directory"
 // +kubebuilder:validation:XValidation:rule="!has(self.pods) || !has(self.pods.resources) || (self.type == 'BeeGFS' ? !has(self.pods.resources.metadataBackup) : !has(self.pods.resources.management))",message="spec.pods.resources.management belongs to type BeeGFS, and metadataBackup to type MooseFS"
 // +kubebuilder:validation:XValidation:rule="!has(self.pods) || !has(self.pods.resources) || (!has(self.pods.resources.metadata) || !has(self.metadata.cpuPinning) || self.metadata.cpuPinning.mode != 'KubeletStatic') && (!has(self.pods.resources.storage) || self.storagePools.all(p, !has(p.cpuPinning) || p.cpuPinning.mode != 'KubeletStatic'))",message="cpuPinning with mode KubeletStatic sets the requests and limits of a server; leave its role out of spec.pods.resources"
+// +kubebuilder:validation:XValidation:rule="self.type == 'MooseFS' || !has(self.backups)",message="spec.backups belongs to type MooseFS: the operator can't back up a BeeGFS yet; copy the directory of its management service by other means"
+// +kubebuilder:validation:XValidation:rule="!has(self.backups) || !has(self.backups.nodes) || !has(self.clients) || (self.backups.nodes.directory != self.clients.mountPath && !self.backups.nodes.directory.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(self.backups.nodes.directory + '/'))",message="spec.backups.nodes.directory must not equal, contain or lie in spec.clients.mountPath: a backup in the filesystem is lost with it"
+// +kubebuilder:validation:XValidation:rule="!has(self.backups) || !has(self.backups.nodes) || ((has(self.metadata.targets.directories) ? self.metadata.targets.directories : []) + ['/var/lib/parallelfs']).all(d, d != self.backups.nodes.directory && !d.startsWith(self.backups.nodes.directory + '/') && !self.backups.nodes.directory.startsWith(d + '/'))",message="spec.backups.nodes.directory must not equal, contain or lie in a metadata directory or /var/lib/parallelfs, where daemons keep their state"
+// +kubebuilder:validation:XValidation:rule="!has(self.backups) || !has(self.backups.nodes) || self.storagePools.all(p, !has(p.targets.directories) || p.targets.directories.all(d, d != self.backups.nodes.directory && !d.startsWith(self.backups.nodes.directory + '/') && !self.backups.nodes.directory.startsWith(d + '/')))",message="spec.backups.nodes.directory must not equal, contain or lie in a storage pool's directory"
 type FileSystemSpec struct {
 	// type is the parallel filesystem to run. It can't be changed.
 	// +required
@@ -100,6 +104,10 @@ type FileSystemSpec struct {
 	// updates says how changes reach running daemons.
 	// +optional
 	Updates UpdatesSpec `json:"updates,omitzero"`
+
+	// backups says when and where the metadata is backed up. Without it, there are no backups. MooseFS only.
+	// +optional
+	Backups *BackupsSpec `json:"backups,omitempty"`
 
 	// provisioning says what the operator may do to disks. Defaults to {}, which is format Approved.
 	// +optional

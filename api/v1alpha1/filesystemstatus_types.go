@@ -56,6 +56,13 @@ type FileSystemStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	Missing []MissingMember `json:"missing,omitempty"`
+
+	// backups are the newest backups of the metadata at the places of spec.backups, newest first: at most 8. Each place has its newest
+	// attempt and its newest verified backup among them.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	Backups []BackupStatus `json:"backups,omitempty"`
 }
 
 // VersionCount is how many servers report a version.

@@ -95,6 +95,63 @@ type Adopter interface {
 	Adopts(spec *v1alpha1.FileSystemSpec) string
 }
 
+// Backuper is a Backend whose metadata can be copied, and read back, while the filesystem runs.
+type Backuper interface {
+	// BackupJob is the Job that makes one backup by `node backup`, and what that is told (BackupConfigMaps). It is in the namespace of the
+	// FileSystem, and has no labels: the caller gives it, and its pod, those that it finds its jobs by. An *InvalidSpecError says what a
+	// person must change.
+	BackupJob(in Input, request BackupRequest) (*batchv1.Job, spec.Backup, error)
+	// BackupMethod says how `node backup` copies the metadata, and reads it back.
+	BackupMethod(told spec.Backup) BackupMethod
+}
+
+// BackupMethod is how the metadata of a running filesystem is copied and read back, by programs of the filesystem itself. Its methods are
+// pure. Directories are absolute paths.
+type BackupMethod interface {
+	// Ask is the command that asks the running filesystem for the version of its metadata, and Answer reads what it prints.
+	Ask() []string
+	Answer(output []byte) (BackupVersion, error)
+	// Copy is the program that copies the metadata into an empty directory, until it is stopped. Work is where its files are written.
+	Copy(to, work string) BackupProgram
+	// Copied says whether all that belongs to the copy is there: the files, and the names that they have in the backup, by the names that they
+	// have now. It is nil until then.
+	Copied(found []CopiedFile) map[string]string
+	// Check is the program that reads the files of a backup in a directory that holds nothing else and may be changed, ends by itself, and
+	// makes the file Makes there. Its beginning says, by Made, which version of the metadata all the files together have.
+	Check(in, work string) BackupProgram
+	Made(head []byte) (BackupVersion, error)
+	// Memory is how much memory Check needs for files of this size together.
+	Memory(size int64) int64
+}
+
+// BackupProgram is a program with its configuration.
+type BackupProgram struct {
+	// Files are written before, by path.
+	Files map[string]string
+	Argv  []string
+	// Makes is the name of the file that it makes.
+	Makes string
+}
+
+// CopiedFile is a file that a Copy has written so far.
+type CopiedFile struct {
+	Name string
+	Size int64
+	// Head are the first bytes of it, at most BackupHead.
+	Head []byte
+}
+
+// BackupHead is how many bytes of a file are looked at.
+const BackupHead = 64
+
+// BackupVersion is a state of the metadata, as the filesystem itself names it.
+type BackupVersion struct {
+	// Version counts the changes.
+	Version int64
+	// ID tells the metadata of one filesystem from that of others; empty where the filesystem does not say.
+	ID string
+}
+
 // HostTuner is a Backend whose filesystem's documentation says how the kernel of a server should be set.
 type HostTuner interface {
 	// HostSettings are what the agent compares the nodes with. Nothing is changed to meet them.

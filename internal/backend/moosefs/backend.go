@@ -36,6 +36,7 @@ var (
 	_ backend.Mounter      = Backend{}
 	_ backend.Pinner       = Backend{}
 	_ backend.Drainer      = Backend{}
+	_ backend.Backuper     = Backend{}
 )
 
 // New returns the backend with the usual times.

@@ -1,0 +1,163 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// BackupsSpec says when the filesystem's metadata is backed up, where to, and how long backups are kept. Each place gets a backup of its own,
+// which is read back there by the filesystem's own tools.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.persistentVolumeClaim) || has(self.nodes)",message="spec.backups needs persistentVolumeClaim, nodes, or both"
+type BackupsSpec struct {
+	// schedule is when a backup is due, in the five fields of cron: minute, hour, day of the month, month and day of the week; or @hourly,
+	// @daily, @weekly or @monthly. A backup is due at once where there was none yet. Of several that were missed, one is made.
+	// +required
+	// +kubebuilder:validation:MinLength=6
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^(@(hourly|daily|weekly|monthly)|[0-9A-Za-z*,/-]+( [0-9A-Za-z*,/-]+){4})$`
+	Schedule string `json:"schedule,omitempty"`
+
+	// timeZone is the name of the time zone of the schedule, such as Europe/Berlin. Defaults to Etc/UTC.
+	// +optional
+	// +kubebuilder:default=Etc/UTC
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}$`
+	TimeZone string `json:"timeZone,omitempty"`
+
+	// persistentVolumeClaim is a claim that backups are written to.
+	// +optional
+	PersistentVolumeClaim *BackupsClaim `json:"persistentVolumeClaim,omitempty"`
+
+	// nodes are nodes of the cluster that keep backups in a directory of theirs.
+	// +optional
+	Nodes *BackupsNodes `json:"nodes,omitempty"`
+
+	// keep says which backups are kept at each place. The newest verified one is always kept. Defaults to {}, which is the newest 7.
+	// +optional
+	// +kubebuilder:default={}
+	Keep BackupsKeep `json:"keep,omitzero"`
+}
+
+// BackupsClaim is a directory of a PersistentVolumeClaim that backups are written to.
+type BackupsClaim struct {
+	// name of a PersistentVolumeClaim in the namespace of the FileSystem. What stands behind it must not be this filesystem.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`
+	Name string `json:"name,omitempty"`
+
+	// path of a directory in the claim, relative to its root. The backups lie in <path>/<namespace>.<name>-<start of the uid>/. Defaults to
+	// the root.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$`
+	Path string `json:"path,omitempty"`
+}
+
+// BackupsNodes are nodes that keep backups.
+type BackupsNodes struct {
+	// nodeSelector selects the nodes. The node that holds the metadata is never among them: a backup is there for the loss of that node.
+	// +required
+	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
+
+	// count is how many of the selected nodes keep backups: the first by name. Defaults to 1.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=3
+	Count int32 `json:"count,omitempty"`
+
+	// directory of those nodes, which belongs to root and is made where it is missing. The backups lie in
+	// <directory>/<namespace>.<name>-<start of the uid>/. Defaults to /var/lib/parallelfs-backups.
+	// +optional
+	// +kubebuilder:default=/var/lib/parallelfs-backups
+	Directory DirectoryPath `json:"directory,omitempty"`
+}
+
+// BackupsKeep says which backups are kept at each place. Only verified ones count.
+type BackupsKeep struct {
+	// count is how many verified backups are kept. Defaults to 7.
+	// +optional
+	// +kubebuilder:default=7
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	Count int32 `json:"count,omitempty"`
+
+	// maxAgeDays is after how many days a backup is removed, although it is among the newest. Without it, age removes none.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=3650
+	MaxAgeDays int32 `json:"maxAgeDays,omitempty"`
+}
+
+// MaxBackups is how many backups a FileSystem's status lists.
+const MaxBackups = 8
+
+// BackupResult is what became of a backup.
+// +kubebuilder:validation:Enum=Verified;Unverified;Failed
+type BackupResult string
+
+// The results of a backup.
+const (
+	// BackupVerified is a backup that the filesystem's own tools have read back.
+	BackupVerified BackupResult = "Verified"
+	// BackupUnverified is a backup that lies at its place, and that nobody may rely on.
+	BackupUnverified BackupResult = "Unverified"
+	// BackupFailed is an attempt that has left no backup.
+	BackupFailed BackupResult = "Failed"
+)
+
+// BackupStatus is one backup, or one attempt to make one.
+type BackupStatus struct {
+	// name of the backup, and of its directory: the time at which it was due, such as 20261123-030000, in UTC.
+	// +required
+	// +kubebuilder:validation:MinLength=15
+	// +kubebuilder:validation:MaxLength=15
+	Name string `json:"name,omitempty"`
+
+	// persistentVolumeClaim is the claim that it lies in; empty for one that lies on a node.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	PersistentVolumeClaim string `json:"persistentVolumeClaim,omitempty"`
+
+	// node that it lies on; empty for one that lies in a claim.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Node string `json:"node,omitempty"`
+
+	// directory that it lies in: of the node, or of the claim, relative to its root.
+	// +optional
+	// +kubebuilder:validation:MaxLength=640
+	Directory string `json:"directory,omitempty"`
+
+	// result is Verified, Unverified or Failed.
+	// +required
+	Result BackupResult `json:"result,omitempty"`
+
+	// time is when the metadata was as the backup has it. What was changed later is not in it.
+	// +optional
+	Time *metav1.Time `json:"time,omitempty"`
+
+	// version of the metadata, as the filesystem counts it: MooseFS counts each change. The difference to the version of a running
+	// filesystem, or of another backup, is the number of changes in between.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Version int64 `json:"version,omitempty"`
+
+	// id of the metadata, as the filesystem itself names it. Backups with another id are of another filesystem.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	ID string `json:"id,omitempty"`
+
+	// sizeBytes is the size of all its files.
+	// +optional
+	SizeBytes int64 `json:"sizeBytes,omitempty"`
+
+	// message says why it is not verified, and is empty for one that is.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
+}

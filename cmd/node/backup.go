@@ -1,0 +1,73 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/backup"
+	"parallelfs.dev/operator/internal/node/command"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+func backupCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "backup --spec FILE",
+		Short: "Copy the metadata of a running filesystem, read it back, and remove old copies",
+		Long: `Copy the metadata of a running filesystem, read it back, and remove old copies.
+
+The filesystem's own programs copy and read: of a MooseFS, a metalogger gets the last saved metadata and the change logs from the master,
+and "mfsmaster restore" reads them as a master would after a crash. The operator's record of the filesystem lies beside. A backup is verified
+when the SHA-256 of each file, read from the disk again, is that of what was written, and the version that the program finds is not older than
+the one that the filesystem had before the copy began. What is half done has a name that is never taken for a backup; to try again does no
+harm, and goes on.
+
+Only verified backups count for what is kept, and the newest of them is never removed.
+
+It prints what lies at the place as one line of JSON, and leaves that as the container's termination message. The exit code is 0 when the
+backup is there and verified.`,
+		Args: cobra.NoArgs,
+	}
+	path := specFlag(c, "Backup")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		told, err := load[spec.Backup](*path)
+		if err != nil {
+			return err
+		}
+		backuper, ok := backends[v1alpha1.FileSystemType(told.Backend)].(backend.Backuper)
+		if !ok {
+			return fmt.Errorf("this program can't back up a filesystem of type %q; the operator and its node image must be of the same version", told.Backend)
+		}
+		answer, err := backup.Run(c.Context(), backup.Options{
+			Told: told, Method: backuper.BackupMethod(told), Work: backend.RunDirectory, Output: os.Stderr, Now: time.Now, Memory: backup.FreeMemory,
+		})
+		if answer == nil {
+			return err
+		}
+		line, encoding := json.Marshal(answer)
+		if encoding != nil {
+			return fmt.Errorf("encode the answer: %w", encoding)
+		}
+		if _, err := fmt.Fprintln(c.OutOrStdout(), string(line)); err != nil {
+			return err
+		}
+		command.LeaveMessage(string(line))
+		if err != nil {
+			logger().Error(err.Error())
+			return answered{err}
+		}
+		return nil
+	}
+	return c
+}
+
+// answered is an error that the answer has told.
+type answered struct{ error }
+
+// ExitCode is 1; nothing is to take the place of the answer.
+func (answered) ExitCode() (code int, said bool) { return 1, true }

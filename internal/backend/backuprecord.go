@@ -1,0 +1,87 @@
+package backend
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// mostInConfigMap is how much of a record one ConfigMap holds; the API server takes a mebibyte, with all else that it holds.
+const mostInConfigMap = 768 << 10
+
+// BackupRecord is the operator's record of a filesystem: the FileSystem and its FileSystemNodes, without what only this cluster needs, as a
+// List in gzip, cut into pieces that fit into a ConfigMap each. A rebuild reads from it what was given once. There are no secrets in it.
+func BackupRecord(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode) ([][]byte, error) {
+	list := metav1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
+	add := func(object any) error {
+		raw, err := json.Marshal(object)
+		list.Items = append(list.Items, runtime.RawExtension{Raw: raw})
+		return err //nolint:wrapcheck // the caller says what it did
+	}
+	own := func(m metav1.ObjectMeta) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, UID: m.UID, Labels: m.Labels, Annotations: m.Annotations, Generation: m.Generation}
+	}
+	version := v1alpha1.GroupVersion.String()
+	err := add(v1alpha1.FileSystem{
+		TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "FileSystem"}, ObjectMeta: own(fs.ObjectMeta), Spec: fs.Spec, Status: fs.Status,
+	})
+	for i := 0; i < len(nodes) && err == nil; i++ {
+		err = add(v1alpha1.FileSystemNode{
+			TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "FileSystemNode"}, ObjectMeta: own(nodes[i].ObjectMeta), Spec: nodes[i].Spec,
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encode the record: %w", err)
+	}
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if err := json.NewEncoder(w).Encode(list); err != nil {
+		return nil, fmt.Errorf("encode the record: %w", err)
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("pack the record: %w", err)
+	}
+	var out [][]byte
+	for rest := packed.Bytes(); len(rest) > 0; {
+		n := min(len(rest), mostInConfigMap)
+		out, rest = append(out, rest[:n]), rest[n:]
+	}
+	return out, nil
+}
+
+// BackupConfigMaps hold what the Job of a backup is told, and the record. Their names begin with that of the Job.
+func BackupConfigMaps(fs *v1alpha1.FileSystem, job string, told spec.Backup, record [][]byte) []corev1.ConfigMap {
+	out := make([]corev1.ConfigMap, len(record))
+	for i, name := range BackupConfigMapNames(job, len(record)) {
+		out[i] = corev1.ConfigMap{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: fs.Namespace, Name: name},
+			BinaryData: map[string][]byte{BackupRecordKey: record[i]},
+		}
+	}
+	out[0].Data = map[string]string{BackupToldKey: string(Encode(told))}
+	return out
+}
+
+// BackupConfigMapNames are the names of the ConfigMaps of a Job whose record has so many pieces.
+func BackupConfigMapNames(job string, pieces int) []string {
+	out := make([]string, pieces)
+	for i := range out {
+		out[i] = fmt.Sprintf("%s-%d", job, i)
+	}
+	return out
+}
+
+// The keys of the ConfigMaps of a backup: BackupToldKey holds a spec.Backup and is in the first alone, BackupRecordKey a piece of the record.
+const (
+	BackupToldKey   = "backup.json"
+	BackupRecordKey = "record"
+)

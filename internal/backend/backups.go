@@ -1,0 +1,364 @@
+package backend
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// BackupPlace is where backups of a filesystem lie: in a claim, or on a node.
+type BackupPlace struct {
+	Claim, Node string
+	// Directory is that of the claim, relative to its root, or of the node, as the user gives it; the backups lie in a subdirectory of their
+	// FileSystem.
+	Directory string
+}
+
+// String names a place in a sentence.
+func (p BackupPlace) String() string {
+	if p.Node != "" {
+		return "node " + p.Node
+	}
+	return "claim " + p.Claim
+}
+
+// Is true for the place that a status names.
+func (p BackupPlace) Is(s v1alpha1.BackupStatus) bool {
+	return p.Claim == s.PersistentVolumeClaim && p.Node == s.Node
+}
+
+// BackupRequest says what a BackupJob makes.
+type BackupRequest struct {
+	// Name of the Job, and of the backup.
+	Job, Backup string
+	Place       BackupPlace
+	// Pieces is how many ConfigMaps hold the record; see BackupConfigMaps.
+	Pieces int
+}
+
+// BackupJobFacts is what is known of a Job that makes a backup.
+type BackupJobFacts struct {
+	// Name of the Job, the backup that it makes, and where.
+	Name, Backup string
+	Place        BackupPlace
+	// Ended is true when the Job is over, Answer what its last pod has printed, nil when that says nothing, and Message why it failed or what
+	// it waits for.
+	Ended   bool
+	Answer  *spec.BackupAnswer
+	Message string
+}
+
+// BackupView is all that DecideBackups looks at.
+type BackupView struct {
+	FileSystem *v1alpha1.FileSystem
+	Nodes      []Node
+	Jobs       []BackupJobFacts
+	// Recorded is status.backups as the API server has it: what it says of a Job is on record, and the Job may go.
+	Recorded []v1alpha1.BackupStatus
+	// Serves is true when the filesystem itself answers.
+	Serves bool
+	Now    time.Time
+}
+
+// BackupDecision is what is to be done about backups.
+type BackupDecision struct {
+	// Start are the backups to make, and Remove the names of the Jobs that are of no use any more.
+	Start  []BackupRequest
+	Remove []string
+	// Backups is status.backups.
+	Backups []v1alpha1.BackupStatus
+	// Condition is the condition BackedUp: ReasonVerified is true, ReasonBackupPending unknown, another reason false.
+	Condition Problem
+	// Next is when the next backup is due; zero when none is.
+	Next time.Time
+}
+
+// DecideBackups decides which backups are due, and what the status says of those that were made. A backup is due at a place when the schedule
+// has named a time since the last attempt there, or when there was none. Its name is that time, so that an operator that is killed makes the
+// same one again.
+func DecideBackups(v BackupView) BackupDecision {
+	asked := v.FileSystem.Spec.Backups
+	if asked == nil {
+		return BackupDecision{Remove: jobNames(v.Jobs, func(BackupJobFacts) bool { return true }), Condition: Problem{
+			v1alpha1.ReasonBackupsNotConfigured, "the metadata is not backed up; set spec.backups"}}
+	}
+	places := BackupPlaces(v.FileSystem, v.Nodes)
+	var d BackupDecision
+	for _, p := range places {
+		d.Backups = append(d.Backups, atPlace(p, v, len(places))...)
+	}
+	slices.SortStableFunc(d.Backups, func(a, b v1alpha1.BackupStatus) int { return cmp.Compare(b.Name, a.Name) })
+	// Until the status is written, a Job that is over is the only one that knows what became of its backup.
+	d.Remove = jobNames(v.Jobs, func(j BackupJobFacts) bool {
+		return !slices.Contains(places, j.Place) || j.Ended && onRecord(v.Recorded, j)
+	})
+	clock, err := newSchedule(asked)
+	if err != nil {
+		d.Condition = Problem{v1alpha1.ReasonBackupsInvalid, err.Error()}
+		return d
+	}
+	due, before := clock.lastTwo(v.Now)
+	d.Next = clock.next(v.Now)
+	name := due.UTC().Format(spec.BackupNameLayout)
+	for _, p := range places {
+		attempt, tried := newest(d.Backups, p)
+		busy := slices.ContainsFunc(v.Jobs, func(j BackupJobFacts) bool { return j.Place == p })
+		if v.Serves && !due.IsZero() && !busy && (!tried || attempt.Name < name) {
+			d.Start = append(d.Start, BackupRequest{Job: backupJobName(v.FileSystem, p, name), Backup: name, Place: p})
+		}
+	}
+	d.Condition = backedUp(places, d, v.Jobs, before)
+	return d
+}
+
+// BackupPlaces are the places of spec.backups, in an order that stays: the claim, and the first of the selected nodes by name.
+func BackupPlaces(fs *v1alpha1.FileSystem, nodes []Node) []BackupPlace {
+	var out []BackupPlace
+	asked := fs.Spec.Backups
+	if claim := asked.PersistentVolumeClaim; claim != nil {
+		out = append(out, BackupPlace{Claim: claim.Name, Directory: claim.Path})
+	}
+	if asked.Nodes == nil {
+		return out
+	}
+	left := int(asked.Nodes.Count)
+	for _, n := range Matching(nodes, asked.Nodes.NodeSelector) {
+		if fs.Status.Metadata != nil && n.Name == fs.Status.Metadata.Node {
+			continue
+		}
+		if left--; left < 0 {
+			break
+		}
+		out = append(out, BackupPlace{Node: n.Name, Directory: string(asked.Nodes.Directory)})
+	}
+	return out
+}
+
+// BackupDirectory is the subdirectory of a place that holds the backups of a FileSystem. One that is made again under the same name has
+// another.
+func BackupDirectory(fs *v1alpha1.FileSystem) string {
+	uid := string(fs.UID)
+	return fmt.Sprintf("%s.%s-%s", fs.Namespace, fs.Name, uid[:min(len(uid), shownUID)])
+}
+
+// ReadBackupAnswer finds the answer of `node backup` in a termination message, nil when there is none.
+func ReadBackupAnswer(message string) *spec.BackupAnswer {
+	for _, line := range slices.Backward(strings.Split(strings.TrimSpace(message), "\n")) {
+		answer := &spec.BackupAnswer{}
+		if json.Unmarshal([]byte(line), answer) == nil && answer.Name != "" {
+			return answer
+		}
+	}
+	return nil
+}
+
+func backupJobName(fs *v1alpha1.FileSystem, p BackupPlace, name string) string {
+	return ChildName(fs, "backup-"+Hash(p, name))
+}
+
+func jobNames(jobs []BackupJobFacts, which func(BackupJobFacts) bool) []string {
+	var out []string
+	for _, j := range jobs {
+		if which(j) {
+			out = append(out, j.Name)
+		}
+	}
+	return out
+}
+
+// onRecord is true when the status says what became of the backup of a Job, or of a later one at the same place.
+func onRecord(recorded []v1alpha1.BackupStatus, j BackupJobFacts) bool {
+	return slices.ContainsFunc(recorded, func(s v1alpha1.BackupStatus) bool { return j.Place.Is(s) && s.Name >= j.Backup })
+}
+
+// newest is the newest attempt at a place.
+func newest(backups []v1alpha1.BackupStatus, p BackupPlace) (v1alpha1.BackupStatus, bool) {
+	i := slices.IndexFunc(backups, p.Is)
+	if i < 0 {
+		return v1alpha1.BackupStatus{}, false
+	}
+	return backups[i], true
+}
+
+// newestVerified is the newest verified backup at a place.
+func newestVerified(backups []v1alpha1.BackupStatus, p BackupPlace) (v1alpha1.BackupStatus, bool) {
+	i := slices.IndexFunc(backups, func(s v1alpha1.BackupStatus) bool { return p.Is(s) && s.Result == v1alpha1.BackupVerified })
+	if i < 0 {
+		return v1alpha1.BackupStatus{}, false
+	}
+	return backups[i], true
+}
+
+// atPlace is what the status says of one of so many places: what it said before, and what the Jobs there that are over say now, newest
+// first. The newest attempt and the newest verified backup are among them, however few there may be.
+func atPlace(p BackupPlace, v BackupView, places int) []v1alpha1.BackupStatus {
+	byName := map[string]v1alpha1.BackupStatus{}
+	for _, s := range v.Recorded {
+		if p.Is(s) {
+			byName[s.Name] = s
+		}
+	}
+	over := slices.DeleteFunc(slices.Clone(v.Jobs), func(j BackupJobFacts) bool { return j.Place != p || !j.Ended || onRecord(v.Recorded, j) })
+	slices.SortFunc(over, func(a, b BackupJobFacts) int { return cmp.Compare(a.Backup, b.Backup) })
+	for _, j := range over {
+		takeAnswer(byName, v.FileSystem, j)
+	}
+	out := make([]v1alpha1.BackupStatus, 0, len(byName))
+	for _, name := range slices.Backward(SortedKeys(byName)) {
+		out = append(out, byName[name])
+	}
+	few := max(2, v1alpha1.MaxBackups/places)
+	if len(out) <= few {
+		return out
+	}
+	best, ok := newestVerified(out, p)
+	if out = out[:few]; ok && best.Name < out[few-1].Name {
+		out[few-1] = best
+	}
+	return out
+}
+
+// takeAnswer puts what a Job says in the place of what was known of its place. An answer says all that lies there: what it does not name was
+// removed.
+func takeAnswer(byName map[string]v1alpha1.BackupStatus, fs *v1alpha1.FileSystem, j BackupJobFacts) {
+	own := v1alpha1.BackupStatus{
+		Name: j.Backup, PersistentVolumeClaim: j.Place.Claim, Node: j.Place.Node, Directory: path.Join(j.Place.Directory, BackupDirectory(fs), j.Backup),
+		Result: v1alpha1.BackupFailed, Message: v1alpha1.Cut(j.Message, maxBackupMessage),
+	}
+	if j.Answer == nil {
+		if own.Message == "" {
+			own.Message = "the Job has ended and left no answer"
+		}
+		byName[own.Name] = own
+		return
+	}
+	clear(byName)
+	if own.Message = v1alpha1.Cut(j.Answer.Message, maxBackupMessage); own.Message == "" {
+		own.Message = "it is not there"
+	}
+	byName[own.Name] = own
+	for _, seen := range j.Answer.Backups {
+		if _, err := time.Parse(spec.BackupNameLayout, seen.Name); err != nil {
+			continue // its length would make the API server refuse the status
+		}
+		s := own
+		s.Name, s.Directory = seen.Name, path.Join(j.Place.Directory, BackupDirectory(fs), seen.Name)
+		s.Result, s.Message = v1alpha1.BackupUnverified, v1alpha1.Cut(seen.Message, maxBackupMessage)
+		s.Version, s.ID, s.SizeBytes = max(0, seen.Version), v1alpha1.Cut(seen.ID, maxBackupID), seen.SizeBytes
+		if seen.Verified {
+			s.Result, s.Message = v1alpha1.BackupVerified, ""
+		}
+		if when, err := time.Parse(time.RFC3339, seen.Time); err == nil {
+			s.Time = new(metav1.NewTime(when.UTC().Truncate(time.Second)))
+		}
+		byName[s.Name] = s
+	}
+}
+
+const (
+	// maxBackupMessage and maxBackupID are the limits of BackupStatus.
+	maxBackupMessage = 512
+	maxBackupID      = 32
+)
+
+// backedUp is the condition BackedUp: that of the place that is worst off. A backup of the time before the last is recent enough, because
+// that of the last may still be under way.
+func backedUp(places []BackupPlace, d BackupDecision, jobs []BackupJobFacts, before time.Time) Problem {
+	if len(places) == 0 {
+		return Problem{v1alpha1.ReasonBackupsInvalid,
+			"spec.backups.nodes.nodeSelector selects no node but that of the metadata; label another node, or name a claim"}
+	}
+	oldest := before.UTC().Format(spec.BackupNameLayout)
+	var failed, old, pending, good []string
+	for _, p := range places {
+		attempt, tried := newest(d.Backups, p)
+		best, verified := newestVerified(d.Backups, p)
+		switch {
+		case !tried:
+			pending = append(pending, p.String()+waitsFor(jobs, p))
+		case attempt.Result != v1alpha1.BackupVerified:
+			failed = append(failed, fmt.Sprintf("%s at %s: %s%s", attempt.Name, p, attempt.Message, lastGood(best, verified)))
+		case !before.IsZero() && best.Name < oldest:
+			old = append(old, fmt.Sprintf("%s at %s%s", best.Name, p, waitsFor(jobs, p)))
+		default:
+			good = append(good, fmt.Sprintf("%s at %s", best.Name, p))
+		}
+	}
+	switch {
+	case len(failed) > 0:
+		return Problem{v1alpha1.ReasonBackupFailed, "the newest backup is not verified: " + strings.Join(failed, "; ")}
+	case len(old) > 0:
+		return Problem{v1alpha1.ReasonBackupTooOld, "backups are due and were not made; the newest: " + strings.Join(old, "; ")}
+	case len(pending) > 0:
+		return Problem{v1alpha1.ReasonBackupPending, "the first backup is not made yet: " + strings.Join(pending, "; ")}
+	default:
+		return Problem{v1alpha1.ReasonVerified, "the newest backups are verified: " + strings.Join(good, "; ")}
+	}
+}
+
+func lastGood(best v1alpha1.BackupStatus, verified bool) string {
+	if !verified {
+		return "; there is no verified one"
+	}
+	return "; the newest verified one is " + best.Name
+}
+
+// waitsFor is what the Job at a place says that it waits for.
+func waitsFor(jobs []BackupJobFacts, p BackupPlace) string {
+	for _, j := range jobs {
+		if j.Place == p && !j.Ended && j.Message != "" {
+			return " (" + j.Message + ")"
+		}
+	}
+	return ""
+}
+
+// schedule is when backups are due.
+type schedule struct {
+	times cron.Schedule
+	zone  *time.Location
+}
+
+func newSchedule(asked *v1alpha1.BackupsSpec) (schedule, error) {
+	zone, err := time.LoadLocation(cmp.Or(asked.TimeZone, "Etc/UTC"))
+	if err != nil {
+		return schedule{}, fmt.Errorf("spec.backups.timeZone: there is no time zone %q; name one of the IANA database, such as Europe/Berlin", asked.TimeZone)
+	}
+	times, err := cron.ParseStandard(asked.Schedule)
+	if err != nil {
+		return schedule{}, fmt.Errorf("spec.backups.schedule %q can't be understood: %w", asked.Schedule, err)
+	}
+	if times.Next(time.Unix(0, 0).UTC()).IsZero() {
+		return schedule{}, fmt.Errorf("spec.backups.schedule %q names no time at all, such as the 31st of February", asked.Schedule)
+	}
+	return schedule{times, zone}, nil
+}
+
+func (s schedule) next(now time.Time) time.Time { return s.times.Next(now.In(s.zone)) }
+
+// lookBack is how far back the last time of a schedule is looked for, step by step: so few times lie in each that all can be looked at.
+var lookBack = []time.Duration{2 * time.Hour, 2 * 24 * time.Hour, 64 * 24 * time.Hour, 10 * 366 * 24 * time.Hour}
+
+// lastTwo are the last time that is not after now, and the one before; zero where there is none within ten years.
+func (s schedule) lastTwo(now time.Time) (last, before time.Time) {
+	for _, far := range lookBack {
+		last, before = time.Time{}, time.Time{}
+		for t := s.next(now.Add(-far)); !t.IsZero() && !t.After(now); t = s.next(t) {
+			last, before = t, last
+		}
+		if !before.IsZero() {
+			break
+		}
+	}
+	return last, before
+}

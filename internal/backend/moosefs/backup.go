@@ -1,0 +1,218 @@
+package moosefs
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"path"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/moosefs/cli"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// A backup of MooseFS is what a metalogger gets: the last saved metadata and the change logs since, which the master opens at the same
+// moment and hands out while it runs (mfsmetalogger(8)). So the pod of a backup needs neither the master's disk nor any right on a node, and
+// runs where the backup is to lie. `mfsmaster restore` reads all of that back as a master would after a crash, without serving anybody.
+
+const componentBackup = "backup"
+
+// Where the pod of a backup has what.
+const (
+	backupPlace  = "/backups"
+	backupVolume = "backups"
+	backupRecord = "/etc/parallelfs-record"
+	recordVolume = "record"
+)
+
+// A copy may take copySeconds; a backup with all that its pod waits for, such as a volume, backupSeconds.
+const (
+	copySeconds   = 2 * 3600
+	backupSeconds = 6 * 3600
+)
+
+// BackupJob makes a backup by `node backup`, at its place.
+func (Backend) BackupJob(in backend.Input, request backend.BackupRequest) (*batchv1.Job, spec.Backup, error) {
+	in = in.Indexed()
+	fs := in.FileSystem
+	image, ok := in.Images.Daemons["moosefs-"+fs.Spec.Version]
+	if !ok {
+		return nil, spec.Backup{}, backend.Invalid(v1alpha1.ReasonInvalidSpec, "the operator has no image for MooseFS %s", fs.Spec.Version)
+	}
+	master, ok := masterNode(in)
+	if !ok {
+		return nil, spec.Backup{}, backend.Invalid(v1alpha1.ReasonNoNodes, "the node of the master is not in the cluster or has no InternalIP")
+	}
+	told := spec.Backup{
+		Owner: backend.Owner(fs), Backend: string(v1alpha1.MooseFS), Version: fs.Spec.Version,
+		Asked:  backend.Address(master.IP, portsOf(fs).clients()),
+		Copied: backend.Address(master.IP, portsOf(fs).metaloggers()),
+		Name:   request.Backup, Place: backupPlace, Directory: backend.BackupDirectory(fs), Record: backupRecord,
+		Keep: int(fs.Spec.Backups.Keep.Count), MaxAgeDays: int(fs.Spec.Backups.Keep.MaxAgeDays), CopySeconds: copySeconds,
+	}
+	b := builder{in: in, image: image, master: master}
+	names := backend.BackupConfigMapNames(request.Job, request.Pieces)
+	pod := pods(in).Template(backend.Workload{Component: componentBackup}, onlyKey(configVolume, names[0], backend.BackupToldKey))
+	pod.Labels = nil
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
+	// No daemon is to give way to a backup.
+	pod.Spec.PriorityClassName = fs.Spec.Pods.PriorityClassName
+	c := b.daemon(componentBackup, "backup", configVolume, backend.BackupToldKey)
+	mount := corev1.VolumeMount{Name: backupVolume, MountPath: backupPlace}
+	volume := corev1.Volume{Name: backupVolume}
+	if place := request.Place; place.Node != "" {
+		pod.Spec.Affinity = backend.OnNodes(place.Node)
+		volume.HostPath = &corev1.HostPathVolumeSource{Path: place.Directory, Type: new(corev1.HostPathDirectoryOrCreate)}
+		// A directory of a node is root's: root without any capability may write there, and nowhere that is not root's.
+		c.SecurityContext = pods(in).Unprivileged()
+		c.SecurityContext.RunAsUser, c.SecurityContext.RunAsGroup, c.SecurityContext.RunAsNonRoot = new(int64(0)), new(int64(0)), new(false)
+	} else {
+		told.Directory = path.Join(place.Directory, told.Directory)
+		volume.PersistentVolumeClaim = &corev1.PersistentVolumeClaimVolumeSource{ClaimName: place.Claim}
+		pod.Spec.Tolerations = fs.Spec.Pods.Tolerations // any node will do, and a tainted one is not just any
+		pod.Spec.SecurityContext.FSGroupChangePolicy = new(corev1.FSGroupChangeOnRootMismatch)
+		c.SecurityContext = pods(in).Unprivileged()
+	}
+	c.VolumeMounts = append(c.VolumeMounts, mount, corev1.VolumeMount{Name: recordVolume, MountPath: backupRecord, ReadOnly: true})
+	pod.Spec.Volumes = append(pod.Spec.Volumes, volume, recordOf(names))
+	pod.Spec.Containers = []corev1.Container{c}
+	return &batchv1.Job{
+		TypeMeta:   metav1.TypeMeta{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job"},
+		ObjectMeta: metav1.ObjectMeta{Name: request.Job, Namespace: fs.Namespace},
+		Spec: batchv1.JobSpec{
+			BackoffLimit: new(int32(2)), ActiveDeadlineSeconds: new(int64(backupSeconds)), Template: *pod,
+		},
+	}, told, nil
+}
+
+// onlyKey is one key of a ConfigMap as a volume.
+func onlyKey(name, configMap, key string) corev1.Volume {
+	v := backend.ConfigVolume(name, configMap)
+	v.ConfigMap.Items = []corev1.KeyToPath{{Key: key, Path: key}}
+	return v
+}
+
+// recordOf puts the pieces of a record into one directory, in the order of their names.
+func recordOf(configMaps []string) corev1.Volume {
+	projected := &corev1.ProjectedVolumeSource{}
+	for i, name := range configMaps {
+		projected.Sources = append(projected.Sources, corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{
+			LocalObjectReference: corev1.LocalObjectReference{Name: name},
+			Items:                []corev1.KeyToPath{{Key: backend.BackupRecordKey, Path: fmt.Sprintf("record-%03d", i)}},
+		}})
+	}
+	return corev1.Volume{Name: recordVolume, VolumeSource: corev1.VolumeSource{Projected: projected}}
+}
+
+// BackupMethod copies as a metalogger, and reads back as a master.
+func (Backend) BackupMethod(told spec.Backup) backend.BackupMethod { return backupMethod{told} }
+
+type backupMethod struct{ told spec.Backup }
+
+// Ask asks the master for the version of its metadata.
+func (m backupMethod) Ask() []string { return cli.AskVersion(m.told.Version, m.told.Asked) }
+
+// Answer reads it.
+func (m backupMethod) Answer(output []byte) (backend.BackupVersion, error) {
+	return cli.ReadVersion(m.told.Version, output)
+}
+
+// Copy is a metalogger, which gets all at its first connection and the changes after that.
+func (m backupMethod) Copy(to, work string) backend.BackupProgram {
+	config := path.Join(work, "mfsmetalogger.cfg")
+	host, port, err := net.SplitHostPort(m.told.Copied)
+	if err != nil {
+		host, port = m.told.Copied, "" // BackupJob has made it; the program says that it can't connect
+	}
+	return backend.BackupProgram{
+		Files: map[string]string{config: "DATA_PATH = " + to + "\n" + ownUser + "DISABLE_OOM_KILLER = 0\nNICE_LEVEL = 10\n" +
+			"MASTER_HOST = " + host + "\nMASTER_PORT = " + port + "\nMASTER_RECONNECTION_DELAY = 1\n"},
+		Argv: []string{"mfsmetalogger", "-f", "-c", config, "start"},
+	}
+}
+
+// ownUser keeps a program, which otherwise becomes the user mfs, what it is when it is started by root; nobody else can change the user.
+const ownUser = "WORKING_USER = root\nWORKING_GROUP = root\n"
+
+// The files of a metalogger (mfsmetalogger(8)). It asks for the metadata first, then for the two newest change logs, and renames each when
+// it is whole: the older change log is the last. A change log that the master does not have is empty.
+const (
+	copiedMetadata = "metadata_ml.mfs.back"
+	copiedPartly   = "metadata_ml.tmp"
+	copiedLog0     = "changelog_ml_back.0.mfs"
+	copiedLog1     = "changelog_ml_back.1.mfs"
+	copiedChanges  = "changelog_ml.0.mfs"
+	copiedRotated  = "changelog_ml.1.mfs"
+)
+
+// newMetadata is all that the metadata of a filesystem says that was never saved: its change logs say the rest. A metalogger gets it, and
+// does not give it its name.
+const newMetadata = "MFSM NEW"
+
+// Copied is complete when the last file has come.
+func (m backupMethod) Copied(found []backend.CopiedFile) map[string]string {
+	out, last := map[string]string{}, false
+	for _, f := range found {
+		switch f.Name {
+		case copiedMetadata, copiedLog0, copiedChanges, copiedRotated:
+			out[f.Name] = f.Name
+		case copiedLog1:
+			out[f.Name], last = f.Name, true
+		case copiedPartly:
+			if f.Size == int64(len(newMetadata)) && string(f.Head) == newMetadata {
+				out[f.Name] = copiedMetadata
+			}
+		}
+	}
+	for _, kept := range out {
+		if kept == copiedMetadata && last {
+			return out
+		}
+	}
+	return nil
+}
+
+// restored is what `mfsmaster restore` writes.
+const restored = "metadata.mfs"
+
+// Check reads metadata and change logs as a master does after a crash, writes the metadata that follow from them, and ends. It listens on no
+// port.
+func (m backupMethod) Check(in, work string) backend.BackupProgram {
+	config := path.Join(work, "mfsmaster.cfg")
+	return backend.BackupProgram{
+		Files: map[string]string{config: "DATA_PATH = " + in + "\n" + ownUser + "DISABLE_OOM_KILLER = 0\nNICE_LEVEL = 10\n"},
+		Argv:  []string{"mfsmaster", "-c", config, "-a", "restore"}, Makes: restored,
+	}
+}
+
+// Made reads the beginning of a file of metadata: "MFSM 2.0", the version and the id, eight bytes each.
+func (m backupMethod) Made(head []byte) (backend.BackupVersion, error) {
+	const signature, whole = "MFSM 2.", 24
+	if len(head) < whole || !bytes.HasPrefix(head, []byte(signature)) {
+		return backend.BackupVersion{}, errors.New("what mfsmaster has made of it does not begin like metadata of MooseFS")
+	}
+	version := binary.BigEndian.Uint64(head[8:])
+	if version > math.MaxInt64 {
+		return backend.BackupVersion{}, fmt.Errorf("what mfsmaster has made of it has the version %d, which can't be", version)
+	}
+	return backend.BackupVersion{Version: int64(version), ID: cli.MetadataID(binary.BigEndian.Uint64(head[16:]))}, nil
+}
+
+// memoryFactor is how many times the size of its files the metadata takes in a master's memory: a name of a file takes about 100 bytes on
+// disk, and 300 in memory (moosefs.com, "hardware requirements": 300 bytes for each object).
+const memoryFactor = 4
+
+// baseMemory is what a master takes that has no files.
+const baseMemory = 256 << 20
+
+// Memory is what a master of that much metadata takes.
+func (m backupMethod) Memory(size int64) int64 { return baseMemory + memoryFactor*size }

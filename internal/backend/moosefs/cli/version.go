@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// AskVersion asks the master of a version at "host:port" for the version of its metadata, which counts its changes.
+func AskVersion(version, address string) []string {
+	host, port, _ := strings.Cut(address, ":")
+	if strings.HasPrefix(version, "3.") {
+		return []string{"mfscli", "-n", "-s", separator, "-H", host, "-P", port, "-SIM"}
+	}
+	return []string{"mfscli", "-n", "-j", "-H", host, "-P", port, "-SIM"}
+}
+
+// MetadataID is how 4.x writes the id of metadata, as in its log.
+func MetadataID(id uint64) string { return fmt.Sprintf("%016X", id) }
+
+// errNoMaster is what an answer without a master means: mfscli ends with exit code 0 all the same.
+var errNoMaster = errors.New("mfscli names no master that works, as when none answers there")
+
+// ReadVersion reads the answer. 3.x does not say the id.
+func ReadVersion(version string, output []byte) (backend.BackupVersion, error) {
+	if strings.HasPrefix(version, "3.") {
+		return versionInTable(string(output))
+	}
+	var answer struct {
+		Dataset struct {
+			Info struct {
+				Masters []struct {
+					Version *int64 `json:"metadata_version"`
+					ID      uint64 `json:"metadata_id"`
+				} `json:"masters"`
+			} `json:"info"`
+		} `json:"dataset"`
+	}
+	if err := json.Unmarshal(output, &answer); err != nil {
+		return backend.BackupVersion{}, fmt.Errorf("can't read what mfscli says of the master: %w", err)
+	}
+	masters := answer.Dataset.Info.Masters
+	if len(masters) != 1 || masters[0].Version == nil || *masters[0].Version < 1 {
+		return backend.BackupVersion{}, errNoMaster
+	}
+	out := backend.BackupVersion{Version: *masters[0].Version}
+	if masters[0].ID != 0 {
+		out.ID = MetadataID(masters[0].ID)
+	}
+	return out, nil
+}
+
+// versionInTable reads the table of masters of 3.0.117: address, version, state, local time, and the version of the metadata.
+func versionInTable(output string) (backend.BackupVersion, error) {
+	const title, columns, ofMetadata = "metadata servers:", 13, 5
+	for line := range strings.Lines(output) {
+		row := strings.Split(strings.TrimRight(line, "\r\n"), separator)
+		if row[0] != title {
+			continue
+		}
+		if len(row) != columns {
+			return backend.BackupVersion{}, fmt.Errorf("a line of mfscli about masters has %d columns, and %d are known: %q", len(row), columns, line)
+		}
+		if version, err := strconv.ParseInt(row[ofMetadata], 10, 64); err == nil && version > 0 {
+			return backend.BackupVersion{Version: version}, nil
+		}
+	}
+	return backend.BackupVersion{}, errNoMaster
+}

@@ -1,0 +1,302 @@
+// Package backup makes one backup of a filesystem's metadata at one place: it copies while the filesystem runs, reads back what it has
+// written, removes what is too old, and says what lies there. The filesystem's own programs copy and read; a backend says which. It can be
+// killed at any step: what is half done has a name that is never taken for a backup, and the next run goes on.
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// Options are what Run needs beside what it is told.
+type Options struct {
+	Told   spec.Backup
+	Method backend.BackupMethod
+	// Work is a directory in memory for the configuration of programs, and Output is where they print to.
+	Work   string
+	Output io.Writer
+	Now    func() time.Time
+	// Memory says how much of the node's memory is free, in bytes.
+	Memory func() (int64, error)
+	// Before, where set, is called before every step with its name; its error ends the work there, as a kill would.
+	Before func(step string) error
+}
+
+// The beginnings of the names of directories that are no backups: one that is being copied, one that is being removed, and one in which a
+// program reads a backup back. What an earlier run has left there goes.
+const (
+	makingPrefix   = ".making-"
+	removingPrefix = ".removing-"
+	checkingName   = ".checking"
+	lockName       = ".lock"
+)
+
+// Run makes the backup, unless it is there and verified. It returns what lies at the place, nil when it could not look, and why the backup is
+// not there and verified. Doing it again does no harm.
+func Run(ctx context.Context, o Options) (*spec.BackupAnswer, error) {
+	p := place{Options: o, home: filepath.Join(o.Told.Place, o.Told.Directory)}
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	unlock, err := p.open()
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	failed := p.make(ctx)
+	if failed == nil {
+		failed = p.prune()
+	}
+	answer, err := p.answer(failed)
+	if err != nil {
+		return nil, errors.Join(failed, err)
+	}
+	return answer, failed
+}
+
+// place is where the backups of one filesystem lie.
+type place struct {
+	Options
+	home string
+}
+
+func (p place) check() error {
+	t := p.Told
+	if _, err := time.Parse(spec.BackupNameLayout, t.Name); err != nil {
+		return fmt.Errorf("%q is no name of a backup; it is a time such as 20261123-030000", t.Name)
+	}
+	if !filepath.IsAbs(t.Place) || !filepath.IsLocal(t.Directory) || t.Directory == "." {
+		return fmt.Errorf("place %q has to be absolute, and directory %q in it", t.Place, t.Directory)
+	}
+	if t.Keep < 1 || t.MaxAgeDays < 0 || t.CopySeconds < 1 {
+		return fmt.Errorf("keep is %d, maxAgeDays %d and copySeconds %d; one backup at least is kept, and a copy takes time", t.Keep, t.MaxAgeDays, t.CopySeconds)
+	}
+	return nil
+}
+
+// step is one that a kill may come before.
+func (p place) step(name string, do func() error) error {
+	if p.Before != nil {
+		if err := p.Before(name); err != nil {
+			return err
+		}
+	}
+	return do()
+}
+
+// open makes the directory, keeps others out of it, and removes what a run that was killed has left.
+func (p place) open() (unlock func(), err error) {
+	if err := os.MkdirAll(p.home, 0o700); err != nil {
+		return nil, fmt.Errorf("can't make the directory of the backups; it has to be one that %s may write to: %w", who(), err)
+	}
+	lock, err := os.OpenFile(filepath.Join(p.home, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("can't write to the directory of the backups; it has to be one that %s may write to: %w", who(), err)
+	}
+	unlock = func() { _ = lock.Close() } // which lets the lock go
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		unlock()
+		return nil, fmt.Errorf("another pod makes a backup in %s; it is waited for by trying again: %w", p.home, err)
+	}
+	entries, err := os.ReadDir(p.home)
+	if err != nil {
+		unlock()
+		return nil, fmt.Errorf("can't look at the backups: %w", err)
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if !strings.HasPrefix(name, makingPrefix) && !strings.HasPrefix(name, removingPrefix) && name != checkingName {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(p.home, name)); err != nil {
+			unlock()
+			return nil, fmt.Errorf("can't remove what an earlier run has left: %w", err)
+		}
+	}
+	return unlock, nil
+}
+
+// who is the user that this runs as, for a sentence.
+func who() string {
+	if os.Getuid() == 0 {
+		return "root (without any capability)"
+	}
+	return fmt.Sprintf("the user %d or the group %d", os.Getuid(), os.Getgid())
+}
+
+// make makes the backup of the name, or goes on with it.
+func (p place) make(ctx context.Context) error {
+	path := filepath.Join(p.home, p.Told.Name)
+	m, err := readManifest(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if _, err := os.Lstat(path); err == nil {
+			return fmt.Errorf("%s is there and has no %s: this was not made here; move it away", path, spec.BackupManifestFile)
+		}
+		if err := p.copy(ctx, path); err != nil {
+			return err
+		}
+	case err != nil:
+		return err
+	case m.Owner != p.Told.Owner:
+		return fmt.Errorf("%s is a backup of FileSystem %s/%s with the uid %s; move it away", path, m.Owner.Namespace, m.Owner.Name, m.Owner.UID)
+	case m.Verified != "":
+		return nil
+	case m.Refused != "":
+		// It can't be read back. Another copy may be.
+		if err := p.remove(p.Told.Name); err != nil {
+			return err
+		}
+		if err := p.copy(ctx, path); err != nil {
+			return err
+		}
+	}
+	return p.verify(ctx, path)
+}
+
+// remove takes a backup away: it loses its name at once, and then its files.
+func (p place) remove(name string) error {
+	path, removing := filepath.Join(p.home, name), filepath.Join(p.home, removingPrefix+name)
+	for _, s := range []struct {
+		name string
+		do   func() error
+	}{
+		{"unname " + name, func() error { return os.Rename(path, removing) }},
+		{"sync " + p.home, func() error { return syncPath(p.home) }},
+		{"remove " + name, func() error { return os.RemoveAll(removing) }},
+	} {
+		if err := p.step(s.name, s.do); err != nil {
+			return fmt.Errorf("can't remove the backup %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// prune removes the backups that are not to be kept.
+func (p place) prune() error {
+	found, err := p.list()
+	if err != nil {
+		return err
+	}
+	for _, name := range outdated(found, p.Told.Keep, p.Told.MaxAgeDays, p.Now()) {
+		if err := p.remove(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// list returns the manifests of all backups of this filesystem, newest first. One that can't be read counts as one that is not verified.
+func (p place) list() ([]spec.BackupManifest, error) {
+	entries, err := os.ReadDir(p.home)
+	if err != nil {
+		return nil, fmt.Errorf("can't look at the backups: %w", err)
+	}
+	var out []spec.BackupManifest
+	for _, e := range slices.Backward(entries) { // ReadDir sorts by name
+		if when, err := time.Parse(spec.BackupNameLayout, e.Name()); err == nil && e.IsDir() {
+			m, err := readManifest(filepath.Join(p.home, e.Name()))
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				continue // somebody else's
+			case err != nil:
+				m = spec.BackupManifest{Owner: p.Told.Owner, Copied: when.Format(time.RFC3339), Refused: err.Error()}
+			}
+			if m.Owner == p.Told.Owner {
+				m.Name = e.Name() // whatever it says
+				out = append(out, m)
+			}
+		}
+	}
+	return out, nil
+}
+
+const (
+	// mostAnswered is how many backups an answer names, and mostSaid how long the sentences in it may be, in bytes: Kubernetes keeps 4096
+	// bytes of it.
+	mostAnswered = 4
+	mostSaid     = 400
+)
+
+// answer says what lies at the place.
+func (p place) answer(failed error) (*spec.BackupAnswer, error) {
+	found, err := p.list()
+	if err != nil {
+		return nil, err
+	}
+	out := &spec.BackupAnswer{Name: p.Told.Name, Backups: []spec.BackupSeen{}}
+	if failed != nil {
+		out.Message = cut(failed.Error())
+	}
+	best := slices.IndexFunc(found, verified)
+	for i, m := range found {
+		if i >= mostAnswered && i != best {
+			continue
+		}
+		if len(out.Backups) == mostAnswered {
+			out.Backups = out.Backups[:mostAnswered-1]
+		}
+		seen := spec.BackupSeen{
+			Name: m.Name, Verified: verified(m), Time: m.Copied, Version: m.Version, ID: m.ID, SizeBytes: size(m), Message: cut(m.Refused),
+		}
+		if !seen.Verified && seen.Message == "" {
+			seen.Message = "it was not read back yet"
+		}
+		out.Backups = append(out.Backups, seen)
+	}
+	return out, nil
+}
+
+func verified(m spec.BackupManifest) bool { return m.Verified != "" && m.Refused == "" }
+
+func size(m spec.BackupManifest) int64 {
+	var sum int64
+	for _, f := range m.Files {
+		sum += f.Size
+	}
+	return sum
+}
+
+func cut(text string) string {
+	if len(text) <= mostSaid {
+		return text
+	}
+	return strings.ToValidUTF8(text[:mostSaid], "")
+}
+
+// outdated are the names of the backups to remove, of those that are there, newest first. Only verified ones count. The newest verified one
+// stays whatever its age is. One that is not verified goes when there is a newer one that is; of those that have none, two stay for a person
+// to look at.
+func outdated(found []spec.BackupManifest, keep, maxAgeDays int, now time.Time) []string {
+	const toLookAt = 2
+	var out []string
+	good, bad := 0, 0
+	for _, m := range found {
+		if !verified(m) {
+			if bad++; good > 0 || bad > toLookAt {
+				out = append(out, m.Name)
+			}
+			continue
+		}
+		good++
+		copied, err := time.Parse(time.RFC3339, m.Copied)
+		old := err == nil && maxAgeDays > 0 && now.Sub(copied) > time.Duration(maxAgeDays)*24*time.Hour
+		if good > 1 && (good > keep || old) {
+			out = append(out, m.Name)
+		}
+	}
+	return out
+}

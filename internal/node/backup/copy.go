@@ -1,0 +1,218 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/process"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+const (
+	// lookAgain is how often is looked whether a copy is complete.
+	lookAgain = 200 * time.Millisecond
+	// grace is how long a program may take to end when it is asked to, and askLimit how long a question may take.
+	grace    = 20 * time.Second
+	askLimit = 30 * time.Second
+)
+
+// copy makes a backup that is not verified yet. It appears under its name when all of it is on the disk.
+func (p place) copy(ctx context.Context, path string) error {
+	making := filepath.Join(p.home, makingPrefix+p.Told.Name)
+	to := filepath.Join(making, "copy")
+	m := spec.BackupManifest{
+		Format: spec.BackupFormat, Owner: p.Told.Owner, Backend: p.Told.Backend, SoftwareVersion: p.Told.Version, Name: p.Told.Name,
+	}
+	for _, s := range []struct {
+		name string
+		do   func() error
+	}{
+		{"clear " + making, func() error { return os.RemoveAll(making) }},
+		{"make " + making, func() error { return os.MkdirAll(to, 0o700) }},
+		{"ask", func() error { return p.ask(ctx, &m) }},
+		{"collect", func() error { return p.collect(ctx, to, making) }},
+		{"add the record", func() error { return p.addRecord(filepath.Join(making, spec.BackupRecordFile)) }},
+		{"sum up", func() (err error) { m.Files, err = sumUp(making); return err }},
+		{"write the manifest", func() error { return writeManifest(making, m) }},
+		{"sync " + making, func() error { return syncPath(making) }},
+		{"name " + path, func() error { return os.Rename(making, path) }},
+		{"sync " + p.home, func() error { return syncPath(p.home) }},
+	} {
+		if err := p.step(s.name, s.do); err != nil {
+			return fmt.Errorf("can't copy the metadata: %w", err)
+		}
+	}
+	return nil
+}
+
+// ask notes how far the running filesystem is: a copy that is made from now on must say at least that.
+func (p place) ask(ctx context.Context, m *spec.BackupManifest) error {
+	m.Copied = p.Now().UTC().Format(time.RFC3339)
+	argv := p.Method.Ask()
+	output := &limited{most: 1 << 20}
+	child, err := process.Start(argv, process.Options{Stdout: output, Stderr: p.Output})
+	if err != nil {
+		return err //nolint:wrapcheck // it names the program
+	}
+	if err := wait(ctx, child, askLimit); err != nil {
+		return fmt.Errorf("%s: %w", argv[0], err)
+	}
+	version, err := p.Method.Answer(output.content)
+	m.AtLeast, m.ID = version.Version, version.ID
+	return err //nolint:wrapcheck // the backend says whose answer it is
+}
+
+// collect runs the program that copies until all is there, and gives the files the names that they have in a backup.
+func (p place) collect(ctx context.Context, to, making string) error {
+	program := p.Method.Copy(to, p.Work)
+	child, tail, err := p.start(program, to)
+	if err != nil {
+		return err
+	}
+	defer child.Kill()
+	limit := time.NewTimer(time.Duration(p.Told.CopySeconds) * time.Second)
+	defer limit.Stop()
+	again := time.NewTicker(lookAgain)
+	defer again.Stop()
+	for complete := false; !complete; {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("it was stopped: %w", ctx.Err())
+		case <-limit.C:
+			return fmt.Errorf("%s did not get all within %d s: %s", program.Argv[0], p.Told.CopySeconds, tail.Lines(3))
+		case <-child.Done():
+			return fmt.Errorf("%s ended with exit code %d before all was copied: %s", program.Argv[0], child.Code(), tail.Lines(3))
+		case <-again.C:
+		}
+		found, err := look(to)
+		if err != nil {
+			return err
+		}
+		complete = p.Method.Copied(found) != nil
+	}
+	child.Stop(grace) // it writes what it has got since
+	found, err := look(to)
+	if err != nil {
+		return err
+	}
+	kept := p.Method.Copied(found)
+	if kept == nil {
+		return fmt.Errorf("%s has removed again what it had copied", program.Argv[0])
+	}
+	for _, name := range backend.SortedKeys(kept) {
+		if err := os.Rename(filepath.Join(to, name), filepath.Join(making, kept[name])); err != nil {
+			return err //nolint:wrapcheck // it names both files
+		}
+	}
+	return os.RemoveAll(to)
+}
+
+// start starts a program in a directory, with its files. What it prints is shown, and the end of it kept.
+func (p place) start(program backend.BackupProgram, directory string) (*process.Child, *process.Tail, error) {
+	for _, path := range backend.SortedKeys(program.Files) {
+		if err := os.WriteFile(path, []byte(program.Files[path]), 0o600); err != nil {
+			return nil, nil, err
+		}
+	}
+	tail := &process.Tail{}
+	shown := io.MultiWriter(tail, p.Output)
+	child, err := process.Start(program.Argv, process.Options{Directory: directory, Stdout: shown, Stderr: shown})
+	return child, tail, err //nolint:wrapcheck // it names the program
+}
+
+// wait waits until a child ends by itself.
+func wait(ctx context.Context, child *process.Child, limit time.Duration) error {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-child.Done():
+		return child.Err() //nolint:wrapcheck // the caller names the program
+	case <-ctx.Done():
+		child.Kill()
+		return fmt.Errorf("it was stopped: %w", ctx.Err())
+	case <-timer.C:
+		child.Kill()
+		return fmt.Errorf("it did not end within %s", limit)
+	}
+}
+
+// look returns the plain files in a directory.
+func look(directory string) ([]backend.CopiedFile, error) {
+	entries, err := os.ReadDir(directory)
+	if err != nil {
+		return nil, err
+	}
+	var out []backend.CopiedFile
+	for _, e := range entries {
+		if !e.Type().IsRegular() {
+			continue
+		}
+		head, size, err := headOf(filepath.Join(directory, e.Name()))
+		if errors.Is(err, os.ErrNotExist) {
+			continue // the program has just renamed it
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, backend.CopiedFile{Name: e.Name(), Size: size, Head: head})
+	}
+	return out, nil
+}
+
+// headOf returns the beginning of a file, and its size.
+func headOf(path string) (head []byte, size int64, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, 0, err
+	}
+	head, err = io.ReadAll(io.LimitReader(file, backend.BackupHead))
+	return head, info.Size(), err
+}
+
+// addRecord puts the pieces of the operator's record together.
+func (p place) addRecord(path string) (err error) {
+	// A mounted ConfigMap has links to directories whose names begin with a dot.
+	pieces, err := filepath.Glob(filepath.Join(p.Told.Record, "[^.]*"))
+	if err != nil || len(pieces) == 0 {
+		return errors.Join(fmt.Errorf("the operator's record is not in %s", p.Told.Record), err)
+	}
+	slices.Sort(pieces)
+	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	for _, piece := range pieces {
+		content, err := os.ReadFile(piece)
+		if err != nil {
+			return err
+		}
+		if _, err := out.Write(content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// limited keeps the beginning of what is written to it.
+type limited struct {
+	content []byte
+	most    int
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	l.content = append(l.content, p[:min(len(p), l.most-len(l.content))]...)
+	return len(p), nil
+}

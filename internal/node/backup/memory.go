@@ -1,0 +1,23 @@
+package backup
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// FreeMemory is how much memory of this node programs can have (MemAvailable of proc_meminfo(5)).
+func FreeMemory() (int64, error) {
+	content, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(content)) {
+		if rest, ok := strings.CutPrefix(line, "MemAvailable:"); ok {
+			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 53)
+			return kib << 10, err
+		}
+	}
+	return 0, errors.New("/proc/meminfo does not say how much memory is available")
+}
