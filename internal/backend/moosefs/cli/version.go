@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -22,13 +22,19 @@ func AskVersion(version, address string) []string {
 // MetadataID is how 4.x writes the id of metadata, as in its log.
 func MetadataID(id uint64) string { return fmt.Sprintf("%016X", id) }
 
-// errNoMaster is what an answer without a master means: mfscli ends with exit code 0 all the same.
-var errNoMaster = errors.New("mfscli names no master that works, as when none answers there")
+// noMaster is what an answer without a master means: mfscli ends with exit code 0 all the same.
+func noMaster(output []byte) error {
+	const most = 200
+	return fmt.Errorf("mfscli names no master that works, as when none answers there: %q", output[:min(len(output), most)])
+}
 
 // ReadVersion reads the answer. 3.x does not say the id.
 func ReadVersion(version string, output []byte) (backend.BackupVersion, error) {
 	if strings.HasPrefix(version, "3.") {
-		return versionInTable(string(output))
+		return versionInTable(output)
+	}
+	if len(bytes.TrimSpace(output)) == 0 {
+		return backend.BackupVersion{}, noMaster(output)
 	}
 	var answer struct {
 		Dataset struct {
@@ -45,7 +51,7 @@ func ReadVersion(version string, output []byte) (backend.BackupVersion, error) {
 	}
 	masters := answer.Dataset.Info.Masters
 	if len(masters) != 1 || masters[0].Version == nil || *masters[0].Version < 1 {
-		return backend.BackupVersion{}, errNoMaster
+		return backend.BackupVersion{}, noMaster(output)
 	}
 	out := backend.BackupVersion{Version: *masters[0].Version}
 	if masters[0].ID != 0 {
@@ -55,9 +61,9 @@ func ReadVersion(version string, output []byte) (backend.BackupVersion, error) {
 }
 
 // versionInTable reads the table of masters of 3.0.117: address, version, state, local time, and the version of the metadata.
-func versionInTable(output string) (backend.BackupVersion, error) {
+func versionInTable(output []byte) (backend.BackupVersion, error) {
 	const title, columns, ofMetadata = "metadata servers:", 13, 5
-	for line := range strings.Lines(output) {
+	for line := range strings.Lines(string(output)) {
 		row := strings.Split(strings.TrimRight(line, "\r\n"), separator)
 		if row[0] != title {
 			continue
@@ -65,9 +71,10 @@ func versionInTable(output string) (backend.BackupVersion, error) {
 		if len(row) != columns {
 			return backend.BackupVersion{}, fmt.Errorf("a line of mfscli about masters has %d columns, and %d are known: %q", len(row), columns, line)
 		}
-		if version, err := strconv.ParseInt(row[ofMetadata], 10, 64); err == nil && version > 0 {
+		// It groups digits: "1 135".
+		if version, err := strconv.ParseInt(strings.ReplaceAll(row[ofMetadata], " ", ""), 10, 64); err == nil && version > 0 {
 			return backend.BackupVersion{Version: version}, nil
 		}
 	}
-	return backend.BackupVersion{}, errNoMaster
+	return backend.BackupVersion{}, noMaster(output)
 }

@@ -1,0 +1,268 @@
+//go:build disks
+
+package moosefs_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/internal/backend/moosefs"
+	"parallelfs.dev/operator/internal/node/backup"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// master is a real master of the MooseFS of this machine, without chunkservers: it has names and directories, and no data.
+type master struct {
+	*WithT
+	t       *testing.T
+	port    int
+	data    string
+	log     *bytes.Buffer
+	process *exec.Cmd
+}
+
+// startMaster starts a master on what lies in a directory.
+func startMaster(t *testing.T, data string, arguments ...string) *master {
+	t.Helper()
+	m := &master{WithT: NewWithT(t), t: t, port: freePorts(t), data: data, log: &bytes.Buffer{}}
+	own := t.TempDir()
+	exports := filepath.Join(own, "mfsexports.cfg")
+	m.Expect(os.WriteFile(exports, []byte("* / rw,alldirs,admin,maproot=0:0\n"), 0o600)).To(Succeed())
+	config := filepath.Join(own, "mfsmaster.cfg")
+	m.Expect(os.WriteFile(config, fmt.Appendf(nil, "WORKING_USER = root\nWORKING_GROUP = root\nDATA_PATH = %s\nEXPORTS_FILENAME = %s\nTOPOLOGY_FILENAME = %s\n"+
+		"MATOML_LISTEN_HOST = 127.0.0.1\nMATOML_LISTEN_PORT = %d\nMATOCS_LISTEN_HOST = 127.0.0.1\nMATOCS_LISTEN_PORT = %d\n"+
+		"MATOCL_LISTEN_HOST = 127.0.0.1\nMATOCL_LISTEN_PORT = %d\n", data, exports, os.DevNull, m.port, m.port+1, m.port+2), 0o600)).To(Succeed())
+	m.process = exec.Command("mfsmaster", append([]string{"-f", "-c", config}, append(arguments, "start")...)...)
+	m.process.Stdout, m.process.Stderr = m.log, m.log
+	m.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	m.Expect(m.process.Start()).To(Succeed())
+	t.Cleanup(m.kill)
+	m.Eventually(func() error {
+		connection, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", m.port+2))
+		if err != nil {
+			return err
+		}
+		return connection.Close()
+	}).WithTimeout(20*time.Second).Should(Succeed(), "the master listens")
+	return m
+}
+
+// kill ends it as a node that dies does.
+func (m *master) kill() {
+	_ = syscall.Kill(-m.process.Process.Pid, syscall.SIGKILL)
+	_ = m.process.Wait()
+}
+
+// freePorts are three ports in a row that nobody uses.
+func freePorts(t *testing.T) int {
+	t.Helper()
+	for range 100 {
+		first, err := net.Listen("tcp", "127.0.0.1:0")
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		port := first.Addr().(*net.TCPAddr).Port
+		second, err2 := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+1))
+		third, err3 := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+2))
+		_ = first.Close()
+		for _, l := range []net.Listener{second, third} {
+			if l != nil {
+				_ = l.Close()
+			}
+		}
+		if errors.Join(err2, err3) == nil {
+			return port
+		}
+	}
+	t.Fatal("there are no three ports in a row that are free")
+	return 0
+}
+
+// mounted mounts the filesystem, and lets it go at the end of the call.
+func (m *master) mounted(do func(path string)) {
+	m.t.Helper()
+	path := m.t.TempDir()
+	mount := exec.Command("mfsmount", path, "-f", "-H", "127.0.0.1", "-P", fmt.Sprint(m.port+2))
+	mount.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	m.Expect(mount.Start()).To(Succeed())
+	defer func() {
+		_ = syscall.Unmount(path, syscall.MNT_DETACH)
+		_ = syscall.Kill(-mount.Process.Pid, syscall.SIGKILL)
+		_ = mount.Wait()
+	}()
+	m.Eventually(func() bool {
+		var own, above syscall.Stat_t
+		return syscall.Stat(path, &own) == nil && syscall.Stat(filepath.Dir(path), &above) == nil && own.Dev != above.Dev
+	}).WithTimeout(20*time.Second).Should(BeTrue(), "the filesystem is mounted")
+	do(path)
+}
+
+// version is that of the machine's MooseFS.
+func version(t *testing.T) string {
+	t.Helper()
+	g := NewWithT(t)
+	out, err := exec.Command("mfsmaster", "-v").Output()
+	g.Expect(err).NotTo(HaveOccurred())
+	found := regexp.MustCompile(`version: ([0-9.]+)`).FindSubmatch(out)
+	g.Expect(found).NotTo(BeNil(), string(out))
+	return string(found[1])
+}
+
+// backups are those of a master, in a directory.
+func (m *master) backups() backup.Options {
+	m.t.Helper()
+	record := m.t.TempDir()
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, err := w.Write([]byte(`{"items": [{}]}`))
+	m.Expect(errors.Join(err, w.Close())).To(Succeed())
+	m.Expect(os.WriteFile(filepath.Join(record, "record-000"), packed.Bytes(), 0o600)).To(Succeed())
+	told := spec.Backup{
+		Owner: spec.Owner{Namespace: "default", Name: "scratch", UID: "1b4e28ba"}, Backend: "MooseFS", Version: version(m.t),
+		Asked: fmt.Sprintf("127.0.0.1:%d", m.port+2), Copied: fmt.Sprintf("127.0.0.1:%d", m.port),
+		Name: "20261123-030000", Place: m.t.TempDir(), Directory: "default.scratch-1b4e28ba", Keep: 3, Record: record, CopySeconds: 30,
+	}
+	return backup.Options{
+		Told: told, Method: moosefs.New().BackupMethod(told), Work: m.t.TempDir(), Output: io.Discard, Now: time.Now, Memory: backup.FreeMemory,
+	}
+}
+
+func place(o backup.Options) string {
+	return filepath.Join(o.Told.Place, o.Told.Directory, o.Told.Name)
+}
+
+// serves starts a new master on a backup alone, as a recovery would, and returns the names at the top of its filesystem.
+func serves(t *testing.T, o backup.Options) []string {
+	t.Helper()
+	g := NewWithT(t)
+	data := t.TempDir()
+	entries, err := os.ReadDir(place(o))
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "metadata") || strings.HasPrefix(e.Name(), "changelog") {
+			content, err := os.ReadFile(filepath.Join(place(o), e.Name()))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(os.WriteFile(filepath.Join(data, e.Name()), content, 0o600)).To(Succeed())
+		}
+	}
+	var names []string
+	startMaster(t, data, "-a").mounted(func(path string) {
+		entries, err := os.ReadDir(path)
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+	})
+	return names
+}
+
+// fresh is the directory of a filesystem that never ran.
+func fresh(t *testing.T) string {
+	t.Helper()
+	data := t.TempDir()
+	NewWithT(t).Expect(os.WriteFile(filepath.Join(data, "metadata.mfs"), []byte("MFSM NEW"), 0o600)).To(Succeed())
+	return data
+}
+
+// makeDirectories makes some, and says which.
+func makeDirectories(m *master, prefix string, n int) []any {
+	m.t.Helper()
+	var names []any
+	m.mounted(func(path string) {
+		for i := range n {
+			name := fmt.Sprintf("%s-%03d", prefix, i)
+			m.Expect(os.Mkdir(filepath.Join(path, name), 0o755)).To(Succeed())
+			names = append(names, name)
+		}
+	})
+	return names
+}
+
+func TestABackupOfAFreshMooseFSServesWhatWasMadeBefore(t *testing.T) {
+	m := startMaster(t, fresh(t))
+	made := makeDirectories(m, "first", 200)
+	o := m.backups()
+	answer, err := backup.Run(t.Context(), o)
+	m.Expect(err).NotTo(HaveOccurred())
+	m.Expect(answer.Backups).To(ConsistOf(And(HaveField("Verified", true), HaveField("Version", BeNumerically(">", 200)),
+		HaveField("ID", MatchRegexp("^[0-9A-F]{16}$")))))
+	m.kill()
+	m.Expect(serves(t, o)).To(ContainElements(made...))
+}
+
+func TestABackupOfAMooseFSThatSavedItsMetadataServesWhatWasMadeBefore(t *testing.T) {
+	data := fresh(t)
+	m := startMaster(t, data)
+	made := makeDirectories(m, "saved", 50)
+	m.Expect(m.process.Process.Signal(syscall.SIGTERM)).To(Succeed())
+	m.Expect(m.process.Wait()).To(Succeed(), "a clean stop saves the metadata")
+	m = startMaster(t, data)
+	made = append(made, makeDirectories(m, "logged", 50)...)
+
+	o := m.backups()
+	writing, stopped := make(chan struct{}), make(chan struct{})
+	go func() { // while programs go on
+		defer close(stopped)
+		m.mounted(func(path string) {
+			for i := 0; ; i++ {
+				select {
+				case <-writing:
+					return
+				default:
+					_ = os.Mkdir(filepath.Join(path, fmt.Sprintf("meanwhile-%06d", i)), 0o755)
+				}
+			}
+		})
+	}()
+	answer, err := backup.Run(t.Context(), o)
+	close(writing)
+	<-stopped
+	m.Expect(err).NotTo(HaveOccurred())
+	m.Expect(answer.Backups).To(ConsistOf(HaveField("Verified", true)))
+	m.kill()
+	m.Expect(serves(t, o)).To(ContainElements(made...))
+}
+
+func TestMooseFSItselfRefusesABackupWithAHole(t *testing.T) {
+	m := startMaster(t, fresh(t))
+	makeDirectories(m, "some", 50)
+	o := m.backups()
+	o.Before = func(step string) error {
+		if step != "sum up" {
+			return nil
+		}
+		// Before the sums: so that they say nothing against it.
+		logs, err := filepath.Glob(filepath.Join(o.Told.Place, o.Told.Directory, ".making-*", "changelog_ml_back.0.mfs"))
+		m.Expect(err).NotTo(HaveOccurred())
+		m.Expect(logs).To(HaveLen(1))
+		content, err := os.ReadFile(logs[0])
+		m.Expect(err).NotTo(HaveOccurred())
+		lines := strings.SplitAfter(string(content), "\n")
+		m.Expect(len(lines)).To(BeNumerically(">", 30))
+		return os.WriteFile(logs[0], []byte(strings.Join(append(lines[:20:20], lines[21:]...), "")), 0o600)
+	}
+	answer, err := backup.Run(t.Context(), o)
+	m.Expect(err).To(MatchError(ContainSubstring("the backup can't be used")))
+	m.Expect(answer.Backups).To(ConsistOf(HaveField("Verified", false)))
+}
+
+func TestAMooseFSWhoseMasterIsAwayIsNotBackedUp(t *testing.T) {
+	m := startMaster(t, fresh(t))
+	o := m.backups()
+	m.kill()
+	answer, err := backup.Run(t.Context(), o)
+	m.Expect(err).To(MatchError(ContainSubstring("no master that works")))
+	m.Expect(answer.Backups).To(BeEmpty())
+}
