@@ -194,6 +194,7 @@ func (p *pass) phases() []phase {
 		{name: "repeat jobs", do: p.repeatUnseenJobs},
 		{name: "choose what to restart", do: p.chooseRestarts},
 		{name: "settle the lease", do: p.settle, when: stopped},
+		{name: "back up the metadata", do: p.backUp, when: anyway},
 	}
 }
 

@@ -79,8 +79,6 @@ type BackupDecision struct {
 	Backups []v1alpha1.BackupStatus
 	// Condition is the condition BackedUp: ReasonVerified is true, ReasonBackupPending unknown, another reason false.
 	Condition Problem
-	// Next is when the next backup is due; zero when none is.
-	Next time.Time
 }
 
 // DecideBackups decides which backups are due, and what the status says of those that were made. A backup is due at a place when the schedule
@@ -108,7 +106,6 @@ func DecideBackups(v BackupView) BackupDecision {
 		return d
 	}
 	due, before := clock.lastTwo(v.Now)
-	d.Next = clock.next(v.Now)
 	name := due.UTC().Format(spec.BackupNameLayout)
 	for _, p := range places {
 		attempt, tried := newest(d.Backups, p)

@@ -1,0 +1,231 @@
+package filesystem
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/conditions"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// The annotations of a Job that makes a backup: which, and at which place.
+const (
+	annotationBackup          = "parallelfs.dev/backup"
+	annotationBackupClaim     = "parallelfs.dev/backup-claim"
+	annotationBackupNode      = "parallelfs.dev/backup-node"
+	annotationBackupDirectory = "parallelfs.dev/backup-directory"
+)
+
+// backUp starts the backups that are due, and says what became of others. It takes no lease: a backup disturbs nobody more than a
+// metalogger that connects, and one that waited for the end of a benchmark could be missing when it is needed.
+func (p *pass) backUp(ctx context.Context) error {
+	status := &p.fs.Status
+	backuper, ok := p.backend.(backend.Backuper)
+	if !ok {
+		status.Backups = nil
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionBackedUp)
+		return nil
+	}
+	if !p.observed {
+		return nil // not all is known
+	}
+	jobs, err := p.backupJobs(ctx)
+	if err != nil {
+		return err
+	}
+	d := backend.DecideBackups(backend.BackupView{
+		FileSystem: p.fs, Nodes: p.in.Nodes, Jobs: jobs, Recorded: p.read.Status.Backups,
+		Serves: p.in.State != nil && !isNew(p.fs), Now: p.Clock.Now(),
+	})
+	status.Backups = d.Backups
+	conditions.Add(&status.Conditions, p.fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionBackedUp, backedUp(d.Condition.Reason),
+		d.Condition.Reason, d.Condition.Message)
+	errs := []error{p.removeBackupJobs(ctx, jobs, d.Remove)}
+	for _, request := range d.Start {
+		errs = append(errs, p.startBackup(ctx, backuper, request))
+	}
+	return errors.Join(errs...)
+}
+
+// backedUp is the status of the condition BackedUp.
+func backedUp(reason string) metav1.ConditionStatus {
+	switch reason {
+	case v1alpha1.ReasonVerified:
+		return metav1.ConditionTrue
+	case v1alpha1.ReasonBackupPending:
+		return metav1.ConditionUnknown
+	default:
+		return metav1.ConditionFalse
+	}
+}
+
+// ofBackups finds what belongs to the backups of the FileSystem.
+func (p *pass) ofBackups() []client.ListOption {
+	return []client.ListOption{client.InNamespace(p.fs.Namespace), client.MatchingLabels{v1alpha1.LabelBackup: p.fs.Name}}
+}
+
+// backupJobs are the facts of the Jobs that make backups, by name.
+func (p *pass) backupJobs(ctx context.Context) ([]backend.BackupJobFacts, error) {
+	var jobs batchv1.JobList
+	if err := p.Client.List(ctx, &jobs, p.ofBackups()...); err != nil {
+		return nil, fmt.Errorf("list jobs: %w", err)
+	}
+	if len(jobs.Items) == 0 {
+		return nil, nil
+	}
+	var pods corev1.PodList
+	if err := p.Client.List(ctx, &pods, append(p.ofBackups(), client.UnsafeDisableDeepCopy)...); err != nil {
+		return nil, fmt.Errorf("list pods: %w", err)
+	}
+	var out []backend.BackupJobFacts
+	for i := range jobs.Items {
+		if j := &jobs.Items[i]; metav1.IsControlledBy(j, p.fs) && j.DeletionTimestamp.IsZero() {
+			out = append(out, backupFacts(j, pods.Items))
+		}
+	}
+	slices.SortFunc(out, func(a, b backend.BackupJobFacts) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// backupFacts reads a Job that makes a backup, and what the last of its pods has printed.
+func backupFacts(j *batchv1.Job, pods []corev1.Pod) backend.BackupJobFacts {
+	of := j.Annotations
+	out := backend.BackupJobFacts{
+		Name: j.Name, Backup: of[annotationBackup],
+		Place: backend.BackupPlace{Claim: of[annotationBackupClaim], Node: of[annotationBackupNode], Directory: of[annotationBackupDirectory]},
+	}
+	facts := jobFacts(j, pods)
+	out.Ended, out.Message = facts.Succeeded || facts.Failed, facts.Message
+	own := make([]*corev1.Pod, 0, len(pods))
+	for i := range pods {
+		if metav1.IsControlledBy(&pods[i], j) {
+			own = append(own, &pods[i])
+		}
+	}
+	slices.SortFunc(own, func(a, b *corev1.Pod) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+	})
+	for _, pod := range own {
+		for _, c := range pod.Status.ContainerStatuses {
+			if t := c.State.Terminated; t != nil {
+				if answer := backend.ReadBackupAnswer(t.Message); answer != nil {
+					out.Answer = answer
+				}
+			}
+		}
+		if waits := podFacts(pod, nil).Message; !out.Ended && waits != "" {
+			out.Message = waits
+		}
+	}
+	if c := failure(j); c != nil && out.Message == "" {
+		out.Message = v1alpha1.Cut(c.Message, maxSaid)
+	}
+	return out
+}
+
+// failure is the condition by which a Job has failed, nil when it has not.
+func failure(j *batchv1.Job) *batchv1.JobCondition {
+	i := slices.IndexFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue
+	})
+	if i < 0 {
+		return nil
+	}
+	return &j.Status.Conditions[i]
+}
+
+// startBackup makes the ConfigMaps of a backup, and then its Job, unless that is there: an operator that is killed in between leaves
+// ConfigMaps without a Job, which are made anew.
+func (p *pass) startBackup(ctx context.Context, backuper backend.Backuper, request backend.BackupRequest) error {
+	err := p.Reader.Get(ctx, client.ObjectKey{Namespace: p.fs.Namespace, Name: request.Job}, &batchv1.Job{})
+	if err == nil || !apierrors.IsNotFound(err) {
+		return err //nolint:wrapcheck // the phase has a name
+	}
+	record, err := backend.BackupRecord(p.fs, p.in.FileSystemNodes)
+	if err != nil {
+		return err //nolint:wrapcheck // it says what it did
+	}
+	request.Pieces = len(record)
+	job, told, err := backuper.BackupJob(p.in, request)
+	if err != nil {
+		return err //nolint:wrapcheck // the backend says what is wrong
+	}
+	maps := backend.BackupConfigMaps(p.fs, request.Job, told, record)
+	for i := range maps {
+		if err := p.makeOfBackup(ctx, &maps[i]); err != nil {
+			return err
+		}
+	}
+	labels := map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelBackup: p.fs.Name}
+	job.Spec.Template.Labels = labels
+	job.Annotations = map[string]string{
+		annotationBackup: request.Backup, annotationBackupClaim: request.Place.Claim, annotationBackupNode: request.Place.Node,
+		annotationBackupDirectory: request.Place.Directory,
+	}
+	if err := p.makeOfBackup(ctx, job); err != nil {
+		return err
+	}
+	log.FromContext(ctx).Info("Started a backup", "backup", request.Backup, "place", request.Place.String())
+	return nil
+}
+
+// makeOfBackup makes an object of a backup. One of that name that is left over is replaced.
+func (p *pass) makeOfBackup(ctx context.Context, object client.Object) error {
+	object.SetLabels(map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelBackup: p.fs.Name})
+	if err := controllerutil.SetControllerReference(p.fs, object, p.Client.Scheme()); err != nil {
+		return fmt.Errorf("set the owner of %s: %w", object.GetName(), err)
+	}
+	err := p.Client.Create(ctx, object)
+	if apierrors.IsAlreadyExists(err) {
+		if err := client.IgnoreNotFound(p.Client.Delete(ctx, object)); err != nil {
+			return fmt.Errorf("remove %s, which is left over: %w", object.GetName(), err)
+		}
+		object.SetResourceVersion("")
+		err = p.Client.Create(ctx, object)
+	}
+	if err != nil {
+		return fmt.Errorf("make %s: %w", object.GetName(), err)
+	}
+	return nil
+}
+
+// removeBackupJobs removes Jobs with what they were told, and what was told to Jobs that are not there.
+func (p *pass) removeBackupJobs(ctx context.Context, jobs []backend.BackupJobFacts, remove []string) error {
+	var errs []error
+	for _, name := range remove {
+		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: p.fs.Namespace, Name: name}}
+		errs = append(errs, client.IgnoreNotFound(p.Client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))))
+	}
+	var maps corev1.ConfigMapList
+	if err := p.Client.List(ctx, &maps, p.ofBackups()...); err != nil {
+		return errors.Join(append(errs, fmt.Errorf("list ConfigMaps: %w", err))...)
+	}
+	for i := range maps.Items {
+		m := &maps.Items[i]
+		job := m.Name[:max(0, strings.LastIndex(m.Name, "-"))]
+		if slices.ContainsFunc(jobs, func(j backend.BackupJobFacts) bool { return j.Name == job }) || !metav1.IsControlledBy(m, p.fs) {
+			continue
+		}
+		// The list of Jobs may be older than that of ConfigMaps.
+		if err := p.Reader.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: job}, &batchv1.Job{}); !apierrors.IsNotFound(err) {
+			errs = append(errs, err)
+			continue
+		}
+		errs = append(errs, client.IgnoreNotFound(p.Client.Delete(ctx, m)))
+	}
+	return errors.Join(errs...)
+}
