@@ -120,7 +120,7 @@ func TestTheLargestObjectsCanStillBeChanged(t *testing.T) {
 	t.Parallel()
 	namespace := server.Namespace(t.Context(), t)
 	for name, c := range map[string]struct{ kind, made, change string }{
-		"a FileSystem of directories": {"FileSystem", largest["FileSystem"], clients("/mnt/scratch")},
+		"a FileSystem of directories": {"FileSystem", largest["FileSystem"] + "\n---\n" + largestBackups, clients("/mnt/scratch")},
 		"a FileSystem of devices":     {"FileSystem", largestOfDevices, clients("/mnt/scratch")},
 		"a BeeGFS":                    {"BeeGFS", largestBeeGFS, clients("/mnt/scratch")},
 		"a BenchmarkRun":              {"BenchmarkRun", largest["BenchmarkRun"], "spec: {suspend: true}"},

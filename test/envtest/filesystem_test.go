@@ -132,7 +132,7 @@ var fileSystemRefusals = refusals{
 	optionsRefusals("spec.moosefs.config.metadata", "spec: {moosefs: {config: {metadata: %s}}}"),
 	optionsRefusals("spec.moosefs.config.storage", "spec: {moosefs: {config: {storage: %s}}}"),
 	optionsRefusals("spec.moosefs.metaloggers.config", `spec: {moosefs: {metaloggers: {nodeSelector: {m: ""}, config: %s}}}`),
-	podsRefusals(), mooseFSHasNone, beegfsRefusals,
+	podsRefusals(), backupsRefusals(), mooseFSHasNone, beegfsRefusals,
 )
 
 var fileSystemAccepted = map[string]string{
@@ -190,6 +190,8 @@ spec:
 	"it has a later release of 4":                          "spec: {version: 4.59.2}",
 	"its pods have what they can have":                     fullPods,
 	"its pods have as much as they may have":               largestPods,
+	"its backups have what they can have":                  fullBackups,
+	"its backups have as much as they may have":            largestBackups,
 	"it has as many pools and directories as there can be": largest["FileSystem"],
 	"it has as many devices as there can be":               largestOfDevices,
 	"a pool names 512 devices":                             poolOfDevices(512),

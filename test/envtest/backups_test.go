@@ -1,0 +1,94 @@
+//go:build envtest
+
+package envtest_test
+
+import (
+	"fmt"
+	"strings"
+)
+
+// fullBackups has a value for every field of spec.backups.
+const fullBackups = `
+spec:
+ clients: {nodeSelector: {client: ""}, mountPath: /mnt/scratch}
+ backups:
+  schedule: "*/15 0-6,22 1,15 JAN-jun mon-FRI"
+  timeZone: America/Argentina/Buenos_Aires
+  persistentVolumeClaim: {name: vault.of-storage, path: pfs/metadata}
+  nodes: {nodeSelector: {backups: ""}, count: 3, directory: /srv/backups}
+  keep: {count: 100, maxAgeDays: 3650}
+`
+
+// backups is a patch with a part of spec.backups.
+func backups(content string) string { return "spec: {backups: {schedule: '@daily', " + content + "}}" }
+
+// backupsIn is a patch by which nodes keep backups in a directory.
+func backupsIn(directory string) string {
+	return backups(`nodes: {nodeSelector: {backups: ""}, directory: ` + directory + "}")
+}
+
+// backupsRefusals are the rows of spec.backups.
+func backupsRefusals() refusals {
+	const (
+		inMount    = "spec.backups.nodes.directory must not equal, contain or lie in spec.clients.mountPath: a backup in the filesystem is lost with it"
+		inMetadata = "spec.backups.nodes.directory must not equal, contain or lie in a metadata directory or /var/lib/parallelfs, where daemons keep their state"
+		inPool     = "spec.backups.nodes.directory must not equal, contain or lie in a storage pool's directory"
+		aSchedule  = `should match '^(@(hourly|daily|weekly|monthly)|[0-9A-Za-z*,/-]+( [0-9A-Za-z*,/-]+){4})$'`
+		aZone      = `should match '^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}$'`
+		aPath      = `should match '^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$'`
+		vault      = "persistentVolumeClaim: {name: vault}"
+	)
+	rows := refusals{
+		"backups go nowhere": {change: "spec: {backups: {schedule: '@daily'}}", field: "spec.backups",
+			says: "spec.backups needs persistentVolumeClaim, nodes, or both"},
+		"a BeeGFS has backups":     {change: beegfs + "\n---\n" + backups(vault), field: "spec", says: "spec.backups belongs to type MooseFS: the operator can't back up a BeeGFS yet; copy the directory of its management service by other means"},
+		"backups have no schedule": {change: "spec: {backups: {" + vault + "}}", field: "spec.backups.schedule", says: "Required value"},
+		"the claim of backups has no name": {change: backups("persistentVolumeClaim: {path: pfs}"), field: "spec.backups.persistentVolumeClaim.name",
+			says: "Required value"},
+		"backups are where clients mount":            {change: clients("/mnt/scratch") + "\n---\n" + backupsIn("/mnt/scratch"), field: "spec", says: inMount},
+		"backups lie in the filesystem":              {change: clients("/mnt/scratch") + "\n---\n" + backupsIn("/mnt/scratch/backups"), field: "spec", says: inMount},
+		"backups hold the filesystem":                {change: clients("/mnt/fs/scratch") + "\n---\n" + backupsIn("/mnt/fs"), field: "spec", says: inMount},
+		"backups are the metadata":                   {change: backupsIn("/data/metadata"), field: "spec", says: inMetadata},
+		"backups lie in the metadata":                {change: backupsIn("/data/metadata/backups"), field: "spec", says: inMetadata},
+		"backups lie where daemons keep their state": {change: backupsIn("/var/lib/parallelfs/backups"), field: "spec", says: inMetadata},
+		"backups hold the state of daemons":          {change: backupsIn("/var/lib"), field: "spec", says: inMetadata},
+		"backups are a target":                       {change: backupsIn("/data/ssd"), field: "spec", says: inPool},
+		"backups lie in a target":                    {change: backupsIn("/data/ssd/backups"), field: "spec", says: inPool},
+	}.join(
+		nodeSelectorRefusals("spec.backups.nodes.nodeSelector", "spec: {backups: {schedule: '@daily', nodes: {nodeSelector: %s}}}"),
+		pathRefusals("spec.backups.nodes.directory", "spec: {backups: {schedule: '@daily', nodes: {nodeSelector: {b: \"\"}, directory: %s}}}"),
+		boundRefusals("spec.backups.nodes.count", "spec: {backups: {schedule: '@daily', nodes: {nodeSelector: {b: \"\"}, count: %s}}}", map[string]string{
+			"0": "should be greater than or equal to 1", "4": "should be less than or equal to 3",
+		}),
+		boundRefusals("spec.backups.keep.count", "spec: {backups: {schedule: '@daily', "+vault+", keep: {count: %s}}}", map[string]string{
+			"0": "should be greater than or equal to 1", "101": "should be less than or equal to 100",
+		}),
+		boundRefusals("spec.backups.keep.maxAgeDays", "spec: {backups: {schedule: '@daily', "+vault+", keep: {maxAgeDays: %s}}}", map[string]string{
+			"0": "should be greater than or equal to 1", "3651": "should be less than or equal to 3650",
+		}),
+		boundRefusals("spec.backups.schedule", "spec: {backups: {"+vault+", schedule: %s}}", map[string]string{
+			"'@new'": "should be at least 6 chars long", "'* * * * " + strings.Repeat("1", 128) + "'": "may not be more than 128 bytes",
+			"'0 3 * *'": aSchedule, "'0 3 * * * *'": aSchedule, "'@every 5m'": aSchedule, "'TZ=UTC 0 3 * * *'": aSchedule, "'0 3 * * ;'": aSchedule,
+			`"0 3 * * *\n"`: aSchedule,
+		}),
+		boundRefusals("spec.backups.timeZone", "spec: {backups: {schedule: '@daily', "+vault+", timeZone: %s}}", map[string]string{
+			"UT": "should be at least 3 chars long", strings.Repeat("Z", 65): "may not be more than 64 bytes", "../etc/passwd": aZone, "Europe/": aZone,
+			"Europe/Berlin/Mitte/Invaliden": aZone,
+		}),
+		boundRefusals("spec.backups.persistentVolumeClaim.name", "spec: {backups: {schedule: '@daily', persistentVolumeClaim: {name: %s}}}", map[string]string{
+			`""`: "should be at least 1 chars long", strings.Repeat("n", 254): "may not be more than 253 bytes",
+			"Vault": "should match '^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$'",
+		}),
+		boundRefusals("spec.backups.persistentVolumeClaim.path", "spec: {backups: {schedule: '@daily', persistentVolumeClaim: {name: vault, path: %s}}}",
+			map[string]string{
+				`""`: "should be at least 1 chars long", strings.Repeat("p", 256): "may not be more than 255 bytes", "/pfs": aPath, "../pfs": aPath,
+				"pfs/../../etc": aPath, "pfs/": aPath, `"pfs; rm"`: aPath,
+			}),
+	)
+	return rows
+}
+
+// largestBackups is spec.backups as large as it may be.
+var largestBackups = fmt.Sprintf("spec: {backups: {schedule: %q, timeZone: %s, persistentVolumeClaim: {name: %s, path: %s}, nodes: {nodeSelector: %s, directory: %s}}}",
+	"* * * * "+strings.Repeat("1", 120), strings.Repeat("Z", 64), strings.Repeat("n", 253), strings.Repeat("p", 255),
+	mapOf(16, strings.Repeat("k", 60)+"%02d", strings.Repeat("v", 63)), "/srv/"+strings.Repeat("d", 123))
