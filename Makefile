@@ -32,11 +32,13 @@ test-unit: ## Pure functions, golden files, parsers on real output.
 	$(gotest) -timeout 30m ./...
 
 .PHONY: test-disks
-test-disks: ## Run the tests that need root, loop devices and Open MPI.
+test-disks: ## Run the tests that need root, loop devices, Open MPI and a MooseFS.
 	. tools/lib.sh; need losetup=mount lsblk=util-linux sfdisk=fdisk mkfs.ext4=e2fsprogs mkfs.xfs=xfsprogs mkfs.btrfs=btrfs-progs \
-	  pvcreate=lvm2 cryptsetup=cryptsetup-bin mpirun=openmpi-bin mpicc=libopenmpi-dev; \
+	  pvcreate=lvm2 cryptsetup=cryptsetup-bin mpirun=openmpi-bin mpicc=libopenmpi-dev \
+	  mfsmaster=moosefs-master mfsmetalogger=moosefs-metalogger mfscli=moosefs-cli mfsmount=moosefs-client; \
 	hold_loop_devices; \
-	$(gotest) -tags disks -count=1 -p 1 -timeout 60m $$( ((EUID == 0)) || echo -exec sudo) ./internal/node/... ./test/doubles/beegfs/client ./test/doubles/mpi
+	$(gotest) -tags disks -count=1 -p 1 -timeout 60m $$( ((EUID == 0)) || echo -exec sudo) ./internal/node/... ./internal/backend/moosefs \
+	  ./test/doubles/beegfs/client ./test/doubles/mpi
 
 .PHONY: test-envtest
 test-envtest: ## Controllers, admission and the chart's policies against a real kube-apiserver and etcd.
