@@ -132,6 +132,8 @@ func TestACopyIsCompleteWhenTheLastFileOfAMetaloggerHasCome(t *testing.T) {
 		"the first change log":   {found: []backend.CopiedFile{file(all[0]), file(all[1]), {Name: "changelog_ml.tmp"}}},
 		"logs, and metadata that a metalogger has refused": {found: []backend.CopiedFile{
 			{Name: "metadata_ml.tmp", Size: 1 << 20, Head: []byte("MFSM 2.0")}, file(all[1]), file(all[2])}},
+		"logs, and eight bytes that mean nothing": {found: []backend.CopiedFile{
+			{Name: "metadata_ml.tmp", Size: 8, Head: []byte("MFSM 2.0")}, file(all[1]), file(all[2])}},
 		"all": {found: []backend.CopiedFile{lock, file(all[0]), file(all[1]), file(all[2])},
 			kept: map[string]string{all[0]: all[0], all[1]: all[1], all[2]: all[2]}},
 		"all, and what was changed since": {found: []backend.CopiedFile{file(all[0]), file(all[1]), file(all[2]), file("changelog_ml.0.mfs")},

@@ -202,7 +202,7 @@ func TestABackupIsRefusedWhen(t *testing.T) {
 	}{
 		"a file is missing":            {func(s *scene) { s.Expect(os.Remove(filepath.Join(s.home(), "20261123-030000", "log"))).To(Succeed()) }, "can't be read"},
 		"a file is too many":           {func(s *scene) { s.write(filepath.Join(s.home(), "20261123-030000", "more"), nil) }, "does not name"},
-		"the program does not read it": {func(s *scene) { s.l.unread = true }, "this is no ledger"},
+		"the program does not read it": {func(s *scene) { s.l.unread = true }, "exit code 1): this is no ledger"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)
