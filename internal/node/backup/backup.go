@@ -106,10 +106,17 @@ func (p place) open() (unlock func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("can't write to the directory of the backups; it has to be one that %s may write to: %w", who(), err)
 	}
-	unlock = func() { _ = lock.Close() } // which lets the lock go
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	unlock = func() {
+		// A program that is just being started has the file as well, so that closing it here would not do.
+		_ = errors.Join(unix.Flock(int(lock.Fd()), unix.LOCK_UN), lock.Close())
+	}
+	switch err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
+	case errors.Is(err, unix.EWOULDBLOCK):
 		unlock()
-		return nil, fmt.Errorf("another pod makes a backup in %s; it is waited for by trying again: %w", p.home, err)
+		return nil, fmt.Errorf("another pod makes a backup in %s; it is waited for by trying again", p.home)
+	case err != nil:
+		unlock()
+		return nil, fmt.Errorf("can't lock the directory of the backups against other pods: %w", err)
 	}
 	entries, err := os.ReadDir(p.home)
 	if err != nil {
