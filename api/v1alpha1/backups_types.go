@@ -4,8 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// BackupsSpec says when the filesystem's metadata is backed up, where to, and how long backups are kept. Each place gets a backup of its own,
-// which is read back there by the filesystem's own tools.
+// BackupsSpec says when the filesystem's metadata is backed up, where to, and how long backups are kept. Each place gets a backup of its
+// own, which is read back there by the filesystem's own tools.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.persistentVolumeClaim) || has(self.nodes)",message="spec.backups needs persistentVolumeClaim, nodes, or both"
 type BackupsSpec struct {

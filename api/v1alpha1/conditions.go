@@ -25,8 +25,8 @@ const (
 	ConditionSpread = "Spread"
 	// ConditionLicensed says whether a BeeGFS 8 has the license for what the spec asks for; absent when that needs none.
 	ConditionLicensed = "Licensed"
-	// ConditionBackedUp is true while each place of spec.backups has a verified backup that is no older than the schedule asks for. It does not
-	// stand in the way of Ready.
+	// ConditionBackedUp is true while each place of spec.backups has a verified backup that is no older than the schedule asks for. It does
+	// not stand in the way of Ready.
 	ConditionBackedUp = "BackedUp"
 	// ConditionChangesHeld is true while a BenchmarkRun holds the lease of a FileSystem and a change of it waits for its end: a restart, a
 	// drain, or a target that would be taken up or let go of. It is absent while nothing waits.

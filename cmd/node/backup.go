@@ -21,9 +21,10 @@ func backupCommand() *cobra.Command {
 		Short: "Copy the metadata of a running filesystem, read it back, and remove old copies",
 		Long: `Copy the metadata of a running filesystem, read it back, and remove old copies.
 
-The filesystem's own programs copy and read, as after a crash. The operator's record of the filesystem lies beside. A backup is verified when the
-SHA-256 of each file, read from the disk again, is that of what was written, and the version that the program finds is not older than the one that
-the filesystem had before the copy began. What is half done has a name that is never taken for a backup; to try again does no harm, and goes on.
+The filesystem's own programs copy and read, as after a crash. The operator's record of the filesystem lies beside. A backup is verified
+when the SHA-256 of each file, read from the disk again, is that of what was written, and the version that the program finds is not older
+than the one that the filesystem had before the copy began. What is half done has a name that is never taken for a backup; to try again
+does no harm, and goes on.
 
 Only verified backups count for what is kept, and the newest of them is never removed.
 

@@ -27,7 +27,9 @@ func BackupRecord(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode) ([][
 		return err //nolint:wrapcheck // the caller says what it did
 	}
 	own := func(m metav1.ObjectMeta) metav1.ObjectMeta {
-		return metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, UID: m.UID, Labels: m.Labels, Annotations: m.Annotations, Generation: m.Generation}
+		return metav1.ObjectMeta{
+			Namespace: m.Namespace, Name: m.Name, UID: m.UID, Labels: m.Labels, Annotations: m.Annotations, Generation: m.Generation,
+		}
 	}
 	version := v1alpha1.GroupVersion.String()
 	err := add(v1alpha1.FileSystem{
@@ -80,7 +82,8 @@ func BackupConfigMapNames(job string, pieces int) []string {
 	return out
 }
 
-// The keys of the ConfigMaps of a backup: BackupToldKey holds a spec.Backup and is in the first alone, BackupRecordKey a piece of the record.
+// The keys of the ConfigMaps of a backup: BackupToldKey holds a spec.Backup and is in the first alone, BackupRecordKey a piece of the
+// record.
 const (
 	BackupToldKey   = "backup.json"
 	BackupRecordKey = "record"

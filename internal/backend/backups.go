@@ -81,9 +81,9 @@ type BackupDecision struct {
 	Condition Problem
 }
 
-// DecideBackups decides which backups are due, and what the status says of those that were made. A backup is due at a place when the schedule
-// has named a time since the last attempt there, or when there was none. Its name is that time, so that an operator that is killed makes the
-// same one again.
+// DecideBackups decides which backups are due, and what the status says of those that were made. A backup is due at a place when the
+// schedule has named a time since the last attempt there, or when there was none. Its name is that time, so that an operator that is killed
+// makes the same one again.
 func DecideBackups(v BackupView) BackupDecision {
 	asked := v.FileSystem.Spec.Backups
 	if asked == nil {
@@ -225,12 +225,13 @@ func atPlace(p BackupPlace, v BackupView, places int) []v1alpha1.BackupStatus {
 	return out
 }
 
-// takeAnswer puts what a Job says in the place of what was known of its place. An answer says all that lies there: what it does not name was
-// removed.
+// takeAnswer puts what a Job says in the place of what was known of its place. An answer says all that lies there: what it does not name
+// was removed.
 func takeAnswer(byName map[string]v1alpha1.BackupStatus, fs *v1alpha1.FileSystem, j BackupJobFacts) {
 	own := v1alpha1.BackupStatus{
-		Name: j.Backup, PersistentVolumeClaim: j.Place.Claim, Node: j.Place.Node, Directory: path.Join(j.Place.Directory, BackupDirectory(fs), j.Backup),
-		Result: v1alpha1.BackupFailed, Message: v1alpha1.Cut(j.Message, maxBackupMessage),
+		Name: j.Backup, PersistentVolumeClaim: j.Place.Claim, Node: j.Place.Node,
+		Directory: path.Join(j.Place.Directory, BackupDirectory(fs), j.Backup),
+		Result:    v1alpha1.BackupFailed, Message: v1alpha1.Cut(j.Message, maxBackupMessage),
 	}
 	if j.Answer == nil {
 		if own.Message == "" {

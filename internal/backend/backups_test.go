@@ -144,8 +144,9 @@ func TestBackupsLieOnTheFirstSelectedNodesAndNeverOnThatOfTheMetadata(t *testing
 	g.Expect(d.Condition).To(And(HaveField("Reason", v1alpha1.ReasonBackupsInvalid), HaveField("Message", ContainSubstring("no node but that of the metadata"))))
 }
 
-// job is one that has ended with an answer.
-func job(p backend.BackupPlace, name string, message string, there ...spec.BackupSeen) backend.BackupJobFacts {
+// job is that of last night, which has ended with an answer.
+func job(p backend.BackupPlace, message string, there ...spec.BackupSeen) backend.BackupJobFacts {
+	const name = "20261123-030000"
 	return backend.BackupJobFacts{
 		Name: "scratch-backup-" + name, Backup: name, Place: p, Ended: true, Answer: &spec.BackupAnswer{Name: name, Message: message, Backups: there},
 	}
@@ -155,7 +156,7 @@ func TestWhatAJobSaysComesIntoTheStatusBeforeTheJobGoes(t *testing.T) {
 	g := NewWithT(t)
 	v := backups(func(b *v1alpha1.BackupsSpec) { b.Nodes = nil })
 	v.Recorded = []v1alpha1.BackupStatus{seen(vault, "20261122-030000", v1alpha1.BackupVerified), seen(vault, "20261101-030000", v1alpha1.BackupVerified)}
-	v.Jobs = []backend.BackupJobFacts{job(vault, "20261123-030000", "",
+	v.Jobs = []backend.BackupJobFacts{job(vault, "",
 		spec.BackupSeen{Name: "20261123-030000", Verified: true, Time: "2026-11-23T03:00:07Z", Version: 1135, ID: "6B046567398B0398", SizeBytes: 99},
 		spec.BackupSeen{Name: "20261122-030000", Verified: true, Time: "2026-11-22T03:00:07Z", Version: 1000, ID: "6B046567398B0398", SizeBytes: 90})}
 	d := backend.DecideBackups(v)
@@ -181,12 +182,12 @@ func TestAnAttemptThatLeavesNothingIsOnRecord(t *testing.T) {
 		says string
 		left int
 	}{
-		"with an answer": {job(vault, "20261123-030000", "can't copy the metadata: nobody answers",
+		"with an answer": {job(vault, "can't copy the metadata: nobody answers",
 			spec.BackupSeen{Name: "20261122-030000", Verified: true, Time: "2026-11-22T03:00:07Z"}), "nobody answers", 2},
 		"without one": {backend.BackupJobFacts{Name: "j", Backup: "20261123-030000", Place: vault, Ended: true, Message: "Job was active longer than specified deadline"},
 			"deadline", 2},
 		"without a word": {backend.BackupJobFacts{Name: "j", Backup: "20261123-030000", Place: vault, Ended: true}, "left no answer", 2},
-		"with a backup that is not verified": {job(vault, "20261123-030000", "the disk has changed it",
+		"with a backup that is not verified": {job(vault, "the disk has changed it",
 			spec.BackupSeen{Name: "20261123-030000", Message: "the disk has changed it"}), "the disk has changed it", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -289,7 +290,7 @@ func TestAnAnswerCanNotMakeTheStatusTooLong(t *testing.T) {
 	g := NewWithT(t)
 	v := backups(func(b *v1alpha1.BackupsSpec) { b.Nodes = nil })
 	long := strings.Repeat("long ", 500)
-	v.Jobs = []backend.BackupJobFacts{job(vault, "20261123-030000", long, spec.BackupSeen{Name: long, Verified: true},
+	v.Jobs = []backend.BackupJobFacts{job(vault, long, spec.BackupSeen{Name: long, Verified: true},
 		spec.BackupSeen{Name: "20261123-030000", ID: long, Message: long, Version: -1})}
 	d := backend.DecideBackups(v)
 	g.Expect(d.Backups).To(HaveLen(1))
@@ -307,7 +308,7 @@ func TestTheRecordIsReadFromItsPiecesAndFitsIntoConfigMaps(t *testing.T) {
 		m := v1alpha1.NodeMember{Name: "chunkserver-ssd", Role: v1alpha1.RoleStorage}
 		for disk := range 24 {
 			uuid := types.UID(backend.Hash(i, disk, 1) + "-" + backend.Hash(i, disk, 2) + "-" + backend.Hash(i, disk, 3))
-			m.Targets = append(m.Targets, v1alpha1.MemberTarget{Name: "scratch-ssd-" + backend.Hash(i, disk), UUID: string(uuid), ID: int32(disk)}) //nolint:gosec // small
+			m.Targets = append(m.Targets, v1alpha1.MemberTarget{Name: "scratch-ssd-" + backend.Hash(i, disk), UUID: string(uuid), ID: int32(disk)})
 		}
 		n.Spec.Members = []v1alpha1.NodeMember{m}
 		nodes = append(nodes, n)

@@ -20,8 +20,8 @@ import (
 )
 
 // A backup of MooseFS is what a metalogger gets: the last saved metadata and the change logs since, which the master opens at the same
-// moment and hands out while it runs (mfsmetalogger(8)). So the pod of a backup needs neither the master's disk nor any right on a node, and
-// runs where the backup is to lie. `mfsmaster restore` reads all of that back as a master would after a crash, without serving anybody.
+// moment and hands out while it runs (mfsmetalogger(8)). So the pod of a backup needs neither the master's disk nor any right on a node,
+// and runs where the backup is to lie. `mfsmaster restore` reads all of that back as a master would after a crash, without serving anybody.
 
 const componentBackup = "backup"
 
@@ -184,8 +184,8 @@ func (m backupMethod) Copied(found []backend.CopiedFile) map[string]string {
 // restored is what `mfsmaster restore` writes.
 const restored = "metadata.mfs"
 
-// Check reads metadata and change logs as a master does after a crash, writes the metadata that follow from them, and ends. It listens on no
-// port.
+// Check reads metadata and change logs as a master does after a crash, writes the metadata that follow from them, and ends. It listens on
+// no port.
 func (m backupMethod) Check(in, work string) backend.BackupProgram {
 	config := path.Join(work, "mfsmaster.cfg")
 	return backend.BackupProgram{

@@ -44,8 +44,8 @@ const (
 	lockName       = ".lock"
 )
 
-// Run makes the backup, unless it is there and verified. It returns what lies at the place, nil when it could not look, and why the backup is
-// not there and verified. Doing it again does no harm.
+// Run makes the backup, unless it is there and verified. It returns what lies at the place, nil when it could not look, and why the backup
+// is not there and verified. Doing it again does no harm.
 func Run(ctx context.Context, o Options) (*spec.BackupAnswer, error) {
 	p := place{Options: o, home: filepath.Join(o.Told.Place, o.Told.Directory)}
 	if err := p.check(); err != nil {
@@ -285,8 +285,8 @@ func cut(text string) string {
 }
 
 // outdated are the names of the backups to remove, of those that are there, newest first. Only verified ones count. The newest verified one
-// stays whatever its age is. One that is not verified goes when there is a newer one that is; of those that have none, two stay for a person
-// to look at.
+// stays whatever its age is. One that is not verified goes when there is a newer one that is; of those that have none, two stay for a
+// person to look at.
 func outdated(found []spec.BackupManifest, keep, maxAgeDays int, now time.Time) []string {
 	const toLookAt = 2
 	var out []string

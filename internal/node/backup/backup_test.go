@@ -67,7 +67,7 @@ func (l ledger) Made(head []byte) (backend.BackupVersion, error) {
 	if len(head) < 8 {
 		return backend.BackupVersion{}, errors.New("it is too short")
 	}
-	return backend.BackupVersion{Version: int64(binary.BigEndian.Uint64(head)), ID: "ledger"}, nil //nolint:gosec // the test has written it
+	return backend.BackupVersion{Version: int64(binary.BigEndian.Uint64(head)), ID: "ledger"}, nil
 }
 
 func (l ledger) Memory(size int64) int64 { return size }
@@ -366,7 +366,7 @@ func TestRetention(t *testing.T) {
 	// of makes backups, newest first: v is a verified one, u one that is not, with the age in days.
 	of := func(what string) []spec.BackupManifest {
 		var out []spec.BackupManifest
-		for _, word := range strings.Fields(what) {
+		for word := range strings.FieldsSeq(what) {
 			var days int
 			_, err := fmt.Sscan(word[1:], &days)
 			NewWithT(t).Expect(err).NotTo(HaveOccurred())

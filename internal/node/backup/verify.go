@@ -159,6 +159,9 @@ func (p place) readBack(ctx context.Context, path string, m *spec.BackupManifest
 	return nil
 }
 
+// mostRecord bounds what is read behind the record: there is nothing but a line break.
+const mostRecord = 1 << 10
+
 // readRecord reads the whole record.
 func readRecord(path string) (err error) {
 	file, err := os.Open(path)
@@ -179,7 +182,7 @@ func readRecord(path string) (err error) {
 	if len(list.Items) == 0 {
 		return errors.New("it is empty")
 	}
-	_, err = io.Copy(io.Discard, unpacked) // to the sum at its end
+	_, err = io.Copy(io.Discard, io.LimitReader(unpacked, mostRecord)) // to the sum at its end
 	return err
 }
 
