@@ -175,7 +175,6 @@ func TestABackupIsMadeOnceWhateverWriteTheOperatorIsKilledAfter(t *testing.T) {
 		for range 20 {
 			if err := v.reconcile(c); err != nil {
 				v.Expect(err).To(MatchError(apiserver.ErrKilled))
-				n = -1
 				c = server.Killable(v.t, -1) // the next operator
 			}
 			for _, job := range v.backupJobs() {
