@@ -123,7 +123,7 @@ func backupFacts(j *batchv1.Job, pods []corev1.Pod) backend.BackupJobFacts {
 		for _, c := range pod.Status.ContainerStatuses {
 			if t := c.State.Terminated; t != nil {
 				if answer := backend.ReadBackupAnswer(t.Message); answer != nil {
-					out.Answer = answer
+					out.Answer, out.Message = answer, answer.Message
 				}
 			}
 		}

@@ -206,7 +206,7 @@ func TestABackupIsMadeOnceWhateverWriteTheOperatorIsKilledAfter(t *testing.T) {
 	}
 }
 
-func TestAPodThatWaitsForItsVolumeIsSaid(t *testing.T) {
+func TestWhatABackupWaitsForIsSaid(t *testing.T) {
 	t.Parallel()
 	v := newVaults(t)
 	v.alive = true
@@ -225,6 +225,15 @@ func TestAPodThatWaitsForItsVolumeIsSaid(t *testing.T) {
 	v.Expect(server.Client.Status().Update(v.ctx, pod)).To(Succeed())
 	v.settle()
 	v.Expect(v.condition(v1alpha1.ConditionBackedUp).Message).To(ContainSubstring("persistentvolumeclaim \"vault\" not found"))
+
+	answer, err := json.Marshal(spec.BackupAnswer{Name: "20261123-030000", Message: "nobody answers"})
+	v.Expect(err).NotTo(HaveOccurred())
+	pod.Status = corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "backup", State: corev1.ContainerState{
+		Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: string(answer), FinishedAt: metav1.Now()}}}}}
+	v.Expect(server.Client.Status().Update(v.ctx, pod)).To(Succeed())
+	v.settle()
+	v.Expect(v.condition(v1alpha1.ConditionBackedUp).Message).To(And(ContainSubstring("(nobody answers)"), Not(ContainSubstring("{"))),
+		"an attempt that is made again is said in words")
 }
 
 func TestAFileSystemWithoutBackupsSaysSo(t *testing.T) {
