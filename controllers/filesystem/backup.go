@@ -20,6 +20,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/conditions"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
 )
 
 // The annotations of a Job that makes a backup: which, and at which place.
@@ -120,14 +121,9 @@ func backupFacts(j *batchv1.Job, pods []corev1.Pod) backend.BackupJobFacts {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
 	})
 	for _, pod := range own {
-		for _, c := range pod.Status.ContainerStatuses {
-			if t := c.State.Terminated; t != nil {
-				if answer := backend.ReadBackupAnswer(t.Message); answer != nil {
-					out.Answer, out.Message = answer, answer.Message
-				}
-			}
-		}
-		if waits := podFacts(pod, nil).Message; !out.Ended && waits != "" {
+		if answer := answerOf(pod); answer != nil {
+			out.Answer, out.Message = answer, answer.Message
+		} else if waits := podFacts(pod, nil).Message; !out.Ended && waits != "" {
 			out.Message = waits
 		}
 	}
@@ -135,6 +131,18 @@ func backupFacts(j *batchv1.Job, pods []corev1.Pod) backend.BackupJobFacts {
 		out.Message = v1alpha1.Cut(c.Message, maxSaid)
 	}
 	return out
+}
+
+// answerOf is what the pod of a backup has printed before it ended, nil when that says nothing.
+func answerOf(pod *corev1.Pod) *spec.BackupAnswer {
+	for _, c := range pod.Status.ContainerStatuses {
+		if t := c.State.Terminated; t != nil {
+			if answer := backend.ReadBackupAnswer(t.Message); answer != nil {
+				return answer
+			}
+		}
+	}
+	return nil
 }
 
 // failure is the condition by which a Job has failed, nil when it has not.
