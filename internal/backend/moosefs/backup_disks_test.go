@@ -254,7 +254,7 @@ func TestMooseFSItselfRefusesABackupWithAHole(t *testing.T) {
 		return os.WriteFile(logs[0], []byte(strings.Join(append(lines[:20:20], lines[21:]...), "")), 0o600)
 	}
 	answer, err := backup.Run(t.Context(), o)
-	m.Expect(err).To(MatchError(ContainSubstring("the backup can't be used")))
+	m.Expect(err).To(MatchError(And(ContainSubstring("the backup can't be used"), ContainSubstring("mfsmaster does not read it (exit code 1)"))))
 	m.Expect(answer.Backups).To(ConsistOf(HaveField("Verified", false)))
 }
 
