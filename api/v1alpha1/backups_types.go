@@ -17,9 +17,9 @@ type BackupsSpec struct {
 	// +kubebuilder:validation:Pattern=`^(@(hourly|daily|weekly|monthly)|[0-9A-Za-z*,/-]+( [0-9A-Za-z*,/-]+){4})$`
 	Schedule string `json:"schedule,omitempty"`
 
-	// timeZone is the name of the time zone of the schedule, such as Europe/Berlin. Defaults to Etc/UTC.
+	// timeZone is the name of the time zone of the schedule, such as Europe/Berlin. Defaults to UTC.
 	// +optional
-	// +kubebuilder:default=Etc/UTC
+	// +kubebuilder:default=UTC
 	// +kubebuilder:validation:MinLength=3
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}$`

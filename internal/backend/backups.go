@@ -329,8 +329,8 @@ type schedule struct {
 }
 
 func newSchedule(asked *v1alpha1.BackupsSpec) (schedule, error) {
-	zone, err := time.LoadLocation(cmp.Or(asked.TimeZone, "Etc/UTC"))
-	if err != nil {
+	zone, err := time.LoadLocation(asked.TimeZone)
+	if err != nil || asked.TimeZone == "Local" {
 		return schedule{}, fmt.Errorf("spec.backups.timeZone: there is no time zone %q; name one of the IANA database, such as Europe/Berlin", asked.TimeZone)
 	}
 	times, err := cron.ParseStandard(asked.Schedule)

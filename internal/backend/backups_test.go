@@ -22,7 +22,7 @@ import (
 // backups is a filesystem that is backed up each night to a claim and to the first of the nodes b1, b2 and b3.
 func backups(change ...func(*v1alpha1.BackupsSpec)) backend.BackupView {
 	asked := &v1alpha1.BackupsSpec{
-		Schedule: "0 3 * * *", TimeZone: "Etc/UTC", Keep: v1alpha1.BackupsKeep{Count: 7},
+		Schedule: "0 3 * * *", TimeZone: "UTC", Keep: v1alpha1.BackupsKeep{Count: 7},
 		PersistentVolumeClaim: &v1alpha1.BackupsClaim{Name: "vault", Path: "pfs"},
 		Nodes:                 &v1alpha1.BackupsNodes{NodeSelector: v1alpha1.NodeSelector{"backups": "yes"}, Count: 1, Directory: "/srv/backups"},
 	}
@@ -263,6 +263,7 @@ func TestJobsOfPlacesThatAreNotAskedForGo(t *testing.T) {
 func TestAScheduleThatNobodyCanFollowIsSaid(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.BackupsSpec){
 		"a time zone that there is not": func(b *v1alpha1.BackupsSpec) { b.TimeZone = "Mars/Olympus" },
+		"the time zone of the manager":  func(b *v1alpha1.BackupsSpec) { b.TimeZone = "Local" },
 		"a minute that there is not":    func(b *v1alpha1.BackupsSpec) { b.Schedule = "61 * * * *" },
 		"a day that never comes":        func(b *v1alpha1.BackupsSpec) { b.Schedule = "0 0 31 2 *" },
 	} {
