@@ -34,6 +34,8 @@ const (
 	// ConditionNodeImageWaits is true while servers run with the node image of an earlier operator: they take up the present one when they are
 	// restarted for another reason, or when AnnotationTakeUpNodeImage asks for it. It is absent while none does.
 	ConditionNodeImageWaits = "NodeImageWaits"
+	// ConditionGivenUp says of a FileSystemNode what became of the word of a person that its node never comes back; absent when nobody said so.
+	ConditionGivenUp = "GivenUp"
 	// ConditionOnline is true when the filesystem itself says that a target takes part.
 	ConditionOnline = "Online"
 	// ConditionSafeToRemove is true when the filesystem says that nothing is left on a target that was marked for removal.
@@ -182,6 +184,15 @@ const (
 	ReasonBackupsInvalid = "InvalidBackups"
 	// ReasonDestroyUnconfirmed surfaces when a FileSystem with deletionPolicy Destroy is deleted and confirmDestroy is not its uid.
 	ReasonDestroyUnconfirmed = "DestroyUnconfirmed"
+	// ReasonNodesAway surfaces while nodes with servers are not there; the message names them, and says what to do.
+	ReasonNodesAway = "NodesAway"
+	// ReasonNodeGivenUp is the reason of a true GivenUp, and of a false Ready beside it.
+	ReasonNodeGivenUp = "NodeGivenUp"
+	// ReasonGiveUpRefused, ReasonGiveUpWaits and ReasonLossNotAccepted are the reasons of a false GivenUp: the filesystem can't go on without
+	// the node, nobody knows yet whether it can, and a person has to accept what is lost.
+	ReasonGiveUpRefused   = "GiveUpRefused"
+	ReasonGiveUpWaits     = "GiveUpWaits"
+	ReasonLossNotAccepted = "LossNotAccepted"
 	// ReasonRecordKept surfaces on a FileSystemNode that somebody has deleted, while any of its servers has not retired.
 	ReasonRecordKept = "RecordKept"
 	// ReasonReleasing surfaces while the disks of a deleted FileSystem are unmounted or wiped; the message names those that are left.
@@ -284,8 +295,12 @@ const (
 	// AnnotationSuite on a FileSystem is the uid of the BenchmarkSuite that made it.
 	AnnotationSuite = "parallelfs.dev/suite-uid"
 	// AnnotationGiveUp on a StorageTarget, with the name of its node as the value, lets a deleted target go although the node
-	// can't release it: what is on the disk stays there.
+	// can't release it: what is on the disk stays there. On a FileSystemNode, it says that the node never comes back: the filesystem goes on
+	// without it, as long as the annotation is there.
 	AnnotationGiveUp = "parallelfs.dev/give-up"
+	// AnnotationAcceptLoss on a FileSystemNode, with the word that its condition GivenUp names, accepts that what this condition names is lost
+	// with the node. It says nothing of any other loss.
+	AnnotationAcceptLoss = "parallelfs.dev/accept-loss"
 	// AnnotationTakeUpNodeImage on a FileSystem, with the operator's node image as the value, restarts the servers that run with another
 	// one. It asks for this image only: of the next one it says nothing.
 	AnnotationTakeUpNodeImage = "parallelfs.dev/take-up-node-image"

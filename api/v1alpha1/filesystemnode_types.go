@@ -28,7 +28,29 @@ type FileSystemNodeSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Members []NodeMember `json:"members,omitempty"`
+
+	// givenUp says that the filesystem goes on without the node, because a person said that it never comes back. All of its members have
+	// retired then; what is on its disks is left alone.
+	// +optional
+	GivenUp *NodeGivenUp `json:"givenUp,omitempty"`
 }
+
+// NodeGivenUp says when a node was given up, and what was lost with it.
+type NodeGivenUp struct {
+	// time is when it was given up.
+	// +required
+	Time metav1.Time `json:"time,omitzero"`
+
+	// lost is what had no other copy, or too few, and was accepted as lost.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Lost []LossText `json:"lost,omitempty"`
+}
+
+// LossText names data that was lost.
+// +kubebuilder:validation:MaxLength=512
+type LossText string
 
 // FileSystemFacts are what a filesystem was given for ever, besides what its servers were given.
 type FileSystemFacts struct {
@@ -106,8 +128,8 @@ type NodeMember struct {
 	// +kubebuilder:validation:MaxLength=512
 	Waits string `json:"waits,omitempty"`
 
-	// retired is true when all targets of the server were drained and taken out, and the filesystem was told to forget the server. It is
-	// not started again, and no other server gets its id.
+	// retired is true when all targets of the server were drained and taken out, and the filesystem was told to forget the server, or when
+	// its node was given up. It is not started again, and no other server gets its id.
 	// +optional
 	Retired bool `json:"retired,omitempty"`
 }

@@ -37,7 +37,7 @@ func RecordPools(in Input, disks OnDisks, slots int32) ([]PoolRecord, error) {
 			taken[record.Slot] = true
 		}
 		for _, n := range Matching(in.Nodes, pool.NodeSelector) {
-			if HasTargets(pool.Targets, n.Name) {
+			if HasTargets(pool.Targets, n.Name) && !in.GaveUp(n.Name) {
 				record.Nodes = append(record.Nodes, n.Name)
 			}
 		}

@@ -82,6 +82,27 @@ type Removal struct {
 	Moves string
 }
 
+// Survivor is a Backend whose filesystem can go on without a node that never comes back.
+type Survivor interface {
+	// Without says what becomes of the filesystem when it goes on without a node for good, from its own answer and what is recorded. A node
+	// that was given up has no place in a pool any more, and all of its servers have retired.
+	Without(in Input, node *v1alpha1.FileSystemNode) Without
+}
+
+// Without is what becomes of a filesystem without one of its nodes. Each text is a part of a sentence.
+type Without struct {
+	// Never says why it can't go on without the node, empty when it can.
+	Never string
+	// Here says what of the node takes part, empty when nothing does.
+	Here string
+	// Waits says what has to be known or done first, empty when nothing has to.
+	Waits string
+	// Lost names the data that has no copy elsewhere, or too few. A person has to accept that.
+	Lost []string
+	// Settles is how long the node must have been away before the filesystem's answer is trusted to be without it.
+	Settles time.Duration
+}
+
 // FileFinder is a Backend whose filesystem does not say itself when a target is empty.
 type FileFinder interface {
 	// FilesIn are the directories of targets that are drained in which files lie, relative to the target's mountpoint, by StorageTarget:

@@ -14,6 +14,8 @@ import (
 // Given is a server with what it was given for ever, and the node that it is on.
 type Given struct {
 	Node string
+	// GivenUp is true when that node was given up.
+	GivenUp bool
 	v1alpha1.NodeMember
 }
 
@@ -40,7 +42,7 @@ func GivenOn(nodes []v1alpha1.FileSystemNode) []Given {
 	for i := range nodes {
 		for j := range nodes[i].Spec.Members {
 			if m := &nodes[i].Spec.Members[j]; IsRecord(m) {
-				out = append(out, Given{Node: nodes[i].Spec.Node, NodeMember: *m})
+				out = append(out, Given{Node: nodes[i].Spec.Node, GivenUp: nodes[i].Spec.GivenUp != nil, NodeMember: *m})
 			}
 		}
 	}
@@ -52,19 +54,17 @@ func (in Input) Given() []Given { return GivenOn(in.FileSystemNodes) }
 
 // GivenTo is what a member of a node was given.
 func (in Input) GivenTo(node, member string) (Given, bool) {
-	i, found := slices.BinarySearchFunc(in.FileSystemNodes, node, func(n v1alpha1.FileSystemNode, name string) int {
-		return strings.Compare(n.Spec.Node, name)
-	})
-	if !found {
+	n := in.fileSystemNode(node)
+	if n == nil {
 		return Given{}, false
 	}
-	return given(&in.FileSystemNodes[i], member)
+	return given(n, member)
 }
 
 func given(n *v1alpha1.FileSystemNode, member string) (Given, bool) {
 	for i := range n.Spec.Members {
 		if m := &n.Spec.Members[i]; m.Name == member && IsRecord(m) {
-			return Given{Node: n.Spec.Node, NodeMember: *m}, true
+			return Given{Node: n.Spec.Node, GivenUp: n.Spec.GivenUp != nil, NodeMember: *m}, true
 		}
 	}
 	return Given{}, false
@@ -81,7 +81,7 @@ func (in Input) PoolSlot(name string) (int32, bool) {
 }
 
 // Pool is the recorded part of a storage pool: its slot, and the nodes that have a server of it, by name. A node stays when its labels
-// change, because it holds data, and when its server has retired.
+// change, because it holds data, and when its server has retired. One that was given up does not.
 func (in Input) Pool(name string) (PoolRecord, bool) {
 	slot, recorded := in.PoolSlot(name)
 	if !recorded {
@@ -90,11 +90,11 @@ func (in Input) Pool(name string) (PoolRecord, bool) {
 	return PoolRecord{Name: name, Slot: slot, Nodes: poolNodes(in.FileSystemNodes, name)}, true
 }
 
-// poolNodes are the nodes that have a server of a pool, by name.
+// poolNodes are the nodes that have a server of a pool and were not given up, by name.
 func poolNodes(nodes []v1alpha1.FileSystemNode, pool string) []string {
 	var out []string
 	for i := range nodes {
-		if slices.ContainsFunc(nodes[i].Spec.Members, func(m v1alpha1.NodeMember) bool {
+		if nodes[i].Spec.GivenUp == nil && slices.ContainsFunc(nodes[i].Spec.Members, func(m v1alpha1.NodeMember) bool {
 			return m.Role == v1alpha1.RoleStorage && m.StoragePool == pool
 		}) {
 			out = append(out, nodes[i].Spec.Node)

@@ -104,7 +104,7 @@ func (o *observer) wrongTargets() (unproven, missing, inconsistent []string) {
 	}
 	for _, l := range o.leftovers {
 		// What a person has removed from BeeGFS by hand is missed by nobody.
-		if l.Initialized != nil && l.Drained == nil && l.said != nil {
+		if l.Initialized != nil && l.Drained == nil && l.said != nil && !l.server.GivenUp {
 			missing = append(missing, fmt.Sprintf(
 				"target %d (%s on node %s, which was never emptied and has no StorageTarget any more; name its disk again in the spec, or, "+
 					"when it is lost with all that is on it, remove the target from BeeGFS by hand: beegfs-ctl --removetarget, or beegfs target delete)",

@@ -325,13 +325,16 @@ func (o *observer) drainMessage(t target) string {
 	return strings.Join(says, "; ")
 }
 
-// removals are the commands that make BeeGFS forget what was drained and taken out: a target that its server no longer serves, then a
-// server without targets. A metadata server is never among them: BeeGFS 7.4 would remove even the one that holds the root directory.
+// removals are the commands that make BeeGFS forget what was drained and taken out, or given up with its node: a target that its server no
+// longer serves, then a server without targets. A metadata server is never among them: BeeGFS 7.4 would remove even the one that holds the root directory.
 func (v *view) removals(tool cli.Tool) (commands []spec.Command, why []string) {
 	for _, l := range v.leftovers {
 		if l.Drained != nil && l.said != nil && !l.said.Online && l.said.PoolID == drainingPoolID {
 			commands = append(commands, spec.Command{Argv: tool.RemoveTarget(l.ID)})
 			why = append(why, fmt.Sprintf("target %d, which was taken out, is to be forgotten", l.ID))
+		} else if l.server.GivenUp && l.said != nil && !l.said.Online && mirrorOf(v.in, v1alpha1.RoleStorage, l.ID) == 0 {
+			commands = append(commands, spec.Command{Argv: tool.RemoveTarget(l.ID)})
+			why = append(why, fmt.Sprintf("target %d of node %s, which was given up, is to be forgotten", l.ID, l.server.Node))
 		}
 	}
 	for _, a := range v.emptied() {

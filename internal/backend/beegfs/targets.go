@@ -148,16 +148,17 @@ type leftover struct {
 	said   *backend.Target
 }
 
-// leftovers are the disks that were taken out of the filesystem. A directory is never one: it can't be taken out.
+// leftovers are the disks that were taken out of the filesystem, and all targets of nodes that were given up. No other directory is one: it
+// can't be taken out.
 func leftovers(in backend.Input) []leftover {
 	var out []leftover
 	for _, a := range in.Given() {
-		if a.Role != v1alpha1.RoleStorage || a.Retired {
+		if a.Role != v1alpha1.RoleStorage || a.Retired && !a.GivenUp {
 			continue
 		}
 		for i := range a.Targets {
 			t := &a.Targets[i]
-			if !path.IsAbs(t.Name) && in.TargetNamed(t.Name) == nil {
+			if a.GivenUp || !path.IsAbs(t.Name) && in.TargetNamed(t.Name) == nil {
 				out = append(out, leftover{MemberTarget: *t, server: a, said: listed(in, v1alpha1.RoleStorage, t.ID)})
 			}
 		}
@@ -181,9 +182,9 @@ func (v *view) retirable() []string {
 	return out
 }
 
-// emptied are the storage servers whose targets were all drained, taken out and forgotten by BeeGFS.
+// emptied are the storage servers whose targets were all drained and taken out, or given up with their node, and forgotten by BeeGFS.
 func (v *view) emptied() []backend.Given {
-	return v.withoutTargets(func(l leftover) bool { return l.Drained != nil })
+	return v.withoutTargets(func(l leftover) bool { return l.Drained != nil || l.server.GivenUp })
 }
 
 // withoutTargets are the storage servers whose targets were all taken out, are of this kind, and are not listed by BeeGFS.
@@ -195,7 +196,7 @@ func (v *view) withoutTargets(which func(l leftover) bool) []backend.Given {
 	var out []backend.Given
 	for _, a := range v.in.Given() {
 		busy := len(v.ofServer[serverPlace{a.StoragePool, a.Node}]) > 0
-		if a.Role != v1alpha1.RoleStorage || a.Retired || busy || len(a.Targets) == 0 {
+		if a.Role != v1alpha1.RoleStorage || a.Retired && !a.GivenUp || busy || len(a.Targets) == 0 {
 			continue
 		}
 		if !slices.ContainsFunc(a.Targets, func(t v1alpha1.MemberTarget) bool { return !gone[t.ID] }) {
