@@ -107,7 +107,7 @@ func (w *world) agents() bool {
 	w.t.Helper()
 	changed, has := w.tellServers(), map[string]bool{}
 	for _, node := range w.nodes {
-		has[node] = len(w.disks) > 0 && w.hasAgent(node)
+		has[node] = len(w.disks) > 0 && !w.dead[node] && w.hasAgent(node)
 	}
 	for _, t := range w.targets() {
 		i := slices.IndexFunc(w.disks, func(d *fakeDisk) bool { return d.node == t.Spec.Node && d.id == string(t.Spec.Device.ID) })
@@ -444,7 +444,7 @@ func (w *world) starts(pod *corev1.Pod) bool {
 // runs finds the pod of a daemon that runs on a node, and the disks that it has.
 func (w *world) runs(daemon, pool, node string) (took map[string]bool, ok bool) {
 	for _, pod := range w.pods() {
-		if component(&pod) == daemon && pod.Labels[v1alpha1.LabelStoragePool] == pool && pod.Spec.NodeName == node {
+		if !w.dead[node] && component(&pod) == daemon && pod.Labels[v1alpha1.LabelStoragePool] == pool && pod.Spec.NodeName == node {
 			return w.took[string(pod.UID)], pod.DeletionTimestamp.IsZero() && w.starts(&pod)
 		}
 	}

@@ -130,6 +130,8 @@ type pass struct {
 	stop *backend.InvalidSpecError
 	// problems are what a person has to change of disks, CPUs and nodes.
 	problems []backend.Problem
+	// requests are what became of the words of people that nodes never come back, by FileSystemNode.
+	requests map[string]backend.Problem
 
 	// sets are the DaemonSets of a deleted FileSystem, and nodes all nodes.
 	sets  []appsv1.DaemonSet
@@ -183,6 +185,7 @@ func (p *pass) phases() []phase {
 	return []phase{
 		{name: "add the finalizer", do: p.claim},
 		{name: "look at what there is", do: p.look},
+		{name: "give up nodes that never come back", do: p.giveUpNodes},
 		{name: "decide what to record", do: p.allocate},
 		{name: "record", do: p.record},
 		{name: "choose CPUs", do: p.choosePinnings, when: stopped},
@@ -190,7 +193,9 @@ func (p *pass) phases() []phase {
 		{name: "label nodes", do: p.labelNodes, when: apart},
 		{name: "choose disks", do: p.chooseDisks},
 		{name: "make what should be there", do: p.makeChildren},
+		{name: "leave out what was given up", do: p.leaveOut, when: anyway},
 		{name: "observe", do: p.observe, when: anyway},
+		{name: "name nodes that are away", do: p.nameAway, when: anyway},
 		{name: "repeat jobs", do: p.repeatUnseenJobs},
 		{name: "choose what to restart", do: p.chooseRestarts},
 		{name: "settle the lease", do: p.settle, when: stopped},

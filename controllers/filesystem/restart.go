@@ -36,7 +36,7 @@ func (p *pass) chooseRestarts(ctx context.Context) error {
 		if in.Pods, err = p.pods(ctx, p.Reader, p.fs); err != nil {
 			return err
 		}
-		pods, message, rests = nextRestarts(p.backend.Order(), in.Indexed(), p.seen, look)
+		pods, message, rests = nextRestarts(p.backend.Order(), in.Remaining().Indexed(), p.seen, look)
 	}
 	if runs(pods) {
 		changes := make([]string, len(pods))

@@ -186,7 +186,7 @@ func isMissing(reason string) bool {
 	switch reason {
 	case v1alpha1.ReasonTargetsMissing, v1alpha1.ReasonServersMissing, v1alpha1.ReasonChunksEndangered, v1alpha1.ReasonClientsMissing,
 		v1alpha1.ReasonTargetsNotReady, v1alpha1.ReasonRecordsUnread, v1alpha1.ReasonDataInconsistent, v1alpha1.ReasonMetadataOffline,
-		v1alpha1.ReasonDaemonRefused:
+		v1alpha1.ReasonDaemonRefused, v1alpha1.ReasonNodesAway:
 		return true
 	default:
 		return false

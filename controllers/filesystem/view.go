@@ -41,6 +41,7 @@ func (p *pass) show() {
 	if p.grows() {
 		withoutNews(view, p.disks.own, p.in.FileSystemNodes)
 	}
+	p.showRequests(view)
 	p.Views.Show(client.ObjectKeyFromObject(p.fs), p.fs.UID, view)
 }
 

@@ -87,6 +87,9 @@ type world struct {
 	mute  map[string]bool
 	// eachLook, where there is one, looks after every operator that was killed.
 	eachLook func()
+	// dead are the nodes that have no power, and data is what MooseFS says of its chunks; nil is that all is well.
+	dead map[string]bool
+	data *backend.DataHealth
 	// alter changes an operator before it begins; nil leaves it as cmd/manager makes it.
 	alter func(operator *filesystem.Reconciler)
 }
@@ -173,7 +176,13 @@ func (w *world) state() (*backend.State, error) {
 			}
 		}
 	}
+	if w.data != nil {
+		state.Data = *w.data
+	}
 	for _, node := range w.nodes {
+		if w.dead[node] {
+			continue
+		}
 		state.Sessions = append(state.Sessions, backend.Session{IP: w.ip(node), Path: "/mnt/scratch", Connected: true})
 	}
 	return &state, nil
@@ -195,7 +204,7 @@ func anotherWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{
 		Gomega: NewWithT(t), t: t, ctx: t.Context(), events: events.NewFakeRecorder(10000), reported: map[types.UID]report{},
-		files: map[string]spec.NodeFile{}, mute: map[string]bool{}, board: &views.Board{},
+		files: map[string]spec.NodeFile{}, mute: map[string]bool{}, dead: map[string]bool{}, board: &views.Board{},
 	}
 	w.namespace = server.Namespace(w.ctx, t)
 	w.namespaces = &[]string{w.namespace}
@@ -353,6 +362,7 @@ func (w *world) runPods() bool {
 	there, fs := map[string]*corev1.Pod{}, &look{}
 	for _, pod := range w.pods() {
 		switch {
+		case w.dead[pod.Spec.NodeName]: // its kubelet ends nothing
 		case pod.DeletionTimestamp.IsZero(), len(pod.Finalizers) > 0: // nobody ends one with a finalizer
 		default:
 			w.Expect(server.Client.Delete(w.ctx, &pod, client.GracePeriodSeconds(0))).To(Succeed())
@@ -367,6 +377,9 @@ func (w *world) runPods() bool {
 			name := set.Name + "." + node
 			wanted[name] = true
 			pod := there[name]
+			if w.dead[node] {
+				continue
+			}
 			if pod == nil {
 				pod = &corev1.Pod{
 					ObjectMeta: metav1.ObjectMeta{
@@ -403,6 +416,13 @@ func (w *world) runPods() bool {
 		}
 	}
 	for name, pod := range there {
+		if w.dead[pod.Spec.NodeName] {
+			if !wanted[name] && pod.DeletionTimestamp.IsZero() {
+				w.Expect(server.Client.Delete(w.ctx, pod)).To(Succeed()) // it is Terminating for ever
+				changed = true
+			}
+			continue
+		}
 		if !wanted[name] {
 			w.Expect(server.Client.Delete(w.ctx, pod, client.GracePeriodSeconds(0))).To(Succeed())
 			changed = true

@@ -167,6 +167,16 @@ func describe(node *v1alpha1.FileSystemNode, seen views.Node) v1alpha1.FileSyste
 	if was := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady); was != nil && was.LastTransitionTime.Unix() == 0 {
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionReady) // it is the default, and nothing began then
 	}
+	if seen.GivingUp == nil {
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionGivenUp)
+	} else {
+		given := metav1.ConditionFalse
+		if node.Spec.GivenUp != nil {
+			given, ready, reason, message = metav1.ConditionTrue, metav1.ConditionFalse, seen.GivingUp.Reason, seen.GivingUp.Message
+		}
+		conditions.Add(&status.Conditions, node.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionGivenUp, given,
+			seen.GivingUp.Reason, seen.GivingUp.Message)
+	}
 	conditions.Set(&status.Conditions, node.Generation, v1alpha1.ConditionReady, ready, conditions.Settled, reason, message)
 	return status
 }

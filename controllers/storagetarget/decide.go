@@ -20,6 +20,8 @@ type facts struct {
 	seen *views.Target
 	// node is true when the cluster has the target's node, agent when an agent has published what that node has.
 	node, agent bool
+	// gaveUp is true when the filesystem goes on without the target's node. It is looked at when the target is deleted.
+	gaveUp bool
 	// namespaceEnds is true while the target's namespace is being deleted. It is looked at where a wipe may depend on it.
 	namespaceEnds bool
 }

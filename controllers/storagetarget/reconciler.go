@@ -23,6 +23,7 @@ import (
 	"parallelfs.dev/operator/controllers/apply"
 	"parallelfs.dev/operator/controllers/conditions"
 	"parallelfs.dev/operator/controllers/views"
+	"parallelfs.dev/operator/internal/backend"
 )
 
 // FieldOwner is the name under which the operator's conditions stand in a StorageTarget's managedFields. The agent has one of
@@ -92,6 +93,15 @@ func (r *Reconciler) gather(ctx context.Context, target *v1alpha1.StorageTarget)
 	}
 	if f.agent, err = r.find(ctx, client.ObjectKey{Name: target.Spec.Node}, &v1alpha1.NodeInventory{}); err != nil {
 		return f, err
+	}
+	if !target.DeletionTimestamp.IsZero() {
+		var n v1alpha1.FileSystemNode
+		name := backend.FileSystemNodeName(target.Spec.FileSystem.Name, target.Spec.Node)
+		there, err := r.find(ctx, client.ObjectKey{Namespace: target.Namespace, Name: name}, &n)
+		if err != nil {
+			return f, err
+		}
+		f.gaveUp = there && n.Spec.GivenUp != nil && n.Spec.FileSystem.UID == target.Spec.FileSystem.UID
 	}
 	if f.fileSystem != nil && !target.DeletionTimestamp.IsZero() && confirmsDestroy(f.fileSystem) {
 		var namespace corev1.Namespace

@@ -26,7 +26,9 @@ func mayGo(f facts) (reason, message string) {
 	case released && destroyed:
 		return reasonReleased, fmt.Sprintf("%s is unmounted, and its data was wiped", describe(t))
 	case t.Annotations[v1alpha1.AnnotationGiveUp] == t.Spec.Node:
-		return reasonGaveUp, lost(t)
+		return reasonGaveUp, lost(t, "of its annotation "+v1alpha1.AnnotationGiveUp)
+	case f.gaveUp:
+		return reasonGaveUp, lost(t, "node "+t.Spec.Node+" was given up")
 	case t.Status.Provisioned == nil && (!f.node || !f.agent):
 		// Nothing is written to a disk before it is recorded in status.provisioned, and that record can't be made any more.
 		return reasonReleased, fmt.Sprintf("%s was never provisioned: nothing was written to it", describe(t))
@@ -48,8 +50,8 @@ func confirmsDestroy(fs *v1alpha1.FileSystem) bool {
 	return fs.Spec.DeletionPolicy == v1alpha1.DeletionDestroy && fs.Spec.ConfirmDestroy == string(fs.UID)
 }
 
-// lost says what goes with a target that is given up.
-func lost(t *v1alpha1.StorageTarget) string {
+// lost says what goes with a target that is given up, and why.
+func lost(t *v1alpha1.StorageTarget, why string) string {
 	what := "it was never provisioned, so nothing of this filesystem is on it"
 	if p := t.Status.Provisioned; p != nil {
 		size := t.Status.Capacity
@@ -59,7 +61,7 @@ func lost(t *v1alpha1.StorageTarget) string {
 		what = fmt.Sprintf("FileSystem %s has lost %s of %s of the %s (UUID %s); the disk was neither unmounted nor wiped, so the data is still on it",
 			t.Spec.FileSystem.Name, v1alpha1.Bytes(t.Status.UsedBytes), size, part(t), p.UUID)
 	}
-	return fmt.Sprintf("gave up %s, because of its annotation %s: %s", describe(t), v1alpha1.AnnotationGiveUp, what)
+	return fmt.Sprintf("gave up %s, because %s: %s", describe(t), why, what)
 }
 
 // describe names a target's disk as a person would look for it.

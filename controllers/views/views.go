@@ -43,6 +43,8 @@ type Node struct {
 	Wanted, Online int
 	// Troubled is true when something keeps a server or a disk from starting: what is not online then does not just need its time.
 	Troubled bool
+	// GivingUp says what became of the word of a person that the node never comes back, nil when nobody said so.
+	GivingUp *backend.Problem
 }
 
 // Equal is true for the same view.

@@ -1,0 +1,268 @@
+package filesystem
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/conditions"
+	"parallelfs.dev/operator/controllers/views"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// asksToGiveUp is true when a person has said that the node of a FileSystemNode never comes back.
+func asksToGiveUp(n *v1alpha1.FileSystemNode) bool {
+	return n.Annotations[v1alpha1.AnnotationGiveUp] == n.Spec.Node
+}
+
+// lossWord is the word by which a person accepts a loss: it stands for exactly this one.
+func lossWord(n *v1alpha1.FileSystemNode, lost []string) string { return backend.Hash(n.UID, lost) }
+
+// request is what becomes of the word of a person that a node never comes back.
+type request struct {
+	backend.Problem
+	// may is true when the filesystem goes on without the node from now on, and lost is what is lost with it.
+	may  bool
+	lost []string
+}
+
+// circumstance is what the decision to give up a node depends on, besides its FileSystemNode.
+type circumstance struct {
+	// ready is true while Kubernetes calls the node Ready.
+	ready bool
+	// can is true for a filesystem that can go on without a node, and without is what it says of this one.
+	can     bool
+	without backend.Without
+	// away is how long nothing of the node took part, as the manager has seen; it is below 0 while that is not known.
+	away time.Duration
+}
+
+// isAway is true when the filesystem itself has said that nothing of the node takes part.
+func (c *circumstance) isAway(answered bool) bool {
+	return answered && c.can && !c.ready && c.without.Never == "" && c.without.Here == ""
+}
+
+// decideToGiveUp decides whether a node that a person gave up may be left out. The filesystem was asked after the person's word was read.
+func decideToGiveUp(n *v1alpha1.FileSystemNode, c circumstance) request {
+	refused := func(why string) request {
+		return request{Problem: backend.Problem{Reason: v1alpha1.ReasonGiveUpRefused, Message: fmt.Sprintf("node %s can't be given up: %s", n.Spec.Node, why)}}
+	}
+	waits := func(why string) request {
+		return request{Problem: backend.Problem{Reason: v1alpha1.ReasonGiveUpWaits, Message: fmt.Sprintf("node %s is not given up yet: %s", n.Spec.Node, why)}}
+	}
+	w := c.without
+	switch word := n.Annotations[v1alpha1.AnnotationGiveUp]; {
+	case word != n.Spec.Node:
+		return refused(fmt.Sprintf("the annotation %s says %q; it has to be the name of the node", v1alpha1.AnnotationGiveUp, v1alpha1.Cut(word, maxSaid)))
+	case !c.can:
+		return refused("a filesystem of this type can't go on without one of its nodes")
+	case w.Never != "":
+		return refused(w.Never)
+	case c.ready:
+		return refused("Kubernetes calls it Ready; to take out a node that is there, have its disks emptied (spec.remove of its StorageTargets)")
+	case w.Here != "":
+		return refused(w.Here + "; stop it, or wait until it is away, when this node never comes back")
+	case w.Waits != "":
+		return waits(w.Waits)
+	case c.away < w.Settles:
+		return waits(fmt.Sprintf("what the filesystem says without it is believed when the operator has seen it away for %s", w.Settles))
+	case len(w.Lost) > 0 && n.Annotations[v1alpha1.AnnotationAcceptLoss] != lossWord(n, w.Lost):
+		return request{Problem: backend.Problem{Reason: v1alpha1.ReasonLossNotAccepted, Message: fmt.Sprintf(
+			"node %s is not given up yet, because with it is lost: %s. To accept exactly this: kubectl -n %s annotate --overwrite filesystemnode %s %s=%s",
+			n.Spec.Node, backend.List(w.Lost), n.Namespace, n.Name, v1alpha1.AnnotationAcceptLoss, lossWord(n, w.Lost))}}
+	}
+	return request{may: true, lost: w.Lost}
+}
+
+// giveUpNodes leaves nodes out that never come back, where a person has said so and the filesystem goes on without them, and takes back those
+// of which nobody says so any more. That is on record before anything follows from it. Of all others that were asked for it notes why not.
+func (p *pass) giveUpNodes(ctx context.Context) error {
+	p.requests = map[string]backend.Problem{}
+	survivor, can := p.backend.(backend.Survivor)
+	asked, away := map[int]circumstance{}, map[types.UID]how{}
+	for i := range p.in.FileSystemNodes {
+		n := &p.in.FileSystemNodes[i]
+		if _, word := n.Annotations[v1alpha1.AnnotationGiveUp]; !word || n.Spec.GivenUp != nil {
+			continue
+		}
+		node, _ := p.in.Node(n.Spec.Node)
+		c := circumstance{ready: node.Ready, can: can, away: -1}
+		if can {
+			c.without = survivor.Without(p.in, n)
+		}
+		if asksToGiveUp(n) && c.isAway(p.in.State != nil) {
+			away[n.UID] = how{}
+		}
+		asked[i] = c
+	}
+	now := p.Order.Now()
+	if p.in.State != nil {
+		now = p.in.State.Asked
+	}
+	since := p.Reconciler.seen.see(sight{client.ObjectKeyFromObject(p.fs), "given up"}, maps.All(away), now)
+	nodes := slices.Clone(p.in.FileSystemNodes)
+	for i := range nodes {
+		n := &nodes[i]
+		c, is := asked[i]
+		switch {
+		case n.Spec.GivenUp != nil && !asksToGiveUp(n):
+			if err := p.writeGivenUp(ctx, n, nil); err != nil {
+				return err
+			}
+		case n.Spec.GivenUp != nil:
+			p.requests[n.Name] = p.givenUp(n)
+		case is:
+			if first, seen := since[n.UID]; seen {
+				c.away = now.Sub(first)
+			}
+			r := decideToGiveUp(n, c)
+			if r.may {
+				if err := p.writeGivenUp(ctx, n, &v1alpha1.NodeGivenUp{Time: metav1.NewTime(p.Clock.Now().UTC().Truncate(time.Second)), Lost: lossTexts(r.lost)}); err != nil {
+					return err
+				}
+				r.Problem = p.givenUp(n)
+			}
+			p.requests[n.Name] = r.Problem
+		}
+	}
+	p.in.FileSystemNodes = nodes
+	return nil
+}
+
+// lossTexts are the texts of a loss, as a FileSystemNode keeps them.
+func lossTexts(lost []string) []v1alpha1.LossText {
+	const most, longest = 32, 512
+	var out []v1alpha1.LossText
+	for _, text := range lost[:min(len(lost), most)] {
+		out = append(out, v1alpha1.LossText(v1alpha1.Cut(text, longest)))
+	}
+	return out
+}
+
+// writeGivenUp writes that a node was given up, or with nil that it was not, with what becomes of its servers. The object must be as it was
+// read: the person may have taken the word back.
+func (p *pass) writeGivenUp(ctx context.Context, n *v1alpha1.FileSystemNode, to *v1alpha1.NodeGivenUp) error {
+	before := n.DeepCopy()
+	n.Spec.GivenUp = to
+	backend.Retire(n, to != nil)
+	if err := p.Client.Patch(ctx, n, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		*n = *before
+		return fmt.Errorf("write in FileSystemNode %s whether its node was given up: %w", n.Name, err)
+	}
+	if to != nil {
+		note := fmt.Sprintf("FileSystem %s goes on without node %s. What is on its disks is left alone", p.fs.Name, n.Spec.Node)
+		if len(to.Lost) > 0 {
+			note += ". Lost, as was accepted: " + backend.List(textsOf(to.Lost))
+		}
+		p.Recorder.Eventf(n, p.fs, corev1.EventTypeWarning, v1alpha1.ReasonNodeGivenUp, "GiveUp", "%s", v1alpha1.Cut(note, conditions.MaxNote))
+	}
+	return nil
+}
+
+func textsOf(lost []v1alpha1.LossText) []string {
+	out := make([]string, len(lost))
+	for i := range lost {
+		out[i] = string(lost[i])
+	}
+	return out
+}
+
+// givenUp says what became of a node that was given up. When it is back, that names its disks: they are left alone.
+func (p *pass) givenUp(n *v1alpha1.FileSystemNode) backend.Problem {
+	gone := n.Spec.GivenUp
+	message := fmt.Sprintf("the filesystem goes on without node %s since %s", n.Spec.Node, gone.Time.UTC().Format(time.RFC3339))
+	if len(gone.Lost) > 0 {
+		message += "; lost, as was accepted: " + backend.List(textsOf(gone.Lost))
+	}
+	if node, there := p.in.Node(n.Spec.Node); there && node.Ready {
+		message += "; it is back, and none of its servers is started"
+		if disks := p.carried(n.Spec.Node); len(disks) > 0 {
+			message += ". Its disks are left as they are, and carry what was given up: " + backend.List(disks)
+		}
+		message += fmt.Sprintf(". To use it again, with what is on its disks: kubectl -n %s annotate filesystemnode %s %s-",
+			n.Namespace, n.Name, v1alpha1.AnnotationGiveUp)
+	}
+	return backend.Problem{Reason: v1alpha1.ReasonNodeGivenUp, Message: message}
+}
+
+// carried are the disks of a node that carry targets of this FileSystem, each with the StorageTarget that it was.
+func (p *pass) carried(node string) []string {
+	var out []string
+	for _, d := range p.in.Inventories[node].BlockDevices {
+		if rest, mine := strings.CutPrefix(d.Target, p.fs.Namespace+"/"+p.fs.Name+"-"); mine {
+			name := d.KernelName
+			if len(d.IDs) > 0 {
+				name = d.IDs[0]
+			}
+			out = append(out, fmt.Sprintf("%s (%s-%s)", name, p.fs.Name, rest))
+		}
+	}
+	return out
+}
+
+// leaveOut takes the nodes that were given up out of what is looked at: nobody waits for them.
+func (p *pass) leaveOut(context.Context) error {
+	p.in = p.in.Remaining()
+	return nil
+}
+
+// nameAway says which nodes with servers are away, and what a person does about it.
+func (p *pass) nameAway(context.Context) error {
+	if !p.observed {
+		return nil
+	}
+	offline := map[string]bool{}
+	for i := range p.seen.Instances {
+		if s := &p.seen.Instances[i]; !s.Online {
+			offline[s.Node] = true
+		}
+	}
+	survivor, can := p.backend.(backend.Survivor)
+	var away, asked []string
+	var command string
+	for i := range p.in.FileSystemNodes {
+		n := &p.in.FileSystemNodes[i]
+		node, there := p.in.Node(n.Spec.Node)
+		if !offline[n.Spec.Node] || n.Spec.GivenUp != nil || there && node.Ready {
+			continue
+		}
+		why := "not Ready"
+		if !there {
+			why = "not in the cluster"
+		}
+		away = append(away, fmt.Sprintf("%s (%s)", n.Spec.Node, why))
+		if request, is := p.requests[n.Name]; is {
+			asked = append(asked, request.Message)
+		} else if command == "" && can && survivor.Without(p.in, n).Never == "" {
+			command = fmt.Sprintf("; when one never comes back, say so, as here for %s: kubectl -n %s annotate filesystemnode %s %s=%s",
+				n.Spec.Node, n.Namespace, n.Name, v1alpha1.AnnotationGiveUp, n.Spec.Node)
+		}
+	}
+	if len(away) == 0 {
+		return nil
+	}
+	message := fmt.Sprintf("%d nodes are away: %s; wait until they are back%s", len(away), backend.List(away), command)
+	if len(asked) > 0 {
+		message += "; " + backend.List(asked)
+	}
+	p.seen.Problems = append(p.seen.Problems, backend.Problem{Reason: v1alpha1.ReasonNodesAway, Message: message})
+	return nil
+}
+
+// showRequests adds to a view what became of the words of people about nodes.
+func (p *pass) showRequests(view views.FileSystem) {
+	for name, request := range p.requests {
+		node := view.Nodes[name]
+		node.GivingUp = &request
+		view.Nodes[name] = node
+	}
+}
