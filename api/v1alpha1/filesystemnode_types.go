@@ -43,14 +43,9 @@ type NodeGivenUp struct {
 
 	// lost is what had no other copy, or too few, and was accepted as lost.
 	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=32
-	Lost []LossText `json:"lost,omitempty"`
+	// +kubebuilder:validation:MaxLength=2048
+	Lost string `json:"lost,omitempty"`
 }
-
-// LossText names data that was lost.
-// +kubebuilder:validation:MaxLength=512
-type LossText string
 
 // FileSystemFacts are what a filesystem was given for ever, besides what its servers were given.
 type FileSystemFacts struct {

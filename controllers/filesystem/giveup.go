@@ -32,7 +32,7 @@ type request struct {
 	backend.Problem
 	// may is true when the filesystem goes on without the node from now on, and lost is what is lost with it.
 	may  bool
-	lost []string
+	lost string
 }
 
 // circumstance is what the decision to give up a node depends on, besides its FileSystemNode.
@@ -50,6 +50,9 @@ type circumstance struct {
 func (c *circumstance) isAway(answered bool) bool {
 	return answered && c.can && !c.ready && c.without.Never == "" && c.without.Here == ""
 }
+
+// maxLost is the limit of what a FileSystemNode records of a loss, in bytes.
+const maxLost = 2048
 
 // decideToGiveUp decides whether a node that a person gave up may be left out. The filesystem was asked after the person's word was read.
 func decideToGiveUp(n *v1alpha1.FileSystemNode, c circumstance) request {
@@ -80,7 +83,7 @@ func decideToGiveUp(n *v1alpha1.FileSystemNode, c circumstance) request {
 			"node %s is not given up yet, because with it is lost: %s. To accept exactly this: kubectl -n %s annotate --overwrite filesystemnode %s %s=%s",
 			n.Spec.Node, backend.List(w.Lost), n.Namespace, n.Name, v1alpha1.AnnotationAcceptLoss, lossWord(n, w.Lost))}}
 	}
-	return request{may: true, lost: w.Lost}
+	return request{may: true, lost: v1alpha1.Cut(backend.List(w.Lost), maxLost)}
 }
 
 // giveUpNodes leaves nodes out that never come back, where a person has said so and the filesystem goes on without them, and takes back those
@@ -126,7 +129,8 @@ func (p *pass) giveUpNodes(ctx context.Context) error {
 			}
 			r := decideToGiveUp(n, c)
 			if r.may {
-				if err := p.writeGivenUp(ctx, n, &v1alpha1.NodeGivenUp{Time: metav1.NewTime(p.Clock.Now().UTC().Truncate(time.Second)), Lost: lossTexts(r.lost)}); err != nil {
+				now := metav1.NewTime(p.Clock.Now().UTC().Truncate(time.Second))
+				if err := p.writeGivenUp(ctx, n, &v1alpha1.NodeGivenUp{Time: now, Lost: r.lost}); err != nil {
 					return err
 				}
 				r.Problem = p.givenUp(n)
@@ -136,16 +140,6 @@ func (p *pass) giveUpNodes(ctx context.Context) error {
 	}
 	p.in.FileSystemNodes = nodes
 	return nil
-}
-
-// lossTexts are the texts of a loss, as a FileSystemNode keeps them.
-func lossTexts(lost []string) []v1alpha1.LossText {
-	const most, longest = 32, 512
-	var out []v1alpha1.LossText
-	for _, text := range lost[:min(len(lost), most)] {
-		out = append(out, v1alpha1.LossText(v1alpha1.Cut(text, longest)))
-	}
-	return out
 }
 
 // writeGivenUp writes that a node was given up, or with nil that it was not, with what becomes of its servers. The object must be as it was
@@ -160,28 +154,20 @@ func (p *pass) writeGivenUp(ctx context.Context, n *v1alpha1.FileSystemNode, to 
 	}
 	if to != nil {
 		note := fmt.Sprintf("FileSystem %s goes on without node %s. What is on its disks is left alone", p.fs.Name, n.Spec.Node)
-		if len(to.Lost) > 0 {
-			note += ". Lost, as was accepted: " + backend.List(textsOf(to.Lost))
+		if to.Lost != "" {
+			note += ". Lost, as was accepted: " + to.Lost
 		}
 		p.Recorder.Eventf(n, p.fs, corev1.EventTypeWarning, v1alpha1.ReasonNodeGivenUp, "GiveUp", "%s", v1alpha1.Cut(note, conditions.MaxNote))
 	}
 	return nil
 }
 
-func textsOf(lost []v1alpha1.LossText) []string {
-	out := make([]string, len(lost))
-	for i := range lost {
-		out[i] = string(lost[i])
-	}
-	return out
-}
-
 // givenUp says what became of a node that was given up. When it is back, that names its disks: they are left alone.
 func (p *pass) givenUp(n *v1alpha1.FileSystemNode) backend.Problem {
 	gone := n.Spec.GivenUp
 	message := fmt.Sprintf("the filesystem goes on without node %s since %s", n.Spec.Node, gone.Time.UTC().Format(time.RFC3339))
-	if len(gone.Lost) > 0 {
-		message += "; lost, as was accepted: " + backend.List(textsOf(gone.Lost))
+	if gone.Lost != "" {
+		message += "; lost, as was accepted: " + gone.Lost
 	}
 	if node, there := p.in.Node(n.Spec.Node); there && node.Ready {
 		message += "; it is back, and none of its servers is started"

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,8 +21,6 @@ import (
 	"parallelfs.dev/operator/controllers/filesystemnode"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/test/envtest/apiserver"
-
-	"k8s.io/utils/clock"
 )
 
 // loses makes a node lose its power for ever: it is not Ready, and neither are its pods.
@@ -42,6 +41,11 @@ func (w *world) comesBack(node string) {
 	w.t.Helper()
 	delete(w.dead, node)
 	delete(w.mute, node)
+	for _, pod := range w.pods() {
+		if pod.Spec.NodeName == node { // its DaemonSet makes those anew that are wanted
+			w.Expect(server.Client.Delete(w.ctx, &pod, client.GracePeriodSeconds(0))).To(Succeed())
+		}
+	}
 	for _, d := range w.disks {
 		if d.node == node {
 			d.mounted = false
@@ -114,7 +118,7 @@ func (w *world) hasTargetOn(node string) bool {
 // whole is what MooseFS says when all data has its copies.
 func whole() *backend.DataHealth { return &backend.DataHealth{Known: true, Stable: 100, Fewest: 2} }
 
-// givenUpWorld is a MooseFS on the disks of three nodes, of which the last has lost its power for ever.
+// lostNode is a MooseFS on the disks of three nodes, of which the last has lost its power for ever.
 func lostNode(t *testing.T) (w *world, data []*fakeDisk, lost string) {
 	t.Helper()
 	w = newWorld(t)
@@ -146,7 +150,7 @@ func TestANodeThatIsAwayIsNamedWithWhatAPersonDoes(t *testing.T) {
 
 func TestANodeThatIsGivenUpLeavesTheFileSystemWhichIsHealthyAgain(t *testing.T) {
 	w, data, lost := lostNode(t)
-	uuid, target := data[2].uuid, w.target(data[2]).Name
+	disk, target := *data[2], w.target(data[2]).Name
 	w.says(lost, v1alpha1.AnnotationGiveUp, lost)
 	w.looks()
 
@@ -155,7 +159,7 @@ func TestANodeThatIsGivenUpLeavesTheFileSystemWhichIsHealthyAgain(t *testing.T) 
 	w.Expect(n.Spec.Members).To(HaveExactElements(And(HaveField("Name", "chunkserver-ssd"), HaveField("Retired", true))), "it is kept as a record")
 	w.Expect(w.givingUp(lost)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonNodeGivenUp)))
 	w.Expect(w.hasTargetOn(lost)).To(BeFalse())
-	w.Expect(data[2]).To(And(HaveField("uuid", uuid), HaveField("wipes", 0), HaveField("formats", 1), HaveField("mounted", true)), "nobody has touched it")
+	w.Expect(*data[2]).To(Equal(disk), "nobody has touched it")
 	w.Expect(w.said()).To(ContainElements(ContainSubstring("goes on without node "+lost),
 		And(ContainSubstring("Warning GaveUp"), ContainSubstring(target), ContainSubstring("neither unmounted nor wiped"))))
 	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonHealthy)), w.ready().Message)
@@ -171,7 +175,7 @@ func TestANodeThatIsGivenUpLeavesTheFileSystemWhichIsHealthyAgain(t *testing.T) 
 	w.Expect(w.lives(server.Client, 25)).To(Succeed())
 	for name, uid := range w.uids() {
 		if strings.Contains(name, "chunkserver") && !strings.HasSuffix(name, lost) {
-			w.Expect(before[name]).NotTo(Equal(uid), name+" was restarted")
+			w.Expect(before[name]).NotTo(Equal(uid), name+" was not restarted: "+w.condition(v1alpha1.ConditionReconciling).Message)
 		}
 	}
 	w.Expect(w.ready().Reason).To(Equal(v1alpha1.ReasonHealthy))
@@ -206,9 +210,10 @@ func TestANodeThatComesBackAfterItWasGivenUpIsLeftAloneUntilAPersonTakesTheWordB
 	w.looks()
 	w.comesBack(lost)
 	w.inventory(lost)
+	disk := *data[2]
 	w.looks()
 	w.Expect(w.hasTargetOn(lost)).To(BeFalse())
-	w.Expect(data[2]).To(And(HaveField("wipes", 0), HaveField("formats", 1), HaveField("mounted", false)))
+	w.Expect(*data[2]).To(Equal(disk), "nobody touches it")
 	_, runs := w.runs("chunkserver", "ssd", lost)
 	w.Expect(runs).To(BeFalse())
 	w.Expect(w.ready().Reason).To(Equal(v1alpha1.ReasonHealthy), w.ready().Message)
@@ -221,7 +226,8 @@ func TestANodeThatComesBackAfterItWasGivenUpIsLeftAloneUntilAPersonTakesTheWordB
 	w.Expect(n.Spec.GivenUp).To(BeNil())
 	w.Expect(n.Spec.Members).To(HaveEach(HaveField("Retired", false)))
 	w.Expect(w.givingUp(lost)).To(BeZero())
-	w.Expect(data[2]).To(And(HaveField("wipes", 0), HaveField("formats", 1), HaveField("mounted", true)), "it serves what it had")
+	disk.mounted = true
+	w.Expect(*data[2]).To(Equal(disk), "it serves what it had")
 	w.Expect(w.ready().Reason).To(Equal(v1alpha1.ReasonHealthy), w.ready().Message)
 	w.Expect(w.get().Status.Summary).To(HaveValue(HaveField("Targets", "3/3")))
 }
@@ -254,6 +260,9 @@ func TestWhileNobodyKnowsHowTheDataIsNoNodeIsGivenUp(t *testing.T) {
 			w.Expect(w.fileSystemNodes()[lost].Spec.GivenUp).To(BeNil())
 			w.Expect(w.hasTargetOn(lost)).To(BeTrue())
 			w.Expect(w.givingUp(lost)).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Message", ContainSubstring(c.says))))
+			if !w.dead[lost] {
+				return // all takes part
+			}
 			w.Expect(w.ready().Reason).NotTo(Equal(v1alpha1.ReasonHealthy))
 		})
 	}
@@ -289,7 +298,7 @@ func TestDataWithNoOtherCopyIsNamedAndLostOnlyAfterASecondWord(t *testing.T) {
 
 	w.data.Missing = 12
 	w.looks()
-	w.Expect(w.fileSystemNodes()[lost].Spec.GivenUp).To(HaveValue(HaveField("Lost", HaveExactElements(ContainSubstring("12 chunks")))))
+	w.Expect(w.fileSystemNodes()[lost].Spec.GivenUp).To(HaveValue(HaveField("Lost", HavePrefix("12 chunks"))))
 	w.Expect(w.hasTargetOn(lost)).To(BeFalse())
 	w.Expect(w.givingUp(lost).Message).To(ContainSubstring("lost, as was accepted: 12 chunks"))
 	w.Expect(w.said()).To(ContainElement(ContainSubstring("Lost, as was accepted: 12 chunks")))
@@ -307,6 +316,7 @@ func TestAPoolThatWouldHaveFewerNodesThanCopiesIsGivenAnotherOneFirst(t *testing
 
 func TestOperatorsThatAreKilledAfterEveryWriteGiveUpANodeAllTheSame(t *testing.T) {
 	w, data, lost := lostNode(t)
+	disk := *data[2]
 	w.says(lost, v1alpha1.AnnotationGiveUp, lost)
 	killed := 0
 	for {
@@ -326,5 +336,5 @@ func TestOperatorsThatAreKilledAfterEveryWriteGiveUpANodeAllTheSame(t *testing.T
 	w.Expect(w.hasTargetOn(lost)).To(BeFalse())
 	w.Expect(w.ready().Reason).To(Equal(v1alpha1.ReasonHealthy), w.ready().Message)
 	w.Expect(w.get().Status.Summary).To(HaveValue(And(HaveField("Servers", "3/3"), HaveField("Targets", "2/2"))))
-	w.Expect(data[2]).To(And(HaveField("wipes", 0), HaveField("formats", 1)))
+	w.Expect(*data[2]).To(Equal(disk), "nobody has touched it")
 }
