@@ -170,7 +170,7 @@ func TestANodeThatIsGivenUpLeavesTheFileSystemWhichIsHealthyAgain(t *testing.T) 
 	// Its pod is Terminating for ever, and holds up no restart of others.
 	before := w.uids()
 	w.change(func(fs *v1alpha1.FileSystem) {
-		fs.Spec.MooseFS.Config.Storage = v1alpha1.Options{"HDD_TEST_FREQ": "20"}
+		fs.Spec.MooseFS.Config.Storage = v1alpha1.Options{"WORKERS_MAX": "100"}
 	})
 	w.Expect(w.lives(server.Client, 25)).To(Succeed())
 	for name, uid := range w.uids() {

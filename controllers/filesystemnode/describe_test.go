@@ -9,6 +9,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/views"
+	"parallelfs.dev/operator/internal/backend"
 )
 
 func TestANodeIsReadyWhenAllOfItsServersAndTargetsTakePart(t *testing.T) {
@@ -77,6 +78,25 @@ func TestOfANodeWhoseServersAreBeingStartedOneThingIsSaidUntilTheyAreOnline(t *t
 			NewWithT(t).Expect(starting(node, c.seen, made.Add(c.age))).To(Equal(c.left))
 		})
 	}
+}
+
+func TestANodeThatWasGivenUpIsNotReadyAndSaysWhatBecameOfIt(t *testing.T) {
+	g := NewWithT(t)
+	node := &v1alpha1.FileSystemNode{}
+	waits := backend.Problem{Reason: v1alpha1.ReasonGiveUpWaits, Message: "not yet"}
+	up := views.Node{Members: []v1alpha1.MemberStatus{{Name: "server-ssd", Online: true}}, GivingUp: &waits}
+	node.Status = describe(node, up)
+	g.Expect(node.Status.Conditions).To(ConsistOf(And(HaveField("Type", v1alpha1.ConditionReady), HaveField("Status", metav1.ConditionTrue)),
+		And(HaveField("Type", v1alpha1.ConditionGivenUp), HaveField("Status", metav1.ConditionFalse), HaveField("Message", "not yet"))))
+	gone := backend.Problem{Reason: v1alpha1.ReasonNodeGivenUp, Message: "it goes on without"}
+	node.Spec.GivenUp = &v1alpha1.NodeGivenUp{}
+	node.Status = describe(node, views.Node{GivingUp: &gone})
+	g.Expect(node.Status.Conditions).To(HaveExactElements(
+		And(HaveField("Type", v1alpha1.ConditionReady), HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonNodeGivenUp)),
+		And(HaveField("Type", v1alpha1.ConditionGivenUp), HaveField("Status", metav1.ConditionTrue), HaveField("Message", "it goes on without"))))
+	g.Expect(node.Status.Summary).To(Equal(v1alpha1.FileSystemNodeSummary{Servers: "0/0", Targets: "0/0"}))
+	node.Spec.GivenUp = nil
+	g.Expect(describe(node, views.Node{}).Conditions).To(HaveLen(1), "nobody says so any more")
 }
 
 func TestWhatTheAPIServerSaysOfANewNodeGivesWayToWhatWasSeenSinceNow(t *testing.T) {

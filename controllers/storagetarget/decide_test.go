@@ -276,6 +276,10 @@ func TestADeletedTargetGoesOnlyWhenItsDiskWasReleasedOrGivenUp(t *testing.T) {
 			},
 			goes: reasonGaveUp, says: "of the store of the management service (UUID aaaa-bbbb)",
 		},
+		"a target whose node was given up goes, and says what is lost": {
+			change: func(f *facts) { f.node, f.agent, f.gaveUp = false, false, true }, goes: reasonGaveUp,
+			says: "because node oss1 was given up: FileSystem scratch has lost 1TiB of 3.6TiB of the storage pool ssd (UUID aaaa-bbbb); the disk was neither unmounted nor wiped",
+		},
 		"a target stays when another node is given up": {
 			change: func(f *facts) { f.target.Annotations = map[string]string{v1alpha1.AnnotationGiveUp: "oss2"} },
 		},

@@ -544,3 +544,18 @@ func TestWhatWasMadeKeepsItsKind(t *testing.T) {
 		FSType: v1alpha1.Ext4, MkfsOptions: []v1alpha1.MkfsOption{"-v"}, MountOptions: []v1alpha1.LocalMountOption{"noatime"},
 	}))
 }
+
+func TestNoDiskOfANodeThatWasGivenUpIsChosenAndNobodyIsToldToNameOthers(t *testing.T) {
+	g := NewWithT(t)
+	in := anInput(aFileSystem("scratch", naming()), 1, "oss1", "oss2")
+	for _, node := range []string{"oss1", "oss2"} {
+		in.FileSystem.Spec.StoragePools[0].Targets.Devices = append(in.FileSystem.Spec.StoragePools[0].Targets.Devices,
+			v1alpha1.DeviceReference{Node: node, ID: v1alpha1.DeviceID(diskNumber(node, 0).IDs[0])})
+	}
+	in.Pools["ssd"] = []string{"oss1"}
+	g.Expect(plan.Select(in).Problems).NotTo(BeEmpty())
+	in.GaveUp = func(node string) bool { return node == "oss2" }
+	chosen := plan.Select(in)
+	g.Expect(chosen.Problems).To(BeEmpty())
+	g.Expect(chosen.Targets).To(HaveExactElements(HaveField("Spec.Node", "oss1")))
+}
