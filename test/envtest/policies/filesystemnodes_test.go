@@ -90,6 +90,7 @@ var changesOfANode = map[string]string{
 	"fileSystem": `{"uid":"22-22"}`,
 	"facts":      `{"type":"BeeGFS","metadataNode":"n9"}`,
 	"members":    `[]`,
+	"givenUp":    `{"time":"2026-11-01T12:00:00Z"}`,
 	"node":       "", // the CRD itself keeps it
 }
 
@@ -111,7 +112,7 @@ func TestOnlyTheManagerChangesTheSpecOfAFileSystemNode(t *testing.T) {
 		for name, says := range map[string]string{
 			"the manager":                     "",
 			"an administrator of the cluster": onlyTheOperatorWrites,
-			"an administrator of filesystems": "cannot patch resource",
+			"an administrator of filesystems": onlyTheOperatorWrites,
 			"the garbage collector":           onlyTheOperatorWrites,
 			"an agent@n1":                     "cannot patch resource",
 			"an agent allowed everything@n1":  "denied request",
@@ -120,6 +121,20 @@ func TestOnlyTheManagerChangesTheSpecOfAFileSystemNode(t *testing.T) {
 				refused(t, user(t, name).Patch(t.Context(), object.DeepCopy(), change, client.DryRunAll), says)
 			})
 		}
+	}
+}
+
+func TestOnlyAdministratorsSayThatANodeNeverComesBack(t *testing.T) {
+	object := madeNode(t, fileSystemNode("word", "n1"))
+	word := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"parallelfs.dev/give-up":"n1","parallelfs.dev/accept-loss":"1a2b3c4d"}}}`))
+	for name, says := range map[string]string{
+		"an administrator of the cluster": "",
+		"an administrator of filesystems": "",
+		"an agent@n1":                     "cannot patch resource",
+	} {
+		t.Run(name, func(t *testing.T) {
+			refused(t, user(t, name).Patch(t.Context(), object.DeepCopy(), word, client.DryRunAll), says)
+		})
 	}
 }
 
