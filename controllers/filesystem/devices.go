@@ -62,7 +62,8 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 		return nil
 	}
 	question := plan.SelectInput{
-		FileSystem: fs, Cluster: p.Cluster, TargetNodes: p.allocation.TargetNodes, Inventories: p.in.Inventories, Others: d.others, GaveUp: p.in.GaveUp,
+		FileSystem: fs, Cluster: p.Cluster, TargetNodes: p.allocation.TargetNodes, Inventories: p.in.Inventories, Others: d.others,
+		GaveUp: gaveUp(p.in.FileSystemNodes),
 	}
 	if finder, ok := p.backend.(backend.FileFinder); ok {
 		question.FilesIn = finder.FilesIn(p.in)
@@ -77,7 +78,7 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 	for i := range d.own {
 		t := d.own[i]
 		there[t.Name] = &d.own[i]
-		if p.in.GaveUp(t.Spec.Node) {
+		if question.GaveUp[t.Spec.Node] {
 			continue // it goes, whatever is on its disk
 		}
 		if comesBack(&t) {
@@ -109,7 +110,7 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 	}
 	var leaving []*v1alpha1.StorageTarget
 	for i := range d.own {
-		if t := &d.own[i]; !keep[t.Name] && t.DeletionTimestamp.IsZero() && (mayDelete(t) || p.in.GaveUp(t.Spec.Node)) {
+		if t := &d.own[i]; !keep[t.Name] && t.DeletionTimestamp.IsZero() && (mayDelete(t) || question.GaveUp[t.Spec.Node]) {
 			leaving = append(leaving, t)
 		}
 	}

@@ -24,6 +24,17 @@ func asksToGiveUp(n *v1alpha1.FileSystemNode) bool {
 	return n.Annotations[v1alpha1.AnnotationGiveUp] == n.Spec.Node
 }
 
+// gaveUp are the nodes that were given up.
+func gaveUp(nodes []v1alpha1.FileSystemNode) map[string]bool {
+	out := map[string]bool{}
+	for i := range nodes {
+		if nodes[i].Spec.GivenUp != nil {
+			out[nodes[i].Spec.Node] = true
+		}
+	}
+	return out
+}
+
 // lossWord is the word by which a person accepts a loss: it stands for exactly this one.
 func lossWord(n *v1alpha1.FileSystemNode, lost []string) string { return backend.Hash(n.UID, lost) }
 

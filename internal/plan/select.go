@@ -27,8 +27,8 @@ type SelectInput struct {
 	// FilesIn are the directories in which files are counted (StorageTarget.spec.filesIn), by StorageTarget.
 	FilesIn map[string][]string
 	TargetNodes
-	// GaveUp is true for nodes that were given up: the disks that the spec names there are not chosen. Existing has none of their targets.
-	GaveUp func(node string) bool
+	// GaveUp has the nodes that were given up: the disks that the spec names there are not chosen. Existing has none of their targets.
+	GaveUp map[string]bool
 	// Inventories by node; a node without an agent has none.
 	Inventories map[string]v1alpha1.NodeInventoryStatus
 	// Existing are the targets of this FileSystem, also those that are being deleted.
@@ -241,7 +241,7 @@ func (s *selection) explicit(g group) {
 	}
 	for _, node := range slices.Sorted(maps.Keys(byNode)) {
 		references := byNode[node]
-		if s.in.GaveUp != nil && s.in.GaveUp(node) {
+		if s.in.GaveUp[node] {
 			continue
 		}
 		if len(references)%g.instances != 0 {

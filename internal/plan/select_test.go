@@ -554,7 +554,7 @@ func TestNoDiskOfANodeThatWasGivenUpIsChosenAndNobodyIsToldToNameOthers(t *testi
 	}
 	in.Pools["ssd"] = []string{"oss1"}
 	g.Expect(plan.Select(in).Problems).NotTo(BeEmpty())
-	in.GaveUp = func(node string) bool { return node == "oss2" }
+	in.GaveUp = map[string]bool{"oss2": true}
 	chosen := plan.Select(in)
 	g.Expect(chosen.Problems).To(BeEmpty())
 	g.Expect(chosen.Targets).To(HaveExactElements(HaveField("Spec.Node", "oss1")))
