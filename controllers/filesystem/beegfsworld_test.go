@@ -200,7 +200,7 @@ func (w *world) register() {
 	}
 	for _, pod := range w.pods() {
 		has := h.has[string(pod.UID)]
-		if len(has) == 0 || !pod.DeletionTimestamp.IsZero() {
+		if len(has) == 0 || !pod.DeletionTimestamp.IsZero() || w.dead[pod.Spec.NodeName] {
 			continue
 		}
 		s := backend.Server{ID: has[0].server, IP: w.ip(pod.Spec.NodeName), Online: true}

@@ -82,6 +82,9 @@ func (w *world) lives(c client.Client, looks int) error {
 		}
 		w.agents()
 		w.runPods()
+		if w.hive != nil {
+			w.workJobs()
+		}
 		if err != nil {
 			return err
 		}
@@ -337,4 +340,33 @@ func TestOperatorsThatAreKilledAfterEveryWriteGiveUpANodeAllTheSame(t *testing.T
 	w.Expect(w.ready().Reason).To(Equal(v1alpha1.ReasonHealthy), w.ready().Message)
 	w.Expect(w.get().Status.Summary).To(HaveValue(And(HaveField("Servers", "3/3"), HaveField("Targets", "2/2"))))
 	w.Expect(*data[2]).To(Equal(disk), "nobody has touched it")
+}
+
+func TestABeeGFSForgetsTheTargetsAndServersOfANodeThatWasGivenUp(t *testing.T) {
+	w := newWorld(t)
+	lost := w.nodes[2]
+	w.beeGFS(func(fs *v1alpha1.FileSystem) {
+		fs.Spec.StoragePools[0].NodeSelector = v1alpha1.NodeSelector{"storage-of": w.namespace}
+	})
+	w.settle()
+	w.looks()
+	w.Expect(w.ready().Reason).To(Equal(v1alpha1.ReasonHealthy), w.ready().Message)
+	w.loses(lost)
+	w.says(lost, v1alpha1.AnnotationGiveUp, lost)
+	w.looks()
+	member := w.fileSystemNodes()[lost].Spec.Members[0]
+	asks := w.givingUp(lost)
+	w.Expect(asks).To(And(HaveField("Reason", v1alpha1.ReasonLossNotAccepted),
+		HaveField("Message", ContainSubstring(fmt.Sprintf("all that is on target %d (/data/ssd0) of pool ssd", member.Targets[0].ID)))))
+	w.Expect(w.hive.commands).NotTo(ContainElement(HavePrefix("--remove")))
+
+	_, word, _ := strings.Cut(asks.Message, v1alpha1.AnnotationAcceptLoss+"=")
+	w.says(lost, v1alpha1.AnnotationAcceptLoss, word)
+	w.looks()
+	w.Expect(w.hive.commands).To(ContainElements(fmt.Sprintf("--removetarget %d", member.Targets[0].ID),
+		And(HavePrefix("--removenode"), HaveSuffix(fmt.Sprint(member.ID)))))
+	w.Expect(w.ready().Reason).To(Equal(v1alpha1.ReasonHealthy), w.ready().Message)
+	w.Expect(w.get().Status.Summary).To(HaveValue(HaveField("Targets", "2/2")))
+	kept := w.fileSystemNodes()[lost].Spec.Members
+	w.Expect(kept).To(HaveExactElements(And(HaveField("ID", member.ID), HaveField("Retired", true), HaveField("Targets", HaveLen(1)))), "its ids are nobody else's")
 }

@@ -326,7 +326,8 @@ func (o *observer) drainMessage(t target) string {
 }
 
 // removals are the commands that make BeeGFS forget what was drained and taken out, or given up with its node: a target that its server no
-// longer serves, then a server without targets. A metadata server is never among them: BeeGFS 7.4 would remove even the one that holds the root directory.
+// longer serves, then a server without targets. A metadata server is never among them: BeeGFS 7.4 would remove even the one that holds the
+// root directory.
 func (v *view) removals(tool cli.Tool) (commands []spec.Command, why []string) {
 	for _, l := range v.leftovers {
 		if l.Drained != nil && l.said != nil && !l.said.Online && l.said.PoolID == drainingPoolID {
