@@ -34,7 +34,8 @@ const (
 	// ConditionNodeImageWaits is true while servers run with the node image of an earlier operator: they take up the present one when they are
 	// restarted for another reason, or when AnnotationTakeUpNodeImage asks for it. It is absent while none does.
 	ConditionNodeImageWaits = "NodeImageWaits"
-	// ConditionGivenUp says of a FileSystemNode what became of the word of a person that its node never comes back; absent when nobody said so.
+	// ConditionGivenUp says of a FileSystemNode what became of the word of a person that its node never comes back; absent when nobody said
+	// so.
 	ConditionGivenUp = "GivenUp"
 	// ConditionOnline is true when the filesystem itself says that a target takes part.
 	ConditionOnline = "Online"

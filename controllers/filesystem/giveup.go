@@ -67,12 +67,11 @@ const maxLost = 2048
 
 // decideToGiveUp decides whether a node that a person gave up may be left out. The filesystem was asked after the person's word was read.
 func decideToGiveUp(n *v1alpha1.FileSystemNode, c circumstance) request {
-	refused := func(why string) request {
-		return request{Problem: backend.Problem{Reason: v1alpha1.ReasonGiveUpRefused, Message: fmt.Sprintf("node %s can't be given up: %s", n.Spec.Node, why)}}
+	no := func(reason, format, why string) request {
+		return request{Problem: backend.Problem{Reason: reason, Message: fmt.Sprintf(format, n.Spec.Node, why)}}
 	}
-	waits := func(why string) request {
-		return request{Problem: backend.Problem{Reason: v1alpha1.ReasonGiveUpWaits, Message: fmt.Sprintf("node %s is not given up yet: %s", n.Spec.Node, why)}}
-	}
+	refused := func(why string) request { return no(v1alpha1.ReasonGiveUpRefused, "node %s can't be given up: %s", why) }
+	waits := func(why string) request { return no(v1alpha1.ReasonGiveUpWaits, "node %s is not given up yet: %s", why) }
 	w := c.without
 	switch word := n.Annotations[v1alpha1.AnnotationGiveUp]; {
 	case word != n.Spec.Node:
@@ -97,8 +96,9 @@ func decideToGiveUp(n *v1alpha1.FileSystemNode, c circumstance) request {
 	return request{may: true, lost: v1alpha1.Cut(backend.List(w.Lost), maxLost)}
 }
 
-// giveUpNodes leaves nodes out that never come back, where a person has said so and the filesystem goes on without them, and takes back those
-// of which nobody says so any more. That is on record before anything follows from it. Of all others that were asked for it notes why not.
+// giveUpNodes leaves nodes out that never come back, where a person has said so and the filesystem goes on without them, and takes back
+// those of which nobody says so any more. That is on record before anything follows from it. Of all others that were asked for it notes why
+// not.
 func (p *pass) giveUpNodes(ctx context.Context) error {
 	p.requests = map[string]backend.Problem{}
 	survivor, can := p.backend.(backend.Survivor)
@@ -154,7 +154,7 @@ func (p *pass) giveUpNodes(ctx context.Context) error {
 }
 
 // writeGivenUp writes that a node was given up, or with nil that it was not, with what becomes of its servers. The object must be as it was
-// read: the person may have taken the word back.
+// read: the person may have taken the word back, and that changes no generation.
 func (p *pass) writeGivenUp(ctx context.Context, n *v1alpha1.FileSystemNode, to *v1alpha1.NodeGivenUp) error {
 	before := n.DeepCopy()
 	n.Spec.GivenUp = to
