@@ -70,8 +70,12 @@ func decideToGiveUp(n *v1alpha1.FileSystemNode, c circumstance) request {
 	no := func(reason, format, why string) request {
 		return request{Problem: backend.Problem{Reason: reason, Message: fmt.Sprintf(format, n.Spec.Node, why)}}
 	}
-	refused := func(why string) request { return no(v1alpha1.ReasonGiveUpRefused, "node %s can't be given up: %s", why) }
-	waits := func(why string) request { return no(v1alpha1.ReasonGiveUpWaits, "node %s is not given up yet: %s", why) }
+	refused := func(why string) request {
+		return no(v1alpha1.ReasonGiveUpRefused, "node %s can't be given up: %s", why)
+	}
+	waits := func(why string) request {
+		return no(v1alpha1.ReasonGiveUpWaits, "node %s is not given up yet: %s", why)
+	}
 	w := c.without
 	switch word := n.Annotations[v1alpha1.AnnotationGiveUp]; {
 	case word != n.Spec.Node:
