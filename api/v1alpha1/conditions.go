@@ -37,6 +37,9 @@ const (
 	// ConditionGivenUp says of a FileSystemNode what became of the word of a person that its node never comes back; absent when nobody said
 	// so.
 	ConditionGivenUp = "GivenUp"
+	// ConditionUpgrading is true while a FileSystem goes to another version, and false while it can't begin to; absent when all of it runs
+	// what spec.version asks for.
+	ConditionUpgrading = "Upgrading"
 	// ConditionOnline is true when the filesystem itself says that a target takes part.
 	ConditionOnline = "Online"
 	// ConditionSafeToRemove is true when the filesystem says that nothing is left on a target that was marked for removal.
@@ -126,6 +129,20 @@ const (
 	ReasonRestarting = "Restarting"
 	// ReasonOperatorUpdated is the reason of NodeImageWaits; the message says how many servers it is, and how to restart them now.
 	ReasonOperatorUpdated = "OperatorUpdated"
+	// ReasonUpgrading is the reason of a true Upgrading, and of Reconciling meanwhile; the message says how far the upgrade is, and what it
+	// waits for.
+	ReasonUpgrading = "Upgrading"
+	// ReasonUpgradeRefused surfaces when spec.version asks for what is not done: no path leads there, the operator has no image of it, or
+	// it refuses an option of the spec. What runs goes on with status.version.
+	ReasonUpgradeRefused = "UpgradeRefused"
+	// ReasonBackupMissing surfaces while an upgrade waits for a verified backup, or for a person who does without.
+	ReasonBackupMissing = "BackupMissing"
+	// ReasonUpgradeWaits surfaces while an upgrade waits for the filesystem to be well, a window, a benchmark, or a person.
+	ReasonUpgradeWaits = "UpgradeWaits"
+	// ReasonVersionSkew surfaces while a server or a client is newer than an upgrade would make its master, which the vendor forbids.
+	ReasonVersionSkew = "VersionSkew"
+	// ReasonClientsOlder surfaces when all servers run the version of the spec, and clients do not yet; the message names their nodes.
+	ReasonClientsOlder = "ClientsOlder"
 	// ReasonProbeUnreachable surfaces when the probe does not answer, or nobody can prove that the answer is its own; the state of the
 	// filesystem is then unknown.
 	ReasonProbeUnreachable = "ProbeUnreachable"

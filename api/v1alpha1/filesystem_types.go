@@ -56,11 +56,11 @@ type FileSystemSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.type can't be changed; create another FileSystem"
 	Type FileSystemType `json:"type,omitempty"`
 
-	// version is the version of the filesystem's own software. It can't be changed yet: upgrades in place are not built.
+	// version is the version of the filesystem's own software. A change upgrades it, along the paths that its vendor supports, one component
+	// after the other; status.version is what runs meanwhile. No path leads back to an older version.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.version can't be changed: upgrades in place are not built yet"
 	Version string `json:"version,omitempty"`
 
 	// network selects the network interfaces of daemons and clients, which all run on the host network. Without it, they use the interface
@@ -158,8 +158,8 @@ type UpdatesSpec struct {
 	// +kubebuilder:validation:Maximum=64
 	MaxUnavailable int32 `json:"maxUnavailable,omitempty"`
 
-	// paused keeps running daemons from being restarted. Daemons that are down are started nevertheless, with the changed configuration.
-	// Defaults to false.
+	// paused keeps running daemons from being restarted, and an upgrade from beginning, and from going on to the next component. Daemons
+	// that are down are started nevertheless, with the changed configuration. Defaults to false.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 
@@ -172,6 +172,13 @@ type UpdatesSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	Windows []UpdateWindow `json:"windows,omitempty"`
+
+	// upgradeWithoutBackup lets an upgrade begin without a verified backup of what can't be made again. Its value is the version that the
+	// upgrade goes to, so that it means no later one. A lost upgrade may then lose the filesystem.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	UpgradeWithoutBackup string `json:"upgradeWithoutBackup,omitempty"`
 }
 
 // UpdateWindow is a time that comes again and again.
@@ -417,7 +424,7 @@ type MountOption string
 // +kubebuilder:resource:shortName=pfs,categories={all,parallelfs}
 // +kubebuilder:selectablefield:JSONPath=`.spec.type`
 // +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`
-// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.spec.version`
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Servers",type=string,JSONPath=`.status.summary.servers`

@@ -32,6 +32,17 @@ type FileSystemStatus struct {
 	// +optional
 	Metadata *MetadataRecord `json:"metadata,omitempty"`
 
+	// version is the version that the filesystem runs. Its daemons are started with it, but for those of components that status.upgrade has
+	// gone to. It follows spec.version when an upgrade is over, or while nothing was started yet.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	Version string `json:"version,omitempty"`
+
+	// upgrade is the upgrade that is under way. It is recorded before a daemon is started with the new version.
+	// +optional
+	Upgrade *UpgradeStatus `json:"upgrade,omitempty"`
+
 	// beegfs records the ports of a BeeGFS, and the highest ids that were given.
 	// +optional
 	BeeGFS *BeeGFSStatus `json:"beegfs,omitempty"`
@@ -63,6 +74,25 @@ type FileSystemStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	Backups []BackupStatus `json:"backups,omitempty"`
+}
+
+// UpgradeStatus is an upgrade that is under way.
+type UpgradeStatus struct {
+	// version is the one that the filesystem goes to.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	Version string `json:"version,omitempty"`
+
+	// components are those whose daemons are started with that version from now on, such as master, in the order in which they came. The
+	// next one follows when all daemons of these run it, and the filesystem is well.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	Components []string `json:"components,omitempty"`
 }
 
 // VersionCount is how many servers report a version.

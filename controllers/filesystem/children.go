@@ -23,6 +23,9 @@ func (p *pass) makeChildren(ctx context.Context) error {
 		}
 		return err //nolint:wrapcheck // the phase has a name
 	}
+	if err := p.proveVersions(ctx, objects); err != nil {
+		return err
+	}
 	kept, err := p.keepTemplates(ctx, objects)
 	if err != nil {
 		return err

@@ -325,7 +325,7 @@ func podFacts(p *corev1.Pod, wanted map[types.UID]string) backend.Pod {
 		Name: client.ObjectKeyFromObject(p), Component: p.Labels[v1alpha1.LabelComponent],
 		StoragePool: p.Labels[v1alpha1.LabelStoragePool], Instance: p.Labels[v1alpha1.LabelInstance], Node: p.Spec.NodeName,
 		Terminating: p.DeletionTimestamp != nil, MetadataMirrored: p.Annotations[backend.MetadataMirroredAnnotation] != "",
-		NodeImage: backend.NodeImage(&p.Spec),
+		NodeImage: backend.NodeImage(&p.Spec), Version: p.Annotations[backend.VersionAnnotation],
 	}
 	for _, owner := range p.OwnerReferences {
 		if want, ok := wanted[owner.UID]; ok {

@@ -70,6 +70,11 @@ func (p *pass) settle(ctx context.Context) error {
 		// Benchmarks need not wait for days: they measure the filesystem as it is.
 		seen.Problems = slices.DeleteFunc(seen.Problems, func(p backend.Problem) bool { return p.Reason == v1alpha1.ReasonRestarting })
 	}
+	// A refused version changes nothing. An upgrade that is under way keeps the lease, unless it waits for a person.
+	seen.Problems = slices.DeleteFunc(seen.Problems, func(p backend.Problem) bool { return p.Reason == v1alpha1.ReasonUpgradeRefused })
+	if p.fs.Status.Upgrade != nil && !p.fs.Spec.Updates.Paused {
+		seen.Problems = append(seen.Problems, p.upgrading.problems()...)
+	}
 	return p.hold.settle(ctx, p.in, seen)
 }
 

@@ -143,6 +143,8 @@ type pass struct {
 	observed bool
 	restarts []due
 	rests    bool
+	// upgrading is how far an upgrade is, nil when all that the operator restarts runs what the spec asks for.
+	upgrading *upgrading
 
 	// after is when the next pass begins, if nothing wakes it before. over ends a pass over a deletion, which waits or is done, and gone is
 	// true when the finalizer was taken.
@@ -186,6 +188,7 @@ func (p *pass) phases() []phase {
 		{name: "add the finalizer", do: p.claim},
 		{name: "look at what there is", do: p.look},
 		{name: "give up nodes that never come back", do: p.giveUpNodes},
+		{name: "record the version", do: p.recordVersion},
 		{name: "decide what to record", do: p.allocate},
 		{name: "record", do: p.record},
 		{name: "choose CPUs", do: p.choosePinnings, when: stopped},
@@ -196,6 +199,7 @@ func (p *pass) phases() []phase {
 		{name: "leave out what was given up", do: p.leaveOut, when: anyway},
 		{name: "observe", do: p.observe, when: anyway},
 		{name: "name nodes that are away", do: p.nameAway, when: anyway},
+		{name: "upgrade", do: p.upgrade, when: stopped},
 		{name: "repeat jobs", do: p.repeatUnseenJobs},
 		{name: "choose what to restart", do: p.chooseRestarts},
 		{name: "settle the lease", do: p.settle, when: stopped},

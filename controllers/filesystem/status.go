@@ -23,9 +23,10 @@ func (p *pass) describe(failed error) {
 	if p.observed {
 		seen := p.seen
 		// What a person has to change comes first: it is often the cause of the rest.
-		seen.Problems = slices.Concat(p.problems, seen.Problems)
+		seen.Problems = slices.Concat(p.problems, seen.Problems, p.upgrading.problems())
 		describe(p.fs, seen, p.stop, failed != nil || len(p.hold.waiting) > 0, p.Clock.Now())
 		describeNodeImage(p.fs, p.backend.Order(), p.in)
+		describeUpgrade(p.fs, p.in.Pods, p.backend.Order(), p.upgrading)
 		if failed == nil {
 			p.hold.describe(p.fs)
 		}
@@ -156,7 +157,7 @@ func (s *summary) summarizeProblems(seen backend.Observation) {
 	}
 	switch worst.Reason {
 	case v1alpha1.ReasonDaemonRefused, v1alpha1.ReasonNoDevices, v1alpha1.ReasonDeviceConflict, v1alpha1.ReasonPinningConflict,
-		v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonLicenseMissing, v1alpha1.ReasonUnknownMembers:
+		v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonUpgradeRefused, v1alpha1.ReasonLicenseMissing, v1alpha1.ReasonUnknownMembers:
 		s.progress = conditions.Stalled
 	}
 	switch {

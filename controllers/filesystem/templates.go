@@ -57,10 +57,12 @@ func keepTemplate(live, wanted *appsv1.DaemonSet, carriedOut bool) (released boo
 	return released
 }
 
-// carriedOut is true when the last pass has made all that the spec asks for now, whichever operator that was.
+// carriedOut is true when the last pass has made all that the spec asks for now, whichever operator that was. A version that is refused
+// leaves all as it is.
 func carriedOut(fs *v1alpha1.FileSystem) bool {
+	stalled := meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionStalled)
 	return fs.Status.ObservedGeneration == fs.Generation &&
 		!meta.IsStatusConditionFalse(fs.Status.Conditions, v1alpha1.ConditionReconciled) &&
-		!meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionStalled) &&
+		(stalled == nil || stalled.Status != metav1.ConditionTrue || stalled.Reason == v1alpha1.ReasonUpgradeRefused) &&
 		!meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionChangesHeld)
 }

@@ -169,6 +169,8 @@ type Pod struct {
 	Outdated bool
 	// NodeImage is the node image that the pod was made with, empty where it has none.
 	NodeImage string
+	// Version is that of the filesystem's software that the pod was made with, empty where an earlier operator has made it.
+	Version string
 	// Terminating is true from the moment when the pod was deleted.
 	Terminating bool
 	// Started is when its containers were started last, by the clock of its node; zero while none runs. It is compared with other times of

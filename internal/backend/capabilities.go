@@ -103,6 +103,16 @@ type Without struct {
 	Settles time.Duration
 }
 
+// Upgrader is a Backend whose filesystem keeps its data when its software is changed to another version.
+type Upgrader interface {
+	// UpgradePath says why a filesystem does not go from one version to another, as a sentence with what to do instead; empty when it does.
+	// The components get the new version in the order of Order, each when all daemons of those before it run it.
+	UpgradePath(from, to string) string
+	// UpgradeSkew says which server or client, as the filesystem names them, must not be there once its master runs a version, as a sentence
+	// with what to do; empty when none.
+	UpgradeSkew(in Input, to string) string
+}
+
 // FileFinder is a Backend whose filesystem does not say itself when a target is empty.
 type FileFinder interface {
 	// FilesIn are the directories of targets that are drained in which files lie, relative to the target's mountpoint, by StorageTarget:

@@ -165,6 +165,7 @@ func (p Pods) DaemonSet(suffix string, w Workload, pod *corev1.PodTemplateSpec, 
 		daemon.Spec.Containers[i].ImagePullPolicy = ""
 	}
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, TemplateHashAnnotation, Hash(append(told, daemon)...))
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, VersionAnnotation, VersionOf(p.FileSystem, w.Component))
 	return &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: ChildName(p.FileSystem, suffix), Namespace: p.FileSystem.Namespace, Labels: p.Labels(w),

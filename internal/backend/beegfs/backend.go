@@ -57,6 +57,7 @@ var (
 	_ backend.Mounter      = Backend{}
 	_ backend.Pinner       = Backend{}
 	_ backend.Drainer      = Backend{}
+	_ backend.Upgrader     = Backend{}
 	_ backend.FileFinder   = Backend{}
 	_ backend.Adopter      = Backend{}
 	_ backend.HostTuner    = Backend{}
@@ -161,9 +162,10 @@ func managementNode(in backend.Input) (backend.Node, bool) {
 	return in.Node(in.FileSystem.Status.Metadata.Node)
 }
 
-// image is the one for a role: "mgmtd", "meta", "storage", or "tools", which has beegfs-ctl of BeeGFS 7 or beegfs of BeeGFS 8.
-func image(in backend.Input, role string) (string, error) {
-	version := in.FileSystem.Spec.Version
+// image is the one for a role: "mgmtd", "meta", "storage", or "tools", which has beegfs-ctl of BeeGFS 7 or beegfs of BeeGFS 8. It has the
+// version of the component that it runs for.
+func image(in backend.Input, role, component string) (string, error) {
+	version := backend.VersionOf(in.FileSystem, component)
 	if i, ok := in.Images.Daemons["beegfs-"+role+"-"+version]; ok {
 		return i, nil
 	}

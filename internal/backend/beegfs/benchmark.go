@@ -51,7 +51,7 @@ func (Backend) BenchmarkJob(in backend.Input, request backend.BenchmarkRequest) 
 	}
 	t := toolOf(in)
 	busy, failed, unrun := busy7, failed7, unrun7
-	if cli.Is8(in.FileSystem.Spec.Version) {
+	if cli.Is8(backend.Version(in.FileSystem)) {
 		busy, failed, unrun = busy8, failed8, unrun8
 	}
 	// One that somebody else has started is waited for: its files must not be removed.

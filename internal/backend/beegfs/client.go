@@ -25,12 +25,12 @@ const mountConfig = backend.RunDirectory + "/beegfs-client.conf"
 func clientConfigOf(fs *v1alpha1.FileSystem, managementIP, port, interfaces string) (string, error) {
 	owned, typed := common(fs, managementIP)
 	typed["connInterfacesFile"] = interfaces
-	if cli.Is8(fs.Spec.Version) {
+	if cli.Is8(backend.Version(fs)) {
 		owned["connClientPort"] = port
 	} else {
 		owned["connClientPortUDP"] = port
 	}
-	return options.Render("client", fs.Spec.Version, "spec.beegfs.config.client", owned, typed, own(fs).Config.Client)
+	return options.Render("client", backend.VersionOf(fs, componentClient), "spec.beegfs.config.client", owned, typed, own(fs).Config.Client)
 }
 
 // clientMount tells the node binary how to mount at a path. The module takes the management service's address as a number only
@@ -68,7 +68,7 @@ func mountOptions(fs *v1alpha1.FileSystem) ([]string, error) {
 		if slices.Contains(refusedMountOptions, name) {
 			return nil, backend.Invalid(v1alpha1.ReasonOptionRefused, "spec.clients.mountOptions: %s is set by the operator itself or means nothing here; remove it", name)
 		}
-		if options.Known("client", fs.Spec.Version, name) {
+		if options.Known("client", backend.VersionOf(fs, componentClient), name) {
 			return nil, backend.Invalid(v1alpha1.ReasonOptionRefused, "spec.clients.mountOptions: %s is an option of beegfs-client.conf; set it in spec.beegfs.config.client", name)
 		}
 		users = append(users, string(o))
@@ -81,7 +81,7 @@ func mountOptions(fs *v1alpha1.FileSystem) ([]string, error) {
 // addresses; the interfaces are those that are named, for the way to the servers.
 func (b *builder) toolConfig() error {
 	fs := b.in.FileSystem
-	if cli.Is8(fs.Spec.Version) {
+	if cli.Is8(backend.Version(fs)) {
 		return nil
 	}
 	file := ""
@@ -102,7 +102,7 @@ func csiName(fs *v1alpha1.FileSystem) string { return backend.ChildName(fs, "bee
 // user set for clients.
 func (b *builder) csiObjects() ([]client.Object, error) {
 	fs, ip := b.in.FileSystem, b.management.IP
-	clientConf := daemonPorts(fs.Spec.Version, "connMgmtdPort", portsOf(fs).management())
+	clientConf := daemonPorts(backend.Version(fs), "connMgmtdPort", portsOf(fs).management())
 	clientConf["connUseRDMA"] = fmt.Sprint(usesRDMA(fs))
 	users := map[string]string{}
 	for name, value := range own(fs).Config.Client {
@@ -115,7 +115,7 @@ func (b *builder) csiObjects() ([]client.Object, error) {
 			config.ConnInterfaces = append(config.ConnInterfaces, string(name))
 		}
 	}
-	if cli.Is8(fs.Spec.Version) {
+	if cli.Is8(backend.Version(fs)) {
 		config.GrpcPort = fmt.Sprint(portsOf(fs).grpc())
 	}
 	rawConfig, err := yaml.Marshal(csiFile{FileSystemSpecificConfigs: []csiFileSystem{{SysMgmtdHost: ip, Config: config}}})

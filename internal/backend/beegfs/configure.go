@@ -73,7 +73,7 @@ func toolOf(in backend.Input) cli.Tool {
 	if b := in.FileSystem.Spec.BeeGFS; b != nil && b.TLS != nil {
 		address = cli.TLSPrefix + address
 	}
-	return cli.NewTool(in.FileSystem.Spec.Version, address)
+	return cli.NewTool(backend.Version(in.FileSystem), address)
 }
 
 // configurePrefix is in the names of the jobs that do what work says.
@@ -253,7 +253,7 @@ func poolJobName(in backend.Input, pool v1alpha1.StoragePoolSpec) string {
 	slot, _ := in.PoolSlot(pool.Name)
 	first := len(in.FileSystem.Spec.StoragePools) > 0 && in.FileSystem.Spec.StoragePools[0].Name == pool.Name
 	return backend.ChildName(in.FileSystem, fmt.Sprintf("pool-%d-%s", slot,
-		backend.Hash(poolCommands(cli.Bare(in.FileSystem.Spec.Version), pool, ownPool(in.FileSystem, pool.Name).Striping,
+		backend.Hash(poolCommands(cli.Bare(backend.Version(in.FileSystem)), pool, ownPool(in.FileSystem, pool.Name).Striping,
 			poolID(slot), first))))
 }
 
@@ -376,7 +376,7 @@ const (
 
 // job makes a Job. One that is there is never changed: its name is what it does.
 func (b *builder) job(s jobSpec) (client.Object, error) {
-	tools, err := image(b.in, "tools")
+	tools, err := image(b.in, "tools", s.component)
 	if err != nil {
 		return nil, err
 	}

@@ -269,7 +269,7 @@ const (
 
 // has is true when BeeGFS lets this filesystem use a feature: 7.4 asks for no license.
 func has(in backend.Input, feature string) bool {
-	if !cli.Is8(in.FileSystem.Spec.Version) {
+	if !cli.Is8(backend.Version(in.FileSystem)) {
 		return true
 	}
 	return in.State != nil && in.State.License != nil && in.State.License.Valid && slices.Contains(in.State.License.Features, feature)
@@ -319,7 +319,7 @@ type need struct{ feature, cost string }
 
 func licenseNeeds(in backend.Input) []need {
 	fs := in.FileSystem
-	if !cli.Is8(fs.Spec.Version) {
+	if !cli.Is8(backend.Version(fs)) {
 		return nil
 	}
 	var out []need

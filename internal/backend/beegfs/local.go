@@ -66,7 +66,7 @@ func managementMember(in backend.Input) v1alpha1.NodeMember {
 	}
 	limits := map[string]string{}
 	for prefix, role := range map[string]v1alpha1.InstanceRole{"META": v1alpha1.RoleMetadata, "STORAGE": v1alpha1.RoleStorage} {
-		maps.Copy(limits, limitsFor(role, fs.Spec.Version, in.Targets).variables(prefix))
+		maps.Copy(limits, limitsFor(role, backend.Version(fs), in.Targets).variables(prefix))
 	}
 	member.Variables = valuesOf(limits)
 	alias := map[string]v1alpha1.VariableValue{variableAlias: v1alpha1.VariableValue(managementName(record.Node))}

@@ -137,7 +137,7 @@ func (b *builder) server(
 	ports ...corev1.ContainerPort,
 ) (*corev1.PodTemplateSpec, error) {
 	fs := b.in.FileSystem
-	i, err := image(b.in, role)
+	i, err := image(b.in, role, w.Component)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (b *builder) managementSet() (client.Object, error) {
 	}
 	p, w := portsOf(fs), backend.Workload{Component: componentManagement, Role: v1alpha1.RoleManagement}
 	ports := twoPorts("management", p.management())
-	if cli.Is8(fs.Spec.Version) {
+	if cli.Is8(backend.Version(fs)) {
 		ports = append(ports, corev1.ContainerPort{Name: "grpc", ContainerPort: p.grpc(), Protocol: corev1.ProtocolTCP})
 	}
 	pod, err := b.server(w, "mgmtd", run, "management.json", own(fs).Management.Targets, directories, ports...)
@@ -204,7 +204,7 @@ func (b *builder) managementSet() (client.Object, error) {
 	offline, _, _, _ := options.OfflineTimeouts(own(fs).Config)
 	pod.Spec.TerminationGracePeriodSeconds = new(max(managementGrace, offline+graceBeyond))
 	pod.Spec.Affinity = backend.OnNodes(fs.Status.Metadata.Node)
-	if cli.Is8(fs.Spec.Version) {
+	if cli.Is8(backend.Version(fs)) {
 		b.usersSecret(pod, tlsVolume, fs.Spec.BeeGFS.TLS, tlsDirectory)
 		b.usersSecret(pod, licenseVolume, fs.Spec.BeeGFS.License, licenseDirectory)
 	}
@@ -229,19 +229,19 @@ func (b *builder) usersSecret(pod *corev1.PodTemplateSpec, volume string, secret
 // probeContainer asks the management service and serves its answer. BeeGFS's tools work for root only, who has no right at all here.
 func (b *builder) probeContainer(pod *corev1.PodTemplateSpec) (corev1.Container, spec.Probe, error) {
 	fs, p := b.in.FileSystem, portsOf(b.in.FileSystem)
-	tools, err := image(b.in, "tools")
+	tools, err := image(b.in, "tools", componentManagement)
 	if err != nil {
 		return corev1.Container{}, spec.Probe{}, err
 	}
 	address := backend.Address(b.management.IP, p.management())
-	if cli.Is8(fs.Spec.Version) {
+	if cli.Is8(backend.Version(fs)) {
 		address = backend.Address(b.management.IP, p.grpc())
 		if fs.Spec.BeeGFS.TLS != nil {
 			address = cli.TLSPrefix + address
 		}
 	}
 	probe := spec.Probe{
-		Backend: string(v1alpha1.BeeGFS), Version: fs.Spec.Version, Address: address,
+		Backend: string(v1alpha1.BeeGFS), Version: backend.VersionOf(fs, componentManagement), Address: address,
 		Listen: backend.Address(b.management.IP, p.probe()), KeyFile: backend.ProbeKeyFile,
 		FileSystem: backend.Owner(fs), IntervalSeconds: 5,
 	}
@@ -336,7 +336,7 @@ func (b *builder) clientSet() (client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	i, err := image(b.in, "meta")
+	i, err := image(b.in, "meta", componentClient)
 	if err != nil {
 		return nil, err
 	}

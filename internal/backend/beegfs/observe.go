@@ -150,6 +150,9 @@ func (o *observer) server(instance *v1alpha1.InstanceStatus, d daemon, port int3
 		instance.Message = o.in.Away(d.component, d.pool, d.instance, instance.Node)
 	case s != nil && s.Online:
 		instance.Online, instance.Version = true, s.Version
+		if p, there := o.pod(d, instance.Node); there {
+			instance.Version = cmp.Or(p.Version, s.Version) // no tool of BeeGFS tells it
+		}
 		instance.Address = backend.Address(s.IP, s.Port)
 	case instance.Message != "":
 	case o.in.State == nil:

@@ -69,7 +69,7 @@ func daemonPorts(version, name string, port int32) map[string]string {
 // common are the options of metadata and storage servers and of clients that say where the filesystem is.
 func common(fs *v1alpha1.FileSystem, managementIP string) (owned, typed map[string]string) {
 	owned = map[string]string{"connAuthFile": cli.AuthFile, "sysMgmtdHost": managementIP}
-	maps.Copy(owned, daemonPorts(fs.Spec.Version, "connMgmtdPort", portsOf(fs).management()))
+	maps.Copy(owned, daemonPorts(backend.Version(fs), "connMgmtdPort", portsOf(fs).management()))
 	typed = map[string]string{
 		"connInterfacesFile": interfacesFile,
 		"connUseRDMA":        fmt.Sprint(usesRDMA(fs)),
@@ -100,11 +100,11 @@ func interfacesConfig(fs *v1alpha1.FileSystem) spec.File {
 func managementRun(fs *v1alpha1.FileSystem) (spec.Run, error) {
 	run := newRun(fs, componentManagement, componentManagement)
 	run.OnTargets.All = true
-	if cli.Is8(fs.Spec.Version) {
+	if cli.Is8(backend.Version(fs)) {
 		return management8(fs, run)
 	}
 	owned := map[string]string{"connAuthFile": cli.AuthFile, "storeMgmtdDirectory": onlyTarget}
-	maps.Copy(owned, daemonPorts(fs.Spec.Version, "connMgmtdPort", portsOf(fs).management()))
+	maps.Copy(owned, daemonPorts(backend.Version(fs), "connMgmtdPort", portsOf(fs).management()))
 	typed := map[string]string{"connInterfacesFile": interfacesFile}
 	for option, name := range map[string]string{
 		"tuneMetaSpaceLowLimit": "META_SPACE_LOW", "tuneMetaSpaceEmergencyLimit": "META_SPACE_EMERGENCY",
@@ -114,7 +114,7 @@ func managementRun(fs *v1alpha1.FileSystem) (spec.Run, error) {
 	} {
 		typed[option] = variable(name)
 	}
-	rendered, err := options.Render("mgmtd", fs.Spec.Version, "spec.beegfs.config.management", owned, typed, own(fs).Config.Management)
+	rendered, err := options.Render("mgmtd", backend.VersionOf(fs, componentManagement), "spec.beegfs.config.management", owned, typed, own(fs).Config.Management)
 	if err != nil {
 		return spec.Run{}, err
 	}
@@ -152,7 +152,7 @@ func management8(fs *v1alpha1.FileSystem, run spec.Run) (spec.Run, error) {
 			typed["cap-pool-"+role+"-limits-"+limit] = variable(strings.ToUpper(role + "_" + strings.ReplaceAll(limit, "-", "_")))
 		}
 	}
-	rendered, err := options.Render("mgmtd", fs.Spec.Version, "spec.beegfs.config.management", owned, typed, own(fs).Config.Management)
+	rendered, err := options.Render("mgmtd", backend.VersionOf(fs, componentManagement), "spec.beegfs.config.management", owned, typed, own(fs).Config.Management)
 	if err != nil {
 		return spec.Run{}, err
 	}
@@ -173,14 +173,14 @@ const formatFile = "format.conf"
 func metaRun(fs *v1alpha1.FileSystem, managementIP string, slot int32) (spec.Run, error) {
 	owned, typed := common(fs, managementIP)
 	owned["storeMetaDirectory"] = onlyTarget
-	maps.Copy(owned, daemonPorts(fs.Spec.Version, "connMetaPort", portsOf(fs).meta(slot)))
+	maps.Copy(owned, daemonPorts(backend.Version(fs), "connMetaPort", portsOf(fs).meta(slot)))
 	workers := int32(defaultMetaWorkers)
 	if own(fs).Metadata.WorkerThreads != nil {
 		workers = *own(fs).Metadata.WorkerThreads
 	}
 	typed["tuneNumWorkers"] = fmt.Sprint(workers)
 	typed["tuneTargetChooser"] = choosers[cmp.Or(fs.Spec.BeeGFS.TargetChooser, v1alpha1.ChooserRandomized)]
-	rendered, err := options.Render("meta", fs.Spec.Version, "spec.beegfs.config.metadata", owned, typed, own(fs).Config.Metadata)
+	rendered, err := options.Render("meta", backend.VersionOf(fs, componentMeta), "spec.beegfs.config.metadata", owned, typed, own(fs).Config.Metadata)
 	if err != nil {
 		return spec.Run{}, err
 	}
@@ -189,7 +189,7 @@ func metaRun(fs *v1alpha1.FileSystem, managementIP string, slot int32) (spec.Run
 	run.OnTargets.Initialize = &spec.Initialize{
 		DataGlobs: []string{formatFile},
 		// As beegfs-setup-meta makes them (7.4.6, 8.3.1). With an id of its own, the server asks the management service for none.
-		Files: append(alias(fs.Spec.Version),
+		Files: append(alias(backend.Version(fs)),
 			spec.InitialFile{Name: "nodeNumID", Content: variable(variableNodeID) + "\n", Identity: true},
 			spec.InitialFile{Name: formatFile, Content: "version=4\nxattr=true\n"}),
 	}
@@ -216,21 +216,21 @@ func alias(version string) []spec.InitialFile {
 func storageRun(fs *v1alpha1.FileSystem, managementIP string, pool v1alpha1.StoragePoolSpec, slot int32) (spec.Run, error) {
 	owned, typed := common(fs, managementIP)
 	owned["storeStorageDirectory"] = allTargets
-	maps.Copy(owned, daemonPorts(fs.Spec.Version, "connStoragePort", portsOf(fs).storage(slot)))
+	maps.Copy(owned, daemonPorts(backend.Version(fs), "connStoragePort", portsOf(fs).storage(slot)))
 	workers := int32(defaultStorageWorkers)
 	if own := ownPool(fs, pool.Name); own.WorkerThreads != nil {
 		workers = *own.WorkerThreads
 	}
 	typed["tuneNumWorkers"] = fmt.Sprint(workers)
-	rendered, err := options.Render("storage", fs.Spec.Version, "spec.beegfs.config.storage", owned, typed, own(fs).Config.Storage)
+	rendered, err := options.Render("storage", backend.VersionOf(fs, componentStorage), "spec.beegfs.config.storage", owned, typed, own(fs).Config.Storage)
 	if err != nil {
 		return spec.Run{}, err
 	}
 	run := newRun(fs, componentStorage, storageInstance(pool.Name))
-	files := append(alias(fs.Spec.Version),
+	files := append(alias(backend.Version(fs)),
 		spec.InitialFile{Name: "nodeNumID", Content: variable(variableNodeID) + "\n", Identity: true},
 		spec.InitialFile{Name: "targetNumID", Content: variable(variableTargetID) + "\n", Identity: true})
-	if !cli.Is8(fs.Spec.Version) {
+	if !cli.Is8(backend.Version(fs)) {
 		// The pool that the target registers in. BeeGFS 8 ignores the file.
 		files = append(files, spec.InitialFile{Name: "storagePoolID", Content: variable(variablePoolID) + "\n"})
 	}

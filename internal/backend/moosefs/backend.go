@@ -37,6 +37,7 @@ var (
 	_ backend.Pinner       = Backend{}
 	_ backend.Drainer      = Backend{}
 	_ backend.Backuper     = Backend{}
+	_ backend.Upgrader     = Backend{}
 )
 
 // New returns the backend with the usual times.

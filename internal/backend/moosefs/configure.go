@@ -25,13 +25,13 @@ func (b *builder) storageClassJob() client.Object {
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
 	pod.Spec.Affinity = backend.OnNodes(b.master.Name)
-	c := b.daemon("storageclasses", "configure", secretVolume, "storageclasses.json")
+	c := b.daemon(componentStorageClasses, "storageclasses", "configure", secretVolume, "storageclasses.json")
 	c.SecurityContext = backend.Privileged() // mounts by FUSE, inside the container only
 	b.fuseDevice(pod, &c)
 	pod.Spec.Containers = []corev1.Container{c}
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: backend.ChildName(fs, "classes-"+backend.Hash(configure, b.image, b.in.Images.Node)), Namespace: fs.Namespace,
+			Name: backend.ChildName(fs, "classes-"+backend.Hash(configure, b.images[componentStorageClasses], b.in.Images.Node)), Namespace: fs.Namespace,
 			Labels: pods(b.in).Labels(backend.Workload{Component: componentStorageClasses}),
 		},
 		Spec: batchv1.JobSpec{
@@ -53,7 +53,7 @@ func storageClasses(in backend.Input, domains backend.Domains, masterIP string) 
 	}}
 	for i, pool := range fs.Spec.StoragePools {
 		expression := placement(in, domains, pool)
-		configure.Commands = append(configure.Commands, classCommands(fs.Spec.Version, mountPoint, pool.Name, expression)...)
+		configure.Commands = append(configure.Commands, classCommands(backend.Version(fs), mountPoint, pool.Name, expression)...)
 		directory := path.Join(mountPoint, pool.Name)
 		configure.Commands = append(configure.Commands,
 			spec.Command{Argv: []string{"mkdir", "-p", "-m", "0755", directory}},
@@ -61,7 +61,7 @@ func storageClasses(in backend.Input, domains backend.Domains, masterIP string) 
 			// Files keep the time that their directory had when they were made. Without this, a removed file of a benchmark
 			// fills its pool for another day (default of MooseFS's trash).
 			spec.Command{Argv: []string{"mkdir", "-p", "-m", "0755", path.Join(directory, spec.BenchmarkHome)}},
-			spec.Command{Argv: []string{setTrashTime(fs.Spec.Version), "0", path.Join(directory, spec.BenchmarkHome)}})
+			spec.Command{Argv: []string{setTrashTime(backend.Version(fs)), "0", path.Join(directory, spec.BenchmarkHome)}})
 		if i == 0 {
 			configure.Commands = append(configure.Commands, spec.Command{Argv: []string{"mfssetsclass", pool.Name, mountPoint}})
 		}
@@ -85,7 +85,7 @@ func placement(in backend.Input, domains backend.Domains, pool v1alpha1.StorageP
 		return ""
 	}
 	expression := fmt.Sprintf("%d%s", backend.Copies(pool), label(record.Slot))
-	if major(in.FileSystem.Spec.Version) != "3" && spreads(in, domains, pool) {
+	if major(backend.Version(in.FileSystem)) != "3" && spreads(in, domains, pool) {
 		expression += differentRacks
 	}
 	return expression

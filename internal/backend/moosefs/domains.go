@@ -52,7 +52,7 @@ func spreads(in backend.Input, domains backend.Domains, pool v1alpha1.StoragePoo
 // uniqueMode is CHUNKS_UNIQUE_MODE of 3.x, whose storage classes can't name racks: 2 keeps no two copies of a chunk in a rack, for all
 // pools alike; 0 says nothing.
 func uniqueMode(in backend.Input, domains backend.Domains) int {
-	if major(in.FileSystem.Spec.Version) != "3" {
+	if major(backend.VersionOf(in.FileSystem, componentMaster)) != "3" {
 		return 0
 	}
 	for _, pool := range in.FileSystem.Spec.StoragePools {
@@ -84,7 +84,7 @@ func (o *observer) spread() *backend.Problem {
 	switch {
 	case len(narrow) > 0:
 		message := backend.List(narrow) + "; all copies of a chunk may lie in one of them, until the pool has nodes in more failure domains"
-		if len(o.fs.Spec.StoragePools) > len(narrow) && major(o.fs.Spec.Version) == "3" {
+		if len(o.fs.Spec.StoragePools) > len(narrow) && major(backend.VersionOf(o.fs, componentMaster)) == "3" {
 			message += "; MooseFS 3 has one rule for all pools, so the same holds for the others"
 		}
 		if unlabeled != nil {

@@ -18,10 +18,9 @@ import (
 func (Backend) Members(in backend.Input) ([]client.Object, error) {
 	in = in.Indexed()
 	fs := in.FileSystem
-	image, ok := in.Images.Daemons["moosefs-"+fs.Spec.Version]
-	if !ok {
-		return nil, backend.Invalid(v1alpha1.ReasonInvalidSpec,
-			"the operator has no image for MooseFS %s; start it with --daemon-image=moosefs-%s=<image> (chart value images.daemons)", fs.Spec.Version, fs.Spec.Version)
+	images, err := imagesOf(in)
+	if err != nil {
+		return nil, err
 	}
 	master, ok := masterNode(in)
 	if !ok {
@@ -29,7 +28,7 @@ func (Backend) Members(in backend.Input) ([]client.Object, error) {
 			"node %s, which holds the metadata, is not in the cluster or has no InternalIP; bring it back, or restore the metadata from a metalogger", fs.Status.Metadata.Node)
 	}
 	b := builder{
-		in: in, image: image, master: master, told: map[string][]byte{}, secrets: map[string][]byte{}, domains: backend.NewDomains(in),
+		in: in, images: images, master: master, told: map[string][]byte{}, secrets: map[string][]byte{}, domains: backend.NewDomains(in),
 	}
 	if err := b.build(); err != nil {
 		return nil, err
@@ -37,10 +36,26 @@ func (Backend) Members(in backend.Input) ([]client.Object, error) {
 	return b.objects, nil
 }
 
+// imagesOf are the images of all components.
+func imagesOf(in backend.Input) (map[string]string, error) {
+	images := map[string]string{}
+	for _, component := range []string{componentMaster, componentMetalogger, componentChunkserver, componentClient, componentStorageClasses} {
+		version := backend.VersionOf(in.FileSystem, component)
+		image, ok := in.Images.Daemons["moosefs-"+version]
+		if !ok {
+			return nil, backend.Invalid(v1alpha1.ReasonInvalidSpec,
+				"the operator has no image for MooseFS %s; start it with --daemon-image=moosefs-%s=<image> (chart value images.daemons)", version, version)
+		}
+		images[component] = image
+	}
+	return images, nil
+}
+
 // builder collects the objects of one filesystem.
 type builder struct {
-	in      backend.Input
-	image   string
+	in backend.Input
+	// images are those of the components, which differ while the filesystem is upgraded.
+	images  map[string]string
 	master  backend.Node
 	objects []client.Object
 	// told and secrets are what the node binary reads, by file name; secrets hold the operator's password.
@@ -122,7 +137,7 @@ func (b *builder) masterSet() (client.Object, error) {
 	}
 
 	probe := spec.Probe{
-		Backend: string(v1alpha1.MooseFS), Version: fs.Spec.Version, Address: backend.Address("127.0.0.1", portsOf(fs).clients()),
+		Backend: string(v1alpha1.MooseFS), Version: backend.VersionOf(fs, componentMaster), Address: backend.Address("127.0.0.1", portsOf(fs).clients()),
 		Listen: backend.Address(b.master.IP, portsOf(fs).probe()), KeyFile: backend.ProbeKeyFile,
 		FileSystem: backend.Owner(fs), IntervalSeconds: 5,
 	}
@@ -131,7 +146,7 @@ func (b *builder) masterSet() (client.Object, error) {
 	pod := b.pod(componentMaster, "", configVolume, secretVolume)
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(1800)) // mfsmaster(8): the metadata is saved at the stop, LOCKTIMEOUT 1800 s
 	pod.Spec.Affinity = backend.OnNodes(fs.Status.Metadata.Node)
-	daemon := b.daemon("master", "run", secretVolume, "master.json")
+	daemon := b.daemon(componentMaster, "master", "run", secretVolume, "master.json")
 	p := portsOf(fs)
 	daemon.Ports = []corev1.ContainerPort{
 		{Name: "metaloggers", ContainerPort: p.metaloggers(), Protocol: corev1.ProtocolTCP},
@@ -156,7 +171,7 @@ func (b *builder) masterSet() (client.Object, error) {
 // probeContainer asks the master and serves its answer. It is the only container that serves anything but MooseFS.
 func (b *builder) probeContainer(pod *corev1.PodTemplateSpec) corev1.Container {
 	port := portsOf(b.in.FileSystem).probe()
-	c := b.daemon("probe", "probe", configVolume, "probe.json")
+	c := b.daemon(componentMaster, "probe", "probe", configVolume, "probe.json")
 	pods(b.in).ServeProbe(pod, &c, port)
 	return c
 }
@@ -171,7 +186,7 @@ func (b *builder) metaloggerSet() (client.Object, error) {
 	pod := b.pod(componentMetalogger, "", configVolume)
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(60))
 	pod.Spec.NodeSelector = own(fs).Metaloggers.NodeSelector
-	daemon := b.daemon("metalogger", "run", configVolume, "metalogger.json")
+	daemon := b.daemon(componentMetalogger, "metalogger", "run", configVolume, "metalogger.json")
 	backend.HostDirectory(pod, &daemon, "state", backend.StateRoot(fs), nil)
 	backend.MountNodeFile(fs, pod, &daemon)
 	pod.Spec.Containers = []corev1.Container{daemon}
@@ -194,7 +209,7 @@ func (b *builder) chunkserverSet(pool v1alpha1.StoragePoolSpec) (client.Object, 
 	pod := b.pod(componentChunkserver, pool.Name, configVolume)
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(120))
 	backend.OnMembers(fs, pod, spec.MemberName(chunkserverInstance(pool.Name)))
-	daemon := b.daemon("chunkserver", "run", configVolume, file)
+	daemon := b.daemon(componentChunkserver, "chunkserver", "run", configVolume, file)
 	daemon.Ports = []corev1.ContainerPort{{Name: "data", ContainerPort: portsOf(fs).chunkserver(record.Slot), Protocol: corev1.ProtocolTCP}}
 	backend.HostDirectory(pod, &daemon, "state", backend.StateRoot(fs), nil)
 	for i, d := range pool.Targets.Directories {
@@ -222,7 +237,7 @@ func (b *builder) clientSet() (client.Object, error) {
 	pod := b.pod(componentClient, "", configVolume)
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(60))
 	pod.Spec.NodeSelector = fs.Spec.Clients.NodeSelector
-	c := b.daemon("client", "mount", configVolume, "client.json")
+	c := b.daemon(componentClient, "client", "mount", configVolume, "client.json")
 	// A FUSE mount that reaches the host needs a privileged container (Kubernetes: mount propagation, Bidirectional).
 	c.SecurityContext = backend.Privileged()
 	backend.MountOnNode(pod, &c, fs, &mount)
@@ -269,9 +284,9 @@ func (b *builder) pod(component, pool string, told ...string) *corev1.PodTemplat
 	return pods(b.in).Template(backend.Workload{Component: component, StoragePool: pool}, volumes...)
 }
 
-// daemon is a container that runs a verb of the node binary, told by a file of configVolume or secretVolume.
-func (b *builder) daemon(name, verb, volume, file string) corev1.Container {
-	return pods(b.in).Container(name, b.image, verb, volume, file)
+// daemon is a container of a component that runs a verb of the node binary, told by a file of configVolume or secretVolume.
+func (b *builder) daemon(component, name, verb, volume, file string) corev1.Container {
+	return pods(b.in).Container(name, b.images[component], verb, volume, file)
 }
 
 func (b *builder) fuseDevice(pod *corev1.PodTemplateSpec, c *corev1.Container) {

@@ -73,7 +73,7 @@ func masterRun(in backend.Input) (spec.Run, error) {
 		// In 4.x it would override what the storage classes say (mfsmaster.cfg(5)).
 		owned["CHUNKS_UNIQUE_MODE"] = fmt.Sprint(uniqueMode(in, backend.NewDomains(in)))
 	}
-	rendered, err := options("spec.moosefs.config.metadata", fs.Spec.Version, "mfsmaster", owned, nil, own(fs).Config.Metadata)
+	rendered, err := options("spec.moosefs.config.metadata", backend.VersionOf(fs, componentMaster), "mfsmaster", owned, nil, own(fs).Config.Metadata)
 	if err != nil {
 		return spec.Run{}, err
 	}
@@ -137,7 +137,7 @@ func adminMountConfig(in backend.Input) string { return "mfsmd5pass=" + digest(i
 func metaloggerRun(in backend.Input, masterIP string) (spec.Run, error) {
 	fs, p := in.FileSystem, portsOf(in.FileSystem)
 	directory := stateDirectory(fs, componentMetalogger)
-	rendered, err := options("spec.moosefs.metaloggers.config", fs.Spec.Version, "mfsmetalogger", map[string]string{
+	rendered, err := options("spec.moosefs.metaloggers.config", backend.VersionOf(fs, componentMetalogger), "mfsmetalogger", map[string]string{
 		"WORKING_USER":  daemonUser,
 		"WORKING_GROUP": daemonUser,
 		"SYSLOG_IDENT":  "mfsmetalogger",
@@ -162,7 +162,7 @@ func chunkserverRun(in backend.Input, masterIP string, pool v1alpha1.StoragePool
 	fs, p := in.FileSystem, portsOf(in.FileSystem)
 	component := componentChunkserver + "-" + pool.Name
 	state := stateDirectory(fs, component)
-	rendered, err := options("spec.moosefs.config.storage", fs.Spec.Version, "mfschunkserver", map[string]string{
+	rendered, err := options("spec.moosefs.config.storage", backend.VersionOf(fs, componentChunkserver), "mfschunkserver", map[string]string{
 		"WORKING_USER":       daemonUser,
 		"WORKING_GROUP":      daemonUser,
 		"SYSLOG_IDENT":       "mfschunkserver-" + pool.Name,

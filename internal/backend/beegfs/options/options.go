@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -282,15 +281,4 @@ func ConsistentTimeouts(config v1alpha1.BeeGFSConfig) error {
 }
 
 // olderThan is true when version is older than other; both are like 8.3.1.
-func olderThan(version, other string) bool {
-	return slices.Compare(numbersOf(version), numbersOf(other)) < 0
-}
-
-func numbersOf(version string) []int {
-	parts := []int{}
-	for part := range strings.SplitSeq(version, ".") {
-		n, _ := strconv.Atoi(part) // the API server has checked it
-		parts = append(parts, n)
-	}
-	return parts
-}
+func olderThan(version, other string) bool { return backend.CompareVersions(version, other) < 0 }

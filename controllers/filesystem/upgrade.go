@@ -1,0 +1,314 @@
+package filesystem
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/conditions"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/disruption"
+)
+
+// upgrading is how far a filesystem is on its way to another version.
+type upgrading struct {
+	// reason is that of the condition Upgrading, and message its sentence.
+	reason, message string
+	// refused is true when a person has to change something first; the sentence says what.
+	refused bool
+}
+
+// problems are those of an upgrade: the spec is not carried out yet.
+func (u *upgrading) problems() []backend.Problem {
+	if u == nil || u.refused {
+		return nil
+	}
+	return []backend.Problem{{Reason: v1alpha1.ReasonUpgrading, Message: u.message}}
+}
+
+// recordVersion takes the version of the spec as the one that the filesystem runs, while nothing was started yet that could have another.
+// It is written with the rest of the record, before anything is made.
+func (p *pass) recordVersion(context.Context) error {
+	serves := slices.ContainsFunc(p.in.Pods, func(pod backend.Pod) bool { return slices.Contains(p.backend.Order(), pod.Component) })
+	if p.fs.Status.Version == "" || isNew(p.fs) && !serves {
+		p.fs.Status.Version, p.fs.Status.Upgrade = p.fs.Spec.Version, nil
+	}
+	return nil
+}
+
+// upgrade decides whether the filesystem goes to the version of the spec now, or its upgrade to the next component. What it decides is
+// written with the status of this pass, and carried out by the next one: no daemon is given a version that is not on record.
+func (p *pass) upgrade(ctx context.Context) error {
+	fs, u := p.fs, p.fs.Status.Upgrade
+	if u == nil && fs.Status.Version == fs.Spec.Version {
+		return nil
+	}
+	if u == nil {
+		if p.upgrading = p.mayUpgrade(); p.upgrading == nil {
+			return p.beginUpgrade(ctx)
+		}
+	} else {
+		p.upgrading = p.goOn(u)
+	}
+	if p.upgrading.refused {
+		p.problems = append(p.problems, backend.Problem{Reason: p.upgrading.reason, Message: p.upgrading.message})
+	}
+	return nil
+}
+
+// beginUpgrade records that the filesystem goes to the version of the spec, and that its first component does now, unless a benchmark has
+// the lease.
+func (p *pass) beginUpgrade(ctx context.Context) error {
+	fs := p.fs
+	what := fmt.Sprintf("the upgrade from %s to %s", fs.Status.Version, fs.Spec.Version)
+	if may, err := p.hold.may(ctx, what+" is to begin"); err != nil {
+		return err
+	} else if !may {
+		p.upgrading = &upgrading{reason: v1alpha1.ReasonUpgradeWaits, message: what + " waits for the end of " + p.hold.by}
+		return nil
+	}
+	first := p.backend.Order()[0]
+	fs.Status.Upgrade = &v1alpha1.UpgradeStatus{Version: fs.Spec.Version, Components: []string{first}}
+	p.upgrading = &upgrading{reason: v1alpha1.ReasonUpgrading, message: what + " begins: " + first}
+	p.Recorder.Eventf(fs, nil, corev1.EventTypeNormal, v1alpha1.ReasonUpgrading, "Upgrade", "%s", v1alpha1.Cut(p.upgrading.message, conditions.MaxNote))
+	return nil
+}
+
+// mayUpgrade says why an upgrade does not begin, nil when it may.
+func (p *pass) mayUpgrade() *upgrading {
+	from, to := p.fs.Status.Version, p.fs.Spec.Version
+	refused := func(why string) *upgrading {
+		return &upgrading{reason: v1alpha1.ReasonUpgradeRefused, refused: true, message: fmt.Sprintf(
+			"spec.version %s is refused, and the filesystem goes on with %s: %s", to, from, why)}
+	}
+	waits := func(reason, why string) *upgrading {
+		return &upgrading{reason: reason, message: fmt.Sprintf("the upgrade from %s to %s begins when %s", from, to, why)}
+	}
+	upgrader, can := p.backend.(backend.Upgrader)
+	if !can {
+		return refused(fmt.Sprintf("a %s can't be upgraded in place", p.fs.Spec.Type))
+	}
+	if why := upgrader.UpgradePath(from, to); why != "" {
+		return refused(why)
+	}
+	if why := p.canBeMade(to); why != "" {
+		return refused(why)
+	}
+	if why := upgrader.UpgradeSkew(p.in, to); why != "" {
+		return waits(v1alpha1.ReasonVersionSkew, "none is newer than its master: "+why)
+	}
+	if why := noBackup(p.fs); why != "" && p.fs.Spec.Updates.UpgradeWithoutBackup != to {
+		return waits(v1alpha1.ReasonBackupMissing, fmt.Sprintf("a backup was just made and verified, and %s. To do without, set spec.updates.upgradeWithoutBackup to %q: "+
+			"an upgrade that fails may then lose the filesystem", why, to))
+	}
+	if why := p.waitsForTurn(p.backend.Order()[0]); why != "" {
+		return waits(v1alpha1.ReasonUpgradeWaits, why)
+	}
+	return nil
+}
+
+// noBackup says why there is no verified backup of what can't be made again, as it was a moment ago; empty when there is one. No backend
+// makes backups yet.
+func noBackup(*v1alpha1.FileSystem) string {
+	return "no backups are configured: the operator makes none yet, so copy the metadata by other means first"
+}
+
+// canBeMade says why the daemons can't be made in another version, all of them or the first before the others; empty when they can.
+func (p *pass) canBeMade(version string) string {
+	order := p.backend.Order()
+	for _, components := range [][]string{order, order[:1]} {
+		fs := p.wantedOrOwn().DeepCopy()
+		fs.Status.Upgrade = &v1alpha1.UpgradeStatus{Version: version, Components: components}
+		if len(components) == len(order) {
+			fs.Status.Version, fs.Status.Upgrade = version, nil
+		}
+		in := p.in
+		in.FileSystem = fs
+		_, err := p.backend.Members(in)
+		if invalid, is := errors.AsType[*backend.InvalidSpecError](err); is {
+			return invalid.Message
+		}
+	}
+	return ""
+}
+
+func (p *pass) wantedOrOwn() *v1alpha1.FileSystem {
+	if p.wanted != nil {
+		return p.wanted
+	}
+	return p.fs
+}
+
+// waitsForTurn says what a component waits for until its daemons may be given another version, in words that follow "when "; empty when for
+// nothing. It stands in the queue behind all that have to restart. Where programs wait for each of its daemons, it begins in a window.
+func (p *pass) waitsForTurn(component string) string {
+	closed, err := disruption.Closed(p.fs.Spec.Updates.Windows, p.Clock.Now())
+	if err != nil {
+		return err.Error() // chooseRestarts says it as well
+	}
+	order := p.backend.Order()
+	all := dueNow(order, p.in, p.seen, nil)
+	queue := make([]disruption.Disruption, len(all), len(all)+1)
+	for i := range all {
+		queue[i] = all[i].Disruption
+	}
+	next := disruption.Disruption{Place: disruption.Place{Component: component}, Priority: len(order), Why: "the upgrade"}
+	for i := range p.in.Pods {
+		if pod := &p.in.Pods[i]; pod.Component == component {
+			if next.Costs = p.seen.Sole[pod.Name.Name]; next.Costs == "" {
+				break
+			}
+		}
+	}
+	decision := disruption.Decide(append(queue, next), worldOf(order, p.in, p.seen, closed))
+	return decision.Waits[len(queue)]
+}
+
+// goOn takes an upgrade to its next component, or ends it, and says how far it is. A component whose daemons were given the new version keeps
+// it: none goes back.
+func (p *pass) goOn(u *v1alpha1.UpgradeStatus) *upgrading {
+	fs, order := p.fs, p.backend.Order()
+	from := fs.Status.Version
+	if fs.Spec.Version != u.Version {
+		return &upgrading{reason: v1alpha1.ReasonUpgradeRefused, refused: true, message: fmt.Sprintf(
+			"spec.version %s is refused while the upgrade from %s to %s is under way, and these have begun to run %s: %s; they don't go back. "+
+				"Set spec.version to %s to go on", fs.Spec.Version, from, u.Version, u.Version, backend.List(u.Components), u.Version)}
+	}
+	done, left := progress(u, p.in, p.seen)
+	how := &upgrading{reason: v1alpha1.ReasonUpgrading}
+	says := func(what string) *upgrading {
+		how.message = fmt.Sprintf("the upgrade from %s to %s is under way: %s; %s", from, u.Version, done, what)
+		return how
+	}
+	if left != "" {
+		return says(left)
+	}
+	next := slices.IndexFunc(order, func(component string) bool { return !slices.Contains(u.Components, component) })
+	what, component := "it ends", order[len(order)-1]
+	if next >= 0 {
+		what, component = order[next]+" follows", order[next]
+	}
+	if waits := p.waitsForTurn(component); waits != "" {
+		return says(what + " when " + waits)
+	}
+	if next < 0 {
+		fs.Status.Version, fs.Status.Upgrade = u.Version, nil
+		p.Recorder.Eventf(fs, nil, corev1.EventTypeNormal, v1alpha1.ReasonUpgrading, "Upgrade", "The upgrade from %s to %s is over: all servers run it", from, u.Version)
+		return says("all servers run it")
+	}
+	fs.Status.Upgrade = &v1alpha1.UpgradeStatus{Version: u.Version, Components: append(slices.Clone(u.Components), component)}
+	return says(component + " follows")
+}
+
+// progress says how many daemons of each component run the new version, and which of them does not yet, empty when all do. One runs it when
+// it was made with it, and the filesystem, asked since, does not name another one.
+func progress(u *v1alpha1.UpgradeStatus, in backend.Input, seen backend.Observation) (done, left string) {
+	said := map[string]string{}
+	for i := range seen.Instances {
+		said[seen.Instances[i].Name] = seen.Instances[i].Version
+	}
+	var parts []string
+	for _, component := range u.Components {
+		all, run := 0, 0
+		for i := range in.Pods {
+			p := &in.Pods[i]
+			if p.Component != component {
+				continue
+			}
+			all++
+			switch reported := said[p.Server()]; {
+			case p.Version != u.Version || p.Outdated:
+				left = cmp.Or(left, fmt.Sprintf("%s on node %s is to be restarted with it", component, p.Node))
+			case !p.Ready || !in.AskedSince(*p):
+				left = cmp.Or(left, fmt.Sprintf("%s on node %s starts with it", component, p.Node))
+			case reported != "" && reported != u.Version:
+				left = cmp.Or(left, fmt.Sprintf("%s on node %s was given it and says that it is a %s; look at what its image holds", component, p.Node, reported))
+			default:
+				run++
+			}
+		}
+		parts = append(parts, fmt.Sprintf("%s %d/%d", component, run, all))
+	}
+	return backend.List(parts), left
+}
+
+// proveVersions fails when daemons are about to be given other software, and the version that is on record is no longer what this pass has
+// read: an operator that reads late must not take a filesystem back to what it ran before.
+func (p *pass) proveVersions(ctx context.Context, objects []client.Object) error {
+	changes := false
+	for _, o := range objects {
+		wanted, isSet := o.(*appsv1.DaemonSet)
+		if !isSet {
+			continue
+		}
+		live := &appsv1.DaemonSet{}
+		err := p.Client.Get(ctx, client.ObjectKeyFromObject(wanted), live, client.UnsafeDisableDeepCopy) // it is only read
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("read DaemonSet %s: %w", wanted.Name, err)
+		}
+		const version = backend.VersionAnnotation
+		was := live.Spec.Template.Annotations[version]
+		changes = changes || err == nil && was != "" && was != wanted.Spec.Template.Annotations[version]
+	}
+	if !changes {
+		return nil
+	}
+	now := &v1alpha1.FileSystem{}
+	if err := p.Reader.Get(ctx, client.ObjectKeyFromObject(p.fs), now); err != nil {
+		return fmt.Errorf("read the version that is on record: %w", err)
+	}
+	if now.UID != p.fs.UID || now.Status.Version != p.fs.Status.Version || !equality.Semantic.DeepEqual(now.Status.Upgrade, p.fs.Status.Upgrade) {
+		return errors.New("the version that is on record has changed since it was read; the next pass looks again")
+	}
+	return nil
+}
+
+// describeUpgrade writes the condition Upgrading. When the servers run what the spec asks for, it says which clients don't yet: the
+// operator restarts no mount, because that breaks every program that has a file open.
+func describeUpgrade(fs *v1alpha1.FileSystem, pods []backend.Pod, order []string, u *upgrading) {
+	status := metav1.ConditionTrue
+	if u != nil && fs.Status.Upgrade == nil && fs.Status.Version != fs.Spec.Version {
+		status = metav1.ConditionFalse
+	}
+	if u == nil {
+		u = clientsOlder(fs, pods, order)
+	}
+	if u == nil {
+		meta.RemoveStatusCondition(&fs.Status.Conditions, v1alpha1.ConditionUpgrading)
+		return
+	}
+	conditions.Add(&fs.Status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionUpgrading, status, u.reason, u.message)
+}
+
+// clientsOlder names the clients that run an older version than the servers, nil when there is none.
+func clientsOlder(fs *v1alpha1.FileSystem, pods []backend.Pod, order []string) *upgrading {
+	var nodes []string
+	name, clients := "", 0
+	for i := range pods {
+		p := &pods[i]
+		if slices.Contains(order, p.Component) || p.Version == "" {
+			continue
+		}
+		clients++
+		if p.Version != fs.Status.Version {
+			nodes, name = append(nodes, p.Node), p.Name.Name
+		}
+	}
+	if len(nodes) == 0 {
+		return nil
+	}
+	return &upgrading{reason: v1alpha1.ReasonClientsOlder, message: fmt.Sprintf(
+		"all servers run %s, and %d of %d clients an older version, which is allowed: %s. The operator restarts no mount, because every program with an open file would fail. "+
+			"When no program on a node uses it, delete the client's pod there, such as: kubectl delete pod %s -n %s",
+		fs.Status.Version, len(nodes), clients, backend.List(nodes), name, fs.Namespace)}
+}

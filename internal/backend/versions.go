@@ -1,0 +1,37 @@
+package backend
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// VersionAnnotation on a pod template is the version of the filesystem's software that its pods run. It is no part of the template's hash.
+const VersionAnnotation = "parallelfs.dev/version"
+
+// Version is the version that a filesystem runs as a whole. An upgrade that is under way has not reached it.
+func Version(fs *v1alpha1.FileSystem) string { return cmp.Or(fs.Status.Version, fs.Spec.Version) }
+
+// VersionOf is the version that the daemons of a component are started with.
+func VersionOf(fs *v1alpha1.FileSystem, component string) string {
+	if u := fs.Status.Upgrade; u != nil && slices.Contains(u.Components, component) {
+		return u.Version
+	}
+	return Version(fs)
+}
+
+// CompareVersions orders versions by their numbers, such as 4.57.5 before 4.57.10.
+func CompareVersions(a, b string) int { return slices.Compare(VersionNumbers(a), VersionNumbers(b)) }
+
+// VersionNumbers are the numbers of a version; what is no number counts as 0.
+func VersionNumbers(version string) []int {
+	var numbers []int
+	for part := range strings.SplitSeq(version, ".") {
+		n, _ := strconv.Atoi(part)
+		numbers = append(numbers, n)
+	}
+	return numbers
+}
