@@ -90,6 +90,8 @@ type world struct {
 	// dead are the nodes that have no power, and data is what MooseFS says of its chunks; nil is that all is well.
 	dead map[string]bool
 	data *backend.DataHealth
+	// started, where there is one, looks whenever the kubelets have looked at their pods.
+	started func()
 	// alter changes an operator before it begins; nil leaves it as cmd/manager makes it.
 	alter func(operator *filesystem.Reconciler)
 }
@@ -149,7 +151,7 @@ func (w *world) state() (*backend.State, error) {
 	if _, runs := w.runs("master", "", fs.Status.Metadata.Node); !runs {
 		return nil, errors.New("nobody listens")
 	}
-	state := backend.State{Version: fs.Spec.Version, Data: backend.DataHealth{Known: true}, StorageClasses: map[string]string{}}
+	state := backend.State{Version: w.software("master", fs.Status.Metadata.Node), Data: backend.DataHealth{Known: true}, StorageClasses: map[string]string{}}
 	for _, pool := range fs.Status.StoragePools {
 		letter := string('A' + pool.Slot)
 		for _, p := range fs.Spec.StoragePools {
@@ -165,6 +167,7 @@ func (w *world) state() (*backend.State, error) {
 				state.Targets = append(state.Targets, w.diskTargets(node, 9435+pool.Slot, took)...)
 				state.Servers = append(state.Servers, backend.Server{
 					Role: v1alpha1.RoleStorage, IP: w.ip(node), Port: 9435 + pool.Slot, Online: true, CapacityBytes: 1 << 40,
+					Version: w.software("chunkserver", node),
 				})
 				for _, d := range p.Targets.Directories {
 					if !slices.Contains(w.lost, node+":"+string(d)) {
@@ -182,6 +185,11 @@ func (w *world) state() (*backend.State, error) {
 	for _, node := range w.nodes {
 		if w.dead[node] {
 			continue
+		}
+		if _, runs := w.runs("metalogger", "", node); runs {
+			state.Servers = append(state.Servers, backend.Server{
+				Role: v1alpha1.RoleMetadataBackup, IP: w.ip(node), Online: true, Version: w.software("metalogger", node),
+			})
 		}
 		state.Sessions = append(state.Sessions, backend.Session{IP: w.ip(node), Path: "/mnt/scratch", Connected: true})
 	}
@@ -306,7 +314,7 @@ func (w *world) operator(c client.Client) *filesystem.Reconciler {
 	operator := &filesystem.Reconciler{
 		Client: c, Reader: c, Backends: all.Backends(backend.DefaultTellTime),
 		Images: backend.Images{Node: "node:1", PullPolicy: cmp.Or(w.pullPolicy, "IfNotPresent"), Daemons: map[string]string{
-			"moosefs-4.57.5": "moosefs:4.57.5", "beegfs-mgmtd": "mgmtd", "beegfs-meta": "meta", "beegfs-storage": "storage", "beegfs-tools": "tools",
+			"moosefs-3.0.117": "moosefs:3.0.117", "moosefs-4.57.5": "moosefs:4.57.5", "beegfs-mgmtd": "mgmtd", "beegfs-meta": "meta", "beegfs-storage": "storage", "beegfs-tools": "tools",
 		}},
 		Cluster: cmp.Or(w.cluster, cluster), States: &filesystem.HTTPStateReader{Client: &http.Client{Transport: w}}, Recorder: w.events, Clock: clock.RealClock{},
 		Order: &order{time.Now()}, PollInterval: 10 * time.Second, Views: w.board,
@@ -428,7 +436,20 @@ func (w *world) runPods() bool {
 			changed = true
 		}
 	}
+	if w.started != nil {
+		w.started()
+	}
 	return changed
+}
+
+// software is the version in the image of a daemon of MooseFS on a node, empty where none has a pod.
+func (w *world) software(daemon, node string) string {
+	for _, pod := range w.pods() {
+		if component(&pod) == daemon && pod.Spec.NodeName == node {
+			return strings.TrimPrefix(pod.Spec.Containers[0].Image, "moosefs:")
+		}
+	}
+	return ""
 }
 
 func component(pod *corev1.Pod) string { return pod.Labels[v1alpha1.LabelComponent] }
