@@ -145,6 +145,8 @@ var _ = Describe("ParallelFS Operator", func() {
 	tell("a BenchmarkSuite", variants, variants.variantsAreMeasured)
 	older := newStory("older", 20700)
 	tell("a FileSystem of MooseFS "+oldest, older, func() { older.fileSystemRuns(oldest) })
+	upgrades := newStory("upgrades", 20900)
+	tell("an upgrade of MooseFS from "+oldest+" to "+newest, upgrades, upgrades.fileSystemIsUpgraded)
 	if !realBeeGFS() {
 		comb := newStory("comb", 20600)
 		tell("a FileSystem of BeeGFS "+beeGFS8, comb, comb.beeGFS8Runs)

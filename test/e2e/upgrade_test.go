@@ -1,0 +1,163 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// fileSystemIsUpgraded takes a MooseFS with two copies from the oldest version to the newest one, while programs on two clients use it.
+func (s *story) fileSystemIsUpgraded() {
+	It("has a filesystem of the older version, with data", func() {
+		s.isReady(oldest, twoCopies)
+		s.inClient(workers[1], "sh", "-c", "echo '"+greeting+"' > "+s.mountPath+"/ssd/greeting && sync")
+		Expect(s.fileSystem().Status.Version).To(Equal(oldest))
+	})
+
+	It("refuses a version that no path leads to, and goes on", func() {
+		before := s.serving([]string{"master", "metalogger", "chunkserver", "client"})
+		s.asksFor("4.59.2", "")
+		Eventually(func() string { return s.saysOf(v1alpha1.ConditionStalled) }).Should(And(HavePrefix(v1alpha1.ReasonUpgradeRefused),
+			ContainSubstring("set spec.version to a 4.57.x first")))
+		Expect(s.serving([]string{"master", "metalogger", "chunkserver", "client"})).To(ConsistOf(before))
+		Expect(meta.IsStatusConditionTrue(s.fileSystem().Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue())
+	})
+
+	It("waits for a backup, or for a person's word", func() {
+		before := s.serving([]string{"master", "metalogger", "chunkserver"})
+		s.asksFor(newest, "")
+		Eventually(func() string { return s.saysOf(v1alpha1.ConditionUpgrading) }).Should(HavePrefix(v1alpha1.ReasonBackupMissing))
+		Consistently(func() []string { return s.serving([]string{"master", "metalogger", "chunkserver"}) }, 10*time.Second).Should(ConsistOf(before))
+	})
+
+	It("is upgraded while programs use it, from the master to the chunkservers", func() {
+		mounts := s.serving([]string{"client"})
+		stop := s.watchVersions()
+		out := s.use("ssd", func() {
+			s.asksFor(newest, newest)
+			Eventually(func() string {
+				status := s.fileSystem().Status
+				if status.Upgrade != nil || !s.ready() {
+					return s.saysOf(v1alpha1.ConditionUpgrading)
+				}
+				return status.Version
+			}, 2*long).Should(Equal(newest), s.whyNotReady)
+		})
+		said, wrong := stop()
+		report("an upgrade from "+oldest+" to "+newest+" under load", out.String()+"\n"+strings.Join(said, "\n"))
+		Expect(wrong).To(BeEmpty())
+		Expect(out.operations).To(BeNumerically(">", 20))
+		Expect([]int64{out.errors, out.bytes}).To(Equal([]int64{0, 0}), out.String())
+
+		Expect(s.fileSystem().Status.Versions).To(HaveExactElements(HaveField("Version", newest)), "every server says so itself")
+		Expect(s.serving([]string{"client"})).To(ConsistOf(mounts), "no mount was touched")
+		Expect(s.saysOf(v1alpha1.ConditionUpgrading)).To(And(HavePrefix(v1alpha1.ReasonClientsOlder), ContainSubstring("3 of 3 clients")))
+	})
+
+	It("mounts with the new version when a person lets it", func() {
+		for _, pod := range s.serving([]string{"client"}) {
+			s.kubectl("delete", "pod", pod)
+		}
+		Eventually(func() string { return s.saysOf(v1alpha1.ConditionUpgrading) }, long).Should(BeEmpty())
+		Eventually(s.ready, long).Should(BeTrue(), s.whyNotReady)
+		for _, node := range workers {
+			Expect(s.inClient(node, "cat", s.mountPath+"/ssd/greeting")).To(Equal(greeting))
+		}
+	})
+
+	It("does not go back", func() {
+		s.asksFor(oldest, oldest)
+		Eventually(func() string { return s.saysOf(v1alpha1.ConditionStalled) }).Should(ContainSubstring("MooseFS has no way back from " + newest + " to " + oldest))
+		Expect(s.fileSystem().Status.Version).To(Equal(newest))
+		s.asksFor(newest, "")
+		Eventually(s.ready).Should(BeTrue(), s.whyNotReady)
+	})
+}
+
+// asksFor writes the version that a person wants, and the one that may be gone to without a backup, if any.
+func (s *story) asksFor(version, withoutBackup string) {
+	GinkgoHelper()
+	without := "null"
+	if withoutBackup != "" {
+		without = fmt.Sprintf("%q", withoutBackup)
+	}
+	s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p",
+		fmt.Sprintf(`{"spec":{"version":%q,"updates":{"upgradeWithoutBackup":%s}}}`, version, without))
+}
+
+// saysOf is the reason and the message of a condition, empty while there is none.
+func (s *story) saysOf(kind string) string {
+	GinkgoHelper()
+	return conditionText(s.fileSystem(), kind)
+}
+
+func conditionText(fs *v1alpha1.FileSystem, kind string) string {
+	c := meta.FindStatusCondition(fs.Status.Conditions, kind)
+	if c == nil || c.Status == metav1.ConditionFalse && kind != v1alpha1.ConditionUpgrading {
+		return ""
+	}
+	return c.Reason + ": " + c.Message
+}
+
+// watchVersions looks each second which version every daemon was made with, until it is stopped. It then returns what the condition
+// Upgrading has said, and when a daemon was newer than the master, or the master went back.
+func (s *story) watchVersions() (stop func() (said []string, wrong string)) {
+	done, ended := make(chan struct{}), make(chan struct{})
+	var said []string
+	wrong, master := "", oldest
+	look := func() {
+		var pods corev1.PodList
+		fs := &v1alpha1.FileSystem{}
+		if api.List(context.Background(), &pods, client.InNamespace(s.namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: "scratch"}) != nil ||
+			api.Get(context.Background(), client.ObjectKey{Namespace: s.namespace, Name: "scratch"}, fs) != nil {
+			return
+		}
+		if text := conditionText(fs, v1alpha1.ConditionUpgrading); text != "" && (len(said) == 0 || said[len(said)-1] != text) {
+			said = append(said, text)
+		}
+		for i := range pods.Items {
+			p := &pods.Items[i]
+			if version := p.Annotations[backend.VersionAnnotation]; p.Labels[v1alpha1.LabelComponent] == "master" && p.DeletionTimestamp == nil && version != "" {
+				if backend.CompareVersions(version, master) < 0 {
+					wrong = fmt.Sprintf("the master went from %s to %s", master, version)
+				}
+				master = version
+			}
+		}
+		for i := range pods.Items {
+			p := &pods.Items[i]
+			if version := p.Annotations[backend.VersionAnnotation]; backend.CompareVersions(version, master) > 0 {
+				wrong = fmt.Sprintf("%s is a %s while the master is a %s", p.Name, version, master)
+			}
+		}
+	}
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(time.Second):
+				look()
+			}
+		}
+	}()
+	return func() ([]string, string) {
+		close(done)
+		<-ended
+		return said, wrong
+	}
+}
