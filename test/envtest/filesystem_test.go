@@ -40,6 +40,8 @@ var fileSystemRefusals = refusals{
 	"no server may be restarted":                           {change: "spec: {updates: {maxUnavailable: 0}}", field: "spec.updates.maxUnavailable", says: "should be greater than or equal to 1"},
 	"65 servers may be restarted together":                 {change: "spec: {updates: {maxUnavailable: 65}}", field: "spec.updates.maxUnavailable", says: "should be less than or equal to 64"},
 
+	"an upgrade without a backup is empty":     {change: `spec: {updates: {upgradeWithoutBackup: ""}}`, field: "spec.updates.upgradeWithoutBackup", says: "should be at least 1 chars long"},
+	"an upgrade without a backup is 33 long":   {change: "spec: {updates: {upgradeWithoutBackup: v" + strings.Repeat("1", 32) + "}}", field: "spec.updates.upgradeWithoutBackup", says: "may not be more than 32 bytes"},
 	"the list of windows is empty":             {change: "spec: {updates: {windows: []}}", field: "spec.updates.windows", says: "should have at least 1 items"},
 	"there are 17 windows":                     {change: "spec: {updates: {windows: " + listOf(17, `{schedule: "0 %d * * 6", duration: 4h}`) + "}}", field: "spec.updates.windows", says: "must have at most 16 items"},
 	"a window has no schedule":                 {change: window(`duration: 4h`), field: windows + ".schedule", says: "Required value"},
@@ -100,7 +102,6 @@ var fileSystemRefusals = refusals{
 	"a mount option smuggles in another":                     {change: mountOptions(`["mfsrlock,mfspassword=x"]`), field: "spec.clients.mountOptions[]", says: "should match '^[A-Za-z_][A-Za-z0-9_]*(=[A-Za-z0-9_./:+-]+)?$'"},
 	"a mount option begins with a dash":                      {change: mountOptions("[--help]"), field: "spec.clients.mountOptions[]", says: "should match '^[A-Za-z_][A-Za-z0-9_]*(=[A-Za-z0-9_./:+-]+)?$'"},
 
-	"the version is changed":                                  {before: "{}", change: "spec: {version: 3.0.117}", field: "spec.version", says: "spec.version can't be changed: upgrades in place are not built yet"},
 	"the first port is changed":                               {before: "{}", change: "spec: {moosefs: {basePort: 9500}}", field: "spec", says: "spec.moosefs.basePort can't be changed: chunkservers are known to the master by address and port"},
 	"the first port is left to its default, which it was not": {before: "spec: {moosefs: {basePort: 9500}}", change: "spec: {moosefs: {basePort: null}}", field: "spec", says: "spec.moosefs.basePort can't be changed"},
 	"the metadata directory is changed":                       {before: "{}", change: "spec: {metadata: {targets: {directories: [/data/other]}}}", field: "spec.metadata.targets", says: metaDirectoriesStay},
