@@ -80,7 +80,8 @@ func (p *pass) beginUpgrade(ctx context.Context) error {
 	first := p.backend.Order()[0]
 	fs.Status.Upgrade = &v1alpha1.UpgradeStatus{Version: fs.Spec.Version, Components: []string{first}}
 	p.upgrading = &upgrading{reason: v1alpha1.ReasonUpgrading, message: what + " begins: " + first}
-	p.Recorder.Eventf(fs, nil, corev1.EventTypeNormal, v1alpha1.ReasonUpgrading, "Upgrade", "%s", v1alpha1.Cut(p.upgrading.message, conditions.MaxNote))
+	note := v1alpha1.Cut(p.upgrading.message, conditions.MaxNote)
+	p.Recorder.Eventf(fs, nil, corev1.EventTypeNormal, v1alpha1.ReasonUpgrading, "Upgrade", "%s", note)
 	return nil
 }
 
@@ -174,8 +175,8 @@ func (p *pass) waitsForTurn(component string) string {
 	return decision.Waits[len(queue)]
 }
 
-// goOn takes an upgrade to its next component, or ends it, and says how far it is. A component whose daemons were given the new version keeps
-// it: none goes back.
+// goOn takes an upgrade to its next component, or ends it, and says how far it is. A component whose daemons were given the new version
+// keeps it: none goes back.
 func (p *pass) goOn(u *v1alpha1.UpgradeStatus) *upgrading {
 	fs, order := p.fs, p.backend.Order()
 	from := fs.Status.Version
@@ -267,7 +268,8 @@ func (p *pass) proveVersions(ctx context.Context, objects []client.Object) error
 	if err := p.Reader.Get(ctx, client.ObjectKeyFromObject(p.fs), now); err != nil {
 		return fmt.Errorf("read the version that is on record: %w", err)
 	}
-	if now.UID != p.fs.UID || now.Status.Version != p.fs.Status.Version || !equality.Semantic.DeepEqual(now.Status.Upgrade, p.fs.Status.Upgrade) {
+	if now.UID != p.fs.UID || now.Status.Version != p.fs.Status.Version ||
+		!equality.Semantic.DeepEqual(now.Status.Upgrade, p.fs.Status.Upgrade) {
 		return errors.New("the version that is on record has changed since it was read; the next pass looks again")
 	}
 	return nil

@@ -1,6 +1,7 @@
 package outcomes
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -31,7 +32,7 @@ func Found(w *scope.Scope, version string) scope.Provenance {
 	}
 	used := w.Used(every...).First(members.MaxMembers)
 	out.Instances, out.Targets = used.Instances, used.Targets
-	running := fs.Spec.Version
+	running := cmp.Or(fs.Status.Version, fs.Spec.Version)
 	if fs.Status.Management != nil && fs.Status.Management.Version != "" {
 		running = fs.Status.Management.Version
 	}

@@ -114,7 +114,8 @@ func managementRun(fs *v1alpha1.FileSystem) (spec.Run, error) {
 	} {
 		typed[option] = variable(name)
 	}
-	rendered, err := options.Render("mgmtd", backend.VersionOf(fs, componentManagement), "spec.beegfs.config.management", owned, typed, own(fs).Config.Management)
+	rendered, err := options.Render("mgmtd", backend.VersionOf(fs, componentManagement), "spec.beegfs.config.management",
+		owned, typed, own(fs).Config.Management)
 	if err != nil {
 		return spec.Run{}, err
 	}
@@ -152,7 +153,8 @@ func management8(fs *v1alpha1.FileSystem, run spec.Run) (spec.Run, error) {
 			typed["cap-pool-"+role+"-limits-"+limit] = variable(strings.ToUpper(role + "_" + strings.ReplaceAll(limit, "-", "_")))
 		}
 	}
-	rendered, err := options.Render("mgmtd", backend.VersionOf(fs, componentManagement), "spec.beegfs.config.management", owned, typed, own(fs).Config.Management)
+	rendered, err := options.Render("mgmtd", backend.VersionOf(fs, componentManagement), "spec.beegfs.config.management",
+		owned, typed, own(fs).Config.Management)
 	if err != nil {
 		return spec.Run{}, err
 	}
@@ -180,7 +182,8 @@ func metaRun(fs *v1alpha1.FileSystem, managementIP string, slot int32) (spec.Run
 	}
 	typed["tuneNumWorkers"] = fmt.Sprint(workers)
 	typed["tuneTargetChooser"] = choosers[cmp.Or(fs.Spec.BeeGFS.TargetChooser, v1alpha1.ChooserRandomized)]
-	rendered, err := options.Render("meta", backend.VersionOf(fs, componentMeta), "spec.beegfs.config.metadata", owned, typed, own(fs).Config.Metadata)
+	rendered, err := options.Render("meta", backend.VersionOf(fs, componentMeta), "spec.beegfs.config.metadata",
+		owned, typed, own(fs).Config.Metadata)
 	if err != nil {
 		return spec.Run{}, err
 	}
@@ -222,7 +225,8 @@ func storageRun(fs *v1alpha1.FileSystem, managementIP string, pool v1alpha1.Stor
 		workers = *own.WorkerThreads
 	}
 	typed["tuneNumWorkers"] = fmt.Sprint(workers)
-	rendered, err := options.Render("storage", backend.VersionOf(fs, componentStorage), "spec.beegfs.config.storage", owned, typed, own(fs).Config.Storage)
+	rendered, err := options.Render("storage", backend.VersionOf(fs, componentStorage), "spec.beegfs.config.storage",
+		owned, typed, own(fs).Config.Storage)
 	if err != nil {
 		return spec.Run{}, err
 	}

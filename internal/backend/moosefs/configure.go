@@ -31,8 +31,9 @@ func (b *builder) storageClassJob() client.Object {
 	pod.Spec.Containers = []corev1.Container{c}
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: backend.ChildName(fs, "classes-"+backend.Hash(configure, b.images[componentStorageClasses], b.in.Images.Node)), Namespace: fs.Namespace,
-			Labels: pods(b.in).Labels(backend.Workload{Component: componentStorageClasses}),
+			Name:      backend.ChildName(fs, "classes-"+backend.Hash(configure, b.images[componentStorageClasses], b.in.Images.Node)),
+			Namespace: fs.Namespace,
+			Labels:    pods(b.in).Labels(backend.Workload{Component: componentStorageClasses}),
 		},
 		Spec: batchv1.JobSpec{
 			BackoffLimit: new(int32(10)),

@@ -73,7 +73,8 @@ func masterRun(in backend.Input) (spec.Run, error) {
 		// In 4.x it would override what the storage classes say (mfsmaster.cfg(5)).
 		owned["CHUNKS_UNIQUE_MODE"] = fmt.Sprint(uniqueMode(in, backend.NewDomains(in)))
 	}
-	rendered, err := options("spec.moosefs.config.metadata", backend.VersionOf(fs, componentMaster), "mfsmaster", owned, nil, own(fs).Config.Metadata)
+	rendered, err := options("spec.moosefs.config.metadata", backend.VersionOf(fs, componentMaster), "mfsmaster",
+		owned, nil, own(fs).Config.Metadata)
 	if err != nil {
 		return spec.Run{}, err
 	}

@@ -37,8 +37,8 @@ func (Backend) UpgradePath(from, to string) string {
 	}
 }
 
-// UpgradeSkew is about what the vendor excludes: that a chunkserver, a metalogger or a client is newer than the master. Those that the operator
-// runs never are.
+// UpgradeSkew is about what the vendor excludes: that a chunkserver, a metalogger or a client is newer than the master. Those that the
+// operator runs never are.
 func (Backend) UpgradeSkew(in backend.Input, to string) string {
 	if in.State == nil {
 		return ""
