@@ -139,7 +139,7 @@ func (b *builder) masterSet() (client.Object, error) {
 	probe := spec.Probe{
 		Backend: string(v1alpha1.MooseFS), Version: backend.VersionOf(fs, componentMaster),
 		Address: backend.Address("127.0.0.1", portsOf(fs).clients()),
-		Listen: backend.Address(b.master.IP, portsOf(fs).probe()), KeyFile: backend.ProbeKeyFile,
+		Listen:  backend.Address(b.master.IP, portsOf(fs).probe()), KeyFile: backend.ProbeKeyFile,
 		FileSystem: backend.Owner(fs), IntervalSeconds: 5,
 	}
 	b.told["probe.json"] = backend.Encode(probe)
