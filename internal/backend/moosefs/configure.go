@@ -54,7 +54,7 @@ func storageClasses(in backend.Input, domains backend.Domains, masterIP string) 
 	}}
 	for i, pool := range fs.Spec.StoragePools {
 		expression := placement(in, domains, pool)
-		configure.Commands = append(configure.Commands, classCommands(backend.Version(fs), mountPoint, pool.Name, expression)...)
+		configure.Commands = append(configure.Commands, classCommands(toolsVersion(in), mountPoint, pool.Name, expression)...)
 		directory := path.Join(mountPoint, pool.Name)
 		configure.Commands = append(configure.Commands,
 			spec.Command{Argv: []string{"mkdir", "-p", "-m", "0755", directory}},
@@ -62,12 +62,23 @@ func storageClasses(in backend.Input, domains backend.Domains, masterIP string) 
 			// Files keep the time that their directory had when they were made. Without this, a removed file of a benchmark
 			// fills its pool for another day (default of MooseFS's trash).
 			spec.Command{Argv: []string{"mkdir", "-p", "-m", "0755", path.Join(directory, spec.BenchmarkHome)}},
-			spec.Command{Argv: []string{setTrashTime(backend.Version(fs)), "0", path.Join(directory, spec.BenchmarkHome)}})
+			spec.Command{Argv: []string{setTrashTime(toolsVersion(in)), "0", path.Join(directory, spec.BenchmarkHome)}})
 		if i == 0 {
 			configure.Commands = append(configure.Commands, spec.Command{Argv: []string{"mfssetsclass", pool.Name, mountPoint}})
 		}
 	}
 	return configure
+}
+
+// toolsVersion is the version of the tools that make storage classes: that of the master that runs. Tools of 3.0.117 do not read how one of
+// 4.57.5 tells a class (deserialize storage class), and a master refuses newer tools.
+func toolsVersion(in backend.Input) string {
+	for i := range in.Pods {
+		if p := &in.Pods[i]; p.Component == componentMaster && p.Version != "" && !p.Terminating {
+			return p.Version
+		}
+	}
+	return backend.VersionOf(in.FileSystem, componentMetalogger) // it follows when the master runs the new version
 }
 
 // setTrashTime is the program that says how long removed files are kept (mfstrashtime(1) of 3.0.117, mfstrashretention(1) of 4.57.5).
@@ -86,7 +97,7 @@ func placement(in backend.Input, domains backend.Domains, pool v1alpha1.StorageP
 		return ""
 	}
 	expression := fmt.Sprintf("%d%s", backend.Copies(pool), label(record.Slot))
-	if major(backend.Version(in.FileSystem)) != "3" && spreads(in, domains, pool) {
+	if major(toolsVersion(in)) != "3" && spreads(in, domains, pool) {
 		expression += differentRacks
 	}
 	return expression

@@ -41,6 +41,9 @@ func imagesOf(in backend.Input) (map[string]string, error) {
 	images := map[string]string{}
 	for _, component := range []string{componentMaster, componentMetalogger, componentChunkserver, componentClient, componentStorageClasses} {
 		version := backend.VersionOf(in.FileSystem, component)
+		if component == componentStorageClasses {
+			version = toolsVersion(in)
+		}
 		image, ok := in.Images.Daemons["moosefs-"+version]
 		if !ok {
 			return nil, backend.Invalid(v1alpha1.ReasonInvalidSpec,

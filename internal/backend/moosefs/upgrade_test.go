@@ -72,12 +72,13 @@ func TestOnlyComponentsWhoseTurnHasComeAreGivenTheNewVersion(t *testing.T) {
 		objects, err := New().Members(in)
 		g.Expect(err).NotTo(HaveOccurred())
 		want := map[string]string{}
-		for i, component := range append(order, componentClient, componentStorageClasses) {
+		for i, component := range append(order, componentClient) {
 			want[component] = from
 			if i < turns && i < len(order) || turns > len(order) {
 				want[component] = to
 			}
 		}
+		want[componentStorageClasses] = want[componentMetalogger] // the master runs it then
 		have := map[string]string{}
 		for _, o := range objects {
 			switch o := o.(type) {
@@ -94,6 +95,21 @@ func TestOnlyComponentsWhoseTurnHasComeAreGivenTheNewVersion(t *testing.T) {
 		}
 		g.Expect(have).To(Equal(want), "%d of %v", turns, order)
 	}
+}
+
+func TestStorageClassesAreMadeWithTheToolsOfTheMasterThatRuns(t *testing.T) {
+	g := NewWithT(t)
+	in := everything("4.57.5")
+	in.FileSystem.Status.Version = "3.0.117"
+	in.FileSystem.Status.Upgrade = &v1alpha1.UpgradeStatus{Version: "4.57.5", Components: []string{componentMaster}}
+	g.Expect(toolsVersion(in)).To(Equal("3.0.117"), "nobody knows yet that the master has started")
+	in.Pods = []backend.Pod{{Component: componentMaster, Version: "3.0.117"}}
+	g.Expect(toolsVersion(in)).To(Equal("3.0.117"))
+	in.Pods = []backend.Pod{{Component: componentMaster, Version: "3.0.117", Terminating: true}, {Component: componentMaster, Version: "4.57.5"}}
+	g.Expect(toolsVersion(in)).To(Equal("4.57.5"), "older tools don't understand it")
+	in.Pods = nil
+	in.FileSystem.Status.Upgrade.Components = New().Order()[:2]
+	g.Expect(toolsVersion(in)).To(Equal("4.57.5"))
 }
 
 func TestAComponentKnowsTheOptionsOfItsOwnVersion(t *testing.T) {
