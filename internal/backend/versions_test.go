@@ -13,6 +13,7 @@ func TestVersionsAreOrderedByTheirNumbers(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(backend.CompareVersions("4.57.5", "4.57.10")).To(BeNumerically("<", 0))
 	g.Expect(backend.CompareVersions("4.57.5", "3.0.117")).To(BeNumerically(">", 0))
+	g.Expect(backend.CompareVersions("3.0.118", "3.0.117")).To(BeNumerically(">", 0))
 	g.Expect(backend.CompareVersions("8.3.1", "8.3.1")).To(BeZero())
 	g.Expect(backend.CompareVersions("", "3.0.117")).To(BeNumerically("<", 0), "who says nothing is not newer")
 }
