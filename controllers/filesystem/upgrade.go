@@ -118,10 +118,16 @@ func (p *pass) mayUpgrade() *upgrading {
 	return nil
 }
 
-// noBackup says why there is no verified backup of what can't be made again, as it was a moment ago; empty when there is one. No backend
-// makes backups yet.
-func noBackup(*v1alpha1.FileSystem) string {
-	return "no backups are configured: the operator makes none yet, so copy the metadata by other means first"
+// noBackup says why there is no verified backup of what can't be made again, as new as spec.backups asks for; empty when there is one.
+func noBackup(fs *v1alpha1.FileSystem) string {
+	switch made := meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionBackedUp); {
+	case made == nil || made.Reason == v1alpha1.ReasonBackupsNotConfigured:
+		return "no backups are configured: set spec.backups where the filesystem has that, or copy the metadata by other means first"
+	case made.Status == metav1.ConditionTrue:
+		return ""
+	default:
+		return "there is no verified backup of now: " + made.Message
+	}
 }
 
 // canBeMade says why the daemons can't be made in another version, all of them or the first before the others; empty when they can.

@@ -43,22 +43,24 @@ const (
 func (Backend) BackupJob(in backend.Input, request backend.BackupRequest) (*batchv1.Job, spec.Backup, error) {
 	in = in.Indexed()
 	fs := in.FileSystem
-	image, ok := in.Images.Daemons["moosefs-"+fs.Spec.Version]
+	// What the master writes, only programs of its version surely read.
+	version := backend.VersionOf(fs, componentMaster)
+	image, ok := in.Images.Daemons["moosefs-"+version]
 	if !ok {
-		return nil, spec.Backup{}, backend.Invalid(v1alpha1.ReasonInvalidSpec, "the operator has no image for MooseFS %s", fs.Spec.Version)
+		return nil, spec.Backup{}, backend.Invalid(v1alpha1.ReasonInvalidSpec, "the operator has no image for MooseFS %s", version)
 	}
 	master, ok := masterNode(in)
 	if !ok {
 		return nil, spec.Backup{}, backend.Invalid(v1alpha1.ReasonNoNodes, "the node of the master is not in the cluster or has no InternalIP")
 	}
 	told := spec.Backup{
-		Owner: backend.Owner(fs), Backend: string(v1alpha1.MooseFS), Version: fs.Spec.Version,
+		Owner: backend.Owner(fs), Backend: string(v1alpha1.MooseFS), Version: version,
 		Asked:  backend.Address(master.IP, portsOf(fs).clients()),
 		Copied: backend.Address(master.IP, portsOf(fs).metaloggers()),
 		Name:   request.Backup, Place: backupPlace, Directory: backend.BackupDirectory(fs), Record: backupRecord,
 		Keep: int(fs.Spec.Backups.Keep.Count), MaxAgeDays: int(fs.Spec.Backups.Keep.MaxAgeDays), CopySeconds: copySeconds,
 	}
-	b := builder{in: in, image: image, master: master}
+	b := builder{in: in, images: map[string]string{componentBackup: image}, master: master}
 	names := backend.BackupConfigMapNames(request.Job, request.Pieces)
 	pod := pods(in).Template(backend.Workload{Component: componentBackup}, onlyKey(configVolume, names[0], backend.BackupToldKey))
 	pod.Labels = nil
@@ -66,7 +68,7 @@ func (Backend) BackupJob(in backend.Input, request backend.BackupRequest) (*batc
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
 	// No daemon is to give way to a backup.
 	pod.Spec.PriorityClassName = fs.Spec.Pods.PriorityClassName
-	c := b.daemon(componentBackup, "backup", configVolume, backend.BackupToldKey)
+	c := b.daemon(componentBackup, componentBackup, "backup", configVolume, backend.BackupToldKey)
 	mount := corev1.VolumeMount{Name: backupVolume, MountPath: backupPlace}
 	volume := corev1.Volume{Name: backupVolume}
 	if place := request.Place; place.Node != "" {

@@ -53,6 +53,9 @@ func madeNode(t *testing.T, n *v1alpha1.FileSystemNode) *v1alpha1.FileSystemNode
 func confirm(t *testing.T, c client.Client, n *v1alpha1.FileSystemNode, status v1alpha1.FileSystemNodeStatus) error {
 	t.Helper()
 	n = n.DeepCopy()
+	if status.Conditions == nil {
+		status.Conditions = n.Status.Conditions // what the operator has said stays, as does what the API server says of a new one
+	}
 	n.Status = status
 	return c.Status().Update(t.Context(), n)
 }
