@@ -57,9 +57,9 @@ func main() {
 // last, which do not change: half of the usual costs it little time and saves a quarter of its memory.
 const garbagePercent = 50
 
-// The lease of the manager that leads. An API server that has much to do, such as to make the objects of a thousand nodes, may not answer for
-// ten seconds, after which a manager would give up by default. One that ends gives its lease back; another one takes the place of one that
-// was killed within half a minute.
+// The lease of the manager that leads. An API server that has much to do, such as to make the objects of a thousand nodes, may not answer
+// for ten seconds, after which a manager would give up by default. One that ends gives its lease back; another one takes the place of one
+// that was killed within half a minute.
 const leaseDuration, renewDeadline, retryPeriod = 30 * time.Second, 25 * time.Second, 4 * time.Second
 
 // passPause is the least time between two passes over one FileSystem: short for a person, and long for the hundreds of events that a node
