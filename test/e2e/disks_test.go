@@ -323,8 +323,6 @@ func (s *story) disksAreTargets() {
 	It("goes on without a disk that is missing, never formats what stands in its place, and takes the disk back", func() {
 		s.inTiered("mkdir -p " + s.mountPath + "/bulk/kept && head -c 20M /dev/urandom > " + s.mountPath + "/bulk/kept/data && sha256sum " + s.mountPath + "/bulk/kept/data > /tmp/sum")
 		lost := s.targetOn(workers[1], "hdd1")
-		s.kubectl("delete", "pod", "--wait=true", strings.TrimSpace(s.kubectl("get", "pods", "-l",
-			"parallelfs.dev/filesystem=tiered,parallelfs.dev/storage-pool=bulk", "--field-selector", "spec.nodeName="+workers[1], "-o", "jsonpath={.items[0].metadata.name}")))
 		s.pullOut(lost, "hdd1")
 		Eventually(s.said(workers[1], "hdd1", v1alpha1.ConditionReady), 2*soon).Should(HavePrefix(v1alpha1.ReasonTargetMissing))
 		Eventually(s.whyTieredIsNotReady, 2*soon).Should(ContainSubstring(lost.Name))
@@ -440,10 +438,12 @@ func (s *story) poolsWith(more, less string) string {
 	return pools
 }
 
-// pullOut takes a disk out of the second node as if somebody had pulled it: what is mounted from it goes with it.
+// pullOut takes a disk out of the second node as if somebody had pulled it: what is mounted from it goes with it, and so does the server that
+// has files of it open, which would keep the loop device.
 func (s *story) pullOut(t *v1alpha1.StorageTarget, name string) {
 	GinkgoHelper()
-	onNode(t.Spec.Node, "umount -l "+t.Status.MountPath)
+	onNode(t.Spec.Node, "umount -l "+t.Status.MountPath+"; for p in $("+s.processes(t.Spec.Node, "mfschunkserver")+
+		"); do if ls -l /proc/$p/fd | grep -q "+t.Name+"; then kill -9 $p; fi; done")
 	disks("detach", t.Spec.Node, s.disk(t.Spec.Node, name))
 }
 

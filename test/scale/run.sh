@@ -16,6 +16,6 @@ go build -ldflags '-s -w' -o bin/manager ./cmd/manager
 go build -tags scale -ldflags '-s -w' -o bin/scale ./test/scale
 # Files of the servers lie in memory where there are gibibytes left for them: the disk of a test machine is not what is measured.
 if [[ -w /dev/shm ]] && (($(df --output=avail -k /dev/shm | tail -1) > 6 * 1024 * 1024)); then export TMPDIR=/dev/shm; fi
-arguments=()
-((!$#)) || arguments=(--nodes "$*")
-exec bin/scale --runs "${SCALE_RUNS:-200}" --reports "${REPORTS:-$root_dir/dist/tests}" "${arguments[@]}" ${SCALE_ARGS:-}
+read -ra arguments <<<"${SCALE_ARGS:-}"
+((!$#)) || arguments+=(--nodes "$*")
+exec bin/scale --runs "${SCALE_RUNS:-200}" --reports "${REPORTS:-$root_dir/dist/tests}" "${arguments[@]}"
