@@ -442,8 +442,8 @@ func (s *story) poolsWith(more, less string) string {
 // has files of it open, which would keep the loop device.
 func (s *story) pullOut(t *v1alpha1.StorageTarget, name string) {
 	GinkgoHelper()
-	onNode(t.Spec.Node, "umount -l "+t.Status.MountPath+"; for p in $("+s.processes(t.Spec.Node, "mfschunkserver")+
-		"); do if ls -l /proc/$p/fd | grep -q "+t.Name+"; then kill -9 $p; fi; done")
+	onNode(t.Spec.Node, "users=; for p in $("+s.processes(t.Spec.Node, "mfschunkserver")+
+		"); do if ls -l /proc/$p/fd | grep -q "+t.Name+"; then users=\"$users $p\"; fi; done; umount -l "+t.Status.MountPath+" && kill -9 $users")
 	disks("detach", t.Spec.Node, s.disk(t.Spec.Node, name))
 }
 
