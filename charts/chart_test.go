@@ -575,5 +575,5 @@ func TestWhoMayWriteAFileSystemIsNotDecidedByKubernetesOwnRoles(t *testing.T) {
 	g.Expect(aggregated("")).To(Equal(map[string][]string{"view": {}}))
 	g.Expect(aggregated("rbac: {aggregate: {edit: true}}")).To(Equal(map[string][]string{"view": {}, "edit": {"benchmarkruns"}}))
 	g.Expect(aggregated("rbac: {aggregate: {view: false, edit: false, admin: true}}")).To(
-		Equal(map[string][]string{"admin": {"benchmarkruns", "benchmarksuites", "filesystems", "storagetargets"}}))
+		Equal(map[string][]string{"admin": {"benchmarkruns", "benchmarksuites", "filesystems", "storagetargets", "filesystemnodes"}}))
 }
