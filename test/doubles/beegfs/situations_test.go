@@ -42,6 +42,10 @@ func TestAStorageServerThatIsKilledGoesOfflineAndComesBack(t *testing.T) {
 	server.kill()
 	g.Eventually(targetIs(c, "Probably-offline")).WithTimeout(long).Should(Succeed())
 	g.Eventually(targetIs(c, "Offline")).WithTimeout(long).Should(Succeed())
+	said, complaints, code := c.runApart(ctl+"--listtargets --nodetype=storage --spaceinfo", "")
+	g.Expect(said).To(MatchRegexp(`\n +101 +0\.0GiB +0\.0GiB +0% +0\.0M +0\.0M +0% +1 *\n`))
+	g.Expect(complaints).To(ContainSubstring("[ERROR from beegfs-storage "))
+	g.Expect(code).To(Equal(3))
 
 	server = c.start("storage-again", storageOne(c))
 	g.Eventually(targetIs(c, "Online")).WithTimeout(long).Should(Succeed())

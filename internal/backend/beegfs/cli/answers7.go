@@ -444,7 +444,8 @@ func (f *facts) root7(a answers) error {
 	return nil
 }
 
-// space7 reads the sizes of the targets of servers that answered, in tenths of a GiB; the others are left at 0.
+// space7 reads the sizes of the targets of servers that answered, in tenths of a GiB. A server that did not answer has sizes of 0.0GiB in the
+// table, and an error of its own beside it (addSpaceToLine of ModeListTargets.cpp, 7.4.6): its targets are left as they are.
 func space7(r *reader, targets []backend.Target) error {
 	if len(r.rest) == 0 {
 		return nil
@@ -467,7 +468,7 @@ func space7(r *reader, targets []backend.Target) error {
 			return r.wrong("has sizes that are none")
 		}
 		for i := range targets {
-			if targets[i].ID == id {
+			if targets[i].ID == id && total > 0 {
 				targets[i].CapacityBytes, targets[i].UsedBytes, targets[i].Contacted = total, total-free, true
 			}
 		}

@@ -203,7 +203,9 @@ func TestAStorageServerThatWasKilled(t *testing.T) {
 			g.Expect(serverOf(&state, v1alpha1.RoleStorage, 2).Online).To(Equal(want.Online))
 			g.Expect(serverOf(&state, v1alpha1.RoleStorage, 1).Online).To(BeTrue(), "the other one is none of its business")
 			g.Expect(got.CapacityBytes > 0).To(Equal(want.Online), "the size of a target whose server is away is not known")
+			g.Expect(got.Contacted).To(Equal(want.Online), "a server that is away has answered nothing")
 			g.Expect(targetOf(state, v1alpha1.RoleStorage, 101).CapacityBytes).To(BeEquivalentTo(oneDisk), "those of others are")
+			g.Expect(targetOf(state, v1alpha1.RoleStorage, 101).Contacted).To(BeTrue(), "the other server answered")
 			g.Expect(state.Targets).To(HaveLen(14))
 		})
 	}

@@ -126,24 +126,28 @@ func (c *call) targetColumns(kind string) []column {
 		columns = append(columns, spaceColumns()...)
 	}
 	if has("--longnodes") {
-		columns = append(columns, column{"NodeID", -1, func(t *wire.TargetView) string {
-			node := c.view.Node(t.Type, t.Node)
-			if node == nil {
-				return fmt.Sprintf("<unknown> [ID: %d]", t.Node)
-			}
-			return fmt.Sprintf("%s %s [ID: %d]", title[t.Type], node.Alias, node.ID)
-		}})
+		columns = append(columns, column{"NodeID", -1, c.longName})
 	} else if !has("--hidenodeid") {
 		columns = append(columns, column{"NodeID", 8, func(t *wire.TargetView) string { return fmt.Sprint(t.Node) }})
 	}
 	return columns
 }
 
+// longName is the name of the server that has a target.
+func (c *call) longName(t *wire.TargetView) string {
+	node := c.view.Node(t.Type, t.Node)
+	if node == nil {
+		return fmt.Sprintf("<unknown> [ID: %d]", t.Node)
+	}
+	return fmt.Sprintf("%s %s [ID: %d]", title[t.Type], node.Alias, node.ID)
+}
+
+// spaceColumns are the sizes that each server tells itself. A server that is away has sizes of 0.
 func spaceColumns() []column {
 	sized := func(pick func(*wire.Space) string) func(*wire.TargetView) string {
 		return func(t *wire.TargetView) string {
-			if t.Space == nil {
-				return "-"
+			if !answers(t) {
+				return pick(&wire.Space{})
 			}
 			return pick(t.Space)
 		}
@@ -157,6 +161,9 @@ func spaceColumns() []column {
 		{"%", 4, sized(func(s *wire.Space) string { return percent(s.FreeInodes, s.Inodes) })},
 	}
 }
+
+// answers is true when a server tells the size of its target.
+func answers(t *wire.TargetView) bool { return t.Space != nil && t.Reachability == wire.Online }
 
 func gib(bytes uint64) string { return fmt.Sprintf("%.1fGiB", float64(bytes)/(1<<30)) }
 
@@ -178,6 +185,7 @@ func listTargets(c *call) int {
 		return invalidConfig
 	}
 	_, grouped := c.rest["--mirrorgroups"]
+	_, sized := c.rest["--spaceinfo"]
 	only, filter := c.take("--storagepoolid")
 	columns := c.targetColumns(kind)
 	_, _ = c.take("--errorcodes")
@@ -189,6 +197,7 @@ func listTargets(c *call) int {
 		titles[i], lines[i] = pad(column, column.title), pad(column, strings.Repeat("=", len(column.title)))
 	}
 	c.say("%s \n%s ", strings.Join(titles, " "), strings.Join(lines, " "))
+	code := success
 	for _, target := range c.order(kind, grouped) {
 		if filter && only != fmt.Sprint(target.Pool) {
 			continue
@@ -197,9 +206,13 @@ func listTargets(c *call) int {
 		for i, column := range columns {
 			cells[i] = pad(column, column.value(target))
 		}
+		if sized && !answers(target) {
+			c.complain(" [ERROR from %s: Communication error]", c.longName(target))
+			code = runtimeError
+		}
 		c.say("%s ", strings.Join(cells, " "))
 	}
-	return success
+	return code
 }
 
 // order is the targets in the order of the list: by their numbers, or by groups with the first of each before the second.
