@@ -2,6 +2,7 @@ package filesystem
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -128,14 +129,13 @@ func (p *pass) giveUpNodes(ctx context.Context) error {
 	}
 	since := p.Reconciler.seen.see(sight{client.ObjectKeyFromObject(p.fs), "given up"}, maps.All(away), now)
 	nodes := slices.Clone(p.in.FileSystemNodes)
+	var failed []error
 	for i := range nodes {
 		n := &nodes[i]
 		c, is := asked[i]
 		switch {
 		case n.Spec.GivenUp != nil && !asksToGiveUp(n):
-			if err := p.writeGivenUp(ctx, n, nil); err != nil {
-				return err
-			}
+			failed = append(failed, p.writeGivenUp(ctx, n, nil))
 		case n.Spec.GivenUp != nil:
 			p.requests[n.Name] = p.givenUp(n)
 		case is:
@@ -146,7 +146,8 @@ func (p *pass) giveUpNodes(ctx context.Context) error {
 			if r.may {
 				now := metav1.NewTime(p.Clock.Now().UTC().Truncate(time.Second))
 				if err := p.writeGivenUp(ctx, n, &v1alpha1.NodeGivenUp{Time: now, Lost: r.lost}); err != nil {
-					return err
+					failed = append(failed, err)
+					continue
 				}
 				r.Problem = p.givenUp(n)
 			}
@@ -154,19 +155,19 @@ func (p *pass) giveUpNodes(ctx context.Context) error {
 		}
 	}
 	p.in.FileSystemNodes = nodes
-	return nil
+	return errors.Join(failed...)
 }
 
 // writeGivenUp writes that a node was given up, or with nil that it was not, with what becomes of its servers. The object must be as it was
 // read: the person may have taken the word back, and that changes no generation.
 func (p *pass) writeGivenUp(ctx context.Context, n *v1alpha1.FileSystemNode, to *v1alpha1.NodeGivenUp) error {
-	before := n.DeepCopy()
-	n.Spec.GivenUp = to
-	backend.Retire(n, to != nil)
-	if err := p.Client.Patch(ctx, n, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		*n = *before
+	next := n.DeepCopy()
+	next.Spec.GivenUp = to
+	backend.Retire(next, to != nil)
+	if err := p.Client.Patch(ctx, next, client.MergeFromWithOptions(n, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("write in FileSystemNode %s whether its node was given up: %w", n.Name, err)
 	}
+	*n = *next
 	if to != nil {
 		note := fmt.Sprintf("FileSystem %s goes on without node %s. What is on its disks is left alone", p.fs.Name, n.Spec.Node)
 		if to.Lost != "" {

@@ -187,7 +187,7 @@ func (p *pass) phases() []phase {
 	return []phase{
 		{name: "add the finalizer", do: p.claim},
 		{name: "look at what there is", do: p.look},
-		{name: "give up nodes that never come back", do: p.giveUpNodes},
+		{name: "give up nodes that never come back", do: p.giveUpNodes, when: apart},
 		{name: "record the version", do: p.recordVersion},
 		{name: "decide what to record", do: p.allocate},
 		{name: "record", do: p.record},

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"regexp"
 	"slices"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -55,4 +56,46 @@ func HoldsMetadata(fs *v1alpha1.FileSystem, node string, inventory v1alpha1.Node
 		}
 	}
 	return false
+}
+
+// findDevice is the disk with an id, a WWN or a serial; nil when there is none. An id goes before the others.
+func findDevice(inventory v1alpha1.NodeInventoryStatus, id string) *v1alpha1.BlockDevice {
+	for _, matches := range []func(v1alpha1.BlockDevice) bool{
+		func(b v1alpha1.BlockDevice) bool { return slices.Contains(b.IDs, id) },
+		func(b v1alpha1.BlockDevice) bool { return b.WWN == id },
+		func(b v1alpha1.BlockDevice) bool { return b.Serial == id },
+	} {
+		if i := slices.IndexFunc(inventory.BlockDevices, matches); i >= 0 && id != "" {
+			return &inventory.BlockDevices[i]
+		}
+	}
+	return nil
+}
+
+// sameDevice is true when a disk of a node has an identity.
+func sameDevice(b v1alpha1.BlockDevice, id v1alpha1.DeviceIdentity) bool {
+	if id.WWN != "" && b.WWN != "" {
+		return id.WWN == b.WWN
+	}
+	return slices.Contains(b.IDs, string(id.ID)) || string(id.ID) == b.WWN || string(id.ID) == b.Serial
+}
+
+// deviceID is the form of an id that the API takes.
+var deviceID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:+=@-]{3,127}$`)
+
+// identify is what a disk is known by from now on: the first of its names, which is the most telling one, and what else is
+// known of it; or why it can't be a target.
+func identify(b v1alpha1.BlockDevice) (v1alpha1.DeviceIdentity, string) {
+	for _, name := range stableNames(b) {
+		if deviceID.MatchString(name) && b.SizeBytes > 0 {
+			return v1alpha1.DeviceIdentity{ID: v1alpha1.DeviceID(name), Serial: b.Serial, WWN: b.WWN, Model: b.Model, SizeBytes: b.SizeBytes}, ""
+		}
+	}
+	if b.SizeBytes <= 0 {
+		return v1alpha1.DeviceIdentity{}, b.KernelName + " has no size: there is no medium in it"
+	}
+	if why := HasStableID(Facts{BlockDevice: b}); why != "" {
+		return v1alpha1.DeviceIdentity{}, why
+	}
+	return v1alpha1.DeviceIdentity{}, b.KernelName + " has no name that the API takes"
 }

@@ -445,8 +445,12 @@ func (w *world) state(fs *v1alpha1.FileSystem) *backend.State {
 	// It holds no data, so that none has too few copies.
 	out := &backend.State{Version: version, Data: backend.DataHealth{Known: true}, Targets: make([]backend.Target, 0, w.targets())}
 	if w.jobs[place{fileSystem: fs.Name, component: componentClasses}] {
-		// So many copies on chunkservers with the label of the first pool.
-		out.StorageClasses = map[string]string{poolName: fmt.Sprintf("%dA", fs.Spec.StoragePools[0].Copies)}
+		// So many copies on chunkservers with the label of the first pool, each in a rack of its own where nodes have racks.
+		class := fmt.Sprintf("%dA", fs.Spec.StoragePools[0].Copies)
+		if fs.Spec.FailureDomains.Label != "" {
+			class += "/[RACK]"
+		}
+		out.StorageClasses = map[string]string{poolName: class}
 	}
 	port := fs.Spec.MooseFS.BasePort + 16
 	for _, m := range w.machines {
