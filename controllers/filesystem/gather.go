@@ -23,24 +23,22 @@ import (
 
 // look finds what there is.
 func (p *pass) look(ctx context.Context) error {
-	in, d, err := p.gather(ctx, p.backend, p.fs)
+	in, d, waited, err := p.gather(ctx, p.backend, p.fs)
 	if err != nil {
 		return err
 	}
-	p.in, p.disks = in, d
+	p.in, p.disks, p.waited = in, d, waited
 	return nil
 }
 
 // gather reads all that the backend may look at, and the StorageTargets of all FileSystems. Nodes, pods, targets and inventories are the
 // cache's own, for reading alone. The filesystem itself is asked after everything was read, so that what it says is newer than that; while
-// it thinks, what was read is put in order.
-func (r *Reconciler) gather(ctx context.Context, b backend.Backend, fs *v1alpha1.FileSystem) (backend.Input, disks, error) {
-	in := backend.Input{FileSystem: fs, Images: r.Images}
-	var d disks
-
+// it thinks, what was read is put in order; waited is how long nothing was left to do but to wait for it.
+func (r *Reconciler) gather(ctx context.Context, b backend.Backend, fs *v1alpha1.FileSystem) (in backend.Input, d disks, waited time.Duration, err error) {
+	in = backend.Input{FileSystem: fs, Images: r.Images}
 	var all v1alpha1.FileSystemList
 	if err := r.Client.List(ctx, &all); err != nil {
-		return in, d, fmt.Errorf("list FileSystems: %w", err)
+		return in, d, 0, fmt.Errorf("list FileSystems: %w", err)
 	}
 	for _, other := range all.Items {
 		if other.UID != fs.UID {
@@ -52,30 +50,30 @@ func (r *Reconciler) gather(ctx context.Context, b backend.Backend, fs *v1alpha1
 	})
 	var nodes corev1.NodeList
 	if err := r.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
-		return in, d, fmt.Errorf("list nodes: %w", err)
+		return in, d, 0, fmt.Errorf("list nodes: %w", err)
 	}
 	in.Nodes = nodesFacts(nodes.Items)
 	targets, err := r.targets(ctx)
 	if err != nil {
-		return in, d, err
+		return in, d, 0, err
 	}
 	if in.FileSystemNodes, in.OthersNodes, err = r.fileSystemNodes(ctx, fs); err != nil {
-		return in, d, err
+		return in, d, 0, err
 	}
 	if in.Inventories, d.versions, err = r.inventories(ctx); err != nil {
-		return in, d, err
+		return in, d, 0, err
 	}
 	sets, pods, err := daemons(ctx, r.Client, fs)
 	if err != nil {
-		return in, d, err
+		return in, d, 0, err
 	}
 	if in.Jobs, err = r.jobs(ctx, fs, pods); err != nil {
-		return in, d, err
+		return in, d, 0, err
 	}
 	if keeper, ok := b.(backend.SecretKeeper); ok {
 		name, key := keeper.SecretName(fs)
 		if in.Password, _, err = r.secret(ctx, fs, name, key); err != nil {
-			return in, d, err
+			return in, d, 0, err
 		}
 	}
 
@@ -83,7 +81,7 @@ func (r *Reconciler) gather(ctx context.Context, b backend.Backend, fs *v1alpha1
 	seen, answer := r.Order.Now(), func() {}
 	if prober, ok := b.(backend.Prober); ok {
 		if answer, err = r.ask(ctx, prober, &in); err != nil {
-			return in, d, err
+			return in, d, 0, err
 		}
 	}
 	d.own, d.others = split(targets, func(t *v1alpha1.StorageTarget) bool { return isOf(fs, t) })
@@ -92,8 +90,10 @@ func (r *Reconciler) gather(ctx context.Context, b backend.Backend, fs *v1alpha1
 	in.Claims = r.Backends.Claims(in.Others, in.OthersNodes)
 	in.Pods = r.podsFacts(fs, sets, pods, seen)
 	in = in.Indexed()
+	began := time.Now()
 	answer()
-	return in.Indexed(), d, nil
+	waited = time.Since(began)
+	return in.Indexed(), d, waited, nil
 }
 
 // split copies targets into those for which a condition holds, and the others. There are thousands, of a kilobyte each.

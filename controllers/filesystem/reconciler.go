@@ -95,7 +95,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	began := r.Order.Now()
 	p := &pass{Reconciler: r, fs: fs.DeepCopy(), read: fs}
+	started := time.Now()
 	err := p.run(ctx)
+	measure(time.Since(started), p.waited)
 	r.pace.ended(name, began, r.Order.Now(), r.Pause)
 	return apply.Again(ctrl.Result{RequeueAfter: p.after}, err)
 }
@@ -118,6 +120,8 @@ type pass struct {
 	in    backend.Input
 	disks disks
 	hold  *hold
+	// waited is how long the pass had nothing to do but to wait for the filesystem's answer.
+	waited time.Duration
 
 	// allocation is what is to be recorded, and joins is true when it may be. wanted is the FileSystem as it may be carried out: without the
 	// pools that have to wait.

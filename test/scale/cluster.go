@@ -216,20 +216,32 @@ func (c *cluster) untilItLeads(ctx context.Context, person client.Client, ended 
 
 // passes reads how long the manager's passes over one kind of object took.
 func (c *cluster) passes(ctx context.Context, controller string) (histogram, error) {
+	text, err := c.readMetrics(ctx)
+	return readHistogram(text, "controller_runtime_reconcile_time_seconds", `controller="`+controller+`"`), err
+}
+
+// passesOver reads how long passes over FileSystems took: what they did themselves, and the wait for the filesystem's answer.
+func (c *cluster) passesOver(ctx context.Context) (work, answer histogram, err error) {
+	text, err := c.readMetrics(ctx)
+	const name = "parallelfs_filesystem_pass_seconds"
+	return readHistogram(text, name, `part="work"`), readHistogram(text, name, `part="answer"`), err
+}
+
+func (c *cluster) readMetrics(ctx context.Context) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.metrics, http.NoBody)
 	if err != nil {
-		return nil, fmt.Errorf("ask for the manager's metrics: %w", err)
+		return "", fmt.Errorf("ask for the manager's metrics: %w", err)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("read the manager's metrics: %w", err)
+		return "", fmt.Errorf("read the manager's metrics: %w", err)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
-		return nil, fmt.Errorf("read the manager's metrics: %w", err)
+		return "", fmt.Errorf("read the manager's metrics: %w", err)
 	}
-	return readHistogram(string(text), "controller_runtime_reconcile_time_seconds", `controller="`+controller+`"`), nil
+	return string(text), nil
 }
 
 // saveProfiles writes to files what the manager computes in a while, and what it keeps in memory then.

@@ -38,8 +38,6 @@ const (
 	// labelRack names the failure domain of a storage node, of which there are so many.
 	labelRack, racks = "scale/rack", 4
 	labelAgent       = v1alpha1.LabelAgent
-	// controllerName is the controller whose passes are measured.
-	controllerName = "filesystem"
 	// targetResource is what is counted for each target; all other writes are counted for each node.
 	targetResource = "storagetargets"
 	// probeOffset is the port of the probe after the first port of the filesystem.

@@ -300,7 +300,7 @@ func (r *run) quiet(ctx context.Context) error {
 type usage struct {
 	at                       time.Time
 	manager, apiServer, etcd time.Duration
-	passes                   histogram
+	work, answer             histogram
 }
 
 func (r *run) usage(ctx context.Context) (usage, error) {
@@ -309,7 +309,7 @@ func (r *run) usage(ctx context.Context) (usage, error) {
 	_, _, u.manager, errs[0] = processStat(r.cluster.manager)
 	_, _, u.apiServer, errs[1] = processStat(r.cluster.apiServer)
 	_, _, u.etcd, errs[2] = processStat(r.cluster.etcd)
-	u.passes, errs[3] = r.cluster.passes(ctx, controllerName)
+	u.work, u.answer, errs[3] = r.cluster.passesOver(ctx)
 	u.at = time.Now()
 	return u, errors.Join(errs[:]...)
 }
@@ -325,7 +325,7 @@ func (r *run) since(ctx context.Context, before usage) (used usage, seconds floa
 	}
 	used = usage{
 		at: now.at, manager: now.manager - before.manager, apiServer: now.apiServer - before.apiServer, etcd: now.etcd - before.etcd,
-		passes: now.passes.since(before.passes),
+		work: now.work.since(before.work), answer: now.answer.since(before.answer),
 	}
 	return used, now.at.Sub(before.at).Seconds(), r.cluster.audit.between(before.at, now.at), nil
 }
@@ -361,7 +361,7 @@ func (r *run) untilReady(ctx context.Context, fs *v1alpha1.FileSystem) error {
 	set(managerSeconds, used.manager.Seconds())
 	set(apiServerSeconds, used.apiServer.Seconds())
 	set(etcdSeconds, used.etcd.Seconds())
-	set(readyP99, used.passes.quantile(0.99)*1000)
+	set(readyP99, used.work.quantile(0.99)*1000)
 	if ended != nil {
 		set(stoppedSeconds, seconds)
 		return ended
@@ -432,8 +432,9 @@ func (r *run) idle(ctx context.Context) error {
 	set(idleManager, used.manager.Seconds()/seconds*100)
 	set(idleControlPlane, (used.apiServer+used.etcd).Seconds()/seconds*100)
 	set(idleResident, resident)
-	set(idleP50, used.passes.quantile(0.5)*1000)
-	set(idleP99, used.passes.quantile(0.99)*1000)
+	set(idleP50, used.work.quantile(0.5)*1000)
+	set(idleP99, used.work.quantile(0.99)*1000)
+	set(idleAnswer, used.answer.quantile(0.99)*1000)
 	return nil
 }
 

@@ -40,6 +40,7 @@ var (
 	idleResident     = column{"idleManagerMiB", "manager RSS MiB"}
 	idleP50          = column{"idlePassP50Milliseconds", "pass p50 ms"}
 	idleP99          = column{"idlePassP99Milliseconds", "pass p99 ms"}
+	idleAnswer       = column{"idleAnswerP99Milliseconds", "and waits p99 ms"}
 
 	runsSeconds   = column{"runsSeconds", "seconds"}
 	runsEnded     = column{"runsEnded", "ended"}
@@ -172,7 +173,7 @@ var tables = []struct {
 		readySeconds, writesPerTarget, eventsPerTarget, writesPerNode, managerSeconds, readyP99, apiServerSeconds, etcdSeconds,
 		quietPerTarget, quietPerNode,
 	}},
-	{"An idle minute", []column{idleWrites, idleManager, idleResident, idleP50, idleP99, idleControlPlane}},
+	{"An idle minute", []column{idleWrites, idleManager, idleResident, idleP50, idleP99, idleAnswer, idleControlPlane}},
 	{"A rolling restart of all storage servers", []column{restartSeconds, restartServers, restartDomains, restartWrites}},
 	{"Benchmarks, ten at a time", []column{runsSeconds, runsEnded, runsWrites, runsManager, runsP50, runsP99, runsAPIServer, runsLargest}},
 	{"Programs write; a disk dies", []column{usedWrites, lossWrites, lossEvents, lossSeconds}},
