@@ -74,7 +74,7 @@ func fileSystem(basePort int32) *v1alpha1.FileSystem {
 			Type: v1alpha1.MooseFS, Version: version, MooseFS: &v1alpha1.MooseFSSpec{BasePort: basePort},
 			Metadata: v1alpha1.MetadataSpec{NodeSelector: v1alpha1.NodeSelector{labelMetadata: ""}, Targets: disks(1)},
 			StoragePools: []v1alpha1.StoragePoolSpec{{
-				Name: poolName, NodeSelector: v1alpha1.NodeSelector{labelStorage: ""}, Copies: 2, Targets: disks(disksPerNode),
+				Name: poolName, NodeSelector: v1alpha1.NodeSelector{labelStorage: ""}, Copies: copies, Targets: disks(disksPerNode),
 			}},
 			Clients: &v1alpha1.ClientsSpec{
 				NodeSelector: v1alpha1.NodeSelector{labelClient: ""}, MountPath: v1alpha1.DirectoryPath(mountPath(fileSystemName)),
@@ -86,13 +86,16 @@ func fileSystem(basePort int32) *v1alpha1.FileSystem {
 	}
 }
 
-// restartTogether is how many servers of one failure domain may restart together.
-const restartTogether = 64
+// copies of each chunk: of so many servers without one every chunk has a copy left. restartTogether is how many servers of one failure domain
+// may restart together, as far as copies allow it.
+const copies, restartTogether = 3, 64
 
-// change asks for another configuration of all storage servers, which each of them learns at a restart.
-func change(fs *v1alpha1.FileSystem) {
+// askForRestarts asks for another configuration of all storage servers, which each of them learns at a restart.
+func askForRestarts(fs *v1alpha1.FileSystem) {
 	fs.Spec.MooseFS.Config = v1alpha1.MooseFSConfig{Storage: v1alpha1.Options{"WORKERS_MAX": "100"}}
 }
+
+func pauseRestarts(fs *v1alpha1.FileSystem) { fs.Spec.Updates.Paused = true }
 
 // isStorage is true for a storage server of the large filesystem.
 func isStorage(at place) bool {

@@ -203,4 +203,5 @@ func TestStorageServersThatAreRestartedAreCountedWithTheirFailureDomains(t *test
 	end(2)
 	g.Expect([]int{w.awayMost, w.domainsMost}).To(Equal([]int{2, 2}))
 	g.Expect(w.away).To(HaveLen(1))
+	g.Expect(w.restarts).To(Equal(4))
 }

@@ -41,8 +41,8 @@ const (
 	window, warmUp = time.Minute, 30 * time.Second
 	// brokenLimit is how long the loss of a disk may stay unseen.
 	brokenLimit = 3 * time.Minute
-	// restartLimit is how long a rolling restart may take.
-	restartLimit = 20 * time.Minute
+	// restartWindow is how long servers are restarted.
+	restartWindow = 2 * time.Minute
 )
 
 // run is the measurement of one size.
@@ -96,11 +96,11 @@ func measure(ctx context.Context, out io.Writer, nodes int, o options) (result *
 		{"until nothing is written", r.settle},
 		{"an idle minute", r.idle},
 		{"sizes of objects", r.sizes},
-		{"a rolling restart", r.restart},
 		{fmt.Sprintf("%d benchmarks run", o.runs), func(ctx context.Context) error { return r.benchmarks(ctx, &background, o.runs) }},
 		{"until nothing is written", r.quiet},
-		{"a disk dies", r.lose},
 		{"programs write for a minute", r.write},
+		{"a rolling restart", r.restart},
+		{"a disk dies", r.lose},
 	} {
 		r.say("%s", phase.name)
 		if err := phase.do(ctx); err != nil {
@@ -446,40 +446,42 @@ func (r *run) minute(ctx context.Context) error {
 	return sleep(ctx, window)
 }
 
-// restart measures how all storage servers come by another configuration.
+// restart measures how storage servers come by another configuration. After a while a person pauses it.
 func (r *run) restart(ctx context.Context) error {
-	fs, err := r.fileSystem(ctx, fileSystemName)
-	if err != nil {
+	begun := time.Now()
+	if err := r.change(ctx, askForRestarts); err != nil {
 		return err
 	}
-	begun, changed := time.Now(), fs.DeepCopy()
-	change(changed)
-	if err := r.person.Patch(ctx, changed, client.MergeFrom(fs)); err != nil {
-		return fmt.Errorf("change the FileSystem: %w", err)
-	}
-	err = r.until(ctx, restartLimit, func() (string, error) {
-		now, err := r.fileSystem(ctx, fileSystemName)
-		switch {
-		case err != nil:
-			return "", err
-		case now.Generation < changed.Generation:
-			return "the change is not seen yet", nil
-		default:
-			return unwell(now), nil
-		}
-	})
-	if err != nil {
+	if err := sleep(ctx, restartWindow); err != nil {
 		return err
 	}
-	r.result.set(restartSeconds, time.Since(begun).Seconds())
+	if err := r.change(ctx, pauseRestarts); err != nil {
+		return err
+	}
 	if err := r.quiet(ctx); err != nil {
 		return err
 	}
 	r.world.mutex.Lock()
 	defer r.world.mutex.Unlock()
+	restarts := float64(r.world.restarts)
+	r.result.set(restarted, restarts)
 	r.result.set(restartServers, float64(r.world.awayMost))
 	r.result.set(restartDomains, float64(r.world.domainsMost))
-	r.result.set(restartWrites, r.perNode(r.cluster.audit.between(begun, time.Now())))
+	r.result.set(restartWrites, float64(count(r.cluster.audit.between(begun, time.Now()), all))/restarts)
+	return nil
+}
+
+// change changes the large FileSystem as a person does.
+func (r *run) change(ctx context.Context, change func(*v1alpha1.FileSystem)) error {
+	fs, err := r.fileSystem(ctx, fileSystemName)
+	if err != nil {
+		return err
+	}
+	changed := fs.DeepCopy()
+	change(changed)
+	if err := r.person.Patch(ctx, changed, client.MergeFrom(fs)); err != nil {
+		return fmt.Errorf("change the FileSystem: %w", err)
+	}
 	return nil
 }
 

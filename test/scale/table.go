@@ -51,10 +51,10 @@ var (
 	runsP99       = column{"runPassP99Milliseconds", "pass p99 ms"}
 	runsLargest   = column{"largestRunKiB", "largest BenchmarkRun KiB"}
 
-	restartSeconds = column{"restartSeconds", "seconds"}
+	restarted      = column{"restartedServers", "servers"}
 	restartServers = column{"restartServersAway", "servers away at a time"}
 	restartDomains = column{"restartDomainsAway", "failure domains away at a time"}
-	restartWrites  = column{"restartWritesPerNode", "writes/node"}
+	restartWrites  = column{"writesPerRestart", "writes/server"}
 
 	usedWrites  = column{"usedWritesPerSecond", "space: writes/s"}
 	lossWrites  = column{"lostDiskWrites", "lost disk: writes"}
@@ -174,7 +174,7 @@ var tables = []struct {
 		quietPerTarget, quietPerNode,
 	}},
 	{"An idle minute", []column{idleWrites, idleManager, idleResident, idleP50, idleP99, idleAnswer, idleControlPlane}},
-	{"A rolling restart of all storage servers", []column{restartSeconds, restartServers, restartDomains, restartWrites}},
+	{"Storage servers are restarted for two minutes", []column{restarted, restartServers, restartDomains, restartWrites}},
 	{"Benchmarks, ten at a time", []column{runsSeconds, runsEnded, runsWrites, runsManager, runsP50, runsP99, runsAPIServer, runsLargest}},
 	{"Programs write; a disk dies", []column{usedWrites, lossWrites, lossEvents, lossSeconds}},
 }

@@ -42,9 +42,9 @@ type world struct {
 	// jobs that have ended: each has no node.
 	jobs map[place]bool
 	// away are the storage servers of the large filesystem that are restarted now, by node; awayMost and domainsMost are how many of them, and
-	// of how many failure domains, have been away at a time.
-	away                  map[string]bool
-	awayMost, domainsMost int
+	// of how many failure domains, have been away at a time, and restarts how often one was.
+	away                            map[string]bool
+	awayMost, domainsMost, restarts int
 	// grown is what programs have written to each disk, until growing; they write since then, unless it is zero.
 	grown   int64
 	growing time.Time
@@ -181,6 +181,7 @@ func (w *world) start(d *daemon) {
 // leave notes that the storage server of a node is restarted.
 func (w *world) leave(node string) {
 	w.away[node] = true
+	w.restarts++
 	domains := map[string]bool{}
 	for name := range w.away {
 		domains[w.machine(name).labels[labelRack]] = true
