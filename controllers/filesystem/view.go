@@ -45,29 +45,35 @@ func (p *pass) show() {
 	p.Views.Show(client.ObjectKeyFromObject(p.fs), p.fs.UID, view)
 }
 
-// growthLimit is how long a filesystem counts as one that grows when none of its targets, servers and clients has come online.
+// growthLimit is how long a filesystem counts as one that grows when no disk is made for it, and none of its targets, servers and clients comes
+// online.
 const growthLimit = 30 * time.Second
 
-// grows is true while something is still to be done, and more and more targets, servers and clients come online.
+// grows is true while something is still to be done, and more and more disks are made, or targets, servers and clients come online.
 func (p *pass) grows() bool {
-	online := 0
+	so := len(p.disks.own)
+	for i := range p.disks.own {
+		if backend.Finished(&p.disks.own[i]) {
+			so++
+		}
+	}
 	for i := range p.seen.Targets {
 		if p.seen.Targets[i].Online {
-			online++
+			so++
 		}
 	}
 	for i := range p.seen.Instances {
 		if p.seen.Instances[i].Online {
-			online++
+			so++
 		}
 	}
 	for i := range p.seen.Clients {
 		if p.seen.Clients[i].Mounted {
-			online++
+			so++
 		}
 	}
 	now, what := p.Order.Now(), sight{client.ObjectKeyFromObject(p.fs), "growth"}
-	since := p.Reconciler.seen.see(what, maps.All(map[types.UID]how{p.fs.UID: {number: int64(online)}}), now)[p.fs.UID]
+	since := p.Reconciler.seen.see(what, maps.All(map[types.UID]how{p.fs.UID: {number: int64(so)}}), now)[p.fs.UID]
 	return meta.IsStatusConditionTrue(p.fs.Status.Conditions, v1alpha1.ConditionReconciling) && now.Sub(since) < growthLimit
 }
 

@@ -62,8 +62,9 @@ func TestOfAFilesystemThatGrowsNothingNewIsToldOfSingleTargetsAndNodes(t *testin
 	order := clocktesting.NewFakePassiveClock(now)
 	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: "scratch", UID: "1-2-3"}}
 	reconciler := &Reconciler{Order: order}
+	var made []v1alpha1.StorageTarget
 	grows := func(after time.Duration, online ...bool) bool {
-		p := &pass{Reconciler: reconciler, fs: fs}
+		p := &pass{Reconciler: reconciler, fs: fs, disks: disks{own: made}}
 		for _, is := range online {
 			p.seen.Targets = append(p.seen.Targets, v1alpha1.TargetStatus{Online: is})
 		}
@@ -80,7 +81,12 @@ func TestOfAFilesystemThatGrowsNothingNewIsToldOfSingleTargetsAndNodes(t *testin
 	g.Expect(grows(20*time.Second, true, false)).To(BeTrue())
 	g.Expect(grows(45*time.Second, true, false)).To(BeTrue(), "the last of them came online 25 seconds ago")
 	g.Expect(grows(50*time.Second, true, false)).To(BeFalse(), "nothing came online for 30 seconds")
-	g.Expect(grows(51*time.Second, true, true)).To(BeFalse(), "nothing is left to be done")
+	made = append(made, diskOf("new", v1alpha1.RoleStorage, "oss1", 0))
+	g.Expect(grows(51*time.Second, true, false)).To(BeTrue(), "a disk is taken up")
+	g.Expect(grows(82*time.Second, true, false)).To(BeFalse())
+	made[0].Status.Provisioned = &v1alpha1.TargetProvisioned{Finished: &metav1.Time{Time: now}}
+	g.Expect(grows(83*time.Second, true, false)).To(BeTrue(), "a disk was made")
+	g.Expect(grows(84*time.Second, true, true)).To(BeFalse(), "nothing is left to be done")
 
 	own := []v1alpha1.StorageTarget{
 		diskOf("new", v1alpha1.RoleStorage, "oss1", 0), diskOf("known", v1alpha1.RoleStorage, "oss1", 0), diskOf("removed", v1alpha1.RoleStorage, "oss1", 0),

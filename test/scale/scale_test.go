@@ -205,3 +205,17 @@ func TestStorageServersThatAreRestartedAreCountedWithTheirFailureDomains(t *test
 	g.Expect(w.away).To(HaveLen(1))
 	g.Expect(w.restarts).To(Equal(4))
 }
+
+func TestAFileSystemIsReadyWhenItsStatusWasWrittenLast(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(lastWord(nil).IsZero()).To(BeTrue())
+	at := func(second int, resource, name string, code int) request {
+		return request{
+			resource: resource, subresource: "status", object: namespace + "/" + name, code: code, at: time.Unix(int64(second), 0),
+		}
+	}
+	g.Expect(lastWord([]request{
+		at(1, "filesystems", fileSystemName, 200), at(2, "filesystems", fileSystemName, 200), at(3, "filesystems", fileSystemName, 409),
+		at(4, "filesystems", smallName(0), 200), at(5, targetResource, fileSystemName, 200),
+	})).To(Equal(time.Unix(2, 0)))
+}

@@ -366,12 +366,27 @@ func (r *run) untilReady(ctx context.Context, fs *v1alpha1.FileSystem) error {
 		set(stoppedSeconds, seconds)
 		return ended
 	}
-	set(readySeconds, seconds)
+	ready := lastWord(written)
+	if ready.IsZero() {
+		return errors.New("the FileSystem is Ready, and nobody has written that")
+	}
+	written = r.cluster.audit.between(before.at, ready)
+	set(readySeconds, ready.Sub(before.at).Seconds())
 	set(writesPerTarget, r.perTarget(written))
 	set(eventsPerTarget, float64(count(written, ofEvents))/float64(r.result.Targets))
 	set(writesPerNode, r.perNode(written))
 	r.result.UntilReady = writes(written)
 	return nil
+}
+
+// lastWord is when the status of the large FileSystem was written last; the zero time when it never was.
+func lastWord(written []request) (at time.Time) {
+	for _, w := range written {
+		if w.accepted() && w.resource == "filesystems" && w.subresource == "status" && w.object == namespace+"/"+fileSystemName {
+			at = w.at
+		}
+	}
+	return at
 }
 
 func ofTargets(w request) bool { return w.resource == targetResource }

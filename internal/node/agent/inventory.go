@@ -51,7 +51,7 @@ const (
 	// calm is the time without a poke after which a node is looked at, and longest how long that waits at most. Each step of each disk that is
 	// made a target pokes, and so does the kernel: to look at once would publish the node once for each of them, and once more when the
 	// servers have started that use them.
-	calm, longest = 8 * time.Second, 12 * time.Second
+	calm, longest = 8 * time.Second, 30 * time.Second
 )
 
 // Start publishes until ctx ends (manager.Runnable).
