@@ -42,7 +42,7 @@ const (
 	// brokenLimit is how long the loss of a disk may stay unseen.
 	brokenLimit = 3 * time.Minute
 	// restartWindow is how long servers are restarted.
-	restartWindow = 2 * time.Minute
+	restartWindow = time.Minute
 )
 
 // run is the measurement of one size.

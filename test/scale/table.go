@@ -174,7 +174,7 @@ var tables = []struct {
 		quietPerTarget, quietPerNode,
 	}},
 	{"An idle minute", []column{idleWrites, idleManager, idleResident, idleP50, idleP99, idleAnswer, idleControlPlane}},
-	{"Storage servers are restarted for two minutes", []column{restarted, restartServers, restartDomains, restartWrites}},
+	{"Storage servers are restarted for a minute", []column{restarted, restartServers, restartDomains, restartWrites}},
 	{"Benchmarks, ten at a time", []column{runsSeconds, runsEnded, runsWrites, runsManager, runsP50, runsP99, runsAPIServer, runsLargest}},
 	{"Programs write; a disk dies", []column{usedWrites, lossWrites, lossEvents, lossSeconds}},
 }
