@@ -13,7 +13,7 @@ import (
 var passSeconds = promauto.With(metrics.Registry).NewHistogramVec(prometheus.HistogramOpts{
 	Name:    "parallelfs_filesystem_pass_seconds",
 	Help:    "Seconds of a pass over a FileSystem: its own work, and the wait for the answer of the filesystem.",
-	Buckets: []float64{.005, .01, .025, .05, .075, .1, .15, .2, .25, .3, .4, .5, .75, 1, 2.5, 5, 10, 20},
+	Buckets: []float64{.005, .01, .025, .05, .075, .1, .15, .2, .25, .3, .4, .5, .75, 1, 2.5, 5, 10, 20, 40, 80},
 }, []string{"part"})
 
 // measure counts a pass that took so long, of which it waited for the filesystem's answer.

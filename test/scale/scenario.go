@@ -98,9 +98,9 @@ func measure(ctx context.Context, out io.Writer, nodes int, o options) (result *
 		{"sizes of objects", r.sizes},
 		{fmt.Sprintf("%d benchmarks run", o.runs), func(ctx context.Context) error { return r.benchmarks(ctx, &background, o.runs) }},
 		{"until nothing is written", r.quiet},
-		{"programs write for a minute", r.write},
 		{"a rolling restart", r.restart},
 		{"a disk dies", r.lose},
+		{"programs write for a minute", r.write},
 	} {
 		r.say("%s", phase.name)
 		if err := phase.do(ctx); err != nil {

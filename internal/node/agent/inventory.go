@@ -51,7 +51,7 @@ const (
 	// calm is the time without a poke after which a node is looked at, and longest how long that waits at most. Each step of each disk that is
 	// made a target pokes, and so does the kernel: to look at once would publish the node once for each of them, and once more when the
 	// servers have started that use them.
-	calm, longest = 8 * time.Second, 30 * time.Second
+	calm, longest = 8 * time.Second, 12 * time.Second
 )
 
 // Start publishes until ctx ends (manager.Runnable).
@@ -62,28 +62,28 @@ func (i *Inventory) Start(ctx context.Context) error {
 	defer daemons.Stop()
 	// due is when everything is looked at because of a poke, however many follow. The first look, as the agent starts, waits for nothing.
 	due := time.Now()
+	wait := func() {
+		if due.IsZero() {
+			due = time.Now().Add(longest)
+		}
+		everything.Reset(min(calm, time.Until(due)))
+	}
 	for {
 		var err error
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-i.Pokes:
-			if due.IsZero() {
-				due = time.Now().Add(longest)
+			wait()
+			continue
+		case <-daemons.C:
+			if due.IsZero() && i.moved(ctx) {
+				wait()
 			}
-			everything.Reset(min(calm, time.Until(due)))
 			continue
 		case <-everything.C:
 			due = time.Time{}
 			err = i.everything(ctx)
-		case <-daemons.C:
-			// Everything is looked at soon. Or nothing was found yet, or what was found could not be published: the timer is on its way.
-			if !due.IsZero() || len(i.last.BlockDevices) == 0 && i.last.Kernel.Release == "" {
-				continue
-			}
-			if err = i.daemons(ctx); err == nil {
-				continue
-			}
 		}
 		next := i.Resync
 		if err != nil && ctx.Err() == nil {
@@ -108,17 +108,17 @@ func (i *Inventory) everything(ctx context.Context) error {
 	return i.publish(ctx)
 }
 
-// daemons looks only at where daemons run, and publishes when that has changed.
-func (i *Inventory) daemons(ctx context.Context) error {
+// moved is true when other daemons run, or at another place, than was found last. Before anything was found, nothing has moved.
+func (i *Inventory) moved(ctx context.Context) bool {
+	if len(i.last.BlockDevices) == 0 && i.last.Kernel.Release == "" {
+		return false
+	}
 	now, err := i.Placements()
 	if err != nil {
-		return fmt.Errorf("can't see where daemons run: %w", err)
+		log.FromContext(ctx).Error(err, "The agent can't see where daemons run")
+		return false
 	}
-	if equality.Semantic.DeepEqual(now, i.last.Daemons) {
-		return nil
-	}
-	i.last.Daemons = now
-	return i.publish(ctx)
+	return !equality.Semantic.DeepEqual(now, i.last.Daemons)
 }
 
 // publish makes the NodeInventory where there is none, and writes its status when it differs from what the API server has.

@@ -2,6 +2,8 @@ package agent
 
 import (
 	"context"
+	"slices"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,8 +21,10 @@ import (
 type watchedNode struct {
 	*Inventory
 	pulled bool
-	began  time.Time
-	looks  []time.Duration
+	// daemons run on it.
+	daemons []v1alpha1.DaemonPlacement
+	began   time.Time
+	looks   []time.Duration
 }
 
 // watch has the inventory of a node published until the test ends, and pokes it so often before that.
@@ -33,16 +37,19 @@ func watch(t *testing.T, pokes int) *watchedNode {
 		WithObjects(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "oss1"}}).Build()
 	n := &watchedNode{began: time.Now()}
 	n.Inventory = &Inventory{
-		Client: c, NodeName: "oss1", Resync: time.Hour, Every: 24 * time.Hour, Pokes: make(chan struct{}, 1), Published: func() {},
+		Client: c, NodeName: "oss1", Resync: time.Hour, Every: 30 * time.Second, Pokes: make(chan struct{}, 1), Published: func() {},
 		Collect: func(context.Context) v1alpha1.NodeInventoryStatus {
 			n.looks = append(n.looks, time.Since(n.began))
-			out := v1alpha1.NodeInventoryStatus{BlockDevices: []v1alpha1.BlockDevice{{KernelName: "sda"}, {KernelName: "sdb"}}}
+			out := v1alpha1.NodeInventoryStatus{
+				BlockDevices: []v1alpha1.BlockDevice{{KernelName: "sda"}, {KernelName: "sdb"}}, Daemons: slices.Clone(n.daemons),
+			}
 			if n.pulled {
 				out.BlockDevices = out.BlockDevices[:1]
 			}
 			return out
 		},
-		Targets: func(context.Context) ([]v1alpha1.StorageTarget, error) { return nil, nil },
+		Placements: func() ([]v1alpha1.DaemonPlacement, error) { return n.daemons, nil },
+		Targets:    func(context.Context) ([]v1alpha1.StorageTarget, error) { return nil, nil },
 	}
 	for range pokes {
 		n.Poke()
@@ -130,4 +137,22 @@ func TestADiskThatIsPulledOutIsMissedWithinFifteenSecondsAlsoWhileOthersAreMade(
 			})
 		})
 	}
+}
+
+func TestDaemonsThatStartOneAfterAnotherArePublishedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, n := NewWithT(t), watch(t, 0)
+		n.at(100 * time.Second)
+		for second := range 5 {
+			n.at(time.Duration(115+second) * time.Second)
+			n.daemons = append(n.daemons, v1alpha1.DaemonPlacement{Name: "meta-" + strconv.Itoa(second)})
+		}
+		n.at(131 * time.Second)
+		g.Expect(n.looks).To(Equal([]time.Duration{0, 128 * time.Second}), "eight seconds after it was seen that they run")
+		var published v1alpha1.NodeInventory
+		g.Expect(n.Client.Get(t.Context(), client.ObjectKey{Name: "oss1"}, &published)).To(Succeed())
+		g.Expect(published.Status.Daemons).To(HaveLen(5))
+		n.at(10 * time.Minute)
+		g.Expect(n.looks).To(HaveLen(2), "nothing has moved since")
+	})
 }
