@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -67,6 +68,12 @@ func TestABeeGFSOnDisksHasAStorageTargetForEachServer(t *testing.T) {
 		}
 	}
 	w.settle()
+	w.Expect(of(w.target(metadata[1]), v1alpha1.ConditionOnline).Status).To(Equal(metav1.ConditionTrue), "its server may just be restarting")
+	lasting := w.operator(server.Client)
+	for range 2 {
+		w.Expect(lasting.Reconcile(w.ctx, ctrl.Request{NamespacedName: w.key()})).Error().NotTo(HaveOccurred())
+	}
+	w.Expect(w.reconcileTargets(server.Client)).To(Succeed())
 	for i, d := range metadata {
 		want := metav1.ConditionTrue
 		if i == 1 {

@@ -41,6 +41,7 @@ func (p *pass) show() {
 	if p.grows() {
 		withoutNews(view, p.disks.own, p.in.FileSystemNodes)
 	}
+	p.leavePauses(view)
 	p.showRequests(view)
 	p.Views.Show(client.ObjectKeyFromObject(p.fs), p.fs.UID, view)
 }
@@ -91,6 +92,40 @@ func withoutNews(view views.FileSystem, own []v1alpha1.StorageTarget, nodes []v1
 		ready := meta.FindStatusCondition(nodes[i].Status.Conditions, v1alpha1.ConditionReady)
 		if seen := view.Nodes[nodes[i].Name]; !seen.Troubled && (ready == nil || ready.Reason == v1alpha1.ReasonStarting) {
 			delete(view.Nodes, nodes[i].Name)
+		}
+	}
+}
+
+// pauseLimit is how long a server is away before that is told of each of its targets.
+const pauseLimit = 30 * time.Second
+
+// leavePauses takes out of a view the targets of servers that have just gone away: they stay as they were said to be. A restart of a server with
+// 24 disks would write 48 StorageTargets otherwise, though the FileSystem and the FileSystemNode say at once that the server is away.
+func (p *pass) leavePauses(view views.FileSystem) {
+	type place struct {
+		role       v1alpha1.InstanceRole
+		node, pool string
+		slot       int32
+	}
+	away, at := map[types.UID]how{}, map[types.UID]place{}
+	for i := range p.seen.Instances {
+		if s := &p.seen.Instances[i]; !s.Online {
+			away[types.UID(s.Name)], at[types.UID(s.Name)] = how{}, place{s.Role, s.Node, s.StoragePool, s.Slot}
+		}
+	}
+	now := p.Order.Now()
+	since := p.Reconciler.seen.see(sight{client.ObjectKeyFromObject(p.fs), "away"}, maps.All(away), now)
+	pauses := map[place]bool{}
+	for name, where := range at {
+		pauses[where] = now.Sub(since[name]) < pauseLimit
+	}
+	if len(pauses) == 0 {
+		return
+	}
+	for i := range p.disks.own {
+		t := &p.disks.own[i]
+		if pauses[place{t.Spec.Role, t.Spec.Node, t.Spec.StoragePool, t.Spec.Instance}] && view.Targets[t.Name].Removal == nil {
+			delete(view.Targets, t.Name)
 		}
 	}
 }

@@ -227,3 +227,46 @@ func TestTheStatusCountsServersByTheirVersions(t *testing.T) {
 	seen := backend.Observation{Instances: []v1alpha1.InstanceStatus{{Version: "1.1"}, {Version: "1.0"}, {Version: "1.1"}, {}}}
 	g.Expect(versions(seen)).To(Equal([]v1alpha1.VersionCount{{Version: "1.0", Servers: 1}, {Version: "1.1", Servers: 2}}))
 }
+
+func TestAShortPauseOfAServerIsNotToldOfEachOfItsTargets(t *testing.T) {
+	g := NewWithT(t)
+	now := time.Unix(1000, 0)
+	order := clocktesting.NewFakePassiveClock(now)
+	own := []v1alpha1.StorageTarget{
+		diskOf("ssd-1", v1alpha1.RoleStorage, "oss1", 0), diskOf("hdd-1", v1alpha1.RoleStorage, "oss1", 0),
+		diskOf("ssd-2", v1alpha1.RoleStorage, "oss2", 0), diskOf("emptied", v1alpha1.RoleStorage, "oss1", 0),
+		diskOf("meta-0", v1alpha1.RoleMetadata, "oss1", 0), diskOf("meta-1", v1alpha1.RoleMetadata, "oss1", 1),
+	}
+	for i, pool := range []string{"ssd", "hdd", "ssd", "ssd"} {
+		own[i].Spec.StoragePool = pool
+	}
+	p := &pass{
+		Reconciler: &Reconciler{Order: order}, disks: disks{own: own},
+		fs: &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: "scratch", UID: "1-2-3"}},
+	}
+	told := func(after time.Duration, online bool) []string {
+		p.seen.Instances = []v1alpha1.InstanceStatus{
+			{Name: "ssd.oss1", Role: v1alpha1.RoleStorage, Node: "oss1", StoragePool: "ssd", Online: online},
+			{Name: "hdd.oss1", Role: v1alpha1.RoleStorage, Node: "oss1", StoragePool: "hdd", Online: true},
+			{Name: "ssd.oss2", Role: v1alpha1.RoleStorage, Node: "oss2", StoragePool: "ssd", Online: true},
+			{Name: "meta-0.oss1", Role: v1alpha1.RoleMetadata, Node: "oss1", Online: true},
+			{Name: "meta-1.oss1", Role: v1alpha1.RoleMetadata, Node: "oss1", Slot: 1, Online: online},
+		}
+		order.SetTime(now.Add(after))
+		view := views.FileSystem{Targets: map[string]views.Target{}}
+		for i := range own {
+			view.Targets[own[i].Name] = views.Target{}
+		}
+		view.Targets["emptied"] = views.Target{Removal: &backend.Removal{}}
+		p.leavePauses(view)
+		return slices.Sorted(maps.Keys(view.Targets))
+	}
+	all := []string{"emptied", "hdd-1", "meta-0", "meta-1", "ssd-1", "ssd-2"}
+	others := []string{"emptied", "hdd-1", "meta-0", "ssd-2"}
+	g.Expect(told(0, true)).To(Equal(all))
+	g.Expect(told(10*time.Second, false)).To(Equal(others), "what a person waits for is told")
+	g.Expect(told(39*time.Second, false)).To(Equal(others))
+	g.Expect(told(40*time.Second, false)).To(Equal(all), "it is away for 30 seconds")
+	g.Expect(told(50*time.Second, true)).To(Equal(all))
+	g.Expect(told(60*time.Second, false)).To(Equal(others), "it is another pause")
+}
