@@ -1,6 +1,6 @@
 //go:build disks
 
-package moosefs_test
+package moosefs
 
 import (
 	"bytes"
@@ -20,7 +20,6 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"parallelfs.dev/operator/internal/backend/moosefs"
 	"parallelfs.dev/operator/internal/node/backup"
 	"parallelfs.dev/operator/internal/node/spec"
 )
@@ -31,6 +30,7 @@ type master struct {
 	t       *testing.T
 	port    int
 	data    string
+	exports string
 	log     *bytes.Buffer
 	process *exec.Cmd
 }
@@ -40,12 +40,12 @@ func startMaster(t *testing.T, data string, arguments ...string) *master {
 	t.Helper()
 	m := &master{WithT: NewWithT(t), t: t, port: freePorts(t), data: data, log: &bytes.Buffer{}}
 	own := t.TempDir()
-	exports := filepath.Join(own, "mfsexports.cfg")
-	m.Expect(os.WriteFile(exports, []byte("* / rw,alldirs,admin,maproot=0:0\n"), 0o600)).To(Succeed())
+	m.exports = filepath.Join(own, "mfsexports.cfg")
+	m.Expect(os.WriteFile(m.exports, []byte("* / rw,alldirs,admin,maproot=0:0\n"), 0o600)).To(Succeed())
 	config := filepath.Join(own, "mfsmaster.cfg")
 	m.Expect(os.WriteFile(config, fmt.Appendf(nil, "WORKING_USER = root\nWORKING_GROUP = root\nDATA_PATH = %s\nEXPORTS_FILENAME = %s\nTOPOLOGY_FILENAME = %s\n"+
 		"MATOML_LISTEN_HOST = 127.0.0.1\nMATOML_LISTEN_PORT = %d\nMATOCS_LISTEN_HOST = 127.0.0.1\nMATOCS_LISTEN_PORT = %d\n"+
-		"MATOCL_LISTEN_HOST = 127.0.0.1\nMATOCL_LISTEN_PORT = %d\n", data, exports, os.DevNull, m.port, m.port+1, m.port+2), 0o600)).To(Succeed())
+		"MATOCL_LISTEN_HOST = *\nMATOCL_LISTEN_PORT = %d\n", data, m.exports, os.DevNull, m.port, m.port+1, m.port+2), 0o600)).To(Succeed())
 	m.process = exec.Command("mfsmaster", append([]string{"-f", "-c", config}, append(arguments, "start")...)...)
 	m.process.Stdout, m.process.Stderr = m.log, m.log
 	m.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -135,7 +135,7 @@ func (m *master) backups() backup.Options {
 		Name: "20261123-030000", Place: m.t.TempDir(), Directory: "default.scratch-1b4e28ba", Keep: 3, Record: record, CopySeconds: 30,
 	}
 	return backup.Options{
-		Told: told, Method: moosefs.New().BackupMethod(told), Work: m.t.TempDir(), Output: io.Discard, Now: time.Now, Memory: backup.FreeMemory,
+		Told: told, Method: New().BackupMethod(told), Work: m.t.TempDir(), Output: io.Discard, Now: time.Now, Memory: backup.FreeMemory,
 	}
 }
 

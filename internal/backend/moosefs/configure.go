@@ -18,7 +18,7 @@ import (
 // changed pool makes another Job, and a finished one stays as the record that it was done.
 func (b *builder) storageClassJob() client.Object {
 	fs := b.in.FileSystem
-	configure := storageClasses(b.in, b.domains, b.master.IP)
+	configure := storageClasses(b.in, b.domains)
 	b.secrets["storageclasses.json"] = backend.Encode(configure)
 	b.secrets[adminMountKey] = []byte(adminMountConfig(b.in))
 	pod := b.pod(componentStorageClasses, "", secretVolume)
@@ -43,13 +43,13 @@ func (b *builder) storageClassJob() client.Object {
 }
 
 // storageClasses makes one class and one directory per pool. Every command can be run again.
-func storageClasses(in backend.Input, domains backend.Domains, masterIP string) spec.Configure {
+func storageClasses(in backend.Input, domains backend.Domains) spec.Configure {
 	fs := in.FileSystem
 	const mountPoint = "/run/parallelfs-admin"
 	configure := spec.Configure{Mount: &spec.Mount{
-		Path: mountPoint, FSType: mountType, Source: mountSource(backend.Address(masterIP, portsOf(fs).clients())),
+		Path: mountPoint, FSType: mountType, Source: mountSource(backend.Address(adminAddress, portsOf(fs).clients())),
 		Command: []string{
-			"mfsmount", mountPoint, "-f", "-H", masterIP, "-P", fmt.Sprint(portsOf(fs).clients()), "-o", "mfscfgfile=" + adminMountFile,
+			"mfsmount", mountPoint, "-f", "-H", adminAddress, "-P", fmt.Sprint(portsOf(fs).clients()), "-o", "mfscfgfile=" + adminMountFile,
 		},
 	}}
 	for i, pool := range fs.Spec.StoragePools {

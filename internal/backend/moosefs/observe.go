@@ -113,22 +113,26 @@ func (o *observer) clients() {
 			client.Message = "the node is not Ready"
 		case !there || !pod.Ready:
 			client.Message = o.podMessage(componentClient, "", n.Name, "the mount does not answer")
-		case !o.session(n.IP):
-			client.Message = "the master does not list a session of this node"
 		default:
-			client.Mounted = true
+			client.Mounted, client.Message = o.session(n.IP)
 		}
 		o.seen.Clients = append(o.seen.Clients, client)
 	}
 }
 
-func (o *observer) session(ip string) bool {
+// session says whether the master lists the mount of the node at an address, and why not. It names no other path: who mounts makes them up.
+func (o *observer) session(ip string) (listed bool, message string) {
+	wanted := string(o.fs.Spec.Clients.MountPath)
+	message = "the master does not list a session of this node"
 	for s := range o.in.SessionsOf(ip) {
-		if s.Connected && s.Path == string(o.fs.Spec.Clients.MountPath) {
-			return true
+		switch {
+		case s.Connected && s.Path == wanted:
+			return true, ""
+		case s.Connected:
+			message = "the master lists mounts of this node, but none at " + wanted
 		}
 	}
-	return false
+	return false, message
 }
 
 func (o *observer) masterNodeName() string {

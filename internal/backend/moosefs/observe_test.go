@@ -239,8 +239,13 @@ func TestProblemsAreNamedWorstFirst(t *testing.T) {
 		},
 		"a client that the master does not know": {
 			serves: true,
-			change: func(in *backend.Input) { in.State.Sessions[1].Path = "/mnt/other" },
+			change: func(in *backend.Input) { in.State.Sessions[1].Connected = false },
 			reason: v1alpha1.ReasonClientsMissing, says: "n2 (the master does not list a session of this node)",
+		},
+		"a client whose session is another mount's": {
+			serves: true,
+			change: func(in *backend.Input) { in.State.Sessions[1].Path = "/mnt/other" },
+			reason: v1alpha1.ReasonClientsMissing, says: "n2 (the master lists mounts of this node, but none at /mnt/scratch)",
 		},
 		"a master that refuses to start": {
 			change: func(in *backend.Input) {

@@ -113,16 +113,18 @@ func masterPlaces(in backend.Input) (data string, directories []spec.Directory, 
 // onlyTarget is the data directory of the only target of a daemon, as spec.File has it.
 const onlyTarget = "$(TARGET)"
 
+// adminAddress is the address from which the operator's own administrator comes, on the master's node. No client has it, and that must
+// be so: for a second after a client came back whose rights were read anew, the master gives that client's session, with all that is
+// open in it, to whoever else mounts from its address (iptosesid.c). The programs of that client would become administrators,
+// and the master would no longer list its mount.
+const adminAddress = "127.0.0.1"
+
 // exports lets every host mount, and nobody but the operator itself administer: mfsexports.cfg as shipped makes everybody
 // an administrator. Of all lines that fit a client, the master takes the one with more rights; the second one fits on the
 // master's node with the right password only. Any other password is like none.
 func exports(in backend.Input) string {
-	admin := "127.0.0.1"
-	if node, ok := masterNode(in); ok {
-		admin = node.IP
-	}
 	return "* / rw,alldirs,maproot=0:0\n" +
-		admin + " / rw,alldirs,admin,maproot=0:0,md5pass=" + digest(in.Password) + "\n"
+		adminAddress + " / rw,alldirs,admin,maproot=0:0,md5pass=" + digest(in.Password) + "\n"
 }
 
 // digest is the form in which mfsexports.cfg(5) and mfsmount(8) take a password.

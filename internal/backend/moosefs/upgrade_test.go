@@ -127,3 +127,15 @@ func TestAComponentKnowsTheOptionsOfItsOwnVersion(t *testing.T) {
 	_, err = New().Members(in)
 	g.Expect(err).To(MatchError(ContainSubstring("spec.moosefs.config.storage.CAN_USE_MMAP is no option of mfschunkserver 3.0.117")))
 }
+
+func TestTheAdministratorComesFromAnAddressThatNoClientHas(t *testing.T) {
+	g := NewWithT(t)
+	in := everything("4.57.5")
+	backendtest.Remember(t, New(), &in)
+	admin := storageClasses(in, backend.NewDomains(in)).Mount.Command
+	g.Expect(admin).To(ContainElements("-H", "127.0.0.1"), "so it comes from there, too")
+	for _, n := range in.Nodes {
+		g.Expect(exports(in)).NotTo(ContainSubstring(n.IP), "a client on node %s is no administrator", n.Name)
+	}
+	g.Expect(exports(in)).To(ContainSubstring("\n127.0.0.1 / rw,alldirs,admin,"))
+}
