@@ -23,13 +23,14 @@ func (p *pass) makeChildren(ctx context.Context) error {
 		}
 		return err //nolint:wrapcheck // the phase has a name
 	}
-	if err := p.proveVersions(ctx, objects); err != nil {
-		return err
-	}
-	kept, err := p.keepTemplates(ctx, objects)
+	sets, err := p.daemonSets(ctx, objects)
 	if err != nil {
 		return err
 	}
+	if err := p.proveVersions(ctx, sets); err != nil {
+		return err
+	}
+	kept := p.keepTemplates(sets)
 	mine := map[string]string{v1alpha1.LabelFileSystem: p.fs.Name}
 	children := p.Applier.CompareAll(ctx, p.fs, mine, objects)
 	changes, which := disruptive(slices.DeleteFunc(children.Differences(), func(d apply.Difference) bool {

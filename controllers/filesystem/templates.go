@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -13,26 +14,40 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// keepTemplates lets a release of the operator restart no daemon: where a DaemonSet differs from the one that is there only because another
-// operator wrote that, its template keeps the hash by which pods are outdated. It returns the names of those DaemonSets: their change
-// disturbs nobody.
-func (p *pass) keepTemplates(ctx context.Context, objects []client.Object) (kept map[string]bool, err error) {
-	kept = map[string]bool{}
+// daemonSet is one that is to be there, and the one that is; live is only read, and nil when there is none.
+type daemonSet struct{ wanted, live *appsv1.DaemonSet }
+
+// daemonSets finds those that are to be there.
+func (p *pass) daemonSets(ctx context.Context, objects []client.Object) ([]daemonSet, error) {
+	var sets []daemonSet
 	for _, o := range objects {
 		wanted, isSet := o.(*appsv1.DaemonSet)
 		if !isSet {
 			continue
 		}
-		live := &appsv1.DaemonSet{}
-		err := p.Client.Get(ctx, client.ObjectKeyFromObject(wanted), live, client.UnsafeDisableDeepCopy) // it is only read
-		if client.IgnoreNotFound(err) != nil {
+		set := daemonSet{wanted: wanted, live: &appsv1.DaemonSet{}}
+		switch err := p.Client.Get(ctx, client.ObjectKeyFromObject(wanted), set.live, client.UnsafeDisableDeepCopy); {
+		case apierrors.IsNotFound(err):
+			set.live = nil
+		case err != nil:
 			return nil, fmt.Errorf("read DaemonSet %s: %w", wanted.Name, err)
 		}
-		if err == nil && keepTemplate(live, wanted, carriedOut(p.read)) {
-			kept[wanted.Name] = true
+		sets = append(sets, set)
+	}
+	return sets, nil
+}
+
+// keepTemplates lets a release of the operator restart no daemon: where a DaemonSet differs from the one that is there only because another
+// operator wrote that, its template keeps the hash by which pods are outdated. It returns the names of those DaemonSets: their change
+// disturbs nobody.
+func (p *pass) keepTemplates(sets []daemonSet) (kept map[string]bool) {
+	kept = map[string]bool{}
+	for _, set := range sets {
+		if set.live != nil && keepTemplate(set.live, set.wanted, carriedOut(p.read)) {
+			kept[set.wanted.Name] = true
 		}
 	}
-	return kept, nil
+	return kept
 }
 
 // keepTemplate gives the template the hash of the one that is there, when what it says is the same, or is different only because another

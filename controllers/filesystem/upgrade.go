@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -159,10 +158,7 @@ func (p *pass) wantedOrOwn() *v1alpha1.FileSystem {
 // waitsForTurn says what a component waits for until its daemons may be given another version, in words that follow "when "; empty when for
 // nothing. It stands in the queue behind all that have to restart. Where programs wait for each of its daemons, it begins in a window.
 func (p *pass) waitsForTurn(component string) string {
-	closed, err := disruption.Closed(p.fs.Spec.Updates.Windows, p.Clock.Now())
-	if err != nil {
-		return err.Error() // chooseRestarts says it as well
-	}
+	closed, _ := disruption.Closed(p.fs.Spec.Updates.Windows, p.Clock.Now()) // chooseRestarts says which window can't be understood, and why
 	order := p.backend.Order()
 	all := dueNow(order, p.in, p.seen, nil)
 	queue := make([]disruption.Disruption, len(all), len(all)+1)
@@ -177,8 +173,11 @@ func (p *pass) waitsForTurn(component string) string {
 			}
 		}
 	}
-	decision := disruption.Decide(append(queue, next), worldOf(order, p.in, p.seen, closed))
-	return decision.Waits[len(queue)]
+	waits := disruption.Decide(append(queue, next), worldOf(order, p.in, p.seen, closed)).Waits[len(queue)]
+	if waits != "" && len(p.seen.Problems) > 0 {
+		waits += "; now " + p.seen.Problems[0].Message
+	}
+	return waits
 }
 
 // goOn takes an upgrade to its next component, or ends it, and says how far it is. A component whose daemons were given the new version
@@ -251,23 +250,12 @@ func progress(u *v1alpha1.UpgradeStatus, in backend.Input, seen backend.Observat
 
 // proveVersions fails when daemons are about to be given other software, and the version that is on record is no longer what this pass has
 // read: an operator that reads late must not take a filesystem back to what it ran before.
-func (p *pass) proveVersions(ctx context.Context, objects []client.Object) error {
-	changes := false
-	for _, o := range objects {
-		wanted, isSet := o.(*appsv1.DaemonSet)
-		if !isSet {
-			continue
-		}
-		live := &appsv1.DaemonSet{}
-		err := p.Client.Get(ctx, client.ObjectKeyFromObject(wanted), live, client.UnsafeDisableDeepCopy) // it is only read
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("read DaemonSet %s: %w", wanted.Name, err)
-		}
+func (p *pass) proveVersions(ctx context.Context, sets []daemonSet) error {
+	if !slices.ContainsFunc(sets, func(set daemonSet) bool {
 		const version = backend.VersionAnnotation
-		was := live.Spec.Template.Annotations[version]
-		changes = changes || err == nil && was != "" && was != wanted.Spec.Template.Annotations[version]
-	}
-	if !changes {
+		return set.live != nil && set.live.Spec.Template.Annotations[version] != "" &&
+			set.live.Spec.Template.Annotations[version] != set.wanted.Spec.Template.Annotations[version]
+	}) {
 		return nil
 	}
 	now := &v1alpha1.FileSystem{}

@@ -234,7 +234,7 @@ func TestAnUpgradeBeginsOnlyWhileTheFilesystemIsWell(t *testing.T) {
 	w.change(goesTo(newVersion))
 	w.settle()
 	w.Expect(w.upgrading()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonUpgradeWaits),
-		HaveField("Message", Equal("the upgrade from 3.0.117 to 4.57.5 begins when the filesystem is healthy"))))
+		HaveField("Message", Equal("the upgrade from 3.0.117 to 4.57.5 begins when the filesystem is healthy; now 1 of 3 targets are not online"))))
 	w.Expect(w.uids()).To(Equal(before))
 	w.Expect(w.get().Status.Upgrade).To(BeNil())
 	w.lost = nil
@@ -254,6 +254,10 @@ func TestAnUpgradeBeginsInAWindowBecauseProgramsWaitForTheMaster(t *testing.T) {
 	w.settle()
 	w.Expect(w.upgrading().Message).To(ContainSubstring("begins when the next window of spec.updates.windows opens at 2026-11-28 02:00 UTC"))
 	w.isAsBefore(before)
+	w.change(func(fs *v1alpha1.FileSystem) { fs.Spec.Updates.Windows[0].TimeZone = "Europe/Nowhere" })
+	w.settle()
+	w.Expect(w.upgrading().Message).To(Equal("the upgrade from 3.0.117 to 4.57.5 begins when spec.updates.windows can be understood"))
+	w.change(func(fs *v1alpha1.FileSystem) { fs.Spec.Updates.Windows[0].TimeZone = "UTC" })
 	clock.SetTime(time.Date(2026, 11, 28, 2, 1, 0, 0, time.UTC))
 	w.settle()
 	w.Expect(w.get().Status.Version).To(Equal(newVersion))

@@ -328,10 +328,19 @@ type schedule struct {
 	zone  *time.Location
 }
 
+// TimeZone is one of the IANA database by its name. "Local", the zone of the manager, is nobody's.
+func TimeZone(name string) (*time.Location, error) {
+	zone, err := time.LoadLocation(name)
+	if err != nil || name == "Local" {
+		return nil, fmt.Errorf("%q is no time zone; name one of the IANA database, such as Europe/Berlin", name)
+	}
+	return zone, nil
+}
+
 func newSchedule(asked *v1alpha1.BackupsSpec) (schedule, error) {
-	zone, err := time.LoadLocation(asked.TimeZone)
-	if err != nil || asked.TimeZone == "Local" {
-		return schedule{}, fmt.Errorf("spec.backups.timeZone: there is no time zone %q; name one of the IANA database, such as Europe/Berlin", asked.TimeZone)
+	zone, err := TimeZone(asked.TimeZone)
+	if err != nil {
+		return schedule{}, fmt.Errorf("spec.backups.timeZone %w", err)
 	}
 	times, err := cron.ParseStandard(asked.Schedule)
 	if err != nil {

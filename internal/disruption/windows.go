@@ -3,11 +3,11 @@ package disruption
 import (
 	"fmt"
 	"time"
-	_ "time/tzdata" // the manager's image has no time zones of its own
 
 	"github.com/robfig/cron/v3"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
 )
 
 // minutes reads the five fields of a schedule, as CronJobs have them.
@@ -19,9 +19,9 @@ func Closed(windows []v1alpha1.UpdateWindow, now time.Time) (string, error) {
 	var opens time.Time
 	for i := range windows {
 		w := &windows[i]
-		zone, err := time.LoadLocation(w.TimeZone)
-		if err != nil || w.TimeZone == "Local" {
-			return unreadable, fmt.Errorf("spec.updates.windows[%d].timeZone %q is no time zone; name one of the IANA database, such as Europe/Berlin", i, w.TimeZone)
+		zone, err := backend.TimeZone(w.TimeZone)
+		if err != nil {
+			return unreadable, fmt.Errorf("spec.updates.windows[%d].timeZone %w", i, err)
 		}
 		schedule, err := minutes.Parse(w.Schedule)
 		if err != nil {
