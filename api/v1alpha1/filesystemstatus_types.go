@@ -43,6 +43,11 @@ type FileSystemStatus struct {
 	// +optional
 	Upgrade *UpgradeStatus `json:"upgrade,omitempty"`
 
+	// upgradeAsked is the upgrade that spec.version asks for and that has not begun. A backup is due at each place of spec.backups since then,
+	// and the upgrade waits for it.
+	// +optional
+	UpgradeAsked *UpgradeAsked `json:"upgradeAsked,omitempty"`
+
 	// beegfs records the ports of a BeeGFS, and the highest ids that were given.
 	// +optional
 	BeeGFS *BeeGFSStatus `json:"beegfs,omitempty"`
@@ -93,6 +98,19 @@ type UpgradeStatus struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=63
 	Components []string `json:"components,omitempty"`
+}
+
+// UpgradeAsked is an upgrade that has not begun.
+type UpgradeAsked struct {
+	// version is the one that spec.version asks for.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	Version string `json:"version,omitempty"`
+
+	// since is when the operator first saw that it asks for it.
+	// +required
+	Since metav1.Time `json:"since,omitzero"`
 }
 
 // VersionCount is how many servers report a version.

@@ -49,7 +49,7 @@ func (p *pass) backUp(ctx context.Context) error {
 		return err
 	}
 	d := backend.DecideBackups(backend.BackupView{
-		FileSystem: p.fs, Nodes: p.in.Nodes, Jobs: jobs, Recorded: p.read.Status.Backups,
+		FileSystem: p.fs, Nodes: p.in.Nodes, Jobs: jobs, Recorded: p.read.Status.Backups, Asked: p.read.Status.UpgradeAsked,
 		Serves: p.in.State != nil && !isNew(p.fs), Now: p.Clock.Now(),
 	})
 	status.Backups = d.Backups

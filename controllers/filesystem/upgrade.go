@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -50,6 +51,7 @@ func (p *pass) recordVersion(context.Context) error {
 func (p *pass) upgrade(ctx context.Context) error {
 	fs, u := p.fs, p.fs.Status.Upgrade
 	if u == nil && fs.Status.Version == fs.Spec.Version {
+		fs.Status.UpgradeAsked = nil
 		return nil
 	}
 	if u == nil {
@@ -60,6 +62,7 @@ func (p *pass) upgrade(ctx context.Context) error {
 		p.upgrading = p.goOn(u)
 	}
 	if p.upgrading.refused {
+		fs.Status.UpgradeAsked = nil
 		p.problems = append(p.problems, backend.Problem{Reason: p.upgrading.reason, Message: p.upgrading.message})
 	}
 	return nil
@@ -77,14 +80,14 @@ func (p *pass) beginUpgrade(ctx context.Context) error {
 		return nil
 	}
 	first := p.backend.Order()[0]
-	fs.Status.Upgrade = &v1alpha1.UpgradeStatus{Version: fs.Spec.Version, Components: []string{first}}
+	fs.Status.Upgrade, fs.Status.UpgradeAsked = &v1alpha1.UpgradeStatus{Version: fs.Spec.Version, Components: []string{first}}, nil
 	p.upgrading = &upgrading{reason: v1alpha1.ReasonUpgrading, message: what + " begins: " + first}
 	note := v1alpha1.Cut(p.upgrading.message, conditions.MaxNote)
 	p.Recorder.Eventf(fs, nil, corev1.EventTypeNormal, v1alpha1.ReasonUpgrading, "Upgrade", "%s", note)
 	return nil
 }
 
-// mayUpgrade says why an upgrade does not begin, nil when it may.
+// mayUpgrade says why an upgrade does not begin, nil when it may. It notes since when one is asked for that is not refused.
 func (p *pass) mayUpgrade() *upgrading {
 	from, to := p.fs.Status.Version, p.fs.Spec.Version
 	refused := func(why string) *upgrading {
@@ -104,10 +107,13 @@ func (p *pass) mayUpgrade() *upgrading {
 	if why := p.canBeMade(to); why != "" {
 		return refused(why)
 	}
+	if asked := p.fs.Status.UpgradeAsked; asked == nil || asked.Version != to {
+		p.fs.Status.UpgradeAsked = &v1alpha1.UpgradeAsked{Version: to, Since: metav1.NewTime(p.Clock.Now().Truncate(time.Second))}
+	}
 	if why := upgrader.UpgradeSkew(p.in, to); why != "" {
 		return waits(v1alpha1.ReasonVersionSkew, "none is newer than its master: "+why)
 	}
-	if why := noBackup(p.fs); why != "" && p.fs.Spec.Updates.UpgradeWithoutBackup != to {
+	if why := noBackup(p.fs, p.in.Nodes); why != "" && p.fs.Spec.Updates.UpgradeWithoutBackup != to {
 		return waits(v1alpha1.ReasonBackupMissing, fmt.Sprintf("a backup was just made and verified, and %s. To do without, set spec.updates.upgradeWithoutBackup to %q: "+
 			"an upgrade that fails may then lose the filesystem", why, to))
 	}
@@ -117,16 +123,21 @@ func (p *pass) mayUpgrade() *upgrading {
 	return nil
 }
 
-// noBackup says why there is no verified backup of what can't be made again, as new as spec.backups asks for; empty when there is one.
-func noBackup(fs *v1alpha1.FileSystem) string {
-	switch made := meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionBackedUp); {
-	case made == nil || made.Reason == v1alpha1.ReasonBackupsNotConfigured:
+// noBackup says why there is no verified backup of what can't be made again that is newer than the wish for the upgrade; empty when there is
+// one at each place.
+func noBackup(fs *v1alpha1.FileSystem, nodes []backend.Node) string {
+	made := meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionBackedUp)
+	if made == nil || made.Reason == v1alpha1.ReasonBackupsNotConfigured {
 		return "no backups are configured: set spec.backups where the filesystem has that, or copy the metadata by other means first"
-	case made.Status == metav1.ConditionTrue:
-		return ""
-	default:
+	}
+	if made.Status != metav1.ConditionTrue {
 		return "there is no verified backup of now: " + made.Message
 	}
+	since := fs.Status.UpgradeAsked.Since
+	if without := backend.NotBackedUpSince(fs, nodes, since.Time); len(without) > 0 {
+		return fmt.Sprintf("there is none of %s or later yet at %s", since.UTC().Format("2006-01-02 15:04:05 MST"), backend.List(without))
+	}
+	return ""
 }
 
 // canBeMade says why the daemons can't be made in another version, all of them or the first before the others; empty when they can.

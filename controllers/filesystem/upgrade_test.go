@@ -12,6 +12,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -225,6 +226,40 @@ func TestAnUpgradeBeginsOnlyWithABackupOrAPersonsWordForThisVersion(t *testing.T
 		HaveField("Message", And(ContainSubstring("no backups are configured"), ContainSubstring(`set spec.updates.upgradeWithoutBackup to "4.57.5"`)))))
 	w.Expect(w.condition(v1alpha1.ConditionReconciling).Reason).To(Equal(v1alpha1.ReasonUpgrading))
 	w.isAsBefore(before)
+}
+
+func TestAnUpgradeBeginsWithABackupThatWasMadeSinceItWasAskedFor(t *testing.T) {
+	v := newVaults(t)
+	v.alive = true
+	v.change(func(fs *v1alpha1.FileSystem) { fs.Spec.Version = oldVersion })
+	makeBackups := func(name string) {
+		jobs := v.backupJobs()
+		v.Expect(jobs).To(HaveLen(2))
+		for _, job := range jobs {
+			v.ends(job, batchv1.JobComplete, answers(name, 1135))
+		}
+	}
+	v.settle()
+	v.finishJobs()
+	v.settle()
+	makeBackups("20261123-030000")
+	v.settle()
+	v.Expect(v.condition(v1alpha1.ConditionBackedUp).Status).To(Equal(metav1.ConditionTrue))
+	v.Expect(v.ready().Reason).To(Equal(v1alpha1.ReasonHealthy), v.ready().Message)
+
+	before := v.uids()
+	v.clock.SetTime(time.Date(2026, 11, 23, 15, 4, 5, 6, time.UTC))
+	v.change(func(fs *v1alpha1.FileSystem) { fs.Spec.Version = newVersion })
+	v.settle()
+	v.Expect(v.upgrading()).To(And(HaveField("Reason", v1alpha1.ReasonBackupMissing),
+		HaveField("Message", ContainSubstring("there is none of 2026-11-23 15:04:05 UTC or later yet at claim vault, node "+v.nodes[1]))))
+	v.isAsBefore(before)
+	v.clock.SetTime(time.Date(2026, 11, 23, 16, 0, 0, 0, time.UTC))
+	v.settle()
+	v.Expect(v.get().Status.UpgradeAsked.Since.UTC()).To(Equal(time.Date(2026, 11, 23, 15, 4, 5, 0, time.UTC)), "it is asked for since then")
+	makeBackups("20261123-150405")
+	v.settle()
+	v.Expect(v.get().Status).To(And(HaveField("Version", newVersion), HaveField("UpgradeAsked", BeNil())))
 }
 
 func TestAnUpgradeBeginsOnlyWhileTheFilesystemIsWell(t *testing.T) {

@@ -66,6 +66,8 @@ type BackupView struct {
 	Jobs       []BackupJobFacts
 	// Recorded is status.backups as the API server has it: what it says of a Job is on record, and the Job may go.
 	Recorded []v1alpha1.BackupStatus
+	// Asked is the upgrade that waits for a backup, as the API server has it.
+	Asked *v1alpha1.UpgradeAsked
 	// Serves is true when the filesystem itself answers.
 	Serves bool
 	Now    time.Time
@@ -83,8 +85,8 @@ type BackupDecision struct {
 }
 
 // DecideBackups decides which backups are due, and what the status says of those that were made. A backup is due at a place when the
-// schedule has named a time since the last attempt there, or when there was none. Its name is that time, so that an operator that is killed
-// makes the same one again.
+// schedule has named a time since the last attempt there, an upgrade was asked for, or there was none. Its name is that time, so that an
+// operator that is killed makes the same one again.
 func DecideBackups(v BackupView) BackupDecision {
 	asked := v.FileSystem.Spec.Backups
 	if asked == nil {
@@ -107,6 +109,9 @@ func DecideBackups(v BackupView) BackupDecision {
 		return d
 	}
 	due, before := clock.lastTwo(v.Now)
+	if v.Asked != nil && v.Asked.Since.After(due) {
+		due = v.Asked.Since.Time
+	}
 	name := due.UTC().Format(spec.BackupNameLayout)
 	for _, p := range places {
 		attempt, tried := newest(d.Backups, p)
@@ -310,6 +315,18 @@ func lastGood(best v1alpha1.BackupStatus, verified bool) string {
 		return "; there is no verified one"
 	}
 	return "; the newest verified one is " + best.Name
+}
+
+// NotBackedUpSince are the places that have no verified backup of a time or later.
+func NotBackedUpSince(fs *v1alpha1.FileSystem, nodes []Node, since time.Time) []string {
+	var without []string
+	oldest := since.UTC().Format(spec.BackupNameLayout)
+	for _, p := range BackupPlaces(fs, nodes) {
+		if best, _ := newestVerified(fs.Status.Backups, p); best.Name < oldest {
+			without = append(without, p.String())
+		}
+	}
+	return without
 }
 
 // waitsFor is what the Job at a place says that it waits for.

@@ -134,6 +134,28 @@ func TestABackupIsDueWhenTheScheduleHasNamedATimeSinceTheLastAttempt(t *testing.
 	}
 }
 
+func TestABackupIsDueSinceAnUpgradeWasAskedFor(t *testing.T) {
+	g := NewWithT(t)
+	v := backups()
+	v.Recorded = []v1alpha1.BackupStatus{seen(vault, "20261123-030000", v1alpha1.BackupVerified), seen(b1, "20261123-030000", v1alpha1.BackupVerified)}
+	v.Asked = &v1alpha1.UpgradeAsked{Version: "4.57.5", Since: metav1.NewTime(at("2026-11-23T11:30:15Z"))}
+	d := backend.DecideBackups(v)
+	g.Expect(places(d)).To(Equal(map[string]string{"claim vault": "20261123-113015", "node b1": "20261123-113015"}))
+	g.Expect(d.Condition.Reason).To(Equal(v1alpha1.ReasonVerified), "no schedule asks for it")
+	v.Now = at("2026-11-23T13:00:00Z")
+	g.Expect(backend.DecideBackups(v).Start).To(Equal(d.Start), "it is the same one for an operator that was killed")
+
+	v.FileSystem.Status.Backups = v.Recorded
+	g.Expect(backend.NotBackedUpSince(v.FileSystem, v.Nodes, v.Asked.Since.Time)).To(Equal([]string{"claim vault", "node b1"}))
+	v.Recorded = append([]v1alpha1.BackupStatus{
+		seen(vault, "20261123-113015", v1alpha1.BackupVerified), seen(b1, "20261123-113015", v1alpha1.BackupFailed)}, v.Recorded...)
+	v.FileSystem.Status.Backups = v.Recorded
+	g.Expect(backend.NotBackedUpSince(v.FileSystem, v.Nodes, v.Asked.Since.Time)).To(Equal([]string{"node b1"}), "what failed is no backup")
+	g.Expect(backend.DecideBackups(v).Start).To(BeEmpty(), "the next one is that of the schedule")
+	v.Now = at("2026-11-24T03:00:00Z")
+	g.Expect(places(backend.DecideBackups(v))).To(Equal(map[string]string{"claim vault": "20261124-030000", "node b1": "20261124-030000"}))
+}
+
 func TestBackupsLieOnTheFirstSelectedNodesAndNeverOnThatOfTheMetadata(t *testing.T) {
 	g := NewWithT(t)
 	v := backups(func(b *v1alpha1.BackupsSpec) { b.PersistentVolumeClaim, b.Nodes.Count = nil, 2 })
