@@ -254,6 +254,13 @@ func TestAFilesystemThatHandsNothingOutIsNoBackup(t *testing.T) {
 	s.Expect(answer.Backups).To(BeEmpty())
 }
 
+func TestAFilesystemThatIsAskedInVainSaysWhatItsAnswerMeans(t *testing.T) {
+	s := newScene(t)
+	s.Expect(os.Remove(filepath.Join(s.l.source, "log"))).To(Succeed())
+	_, err := s.run()
+	s.Expect(err).To(MatchError(And(ContainSubstring("cat: exit status 1"), ContainSubstring("EOF"))))
+}
+
 // errKilled ends a run before a step, as SIGKILL would.
 var errKilled = errors.New("killed")
 

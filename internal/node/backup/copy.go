@@ -61,10 +61,14 @@ func (p place) ask(ctx context.Context, m *spec.BackupManifest) error {
 	if err != nil {
 		return err //nolint:wrapcheck // it names the program
 	}
-	if err := wait(ctx, child, askLimit); err != nil {
-		return fmt.Errorf("%s: %w", argv[0], err)
-	}
+	failed := wait(ctx, child, askLimit)
 	version, err := p.Method.Answer(output.content)
+	switch {
+	case failed != nil && err != nil:
+		return fmt.Errorf("%s: %w: %w", argv[0], failed, err) // what it has printed may say why
+	case failed != nil:
+		return fmt.Errorf("%s: %w", argv[0], failed)
+	}
 	m.AtLeast, m.ID = version.Version, version.ID
 	return err //nolint:wrapcheck // the backend says whose answer it is
 }

@@ -1,10 +1,11 @@
-// Package cli asks a master of MooseFS for its state by mfscli(1) of 3.0.117 and 4.57.5, and reads what that prints.
+// Package cli asks a master of MooseFS for its state by mfscli(1) of 3.0.117, 4.57.5 and 4.59.2, and reads what that prints.
 package cli
 
 import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"parallelfs.dev/operator/internal/backend"
 )
@@ -39,8 +40,14 @@ func (p prober) Commands() [][]string {
 	return [][]string{slices.Concat([]string{"mfscli", "-n", "-j", "-H", p.host, "-P", p.port}, askForServers, askForMounts)}
 }
 
-// Parse makes a State of the answers. mfscli ends with exit code 0 even when it reached no master, so what it says
-// decides.
+// Limit is the usual one.
+func (prober) Limit(int) time.Duration { return 0 }
+
+// Tolerates the exit code of 4.59.2 when it reached no master: it says why in what it prints. Up to 4.57.5 it is 0 then, too, so what mfscli
+// says decides. One that breaks down says so in its standard error.
+func (prober) Tolerates(_, code int, stderr string) bool { return code == 1 && stderr == "" }
+
+// Parse makes a State of the answers.
 func (p prober) Parse(outputs [][]byte) (backend.State, error) {
 	if want := len(p.Commands()); len(outputs) != want {
 		return backend.State{}, fmt.Errorf("%d answers of mfscli to %d commands", len(outputs), want)
@@ -66,25 +73,31 @@ func (p prober) Parse(outputs [][]byte) (backend.State, error) {
 }
 
 // online is true for a disk that serves the data that it holds. MooseFS names all that ails it: "damaged", "invalid",
-// "scanning", "server unreachable"; one that is marked for removal takes no new data, but serves what it has.
+// "scanning", "server unreachable"; one that is marked for removal takes no new data, but serves what it has. One that had an error once
+// is "ok" up to 4.57.5, and "ok (errors)" later.
 func online(status []string) bool {
 	for _, word := range status {
-		if word != "ok" && !strings.HasPrefix(word, "marked for removal") && !strings.HasPrefix(word, "MFR ") {
+		if word != "ok" && word != "ok (errors)" && !marked(word) {
 			return false
 		}
 	}
 	return len(status) > 0
 }
 
-// removal says whether a disk is marked for removal ("*" in mfshdd.cfg(5)), and whether MooseFS calls it ready for that: all
-// that is on it has enough copies elsewhere. A disk that is being scanned has not told all that is on it.
+// marked is true for a word that says that a disk is marked for removal ("*" in mfshdd.cfg(5)): of 3.0.117, of 4.57.5, and of later ones.
+func marked(word string) bool {
+	return strings.HasPrefix(word, "marked for removal") || strings.HasPrefix(word, "MFR ") || strings.HasPrefix(word, "removal ")
+}
+
+// removal says whether a disk is marked for removal, and whether MooseFS calls it ready for that: all that is on it has enough copies
+// elsewhere. A disk that is being scanned has not told all that is on it.
 func removal(status []string) (removing, ready bool) {
 	scanned := true
 	for _, word := range status {
 		switch {
-		case word == "marked for removal (ready)" || word == "MFR READY": // 3.0.117 and 4.57.5
+		case word == "marked for removal (ready)" || word == "MFR READY" || word == "removal ready":
 			removing, ready = true, true
-		case strings.HasPrefix(word, "marked for removal") || strings.HasPrefix(word, "MFR "):
+		case marked(word):
 			removing = true
 		case word == "scanning":
 			scanned = false

@@ -11,7 +11,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// answer is the part of the output of "mfscli -j" of 4.57.5 that the operator reads.
+// answer is the part of the output of "mfscli -j" of 4.57.5 and 4.59.2 that the operator reads.
 type answer struct {
 	Dataset struct {
 		Info struct {
@@ -167,7 +167,8 @@ func (a answer) state() backend.State {
 	for _, m := range d.Metaloggers {
 		state.Servers = append(state.Servers, backend.Server{Role: v1alpha1.RoleMetadataBackup, IP: m.IP, Online: true, Version: m.Version})
 	}
-	// A chunkserver that did not tell its disks has one here that has no path and is "server unreachable".
+	// A chunkserver that did not tell its disks has one here that has no path and is "server unreachable", or "unknown (unreachable chunkserver)" since
+	// 4.57.7.
 	for _, t := range d.Disks {
 		removing, ready := removal(t.Status)
 		state.Targets = append(state.Targets, backend.Target{
