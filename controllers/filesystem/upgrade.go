@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -201,7 +202,11 @@ func (p *pass) goOn(u *v1alpha1.UpgradeStatus) *upgrading {
 			"spec.version %s is refused while the upgrade from %s to %s is under way, and these have begun to run %s: %s; they don't go back. "+
 				"Set spec.version to %s to go on", fs.Spec.Version, from, u.Version, u.Version, backend.List(u.Components), u.Version)}
 	}
+	next := slices.IndexFunc(order, func(component string) bool { return !slices.Contains(u.Components, component) })
 	done, left := progress(u, p.in, p.seen)
+	if next >= 0 {
+		done += "; still " + from + ": " + strings.Join(order[next:], ", then ")
+	}
 	how := &upgrading{reason: v1alpha1.ReasonUpgrading}
 	says := func(what string) *upgrading {
 		how.message = fmt.Sprintf("the upgrade from %s to %s is under way: %s; %s", from, u.Version, done, what)
@@ -210,7 +215,6 @@ func (p *pass) goOn(u *v1alpha1.UpgradeStatus) *upgrading {
 	if left != "" {
 		return says(left)
 	}
-	next := slices.IndexFunc(order, func(component string) bool { return !slices.Contains(u.Components, component) })
 	what, component := "it ends", order[len(order)-1]
 	if next >= 0 {
 		what, component = order[next]+" follows", order[next]

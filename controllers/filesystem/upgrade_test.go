@@ -331,7 +331,8 @@ func inTheMiddle(t *testing.T) *world {
 	w.Expect(w.run("chunkserver")).To(Equal(map[string]int{oldVersion: 3}))
 	w.Expect(w.get().Status).To(And(HaveField("Version", oldVersion), HaveField("Upgrade.Version", newVersion)))
 	w.Expect(w.upgrading()).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonUpgrading), HaveField("Message", And(
-		HavePrefix("the upgrade from 3.0.117 to 4.57.5 is under way: master 1/1"), ContainSubstring("spec.updates.paused is false again")))))
+		HavePrefix("the upgrade from 3.0.117 to 4.57.5 is under way: master 1/1; still 3.0.117: metalogger, then chunkserver; "),
+		ContainSubstring("spec.updates.paused is false again")))))
 	return w
 }
 
