@@ -124,8 +124,8 @@ func (p *pass) mayUpgrade() *upgrading {
 	return nil
 }
 
-// noBackup says why there is no verified backup of what can't be made again that is newer than the wish for the upgrade; empty when there is
-// one at each place.
+// noBackup says why there is no verified backup of what can't be made again that is newer than the wish for the upgrade; empty when each
+// place has one.
 func noBackup(fs *v1alpha1.FileSystem, nodes []backend.Node) string {
 	made := meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionBackedUp)
 	if made == nil || made.Reason == v1alpha1.ReasonBackupsNotConfigured {

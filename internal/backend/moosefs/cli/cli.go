@@ -43,8 +43,8 @@ func (p prober) Commands() [][]string {
 // Limit is the usual one.
 func (prober) Limit(int) time.Duration { return 0 }
 
-// Tolerates the exit code of 4.59.2 when it reached no master: it says why in what it prints. Up to 4.57.5 it is 0 then, too, so what mfscli
-// says decides. One that breaks down says so in its standard error.
+// Tolerates the exit code of 4.59.2 when it reached no master: it says why in what it prints. Up to 4.57.5 it is 0 then, too, so what
+// mfscli says decides. One that breaks down says so in its standard error.
 func (prober) Tolerates(_, code int, stderr string) bool { return code == 1 && stderr == "" }
 
 // Parse makes a State of the answers.

@@ -167,8 +167,8 @@ func (a answer) state() backend.State {
 	for _, m := range d.Metaloggers {
 		state.Servers = append(state.Servers, backend.Server{Role: v1alpha1.RoleMetadataBackup, IP: m.IP, Online: true, Version: m.Version})
 	}
-	// A chunkserver that did not tell its disks has one here that has no path and is "server unreachable", or "unknown (unreachable chunkserver)" since
-	// 4.57.7.
+	// A chunkserver that did not tell its disks has one here that has no path and is "server unreachable", or since
+	// 4.57.7 "unknown (unreachable chunkserver)".
 	for _, t := range d.Disks {
 		removing, ready := removal(t.Status)
 		state.Targets = append(state.Targets, backend.Target{
