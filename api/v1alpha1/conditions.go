@@ -37,6 +37,9 @@ const (
 	// ConditionGivenUp says of a FileSystemNode what became of the word of a person that its node never comes back; absent when nobody said
 	// so.
 	ConditionGivenUp = "GivenUp"
+	// ConditionMaintenance is true while the node of a FileSystemNode may be away for maintenance, and false while somebody has cordoned it and
+	// it may not, when its maintenance has lasted too long, or when it was started anew and nobody had asked; absent otherwise.
+	ConditionMaintenance = "Maintenance"
 	// ConditionUpgrading is true while a FileSystem goes to another version, and false while it can't begin to; absent when all of it runs
 	// what spec.version asks for.
 	ConditionUpgrading = "Upgrading"
@@ -211,6 +214,15 @@ const (
 	ReasonGiveUpRefused   = "GiveUpRefused"
 	ReasonGiveUpWaits     = "GiveUpWaits"
 	ReasonLossNotAccepted = "LossNotAccepted"
+	// ReasonInMaintenance is the reason of a true Maintenance, and of Reconciling of the FileSystem meanwhile.
+	ReasonInMaintenance = "InMaintenance"
+	// ReasonMaintenanceWaits, ReasonMaintenanceNotAllowed, ReasonMaintenanceTooLong and ReasonRebooted are the reasons of a false Maintenance:
+	// the node may not be away yet, it may be away only when a person allows it, it was away for longer than the limit, and it was started
+	// anew without a maintenance.
+	ReasonMaintenanceWaits      = "MaintenanceWaits"
+	ReasonMaintenanceNotAllowed = "MaintenanceNotAllowed"
+	ReasonMaintenanceTooLong    = "MaintenanceTooLong"
+	ReasonRebooted              = "RebootedUnasked"
 	// ReasonRecordKept surfaces on a FileSystemNode that somebody has deleted, while any of its servers has not retired.
 	ReasonRecordKept = "RecordKept"
 	// ReasonReleasing surfaces while the disks of a deleted FileSystem are unmounted or wiped; the message names those that are left.
@@ -306,6 +318,10 @@ const (
 	// LabelBackup names the FileSystem that a Job or ConfigMap of a backup belongs to. These are no children in the sense of LabelFileSystem:
 	// they come and go by a schedule, disturb nobody, and hold no lease.
 	LabelBackup = "parallelfs.dev/backup-of"
+	// LabelGuard names the FileSystem that a guard of a node belongs to: a Deployment of one pod, and its PodDisruptionBudget.
+	LabelGuard = "parallelfs.dev/guard-of"
+	// LabelGuarded tells the guards of a FileSystem from each other.
+	LabelGuarded = "parallelfs.dev/guarded"
 	// LabelNode names the node of a StorageTarget or FileSystemNode, when the name is a valid label value.
 	LabelNode = "parallelfs.dev/node"
 	// LabelAgent selects the nodes that run an agent.
@@ -319,6 +335,9 @@ const (
 	// AnnotationAcceptLoss on a FileSystemNode, with the word that its condition GivenUp names, accepts that what this condition names is lost
 	// with the node. It says nothing of any other loss.
 	AnnotationAcceptLoss = "parallelfs.dev/accept-loss"
+	// AnnotationAllowMaintenance on a FileSystemNode, with the word that its condition Maintenance names, lets the node go for maintenance
+	// whatever the filesystem says. It says nothing of the time after the next start of the node.
+	AnnotationAllowMaintenance = "parallelfs.dev/allow-maintenance"
 	// AnnotationTakeUpNodeImage on a FileSystem, with the operator's node image as the value, restarts the servers that run with another
 	// one. It asks for this image only: of the next one it says nothing.
 	AnnotationTakeUpNodeImage = "parallelfs.dev/take-up-node-image"

@@ -179,6 +179,26 @@ type UpdatesSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
 	UpgradeWithoutBackup string `json:"upgradeWithoutBackup,omitempty"`
+
+	// maintenance says how long a node may be away when somebody has cordoned it. Defaults to {}.
+	// +optional
+	// +kubebuilder:default={}
+	Maintenance MaintenanceSpec `json:"maintenance,omitzero"`
+}
+
+// MaintenanceSpec says how long nodes may be away for maintenance.
+type MaintenanceSpec struct {
+	// limit is how long the maintenance of a node may last, from "5m" to "168h": from the moment when the filesystem lets the node go until it
+	// is uncordoned and its servers take part again. One that lasts longer is said, and ends for the filesystem: a MooseFS then makes new
+	// copies of what lies on the node. Defaults to "2h".
+	// +optional
+	// +kubebuilder:default="2h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('5m') && duration(self) <= duration('168h')",message="spec.updates.maintenance.limit must be from 5m to 168h"
+	Limit metav1.Duration `json:"limit,omitzero"`
 }
 
 // UpdateWindow is a time that comes again and again.

@@ -242,6 +242,12 @@ type FileSystemNodeStatus struct {
 	// +optional
 	Summary FileSystemNodeSummary `json:"summary,omitzero"`
 
+	// bootID is the one that the node's kernel had when the operator looked last: it tells one start of the node from another. Written by the
+	// operator.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	BootID string `json:"bootID,omitempty"`
+
 	// agent is what the node's agent has done. Written by the agent.
 	// +optional
 	Agent *NodeAgentStatus `json:"agent,omitempty"`

@@ -79,6 +79,39 @@ type FileSystemStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	Backups []BackupStatus `json:"backups,omitempty"`
+
+	// maintenance are the nodes that are away for maintenance, or may be, by name. A node is among them before anybody lets it go.
+	// +optional
+	// +listType=map
+	// +listMapKey=node
+	// +kubebuilder:validation:MaxItems=64
+	Maintenance []NodeMaintenance `json:"maintenance,omitempty"`
+}
+
+// NodeMaintenance is the maintenance of one node.
+type NodeMaintenance struct {
+	// node is the name of the node.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Node string `json:"node,omitempty"`
+
+	// since is when it began.
+	// +required
+	Since metav1.Time `json:"since,omitzero"`
+
+	// allowed is true when a person has allowed it, whatever the filesystem says.
+	// +optional
+	Allowed bool `json:"allowed,omitempty"`
+
+	// ended is when it ended: the node was back, or the limit was over. The filesystem is told so; then the entry goes, or stays until the node
+	// is uncordoned.
+	// +optional
+	Ended *metav1.Time `json:"ended,omitempty"`
+
+	// limitPassed is true when it ended because it had lasted longer than spec.updates.maintenance.limit.
+	// +optional
+	LimitPassed bool `json:"limitPassed,omitempty"`
 }
 
 // UpgradeStatus is an upgrade that is under way.

@@ -17,6 +17,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -184,7 +185,7 @@ func run(ctx context.Context, args []string) error {
 		Cache: cache.Options{
 			DefaultTransform: cache.TransformStripManagedFields(),
 			ByObject: map[client.Object]cache.ByObject{
-				&corev1.Pod{}: own, &appsv1.DaemonSet{}: own, &batchv1.Job{}: own,
+				&corev1.Pod{}: own, &appsv1.DaemonSet{}: own, &batchv1.Job{}: own, &appsv1.Deployment{}: own, &policyv1.PodDisruptionBudget{}: own,
 				&corev1.ConfigMap{}: {Label: own.Label, Transform: benchmarkrun.WithoutRawOutput},
 			},
 		},

@@ -77,6 +77,20 @@ func installCommand() *cobra.Command {
 	}
 }
 
+func guardCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "guard",
+		Short: "Wait until this is stopped",
+		Long: `Wait until this is stopped. The pod does nothing else: its PodDisruptionBudget keeps the node from being drained while the
+filesystem can't do without it.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			<-c.Context().Done()
+			return nil
+		},
+	}
+}
+
 func runCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run --spec FILE",

@@ -234,7 +234,7 @@ func (p *pass) nameAway(context.Context) error {
 	for i := range p.in.FileSystemNodes {
 		n := &p.in.FileSystemNodes[i]
 		node, there := p.in.Node(n.Spec.Node)
-		if !offline[n.Spec.Node] || n.Spec.GivenUp != nil || there && node.Ready {
+		if !offline[n.Spec.Node] || n.Spec.GivenUp != nil || there && node.Ready || slices.Contains(backend.Maintained(p.fs), n.Spec.Node) {
 			continue
 		}
 		why := "not Ready"

@@ -75,6 +75,7 @@ func (p *pass) settle(ctx context.Context) error {
 	if p.fs.Status.Upgrade != nil && !p.fs.Spec.Updates.Paused {
 		seen.Problems = append(seen.Problems, p.upgrading.problems()...)
 	}
+	seen.Problems = append(seen.Problems, maintenanceProblems(p.fs)...)
 	return p.hold.settle(ctx, p.in, seen)
 }
 

@@ -3,6 +3,7 @@
 package filesystem
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,6 +73,8 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=filesystemnodes,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=nodeinventories,verbs=get;list;watch
 // +kubebuilder:rbac:groups=apps,resources=daemonsets,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create;patch;delete
@@ -147,6 +150,9 @@ type pass struct {
 	observed bool
 	restarts []due
 	rests    bool
+	// maintained is what becomes of nodes that somebody wants to take away, by name, and vacant are those of them on which nothing takes part.
+	maintained map[string]views.Maintenance
+	vacant     map[string]bool
 	// upgrading is how far an upgrade is, nil when all that the operator restarts runs what the spec asks for.
 	upgrading *upgrading
 
@@ -181,6 +187,7 @@ const (
 func (p *pass) phases() []phase {
 	if !p.fs.DeletionTimestamp.IsZero() {
 		return []phase{
+			{name: "remove the guards of nodes", do: p.removeGuards},
 			{name: "look at what is left", do: p.lookBack},
 			{name: "stop the daemons", do: p.stopDaemons},
 			{name: "let go of the disks", do: p.releaseDisks},
@@ -203,10 +210,12 @@ func (p *pass) phases() []phase {
 		{name: "leave out what was given up", do: p.leaveOut, when: anyway},
 		{name: "observe", do: p.observe, when: anyway},
 		{name: "name nodes that are away", do: p.nameAway, when: anyway},
+		{name: "let nodes go for maintenance", do: p.letNodesGo, when: anyway},
 		{name: "upgrade", do: p.upgrade, when: stopped},
 		{name: "repeat jobs", do: p.repeatUnseenJobs},
 		{name: "choose what to restart", do: p.chooseRestarts},
 		{name: "settle the lease", do: p.settle, when: stopped},
+		{name: "guard nodes", do: p.guardNodes, when: anyway},
 		{name: "back up the metadata", do: p.backUp, when: anyway},
 	}
 }
@@ -259,7 +268,7 @@ func (p *pass) each(ctx context.Context) error {
 			failed = errors.Join(failed, failures.In(phase.name, err))
 		}
 	}
-	p.after = p.PollInterval
+	p.after = cmp.Or(p.after, p.PollInterval)
 	return errors.Join(failed, others)
 }
 

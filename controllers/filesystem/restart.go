@@ -150,6 +150,7 @@ func worldOf(order []string, in backend.Input, seen backend.Observation, closed 
 	w := disruption.World{
 		Answered: in.State != nil, Problems: len(seen.Problems) > 0, Unconfirmed: seen.Unconfirmed, Closed: closed,
 		Paused: in.FileSystem.Spec.Updates.Paused, Most: int(in.FileSystem.Spec.Updates.MaxUnavailable),
+		Maintained: backend.Maintained(in.FileSystem),
 	}
 	if !seen.Serves || among(seen.Problems, v1alpha1.ReasonChunksEndangered) || among(seen.Problems, v1alpha1.ReasonDataInconsistent) {
 		w.Closed = "" // programs wait already, or their data has a copy less

@@ -97,6 +97,6 @@ func nodeChanged() predicate.Predicate {
 			return true
 		}
 		a, b := nodeFacts(before), nodeFacts(after)
-		return a.IP != b.IP || a.Ready != b.Ready || !maps.Equal(a.Labels, b.Labels)
+		return a.IP != b.IP || a.Ready != b.Ready || a.Cordoned != b.Cordoned || a.BootID != b.BootID || !maps.Equal(a.Labels, b.Labels)
 	}}
 }

@@ -23,7 +23,7 @@ func (p *pass) describe(failed error) {
 	if p.observed {
 		seen := p.seen
 		// What a person has to change comes first: it is often the cause of the rest.
-		seen.Problems = slices.Concat(p.problems, seen.Problems, p.upgrading.problems())
+		seen.Problems = slices.Concat(p.problems, seen.Problems, p.upgrading.problems(), maintenanceProblems(p.fs))
 		describe(p.fs, seen, p.stop, failed != nil || len(p.hold.waiting) > 0, p.Clock.Now())
 		describeNodeImage(p.fs, p.backend.Order(), p.in)
 		describeUpgrade(p.fs, p.in.Pods, p.backend.Order(), p.upgrading)

@@ -43,6 +43,7 @@ func (p *pass) show() {
 	}
 	p.leavePauses(view)
 	p.showRequests(view)
+	p.showMaintenance(view)
 	p.Views.Show(client.ObjectKeyFromObject(p.fs), p.fs.UID, view)
 }
 
@@ -226,6 +227,9 @@ func nodeViews(in backend.Input, seen backend.Observation) map[string]views.Node
 		}
 		node := out[name]
 		node.Troubled = trouble[s.Node]
+		if on, there := in.Node(s.Node); there {
+			node.BootID = on.BootID
+		}
 		member := v1alpha1.MemberStatus{
 			Name: memberName(s), Address: s.Address, Version: s.Version, Online: s.Online, Message: v1alpha1.Cut(s.Message, maxMessage),
 		}

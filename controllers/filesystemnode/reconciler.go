@@ -4,6 +4,7 @@
 package filesystemnode
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -152,6 +153,7 @@ func describe(node *v1alpha1.FileSystemNode, seen views.Node) v1alpha1.FileSyste
 			away = append(away, m.Name+" ("+m.Message+")")
 		}
 	}
+	status.BootID = cmp.Or(seen.BootID, status.BootID)
 	status.Summary = v1alpha1.FileSystemNodeSummary{
 		Servers: backend.Ratio(online, len(seen.Members)), Targets: backend.Ratio(seen.Online, seen.Wanted),
 	}
@@ -167,6 +169,7 @@ func describe(node *v1alpha1.FileSystemNode, seen views.Node) v1alpha1.FileSyste
 	if was := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady); was != nil && was.LastTransitionTime.Unix() == 0 {
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionReady) // it is the default, and nothing began then
 	}
+	describeMaintenance(node, seen, &status)
 	if seen.GivingUp == nil {
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionGivenUp)
 	} else {
@@ -179,4 +182,26 @@ func describe(node *v1alpha1.FileSystemNode, seen views.Node) v1alpha1.FileSyste
 	}
 	conditions.Set(&status.Conditions, node.Generation, v1alpha1.ConditionReady, ready, conditions.Settled, reason, message)
 	return status
+}
+
+// describeMaintenance says what becomes of a node that somebody wants to take away, and that it was started anew though nobody had asked. The
+// latter stays until the next maintenance.
+func describeMaintenance(node *v1alpha1.FileSystemNode, seen views.Node, status *v1alpha1.FileSystemNodeStatus) {
+	say := func(is metav1.ConditionStatus, reason, message string) {
+		conditions.Add(&status.Conditions, node.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionMaintenance, is, reason, message)
+	}
+	was := meta.FindStatusCondition(node.Status.Conditions, v1alpha1.ConditionMaintenance)
+	// A node that starts while its maintenance ends has started within it.
+	asked := was != nil && (was.Status == metav1.ConditionTrue || was.Reason == v1alpha1.ReasonMaintenanceTooLong)
+	switch m := seen.Maintenance; {
+	case m != nil && m.May:
+		say(metav1.ConditionTrue, m.Reason, m.Message)
+	case !asked && seen.BootID != "" && node.Status.BootID != "" && seen.BootID != node.Status.BootID:
+		say(metav1.ConditionFalse, v1alpha1.ReasonRebooted, fmt.Sprintf("node %s was started anew, and nobody had asked: its servers were away without the filesystem being told. "+
+			"To reboot it next time, cordon and drain it first (kubectl drain %s --ignore-daemonsets)", node.Spec.Node, node.Spec.Node))
+	case m != nil:
+		say(metav1.ConditionFalse, m.Reason, m.Message)
+	case was == nil || was.Reason != v1alpha1.ReasonRebooted:
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionMaintenance)
+	}
 }

@@ -81,13 +81,29 @@ func sayKept(node *v1alpha1.FileSystemNode, status *v1alpha1.FileSystemNodeStatu
 			"is deleted, or when all its servers have retired", strings.Join(members, ", "), node.Spec.FileSystem.Name))
 }
 
-// announce makes an event when a deletion begins to wait.
+// announce makes an event when a deletion begins to wait, and when something new is to be said of a maintenance.
 func (r *Reconciler) announce(node *v1alpha1.FileSystemNode, after v1alpha1.FileSystemNodeStatus) {
+	r.announceMaintenance(node, after)
 	is := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionStalled)
 	if is == nil || meta.FindStatusCondition(node.Status.Conditions, v1alpha1.ConditionStalled) != nil {
 		return
 	}
 	r.Recorder.Eventf(node, nil, corev1.EventTypeWarning, is.Reason, "Keep", "%s", v1alpha1.Cut(is.Message, conditions.MaxNote))
+}
+
+// announceMaintenance makes an event when the reason of the condition Maintenance is another one, and when a maintenance is over.
+func (r *Reconciler) announceMaintenance(node *v1alpha1.FileSystemNode, after v1alpha1.FileSystemNodeStatus) {
+	was := meta.FindStatusCondition(node.Status.Conditions, v1alpha1.ConditionMaintenance)
+	is := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionMaintenance)
+	switch {
+	case is == nil && was != nil && was.Status == metav1.ConditionTrue:
+		r.Recorder.Eventf(node, nil, corev1.EventTypeNormal, v1alpha1.ReasonHealthy, "Maintain", "The maintenance of node %s is over", node.Spec.Node)
+	case is == nil || was != nil && was.Reason == is.Reason:
+	case is.Status == metav1.ConditionTrue:
+		r.Recorder.Eventf(node, nil, corev1.EventTypeNormal, is.Reason, "Maintain", "%s", v1alpha1.Cut(is.Message, conditions.MaxNote))
+	default:
+		r.Recorder.Eventf(node, nil, corev1.EventTypeWarning, is.Reason, "Maintain", "%s", v1alpha1.Cut(is.Message, conditions.MaxNote))
+	}
 }
 
 // deleted are the FileSystemNodes of a FileSystem that wait until they may go.

@@ -43,8 +43,19 @@ type Node struct {
 	Wanted, Online int
 	// Troubled is true when something keeps a server or a disk from starting: what is not online then does not just need its time.
 	Troubled bool
+	// BootID tells one start of the node from another; empty while that is not known.
+	BootID string
+	// Maintenance says what becomes of the node when somebody wants to take it away, nil when nobody does.
+	Maintenance *Maintenance
 	// GivingUp says what became of the word of a person that the node never comes back, nil when nobody said so.
 	GivingUp *backend.Problem
+}
+
+// Maintenance is what becomes of a node that somebody wants to take away.
+type Maintenance struct {
+	backend.Problem
+	// May is true when it may be away.
+	May bool
 }
 
 // Equal is true for the same view.

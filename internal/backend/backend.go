@@ -153,6 +153,12 @@ type Node struct {
 	IP string
 	// Ready is the node's condition Ready.
 	Ready bool
+	// Cordoned is true while no new pods come to the node (spec.unschedulable): somebody wants to take it away.
+	Cordoned bool
+	// BootID tells one start of the node's kernel from another; empty while that is not known.
+	BootID string
+	// Taints are those that somebody has given the node, without those of Kubernetes itself.
+	Taints []corev1.Taint
 }
 
 // Pod is what a backend may know of a daemon's pod.
@@ -314,6 +320,8 @@ type State struct {
 	Sessions []Session `json:"sessions,omitempty"`
 	// StorageClasses are the names of the placement rules with what they say, such as "ssd": "2A".
 	StorageClasses map[string]string `json:"storageClasses,omitempty"`
+	// ClassesInUse are those of them that files have, sorted.
+	ClassesInUse []string `json:"classesInUse,omitempty"`
 	// Data counts the pieces of data by how safe they are.
 	Data DataHealth `json:"data"`
 	// Pools are the storage pools, of a filesystem that has them as such.
@@ -369,6 +377,8 @@ type Server struct {
 	Version string `json:"version,omitempty"`
 	// Labels are the filesystem's own, such as "A".
 	Labels []string `json:"labels,omitempty"`
+	// Maintained is true while the filesystem was told that the server may be away for a while.
+	Maintained bool `json:"maintained,omitempty"`
 	// UsedBytes and CapacityBytes of all its targets.
 	UsedBytes     int64 `json:"usedBytes"`
 	CapacityBytes int64 `json:"capacityBytes"`

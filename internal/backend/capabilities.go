@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"math"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -101,6 +102,39 @@ type Without struct {
 	Lost []string
 	// Settles is how long the node must have been away before the filesystem's answer is trusted to be without it.
 	Settles time.Duration
+}
+
+// Maintainer is a Backend whose filesystem says whether it can do without a node for a while.
+type Maintainer interface {
+	// Absence says what becomes of the filesystem while a node is away, from its own answer, and what was observed in that. Daemons and Jobs
+	// that tell the filesystem of it are among the Members, by Input.FileSystem.Status.Maintenance.
+	Absence(in Input, seen Observation, node string) Absence
+}
+
+// Absence is what becomes of a filesystem while one of its nodes is away. Each text is a part of a sentence.
+type Absence struct {
+	// Costs says why programs would wait, or not find their data, in words that follow "because "; empty when all that the node holds is
+	// proven to have an in-sync copy elsewhere.
+	Costs string
+	// Together is how many nodes of its failure domain may be away at once, itself included, as the filesystem's answer proves; 0 is one.
+	Together int
+	// Waits says what the filesystem was not told yet of a maintenance that has begun or ended, in words that follow "when "; empty when it
+	// knows all of it.
+	Waits string
+}
+
+// Most is for what has no limit of its own.
+const Most = math.MaxInt32
+
+// Maintained are the nodes of a filesystem that are away for maintenance, or may be.
+func Maintained(fs *v1alpha1.FileSystem) []string {
+	var out []string
+	for i := range fs.Status.Maintenance {
+		if m := &fs.Status.Maintenance[i]; m.Ended == nil {
+			out = append(out, m.Node)
+		}
+	}
+	return out
 }
 
 // Upgrader is a Backend whose filesystem keeps its data when its software is changed to another version.

@@ -22,8 +22,11 @@ func FileSystemNodeName(fileSystem, node string) string {
 	sum := sha256.Sum256([]byte(fileSystem + "/" + node))
 	short, _, _ := strings.Cut(node, ".")
 	short = strings.Trim(short[:min(len(short), maxNodeInName)], "-")
-	return fmt.Sprintf("%s-%s-%s", fileSystem, short, hex.EncodeToString(sum[:8]))
+	return fmt.Sprintf("%s-%s-%s", fileSystem, short, hex.EncodeToString(sum[:nodeHash/2]))
 }
+
+// nodeHash is how many characters of the name of a FileSystemNode tell it from all others: it ends with them.
+const nodeHash = 16
 
 // Member is a server on a node that is named in its own pods by this instance (spec.Run.Instance).
 func Member(role v1alpha1.InstanceRole, instance string) v1alpha1.NodeMember {

@@ -250,6 +250,27 @@ func CheckMount(c *corev1.Container, file string) {
 	}
 }
 
+const (
+	// ToldAnnotation on the pod of a Job holds what it is told. It stands in the pod itself, and not in a ConfigMap, which may change while the
+	// Job runs.
+	ToldAnnotation = "parallelfs.dev/told"
+	jobDirectory   = "/etc/parallelfs-job"
+	jobFile        = "told.json"
+)
+
+// TellJob has a container of a Job run a verb of the node binary, and tells it what to do. The pod has no other annotations then.
+func TellJob(pod *corev1.PodTemplateSpec, c *corev1.Container, verb string, told any) {
+	const volume = "told"
+	pod.Annotations = map[string]string{ToldAnnotation: string(Encode(told))}
+	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: volume, VolumeSource: corev1.VolumeSource{
+		DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{{
+			Path: jobFile, FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.annotations['" + ToldAnnotation + "']"},
+		}}},
+	}})
+	c.Command = []string{NodeBinary, verb, "--spec", path.Join(jobDirectory, jobFile)}
+	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: volume, MountPath: jobDirectory, ReadOnly: true})
+}
+
 func fieldRef(fieldPath string) *corev1.EnvVarSource {
 	return &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: fieldPath}}
 }

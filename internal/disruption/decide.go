@@ -56,6 +56,8 @@ type World struct {
 	Unconfirmed []string
 	// Paused is true while a person wants none that runs to be taken away.
 	Paused bool
+	// Maintained are the nodes that are away for maintenance, or may be: nothing else is taken away meanwhile.
+	Maintained []string
 	// Closed says when programs may be made to wait, in words that follow "when "; empty when they may now.
 	Closed string
 	// Most is how many of one domain a person lets be away at once; 0 is one.
@@ -122,6 +124,8 @@ func (w World) hinders() string {
 	switch {
 	case w.Paused:
 		return paused
+	case len(w.Maintained) > 0:
+		return "the maintenance of these nodes is over: " + backend.List(w.Maintained)
 	case len(w.Away) == 1:
 		return healthy + ", and " + names(w.Away) + " is back"
 	case len(w.Away) > 1:

@@ -58,6 +58,7 @@ var (
 	_ backend.Pinner       = Backend{}
 	_ backend.Drainer      = Backend{}
 	_ backend.Upgrader     = Backend{}
+	_ backend.Maintainer   = Backend{}
 	_ backend.FileFinder   = Backend{}
 	_ backend.Adopter      = Backend{}
 	_ backend.HostTuner    = Backend{}

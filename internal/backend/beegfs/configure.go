@@ -366,14 +366,6 @@ type jobSpec struct {
 	privileged, targets bool
 }
 
-const (
-	// toldAnnotation holds what a job is told. It stands in the pod itself, and not in the ConfigMap, which may change while the job runs.
-	toldAnnotation = "parallelfs.dev/told"
-	toldVolume     = "told"
-	jobDirectory   = "/etc/parallelfs-job"
-	jobFile        = "told.json"
-)
-
 // job makes a Job. One that is there is never changed: its name is what it does.
 func (b *builder) job(s jobSpec) (client.Object, error) {
 	tools, err := image(b.in, "tools", s.component)
@@ -382,18 +374,11 @@ func (b *builder) job(s jobSpec) (client.Object, error) {
 	}
 	w := backend.Workload{Component: s.component}
 	pod := b.pod(w)
-	pod.Annotations = map[string]string{toldAnnotation: string(backend.Encode(s.told))}
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
 	pod.Spec.Affinity = backend.OnNodes(s.nodes...)
-	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: toldVolume, VolumeSource: corev1.VolumeSource{
-		DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{{
-			Path: jobFile, FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.annotations['" + toldAnnotation + "']"},
-		}}},
-	}})
-	c := b.container(s.verb, tools, s.verb, jobFile)
-	c.Command = []string{backend.NodeBinary, s.verb, "--spec", path.Join(jobDirectory, jobFile)}
-	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: toldVolume, MountPath: jobDirectory, ReadOnly: true})
+	c := b.container(s.verb, tools, s.verb, "")
+	backend.TellJob(pod, &c, s.verb, s.told)
 	if s.targets {
 		backend.MountTargets(b.in.FileSystem, pod, &c)
 	}

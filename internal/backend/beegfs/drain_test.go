@@ -132,7 +132,7 @@ func TestTheJobsOfADrain(t *testing.T) {
 	made, _ = jobsOf(t, in)
 	g.Expect(made).To(HaveExactElements(HaveField("Name", "scratch-await-empty-1"), HaveField("Name", "scratch-migrate-1")))
 	var await spec.AwaitEmpty
-	g.Expect(json.Unmarshal([]byte(made[0].Spec.Template.Annotations[toldAnnotation]), &await)).To(Succeed())
+	g.Expect(json.Unmarshal([]byte(made[0].Spec.Template.Annotations[backend.ToldAnnotation]), &await)).To(Succeed())
 	g.Expect(await.Target).To(Equal(spec.Target{Name: ssd0, Path: "/var/lib/parallelfs/targets/storage.scratch/" + ssd0, UUID: "uuid-of-" + ssd0}))
 	g.Expect(await.Directories).To(HaveExactElements(
 		"/var/lib/parallelfs/targets/storage.scratch/"+ssd0+"/storage/data/chunks",
@@ -140,7 +140,7 @@ func TestTheJobsOfADrain(t *testing.T) {
 	g.Expect(made[0].Spec.Template.Spec.Containers[0].SecurityContext.Privileged).To(BeNil())
 
 	var migrate spec.Configure
-	g.Expect(json.Unmarshal([]byte(made[1].Spec.Template.Annotations[toldAnnotation]), &migrate)).To(Succeed())
+	g.Expect(json.Unmarshal([]byte(made[1].Spec.Template.Annotations[backend.ToldAnnotation]), &migrate)).To(Succeed())
 	g.Expect(migrate.Mount).To(And(HaveField("FSType", "beegfs"), HaveField("Kernel", true)))
 	g.Expect(lines(in, migrate.Commands)).To(HaveExactElements("--migrate --targetid=1 --destinationpoolid=1 " + migrate.Mount.Path))
 	g.Expect(migrate.Commands[0].TimeoutSeconds).To(Equal(int64(-1)))

@@ -141,7 +141,7 @@ func (s *simulation) run(job *batchv1.Job) {
 		return
 	}
 	var told spec.Configure
-	if err := json.Unmarshal([]byte(job.Spec.Template.Annotations[toldAnnotation]), &told); err != nil {
+	if err := json.Unmarshal([]byte(job.Spec.Template.Annotations[backend.ToldAnnotation]), &told); err != nil {
 		s.t.Fatal(err)
 	}
 	for _, c := range told.Commands {

@@ -38,6 +38,7 @@ var (
 	_ backend.Drainer      = Backend{}
 	_ backend.Backuper     = Backend{}
 	_ backend.Upgrader     = Backend{}
+	_ backend.Maintainer   = Backend{}
 )
 
 // New returns the backend with the usual times.

@@ -108,6 +108,7 @@ func (b *builder) build() error {
 			Data:       backend.Text(b.told),
 		})
 	b.objects = append(b.objects, workloads...)
+	b.objects = append(b.objects, b.maintenanceJobs()...)
 	return nil
 }
 

@@ -28,6 +28,7 @@ func (b Backend) Observe(in backend.Input) backend.Observation {
 	o.restarts()
 	o.sole()
 	o.together()
+	o.repeatMaintenance()
 	return o.seen
 }
 

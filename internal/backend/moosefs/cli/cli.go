@@ -40,6 +40,17 @@ func (p prober) Commands() [][]string {
 	return [][]string{slices.Concat([]string{"mfscli", "-n", "-j", "-H", p.host, "-P", p.port}, askForServers, askForMounts)}
 }
 
+// Maintain switches the maintenance mode of a chunkserver on or off, at the master at "host:port". Its exit code
+// does not say what the master has; the next answer shows what has come of it.
+func Maintain(address, ip string, port int32, on bool) []string {
+	host, at, _ := strings.Cut(address, ":")
+	mode := "0"
+	if on {
+		mode = "1"
+	}
+	return []string{"mfscli", "-n", "-H", host, "-P", at, fmt.Sprintf("-CM%s/%s/%d", mode, ip, port)}
+}
+
 // Limit is the usual one.
 func (prober) Limit(int) time.Duration { return 0 }
 
@@ -64,6 +75,7 @@ func (p prober) Parse(outputs [][]byte) (backend.State, error) {
 	if err != nil {
 		return backend.State{}, fmt.Errorf("mfscli -H %s -P %s: %w", p.host, p.port, err)
 	}
+	slices.Sort(state.ClassesInUse)
 	// "Ready" is about all disks of one chunkserver, from its last round through all chunks. What was counted of the whole
 	// filesystem must say the same before a disk is called removable.
 	for i := range state.Targets {

@@ -34,15 +34,17 @@ type answer struct {
 			} `json:"chunks"`
 		} `json:"info"`
 		Chunkservers []struct {
-			Connected    bool     `json:"connected"`
-			Version      string   `json:"version"`
-			IP           string   `json:"ip"`
-			Port         int32    `json:"port"`
-			Labels       []string `json:"labels"`
-			RegularUsed  int64    `json:"hdd_regular_used"`
-			RegularTotal int64    `json:"hdd_regular_total"`
-			RemovalUsed  int64    `json:"hdd_removal_used"`
-			RemovalTotal int64    `json:"hdd_removal_total"`
+			Connected bool     `json:"connected"`
+			Version   string   `json:"version"`
+			IP        string   `json:"ip"`
+			Port      int32    `json:"port"`
+			Labels    []string `json:"labels"`
+			// Maintenance is "on" for one that was told to be in maintenance mode, and "on (temp)" for one that is so until it connects again.
+			Maintenance  string `json:"maintenance_mode"`
+			RegularUsed  int64  `json:"hdd_regular_used"`
+			RegularTotal int64  `json:"hdd_regular_total"`
+			RemovalUsed  int64  `json:"hdd_removal_used"`
+			RemovalTotal int64  `json:"hdd_removal_total"`
 		} `json:"chunkservers"`
 		Metaloggers []struct {
 			IP      string `json:"ip"`
@@ -67,6 +69,7 @@ type answer struct {
 		StorageClasses []struct {
 			Name  string                 `json:"sclassname"`
 			Mode  string                 `json:"labels_mode_str"`
+			Files int64                  `json:"files"`
 			Times map[string]storageMode `json:"storage_modes"`
 		} `json:"storage_classes"`
 	} `json:"dataset"`
@@ -161,7 +164,7 @@ func (a answer) state() backend.State {
 	for _, s := range d.Chunkservers {
 		state.Servers = append(state.Servers, backend.Server{
 			Role: v1alpha1.RoleStorage, IP: s.IP, Port: s.Port, Online: s.Connected, Version: s.Version, Labels: s.Labels,
-			UsedBytes: s.RegularUsed + s.RemovalUsed, CapacityBytes: s.RegularTotal + s.RemovalTotal,
+			UsedBytes: s.RegularUsed + s.RemovalUsed, CapacityBytes: s.RegularTotal + s.RemovalTotal, Maintained: s.Maintenance == "on",
 		})
 	}
 	for _, m := range d.Metaloggers {
@@ -191,6 +194,9 @@ func (a answer) state() backend.State {
 			}
 		}
 		state.StorageClasses[c.Name] = made.String()
+		if c.Files > 0 {
+			state.ClassesInUse = append(state.ClassesInUse, c.Name)
+		}
 	}
 	return state
 }

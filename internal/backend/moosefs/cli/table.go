@@ -86,6 +86,10 @@ func (t *tables) line(text string) error {
 	return nil
 }
 
+// maintained is a chunkserver that was told to be in maintenance mode. One that is so until it connects again, because it was stopped
+// orderly, is "maintenance_tmp_on".
+const maintained = "maintenance_on"
+
 // row is the columns of a line.
 type row []string
 
@@ -157,7 +161,7 @@ func (t *tables) chunkserver(r row) error {
 	}
 	server := backend.Server{
 		Role: v1alpha1.RoleStorage, IP: r[0], Port: p, Online: true, Version: r[4],
-		UsedBytes: bytes[0] + bytes[2], CapacityBytes: bytes[1] + bytes[3],
+		UsedBytes: bytes[0] + bytes[2], CapacityBytes: bytes[1] + bytes[3], Maintained: r[6] == maintained,
 	}
 	if r[3] != "-" {
 		server.Labels = strings.Split(r[3], ",")
@@ -172,7 +176,7 @@ func (t *tables) lostChunkserver(r row) error {
 	if err != nil {
 		return err
 	}
-	t.state.Servers = append(t.state.Servers, backend.Server{Role: v1alpha1.RoleStorage, IP: r[0], Port: p})
+	t.state.Servers = append(t.state.Servers, backend.Server{Role: v1alpha1.RoleStorage, IP: r[0], Port: p, Maintained: r[3] == maintained})
 	return nil
 }
 
@@ -222,6 +226,9 @@ func (t *tables) storageClass(r row) error {
 		made.others["arch"] = copies(r[20])
 	}
 	t.state.StorageClasses[r[1]] = made.String()
+	if r[4] != "0" {
+		t.state.ClassesInUse = append(t.state.ClassesInUse, r[1])
+	}
 	return nil
 }
 

@@ -1,0 +1,143 @@
+package filesystem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/apply"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// mostGuards is how many guards a pass makes or changes: the others follow in the next ones.
+const mostGuards = 256
+
+// guards are those of a FileSystem that are there, by the name of the FileSystemNode.
+type guards struct {
+	deployments map[string]*appsv1.Deployment
+	budgets     map[string]*policyv1.PodDisruptionBudget
+}
+
+// guardsNow reads the guards from the cache.
+func (p *pass) guardsNow(ctx context.Context) (guards, error) {
+	mine := []client.ListOption{
+		client.InNamespace(p.fs.Namespace), client.MatchingLabels{v1alpha1.LabelGuard: p.fs.Name}, client.UnsafeDisableDeepCopy,
+	}
+	var deployments appsv1.DeploymentList
+	if err := p.Client.List(ctx, &deployments, mine...); err != nil {
+		return guards{}, fmt.Errorf("list Deployments: %w", err)
+	}
+	var budgets policyv1.PodDisruptionBudgetList
+	if err := p.Client.List(ctx, &budgets, mine...); err != nil {
+		return guards{}, fmt.Errorf("list PodDisruptionBudgets: %w", err)
+	}
+	g := guards{
+		deployments: make(map[string]*appsv1.Deployment, len(deployments.Items)),
+		budgets:     make(map[string]*policyv1.PodDisruptionBudget, len(budgets.Items)),
+	}
+	for i := range deployments.Items {
+		g.deployments[deployments.Items[i].Name] = &deployments.Items[i]
+	}
+	for i := range budgets.Items {
+		g.budgets[budgets.Items[i].Name] = &budgets.Items[i]
+	}
+	return g, nil
+}
+
+// guardNodes makes the guards of nodes, opens and closes them, and removes those of nodes that have none any more. While a filesystem
+// grows, it has none: nobody waits for them, and they would hold up its servers.
+func (p *pass) guardNodes(ctx context.Context) error {
+	if !p.observed || isNew(p.fs) {
+		return nil
+	}
+	have, err := p.guardsNow(ctx)
+	if err != nil {
+		return err
+	}
+	pods, grows := backend.Pods{FileSystem: p.fs, Images: p.in.Images}, p.grows()
+	plain := pods.GuardHash(nil) // of most nodes
+	guarded := map[string]bool{}
+	var wanted []client.Object
+	opens := false
+	for i := range p.in.FileSystemNodes {
+		n := &p.in.FileSystemNodes[i]
+		if !backend.Guarded(n) {
+			continue
+		}
+		guarded[n.Name] = true
+		node, there := p.in.Node(n.Spec.Node)
+		deployment, budget := have.deployments[n.Name], have.budgets[n.Name]
+		if deployment == nil && budget == nil && (grows || !there) || len(wanted) >= 2*mostGuards {
+			continue
+		}
+		open := p.mayOpen(n.Spec.Node, budget)
+		// The budget comes first: a pod without one could be evicted.
+		if budget == nil || backend.IsOpen(budget) != open || !metav1.IsControlledBy(budget, p.fs) {
+			wanted, opens = append(wanted, backend.GuardBudget(p.fs, n, open)), opens || open && !p.vacant[n.Spec.Node]
+		}
+		hash := plain
+		if len(node.Taints) > 0 {
+			hash = pods.GuardHash(node.Taints)
+		}
+		if there && !isGuard(deployment, p.fs, hash) {
+			wanted = append(wanted, pods.Guard(n, node))
+		}
+	}
+	if opens {
+		if err := p.proveMaintenance(ctx); err != nil {
+			return err
+		}
+	}
+	labels := map[string]string{v1alpha1.LabelGuard: p.fs.Name}
+	_, err = p.Applier.Compare(ctx, p.fs, labels, wanted).ApplyTogether(ctx)
+	return errors.Join(err, p.deleteGuards(ctx, have, func(o client.Object) bool {
+		return !guarded[o.GetName()] && metav1.IsControlledBy(o, p.fs)
+	}))
+}
+
+// isGuard is true for a Deployment that is a guard as it should be.
+func isGuard(d *appsv1.Deployment, fs *v1alpha1.FileSystem, hash string) bool {
+	return d != nil && metav1.IsControlledBy(d, fs) && d.Annotations[backend.TemplateHashAnnotation] == hash &&
+		d.Spec.Replicas != nil && *d.Spec.Replicas == 1
+}
+
+// removeGuards removes all guards of a deleted FileSystem, also those that were made nobody's: without an operator that opens them, no
+// node could be drained any more.
+func (p *pass) removeGuards(ctx context.Context) error {
+	have, err := p.guardsNow(ctx)
+	if err != nil {
+		return err
+	}
+	return p.deleteGuards(ctx, have, func(o client.Object) bool {
+		return metav1.IsControlledBy(o, p.fs) || metav1.GetControllerOf(o) == nil
+	})
+}
+
+// deleteGuards deletes those of the guards of which that is true.
+func (p *pass) deleteGuards(ctx context.Context, have guards, which func(client.Object) bool) error {
+	var gone []client.Object
+	for _, d := range have.deployments {
+		gone = append(gone, d)
+	}
+	for _, b := range have.budgets {
+		gone = append(gone, b)
+	}
+	return apply.Together(len(gone), func(i int) error { //nolint:wrapcheck // the phase has a name
+		o := gone[i]
+		if !which(o) || !o.GetDeletionTimestamp().IsZero() {
+			return nil
+		}
+		uid := o.GetUID()
+		err := p.Client.Delete(ctx, o, client.PropagationPolicy(metav1.DeletePropagationBackground), client.Preconditions{UID: &uid})
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("delete the guard %s: %w", o.GetName(), err)
+		}
+		return nil
+	})
+}

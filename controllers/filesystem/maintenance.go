@@ -1,0 +1,334 @@
+package filesystem
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/views"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/disruption"
+)
+
+const (
+	// maintenanceLimit is the limit of a maintenance where the spec says none.
+	maintenanceLimit = 2 * time.Hour
+	// vacantAfter is how long nothing of a node must have taken part before there is nothing left to guard. A restart takes less.
+	vacantAfter = 3 * time.Minute
+	// mostMaintained is how many nodes a status may name.
+	mostMaintained = 64
+)
+
+// limitOf is how long a maintenance may last.
+func limitOf(fs *v1alpha1.FileSystem) time.Duration {
+	return cmp.Or(fs.Spec.Updates.Maintenance.Limit.Duration, maintenanceLimit)
+}
+
+// maintenanceProblems say that nodes may be away: the filesystem is not at rest meanwhile.
+func maintenanceProblems(fs *v1alpha1.FileSystem) []backend.Problem {
+	nodes := backend.Maintained(fs)
+	if len(nodes) == 0 {
+		return nil
+	}
+	return []backend.Problem{{Reason: v1alpha1.ReasonInMaintenance, Message: fmt.Sprintf(
+		"%d nodes are in maintenance: %s; it ends when they are uncordoned and their servers take part; until then, nothing else is taken away",
+		len(nodes), backend.List(nodes))}}
+}
+
+// letNodesGo decides which of the nodes that somebody has cordoned may be away. What it decides is written with the status of this pass, in a
+// write that fails when the FileSystem is not as it was read: so two operators, or one that reads late, never let nodes of two failure
+// domains go. The next pass carries it out: it tells the filesystem, and opens the guards.
+func (p *pass) letNodesGo(ctx context.Context) error {
+	p.maintained, p.vacant = map[string]views.Maintenance{}, map[string]bool{}
+	if !p.observed || isNew(p.fs) {
+		return nil
+	}
+	before := slices.Clone(p.fs.Status.Maintenance)
+	if len(before) > 0 {
+		p.goOnWithMaintenance()
+	}
+	err := p.beginMaintenance(ctx)
+	if !equality.Semantic.DeepEqual(before, p.fs.Status.Maintenance) {
+		p.after = stopInterval // the next pass carries it out
+	}
+	return err
+}
+
+// goOnWithMaintenance ends the maintenance of nodes that are back, and of those that were away for too long, and says how the others are.
+func (p *pass) goOnWithMaintenance() {
+	now, limit := metav1.NewTime(p.Clock.Now().UTC().Truncate(time.Second)), limitOf(p.fs)
+	guarded := p.guarded()
+	var entries []v1alpha1.NodeMaintenance
+	for _, m := range p.fs.Status.Maintenance {
+		node, _ := p.in.Node(m.Node)
+		waits := p.absence(m.Node).Waits
+		switch {
+		case guarded[m.Node] == nil:
+			continue // it was given up, or has no servers any more
+		case m.Ended == nil && !node.Cordoned && p.takesPart(m.Node):
+			m.Ended = &now
+		case m.Ended == nil && !now.Before(new(metav1.NewTime(m.Since.Add(limit)))):
+			m.Ended, m.LimitPassed = &now, true
+		case m.Ended != nil && waits == "" && (!m.LimitPassed || !node.Cordoned):
+			continue
+		}
+		entries = append(entries, m)
+		if says := sayMaintenance(m, limit, waits); says != nil {
+			p.maintained[m.Node] = *says
+		}
+	}
+	p.fs.Status.Maintenance = entries
+}
+
+// sayMaintenance says how far a maintenance is, nil when there is nothing to say: it has ended as it should.
+func sayMaintenance(m v1alpha1.NodeMaintenance, limit time.Duration, waits string) *views.Maintenance {
+	since := m.Since.UTC().Format(time.RFC3339)
+	switch {
+	case m.LimitPassed:
+		return &views.Maintenance{Problem: backend.Problem{Reason: v1alpha1.ReasonMaintenanceTooLong, Message: fmt.Sprintf(
+			"the maintenance began at %s and has lasted longer than %s (spec.updates.maintenance.limit), so it is over for the filesystem: data that lies on the node counts as "+
+				"missing while it is away, and its guard is closed. When the node is well, uncordon it", since, limit)}}
+	case m.Ended != nil:
+		return nil
+	}
+	message := fmt.Sprintf("the node may be away since %s, for %s at most; it ends when the node is uncordoned and its servers take part", since, limit)
+	if m.Allowed {
+		message += "; a person has allowed it"
+	} else if waits != "" {
+		message += "; its guard opens when " + waits
+	}
+	return &views.Maintenance{May: true, Problem: backend.Problem{Reason: v1alpha1.ReasonInMaintenance, Message: message}}
+}
+
+// allowWord is the word by which a person lets a node go whatever the filesystem says: it stands for the time until the node starts anew.
+func allowWord(n *v1alpha1.FileSystemNode, node backend.Node) string {
+	return backend.Hash(n.UID, node.BootID)
+}
+
+// candidate is a node that somebody has cordoned.
+type candidate struct {
+	disruption.Leave
+	record *v1alpha1.FileSystemNode
+	node   backend.Node
+}
+
+// beginMaintenance lets those nodes go that may be away now, and says what each of the others waits for.
+func (p *pass) beginMaintenance(ctx context.Context) error {
+	candidates := p.candidates(p.in)
+	if len(candidates) == 0 {
+		return nil
+	}
+	waits := p.leaving(candidates, p.in)
+	if slices.Contains(waits, "") {
+		// The cache may lag behind a restart of before, and show the pod that was deleted then.
+		in := p.in
+		var err error
+		if in.Pods, err = p.pods(ctx, p.Reader, p.fs); err != nil {
+			return err
+		}
+		waits = p.leaving(candidates, in.Remaining().Indexed())
+	}
+	now := metav1.NewTime(p.Clock.Now().UTC().Truncate(time.Second))
+	for i := range candidates {
+		c := &candidates[i]
+		if waits[i] == "" && len(p.fs.Status.Maintenance) >= mostMaintained {
+			waits[i] = fmt.Sprintf("fewer than %d nodes are in maintenance, or cordoned since one that was too long", mostMaintained)
+		}
+		switch {
+		case waits[i] != "":
+		case c.Allowed:
+			if err := p.hold.take(ctx); err != nil { // whoever has it, a person has decided
+				return err
+			}
+		default:
+			may, err := p.hold.may(ctx, fmt.Sprintf("node %s is to be away for maintenance", c.Node))
+			if err != nil {
+				return err
+			}
+			if !may {
+				waits[i] = p.hold.by + " has ended, which has the lease of the filesystem"
+			}
+		}
+		if waits[i] != "" {
+			p.maintained[c.Node] = c.sayWaits(waits[i])
+			continue
+		}
+		m := v1alpha1.NodeMaintenance{Node: c.Node, Since: now, Allowed: c.Allowed}
+		p.fs.Status.Maintenance = append(p.fs.Status.Maintenance, m)
+		p.maintained[c.Node] = *sayMaintenance(m, limitOf(p.fs), p.absence(c.Node).Waits)
+	}
+	return nil
+}
+
+// sayWaits says why a node may not be away yet, and how a person lets it go nevertheless.
+func (c *candidate) sayWaits(waits string) views.Maintenance {
+	reason := v1alpha1.ReasonMaintenanceWaits
+	if c.Costs != "" {
+		reason = v1alpha1.ReasonMaintenanceNotAllowed
+	}
+	return views.Maintenance{Problem: backend.Problem{Reason: reason, Message: fmt.Sprintf(
+		"the node is cordoned, and its guard keeps it from being drained; it may be away when %s. To let it go nevertheless, until it starts anew: "+
+			"kubectl -n %s annotate --overwrite filesystemnode %s %s=%s",
+		waits, c.record.Namespace, c.record.Name, v1alpha1.AnnotationAllowMaintenance, allowWord(c.record, c.node))}}
+}
+
+// candidates are the nodes that are cordoned and not on record yet, by name. Of those on which nothing takes part, it notes that: there is
+// nothing left to guard.
+func (p *pass) candidates(in backend.Input) []candidate {
+	if !slices.ContainsFunc(in.Nodes, func(n backend.Node) bool { return n.Cordoned }) {
+		return nil
+	}
+	domains, away := backend.NewDomains(in), p.vacancies(in)
+	var out []candidate
+	for name, record := range p.guarded() {
+		node, there := in.Node(name)
+		onRecord := slices.ContainsFunc(p.fs.Status.Maintenance, func(m v1alpha1.NodeMaintenance) bool { return m.Node == name })
+		if !there || !node.Cordoned || onRecord {
+			continue
+		}
+		if away[name] {
+			p.vacant[name] = true
+			p.maintained[name] = views.Maintenance{May: true, Problem: backend.Problem{
+				Reason: v1alpha1.ReasonInMaintenance, Message: "the node is cordoned, and nothing on it takes part, so its guard is open"}}
+			continue
+		}
+		c := candidate{record: record, node: node}
+		c.Leave = p.leave(name, domains)
+		c.Allowed = record.Annotations[v1alpha1.AnnotationAllowMaintenance] == allowWord(record, node)
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(a, b candidate) int { return cmp.Compare(a.Node, b.Node) })
+	return out
+}
+
+// vacancies are the nodes on which nothing has taken part for a while, as the manager has seen. While the filesystem says nothing, there is
+// none.
+func (p *pass) vacancies(in backend.Input) map[string]bool {
+	if in.State == nil {
+		return nil
+	}
+	takesPart := map[string]bool{}
+	for i := range p.seen.Instances {
+		takesPart[p.seen.Instances[i].Node] = takesPart[p.seen.Instances[i].Node] || p.seen.Instances[i].Online
+	}
+	empty := map[types.UID]how{}
+	for name, record := range p.guarded() {
+		if !takesPart[name] {
+			empty[record.UID] = how{}
+		}
+	}
+	since := p.Reconciler.seen.see(sight{client.ObjectKeyFromObject(p.fs), "vacant"}, maps.All(empty), in.State.Asked)
+	out := map[string]bool{}
+	for name, record := range p.guarded() {
+		if first, is := since[record.UID]; is && in.State.Asked.Sub(first) >= vacantAfter {
+			out[name] = true
+		}
+	}
+	return out
+}
+
+// leaving says what each of the candidates waits for.
+func (p *pass) leaving(candidates []candidate, in backend.Input) []string {
+	domains := backend.NewDomains(in)
+	queue := make([]disruption.Leave, len(candidates))
+	for i := range candidates {
+		queue[i] = candidates[i].Leave
+	}
+	var away []disruption.Leave
+	for _, node := range backend.Maintained(p.fs) {
+		away = append(away, p.leave(node, domains))
+	}
+	return disruption.Leaving(queue, away, worldOf(p.backend.Order(), in, p.seen, ""))
+}
+
+// leave is what the decision about a node depends on.
+func (p *pass) leave(node string, domains backend.Domains) disruption.Leave {
+	absence := p.absence(node)
+	domain, _ := domains.Of(node)
+	return disruption.Leave{Node: node, Domain: domain, Costs: absence.Costs, Together: absence.Together}
+}
+
+// absence is what becomes of the filesystem while a node is away.
+func (p *pass) absence(node string) backend.Absence {
+	if maintainer, ok := p.backend.(backend.Maintainer); ok {
+		return maintainer.Absence(p.in, p.seen, node)
+	}
+	return backend.Absence{Costs: fmt.Sprintf("a filesystem of type %s does not say whether it can do without one of its nodes", p.fs.Spec.Type)}
+}
+
+// guarded are the FileSystemNodes that have a guard, by node.
+func (p *pass) guarded() map[string]*v1alpha1.FileSystemNode {
+	out := make(map[string]*v1alpha1.FileSystemNode, len(p.in.FileSystemNodes))
+	for i := range p.in.FileSystemNodes {
+		if n := &p.in.FileSystemNodes[i]; backend.Guarded(n) {
+			out[n.Spec.Node] = n
+		}
+	}
+	return out
+}
+
+// takesPart is true when all servers of a node do, as the filesystem itself has said since they were started.
+func (p *pass) takesPart(node string) bool {
+	for i := range p.seen.Instances {
+		if s := &p.seen.Instances[i]; s.Node == node && (!s.Online || slices.Contains(p.seen.Unconfirmed, s.Name)) {
+			return false
+		}
+	}
+	for i := range p.in.Pods {
+		pod := &p.in.Pods[i]
+		if pod.Node == node && slices.Contains(p.backend.Order(), pod.Component) && (!pod.Ready || !p.in.AskedSince(*pod)) {
+			return false
+		}
+	}
+	return p.in.State != nil
+}
+
+// mayOpen is true when the guard of a node may be evicted: a maintenance of it was on record before this pass began, and the filesystem
+// knows of it, or knew. A guard that is open stays open until the end.
+func (p *pass) mayOpen(node string, budget *policyv1.PodDisruptionBudget) bool {
+	if p.vacant[node] {
+		return true
+	}
+	is := func(m v1alpha1.NodeMaintenance) bool { return m.Node == node && m.Ended == nil }
+	at := slices.IndexFunc(p.fs.Status.Maintenance, is)
+	if at < 0 || !slices.ContainsFunc(p.read.Status.Maintenance, is) {
+		return false
+	}
+	return p.fs.Status.Maintenance[at].Allowed || budget != nil && backend.IsOpen(budget) || p.absence(node).Waits == ""
+}
+
+// proveMaintenance fails when the maintenance that is on record is no longer what this pass has read: an operator that reads late opens no
+// guard.
+func (p *pass) proveMaintenance(ctx context.Context) error {
+	now := &v1alpha1.FileSystem{}
+	if err := p.Reader.Get(ctx, client.ObjectKeyFromObject(p.fs), now); err != nil {
+		return fmt.Errorf("read which nodes are in maintenance: %w", err)
+	}
+	if now.UID != p.fs.UID || !equality.Semantic.DeepEqual(now.Status.Maintenance, p.read.Status.Maintenance) {
+		return errors.New("which nodes are in maintenance has changed since it was read; the next pass looks again")
+	}
+	return nil
+}
+
+// showMaintenance adds to a view what becomes of nodes that somebody wants to take away.
+func (p *pass) showMaintenance(view views.FileSystem) {
+	for i := range p.in.FileSystemNodes {
+		n := &p.in.FileSystemNodes[i]
+		if m, is := p.maintained[n.Spec.Node]; is {
+			node := view.Nodes[n.Name]
+			node.Maintenance = &m
+			view.Nodes[n.Name] = node
+		}
+	}
+}

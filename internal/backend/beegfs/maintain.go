@@ -1,0 +1,51 @@
+package beegfs
+
+import (
+	"fmt"
+	"slices"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// Absence says what becomes of the filesystem while a node is away: all that its servers hold needs a buddy on another node, which is online
+// and in step. BeeGFS needs not to be told: it goes on with the buddies, and copies what was written meanwhile when the node is back.
+func (Backend) Absence(in backend.Input, seen backend.Observation, node string) backend.Absence {
+	in = in.Indexed()
+	var costs []string
+	say := func(why string) {
+		if why != "" && !slices.Contains(costs, why) {
+			costs = append(costs, why)
+		}
+	}
+	out := backend.Absence{Together: backend.Most}
+	for i := range in.Pods {
+		p := &in.Pods[i]
+		if p.Node != node || !slices.Contains(Backend{}.Order(), p.Component) {
+			continue
+		}
+		say(seen.Sole[p.Name.Name])
+		out.Together = min(out.Together, seen.Together[p.Name.Name])
+	}
+	for _, role := range []v1alpha1.InstanceRole{v1alpha1.RoleStorage, v1alpha1.RoleMetadata} {
+		nodes := nodesByID(in, role)
+		for _, id := range backend.SortedKeys(nodes) {
+			m := in.MirrorWith(role, id)
+			if nodes[id] != node || m == nil {
+				continue
+			}
+			other := m.Primary
+			if other == id {
+				other = m.Secondary
+			}
+			if at, known := nodes[other]; !known || at == node {
+				say(fmt.Sprintf("both sides of buddy group %d are on it", m.ID))
+			}
+		}
+	}
+	if out.Costs = backend.List(costs); out.Costs != "" {
+		out.Together = 1
+	}
+	out.Together = max(1, out.Together)
+	return out
+}

@@ -1,0 +1,104 @@
+package backend
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// A guard keeps a node from being drained until the filesystem can do without it: a pod that does nothing, and whose PodDisruptionBudget
+// lets it be evicted only when the operator has opened it. Daemons themselves belong to DaemonSets, which a drain leaves out.
+
+// ownTaints are the prefix of the taints that Kubernetes gives to nodes by itself, such as to one that is cordoned.
+const ownTaints = "node.kubernetes.io/"
+
+// TaintsOfPeople are the taints of a node that somebody has given it, sorted: without those of Kubernetes itself, such as of a node that is
+// cordoned, and without those that keep no pod away.
+func TaintsOfPeople(taints []corev1.Taint) []corev1.Taint {
+	var out []corev1.Taint
+	for _, t := range taints {
+		if !strings.HasPrefix(t.Key, ownTaints) && t.Effect != corev1.TaintEffectPreferNoSchedule {
+			out = append(out, corev1.Taint{Key: t.Key, Value: t.Value, Effect: t.Effect})
+		}
+	}
+	slices.SortFunc(out, func(a, b corev1.Taint) int {
+		return strings.Compare(a.Key+"="+string(a.Effect), b.Key+"="+string(b.Effect))
+	})
+	return out
+}
+
+// Guarded is true for a node that has a guard: one with servers that have not retired, and was not given up.
+func Guarded(n *v1alpha1.FileSystemNode) bool {
+	return n.Spec.GivenUp == nil && n.DeletionTimestamp.IsZero() &&
+		slices.ContainsFunc(n.Spec.Members, func(m v1alpha1.NodeMember) bool { return !m.Retired })
+}
+
+// GuardHash is a hash of what differs between the pods of the guard of a node with these taints; it stands in TemplateHashAnnotation of the
+// Deployment.
+func (p Pods) GuardHash(taints []corev1.Taint) string {
+	asked := p.FileSystem.Spec.Pods
+	return Hash(p.Images.Node, p.Images.PullPolicy, asked.Labels, asked.Annotations, asked.PriorityClassName, asked.ImagePullSecrets, taints)
+}
+
+// Guard is the Deployment of the guard of a node. Its pod belongs on that node alone, and tolerates what the node's own taints say, but not
+// that the node is cordoned: evicted, it waits until the node takes pods again.
+func (p Pods) Guard(n *v1alpha1.FileSystemNode, node Node) *appsv1.Deployment {
+	pod := p.Template(Workload{})
+	labels := maps.Clone(p.FileSystem.Spec.Pods.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	maps.Copy(labels, guardLabels(p.FileSystem, n))
+	labels[v1alpha1.LabelManagedBy] = v1alpha1.ManagedBy
+	pod.Labels = labels
+	spec := &pod.Spec
+	spec.HostNetwork, spec.DNSPolicy, spec.InitContainers, spec.Volumes = false, corev1.DNSDefault, nil, nil
+	spec.TerminationGracePeriodSeconds = new(int64(1))
+	spec.Affinity, spec.Tolerations = OnNodes(n.Spec.Node), nil
+	for _, t := range node.Taints {
+		spec.Tolerations = append(spec.Tolerations, corev1.Toleration{Key: t.Key, Operator: corev1.TolerationOpExists, Effect: t.Effect})
+	}
+	spec.SecurityContext.FSGroup = nil
+	spec.Containers = []corev1.Container{{
+		Name: "guard", Image: p.Images.Node, ImagePullPolicy: corev1.PullPolicy(p.Images.PullPolicy), Command: []string{"/node", "guard"},
+		Resources: Requests("1m", "8Mi"), SecurityContext: p.Unprivileged(),
+	}}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: n.Name, Namespace: n.Namespace, Annotations: map[string]string{TemplateHashAnnotation: p.GuardHash(node.Taints)},
+		},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(1)), RevisionHistoryLimit: new(int32(0)),
+			Selector: &metav1.LabelSelector{MatchLabels: guardLabels(p.FileSystem, n)}, Template: *pod,
+		},
+	}
+}
+
+// GuardBudget is the PodDisruptionBudget of the guard of a node: open, it lets the guard be evicted.
+func GuardBudget(fs *v1alpha1.FileSystem, n *v1alpha1.FileSystemNode, open bool) *policyv1.PodDisruptionBudget {
+	unavailable := intstr.FromInt32(0)
+	if open {
+		unavailable = intstr.FromInt32(1)
+	}
+	return &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: n.Name, Namespace: n.Namespace},
+		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &unavailable, Selector: &metav1.LabelSelector{MatchLabels: guardLabels(fs, n)}},
+	}
+}
+
+// IsOpen is true for the PodDisruptionBudget of a guard that may be evicted.
+func IsOpen(budget *policyv1.PodDisruptionBudget) bool {
+	return budget.Spec.MaxUnavailable == nil || *budget.Spec.MaxUnavailable != intstr.FromInt32(0)
+}
+
+func guardLabels(fs *v1alpha1.FileSystem, n *v1alpha1.FileSystemNode) map[string]string {
+	return map[string]string{v1alpha1.LabelGuard: fs.Name, v1alpha1.LabelGuarded: n.Name[max(0, len(n.Name)-nodeHash):]}
+}

@@ -1,0 +1,206 @@
+package moosefs
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/moosefs/cli"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// A node in maintenance comes back with its data, so MooseFS is told not to make new copies of that: its chunkservers are switched to
+// maintenance mode (mfscli(1), -CM1 and -CM0). The master keeps the mode over its own restart. While every chunkserver that is away is in
+// it, the master copies nothing; a chunkserver that is stopped in order has half an hour of that by itself (mfsmaster.cfg(5),
+// CS_TEMP_MAINTENANCE_MODE_TIMEOUT), and a reboot may take longer.
+
+const (
+	componentMaintenance = "maintenance"
+	// maintenanceDeadline ends a job that waits for something that does not come, such as an image.
+	maintenanceDeadline = 10 * time.Minute
+)
+
+// Absence says what becomes of the filesystem while a node is away.
+func (Backend) Absence(in backend.Input, seen backend.Observation, node string) backend.Absence {
+	in = in.Indexed()
+	out := backend.Absence{Waits: untoldMaintenance(in, node)}
+	var costs []string
+	servers, together := 0, 0
+	for i := range in.Pods {
+		p := &in.Pods[i]
+		if p.Node != node {
+			continue
+		}
+		if why := seen.Sole[p.Name.Name]; why != "" && !slices.Contains(costs, why) {
+			costs = append(costs, why)
+		}
+		if p.Component == componentChunkserver {
+			if servers++; servers == 1 {
+				together = seen.Together[p.Name.Name]
+			}
+			together = min(together, seen.Together[p.Name.Name])
+		}
+	}
+	if why := tooFewToWrite(in, node); why != "" {
+		costs = append(costs, why)
+	}
+	out.Together = 1
+	switch {
+	case servers == 0:
+		out.Together = backend.Most // it holds no data
+	case oneServerOfANode(in.State):
+		out.Together = max(1, together)
+	case servers > max(1, together):
+		costs = append(costs, fmt.Sprintf("it has %d chunkservers, and files of a storage class that is not the operator's own may have all their copies on them", servers))
+	default:
+		out.Together = max(1, together/servers)
+	}
+	if len(costs) > 0 {
+		out.Costs, out.Together = backend.List(costs), 1
+	}
+	return out
+}
+
+// tooFewToWrite says which pool could take no new files while a node is away: the storage classes of pools are strict, so each copy needs a
+// server of its own.
+func tooFewToWrite(in backend.Input, node string) string {
+	away := backend.Maintained(in.FileSystem)
+	for _, pool := range in.FileSystem.Spec.StoragePools {
+		record, recorded := in.Pool(pool.Name)
+		if !recorded || !slices.Contains(record.Nodes, node) {
+			continue
+		}
+		left := 0
+		for _, n := range record.Nodes {
+			if n != node && !slices.Contains(away, n) && !in.GaveUp(n) {
+				left++
+			}
+		}
+		if copies := int(backend.Copies(pool)); left < copies {
+			return fmt.Sprintf("pool %s keeps %d copies on as many nodes, and without this one %d can take new files", pool.Name, copies, left)
+		}
+	}
+	return ""
+}
+
+// ofOneLabel is the expression of a storage class whose copies all lie on chunkservers with one label, as those of pools do: a node has one
+// such chunkserver.
+var ofOneLabel = regexp.MustCompile(`^[0-9]+[A-Z](/\[RACK\])?$`)
+
+// oneServerOfANode is true when a node can have one copy of a chunk at most, as the classes of all files say.
+func oneServerOfANode(state *backend.State) bool {
+	if state == nil || len(state.ClassesInUse) == 0 && state.Data.Stable > 0 {
+		return false // an older probe does not say
+	}
+	return !slices.ContainsFunc(state.ClassesInUse, func(name string) bool {
+		return !ofOneLabel.MatchString(state.StorageClasses[name])
+	})
+}
+
+// untoldMaintenance says what MooseFS does not know yet of the maintenance of a node; empty when it knows all of it.
+func untoldMaintenance(in backend.Input, node string) string {
+	for _, m := range in.FileSystem.Status.Maintenance {
+		if m.Node != node {
+			continue
+		}
+		if in.State == nil {
+			return "the master answers"
+		}
+		on := m.Ended == nil
+		name, _ := maintenanceName(in)
+		switch job := in.JobNamed(name); {
+		case len(modeChanges(in, node, on)) == 0:
+		case job != nil && job.Succeeded: // a probe of an earlier operator does not show it
+		case on:
+			return "the chunkservers of the node are in maintenance mode"
+		default:
+			return "the chunkservers of the node are not in maintenance mode any more"
+		}
+	}
+	return ""
+}
+
+// modeChanges are the commands that bring the chunkservers of a node into maintenance mode, or out of it. One that the master does not know
+// is in none.
+func modeChanges(in backend.Input, node string, on bool) []spec.Command {
+	n, there := in.Node(node)
+	master, ok := masterNode(in)
+	if !there || !ok || in.State == nil {
+		return nil
+	}
+	ports := portsOf(in.FileSystem)
+	var out []spec.Command
+	for _, pool := range in.FileSystem.Spec.StoragePools {
+		record, recorded := in.Pool(pool.Name)
+		if !recorded {
+			continue
+		}
+		for s := range in.ServersAt(n.IP) {
+			if s.Role == v1alpha1.RoleStorage && s.Port == ports.chunkserver(record.Slot) && s.Maintained != on {
+				out = append(out, spec.Command{Argv: cli.Maintain(backend.Address(master.IP, ports.clients()), s.IP, s.Port, on)})
+			}
+		}
+	}
+	return out
+}
+
+// maintenanceName is the job that switches maintenance modes, with its commands; empty when all are as they should be.
+func maintenanceName(in backend.Input) (name string, commands []spec.Command) {
+	for _, m := range in.FileSystem.Status.Maintenance {
+		commands = append(commands, modeChanges(in, m.Node, m.Ended == nil)...)
+	}
+	if len(commands) > 0 {
+		name = backend.ChildName(in.FileSystem, "maintenance-"+backend.Hash(commands))
+	}
+	return name, commands
+}
+
+// maintenanceJobs are the jobs that switch maintenance modes: what the difference between the record and the master's own answer asks for.
+// While the master does not answer, one that is there goes on.
+func (b *builder) maintenanceJobs() []client.Object {
+	name, commands := maintenanceName(b.in)
+	var out []client.Object
+	for _, j := range b.in.Jobs {
+		runs := !j.Succeeded && !j.Failed
+		if j.Component == componentMaintenance && (j.Name == name || runs || b.in.State == nil) {
+			out = append(out, backend.Keep(b.in.FileSystem.Namespace, j.Name))
+		}
+	}
+	if name == "" || len(out) > 0 {
+		return out
+	}
+	w := backend.Workload{Component: componentMaintenance}
+	pod := b.pod(componentMaintenance, "", configVolume)
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
+	pod.Spec.Affinity = backend.OnNodes(b.master.Name)
+	c := b.daemon(componentMaster, componentMaintenance, "configure", configVolume, "")
+	c.SecurityContext = pods(b.in).Unprivileged()
+	backend.TellJob(pod, &c, "configure", spec.Configure{Commands: commands})
+	pod.Spec.Containers = []corev1.Container{c}
+	return []client.Object{&batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.in.FileSystem.Namespace, Labels: pods(b.in).Labels(w)},
+		Spec: batchv1.JobSpec{
+			BackoffLimit: new(int32(0)), ActiveDeadlineSeconds: new(int64(maintenanceDeadline.Seconds())), Template: *pod,
+		},
+	}}
+}
+
+// repeatMaintenance names the job whose effect does not show after a while: mfscli ends with exit code 0 whatever the master says.
+func (o *observer) repeatMaintenance() {
+	if o.in.State == nil {
+		return
+	}
+	name, _ := maintenanceName(o.in)
+	if job := o.in.JobNamed(name); job != nil && job.Ended.Add(settle).Before(o.in.State.Asked) {
+		o.seen.Repeat = append(o.seen.Repeat, name)
+	}
+}

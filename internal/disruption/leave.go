@@ -1,0 +1,69 @@
+package disruption
+
+import (
+	"slices"
+
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// Leave is a node that somebody wants to take away for a while, with all daemons on it.
+type Leave struct {
+	Node string
+	// Domain is the failure domain of the node; the zero value while nobody knows it, which is in no domain with anything.
+	Domain backend.Domain
+	// Costs says why programs would wait meanwhile, in words that follow "because "; empty when all that the node holds is proven to have an
+	// in-sync copy elsewhere.
+	Costs string
+	// Together is how many nodes of its domain may be away at once, itself included, as the filesystem's answer proves; 0 is one.
+	Together int
+	// Allowed is true when a person has allowed it, whatever the filesystem says.
+	Allowed bool
+}
+
+// Leaving decides which nodes may go now, and says for each of the others what it waits for, in words that follow "when "; empty for those
+// that may. Nobody knows how long a node stays away. So it goes while nothing else is away and all is well, as a daemon that is restarted,
+// and only when all that it holds has a copy elsewhere. Where that is not so, a person has to allow it, and then nothing is in the way.
+// Those that are away already are given, too: nodes of two failure domains are never away at once, unless a person has allowed it.
+func Leaving(queue, away []Leave, w World) (waits []string) {
+	waits = make([]string, len(queue))
+	w.Maintained = nil // they are away, and looked at below
+	all := w.hinders()
+	if all == "" && w.Problems {
+		all = healthy
+	}
+	gone := slices.Clone(away)
+	for i := range queue {
+		next := &queue[i]
+		switch {
+		case next.Allowed:
+		case all != "":
+			waits[i] = all
+		case next.Costs != "":
+			waits[i] = "a person allows it, because " + next.Costs
+		default:
+			waits[i] = next.behind(gone, w.Most)
+		}
+		if waits[i] == "" {
+			gone = append(gone, *next)
+		}
+	}
+	return waits
+}
+
+// behind says which nodes a node has to wait for; empty when it may join all that are away.
+func (l *Leave) behind(gone []Leave, most int) string {
+	least := min(max(most, 1), max(l.Together, 1))
+	var others []string
+	for i := range gone {
+		other := &gone[i]
+		least = min(least, max(other.Together, 1))
+		if l.Domain == (backend.Domain{}) || other.Domain != l.Domain {
+			least = 0
+		}
+		others = append(others, other.Node)
+	}
+	if len(gone) == 0 || len(gone) < least {
+		return ""
+	}
+	return "the maintenance of these nodes is over: " + backend.List(others)
+}
