@@ -90,6 +90,9 @@ type world struct {
 	// dead are the nodes that have no power, and data is what MooseFS says of its chunks; nil is that all is well.
 	dead map[string]bool
 	data *backend.DataHealth
+	// modes are the chunkservers that jobs have brought into maintenance mode and out of it; deaf is true for a master that heeds no job.
+	modes map[string]bool
+	deaf  bool
 	// started, where there is one, looks whenever the kubelets have looked at their pods.
 	started func()
 	// alter changes an operator before it begins; nil leaves it as cmd/manager makes it.
@@ -147,7 +150,7 @@ func (w *world) state() (*backend.State, error) {
 	if !w.alive {
 		return nil, errors.New("nobody listens")
 	}
-	fs := w.get()
+	fs, modes := w.get(), w.modesNow()
 	if _, runs := w.runs("master", "", fs.Status.Metadata.Node); !runs {
 		return nil, errors.New("nobody listens")
 	}
@@ -167,7 +170,7 @@ func (w *world) state() (*backend.State, error) {
 				state.Targets = append(state.Targets, w.diskTargets(node, 9435+pool.Slot, took)...)
 				state.Servers = append(state.Servers, backend.Server{
 					Role: v1alpha1.RoleStorage, IP: w.ip(node), Port: 9435 + pool.Slot, Online: true, CapacityBytes: 1 << 40,
-					Version: w.software("chunkserver", node),
+					Version: w.software("chunkserver", node), Maintained: modes[fmt.Sprintf("%s/%d", w.ip(node), 9435+pool.Slot)],
 				})
 				for _, d := range p.Targets.Directories {
 					if !slices.Contains(w.lost, node+":"+string(d)) {
