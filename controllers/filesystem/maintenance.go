@@ -130,7 +130,7 @@ func (p *pass) beginMaintenance(ctx context.Context) error {
 		return nil
 	}
 	waits := p.leaving(candidates, p.in)
-	if slices.Contains(waits, "") {
+	if slices.Contains(waits, disruption.Wait{}) {
 		// The cache may lag behind a restart of before, and show the pod that was deleted then.
 		in := p.in
 		var err error
@@ -142,11 +142,11 @@ func (p *pass) beginMaintenance(ctx context.Context) error {
 	now := metav1.NewTime(p.Clock.Now().UTC().Truncate(time.Second))
 	for i := range candidates {
 		c := &candidates[i]
-		if waits[i] == "" && len(p.fs.Status.Maintenance) >= mostMaintained {
-			waits[i] = fmt.Sprintf("fewer than %d nodes are in maintenance, or cordoned since one that was too long", mostMaintained)
+		if waits[i].For == "" && len(p.fs.Status.Maintenance) >= mostMaintained {
+			waits[i].For = fmt.Sprintf("fewer than %d nodes are in maintenance, or cordoned since one that was too long", mostMaintained)
 		}
 		switch {
-		case waits[i] != "":
+		case waits[i].For != "":
 		case c.Allowed:
 			if err := p.hold.take(ctx); err != nil { // whoever has it, a person has decided
 				return err
@@ -157,10 +157,10 @@ func (p *pass) beginMaintenance(ctx context.Context) error {
 				return err
 			}
 			if !may {
-				waits[i] = p.hold.by + " has ended, which has the lease of the filesystem"
+				waits[i].For = p.hold.by + " has ended, which has the lease of the filesystem"
 			}
 		}
-		if waits[i] != "" {
+		if waits[i].For != "" {
 			p.maintained[c.Node] = c.sayWaits(waits[i])
 			continue
 		}
@@ -172,15 +172,15 @@ func (p *pass) beginMaintenance(ctx context.Context) error {
 }
 
 // sayWaits says why a node may not be away yet, and how a person lets it go nevertheless.
-func (c *candidate) sayWaits(waits string) views.Maintenance {
+func (c *candidate) sayWaits(waits disruption.Wait) views.Maintenance {
 	reason := v1alpha1.ReasonMaintenanceWaits
-	if c.Costs != "" {
+	if waits.Person {
 		reason = v1alpha1.ReasonMaintenanceNotAllowed
 	}
 	return views.Maintenance{Problem: backend.Problem{Reason: reason, Message: fmt.Sprintf(
 		"the node is cordoned, and its guard keeps it from being drained; it may be away when %s. To let it go nevertheless, until it starts anew: "+
 			"kubectl -n %s annotate --overwrite filesystemnode %s %s=%s",
-		waits, c.record.Namespace, c.record.Name, v1alpha1.AnnotationAllowMaintenance, allowWord(c.record, c.node))}}
+		waits.For, c.record.Namespace, c.record.Name, v1alpha1.AnnotationAllowMaintenance, allowWord(c.record, c.node))}}
 }
 
 // candidates are the nodes that are cordoned and not on record yet, by name. Of those on which nothing takes part, it notes that: there is
@@ -239,7 +239,7 @@ func (p *pass) vacancies(in backend.Input) map[string]bool {
 }
 
 // leaving says what each of the candidates waits for.
-func (p *pass) leaving(candidates []candidate, in backend.Input) []string {
+func (p *pass) leaving(candidates []candidate, in backend.Input) []disruption.Wait {
 	domains := backend.NewDomains(in)
 	queue := make([]disruption.Leave, len(candidates))
 	for i := range candidates {

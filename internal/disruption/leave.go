@@ -20,12 +20,18 @@ type Leave struct {
 	Allowed bool
 }
 
-// Leaving decides which nodes may go now, and says for each of the others what it waits for, in words that follow "when "; empty for those
-// that may. Nobody knows how long a node stays away. So it goes while nothing else is away and all is well, as a daemon that is restarted,
+// Wait is what a node waits for, in words that follow "when "; empty for one that may go now.
+type Wait struct {
+	For string
+	// Person is true when nothing but the word of a person lets the node go.
+	Person bool
+}
+
+// Leaving decides which nodes may go now, and says for each of the others what it waits for. Nobody knows how long a node stays away. So it goes while nothing else is away and all is well, as a daemon that is restarted,
 // and only when all that it holds has a copy elsewhere. Where that is not so, a person has to allow it, and then nothing is in the way.
 // Those that are away already are given, too: nodes of two failure domains are never away at once, unless a person has allowed it.
-func Leaving(queue, away []Leave, w World) (waits []string) {
-	waits = make([]string, len(queue))
+func Leaving(queue, away []Leave, w World) []Wait {
+	waits := make([]Wait, len(queue))
 	w.Maintained = nil // they are away, and looked at below
 	all := w.hinders()
 	if all == "" && w.Problems {
@@ -37,13 +43,13 @@ func Leaving(queue, away []Leave, w World) (waits []string) {
 		switch {
 		case next.Allowed:
 		case all != "":
-			waits[i] = all
-		case next.Costs != "":
-			waits[i] = "a person allows it, because " + next.Costs
+			waits[i].For = all
 		default:
-			waits[i] = next.behind(gone, w.Most)
+			if waits[i].For = next.behind(gone, w.Most); waits[i].For == "" && next.Costs != "" {
+				waits[i] = Wait{For: "a person allows it, because " + next.Costs, Person: true}
+			}
 		}
-		if waits[i] == "" {
+		if waits[i].For == "" {
 			gone = append(gone, *next)
 		}
 	}
