@@ -2,11 +2,14 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"github.com/spf13/cobra"
@@ -68,7 +71,7 @@ func verbs() map[string]*cobra.Command {
 func TestEveryVerbIsThereAndTeaches(t *testing.T) {
 	g := NewWithT(t)
 	all := verbs()
-	g.Expect(all).To(And(HaveLen(19), HaveKey("reload"), HaveKey("export"), HaveKey("install"), HaveKey("run"), HaveKey("mount"), HaveKey("check-mount"), HaveKey("call"), HaveKey("await-empty"), HaveKey("configure"), HaveKey("manage"),
+	g.Expect(all).To(And(HaveLen(20), HaveKey("guard"), HaveKey("reload"), HaveKey("export"), HaveKey("install"), HaveKey("run"), HaveKey("mount"), HaveKey("check-mount"), HaveKey("call"), HaveKey("await-empty"), HaveKey("configure"), HaveKey("manage"),
 		HaveKey("probe"), HaveKey("bench run"), HaveKey("bench launch"), HaveKey("bench work"), HaveKey("bench rank"), HaveKey("bench local"), HaveKey("bench check"), HaveKey("bench clean")))
 	top := node(t, "--help")
 	g.Expect(top.code).To(BeZero())
@@ -86,7 +89,7 @@ func TestEveryVerbRefusesASpecThatItCannotUnderstand(t *testing.T) {
 	for name, c := range verbs() {
 		if c.Flags().Lookup("spec") == nil {
 			g := NewWithT(t)
-			g.Expect(name).To(BeElementOf("call", "export", "install", "reload"), "only these need no spec")
+			g.Expect(name).To(BeElementOf("call", "export", "guard", "install", "reload"), "only these need no spec")
 			continue
 		}
 		for what, content := range map[string]string{
@@ -184,4 +187,14 @@ func TestInstallCopiesTheBinary(t *testing.T) {
 	got := node(t, "install", "/no-such")
 	g.Expect(got.code).To(Equal(1))
 	g.Expect(got.stderr).To(ContainSubstring("/no-such/node"))
+}
+
+func TestAGuardWaitsUntilItIsStopped(t *testing.T) {
+	g := NewWithT(t)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan int)
+	go func() { ended <- command.Run(ctx, root(), []string{"guard"}, io.Discard, io.Discard) }()
+	g.Consistently(ended, 50*time.Millisecond).ShouldNot(Receive())
+	stop()
+	g.Eventually(ended).Should(Receive(Equal(0)))
 }

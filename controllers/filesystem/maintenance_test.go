@@ -234,7 +234,7 @@ func TestANodeIsDrainedWhenTheFilesystemCanDoWithoutItAndIsGuardedAgainWhenItIsB
 		HaveField("Message", ContainSubstring("for 2h0m0s at most"))))
 	w.Expect(w.eventsOf(v1alpha1.ReasonInMaintenance)).To(HaveLen(1))
 	w.Expect(w.get().Status.Maintenance).To(HaveExactElements(And(HaveField("Node", node), HaveField("Allowed", false), HaveField("Ended", BeNil()))))
-	w.Expect(w.modesNow()).To(Equal(map[string]bool{w.ip(node) + "/9435": true}), "MooseFS makes no copies of what is on it")
+	w.Expect(w.modesNow()).To(Equal(map[string]bool{w.ip(node) + "/9435": true}), "no copies are made of what is on it")
 	w.Expect(w.jobs()).NotTo(ContainElement(HaveField("Labels", HaveKeyWithValue(v1alpha1.LabelComponent, "maintenance"))), "what was to be done is done")
 	w.Expect(w.ready()).To(HaveField("Status", metav1.ConditionTrue))
 	w.Expect(w.condition(v1alpha1.ConditionReconciling)).To(HaveField("Reason", v1alpha1.ReasonInMaintenance))
@@ -338,7 +338,7 @@ func TestAMaintenanceThatIsTooLongIsSaidAndEndsForTheFilesystem(t *testing.T) {
 	w.Expect(w.maintenance(node)).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonMaintenanceTooLong),
 		HaveField("Message", ContainSubstring("has lasted longer than 1h0m0s"))))
 	w.Expect(w.eventsOf(v1alpha1.ReasonMaintenanceTooLong)).To(HaveExactElements(ContainSubstring("uncordon it")))
-	w.Expect(w.modesNow()).To(HaveKeyWithValue(w.ip(node)+"/9435", false), "MooseFS makes copies again")
+	w.Expect(w.modesNow()).To(HaveKeyWithValue(w.ip(node)+"/9435", false), "copies are made again")
 	w.Expect(w.drains(node)).To(BeFalse(), "its guard is closed")
 	w.Expect(w.ready()).To(HaveField("Reason", v1alpha1.ReasonHealthy), "it takes part")
 
@@ -405,7 +405,7 @@ func TestANodeOnWhichNothingTakesPartHasNothingToGuard(t *testing.T) {
 	w.looks()
 	w.Expect(w.maintenance(node).Message).To(ContainSubstring("nothing on it takes part"))
 	w.Expect(w.get().Status.Maintenance).To(BeEmpty())
-	w.Expect(w.modesNow()).To(BeEmpty(), "MooseFS makes new copies of what is on it")
+	w.Expect(w.modesNow()).To(BeEmpty(), "new copies are made of what was on it")
 	w.Expect(w.drains(node)).To(BeTrue())
 }
 
