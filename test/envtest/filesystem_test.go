@@ -13,6 +13,13 @@ const ofMooseFS = "MooseFS runs in version 3.0.117 to 3.0.x, or 4.57.x to 4.59.x
 
 const windows = "spec.updates.windows[]"
 
+const maintenanceLimit = "spec.updates.maintenance.limit"
+
+// maintenance is a FileSystem with that limit of a maintenance.
+func maintenance(limit string) string {
+	return "spec: {updates: {maintenance: {limit: " + limit + "}}}"
+}
+
 // window is a patch with one window.
 func window(fields string) string { return "spec: {updates: {windows: [{" + fields + "}]}}" }
 
@@ -42,6 +49,11 @@ var fileSystemRefusals = refusals{
 
 	"an upgrade without a backup is empty":     {change: `spec: {updates: {upgradeWithoutBackup: ""}}`, field: "spec.updates.upgradeWithoutBackup", says: "should be at least 1 chars long"},
 	"an upgrade without a backup is 33 long":   {change: "spec: {updates: {upgradeWithoutBackup: v" + strings.Repeat("1", 32) + "}}", field: "spec.updates.upgradeWithoutBackup", says: "may not be more than 32 bytes"},
+	"the limit of a maintenance is empty":      {change: maintenance(`""`), field: maintenanceLimit, says: "should be at least 2 chars long"},
+	"the limit of a maintenance is 33 long":    {change: maintenance(strings.Repeat("0", 31) + "4h"), field: maintenanceLimit, says: "may not be more than 32"},
+	"the limit of a maintenance is in days":    {change: maintenance("1d"), field: maintenanceLimit, says: `should match '^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$'`},
+	"a maintenance may last for four minutes":  {change: maintenance("4m"), field: maintenanceLimit, says: "spec.updates.maintenance.limit must be from 5m to 168h"},
+	"a maintenance may last for over a week":   {change: maintenance("169h"), field: maintenanceLimit, says: "spec.updates.maintenance.limit must be from 5m to 168h"},
 	"the list of windows is empty":             {change: "spec: {updates: {windows: []}}", field: "spec.updates.windows", says: "should have at least 1 items"},
 	"there are 17 windows":                     {change: "spec: {updates: {windows: " + listOf(17, `{schedule: "0 %d * * 6", duration: 4h}`) + "}}", field: "spec.updates.windows", says: "must have at most 16 items"},
 	"a window has no schedule":                 {change: window(`duration: 4h`), field: windows + ".schedule", says: "Required value"},
@@ -150,6 +162,7 @@ spec:
       storage: {HDD_LEAVE_SPACE_DEFAULT: 4GiB, NICE_LEVEL: "", a-name-with-dashes: "1"}
   metadata: {instancesPerNode: 1}
   updates:
+    maintenance: {limit: 168h}
     maxUnavailable: 64
     paused: true
     windows: ` + listOf(15, `{schedule: "0 %d 1,15 JAN-DEC MON-FRI", duration: 168h, timeZone: America/Argentina/Buenos_Aires}`) + `
