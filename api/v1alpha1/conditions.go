@@ -37,8 +37,8 @@ const (
 	// ConditionGivenUp says of a FileSystemNode what became of the word of a person that its node never comes back; absent when nobody said
 	// so.
 	ConditionGivenUp = "GivenUp"
-	// ConditionMaintenance is true while the node of a FileSystemNode may be away for maintenance, and false while somebody has cordoned it and
-	// it may not, when its maintenance has lasted too long, or when it was started anew and nobody had asked; absent otherwise.
+	// ConditionMaintenance is true while the node of a FileSystemNode may be away for maintenance, and false while somebody has cordoned it
+	// and it may not, when its maintenance has lasted too long, or when it was started anew and nobody had asked; absent otherwise.
 	ConditionMaintenance = "Maintenance"
 	// ConditionUpgrading is true while a FileSystem goes to another version, and false while it can't begin to; absent when all of it runs
 	// what spec.version asks for.

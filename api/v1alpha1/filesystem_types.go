@@ -158,8 +158,8 @@ type UpdatesSpec struct {
 	// +kubebuilder:validation:Maximum=64
 	MaxUnavailable int32 `json:"maxUnavailable,omitempty"`
 
-	// paused keeps running daemons from being restarted, nodes from being let go for maintenance, and an upgrade from beginning, and from going
-	// on to the next component. Daemons that are down are started nevertheless, with the changed configuration. Defaults to false.
+	// paused keeps running daemons from being restarted, nodes from being let go for maintenance, and an upgrade from beginning, and from
+	// going on to the next component. Daemons that are down are started nevertheless, with the changed configuration. Defaults to false.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 

@@ -96,6 +96,11 @@ type NodeMaintenance struct {
 	// +kubebuilder:validation:MaxLength=253
 	Node string `json:"node,omitempty"`
 
+	// address is that of the node when it began: the filesystem is told by it that the maintenance is over, also when the node is gone.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Address string `json:"address,omitempty"`
+
 	// since is when it began.
 	// +required
 	Since metav1.Time `json:"since,omitzero"`
@@ -104,8 +109,8 @@ type NodeMaintenance struct {
 	// +optional
 	Allowed bool `json:"allowed,omitempty"`
 
-	// ended is when it ended: the node was back, or the limit was over. The filesystem is told so; then the entry goes, or stays until the node
-	// is uncordoned.
+	// ended is when it ended: the node was back, or the limit was over. The filesystem is told so; then the entry goes, or stays until the
+	// node is uncordoned.
 	// +optional
 	Ended *metav1.Time `json:"ended,omitempty"`
 

@@ -189,7 +189,8 @@ func nodesFacts(nodes []corev1.Node) []backend.Node {
 
 func nodeFacts(n *corev1.Node) backend.Node {
 	facts := backend.Node{
-		Name: n.Name, Labels: n.Labels, Cordoned: n.Spec.Unschedulable, BootID: n.Status.NodeInfo.BootID, Taints: backend.TaintsOfPeople(n.Spec.Taints),
+		Name: n.Name, Labels: n.Labels, Cordoned: n.Spec.Unschedulable, BootID: n.Status.NodeInfo.BootID,
+		Taints: backend.TaintsOfPeople(n.Spec.Taints),
 	}
 	for _, a := range n.Status.Addresses {
 		if a.Type == corev1.NodeInternalIP && facts.IP == "" {

@@ -76,6 +76,9 @@ func (p *pass) settle(ctx context.Context) error {
 		seen.Problems = append(seen.Problems, p.upgrading.problems()...)
 	}
 	seen.Problems = append(seen.Problems, maintenanceProblems(p.fs)...)
+	if p.telling {
+		seen.Problems = append(seen.Problems, backend.Problem{Reason: v1alpha1.ReasonInMaintenance})
+	}
 	return p.hold.settle(ctx, p.in, seen)
 }
 

@@ -46,8 +46,8 @@ func maintenanceProblems(fs *v1alpha1.FileSystem) []backend.Problem {
 		len(nodes), backend.List(nodes))}}
 }
 
-// letNodesGo decides which of the nodes that somebody has cordoned may be away. What it decides is written with the status of this pass, in a
-// write that fails when the FileSystem is not as it was read: so two operators, or one that reads late, never let nodes of two failure
+// letNodesGo decides which of the nodes that somebody has cordoned may be away. What it decides is written with the status of this pass, in
+// a write that fails when the FileSystem is not as it was read: so two operators, or one that reads late, never let nodes of two failure
 // domains go. The next pass carries it out: it tells the filesystem, and opens the guards.
 func (p *pass) letNodesGo(ctx context.Context) error {
 	p.maintained, p.vacant = map[string]views.Maintenance{}, map[string]bool{}
@@ -73,16 +73,17 @@ func (p *pass) goOnWithMaintenance() {
 	for _, m := range p.fs.Status.Maintenance {
 		node, _ := p.in.Node(m.Node)
 		waits := p.absence(m.Node).Waits
+		// One that was given up, or has no servers any more, is not waited for.
+		left := guarded[m.Node] == nil
 		switch {
-		case guarded[m.Node] == nil:
-			continue // it was given up, or has no servers any more
-		case m.Ended == nil && !node.Cordoned && p.takesPart(m.Node):
+		case m.Ended == nil && (left || !node.Cordoned && p.takesPart(m.Node)):
 			m.Ended = &now
 		case m.Ended == nil && !now.Before(new(metav1.NewTime(m.Since.Add(limit)))):
 			m.Ended, m.LimitPassed = &now, true
-		case m.Ended != nil && waits == "" && (!m.LimitPassed || !node.Cordoned):
+		case m.Ended != nil && waits == "" && (left || !m.LimitPassed || !node.Cordoned):
 			continue
 		}
+		p.telling = p.telling || waits != ""
 		entries = append(entries, m)
 		if says := sayMaintenance(m, limit, waits); says != nil {
 			p.maintained[m.Node] = *says
@@ -164,7 +165,7 @@ func (p *pass) beginMaintenance(ctx context.Context) error {
 			p.maintained[c.Node] = c.sayWaits(waits[i])
 			continue
 		}
-		m := v1alpha1.NodeMaintenance{Node: c.Node, Since: now, Allowed: c.Allowed}
+		m := v1alpha1.NodeMaintenance{Node: c.Node, Address: c.node.IP, Since: now, Allowed: c.Allowed}
 		p.fs.Status.Maintenance = append(p.fs.Status.Maintenance, m)
 		p.maintained[c.Node] = *sayMaintenance(m, limitOf(p.fs), p.absence(c.Node).Waits)
 	}
@@ -325,8 +326,8 @@ func (p *pass) proveMaintenance(ctx context.Context) error {
 func (p *pass) showMaintenance(view views.FileSystem) {
 	for i := range p.in.FileSystemNodes {
 		n := &p.in.FileSystemNodes[i]
-		if m, is := p.maintained[n.Spec.Node]; is {
-			node := view.Nodes[n.Name]
+		node, shown := view.Nodes[n.Name]
+		if m, is := p.maintained[n.Spec.Node]; is && shown {
 			node.Maintenance = &m
 			view.Nodes[n.Name] = node
 		}

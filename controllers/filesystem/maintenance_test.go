@@ -355,6 +355,27 @@ func TestAMaintenanceThatIsTooLongIsSaidAndEndsForTheFilesystem(t *testing.T) {
 	w.Expect(w.drains(node)).To(BeTrue(), "this is another maintenance")
 }
 
+func TestANodeThatIsGoneForGoodIsNotLeftInMaintenance(t *testing.T) {
+	w := guardedWorld(t)
+	node := w.nodes[1]
+	w.cordons(node, true)
+	w.goesOn()
+	w.Expect(w.drains(node)).To(BeTrue())
+	w.loses(node)
+	w.Expect(server.Client.Delete(w.ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}})).To(Succeed())
+	w.looks()
+	w.Expect(w.get().Status.Maintenance).To(HaveExactElements(And(HaveField("Ended", BeNil()), HaveField("Address", w.ip(node)))))
+	w.alter = func(operator *filesystem.Reconciler) {
+		operator.Clock = clocktesting.NewFakePassiveClock(time.Now().Add(3 * time.Hour))
+	}
+	for range 3 {
+		w.looks()
+		w.finishJobs()
+	}
+	w.Expect(w.modesNow()).To(HaveKeyWithValue(w.ip(node)+"/9435", false), "its data gets new copies")
+	w.Expect(w.get().Status.Maintenance).To(BeEmpty())
+}
+
 func TestARebootThatAskedNobodyIsSeenAndSaid(t *testing.T) {
 	w := guardedWorld(t)
 	node := w.nodes[2]

@@ -153,6 +153,8 @@ type pass struct {
 	// maintained is what becomes of nodes that somebody wants to take away, by name, and vacant are those of them on which nothing takes part.
 	maintained map[string]views.Maintenance
 	vacant     map[string]bool
+	// telling is true while the filesystem was not told yet that a maintenance has begun or ended.
+	telling bool
 	// upgrading is how far an upgrade is, nil when all that the operator restarts runs what the spec asks for.
 	upgrading *upgrading
 

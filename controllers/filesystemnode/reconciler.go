@@ -184,8 +184,8 @@ func describe(node *v1alpha1.FileSystemNode, seen views.Node) v1alpha1.FileSyste
 	return status
 }
 
-// describeMaintenance says what becomes of a node that somebody wants to take away, and that it was started anew though nobody had asked. The
-// latter stays until the next maintenance.
+// describeMaintenance says what becomes of a node that somebody wants to take away, and that it was started anew though nobody had asked.
+// The latter stays until the next maintenance.
 func describeMaintenance(node *v1alpha1.FileSystemNode, seen views.Node, status *v1alpha1.FileSystemNodeStatus) {
 	say := func(is metav1.ConditionStatus, reason, message string) {
 		conditions.Add(&status.Conditions, node.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionMaintenance, is, reason, message)

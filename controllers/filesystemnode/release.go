@@ -97,7 +97,8 @@ func (r *Reconciler) announceMaintenance(node *v1alpha1.FileSystemNode, after v1
 	is := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionMaintenance)
 	switch {
 	case is == nil && was != nil && was.Status == metav1.ConditionTrue:
-		r.Recorder.Eventf(node, nil, corev1.EventTypeNormal, v1alpha1.ReasonHealthy, "Maintain", "The maintenance of node %s is over", node.Spec.Node)
+		r.Recorder.Eventf(node, nil, corev1.EventTypeNormal, v1alpha1.ReasonHealthy, "Maintain",
+			"The maintenance of node %s is over", node.Spec.Node)
 	case is == nil || was != nil && was.Reason == is.Reason:
 	case is.Status == metav1.ConditionTrue:
 		r.Recorder.Eventf(node, nil, corev1.EventTypeNormal, is.Reason, "Maintain", "%s", v1alpha1.Cut(is.Message, conditions.MaxNote))

@@ -90,7 +90,9 @@ func GuardBudget(fs *v1alpha1.FileSystem, n *v1alpha1.FileSystemNode, open bool)
 	}
 	return &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: n.Name, Namespace: n.Namespace},
-		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &unavailable, Selector: &metav1.LabelSelector{MatchLabels: guardLabels(fs, n)}},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MaxUnavailable: &unavailable, Selector: &metav1.LabelSelector{MatchLabels: guardLabels(fs, n)},
+		},
 	}
 }
 

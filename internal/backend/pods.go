@@ -251,8 +251,8 @@ func CheckMount(c *corev1.Container, file string) {
 }
 
 const (
-	// ToldAnnotation on the pod of a Job holds what it is told. It stands in the pod itself, and not in a ConfigMap, which may change while the
-	// Job runs.
+	// ToldAnnotation on the pod of a Job holds what it is told. It stands in the pod itself, and not in a ConfigMap, which may change while
+	// the Job runs.
 	ToldAnnotation = "parallelfs.dev/told"
 	jobDirectory   = "/etc/parallelfs-job"
 	jobFile        = "told.json"

@@ -27,9 +27,10 @@ type Wait struct {
 	Person bool
 }
 
-// Leaving decides which nodes may go now, and says for each of the others what it waits for. Nobody knows how long a node stays away. So it goes while nothing else is away and all is well, as a daemon that is restarted,
-// and only when all that it holds has a copy elsewhere. Where that is not so, a person has to allow it, and then nothing is in the way.
-// Those that are away already are given, too: nodes of two failure domains are never away at once, unless a person has allowed it.
+// Leaving decides which nodes may go now, and says for each of the others what it waits for. Nobody knows how long a node stays away. So it
+// goes while nothing else is away and all is well, as a daemon that is restarted, and only when all that it holds has a copy elsewhere.
+// Where that is not so, a person has to allow it, and then nothing is in the way. Those that are away already are given, too: nodes of two
+// failure domains are never away at once, unless a person has allowed it.
 func Leaving(queue, away []Leave, w World) []Wait {
 	waits := make([]Wait, len(queue))
 	w.Maintained = nil // they are away, and looked at below

@@ -8,8 +8,9 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// Absence says what becomes of the filesystem while a node is away: all that its servers hold needs a buddy on another node, which is online
-// and in step. BeeGFS needs not to be told: it goes on with the buddies, and copies what was written meanwhile when the node is back.
+// Absence says what becomes of the filesystem while a node is away: all that its servers hold needs a buddy on another node, which is
+// online and in step. BeeGFS needs not to be told: it goes on with the buddies, and copies what was written meanwhile when the node is
+// back.
 func (Backend) Absence(in backend.Input, seen backend.Observation, node string) backend.Absence {
 	in = in.Indexed()
 	var costs []string

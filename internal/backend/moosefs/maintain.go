@@ -114,12 +114,11 @@ func untoldMaintenance(in backend.Input, node string) string {
 		if in.State == nil {
 			return "the master answers"
 		}
-		on := m.Ended == nil
 		name, _ := maintenanceName(in)
 		switch job := in.JobNamed(name); {
-		case len(modeChanges(in, node, on)) == 0:
+		case len(modeChanges(in, m)) == 0:
 		case job != nil && job.Succeeded: // a probe of an earlier operator does not show it
-		case on:
+		case m.Ended == nil:
 			return "the chunkservers of the node are in maintenance mode"
 		default:
 			return "the chunkservers of the node are not in maintenance mode any more"
@@ -129,21 +128,20 @@ func untoldMaintenance(in backend.Input, node string) string {
 }
 
 // modeChanges are the commands that bring the chunkservers of a node into maintenance mode, or out of it. One that the master does not know
-// is in none.
-func modeChanges(in backend.Input, node string, on bool) []spec.Command {
-	n, there := in.Node(node)
+// is in none. A node that is gone has left its address: while its chunkservers were in maintenance mode, nobody would make new copies.
+func modeChanges(in backend.Input, m v1alpha1.NodeMaintenance) []spec.Command {
 	master, ok := masterNode(in)
-	if !there || !ok || in.State == nil {
+	if !ok || in.State == nil {
 		return nil
 	}
-	ports := portsOf(in.FileSystem)
+	ports, on := portsOf(in.FileSystem), m.Ended == nil
 	var out []spec.Command
 	for _, pool := range in.FileSystem.Spec.StoragePools {
 		record, recorded := in.Pool(pool.Name)
 		if !recorded {
 			continue
 		}
-		for s := range in.ServersAt(n.IP) {
+		for s := range in.ServersAt(m.Address) {
 			if s.Role == v1alpha1.RoleStorage && s.Port == ports.chunkserver(record.Slot) && s.Maintained != on {
 				out = append(out, spec.Command{Argv: cli.Maintain(backend.Address(master.IP, ports.clients()), s.IP, s.Port, on)})
 			}
@@ -155,7 +153,7 @@ func modeChanges(in backend.Input, node string, on bool) []spec.Command {
 // maintenanceName is the job that switches maintenance modes, with its commands; empty when all are as they should be.
 func maintenanceName(in backend.Input) (name string, commands []spec.Command) {
 	for _, m := range in.FileSystem.Status.Maintenance {
-		commands = append(commands, modeChanges(in, m.Node, m.Ended == nil)...)
+		commands = append(commands, modeChanges(in, m)...)
 	}
 	if len(commands) > 0 {
 		name = backend.ChildName(in.FileSystem, "maintenance-"+backend.Hash(commands))

@@ -56,7 +56,7 @@ func likeN2(in *backend.Input, node, ip string) {
 func TestWhatBecomesOfMooseFSWhileANodeIsAway(t *testing.T) {
 	record := func(node string, ended bool) func(in *backend.Input) {
 		return func(in *backend.Input) {
-			m := v1alpha1.NodeMaintenance{Node: node, Since: metav1.NewTime(noon)}
+			m := v1alpha1.NodeMaintenance{Node: node, Address: "10.0.0." + node[1:], Since: metav1.NewTime(noon)}
 			if ended {
 				m.Ended = new(metav1.NewTime(noon))
 			}
@@ -164,7 +164,7 @@ func TestAJobSwitchesTheModesThatTheRecordAsksForAndTheMasterDoesNotShow(t *test
 	commands, kept := maintenanceJobsOf(t, in)
 	g.Expect(append(commands, kept...)).To(BeEmpty())
 
-	in.FileSystem.Status.Maintenance = []v1alpha1.NodeMaintenance{{Node: "n2"}, {Node: "n3", Ended: new(metav1.NewTime(noon))}}
+	in.FileSystem.Status.Maintenance = []v1alpha1.NodeMaintenance{{Node: "n2", Address: "10.0.0.2"}, {Node: "gone", Address: "10.0.0.3", Ended: new(metav1.NewTime(noon))}}
 	for i := range in.State.Servers {
 		s := &in.State.Servers[i]
 		s.Maintained = s.IP != "10.0.0.2" && s.Role == v1alpha1.RoleStorage
