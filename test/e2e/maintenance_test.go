@@ -1,0 +1,110 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// nodesAreDrained drains nodes of a MooseFS with two copies, by kubectl. A cordon is seen by every filesystem of the cluster, so this story is
+// alone.
+func (s *story) nodesAreDrained() {
+	It("has a filesystem whose nodes have guards", func() {
+		s.isReady(newest, twoCopies)
+		for _, node := range workers {
+			Eventually(func() string { return s.guardOn(node) }, long).ShouldNot(BeEmpty(), node)
+		}
+	})
+
+	It("keeps the node of the master until a person allows it", func() {
+		DeferCleanup(func() { kubectl("uncordon", workers[0]) })
+		said, err := s.drains(workers[0], "20s")
+		Expect(err).To(HaveOccurred(), said)
+		Expect(said + err.Error()).To(ContainSubstring("disruption budget"))
+		Eventually(func() string { return s.maintenance(workers[0]) }).Should(And(HavePrefix(v1alpha1.ReasonMaintenanceNotAllowed),
+			ContainSubstring("there is one master")))
+		_, word, _ := strings.Cut(s.maintenance(workers[0]), v1alpha1.AnnotationAllowMaintenance+"=")
+		s.kubectl("annotate", "--overwrite", "filesystemnode", s.recordOf(workers[0]), v1alpha1.AnnotationAllowMaintenance+"="+word)
+		said, err = s.drains(workers[0], "120s")
+		Expect(err).NotTo(HaveOccurred(), said)
+		kubectl("uncordon", workers[0])
+		Eventually(func() []v1alpha1.NodeMaintenance { return s.fileSystem().Status.Maintenance }, long).Should(BeEmpty())
+		Eventually(s.ready, long).Should(BeTrue(), s.whyNotReady)
+	})
+
+	It("lets a node go that holds nothing alone, while programs write and read, and no other one meanwhile", func() {
+		DeferCleanup(func() { kubectl("uncordon", workers[1], workers[2]) })
+		out := s.use("ssd", func() {
+			said, err := s.drains(workers[2], "180s")
+			Expect(err).NotTo(HaveOccurred(), said)
+			Expect(s.maintenance(workers[2])).To(HavePrefix(v1alpha1.ReasonInMaintenance))
+			Expect(s.modeOf(workers[2])).To(Equal("on"), "MooseFS itself says so")
+			s.kubectl("delete", "pod", s.podOn("chunkserver", workers[2])) // as a reboot ends it
+
+			_, err = s.drains(workers[1], "20s")
+			Expect(err).To(HaveOccurred())
+			Eventually(func() string { return s.maintenance(workers[1]) }).Should(HavePrefix(v1alpha1.ReasonMaintenanceWaits))
+			kubectl("uncordon", workers[1])
+
+			kubectl("uncordon", workers[2])
+			Eventually(func() []v1alpha1.NodeMaintenance { return s.fileSystem().Status.Maintenance }, long).Should(BeEmpty())
+			Eventually(s.ready, long).Should(BeTrue(), s.whyNotReady)
+		})
+		report("a node is drained and comes back", out.String())
+		Expect([]int64{out.errors, out.bytes}).To(Equal([]int64{0, 0}), out.String())
+		Expect(s.modeOf(workers[2])).To(Equal("off"))
+		Eventually(func() string { return s.guardOn(workers[2]) }).ShouldNot(BeEmpty())
+	})
+
+	It("is deleted, and no guard is left", func() {
+		s.kubectl("delete", "filesystem", "scratch", "--timeout=300s")
+		Expect(s.kubectl("get", "deployments,pdb", "-l", v1alpha1.LabelGuard+"=scratch", "-o", "name")).To(BeEmpty())
+	})
+}
+
+// drains evicts the guards of a node as `kubectl drain` does, and leaves the pods of the rest of the tests alone.
+func (s *story) drains(node, timeout string) (string, error) {
+	return try("", "kubectl", "drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--pod-selector="+v1alpha1.LabelGuard+"=scratch", "--timeout="+timeout)
+}
+
+// guardOn is the guard of a node that runs there, empty while none does.
+func (s *story) guardOn(node string) string {
+	GinkgoHelper()
+	return strings.TrimSpace(s.kubectl("get", "pods", "-l", v1alpha1.LabelGuard+"=scratch", "--field-selector", "status.phase=Running,spec.nodeName="+node,
+		"-o", "jsonpath={.items[*].metadata.name}"))
+}
+
+func (s *story) recordOf(node string) string {
+	GinkgoHelper()
+	return strings.TrimSpace(s.kubectl("get", "filesystemnodes", "--field-selector", "spec.node="+node+",spec.fileSystem.name=scratch", "-o", "jsonpath={.items[0].metadata.name}"))
+}
+
+// maintenance is the reason and the message of the condition Maintenance of a node.
+func (s *story) maintenance(node string) string {
+	GinkgoHelper()
+	const condition = `status.conditions[?(@.type=="Maintenance")]`
+	return strings.TrimSpace(s.kubectl("get", "filesystemnode", s.recordOf(node), "-o", fmt.Sprintf("jsonpath={.%s.reason}: {.%s.message}", condition, condition)))
+}
+
+// modeOf is the maintenance mode of the chunkserver of a node, as the master itself says.
+func (s *story) modeOf(node string) string {
+	GinkgoHelper()
+	ip := strings.TrimSpace(kubectl("get", "node", node, "-o", `jsonpath={.status.addresses[?(@.type=="InternalIP")].address}`))
+	host, port, _ := strings.Cut(s.fileSystem().Status.Management.Address, ":")
+	said := kubectl("-n", s.namespace, "exec", s.podOn("master", workers[0]), "-c", "probe", "--", "mfscli", "-n", "-s", "|", "-p", "-H", host, "-P", port, "-SCS")
+	for line := range strings.Lines(said) {
+		if strings.Contains(line, ip) {
+			if strings.Contains(line, "maintenance_on") {
+				return "on"
+			}
+			return "off"
+		}
+	}
+	return "unknown: " + said
+}
