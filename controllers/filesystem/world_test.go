@@ -164,13 +164,17 @@ func (w *world) state() (*backend.State, error) {
 			state.StorageClasses[p.Name] = fmt.Sprintf("%d%s", p.Copies, letter)
 			for _, node := range w.poolNodes(pool.Name) {
 				took, runs := w.runs("chunkserver", p.Name, node)
+				maintained := modes[fmt.Sprintf("%s/%d", w.ip(node), 9435+pool.Slot)]
 				if !runs {
+					if maintained { // the master remembers one that is away
+						state.Servers = append(state.Servers, backend.Server{Role: v1alpha1.RoleStorage, IP: w.ip(node), Port: 9435 + pool.Slot, Maintained: true})
+					}
 					continue
 				}
 				state.Targets = append(state.Targets, w.diskTargets(node, 9435+pool.Slot, took)...)
 				state.Servers = append(state.Servers, backend.Server{
 					Role: v1alpha1.RoleStorage, IP: w.ip(node), Port: 9435 + pool.Slot, Online: true, CapacityBytes: 1 << 40,
-					Version: w.software("chunkserver", node), Maintained: modes[fmt.Sprintf("%s/%d", w.ip(node), 9435+pool.Slot)],
+					Version: w.software("chunkserver", node), Maintained: maintained,
 				})
 				for _, d := range p.Targets.Directories {
 					if !slices.Contains(w.lost, node+":"+string(d)) {
