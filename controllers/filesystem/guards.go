@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -15,8 +16,12 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// mostGuards is how many guards a pass makes or changes: the others follow in the next ones.
-const mostGuards = 256
+const (
+	// mostGuards is how many guards a pass makes or changes: the others follow in the next ones.
+	mostGuards = 256
+	// firstGuards is how long a new filesystem that is not complete must have stood still before it gets guards.
+	firstGuards = 5 * time.Minute
+)
 
 // guards are those of a FileSystem that are there, by the name of the FileSystemNode.
 type guards struct {
@@ -60,7 +65,11 @@ func (p *pass) guardNodes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pods, grows := backend.Pods{FileSystem: p.fs, Images: p.in.Images}, p.grows()
+	limit := growthLimit
+	if len(have.budgets) == 0 {
+		limit = firstGuards
+	}
+	pods, grows := backend.Pods{FileSystem: p.fs, Images: p.in.Images}, p.grows(limit)
 	plain := pods.GuardHash(nil) // of most nodes
 	guarded := map[string]bool{}
 	var wanted []client.Object
@@ -73,7 +82,11 @@ func (p *pass) guardNodes(ctx context.Context) error {
 		guarded[n.Name] = true
 		node, there := p.in.Node(n.Spec.Node)
 		deployment, budget := have.deployments[n.Name], have.budgets[n.Name]
-		if deployment == nil && budget == nil && (grows || !there) || len(wanted) >= 2*mostGuards {
+		if deployment == nil && budget == nil && (grows || !there) {
+			continue
+		}
+		if len(wanted) >= 2*mostGuards {
+			p.after = stopInterval // the others follow soon
 			continue
 		}
 		open := p.mayOpen(n.Spec.Node, budget)

@@ -38,7 +38,7 @@ func (p *pass) show() {
 		Targets: targetViews(p.backend, p.fs, p.disks.own, p.seen, prober != nil && p.in.State == nil),
 		Nodes:   nodeViews(p.in, p.seen),
 	}
-	if p.grows() {
+	if p.grows(growthLimit) {
 		withoutNews(view, p.disks.own, p.in.FileSystemNodes)
 	}
 	p.leavePauses(view)
@@ -51,8 +51,9 @@ func (p *pass) show() {
 // online.
 const growthLimit = 30 * time.Second
 
-// grows is true while something is still to be done, and more and more disks are made, or targets, servers and clients come online.
-func (p *pass) grows() bool {
+// grows is true while something is still to be done, and within the limit more disks were made, or more targets, servers or clients have come
+// online.
+func (p *pass) grows(limit time.Duration) bool {
 	so := len(p.disks.own)
 	for i := range p.disks.own {
 		if backend.Finished(&p.disks.own[i]) {
@@ -76,7 +77,7 @@ func (p *pass) grows() bool {
 	}
 	now, what := p.Order.Now(), sight{client.ObjectKeyFromObject(p.fs), "growth"}
 	since := p.Reconciler.seen.see(what, maps.All(map[types.UID]how{p.fs.UID: {number: int64(so)}}), now)[p.fs.UID]
-	return meta.IsStatusConditionTrue(p.fs.Status.Conditions, v1alpha1.ConditionReconciling) && now.Sub(since) < growthLimit
+	return meta.IsStatusConditionTrue(p.fs.Status.Conditions, v1alpha1.ConditionReconciling) && now.Sub(since) < limit
 }
 
 // withoutNews takes out of a view the targets and nodes of which nothing was written yet. While a filesystem grows, the FileSystem says how
