@@ -75,7 +75,7 @@ func TestOfAFilesystemThatGrowsNothingNewIsToldOfSingleTargetsAndNodes(t *testin
 			fs.Status.Conditions = nil
 		}
 		order.SetTime(now.Add(after))
-		return p.grows()
+		return p.grows(growthLimit)
 	}
 	g.Expect(grows(0, false, false)).To(BeTrue())
 	g.Expect(grows(20*time.Second, true, false)).To(BeTrue())
