@@ -87,7 +87,7 @@ func (t *tables) line(text string) error {
 }
 
 // maintained is a chunkserver that was told to be in maintenance mode. One that is so until it connects again, because it was stopped
-// orderly, is "maintenance_tmp_on".
+// orderly, is "maintenance_temp_on" or "maintenance_tmp_on".
 const maintained = "maintenance_on"
 
 // row is the columns of a line.
