@@ -17,6 +17,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -42,6 +43,7 @@ func (w *world) loseObjects() {
 	ctx := context.WithoutCancel(w.ctx)
 	for _, list := range []client.ObjectList{
 		&v1alpha1.StorageTargetList{}, &v1alpha1.FileSystemNodeList{}, &v1alpha1.FileSystemList{}, &appsv1.DaemonSetList{}, &batchv1.JobList{},
+		&appsv1.DeploymentList{}, &policyv1.PodDisruptionBudgetList{},
 		&corev1.PodList{}, &corev1.SecretList{}, &corev1.ConfigMapList{}, &coordinationv1.LeaseList{},
 	} {
 		w.Expect(server.Client.List(ctx, list, client.InNamespace(w.namespace))).To(Succeed())

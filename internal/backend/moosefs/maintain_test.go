@@ -106,7 +106,7 @@ func TestWhatBecomesOfMooseFSWhileANodeIsAway(t *testing.T) {
 		"MooseFS was told":                                         {node: "n2", most: 1, change: changes{record("n2", false), told("10.0.0.2")}},
 		"MooseFS was not told yet that it is over":                 {node: "n2", most: 1, waits: "the chunkservers of the node are not in maintenance mode any more", change: changes{record("n2", true), told("10.0.0.2")}},
 		"MooseFS knows that it is over":                            {node: "n2", most: 1, change: changes{record("n2", true)}},
-		"the master lists no chunkserver while all are away":       {node: "n2", most: 1, waits: "a chunkserver is connected: mfscli lists none while all are away", change: changes{record("n2", true), func(in *backend.Input) { in.State.Servers = nil }}},
+		"the master lists no chunkserver while all are away":       {node: "n2", most: 1, waits: "a chunkserver is connected: mfscli lists none while all are away", change: changes{record("n2", true), func(in *backend.Input) { s := *in.State; s.Servers = nil; in.State = &s }}},
 		"what a person has switched on is no matter of the record": {node: "n2", most: 1, change: changes{told("10.0.0.2")}},
 		"nobody knows while the master is silent":                  {node: "n2", most: 1, costs: mixed, waits: "the master answers", change: changes{record("n2", false), func(in *backend.Input) { in.State = nil }}},
 	} {
