@@ -50,7 +50,7 @@ var fileSystemRefusals = refusals{
 	"an upgrade without a backup is empty":     {change: `spec: {updates: {upgradeWithoutBackup: ""}}`, field: "spec.updates.upgradeWithoutBackup", says: "should be at least 1 chars long"},
 	"an upgrade without a backup is 33 long":   {change: "spec: {updates: {upgradeWithoutBackup: v" + strings.Repeat("1", 32) + "}}", field: "spec.updates.upgradeWithoutBackup", says: "may not be more than 32 bytes"},
 	"the limit of a maintenance is empty":      {change: maintenance(`""`), field: maintenanceLimit, says: "should be at least 2 chars long"},
-	"the limit of a maintenance is 33 long":    {change: maintenance(strings.Repeat("0", 31) + "4h"), field: maintenanceLimit, says: "may not be more than 32"},
+	"the limit of a maintenance is 33 long":    {change: maintenance(strings.Repeat("0", 31) + "4h"), field: maintenanceLimit, says: "may not be more than 32 bytes"},
 	"the limit of a maintenance is in days":    {change: maintenance("1d"), field: maintenanceLimit, says: `should match '^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$'`},
 	"a maintenance may last for four minutes":  {change: maintenance("4m"), field: maintenanceLimit, says: "spec.updates.maintenance.limit must be from 5m to 168h"},
 	"a maintenance may last for over a week":   {change: maintenance("169h"), field: maintenanceLimit, says: "spec.updates.maintenance.limit must be from 5m to 168h"},
