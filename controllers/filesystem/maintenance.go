@@ -131,25 +131,46 @@ func (p *pass) beginMaintenance(ctx context.Context) error {
 		return nil
 	}
 	waits := p.leaving(candidates, p.in)
-	if slices.Contains(waits, disruption.Wait{}) {
+	err := p.leaseFor(ctx, candidates, waits)
+	if err == nil && slices.Contains(waits, disruption.Wait{}) {
 		// The cache may lag behind a restart of before, and show the pod that was deleted then.
 		in := p.in
-		var err error
-		if in.Pods, err = p.pods(ctx, p.Reader, p.fs); err != nil {
-			return err
+		if in.Pods, err = p.pods(ctx, p.Reader, p.fs); err == nil {
+			for i, now := range p.leaving(candidates, in.Remaining().Indexed()) {
+				if waits[i].For == "" {
+					waits[i] = now
+				}
+			}
 		}
-		waits = p.leaving(candidates, in.Remaining().Indexed())
 	}
 	now := metav1.NewTime(p.Clock.Now().UTC().Truncate(time.Second))
 	for i := range candidates {
 		c := &candidates[i]
-		if waits[i].For == "" && len(p.fs.Status.Maintenance) >= mostMaintained {
-			waits[i].For = fmt.Sprintf("fewer than %d nodes are in maintenance, or cordoned since one that was too long", mostMaintained)
-		}
 		switch {
 		case waits[i].For != "":
+		case err != nil:
+			waits[i].For = "the operator has looked at all of its pods"
+		case len(p.fs.Status.Maintenance) >= mostMaintained:
+			waits[i].For = fmt.Sprintf("fewer than %d nodes are in maintenance, or cordoned since one that was too long", mostMaintained)
+		default:
+			m := v1alpha1.NodeMaintenance{Node: c.Node, Address: c.node.IP, Since: now, Allowed: c.Allowed}
+			p.fs.Status.Maintenance = append(p.fs.Status.Maintenance, m)
+			p.maintained[c.Node] = *sayMaintenance(m, limitOf(p.fs), p.absence(c.Node).Waits)
+			continue
+		}
+		p.maintained[c.Node] = c.sayWaits(waits[i])
+	}
+	return err
+}
+
+// leaseFor takes the lease for those that wait for nothing else, and notes who has it instead. One that a person has allowed does not wait for
+// that.
+func (p *pass) leaseFor(ctx context.Context, candidates []candidate, waits []disruption.Wait) error {
+	for i := range candidates {
+		switch c := &candidates[i]; {
+		case waits[i].For != "":
 		case c.Allowed:
-			if err := p.hold.take(ctx); err != nil { // whoever has it, a person has decided
+			if err := p.hold.take(ctx); err != nil {
 				return err
 			}
 		default:
@@ -161,13 +182,6 @@ func (p *pass) beginMaintenance(ctx context.Context) error {
 				waits[i].For = p.hold.by + " has ended, which has the lease of the filesystem"
 			}
 		}
-		if waits[i].For != "" {
-			p.maintained[c.Node] = c.sayWaits(waits[i])
-			continue
-		}
-		m := v1alpha1.NodeMaintenance{Node: c.Node, Address: c.node.IP, Since: now, Allowed: c.Allowed}
-		p.fs.Status.Maintenance = append(p.fs.Status.Maintenance, m)
-		p.maintained[c.Node] = *sayMaintenance(m, limitOf(p.fs), p.absence(c.Node).Waits)
 	}
 	return nil
 }
