@@ -25,6 +25,8 @@ const (
 	ConditionSpread = "Spread"
 	// ConditionLicensed says whether a BeeGFS 8 has the license for what the spec asks for; absent when that needs none.
 	ConditionLicensed = "Licensed"
+	// ConditionRecovering is there while a person asks for lost metadata to be made again, and true while it is.
+	ConditionRecovering = "Recovering"
 	// ConditionBackedUp is true while each place of spec.backups has a verified backup that is no older than the schedule asks for. It does
 	// not stand in the way of Ready.
 	ConditionBackedUp = "BackedUp"
@@ -203,6 +205,19 @@ const (
 	ReasonBackupTooOld = "TooOld"
 	// ReasonBackupsInvalid surfaces when spec.backups can't be followed, as with a time zone that nobody knows; the message says why.
 	ReasonBackupsInvalid = "InvalidBackups"
+	// ReasonRecoveryLooking, ReasonRecoveryChoice, ReasonRecoveryApproval, ReasonRecoveryRefused and ReasonRecoveryFailed are the reasons of a
+	// false Recovering: the places are asked what they have, a person has to choose one of two that are alike, a person has to approve the
+	// plan, what was asked for can't be, and the restoring has failed. The message says what to do.
+	ReasonRecoveryLooking  = "Looking"
+	ReasonRecoveryChoice   = "ChoiceNeeded"
+	ReasonRecoveryApproval = "ApprovalNeeded"
+	ReasonRecoveryRefused  = "RecoveryRefused"
+	ReasonRecoveryFailed   = "RecoveryFailed"
+	// ReasonRestoring is the reason of a true Recovering.
+	ReasonRestoring = "Restoring"
+	// ReasonMetadataRecovered is the reason of the event when lost metadata is there again, and of a false Recovering until the annotation
+	// that asked for it is gone.
+	ReasonMetadataRecovered = "MetadataRecovered"
 	// ReasonDestroyUnconfirmed surfaces when a FileSystem with deletionPolicy Destroy is deleted and confirmDestroy is not its uid.
 	ReasonDestroyUnconfirmed = "DestroyUnconfirmed"
 	// ReasonNodesAway surfaces while nodes with servers are not there; the message names them, and says what to do.
@@ -322,6 +337,8 @@ const (
 	LabelGuard = "parallelfs.dev/guard-of"
 	// LabelGuarded tells the guards of a FileSystem from each other.
 	LabelGuarded = "parallelfs.dev/guarded"
+	// LabelRecovery names the FileSystem that a Job of a recovery belongs to. It is no child in the sense of LabelFileSystem.
+	LabelRecovery = "parallelfs.dev/recovery-of"
 	// LabelNode names the node of a StorageTarget or FileSystemNode, when the name is a valid label value.
 	LabelNode = "parallelfs.dev/node"
 	// LabelAgent selects the nodes that run an agent.
@@ -341,6 +358,13 @@ const (
 	// AnnotationTakeUpNodeImage on a FileSystem, with the operator's node image as the value, restarts the servers that run with another
 	// one. It asks for this image only: of the next one it says nothing.
 	AnnotationTakeUpNodeImage = "parallelfs.dev/take-up-node-image"
+	// AnnotationRecoverMetadata on a FileSystem asks for lost metadata to be made again: with the value RecoverPlan for a plan, with the hash of
+	// that plan for its being carried out.
+	AnnotationRecoverMetadata = "parallelfs.dev/recover-metadata"
+	// RecoverPlan is the value of AnnotationRecoverMetadata that asks for a plan.
+	RecoverPlan = "plan"
+	// AnnotationRecoverFrom on a FileSystem names the candidate of status.recovery that is used.
+	AnnotationRecoverFrom = "parallelfs.dev/recover-from"
 	// LabelManagedBy and ManagedBy mark every object that the operator writes.
 	LabelManagedBy = "app.kubernetes.io/managed-by"
 	// ManagedBy is the value of LabelManagedBy.

@@ -86,6 +86,11 @@ type FileSystemStatus struct {
 	// +listMapKey=node
 	// +kubebuilder:validation:MaxItems=64
 	Maintenance []NodeMaintenance `json:"maintenance,omitempty"`
+
+	// recovery is what a person has asked for by the annotation parallelfs.dev/recover-metadata: what the lost metadata could be made from
+	// again, and the plan that is to be approved. It goes when the recovery is over, or is not asked for any more.
+	// +optional
+	Recovery *RecoveryStatus `json:"recovery,omitempty"`
 }
 
 // NodeMaintenance is the maintenance of one node.
@@ -264,6 +269,10 @@ type MetadataRecord struct {
 	// After that, an empty directory is lost metadata, and is never initialized.
 	// +optional
 	Initialized *metav1.Time `json:"initialized,omitempty"`
+
+	// recovered is the last recovery that this directory was filled by. It is written before a server is started on it.
+	// +optional
+	Recovered *MetadataRecovered `json:"recovered,omitempty"`
 }
 
 // InstanceRole is the role of a daemon.

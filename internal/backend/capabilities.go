@@ -189,6 +189,30 @@ type BackupMethod interface {
 	Memory(size int64) int64
 }
 
+// Recoverer is a Backend whose lost metadata can be made again from copies of it.
+type Recoverer interface {
+	// RecoverySources are the places where copies of the metadata may lie, in an order that stays.
+	RecoverySources(in Input) []RecoverySource
+	// RecoveryJob is the Job that looks at a source, or makes the metadata again, by `node recover`. It is in the namespace of the FileSystem,
+	// and has no labels and no file that says what it does: the caller gives it these (RecoveryTold). An *InvalidSpecError says what a person
+	// must change.
+	RecoveryJob(in Input, request RecoveryRequest) (*batchv1.Job, spec.Recovery, error)
+	// RecoveryMethod says how `node recover` reads copies.
+	RecoveryMethod() RecoveryMethod
+	// MetadataComponent is the component of the server that has the metadata.
+	MetadataComponent() string
+}
+
+// RecoveryMethod is how metadata is made from the files of a copy, by a program of the filesystem itself. Its methods are pure.
+type RecoveryMethod interface {
+	// Usable are those of the files of a daemon that metadata is made from, with the names that they need for Check.
+	Usable(found []CopiedFile) map[string]string
+	// Check, Made and Memory are those of BackupMethod. What Check makes is what a server starts with.
+	Check(in, work string) BackupProgram
+	Made(head []byte) (BackupVersion, error)
+	Memory(size int64) int64
+}
+
 // BackupProgram is a program with its configuration.
 type BackupProgram struct {
 	// Files are written before, by path.

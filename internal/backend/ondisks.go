@@ -366,7 +366,7 @@ func (r *reading) agreesWithStatus() error {
 			"or, if the disks are right, delete the FileSystem with deletionPolicy Retain and make it again", r.from[aboutFact{}], what, said, recorded)
 	}
 	switch {
-	case have == nil:
+	case have == nil, have.Recovered != nil: // a recovery has moved it since the disk was told
 	case have.Node != says.MetadataNode:
 		return refuse("node of the metadata", have.Node, says.MetadataNode)
 	case have.Target != "" && says.MetadataTarget != "" && have.Target != says.MetadataTarget:

@@ -37,6 +37,7 @@ var (
 	_ backend.Pinner       = Backend{}
 	_ backend.Drainer      = Backend{}
 	_ backend.Backuper     = Backend{}
+	_ backend.Recoverer    = Backend{}
 	_ backend.Upgrader     = Backend{}
 	_ backend.Maintainer   = Backend{}
 )

@@ -25,7 +25,8 @@ func (Backend) Members(in backend.Input) ([]client.Object, error) {
 	master, ok := masterNode(in)
 	if !ok {
 		return nil, backend.Invalid(v1alpha1.ReasonNoNodes,
-			"node %s, which holds the metadata, is not in the cluster or has no InternalIP; bring it back, or restore the metadata from a metalogger", fs.Status.Metadata.Node)
+			"node %s, which holds the metadata, is not in the cluster or has no InternalIP; bring it back, or, when it never comes back, ask for a recovery: "+
+				"kubectl -n %s annotate filesystem %s %s=%s", fs.Status.Metadata.Node, fs.Namespace, fs.Name, v1alpha1.AnnotationRecoverMetadata, v1alpha1.RecoverPlan)
 	}
 	b := builder{
 		in: in, images: images, master: master, told: map[string][]byte{}, secrets: map[string][]byte{}, domains: backend.NewDomains(in),
@@ -169,6 +170,9 @@ func (b *builder) masterSet() (client.Object, error) {
 	told, err := backend.Pin(pod, "spec.metadata", fs.Spec.Metadata.CPUPinning, run, probe)
 	if err != nil {
 		return nil, err
+	}
+	if r := fs.Status.Metadata.Recovered; r != nil {
+		told = append(told, r.PlanHash) // the pod from before may still see what was mounted then
 	}
 	return pods(b.in).DaemonSet(componentMaster, backend.Workload{Component: componentMaster, Role: v1alpha1.RoleMetadata}, pod, told...), nil
 }

@@ -138,6 +138,9 @@ func decideUnmarked(d spec.Directory, owner spec.Owner, component, ledger string
 // decidePreparing is for a marker that was written before the first change, and no daemon has run since.
 func decidePreparing(d spec.Directory, f Facts) Decision {
 	marker := filepath.Join(d.Path, spec.MarkerFile)
+	if f.Marker.Restored != "" {
+		return refuse("what was lost is being made again in %s, by the plan %s that a person has approved; it is used when that is over", d.Path, f.Marker.Restored)
+	}
 	if d.Initialize != nil && !d.Initialize.Granted {
 		return refuse("%s was being initialized when the node binary was stopped, but meanwhile it is recorded that it was initialized, so its data is elsewhere; "+
 			"remove %s if nothing in the directory is needed, and look where the data is", d.Path, marker)

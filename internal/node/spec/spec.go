@@ -126,6 +126,8 @@ type Marker struct {
 	// Made is, while State is Preparing, the SHA-256 of the file that Initialize.Command made, in hexadecimal: by it alone the
 	// file is known to be no other one.
 	Made string `json:"made,omitempty"`
+	// Restored is the hash of the plan by which lost metadata is made in this directory, or was.
+	Restored string `json:"restored,omitempty"`
 	// Time is when the state was reached (RFC 3339).
 	Time string `json:"time"`
 }

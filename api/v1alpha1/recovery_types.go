@@ -1,0 +1,148 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// RecoveryStatus is a recovery of lost metadata that a person has asked for.
+type RecoveryStatus struct {
+	// asked is when the operator began to look for what could be used. What was found is of that time or later.
+	// +required
+	Asked metav1.Time `json:"asked,omitzero"`
+
+	// looked is when all places had said what they have.
+	// +optional
+	Looked *metav1.Time `json:"looked,omitempty"`
+
+	// node is where the metadata is to lie from now on: the one that spec.metadata.nodeSelector matches.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Node string `json:"node,omitempty"`
+
+	// directory is where the metadata is to lie on that node. Nothing may be in it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	Directory string `json:"directory,omitempty"`
+
+	// candidates are what the metadata could be made from, newest first: at most 32.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Candidates []RecoveryCandidate `json:"candidates,omitempty"`
+
+	// from is the name of the candidate that is used: the newest that can be, or the one that the annotation parallelfs.dev/recover-from names.
+	// +optional
+	// +kubebuilder:validation:MaxLength=320
+	From string `json:"from,omitempty"`
+
+	// planHash is the hash of the plan: of the candidates, of the one that is used, and of where to. It is what a person approves.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	PlanHash string `json:"planHash,omitempty"`
+
+	// approved is the hash of the plan that a person has approved, and that is carried out.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Approved string `json:"approved,omitempty"`
+}
+
+// RecoveryKind says what a candidate is.
+// +kubebuilder:validation:Enum=Follower;Backup;Server
+type RecoveryKind string
+
+const (
+	// RecoveryFollower is the copy of a server that follows the metadata, such as a metalogger.
+	RecoveryFollower RecoveryKind = "Follower"
+	// RecoveryBackup is a verified backup.
+	RecoveryBackup RecoveryKind = "Backup"
+	// RecoveryServer is the directory of the metadata server itself.
+	RecoveryServer RecoveryKind = "Server"
+)
+
+// RecoveryCandidate is one that the metadata could be made from again, as its own place says.
+type RecoveryCandidate struct {
+	// name of the candidate, such as metalogger-n2 or backup-vault-20261123-030000.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=320
+	Name string `json:"name,omitempty"`
+
+	// kind says what it is.
+	// +required
+	Kind RecoveryKind `json:"kind,omitempty"`
+
+	// node that it lies on; empty for one that lies in a claim.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Node string `json:"node,omitempty"`
+
+	// persistentVolumeClaim that it lies in; empty for one that lies on a node.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	PersistentVolumeClaim string `json:"persistentVolumeClaim,omitempty"`
+
+	// directory that it lies in: of the node, or of the claim, relative to its root.
+	// +optional
+	// +kubebuilder:validation:MaxLength=640
+	Directory string `json:"directory,omitempty"`
+
+	// version of the metadata that can be made from it, as the filesystem counts it: MooseFS counts each change.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Version int64 `json:"version,omitempty"`
+
+	// id of the metadata, as the filesystem itself names it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	ID string `json:"id,omitempty"`
+
+	// time of its last change, or of the backup. What was changed later is not in it.
+	// +optional
+	Time *metav1.Time `json:"time,omitempty"`
+
+	// message says why it can't be used; empty for one that can.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
+}
+
+// MetadataRecovered is a recovery that was carried out.
+type MetadataRecovered struct {
+	// planHash is the hash of the plan that a person has approved.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	PlanHash string `json:"planHash,omitempty"`
+
+	// from is the candidate that was used.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=320
+	From string `json:"from,omitempty"`
+
+	// version and id of the metadata that was made from it.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Version int64 `json:"version,omitempty"`
+
+	// id of that metadata.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	ID string `json:"id,omitempty"`
+
+	// dataTime is the time of the last change that is in it, or of the backup.
+	// +optional
+	DataTime *metav1.Time `json:"dataTime,omitempty"`
+
+	// time is when the metadata was there again.
+	// +required
+	Time metav1.Time `json:"time,omitzero"`
+
+	// previousNode held the metadata before. A server there is not started any more.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	PreviousNode string `json:"previousNode,omitempty"`
+}

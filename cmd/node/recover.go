@@ -1,0 +1,73 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/backup"
+	"parallelfs.dev/operator/internal/node/command"
+	"parallelfs.dev/operator/internal/node/daemon"
+	"parallelfs.dev/operator/internal/node/directory"
+	"parallelfs.dev/operator/internal/node/recover"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+func recoverCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "recover --spec FILE",
+		Short: "Look what lost metadata could be made from, or make it again",
+		Long: `Look what lost metadata could be made from, or make it again.
+
+The filesystem's own program reads the copy of a daemon, as after a crash; a backup is what its manifest says. Metadata is made only in a
+directory that is proven to be empty, and only when it is as new as the plan says, which a person has approved. The copies stay as they are.
+To try again does no harm, and goes on.
+
+It prints what it has found or made as one line of JSON, and leaves that as the container's termination message.`,
+		Args: cobra.NoArgs,
+	}
+	path := specFlag(c, "Recovery")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		told, err := load[spec.Recovery](*path)
+		if err != nil {
+			return err
+		}
+		recoverer, ok := backends[v1alpha1.FileSystemType(told.Backend)].(backend.Recoverer)
+		if !ok {
+			return fmt.Errorf("this program can't recover a filesystem of type %q; the operator and its node image must be of the same version", told.Backend)
+		}
+		o := recover.Options{
+			Told: told, Method: recoverer.RecoveryMethod(), Work: backend.RunDirectory, Output: os.Stderr, Memory: backup.FreeMemory,
+		}
+		if r := told.Restore; r != nil {
+			host := daemon.ThisHost()
+			uid, gid, err := host.LookupUser(r.User)
+			if err != nil {
+				return err
+			}
+			o.Prover = directory.Prover{
+				Owner: told.Owner, Component: r.Component, Ledger: r.Ledger, UID: uid, GID: gid, Writer: host.Writer, Now: time.Now,
+			}
+		}
+		answer, err := recover.Run(c.Context(), o)
+		line, encoding := json.Marshal(answer)
+		if encoding != nil {
+			return fmt.Errorf("encode the answer: %w", encoding)
+		}
+		if _, err := fmt.Fprintln(c.OutOrStdout(), string(line)); err != nil {
+			return err
+		}
+		command.LeaveMessage(string(line))
+		if err != nil {
+			logger().Error(err.Error())
+			return answered{err}
+		}
+		return nil
+	}
+	return c
+}

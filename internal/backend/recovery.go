@@ -1,0 +1,468 @@
+package backend
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// RecoverySource is a place where copies of the metadata may lie.
+type RecoverySource struct {
+	// Name of the source, which is that of its candidate; a place of backups has several, each with a name of its own.
+	Name string
+	Kind v1alpha1.RecoveryKind
+	// Node or Claim that it lies on, and the directory there. For backups, that is BackupDirectory.
+	Node, Claim, Directory string
+}
+
+// RecoveryRequest says what a RecoveryJob does.
+type RecoveryRequest struct {
+	// Name of the Job.
+	Job    string
+	Source RecoverySource
+	// Restore says what is made, nil when the source is only looked at.
+	Restore *RestoreRequest
+}
+
+// RestoreRequest says which metadata is made again, and where.
+type RestoreRequest struct {
+	// Plan is the hash of the plan that a person has approved.
+	Plan string
+	// Backup is its name; empty for the copy of a daemon.
+	Backup  string
+	Version int64
+	ID      string
+	// Node and Directory are where the metadata is to lie.
+	Node, Directory string
+}
+
+// RecoveryJobFacts is what is known of a Job of a recovery.
+type RecoveryJobFacts struct {
+	Name string
+	// Ended is true when the Job is over, Answer what its last pod has printed, nil when that says nothing, and Message why it failed or what
+	// it waits for.
+	Ended   bool
+	Answer  *spec.RecoveryAnswer
+	Message string
+}
+
+// RecoveryView is all that DecideRecovery looks at.
+type RecoveryView struct {
+	FileSystem *v1alpha1.FileSystem
+	// Recorded is status.recovery as the API server has it: what it says is on record.
+	Recorded *v1alpha1.RecoveryStatus
+	Sources  []RecoverySource
+	Nodes    []Node
+	Jobs     []RecoveryJobFacts
+	// Serves says why the metadata is not lost, such as that its server answers; empty when it may be.
+	Serves string
+	// Conflict says why the metadata can't lie on a node; empty when it can.
+	Conflict func(v1alpha1.MetadataRecord) string
+	Now      time.Time
+}
+
+// RecoveryDecision is what is to be done about a recovery.
+type RecoveryDecision struct {
+	// Start are the Jobs to make, and Remove the names of those that are of no use any more.
+	Start  []RecoveryRequest
+	Remove []string
+	// Recovery is status.recovery.
+	Recovery *v1alpha1.RecoveryStatus
+	// Metadata is the record of where the metadata lies from now on, nil while that does not change.
+	Metadata *v1alpha1.MetadataRecord
+	// Condition is the condition Recovering: ReasonRestoring is true, another reason false. It is absent while the reason is empty.
+	Condition Problem
+}
+
+// planLife is how long what the places have said is believed before a person approves it.
+const planLife = 15 * time.Minute
+
+// The limits of RecoveryStatus and RecoveryCandidate.
+const (
+	maxCandidates      = 32
+	maxRecoveryMessage = 512
+	maxRecoveryID      = 32
+)
+
+// DecideRecovery decides how far a recovery is that a person has asked for: it looks at all places, then there is a plan, which a person
+// approves by its hash, and then the metadata is made again. Each state is on record before anything follows from it, and the names of Jobs
+// follow from the record: an operator that is killed goes on with the same. Nothing goes on by itself from a plan.
+func DecideRecovery(v RecoveryView) RecoveryDecision {
+	fs := v.FileSystem
+	word, asked := fs.Annotations[v1alpha1.AnnotationRecoverMetadata]
+	if !asked {
+		return v.over(Problem{})
+	}
+	if m := fs.Status.Metadata; m != nil && m.Recovered != nil && m.Recovered.PlanHash == word {
+		return v.over(Problem{v1alpha1.ReasonMetadataRecovered, fmt.Sprintf("the metadata was made again from %s, on node %s. Take the word back: "+
+			"kubectl -n %s annotate filesystem %s %s-", m.Recovered.From, m.Node, fs.Namespace, fs.Name, v1alpha1.AnnotationRecoverMetadata)})
+	}
+	if why := v.notLost(); why != "" {
+		return v.over(Problem{v1alpha1.ReasonRecoveryRefused, "nothing is recovered: " + why})
+	}
+	if r := v.Recorded; r != nil && r.Approved != "" && r.Approved == word {
+		return v.restore()
+	}
+	node, why := v.place()
+	if why != "" {
+		return v.over(Problem{v1alpha1.ReasonRecoveryRefused, "nothing is recovered: " + why})
+	}
+	directory := string(fs.Spec.Metadata.Targets.Directories[0])
+	r := v.Recorded
+	if r == nil || r.Approved != "" || r.Node != node || r.Directory != directory || r.Looked != nil && v.Now.Sub(r.Looked.Time) > planLife {
+		d := v.over(Problem{v1alpha1.ReasonRecoveryLooking, "the places where copies of the metadata may lie are asked what they have"})
+		d.Recovery = &v1alpha1.RecoveryStatus{Asked: v.stamp(), Node: node, Directory: directory}
+		return d
+	}
+	if r.Looked == nil {
+		return v.look()
+	}
+	return v.plan(word)
+}
+
+// over ends what was under way.
+func (v *RecoveryView) over(condition Problem) RecoveryDecision {
+	return RecoveryDecision{Condition: condition, Remove: v.others(nil)}
+}
+
+// others are the names of the Jobs that are not wanted.
+func (v *RecoveryView) others(wanted []string) []string {
+	var out []string
+	for _, j := range v.Jobs {
+		if !slices.Contains(wanted, j.Name) {
+			out = append(out, j.Name)
+		}
+	}
+	return out
+}
+
+func (v *RecoveryView) stamp() metav1.Time { return metav1.NewTime(v.Now.UTC().Truncate(time.Second)) }
+
+// notLost says why there is nothing to recover, or nothing that the operator can; empty when there may be.
+func (v *RecoveryView) notLost() string {
+	m := v.FileSystem.Status.Metadata
+	switch {
+	case m == nil || m.Initialized == nil:
+		return "this filesystem never ran, so that it has no metadata that could be lost"
+	case OnDevices(v.FileSystem.Spec.Metadata.Targets) || m.Target != "":
+		return "its metadata lies on a disk that the operator has prepared, and the operator recovers only what lies in a directory; recover it by hand"
+	default:
+		return v.Serves
+	}
+}
+
+// place is the node where the metadata is to lie: the only one that the spec selects.
+func (v *RecoveryView) place() (node, why string) {
+	selector, old := v.FileSystem.Spec.Metadata.NodeSelector, v.FileSystem.Status.Metadata
+	nodes := Matching(v.Nodes, selector)
+	if len(nodes) != 1 {
+		have := "no node"
+		if len(nodes) > 0 {
+			have = NodeNames(nodes)
+		}
+		return "", fmt.Sprintf("spec.metadata.nodeSelector (%s) matches %s; give that label to the one node where the metadata is to lie from now on, "+
+			"and take it from all others, %s among them where that is lost", SelectorText(selector), have, old.Node)
+	}
+	n := nodes[0]
+	if !n.Ready || n.IP == "" {
+		return "", fmt.Sprintf("node %s, which spec.metadata.nodeSelector matches, is not Ready; bring it back, or give its label to another node", n.Name)
+	}
+	record := v1alpha1.MetadataRecord{Node: n.Name, Directory: string(v.FileSystem.Spec.Metadata.Targets.Directories[0])}
+	return n.Name, v.Conflict(record)
+}
+
+// lookName is the name of the Job that looks at a source. Another look has others.
+func (v *RecoveryView) lookName(s RecoverySource) string {
+	return ChildName(v.FileSystem, "recover-"+Hash(s, v.Recorded.Asked.Unix()))
+}
+
+// look asks all places, and makes the plan when all have said what they have.
+func (v *RecoveryView) look() RecoveryDecision {
+	d := RecoveryDecision{Recovery: v.Recorded.DeepCopy()}
+	var wanted, waits []string
+	var candidates []v1alpha1.RecoveryCandidate
+	for _, s := range v.Sources {
+		if n, there := v.node(s.Node); s.Node != "" && (!there || !n.Ready) {
+			candidates = append(candidates, candidate(s, "its node is not Ready"))
+			continue
+		}
+		name := v.lookName(s)
+		wanted = append(wanted, name)
+		i := slices.IndexFunc(v.Jobs, func(j RecoveryJobFacts) bool { return j.Name == name })
+		switch {
+		case i < 0:
+			d.Start = append(d.Start, RecoveryRequest{Job: name, Source: s})
+			waits = append(waits, s.Name)
+		case !v.Jobs[i].Ended:
+			waits = append(waits, s.Name+inBrackets(v.Jobs[i].Message))
+		default:
+			candidates = append(candidates, v.found(s, v.Jobs[i])...)
+		}
+	}
+	d.Remove = v.others(wanted)
+	if len(waits) > 0 {
+		d.Condition = Problem{v1alpha1.ReasonRecoveryLooking, "these places are asked what they have: " + List(waits)}
+		return d
+	}
+	slices.SortFunc(candidates, func(a, b v1alpha1.RecoveryCandidate) int {
+		return cmp.Or(cmp.Compare(b.Version, a.Version), strings.Compare(a.Name, b.Name))
+	})
+	d.Recovery.Candidates = candidates[:min(len(candidates), maxCandidates)]
+	d.Recovery.Looked = new(v.stamp())
+	planned := *v
+	planned.Recorded = d.Recovery
+	next := planned.plan(v1alpha1.RecoverPlan) // it is on record before it can be approved
+	d.Recovery, d.Condition = next.Recovery, next.Condition
+	return d
+}
+
+func inBrackets(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}
+
+func (v *RecoveryView) node(name string) (Node, bool) {
+	i := slices.IndexFunc(v.Nodes, func(n Node) bool { return n.Name == name })
+	if i < 0 {
+		return Node{}, false
+	}
+	return v.Nodes[i], true
+}
+
+func candidate(s RecoverySource, message string) v1alpha1.RecoveryCandidate {
+	return v1alpha1.RecoveryCandidate{
+		Name: s.Name, Kind: s.Kind, Node: s.Node, PersistentVolumeClaim: s.Claim, Directory: s.Directory, Message: v1alpha1.Cut(message, maxRecoveryMessage),
+	}
+}
+
+// found are the candidates of a source, as its Job says.
+func (v *RecoveryView) found(s RecoverySource, job RecoveryJobFacts) []v1alpha1.RecoveryCandidate {
+	if job.Answer == nil || len(job.Answer.Found) == 0 {
+		message := job.Message
+		if job.Answer != nil {
+			message = job.Answer.Message
+		}
+		return []v1alpha1.RecoveryCandidate{candidate(s, cmp.Or(message, "its Job has ended and left no answer"))}
+	}
+	out := make([]v1alpha1.RecoveryCandidate, 0, len(job.Answer.Found))
+	for _, f := range job.Answer.Found {
+		c := candidate(s, v.unusable(s))
+		if f.Backup != "" {
+			if _, err := time.Parse(spec.BackupNameLayout, f.Backup); err != nil {
+				continue
+			}
+			c.Name = s.Name + "-" + f.Backup
+		}
+		c.Version, c.ID = max(0, f.Version), v1alpha1.Cut(f.ID, maxRecoveryID)
+		if when, err := time.Parse(time.RFC3339, f.Time); err == nil {
+			c.Time = new(metav1.NewTime(when.UTC().Truncate(time.Second)))
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// unusable says why what lies at a source can't be used where the metadata is to lie; empty when it can.
+func (v *RecoveryView) unusable(s RecoverySource) string {
+	switch {
+	case s.Kind == v1alpha1.RecoveryServer:
+		return "it is the directory of the server itself: where it can be read, start the server there instead, and nothing is lost"
+	case s.Node != "" && s.Node != v.Recorded.Node:
+		return fmt.Sprintf("it lies on another node than the metadata is to; to use it, give the label of spec.metadata.nodeSelector to node %s instead", s.Node)
+	default:
+		return ""
+	}
+}
+
+// plan says what would be done, and takes the word of a person for it.
+func (v *RecoveryView) plan(word string) RecoveryDecision {
+	fs, r := v.FileSystem, v.Recorded.DeepCopy()
+	d := RecoveryDecision{Recovery: r, Remove: v.others(nil)}
+	r.From, r.PlanHash = "", ""
+	from, refused := v.choose(r.Candidates)
+	if refused.Reason != "" {
+		d.Condition = refused
+		return d
+	}
+	r.From, r.PlanHash = from.Name, v.planHash(from.Name, r)
+	annotate := fmt.Sprintf("kubectl -n %s annotate --overwrite filesystem %s %s=", fs.Namespace, fs.Name, v1alpha1.AnnotationRecoverMetadata)
+	switch word {
+	case r.PlanHash:
+		r.Approved = r.PlanHash
+		d.Condition = Problem{v1alpha1.ReasonRestoring, v.restores(r)}
+	case v1alpha1.RecoverPlan:
+		d.Condition = Problem{v1alpha1.ReasonRecoveryApproval, v.promise(from, r) + " To approve exactly this: " + annotate + r.PlanHash}
+	default:
+		d.Condition = Problem{v1alpha1.ReasonRecoveryRefused, fmt.Sprintf("%s is not the hash of the plan: what there is has changed since it was, or it is a wrong one. "+
+			"Nothing was done. The plan of now, %s: %s To approve it: %s%s",
+			v1alpha1.Cut(word, maxRecoveryID), r.PlanHash, v.promise(from, r), annotate, r.PlanHash)}
+	}
+	return d
+}
+
+// planHash stands for exactly this: what there is, which of it is used, and where to. The time of a look is not in it.
+func (v *RecoveryView) planHash(from string, r *v1alpha1.RecoveryStatus) string {
+	type known struct {
+		Name    string
+		Version int64
+		ID      string
+		Usable  bool
+	}
+	all := make([]known, len(r.Candidates))
+	for i := range r.Candidates {
+		c := &r.Candidates[i]
+		all[i] = known{c.Name, c.Version, c.ID, c.Message == ""}
+	}
+	return Hash(v.FileSystem.UID, v.FileSystem.Status.Metadata.Node, r.Node, r.Directory, from, all)
+}
+
+// choose picks the candidate that a person has named, or the newest one.
+func (v *RecoveryView) choose(candidates []v1alpha1.RecoveryCandidate) (v1alpha1.RecoveryCandidate, Problem) {
+	var usable []v1alpha1.RecoveryCandidate
+	var names, others []string
+	for _, c := range candidates {
+		if c.Message == "" {
+			usable, names = append(usable, c), append(names, c.Name)
+		} else {
+			others = append(others, fmt.Sprintf("%s (%s)", c.Name, c.Message))
+		}
+	}
+	refused := func(reason, format string, args ...any) (v1alpha1.RecoveryCandidate, Problem) {
+		return v1alpha1.RecoveryCandidate{}, Problem{reason, fmt.Sprintf(format, args...)}
+	}
+	chosen, named := v.FileSystem.Annotations[v1alpha1.AnnotationRecoverFrom]
+	if len(usable) == 0 {
+		return refused(v1alpha1.ReasonRecoveryRefused, "nothing is recovered: there is nothing that the metadata on node %s could be made from. Known are: %s",
+			v.Recorded.Node, cmp.Or(List(others), "no metalogger and no backup"))
+	}
+	if named {
+		i := slices.Index(names, chosen)
+		if i < 0 {
+			return refused(v1alpha1.ReasonRecoveryRefused, "nothing is recovered: the annotation %s names %q, which can't be used; there are %s",
+				v1alpha1.AnnotationRecoverFrom, v1alpha1.Cut(chosen, maxRecoveryMessage), List(names))
+		}
+		return usable[i], Problem{}
+	}
+	best := usable[0]
+	for _, c := range usable[1:] {
+		if c.ID != best.ID || c.Version == best.Version {
+			return refused(v1alpha1.ReasonRecoveryChoice, "nobody but a person can choose between %s and %s: %s. Name one: "+
+				"kubectl -n %s annotate --overwrite filesystem %s %s=%s", described(best), described(c), differ(best, c), v.FileSystem.Namespace, v.FileSystem.Name,
+				v1alpha1.AnnotationRecoverFrom, best.Name)
+		}
+	}
+	return best, Problem{}
+}
+
+func differ(a, b v1alpha1.RecoveryCandidate) string {
+	if a.ID != b.ID {
+		return fmt.Sprintf("one is of the metadata %s, the other one of %s", a.ID, b.ID)
+	}
+	return "they have the same version"
+}
+
+func described(c v1alpha1.RecoveryCandidate) string {
+	at := "an unknown time"
+	if c.Time != nil {
+		at = c.Time.UTC().Format(time.RFC3339)
+	}
+	return fmt.Sprintf("%s (version %d of %s)", c.Name, c.Version, at)
+}
+
+// restores says what is done.
+func (v *RecoveryView) restores(r *v1alpha1.RecoveryStatus) string {
+	return fmt.Sprintf("the metadata is made again from %s, in %s on node %s, as the plan %s says", r.From, r.Directory, r.Node, r.PlanHash)
+}
+
+// promise says what would be done, and what would be lost.
+func (v *RecoveryView) promise(from v1alpha1.RecoveryCandidate, r *v1alpha1.RecoveryStatus) string {
+	old := v.FileSystem.Status.Metadata.Node
+	out := fmt.Sprintf("The metadata would be made again from %s, in %s on node %s. Lost would be all that was changed after that", described(from), r.Directory, r.Node)
+	for i := range r.Candidates {
+		if c := &r.Candidates[i]; c.ID == from.ID && c.Version > from.Version {
+			out += fmt.Sprintf("; %s has %d changes more: %s", described(*c), c.Version-from.Version, cmp.Or(c.Message, "it was not chosen"))
+			break // they are sorted
+		}
+	}
+	out += "."
+	if n, there := v.node(old); old != r.Node && (!there || !n.Ready) {
+		out += fmt.Sprintf(" Node %s is away: make sure that it is off, and not just cut off, because programs that still reach it would go on with the old metadata.", old)
+	}
+	return out
+}
+
+// restore has the metadata made again, as was approved.
+func (v *RecoveryView) restore() RecoveryDecision {
+	r := v.Recorded.DeepCopy()
+	d := RecoveryDecision{Recovery: r}
+	failed := func(why string) RecoveryDecision {
+		d.Condition = Problem{v1alpha1.ReasonRecoveryFailed, fmt.Sprintf("the metadata was not made again: %s. To begin anew: "+
+			"kubectl -n %s annotate --overwrite filesystem %s %s=%s", why, v.FileSystem.Namespace, v.FileSystem.Name, v1alpha1.AnnotationRecoverMetadata,
+			v1alpha1.RecoverPlan)}
+		return d
+	}
+	i := slices.IndexFunc(r.Candidates, func(c v1alpha1.RecoveryCandidate) bool { return c.Name == r.From })
+	if i < 0 {
+		return failed("the status names no candidate " + r.From)
+	}
+	from := &r.Candidates[i]
+	at := slices.IndexFunc(v.Sources, func(s RecoverySource) bool { return from.Name == s.Name || strings.HasPrefix(from.Name, s.Name+"-") && s.Kind == from.Kind })
+	if at < 0 {
+		return failed("the place of " + r.From + " is none of this FileSystem any more")
+	}
+	name := ChildName(v.FileSystem, "recover-"+Hash("restore", r.Approved, r.Asked.Unix()))
+	d.Remove = v.others([]string{name})
+	d.Condition = Problem{v1alpha1.ReasonRestoring, v.restores(r)}
+	job := slices.IndexFunc(v.Jobs, func(j RecoveryJobFacts) bool { return j.Name == name })
+	if job < 0 {
+		source := v.Sources[at]
+		d.Start = []RecoveryRequest{{Job: name, Source: source, Restore: &RestoreRequest{
+			Plan: r.Approved, Backup: strings.TrimPrefix(strings.TrimPrefix(from.Name, source.Name), "-"), Version: from.Version, ID: from.ID,
+			Node: r.Node, Directory: r.Directory,
+		}}}
+		return d
+	}
+	switch facts := v.Jobs[job]; {
+	case facts.Ended && facts.Answer != nil && facts.Answer.Restored && len(facts.Answer.Found) == 1:
+		old, made := v.FileSystem.Status.Metadata, facts.Answer.Found[0]
+		d.Recovery, d.Condition = nil, Problem{v1alpha1.ReasonMetadataRecovered, fmt.Sprintf("the metadata was made again from %s, on node %s", from.Name, r.Node)}
+		d.Metadata = &v1alpha1.MetadataRecord{Node: r.Node, Directory: r.Directory, Initialized: old.Initialized, Recovered: &v1alpha1.MetadataRecovered{
+			PlanHash: r.Approved, From: from.Name, Version: max(0, made.Version), ID: v1alpha1.Cut(made.ID, maxRecoveryID), DataTime: from.Time,
+			Time: v.stamp(), PreviousNode: old.Node,
+		}}
+	case facts.Ended && facts.Answer != nil:
+		return failed(cmp.Or(facts.Answer.Message, facts.Message, "its Job says nothing"))
+	case facts.Ended:
+		return failed(cmp.Or(facts.Message, "its Job has ended and left no answer"))
+	default:
+		d.Condition.Message += inBrackets(facts.Message)
+	}
+	return d
+}
+
+// ReadRecoveryAnswer finds the answer of `node recover` in a termination message, nil when there is none.
+func ReadRecoveryAnswer(message string) *spec.RecoveryAnswer {
+	for _, line := range slices.Backward(strings.Split(strings.TrimSpace(message), "\n")) {
+		answer := &spec.RecoveryAnswer{}
+		if json.Unmarshal([]byte(line), answer) == nil && answer.Found != nil {
+			return answer
+		}
+	}
+	return nil
+}
+
+// What the Job of a recovery is told: its pod has it in an annotation, which a volume shows as a file.
+const (
+	RecoveryToldAnnotation = "parallelfs.dev/recovery-told"
+	RecoveryToldFile       = "recover.json"
+)

@@ -1,0 +1,398 @@
+// Package recover looks what the metadata of a filesystem could be made from again, where it is lost, and makes it. The filesystem's own
+// program reads what lies there, as after a crash: nobody believes what others say of it. What is read stays as it is, and metadata is only
+// made in a directory that is proven to be empty.
+package recover
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/directory"
+	"parallelfs.dev/operator/internal/node/process"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// Options are what Run needs beside what it is told.
+type Options struct {
+	Told   spec.Recovery
+	Method backend.RecoveryMethod
+	// Work is a directory in memory for the configuration of programs, and Output is where they print to.
+	Work   string
+	Output io.Writer
+	// Memory says how much of the node's memory is free, in bytes.
+	Memory func() (int64, error)
+	// Prover proves the directory that is filled; its owner and component are those of the Restore.
+	Prover directory.Prover
+	// Before, where set, is called before every step with its name; its error ends the work there, as a kill would.
+	Before func(step string) error
+}
+
+const (
+	// mostFound is how many backups an answer names, and mostSaid how long a sentence in it may be, in bytes: Kubernetes keeps 4096 bytes of it.
+	mostFound = 6
+	mostSaid  = 400
+)
+
+// Run looks at the source, or restores from it. The answer says what was found, or why nothing was; doing it again does no harm.
+func Run(ctx context.Context, o Options) (spec.RecoveryAnswer, error) {
+	answer := spec.RecoveryAnswer{Found: []spec.RecoveryFound{}}
+	var err error
+	switch told := o.Told; {
+	case told.Restore != nil:
+		var made spec.RecoveryFound
+		if made, err = o.restore(ctx); err == nil {
+			answer.Found, answer.Restored = append(answer.Found, made), true
+		}
+	case told.Source.Backups != "":
+		answer.Found, err = o.backups()
+	default:
+		var found spec.RecoveryFound
+		if found, err = o.look(ctx); err == nil {
+			answer.Found = append(answer.Found, found)
+		}
+	}
+	if err != nil {
+		answer.Message = err.Error()
+		if len(answer.Message) > mostSaid {
+			answer.Message = strings.ToValidUTF8(answer.Message[:mostSaid], "")
+		}
+	}
+	return answer, err
+}
+
+// step is one that a kill may come before.
+func (o Options) step(name string, do func() error) error {
+	if o.Before != nil {
+		if err := o.Before(name); err != nil {
+			return err
+		}
+	}
+	return do()
+}
+
+// backups are the newest verified backups of this FileSystem, newest first, as their manifests say. Their files are read when one is used.
+func (o Options) backups() ([]spec.RecoveryFound, error) {
+	found := []spec.RecoveryFound{}
+	entries, err := os.ReadDir(o.Told.Source.Backups)
+	if err != nil {
+		return found, fmt.Errorf("can't look at the backups: %w", err)
+	}
+	bad := 0
+	for _, e := range slices.Backward(entries) { // ReadDir sorts by name
+		if _, err := time.Parse(spec.BackupNameLayout, e.Name()); err != nil || !e.IsDir() {
+			continue
+		}
+		m, err := o.manifest(e.Name())
+		if err != nil || m.Verified == "" || m.Refused != "" {
+			bad++
+			continue
+		}
+		if len(found) < mostFound {
+			found = append(found, spec.RecoveryFound{Backup: e.Name(), Version: m.Version, ID: m.ID, Time: m.Copied})
+		}
+	}
+	if len(found) == 0 {
+		return found, fmt.Errorf("there is no verified backup of this FileSystem in it, and %d that nobody may rely on", bad)
+	}
+	return found, nil
+}
+
+// manifest reads what a backup of this FileSystem says of itself.
+func (o Options) manifest(name string) (spec.BackupManifest, error) {
+	var m spec.BackupManifest
+	content, err := os.ReadFile(filepath.Join(o.Told.Source.Backups, name, spec.BackupManifestFile))
+	if err != nil {
+		return m, fmt.Errorf("can't read what the backup %s says of itself: %w", name, err)
+	}
+	switch err := json.Unmarshal(content, &m); {
+	case err != nil:
+		return m, fmt.Errorf("can't understand %s of the backup %s: %w", spec.BackupManifestFile, name, err)
+	case m.Format != spec.BackupFormat:
+		return m, fmt.Errorf("the backup %s has the format %d, and this program knows %d; use the operator that made it", name, m.Format, spec.BackupFormat)
+	case m.Owner != o.Told.Owner:
+		return m, fmt.Errorf("%s is a backup of FileSystem %s/%s with the uid %s", name, m.Owner.Namespace, m.Owner.Name, m.Owner.UID)
+	}
+	return m, nil
+}
+
+// daemonFiles are the files of the daemon's directory that metadata is made from, by path, with the names that they need. The time is that
+// of the last change of one of them.
+func (o Options) daemonFiles() (files map[string]string, last time.Time, err error) {
+	source := o.Told.Source
+	content, err := os.ReadFile(filepath.Join(source.Directory, spec.MarkerFile))
+	if err != nil {
+		return nil, last, fmt.Errorf("can't read whose %s is: %w", source.Directory, err)
+	}
+	var marker spec.Marker
+	if err := json.Unmarshal(content, &marker); err != nil {
+		return nil, last, fmt.Errorf("can't understand %s in %s: %w", spec.MarkerFile, source.Directory, err)
+	}
+	if marker.Owner != o.Told.Owner || marker.Component != source.Component || marker.State != spec.MarkerInitialized {
+		return nil, last, fmt.Errorf("%s is that of the %s of FileSystem %s/%s with the uid %s, and its state is %s", source.Directory, marker.Component,
+			marker.Owner.Namespace, marker.Owner.Name, marker.Owner.UID, marker.State)
+	}
+	data := filepath.Join(source.Directory, source.Data)
+	entries, err := os.ReadDir(data)
+	if err != nil {
+		return nil, last, fmt.Errorf("can't look at the files of the %s: %w", source.Component, err)
+	}
+	var found []backend.CopiedFile
+	times := map[string]time.Time{}
+	for _, e := range entries {
+		if !e.Type().IsRegular() {
+			continue
+		}
+		head, info, err := headOf(filepath.Join(data, e.Name()))
+		if err != nil {
+			return nil, last, fmt.Errorf("can't read the files of the %s: %w", source.Component, err)
+		}
+		found = append(found, backend.CopiedFile{Name: e.Name(), Size: info.Size(), Head: head})
+		times[e.Name()] = info.ModTime()
+	}
+	files = map[string]string{}
+	for name, as := range o.Method.Usable(found) {
+		files[filepath.Join(data, name)] = as
+		if times[name].After(last) {
+			last = times[name]
+		}
+	}
+	if len(files) == 0 {
+		return nil, last, fmt.Errorf("%s has nothing that metadata could be made from", data)
+	}
+	return files, last, nil
+}
+
+// look lets the filesystem's program make metadata from a daemon's directory, in a directory of links, and says what came of it.
+func (o Options) look(ctx context.Context) (spec.RecoveryFound, error) {
+	files, last, err := o.daemonFiles()
+	if err != nil {
+		return spec.RecoveryFound{}, err
+	}
+	in, err := os.MkdirTemp(o.Told.Scratch, "look-")
+	if err != nil {
+		return spec.RecoveryFound{}, fmt.Errorf("can't make a directory to look in: %w", err)
+	}
+	for path, name := range files {
+		if err := os.Symlink(path, filepath.Join(in, name)); err != nil {
+			return spec.RecoveryFound{}, fmt.Errorf("can't make a link: %w", err)
+		}
+	}
+	made, _, err := o.make(ctx, in)
+	if err != nil {
+		return spec.RecoveryFound{}, errors.Join(err, os.RemoveAll(in))
+	}
+	return spec.RecoveryFound{Version: made.Version, ID: made.ID, Time: last.UTC().Format(time.RFC3339)}, os.RemoveAll(in)
+}
+
+// make lets the filesystem's program make metadata from the files of a directory, and returns the name of the file that it has made.
+func (o Options) make(ctx context.Context, in string) (made backend.BackupVersion, name string, err error) {
+	size, err := sizeOf(in)
+	if err != nil {
+		return made, "", err
+	}
+	free, err := o.Memory()
+	if err != nil {
+		return made, "", fmt.Errorf("can't tell how much memory is free: %w", err)
+	}
+	if need := o.Method.Memory(size); free < need {
+		return made, "", fmt.Errorf("this node has %d MiB of memory free, and making metadata of %d MiB takes about %d MiB", free>>20, size>>20, need>>20)
+	}
+	program := o.Method.Check(in, o.Work)
+	for _, path := range backend.SortedKeys(program.Files) {
+		if err := os.WriteFile(path, []byte(program.Files[path]), 0o600); err != nil {
+			return made, "", fmt.Errorf("can't write the configuration of %s: %w", program.Argv[0], err)
+		}
+	}
+	tail := &process.Tail{}
+	shown := io.MultiWriter(tail, o.Output)
+	child, err := process.Start(program.Argv, process.Options{Directory: in, Stdout: shown, Stderr: shown})
+	if err != nil {
+		return made, "", err //nolint:wrapcheck // it names the program
+	}
+	defer child.Kill()
+	select {
+	case <-ctx.Done():
+		return made, "", fmt.Errorf("it was stopped: %w", ctx.Err())
+	case <-child.Done():
+	}
+	if code := child.Code(); code != 0 {
+		return made, "", fmt.Errorf("%s does not read it (exit code %d): %s", program.Argv[0], code, tail.Lines(3))
+	}
+	head, _, err := headOf(filepath.Join(in, program.Makes))
+	if err != nil {
+		return made, "", fmt.Errorf("%s has read it and left no %s: %s", program.Argv[0], program.Makes, tail.Lines(3))
+	}
+	made, err = o.Method.Made(head)
+	return made, program.Makes, err //nolint:wrapcheck // it says what is wrong
+}
+
+// restore makes metadata in its empty directory.
+func (o Options) restore(ctx context.Context) (spec.RecoveryFound, error) {
+	r := o.Told.Restore
+	out := spec.RecoveryFound{Backup: r.Backup, Version: r.Version, ID: r.ID}
+	err := o.Prover.Restore(spec.Directory{Path: r.Path, Data: r.Data}, r.Plan, func(data string) error {
+		made, err := o.fill(ctx, data)
+		out.Version, out.ID = made.Version, made.ID
+		return err
+	})
+	return out, err
+}
+
+// fill copies what the metadata is made from, lets the program make it, and leaves that alone.
+func (o Options) fill(ctx context.Context, data string) (backend.BackupVersion, error) {
+	r := o.Told.Restore
+	files, sums, err := o.sources()
+	if err != nil {
+		return backend.BackupVersion{}, err
+	}
+	for _, path := range backend.SortedKeys(files) {
+		to := filepath.Join(data, files[path])
+		err := o.step("copy "+filepath.Base(path), func() error {
+			sum, err := copied(path, to)
+			if want, known := sums[path]; err == nil && known && sum != want {
+				return fmt.Errorf("%s of the backup has changed since it was verified; choose another candidate", filepath.Base(path))
+			}
+			return err
+		})
+		if err != nil {
+			return backend.BackupVersion{}, fmt.Errorf("can't copy what the metadata is made from: %w", err)
+		}
+	}
+	var made backend.BackupVersion
+	var name string
+	if err := o.step("make the metadata", func() (err error) { made, name, err = o.make(ctx, data); return err }); err != nil {
+		return made, err
+	}
+	switch {
+	case made.ID != r.ID:
+		return made, fmt.Errorf("it is of the metadata %s, and the plan says %s: the source is another one by now; ask for a new plan", made.ID, r.ID)
+	case made.Version < r.Version:
+		return made, fmt.Errorf("it has the version %d of the metadata, and the plan says %d: changes are missing; ask for a new plan", made.Version, r.Version)
+	}
+	entries, err := os.ReadDir(data)
+	if err != nil {
+		return made, fmt.Errorf("can't look at what was made: %w", err)
+	}
+	for _, e := range entries {
+		if e.Name() == name {
+			continue
+		}
+		// These are copies: the sources have them.
+		if err := o.step("remove "+e.Name(), func() error { return os.RemoveAll(filepath.Join(data, e.Name())) }); err != nil {
+			return made, fmt.Errorf("can't remove a copy: %w", err)
+		}
+	}
+	return made, o.step("give away "+name, func() error { return o.give(data, filepath.Join(data, name)) })
+}
+
+// give gives a file to the daemon, and brings it to the disk.
+func (o Options) give(directory, path string) error {
+	if err := o.Prover.Writer.Chown(path, o.Prover.UID, o.Prover.GID); err != nil {
+		return fmt.Errorf("can't give the metadata to its daemon: %w", err)
+	}
+	for _, p := range []string{path, directory} {
+		file, err := os.Open(p)
+		if err != nil {
+			return fmt.Errorf("can't bring the metadata to the disk: %w", err)
+		}
+		if err := errors.Join(file.Sync(), file.Close()); err != nil {
+			return fmt.Errorf("can't bring the metadata to the disk: %w", err)
+		}
+	}
+	return nil
+}
+
+// sources are the files that metadata is made from, by path, with the names that they get, and the SHA-256 of those of a backup.
+func (o Options) sources() (files, sums map[string]string, err error) {
+	r := o.Told.Restore
+	if r.Backup == "" {
+		files, _, err = o.daemonFiles()
+		return files, nil, err
+	}
+	if _, err := time.Parse(spec.BackupNameLayout, r.Backup); err != nil {
+		return nil, nil, fmt.Errorf("%q is no name of a backup", r.Backup)
+	}
+	m, err := o.manifest(r.Backup)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case m.Verified == "" || m.Refused != "":
+		return nil, nil, fmt.Errorf("the backup %s is not verified: %s", r.Backup, cmp.Or(m.Refused, "it was not read back"))
+	}
+	files, sums = map[string]string{}, map[string]string{}
+	for _, f := range m.Files {
+		if !filepath.IsLocal(f.Name) || strings.ContainsRune(f.Name, filepath.Separator) {
+			return nil, nil, fmt.Errorf("the manifest of the backup %s names a file %q, which is no name in its directory", r.Backup, f.Name)
+		}
+		if f.Name != spec.BackupRecordFile {
+			path := filepath.Join(o.Told.Source.Backups, r.Backup, f.Name)
+			files[path], sums[path] = f.Name, f.SHA256
+		}
+	}
+	return files, sums, nil
+}
+
+// copied copies a plain file to a new one, brings it to the disk, and returns its SHA-256.
+func copied(from, to string) (sum string, err error) {
+	in, err := os.OpenFile(from, os.O_RDONLY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	hash := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(out, hash), in); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(hash.Sum(nil)), out.Sync()
+}
+
+// headOf returns the beginning of a file, and what it is.
+func headOf(path string) (head []byte, info fs.FileInfo, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if info, err = file.Stat(); err != nil {
+		return nil, nil, err
+	}
+	head, err = io.ReadAll(io.LimitReader(file, backend.BackupHead))
+	return head, info, err
+}
+
+// sizeOf is the size of all files of a directory, or of those that its links lead to.
+func sizeOf(directory string) (int64, error) {
+	entries, err := os.ReadDir(directory)
+	if err != nil {
+		return 0, fmt.Errorf("can't look at what metadata is made from: %w", err)
+	}
+	var sum int64
+	for _, e := range entries {
+		info, err := os.Stat(filepath.Join(directory, e.Name()))
+		if err != nil {
+			return 0, fmt.Errorf("can't look at what metadata is made from: %w", err)
+		}
+		sum += info.Size()
+	}
+	return sum, nil
+}

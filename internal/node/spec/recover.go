@@ -1,0 +1,64 @@
+package spec
+
+// Recovery tells `node recover` to look what metadata could be made from what lies at one place, or to make it.
+type Recovery struct {
+	Owner Owner `json:"owner"`
+	// Backend is the FileSystem's type, whose backend knows how metadata is read; Version is that of its software.
+	Backend string `json:"backend"`
+	Version string `json:"version"`
+	// Source is where the metadata comes from.
+	Source RecoverySource `json:"source"`
+	// Scratch is an empty directory for what is made only to be looked at.
+	Scratch string `json:"scratch"`
+	// Restore says what is to be made, nil when the source is only looked at.
+	Restore *Restore `json:"restore,omitempty"`
+}
+
+// RecoverySource is a mounted place. It is only read.
+type RecoverySource struct {
+	// Backups is the directory with the backups of the FileSystem; empty for a directory of a daemon.
+	Backups string `json:"backups,omitempty"`
+	// Directory is that of a daemon with its marker, Component the daemon, and Data the subdirectory with its files.
+	Directory string `json:"directory,omitempty"`
+	Component string `json:"component,omitempty"`
+	Data      string `json:"data,omitempty"`
+}
+
+// Restore says which metadata is to be made, and where.
+type Restore struct {
+	// Plan is the hash of the plan that a person has approved.
+	Plan string `json:"plan"`
+	// Backup is the name of the backup; empty for a directory of a daemon.
+	Backup string `json:"backup,omitempty"`
+	// Version and ID are what the plan says: older metadata, or that of another filesystem, is refused.
+	Version int64  `json:"version"`
+	ID      string `json:"id"`
+	// Path is the directory that is filled, on behalf of the component. It has to be empty. Data is its subdirectory that the daemon owns.
+	Path      string `json:"path"`
+	Data      string `json:"data"`
+	Component string `json:"component"`
+	// User is the daemon's, and Ledger the file with the directories that were initialized on this node.
+	User   string `json:"user"`
+	Ledger string `json:"ledger"`
+}
+
+// RecoveryAnswer is what `node recover` prints, as one line of JSON, and leaves as the container's termination message.
+type RecoveryAnswer struct {
+	// Found is what could be used, newest first; or what was restored.
+	Found []RecoveryFound `json:"found"`
+	// Restored is true when the directory of a Restore has its metadata.
+	Restored bool `json:"restored,omitempty"`
+	// Message says why nothing was found, or not restored.
+	Message string `json:"message,omitempty"`
+}
+
+// RecoveryFound is metadata that could be used.
+type RecoveryFound struct {
+	// Backup is its name; empty for a directory of a daemon.
+	Backup string `json:"backup,omitempty"`
+	// Version and ID are what the filesystem's own program makes of it.
+	Version int64  `json:"version"`
+	ID      string `json:"id"`
+	// Time of its last change, or of the backup, as RFC 3339.
+	Time string `json:"time"`
+}
