@@ -38,7 +38,13 @@ type master struct {
 // startMaster starts a master on what lies in a directory.
 func startMaster(t *testing.T, data string, arguments ...string) *master {
 	t.Helper()
-	m := &master{WithT: NewWithT(t), t: t, port: freePorts(t), data: data, log: &bytes.Buffer{}}
+	return startMasterAt(t, data, freePorts(t), arguments...)
+}
+
+// startMasterAt starts a master on three ports.
+func startMasterAt(t *testing.T, data string, port int, arguments ...string) *master {
+	t.Helper()
+	m := &master{WithT: NewWithT(t), t: t, port: port, data: data, log: &bytes.Buffer{}}
 	own := t.TempDir()
 	m.exports = filepath.Join(own, "mfsexports.cfg")
 	m.Expect(os.WriteFile(m.exports, []byte("* / rw,alldirs,admin,maproot=0:0\n"), 0o600)).To(Succeed())

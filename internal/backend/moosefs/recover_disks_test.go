@@ -1,0 +1,248 @@
+//go:build disks
+
+package moosefs_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/internal/backend/moosefs"
+	"parallelfs.dev/operator/internal/node/backup"
+	"parallelfs.dev/operator/internal/node/directory"
+	"parallelfs.dev/operator/internal/node/durable"
+	"parallelfs.dev/operator/internal/node/recover"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+var scratch = spec.Owner{Namespace: "default", Name: "scratch", UID: "1b4e28ba"}
+
+// follow starts a real metalogger of the master in a directory as the node binary makes it.
+func (m *master) follow() (own string) {
+	m.t.Helper()
+	own = m.t.TempDir()
+	data := filepath.Join(own, "data")
+	m.Expect(os.Mkdir(data, 0o750)).To(Succeed())
+	m.Expect(os.WriteFile(filepath.Join(own, spec.MarkerFile), []byte(`{"owner": {"namespace": "default", "name": "scratch", "uid": "1b4e28ba"},
+		"component": "metalogger", "state": "Initialized", "time": "2026-11-23T07:00:00Z"}`), 0o600)).To(Succeed())
+	config := filepath.Join(m.t.TempDir(), "mfsmetalogger.cfg")
+	m.Expect(os.WriteFile(config, fmt.Appendf(nil, "WORKING_USER = root\nWORKING_GROUP = root\nDATA_PATH = %s\nMASTER_HOST = 127.0.0.1\nMASTER_PORT = %d\n"+
+		"MASTER_RECONNECTION_DELAY = 1\n", data, m.port), 0o600)).To(Succeed())
+	metalogger := exec.Command("mfsmetalogger", "-f", "-c", config, "start")
+	metalogger.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	m.Expect(metalogger.Start()).To(Succeed())
+	m.t.Cleanup(func() {
+		_ = syscall.Kill(-metalogger.Process.Pid, syscall.SIGKILL)
+		_ = metalogger.Wait()
+	})
+	m.Eventually(func() []os.DirEntry {
+		entries, _ := os.ReadDir(data)
+		return entries
+	}).WithTimeout(20*time.Second).Should(ContainElement(HaveField("Name()", "changelog_ml_back.1.mfs")), "the metalogger follows")
+	return own
+}
+
+// followed waits until a metalogger has the last change of the master.
+func (m *master) followed(own string) {
+	m.t.Helper()
+	last := func(path string) string {
+		content, _ := os.ReadFile(path)
+		return string(content[max(0, len(content)-40):])
+	}
+	m.Eventually(func() bool {
+		want := last(filepath.Join(m.data, "changelog.0.mfs"))
+		return want != "" && want == last(filepath.Join(own, "data", "changelog_ml.0.mfs"))
+	}).WithTimeout(20 * time.Second).Should(BeTrue())
+}
+
+// lose loses the disk of a master that runs.
+func (m *master) lose() {
+	m.t.Helper()
+	m.Expect(os.RemoveAll(m.data)).To(Succeed())
+	m.kill()
+}
+
+// recovery looks at a source.
+func recovery(t *testing.T, source spec.RecoverySource) recover.Options {
+	t.Helper()
+	told := spec.Recovery{Owner: scratch, Backend: "MooseFS", Version: version(t), Source: source, Scratch: t.TempDir()}
+	return recover.Options{
+		Told: told, Method: moosefs.New().RecoveryMethod(), Work: t.TempDir(), Output: io.Discard, Memory: backup.FreeMemory,
+		Prover: directory.Prover{Owner: scratch, Component: "master", Ledger: filepath.Join(t.TempDir(), "ledger.json"),
+			Writer: durable.Writer{Chown: os.Chown}, Now: time.Now},
+	}
+}
+
+// ofMetalogger is a metalogger's directory as a source.
+func ofMetalogger(own string) spec.RecoverySource {
+	return spec.RecoverySource{Directory: own, Component: "metalogger", Data: "data"}
+}
+
+// restoring has what was found made again in a new directory.
+func restoring(o recover.Options, found spec.RecoveryFound, to string) recover.Options {
+	o.Told.Restore = &spec.Restore{
+		Plan: "0123abcd", Backup: found.Backup, Version: found.Version, ID: found.ID, Path: to, Data: "data", Component: "master", User: "root",
+		Ledger: o.Prover.Ledger,
+	}
+	return o
+}
+
+// names are those at the top of the filesystem that a new master serves from a directory.
+func names(t *testing.T, directory string) []string {
+	t.Helper()
+	g := NewWithT(t)
+	var names []string
+	startMaster(t, filepath.Join(directory, "data")).mounted(func(path string) {
+		entries, err := os.ReadDir(path)
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+	})
+	return names
+}
+
+// tree is all that lies in a directory, with its content.
+func tree(t *testing.T, directory string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	NewWithT(t).Expect(filepath.WalkDir(directory, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			var content []byte
+			content, err = os.ReadFile(path)
+			out[path] = string(content)
+		}
+		return err
+	})).To(Succeed())
+	return out
+}
+
+func TestALostMooseFSServesAgainFromItsMetalogger(t *testing.T) {
+	data := fresh(t)
+	m := startMaster(t, data)
+	own := m.follow()
+	made := makeDirectories(m, "first", 50)
+	m.Expect(m.process.Process.Signal(syscall.SIGTERM)).To(Succeed())
+	m.Expect(m.process.Wait()).To(Succeed(), "a clean stop saves the metadata, and begins another change log")
+	port := m.port
+	m = startMasterAt(t, data, port)
+	made = append(made, makeDirectories(m, "second", 50)...)
+	m.followed(own)
+	m.lose()
+
+	o := recovery(t, ofMetalogger(own))
+	before := tree(t, own)
+	answer, err := recover.Run(t.Context(), o)
+	m.Expect(err).NotTo(HaveOccurred())
+	m.Expect(answer.Found).To(ConsistOf(And(HaveField("Version", BeNumerically(">", 100)), HaveField("ID", MatchRegexp("^[0-9A-F]{16}$")))))
+	to := filepath.Join(t.TempDir(), "metadata")
+	r := restoring(o, answer.Found[0], to)
+	answer, err = recover.Run(t.Context(), r)
+	m.Expect(err).NotTo(HaveOccurred())
+	m.Expect(answer.Restored).To(BeTrue())
+	m.Expect(tree(t, own)).To(Equal(before), "the copy stays as it is")
+	m.Expect(filepath.Glob(filepath.Join(to, "data", "*"))).To(ConsistOf(filepath.Join(to, "data", "metadata.mfs")))
+
+	answer, err = recover.Run(t.Context(), r)
+	m.Expect(err).NotTo(HaveOccurred(), "to do it again does no harm")
+	m.Expect(answer.Restored).To(BeTrue())
+	prover := r.Prover
+	action, err := prover.Prove(t.Context(), spec.Directory{Path: to, Data: "data",
+		Initialize: &spec.Initialize{DataGlobs: []string{"metadata*"}, Files: []spec.InitialFile{{Name: "metadata.mfs", Content: "MFSM NEW"}}}}, nil)
+	m.Expect(err).NotTo(HaveOccurred())
+	m.Expect(action).To(Equal(directory.Use), "a master may be started on it")
+	m.Expect(names(t, to)).To(ContainElements(made...))
+}
+
+func TestALostMooseFSServesAgainFromABackupAndSaysWhichOneItWas(t *testing.T) {
+	m := startMaster(t, fresh(t))
+	made := makeDirectories(m, "saved", 50)
+	b := m.backups()
+	_, err := backup.Run(t.Context(), b)
+	m.Expect(err).NotTo(HaveOccurred())
+	makeDirectories(m, "later", 5)
+	m.lose()
+
+	o := recovery(t, spec.RecoverySource{Backups: filepath.Join(b.Told.Place, b.Told.Directory)})
+	answer, err := recover.Run(t.Context(), o)
+	m.Expect(err).NotTo(HaveOccurred())
+	m.Expect(answer.Found).To(ConsistOf(And(HaveField("Backup", b.Told.Name), HaveField("Version", BeNumerically(">", 50)))))
+	to := filepath.Join(t.TempDir(), "metadata")
+	_, err = recover.Run(t.Context(), restoring(o, answer.Found[0], to))
+	m.Expect(err).NotTo(HaveOccurred())
+	m.Expect(names(t, to)).To(And(ContainElements(made...), Not(ContainElement("later-000"))))
+}
+
+func TestARestoringThatIsKilledAnywhereGoesOnAndOneThatIsRefusedChangesNothing(t *testing.T) {
+	m := startMaster(t, fresh(t))
+	own := m.follow()
+	makeDirectories(m, "some", 20)
+	m.followed(own)
+	m.lose()
+	o := recovery(t, ofMetalogger(own))
+	answer, err := recover.Run(t.Context(), o)
+	m.Expect(err).NotTo(HaveOccurred())
+	found := answer.Found[0]
+
+	killed := errors.New("killed")
+	at := func(o recover.Options, n int) recover.Options {
+		next := func(string) error {
+			if n--; n < 0 {
+				return killed
+			}
+			return nil
+		}
+		o.Before, o.Prover.Writer.Before = next, next
+		return o
+	}
+	for n := 0; ; n++ {
+		to := filepath.Join(t.TempDir(), "metadata")
+		_, err := recover.Run(t.Context(), at(restoring(o, found, to), n))
+		if err == nil {
+			m.Expect(n).To(BeNumerically(">", 15))
+			break
+		}
+		m.Expect(err).To(MatchError(killed))
+		again, err := recover.Run(t.Context(), restoring(o, found, to))
+		m.Expect(err).NotTo(HaveOccurred(), "after %d steps", n)
+		m.Expect(again.Restored).To(BeTrue())
+		m.Expect(filepath.Glob(filepath.Join(to, "data", "*"))).To(ConsistOf(filepath.Join(to, "data", "metadata.mfs")), "after %d steps", n)
+	}
+
+	for name, c := range map[string]struct {
+		change func(r *spec.Restore)
+		why    string
+	}{
+		"newer":   {func(r *spec.Restore) { r.Version += 100 }, "changes are missing"},
+		"another": {func(r *spec.Restore) { r.ID = "0000000000000001" }, "the source is another one by now"},
+		"held": {func(r *spec.Restore) {
+			m.Expect(os.MkdirAll(filepath.Join(r.Path, "data"), 0o755)).To(Succeed())
+			m.Expect(os.WriteFile(filepath.Join(r.Path, "data", "metadata.mfs"), []byte("old"), 0o600)).To(Succeed())
+		}, "is not empty (data/metadata.mfs)"},
+		"strange": {func(r *spec.Restore) {
+			m.Expect(os.MkdirAll(filepath.Join(r.Path, "photos"), 0o755)).To(Succeed())
+		}, "is not empty (photos)"},
+	} {
+		to := filepath.Join(t.TempDir(), "metadata")
+		r := restoring(o, found, to)
+		c.change(r.Told.Restore)
+		before := map[string]string{}
+		if name == "held" || name == "strange" {
+			before = tree(t, to)
+		}
+		answer, err := recover.Run(t.Context(), r)
+		m.Expect(err).To(MatchError(ContainSubstring(c.why)), name)
+		m.Expect(answer.Restored).To(BeFalse())
+		if name == "held" || name == "strange" {
+			m.Expect(tree(t, to)).To(Equal(before), name)
+		}
+	}
+}
