@@ -445,10 +445,16 @@ func (w *world) starts(pod *corev1.Pod) bool {
 func (w *world) runs(daemon, pool, node string) (took map[string]bool, ok bool) {
 	for _, pod := range w.pods() {
 		if !w.dead[node] && component(&pod) == daemon && pod.Labels[v1alpha1.LabelStoragePool] == pool && pod.Spec.NodeName == node {
-			return w.took[string(pod.UID)], pod.DeletionTimestamp.IsZero() && w.starts(&pod)
+			return w.took[string(pod.UID)], pod.DeletionTimestamp.IsZero() && w.starts(&pod) && w.finds(&pod)
 		}
 	}
 	return nil, false
+}
+
+// finds is true for a pod that was started while the master was where it is now.
+func (w *world) finds(pod *corev1.Pod) bool {
+	master := w.masters[pod.UID]
+	return master == "" || master == w.get().Status.Metadata.Node
 }
 
 // diskTargets are what a chunkserver tells of its disks.

@@ -11,7 +11,7 @@ import (
 )
 
 // announce makes an event when Ready or Degraded has changed, its status or its reason; when changes begin to wait; and of a failure that
-// was not said before, and of backups that begin or cease to be as asked for. It is called after the status was written.
+// was not said before, of backups that begin or cease to be as asked for, and of each step of a recovery. It is called after the status was written.
 func (r *Reconciler) announce(before, after *v1alpha1.FileSystem) {
 	of := func(fs *v1alpha1.FileSystem, kind string) *metav1.Condition {
 		return meta.FindStatusCondition(fs.Status.Conditions, kind)
@@ -30,6 +30,13 @@ func (r *Reconciler) announce(before, after *v1alpha1.FileSystem) {
 		case v1alpha1.ReasonBackupFailed, v1alpha1.ReasonBackupTooOld, v1alpha1.ReasonBackupsInvalid:
 			tell(corev1.EventTypeWarning, "BackUp", is)
 		}
+	}
+	if is := changed(before, after, v1alpha1.ConditionRecovering); is != nil {
+		kind := corev1.EventTypeNormal
+		if is.Reason == v1alpha1.ReasonRecoveryRefused || is.Reason == v1alpha1.ReasonRecoveryFailed {
+			kind = corev1.EventTypeWarning
+		}
+		tell(kind, "Recover", is)
 	}
 	was := of(before, v1alpha1.ConditionReady)
 	is, degraded := changed(before, after, v1alpha1.ConditionReady), changed(before, after, v1alpha1.ConditionDegraded)

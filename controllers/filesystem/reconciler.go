@@ -219,6 +219,7 @@ func (p *pass) phases() []phase {
 		{name: "settle the lease", do: p.settle, when: stopped},
 		{name: "guard nodes", do: p.guardNodes, when: anyway},
 		{name: "back up the metadata", do: p.backUp, when: anyway},
+		{name: "recover lost metadata", do: p.recoverMetadata, when: anyway},
 	}
 }
 

@@ -87,6 +87,8 @@ type world struct {
 	mute  map[string]bool
 	// eachLook, where there is one, looks after every operator that was killed.
 	eachLook func()
+	// masters are the nodes of the master, as each pod was told when it was started, by the uid of the pod.
+	masters map[types.UID]string
 	// dead are the nodes that have no power, and data is what MooseFS says of its chunks; nil is that all is well.
 	dead map[string]bool
 	data *backend.DataHealth
@@ -198,6 +200,9 @@ func (w *world) state() (*backend.State, error) {
 				Role: v1alpha1.RoleMetadataBackup, IP: w.ip(node), Online: true, Version: w.software("metalogger", node),
 			})
 		}
+		if slices.ContainsFunc(w.pods(), func(p corev1.Pod) bool { return component(&p) == "client" && p.Spec.NodeName == node && !w.finds(&p) }) {
+			continue
+		}
 		state.Sessions = append(state.Sessions, backend.Session{IP: w.ip(node), Path: "/mnt/scratch", Connected: true})
 	}
 	return &state, nil
@@ -219,7 +224,7 @@ func anotherWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{
 		Gomega: NewWithT(t), t: t, ctx: t.Context(), events: events.NewFakeRecorder(10000), reported: map[types.UID]report{},
-		files: map[string]spec.NodeFile{}, mute: map[string]bool{}, dead: map[string]bool{}, board: &views.Board{},
+		files: map[string]spec.NodeFile{}, mute: map[string]bool{}, dead: map[string]bool{}, masters: map[types.UID]string{}, board: &views.Board{},
 	}
 	w.namespace = server.Namespace(w.ctx, t)
 	w.namespaces = &[]string{w.namespace}
@@ -410,6 +415,9 @@ func (w *world) runPods() bool {
 			started := len(pod.Status.Conditions) == 0 && w.starts(pod)
 			if w.look = nil; !started {
 				continue
+			}
+			if m := w.get().Status.Metadata; m != nil && m.Recovered == nil {
+				w.masters[pod.UID] = m.Node
 			}
 			pod.Status.Phase = corev1.PodRunning
 			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}

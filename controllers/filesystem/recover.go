@@ -1,0 +1,219 @@
+package filesystem
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/conditions"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/disruption"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// recoverMetadata goes on with the recovery that a person has asked for. What it decides is written with the status of this pass, and
+// carried out by the next one: no Job is started, and no server is told of another place, before that is on record.
+func (p *pass) recoverMetadata(ctx context.Context) error {
+	recoverer, can := p.backend.(backend.Recoverer)
+	if !p.observed {
+		return nil // not all is known
+	}
+	status := &p.fs.Status
+	if !can {
+		status.Recovery = nil
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionRecovering)
+		return nil
+	}
+	jobs, err := p.recoveryJobs(ctx)
+	if err != nil {
+		return err
+	}
+	d := backend.DecideRecovery(backend.RecoveryView{
+		FileSystem: p.read, Recorded: p.read.Status.Recovery, Sources: recoverer.RecoverySources(p.in), Nodes: p.in.Nodes, Jobs: jobs,
+		Serves: p.metadataServes(recoverer.MetadataComponent()), Conflict: p.metadataConflict, Now: p.Clock.Now(),
+	})
+	status.Recovery = d.Recovery
+	if d.Metadata != nil {
+		status.Metadata = d.Metadata
+	}
+	if d.Condition.Reason == "" {
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionRecovering)
+	} else {
+		is := metav1.ConditionFalse
+		if d.Condition.Reason == v1alpha1.ReasonRestoring {
+			is = metav1.ConditionTrue
+		}
+		conditions.Add(&status.Conditions, p.fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionRecovering, is, d.Condition.Reason, d.Condition.Message)
+	}
+	p.reconnect(recoverer.MetadataComponent())
+	var errs []error
+	for _, name := range d.Remove {
+		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: p.fs.Namespace, Name: name}}
+		errs = append(errs, client.IgnoreNotFound(p.Client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))))
+	}
+	for _, request := range d.Start {
+		errs = append(errs, p.startRecovery(ctx, recoverer, request))
+	}
+	return errors.Join(errs...)
+}
+
+// metadataServes says why the metadata is not lost; empty when it may be.
+func (p *pass) metadataServes(component string) string {
+	if p.in.State != nil {
+		return fmt.Sprintf("the %s answers, so that nothing is lost", component)
+	}
+	for i := range p.in.Pods {
+		if pod := &p.in.Pods[i]; pod.Component == component && pod.Ready {
+			return fmt.Sprintf("the %s on node %s runs (pod %s is Ready), although the operator can't reach it: find out why, or stop it", component, pod.Node, pod.Name.Name)
+		}
+	}
+	return ""
+}
+
+// metadataConflict says which other filesystem stands in the way of metadata at a place; empty when none does.
+func (p *pass) metadataConflict(at v1alpha1.MetadataRecord) string {
+	claimer, ok := p.backend.(backend.Claimer)
+	if !ok {
+		return ""
+	}
+	fs := p.fs.DeepCopy()
+	fs.Status.Metadata = &at
+	if err := backend.RefuseConflicts(p.in, claimer.Claims(fs, p.in.FileSystemNodes)); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// ofRecovery finds what belongs to a recovery of the FileSystem.
+func (p *pass) ofRecovery() []client.ListOption {
+	return []client.ListOption{client.InNamespace(p.fs.Namespace), client.MatchingLabels{v1alpha1.LabelRecovery: p.fs.Name}}
+}
+
+// recoveryJobs are the facts of the Jobs of a recovery, by name.
+func (p *pass) recoveryJobs(ctx context.Context) ([]backend.RecoveryJobFacts, error) {
+	var jobs batchv1.JobList
+	if err := p.Client.List(ctx, &jobs, p.ofRecovery()...); err != nil {
+		return nil, fmt.Errorf("list jobs: %w", err)
+	}
+	if len(jobs.Items) == 0 {
+		return nil, nil
+	}
+	var pods corev1.PodList
+	if err := p.Client.List(ctx, &pods, append(p.ofRecovery(), client.UnsafeDisableDeepCopy)...); err != nil {
+		return nil, fmt.Errorf("list pods: %w", err)
+	}
+	var out []backend.RecoveryJobFacts
+	for i := range jobs.Items {
+		if j := &jobs.Items[i]; metav1.IsControlledBy(j, p.fs) && j.DeletionTimestamp.IsZero() {
+			out = append(out, recoveryFacts(j, pods.Items))
+		}
+	}
+	slices.SortFunc(out, func(a, b backend.RecoveryJobFacts) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// recoveryFacts reads a Job of a recovery, and what the last of its pods has printed.
+func recoveryFacts(j *batchv1.Job, pods []corev1.Pod) backend.RecoveryJobFacts {
+	facts := jobFacts(j, pods)
+	out := backend.RecoveryJobFacts{Name: j.Name, Ended: facts.Succeeded || facts.Failed, Message: facts.Message}
+	var own []*corev1.Pod
+	for i := range pods {
+		if metav1.IsControlledBy(&pods[i], j) {
+			own = append(own, &pods[i])
+		}
+	}
+	slices.SortFunc(own, func(a, b *corev1.Pod) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+	})
+	for _, pod := range own {
+		var answer *spec.RecoveryAnswer
+		for _, c := range pod.Status.ContainerStatuses {
+			if t := c.State.Terminated; t != nil && answer == nil {
+				answer = backend.ReadRecoveryAnswer(t.Message)
+			}
+		}
+		if answer != nil {
+			out.Answer, out.Message = answer, answer.Message
+		} else if waits := podFacts(pod, nil).Message; !out.Ended && waits != "" {
+			out.Message = waits
+		}
+	}
+	if c := failure(j); c != nil && out.Message == "" {
+		out.Message = v1alpha1.Cut(c.Message, maxSaid)
+	}
+	return out
+}
+
+// startRecovery makes a Job of a recovery, unless it is there.
+func (p *pass) startRecovery(ctx context.Context, recoverer backend.Recoverer, request backend.RecoveryRequest) error {
+	job, told, err := recoverer.RecoveryJob(p.in, request)
+	if err != nil {
+		return err //nolint:wrapcheck // the backend says what is wrong
+	}
+	text, err := json.Marshal(told)
+	if err != nil {
+		return fmt.Errorf("encode what %s is told: %w", job.Name, err)
+	}
+	labels := map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelRecovery: p.fs.Name}
+	job.Labels, job.Spec.Template.Labels = labels, labels
+	job.Spec.Template.Annotations = map[string]string{backend.RecoveryToldAnnotation: string(text)}
+	if err := controllerutil.SetControllerReference(p.fs, job, p.Client.Scheme()); err != nil {
+		return fmt.Errorf("set the owner of %s: %w", job.Name, err)
+	}
+	if err := p.Client.Create(ctx, job); err != nil {
+		if apierrors.IsAlreadyExists(err) {
+			return nil // the cache lags behind
+		}
+		return fmt.Errorf("make %s: %w", job.Name, err)
+	}
+	log.FromContext(ctx).Info("Started a job of a recovery", "job", job.Name, "source", request.Source.Name, "restores", request.Restore != nil)
+	return nil
+}
+
+// reconnect restarts all servers and mounts that were started before the last recovery, with another address of the metadata than it has
+// now, and do not take part: each of them waits for a server that is gone, and none is a loss to anybody. The queue of disruptions would
+// wait for them for ever.
+func (p *pass) reconnect(component string) {
+	m := p.fs.Status.Metadata
+	if m == nil || m.Recovered == nil || p.in.State == nil {
+		return
+	}
+	online := map[string]bool{}
+	for i := range p.seen.Instances {
+		online[p.seen.Instances[i].Name] = p.seen.Instances[i].Online
+	}
+	mounted := map[string]bool{}
+	for i := range p.seen.Clients {
+		mounted[p.seen.Clients[i].Node] = p.seen.Clients[i].Mounted
+	}
+	domains := backend.NewDomains(p.in)
+	for i := range p.in.Pods {
+		pod := &p.in.Pods[i]
+		takesPart := online[pod.Server()]
+		if !slices.Contains(p.backend.Order(), pod.Component) {
+			takesPart = mounted[pod.Node]
+		}
+		node, _ := p.in.Node(pod.Node)
+		chosen := slices.ContainsFunc(p.restarts, func(d due) bool { return d.pod == pod.Name })
+		if pod.Component == component || !pod.Outdated || pod.Terminating || takesPart || chosen || !node.Ready || pod.Started.After(m.Recovered.Time.Time) {
+			continue
+		}
+		p.restarts = append(p.restarts, due{pod: pod.Name, Disruption: disruption.Disruption{
+			Place: placeOf(pod, domains), Down: true, Why: fmt.Sprintf("the metadata is on node %s since its recovery, and it does not know that", m.Node),
+		}})
+	}
+}

@@ -1,0 +1,300 @@
+//go:build envtest
+
+package filesystem_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/test/envtest/apiserver"
+)
+
+// wreck is a world whose master's node died for good. It has metaloggers on the other two nodes, backups in a claim, and what `node recover`
+// would find there.
+type wreck struct {
+	*world
+	// has is what is found at each source, by the path or claim that a Job mounts.
+	has map[string]spec.RecoveryAnswer
+	// restores are the directories that were filled, "node:directory", with the plan.
+	restores map[string]string
+}
+
+func newWreck(t *testing.T) *wreck {
+	t.Helper()
+	w := &wreck{world: anotherWorld(t), restores: map[string]string{}}
+	w.alive = true
+	w.fileSystem(func(fs *v1alpha1.FileSystem) {
+		fs.Spec.MooseFS.Metaloggers = &v1alpha1.MetaloggersSpec{NodeSelector: v1alpha1.NodeSelector{"storage-of": w.namespace}}
+	})
+	w.settle()
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
+	w.change(func(fs *v1alpha1.FileSystem) {
+		fs.Spec.Backups = &v1alpha1.BackupsSpec{Schedule: "0 3 29 2 *", PersistentVolumeClaim: &v1alpha1.BackupsClaim{Name: "vault"}}
+	})
+	w.dead[w.nodes[0]] = true
+	w.nodeIs(w.nodes[0], corev1.ConditionFalse)
+	for _, pod := range w.pods() { // the node controller
+		if pod.Spec.NodeName == w.nodes[0] {
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "NodeLost"}}
+			w.Expect(server.Client.Status().Update(w.ctx, &pod)).To(Succeed())
+		}
+	}
+	w.has = map[string]spec.RecoveryAnswer{
+		w.nodes[1]: {Found: []spec.RecoveryFound{{Version: 500, ID: "6B046567398B0398", Time: "2026-11-23T12:00:00Z"}}},
+		w.nodes[2]: {Found: []spec.RecoveryFound{{Version: 500, ID: "6B046567398B0398", Time: "2026-11-23T12:00:00Z"}}},
+		"vault": {Found: []spec.RecoveryFound{
+			{Backup: "20261123-030000", Version: 400, ID: "6B046567398B0398", Time: "2026-11-23T03:00:00Z"},
+			{Backup: "20261122-030000", Version: 300, ID: "6B046567398B0398", Time: "2026-11-22T03:00:00Z"},
+		}},
+	}
+	return w
+}
+
+// label gives a label to the nodes that are named, and takes it from all others.
+func (w *wreck) label(key string, nodes ...string) {
+	w.t.Helper()
+	for _, name := range w.nodes {
+		var node corev1.Node
+		w.Expect(server.Client.Get(w.ctx, client.ObjectKey{Name: name}, &node)).To(Succeed())
+		delete(node.Labels, key)
+		if slices.Contains(nodes, name) {
+			node.Labels[key] = w.namespace
+		}
+		w.Expect(server.Client.Update(w.ctx, &node)).To(Succeed())
+	}
+}
+
+// says is what a person writes into the annotation of the FileSystem; an empty word takes it back.
+func (w *wreck) says(annotation, word string) {
+	w.t.Helper()
+	w.change(func(fs *v1alpha1.FileSystem) {
+		if fs.Annotations == nil {
+			fs.Annotations = map[string]string{}
+		}
+		if fs.Annotations[annotation] = word; word == "" {
+			delete(fs.Annotations, annotation)
+		}
+	})
+}
+
+// recoveryJobs plays the Jobs of a recovery, and returns how many have ended now.
+func (w *wreck) recoveryJobs() (ended int) {
+	w.t.Helper()
+	var jobs batchv1.JobList
+	w.Expect(server.Client.List(w.ctx, &jobs, client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelRecovery: "scratch"})).To(Succeed())
+	for i := range jobs.Items {
+		job := &jobs.Items[i]
+		if len(job.Status.Conditions) > 0 || !job.DeletionTimestamp.IsZero() {
+			continue
+		}
+		var told spec.Recovery
+		w.Expect(json.Unmarshal([]byte(job.Spec.Template.Annotations[backend.RecoveryToldAnnotation]), &told)).To(Succeed())
+		at, how := "vault", batchv1.JobComplete
+		if a := job.Spec.Template.Spec.Affinity; a != nil {
+			at = a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchFields[0].Values[0]
+		}
+		answer, there := w.has[at]
+		w.Expect(there).To(BeTrue(), "a job comes to %s", at)
+		if r := told.Restore; r != nil {
+			answer = spec.RecoveryAnswer{Found: []spec.RecoveryFound{{Backup: r.Backup, Version: r.Version, ID: r.ID}}, Restored: true}
+			place := at + ":" + r.Path
+			if plan, filled := w.restores[place]; filled && plan != r.Plan {
+				answer, how = spec.RecoveryAnswer{Found: []spec.RecoveryFound{}, Message: r.Path + " has the metadata of this FileSystem already"}, batchv1.JobFailed
+			} else {
+				w.restores[place] = r.Plan
+			}
+		}
+		line, err := json.Marshal(answer)
+		w.Expect(err).NotTo(HaveOccurred())
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: job.Name + ".pod", Namespace: w.namespace, Labels: job.Spec.Template.Labels,
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))},
+			},
+			Spec: corev1.PodSpec{NodeName: w.nodes[1], Containers: []corev1.Container{{Name: "recovery", Image: "none"}}},
+		}
+		w.Expect(client.IgnoreAlreadyExists(server.Client.Create(w.ctx, pod))).To(Succeed())
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "recovery", State: corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{Reason: "Completed", Message: string(line) + "\n", FinishedAt: metav1.Now()}}}}
+		w.Expect(server.Client.Status().Update(w.ctx, pod)).To(Succeed())
+		w.ended(job, how, time.Now())
+		ended++
+	}
+	return ended
+}
+
+// goesOn lets operators work, of which the first is killed after so many writes, until nothing happens any more.
+func (w *wreck) goesOn(n int) (writes int) {
+	w.t.Helper()
+	c := server.Killable(w.t, n)
+	for range 60 {
+		before := len(c.Writes())
+		if err := w.settleWith(c); err != nil {
+			w.Expect(err).To(MatchError(apiserver.ErrKilled))
+			c = server.Killable(w.t, -1)
+			continue
+		}
+		if w.recoveryJobs() == 0 && len(c.Writes()) == before {
+			return len(c.Writes())
+		}
+	}
+	w.t.Fatal("it goes on for ever")
+	return 0
+}
+
+func (w *wreck) recovering() metav1.Condition { return w.condition(v1alpha1.ConditionRecovering) }
+
+func TestALostMasterServesAgainOnAnotherNodeWhenAPersonHasApprovedThePlan(t *testing.T) {
+	t.Parallel()
+	w := newWreck(t)
+	w.goesOn(-1)
+	w.Expect(w.get().Status.Recovery).To(BeNil(), "nothing is recovered by itself")
+	w.Expect(w.ready().Status).NotTo(Equal(metav1.ConditionTrue))
+
+	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
+	w.goesOn(-1)
+	w.Expect(w.recovering().Message).To(And(ContainSubstring(w.nodes[0]), ContainSubstring("is not Ready")), "the label is that of the dead node")
+	w.label("master-of", w.nodes[1], w.nodes[2])
+	w.goesOn(-1)
+	w.Expect(w.recovering()).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryRefused), HaveField("Message", ContainSubstring("give that label to the one node"))))
+	w.label("master-of", w.nodes[1])
+	w.goesOn(-1)
+	plan := w.get().Status.Recovery
+	w.Expect(plan).NotTo(BeNil())
+	w.Expect(plan.From).To(Equal("metalogger-" + w.nodes[1]))
+	w.Expect(plan.Candidates).To(ConsistOf(
+		And(HaveField("Name", "metalogger-"+w.nodes[1]), HaveField("Version", int64(500)), HaveField("Message", "")),
+		And(HaveField("Name", "metalogger-"+w.nodes[2]), HaveField("Message", ContainSubstring("lies on another node"))),
+		And(HaveField("Name", "metalogger-"+w.nodes[0]), HaveField("Message", ContainSubstring("not Ready"))),
+		And(HaveField("Name", "master-"+w.nodes[0]), HaveField("Message", ContainSubstring("not Ready"))),
+		And(HaveField("Name", "backup-in-vault-20261123-030000"), HaveField("Message", "")),
+		And(HaveField("Name", "backup-in-vault-20261122-030000"), HaveField("Message", "")),
+	))
+	w.Expect(w.recovering()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonRecoveryApproval),
+		HaveField("Message", And(ContainSubstring("changed after that"), ContainSubstring("=%s", plan.PlanHash)))))
+	w.Expect(w.restores).To(BeEmpty())
+	w.Expect(w.get().Status.Metadata.Node).To(Equal(w.nodes[0]))
+
+	w.says(v1alpha1.AnnotationRecoverMetadata, "0badc0de")
+	w.goesOn(-1)
+	w.Expect(w.recovering()).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryRefused), HaveField("Message", ContainSubstring("0badc0de is not the hash of the plan"))))
+	w.Expect(w.restores).To(BeEmpty())
+
+	w.says(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
+	w.goesOn(-1)
+	w.Expect(w.restores).To(Equal(map[string]string{w.nodes[1] + ":/data/meta": plan.PlanHash}))
+	m := w.get().Status.Metadata
+	w.Expect(m).To(And(HaveField("Node", w.nodes[1]), HaveField("Directory", "/data/meta"), HaveField("Initialized", Not(BeNil())),
+		HaveField("Recovered", And(HaveField("PlanHash", plan.PlanHash), HaveField("Version", int64(500)), HaveField("PreviousNode", w.nodes[0])))))
+	w.Expect(w.masterMayInitialize()).To(BeFalse(), "it finds its metadata, or refuses to start")
+	for _, set := range w.sets() {
+		if set.Labels[v1alpha1.LabelComponent] == "master" {
+			w.Expect(w.nodesOf(set)).To(ConsistOf(w.nodes[1]))
+		}
+	}
+	for _, pod := range w.pods() {
+		if pod.Spec.NodeName != w.nodes[0] {
+			w.Expect(w.finds(&pod)).To(BeTrue(), "%s was told of the new master", pod.Name)
+		}
+	}
+	w.Expect(w.condition(v1alpha1.ConditionReady).Reason).To(Or(Equal(v1alpha1.ReasonDegradedService), Equal(v1alpha1.ReasonHealthy)), w.ready().Message)
+	w.Expect(w.recovering().Reason).To(Equal(v1alpha1.ReasonMetadataRecovered))
+
+	w.dead[w.nodes[0]] = false
+	w.nodeIs(w.nodes[0], corev1.ConditionTrue)
+	w.label("master-of", w.nodes[0])
+	w.says(v1alpha1.AnnotationRecoverMetadata, "")
+	w.goesOn(-1)
+	w.Expect(w.get().Status.Metadata).To(Equal(m), "the old master is back, with its label, and is not started")
+	for _, pod := range w.pods() {
+		w.Expect(component(&pod) == "master" && pod.Spec.NodeName == w.nodes[0]).To(BeFalse())
+	}
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
+	w.Expect(w.recovering().Type).To(BeEmpty())
+	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
+	w.goesOn(-1)
+	w.Expect(w.recovering().Message).To(ContainSubstring("the master answers"))
+	w.Expect(w.restores).To(HaveLen(1))
+}
+
+func TestOfTwoCandidatesThatAreAlikeAPersonChoosesOneAndThePlanIsOfThatOne(t *testing.T) {
+	t.Parallel()
+	w := newWreck(t)
+	w.has["vault"].Found[0].Version = 500
+	w.label("master-of", w.nodes[1])
+	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
+	w.goesOn(-1)
+	w.Expect(w.recovering()).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryChoice),
+		HaveField("Message", And(ContainSubstring("metalogger-"+w.nodes[1]), ContainSubstring("backup-in-vault-20261123-030000")))))
+	w.Expect(w.get().Status.Recovery.PlanHash).To(BeEmpty())
+
+	w.says(v1alpha1.AnnotationRecoverFrom, "metalogger-"+w.nodes[2])
+	w.goesOn(-1)
+	w.Expect(w.recovering().Message).To(ContainSubstring("which can't be used"))
+	w.says(v1alpha1.AnnotationRecoverFrom, "metalogger-"+w.nodes[1])
+	w.goesOn(-1)
+	one := w.get().Status.Recovery.PlanHash
+	w.says(v1alpha1.AnnotationRecoverFrom, "backup-in-vault-20261123-030000")
+	w.goesOn(-1)
+	other := w.get().Status.Recovery.PlanHash
+	w.Expect(other).NotTo(Or(BeEmpty(), Equal(one)))
+	w.says(v1alpha1.AnnotationRecoverMetadata, one)
+	w.goesOn(-1)
+	w.Expect(w.recovering()).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryRefused), HaveField("Message", ContainSubstring("is not the hash of the plan"))))
+	w.says(v1alpha1.AnnotationRecoverMetadata, other)
+	w.goesOn(-1)
+	w.Expect(w.get().Status.Metadata.Recovered).To(HaveField("From", "backup-in-vault-20261123-030000"))
+}
+
+func TestARecoveryEndsInTheSameWhateverWriteTheOperatorIsKilledAfter(t *testing.T) {
+	t.Parallel()
+	through := func(t *testing.T, asked, approved int) (writes [2]int) {
+		w := newWreck(t)
+		defer w.forget()
+		w.label("master-of", w.nodes[1])
+		w.settle()
+		w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
+		writes[0] = w.goesOn(asked)
+		plan := w.get().Status.Recovery
+		w.Expect(plan).NotTo(BeNil())
+		w.Expect(plan.Candidates).To(HaveLen(6))
+		w.says(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
+		writes[1] = w.goesOn(approved)
+		w.Expect(w.restores).To(Equal(map[string]string{w.nodes[1] + ":/data/meta": plan.PlanHash}))
+		m := w.get().Status.Metadata
+		w.Expect(m.Node).To(Equal(w.nodes[1]))
+		w.Expect(m.Recovered.PlanHash).To(Equal(plan.PlanHash))
+		w.Expect(w.ready().Reason).To(Equal(v1alpha1.ReasonDegradedService), w.ready().Message)
+		var jobs batchv1.JobList
+		w.Expect(server.Client.List(w.ctx, &jobs, client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelRecovery: "scratch"})).To(Succeed())
+		w.Expect(slices.DeleteFunc(jobs.Items, func(j batchv1.Job) bool { return !j.DeletionTimestamp.IsZero() })).To(BeEmpty())
+		return writes
+	}
+	writes := through(t, -1, -1)
+	NewWithT(t).Expect(writes[0]).To(BeNumerically(">=", 5))
+	NewWithT(t).Expect(writes[1]).To(BeNumerically(">=", 8))
+	for phase, n := range writes {
+		for n := range n {
+			t.Run(fmt.Sprintf("phase %d after %d writes", phase, n), func(t *testing.T) {
+				t.Parallel()
+				if phase == 0 {
+					through(t, n, -1)
+				} else {
+					through(t, -1, n)
+				}
+			})
+		}
+	}
+}
