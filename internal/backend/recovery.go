@@ -212,6 +212,12 @@ func (v *RecoveryView) look() RecoveryDecision {
 		d.Condition = Problem{v1alpha1.ReasonRecoveryLooking, "these places are asked what they have: " + List(waits)}
 		return d
 	}
+	named := map[string]bool{}
+	candidates = slices.DeleteFunc(candidates, func(c v1alpha1.RecoveryCandidate) bool {
+		again := named[c.Name] // the API server takes each name once
+		named[c.Name] = true
+		return again
+	})
 	slices.SortFunc(candidates, func(a, b v1alpha1.RecoveryCandidate) int {
 		return cmp.Or(cmp.Compare(b.Version, a.Version), strings.Compare(a.Name, b.Name))
 	})
@@ -416,7 +422,11 @@ func (v *RecoveryView) restore() RecoveryDecision {
 		return failed("the status names no candidate " + r.From)
 	}
 	from := &r.Candidates[i]
-	at := slices.IndexFunc(v.Sources, func(s RecoverySource) bool { return from.Name == s.Name || strings.HasPrefix(from.Name, s.Name+"-") && s.Kind == from.Kind })
+	place, backup := from.Name, ""
+	if n := len(from.Name) - len(spec.BackupNameLayout); from.Kind == v1alpha1.RecoveryBackup && n > 0 {
+		place, backup = strings.TrimSuffix(from.Name[:n], "-"), from.Name[n:]
+	}
+	at := slices.IndexFunc(v.Sources, func(s RecoverySource) bool { return s.Name == place && s.Kind == from.Kind })
 	if at < 0 {
 		return failed("the place of " + r.From + " is none of this FileSystem any more")
 	}
@@ -425,10 +435,8 @@ func (v *RecoveryView) restore() RecoveryDecision {
 	d.Condition = Problem{v1alpha1.ReasonRestoring, v.restores(r)}
 	job := slices.IndexFunc(v.Jobs, func(j RecoveryJobFacts) bool { return j.Name == name })
 	if job < 0 {
-		source := v.Sources[at]
-		d.Start = []RecoveryRequest{{Job: name, Source: source, Restore: &RestoreRequest{
-			Plan: r.Approved, Backup: strings.TrimPrefix(strings.TrimPrefix(from.Name, source.Name), "-"), Version: from.Version, ID: from.ID,
-			Node: r.Node, Directory: r.Directory,
+		d.Start = []RecoveryRequest{{Job: name, Source: v.Sources[at], Restore: &RestoreRequest{
+			Plan: r.Approved, Backup: backup, Version: from.Version, ID: from.ID, Node: r.Node, Directory: r.Directory,
 		}}}
 		return d
 	}

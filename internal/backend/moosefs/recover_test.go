@@ -1,0 +1,162 @@
+package moosefs
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// lostMetadata is a filesystem whose metadata was on n1.
+func lostMetadata() backend.Input {
+	in := everything("4.57.5")
+	in.FileSystem.Status.Metadata = &v1alpha1.MetadataRecord{Node: "n1", Directory: "/data/meta"}
+	in.FileSystem.Spec.Backups = &v1alpha1.BackupsSpec{
+		PersistentVolumeClaim: &v1alpha1.BackupsClaim{Name: "vault", Path: "pfs"},
+		Nodes:                 &v1alpha1.BackupsNodes{NodeSelector: in.FileSystem.Spec.StoragePools[0].NodeSelector, Count: 1, Directory: "/srv/backups"},
+	}
+	return in
+}
+
+// sourceNamed is a source by its kind; of backups, that in the claim or those on nodes.
+func sourceNamed(t *testing.T, in backend.Input, kind v1alpha1.RecoveryKind, claim string) backend.RecoverySource {
+	t.Helper()
+	for _, s := range New().RecoverySources(in) {
+		if s.Kind == kind && s.Claim == claim {
+			return s
+		}
+	}
+	t.Fatalf("there is no source of kind %s in claim %q", kind, claim)
+	return backend.RecoverySource{}
+}
+
+func recoveryOf(t *testing.T, in backend.Input, request backend.RecoveryRequest) (*batchv1.Job, spec.Recovery) {
+	t.Helper()
+	request.Job = "scratch-recover-1a2b3c4d"
+	job, told, err := New().RecoveryJob(in, request)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return job, told
+}
+
+// mounts are what the container of a Job sees of nodes and claims, by its mountpoint.
+func mounts(job *batchv1.Job) map[string]string {
+	pod := job.Spec.Template.Spec
+	out := map[string]string{}
+	for _, m := range pod.Containers[0].VolumeMounts {
+		for _, v := range pod.Volumes {
+			how := ""
+			if m.ReadOnly {
+				how = ", read only"
+			}
+			switch {
+			case v.Name != m.Name:
+			case v.HostPath != nil:
+				out[m.MountPath] = v.HostPath.Path + how
+			case v.PersistentVolumeClaim != nil:
+				out[m.MountPath] = v.PersistentVolumeClaim.ClaimName + ":" + m.SubPath + how
+			}
+		}
+	}
+	return out
+}
+
+func TestALookAtACopyOfMetadataCanWriteNothing(t *testing.T) {
+	in := lostMetadata()
+	state := stateDirectory(in.FileSystem, componentMetalogger)
+	backups := backend.BackupDirectory(in.FileSystem)
+	for name, c := range map[string]struct {
+		kind   v1alpha1.RecoveryKind
+		claim  string
+		source string
+		told   spec.RecoverySource
+		user   int64
+		adds   []corev1.Capability
+	}{
+		"a metalogger's": {v1alpha1.RecoveryFollower, "", state, spec.RecoverySource{Directory: "/source", Component: "metalogger", Data: "data"},
+			0, []corev1.Capability{"DAC_READ_SEARCH"}},
+		"the master's": {v1alpha1.RecoveryServer, "", "/data/meta", spec.RecoverySource{Directory: "/source", Component: "master", Data: "data"},
+			0, []corev1.Capability{"DAC_READ_SEARCH"}},
+		"backups on a node": {v1alpha1.RecoveryBackup, "", "/srv/backups", spec.RecoverySource{Backups: "/source/" + backups},
+			0, []corev1.Capability{"DAC_READ_SEARCH"}},
+		"backups in a claim": {v1alpha1.RecoveryBackup, "vault", "vault:pfs", spec.RecoverySource{Backups: "/source/" + backups}, 9421, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			job, told := recoveryOf(t, in, backend.RecoveryRequest{Source: sourceNamed(t, in, c.kind, c.claim)})
+			g.Expect(told.Source).To(Equal(c.told))
+			g.Expect(told.Restore).To(BeNil())
+			g.Expect(mounts(job)).To(Equal(map[string]string{"/source": c.source + ", read only"}))
+			pod := job.Spec.Template.Spec
+			security := pod.Containers[0].SecurityContext
+			g.Expect(security.RunAsUser).To(HaveValue(Equal(c.user)))
+			g.Expect(security.Capabilities).To(Equal(&corev1.Capabilities{Drop: []corev1.Capability{"ALL"}, Add: c.adds}))
+			g.Expect(security.Privileged).To(BeNil())
+			g.Expect(security.ReadOnlyRootFilesystem).To(HaveValue(BeTrue()))
+			g.Expect(pod.AutomountServiceAccountToken).To(HaveValue(BeFalse()))
+			g.Expect(pod.HostNetwork).To(BeFalse())
+			g.Expect(pod.Affinity == nil).To(Equal(c.claim != ""))
+		})
+	}
+}
+
+func TestARestoringReadsItsSourceAndWritesTheDirectoryOfTheMasterOnTheNewNode(t *testing.T) {
+	g := NewWithT(t)
+	in := lostMetadata()
+	job, told := recoveryOf(t, in, backend.RecoveryRequest{Source: sourceNamed(t, in, v1alpha1.RecoveryBackup, "vault"), Restore: &backend.RestoreRequest{
+		Plan: "0123abcd", Backup: "20261123-030000", Version: 7, ID: "6B046567398B0398", Node: "n2", Directory: "/data/meta",
+	}})
+	g.Expect(mounts(job)).To(Equal(map[string]string{
+		"/source": "vault:pfs, read only", "/data/meta": "/data/meta", backend.StateRoot(in.FileSystem): backend.StateRoot(in.FileSystem),
+	}))
+	g.Expect(told.Restore).To(HaveValue(Equal(spec.Restore{
+		Plan: "0123abcd", Backup: "20261123-030000", Version: 7, ID: "6B046567398B0398", Path: "/data/meta", Data: "data", Component: "master", User: "mfs",
+		Ledger: backend.Ledger(in.FileSystem, "master"),
+	})))
+	g.Expect(job.Spec.Template.Spec.Affinity).To(Equal(backend.OnNodes("n2")))
+	g.Expect(job.Spec.Template.Spec.Containers[0].SecurityContext.Privileged).To(BeNil())
+}
+
+func TestMetadataIsMadeFromWhatWasSavedAndAllChangesSince(t *testing.T) {
+	file := func(name string, content string) backend.CopiedFile {
+		return backend.CopiedFile{Name: name, Size: int64(len(content)), Head: []byte(content)}
+	}
+	for name, c := range map[string]struct {
+		found []backend.CopiedFile
+		want  map[string]string
+	}{
+		"of a metalogger that has followed for days": {
+			[]backend.CopiedFile{file("metadata_ml.mfs.back", "MFSM 2.0"), file("metadata_ml.mfs.back.1", "MFSM 2.0"), file("changelog_ml.0.mfs", "7"), file("changelog_ml.3.mfs", "5"),
+				file("changelog_ml_back.0.mfs", "6"), file("sessions_ml.mfs", ""), file(".mfsmetalogger.lock", "1")},
+			map[string]string{"metadata_ml.mfs.back": "metadata_ml.mfs.back", "metadata_ml.mfs.back.1": "metadata_ml.mfs.back.1", "changelog_ml.0.mfs": "changelog_ml.0.mfs",
+				"changelog_ml.3.mfs": "changelog_ml.3.mfs", "changelog_ml_back.0.mfs": "changelog_ml_back.0.mfs"},
+		},
+		"of one in the first hour": {
+			[]backend.CopiedFile{file("metadata_ml.tmp", "MFSM NEW"), file("changelog_ml.0.mfs", "7")},
+			map[string]string{"metadata_ml.tmp": "metadata_ml.mfs.back", "changelog_ml.0.mfs": "changelog_ml.0.mfs"},
+		},
+		"of one that was cut off while it got the metadata": {
+			[]backend.CopiedFile{file("metadata_ml.tmp", "MFSM 2.0"), file("changelog_ml.0.mfs", "7")}, map[string]string{"changelog_ml.0.mfs": "changelog_ml.0.mfs"},
+		},
+		"of one that never got anything": {[]backend.CopiedFile{file(".mfsmetalogger.lock", "1"), file("changelog_ml_back.1.mfs", "")}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(New().RecoveryMethod().Usable(c.found)).To(Equal(c.want))
+		})
+	}
+}
+
+func TestThePodOfAMasterBeforeARecoveryIsOutdatedAfterIt(t *testing.T) {
+	g := NewWithT(t)
+	hash := func(recovered *v1alpha1.MetadataRecovered) string {
+		in := everything("4.57.5")
+		in.FileSystem.Status.Metadata = &v1alpha1.MetadataRecord{Node: "n1", Directory: "/data/meta", Recovered: recovered}
+		sets, _, _ := objectsOf(t, in)
+		return sets["scratch-master"].Spec.Template.Annotations[backend.TemplateHashAnnotation]
+	}
+	g.Expect(hash(&v1alpha1.MetadataRecovered{PlanHash: "0123abcd"})).NotTo(Equal(hash(nil)))
+}

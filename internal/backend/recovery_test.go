@@ -1,0 +1,250 @@
+package backend_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+const metadataID = "6B046567398B0398"
+
+// lost is a filesystem whose master on n1 is gone. The metadata is to lie on n2, which has a follower's copy and backups; so has n2-b.
+func lost() backend.RecoveryView {
+	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: "scratch", UID: "1b4e28ba", Annotations: map[string]string{
+		v1alpha1.AnnotationRecoverMetadata: v1alpha1.RecoverPlan,
+	}}}
+	fs.Spec.Metadata.NodeSelector = v1alpha1.NodeSelector{"metadata": ""}
+	fs.Spec.Metadata.Targets.Directories = []v1alpha1.DirectoryPath{"/data/meta"}
+	fs.Status.Metadata = &v1alpha1.MetadataRecord{Node: "n1", Directory: "/data/meta", Initialized: new(metav1.Now())}
+	source := func(kind v1alpha1.RecoveryKind, name, node string) backend.RecoverySource {
+		return backend.RecoverySource{Kind: kind, Name: name, Node: node, Directory: "/d"}
+	}
+	return backend.RecoveryView{
+		FileSystem: fs, Now: time.Date(2026, 11, 23, 13, 0, 0, 0, time.UTC), Conflict: func(v1alpha1.MetadataRecord) string { return "" },
+		Nodes: []backend.Node{{Name: "n1"}, {Name: "n2", IP: "10.0.0.2", Ready: true, Labels: map[string]string{"metadata": ""}}, {Name: "n2-b", IP: "10.0.0.3", Ready: true}},
+		Sources: []backend.RecoverySource{
+			source(v1alpha1.RecoveryServer, "master-n1", "n1"), source(v1alpha1.RecoveryFollower, "follower-n2", "n2"),
+			source(v1alpha1.RecoveryFollower, "follower-n2-b", "n2-b"), source(v1alpha1.RecoveryBackup, "backup-at-n2", "n2"),
+			source(v1alpha1.RecoveryBackup, "backup-at-n2-b", "n2-b"),
+		},
+	}
+}
+
+// found are what the places say, by the name of the source.
+func found() map[string][]spec.RecoveryFound {
+	one := func(backup string, version int64) []spec.RecoveryFound {
+		return []spec.RecoveryFound{{Backup: backup, Version: version, ID: metadataID, Time: "2026-11-23T12:00:00Z"}}
+	}
+	return map[string][]spec.RecoveryFound{
+		"follower-n2": one("", 500), "follower-n2-b": one("", 512), "backup-at-n2": one("20261123-030000", 400), "backup-at-n2-b": one("20261123-040000", 450),
+	}
+}
+
+// looked goes on until all places have said what they have, and returns the view after that is on record.
+func looked(t *testing.T, v backend.RecoveryView, says map[string][]spec.RecoveryFound) (backend.RecoveryView, backend.RecoveryDecision) {
+	t.Helper()
+	g := NewWithT(t)
+	d := backend.DecideRecovery(v)
+	g.Expect(d.Condition.Reason).To(Equal(v1alpha1.ReasonRecoveryLooking), d.Condition.Message)
+	g.Expect(d.Start).To(BeEmpty(), "nothing is started before it is on record")
+	v.Recorded = d.Recovery
+	d = backend.DecideRecovery(v)
+	for _, request := range d.Start {
+		g.Expect(request.Restore).To(BeNil())
+		v.Jobs = append(v.Jobs, backend.RecoveryJobFacts{Name: request.Job, Ended: true, Answer: &spec.RecoveryAnswer{Found: says[request.Source.Name], Message: "there is nothing"}})
+	}
+	d = backend.DecideRecovery(v)
+	v.Recorded, v.Jobs = d.Recovery, nil
+	return v, d
+}
+
+// word is the view when a person has annotated the FileSystem.
+func word(v backend.RecoveryView, annotation, word string) backend.RecoveryView {
+	v.FileSystem = v.FileSystem.DeepCopy()
+	v.FileSystem.Annotations[annotation] = word
+	return v
+}
+
+func TestAPlanSaysWhatWouldBeUsedAndWhatWouldBeLost(t *testing.T) {
+	g := NewWithT(t)
+	_, d := looked(t, lost(), found())
+	g.Expect(d.Recovery.From).To(Equal("follower-n2"))
+	g.Expect(d.Recovery.Candidates).To(HaveLen(5))
+	g.Expect(d.Recovery.Candidates[0]).To(And(HaveField("Name", "follower-n2-b"), HaveField("Message", ContainSubstring("lies on another node"))))
+	g.Expect(d.Recovery.Approved).To(BeEmpty())
+	g.Expect(d.Condition).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryApproval), HaveField("Message", And(
+		ContainSubstring("from follower-n2 (version 500 of 2026-11-23T12:00:00Z), in /data/meta on node n2"),
+		ContainSubstring("follower-n2-b (version 512 of 2026-11-23T12:00:00Z) has 12 changes more"),
+		ContainSubstring("Node n1 is away: make sure that it is off"),
+		ContainSubstring("recover-metadata="+d.Recovery.PlanHash)))))
+	g.Expect(d.Metadata).To(BeNil())
+}
+
+func TestARecoveryIsRefusedWithASentence(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(v *backend.RecoveryView)
+		says   string
+	}{
+		"it never ran":           {func(v *backend.RecoveryView) { v.FileSystem.Status.Metadata.Initialized = nil }, "never ran"},
+		"it has no place at all": {func(v *backend.RecoveryView) { v.FileSystem.Status.Metadata = nil }, "never ran"},
+		"its server answers":     {func(v *backend.RecoveryView) { v.Serves = "the master answers" }, "the master answers"},
+		"it lies on a disk":      {func(v *backend.RecoveryView) { v.FileSystem.Status.Metadata.Target = "scratch-metadata-1" }, "recover it by hand"},
+		"no node is named":       {func(v *backend.RecoveryView) { v.Nodes[1].Labels = nil }, "matches no node"},
+		"two nodes are named":    {func(v *backend.RecoveryView) { v.Nodes[2].Labels = map[string]string{"metadata": ""} }, "matches n2, n2-b"},
+		"the new node is away":   {func(v *backend.RecoveryView) { v.Nodes[1].Ready = false }, "node n2, which spec.metadata.nodeSelector matches, is not Ready"},
+		"another filesystem is there": {func(v *backend.RecoveryView) {
+			v.Conflict = func(v1alpha1.MetadataRecord) string { return "FileSystem storage/home keeps data in /data/meta" }
+		}, "storage/home"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			v := lost()
+			c.change(&v)
+			v.Jobs = []backend.RecoveryJobFacts{{Name: "from before"}}
+			d := backend.DecideRecovery(v)
+			g.Expect(d.Condition).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryRefused), HaveField("Message", ContainSubstring(c.says))))
+			g.Expect(d.Recovery).To(BeNil())
+			g.Expect(d.Remove).To(ConsistOf("from before"))
+		})
+	}
+}
+
+func TestNothingGoesOnWithoutTheWordOfAPerson(t *testing.T) {
+	g := NewWithT(t)
+	v, d := looked(t, lost(), found())
+	hash := d.Recovery.PlanHash
+	g.Expect(backend.DecideRecovery(v).Recovery.Approved).To(BeEmpty())
+
+	wrong := backend.DecideRecovery(word(v, v1alpha1.AnnotationRecoverMetadata, "0badc0de"))
+	g.Expect(wrong.Condition).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryRefused), HaveField("Message", ContainSubstring("0badc0de is not the hash"))))
+	g.Expect(wrong.Recovery.Approved).To(BeEmpty())
+
+	v = word(v, v1alpha1.AnnotationRecoverMetadata, hash)
+	approved := backend.DecideRecovery(v)
+	g.Expect(approved.Recovery.Approved).To(Equal(hash))
+	g.Expect(approved.Start).To(BeEmpty(), "nothing is started before the approval is on record")
+	v.Recorded = approved.Recovery
+	starts := backend.DecideRecovery(v)
+	g.Expect(starts.Start).To(ConsistOf(And(HaveField("Source.Name", "follower-n2"), HaveField("Restore", HaveValue(Equal(backend.RestoreRequest{
+		Plan: hash, Version: 500, ID: metadataID, Node: "n2", Directory: "/data/meta"}))))))
+	g.Expect(starts.Condition.Reason).To(Equal(v1alpha1.ReasonRestoring))
+
+	took := v
+	took.FileSystem = v.FileSystem.DeepCopy()
+	delete(took.FileSystem.Annotations, v1alpha1.AnnotationRecoverMetadata)
+	took.Jobs = []backend.RecoveryJobFacts{{Name: starts.Start[0].Job}}
+	back := backend.DecideRecovery(took)
+	g.Expect(back.Recovery).To(BeNil())
+	g.Expect(back.Remove).To(ConsistOf(starts.Start[0].Job))
+	g.Expect(back.Condition.Reason).To(BeEmpty())
+
+	v.Jobs = []backend.RecoveryJobFacts{{Name: starts.Start[0].Job, Ended: true, Answer: &spec.RecoveryAnswer{Found: []spec.RecoveryFound{}, Message: "changes are missing"}}}
+	failed := backend.DecideRecovery(v)
+	g.Expect(failed.Condition).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryFailed), HaveField("Message", ContainSubstring("changes are missing"))))
+	g.Expect(failed.Metadata).To(BeNil())
+	g.Expect(backend.DecideRecovery(word(v, v1alpha1.AnnotationRecoverMetadata, v1alpha1.RecoverPlan)).Condition.Reason).To(Equal(v1alpha1.ReasonRecoveryLooking))
+
+	v.Jobs[0].Answer = &spec.RecoveryAnswer{Restored: true, Found: []spec.RecoveryFound{{Version: 501, ID: metadataID}}}
+	served := v
+	served.Serves = "the master answers"
+	g.Expect(backend.DecideRecovery(served).Metadata).To(BeNil(), "the old one has come back meanwhile")
+	over := backend.DecideRecovery(v)
+	g.Expect(over.Recovery).To(BeNil())
+	g.Expect(over.Metadata).To(HaveValue(And(HaveField("Node", "n2"), HaveField("Directory", "/data/meta"), HaveField("Initialized", Equal(v.FileSystem.Status.Metadata.Initialized)),
+		HaveField("Recovered", HaveValue(And(HaveField("Version", int64(501)), HaveField("PreviousNode", "n1"), HaveField("PlanHash", hash)))))))
+	v.FileSystem.Status.Metadata, v.Recorded = over.Metadata, nil
+	v.Serves = "the master answers"
+	g.Expect(backend.DecideRecovery(v)).To(And(HaveField("Condition.Reason", v1alpha1.ReasonMetadataRecovered), HaveField("Recovery", BeNil()), HaveField("Remove", HaveLen(1))))
+}
+
+func TestAPlanThatIsOldIsMadeAgainAndItsApprovalIsRefusedWhenThereIsSomethingElse(t *testing.T) {
+	g := NewWithT(t)
+	v, d := looked(t, lost(), found())
+	hash := d.Recovery.PlanHash
+	later := word(v, v1alpha1.AnnotationRecoverMetadata, hash)
+	later.Now = v.Now.Add(16 * time.Minute)
+
+	same, d := looked(t, later, found())
+	g.Expect(d.Recovery.PlanHash).To(Equal(hash))
+	g.Expect(d.Recovery.Approved).To(BeEmpty(), "it is on record first")
+	g.Expect(backend.DecideRecovery(same).Recovery.Approved).To(Equal(hash))
+
+	fewer := found()
+	fewer["follower-n2"] = nil
+	changed, d := looked(t, later, fewer)
+	g.Expect(d.Recovery.From).To(Equal("backup-at-n2-20261123-030000"))
+	refused := backend.DecideRecovery(changed)
+	g.Expect(refused.Recovery.Approved).To(BeEmpty())
+	g.Expect(refused.Condition).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryRefused), HaveField("Message", ContainSubstring("what there is has changed"))))
+
+	moved := later
+	moved.Now = v.Now
+	moved.Nodes[1].Labels, moved.Nodes[2].Labels = nil, map[string]string{"metadata": ""}
+	_, d = looked(t, moved, found())
+	g.Expect(d.Recovery).To(And(HaveField("Node", "n2-b"), HaveField("From", "follower-n2-b"), HaveField("Approved", "")))
+}
+
+func TestABackupIsFoundAtItsPlaceWhateverTheNameOfANodeIs(t *testing.T) {
+	g := NewWithT(t)
+	v := lost()
+	v.Nodes[1].Labels, v.Nodes[2].Labels = nil, map[string]string{"metadata": ""}
+	v, d := looked(t, word(v, v1alpha1.AnnotationRecoverFrom, "backup-at-n2-b-20261123-040000"), found())
+	v = word(v, v1alpha1.AnnotationRecoverMetadata, d.Recovery.PlanHash)
+	v.Recorded = backend.DecideRecovery(v).Recovery
+	g.Expect(backend.DecideRecovery(v).Start).To(ConsistOf(And(HaveField("Source.Name", "backup-at-n2-b"), HaveField("Restore.Backup", "20261123-040000"))))
+}
+
+func TestTwoThatAreAlikeOrOfTwoFilesystemsNeedAChoiceThatThePlanIsOf(t *testing.T) {
+	alike, others := found(), found()
+	alike["backup-at-n2"][0].Version = 500
+	others["backup-at-n2"][0].ID = "0000000000000001"
+	for name, says := range map[string]map[string][]spec.RecoveryFound{"alike": alike, "of two": others} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			v, d := looked(t, lost(), says)
+			g.Expect(d.Condition.Reason).To(Equal(v1alpha1.ReasonRecoveryChoice), d.Condition.Message)
+			g.Expect(d.Recovery.PlanHash).To(BeEmpty())
+			g.Expect(backend.DecideRecovery(word(v, v1alpha1.AnnotationRecoverMetadata, "")).Recovery.Approved).To(BeEmpty(), "no word is not the hash of no plan")
+			one := backend.DecideRecovery(word(v, v1alpha1.AnnotationRecoverFrom, "follower-n2"))
+			other := backend.DecideRecovery(word(v, v1alpha1.AnnotationRecoverFrom, "backup-at-n2-20261123-030000"))
+			g.Expect(one.Condition.Reason).To(Equal(v1alpha1.ReasonRecoveryApproval))
+			g.Expect(one.Recovery.PlanHash).NotTo(Or(BeEmpty(), Equal(other.Recovery.PlanHash)))
+			g.Expect(backend.DecideRecovery(word(v, v1alpha1.AnnotationRecoverFrom, "follower-n2-b")).Condition).To(And(
+				HaveField("Reason", v1alpha1.ReasonRecoveryRefused), HaveField("Message", ContainSubstring("which can't be used"))))
+		})
+	}
+}
+
+func TestWhereNothingCanBeUsedThatIsSaid(t *testing.T) {
+	g := NewWithT(t)
+	_, d := looked(t, lost(), nil)
+	g.Expect(d.Condition).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryRefused), HaveField("Message", And(
+		ContainSubstring("nothing that the metadata on node n2 could be made from"), ContainSubstring("follower-n2 (there is nothing)")))))
+}
+
+func TestWhatPodsSayFitsIntoTheStatus(t *testing.T) {
+	g := NewWithT(t)
+	long := strings.Repeat("ö", 1000)
+	many := map[string][]spec.RecoveryFound{"follower-n2": {{Version: -1, ID: long, Time: long}}}
+	for i := range 80 {
+		many["backup-at-n2"] = append(many["backup-at-n2"], spec.RecoveryFound{Backup: fmt.Sprintf("20261123-0300%02d", i/2), Version: 3, ID: long})
+	}
+	many["backup-at-n2-b"] = []spec.RecoveryFound{{Backup: long}}
+	_, d := looked(t, lost(), many)
+	g.Expect(d.Recovery.Candidates).To(HaveLen(32))
+	names := map[string]bool{}
+	for _, c := range d.Recovery.Candidates {
+		names[c.Name] = true
+	}
+	g.Expect(names).To(HaveLen(32), "the API server takes each name once")
+	g.Expect(d.Recovery.Candidates).To(HaveEach(HaveField("ID", WithTransform(func(id string) int { return len(id) }, BeNumerically("<=", 32)))))
+	g.Expect(d.Recovery.Candidates).To(HaveEach(HaveField("Version", BeNumerically(">=", 0))))
+}
