@@ -9,6 +9,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/backendtest"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -154,7 +155,8 @@ func TestThePodOfAMasterBeforeARecoveryIsOutdatedAfterIt(t *testing.T) {
 	g := NewWithT(t)
 	hash := func(recovered *v1alpha1.MetadataRecovered) string {
 		in := everything("4.57.5")
-		in.FileSystem.Status.Metadata = &v1alpha1.MetadataRecord{Node: "n1", Directory: "/data/meta", Recovered: recovered}
+		backendtest.Remember(t, New(), &in)
+		in.FileSystem.Status.Metadata.Recovered = recovered
 		sets, _, _ := objectsOf(t, in)
 		return sets["scratch-master"].Spec.Template.Annotations[backend.TemplateHashAnnotation]
 	}
