@@ -14,7 +14,7 @@ import (
 	"parallelfs.dev/operator/internal/node/command"
 	"parallelfs.dev/operator/internal/node/daemon"
 	"parallelfs.dev/operator/internal/node/directory"
-	"parallelfs.dev/operator/internal/node/recover"
+	"parallelfs.dev/operator/internal/node/recovery"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -41,7 +41,7 @@ It prints what it has found or made as one line of JSON, and leaves that as the 
 		if !ok {
 			return fmt.Errorf("this program can't recover a filesystem of type %q; the operator and its node image must be of the same version", told.Backend)
 		}
-		o := recover.Options{
+		o := recovery.Options{
 			Told: told, Method: recoverer.RecoveryMethod(), Work: backend.RunDirectory, Output: os.Stderr, Memory: backup.FreeMemory,
 		}
 		if r := told.Restore; r != nil {
@@ -54,7 +54,7 @@ It prints what it has found or made as one line of JSON, and leaves that as the 
 				Owner: told.Owner, Component: r.Component, Ledger: r.Ledger, UID: uid, GID: gid, Writer: host.Writer, Now: time.Now,
 			}
 		}
-		answer, err := recover.Run(c.Context(), o)
+		answer, err := recovery.Run(c.Context(), o)
 		line, encoding := json.Marshal(answer)
 		if encoding != nil {
 			return fmt.Errorf("encode the answer: %w", encoding)

@@ -11,7 +11,8 @@ import (
 )
 
 // announce makes an event when Ready or Degraded has changed, its status or its reason; when changes begin to wait; and of a failure that
-// was not said before, of backups that begin or cease to be as asked for, and of each step of a recovery. It is called after the status was written.
+// was not said before, of backups that begin or cease to be as asked for, and of each step of a recovery. It is called after the
+// status was written.
 func (r *Reconciler) announce(before, after *v1alpha1.FileSystem) {
 	of := func(fs *v1alpha1.FileSystem, kind string) *metav1.Condition {
 		return meta.FindStatusCondition(fs.Status.Conditions, kind)

@@ -57,7 +57,8 @@ func (p *pass) recoverMetadata(ctx context.Context) error {
 		if d.Condition.Reason == v1alpha1.ReasonRestoring {
 			is = metav1.ConditionTrue
 		}
-		conditions.Add(&status.Conditions, p.fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionRecovering, is, d.Condition.Reason, d.Condition.Message)
+		conditions.Add(&status.Conditions, p.fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionRecovering, is,
+			d.Condition.Reason, d.Condition.Message)
 	}
 	p.reconnect(recoverer.MetadataComponent())
 	var errs []error
@@ -180,7 +181,8 @@ func (p *pass) startRecovery(ctx context.Context, recoverer backend.Recoverer, r
 		}
 		return fmt.Errorf("make %s: %w", job.Name, err)
 	}
-	log.FromContext(ctx).Info("Started a job of a recovery", "job", job.Name, "source", request.Source.Name, "restores", request.Restore != nil)
+	log.FromContext(ctx).Info("Started a job of a recovery",
+		"job", job.Name, "source", request.Source.Name, "restores", request.Restore != nil)
 	return nil
 }
 
@@ -209,7 +211,8 @@ func (p *pass) reconnect(component string) {
 		}
 		node, _ := p.in.Node(pod.Node)
 		chosen := slices.ContainsFunc(p.restarts, func(d due) bool { return d.pod == pod.Name })
-		if pod.Component == component || !pod.Outdated || pod.Terminating || takesPart || chosen || !node.Ready || pod.Started.After(m.Recovered.Time.Time) {
+		waits := pod.Outdated && !pod.Terminating && !takesPart && node.Ready && !pod.Started.After(m.Recovered.Time.Time)
+		if pod.Component == component || !waits || chosen {
 			continue
 		}
 		p.restarts = append(p.restarts, due{pod: pod.Name, Disruption: disruption.Disruption{

@@ -62,9 +62,10 @@ func newWreck(t *testing.T) *wreck {
 	return w
 }
 
-// label gives a label to the nodes that are named, and takes it from all others.
-func (w *wreck) label(key string, nodes ...string) {
+// label gives the label of the metadata to the nodes that are named, and takes it from all others.
+func (w *wreck) label(nodes ...string) {
 	w.t.Helper()
+	const key = "master-of"
 	for _, name := range w.nodes {
 		var node corev1.Node
 		w.Expect(server.Client.Get(w.ctx, client.ObjectKey{Name: name}, &node)).To(Succeed())
@@ -166,10 +167,10 @@ func TestALostMasterServesAgainOnAnotherNodeWhenAPersonHasApprovedThePlan(t *tes
 	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
 	w.goesOn(-1)
 	w.Expect(w.recovering().Message).To(And(ContainSubstring(w.nodes[0]), ContainSubstring("is not Ready")), "the label is that of the dead node")
-	w.label("master-of", w.nodes[1], w.nodes[2])
+	w.label(w.nodes[1], w.nodes[2])
 	w.goesOn(-1)
 	w.Expect(w.recovering()).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryRefused), HaveField("Message", ContainSubstring("give that label to the one node"))))
-	w.label("master-of", w.nodes[1])
+	w.label(w.nodes[1])
 	w.goesOn(-1)
 	plan := w.get().Status.Recovery
 	w.Expect(plan).NotTo(BeNil())
@@ -214,7 +215,7 @@ func TestALostMasterServesAgainOnAnotherNodeWhenAPersonHasApprovedThePlan(t *tes
 
 	w.dead[w.nodes[0]] = false
 	w.nodeIs(w.nodes[0], corev1.ConditionTrue)
-	w.label("master-of", w.nodes[0])
+	w.label(w.nodes[0])
 	w.says(v1alpha1.AnnotationRecoverMetadata, "")
 	w.goesOn(-1)
 	w.Expect(w.get().Status.Metadata).To(Equal(m), "the old master is back, with its label, and is not started")
@@ -233,7 +234,7 @@ func TestOfTwoCandidatesThatAreAlikeAPersonChoosesOneAndThePlanIsOfThatOne(t *te
 	t.Parallel()
 	w := newWreck(t)
 	w.has["vault"].Found[0].Version = 500
-	w.label("master-of", w.nodes[1])
+	w.label(w.nodes[1])
 	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
 	w.goesOn(-1)
 	w.Expect(w.recovering()).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryChoice),
@@ -260,18 +261,18 @@ func TestOfTwoCandidatesThatAreAlikeAPersonChoosesOneAndThePlanIsOfThatOne(t *te
 
 func TestARecoveryEndsInTheSameWhateverWriteTheOperatorIsKilledAfter(t *testing.T) {
 	t.Parallel()
-	through := func(t *testing.T, asked, approved int) (writes [2]int) {
+	through := func(t *testing.T, asked, approved int, writes *[2]int) {
 		w := newWreck(t)
 		defer w.forget()
-		w.label("master-of", w.nodes[1])
+		w.label(w.nodes[1])
 		w.settle()
 		w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
-		writes[0] = w.goesOn(asked)
+		first := w.goesOn(asked)
 		plan := w.get().Status.Recovery
 		w.Expect(plan).NotTo(BeNil())
 		w.Expect(plan.Candidates).To(HaveLen(6))
 		w.says(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
-		writes[1] = w.goesOn(approved)
+		second := w.goesOn(approved)
 		w.Expect(w.restores).To(Equal(map[string]string{w.nodes[1] + ":/data/meta": plan.PlanHash}))
 		m := w.get().Status.Metadata
 		w.Expect(m.Node).To(Equal(w.nodes[1]))
@@ -280,19 +281,21 @@ func TestARecoveryEndsInTheSameWhateverWriteTheOperatorIsKilledAfter(t *testing.
 		var jobs batchv1.JobList
 		w.Expect(server.Client.List(w.ctx, &jobs, client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelRecovery: "scratch"})).To(Succeed())
 		w.Expect(slices.DeleteFunc(jobs.Items, func(j batchv1.Job) bool { return !j.DeletionTimestamp.IsZero() })).To(BeEmpty())
-		return writes
+		*writes = [2]int{first, second}
 	}
-	writes := through(t, -1, -1)
+	var writes [2]int
+	through(t, -1, -1, &writes)
 	NewWithT(t).Expect(writes[0]).To(BeNumerically(">=", 5))
 	NewWithT(t).Expect(writes[1]).To(BeNumerically(">=", 8))
 	for phase, n := range writes {
 		for n := range n {
 			t.Run(fmt.Sprintf("phase %d after %d writes", phase, n), func(t *testing.T) {
 				t.Parallel()
+				var others [2]int
 				if phase == 0 {
-					through(t, n, -1)
+					through(t, n, -1, &others)
 				} else {
-					through(t, -1, n)
+					through(t, -1, n, &others)
 				}
 			})
 		}

@@ -247,7 +247,8 @@ func (v *RecoveryView) node(name string) (Node, bool) {
 
 func candidate(s RecoverySource, message string) v1alpha1.RecoveryCandidate {
 	return v1alpha1.RecoveryCandidate{
-		Name: s.Name, Kind: s.Kind, Node: s.Node, PersistentVolumeClaim: s.Claim, Directory: s.Directory, Message: v1alpha1.Cut(message, maxRecoveryMessage),
+		Name: s.Name, Kind: s.Kind, Node: s.Node, PersistentVolumeClaim: s.Claim, Directory: s.Directory,
+		Message: v1alpha1.Cut(message, maxRecoveryMessage),
 	}
 }
 
@@ -394,11 +395,10 @@ func (v *RecoveryView) restores(r *v1alpha1.RecoveryStatus) string {
 func (v *RecoveryView) promise(from v1alpha1.RecoveryCandidate, r *v1alpha1.RecoveryStatus) string {
 	old := v.FileSystem.Status.Metadata.Node
 	out := fmt.Sprintf("The metadata would be made again from %s, in %s on node %s. Lost would be all that was changed after that", described(from), r.Directory, r.Node)
-	for i := range r.Candidates {
-		if c := &r.Candidates[i]; c.ID == from.ID && c.Version > from.Version {
-			out += fmt.Sprintf("; %s has %d changes more: %s", described(*c), c.Version-from.Version, cmp.Or(c.Message, "it was not chosen"))
-			break // they are sorted
-		}
+	newer := slices.IndexFunc(r.Candidates, func(c v1alpha1.RecoveryCandidate) bool { return c.ID == from.ID && c.Version > from.Version })
+	if newer >= 0 { // the newest of them, as they are sorted
+		c := r.Candidates[newer]
+		out += fmt.Sprintf("; %s has %d changes more: %s", described(c), c.Version-from.Version, cmp.Or(c.Message, "it was not chosen"))
 	}
 	out += "."
 	if n, there := v.node(old); old != r.Node && (!there || !n.Ready) {
@@ -443,11 +443,14 @@ func (v *RecoveryView) restore() RecoveryDecision {
 	switch facts := v.Jobs[job]; {
 	case facts.Ended && facts.Answer != nil && facts.Answer.Restored && len(facts.Answer.Found) == 1:
 		old, made := v.FileSystem.Status.Metadata, facts.Answer.Found[0]
-		d.Recovery, d.Condition = nil, Problem{v1alpha1.ReasonMetadataRecovered, fmt.Sprintf("the metadata was made again from %s, on node %s", from.Name, r.Node)}
-		d.Metadata = &v1alpha1.MetadataRecord{Node: r.Node, Directory: r.Directory, Initialized: old.Initialized, Recovered: &v1alpha1.MetadataRecovered{
-			PlanHash: r.Approved, From: from.Name, Version: max(0, made.Version), ID: v1alpha1.Cut(made.ID, maxRecoveryID), DataTime: from.Time,
-			Time: v.stamp(), PreviousNode: old.Node,
-		}}
+		d.Recovery = nil
+		d.Condition = Problem{v1alpha1.ReasonMetadataRecovered, fmt.Sprintf("the metadata was made again from %s, on node %s", from.Name, r.Node)}
+		d.Metadata = &v1alpha1.MetadataRecord{
+			Node: r.Node, Directory: r.Directory, Initialized: old.Initialized, Recovered: &v1alpha1.MetadataRecovered{
+				PlanHash: r.Approved, From: from.Name, Version: max(0, made.Version), ID: v1alpha1.Cut(made.ID, maxRecoveryID),
+				DataTime: from.Time, Time: v.stamp(), PreviousNode: old.Node,
+			},
+		}
 	case facts.Ended && facts.Answer != nil:
 		return failed(cmp.Or(facts.Answer.Message, facts.Message, "its Job says nothing"))
 	case facts.Ended:

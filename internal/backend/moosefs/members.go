@@ -26,7 +26,8 @@ func (Backend) Members(in backend.Input) ([]client.Object, error) {
 	if !ok {
 		return nil, backend.Invalid(v1alpha1.ReasonNoNodes,
 			"node %s, which holds the metadata, is not in the cluster or has no InternalIP; bring it back, or, when it never comes back, ask for a recovery: "+
-				"kubectl -n %s annotate filesystem %s %s=%s", fs.Status.Metadata.Node, fs.Namespace, fs.Name, v1alpha1.AnnotationRecoverMetadata, v1alpha1.RecoverPlan)
+				"kubectl -n %s annotate filesystem %s %s=%s",
+			fs.Status.Metadata.Node, fs.Namespace, fs.Name, v1alpha1.AnnotationRecoverMetadata, v1alpha1.RecoverPlan)
 	}
 	b := builder{
 		in: in, images: images, master: master, told: map[string][]byte{}, secrets: map[string][]byte{}, domains: backend.NewDomains(in),

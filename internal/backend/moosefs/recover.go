@@ -13,9 +13,9 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Lost metadata of MooseFS is made again by `mfsmaster -a restore` from what a metalogger has, or from a backup, which is the same: the last
-// saved metadata and the change logs since (mfsmaster(8), mfsmetalogger(8)). It leaves a metadata.mfs, as a clean stop does, with which a
-// master starts without -a.
+// Lost metadata of MooseFS is made again by `mfsmaster -a restore` from what a metalogger has, or from a backup, which is the same: the
+// last saved metadata and the change logs since (mfsmaster(8), mfsmetalogger(8)). It leaves a metadata.mfs, as a clean stop does, with which
+// a master starts without -a.
 
 const componentRecovery = "recovery"
 
@@ -81,7 +81,8 @@ func (Backend) RecoveryJob(in backend.Input, request backend.RecoveryRequest) (*
 	told := spec.Recovery{Owner: backend.Owner(fs), Backend: string(v1alpha1.MooseFS), Version: version, Scratch: recoveryScratch}
 	pod := pods(in).Template(backend.Workload{Component: componentRecovery}, corev1.Volume{
 		Name: configVolume, VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{{
-			Path: backend.RecoveryToldFile, FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + backend.RecoveryToldAnnotation + "']"},
+			Path:     backend.RecoveryToldFile,
+			FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + backend.RecoveryToldAnnotation + "']"},
 		}}}},
 	})
 	pod.Labels, pod.Annotations = nil, nil
@@ -100,7 +101,9 @@ func (Backend) RecoveryJob(in backend.Input, request backend.RecoveryRequest) (*
 		told.Source = spec.RecoverySource{Directory: recoverySource, Component: componentMaster, Data: dataSubdirectory}
 	}
 	mountCopies(pod, &c, source)
-	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{
+		Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}},
+	})
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "scratch", MountPath: recoveryScratch})
 	seconds, node := int64(lookSeconds), source.Node
 	if r := request.Restore; r != nil {

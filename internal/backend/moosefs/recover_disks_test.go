@@ -19,7 +19,7 @@ import (
 	"parallelfs.dev/operator/internal/node/backup"
 	"parallelfs.dev/operator/internal/node/directory"
 	"parallelfs.dev/operator/internal/node/durable"
-	"parallelfs.dev/operator/internal/node/recover"
+	"parallelfs.dev/operator/internal/node/recovery"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -70,11 +70,11 @@ func (m *master) lose() {
 	m.kill()
 }
 
-// recovery looks at a source.
-func recovery(t *testing.T, source spec.RecoverySource) recover.Options {
+// lookingAt looks at a source.
+func lookingAt(t *testing.T, source spec.RecoverySource) recovery.Options {
 	t.Helper()
 	told := spec.Recovery{Owner: scratch, Backend: "MooseFS", Version: version(t), Source: source, Scratch: t.TempDir()}
-	return recover.Options{
+	return recovery.Options{
 		Told: told, Method: moosefs.New().RecoveryMethod(), Work: t.TempDir(), Output: io.Discard, Memory: backup.FreeMemory,
 		Prover: directory.Prover{Owner: scratch, Component: "master", Ledger: filepath.Join(t.TempDir(), "ledger.json"),
 			Writer: durable.Writer{Chown: os.Chown}, Now: time.Now},
@@ -87,7 +87,7 @@ func ofMetalogger(own string) spec.RecoverySource {
 }
 
 // restoring has what was found made again in a new directory.
-func restoring(o recover.Options, found spec.RecoveryFound, to string) recover.Options {
+func restoring(o recovery.Options, found spec.RecoveryFound, to string) recovery.Options {
 	o.Told.Restore = &spec.Restore{
 		Plan: "0123abcd", Backup: found.Backup, Version: found.Version, ID: found.ID, Path: to, Data: "data", Component: "master", User: "root",
 		Ledger: o.Prover.Ledger,
@@ -138,20 +138,20 @@ func TestALostMooseFSServesAgainFromItsMetalogger(t *testing.T) {
 	m.followed(own)
 	m.lose()
 
-	o := recovery(t, ofMetalogger(own))
+	o := lookingAt(t, ofMetalogger(own))
 	before := tree(t, own)
-	answer, err := recover.Run(t.Context(), o)
+	answer, err := recovery.Run(t.Context(), o)
 	m.Expect(err).NotTo(HaveOccurred())
 	m.Expect(answer.Found).To(ConsistOf(And(HaveField("Version", BeNumerically(">", 100)), HaveField("ID", MatchRegexp("^[0-9A-F]{16}$")))))
 	to := filepath.Join(t.TempDir(), "metadata")
 	r := restoring(o, answer.Found[0], to)
-	answer, err = recover.Run(t.Context(), r)
+	answer, err = recovery.Run(t.Context(), r)
 	m.Expect(err).NotTo(HaveOccurred())
 	m.Expect(answer.Restored).To(BeTrue())
 	m.Expect(tree(t, own)).To(Equal(before), "the copy stays as it is")
 	m.Expect(filepath.Glob(filepath.Join(to, "data", "*"))).To(ConsistOf(filepath.Join(to, "data", "metadata.mfs")))
 
-	answer, err = recover.Run(t.Context(), r)
+	answer, err = recovery.Run(t.Context(), r)
 	m.Expect(err).NotTo(HaveOccurred(), "to do it again does no harm")
 	m.Expect(answer.Restored).To(BeTrue())
 	prover := r.Prover
@@ -171,12 +171,12 @@ func TestALostMooseFSServesAgainFromABackupAndSaysWhichOneItWas(t *testing.T) {
 	makeDirectories(m, "later", 5)
 	m.lose()
 
-	o := recovery(t, spec.RecoverySource{Backups: filepath.Join(b.Told.Place, b.Told.Directory)})
-	answer, err := recover.Run(t.Context(), o)
+	o := lookingAt(t, spec.RecoverySource{Backups: filepath.Join(b.Told.Place, b.Told.Directory)})
+	answer, err := recovery.Run(t.Context(), o)
 	m.Expect(err).NotTo(HaveOccurred())
 	m.Expect(answer.Found).To(ConsistOf(And(HaveField("Backup", b.Told.Name), HaveField("Version", BeNumerically(">", 50)))))
 	to := filepath.Join(t.TempDir(), "metadata")
-	_, err = recover.Run(t.Context(), restoring(o, answer.Found[0], to))
+	_, err = recovery.Run(t.Context(), restoring(o, answer.Found[0], to))
 	m.Expect(err).NotTo(HaveOccurred())
 	m.Expect(names(t, to)).To(And(ContainElements(made...), Not(ContainElement("later-000"))))
 }
@@ -187,13 +187,13 @@ func TestARestoringThatIsKilledAnywhereGoesOnAndOneThatIsRefusedChangesNothing(t
 	makeDirectories(m, "some", 20)
 	m.followed(own)
 	m.lose()
-	o := recovery(t, ofMetalogger(own))
-	answer, err := recover.Run(t.Context(), o)
+	o := lookingAt(t, ofMetalogger(own))
+	answer, err := recovery.Run(t.Context(), o)
 	m.Expect(err).NotTo(HaveOccurred())
 	found := answer.Found[0]
 
 	killed := errors.New("killed")
-	at := func(o recover.Options, n int) recover.Options {
+	at := func(o recovery.Options, n int) recovery.Options {
 		next := func(string) error {
 			if n--; n < 0 {
 				return killed
@@ -205,13 +205,13 @@ func TestARestoringThatIsKilledAnywhereGoesOnAndOneThatIsRefusedChangesNothing(t
 	}
 	for n := 0; ; n++ {
 		to := filepath.Join(t.TempDir(), "metadata")
-		_, err := recover.Run(t.Context(), at(restoring(o, found, to), n))
+		_, err := recovery.Run(t.Context(), at(restoring(o, found, to), n))
 		if err == nil {
 			m.Expect(n).To(BeNumerically(">", 15))
 			break
 		}
 		m.Expect(err).To(MatchError(killed))
-		again, err := recover.Run(t.Context(), restoring(o, found, to))
+		again, err := recovery.Run(t.Context(), restoring(o, found, to))
 		m.Expect(err).NotTo(HaveOccurred(), "after %d steps", n)
 		m.Expect(again.Restored).To(BeTrue())
 		m.Expect(filepath.Glob(filepath.Join(to, "data", "*"))).To(ConsistOf(filepath.Join(to, "data", "metadata.mfs")), "after %d steps", n)
@@ -238,7 +238,7 @@ func TestARestoringThatIsKilledAnywhereGoesOnAndOneThatIsRefusedChangesNothing(t
 		if name == "held" || name == "strange" {
 			before = tree(t, to)
 		}
-		answer, err := recover.Run(t.Context(), r)
+		answer, err := recovery.Run(t.Context(), r)
 		m.Expect(err).To(MatchError(ContainSubstring(c.why)), name)
 		m.Expect(answer.Restored).To(BeFalse())
 		if name == "held" || name == "strange" {

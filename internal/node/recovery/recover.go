@@ -1,7 +1,7 @@
-// Package recover looks what the metadata of a filesystem could be made from again, where it is lost, and makes it. The filesystem's own
+// Package recovery looks what the metadata of a filesystem could be made from again, where it is lost, and makes it. The filesystem's own
 // program reads what lies there, as after a crash: nobody believes what others say of it. What is read stays as it is, and metadata is only
 // made in a directory that is proven to be empty.
-package recover
+package recovery
 
 import (
 	"cmp"
@@ -43,7 +43,8 @@ type Options struct {
 }
 
 const (
-	// mostFound is how many backups an answer names, and mostSaid how long a sentence in it may be, in bytes: Kubernetes keeps 4096 bytes of it.
+	// mostFound is how many backups an answer names, and mostSaid how long a sentence in it may be, in bytes: Kubernetes keeps 4096 bytes of
+	// it.
 	mostFound = 6
 	mostSaid  = 400
 )
