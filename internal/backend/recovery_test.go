@@ -248,3 +248,17 @@ func TestWhatPodsSayFitsIntoTheStatus(t *testing.T) {
 	g.Expect(d.Recovery.Candidates).To(HaveEach(HaveField("ID", WithTransform(func(id string) int { return len(id) }, BeNumerically("<=", 32)))))
 	g.Expect(d.Recovery.Candidates).To(HaveEach(HaveField("Version", BeNumerically(">=", 0))))
 }
+
+func TestThePlanIsOfThePlaceWhereTheMetadataIsToLie(t *testing.T) {
+	g := NewWithT(t)
+	hash := func(at int) string {
+		v := lost()
+		v.Nodes[1].Labels = nil
+		v.Nodes[at].Labels = map[string]string{"metadata": ""}
+		v.Sources = []backend.RecoverySource{{Kind: v1alpha1.RecoveryBackup, Name: "backup-in-vault", Claim: "vault", Directory: "d"}}
+		_, d := looked(t, v, map[string][]spec.RecoveryFound{"backup-in-vault": {{Backup: "20261123-030000", Version: 400, ID: metadataID}}})
+		g.Expect(d.Condition.Reason).To(Equal(v1alpha1.ReasonRecoveryApproval), d.Condition.Message)
+		return d.Recovery.PlanHash
+	}
+	g.Expect(hash(1)).NotTo(Equal(hash(2)))
+}

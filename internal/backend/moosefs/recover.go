@@ -14,8 +14,8 @@ import (
 )
 
 // Lost metadata of MooseFS is made again by `mfsmaster -a restore` from what a metalogger has, or from a backup, which is the same: the
-// last saved metadata and the change logs since (mfsmaster(8), mfsmetalogger(8)). It leaves a metadata.mfs, as a clean stop does, with which
-// a master starts without -a.
+// last saved metadata and the change logs since (mfsmaster(8), mfsmetalogger(8)). It leaves a metadata.mfs, as a clean stop does, with
+// which a master starts without -a.
 
 const componentRecovery = "recovery"
 
