@@ -26,6 +26,11 @@ type RecoveryStatus struct {
 	// +kubebuilder:validation:MaxLength=255
 	Directory string `json:"directory,omitempty"`
 
+	// target is the StorageTarget whose disk that directory lies on; empty when it is a directory of the node itself.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Target string `json:"target,omitempty"`
+
 	// candidates are what the metadata could be made from, newest first: at most 32.
 	// +optional
 	// +listType=map

@@ -50,6 +50,7 @@ It prints what it has found or made as one line of JSON, and leaves that as the 
 			if err != nil {
 				return err
 			}
+			o.Prove = host.Prove
 			o.Prover = directory.Prover{
 				Owner: told.Owner, Component: r.Component, Ledger: r.Ledger, UID: uid, GID: gid, Writer: host.Writer, Now: time.Now,
 			}

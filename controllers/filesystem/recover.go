@@ -44,6 +44,7 @@ func (p *pass) recoverMetadata(ctx context.Context) error {
 	}
 	d := backend.DecideRecovery(backend.RecoveryView{
 		FileSystem: p.read, Recorded: p.read.Status.Recovery, Sources: recoverer.RecoverySources(p.in), Nodes: p.in.Nodes, Jobs: jobs,
+		Targets: p.in.Targets, Component: recoverer.MetadataComponent(),
 		Serves: p.metadataServes(recoverer.MetadataComponent()), Conflict: p.metadataConflict, Now: p.Clock.Now(),
 	})
 	status.Recovery = d.Recovery

@@ -31,11 +31,14 @@ type wreck struct {
 	restores map[string]string
 }
 
-func newWreck(t *testing.T) *wreck {
+func newWreck(t *testing.T, changes ...func(w *world) func(fs *v1alpha1.FileSystem)) *wreck {
 	t.Helper()
 	w := &wreck{world: anotherWorld(t), restores: map[string]string{}}
 	w.alive = true
 	w.fileSystem(func(fs *v1alpha1.FileSystem) {
+		for _, change := range changes {
+			change(w.world)(fs)
+		}
 		fs.Spec.MooseFS.Metaloggers = &v1alpha1.MetaloggersSpec{NodeSelector: v1alpha1.NodeSelector{"storage-of": w.namespace}}
 	})
 	w.settle()
@@ -300,4 +303,58 @@ func TestARecoveryEndsInTheSameWhateverWriteTheOperatorIsKilledAfter(t *testing.
 			})
 		}
 	}
+}
+
+func TestALostMasterOnADiskGetsADiskOfTheNewNodeFirst(t *testing.T) {
+	t.Parallel()
+	w := newWreck(t, func(w *world) func(fs *v1alpha1.FileSystem) {
+		for _, node := range w.nodes {
+			w.disk(node, "meta")
+		}
+		return func(fs *v1alpha1.FileSystem) {
+			fs.Spec.Metadata.Targets = v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{IDGlobs: []v1alpha1.Glob{"*-meta"}, CountPerNode: 1}}
+			fs.Spec.Provisioning.Format = v1alpha1.FormatIfBlank
+		}
+	})
+	targets := func() (names []string) {
+		var list v1alpha1.StorageTargetList
+		w.Expect(server.Client.List(w.ctx, &list, client.InNamespace(w.namespace))).To(Succeed())
+		for _, t := range list.Items {
+			names = append(names, t.Name)
+		}
+		return names
+	}
+	old := w.get().Status.Metadata
+	w.Expect(targets()).To(ConsistOf(old.Target))
+	w.label(w.nodes[1])
+	w.goesOn(-1)
+	w.Expect(targets()).To(ConsistOf(old.Target), "a label alone takes no disk")
+
+	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
+	w.goesOn(-1)
+	w.Expect(targets()).To(And(HaveLen(2), ContainElement(old.Target)))
+	plan := w.get().Status.Recovery
+	w.Expect(plan).NotTo(BeNil(), w.recovering().Message)
+	w.Expect(plan.Target).To(And(Not(Equal(old.Target)), BeElementOf(targets())))
+	w.Expect(plan.Directory).To(Equal(spec.TargetPath(w.namespace, "scratch", plan.Target) + "/master"))
+	w.says(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
+	w.goesOn(-1)
+	w.Expect(w.restores).To(Equal(map[string]string{w.nodes[1] + ":" + plan.Directory: plan.PlanHash}))
+	w.Expect(w.get().Status.Metadata).To(And(HaveField("Node", w.nodes[1]), HaveField("Target", plan.Target), HaveField("Directory", plan.Directory)))
+	w.Expect(w.masterMayInitialize()).To(BeFalse())
+	w.Expect(w.get().Status.Summary.Servers).NotTo(BeEmpty())
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
+	for node, n := range w.fileSystemNodes() {
+		w.Expect(n.Spec.Facts).To(And(HaveField("MetadataNode", w.nodes[1]), HaveField("MetadataTarget", plan.Target)), node)
+		has := slices.ContainsFunc(n.Spec.Members, func(m v1alpha1.NodeMember) bool { return m.Role == v1alpha1.RoleMetadata })
+		w.Expect(has).To(Equal(node == w.nodes[1]), "node %s is told of a master", node)
+	}
+
+	w.dead[w.nodes[0]] = false
+	w.nodeIs(w.nodes[0], corev1.ConditionTrue)
+	w.label(w.nodes[0])
+	w.goesOn(-1)
+	w.Expect(w.get().Status.Metadata.Target).To(Equal(plan.Target), "the old disk is back, and nothing runs on it")
+	w.Expect(targets()).To(ContainElement(old.Target), "it is left alone")
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -40,8 +41,8 @@ type RestoreRequest struct {
 	Backup  string
 	Version int64
 	ID      string
-	// Node and Directory are where the metadata is to lie.
-	Node, Directory string
+	// Node and Directory are where the metadata is to lie, and Target the StorageTarget of the disk there; empty for a directory of the node.
+	Node, Directory, Target string
 }
 
 // RecoveryJobFacts is what is known of a Job of a recovery.
@@ -61,7 +62,10 @@ type RecoveryView struct {
 	Recorded *v1alpha1.RecoveryStatus
 	Sources  []RecoverySource
 	Nodes    []Node
-	Jobs     []RecoveryJobFacts
+	// Targets are the StorageTargets of the filesystem, and Component the server that has the metadata, and its directory on a disk.
+	Targets   []v1alpha1.StorageTarget
+	Component string
+	Jobs      []RecoveryJobFacts
 	// Serves says why the metadata is not lost, such as that its server answers; empty when it may be.
 	Serves string
 	// Conflict says why the metadata can't lie on a node; empty when it can.
@@ -111,15 +115,14 @@ func DecideRecovery(v RecoveryView) RecoveryDecision {
 	if r := v.Recorded; r != nil && r.Approved != "" && r.Approved == word {
 		return v.restore()
 	}
-	node, why := v.place()
-	if why != "" {
-		return v.over(Problem{v1alpha1.ReasonRecoveryRefused, "nothing is recovered: " + why})
+	to, refused := v.place()
+	if refused.Reason != "" {
+		return v.over(refused)
 	}
-	directory := string(fs.Spec.Metadata.Targets.Directories[0])
 	r := v.Recorded
-	if r == nil || r.Approved != "" || r.Node != node || r.Directory != directory || r.Looked != nil && v.Now.Sub(r.Looked.Time) > planLife {
+	if r == nil || r.Approved != "" || r.Node != to.Node || r.Directory != to.Directory || r.Target != to.Target || r.Looked != nil && v.Now.Sub(r.Looked.Time) > planLife {
 		d := v.over(Problem{v1alpha1.ReasonRecoveryLooking, "the places where copies of the metadata may lie are asked what they have"})
-		d.Recovery = &v1alpha1.RecoveryStatus{Asked: v.stamp(), Node: node, Directory: directory}
+		d.Recovery = &v1alpha1.RecoveryStatus{Asked: v.stamp(), Node: to.Node, Directory: to.Directory, Target: to.Target}
 		return d
 	}
 	if r.Looked == nil {
@@ -152,15 +155,16 @@ func (v *RecoveryView) notLost() string {
 	switch {
 	case m == nil || m.Initialized == nil:
 		return "this filesystem never ran, so that it has no metadata that could be lost"
-	case OnDevices(v.FileSystem.Spec.Metadata.Targets) || m.Target != "":
-		return "its metadata lies on a disk that the operator has prepared, and the operator recovers only what lies in a directory; recover it by hand"
 	default:
 		return v.Serves
 	}
 }
 
-// place is the node where the metadata is to lie: the only one that the spec selects.
-func (v *RecoveryView) place() (node, why string) {
+// place is where the metadata is to lie: on the only node that the spec selects, in its directory or on the disk that it gets there.
+func (v *RecoveryView) place() (v1alpha1.MetadataRecord, Problem) {
+	refused := func(format string, args ...any) (v1alpha1.MetadataRecord, Problem) {
+		return v1alpha1.MetadataRecord{}, Problem{v1alpha1.ReasonRecoveryRefused, "nothing is recovered: " + fmt.Sprintf(format, args...)}
+	}
 	selector, old := v.FileSystem.Spec.Metadata.NodeSelector, v.FileSystem.Status.Metadata
 	nodes := Matching(v.Nodes, selector)
 	if len(nodes) != 1 {
@@ -168,15 +172,44 @@ func (v *RecoveryView) place() (node, why string) {
 		if len(nodes) > 0 {
 			have = NodeNames(nodes)
 		}
-		return "", fmt.Sprintf("spec.metadata.nodeSelector (%s) matches %s; give that label to the one node where the metadata is to lie from now on, "+
+		return refused("spec.metadata.nodeSelector (%s) matches %s; give that label to the one node where the metadata is to lie from now on, "+
 			"and take it from all others, %s among them where that is lost", SelectorText(selector), have, old.Node)
 	}
 	n := nodes[0]
 	if !n.Ready || n.IP == "" {
-		return "", fmt.Sprintf("node %s, which spec.metadata.nodeSelector matches, is not Ready; bring it back, or give its label to another node", n.Name)
+		return refused("node %s, which spec.metadata.nodeSelector matches, is not Ready; bring it back, or give its label to another node", n.Name)
 	}
-	record := v1alpha1.MetadataRecord{Node: n.Name, Directory: string(v.FileSystem.Spec.Metadata.Targets.Directories[0])}
-	return n.Name, v.Conflict(record)
+	record := v1alpha1.MetadataRecord{Node: n.Name}
+	if !OnDevices(v.FileSystem.Spec.Metadata.Targets) {
+		record.Directory = string(v.FileSystem.Spec.Metadata.Targets.Directories[0])
+	} else {
+		t, waits := v.disk(n.Name)
+		if waits != "" {
+			return record, Problem{v1alpha1.ReasonRecoveryLooking, "the metadata gets another disk first: " + waits}
+		}
+		record.Target, record.Directory = t, path.Join(TargetPath(v.FileSystem, t), v.Component)
+	}
+	if why := v.Conflict(record); why != "" {
+		return refused("%s", why)
+	}
+	return record, Problem{}
+}
+
+// disk is the StorageTarget on a node that the metadata can get: another one than it had. Waits says what it waits for.
+func (v *RecoveryView) disk(node string) (target, waits string) {
+	waits = fmt.Sprintf("spec.metadata.targets chooses none on node %s, besides the one that is lost; name one, or select it by what it is like", node)
+	for i := range v.Targets {
+		t := &v.Targets[i]
+		if t.Spec.Role != v1alpha1.RoleMetadata || t.Spec.Node != node || t.Name == v.FileSystem.Status.Metadata.Target {
+			continue
+		}
+		_, why := Proven(t)
+		if why == "" && Finished(t) {
+			return t.Name, ""
+		}
+		waits = fmt.Sprintf("%s on node %s is not ready (%s)", t.Name, node, cmp.Or(Shorten(why), "it is being made"))
+	}
+	return "", waits
 }
 
 // lookName is the name of the Job that looks at a source. Another look has others.
@@ -330,7 +363,7 @@ func (v *RecoveryView) planHash(from string, r *v1alpha1.RecoveryStatus) string 
 		c := &r.Candidates[i]
 		all[i] = known{c.Name, c.Version, c.ID, c.Message == ""}
 	}
-	return Hash(v.FileSystem.UID, v.FileSystem.Status.Metadata.Node, r.Node, r.Directory, from, all)
+	return Hash(v.FileSystem.UID, v.FileSystem.Status.Metadata.Node, r.Node, r.Directory, r.Target, from, all)
 }
 
 // choose picks the candidate that a person has named, or the newest one.
@@ -437,6 +470,7 @@ func (v *RecoveryView) restore() RecoveryDecision {
 	if job < 0 {
 		d.Start = []RecoveryRequest{{Job: name, Source: v.Sources[at], Restore: &RestoreRequest{
 			Plan: r.Approved, Backup: backup, Version: from.Version, ID: from.ID, Node: r.Node, Directory: r.Directory,
+			Target: r.Target,
 		}}}
 		return d
 	}
@@ -446,7 +480,7 @@ func (v *RecoveryView) restore() RecoveryDecision {
 		d.Recovery = nil
 		d.Condition = Problem{v1alpha1.ReasonMetadataRecovered, fmt.Sprintf("the metadata was made again from %s, on node %s", from.Name, r.Node)}
 		d.Metadata = &v1alpha1.MetadataRecord{
-			Node: r.Node, Directory: r.Directory, Initialized: old.Initialized, Recovered: &v1alpha1.MetadataRecovered{
+			Node: r.Node, Directory: r.Directory, Target: r.Target, Initialized: old.Initialized, Recovered: &v1alpha1.MetadataRecovered{
 				PlanHash: r.Approved, From: from.Name, Version: max(0, made.Version), ID: v1alpha1.Cut(made.ID, maxRecoveryID),
 				DataTime: from.Time, Time: v.stamp(), PreviousNode: old.Node,
 			},

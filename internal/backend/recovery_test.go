@@ -96,7 +96,6 @@ func TestARecoveryIsRefusedWithASentence(t *testing.T) {
 		"it never ran":           {func(v *backend.RecoveryView) { v.FileSystem.Status.Metadata.Initialized = nil }, "never ran"},
 		"it has no place at all": {func(v *backend.RecoveryView) { v.FileSystem.Status.Metadata = nil }, "never ran"},
 		"its server answers":     {func(v *backend.RecoveryView) { v.Serves = "the master answers" }, "the master answers"},
-		"it lies on a disk":      {func(v *backend.RecoveryView) { v.FileSystem.Status.Metadata.Target = "scratch-metadata-1" }, "recover it by hand"},
 		"no node is named":       {func(v *backend.RecoveryView) { v.Nodes[1].Labels = nil }, "matches no node"},
 		"two nodes are named":    {func(v *backend.RecoveryView) { v.Nodes[2].Labels = map[string]string{"metadata": ""} }, "matches n2, n2-b"},
 		"the new node is away":   {func(v *backend.RecoveryView) { v.Nodes[1].Ready = false }, "node n2, which spec.metadata.nodeSelector matches, is not Ready"},

@@ -26,7 +26,7 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	if err != nil {
 		return backend.Allocation{}, err
 	}
-	nodes := plan.TargetNodes{Metadata: []string{node}, Pools: backend.PoolNodes(pools)}
+	nodes := plan.TargetNodes{Metadata: metadataTargets(in, node), Pools: backend.PoolNodes(pools)}
 	if disks.Waits(in.FileSystem) {
 		return backend.Allocation{Status: in.FileSystem.Status, TargetNodes: nodes, Waits: true, Unread: disks.Why()}, nil
 	}
@@ -63,6 +63,18 @@ func (Backend) Claims(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode) 
 		claims.UsePools(fs, nodes)
 	}
 	return claims
+}
+
+// metadataTargets are the nodes on which the metadata gets a disk: its own, and the one to which a person wants it to be recovered.
+func metadataTargets(in backend.Input, node string) []string {
+	out := []string{node}
+	if _, asked := in.FileSystem.Annotations[v1alpha1.AnnotationRecoverMetadata]; !asked {
+		return out
+	}
+	if to := backend.Matching(in.Nodes, in.FileSystem.Spec.Metadata.NodeSelector); len(to) == 1 && to[0].Name != node {
+		out = append(out, to[0].Name)
+	}
+	return out
 }
 
 // metadataNode is the recorded node, or the one that matches.

@@ -113,7 +113,13 @@ func (Backend) RecoveryJob(in backend.Input, request backend.RecoveryRequest) (*
 			User: daemonUser, Ledger: backend.Ledger(fs, componentMaster),
 		}
 		backend.HostDirectory(pod, &c, "state", backend.StateRoot(fs), nil)
-		backend.HostDirectory(pod, &c, "metadata", r.Directory, nil)
+		if t := in.TargetNamed(r.Target); t != nil {
+			disk := backend.MemberTarget(fs, t)
+			told.Restore.Target = &spec.Target{Name: disk.Name, Path: disk.Path, UUID: disk.UUID}
+			backend.MountTargets(fs, pod, &c)
+		} else {
+			backend.HostDirectory(pod, &c, "metadata", r.Directory, nil)
+		}
 	} else {
 		c.SecurityContext = readsAll(pods(in), source)
 	}

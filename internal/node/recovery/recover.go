@@ -38,6 +38,8 @@ type Options struct {
 	Memory func() (int64, error)
 	// Prover proves the directory that is filled; its owner and component are those of the Restore.
 	Prover directory.Prover
+	// Prove says whether a disk is mounted and the right one.
+	Prove func(spec.Target, spec.Owner) error
 	// Before, where set, is called before every step with its name; its error ends the work there, as a kill would.
 	Before func(step string) error
 }
@@ -246,6 +248,11 @@ func (o Options) make(ctx context.Context, in string) (made backend.BackupVersio
 func (o Options) restore(ctx context.Context) (spec.RecoveryFound, error) {
 	r := o.Told.Restore
 	out := spec.RecoveryFound{Backup: r.Backup, Version: r.Version, ID: r.ID}
+	if r.Target != nil {
+		if err := o.Prove(*r.Target, o.Told.Owner); err != nil {
+			return out, fmt.Errorf("the disk for the metadata can't be used: %w", err)
+		}
+	}
 	err := o.Prover.Restore(spec.Directory{Path: r.Path, Data: r.Data}, r.Plan, func(data string) error {
 		made, err := o.fill(ctx, data)
 		out.Version, out.ID = made.Version, made.ID

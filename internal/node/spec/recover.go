@@ -37,6 +37,8 @@ type Restore struct {
 	Path      string `json:"path"`
 	Data      string `json:"data"`
 	Component string `json:"component"`
+	// Target is the disk that Path lies on, nil for a directory of the node itself. It is proven first.
+	Target *Target `json:"target,omitempty"`
 	// User is the daemon's, and Ledger the file with the directories that were initialized on this node.
 	User   string `json:"user"`
 	Ledger string `json:"ledger"`
