@@ -180,3 +180,13 @@ func TestNothingIsGivenBeforeTheDisksAreChosenAndThatOfTheMetadataWasRead(t *tes
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(found.Waits(in.FileSystem)).To(BeTrue(), "whether it was initialized, its own disk says")
 }
+
+func TestWhatDisksSaidBeforeARecoveryHoldsUpNothing(t *testing.T) {
+	g, in := NewWithT(t), twoDisks()
+	in.FileSystem.Status.Metadata = &v1alpha1.MetadataRecord{Node: "n9", Recovered: &v1alpha1.MetadataRecovered{PlanHash: "0123abcd"}}
+	_, err := ReadDisks(in)
+	g.Expect(err).NotTo(HaveOccurred())
+	in.FileSystem.Status.Metadata.Recovered = nil
+	_, err = ReadDisks(in)
+	g.Expect(err).To(MatchError(ContainSubstring("node of the metadata")))
+}

@@ -261,3 +261,51 @@ func TestThePlanIsOfThePlaceWhereTheMetadataIsToLie(t *testing.T) {
 	}
 	g.Expect(hash(1)).NotTo(Equal(hash(2)))
 }
+
+func TestMetadataOfADiskGetsAnotherDiskFirst(t *testing.T) {
+	ready := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}
+	target := func(name, node string, change ...func(t *v1alpha1.StorageTarget)) v1alpha1.StorageTarget {
+		out := v1alpha1.StorageTarget{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "storage"}}
+		out.Spec.Node, out.Spec.Role = node, v1alpha1.RoleMetadata
+		out.Status.Conditions = []metav1.Condition{ready}
+		out.Status.Provisioned = &v1alpha1.TargetProvisioned{Finished: new(metav1.Now())}
+		for _, c := range change {
+			c(&out)
+		}
+		return out
+	}
+	onDisk := func(targets ...v1alpha1.StorageTarget) backend.RecoveryView {
+		v := lost()
+		v.FileSystem.Spec.Metadata.Targets = v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{CountPerNode: 1}}
+		v.FileSystem.Status.Metadata.Target = "old"
+		v.Targets, v.Component = targets, "master"
+		return v
+	}
+	for name, c := range map[string]struct {
+		targets []v1alpha1.StorageTarget
+		waits   string
+	}{
+		"there is only the lost one": {[]v1alpha1.StorageTarget{target("old", "n2")}, "chooses none on node n2"},
+		"one of another node":        {[]v1alpha1.StorageTarget{target("other", "n2-b")}, "chooses none on node n2"},
+		"one of a pool": {[]v1alpha1.StorageTarget{target("pool", "n2", func(t *v1alpha1.StorageTarget) { t.Spec.Role = v1alpha1.RoleStorage })},
+			"chooses none on node n2"},
+		"one that waits for its own approval": {[]v1alpha1.StorageTarget{target("new", "n2", func(t *v1alpha1.StorageTarget) {
+			t.Status.Conditions[0].Status, t.Status.Conditions[0].Reason, t.Status.Provisioned = metav1.ConditionFalse, v1alpha1.ReasonAwaitingApproval, nil
+		})}, "new on node n2 is not ready (AwaitingApproval"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := backend.DecideRecovery(onDisk(c.targets...))
+			NewWithT(t).Expect(d.Condition).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryLooking), HaveField("Message", ContainSubstring(c.waits))))
+			NewWithT(t).Expect(d.Recovery).To(BeNil())
+		})
+	}
+	g := NewWithT(t)
+	v, d := looked(t, onDisk(target("old", "n1"), target("new", "n2")), found())
+	g.Expect(d.Recovery).To(And(HaveField("Target", "new"), HaveField("Directory", "/var/lib/parallelfs/targets/storage.scratch/new/master")))
+	v = word(v, v1alpha1.AnnotationRecoverMetadata, d.Recovery.PlanHash)
+	v.Recorded = backend.DecideRecovery(v).Recovery
+	start := backend.DecideRecovery(v).Start
+	g.Expect(start).To(ConsistOf(HaveField("Restore.Target", "new")))
+	v.Jobs = []backend.RecoveryJobFacts{{Name: start[0].Job, Ended: true, Answer: &spec.RecoveryAnswer{Restored: true, Found: []spec.RecoveryFound{{Version: 500, ID: metadataID}}}}}
+	g.Expect(backend.DecideRecovery(v).Metadata).To(HaveValue(HaveField("Target", "new")))
+}

@@ -162,3 +162,48 @@ func TestThePodOfAMasterBeforeARecoveryIsOutdatedAfterIt(t *testing.T) {
 	}
 	g.Expect(hash(&v1alpha1.MetadataRecovered{PlanHash: "0123abcd"})).NotTo(Equal(hash(nil)))
 }
+
+func TestARestoringOntoADiskProvesTheDiskAndSeesNoOtherDirectoryOfTheNode(t *testing.T) {
+	g := NewWithT(t)
+	in := onDisks("4.57.5")
+	backendtest.Remember(t, New(), &in)
+	disk := in.Targets[0]
+	directory := backend.TargetPath(in.FileSystem, disk.Name) + "/master"
+	job, told := recoveryOf(t, in, backend.RecoveryRequest{
+		Source:  backend.RecoverySource{Kind: v1alpha1.RecoveryFollower, Node: "n1", Directory: stateDirectory(in.FileSystem, componentMetalogger)},
+		Restore: &backend.RestoreRequest{Plan: "0123abcd", Node: "n1", Directory: directory, Target: disk.Name},
+	})
+	g.Expect(told.Restore.Path).To(Equal(directory))
+	g.Expect(told.Restore.Target).To(HaveValue(Equal(spec.Target{
+		Name: disk.Name, Path: backend.TargetPath(in.FileSystem, disk.Name), UUID: disk.Status.Provisioned.UUID})))
+	g.Expect(told.Restore.Target.UUID).NotTo(BeEmpty())
+	disks := spec.TargetsDirectory("storage", "scratch")
+	g.Expect(mounts(job)).To(Equal(map[string]string{
+		"/source": stateDirectory(in.FileSystem, componentMetalogger) + ", read only", disks: disks,
+		backend.StateRoot(in.FileSystem): backend.StateRoot(in.FileSystem),
+	}))
+}
+
+func TestTheNodeOfARecoveryGetsADiskForTheMetadata(t *testing.T) {
+	g := NewWithT(t)
+	nodes := func(word string, labeled ...int) []string {
+		in := onDisks("4.57.5")
+		backendtest.Remember(t, New(), &in)
+		for i := range in.Nodes {
+			delete(in.Nodes[i].Labels, masterLabel)
+		}
+		for _, i := range labeled {
+			in.Nodes[i].Labels[masterLabel] = ""
+		}
+		if word != "" {
+			in.FileSystem.Annotations = map[string]string{v1alpha1.AnnotationRecoverMetadata: word}
+		}
+		allocation, err := New().Allocate(in)
+		g.Expect(err).NotTo(HaveOccurred())
+		return allocation.TargetNodes.Metadata
+	}
+	g.Expect(nodes("", 1)).To(ConsistOf("n1"), "a label alone takes no disk")
+	g.Expect(nodes("plan", 1)).To(ConsistOf("n1", "n2"))
+	g.Expect(nodes("plan", 1, 2)).To(ConsistOf("n1"), "nobody knows which")
+	g.Expect(nodes("plan", 0)).To(ConsistOf("n1"))
+}
