@@ -358,8 +358,8 @@ const (
 	// AnnotationTakeUpNodeImage on a FileSystem, with the operator's node image as the value, restarts the servers that run with another
 	// one. It asks for this image only: of the next one it says nothing.
 	AnnotationTakeUpNodeImage = "parallelfs.dev/take-up-node-image"
-	// AnnotationRecoverMetadata on a FileSystem asks for lost metadata to be made again: with the value RecoverPlan for a plan, with the hash of
-	// that plan for its being carried out.
+	// AnnotationRecoverMetadata on a FileSystem asks for lost metadata to be made again: with the value RecoverPlan for a plan, with the hash
+	// of that plan for its being carried out.
 	AnnotationRecoverMetadata = "parallelfs.dev/recover-metadata"
 	// RecoverPlan is the value of AnnotationRecoverMetadata that asks for a plan.
 	RecoverPlan = "plan"

@@ -38,7 +38,8 @@ type RecoveryStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Candidates []RecoveryCandidate `json:"candidates,omitempty"`
 
-	// from is the name of the candidate that is used: the newest that can be, or the one that the annotation parallelfs.dev/recover-from names.
+	// from is the name of the candidate that is used: the newest that can be, or the one that the annotation parallelfs.dev/recover-from
+	// names.
 	// +optional
 	// +kubebuilder:validation:MaxLength=320
 	From string `json:"from,omitempty"`

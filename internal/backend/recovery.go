@@ -120,7 +120,8 @@ func DecideRecovery(v RecoveryView) RecoveryDecision {
 		return v.over(refused)
 	}
 	r := v.Recorded
-	if r == nil || r.Approved != "" || r.Node != to.Node || r.Directory != to.Directory || r.Target != to.Target || r.Looked != nil && v.Now.Sub(r.Looked.Time) > planLife {
+	if r == nil || r.Approved != "" || r.Node != to.Node || r.Directory != to.Directory || r.Target != to.Target ||
+		r.Looked != nil && v.Now.Sub(r.Looked.Time) > planLife {
 		d := v.over(Problem{v1alpha1.ReasonRecoveryLooking, "the places where copies of the metadata may lie are asked what they have"})
 		d.Recovery = &v1alpha1.RecoveryStatus{Asked: v.stamp(), Node: to.Node, Directory: to.Directory, Target: to.Target}
 		return d
