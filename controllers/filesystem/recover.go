@@ -42,8 +42,12 @@ func (p *pass) recoverMetadata(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var sources []backend.RecoverySource
+	if _, asked := p.read.Annotations[v1alpha1.AnnotationRecoverMetadata]; asked {
+		sources = recoverer.RecoverySources(p.in)
+	}
 	d := backend.DecideRecovery(backend.RecoveryView{
-		FileSystem: p.read, Recorded: p.read.Status.Recovery, Sources: recoverer.RecoverySources(p.in), Nodes: p.in.Nodes, Jobs: jobs,
+		FileSystem: p.read, Recorded: p.read.Status.Recovery, Sources: sources, Nodes: p.in.Nodes, Jobs: jobs,
 		Targets: p.in.Targets, Component: recoverer.MetadataComponent(),
 		Serves: p.metadataServes(recoverer.MetadataComponent()), Conflict: p.metadataConflict, Now: p.Clock.Now(),
 	})
@@ -192,7 +196,8 @@ func (p *pass) startRecovery(ctx context.Context, recoverer backend.Recoverer, r
 // wait for them for ever.
 func (p *pass) reconnect(component string) {
 	m := p.fs.Status.Metadata
-	if m == nil || m.Recovered == nil || p.in.State == nil {
+	outdated := func(pod backend.Pod) bool { return pod.Outdated }
+	if m == nil || m.Recovered == nil || p.in.State == nil || !slices.ContainsFunc(p.in.Pods, outdated) {
 		return
 	}
 	online := map[string]bool{}
