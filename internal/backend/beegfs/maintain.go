@@ -29,17 +29,9 @@ func (Backend) Absence(in backend.Input, seen backend.Observation, node string) 
 		out.Together = min(out.Together, seen.Together[p.Name.Name])
 	}
 	for _, role := range []v1alpha1.InstanceRole{v1alpha1.RoleStorage, v1alpha1.RoleMetadata} {
-		nodes := nodesByID(in, role)
-		for _, id := range backend.SortedKeys(nodes) {
-			m := in.MirrorWith(role, id)
-			if nodes[id] != node || m == nil {
-				continue
-			}
-			other := m.Primary
-			if other == id {
-				other = m.Secondary
-			}
-			if at, known := nodes[other]; !known || at == node {
+		own := idsOn(in, node, role)
+		for _, id := range own {
+			if m := in.MirrorWith(role, id); m != nil && slices.Contains(own, m.Primary) && slices.Contains(own, m.Secondary) {
 				say(fmt.Sprintf("both sides of buddy group %d are on it", m.ID))
 			}
 		}
@@ -48,5 +40,26 @@ func (Backend) Absence(in backend.Input, seen backend.Observation, node string) 
 		out.Together = 1
 	}
 	out.Together = max(1, out.Together)
+	return out
+}
+
+// idsOn are the numbers of the storage targets, or of the metadata servers, of a node.
+func idsOn(in backend.Input, node string, role v1alpha1.InstanceRole) []int32 {
+	i := slices.IndexFunc(in.FileSystemNodes, func(n v1alpha1.FileSystemNode) bool { return n.Spec.Node == node })
+	if i < 0 {
+		return nil
+	}
+	var out []int32
+	for _, g := range backend.GivenOn(in.FileSystemNodes[i : i+1]) {
+		switch {
+		case g.Role != role || g.Retired:
+		case role == v1alpha1.RoleMetadata:
+			out = append(out, g.ID)
+		default:
+			for j := range g.Targets {
+				out = append(out, g.Targets[j].ID)
+			}
+		}
+	}
 	return out
 }
