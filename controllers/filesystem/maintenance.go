@@ -163,8 +163,8 @@ func (p *pass) beginMaintenance(ctx context.Context) error {
 	return err
 }
 
-// leaseFor takes the lease for those that wait for nothing else, and notes who has it instead. One that a person has allowed does not wait for
-// that.
+// leaseFor takes the lease for those that wait for nothing else, and notes who has it instead. One that a person has allowed does not wait
+// for that.
 func (p *pass) leaseFor(ctx context.Context, candidates []candidate, waits []disruption.Wait) error {
 	for i := range candidates {
 		switch c := &candidates[i]; {

@@ -51,8 +51,8 @@ func (p *pass) show() {
 // online.
 const growthLimit = 30 * time.Second
 
-// grows is true while something is still to be done, and within the limit more disks were made, or more targets, servers or clients have come
-// online.
+// grows is true while something is still to be done, and within the limit more disks were made, or more targets, servers or clients have
+// come online.
 func (p *pass) grows(limit time.Duration) bool {
 	so := len(p.disks.own)
 	for i := range p.disks.own {
