@@ -1,6 +1,6 @@
 //go:build disks
 
-package moosefs_test
+package moosefs
 
 import (
 	"errors"
@@ -15,7 +15,6 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"parallelfs.dev/operator/internal/backend/moosefs"
 	"parallelfs.dev/operator/internal/node/backup"
 	"parallelfs.dev/operator/internal/node/directory"
 	"parallelfs.dev/operator/internal/node/durable"
@@ -75,7 +74,7 @@ func lookingAt(t *testing.T, source spec.RecoverySource) recovery.Options {
 	t.Helper()
 	told := spec.Recovery{Owner: scratch, Backend: "MooseFS", Version: version(t), Source: source, Scratch: t.TempDir()}
 	return recovery.Options{
-		Told: told, Method: moosefs.New().RecoveryMethod(), Work: t.TempDir(), Output: io.Discard, Memory: backup.FreeMemory,
+		Told: told, Method: New().RecoveryMethod(), Work: t.TempDir(), Output: io.Discard, Memory: backup.FreeMemory,
 		Prover: directory.Prover{Owner: scratch, Component: "master", Ledger: filepath.Join(t.TempDir(), "ledger.json"),
 			Writer: durable.Writer{Chown: os.Chown}, Now: time.Now},
 	}

@@ -49,7 +49,7 @@ func TestADisconnectedChunkserverOf3IsKnownToBeMaintained(t *testing.T) {
 }
 
 func TestTheStorageClassesOfFilesAreKnown(t *testing.T) {
-	both(t, "healthy", func(g Gomega, state backend.State, _ string) {
+	each(t, "healthy", func(g Gomega, state backend.State, _ string) {
 		g.Expect(state.ClassesInUse).To(HaveExactElements("bulk", "ssd"))
 		g.Expect(len(state.StorageClasses)).To(BeNumerically(">", 2), "of classes without files it does not matter where their copies may lie")
 	})
