@@ -34,7 +34,9 @@ func (p *pass) look(ctx context.Context) error {
 // gather reads all that the backend may look at, and the StorageTargets of all FileSystems. Nodes, pods, targets and inventories are the
 // cache's own, for reading alone. The filesystem itself is asked after everything was read, so that what it says is newer than that; while
 // it thinks, what was read is put in order; waited is how long nothing was left to do but to wait for it.
-func (r *Reconciler) gather(ctx context.Context, b backend.Backend, fs *v1alpha1.FileSystem) (in backend.Input, d disks, waited time.Duration, err error) {
+func (r *Reconciler) gather(
+	ctx context.Context, b backend.Backend, fs *v1alpha1.FileSystem,
+) (in backend.Input, d disks, waited time.Duration, err error) {
 	in = backend.Input{FileSystem: fs, Images: r.Images}
 	var all v1alpha1.FileSystemList
 	if err := r.Client.List(ctx, &all); err != nil {

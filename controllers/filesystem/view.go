@@ -47,8 +47,8 @@ func (p *pass) show() {
 	p.Views.Show(client.ObjectKeyFromObject(p.fs), p.fs.UID, view)
 }
 
-// growthLimit is how long a filesystem counts as one that grows when no disk is made for it, and none of its targets, servers and clients comes
-// online.
+// growthLimit is how long a filesystem counts as one that grows when no disk is made for it, and none of its targets, servers and clients
+// comes online.
 const growthLimit = 30 * time.Second
 
 // grows is true while something is still to be done, and within the limit more disks were made, or more targets, servers or clients have
@@ -101,8 +101,8 @@ func withoutNews(view views.FileSystem, own []v1alpha1.StorageTarget, nodes []v1
 // pauseLimit is how long a server is away before that is told of each of its targets.
 const pauseLimit = 30 * time.Second
 
-// leavePauses takes out of a view the targets of servers that have just gone away: they stay as they were said to be. A restart of a server with
-// 24 disks would write 48 StorageTargets otherwise, though the FileSystem and the FileSystemNode say at once that the server is away.
+// leavePauses takes out of a view the targets of servers that have just gone away: they stay as they were said to be. A restart of a server
+// with 24 disks would write 48 StorageTargets otherwise, though the FileSystem and the FileSystemNode say at once that the server is away.
 func (p *pass) leavePauses(view views.FileSystem) {
 	type place struct {
 		role       v1alpha1.InstanceRole

@@ -86,8 +86,8 @@ func fileSystem(basePort int32) *v1alpha1.FileSystem {
 	}
 }
 
-// copies of each chunk: of so many servers without one every chunk has a copy left. restartTogether is how many servers of one failure domain
-// may restart together, as far as copies allow it.
+// copies of each chunk: of so many servers without one every chunk has a copy left. restartTogether is how many servers of one failure
+// domain may restart together, as far as copies allow it.
 const copies, restartTogether = 3, 64
 
 // askForRestarts asks for another configuration of all storage servers, which each of them learns at a restart.

@@ -444,8 +444,8 @@ func (f *facts) root7(a answers) error {
 	return nil
 }
 
-// space7 reads the sizes of the targets of servers that answered, in tenths of a GiB. A server that did not answer has sizes of 0.0GiB in the
-// table, and an error of its own beside it (addSpaceToLine of ModeListTargets.cpp, 7.4.6): its targets are left as they are.
+// space7 reads the sizes of the targets of servers that answered, in tenths of a GiB. A server that did not answer has sizes of 0.0GiB in
+// the table, and an error of its own beside it (addSpaceToLine of ModeListTargets.cpp, 7.4.6): its targets are left as they are.
 func space7(r *reader, targets []backend.Target) error {
 	if len(r.rest) == 0 {
 		return nil
