@@ -521,7 +521,10 @@ func TestAFilesystemThatGrowsHasNoGuards(t *testing.T) {
 		w.runPods()
 	}
 	w.Expect(w.guards()).To(BeEmpty(), "its master has not answered yet")
-	w.alive = true
+	w.alive, w.lost = true, []string{w.nodes[1] + ":/data/ssd0"}
+	w.settle()
+	w.Expect(w.guards()).To(BeEmpty(), "a target has not come yet")
+	w.lost = nil
 	w.Expect(w.reconcile(server.Client)).To(Succeed())
 	w.Expect(w.guards()).To(BeEmpty())
 	w.goesOn()
