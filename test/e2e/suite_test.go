@@ -150,12 +150,8 @@ var _ = Describe("ParallelFS Operator", func() {
 	tell("a BenchmarkSuite", variants, variants.variantsAreMeasured)
 	older := newStory("older", 20700)
 	tell("a FileSystem of MooseFS "+oldest, older, func() { older.fileSystemRuns(oldest) })
-	// On request only while the issue on upgrades is open: a mount on the master's node is not listed after the master's upgrade, and the
-	// upgrade waits for it.
-	if os.Getenv("UPGRADE") != "" {
-		upgrades := newStory("upgrades", 20900)
-		tell("an upgrade of MooseFS from "+oldest+" to "+newest, upgrades, upgrades.fileSystemIsUpgraded)
-	}
+	upgrades := newStory("upgrades", 20900)
+	tell("an upgrade of MooseFS from "+oldest+" to "+newest, upgrades, upgrades.fileSystemIsUpgraded)
 	if !realBeeGFS() {
 		comb := newStory("comb", 20600)
 		tell("a FileSystem of BeeGFS "+beeGFS8, comb, comb.beeGFS8Runs)
