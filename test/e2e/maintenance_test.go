@@ -12,8 +12,8 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// nodesAreDrained drains nodes of a MooseFS with two copies, by kubectl. A cordon is seen by every filesystem of the cluster, so nothing
-// else runs meanwhile.
+// nodesAreDrained drains nodes of a MooseFS with two copies, by kubectl. A cordon is seen by every filesystem of the cluster, so this story is
+// alone.
 func (s *story) nodesAreDrained() {
 	It("has a filesystem whose nodes have guards", func() {
 		s.isReady(newest, twoCopies)

@@ -127,6 +127,11 @@ var _ = Describe("ParallelFS Operator", func() {
 		tell("the life of a filesystem, compared with one by hand", s, s.lifeIsCompared)
 		return
 	}
+	if os.Getenv("MAINTENANCE") != "" {
+		s := newStory("maintenance", 9419)
+		tell("a FileSystem whose nodes are drained", s, s.nodesAreDrained)
+		return
+	}
 	// Those that take longest come first; what computes stands beside what waits.
 	tools := newStory("tools", 20400)
 	tell("BenchmarkRuns of other tools", tools, tools.everyToolMeasures)
@@ -159,10 +164,9 @@ const kept = "sweeps"
 
 // They run in this order: Ginkgo shuffles containers that stand side by side. The last one makes another cluster.
 var _ = Describe("ParallelFS Operator, when nothing else runs,", Serial, Ordered, ContinueOnFailure, func() {
-	if os.Getenv("OVERHEAD")+os.Getenv("LIFE") != "" {
+	if os.Getenv("OVERHEAD")+os.Getenv("LIFE")+os.Getenv("MAINTENANCE") != "" {
 		return // they are alone
 	}
-	Describe("a FileSystem whose nodes are drained", func() { newStory("maintenance", 21000).nodesAreDrained() })
 	Describe("its chart upgraded and uninstalled", func() { newStory(kept, 20300).chartKeepsEverything() })
 	Describe("whose cluster is lost", func() { newStory("rebuilt", 20800).clusterIsRebuilt() })
 })
