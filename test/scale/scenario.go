@@ -36,7 +36,7 @@ const (
 	// pollEvery is how often it is looked whether something has come about.
 	pollEvery = 250 * time.Millisecond
 	// quietFor is how long nothing is written before it is believed that nothing follows, quietLimit how long that is waited for.
-	quietFor, quietLimit = 15 * time.Second, 2 * time.Minute
+	quietFor, quietLimit = 15 * time.Second, 10 * time.Minute
 	// window is the minute that is measured; programs write for a while before theirs begins.
 	window, warmUp = time.Minute, 30 * time.Second
 	// brokenLimit is how long the loss of a disk may stay unseen.
