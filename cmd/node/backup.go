@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/node/backup"
-	"parallelfs.dev/operator/internal/node/command"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -48,25 +46,7 @@ backup is there and verified.`,
 		if answer == nil {
 			return err
 		}
-		line, encoding := json.Marshal(answer)
-		if encoding != nil {
-			return fmt.Errorf("encode the answer: %w", encoding)
-		}
-		if _, err := fmt.Fprintln(c.OutOrStdout(), string(line)); err != nil {
-			return err
-		}
-		command.LeaveMessage(string(line))
-		if err != nil {
-			logger().Error(err.Error())
-			return answered{err}
-		}
-		return nil
+		return leave(c, answer, err)
 	}
 	return c
 }
-
-// answered is an error that the answer has told.
-type answered struct{ error }
-
-// ExitCode is 1; nothing is to take the place of the answer.
-func (answered) ExitCode() (code int, said bool) { return 1, true }

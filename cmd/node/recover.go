@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/node/backup"
-	"parallelfs.dev/operator/internal/node/command"
 	"parallelfs.dev/operator/internal/node/daemon"
 	"parallelfs.dev/operator/internal/node/directory"
 	"parallelfs.dev/operator/internal/node/recovery"
@@ -56,19 +54,7 @@ It prints what it has found or made as one line of JSON, and leaves that as the 
 			}
 		}
 		answer, err := recovery.Run(c.Context(), o)
-		line, encoding := json.Marshal(answer)
-		if encoding != nil {
-			return fmt.Errorf("encode the answer: %w", encoding)
-		}
-		if _, err := fmt.Fprintln(c.OutOrStdout(), string(line)); err != nil {
-			return err
-		}
-		command.LeaveMessage(string(line))
-		if err != nil {
-			logger().Error(err.Error())
-			return answered{err}
-		}
-		return nil
+		return leave(c, answer, err)
 	}
 	return c
 }

@@ -21,9 +21,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -478,11 +475,10 @@ func (r *run) restart(ctx context.Context) error {
 	}
 	r.world.mutex.Lock()
 	defer r.world.mutex.Unlock()
-	restarts := float64(r.world.restarts)
-	r.result.set(restarted, restarts)
+	r.result.set(restarted, float64(r.world.restarts))
 	r.result.set(restartServers, float64(r.world.awayMost))
 	r.result.set(restartDomains, float64(r.world.domainsMost))
-	r.result.set(restartWrites, float64(count(r.cluster.audit.between(begun, time.Now()), all))/restarts)
+	r.result.set(restartWrites, float64(count(r.cluster.audit.between(begun, time.Now()), all))/float64(max(1, r.world.restarts)))
 	return nil
 }
 
@@ -558,51 +554,6 @@ func (r *run) lose(ctx context.Context) error {
 	return nil
 }
 
-// sizes finds the largest object of each kind that the operator writes, as JSON with all that the API server adds.
-func (r *run) sizes(ctx context.Context) error {
-	kinds := []metav1.GroupVersionKind{
-		{Version: "v1", Kind: "ConfigMap"}, {Version: "v1", Kind: "Secret"}, {Group: "apps", Version: "v1", Kind: "DaemonSet"},
-	}
-	for name := range r.cluster.scheme.KnownTypes(v1alpha1.GroupVersion) {
-		kinds = append(kinds, metav1.GroupVersionKind{Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version, Kind: name})
-	}
-	for _, kind := range kinds {
-		if !isKind(r.cluster.scheme, kind) {
-			continue
-		}
-		bytes, err := r.largest(ctx, kind)
-		if err != nil {
-			return err
-		}
-		if bytes > 0 {
-			r.result.Largest[kind.Kind] = math.Round(float64(bytes)/102.4) / 10
-		}
-	}
-	return nil
-}
-
-// largest is the number of bytes of the largest object of a kind, 0 when there is none.
-func (r *run) largest(ctx context.Context, kind metav1.GroupVersionKind) (bytes int, err error) {
-	const page = 500
-	for next := ""; ; {
-		list := &unstructured.UnstructuredList{Object: map[string]any{"kind": kind.Kind + "List"}}
-		list.SetAPIVersion(metav1.GroupVersion{Group: kind.Group, Version: kind.Version}.String())
-		if err := r.person.List(ctx, list, client.Limit(page), client.Continue(next)); err != nil {
-			return 0, fmt.Errorf("list objects of the kind %s: %w", kind.Kind, err)
-		}
-		for i := range list.Items {
-			content, err := list.Items[i].MarshalJSON()
-			if err != nil {
-				return 0, fmt.Errorf("encode an object of the kind %s: %w", kind.Kind, err)
-			}
-			bytes = max(bytes, len(content))
-		}
-		if next = list.GetContinue(); next == "" {
-			return bytes, nil
-		}
-	}
-}
-
 func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
@@ -610,9 +561,4 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-time.After(d):
 		return nil
 	}
-}
-
-// isKind is true for a kind of objects, which has a list.
-func isKind(scheme *runtime.Scheme, kind metav1.GroupVersionKind) bool {
-	return scheme.Recognizes(schema.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind + "List"})
 }
