@@ -1,7 +1,6 @@
 package filesystem
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,79 +80,26 @@ func (p *pass) ofBackups() []client.ListOption {
 
 // backupJobs are the facts of the Jobs that make backups, by name.
 func (p *pass) backupJobs(ctx context.Context) ([]backend.BackupJobFacts, error) {
-	var jobs batchv1.JobList
-	if err := p.Client.List(ctx, &jobs, p.ofBackups()...); err != nil {
-		return nil, fmt.Errorf("list jobs: %w", err)
-	}
-	if len(jobs.Items) == 0 {
-		return nil, nil
-	}
-	var pods corev1.PodList
-	if err := p.Client.List(ctx, &pods, append(p.ofBackups(), client.UnsafeDisableDeepCopy)...); err != nil {
-		return nil, fmt.Errorf("list pods: %w", err)
+	jobs, pods, err := p.answeringJobs(ctx, p.ofBackups())
+	if err != nil {
+		return nil, err
 	}
 	var out []backend.BackupJobFacts
-	for i := range jobs.Items {
-		if j := &jobs.Items[i]; metav1.IsControlledBy(j, p.fs) && j.DeletionTimestamp.IsZero() {
-			out = append(out, backupFacts(j, pods.Items))
+	for _, j := range jobs {
+		of := j.Annotations
+		facts := backend.BackupJobFacts{
+			Name: j.Name, Backup: of[annotationBackup],
+			Place: backend.BackupPlace{Claim: of[annotationBackupClaim], Node: of[annotationBackupNode], Directory: of[annotationBackupDirectory]},
 		}
-	}
-	slices.SortFunc(out, func(a, b backend.BackupJobFacts) int { return strings.Compare(a.Name, b.Name) })
-	return out, nil
-}
-
-// backupFacts reads a Job that makes a backup, and what the last of its pods has printed.
-func backupFacts(j *batchv1.Job, pods []corev1.Pod) backend.BackupJobFacts {
-	of := j.Annotations
-	out := backend.BackupJobFacts{
-		Name: j.Name, Backup: of[annotationBackup],
-		Place: backend.BackupPlace{Claim: of[annotationBackupClaim], Node: of[annotationBackupNode], Directory: of[annotationBackupDirectory]},
-	}
-	facts := jobFacts(j, pods)
-	out.Ended, out.Message = facts.Succeeded || facts.Failed, facts.Message
-	own := make([]*corev1.Pod, 0, len(pods))
-	for i := range pods {
-		if metav1.IsControlledBy(&pods[i], j) {
-			own = append(own, &pods[i])
-		}
-	}
-	slices.SortFunc(own, func(a, b *corev1.Pod) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
-	})
-	for _, pod := range own {
-		if answer := answerOf(pod); answer != nil {
-			out.Answer, out.Message = answer, answer.Message
-		} else if waits := podFacts(pod, nil).Message; !out.Ended && waits != "" {
-			out.Message = waits
-		}
-	}
-	if c := failure(j); c != nil && out.Message == "" {
-		out.Message = v1alpha1.Cut(c.Message, maxSaid)
-	}
-	return out
-}
-
-// answerOf is what the pod of a backup has printed before it ended, nil when that says nothing.
-func answerOf(pod *corev1.Pod) *spec.BackupAnswer {
-	for _, c := range pod.Status.ContainerStatuses {
-		if t := c.State.Terminated; t != nil {
-			if answer := backend.ReadBackupAnswer(t.Message); answer != nil {
-				return answer
+		facts.Ended, facts.Answer, facts.Message = lastAnswer(j, pods, func(printed string) (*spec.BackupAnswer, string) {
+			if answer := backend.ReadBackupAnswer(printed); answer != nil {
+				return answer, answer.Message
 			}
-		}
+			return nil, ""
+		})
+		out = append(out, facts)
 	}
-	return nil
-}
-
-// failure is the condition by which a Job has failed, nil when it has not.
-func failure(j *batchv1.Job) *batchv1.JobCondition {
-	i := slices.IndexFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
-		return c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue
-	})
-	if i < 0 {
-		return nil
-	}
-	return &j.Status.Conditions[i]
+	return out, nil
 }
 
 // startBackup makes the ConfigMaps of a backup, and then its Job, unless that is there: an operator that is killed in between leaves

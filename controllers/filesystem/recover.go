@@ -1,16 +1,13 @@
 package filesystem
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -111,57 +108,22 @@ func (p *pass) ofRecovery() []client.ListOption {
 
 // recoveryJobs are the facts of the Jobs of a recovery, by name.
 func (p *pass) recoveryJobs(ctx context.Context) ([]backend.RecoveryJobFacts, error) {
-	var jobs batchv1.JobList
-	if err := p.Client.List(ctx, &jobs, p.ofRecovery()...); err != nil {
-		return nil, fmt.Errorf("list jobs: %w", err)
-	}
-	if len(jobs.Items) == 0 {
-		return nil, nil
-	}
-	var pods corev1.PodList
-	if err := p.Client.List(ctx, &pods, append(p.ofRecovery(), client.UnsafeDisableDeepCopy)...); err != nil {
-		return nil, fmt.Errorf("list pods: %w", err)
+	jobs, pods, err := p.answeringJobs(ctx, p.ofRecovery())
+	if err != nil {
+		return nil, err
 	}
 	var out []backend.RecoveryJobFacts
-	for i := range jobs.Items {
-		if j := &jobs.Items[i]; metav1.IsControlledBy(j, p.fs) && j.DeletionTimestamp.IsZero() {
-			out = append(out, recoveryFacts(j, pods.Items))
-		}
-	}
-	slices.SortFunc(out, func(a, b backend.RecoveryJobFacts) int { return strings.Compare(a.Name, b.Name) })
-	return out, nil
-}
-
-// recoveryFacts reads a Job of a recovery, and what the last of its pods has printed.
-func recoveryFacts(j *batchv1.Job, pods []corev1.Pod) backend.RecoveryJobFacts {
-	facts := jobFacts(j, pods)
-	out := backend.RecoveryJobFacts{Name: j.Name, Ended: facts.Succeeded || facts.Failed, Message: facts.Message}
-	var own []*corev1.Pod
-	for i := range pods {
-		if metav1.IsControlledBy(&pods[i], j) {
-			own = append(own, &pods[i])
-		}
-	}
-	slices.SortFunc(own, func(a, b *corev1.Pod) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
-	})
-	for _, pod := range own {
-		var answer *spec.RecoveryAnswer
-		for _, c := range pod.Status.ContainerStatuses {
-			if t := c.State.Terminated; t != nil && answer == nil {
-				answer = backend.ReadRecoveryAnswer(t.Message)
+	for _, j := range jobs {
+		facts := backend.RecoveryJobFacts{Name: j.Name}
+		facts.Ended, facts.Answer, facts.Message = lastAnswer(j, pods, func(printed string) (*spec.RecoveryAnswer, string) {
+			if answer := backend.ReadRecoveryAnswer(printed); answer != nil {
+				return answer, answer.Message
 			}
-		}
-		if answer != nil {
-			out.Answer, out.Message = answer, answer.Message
-		} else if waits := podFacts(pod, nil).Message; !out.Ended && waits != "" {
-			out.Message = waits
-		}
+			return nil, ""
+		})
+		out = append(out, facts)
 	}
-	if c := failure(j); c != nil && out.Message == "" {
-		out.Message = v1alpha1.Cut(c.Message, maxSaid)
-	}
-	return out
+	return out, nil
 }
 
 // startRecovery makes a Job of a recovery, unless it is there.
