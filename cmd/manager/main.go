@@ -35,6 +35,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/registry"
 	"parallelfs.dev/operator/controllers/benchmarkrun"
 	"parallelfs.dev/operator/controllers/benchmarksuite"
+	"parallelfs.dev/operator/controllers/cached"
 	"parallelfs.dev/operator/controllers/filesystem"
 	"parallelfs.dev/operator/controllers/filesystemnode"
 	"parallelfs.dev/operator/controllers/servers"
@@ -183,9 +184,10 @@ func run(ctx context.Context, args []string) error {
 		RenewDeadline:                 new(renewDeadline),
 		RetryPeriod:                   new(retryPeriod),
 		Cache: cache.Options{
-			DefaultTransform: cache.TransformStripManagedFields(),
+			DefaultTransform: cached.Any,
 			ByObject: map[client.Object]cache.ByObject{
-				&corev1.Pod{}: own, &appsv1.DaemonSet{}: own, &batchv1.Job{}: own, &appsv1.Deployment{}: own, &policyv1.PodDisruptionBudget{}: own,
+				&corev1.Pod{}: {Label: own.Label, Transform: cached.Pod}, &corev1.Node{}: {Transform: cached.Node},
+				&appsv1.DaemonSet{}: own, &batchv1.Job{}: own, &appsv1.Deployment{}: own, &policyv1.PodDisruptionBudget{}: own,
 				&corev1.ConfigMap{}: {Label: own.Label, Transform: benchmarkrun.WithoutRawOutput},
 			},
 		},

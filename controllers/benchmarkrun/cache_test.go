@@ -22,6 +22,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/results"
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
 	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
+	"parallelfs.dev/operator/controllers/cached"
 )
 
 // behind answers for ConfigMaps what was true some looks ago, whenever the run has no job: as the cache of an operator
@@ -95,8 +96,10 @@ func TestAManagerBringsARunToItsEnd(t *testing.T) {
 		Cache: cache.Options{
 			DefaultNamespaces: map[string]cache.Config{s.namespace: {}},
 			ByObject: map[client.Object]cache.ByObject{
-				&corev1.Pod{}: own, &corev1.ConfigMap{}: {Label: own.Label, Transform: WithoutRawOutput},
+				&corev1.Pod{}: {Label: own.Label, Transform: cached.Pod}, &corev1.Node{}: {Transform: cached.Node},
+				&corev1.ConfigMap{}: {Label: own.Label, Transform: WithoutRawOutput},
 			},
+			DefaultTransform: cached.Any,
 		},
 	})
 	g.Expect(err).NotTo(HaveOccurred())

@@ -1,0 +1,208 @@
+// Package cached says what the manager's cache keeps of each object: what the controllers look at. A cluster of a thousand storage nodes
+// has ten thousand pods and nodes that say much which nobody here reads, and more StorageTargets that say the same in the same words.
+//
+// Each function is a cache.TransformFunc: it changes the object that it is given, before anything else sees it. What is left out of an
+// object may not be written back: the controllers write only by patches of what they change.
+package cached
+
+import (
+	"slices"
+	"unique"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// Any keeps an object without its managed fields, which say who has written what. Of a StorageTarget, a NodeInventory and a FileSystemNode
+// it keeps words that many of them say only once.
+func Any(object any) (any, error) {
+	o, ok := object.(metav1.Object)
+	if !ok {
+		return object, nil // it was deleted while nobody watched: client-go's DeletedFinalStateUnknown
+	}
+	o.SetManagedFields(nil)
+	switch o := o.(type) {
+	case *v1alpha1.StorageTarget:
+		return storageTarget(o.DeepCopy()), nil
+	case *v1alpha1.NodeInventory:
+		return nodeInventory(o.DeepCopy()), nil
+	case *v1alpha1.FileSystemNode:
+		return fileSystemNode(o.DeepCopy()), nil
+	default:
+		return object, nil
+	}
+}
+
+// Pod keeps of a pod of a server, a client or a guard where it runs, its images and its status. Those of Jobs are kept whole: they are few.
+func Pod(object any) (any, error) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return object, nil
+	}
+	pod.ManagedFields = nil
+	if owner := metav1.GetControllerOf(pod); owner == nil || owner.Kind != "DaemonSet" && owner.Kind != "ReplicaSet" {
+		return pod, nil
+	}
+	spec := pod.Spec
+	pod.Spec = corev1.PodSpec{NodeName: once(spec.NodeName), InitContainers: images(spec.InitContainers), Containers: images(spec.Containers)}
+	pod.Labels, pod.Annotations = words(pod.Labels), words(pod.Annotations)
+	return pod, nil
+}
+
+// images are containers with their names and images alone.
+func images(containers []corev1.Container) []corev1.Container {
+	out := make([]corev1.Container, 0, len(containers))
+	for i := range containers {
+		out = append(out, corev1.Container{Name: once(containers[i].Name), Image: once(containers[i].Image)})
+	}
+	return out
+}
+
+// Node keeps of a node its labels, annotations and taints, and of its status the addresses, whether it is Ready, its CPUs, kernel and boot.
+func Node(object any) (any, error) {
+	node, ok := object.(*corev1.Node)
+	if !ok {
+		return object, nil
+	}
+	node.ManagedFields = nil
+	whole := node.Status
+	node.Status = corev1.NodeStatus{
+		Addresses: whole.Addresses,
+		NodeInfo:  corev1.NodeSystemInfo{BootID: whole.NodeInfo.BootID, KernelVersion: once(whole.NodeInfo.KernelVersion)},
+	}
+	if cpus, told := whole.Capacity[corev1.ResourceCPU]; told {
+		node.Status.Capacity = corev1.ResourceList{corev1.ResourceCPU: cpus}
+	}
+	if i := slices.IndexFunc(whole.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady }); i >= 0 {
+		node.Status.Conditions = []corev1.NodeCondition{whole.Conditions[i]}
+	}
+	node.Labels = words(node.Labels)
+	return node, nil
+}
+
+func storageTarget(t *v1alpha1.StorageTarget) *v1alpha1.StorageTarget {
+	object(&t.TypeMeta, &t.ObjectMeta)
+	spec, status := &t.Spec, &t.Status
+	owner(&spec.FileSystem)
+	for _, text := range []*string{
+		&spec.Cluster, &spec.Node, &spec.StoragePool, &spec.Device.Model, &status.KernelName, &status.Capacity,
+	} {
+		*text = once(*text)
+	}
+	spec.Role, spec.FormatPolicy = once(spec.Role), once(spec.FormatPolicy)
+	conditions(status.Conditions)
+	if status.Plan != nil {
+		for i, step := range status.Plan.Steps {
+			status.Plan.Steps[i] = once(step)
+		}
+		if status.Provisioned != nil && status.Provisioned.PlanHash == status.Plan.Hash {
+			status.Provisioned.PlanHash = status.Plan.Hash
+		}
+	}
+	if record := status.Record; record != nil {
+		facts(record.Facts)
+		if m := record.Member; m != nil {
+			m.Name, m.Role, m.StoragePool = once(m.Name), once(m.Role), once(m.StoragePool)
+		}
+	}
+	if status.Queue != nil {
+		status.Queue.Scheduler = once(status.Queue.Scheduler)
+	}
+	return t
+}
+
+func nodeInventory(n *v1alpha1.NodeInventory) *v1alpha1.NodeInventory {
+	object(&n.TypeMeta, &n.ObjectMeta)
+	status := &n.Status
+	status.Kernel.Release, status.CPU.Model = once(status.Kernel.Release), once(status.CPU.Model)
+	for i := range status.Kernel.Modules {
+		m := &status.Kernel.Modules[i]
+		m.Name, m.State, m.Message = once(m.Name), once(m.State), once(m.Message)
+	}
+	for i := range status.CPU.Siblings {
+		status.CPU.Siblings[i] = once(status.CPU.Siblings[i])
+	}
+	for i := range status.Settings {
+		s := &status.Settings[i]
+		s.Name, s.Found, s.Expected, s.Source = once(s.Name), once(s.Found), once(s.Expected), once(s.Source)
+	}
+	for i := range status.BlockDevices {
+		d := &status.BlockDevices[i]
+		d.KernelName, d.Type, d.Model = once(d.KernelName), once(d.Type), once(d.Model)
+		d.MediaType, d.Transport = once(d.MediaType), once(d.Transport)
+		for j := range d.Signatures {
+			s := &d.Signatures[j]
+			s.Device, s.Type, s.Offset = once(s.Device), once(s.Type), once(s.Offset)
+		}
+		for j := range d.Unusable {
+			d.Unusable[j] = once(d.Unusable[j])
+		}
+	}
+	for i := range status.Daemons {
+		d := &status.Daemons[i]
+		d.Name, d.Program, d.CPUs = once(d.Name), once(d.Program), once(d.CPUs)
+		d.NUMANodes, d.MemoryPolicy = once(d.NUMANodes), once(d.MemoryPolicy)
+	}
+	return n
+}
+
+func fileSystemNode(n *v1alpha1.FileSystemNode) *v1alpha1.FileSystemNode {
+	object(&n.TypeMeta, &n.ObjectMeta)
+	owner(&n.Spec.FileSystem)
+	facts(n.Spec.Facts)
+	for i := range n.Spec.Members {
+		m := &n.Spec.Members[i]
+		m.Name, m.Role, m.StoragePool = once(m.Name), once(m.Role), once(m.StoragePool)
+	}
+	for i := range n.Status.Members {
+		m := &n.Status.Members[i]
+		m.Name, m.Version, m.Message = once(m.Name), once(m.Version), once(m.Message)
+	}
+	conditions(n.Status.Conditions)
+	return n
+}
+
+func object(kind *metav1.TypeMeta, o *metav1.ObjectMeta) {
+	kind.Kind, kind.APIVersion = once(kind.Kind), once(kind.APIVersion)
+	o.Namespace = once(o.Namespace)
+	o.Labels = words(o.Labels)
+	for i := range o.Finalizers {
+		o.Finalizers[i] = once(o.Finalizers[i])
+	}
+	for i := range o.OwnerReferences {
+		r := &o.OwnerReferences[i]
+		r.APIVersion, r.Kind, r.Name, r.UID = once(r.APIVersion), once(r.Kind), once(r.Name), once(r.UID)
+	}
+}
+
+func owner(o *v1alpha1.TargetOwner) { o.Name, o.UID = once(o.Name), once(o.UID) }
+
+func facts(f *v1alpha1.FileSystemFacts) {
+	if f != nil {
+		f.Type, f.MetadataNode, f.MetadataTarget = once(f.Type), once(f.MetadataNode), once(f.MetadataTarget)
+	}
+}
+
+func conditions(all []metav1.Condition) {
+	for i := range all {
+		c := &all[i]
+		c.Type, c.Status, c.Reason, c.Message = once(c.Type), once(c.Status), once(c.Reason), once(c.Message)
+	}
+}
+
+// words is a map of which the keys and values are kept once.
+func words(of map[string]string) map[string]string {
+	if of == nil {
+		return nil
+	}
+	out := make(map[string]string, len(of))
+	for key, value := range of {
+		out[once(key)] = once(value)
+	}
+	return out
+}
+
+// once is the same text, which all that are equal to it share in memory.
+func once[S ~string](text S) S { return unique.Make(text).Value() }

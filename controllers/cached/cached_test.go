@@ -1,0 +1,109 @@
+package cached
+
+import (
+	"testing"
+	"unsafe"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/randfill"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// filler fills objects with whatever their fields can hold.
+func filler() *randfill.Filler {
+	const seed, most = 1, 4
+	return randfill.NewWithSeed(seed).NilChance(0.2).NumElements(1, most).Funcs(
+		func(q *resource.Quantity, c randfill.Continue) { q.Set(c.Int63()) },
+		func(*runtime.RawExtension, randfill.Continue) {},
+	)
+}
+
+func TestOurOwnObjectsAreKeptWholeButForTheirManagedFields(t *testing.T) {
+	fill := filler()
+	for range 200 {
+		for _, object := range []client.Object{&v1alpha1.StorageTarget{}, &v1alpha1.NodeInventory{}, &v1alpha1.FileSystemNode{}, &v1alpha1.FileSystem{}} {
+			g := NewWithT(t)
+			fill.Fill(object)
+			whole, _ := object.DeepCopyObject().(client.Object)
+			whole.SetManagedFields(nil)
+			kept, err := Any(object)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(equality.Semantic.DeepEqual(kept, whole)).To(BeTrue(), "%#v", whole)
+		}
+	}
+}
+
+func TestWordsThatManyTargetsSayAreInMemoryOnce(t *testing.T) {
+	g := NewWithT(t)
+	conditions := func() []string {
+		t := &v1alpha1.StorageTarget{Status: v1alpha1.StorageTargetStatus{Conditions: []metav1.Condition{{Message: string([]byte("it is proven"))}}}}
+		kept, err := Any(t)
+		g.Expect(err).NotTo(HaveOccurred())
+		target, _ := kept.(*v1alpha1.StorageTarget)
+		return []string{target.Status.Conditions[0].Message}
+	}
+	first, second := conditions(), conditions()
+	g.Expect(unsafe.StringData(first[0])).To(BeIdenticalTo(unsafe.StringData(second[0])))
+}
+
+func TestOfThePodOfAServerIsKeptWhereItRunsAndHowItIs(t *testing.T) {
+	fill := filler()
+	for _, owner := range []string{"DaemonSet", "ReplicaSet"} {
+		g := NewWithT(t)
+		pod := &corev1.Pod{}
+		fill.Fill(pod)
+		pod.OwnerReferences = []metav1.OwnerReference{{Kind: owner, Controller: new(true)}}
+		pod.Spec.InitContainers = []corev1.Container{{Name: "install", Image: "node:1", Command: []string{"install"}}}
+		pod.Spec.Containers = []corev1.Container{{Name: "chunkserver", Image: "moosefs:1", Args: []string{"-d"}}}
+		want := pod.DeepCopy()
+		want.ManagedFields = nil
+		want.Spec = corev1.PodSpec{
+			NodeName: pod.Spec.NodeName, InitContainers: []corev1.Container{{Name: "install", Image: "node:1"}},
+			Containers: []corev1.Container{{Name: "chunkserver", Image: "moosefs:1"}},
+		}
+		g.Expect(Pod(pod)).To(BeEquivalentTo(want))
+	}
+}
+
+func TestThePodOfAJobIsKeptWhole(t *testing.T) {
+	g := NewWithT(t)
+	pod := &corev1.Pod{}
+	filler().Fill(pod)
+	pod.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Controller: new(true)}}
+	want := pod.DeepCopy()
+	want.ManagedFields = nil
+	g.Expect(Pod(pod)).To(BeEquivalentTo(want))
+}
+
+func TestOfANodeIsKeptWhatABackendLooksAt(t *testing.T) {
+	g := NewWithT(t)
+	node := &corev1.Node{}
+	filler().Fill(node)
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeMemoryPressure}, {Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	node.Status.Capacity = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourceMemory: resource.MustParse("256Gi")}
+	node.Status.Images = []corev1.ContainerImage{{Names: []string{"one of many"}}}
+	want := node.DeepCopy()
+	want.ManagedFields = nil
+	want.Status = corev1.NodeStatus{
+		Addresses: node.Status.Addresses, Conditions: node.Status.Conditions[1:], Capacity: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("64")},
+		NodeInfo: corev1.NodeSystemInfo{BootID: node.Status.NodeInfo.BootID, KernelVersion: node.Status.NodeInfo.KernelVersion},
+	}
+	kept, err := Node(node)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(equality.Semantic.DeepEqual(kept, want)).To(BeTrue())
+}
+
+func TestWhatIsNoObjectOfThatKindIsLeftAsItIs(t *testing.T) {
+	g := NewWithT(t)
+	gone := "DeletedFinalStateUnknown"
+	g.Expect(Any(gone)).To(Equal(gone))
+	g.Expect(Pod(gone)).To(Equal(gone))
+	g.Expect(Node(gone)).To(Equal(gone))
+}
