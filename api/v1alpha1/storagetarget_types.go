@@ -190,10 +190,6 @@ type StorageTargetStatus struct {
 	// +optional
 	CapacityBytes int64 `json:"capacityBytes,omitempty"`
 
-	// usedBytes is the used space of the mounted filesystem in bytes. It is written when it has changed by 5 % of the capacity.
-	// +optional
-	UsedBytes int64 `json:"usedBytes,omitempty"`
-
 	// capacity is capacityBytes in a form for people, such as "3.6TiB".
 	// +optional
 	// +kubebuilder:validation:MaxLength=32

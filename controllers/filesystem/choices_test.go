@@ -82,8 +82,8 @@ func TestDisksAreChosenAnewWhenAnythingChangesThatTheChoiceDependsOn(t *testing.
 	t.Run("but not for what is said of its space", func(t *testing.T) {
 		q := newQuestion()
 		before := q.hash()
-		q.disks.own[0].ResourceVersion, q.disks.own[0].Status.UsedBytes = "9", 1<<40
-		q.disks.own[0].Status.Service = &v1alpha1.TargetService{Online: true}
+		q.disks.own[0].ResourceVersion = "9"
+		q.disks.own[0].Status.Service = &v1alpha1.TargetService{Online: true, UsedBytes: 1 << 40}
 		NewWithT(t).Expect(q.hash()).To(Equal(before))
 	})
 }

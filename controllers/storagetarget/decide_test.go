@@ -29,7 +29,7 @@ func oneTarget() facts {
 				Device: v1alpha1.DeviceIdentity{ID: "wwn-0x5000c500a1b2c3d4", Serial: "ZA123", SizeBytes: 4 << 40},
 			},
 			Status: v1alpha1.StorageTargetStatus{
-				Provisioned: &v1alpha1.TargetProvisioned{UUID: "aaaa-bbbb"}, UsedBytes: 1 << 40, Capacity: "3.6TiB",
+				Provisioned: &v1alpha1.TargetProvisioned{UUID: "aaaa-bbbb"}, Capacity: "3.6TiB",
 			},
 		},
 		fileSystem: &v1alpha1.FileSystem{
@@ -267,7 +267,7 @@ func TestADeletedTargetGoesOnlyWhenItsDiskWasReleasedOrGivenUp(t *testing.T) {
 			},
 			goes: reasonGaveUp,
 			says: "gave up scratch-ssd-01234567 on node oss1 (device wwn-0x5000c500a1b2c3d4, serial ZA123, storage pool ssd), because of its annotation " +
-				"parallelfs.dev/give-up: FileSystem scratch has lost 1TiB of 3.6TiB of the storage pool ssd (UUID aaaa-bbbb)",
+				"parallelfs.dev/give-up: FileSystem scratch has lost what is on the 3.6TiB of the storage pool ssd (UUID aaaa-bbbb)",
 		},
 		"the store of a management service that is given up goes, and says what is lost": {
 			change: func(f *facts) {
@@ -278,7 +278,7 @@ func TestADeletedTargetGoesOnlyWhenItsDiskWasReleasedOrGivenUp(t *testing.T) {
 		},
 		"a target whose node was given up goes, and says what is lost": {
 			change: func(f *facts) { f.node, f.agent, f.gaveUp = false, false, true }, goes: reasonGaveUp,
-			says: "because node oss1 was given up: FileSystem scratch has lost 1TiB of 3.6TiB of the storage pool ssd (UUID aaaa-bbbb); the disk was neither unmounted nor wiped",
+			says: "because node oss1 was given up: FileSystem scratch has lost what is on the 3.6TiB of the storage pool ssd (UUID aaaa-bbbb); the disk was neither unmounted nor wiped",
 		},
 		"a target stays when another node is given up": {
 			change: func(f *facts) { f.target.Annotations = map[string]string{v1alpha1.AnnotationGiveUp: "oss2"} },

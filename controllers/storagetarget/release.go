@@ -58,8 +58,8 @@ func lost(t *v1alpha1.StorageTarget, why string) string {
 		if size == "" {
 			size = v1alpha1.Bytes(t.Spec.Device.SizeBytes)
 		}
-		what = fmt.Sprintf("FileSystem %s has lost %s of %s of the %s (UUID %s); the disk was neither unmounted nor wiped, so the data is still on it",
-			t.Spec.FileSystem.Name, v1alpha1.Bytes(t.Status.UsedBytes), size, part(t), p.UUID)
+		what = fmt.Sprintf("FileSystem %s has lost what is on the %s of the %s (UUID %s); the disk was neither unmounted nor wiped, so the data is still on it",
+			t.Spec.FileSystem.Name, size, part(t), p.UUID)
 	}
 	return fmt.Sprintf("gave up %s, because %s: %s", describe(t), why, what)
 }

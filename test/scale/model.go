@@ -47,8 +47,6 @@ const (
 
 	// formatTakes is how long mkfs.xfs takes.
 	formatTakes = time.Second
-	// usedSteps is how many steps of used space an agent writes (internal/node/provision).
-	usedSteps = 20
 	// patience is how long a daemon waits for its other disks when it has one (internal/node/daemon).
 	patience = 30 * time.Second
 )
@@ -180,12 +178,11 @@ func (a *agent) pass(ctx context.Context, t *v1alpha1.StorageTarget, record prov
 		}
 	}
 	a.world.mutex.Lock()
-	dead, used := d.dead, a.world.used(d)
-	d.looked = time.Now()
+	dead := d.dead
 	a.world.mutex.Unlock()
 	status := v1alpha1.StorageTargetStatus{
 		KernelName: d.kernelName, Provisioned: made,
-		CapacityBytes: t.Status.CapacityBytes, UsedBytes: t.Status.UsedBytes, Capacity: t.Status.Capacity,
+		CapacityBytes: t.Status.CapacityBytes, Capacity: t.Status.Capacity,
 	}
 	if dead {
 		status.KernelName = ""
@@ -195,9 +192,6 @@ func (a *agent) pass(ctx context.Context, t *v1alpha1.StorageTarget, record prov
 		return record(ctx, t, status)
 	}
 	status.MountPath = spec.TargetPath(t.Namespace, t.Spec.FileSystem.Name, t.Name)
-	if difference := used - status.UsedBytes; max(difference, -difference)*usedSteps >= diskBytes || status.CapacityBytes == 0 {
-		status.UsedBytes = used
-	}
 	status.CapacityBytes, status.Capacity = diskBytes, v1alpha1.Bytes(diskBytes)
 	message := fmt.Sprintf("%s is mounted; uuid %s and marker agree", d.kernelName, d.uuid)
 	say(t, &status, metav1.ConditionTrue, "", v1alpha1.ReasonProven, message)
@@ -406,10 +400,6 @@ func (w *world) starts(f *first, pod *corev1.Pod) bool {
 	w.start(runs)
 	return true
 }
-
-// behind is how far the used space that an agent has written lies behind what it saw last, on a disk that programs have written to for
-// long: evenly spread between nothing and a step. part is the disk's place among all, from 0 to 1.
-func behind(part float64) int64 { return int64(part * float64(diskBytes/usedSteps)) }
 
 // placeOf is where the daemon in a pod is.
 func placeOf(pod *corev1.Pod) place {

@@ -498,7 +498,7 @@ func (r *run) change(ctx context.Context, change func(*v1alpha1.FileSystem)) err
 
 // write measures a minute in which programs write.
 func (r *run) write(ctx context.Context) error {
-	r.world.write(resync)
+	r.world.write()
 	defer r.world.rest()
 	if err := sleep(ctx, warmUp); err != nil {
 		return err

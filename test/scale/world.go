@@ -70,11 +70,8 @@ type disk struct {
 	mountPath, data string
 	// dead is true for a disk that is not there any more.
 	dead bool
-	// part is its place among all disks, evenly spread from 0 to 1.
-	part float64
-	// first is what is used before programs write; looked is when the agent has looked last.
-	first  int64
-	looked time.Time
+	// first is what is used before programs write: of one disk as many steps and parts of a step as of another one.
+	first int64
 }
 
 // daemon is a daemon, or a mount, that runs in a pod.
@@ -102,7 +99,7 @@ func newWorld(nodes int) *world {
 			_, part := math.Modf(float64(number*disksPerNode+i) * math.Phi)
 			d := &disk{
 				kernelName: fmt.Sprintf("sd%c", 'b'+i), id: fmt.Sprintf("wwn-0x5000c500%04x%04x", number, i),
-				part: part, first: int64(part * usedAtFirst * float64(diskBytes)),
+				first: int64(part * usedAtFirst * float64(diskBytes)),
 			}
 			m.disks = append(m.disks, d)
 			w.disks[name][d.id] = d
@@ -138,15 +135,10 @@ func (w *world) used(d *disk) int64 {
 	return min(d.first+now, diskBytes)
 }
 
-// write has programs write, as if they had for long: what the agents have not written or not seen yet is there when it begins.
-func (w *world) write(resync time.Duration) {
+// write has programs write.
+func (w *world) write() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	for _, m := range w.machines {
-		for _, d := range m.disks {
-			d.first += behind(d.part) + int64(min(resync, time.Since(d.looked)).Seconds()*float64(diskRate))
-		}
-	}
 	w.growing = time.Now()
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
 )
 
 // Observe sets what should be there, from the recorded status, beside what the master says is there.
@@ -13,6 +14,7 @@ func (b Backend) Observe(in backend.Input) backend.Observation {
 	o := observer{
 		in: in, readTime: b.TellTime, fs: in.FileSystem, ports: portsOf(in.FileSystem), placements: backend.NewPlacements(in),
 		domains: backend.NewDomains(in), disksOf: map[[2]string][]int{}, disks: make([]disk, 0, len(in.Targets)),
+		directory: spec.TargetsDirectory(in.FileSystem.Namespace, in.FileSystem.Name),
 	}
 	o.seen.Targets = make([]v1alpha1.TargetStatus, 0, len(in.Targets))
 	o.management()
@@ -42,6 +44,8 @@ type observer struct {
 	// chunkserver for ever.
 	readTime time.Duration
 	seen     backend.Observation
+	// directory holds the mountpoints of all disks.
+	directory string
 	// disks are the StorageTargets of all pools, beside what MooseFS says of each.
 	disks []disk
 	// disksOf are the places in disks of those of a chunkserver, by pool and node.

@@ -54,8 +54,7 @@ func (o *observer) unread(pod backend.Pod, change metav1.Time) bool {
 // takeUp says that a proven disk is not used: it was proven after the start of the chunkserver, or it came back after the
 // chunkserver had given it up.
 func (o *observer) takeUp(d *disk, pod backend.Pod) string {
-	since, why := backend.Proven(d.target)
-	if why != "" || d.listed && !d.broken() || !o.unread(pod, since) {
+	if d.unproven != "" || d.listed && !d.broken() || !o.unread(pod, d.proven) {
 		return ""
 	}
 	return fmt.Sprintf("the disk %s is proven, and the chunkserver has not taken it up", d.target.Name)
@@ -63,7 +62,7 @@ func (o *observer) takeUp(d *disk, pod backend.Pod) string {
 
 // mark says that MooseFS does not know yet that a disk is to be emptied, or still believes it.
 func (o *observer) mark(d *disk, pod backend.Pod) string {
-	if !d.listed || d.status.Removing == d.target.Spec.Remove {
+	if !d.listed || o.seen.Targets[d.at].Removing == d.target.Spec.Remove {
 		return ""
 	}
 	asked := backend.Condition(d.target, v1alpha1.ConditionSafeToRemove)
@@ -120,16 +119,13 @@ func (o *observer) safe(brings bool) bool {
 			return false
 		}
 	}
-	disks := map[string]bool{}
 	for i := range o.disks {
-		d := &o.disks[i]
-		disks[d.status.Name] = true
-		if _, why := backend.Proven(d.target); why == "" && !d.server {
+		if d := &o.disks[i]; d.unproven == "" && !d.server {
 			return false // its chunkserver is away, or does not say how it is
 		}
 	}
-	for _, t := range o.seen.Targets {
-		if !t.Online && !disks[t.Name] {
+	for i := range o.seen.Targets {
+		if t := &o.seen.Targets[i]; !t.Online && t.StorageTarget == "" {
 			return false // a directory
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 )
@@ -13,8 +15,11 @@ import (
 // disk is a StorageTarget of a pool, beside what MooseFS says of it.
 type disk struct {
 	target *v1alpha1.StorageTarget
-	// status is what the FileSystem's status says of it.
-	status v1alpha1.TargetStatus
+	// at is the place of what is said of it, among the targets of the Observation.
+	at int
+	// proven is since when the agent has called it proven, and unproven why it does not.
+	proven   metav1.Time
+	unproven string
 	// server is true when its chunkserver is connected and tells its disks, listed when this one is among them.
 	server, listed bool
 	// said is MooseFS's own word for the state of a listed one.
@@ -39,9 +44,10 @@ func (o *observer) storage() {
 		for _, name := range record.Nodes {
 			node, _ := o.in.Node(name)
 			instance, server := o.chunkserver(pool.Name, name, node.IP, record.Slot)
-			targets := o.poolTargets(pool, node.IP, record.Slot, instance)
-			instance.Placement = o.placements.Of(name, chunkserverInstance(pool.Name), instance.Name,
-				pool.CPUPinning, poolTargets(o.in, pool.Name, name))
+			disks, before := poolTargets(o.in, pool.Name, name), len(o.seen.Targets)
+			o.targets(pool, disks, node.IP, record.Slot, instance)
+			targets := o.seen.Targets[before:]
+			instance.Placement = o.placements.Of(name, chunkserverInstance(pool.Name), instance.Name, pool.CPUPinning, disks)
 			if len(targets) == 0 && backend.HasTargets(pool.Targets, name) {
 				o.unplaced = append(o.unplaced, fmt.Sprintf("one in pool %s on node %s", pool.Name, name))
 			}
@@ -50,13 +56,12 @@ func (o *observer) storage() {
 				status.CapacityBytes += server.CapacityBytes
 				status.UsedBytes += server.UsedBytes
 			}
-			for _, target := range targets {
+			for i := range targets {
 				wanted++
-				if target.Online {
+				if targets[i].Online {
 					online++
 				}
 			}
-			o.seen.Targets = append(o.seen.Targets, targets...)
 		}
 		sayWhatStays(pool, o.seen.Targets[first:])
 		status.UsedBytes = backend.Coarse(status.UsedBytes, status.CapacityBytes)
@@ -70,8 +75,8 @@ func (o *observer) storage() {
 // server, so each copy that leaves needs a server beside those that have the others.
 func sayWhatStays(pool v1alpha1.StoragePoolSpec, targets []v1alpha1.TargetStatus) {
 	takes := map[string]bool{}
-	for _, t := range targets {
-		if t.Online && !t.Removing {
+	for i := range targets {
+		if t := &targets[i]; t.Online && !t.Removing {
 			takes[t.Node] = true
 		}
 	}
@@ -115,57 +120,51 @@ func (o *observer) chunkserver(pool, node, ip string, slot int32) (v1alpha1.Inst
 	return instance, server
 }
 
-// poolTargets observes the targets that a pool should have on the node of a chunkserver: directories, or disks.
-func (o *observer) poolTargets(
-	pool v1alpha1.StoragePoolSpec, ip string, slot int32, instance v1alpha1.InstanceStatus,
-) []v1alpha1.TargetStatus {
-	var out []v1alpha1.TargetStatus
+// targets observes the targets that a pool should have on the node of a chunkserver: directories, or these disks.
+func (o *observer) targets(
+	pool v1alpha1.StoragePoolSpec, disks []*v1alpha1.StorageTarget, ip string, slot int32, instance v1alpha1.InstanceStatus,
+) {
 	if !backend.OnDevices(pool.Targets) {
 		for _, d := range slices.Sorted(slices.Values(pool.Targets.Directories)) {
-			status, _ := o.target(string(d), dataDirectory(string(d)), ip, slot, instance)
-			out = append(out, status)
+			status, _ := o.target(string(d), "/"+dataSubdirectory, ip, slot, instance)
+			o.seen.Targets = append(o.seen.Targets, status)
 		}
-		return out
+		return
 	}
-	for _, t := range poolTargets(o.in, pool.Name, instance.Node) {
-		mountpoint := backend.TargetPath(o.fs, t.Name)
-		status, entry := o.target(mountpoint, diskData(mountpoint), ip, slot, instance)
+	server := [2]string{pool.Name, instance.Node}
+	for _, t := range disks {
+		status, entry := o.target(o.directory+"/"+t.Name, diskData, ip, slot, instance)
 		status.StorageTarget = t.Name
-		d := disk{target: t, server: instance.Online && (entry == nil || entry.Path != "")}
+		d := disk{target: t, at: len(o.seen.Targets), server: instance.Online && (entry == nil || entry.Path != "")}
 		if d.server && entry != nil {
 			d.listed, d.said = true, entry.Status
 		}
-		if _, why := backend.Proven(t); why != "" && !status.Online {
-			status.Message = backend.Shorten("its disk: " + why)
+		if d.proven, d.unproven = backend.Proven(t); d.unproven != "" && !status.Online {
+			status.Message = backend.Shorten("its disk: " + d.unproven)
 		} else if d.server && !d.listed {
 			status.Message = "the chunkserver does not use this disk: it started before the disk was proven, or it refuses the disk, and its log says why"
 		}
-		if !d.listed && o.needless(t, ip, slot) {
+		if !d.listed && o.needless(&d, ip, slot) {
 			status.Removing, status.Removable = true, true
 			status.Message = "the disk is not there, and MooseFS has enough copies of all data without it"
 		}
-		d.status = status
-		server := [2]string{pool.Name, instance.Node}
 		o.disksOf[server] = append(o.disksOf[server], len(o.disks))
 		o.disks = append(o.disks, d)
-		out = append(out, status)
+		o.seen.Targets = append(o.seen.Targets, status)
 	}
-	return out
 }
 
 // targetData is the directory that a chunkserver keeps its data in, on a disk.
 func targetData(fs *v1alpha1.FileSystem, target string) string {
-	return diskData(backend.TargetPath(fs, target))
+	return backend.TargetPath(fs, target) + diskData
 }
 
-// diskData is that directory on the disk that is mounted there.
-func diskData(mountpoint string) string {
-	return mountpoint + "/" + componentChunkserver + "/" + dataSubdirectory
-}
+// diskData is where that directory is on the disk.
+const diskData = "/" + componentChunkserver + "/" + dataSubdirectory
 
-// target observes one directory of a chunkserver. It also returns what MooseFS lists of it, nil when it does not. A chunkserver
-// that does not say which disks it has is listed with one that has no path.
-func (o *observer) target(directory, data, ip string, slot int32, instance v1alpha1.InstanceStatus) (
+// target observes one directory of a chunkserver, which keeps its data in another one below it. It also returns what MooseFS lists of it,
+// nil when it does not. A chunkserver that does not say which disks it has is listed with one that has no path.
+func (o *observer) target(directory, below, ip string, slot int32, instance v1alpha1.InstanceStatus) (
 	status v1alpha1.TargetStatus, entry *backend.Target,
 ) {
 	status = v1alpha1.TargetStatus{
@@ -176,7 +175,7 @@ func (o *observer) target(directory, data, ip string, slot int32, instance v1alp
 		return status, nil
 	}
 	for t := range o.in.TargetsAt(ip, o.ports.chunkserver(slot)) {
-		if rest, begins := strings.CutPrefix(t.Path, data); t.Path != "" && (!begins || strings.Trim(rest, "/") != "") {
+		if t.Path != "" && !isBelow(t.Path, directory, below) {
 			continue
 		}
 		status.Online, status.CapacityBytes, status.UsedBytes = t.Online, t.CapacityBytes, backend.Coarse(t.UsedBytes, t.CapacityBytes)
@@ -190,15 +189,22 @@ func (o *observer) target(directory, data, ip string, slot int32, instance v1alp
 	return status, nil
 }
 
+// isBelow is true when a path is that of a place below a directory, whatever slashes follow. It puts no text together: there may be 24,000.
+func isBelow(path, directory, below string) bool {
+	rest, in := strings.CutPrefix(path, directory)
+	rest, at := strings.CutPrefix(rest, below)
+	return in && at && strings.Trim(rest, "/") == ""
+}
+
 // settle is how long a disk must have been away before the counts of copies are trusted to be without it, by the manager's clock from the
 // moment when it saw that the disk is away.
 const settle = 5 * time.Minute
 
 // needless is true for a disk that is to be removed, is not there, and is not needed: MooseFS moves nothing from a disk that it
 // does not see, but makes the copies anew, and says when all data has as many as it should.
-func (o *observer) needless(t *v1alpha1.StorageTarget, ip string, slot int32) bool {
-	since, seen := o.in.Since[t.UID]
-	if _, why := backend.Proven(t); !seen || !t.Spec.Remove || why == "" || o.in.State == nil || !o.in.State.Data.Whole() {
+func (o *observer) needless(d *disk, ip string, slot int32) bool {
+	since, seen := o.in.Since[d.target.UID]
+	if !seen || !d.target.Spec.Remove || d.unproven == "" || o.in.State == nil || !o.in.State.Data.Whole() {
 		return false
 	}
 	for said := range o.in.TargetsAt(ip, o.ports.chunkserver(slot)) {
@@ -211,16 +217,16 @@ func (o *observer) needless(t *v1alpha1.StorageTarget, ip string, slot int32) bo
 
 // missingTargets names the targets that are not online: the disks that are not proven, and the others.
 func (o *observer) missingTargets() (unproven, missing []string) {
-	unready := map[string]bool{}
+	unready := map[int]bool{}
 	for i := range o.disks {
-		d := &o.disks[i]
-		_, why := backend.Proven(d.target)
-		unready[d.status.Name] = why != ""
+		if o.disks[i].unproven != "" {
+			unready[o.disks[i].at] = true
+		}
 	}
-	for _, t := range o.seen.Targets {
-		switch {
+	for i := range o.seen.Targets {
+		switch t := &o.seen.Targets[i]; {
 		case t.Online || t.Removable:
-		case unready[t.Name]:
+		case unready[i]:
 			unproven = append(unproven, fmt.Sprintf("%s on node %s in pool %s (%s)", t.StorageTarget, t.Node, t.StoragePool, t.Message))
 		default:
 			missing = append(missing, fmt.Sprintf("%s in pool %s (%s)", t.Name, t.StoragePool, t.Message))

@@ -210,12 +210,11 @@ func (p *Provisioner) closeMountpoint(t *v1alpha1.StorageTarget, path string) st
 	return ""
 }
 
-// used are the sizes of a mounted filesystem in bytes (statfs(2)).
-func used(path string) (capacity, used int64, err error) {
+// capacity is the size of a mounted filesystem in bytes (statfs(2)).
+func capacity(path string) (int64, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(path, &s); err != nil {
-		return 0, 0, err
+		return 0, err
 	}
-	size := s.Bsize
-	return int64(s.Blocks) * size, int64(s.Blocks-s.Bfree) * size, nil //nolint:gosec // sizes of disks
+	return int64(s.Blocks) * s.Bsize, nil //nolint:gosec // the size of a disk
 }

@@ -17,12 +17,8 @@ var Conditions = []string{
 	v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, v1alpha1.ConditionReleased, v1alpha1.ConditionDestroyed,
 }
 
-const (
-	// mostMessage bounds a condition's message, in bytes.
-	mostMessage = 4096
-	// usedSteps is into how many parts of the capacity the used space is rounded: fewer writes of the status.
-	usedSteps = 20
-)
+// mostMessage bounds a condition's message, in bytes.
+const mostMessage = 4096
 
 // reasonOf is the reason of the target's condition Ready as it was recorded last.
 func reasonOf(t *v1alpha1.StorageTarget) string {
@@ -60,7 +56,7 @@ func (p *Provisioner) status(t *v1alpha1.StorageTarget, l plan.Look, d plan.Deci
 	s := v1alpha1.StorageTargetStatus{
 		ObservedGeneration: t.Generation, KernelName: l.Device.KernelName, Plan: d.Plan, Provisioned: d.Provisioned,
 		// What is not mounted now has the size that it had.
-		CapacityBytes: t.Status.CapacityBytes, UsedBytes: t.Status.UsedBytes, Capacity: t.Status.Capacity,
+		CapacityBytes: t.Status.CapacityBytes, Capacity: t.Status.Capacity,
 		// What was read once stays: afterwards the record on the disk is this cluster's own.
 		Record: t.Status.Record,
 	}
@@ -88,14 +84,9 @@ func (p *Provisioner) proven(t *v1alpha1.StorageTarget, l plan.Look, s *v1alpha1
 }
 
 func (p *Provisioner) size(s *v1alpha1.StorageTargetStatus) {
-	capacity, now, err := used(s.MountPath)
-	if err != nil {
-		return
+	if size, err := capacity(s.MountPath); err == nil {
+		s.CapacityBytes, s.Capacity = size, v1alpha1.Bytes(size)
 	}
-	if difference := now - s.UsedBytes; capacity != s.CapacityBytes || max(difference, -difference)*usedSteps >= capacity {
-		s.UsedBytes = now
-	}
-	s.CapacityBytes, s.Capacity = capacity, v1alpha1.Bytes(capacity)
 }
 
 // conditions are the agent's; the time of the last change is kept where nothing has changed.
