@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,8 +34,10 @@ type Inventory struct {
 	// Pokes has room for one.
 	Pokes chan struct{}
 
-	// last is what was found last.
-	last v1alpha1.NodeInventoryStatus
+	// last is what was found last, and told what was published last.
+	last, told v1alpha1.NodeInventoryStatus
+	// withheld is since when something was found that is not published yet.
+	withheld time.Time
 }
 
 // Poke asks for a look at everything, when the node has calmed down.
@@ -52,6 +55,9 @@ const (
 	// made a target pokes, and so does the kernel: to look at once would publish the node once for each of them, and once more when the
 	// servers have started that use them.
 	calm, longest = 8 * time.Second, 12 * time.Second
+	// atRest is how long a node stays as it is until that is published which may wait, and patience how long it waits at most. The disks of a
+	// node are made, mounted and taken up by its servers one after the other, and a node would be published for each of these otherwise.
+	atRest, patience = 30 * time.Second, 2 * time.Minute
 )
 
 // Start publishes until ctx ends (manager.Runnable).
@@ -69,6 +75,7 @@ func (i *Inventory) Start(ctx context.Context) error {
 		everything.Reset(min(calm, time.Until(due)))
 	}
 	for {
+		var next time.Duration
 		var err error
 		select {
 		case <-ctx.Done():
@@ -83,9 +90,8 @@ func (i *Inventory) Start(ctx context.Context) error {
 			continue
 		case <-everything.C:
 			due = time.Time{}
-			err = i.everything(ctx)
+			next, err = i.everything(ctx)
 		}
-		next := i.Resync
 		if err != nil && ctx.Err() == nil {
 			log.FromContext(ctx).Error(err, "The inventory of the node can't be published; it is tried again", "after", retryAfter.String())
 			next = retryAfter
@@ -94,18 +100,47 @@ func (i *Inventory) Start(ctx context.Context) error {
 	}
 }
 
-func (i *Inventory) everything(ctx context.Context) error {
+// everything looks at the node, and publishes what it has found unless that may wait. It returns when the next look is due.
+func (i *Inventory) everything(ctx context.Context) (next time.Duration, err error) {
 	found := i.Collect(ctx)
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return 0, ctx.Err()
 	}
 	targets, err := i.Targets(ctx)
 	if err != nil {
-		return fmt.Errorf("read the StorageTargets: %w", err)
+		return 0, fmt.Errorf("read the StorageTargets: %w", err)
 	}
 	name(found.BlockDevices, targets)
+	settled := equality.Semantic.DeepEqual(found, i.last)
 	i.last = found
-	return i.publish(ctx)
+	if !settled && mayWait(found, i.told) {
+		if i.withheld.IsZero() {
+			i.withheld = time.Now()
+		}
+		if time.Since(i.withheld) < patience {
+			return atRest, nil
+		}
+	}
+	i.withheld = time.Time{}
+	return i.Resync, i.publish(ctx)
+}
+
+// mayWait is true when a node differs from what was told of it by nothing but what becomes of disks that carry targets, which their
+// StorageTargets say at once, and by where servers run.
+func mayWait(found, told v1alpha1.NodeInventoryStatus) bool {
+	if len(found.BlockDevices) != len(told.BlockDevices) {
+		return false
+	}
+	found.Daemons, found.Summary = told.Daemons, told.Summary
+	found.BlockDevices = slices.Clone(found.BlockDevices)
+	for i := range found.BlockDevices {
+		now, was := &found.BlockDevices[i], &told.BlockDevices[i]
+		if now.Target != "" {
+			now.Target, now.Unusable = was.Target, was.Unusable
+			now.Partitions, now.Holders, now.Mounts, now.Signatures = was.Partitions, was.Holders, was.Mounts, was.Signatures
+		}
+	}
+	return equality.Semantic.DeepEqual(found, told)
 }
 
 // moved is true when other daemons run, or at another place, than was found last. Before anything was found, nothing has moved.
@@ -135,7 +170,7 @@ func (i *Inventory) publish(ctx context.Context) error {
 	}
 	live.Status.DroppedCaches = nil // that is written by Caches, under a name of its own
 	if equality.Semantic.DeepEqual(live.Status, i.last) {
-		i.Published()
+		i.published()
 		return nil
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&i.last)
@@ -150,8 +185,13 @@ func (i *Inventory) publish(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("write the NodeInventory: %w", err)
 	}
-	i.Published()
+	i.published()
 	return nil
+}
+
+func (i *Inventory) published() {
+	i.told = i.last
+	i.Published()
 }
 
 // create makes the NodeInventory, which goes with its node.

@@ -11,8 +11,10 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 )
@@ -21,10 +23,14 @@ import (
 type watchedNode struct {
 	*Inventory
 	pulled bool
+	// targets are what its disks carry, and unusable why the first one can't be used.
+	targets  [2]string
+	unusable []string
 	// daemons run on it.
 	daemons []v1alpha1.DaemonPlacement
 	began   time.Time
-	looks   []time.Duration
+	// looks and writes are when it was looked at and published.
+	looks, writes []time.Duration
 }
 
 // watch has the inventory of a node published until the test ends, and pokes it so often before that.
@@ -33,15 +39,24 @@ func watch(t *testing.T, pokes int) *watchedNode {
 	g := NewWithT(t)
 	scheme, err := Scheme()
 	g.Expect(err).NotTo(HaveOccurred())
-	c := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.NodeInventory{}).
-		WithObjects(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "oss1"}}).Build()
 	n := &watchedNode{began: time.Now()}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.NodeInventory{}).
+		WithObjects(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "oss1"}}).
+		WithInterceptorFuncs(interceptor.Funcs{SubResourceApply: func(
+			ctx context.Context, c client.Client, of string, o runtime.ApplyConfiguration, options ...client.SubResourceApplyOption,
+		) error {
+			n.writes = append(n.writes, time.Since(n.began))
+			return c.SubResource(of).Apply(ctx, o, options...)
+		}}).Build()
 	n.Inventory = &Inventory{
 		Client: c, NodeName: "oss1", Resync: time.Hour, Every: 30 * time.Second, Pokes: make(chan struct{}, 1), Published: func() {},
 		Collect: func(context.Context) v1alpha1.NodeInventoryStatus {
 			n.looks = append(n.looks, time.Since(n.began))
 			out := v1alpha1.NodeInventoryStatus{
-				BlockDevices: []v1alpha1.BlockDevice{{KernelName: "sda"}, {KernelName: "sdb"}}, Daemons: slices.Clone(n.daemons),
+				BlockDevices: []v1alpha1.BlockDevice{
+					{KernelName: "sda", Target: n.targets[0], Unusable: n.unusable}, {KernelName: "sdb", Target: n.targets[1]},
+				},
+				Daemons: slices.Clone(n.daemons),
 			}
 			if n.pulled {
 				out.BlockDevices = out.BlockDevices[:1]
@@ -65,12 +80,18 @@ func (n *watchedNode) at(after time.Duration) {
 	synctest.Wait()
 }
 
-// disks are those of the published inventory.
-func (n *watchedNode) disks(t *testing.T) int {
+// published is what the API server has.
+func (n *watchedNode) published(t *testing.T) v1alpha1.NodeInventoryStatus {
 	t.Helper()
 	var published v1alpha1.NodeInventory
 	NewWithT(t).Expect(n.Client.Get(t.Context(), client.ObjectKey{Name: "oss1"}, &published)).To(Succeed())
-	return len(published.Status.BlockDevices)
+	return published.Status
+}
+
+// disks are those of the published inventory.
+func (n *watchedNode) disks(t *testing.T) int {
+	t.Helper()
+	return len(n.published(t).BlockDevices)
 }
 
 func TestWhatComesTogetherIsPublishedOnce(t *testing.T) {
@@ -149,10 +170,50 @@ func TestDaemonsThatStartOneAfterAnotherArePublishedOnce(t *testing.T) {
 		}
 		n.at(131 * time.Second)
 		g.Expect(n.looks).To(Equal([]time.Duration{0, 128 * time.Second}), "eight seconds after it was seen that they run")
-		var published v1alpha1.NodeInventory
-		g.Expect(n.Client.Get(t.Context(), client.ObjectKey{Name: "oss1"}, &published)).To(Succeed())
-		g.Expect(published.Status.Daemons).To(HaveLen(5))
 		n.at(10 * time.Minute)
-		g.Expect(n.looks).To(HaveLen(2), "nothing has moved since")
+		g.Expect(n.looks).To(HaveLen(3), "once more until it rests; nothing has moved since")
+		g.Expect(n.published(t).Daemons).To(HaveLen(5))
+		g.Expect(n.writes).To(Equal([]time.Duration{0, 158 * time.Second}))
+	})
+}
+
+func TestANodeWhoseDisksAreMadeIsPublishedWhenItsServersRunOrAfterTwoMinutes(t *testing.T) {
+	made := func(n *watchedNode, disk int) {
+		n.targets[disk] = "storage/scratch-" + strconv.Itoa(disk)
+		n.Poke()
+	}
+	synctest.Test(t, func(t *testing.T) {
+		g, n := NewWithT(t), watch(t, 0)
+		n.at(60 * time.Second)
+		made(n, 0)
+		n.at(75 * time.Second)
+		made(n, 1)
+		n.at(90 * time.Second)
+		n.daemons = []v1alpha1.DaemonPlacement{{Name: "chunkserver"}}
+		n.at(10 * time.Minute)
+		g.Expect(n.writes).To(Equal([]time.Duration{0, 143 * time.Second}), "half a minute after the last of it was seen")
+		g.Expect(n.published(t).BlockDevices).To(HaveEach(HaveField("Target", HavePrefix("storage/"))))
+		g.Expect(n.published(t).Daemons).To(HaveLen(1))
+	})
+	synctest.Test(t, func(t *testing.T) {
+		g, n := NewWithT(t), watch(t, 0)
+		for second := 60; second < 300; second += 10 {
+			n.at(time.Duration(second) * time.Second)
+			n.targets[0] = "storage/scratch-" + strconv.Itoa(second)
+			n.Poke()
+		}
+		g.Expect(n.writes).To(HaveLen(2))
+		g.Expect(n.writes[1]).To(BeNumerically("~", 190*time.Second, 15*time.Second), "it never rests")
+	})
+}
+
+func TestADiskThatSomebodyElseUsesIsPublishedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, n := NewWithT(t), watch(t, 0)
+		n.at(60 * time.Second)
+		n.unusable = []string{"it is mounted at /mnt"}
+		n.Poke()
+		n.at(70 * time.Second)
+		g.Expect(n.published(t).BlockDevices[0].Unusable).To(Equal(n.unusable))
 	})
 }
