@@ -179,27 +179,45 @@ func few(items []string) string {
 	return strings.Join(items, ", ")
 }
 
-// targets are all StorageTargets of the cluster, sorted by node, namespace and name. They are the cache's own, for reading alone.
-func (r *Reconciler) targets(ctx context.Context) ([]*v1alpha1.StorageTarget, error) {
+// targets are all StorageTargets of the cluster, sorted by node, namespace and name. What they point to is the cache's own, only to be read.
+func (r *Reconciler) targets(ctx context.Context) ([]v1alpha1.StorageTarget, error) {
 	var all v1alpha1.StorageTargetList
 	if err := r.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list StorageTargets: %w", err)
 	}
-	out := make([]*v1alpha1.StorageTarget, len(all.Items))
-	for i := range all.Items {
-		out[i] = &all.Items[i]
-	}
-	slices.SortFunc(out, func(a, b *v1alpha1.StorageTarget) int {
+	inOrder(all.Items, func(a, b *v1alpha1.StorageTarget) int {
 		return cmp.Or(strings.Compare(a.Spec.Node, b.Spec.Node), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
-	return out, nil
+	return all.Items, nil
+}
+
+// inOrder sorts items, each of which it moves once: a StorageTarget has a kilobyte, and there are thousands.
+func inOrder[T any](items []T, compare func(a, b *T) int) {
+	from := make([]int, len(items))
+	for i := range from {
+		from[i] = i
+	}
+	slices.SortFunc(from, func(a, b int) int { return compare(&items[a], &items[b]) })
+	for start := range from {
+		if from[start] == start {
+			continue
+		}
+		// Each place of a cycle gets what belongs there, which leaves the next place free; the last one gets what lay in the first.
+		first, at := items[start], start
+		for from[at] != start {
+			next := from[at]
+			items[at], from[at] = items[next], at
+			at = next
+		}
+		items[at], from[at] = first, at
+	}
 }
 
 // targetsOf are copies of those that belong to a FileSystem, and to no other that had its name before.
-func targetsOf(fs *v1alpha1.FileSystem, all []*v1alpha1.StorageTarget) []v1alpha1.StorageTarget {
+func targetsOf(fs *v1alpha1.FileSystem, all []v1alpha1.StorageTarget) []v1alpha1.StorageTarget {
 	var out []v1alpha1.StorageTarget
-	for _, t := range all {
-		if isOf(fs, t) {
+	for i := range all {
+		if t := &all[i]; isOf(fs, t) {
 			out = append(out, *t.DeepCopy())
 		}
 	}

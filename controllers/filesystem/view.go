@@ -136,7 +136,7 @@ func (p *pass) leavePauses(view views.FileSystem) {
 func targetViews(
 	b backend.Backend, fs *v1alpha1.FileSystem, own []v1alpha1.StorageTarget, seen backend.Observation, silent bool,
 ) map[string]views.Target {
-	files := map[string]*v1alpha1.TargetStatus{}
+	files := make(map[string]*v1alpha1.TargetStatus, len(seen.Targets))
 	for i := range seen.Targets {
 		if name := seen.Targets[i].StorageTarget; name != "" {
 			files[name] = &seen.Targets[i]
