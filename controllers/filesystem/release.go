@@ -179,7 +179,7 @@ func few(items []string) string {
 	return strings.Join(items, ", ")
 }
 
-// targets are all StorageTargets of the cluster, sorted by node, namespace and name. What they point to is the cache's own, only to be read.
+// targets are all StorageTargets of the cluster, sorted by node, namespace and name. What they point to is the cache's, only to be read.
 func (r *Reconciler) targets(ctx context.Context) ([]v1alpha1.StorageTarget, error) {
 	var all v1alpha1.StorageTargetList
 	if err := r.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
