@@ -1,6 +1,7 @@
 package filesystem
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -77,14 +78,17 @@ func (h *HTTPStateReader) State(ctx context.Context, q Question) (*backend.State
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("what listens on %s answers with HTTP status %d; if it is the probe, its log says why", where.Host, response.StatusCode)
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxState+1))
+	// One of thousands of targets has megabytes, which a buffer that grows would copy again and again.
+	var body bytes.Buffer
+	body.Grow(int(max(0, min(response.ContentLength, maxState))) + bytes.MinRead)
+	_, err = body.ReadFrom(io.LimitReader(response.Body, maxState+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("read the probe's answer from %s: %w", where.Host, rootCause(err))
-	case len(body) > maxState:
+	case body.Len() > maxState:
 		return nil, fmt.Errorf("the answer from %s is larger than %d MiB, so it is not a probe's; %s", where.Host, maxState>>20, lookAt(where))
 	}
-	answer, err := backend.ReadAnswer(body, response.Header.Get(backend.SignatureHeader), []byte(q.Key), nonce, q.FileSystemUID)
+	answer, err := backend.ReadAnswer(body.Bytes(), response.Header.Get(backend.SignatureHeader), []byte(q.Key), nonce, q.FileSystemUID)
 	switch {
 	case errors.Is(err, backend.ErrUnsigned):
 		return nil, fmt.Errorf("the answer from %s is not signed with this filesystem's secret: either another program listens there, such as the probe of an "+

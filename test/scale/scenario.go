@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -208,6 +209,7 @@ func (r *run) serveProbe(ctx context.Context, background *sync.WaitGroup, name s
 			return
 		}
 		w.Header().Set(backend.SignatureHeader, signature)
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		_, _ = w.Write(body)
 	})
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
