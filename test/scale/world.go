@@ -23,8 +23,8 @@ const (
 	// diskRate is what programs write to each disk, in bytes a second: not much less than such a disk takes.
 	diskRate = int64(150) << 20
 	// usedAtFirst is the part of a disk's capacity below which all disks are used at first, evenly spread: so as many disks pass a step of
-	// some percent in one minute as in another.
-	usedAtFirst = 0.05
+	// five percent in one minute as in another.
+	usedAtFirst = 0.5
 )
 
 // world is what there is besides the API server: nodes with disks, and the daemons that run on them.
