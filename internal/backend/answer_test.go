@@ -33,7 +33,7 @@ func TestAnAnswerCountsOnlyWhenItIsSignedForThisQuestionAndThisFileSystem(t *tes
 		"it is signed with a guessed key":                {body, guessed, key, backend.ErrUnsigned},
 		"what it says was changed":                       {strings.Replace(body, "/data/a", "/data/b", 1), signature, key, backend.ErrUnsigned},
 		"its nonce was changed":                          {strings.Replace(earlier, "N1", nonce, 1), signedEarlier, key, backend.ErrUnsigned},
-		"its uid was changed":                            {strings.Replace(others, `"8"`, `"7"`, 1), signedOthers, key, backend.ErrUnsigned},
+		"its uid was changed":                            {strings.Replace(others, "\x618", "\x617", 1), signedOthers, key, backend.ErrUnsigned},
 		"it was given to another question":               {earlier, signedEarlier, key, backend.ErrReplayed},
 		"it is that of another FileSystem":               {others, signedOthers, key, backend.ErrOtherFileSystem},
 		"nobody has a key, so that everybody could sign": {body, signature, "", backend.ErrUnsigned},

@@ -53,7 +53,7 @@ func (p *Probe) serveState(w http.ResponseWriter, r *http.Request) {
 		p.refuse(w, err)
 		return
 	}
-	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Type", backend.AnswerType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.Header().Set(backend.SignatureHeader, signature)
 	_, _ = w.Write(body) // the client has gone; nothing is to be done for it
