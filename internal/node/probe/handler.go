@@ -13,7 +13,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// Handler serves GET /state?nonce=… (JSON of backend.Answer, signed, of a question that begins after the request), /healthz, /readyz and
+// Handler serves GET /state?nonce=… (CBOR of backend.Answer, signed, of a question that begins after the request), /healthz, /readyz and
 // /metrics. Of these, /readyz and /metrics go by the last answer.
 func (p *Probe) Handler() http.Handler {
 	registry := prometheus.NewRegistry()
