@@ -60,7 +60,9 @@ type Reconciler struct {
 	// Pause is the least time between two passes over one FileSystem: what is written meanwhile is looked at together.
 	Pause time.Duration
 
-	// seen is what this manager has seen so far, choices the choices of disks that are carried out, and pace when passes have ended.
+	// all are the StorageTargets as they were read last, seen is what this manager has seen so far, choices the choices of disks that are
+	// carried out, and pace when passes have ended.
+	all     targetList
 	seen    sightings
 	choices choices
 	pace    pace

@@ -1,7 +1,6 @@
 package filesystem
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -177,40 +176,6 @@ func few(items []string) string {
 		return strings.Join(items[:most], ", ") + fmt.Sprintf(" and %d more", len(items)-most)
 	}
 	return strings.Join(items, ", ")
-}
-
-// targets are all StorageTargets of the cluster, sorted by node, namespace and name. What they point to is the cache's, only to be read.
-func (r *Reconciler) targets(ctx context.Context) ([]v1alpha1.StorageTarget, error) {
-	var all v1alpha1.StorageTargetList
-	if err := r.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list StorageTargets: %w", err)
-	}
-	inOrder(all.Items, func(a, b *v1alpha1.StorageTarget) int {
-		return cmp.Or(strings.Compare(a.Spec.Node, b.Spec.Node), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
-	})
-	return all.Items, nil
-}
-
-// inOrder sorts items, each of which it moves once: a StorageTarget has a kilobyte, and there are thousands.
-func inOrder[T any](items []T, compare func(a, b *T) int) {
-	from := make([]int, len(items))
-	for i := range from {
-		from[i] = i
-	}
-	slices.SortFunc(from, func(a, b int) int { return compare(&items[a], &items[b]) })
-	for start := range from {
-		if from[start] == start {
-			continue
-		}
-		// Each place of a cycle gets what belongs there, which leaves the next place free; the last one gets what lay in the first.
-		first, at := items[start], start
-		for from[at] != start {
-			next := from[at]
-			items[at], from[at] = items[next], at
-			at = next
-		}
-		items[at], from[at] = first, at
-	}
 }
 
 // targetsOf are copies of those that belong to a FileSystem, and to no other that had its name before.

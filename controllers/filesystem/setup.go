@@ -36,7 +36,8 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		Owns(&appsv1.DaemonSet{}).
 		Owns(&batchv1.Job{}).
-		Owns(&v1alpha1.StorageTarget{}).
+		Watches(&v1alpha1.StorageTarget{}, r.all.watch(handler.EnqueueRequestForOwner(
+			mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha1.FileSystem{}, handler.OnlyControllerOwner()))).
 		Owns(&v1alpha1.FileSystemNode{}).
 		Watches(&v1alpha1.NodeInventory{}, handler.EnqueueRequestsFromMapFunc(r.whichLookAtNodes)).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(fileSystemOfPod)).

@@ -26,12 +26,13 @@ func (r *Reconciler) announce(before *v1alpha1.StorageTarget, mine []metav1.Cond
 	}
 }
 
-// newsOfTarget is false for a change of Online that is somebody else's news, or none: that nothing answers is told of the FileSystem, what
-// has become of the disk by the agent, and of a target that was just made nobody expects more. Thousands of targets would tell it again.
+// newsOfTarget is false for a change of Online that is somebody else's news, or none: that nothing answers is told of the FileSystem, and
+// so is how far one has got that grows; what has become of the disk is told by the agent, and of a target that was just made nobody
+// expects more. Thousands of targets would tell it again.
 func newsOfTarget(target *v1alpha1.StorageTarget, was *metav1.Condition, is metav1.Condition) bool {
 	switch is.Status {
 	case metav1.ConditionTrue:
-		return was == nil || was.Status == metav1.ConditionFalse
+		return was != nil && was.Status == metav1.ConditionFalse
 	case metav1.ConditionFalse:
 		disk := meta.FindStatusCondition(target.Status.Conditions, v1alpha1.ConditionReady)
 		return was != nil && (disk == nil || disk.Status == metav1.ConditionTrue)

@@ -35,7 +35,7 @@ func TestEachNewsOfATargetIsToldOnceAndThatOfOthersNot(t *testing.T) {
 		"a target is missing as the filesystem answers again":  {[]metav1.Condition{proven, silent}, away, []string{"Normal NotServing Online: because"}},
 		"nothing has changed":                                  {[]metav1.Condition{proven, serves}, serves, nil},
 		"nobody looks after the disk, and it does not serve":   {[]metav1.Condition{proven, serves}, online(metav1.ConditionUnknown, v1alpha1.ReasonAgentMissing), []string{"Warning AgentMissing Online: because"}},
-		"a target that serves at the first look":               {[]metav1.Condition{proven}, serves, []string{"Normal Serving Online: because"}},
+		"a target that serves at the first look":               {[]metav1.Condition{proven}, serves, nil},
 		"its data is moved, whatever the agent says of a disk": {[]metav1.Condition{missing}, condition(v1alpha1.ConditionSafeToRemove, metav1.ConditionFalse, v1alpha1.ReasonMovingData), []string{"Normal MovingData SafeToRemove: because"}},
 	} {
 		t.Run(name, func(t *testing.T) {
