@@ -21,6 +21,13 @@ type NodeInventoryStatus struct {
 	// +kubebuilder:validation:MaxItems=1024
 	BlockDevices []BlockDevice `json:"blockDevices,omitempty"`
 
+	// software is what the node has of filesystems whose servers and clients are a part of the kernel, such as Lustre: no image brings that.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Software []HostSoftware `json:"software,omitempty"`
+
 	// networkInterfaces are the node's own, without those of pods.
 	// +optional
 	// +listType=map
@@ -112,7 +119,8 @@ type KernelStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	Release string `json:"release,omitempty"`
 
-	// modules are the kernel modules that clients or servers of a filesystem need: fuse, xfs, ext4, btrfs, beegfs, lustre and lnet.
+	// modules are the kernel modules that clients or servers of a filesystem need: fuse, xfs, ext4, btrfs, beegfs, lnet, lustre, ldiskfs and
+	// osd_ldiskfs.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -131,10 +139,61 @@ type KernelModule struct {
 	// +required
 	// +kubebuilder:validation:Enum=Loaded;BuiltIn;Available;Missing
 	State string `json:"state,omitempty"`
+	// version that the module says it has; empty when it says none, as those do that come with the kernel.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Version string `json:"version,omitempty"`
 	// message says what is missing, and what to install or run; empty when nothing is missing, or the cause is not known.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Message string `json:"message,omitempty"`
+}
+
+// HostSoftware is what the node has of one filesystem whose servers and clients are a part of the kernel.
+type HostSoftware struct {
+	// name of the filesystem, such as Lustre.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Name string `json:"name,omitempty"`
+
+	// programs of the filesystem that the node has; one that it has not is not listed.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Programs []HostProgram `json:"programs,omitempty"`
+
+	// nids are the node's names in LNet, the network in the kernel, such as "192.168.77.1@tcp", in LNet's order; none while it is not loaded.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=128
+	NIDs []string `json:"nids,omitempty"`
+
+	// missingForServers says what the node must get before servers of the filesystem can run on it, as one sentence; empty when it needs
+	// nothing.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	MissingForServers string `json:"missingForServers,omitempty"`
+
+	// missingForClients says the same of clients.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	MissingForClients string `json:"missingForClients,omitempty"`
+}
+
+// HostProgram is one program that is installed on the node.
+type HostProgram struct {
+	// name such as mkfs.lustre.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Name string `json:"name,omitempty"`
+	// version that it prints; empty when it prints none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Version string `json:"version,omitempty"`
 }
 
 // CPUStatus is the node's processors.

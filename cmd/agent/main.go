@@ -111,7 +111,7 @@ running: a mkfs may take up to 100 s then.`,
 // thisInventory collects what this node has, and compares it with what the filesystems' documentation asks for.
 func thisInventory() inventory.Collector {
 	backends := all.Backends(backend.DefaultTellTime)
-	return inventory.ThisHost(backends.HostSettings(), backends.Modules())
+	return inventory.ThisHost(backends.HostSettings(), backends.Modules(), all.HostSoftware())
 }
 
 func runAgent(ctx context.Context, o agent.Options, log logr.Logger) error {

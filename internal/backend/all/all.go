@@ -6,7 +6,9 @@ import (
 
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/beegfs"
+	"parallelfs.dev/operator/internal/backend/lustre"
 	"parallelfs.dev/operator/internal/backend/moosefs"
+	"parallelfs.dev/operator/internal/node/spec"
 )
 
 // Backends are all that there are. A change may take tellTime until servers are told of it; see backend.DefaultTellTime.
@@ -15,4 +17,9 @@ func Backends(tellTime time.Duration) backend.Set {
 		beegfs.Backend{TellTime: tellTime},
 		moosefs.Backend{TellTime: tellTime},
 	)
+}
+
+// HostSoftware is what filesystems need on the nodes themselves, because their servers and clients are a part of the kernel.
+func HostSoftware() []spec.HostSoftware {
+	return []spec.HostSoftware{lustre.HostSoftware()}
 }

@@ -13,6 +13,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/devices"
+	"parallelfs.dev/operator/internal/node/modules"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/internal/plan"
 )
@@ -28,16 +29,19 @@ type Collector struct {
 	// Settings are what the filesystems' documentation asks of the kernel, and Modules those of the filesystems' own that do not come with it.
 	Settings []spec.HostSetting
 	Modules  []spec.KernelModule
+	// Software are what filesystems need on the node itself, and Run runs a program of the node in the node's own root directory.
+	Software []spec.HostSoftware
+	Run      devices.Runner
 	// Addresses are those of a network interface, with their prefix.
 	Addresses func(name string) ([]string, error)
 }
 
 // ThisHost collects the inventory of the node that the program runs on, with what the filesystems expect of it. In a container it needs
 // the network and the process ids of the node.
-func ThisHost(settings []spec.HostSetting, modules []spec.KernelModule) Collector {
+func ThisHost(settings []spec.HostSetting, modules []spec.KernelModule, software []spec.HostSoftware) Collector {
 	return Collector{
-		Sys: "/sys", Proc: "/proc", Host: "/proc/1/root", Devices: devices.ThisHost().All, Addresses: addresses,
-		Settings: settings, Modules: modules,
+		Sys: "/sys", Proc: "/proc", Host: nodesRoot, Devices: devices.ThisHost().All, Addresses: addresses,
+		Settings: settings, Modules: modules, Software: software, Run: onNode(nodesRoot),
 	}
 }
 
@@ -48,7 +52,13 @@ func (c Collector) Collect(ctx context.Context) v1alpha1.NodeInventoryStatus {
 	for _, f := range facts {
 		status.BlockDevices = append(status.BlockDevices, f.BlockDevice)
 	}
-	status.Kernel = c.kernel()
+	kernel := modules.Node{Sys: c.Sys, Proc: c.Proc, Host: c.Host, Known: c.Modules}.Look()
+	built, more := c.built(ctx, kernel)
+	status.Kernel, problems = c.kernel(kernel, built), append(problems, more...)
+	for _, s := range c.Software {
+		software, more := c.software(ctx, s, kernel, built)
+		status.Software, problems = append(status.Software, software), append(problems, more...)
+	}
 	cpu, err := c.cpu()
 	if err != nil {
 		problems = append(problems, err.Error())

@@ -10,22 +10,26 @@ import (
 
 // asked are the modules of the kernel that clients and servers of the filesystems, and their targets, need.
 func (c Collector) asked() []string {
-	names := []string{"fuse", "lnet", "lustre"}
+	names := []string{"fuse"}
 	for _, f := range registry.All() {
 		names = append(names, string(f.Name()))
 	}
 	for _, m := range c.Modules {
 		names = append(names, m.Name)
 	}
+	for _, s := range c.Software {
+		names = append(names, modulesOf(s)...)
+	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-func (c Collector) kernel() v1alpha1.KernelStatus {
-	kernel := modules.Node{Sys: c.Sys, Proc: c.Proc, Host: c.Host, Known: c.Modules}.Look()
+func (c Collector) kernel(kernel modules.Kernel, built map[string]build) v1alpha1.KernelStatus {
 	s := v1alpha1.KernelStatus{Release: text(kernel.Release, 128)}
 	for _, name := range c.asked() {
-		s.Modules = append(s.Modules, v1alpha1.KernelModule{Name: name, State: kernel.State(name), Message: text(kernel.Missing(name), 512)})
+		s.Modules = append(s.Modules, v1alpha1.KernelModule{
+			Name: name, State: kernel.State(name), Version: text(built[name].version, 64), Message: text(kernel.Missing(name), 512),
+		})
 	}
 	return s
 }

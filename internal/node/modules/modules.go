@@ -76,6 +76,9 @@ func (k Kernel) State(name string) string {
 	}
 }
 
+// Version is what a module in memory says that its version is (kernel Documentation/ABI/stable/sysfs-module); most say none.
+func (k Kernel) Version(name string) string { return content(k.node.Sys, "module", name, "version") }
+
 // Mounts is true when the kernel knows the filesystem at this moment (proc_filesystems(5)).
 func (k Kernel) Mounts(fsType string) bool { return k.filesystems[fsType] }
 

@@ -20,3 +20,25 @@ type KernelModule struct {
 	// ByHand is what the package that is built by hand leaves on the node, a pattern too, and Rebuild the command that builds it.
 	ByHand, Rebuild string
 }
+
+// HostSoftware is what a filesystem needs on the node itself, because its servers and clients are a part of the kernel: modules, and the
+// programs that belong to them. No image can bring these.
+type HostSoftware struct {
+	// Name of the filesystem in sentences.
+	Name string
+	// Server and Client are what a node needs to be one.
+	Server, Client HostNeed
+	// OneVersion are the modules that carry the version of all programs.
+	OneVersion []string
+	// NIDs are the arguments of a program that prints the node's names in the kernel's network, one in a line, and NIDsOf the module without
+	// which it is not asked: a question must load nothing.
+	NIDs   []string
+	NIDsOf string
+}
+
+// HostNeed is what a node needs for one purpose.
+type HostNeed struct {
+	Modules, Programs []string
+	// Install names what brings them, in a sentence.
+	Install string
+}

@@ -1,0 +1,29 @@
+// Package lustre is Lustre as pure functions. So far it says what a node must have.
+package lustre
+
+import (
+	"parallelfs.dev/operator/internal/node/format/ldiskfs"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// HostSoftware is what nodes must have before they can serve or mount a Lustre. The names of packages are those of its releases for RHEL
+// and, after the slash, of its own packages for Debian and Ubuntu. Only ldiskfs is looked for: the operator makes no targets of ZFS.
+func HostSoftware() spec.HostSoftware {
+	return spec.HostSoftware{
+		Name: "Lustre",
+		Server: spec.HostNeed{
+			Modules:  []string{ldiskfs.Module, "lnet", "lustre", ldiskfs.OSDModule},
+			Programs: []string{"lctl", "lnetctl", ldiskfs.Mkfs, "mount.lustre", ldiskfs.Tunefs},
+			Install:  "kmod-lustre, kmod-lustre-osd-ldiskfs, lustre and lustre-osd-ldiskfs-mount / lustre-server-modules and lustre-server-utils",
+		},
+		Client: spec.HostNeed{
+			Modules:  []string{"lnet", "lustre"},
+			Programs: []string{"lctl", "lfs", "lnetctl", "mount.lustre"},
+			Install:  "kmod-lustre-client and lustre-client / lustre-client-modules-dkms and lustre-client-utils",
+		},
+		// ldiskfs is made from the kernel's ext4 and has no version, and before 2.17 lnet has one of its own (LNET_VERSION).
+		OneVersion: []string{"lustre", ldiskfs.OSDModule},
+		NIDs:       []string{"lctl", "list_nids"},
+		NIDsOf:     "lnet",
+	}
+}

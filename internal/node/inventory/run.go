@@ -1,0 +1,50 @@
+package inventory
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"parallelfs.dev/operator/internal/node/devices"
+)
+
+// limit is how long a program of the node may take.
+const limit = 10 * time.Second
+
+// onNode runs programs of the node in its own root directory: they find their own libraries there. They see the agent's processes, mounts
+// and network, which are the node's, but for mounts.
+func onNode(root string) devices.Runner {
+	return func(ctx context.Context, argv ...string) (devices.Output, error) {
+		ctx, stop := context.WithTimeout(ctx, limit)
+		defer stop()
+		var stdout, stderr bytes.Buffer
+		command := exec.CommandContext(ctx, argv[0], argv[1:]...) //nolint:gosec // no shell, and backends name the programs
+		command.SysProcAttr = &syscall.SysProcAttr{Chroot: root}
+		command.Dir, command.WaitDelay = "/", time.Second
+		command.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}
+		command.Stdout, command.Stderr = &stdout, &stderr
+		ended := make(chan error, 1)
+		go func() { ended <- command.Run() }()
+		var err error
+		select {
+		case err = <-ended:
+		case <-time.After(limit + 2*command.WaitDelay): // one that waits in the kernel can't be killed
+			return devices.Output{}, fmt.Errorf("%s waits in the kernel, and can't be ended", argv[0])
+		}
+		out := devices.Output{Stdout: stdout.Bytes(), Stderr: stderr.Bytes()}
+		var exit *exec.ExitError
+		switch {
+		case ctx.Err() != nil:
+			return out, fmt.Errorf("%s did not end within %s", argv[0], limit)
+		case errors.As(err, &exit) && exit.Exited():
+			out.Code = exit.ExitCode()
+		case err != nil:
+			return out, fmt.Errorf("can't run %s: %w", argv[0], err)
+		}
+		return out, nil
+	}
+}

@@ -1,0 +1,205 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/modules"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// build is what a module says of itself.
+type build struct {
+	// version is its own, and kernel the release that it was built for; empty when it does not say, or when that does not matter.
+	version, kernel string
+}
+
+// modulesOf are the modules that a filesystem needs, by name.
+func modulesOf(s spec.HostSoftware) []string {
+	all := slices.Concat(s.Server.Modules, s.Client.Modules)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// built asks the modules of filesystems for their versions. One that is in memory fits to the kernel, whatever it was built for.
+func (c Collector) built(ctx context.Context, kernel modules.Kernel) (found map[string]build, problems []string) {
+	found = map[string]build{}
+	for _, s := range c.Software {
+		for _, name := range modulesOf(s) {
+			switch kernel.State(name) {
+			case modules.Loaded:
+				found[name] = build{version: kernel.Version(name)}
+			case modules.Available:
+				out, err := c.ask(ctx, "modinfo", "-k", kernel.Release, name)
+				if err != nil {
+					problems = append(problems, fmt.Sprintf("can't find out the version of the module %s: %s", name, err))
+					continue
+				}
+				found[name] = buildOf(out)
+			}
+		}
+	}
+	return found, problems
+}
+
+// buildOf reads what modinfo(8) prints. A module below weak-updates was built for another kernel of the same interface on purpose
+// (weak-modules(8) of RHEL).
+func buildOf(modinfo string) build {
+	fields := map[string]string{}
+	for line := range strings.Lines(modinfo) {
+		if key, value, ok := strings.Cut(line, ":"); ok && fields[key] == "" {
+			fields[key] = strings.TrimSpace(value)
+		}
+	}
+	b := build{version: fields["version"]}
+	if kernel, _, _ := strings.Cut(fields["vermagic"], " "); !strings.Contains(fields["filename"], "/weak-updates/") {
+		b.kernel = kernel
+	}
+	return b
+}
+
+// software looks for what one filesystem needs.
+func (c Collector) software(
+	ctx context.Context, s spec.HostSoftware, kernel modules.Kernel, built map[string]build,
+) (found v1alpha1.HostSoftware, problems []string) {
+	found = v1alpha1.HostSoftware{Name: s.Name}
+	wanted := slices.Concat(s.Server.Programs, s.Client.Programs)
+	slices.Sort(wanted)
+	for _, name := range slices.Compact(wanted) {
+		if c.program(name) == "" {
+			continue
+		}
+		program := v1alpha1.HostProgram{Name: name}
+		if out, err := c.ask(ctx, name, "--version"); err != nil {
+			problems = append(problems, fmt.Sprintf("can't find out the version of %s: %s", name, err))
+		} else {
+			program.Version = versionIn(out)
+		}
+		found.Programs = append(found.Programs, program)
+	}
+	if kernel.State(s.NIDsOf) == modules.Loaded && c.program(s.NIDs[0]) != "" {
+		out, err := c.ask(ctx, s.NIDs...)
+		if err != nil {
+			problems = append(problems, fmt.Sprintf("can't find out the NIDs of the node: %s", err))
+		}
+		found.NIDs = nidsIn(out)
+	}
+	found.MissingForServers = text(missing(s, s.Server, kernel, built, found.Programs), 1024)
+	found.MissingForClients = text(missing(s, s.Client, kernel, built, found.Programs), 1024)
+	return found, problems
+}
+
+// missing is what the node must get for one purpose, as a sentence; empty when that is nothing.
+func missing(
+	s spec.HostSoftware, need spec.HostNeed, kernel modules.Kernel, built map[string]build, programs []v1alpha1.HostProgram,
+) string {
+	var lacks, absent []string
+	for _, module := range need.Modules {
+		if kernel.State(module) == modules.Missing {
+			absent = append(absent, module)
+		}
+	}
+	if len(absent) > 0 {
+		lacks, absent = append(lacks, "its kernel "+kernel.Release+" has no "+listed("module", absent)), nil
+	}
+	versions := map[string][]string{}
+	for _, name := range need.Programs {
+		i := slices.IndexFunc(programs, func(p v1alpha1.HostProgram) bool { return p.Name == name })
+		if i < 0 {
+			absent = append(absent, name)
+		} else if v := programs[i].Version; v != "" {
+			versions[v] = append(versions[v], name)
+		}
+	}
+	if len(absent) > 0 {
+		lacks = append(lacks, "it has no "+listed("program", absent))
+	}
+	if len(lacks) > 0 {
+		return fmt.Sprintf("the node lacks what %s needs: %s; install %s for this kernel", s.Name, strings.Join(lacks, ", and "), need.Install)
+	}
+	for _, module := range need.Modules {
+		if of := built[module].kernel; of != "" && of != kernel.Release {
+			return fmt.Sprintf("the module %s was built for kernel %s, and the node runs %s; install %s for this kernel",
+				module, of, kernel.Release, need.Install)
+		}
+		if v := built[module].version; v != "" && slices.Contains(s.OneVersion, module) {
+			versions[v] = append(versions[v], "the module "+module)
+		}
+	}
+	if len(versions) < 2 {
+		return ""
+	}
+	var differ []string
+	for _, v := range slices.Sorted(maps.Keys(versions)) {
+		differ = append(differ, v+" ("+strings.Join(versions[v], ", ")+")")
+	}
+	return fmt.Sprintf("what the node has of %s is of several versions: %s; install one version of all, and load its modules by a restart of the node",
+		s.Name, strings.Join(differ, " and "))
+}
+
+// listed names one thing or several: module a, modules a and b.
+func listed(kind string, names []string) string {
+	if len(names) == 1 {
+		return kind + " " + names[0]
+	}
+	last := len(names) - 1
+	return kind + "s " + strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+// version is a number with points, which may have more behind it, as in 2.15.5_3_g1a2b3c.
+var version = regexp.MustCompile(`(?m)\b\d+(\.\d+)+\S*$`)
+
+// versionIn is the one of "lctl 2.17.57".
+func versionIn(output string) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(output), "\n")
+	return text(version.FindString(strings.TrimSpace(first)), 64)
+}
+
+// nidsIn are the lines of an answer.
+func nidsIn(output string) []string {
+	var all []string
+	for nid := range strings.FieldsSeq(output) {
+		if strings.Contains(nid, "@") {
+			all = append(all, text(nid, 128))
+		}
+	}
+	return all[:min(len(all), 32)]
+}
+
+// nodesRoot is the root directory of the node, for a process that has its process ids.
+const nodesRoot = "/proc/1/root"
+
+// program is the path of a program on the node, below its root directory, empty when it has none. A link is not followed: it is meant from
+// that directory.
+func (c Collector) program(name string) string {
+	for _, directory := range []string{"/usr/sbin", "/sbin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/local/bin"} {
+		if _, err := os.Lstat(filepath.Join(c.Host, directory, name)); err == nil {
+			return filepath.Join(directory, name)
+		}
+	}
+	return ""
+}
+
+// ask runs a program of the node, which must end well.
+func (c Collector) ask(ctx context.Context, argv ...string) (string, error) {
+	path := c.program(argv[0])
+	if path == "" {
+		return "", errors.New("the node has no " + argv[0])
+	}
+	out, err := c.Run(ctx, append([]string{path}, argv[1:]...)...)
+	switch said, _, _ := strings.Cut(strings.TrimSpace(string(out.Stderr)), "\n"); {
+	case err != nil:
+		return "", err
+	case out.Code != 0:
+		return "", fmt.Errorf("%s ended with exit code %d: %s", strings.Join(argv, " "), out.Code, text(said, 256))
+	}
+	return string(out.Stdout), nil
+}
