@@ -1,6 +1,7 @@
 package ext4
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +26,9 @@ var options = map[string]format.Option{
 	"-F": format.Not(false, format.Forces), "-q": format.Not(false, format.Quiet), "-n": format.Not(false, format.DryRun),
 	"-V": format.Not(false, format.DryRun), "-S": format.Not(false, format.PartlyMade), "-t": format.Not(true, format.OtherKind),
 }
+
+// Options are what is known of those of mke2fs(8), which makes other formats as well.
+func Options() map[string]format.Option { return maps.Clone(options) }
 
 // RefusedOptions are those of mke2fs(8) that a user may not give.
 func (Format) RefusedOptions(given []v1alpha1.MkfsOption) []string {
