@@ -78,10 +78,11 @@ func (c Collector) software(
 			continue
 		}
 		program := v1alpha1.HostProgram{Name: name}
-		if out, err := c.ask(ctx, name, "--version"); err != nil {
+		// Of Lustre 2.15, some programs know no such option. Their version is that of the others, or is not known.
+		if out, err := c.Run(ctx, c.program(name), "--version"); err != nil {
 			problems = append(problems, fmt.Sprintf("can't find out the version of %s: %s", name, err))
-		} else {
-			program.Version = versionIn(out)
+		} else if out.Code == 0 {
+			program.Version = versionIn(string(out.Stdout))
 		}
 		found.Programs = append(found.Programs, program)
 	}
@@ -155,12 +156,17 @@ func listed(kind string, names []string) string {
 }
 
 // version is a number with points, which may have more behind it, as in 2.15.5_3_g1a2b3c.
-var version = regexp.MustCompile(`(?m)\b\d+(\.\d+)+\S*$`)
+var version = regexp.MustCompile(`^\d+(\.\d+)+`)
 
-// versionIn is the one of "lctl 2.17.57".
+// versionIn is the one of "lctl 2.17.57", or of "mount.lustre 2.15.0 (libmount)".
 func versionIn(output string) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(output), "\n")
-	return text(version.FindString(strings.TrimSpace(first)), 64)
+	for word := range strings.FieldsSeq(first) {
+		if version.MatchString(word) {
+			return text(word, 64)
+		}
+	}
+	return ""
 }
 
 // nidsIn are the lines of an answer.

@@ -179,6 +179,18 @@ func TestTheSentenceNamesWhatIsMissing(t *testing.T) {
 	}
 }
 
+func TestAProgramOfAnOldReleaseHasNoVersion(t *testing.T) {
+	g := NewWithT(t)
+	n := newKernelNode(t)
+	n.file("sys/module/kfs/version", "2.15.0\n")
+	n.prints["/usr/sbin/kctl --version"] = devices.Output{Stdout: []byte("mount.lustre 2.15.0 (libmount)\n")}
+	n.prints["/usr/sbin/mkfs.kfs --version"] = devices.Output{Code: 22, Stderr: []byte("usage: mkfs.lustre 9.9.9\n"), Stdout: []byte("9.9.9\n")}
+	status := n.collector.Collect(t.Context())
+	g.Expect(status.Software[0].Programs).To(Equal([]v1alpha1.HostProgram{{Name: "kctl", Version: "2.15.0"}, {Name: "mkfs.kfs"}}))
+	g.Expect(status.Software[0].MissingForServers).To(BeEmpty())
+	g.Expect(status.Problems).To(Equal([]string{"something of the disks"}))
+}
+
 func TestWhatAProgramDoesNotSayIsAProblemAndTheRestIsThere(t *testing.T) {
 	g := NewWithT(t)
 	n := newKernelNode(t)
