@@ -61,12 +61,12 @@ func TestOfThePodOfAServerIsKeptWhereItRunsAndHowItIs(t *testing.T) {
 		fill.Fill(pod)
 		pod.OwnerReferences = []metav1.OwnerReference{{Kind: owner, Controller: new(true)}}
 		pod.Spec.InitContainers = []corev1.Container{{Name: "install", Image: "node:1", Command: []string{"install"}}}
-		pod.Spec.Containers = []corev1.Container{{Name: "chunkserver", Image: "moosefs:1", Args: []string{"-d"}}}
+		pod.Spec.Containers = []corev1.Container{{Name: "storage", Image: "server:1", Args: []string{"-d"}}}
 		want := pod.DeepCopy()
 		want.ManagedFields = nil
 		want.Spec = corev1.PodSpec{
 			NodeName: pod.Spec.NodeName, InitContainers: []corev1.Container{{Name: "install", Image: "node:1"}},
-			Containers: []corev1.Container{{Name: "chunkserver", Image: "moosefs:1"}},
+			Containers: []corev1.Container{{Name: "storage", Image: "server:1"}},
 		}
 		g.Expect(Pod(pod)).To(BeEquivalentTo(want))
 	}

@@ -26,7 +26,7 @@ func TestWhatTheCacheKeepsOfPodsAndNodesSaysAsMuchAsTheWhole(t *testing.T) {
 		pod.Spec.InitContainers = []corev1.Container{{Name: "install", Image: "registry/node:1", Args: []string{"install"}}}
 		pod.Status.Conditions[0].Type, pod.Status.Conditions[0].Status = corev1.PodReady, corev1.ConditionTrue
 		pod.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", UID: "set", Controller: new(true)}}
-		pod.Labels[v1alpha1.LabelComponent] = "chunkserver"
+		pod.Labels[v1alpha1.LabelComponent] = "storage"
 		facts, started := podFacts(pod, wanted), start(pod)
 		g.Expect(facts.NodeImage).NotTo(BeEmpty())
 		kept, err := cached.Pod(pod.DeepCopy())
