@@ -67,7 +67,7 @@ overhead: ## Compare what the operator measures with what the same tools measure
 
 .PHONY: life
 life: ## Compare what programs feel of each disruption, made by the operator, with what they feel of the same steps made by hand, on kind.
-	LIFE=1 test/e2e/run.sh
+	LIFE=2 PROCS=1 test/e2e/run.sh
 
 .PHONY: scale
 scale: ## Measure what filesystems of SCALE_NODES ("125 250") nodes with 24 disks each and SCALE_RUNS (200) BenchmarkRuns cost: writes, CPU, memory, sizes of objects. Half an hour at most.

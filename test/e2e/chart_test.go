@@ -14,8 +14,14 @@ import (
 
 func install(values ...string) {
 	GinkgoHelper()
-	args := []string{"upgrade", "--install", release, root + "/charts/parallelfs-operator", "--create-namespace",
-		"--values", root + "/test/cluster/values.yaml", "--wait", "--timeout", "5m"}
+	installFrom(root, values...)
+}
+
+// installFrom installs or updates the operator by the chart and the values of a tree of the project.
+func installFrom(tree string, values ...string) {
+	GinkgoHelper()
+	args := []string{"upgrade", "--install", release, tree + "/charts/parallelfs-operator", "--create-namespace",
+		"--values", tree + "/test/cluster/values.yaml", "--wait", "--timeout", "5m"}
 	for _, v := range values {
 		args = append(args, "--set", v)
 	}

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -51,7 +53,6 @@ const (
 // each second about its chunks.
 func (s *story) use(pool string, do func()) felt {
 	GinkgoHelper()
-	master := s.podOn("master", workers[0])
 	program, err := os.ReadFile(filepath.Join(root, "bin", "load"))
 	Expect(err).NotTo(HaveOccurred(), "test/e2e/run.sh builds it")
 	users := []string{s.podOn("client", workers[1]), s.podOn("client", workers[2])}
@@ -62,9 +63,14 @@ func (s *story) use(pool string, do func()) felt {
 		s.kubectl("exec", pod, "-c", "client", "--", "sh", "-c",
 			fmt.Sprintf("%s --stop %s %s %s > %s 2>&1 &", loadProgram, loadStop, directory(i), directory(i+1), loadOut))
 	}
-	s.kubectl("exec", master, "-c", "master", "--", "sh", "-c", fmt.Sprintf(`
-rm -rf %[2]s %[3]s
-while [ ! -e %[3]s ]; do mfscli -j -H 127.0.0.1 -P %[1]d -SIC; echo; sleep 1; done > %[2]s 2>/dev/null &`, s.port+2, chunkSamples, loadStop))
+	// A client asks: the master may be started anew. Its tools are those of the version that runs; 3.x knows no JSON.
+	host, port := s.management()
+	ask := fmt.Sprintf("mfscli -n -j -H %s -P %s -SIC", host, port)
+	if strings.HasPrefix(s.fileSystem().Status.Version, "3.") {
+		ask = fmt.Sprintf("mfscli -n -s '|' -H %s -P %s -SIC | grep chunkclass | tr '\\n' ' '", host, port)
+	}
+	s.kubectl("exec", users[0], "-c", "client", "--", "sh", "-c",
+		fmt.Sprintf("rm -f %[1]s; while [ ! -e %[2]s ]; do %[3]s; echo; sleep 1; done > %[1]s 2>/dev/null &", chunkSamples, loadStop, ask))
 	func() {
 		defer func() {
 			for _, pod := range users {
@@ -77,12 +83,15 @@ while [ ! -e %[3]s ]; do mfscli -j -H 127.0.0.1 -P %[1]d -SIC; echo; sleep 1; do
 	for _, pod := range users {
 		out.add(s.reportOf(pod))
 	}
-	// The master may be another pod by now; what the one before was told is gone with it.
-	if now := s.podOn("master", workers[0]); now == master {
-		s.kubectl("exec", master, "-c", "master", "--", "touch", loadStop)
-		out.count(s.kubectl("exec", master, "-c", "master", "--", "cat", chunkSamples))
-	}
+	out.count(s.kubectl("exec", users[0], "-c", "client", "--", "cat", chunkSamples))
 	return out
+}
+
+// management is where the master answers.
+func (s *story) management() (host, port string) {
+	GinkgoHelper()
+	host, port, _ = strings.Cut(s.fileSystem().Status.Management.Address, ":")
+	return host, port
 }
 
 // loadReport is what the program of test/e2e/load says at its end.
@@ -115,6 +124,9 @@ func (f *felt) add(r loadReport) {
 	f.operations, f.errors, f.bytes = f.operations+r.Writes.Count+r.Reads.Count, f.errors+r.Writes.Errors+r.Reads.Errors, f.bytes+r.DifferentBytes
 }
 
+// chunkClasses are the chunks that are missing and endangered, as mfscli of 3.x says it.
+var chunkClasses = regexp.MustCompile(`chunkclass missing:\|(\d+) .*?chunkclass endangered:\|(\d+) `)
+
 // count reads what MooseFS said of its chunks, an answer on each line.
 func (f *felt) count(samples string) {
 	for line := range strings.SplitSeq(samples, "\n") {
@@ -129,10 +141,13 @@ func (f *felt) count(samples string) {
 				}
 			}
 		}
-		if json.Unmarshal([]byte(line), &answer) != nil {
-			continue // the last one was cut off
+		chunks := &answer.Dataset.Info.Chunks.Summary.AllChunks
+		if found := chunkClasses.FindStringSubmatch(line); found != nil {
+			chunks.Missing, _ = strconv.Atoi(found[1])
+			chunks.Endangered, _ = strconv.Atoi(found[2])
+		} else if json.Unmarshal([]byte(line), &answer) != nil {
+			continue // no master has answered, or the last one was cut off
 		}
-		chunks := answer.Dataset.Info.Chunks.Summary.AllChunks
 		f.samples, f.endangered, f.missing = f.samples+1, max(f.endangered, chunks.Endangered), max(f.missing, chunks.Missing)
 		if chunks.Endangered > 0 {
 			f.short++

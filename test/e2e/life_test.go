@@ -5,7 +5,9 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,82 +23,248 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// lifeTurns is how often each disruption is made by the operator and by hand, in turn.
-const lifeTurns = 3
-
 // disruption is something that is done to a filesystem while programs use it.
 type disruption struct {
 	name string
-	// patch asks the operator for it, a little differently each time.
-	patch func(turn int) string
-	// byHand are the components whose pods a person restarts for it, in the vendor's order. What MooseFS's documents say of an update holds for
-	// every restart: the master first, then one chunkserver after the other, each when the one before is connected again and no chunk
-	// is endangered (MooseFS 4 Documentation, "Upgrading MooseFS").
-	byHand []string
+	// master is true when the master starts anew. One that has just started calls all chunks missing whose chunkservers it does not know yet.
+	master bool
+	// operator makes it with the operator's part in it, and byHand as a person does who has none, in the vendor's order. byHand is nil for what
+	// nobody plans: the kubelet and the filesystem itself mend it.
+	operator, byHand func(s *story, turn int)
 }
 
+// What MooseFS's documents say of an update holds for every restart: the master first, then one chunkserver after the other, each when the
+// one before is connected again and no chunk is endangered (MooseFS 4 Documentation, "Upgrading MooseFS").
 var disruptions = []disruption{
-	{
-		name:   "an option of the chunkservers changes",
-		patch:  func(turn int) string { return fmt.Sprintf(`{"config":{"storage":{"WORKERS_MAX":"%d"}}}`, 50+turn) },
-		byHand: []string{"chunkserver"},
-	},
-	{
-		name: "an option of the master changes",
-		patch: func(turn int) string {
-			return fmt.Sprintf(`{"config":{"metadata":{"SESSION_SUSTAIN_TIME":"%d"}}}`, 80000+turn)
+	optionChanges("chunkserver", func(turn int) string { return fmt.Sprintf(`{"config":{"storage":{"WORKERS_MAX":"%d"}}}`, 50+turn) }),
+	optionChanges("master", func(turn int) string {
+		return fmt.Sprintf(`{"config":{"metadata":{"SESSION_SUSTAIN_TIME":"%d"}}}`, 80000+turn)
+	}),
+	{name: "a node is drained, its chunkserver is stopped, and it is back", operator: (*story).drainsAndReturns, byHand: (*story).maintainsByHand},
+	{name: "the process of a chunkserver is killed", operator: func(s *story, _ int) { s.dies(workers[2], "mfschunkserver") }},
+	{name: "the process of the master is killed", master: true, operator: func(s *story, _ int) { s.dies(workers[0], "mfsmaster( -a)? -f") }},
+	{name: "the pod of a chunkserver is deleted", operator: func(s *story, _ int) { s.losesPod("chunkserver", workers[2]) }},
+	{name: "the pod of the master is deleted", master: true, operator: func(s *story, _ int) { s.losesPod("master", workers[0]) }},
+	{name: "a node is without its chunkserver for half a minute", operator: func(s *story, _ int) {
+		stop := s.keepKilling(workers[2], "mfschunkserver")
+		<-time.After(30 * time.Second)
+		stop()
+		s.isWhole()
+	}},
+	{name: "the operator's managers are killed", operator: func(s *story, _ int) {
+		before := s.daemonPods()
+		kubectl("-n", systemNamespace, "delete", "pods", "-l", "app.kubernetes.io/component=manager", "--grace-period=0", "--force")
+		Eventually(managers, long).Should(HaveLen(2))
+		Consistently(s.daemonPods, "15s").Should(Equal(before))
+	}},
+}
+
+// optionChanges is the restart of a component for an option. By hand, the operator only hands out the configuration.
+func optionChanges(component string, option func(turn int) string) disruption {
+	ask := func(s *story, turn int, paused bool) {
+		s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p",
+			fmt.Sprintf(`{"spec":{"updates":{"paused":%t},"moosefs":%s}}`, paused, option(turn)))
+	}
+	return disruption{
+		name: "an option of the " + component + " changes", master: component == "master",
+		operator: func(s *story, turn int) {
+			before := s.serving([]string{component})
+			ask(s, turn, false)
+			Eventually(func() bool { return s.ready() && disjoint(before, s.serving([]string{component})) }, 2*long).Should(BeTrue(), s.whyNotReady)
 		},
-		byHand: []string{"master"},
-	},
+		byHand: func(s *story, turn int) {
+			ask(s, turn, true)
+			Eventually(func() bool { return s.outdated(component) }).Should(BeTrue())
+			for _, pod := range s.serving([]string{component}) {
+				s.kubectl("delete", "pod", pod)
+				Eventually(func() bool { return !slices.Contains(s.serving([]string{component}), pod) && s.everythingServes() }, long).Should(BeTrue())
+			}
+			s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p", `{"spec":{"updates":{"paused":false}}}`)
+		},
+	}
+}
+
+// lifeRow is what programs felt of one kind of disruption, made by the operator or by hand: the worst of all turns.
+type lifeRow struct {
+	name, who string
+	turns     int
+	worst     felt
 }
 
 // lifeIsCompared measures what programs feel of each disruption, made by the operator and by hand: `make life`.
 func (s *story) lifeIsCompared() {
-	It("has a filesystem that programs use", func() { s.isReady(newest, twoCopies) })
+	var rows []lifeRow
+	turns := 0
+	It("has a filesystem of the older version that programs use", func() {
+		var err error
+		turns, err = strconv.Atoi(os.Getenv("LIFE"))
+		Expect(err).NotTo(HaveOccurred(), "LIFE is how often each disruption is made by each")
+		s.isReadyForLife()
+	})
+	It("is upgraded while programs use it", func() {
+		out := s.use("ssd", func() {
+			s.asksFor(newest, newest)
+			Eventually(func() bool {
+				status := s.fileSystem().Status
+				return status.Upgrade == nil && status.Version == newest && s.ready()
+			}, 2*long).Should(BeTrue(), s.whyNotReady)
+		})
+		rows = append(rows, lifeRow{"an upgrade from " + oldest + " to " + newest, "operator", 1, out})
+		report("an upgrade", out.String())
+		nothingWasLost(out, true)
+		for _, pod := range s.serving([]string{"client"}) {
+			s.kubectl("delete", "pod", pod)
+		}
+		Eventually(func() string { return s.saysOf(v1alpha1.ConditionUpgrading) }, long).Should(BeEmpty())
+		s.isWhole()
+	})
 	for _, d := range disruptions {
 		It("goes on while "+d.name, func() {
-			var rows []string
-			worst := map[string]felt{}
-			for turn := range 2 * lifeTurns {
-				who, do := "operator", s.byOperator
-				if (turn+turn/2)%2 == 1 { // each is first in half of the turns
-					who, do = "by hand", s.byPerson
-				}
-				out := s.use("ssd", func() { do(d, turn) })
-				rows = append(rows, fmt.Sprintf("%-8s  %s", who, out))
-				all := worst[who]
-				all.write, all.read = max(all.write, out.write), max(all.read, out.read)
-				worst[who] = all
-				if who == "operator" {
-					Expect([]int64{out.errors, out.bytes, int64(out.missing)}).To(Equal([]int64{0, 0, 0}), out.String())
+			who := []struct {
+				name string
+				do   func(*story, int)
+			}{{"operator", d.operator}, {"by hand", d.byHand}}
+			if d.byHand == nil {
+				who = who[:1]
+			}
+			worst := make([]felt, len(who))
+			var all []string
+			for turn := range len(who) * turns {
+				i := (turn + turn/2) % len(who) // each is first in half of the turns
+				out := s.use("ssd", func() { who[i].do(s, turn) })
+				all = append(all, fmt.Sprintf("%-8s  %s", who[i].name, out))
+				worst[i].atWorst(out)
+				if i == 0 {
+					nothingWasLost(out, d.master)
 				}
 			}
-			slices.SortStableFunc(rows, func(a, b string) int { return strings.Compare(b[:8], a[:8]) })
-			report(d.name, fmt.Sprintf("%s\nlongest of all: operator write %.2f s, read %.2f s; by hand write %.2f s, read %.2f s", strings.Join(rows, "\n"),
-				worst["operator"].write.Seconds(), worst["operator"].read.Seconds(), worst["by hand"].write.Seconds(), worst["by hand"].read.Seconds()))
+			for i := range who {
+				rows = append(rows, lifeRow{d.name, who[i].name, turns, worst[i]})
+			}
+			report(d.name, strings.Join(all, "\n"))
 		})
 	}
+	AfterAll(func() { report("what programs felt, the worst of all turns", lifeTable(rows)) })
 }
 
-// byOperator lets the operator do it, and waits until it is over.
-func (s *story) byOperator(d disruption, turn int) {
+// isReadyForLife makes a filesystem of the older version. MooseFS looks at each chunk once in five minutes, and only then copies one that was
+// being written when its server went: here once in a minute, or most of the time would be spent waiting, whoever makes a disruption.
+func (s *story) isReadyForLife() {
 	GinkgoHelper()
-	before := s.serving(d.byHand)
-	s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p", `{"spec":{"updates":{"paused":false},"moosefs":`+d.patch(turn)+`}}`)
-	Eventually(func() bool { return s.ready() && disjoint(before, s.serving(d.byHand)) }, 2*long).Should(BeTrue(), s.whyNotReady)
+	s.isReady(oldest, twoCopies)
+	s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p", `{"spec":{"moosefs":{"config":{"metadata":{"CHUNKS_LOOP_MIN_TIME":"60"}}}}}`)
+	before := s.serving([]string{"master"})
+	Eventually(func() bool { return s.ready() && disjoint(before, s.serving([]string{"master"})) }, long).Should(BeTrue(), s.whyNotReady)
 }
 
-// byPerson does what a person does by hand. The operator only hands out the configuration.
-func (s *story) byPerson(d disruption, turn int) {
-	GinkgoHelper()
-	s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p", `{"spec":{"updates":{"paused":true},"moosefs":`+d.patch(turn)+`}}`)
-	for _, component := range d.byHand {
-		Eventually(func() bool { return s.outdated(component) }).Should(BeTrue())
-		for _, pod := range s.serving([]string{component}) {
-			s.kubectl("delete", "pod", pod)
-			Eventually(func() bool { return !slices.Contains(s.serving([]string{component}), pod) && s.everythingServes() }, long, time.Second).Should(BeTrue())
+// upgradeByHandIsMeasured does by hand what the operator does in an upgrade, while no manager runs: the images of the pods are replaced, and
+// the pods deleted in the vendor's order.
+func (s *story) upgradeByHandIsMeasured() {
+	It("is upgraded by hand while programs use it", func() {
+		s.isReadyForLife()
+		scale := func(replicas int) {
+			kubectl("-n", systemNamespace, "scale", "deployment", "-l", "app.kubernetes.io/component=manager", fmt.Sprintf("--replicas=%d", replicas))
 		}
+		scale(0)
+		DeferCleanup(scale, 2)
+		Eventually(managers).Should(BeEmpty())
+		out := s.use("ssd", func() {
+			for _, component := range []string{"master", "metalogger", "chunkserver"} {
+				sets := s.kubectl("get", "daemonsets", "-l", v1alpha1.LabelComponent+"="+component, "-o", "json")
+				run(strings.ReplaceAll(sets, "moosefs:"+oldest, "moosefs:"+newest), "kubectl", "replace", "-f", "-")
+				for _, pod := range s.serving([]string{component}) {
+					s.kubectl("delete", "pod", pod)
+					Eventually(func() bool { return !slices.Contains(s.serving([]string{component}), pod) && s.everythingServes() }, long).Should(BeTrue())
+				}
+			}
+		})
+		report("the same upgrade by hand", lifeTable([]lifeRow{{"an upgrade from " + oldest + " to " + newest, "by hand", 1, out}}))
+	})
+}
+
+// nothingWasLost is what holds of everything that the operator does.
+func nothingWasLost(out felt, master bool) {
+	GinkgoHelper()
+	Expect([]int64{out.errors, out.bytes}).To(Equal([]int64{0, 0}), out.String())
+	if !master {
+		Expect(out.missing).To(BeZero(), out.String())
 	}
+	Expect(out.operations).To(BeNumerically(">", 20))
+}
+
+// atWorst keeps the worse of each figure.
+func (f *felt) atWorst(other felt) {
+	f.seconds, f.write, f.read = max(f.seconds, other.seconds), max(f.write, other.write), max(f.read, other.read)
+	f.operations, f.errors, f.bytes = f.operations+other.operations, f.errors+other.errors, f.bytes+other.bytes
+	f.samples, f.endangered, f.short = f.samples+other.samples, max(f.endangered, other.endangered), max(f.short, other.short)
+	f.missing, f.lost = max(f.missing, other.missing), max(f.lost, other.lost)
+}
+
+// lifeTable shows a row for each disruption and who made it. MooseFS is asked once a second, so an answer stands for a second.
+func lifeTable(rows []lifeRow) string {
+	out := "| disruption | made | turns | s | longest write s | longest read s | errors | bytes that differ | s with endangered chunks | with missing ones |\n" +
+		"|---|---|---|---|---|---|---|---|---|---|\n"
+	for _, r := range rows {
+		endangered, missing := "not asked", "not asked"
+		if r.worst.samples > 0 {
+			endangered, missing = fmt.Sprintf("%d (at most %d chunks)", r.worst.short, r.worst.endangered), fmt.Sprint(r.worst.lost)
+		}
+		out += fmt.Sprintf("| %s | %s | %d | %d | %.2f | %.2f | %d | %d | %s | %s |\n", r.name, r.who, r.turns, r.worst.seconds,
+			r.worst.write.Seconds(), r.worst.read.Seconds(), r.worst.errors, r.worst.bytes, endangered, missing)
+	}
+	return out
+}
+
+// isWhole waits until the operator says that all is well, and MooseFS does.
+func (s *story) isWhole() {
+	GinkgoHelper()
+	Eventually(func() bool { return s.ready() && s.everythingServes() }, long).Should(BeTrue(), s.whyNotReady)
+}
+
+// drainsAndReturns takes a node away as somebody does who reboots it: it is drained through its guard, what runs there ends, and it is back.
+func (s *story) drainsAndReturns(int) {
+	GinkgoHelper()
+	DeferCleanup(func() { kubectl("uncordon", workers[2]) })
+	Eventually(func() string { return s.guardOn(workers[2]) }, long).ShouldNot(BeEmpty())
+	said, err := s.drains(workers[2], "180s")
+	Expect(err).NotTo(HaveOccurred(), said)
+	s.losesPod("chunkserver", workers[2])
+	kubectl("uncordon", workers[2])
+	Eventually(func() []v1alpha1.NodeMaintenance { return s.fileSystem().Status.Maintenance }, long).Should(BeEmpty())
+	s.isWhole()
+}
+
+// maintainsByHand does the same as MooseFS's documents say: maintenance mode on, the chunkserver stopped and started, and maintenance mode off.
+func (s *story) maintainsByHand(int) {
+	GinkgoHelper()
+	s.switchMaintenance(workers[2], true)
+	Eventually(func() string { return s.modeOf(workers[2]) }).Should(Equal("on"))
+	s.losesPod("chunkserver", workers[2])
+	s.switchMaintenance(workers[2], false)
+	s.isWhole()
+}
+
+// losesPod deletes the pod of a component on a node, and waits until there is another one that serves.
+func (s *story) losesPod(component, node string) {
+	GinkgoHelper()
+	gone := s.podOn(component, node)
+	s.kubectl("delete", "pod", gone)
+	Eventually(func() bool { return !slices.Contains(s.serving([]string{component}), gone) && s.everythingServes() }, long).Should(BeTrue())
+	Eventually(s.ready, long).Should(BeTrue(), s.whyNotReady)
+}
+
+// dies kills a daemon on a node at once, and waits until its kubelet has started it again and it serves.
+func (s *story) dies(node, process string) {
+	GinkgoHelper()
+	processes := s.processes(node, process)
+	killed := onNode(node, processes)
+	Expect(killed).NotTo(BeEmpty())
+	onNode(node, "kill -9 "+killed)
+	Eventually(func() ([]string, error) {
+		running, err := shell(node, processes)
+		return strings.Fields(running), err
+	}, long).ShouldNot(Or(BeEmpty(), ContainElements(strings.Fields(killed))))
+	s.isWhole()
 }
 
 // serving are the names of the pods of components, without those that are being stopped.
@@ -130,16 +298,19 @@ func (s *story) outdated(component string) bool {
 	return slices.ContainsFunc(s.componentPods(component), func(p corev1.Pod) bool { return !wanted[p.Annotations[backend.TemplateHashAnnotation]] })
 }
 
-// everythingServes is what a person looks at before the next step: all pods are Ready, and MooseFS says that no chunk is endangered.
+// everythingServes is what a person looks at before the next step: all daemons are up, and MooseFS says that no chunk is endangered. The
+// operator's probe beside the master is no part of MooseFS.
 func (s *story) everythingServes() bool {
 	GinkgoHelper()
-	for _, p := range s.componentPods("master", "chunkserver") {
-		if !isReady(&p) {
+	for _, p := range s.componentPods("master", "metalogger", "chunkserver") {
+		up := func(c corev1.ContainerStatus) bool { return c.Name == p.Labels[v1alpha1.LabelComponent] && c.Ready }
+		if p.DeletionTimestamp != nil || !slices.ContainsFunc(p.Status.ContainerStatuses, up) {
 			return false
 		}
 	}
+	host, port := s.management()
 	out, err := try("", "kubectl", "-n", s.namespace, "exec", s.podOn("master", workers[0]), "-c", "master", "--",
-		"mfscli", "-j", "-H", "127.0.0.1", "-P", fmt.Sprint(s.port+2), "-SIC")
+		"mfscli", "-n", "-j", "-H", host, "-P", port, "-SIC")
 	var f felt
 	f.count(out)
 	return err == nil && f.samples == 1 && f.endangered+f.missing == 0

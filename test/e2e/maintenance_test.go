@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -96,7 +97,7 @@ func (s *story) maintenance(node string) string {
 func (s *story) modeOf(node string) string {
 	GinkgoHelper()
 	ip := strings.TrimSpace(kubectl("get", "node", node, "-o", `jsonpath={.status.addresses[?(@.type=="InternalIP")].address}`))
-	host, port, _ := strings.Cut(s.fileSystem().Status.Management.Address, ":")
+	host, port := s.management()
 	said := kubectl("-n", s.namespace, "exec", s.podOn("master", workers[0]), "-c", "probe", "--", "mfscli", "-n", "-s", "|", "-p", "-H", host, "-P", port, "-SCS")
 	for line := range strings.Lines(said) {
 		if strings.Contains(line, ip) {
@@ -107,4 +108,33 @@ func (s *story) modeOf(node string) string {
 		}
 	}
 	return "unknown: " + said
+}
+
+// switchMaintenance switches the maintenance mode of the chunkserver of a node, as an administrator of MooseFS does.
+func (s *story) switchMaintenance(node string, on bool) {
+	GinkgoHelper()
+	ip := strings.TrimSpace(kubectl("get", "node", node, "-o", `jsonpath={.status.addresses[?(@.type=="InternalIP")].address}`))
+	host, port := s.management()
+	probe := []string{"exec", s.podOn("master", workers[0]), "-c", "probe", "--", "mfscli", "-n", "-H", host, "-P", port}
+	var answer struct {
+		Dataset struct {
+			Chunkservers []struct {
+				IP   string
+				Port int
+			}
+		}
+	}
+	said := s.kubectl(append(probe, "-j", "-SCS")...)
+	Expect(json.Unmarshal([]byte(said), &answer)).To(Succeed(), said)
+	mode := 0
+	if on {
+		mode = 1
+	}
+	for _, c := range answer.Dataset.Chunkservers {
+		if c.IP == ip {
+			s.kubectl(append(probe, fmt.Sprintf("-CM%d/%s/%d", mode, ip, c.Port))...)
+			return
+		}
+	}
+	Fail(said + " names no chunkserver of " + node)
 }

@@ -5,6 +5,7 @@
 #   PROCS           number of stories that run side by side, default 4
 #   BEEGFS_IMAGES   mgmtd=IMAGE,meta=IMAGE,storage=IMAGE,tools=IMAGE: real daemons of BeeGFS 7.4.6 instead of the doubles
 #   BENCHMARK_IMAGES  TOOL=IMAGE,…: real benchmarks instead of the doubles, such as mdtest and ior
+#   UPDATE          a commit: only the update of the operator from the chart and the images of that commit to those that are here
 #   REPORTS         directory for Ginkgo's report, as test/tiers/run.sh sets it
 set -euo pipefail
 export CLUSTER=${CLUSTER:-parallelfs-e2e}
@@ -25,6 +26,17 @@ rm -f "$failures"
 trap cleanup EXIT
 
 test/cluster/prepare.sh
+if [[ -n ${UPDATE:-} ]]; then
+  # Images of other names: of those that are here, the nodes and the engine have one of each.
+  say "making chart and images of $UPDATE"
+  before=$work_dir/before
+  rm -rf "$before"
+  mkdir -p "$before"
+  git archive "$UPDATE" | tar -x -C "$before"
+  images=$(IMAGE_PREFIX=localhost/parallelfs-before "$before/images/build.sh" manager node agent)
+  mapfile -t images <<<"$images"
+  test/cluster/load.sh "${images[@]}"
+fi
 tools/build.sh --link bin helm kubectl >/dev/null
 go build -trimpath -ldflags '-s -w' -o bin/ ./cmd/kubectl-pfs github.com/onsi/ginkgo/v2/ginkgo
 CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/load ./test/e2e/load # runs in pods

@@ -63,7 +63,11 @@ func prepareCluster() {
 	connect()
 	startShells()
 	apply(fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: {pod-security.kubernetes.io/enforce: privileged}}}", systemNamespace))
-	install()
+	if os.Getenv("UPDATE") != "" {
+		installBefore()
+	} else {
+		install()
+	}
 	kubectl("label", "--overwrite", "nodes", workers[0], workers[1], workers[2], v1alpha1.LabelAgent+"=")
 	kubectl("-n", systemNamespace, "rollout", "status", "daemonset/"+release+"-agent", "--timeout=180s")
 }
@@ -125,11 +129,20 @@ var _ = Describe("ParallelFS Operator", func() {
 	if os.Getenv("LIFE") != "" {
 		s := newStory("years", 9419)
 		tell("the life of a filesystem, compared with one by hand", s, s.lifeIsCompared)
+		manual := newStory("manual", 19500)
+		tell("an upgrade by hand", manual, manual.upgradeByHandIsMeasured)
+		lost := newStory("lost", 19600)
+		tell("lost metadata", lost, lost.metadataIsRecovered)
 		return
 	}
 	if os.Getenv("MAINTENANCE") != "" {
 		s := newStory("maintenance", 9419)
 		tell("a FileSystem whose nodes are drained", s, s.nodesAreDrained)
+		return
+	}
+	if os.Getenv("UPDATE") != "" {
+		s := newStory("update", 9419)
+		tell("the operator, updated from "+os.Getenv("UPDATE"), s, s.operatorIsUpdated)
 		return
 	}
 	// Those that take longest come first; what computes stands beside what waits.
@@ -164,7 +177,7 @@ const kept = "sweeps"
 
 // They run in this order: Ginkgo shuffles containers that stand side by side. The last one makes another cluster.
 var _ = Describe("ParallelFS Operator, when nothing else runs,", Serial, Ordered, ContinueOnFailure, func() {
-	if os.Getenv("OVERHEAD")+os.Getenv("LIFE")+os.Getenv("MAINTENANCE") != "" {
+	if os.Getenv("OVERHEAD")+os.Getenv("LIFE")+os.Getenv("MAINTENANCE")+os.Getenv("UPDATE") != "" {
 		return // they are alone
 	}
 	Describe("its chart upgraded and uninstalled", func() { newStory(kept, 20300).chartKeepsEverything() })
