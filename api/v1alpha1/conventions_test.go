@@ -33,10 +33,18 @@ func (f field) name() string {
 // crds reads the CRDs as they are installed: what holds of them holds of the API, whatever the Go types say.
 func crds(t *testing.T) []apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
+	found := crdsOf(t, "../../config/crd/bases/*.yaml")
+	NewWithT(t).Expect(found).To(HaveLen(6))
+	return found
+}
+
+// crdsOf reads the CRDs in the files that match.
+func crdsOf(t *testing.T, pattern string) []apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
 	g := NewWithT(t)
-	files, err := filepath.Glob("../../config/crd/bases/*.yaml")
+	files, err := filepath.Glob(pattern)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(files).To(HaveLen(6))
+	g.Expect(files).NotTo(BeEmpty(), pattern)
 	out := make([]apiextensionsv1.CustomResourceDefinition, len(files))
 	for i, file := range files {
 		text, err := os.ReadFile(file)
@@ -140,7 +148,7 @@ func mapOf(path string) string {
 func TestEveryFieldOfTheAPI(t *testing.T) {
 	for sentence, holds := range conventions {
 		t.Run(sentence, func(t *testing.T) {
-			for _, crd := range crds(t) {
+			for _, crd := range append(crds(t), crdsOf(t, "../../test/envtest/trials/*.yaml")...) {
 				for _, f := range fields(crd) {
 					if !kubernetesOwn.MatchString(f.path) && !holds(f) {
 						t.Errorf("%s %s does not: %q", crd.Spec.Names.Kind, f.path, f.schema.Description)

@@ -18,7 +18,12 @@ import (
 // long or of another form, a number out of its range, a list that is too long or holds an item twice, a word that is not
 // known, and a member that is required and missing. Rules of CEL are broken by hand.
 func everyBoundRefusals(plural, full string, below ...string) refusals {
-	raw, err := os.ReadFile("../../config/crd/bases/parallelfs.dev_" + plural + ".yaml")
+	return everyBoundOf("../../config/crd/bases/parallelfs.dev_"+plural+".yaml", full, below...)
+}
+
+// everyBoundOf are everyBoundRefusals of the CRD in a file.
+func everyBoundOf(file, full string, below ...string) refusals {
+	raw, err := os.ReadFile(file)
 	if err != nil {
 		panic(err)
 	}

@@ -14,13 +14,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// customResources reads the operator's CRDs as they are installed.
+// customResources reads the operator's CRDs as they are installed, and those of package trials.
 func customResources(t testing.TB) []apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	g := NewWithT(t)
-	files, err := filepath.Glob("../../config/crd/bases/*.yaml")
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(files).NotTo(BeEmpty())
+	var files []string
+	for _, pattern := range []string{"../../config/crd/bases/*.yaml", "trials/*.yaml"} {
+		found, err := filepath.Glob(pattern)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(found).NotTo(BeEmpty(), pattern)
+		files = append(files, found...)
+	}
 	crds := make([]apiextensionsv1.CustomResourceDefinition, len(files))
 	for i, file := range files {
 		text, err := os.ReadFile(file)

@@ -68,6 +68,7 @@ spec:
   variants: [{name: one}]
   runs: [{name: creates, spec: {tool: mdtest}}]
 `,
+	"LustreTrial": goodLustre,
 }
 
 var allRefusals = map[string]refusals{
@@ -76,6 +77,7 @@ var allRefusals = map[string]refusals{
 	"BenchmarkSuite": benchmarkSuiteRefusals,
 	"StorageTarget":  storageTargetRefusals,
 	"FileSystemNode": fileSystemNodeRefusals,
+	"LustreTrial":    lustreRefusals,
 }
 
 // nodeSelectorRefusals are the rows of a NodeSelector; inside is a patch with %s where its content goes.

@@ -1,0 +1,216 @@
+package v1alpha1
+
+import "k8s.io/apimachinery/pkg/api/resource"
+
+// No field of a FileSystem has these types yet: the operator can't run a Lustre from end to end (docs/adr/0071). Until then, a trial kind
+// of the tests (test/envtest/trials) shows them to an API server.
+
+// LustreSpec holds what only Lustre has.
+// +kubebuilder:validation:XValidation:rule="has(self.management) == has(oldSelf.management)",message="spec.lustre.management can't be added or removed: the MGT would be left behind"
+type LustreSpec struct {
+	// fsName is Lustre's own name of the filesystem, such as "scratch": up to 8 small letters, digits and underscores, of which the first is a
+	// letter. Clients mount <NIDs of the MGS>:/<fsName>. Two filesystems that share a node need different ones. It can't be changed, because
+	// it is written on every disk.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=8
+	// +kubebuilder:validation:Pattern=`^[a-z][a-z0-9_]*$`
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.lustre.fsName can't be changed: it is written on every disk"
+	FSName string `json:"fsName,omitempty"`
+
+	// management gives the management server (MGS) a disk of its own, the MGT. Without it, the disk of the first MDT (MDT0000) is the MGT as
+	// well. An MGS of its own is stopped after all others; one that stops before an OST keeps that OST's unmount waiting for 10 to 20 seconds.
+	// It can't be added or removed later.
+	// +optional
+	Management *LustreManagement `json:"management,omitempty"`
+
+	// directories says how new directories are spread over the MDTs. Defaults to {}.
+	// +optional
+	// +kubebuilder:default={}
+	Directories LustreDirectories `json:"directories,omitzero"`
+
+	// storagePools holds settings of storage pools that only Lustre has, by the names of pools in spec.storagePools.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=12
+	StoragePools []LustrePool `json:"storagePools,omitempty"`
+
+	// parameters are parameters of Lustre that are set for the whole filesystem and for good (lctl set_param -P), such as
+	// {"osc.*.max_dirty_mb": "512"}. A parameter that the operator sets itself, or that throws data or clients away, is refused; the
+	// condition Stalled names it.
+	// +optional
+	Parameters LustreParameters `json:"parameters,omitempty"`
+}
+
+// LustreManagement describes the management server (MGS).
+type LustreManagement struct {
+	// nodeSelector selects the node of the MGS. It must match exactly one node when the filesystem is made. The MGS then stays on that node,
+	// because its NIDs are written on every disk.
+	// +required
+	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
+
+	// targets says which disk is the MGT. It can't be changed, because the MGT knows all targets of the filesystem.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.lustre.management.targets can't be changed: the MGT would be left behind"
+	// +kubebuilder:validation:XValidation:rule="has(self.devices) ? size(self.devices) == 1 : has(self.select) && self.select.countPerNode == 1",message="the MGT is one disk; give exactly one of spec.lustre.management.targets.devices, or select.countPerNode: 1"
+	Targets TargetsSpec `json:"targets,omitzero"`
+}
+
+// LustreDirectories says how new directories are spread over the MDTs, by the default layout of the root directory (lfs setdirstripe -D).
+type LustreDirectories struct {
+	// mdtsPerDirectory is the number of MDTs that the entries of a new directory are spread over. More than 1 is for directories with very
+	// many entries, and makes all others slower. Defaults to 1.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1024
+	MDTsPerDirectory int32 `json:"mdtsPerDirectory,omitempty"`
+
+	// roundRobinDepth is how many levels of new directories, from the root, go to one MDT after the other, while all have about as much
+	// space; below that, a new directory stays on the MDT of its parent. With 0, all do. Defaults to 3.
+	// +optional
+	// +kubebuilder:default=3
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=250
+	RoundRobinDepth *int32 `json:"roundRobinDepth,omitempty"`
+}
+
+// LustrePool says what only a storage pool of a Lustre has.
+type LustrePool struct {
+	// name of the pool in spec.storagePools. Lustre's names of pools have at most 15 characters.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=15
+	Name string `json:"name,omitempty"`
+
+	// layout says how new files in the pool's directory are laid out: a list of components, each for the part of a file from the end of the
+	// one before it (a progressive file layout). A small file then lies on one OST, or on its MDT, and a large one on many. Without it, each
+	// file lies on one OST.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:XValidation:rule="self.map(c, has(c.end)).indexOf(false) == size(self) - 1",message="every component of a layout needs an end, except the last, which goes to the end of the file"
+	// +kubebuilder:validation:XValidation:rule="[1, 2, 3, 4, 5, 6].all(i, i >= size(self) || !has(self[i].end) || !has(self[i - 1].end) || quantity(self[i - 1].end).isLessThan(quantity(self[i].end)))",message="each component of a layout ends behind the one before it"
+	// +kubebuilder:validation:XValidation:rule="self.map(c, has(c.onMetadata) && c.onMetadata).lastIndexOf(true) <= 0",message="only the first component of a layout can lie on the MDT"
+	Layout []LustreComponent `json:"layout,omitempty"`
+}
+
+// LustreComponent is the layout of a part of each file.
+// +kubebuilder:validation:XValidation:rule="!has(self.onMetadata) || !self.onMetadata || (!has(self.osts) && !has(self.allOSTs) && !has(self.stripeSize))",message="a component on the MDT has neither osts, allOSTs nor stripeSize"
+// +kubebuilder:validation:XValidation:rule="!has(self.onMetadata) || !self.onMetadata || (has(self.end) && quantity(self.end).compareTo(quantity('1Mi')) <= 0)",message="a component on the MDT needs an end of at most 1Mi, which is what an MDT takes of a file (dom_stripesize)"
+// +kubebuilder:validation:XValidation:rule="!has(self.osts) || !has(self.allOSTs) || !self.allOSTs",message="set osts or allOSTs, not both"
+type LustreComponent struct {
+	// end is where the component ends: a multiple of 64Ki, such as 64Ki or 256Mi. The last component has none, and goes to the end of the
+	// file.
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="isQuantity(self) && quantity(self).isInteger() && quantity(self).asInteger() > 0 && quantity(self).asInteger() % 65536 == 0",message="the end of a component is a multiple of 64Ki, such as 64Ki or 256Mi"
+	End resource.Quantity `json:"end,omitzero"`
+
+	// osts is the number of OSTs of the pool that the component is striped over. Without it, and without allOSTs, it is 1.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=2000
+	OSTs int32 `json:"osts,omitempty"`
+
+	// allOSTs stripes the component over all OSTs of the pool.
+	// +optional
+	AllOSTs bool `json:"allOSTs,omitempty"`
+
+	// stripeSize is the size of one stripe, the part of a file that lies on one OST: a multiple of 64Ki, below 4Gi. Without it, Lustre's own
+	// default holds.
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="isQuantity(self) && quantity(self).isInteger() && quantity(self).asInteger() > 0 && quantity(self).asInteger() < 4294967296 && quantity(self).asInteger() % 65536 == 0",message="a stripe size of Lustre is a multiple of 64Ki below 4Gi, such as 1Mi or 4Mi"
+	StripeSize resource.Quantity `json:"stripeSize,omitzero"`
+
+	// onMetadata keeps the component on the MDT of the file (Data on MDT), so that a small file needs no OST. Only the first component can lie
+	// there, and it takes space of the MDT.
+	// +optional
+	OnMetadata bool `json:"onMetadata,omitempty"`
+}
+
+// LustreParameters are parameters of Lustre, as lctl list_param prints their names, and their values. A star stands for any device.
+// +kubebuilder:validation:MaxProperties=64
+// +kubebuilder:validation:XValidation:rule="self.all(k, k.matches('^[a-z][a-z0-9_-]{0,31}([.][A-Za-z0-9_*-]{1,64}){1,4}$'))",message="a parameter's name is as lctl list_param prints it, such as osc.*.max_dirty_mb"
+type LustreParameters map[string]LustreParameter
+
+// LustreParameter is the value of a parameter.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=128
+// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_+][A-Za-z0-9_.,:+ -]*$`
+type LustreParameter string
+
+// LustreStatus is what a Lustre has used up for ever. It is written before anything is given. The FileSystemNodes say what was given to
+// whom.
+type LustreStatus struct {
+	// managementNIDs are the NIDs of the MGS, such as "10.0.0.1@tcp". They are written on every disk, and never change.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=64
+	ManagementNIDs []string `json:"managementNIDs,omitempty"`
+
+	// lastMDT is the highest number that was ever given to an MDT. Numbers count from 1: MDT0000 has 1.
+	// +optional
+	LastMDT int32 `json:"lastMDT,omitempty"`
+
+	// lastOST is the highest number that was ever given to an OST. Numbers count from 1: OST0000 has 1.
+	// +optional
+	LastOST int32 `json:"lastOST,omitempty"`
+
+	// giving lists numbers that are used up for targets that the FileSystemNodes do not record yet. An operator that continues after an
+	// interruption gives each number to the same target. It is empty when nothing is being added.
+	// +optional
+	// +listType=map
+	// +listMapKey=node
+	// +kubebuilder:validation:MaxItems=256
+	Giving []GivenIndices `json:"giving,omitempty"`
+}
+
+// GivenIndices are the numbers of the targets of a node.
+type GivenIndices struct {
+	// node is the name of the node.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Node string `json:"node,omitempty"`
+
+	// targets are the targets of the node.
+	// +required
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=256
+	Targets []GivenIndex `json:"targets,omitempty"`
+}
+
+// GivenIndex is the number of one target.
+type GivenIndex struct {
+	// name of the StorageTarget.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+
+	// member is the name of the member that mounts it: "mdt-<slot>" or "ost-<pool>".
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Member string `json:"member,omitempty"`
+
+	// id is the number of the target, one more than its index.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	ID int32 `json:"id,omitempty"`
+}
