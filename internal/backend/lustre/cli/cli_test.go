@@ -1,0 +1,340 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/internal/backend/lustre/cli"
+)
+
+// printed is what a command of Lustre 2.17.57 has printed.
+func printed(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "2.17.57", name+".txt"))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return text
+}
+
+func mdt(index int32) cli.Target { return cli.Target{FSName: "pfs", Kind: cli.MDT, Index: index} }
+func ost(index int32) cli.Target { return cli.Target{FSName: "pfs", Kind: cli.OST, Index: index} }
+
+func TestALabelSaysWhichTargetADiskIs(t *testing.T) {
+	for label, want := range map[string]struct {
+		target cli.Target
+		state  cli.State
+	}{
+		"pfs-MDT0000":      {mdt(0), cli.Registered},
+		"pfs:OST0001":      {ost(1), cli.Unregistered},
+		"pfs=OST0000":      {ost(0), cli.Writeconf},
+		"pfs-OST00ff":      {ost(255), cli.Registered},
+		"my-fs_01-MDTfffe": {cli.Target{FSName: "my-fs_01", Kind: cli.MDT, Index: 65534}, cli.Registered},
+		"MGS":              {cli.Target{Kind: cli.MGT}, ""},
+	} {
+		t.Run(label, func(t *testing.T) {
+			g := NewWithT(t)
+			target, state, is := cli.ParseLabel(label)
+			g.Expect(is).To(BeTrue())
+			g.Expect(target).To(Equal(want.target))
+			g.Expect(state).To(Equal(want.state))
+			if state == cli.Registered {
+				g.Expect(target.String()).To(Equal(label))
+			}
+		})
+	}
+}
+
+func TestALabelOfSomethingElseIsNoTarget(t *testing.T) {
+	for _, label := range []string{
+		"", "root", "pfs", "pfs-OST", "pfs-OST1", "pfs-OST00001", "pfs-OST000G", "pfs-OST00FF", "pfs:OSTffff", "pfs-MGS0000", "toolongname-OST0000",
+		"-OST0000", "pfs OST0000", "pfs-OST0000\n", "MGS1",
+	} {
+		_, _, is := cli.ParseLabel(label)
+		NewWithT(t).Expect(is).To(BeFalse(), "%q", label)
+	}
+}
+
+func TestADiskOfLustreSaysWhoItIs(t *testing.T) {
+	const at = "/dev/disk/by-id/virtio-disk"
+	mgs := []string{"192.168.77.1@tcp"}
+	metadata, data := []string{"user_xattr", "errors=remount-ro"}, []string{"errors=remount-ro"}
+	for name, want := range map[string]cli.Disk{
+		"tunefs-mdt-before-mount": {Device: at + "1", Target: mdt(0), MGS: true, FirstTime: true, MountType: "ldiskfs", MountOptions: metadata},
+		"tunefs-ost-before-mount": {Device: at + "3", Target: ost(0), FirstTime: true, MountType: "ldiskfs", MountOptions: data, MGSNIDs: mgs},
+		"tunefs-ost":              {Device: at + "3", Target: ost(0), MountType: "ldiskfs", MountOptions: data, MGSNIDs: mgs},
+		// With --dryrun --writeconf, what is there comes first.
+		"tunefs-writeconf": {Device: at + "3", Target: ost(0), MountType: "ldiskfs", MountOptions: data, MGSNIDs: mgs},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			disk, err := cli.Read(printed(t, name))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(disk).To(HaveValue(Equal(want)))
+		})
+	}
+}
+
+func TestADiskWithoutLustreSaysSo(t *testing.T) {
+	g := NewWithT(t)
+	disk, err := cli.Read(printed(t, "tunefs-not-lustre"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(disk).To(BeNil())
+}
+
+func TestMkfsSaysBeforeItWritesWhatItWouldMake(t *testing.T) {
+	const at = "/dev/disk/by-id/virtio-disk"
+	mgs := []string{"192.168.77.1@tcp"}
+	metadata, data := []string{"user_xattr", "errors=remount-ro"}, []string{"errors=remount-ro"}
+	for name, want := range map[string]cli.Disk{
+		"mkfs-mgs-mdt": {Device: at + "1", Target: mdt(0), MGS: true, FirstTime: true, MountType: "ldiskfs", MountOptions: metadata},
+		"mkfs-mdt":     {Device: at + "2", Target: mdt(1), FirstTime: true, MountType: "ldiskfs", MountOptions: metadata, MGSNIDs: mgs},
+		"mkfs-ost":     {Device: at + "3", Target: ost(0), FirstTime: true, MountType: "ldiskfs", MountOptions: data, MGSNIDs: mgs},
+		"mkfs-ost-servicenodes": {Device: at + "4", Target: ost(1), FirstTime: true, MountType: "ldiskfs", MountOptions: data, MGSNIDs: mgs,
+			ServiceNIDs: []string{"192.168.77.1@tcp", "192.168.77.2@tcp"}},
+		"mkfs-mgs": {Device: at + "5", Target: cli.Target{Kind: cli.MGT}, MGS: true, FirstTime: true, MountType: "ldiskfs", MountOptions: metadata,
+			ServiceNIDs: mgs},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			disk, err := cli.Made(printed(t, name))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(disk).To(HaveValue(Equal(want)))
+		})
+	}
+}
+
+func TestNoDiskIsMadeOfAnAnswerThatSaysNo(t *testing.T) {
+	for name, says := range map[string]string{
+		"mkfs-refused":       "was previously formatted for lustre",
+		"mkfs-without-index": `the target "pfs:OSTffff" has no index`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := cli.Made(printed(t, name))
+			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(says)))
+		})
+	}
+}
+
+func TestADiskThatContradictsItselfIsRefused(t *testing.T) {
+	ost := string(printed(t, "tunefs-ost"))
+	for name, change := range map[string][2]string{
+		"another index":             {"Index:      0", "Index:      1"},
+		"another filesystem":        {"Lustre FS:  pfs", "Lustre FS:  other"},
+		"flags of an MDT":           {"0x2", "0x1"},
+		"flags of both":             {"0x2", "0x3"},
+		"no flags of a target":      {"0x2", "0x100"},
+		"an index that is not said": {"0x2", "0x12"},
+		"flags that are no number":  {"0x2", "two"},
+		"a target without a name":   {"Target:     pfs-OST0000", "Target:     "},
+		"a line that is missing":    {"Mount type: ldiskfs\n", ""},
+		"an end too early":          {"Parameters: mgsnode=192.168.77.1@tcp\n\nexiting because there is no change.\n", ""},
+		"no word of what was found": {"checking for existing Lustre data: found\n", ""},
+		"that nothing was found":    {"data: found", "data: not found"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			changed := strings.Replace(ost, change[0], change[1], 1)
+			g.Expect(changed).NotTo(Equal(ost))
+			disk, err := cli.Read([]byte(changed))
+			g.Expect(err).To(HaveOccurred())
+			g.Expect(disk).To(BeNil())
+		})
+	}
+	t.Run("nothing at all", func(t *testing.T) {
+		_, err := cli.Read(nil)
+		NewWithT(t).Expect(err).To(HaveOccurred())
+	})
+}
+
+func TestParametersHaveValuesOfOneLineAndOfSeveral(t *testing.T) {
+	g := NewWithT(t)
+	params, err := cli.ParseParams(printed(t, "params-osp"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(params).To(HaveLen(14))
+	g.Expect(params[2]).To(Equal(cli.Param{Name: "osp.pfs-OST0000-osc-MDT0000.active", Value: "1"}))
+	g.Expect(params[2].Device()).To(Equal("pfs-OST0000-osc-MDT0000"))
+
+	params, err = cli.ParseParams(printed(t, "params-live"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(params).To(HaveLen(1))
+	g.Expect(params[0].Name).To(Equal("mgs.MGS.live.pfs"))
+	g.Expect(params[0].Value).To(HavePrefix("fsname: pfs\nflags: 0x20     gen: 32\npfs-MDT0000\n"))
+}
+
+func TestColorsOfATerminalAreNoPartOfAValue(t *testing.T) {
+	g := NewWithT(t)
+	params, err := cli.ParseParams(printed(t, "params-colors"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(params).To(Equal([]cli.Param{{Name: "version", Value: "2.17.57"}, {Name: "cpu_partition_table", Value: "0\t: 0 1"}}))
+	g.Expect(params[0].Device()).To(BeEmpty())
+}
+
+func TestHealthIsWhatTheKernelSaysOfAllItsTargets(t *testing.T) {
+	g := NewWithT(t)
+	params, err := cli.ParseParams(printed(t, "params-health"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(params[1].Name).To(Equal("health_check"))
+	for value, want := range map[string]cli.Health{
+		params[1].Value: {Healthy: true},
+		"device pfs-OST0001 reported unhealthy\nNOT HEALTHY\n": {Unhealthy: []string{"pfs-OST0001"}},
+		"device pfs-OST0001 reported unhealthy\nhealthy\n":     {Unhealthy: []string{"pfs-OST0001"}},
+		"LBUG\n": {Broken: true},
+	} {
+		health, err := cli.ParseHealth(value)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(health).To(Equal(want), value)
+	}
+	for _, value := range []string{"", "fine", "device pfs-OST0001 reported unhealthy"} {
+		_, err := cli.ParseHealth(value)
+		g.Expect(err).To(HaveOccurred(), value)
+	}
+}
+
+func TestRecoveryIsOverWhenAllOfItWasOrNothingWasToBe(t *testing.T) {
+	for name, want := range map[string]map[string]cli.Recovery{
+		"recovery-inactive": {
+			"pfs-MDT0000": {Status: "INACTIVE"}, "pfs-MDT0001": {Status: "INACTIVE"}, "pfs-OST0000": {Status: "INACTIVE"}, "pfs-OST0001": {Status: "INACTIVE"},
+		},
+		"recovery-waiting": {
+			"pfs-MDT0000": {Status: "WAITING", NotReady: "0001"}, "pfs-MDT0001": {Status: "WAITING", NotReady: "0000"},
+			"pfs-OST0000": {Status: "WAITING_FOR_CLIENTS"}, "pfs-OST0002": {Status: "WAITING_FOR_CLIENTS"},
+		},
+		"recovery-complete": {
+			"pfs-MDT0000": {Status: "COMPLETE", Clients: 1, Expected: 1}, "pfs-MDT0001": {Status: "COMPLETE", Clients: 1, Expected: 1},
+			"pfs-OST0000": {Status: "COMPLETE", Clients: 2, Expected: 2}, "pfs-OST0002": {Status: "COMPLETE", Clients: 2, Expected: 2},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			params, err := cli.ParseParams(printed(t, name))
+			g.Expect(err).NotTo(HaveOccurred())
+			found := map[string]cli.Recovery{}
+			for _, p := range params {
+				recovery, err := cli.ParseRecovery(p.Value)
+				g.Expect(err).NotTo(HaveOccurred(), p.Name)
+				g.Expect(recovery.Over()).To(Equal(name != "recovery-waiting"), p.Name)
+				found[p.Device()] = recovery
+			}
+			g.Expect(found).To(Equal(want))
+		})
+	}
+}
+
+func TestARecoveryThatIsNotUnderstoodIsAnError(t *testing.T) {
+	for _, value := range []string{"", "status: DONE", "recovery_start: 1", "status COMPLETE", "status: COMPLETE\ncompleted_clients: 1", "status: COMPLETE\ncompleted_clients: x/2"} {
+		_, err := cli.ParseRecovery(value)
+		NewWithT(t).Expect(err).To(HaveOccurred(), value)
+	}
+}
+
+func TestCPUsOfThePartitionsAreReadBack(t *testing.T) {
+	g := NewWithT(t)
+	params, err := cli.ParseParams(printed(t, "params-partitions"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(params[0].Name).To(Equal("cpu_partition_table"))
+	g.Expect(cli.ParsePartitions(params[0].Value)).To(Equal([][]int{{0, 1}, {2, 3}}))
+	for _, value := range []string{"", "1 : 2", "0 : a", "0 : 1\n0 : 2"} {
+		_, err := cli.ParsePartitions(value)
+		g.Expect(err).To(HaveOccurred(), value)
+	}
+}
+
+func TestDevicesSayWhichTargetsANodeServes(t *testing.T) {
+	for name, count := range map[string]int{"dl": 24, "dl-client": 35} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			devices, err := cli.ParseDevices(printed(t, name))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(devices).To(HaveLen(count))
+			var serves []cli.Target
+			for _, d := range devices {
+				if target, is := d.Serves(); is {
+					g.Expect(d.State).To(Equal("UP"))
+					serves = append(serves, target)
+				}
+			}
+			g.Expect(serves).To(ConsistOf(cli.Target{Kind: cli.MGT}, mdt(0), mdt(1), ost(0), ost(1)))
+		})
+	}
+	g := NewWithT(t)
+	g.Expect(cli.ParseDevices(nil)).To(BeEmpty(), "no module of Lustre has a device")
+	_, err := cli.ParseDevices([]byte("opening /dev/obd failed: No such file or directory\n"))
+	g.Expect(err).To(HaveOccurred())
+}
+
+func TestClientsSayWhichTargetsTheyKnow(t *testing.T) {
+	for name, want := range map[string]map[cli.Target]bool{
+		"lfs-osts":     {ost(0): true, ost(1): true},
+		"lfs-osts-gap": {ost(0): true, ost(2): true},
+		"lfs-mdts":     {mdt(0): true, mdt(1): true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(cli.ParseTargets(printed(t, name))).To(Equal(want))
+		})
+	}
+	g := NewWithT(t)
+	g.Expect(cli.ParseTargets([]byte("OBDS:\n1: pfs-OST0001_UUID INACTIVE\n"))).To(Equal(map[cli.Target]bool{ost(1): false}))
+	for _, text := range []string{"", "0: pfs-OST0000_UUID ACTIVE", "OBDS:\n1: pfs-OST0000_UUID ACTIVE", "OBDS:\n0: pfs-OST0000_UUID GONE", "OBDS:\n0: pfs-OST0000 ACTIVE"} {
+		_, err := cli.ParseTargets([]byte(text))
+		g.Expect(err).To(HaveOccurred(), text)
+	}
+}
+
+func TestAConnectionThatDoesNotWorkIsNotOverlooked(t *testing.T) {
+	g := NewWithT(t)
+	checks, err := cli.ParseChecks(printed(t, "lfs-check"), printed(t, "lfs-check-away"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(checks).To(HaveLen(11))
+	g.Expect(checks[8]).To(Equal(cli.Check{Device: "MGC192.168.77.1@tcp"}))
+	g.Expect(checks[9]).To(Equal(cli.Check{Device: "pfs-OST0000-osc-MDT0000", Problem: "Resource temporarily unavailable (11)"}))
+	_, err = cli.ParseChecks([]byte("pfs-OST0000-osc-MDT0000 inactive.\n"), nil)
+	g.Expect(err).To(HaveOccurred())
+}
+
+func TestPoolsAndTheirOSTsAreRead(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(cli.ParsePools(printed(t, "pool-list"), "pfs")).To(Equal([]string{"fast"}))
+	g.Expect(cli.ParsePools([]byte("Pools from pfs:\n"), "pfs")).To(BeEmpty())
+	g.Expect(cli.ParsePool(printed(t, "pool-members"), "pfs", "fast")).To(Equal([]cli.Target{ost(1)}))
+	_, err := cli.ParsePools(printed(t, "pool-list"), "other")
+	g.Expect(err).To(HaveOccurred())
+	_, err = cli.ParsePools([]byte("Pools from pfs:\nother.fast\n"), "pfs")
+	g.Expect(err).To(HaveOccurred())
+	_, err = cli.ParsePool(printed(t, "pool-members"), "pfs", "slow")
+	g.Expect(err).To(HaveOccurred())
+	_, err = cli.ParsePool([]byte("Pool: pfs.fast\npfs-MDT0001_UUID\n"), "pfs", "fast")
+	g.Expect(err).To(HaveOccurred())
+}
+
+func TestSpaceIsInBytesOrInodes(t *testing.T) {
+	g := NewWithT(t)
+	space, err := cli.ParseSpace(printed(t, "lfs-df"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(space).To(HaveLen(4))
+	g.Expect(space[0]).To(Equal(cli.Space{Target: mdt(0), Total: 1160264 * 1024, Used: 1676 * 1024, Available: 1039008 * 1024}))
+	g.Expect(space[3].Target).To(Equal(ost(1)))
+
+	space, err = cli.ParseSpace(printed(t, "lfs-df-inodes"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(space[2]).To(Equal(cli.Space{Target: ost(0), Total: 131072, Used: 369, Available: 130703}))
+
+	title := "UUID                   1K-blocks        Used   Available Use%  Mounted on\n"
+	space, err = cli.ParseSpace([]byte(title + "pfs-OST0001_UUID   : inactive device\n\nfilesystem_summary:            0           0           0   0%  /mnt/pfs \n"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(space).To(Equal([]cli.Space{{Target: ost(1), Problem: "inactive device"}}))
+
+	for name, text := range map[string]string{
+		"for people, who need no bytes":   string(printed(t, "lfs-df-human")),
+		"of nothing":                      "",
+		"that was cut off, as by a hang":  strings.Split(string(printed(t, "lfs-df")), "\n\n")[0],
+		"of a number that is too large":   title + "pfs-OST0001_UUID 9223372036854775807 1 1 1% /mnt/pfs[OST:1]\n",
+		"of something that is no target":  title + "pfs-XYZ0001_UUID 1 1 1 1% /mnt/pfs[OST:1]\n",
+		"of a line that nobody has known": title + "pfs-OST0001_UUID 1 1\n",
+	} {
+		_, err := cli.ParseSpace([]byte(text))
+		g.Expect(err).To(HaveOccurred(), name)
+	}
+}
