@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Commands are the command lines for one filesystem. None of them needs a shell, and each says what it needs.
+type Commands struct {
+	FSName string
+}
+
+// pool is how lctl calls a pool.
+func (c Commands) pool(name string) string { return c.FSName + "." + name }
+
+// Pools lists the pools, and Pool the OSTs of one; a client or the MGS answers.
+func (c Commands) Pools() []string { return []string{"lctl", "pool_list", c.FSName} }
+
+// Pool lists the OSTs of a pool.
+func (c Commands) Pool(name string) []string { return []string{"lctl", "pool_list", c.pool(name)} }
+
+// AddPool makes a pool without OSTs. It runs on the MGS, as all commands that change pools, and each takes about 10 s. It ends with 17 when
+// there is a pool of that name.
+func (c Commands) AddPool(name string) []string { return []string{"lctl", "pool_new", c.pool(name)} }
+
+// AddToPool adds OSTs to a pool.
+func (c Commands) AddToPool(name string, osts []int32) []string {
+	return append([]string{"lctl", "pool_add", c.pool(name)}, c.ranges(osts)...)
+}
+
+// RemoveFromPool takes OSTs out of a pool. Files stay where they are.
+func (c Commands) RemoveFromPool(name string, osts []int32) []string {
+	return append([]string{"lctl", "pool_remove", c.pool(name)}, c.ranges(osts)...)
+}
+
+// ranges are the names of OSTs, with one item for all that follow each other: pfs-OST[0000-0017/1] (lctl-pool_add(8)).
+func (c Commands) ranges(osts []int32) []string {
+	var out []string
+	osts = slices.Sorted(slices.Values(osts))
+	for i := 0; i < len(osts); {
+		j := i
+		for j+1 < len(osts) && osts[j+1] == osts[j]+1 {
+			j++
+		}
+		if i == j {
+			out = append(out, Target{c.FSName, OST, osts[i]}.String())
+		} else {
+			out = append(out, fmt.Sprintf("%s-OST[%04x-%04x/1]", c.FSName, osts[i], osts[j]))
+		}
+		i = j + 1
+	}
+	return out
+}
+
+// Component is a part of a layout. End is 0 for one that goes to the end of the file.
+type Component struct {
+	End int64
+	// OSTs is the number that it is striped over; AllOSTs for all of the pool.
+	OSTs int32
+	// StripeSize is 0 for Lustre's own default.
+	StripeSize int64
+	// OnMDT keeps it on the MDT of the file.
+	OnMDT bool
+}
+
+// AllOSTs is the number of OSTs of a component on all of them.
+const AllOSTs = -1
+
+// SetLayout says how new files in a directory are laid out, on the OSTs of a pool; it needs a mount.
+func SetLayout(directory, pool string, layout []Component) []string {
+	out := []string{"lfs", "setstripe"}
+	for _, c := range layout {
+		if len(layout) > 1 || c.End != 0 {
+			out = append(out, "-E", kibibytes(c.End))
+		}
+		if c.OnMDT {
+			out = append(out, "-L", "mdt")
+			continue
+		}
+		out = append(out, "-c", strconv.Itoa(int(c.OSTs)))
+		if c.StripeSize != 0 {
+			out = append(out, "-S", kibibytes(c.StripeSize))
+		}
+		out = append(out, "-p", pool)
+	}
+	return append(out, directory)
+}
+
+// kibibytes is a size as lfs takes it; 0 is the end of the file.
+func kibibytes(bytes int64) string {
+	if bytes == 0 {
+		return "-1"
+	}
+	return strconv.FormatInt(bytes>>10, 10) + "K"
+}
+
+// Directories are the default layout of new directories.
+type Directories struct {
+	// MDTs is the number of MDTs that the entries of one are spread over.
+	MDTs int32
+	// RoundRobinDepth is how many levels go to one MDT after the other.
+	RoundRobinDepth int32
+}
+
+// SetDirectories says how new directories below a mount are spread over the MDTs.
+func SetDirectories(mount string, d Directories) []string {
+	return []string{
+		"lfs", "setdirstripe", "-D", "-i", "-1", "-c", strconv.Itoa(int(d.MDTs)), "--max-inherit", "-1", "--max-inherit-rr", strconv.Itoa(int(d.RoundRobinDepth)), mount,
+	}
+}
+
+// Directories asks for what SetDirectories says.
+func GetDirectories(mount string) []string { return []string{"lfs", "getdirstripe", "-D", mount} }
+
+// ParseDirectories reads the answer. It is false for a default that spreads in another way: on a certain MDT, or not down to the last level.
+func ParseDirectories(output []byte) (Directories, bool, error) {
+	r := read("lfs getdirstripe -D", output)
+	if !r.next() {
+		return Directories{}, false, r.without("a default")
+	}
+	words := strings.Fields(r.text)
+	values := map[string]string{}
+	for i := 0; i+1 < len(words); i += 2 {
+		values[words[i]] = words[i+1]
+	}
+	mdts, err := strconv.ParseInt(values["lmv_stripe_count:"], 10, 32)
+	if err != nil {
+		return Directories{}, false, r.wrong("has no number of MDTs")
+	}
+	depth, err := strconv.ParseInt(values["lmv_max_inherit_rr:"], 10, 32)
+	if err != nil {
+		return Directories{}, false, r.wrong("has no number of levels")
+	}
+	balanced := values["lmv_stripe_offset:"] == "-1" && values["lmv_max_inherit:"] == "-1"
+	return Directories{MDTs: int32(mdts), RoundRobinDepth: int32(depth)}, balanced, nil
+}
+
+// SetParameter sets a parameter for the whole filesystem and for good; it runs on the MGS.
+func SetParameter(name, value string) []string {
+	return []string{"lctl", "set_param", "-P", name + "=" + value}
+}
+
+// StopNewObjects keeps an MDS from making objects on an OST, at once and until it is started anew; it runs on every node with an MDT.
+func (c Commands) StopNewObjects(ost int32) []string {
+	return []string{"lctl", "set_param", "osp." + c.osp(ost) + ".max_create_count=0"}
+}
+
+// NewObjects asks an MDS whether it makes objects on an OST: it does not while each answer is 0.
+func (c Commands) NewObjects(ost int32) []string {
+	return []string{"lctl", "get_param", "osp." + c.osp(ost) + ".max_create_count"}
+}
+
+func (c Commands) osp(ost int32) string { return Target{c.FSName, OST, ost}.String() + "-osc-MDT*" }
+
+// FilesOn lists the files that have objects on an OST. Only an empty list proves that no file has any: lfs_migrate ends with 0 although it
+// skips files.
+func FilesOn(mount string, ost int32) []string {
+	return []string{"lfs", "find", mount, "--ost", strconv.Itoa(int(ost))}
+}
+
+// Deactivate tells all servers and clients, by the MGS, that an OST does not come back. It works later than it returns.
+func (c Commands) Deactivate(ost int32) []string {
+	return []string{"lctl", "conf_param", Target{c.FSName, OST, ost}.String() + ".osc.active=0"}
+}
+
+// Active asks a node whether it uses an OST: as long as one answer is 1, the OST must be neither unmounted nor forgotten, or clients hang.
+func (c Commands) Active(ost int32) []string {
+	name := Target{c.FSName, OST, ost}.String()
+	return []string{"lctl", "get_param", "osc." + name + "-osc-*.active", "osp." + name + "-osc-*.active"}
+}
+
+// Forget takes an OST out of the configuration that the MGS keeps (2.16 and later). It also cancels what Deactivate has told, so that it comes
+// last, when the OST is unmounted.
+func (c Commands) Forget(ost int32) []string {
+	return []string{"lctl", "--device", string(MGT), "del_ost", "--target", Target{c.FSName, OST, ost}.String()}
+}
+
+// ReadDisk reads what a disk is, and writes nothing.
+func ReadDisk(device string) []string { return []string{"tunefs.lustre", "--dryrun", device} }

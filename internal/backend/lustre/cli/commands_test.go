@@ -1,0 +1,67 @@
+package cli_test
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/internal/backend/lustre/cli"
+)
+
+var pfs = cli.Commands{FSName: "pfs"}
+
+func TestCommandsAreThoseThatARealLustreTook(t *testing.T) {
+	for want, argv := range map[string][]string{
+		"lctl pool_new pfs.fast":                                                            pfs.AddPool("fast"),
+		"lctl pool_add pfs.fast pfs-OST0001":                                                pfs.AddToPool("fast", []int32{1}),
+		"lctl pool_remove pfs.fast pfs-OST0001":                                             pfs.RemoveFromPool("fast", []int32{1}),
+		"lctl pool_list pfs":                                                                pfs.Pools(),
+		"lctl pool_list pfs.fast":                                                           pfs.Pool("fast"),
+		"lctl set_param osp.pfs-OST0001-osc-MDT*.max_create_count=0":                        pfs.StopNewObjects(1),
+		"lctl get_param osp.pfs-OST0001-osc-MDT*.max_create_count":                          pfs.NewObjects(1),
+		"lctl conf_param pfs-OST0001.osc.active=0":                                          pfs.Deactivate(1),
+		"lctl get_param osc.pfs-OST000a-osc-*.active osp.pfs-OST000a-osc-*.active":          pfs.Active(10),
+		"lctl --device MGS del_ost --target pfs-OST0001":                                    pfs.Forget(1),
+		"lctl set_param -P osc.*.max_dirty_mb=512":                                          cli.SetParameter("osc.*.max_dirty_mb", "512"),
+		"lfs find /mnt/pfs --ost 10":                                                        cli.FilesOn("/mnt/pfs", 10),
+		"tunefs.lustre --dryrun /dev/disk/by-id/virtio-disk1":                               cli.ReadDisk("/dev/disk/by-id/virtio-disk1"),
+		"lfs getdirstripe -D /mnt/pfs":                                                      cli.GetDirectories("/mnt/pfs"),
+		"lfs setdirstripe -D -i -1 -c 2 --max-inherit -1 --max-inherit-rr 3 /mnt/pfs":       cli.SetDirectories("/mnt/pfs", cli.Directories{MDTs: 2, RoundRobinDepth: 3}),
+		"lfs setstripe -c 1 -p fast /mnt/pfs/fast":                                          cli.SetLayout("/mnt/pfs/fast", "fast", []cli.Component{{OSTs: 1}}),
+		"lfs setstripe -c -1 -S 4096K -p fast /mnt/pfs/fast":                                cli.SetLayout("/mnt/pfs/fast", "fast", []cli.Component{{OSTs: cli.AllOSTs, StripeSize: 4 << 20}}),
+		"lfs setstripe -E 64K -L mdt -E 262144K -c 4 -S 1024K -p ssd -E -1 -c -1 -p ssd /d": cli.SetLayout("/d", "ssd", []cli.Component{{End: 64 << 10, OnMDT: true}, {End: 256 << 20, OSTs: 4, StripeSize: 1 << 20}, {OSTs: cli.AllOSTs}}),
+	} {
+		NewWithT(t).Expect(strings.Join(argv, " ")).To(Equal(want))
+	}
+}
+
+func TestOSTsThatFollowEachOtherAreOneArgument(t *testing.T) {
+	g := NewWithT(t)
+	many := make([]int32, 24000)
+	for i := range many {
+		many[i] = int32(len(many) - i)
+	}
+	g.Expect(pfs.AddToPool("fast", many)).To(Equal([]string{"lctl", "pool_add", "pfs.fast", "pfs-OST[0001-5dc0/1]"}))
+	g.Expect(pfs.AddToPool("fast", []int32{20, 3, 1, 2, 18})).To(Equal([]string{
+		"lctl", "pool_add", "pfs.fast", "pfs-OST[0001-0003/1]", "pfs-OST0012", "pfs-OST0014",
+	}))
+}
+
+func TestTheDefaultOfNewDirectoriesIsReadBack(t *testing.T) {
+	g := NewWithT(t)
+	d, balanced, err := cli.ParseDirectories(printed(t, "getdirstripe"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(d).To(Equal(cli.Directories{MDTs: 1, RoundRobinDepth: 3}))
+	g.Expect(balanced).To(BeTrue())
+
+	d, balanced, err = cli.ParseDirectories(printed(t, "getdirstripe-inherit"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(d).To(Equal(cli.Directories{MDTs: 2, RoundRobinDepth: 0}))
+	g.Expect(balanced).To(BeFalse(), "it ends after three levels")
+
+	for _, text := range []string{"", "lmv_stripe_count: 0 lmv_stripe_offset: 1 lmv_hash_type: none\n", "lmv_max_inherit_rr: 3\n"} {
+		_, _, err = cli.ParseDirectories([]byte(text))
+		g.Expect(err).To(HaveOccurred(), text)
+	}
+}
