@@ -234,7 +234,8 @@ func (a *allocator) give(t *v1alpha1.StorageTarget) error {
 	return nil
 }
 
-// number is that of a target which has none yet: the one that was promised to it, or one that was never given. It is 0 for what has to wait.
+// number is that of a target which has none yet: the one that was promised to it, or one that was never given. It is 0 for what has to
+// wait.
 func (a *allocator) number(t *v1alpha1.StorageTarget) (int32, error) {
 	last, promised := a.last(t.Spec.Role), a.promised[t.Name].ID
 	switch {

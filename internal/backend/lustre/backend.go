@@ -1,5 +1,5 @@
-// Package lustre is Lustre as pure functions: an MGS, several MDTs on each node, OSTs by pool and node, and clients, all of them mounts of the
-// kernel. It is no backend.Backend yet, and nothing registers it; docs/adr/0071 says what is missing.
+// Package lustre is Lustre as pure functions: an MGS, several MDTs on each node, OSTs by pool and node, and clients, all of them mounts of
+// the kernel. It is no backend.Backend yet, and nothing registers it; docs/adr/0071 says what is missing.
 package lustre
 
 import (

@@ -107,14 +107,16 @@ type Directories struct {
 // SetDirectories says how new directories below a mount are spread over the MDTs.
 func SetDirectories(mount string, d Directories) []string {
 	return []string{
-		"lfs", "setdirstripe", "-D", "-i", "-1", "-c", strconv.Itoa(int(d.MDTs)), "--max-inherit", "-1", "--max-inherit-rr", strconv.Itoa(int(d.RoundRobinDepth)), mount,
+		"lfs", "setdirstripe", "-D", "-i", "-1", "-c", strconv.Itoa(int(d.MDTs)),
+		"--max-inherit", "-1", "--max-inherit-rr", strconv.Itoa(int(d.RoundRobinDepth)), mount,
 	}
 }
 
-// Directories asks for what SetDirectories says.
+// GetDirectories asks for what SetDirectories says.
 func GetDirectories(mount string) []string { return []string{"lfs", "getdirstripe", "-D", mount} }
 
-// ParseDirectories reads the answer. It is false for a default that spreads in another way: on a certain MDT, or not down to the last level.
+// ParseDirectories reads the answer. It is false for a default that spreads in another way: on a certain MDT, or not down to the last
+// level.
 func ParseDirectories(output []byte) (Directories, bool, error) {
 	r := read("lfs getdirstripe -D", output)
 	if !r.next() {
@@ -171,8 +173,8 @@ func (c Commands) Active(ost int32) []string {
 	return []string{"lctl", "get_param", "osc." + name + "-osc-*.active", "osp." + name + "-osc-*.active"}
 }
 
-// Forget takes an OST out of the configuration that the MGS keeps (2.16 and later). It also cancels what Deactivate has told, so that it comes
-// last, when the OST is unmounted.
+// Forget takes an OST out of the configuration that the MGS keeps (2.16 and later). It also cancels what Deactivate has told, so that it
+// comes last, when the OST is unmounted.
 func (c Commands) Forget(ost int32) []string {
 	return []string{"lctl", "--device", string(MGT), "del_ost", "--target", Target{c.FSName, OST, ost}.String()}
 }

@@ -1,0 +1,33 @@
+package lustre
+
+import (
+	"slices"
+	"strings"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// mountType is the type of a client's mount, also in /proc/self/mountinfo.
+const mountType = "lustre"
+
+// ClientMount tells the node binary how to mount on a client: from the NIDs of the MGS, which commas join as they are all of one node.
+func ClientMount(lustre v1alpha1.LustreSpec, clients v1alpha1.ClientsSpec, mgs []string) (spec.Mount, error) {
+	const field = "spec.clients.mountOptions"
+	if refused := refusedOptions(field, clients.MountOptions, refusedClientOptions); len(refused) > 0 {
+		return spec.Mount{}, backend.Invalid(v1alpha1.ReasonOptionRefused, "%s", refused[0])
+	}
+	mount := spec.Mount{
+		Path: string(clients.MountPath), FSType: mountType, Source: strings.Join(mgs, ",") + ":/" + lustre.FSName, Kernel: true,
+	}
+	mount.Command = []string{"mount", "-t", mountType, mount.Source, mount.Path}
+	if options := slices.Sorted(slices.Values(clients.MountOptions)); len(options) > 0 {
+		text := make([]string, len(options))
+		for i := range options {
+			text[i] = string(options[i])
+		}
+		mount.Command = append(mount.Command, "-o", strings.Join(text, ","))
+	}
+	return mount, nil
+}

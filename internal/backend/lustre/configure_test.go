@@ -1,0 +1,63 @@
+package lustre_test
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend/lustre"
+	"parallelfs.dev/operator/internal/backend/lustre/cli"
+)
+
+func lines(commands ...[]string) []string {
+	out := []string{}
+	for _, argv := range commands {
+		out = append(out, strings.Join(argv, " "))
+	}
+	return out
+}
+
+func TestPoolsAreMadeByTheDifferenceOnly(t *testing.T) {
+	wanted := map[string][]int32{"ssd": {0, 1, 2, 7}, "hdd": {3}}
+	for name, c := range map[string]struct {
+		listed map[string][]int32
+		want   []string
+	}{
+		"nothing is there": {nil, []string{
+			"lctl pool_new pfs.hdd", "lctl pool_add pfs.hdd pfs-OST0003", "lctl pool_new pfs.ssd", "lctl pool_add pfs.ssd pfs-OST[0000-0002/1] pfs-OST0007",
+		}},
+		"all is there, and a pool of somebody else":      {map[string][]int32{"ssd": {7, 2, 1, 0}, "hdd": {3}, "other": {3}}, []string{}},
+		"an OST is in a pool that it does not belong to": {map[string][]int32{"ssd": {0, 1, 2, 3, 7}, "hdd": {3}}, []string{"lctl pool_remove pfs.ssd pfs-OST0003"}},
+		"it was interrupted": {map[string][]int32{"hdd": {}, "ssd": {0}}, []string{
+			"lctl pool_add pfs.hdd pfs-OST0003", "lctl pool_add pfs.ssd pfs-OST[0001-0002/1] pfs-OST0007",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(lines(lustre.PoolCommands("pfs", wanted, c.listed)...)).To(Equal(c.want))
+		})
+	}
+}
+
+func TestFilesOfAPoolAreLaidOutAsAskedFor(t *testing.T) {
+	size := resource.MustParse
+	for want, asked := range map[string][]v1alpha1.LustreComponent{
+		"lfs setstripe -c 1 -p ssd /mnt/scratch/ssd":          nil,
+		"lfs setstripe -c 4 -S 1024K -p ssd /mnt/scratch/ssd": {{OSTs: 4, StripeSize: size("1Mi")}},
+		"lfs setstripe -c -1 -p ssd /mnt/scratch/ssd":         {{AllOSTs: true}},
+		"lfs setstripe -E 64K -L mdt -E 1048576K -c 1 -p ssd -E -1 -c -1 -S 4096K -p ssd /mnt/scratch/ssd": {
+			{End: size("64Ki"), OnMetadata: true}, {End: size("1Gi")}, {AllOSTs: true, StripeSize: size("4Mi")},
+		},
+	} {
+		NewWithT(t).Expect(lines(lustre.LayoutCommand("/mnt/scratch", "ssd", asked))).To(ConsistOf(want))
+	}
+}
+
+func TestNewDirectoriesGoToOneMDTAfterTheOther(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(lustre.DirectoriesWanted(v1alpha1.LustreDirectories{})).To(Equal(cli.Directories{MDTs: 1, RoundRobinDepth: 3}))
+	g.Expect(lustre.DirectoriesWanted(v1alpha1.LustreDirectories{MDTsPerDirectory: 4, RoundRobinDepth: new(int32(0))})).To(
+		Equal(cli.Directories{MDTs: 4, RoundRobinDepth: 0}))
+}

@@ -1,0 +1,63 @@
+package lustre_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend/lustre"
+)
+
+func TestOptionsOfAMountThatSayWhoATargetIsAreRefusedByName(t *testing.T) {
+	g := NewWithT(t)
+	refused := lustre.RefusedTargetOptions("spec.metadata.targets.format.mountOptions",
+		[]v1alpha1.LocalMountOption{"acl", "abort_recov", "user_xattr", "mgsnode=10.0.0.1", "max_sectors_kb=4096", "recovery_time_soft=600"})
+	g.Expect(refused).To(HaveExactElements(
+		HavePrefix("spec.metadata.targets.format.mountOptions: abort_recov is refused, because it throws away what clients have not written yet"),
+		HavePrefix("spec.metadata.targets.format.mountOptions: mgsnode is refused, because the operator sets it itself"),
+	))
+}
+
+func TestParametersThatThrowDataOrClientsAwayAreRefusedByName(t *testing.T) {
+	for _, name := range []string{
+		"mdt.*.evict_client", "mdt.pfs-MDT0000.evict_client", "obdfilter.*.evict_client", "mdt.*.abort_recovery", "osp.*.max_create_count",
+		"osp.pfs-OST0001-osc-MDT0000.active", "osc.*.active", "obdfilter.*.no_create", "obdfilter.*.degraded", "obdfilter.*.recovery_time_hard",
+		"osd-ldiskfs.*.quota_slave.enabled", "mdt.*.md_stats", "mdt.*.job_stats", "obdfilter.*.stats",
+		// stars that could mean one of them
+		"osp.*.*", "mdt.*.evict*", "mdt.*.*client", "osp.*.max_*", "obdfilter.*.recovery*",
+	} {
+		NewWithT(t).Expect(lustre.RefusedParameters(v1alpha1.LustreParameters{name: "1"})).To(
+			ConsistOf(HavePrefix("spec.lustre.parameters: "+name+" is refused, because ")), name)
+	}
+}
+
+func TestOtherParametersAreSetInTheOrderOfTheirNames(t *testing.T) {
+	g := NewWithT(t)
+	asked := v1alpha1.LustreParameters{
+		"osc.*.max_dirty_mb": "512", "mdt.*.hsm_control": "enabled", "llite.*.max_read_ahead_mb": "256", "ldlm.namespaces.*.lru_size": "100",
+	}
+	g.Expect(lustre.RefusedParameters(asked)).To(BeEmpty())
+	g.Expect(lustre.ParameterCommands(asked)).To(HaveExactElements(
+		[]string{"lctl", "set_param", "-P", "ldlm.namespaces.*.lru_size=100"}, []string{"lctl", "set_param", "-P", "llite.*.max_read_ahead_mb=256"},
+		[]string{"lctl", "set_param", "-P", "mdt.*.hsm_control=enabled"},
+		[]string{"lctl", "set_param", "-P", "osc.*.max_dirty_mb=512"},
+	))
+}
+
+func TestAClientMountsFromAllNIDsOfTheMGS(t *testing.T) {
+	g := NewWithT(t)
+	mount, err := lustre.ClientMount(v1alpha1.LustreSpec{FSName: "pfs"},
+		v1alpha1.ClientsSpec{MountPath: "/mnt/scratch", MountOptions: []v1alpha1.MountOption{"noatime", "flock"}}, []string{"10.1.0.5@tcp", "10.2.0.5@tcp"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(mount.Command).To(Equal([]string{"mount", "-t", "lustre", "10.1.0.5@tcp,10.2.0.5@tcp:/pfs", "/mnt/scratch", "-o", "flock,noatime"}))
+	g.Expect(mount.Source).To(Equal("10.1.0.5@tcp,10.2.0.5@tcp:/pfs"))
+	g.Expect(mount.FSType).To(Equal("lustre"))
+	g.Expect(mount.Kernel).To(BeTrue())
+}
+
+func TestAClientThatHidesOSTsIsRefused(t *testing.T) {
+	_, err := lustre.ClientMount(v1alpha1.LustreSpec{FSName: "pfs"},
+		v1alpha1.ClientsSpec{MountPath: "/mnt/scratch", MountOptions: []v1alpha1.MountOption{"exclude=pfs-OST0001"}}, []string{"10.1.0.5@tcp"})
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("spec.clients.mountOptions: exclude is refused")))
+}
