@@ -138,9 +138,10 @@ type LustreComponent struct {
 	OnMetadata bool `json:"onMetadata,omitempty"`
 }
 
-// LustreParameters are parameters of Lustre, as lctl list_param prints their names, and their values. A star stands for any device.
+// LustreParameters are parameters of Lustre, as lctl list_param prints their names, and their values. A star stands for any device, and the
+// last part of a name has none.
 // +kubebuilder:validation:MaxProperties=64
-// +kubebuilder:validation:XValidation:rule="self.all(k, k.matches('^[a-z][a-z0-9_-]{0,31}([.][A-Za-z0-9_*-]{1,64}){1,4}$'))",message="a parameter's name is as lctl list_param prints it, such as osc.*.max_dirty_mb"
+// +kubebuilder:validation:XValidation:rule="self.all(k, k.matches('^[a-z][a-z0-9_-]{0,31}([.][A-Za-z0-9_*-]{1,64}){0,3}[.][a-z0-9_]{1,64}$'))",message="a parameter's name is as lctl list_param prints it, such as osc.*.max_dirty_mb, with stars for devices only"
 type LustreParameters map[string]LustreParameter
 
 // LustreParameter is the value of a parameter.

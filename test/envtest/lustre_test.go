@@ -44,7 +44,7 @@ const (
 	notBoth       = "set osts or allOSTs, not both"
 	anEnd         = "the end of a component is a multiple of 64Ki, such as 64Ki or 256Mi"
 	aStripe       = "a stripe size of Lustre is a multiple of 64Ki below 4Gi, such as 1Mi or 4Mi"
-	aParameter    = "a parameter's name is as lctl list_param prints it, such as osc.*.max_dirty_mb"
+	aParameter    = "a parameter's name is as lctl list_param prints it, such as osc.*.max_dirty_mb, with stars for devices only"
 	mgt           = "spec: {lustre: {management: null}}\n---\nspec: {lustre: {management: {nodeSelector: {mgs: \"\"}, targets: %s}}}"
 	mgtNodes      = "spec: {lustre: {management: {nodeSelector: %s, targets: {select: {countPerNode: 1}}}}}"
 	layoutOf      = "spec: {lustre: {storagePools: [{name: ssd, layout: [%s]}]}}"
@@ -89,7 +89,7 @@ var lustreRefusals = refusals{
 		`""`: "should be at least 1 chars long", `"` + strings.Repeat("1", 33) + `"`: "may not be more than 32 bytes",
 		"wide": aStripe, "1M": aStripe, `"0"`: aStripe, "-64Ki": aStripe, "4Gi": aStripe, "100Ki": aStripe,
 	}),
-	parameterNameRefusals("max_dirty_mb", "osc", "Osc.*.max", "osc..max", "osc.*.max=1", "osc.*.max;reboot", "osc.* .max", "osc."+strings.Repeat("n", 65), "a.b.c.d.e.f"),
+	parameterNameRefusals("max_dirty_mb", "osc", "osc.*.max*", "osc.*.*", "Osc.*.max", "osc..max", "osc.*.max=1", "osc.*.max;reboot", "osc.* .max", "osc."+strings.Repeat("n", 65), "a.b.c.d.e.f"),
 	boundRefusals("spec.lustre.parameters{}", put(parameters, `"osc.*.max_dirty_mb": %s`), map[string]string{
 		`""`: "should be at least 1 chars long", strings.Repeat("v", 129): "may not be more than 128 bytes",
 		`"-1"`: aValue, `"a\nb"`: aValue, `"a=b"`: aValue, `"$(reboot)"`: aValue,

@@ -66,19 +66,21 @@ func indices(nodes []v1alpha1.FileSystemNode) map[string]string {
 
 func TestMDT0000IsTheRootsAndTheNextOneIsOnAnotherNode(t *testing.T) {
 	g := NewWithT(t)
-	in, status := servers("n1", "n2"), v1alpha1.LustreStatus{}
+	in, status := servers("n1", "n2", "n3"), v1alpha1.LustreStatus{}
 	given := give(t, &in, &status)
 	g.Expect(given.More).To(BeFalse())
 	g.Expect(indices(in.FileSystemNodes)).To(Equal(map[string]string{
-		"mdt0-n2": "mdt-0 pfs-MDT0000", "mdt0-n1": "mdt-0 pfs-MDT0001", "mdt1-n1": "mdt-1 pfs-MDT0002", "mdt1-n2": "mdt-1 pfs-MDT0003",
+		"mdt0-n2": "mdt-0 pfs-MDT0000", "mdt0-n1": "mdt-0 pfs-MDT0001", "mdt0-n3": "mdt-0 pfs-MDT0002",
+		"mdt1-n1": "mdt-1 pfs-MDT0003", "mdt1-n2": "mdt-1 pfs-MDT0004", "mdt1-n3": "mdt-1 pfs-MDT0005",
 		"ost0-n1": "ost-ssd pfs-OST0000", "ost1-n1": "ost-ssd pfs-OST0001", "ost0-n2": "ost-ssd pfs-OST0002", "ost1-n2": "ost-ssd pfs-OST0003",
+		"ost0-n3": "ost-ssd pfs-OST0004", "ost1-n3": "ost-ssd pfs-OST0005",
 	}))
-	g.Expect(status.LastMDT).To(Equal(int32(4)))
-	g.Expect(status.LastOST).To(Equal(int32(4)))
+	g.Expect(status.LastMDT).To(Equal(int32(6)))
+	g.Expect(status.LastOST).To(Equal(int32(6)))
 	n1 := in.FileSystemNodes[0].Spec
 	g.Expect(n1.Node).To(Equal("n1"))
 	g.Expect(n1.Members).To(HaveLen(3))
-	g.Expect(n1.Members[1]).To(And(HaveField("Name", "mdt-1"), HaveField("Slot", int32(1)), HaveField("ID", int32(3))))
+	g.Expect(n1.Members[1]).To(And(HaveField("Name", "mdt-1"), HaveField("Slot", int32(1)), HaveField("ID", int32(4))))
 	g.Expect(n1.Members[2]).To(And(HaveField("Name", "ost-ssd"), HaveField("Slot", int32(3)), HaveField("StoragePool", "ssd"), HaveField("ID", int32(0))))
 }
 
@@ -132,12 +134,28 @@ func TestARestoredStatusGivesNothingTwice(t *testing.T) {
 	g := NewWithT(t)
 	in, status := servers("n1", "n2"), v1alpha1.LustreStatus{}
 	give(t, &in, &status)
+	in.Targets = append(in.Targets, disk("new-n1", "n1", v1alpha1.RoleStorage, "ssd", 0))
+	status = v1alpha1.LustreStatus{}
+	give(t, &in, &status)
+	g.Expect(indices(in.FileSystemNodes)).To(HaveKeyWithValue("new-n1", "ost-ssd pfs-OST0004"), "the FileSystemNodes know what the status has forgotten")
+
 	in.Targets = append(in.Targets, disk("new-n2", "n2", v1alpha1.RoleStorage, "ssd", 0))
 	in.State = &backend.State{Targets: []backend.Target{{ID: 9}, {Role: v1alpha1.RoleMetadata, ID: 7}}}
 	status = v1alpha1.LustreStatus{}
 	give(t, &in, &status)
 	g.Expect(indices(in.FileSystemNodes)).To(HaveKeyWithValue("new-n2", "ost-ssd pfs-OST0009"), "Lustre remembers an OST0008 that nobody recorded")
 	g.Expect(status.LastMDT).To(Equal(int32(7)))
+}
+
+func TestAMemberThatRetiredServesAgainWithANewDisk(t *testing.T) {
+	g := NewWithT(t)
+	in, status := servers("n1", "n2"), v1alpha1.LustreStatus{}
+	give(t, &in, &status)
+	in.FileSystemNodes[0].Spec.Members[2].Retired = true
+	in.Targets = append(in.Targets, disk("new-n1", "n1", v1alpha1.RoleStorage, "ssd", 0))
+	give(t, &in, &status)
+	g.Expect(in.FileSystemNodes[0].Spec.Members[2].Targets).To(HaveLen(3))
+	g.Expect(in.FileSystemNodes[0].Spec.Members[2].Retired).To(BeFalse())
 }
 
 func TestNoMDTComesBeforeTheRoots(t *testing.T) {
@@ -235,6 +253,16 @@ func TestWhatADiskSaysIsGivenAgainAndNothingNewBeforeLustreHasSpoken(t *testing.
 
 	in.State = &backend.State{}
 	g.Expect(give(t, &in, &status).Unread).To(BeEmpty())
+	g.Expect(indices(in.FileSystemNodes)).To(HaveLen(8))
+}
+
+func TestWhatADiskSaysIsNeverGivenToAnother(t *testing.T) {
+	g := NewWithT(t)
+	in, status := servers("n1", "n2"), v1alpha1.LustreStatus{}
+	in.Targets[4] = recorded(in.Targets[4], "mdt-0", 1, 1)
+	in.Targets[6] = recorded(in.Targets[6], "ost-ssd", 0, 6)
+	in.State = &backend.State{}
+	give(t, &in, &status)
 	g.Expect(indices(in.FileSystemNodes)).To(And(HaveKeyWithValue("mdt0-n1", "mdt-0 pfs-MDT0001"), HaveKeyWithValue("ost0-n1", "ost-ssd pfs-OST0006")))
 }
 

@@ -3,7 +3,6 @@ package lustre
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -49,53 +48,26 @@ func refusedOptions[T ~string](field string, options []T, refused map[string]str
 	return out
 }
 
-// refusedParameters are patterns of parameters (path.Match) that a person may not set for good, each with why.
+// refusedParameters are patterns (path.Match) of the last part of parameters that a person may not set for good, each with why.
 var refusedParameters = []struct{ pattern, why string }{
-	{"*.*.max_create_count", isOwned}, {"*.*.active", isOwned}, {"*.*.no_create", isOwned}, {"*.*.no_precreate", isOwned},
-	{"*.*.degraded", isOwned},
-	{"*.*.evict_client", isPersons}, {"*.*.abort_recovery", isPersons}, {"*.*.abort_recovery_mdt", isPersons},
-	{"*.*.readonly", isOwned}, {"*.*.recovery_time_*", isOwned}, {"*.*.quota_slave*.enabled", isOwned}, {"*.*.identity_flush", isAnswer},
-	{"*.*.force_sync", isAnswer}, {"*.*.lfsck_*", isAnswer}, {"*.*.*_stats", isAnswer}, {"*.*.stats", isAnswer},
+	{"max_create_count", isOwned}, {"active", isOwned}, {"no_create", isOwned}, {"no_precreate", isOwned}, {"degraded", isOwned}, {"readonly", isOwned},
+	{"recovery_time_*", isOwned}, {"evict_client", isPersons}, {"abort_recovery*", isPersons},
+	{"identity_flush", isAnswer}, {"force_sync", isAnswer}, {"lfsck_*", isAnswer}, {"*stats", isAnswer},
 }
 
-// RefusedParameters are the parameters that a person may not set, by name, each as a sentence. A star of theirs stands for any device, so
-// that it is refused when it could mean one that is.
+// RefusedParameters are the parameters that a person may not set, by name, each as a sentence.
 func RefusedParameters(asked v1alpha1.LustreParameters) []string {
 	var out []string
 	for _, name := range backend.SortedKeys(asked) {
+		last := name[strings.LastIndex(name, ".")+1:]
 		for _, refused := range refusedParameters {
-			if overlap(refused.pattern, name) {
+			if is, err := path.Match(refused.pattern, last); is || err != nil {
 				out = append(out, fmt.Sprintf("spec.lustre.parameters: %s is refused, because %s; remove it", name, refused.why))
 				break
 			}
 		}
 	}
 	return out
-}
-
-// overlap is true when a pattern and a name that may have stars could mean the same parameter. They have as many parts.
-func overlap(pattern, name string) bool {
-	theirs, ours := strings.Split(name, "."), strings.Split(pattern, ".")
-	if len(theirs) != len(ours) {
-		return false
-	}
-	return !slices.ContainsFunc(ours, func(part string) bool {
-		other := theirs[0]
-		theirs = theirs[1:]
-		return !meet(part, other)
-	})
-}
-
-// meet is true when one of two parts of names matches the other, as lctl matches its stars; a refused part meets what has stars of its own.
-func meet(one, other string) bool {
-	for _, pair := range [][2]string{{one, other}, {other, one}} {
-		if is, err := path.Match(pair[0], pair[1]); is || err != nil {
-			return true
-		}
-	}
-	before, _, starOne := strings.Cut(one, "*")
-	also, _, starOther := strings.Cut(other, "*")
-	return starOne && starOther && (strings.HasPrefix(before, also) || strings.HasPrefix(also, before))
 }
 
 // ParameterCommands set the parameters that are asked for, in the order of their names; they run on the MGS.

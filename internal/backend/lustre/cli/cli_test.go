@@ -22,131 +22,23 @@ func printed(t *testing.T, name string) []byte {
 func mdt(index int32) cli.Target { return cli.Target{FSName: "pfs", Kind: cli.MDT, Index: index} }
 func ost(index int32) cli.Target { return cli.Target{FSName: "pfs", Kind: cli.OST, Index: index} }
 
-func TestALabelSaysWhichTargetADiskIs(t *testing.T) {
-	for label, want := range map[string]struct {
-		target cli.Target
-		state  cli.State
-	}{
-		"pfs-MDT0000":      {mdt(0), cli.Registered},
-		"pfs:OST0001":      {ost(1), cli.Unregistered},
-		"pfs=OST0000":      {ost(0), cli.Writeconf},
-		"pfs-OST00ff":      {ost(255), cli.Registered},
-		"my-fs_01-MDTfffe": {cli.Target{FSName: "my-fs_01", Kind: cli.MDT, Index: 65534}, cli.Registered},
-		"MGS":              {cli.Target{Kind: cli.MGT}, ""},
+func TestANameSaysWhichTargetItIs(t *testing.T) {
+	for name, want := range map[string]cli.Target{
+		"pfs-MDT0000": mdt(0), "pfs-OST00ff": ost(255), "my-fs_01-MDTfffe": {FSName: "my-fs_01", Kind: cli.MDT, Index: 65534}, "MGS": {Kind: cli.MGT},
 	} {
-		t.Run(label, func(t *testing.T) {
-			g := NewWithT(t)
-			target, state, is := cli.ParseLabel(label)
-			g.Expect(is).To(BeTrue())
-			g.Expect(target).To(Equal(want.target))
-			g.Expect(state).To(Equal(want.state))
-			if state == cli.Registered {
-				g.Expect(target.String()).To(Equal(label))
-			}
-		})
+		g := NewWithT(t)
+		target, is := cli.ParseTarget(name)
+		g.Expect(is).To(BeTrue(), name)
+		g.Expect(target).To(Equal(want))
+		g.Expect(target.String()).To(Equal(name))
 	}
-}
-
-func TestALabelOfSomethingElseIsNoTarget(t *testing.T) {
-	for _, label := range []string{
-		"", "root", "pfs", "pfs-OST", "pfs-OST1", "pfs-OST00001", "pfs-OST000G", "pfs-OST00FF", "pfs:OSTffff", "pfs-MGS0000", "toolongname-OST0000",
-		"-OST0000", "pfs OST0000", "pfs-OST0000\n", "MGS1",
+	for _, name := range []string{
+		"", "root", "pfs", "pfs-OST", "pfs-OST1", "pfs-OST00001", "pfs-OST000G", "pfs-OST00FF", "pfs-OSTffff", "pfs:OST0000", "pfs=OST0000", "pfs-MGS0000",
+		"toolongname-OST0000", "-OST0000", "pfs OST0000", "pfs-OST0000\n", "MGS1",
 	} {
-		_, _, is := cli.ParseLabel(label)
-		NewWithT(t).Expect(is).To(BeFalse(), "%q", label)
+		_, is := cli.ParseTarget(name)
+		NewWithT(t).Expect(is).To(BeFalse(), "%q", name)
 	}
-}
-
-func TestADiskOfLustreSaysWhoItIs(t *testing.T) {
-	const at = "/dev/disk/by-id/virtio-disk"
-	mgs := []string{"192.168.77.1@tcp"}
-	metadata, data := []string{"user_xattr", "errors=remount-ro"}, []string{"errors=remount-ro"}
-	for name, want := range map[string]cli.Disk{
-		"tunefs-mdt-before-mount": {Device: at + "1", Target: mdt(0), MGS: true, FirstTime: true, MountType: "ldiskfs", MountOptions: metadata},
-		"tunefs-ost-before-mount": {Device: at + "3", Target: ost(0), FirstTime: true, MountType: "ldiskfs", MountOptions: data, MGSNIDs: mgs},
-		"tunefs-ost":              {Device: at + "3", Target: ost(0), MountType: "ldiskfs", MountOptions: data, MGSNIDs: mgs},
-		// With --dryrun --writeconf, what is there comes first.
-		"tunefs-writeconf": {Device: at + "3", Target: ost(0), MountType: "ldiskfs", MountOptions: data, MGSNIDs: mgs},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			disk, err := cli.Read(printed(t, name))
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(disk).To(HaveValue(Equal(want)))
-		})
-	}
-}
-
-func TestADiskWithoutLustreSaysSo(t *testing.T) {
-	g := NewWithT(t)
-	disk, err := cli.Read(printed(t, "tunefs-not-lustre"))
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(disk).To(BeNil())
-}
-
-func TestMkfsSaysBeforeItWritesWhatItWouldMake(t *testing.T) {
-	const at = "/dev/disk/by-id/virtio-disk"
-	mgs := []string{"192.168.77.1@tcp"}
-	metadata, data := []string{"user_xattr", "errors=remount-ro"}, []string{"errors=remount-ro"}
-	for name, want := range map[string]cli.Disk{
-		"mkfs-mgs-mdt": {Device: at + "1", Target: mdt(0), MGS: true, FirstTime: true, MountType: "ldiskfs", MountOptions: metadata},
-		"mkfs-mdt":     {Device: at + "2", Target: mdt(1), FirstTime: true, MountType: "ldiskfs", MountOptions: metadata, MGSNIDs: mgs},
-		"mkfs-ost":     {Device: at + "3", Target: ost(0), FirstTime: true, MountType: "ldiskfs", MountOptions: data, MGSNIDs: mgs},
-		"mkfs-ost-servicenodes": {Device: at + "4", Target: ost(1), FirstTime: true, MountType: "ldiskfs", MountOptions: data, MGSNIDs: mgs,
-			ServiceNIDs: []string{"192.168.77.1@tcp", "192.168.77.2@tcp"}},
-		"mkfs-mgs": {Device: at + "5", Target: cli.Target{Kind: cli.MGT}, MGS: true, FirstTime: true, MountType: "ldiskfs", MountOptions: metadata,
-			ServiceNIDs: mgs},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			disk, err := cli.Made(printed(t, name))
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(disk).To(HaveValue(Equal(want)))
-		})
-	}
-}
-
-func TestNoDiskIsMadeOfAnAnswerThatSaysNo(t *testing.T) {
-	for name, says := range map[string]string{
-		"mkfs-refused":       "was previously formatted for lustre",
-		"mkfs-without-index": `the target "pfs:OSTffff" has no index`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := cli.Made(printed(t, name))
-			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(says)))
-		})
-	}
-}
-
-func TestADiskThatContradictsItselfIsRefused(t *testing.T) {
-	ost := string(printed(t, "tunefs-ost"))
-	for name, change := range map[string][2]string{
-		"another index":             {"Index:      0", "Index:      1"},
-		"another filesystem":        {"Lustre FS:  pfs", "Lustre FS:  other"},
-		"flags of an MDT":           {"0x2", "0x1"},
-		"flags of both":             {"0x2", "0x3"},
-		"no flags of a target":      {"0x2", "0x100"},
-		"an index that is not said": {"0x2", "0x12"},
-		"flags that are no number":  {"0x2", "two"},
-		"a target without a name":   {"Target:     pfs-OST0000", "Target:     "},
-		"a line that is missing":    {"Mount type: ldiskfs\n", ""},
-		"an end too early":          {"Parameters: mgsnode=192.168.77.1@tcp\n\nexiting because there is no change.\n", ""},
-		"no word of what was found": {"checking for existing Lustre data: found\n", ""},
-		"that nothing was found":    {"data: found", "data: not found"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			changed := strings.Replace(ost, change[0], change[1], 1)
-			g.Expect(changed).NotTo(Equal(ost))
-			disk, err := cli.Read([]byte(changed))
-			g.Expect(err).To(HaveOccurred())
-			g.Expect(disk).To(BeNil())
-		})
-	}
-	t.Run("nothing at all", func(t *testing.T) {
-		_, err := cli.Read(nil)
-		NewWithT(t).Expect(err).To(HaveOccurred())
-	})
 }
 
 func TestParametersHaveValuesOfOneLineAndOfSeveral(t *testing.T) {
@@ -322,7 +214,8 @@ func TestSpaceIsInBytesOrInodes(t *testing.T) {
 	g.Expect(space[2]).To(Equal(cli.Space{Target: ost(0), Total: 131072, Used: 369, Available: 130703}))
 
 	title := "UUID                   1K-blocks        Used   Available Use%  Mounted on\n"
-	space, err = cli.ParseSpace([]byte(title + "pfs-OST0001_UUID   : inactive device\n\nfilesystem_summary:            0           0           0   0%  /mnt/pfs \n"))
+	summary := "\nfilesystem_summary:            0           0           0   0%  /mnt/pfs \n"
+	space, err = cli.ParseSpace([]byte(title + "pfs-OST0001_UUID   : inactive device\n" + summary))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(space).To(Equal([]cli.Space{{Target: ost(1), Problem: "inactive device"}}))
 
@@ -330,9 +223,9 @@ func TestSpaceIsInBytesOrInodes(t *testing.T) {
 		"for people, who need no bytes":   string(printed(t, "lfs-df-human")),
 		"of nothing":                      "",
 		"that was cut off, as by a hang":  strings.Split(string(printed(t, "lfs-df")), "\n\n")[0],
-		"of a number that is too large":   title + "pfs-OST0001_UUID 9223372036854775807 1 1 1% /mnt/pfs[OST:1]\n",
-		"of something that is no target":  title + "pfs-XYZ0001_UUID 1 1 1 1% /mnt/pfs[OST:1]\n",
-		"of a line that nobody has known": title + "pfs-OST0001_UUID 1 1\n",
+		"of a number that is too large":   title + "pfs-OST0001_UUID 9223372036854775807 1 1 1% /mnt/pfs[OST:1]\n" + summary,
+		"of something that is no target":  title + "pfs-XYZ0001_UUID 1 1 1 1% /mnt/pfs[OST:1]\n" + summary,
+		"of a line that nobody has known": title + "pfs-OST0001_UUID 1 1\n" + summary,
 	} {
 		_, err := cli.ParseSpace([]byte(text))
 		g.Expect(err).To(HaveOccurred(), name)

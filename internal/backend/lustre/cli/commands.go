@@ -178,6 +178,3 @@ func (c Commands) Active(ost int32) []string {
 func (c Commands) Forget(ost int32) []string {
 	return []string{"lctl", "--device", string(MGT), "del_ost", "--target", Target{c.FSName, OST, ost}.String()}
 }
-
-// ReadDisk reads what a disk is, and writes nothing.
-func ReadDisk(device string) []string { return []string{"tunefs.lustre", "--dryrun", device} }

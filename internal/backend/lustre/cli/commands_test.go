@@ -25,7 +25,6 @@ func TestCommandsAreThoseThatARealLustreTook(t *testing.T) {
 		"lctl --device MGS del_ost --target pfs-OST0001":                                    pfs.Forget(1),
 		"lctl set_param -P osc.*.max_dirty_mb=512":                                          cli.SetParameter("osc.*.max_dirty_mb", "512"),
 		"lfs find /mnt/pfs --ost 10":                                                        cli.FilesOn("/mnt/pfs", 10),
-		"tunefs.lustre --dryrun /dev/disk/by-id/virtio-disk1":                               cli.ReadDisk("/dev/disk/by-id/virtio-disk1"),
 		"lfs getdirstripe -D /mnt/pfs":                                                      cli.GetDirectories("/mnt/pfs"),
 		"lfs setdirstripe -D -i -1 -c 2 --max-inherit -1 --max-inherit-rr 3 /mnt/pfs":       cli.SetDirectories("/mnt/pfs", cli.Directories{MDTs: 2, RoundRobinDepth: 3}),
 		"lfs setstripe -c 1 -p fast /mnt/pfs/fast":                                          cli.SetLayout("/mnt/pfs/fast", "fast", []cli.Component{{OSTs: 1}}),

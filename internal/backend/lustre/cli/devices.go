@@ -16,17 +16,10 @@ type Device struct {
 
 // Serves says which target a device serves; it is false for all other devices.
 func (d Device) Serves() (Target, bool) {
-	target, _, is := ParseLabel(d.Name)
-	switch d.Type {
-	case "mgs":
-		return Target{Kind: MGT}, d.Name == string(MGT)
-	case "mdt":
-		return target, is && target.Kind == MDT
-	case "obdfilter":
-		return target, is && target.Kind == OST
-	default:
+	if d.Type != "mgs" && d.Type != "mdt" && d.Type != "obdfilter" {
 		return Target{}, false
 	}
+	return ParseTarget(d.Name)
 }
 
 var deviceLine = regexp.MustCompile(`^ *[0-9]+ ([A-Z]{2}) ([a-z0-9_-]+) (\S+) (\S+) -?[0-9]+$`)
