@@ -50,8 +50,8 @@ func refusedOptions[T ~string](field string, options []T, refused map[string]str
 
 // refusedParameters are patterns (path.Match) of the last part of parameters that a person may not set for good, each with why.
 var refusedParameters = []struct{ pattern, why string }{
-	{"max_create_count", isOwned}, {"active", isOwned}, {"no_create", isOwned}, {"no_precreate", isOwned}, {"degraded", isOwned}, {"readonly", isOwned},
-	{"recovery_time_*", isOwned}, {"evict_client", isPersons}, {"abort_recovery*", isPersons},
+	{"max_create_count", isOwned}, {"active", isOwned}, {"no_create", isOwned}, {"no_precreate", isOwned}, {"degraded", isOwned},
+	{"readonly", isOwned}, {"recovery_time_*", isOwned}, {"evict_client", isPersons}, {"abort_recovery*", isPersons},
 	{"identity_flush", isAnswer}, {"force_sync", isAnswer}, {"lfsck_*", isAnswer}, {"*stats", isAnswer},
 }
 

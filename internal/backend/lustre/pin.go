@@ -3,7 +3,6 @@ package lustre
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/utils/cpuset"
@@ -99,9 +98,7 @@ func (p Partitions) ModuleOptions(version string) string {
 }
 
 func ostModule(version string) string {
-	major, minor, _ := strings.Cut(version, ".")
-	minor, _, _ = strings.Cut(minor, ".")
-	if n, err := strconv.Atoi(minor); major == "2" && err == nil && n < 17 {
+	if backend.CompareVersions(version, "2.17") < 0 {
 		return "ost"
 	}
 	return "ofd"

@@ -1,6 +1,7 @@
-// Package cli makes the command lines of Lustre's own tools, and reads what they print: lctl and lfs, by their man pages and by what 2.17.57
-// has printed (testdata). All of it is pure. Exit codes are not enough for any of it: lfs_migrate ends with 0 although it skips files, and
-// lctl conf_param works later than it returns. So what is done is always read back. What makes a disk a target belongs to its format.
+// Package cli makes the command lines of Lustre's own tools, and reads what they print: lctl and lfs, by their man pages and by what
+// 2.17.57 has printed (testdata). All of it is pure. Exit codes are not enough for any of it: lfs_migrate ends with 0 although it skips
+// files, and lctl conf_param works later than it returns. So what is done is always read back. What makes a disk a target belongs to its
+// format.
 package cli
 
 import (

@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// The questions to a node with targets, by place.
+const (
+	askDevices = iota
+	askKernel
+	askRecovery
+	askSpace
+)
+
+// AskServer are the command lines that ask a node what it serves of the filesystem. lctl get_param says on its standard error, and by its
+// exit code, when a node has no target of a kind; what it prints is what counts.
+func (c Commands) AskServer() [][]string {
+	of := c.FSName + "-*."
+	return [][]string{
+		askDevices:  {"lctl", "dl"},
+		askKernel:   {"lctl", "get_param", "version", "health_check"},
+		askRecovery: {"lctl", "get_param", "mdt." + of + recoveryStatus, "obdfilter." + of + recoveryStatus},
+		askSpace:    {"lctl", "get_param", "osd-*." + of + kbytesTotal, "osd-*." + of + kbytesFree},
+	}
+}
+
+// The last parts of the parameters that are asked for.
+const (
+	recoveryStatus = "recovery_status"
+	kbytesTotal    = "kbytestotal"
+	kbytesFree     = "kbytesfree"
+)
+
+// Server is what a node serves.
+type Server struct {
+	// Version of the kernel's part.
+	Version string
+	Health  Health
+	// Targets are those of the filesystem that are mounted, and the MGT.
+	Targets map[Target]Serving
+}
+
+// Serving is what the kernel says of a target that is mounted.
+type Serving struct {
+	// Up is false while it is being set up, or stopped.
+	Up bool
+	// Healthy is false when the kernel says that it is not.
+	Healthy bool
+	// Recovery is empty for an MGT, which has none.
+	Recovery Recovery
+	// CapacityBytes and UsedBytes are those of its disk; 0 while they are not known.
+	CapacityBytes, UsedBytes int64
+}
+
+// ParseServer reads the answers to AskServer, in the same order.
+func (c Commands) ParseServer(outputs [][]byte) (Server, error) {
+	devices, err := ParseDevices(outputs[askDevices])
+	if err != nil {
+		return Server{}, err
+	}
+	s := Server{Targets: map[Target]Serving{}}
+	if err := s.kernel(outputs[askKernel]); err != nil {
+		return Server{}, err
+	}
+	for _, d := range devices {
+		target, is := d.Serves()
+		if is && (target.Kind == MGT || target.FSName == c.FSName) {
+			s.Targets[target] = Serving{Up: d.State == "UP", Healthy: !s.Health.Broken}
+		}
+	}
+	for _, name := range s.Health.Unhealthy {
+		s.change(name, func(t *Serving) { t.Healthy = false })
+	}
+	recoveries, err := ParseParams(outputs[askRecovery])
+	if err != nil {
+		return Server{}, err
+	}
+	for _, p := range recoveries {
+		recovery, err := ParseRecovery(p.Value)
+		if err != nil {
+			return Server{}, fmt.Errorf("%s: %w", p.Name, err)
+		}
+		s.change(p.Device(), func(t *Serving) { t.Recovery = recovery })
+	}
+	if err := s.space(outputs[askSpace]); err != nil {
+		return Server{}, err
+	}
+	return s, nil
+}
+
+// change changes what is known of a target that is mounted; others are being mounted, or unmounted, while they are asked for.
+func (s *Server) change(name string, to func(t *Serving)) {
+	target, _ := ParseTarget(name)
+	if serving, there := s.Targets[target]; there {
+		to(&serving)
+		s.Targets[target] = serving
+	}
+}
+
+// kernel reads what the kernel's part says of itself.
+func (s *Server) kernel(output []byte) error {
+	params, err := ParseParams(output)
+	if err != nil {
+		return err
+	}
+	said := false
+	for _, p := range params {
+		switch p.Name {
+		case "version":
+			s.Version = p.Value
+		case "health_check":
+			said = true
+			if s.Health, err = ParseHealth(p.Value); err != nil {
+				return err
+			}
+		}
+	}
+	if !said || s.Version == "" {
+		return fmt.Errorf("lctl get_param: the modules do not say their version and health")
+	}
+	return nil
+}
+
+// space reads how large the disks are, and how full.
+func (s *Server) space(output []byte) error {
+	params, err := ParseParams(output)
+	if err != nil {
+		return err
+	}
+	free := map[string]int64{}
+	for _, p := range params {
+		kbytes, err := strconv.ParseInt(p.Value, 10, 52)
+		if err != nil {
+			return fmt.Errorf("lctl get_param: %s is no number of KiB: %q", p.Name, p.Value)
+		}
+		if strings.HasSuffix(p.Name, "."+kbytesFree) {
+			free[p.Device()] = kbytes << 10
+		} else if strings.HasSuffix(p.Name, "."+kbytesTotal) {
+			s.change(p.Device(), func(t *Serving) { t.CapacityBytes = kbytes << 10 })
+		}
+	}
+	for name, bytes := range free {
+		s.change(name, func(t *Serving) { t.UsedBytes = max(t.CapacityBytes-bytes, 0) })
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package cli_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/internal/backend/lustre/cli"
+)
+
+// answers of a node with the MGT, two MDTs and two OSTs, as a real one has given them.
+func answers(t *testing.T) [][]byte {
+	t.Helper()
+	return [][]byte{printed(t, "dl"), printed(t, "params-health"), printed(t, "recovery-inactive"), printed(t, "params-osd")}
+}
+
+func TestANodeIsAskedForOneFilesystem(t *testing.T) {
+	var asked []string
+	for _, argv := range pfs.AskServer() {
+		asked = append(asked, strings.Join(argv, " "))
+	}
+	NewWithT(t).Expect(asked).To(Equal([]string{
+		"lctl dl", "lctl get_param version health_check", "lctl get_param mdt.pfs-*.recovery_status obdfilter.pfs-*.recovery_status",
+		"lctl get_param osd-*.pfs-*.kbytestotal osd-*.pfs-*.kbytesfree",
+	}))
+}
+
+func TestANodeSaysWhatItServes(t *testing.T) {
+	g := NewWithT(t)
+	server, err := pfs.ParseServer(answers(t))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(server.Version).To(Equal("2.17.57"))
+	g.Expect(server.Health.Healthy).To(BeTrue())
+	over := cli.Recovery{Status: "INACTIVE"}
+	g.Expect(server.Targets).To(Equal(map[cli.Target]cli.Serving{
+		{Kind: cli.MGT}: {Up: true, Healthy: true},
+		mdt(0):          {Up: true, Healthy: true, Recovery: over, CapacityBytes: 1160264 << 10, UsedBytes: (1160264 - 1158392) << 10},
+		mdt(1):          {Up: true, Healthy: true, Recovery: over, CapacityBytes: 1160264 << 10, UsedBytes: (1160264 - 1158544) << 10},
+		ost(0):          {Up: true, Healthy: true, Recovery: over, CapacityBytes: 1908940 << 10, UsedBytes: (1908940 - 1895124) << 10},
+		ost(1):          {Up: true, Healthy: true, Recovery: over, CapacityBytes: 1908940 << 10, UsedBytes: (1908940 - 1891028) << 10},
+	}))
+}
+
+func TestTargetsOfAnotherFilesystemAreNotCounted(t *testing.T) {
+	g := NewWithT(t)
+	server, err := cli.Commands{FSName: "other"}.ParseServer(answers(t))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(server.Targets).To(HaveLen(1), "the MGT serves all")
+}
+
+func TestANodeWithProblemsSaysWhichTargetsHaveThem(t *testing.T) {
+	change := func(question int, from, to string) [][]byte {
+		all := answers(t)
+		changed := bytes.Replace(all[question], []byte(from), []byte(to), 1)
+		NewWithT(t).Expect(changed).NotTo(Equal(all[question]))
+		all[question] = changed
+		return all
+	}
+	g := NewWithT(t)
+	server, err := pfs.ParseServer(change(1, "health_check=healthy", "health_check=\ndevice pfs-OST0001 reported unhealthy\nNOT HEALTHY"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(server.Targets[ost(0)].Healthy).To(BeTrue())
+	g.Expect(server.Targets[ost(1)].Healthy).To(BeFalse())
+
+	server, err = pfs.ParseServer(change(1, "health_check=healthy", "health_check=LBUG"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(server.Targets).To(HaveEach(HaveField("Healthy", false)))
+
+	server, err = pfs.ParseServer(change(0, "UP obdfilter pfs-OST0001", "ST obdfilter pfs-OST0001"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(server.Targets[ost(1)].Up).To(BeFalse())
+
+	all := answers(t)
+	all[2] = printed(t, "recovery-waiting") // of an OST0002, too, that is being mounted meanwhile
+	server, err = pfs.ParseServer(all)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(server.Targets[mdt(0)].Recovery).To(Equal(cli.Recovery{Status: "WAITING", NotReady: "0001"}))
+	g.Expect(server.Targets).NotTo(HaveKey(ost(2)))
+
+	for name, broken := range map[string][][]byte{
+		"devices that are not understood": change(0, "UP", "up"),
+		"no health":                       change(1, "health_check=healthy", ""),
+		"no version":                      change(1, "version=2.17.57", ""),
+		"a health that is not known":      change(1, "healthy", "well"),
+		"a recovery that is not known":    change(2, "INACTIVE", "RESTING"),
+		"a size that is no number":        change(3, "filestotal=838864", "filestotal=many"),
+	} {
+		_, err := pfs.ParseServer(broken)
+		g.Expect(err).To(HaveOccurred(), name)
+	}
+}
