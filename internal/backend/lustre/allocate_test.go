@@ -84,6 +84,16 @@ func TestMDT0000IsTheRootsAndTheNextOneIsOnAnotherNode(t *testing.T) {
 	g.Expect(n1.Members[2]).To(And(HaveField("Name", "ost-ssd"), HaveField("Slot", int32(3)), HaveField("StoragePool", "ssd"), HaveField("ID", int32(0))))
 }
 
+func TestTheMGSHasNoIndex(t *testing.T) {
+	g := NewWithT(t)
+	in, status := servers("n2"), v1alpha1.LustreStatus{}
+	in.Targets = append(in.Targets, disk("mgt-n2", "n2", v1alpha1.RoleManagement, "", 0))
+	give(t, &in, &status)
+	g.Expect(indices(in.FileSystemNodes)).NotTo(HaveKey("mgt-n2"))
+	g.Expect(lustre.Member(&in.Targets[4].Spec)).To(Equal("mgs"))
+	g.Expect(lustre.TargetOf("pfs", v1alpha1.RoleManagement, 0).String()).To(Equal("MGS"))
+}
+
 func TestAnIndexThatWasGivenStays(t *testing.T) {
 	g := NewWithT(t)
 	in, status := servers("n1", "n2"), v1alpha1.LustreStatus{}

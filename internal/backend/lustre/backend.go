@@ -16,12 +16,6 @@ const (
 	componentOST = "ost"
 )
 
-// The order in which servers start is that of these; they stop in the reverse of it.
-var order = []string{componentMGS, componentMDT, componentOST}
-
-// Order lists the components in the order in which they start.
-func Order() []string { return order }
-
 // Member is the name of the member of a node that mounts a target.
 func Member(t *v1alpha1.StorageTargetSpec) string {
 	switch t.Role {
