@@ -153,6 +153,7 @@ func TestDevicesSayWhichTargetsANodeServes(t *testing.T) {
 	}
 	g := NewWithT(t)
 	g.Expect(cli.ParseDevices(nil)).To(BeEmpty(), "no module of Lustre has a device")
+	g.Expect(cli.ParseDevices([]byte("  3 -- mdt pfs-MDT0000 pfs-MDT0000_UUID 1\n"))).To(ConsistOf(HaveField("State", "--")))
 	_, err := cli.ParseDevices([]byte("opening /dev/obd failed: No such file or directory\n"))
 	g.Expect(err).To(HaveOccurred())
 }

@@ -21,8 +21,8 @@ func (c Commands) Pools() []string { return []string{"lctl", "pool_list", c.FSNa
 // Pool lists the OSTs of a pool.
 func (c Commands) Pool(name string) []string { return []string{"lctl", "pool_list", c.pool(name)} }
 
-// AddPool makes a pool without OSTs. It runs on the MGS, as all commands that change pools, and each takes about 10 s. It ends with 17 when
-// there is a pool of that name.
+// AddPool makes a pool without OSTs. It runs on the node of the MGS, as all commands that change pools; where MDT0000 is elsewhere, the
+// filesystem must be mounted there as well (lctl-pool_add(8)). Each takes about 10 s, and this one ends with 17 when there is such a pool.
 func (c Commands) AddPool(name string) []string { return []string{"lctl", "pool_new", c.pool(name)} }
 
 // AddToPool adds OSTs to a pool.

@@ -8,7 +8,7 @@ import (
 
 // Device is one of the kernel's devices of Lustre (lctl dl).
 type Device struct {
-	// State is UP for one that serves.
+	// State is UP for one that serves; ST while it is stopped, AT or -- while it is set up, IN when it was deactivated.
 	State string
 	// Type is Lustre's own word, such as mdt, obdfilter (an OST), mgs, osp or osc.
 	Type, Name string
@@ -22,7 +22,7 @@ func (d Device) Serves() (Target, bool) {
 	return ParseTarget(d.Name)
 }
 
-var deviceLine = regexp.MustCompile(`^ *[0-9]+ ([A-Z]{2}) ([a-z0-9_-]+) (\S+) (\S+) -?[0-9]+$`)
+var deviceLine = regexp.MustCompile(`^ *[0-9]+ ([A-Z]{2}|--) ([a-z0-9_-]+) (\S+) (\S+) -?[0-9]+$`)
 
 // ParseDevices reads what lctl dl prints; nothing means that no module of Lustre has a device.
 func ParseDevices(output []byte) ([]Device, error) {

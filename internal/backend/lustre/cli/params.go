@@ -54,7 +54,7 @@ type Health struct {
 }
 
 // ParseHealth reads the value of health_check. A Lustre that is not healthy was not recorded: these lines are those of its source
-// (health_check_show).
+// (health_check_show of obd_sysfs.c), which shows only the last of them where sysfs has room for one, so that no device is named.
 func ParseHealth(value string) (Health, error) {
 	r := read("health_check", []byte(value))
 	var h Health

@@ -64,10 +64,12 @@ func (c Commands) ParseServer(outputs [][]byte) (Server, error) {
 	if err := s.kernel(outputs[askKernel]); err != nil {
 		return Server{}, err
 	}
+	// Where it does not say which of them is not healthy, none is believed to be.
+	healthy := s.Health.Healthy || len(s.Health.Unhealthy) > 0 && !s.Health.Broken
 	for _, d := range devices {
 		target, is := d.Serves()
 		if is && (target.Kind == MGT || target.FSName == c.FSName) {
-			s.Targets[target] = Serving{Up: d.State == "UP", Healthy: !s.Health.Broken}
+			s.Targets[target] = Serving{Up: d.State == "UP", Healthy: healthy}
 		}
 	}
 	for _, name := range s.Health.Unhealthy {

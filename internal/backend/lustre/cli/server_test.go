@@ -64,9 +64,13 @@ func TestANodeWithProblemsSaysWhichTargetsHaveThem(t *testing.T) {
 	g.Expect(server.Targets[ost(0)].Healthy).To(BeTrue())
 	g.Expect(server.Targets[ost(1)].Healthy).To(BeFalse())
 
-	server, err = pfs.ParseServer(change(1, "health_check=healthy", "health_check=LBUG"))
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(server.Targets).To(HaveEach(HaveField("Healthy", false)))
+	for _, value := range []string{
+		"NOT HEALTHY", "LBUG", "\nLBUG\nNOT HEALTHY", "\nLBUG\ndevice pfs-OST0001 reported unhealthy\nNOT HEALTHY",
+	} {
+		server, err = pfs.ParseServer(change(1, "health_check=healthy", "health_check="+value))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(server.Targets).To(HaveEach(HaveField("Healthy", false)), "which one is not healthy is not said: %q", value)
+	}
 
 	server, err = pfs.ParseServer(change(0, "UP obdfilter pfs-OST0001", "ST obdfilter pfs-OST0001"))
 	g.Expect(err).NotTo(HaveOccurred())
