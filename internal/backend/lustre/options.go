@@ -17,12 +17,14 @@ const (
 	isAnswer  = "it does something at once, and is no setting"
 )
 
-// refusedTargetOptions are options of mount.lustre(8) for targets, by name.
+// refusedTargetOptions are options of mount.lustre(8) and of the kernel (the table of lmd_parse) for targets, by name.
 var refusedTargetOptions = map[string]string{
-	"abort_recov": isPersons, "abort_recovery": isPersons, "abort_recov_mdt": isPersons,
+	"abort_recov": isPersons, "abort_recovery": isPersons, "abort_recov_mdt": isPersons, "abort_recovery_mdt": isPersons,
 	"nosvc": isOwned, "nomgs": isOwned, "mgs": isOwned, "mgsnode": isOwned, "mgssec": isOwned, "svname": isOwned, "osd": isOwned,
-	"writeconf": isOwned, "update": isOwned, "no_create": isOwned, "no_precreate": isOwned, "bind": isOwned, "remount": isOwned, "ro": isOwned,
-	"loop": isOwned, "noauto": isOwned, "nofail": isOwned, "_netdev": isOwned,
+	"param": isOwned, "network": isOwned, "device": isOwned, "noprimnode": isOwned, "virgin": isOwned, "nolocallogs": isOwned,
+	"writeconf": isOwned, "update": isOwned, "no_create": isOwned, "no_precreate": isOwned, "exclude": isOwned,
+	"bind": isOwned, "remount": isOwned, "ro": isOwned, "loop": isOwned, "noauto": isOwned, "nofail": isOwned, "_netdev": isOwned,
+	"rdonly_dev": "what is written would be thrown away without a word",
 	"skip_lfsck": "a check that was begun would not go on", "noscrub": "an index that is wrong would stay wrong",
 }
 
