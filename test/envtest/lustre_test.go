@@ -115,13 +115,13 @@ func parameterNameRefusals(names ...string) refusals {
 }
 
 var lustreAccepted = map[string]string{
-	"it has only what is required":           "{}",
-	"it has everything that there is":        fullLustre + "---\n" + put(mgt, "{devices: [{node: n1, id: wwn-0x5000}]}"),
-	"the MGT is a selected disk":             put(mgt, "{select: {countPerNode: 1}}"),
-	"a layout has one component":             put(layoutOf, "{osts: 4, stripeSize: 4Mi}"),
-	"a layout is as long as it can be":       put(layoutOf, "{end: 64Ki, onMetadata: true}, {end: 128Ki}, {end: 1Mi}, {end: 8Mi}, {end: 64Mi}, {end: 1Gi}, {end: 64Gi}, {allOSTs: true}"),
-	"the root's MDT has all new directories": "spec: {lustre: {directories: {roundRobinDepth: 0}}}",
-	"it is as large as it can be":            largestLustre,
+	"it has only what is required":       "{}",
+	"it has everything that there is":    fullLustre + "---\n" + put(mgt, "{devices: [{node: n1, id: wwn-0x5000}]}"),
+	"the MGT is a selected disk":         put(mgt, "{select: {countPerNode: 1}}"),
+	"a layout has one component":         put(layoutOf, "{osts: 4, stripeSize: 4Mi}"),
+	"a layout is as long as it can be":   put(layoutOf, "{end: 64Ki, onMetadata: true}, {end: 128Ki}, {end: 1Mi}, {end: 8Mi}, {end: 64Mi}, {end: 1Gi}, {end: 64Gi}, {allOSTs: true}"),
+	"no level of directories goes round": "spec: {lustre: {directories: {roundRobinDepth: 0}}}",
+	"it is as large as it can be":        largestLustre,
 }
 
 var lustreChanges = map[string]string{
