@@ -337,6 +337,9 @@ const (
 	LabelGuard = "parallelfs.dev/guard-of"
 	// LabelGuarded tells the guards of a FileSystem from each other.
 	LabelGuarded = "parallelfs.dev/guarded"
+	// LabelGuardOwner on the pod of a guard names its FileSystem among all of the cluster (backend.ClusterName), for those who select pods in
+	// all namespaces, as `kubectl drain --pod-selector` does.
+	LabelGuardOwner = "parallelfs.dev/guard-owner"
 	// LabelRecovery names the FileSystem that a Job of a recovery belongs to. It is no child in the sense of LabelFileSystem.
 	LabelRecovery = "parallelfs.dev/recovery-of"
 	// LabelNode names the node of a StorageTarget or FileSystemNode, when the name is a valid label value.

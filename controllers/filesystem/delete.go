@@ -1,6 +1,7 @@
 package filesystem
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,70 @@ const stopInterval = 2 * time.Second
 // A deletion stops a filesystem in the reverse of its restart order: clients first, so that they unmount while the servers are there, the
 // metadata server last; then its disks are released. Directories are left as they are. A pod on a node that is not there or not Ready is
 // not waited for: a finalizer must never trap.
+
+// tellLimit is how long a deletion waits until the filesystem was told that a maintenance is over. A Job takes seconds.
+const tellLimit = 2 * time.Minute
+
+// endMaintenance tells a filesystem that is deleted during a maintenance of nodes that this is over. One that remembers it would make no
+// copies of what such a node loses, when it runs again over the same data, and nothing would be on record any more.
+func (p *pass) endMaintenance(ctx context.Context) error {
+	maintainer, can := p.backend.(backend.Maintainer)
+	if !can || len(p.fs.Status.Maintenance) == 0 || !controllerutil.ContainsFinalizer(p.fs, v1alpha1.Finalizer) {
+		return nil
+	}
+	var nodes []string
+	for i := range p.fs.Status.Maintenance {
+		m := &p.fs.Status.Maintenance[i]
+		nodes = append(nodes, m.Node)
+		if m.Ended == nil {
+			m.Ended = new(metav1.NewTime(p.Clock.Now().UTC().Truncate(time.Second)))
+		}
+	}
+	waits, err := p.tellMaintenance(ctx, maintainer, nodes)
+	late := p.Clock.Now().After(p.fs.DeletionTimestamp.Add(tellLimit))
+	switch {
+	case err == nil && waits == "":
+	case !late && err != nil:
+		return err
+	case !late:
+		p.waitFor(conditions.Reconciling, v1alpha1.ReasonDeleting, fmt.Sprintf(
+			"the maintenance of these nodes ends: %s; the daemons are stopped when %s, or %s after the deletion; %s", few(nodes), waits, tellLimit, fate(p.fs)))
+		return nil
+	default:
+		if err != nil {
+			waits = "this succeeds: " + err.Error()
+		}
+		note := fmt.Sprintf("Deleted during the maintenance of these nodes: %s; the filesystem may go on to count them as in maintenance when it runs again. "+
+			"It was not told within %s that this is over, which is so when %s", few(nodes), tellLimit, waits)
+		note = v1alpha1.Cut(note, conditions.MaxNote)
+		p.Recorder.Eventf(p.fs, nil, corev1.EventTypeWarning, v1alpha1.ReasonInMaintenance, "Delete", "%s", note)
+	}
+	p.fs.Status.Maintenance = nil
+	return nil
+}
+
+// tellMaintenance tells the filesystem what is on record of these nodes, and says what it does not know yet, in words that follow "when ".
+func (p *pass) tellMaintenance(ctx context.Context, maintainer backend.Maintainer, nodes []string) (waits string, err error) {
+	if err := p.look(ctx); err != nil {
+		return "", err
+	}
+	p.seen = p.backend.Observe(p.in)
+	for _, node := range nodes {
+		waits = cmp.Or(waits, maintainer.Absence(p.in, p.seen, node).Waits)
+	}
+	if waits == "" {
+		return "", nil
+	}
+	jobs, err := maintainer.TellMaintenance(p.in)
+	if invalid, is := errors.AsType[*backend.InvalidSpecError](err); is {
+		return waits + ", and " + invalid.Message, nil // it must not end the pass: nobody changes the spec of what is deleted
+	} else if err != nil {
+		return waits, err //nolint:wrapcheck // the phase has a name
+	}
+	mine := map[string]string{v1alpha1.LabelFileSystem: p.fs.Name}
+	_, err = p.Applier.Compare(ctx, p.fs, mine, jobs).Apply(ctx)
+	return waits, errors.Join(err, p.repeatUnseenJobs(ctx))
+}
 
 // lookBack finds what is left of a deleted FileSystem. Where the daemons are to be left (orphaned), there is nothing to do.
 func (p *pass) lookBack(ctx context.Context) error {

@@ -3,9 +3,9 @@
 package filesystem_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
-
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/filesystem"
@@ -462,6 +464,97 @@ func TestAnOperatorThatIsKilledAfterAnyWriteOfAMaintenanceIsFollowedByOneThatGoe
 	w.Expect(w.get().Status.Maintenance).To(BeEmpty())
 	w.Expect(w.modesNow()).To(Equal(map[string]bool{w.ip(node) + "/9435": false}))
 	w.Expect(w.drains(w.nodes[1])).To(BeFalse())
+}
+
+func TestAGuardStaysClosedUntilItIsOnRecordThatItsNodeMayGo(t *testing.T) {
+	w := guardedWorld(t)
+	master := w.nodes[0]
+	w.cordons(master, true)
+	w.goesOn()
+	_, word, _ := strings.Cut(w.maintenance(master).Message, v1alpha1.AnnotationAllowMaintenance+"=")
+	w.says(master, v1alpha1.AnnotationAllowMaintenance, word) // nothing else has to be done before the guard opens
+	unrecorded := interceptor.NewClient(server.Killable(t, -1), interceptor.Funcs{
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+			if _, ok := o.(*v1alpha1.FileSystem); ok {
+				return apiserver.ErrKilled
+			}
+			return c.SubResource(sub).Patch(ctx, o, p, opts...)
+		},
+	})
+	for range 3 {
+		w.Expect(w.reconcile(unrecorded)).To(MatchError(ContainSubstring("write the status")))
+		w.Expect(w.budget(master).Spec.MaxUnavailable.IntValue()).To(Equal(0), "it is not on record")
+	}
+	w.Expect(w.drains(master)).To(BeFalse())
+	w.Expect(w.reconcile(server.Client)).To(Succeed())
+	w.Expect(w.get().Status.Maintenance).To(HaveExactElements(HaveField("Node", master)))
+	w.Expect(w.drains(master)).To(BeFalse(), "the pass that records it opens nothing")
+	w.goesOn()
+	w.Expect(w.drains(master)).To(BeTrue())
+}
+
+func TestAFileSystemThatIsDeletedDuringAMaintenanceEndsItFirst(t *testing.T) {
+	for name, options := range map[string][]client.DeleteOption{
+		"with its daemons":    nil,
+		"and leaves the rest": {client.PropagationPolicy(metav1.DeletePropagationOrphan)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := guardedWorld(t)
+			node := w.nodes[1]
+			w.cordons(node, true)
+			w.goesOn()
+			w.Expect(w.modesNow()).To(Equal(map[string]bool{w.ip(node) + "/9435": true}))
+			before := len(w.sets())
+			w.Expect(server.Client.Delete(w.ctx, w.get(), options...)).To(Succeed())
+			w.Expect(w.reconcile(server.Client)).To(Succeed())
+			w.Expect(w.condition(v1alpha1.ConditionReconciling)).To(And(HaveField("Reason", v1alpha1.ReasonDeleting),
+				HaveField("Message", ContainSubstring("are not in maintenance mode any more"))))
+			w.Expect(w.sets()).To(HaveLen(before), "the master is told by itself")
+			w.finishJobs()
+			w.Expect(w.modesNow()).To(Equal(map[string]bool{w.ip(node) + "/9435": false}))
+			w.eventsOf("")
+			w.stops(5)
+			w.Expect(w.letGo()).To(BeTrue())
+			w.Expect(w.eventsOf(v1alpha1.ReasonInMaintenance)).To(BeEmpty())
+		})
+	}
+}
+
+func TestADeletionDoesNotWaitForEverForAFilesystemThatHearsNothingOfItsMaintenance(t *testing.T) {
+	w := guardedWorld(t)
+	w.cordons(w.nodes[1], true)
+	w.goesOn()
+	w.alive = false
+	w.eventsOf("")
+	w.Expect(server.Client.Delete(w.ctx, w.get())).To(Succeed())
+	w.stops(3)
+	w.Expect(w.letGo()).To(BeFalse())
+	w.Expect(w.sets()).NotTo(BeEmpty())
+	w.Expect(w.condition(v1alpha1.ConditionReconciling).Message).To(ContainSubstring("the daemons are stopped when the master answers, or 2m0s after the deletion"))
+	w.alter = func(operator *filesystem.Reconciler) {
+		operator.Clock = clocktesting.NewFakePassiveClock(time.Now().Add(3 * time.Minute))
+	}
+	w.stops(8)
+	w.Expect(w.letGo()).To(BeTrue())
+	w.Expect(w.eventsOf(v1alpha1.ReasonInMaintenance)).To(HaveExactElements(ContainSubstring("was not told within 2m0s")))
+}
+
+// stops are some passes over a FileSystem that is deleted, between which the kubelets work.
+func (w *world) stops(n int) {
+	w.t.Helper()
+	for range n {
+		w.Expect(w.reconcile(server.Client)).To(Succeed())
+		w.runPods()
+	}
+}
+
+// letGo is true when the operator has let the FileSystem go: what is left of it is the garbage collector's.
+func (w *world) letGo() bool {
+	w.t.Helper()
+	fs := &v1alpha1.FileSystem{}
+	err := server.Client.Get(w.ctx, w.key(), fs)
+	w.Expect(client.IgnoreNotFound(err)).To(Succeed())
+	return err != nil || !controllerutil.ContainsFinalizer(fs, v1alpha1.Finalizer)
 }
 
 func TestADeletedFileSystemHasNoGuardsAndTrapsNoNode(t *testing.T) {

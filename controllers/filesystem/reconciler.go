@@ -192,6 +192,7 @@ func (p *pass) phases() []phase {
 	if !p.fs.DeletionTimestamp.IsZero() {
 		return []phase{
 			{name: "remove the guards of nodes", do: p.removeGuards},
+			{name: "end the maintenance of nodes", do: p.endMaintenance},
 			{name: "look at what is left", do: p.lookBack},
 			{name: "stop the daemons", do: p.stopDaemons},
 			{name: "let go of the disks", do: p.releaseDisks},

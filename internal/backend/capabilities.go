@@ -5,6 +5,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/spec"
@@ -109,6 +110,8 @@ type Maintainer interface {
 	// Absence says what becomes of the filesystem while a node is away, from its own answer, and what was observed in that. Daemons and Jobs
 	// that tell the filesystem of it are among the Members, by Input.FileSystem.Status.Maintenance.
 	Absence(in Input, seen Observation, node string) Absence
+	// TellMaintenance are those of the Members that tell the filesystem which of its nodes are in maintenance, when it does not know it: Jobs.
+	TellMaintenance(in Input) ([]client.Object, error)
 }
 
 // Absence is what becomes of a filesystem while one of its nodes is away. Each text is a part of a sentence.

@@ -45,7 +45,8 @@ func Guarded(n *v1alpha1.FileSystemNode) bool {
 // Deployment.
 func (p Pods) GuardHash(taints []corev1.Taint) string {
 	asked := p.FileSystem.Spec.Pods
-	return Hash(p.Images.Node, p.Images.PullPolicy, asked.Labels, asked.Annotations, asked.PriorityClassName, asked.ImagePullSecrets, taints)
+	return Hash(ClusterName(p.FileSystem), p.Images.Node, p.Images.PullPolicy, asked.Labels, asked.Annotations, asked.PriorityClassName,
+		asked.ImagePullSecrets, taints)
 }
 
 // Guard is the Deployment of the guard of a node. Its pod belongs on that node alone, and tolerates what the node's own taints say, but not
@@ -57,7 +58,7 @@ func (p Pods) Guard(n *v1alpha1.FileSystemNode, node Node) *appsv1.Deployment {
 		labels = map[string]string{}
 	}
 	maps.Copy(labels, guardLabels(p.FileSystem, n))
-	labels[v1alpha1.LabelManagedBy] = v1alpha1.ManagedBy
+	labels[v1alpha1.LabelManagedBy], labels[v1alpha1.LabelGuardOwner] = v1alpha1.ManagedBy, ClusterName(p.FileSystem)
 	pod.Labels = labels
 	spec := &pod.Spec
 	spec.HostNetwork, spec.DNSPolicy, spec.InitContainers, spec.Volumes = false, corev1.DNSDefault, nil, nil

@@ -1,6 +1,7 @@
 package backend_test
 
 import (
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -8,6 +9,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
@@ -49,6 +51,27 @@ func TestAGuardIsAPodWithoutRightsThatBelongsOnItsNodeAndDoesNotStayWhereNoPodMa
 	}
 	g.Expect(backend.IsOpen(&policyv1.PodDisruptionBudget{})).To(BeTrue())
 	g.Expect(pods.GuardHash(nil)).NotTo(Equal(pods.GuardHash(node.Taints)))
+}
+
+func TestTheGuardsOfTwoFilesystemsOfOneNameAreToldApartByOneLabel(t *testing.T) {
+	g := NewWithT(t)
+	owner := func(namespace, name string) string {
+		fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
+		n := &v1alpha1.FileSystemNode{ObjectMeta: metav1.ObjectMeta{Name: backend.FileSystemNodeName(name, "oss1"), Namespace: namespace}}
+		value := backend.Pods{FileSystem: fs}.Guard(n, backend.Node{Name: "oss1"}).Spec.Template.Labels[v1alpha1.LabelGuardOwner]
+		g.Expect(validation.IsValidLabelValue(value)).To(BeEmpty(), value)
+		return value
+	}
+	g.Expect(owner("storage", "scratch")).To(Equal("storage.scratch"))
+	g.Expect(owner("home", "scratch")).To(Equal("home.scratch"))
+	// The longest names that there may be, which begin with the same and end with the same.
+	namespace, name := strings.Repeat("n", 62), strings.Repeat("s", 40)
+	seen := map[string]bool{}
+	for _, fs := range [][2]string{{namespace + "a", name}, {namespace + "b", name}, {namespace[:45] + "-", name}, {namespace[:45], "-" + name[1:]}} {
+		value := owner(fs[0], fs[1])
+		g.Expect(seen).NotTo(HaveKey(value))
+		seen[value] = true
+	}
 }
 
 func TestANodeWithServersHasAGuardUntilTheyRetire(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"strconv"
+	"strings"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/spec"
@@ -14,6 +15,20 @@ import (
 
 // ChildName is the name of an object of a filesystem.
 func ChildName(fs *v1alpha1.FileSystem, suffix string) string { return fs.Name + "-" + suffix }
+
+// maxLabel is how long the value of a label may be.
+const maxLabel = 63
+
+// ClusterName is a name of a filesystem that no other one of the cluster has, and that fits into a label: "storage.scratch", or, where that
+// is too long, the first part of it, and 64 bits of a hash, as FileSystemNodeName has them.
+func ClusterName(fs *v1alpha1.FileSystem) string {
+	name := fs.Namespace + "." + fs.Name
+	if len(name) <= maxLabel {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return strings.TrimRight(name[:maxLabel-nodeHash-1], "-.") + "-" + hex.EncodeToString(sum[:nodeHash/2])
+}
 
 // Address is host:port.
 func Address(host string, port int32) string { return host + ":" + strconv.Itoa(int(port)) }

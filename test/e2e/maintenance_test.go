@@ -13,8 +13,8 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// nodesAreDrained drains nodes of a MooseFS with two copies, by kubectl. A cordon is seen by every filesystem of the cluster, so this story is
-// alone.
+// nodesAreDrained drains nodes of a MooseFS with two copies, by kubectl. A cordon is seen by every filesystem of the cluster, so nothing
+// else runs meanwhile. Another filesystem of the same name in another namespace keeps its guards.
 func (s *story) nodesAreDrained() {
 	It("has a filesystem whose nodes have guards", func() {
 		s.isReady(newest, twoCopies)
@@ -71,7 +71,8 @@ func (s *story) nodesAreDrained() {
 
 // drains evicts the guards of a node as `kubectl drain` does, and leaves the pods of the rest of the tests alone.
 func (s *story) drains(node, timeout string) (string, error) {
-	return try("", "kubectl", "drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--pod-selector="+v1alpha1.LabelGuard+"=scratch", "--timeout="+timeout)
+	return try("", "kubectl", "drain", node, "--ignore-daemonsets", "--delete-emptydir-data",
+		"--pod-selector="+v1alpha1.LabelGuardOwner+"="+s.namespace+".scratch", "--timeout="+timeout)
 }
 
 // guardOn is the guard of a node that runs there, empty while none does.

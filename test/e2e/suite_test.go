@@ -135,11 +135,6 @@ var _ = Describe("ParallelFS Operator", func() {
 		tell("lost metadata", lost, lost.metadataIsRecovered)
 		return
 	}
-	if os.Getenv("MAINTENANCE") != "" {
-		s := newStory("maintenance", 9419)
-		tell("a FileSystem whose nodes are drained", s, s.nodesAreDrained)
-		return
-	}
 	if os.Getenv("UPDATE") != "" {
 		s := newStory("update", 9419)
 		tell("the operator, updated from "+os.Getenv("UPDATE"), s, s.operatorIsUpdated)
@@ -177,9 +172,18 @@ const kept = "sweeps"
 
 // They run in this order: Ginkgo shuffles containers that stand side by side. The last one makes another cluster.
 var _ = Describe("ParallelFS Operator, when nothing else runs,", Serial, Ordered, ContinueOnFailure, func() {
-	if os.Getenv("OVERHEAD")+os.Getenv("LIFE")+os.Getenv("MAINTENANCE")+os.Getenv("UPDATE") != "" {
+	if os.Getenv("OVERHEAD")+os.Getenv("LIFE")+os.Getenv("UPDATE") != "" {
 		return // they are alone
 	}
+	Describe("a FileSystem whose nodes are drained", func() {
+		s := newStory("maintenance", 21000)
+		AfterEach(func() {
+			if CurrentSpecReport().Failed() {
+				describeCluster(s.namespace)
+			}
+		})
+		s.nodesAreDrained()
+	})
 	Describe("its chart upgraded and uninstalled", func() { newStory(kept, 20300).chartKeepsEverything() })
 	Describe("whose cluster is lost", func() { newStory("rebuilt", 20800).clusterIsRebuilt() })
 })

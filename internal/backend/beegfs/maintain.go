@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 )
@@ -42,6 +44,9 @@ func (Backend) Absence(in backend.Input, seen backend.Observation, node string) 
 	out.Together = max(1, out.Together)
 	return out
 }
+
+// TellMaintenance is nothing: see Absence.
+func (Backend) TellMaintenance(backend.Input) ([]client.Object, error) { return nil, nil }
 
 // idsOn are the numbers of the storage targets, or of the metadata servers, of a node.
 func idsOn(in backend.Input, node string, role v1alpha1.InstanceRole) []int32 {

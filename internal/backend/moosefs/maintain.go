@@ -163,6 +163,15 @@ func maintenanceName(in backend.Input) (name string, commands []spec.Command) {
 	return name, commands
 }
 
+// TellMaintenance are the jobs that switch maintenance modes.
+func (Backend) TellMaintenance(in backend.Input) ([]client.Object, error) {
+	b, err := newBuilder(in.Indexed())
+	if err != nil {
+		return nil, err
+	}
+	return b.maintenanceJobs(), nil
+}
+
 // maintenanceJobs are the jobs that switch maintenance modes: what the difference between the record and the master's own answer asks for.
 // While the master does not answer, one that is there goes on.
 func (b *builder) maintenanceJobs() []client.Object {

@@ -16,7 +16,17 @@ import (
 // Members are the children of a MooseFS filesystem: the probe's Secret, a Secret and a ConfigMap with what the pods are told, one DaemonSet
 // per role (one per pool for chunkservers), and the Job that makes the storage classes.
 func (Backend) Members(in backend.Input) ([]client.Object, error) {
-	in = in.Indexed()
+	b, err := newBuilder(in.Indexed())
+	if err != nil {
+		return nil, err
+	}
+	if err := b.build(); err != nil {
+		return nil, err
+	}
+	return b.objects, nil
+}
+
+func newBuilder(in backend.Input) (*builder, error) {
 	fs := in.FileSystem
 	images, err := imagesOf(in)
 	if err != nil {
@@ -29,13 +39,9 @@ func (Backend) Members(in backend.Input) ([]client.Object, error) {
 				"kubectl -n %s annotate filesystem %s %s=%s",
 			fs.Status.Metadata.Node, fs.Namespace, fs.Name, v1alpha1.AnnotationRecoverMetadata, v1alpha1.RecoverPlan)
 	}
-	b := builder{
+	return &builder{
 		in: in, images: images, master: master, told: map[string][]byte{}, secrets: map[string][]byte{}, domains: backend.NewDomains(in),
-	}
-	if err := b.build(); err != nil {
-		return nil, err
-	}
-	return b.objects, nil
+	}, nil
 }
 
 // imagesOf are the images of all components.
