@@ -142,6 +142,8 @@ const (
 	ReasonUpgradeRefused = "UpgradeRefused"
 	// ReasonBackupMissing surfaces while an upgrade waits for a verified backup, or for a person who does without.
 	ReasonBackupMissing = "BackupMissing"
+	// ReasonImagesMissing surfaces while an upgrade waits until the nodes of servers have their new images.
+	ReasonImagesMissing = "ImagesMissing"
 	// ReasonUpgradeWaits surfaces while an upgrade waits for the filesystem to be well, a window, a benchmark, or a person.
 	ReasonUpgradeWaits = "UpgradeWaits"
 	// ReasonVersionSkew surfaces while a server or a client is newer than an upgrade would make its master, which the vendor forbids.
@@ -340,6 +342,10 @@ const (
 	// LabelGuardOwner on the pod of a guard names its FileSystem among all of the cluster (backend.ClusterName), for those who select pods in
 	// all namespaces, as `kubectl drain --pod-selector` does.
 	LabelGuardOwner = "parallelfs.dev/guard-owner"
+	// LabelImages names the FileSystem for which a DaemonSet brings an image to nodes, before daemons are restarted with it, and LabelImage
+	// tells those of a FileSystem from each other. They are no children in the sense of LabelFileSystem.
+	LabelImages = "parallelfs.dev/images-of"
+	LabelImage  = "parallelfs.dev/image"
 	// LabelRecovery names the FileSystem that a Job of a recovery belongs to. It is no child in the sense of LabelFileSystem.
 	LabelRecovery = "parallelfs.dev/recovery-of"
 	// LabelNode names the node of a StorageTarget or FileSystemNode, when the name is a valid label value.

@@ -157,6 +157,8 @@ type pass struct {
 	vacant     map[string]bool
 	// telling is true while the filesystem was not told yet that a maintenance has begun or ended.
 	telling bool
+	// pulls are the images that an upgrade waits for.
+	pulls []backend.Pull
 	// upgrading is how far an upgrade is, nil when all that the operator restarts runs what the spec asks for.
 	upgrading *upgrading
 
@@ -192,6 +194,7 @@ func (p *pass) phases() []phase {
 	if !p.fs.DeletionTimestamp.IsZero() {
 		return []phase{
 			{name: "remove the guards of nodes", do: p.removeGuards},
+			{name: "remove what brings images to nodes", do: p.pullImages},
 			{name: "end the maintenance of nodes", do: p.endMaintenance},
 			{name: "look at what is left", do: p.lookBack},
 			{name: "stop the daemons", do: p.stopDaemons},
@@ -217,6 +220,7 @@ func (p *pass) phases() []phase {
 		{name: "name nodes that are away", do: p.nameAway, when: anyway},
 		{name: "let nodes go for maintenance", do: p.letNodesGo, when: anyway},
 		{name: "upgrade", do: p.upgrade, when: stopped},
+		{name: "bring images to nodes", do: p.pullImages, when: stopped},
 		{name: "repeat jobs", do: p.repeatUnseenJobs},
 		{name: "choose what to restart", do: p.chooseRestarts},
 		{name: "settle the lease", do: p.settle, when: stopped},

@@ -56,7 +56,11 @@ func (p *pass) upgrade(ctx context.Context) error {
 		return nil
 	}
 	if u == nil {
-		if p.upgrading = p.mayUpgrade(); p.upgrading == nil {
+		var err error
+		if p.upgrading, err = p.mayUpgrade(ctx); err != nil {
+			return err
+		}
+		if p.upgrading == nil {
 			return p.beginUpgrade(ctx)
 		}
 	} else {
@@ -89,14 +93,14 @@ func (p *pass) beginUpgrade(ctx context.Context) error {
 }
 
 // mayUpgrade says why an upgrade does not begin, nil when it may. It notes since when one is asked for that is not refused.
-func (p *pass) mayUpgrade() *upgrading {
+func (p *pass) mayUpgrade(ctx context.Context) (*upgrading, error) {
 	from, to := p.fs.Status.Version, p.fs.Spec.Version
-	refused := func(why string) *upgrading {
+	refused := func(why string) (*upgrading, error) {
 		return &upgrading{reason: v1alpha1.ReasonUpgradeRefused, refused: true, message: fmt.Sprintf(
-			"spec.version %s is refused, and the filesystem goes on with %s: %s", to, from, why)}
+			"spec.version %s is refused, and the filesystem goes on with %s: %s", to, from, why)}, nil
 	}
-	waits := func(reason, why string) *upgrading {
-		return &upgrading{reason: reason, message: fmt.Sprintf("the upgrade from %s to %s begins when %s", from, to, why)}
+	waits := func(reason, why string) (*upgrading, error) {
+		return &upgrading{reason: reason, message: fmt.Sprintf("the upgrade from %s to %s begins when %s", from, to, why)}, nil
 	}
 	upgrader, can := p.backend.(backend.Upgrader)
 	if !can {
@@ -105,7 +109,8 @@ func (p *pass) mayUpgrade() *upgrading {
 	if why := upgrader.UpgradePath(from, to); why != "" {
 		return refused(why)
 	}
-	if why := p.canBeMade(to); why != "" {
+	members, why := p.canBeMade(to)
+	if why != "" {
 		return refused(why)
 	}
 	if asked := p.fs.Status.UpgradeAsked; asked == nil || asked.Version != to {
@@ -118,10 +123,16 @@ func (p *pass) mayUpgrade() *upgrading {
 		return waits(v1alpha1.ReasonBackupMissing, fmt.Sprintf("a backup was just made and verified, and %s. To do without, set spec.updates.upgradeWithoutBackup to %q: "+
 			"an upgrade that fails may then lose the filesystem", why, to))
 	}
+	// What is pulled is pulled before the window opens.
+	if missing, err := p.unpulled(ctx, members); err != nil {
+		return nil, err
+	} else if missing != "" {
+		return waits(v1alpha1.ReasonImagesMissing, "the nodes of all servers have their new images; "+missing)
+	}
 	if why := p.waitsForTurn(p.backend.Order()[0]); why != "" {
 		return waits(v1alpha1.ReasonUpgradeWaits, why)
 	}
-	return nil
+	return nil, nil //nolint:nilnil // nothing stands in the way
 }
 
 // noBackup says why there is no verified backup of what can't be made again that is newer than the wish for the upgrade; empty when each
@@ -141,8 +152,9 @@ func noBackup(fs *v1alpha1.FileSystem, nodes []backend.Node) string {
 	return ""
 }
 
-// canBeMade says why the daemons can't be made in another version, all of them or the first before the others; empty when they can.
-func (p *pass) canBeMade(version string) string {
+// canBeMade are the members of the filesystem in another version, and says why the daemons can't be made in it, all of them or the first
+// before the others; empty when they can.
+func (p *pass) canBeMade(version string) (members []client.Object, why string) {
 	order := p.backend.Order()
 	for _, components := range [][]string{order, order[:1]} {
 		fs := p.wantedOrOwn().DeepCopy()
@@ -152,12 +164,15 @@ func (p *pass) canBeMade(version string) string {
 		}
 		in := p.in
 		in.FileSystem = fs
-		_, err := p.backend.Members(in)
+		made, err := p.backend.Members(in)
 		if invalid, is := errors.AsType[*backend.InvalidSpecError](err); is {
-			return invalid.Message
+			return nil, invalid.Message
+		}
+		if len(components) == len(order) {
+			members = made
 		}
 	}
-	return ""
+	return members, ""
 }
 
 func (p *pass) wantedOrOwn() *v1alpha1.FileSystem {

@@ -97,6 +97,9 @@ type world struct {
 	deaf  bool
 	// started, where there is one, looks whenever the kubelets have looked at their pods.
 	started func()
+	// pulls are the pods that bring images to nodes, and unpullable says why a node can't pull any.
+	pulls      map[string]*corev1.Pod
+	unpullable map[string]string
 	// alter changes an operator before it begins; nil leaves it as cmd/manager makes it.
 	alter func(operator *filesystem.Reconciler)
 }
@@ -454,7 +457,7 @@ func (w *world) runPods() bool {
 	if w.started != nil {
 		w.started()
 	}
-	return changed
+	return w.runPulls() || changed
 }
 
 // software is the version in the image of a daemon of MooseFS on a node, empty where none has a pod.

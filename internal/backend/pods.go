@@ -91,7 +91,7 @@ func (p Pods) Template(w Workload, told ...corev1.Volume) *corev1.PodTemplateSpe
 	install := corev1.Container{
 		Name: installContainer, Image: p.Images.Node, ImagePullPolicy: corev1.PullPolicy(p.Images.PullPolicy),
 		Command:         []string{"/node", "install", binaryDirectory},
-		VolumeMounts:    []corev1.VolumeMount{{Name: "binary", MountPath: binaryDirectory}},
+		VolumeMounts:    []corev1.VolumeMount{{Name: binaryVolume, MountPath: binaryDirectory}},
 		SecurityContext: p.Unprivileged(),
 		Resources:       Requests("10m", "16Mi"),
 	}
@@ -122,7 +122,7 @@ func (p Pods) Template(w Workload, told ...corev1.Volume) *corev1.PodTemplateSpe
 			SecurityContext:              security,
 			InitContainers:               []corev1.Container{install},
 			Volumes: append([]corev1.Volume{
-				{Name: "binary", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+				{Name: binaryVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 				{Name: "run", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}},
 			}, told...),
 		},
@@ -139,7 +139,7 @@ func (p Pods) Container(name, image, verb, volume, file string) corev1.Container
 			{Name: "NODE_NAME", ValueFrom: fieldRef("spec.nodeName")},
 		},
 		VolumeMounts: []corev1.VolumeMount{
-			{Name: "binary", MountPath: binaryDirectory, ReadOnly: true},
+			{Name: binaryVolume, MountPath: binaryDirectory, ReadOnly: true},
 			{Name: "run", MountPath: RunDirectory},
 			{Name: volume, MountPath: ToldDirectory, ReadOnly: true},
 		},
@@ -249,6 +249,9 @@ func CheckMount(c *corev1.Container, file string) {
 		InitialDelaySeconds: 3, PeriodSeconds: 10, TimeoutSeconds: 8, FailureThreshold: 1,
 	}
 }
+
+// binaryVolume holds the node binary, which installContainer has put there.
+const binaryVolume = "binary"
 
 const (
 	// ToldAnnotation on the pod of a Job holds what it is told. It stands in the pod itself, and not in a ConfigMap, which may change while
