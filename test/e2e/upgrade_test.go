@@ -66,7 +66,9 @@ func (s *story) fileSystemIsUpgraded() {
 		Expect(s.serving([]string{"client"})).To(ConsistOf(mounts), "no mount was touched")
 		Expect(s.saysOf(v1alpha1.ConditionUpgrading)).To(And(HavePrefix(v1alpha1.ReasonClientsOlder), ContainSubstring("3 of 3 clients")))
 		Expect(strings.Join(said, "\n")).To(ContainSubstring(v1alpha1.ReasonImagesMissing), "it looked for its image on each node first")
-		Eventually(func() string { return s.kubectl("get", "daemonsets", "-l", v1alpha1.LabelImages+"=scratch", "-o", "name") }).Should(BeEmpty())
+		Eventually(func() string {
+			return s.kubectl("get", "daemonsets", "-l", v1alpha1.LabelImages+"=scratch", "-o", "name")
+		}).Should(BeEmpty())
 	})
 
 	It("mounts with the new version when a person lets it", func() {
