@@ -180,11 +180,29 @@ type UpdatesSpec struct {
 	// +kubebuilder:validation:MaxLength=32
 	UpgradeWithoutBackup string `json:"upgradeWithoutBackup,omitempty"`
 
+	// clients says when clients follow an upgrade, after all servers. Defaults to Manual: a person deletes the pods of clients. Now mounts
+	// the filesystem anew on all of them, some at a time and in the windows; each program that has a file open there fails.
+	// +optional
+	// +kubebuilder:default=Manual
+	Clients ClientUpdates `json:"clients,omitempty"`
+
 	// maintenance says how long a node may be away when somebody has cordoned it. Defaults to {}.
 	// +optional
 	// +kubebuilder:default={}
 	Maintenance MaintenanceSpec `json:"maintenance,omitzero"`
 }
+
+// ClientUpdates says when clients follow an upgrade.
+// +kubebuilder:validation:Enum=Manual;Now
+type ClientUpdates string
+
+// When clients follow an upgrade.
+const (
+	// ClientsManual leaves mounts to a person.
+	ClientsManual ClientUpdates = "Manual"
+	// ClientsNow mounts anew whoever uses the filesystem.
+	ClientsNow ClientUpdates = "Now"
+)
 
 // MaintenanceSpec says how long nodes may be away for maintenance.
 type MaintenanceSpec struct {

@@ -15,10 +15,10 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// unpulled says which nodes of servers have no image yet that these members run, and why; empty when all have theirs. From now on the
-// images are brought to the nodes.
-func (p *pass) unpulled(ctx context.Context, members []client.Object) (string, error) {
-	p.pulls = backend.Pods{FileSystem: p.fs, Images: p.in.Images}.Pulls(members, p.backend.Order())
+// unpulled says which nodes of these pods of components have no image yet that the members run, and why; empty when all have theirs. From
+// now on the images are brought to the nodes.
+func (p *pass) unpulled(ctx context.Context, members []client.Object, components []string, pods []backend.Pod) (string, error) {
+	p.pulls = backend.Pods{FileSystem: p.fs, Images: p.in.Images}.Pulls(members, components)
 	var list corev1.PodList
 	if err := p.Client.List(ctx, &list, append(p.ofImages(), client.UnsafeDisableDeepCopy)...); err != nil {
 		return "", fmt.Errorf("list the pods that bring images to nodes: %w", err)
@@ -29,7 +29,7 @@ func (p *pass) unpulled(ctx context.Context, members []client.Object) (string, e
 			have = append(have, pullFacts(pod))
 		}
 	}
-	return backend.Unpulled(p.pulls, p.in.Pods, have), nil
+	return backend.Unpulled(p.pulls, pods, have), nil
 }
 
 func (p *pass) ofImages() []client.ListOption {

@@ -157,6 +157,9 @@ type pass struct {
 	vacant     map[string]bool
 	// telling is true while the filesystem was not told yet that a maintenance has begun or ended.
 	telling bool
+	// remounts are the clients that follow an upgrade after the status says so, and clientsWait is what the others wait for.
+	remounts    []due
+	clientsWait string
 	// pulls are the images that an upgrade waits for.
 	pulls []backend.Pull
 	// upgrading is how far an upgrade is, nil when all that the operator restarts runs what the spec asks for.
@@ -220,9 +223,10 @@ func (p *pass) phases() []phase {
 		{name: "name nodes that are away", do: p.nameAway, when: anyway},
 		{name: "let nodes go for maintenance", do: p.letNodesGo, when: anyway},
 		{name: "upgrade", do: p.upgrade, when: stopped},
-		{name: "bring images to nodes", do: p.pullImages, when: stopped},
 		{name: "repeat jobs", do: p.repeatUnseenJobs},
 		{name: "choose what to restart", do: p.chooseRestarts},
+		{name: "choose what to mount anew", do: p.chooseRemounts},
+		{name: "bring images to nodes", do: p.pullImages, when: stopped},
 		{name: "settle the lease", do: p.settle, when: stopped},
 		{name: "guard nodes", do: p.guardNodes, when: anyway},
 		{name: "back up the metadata", do: p.backUp, when: anyway},
@@ -244,6 +248,9 @@ func (p *pass) run(ctx context.Context) error {
 	}
 	for i := range p.restarts {
 		failed = errors.Join(failed, failures.In("restart", p.restart(ctx, &p.restarts[i])))
+	}
+	for i := range p.remounts {
+		failed = errors.Join(failed, failures.In("mount anew", p.restart(ctx, &p.remounts[i])))
 	}
 	if failed == nil {
 		return nil

@@ -26,7 +26,7 @@ func (p *pass) describe(failed error) {
 		seen.Problems = slices.Concat(p.problems, seen.Problems, p.upgrading.problems(), maintenanceProblems(p.fs))
 		describe(p.fs, seen, p.stop, failed != nil || len(p.hold.waiting) > 0, p.Clock.Now())
 		describeNodeImage(p.fs, p.backend.Order(), p.in)
-		describeUpgrade(p.fs, p.in.Pods, p.backend.Order(), p.upgrading)
+		p.describeUpgrade()
 		if failed == nil {
 			p.hold.describe(p.fs)
 		}

@@ -124,7 +124,7 @@ func (p *pass) mayUpgrade(ctx context.Context) (*upgrading, error) {
 			"an upgrade that fails may then lose the filesystem", why, to))
 	}
 	// What is pulled is pulled before the window opens.
-	if missing, err := p.unpulled(ctx, members); err != nil {
+	if missing, err := p.unpulled(ctx, members, p.backend.Order(), p.in.Pods); err != nil {
 		return nil, err
 	} else if missing != "" {
 		return waits(v1alpha1.ReasonImagesMissing, "the nodes of all servers have their new images; "+missing)
@@ -185,22 +185,28 @@ func (p *pass) wantedOrOwn() *v1alpha1.FileSystem {
 // waitsForTurn says what a component waits for until its daemons may be given another version, in words that follow "when "; empty when for
 // nothing. It stands in the queue behind all that have to restart. Where programs wait for each of its daemons, it begins in a window.
 func (p *pass) waitsForTurn(component string) string {
-	closed, _ := disruption.Closed(p.fs.Spec.Updates.Windows, p.Clock.Now()) // chooseRestarts says which window can't be understood, and why
-	order := p.backend.Order()
-	all := dueNow(order, p.in, p.seen, nil)
-	queue := make([]disruption.Disruption, len(all), len(all)+1)
-	for i := range all {
-		queue[i] = all[i].Disruption
-	}
-	next := disruption.Disruption{Place: disruption.Place{Component: component}, Priority: len(order), Why: "the upgrade"}
+	costs := ""
 	for i := range p.in.Pods {
 		if pod := &p.in.Pods[i]; pod.Component == component {
-			if next.Costs = p.seen.Sole[pod.Name.Name]; next.Costs == "" {
+			if costs = p.seen.Sole[pod.Name.Name]; costs == "" {
 				break
 			}
 		}
 	}
-	waits := disruption.Decide(append(queue, next), worldOf(order, p.in, p.seen, closed)).Waits[len(queue)]
+	return p.waitsBehind(p.in, component, costs)
+}
+
+// waitsBehind says what a component waits for behind all that have to restart. Costs says why programs wait meanwhile.
+func (p *pass) waitsBehind(in backend.Input, component, costs string) string {
+	closed, _ := disruption.Closed(p.fs.Spec.Updates.Windows, p.Clock.Now()) // chooseRestarts says which window can't be understood, and why
+	order := p.backend.Order()
+	all := dueNow(order, in, p.seen, nil)
+	queue := make([]disruption.Disruption, len(all), len(all)+1)
+	for i := range all {
+		queue[i] = all[i].Disruption
+	}
+	next := disruption.Disruption{Place: disruption.Place{Component: component}, Priority: len(order), Why: "the upgrade", Costs: costs}
+	waits := disruption.Decide(append(queue, next), worldOf(order, in, p.seen, closed)).Waits[len(queue)]
 	if waits != "" && len(p.seen.Problems) > 0 {
 		waits += "; now " + p.seen.Problems[0].Message
 	}
@@ -299,42 +305,18 @@ func (p *pass) proveVersions(ctx context.Context, sets []daemonSet) error {
 	return nil
 }
 
-// describeUpgrade writes the condition Upgrading. When the servers run what the spec asks for, it says which clients don't yet: the
-// operator restarts no mount, because that breaks every program that has a file open.
-func describeUpgrade(fs *v1alpha1.FileSystem, pods []backend.Pod, order []string, u *upgrading) {
-	status := metav1.ConditionTrue
+// describeUpgrade writes the condition Upgrading. When the servers run what the spec asks for, it says which clients don't yet.
+func (p *pass) describeUpgrade() {
+	fs, u, status := p.fs, p.upgrading, metav1.ConditionTrue
 	if u != nil && fs.Status.Upgrade == nil && fs.Status.Version != fs.Spec.Version {
 		status = metav1.ConditionFalse
 	}
 	if u == nil {
-		u = clientsOlder(fs, pods, order)
+		u = clientsOlder(fs, p.backend.Order(), p.in.Pods, p.clientsWait)
 	}
 	if u == nil {
 		meta.RemoveStatusCondition(&fs.Status.Conditions, v1alpha1.ConditionUpgrading)
 		return
 	}
 	conditions.Add(&fs.Status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionUpgrading, status, u.reason, u.message)
-}
-
-// clientsOlder names the clients that run an older version than the servers, nil when there is none.
-func clientsOlder(fs *v1alpha1.FileSystem, pods []backend.Pod, order []string) *upgrading {
-	var nodes []string
-	name, clients := "", 0
-	for i := range pods {
-		p := &pods[i]
-		if slices.Contains(order, p.Component) || p.Version == "" {
-			continue
-		}
-		clients++
-		if p.Version != fs.Status.Version {
-			nodes, name = append(nodes, p.Node), p.Name.Name
-		}
-	}
-	if len(nodes) == 0 {
-		return nil
-	}
-	return &upgrading{reason: v1alpha1.ReasonClientsOlder, message: fmt.Sprintf(
-		"all servers run %s, and %d of %d clients an older version, which is allowed: %s. The operator restarts no mount, because every program with an open file would fail. "+
-			"When no program on a node uses it, delete the client's pod there, such as: kubectl delete pod %s -n %s",
-		fs.Status.Version, len(nodes), clients, backend.List(nodes), name, fs.Namespace)}
 }

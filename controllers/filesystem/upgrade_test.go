@@ -105,7 +105,7 @@ func TestAnUpgradeGoesFromTheMasterToTheChunkserversAndLeavesMountsAlone(t *test
 	w.Expect(w.get().Status.Versions).To(Equal([]v1alpha1.VersionCount{{Version: newVersion, Servers: 7}}))
 	w.Expect(w.run("client")).To(Equal(map[string]int{oldVersion: 3}), "programs have open files")
 	w.Expect(w.upgrading()).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonClientsOlder), HaveField("Message", And(
-		ContainSubstring("3 of 3 clients an older version"), ContainSubstring(w.nodes[0]), ContainSubstring("kubectl delete pod scratch-client."+w.nodes[2])))))
+		ContainSubstring("of the clients 3 run 3.0.117"), ContainSubstring(w.nodes[0]), ContainSubstring("kubectl delete pod scratch-client."+w.nodes[2])))))
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue))
 	w.Expect(w.condition(v1alpha1.ConditionReconciling)).To(BeZero())
 

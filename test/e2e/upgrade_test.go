@@ -64,7 +64,7 @@ func (s *story) fileSystemIsUpgraded() {
 
 		Expect(s.fileSystem().Status.Versions).To(HaveExactElements(HaveField("Version", newest)), "every server says so itself")
 		Expect(s.serving([]string{"client"})).To(ConsistOf(mounts), "no mount was touched")
-		Expect(s.saysOf(v1alpha1.ConditionUpgrading)).To(And(HavePrefix(v1alpha1.ReasonClientsOlder), ContainSubstring("3 of 3 clients")))
+		Expect(s.saysOf(v1alpha1.ConditionUpgrading)).To(And(HavePrefix(v1alpha1.ReasonClientsOlder), ContainSubstring("of the clients 3 run "+oldest)))
 		Expect(strings.Join(said, "\n")).To(ContainSubstring(v1alpha1.ReasonImagesMissing), "it looked for its image on each node first")
 		Eventually(func() string {
 			return s.kubectl("get", "daemonsets", "-l", v1alpha1.LabelImages+"=scratch", "-o", "name")
@@ -72,9 +72,9 @@ func (s *story) fileSystemIsUpgraded() {
 	})
 
 	It("mounts with the new version when a person lets it", func() {
-		for _, pod := range s.serving([]string{"client"}) {
-			s.kubectl("delete", "pod", pod)
-		}
+		s.kubectl("delete", "pod", s.serving([]string{"client"})[0])
+		Eventually(func() string { return s.saysOf(v1alpha1.ConditionUpgrading) }, long).Should(ContainSubstring("1 run " + newest))
+		s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p", `{"spec":{"updates":{"clients":"Now"}}}`)
 		Eventually(func() string { return s.saysOf(v1alpha1.ConditionUpgrading) }, long).Should(BeEmpty())
 		Eventually(s.ready, long).Should(BeTrue(), s.whyNotReady)
 		for _, node := range workers {

@@ -47,6 +47,7 @@ var fileSystemRefusals = refusals{
 	"no server may be restarted":                           {change: "spec: {updates: {maxUnavailable: 0}}", field: "spec.updates.maxUnavailable", says: "should be greater than or equal to 1"},
 	"65 servers may be restarted together":                 {change: "spec: {updates: {maxUnavailable: 65}}", field: "spec.updates.maxUnavailable", says: "should be less than or equal to 64"},
 
+	"clients follow by another rule":           {change: "spec: {updates: {clients: Never}}", field: "spec.updates.clients", says: `supported values: "Manual", "Now"`},
 	"an upgrade without a backup is empty":     {change: `spec: {updates: {upgradeWithoutBackup: ""}}`, field: "spec.updates.upgradeWithoutBackup", says: "should be at least 1 chars long"},
 	"an upgrade without a backup is 33 long":   {change: "spec: {updates: {upgradeWithoutBackup: v" + strings.Repeat("1", 32) + "}}", field: "spec.updates.upgradeWithoutBackup", says: "may not be more than 32 bytes"},
 	"the limit of a maintenance is empty":      {change: maintenance(`""`), field: maintenanceLimit, says: "should be at least 2 chars long"},
@@ -165,6 +166,7 @@ spec:
     maintenance: {limit: 168h}
     maxUnavailable: 64
     paused: true
+    clients: Now
     windows: ` + listOf(15, `{schedule: "0 %d 1,15 JAN-DEC MON-FRI", duration: 168h, timeZone: America/Argentina/Buenos_Aires}`) + `
   storagePools:
   - {name: ssd, copies: 1, nodeSelector: {storage: "", tier: fast}, targets: {directories: [/data/ssd1, /data/ssd2]}}

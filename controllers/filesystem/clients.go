@@ -1,0 +1,152 @@
+package filesystem
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/disruption"
+)
+
+// remountTogether is how many clients are mounted anew at the same time, after a first one has shown that it works: enough for a thousand
+// in half an hour, and few for the server that they all come back to.
+const remountTogether = 16
+
+// chooseRemounts takes clients that follow an upgrade now, where the spec asks for that: one, and when that has mounted with the new
+// version, some at a time. Their programs fail, so it is as with what programs wait for: a window is open, the filesystem is well, nobody
+// measures it, and the image is there already.
+func (p *pass) chooseRemounts(ctx context.Context) error {
+	fs := p.fs
+	older, component := olderClients(fs, p.backend.Order(), p.in.Pods)
+	if len(older) == 0 || fs.Spec.Updates.Clients != v1alpha1.ClientsNow || p.upgrading != nil {
+		return nil
+	}
+	in := p.in
+	in.FileSystem = p.wantedOrOwn()
+	members, err := p.backend.Members(in)
+	if err != nil {
+		return err //nolint:wrapcheck // the phase has a name
+	}
+	missing, err := p.unpulled(ctx, members, []string{component}, onReadyNodes(p.in))
+	if err != nil {
+		return err
+	}
+	if missing != "" {
+		p.clientsWait = "their nodes have the new image; " + missing
+		return nil
+	}
+	const costs = "its programs have files open"
+	if p.clientsWait = p.waitsBehind(p.in, component, costs); p.clientsWait != "" {
+		return nil
+	}
+	// The cache may lag behind those that were mounted anew before.
+	if in.Pods, err = p.pods(ctx, p.Reader, fs); err != nil {
+		return err
+	}
+	next := nextRemounts(fs, p.backend.Order(), in.Remaining().Indexed())
+	if len(next) == 0 {
+		p.clientsWait = "those before them are mounted, and their own nodes are Ready"
+		return nil
+	}
+	may, err := p.hold.may(ctx, fmt.Sprintf("clients are mounted anew with version %s", fs.Status.Version))
+	if err != nil {
+		return err
+	}
+	if !may {
+		p.clientsWait = p.hold.by + " has ended"
+		return nil
+	}
+	p.remounts = next
+	return nil
+}
+
+// onReadyNodes are the pods on nodes that can do something. A client whose node is down holds up no other.
+func onReadyNodes(in backend.Input) []backend.Pod {
+	return slices.DeleteFunc(slices.Clone(in.Pods), func(p backend.Pod) bool {
+		node, there := in.Node(p.Node)
+		return !there || !node.Ready
+	})
+}
+
+// olderClients are the pods of clients that were made with an older version than the servers have, and their component.
+func olderClients(fs *v1alpha1.FileSystem, order []string, pods []backend.Pod) (older []*backend.Pod, component string) {
+	for i := range pods {
+		if p := &pods[i]; isClient(p, order) && p.Version != fs.Status.Version {
+			older, component = append(older, p), p.Component
+		}
+	}
+	return older, component
+}
+
+// isClient is true for the pod of what mounts the filesystem: it has a version, and is no server.
+func isClient(p *backend.Pod, order []string) bool {
+	return p.Version != "" && !slices.Contains(order, p.Component)
+}
+
+// nextRemounts are the clients that are mounted anew now. While one of them is on its way, there are none. One whose node is not Ready is
+// left alone.
+func nextRemounts(fs *v1alpha1.FileSystem, order []string, in backend.Input) []due {
+	follows := false
+	in.Pods = onReadyNodes(in)
+	for i := range in.Pods {
+		p := &in.Pods[i]
+		if !isClient(p, order) {
+			continue
+		}
+		if p.Terminating || p.Version == fs.Status.Version && (!p.Ready || !in.AskedSince(*p)) {
+			return nil
+		}
+		follows = follows || p.Version == fs.Status.Version
+	}
+	most := 1
+	if follows {
+		most = remountTogether
+	}
+	older, _ := olderClients(fs, order, in.Pods)
+	slices.SortFunc(older, func(a, b *backend.Pod) int { return cmp.Compare(a.Node, b.Node) })
+	var out []due
+	for _, p := range older[:min(most, len(older))] {
+		out = append(out, due{pod: p.Name, Disruption: disruption.Disruption{
+			Place: disruption.Place{Component: p.Component, Node: p.Node},
+			Why:   fmt.Sprintf("it follows the upgrade to %s (spec.updates.clients is %s)", fs.Status.Version, fs.Spec.Updates.Clients),
+		}})
+	}
+	return out
+}
+
+// clientsOlder says how many clients run which version, and what those wait for that are older than the servers; nil when none is.
+func clientsOlder(fs *v1alpha1.FileSystem, order []string, pods []backend.Pod, waits string) *upgrading {
+	older, _ := olderClients(fs, order, pods)
+	if len(older) == 0 {
+		return nil
+	}
+	nodes, run := make([]string, len(older)), map[string]int{}
+	for i, p := range older {
+		nodes[i] = p.Node
+	}
+	for i := range pods {
+		if p := &pods[i]; isClient(p, order) {
+			run[p.Version]++
+		}
+	}
+	var versions []string
+	for _, version := range backend.SortedKeys(run) {
+		versions = append(versions, fmt.Sprintf("%d run %s", run[version], version))
+	}
+	says := fmt.Sprintf("all servers run %s, and of the clients %s. An older version is allowed; these have one: %s. ",
+		fs.Status.Version, backend.List(versions), backend.List(nodes))
+	switch {
+	case fs.Spec.Updates.Clients != v1alpha1.ClientsNow:
+		says += fmt.Sprintf("The operator mounts none anew, because every program with an open file would fail (spec.updates.clients is %s). "+
+			"When no program on a node uses it, delete the client's pod there, such as: kubectl delete pod %s -n %s",
+			cmp.Or(fs.Spec.Updates.Clients, v1alpha1.ClientsManual), older[len(older)-1].Name.Name, fs.Namespace)
+	case waits != "":
+		says += "They are mounted anew when " + waits
+	default:
+		says += fmt.Sprintf("They are mounted anew, up to %d at a time", remountTogether)
+	}
+	return &upgrading{reason: v1alpha1.ReasonClientsOlder, message: says}
+}
