@@ -214,7 +214,8 @@ func configureCommand() *cobra.Command {
 		Long: `Run commands, in a filesystem that is mounted at a private path where they need it, and unmounted afterwards.
 
 Commands that need no mount get none. The mount may take 60 s, each command too, unless the spec gives it more. The first command
-that fails ends the whole, unless the spec lets it fail. All commands can be run again. Only programs are named, with their exit
+that fails ends the whole, unless the spec lets it fail. All commands can be run again. Where other clients must have no files open,
+nothing begins while one has, and a command is asked to end when one opens a file meanwhile. Only programs are named, with their exit
 code and the end of what they said: arguments are in no log.`,
 		Args: cobra.NoArgs,
 	}

@@ -259,14 +259,17 @@ func (b *builder) awaitEmptyJob(t target) (client.Object, error) {
 	})
 }
 
-// migrateJob moves the files that are on a target to the others of its pool: each is copied to a new file, which then takes its name.
+// migrateJob moves the files that are on a target to the others of its pool: each is copied to a new file, which then takes its name. Who
+// has the old one open then writes to what is gone, so nothing is moved while a client has a file open on the target's server.
 func (b *builder) migrateJob(t target, nodes []string) (client.Object, error) {
 	mount, err := clientMount(b.in.FileSystem, b.management.IP, backend.RunDirectory+"/drain")
 	if err != nil {
 		return nil, err
 	}
-	told := spec.Configure{Mount: &mount, Commands: []spec.Command{
-		{Argv: toolOf(b.in).Migrate(t.id, poolID(t.slot), mount.Path), TimeoutSeconds: -1},
+	tool := toolOf(b.in)
+	quiet := tool.Quiet(t.server)
+	told := spec.Configure{Mount: &mount, Quiet: &quiet, Commands: []spec.Command{
+		{Argv: tool.Migrate(t.id, poolID(t.slot), mount.Path), TimeoutSeconds: -1},
 	}}
 	return b.job(jobSpec{
 		name: migrateName(b.in.FileSystem, t.id), component: componentDrain, verb: "configure", told: told, nodes: nodes,
@@ -312,8 +315,10 @@ func (o *observer) drainMessage(t target) string {
 		case job.Succeeded:
 			says = append(says, "all files that a client finds were moved")
 		default:
-			says = append(says, strings.TrimSuffix("files are moved by job "+job.Name+": "+job.Message, ": ")+
-				"; a file that is written meanwhile may lose what is written")
+			says = append(says, fmt.Sprintf("files are moved by job %s, while no client has a file open on storage server %d", job.Name, t.server))
+			if job.Message != "" {
+				says = append(says, "its last try: "+job.Message)
+			}
 		}
 	}
 	if t.disk != nil && t.disk.Status.Files != nil && t.disk.Status.Files.Message != "" {
@@ -347,7 +352,8 @@ func (v *view) removals(tool cli.Tool) (commands []spec.Command, why []string) {
 	return commands, why
 }
 
-// Removal says how the files of a target come elsewhere: a client moves them, and nothing keeps writers away meanwhile.
+// Removal says how the files of a target come elsewhere: a client moves them, and nothing keeps writers away meanwhile. So a person has to
+// say that nothing writes, or nobody has mounted the filesystem; the job looks again whether that holds.
 func (Backend) Removal(fs *v1alpha1.FileSystem, target *v1alpha1.StorageTarget, mounted []string) backend.Removal {
 	switch pool := target.Spec.StoragePool; {
 	case target.Spec.Role == v1alpha1.RoleManagement:

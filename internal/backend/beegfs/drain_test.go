@@ -144,6 +144,8 @@ func TestTheJobsOfADrain(t *testing.T) {
 	g.Expect(migrate.Mount).To(And(HaveField("FSType", "beegfs"), HaveField("Kernel", true)))
 	g.Expect(lines(in, migrate.Commands)).To(HaveExactElements("--migrate --targetid=1 --destinationpoolid=1 " + migrate.Mount.Path))
 	g.Expect(migrate.Commands[0].TimeoutSeconds).To(Equal(int64(-1)))
+	g.Expect(migrate.Quiet).NotTo(BeNil(), "nothing is moved while a client has a file open")
+	g.Expect(migrate.Quiet.Open[2:]).To(HaveExactElements("--genericdebug", "--nodetype=storage", "--nodeid=1", "listopenfiles"))
 	terms := made[1].Spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 	g.Expect(terms[0].MatchFields[0].Values).To(Equal([]string{"c1"}))
 
@@ -233,7 +235,10 @@ func TestADrainSaysHowFarItIs(t *testing.T) {
 		backend.Job{Name: "scratch-await-empty-1", Component: componentDrain, Message: "412 files are left"},
 		backend.Job{Name: "scratch-migrate-1", Component: componentDrain})
 	message := func() string { return drainMessageOf(in, ssd0) }
-	g.Expect(message()).To(And(ContainSubstring("files are moved by job scratch-migrate-1"), ContainSubstring("412 files are left")))
+	g.Expect(message()).To(And(ContainSubstring("files are moved by job scratch-migrate-1, while no client has a file open on storage server 1"),
+		Not(ContainSubstring("its last try")), ContainSubstring("412 files are left")))
+	jobNamed(in, "scratch-migrate-1").Message = "nothing is done: clients have files open on storage server 1"
+	g.Expect(message()).To(ContainSubstring("; its last try: nothing is done: clients have files open on storage server 1; "))
 	in.Jobs = in.Jobs[:2]
 	in.Inventories["c1"] = v1alpha1.NodeInventoryStatus{Kernel: v1alpha1.KernelStatus{Modules: []v1alpha1.KernelModule{{Name: "beegfs", State: "Missing"}}}}
 	g.Expect(message()).To(ContainSubstring("no client node can mount the filesystem to move its files"))

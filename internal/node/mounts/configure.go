@@ -27,6 +27,16 @@ const (
 // run again, so a Configure that was cut off is simply repeated. Only program names are logged, never arguments. The
 // commands' output goes to output.
 func Configure(ctx context.Context, c spec.Configure, lookup environment.Lookup, output io.Writer, log *slog.Logger) (err error) {
+	var q *quiet
+	if c.Quiet != nil {
+		// Who is there now is not the client that is mounted below.
+		if q, err = newQuiet(ctx, *c.Quiet); err != nil {
+			return err
+		}
+		if err := q.look(ctx, false); err != nil {
+			return fmt.Errorf("nothing is done: %w", err)
+		}
+	}
 	if c.Mount != nil {
 		unmount, err := mountForCommands(ctx, *c.Mount, lookup, output, log)
 		if err != nil {
@@ -35,7 +45,7 @@ func Configure(ctx context.Context, c spec.Configure, lookup environment.Lookup,
 		defer func() { err = errors.Join(err, unmount()) }()
 	}
 	for i, command := range c.Commands {
-		if err := runCommand(ctx, i, command, output, log); err != nil {
+		if err := runCommand(ctx, i, command, q, output, log); err != nil {
 			return err
 		}
 	}
@@ -146,7 +156,9 @@ func awaitMount(ctx context.Context, m spec.Mount, program *process.Child, tail 
 	}
 }
 
-func runCommand(ctx context.Context, index int, command spec.Command, output io.Writer, log *slog.Logger) error {
+func runCommand(ctx context.Context, index int, command spec.Command, q *quiet, output io.Writer, log *slog.Logger) error {
+	watching, enough := context.WithCancel(ctx)
+	defer enough()
 	tail := &process.Tail{}
 	both := io.MultiWriter(output, tail)
 	child, err := process.Start(command.Argv, process.Options{Stdout: both, Stderr: both})
@@ -164,6 +176,10 @@ func runCommand(ctx context.Context, index int, command spec.Command, output io.
 	}
 	select {
 	case <-child.Done():
+	case why := <-q.watch(watching):
+		log.Info("a command is asked to end", "number", index+1, "program", name, "reason", why)
+		endInPeace(ctx, child)
+		return fmt.Errorf("command %d, %s, was ended before it was done: %w", index+1, name, why)
 	case <-over:
 		child.Kill()
 		return fmt.Errorf("command %d, %s, was ended after %s: %s", index+1, name, limit, tail.Lines(lastLines))

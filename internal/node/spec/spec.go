@@ -170,8 +170,25 @@ type Mount struct {
 type Configure struct {
 	// Mount is nil for commands that need no mount.
 	Mount *Mount `json:"mount,omitempty"`
+	// Quiet is nil when it does not matter what clients do meanwhile.
+	Quiet *Quiet `json:"quiet,omitempty"`
 	// Commands are run in this order, without a shell.
 	Commands []Command `json:"commands"`
+}
+
+// Quiet tells `node configure` to run commands only while no other client has files open on a server, and how that is seen. The client that
+// was mounted for the commands is not meant.
+type Quiet struct {
+	// Server is the server that is asked, for people, such as "storage server 3".
+	Server string `json:"server"`
+	// Clients is the command that lists all clients. Each match of Client in what it prints is one, with the groups id and name.
+	Clients []string `json:"clients"`
+	Client  string   `json:"client"`
+	// Open is the command that lists who has files open on the server. Each match of Session in what it prints is a client, with the groups
+	// id and files, which is their number. What has no match of Answered is no answer.
+	Open     []string `json:"open"`
+	Session  string   `json:"session"`
+	Answered string   `json:"answered"`
 }
 
 // Command is one command of a Configure. A failure ends the whole, unless MayFail.

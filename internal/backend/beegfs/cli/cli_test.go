@@ -3,6 +3,7 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -465,4 +466,41 @@ func (c change) in(answer string) string {
 		after = ""
 	}
 	return before + c.to + after
+}
+
+// A client is recognized by its number in both answers; what is quoted is the form of 7.4.6 (ModeGetNodes.cpp, GenericDebugMsgEx.cpp) and of
+// the tool of 8.3.1.
+func TestWhoHasFilesOpenOnAStorageServerIsAsked(t *testing.T) {
+	for version, c := range map[string]struct{ open, clients, listed string }{
+		"7.4.6": {
+			"/opt/beegfs/sbin/beegfs-ctl --cfgFile=/etc/parallelfs/beegfs-client.conf --genericdebug --nodetype=storage --nodeid=3 listopenfiles",
+			"/opt/beegfs/sbin/beegfs-ctl --cfgFile=/etc/parallelfs/beegfs-client.conf --listnodes --nodetype=client",
+			"4A4-5F3A1B2C-c1 [ID: 7]\nc 2 [ID: 8]\n",
+		},
+		"8.3.1": {
+			"/opt/beegfs/sbin/beegfs --mgmtd-addr=10.0.0.1:8010 --auth-file=/etc/parallelfs-auth/conn.auth --tls-disable --mount=none debug s:3 listopenfiles",
+			"/opt/beegfs/sbin/beegfs --mgmtd-addr=10.0.0.1:8010 --auth-file=/etc/parallelfs-auth/conn.auth --tls-disable --mount=none node list " +
+				"--node-type=client --output=ndjson --columns=id,alias --raw",
+			`{"alias":"4A4-5F3A1B2C-c1","id":{"num_id":7,"node_type":1}}` + "\n" + `{"alias":"c 2","id":{"num_id":8,"node_type":1}}` + "\n",
+		},
+	} {
+		t.Run(version, func(t *testing.T) {
+			g := NewWithT(t)
+			q := NewTool(version, "10.0.0.1:8010").Quiet(3)
+			g.Expect(strings.Join(q.Open, " ")).To(Equal(c.open))
+			g.Expect(strings.Join(q.Clients, " ")).To(Equal(c.clients))
+			found := func(expression, text, first, second string) (out [][2]string) {
+				e := regexp.MustCompile(expression)
+				for _, m := range e.FindAllStringSubmatch(text, -1) {
+					out = append(out, [2]string{m[e.SubexpIndex(first)], m[e.SubexpIndex(second)]})
+				}
+				return out
+			}
+			g.Expect(found(q.Client, c.listed, "id", "name")).To(Equal([][2]string{{"7", "4A4-5F3A1B2C-c1"}, {"8", "c 2"}}))
+			answer := "Command: listopenfiles\nResponse:\nFound 3 sessions.\n\n7: 2\n8: 11\n\nFinal results: 13 open files in 3 checked sessions\n"
+			g.Expect(found(q.Session, answer, "id", "files")).To(Equal([][2]string{{"7", "2"}, {"8", "11"}}))
+			g.Expect(answer).To(MatchRegexp(q.Answered))
+			g.Expect("Unknown/invalid operation\n").NotTo(MatchRegexp(q.Answered))
+		})
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
 )
 
 // Tool makes the command lines of beegfs-ctl (BeeGFS 7; ctl/source/modes of 7.4.6) or beegfs (BeeGFS 8; ctl/internal/cmd of 8.3.1). Both
@@ -177,6 +178,26 @@ func (t Tool) Migrate(target, pool int32, mountPoint string) []string {
 			"--pool="+t.numbers("s", pool))
 	}
 	return t.Run("--migrate", fmt.Sprintf("--targetid=%d", target), fmt.Sprintf("--destinationpoolid=%d", pool), mountPoint)
+}
+
+// Quiet asks a storage server which clients have files open on it: both tools pass on what the server says to a question for its
+// maintainers (GenericDebugMsgEx of 7.4.6 and 8.3.1). A server counts a file from the first byte that a client reads or writes there until
+// that client has closed it.
+func (t Tool) Quiet(server int32) spec.Quiet {
+	q := spec.Quiet{
+		Server:  fmt.Sprintf("storage server %d", server),
+		Session: `(?m)^(?P<id>[0-9]+): (?P<files>[0-9]+)\s*$`, Answered: `(?m)^Final results: [0-9]+ open files in [0-9]+ checked sessions\s*$`,
+	}
+	if t.eight {
+		q.Clients = t.Run("--mount=none", "node", "list", "--node-type=client", "--output=ndjson", "--columns=id,alias", "--raw")
+		q.Client = `"alias":"(?P<name>[^"]*)","id":\{"num_id":(?P<id>[0-9]+),`
+		q.Open = t.Run("--mount=none", "debug", t.numbers("s", server), "listopenfiles")
+		return q
+	}
+	q.Clients = t.Run("--listnodes", "--nodetype=client")
+	q.Client = `(?m)^(?P<name>\S.*) \[ID: (?P<id>[0-9]+)\]\s*$`
+	q.Open = t.Run("--genericdebug", "--nodetype=storage", fmt.Sprintf("--nodeid=%d", server), "listopenfiles")
+	return q
 }
 
 // The arguments of benchmarks.Call that storagebench gives.

@@ -88,7 +88,7 @@ func (c *call) root() *cobra.Command {
 			c.say("Version: %s | Commit unknown | Built: unknown\n", version)
 		},
 	}
-	root.AddCommand(version, c.license(), c.health(), c.target(), c.node(), c.pool(), c.mirror(), c.entryCommands())
+	root.AddCommand(version, c.license(), c.health(), c.target(), c.node(), c.pool(), c.mirror(), c.entryCommands(), c.debugging())
 	return root
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parallelfs.dev/operator/test/doubles/beegfs/tree"
 	"parallelfs.dev/operator/test/doubles/beegfs/wire"
 )
 
@@ -359,4 +360,26 @@ func (c *call) listGroups(kind string) error {
 			legacy{g.Secondary, of}.String(), c.view.Target(g.Type, g.Secondary).Consistency)
 	}
 	return rows.print()
+}
+
+// debugging is the double of debug: only storage servers are asked, and only for open files.
+func (c *call) debugging() *cobra.Command {
+	return &cobra.Command{
+		Use: "debug <node> <command>", Hidden: true, Args: cobra.MinimumNArgs(2), RunE: func(command *cobra.Command, arguments []string) error {
+			found, err := c.entity(arguments[0], []string{"meta", "storage"}, c.nodes())
+			if err != nil {
+				return err
+			}
+			said := "Unknown/invalid operation"
+			if found.kind == "storage" && strings.Join(arguments[1:], " ") == "listopenfiles" {
+				var open []wire.OpenFiles
+				if err := tree.Ask(command.Context(), c.secret, c.view.Node("storage", found.id), "list-open-files", nil, &open); err != nil {
+					return err
+				}
+				said = wire.Sessions(open)
+			}
+			c.say("%s\n", said)
+			return nil
+		},
+	}
 }

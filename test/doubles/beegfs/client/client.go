@@ -88,32 +88,39 @@ func known(name string) bool {
 	return is && name != "mount" && name != "runDaemonized" || slices.Contains(option.CtlIgnores(), name)
 }
 
-// directories asks the management service and the metadata servers for the directories in the root.
-func (m mounting) directories(ctx context.Context) ([]string, error) {
+// view asks the management service for all that it knows, and returns the secret that servers are asked with.
+func (m mounting) view(ctx context.Context) (view wire.View, secret uint64, err error) {
 	values, err := option.File(m.config)
 	if err != nil {
-		return nil, err
+		return view, 0, err
 	}
 	for _, name := range option.Sorted(values) {
 		if !known(name) {
-			return nil, fmt.Errorf("the config argument '%s' is invalid", name)
+			return view, 0, fmt.Errorf("the config argument '%s' is invalid", name)
 		}
 	}
-	secret, err := option.Secret(7, values)
-	if err != nil {
-		return nil, err
+	if secret, err = option.Secret(7, values); err != nil {
+		return view, 0, err
 	}
 	host := net.ParseIP(values["sysMgmtdHost"])
 	if host == nil {
-		return nil, fmt.Errorf("sysMgmtdHost is %q: the kernel's client takes a number only", values["sysMgmtdHost"])
+		return view, 0, fmt.Errorf("sysMgmtdHost is %q: the kernel's client takes a number only", values["sysMgmtdHost"])
 	}
 	port, _, err := option.Ports(7, values, "Mgmtd", 8008)
 	if err != nil {
-		return nil, err
+		return view, 0, err
 	}
-	var view wire.View
 	if err := wire.Ask(ctx, net.JoinHostPort(host.String(), strconv.Itoa(port)), secret, "view", nil, &view); err != nil {
-		return nil, fmt.Errorf("no management service: %w", err)
+		return view, 0, fmt.Errorf("no management service: %w", err)
+	}
+	return view, secret, nil
+}
+
+// directories asks the metadata servers for the directories in the root.
+func (m mounting) directories(ctx context.Context) ([]string, error) {
+	view, secret, err := m.view(ctx)
+	if err != nil {
+		return nil, err
 	}
 	t := &tree.Tree{View: &view, Ask: func(ctx context.Context, node *wire.NodeView, op string, argument, result any) error {
 		return tree.Ask(ctx, secret, node, op, argument, result)
@@ -127,6 +134,44 @@ func (m mounting) directories(ctx context.Context) ([]string, error) {
 		names = append(names, name)
 	}
 	return names, nil
+}
+
+// tellOpen tells each storage server how many files are open here, under the number of this process: which targets a file is on, no double
+// knows.
+func (m mounting) tellOpen(ctx context.Context) error {
+	open, err := m.openFiles()
+	if err != nil {
+		return err
+	}
+	view, secret, err := m.view(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for i := range view.Nodes {
+		if node := &view.Nodes[i]; node.Type == "storage" {
+			errs = append(errs, tree.Ask(ctx, secret, node, "open-files", wire.OpenFiles{Client: os.Getpid(), Files: open}, nil))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// openFiles counts the files that programs have open in the mount: this process has each of them open in the store.
+func (m mounting) openFiles() (open int, err error) {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return 0, err
+	}
+	for _, e := range entries {
+		path, err := os.Readlink(filepath.Join("/proc/self/fd", e.Name()))
+		if err != nil || !strings.HasPrefix(path, m.store()+"/") {
+			continue
+		}
+		if at, err := os.Stat(filepath.Join("/proc/self/fd", e.Name())); err == nil && at.Mode().IsRegular() {
+			open++
+		}
+	}
+	return open, nil
 }
 
 func (m mounting) store() string { return filepath.Join(filepath.Dir(m.path), Store, m.source) }
@@ -203,8 +248,9 @@ func (m mounting) serve(ctx context.Context) error {
 			case <-ctx.Done():
 				return
 			case <-ticker.C:
-				// Servers that are away make no new directories.
+				// Servers that are away make no new directories, and are told nothing.
 				_ = m.make(ctx)
+				_ = m.tellOpen(ctx)
 			}
 		}
 	}()

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,9 +32,17 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// filesystem answers as a management service and a metadata server at once, and returns a beegfs-client.conf that finds it.
+// filesystem answers as a management service, a metadata and a storage server at once, and returns a beegfs-client.conf that finds it.
 func filesystem(t *testing.T, secret string) string {
 	t.Helper()
+	config, _ := filesystemWithFiles(t, secret)
+	return config
+}
+
+// filesystemWithFiles is filesystem, and how many open files a client has told of.
+func filesystemWithFiles(t *testing.T, secret string) (config string, open *atomic.Int32) {
+	t.Helper()
+	open = &atomic.Int32{}
 	g := NewWithT(t)
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -44,15 +53,23 @@ func filesystem(t *testing.T, secret string) string {
 	number, err := option.Secret(7, option.Values{"connAuthFile": auth})
 	g.Expect(err).NotTo(HaveOccurred())
 	meta := wire.NodeView{Node: wire.Node{Type: "meta", ID: 1, Alias: "meta-1", TCP: port, Interfaces: []wire.Interface{{Address: "127.0.0.1"}}}}
-	go wire.Serve(listener, number, func(string) {}, func(op string, _ json.RawMessage) (any, error) {
-		if op == "view" {
-			return wire.View{Root: 1, Nodes: []wire.NodeView{meta}}, nil
+	storage := meta
+	storage.Type = "storage"
+	go wire.Serve(listener, number, func(string) {}, func(op string, body json.RawMessage) (any, error) {
+		switch op {
+		case "view":
+			return wire.View{Root: 1, Nodes: []wire.NodeView{meta, storage}}, nil
+		case "open-files":
+			var told wire.OpenFiles
+			err := json.Unmarshal(body, &told)
+			open.Store(int32(told.Files))
+			return nil, err
 		}
 		return wire.Directory{EntryID: "root", Owner: 1, Children: map[string]wire.Child{"ssd": {EntryID: "1-1-1", Owner: 1}}}, nil
 	})
-	config := filepath.Join(t.TempDir(), "beegfs-client.conf")
+	config = filepath.Join(t.TempDir(), "beegfs-client.conf")
 	g.Expect(os.WriteFile(config, fmt.Appendf(nil, "sysMgmtdHost = 127.0.0.1\nconnMgmtdPortTCP = %d\nconnMgmtdPortUDP = %d\nconnAuthFile = %s\n", port, port, auth), 0o600)).To(Succeed())
-	return config
+	return config, open
 }
 
 func mount(t *testing.T, source, path, config string) (string, int) {
@@ -83,6 +100,22 @@ func TestAMountShowsTheDirectoriesOfTheMetadataServersAndKeepsWhatIsWritten(t *t
 	g.Expect(unix.Unmount(path, 0)).To(Succeed())
 	g.Eventually(func() ([]*mountinfo.Info, error) { return mountinfo.GetMounts(mountinfo.SingleEntryFilter(path)) }).
 		WithTimeout(time.Minute).Should(BeEmpty())
+}
+
+func TestAMountTellsStorageServersWhichFilesAreOpen(t *testing.T) {
+	g := NewWithT(t)
+	config, open := filesystemWithFiles(t, "secret")
+	path := filepath.Join(t.TempDir(), "beegfs")
+	g.Expect(os.Mkdir(path, 0o755)).To(Succeed())
+	said, code := mount(t, "beegfs_scratch", path, config)
+	g.Expect(code).To(BeZero(), said)
+	t.Cleanup(func() { _ = unix.Unmount(path, unix.MNT_DETACH) })
+
+	writer, err := os.Create(filepath.Join(path, "ssd", "file"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Eventually(open.Load).WithTimeout(time.Minute).Should(BeEquivalentTo(1))
+	g.Expect(writer.Close()).To(Succeed())
+	g.Eventually(open.Load).WithTimeout(time.Minute).Should(BeZero())
 }
 
 func TestNothingIsMountedWhen(t *testing.T) {

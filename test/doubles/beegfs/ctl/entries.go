@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/moby/sys/mountinfo"
+
 	"parallelfs.dev/operator/test/doubles/beegfs/option"
 	"parallelfs.dev/operator/test/doubles/beegfs/tree"
 	"parallelfs.dev/operator/test/doubles/beegfs/wire"
@@ -274,7 +276,7 @@ func (c *call) pattern(said *strings.Builder) (patternChange, int) {
 	return change, success
 }
 
-// migrate is the double of --migrate and --find: without a kernel client no directory is one of BeeGFS.
+// migrate is the double of --migrate and --find. In a mount of the double nothing is to be moved: what is written goes to no target.
 func migrate(c *call) int {
 	which := false
 	for _, name := range []string{"--targetid", "--nodeid", "--storagepoolid", "--destinationpoolid", "--nomirrors", "--verbose",
@@ -290,6 +292,10 @@ func migrate(c *call) int {
 	if !given {
 		c.complain("No path specified.")
 		return runtimeError
+	}
+	mounted, err := mountinfo.GetMounts(mountinfo.SingleEntryFilter(name))
+	if err == nil && len(mounted) > 0 && mounted[0].FSType == "fuse.beegfs" {
+		return success
 	}
 	c.complain("%s is not a BeeGFS directory. Aborting.", name)
 	return runtimeError

@@ -3,6 +3,7 @@ package ctl
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -359,5 +360,45 @@ func serverStats(c *call) int {
 		}
 	}
 	c.say("")
+	return success
+}
+
+// genericDebug is the double of --genericdebug: only storage servers are asked, and only for open files.
+func genericDebug(c *call) int {
+	text, _ := c.take("--nodetype")
+	kind := kind(text)
+	if kind == "" || kind == "client" {
+		c.complain("Invalid or missing node type.")
+		return invalidConfig
+	}
+	id, given := c.take("--nodeid")
+	if !given {
+		c.complain("NodeID not specified.")
+		return invalidConfig
+	}
+	command, given := c.positional()
+	if !given {
+		c.complain("Command string not specified.")
+		return invalidConfig
+	}
+	if c.leftover() {
+		return invalidConfig
+	}
+	number, _ := strconv.Atoi(id)
+	node := c.view.Node(kind, number)
+	if node == nil {
+		c.complain("Unknown node: %s", id)
+		return runtimeError
+	}
+	said := "Unknown/invalid operation"
+	if kind == "storage" && command == "listopenfiles" {
+		var open []wire.OpenFiles
+		if err := c.ask(node, "list-open-files", nil, &open); err != nil {
+			c.complain("Failed to communicate with node: %s", id)
+			return runtimeError
+		}
+		said = wire.Sessions(open)
+	}
+	c.say("Command: %s\nResponse:\n%s", command, said)
 	return success
 }

@@ -38,6 +38,7 @@ type daemon struct {
 	targets     []wire.Target
 	space       map[int]string // directories by target
 	namespace   *namespace
+	open        openFiles
 }
 
 // role is a kind of server.

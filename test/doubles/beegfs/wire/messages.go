@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -83,6 +84,27 @@ type EntryRequest struct {
 	Child   Child    `json:"child,omitzero"`
 	Pattern *Pattern `json:"pattern,omitempty"`
 	Flat    bool     `json:"flat,omitempty"`
+}
+
+// OpenFiles is how many files a client has open. A client tells each storage server of its own.
+type OpenFiles struct {
+	Client int `json:"client"`
+	Files  int `json:"files"`
+}
+
+// Sessions are the open files as a server prints them (storage's GenericDebugMsgEx.cpp, 7.4.6 and 8.3.1).
+func Sessions(open []OpenFiles) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "Found %d sessions.\n\n", len(open))
+	files := 0
+	for _, o := range open {
+		files += o.Files
+		if o.Files > 0 {
+			fmt.Fprintf(&out, "%d: %d\n", o.Client, o.Files)
+		}
+	}
+	fmt.Fprintf(&out, "\nFinal results: %d open files in %d checked sessions", files, len(open))
+	return out.String()
 }
 
 // Usable returns the interfaces that the filters allow, best first: every one that is up, has an IPv4 address, and is neither the loopback

@@ -1,0 +1,173 @@
+package mounts
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"parallelfs.dev/operator/internal/node/process"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+const (
+	// betweenLooks is the pause between two looks while a command runs.
+	betweenLooks = 10 * time.Second
+	// lookLimit is how long a look may take.
+	lookLimit = 30 * time.Second
+	// blindLooks is how many looks in a row may fail before a command is ended: nobody knows then what clients do.
+	blindLooks = 3
+	// peace is how long a command may take to end by itself. One that copies a file ends behind that file, however large.
+	peace = 24 * time.Hour
+	// mostClients is how many clients are named.
+	mostClients = 8
+)
+
+// quiet looks whether other clients have files open on a server.
+type quiet struct {
+	told                      spec.Quiet
+	client, session, answered *regexp.Regexp
+	// others are the names of the clients that were there before the mount of this process, by id.
+	others map[string]string
+	// pause is betweenLooks; a test shortens it.
+	pause time.Duration
+}
+
+// newQuiet asks who is there.
+func newQuiet(ctx context.Context, told spec.Quiet) (*quiet, error) {
+	q := &quiet{told: told, others: map[string]string{}, pause: betweenLooks}
+	for _, e := range []struct {
+		text   string
+		groups []string
+		into   **regexp.Regexp
+	}{
+		{told.Client, []string{"id", "name"}, &q.client}, {told.Session, []string{"id", "files"}, &q.session}, {told.Answered, nil, &q.answered},
+	} {
+		compiled, err := regexp.Compile(e.text)
+		if err != nil {
+			return nil, fmt.Errorf("the operator told this Job an expression that can't be read: %w", err)
+		}
+		for _, group := range e.groups {
+			if compiled.SubexpIndex(group) < 0 {
+				return nil, fmt.Errorf("the operator told this Job the expression %q, which has no group %s", e.text, group)
+			}
+		}
+		*e.into = compiled
+	}
+	listed, err := printed(ctx, told.Clients)
+	if err != nil {
+		return nil, fmt.Errorf("nothing is done, because nobody says which clients there are: %w", err)
+	}
+	for _, m := range q.client.FindAllStringSubmatch(listed, -1) {
+		q.others[m[q.client.SubexpIndex("id")]] = m[q.client.SubexpIndex("name")]
+	}
+	return q, nil
+}
+
+// openError says which clients have files open. Whatever else keeps from knowing it is another error.
+type openError struct{ text string }
+
+// Error is the sentence.
+func (e openError) Error() string { return e.text }
+
+// look fails when other clients have files open. While a command uses the mount of this process, one client that came meanwhile is that.
+func (q *quiet) look(ctx context.Context, used bool) error {
+	text, err := printed(ctx, q.told.Open)
+	if err == nil && !q.answered.MatchString(text) {
+		err = fmt.Errorf("%s printed no answer", q.told.Open[0])
+	}
+	if err != nil {
+		return fmt.Errorf("nobody says which clients have files open on %s: %w", q.told.Server, err)
+	}
+	var open, came []string
+	for _, m := range q.session.FindAllStringSubmatch(text, -1) {
+		id, files := m[q.session.SubexpIndex("id")], m[q.session.SubexpIndex("files")]
+		if name, known := q.others[id]; known {
+			open = append(open, fmt.Sprintf("%s (%s)", name, files))
+		} else {
+			came = append(came, fmt.Sprintf("client %s (%s)", id, files))
+		}
+	}
+	if !used || len(came) > 1 {
+		open = append(open, came...)
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	slices.Sort(open)
+	if more := len(open) - mostClients; more > 0 {
+		open = append(open[:mostClients], fmt.Sprintf("%d more", more))
+	}
+	return openError{fmt.Sprintf("clients have files open on %s, and what they write to files that are moved would be lost: %s; "+
+		"close these files or unmount the filesystem there: it is tried again by itself", q.told.Server, strings.Join(open, ", "))}
+}
+
+// watch says why a command has to end. A nil quiet never does.
+func (q *quiet) watch(ctx context.Context) <-chan error {
+	if q == nil {
+		return nil
+	}
+	out := make(chan error, 1)
+	go func() {
+		for blind := 0; ; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(q.pause):
+			}
+			err := q.look(ctx, true)
+			if _, open := errors.AsType[openError](err); err == nil {
+				blind = 0
+				continue
+			} else if blind++; ctx.Err() != nil || !open && blind < blindLooks {
+				continue
+			}
+			out <- err
+			return
+		}
+	}()
+	return out
+}
+
+// endInPeace asks a command to end and waits until it has, or the pod is being stopped.
+func endInPeace(ctx context.Context, child *process.Child) {
+	ended := make(chan struct{})
+	go func() {
+		child.Stop(peace)
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		child.Stop(programGrace)
+	}
+}
+
+// printed runs a command that says something, and returns it.
+func printed(ctx context.Context, argv []string) (string, error) {
+	if len(argv) == 0 {
+		return "", errors.New("the operator told this Job no command for that")
+	}
+	var said bytes.Buffer
+	tail := &process.Tail{}
+	child, err := process.Start(argv, process.Options{Stdout: &said, Stderr: tail})
+	if err != nil {
+		return "", err //nolint:wrapcheck // it names the program
+	}
+	defer child.Kill()
+	select {
+	case <-child.Done():
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case <-time.After(lookLimit):
+		return "", fmt.Errorf("%s did not end within %s: %s", argv[0], lookLimit, tail.Lines(lastLines))
+	}
+	if code := child.Code(); code != 0 {
+		return "", fmt.Errorf("%s failed with exit code %d: %s", argv[0], code, tail.Lines(lastLines))
+	}
+	return said.String(), nil
+}

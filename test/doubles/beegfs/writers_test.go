@@ -1,0 +1,152 @@
+package beegfs_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/test/doubles/beegfs/option"
+	"parallelfs.dev/operator/test/doubles/beegfs/wire"
+)
+
+// writer is a client that tells a storage server how many files it has open there, until the test ends.
+type writer struct {
+	g       *WithT
+	address string
+	secret  uint64
+	number  int
+}
+
+func (c *cluster) writer(major, number int, port string) *writer {
+	c.t.Helper()
+	secret, err := option.Secret(major, option.Values{"connAuthFile": c.path("auth")})
+	NewWithT(c.t).Expect(err).NotTo(HaveOccurred())
+	return &writer{NewWithT(c.t), net.JoinHostPort(c.address, c.fill(port)), secret, number}
+}
+
+func (w *writer) opens(t *testing.T, files int) {
+	t.Helper()
+	w.g.Expect(wire.Ask(t.Context(), w.address, w.secret, "open-files", wire.OpenFiles{Client: w.number, Files: files}, nil)).To(Succeed())
+}
+
+// server1Has is what both tools print of storage server 1, as GenericDebugMsgEx.cpp of 7.4.6 and 8.3.1 writes it.
+const server1Has = "Found 1 sessions.\n\n%s\nFinal results: %d open files in 1 checked sessions\n"
+
+func TestAStorageServerSaysWhoHasFilesOpen(t *testing.T) {
+	for version, c := range map[string]struct{ line, before, port string }{
+		"7.4.6": {ctl + "--genericdebug --nodetype=storage --nodeid=1 listopenfiles", "Command: listopenfiles\nResponse:\n", "{PORT+31}"},
+		"8.3.1": {cli + "--mount=none debug s:1 listopenfiles", "", "{PORT+32}"},
+	} {
+		t.Run(version, func(t *testing.T) {
+			g := NewWithT(t)
+			f := started(t, version)
+			writer := f.writer(int(version[0]-'0'), 7, c.port)
+			writer.opens(t, 2)
+			said, complained, code := f.runApart(c.line, "")
+			g.Expect(code).To(BeZero(), complained)
+			g.Expect(said).To(Equal(c.before + fmt.Sprintf(server1Has, "7: 2\n", 2)))
+			writer.opens(t, 0)
+			said, _, _ = f.runApart(c.line, "")
+			g.Expect(said).To(Equal(c.before + fmt.Sprintf(server1Has, "", 0)))
+		})
+	}
+}
+
+// started is a running filesystem of a version.
+func started(t *testing.T, version string) *cluster {
+	t.Helper()
+	if strings.HasPrefix(version, "8") {
+		return cluster8(t)
+	}
+	c := newCluster(t, version)
+	if c.real {
+		t.Skip("nobody mounts the real one here")
+	}
+	c.startAll()
+	return c
+}
+
+// move runs a script by the operator's node binary as a job that moves files does.
+func (c *cluster) move(script string) (said string, code int) {
+	c.t.Helper()
+	g := NewWithT(c.t)
+	node := c.path("node")
+	build := exec.CommandContext(c.t.Context(), "go", "build", "-o", node, "parallelfs.dev/operator/cmd/node")
+	output, err := build.CombinedOutput()
+	g.Expect(err).NotTo(HaveOccurred(), string(output))
+	tool := func(line string) []string {
+		words := strings.Fields(c.fill(line))
+		return append([]string{"env", "BEEGFS_DOUBLE_VERSION=" + c.version, filepath.Join(doubles, words[0])}, words[1:]...)
+	}
+	quiet := map[string]any{
+		"server": "storage server 1", "session": `(?m)^(?P<id>[0-9]+): (?P<files>[0-9]+)\s*$`, "answered": "(?m)^Final results: ",
+		"clients": tool(ctl + "--listnodes --nodetype=client"), "client": `(?m)^(?P<name>\S.*) \[ID: (?P<id>[0-9]+)\]\s*$`,
+		"open": tool(ctl + "--genericdebug --nodetype=storage --nodeid=1 listopenfiles"),
+	}
+	told, err := json.Marshal(map[string]any{
+		"quiet": quiet, "commands": []any{map[string]any{"argv": []string{"sh", "-c", script, "sh", c.dir}, "timeoutSeconds": -1}},
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	c.write("told.json", string(told))
+	command := exec.CommandContext(c.t.Context(), node, "configure", "--spec", c.path("told.json"))
+	output, err = command.CombinedOutput()
+	var exit *exec.ExitError
+	g.Expect(err == nil || errors.As(err, &exit)).To(BeTrue(), string(output))
+	return string(output), command.ProcessState.ExitCode()
+}
+
+// Files are moved to new ones: what somebody then writes to the old ones, which are open, is lost.
+func TestNothingIsMovedWhileAWriterHasAFileOpenOnTheServer(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("beegfs-ctl insists on root")
+	}
+	g := NewWithT(t)
+	c := started(t, "7.4.6")
+	writer := c.writer(7, 7, "{PORT+31}")
+	writer.opens(t, 2)
+	said, code := c.move(`touch "$1"/moved`)
+	g.Expect(code).To(Equal(1))
+	g.Expect(said).To(ContainSubstring("nothing is done: clients have files open on storage server 1, " +
+		"and what they write to files that are moved would be lost: client 7 (2); "))
+	g.Expect(c.path("moved")).NotTo(BeAnExistingFile())
+
+	writer.opens(t, 0)
+	said, code = c.move(`touch "$1"/moved`)
+	g.Expect(code).To(BeZero(), said)
+	g.Expect(c.path("moved")).To(BeAnExistingFile())
+}
+
+// The mover stands for the tool: it renames a copy over the file that the writers have open, and ends before that when it is asked to.
+func TestAWriterThatComesWhileFilesAreMovedEndsTheMove(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("beegfs-ctl insists on root")
+	}
+	g := NewWithT(t)
+	c := started(t, "7.4.6")
+	c.write("file", "")
+	before, err := os.Stat(c.path("file"))
+	g.Expect(err).NotTo(HaveOccurred())
+	// One of the two that came since the start can be the mover itself.
+	writers := []*writer{c.writer(7, 7, "{PORT+31}"), c.writer(7, 8, "{PORT+31}")}
+	go func() {
+		g.Eventually(c.path("started")).WithTimeout(time.Minute).Should(BeAnExistingFile())
+		for _, w := range writers {
+			w.opens(t, 1)
+		}
+	}()
+	said, code := c.move(`touch "$1"/started; trap 'exit 0' TERM; sleep 60 & wait $!; cp "$1"/file "$1"/copy; mv "$1"/copy "$1"/file`)
+	g.Expect(code).To(Equal(1))
+	g.Expect(said).To(ContainSubstring("was ended before it was done: clients have files open on storage server 1"))
+	after, err := os.Stat(c.path("file"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(os.SameFile(before, after)).To(BeTrue(), "what the writers write is in the file that others find")
+}
