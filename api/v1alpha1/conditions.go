@@ -348,6 +348,8 @@ const (
 	LabelImage  = "parallelfs.dev/image"
 	// LabelRecovery names the FileSystem that a Job of a recovery belongs to. It is no child in the sense of LabelFileSystem.
 	LabelRecovery = "parallelfs.dev/recovery-of"
+	// LabelCheck names the FileSystem that the Job of a check belongs to. It is no child in the sense of LabelFileSystem.
+	LabelCheck = "parallelfs.dev/check-of"
 	// LabelNode names the node of a StorageTarget or FileSystemNode, when the name is a valid label value.
 	LabelNode = "parallelfs.dev/node"
 	// LabelAgent selects the nodes that run an agent.
@@ -374,6 +376,9 @@ const (
 	RecoverPlan = "plan"
 	// AnnotationRecoverFrom on a FileSystem names the candidate of status.recovery that is used.
 	AnnotationRecoverFrom = "parallelfs.dev/recover-from"
+	// AnnotationCheck on a FileSystem asks for its being looked at for damage, which changes nothing. The value is any word: each other one
+	// asks for another check, and what came of the last one stands in status.check.
+	AnnotationCheck = "parallelfs.dev/check"
 	// LabelManagedBy and ManagedBy mark every object that the operator writes.
 	LabelManagedBy = "app.kubernetes.io/managed-by"
 	// ManagedBy is the value of LabelManagedBy.

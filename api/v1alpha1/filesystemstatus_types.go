@@ -48,6 +48,10 @@ type FileSystemStatus struct {
 	// +optional
 	UpgradeAsked *UpgradeAsked `json:"upgradeAsked,omitempty"`
 
+	// check is the last look for damage that the annotation parallelfs.dev/check has asked for. Nothing is ever changed by it.
+	// +optional
+	Check *CheckStatus `json:"check,omitempty"`
+
 	// beegfs records the ports of a BeeGFS, and the highest ids that were given.
 	// +optional
 	BeeGFS *BeeGFSStatus `json:"beegfs,omitempty"`
@@ -141,6 +145,69 @@ type UpgradeStatus struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=63
 	Components []string `json:"components,omitempty"`
+}
+
+// CheckResult is what came of a check.
+// +kubebuilder:validation:Enum=Running;Clean;Damaged;Failed
+type CheckResult string
+
+// The results of a check.
+const (
+	// CheckRunning means that it was asked for and is not over.
+	CheckRunning CheckResult = "Running"
+	// CheckClean means that the filesystem's own tools found nothing wrong.
+	CheckClean CheckResult = "Clean"
+	// CheckDamaged means that they found something, which findings name.
+	CheckDamaged CheckResult = "Damaged"
+	// CheckFailed means that the check says nothing of the filesystem; message says why.
+	CheckFailed CheckResult = "Failed"
+)
+
+// CheckStatus is a look for damage, and what came of it.
+type CheckStatus struct {
+	// request is the value of the annotation that has asked for it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Request string `json:"request,omitempty"`
+
+	// started is when the operator saw the request.
+	// +required
+	Started metav1.Time `json:"started,omitzero"`
+
+	// ended is when it was over.
+	// +optional
+	Ended *metav1.Time `json:"ended,omitempty"`
+
+	// result is Running, Clean, Damaged or Failed.
+	// +required
+	Result CheckResult `json:"result,omitempty"`
+
+	// findings count what is wrong, by kind, in the words of the filesystem's own tool.
+	// +optional
+	// +listType=map
+	// +listMapKey=what
+	// +kubebuilder:validation:MaxItems=32
+	Findings []CheckFinding `json:"findings,omitempty"`
+
+	// message says what was looked at, what the check waits for, or why it failed; and what to do next.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+}
+
+// CheckFinding is a kind of damage.
+type CheckFinding struct {
+	// what is wrong.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	What string `json:"what,omitempty"`
+
+	// count is how often it was found.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Count int64 `json:"count,omitempty"`
 }
 
 // UpgradeAsked is an upgrade that has not begun.

@@ -31,7 +31,7 @@ When a verb can't or must not do what it is told, it changes nothing more, says 
 the container's termination message (kubectl describe pod), and exits with 1.`,
 	}
 	c.AddCommand(installCommand(), runCommand(), mountCommand(), checkMountCommand(), callCommand(), reloadCommand(), configureCommand(),
-		manageCommand(), awaitEmptyCommand(), probeCommand(), benchCommand(), exportCommand(), backupCommand(), recoverCommand(),
+		manageCommand(), awaitEmptyCommand(), probeCommand(), benchCommand(), exportCommand(), backupCommand(), recoverCommand(), checkCommand(),
 		guardCommand())
 	return c
 }

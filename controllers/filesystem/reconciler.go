@@ -231,6 +231,7 @@ func (p *pass) phases() []phase {
 		{name: "guard nodes", do: p.guardNodes, when: anyway},
 		{name: "back up the metadata", do: p.backUp, when: anyway},
 		{name: "recover lost metadata", do: p.recoverMetadata, when: anyway},
+		{name: "look for damage", do: p.check, when: anyway},
 	}
 }
 

@@ -192,6 +192,15 @@ type BackupMethod interface {
 	Memory(size int64) int64
 }
 
+// Checker is a Backend whose filesystem has tools that look for damage and change nothing.
+type Checker interface {
+	// CheckJob is the Job that looks by `node check`, once. It is in the namespace of the FileSystem, and has no labels: the caller gives it,
+	// and its pod, those that it finds it by. An *InvalidSpecError says what a person must change.
+	CheckJob(in Input, name string) (*batchv1.Job, error)
+	// ReadCheck reads what the commands of the Job printed, in their order. An error says why that is no answer.
+	ReadCheck(version string, outputs [][]byte) (spec.CheckAnswer, error)
+}
+
 // Recoverer is a Backend whose lost metadata can be made again from copies of it.
 type Recoverer interface {
 	// RecoverySources are the places where copies of the metadata may lie, in an order that stays.

@@ -59,6 +59,7 @@ var (
 	_ backend.Drainer      = Backend{}
 	_ backend.Upgrader     = Backend{}
 	_ backend.Maintainer   = Backend{}
+	_ backend.Checker      = Backend{}
 	_ backend.FileFinder   = Backend{}
 	_ backend.Adopter      = Backend{}
 	_ backend.HostTuner    = Backend{}

@@ -40,6 +40,7 @@ var (
 	_ backend.Recoverer    = Backend{}
 	_ backend.Upgrader     = Backend{}
 	_ backend.Maintainer   = Backend{}
+	_ backend.Checker      = Backend{}
 )
 
 // New returns the backend with the usual times.

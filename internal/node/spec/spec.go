@@ -223,6 +223,30 @@ type ManageCall struct {
 	MayFail bool `json:"mayFail,omitempty"`
 }
 
+// Check tells `node check` which of the filesystem's own tools to run, one after the other. None of them changes anything.
+type Check struct {
+	// Backend names the filesystem type, which reads what the tools of its Version print.
+	Backend  string     `json:"backend"`
+	Version  string     `json:"version"`
+	Commands [][]string `json:"commands"`
+}
+
+// CheckAnswer is what `node check` prints, as one line of JSON.
+type CheckAnswer struct {
+	// Done is true when the tools have looked at all that they look at.
+	Done bool `json:"done"`
+	// Findings count what is wrong, by kind.
+	Findings []CheckFinding `json:"findings,omitempty"`
+	// Message says what was looked at and what to do about the findings, or why the tools have not looked at all. No period is at its end.
+	Message string `json:"message,omitempty"`
+}
+
+// CheckFinding is a kind of damage, and how often it was found.
+type CheckFinding struct {
+	What  string `json:"what"`
+	Count int64  `json:"count"`
+}
+
 // AwaitEmpty tells `node await-empty` to wait until a drained target holds no data, and to end with exit code 0 then.
 type AwaitEmpty struct {
 	Owner Owner `json:"owner"`

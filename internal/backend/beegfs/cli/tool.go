@@ -39,6 +39,7 @@ func Bare(version string) Tool { return Tool{eight: Is8(version)} }
 const (
 	programCtl  = "/opt/beegfs/sbin/beegfs-ctl"
 	programTool = "/opt/beegfs/sbin/beegfs"
+	programFsck = "/opt/beegfs/sbin/beegfs-fsck"
 	// ClientConfig is the configuration that beegfs-ctl shares with clients.
 	ClientConfig = backend.ToldDirectory + "/beegfs-client.conf"
 	// AuthDirectory holds the shared secret in every pod, in the file AuthKey.

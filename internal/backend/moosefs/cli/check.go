@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// AskCheck asks the master of a version at "host:port" what its last round through all files and chunks has found, and for the chunks and
+// disks as they are now. The master goes round all the time by itself, and chunkservers read all chunks one after the other
+// (HDD_TEST_FREQ): nothing has to be started, and nothing is changed.
+func AskCheck(version, address string) [][]string {
+	host, port, _ := strings.Cut(address, ":")
+	ask := func(form []string, questions ...string) []string {
+		return slices.Concat([]string{"mfscli", "-n"}, form, []string{"-H", host, "-P", port}, questions)
+	}
+	if strings.HasPrefix(version, "3.") {
+		table := []string{"-s", separator}
+		return [][]string{ask(table, "-SIG", "-SIC", "-SCS", "-SHD"), ask(table, "-SIL")}
+	}
+	return [][]string{ask([]string{"-j"}, "-SIL", "-SIG", "-SIC", "-SCS", "-SHD")}
+}
+
+// round is the last round of a master through all files (mfscli of 4.57.5; CLTOMA_FSTEST_INFO of 3.0.117).
+type round struct {
+	Start            int64 `json:"start_time"`
+	End              int64 `json:"end_time"`
+	Files            int64 `json:"files"`
+	UndergoalFiles   int64 `json:"undergoal_files"`
+	MissingFiles     int64 `json:"missing_files"`
+	MissingTrash     int64 `json:"missing_trash_files"`
+	MissingSustained int64 `json:"missing_sustained_files"`
+	Chunks           int64 `json:"chunks"`
+}
+
+// ReadCheck reads the answers. Damage is what has no usable copy. What has fewer copies than it should, the
+// master repairs by itself: the message says how much.
+func ReadCheck(version string, outputs [][]byte) (spec.CheckAnswer, error) {
+	if want := len(AskCheck(version, "")); len(outputs) != want {
+		return spec.CheckAnswer{}, fmt.Errorf("%d answers of mfscli to %d commands", len(outputs), want)
+	}
+	var state backend.State
+	var last *round
+	var err error
+	if strings.HasPrefix(version, "3.") {
+		if state, err = parseTables(outputs[0]); err == nil {
+			last, err = roundInTable(outputs[1])
+		}
+	} else if state, err = parseJSON(outputs[0]); err == nil {
+		last, err = roundInJSON(outputs[0])
+	}
+	if err != nil {
+		return spec.CheckAnswer{}, fmt.Errorf("mfscli: %w", err)
+	}
+	if last == nil {
+		return spec.CheckAnswer{}, errors.New("the master has not gone through all files since it was started: it does so by itself; ask again later")
+	}
+	if !state.Data.Known {
+		return spec.CheckAnswer{}, errors.New("the master is counting its chunks, as while chunkservers come and go: ask again later")
+	}
+	answer := spec.CheckAnswer{Done: true}
+	find := func(what string, count int64) {
+		if count > 0 {
+			answer.Findings = append(answer.Findings, spec.CheckFinding{What: what, Count: count})
+		}
+	}
+	find("files with missing chunks", last.MissingFiles)
+	find("files in the trash with missing chunks", last.MissingTrash)
+	find("removed files that are still open, with missing chunks", last.MissingSustained)
+	find("chunks without a copy, now", state.Data.Missing)
+	away := 0
+	for _, t := range state.Targets {
+		if !t.Online {
+			away++
+		}
+	}
+	answer.Message = fmt.Sprintf("the master's last round through %d files with %d chunks ended at %s; %d files had chunks with too few copies then, and %d "+
+		"chunks have now: it repairs these by itself; %d of %d disks are not in use now", last.Files, last.Chunks, time.Unix(last.End, 0).UTC().Format(time.RFC3339), last.UndergoalFiles,
+		state.Data.Endangered+state.Data.Undergoal, away, len(state.Targets))
+	if len(answer.Findings) > 0 {
+		answer.Message += ". Bring back the disks and servers that are away; mfscli -SMF names the files, and mfsfilerepair repairs what can't come back"
+	}
+	return answer, nil
+}
+
+// roundInJSON is nil while there was none.
+func roundInJSON(output []byte) (*round, error) {
+	var a struct {
+		Dataset struct {
+			Info struct {
+				Round json.RawMessage `json:"fs_loop"`
+			} `json:"info"`
+		} `json:"dataset"`
+	}
+	if err := json.Unmarshal(output, &a); err != nil {
+		return nil, fmt.Errorf("can't read its JSON: %w", err)
+	}
+	raw := a.Dataset.Info.Round
+	if len(raw) == 0 {
+		return nil, errors.New("its JSON has no dataset.info.fs_loop")
+	}
+	var out *round
+	if err := json.Unmarshal(raw, &out); err != nil {
+		return nil, fmt.Errorf("can't read dataset.info.fs_loop of its JSON: %w", err)
+	}
+	return out, nil
+}
+
+// roundInTable reads the rows of the check loop of 3.0.117, and is nil while there was none.
+func roundInTable(output []byte) (*round, error) {
+	var out round
+	rows := map[string]*int64{
+		"start:": &out.Start, "end:": &out.End, "files:": &out.Files,
+		"under-goal files:": &out.UndergoalFiles, "missing files:": &out.MissingFiles,
+		"missing trash files:": &out.MissingTrash, "missing sustained files:": &out.MissingSustained, "chunks:": &out.Chunks,
+	}
+	seen := 0
+	for line := range strings.Lines(string(output)) {
+		row := strings.Split(strings.TrimRight(line, "\r\n"), separator)
+		if row[0] == "check loop: no data" {
+			return nil, nil //nolint:nilnil // there was no round, which is no error
+		}
+		if row[0] != "check loop" || len(row) != 3 || rows[row[1]] == nil {
+			continue
+		}
+		number, err := strconv.ParseInt(row[2], 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%q is no number of its check loop", row[2])
+		}
+		*rows[row[1]] = number
+		seen++
+	}
+	if seen != len(rows) {
+		return nil, fmt.Errorf("it prints %d of %d rows of its check loop", seen, len(rows))
+	}
+	return &out, nil
+}

@@ -1,0 +1,88 @@
+// Package check runs the tools of a filesystem that look for damage.
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"parallelfs.dev/operator/internal/node/process"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+const (
+	// most is how much of what a tool prints is read: a line for each kind of damage is far less.
+	most = 16 << 20
+	// grace is how long a tool may take to end when the pod is being stopped.
+	grace = 20 * time.Second
+	// lastLines is how much of what a tool said its error quotes.
+	lastLines = 5
+)
+
+// Run runs the tools, shows what they print, and returns what that means. With an error, the answer says why the check says nothing of the
+// filesystem.
+func Run(
+	ctx context.Context, told spec.Check, read func(version string, outputs [][]byte) (spec.CheckAnswer, error), output io.Writer,
+) (spec.CheckAnswer, error) {
+	if len(told.Commands) == 0 {
+		return failed(errors.New("the operator told this Job no tool to run"))
+	}
+	var outputs [][]byte
+	for _, argv := range told.Commands {
+		printed, err := once(ctx, argv, output)
+		if err != nil {
+			return failed(err)
+		}
+		outputs = append(outputs, printed)
+	}
+	answer, err := read(told.Version, outputs)
+	if err != nil {
+		return failed(err)
+	}
+	if !answer.Done {
+		return answer, errors.New(answer.Message)
+	}
+	return answer, nil
+}
+
+func failed(err error) (spec.CheckAnswer, error) { return spec.CheckAnswer{Message: err.Error()}, err }
+
+// once runs a tool to its end.
+func once(ctx context.Context, argv []string, output io.Writer) ([]byte, error) {
+	if len(argv) == 0 {
+		return nil, errors.New("the operator told this Job a tool without a name")
+	}
+	printed, tail := &keeper{}, &process.Tail{}
+	child, err := process.Start(argv, process.Options{Stdout: io.MultiWriter(output, tail, printed), Stderr: io.MultiWriter(output, tail)})
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the program
+	}
+	select {
+	case <-child.Done():
+	case <-ctx.Done():
+		child.Stop(grace)
+		return nil, fmt.Errorf("stopped while %s was looking", argv[0])
+	}
+	if code := child.Code(); code != 0 {
+		return nil, fmt.Errorf("%s ended with exit code %d: %s", argv[0], code, tail.Lines(lastLines))
+	}
+	if printed.cut {
+		return nil, fmt.Errorf("%s printed more than %d MiB, which nobody reads: look at the log of the pod", argv[0], most>>20)
+	}
+	return printed.text, nil
+}
+
+// keeper keeps what is written to it, up to most.
+type keeper struct {
+	text []byte
+	cut  bool
+}
+
+// Write takes all.
+func (k *keeper) Write(p []byte) (int, error) {
+	fits := min(len(p), most-len(k.text))
+	k.text, k.cut = append(k.text, p[:fits]...), k.cut || fits < len(p)
+	return len(p), nil
+}
