@@ -379,6 +379,9 @@ const (
 	// AnnotationCheck on a FileSystem asks for its being looked at for damage, which changes nothing. The value is any word: each other one
 	// asks for another check, and what came of the last one stands in status.check.
 	AnnotationCheck = "parallelfs.dev/check"
+	// AnnotationBackUp on a FileSystem asks for a backup now, at each place of spec.backups. The value is any word: each other one asks for
+	// another backup.
+	AnnotationBackUp = "parallelfs.dev/back-up"
 	// LabelManagedBy and ManagedBy mark every object that the operator writes.
 	LabelManagedBy = "app.kubernetes.io/managed-by"
 	// ManagedBy is the value of LabelManagedBy.

@@ -48,6 +48,10 @@ type FileSystemStatus struct {
 	// +optional
 	UpgradeAsked *UpgradeAsked `json:"upgradeAsked,omitempty"`
 
+	// backupAsked is the backup that the annotation parallelfs.dev/back-up asks for. It is due at each place of spec.backups since then.
+	// +optional
+	BackupAsked *BackupAsked `json:"backupAsked,omitempty"`
+
 	// check is the last look for damage that the annotation parallelfs.dev/check has asked for. Nothing is ever changed by it.
 	// +optional
 	Check *CheckStatus `json:"check,omitempty"`
@@ -145,6 +149,19 @@ type UpgradeStatus struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=63
 	Components []string `json:"components,omitempty"`
+}
+
+// BackupAsked is a backup that a person has asked for.
+type BackupAsked struct {
+	// request is the value of the annotation.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Request string `json:"request,omitempty"`
+
+	// since is when the operator saw it. The backup has the name of this time, in UTC.
+	// +required
+	Since metav1.Time `json:"since,omitzero"`
 }
 
 // CheckResult is what came of a check.

@@ -36,7 +36,7 @@ func (p *pass) backUp(ctx context.Context) error {
 	status := &p.fs.Status
 	backuper, ok := p.backend.(backend.Backuper)
 	if !ok {
-		status.Backups = nil
+		status.Backups, status.BackupAsked = nil, nil
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionBackedUp)
 		return nil
 	}
@@ -49,9 +49,10 @@ func (p *pass) backUp(ctx context.Context) error {
 	}
 	d := backend.DecideBackups(backend.BackupView{
 		FileSystem: p.fs, Nodes: p.in.Nodes, Jobs: jobs, Recorded: p.read.Status.Backups, Asked: p.read.Status.UpgradeAsked,
-		Serves: p.in.State != nil && !isNew(p.fs), Now: p.Clock.Now(),
+		Requested: p.read.Status.BackupAsked,
+		Serves:    p.in.State != nil && !isNew(p.fs), Now: p.Clock.Now(),
 	})
-	status.Backups = d.Backups
+	status.Backups, status.BackupAsked = d.Backups, backend.RequestedBackup(p.read, p.Clock.Now())
 	conditions.Add(&status.Conditions, p.fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionBackedUp, backedUp(d.Condition.Reason),
 		d.Condition.Reason, d.Condition.Message)
 	errs := []error{p.removeBackupJobs(ctx, jobs, d.Remove)}

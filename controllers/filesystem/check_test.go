@@ -63,3 +63,30 @@ func TestACheckIsMadeOnRequestAndItsResultStandsInTheStatus(t *testing.T) {
 		HaveField("Message", "the master has not gone through all files"))))
 	v.Expect(v.checkJobs()).To(BeEmpty())
 }
+
+func TestABackupIsMadeOnRequest(t *testing.T) {
+	t.Parallel()
+	v := newVaults(t)
+	v.alive = true
+	v.settle()
+	for _, job := range v.backupJobs() {
+		v.ends(job, batchv1.JobComplete, answers("20261123-030000", 7))
+	}
+	v.settle()
+	v.Expect(v.backupJobs()).To(BeEmpty())
+
+	v.change(func(fs *v1alpha1.FileSystem) {
+		fs.Annotations = map[string]string{v1alpha1.AnnotationBackUp: "before the move"}
+	})
+	v.settle()
+	jobs := v.backupJobs()
+	v.Expect(jobs).To(HaveLen(2), "at each place")
+	v.Expect(v.get().Status.BackupAsked).To(PointTo(And(HaveField("Request", "before the move"), HaveField("Since.Time", BeTemporally("==", v.clock.Now())))))
+	for _, job := range jobs {
+		v.Expect(job.Annotations).To(HaveKeyWithValue("parallelfs.dev/backup", "20261123-120000"))
+		v.ends(job, batchv1.JobComplete, answers("20261123-120000", 9))
+	}
+	v.settle()
+	v.Expect(v.backupJobs()).To(BeEmpty(), "once is enough")
+	v.Expect(v.get().Status.Backups).To(ContainElement(And(HaveField("Name", "20261123-120000"), HaveField("Result", v1alpha1.BackupVerified))))
+}

@@ -68,6 +68,8 @@ type BackupView struct {
 	Recorded []v1alpha1.BackupStatus
 	// Asked is the upgrade that waits for a backup, as the API server has it.
 	Asked *v1alpha1.UpgradeAsked
+	// Requested is the backup that a person has asked for, as the API server has it.
+	Requested *v1alpha1.BackupAsked
 	// Serves is true when the filesystem itself answers.
 	Serves bool
 	Now    time.Time
@@ -85,8 +87,8 @@ type BackupDecision struct {
 }
 
 // DecideBackups decides which backups are due, and what the status says of those that were made. A backup is due at a place when the
-// schedule has named a time since the last attempt there, an upgrade was asked for, or there was none. Its name is that time, so that an
-// operator that is killed makes the same one again.
+// schedule has named a time since the last attempt there, an upgrade or a backup was asked for, or there was none. Its name is that time, so
+// that an operator that is killed makes the same one again.
 func DecideBackups(v BackupView) BackupDecision {
 	asked := v.FileSystem.Spec.Backups
 	if asked == nil {
@@ -112,6 +114,9 @@ func DecideBackups(v BackupView) BackupDecision {
 	if v.Asked != nil && v.Asked.Since.After(due) {
 		due = v.Asked.Since.Time
 	}
+	if v.Requested != nil && v.Requested.Since.After(due) {
+		due = v.Requested.Since.Time
+	}
 	name := due.UTC().Format(spec.BackupNameLayout)
 	for _, p := range places {
 		attempt, tried := newest(d.Backups, p)
@@ -122,6 +127,20 @@ func DecideBackups(v BackupView) BackupDecision {
 	}
 	d.Condition = backedUp(places, d, v.Jobs, before)
 	return d
+}
+
+// RequestedBackup is the backup that a person asks for, with when that was seen first.
+func RequestedBackup(fs *v1alpha1.FileSystem, now time.Time) *v1alpha1.BackupAsked {
+	request := requestOf(fs, v1alpha1.AnnotationBackUp)
+	recorded := fs.Status.BackupAsked
+	switch {
+	case request == "":
+		return nil
+	case recorded != nil && recorded.Request == request:
+		return recorded.DeepCopy()
+	default:
+		return &v1alpha1.BackupAsked{Request: request, Since: metav1.NewTime(now.UTC().Truncate(time.Second))}
+	}
 }
 
 // BackupPlaces are the places of spec.backups, in an order that stays: the claim, and the first of the selected nodes by name.

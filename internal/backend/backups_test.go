@@ -156,6 +156,27 @@ func TestABackupIsDueSinceAnUpgradeWasAskedFor(t *testing.T) {
 	g.Expect(places(backend.DecideBackups(v))).To(Equal(map[string]string{"claim vault": "20261124-030000", "node b1": "20261124-030000"}))
 }
 
+func TestABackupIsDueSinceAPersonHasAskedForIt(t *testing.T) {
+	g := NewWithT(t)
+	v := backups()
+	v.Recorded = []v1alpha1.BackupStatus{seen(vault, "20261123-030000", v1alpha1.BackupVerified), seen(b1, "20261123-030000", v1alpha1.BackupVerified)}
+	g.Expect(backend.RequestedBackup(v.FileSystem, v.Now)).To(BeNil(), "nobody asks")
+	v.FileSystem.Annotations = map[string]string{v1alpha1.AnnotationBackUp: " before the move "}
+	asked := backend.RequestedBackup(v.FileSystem, at("2026-11-23T11:30:15Z"))
+	g.Expect(*asked).To(Equal(v1alpha1.BackupAsked{Request: "before the move", Since: metav1.NewTime(at("2026-11-23T11:30:15Z"))}))
+
+	v.FileSystem.Status.BackupAsked, v.Requested = asked, asked
+	g.Expect(backend.RequestedBackup(v.FileSystem, at("2026-11-23T12:30:15Z"))).To(Equal(asked), "it is the same one for an operator that was killed")
+	d := backend.DecideBackups(v)
+	g.Expect(places(d)).To(Equal(map[string]string{"claim vault": "20261123-113015", "node b1": "20261123-113015"}))
+
+	v.Recorded = append([]v1alpha1.BackupStatus{
+		seen(vault, "20261123-113015", v1alpha1.BackupVerified), seen(b1, "20261123-113015", v1alpha1.BackupFailed)}, v.Recorded...)
+	g.Expect(backend.DecideBackups(v).Start).To(BeEmpty(), "once is enough")
+	v.FileSystem.Annotations[v1alpha1.AnnotationBackUp] = "after the move"
+	g.Expect(backend.RequestedBackup(v.FileSystem, v.Now)).To(And(HaveField("Request", "after the move"), HaveField("Since.Time", v.Now)), "another word asks again")
+}
+
 func TestBackupsLieOnTheFirstSelectedNodesAndNeverOnThatOfTheMetadata(t *testing.T) {
 	g := NewWithT(t)
 	v := backups(func(b *v1alpha1.BackupsSpec) { b.PersistentVolumeClaim, b.Nodes.Count = nil, 2 })

@@ -43,9 +43,14 @@ type CheckDecision struct {
 	Check *v1alpha1.CheckStatus
 }
 
+// requestOf is the word by which a person asks for something once, empty when nobody does. Another word asks again.
+func requestOf(fs *v1alpha1.FileSystem, annotation string) string {
+	const most = 64
+	return strings.TrimSpace(v1alpha1.Cut(strings.TrimSpace(fs.Annotations[annotation]), most))
+}
+
 // The limits of CheckStatus.
 const (
-	maxCheckRequest  = 64
 	maxCheckFindings = 32
 	maxCheckFinding  = 128
 	maxCheckMessage  = 1024
@@ -54,7 +59,7 @@ const (
 // DecideCheck decides how far the check is that a person has asked for. A request is on record before its Job is made, whose name follows
 // from the record, and what a Job says is on record before it is removed: an operator that is killed goes on with the same.
 func DecideCheck(v CheckView) CheckDecision {
-	request := strings.TrimSpace(v1alpha1.Cut(strings.TrimSpace(v.FileSystem.Annotations[v1alpha1.AnnotationCheck]), maxCheckRequest))
+	request := requestOf(v.FileSystem, v1alpha1.AnnotationCheck)
 	d := CheckDecision{Check: v.Recorded.DeepCopy()}
 	own := ""
 	if v.Recorded != nil && v.Recorded.Result == v1alpha1.CheckRunning && v.Recorded.Request == request {
