@@ -167,7 +167,7 @@ func (w *world) beeState() (*backend.State, error) {
 	}
 	w.register()
 	state := &backend.State{
-		Version: fs.Spec.Version, Data: backend.DataHealth{Known: true}, License: h.license,
+		Version: w.software("management", fs.Status.Metadata.Node), Data: backend.DataHealth{Known: true}, License: h.license,
 		Servers: slices.Clone(h.servers), Targets: slices.Clone(h.targets), Mirrors: slices.Clone(h.mirrors), RootID: 1,
 	}
 	slices.SortFunc(state.Servers, func(a, b backend.Server) int {

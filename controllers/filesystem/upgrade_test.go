@@ -66,9 +66,9 @@ func goesTo(version string) func(fs *v1alpha1.FileSystem) {
 // run counts the daemons of a component by their version.
 func (w *world) run(daemon string) map[string]int {
 	out := map[string]int{}
-	for _, node := range w.nodes {
-		if version := w.software(daemon, node); version != "" {
-			out[version]++
+	for _, pod := range w.pods() {
+		if component(&pod) == daemon {
+			out[softwareOf(&pod)]++
 		}
 	}
 	return out
@@ -128,6 +128,65 @@ func TestAnUpgradeGoesFromTheMasterToTheChunkserversAndLeavesMountsAlone(t *test
 	c := server.Killable(t, -1)
 	w.Expect(w.reconcile(c)).To(Succeed())
 	w.Expect(c.Writes()).To(BeEmpty())
+}
+
+func TestABeeGFSIsUpgradedFromItsManagementServiceToItsStorageServers(t *testing.T) {
+	const from, to = "7.4.6", "7.4.7"
+	w := newWorld(t)
+	w.beeGFS(func(fs *v1alpha1.FileSystem) { fs.Spec.Version = from })
+	w.settle()
+	w.Expect(w.ready().Reason).To(Equal(v1alpha1.ReasonHealthy), w.ready().Message)
+	count := map[string]int{"management": 1, "meta": 4, "storage": 2}
+	w.started = func() {
+		w.t.Helper()
+		for before, after := range map[string]string{"management": "meta", "meta": "storage"} {
+			if w.run(after)[to] > 0 {
+				w.Expect(w.run(before)).To(Equal(map[string]int{to: count[before]}), "%s has begun before all of %s run it", after, before)
+			}
+		}
+	}
+	w.said()
+
+	w.hive.targets[0].Consistency = "Needs-resync"
+	before := w.uids()
+	w.change(goesTo(to))
+	w.settle()
+	w.Expect(w.upgrading()).To(And(HaveField("Reason", v1alpha1.ReasonUpgradeWaits), HaveField("Message", ContainSubstring("when the filesystem is healthy"))))
+	w.Expect(w.uids()).To(Equal(before), "BeeGFS wants every target good first")
+	w.hive.targets[0].Consistency = "Good"
+	w.settle()
+
+	w.Expect(w.get().Status).To(And(HaveField("Version", to), HaveField("Upgrade", BeNil())))
+	for daemon, servers := range count {
+		w.Expect(w.run(daemon)).To(Equal(map[string]int{to: servers}), daemon)
+	}
+	w.Expect(w.get().Status.Versions).To(Equal([]v1alpha1.VersionCount{{Version: to, Servers: 7}}))
+	w.Expect(w.run("client")).To(Equal(map[string]int{from: 3}), "programs have open files")
+	w.Expect(w.upgrading().Reason).To(Equal(v1alpha1.ReasonClientsOlder))
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
+	var order []string
+	for _, event := range w.said() {
+		if what, is := strings.CutPrefix(event, "Normal Restarting Restarting "); is {
+			order = append(order, strings.Fields(what)[0])
+		}
+	}
+	w.Expect(order).To(Equal([]string{"management", "meta", "meta", "meta", "meta", "storage", "storage"}))
+	w.Expect(w.hive.refused).To(BeEmpty())
+}
+
+func TestABeeGFSKeepsItsVersionWhereItsUpgradeGuideStopsTheWholeFilesystem(t *testing.T) {
+	w := newWorld(t)
+	w.beeGFS(func(fs *v1alpha1.FileSystem) { fs.Spec.Version = "7.4.6" })
+	w.settle()
+	before := w.uids()
+	for version, why := range map[string]string{"8.3.1": "its upgrade guide stops the whole filesystem", "7.4.5": "BeeGFS documents no way back from 7.4.6 to 7.4.5"} {
+		w.change(goesTo(version))
+		w.settle()
+		w.Expect(w.condition(v1alpha1.ConditionStalled)).To(And(
+			HaveField("Reason", v1alpha1.ReasonUpgradeRefused), HaveField("Message", ContainSubstring(why))), version)
+		w.Expect(w.uids()).To(Equal(before), version)
+		w.Expect(w.get().Status.Version).To(Equal("7.4.6"))
+	}
 }
 
 func TestAnUpgradeEndsAlsoWhenTheOperatorIsKilledAfterEachWrite(t *testing.T) {

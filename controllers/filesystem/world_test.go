@@ -464,10 +464,16 @@ func (w *world) runPods() bool {
 func (w *world) software(daemon, node string) string {
 	for _, pod := range w.pods() {
 		if component(&pod) == daemon && pod.Spec.NodeName == node {
-			return strings.TrimPrefix(pod.Spec.Containers[0].Image, "moosefs:")
+			return softwareOf(&pod)
 		}
 	}
 	return ""
+}
+
+// softwareOf is the version that a pod runs: the tag of its image.
+func softwareOf(pod *corev1.Pod) string {
+	_, version, _ := strings.Cut(pod.Spec.Containers[0].Image, ":")
+	return version
 }
 
 func component(pod *corev1.Pod) string { return pod.Labels[v1alpha1.LabelComponent] }
