@@ -19,7 +19,8 @@ func backupCommand() *cobra.Command {
 		Short: "Copy the metadata of a running filesystem, read it back, and remove old copies",
 		Long: `Copy the metadata of a running filesystem, read it back, and remove old copies.
 
-The filesystem's own programs copy and read, as after a crash. The operator's record of the filesystem lies beside. A backup is verified
+The filesystem's own programs copy and read, as after a crash; or the probe beside its daemon hands out the files in which that keeps the
+metadata, and they are read as the daemon does when it starts. The operator's record of the filesystem lies beside. A backup is verified
 when the SHA-256 of each file, read from the disk again, is that of what was written, and the version that the program finds is not older
 than the one that the filesystem had before the copy began. What is half done has a name that is never taken for a backup; to try again
 does no harm, and goes on.
@@ -36,13 +37,16 @@ backup is there and verified.`,
 		if err != nil {
 			return err
 		}
-		backuper, ok := backends[v1alpha1.FileSystemType(told.Backend)].(backend.Backuper)
-		if !ok {
+		o := backup.Options{Told: told, Work: backend.RunDirectory, Output: os.Stderr, Now: time.Now, Memory: backup.FreeMemory}
+		switch backuper := backends[v1alpha1.FileSystemType(told.Backend)].(type) {
+		case backend.ProgramBackuper:
+			o.Method = backuper.BackupMethod(told)
+		case backend.StoreBackuper:
+			o.Store = backuper
+		default:
 			return fmt.Errorf("this program can't back up a filesystem of type %q; the operator and its node image must be of the same version", told.Backend)
 		}
-		answer, err := backup.Run(c.Context(), backup.Options{
-			Told: told, Method: backuper.BackupMethod(told), Work: backend.RunDirectory, Output: os.Stderr, Now: time.Now, Memory: backup.FreeMemory,
-		})
+		answer, err := backup.Run(c.Context(), o)
 		if answer == nil {
 			return err
 		}

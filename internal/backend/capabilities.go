@@ -169,8 +169,22 @@ type Backuper interface {
 	// FileSystem, and has no labels: the caller gives it, and its pod, those that it finds its jobs by. An *InvalidSpecError says what a
 	// person must change.
 	BackupJob(in Input, request BackupRequest) (*batchv1.Job, spec.Backup, error)
+}
+
+// ProgramBackuper is a Backuper whose filesystem's own programs copy the metadata, and read them back.
+type ProgramBackuper interface {
+	Backuper
 	// BackupMethod says how `node backup` copies the metadata, and reads it back.
 	BackupMethod(told spec.Backup) BackupMethod
+}
+
+// StoreBackuper is a Backuper whose metadata are files of one directory, which the probe beside their daemon hands out (spec.Store).
+type StoreBackuper interface {
+	Backuper
+	// ReadStore reads the files of a store, by their paths in its directory, as a server of that version does when it starts. An error says
+	// what it would not understand. Lacks says what the running filesystem had said of itself before, and has not written there yet; empty
+	// when it is all there.
+	ReadStore(version string, files map[string][]byte, said State) (lacks string, err error)
 }
 
 // BackupMethod is how the metadata of a running filesystem is copied and read back, by programs of the filesystem itself. Its methods are

@@ -112,6 +112,7 @@ func (b *builder) build() error {
 // The volumes that hold what the node binary is told, the shared secret, and the user's certificate and license.
 const (
 	configVolume  = "config"
+	stateVolume   = "state"
 	authVolume    = "auth"
 	tlsVolume     = "tls"
 	licenseVolume = "license"
@@ -145,7 +146,7 @@ func (b *builder) server(
 	pod := b.pod(w)
 	c := b.container(w.Component, i, "run", file)
 	c.Ports = ports
-	backend.HostDirectory(pod, &c, "state", backend.StateRoot(fs), nil)
+	backend.HostDirectory(pod, &c, stateVolume, backend.StateRoot(fs), nil)
 	for n, d := range directories {
 		backend.HostDirectory(pod, &c, fmt.Sprintf("target-%d", n), d, nil)
 	}
@@ -243,12 +244,13 @@ func (b *builder) probeContainer(pod *corev1.PodTemplateSpec) (corev1.Container,
 	probe := spec.Probe{
 		Backend: string(v1alpha1.BeeGFS), Version: backend.VersionOf(fs, componentManagement), Address: address,
 		Listen: backend.Address(b.management.IP, p.probe()), KeyFile: backend.ProbeKeyFile,
-		FileSystem: backend.Owner(fs), IntervalSeconds: 5,
+		FileSystem: backend.Owner(fs), IntervalSeconds: 5, Store: storeOf(fs),
 	}
 	b.told["probe.json"] = backend.Encode(probe)
 	c := b.container("probe", tools, "probe", "probe.json")
 	pods(b.in).ServeProbe(pod, &c, p.probe())
 	c.SecurityContext.RunAsUser, c.SecurityContext.RunAsGroup, c.SecurityContext.RunAsNonRoot = new(int64(0)), new(int64(0)), nil
+	showStore(pod, &c)
 	return c, probe, nil
 }
 

@@ -10,8 +10,6 @@ import (
 	"path"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
@@ -24,20 +22,6 @@ import (
 // and runs where the backup is to lie. `mfsmaster restore` reads all of that back as a master would after a crash, without serving anybody.
 
 const componentBackup = "backup"
-
-// Where the pod of a backup has what.
-const (
-	backupPlace  = "/backups"
-	backupVolume = "backups"
-	backupRecord = "/etc/parallelfs-record"
-	recordVolume = "record"
-)
-
-// A copy may take copySeconds; a backup with all that its pod waits for, such as a volume, backupSeconds.
-const (
-	copySeconds   = 2 * 3600
-	backupSeconds = 6 * 3600
-)
 
 // BackupJob makes a backup by `node backup`, at its place.
 func (Backend) BackupJob(in backend.Input, request backend.BackupRequest) (*batchv1.Job, spec.Backup, error) {
@@ -54,65 +38,14 @@ func (Backend) BackupJob(in backend.Input, request backend.BackupRequest) (*batc
 		return nil, spec.Backup{}, backend.Invalid(v1alpha1.ReasonNoNodes, "the node of the master is not in the cluster or has no InternalIP")
 	}
 	told := spec.Backup{
-		Owner: backend.Owner(fs), Backend: string(v1alpha1.MooseFS), Version: version,
-		Asked:  backend.Address(master.IP, portsOf(fs).clients()),
-		Copied: backend.Address(master.IP, portsOf(fs).metaloggers()),
-		Name:   request.Backup, Place: backupPlace, Directory: backend.BackupDirectory(fs), Record: backupRecord,
-		Keep: int(fs.Spec.Backups.Keep.Count), MaxAgeDays: int(fs.Spec.Backups.Keep.MaxAgeDays), CopySeconds: copySeconds,
+		Version: version,
+		Asked:   backend.Address(master.IP, portsOf(fs).clients()),
+		Copied:  backend.Address(master.IP, portsOf(fs).metaloggers()),
 	}
 	b := builder{in: in, images: map[string]string{componentBackup: image}, master: master}
-	names := backend.BackupConfigMapNames(request.Job, request.Pieces)
-	pod := pods(in).Template(backend.Workload{Component: componentBackup}, onlyKey(configVolume, names[0], backend.BackupToldKey))
-	pod.Labels = nil
-	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
-	pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
-	// No daemon is to give way to a backup.
-	pod.Spec.PriorityClassName = fs.Spec.Pods.PriorityClassName
-	c := b.daemon(componentBackup, componentBackup, "backup", configVolume, backend.BackupToldKey)
-	mount := corev1.VolumeMount{Name: backupVolume, MountPath: backupPlace}
-	volume := corev1.Volume{Name: backupVolume}
-	if place := request.Place; place.Node != "" {
-		pod.Spec.Affinity = backend.OnNodes(place.Node)
-		volume.HostPath = &corev1.HostPathVolumeSource{Path: place.Directory, Type: new(corev1.HostPathDirectoryOrCreate)}
-		// A directory of a node is root's: root without any capability may write there, and nowhere that is not root's.
-		c.SecurityContext = pods(in).Unprivileged()
-		c.SecurityContext.RunAsUser, c.SecurityContext.RunAsGroup, c.SecurityContext.RunAsNonRoot = new(int64(0)), new(int64(0)), new(false)
-	} else {
-		told.Directory = path.Join(place.Directory, told.Directory)
-		volume.PersistentVolumeClaim = &corev1.PersistentVolumeClaimVolumeSource{ClaimName: place.Claim}
-		pod.Spec.Tolerations = fs.Spec.Pods.Tolerations // any node will do, and a tainted one is not just any
-		pod.Spec.SecurityContext.FSGroupChangePolicy = new(corev1.FSGroupChangeOnRootMismatch)
-		c.SecurityContext = pods(in).Unprivileged()
-	}
-	c.VolumeMounts = append(c.VolumeMounts, mount, corev1.VolumeMount{Name: recordVolume, MountPath: backupRecord, ReadOnly: true})
-	pod.Spec.Volumes = append(pod.Spec.Volumes, volume, recordOf(names))
-	pod.Spec.Containers = []corev1.Container{c}
-	return &batchv1.Job{
-		TypeMeta:   metav1.TypeMeta{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job"},
-		ObjectMeta: metav1.ObjectMeta{Name: request.Job, Namespace: fs.Namespace},
-		Spec: batchv1.JobSpec{
-			BackoffLimit: new(int32(2)), ActiveDeadlineSeconds: new(int64(backupSeconds)), Template: *pod,
-		},
-	}, told, nil
-}
-
-// onlyKey is one key of a ConfigMap as a volume.
-func onlyKey(name, configMap, key string) corev1.Volume {
-	v := backend.ConfigVolume(name, configMap)
-	v.ConfigMap.Items = []corev1.KeyToPath{{Key: key, Path: key}}
-	return v
-}
-
-// recordOf puts the pieces of a record into one directory, in the order of their names.
-func recordOf(configMaps []string) corev1.Volume {
-	projected := &corev1.ProjectedVolumeSource{}
-	for i, name := range configMaps {
-		projected.Sources = append(projected.Sources, corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{
-			LocalObjectReference: corev1.LocalObjectReference{Name: name},
-			Items:                []corev1.KeyToPath{{Key: backend.BackupRecordKey, Path: fmt.Sprintf("record-%03d", i)}},
-		}})
-	}
-	return corev1.Volume{Name: recordVolume, VolumeSource: corev1.VolumeSource{Projected: projected}}
+	c := b.daemon(componentBackup, componentBackup, "backup", backend.BackupVolume, backend.BackupToldKey)
+	job, told := pods(in).BackupJob(request, c, told)
+	return job, told, nil
 }
 
 // BackupMethod copies as a metalogger, and reads back as a master.

@@ -23,14 +23,18 @@ import (
 
 // Options are what Run needs beside what it is told.
 type Options struct {
-	Told   spec.Backup
+	Told spec.Backup
+	// Method says how programs copy and read the metadata; it is nil where Store reads what a probe hands out.
 	Method backend.BackupMethod
+	Store  backend.StoreBackuper
 	// Work is a directory in memory for the configuration of programs, and Output is where they print to.
 	Work   string
 	Output io.Writer
 	Now    func() time.Time
 	// Memory says how much of the node's memory is free, in bytes.
 	Memory func() (int64, error)
+	// FetchAgain is how long is waited between two questions for a store, 0 for the usual time.
+	FetchAgain time.Duration
 	// Before, where set, is called before every step with its name; its error ends the work there, as a kill would.
 	Before func(step string) error
 }

@@ -55,6 +55,9 @@ func (p place) copy(ctx context.Context, path string) error {
 // ask notes how far the running filesystem is: a copy that is made from now on must say at least that.
 func (p place) ask(ctx context.Context, m *spec.BackupManifest) error {
 	m.Copied = p.Now().UTC().Format(time.RFC3339)
+	if p.Store != nil {
+		return nil // the answer comes with the store
+	}
 	argv := p.Method.Ask()
 	output := &limited{most: 1 << 20}
 	child, err := process.Start(argv, process.Options{Stdout: output, Stderr: p.Output})
@@ -75,6 +78,9 @@ func (p place) ask(ctx context.Context, m *spec.BackupManifest) error {
 
 // collect runs the program that copies until all is there, and gives the files the names that they have in a backup.
 func (p place) collect(ctx context.Context, to, making string) error {
+	if p.Store != nil {
+		return errors.Join(p.fetch(ctx, making), os.RemoveAll(to))
+	}
 	program := p.Method.Copy(to, p.Work)
 	child, tail, err := p.start(program, to)
 	if err != nil {

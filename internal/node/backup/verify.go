@@ -102,6 +102,9 @@ func (p place) readBack(ctx context.Context, path string, m *spec.BackupManifest
 	if err := readRecord(filepath.Join(path, spec.BackupRecordFile)); err != nil {
 		return refuse("the operator's record in it can't be read: %s", err)
 	}
+	if p.Store != nil {
+		return p.readStore(filepath.Join(path, storeName))
+	}
 	free, err := p.Memory()
 	if err != nil {
 		return err

@@ -11,15 +11,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/store"
 )
 
 // Handler serves GET /state?nonce=… (CBOR of backend.Answer, signed, of a question that begins after the request), /healthz, /readyz and
-// /metrics. Of these, /readyz and /metrics go by the last answer.
+// /metrics, and GET /store where there is one. Of these, /readyz and /metrics go by the last answer.
 func (p *Probe) Handler() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collector{p})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /state", p.serveState)
+	if p.told.Store != nil {
+		mux.HandleFunc("GET "+store.Path, p.serveStore)
+	}
 	mux.HandleFunc("GET /healthz", p.serveHealth)
 	mux.HandleFunc("GET /readyz", p.serveReady)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}))

@@ -61,6 +61,9 @@ type Probe struct {
 	now    func() time.Time
 	log    *slog.Logger
 
+	// handsOut is held while the store is handed out: that takes memory.
+	handsOut sync.Mutex
+
 	mutex sync.RWMutex
 	last  answer
 	// next has not begun: its answer was asked after everything that happens before it begins.

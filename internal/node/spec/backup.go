@@ -9,6 +9,8 @@ type Backup struct {
 	// Asked is the address, host and port, that answers how the filesystem is, and Copied the one that hands out its metadata.
 	Asked  string `json:"asked"`
 	Copied string `json:"copied"`
+	// SecretFile, where set, holds the secret of Probe.Store: Copied is then the address of that probe.
+	SecretFile string `json:"secretFile,omitempty"`
 	// Name of the backup, BackupNameLayout of the time at which it was due.
 	Name string `json:"name"`
 	// Place is a mounted directory that is there. The backups lie in its subdirectory Directory, which is made.

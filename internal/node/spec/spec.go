@@ -272,6 +272,20 @@ type Probe struct {
 	FileSystem Owner `json:"fileSystem"`
 	// IntervalSeconds is the pause between two questions to the filesystem while nobody asks the probe.
 	IntervalSeconds int `json:"intervalSeconds"`
+	// Store, where set, is handed out to who knows a secret, for backups.
+	Store *Store `json:"store,omitempty"`
+}
+
+// Store is the directory in which a daemon beside the probe keeps the filesystem's metadata as plain files.
+type Store struct {
+	// NodeFile names the first target of Member, and OnTargets the directory there, as in Run.
+	NodeFile  string    `json:"nodeFile"`
+	Member    string    `json:"member"`
+	OnTargets OnTargets `json:"onTargets"`
+	// SecretFile holds the secret that who asks has to know.
+	SecretFile string `json:"secretFile"`
+	// Skip are patterns of names of files that are no part of it, such as temporary ones.
+	Skip []string `json:"skip,omitempty"`
 }
 
 // BenchmarkHome is the directory, in that of a storage pool, that holds the directories of all benchmark runs. A backend

@@ -1,0 +1,87 @@
+package backend
+
+import (
+	"fmt"
+	"path"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// Where the pod of a backup has what.
+const (
+	// BackupVolume holds what `node backup` is told, under BackupToldKey.
+	BackupVolume = "config"
+	backupPlace  = "/backups"
+	backupRecord = "/etc/parallelfs-record"
+)
+
+// A copy may take copySeconds; a backup with all that its pod waits for, such as a volume, backupSeconds.
+const (
+	copySeconds   = 2 * 3600
+	backupSeconds = 6 * 3600
+)
+
+// BackupJob is the Job of a backup, whose container runs `node backup`, with what that is told: the backend says how to copy, and the rest
+// is the same for all.
+func (p Pods) BackupJob(request BackupRequest, c corev1.Container, told spec.Backup, more ...corev1.Volume) (*batchv1.Job, spec.Backup) {
+	fs := p.FileSystem
+	keep := fs.Spec.Backups.Keep
+	told.Owner, told.Backend = Owner(fs), string(fs.Spec.Type)
+	told.Name, told.Place, told.Directory, told.Record = request.Backup, backupPlace, BackupDirectory(fs), backupRecord
+	told.Keep, told.MaxAgeDays, told.CopySeconds = int(keep.Count), int(keep.MaxAgeDays), copySeconds
+	names := BackupConfigMapNames(request.Job, request.Pieces)
+	pod := p.Template(Workload{Component: c.Name}, append([]corev1.Volume{onlyKey(BackupVolume, names[0], BackupToldKey)}, more...)...)
+	pod.Labels = nil
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
+	// No daemon is to give way to a backup.
+	pod.Spec.PriorityClassName = fs.Spec.Pods.PriorityClassName
+	const placeVolume, recordVolume = "backups", "record"
+	volume := corev1.Volume{Name: placeVolume}
+	c.SecurityContext = p.Unprivileged()
+	if place := request.Place; place.Node != "" {
+		pod.Spec.Affinity = OnNodes(place.Node)
+		volume.HostPath = &corev1.HostPathVolumeSource{Path: place.Directory, Type: new(corev1.HostPathDirectoryOrCreate)}
+		// A directory of a node is root's: root without any capability may write there, and nowhere that is not root's.
+		c.SecurityContext.RunAsUser, c.SecurityContext.RunAsGroup, c.SecurityContext.RunAsNonRoot = new(int64(0)), new(int64(0)), new(false)
+	} else {
+		told.Directory = path.Join(place.Directory, told.Directory)
+		volume.PersistentVolumeClaim = &corev1.PersistentVolumeClaimVolumeSource{ClaimName: place.Claim}
+		pod.Spec.Tolerations = fs.Spec.Pods.Tolerations // any node will do, and a tainted one is not just any
+		pod.Spec.SecurityContext.FSGroupChangePolicy = new(corev1.FSGroupChangeOnRootMismatch)
+	}
+	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: placeVolume, MountPath: backupPlace},
+		corev1.VolumeMount{Name: recordVolume, MountPath: backupRecord, ReadOnly: true})
+	pod.Spec.Volumes = append(pod.Spec.Volumes, volume, recordOf(recordVolume, names))
+	pod.Spec.Containers = []corev1.Container{c}
+	return &batchv1.Job{
+		TypeMeta:   metav1.TypeMeta{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job"},
+		ObjectMeta: metav1.ObjectMeta{Name: request.Job, Namespace: fs.Namespace},
+		Spec: batchv1.JobSpec{
+			BackoffLimit: new(int32(2)), ActiveDeadlineSeconds: new(int64(backupSeconds)), Template: *pod,
+		},
+	}, told
+}
+
+// onlyKey is one key of a ConfigMap as a volume.
+func onlyKey(name, configMap, key string) corev1.Volume {
+	v := ConfigVolume(name, configMap)
+	v.ConfigMap.Items = []corev1.KeyToPath{{Key: key, Path: key}}
+	return v
+}
+
+// recordOf puts the pieces of a record into one directory, in the order of their names.
+func recordOf(name string, configMaps []string) corev1.Volume {
+	projected := &corev1.ProjectedVolumeSource{}
+	for i, piece := range configMaps {
+		projected.Sources = append(projected.Sources, corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{
+			LocalObjectReference: corev1.LocalObjectReference{Name: piece},
+			Items:                []corev1.KeyToPath{{Key: BackupRecordKey, Path: fmt.Sprintf("record-%03d", i)}},
+		}})
+	}
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{Projected: projected}}
+}

@@ -1,0 +1,133 @@
+package beegfs
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/beegfs/cli"
+	"parallelfs.dev/operator/internal/backend/beegfs/store"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// A backup of BeeGFS is the store of its management service: which servers, targets, pools and buddy groups there are, and who owns the root
+// directory. No server of BeeGFS hands it out, so the probe does, which runs beside the management service and has its directory, read
+// only. So the pod of a backup needs neither that disk nor any right on a node, and runs where the backup is to lie.
+
+// backupUser is the user and the group of a backup in a claim.
+const backupUser = 65534
+
+// storeOf is what the probe hands out: what mgmtd writes, and none of what it is about to write.
+func storeOf(fs *v1alpha1.FileSystem) *spec.Store {
+	return &spec.Store{
+		NodeFile: backend.NodeFile(fs), Member: spec.MemberName(componentManagement),
+		OnTargets:  spec.OnTargets{Directory: componentManagement, Data: dataSubdirectory},
+		SecretFile: cli.AuthFile, Skip: []string{"*.tmp-*", "*.tmp"},
+	}
+}
+
+// showStore gives the probe what its neighbor, the management service, has of the node, read only.
+func showStore(pod *corev1.PodTemplateSpec, probe *corev1.Container) {
+	for _, m := range pod.Spec.Containers[0].VolumeMounts {
+		onNode := slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == m.Name && v.HostPath != nil })
+		if onNode && m.Name != stateVolume {
+			m.ReadOnly = true
+			probe.VolumeMounts = append(probe.VolumeMounts, m)
+		}
+	}
+}
+
+// BackupJob makes a backup by `node backup`, at its place.
+func (Backend) BackupJob(in backend.Input, request backend.BackupRequest) (*batchv1.Job, spec.Backup, error) {
+	in = in.Indexed()
+	fs := in.FileSystem
+	version := backend.VersionOf(fs, componentManagement)
+	if cli.Is8(version) {
+		return nil, spec.Backup{}, backend.Invalid(v1alpha1.ReasonInvalidSpec,
+			"the operator can't back up the store of a BeeGFS %s, which is an SQLite file that is written all the time; back it up by other means, and take spec.backups away", version)
+	}
+	management, ok := managementNode(in)
+	if !ok {
+		return nil, spec.Backup{}, backend.Invalid(v1alpha1.ReasonNoNodes, "the node of the management service is not in the cluster or has no InternalIP")
+	}
+	p := pods(in)
+	p.Group = backupUser
+	// It runs no program of BeeGFS.
+	c := p.Container(componentBackup, in.Images.Node, "backup", backend.BackupVolume, backend.BackupToldKey)
+	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: authVolume, MountPath: cli.AuthDirectory, ReadOnly: true})
+	job, told := p.BackupJob(request, c, spec.Backup{
+		Version: version, Copied: backend.Address(management.IP, portsOf(fs).probe()), SecretFile: cli.AuthFile,
+	}, backend.SecretVolume(authVolume, secretName(fs)))
+	return job, told, nil
+}
+
+// ReadStore reads the store of a management service as that does when it starts, and compares it with what the running one has said: it
+// writes what it learns every 15 minutes (InternodeSyncer and HeartbeatManager of 7.4.6), and at its end.
+func (Backend) ReadStore(version string, files map[string][]byte, said backend.State) (lacks string, err error) {
+	if cli.Is8(version) {
+		return "", fmt.Errorf("nobody has taught this operator the store of BeeGFS %s", version)
+	}
+	content, err := store.Read(files)
+	if err != nil {
+		return "", fmt.Errorf("the store of the management service can't be used: %w", err)
+	}
+	missing := unwritten(content, said)
+	if len(missing) == 0 {
+		return "", nil
+	}
+	const shown = 5
+	more := ""
+	if n := len(missing) - shown; n > 0 {
+		missing, more = missing[:shown], fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Sprintf("the management service has not written yet what it knows, which it does every 15 minutes: %s%s", strings.Join(missing, ", "), more), nil
+}
+
+// unwritten names what a management service says and its store does not have.
+func unwritten(content store.Content, said backend.State) []string {
+	var out []string
+	lacks := func(known bool, format string, arguments ...any) {
+		if !known {
+			out = append(out, fmt.Sprintf(format, arguments...))
+		}
+	}
+	for i := range said.Servers {
+		s := &said.Servers[i]
+		switch s.Role {
+		case v1alpha1.RoleMetadata:
+			lacks(slices.Contains(content.Metadata, s.ID), "metadata server %d", s.ID)
+		case v1alpha1.RoleStorage:
+			lacks(slices.Contains(content.Storage, s.ID), "storage server %d", s.ID)
+		}
+	}
+	for i := range said.Targets {
+		if t := &said.Targets[i]; t.Role != v1alpha1.RoleMetadata {
+			server, known := content.Targets[t.ID]
+			lacks(known && server == t.ServerID, "storage target %d of server %d", t.ID, t.ServerID)
+		}
+	}
+	for _, p := range said.Pools {
+		members, known := content.Pools[p.ID]
+		for _, t := range p.Targets {
+			known = known && slices.Contains(members, t)
+		}
+		lacks(known, "storage pool %d (%s) with its targets", p.ID, p.Name)
+	}
+	for _, m := range said.Mirrors {
+		groups := content.StorageMirrors
+		if m.Role == v1alpha1.RoleMetadata {
+			groups = content.MetadataMirrors
+		}
+		pair, known := groups[m.ID]
+		lacks(known && pair == store.Pair{Primary: m.Primary, Secondary: m.Secondary}, "buddy group %d (%s) with the primary %d", m.ID, m.Role, m.Primary)
+	}
+	if said.RootID != 0 {
+		lacks(content.Root == said.RootID && content.RootMirrored == said.MetadataMirrored, "that %d owns the root directory", said.RootID)
+	}
+	return out
+}

@@ -1,0 +1,59 @@
+package probe
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/store"
+)
+
+// serveStore hands out the files in which the daemon beside it keeps the metadata, with the filesystem's own answer to a question that was
+// asked before they were read.
+func (p *Probe) serveStore(w http.ResponseWriter, r *http.Request) {
+	nonce := r.URL.Query().Get(backend.NonceParameter)
+	secret, err := os.ReadFile(p.told.Store.SecretFile)
+	if err != nil {
+		p.refuse(w, fmt.Errorf("read the filesystem's secret: %w", err))
+		return
+	}
+	if err := store.Proven(secret, nonce, r.Header.Get(store.ProofHeader)); err != nil {
+		http.Error(w, err.Error(), http.StatusForbidden)
+		return
+	}
+	if !p.handsOut.TryLock() {
+		http.Error(w, "the store is handed out to somebody else", http.StatusServiceUnavailable)
+		return
+	}
+	defer p.handsOut.Unlock()
+	body, err := p.packed(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(storeLimit)) // the usual one is for small answers
+	w.Header().Set("Content-Type", "application/x-tar")
+	w.Header().Set(backend.SignatureHeader, store.Signature(secret, nonce, body))
+	_, _ = w.Write(body) // the client has gone; nothing is to be done for it
+}
+
+// storeLimit is how long somebody may take to get a store that is read.
+const storeLimit = 5 * time.Minute
+
+func (p *Probe) packed(r *http.Request) ([]byte, error) {
+	said, err := p.askAnew(r.Context())
+	if err != nil {
+		return nil, fmt.Errorf("the filesystem at %s does not answer: %w", p.told.Address, err)
+	}
+	directory, err := store.Directory(*p.told.Store, p.told.FileSystem)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it says what it did
+	}
+	files, err := store.Read(r.Context(), directory, p.told.Store.Skip)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it says what it did
+	}
+	return store.Pack(files, said) //nolint:wrapcheck // it says what it did
+}

@@ -1,0 +1,80 @@
+package store
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"parallelfs.dev/operator/internal/backend"
+)
+
+const (
+	// Path is where the probe serves a store.
+	Path = "/store"
+	// ProofHeader of a request proves that who asks knows the secret.
+	ProofHeader = "Parallelfs-Proof"
+	// fetchLimit is how long an answer may take: the filesystem is asked before, and its files may change for a while.
+	fetchLimit = 3 * time.Minute
+)
+
+// ErrNotProven means that who asks does not know the secret.
+var ErrNotProven = errors.New("this is handed out to who proves that he knows the filesystem's secret")
+
+// sum is the HMAC-SHA256 (RFC 2104) of a text with the secret, in hexadecimal. A question and an answer are never the same text.
+func sum(secret []byte, kind, nonce string, body []byte) string {
+	h := hmac.New(sha256.New, secret)
+	_, _ = fmt.Fprintf(h, "%s %s\n", kind, nonce)
+	_, _ = h.Write(body)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Proven is nil when the request with this nonce was made by somebody who knows the secret.
+func Proven(secret []byte, nonce, proof string) error {
+	if len(secret) == 0 || !backend.IsNonce(nonce) || !hmac.Equal([]byte(proof), []byte(sum(secret, "question", nonce, nil))) {
+		return ErrNotProven
+	}
+	return nil
+}
+
+// Signature proves that the body answers the request with this nonce.
+func Signature(secret []byte, nonce string, body []byte) string {
+	return sum(secret, "answer", nonce, body)
+}
+
+// Fetch asks the probe at an address for the store, packed. What is returned was signed with the secret, and is the answer to this question.
+func Fetch(ctx context.Context, client *http.Client, address string, secret []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchLimit)
+	defer cancel()
+	nonce := rand.Text()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+Path+"?"+backend.NonceParameter+"="+nonce, http.NoBody)
+	if err != nil {
+		return nil, fmt.Errorf("ask for the store: %w", err)
+	}
+	request.Header.Set(ProofHeader, sum(secret, "question", nonce, nil))
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("ask for the store: %w", err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 2*mostBytes))
+	if err != nil {
+		return nil, fmt.Errorf("read the store: %w", err)
+	}
+	if response.StatusCode != http.StatusOK {
+		const most = 300
+		return nil, fmt.Errorf("the probe at %s does not hand out the store (%s): %s", address, response.Status,
+			strings.TrimSpace(string(body[:min(most, len(body))])))
+	}
+	if len(secret) == 0 || !hmac.Equal([]byte(response.Header.Get(backend.SignatureHeader)), []byte(Signature(secret, nonce, body))) {
+		return nil, fmt.Errorf("what the probe at %s hands out as the store is not signed with this filesystem's secret", address)
+	}
+	return body, nil
+}

@@ -1,0 +1,231 @@
+// Package store hands out the files in which a daemon keeps a filesystem's metadata, while the daemon runs, as they lay there together at one
+// moment; and it fetches them. Who asks proves that he knows a secret, and who answers that he does: the answer is signed. It is not
+// encrypted.
+package store
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+const (
+	// mostBytes bounds a store: a filesystem of 1000 nodes with 24 targets each has some megabytes.
+	mostBytes = 256 << 20
+	// attempts are made to find the files as they lay there together, and pause lies between two.
+	attempts = 20
+	pause    = 500 * time.Millisecond
+)
+
+// Directory is where the daemon keeps its files, after a look at whose it is.
+func Directory(told spec.Store, owner spec.Owner) (string, error) {
+	content, err := os.ReadFile(told.NodeFile)
+	if err != nil {
+		return "", fmt.Errorf("read what the servers of this node are told: %w", err)
+	}
+	var file spec.NodeFile
+	if err := json.Unmarshal(content, &file); err != nil {
+		return "", fmt.Errorf("understand %s: %w", told.NodeFile, err)
+	}
+	i := slices.IndexFunc(file.Members, func(m spec.Member) bool { return m.Name == told.Member && len(m.Targets) > 0 })
+	if i < 0 {
+		return "", fmt.Errorf("%s names no target of %s", told.NodeFile, told.Member)
+	}
+	target := file.Members[i].Targets[0]
+	home := path.Join(target.Path, told.OnTargets.Directory)
+	if target.Directory {
+		home = target.Path
+	}
+	var marker spec.Marker
+	if content, err = os.ReadFile(filepath.Join(home, spec.MarkerFile)); err != nil {
+		return "", fmt.Errorf("read whose %s is: %w", home, err)
+	}
+	if err := json.Unmarshal(content, &marker); err != nil {
+		return "", fmt.Errorf("understand %s in %s: %w", spec.MarkerFile, home, err)
+	}
+	if marker.Owner != owner || marker.State != spec.MarkerInitialized {
+		return "", fmt.Errorf("%s belongs to FileSystem %s/%s with the uid %s, and its state is %s", home, marker.Owner.Namespace, marker.Owner.Name,
+			marker.Owner.UID, marker.State)
+	}
+	return filepath.Join(home, told.OnTargets.Data), nil
+}
+
+// Read returns the plain files below a directory, by their paths in it, as they lay there together: none of them was changed, made or
+// removed from before the first was read until after the last.
+func Read(ctx context.Context, directory string, skip []string) (map[string][]byte, error) {
+	var changed string
+	for range attempts {
+		before, err := list(directory, skip)
+		if err != nil {
+			return nil, err
+		}
+		files, err := readAll(directory, before)
+		if err == nil {
+			var after map[string]look
+			if after, err = list(directory, skip); err != nil {
+				return nil, err
+			}
+			if changed = differ(before, after); changed == "" {
+				return files, nil
+			}
+		} else if !errors.Is(err, fs.ErrNotExist) { // it was replaced meanwhile
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("it was stopped: %w", ctx.Err())
+		case <-time.After(pause):
+		}
+	}
+	return nil, fmt.Errorf("the files change all the time: %s has changed while they were read for the %dth time", changed, attempts)
+}
+
+// look is what tells a file from what it was before: a change of it, or another file of its name, differs in one of these.
+type look struct {
+	inode            uint64
+	size             int64
+	changed, written unix.Timespec
+}
+
+// list looks at the plain files below a directory.
+func list(directory string, skip []string) (map[string]look, error) {
+	out := map[string]look{}
+	var sum int64
+	err := filepath.WalkDir(directory, func(at string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if !entry.Type().IsRegular() || slices.ContainsFunc(skip, func(pattern string) bool { return matches(pattern, entry.Name()) }) {
+			return nil
+		}
+		var stat unix.Stat_t
+		switch err := unix.Lstat(at, &stat); {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return fmt.Errorf("look at %s: %w", at, err)
+		}
+		name, err := filepath.Rel(directory, at)
+		if err != nil {
+			return err
+		}
+		if sum += stat.Size; sum > mostBytes {
+			return fmt.Errorf("%s holds more than %d MiB, which is no store of metadata", directory, mostBytes>>20)
+		}
+		out[name] = look{stat.Ino, stat.Size, stat.Ctim, stat.Mtim}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look at the store: %w", err)
+	}
+	return out, nil
+}
+
+func matches(pattern, name string) bool {
+	is, err := path.Match(pattern, name)
+	return is || err != nil // a pattern that is none is a mistake, and nothing is handed out by mistake
+}
+
+func readAll(directory string, files map[string]look) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	for name := range files {
+		content, err := os.ReadFile(filepath.Join(directory, name))
+		if err != nil {
+			return nil, fmt.Errorf("read the store: %w", err)
+		}
+		out[name] = content
+	}
+	return out, nil
+}
+
+// differ names a file that is not the same in both, empty when there is none.
+func differ(before, after map[string]look) string {
+	for _, name := range backend.SortedKeys(before) {
+		if after[name] != before[name] {
+			return name
+		}
+	}
+	for _, name := range backend.SortedKeys(after) {
+		if _, was := before[name]; !was {
+			return name
+		}
+	}
+	return ""
+}
+
+const (
+	// saidName is the filesystem's own answer in a packed store, and filesPrefix the beginning of the names of its files.
+	saidName    = "said.json"
+	filesPrefix = "store/"
+)
+
+// Pack makes one file of a store, with what the filesystem had said of itself before its files were read.
+func Pack(files map[string][]byte, said backend.State) ([]byte, error) {
+	encoded, err := json.Marshal(said)
+	if err != nil {
+		return nil, fmt.Errorf("encode what the filesystem says: %w", err)
+	}
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	add := func(name string, content []byte) {
+		if err == nil {
+			err = w.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(content))})
+		}
+		if err == nil {
+			_, err = w.Write(content)
+		}
+	}
+	add(saidName, encoded)
+	for _, name := range backend.SortedKeys(files) {
+		add(filesPrefix+name, files[name])
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		return nil, fmt.Errorf("pack the store: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// Unpack reads what Pack has made.
+func Unpack(r io.Reader) (files map[string][]byte, said backend.State, err error) {
+	files = map[string][]byte{}
+	for in, known := tar.NewReader(r), false; ; {
+		header, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			if !known {
+				return nil, said, errors.New("it does not hold what the filesystem had said")
+			}
+			return files, said, nil
+		}
+		if err != nil {
+			return nil, said, fmt.Errorf("unpack the store: %w", err)
+		}
+		content, err := io.ReadAll(io.LimitReader(in, mostBytes))
+		if err != nil {
+			return nil, said, fmt.Errorf("unpack %s of the store: %w", header.Name, err)
+		}
+		if name, is := strings.CutPrefix(header.Name, filesPrefix); is {
+			files[name] = content
+		} else if header.Name == saidName {
+			if err := json.Unmarshal(content, &said); err != nil {
+				return nil, said, fmt.Errorf("understand what the filesystem had said: %w", err)
+			}
+			known = true
+		}
+	}
+}
