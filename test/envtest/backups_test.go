@@ -31,7 +31,7 @@ func backupsIn(directory string) string {
 func backupsRefusals() refusals {
 	const (
 		inMount    = "spec.backups.nodes.directory must not equal, contain or lie in spec.clients.mountPath: a backup in the filesystem is lost with it"
-		inMetadata = "spec.backups.nodes.directory must not equal, contain or lie in a metadata directory or /var/lib/parallelfs, where daemons keep their state"
+		inMetadata = "spec.backups.nodes.directory must not equal, contain or lie in a directory of the metadata or of the management service, or in /var/lib/parallelfs, where daemons keep their state"
 		inPool     = "spec.backups.nodes.directory must not equal, contain or lie in a storage pool's directory"
 		aSchedule  = `should match '^(@(hourly|daily|weekly|monthly)|[0-9A-Za-z*,/-]+( [0-9A-Za-z*,/-]+){4})$'`
 		aZone      = `should match '^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}$'`
@@ -41,19 +41,20 @@ func backupsRefusals() refusals {
 	rows := refusals{
 		"backups go nowhere": {change: "spec: {backups: {schedule: '@daily'}}", field: "spec.backups",
 			says: "spec.backups needs persistentVolumeClaim, nodes, or both"},
-		"a BeeGFS has backups":     {change: beegfs + "\n---\n" + backups(vault), field: "spec", says: "spec.backups belongs to type MooseFS: the operator can't back up a BeeGFS yet; copy the directory of its management service by other means"},
+		"a BeeGFS 8 has backups":   {change: beegfs + "\n---\nspec: {version: 8.3.1}\n---\n" + backups(vault), field: "spec", says: "spec.backups belongs to a MooseFS or a BeeGFS 7: the operator can't back up a BeeGFS 8 yet; copy the store of its management service by other means"},
 		"backups have no schedule": {change: "spec: {backups: {" + vault + "}}", field: "spec.backups.schedule", says: "Required value"},
 		"the claim of backups has no name": {change: backups("persistentVolumeClaim: {path: pfs}"), field: "spec.backups.persistentVolumeClaim.name",
 			says: "Required value"},
-		"backups are where clients mount":            {change: clients("/mnt/scratch") + "\n---\n" + backupsIn("/mnt/scratch"), field: "spec", says: inMount},
-		"backups lie in the filesystem":              {change: clients("/mnt/scratch") + "\n---\n" + backupsIn("/mnt/scratch/backups"), field: "spec", says: inMount},
-		"backups hold the filesystem":                {change: clients("/mnt/fs/scratch") + "\n---\n" + backupsIn("/mnt/fs"), field: "spec", says: inMount},
-		"backups are the metadata":                   {change: backupsIn("/data/metadata"), field: "spec", says: inMetadata},
-		"backups lie in the metadata":                {change: backupsIn("/data/metadata/backups"), field: "spec", says: inMetadata},
-		"backups lie where daemons keep their state": {change: backupsIn("/var/lib/parallelfs/backups"), field: "spec", says: inMetadata},
-		"backups hold the state of daemons":          {change: backupsIn("/var/lib"), field: "spec", says: inMetadata},
-		"backups are a target":                       {change: backupsIn("/data/ssd"), field: "spec", says: inPool},
-		"backups lie in a target":                    {change: backupsIn("/data/ssd/backups"), field: "spec", says: inPool},
+		"backups are where clients mount":                  {change: clients("/mnt/scratch") + "\n---\n" + backupsIn("/mnt/scratch"), field: "spec", says: inMount},
+		"backups lie in the filesystem":                    {change: clients("/mnt/scratch") + "\n---\n" + backupsIn("/mnt/scratch/backups"), field: "spec", says: inMount},
+		"backups hold the filesystem":                      {change: clients("/mnt/fs/scratch") + "\n---\n" + backupsIn("/mnt/fs"), field: "spec", says: inMount},
+		"backups are the metadata":                         {change: backupsIn("/data/metadata"), field: "spec", says: inMetadata},
+		"backups lie in the metadata":                      {change: backupsIn("/data/metadata/backups"), field: "spec", says: inMetadata},
+		"backups lie in the store of a management service": {change: beegfs + "\n---\n" + backupsIn("/data/management/backups"), field: "spec", says: inMetadata},
+		"backups lie where daemons keep their state":       {change: backupsIn("/var/lib/parallelfs/backups"), field: "spec", says: inMetadata},
+		"backups hold the state of daemons":                {change: backupsIn("/var/lib"), field: "spec", says: inMetadata},
+		"backups are a target":                             {change: backupsIn("/data/ssd"), field: "spec", says: inPool},
+		"backups lie in a target":                          {change: backupsIn("/data/ssd/backups"), field: "spec", says: inPool},
 	}.join(
 		nodeSelectorRefusals("spec.backups.nodes.nodeSelector", "spec: {backups: {schedule: '@daily', nodes: {nodeSelector: %s}}}"),
 		pathRefusals("spec.backups.nodes.directory", "spec: {backups: {schedule: '@daily', nodes: {nodeSelector: {b: \"\"}, directory: %s}}}"),

@@ -22,8 +22,11 @@ import (
 // backupUser is the user and the group of a backup in a claim.
 const backupUser = 65534
 
-// storeOf is what the probe hands out: what mgmtd writes, and none of what it is about to write.
+// storeOf is what the probe hands out: what the management service has written, and none of what it is about to write. It is nil for BeeGFS 8.
 func storeOf(fs *v1alpha1.FileSystem) *spec.Store {
+	if cli.Is8(backend.Version(fs)) {
+		return nil
+	}
 	return &spec.Store{
 		NodeFile: backend.NodeFile(fs), Member: spec.MemberName(componentManagement),
 		OnTargets:  spec.OnTargets{Directory: componentManagement, Data: dataSubdirectory},

@@ -214,6 +214,7 @@ func (b *builder) managementSet() (client.Object, error) {
 		return nil, err
 	}
 	pod.Spec.Containers = append(pod.Spec.Containers, probe)
+	told.Store = nil // what is handed out for backups is no reason to restart the daemon
 	return b.daemonSet(componentManagement, w, pod, run, told), nil
 }
 
@@ -250,7 +251,9 @@ func (b *builder) probeContainer(pod *corev1.PodTemplateSpec) (corev1.Container,
 	c := b.container("probe", tools, "probe", "probe.json")
 	pods(b.in).ServeProbe(pod, &c, p.probe())
 	c.SecurityContext.RunAsUser, c.SecurityContext.RunAsGroup, c.SecurityContext.RunAsNonRoot = new(int64(0)), new(int64(0)), nil
-	showStore(pod, &c)
+	if probe.Store != nil {
+		showStore(pod, &c)
+	}
 	return c, probe, nil
 }
 

@@ -68,6 +68,9 @@ func Fetch(ctx context.Context, client *http.Client, address string, secret []by
 	if err != nil {
 		return nil, fmt.Errorf("read the store: %w", err)
 	}
+	if response.StatusCode == http.StatusNotFound {
+		return nil, fmt.Errorf("the probe at %s hands out no store: its pod is older than this operator, and a newer one comes with its next restart", address)
+	}
 	if response.StatusCode != http.StatusOK {
 		const most = 300
 		return nil, fmt.Errorf("the probe at %s does not hand out the store (%s): %s", address, response.Status,

@@ -31,6 +31,9 @@ const (
 	// attempts are made to find the files as they lay there together, and pause lies between two.
 	attempts = 20
 	pause    = 500 * time.Millisecond
+	// settled is how long ago the last change must have been: the kernel's times of files go in steps of up to 10 ms, and two changes within
+	// one have the same.
+	settled = 100 * time.Millisecond
 )
 
 // Directory is where the daemon keeps its files, after a look at whose it is.
@@ -76,7 +79,7 @@ func Read(ctx context.Context, directory string, skip []string) (map[string][]by
 			return nil, err
 		}
 		files, err := readAll(directory, before)
-		if err == nil {
+		if changed = fresh(before, time.Now()); err == nil && changed == "" {
 			var after map[string]look
 			if after, err = list(directory, skip); err != nil {
 				return nil, err
@@ -84,7 +87,7 @@ func Read(ctx context.Context, directory string, skip []string) (map[string][]by
 			if changed = differ(before, after); changed == "" {
 				return files, nil
 			}
-		} else if !errors.Is(err, fs.ErrNotExist) { // it was replaced meanwhile
+		} else if err != nil && !errors.Is(err, fs.ErrNotExist) { // it was replaced meanwhile
 			return nil, err
 		}
 		select {
@@ -100,7 +103,7 @@ func Read(ctx context.Context, directory string, skip []string) (map[string][]by
 type look struct {
 	inode            uint64
 	size             int64
-	changed, written unix.Timespec
+	changed, written time.Time
 }
 
 // list looks at the plain files below a directory.
@@ -128,13 +131,23 @@ func list(directory string, skip []string) (map[string]look, error) {
 		if sum += stat.Size; sum > mostBytes {
 			return fmt.Errorf("%s holds more than %d MiB, which is no store of metadata", directory, mostBytes>>20)
 		}
-		out[name] = look{stat.Ino, stat.Size, stat.Ctim, stat.Mtim}
+		out[name] = look{stat.Ino, stat.Size, time.Unix(stat.Ctim.Unix()), time.Unix(stat.Mtim.Unix())}
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("look at the store: %w", err)
 	}
 	return out, nil
+}
+
+// fresh names a file that has changed just now, empty when there is none.
+func fresh(files map[string]look, now time.Time) string {
+	for _, name := range backend.SortedKeys(files) {
+		if since := now.Sub(files[name].changed); since >= 0 && since < settled {
+			return name
+		}
+	}
+	return ""
 }
 
 func matches(pattern, name string) bool {

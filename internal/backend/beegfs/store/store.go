@@ -83,6 +83,9 @@ func format(content []byte) error {
 
 // lines reads lines like A=B.
 func lines(content []byte, each func(key, value string) error) error {
+	if len(content) > 0 && content[len(content)-1] != '\n' {
+		return errShort
+	}
 	scanner := bufio.NewScanner(bytes.NewReader(content))
 	for n := 1; scanner.Scan(); n++ {
 		line := strings.TrimSpace(scanner.Text())

@@ -164,29 +164,14 @@ func serveState(listener net.Listener, log *program.Log, state *State, secret ui
 	}, func(op string, body json.RawMessage) (any, error) { return state.answer(log, op, body, administrators) })
 }
 
-// files are what the service keeps in its directory, by the names of 7.4.6.
-func files(content *stored) map[string]any {
-	return map[string]any{
-		"nodes": &content.Nodes, "targets": &content.Targets, "targetNumIDs": &content.Reserved, "storagePools": &content.Pools,
-		"buddygroups": &content.Groups, "root": &content.Root, "rootMirrored": &content.RootMirrored, "lastUID": &content.LastUID,
-	}
-}
-
 func loadDirectory(directory string) (stored, error) {
 	content := fresh("", "Default")
-	for name, value := range files(&content) {
-		if err := disk.Load(filepath.Join(directory, name), value); err != nil {
-			return content, err
-		}
-	}
-	return content, nil
+	return content, disk.Load(filepath.Join(directory, memoryFile), &content)
 }
 
 func saveDirectory(directory string, content stored) error {
-	for name, value := range files(&content) {
-		if err := disk.Save(filepath.Join(directory, name), value); err != nil {
-			return err
-		}
+	if err := disk.Save(filepath.Join(directory, memoryFile), content); err != nil {
+		return err
 	}
-	return nil
+	return writeStore(directory, content)
 }

@@ -1,0 +1,166 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// write makes a file below a directory.
+func write(t *testing.T, directory, name, content string) {
+	t.Helper()
+	path := filepath.Join(directory, name)
+	NewWithT(t).Expect(os.MkdirAll(filepath.Dir(path), 0o700)).To(Succeed())
+	NewWithT(t).Expect(os.WriteFile(path, []byte(content), 0o600)).To(Succeed())
+}
+
+func TestFilesAreReadAsTheyLieTogether(t *testing.T) {
+	g, directory := NewWithT(t), t.TempDir()
+	write(t, directory, "targets", "1=1\n")
+	write(t, directory, "quota/1/limits", "none")
+	write(t, directory, "targets.tmp-a1b2c3", "1=1\n2=")
+	g.Expect(os.Symlink("/etc/passwd", filepath.Join(directory, "link"))).To(Succeed())
+	files, err := Read(t.Context(), directory, []string{"*.tmp-*"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(files).To(Equal(map[string][]byte{"targets": []byte("1=1\n"), "quota/1/limits": []byte("none")}))
+}
+
+func TestFilesThatChangeWhileTheyAreReadAreReadAgain(t *testing.T) {
+	g, directory := NewWithT(t), t.TempDir()
+	write(t, directory, "a", "1")
+	before, err := list(directory, nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(differ(before, before)).To(BeEmpty())
+	for name, change := range map[string]func(){
+		"a": func() { // as a daemon does: another file takes the name, of the same size
+			write(t, directory, "new", "2")
+			g.Expect(os.Rename(filepath.Join(directory, "new"), filepath.Join(directory, "a"))).To(Succeed())
+		},
+		"b": func() { write(t, directory, "b", "1") },
+	} {
+		change()
+		after, err := list(directory, nil)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(differ(before, after)).To(Equal(name))
+		g.Expect(differ(after, before)).To(Equal(name))
+		before = after
+	}
+
+	g.Expect(fresh(before, before["a"].changed.Add(settled/2))).To(Equal("a"), "two changes may have the same time")
+	g.Expect(fresh(before, time.Now().Add(settled))).To(BeEmpty())
+
+	ctx, cancel := context.WithTimeout(t.Context(), 1200*time.Millisecond)
+	defer cancel()
+	go func() {
+		for n := 0; ctx.Err() == nil; n++ {
+			_ = os.WriteFile(filepath.Join(directory, "a"), bytes.Repeat([]byte("x"), n%100), 0o600)
+			time.Sleep(settled / 4)
+		}
+	}()
+	_, err = Read(ctx, directory, nil)
+	g.Expect(err).To(HaveOccurred(), "nobody may rely on what is written all the time")
+}
+
+func TestAStoreIsPackedWithWhatTheFilesystemHadSaid(t *testing.T) {
+	g := NewWithT(t)
+	files := map[string][]byte{"targets": []byte("1=1\n"), "quota/1/limits": nil}
+	said := backend.State{Version: "7.4.6", Targets: []backend.Target{{ID: 1}}}
+	packed, err := Pack(files, said)
+	g.Expect(err).NotTo(HaveOccurred())
+	got, heard, err := Unpack(bytes.NewReader(packed))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(got).To(Equal(map[string][]byte{"targets": []byte("1=1\n"), "quota/1/limits": {}}))
+	g.Expect(heard).To(Equal(said))
+	for _, cut := range []int{0, 600, len(packed) / 2} {
+		_, _, err := Unpack(bytes.NewReader(packed[:cut]))
+		g.Expect(err).To(HaveOccurred(), "%d bytes of %d", cut, len(packed))
+	}
+}
+
+func TestOnlyTheDirectoryOfThisFileSystemIsHandedOut(t *testing.T) {
+	owner := spec.Owner{Namespace: "storage", Name: "scratch", UID: "7"}
+	for name, c := range map[string]struct {
+		marker spec.Marker
+		member string
+		says   string
+	}{
+		"it is":                   {spec.Marker{Owner: owner, State: spec.MarkerInitialized}, "management", ""},
+		"another's":               {spec.Marker{Owner: spec.Owner{Namespace: "storage", Name: "scratch", UID: "8"}, State: spec.MarkerInitialized}, "management", "with the uid 8"},
+		"one that is not ready":   {spec.Marker{Owner: owner, State: spec.MarkerPreparing}, "management", "its state is Preparing"},
+		"a server that is not it": {spec.Marker{Owner: owner, State: spec.MarkerInitialized}, "meta-0", "names no target of management"},
+	} {
+		for _, disk := range []bool{true, false} {
+			t.Run(name, func(t *testing.T) {
+				g, target := NewWithT(t), t.TempDir()
+				told := spec.Store{
+					NodeFile: filepath.Join(t.TempDir(), "node.json"), Member: "management", OnTargets: spec.OnTargets{Directory: "mgmtd", Data: "data"},
+				}
+				file, err := json.Marshal(spec.NodeFile{Members: []spec.Member{{Name: c.member, Targets: []spec.Target{{Path: target, Directory: !disk}}}}})
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(os.WriteFile(told.NodeFile, file, 0o600)).To(Succeed())
+				marker, err := json.Marshal(c.marker)
+				g.Expect(err).NotTo(HaveOccurred())
+				home := target
+				if disk {
+					home = filepath.Join(target, "mgmtd")
+				}
+				write(t, home, spec.MarkerFile, string(marker))
+				directory, err := Directory(told, owner)
+				if c.says == "" {
+					g.Expect(err).NotTo(HaveOccurred())
+					g.Expect(directory).To(Equal(filepath.Join(home, "data")))
+				} else {
+					g.Expect(err).To(MatchError(ContainSubstring(c.says)))
+				}
+			})
+		}
+	}
+}
+
+func TestAStoreIsTakenOnlyFromWhoKnowsTheSecret(t *testing.T) {
+	secret, other := []byte("correct-horse"), []byte("wrong-horse")
+	for name, c := range map[string]struct {
+		answer func(w http.ResponseWriter, nonce string)
+		says   string
+	}{
+		"it is":         {func(w http.ResponseWriter, nonce string) { w.Header().Set(backend.SignatureHeader, Signature(secret, nonce, []byte("store"))) }, ""},
+		"somebody else": {func(w http.ResponseWriter, nonce string) { w.Header().Set(backend.SignatureHeader, Signature(other, nonce, []byte("store"))) }, "is not signed"},
+		"one who repeats an earlier answer": {func(w http.ResponseWriter, _ string) {
+			w.Header().Set(backend.SignatureHeader, Signature(secret, "earlier", []byte("store")))
+		}, "is not signed"},
+		"one who repeats the proof": {func(w http.ResponseWriter, nonce string) { w.Header().Set(backend.SignatureHeader, sum(secret, "question", nonce, nil)) }, "is not signed"},
+		"an older probe":            {func(w http.ResponseWriter, _ string) { w.WriteHeader(http.StatusNotFound) }, "its pod is older than this operator"},
+		"one who refuses":           {func(w http.ResponseWriter, _ string) { w.WriteHeader(http.StatusServiceUnavailable) }, "503 Service Unavailable): store"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				nonce := r.URL.Query().Get(backend.NonceParameter)
+				g.Expect(Proven(secret, nonce, r.Header.Get(ProofHeader))).To(Succeed())
+				g.Expect(Proven(other, nonce, r.Header.Get(ProofHeader))).To(MatchError(ErrNotProven))
+				g.Expect(Proven(nil, nonce, sum(nil, "question", nonce, nil))).To(MatchError(ErrNotProven), "no secret proves nothing")
+				c.answer(w, nonce)
+				_, _ = w.Write([]byte("store"))
+			}))
+			defer server.Close()
+			body, err := Fetch(t.Context(), server.Client(), server.Listener.Addr().String(), secret)
+			if c.says == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(body).To(Equal([]byte("store")))
+			} else {
+				g.Expect(err).To(MatchError(ContainSubstring(c.says)))
+			}
+		})
+	}
+}
