@@ -1,0 +1,72 @@
+package probe
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/internal/node/store"
+)
+
+// withStore gives a probe a store with one file, and returns the directory of it.
+func withStore(t *testing.T, p *Probe) (home string) {
+	t.Helper()
+	g := NewWithT(t)
+	own, home := t.TempDir(), t.TempDir()
+	p.told.Store = &spec.Store{
+		NodeFile: filepath.Join(own, "node.json"), Member: "management", OnTargets: spec.OnTargets{Data: "data"}, SecretFile: filepath.Join(own, "secret"),
+	}
+	for path, content := range map[string]any{
+		p.told.Store.NodeFile:                spec.NodeFile{Members: []spec.Member{{Name: "management", Targets: []spec.Target{{Path: home, Directory: true}}}}},
+		filepath.Join(home, spec.MarkerFile): spec.Marker{Owner: p.told.FileSystem, State: spec.MarkerInitialized},
+	} {
+		encoded, err := json.Marshal(content)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(os.WriteFile(path, encoded, 0o600)).To(Succeed())
+	}
+	g.Expect(os.WriteFile(p.told.Store.SecretFile, []byte("correct-horse"), 0o600)).To(Succeed())
+	g.Expect(os.Mkdir(filepath.Join(home, "data"), 0o700)).To(Succeed())
+	g.Expect(os.WriteFile(filepath.Join(home, "data", "targets"), []byte("1=1\n"), 0o600)).To(Succeed())
+	return home
+}
+
+func TestTheStoreIsHandedOutToWhoKnowsTheSecret(t *testing.T) {
+	g := NewWithT(t)
+	f := &filesystem{state: backend.State{Version: "7.4.6"}}
+	p := f.probe(t)
+	home := withStore(t, p)
+	go p.loop(t.Context())
+	server := httptest.NewServer(p.Handler())
+	defer server.Close()
+	fetch := func(secret string) ([]byte, error) {
+		return store.Fetch(t.Context(), server.Client(), server.Listener.Addr().String(), []byte(secret))
+	}
+	_, err := fetch("correct-horse")
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = fetch("wrong-horse")
+	g.Expect(err).To(MatchError(ContainSubstring("403 Forbidden")))
+	response, err := http.Get(server.URL + store.Path + "?nonce=1")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(response.Body.Close()).To(Succeed())
+	g.Expect(response.StatusCode).To(Equal(http.StatusForbidden), "an address is no proof")
+
+	p.handsOut.Lock()
+	_, err = fetch("correct-horse")
+	g.Expect(err).To(MatchError(ContainSubstring("somebody else")))
+	p.handsOut.Unlock()
+	g.Expect(os.Remove(filepath.Join(home, spec.MarkerFile))).To(Succeed())
+	_, err = fetch("correct-horse")
+	g.Expect(err).To(MatchError(ContainSubstring("read whose")))
+}
+
+func TestAProbeWithoutAStoreHandsOutNone(t *testing.T) {
+	code, _ := get(t, (&filesystem{}).probe(t), store.Path+"?nonce=1")
+	NewWithT(t).Expect(code).To(Equal(http.StatusNotFound))
+}
