@@ -15,14 +15,15 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// A backup of BeeGFS is the store of its management service: which servers, targets, pools and buddy groups there are, and who owns the root
-// directory. No server of BeeGFS hands it out, so the probe does, which runs beside the management service and has its directory, read
-// only. So the pod of a backup needs neither that disk nor any right on a node, and runs where the backup is to lie.
+// A backup of BeeGFS is the store of its management service: which servers, targets, pools and buddy groups there are, and who owns the
+// root directory. No server of BeeGFS hands it out, so the probe does, which runs beside the management service and has its directory,
+// read only. So the pod of a backup needs neither that disk nor any right on a node, and runs where the backup is to lie.
 
 // backupUser is the user and the group of a backup in a claim.
 const backupUser = 65534
 
-// storeOf is what the probe hands out: what the management service has written, and none of what it is about to write. It is nil for BeeGFS 8.
+// storeOf is what the probe hands out: what the management service has written, and none of what it is about to write. It is nil for
+// BeeGFS 8.
 func storeOf(fs *v1alpha1.FileSystem) *spec.Store {
 	if cli.Is8(backend.Version(fs)) {
 		return nil
@@ -126,8 +127,8 @@ func unwritten(content store.Content, said backend.State) []string {
 		if m.Role == v1alpha1.RoleMetadata {
 			groups = content.MetadataMirrors
 		}
-		pair, known := groups[m.ID]
-		lacks(known && pair == store.Pair{Primary: m.Primary, Secondary: m.Secondary}, "buddy group %d (%s) with the primary %d", m.ID, m.Role, m.Primary)
+		pair := store.Pair{Primary: m.Primary, Secondary: m.Secondary}
+		lacks(groups[m.ID] == pair, "buddy group %d (%s) with the primary %d", m.ID, m.Role, m.Primary)
 	}
 	if said.RootID != 0 {
 		lacks(content.Root == said.RootID && content.RootMirrored == said.MetadataMirrored, "that %d owns the root directory", said.RootID)

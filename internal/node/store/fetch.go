@@ -49,7 +49,8 @@ func Signature(secret []byte, nonce string, body []byte) string {
 	return sum(secret, "answer", nonce, body)
 }
 
-// Fetch asks the probe at an address for the store, packed. What is returned was signed with the secret, and is the answer to this question.
+// Fetch asks the probe at an address for the store, packed. What is returned was signed with the secret, and is the answer to this
+// question.
 func Fetch(ctx context.Context, client *http.Client, address string, secret []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchLimit)
 	defer cancel()

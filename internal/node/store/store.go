@@ -1,5 +1,5 @@
-// Package store hands out the files in which a daemon keeps a filesystem's metadata, while the daemon runs, as they lay there together at one
-// moment; and it fetches them. Who asks proves that he knows a secret, and who answers that he does: the answer is signed. It is not
+// Package store hands out the files in which a daemon keeps a filesystem's metadata, while the daemon runs, as they lay there together at
+// one moment; and it fetches them. Who asks proves that he knows a secret, and who answers that he does: the answer is signed. It is not
 // encrypted.
 package store
 

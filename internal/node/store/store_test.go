@@ -65,7 +65,7 @@ func TestFilesThatChangeWhileTheyAreReadAreReadAgain(t *testing.T) {
 	go func() {
 		for n := 0; ctx.Err() == nil; n++ {
 			_ = os.WriteFile(filepath.Join(directory, "a"), bytes.Repeat([]byte("x"), n%100), 0o600)
-			time.Sleep(settled / 4)
+			<-time.After(settled / 4)
 		}
 	}()
 	_, err = Read(ctx, directory, nil)
@@ -130,18 +130,23 @@ func TestOnlyTheDirectoryOfThisFileSystemIsHandedOut(t *testing.T) {
 
 func TestAStoreIsTakenOnlyFromWhoKnowsTheSecret(t *testing.T) {
 	secret, other := []byte("correct-horse"), []byte("wrong-horse")
+	signs := func(sign func(nonce string) string) func(w http.ResponseWriter, nonce string) {
+		return func(w http.ResponseWriter, nonce string) { w.Header().Set(backend.SignatureHeader, sign(nonce)) }
+	}
+	fails := func(code int) func(w http.ResponseWriter, nonce string) {
+		return func(w http.ResponseWriter, _ string) { w.WriteHeader(code) }
+	}
+	body := []byte("store")
 	for name, c := range map[string]struct {
 		answer func(w http.ResponseWriter, nonce string)
 		says   string
 	}{
-		"it is":         {func(w http.ResponseWriter, nonce string) { w.Header().Set(backend.SignatureHeader, Signature(secret, nonce, []byte("store"))) }, ""},
-		"somebody else": {func(w http.ResponseWriter, nonce string) { w.Header().Set(backend.SignatureHeader, Signature(other, nonce, []byte("store"))) }, "is not signed"},
-		"one who repeats an earlier answer": {func(w http.ResponseWriter, _ string) {
-			w.Header().Set(backend.SignatureHeader, Signature(secret, "earlier", []byte("store")))
-		}, "is not signed"},
-		"one who repeats the proof": {func(w http.ResponseWriter, nonce string) { w.Header().Set(backend.SignatureHeader, sum(secret, "question", nonce, nil)) }, "is not signed"},
-		"an older probe":            {func(w http.ResponseWriter, _ string) { w.WriteHeader(http.StatusNotFound) }, "its pod is older than this operator"},
-		"one who refuses":           {func(w http.ResponseWriter, _ string) { w.WriteHeader(http.StatusServiceUnavailable) }, "503 Service Unavailable): store"},
+		"it is":                             {signs(func(nonce string) string { return Signature(secret, nonce, body) }), ""},
+		"somebody else":                     {signs(func(nonce string) string { return Signature(other, nonce, body) }), "is not signed"},
+		"one who repeats an earlier answer": {signs(func(string) string { return Signature(secret, "earlier", body) }), "is not signed"},
+		"one who repeats the proof":         {signs(func(nonce string) string { return sum(secret, "question", nonce, nil) }), "is not signed"},
+		"an older probe":                    {fails(http.StatusNotFound), "its pod is older than this operator"},
+		"one who refuses":                   {fails(http.StatusServiceUnavailable), "503 Service Unavailable): store"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -151,13 +156,13 @@ func TestAStoreIsTakenOnlyFromWhoKnowsTheSecret(t *testing.T) {
 				g.Expect(Proven(other, nonce, r.Header.Get(ProofHeader))).To(MatchError(ErrNotProven))
 				g.Expect(Proven(nil, nonce, sum(nil, "question", nonce, nil))).To(MatchError(ErrNotProven), "no secret proves nothing")
 				c.answer(w, nonce)
-				_, _ = w.Write([]byte("store"))
+				_, _ = w.Write(body)
 			}))
 			defer server.Close()
-			body, err := Fetch(t.Context(), server.Client(), server.Listener.Addr().String(), secret)
+			got, err := Fetch(t.Context(), server.Client(), server.Listener.Addr().String(), secret)
 			if c.says == "" {
 				g.Expect(err).NotTo(HaveOccurred())
-				g.Expect(body).To(Equal([]byte("store")))
+				g.Expect(got).To(Equal(body))
 			} else {
 				g.Expect(err).To(MatchError(ContainSubstring(c.says)))
 			}

@@ -263,7 +263,7 @@ func (r *reader) list(sized bool, each func()) {
 	for i := uint32(0); i < count && r.err == nil; i++ {
 		each()
 	}
-	if read := before - len(r.rest); sized && r.err == nil && uint64(read) != uint64(size) {
+	if read := before - len(r.rest); sized && r.err == nil && int64(read) != int64(size) {
 		r.err = fmt.Errorf("a list in it says that it has %d bytes and has %d", size, read)
 	}
 }

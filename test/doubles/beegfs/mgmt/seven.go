@@ -166,7 +166,8 @@ func serveState(listener net.Listener, log *program.Log, state *State, secret ui
 
 func loadDirectory(directory string) (stored, error) {
 	content := fresh("", "Default")
-	return content, disk.Load(filepath.Join(directory, memoryFile), &content)
+	err := disk.Load(filepath.Join(directory, memoryFile), &content)
+	return content, err
 }
 
 func saveDirectory(directory string, content stored) error {
