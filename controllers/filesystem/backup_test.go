@@ -157,40 +157,6 @@ func TestBackupsAreMadeAtTheirPlacesAndStandInTheStatus(t *testing.T) {
 	v.Expect(v.condition(v1alpha1.ConditionBackedUp).Reason).To(Equal(v1alpha1.ReasonBackupsNotConfigured))
 }
 
-func TestABeeGFSIsUpgradedWhenTheStoreOfItsManagementServiceWasBackedUp(t *testing.T) {
-	v := &vaults{world: newWorld(t), clock: clocktesting.NewFakePassiveClock(time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC))}
-	v.alter = func(operator *filesystem.Reconciler) { operator.Clock = v.clock }
-	v.beeGFS(func(fs *v1alpha1.FileSystem) {
-		fs.Spec.Backups = &v1alpha1.BackupsSpec{
-			Schedule: "0 3 * * *", PersistentVolumeClaim: &v1alpha1.BackupsClaim{Name: "vault"},
-			Nodes: &v1alpha1.BackupsNodes{NodeSelector: v1alpha1.NodeSelector{"storage-of": v.namespace}},
-		}
-	})
-	v.settle()
-	jobs := v.backupJobs()
-	v.Expect(jobs).To(And(HaveLen(2), HaveKey("vault"), HaveKey(v.nodes[1])), "at each place, and never on the node of the management service")
-	for _, m := range v.backupMaps() {
-		told := spec.Backup{}
-		v.Expect(json.Unmarshal([]byte(m.Data[backend.BackupToldKey]), &told)).To(Succeed())
-		v.Expect(told).To(And(HaveField("Backend", "BeeGFS"), HaveField("Copied", "10.9.0.1:8009"), HaveField("SecretFile", Not(BeEmpty()))))
-	}
-	made := func(name string) {
-		for _, job := range v.backupJobs() {
-			v.ends(job, batchv1.JobComplete, answers(name, 0))
-		}
-		v.settle()
-	}
-	made("20261123-030000")
-	v.Expect(v.condition(v1alpha1.ConditionBackedUp)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonVerified)))
-
-	v.change(func(fs *v1alpha1.FileSystem) { fs.Spec.Version = "7.4.7" })
-	v.settle()
-	v.Expect(v.upgrading().Reason).To(Equal(v1alpha1.ReasonBackupMissing), "it is older than the wish for the upgrade")
-	v.Expect(v.get().Status.Version).To(Equal("7.4.6"))
-	made("20261123-120000")
-	v.Expect(v.get().Status).To(And(HaveField("Version", "7.4.7"), HaveField("Upgrade", BeNil())))
-}
-
 func TestABackupIsMadeOnceWhateverWriteTheOperatorIsKilledAfter(t *testing.T) {
 	t.Parallel()
 	prepared := func(t *testing.T) *vaults {
