@@ -31,7 +31,7 @@ func storeOf(fs *v1alpha1.FileSystem) *spec.Store {
 	return &spec.Store{
 		NodeFile: backend.NodeFile(fs), Member: spec.MemberName(componentManagement),
 		OnTargets:  spec.OnTargets{Directory: componentManagement, Data: dataSubdirectory},
-		SecretFile: cli.AuthFile, Skip: []string{"*.tmp-*", "*.tmp"},
+		SecretFile: cli.AuthFile, Skip: []string{"*.tmp-*"},
 	}
 }
 
