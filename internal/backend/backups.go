@@ -87,8 +87,8 @@ type BackupDecision struct {
 }
 
 // DecideBackups decides which backups are due, and what the status says of those that were made. A backup is due at a place when the
-// schedule has named a time since the last attempt there, an upgrade or a backup was asked for, or there was none. Its name is that time, so
-// that an operator that is killed makes the same one again.
+// schedule has named a time since the last attempt there, an upgrade or a backup was asked for, or there was none. Its name is that time,
+// so that an operator that is killed makes the same one again.
 func DecideBackups(v BackupView) BackupDecision {
 	asked := v.FileSystem.Spec.Backups
 	if asked == nil {

@@ -1,4 +1,3 @@
-// Package lustre is Lustre as pure functions. So far it says what a node must have.
 package lustre
 
 import (

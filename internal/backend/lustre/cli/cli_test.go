@@ -24,7 +24,7 @@ func ost(index int32) cli.Target { return cli.Target{FSName: "pfs", Kind: cli.OS
 
 func TestANameSaysWhichTargetItIs(t *testing.T) {
 	for name, want := range map[string]cli.Target{
-		"pfs-MDT0000": mdt(0), "pfs-OST00ff": ost(255), "my-fs_01-MDTfffe": {FSName: "my-fs_01", Kind: cli.MDT, Index: 65534}, "MGS": {Kind: cli.MGT},
+		"pfs-MDT0000": mdt(0), "pfs-OST00ff": ost(255), "my-fs_01-MDTffdf": {FSName: "my-fs_01", Kind: cli.MDT, Index: 65503}, "MGS": {Kind: cli.MGT},
 	} {
 		g := NewWithT(t)
 		target, is := cli.ParseTarget(name)

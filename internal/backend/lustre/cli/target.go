@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"parallelfs.dev/operator/internal/node/format/ldiskfs"
 )
 
 // Kind is what a target is for.
@@ -17,8 +19,8 @@ const (
 	OST Kind = "OST"
 )
 
-// MaxIndex is the highest index of a target: mkfs.lustre writes ffff for one that has none.
-const MaxIndex = 0xfffe
+// MaxIndex is the highest index of a target that mkfs.lustre takes.
+const MaxIndex = ldiskfs.MaxIndex
 
 // Target names a target. An MGT has neither filesystem nor index.
 type Target struct {

@@ -91,8 +91,8 @@ var (
 	uuid = regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
 )
 
-// highestIndex is the highest that mkfs.lustre 2.17 accepts (LOV_V1_INSANE_STRIPE_INDEX of lustre_user.h).
-const highestIndex = 0xffdf
+// MaxIndex is the highest index of a target that mkfs.lustre 2.17 accepts (LOV_V1_INSANE_STRIPE_INDEX of lustre_user.h).
+const MaxIndex = 0xffdf
 
 // optionsLength is how long the options of mke2fs may be together, in bytes. mkfs.lustre has room for 511, and adds about 240 of its own.
 const optionsLength = 256
@@ -112,7 +112,7 @@ func (n New) Problems() []string {
 		add(s.FSName != "" || s.Index != 0, "an MGS of its own has neither the name of a filesystem nor an index: it serves several")
 	case MDT, OST:
 		add(!fsName.MatchString(s.FSName), "the name %q of the filesystem has not 1 to 8 letters, digits, - and _", s.FSName)
-		add(s.Index < 0 || s.Index > highestIndex, "the index %d is not one from 0 to %d", s.Index, highestIndex)
+		add(s.Index < 0 || s.Index > MaxIndex, "the index %d is not one from 0 to %d", s.Index, MaxIndex)
 		add(s.MGS && s.Kind == OST, "an OST can't be an MGS: give that a target of its own, or put it beside MDT0000")
 		add(s.MGS && s.Kind == MDT && s.Index != 0, "the MGS lies beside MDT0000 and not beside MDT%04x", s.Index)
 		add(!s.MGS && len(s.MGSNodes) == 0, "the target is told no NID of its MGS")
