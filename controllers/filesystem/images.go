@@ -1,6 +1,7 @@
 package filesystem
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -39,7 +40,27 @@ func (p *pass) ofImages() []client.ListOption {
 // pullFacts reads a pod that brings an image to its node.
 func pullFacts(pod *corev1.Pod) backend.PullPod {
 	facts := podFacts(pod, nil)
-	return backend.PullPod{Image: pod.Spec.Containers[0].Image, Node: facts.Node, Ready: facts.Ready, Problem: pullProblem(pod, facts.Message)}
+	return backend.PullPod{
+		Image: pod.Spec.Containers[0].Image, Node: cmp.Or(facts.Node, meantFor(pod)), Ready: facts.Ready,
+		Problem: pullProblem(pod, facts.Message),
+	}
+}
+
+// meantFor is the node that the controller of DaemonSets has made a pod for, which has not come there: it names the node in the pod's
+// affinity (k8s.io/kubernetes/pkg/controller/daemon/util).
+func meantFor(pod *corev1.Pod) string {
+	a := pod.Spec.Affinity
+	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return ""
+	}
+	for _, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		for _, field := range term.MatchFields {
+			if field.Key == metav1.ObjectNameField && len(field.Values) == 1 {
+				return field.Values[0]
+			}
+		}
+	}
+	return ""
 }
 
 // pullProblem says why a pod has not its image. The kubelet tries again and again, and says each time first that it failed, and then that

@@ -5,6 +5,7 @@ package filesystem_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
 )
 
 // bringers are the DaemonSets that bring images to nodes.
@@ -40,22 +42,35 @@ func (w *world) runPulls() (changed bool) {
 			if !wanted[name] {
 				continue
 			}
-			pod := w.pulls[name]
+			pod, why := w.pulls[name], w.unpullable[node]
+			full := strings.HasPrefix(why, "0/3 nodes are available")
+			if pod != nil && pod.Spec.NodeName == "" && !full {
+				w.Expect(server.Client.Delete(w.ctx, pod, client.GracePeriodSeconds(0))).To(Succeed())
+				pod = nil
+			}
 			if pod == nil {
 				pod = &corev1.Pod{
 					ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.namespace, Labels: set.Spec.Template.Labels},
 					Spec:       *set.Spec.Template.Spec.DeepCopy(),
 				}
-				pod.Spec.NodeName, pod.Spec.PriorityClassName = node, ""
+				pod.Spec.NodeName, pod.Spec.Affinity = node, backend.OnNodes(node) // as the controller of DaemonSets does
+				if full {
+					pod.Spec.NodeName = ""
+				}
 				w.Expect(server.Client.Create(w.ctx, pod)).To(Succeed())
 				w.pulls[name], changed = pod, true
 			}
 			ready, state := corev1.ConditionTrue, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
-			if why := w.unpullable[node]; why != "" {
+			if why != "" {
 				ready, state = corev1.ConditionFalse, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{
 					Reason: "ImagePullBackOff", Message: "Back-off pulling image: ErrImagePull: " + why}}
 			}
 			if len(pod.Status.Conditions) > 0 && pod.Status.Conditions[0].Status == ready {
+				continue
+			}
+			if full {
+				pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: why}}
+				w.Expect(server.Client.Status().Update(w.ctx, pod)).To(Succeed())
 				continue
 			}
 			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
@@ -98,12 +113,13 @@ func (w *world) mayRun(set appsv1.DaemonSet, name string) bool {
 func TestAnUpgradeBeginsOnlyWhenEachServersNodeHasTheNewImage(t *testing.T) {
 	w := olderMooseFS(t)
 	before := w.uids()
-	w.unpullable = map[string]string{w.nodes[1]: "moosefs:4.57.5: not found", w.nodes[2]: "moosefs:4.57.5: not found"}
+	w.unpullable = map[string]string{w.nodes[1]: "moosefs:4.57.5: not found", w.nodes[2]: "0/3 nodes are available: 1 Too many pods"}
 	w.change(goesTo(newVersion))
 	w.settle()
 	w.Expect(w.upgrading()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonImagesMissing),
 		HaveField("Message", Equal(fmt.Sprintf("the upgrade from 3.0.117 to 4.57.5 begins when the nodes of all servers have their new images; 2 of 3 are missing: "+
-			"%s can't pull moosefs:4.57.5: ErrImagePull: moosefs:4.57.5: not found, %s can't pull moosefs:4.57.5: ErrImagePull: moosefs:4.57.5: not found", w.nodes[1], w.nodes[2])))))
+			"%s can't pull moosefs:4.57.5: ErrImagePull: moosefs:4.57.5: not found, %s can't pull moosefs:4.57.5: 0/3 nodes are available: 1 Too many pods",
+			w.nodes[1], w.nodes[2])))))
 	w.isAsBefore(before)
 	sets := w.bringers()
 	w.Expect(sets).To(HaveLen(1), "all servers of MooseFS have one image")

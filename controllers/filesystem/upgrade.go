@@ -123,6 +123,9 @@ func (p *pass) mayUpgrade(ctx context.Context) (*upgrading, error) {
 		return waits(v1alpha1.ReasonBackupMissing, fmt.Sprintf("a backup was just made and verified, and %s. To do without, set spec.updates.upgradeWithoutBackup to %q: "+
 			"an upgrade that fails may then lose the filesystem", why, to))
 	}
+	if len(members) == 0 {
+		return waits(v1alpha1.ReasonUpgradeWaits, "all that the spec asks for is made")
+	}
 	// What is pulled is pulled before the window opens.
 	if missing, err := p.unpulled(ctx, members, p.backend.Order(), p.in.Pods); err != nil {
 		return nil, err

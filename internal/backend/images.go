@@ -77,6 +77,7 @@ func (p Pods) pull(image string, users []*appsv1.DaemonSet) *appsv1.DaemonSet {
 	spec := &pod.Spec
 	spec.HostNetwork, spec.DNSPolicy, spec.Affinity = false, corev1.DNSDefault, whereAny(users)
 	spec.TerminationGracePeriodSeconds = new(int64(1))
+	spec.PriorityClassName = "" // no pod of anybody else has to go for it
 	spec.SecurityContext.FSGroup = nil
 	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Name != binaryVolume })
 	spec.Containers = []corev1.Container{{

@@ -49,6 +49,7 @@ func TestEachImageIsBroughtOnceToAllNodesThatRunIt(t *testing.T) {
 	g.Expect(spec.Containers).To(HaveExactElements(And(HaveField("Image", "all:2"), HaveField("Command", []string{backend.NodeBinary, "guard"}),
 		HaveField("SecurityContext", pods.Unprivileged()))))
 	g.Expect(spec.HostNetwork).To(BeFalse())
+	g.Expect(spec.PriorityClassName).To(BeEmpty(), "nobody else's pod goes for it")
 	g.Expect(spec.Volumes).To(HaveLen(1), "nothing but the node binary, which needs no shell in the image")
 	g.Expect(spec.ImagePullSecrets).To(Equal(fs.Spec.Pods.ImagePullSecrets))
 	labels := pulls[0].Set.Spec.Template.Labels
