@@ -71,7 +71,7 @@ func verbs() map[string]*cobra.Command {
 func TestEveryVerbIsThereAndTeaches(t *testing.T) {
 	g := NewWithT(t)
 	all := verbs()
-	g.Expect(all).To(And(HaveLen(21), HaveKey("guard"), HaveKey("reload"), HaveKey("export"), HaveKey("install"), HaveKey("run"), HaveKey("mount"), HaveKey("check-mount"), HaveKey("call"), HaveKey("await-empty"), HaveKey("configure"), HaveKey("manage"),
+	g.Expect(all).To(And(HaveLen(22), HaveKey("check"), HaveKey("guard"), HaveKey("reload"), HaveKey("export"), HaveKey("install"), HaveKey("run"), HaveKey("mount"), HaveKey("check-mount"), HaveKey("call"), HaveKey("await-empty"), HaveKey("configure"), HaveKey("manage"),
 		HaveKey("probe"), HaveKey("bench run"), HaveKey("bench launch"), HaveKey("bench work"), HaveKey("bench rank"), HaveKey("bench local"), HaveKey("bench check"), HaveKey("bench clean")))
 	top := node(t, "--help")
 	g.Expect(top.code).To(BeZero())
