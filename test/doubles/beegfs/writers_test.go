@@ -1,6 +1,7 @@
 package beegfs_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,24 +20,48 @@ import (
 	"parallelfs.dev/operator/test/doubles/beegfs/wire"
 )
 
-// writer is a client that tells a storage server how many files it has open there, until the test ends.
+// writer is a client that tells a storage server how many files it has open there, again and again until the test ends: the server forgets
+// a client that says nothing any more.
 type writer struct {
 	g       *WithT
 	address string
 	secret  uint64
 	number  int
+	telling sync.Once
+	// mutex keeps what is told in the order in which it is said.
+	mutex sync.Mutex
+	files int
 }
 
 func (c *cluster) writer(major, number int, port string) *writer {
 	c.t.Helper()
 	secret, err := option.Secret(major, option.Values{"connAuthFile": c.path("auth")})
 	NewWithT(c.t).Expect(err).NotTo(HaveOccurred())
-	return &writer{NewWithT(c.t), net.JoinHostPort(c.address, c.fill(port)), secret, number}
+	return &writer{g: NewWithT(c.t), address: net.JoinHostPort(c.address, c.fill(port)), secret: secret, number: number}
 }
 
+// opens returns when the server knows of the files.
 func (w *writer) opens(t *testing.T, files int) {
 	t.Helper()
-	w.g.Expect(wire.Ask(t.Context(), w.address, w.secret, "open-files", wire.OpenFiles{Client: w.number, Files: files}, nil)).To(Succeed())
+	w.g.Expect(w.tell(t.Context(), &files)).To(Succeed())
+	w.telling.Do(func() {
+		go func() {
+			for t.Context().Err() == nil {
+				_ = w.tell(t.Context(), nil) // The next one tells it again.
+				time.Sleep(time.Second)
+			}
+		}()
+	})
+}
+
+// tell says how many files are open from now on, or again what it said last.
+func (w *writer) tell(ctx context.Context, files *int) error {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if files != nil {
+		w.files = *files
+	}
+	return wire.Ask(ctx, w.address, w.secret, "open-files", wire.OpenFiles{Client: w.number, Files: w.files}, nil)
 }
 
 // server1Has is what both tools print of storage server 1, as GenericDebugMsgEx.cpp of 7.4.6 and 8.3.1 writes it.
