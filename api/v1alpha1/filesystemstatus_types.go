@@ -511,6 +511,25 @@ type StoragePoolStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Targets string `json:"targets,omitempty"`
+
+	// fullness says how evenly the data lies on the targets that are online and stay. Absent for fewer than two.
+	// +optional
+	Fullness *PoolFullness `json:"fullness,omitempty"`
+}
+
+// PoolFullness is how full the targets of a pool are, in steps of 5 %.
+type PoolFullness struct {
+	// emptiestPercent is how full the emptiest target is.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	EmptiestPercent int32 `json:"emptiestPercent"`
+
+	// fullestPercent is how full the fullest target is.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	FullestPercent int32 `json:"fullestPercent"`
 }
 
 // TargetStatus is one storage target.

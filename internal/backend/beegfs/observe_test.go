@@ -257,6 +257,8 @@ func TestAHealthyFilesystemIsReadyInBothVersions(t *testing.T) {
 			g.Expect(seen.StoragePools).To(HaveExactElements(
 				And(HaveField("Name", "ssd"), HaveField("Targets", "4/4"), HaveField("Capacity", "4TiB")),
 				And(HaveField("Name", "bulk"), HaveField("Targets", "2/2"), HaveField("Capacity", "2TiB"))))
+			toldOf(&in, ssd1).UsedBytes = toldOf(&in, ssd1).CapacityBytes * 3 / 4
+			g.Expect(New().Observe(in).StoragePools[0].Fullness.FullestPercent).To(Equal(int32(75)))
 			g.Expect(seen.Instances[0]).To(And(HaveField("Name", "management.oss1"), HaveField("Role", v1alpha1.RoleManagement),
 				HaveField("Target", "scratch-oss1-ssd-mgmt"), HaveField("NodeID", int32(1)), HaveField("Online", true)))
 			g.Expect(seen.Instances[2]).To(And(HaveField("Name", "meta-1.oss1"), HaveField("Slot", int32(1)), HaveField("NodeID", int32(2)),

@@ -214,7 +214,7 @@ func (o *observer) storage() {
 			continue
 		}
 		status := v1alpha1.StoragePoolStatus{Name: pool.Name, Slot: record.Slot}
-		online, wanted := 0, 0
+		online, wanted, first := 0, 0, len(o.seen.Targets)
 		for _, node := range record.Nodes {
 			o.storageServer(pool, record.Slot, node)
 			for _, t := range o.ofServer[serverPlace{pool.Name, node}] {
@@ -230,6 +230,7 @@ func (o *observer) storage() {
 		}
 		status.UsedBytes = backend.Coarse(status.UsedBytes, status.CapacityBytes)
 		status.Capacity, status.Used = v1alpha1.Bytes(status.CapacityBytes), v1alpha1.Bytes(status.UsedBytes)
+		status.Fullness = backend.Fullness(o.seen.Targets[first:])
 		status.Targets = backend.Ratio(online, wanted)
 		o.seen.StoragePools = append(o.seen.StoragePools, status)
 	}

@@ -151,6 +151,7 @@ func TestAHealthyFileSystemHasNoProblems(t *testing.T) {
 	g.Expect(seen.StoragePools).To(HaveLen(2))
 	g.Expect(seen.StoragePools[0].Capacity).To(Equal("4TiB"))
 	g.Expect(seen.StoragePools[1].Targets).To(Equal("2/2"))
+	g.Expect(seen.StoragePools[0].Fullness).NotTo(BeNil(), "it says how evenly data lies")
 }
 
 func TestProblemsAreNamedWorstFirst(t *testing.T) {

@@ -64,6 +64,7 @@ func (o *observer) storage() {
 			}
 		}
 		sayWhatStays(pool, o.seen.Targets[first:])
+		status.Fullness = backend.Fullness(o.seen.Targets[first:])
 		status.UsedBytes = backend.Coarse(status.UsedBytes, status.CapacityBytes)
 		status.Capacity, status.Used = v1alpha1.Bytes(status.CapacityBytes), v1alpha1.Bytes(status.UsedBytes)
 		status.Targets = backend.Ratio(online, wanted)
