@@ -1,6 +1,10 @@
 package backend
 
-import "parallelfs.dev/operator/api/v1alpha1"
+import (
+	"math"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
 
 // fullnessStep is in percent: a status is not written anew for each byte that programs write.
 const fullnessStep = 5
@@ -15,7 +19,8 @@ func Fullness(targets []v1alpha1.TargetStatus) *v1alpha1.PoolFullness {
 			continue
 		}
 		count++
-		percent := int32(min(100, max(0, float64(t.UsedBytes)/float64(t.CapacityBytes)*100)))
+		// UsedBytes may be Coarse: what is full says a little less.
+		percent := int32(math.Round(min(1, max(0, float64(t.UsedBytes)/float64(t.CapacityBytes))) * 100))
 		percent -= percent % fullnessStep
 		out.EmptiestPercent, out.FullestPercent = min(out.EmptiestPercent, percent), max(out.FullestPercent, percent)
 	}

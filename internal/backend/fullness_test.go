@@ -19,7 +19,7 @@ func TestHowEvenlyDataLiesIsSaidInSteps(t *testing.T) {
 	g.Expect(backend.Fullness([]v1alpha1.TargetStatus{holds(500)})).To(BeNil(), "one target has nothing to share with")
 	away, leaving, unknown := holds(0), holds(0), holds(0)
 	away.Online, leaving.Removing, unknown.CapacityBytes = false, true, 0
-	targets := []v1alpha1.TargetStatus{holds(719), away, holds(128), leaving, holds(400), unknown}
-	g.Expect(backend.Fullness(targets)).To(PointTo(Equal(v1alpha1.PoolFullness{EmptiestPercent: 10, FullestPercent: 70})))
+	targets := []v1alpha1.TargetStatus{holds(749), away, holds(128), leaving, holds(400), unknown}
+	g.Expect(backend.Fullness(targets)).To(PointTo(Equal(v1alpha1.PoolFullness{EmptiestPercent: 10, FullestPercent: 75})))
 	g.Expect(backend.Fullness([]v1alpha1.TargetStatus{holds(0), holds(2000)})).To(PointTo(Equal(v1alpha1.PoolFullness{FullestPercent: 100})))
 }
