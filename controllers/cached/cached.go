@@ -6,7 +6,11 @@
 package cached
 
 import (
+	"maps"
 	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"unique"
 
 	corev1 "k8s.io/api/core/v1"
@@ -78,7 +82,6 @@ func Node(object any) (any, error) {
 	if i := slices.IndexFunc(whole.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady }); i >= 0 {
 		node.Status.Conditions = []corev1.NodeCondition{whole.Conditions[i]}
 	}
-	node.Labels = words(node.Labels)
 	return node, nil
 }
 
@@ -192,15 +195,48 @@ func conditions(all []metav1.Condition) {
 	}
 }
 
-// words is a map of which the keys and values are kept once.
+// words are the same labels or annotations, which all objects that have equal ones share. Nobody changes them: what the cache has is only to
+// be read, and copies have their own.
 func words(of map[string]string) map[string]string {
-	if of == nil {
+	if len(of) == 0 {
 		return nil
 	}
-	out := make(map[string]string, len(of))
-	for key, value := range of {
+	return shared.of(of)
+}
+
+// maps of words, by their content.
+var shared sharedMaps
+
+type sharedMaps struct {
+	mutex sync.Mutex
+	known map[string]map[string]string
+}
+
+// mostShared bounds the maps that are kept, those of objects that are gone among them: a few megabytes.
+const mostShared = 1 << 14
+
+func (s *sharedMaps) of(words map[string]string) map[string]string {
+	var content strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(words)) {
+		for _, word := range []string{key, words[key]} {
+			content.WriteString(strconv.Itoa(len(word)))
+			content.WriteByte(':')
+			content.WriteString(word)
+		}
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if same, ok := s.known[content.String()]; ok {
+		return same
+	}
+	if s.known == nil || len(s.known) >= mostShared {
+		s.known = map[string]map[string]string{}
+	}
+	out := make(map[string]string, len(words))
+	for key, value := range words {
 		out[once(key)] = once(value)
 	}
+	s.known[content.String()] = out
 	return out
 }
 
