@@ -74,7 +74,8 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 		p.in.Chosen = true
 		return nil
 	}
-	there := map[string]*v1alpha1.StorageTarget{}
+	there := make(map[string]*v1alpha1.StorageTarget, len(d.own))
+	question.Existing = make([]v1alpha1.StorageTarget, 0, len(d.own))
 	for i := range d.own {
 		t := d.own[i]
 		there[t.Name] = &d.own[i]

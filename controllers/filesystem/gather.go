@@ -50,11 +50,9 @@ func (r *Reconciler) gather(
 	slices.SortFunc(in.Others, func(a, b v1alpha1.FileSystem) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
-	var nodes corev1.NodeList
-	if err := r.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
-		return in, d, 0, fmt.Errorf("list nodes: %w", err)
+	if in.Nodes, err = r.nodes(ctx); err != nil {
+		return in, d, 0, err
 	}
-	in.Nodes = nodesFacts(nodes.Items)
 	targets, err := r.targets(ctx)
 	if err != nil {
 		return in, d, 0, err
@@ -65,11 +63,13 @@ func (r *Reconciler) gather(
 	if in.Inventories, d.versions, err = r.inventories(ctx); err != nil {
 		return in, d, 0, err
 	}
-	sets, pods, err := daemons(ctx, r.Client, fs)
+	m := r.remembered(client.ObjectKeyFromObject(fs), fs.UID)
+	own, err := m.daemons.get(&r.podChanges, func() (ownDaemons, error) { return r.daemonsOf(ctx, r.Client, fs) })
 	if err != nil {
 		return in, d, 0, err
 	}
-	if in.Jobs, err = r.jobs(ctx, fs, pods); err != nil {
+	in.Pods = own.facts
+	if in.Jobs, err = r.jobs(ctx, fs, own.pods); err != nil {
 		return in, d, 0, err
 	}
 	if keeper, ok := b.(backend.SecretKeeper); ok {
@@ -86,12 +86,11 @@ func (r *Reconciler) gather(
 			return in, d, 0, err
 		}
 	}
-	d.own, d.others = split(targets, func(t *v1alpha1.StorageTarget) bool { return isOf(fs, t) })
-	in.Targets = remaining(d.own)
-	in.Since = r.sinceWhen(fs, in.Targets, seen)
+	those := r.targetsOf(fs, m, targets, seen)
+	d.own, d.others, in.Targets, in.Since = those.own, those.others, those.remaining, those.since
 	in.Claims = r.Backends.Claims(in.Others, in.OthersNodes)
-	in.Pods = r.podsFacts(fs, sets, pods, seen)
-	in = in.Indexed()
+	in = in.IndexedWith(m.found)
+	m.found = in.Found()
 	began := time.Now()
 	answer()
 	waited = time.Since(began)
@@ -183,6 +182,17 @@ func (r *Reconciler) sinceWhen(fs *v1alpha1.FileSystem, targets []v1alpha1.Stora
 // maxSaid bounds what others say in a status: the kubelet, the API server, a probe. In bytes.
 const maxSaid = 512
 
+// nodes are the facts of all nodes, sorted by name.
+func (r *Reconciler) nodes(ctx context.Context) ([]backend.Node, error) {
+	return r.allNodes.get(&r.nodeChanges, func() ([]backend.Node, error) {
+		var nodes corev1.NodeList
+		if err := r.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("list nodes: %w", err)
+		}
+		return nodesFacts(nodes.Items), nil
+	})
+}
+
 // nodesFacts are the facts of nodes, sorted by name.
 func nodesFacts(nodes []corev1.Node) []backend.Node {
 	out := make([]backend.Node, len(nodes))
@@ -213,27 +223,30 @@ func nodeFacts(n *corev1.Node) backend.Node {
 
 // pods returns the facts of the filesystem's pods as a reader has them now.
 func (r *Reconciler) pods(ctx context.Context, c client.Reader, fs *v1alpha1.FileSystem) ([]backend.Pod, error) {
-	sets, pods, err := daemons(ctx, c, fs)
-	if err != nil {
-		return nil, err
-	}
-	return r.podsFacts(fs, sets, pods, r.Order.Now()), nil
+	own, err := r.daemonsOf(ctx, c, fs)
+	return own.facts, err
 }
 
-// daemons are the DaemonSets and the pods of the filesystem, only to be read.
-func daemons(ctx context.Context, c client.Reader, fs *v1alpha1.FileSystem) ([]appsv1.DaemonSet, []corev1.Pod, error) {
+// ownDaemons are the pods of a FileSystem, only to be read, and their facts.
+type ownDaemons struct {
+	pods  []corev1.Pod
+	facts []backend.Pod
+}
+
+// daemonsOf reads the DaemonSets and the pods of the filesystem.
+func (r *Reconciler) daemonsOf(ctx context.Context, c client.Reader, fs *v1alpha1.FileSystem) (ownDaemons, error) {
 	mine := []client.ListOption{
 		client.InNamespace(fs.Namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: fs.Name}, client.UnsafeDisableDeepCopy,
 	}
 	var sets appsv1.DaemonSetList
 	if err := c.List(ctx, &sets, mine...); err != nil {
-		return nil, nil, fmt.Errorf("list DaemonSets: %w", err)
+		return ownDaemons{}, fmt.Errorf("list DaemonSets: %w", err)
 	}
 	var pods corev1.PodList
 	if err := c.List(ctx, &pods, mine...); err != nil {
-		return nil, nil, fmt.Errorf("list pods: %w", err)
+		return ownDaemons{}, fmt.Errorf("list pods: %w", err)
 	}
-	return sets.Items, pods.Items, nil
+	return ownDaemons{pods: pods.Items, facts: r.podsFacts(fs, sets.Items, pods.Items, r.Order.Now())}, nil
 }
 
 // podsFacts are the facts of pods that were seen at a moment, sorted by component, pool, node and name.

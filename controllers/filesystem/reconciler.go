@@ -7,11 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -60,9 +62,15 @@ type Reconciler struct {
 	// Pause is the least time between two passes over one FileSystem: what is written meanwhile is looked at together.
 	Pause time.Duration
 
-	// all are the StorageTargets as they were read last, seen is what this manager has seen so far, choices the choices of disks that are
-	// carried out, and pace when passes have ended.
-	all     targetList
+	// allTargets and allNodes are what passes have read last, and the changes say when it is not as it was any more.
+	allTargets                             known[[]v1alpha1.StorageTarget]
+	allNodes                               known[[]backend.Node]
+	targetChanges, nodeChanges, podChanges changes
+	// memories are what passes over each FileSystem keep for the next one.
+	memories    map[types.NamespacedName]*memory
+	remembering sync.Mutex
+
+	// seen is what this manager has seen so far, choices the choices of disks that are carried out, and pace when passes have ended.
 	seen    sightings
 	choices choices
 	pace    pace
@@ -103,6 +111,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	started := time.Now()
 	err := p.run(ctx)
 	measure(time.Since(started), p.waited)
+	if err == nil && !meta.IsStatusConditionTrue(p.fs.Status.Conditions, v1alpha1.ConditionReconciling) {
+		collect()
+	}
 	r.pace.ended(name, began, r.Order.Now(), r.Pause)
 	return apply.Again(ctrl.Result{RequeueAfter: p.after}, err)
 }
@@ -112,6 +123,7 @@ func (r *Reconciler) forget(name types.NamespacedName) {
 	r.seen.forget(name)
 	r.choices.forget(name)
 	r.pace.forget(name)
+	r.forgetAll(name)
 	r.Views.Forget(name)
 }
 

@@ -2,11 +2,11 @@ package filesystem
 
 import (
 	"context"
-	"maps"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,19 +29,20 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 	r.Client, r.Reader = mgr.GetClient(), mgr.GetAPIReader()
 	r.Recorder = mgr.GetEventRecorder("parallelfs-" + Name)
 	r.Applier = &apply.Applier{Client: r.Client, Kinds: ChildKinds()}
+	owner := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha1.FileSystem{}, handler.OnlyControllerOwner())
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
 		// The status that this controller writes must not wake it; a deletion must.
 		For(&v1alpha1.FileSystem{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
-		Owns(&appsv1.DaemonSet{}).
+		// What a pass finds of DaemonSets, pods, targets and nodes, the next one takes as it is unless one of them has changed.
+		Watches(&appsv1.DaemonSet{}, r.podChanges.watch(owner)).
+		Watches(&v1alpha1.StorageTarget{}, r.targetChanges.watch(owner)).
 		Owns(&batchv1.Job{}).
-		Watches(&v1alpha1.StorageTarget{}, r.all.watch(handler.EnqueueRequestForOwner(
-			mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha1.FileSystem{}, handler.OnlyControllerOwner()))).
 		Owns(&v1alpha1.FileSystemNode{}).
 		Watches(&v1alpha1.NodeInventory{}, handler.EnqueueRequestsFromMapFunc(r.whichLookAtNodes)).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(fileSystemOfPod)).
-		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.allFileSystems), builder.WithPredicates(nodeChanged())).
+		Watches(&corev1.Pod{}, r.podChanges.watch(handler.EnqueueRequestsFromMapFunc(fileSystemOfPod))).
+		Watches(&corev1.Node{}, r.nodeChanges.watch(handler.EnqueueRequestsFromMapFunc(r.allFileSystems)), builder.WithPredicates(nodeChanged())).
 		// The probe of one filesystem that does not answer must not hold up the others.
 		WithOptions(controller.Options{MaxConcurrentReconciles: 4, RateLimiter: failures.Limiter()}).
 		Complete(r)
@@ -89,7 +90,7 @@ func (r *Reconciler) whichLookAtNodes(ctx context.Context, _ client.Object) []re
 	return requests
 }
 
-// nodeChanged lets through what a backend looks at, and not the heartbeats.
+// nodeChanged lets through all that passes look at of a node, and not the heartbeats.
 func nodeChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*corev1.Node)
@@ -97,7 +98,6 @@ func nodeChanged() predicate.Predicate {
 		if !ok || !ok2 {
 			return true
 		}
-		a, b := nodeFacts(before), nodeFacts(after)
-		return a.IP != b.IP || a.Ready != b.Ready || a.Cordoned != b.Cordoned || a.BootID != b.BootID || !maps.Equal(a.Labels, b.Labels)
+		return !equality.Semantic.DeepEqual(nodeFacts(before), nodeFacts(after))
 	}}
 }

@@ -7,100 +7,40 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
+	"time"
 
-	"k8s.io/client-go/util/workqueue"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// targetList is the list of all StorageTargets as a pass has read it last. While none of them changes, which is most of the time, the next
-// pass takes the same: to list and to sort 24,000 of a kilobyte each would be a fifth of a pass, and of its memory. The zero value reads
-// the list in each pass.
-type targetList struct {
-	mutex sync.Mutex
-	// watched is true when each change is noted before a pass is asked for because of it.
-	watched bool
-	// changes counts the changes, and read is how many there had been before items were read; nil when they were not.
-	changes, read int64
-	items         []v1alpha1.StorageTarget
+// ownTargets are the StorageTargets of a FileSystem and of others. Of its own, those that are being deleted are not among the remaining ones.
+type ownTargets struct {
+	own, others, remaining []v1alpha1.StorageTarget
+	// since is when this manager first saw the condition Ready of each remaining one as it is now, by uid.
+	since map[types.UID]time.Time
 }
 
-// known is what was read last, nil when something has changed since; changes is what to keep a new list with.
-func (l *targetList) known() (items []v1alpha1.StorageTarget, changes int64) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	if l.watched && l.read == l.changes {
-		items = l.items
+// targetsOf are the StorageTargets of a FileSystem and of others, as they were seen at a moment.
+func (r *Reconciler) targetsOf(fs *v1alpha1.FileSystem, m *memory, all []v1alpha1.StorageTarget, at time.Time) ownTargets {
+	if len(all) > 0 && len(all) == len(m.all) && &all[0] == &m.all[0] {
+		return m.targets // it is the same list
 	}
-	return items, l.changes
-}
-
-// keep keeps what was read after so many changes.
-func (l *targetList) keep(items []v1alpha1.StorageTarget, changes int64) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	if l.watched {
-		l.items, l.read = items, changes
-	}
-}
-
-// watch returns a handler that notes each change before another one asks for a pass because of it.
-func (l *targetList) watch(then handler.EventHandler) handler.EventHandler {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	l.watched = true
-	return &noting{list: l, then: then}
-}
-
-func (l *targetList) changed() {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	l.changes++
-}
-
-type (
-	queue  = workqueue.TypedRateLimitingInterface[reconcile.Request]
-	noting struct {
-		list *targetList
-		then handler.EventHandler
-	}
-)
-
-// Create implements handler.EventHandler.
-func (n *noting) Create(ctx context.Context, e event.CreateEvent, q queue) {
-	n.list.changed()
-	n.then.Create(ctx, e, q)
-}
-
-// Update implements handler.EventHandler.
-func (n *noting) Update(ctx context.Context, e event.UpdateEvent, q queue) {
-	n.list.changed()
-	n.then.Update(ctx, e, q)
-}
-
-// Delete implements handler.EventHandler.
-func (n *noting) Delete(ctx context.Context, e event.DeleteEvent, q queue) {
-	n.list.changed()
-	n.then.Delete(ctx, e, q)
-}
-
-// Generic implements handler.EventHandler.
-func (n *noting) Generic(ctx context.Context, e event.GenericEvent, q queue) {
-	n.list.changed()
-	n.then.Generic(ctx, e, q)
+	out := ownTargets{}
+	out.own, out.others = split(all, func(t *v1alpha1.StorageTarget) bool { return isOf(fs, t) })
+	out.remaining = remaining(out.own)
+	out.since = r.sinceWhen(fs, out.remaining, at)
+	m.all, m.targets = all, out
+	return out
 }
 
 // targets are all StorageTargets of the cluster, sorted by node, namespace and name. They are the cache's own, only to be read.
 func (r *Reconciler) targets(ctx context.Context) ([]v1alpha1.StorageTarget, error) {
-	known, changes := r.all.known()
-	if known != nil {
-		return known, nil
-	}
+	return r.allTargets.get(&r.targetChanges, func() ([]v1alpha1.StorageTarget, error) { return r.listTargets(ctx) })
+}
+
+func (r *Reconciler) listTargets(ctx context.Context) ([]v1alpha1.StorageTarget, error) {
 	var all v1alpha1.StorageTargetList
 	if err := r.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list StorageTargets: %w", err)
@@ -120,7 +60,6 @@ func (r *Reconciler) targets(ctx context.Context) ([]v1alpha1.StorageTarget, err
 		from = append(from, on[node]...)
 	}
 	arrange(all.Items, from)
-	r.all.keep(all.Items, changes)
 	return all.Items, nil
 }
 

@@ -113,8 +113,9 @@ func (r *Reconciler) gather(ctx context.Context, target *v1alpha1.StorageTarget)
 	return f, nil
 }
 
+// find reads an object of the cache itself, only to be read: a NodeInventory has 30 KiB, and is looked up for each disk.
 func (r *Reconciler) find(ctx context.Context, key client.ObjectKey, into client.Object) (bool, error) {
-	err := r.Client.Get(ctx, key, into)
+	err := r.Client.Get(ctx, key, into, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}

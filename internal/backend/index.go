@@ -54,13 +54,26 @@ type numbered struct {
 func (in Input) Indexed() Input {
 	switch {
 	case in.index == nil || in.index.of != listsOf(in):
-		in.index = newIndex(in)
+		in.index = newIndex(in, in.index)
 	case in.index.said != in.State:
 		x := *in.index
 		x.listed(in.State)
 		in.index = &x
 	}
 	return in
+}
+
+// IndexedWith is Indexed. What an earlier Input has Found in lists that are still the same, it takes from there.
+func (in Input) IndexedWith(earlier Input) Input {
+	in.index = earlier.index
+	return in.Indexed()
+}
+
+// Found is what an Input has found in its lists of objects, and nothing else: for IndexedWith of the next one.
+func (in Input) Found() Input {
+	x := *in.find()
+	x.listed(nil)
+	return Input{index: &x}
 }
 
 // lists tell the lists of objects of one Input from those of another.
@@ -93,39 +106,59 @@ func (in Input) find() *index {
 	if in.index != nil {
 		return in.index
 	}
-	return newIndex(in)
+	return newIndex(in, nil)
 }
 
-func newIndex(in Input) *index {
-	x := &index{
-		of: listsOf(in),
-
-		nodes: make(map[string]int, len(in.Nodes)), addresses: make(map[string]int, len(in.Nodes)),
-		pods: make(map[podPlace][]int, len(in.Pods)), jobs: make(map[string]int, len(in.Jobs)),
-		targets: map[targetPlace][]int{}, names: make(map[string]int, len(in.Targets)),
+// newIndex takes from an earlier index, nil when there is none, the places in lists that are still the same.
+func newIndex(in Input, earlier *index) *index {
+	x := &index{}
+	if earlier != nil {
+		*x = *earlier
 	}
-	for i := range in.Nodes {
-		x.nodes[in.Nodes[i].Name] = i
-		first(x.addresses, in.Nodes[i].IP, i)
+	before := x.of
+	x.of = listsOf(in)
+	if x.nodes == nil || x.of.nodes != before.nodes {
+		x.inNodes(in.Nodes)
 	}
-	for i := range in.Pods {
-		place := podPlace{in.Pods[i].Component, in.Pods[i].StoragePool, in.Pods[i].Node}
-		x.pods[place] = append(x.pods[place], i)
+	if x.pods == nil || x.of.pods != before.pods {
+		x.inPods(in.Pods)
 	}
-	for i := range in.Jobs {
-		first(x.jobs, in.Jobs[i].Name, i)
+	if x.jobs == nil || x.of.jobs != before.jobs {
+		x.jobs = make(map[string]int, len(in.Jobs))
+		for i := range in.Jobs {
+			first(x.jobs, in.Jobs[i].Name, i)
+		}
 	}
-	for i := range in.Targets {
-		spec := &in.Targets[i].Spec
-		place := targetPlace{spec.Role, spec.StoragePool, spec.Node}
-		x.targets[place] = append(x.targets[place], i)
-		first(x.names, in.Targets[i].Name, i)
-	}
-	for _, places := range x.targets {
-		slices.SortFunc(places, func(a, b int) int { return strings.Compare(in.Targets[a].Name, in.Targets[b].Name) })
+	if x.targets == nil || x.of.targets != before.targets {
+		x.inTargets(in.Targets)
 	}
 	x.listed(in.State)
 	return x
+}
+
+func (x *index) inNodes(nodes []Node) {
+	x.nodes, x.addresses = make(map[string]int, len(nodes)), make(map[string]int, len(nodes))
+	for i := range nodes {
+		x.nodes[nodes[i].Name] = i
+		first(x.addresses, nodes[i].IP, i)
+	}
+}
+
+func (x *index) inPods(pods []Pod) {
+	x.pods = grouped(len(pods), func(i int) podPlace { return podPlace{pods[i].Component, pods[i].StoragePool, pods[i].Node} })
+}
+
+func (x *index) inTargets(targets []v1alpha1.StorageTarget) {
+	x.targets, x.names = grouped(len(targets), func(i int) targetPlace {
+		spec := &targets[i].Spec
+		return targetPlace{spec.Role, spec.StoragePool, spec.Node}
+	}), make(map[string]int, len(targets))
+	for i := range targets {
+		first(x.names, targets[i].Name, i)
+	}
+	for _, places := range x.targets {
+		slices.SortFunc(places, func(a, b int) int { return strings.Compare(targets[a].Name, targets[b].Name) })
+	}
 }
 
 // listed adds what the filesystem says of itself, nil while it says nothing.
@@ -133,31 +166,45 @@ func (x *index) listed(state *State) {
 	if x.said = state; state == nil {
 		state = &State{}
 	}
-	x.servers, x.serverIDs = make(map[string][]int, len(state.Servers)), make(map[numbered]int, len(state.Servers))
-	x.disks, x.targetIDs = map[listener][]int{}, make(map[numbered]int, len(state.Targets))
-	x.sessions, x.sides = make(map[string][]int, len(state.Sessions)), make(map[numbered]int, 2*len(state.Mirrors))
+	x.servers = grouped(len(state.Servers), func(i int) string { return state.Servers[i].IP })
+	x.disks = grouped(len(state.Targets), func(i int) listener { return listener{state.Targets[i].IP, state.Targets[i].Port} })
+	x.sessions = grouped(len(state.Sessions), func(i int) string { return state.Sessions[i].IP })
+	x.serverIDs, x.targetIDs = map[numbered]int{}, map[numbered]int{}
 	for i := range state.Servers {
-		s := &state.Servers[i]
-		x.servers[s.IP] = append(x.servers[s.IP], i)
-		first(x.serverIDs, numbered{s.Role, s.ID}, i)
+		if s := &state.Servers[i]; s.ID != 0 {
+			first(x.serverIDs, numbered{s.Role, s.ID}, i)
+		}
 	}
 	for i := range state.Targets {
-		t := &state.Targets[i]
-		if t.IP != "" {
-			x.disks[listener{t.IP, t.Port}] = append(x.disks[listener{t.IP, t.Port}], i)
-		}
-		if t.ID != 0 {
+		if t := &state.Targets[i]; t.ID != 0 {
 			first(x.targetIDs, numbered{cmp.Or(t.Role, v1alpha1.RoleStorage), t.ID}, i)
 		}
 	}
-	for i := range state.Sessions {
-		x.sessions[state.Sessions[i].IP] = append(x.sessions[state.Sessions[i].IP], i)
-	}
+	x.sides = make(map[numbered]int, 2*len(state.Mirrors)) //nolint:mnd // a mirror has two sides
 	for i := range state.Mirrors {
 		m := &state.Mirrors[i]
 		first(x.sides, numbered{m.Role, m.Primary}, i)
 		first(x.sides, numbered{m.Role, m.Secondary}, i)
 	}
+}
+
+// grouped are the places of so many items, in their order, by a key that each item has.
+func grouped[K comparable](items int, key func(i int) K) map[K][]int {
+	// Each group is cut out of one list: one that grows with its items would be as many lists as there are items, nearly.
+	counts := map[K]int{}
+	for i := range items {
+		counts[key(i)]++
+	}
+	places, out := make([]int, items), make(map[K][]int, len(counts))
+	for i := range items {
+		k := key(i)
+		group, begun := out[k]
+		if !begun {
+			group, places = places[:0:counts[k]], places[counts[k]:]
+		}
+		out[k] = append(group, i)
+	}
+	return out
 }
 
 // first remembers a place, unless the key has one: of two with one name, the first one counts.
@@ -213,7 +260,7 @@ func (in Input) ServersAt(ip string) iter.Seq[*Server] {
 
 // TargetsAt are the targets that the filesystem lists at the address of their server; none while it says nothing.
 func (in Input) TargetsAt(ip string, port int32) iter.Seq[*Target] {
-	if in.State == nil {
+	if in.State == nil || ip == "" {
 		return at[Target](nil, nil)
 	}
 	return at(in.State.Targets, in.find().disks[listener{ip, port}])

@@ -130,7 +130,7 @@ func Select(in SelectInput) Selection {
 		s.logs(g)
 	}
 	s.conflicts()
-	result := Selection{Problems: s.problems}
+	result := Selection{Problems: s.problems, Targets: make([]v1alpha1.StorageTarget, 0, len(s.chosen))}
 	for _, name := range slices.Sorted(maps.Keys(s.chosen)) {
 		result.Targets = append(result.Targets, *s.chosen[name])
 	}
@@ -148,9 +148,11 @@ func inOrder(in SelectInput) SelectInput {
 	slices.SortFunc(in.Others, compareTargets)
 	inventories := make(map[string]v1alpha1.NodeInventoryStatus, len(in.Inventories))
 	for node, inventory := range in.Inventories {
-		inventory.BlockDevices = slices.SortedFunc(slices.Values(inventory.BlockDevices), func(a, b v1alpha1.BlockDevice) int {
-			return strings.Compare(a.KernelName, b.KernelName)
-		})
+		byName := func(a, b v1alpha1.BlockDevice) int { return strings.Compare(a.KernelName, b.KernelName) }
+		if !slices.IsSortedFunc(inventory.BlockDevices, byName) {
+			inventory.BlockDevices = slices.Clone(inventory.BlockDevices)
+			slices.SortFunc(inventory.BlockDevices, byName)
+		}
 		inventories[node] = inventory
 	}
 	in.Inventories = inventories

@@ -95,6 +95,7 @@ func measureAll(ctx context.Context, out io.Writer, sizes []int, o options) erro
 	}
 	var results []*Result
 	var failed error
+	report := filepath.Join(o.reports, "scale.json")
 	for _, nodes := range sizes {
 		result, err := measure(ctx, out, nodes, o)
 		if result != nil {
@@ -110,8 +111,12 @@ func measureAll(ctx context.Context, out io.Writer, sizes []int, o options) erro
 			failed = fmt.Errorf("%d nodes: %w", nodes, err)
 			break
 		}
+		// A size takes up to half an hour, and the next one may be ended.
+		if err := newDocument(results).write(report); err != nil {
+			return err
+		}
 	}
 	d := newDocument(results)
 	fmt.Fprintln(out)
-	return errors.Join(failed, d.print(out), d.write(filepath.Join(o.reports, "scale.json")))
+	return errors.Join(failed, d.print(out), d.write(report))
 }

@@ -35,6 +35,8 @@ const (
 	pollEvery = 250 * time.Millisecond
 	// quietFor is how long nothing is written before it is believed that nothing follows, quietLimit how long that is waited for.
 	quietFor, quietLimit = 15 * time.Second, 10 * time.Minute
+	// settledFor is the same after a filesystem was made: an agent tells where servers run when its node was at rest for a minute.
+	settledFor = 75 * time.Second
 	// window is the minute that is measured; programs write for a while before theirs begins.
 	window, warmUp = time.Minute, 30 * time.Second
 	// brokenLimit is how long the loss of a disk may stay unseen.
@@ -277,14 +279,17 @@ func (r *run) until(ctx context.Context, limit time.Duration, holds func() (why 
 }
 
 // quiet waits until the operator writes nothing, for a while at most.
-func (r *run) quiet(ctx context.Context) error {
+func (r *run) quiet(ctx context.Context) error { return r.quietFor(ctx, quietFor) }
+
+// quietFor waits until it has written nothing for so long.
+func (r *run) quietFor(ctx context.Context, enough time.Duration) error {
 	begun := time.Now()
 	err := r.until(ctx, math.MaxInt64, func() (string, error) {
 		if err := r.cluster.audit.read(); err != nil {
 			return "", err
 		}
 		now := time.Now()
-		if now.Sub(begun) > quietLimit || now.Sub(begun) > quietFor && count(r.cluster.audit.between(now.Add(-quietFor), now), all) == 0 {
+		if now.Sub(begun) > quietLimit || now.Sub(begun) > enough && count(r.cluster.audit.between(now.Add(-enough), now), all) == 0 {
 			return "", nil
 		}
 		return "the operator writes", nil
@@ -402,7 +407,7 @@ func (r *run) perNode(written []request) float64 {
 
 // settle waits until nothing is written, and counts what was written since the FileSystem was applied.
 func (r *run) settle(ctx context.Context) error {
-	if err := r.quiet(ctx); err != nil {
+	if err := r.quietFor(ctx, settledFor); err != nil {
 		return err
 	}
 	written := r.cluster.audit.between(r.applied, time.Now())

@@ -109,6 +109,7 @@ type Document struct {
 
 // newDocument adds the exponents.
 func newDocument(results []*Result) Document {
+	results = slices.SortedFunc(slices.Values(results), func(a, b *Result) int { return a.Nodes - b.Nodes })
 	d := Document{Results: results, Exponents: map[string]float64{}}
 	note := func(name string, of func(*Result) float64) {
 		if e := exponentOf(results, of); !math.IsNaN(e) {

@@ -57,7 +57,7 @@ const (
 	calm, longest = 8 * time.Second, 12 * time.Second
 	// atRest is how long a node stays as it is until that is published which may wait, and patience how long it waits at most. The disks of a
 	// node are made, mounted and taken up by its servers one after the other, and a node would be published for each of these otherwise.
-	atRest, patience = 30 * time.Second, 2 * time.Minute
+	atRest, patience = time.Minute, 5 * time.Minute
 )
 
 // Start publishes until ctx ends (manager.Runnable).
