@@ -104,9 +104,11 @@ func TestOfANodeEachChangeThatPassesLookAtIsSeenAndNoHeartbeat(t *testing.T) {
 	}{
 		"a heartbeat": {func(n *corev1.Node) { n.Status.Conditions[0].LastHeartbeatTime = metav1.Now() }, false},
 		"Ready":       {func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionTrue }, true},
-		"a taint":     {func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "dedicated", Effect: corev1.TaintEffectNoExecute}} }, true},
-		"a label":     {func(n *corev1.Node) { n.Labels = map[string]string{"rack": "r1"} }, true},
-		"a cordon":    {func(n *corev1.Node) { n.Spec.Unschedulable = true }, true},
+		"a taint": {func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{{Key: "dedicated", Effect: corev1.TaintEffectNoExecute}}
+		}, true},
+		"a label":  {func(n *corev1.Node) { n.Labels = map[string]string{"rack": "r1"} }, true},
+		"a cordon": {func(n *corev1.Node) { n.Spec.Unschedulable = true }, true},
 		"an address": {func(n *corev1.Node) {
 			n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.1"}}
 		}, true},

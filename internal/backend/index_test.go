@@ -14,8 +14,10 @@ func TestAnInputThatTakesWhatAnEarlierOneHasFoundFindsTheSame(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	name := func() string { return strconv.Itoa(random.IntN(6)) }
 	replace := map[string]func(*Input){
-		"nodes":   func(in *Input) { in.Nodes = []Node{{Name: name(), IP: name()}, {Name: name(), IP: name()}} },
-		"pods":    func(in *Input) { in.Pods = []Pod{{Component: "client", Node: name()}, {Component: "client", Node: name()}} },
+		"nodes": func(in *Input) { in.Nodes = []Node{{Name: name(), IP: name()}, {Name: name(), IP: name()}} },
+		"pods": func(in *Input) {
+			in.Pods = []Pod{{Component: "client", Node: name()}, {Component: "client", Node: name()}}
+		},
 		"jobs":    func(in *Input) { in.Jobs = []Job{{Name: name()}, {Name: name()}} },
 		"no jobs": func(in *Input) { in.Jobs = nil },
 		"targets": func(in *Input) {
@@ -24,7 +26,9 @@ func TestAnInputThatTakesWhatAnEarlierOneHasFoundFindsTheSame(t *testing.T) {
 				in.Targets[i].Name, in.Targets[i].Spec.Node = name(), name()
 			}
 		},
-		"answer":    func(in *Input) { in.State = &State{Servers: []Server{{IP: name()}}, Targets: []Target{{IP: name(), ID: 1}}} },
+		"answer": func(in *Input) {
+			in.State = &State{Servers: []Server{{IP: name()}}, Targets: []Target{{IP: name(), ID: 1}}}
+		},
 		"no answer": func(in *Input) { in.State = nil },
 		"nothing":   func(*Input) {},
 	}
