@@ -170,6 +170,10 @@ func (c *cluster) startManager(ctx context.Context, binary, log string) error {
 		fmt.Sprintf("--pprof-bind-address=127.0.0.1:%d", ports[2]),
 	}
 	command := exec.Command(binary, append(arguments, managerArguments()...)...)
+	if os.Geteuid() == 0 {
+		// It goes before the others: when the API server of a thousand nodes collects its garbage, that takes all of a small machine for seconds.
+		command = exec.Command("nice", slices.Concat([]string{"-n", "-10"}, command.Args)...)
+	}
 	command.Env = append(os.Environ(), "KUBECONFIG="+path)
 	command.Stdout, command.Stderr = out, out
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
