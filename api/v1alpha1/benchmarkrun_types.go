@@ -5,7 +5,7 @@ import (
 )
 
 // BenchmarkTool names a benchmark.
-// +kubebuilder:validation:Enum=iozone;mdtest;ior;fio;postmark;vdbench;netmist;mds-survey;obdfilter-survey;storagebench;custom
+// +kubebuilder:validation:Enum=iozone;mdtest;ior;fio;postmark;vdbench;netmist;mdsSurvey;obdfilterSurvey;storagebench;custom
 type BenchmarkTool string
 
 // The benchmarks.
@@ -25,9 +25,9 @@ const (
 	// ToolNetmist is the load generator of SPEC SFS 2014.
 	ToolNetmist BenchmarkTool = "netmist"
 	// ToolMDSSurvey measures a Lustre metadata server without clients (lustre-iokit).
-	ToolMDSSurvey BenchmarkTool = "mds-survey"
+	ToolMDSSurvey BenchmarkTool = "mdsSurvey"
 	// ToolOBDFilterSurvey measures Lustre's object storage targets without clients (lustre-iokit).
-	ToolOBDFilterSurvey BenchmarkTool = "obdfilter-survey"
+	ToolOBDFilterSurvey BenchmarkTool = "obdfilterSurvey"
 	// ToolStoragebench is the benchmark of BeeGFS's own storage servers, without clients.
 	ToolStoragebench BenchmarkTool = "storagebench"
 	// ToolCustom is any program of any image.
@@ -79,12 +79,12 @@ const (
 // +kubebuilder:validation:XValidation:rule="(self.tool == 'postmark') == has(self.postmark)",message="spec.postmark is required when spec.tool is postmark (it may be empty: {}), and refused otherwise"
 // +kubebuilder:validation:XValidation:rule="(self.tool == 'vdbench') == has(self.vdbench)",message="spec.vdbench is required when spec.tool is vdbench (it may be empty: {}), and refused otherwise"
 // +kubebuilder:validation:XValidation:rule="(self.tool == 'netmist') == has(self.netmist)",message="spec.netmist is required when spec.tool is netmist (it may be empty: {}), and refused otherwise"
-// +kubebuilder:validation:XValidation:rule="(self.tool == 'mds-survey') == has(self.mdsSurvey)",message="spec.mdsSurvey is required when spec.tool is mds-survey (it may be empty: {}), and refused otherwise"
-// +kubebuilder:validation:XValidation:rule="(self.tool == 'obdfilter-survey') == has(self.obdfilterSurvey)",message="spec.obdfilterSurvey is required when spec.tool is obdfilter-survey (it may be empty: {}), and refused otherwise"
+// +kubebuilder:validation:XValidation:rule="(self.tool == 'mdsSurvey') == has(self.mdsSurvey)",message="spec.mdsSurvey is required when spec.tool is mdsSurvey (it may be empty: {}), and refused otherwise"
+// +kubebuilder:validation:XValidation:rule="(self.tool == 'obdfilterSurvey') == has(self.obdfilterSurvey)",message="spec.obdfilterSurvey is required when spec.tool is obdfilterSurvey (it may be empty: {}), and refused otherwise"
 // +kubebuilder:validation:XValidation:rule="(self.tool == 'storagebench') == has(self.storagebench)",message="spec.storagebench is required when spec.tool is storagebench (it may be empty: {}), and refused otherwise"
 // +kubebuilder:validation:XValidation:rule="(self.tool == 'custom') == has(self.custom)",message="spec.custom is required when spec.tool is custom, and refused otherwise"
-// +kubebuilder:validation:XValidation:rule="!has(self.sweep) || self.sweep.all(s, s.name in ['processes', 'clients', 'storagePool'] || (self.tool == 'iozone' && s.name.startsWith('iozone.')) || (self.tool == 'mdtest' && s.name.startsWith('mdtest.')) || (self.tool == 'ior' && s.name.startsWith('ior.')) || (self.tool == 'fio' && s.name.startsWith('fio.')) || (self.tool == 'postmark' && s.name.startsWith('postmark.')) || (self.tool == 'vdbench' && s.name.startsWith('vdbench.')) || (self.tool == 'netmist' && s.name.startsWith('netmist.')) || (self.tool == 'mds-survey' && s.name.startsWith('mdsSurvey.')) || (self.tool == 'obdfilter-survey' && s.name.startsWith('obdfilterSurvey.')) || (self.tool == 'storagebench' && s.name.startsWith('storagebench.')) || (self.tool == 'custom' && s.name.startsWith('custom.')))",message="a sweep varies processes, clients, storagePool, or a parameter of spec.tool, such as mdtest.items for mdtest"
-// +kubebuilder:validation:XValidation:rule="!has(self.derive) || self.derive.all(s, s.name in ['processes', 'clients', 'storagePool'] || (self.tool == 'iozone' && s.name.startsWith('iozone.')) || (self.tool == 'mdtest' && s.name.startsWith('mdtest.')) || (self.tool == 'ior' && s.name.startsWith('ior.')) || (self.tool == 'fio' && s.name.startsWith('fio.')) || (self.tool == 'postmark' && s.name.startsWith('postmark.')) || (self.tool == 'vdbench' && s.name.startsWith('vdbench.')) || (self.tool == 'netmist' && s.name.startsWith('netmist.')) || (self.tool == 'mds-survey' && s.name.startsWith('mdsSurvey.')) || (self.tool == 'obdfilter-survey' && s.name.startsWith('obdfilterSurvey.')) || (self.tool == 'storagebench' && s.name.startsWith('storagebench.')) || (self.tool == 'custom' && s.name.startsWith('custom.')))",message="a derived value is processes, clients, storagePool, or a parameter of spec.tool, such as mdtest.items for mdtest"
+// +kubebuilder:validation:XValidation:rule="!has(self.sweep) || self.sweep.all(s, s.name in ['processes', 'clients', 'storagePool'] || s.name.startsWith(self.tool + '.'))",message="a sweep varies processes, clients, storagePool, or a parameter of spec.tool, such as mdtest.items for mdtest"
+// +kubebuilder:validation:XValidation:rule="!has(self.derive) || self.derive.all(s, s.name in ['processes', 'clients', 'storagePool'] || s.name.startsWith(self.tool + '.'))",message="a derived value is processes, clients, storagePool, or a parameter of spec.tool, such as mdtest.items for mdtest"
 // +kubebuilder:validation:XValidation:rule="!has(self.sweep) || !has(self.derive) || self.derive.all(d, !self.sweep.exists(s, s.name == d.name))",message="a name can't be swept and derived at once"
 // +kubebuilder:validation:XValidation:rule="self.statistic != 'TrimmedMean' || self.repetitions >= 3",message="TrimmedMean drops the highest and the lowest sample, so spec.repetitions must be at least 3"
 // +kubebuilder:validation:XValidation:rule="!has(self.until) || self.until.maxRepetitions >= self.repetitions",message="spec.until.maxRepetitions must be at least spec.repetitions"
@@ -98,8 +98,7 @@ type BenchmarkRunSpec struct {
 	// +required
 	FileSystem BenchmarkTarget `json:"fileSystem,omitzero"`
 
-	// tool is the benchmark. The field of the same name holds its parameters; for mds-survey and obdfilter-survey, these are mdsSurvey and
-	// obdfilterSurvey.
+	// tool is the benchmark. The field of the same name holds its parameters.
 	// +required
 	Tool BenchmarkTool `json:"tool,omitempty"`
 
@@ -141,12 +140,12 @@ type BenchmarkRunSpec struct {
 	Netmist *NetmistSpec `json:"netmist,omitempty"`
 
 	// mdsSurvey holds the parameters of mds-survey, which measures the metadata server of a Lustre on its own node, without clients. It
-	// must be set when tool is mds-survey, and may be empty ({}).
+	// must be set when tool is mdsSurvey, and may be empty ({}).
 	// +optional
 	MDSSurvey *MDSSurveySpec `json:"mdsSurvey,omitempty"`
 
 	// obdfilterSurvey holds the parameters of obdfilter-survey, which measures the object storage targets of a Lustre on their own nodes,
-	// without clients. It must be set when tool is obdfilter-survey, and may be empty ({}). It makes objects of its own, and never writes
+	// without clients. It must be set when tool is obdfilterSurvey, and may be empty ({}). It makes objects of its own, and never writes
 	// to a device.
 	// +optional
 	OBDFilterSurvey *OBDFilterSurveySpec `json:"obdfilterSurvey,omitempty"`

@@ -177,6 +177,29 @@ func TestEveryLineThatLooksLikeAMarkerIsOne(t *testing.T) {
 	}
 }
 
+// A reader of a type's or a tool's name knows where its settings stand. Names of types are those of their makers; members are in small letters.
+func TestEachTypeAndEachToolIsSpelledAsTheMemberWithItsSettings(t *testing.T) {
+	g := NewWithT(t)
+	tagged := map[string]string{"FileSystem": "type", "BenchmarkRun": "tool"}
+	for _, crd := range crds(t) {
+		tag, found := tagged[crd.Spec.Names.Kind]
+		if !found {
+			continue
+		}
+		delete(tagged, crd.Spec.Names.Kind)
+		spec := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+		g.Expect(spec.Properties[tag].Enum).NotTo(BeEmpty())
+		for _, value := range spec.Properties[tag].Enum {
+			name := strings.Trim(string(value.Raw), `"`)
+			if tag == "type" {
+				name = strings.ToLower(name)
+			}
+			g.Expect(spec.Properties).To(HaveKey(name), "spec.%s %s", tag, value.Raw)
+		}
+	}
+	g.Expect(tagged).To(BeEmpty())
+}
+
 // A kind without a spec is an observation: nobody asks for anything in it, so that it has no generation to answer and no
 // condition to meet.
 func observation(crd apiextensionsv1.CustomResourceDefinition) bool {

@@ -7,5 +7,5 @@ import "parallelfs.dev/operator/api/v1alpha1"
 // Tool is the benchmark mds-survey.
 type Tool struct{}
 
-// Name returns "mds-survey".
+// Name returns "mdsSurvey".
 func (Tool) Name() v1alpha1.BenchmarkTool { return v1alpha1.ToolMDSSurvey }

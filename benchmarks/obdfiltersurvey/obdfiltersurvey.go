@@ -7,5 +7,5 @@ import "parallelfs.dev/operator/api/v1alpha1"
 // Tool is the benchmark obdfilter-survey.
 type Tool struct{}
 
-// Name returns "obdfilter-survey".
+// Name returns "obdfilterSurvey".
 func (Tool) Name() v1alpha1.BenchmarkTool { return v1alpha1.ToolOBDFilterSurvey }

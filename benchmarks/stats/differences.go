@@ -121,16 +121,13 @@ func cachesOf(run results.Run) string {
 	return fmt.Sprintf("dropped of %s before %s", run.Spec.Caches.Drop, cmp.Or(run.Spec.Caches.Before, v1alpha1.CachesBeforeRepetitions))
 }
 
-// members are the names of a tool's member of the spec where they are not the tool's own.
-var members = map[v1alpha1.BenchmarkTool]string{v1alpha1.ToolMDSSurvey: "mdsSurvey", v1alpha1.ToolOBDFilterSurvey: "obdfilterSurvey"}
-
 // ignored are options that say nothing of what was measured, or that are compared elsewhere.
 var ignored = []string{"custom.parameters", "custom.metrics", "custom.versionCommand", "custom.spaceBytes"}
 
 // options are the options of the tool that no sweep can vary, and those that a document made from a status does not list for each point.
 // The API server fills in defaults; where a document is of no cluster, an option that only one side has may be the default of the other.
 func options(here, there results.Run, refuse, differ func(what, a, b string)) {
-	member := cmp.Or(members[here.Spec.Tool], string(here.Spec.Tool))
+	member := string(here.Spec.Tool)
 	a, b := fields(here.Spec, member), fields(there.Spec, member)
 	parameters := slices.Concat(results.Names(here.Points), results.Names(there.Points))
 	for _, key := range slices.Sorted(maps.Keys(union(a, b))) {

@@ -297,7 +297,7 @@ func specOf(tool v1alpha1.BenchmarkTool, base v1alpha1.BenchmarkRunSpec, all []s
 	base.Tool = tool
 	base.Processes = max(base.Processes, 1)
 	base.Statistic, base.Repetitions = v1alpha1.StatisticMean, 1
-	member := memberOf(tool)
+	member := string(tool)
 	tree, err := treeOf(base)
 	if err != nil {
 		return base, err
@@ -311,15 +311,6 @@ func specOf(tool v1alpha1.BenchmarkTool, base v1alpha1.BenchmarkRunSpec, all []s
 		}
 	}
 	return specFrom(tree)
-}
-
-// memberOf is the field of the spec that holds a tool's parameters: mds-survey has mdsSurvey.
-func memberOf(tool v1alpha1.BenchmarkTool) string {
-	words := strings.Split(string(tool), "-")
-	for i, word := range words[1:] {
-		words[i+1] = strings.ToUpper(word[:1]) + word[1:]
-	}
-	return strings.Join(words, "")
 }
 
 func treeOf(spec v1alpha1.BenchmarkRunSpec) (map[string]any, error) {

@@ -44,7 +44,7 @@ if [[ -n ${BEEGFS_IMAGES:-} ]]; then
   done
 fi
 [[ -z ${BENCHMARK_IMAGES:-} ]] ||
-  read_images benchmark "$BENCHMARK_IMAGES" " iozone mdtest ior fio postmark vdbench netmist mds-survey obdfilter-survey storagebench custom " BENCHMARK_IMAGES
+  read_images benchmark "$BENCHMARK_IMAGES" " iozone mdtest ior fio postmark vdbench netmist mdsSurvey obdfilterSurvey storagebench custom " BENCHMARK_IMAGES
 
 if [[ -n $only_images ]]; then
   printf '%s\n' "${beegfs[@]}" "${benchmark[@]}" | grep . | sort -u || true

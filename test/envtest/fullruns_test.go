@@ -84,17 +84,17 @@ spec:
   netmist: {blockKiB: 128, directoryCount: 8, workload: 1, runSeconds: 300, warmUpSeconds: 300, args: [-v]}
   clients: {nodeSelector: {client: ""}}
 `,
-	"mds-survey": `
+	"mdsSurvey": `
 spec:
   fileSystem: {name: scratch}
-  tool: mds-survey
+  tool: mdsSurvey
   mdsSurvey: {threadsLow: 1, threadsHigh: 64, fileCount: 200000, dirCount: 4, stripeCount: 0, tests: [create, lookup]}
   clients: {nodeSelector: {client: ""}}
 `,
-	"obdfilter-survey": `
+	"obdfilterSurvey": `
 spec:
   fileSystem: {name: scratch}
-  tool: obdfilter-survey
+  tool: obdfilterSurvey
   obdfilterSurvey: {threadsLow: 1, threadsHigh: 16, objectsLow: 1, objectsHigh: 2, sizeMiB: 1024, recordKiB: 1024, tests: [write, read]}
   clients: {nodeSelector: {client: ""}}
 `,
@@ -146,7 +146,7 @@ func benchmarkBounds() refusals {
 	rows := refusals{}
 	for name, full := range fullRuns {
 		below := map[string][]string{
-			"mds-survey": {"spec.mdsSurvey"}, "obdfilter-survey": {"spec.obdfilterSurvey"}, "baseline": {"spec.mdtest.itemsPerProcess", "spec.baseline"},
+			"mdsSurvey": {"spec.mdsSurvey"}, "obdfilterSurvey": {"spec.obdfilterSurvey"}, "baseline": {"spec.mdtest.itemsPerProcess", "spec.baseline"},
 			"run": {"spec.mdtest", "spec.image", "spec.clients.count", "spec.clients.spread", "spec.clients.maxProcessesPerNode", "spec.sweep", "spec.sweepMode",
 				"spec.derive", "spec.order", "spec.seed", "spec.warmUp", "spec.caches", "spec.pause", "spec.until", "spec.along", "spec.baseline",
 				"spec.limits.retries", "spec.limits.invalidRetries", "spec.results", "spec.queueName", "spec.priorityClassName"},

@@ -126,7 +126,7 @@ func TestWhatARunWaitsFor(t *testing.T) {
 				w.Plans[1] = scopetest.PlanOf(benchmarks.OnServers)
 			},
 			reason: v1alpha1.ReasonInvalidSpec, progress: conditions.Stalled,
-			says: "spec.image can't be set for mds-survey: it would run privileged on the servers",
+			says: "spec.image can't be set for mdsSurvey: it would run privileged on the servers",
 		},
 		"a tool of the servers without an image does not ask the user for one": {
 			given: func(w *scope.Scope) {
@@ -134,7 +134,7 @@ func TestWhatARunWaitsFor(t *testing.T) {
 				w.Plans[1] = scopetest.PlanOf(benchmarks.OnServers)
 			},
 			reason: v1alpha1.ReasonImageRequired, progress: conditions.Stalled,
-			says: "no image has mds-survey: set the Helm chart's value images.benchmarks.mds-survey",
+			says: "no image has mdsSurvey: set the Helm chart's value images.benchmarks.mdsSurvey",
 		},
 		"a tool of the management is refused where there is none": {
 			given: func(w *scope.Scope) {
