@@ -125,6 +125,9 @@ var conventions = map[string]func(f field) bool{
 		return strings.Contains(f.schema.Description, "Defaults to "+strings.TrimSuffix(string(f.schema.Default.Raw), "\n")) ||
 			strings.Contains(f.schema.Description, "Defaults to "+strings.Trim(string(f.schema.Default.Raw), `"`))
 	},
+	"has the name that other kinds have for the same thing": func(f field) bool {
+		return f.name() != "instance" // slot
+	},
 	"has rules with a sentence for the user, who can't read CEL": func(f field) bool {
 		return !slices.ContainsFunc(f.schema.XValidations, func(r apiextensionsv1.ValidationRule) bool { return r.Message == "" })
 	},

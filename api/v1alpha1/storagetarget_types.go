@@ -40,11 +40,11 @@ type StorageTargetSpec struct {
 	// +kubebuilder:validation:MaxLength=24
 	StoragePool string `json:"storagePool,omitempty"`
 
-	// instance is the slot of the metadata server that a metadata target belongs to: its number on its node, from 0.
+	// slot is that of the metadata server that a metadata target belongs to: its number on its node, from 0.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=15
-	Instance int32 `json:"instance"`
+	Slot int32 `json:"slot"`
 
 	// device is the disk.
 	// +required

@@ -52,7 +52,7 @@ func TestABeeGFSOnDisksHasAStorageTargetForEachServer(t *testing.T) {
 	w.Expect(w.target(management).Spec.Role).To(Equal(v1alpha1.RoleManagement))
 	w.Expect(w.get().Status.Metadata.Target).To(Equal(w.target(management).Name))
 	for i, d := range metadata {
-		w.Expect(w.target(d).Spec).To(And(HaveField("Role", v1alpha1.RoleMetadata), HaveField("Instance", int32(i%2))))
+		w.Expect(w.target(d).Spec).To(And(HaveField("Role", v1alpha1.RoleMetadata), HaveField("Slot", int32(i%2))))
 	}
 	for _, d := range slices.Concat([]*fakeDisk{management}, metadata, data) {
 		w.Expect(of(w.target(d), v1alpha1.ConditionOnline)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonServing)), d.id)

@@ -126,7 +126,7 @@ func (p *pass) leavePauses(view views.FileSystem) {
 	}
 	for i := range p.disks.own {
 		t := &p.disks.own[i]
-		if pauses[place{t.Spec.Role, t.Spec.Node, t.Spec.StoragePool, t.Spec.Instance}] && view.Targets[t.Name].Removal == nil {
+		if pauses[place{t.Spec.Role, t.Spec.Node, t.Spec.StoragePool, t.Spec.Slot}] && view.Targets[t.Name].Removal == nil {
 			delete(view.Targets, t.Name)
 		}
 	}
@@ -164,7 +164,7 @@ func targetViews(
 		view := views.Target{Generation: t.Generation, Silent: silent}
 		if t.Spec.Role == v1alpha1.RoleStorage {
 			view.Service = serviceOf(files[t.Name])
-		} else if s := servers[place{t.Spec.Role, t.Spec.Node, t.Spec.Instance}]; s != nil {
+		} else if s := servers[place{t.Spec.Role, t.Spec.Node, t.Spec.Slot}]; s != nil {
 			view.Service = &v1alpha1.TargetService{Online: s.Online, Message: v1alpha1.Cut(s.Message, maxMessage)}
 		}
 		if t.Spec.Remove {

@@ -21,7 +21,7 @@ import (
 
 func diskOf(name string, role v1alpha1.InstanceRole, node string, slot int32) v1alpha1.StorageTarget {
 	return v1alpha1.StorageTarget{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Generation: 3}, Spec: v1alpha1.StorageTargetSpec{Role: role, Node: node, Instance: slot},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Generation: 3}, Spec: v1alpha1.StorageTargetSpec{Role: role, Node: node, Slot: slot},
 	}
 }
 

@@ -214,7 +214,7 @@ func (s *selection) keep(g group) {
 			s.problem(v1alpha1.ReasonTargetsNotReady, "%s: StorageTarget %s (node %s, disk %s) is no longer in devices, and may hold data; set its spec.remove to true and wait "+
 				"until its condition SafeToRemove is true, or name the disk again", g.field, t.Name, t.Spec.Node, t.Spec.Device.ID)
 		}
-		s.choose(g, t.Spec.Node, t.Spec.Instance, t.Spec.Device, t.Name)
+		s.choose(g, t.Spec.Node, t.Spec.Slot, t.Spec.Device, t.Name)
 	}
 }
 
@@ -251,13 +251,13 @@ func (s *selection) explicit(g group) {
 		}
 		seen := map[string]v1alpha1.DeviceID{}
 		for i, d := range references {
-			s.explicitDevice(g, d, int32(i/(len(references)/g.instances)), seen) // #nosec G115 -- an instance is at most 15
+			s.explicitDevice(g, d, int32(i/(len(references)/g.instances)), seen) // #nosec G115 -- a slot is at most 15
 		}
 	}
 }
 
 // explicitDevice chooses one disk that is named.
-func (s *selection) explicitDevice(g group, d v1alpha1.DeviceReference, instance int32, seen map[string]v1alpha1.DeviceID) {
+func (s *selection) explicitDevice(g group, d v1alpha1.DeviceReference, slot int32, seen map[string]v1alpha1.DeviceID) {
 	for _, t := range s.at[g.at(d.Node)] {
 		if s.refersTo(d, t.Spec.Device) {
 			if first, twice := seen[t.Name]; twice {
@@ -287,12 +287,12 @@ func (s *selection) explicitDevice(g group, d v1alpha1.DeviceReference, instance
 		s.problem(v1alpha1.ReasonNoDevices, "%s.devices: node %s: %s", g.field, d.Node, why)
 		return
 	}
-	name := TargetName(s.in.FileSystem.Name, groupName(g, instance), d.Node, identity.ID)
+	name := TargetName(s.in.FileSystem.Name, groupName(g, slot), d.Node, identity.ID)
 	if old := s.existing[name]; old != nil {
 		// It is being deleted: the name is free when that is done.
 		return
 	}
-	s.choose(g, d.Node, instance, identity, name)
+	s.choose(g, d.Node, slot, identity, name)
 	seen[name] = d.ID
 }
 
@@ -315,7 +315,7 @@ func (s *selection) selected(g group) {
 		count := 0
 		for _, t := range s.at[g.at(node)] {
 			if old := s.existing[t.Name]; old == nil || !isDrained(old) {
-				if i := int(t.Spec.Instance); i < len(have) {
+				if i := int(t.Spec.Slot); i < len(have) {
 					have[i]++
 				}
 				count++
@@ -339,16 +339,16 @@ func (s *selection) selected(g group) {
 			if count == want {
 				break
 			}
-			instance := slices.IndexFunc(have, func(n int) bool { return n < want/g.instances })
-			if instance < 0 {
+			slot := slices.IndexFunc(have, func(n int) bool { return n < want/g.instances })
+			if slot < 0 {
 				break
 			}
 			if c.carries >= 0 {
-				instance = c.carries
+				slot = c.carries
 			}
-			name := TargetName(s.in.FileSystem.Name, groupName(g, int32(instance)), node, c.identity.ID) // #nosec G115 -- an instance is at most 15
-			s.choose(g, node, int32(instance), c.identity, name)                                         // #nosec G115 -- as above
-			have[instance]++
+			name := TargetName(s.in.FileSystem.Name, groupName(g, int32(slot)), node, c.identity.ID) // #nosec G115 -- a slot is at most 15
+			s.choose(g, node, int32(slot), c.identity, name)                                         // #nosec G115 -- as above
+			have[slot]++
 			count++
 		}
 		if count < want {
@@ -361,7 +361,7 @@ func (s *selection) selected(g group) {
 // candidate is a disk that may be chosen.
 type candidate struct {
 	identity v1alpha1.DeviceIdentity
-	// carries is the instance whose target is on the disk from before, -1 for none.
+	// carries is the slot whose target is on the disk from before, -1 for none.
 	carries int
 }
 
@@ -400,12 +400,12 @@ func (s *selection) candidates(
 	return matching, others
 }
 
-// carries is the instance of this group whose target a disk carries, from a FileSystem of the same name that was there before; -1
+// carries is the slot of this group whose target a disk carries, from a FileSystem of the same name that was there before; -1
 // for none. Its label says so: while there is no StorageTarget, no agent knows whose it is.
 func (s *selection) carries(g group, node string, b v1alpha1.BlockDevice, identity v1alpha1.DeviceIdentity) int {
 	fs := s.in.FileSystem
 	for i := range g.instances {
-		name := TargetName(fs.Name, groupName(g, int32(i)), node, identity.ID) // #nosec G115 -- an instance is at most 15
+		name := TargetName(fs.Name, groupName(g, int32(i)), node, identity.ID) // #nosec G115 -- a slot is at most 15
 		if isLabeled(b, fs.Namespace, fs.Name, name) && s.existing[name] == nil {
 			return i
 		}
@@ -494,26 +494,26 @@ func namesOfDisks(inventory v1alpha1.NodeInventoryStatus) string {
 }
 
 // groupName is the part of a target's name that says what it is for.
-func groupName(g group, instance int32) string {
+func groupName(g group, slot int32) string {
 	switch g.role {
 	case v1alpha1.RoleManagement:
 		return "management"
 	case v1alpha1.RoleMetadata:
-		return fmt.Sprintf("mds%d", instance)
+		return fmt.Sprintf("mds%d", slot)
 	default:
 		return g.pool
 	}
 }
 
-// TargetName is the name of the StorageTarget of a disk: the FileSystem, the pool ("ssd") or instance ("mds0"), and 64 bits of a hash of
+// TargetName is the name of the StorageTarget of a disk: the FileSystem, the pool ("ssd") or slot ("mds0"), and 64 bits of a hash of
 // the node and the device's id. Of 24 000 disks, two have the same ones in one of 60 000 million clusters (n²/2⁶⁵).
-func TargetName(fileSystem, poolOrInstance, node string, id v1alpha1.DeviceID) string {
+func TargetName(fileSystem, poolOrSlot, node string, id v1alpha1.DeviceID) string {
 	sum := sha256.Sum256([]byte(node + "/" + string(id)))
-	return fmt.Sprintf("%s-%s-%s", fileSystem, poolOrInstance, hex.EncodeToString(sum[:8]))
+	return fmt.Sprintf("%s-%s-%s", fileSystem, poolOrSlot, hex.EncodeToString(sum[:8]))
 }
 
 // choose adds a target.
-func (s *selection) choose(g group, node string, instance int32, device v1alpha1.DeviceIdentity, name string) {
+func (s *selection) choose(g group, node string, slot int32, device v1alpha1.DeviceIdentity, name string) {
 	fs := s.in.FileSystem
 	t := &v1alpha1.StorageTarget{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "StorageTarget"},
@@ -525,7 +525,7 @@ func (s *selection) choose(g group, node string, instance int32, device v1alpha1
 		Spec: v1alpha1.StorageTargetSpec{
 			FileSystem: v1alpha1.TargetOwner{Name: fs.Name, UID: string(fs.UID)}, Cluster: s.in.Cluster, TakeOver: fs.Spec.Provisioning.TakeOver,
 			FilesIn: s.in.FilesIn[name],
-			Node:    node, Role: g.role, StoragePool: g.pool, Instance: instance, Device: device,
+			Node:    node, Role: g.role, StoragePool: g.pool, Slot: slot, Device: device,
 			Format: v1alpha1.FormatSpec{FSType: registry.Default}, Queue: g.spec.Queue,
 			FormatPolicy: cmp.Or(fs.Spec.Provisioning.Format, v1alpha1.FormatApproved),
 		},
@@ -549,7 +549,7 @@ func (s *selection) choose(g group, node string, instance int32, device v1alpha1
 		}
 	}
 	if other := s.chosen[name]; other != nil {
-		// A pool may be called like an instance, such as "mds0"; then one disk for both has one name.
+		// A pool may be called like a slot, such as "mds0"; then one disk for both has one name.
 		other.Spec.Conflict = fmt.Sprintf("the device is wanted twice: by %s and by %s; take it out of one of them",
 			claimsOf(other)[0].sentence(), claimsOf(t)[0].sentence())
 		s.problem(v1alpha1.ReasonDeviceConflict, "%s", other.Spec.Conflict)

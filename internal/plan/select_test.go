@@ -345,11 +345,11 @@ func TestTargetsOfMetadataServers(t *testing.T) {
 			g.Expect(s.Problems).To(BeEmpty())
 			instances := map[int32]int{}
 			for _, target := range s.Targets {
-				instances[target.Spec.Instance]++
+				instances[target.Spec.Slot]++
 				g.Expect(target.Spec.Role).To(Equal(v1alpha1.RoleMetadata))
-				g.Expect(target.Name).To(HavePrefix(fmt.Sprintf("scratch-mds%d-", target.Spec.Instance)))
+				g.Expect(target.Name).To(HavePrefix(fmt.Sprintf("scratch-mds%d-", target.Spec.Slot)))
 				if name == "named" {
-					g.Expect(target.Spec.Instance == 0).To(Equal(target.Spec.Device.ID >= "wwn-mds1-0002"), "in the order of the list")
+					g.Expect(target.Spec.Slot == 0).To(Equal(target.Spec.Device.ID >= "wwn-mds1-0002"), "in the order of the list")
 				}
 			}
 			g.Expect(instances).To(Equal(map[int32]int{0: 2, 1: 2}))

@@ -45,7 +45,7 @@ var storageTargetRefusals = refusals{
 	}),
 	boundRefusals("spec.role", "spec: {role: %s}", map[string]string{"Client": `supported values: "Management", "Metadata", "MetadataBackup", "Storage"`}),
 	boundRefusals("spec.storagePool", "spec: {storagePool: %s}", map[string]string{strings.Repeat("n", 25): "may not be more than 24 bytes"}),
-	boundRefusals("spec.instance", "spec: {instance: %s}", map[string]string{
+	boundRefusals("spec.slot", "spec: {slot: %s}", map[string]string{
 		"-1": "should be greater than or equal to 0", "16": "should be less than or equal to 15",
 	}),
 	boundRefusals("spec.formatPolicy", "spec: {formatPolicy: %s}", map[string]string{"Always": `supported values: "Never", "IfBlank", "Approved"`}),

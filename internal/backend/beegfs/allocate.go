@@ -342,7 +342,7 @@ func (a *allocator) metadata(node string, slot int32) error {
 // metadataDisks are the disks that were chosen for a metadata server: one.
 func metadataDisks(in backend.Input, node string, slot int32) []*v1alpha1.StorageTarget {
 	return slices.DeleteFunc(backend.TargetsOf(in, v1alpha1.RoleMetadata, "", node), func(t *v1alpha1.StorageTarget) bool {
-		return t.Spec.Instance != slot
+		return t.Spec.Slot != slot
 	})
 }
 

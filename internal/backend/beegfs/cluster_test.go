@@ -137,7 +137,7 @@ func disk(node, id string, role v1alpha1.InstanceRole, pool string, instance int
 	return v1alpha1.StorageTarget{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "storage"},
 		Spec: v1alpha1.StorageTargetSpec{
-			Node: node, Role: role, StoragePool: pool, Instance: instance, Format: format,
+			Node: node, Role: role, StoragePool: pool, Slot: instance, Format: format,
 			Device: v1alpha1.DeviceIdentity{ID: v1alpha1.DeviceID(id), SizeBytes: size},
 		},
 		Status: v1alpha1.StorageTargetStatus{

@@ -192,7 +192,7 @@ func (a *allocator) wanted() []*v1alpha1.StorageTarget {
 		return 1
 	}
 	slices.SortFunc(mdts, func(x, y *v1alpha1.StorageTarget) int {
-		return cmp.Or(cmp.Compare(first(x), first(y)), cmp.Compare(x.Spec.Instance, y.Spec.Instance),
+		return cmp.Or(cmp.Compare(first(x), first(y)), cmp.Compare(x.Spec.Slot, y.Spec.Slot),
 			strings.Compare(x.Spec.Node, y.Spec.Node), strings.Compare(x.Name, y.Name))
 	})
 	slices.SortFunc(osts, func(x, y *v1alpha1.StorageTarget) int {
@@ -206,7 +206,7 @@ func (a *allocator) wanted() []*v1alpha1.StorageTarget {
 func (a *allocator) give(t *v1alpha1.StorageTarget) error {
 	node := t.Spec.Node
 	m := backend.Member(t.Spec.Role, Member(&t.Spec))
-	m.Slot = t.Spec.Instance
+	m.Slot = t.Spec.Slot
 	if t.Spec.Role == v1alpha1.RoleStorage {
 		m.StoragePool = t.Spec.StoragePool
 		m.Slot, _ = a.in.PoolSlot(t.Spec.StoragePool)

@@ -18,7 +18,7 @@ func disk(name, node string, role v1alpha1.InstanceRole, pool string, slot int32
 	return v1alpha1.StorageTarget{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "storage"},
 		Spec: v1alpha1.StorageTargetSpec{
-			FileSystem: v1alpha1.TargetOwner{Name: "scratch", UID: "6f1c"}, Node: node, Role: role, StoragePool: pool, Instance: slot,
+			FileSystem: v1alpha1.TargetOwner{Name: "scratch", UID: "6f1c"}, Node: node, Role: role, StoragePool: pool, Slot: slot,
 			Device: v1alpha1.DeviceIdentity{ID: v1alpha1.DeviceID("wwn-" + name), SizeBytes: 1 << 40},
 		},
 	}
@@ -240,7 +240,7 @@ func TestTheLastIndexIsFollowedByASentence(t *testing.T) {
 // recorded says that the disk of a StorageTarget of another cluster carries what it was given.
 func recorded(t v1alpha1.StorageTarget, member string, server, target int32) v1alpha1.StorageTarget {
 	t.Status.Provisioned = &v1alpha1.TargetProvisioned{}
-	slot := t.Spec.Instance
+	slot := t.Spec.Slot
 	if t.Spec.Role == v1alpha1.RoleStorage {
 		slot = 3
 	}

@@ -22,7 +22,7 @@ func Member(t *v1alpha1.StorageTargetSpec) string {
 	case v1alpha1.RoleManagement:
 		return componentMGS
 	case v1alpha1.RoleMetadata:
-		return fmt.Sprintf("%s-%d", componentMDT, t.Instance)
+		return fmt.Sprintf("%s-%d", componentMDT, t.Slot)
 	default:
 		return componentOST + "-" + t.StoragePool
 	}

@@ -58,7 +58,7 @@ var changes = map[string]struct{ to, says string }{
 	"node":           {`"n2"`, staysWhatItIs},
 	"role":           {`"Metadata"`, staysWhatItIs},
 	"storagePool":    {`"hdd"`, onlyForPeople},
-	"instance":       {`3`, onlyForPeople},
+	"slot":           {`3`, onlyForPeople},
 	"device":         {`{"serial":"S1"}`, onlyForPeople},
 	"logDevice":      {`{"id":"wwn-0x5001","sizeBytes":1}`, onlyForPeople},
 	"format":         {`{"fsType":"ext4"}`, onlyForPeople},
