@@ -11,7 +11,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="self.fileSystem == oldSelf.fileSystem && self.variants == oldSelf.variants && self.runs == oldSelf.runs && self.afterVariant == oldSelf.afterVariant && self.onFailure == oldSelf.onFailure && has(self.baseline) == has(oldSelf.baseline) && (!has(self.baseline) || self.baseline == oldSelf.baseline)",message="only spec.suspend, ttlAfterFinished, confirmDestroy and results of a BenchmarkSuite can be changed, because its results depend on all other fields; create another suite"
 type BenchmarkSuiteSpec struct {
 	// fileSystem is the spec of a FileSystem, which the variants change. The suite makes one FileSystem for each variant. It sets
-	// deletionPolicy and confirmDestroy itself. It refuses format Never, because it measures only filesystems that it has made.
+	// deletionPolicy and confirmDestroy itself. It refuses formatPolicy Never, because it measures only filesystems that it has made.
 	// +required
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object

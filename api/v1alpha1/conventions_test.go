@@ -126,7 +126,8 @@ var conventions = map[string]func(f field) bool{
 			strings.Contains(f.schema.Description, "Defaults to "+strings.Trim(string(f.schema.Default.Raw), `"`))
 	},
 	"has the name that other kinds have for the same thing": func(f field) bool {
-		return f.name() != "instance" // slot
+		// A slot is no instance; when something is formatted is a formatPolicy, and how, a format.
+		return f.name() != "instance" && (f.name() != "format" || f.schema.Type == "object")
 	},
 	"has rules with a sentence for the user, who can't read CEL": func(f field) bool {
 		return !slices.ContainsFunc(f.schema.XValidations, func(r apiextensionsv1.ValidationRule) bool { return r.Message == "" })

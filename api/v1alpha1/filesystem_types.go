@@ -109,7 +109,7 @@ type FileSystemSpec struct {
 	// +optional
 	Backups *BackupsSpec `json:"backups,omitempty"`
 
-	// provisioning says what the operator may do to disks. Defaults to {}, which is format Approved.
+	// provisioning says what the operator may do to disks. Defaults to {}, which is formatPolicy Approved.
 	// +optional
 	// +kubebuilder:default={}
 	Provisioning ProvisioningSpec `json:"provisioning,omitzero"`

@@ -62,7 +62,7 @@ type StorageTargetSpec struct {
 	// +optional
 	Queue *QueueSpec `json:"queue,omitempty"`
 
-	// formatPolicy is a copy of spec.provisioning.format of the FileSystem.
+	// formatPolicy is a copy of spec.provisioning.formatPolicy of the FileSystem.
 	// +required
 	FormatPolicy FormatPolicy `json:"formatPolicy,omitempty"`
 

@@ -308,12 +308,12 @@ const (
 
 // ProvisioningSpec says what the operator may do to disks.
 type ProvisioningSpec struct {
-	// format says when a device is formatted. Never uses only devices that already carry this filesystem's targets. IfBlank also formats a
+	// formatPolicy says when a device is formatted. Never uses only devices that already carry this filesystem's targets. IfBlank also formats a
 	// device on which nothing was found. Approved formats a device only after a person has set spec.approvedPlan of its StorageTarget to
 	// the hash of the plan, which names all that would be lost. Defaults to Approved.
 	// +optional
 	// +kubebuilder:default=Approved
-	Format FormatPolicy `json:"format,omitempty"`
+	FormatPolicy FormatPolicy `json:"formatPolicy,omitempty"`
 
 	// takeOver is the identity of another cluster: the uid of its namespace kube-system. Disks that carry targets of this FileSystem from
 	// that cluster are taken over, such as after the cluster was lost and built again. A StorageTarget with the reason OtherCluster names

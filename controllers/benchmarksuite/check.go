@@ -48,8 +48,8 @@ func check(suite *v1alpha1.BenchmarkSuite, plans []variantPlan, backends backend
 // checkVariant refuses what would take over disks that hold something already: it is not what the suite made, so it neither can be compared
 // nor may be wiped.
 func checkVariant(suite *v1alpha1.BenchmarkSuite, p *variantPlan, backends backend.Set) *refusal {
-	if p.spec.Provisioning.Format == v1alpha1.FormatNever {
-		return invalid("variant %s: spec.fileSystem.provisioning.format is Never, which uses only disks that hold this filesystem already; "+
+	if p.spec.Provisioning.FormatPolicy == v1alpha1.FormatNever {
+		return invalid("variant %s: spec.fileSystem.provisioning.formatPolicy is Never, which uses only disks that hold this filesystem already; "+
 			"a suite measures filesystems that it made: set it to IfBlank or Approved", p.name)
 	}
 	if suite.Spec.AfterVariant != v1alpha1.AfterVariantDestroy {

@@ -36,7 +36,7 @@ func TestASuiteThatCanNotBeMeantIsRefused(t *testing.T) {
 			"which has 44 characters, and at most 40 are allowed; shorten metadata.name of the suite, or the variant's name",
 		},
 		"a policy that takes over what is there": {
-			variants(`{"provisioning":{"format":"Never"}}`), "variant one: spec.fileSystem.provisioning.format is Never",
+			variants(`{"provisioning":{"formatPolicy":"Never"}}`), "variant one: spec.fileSystem.provisioning.formatPolicy is Never",
 		},
 		"data that is taken over, and destroyed": {
 			func(s *v1alpha1.BenchmarkSuite) {

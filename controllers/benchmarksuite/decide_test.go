@@ -29,10 +29,10 @@ func TestDecide(t *testing.T) {
 		"what is wrong with the spec is said, and nothing is made": {
 			func() *scene {
 				return sceneOf(aSuite(func(s *v1alpha1.BenchmarkSuite) {
-					s.Spec.Variants[1].FileSystem = patch(`{"provisioning":{"format":"Never"}}`)
+					s.Spec.Variants[1].FileSystem = patch(`{"provisioning":{"formatPolicy":"Never"}}`)
 				}))
 			},
-			want{nothing, waits, v1alpha1.ReasonInvalidSpec, "variant two: spec.fileSystem.provisioning.format is Never", ""},
+			want{nothing, waits, v1alpha1.ReasonInvalidSpec, "variant two: spec.fileSystem.provisioning.formatPolicy is Never", ""},
 		},
 		"a Destroy that nobody has confirmed begins nothing, and says how to confirm it": {
 			func() *scene {

@@ -477,7 +477,7 @@ func (w *world) onDisks(metadata *fakeDisk, data ...*fakeDisk) func(fs *v1alpha1
 	return func(fs *v1alpha1.FileSystem) {
 		fs.Spec.Metadata.Targets = v1alpha1.TargetsSpec{Devices: references(metadata)}
 		fs.Spec.StoragePools[0].Targets = v1alpha1.TargetsSpec{Devices: references(data...)}
-		fs.Spec.Provisioning.Format = v1alpha1.FormatIfBlank
+		fs.Spec.Provisioning.FormatPolicy = v1alpha1.FormatIfBlank
 	}
 }
 

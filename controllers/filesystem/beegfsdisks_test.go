@@ -39,7 +39,7 @@ func (w *world) beeGFSOnDisks(changes ...func(fs *v1alpha1.FileSystem)) (managem
 		fs.Spec.BeeGFS.Management.Targets = v1alpha1.TargetsSpec{Devices: references(management)}
 		fs.Spec.Metadata.Targets = v1alpha1.TargetsSpec{Devices: references(metadata...)}
 		fs.Spec.StoragePools[0].Targets = v1alpha1.TargetsSpec{Devices: references(data...)}
-		fs.Spec.Provisioning.Format = v1alpha1.FormatIfBlank
+		fs.Spec.Provisioning.FormatPolicy = v1alpha1.FormatIfBlank
 	})
 	return management, metadata, data
 }
@@ -176,7 +176,7 @@ func TestADrainWhoseOperatorIsKilledAfterAnyWriteEndsAsWell(t *testing.T) {
 			fs.Spec.Metadata.Targets.Directories = fs.Spec.Metadata.Targets.Directories[:1]
 			fs.Spec.Clients.NodeSelector = fs.Spec.BeeGFS.Management.NodeSelector
 			fs.Spec.StoragePools[0].Targets = v1alpha1.TargetsSpec{Devices: references(stays, leaves)}
-			fs.Spec.Provisioning.Format = v1alpha1.FormatIfBlank
+			fs.Spec.Provisioning.FormatPolicy = v1alpha1.FormatIfBlank
 		})
 		w.settle()
 		w.person(w.target(leaves), func(t *v1alpha1.StorageTarget) { t.Spec.Remove, t.Spec.WritersStopped = true, true })

@@ -53,7 +53,7 @@ func TestAFileSystemOnDisksMakesAStorageTargetForEachAndStartsNothingBeforeTheyA
 	w.alive = true
 	w.fileSystem(func(fs *v1alpha1.FileSystem) {
 		w.onDisks(metadata, data...)(fs)
-		fs.Spec.Provisioning.Format = v1alpha1.FormatApproved
+		fs.Spec.Provisioning.FormatPolicy = v1alpha1.FormatApproved
 	})
 	w.settle()
 	w.Expect(w.targets()).To(HaveLen(4))

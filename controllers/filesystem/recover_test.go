@@ -313,7 +313,7 @@ func TestALostMasterOnADiskGetsADiskOfTheNewNodeFirst(t *testing.T) {
 		}
 		return func(fs *v1alpha1.FileSystem) {
 			fs.Spec.Metadata.Targets = v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{IDGlobs: []v1alpha1.Glob{"*-meta"}, CountPerNode: 1}}
-			fs.Spec.Provisioning.Format = v1alpha1.FormatIfBlank
+			fs.Spec.Provisioning.FormatPolicy = v1alpha1.FormatIfBlank
 		}
 	})
 	targets := func() (names []string) {

@@ -146,7 +146,7 @@ func permit(t *v1alpha1.StorageTarget, l Look, plan v1alpha1.TargetPlan) Decisio
 	case v1alpha1.FormatIfBlank:
 		if !blank {
 			return say(v1alpha1.ReasonDeviceRefused, fmt.Sprintf("the device is not blank, and the policy IfBlank formats only blank devices; it holds: %s. "+
-				"If all of it may be destroyed, set spec.provisioning.format of FileSystem %s to Approved and approve the plan %s",
+				"If all of it may be destroyed, set spec.provisioning.formatPolicy of FileSystem %s to Approved and approve the plan %s",
 				strings.Join(plan.Destroys, "; "), t.Spec.FileSystem.Name, plan.Hash))
 		}
 	case v1alpha1.FormatApproved:
@@ -160,7 +160,7 @@ func permit(t *v1alpha1.StorageTarget, l Look, plan v1alpha1.TargetPlan) Decisio
 		}
 	case v1alpha1.FormatNever:
 		return say(v1alpha1.ReasonFormatForbidden, fmt.Sprintf("the device is no target yet, and the policy Never formats nothing; "+
-			"set spec.provisioning.format of FileSystem %s to IfBlank or Approved, or name a disk that carries this target", t.Spec.FileSystem.Name))
+			"set spec.provisioning.formatPolicy of FileSystem %s to IfBlank or Approved, or name a disk that carries this target", t.Spec.FileSystem.Name))
 	default:
 		return say(v1alpha1.ReasonFormatForbidden, fmt.Sprintf("the format policy %q is unknown, so that nothing is formatted", policy))
 	}
@@ -235,7 +235,7 @@ func resume(t *v1alpha1.StorageTarget, l Look, now time.Time, newUUID func() str
 		return d
 	}
 	return say(v1alpha1.ReasonDeviceRefused, fmt.Sprintf("the plan %s was begun, but the device has changed since then, or mkfs was interrupted: %s. "+
-		"If all of it may be destroyed, set spec.provisioning.format of FileSystem %s to Approved and approve the plan %s",
+		"If all of it may be destroyed, set spec.provisioning.formatPolicy of FileSystem %s to Approved and approve the plan %s",
 		p.PlanHash, strings.Join(plan.Destroys, "; "), t.Spec.FileSystem.Name, plan.Hash))
 }
 

@@ -527,7 +527,7 @@ func (s *selection) choose(g group, node string, slot int32, device v1alpha1.Dev
 			FilesIn: s.in.FilesIn[name],
 			Node:    node, Role: g.role, StoragePool: g.pool, Slot: slot, Device: device,
 			Format: v1alpha1.FormatSpec{FSType: registry.Default}, Queue: g.spec.Queue,
-			FormatPolicy: cmp.Or(fs.Spec.Provisioning.Format, v1alpha1.FormatApproved),
+			FormatPolicy: cmp.Or(fs.Spec.Provisioning.FormatPolicy, v1alpha1.FormatApproved),
 		},
 	}
 	if g.pool != "" {

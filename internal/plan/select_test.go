@@ -88,7 +88,7 @@ func TestATargetIsComplete(t *testing.T) {
 	spec.Format = &v1alpha1.FormatSpec{MkfsOptions: []v1alpha1.MkfsOption{"-K"}}
 	spec.Queue = &v1alpha1.QueueSpec{ReadAheadKB: &readAhead}
 	fs := aFileSystem("scratch", spec)
-	fs.Spec.Provisioning.Format = v1alpha1.FormatApproved
+	fs.Spec.Provisioning.FormatPolicy = v1alpha1.FormatApproved
 	s := plan.Select(anInput(fs, 5, "oss1"))
 	g.Expect(s.Problems).To(BeEmpty())
 	g.Expect(s.Targets).To(HaveLen(1))

@@ -73,7 +73,7 @@ spec:
     targets:
       devices: [%[4]s]
       format: {fsType: xfs, mountOptions: [noatime]}
-  provisioning: {format: IfBlank}
+  provisioning: {formatPolicy: IfBlank}
 `, beeGFS7, workers[0], instances, strings.Join(bulk, ", "))
 }
 

@@ -96,7 +96,7 @@ spec:
   clients:
     nodeSelector: {e2e.parallelfs.dev/$STORY-client: ""}
     mountPath: /mnt/e2e/$STORY/fs
-  provisioning: {format: Approved}
+  provisioning: {formatPolicy: Approved}
 `, workers[0], s.deviceID(workers[0], "meta"), strings.Join(bulk, ", "))
 }
 
@@ -342,7 +342,7 @@ func (s *story) disksAreTargets() {
 		s.label(workers[2], "bulk")
 		written := strings.TrimSpace(onNode(workers[0], "find "+old.Status.MountPath+"/chunkserver/data -name 'chunk_*' | wc -l"))
 		report("chunks on the disk that leaves", written)
-		s.setTiered(fmt.Sprintf(`{"spec":{"provisioning":{"format":"IfBlank"},"storagePools":%s}}`, s.poolsWith(s.deviceID(workers[2], "hdd2"), "")))
+		s.setTiered(fmt.Sprintf(`{"spec":{"provisioning":{"formatPolicy":"IfBlank"},"storagePools":%s}}`, s.poolsWith(s.deviceID(workers[2], "hdd2"), "")))
 		Eventually(s.isTrue(workers[2], "hdd2", v1alpha1.ConditionReady), 2*soon).Should(BeTrue())
 		Eventually(s.isTrue(workers[0], "hdd1", v1alpha1.ConditionSafeToRemove), 2*long).Should(BeTrue(), s.said(workers[0], "hdd1", v1alpha1.ConditionSafeToRemove))
 		s.setTiered(fmt.Sprintf(`{"spec":{"storagePools":%s}}`, s.poolsWith(s.deviceID(workers[2], "hdd2"), s.deviceID(workers[0], "hdd1"))))

@@ -44,7 +44,7 @@ spec:
   clients:
     nodeSelector: {kubernetes.io/hostname: %[1]s}
     mountPath: /mnt/e2e/$STORY/fs
-  provisioning: {format: IfBlank}
+  provisioning: {formatPolicy: IfBlank}
 ---
 apiVersion: parallelfs.dev/v1alpha1
 kind: FileSystem
@@ -64,7 +64,7 @@ spec:
     nodeSelector: {e2e.parallelfs.dev/$STORY-storage: ""}
     copies: 1
     targets: {select: {mediaType: HDD, idGlobs: ["ata-E2E_DISK_E2E-$STORY-*"], countPerNode: 2}, format: {fsType: xfs}}
-  provisioning: {format: IfBlank}
+  provisioning: {formatPolicy: IfBlank}
 `, workers[0], s.deviceID(workers[0], "master"), strings.Join(data, ", "), beeGFS7, s.deviceID(workers[0], "mgmtd"), s.deviceID(workers[0], "mds"))
 }
 

@@ -137,7 +137,7 @@ var fileSystemRefusals = refusals{
 	boundRefusals("spec.provisioning.takeOver", "spec: {provisioning: {takeOver: %s}}", map[string]string{
 		`""`: "should be at least 1 chars long", strings.Repeat("n", 65): "may not be more than 64 bytes", `"a cluster"`: `should match '^[0-9A-Za-z-]+$'`,
 	}),
-	boundRefusals("spec.provisioning.format", "spec: {provisioning: {format: %s}}", map[string]string{"Always": `supported values: "Never", "IfBlank", "Approved"`}),
+	boundRefusals("spec.provisioning.formatPolicy", "spec: {provisioning: {formatPolicy: %s}}", map[string]string{"Always": `supported values: "Never", "IfBlank", "Approved"`}),
 	boundRefusals("spec.deletionPolicy", "spec: {deletionPolicy: %s}", map[string]string{"Delete": `supported values: "Retain", "Destroy"`}),
 	boundRefusals("spec.confirmDestroy", "spec: {confirmDestroy: %s}", map[string]string{strings.Repeat("u", 65): "may not be more than 64 bytes"}),
 	pathRefusals("spec.metadata.targets.directories[]", "spec: {metadata: {targets: {directories: [%s]}}}"),
@@ -198,7 +198,7 @@ spec:
       format: {logDevices: {mediaType: SSD, minSize: "1073741824", maxSize: 1Gi, countPerNode: 128}}
     cpuPinning: {mode: KubeletStatic, cpus: 4, memory: 16Gi}
   - {name: tape, nodeSelector: {storage: ""}, targets: {directories: [/data/tape]}, cpuPinning: {mode: None}}
-  provisioning: {format: Approved}
+  provisioning: {formatPolicy: Approved}
   deletionPolicy: Destroy
   confirmDestroy: 00000000-0000-0000-0000-000000000000
 `,
@@ -222,7 +222,7 @@ var fileSystemChanges = map[string]string{
 	"the number of copies is changed":             pool("copies: 3"),
 	"cpuPinning is added":                         put(poolPinning, "{mode: NUMANode, numaNodes: [0]}"),
 	"deleting shall destroy":                      "spec: {deletionPolicy: Destroy}",
-	"a format needs no approval from now on":      "spec: {provisioning: {format: IfBlank}}",
+	"a format needs no approval from now on":      "spec: {provisioning: {formatPolicy: IfBlank}}",
 	"another cluster's targets are taken over":    "spec: {provisioning: {takeOver: 9f6f5d0c-1111-4222-8333-444455556666}}",
 	"the nodes of a pool are changed":             pool(`nodeSelector: {other: ""}`),
 	"clients are added":                           clients("/mnt/scratch"),

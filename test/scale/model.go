@@ -77,7 +77,7 @@ func fileSystem(basePort int32) *v1alpha1.FileSystem {
 			Clients: &v1alpha1.ClientsSpec{
 				NodeSelector: v1alpha1.NodeSelector{labelClient: ""}, MountPath: v1alpha1.DirectoryPath(mountPath(fileSystemName)),
 			},
-			Provisioning:   v1alpha1.ProvisioningSpec{Format: v1alpha1.FormatIfBlank},
+			Provisioning:   v1alpha1.ProvisioningSpec{FormatPolicy: v1alpha1.FormatIfBlank},
 			FailureDomains: v1alpha1.FailureDomainsSpec{Label: labelRack},
 			Updates:        v1alpha1.UpdatesSpec{MaxUnavailable: restartTogether},
 		},

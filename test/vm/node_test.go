@@ -191,7 +191,7 @@ func fileSystem(targets v1alpha1.TargetsSpec) *v1alpha1.FileSystem {
 				Targets:          v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/var/lib/parallelfs/vm.scratch/master"}},
 			},
 			StoragePools: []v1alpha1.StoragePoolSpec{{Name: "ssd", Targets: targets}},
-			Provisioning: v1alpha1.ProvisioningSpec{Format: v1alpha1.FormatIfBlank},
+			Provisioning: v1alpha1.ProvisioningSpec{FormatPolicy: v1alpha1.FormatIfBlank},
 		},
 	}
 }
