@@ -125,6 +125,9 @@ var conventions = map[string]func(f field) bool{
 		return strings.Contains(f.schema.Description, "Defaults to "+strings.TrimSuffix(string(f.schema.Default.Raw), "\n")) ||
 			strings.Contains(f.schema.Description, "Defaults to "+strings.Trim(string(f.schema.Default.Raw), `"`))
 	},
+	"is no boolean where a third state may come: what takes part, and how far a removal is, are words": func(f field) bool {
+		return f.schema.Type != "boolean" || !slices.Contains([]string{"online", "removing", "removable"}, f.name())
+	},
 	"has the name that other kinds have for the same thing": func(f field) bool {
 		// A slot is no instance; when something is formatted is a formatPolicy, and how, a format.
 		return f.name() != "instance" && (f.name() != "format" || f.schema.Type == "object")

@@ -297,9 +297,9 @@ type MemberStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	Version string `json:"version,omitempty"`
 
-	// online is true when the filesystem itself says that this server takes part.
-	// +optional
-	Online bool `json:"online"`
+	// state is Online when the filesystem itself says that this server takes part, and Offline otherwise.
+	// +required
+	State ServiceState `json:"state,omitempty"`
 
 	// placement is where the server runs, as the kernel of its node says.
 	// +optional
@@ -329,11 +329,56 @@ type DirectoryStatus struct {
 	TargetService `json:",inline"`
 }
 
+// ServiceState says whether a server or a target takes part in its filesystem, as the filesystem itself says.
+// +kubebuilder:validation:Enum=Online;Offline
+type ServiceState string
+
+// The states of servers and targets.
+const (
+	// StateOnline takes part.
+	StateOnline ServiceState = "Online"
+	// StateOffline does not, or nobody says so.
+	StateOffline ServiceState = "Offline"
+)
+
+// StateOf is the state of what takes part, or does not.
+func StateOf(online bool) ServiceState {
+	if online {
+		return StateOnline
+	}
+	return StateOffline
+}
+
+// RemovalState says how far the filesystem has moved the data of a target elsewhere.
+// +kubebuilder:validation:Enum=MovingData;DataMoved
+type RemovalState string
+
+// The states of a removal.
+const (
+	// RemovalMovingData is one that goes on.
+	RemovalMovingData RemovalState = "MovingData"
+	// RemovalDataMoved is one of a target that may be taken out.
+	RemovalDataMoved RemovalState = "DataMoved"
+)
+
+// RemovalOf is how far a removal is: the filesystem was told to move data, and says that the target may be taken out. It is empty for a
+// removal that the filesystem was not told of.
+func RemovalOf(removing, removable bool) RemovalState {
+	switch {
+	case !removing:
+		return ""
+	case removable:
+		return RemovalDataMoved
+	default:
+		return RemovalMovingData
+	}
+}
+
 // TargetService is what a filesystem itself says of a target.
 type TargetService struct {
-	// online is true when the filesystem itself says that the target serves data.
-	// +optional
-	Online bool `json:"online"`
+	// state is Online when the filesystem itself says that the target serves data, and Offline otherwise.
+	// +required
+	State ServiceState `json:"state,omitempty"`
 
 	// capacityBytes is the size of the target in bytes.
 	// +optional
@@ -343,13 +388,10 @@ type TargetService struct {
 	// +optional
 	UsedBytes int64 `json:"usedBytes,omitempty"`
 
-	// removing is true when the filesystem was told to move the data of this target elsewhere.
+	// removal is MovingData while the filesystem moves the data of this target elsewhere, and DataMoved when it says that the target may be
+	// taken out. It is absent until the filesystem was told to.
 	// +optional
-	Removing bool `json:"removing,omitempty"`
-
-	// removable is true when the filesystem says that the target may be taken out.
-	// +optional
-	Removable bool `json:"removable,omitempty"`
+	Removal RemovalState `json:"removal,omitempty"`
 
 	// message says what is wrong with the target, and is empty when nothing is.
 	// +optional

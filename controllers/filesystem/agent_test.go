@@ -359,7 +359,7 @@ func (w *world) servers() []string {
 	for _, n := range nodes.Items {
 		seen, _ := w.board.Node(client.ObjectKeyFromObject(fs), fs.UID, n.Name)
 		for _, m := range seen.Members {
-			if m.Online {
+			if m.State == v1alpha1.StateOnline {
 				out = append(out, m.Name+" on "+m.Address)
 			}
 		}

@@ -197,12 +197,12 @@ func TestADrainOfAMooseFSWaitsForABenchmarkAndKeepsTheNextOneWaiting(t *testing.
 	w.person(w.target(more), func(t *v1alpha1.StorageTarget) { t.Spec.Remove = true })
 	w.settle()
 	w.Expect(w.uids()).To(Equal(before), "a chunkserver learns at its start what it has to empty")
-	w.Expect(w.service(more)).To(HaveField("Removing", false))
+	w.Expect(w.service(more)).To(HaveField("Removal", v1alpha1.RemovalState("")))
 	w.holds("chunkserver on node " + w.nodes[1] + " is to be restarted: the disk " + w.target(more).Name + " is to be emptied")
 
 	w.ends(run)
 	w.settle()
-	w.Expect(w.service(more)).To(HaveField("Removing", true))
+	w.Expect(w.service(more)).To(HaveField("Removal", v1alpha1.RemovalMovingData))
 	w.Expect(w.condition(v1alpha1.ConditionChangesHeld)).To(BeZero())
 	w.Expect(w.asks(w.another(run))).To(Equal("FileSystem scratch"), "data is being moved")
 

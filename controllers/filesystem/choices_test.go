@@ -83,7 +83,7 @@ func TestDisksAreChosenAnewWhenAnythingChangesThatTheChoiceDependsOn(t *testing.
 		q := newQuestion()
 		before := q.hash()
 		q.disks.own[0].ResourceVersion = "9"
-		q.disks.own[0].Status.Service = &v1alpha1.TargetService{Online: true, UsedBytes: 1 << 40}
+		q.disks.own[0].Status.Service = &v1alpha1.TargetService{State: v1alpha1.StateOnline, UsedBytes: 1 << 40}
 		NewWithT(t).Expect(q.hash()).To(Equal(before))
 	})
 }

@@ -165,7 +165,7 @@ func targetViews(
 		if t.Spec.Role == v1alpha1.RoleStorage {
 			view.Service = serviceOf(files[t.Name])
 		} else if s := servers[place{t.Spec.Role, t.Spec.Node, t.Spec.Slot}]; s != nil {
-			view.Service = &v1alpha1.TargetService{Online: s.Online, Message: v1alpha1.Cut(s.Message, maxMessage)}
+			view.Service = &v1alpha1.TargetService{State: v1alpha1.StateOf(s.Online), Message: v1alpha1.Cut(s.Message, maxMessage)}
 		}
 		if t.Spec.Remove {
 			view.Removal = new(removal(b, fs, t, mounted))
@@ -189,8 +189,8 @@ func serviceOf(t *v1alpha1.TargetStatus) *v1alpha1.TargetService {
 		return nil
 	}
 	return &v1alpha1.TargetService{
-		Online: t.Online, CapacityBytes: t.CapacityBytes, UsedBytes: used(t), Removing: t.Removing, Removable: t.Removable,
-		Message: v1alpha1.Cut(t.Message, maxMessage),
+		State: v1alpha1.StateOf(t.Online), CapacityBytes: t.CapacityBytes, UsedBytes: used(t),
+		Removal: v1alpha1.RemovalOf(t.Removing, t.Removable), Message: v1alpha1.Cut(t.Message, maxMessage),
 	}
 }
 
@@ -232,7 +232,7 @@ func nodeViews(in backend.Input, seen backend.Observation) map[string]views.Node
 			node.BootID = on.BootID
 		}
 		member := v1alpha1.MemberStatus{
-			Name: memberName(s), Address: s.Address, Version: s.Version, Online: s.Online, Message: v1alpha1.Cut(s.Message, maxMessage),
+			Name: memberName(s), Address: s.Address, Version: s.Version, State: v1alpha1.StateOf(s.Online), Message: v1alpha1.Cut(s.Message, maxMessage),
 		}
 		// One that says nothing yet would be written as null, and the API server would refuse the whole status.
 		if s.Placement != nil && !equality.Semantic.DeepEqual(*s.Placement, v1alpha1.InstancePlacement{}) {

@@ -44,12 +44,14 @@ func TestATargetIsSeenAsItsFilesAreOrAsTheServerThatUsesItAlone(t *testing.T) {
 	targets := targetViews(backendtest.Example{}, &v1alpha1.FileSystem{}, own, seen, false)
 	g.Expect(targets).To(HaveLen(len(own)))
 	service := func(name string) *v1alpha1.TargetService { return targets[name].Service }
-	g.Expect(service("files")).To(HaveValue(Equal(v1alpha1.TargetService{Online: true, CapacityBytes: 4, UsedBytes: 1, Removing: true})))
+	g.Expect(service("files")).To(HaveValue(Equal(v1alpha1.TargetService{
+		State: v1alpha1.StateOnline, CapacityBytes: 4, UsedBytes: 1, Removal: v1alpha1.RemovalMovingData,
+	})))
 	g.Expect(service("unlisted")).To(BeNil())
-	g.Expect(service("meta-0")).To(HaveValue(Equal(v1alpha1.TargetService{Online: true})))
-	g.Expect(service("meta-1")).To(HaveValue(Equal(v1alpha1.TargetService{Message: "slot 1 is down"})))
+	g.Expect(service("meta-0")).To(HaveValue(Equal(v1alpha1.TargetService{State: v1alpha1.StateOnline})))
+	g.Expect(service("meta-1")).To(HaveValue(Equal(v1alpha1.TargetService{State: v1alpha1.StateOffline, Message: "slot 1 is down"})))
 	g.Expect(service("meta-3")).To(BeNil(), "the server of that slot on another node has a target of its own")
-	g.Expect(service("store")).To(HaveValue(HaveField("Online", true)))
+	g.Expect(service("store")).To(HaveValue(HaveField("State", v1alpha1.StateOnline)))
 	for name, view := range targets {
 		g.Expect(view.Generation).To(Equal(int64(3)), name)
 		g.Expect(view.Removal).To(BeNil(), "nobody asks")
@@ -147,9 +149,9 @@ func TestANodeIsSeenAsItsServersAre(t *testing.T) {
 	seenNodes := nodeViews(backend.Input{FileSystemNodes: nodes, Nodes: []backend.Node{{Name: "oss1", IP: "10.0.0.1", Ready: true}}}, seen)
 	g.Expect(seenNodes).To(HaveLen(1), "of oss2 there is no object yet")
 	g.Expect(seenNodes["scratch-oss1-1"].Members).To(Equal([]v1alpha1.MemberStatus{
-		{Name: "first", Message: "starts"},
-		{Name: "server-ssd", Online: true, Address: "10.0.0.1:1", Version: "1.0", Placement: &v1alpha1.InstancePlacement{CPUs: "0-7"},
-			Directories: []v1alpha1.DirectoryStatus{{Name: "/data/ssd", TargetService: v1alpha1.TargetService{Message: "not served"}}}},
+		{Name: "first", State: v1alpha1.StateOffline, Message: "starts"},
+		{Name: "server-ssd", State: v1alpha1.StateOnline, Address: "10.0.0.1:1", Version: "1.0", Placement: &v1alpha1.InstancePlacement{CPUs: "0-7"},
+			Directories: []v1alpha1.DirectoryStatus{{Name: "/data/ssd", TargetService: v1alpha1.TargetService{State: v1alpha1.StateOffline, Message: "not served"}}}},
 	}))
 	g.Expect([]int{seenNodes["scratch-oss1-1"].Online, seenNodes["scratch-oss1-1"].Wanted}).To(Equal([]int{1, 2}))
 	g.Expect(seenNodes["scratch-oss1-1"].Troubled).To(BeFalse())

@@ -13,8 +13,8 @@ import (
 )
 
 func TestANodeIsReadyWhenAllOfItsServersAndTargetsTakePart(t *testing.T) {
-	up := v1alpha1.MemberStatus{Name: "server-ssd", Online: true}
-	down := v1alpha1.MemberStatus{Name: "server-hdd", Message: "it is being stopped"}
+	up := v1alpha1.MemberStatus{Name: "server-ssd", State: v1alpha1.StateOnline}
+	down := v1alpha1.MemberStatus{Name: "server-hdd", State: v1alpha1.StateOffline, Message: "it is being stopped"}
 	for name, c := range map[string]struct {
 		seen   views.Node
 		status metav1.ConditionStatus
@@ -53,8 +53,8 @@ func TestANodeIsReadyWhenAllOfItsServersAndTargetsTakePart(t *testing.T) {
 
 func TestOfANodeWhoseServersAreBeingStartedOneThingIsSaidUntilTheyAreOnline(t *testing.T) {
 	made := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
-	down := []v1alpha1.MemberStatus{{Name: "server-ssd", Message: "there is no pod of it on the node"}}
-	up := []v1alpha1.MemberStatus{{Name: "server-ssd", Online: true}}
+	down := []v1alpha1.MemberStatus{{Name: "server-ssd", State: v1alpha1.StateOffline, Message: "there is no pod of it on the node"}}
+	up := []v1alpha1.MemberStatus{{Name: "server-ssd", State: v1alpha1.StateOnline}}
 	said := func(reason string) v1alpha1.FileSystemNodeStatus {
 		return v1alpha1.FileSystemNodeStatus{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason}}}
 	}
@@ -84,7 +84,7 @@ func TestANodeThatWasGivenUpIsNotReadyAndSaysWhatBecameOfIt(t *testing.T) {
 	g := NewWithT(t)
 	node := &v1alpha1.FileSystemNode{}
 	waits := backend.Problem{Reason: v1alpha1.ReasonGiveUpWaits, Message: "not yet"}
-	up := views.Node{Members: []v1alpha1.MemberStatus{{Name: "server-ssd", Online: true}}, GivingUp: &waits}
+	up := views.Node{Members: []v1alpha1.MemberStatus{{Name: "server-ssd", State: v1alpha1.StateOnline}}, GivingUp: &waits}
 	node.Status = describe(node, up)
 	g.Expect(node.Status.Conditions).To(ConsistOf(And(HaveField("Type", v1alpha1.ConditionReady), HaveField("Status", metav1.ConditionTrue)),
 		And(HaveField("Type", v1alpha1.ConditionGivenUp), HaveField("Status", metav1.ConditionFalse), HaveField("Message", "not yet"))))
@@ -105,7 +105,7 @@ func TestWhatTheAPIServerSaysOfANewNodeGivesWayToWhatWasSeenSinceNow(t *testing.
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonStarting, LastTransitionTime: metav1.Unix(0, 0),
 	}
 	node := &v1alpha1.FileSystemNode{Status: v1alpha1.FileSystemNodeStatus{Conditions: []metav1.Condition{byDefault}}}
-	status := describe(node, views.Node{Members: []v1alpha1.MemberStatus{{Name: "server-ssd", Message: "no pod"}}})
+	status := describe(node, views.Node{Members: []v1alpha1.MemberStatus{{Name: "server-ssd", State: v1alpha1.StateOffline, Message: "no pod"}}})
 	g.Expect(status.Conditions).To(HaveExactElements(And(HaveField("Type", v1alpha1.ConditionReady), HaveField("Status", metav1.ConditionFalse),
 		HaveField("Reason", v1alpha1.ReasonServersMissing), HaveField("LastTransitionTime.Time", BeTemporally("~", time.Now(), time.Minute)))))
 }

@@ -132,7 +132,7 @@ const startLimit = 10 * time.Minute
 // would be written many times for each node otherwise, and is over before anybody reads it.
 func starting(node *v1alpha1.FileSystemNode, seen views.Node, now time.Time) time.Duration {
 	was := meta.FindStatusCondition(node.Status.Conditions, v1alpha1.ConditionReady)
-	offline := func(m v1alpha1.MemberStatus) bool { return !m.Online }
+	offline := func(m v1alpha1.MemberStatus) bool { return m.State != v1alpha1.StateOnline }
 	up := seen.Online == seen.Wanted && !slices.ContainsFunc(seen.Members, offline)
 	if up || seen.Troubled || was != nil && was.Reason != v1alpha1.ReasonStarting {
 		return 0
@@ -147,7 +147,7 @@ func describe(node *v1alpha1.FileSystemNode, seen views.Node) v1alpha1.FileSyste
 	online := 0
 	var away []string
 	for _, m := range seen.Members {
-		if m.Online {
+		if m.State == v1alpha1.StateOnline {
 			online++
 		} else {
 			away = append(away, m.Name+" ("+m.Message+")")

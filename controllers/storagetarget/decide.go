@@ -76,13 +76,13 @@ func serving(f facts) (bool, string) {
 	switch {
 	case server != "" && seen == nil:
 		return false, "no " + server + " runs on it yet"
-	case server != "" && seen.Online:
+	case server != "" && seen.State == v1alpha1.StateOnline:
 		return true, "the " + server + " answers"
 	case server != "":
 		return false, "the " + server + " does not answer: " + seen.Message
 	case seen == nil:
 		return false, "the filesystem does not list it yet"
-	case seen.Online:
+	case seen.State == v1alpha1.StateOnline:
 		return true, "the filesystem lists it as taking part"
 	default:
 		return false, "the filesystem does not list it as taking part: " + seen.Message
@@ -133,13 +133,13 @@ func safeToRemove(f facts) *metav1.Condition {
 		c.Message = "waiting until the operator has asked the filesystem about this removal"
 	case seen == nil:
 		c.Message = "the filesystem does not list this target, so nobody knows what is on it; its data is moved when it is online"
-	case !seen.Removing && removal.Writers != "":
+	case seen.Removal == "" && removal.Writers != "":
 		c.Reason, c.Message = v1alpha1.ReasonClientsMounted, removal.Writers
-	case !seen.Removing:
+	case seen.Removal == "":
 		c.Message = with(removal.Waits, seen.Message)
-	case !seen.Removable && !seen.Online:
+	case seen.Removal != v1alpha1.RemovalDataMoved && seen.State != v1alpha1.StateOnline:
 		c.Message = fmt.Sprintf("%s of data are to be moved, and the target is not online: %s", v1alpha1.Bytes(seen.UsedBytes), seen.Message)
-	case !seen.Removable:
+	case seen.Removal != v1alpha1.RemovalDataMoved:
 		left := fmt.Sprintf("%s of %s are left on this target", v1alpha1.Bytes(seen.UsedBytes), v1alpha1.Bytes(seen.CapacityBytes))
 		c.Message = with(removal.Moves+left, seen.Message)
 	default:

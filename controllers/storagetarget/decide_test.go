@@ -19,7 +19,7 @@ func oneTarget() facts {
 	return facts{
 		node: true, agent: true,
 		seen: &views.Target{
-			Generation: 3, Service: &v1alpha1.TargetService{Online: true, CapacityBytes: 4 << 40, UsedBytes: 1 << 40},
+			Generation: 3, Service: &v1alpha1.TargetService{State: v1alpha1.StateOnline, CapacityBytes: 4 << 40, UsedBytes: 1 << 40},
 			Removal: &backend.Removal{Waits: "waiting until it is told", Moves: "it is moved: "},
 		},
 		target: &v1alpha1.StorageTarget{
@@ -53,7 +53,7 @@ func TestOnline(t *testing.T) {
 		},
 		"a target that does not serve says what the filesystem says": {
 			change: func(f *facts) {
-				f.seen.Service.Online, f.seen.Service.Message = false, "it says: damaged"
+				f.seen.Service.State, f.seen.Service.Message = v1alpha1.StateOffline, "it says: damaged"
 			},
 			status: no, reason: v1alpha1.ReasonNotServing, says: "it says: damaged",
 		},
@@ -67,7 +67,7 @@ func TestOnline(t *testing.T) {
 		},
 		"nothing is known while the filesystem itself is not": {
 			change: func(f *facts) {
-				f.seen.Service.Online, f.seen.Silent = false, true
+				f.seen.Service.State, f.seen.Silent = v1alpha1.StateOffline, true
 			},
 			status: unknown, reason: v1alpha1.ReasonProbeUnreachable,
 		},
@@ -77,7 +77,7 @@ func TestOnline(t *testing.T) {
 		"the metadata is not online when its server is not": {
 			change: func(f *facts) {
 				f.target.Spec.Role = v1alpha1.RoleMetadata
-				f.seen.Service.Online, f.seen.Service.Message = false, "no answer"
+				f.seen.Service.State, f.seen.Service.Message = v1alpha1.StateOffline, "no answer"
 			},
 			status: no, reason: v1alpha1.ReasonNotServing, says: "no answer",
 		},
@@ -122,15 +122,12 @@ func TestSafeToRemove(t *testing.T) {
 		"it waits until the filesystem was told": {
 			change: func(*facts) {}, status: no, reason: v1alpha1.ReasonMovingData, says: "waiting",
 		},
-		"what was removable before the filesystem was told counts nothing": {
-			change: func(f *facts) { seen(f).Removable = true }, status: no, reason: v1alpha1.ReasonMovingData, says: "waiting",
-		},
 		"it says how much is left while data is moved": {
-			change: func(f *facts) { seen(f).Removing = true },
+			change: func(f *facts) { seen(f).Removal = v1alpha1.RemovalMovingData },
 			status: no, reason: v1alpha1.ReasonMovingData, says: "1TiB of 4TiB are left",
 		},
 		"it is true in the filesystem's own words": {
-			change: func(f *facts) { seen(f).Removing, seen(f).Removable = true, true }, status: yes, reason: v1alpha1.ReasonDataMoved,
+			change: func(f *facts) { seen(f).Removal = v1alpha1.RemovalDataMoved }, status: yes, reason: v1alpha1.ReasonDataMoved,
 		},
 		"a target that the filesystem does not list is not safe to remove": {
 			change: func(f *facts) { f.seen.Service = nil }, status: no, reason: v1alpha1.ReasonMovingData, says: "nobody knows",
@@ -153,13 +150,13 @@ func TestSafeToRemove(t *testing.T) {
 		"what its filesystem can never move is never safe to remove, whatever else is said of it": {
 			change: func(f *facts) {
 				f.seen.Removal = &backend.Removal{Never: "the store can't be moved"}
-				seen(f).Removing, seen(f).Removable = true, true
+				seen(f).Removal = v1alpha1.RemovalDataMoved
 			},
 			status: no, reason: v1alpha1.ReasonNotRemovable, says: "the store can't be moved; set spec.remove to false",
 		},
 		"what was seen of it before the request counts nothing": {
 			change: func(f *facts) {
-				seen(f).Removing, seen(f).Removable = true, true
+				seen(f).Removal = v1alpha1.RemovalDataMoved
 				f.seen.Generation = 2
 			},
 			status: no, reason: v1alpha1.ReasonMovingData, says: "has asked the filesystem about this removal",
@@ -180,7 +177,8 @@ func TestSafeToRemove(t *testing.T) {
 		},
 		"who writes is of no account when the move has begun": {
 			change: func(f *facts) {
-				f.seen.Removal, seen(f).Removing = &backend.Removal{Writers: "Stop what writes", Moves: "a client moves it; "}, true
+				f.seen.Removal = &backend.Removal{Writers: "Stop what writes", Moves: "a client moves it; "}
+				seen(f).Removal = v1alpha1.RemovalMovingData
 			},
 			status: no, reason: v1alpha1.ReasonMovingData, says: "a client moves it; 1TiB of 4TiB are left",
 		},
@@ -201,7 +199,7 @@ func TestSafeToRemove(t *testing.T) {
 	}
 	g := NewWithT(t)
 	f := oneTarget()
-	seen(&f).Removing, seen(&f).Removable = true, true
+	seen(&f).Removal = v1alpha1.RemovalDataMoved
 	g.Expect(meta.FindStatusCondition(observe(f), v1alpha1.ConditionSafeToRemove)).To(BeNil(), "nobody asked for the removal")
 }
 

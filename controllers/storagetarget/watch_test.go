@@ -97,13 +97,13 @@ func TestAStorageTargetFollowsItsFileSystemAndItsAgent(t *testing.T) {
 	agent(ctx, g, target, recorded, v1alpha1.ConditionReady, v1alpha1.ReasonProven)
 
 	// The filesystem says that it serves, then that it is empty.
-	looks(views.Target{Service: &v1alpha1.TargetService{Online: true}})
+	looks(views.Target{Service: &v1alpha1.TargetService{State: v1alpha1.StateOnline}})
 	becomes(v1alpha1.ConditionOnline, v1alpha1.ReasonServing)
 	before := target.DeepCopy()
 	target.Spec.Remove = true
 	g.Expect(server.Client.Patch(ctx, target, client.MergeFrom(before))).To(Succeed())
 	becomes(v1alpha1.ConditionSafeToRemove, v1alpha1.ReasonMovingData)
-	looks(views.Target{Service: &v1alpha1.TargetService{Online: true, Removing: true, Removable: true}, Removal: &backend.Removal{}})
+	looks(views.Target{Service: &v1alpha1.TargetService{State: v1alpha1.StateOnline, Removal: v1alpha1.RemovalDataMoved}, Removal: &backend.Removal{}})
 	becomes(v1alpha1.ConditionSafeToRemove, v1alpha1.ReasonDataMoved)
 	before = target.DeepCopy()
 	target.Spec.Remove = false

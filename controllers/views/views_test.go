@@ -13,7 +13,9 @@ import (
 
 var scratch = types.NamespacedName{Namespace: "storage", Name: "scratch"}
 
-func online(is bool) Target { return Target{Service: &v1alpha1.TargetService{Online: is}} }
+func online(is bool) Target {
+	return Target{Service: &v1alpha1.TargetService{State: v1alpha1.StateOf(is)}}
+}
 
 // started is a board with both controllers, and what they are woken for since the last look.
 func started(t *testing.T) (*Board, func() []string) {

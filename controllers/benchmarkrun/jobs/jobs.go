@@ -125,7 +125,8 @@ func services(of members.Members) map[backend.TargetKey]v1alpha1.TargetService {
 	for i := range of.Targets {
 		t := &of.Targets[i]
 		out[backend.TargetKey{Node: t.Node, Name: cmp.Or(t.StorageTarget, t.Directory)}] = v1alpha1.TargetService{
-			Online: t.Online, CapacityBytes: t.CapacityBytes, UsedBytes: t.UsedBytes, Removing: t.Removing, Removable: t.Removable,
+			State: v1alpha1.StateOf(t.Online), CapacityBytes: t.CapacityBytes, UsedBytes: t.UsedBytes,
+			Removal: v1alpha1.RemovalOf(t.Removing, t.Removable),
 		}
 	}
 	return out

@@ -72,7 +72,7 @@ func (m *Members) add(n *v1alpha1.FileSystemNode, ids map[string]int32) {
 			if seen.Name != told.Name {
 				continue
 			}
-			instance.Address, instance.Version, instance.Online = seen.Address, seen.Version, seen.Online
+			instance.Address, instance.Version, instance.Online = seen.Address, seen.Version, seen.State == v1alpha1.StateOnline
 			instance.Placement, instance.Message = seen.Placement, seen.Message
 			for _, d := range seen.Directories {
 				m.Targets = append(m.Targets, target(node, told.StoragePool, d.Name, ids[d.Name], d.TargetService))
@@ -84,8 +84,8 @@ func (m *Members) add(n *v1alpha1.FileSystemNode, ids map[string]int32) {
 
 func target(node, pool, directory string, id int32, service v1alpha1.TargetService) v1alpha1.TargetStatus {
 	return v1alpha1.TargetStatus{
-		Name: node + ":" + directory, Node: node, StoragePool: pool, Directory: directory, ID: id, Online: service.Online,
-		CapacityBytes: service.CapacityBytes, UsedBytes: service.UsedBytes, Removing: service.Removing, Removable: service.Removable,
-		Message: service.Message,
+		Name: node + ":" + directory, Node: node, StoragePool: pool, Directory: directory, ID: id,
+		Online: service.State == v1alpha1.StateOnline, CapacityBytes: service.CapacityBytes, UsedBytes: service.UsedBytes,
+		Removing: service.Removal != "", Removable: service.Removal == v1alpha1.RemovalDataMoved, Message: service.Message,
 	}
 }

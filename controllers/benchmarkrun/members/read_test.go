@@ -31,8 +31,8 @@ func TestTheMembersAreThoseOfTheNodesAndDisksOfTheFileSystem(t *testing.T) {
 				},
 			},
 			Status: v1alpha1.FileSystemNodeStatus{Members: []v1alpha1.MemberStatus{{
-				Name: "server-ssd", Online: true, Version: "1.0", Address: "10.0.0.1:1", Directories: []v1alpha1.DirectoryStatus{
-					{Name: "/data/ssd", TargetService: v1alpha1.TargetService{Online: true, CapacityBytes: 5}},
+				Name: "server-ssd", State: v1alpha1.StateOnline, Version: "1.0", Address: "10.0.0.1:1", Directories: []v1alpha1.DirectoryStatus{
+					{Name: "/data/ssd", TargetService: v1alpha1.TargetService{State: v1alpha1.StateOnline, CapacityBytes: 5}},
 				},
 			}}},
 		}
@@ -48,7 +48,7 @@ func TestTheMembersAreThoseOfTheNodesAndDisksOfTheFileSystem(t *testing.T) {
 	scheme := runtime.NewScheme()
 	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(node("oss1", "1"), node("oss1", "2"),
-		disk("scratch-ssd-1", v1alpha1.RoleStorage, "1", &v1alpha1.TargetService{Online: true, CapacityBytes: 9, UsedBytes: 4}),
+		disk("scratch-ssd-1", v1alpha1.RoleStorage, "1", &v1alpha1.TargetService{State: v1alpha1.StateOnline, CapacityBytes: 9, UsedBytes: 4}),
 		disk("scratch-ssd-2", v1alpha1.RoleStorage, "1", nil), disk("scratch-m-1", v1alpha1.RoleMetadata, "1", nil),
 		disk("scratch-ssd-3", v1alpha1.RoleStorage, "2", nil)).Build()
 	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: "scratch", UID: "1"}}

@@ -101,8 +101,8 @@ func benchmarkTargets(in backend.Input, request backend.BenchmarkRequest) ([]int
 		for _, t := range a.Targets {
 			name := t.Name + " on node " + a.Node
 			switch says := request.Services[backend.TargetKey{Node: a.Node, Name: t.Name}]; {
-			case t.TakenOut != nil || says.Removing:
-			case !says.Online:
+			case t.TakenOut != nil || says.Removal != "":
+			case says.State != v1alpha1.StateOnline:
 				away = append(away, name)
 			case says.CapacityBytes > 0 && says.CapacityBytes-says.UsedBytes < need:
 				full = append(full, fmt.Sprintf("%s (%d bytes)", name, says.CapacityBytes-says.UsedBytes))

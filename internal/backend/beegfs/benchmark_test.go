@@ -31,7 +31,7 @@ func request(t *testing.T, verbs ...string) backend.BenchmarkRequest {
 	}
 	for _, a := range measured(t, "7.4.6").Given() {
 		for _, target := range a.Targets {
-			r.Services[backend.TargetKey{Node: a.Node, Name: target.Name}] = v1alpha1.TargetService{Online: true, CapacityBytes: 10 << 30, UsedBytes: 1 << 30}
+			r.Services[backend.TargetKey{Node: a.Node, Name: target.Name}] = v1alpha1.TargetService{State: v1alpha1.StateOnline, CapacityBytes: 10 << 30, UsedBytes: 1 << 30}
 		}
 	}
 	for _, verb := range verbs {
@@ -119,12 +119,12 @@ func TestABenchmarkThatCanNotRunIsRefused(t *testing.T) {
 		"a target of which nothing is said": {func(_ *backend.Input, r *backend.BenchmarkRequest) { r.Services = nil }, "are not online; bring them back"},
 		"a target that is away": {func(_ *backend.Input, r *backend.BenchmarkRequest) {
 			for key := range r.Services {
-				r.Services[key] = v1alpha1.TargetService{CapacityBytes: 10 << 30}
+				r.Services[key] = v1alpha1.TargetService{State: v1alpha1.StateOffline, CapacityBytes: 10 << 30}
 			}
 		}, "are not online; bring them back"},
 		"a target that is too full": {func(_ *backend.Input, r *backend.BenchmarkRequest) {
 			for key := range r.Services {
-				r.Services[key] = v1alpha1.TargetService{Online: true, CapacityBytes: 10 << 30, UsedBytes: 9 << 30}
+				r.Services[key] = v1alpha1.TargetService{State: v1alpha1.StateOnline, CapacityBytes: 10 << 30, UsedBytes: 9 << 30}
 			}
 		}, "each target is to be written 2147483648 bytes, and less is free on"},
 		"a verb of another filesystem":     {func(_ *backend.Input, r *backend.BenchmarkRequest) { r.Calls[0].Verb = "scrub" }, `BeeGFS has no call "scrub"`},

@@ -118,7 +118,7 @@ func TestAPassThatFindsNothingNewWritesNothing(t *testing.T) {
 	live := w.live(target)
 	live.Status.Conditions = append(live.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionOnline, Status: metav1.ConditionTrue,
 		Reason: v1alpha1.ReasonServing, Message: "listed", LastTransitionTime: metav1.NewTime(time.Unix(1700000000, 0))})
-	live.Status.Service = &v1alpha1.TargetService{Online: true, UsedBytes: 1 << 30}
+	live.Status.Service = &v1alpha1.TargetService{State: v1alpha1.StateOnline, UsedBytes: 1 << 30}
 	w.Expect(server.Client.Status().Update(t.Context(), live)).To(Succeed())
 	wrote, err := r.record(t.Context(), live, proven(live))
 	w.Expect(err).NotTo(HaveOccurred())

@@ -196,7 +196,7 @@ func TestAnAgentConfirmsWhatTheServersOfItsOwnNodeAreTold(t *testing.T) {
 		"not of another node": {"an agent@n1", other, confirmed, ownNodesStatus},
 		"not without a node":  {"an agent without a node", own, confirmed, noNode},
 		"not that all members serve": {"an agent@n1", own, said(func(s *v1alpha1.FileSystemNodeStatus) {
-			s.Members = []v1alpha1.MemberStatus{{Name: "meta-0", Online: true}}
+			s.Members = []v1alpha1.MemberStatus{{Name: "meta-0", State: v1alpha1.StateOnline}}
 		}), ownPart},
 		"not that it is Ready": {"an agent@n1", own, said(func(s *v1alpha1.FileSystemNodeStatus) {
 			s.Conditions = []metav1.Condition{{Type: "Ready", Status: "True", Reason: "Healthy", LastTransitionTime: metav1.Now()}}
