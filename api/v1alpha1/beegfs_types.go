@@ -29,11 +29,11 @@ type BeeGFSSpec struct {
 	// +optional
 	Config BeeGFSConfig `json:"config,omitzero"`
 
-	// basePort is the first of 64 ports, TCP and UDP, on the host network of the nodes. Clients use basePort+4 (UDP), the management
-	// service basePort+8 and, for the gRPC of BeeGFS 8, basePort+10; the probe basePort+9; metadata servers basePort+16 and up, one port
-	// per server of a node; storage servers basePort+32 and up, one port per storage pool. Without it, the operator takes the first range
-	// from 8000 that no other FileSystem has, and records it in status.beegfs.basePort. It can't be set, changed or removed later, because
-	// daemons and clients know each other by address and port.
+	// basePort is the first of 64 ports, TCP and UDP, on the host network of the nodes. Clients use basePort+4 (UDP). The management service
+	// uses basePort+8 and, for the gRPC of BeeGFS 8, basePort+10; the probe, basePort+9. Metadata servers use basePort+16 and up, one port
+	// for each server of a node; storage servers, basePort+32 and up, one port for each storage pool. Without it, the operator takes the
+	// first range from 8000 that no other FileSystem has, and records it in status.beegfs.basePort. It can't be set, changed or removed
+	// later, because daemons and clients know each other by address and port.
 	// +optional
 	// +kubebuilder:validation:Minimum=1024
 	// +kubebuilder:validation:Maximum=65472

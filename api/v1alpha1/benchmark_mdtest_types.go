@@ -76,10 +76,10 @@ type MdtestSpec struct {
 	// +optional
 	SyncWrites bool `json:"syncWrites,omitempty"`
 
-	// stride is the number of processes by which mdtest shifts the work from one phase to the next (-N), so that a process finds nothing in
-	// its own cache: it does stat on what a second process made, reads what a third made, and removes what a fourth made. mdtest 3.x and
-	// 4.x shift by that many clients instead when processes are placed in blocks on several clients. It needs a tree that all processes
-	// share, or depth 0. Sweepable.
+	// stride is the number of processes by which mdtest shifts the work from one phase to the next (-N). A process then finds nothing in its
+	// own cache: it does stat on what a second process made, reads what a third made, and removes what a fourth made. When processes are
+	// placed in blocks on several clients, mdtest 3.x and 4.x shift by that many clients instead. It needs a tree that all processes share,
+	// or depth 0. Sweepable.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=65536

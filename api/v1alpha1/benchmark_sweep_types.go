@@ -68,9 +68,9 @@ type DerivedParameter struct {
 
 	// cel is an expression in the Common Expression Language over the other parameters of the point, such as "4 * clients". Sizes are in
 	// bytes, in the expression and in its result; a size for iozone must be a multiple of 1024. A result that is not a whole number, or
-	// that is too small for the parameter, is refused before anything starts; so is a division that leaves a remainder.
-	// treeDirectories(branch, depth) is the number of all directories of a tree of mdtest, 1 + branch + ... + branch^depth.
-	// treeLeaves(branch, depth) is the number of its deepest ones, branch^depth.
+	// that is too small for the parameter, is refused before anything starts. So is a division that leaves a remainder. The
+	// function treeDirectories(branch, depth) is the number of all directories of a tree of mdtest, 1 + branch + ... + branch^depth. The
+	// function treeLeaves(branch, depth) is the number of its deepest ones, branch^depth.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256

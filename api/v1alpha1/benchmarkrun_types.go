@@ -204,8 +204,8 @@ type BenchmarkRunSpec struct {
 	Derive []DerivedParameter `json:"derive,omitempty"`
 
 	// order is the order in which repetitions are run. AsWritten runs all repetitions of a point before the next point. Shuffled runs one
-	// repetition of every point in random order, then the next repetition of every point in another random order, so that a drift of the
-	// system does not look like an effect of a parameter. Defaults to AsWritten.
+	// repetition of every point in random order, then the next repetition of every point in another random order. A drift of the system
+	// then does not look like an effect of a parameter. Defaults to AsWritten.
 	// +optional
 	// +kubebuilder:default=AsWritten
 	Order RunOrder `json:"order,omitempty"`

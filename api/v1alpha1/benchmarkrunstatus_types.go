@@ -254,9 +254,9 @@ type MetricResult struct {
 	// +kubebuilder:validation:MaxLength=32
 	Confidence string `json:"confidence,omitempty"`
 
-	// outliers are the numbers of the repetitions, from 1, that lie far from the others by the generalized ESD test (Rosner, 1983) at a
-	// level of 1 %: of 100 results without an outlier, one is said to have one. The test needs at least 6 repetitions. Outliers count like
-	// all others.
+	// outliers are the numbers of the repetitions, from 1, that lie far from the others by the generalized ESD test (Rosner, 1983). Its level
+	// is 1 %: of 100 results without an outlier, one is said to have one. The test needs at least 6 repetitions. Outliers count like all
+	// others.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100

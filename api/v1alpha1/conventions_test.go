@@ -99,6 +99,14 @@ var conventions = map[string]func(f field) bool{
 		return f.name() == "" ||
 			strings.HasPrefix(text, f.name()) && (strings.HasSuffix(text, ".") || strings.HasSuffix(text, `."`))
 	},
+	"is described in sentences of at most 36 words": func(f field) bool {
+		for sentence := range strings.SplitSeq(strings.Join(strings.Fields(f.schema.Description), " "), ". ") {
+			if len(strings.Fields(sentence)) > 36 {
+				return false
+			}
+		}
+		return true
+	},
 	"is a list of a known kind, so that two writers don't overwrite each other": func(f field) bool {
 		return f.schema.Type != "array" || f.schema.XListType != nil
 	},

@@ -163,10 +163,10 @@ type UpdatesSpec struct {
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 
-	// windows are the times when running daemons may be restarted that programs wait for: those that hold what no other server has, such as
-	// the master, the management service, or a server of a pool with one copy. They restart while any of the windows is open; the status
-	// says when the next one opens. Daemons behind them in the order of restarts wait with them, all others restart at any time. A daemon
-	// whose data programs wait for already is restarted at once. Without windows, every time is one.
+	// windows are the times when programs may be made to wait for a restart. Programs wait for a daemon that holds what no other has: the
+	// master, the management service, or a server of a pool with one copy. Such a daemon restarts while any of the windows is open; the status
+	// says when the next one opens. Daemons behind it in the order of restarts wait with it; all others restart at any time. A daemon that
+	// programs wait for already is restarted at once. Without windows, daemons restart at any time.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1

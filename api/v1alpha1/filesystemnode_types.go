@@ -123,8 +123,8 @@ type NodeMember struct {
 	// +kubebuilder:validation:MaxLength=512
 	Waits string `json:"waits,omitempty"`
 
-	// retired is true when all targets of the server were drained and taken out, and the filesystem was told to forget the server, or when
-	// its node was given up. It is not started again, and no other server gets its id.
+	// retired is true when the server has left the filesystem: all its targets were drained and taken out, or its node was given up. It is not
+	// started again, and no other server gets its id.
 	// +optional
 	Retired bool `json:"retired,omitempty"`
 }

@@ -32,8 +32,8 @@ type FileSystemStatus struct {
 	// +optional
 	Metadata *MetadataRecord `json:"metadata,omitempty"`
 
-	// version is the version that the filesystem runs. Its daemons are started with it, but for those of components that status.upgrade has
-	// gone to. It follows spec.version when an upgrade is over, or while nothing was started yet.
+	// version is the version that the filesystem runs. Its daemons are started with it. During an upgrade, those of the components in
+	// status.upgrade are started with the new version instead. It becomes spec.version when an upgrade is over, or while nothing was started.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
@@ -43,12 +43,12 @@ type FileSystemStatus struct {
 	// +optional
 	Upgrade *UpgradeStatus `json:"upgrade,omitempty"`
 
-	// upgradeAsked is the upgrade that spec.version asks for and that has not begun. A backup is due at each place of spec.backups since then,
-	// and the upgrade waits for it.
+	// upgradeAsked is the upgrade that spec.version asks for and that has not begun. The operator first makes a backup at each place of
+	// spec.backups, and the upgrade waits for it.
 	// +optional
 	UpgradeAsked *UpgradeAsked `json:"upgradeAsked,omitempty"`
 
-	// backupAsked is the backup that the annotation parallelfs.dev/back-up asks for. It is due at each place of spec.backups since then.
+	// backupAsked is the backup that the annotation parallelfs.dev/back-up asks for. The operator makes it at each place of spec.backups.
 	// +optional
 	BackupAsked *BackupAsked `json:"backupAsked,omitempty"`
 
@@ -95,8 +95,8 @@ type FileSystemStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	Maintenance []NodeMaintenance `json:"maintenance,omitempty"`
 
-	// recovery is what a person has asked for by the annotation parallelfs.dev/recover-metadata: what the lost metadata could be made from
-	// again, and the plan that is to be approved. It goes when the recovery is over, or is not asked for any more.
+	// recovery is the recovery of lost metadata that the annotation parallelfs.dev/recover-metadata asks for: what the metadata could be made
+	// from, and the plan to approve. It is removed when the recovery is over, or when nobody asks for it any more.
 	// +optional
 	Recovery *RecoveryStatus `json:"recovery,omitempty"`
 }
@@ -140,8 +140,8 @@ type UpgradeStatus struct {
 	// +kubebuilder:validation:MaxLength=32
 	Version string `json:"version,omitempty"`
 
-	// components are those whose daemons are started with that version from now on, such as master, in the order in which they came. The
-	// next one follows when all daemons of these run it, and the filesystem is well.
+	// components are those whose daemons are started with that version from now on, such as master, in the order of the upgrade. The next one
+	// follows when all daemons of these run that version, and the filesystem is well.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1

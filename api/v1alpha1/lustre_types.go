@@ -68,7 +68,7 @@ type LustreDirectories struct {
 	MDTsPerDirectory int32 `json:"mdtsPerDirectory,omitempty"`
 
 	// roundRobinDepth is how many levels of new directories, from the root, go to one MDT after the other, while all have about as much
-	// space; below that, a new directory stays on the MDT of its parent, unless others have much more space. Defaults to 3.
+	// space. Below that, a new directory stays on the MDT of its parent, unless others have much more space. Defaults to 3.
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=0

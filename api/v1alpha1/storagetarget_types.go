@@ -176,8 +176,8 @@ type StorageTargetStatus struct {
 	// +optional
 	Provisioned *TargetProvisioned `json:"provisioned,omitempty"`
 
-	// record is what the disk says that its server was given, as the agent read it when it took the disk over; absent for a disk that the
-	// agent has made, and until it is read.
+	// record is what the disk says that its server was given. The agent reads it when it takes a disk over. It is absent until then, and for
+	// a disk that the agent has formatted.
 	// +optional
 	Record *TargetRecord `json:"record,omitempty"`
 

@@ -308,9 +308,9 @@ const (
 
 // ProvisioningSpec says what the operator may do to disks.
 type ProvisioningSpec struct {
-	// formatPolicy says when a device is formatted. Never uses only devices that already carry this filesystem's targets. IfBlank also formats a
-	// device on which nothing was found. Approved formats a device only after a person has set spec.approvedPlan of its StorageTarget to
-	// the hash of the plan, which names all that would be lost. Defaults to Approved.
+	// formatPolicy says when a device is formatted. Never uses only devices that already carry this filesystem's targets. IfBlank also formats
+	// a device on which nothing was found. Approved formats a device only after a person has set spec.approvedPlan of its StorageTarget to the
+	// hash of the plan, which names all that would be lost. Defaults to Approved.
 	// +optional
 	// +kubebuilder:default=Approved
 	FormatPolicy FormatPolicy `json:"formatPolicy,omitempty"`
