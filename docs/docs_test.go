@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,6 +31,48 @@ func TestEveryTrapOfBeeGFSIsHeldByATestThatThereIs(t *testing.T) {
 			g.Expect(tests).To(HaveKey(name[1]), "trap %d", trap)
 		}
 	}
+}
+
+func TestThePictureOfBackendsNamesEachMethodAndCapability(t *testing.T) {
+	g := NewWithT(t)
+	picture := read(t, "architecture.md")
+	_, backends, found := strings.Cut(picture, "## Backends")
+	g.Expect(found).To(BeTrue())
+	_, core, found := strings.Cut(read(t, "../internal/backend/backend.go"), "type Backend interface {")
+	g.Expect(found).To(BeTrue())
+	core, _, _ = strings.Cut(core, "\n}")
+	methods := regexp.MustCompile(`(?m)^\t([A-Z]\w+)\(`).FindAllStringSubmatch(core, -1)
+	g.Expect(picture).To(ContainSubstring("backend: %d methods, and capabilities", len(methods)))
+	// What a capability gives is none itself.
+	given := []string{"Questions", "TolerantQuestions", "BackupMethod", "RecoveryMethod"}
+	capabilities := regexp.MustCompile(`(?m)^type (\w+) interface`).FindAllStringSubmatch(read(t, "../internal/backend/capabilities.go"), -1)
+	for _, name := range slices.Concat(methods, capabilities) {
+		if !slices.Contains(given, name[1]) {
+			g.Expect(backends).To(MatchRegexp(`\b%s\b`, name[1]), "the picture lacks it")
+		}
+	}
+}
+
+func TestEachFileOfABackendIsExplained(t *testing.T) {
+	g := NewWithT(t)
+	_, text, _ := strings.Cut(read(t, "architecture.md"), "## Backends")
+	for _, backend := range []string{"moosefs", "beegfs"} {
+		files, err := filepath.Glob("../internal/backend/" + backend + "/*.go")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(files).NotTo(BeEmpty())
+		for _, file := range files {
+			if name := filepath.Base(file); !strings.HasSuffix(name, "_test.go") {
+				g.Expect(text).To(ContainSubstring("`"+name+"`"), "%s of %s: a file of both has a row, one of its own a place in the sentence behind", name, backend)
+			}
+		}
+	}
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return string(text)
 }
 
 // testsOfTheProject are the names of all test functions.
