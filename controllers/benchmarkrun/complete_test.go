@@ -22,6 +22,8 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
 	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
 	"parallelfs.dev/operator/controllers/lease"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/backendtest"
 )
 
 // complete reads the complete results of the run that is called sweep.
@@ -32,6 +34,20 @@ func (s *setting) complete(g Gomega) results.Run {
 	document, err := results.Decode(cm.BinaryData[results.FileJSON])
 	g.Expect(err).NotTo(HaveOccurred())
 	return document
+}
+
+// Admission knows no other type than those of the product, so the example has the type of the setting's FileSystem.
+func TestARunMeasuresAFilesystemOfWhichNoControllerKnowsTheName(t *testing.T) {
+	g := NewWithT(t)
+	s := newSetting(t, server)
+	s.operator.Backends = backend.SetOf(backendtest.Example{Kind: v1alpha1.MooseFS})
+	key := s.makeRun("sweep")
+	s.settle(key)
+	run := s.run(key)
+	g.Expect(succeeded(run).Reason).To(Equal(v1alpha1.ReasonAllPointsSucceeded), succeeded(run).Message)
+	g.Expect(s.ran).To(Equal(once("sweep")))
+	g.Expect(s.directories).To(BeEmpty())
+	g.Expect(s.jobs()).To(BeEmpty())
 }
 
 func TestADaemonThatIsRestartedMakesTheAttemptInvalid(t *testing.T) {

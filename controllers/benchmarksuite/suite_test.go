@@ -21,9 +21,22 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks/results"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/backendtest"
 )
 
 var everyRun = []string{"night-one-reads", "night-one-writes", "night-two-reads", "night-two-writes"}
+
+// Admission knows no other type than those of the product, so the example has the type of the suite's FileSystems.
+func TestASuiteMeasuresAFilesystemOfWhichNoControllerKnowsTheName(t *testing.T) {
+	l := newLab(t)
+	l.operator.Backends = backend.SetOf(backendtest.Example{Kind: v1alpha1.MooseFS})
+	l.suite()
+	l.settle()
+	l.Expect(l.succeeded()).To(HaveField("Reason", v1alpha1.ReasonAllRunsSucceeded), "%+v", l.get().Status)
+	l.Expect(l.measured).To(Equal(everyRun))
+	l.Expect(l.gone).To(Equal([]string{"night-one", "night-two"}))
+}
 
 func TestASuiteMeasuresEveryVariantByEveryRun(t *testing.T) {
 	l := newLab(t)
