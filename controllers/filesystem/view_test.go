@@ -193,7 +193,7 @@ func of24(nodes int) backend.Observation {
 			seen.Targets = append(seen.Targets, v1alpha1.TargetStatus{StorageTarget: fmt.Sprintf("scratch-ssd-%04d-%02d", n, d), Node: node, Message: why})
 		}
 		for c := range 5 {
-			seen.Clients = append(seen.Clients, v1alpha1.ClientStatus{Node: fmt.Sprintf("client-%04d-%d", n, c), Message: why})
+			seen.Clients = append(seen.Clients, backend.Client{Node: fmt.Sprintf("client-%04d-%d", n, c), Message: why})
 		}
 	}
 	seen.Problems = []backend.Problem{{Reason: v1alpha1.ReasonServersMissing, Message: strings.Repeat(why, nodes)}}

@@ -247,7 +247,7 @@ type Observation struct {
 	Instances    []v1alpha1.InstanceStatus
 	StoragePools []v1alpha1.StoragePoolStatus
 	Targets      []v1alpha1.TargetStatus
-	Clients      []v1alpha1.ClientStatus
+	Clients      []Client
 	Summary      v1alpha1.FileSystemSummary
 	// MetadataInitialized is true when the filesystem itself proves that its metadata directory was initialized.
 	MetadataInitialized bool
@@ -279,6 +279,15 @@ type Observation struct {
 	// Repeat are the names of Jobs whose effect the filesystem does not show. One that ended a while ago is deleted, so that the next
 	// pass makes it again.
 	Repeat []string
+}
+
+// Client is one node on which the filesystem is, or should be, mounted.
+type Client struct {
+	Node string
+	// Mounted is true when the node's mount answers and the filesystem lists the session.
+	Mounted bool
+	// Message says what is wrong with the mount, and is empty when nothing is.
+	Message string
 }
 
 // Restart is a pod that has to start anew to take up a disk, or to let go of one.

@@ -55,7 +55,7 @@ func (o *Observation) NameAway(leaves func(v1alpha1.InstanceStatus) bool) {
 
 // Reachable is true when some node has mounted the filesystem, or none should.
 func (o *Observation) Reachable() bool {
-	return len(o.Clients) == 0 || slices.ContainsFunc(o.Clients, func(c v1alpha1.ClientStatus) bool { return c.Mounted })
+	return len(o.Clients) == 0 || slices.ContainsFunc(o.Clients, func(c Client) bool { return c.Mounted })
 }
 
 // Online counts the targets of a pool that take part.

@@ -243,7 +243,7 @@ func (Example) Observe(in backend.Input) backend.Observation {
 		if p.Component != ComponentClient {
 			continue
 		}
-		out.Clients = append(out.Clients, v1alpha1.ClientStatus{Node: p.Node, Mounted: p.Ready, Message: p.Message})
+		out.Clients = append(out.Clients, backend.Client{Node: p.Node, Mounted: p.Ready, Message: p.Message})
 		if !p.Ready {
 			unmounted = append(unmounted, p.Node)
 		}

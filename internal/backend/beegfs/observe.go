@@ -202,7 +202,7 @@ func (o *observer) clients() {
 	}
 	waits := awaitsMirror(o.in)
 	for _, n := range backend.Matching(o.in.Nodes, o.fs.Spec.Clients.NodeSelector) {
-		client := v1alpha1.ClientStatus{Node: n.Name}
+		client := backend.Client{Node: n.Name}
 		pod, there := o.pod(daemon{component: componentClient}, n.Name)
 		switch {
 		case !n.Ready:

@@ -111,7 +111,7 @@ func (o *observer) clients() {
 		return
 	}
 	for _, n := range backend.Matching(o.in.Nodes, o.fs.Spec.Clients.NodeSelector) {
-		client := v1alpha1.ClientStatus{Node: n.Name}
+		client := backend.Client{Node: n.Name}
 		pod, there := o.pod(componentClient, "", n.Name)
 		switch {
 		case !n.Ready:
