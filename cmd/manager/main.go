@@ -33,12 +33,12 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks/reference"
 	"parallelfs.dev/operator/benchmarks/registry"
+	"parallelfs.dev/operator/controllers/agents"
 	"parallelfs.dev/operator/controllers/benchmarkrun"
 	"parallelfs.dev/operator/controllers/benchmarksuite"
 	"parallelfs.dev/operator/controllers/cached"
 	"parallelfs.dev/operator/controllers/filesystem"
 	"parallelfs.dev/operator/controllers/filesystemnode"
-	"parallelfs.dev/operator/controllers/servers"
 	"parallelfs.dev/operator/controllers/storagetarget"
 	"parallelfs.dev/operator/controllers/views"
 	"parallelfs.dev/operator/internal/backend"
@@ -222,7 +222,7 @@ func run(ctx context.Context, args []string) error {
 	tools := registry.Tools()
 	if err := (&benchmarkrun.Reconciler{
 		Tools: tools, Backends: backends, Images: o.images, Clock: clock.RealClock{}, Published: reference.Baseline, Version: version(),
-		PollInterval: o.runPollInterval, Telemetry: servers.NewReader(mgr.GetClient(), o.telemetryPort, o.telemetryTimeout),
+		PollInterval: o.runPollInterval, Telemetry: agents.NewReader(mgr.GetClient(), o.telemetryPort, o.telemetryTimeout),
 	}).Setup(mgr); err != nil {
 		return fmt.Errorf("set up the controller of BenchmarkRuns: %w", err)
 	}

@@ -17,12 +17,12 @@ import (
 
 	"parallelfs.dev/operator/internal/node/command"
 	"parallelfs.dev/operator/internal/node/daemon"
+	"parallelfs.dev/operator/internal/node/drained"
 	"parallelfs.dev/operator/internal/node/durable"
-	"parallelfs.dev/operator/internal/node/empty"
-	"parallelfs.dev/operator/internal/node/manage"
 	"parallelfs.dev/operator/internal/node/mounts"
 	"parallelfs.dev/operator/internal/node/probe"
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/internal/node/toolcalls"
 )
 
 func logger() *slog.Logger { return slog.New(slog.NewTextHandler(os.Stderr, nil)) }
@@ -250,11 +250,11 @@ made as well, within 50 s, when the time is over, which is exit code 124, and wh
 		if err != nil {
 			return err
 		}
-		calls, err := manage.Check(told)
+		calls, err := toolcalls.Check(told)
 		if err != nil {
 			return err
 		}
-		return manage.Run(c.Context(), calls, os.Stdout)
+		return toolcalls.Run(c.Context(), calls, os.Stdout)
 	}
 	return c
 }
@@ -276,7 +276,7 @@ A line says how many files are left whenever that changes; the last one is also 
 		if err != nil {
 			return err
 		}
-		return empty.Await(c.Context(), told, func(line string) {
+		return drained.Await(c.Context(), told, func(line string) {
 			_, _ = fmt.Fprintln(c.OutOrStdout(), line) // there is nobody else to tell
 			command.LeaveMessage(line)
 		})

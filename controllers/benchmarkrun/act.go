@@ -11,12 +11,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"parallelfs.dev/operator/controllers/agents"
 	"parallelfs.dev/operator/controllers/benchmarkrun/children"
 	"parallelfs.dev/operator/controllers/benchmarkrun/decision"
 	"parallelfs.dev/operator/controllers/benchmarkrun/jobs"
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
 	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
-	"parallelfs.dev/operator/controllers/servers"
 )
 
 // act takes the step that was decided on.
@@ -47,7 +47,7 @@ func (r *Reconciler) act(ctx context.Context, w *scope.Scope, d decision.Decisio
 	case decision.Publish:
 		return r.publish(ctx, w, d)
 	case decision.DropCaches:
-		return servers.AskToDropCaches(ctx, r.Client, w.DropNodes(d.Turn), d.Request)
+		return agents.AskToDropCaches(ctx, r.Client, w.DropNodes(d.Turn), d.Request)
 	case decision.Keep:
 		entry, raw, err := r.read(ctx, w, d.Child, d)
 		if err != nil {

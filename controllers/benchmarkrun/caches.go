@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/agents"
 	"parallelfs.dev/operator/controllers/benchmarkrun/decision"
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
-	"parallelfs.dev/operator/controllers/servers"
 )
 
 // gatherDrop reads what the agents were asked for the next turn, and what they say to it. What was asked stands on the NodeInventories
@@ -47,7 +47,7 @@ func (r *Reconciler) gatherDrop(ctx context.Context, w *scope.Scope) error {
 			w.Dropped.Everyone = false
 		}
 	}
-	waiting, err := servers.DroppedCaches(ctx, r.Client, nodes, w.Dropped.Request)
+	waiting, err := agents.DroppedCaches(ctx, r.Client, nodes, w.Dropped.Request)
 	if err != nil {
 		w.Dropped.Failed = err.Error()
 	}

@@ -65,7 +65,7 @@ type Reconciler struct {
 	baselines *lru.Cache
 }
 
-// TelemetryReader asks the agents of some of a filesystem's servers; see servers.Reader.
+// TelemetryReader asks the agents of some of a filesystem's servers; see agents.Reader.
 type TelemetryReader interface {
 	Telemetry(ctx context.Context, fs client.ObjectKey, nodes []string, from, to time.Time) []telemetry.Summary
 }

@@ -22,8 +22,8 @@ import (
 	"parallelfs.dev/operator/internal/node/directory"
 	"parallelfs.dev/operator/internal/node/durable"
 	"parallelfs.dev/operator/internal/node/environment"
+	"parallelfs.dev/operator/internal/node/proof"
 	"parallelfs.dev/operator/internal/node/spec"
-	"parallelfs.dev/operator/internal/node/target"
 )
 
 // Host is what a start needs from the operating system.
@@ -61,7 +61,7 @@ func ThisHost() Host {
 		LookupUser:   lookupUser,
 		Exec:         syscall.Exec,
 		Now:          time.Now,
-		Prove:        target.Prove,
+		Prove:        proof.Prove,
 		ProveLimit:   5 * time.Second,
 		Pin:          affinity.Apply,
 		Follow:       startFollowing,

@@ -15,7 +15,7 @@ import (
 	"parallelfs.dev/operator/internal/node/devices"
 	"parallelfs.dev/operator/internal/node/format/registry"
 	"parallelfs.dev/operator/internal/node/mounts"
-	"parallelfs.dev/operator/internal/node/target"
+	"parallelfs.dev/operator/internal/node/proof"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -267,7 +267,7 @@ func prove(top string, t *v1alpha1.StorageTarget, wanted *v1alpha1.TargetProvisi
 		return err
 	}
 	defer directory.Close()
-	uuid, err := target.UUID(directory)
+	uuid, err := proof.UUID(directory)
 	if err != nil {
 		return fmt.Errorf("the kernel does not say the UUID of the filesystem: %w", err)
 	}

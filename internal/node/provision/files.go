@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
-	"parallelfs.dev/operator/internal/node/empty"
+	"parallelfs.dev/operator/internal/node/drained"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -35,7 +35,7 @@ func (p *Provisioner) files(ctx context.Context, t *v1alpha1.StorageTarget, moun
 	}
 	limited, cancel := context.WithTimeout(ctx, countLimit)
 	defer cancel()
-	left, err := empty.Count(limited, told)
+	left, err := drained.Count(limited, told)
 	return counted(t.Status.Files, t.Generation, left, err, p.Now())
 }
 

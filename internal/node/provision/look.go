@@ -14,7 +14,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/format/registry"
 	"parallelfs.dev/operator/internal/node/mounts"
-	"parallelfs.dev/operator/internal/node/target"
+	"parallelfs.dev/operator/internal/node/proof"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -162,7 +162,7 @@ func (p *Provisioner) mounted(t *v1alpha1.StorageTarget) (plan.Mounted, error) {
 		m.Problem = fmt.Sprintf("%d filesystems are mounted on each other at %s; unmount all but the target's: umount %s", len(there), path, path)
 		return m, nil
 	}
-	found, err := target.Look(path)
+	found, err := proof.Look(path)
 	switch {
 	case err != nil:
 		m.Problem = err.Error()

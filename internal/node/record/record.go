@@ -18,8 +18,8 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/durable"
+	"parallelfs.dev/operator/internal/node/proof"
 	"parallelfs.dev/operator/internal/node/spec"
-	"parallelfs.dev/operator/internal/node/target"
 )
 
 const (
@@ -49,9 +49,9 @@ func Of(n *v1alpha1.FileSystemNode, m *v1alpha1.NodeMember, t *v1alpha1.MemberTa
 }
 
 // Keep makes the disk of a target say this record, such that it is on the disk when Keep returns. The target is proven first
-// (target.Prove): nothing is written to any other disk. Keep can hang as long as the disk does.
+// (proof.Prove): nothing is written to any other disk. Keep can hang as long as the disk does.
 func Keep(t spec.Target, wanted spec.TargetRecord) error {
-	if err := target.Prove(t, wanted.FileSystem); err != nil {
+	if err := proof.Prove(t, wanted.FileSystem); err != nil {
 		return err
 	}
 	return Write(t.Path, wanted)

@@ -21,10 +21,10 @@ import (
 	"parallelfs.dev/operator/internal/node/devices"
 	"parallelfs.dev/operator/internal/node/format"
 	"parallelfs.dev/operator/internal/node/format/registry"
+	"parallelfs.dev/operator/internal/node/proof"
 	"parallelfs.dev/operator/internal/node/provision"
 	"parallelfs.dev/operator/internal/node/provision/provisiontest"
 	"parallelfs.dev/operator/internal/node/spec"
-	"parallelfs.dev/operator/internal/node/target"
 )
 
 // size is what every format can be made on, and logSize what every log.
@@ -169,7 +169,7 @@ func expectAsked(l *provisiontest.Lab, f format.Format, made *v1alpha1.StorageTa
 	l.Expect(unix.Fstatfs(int(directory.Fd()), &stat)).To(Succeed())
 	proof := f.Proof()
 	l.Expect(int64(stat.Type)).To(Equal(proof.Magic)) //nolint:unconvert // its size differs between processors
-	l.Expect(target.UUID(directory)).To(Equal(made.Status.Provisioned.UUID))
+	l.Expect(proof.UUID(directory)).To(Equal(made.Status.Provisioned.UUID))
 	own, err := proof.UUID(ask)
 	l.Expect(err).NotTo(HaveOccurred())
 	l.Expect(hex.EncodeToString(own[:16])).To(Equal(uuid), "in its own way")
@@ -190,12 +190,12 @@ func expectOnlyItsOwnUUID(l *provisiontest.Lab, made *v1alpha1.StorageTarget) {
 	l.T.Helper()
 	owner := spec.Owner{Namespace: made.Namespace, Name: made.Spec.FileSystem.Name, UID: made.Spec.FileSystem.UID}
 	of := spec.Target{Name: made.Name, Path: l.Mountpoint(made), UUID: made.Status.Provisioned.UUID}
-	l.Expect(target.Prove(of, owner)).To(Succeed())
-	facts, err := target.Look(of.Path)
+	l.Expect(proof.Prove(of, owner)).To(Succeed())
+	facts, err := proof.Look(of.Path)
 	l.Expect(err).NotTo(HaveOccurred())
 	l.Expect(facts.FSType).To(BeEquivalentTo(made.Spec.Format.FSType))
 	of.UUID = "0a1b2c3d-0000-4000-8000-0000000000bb"
-	l.Expect(target.Prove(of, owner)).To(MatchError(ContainSubstring("another filesystem mounted on it: its UUID is " + made.Status.Provisioned.UUID)))
+	l.Expect(proof.Prove(of, owner)).To(MatchError(ContainSubstring("another filesystem mounted on it: its UUID is " + made.Status.Provisioned.UUID)))
 }
 
 // expectMarkerReadWithoutAWrite reads the marker of a filesystem as a power failure leaves it: copied while it is mounted and written to, with

@@ -1,5 +1,5 @@
-// Package manage makes the calls of a filesystem's own tools that a benchmark consists of, one after the other, and shows what they print.
-package manage
+// Package toolcalls makes the calls of a filesystem's own tools that a benchmark consists of, one after the other, and shows what they print.
+package toolcalls
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package empty
+package drained
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"parallelfs.dev/operator/internal/node/proof"
 	"parallelfs.dev/operator/internal/node/spec"
-	"parallelfs.dev/operator/internal/node/target"
 )
 
 // most is how far is counted.
@@ -22,7 +22,7 @@ const most = 10_000
 
 // look counts the files in the directories, up to one more than most.
 func look(ctx context.Context, told spec.AwaitEmpty) (int, error) {
-	if err := target.Prove(told.Target, told.Owner); err != nil {
+	if err := proof.Prove(told.Target, told.Owner); err != nil {
 		return 0, err
 	}
 	top, err := open(unix.AT_FDCWD, told.Target.Path)

@@ -1,6 +1,6 @@
-// Package target proves, inside of a daemon's container, that the disk of a StorageTarget is mounted where it should be and is
+// Package proof proves, inside of a daemon's container, that the disk of a StorageTarget is mounted where it should be and is
 // the right one. Look finds the facts through the mounted filesystem alone, without access to the device; Decide is pure.
-package target
+package proof
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package servers_test
+package agents_test
 
 import (
 	"encoding/json"
@@ -20,7 +20,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks/telemetry"
-	"parallelfs.dev/operator/controllers/servers"
+	"parallelfs.dev/operator/controllers/agents"
 )
 
 var (
@@ -67,8 +67,8 @@ func says(answer telemetry.Answer) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(answer) }
 }
 
-func reader(c client.Reader, port int) *servers.Reader {
-	r := servers.NewReader(c, port, time.Minute)
+func reader(c client.Reader, port int) *agents.Reader {
+	r := agents.NewReader(c, port, time.Minute)
 	r.Now = func() time.Time { return now }
 	return r
 }
@@ -137,7 +137,7 @@ func TestASilentNodeDoesNotHideTheOthers(t *testing.T) {
 
 func TestAnAgentThatHangsIsGivenUp(t *testing.T) {
 	address, port := agent(t, nil, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	r := servers.NewReader(cluster(t, node("oss1", address)), port, 50*time.Millisecond)
+	r := agents.NewReader(cluster(t, node("oss1", address)), port, 50*time.Millisecond)
 	found := r.Telemetry(t.Context(), scratch, []string{"oss1"}, from, to)
 	NewWithT(t).Expect(found).To(HaveExactElements(HaveField("Problem", ContainSubstring("does not answer"))))
 }
@@ -153,7 +153,7 @@ func inventory(name string, done *v1alpha1.DroppedCaches) *v1alpha1.NodeInventor
 func TestEveryAgentIsAskedToDropCachesOnce(t *testing.T) {
 	g := NewWithT(t)
 	c := cluster(t, inventory("oss1", nil), inventory("oss2", nil))
-	g.Expect(servers.AskToDropCaches(t.Context(), c, []string{"oss1", "oss2"}, "run/1")).To(Succeed())
+	g.Expect(agents.AskToDropCaches(t.Context(), c, []string{"oss1", "oss2"}, "run/1")).To(Succeed())
 	versions := map[string]string{}
 	for _, name := range []string{"oss1", "oss2"} {
 		live := &v1alpha1.NodeInventory{}
@@ -161,7 +161,7 @@ func TestEveryAgentIsAskedToDropCachesOnce(t *testing.T) {
 		g.Expect(live.Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationDropCaches, "run/1"))
 		versions[name] = live.ResourceVersion
 	}
-	g.Expect(servers.AskToDropCaches(t.Context(), c, []string{"oss1", "oss2"}, "run/1")).To(Succeed())
+	g.Expect(agents.AskToDropCaches(t.Context(), c, []string{"oss1", "oss2"}, "run/1")).To(Succeed())
 	for name, version := range versions {
 		live := &v1alpha1.NodeInventory{}
 		g.Expect(c.Get(t.Context(), client.ObjectKey{Name: name}, live)).To(Succeed())
@@ -172,7 +172,7 @@ func TestEveryAgentIsAskedToDropCachesOnce(t *testing.T) {
 func TestNobodyIsAskedToDropCachesWhenOneHasNoAgent(t *testing.T) {
 	g := NewWithT(t)
 	c := cluster(t, inventory("oss1", nil))
-	g.Expect(servers.AskToDropCaches(t.Context(), c, []string{"oss1", "client1"}, "run/1")).To(MatchError(ContainSubstring("kubectl label node client1 parallelfs.dev/agent=")))
+	g.Expect(agents.AskToDropCaches(t.Context(), c, []string{"oss1", "client1"}, "run/1")).To(MatchError(ContainSubstring("kubectl label node client1 parallelfs.dev/agent=")))
 	live := &v1alpha1.NodeInventory{}
 	g.Expect(c.Get(t.Context(), client.ObjectKey{Name: "oss1"}, live)).To(Succeed())
 	g.Expect(live.Annotations).To(BeEmpty())
@@ -183,10 +183,10 @@ func TestWhoHasDroppedCaches(t *testing.T) {
 	c := cluster(t,
 		inventory("done", &v1alpha1.DroppedCaches{Request: "run/2"}), inventory("behind", &v1alpha1.DroppedCaches{Request: "run/1", Error: "of another time"}),
 		inventory("never", nil), inventory("failed", &v1alpha1.DroppedCaches{Request: "run/2", Error: "read-only file system"}))
-	waiting, err := servers.DroppedCaches(t.Context(), c, []string{"done", "behind", "never"}, "run/2")
+	waiting, err := agents.DroppedCaches(t.Context(), c, []string{"done", "behind", "never"}, "run/2")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(waiting).To(Equal([]string{"behind", "never"}))
-	_, err = servers.DroppedCaches(t.Context(), c, []string{"done", "failed"}, "run/2")
+	_, err = agents.DroppedCaches(t.Context(), c, []string{"done", "failed"}, "run/2")
 	g.Expect(err).To(MatchError("node failed could not drop its caches: read-only file system"))
 }
 

@@ -1,4 +1,4 @@
-package manage_test
+package toolcalls_test
 
 import (
 	"bytes"
@@ -12,17 +12,17 @@ import (
 	. "github.com/onsi/gomega"
 
 	"parallelfs.dev/operator/internal/node/bench"
-	"parallelfs.dev/operator/internal/node/manage"
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/internal/node/toolcalls"
 )
 
 // run makes calls within a minute, and returns what they showed.
 func run(ctx context.Context, t *testing.T, seconds int64, calls ...spec.ManageCall) (string, error) {
 	t.Helper()
-	checked, err := manage.Check(spec.Manage{Calls: calls, TimeoutSeconds: seconds})
+	checked, err := toolcalls.Check(spec.Manage{Calls: calls, TimeoutSeconds: seconds})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	var output bytes.Buffer
-	err = manage.Run(ctx, checked, &output)
+	err = toolcalls.Run(ctx, checked, &output)
 	return output.String(), err
 }
 
@@ -115,7 +115,7 @@ func TestWhatCanNotBeMadeIsRefused(t *testing.T) {
 		"call 1 has no program":   {TimeoutSeconds: 1, Calls: []spec.ManageCall{{}}},
 		"call 1: error parsing r": {TimeoutSeconds: 1, Calls: []spec.ManageCall{{Argv: []string{"true"}, While: "("}}},
 	} {
-		_, err := manage.Check(m)
+		_, err := toolcalls.Check(m)
 		NewWithT(t).Expect(err).To(MatchError(ContainSubstring(says)))
 	}
 }

@@ -1,6 +1,6 @@
-// Package empty waits until a target that is being drained holds no data any more. It proves the target before every look, because
+// Package drained waits until a target that is being drained holds no data any more. It proves the target before every look, because
 // the mountpoint of a disk that is gone is empty too, and it changes nothing.
-package empty
+package drained
 
 import (
 	"context"

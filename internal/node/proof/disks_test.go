@@ -1,6 +1,6 @@
 //go:build disks
 
-package target_test
+package proof_test
 
 import (
 	"bytes"
@@ -15,8 +15,8 @@ import (
 	. "github.com/onsi/gomega"
 	"golang.org/x/sys/unix"
 
+	"parallelfs.dev/operator/internal/node/proof"
 	"parallelfs.dev/operator/internal/node/spec"
-	"parallelfs.dev/operator/internal/node/target"
 )
 
 // disk is a file that is formatted, and mounted through a loop device.
@@ -155,9 +155,9 @@ func TestARealDiskIsNotProvenWhen(t *testing.T) {
 			d.mount(t, path)
 			mark(t, path, d.marker())
 			of := spec.Target{Name: "a", Path: path, UUID: d.uuid}
-			g.Expect(target.Prove(of, owner)).To(Succeed(), "it is right before the change")
+			g.Expect(proof.Prove(of, owner)).To(Succeed(), "it is right before the change")
 			c.change(t, path, d)
-			g.Expect(target.Prove(of, owner)).To(MatchError(And(HavePrefix("target a"), ContainSubstring(path), ContainSubstring(c.reason))))
+			g.Expect(proof.Prove(of, owner)).To(MatchError(And(HavePrefix("target a"), ContainSubstring(path), ContainSubstring(c.reason))))
 		})
 	}
 }
@@ -181,9 +181,9 @@ func TestALinkInThePlaceOfAMountpointIsNotFollowed(t *testing.T) {
 	d.mount(t, path)
 	mark(t, path, d.marker())
 	g.Expect(os.Symlink(path, link)).To(Succeed())
-	g.Expect(target.Prove(spec.Target{Name: "a", Path: link, UUID: d.uuid}, owner)).To(MatchError(ContainSubstring("symbolic link, which is not followed")))
+	g.Expect(proof.Prove(spec.Target{Name: "a", Path: link, UUID: d.uuid}, owner)).To(MatchError(ContainSubstring("symbolic link, which is not followed")))
 	g.Expect(os.Symlink(directory, filepath.Join(directory, "c"))).To(Succeed())
-	g.Expect(target.Prove(spec.Target{Name: "a", Path: filepath.Join(directory, "c", "a"), UUID: d.uuid}, owner)).To(MatchError(ContainSubstring("is not mounted")))
+	g.Expect(proof.Prove(spec.Target{Name: "a", Path: filepath.Join(directory, "c", "a"), UUID: d.uuid}, owner)).To(MatchError(ContainSubstring("is not mounted")))
 }
 
 func TestAProofChangesNothing(t *testing.T) {
@@ -192,7 +192,7 @@ func TestAProofChangesNothing(t *testing.T) {
 	d.mount(t, path, "ro", "noload")
 	before, err := os.ReadFile(d.image)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(target.Prove(spec.Target{Name: "a", Path: path, UUID: d.uuid}, owner)).To(MatchError(ContainSubstring(fmt.Sprintf("%s is not there", filepath.Join(path, spec.TargetMarkerFile)))))
+	g.Expect(proof.Prove(spec.Target{Name: "a", Path: path, UUID: d.uuid}, owner)).To(MatchError(ContainSubstring(fmt.Sprintf("%s is not there", filepath.Join(path, spec.TargetMarkerFile)))))
 	after, err := os.ReadFile(d.image)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(bytes.Equal(before, after)).To(BeTrue())

@@ -1,6 +1,6 @@
 //go:build disks
 
-package empty
+package drained
 
 import (
 	"encoding/json"

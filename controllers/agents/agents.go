@@ -1,6 +1,6 @@
-// Package servers asks the agents of the nodes that a FileSystem's servers run on: what disks and daemons did meanwhile, by HTTP, and to
+// Package agents asks the agents of the nodes that a FileSystem's servers run on: what disks and daemons did meanwhile, by HTTP, and to
 // drop the caches of their kernel, by an annotation of the NodeInventory.
-package servers
+package agents
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package empty
+package drained
 
 import (
 	"context"
