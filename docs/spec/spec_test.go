@@ -5,7 +5,9 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -113,6 +115,43 @@ func fields(schema apiextensionsv1.JSONSchemaProps, path string, into map[string
 	if schema.Items != nil {
 		fields(*schema.Items.Schema, path+"[]", into)
 	}
+}
+
+// ofNodes are the fields of a Node that documents name.
+var ofNodes = []string{"spec.unschedulable"}
+
+// Decisions are left out: some name what was not chosen.
+func TestEveryFieldThatADocumentNamesIsThere(t *testing.T) {
+	g := NewWithT(t)
+	known := map[string]bool{}
+	for file := range documents {
+		var crd apiextensionsv1.CustomResourceDefinition
+		g.Expect(yaml.Unmarshal([]byte(read(t, "../../config/crd/bases/"+file)), &crd)).To(Succeed())
+		for _, name := range []string{"spec", "status"} {
+			fields(crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties[name], name, known)
+		}
+	}
+	index := regexp.MustCompile(`\[[^]]*]`)
+	for path := range maps.Clone(known) {
+		known[index.ReplaceAllString(path, "")] = true
+	}
+	texts := []string{"../../README.md", "../../benchmarks/README.md", "../../charts/parallelfs-operator/README.md"}
+	for _, pattern := range []string{"*.md", "../*.md"} {
+		found, err := filepath.Glob(pattern)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(found).NotTo(BeEmpty())
+		texts = append(texts, found...)
+	}
+	name := regexp.MustCompile("`((?:spec|status)(?:\\.[a-z][A-Za-z]*(?:\\[\\w*\\])?)+)`")
+	named := 0
+	for _, text := range texts {
+		for _, found := range name.FindAllStringSubmatch(read(t, text), -1) {
+			path := index.ReplaceAllString(found[1], "")
+			g.Expect(known[path] || slices.Contains(ofNodes, path)).To(BeTrue(), "%s: no kind has %s", text, found[1])
+			named++
+		}
+	}
+	g.Expect(named).To(BeNumerically(">", 500), "the documents were not understood")
 }
 
 func TestEveryConditionAndReasonIsExplained(t *testing.T) {
