@@ -53,14 +53,14 @@ func (p *pass) endMaintenance(ctx context.Context) error {
 		return err
 	case !late:
 		p.waitFor(conditions.Reconciling, v1alpha1.ReasonDeleting, fmt.Sprintf(
-			"the maintenance of these nodes ends: %s; the daemons are stopped when %s, or %s after the deletion; %s", few(nodes), waits, tellLimit, fate(p.fs)))
+			"the maintenance of these nodes ends: %s; the daemons are stopped when %s, or %s after the deletion; %s", backend.List(nodes), waits, tellLimit, fate(p.fs)))
 		return nil
 	default:
 		if err != nil {
 			waits = "this succeeds: " + err.Error()
 		}
 		note := fmt.Sprintf("Deleted during the maintenance of these nodes: %s; the filesystem may go on to count them as in maintenance when it runs again. "+
-			"It was not told within %s that this is over, which is so when %s", few(nodes), tellLimit, waits)
+			"It was not told within %s that this is over, which is so when %s", backend.List(nodes), tellLimit, waits)
 		note = v1alpha1.Cut(note, conditions.MaxNote)
 		p.Recorder.Eventf(p.fs, nil, corev1.EventTypeWarning, v1alpha1.ReasonInMaintenance, "Delete", "%s", note)
 	}
@@ -132,7 +132,7 @@ func (p *pass) stopDaemons(ctx context.Context) error {
 		return nil
 	}
 	p.waitFor(conditions.Reconciling, v1alpha1.ReasonDeleting,
-		fmt.Sprintf("stopping %s; %d pods are left: %s; %s", step, len(waiting), few(waiting), fate(p.fs)))
+		fmt.Sprintf("stopping %s; %d pods are left: %s; %s", step, len(waiting), backend.List(waiting), fate(p.fs)))
 	return p.deleteSets(ctx, step)
 }
 

@@ -135,7 +135,7 @@ func (h *hold) describe(fs *v1alpha1.FileSystem) {
 		return
 	}
 	message := fmt.Sprintf("%s has the lease of this filesystem, and these changes wait for its end: %s. To have them now, suspend the run (spec.suspend) or delete it",
-		h.by, few(h.waiting))
+		h.by, backend.List(h.waiting))
 	add := func(kind string) {
 		conditions.Add(&fs.Status.Conditions, fs.Generation, v1alpha1.ConditionReady, kind, metav1.ConditionTrue,
 			v1alpha1.ReasonBenchmarkRunning, message)

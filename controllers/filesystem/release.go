@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +15,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/conditions"
+	"parallelfs.dev/operator/internal/backend"
 )
 
 // patience is how long an agent may take to say something of a target that was deleted, before a person is told to look.
@@ -153,9 +153,9 @@ func left(targets []v1alpha1.StorageTarget, now time.Time, nodeProblem func(node
 		lines = append(lines, fmt.Sprintf("%s on %s (%s)", t.Name, t.Spec.Node, why))
 	}
 	out.stalled = len(ways) > 0
-	out.message = fmt.Sprintf("the daemons are stopped; %d disks are left: %s", len(targets), few(lines))
+	out.message = fmt.Sprintf("the daemons are stopped; %d disks are left: %s", len(targets), backend.List(lines))
 	if len(ways) > 0 {
-		out.message += ". " + few(ways)
+		out.message += ". " + backend.List(ways)
 	}
 	return out
 }
@@ -167,15 +167,6 @@ func giveUp(t *v1alpha1.StorageTarget) string {
 		which = t.Name
 	}
 	return fmt.Sprintf("kubectl annotate storagetargets -n %s %s %s=%s", t.Namespace, which, v1alpha1.AnnotationGiveUp, t.Spec.Node)
-}
-
-// few joins at most eight items, so that a message stays readable on a large cluster.
-func few(items []string) string {
-	const most = 8
-	if len(items) > most {
-		return strings.Join(items[:most], ", ") + fmt.Sprintf(" and %d more", len(items)-most)
-	}
-	return strings.Join(items, ", ")
 }
 
 // targetsOf are copies of those that belong to a FileSystem, and to no other that had its name before.

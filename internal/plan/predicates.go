@@ -14,8 +14,8 @@ import (
 // Every safety rule for a disk is a predicate of its own: it says nothing when the rule holds, and a sentence that a
 // person can act on when it does not. Every one of them but Exists expects a device that is there.
 
-// labelPrefix begins the label of every target's filesystem.
-const labelPrefix = "pfs-"
+// LabelPrefix begins the label of every target's filesystem.
+const LabelPrefix = "pfs-"
 
 // signatureAmbivalent is what the look calls a device on which blkid(8) found several things and could not tell which is right.
 const signatureAmbivalent = "ambivalent"
@@ -31,7 +31,7 @@ func Label(t *v1alpha1.StorageTarget) string {
 
 func labelOf(namespace, fileSystem, target string) string {
 	sum := sha256.Sum256([]byte(namespace + "/" + fileSystem + "/" + target))
-	return labelPrefix + hex.EncodeToString(sum[:4])
+	return LabelPrefix + hex.EncodeToString(sum[:4])
 }
 
 // Exists holds for a device that was found. It comes before everything else: blkid(8) and wipefs(8) answer for a path
@@ -217,7 +217,7 @@ func IsNoOthersTarget(f Facts, t *v1alpha1.StorageTarget) string {
 			f.KernelName, f.Target)
 	}
 	for _, s := range f.Signatures {
-		if strings.HasPrefix(s.Label, labelPrefix) && s.Label != Label(t) {
+		if strings.HasPrefix(s.Label, LabelPrefix) && s.Label != Label(t) {
 			return fmt.Sprintf("%s carries the label %q of another target; it is never formatted for this one: wipe it by hand if nobody needs it",
 				s.Device, s.Label)
 		}
@@ -252,7 +252,7 @@ func HoldsNoTarget(f Facts) string {
 // IsNoOthersLog holds when the device is not the external log of another target. mkfs overwrites a log device without looking at it, and
 // a filesystem without its log is lost.
 func IsNoOthersLog(f Facts, t *v1alpha1.StorageTarget) string {
-	if f.LogOf != nil && strings.HasPrefix(f.LogOf.Label, labelPrefix) && f.LogOf.Label != Label(t) {
+	if f.LogOf != nil && strings.HasPrefix(f.LogOf.Label, LabelPrefix) && f.LogOf.Label != Label(t) {
 		return fmt.Sprintf("%s is the log of the target with the label %q on %s, which is lost without its log", f.KernelName, f.LogOf.Label, f.LogOf.Device)
 	}
 	return ""

@@ -373,16 +373,7 @@ func (Backend) Removal(fs *v1alpha1.FileSystem, target *v1alpha1.StorageTarget, 
 	}
 	if len(mounted) > 0 && !target.Spec.WritersStopped {
 		removal.Writers = fmt.Sprintf("the filesystem is mounted on %s, and BeeGFS moves files without locking them: what is written to a file meanwhile may be lost. "+
-			"Stop what writes, then set spec.writersStopped to true", few(mounted))
+			"Stop what writes, then set spec.writersStopped to true", backend.List(mounted))
 	}
 	return removal
-}
-
-// few names at most eight nodes, and the number of the rest.
-func few(nodes []string) string {
-	const most = 8
-	if more := len(nodes) - most; more > 0 {
-		nodes = append(slices.Clone(nodes[:most]), fmt.Sprintf("%d more nodes", more))
-	}
-	return strings.Join(nodes, ", ")
 }

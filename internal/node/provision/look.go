@@ -18,9 +18,6 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// labelPrefix begins the labels of targets' filesystems.
-const labelPrefix = "pfs-"
-
 // path is where the device is now.
 func (p *Provisioner) path(f plan.Facts) string {
 	return filepath.Join(p.Dev, strings.ReplaceAll(f.KernelName, "!", "/"))
@@ -103,7 +100,7 @@ func (p *Provisioner) readMarker(ctx context.Context, l *plan.Look) {
 		return
 	}
 	for _, s := range f.Signatures {
-		if s.Device != f.KernelName || !strings.HasPrefix(s.Label, labelPrefix) {
+		if s.Device != f.KernelName || !strings.HasPrefix(s.Label, plan.LabelPrefix) {
 			continue
 		}
 		if f.InUse() {
