@@ -239,7 +239,8 @@ func TestEveryTypeBelongsToAKind(t *testing.T) {
 	}
 }
 
-// A reader of a type's or a tool's name knows where its settings stand. Names of types are those of their makers; members are in small letters.
+// A reader of a type's or a tool's name knows where its settings stand. Names of types are those of their makers; members are in small
+// letters.
 func TestEachTypeAndEachToolIsSpelledAsTheMemberWithItsSettings(t *testing.T) {
 	g := NewWithT(t)
 	tagged := map[string]string{"FileSystem": "type", "BenchmarkRun": "tool"}
@@ -269,6 +270,13 @@ func observation(crd apiextensionsv1.CustomResourceDefinition) bool {
 	return !asked
 }
 
+// selectable are the fields of the spec that objects of a kind can be selected by. Of BenchmarkSuites there are few, and a NodeInventory
+// has the name of its node.
+var selectable = map[string][]string{
+	"FileSystem": {"type"}, "FileSystemNode": {"fileSystem.name", "node"}, "StorageTarget": {"fileSystem.name", "role", "storagePool", "node"},
+	"BenchmarkRun": {"fileSystem.name", "tool"},
+}
+
 func TestEveryKind(t *testing.T) {
 	for _, crd := range crds(t) {
 		version := crd.Spec.Versions[0]
@@ -287,14 +295,17 @@ func TestEveryKind(t *testing.T) {
 					g.Expect(crd.Spec.Names.Categories).To(ConsistOf("all", "parallelfs"))
 				}
 			},
-			"can be selected by fields that there are": func(g *WithT) {
+			"can be selected by what tells its objects apart": func(g *WithT) {
 				known := map[string]bool{}
 				for _, f := range fields(crd) {
 					known["."+f.path] = true
 				}
+				var paths []string
 				for _, field := range version.SelectableFields {
 					g.Expect(known).To(HaveKey(field.JSONPath))
+					paths = append(paths, strings.TrimPrefix(field.JSONPath, ".spec."))
 				}
+				g.Expect(paths).To(ConsistOf(selectable[crd.Spec.Names.Kind]))
 			},
 			"is described": func(g *WithT) {
 				g.Expect(version.Schema.OpenAPIV3Schema.Description).To(HavePrefix(crd.Spec.Names.Kind + " is "))
