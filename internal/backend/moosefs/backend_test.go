@@ -261,6 +261,21 @@ func TestANewNodeOfAPoolRestartsNobodyElse(t *testing.T) {
 	g.Expect(hashes(changed)["scratch-master"]).To(Equal(before["scratch-master"]), "but not the master")
 }
 
+func TestAChunkserverFindsItsMasterAgainWithinASecondUnlessTheUserSaysOtherwise(t *testing.T) {
+	for user, told := range map[string]string{"": "1", "7": "7"} {
+		t.Run("the user sets "+user, func(t *testing.T) {
+			g, in := NewWithT(t), everything("4.57.5")
+			if user != "" {
+				in.FileSystem.Spec.MooseFS.Config.Storage["MASTER_RECONNECTION_DELAY"] = v1alpha1.OptionValue(user)
+			}
+			backendtest.Remember(t, New(), &in)
+			run, err := chunkserverRun(in, "10.0.0.1", in.FileSystem.Spec.StoragePools[0], 0)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(run.Files[0].Content).To(ContainSubstring("\nMASTER_RECONNECTION_DELAY = " + told + "\n"))
+		})
+	}
+}
+
 func TestOptionsAreRefusedByName(t *testing.T) {
 	cases := map[string]struct {
 		change func(fs *v1alpha1.FileSystem)

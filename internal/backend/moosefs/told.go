@@ -182,6 +182,9 @@ func chunkserverRun(in backend.Input, masterIP string, pool v1alpha1.StoragePool
 	}, map[string]string{
 		// README.Debian of moosefs-chunkserver: the built-in 256MiB lets a disk run full.
 		"HDD_LEAVE_SPACE_DEFAULT": "5GiB",
+		// A chunkserver that has lost its master tries to reach it at the ticks of a clock of its own, each 5 s unless it is told otherwise
+		// (masterconn.c): after a restart of the master, programs would wait for that much longer.
+		"MASTER_RECONNECTION_DELAY": "1",
 	}, own(fs).Config.Storage)
 	if err != nil {
 		return spec.Run{}, err

@@ -98,6 +98,9 @@ func (p *Probe) Run(ctx context.Context) error {
 		Handler:           p.Handler(),
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: p.writeLimit(), IdleTimeout: time.Minute,
 		MaxHeaderBytes: 16 << 10,
+		// Who waits for an answer is sent away at a stop, and not waited for: the next pod of the server beside the probe is made when this
+		// one is gone.
+		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	go p.loop(ctx)
 	served := make(chan error, 1)

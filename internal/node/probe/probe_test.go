@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -489,6 +490,44 @@ func TestRunServesUntilItIsStopped(t *testing.T) {
 	}
 	cancel()
 	g.Eventually(ended).WithTimeout(time.Minute).Should(Receive(BeNil()))
+}
+
+func TestAProbeThatIsStoppedWaitsForNobodyWhoWaitsForAnAnswer(t *testing.T) {
+	g, f := NewWithT(t), &filesystem{state: someState()}
+	p := f.probe(t)
+	p.now = time.Now
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	g.Expect(err).NotTo(HaveOccurred())
+	p.told.Listen = listener.Addr().String()
+	g.Expect(listener.Close()).To(Succeed())
+	ctx, cancel := context.WithCancel(t.Context())
+	began, goOn := make(chan struct{}, 1), make(chan struct{})
+	p.ask = func(context.Context, []string, time.Duration) ([]byte, error) {
+		select {
+		case began <- struct{}{}:
+		default:
+		}
+		<-goOn // the filesystem is slow, and its daemon is being stopped as well
+		return nil, errors.New("the master does not answer")
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(ctx) }()
+	g.Eventually(began).WithTimeout(time.Minute).Should(Receive())
+	gone := make(chan error, 1)
+	go func() {
+		_, err := http.Get("http://" + p.told.Listen + "/state?nonce=N1")
+		gone <- err
+	}()
+	waiting := func() int {
+		p.mutex.RLock()
+		defer p.mutex.RUnlock()
+		return p.next.askers
+	}
+	g.Eventually(waiting).WithTimeout(time.Minute).Should(Equal(1))
+	cancel()
+	close(goOn)
+	g.Eventually(ended).WithTimeout(4*time.Second).Should(Receive(BeNil()), "before the 5 s that it gives to answers under way are over")
+	g.Eventually(gone).WithTimeout(time.Minute).Should(Receive())
 }
 
 func TestAnAddressThatCannotBeServedIsAnErrorThatNamesIt(t *testing.T) {
