@@ -9,6 +9,8 @@ RELEASE ?= parallelfs-operator
 NAMESPACE ?= parallelfs-system
 FUZZTIME ?= 10s
 SCALE_NODES ?= 125 250
+# LIFE is how often `make life` makes each disruption, in each way.
+LIFE ?= 2
 # All programs and tests are compiled alike, so that one build of a package serves all of them, in any folder.
 export CGO_ENABLED := 0
 export GOFLAGS ?= -trimpath
@@ -67,7 +69,7 @@ overhead: ## Compare what the operator measures with what the same tools measure
 
 .PHONY: life
 life: ## Compare what programs feel of each disruption, made by the operator, with what they feel of the same steps made by hand, on kind.
-	LIFE=2 PROCS=1 test/e2e/run.sh
+	LIFE=$(LIFE) PROCS=1 test/e2e/run.sh --timeout=2h
 
 .PHONY: scale
 scale: ## Measure what filesystems of SCALE_NODES ("125 250") nodes with 24 disks each and SCALE_RUNS (200) BenchmarkRuns cost: writes, CPU, memory, sizes of objects. Half an hour at most.

@@ -121,9 +121,18 @@ func (s *story) whyNotReadyOf(name string) string {
 // isReady makes a filesystem of the story on all workers, and waits until it serves.
 func (s *story) isReady(version string, pools ...string) {
 	GinkgoHelper()
+	s.isReadyOn(workers, version, pools...)
+}
+
+// isReadyOn makes a filesystem of the story with data on some nodes, and waits until it serves.
+func (s *story) isReadyOn(storage []string, version string, pools ...string) {
+	GinkgoHelper()
 	s.begin()
+	for _, node := range storage {
+		s.label(node, "storage")
+	}
 	for _, node := range workers {
-		s.label(node, "storage", "client")
+		s.label(node, "client")
 	}
 	s.label(workers[0], "metadata")
 	s.label(workers[1], "metalogger")

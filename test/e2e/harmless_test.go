@@ -49,13 +49,19 @@ const (
 	chunkSamples                   = "/run/parallelfs/test-chunks"
 )
 
-// use lets programs on two clients write, sync and read files of a pool as long as something is done to the filesystem, and asks MooseFS
-// each second about its chunks.
+// use lets programs on the clients of the last two workers use a pool as long as something is done to the filesystem.
 func (s *story) use(pool string, do func()) felt {
+	GinkgoHelper()
+	return s.useOn(pool, workers[1], workers[2], do)
+}
+
+// useOn lets programs on the clients of two nodes write, sync and read files of a pool as long as something is done to the filesystem, and
+// asks MooseFS each second about its chunks.
+func (s *story) useOn(pool, first, second string, do func()) felt {
 	GinkgoHelper()
 	program, err := os.ReadFile(filepath.Join(root, "bin", "load"))
 	Expect(err).NotTo(HaveOccurred(), "test/e2e/run.sh builds it")
-	users := []string{s.podOn("client", workers[1]), s.podOn("client", workers[2])}
+	users := []string{s.podOn("client", first), s.podOn("client", second)}
 	directory := func(i int) string { return fmt.Sprintf("%s/%s/load-%d", s.mountPath, pool, i%len(users)) }
 	for i, pod := range users {
 		run(string(program), "kubectl", "-n", s.namespace, "exec", "-i", pod, "-c", "client", "--", "sh", "-c",

@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,6 +30,8 @@ type disruption struct {
 	name string
 	// master is true when the master starts anew. One that has just started calls all chunks missing whose chunkservers it does not know yet.
 	master bool
+	// unreachable is true when the last worker can't be reached meanwhile: programs run on the others.
+	unreachable bool
 	// operator makes it with the operator's part in it, and byHand as a person does who has none, in the vendor's order. byHand is nil for what
 	// nobody plans: the kubelet and the filesystem itself mend it.
 	operator, byHand func(s *story, turn int)
@@ -51,6 +55,7 @@ var disruptions = []disruption{
 		stop()
 		s.isWhole()
 	}},
+	{name: "a node is cut off the network until all have noticed", unreachable: true, operator: (*story).isCutOff},
 	{name: "the operator's managers are killed", operator: func(s *story, _ int) {
 		before := s.daemonPods()
 		kubectl("-n", systemNamespace, "delete", "pods", "-l", "app.kubernetes.io/component=manager", "--grace-period=0", "--force")
@@ -91,15 +96,26 @@ type lifeRow struct {
 	worst     felt
 }
 
+// lifeRows are those of all stories of `make life`, which run one after the other in one process.
+var lifeRows []lifeRow
+
+// The one table is printed at the end, also when something failed.
+var _ = ReportAfterSuite("what programs felt", func(Report) {
+	if len(lifeRows) > 0 {
+		fmt.Fprintf(os.Stdout, "\nWhat programs felt, the worst of all turns\n\n%s", lifeTable(lifeRows))
+	}
+})
+
+const upgradeRow = "an upgrade from " + oldest + " to " + newest
+
 // lifeIsCompared measures what programs feel of each disruption, made by the operator and by hand: `make life`.
 func (s *story) lifeIsCompared() {
-	var rows []lifeRow
 	turns := 0
 	It("has a filesystem of the older version that programs use", func() {
 		var err error
 		turns, err = strconv.Atoi(os.Getenv("LIFE"))
 		Expect(err).NotTo(HaveOccurred(), "LIFE is how often each disruption is made by each")
-		s.isReadyForLife()
+		s.isReadyForLife(workers, oldest)
 	})
 	It("is upgraded while programs use it", func() {
 		out := s.use("ssd", func() {
@@ -109,7 +125,7 @@ func (s *story) lifeIsCompared() {
 				return status.Upgrade == nil && status.Version == newest && s.ready()
 			}, 2*long).Should(BeTrue(), s.whyNotReady)
 		})
-		rows = append(rows, lifeRow{"an upgrade from " + oldest + " to " + newest, "operator", 1, out})
+		lifeRows = append(lifeRows, lifeRow{upgradeRow, "operator", 1, out})
 		report("an upgrade", out.String())
 		nothingWasLost(out, true)
 		for _, pod := range s.serving([]string{"client"}) {
@@ -131,7 +147,11 @@ func (s *story) lifeIsCompared() {
 			var all []string
 			for turn := range len(who) * turns {
 				i := (turn + turn/2) % len(who) // each is first in half of the turns
-				out := s.use("ssd", func() { who[i].do(s, turn) })
+				second := workers[2]
+				if d.unreachable {
+					second = workers[0]
+				}
+				out := s.useOn("ssd", workers[1], second, func() { who[i].do(s, turn) })
 				all = append(all, fmt.Sprintf("%-8s  %s", who[i].name, out))
 				worst[i].atWorst(out)
 				if i == 0 {
@@ -139,19 +159,18 @@ func (s *story) lifeIsCompared() {
 				}
 			}
 			for i := range who {
-				rows = append(rows, lifeRow{d.name, who[i].name, turns, worst[i]})
+				lifeRows = append(lifeRows, lifeRow{d.name, who[i].name, turns, worst[i]})
 			}
 			report(d.name, strings.Join(all, "\n"))
 		})
 	}
-	AfterAll(func() { report("what programs felt, the worst of all turns", lifeTable(rows)) })
 }
 
-// isReadyForLife makes a filesystem of the older version. MooseFS looks at each chunk once in five minutes, and only then copies one that was
+// isReadyForLife makes a filesystem with data on some nodes. MooseFS looks at each chunk once in five minutes, and only then copies one that was
 // being written when its server went: here once in a minute, or most of the time would be spent waiting, whoever makes a disruption.
-func (s *story) isReadyForLife() {
+func (s *story) isReadyForLife(storage []string, version string) {
 	GinkgoHelper()
-	s.isReady(oldest, twoCopies)
+	s.isReadyOn(storage, version, twoCopies)
 	s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p", `{"spec":{"moosefs":{"config":{"metadata":{"CHUNKS_LOOP_MIN_TIME":"60"}}}}}`)
 	before := s.serving([]string{"master"})
 	Eventually(func() bool { return s.ready() && disjoint(before, s.serving([]string{"master"})) }, long).Should(BeTrue(), s.whyNotReady)
@@ -161,13 +180,8 @@ func (s *story) isReadyForLife() {
 // the pods deleted in the vendor's order.
 func (s *story) upgradeByHandIsMeasured() {
 	It("is upgraded by hand while programs use it", func() {
-		s.isReadyForLife()
-		scale := func(replicas int) {
-			kubectl("-n", systemNamespace, "scale", "deployment", "-l", "app.kubernetes.io/component=manager", fmt.Sprintf("--replicas=%d", replicas))
-		}
-		scale(0)
-		DeferCleanup(scale, 2)
-		Eventually(managers).Should(BeEmpty())
+		s.isReadyForLife(workers, oldest)
+		withoutManagers()
 		out := s.use("ssd", func() {
 			for _, component := range []string{"master", "metalogger", "chunkserver"} {
 				sets := s.kubectl("get", "daemonsets", "-l", v1alpha1.LabelComponent+"="+component, "-o", "json")
@@ -178,8 +192,145 @@ func (s *story) upgradeByHandIsMeasured() {
 				}
 			}
 		})
-		report("the same upgrade by hand", lifeTable([]lifeRow{{"an upgrade from " + oldest + " to " + newest, "by hand", 1, out}}))
+		lifeRows = append(lifeRows, lifeRow{upgradeRow, "by hand", 1, out})
+		report("the same upgrade by hand", out.String())
 	})
+}
+
+// withoutManagers stops the operator until the end of the spec.
+func withoutManagers() {
+	GinkgoHelper()
+	scale := func(replicas int) {
+		kubectl("-n", systemNamespace, "scale", "deployment", "-l", "app.kubernetes.io/component=manager", fmt.Sprintf("--replicas=%d", replicas))
+	}
+	scale(0)
+	DeferCleanup(scale, 2)
+	Eventually(managers).Should(BeEmpty())
+}
+
+// network runs test/cluster/network.sh, which cuts a node off or joins it again.
+func network(verb, node string) {
+	GinkgoHelper()
+	out, err := exec.Command(filepath.Join(root, "test", "cluster", "network.sh"), verb, node).CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), "network.sh %s %s: %s", verb, node, out)
+}
+
+// isCutOff takes a node off its network until Kubernetes, MooseFS and the operator have noticed, and a pod there is being deleted for ever.
+// Then it is back.
+func (s *story) isCutOff(int) {
+	GinkgoHelper()
+	lost := workers[2]
+	DeferCleanup(network, "join", lost)
+	gone := s.podOn("chunkserver", lost)
+	network("cut", lost)
+	Eventually(func() string { return s.saysOf(v1alpha1.ConditionDegraded) }, long).Should(ContainSubstring("1 nodes are away: " + lost + " (not Ready)"))
+	s.kubectl("delete", "pod", gone, "--wait=false")
+	Consistently(s.ready, "20s").Should(BeFalse())
+	network("join", lost)
+	Eventually(func() bool { return !slices.Contains(s.serving([]string{"chunkserver"}), gone) && s.everythingServes() }, long).Should(BeTrue())
+	s.isWhole()
+}
+
+const replacementRow = "a node never comes back, and another one takes its place"
+
+// nodeIsReplaced loses a node of a filesystem with two copies on two nodes for ever. A person lets another node join, and says so.
+func (s *story) nodeIsReplaced() {
+	It("goes on without it, on another one, while programs use it", func() {
+		s.isReadyForLife(workers[1:], newest)
+		lost := workers[2]
+		DeferCleanup(network, "join", lost)
+		var said []string
+		out := s.useOn("ssd", workers[0], workers[1], func() {
+			network("cut", lost)
+			Eventually(func() string { return s.saysOf(v1alpha1.ConditionDegraded) }, long).Should(ContainSubstring(v1alpha1.AnnotationGiveUp + "=" + lost))
+			s.label(workers[0], "storage")
+			s.kubectl("annotate", "filesystemnode", s.recordOf(lost), v1alpha1.AnnotationGiveUp+"="+lost)
+			Eventually(func() string {
+				now := s.nodeSays(lost, v1alpha1.ConditionGivenUp)
+				if len(said) == 0 || said[len(said)-1] != now {
+					said = append(said, now)
+				}
+				return now
+			}, 2*long).Should(HavePrefix(v1alpha1.ReasonNodeGivenUp))
+			Eventually(s.ready, long).Should(BeTrue(), s.whyNotReady)
+		})
+		lifeRows = append(lifeRows, lifeRow{replacementRow, "operator", 1, out})
+		report(replacementRow, out.String()+"\n"+strings.Join(said, "\n"))
+		nothingWasLost(out, false)
+		Expect(s.fileSystem().Status.Summary.Servers).To(Equal("4/4"), "a master, a metalogger, and the chunkservers of two nodes")
+		Expect(s.chunkserverOf(workers[0]).Connected).To(BeTrue())
+
+		network("join", lost)
+		Eventually(func() string { return s.nodeSays(lost, v1alpha1.ConditionGivenUp) }, long).Should(ContainSubstring("it is back, and none of its servers is started"))
+		Eventually(func() string { return s.podOn("chunkserver", lost) }, long).Should(BeEmpty())
+		Expect(s.ready()).To(BeTrue(), s.whyNotReady)
+	})
+}
+
+// nodeIsReplacedByHand does the same without any manager: a chunkserver is started on another node, and when all data has its copies again, the
+// lost one is removed from the master's list.
+func (s *story) nodeIsReplacedByHand() {
+	It("goes on without it, on another one, while programs use it", func() {
+		s.isReadyForLife(workers[1:], newest)
+		withoutManagers()
+		lost := workers[2]
+		DeferCleanup(network, "join", lost)
+		was := s.chunkserverOf(lost)
+		out := s.useOn("ssd", workers[0], workers[1], func() {
+			network("cut", lost)
+			Eventually(func() bool { return s.chunkserverOf(lost).Connected }).Should(BeFalse())
+			s.apply(s.chunkserverByHand(was.Port))
+			Eventually(func() bool { return s.chunkserverOf(workers[0]).Connected }).Should(BeTrue())
+			Eventually(s.hasItsCopies, long).Should(BeTrue())
+			s.administers(fmt.Sprintf("-CRC/%s/%d", was.IP, was.Port))
+			Eventually(func() string { return s.chunkserverOf(lost).IP }).Should(BeEmpty())
+		})
+		lifeRows = append(lifeRows, lifeRow{replacementRow, "by hand", 1, out})
+		report(replacementRow+", by hand", out.String())
+	})
+}
+
+// chunkserverByHand is a chunkserver of the first pool on the node of the master, as a person starts one from the packages.
+func (s *story) chunkserverByHand(port int) string {
+	GinkgoHelper()
+	host, clients := s.management()
+	master, err := strconv.Atoi(clients)
+	Expect(err).NotTo(HaveOccurred())
+	return fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata: {name: by-hand, namespace: e2e-$STORY}
+spec:
+  nodeName: %s
+  hostNetwork: true
+  terminationGracePeriodSeconds: 10
+  volumes: [{name: data, hostPath: {path: /var/lib/parallelfs-e2e/$STORY/by-hand, type: DirectoryOrCreate}}]
+  containers:
+  - name: chunkserver
+    image: localhost/parallelfs/moosefs:%s
+    imagePullPolicy: Never
+    volumeMounts: [{name: data, mountPath: /data}]
+    command:
+    - sh
+    - -ec
+    - |
+      mkdir -p /data/state /data/chunks
+      chown mfs:mfs /data/state /data/chunks
+      echo /data/chunks > /data/mfshdd.cfg
+      cat > /data/mfschunkserver.cfg <<CONFIG
+      WORKING_USER = mfs
+      WORKING_GROUP = mfs
+      NICE_LEVEL = 0
+      DATA_PATH = /data/state
+      HDD_CONF_FILENAME = /data/mfshdd.cfg
+      HDD_LEAVE_SPACE_DEFAULT = 256MiB
+      LABELS = A
+      MASTER_HOST = %s
+      MASTER_PORT = %d
+      CSSERV_LISTEN_PORT = %d
+      CONFIG
+      exec mfschunkserver -f -c /data/mfschunkserver.cfg start
+`, workers[0], newest, host, master-1, port)
 }
 
 // nothingWasLost is what holds of everything that the operator does.
@@ -238,7 +389,7 @@ func (s *story) drainsAndReturns(int) {
 func (s *story) maintainsByHand(int) {
 	GinkgoHelper()
 	s.switchMaintenance(workers[2], true)
-	Eventually(func() string { return s.modeOf(workers[2]) }).Should(Equal("on"))
+	Eventually(func() string { return s.chunkserverOf(workers[2]).Maintenance }).Should(Equal("on"))
 	s.losesPod("chunkserver", workers[2])
 	s.switchMaintenance(workers[2], false)
 	s.isWhole()
@@ -308,6 +459,12 @@ func (s *story) everythingServes() bool {
 			return false
 		}
 	}
+	return s.hasItsCopies()
+}
+
+// hasItsCopies is true when MooseFS says that no chunk is endangered, and none is missing.
+func (s *story) hasItsCopies() bool {
+	GinkgoHelper()
 	host, port := s.management()
 	out, err := try("", "kubectl", "-n", s.namespace, "exec", s.podOn("master", workers[0]), "-c", "master", "--",
 		"mfscli", "-n", "-j", "-H", host, "-P", port, "-SIC")

@@ -45,7 +45,7 @@ func (s *story) nodesAreDrained() {
 			said, err := s.drains(workers[2], "180s")
 			Expect(err).NotTo(HaveOccurred(), said)
 			Expect(s.maintenance(workers[2])).To(HavePrefix(v1alpha1.ReasonInMaintenance))
-			Expect(s.modeOf(workers[2])).To(Equal("on"), "MooseFS itself says so")
+			Expect(s.chunkserverOf(workers[2]).Maintenance).To(Equal("on"), "MooseFS itself says so")
 			s.kubectl("delete", "pod", s.podOn("chunkserver", workers[2])) // as a reboot ends it
 
 			_, err = s.drains(workers[1], "20s")
@@ -59,7 +59,7 @@ func (s *story) nodesAreDrained() {
 		})
 		report("a node is drained and comes back", out.String())
 		Expect([]int64{out.errors, out.bytes}).To(Equal([]int64{0, 0}), out.String())
-		Expect(s.modeOf(workers[2])).To(Equal("off"))
+		Expect(s.chunkserverOf(workers[2]).Maintenance).To(Equal("off"))
 		Eventually(func() string { return s.guardOn(workers[2]) }).ShouldNot(BeEmpty())
 	})
 
@@ -90,52 +90,56 @@ func (s *story) recordOf(node string) string {
 // maintenance is the reason and the message of the condition Maintenance of a node.
 func (s *story) maintenance(node string) string {
 	GinkgoHelper()
-	const condition = `status.conditions[?(@.type=="Maintenance")]`
+	return s.nodeSays(node, v1alpha1.ConditionMaintenance)
+}
+
+// nodeSays is the reason and the message of a condition of a node's FileSystemNode.
+func (s *story) nodeSays(node, kind string) string {
+	GinkgoHelper()
+	condition := fmt.Sprintf(`status.conditions[?(@.type=="%s")]`, kind)
 	return strings.TrimSpace(s.kubectl("get", "filesystemnode", s.recordOf(node), "-o", fmt.Sprintf("jsonpath={.%s.reason}: {.%s.message}", condition, condition)))
 }
 
-// modeOf is the maintenance mode of the chunkserver of a node, as the master itself says.
-func (s *story) modeOf(node string) string {
+// listed is a chunkserver as the master lists it.
+type listed struct {
+	IP          string
+	Port        int
+	Connected   bool
+	Maintenance string `json:"maintenance_mode"`
+}
+
+// chunkserverOf is the chunkserver of a node as the master itself says; the zero value when it lists none.
+func (s *story) chunkserverOf(node string) listed {
 	GinkgoHelper()
 	ip := strings.TrimSpace(kubectl("get", "node", node, "-o", `jsonpath={.status.addresses[?(@.type=="InternalIP")].address}`))
-	host, port := s.management()
-	said := kubectl("-n", s.namespace, "exec", s.podOn("master", workers[0]), "-c", "probe", "--", "mfscli", "-n", "-s", "|", "-p", "-H", host, "-P", port, "-SCS")
-	for line := range strings.Lines(said) {
-		if strings.Contains(line, ip) {
-			if strings.Contains(line, "maintenance_on") {
-				return "on"
-			}
-			return "off"
+	var answer struct {
+		Dataset struct{ Chunkservers []listed }
+	}
+	said := s.administers("-j", "-SCS")
+	Expect(json.Unmarshal([]byte(said), &answer)).To(Succeed(), said)
+	for _, c := range answer.Dataset.Chunkservers {
+		if c.IP == ip {
+			return c
 		}
 	}
-	return "unknown: " + said
+	return listed{}
+}
+
+// administers runs mfscli beside the master, as an administrator of MooseFS does.
+func (s *story) administers(args ...string) string {
+	GinkgoHelper()
+	host, port := s.management()
+	return s.kubectl(append([]string{"exec", s.podOn("master", workers[0]), "-c", "probe", "--", "mfscli", "-n", "-H", host, "-P", port}, args...)...)
 }
 
 // switchMaintenance switches the maintenance mode of the chunkserver of a node, as an administrator of MooseFS does.
 func (s *story) switchMaintenance(node string, on bool) {
 	GinkgoHelper()
-	ip := strings.TrimSpace(kubectl("get", "node", node, "-o", `jsonpath={.status.addresses[?(@.type=="InternalIP")].address}`))
-	host, port := s.management()
-	probe := []string{"exec", s.podOn("master", workers[0]), "-c", "probe", "--", "mfscli", "-n", "-H", host, "-P", port}
-	var answer struct {
-		Dataset struct {
-			Chunkservers []struct {
-				IP   string
-				Port int
-			}
-		}
-	}
-	said := s.kubectl(append(probe, "-j", "-SCS")...)
-	Expect(json.Unmarshal([]byte(said), &answer)).To(Succeed(), said)
 	mode := 0
 	if on {
 		mode = 1
 	}
-	for _, c := range answer.Dataset.Chunkservers {
-		if c.IP == ip {
-			s.kubectl(append(probe, fmt.Sprintf("-CM%d/%s/%d", mode, ip, c.Port))...)
-			return
-		}
-	}
-	Fail(said + " names no chunkserver of " + node)
+	c := s.chunkserverOf(node)
+	Expect(c.IP).NotTo(BeEmpty(), "the master lists no chunkserver of "+node)
+	s.administers(fmt.Sprintf("-CM%d/%s/%d", mode, c.IP, c.Port))
 }

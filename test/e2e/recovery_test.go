@@ -14,30 +14,71 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// metadataIsRecovered destroys the directory of the master while a program writes, and has the metadata made again from the metalogger on
-// another node. Programs stand still from the loss until a person has approved the plan, so how long is up to that person; what counts is that
-// every file is there that was on the servers before the last change that the plan names.
+// metadataIsRecovered destroys the directory of the master while a program writes, twice: it is made again from the metalogger on another
+// node, and then from a backup on a third one. Programs stand still from the loss until a person has approved the plan, so how long is up to
+// that person; what counts is that every file is there that was on the servers before the last change that the plan names.
 func (s *story) metadataIsRecovered() {
 	It("has a filesystem", func() { s.isReady(newest, twoCopies) })
-	It("has its metadata again after they were lost, from the metalogger on another node", s.losesAndRecovers)
+	It("has its metadata again after they were lost, from the metalogger on another node", func() {
+		acknowledged := s.keepsWriting("kept")
+		lost := time.Now()
+		recovered := s.losesAndRecovers(workers[0], workers[1], "metalogger-"+workers[1], acknowledged)
+		Expect(recovered.DataTime.Time).To(BeTemporally(">", lost.Add(-5*time.Second)))
+	})
+	It("has its metadata again from a backup, where that is all that can be used", func() {
+		acknowledged := s.keepsWriting("kept-too")
+		s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p", fmt.Sprintf(`{"spec":{"backups":{"schedule":"0 3 29 2 *",
+			"nodes":{"nodeSelector":{"kubernetes.io/hostname":%q},"count":1,"directory":%q}}}}`, workers[2], s.dataRoot+"/backups"))
+		Eventually(func() string { return s.saysOf(v1alpha1.ConditionBackedUp) }, long).ShouldNot(BeEmpty())
+		backup := s.fileSystem().Status.Backups[0]
+		Expect(backup.Result).To(Equal(v1alpha1.BackupVerified), backup.Message)
+		written := acknowledged.files()
+		Eventually(acknowledged.files).Should(BeNumerically(">", written+20), "what the backup does not have")
+		recovered := s.losesAndRecovers(workers[1], workers[2], "backup-at-"+workers[2]+"-"+backup.Name, acknowledged)
+		Expect(recovered.Version).To(BeNumerically(">=", backup.Version))
+		Expect(recovered.DataTime.Time).To(BeTemporally("==", backup.Time.Time))
+	})
 }
 
-func (s *story) losesAndRecovers() {
-	GinkgoHelper()
-	// The program runs on the node itself, because mounts of before are new afterwards. It writes down what was acknowledged, and when.
-	writer, acknowledged := workers[2], "/run/"+s.namespace+"-acknowledged"
-	onNode(writer, fmt.Sprintf(`rm -f %[1]s; mkdir -p %[2]s/ssd/kept
-nohup sh -c 'i=0; while i=$((i+1)); do
-  echo $i > %[2]s/ssd/kept/$i && sync %[2]s/ssd/kept/$i && echo "$(date +%%s) $i" >> %[1]s || break; sleep 0.1
-done' >/dev/null 2>&1 &`, acknowledged, s.mountPath))
-	files := func() int { return len(strings.Split(onNode(writer, "cat "+acknowledged), "\n")) }
-	Eventually(files).Should(BeNumerically(">", 40))
+// acknowledged are the files that a program has written and synced, on the node where the program runs.
+type acknowledged struct{ node, directory, list string }
 
+// files is how many there are.
+func (a acknowledged) files() int {
+	GinkgoHelper()
+	return len(strings.Split(onNode(a.node, "cat "+a.list), "\n"))
+}
+
+// missing are those of before a time that are not as they were written.
+func (a acknowledged) missing(before time.Time) string {
+	GinkgoHelper()
+	return onNode(a.node, fmt.Sprintf(`while read -r at i; do
+  if [ "$at" -lt %d ] && [ "$(cat %s/$i)" != "$i" ]; then echo "$i of $at"; fi
+done < %s`, before.Unix(), a.directory, a.list))
+}
+
+// keepsWriting starts a program that writes files until it can't. It runs on the node itself, because mounts of before are new after a
+// recovery, and it writes down what was acknowledged, and when.
+func (s *story) keepsWriting(name string) acknowledged {
+	GinkgoHelper()
+	a := acknowledged{node: workers[2], directory: s.mountPath + "/ssd/" + name, list: "/run/" + s.namespace + "-" + name}
+	onNode(a.node, fmt.Sprintf(`rm -f %[1]s; mkdir -p %[2]s
+nohup sh -c 'i=0; while i=$((i+1)); do
+  echo $i > %[2]s/$i && sync %[2]s/$i && echo "$(date +%%s) $i" >> %[1]s || break; sleep 0.1
+done' >/dev/null 2>&1 &`, a.list, a.directory))
+	Eventually(a.files).Should(BeNumerically(">", 40))
+	return a
+}
+
+// losesAndRecovers destroys the directory of the master on a node, and has the metadata made again on another one, as a person does who takes
+// what the plan proposes.
+func (s *story) losesAndRecovers(node, onto, from string, acknowledged acknowledged) v1alpha1.MetadataRecovered {
+	GinkgoHelper()
 	lost := time.Now()
-	onNode(workers[0], "find "+s.dataRoot+"/metadata -mindepth 1 -delete; kill -9 $("+s.processes(workers[0], "mfsmaster( -a)? -f")+")")
-	written := files()
-	s.label(workers[0], "metadata-")
-	s.label(workers[1], "metadata")
+	onNode(node, "find "+s.dataRoot+"/metadata -mindepth 1 -delete; kill -9 $("+s.processes(node, "mfsmaster( -a)? -f")+")")
+	written := acknowledged.files()
+	s.label(node, "metadata-")
+	s.label(onto, "metadata")
 	asks := func(word string) {
 		s.kubectl("annotate", "--overwrite", "filesystem", "scratch", v1alpha1.AnnotationRecoverMetadata+word)
 	}
@@ -50,23 +91,21 @@ done' >/dev/null 2>&1 &`, acknowledged, s.mountPath))
 		return hash
 	}, long).ShouldNot(BeEmpty(), s.saysOfRecovery)
 	plan, planned := s.saysOfRecovery(), time.Now()
-	Expect(plan).To(And(HavePrefix(v1alpha1.ReasonRecoveryApproval), ContainSubstring("metalogger-"+workers[1])))
+	Expect(plan).To(And(HavePrefix(v1alpha1.ReasonRecoveryApproval), ContainSubstring("made again from "+from+" ")))
 	asks("=" + hash)
 	Eventually(func() bool {
 		m := s.fileSystem().Status.Metadata
-		return m.Recovered != nil && m.Node == workers[1] && s.ready()
+		return m.Recovered != nil && m.Node == onto && s.ready()
 	}, long).Should(BeTrue(), s.whyNotReady)
-	recovered := s.fileSystem().Status.Metadata.Recovered
+	recovered := *s.fileSystem().Status.Metadata.Recovered
 	report("metadata is lost and recovered", fmt.Sprintf("%s\n\nfrom the loss to the plan %s, from the approval to a filesystem that is whole %s; %s, version %d of %s; "+
 		"%d files were acknowledged before the loss", plan, planned.Sub(lost).Round(time.Second), time.Since(planned).Round(time.Second), recovered.From,
 		recovered.Version, recovered.DataTime.UTC().Format(time.RFC3339), written))
 	Expect(recovered.PlanHash).To(Equal(hash))
 	asks("-")
 	// The time of the last change is in seconds.
-	Expect(onNode(writer, fmt.Sprintf(`while read -r at i; do
-  if [ "$at" -lt %d ] && [ "$(cat %s/ssd/kept/$i)" != "$i" ]; then echo "$i of $at"; fi
-done < %s`, recovered.DataTime.Unix(), s.mountPath, acknowledged))).To(BeEmpty(), "files that were acknowledged before the last change of the plan")
-	Expect(recovered.DataTime.Time).To(BeTemporally(">", lost.Add(-5*time.Second)))
+	Expect(acknowledged.missing(recovered.DataTime.Time)).To(BeEmpty(), "files that were acknowledged before the last change of the plan")
+	return recovered
 }
 
 // saysOfRecovery is the reason and the message of Recovering.

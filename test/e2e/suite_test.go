@@ -49,7 +49,7 @@ func TestEndToEnd(t *testing.T) {
 	SetDefaultEventuallyTimeout(soon)
 	SetDefaultEventuallyPollingInterval(time.Second)
 	suite, reporter := GinkgoConfiguration()
-	suite.Timeout = 70 * time.Minute
+	suite.Timeout = 3 * time.Hour // run.sh sets the limit
 	RunSpecs(t, "ParallelFS Operator", suite, reporter)
 }
 
@@ -131,6 +131,10 @@ var _ = Describe("ParallelFS Operator", func() {
 		tell("the life of a filesystem, compared with one by hand", s, s.lifeIsCompared)
 		manual := newStory("manual", 19500)
 		tell("an upgrade by hand", manual, manual.upgradeByHandIsMeasured)
+		gone := newStory("gone", 19700)
+		tell("a node that never comes back", gone, gone.nodeIsReplaced)
+		standIn := newStory("standin", 19800)
+		tell("a node that never comes back, by hand", standIn, standIn.nodeIsReplacedByHand)
 		lost := newStory("lost", 19600)
 		tell("lost metadata", lost, lost.metadataIsRecovered)
 		return
