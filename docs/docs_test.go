@@ -53,6 +53,23 @@ func TestThePictureOfBackendsNamesEachMethodAndCapability(t *testing.T) {
 	}
 }
 
+func TestWhatHappensToAFilesystemIsHeldByTestsThatThereAre(t *testing.T) {
+	g := NewWithT(t)
+	text, err := os.ReadFile("life.md")
+	g.Expect(err).NotTo(HaveOccurred())
+	_, table, found := strings.Cut(string(text), "|---|---|---|---|\n")
+	g.Expect(found).To(BeTrue())
+	tests, rows := testsOfTheProject(t), strings.Split(strings.TrimSpace(table), "\n")
+	g.Expect(len(rows)).To(BeNumerically(">", 10))
+	for _, row := range rows {
+		names := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(row, -1)
+		g.Expect(names).NotTo(BeEmpty(), row)
+		for _, name := range names {
+			g.Expect(tests).To(HaveKey(name[1]), row)
+		}
+	}
+}
+
 func TestEachFileOfABackendIsExplained(t *testing.T) {
 	g := NewWithT(t)
 	_, text, _ := strings.Cut(read(t, "architecture.md"), "## Backends")

@@ -27,13 +27,13 @@ type wreck struct {
 	*world
 	// has is what is found at each source, by the path or claim that a Job mounts.
 	has map[string]spec.RecoveryAnswer
-	// restores are the directories that were filled, "node:directory", with the plan.
-	restores map[string]string
+	// restores are the directories that were filled, "node:directory", with the plan, and used is what each of them was filled from.
+	restores, used map[string]string
 }
 
 func newWreck(t *testing.T, changes ...func(w *world) func(fs *v1alpha1.FileSystem)) *wreck {
 	t.Helper()
-	w := &wreck{world: anotherWorld(t), restores: map[string]string{}}
+	w := &wreck{world: anotherWorld(t), restores: map[string]string{}, used: map[string]string{}}
 	w.alive = true
 	w.fileSystem(func(fs *v1alpha1.FileSystem) {
 		for _, change := range changes {
@@ -118,6 +118,7 @@ func (w *wreck) recoveryJobs() (ended int) {
 				answer, how = spec.RecoveryAnswer{Found: []spec.RecoveryFound{}, Message: r.Path + " has the metadata of this FileSystem already"}, batchv1.JobFailed
 			} else {
 				w.restores[place] = r.Plan
+				w.used[place] = fmt.Sprintf("version %d of %s%s", r.Version, told.Source.Component, r.Backup)
 			}
 		}
 		line, err := json.Marshal(answer)
@@ -262,13 +263,45 @@ func TestOfTwoCandidatesThatAreAlikeAPersonChoosesOneAndThePlanIsOfThatOne(t *te
 	w.Expect(w.get().Status.Metadata.Recovered).To(HaveField("From", "backup-in-vault-20261123-030000"))
 }
 
+func TestALostMasterServesAgainFromABackupThatAPersonHasChosen(t *testing.T) {
+	t.Parallel()
+	w := newWreck(t)
+	const older = "backup-in-vault-20261122-030000"
+	w.label(w.nodes[1])
+	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
+	w.says(v1alpha1.AnnotationRecoverFrom, older)
+	w.goesOn(-1)
+	plan := w.get().Status.Recovery
+	w.Expect(plan.Candidates).To(ContainElements(
+		And(HaveField("Name", "metalogger-"+w.nodes[1]), HaveField("Version", int64(500))),
+		And(HaveField("Name", older), HaveField("Version", int64(300)), HaveField("PersistentVolumeClaim", "vault"))))
+	w.Expect(plan.From).To(Equal(older))
+	w.Expect(w.recovering().Message).To(And(ContainSubstring("made again from "+older+" (version 300 of 2026-11-22T03:00:00Z)"),
+		ContainSubstring("metalogger-"+w.nodes[1]+" (version 500 of 2026-11-23T12:00:00Z) has 200 changes more: it was not chosen")))
+	w.Expect(w.restores).To(BeEmpty())
+
+	w.says(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
+	w.goesOn(-1)
+	w.Expect(w.used).To(Equal(map[string]string{w.nodes[1] + ":/data/meta": "version 300 of 20261122-030000"}))
+	w.Expect(w.get().Status.Metadata).To(And(HaveField("Node", w.nodes[1]), HaveField("Recovered", HaveValue(And(HaveField("From", older),
+		HaveField("Version", int64(300)), HaveField("PlanHash", plan.PlanHash), HaveField("DataTime.Time", BeTemporally("==", time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC))))))))
+	w.Expect(w.masterMayInitialize()).To(BeFalse())
+	w.Expect(w.ready().Reason).To(Equal(v1alpha1.ReasonDegradedService), w.ready().Message)
+}
+
 func TestARecoveryEndsInTheSameWhateverWriteTheOperatorIsKilledAfter(t *testing.T) {
 	t.Parallel()
-	through := func(t *testing.T, asked, approved int, writes *[2]int) {
+	const backup = "backup-in-vault-20261122-030000"
+	through := func(t *testing.T, from string, asked, approved int, writes *[2]int) {
 		w := newWreck(t)
 		defer w.forget()
 		w.label(w.nodes[1])
 		w.settle()
+		used := "version 500 of metalogger"
+		if from != "" {
+			w.says(v1alpha1.AnnotationRecoverFrom, from)
+			used = "version 300 of 20261122-030000"
+		}
 		w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
 		first := w.goesOn(asked)
 		plan := w.get().Status.Recovery
@@ -277,6 +310,7 @@ func TestARecoveryEndsInTheSameWhateverWriteTheOperatorIsKilledAfter(t *testing.
 		w.says(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
 		second := w.goesOn(approved)
 		w.Expect(w.restores).To(Equal(map[string]string{w.nodes[1] + ":/data/meta": plan.PlanHash}))
+		w.Expect(w.used).To(Equal(map[string]string{w.nodes[1] + ":/data/meta": used}))
 		m := w.get().Status.Metadata
 		w.Expect(m.Node).To(Equal(w.nodes[1]))
 		w.Expect(m.Recovered.PlanHash).To(Equal(plan.PlanHash))
@@ -287,7 +321,7 @@ func TestARecoveryEndsInTheSameWhateverWriteTheOperatorIsKilledAfter(t *testing.
 		*writes = [2]int{first, second}
 	}
 	var writes [2]int
-	through(t, -1, -1, &writes)
+	through(t, "", -1, -1, &writes)
 	NewWithT(t).Expect(writes[0]).To(BeNumerically(">=", 5))
 	NewWithT(t).Expect(writes[1]).To(BeNumerically(">=", 8))
 	for phase, n := range writes {
@@ -296,12 +330,20 @@ func TestARecoveryEndsInTheSameWhateverWriteTheOperatorIsKilledAfter(t *testing.
 				t.Parallel()
 				var others [2]int
 				if phase == 0 {
-					through(t, n, -1, &others)
+					through(t, "", n, -1, &others)
 				} else {
-					through(t, -1, n, &others)
+					through(t, "", -1, n, &others)
 				}
 			})
 		}
+	}
+	// The look is the same for a backup, whatever is chosen of what it has found.
+	for n := range writes[1] {
+		t.Run(fmt.Sprintf("from a backup after %d writes", n), func(t *testing.T) {
+			t.Parallel()
+			var others [2]int
+			through(t, backup, -1, n, &others)
+		})
 	}
 }
 
