@@ -6,30 +6,24 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 use_engine
 
-# The rules stand before those of Kubernetes, which let through what belongs to a connection.
+# The rules stand before those of Kubernetes, which let through what belongs to a connection. Nodes reach each other by IPv6, too.
 cut() { # cut NODE
   engine exec -i "$1" sh -eu -s <<'NODE'
-while read -r chain direction; do
-  iptables -w -C "$chain" "$direction" eth0 -j DROP 2>/dev/null || iptables -w -I "$chain" "$direction" eth0 -j DROP
-done <<RULES
-INPUT -i
-OUTPUT -o
-FORWARD -i
-FORWARD -o
-RULES
+for tables in iptables ip6tables; do
+  for rule in "INPUT -i" "OUTPUT -o" "FORWARD -i" "FORWARD -o"; do
+    $tables -w -C $rule eth0 -j DROP 2>/dev/null || $tables -w -I $rule eth0 -j DROP
+  done
+done
 NODE
 }
 
 join() { # join NODE
   engine exec -i "$1" sh -eu -s <<'NODE'
-while read -r chain direction; do
-  while iptables -w -D "$chain" "$direction" eth0 -j DROP 2>/dev/null; do :; done
-done <<RULES
-INPUT -i
-OUTPUT -o
-FORWARD -i
-FORWARD -o
-RULES
+for tables in iptables ip6tables; do
+  for rule in "INPUT -i" "OUTPUT -o" "FORWARD -i" "FORWARD -o"; do
+    while $tables -w -D $rule eth0 -j DROP 2>/dev/null; do :; done
+  done
+done
 NODE
 }
 

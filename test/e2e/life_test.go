@@ -237,6 +237,7 @@ const replacementRow = "a node never comes back, and another one takes its place
 func (s *story) nodeIsReplaced() {
 	It("goes on without it, on another one, while programs use it", func() {
 		s.isReadyForLife(workers[1:], newest)
+		s.keepsNoTrash()
 		lost := workers[2]
 		DeferCleanup(network, "join", lost)
 		var said []string
@@ -263,8 +264,14 @@ func (s *story) nodeIsReplaced() {
 		network("join", lost)
 		Eventually(func() string { return s.nodeSays(lost, v1alpha1.ConditionGivenUp) }, long).Should(ContainSubstring("it is back, and none of its servers is started"))
 		Eventually(func() string { return s.podOn("chunkserver", lost) }, long).Should(BeEmpty())
-		Expect(s.ready()).To(BeTrue(), s.whyNotReady)
+		Eventually(s.ready).Should(BeTrue(), s.whyNotReady)
 	})
+}
+
+// keepsNoTrash has files go when they are written anew: a day's trash would be copied to the new node as well.
+func (s *story) keepsNoTrash() {
+	GinkgoHelper()
+	s.inClient(workers[0], "mfssettrashretention", "0", s.mountPath+"/ssd")
 }
 
 // nodeIsReplacedByHand does the same without any manager: a chunkserver is started on another node, and when all data has its copies again, the
@@ -272,6 +279,7 @@ func (s *story) nodeIsReplaced() {
 func (s *story) nodeIsReplacedByHand() {
 	It("goes on without it, on another one, while programs use it", func() {
 		s.isReadyForLife(workers[1:], newest)
+		s.keepsNoTrash()
 		withoutManagers()
 		lost := workers[2]
 		DeferCleanup(network, "join", lost)
