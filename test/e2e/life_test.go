@@ -181,31 +181,35 @@ func (s *story) isReadyForLife(storage []string, version string) {
 func (s *story) upgradeByHandIsMeasured() {
 	It("is upgraded by hand while programs use it", func() {
 		s.isReadyForLife(workers, oldest)
-		withoutManagers()
-		out := s.use("ssd", func() {
-			for _, component := range []string{"master", "metalogger", "chunkserver"} {
-				sets := s.kubectl("get", "daemonsets", "-l", v1alpha1.LabelComponent+"="+component, "-o", "json")
-				run(strings.ReplaceAll(sets, "moosefs:"+oldest, "moosefs:"+newest), "kubectl", "replace", "-f", "-")
-				for _, pod := range s.serving([]string{component}) {
-					s.kubectl("delete", "pod", pod)
-					Eventually(func() bool { return !slices.Contains(s.serving([]string{component}), pod) && s.everythingServes() }, long).Should(BeTrue())
+		withoutManagers(func() {
+			out := s.use("ssd", func() {
+				for _, component := range []string{"master", "metalogger", "chunkserver"} {
+					sets := s.kubectl("get", "daemonsets", "-l", v1alpha1.LabelComponent+"="+component, "-o", "json")
+					run(strings.ReplaceAll(sets, "moosefs:"+oldest, "moosefs:"+newest), "kubectl", "replace", "-f", "-")
+					for _, pod := range s.serving([]string{component}) {
+						s.kubectl("delete", "pod", pod)
+						Eventually(func() bool { return !slices.Contains(s.serving([]string{component}), pod) && s.everythingServes() }, long).Should(BeTrue())
+					}
 				}
-			}
+			})
+			lifeRows = append(lifeRows, lifeRow{upgradeRow, "by hand", 1, out})
+			report("the same upgrade by hand", out.String())
+			s.kubectl("delete", "filesystem", "scratch", "--wait=false") // the operator would make of it what its spec still asks for
 		})
-		lifeRows = append(lifeRows, lifeRow{upgradeRow, "by hand", 1, out})
-		report("the same upgrade by hand", out.String())
 	})
 }
 
-// withoutManagers stops the operator until the end of the spec.
-func withoutManagers() {
+// withoutManagers does something while the operator does not run. It is back before what ends the spec, which Ginkgo runs before what was
+// deferred by its own means.
+func withoutManagers(do func()) {
 	GinkgoHelper()
 	scale := func(replicas int) {
 		kubectl("-n", systemNamespace, "scale", "deployment", "-l", "app.kubernetes.io/component=manager", fmt.Sprintf("--replicas=%d", replicas))
 	}
 	scale(0)
-	DeferCleanup(scale, 2)
+	defer scale(2)
 	Eventually(managers).Should(BeEmpty())
+	do()
 }
 
 // network runs test/cluster/network.sh, which cuts a node off or joins it again.
@@ -220,7 +224,7 @@ func network(verb, node string) {
 func (s *story) isCutOff(int) {
 	GinkgoHelper()
 	lost := workers[2]
-	DeferCleanup(network, "join", lost)
+	defer network("join", lost)
 	gone := s.podOn("chunkserver", lost)
 	network("cut", lost)
 	Eventually(func() string { return s.saysOf(v1alpha1.ConditionDegraded) }, long).Should(ContainSubstring("1 nodes are away: " + lost + " (not Ready)"))
@@ -239,7 +243,7 @@ func (s *story) nodeIsReplaced() {
 		s.isReadyForLife(workers[1:], newest)
 		s.keepsNoTrash()
 		lost := workers[2]
-		DeferCleanup(network, "join", lost)
+		defer network("join", lost)
 		var said []string
 		out := s.useOn("ssd", workers[0], workers[1], func() {
 			network("cut", lost)
@@ -280,21 +284,23 @@ func (s *story) nodeIsReplacedByHand() {
 	It("goes on without it, on another one, while programs use it", func() {
 		s.isReadyForLife(workers[1:], newest)
 		s.keepsNoTrash()
-		withoutManagers()
 		lost := workers[2]
-		DeferCleanup(network, "join", lost)
+		defer network("join", lost)
 		was := s.chunkserverOf(lost)
-		out := s.useOn("ssd", workers[0], workers[1], func() {
-			network("cut", lost)
-			Eventually(func() bool { return s.chunkserverOf(lost).Connected }).Should(BeFalse())
-			s.apply(s.chunkserverByHand(was.Port))
-			Eventually(func() bool { return s.chunkserverOf(workers[0]).Connected }).Should(BeTrue())
-			Eventually(s.hasItsCopies, long).Should(BeTrue())
-			s.administers(fmt.Sprintf("-CRC/%s/%d", was.IP, was.Port))
-			Eventually(func() string { return s.chunkserverOf(lost).IP }).Should(BeEmpty())
+		withoutManagers(func() {
+			out := s.useOn("ssd", workers[0], workers[1], func() {
+				network("cut", lost)
+				Eventually(func() bool { return s.chunkserverOf(lost).Connected }).Should(BeFalse())
+				s.apply(s.chunkserverByHand(was.Port))
+				Eventually(func() bool { return s.chunkserverOf(workers[0]).Connected }).Should(BeTrue())
+				Eventually(s.hasItsCopies, long).Should(BeTrue())
+				s.administers(fmt.Sprintf("-CRC/%s/%d", was.IP, was.Port))
+				Eventually(func() string { return s.chunkserverOf(lost).IP }).Should(BeEmpty())
+			})
+			lifeRows = append(lifeRows, lifeRow{replacementRow, "by hand", 1, out})
+			report(replacementRow+", by hand", out.String())
+			s.kubectl("delete", "pod", "by-hand")
 		})
-		lifeRows = append(lifeRows, lifeRow{replacementRow, "by hand", 1, out})
-		report(replacementRow+", by hand", out.String())
 	})
 }
 
