@@ -20,21 +20,21 @@ import (
 func (s *story) metadataIsRecovered() {
 	It("has a filesystem", func() { s.isReady(newest, twoCopies) })
 	It("has its metadata again after they were lost, from the metalogger on another node", func() {
-		acknowledged := s.keepsWriting("kept")
+		kept := s.keepsWriting("kept")
 		lost := time.Now()
-		recovered := s.losesAndRecovers(workers[0], workers[1], "metalogger-"+workers[1], acknowledged)
+		recovered := s.losesAndRecovers(workers[0], workers[1], "metalogger-"+workers[1], kept)
 		Expect(recovered.DataTime.Time).To(BeTemporally(">", lost.Add(-5*time.Second)))
 	})
 	It("has its metadata again from a backup, where that is all that can be used", func() {
-		acknowledged := s.keepsWriting("kept-too")
+		kept := s.keepsWriting("kept-too")
 		s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p", fmt.Sprintf(`{"spec":{"backups":{"schedule":"0 3 29 2 *",
 			"nodes":{"nodeSelector":{"kubernetes.io/hostname":%q},"count":1,"directory":%q}}}}`, workers[2], s.dataRoot+"/backups"))
 		Eventually(func() string { return s.saysOf(v1alpha1.ConditionBackedUp) }, long).ShouldNot(BeEmpty())
 		backup := s.fileSystem().Status.Backups[0]
 		Expect(backup.Result).To(Equal(v1alpha1.BackupVerified), backup.Message)
-		written := acknowledged.files()
-		Eventually(acknowledged.files).Should(BeNumerically(">", written+20), "what the backup does not have")
-		recovered := s.losesAndRecovers(workers[1], workers[2], "backup-at-"+workers[2]+"-"+backup.Name, acknowledged)
+		written := kept.files()
+		Eventually(kept.files).Should(BeNumerically(">", written+20), "what the backup does not have")
+		recovered := s.losesAndRecovers(workers[1], workers[2], "backup-at-"+workers[2]+"-"+backup.Name, kept)
 		Expect(recovered.Version).To(BeNumerically(">=", backup.Version))
 		Expect(recovered.DataTime.Time).To(BeTemporally("==", backup.Time.Time))
 	})
@@ -72,11 +72,11 @@ done' >/dev/null 2>&1 &`, a.list, a.directory))
 
 // losesAndRecovers destroys the directory of the master on a node, and has the metadata made again on another one, as a person does who takes
 // what the plan proposes.
-func (s *story) losesAndRecovers(node, onto, from string, acknowledged acknowledged) v1alpha1.MetadataRecovered {
+func (s *story) losesAndRecovers(node, onto, from string, kept acknowledged) v1alpha1.MetadataRecovered {
 	GinkgoHelper()
 	lost := time.Now()
 	onNode(node, "find "+s.dataRoot+"/metadata -mindepth 1 -delete; kill -9 $("+s.processes(node, "mfsmaster( -a)? -f")+")")
-	written := acknowledged.files()
+	written := kept.files()
 	s.label(node, "metadata-")
 	s.label(onto, "metadata")
 	asks := func(word string) {
@@ -104,7 +104,7 @@ func (s *story) losesAndRecovers(node, onto, from string, acknowledged acknowled
 	Expect(recovered.PlanHash).To(Equal(hash))
 	asks("-")
 	// The time of the last change is in seconds.
-	Expect(acknowledged.missing(recovered.DataTime.Time)).To(BeEmpty(), "files that were acknowledged before the last change of the plan")
+	Expect(kept.missing(recovered.DataTime.Time)).To(BeEmpty(), "files that were acknowledged before the last change of the plan")
 	return recovered
 }
 
