@@ -13,6 +13,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/beegfs/drain"
 )
 
 func TestRecordRefuses(t *testing.T) {
@@ -518,7 +519,7 @@ func TestWhatTheManagementServiceShowsIsRecorded(t *testing.T) {
 		in.State = answer(in)
 		for i := range in.State.Targets {
 			if in.State.Targets[i].ID == a.Targets[0].ID {
-				in.State.Targets[i].PoolID = drainingPoolID
+				in.State.Targets[i].PoolID = drain.Pool
 			}
 		}
 		g.Expect(drained()).NotTo(BeNil())

@@ -27,9 +27,6 @@ const (
 const (
 	// maxSlots is the number of storage pools, and of metadata servers on a node: each has a port of its own.
 	maxSlots = 16
-	// drainingPool takes the targets that are drained, so that no new file is placed on them.
-	drainingPool   = "draining"
-	drainingPoolID = 100
 	// dataSubdirectory of a target is the daemon's; the directory above it is root's and holds the marker.
 	dataSubdirectory = "data"
 	// rootUser runs the daemons: they set the owner and the attributes of what they store.

@@ -16,6 +16,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/beegfs/cli"
+	"parallelfs.dev/operator/internal/backend/beegfs/drain"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -98,7 +99,7 @@ func (w *work) placeTargets(v *view, t cli.Tool) {
 		}
 		to := poolID(target.slot)
 		if v.isDraining(target.id) {
-			to, needsDraining = drainingPoolID, true
+			to, needsDraining = drain.Pool, true
 		}
 		if from := target.poolNow(); from != to && from != 0 && target.mirror == 0 {
 			moves[way{from, to}] = append(moves[way{from, to}], target.id)
@@ -112,7 +113,7 @@ func (w *work) placeTargets(v *view, t cli.Tool) {
 		names[poolID(p.Slot)] = p.Name
 	}
 	if needsDraining {
-		names[drainingPoolID] = drainingPool
+		names[drain.Pool] = drain.PoolName
 	}
 	for _, id := range backend.SortedKeys(names) {
 		i := slices.IndexFunc(in.State.Pools, func(p backend.Pool) bool { return p.ID == id })
@@ -446,12 +447,12 @@ func repeats(v *view, w work) []string {
 			out = append(out, p.name)
 		}
 	}
-	for _, d := range v.drains {
-		for _, name := range drainJobs(in.FileSystem, d.id) {
+	for _, d := range v.departures {
+		for _, name := range drain.JobNames(in.FileSystem, d.id) {
 			job := jobNamed(in, name)
 			switch {
 			case job == nil || d.drained != nil:
-			case job.Failed, job.Succeeded && name == migrateName(in.FileSystem, d.id) && !jobSucceeded(in, awaitEmptyName(in.FileSystem, d.id)) &&
+			case job.Failed, job.Succeeded && name == drain.MigrateName(in.FileSystem, d.id) && !jobSucceeded(in, drain.AwaitEmptyName(in.FileSystem, d.id)) &&
 				job.Ended.Add(patience).Before(in.State.Asked):
 				out = append(out, name)
 			}

@@ -16,6 +16,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/beegfs/cli"
+	"parallelfs.dev/operator/internal/backend/beegfs/drain"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -78,8 +79,8 @@ func TestTrap7WithoutALicenseNothingIsAskedOfBeeGFSThatItRefuses(t *testing.T) {
 func TestATargetInAnotherPoolThanItsOwnGoesByTheDefaultPool(t *testing.T) {
 	g := NewWithT(t)
 	in := healthy(t, "7.4.6")
-	in.State.Pools = append(in.State.Pools, backend.Pool{ID: drainingPoolID, Name: drainingPool})
-	toldOf(&in, hdd0).PoolID = drainingPoolID
+	in.State.Pools = append(in.State.Pools, backend.Pool{ID: drain.Pool, Name: drain.PoolName})
+	toldOf(&in, hdd0).PoolID = drain.Pool
 	g.Expect(lines(in, workOf(in).commands)).To(HaveExactElements(
 		"--modifystoragepool --id=100 --rmtargets=5", "--modifystoragepool --id=2 --addtargets=5"), "beegfs-ctl adds only from the default pool")
 }

@@ -13,6 +13,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/beegfs/cli"
+	"parallelfs.dev/operator/internal/backend/beegfs/drain"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -28,7 +29,7 @@ func TestWhetherATargetIsDrained(t *testing.T) {
 			change: func(in *backend.Input) {
 				for _, name := range []string{ssd1, ssd2, "scratch-oss2-ssd-s1"} {
 					diskOf(in, name).Spec.Remove = true
-					toldOf(in, name).PoolID = drainingPoolID
+					toldOf(in, name).PoolID = drain.Pool
 				}
 			},
 			waits: "refused: pool ssd has no other target that is online, stays, and could take the files; add one first",
@@ -68,7 +69,7 @@ func TestWhetherATargetIsDrained(t *testing.T) {
 		},
 		"one that has begun goes on, whatever becomes of the others": {
 			change: func(in *backend.Input) {
-				toldOf(in, ssd0).PoolID = drainingPoolID
+				toldOf(in, ssd0).PoolID = drain.Pool
 				silent(in, "storage-ssd.oss2")
 				toldOf(in, ssd1).Online = false
 			},
@@ -83,8 +84,8 @@ func TestWhetherATargetIsDrained(t *testing.T) {
 				c.change(&in)
 			}
 			v := look(in)
-			drains := v.drains
-			i := slices.IndexFunc(drains, func(d drain) bool { return d.name == ssd0 })
+			drains := v.departures
+			i := slices.IndexFunc(drains, func(d departure) bool { return d.name == ssd0 })
 			if c.waits == "" {
 				g.Expect(drains[i].waits).To(BeEmpty())
 				g.Expect(v.isDraining(idOf(in, ssd0))).To(BeTrue())
@@ -104,7 +105,7 @@ func TestOfAllTargetsOfAPoolOneStays(t *testing.T) {
 	in := healthy(t, "7.4.6")
 	diskOf(&in, hdd0).Spec.Remove, diskOf(&in, hdd0).Spec.WritersStopped = true, true
 	diskOf(&in, hdd1).Spec.Remove, diskOf(&in, hdd1).Spec.WritersStopped = true, true
-	drains := look(in).drains
+	drains := look(in).departures
 	g.Expect(drains).To(HaveLen(2))
 	g.Expect(drains[0].waits).To(BeEmpty())
 	g.Expect(drains[1].waits).To(ContainSubstring("refused: pool bulk has no other target"))
@@ -115,8 +116,8 @@ func draining(t *testing.T) backend.Input {
 	t.Helper()
 	in := healthy(t, "7.4.6")
 	diskOf(&in, ssd0).Spec.Remove, diskOf(&in, ssd0).Spec.WritersStopped = true, true
-	in.State.Pools = append(in.State.Pools, backend.Pool{ID: drainingPoolID, Name: drainingPool})
-	toldOf(&in, ssd0).PoolID = drainingPoolID
+	in.State.Pools = append(in.State.Pools, backend.Pool{ID: drain.Pool, Name: drain.PoolName})
+	toldOf(&in, ssd0).PoolID = drain.Pool
 	return in
 }
 
@@ -285,7 +286,7 @@ func TestJobsOfADrainAreRepeated(t *testing.T) {
 func takenOut(t *testing.T) backend.Input {
 	t.Helper()
 	in := draining(t)
-	for _, name := range drainJobs(in.FileSystem, 1) {
+	for _, name := range drain.JobNames(in.FileSystem, 1) {
 		in.Jobs = append(in.Jobs, backend.Job{Name: name, Component: componentDrain, Succeeded: true, Ended: noon})
 	}
 	agentSaysEmpty(&in)

@@ -9,6 +9,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/beegfs/drain"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -96,8 +97,8 @@ func checkSpec(in backend.Input) error {
 		return err
 	}
 	for _, pool := range fs.Spec.StoragePools {
-		if pool.Name == drainingPool {
-			return backend.Invalid(v1alpha1.ReasonInvalidSpec, "a storage pool can't be named %q: targets that are being drained go to a pool of that name; choose another name", drainingPool)
+		if pool.Name == drain.PoolName {
+			return backend.Invalid(v1alpha1.ReasonInvalidSpec, "a storage pool can't be named %q: targets that are being drained go to a pool of that name; choose another name", drain.PoolName)
 		}
 		striping := ownPool(fs, pool.Name).Striping
 		if striping == nil || striping.ChunkSize.IsZero() {

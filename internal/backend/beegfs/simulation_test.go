@@ -16,6 +16,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/beegfs/cli"
+	"parallelfs.dev/operator/internal/backend/beegfs/drain"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -248,7 +249,7 @@ func TestAFilesystemFromItsFirstDayToTheRemovalOfAServer(t *testing.T) {
 	id := idOf(s.in, disk3)
 	g.Expect(s.settle()).To(HaveExactElements(
 		HavePrefix("scratch-configure-"), fmt.Sprintf("scratch-await-empty-%d", id), fmt.Sprintf("scratch-migrate-%d", id)))
-	g.Expect(toldOf(&s.in, disk3).PoolID).To(Equal(int32(drainingPoolID)))
+	g.Expect(toldOf(&s.in, disk3).PoolID).To(Equal(int32(drain.Pool)))
 	g.Expect(New().Observe(s.in).Targets).To(ContainElement(And(HaveField("StorageTarget", disk3), HaveField("Removable", true))))
 	g.Expect(s.in.Jobs).To(HaveLen(2), "the jobs of the drain are gone")
 	g.Expect(s.problems()).To(BeEmpty())

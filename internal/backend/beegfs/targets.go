@@ -12,6 +12,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/beegfs/cli"
+	"parallelfs.dev/operator/internal/backend/beegfs/drain"
 )
 
 // target is one storage target that a pool should have on a node, beside what BeeGFS says of it.
@@ -274,7 +275,7 @@ func (o *observer) target(t target) v1alpha1.TargetStatus {
 		status.Online, status.CapacityBytes = t.said.Online && away == "", t.said.CapacityBytes
 		status.UsedBytes = backend.Coarse(t.said.UsedBytes, t.said.CapacityBytes)
 	}
-	status.Removing = t.asked() && (t.poolNow() == drainingPoolID || t.drained != nil && t.said == nil)
+	status.Removing = t.asked() && (t.poolNow() == drain.Pool || t.drained != nil && t.said == nil)
 	status.Removable = status.Removing && t.drained != nil
 	status.Message = backend.Shorten(o.targetMessage(t, status))
 	return status

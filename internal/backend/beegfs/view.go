@@ -13,9 +13,9 @@ type view struct {
 	// targets are the storage targets that the filesystem should have, by pool, node and name; ofServer are those of one server.
 	targets  []target
 	ofServer map[serverPlace][]target
-	// drains are those of them that are to be taken out, and drainOf is each by its id.
-	drains  []drain
-	drainOf map[int32]*drain
+	// departures are those of them that are to be taken out, and departureOf is each by its id.
+	departures  []departure
+	departureOf map[int32]*departure
 	// leftovers are the disks that were taken out, and leftOn those of one server, by its name in the status.
 	leftovers []leftover
 	leftOn    map[string][]leftover
@@ -43,9 +43,9 @@ func viewOf(in backend.Input) *view {
 	}
 	v.mounted = sync.OnceValue(func() []string { return mountedBy(in) })
 	v.movers = sync.OnceValue(func() []string { return migrateNodes(in) })
-	v.drains, v.drainOf = drainsOf(v), map[int32]*drain{}
-	for i := range v.drains {
-		v.drainOf[v.drains[i].id] = &v.drains[i]
+	v.departures, v.departureOf = departuresOf(v), map[int32]*departure{}
+	for i := range v.departures {
+		v.departureOf[v.departures[i].id] = &v.departures[i]
 	}
 	return v
 }
