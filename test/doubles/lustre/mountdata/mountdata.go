@@ -93,21 +93,9 @@ func Of(device string) (data Data, label string, found bool, err error) {
 	if err != nil || !is {
 		return Data{}, "", false, err
 	}
-	directory, err := os.MkdirTemp("", "mountdata")
-	if err != nil {
-		return Data{}, "", false, err
-	}
-	defer os.RemoveAll(directory)
-	copied := filepath.Join(directory, "mountdata")
-	if err := debugfs(device, false, "dump CONFIGS/mountdata "+copied); err != nil {
-		return Data{}, "", false, err
-	}
-	content, err := os.ReadFile(copied)
-	if errors.Is(err, os.ErrNotExist) || err == nil && len(content) == 0 {
-		return Data{}, label, false, nil
-	}
-	if err != nil {
-		return Data{}, "", false, err
+	content, err := ReadFile(device, "mountdata")
+	if err != nil || len(content) == 0 {
+		return Data{}, label, false, err
 	}
 	data, err = Parse(content)
 	return data, label, err == nil, err
@@ -115,22 +103,45 @@ func Of(device string) (data Data, label string, found bool, err error) {
 
 // Write writes the file of a device, and reads it back.
 func Write(device string, data Data) error {
-	directory, err := os.MkdirTemp("", "mountdata")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(directory)
-	content := filepath.Join(directory, "mountdata")
-	if err := os.WriteFile(content, data.Bytes(), 0o600); err != nil {
-		return err
-	}
-	if err := debugfs(device, true, "mkdir CONFIGS", "cd CONFIGS", "rm mountdata", "write "+content+" mountdata"); err != nil {
+	if err := WriteFile(device, "mountdata", data.Bytes()); err != nil {
 		return err
 	}
 	if now, _, found, err := Of(device); err != nil || !found || now != data {
 		return fmt.Errorf("CONFIGS/mountdata of %s does not read as it was written (%w)", device, err)
 	}
 	return nil
+}
+
+// ReadFile reads a file in CONFIGS of a device with an ext4; one that is not there is empty.
+func ReadFile(device, name string) ([]byte, error) {
+	directory, err := os.MkdirTemp("", "mountdata")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(directory)
+	copied := filepath.Join(directory, name)
+	if err := debugfs(device, false, "dump CONFIGS/"+name+" "+copied); err != nil {
+		return nil, err
+	}
+	content, err := os.ReadFile(copied)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return content, err
+}
+
+// WriteFile writes a file in CONFIGS of a device.
+func WriteFile(device, name string, content []byte) error {
+	directory, err := os.MkdirTemp("", "mountdata")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(directory)
+	source := filepath.Join(directory, name)
+	if err := os.WriteFile(source, content, 0o600); err != nil {
+		return err
+	}
+	return debugfs(device, true, "mkdir CONFIGS", "cd CONFIGS", "rm "+name, "write "+source+" "+name)
 }
 
 // debugfs carries out requests of debugfs(8). It does not say by its exit code whether they went well.
@@ -166,4 +177,12 @@ func ext4Label(device string) (string, bool, error) {
 		return "", false, err
 	}
 	return text(super[120:136]), binary.LittleEndian.Uint16(super[56:]) == 0xef53, nil
+}
+
+// Register says on a device that its target is known to its MGS: in its label, and in its file.
+func Register(device, label string, data Data) error {
+	if output, err := exec.Command("e2label", device, label).CombinedOutput(); err != nil {
+		return fmt.Errorf("e2label of %s: %w: %s", device, err, output)
+	}
+	return Write(device, data)
 }

@@ -2,21 +2,42 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 
+	"parallelfs.dev/operator/test/doubles/lustre/kernel"
 	"parallelfs.dev/operator/test/doubles/lustre/program"
+	"parallelfs.dev/operator/test/doubles/lustre/tool"
 )
 
 func main() {
-	switch name := filepath.Base(os.Args[0]); name {
+	ctx := context.Background()
+	call := tool.Call{Name: filepath.Base(os.Args[0]), Arguments: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+	if len(os.Args) == 2 && os.Args[1] == tool.KernelName {
+		fmt.Fprintln(os.Stderr, kernel.Serve(ctx))
+		os.Exit(1)
+	}
+	switch call.Name {
 	case "mkfs.lustre":
 		os.Exit(program.Mkfs(os.Args[1:], os.Stdout, os.Stderr))
 	case "tunefs.lustre":
 		os.Exit(program.Tunefs(os.Args[1:], os.Stdout, os.Stderr))
+	case "mount.lustre", "mount.lustre_tgt":
+		os.Exit(tool.Mount(ctx, call))
+	case "umount.fuse.lustre", "umount.fuse.lustre_tgt":
+		os.Exit(tool.Umount(ctx, call))
+	case "lctl":
+		os.Exit(tool.Lctl(ctx, call))
+	case "lfs":
+		os.Exit(tool.Lfs(ctx, call))
+	case "lfs_migrate":
+		os.Exit(tool.Migrate(ctx, call))
+	case "lnetctl":
+		os.Exit(tool.Lnetctl(ctx, call))
 	default:
-		fmt.Fprintf(os.Stderr, "%s: there is no such double; call it mkfs.lustre or tunefs.lustre\n", name)
+		fmt.Fprintf(os.Stderr, "%s: there is no such double; call it by the name of a program of Lustre\n", call.Name)
 		os.Exit(2)
 	}
 }
