@@ -21,6 +21,12 @@ import (
 var doubles string
 
 func TestMain(m *testing.M) {
+	if doubles = os.Getenv(sandboxed); doubles != "" {
+		if err := sandbox(); err != nil {
+			panic(err)
+		}
+		os.Exit(m.Run())
+	}
 	os.Exit(func() int {
 		var err error
 		if doubles, err = os.MkdirTemp("", "lustre-doubles"); err != nil {
@@ -31,12 +37,14 @@ func TestMain(m *testing.M) {
 		if output, err := exec.Command("go", "build", "-o", binary, "./cmd/lustre-double").CombinedOutput(); err != nil {
 			panic(string(output))
 		}
-		for _, name := range []string{"mkfs.lustre", "tunefs.lustre"} {
+		for _, name := range []string{
+			"mkfs.lustre", "tunefs.lustre", "mount.lustre", "mount.lustre_tgt", "umount.fuse.lustre", "umount.fuse.lustre_tgt", "lctl", "lfs", "lfs_migrate", "lnetctl",
+		} {
 			if err := os.Symlink(binary, filepath.Join(doubles, name)); err != nil {
 				panic(err)
 			}
 		}
-		return m.Run()
+		return inSandbox()
 	}())
 }
 

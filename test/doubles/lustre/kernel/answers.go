@@ -240,7 +240,9 @@ func (k *Kernel) onConfigure(ctx context.Context, _ Nothing) (Nothing, error) {
 	return Nothing{}, k.configure(ctx)
 }
 
-func (k *Kernel) onAddNet(ctx context.Context, n NewNet) (Nothing, error) { return Nothing{}, k.add(ctx, n) }
+func (k *Kernel) onAddNet(ctx context.Context, n NewNet) (Nothing, error) {
+	return Nothing{}, k.add(ctx, n)
+}
 
 func (k *Kernel) onNets(context.Context, Nothing) ([]Net, error) {
 	k.mutex.Lock()
@@ -399,7 +401,13 @@ type Checked struct {
 	Client, Active, Works bool
 }
 
-func (k *Kernel) onCheck(context.Context, Nothing) ([]Checked, error) {
+func (k *Kernel) onCheck(ctx context.Context, _ Nothing) ([]Checked, error) {
+	k.mutex.Lock()
+	followers := k.followers()
+	k.mutex.Unlock()
+	for _, f := range followers {
+		k.connect(ctx, f)
+	}
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	var all []Checked

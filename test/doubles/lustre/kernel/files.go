@@ -320,7 +320,9 @@ func (t *target) objects(s Stripe) ([]Object, error) {
 		members = t.lov.pools[at].osts
 	}
 	for _, c := range t.lov.targets("OST") {
-		if c.works() && c.MaxCreate > 0 && (s.Pool == "" || slices.Contains(members, c.Target)) {
+		// One that is asked for by its index, and is away, has objects that were made ahead.
+		ahead := c.Active && len(c.States) > 0 && indexOf(c.Target) == s.Offset
+		if (c.works() || ahead) && c.MaxCreate > 0 && (s.Pool == "" || slices.Contains(members, c.Target)) {
 			usable = append(usable, c)
 		}
 	}

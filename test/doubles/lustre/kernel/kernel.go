@@ -92,6 +92,9 @@ func Serve(ctx context.Context) error {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return fmt.Errorf("the node has one already: %w", err)
 	}
+	if _, err := fmt.Fprintln(lock, os.Getpid()); err != nil {
+		return err
+	}
 	_ = os.Remove(Socket())
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "unix", Socket())
 	if err != nil {
@@ -116,13 +119,7 @@ func (k *Kernel) beats(ctx context.Context) {
 
 func (k *Kernel) beat(ctx context.Context) {
 	k.mutex.Lock()
-	var followers []*follower
-	for _, t := range slices.Backward(k.targets) {
-		followers = append(followers, t.followers()...)
-	}
-	for _, c := range k.clients {
-		followers = append(followers, &c.follower)
-	}
+	followers := k.followers()
 	k.mutex.Unlock()
 	for _, f := range followers {
 		// A follower whose MGS is away goes on with what it knows.
@@ -141,6 +138,18 @@ func (k *Kernel) beat(ctx context.Context) {
 	for _, c := range clients {
 		k.tellUsage(ctx, c)
 	}
+}
+
+// followers are all of the node: of the target that was mounted last first, in which order the real one hears of changes. The mutex is held.
+func (k *Kernel) followers() []*follower {
+	var all []*follower
+	for _, t := range slices.Backward(k.targets) {
+		all = append(all, t.followers()...)
+	}
+	for _, c := range k.clients {
+		all = append(all, &c.follower)
+	}
+	return all
 }
 
 // answer answers a tool, or another node.

@@ -38,14 +38,55 @@ func (r Record) String() string {
 }
 
 // Log is the configuration of a client or of an MDT, as the MGS keeps it.
-type Log struct{ Records []Record }
+type Log struct {
+	Records []Record
+	// Bytes are how long all of them would be on the disk of a real one.
+	Bytes int
+}
+
+// chunk is how much of a log is written at once.
+const chunk = 8192
+
+// size is how long a record is on the disk of a real one: with its head and its tail, and each value on a multiple of 8.
+func (r Record) size() int {
+	const around, head, marker, description = 24, 32, 160, 128
+	padded := func(n int) int { return (n + 7) / 8 * 8 }
+	if r.Event == "" {
+		return around + padded(head+2*4) + marker
+	}
+	values := make([]string, 0, len(r.Fields))
+	for _, f := range r.Fields {
+		values = append(values, f.Value)
+	}
+	total := around
+	if r.Event == "add_uuid" {
+		values = []string{r.Value("node")}
+		total += padded(head + 2*4)
+	} else {
+		total += padded(head + 4*len(values))
+	}
+	for _, v := range values {
+		if v == "" {
+			total += description
+		} else {
+			total += padded(len(v) + 1)
+		}
+	}
+	return total
+}
 
 // with puts events into the log, between two markers.
 func (l *Log) with(events ...Record) {
 	at := time.Now()
 	add := func(r Record) {
+		size := r.size()
+		if l.Bytes%chunk+size > chunk {
+			// No record lies in two chunks: what is left of one is a record, too.
+			l.Records = append(l.Records, Record{Index: len(l.Records) + 1, At: at})
+			l.Bytes += chunk - l.Bytes%chunk
+		}
 		r.Index, r.At = len(l.Records)+1, at
-		l.Records = append(l.Records, r)
+		l.Records, l.Bytes = append(l.Records, r), l.Bytes+size
 	}
 	add(Record{})
 	for _, r := range events {

@@ -59,7 +59,9 @@ func (k *Kernel) parameters() []Parameter {
 
 type params []Parameter
 
-func (p *params) add(value string, name ...string) { *p = append(*p, Parameter{Name: name, Value: value}) }
+func (p *params) add(value string, name ...string) {
+	*p = append(*p, Parameter{Name: name, Value: value})
+}
 
 func (p *params) number(value int64, name ...string) { p.add(strconv.FormatInt(value, 10), name...) }
 
@@ -176,14 +178,7 @@ func (k *Kernel) set(_ context.Context, s Setting) (any, error) {
 	if err != nil {
 		return nil, errno(syscall.EINVAL)
 	}
-	var followers []*follower
-	for _, t := range k.targets {
-		followers = append(followers, t.followers()...)
-	}
-	for _, c := range k.clients {
-		followers = append(followers, &c.follower)
-	}
-	for _, f := range followers {
+	for _, f := range k.followers() {
 		for _, c := range f.connections {
 			if len(s.Name) != 3 || c.Device != s.Name[1] {
 				continue
