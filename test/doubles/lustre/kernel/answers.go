@@ -26,7 +26,9 @@ func answers(op string) answering {
 		"devices": with((*Kernel).onDevices), "params": with((*Kernel).onParams), "set": with((*Kernel).set),
 		"pool": with((*Kernel).onPool), "pools": with((*Kernel).onPools), "conf_param": with((*Kernel).onConfParam), "set-permanent": with((*Kernel).onSetPermanent),
 		"del_ost": with((*Kernel).onDelOST), "llog": with((*Kernel).onLog), "clients": with((*Kernel).onClients), "check": with((*Kernel).onCheck),
-		"df": with((*Kernel).onDF), "layout": with((*Kernel).onLayout), "find": with((*Kernel).onFind), "ping": with((*Kernel).onPing), "pong": with((*Kernel).onPong), "set-layout": with((*Kernel).onSetLayout),
+		"df": with((*Kernel).onDF), "layout": with((*Kernel).onLayout), "find": with((*Kernel).onFind),
+		"quota": with((*Kernel).onQuota), "project": with((*Kernel).onProject), "limits": with((*Kernel).onLimits),
+		"ping": with((*Kernel).onPing), "pong": with((*Kernel).onPong), "set-layout": with((*Kernel).onSetLayout),
 	}[op]
 }
 
@@ -576,7 +578,7 @@ func (k *Kernel) objects(ctx context.Context, c *Client, path string, change Lay
 		}
 		return errorOf(file.Close(), write(path, l))
 	}
-	l.MDT, l.ID, l.Gen = before.MDT, before.ID, before.Gen+2
+	l.MDT, l.Project, l.Gen = before.MDT, before.Project, before.Gen+2
 	return write(path, l)
 }
 
@@ -593,11 +595,8 @@ func (k *Kernel) makeDirectory(c *Client, path string, change LayoutChange) erro
 	if err := os.Mkdir(path, 0o755); err != nil {
 		return err
 	}
-	l := c.directory(filepath.Dir(path))
+	l := c.directory(filepath.Dir(path), change.MDT)
 	l.MDTs = nil
-	if change.MDT != nil {
-		l.MDT = *change.MDT
-	}
 	if change.Count > 1 {
 		l.MDTs = c.over(change.Count, l.MDT)
 	}

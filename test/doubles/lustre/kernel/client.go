@@ -25,7 +25,6 @@ type Client struct {
 	store   string
 	files   *os.File
 	told    time.Time
-	usage   map[string]usage
 	stopped chan struct{}
 }
 
@@ -224,10 +223,12 @@ type told struct {
 // tellUsage tells the targets what files have on them.
 func (k *Kernel) tellUsage(ctx context.Context, c *Client) {
 	const often = 2 * time.Second
-	if time.Since(c.told) < often {
-		return
+	k.mutex.Lock()
+	early := time.Since(c.told) < often
+	k.mutex.Unlock()
+	if !early {
+		k.tell(ctx, c)
 	}
-	k.tell(ctx, c)
 }
 
 func (k *Kernel) tell(ctx context.Context, c *Client) {
@@ -235,13 +236,8 @@ func (k *Kernel) tell(ctx context.Context, c *Client) {
 	k.mutex.Lock()
 	c.told = time.Now()
 	connections := slices.Clone(c.connections)
-	before := c.usage
-	c.usage = now
 	k.mutex.Unlock()
 	for _, connection := range connections {
-		if now[connection.Target] == before[connection.Target] && before != nil {
-			continue
-		}
 		k.mutex.Lock()
 		nids, works := c.nids[connection.Target], connection.works()
 		k.mutex.Unlock()

@@ -51,8 +51,9 @@ type Layout struct {
 	MDTs []int
 	// Default is that of new directories.
 	Default *Directories
+	// Next is the place of the MDT that comes next, where they take turns.
 	Next    int
-	ID      int
+	Project uint32
 }
 
 const attribute = "trusted.lustre-double"
@@ -188,16 +189,16 @@ func (n *node) Mkdir(ctx context.Context, name string, mode uint32, out *fuse.En
 	}
 	made, errno := n.LoopbackNode.Mkdir(ctx, name, mode, out)
 	if errno == 0 {
-		errno = fs.ToErrno(write(n.place(name), n.client.directory(n.place(""))))
+		errno = fs.ToErrno(write(n.place(name), n.client.directory(n.place(""), nil)))
 	}
 	return made, errno
 }
 
-// directory is the layout of a new directory in another one: what that one says, or else what the root says.
-func (c *Client) directory(parent string) Layout {
+// directory is the layout of a new directory in another one: on the MDT that is asked for, or else as that one says, or the root.
+func (c *Client) directory(parent string, asked *int) Layout {
 	l := read(parent)
 	top := read(c.store)
-	made := Layout{MDT: l.MDT, ID: l.Next + 2}
+	made := Layout{MDT: l.MDT, Project: l.Project}
 	c.kernel.mutex.Lock()
 	mdts := c.targets("MDT")
 	c.kernel.mutex.Unlock()
@@ -217,18 +218,20 @@ func (c *Client) directory(parent string) Layout {
 		}
 	}
 	switch {
+	case asked != nil:
+		made.MDT = *asked
 	case d == nil:
 	case d.Offset >= 0:
 		made.MDT = d.Offset
 	case d.RoundRobin != 0 && len(mdts) > 0:
 		made.MDT = indexOf(mdts[l.Next%len(mdts)].Target)
+		l.Next++
+		_ = write(parent, l)
 	}
 	if d != nil && d.Count != 1 && d.Count != 0 {
 		made.MDTs = c.over(d.Count, made.MDT)
 	}
 	made.Stripe = l.Stripe
-	l.Next++
-	_ = write(parent, l)
 	return made
 }
 
@@ -299,7 +302,7 @@ func (k *Kernel) file(ctx context.Context, c *Client, parent Layout, s Stripe) (
 	if err := k.ask(ctx, nids, "create", create{name, s}, &objects); err != nil {
 		return Layout{}, err
 	}
-	return Layout{Stripe: &s, Objects: objects, MDT: mdt, ID: parent.Next + 2}, nil
+	return Layout{Stripe: &s, Objects: objects, MDT: mdt, Project: parent.Project}, nil
 }
 
 // create asks an MDT for the objects of a new file.
@@ -321,8 +324,8 @@ func (t *target) objects(s Stripe) ([]Object, error) {
 	}
 	for _, c := range t.lov.targets("OST") {
 		// One that is asked for by its index, and is away, has objects that were made ahead.
-		ahead := c.Active && len(c.States) > 0 && indexOf(c.Target) == s.Offset
-		if (c.works() || ahead) && c.MaxCreate > 0 && (s.Pool == "" || slices.Contains(members, c.Target)) {
+		made := c.Active && len(c.States) > 0 && indexOf(c.Target) == s.Offset
+		if (c.works() || made) && c.MaxCreate > 0 && (s.Pool == "" || slices.Contains(members, c.Target)) {
 			usable = append(usable, c)
 		}
 	}
@@ -343,8 +346,9 @@ func (t *target) objects(s Stripe) ([]Object, error) {
 	var objects []Object
 	for i := range count {
 		ost := usable[(first+i)%len(usable)].Target
-		last := max(t.kept.Objects[ost], 1) + 1
-		t.kept.Objects[ost] = last
+		last := max(t.objectsGiven[ost], 1) + 1
+		t.objectsGiven[ost] = last
+		t.kept.Objects[ost] = (last/ahead + 1) * ahead
 		sequence := uint64(0x280000400) + uint64(indexOf(ost))<<30
 		if t.data.Index == 0 {
 			sequence++
@@ -383,6 +387,9 @@ func (n *node) Read(ctx context.Context, handle fs.FileHandle, dest []byte, off 
 // Write asks the OSTs of the file.
 func (n *node) Write(ctx context.Context, handle fs.FileHandle, data []byte, off int64) (uint32, syscall.Errno) {
 	if errno := n.reach(ctx); errno != 0 {
+		return 0, errno
+	}
+	if errno := n.within(ctx); errno != 0 {
 		return 0, errno
 	}
 	return handle.(fs.FileWriter).Write(ctx, data, off)

@@ -87,7 +87,7 @@ type configurationOf struct {
 	After       int
 }
 
-// follow reads what is new in the log, as far as it is old enough.
+// follow reads what is new in the log, when it is old enough.
 func (k *Kernel) follow(ctx context.Context, f *follower, settle time.Duration) error {
 	k.mutex.Lock()
 	question := configurationOf{f.fsName, f.log, f.seen}
@@ -102,10 +102,11 @@ func (k *Kernel) follow(ctx context.Context, f *follower, settle time.Duration) 
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	f.nids, f.parameters = c.NIDs, c.Parameters
+	// What follows each other closely is read at once, when the last of it is old enough.
+	if n := len(c.Records); n > 0 && time.Since(c.Records[n-1].At) < settle {
+		return nil
+	}
 	for _, r := range c.Records {
-		if time.Since(r.At) < settle {
-			break
-		}
 		if r.Index <= f.seen {
 			continue
 		}

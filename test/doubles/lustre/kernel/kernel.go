@@ -76,7 +76,7 @@ type Kernel struct {
 
 // Serve is the kernel's part of this node. It returns when it can't go on.
 func Serve(ctx context.Context) error {
-	settle, err := time.ParseDuration(variable(settleVariable, "6s"))
+	settle, err := time.ParseDuration(variable(settleVariable, "8s"))
 	if err != nil {
 		return fmt.Errorf("%s: %w", settleVariable, err)
 	}
@@ -248,9 +248,6 @@ func (k *Kernel) list(more int) string {
 		count, known := references[d.kind]
 		if !known {
 			count = 5
-		}
-		if d.kind == "lov" {
-			count -= more
 		}
 		fmt.Fprintf(&out, "%3d UP %s %s %s %d\n", i, d.kind, d.name, d.uuid, count+more)
 	}

@@ -94,7 +94,7 @@ func (p *params) target(t *target) {
 	p.add(strings.TrimSuffix(t.recovery(), "\n"), kind, t.name, "recovery_status")
 	p.number(int64(len(t.exports)), kind, t.name, "num_exports")
 	by := map[string][]string{}
-	for _, e := range t.exports {
+	for _, e := range slices.Backward(t.exports) {
 		nid := "0@lo"
 		if !e.local && len(e.nids) > 0 {
 			nid = e.nids[0]

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -26,8 +27,13 @@ type kept struct {
 	Objects map[string]int
 	// UsedKilobytes and UsedObjects are what files have on an OST.
 	UsedKilobytes, UsedObjects int64
-	Management                 *management
+	// Limits are those of quotas, on MDT0000.
+	Limits     map[string]Limits
+	Management *management
 }
+
+// ahead is how many objects an MDT gives numbers to at once, so that it need not write each down.
+const ahead = 1000
 
 // export is a client of a target.
 type export struct {
@@ -46,6 +52,7 @@ type target struct {
 	kept           kept
 	saved          string
 	size           size
+	objectsGiven   map[string]int
 	exports        []export
 	lov, light     *follower
 	next           int
@@ -154,8 +161,9 @@ func (t *target) open() error {
 		}
 	}
 	t.saved = string(content)
+	t.objectsGiven = maps.Clone(t.kept.Objects)
 	if t.kept.Objects == nil {
-		t.kept.Objects = map[string]int{}
+		t.kept.Objects, t.objectsGiven = map[string]int{}, map[string]int{}
 	}
 	if t.isMGS() && t.kept.Management == nil {
 		t.kept.Management = &management{Filesystems: map[string]*Filesystem{}, Permanent: map[string]string{}}
@@ -202,6 +210,7 @@ func (t *target) mgsNIDs() []string {
 func (k *Kernel) start(ctx context.Context, t *target) error {
 	k.mutex.Lock()
 	mgs, nids := t.mgsNIDs(), k.nids()
+	t.begin(mgs)
 	if t.isMGS() {
 		if slices.ContainsFunc(k.targets, func(o *target) bool { return o.isMGS() }) {
 			k.mutex.Unlock()
@@ -230,6 +239,18 @@ func (k *Kernel) start(ctx context.Context, t *target) error {
 	return nil
 }
 
+// begin makes what follows the configuration: an MDT has a log of its own, and an OST looks for MDTs where clients do.
+func (t *target) begin(mgs []string) {
+	if !t.serves() {
+		return
+	}
+	t.lov = &follower{owner: t, fsName: t.data.FSName, server: t.name, mgs: mgs, log: t.data.FSName + "-client"}
+	if t.isMDT() {
+		t.lov.log = t.name
+		t.light = &follower{owner: t, server: t.name, mgs: mgs}
+	}
+}
+
 // register tells the MGS of the target, and the disk that it did.
 func (k *Kernel) register(ctx context.Context, t *target, mgs, nids []string) error {
 	if strings.Contains(t.label, "=") {
@@ -242,13 +263,6 @@ func (k *Kernel) register(ctx context.Context, t *target, mgs, nids []string) er
 				return errno(syscall.EIO)
 			}
 			return err
-		}
-		t.lov = &follower{owner: t, fsName: t.data.FSName, server: t.name, mgs: mgs}
-		if t.isMDT() {
-			t.lov.log = t.name
-			t.light = &follower{owner: t, server: t.name, mgs: mgs}
-		} else {
-			t.lov.log = t.data.FSName + "-client"
 		}
 	}
 	if t.data.Flags&mountdata.Update == 0 && t.label == t.name {
@@ -382,7 +396,10 @@ func (t *target) hear(h hello, local bool) error {
 func (t *target) save() {
 	t.kernel.mutex.Lock()
 	t.remember(false)
-	content, err := json.Marshal(t.kept)
+	// What files take is told again and again: it is written down at the end.
+	lasting := t.kept
+	lasting.UsedKilobytes, lasting.UsedObjects = 0, 0
+	content, err := json.Marshal(lasting)
 	same := string(content) == t.saved
 	ended := !slices.Contains(t.kernel.targets, t)
 	t.kernel.mutex.Unlock()

@@ -141,6 +141,13 @@ func serve(ctx context.Context, connection net.Conn, handle Handler) {
 	if err != nil || json.Unmarshal(line, &question) != nil {
 		return
 	}
+	// Who hangs up does not want to know any more.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		_, _ = connection.Read(make([]byte, 1))
+		cancel()
+	}()
 	result, err := handle(ctx, question.Op, question.Body, files)
 	var a answer
 	if err == nil {
