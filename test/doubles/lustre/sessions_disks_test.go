@@ -140,6 +140,7 @@ var variables = []struct {
 	{regexp.MustCompile(`(?m)(recovery_start|time_waited|recovery_duration|last_transno|nidtbl_version|notify_\w+|gen|imported): +[0-9.]+`), "$1: {NUMBER}"},
 	{regexp.MustCompile(`\[ \d{10}, `), "[ {TIME}, "},
 	{regexp.MustCompile(`root root (\d+) \w+ \d+ \d+:\d+ `), "root root $1 {TIME} "},
+	{regexp.MustCompile(`(?m)^ +/mnt/pfs +[0-9.]+[kMG]?(\*?) `), "/mnt/pfs {USED}$1 "},
 	// A number of lfs df has a width, which is compared.
 	{regexp.MustCompile(`(?m)^((?:pfs-\w+_UUID|filesystem_summary:) *) [0-9.]+[KMG]? +[0-9.]+[KMG]? +[0-9.]+[KMG]? +\d+%`), "$1 {SPACE}"},
 }

@@ -17,18 +17,19 @@ func answers(op string) answering {
 	return map[string]answering{
 		// By other nodes.
 		"register": with((*Kernel).onRegister), "config": with((*Kernel).onConfig), "filesystem": with((*Kernel).onFilesystem),
-		"connect": with((*Kernel).onConnect), "statfs": with((*Kernel).onStatfs), "create": with((*Kernel).onCreate), "used": with((*Kernel).onUsed),
+		"connect": with((*Kernel).onConnect), "statfs": with((*Kernel).onStatfs), "create": with((*Kernel).onCreate),
+		"used": with((*Kernel).onUsed), "limits": with((*Kernel).onLimits), "pong": with((*Kernel).onPong),
 		// By the programs that mount.
-		"start-target": with((*Kernel).startTarget), "start-client": with((*Kernel).startClient), "serve": serve, "abandon": with((*Kernel).abandon),
-		"stopped": with((*Kernel).onStopped),
+		"start-target": with((*Kernel).startTarget), "start-client": with((*Kernel).startClient), "serve": serve,
+		"abandon": with((*Kernel).abandon), "stopped": with((*Kernel).onStopped),
 		// By the tools.
 		"configure": with((*Kernel).onConfigure), "add-net": with((*Kernel).onAddNet), "nets": with((*Kernel).onNets),
-		"devices": with((*Kernel).onDevices), "params": with((*Kernel).onParams), "set": with((*Kernel).set),
-		"pool": with((*Kernel).onPool), "pools": with((*Kernel).onPools), "conf_param": with((*Kernel).onConfParam), "set-permanent": with((*Kernel).onSetPermanent),
-		"del_ost": with((*Kernel).onDelOST), "llog": with((*Kernel).onLog), "clients": with((*Kernel).onClients), "check": with((*Kernel).onCheck),
-		"df": with((*Kernel).onDF), "layout": with((*Kernel).onLayout), "find": with((*Kernel).onFind),
-		"quota": with((*Kernel).onQuota), "project": with((*Kernel).onProject), "limits": with((*Kernel).onLimits),
-		"ping": with((*Kernel).onPing), "pong": with((*Kernel).onPong), "set-layout": with((*Kernel).onSetLayout),
+		"ping": with((*Kernel).onPing), "devices": with((*Kernel).onDevices), "params": with((*Kernel).onParams), "set": with((*Kernel).set),
+		"set-permanent": with((*Kernel).onSetPermanent), "conf_param": with((*Kernel).onConfParam), "pool": with((*Kernel).onPool),
+		"pools": with((*Kernel).onPools), "del_ost": with((*Kernel).onDelOST), "llog": with((*Kernel).onLog),
+		"clients": with((*Kernel).onClients), "check": with((*Kernel).onCheck), "df": with((*Kernel).onDF), "find": with((*Kernel).onFind),
+		"layout": with((*Kernel).onLayout), "set-layout": with((*Kernel).onSetLayout), "quota": with((*Kernel).onQuota),
+		"project": with((*Kernel).onProject),
 	}[op]
 }
 
@@ -624,7 +625,8 @@ func (k *Kernel) onFind(_ context.Context, question Find) (found []string, err e
 		if question.Type == "f" && !entry.Type().IsRegular() || question.Type == "d" && !entry.IsDir() {
 			return nil
 		}
-		on := len(question.OSTs) == 0 || slices.ContainsFunc(read(path).Objects, func(o Object) bool { return slices.Contains(question.OSTs, o.OST) })
+		has := func(o Object) bool { return slices.Contains(question.OSTs, o.OST) }
+		on := len(question.OSTs) == 0 || slices.ContainsFunc(read(path).Objects, has)
 		if rest, err := filepath.Rel(top, path); on && err == nil {
 			found = append(found, rest)
 		}

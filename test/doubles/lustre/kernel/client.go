@@ -39,10 +39,10 @@ type StartClient struct {
 
 // clientOptions are those of mount.lustre(8) for a client, without and with a value.
 var clientOptions = []string{
-	"rw", "ro", "defaults", "_netdev", "nosuid", "suid", "nodev", "dev", "noexec", "exec", "noatime", "relatime", "nodiratime", "flock", "noflock",
-	"localflock", "checksum", "nochecksum", "user_xattr", "nouser_xattr", "lazystatfs", "nolazystatfs", "user_fid2path", "nouser_fid2path",
-	"verbose", "noverbose", "always_ping", "noalways_ping", "lruresize", "nolruresize", "encrypt", "noencrypt", "statfs_project", "nostatfs_project",
-	"sync_on_close", "nosync_on_close", "retry=", "skpath=",
+	"rw", "ro", "defaults", "_netdev", "nosuid", "suid", "nodev", "dev", "noexec", "exec", "noatime", "relatime", "nodiratime",
+	"flock", "noflock", "localflock", "checksum", "nochecksum", "user_xattr", "nouser_xattr", "lazystatfs", "nolazystatfs",
+	"user_fid2path", "nouser_fid2path", "verbose", "noverbose", "always_ping", "noalways_ping", "lruresize", "nolruresize",
+	"encrypt", "noencrypt", "statfs_project", "nostatfs_project", "sync_on_close", "nosync_on_close", "retry=", "skpath=",
 }
 
 func (k *Kernel) startClient(ctx context.Context, question StartClient) (Started, error) {

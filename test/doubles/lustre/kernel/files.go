@@ -257,7 +257,9 @@ func (c *Client) over(count, first int) []int {
 }
 
 // Create makes a file, with objects of OSTs.
-func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
+func (n *node) Create(
+	ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut,
+) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
 	directory := n.place("")
 	parent := read(directory)
 	if errno := n.client.talk(ctx, n.mdt(parent)); errno != 0 {

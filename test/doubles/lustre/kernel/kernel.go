@@ -140,7 +140,7 @@ func (k *Kernel) beat(ctx context.Context) {
 	}
 }
 
-// followers are all of the node: of the target that was mounted last first, in which order the real one hears of changes. The mutex is held.
+// followers are all of the node, of the target that was mounted last first: so the real one hears of changes. The mutex is held.
 func (k *Kernel) followers() []*follower {
 	var all []*follower
 	for _, t := range slices.Backward(k.targets) {

@@ -122,7 +122,9 @@ func (k *Kernel) startTarget(ctx context.Context, question StartTarget) (Started
 	if running {
 		return Started{}, errno(syscall.EALREADY)
 	}
-	t := &target{kernel: k, device: question.Device, path: question.Path, stopped: make(chan struct{}), started: time.Now(), status: "INACTIVE", next: 1}
+	t := &target{
+		kernel: k, device: question.Device, path: question.Path, stopped: make(chan struct{}), started: time.Now(), status: "INACTIVE", next: 1,
+	}
 	if err := t.open(); err != nil {
 		return Started{}, err
 	}

@@ -25,7 +25,8 @@ func Lfs(ctx context.Context, c Call) int {
 	command, rest := c.Arguments[0], c.Arguments[1:]
 	commands := map[string]func(context.Context, []string) int{
 		"df": c.df, "osts": c.targets, "mdts": c.targets, "check": c.check, "getname": c.getName, "pool_list": c.poolList, "path2fid": c.fid,
-		"getstripe": c.getStripe, "setstripe": c.setStripe, "getdirstripe": c.getDirStripe, "setdirstripe": c.setDirStripe, "mkdir": c.setDirStripe,
+		"getstripe": c.getStripe, "setstripe": c.setStripe, "getdirstripe": c.getDirStripe, "setdirstripe": c.setDirStripe,
+		"mkdir": c.setDirStripe,
 		"find": c.find, "migrate": c.migrate, "setquota": c.setQuota, "quota": c.quota, "project": c.project,
 	}
 	run, known := commands[command]
@@ -148,7 +149,8 @@ func index(target string) int {
 
 // check asks each connection. One of a client waits for its target, and what was to be said before is not said when it is killed.
 func (c *Call) check(ctx context.Context, rest []string) int {
-	kinds := map[string][]string{"servers": {"osc", "mdc", "mgc"}, "all": {"osc", "mdc", "mgc"}, "osts": {"osc"}, "mdts": {"mdc"}, "mgts": {"mgc"}}
+	all := []string{"osc", "mdc", "mgc"}
+	kinds := map[string][]string{"servers": all, "all": all, "osts": {"osc"}, "mdts": {"mdc"}, "mgts": {"mgc"}}
 	if len(rest) != 1 || kinds[rest[0]] == nil {
 		c.complain("lfs check: unrecognized option '%s'\n", strings.Join(rest, " "))
 		return int(syscall.EINVAL)

@@ -117,6 +117,11 @@ func (m mounting) mounted() int {
 	return int(syscall.EEXIST)
 }
 
+// targetOptions are those that a double takes for a target. None of them throws clients away, or leaves out a service.
+var targetOptions = []string{
+	"rw", "defaults", "_netdev", "noatime", "relatime", "skip_lfsck", "noscrub", "user_xattr", "errors=remount-ro",
+}
+
 func (m mounting) target(ctx context.Context) int {
 	device, err := filepath.EvalSymlinks(m.source)
 	if err != nil {
@@ -127,7 +132,7 @@ func (m mounting) target(ctx context.Context) int {
 		return m.mounted()
 	}
 	for _, o := range m.options {
-		if !slices.Contains([]string{"rw", "defaults", "_netdev", "noatime", "relatime", "skip_lfsck", "noscrub", "user_xattr", "errors=remount-ro"}, o) {
+		if !slices.Contains(targetOptions, o) {
 			return m.failed(wire.Refuse(syscall.EINVAL, "the double does not play the option %s of a target", o), "")
 		}
 	}

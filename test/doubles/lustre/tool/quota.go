@@ -108,11 +108,11 @@ func (c *Call) quota(ctx context.Context, rest []string) int {
 	}
 	c.say("Disk quotas for %s <unknown> (%s %d):\n%15s", kind, id, a.ID, "Filesystem")
 	c.columns(title, "bquota", "blimit", "bgrace", "files", "iquota", "ilimit", "igrace")
+	// Who has too much gets a mark at both.
 	over := map[bool]string{true: "*"}[q.Limits.BlockHard > 0 && q.Kilobytes > q.Limits.BlockHard]
-	overInodes := map[bool]string{true: "*"}[q.Limits.InodeHard > 0 && q.Inodes > q.Limits.InodeHard]
 	c.say("%15s", path)
 	c.columns(size(q.Kilobytes)+over, size(q.Limits.BlockSoft), size(q.Limits.BlockHard), "-",
-		fmt.Sprint(q.Inodes)+overInodes, fmt.Sprint(q.Limits.InodeSoft), fmt.Sprint(q.Limits.InodeHard), "-")
+		fmt.Sprint(q.Inodes)+over, fmt.Sprint(q.Limits.InodeSoft), fmt.Sprint(q.Limits.InodeHard), "-")
 	return 0
 }
 
@@ -125,11 +125,11 @@ func (c *Call) columns(texts ...string) {
 
 // quotaSize is a number of kilobytes with its unit.
 func quotaSize(n int64) string {
-	units := "kMGTP"
-	for n >= 1024 && n%1024 == 0 && len(units) > 1 {
-		n, units = n/1024, units[1:]
+	value, units := float64(n), "kMGTP"
+	for value >= 1024 && len(units) > 1 {
+		value, units = value/1024, units[1:]
 	}
-	return fmt.Sprintf("%d%s", n, units[:1])
+	return fmt.Sprintf("%.4g%s", value, units[:1])
 }
 
 func (c *Call) project(ctx context.Context, rest []string) int {
