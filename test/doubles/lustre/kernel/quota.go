@@ -64,7 +64,8 @@ func (k *Kernel) limitsOf(ctx context.Context, c *Client, a Account, set *Limits
 	k.mutex.Lock()
 	nids := c.nids[mdt]
 	k.mutex.Unlock()
-	return l, k.ask(ctx, nids, "limits", limits{mdt, a, set}, &l)
+	err = k.ask(ctx, nids, "limits", limits{mdt, a, set}, &l)
+	return l, err
 }
 
 func (k *Kernel) onQuota(ctx context.Context, question QuotaChange) (Quota, error) {

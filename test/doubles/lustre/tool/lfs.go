@@ -27,7 +27,7 @@ func Lfs(ctx context.Context, c Call) int {
 		"df": c.df, "osts": c.targets, "mdts": c.targets, "check": c.check, "getname": c.getName, "pool_list": c.poolList, "path2fid": c.fid,
 		"getstripe": c.getStripe, "setstripe": c.setStripe, "getdirstripe": c.getDirStripe, "setdirstripe": c.setDirStripe,
 		"mkdir": c.setDirStripe,
-		"find": c.find, "migrate": c.migrate, "setquota": c.setQuota, "quota": c.quota, "project": c.project,
+		"find":  c.find, "migrate": c.migrate, "setquota": c.setQuota, "quota": c.quota, "project": c.project,
 	}
 	run, known := commands[command]
 	switch {

@@ -192,7 +192,7 @@ func (m mounting) finish(ctx context.Context, source string, started kernel.Star
 		return give(err)
 	}
 	defer file.Close()
-	data := fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", file.Fd())
+	data := fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other,default_permissions", file.Fd())
 	if err := unix.Mount(source, m.path, "fuse."+m.kind, 0, data); err != nil {
 		return give(err)
 	}

@@ -3,6 +3,7 @@
 package tool
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -83,9 +84,12 @@ func load(ctx context.Context) error {
 	}
 }
 
-// leave takes a process out of the control group of a container, where there is one to go to: the kernel's part outlives the pod that
+// leave takes a process out of the control group of a pod, where there is another one to go to: the kernel's part outlives the pod that
 // has loaded it.
 func leave(process int) {
+	if own, err := os.ReadFile("/proc/self/cgroup"); err != nil || !bytes.Contains(own, []byte("kubepods")) {
+		return
+	}
 	const group = "/sys/fs/cgroup/lustre-double"
 	if os.MkdirAll(group, 0o755) == nil {
 		_ = os.WriteFile(filepath.Join(group, "cgroup.procs"), fmt.Append(nil, process), 0o600)
