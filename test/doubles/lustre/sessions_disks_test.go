@@ -71,7 +71,7 @@ done`
 // node is one machine with targets and clients.
 type node struct {
 	*lab
-	// run is its directory, as LUSTRE_DOUBLE_DIRECTORY.
+	// home is its LUSTRE_DOUBLE_DIRECTORY.
 	home string
 }
 

@@ -221,14 +221,6 @@ func (k *Kernel) bye(ctx context.Context, f *follower) {
 	}
 }
 
-// activity is the state of a target in lfs osts.
-func activity(active bool) string {
-	if active {
-		return "ACTIVE"
-	}
-	return "INACTIVE"
-}
-
 // imported is the parameter import of a connection.
 func (f *follower) imported(c *Connection) string {
 	nids := make([]string, 0, 1)

@@ -159,7 +159,7 @@ func (fs *Filesystem) logs(fsName string) []string {
 	return slices.Insert(mdts, min(1, len(mdts)), fsName+"-client")
 }
 
-// lovs are the devices that know pools, by log.
+// everywhere goes through all logs, with the name of what knows pools in each, and what the names of connections end in.
 func (fs *Filesystem) everywhere(fsName string, do func(log *Log, name, lov, osc string)) {
 	for _, name := range fs.logs(fsName) {
 		lov, osc := fsName+"-clilov", "-osc"

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -44,12 +46,14 @@ type export struct {
 
 // target is a mounted disk.
 type target struct {
-	kernel         *Kernel
-	device, path   string
-	data           mountdata.Data
-	name, label    string
-	exclusive      *os.File
-	kept           kept
+	kernel       *Kernel
+	device, path string
+	data         mountdata.Data
+	name, label  string
+	exclusive    *os.File
+	kept         kept
+	// saving is held by who writes to the disk.
+	saving         sync.Mutex
 	saved          string
 	size           size
 	objectsGiven   map[string]int
@@ -261,8 +265,9 @@ func (k *Kernel) register(ctx context.Context, t *target, mgs, nids []string) er
 	if t.serves() {
 		r := registration{t.data.FSName, t.name, t.data.Index, strings.Contains(t.label, ":"), nids}
 		if err := k.ask(ctx, mgs, "register", r, nil); err != nil {
-			if wire.Errno(err) == 0 || wire.Errno(err) == syscall.EHOSTUNREACH || wire.Errno(err) == syscall.ECONNREFUSED {
-				return errno(syscall.EIO)
+			var refused *wire.Error
+			if !errors.As(err, &refused) || refused.Errno == syscall.ENODEV {
+				return errno(syscall.EIO) // there is no MGS
 			}
 			return err
 		}
@@ -270,6 +275,8 @@ func (k *Kernel) register(ctx context.Context, t *target, mgs, nids []string) er
 	if t.data.Flags&mountdata.Update == 0 && t.label == t.name {
 		return nil
 	}
+	t.saving.Lock()
+	defer t.saving.Unlock()
 	t.data.Flags &^= mountdata.Update
 	t.label = t.name
 	return mountdata.Register(t.device, t.label, t.data)
@@ -396,6 +403,8 @@ func (t *target) hear(h hello, local bool) error {
 
 // save writes what has changed.
 func (t *target) save() {
+	t.saving.Lock()
+	defer t.saving.Unlock()
 	t.kernel.mutex.Lock()
 	t.remember(false)
 	// What files take is told again and again: it is written down at the end.
@@ -449,6 +458,8 @@ func (k *Kernel) stop(ctx context.Context, t *target) {
 	for _, f := range t.followers() {
 		k.bye(ctx, f)
 	}
+	t.saving.Lock()
+	defer t.saving.Unlock()
 	k.mutex.Lock()
 	t.remember(true)
 	content, err := json.Marshal(t.kept)
