@@ -68,6 +68,9 @@ const leaseDuration, renewDeadline, retryPeriod = 30 * time.Second, 25 * time.Se
 // with 24 disks makes while it joins.
 const passPause = 500 * time.Millisecond
 
+// reread is how long passes rely on what nobody tells the operator of: a Secret that somebody has changed or deleted, say, is seen then.
+const reread = time.Minute
+
 type options struct {
 	metricsAddress, healthAddress string
 	pprofAddress                  string
@@ -209,7 +212,7 @@ func run(ctx context.Context, args []string) error {
 	backends, board := all.Backends(o.tellTime), &views.Board{}
 	if err := (&filesystem.Reconciler{
 		Backends: backends, Images: o.images, Cluster: cluster, States: filesystem.NewHTTPStateReader(o.probeTimeout),
-		Clock: clock.RealClock{}, Order: clock.RealClock{}, PollInterval: o.pollInterval, Pause: passPause, Views: board,
+		Clock: clock.RealClock{}, Order: clock.RealClock{}, PollInterval: o.pollInterval, Pause: passPause, Reread: reread, Views: board,
 	}).Setup(mgr); err != nil {
 		return fmt.Errorf("set up the controller of FileSystems: %w", err)
 	}

@@ -156,6 +156,9 @@ func (r *Reconciler) ask(ctx context.Context, prober backend.Prober, in *backend
 	}()
 	return func() {
 		if err := <-said; err != nil {
+			if r.secrets != nil {
+				r.secrets.forget() // it may be the key
+			}
 			in.StateError = v1alpha1.Cut(err.Error(), maxSaid)
 			return
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -52,6 +53,7 @@ func (h *hold) take(ctx context.Context) error {
 		return nil
 	}
 	r := h.reconciler
+	r.remembered(client.ObjectKeyFromObject(h.fs), h.fs.UID).letGo = time.Time{}
 	by, err := lease.Acquire(ctx, r.Client, r.Reader, h.fs, lease.OfFileSystem(h.fs), r.Clock.Now())
 	h.by = by
 	return err
@@ -92,8 +94,16 @@ func (h *hold) settle(ctx context.Context, in backend.Input, seen backend.Observ
 	case len(seen.Problems) > 0:
 		return nil
 	}
-	r := h.reconciler
-	return lease.Release(ctx, r.Client, r.Reader, client.ObjectKeyFromObject(h.fs), lease.OfFileSystem(h.fs))
+	r, name := h.reconciler, client.ObjectKeyFromObject(h.fs)
+	m, now := r.remembered(name, h.fs.UID), time.Now()
+	if now.Sub(m.letGo) < r.Reread {
+		return nil // an operator that led before could have taken it since, so this is not for ever
+	}
+	if err := lease.Release(ctx, r.Client, r.Reader, name, lease.OfFileSystem(h.fs)); err != nil {
+		return err //nolint:wrapcheck // the phase has a name
+	}
+	m.letGo = now
+	return nil
 }
 
 // underWay is true while a job of the filesystem runs, or data is moved away from a target.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -101,6 +102,8 @@ type memory struct {
 	daemons known[ownDaemons]
 	// found is what the last Input has found in its lists.
 	found backend.Input
+	// letGo is when the FileSystem was last seen not to have its lease; zero when it may have it.
+	letGo time.Time
 }
 
 // remembered is the memory of a FileSystem. One that was made anew under its name has another.

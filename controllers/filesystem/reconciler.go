@@ -61,11 +61,16 @@ type Reconciler struct {
 
 	// Pause is the least time between two passes over one FileSystem: what is written meanwhile is looked at together.
 	Pause time.Duration
+	// Reread is how long passes rely on what they have read of Secrets, and on having let go of the lease; 0 reads them in each pass. Nobody
+	// tells the operator of their changes.
+	Reread time.Duration
 
 	// allTargets and allNodes are what passes have read last, and the changes say when it is not as it was any more.
 	allTargets                             known[[]v1alpha1.StorageTarget]
 	allNodes                               known[[]backend.Node]
 	targetChanges, nodeChanges, podChanges changes
+	// secrets is the Client, which keeps Secrets; nil for a Client that was set by hand.
+	secrets *secretReader
 	// memories are what passes over each FileSystem keep for the next one.
 	memories    map[types.NamespacedName]*memory
 	remembering sync.Mutex

@@ -26,7 +26,8 @@ const Name = "filesystem"
 
 // Setup registers the reconciler with a manager.
 func (r *Reconciler) Setup(mgr ctrl.Manager) error {
-	r.Client, r.Reader = mgr.GetClient(), mgr.GetAPIReader()
+	r.secrets = &secretReader{Client: mgr.GetClient(), keep: r.Reread}
+	r.Client, r.Reader = r.secrets, mgr.GetAPIReader()
 	r.Recorder = mgr.GetEventRecorder("parallelfs-" + Name)
 	r.Applier = &apply.Applier{Client: r.Client, Kinds: ChildKinds()}
 	owner := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha1.FileSystem{}, handler.OnlyControllerOwner())
