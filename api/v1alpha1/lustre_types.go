@@ -2,8 +2,59 @@ package v1alpha1
 
 import "k8s.io/apimachinery/pkg/api/resource"
 
-// No field of a FileSystem has these types yet: the operator can't run a Lustre from end to end (docs/adr/0071). Until then, a trial kind
-// of the tests (test/envtest/trials) shows them to an API server.
+// LustreTargetKind is what a target of Lustre keeps.
+// +kubebuilder:validation:Enum=MGT;MDT;OST
+type LustreTargetKind string
+
+// The kinds of targets.
+const (
+	// LustreMGT has the configuration of the filesystem, and nothing else.
+	LustreMGT LustreTargetKind = "MGT"
+	// LustreMDT has metadata.
+	LustreMDT LustreTargetKind = "MDT"
+	// LustreOST has the data of files.
+	LustreOST LustreTargetKind = "OST"
+)
+
+// LustreTarget is what a target is to Lustre. It is written on the disk when that is formatted, and proven before each mount.
+// +kubebuilder:validation:XValidation:rule="has(self.fsName) == (self.kind != 'MGT') && has(self.index) == (self.kind != 'MGT')",message="an MDT and an OST have fsName and index, and an MGT has neither"
+// +kubebuilder:validation:XValidation:rule="!has(self.withMGT) || !self.withMGT || self.kind == 'MDT' && self.index == 0",message="only the MDT with the index 0 can have the MGT on its disk"
+// +kubebuilder:validation:XValidation:rule="has(self.managementNIDs) != (self.kind == 'MGT' || has(self.withMGT) && self.withMGT)",message="managementNIDs belong to every target that does not have the MGT on its own disk"
+type LustreTarget struct {
+	// kind is MGT, MDT or OST.
+	// +required
+	Kind LustreTargetKind `json:"kind,omitempty"`
+
+	// fsName is the name of the filesystem in Lustre. An MGT has none.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=8
+	// +kubebuilder:validation:Pattern=`^[a-z][a-z0-9_]*$`
+	FSName string `json:"fsName,omitempty"`
+
+	// index is the number of the target among those of its kind, from 0. An MGT has none.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=65503
+	Index *int32 `json:"index,omitempty"`
+
+	// withMGT is true when the disk of the first MDT (MDT0000) is the MGT as well.
+	// +optional
+	WithMGT bool `json:"withMGT,omitempty"`
+
+	// managementNIDs are the NIDs of the node of the MGS, such as "10.0.0.1@tcp".
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=64
+	// +kubebuilder:validation:items:Pattern=`^[0-9A-Za-z.:]+@[a-z][a-z0-9]*$`
+	ManagementNIDs []string `json:"managementNIDs,omitempty"`
+}
+
+// No field of a FileSystem has the types below yet: the operator can't run a Lustre from end to end (docs/adr/0071). Until then, a trial
+// kind of the tests (test/envtest/trials) shows them to an API server.
 
 // LustreSpec holds what only Lustre has.
 // +kubebuilder:validation:XValidation:rule="has(self.management) == has(oldSelf.management)",message="spec.lustre.management can't be added or removed: the MGT would be left behind"

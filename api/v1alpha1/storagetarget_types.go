@@ -8,6 +8,10 @@ import (
 // people write.
 // +kubebuilder:validation:XValidation:rule="self.node == oldSelf.node && self.role == oldSelf.role && self.fileSystem.name == oldSelf.fileSystem.name && self.device.id == oldSelf.device.id",message="the node, role, FileSystem and device of a StorageTarget can't be changed"
 // +kubebuilder:validation:XValidation:rule="!(has(self.writersStopped) && self.writersStopped) || has(self.remove) && self.remove",message="writersStopped belongs to a removal: set it only together with remove, and set both back together"
+// +kubebuilder:validation:XValidation:rule="!has(self.lustre) || self.format.fsType == 'ldiskfs'",message="lustre belongs to targets with format.fsType ldiskfs"
+// +kubebuilder:validation:XValidation:rule="self.format.fsType != 'ldiskfs' || !has(self.logDevice)",message="a target of Lustre has no log device"
+// +kubebuilder:validation:XValidation:rule="!has(self.lustre) || self.role == {'MGT': 'Management', 'MDT': 'Metadata', 'OST': 'Storage'}[self.lustre.kind]",message="an MGT has the role Management, an MDT Metadata, and an OST Storage"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.lustre) || has(self.lustre) && self.lustre == oldSelf.lustre",message="what a target is to Lustre can't be changed: it is written on the disk"
 type StorageTargetSpec struct {
 	// fileSystem is the FileSystem that the target belongs to.
 	// +required
@@ -57,6 +61,10 @@ type StorageTargetSpec struct {
 	// format says how the device is formatted and mounted; logDevices is not used here.
 	// +required
 	Format FormatSpec `json:"format,omitzero"`
+
+	// lustre says what the target is to Lustre. The disk of a Lustre is not touched before it is given; once given, it can't be changed.
+	// +optional
+	Lustre *LustreTarget `json:"lustre,omitempty"`
 
 	// queue sets the block queue of the device.
 	// +optional

@@ -8,6 +8,7 @@ import "k8s.io/apimachinery/pkg/api/resource"
 // +kubebuilder:validation:XValidation:rule="has(self.directories) == has(oldSelf.directories) && has(self.devices) == has(oldSelf.devices)",message="targets can't be moved between directories, devices and select: the data would be left behind"
 // +kubebuilder:validation:XValidation:rule="!has(self.directories) || self.directories.all(d, self.directories.all(e, !d.startsWith(e + '/')))",message="one target's directory must not lie inside another's"
 // +kubebuilder:validation:XValidation:rule="!has(self.directories) || (!has(self.format) && !has(self.queue))",message="format and queue belong to devices; a directory has neither"
+// +kubebuilder:validation:XValidation:rule="!has(self.format) || self.format.fsType != 'ldiskfs'",message="ldiskfs is the local filesystem of Lustre's targets; use ext4, xfs or btrfs"
 type TargetsSpec struct {
 	// directories are absolute paths on the node. They are created when they don't exist. They are for evaluation only, because nothing
 	// proves that a directory is still on the same disk; the condition EvaluationOnly says so.
@@ -143,7 +144,7 @@ type DeviceSelector struct {
 type Glob string
 
 // FSType is the local filesystem of a target.
-// +kubebuilder:validation:Enum=ext4;xfs;btrfs
+// +kubebuilder:validation:Enum=ext4;xfs;btrfs;ldiskfs;zfs
 type FSType string
 
 // The local filesystems.
@@ -151,12 +152,18 @@ const (
 	Ext4  FSType = "ext4"
 	XFS   FSType = "xfs"
 	Btrfs FSType = "btrfs"
+	// Ldiskfs is that of Lustre's targets.
+	Ldiskfs FSType = "ldiskfs"
+	// ZFS is Lustre's other one. No real one was run yet, and it is refused.
+	ZFS FSType = "zfs"
 )
 
 // FormatSpec says how a device is formatted and mounted.
 // +kubebuilder:validation:XValidation:rule="!has(self.logDevices) || self.fsType == 'xfs'",message="only XFS has external log devices"
+// +kubebuilder:validation:XValidation:rule="self.fsType != 'ldiskfs' || !has(self.mountOptions)",message="Lustre mounts a target of ldiskfs with the options that mkfs.lustre wrote on it: mountOptions are refused"
+// +kubebuilder:validation:XValidation:rule="self.fsType != 'zfs'",message="Lustre's targets of zfs are refused until they were run for real; use ldiskfs"
 type FormatSpec struct {
-	// fsType is the local filesystem. Defaults to xfs.
+	// fsType is the local filesystem. Defaults to xfs. ldiskfs is for targets of Lustre only; zfs is refused until it was run for real.
 	// +optional
 	// +kubebuilder:default=xfs
 	FSType FSType `json:"fsType,omitempty"`

@@ -88,6 +88,7 @@ type Decision struct {
 //     also what a mkfs may have left that was cut off, needs a new approval.
 //   - It is finished: the marker was on the disk. From now on the disk is mounted and proven, and never formatted again: a disk that is
 //     blank, foreign or gone is TargetMissing, and a failed mount is MountFailed.
+//   - It is finished, and only its own server mounts it (format.Served): the disk is proven by what it says of itself, and left alone.
 //   - It is deleted: it is unmounted, and wiped if spec.destroyFor asks for it and the disk proves to be that one.
 //
 // The approval is used up by the first: what is recorded once is never planned again, but for a plan that was begun and cut
@@ -112,6 +113,9 @@ func Decide(t *v1alpha1.StorageTarget, l Look, now time.Time, newUUID func() str
 // begin decides on a target of which nothing is recorded.
 func begin(t *v1alpha1.StorageTarget, l Look, now time.Time, newUUID func() string) Decision {
 	if m := marker(l); m != nil && sameTarget(*m, t) {
+		if d := cannotBeTakenOver(t, m); d != nil {
+			return *d
+		}
 		record := v1alpha1.TargetProvisioned{UUID: m.UUID, Label: Label(t)}
 		if m.Cluster != t.Spec.Cluster {
 			if foreign := IsOfThisCluster(*m, t, t.Spec.TakeOver); foreign != "" {
@@ -183,13 +187,17 @@ func howToApprove(t *v1alpha1.StorageTarget, plan v1alpha1.TargetPlan) string {
 // resume decides on a target whose plan was begun.
 func resume(t *v1alpha1.StorageTarget, l Look, now time.Time, newUUID func() string) Decision {
 	p := *t.Status.Provisioned
+	if d := cannotBeTakenOver(t, marker(l)); d != nil {
+		return *d
+	}
 	if m := marker(l); m != nil && sameTarget(*m, t) && m.UUID == p.UUID {
 		if foreign := IsOfThisCluster(*m, t, ""); foreign != "" {
 			return refused(t, v1alpha1.ReasonOtherCluster, foreign)
 		}
 		return adopt(t, l, *m, p, now)
 	}
-	if l.Mount.Mounted && l.Mount.Problem == "" && l.Mount.Marker == nil && l.Mount.UUID == p.UUID {
+	if _, is := registry.Served(t.Spec.Format); !is &&
+		l.Mount.Mounted && l.Mount.Problem == "" && l.Mount.Marker == nil && l.Mount.UUID == p.UUID {
 		// mkfs had ended, or it could not have been mounted. Only the marker is missing.
 		d := working(t, Mark, v1alpha1.ReasonProvisioning, "the marker is being written")
 		if reasons := notOurs(t, l, p.UUID); len(reasons) > 0 {
@@ -277,6 +285,9 @@ func adopt(t *v1alpha1.StorageTarget, l Look, m Marker, record v1alpha1.TargetPr
 // serve decides on a target that is finished. Whatever it finds, it formats nothing.
 func serve(t *v1alpha1.StorageTarget, l Look) Decision {
 	p := t.Status.Provisioned
+	if d := cannotBeTakenOver(t, marker(l)); d != nil {
+		return *d
+	}
 	if l.Mount.Problem != "" {
 		return refused(t, v1alpha1.ReasonMountFailed, "the mountpoint can't be used: "+l.Mount.Problem)
 	}
@@ -285,6 +296,9 @@ func serve(t *v1alpha1.StorageTarget, l Look) Decision {
 			"bring its disk back, or remove the target (spec.remove) and name another disk", strings.Join(reasons, "; "), p.UUID))
 	}
 	m := marker(l)
+	if _, is := registry.Served(t.Spec.Format); is {
+		return serveByServer(t, l)
+	}
 	if m != nil && sameTarget(*m, t) {
 		if foreign := IsOfThisCluster(*m, t, p.TakenFrom); foreign != "" {
 			return refused(t, v1alpha1.ReasonOtherCluster, foreign+". That cluster has taken over the target since this one made it. Decide which of the two is to have the disk, and "+
@@ -441,6 +455,9 @@ func notOurs(t *v1alpha1.StorageTarget, l Look, uuid string) []string {
 		return []string{err.Error()}
 	}
 	reasons = append(reasons, wrongContent(l.Device, uuid, f.Signature())...)
+	if len(reasons) == 0 {
+		reasons = notAsGiven(t, l, uuid)
+	}
 	if l.Log != nil && t.Spec.LogDevice != nil {
 		reasons = append(reasons, wrongLog(f, t, *l.Log, uuid)...)
 	}

@@ -5,6 +5,7 @@ package plan
 
 import (
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/format"
 )
 
 // Facts are what a fresh look at one device found. The zero value is a device that was not found. Partitions, holders,
@@ -35,6 +36,9 @@ type Facts struct {
 	// could be read and has none. MarkerError says why it could not be read.
 	Marker      *Marker
 	MarkerError string
+	// Answer is what a program of the node has read of a target that only its own server mounts (format.Served), nil when the device has no
+	// label of such a one.
+	Answer *format.Answer `json:",omitempty"`
 }
 
 // InUse is true when somebody uses the device or a partition of it, for whatever.

@@ -11,7 +11,7 @@ import (
 
 func TestAFormatThatThisAgentDoesNotKnowIsNeitherMadeNorMounted(t *testing.T) {
 	g := NewWithT(t)
-	const says = `format.fsType "zfs" is not one of ext4, xfs and btrfs`
+	const says = `format.fsType "zfs" is not one of ext4, xfs, btrfs and ldiskfs`
 	zfs := func(t *v1alpha1.StorageTarget) { t.Spec.Format.FSType = "zfs" }
 	p := plan.Make(aTarget(zfs), plan.Look{Device: blankDisk()}, uuidOne)
 	g.Expect(p.Refusals).To(ContainElement(says))

@@ -26,6 +26,8 @@ type Look struct {
 	Kernel Kernel
 	// Mount is what is mounted at the target's mountpoint (spec.TargetPath).
 	Mount Mounted
+	// TriedOut is why the programs of a format whose targets only their own server mounts would not make the target, empty when they would.
+	TriedOut string
 }
 
 // Mounted is what is mounted at a target's mountpoint.
@@ -87,7 +89,7 @@ const (
 // Refusals are what nobody can approve: a device that is in use, is not the one that was meant, or is another target's.
 // Destroys is what an approval gives up: what lies on a device that nobody uses.
 func Make(t *v1alpha1.StorageTarget, l Look, uuid string) v1alpha1.TargetPlan {
-	p := v1alpha1.TargetPlan{UUID: uuid, Destroys: Destroys(t, l), Refusals: Refusals(t, l)}
+	p := v1alpha1.TargetPlan{UUID: uuid, Destroys: Destroys(t, l), Refusals: append(Refusals(t, l), servedRefusals(t, l, uuid)...)}
 	steps := Steps(t, l, uuid)
 	for _, s := range steps {
 		p.Steps = append(p.Steps, strings.Join(s.Argv, " "))
@@ -252,7 +254,8 @@ func destroysOn(t *v1alpha1.StorageTarget, f Facts) []string {
 }
 
 // Steps are the steps of a plan that touch the disk: StepWipe for everything that was found, partitions before disks, and StepZero,
-// so that a device is blank before mkfs begins; then StepMakeFileSystem, StepMount and StepMark, whose argv is the marker's path.
+// so that a device is blank before mkfs begins; then StepMakeFileSystem, StepMount and StepMark, whose argv is the marker's path. A target
+// that only its own server mounts is made and marked by its mkfs, and has neither of the last two.
 //
 // No mkfs is given its force option. Some then refuse a device on which they find something, others only one that is mounted or busy: a
 // last guard behind the checks of this package. It is not enough: what each of them overlooks stands with its format. So what is there is
@@ -262,10 +265,15 @@ func Steps(t *v1alpha1.StorageTarget, l Look, uuid string) []Step {
 	if err != nil {
 		return nil
 	}
-	steps := ClearSteps(l)
+	if _, is := registry.Served(t.Spec.Format); is {
+		if t.Spec.Lustre == nil {
+			return nil
+		}
+		return append(ClearSteps(l), Step{Kind: StepMakeFileSystem, Argv: f.Make(NewOf(t, l, uuid))})
+	}
 	mountpoint := spec.TargetPath(t.Namespace, t.Spec.FileSystem.Name, t.Name)
-	return append(steps,
-		Step{Kind: StepMakeFileSystem, Argv: mkfsCommand(f, t, l, uuid)},
+	return append(ClearSteps(l),
+		Step{Kind: StepMakeFileSystem, Argv: f.Make(NewOf(t, l, uuid))},
 		mountStep(t, l),
 		Step{Kind: StepMark, Argv: []string{"write", path.Join(mountpoint, spec.TargetMarkerFile)}})
 }
@@ -290,15 +298,6 @@ func clearSteps(f Facts) []Step {
 		return nil
 	}
 	return append(steps, Step{Kind: StepZero, Argv: []string{"zero-sample", devicePath(f.KernelName)}})
-}
-
-// mkfsCommand is the command that makes the filesystem.
-func mkfsCommand(f format.Format, t *v1alpha1.StorageTarget, l Look, uuid string) []string {
-	n := format.New{Options: t.Spec.Format.MkfsOptions, Label: Label(t), UUID: uuid, Device: devicePath(l.Device.KernelName)}
-	if l.Log != nil {
-		n.LogDevice, n.LogBytes = devicePath(l.Log.KernelName), l.Log.SizeBytes
-	}
-	return f.Make(n)
 }
 
 // mountStep mounts the target's device at its mountpoint.

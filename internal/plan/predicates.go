@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/format/registry"
 )
 
 // Every safety rule for a disk is a predicate of its own: it says nothing when the rule holds, and a sentence that a
@@ -24,9 +25,22 @@ const signatureAmbivalent = "ambivalent"
 var kernelName = regexp.MustCompile(
 	`^(sd[a-z]+|vd[a-z]+|xvd[a-z]+|hd[a-z]+|nvme[0-9]+n[0-9]+|mmcblk[0-9]+|pmem[0-9]+|dm-[0-9]+|md[0-9]+|loop[0-9]+)(p?[0-9]+)?$`)
 
-// Label is the label of the filesystem on a target's disk: 12 characters, for which every format has room.
-func Label(t *v1alpha1.StorageTarget) string {
-	return labelOf(t.Namespace, t.Spec.FileSystem.Name, t.Name)
+// Label is the label of the filesystem on a target's disk when it was made: 12 characters, for which every format has room, or what the
+// target's own server reads there.
+func Label(t *v1alpha1.StorageTarget) string { return Labels(t)[0] }
+
+// Labels are all labels that the filesystem of a target may get, first the one that it is made with.
+func Labels(t *v1alpha1.StorageTarget) []string {
+	if f, is := registry.Served(t.Spec.Format); is && t.Spec.Lustre != nil {
+		return f.Labels(*t.Spec.Lustre)
+	}
+	return []string{labelOf(t.Namespace, t.Spec.FileSystem.Name, t.Name)}
+}
+
+// isTargetLabel is true for a label with which the agent marks the targets that it mounts itself, this one's or another's.
+func isTargetLabel(s v1alpha1.Signature) bool {
+	_, served := registry.ByLabel(s.Type, s.Label)
+	return !served && strings.HasPrefix(s.Label, LabelPrefix)
 }
 
 func labelOf(namespace, fileSystem, target string) string {
@@ -217,7 +231,7 @@ func IsNoOthersTarget(f Facts, t *v1alpha1.StorageTarget) string {
 			f.KernelName, f.Target)
 	}
 	for _, s := range f.Signatures {
-		if strings.HasPrefix(s.Label, LabelPrefix) && s.Label != Label(t) {
+		if isTargetLabel(s) && s.Label != Label(t) {
 			return fmt.Sprintf("%s carries the label %q of another target; it is never formatted for this one: wipe it by hand if nobody needs it",
 				s.Device, s.Label)
 		}

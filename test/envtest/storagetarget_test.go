@@ -5,6 +5,16 @@ package envtest_test
 import "strings"
 
 const (
+	aNID          = `should match '^[0-9A-Za-z.:]+@[a-z][a-z0-9]*$'`
+	isLustre      = "spec: {format: {fsType: ldiskfs}, lustre: %s}"
+	anMDT         = "---\nspec: {role: Metadata, storagePool: null}"
+	anMGT         = "---\nspec: {role: Management, storagePool: null}"
+	ofWhichKind   = "an MGT has the role Management, an MDT Metadata, and an OST Storage"
+	onDisk        = "what a target is to Lustre can't be changed: it is written on the disk"
+	namedOrMGT    = "an MDT and an OST have fsName and index, and an MGT has neither"
+	firstMDT      = "only the MDT with the index 0 can have the MGT on its disk"
+	whereMGSIs    = "managementNIDs belong to every target that does not have the MGT on its own disk"
+	anOST         = "{kind: OST, fsName: scratch, index: 10, managementNIDs: [10.0.0.1@tcp]}"
 	staysWhatItIs = "the node, role, FileSystem and device of a StorageTarget can't be changed"
 	aPlan         = `should match '^(sha256:[0-9a-f]{64})?$'`
 )
@@ -24,6 +34,21 @@ var storageTargetRefusals = refusals{
 	"the target moves to another node": {before: "{}", change: "spec: {node: n2}", field: "spec", says: staysWhatItIs},
 	"the role is changed":              {before: "{}", change: "spec: {role: Metadata}", field: "spec", says: staysWhatItIs},
 	"the FileSystem is changed":        {before: "{}", change: "spec: {fileSystem: {name: other}}", field: "spec", says: staysWhatItIs},
+	"the target of Lustre is xfs":      {change: put(isLustre, anOST) + "---\nspec: {format: {fsType: xfs}}", field: "spec", says: "lustre belongs to targets with format.fsType ldiskfs"},
+	"a target of Lustre has a log":     {change: "spec: {format: {fsType: ldiskfs}, logDevice: {id: wwn-0x5001, sizeBytes: 1}}", field: "spec", says: "a target of Lustre has no log device"},
+	"an OST has the role Metadata":     {change: put(isLustre, anOST) + anMDT, field: "spec", says: ofWhichKind},
+	"an MDT has the role Storage":      {change: put(isLustre, "{kind: MDT, fsName: scratch, index: 0, withMGT: true}"), field: "spec", says: ofWhichKind},
+	"an MGT has the role Storage":      {change: put(isLustre, "{kind: MGT}"), field: "spec", says: ofWhichKind},
+	"the index of an OST is changed":   {before: put(isLustre, anOST), change: "spec: {lustre: {index: 11}}", field: "spec", says: onDisk},
+	"the NIDs of the MGS are changed":  {before: put(isLustre, anOST), change: "spec: {lustre: {managementNIDs: [10.0.0.2@tcp]}}", field: "spec", says: onDisk},
+	"what it is to Lustre is lost":     {before: put(isLustre, anOST), change: "spec: {lustre: null}", field: "spec", says: onDisk},
+	"an OST has no index":              {change: put(isLustre, "{kind: OST, fsName: scratch, managementNIDs: [10.0.0.1@tcp]}"), field: "spec.lustre", says: namedOrMGT},
+	"an OST has no filesystem":         {change: put(isLustre, "{kind: OST, index: 1, managementNIDs: [10.0.0.1@tcp]}"), field: "spec.lustre", says: namedOrMGT},
+	"an MGT has an index":              {change: put(isLustre, "{kind: MGT, index: 0}") + anMGT, field: "spec.lustre", says: namedOrMGT},
+	"an OST has the MGT, too":          {change: put(isLustre, "{kind: OST, fsName: scratch, index: 0, withMGT: true}"), field: "spec.lustre", says: firstMDT},
+	"MDT0001 has the MGT, too":         {change: put(isLustre, "{kind: MDT, fsName: scratch, index: 1, withMGT: true}") + anMDT, field: "spec.lustre", says: firstMDT},
+	"an OST is told no MGS":            {change: put(isLustre, "{kind: OST, fsName: scratch, index: 1}"), field: "spec.lustre", says: whereMGSIs},
+	"an MGT is told an MGS":            {change: put(isLustre, "{kind: MGT, managementNIDs: [10.0.0.1@tcp]}") + anMGT, field: "spec.lustre", says: whereMGSIs},
 	"the device is changed":            {before: "{}", change: "spec: {device: {id: wwn-0x5001}}", field: "spec", says: staysWhatItIs},
 }.join(
 	boundRefusals("spec.fileSystem.name", "spec: {fileSystem: {name: %s}}", map[string]string{
@@ -57,6 +82,23 @@ var storageTargetRefusals = refusals{
 	}),
 	identityRefusals("spec.device", "spec: {device: null}\n---\nspec: {device: %s}"),
 	identityRefusals("spec.logDevice", storageTargetLog),
+	boundRefusals("spec.lustre.kind", put(isLustre, "{kind: %s, fsName: scratch, index: 10, managementNIDs: [10.0.0.1@tcp]}"), map[string]string{
+		"null": "Required value", "OSS": `supported values: "MGT", "MDT", "OST"`,
+	}),
+	boundRefusals("spec.lustre.fsName", put(isLustre, "{kind: OST, fsName: %s, index: 10, managementNIDs: [10.0.0.1@tcp]}"), map[string]string{
+		`""`: "should be at least 1 chars long", "scratches": "may not be more than 8 bytes",
+		"1a": `should match '^[a-z][a-z0-9_]*$'`, "a-b": `should match '^[a-z][a-z0-9_]*$'`,
+	}),
+	boundRefusals("spec.lustre.index", put(isLustre, "{kind: OST, fsName: scratch, index: %s, managementNIDs: [10.0.0.1@tcp]}"), map[string]string{
+		"-1": "should be greater than or equal to 0", "65504": "should be less than or equal to 65503",
+	}),
+	boundRefusals("spec.lustre.managementNIDs", put(isLustre, "{kind: OST, fsName: scratch, index: 10, managementNIDs: %s}"), map[string]string{
+		"[]": "should have at least 1 items", listOf(17, "10.0.0.%d@tcp"): "must have at most 16 items",
+	}),
+	boundRefusals("spec.lustre.managementNIDs[]", put(isLustre, "{kind: OST, fsName: scratch, index: 10, managementNIDs: [%s]}"), map[string]string{
+		`""`: "should be at least 1 chars long", strings.Repeat("1", 61) + "@tcp": "may not be more than 64 bytes",
+		"mgs": aNID, "10.0.0.1": aNID, `"10.0.0.1@tcp,10.0.0.2@tcp"`: aNID, `"mgs@tcp:$(reboot)"`: aNID,
+	}),
 	formatRefusals("spec.format", "spec: {format: null}\n---\nspec: {format: %s}"),
 	queueRefusals("spec.queue", "spec: {queue: %s}"),
 )
@@ -67,19 +109,25 @@ var storageTargetAccepted = map[string]string{
 	"a metadata target of the sixteenth server of a node": "spec: {role: Metadata, storagePool: null, instance: 15}",
 	"a target of a management service":                    "spec: {role: Management, storagePool: null}",
 	"an approval was taken back by emptying it":           `spec: {approvedPlan: ""}`,
-	"a disk that has neither serial number nor WWN":       "spec: {device: {id: virtio-disk1}}",
+	"an OST":                                 put(isLustre, anOST),
+	"a disk of Lustre that has no index yet": "spec: {format: {fsType: ldiskfs}}",
+	"an MDT":                                 put(isLustre, "{kind: MDT, fsName: scratch, index: 65503, managementNIDs: [10.0.0.1@tcp, 10.0.1.1@o2ib1]}") + anMDT,
+	"an MDT with the MGT":                    put(isLustre, "{kind: MDT, fsName: scratch, index: 0, withMGT: true}") + anMDT,
+	"an MGT of its own":                      put(isLustre, "{kind: MGT}") + anMGT,
+	"a disk that has neither serial number nor WWN": "spec: {device: {id: virtio-disk1}}",
 }
 
 var storageTargetChanges = map[string]string{
-	"a plan is approved":             "spec: {approvedPlan: 'sha256:" + strings.Repeat("0a", 32) + "'}",
-	"the target is to be removed":    "spec: {remove: true}",
-	"a queue is set":                 "spec: {queue: {requests: 64}}",
-	"the mount options are changed":  "spec: {format: {mountOptions: [noatime]}}",
-	"the FileSystem was made again":  "spec: {fileSystem: {uid: 22-22}}",
-	"the policy of formats changed":  "spec: {formatPolicy: Approved}",
-	"a conflict was found":           "spec: {conflict: 'storage/other wants it too'}",
-	"what is on it is to be wiped":   "spec: {destroyFor: 11-11}",
-	"a log device was chosen for it": "spec: {logDevice: {id: nvme-eui.0025385b71b0c4a1, sizeBytes: 1}}",
+	"a plan is approved":                  "spec: {approvedPlan: 'sha256:" + strings.Repeat("0a", 32) + "'}",
+	"the target is to be removed":         "spec: {remove: true}",
+	"a disk of Lustre is given its index": put(isLustre, anOST),
+	"a queue is set":                      "spec: {queue: {requests: 64}}",
+	"the mount options are changed":       "spec: {format: {mountOptions: [noatime]}}",
+	"the FileSystem was made again":       "spec: {fileSystem: {uid: 22-22}}",
+	"the policy of formats changed":       "spec: {formatPolicy: Approved}",
+	"a conflict was found":                "spec: {conflict: 'storage/other wants it too'}",
+	"what is on it is to be wiped":        "spec: {destroyFor: 11-11}",
+	"a log device was chosen for it":      "spec: {logDevice: {id: nvme-eui.0025385b71b0c4a1, sizeBytes: 1}}",
 }
 
 // fullIdentity is a DeviceIdentity with all fields as long as they can be.

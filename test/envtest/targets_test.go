@@ -49,13 +49,14 @@ func boundRefusals(field, inside string, says map[string]string) refusals {
 func targetsRefusals(field, inside string) refusals {
 	device := "{devices: [{node: n1, id: wwn-0x5000}]"
 	return refusals{
-		field + " has nothing at all":              {change: put(inside, "{format: {fsType: xfs}}"), field: field, says: oneKindOfTarget},
-		field + " has directories and devices":     {change: put(inside, device+", directories: [/data/a]}"), field: field, says: oneKindOfTarget},
-		field + " has devices and a selector":      {change: put(inside, device+", select: {countPerNode: 1}}"), field: field, says: oneKindOfTarget},
-		field + " formats a directory":             {change: put(inside, "{directories: [/data/a], format: {fsType: xfs}}"), field: field, says: formatOfADevice},
-		field + " sets the queue of a directory":   {change: put(inside, "{directories: [/data/a], queue: {requests: 64}}"), field: field, says: formatOfADevice},
-		field + " goes from devices to a selector": {before: put(inside, device+"}"), change: put(inside, "{select: {countPerNode: 1}}"), field: field, says: targetsMoved},
-		field + " goes from a selector to devices": {before: put(inside, "{select: {countPerNode: 1}}"), change: put(inside, device+"}"), field: field, says: targetsMoved},
+		field + " has nothing at all":                 {change: put(inside, "{format: {fsType: xfs}}"), field: field, says: oneKindOfTarget},
+		field + " has directories and devices":        {change: put(inside, device+", directories: [/data/a]}"), field: field, says: oneKindOfTarget},
+		field + " has devices and a selector":         {change: put(inside, device+", select: {countPerNode: 1}}"), field: field, says: oneKindOfTarget},
+		field + " formats a directory":                {change: put(inside, "{directories: [/data/a], format: {fsType: xfs}}"), field: field, says: formatOfADevice},
+		field + " has the format of Lustre's targets": {change: put(inside, device+", format: {fsType: ldiskfs}}"), field: field, says: lustresOnly},
+		field + " sets the queue of a directory":      {change: put(inside, "{directories: [/data/a], queue: {requests: 64}}"), field: field, says: formatOfADevice},
+		field + " goes from devices to a selector":    {before: put(inside, device+"}"), change: put(inside, "{select: {countPerNode: 1}}"), field: field, says: targetsMoved},
+		field + " goes from a selector to devices":    {before: put(inside, "{select: {countPerNode: 1}}"), change: put(inside, device+"}"), field: field, says: targetsMoved},
 		field + " goes from directories to devices": {before: put(inside, "{directories: [/data/a]}"), change: put(inside, device+"}"), field: field,
 			says: targetsMoved},
 	}.join(
@@ -166,16 +167,24 @@ func numaNodesRefusals(field, inside string) refusals {
 	}))
 }
 
+const (
+	notRunYet   = "Lustre's targets of zfs are refused until they were run for real; use ldiskfs"
+	asMkfsWrote = "Lustre mounts a target of ldiskfs with the options that mkfs.lustre wrote on it: mountOptions are refused"
+	lustresOnly = "ldiskfs is the local filesystem of Lustre's targets; use ext4, xfs or btrfs"
+)
+
 // formatRefusals are the rows of a FormatSpec.
 func formatRefusals(field, inside string) refusals {
 	rows := refusals{
 		field + " has a log device for ext4": {change: put(inside, "{fsType: ext4, logDevices: {countPerNode: 1}}"), field: field,
 			says: "only XFS has external log devices"},
-		field + " has 33 options of mkfs":   {change: put(inside, "{mkfsOptions: "+listOf(33, "-o%d")+"}"), field: field + ".mkfsOptions", says: "must have at most 32 items"},
-		field + " has 33 mount options":     {change: put(inside, "{mountOptions: "+listOf(33, "o%d")+"}"), field: field + ".mountOptions", says: "must have at most 32 items"},
-		field + " has a mount option twice": {change: put(inside, "{mountOptions: [noatime, noatime]}"), field: field + ".mountOptions[]", says: "Duplicate value"},
+		field + " is zfs": {change: put(inside, "{fsType: zfs}"), field: field, says: notRunYet},
+		field + " has mount options for Lustre's targets": {change: put(inside, "{fsType: ldiskfs, mountOptions: [noatime]}"), field: field, says: asMkfsWrote},
+		field + " has 33 options of mkfs":                 {change: put(inside, "{mkfsOptions: "+listOf(33, "-o%d")+"}"), field: field + ".mkfsOptions", says: "must have at most 32 items"},
+		field + " has 33 mount options":                   {change: put(inside, "{mountOptions: "+listOf(33, "o%d")+"}"), field: field + ".mountOptions", says: "must have at most 32 items"},
+		field + " has a mount option twice":               {change: put(inside, "{mountOptions: [noatime, noatime]}"), field: field + ".mountOptions[]", says: "Duplicate value"},
 	}.join(
-		boundRefusals(field+".fsType", put(inside, "{fsType: %s}"), map[string]string{"zfs": `supported values: "ext4", "xfs", "btrfs"`}),
+		boundRefusals(field+".fsType", put(inside, "{fsType: %s}"), map[string]string{"f2fs": `supported values: "ext4", "xfs", "btrfs", "ldiskfs", "zfs"`}),
 		boundRefusals(field+".mkfsOptions[]", put(inside, "{mkfsOptions: [%s]}"), map[string]string{
 			`""`: "should be at least 1 chars long", strings.Repeat("o", 129): "may not be more than 128 bytes",
 			"/dev/sda": anMkfsOption, `"-i size=512"`: anMkfsOption, `"$(reboot)"`: anMkfsOption, `";"`: anMkfsOption,

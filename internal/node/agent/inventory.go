@@ -217,7 +217,9 @@ func (i *Inventory) create(ctx context.Context) (*v1alpha1.NodeInventory, error)
 func name(found []v1alpha1.BlockDevice, targets []v1alpha1.StorageTarget) {
 	labels := map[string]string{}
 	for i := range targets {
-		labels[plan.Label(&targets[i])] = targets[i].Namespace + "/" + targets[i].Name
+		for _, label := range plan.Labels(&targets[i]) {
+			labels[label] = targets[i].Namespace + "/" + targets[i].Name
+		}
 	}
 	for i := range found {
 		for _, s := range found[i].Signatures {

@@ -119,6 +119,10 @@ func (v *view) useMounts(mounts []*mountinfo.Info) {
 				source := v.deviceAt(m.Source)
 				shown[source] = append(shown[source], m.Mountpoint)
 			}
+			if served, is := f.(format.Served); is && format.IsMount(served, m.FSType, m.Source) {
+				// Its mounts have numbers of their own, too.
+				v.use(v.deviceAt(m.Source), m.Mountpoint)
+			}
 			for option := range strings.SplitSeq(m.VFSOptions, ",") {
 				if path, ok := logDevice(f, option); ok {
 					v.use(v.deviceAt(path), m.Mountpoint+" (external log)")

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,7 +37,7 @@ func namesIn(t *testing.T, path string) []string {
 			}
 		case *ast.SelectorExpr:
 			of, isPackage := n.X.(*ast.Ident)
-			if isPackage && of.Name == "v1alpha1" && (n.Sel.Name == "Ext4" || n.Sel.Name == "XFS" || n.Sel.Name == "Btrfs") {
+			if isPackage && of.Name == "v1alpha1" && slices.Contains([]string{"Ext4", "XFS", "Btrfs", "Ldiskfs", "ZFS"}, n.Sel.Name) {
 				found = append(found, files.Position(n.Pos()).String()+": v1alpha1."+n.Sel.Name)
 			}
 		}
@@ -86,7 +87,10 @@ func TestEveryFormatHasTheSameFiles(t *testing.T) {
 		}
 		return found
 	}
+	all := []string{"format.go", "make.go", "mount.go", "prove.go", "signature.go"}
 	for _, folder := range []string{"ext4", "xfs", "btrfs"} {
-		g.Expect(files(folder)).To(Equal([]string{"format.go", "make.go", "mount.go", "prove.go", "signature.go"}), folder)
+		g.Expect(files(folder)).To(Equal(all), folder)
 	}
+	tested := func(name string) bool { return strings.HasSuffix(name, "_test.go") }
+	g.Expect(slices.DeleteFunc(files("ldiskfs"), tested)).To(ConsistOf(append(all, "read.go")), "a program reads its mark")
 }

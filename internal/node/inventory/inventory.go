@@ -13,6 +13,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/devices"
+	"parallelfs.dev/operator/internal/node/host"
 	"parallelfs.dev/operator/internal/node/modules"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/internal/plan"
@@ -40,8 +41,8 @@ type Collector struct {
 // the network and the process ids of the node.
 func ThisHost(settings []spec.HostSetting, modules []spec.KernelModule, software []spec.HostSoftware) Collector {
 	return Collector{
-		Sys: "/sys", Proc: "/proc", Host: nodesRoot, Devices: devices.ThisHost().All, Addresses: addresses,
-		Settings: settings, Modules: modules, Software: software, Run: onNode(nodesRoot),
+		Sys: "/sys", Proc: "/proc", Host: host.Root, Devices: devices.ThisHost().All, Addresses: addresses,
+		Settings: settings, Modules: modules, Software: software, Run: onNode(host.Root),
 	}
 }
 

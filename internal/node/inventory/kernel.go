@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/format"
 	"parallelfs.dev/operator/internal/node/format/registry"
 	"parallelfs.dev/operator/internal/node/modules"
 )
@@ -12,7 +13,10 @@ import (
 func (c Collector) asked() []string {
 	names := []string{"fuse"}
 	for _, f := range registry.All() {
-		names = append(names, string(f.Name()))
+		// That of a format whose targets only their own server mounts comes with the server's.
+		if _, served := f.(format.Served); !served {
+			names = append(names, string(f.Name()))
+		}
 	}
 	for _, m := range c.Modules {
 		names = append(names, m.Name)

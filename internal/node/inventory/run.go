@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"syscall"
 	"time"
 
 	"parallelfs.dev/operator/internal/node/devices"
+	"parallelfs.dev/operator/internal/node/host"
 )
 
 // limit is how long a program of the node may take.
@@ -22,14 +22,14 @@ func onNode(root string) devices.Runner {
 		ctx, stop := context.WithTimeout(ctx, limit)
 		defer stop()
 		var stdout, stderr bytes.Buffer
-		command := exec.CommandContext(ctx, argv[0], argv[1:]...) //nolint:gosec // no shell, and backends name the programs
-		command.SysProcAttr = &syscall.SysProcAttr{Chroot: root}
-		command.Dir, command.WaitDelay = "/", time.Second
-		command.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}
+		command, err := host.Command(ctx, root, argv)
+		if err != nil {
+			return devices.Output{}, err
+		}
+		command.WaitDelay = time.Second
 		command.Stdout, command.Stderr = &stdout, &stderr
 		ended := make(chan error, 1)
 		go func() { ended <- command.Run() }()
-		var err error
 		select {
 		case err = <-ended:
 		case <-time.After(limit + 2*command.WaitDelay): // one that waits in the kernel can't be killed

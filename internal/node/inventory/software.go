@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/host"
 	"parallelfs.dev/operator/internal/node/modules"
 	"parallelfs.dev/operator/internal/node/spec"
 )
@@ -74,19 +73,19 @@ func (c Collector) software(
 	wanted := slices.Concat(s.Server.Programs, s.Client.Programs)
 	slices.Sort(wanted)
 	for _, name := range slices.Compact(wanted) {
-		if c.program(name) == "" {
+		if host.Program(c.Host, name) == "" {
 			continue
 		}
 		program := v1alpha1.HostProgram{Name: name}
 		// Of Lustre 2.15, some programs know no such option. Their version is that of the others, or is not known.
-		if out, err := c.Run(ctx, c.program(name), "--version"); err != nil {
+		if out, err := c.Run(ctx, host.Program(c.Host, name), "--version"); err != nil {
 			problems = append(problems, fmt.Sprintf("can't find out the version of %s: %s", name, err))
 		} else if out.Code == 0 {
 			program.Version = versionIn(string(out.Stdout))
 		}
 		found.Programs = append(found.Programs, program)
 	}
-	if kernel.State(s.NIDsOf) == modules.Loaded && c.program(s.NIDs[0]) != "" {
+	if kernel.State(s.NIDsOf) == modules.Loaded && host.Program(c.Host, s.NIDs[0]) != "" {
 		out, err := c.ask(ctx, s.NIDs...)
 		if err != nil {
 			problems = append(problems, fmt.Sprintf("can't find out the NIDs of the node: %s", err))
@@ -180,23 +179,9 @@ func nidsIn(output string) []string {
 	return all[:min(len(all), 32)]
 }
 
-// nodesRoot is the root directory of the node, for a process that has its process ids.
-const nodesRoot = "/proc/1/root"
-
-// program is the path of a program on the node, below its root directory, empty when it has none. A link is not followed: it is meant from
-// that directory.
-func (c Collector) program(name string) string {
-	for _, directory := range []string{"/usr/sbin", "/sbin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/local/bin"} {
-		if _, err := os.Lstat(filepath.Join(c.Host, directory, name)); err == nil {
-			return filepath.Join(directory, name)
-		}
-	}
-	return ""
-}
-
 // ask runs a program of the node, which must end well.
 func (c Collector) ask(ctx context.Context, argv ...string) (string, error) {
-	path := c.program(argv[0])
+	path := host.Program(c.Host, argv[0])
 	if path == "" {
 		return "", errors.New("the node has no " + argv[0])
 	}

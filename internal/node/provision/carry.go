@@ -13,6 +13,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/devices"
+	"parallelfs.dev/operator/internal/node/format"
 	"parallelfs.dev/operator/internal/node/format/registry"
 	"parallelfs.dev/operator/internal/node/mounts"
 	"parallelfs.dev/operator/internal/node/proof"
@@ -45,11 +46,15 @@ func (p *Provisioner) carryOutStep(
 ) error {
 	switch s.Kind {
 	case plan.StepWipe:
-		return p.try(stepName(s), func() error { return p.write(ctx, look, s.Argv, locks) })
+		return p.try(stepName(s), func() error { return p.write(ctx, p.Run, look, s.Argv, locks) })
 	case plan.StepZero:
 		return p.try(stepName(s), func() error { return p.zero(look, s.Argv) })
 	case plan.StepMakeFileSystem:
-		if err := p.try(stepName(s), func() error { return p.write(ctx, look, s.Argv, locks) }); err != nil {
+		runner := p.Run
+		if _, served := registry.Served(t.Spec.Format); served {
+			runner = p.OnNode
+		}
+		if err := p.try(stepName(s), func() error { return p.write(ctx, runner, look, s.Argv, locks) }); err != nil {
 			return errors.Join(err, p.clear(ctx, t, decision.Provisioned, locks))
 		}
 		return p.try("VerifyFileSystem", func() error { return p.verify(ctx, t, look, decision.Provisioned) })
@@ -75,7 +80,7 @@ func stepName(s plan.Step) string {
 
 // write runs a program that writes to the devices: only to those that were looked at. The program itself opens them with
 // O_EXCL, so that one that somebody uses meanwhile is refused by the kernel.
-func (p *Provisioner) write(ctx context.Context, look plan.Look, argv []string, locks []*os.File) error {
+func (p *Provisioner) write(ctx context.Context, runner Runner, look plan.Look, argv []string, locks []*os.File) error {
 	if err := p.onlyOwn(look, argv); err != nil {
 		return err
 	}
@@ -84,7 +89,7 @@ func (p *Provisioner) write(ctx context.Context, look plan.Look, argv []string, 
 		return err
 	}
 	defer release()
-	_, err = p.Run(ctx, argv, locks...)
+	_, err = runner(ctx, argv, locks...)
 	return err
 }
 
@@ -176,6 +181,9 @@ func (p *Provisioner) verify(ctx context.Context, t *v1alpha1.StorageTarget, loo
 		if !strings.EqualFold(check.found, check.wanted) {
 			return fmt.Errorf("mkfs ended well, but %s has the %s %q instead of %q", device, check.name, check.found, check.wanted)
 		}
+	}
+	if served, is := asked.(format.Served); is {
+		return p.verifyServed(ctx, t, look, served, format.Seen{Type: found["TYPE"], UUID: found["UUID"], Label: found["LABEL"]})
 	}
 	if look.Log == nil {
 		return nil

@@ -44,10 +44,22 @@ func (p *Provisioner) look(ctx context.Context, t *v1alpha1.StorageTarget) (plan
 		if err != nil {
 			return l, err
 		}
+		// mkfs overwrites a log device without looking at it.
+		if served, is := servedBy(log); is && log.Found {
+			p.readBack(ctx, &log, served)
+		}
 		l.Log = &log
 	}
-	l.Kernel = p.Check(string(registry.NameOf(t.Spec.Format)), options(t))
+	served, is := registry.Served(t.Spec.Format)
+	if is {
+		l.TriedOut = p.tryOut(ctx, t, l, served)
+	} else {
+		l.Kernel = p.Check(string(registry.NameOf(t.Spec.Format)), options(t))
+	}
 	p.readMarker(ctx, &l)
+	if is {
+		seenMounted(&l)
+	}
 	return l, ctx.Err()
 }
 
@@ -93,6 +105,10 @@ func options(t *v1alpha1.StorageTarget) []string {
 func (p *Provisioner) readMarker(ctx context.Context, l *plan.Look) {
 	f := &l.Device
 	if f.Marker != nil || f.MarkerError != "" || !f.Found {
+		return
+	}
+	if served, is := servedBy(*f); is {
+		p.readBack(ctx, f, served)
 		return
 	}
 	if l.Mount.Mounted && l.Mount.KernelName == f.KernelName {
@@ -152,6 +168,9 @@ func (p *Provisioner) mounted(t *v1alpha1.StorageTarget) (plan.Mounted, error) {
 	}
 	if len(there) == 0 {
 		return plan.Mounted{Problem: p.closeMountpoint(t, path)}, nil
+	}
+	if served, is := registry.Served(t.Spec.Format); is {
+		return p.mountedByServer(t, path, there, served), nil
 	}
 	top := there[len(there)-1]
 	m := plan.Mounted{Mounted: true, KernelName: p.kernelName(top.Major, top.Minor, top.Source)}

@@ -26,8 +26,8 @@ type Provisioner struct {
 	Look func(ctx context.Context, id v1alpha1.DeviceID) (plan.Facts, error)
 	// Claims are those that Look asks by, so that no look is in the way of a work.
 	Claims *Claims
-	// Run runs programs.
-	Run Runner
+	// Run runs programs, OnNode those of the node itself (host.Command).
+	Run, OnNode Runner
 	// Check asks the kernel for a filesystem and its mount options (CheckOptions).
 	Check func(fsType string, options []string) plan.Kernel
 	// Path is the mountpoint of a target (spec.TargetPath).
@@ -48,7 +48,7 @@ func New(looker devices.Looker, newUUID func() string) *Provisioner {
 	claims := &Claims{}
 	looker.Claim = claims.Ask(looker.Claim)
 	return &Provisioner{
-		Look: looker.ByID, Claims: claims, Run: Run, Check: CheckOptions, Path: spec.TargetPath, Dev: "/dev", Sys: "/sys", Proc: "/proc",
+		Look: looker.ByID, Claims: claims, Run: Run, OnNode: RunOnNode, Check: CheckOptions, Path: spec.TargetPath, Dev: "/dev", Sys: "/sys", Proc: "/proc",
 		Now: time.Now, NewUUID: newUUID, Patience: busyLimit,
 	}
 }

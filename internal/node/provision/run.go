@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"parallelfs.dev/operator/internal/node/host"
 )
 
 // Runner runs a program without a shell and waits for its end. The error quotes what the program said. The files stay
@@ -25,9 +27,22 @@ func Run(ctx context.Context, argv []string, keep ...*os.File) ([]byte, error) {
 		return nil, errors.New("there is no program to run")
 	}
 	command := exec.CommandContext(ctx, argv[0], argv[1:]...) //nolint:gosec // from the plan, which tests every argument; no shell reads it
+	command.Env = append(os.Environ(), "LC_ALL=C")
+	return run(command, argv, keep)
+}
+
+// RunOnNode is the Runner of programs of the node, in its own root directory.
+func RunOnNode(ctx context.Context, argv []string, keep ...*os.File) ([]byte, error) {
+	command, err := host.Command(ctx, host.Root, argv)
+	if err != nil {
+		return nil, err
+	}
+	return run(command, argv, keep)
+}
+
+func run(command *exec.Cmd, argv []string, keep []*os.File) ([]byte, error) {
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr, command.ExtraFiles = &stdout, &stderr, keep
-	command.Env = append(os.Environ(), "LC_ALL=C")
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = endGrace
 	if err := command.Run(); err != nil {

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/format/registry"
 	"parallelfs.dev/operator/internal/node/record"
 	"parallelfs.dev/operator/internal/plan"
 )
@@ -74,7 +75,9 @@ func (p *Provisioner) status(t *v1alpha1.StorageTarget, l plan.Look, d plan.Deci
 
 // proven adds what is done and read on a target that is mounted and proven.
 func (p *Provisioner) proven(t *v1alpha1.StorageTarget, l plan.Look, s *v1alpha1.StorageTargetStatus, ready *plan.Outcome) {
-	if tookOver := s.Provisioned.PlanHash == ""; tookOver && (s.Record == nil || s.Record.Message != "") {
+	// A record is a file at the top of a disk, which a target that only its own server mounts does not show.
+	_, served := registry.Served(t.Spec.Format)
+	if tookOver := s.Provisioned.PlanHash == ""; tookOver && !served && (s.Record == nil || s.Record.Message != "") {
 		s.Record = record.Read(s.MountPath, t)
 	}
 	var refused []string

@@ -42,12 +42,12 @@ type TargetMarker struct {
 	Instance    int32  `json:"instance"`
 	// UUID of the filesystem that the marker lies in. A marker that was copied to another disk tells by it.
 	UUID string `json:"uuid"`
-	// DeviceID, Serial and WWN of the disk that was formatted.
-	DeviceID string `json:"deviceID"`
+	// DeviceID, Serial and WWN of the disk that was formatted. A mark that is no file has no room for them.
+	DeviceID string `json:"deviceID,omitempty"`
 	Serial   string `json:"serial,omitempty"`
 	WWN      string `json:"wwn,omitempty"`
-	// Time is when it was written (RFC 3339).
-	Time string `json:"time"`
+	// Time is when it was written (RFC 3339); empty in a mark that is no file.
+	Time string `json:"time,omitempty"`
 }
 
 // TargetRecordFile is the name of the record beside the data, at the top of a target's own filesystem: root-owned, mode 0600.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unsafe"
@@ -59,10 +60,15 @@ var samples = map[v1alpha1.FSType]sample{
 	},
 }
 
+// mountedByTheAgent are the formats whose targets have a marker in a file. The others have tests of their own.
+func mountedByTheAgent() []format.Format {
+	return slices.DeleteFunc(registry.All(), func(f format.Format) bool { _, is := f.(format.Served); return is })
+}
+
 // TestADiskIsMadeAndReadBackAndProvenAndWipedAs follows one disk of each format through its life, and another one with a log on a device of
 // its own where the format can have one.
 func TestADiskIsMadeAndReadBackAndProvenAndWipedAs(t *testing.T) {
-	for _, f := range registry.All() {
+	for _, f := range mountedByTheAgent() {
 		t.Run(string(f.Name()), func(t *testing.T) {
 			l := provisiontest.New(t)
 			s, known := samples[f.Name()]
@@ -246,13 +252,13 @@ func TestSomebodysDataIsNotMadeInto(t *testing.T) {
 		"with a wrong approval": provisiontest.Approved("sha256:" + strings.Repeat("0123456789abcdef", 4)),
 		"with Never":            func(s *v1alpha1.StorageTarget) { s.Spec.FormatPolicy = v1alpha1.FormatNever },
 	}
-	for _, theirs := range registry.All() {
+	for _, theirs := range mountedByTheAgent() {
 		t.Run("a target from a disk with "+string(theirs.Name()), func(t *testing.T) {
 			l := provisiontest.New(t)
 			d := l.Disk("precious", size)
 			l.Must(theirs.Make(format.New{Label: "precious", UUID: uuid, Device: d.Loop})...)
 			before := d.Content()
-			for _, f := range registry.All() {
+			for _, f := range mountedByTheAgent() {
 				for policy, set := range policies {
 					if f.Name() != theirs.Name() && policy != "with IfBlank" {
 						continue
@@ -281,7 +287,7 @@ func TestSomebodysDataIsNotMadeInto(t *testing.T) {
 
 // TestAMkfsKilledInItsMiddleEndsTheSame kills mkfs alone: the agent cleans up behind it, and makes the filesystem.
 func TestAMkfsKilledInItsMiddleEndsTheSame(t *testing.T) {
-	for _, f := range registry.All() {
+	for _, f := range mountedByTheAgent() {
 		for _, seconds := range []string{"0.002", "0.005", "0.010", "0.020", "0.040"} {
 			t.Run(string(f.Name())+" after "+seconds+" s", func(t *testing.T) {
 				l := provisiontest.New(t)
@@ -312,7 +318,7 @@ var errKilled = errors.New("the agent was killed")
 // TestWhatAKilledMkfsAndAgentHaveLeftIsBegunAndNotOurs has a node that loses its power when all of a filesystem is on the disk but its
 // superblock, which mkfs completes last. Nothing proves then that nobody else has written what is there.
 func TestWhatAKilledMkfsAndAgentHaveLeftIsBegunAndNotOurs(t *testing.T) {
-	for _, f := range registry.All() {
+	for _, f := range mountedByTheAgent() {
 		t.Run(string(f.Name()), func(t *testing.T) {
 			l := provisiontest.New(t)
 			d := l.Disk("data", size)

@@ -105,7 +105,7 @@ func (l *lab) blkid(tag string) string {
 // seen is what the disk shows.
 func (l *lab) seen() ldiskfs.Seen {
 	l.Helper()
-	found, err := ldiskfs.ParseReadBack(l.run(ldiskfs.ReadBack(l.disk)...))
+	found, err := ldiskfs.ParseReadBack(l.run(ldiskfs.Format{}.ReadBack(l.disk)...))
 	NewWithT(l).Expect(err).NotTo(HaveOccurred())
 	return ldiskfs.Seen{Type: l.blkid("TYPE"), UUID: l.blkid("UUID"), Label: l.blkid("LABEL"), Target: found}
 }
@@ -171,7 +171,7 @@ func TestWhatIsNoTargetIsReadAsNone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
 			change(l)
-			_, err := ldiskfs.ParseReadBack(l.run(ldiskfs.ReadBack(l.disk)...))
+			_, err := ldiskfs.ParseReadBack(l.run(ldiskfs.Format{}.ReadBack(l.disk)...))
 			NewWithT(t).Expect(err).To(MatchError(ldiskfs.ErrNoTarget))
 		})
 	}
@@ -205,7 +205,7 @@ func TestTheUsersOptionsReachTheFilesystem(t *testing.T) {
 	l, g := newLab(t), NewWithT(t)
 	n := l.target(ost0)
 	n.Options = []v1alpha1.MkfsOption{"-i", "65536", "-I", "1024", "-E", "stride=16,stripe_width=64", "-O", "64bit"}
-	g.Expect(ldiskfs.RefusedOptions(n.Options)).To(BeEmpty())
+	g.Expect(ldiskfs.Format{}.RefusedOptions(n.Options)).To(BeEmpty())
 	code, said := l.run(n.Make()...)
 	g.Expect(code).To(BeZero(), said)
 	g.Expect(l.must("dumpe2fs", "-h", l.disk)).To(And(MatchRegexp(`Inode size:\s+1024`), MatchRegexp(`RAID stride:\s+16`),

@@ -3,7 +3,21 @@
 // what they print, and says what does not agree (docs/adr/0072).
 package ldiskfs
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/format"
+)
+
+// Format is ldiskfs.
+type Format struct{}
+
+var _ format.Served = Format{}
+
+// Name is ldiskfs.
+func (Format) Name() v1alpha1.FSType { return v1alpha1.Ldiskfs }
 
 // The programs that make it and read it.
 const (
@@ -16,9 +30,6 @@ const (
 	Module    = "ldiskfs"
 	OSDModule = "osd_ldiskfs"
 )
-
-// Signature is its type in libblkid, which is that of ext4.
-const Signature = "ext4"
 
 // Kind is what a target keeps.
 type Kind string
@@ -67,4 +78,20 @@ func (s Service) Label(r Registration) string {
 		return "MGS"
 	}
 	return fmt.Sprintf("%s%c%s%04x", s.FSName, r, s.Kind, s.Index)
+}
+
+// ServiceOf is what a StorageTarget says.
+func ServiceOf(t v1alpha1.LustreTarget) Service {
+	s := Service{MGS: t.Kind == v1alpha1.LustreMGT || t.WithMGT, FSName: t.FSName}
+	if t.Kind != v1alpha1.LustreMGT {
+		s.Kind = Kind(t.Kind)
+	}
+	if t.Index != nil {
+		s.Index = *t.Index
+	}
+	if len(t.ManagementNIDs) > 0 {
+		// One node has the MGS.
+		s.MGSNodes = []Node{Node(strings.Join(t.ManagementNIDs, ","))}
+	}
+	return s
 }

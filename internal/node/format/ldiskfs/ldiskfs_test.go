@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/format"
 	"parallelfs.dev/operator/internal/node/format/ldiskfs"
 )
 
@@ -62,7 +63,7 @@ func TestTheDryRunIsTheCommandItself(t *testing.T) {
 
 func TestNoCommandOverwritesATarget(t *testing.T) {
 	for _, s := range []ldiskfs.Service{mgs, mdt0, mdt1, ost0, ost1} {
-		for _, argv := range [][]string{made(s).Make(), made(s).DryRun(), ldiskfs.ReadBack("/dev/sdb")} {
+		for _, argv := range [][]string{made(s).Make(), made(s).DryRun(), ldiskfs.Format{}.ReadBack("/dev/sdb")} {
 			NewWithT(t).Expect(strings.Join(argv, " ")).NotTo(Or(ContainSubstring("reformat"), ContainSubstring("replace"), ContainSubstring("writeconf"),
 				ContainSubstring("erase"), ContainSubstring("force")))
 		}
@@ -267,7 +268,7 @@ func TestATargetCannotBeMadeWhen(t *testing.T) {
 
 func TestOptionsOfMke2fsThatAreRefused(t *testing.T) {
 	g := NewWithT(t)
-	g.Expect(ldiskfs.RefusedOptions([]v1alpha1.MkfsOption{"-i", "1048576", "-E", "stride=64,stripe_width=640", "-O", "^has_journal"})).To(BeEmpty())
+	g.Expect(ldiskfs.Format{}.RefusedOptions([]v1alpha1.MkfsOption{"-i", "1048576", "-E", "stride=64,stripe_width=640", "-O", "^has_journal"})).To(BeEmpty())
 	for options, says := range map[string]string{
 		"-U x": "the operator sets the UUID", "-L x": "the operator sets the label", "-F": "without force", "-n": "makes no filesystem",
 		"-O a -O b": `"-O" of mkfs.lustre is refused: it may be given once`, "-E a -E b": `"-E" of mkfs.lustre is refused: it may be given once`,
@@ -277,7 +278,7 @@ func TestOptionsOfMke2fsThatAreRefused(t *testing.T) {
 		for option := range strings.FieldsSeq(options) {
 			given = append(given, v1alpha1.MkfsOption(option))
 		}
-		g.Expect(ldiskfs.RefusedOptions(given)).To(ContainElement(ContainSubstring(says)), options)
+		g.Expect(ldiskfs.Format{}.RefusedOptions(given)).To(ContainElement(ContainSubstring(says)), options)
 	}
 }
 
@@ -288,4 +289,16 @@ func TestTheLabelsOfATarget(t *testing.T) {
 	}).To(Equal([]string{"pfs:OST0000", "pfs-MDT0001", "pfs=OST0001", "pfs+OST0001", "MGS"}))
 	highest := ldiskfs.Service{Kind: ldiskfs.OST, FSName: "12345678", Index: 65503}
 	g.Expect(highest.Label(ldiskfs.Registered)).To(HaveLen(16), "the label of an ext4 has room for 16 bytes")
+}
+
+func TestAMountSaysWhichTargetItServes(t *testing.T) {
+	g := NewWithT(t)
+	f := ldiskfs.Format{}
+	g.Expect(f.Mounted("rw,svname=pfs-MDT0000,mgs,osd=osd-ldiskfs,user_xattr,errors=remount-ro")).To(Equal("pfs-MDT0000"))
+	g.Expect(f.Mounted("rw,user_id=0")).To(BeEmpty())
+	for _, kind := range []string{"lustre_tgt", "lustre", "fuse.lustre_tgt"} {
+		g.Expect(format.IsMount(f, kind, "/dev/sdb")).To(BeTrue(), kind)
+		g.Expect(format.IsMount(f, kind, "10.0.0.1@tcp:/sdb")).To(BeFalse(), "a client's "+kind)
+	}
+	g.Expect(format.IsMount(f, "ext4", "/dev/sdb")).To(BeFalse())
 }

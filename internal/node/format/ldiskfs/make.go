@@ -27,6 +27,44 @@ type New struct {
 	Options []v1alpha1.MkfsOption
 }
 
+// newOf is the target that is asked for.
+func newOf(n format.New) New {
+	out := New{Mark: n.Mark, UUID: n.UUID, Device: n.Device, Options: n.Options}
+	if n.Lustre != nil {
+		out.Service = ServiceOf(*n.Lustre)
+	}
+	return out
+}
+
+// Make is mkfs.lustre.
+func (Format) Make(n format.New) []string { return newOf(n).Make() }
+
+// TryOut is mkfs.lustre --dryrun.
+func (Format) TryOut(n format.New) []string { return newOf(n).DryRun() }
+
+// Tried holds what mkfs.lustre would write against what was given.
+func (Format) Tried(n format.New, a format.Answer) string {
+	would, err := ParseDryRun(a.Code, a.Stdout)
+	if err != nil {
+		return strings.TrimSuffix(fmt.Sprintf("%s: %s", err, a.Said), ": ")
+	}
+	if differ := Differences(ServiceOf(*n.Lustre), n.Mark, would); len(differ) > 0 {
+		return fmt.Sprintf("%s --dryrun would make another target: %s", Mkfs, strings.Join(differ, ", and "))
+	}
+	return ""
+}
+
+// Problems are why the target can't be made so.
+func (Format) Problems(n format.New) []string {
+	if n.Lustre == nil {
+		return []string{"the operator has not said yet what the target is to Lustre (spec.lustre)"}
+	}
+	return newOf(n).Problems()
+}
+
+// Inodes is 0: mkfs.lustre chooses their number by what the target keeps.
+func (Format) Inodes(int64, []v1alpha1.MkfsOption) int64 { return 0 }
+
 // DryRun is the command that prints what Make would write to CONFIGS/mountdata, and writes nothing.
 func (n New) DryRun() []string { return n.command("--dryrun") }
 
@@ -68,7 +106,7 @@ func (n New) mke2fs() string {
 func spelled(uuid string) string { return strings.ReplaceAll(strings.ToLower(uuid), "-b", "-B") }
 
 // RefusedOptions are the options of mke2fs(8) that a user may not give for a target, each as a sentence that names it.
-func RefusedOptions(given []v1alpha1.MkfsOption) []string {
+func (Format) RefusedOptions(given []v1alpha1.MkfsOption) []string {
 	refused := format.Refused(Mkfs, ext4.Options(), given)
 	for _, once := range []string{"-E", "-O"} {
 		times := 0

@@ -1,9 +1,39 @@
 package ldiskfs
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+
+	"parallelfs.dev/operator/internal/node/format"
 )
+
+// Proof is none: a mounted target can be asked for nothing by its directory.
+func (Format) Proof() format.Proof { return format.Proof{} }
+
+// Mark is the comment in CONFIGS/mountdata.
+func (Format) Mark(a format.Answer) (string, error) {
+	found, err := ParseReadBack(a.Code, a.Stdout)
+	if errors.Is(err, ErrNoTarget) {
+		return "", nil
+	}
+	if err != nil {
+		return "", errors.New(strings.TrimSuffix(fmt.Sprintf("%s: %s", err, a.Said), ": "))
+	}
+	return found.Mark, nil
+}
+
+// Refusal holds what was seen against what was given.
+func (Format) Refusal(n format.New, s format.Seen) string {
+	if n.Lustre == nil {
+		return "the operator has not said yet what the target is to Lustre (spec.lustre)"
+	}
+	found, err := ParseReadBack(s.Answer.Code, s.Answer.Stdout)
+	if err != nil {
+		return strings.TrimSuffix(fmt.Sprintf("%s: %s", err, s.Answer.Said), ": ")
+	}
+	return Refusal(ServiceOf(*n.Lustre), n.UUID, n.Mark, Seen{Type: s.Type, UUID: s.UUID, Label: s.Label, Target: found})
+}
 
 // Seen is what was read from a device that is to be mounted as a target: its superblock by blkid(8), and what ParseReadBack found.
 type Seen struct {

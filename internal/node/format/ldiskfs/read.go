@@ -40,7 +40,7 @@ const (
 )
 
 // ReadBack is the command that prints what a target says of itself, and writes nothing.
-func ReadBack(device string) []string { return []string{Tunefs, "--dryrun", device} }
+func (Format) ReadBack(device string) []string { return []string{Tunefs, "--dryrun", device} }
 
 // ErrNoTarget means that a device holds no target of Lustre.
 var ErrNoTarget = errors.New("the device was not formatted with " + Mkfs)

@@ -10,14 +10,15 @@ import (
 	"parallelfs.dev/operator/internal/node/format"
 	"parallelfs.dev/operator/internal/node/format/btrfs"
 	"parallelfs.dev/operator/internal/node/format/ext4"
+	"parallelfs.dev/operator/internal/node/format/ldiskfs"
 	"parallelfs.dev/operator/internal/node/format/xfs"
 )
 
 // Default is the format of a target that names none; the API says the same.
 const Default = v1alpha1.XFS
 
-// all are the formats in the order of sentences.
-var all = []format.Format{ext4.Format{}, xfs.Format{}, btrfs.Format{}}
+// all are the formats in the order of sentences. Of two with one signature, the plain one comes first.
+var all = []format.Format{ext4.Format{}, xfs.Format{}, btrfs.Format{}, ldiskfs.Format{}}
 
 // All are all formats.
 func All() []format.Format { return slices.Clone(all) }
@@ -49,6 +50,26 @@ func Of(f v1alpha1.FormatSpec) (format.Format, error) {
 	return nil, fmt.Errorf("format.fsType %q is not one of %s", name, Names())
 }
 
+// Served is the format that a target asks for, false when that is not one whose own server mounts it.
+func Served(f v1alpha1.FormatSpec) (format.Served, bool) {
+	found, err := Of(f)
+	if err != nil {
+		return nil, false
+	}
+	served, is := found.(format.Served)
+	return served, is
+}
+
+// ByLabel is the format of a target that only its own server mounts, by its type in libblkid and its label; false for any other.
+func ByLabel(kind, label string) (format.Served, bool) {
+	for _, f := range all {
+		if served, is := f.(format.Served); is && served.Signature() == kind && served.HasLabel(label) {
+			return served, true
+		}
+	}
+	return nil, false
+}
+
 // BySignature is the format with this type in libblkid, false for what is no format of targets.
 func BySignature(kind string) (format.Format, bool) {
 	return find(func(f format.Format) bool { return f.Signature() == kind })
@@ -56,7 +77,7 @@ func BySignature(kind string) (format.Format, bool) {
 
 // ByMagic is the format with this type in statfs(2), false for what is no format of targets.
 func ByMagic(magic int64) (format.Format, bool) {
-	return find(func(f format.Format) bool { return f.Proof().Magic == magic })
+	return find(func(f format.Format) bool { return f.Proof().UUID != nil && f.Proof().Magic == magic })
 }
 
 // ByLog is the format whose log on a device of its own has this type in libblkid, false for what is no such log.

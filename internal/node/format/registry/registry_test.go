@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/format"
 	"parallelfs.dev/operator/internal/node/format/registry"
 )
 
@@ -14,6 +15,17 @@ func TestEveryFormatIsFoundByWhatNamesIt(t *testing.T) {
 		t.Run(string(f.Name()), func(t *testing.T) {
 			g := NewWithT(t)
 			g.Expect(registry.Of(v1alpha1.FormatSpec{FSType: f.Name()})).To(BeIdenticalTo(f))
+			if served, is := f.(format.Served); is {
+				index := int32(0)
+				of := v1alpha1.LustreTarget{Kind: v1alpha1.LustreOST, FSName: "scratch", Index: &index}
+				for _, label := range served.Labels(of) {
+					found, known := registry.ByLabel(f.Signature(), label)
+					g.Expect(known).To(BeTrue(), label)
+					g.Expect(found).To(BeIdenticalTo(f), label)
+				}
+				g.Expect(served.Labels(of)).To(ContainElement(served.Label(of)))
+				return
+			}
 			found, known := registry.BySignature(f.Signature())
 			g.Expect(known).To(BeTrue())
 			g.Expect(found).To(BeIdenticalTo(f), "no other one has its signature")
@@ -50,4 +62,17 @@ func TestWhatIsNoFormatOfTargetsIsNone(t *testing.T) {
 	}
 	_, known := registry.ByMagic(0x01021994) // tmpfs
 	g.Expect(known).To(BeFalse())
+}
+
+// A label is whatever somebody wrote. Those of the operator's other targets must not be taken for one of Lustre.
+func TestOnlyTheLabelsOfLustreNameATargetOfIt(t *testing.T) {
+	for label, is := range map[string]bool{
+		"scratch:OST0000": true, "scratch-MDT00ff": true, "pfs=OST0001": true, "pfs+OST0001": true, "MGS": true,
+		"pfs-0a1b2c3d": false, "": false, "precious": false, "OST0000": false, "scratch-OST000": false, "scratch-ost0000": false,
+	} {
+		_, found := registry.ByLabel("ext4", label)
+		NewWithT(t).Expect(found).To(Equal(is), label)
+		_, found = registry.ByLabel("xfs", label)
+		NewWithT(t).Expect(found).To(BeFalse(), label)
+	}
 }

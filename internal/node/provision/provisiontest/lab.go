@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +28,8 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/devices"
 	"parallelfs.dev/operator/internal/node/disktest"
+	"parallelfs.dev/operator/internal/node/format/ldiskfs"
+	"parallelfs.dev/operator/internal/node/host"
 	"parallelfs.dev/operator/internal/node/mounts"
 	"parallelfs.dev/operator/internal/node/provision"
 	"parallelfs.dev/operator/internal/node/spec"
@@ -49,6 +52,31 @@ type Lab struct {
 	Made int
 	// Run takes the place of provision.Run, for programs that are killed.
 	Run provision.Runner
+	// NodePrograms is the directory of the programs that the node has itself: the doubles of Lustre's, when WithLustre has built them.
+	NodePrograms string
+}
+
+// lustre is the directory with the doubles of Lustre's programs, empty until they were built.
+var lustre string
+
+// WithLustre runs the tests of a package on nodes that have doubles of Lustre's programs for local filesystems.
+func WithLustre(m *testing.M) int {
+	var err error
+	if lustre, err = os.MkdirTemp("", "lustre-doubles"); err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(lustre)
+	binary := filepath.Join(lustre, "lustre-double")
+	build := exec.Command("go", "build", "-o", binary, "parallelfs.dev/operator/test/doubles/lustre/cmd/lustre-double")
+	if output, err := build.CombinedOutput(); err != nil {
+		panic(string(output))
+	}
+	for _, name := range []string{ldiskfs.Mkfs, ldiskfs.Tunefs} {
+		if err := os.Symlink(binary, filepath.Join(lustre, name)); err != nil {
+			panic(err)
+		}
+	}
+	return m.Run()
 }
 
 // New makes a lab, which is taken down with the test. It needs root.
@@ -57,7 +85,7 @@ func New(t *testing.T) *Lab {
 	if os.Geteuid() != 0 {
 		t.Fatal("these tests attach loop devices and mount them: run them as root (make test-disks)")
 	}
-	l := &Lab{Gomega: gomega.NewWithT(t), T: t, Root: t.TempDir(), images: t.TempDir(), Run: provision.Run}
+	l := &Lab{Gomega: gomega.NewWithT(t), T: t, Root: t.TempDir(), images: t.TempDir(), Run: provision.Run, NodePrograms: lustre}
 	l.Expect(unix.Mount("parallelfs-test", l.images, "tmpfs", 0, "")).To(gomega.Succeed())
 	// A loop device that somebody still has open keeps its file.
 	t.Cleanup(func() { l.Expect(unix.Unmount(l.images, unix.MNT_DETACH)).To(gomega.Succeed()) })
@@ -208,6 +236,17 @@ func (l *Lab) Agent(hook func(step string, done bool) error) *provision.Provisio
 		}
 		return out, err
 	}
+	p.OnNode = func(ctx context.Context, argv []string, keep ...*os.File) ([]byte, error) {
+		program := filepath.Join(l.NodePrograms, argv[0])
+		if _, err := os.Stat(program); l.NodePrograms == "" || err != nil {
+			return nil, &host.MissingError{Name: argv[0]}
+		}
+		out, err := l.Run(ctx, append([]string{program}, argv[1:]...), keep...)
+		if err == nil && strings.HasPrefix(argv[0], "mkfs.") && !slices.Contains(argv, "--dryrun") {
+			l.Made++
+		}
+		return out, err
+	}
 	p.Hook = hook
 	return p
 }
@@ -291,6 +330,14 @@ func WithLog(log *Disk) func(t *v1alpha1.StorageTarget) {
 	return func(t *v1alpha1.StorageTarget) {
 		identity := log.Identity()
 		t.Spec.LogDevice, t.Spec.Format.FSType = &identity, v1alpha1.XFS
+	}
+}
+
+// OfLustre makes a target the OST with an index of a Lustre.
+func OfLustre(index int32) func(t *v1alpha1.StorageTarget) {
+	return func(t *v1alpha1.StorageTarget) {
+		t.Spec.Format = v1alpha1.FormatSpec{FSType: v1alpha1.Ldiskfs}
+		t.Spec.Lustre = &v1alpha1.LustreTarget{Kind: v1alpha1.LustreOST, FSName: "scratch", Index: &index, ManagementNIDs: []string{"10.0.0.1@tcp"}}
 	}
 }
 

@@ -1,0 +1,130 @@
+package provision
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/moby/sys/mountinfo"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/format"
+	"parallelfs.dev/operator/internal/node/format/registry"
+	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/internal/plan"
+)
+
+// What is particular to targets that only their own server mounts (format.Served): programs of the node make them, mark them, and read what
+// they say of themselves.
+
+// answerLimit is how long a program may take that only reads.
+const answerLimit = time.Minute
+
+// ask runs a program of the node that only reads. That it ends badly is an answer, too.
+func (p *Provisioner) ask(ctx context.Context, argv []string) (format.Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	stdout, err := p.OnNode(ctx, argv)
+	a := format.Answer{Stdout: string(stdout)}
+	var failed *RunError
+	if exit, is := errors.AsType[*exec.ExitError](err); is && exit.Exited() && errors.As(err, &failed) {
+		a.Code, a.Said = exit.ExitCode(), failed.Said
+		return a, nil
+	}
+	return a, err
+}
+
+// tryOut asks what mkfs would write, as long as it may be asked to. It is empty when that is what was given.
+func (p *Provisioner) tryOut(ctx context.Context, t *v1alpha1.StorageTarget, l plan.Look, f format.Served) string {
+	// No UUID is decided on yet, and what the dry run says has none: any one will do.
+	n := plan.NewOf(t, l, "00000000-0000-4000-8000-000000000000")
+	n.Device = p.path(l.Device)
+	finished := t.Status.Provisioned != nil && t.Status.Provisioned.Finished != nil
+	if finished || !l.Device.Found || len(f.Problems(n)) > 0 || len(f.RefusedOptions(n.Options)) > 0 {
+		return ""
+	}
+	a, err := p.ask(ctx, f.TryOut(n))
+	if err != nil {
+		return err.Error()
+	}
+	return f.Tried(n, a)
+}
+
+// readBack reads what a target says of itself, whether it is mounted or not: the program opens the device for reading only.
+func (p *Provisioner) readBack(ctx context.Context, d *plan.Facts, f format.Served) {
+	a, err := p.ask(ctx, f.ReadBack(p.path(*d)))
+	if err != nil {
+		d.MarkerError = err.Error()
+		return
+	}
+	d.Answer = &a
+	mark, err := f.Mark(a)
+	if err != nil {
+		d.MarkerError = err.Error()
+		return
+	}
+	var found spec.TargetMarker
+	if json.Unmarshal([]byte(mark), &found) == nil && found.Target != "" {
+		d.Marker = asFact(&found)
+	} // Else somebody else's comment, or none: it is a target of another operator, or of a person.
+}
+
+// verifyServed reads back what mkfs has made.
+func (p *Provisioner) verifyServed(
+	ctx context.Context, t *v1alpha1.StorageTarget, look plan.Look, f format.Served, seen format.Seen,
+) error {
+	device := p.path(look.Device)
+	var err error
+	if seen.Answer, err = p.ask(ctx, f.ReadBack(device)); err != nil {
+		return fmt.Errorf("can't read back what is on %s: %w", device, err)
+	}
+	if why := f.Refusal(plan.NewOf(t, look, seen.UUID), seen); why != "" {
+		return fmt.Errorf("mkfs ended well, but %s is not what the target was given: %s", device, why)
+	}
+	return nil
+}
+
+// mountedByServer says what is at the mountpoint of a target that only its own server mounts.
+func (p *Provisioner) mountedByServer(t *v1alpha1.StorageTarget, path string, there []*mountinfo.Info, f format.Served) plan.Mounted {
+	top := there[len(there)-1]
+	m := plan.Mounted{Mounted: true, KernelName: p.kernelName(top.Major, top.Minor, top.Source)}
+	name := f.Mounted(top.VFSOptions)
+	switch {
+	case len(there) > 1:
+		m.Problem = fmt.Sprintf("%d filesystems are mounted on each other at %s; unmount all but the target's: umount %s", len(there), path, path)
+	case !format.IsMount(f, top.FSType, top.Source):
+		m.Problem = fmt.Sprintf("what is mounted at %s is of the type %s, and a target of %s is mounted as %s; unmount it: umount %s",
+			path, top.FSType, f.Name(), strings.Join(f.MountTypes(), " or "), path)
+	case t.Spec.Lustre == nil || name != "" && !slices.Contains(f.Labels(*t.Spec.Lustre), name):
+		m.Problem = fmt.Sprintf("what is mounted at %s serves %q, which is not this target; unmount it: umount %s", path, name, path)
+	}
+	return m
+}
+
+// seenMounted adds what the look at the device says to what is mounted from it: the directory of the mount says nothing.
+func seenMounted(l *plan.Look) {
+	if !l.Mount.Mounted || l.Mount.KernelName != l.Device.KernelName {
+		return
+	}
+	l.Mount.Marker = l.Device.Marker
+	for _, s := range l.Device.Signatures {
+		if s.Device == l.Device.KernelName {
+			l.Mount.UUID = s.UUID
+		}
+	}
+}
+
+// servedBy is the format of a signature on a device, when only its own server mounts it.
+func servedBy(d plan.Facts) (format.Served, bool) {
+	for _, s := range d.Signatures {
+		if f, is := registry.ByLabel(s.Type, s.Label); is && s.Device == d.KernelName {
+			return f, true
+		}
+	}
+	return nil, false
+}
