@@ -1,0 +1,137 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/moby/sys/mountinfo"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/format"
+	"parallelfs.dev/operator/internal/node/host"
+	"parallelfs.dev/operator/internal/plan"
+)
+
+// Host is the node that this process runs on. It needs the node's process ids, and the rights of root.
+type Host struct {
+	// Look takes a fresh look at the device with a stable id (devices.Looker.ByID).
+	Look func(ctx context.Context, id v1alpha1.DeviceID) (plan.Facts, error)
+	// Run runs a program of the node in its root directory, and RunMounting one that changes the node's mounts.
+	Run, RunMounting func(ctx context.Context, argv []string) (format.Answer, error)
+	// Table is the table of the node's own mounts, Dev its /dev.
+	Table, Dev string
+}
+
+// ThisHost is the node that the program runs on.
+func ThisHost(look func(ctx context.Context, id v1alpha1.DeviceID) (plan.Facts, error)) Host {
+	return Host{
+		Look: look, Table: "/proc/1/mountinfo", Dev: "/dev",
+		Run: func(ctx context.Context, argv []string) (format.Answer, error) {
+			command, err := host.Command(ctx, host.Root, argv)
+			if err != nil {
+				return format.Answer{}, err
+			}
+			return answer(command)
+		},
+		// A program in the node's root directory still has the mounts of this container. nsenter(1) gives it those of the node, and with them
+		// the node's root directory.
+		RunMounting: func(ctx context.Context, argv []string) (format.Answer, error) {
+			command := exec.CommandContext(ctx, "nsenter", append([]string{"--target=1", "--mount", "--"}, argv...)...) //nolint:gosec // no shell
+			command.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}
+			return answer(command)
+		},
+	}
+}
+
+func answer(command *exec.Cmd) (format.Answer, error) {
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stdout, &stderr
+	err := command.Run()
+	a := format.Answer{Stdout: stdout.String(), Said: v1alpha1.Cut(strings.Join(strings.Fields(stderr.String()), " "), 1024)}
+	if exit, is := errors.AsType[*exec.ExitError](err); is && exit.Exited() {
+		a.Code = exit.ExitCode()
+		return a, nil
+	}
+	if err != nil {
+		return a, fmt.Errorf("can't run %s: %w", filepath.Base(command.Path), err)
+	}
+	return a, nil
+}
+
+// Mounts reads the table of the node's first process.
+func (h Host) Mounts(path string) ([]Mount, error) {
+	table, err := os.Open(h.Table)
+	if err != nil {
+		return nil, fmt.Errorf("can't read the mounts of the node: %w", err)
+	}
+	defer table.Close()
+	found, err := mountinfo.GetMountsFromReader(table, func(i *mountinfo.Info) (skip, stop bool) { return i.Mountpoint != path, false })
+	if err != nil {
+		return nil, fmt.Errorf("can't read the mounts of the node: %w", err)
+	}
+	all := make([]Mount, len(found))
+	for i, m := range found {
+		all[i] = Mount{Type: m.FSType, Source: m.Source, Options: m.VFSOptions}
+	}
+	return all, nil
+}
+
+// Prove looks at the disk anew: a mount registers it with the MGS under the name that it has.
+func (h Host) Prove(ctx context.Context, t Target) (string, error) {
+	f, err := h.Look(ctx, t.ID)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("can't look at the disk %s: %w", t.ID, err)
+	case !f.Found:
+		return "", fmt.Errorf("the disk %s is not there: look at its cable, its slot and its controller", t.ID)
+	case f.Incomplete != "":
+		return "", fmt.Errorf("%s could not be looked at completely: %s", f.KernelName, f.Incomplete)
+	case f.InUse():
+		return "", fmt.Errorf("%s is in use (%s); find out by whom, and stop it", f.KernelName, strings.Join(users(f), ", "))
+	case len(f.Signatures) != 1 || len(f.Partitions) > 0:
+		return "", fmt.Errorf("%s holds something else than the one filesystem of the target", f.KernelName)
+	}
+	device := filepath.Join(h.Dev, strings.ReplaceAll(f.KernelName, "!", "/"))
+	a, err := h.Run(ctx, t.Format.ReadBack(device))
+	if err != nil {
+		return "", fmt.Errorf("can't read what is on %s: %w", f.KernelName, err)
+	}
+	s := f.Signatures[0]
+	if why := t.Format.Refusal(t.Wanted, format.Seen{Type: s.Type, UUID: s.UUID, Label: s.Label, Answer: a}); why != "" {
+		return "", fmt.Errorf("%s is not what the target was given: %s", f.KernelName, why)
+	}
+	return device, nil
+}
+
+// users are who uses a disk, for a sentence.
+func users(f plan.Facts) []string {
+	return slices.DeleteFunc(slices.Concat(f.Mounts, f.Holders, []string{f.Busy}), func(who string) bool { return who == "" })
+}
+
+// Mount is mount(8) of the node, which finds the helper of the format there.
+func (h Host) Mount(ctx context.Context, t Target, device string) error {
+	return h.change(ctx, []string{"mount", "-t", t.Format.MountTypes()[0], device, t.Path})
+}
+
+// Unmount is umount(8) of the node.
+func (h Host) Unmount(ctx context.Context, t Target) error {
+	return h.change(ctx, []string{"umount", t.Path})
+}
+
+func (h Host) change(ctx context.Context, argv []string) error {
+	a, err := h.RunMounting(ctx, argv)
+	if err != nil {
+		return err
+	}
+	if a.Code != 0 {
+		return fmt.Errorf("%s ended with exit code %d: %s", strings.Join(argv, " "), a.Code, a.Said)
+	}
+	return nil
+}

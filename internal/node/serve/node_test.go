@@ -1,0 +1,121 @@
+package serve_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/format"
+	"parallelfs.dev/operator/internal/node/serve"
+	"parallelfs.dev/operator/internal/plan"
+)
+
+const (
+	uuid = "4a9ee1e2-bd33-4b75-be9a-1a68b6ea9309"
+	mark = `{"target":"ost0"}`
+	// readBack is what a real tunefs.lustre printed of OST0000, with the mark.
+	readBack = `checking for existing Lustre data: found
+
+   Read previous values:
+Device:     /dev/disk/by-id/virtio-disk3
+Target:     pfs-OST0000
+Index:      0
+Lustre FS:  pfs
+Mount type: ldiskfs
+Flags:      0x2
+              (OST )
+Persistent mount opts: errors=remount-ro
+Parameters: mgsnode=192.168.77.1@tcp
+Comment: ` + mark + `
+
+exiting because there is no change.
+`
+)
+
+// theNode is one whose disk is right, and that writes down what it is told to run.
+func theNode(ran *[][]string) (serve.Host, *plan.Facts) {
+	f := &plan.Facts{Found: true, BlockDevice: v1alpha1.BlockDevice{
+		KernelName: "vdc", Signatures: []v1alpha1.Signature{{Device: "vdc", Type: "ext4", UUID: uuid, Label: "pfs-OST0000"}},
+	}}
+	run := func(_ context.Context, argv []string) (format.Answer, error) {
+		*ran = append(*ran, argv)
+		return format.Answer{Stdout: readBack}, nil
+	}
+	return serve.Host{
+		Look: func(context.Context, v1alpha1.DeviceID) (plan.Facts, error) { return *f, nil },
+		Run:  run, RunMounting: run, Dev: "/dev",
+	}, f
+}
+
+func TestADiskThatIsWhatWasGivenIsMountedByTheNodesOwnProgram(t *testing.T) {
+	g := NewWithT(t)
+	var ran [][]string
+	h, _ := theNode(&ran)
+	device, err := h.Prove(t.Context(), ost(0))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(device).To(Equal("/dev/vdc"))
+	g.Expect(h.Mount(t.Context(), ost(0), device)).To(Succeed())
+	g.Expect(h.Unmount(t.Context(), ost(0))).To(Succeed())
+	g.Expect(ran).To(Equal([][]string{
+		{"tunefs.lustre", "--dryrun", "/dev/vdc"}, {"mount", "-t", "lustre_tgt", "/dev/vdc", "/targets/ost0"}, {"umount", "/targets/ost0"},
+	}))
+}
+
+func TestADiskIsNotProvenWhen(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(h *serve.Host, f *plan.Facts, wanted *serve.Target)
+		says   string
+	}{
+		"it is not there":        {func(_ *serve.Host, f *plan.Facts, _ *serve.Target) { *f = plan.Facts{} }, "is not there"},
+		"it is mounted":          {func(_ *serve.Host, f *plan.Facts, _ *serve.Target) { f.Mounts = []string{"/mnt"} }, "vdc is in use (/mnt"},
+		"somebody has it open":   {func(_ *serve.Host, f *plan.Facts, _ *serve.Target) { f.Busy = "mke2fs" }, "vdc is in use (mke2fs"},
+		"not all is known of it": {func(_ *serve.Host, f *plan.Facts, _ *serve.Target) { f.Incomplete = "blkid hung" }, "blkid hung"},
+		"it is blank":            {func(_ *serve.Host, f *plan.Facts, _ *serve.Target) { f.Signatures = nil }, "something else"},
+		"it has another UUID":    {func(_ *serve.Host, f *plan.Facts, _ *serve.Target) { f.Signatures[0].UUID = "x" }, "has the UUID x"},
+		"its label says that the next mount writes the configuration": {func(_ *serve.Host, f *plan.Facts, _ *serve.Target) { f.Signatures[0].Label = "pfs=OST0000" }, "its label is pfs=OST0000"},
+		"it has another mark":          {func(_ *serve.Host, _ *plan.Facts, w *serve.Target) { w.Wanted.Mark = "other" }, "its mark is"},
+		"it is another target":         {func(_ *serve.Host, _ *plan.Facts, w *serve.Target) { *w = ost(1) }, `its index is "0", and it was given "1"`},
+		"nobody knows what it must be": {func(_ *serve.Host, _ *plan.Facts, w *serve.Target) { w.Wanted.Lustre = nil }, "has not said yet"},
+		"the node lacks the program": {func(h *serve.Host, _ *plan.Facts, _ *serve.Target) {
+			h.Run = func(context.Context, []string) (format.Answer, error) {
+				return format.Answer{}, errors.New("no tunefs.lustre")
+			}
+		}, "no tunefs.lustre"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			var ran [][]string
+			h, f := theNode(&ran)
+			wanted := ost(0)
+			c.change(&h, f, &wanted)
+			_, err := h.Prove(t.Context(), wanted)
+			g.Expect(err).To(MatchError(ContainSubstring(c.says)))
+		})
+	}
+}
+
+func TestTheNodesOwnTableOfMountsCounts(t *testing.T) {
+	g := NewWithT(t)
+	table := filepath.Join(t.TempDir(), "mountinfo")
+	g.Expect(os.WriteFile(table, []byte(`22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw
+97 22 0:51 / /targets/ost0 rw,relatime shared:42 - lustre_tgt /dev/vdc rw,svname=pfs-OST0000,mgsnode=192.168.77.1@tcp,osd=osd-ldiskfs
+`), 0o600)).To(Succeed())
+	h := serve.Host{Table: table}
+	g.Expect(h.Mounts("/targets/ost0")).To(Equal([]serve.Mount{{
+		Type: "lustre_tgt", Source: "/dev/vdc", Options: "rw,svname=pfs-OST0000,mgsnode=192.168.77.1@tcp,osd=osd-ldiskfs",
+	}}))
+	g.Expect(h.Mounts("/targets/ost1")).To(BeEmpty())
+}
+
+func TestAMountThatEndsBadlySaysWhy(t *testing.T) {
+	g := NewWithT(t)
+	h := serve.Host{RunMounting: func(context.Context, []string) (format.Answer, error) {
+		return format.Answer{Code: 17, Said: "mount.lustre: mount /dev/vdc at /targets/ost0 failed: File exists"}, nil
+	}}
+	g.Expect(h.Mount(t.Context(), ost(0), "/dev/vdc")).To(MatchError(And(ContainSubstring("exit code 17"), ContainSubstring("File exists"))))
+}

@@ -1,0 +1,165 @@
+package serve_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/format"
+	"parallelfs.dev/operator/internal/node/format/ldiskfs"
+	"parallelfs.dev/operator/internal/node/serve"
+)
+
+// node is a node in memory. The mounts are by path.
+type node struct {
+	mounts map[string][]serve.Mount
+	// refused are the reasons for which targets are not proven, by name; broken are those whose mounts or unmounts do nothing.
+	refused, broken map[string]string
+	done            []string
+}
+
+func newNode() *node {
+	return &node{mounts: map[string][]serve.Mount{}, refused: map[string]string{}, broken: map[string]string{}}
+}
+
+func (n *node) Mounts(path string) ([]serve.Mount, error) { return n.mounts[path], nil }
+
+func (n *node) Prove(_ context.Context, t serve.Target) (string, error) {
+	if why := n.refused[t.Name]; why != "" {
+		return "", errors.New(why)
+	}
+	return "/dev/" + t.Name, nil
+}
+
+func (n *node) Mount(_ context.Context, t serve.Target, device string) error {
+	n.done = append(n.done, "mount "+t.Name)
+	if n.broken[t.Name] == "" {
+		n.mounts[t.Path] = []serve.Mount{mountOf(t, device)}
+	}
+	return nil
+}
+
+func (n *node) Unmount(_ context.Context, t serve.Target) error {
+	n.done = append(n.done, "umount "+t.Name)
+	if why := n.broken[t.Name]; why != "" {
+		return errors.New(why)
+	}
+	delete(n.mounts, t.Path)
+	return nil
+}
+
+// mountOf is a target's mount as the kernel shows it.
+func mountOf(t serve.Target, device string) serve.Mount {
+	name := ldiskfs.ServiceOf(*t.Wanted.Lustre).Label(ldiskfs.Registered)
+	return serve.Mount{Type: "lustre_tgt", Source: device, Options: "rw,svname=" + name + ",mgsnode=10.0.0.1@tcp,osd=osd-ldiskfs"}
+}
+
+// ost is an OST with an index.
+func ost(index int32) serve.Target {
+	name := "ost" + string(rune('0'+index))
+	return serve.Target{
+		Name: name, ID: "wwn-0x500" + v1alpha1.DeviceID(rune('0'+index)), Path: "/targets/" + name, Format: ldiskfs.Format{},
+		Wanted: format.New{
+			UUID: uuid, Mark: mark,
+			Lustre: &v1alpha1.LustreTarget{Kind: v1alpha1.LustreOST, FSName: "pfs", Index: &index, ManagementNIDs: []string{"192.168.77.1@tcp"}},
+		},
+	}
+}
+
+func keeper(n serve.Node, targets ...serve.Target) *serve.Keeper {
+	return &serve.Keeper{Node: n, Targets: targets, Period: time.Millisecond, Grace: time.Second, Log: slog.New(slog.DiscardHandler)}
+}
+
+func TestAProvenTargetIsMountedOnceAndStays(t *testing.T) {
+	g, n := NewWithT(t), newNode()
+	k := keeper(n, ost(0), ost(1))
+	for range 3 {
+		g.Expect(k.Round(t.Context())).To(BeEmpty())
+	}
+	g.Expect(n.done).To(Equal([]string{"mount ost0", "mount ost1"}))
+	delete(n.mounts, ost(1).Path) // somebody unmounts it
+	g.Expect(k.Round(t.Context())).To(BeEmpty())
+	g.Expect(n.done).To(Equal([]string{"mount ost0", "mount ost1", "mount ost1"}))
+}
+
+func TestATargetThatIsNotProvenIsNotMountedAndKeepsNoOther(t *testing.T) {
+	g, n := NewWithT(t), newNode()
+	n.refused["ost0"] = "its mark is another one"
+	problems := keeper(n, ost(0), ost(1)).Round(t.Context())
+	g.Expect(problems).To(HaveLen(1))
+	g.Expect(problems["ost0"]).To(MatchError("target ost0 is not mounted: its mark is another one"))
+	g.Expect(n.done).To(Equal([]string{"mount ost1"}))
+}
+
+func TestNothingIsMountedOverAnotherMount(t *testing.T) {
+	for name, c := range map[string]struct {
+		there []serve.Mount
+		says  string
+	}{
+		"a plain filesystem": {[]serve.Mount{{Type: "ext4", Source: "/dev/sdx", Options: "rw"}}, "/dev/sdx (ext4), and not target ost0"},
+		"another target":     {[]serve.Mount{mountOf(ost(1), "/dev/sdx")}, "/dev/sdx (lustre_tgt pfs-OST0001), and not target ost0"},
+		"a client":           {[]serve.Mount{{Type: "lustre", Source: "10.0.0.1@tcp:/pfs", Options: "rw"}}, "10.0.0.1@tcp:/pfs (lustre), and not target ost0"},
+		"it is twice there":  {[]serve.Mount{mountOf(ost(0), "/dev/a"), mountOf(ost(0), "/dev/a")}, "2 filesystems are mounted on each other"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, n := NewWithT(t), newNode()
+			n.mounts[ost(0).Path] = c.there
+			k := keeper(n, ost(0))
+			g.Expect(k.Round(t.Context())["ost0"]).To(MatchError(ContainSubstring(c.says)))
+			g.Expect(k.Stop(t.Context())).To(MatchError(ContainSubstring(c.says)))
+			g.Expect(n.done).To(BeEmpty(), "nor is it unmounted")
+		})
+	}
+}
+
+func TestAMountThatEndsWellAndIsNotThereIsAnError(t *testing.T) {
+	g, n := NewWithT(t), newNode()
+	n.broken["ost0"] = "it does nothing"
+	g.Expect(keeper(n, ost(0)).Round(t.Context())["ost0"]).To(MatchError(ContainSubstring("nothing is mounted at /targets/ost0")))
+}
+
+func TestAtTheEndTheTargetsAreUnmountedInTheOtherOrder(t *testing.T) {
+	g, n := NewWithT(t), newNode()
+	ctx, cancel := context.WithCancel(t.Context())
+	k := keeper(n, ost(0), ost(1))
+	ended := make(chan error, 1)
+	n.mounts[ost(0).Path] = []serve.Mount{mountOf(ost(0), "/dev/ost0")} // by the program that was killed before
+	go func() { ended <- k.Run(ctx) }()
+	time.Sleep(50 * time.Millisecond)
+	cancel()
+	g.Expect(<-ended).To(Succeed())
+	g.Expect(n.done).To(Equal([]string{"mount ost1", "umount ost1", "umount ost0"}))
+	g.Expect(n.mounts).To(BeEmpty())
+}
+
+func TestATargetThatCannotBeUnmountedIsNamedAndKeepsNoOther(t *testing.T) {
+	g, n := NewWithT(t), newNode()
+	k := keeper(n, ost(0), ost(1))
+	g.Expect(k.Round(t.Context())).To(BeEmpty())
+	n.broken["ost1"] = "target is busy"
+	g.Expect(k.Stop(t.Context())).To(MatchError(And(ContainSubstring("target is busy"), ContainSubstring("target ost1 is still mounted at /targets/ost1"))))
+	g.Expect(n.mounts).To(HaveLen(1))
+	g.Expect(slices.Contains(n.done, "umount ost0")).To(BeTrue())
+}
+
+func TestWhatIsWrongIsSaidOnce(t *testing.T) {
+	g, n := NewWithT(t), newNode()
+	var log bytes.Buffer
+	k := keeper(n, ost(0))
+	k.Log = slog.New(slog.NewTextHandler(&log, nil))
+	n.refused["ost0"] = "no disk"
+	for range 3 {
+		k.Round(t.Context())
+	}
+	g.Expect(bytes.Count(log.Bytes(), []byte("no disk"))).To(Equal(1))
+	delete(n.refused, "ost0")
+	k.Round(t.Context())
+	g.Expect(log.String()).To(ContainSubstring("a target is served"))
+}
