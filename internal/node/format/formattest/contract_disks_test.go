@@ -173,21 +173,21 @@ func expectAsked(l *provisiontest.Lab, f format.Format, made *v1alpha1.StorageTa
 	}
 	var stat unix.Statfs_t
 	l.Expect(unix.Fstatfs(int(directory.Fd()), &stat)).To(Succeed())
-	proof := f.Proof()
-	l.Expect(int64(stat.Type)).To(Equal(proof.Magic)) //nolint:unconvert // its size differs between processors
+	way := f.Proof()
+	l.Expect(int64(stat.Type)).To(Equal(way.Magic)) //nolint:unconvert // its size differs between processors
 	l.Expect(proof.UUID(directory)).To(Equal(made.Status.Provisioned.UUID))
-	own, err := proof.UUID(ask)
+	own, err := way.UUID(ask)
 	l.Expect(err).NotTo(HaveOccurred())
 	l.Expect(hex.EncodeToString(own[:16])).To(Equal(uuid), "in its own way")
 	answer := make([]byte, generalSize)
-	if err := ask(general, answer); err == nil && !proof.OwnOnly {
+	if err := ask(general, answer); err == nil && !way.OwnOnly {
 		l.Expect(hex.EncodeToString(answer[1:])).To(Equal(uuid), "in the way of Linux 6.9")
 	}
-	if proof.Folded != nil {
+	if way.Folded != nil {
 		shown := uint64(uint32(stat.Fsid.Val[1]))<<32 | uint64(uint32(stat.Fsid.Val[0]))
-		l.Expect(proof.Folded.Fold([16]byte(own))).To(Equal(shown), "in the way of all kernels")
+		l.Expect(way.Folded.Fold([16]byte(own))).To(Equal(shown), "in the way of all kernels")
 		own[15]++
-		l.Expect(proof.Folded.Fold([16]byte(own))).NotTo(Equal(shown))
+		l.Expect(way.Folded.Fold([16]byte(own))).NotTo(Equal(shown))
 	}
 }
 
