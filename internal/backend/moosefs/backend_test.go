@@ -19,6 +19,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/backendtest"
+	"parallelfs.dev/operator/internal/node/spec"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -261,17 +262,24 @@ func TestANewNodeOfAPoolRestartsNobodyElse(t *testing.T) {
 	g.Expect(hashes(changed)["scratch-master"]).To(Equal(before["scratch-master"]), "but not the master")
 }
 
-func TestAChunkserverFindsItsMasterAgainWithinASecondUnlessTheUserSaysOtherwise(t *testing.T) {
+func TestADaemonFindsItsMasterAgainWithinASecondUnlessTheUserSaysOtherwise(t *testing.T) {
 	for user, told := range map[string]string{"": "1", "7": "7"} {
 		t.Run("the user sets "+user, func(t *testing.T) {
 			g, in := NewWithT(t), everything("4.57.5")
+			fs := in.FileSystem
+			fs.Spec.MooseFS.Metaloggers.Config = v1alpha1.Options{}
 			if user != "" {
-				in.FileSystem.Spec.MooseFS.Config.Storage["MASTER_RECONNECTION_DELAY"] = v1alpha1.OptionValue(user)
+				fs.Spec.MooseFS.Config.Storage["MASTER_RECONNECTION_DELAY"] = v1alpha1.OptionValue(user)
+				fs.Spec.MooseFS.Metaloggers.Config["MASTER_RECONNECTION_DELAY"] = v1alpha1.OptionValue(user)
 			}
 			backendtest.Remember(t, New(), &in)
-			run, err := chunkserverRun(in, "10.0.0.1", in.FileSystem.Spec.StoragePools[0], 0)
+			chunkserver, err := chunkserverRun(in, "10.0.0.1", fs.Spec.StoragePools[0], 0)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(run.Files[0].Content).To(ContainSubstring("\nMASTER_RECONNECTION_DELAY = " + told + "\n"))
+			metalogger, err := metaloggerRun(in, "10.0.0.1")
+			g.Expect(err).NotTo(HaveOccurred())
+			for _, run := range []spec.Run{chunkserver, metalogger} {
+				g.Expect(run.Files[0].Content).To(ContainSubstring("\nMASTER_RECONNECTION_DELAY = " + told + "\n"))
+			}
 		})
 	}
 }

@@ -137,6 +137,10 @@ func digest(password string) string {
 // mfspassfile because that of 3.0.117 sends something else than the password.
 func adminMountConfig(in backend.Input) string { return "mfsmd5pass=" + digest(in.Password) + "\n" }
 
+// A daemon that has lost its master tries to reach it at the ticks of a clock of its own, each 5 s unless it is told otherwise (masterconn.c):
+// after a restart of the master, programs would wait for a chunkserver, and changes lie on one disk, for that much longer.
+const reconnectionOption, reconnectionSeconds = "MASTER_RECONNECTION_DELAY", "1"
+
 func metaloggerRun(in backend.Input, masterIP string) (spec.Run, error) {
 	fs, p := in.FileSystem, portsOf(in.FileSystem)
 	directory := stateDirectory(fs, componentMetalogger)
@@ -148,7 +152,7 @@ func metaloggerRun(in backend.Input, masterIP string) (spec.Run, error) {
 		"MASTER_HOST":   masterIP,
 		"MASTER_PORT":   fmt.Sprint(p.metaloggers()),
 		"BIND_HOST":     "$(NODE_IP)",
-	}, nil, own(fs).Metaloggers.Config)
+	}, map[string]string{reconnectionOption: reconnectionSeconds}, own(fs).Metaloggers.Config)
 	if err != nil {
 		return spec.Run{}, err
 	}
@@ -182,9 +186,7 @@ func chunkserverRun(in backend.Input, masterIP string, pool v1alpha1.StoragePool
 	}, map[string]string{
 		// README.Debian of moosefs-chunkserver: the built-in 256MiB lets a disk run full.
 		"HDD_LEAVE_SPACE_DEFAULT": "5GiB",
-		// A chunkserver that has lost its master tries to reach it at the ticks of a clock of its own, each 5 s unless it is told otherwise
-		// (masterconn.c): after a restart of the master, programs would wait for that much longer.
-		"MASTER_RECONNECTION_DELAY": "1",
+		reconnectionOption:        reconnectionSeconds,
 	}, own(fs).Config.Storage)
 	if err != nil {
 		return spec.Run{}, err
