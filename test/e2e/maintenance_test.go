@@ -96,7 +96,7 @@ func (s *story) maintenance(node string) string {
 // nodeSays is the reason and the message of a condition of a node's FileSystemNode.
 func (s *story) nodeSays(node, kind string) string {
 	GinkgoHelper()
-	condition := fmt.Sprintf(`status.conditions[?(@.type=="%s")]`, kind)
+	condition := fmt.Sprintf(`status.conditions[?(@.type==%q)]`, kind)
 	return strings.TrimSpace(s.kubectl("get", "filesystemnode", s.recordOf(node), "-o", fmt.Sprintf("jsonpath={.%s.reason}: {.%s.message}", condition, condition)))
 }
 

@@ -137,8 +137,8 @@ func digest(password string) string {
 // mfspassfile because that of 3.0.117 sends something else than the password.
 func adminMountConfig(in backend.Input) string { return "mfsmd5pass=" + digest(in.Password) + "\n" }
 
-// A daemon that has lost its master tries to reach it at the ticks of a clock of its own, each 5 s unless it is told otherwise (masterconn.c):
-// after a restart of the master, programs would wait for a chunkserver, and changes lie on one disk, for that much longer.
+// A daemon that has lost its master tries to reach it at the ticks of a clock of its own, each 5 s unless it is told otherwise
+// (masterconn.c): after a restart of the master, programs would wait for a chunkserver, and changes lie on one disk, for that much longer.
 const reconnectionOption, reconnectionSeconds = "MASTER_RECONNECTION_DELAY", "1"
 
 func metaloggerRun(in backend.Input, masterIP string) (spec.Run, error) {

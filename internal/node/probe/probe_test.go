@@ -515,7 +515,10 @@ func TestAProbeThatIsStoppedWaitsForNobodyWhoWaitsForAnAnswer(t *testing.T) {
 	g.Eventually(began).WithTimeout(time.Minute).Should(Receive())
 	gone := make(chan error, 1)
 	go func() {
-		_, err := http.Get("http://" + p.told.Listen + "/state?nonce=N1")
+		response, err := http.Get("http://" + p.told.Listen + "/state?nonce=N1")
+		if err == nil {
+			err = response.Body.Close()
+		}
 		gone <- err
 	}()
 	waiting := func() int {
