@@ -123,7 +123,7 @@ func Refusals(t *v1alpha1.StorageTarget, l Look) []string {
 	refusals := DeviceRefusals(t, l.Device, t.Spec.Device, IsWholeDisk)
 	refusals = append(refusals, RefusedMkfsOptions(t.Spec.Format)...)
 	refusals = append(refusals, kernelRefusals(t, l.Kernel)...)
-	refusals = append(refusals, sentences(mountpointIsFree(l.Mount))...)
+	refusals = append(refusals, sentences(mountpointIsFree(l.Mount), l.TriedOut)...)
 	switch {
 	case t.Spec.LogDevice == nil && l.Log != nil:
 		refusals = append(refusals, "a log device was looked at that the target does not name; this is a fault of the agent")

@@ -49,7 +49,7 @@ func servedRefusals(t *v1alpha1.StorageTarget, l Look, uuid string) []string {
 	if !is {
 		return nil
 	}
-	return append(f.Problems(NewOf(t, l, uuid)), sentences(l.TriedOut)...)
+	return f.Problems(NewOf(t, l, uuid))
 }
 
 // notAsGiven are why what a disk says of itself is not the target that only its own server mounts; none for any other, and for one that is

@@ -53,7 +53,7 @@ func TestAFormatThatIsNotGivenIsTheDefault(t *testing.T) {
 func TestWhatIsNoFormatOfTargetsIsNone(t *testing.T) {
 	g := NewWithT(t)
 	_, err := registry.Of(v1alpha1.FormatSpec{FSType: "zfs"})
-	g.Expect(err).To(MatchError(`format.fsType "zfs" is not one of ext4, xfs and btrfs`))
+	g.Expect(err).To(MatchError(`format.fsType "zfs" is not one of ext4, xfs, btrfs and ldiskfs`))
 	for _, kind := range []string{"", "unknown", "zfs_member", "LVM2_member"} {
 		_, known := registry.BySignature(kind)
 		g.Expect(known).To(BeFalse(), kind)
