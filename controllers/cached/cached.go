@@ -195,8 +195,8 @@ func conditions(all []metav1.Condition) {
 	}
 }
 
-// words are the same labels or annotations, which all objects that have equal ones share. Nobody changes them: what the cache has is only to
-// be read, and copies have their own.
+// words are the same labels or annotations, which all objects that have equal ones share. Nobody changes them: what the cache has is only
+// to be read, and copies have their own.
 func words(of map[string]string) map[string]string {
 	if len(of) == 0 {
 		return nil

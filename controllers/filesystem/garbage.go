@@ -9,8 +9,8 @@ import (
 const garbageShare = 8
 
 // collect gives garbage back to the system when there is much of it. A pass over 24,000 targets leaves 50 MB behind. The runtime would
-// collect it in the middle of a later pass, which would take twice its time, and keep room for as much garbage as there was at most. After a
-// pass of a filesystem at rest, nothing waits.
+// collect it in the middle of a later pass, which would take twice its time, and keep room for as much garbage as there was at most. After
+// a pass of a filesystem at rest, nothing waits.
 func collect() {
 	read := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(read)

@@ -64,8 +64,8 @@ func (c *counting) Generic(ctx context.Context, e event.GenericEvent, q queue) {
 }
 
 // known is what a pass has made of objects that it has read. While none of them changes, which is most of the time, the next pass takes the
-// same: to list and to sort 24,000 targets and 10,000 pods and nodes would be half of a pass, and of its garbage. What is known is only to be
-// read.
+// same: to list and to sort 24,000 targets and 10,000 pods and nodes would be half of a pass, and of its garbage. What is known is only to
+// be read.
 type known[T any] struct {
 	mutex sync.Mutex
 	value T

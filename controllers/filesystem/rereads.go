@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// secretReader keeps the Secrets that passes read. They are asked of the API server one by one, because a watch would need the right to read
-// every Secret of the cluster, and each pass needs the same few. What this client itself writes, it reads anew; what others do to a Secret,
-// passes see when the time is over.
+// secretReader keeps the Secrets that passes read. They are asked of the API server one by one, because a watch would need the right to
+// read every Secret of the cluster, and each pass needs the same few. What this client itself writes, it reads anew; what others do to a
+// Secret, passes see when the time is over.
 type secretReader struct {
 	client.Client
 	// keep is how long a Secret is kept; 0 keeps none.

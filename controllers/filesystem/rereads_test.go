@@ -63,7 +63,7 @@ func TestASecretIsReadAgainWhenItsTimeIsOverOrSomethingWasWritten(t *testing.T) 
 		server.says = "somebody else's"
 		g.Expect(read()).To(Equal("first"))
 		g.Expect(server.count).To(Equal(1))
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) //nolint:forbidigo // it is the time of a synctest
 		g.Expect(read()).To(Equal("somebody else's"))
 		g.Expect(reader.Apply(t.Context(), nil)).To(Succeed())
 		g.Expect(read()).To(Equal("applied"))
@@ -85,7 +85,7 @@ func TestALeaseThatWasLetGoIsLookedAtAgainAfterAWhileAndOnceItWasTaken(t *testin
 		}
 		g.Expect(settle()).To(Equal(1))
 		g.Expect(settle()).To(BeZero())
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) //nolint:forbidigo // it is the time of a synctest
 		g.Expect(settle()).To(Equal(1))
 		g.Expect(h.take(t.Context())).To(MatchError(errReadOnly))
 		g.Expect(settle()).To(Equal(1))

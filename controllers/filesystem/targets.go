@@ -15,7 +15,8 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// ownTargets are the StorageTargets of a FileSystem and of others. Of its own, those that are being deleted are not among the remaining ones.
+// ownTargets are the StorageTargets of a FileSystem and of others. Of its own, those that are being deleted are not among the remaining
+// ones.
 type ownTargets struct {
 	own, others, remaining []v1alpha1.StorageTarget
 	// since is when this manager first saw the condition Ready of each remaining one as it is now, by uid.

@@ -232,7 +232,8 @@ func nodeViews(in backend.Input, seen backend.Observation) map[string]views.Node
 			node.BootID = on.BootID
 		}
 		member := v1alpha1.MemberStatus{
-			Name: memberName(s), Address: s.Address, Version: s.Version, State: v1alpha1.StateOf(s.Online), Message: v1alpha1.Cut(s.Message, maxMessage),
+			Name: memberName(s), Address: s.Address, Version: s.Version, State: v1alpha1.StateOf(s.Online),
+			Message: v1alpha1.Cut(s.Message, maxMessage),
 		}
 		// One that says nothing yet would be written as null, and the API server would refuse the whole status.
 		if s.Placement != nil && !equality.Semantic.DeepEqual(*s.Placement, v1alpha1.InstancePlacement{}) {

@@ -97,7 +97,7 @@ func (s *story) maintenance(node string) string {
 func (s *story) nodeSays(node, kind string) string {
 	GinkgoHelper()
 	condition := fmt.Sprintf(`status.conditions[?(@.type==%q)]`, kind)
-	return strings.TrimSpace(s.kubectl("get", "filesystemnode", s.recordOf(node), "-o", fmt.Sprintf("jsonpath={.%s.reason}: {.%s.message}", condition, condition)))
+	return strings.TrimSpace(s.kubectl("get", "filesystemnode", s.recordOf(node), "-o", "jsonpath={."+condition+".reason}: {."+condition+".message}"))
 }
 
 // listed is a chunkserver as the master lists it.

@@ -32,8 +32,8 @@ func (t Turn) Suffix() string {
 	return out
 }
 
-// Directory is the name of the directory that a turn works in. All attempts and steps of a repetition share it; the first step of an attempt
-// empties it.
+// Directory is the name of the directory that a turn works in. All attempts and steps of a repetition share it; the first step of an
+// attempt empties it.
 func (t Turn) Directory() string {
 	kind := "r"
 	if t.WarmUp {

@@ -452,8 +452,8 @@ func repeats(v *view, w work) []string {
 			job := jobNamed(in, name)
 			switch {
 			case job == nil || d.drained != nil:
-			case job.Failed, job.Succeeded && name == drain.MigrateName(in.FileSystem, d.id) && !jobSucceeded(in, drain.AwaitEmptyName(in.FileSystem, d.id)) &&
-				job.Ended.Add(patience).Before(in.State.Asked):
+			case job.Failed, job.Succeeded && name == drain.MigrateName(in.FileSystem, d.id) &&
+				!jobSucceeded(in, drain.AwaitEmptyName(in.FileSystem, d.id)) && job.Ended.Add(patience).Before(in.State.Asked):
 				out = append(out, name)
 			}
 		}

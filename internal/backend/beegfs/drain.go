@@ -44,8 +44,8 @@ func departuresOf(v *view) []departure {
 // draining is the target as a drain looks at it.
 func (t target) draining() drain.Target {
 	return drain.Target{
-		ID: t.id, Server: t.server, Node: t.node, StoragePool: t.pool, Home: poolID(t.slot), Now: t.poolNow(), Online: t.online(), Mirror: t.mirror,
-		Disk: t.disk, FilesIn: drain.Directories(t.dataPath()),
+		ID: t.id, Server: t.server, Node: t.node, StoragePool: t.pool, Home: poolID(t.slot), Now: t.poolNow(), Online: t.online(),
+		Mirror: t.mirror, Disk: t.disk, FilesIn: drain.Directories(t.dataPath()),
 	}
 }
 

@@ -89,7 +89,7 @@ func (k *Keeper) keep(ctx context.Context, t Target) error {
 		return err
 	}
 	if ctx.Err() != nil {
-		return nil // it would be unmounted at once
+		return nil //nolint:nilerr // it would be unmounted at once
 	}
 	device, err := k.Node.Prove(ctx, t)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package toolcalls makes the calls of a filesystem's own tools that a benchmark consists of, one after the other, and shows what they print.
+// Package toolcalls makes the calls of a filesystem's own tools that a benchmark consists of, one after the other, and shows what they
+// print.
 package toolcalls
 
 import (

@@ -48,7 +48,7 @@ func (w *writer) opens(t *testing.T, files int) {
 		go func() {
 			for t.Context().Err() == nil {
 				_ = w.tell(t.Context(), nil) // The next one tells it again.
-				time.Sleep(time.Second)
+				<-time.After(time.Second)
 			}
 		}()
 	})

@@ -108,7 +108,7 @@ func (n *node) crash() {
 		}
 	}
 	_ = os.Remove(filepath.Join(n.home, "kernel.lock"))
-	for _, path := range strings.Fields(n.sh(`findmnt -rno TARGET -t fuse.lustre,fuse.lustre_tgt`)) {
+	for path := range strings.FieldsSeq(n.sh(`findmnt -rno TARGET -t fuse.lustre,fuse.lustre_tgt`)) {
 		_ = syscall.Unmount(path, syscall.MNT_DETACH)
 	}
 }

@@ -1,6 +1,6 @@
 // Package drain decides how storage targets of a BeeGFS are emptied: which may leave their pool, which Jobs that takes, and when nothing is
-// left. A target that leaves is put into a pool of its own, which gets no new files; a client then moves the files to the others of its pool.
-// It is pure, and knows of a target what Target says.
+// left. A target that leaves is put into a pool of its own, which gets no new files; a client then moves the files to the others of its
+// pool. It is pure, and knows of a target what Target says.
 package drain
 
 import (
@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// Pool is the number of the pool of the targets that are drained, and PoolName its name: no new file is placed on them. The numbers of
-	// other pools lie below it.
-	Pool     = 100
+	// Pool is the number of the pool of the targets that are drained: no new file is placed on them. The numbers of other pools lie below it.
+	Pool = 100
+	// PoolName is the name of that pool.
 	PoolName = "draining"
 )
 

@@ -16,10 +16,10 @@ func Directories(data string) []string {
 	return []string{path.Join(data, "chunks"), path.Join(data, "buddymir")}
 }
 
-// Empty is true when nothing is left on a target, and since when: the agent of its node found no file on it, after it was asked and as it is
-// asked now, and every Job of the drain has succeeded. The Jobs alone prove nothing: whoever may make Jobs or pods in the namespace can forge
-// them. Where there are clients, the one that moves files has to have succeeded too: files whose stripes name the target, and that have
-// written nothing to it yet, leave no trace on the disk.
+// Empty is true when nothing is left on a target, and since when: the agent of its node found no file on it, after it was asked and as it
+// is asked now, and every Job of the drain has succeeded. The Jobs alone prove nothing: whoever may make Jobs or pods in the namespace can
+// forge them. Where there are clients, the one that moves files has to have succeeded too: files whose stripes name the target, and that
+// have written nothing to it yet, leave no trace on the disk.
 func (t *Target) Empty(f Facts) (since time.Time, empty bool) {
 	if !t.saysEmpty() {
 		return time.Time{}, false

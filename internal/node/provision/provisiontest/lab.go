@@ -337,7 +337,9 @@ func WithLog(log *Disk) func(t *v1alpha1.StorageTarget) {
 func OfLustre(index int32) func(t *v1alpha1.StorageTarget) {
 	return func(t *v1alpha1.StorageTarget) {
 		t.Spec.Format = v1alpha1.FormatSpec{FSType: v1alpha1.Ldiskfs}
-		t.Spec.Lustre = &v1alpha1.LustreTarget{Kind: v1alpha1.LustreOST, FSName: "scratch", Index: &index, ManagementNIDs: []string{"10.0.0.1@tcp"}}
+		t.Spec.Lustre = &v1alpha1.LustreTarget{
+			Kind: v1alpha1.LustreOST, FSName: "scratch", Index: &index, ManagementNIDs: []string{"10.0.0.1@tcp"},
+		}
 	}
 }
 

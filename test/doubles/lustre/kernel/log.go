@@ -104,14 +104,12 @@ func event(name string, fields ...string) Record {
 }
 
 // cancel takes records out of force; a reader that has not come to them never sees them.
-func (l *Log) cancel(which func(r Record) bool) (indices []int) {
+func (l *Log) cancel(which func(r Record) bool) {
 	for i := len(l.Records) - 1; i >= 0; i-- {
 		if r := &l.Records[i]; r.Event != "" && !r.Cancelled && which(*r) {
 			r.Cancelled = true
-			indices = append(indices, r.Index)
 		}
 	}
-	return indices
 }
 
 // live is a record that is in force.

@@ -36,11 +36,12 @@ func (k *Kernel) parameters() []Parameter {
 	p.add(k.jobs, "jobid_var")
 	p.add("%e.%u", "jobid_name")
 	if len(k.nets) > 0 {
-		table := "0\t:"
+		var table strings.Builder
+		table.WriteString("0\t:")
 		for cpu := range runtime.NumCPU() {
-			table += " " + strconv.Itoa(cpu)
+			fmt.Fprintf(&table, " %d", cpu)
 		}
-		p.add(table, "cpu_partition_table")
+		p.add(table.String(), "cpu_partition_table")
 		p.add("0\t: 0:10", "cpu_partition_distance")
 	}
 	for _, t := range k.targets {
@@ -147,11 +148,12 @@ func (p *params) connections(f *follower) {
 		for _, kind := range kinds {
 			p.add(active, kind, c.Device, "active")
 			p.add(strings.TrimSuffix(f.imported(c), "\n"), kind, c.Device, "import")
-			text := "current_state: " + c.state() + "\nstate_history:"
+			var text strings.Builder
+			text.WriteString("current_state: " + c.state() + "\nstate_history:")
 			for _, change := range c.States[max(len(c.States)-16, 0):] {
-				text += fmt.Sprintf("\n - [ %d, %s ]", change.At, change.State)
+				fmt.Fprintf(&text, "\n - [ %d, %s ]", change.At, change.State)
 			}
-			p.add(text, kind, c.Device, "state")
+			p.add(text.String(), kind, c.Device, "state")
 		}
 	}
 }
@@ -172,7 +174,8 @@ func (k *Kernel) set(_ context.Context, s Setting) (any, error) {
 		return nil, nil
 	}
 	if last == "evict_client" {
-		return nil, k.evict(s.Name[1], s.Value)
+		k.evict(s.Name[1], s.Value)
+		return nil, nil
 	}
 	value, err := strconv.Atoi(s.Value)
 	if err != nil {
@@ -200,11 +203,10 @@ func (k *Kernel) set(_ context.Context, s Setting) (any, error) {
 }
 
 // evict has a target forget a client.
-func (k *Kernel) evict(name, client string) error {
+func (k *Kernel) evict(name, client string) {
 	for _, t := range k.targets {
 		if t.name == name {
 			t.exports = slices.DeleteFunc(t.exports, func(e export) bool { return e.uuid == client })
 		}
 	}
-	return nil
 }

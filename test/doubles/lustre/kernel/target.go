@@ -326,16 +326,16 @@ func (k *Kernel) firstLook(ctx context.Context, t *target) {
 }
 
 func (t *target) options() string {
-	options := "svname=" + t.name
+	options := []string{"svname=" + t.name}
 	if t.isMGS() {
-		options += ",mgs"
+		options = append(options, "mgs")
 	}
 	for parameter := range strings.FieldsSeq(t.data.Parameters) {
 		if strings.HasPrefix(parameter, "mgsnode=") {
-			options += "," + parameter
+			options = append(options, parameter)
 		}
 	}
-	return options + ",osd=osd-ldiskfs," + t.data.MountOptions
+	return strings.Join(append(options, "osd=osd-ldiskfs", t.data.MountOptions), ",")
 }
 
 // recover goes on with what a restart waits for.

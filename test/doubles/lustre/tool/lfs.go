@@ -347,7 +347,7 @@ func (c *Call) showStripe(path string, at kernel.At, s kernel.Stripe, given map[
 	if s.Pool != "" {
 		c.say("lmm_pool:          %s\n", s.Pool)
 	}
-	c.say("\tobdidx\t\t objid\t\t objid\t\t group\n")
+	c.say("\tobdidx\t\t objid\t\t objid\t\t group\n") //nolint:dupword // in decimal, and in hexadecimal
 	for _, o := range objects {
 		c.say("\t%6d\t%14d\t%#13x\t%#14x\n", o.OST, o.ID, o.ID, o.Sequence)
 	}

@@ -53,12 +53,10 @@ func Words(errno syscall.Errno) string {
 
 // Errno is the number of an error, and 0 for one without.
 func Errno(err error) syscall.Errno {
-	var refused *Error
-	if errors.As(err, &refused) {
+	if refused, is := errors.AsType[*Error](err); is {
 		return refused.Errno
 	}
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
+	if errno, is := errors.AsType[syscall.Errno](err); is {
 		return errno
 	}
 	return 0
@@ -154,9 +152,8 @@ func serve(ctx context.Context, connection net.Conn, handle Handler) {
 		a.Body, err = json.Marshal(result)
 	}
 	if err != nil {
-		var refused *Error
 		a.Error = err.Error()
-		if errors.As(err, &refused) {
+		if refused, is := errors.AsType[*Error](err); is {
 			a.Error = refused.Text
 		}
 		a.Errno = int(Errno(err))
