@@ -7,8 +7,8 @@ import "strings"
 const (
 	aNID          = `should match '^[0-9A-Za-z.:]+@[a-z][a-z0-9]*$'`
 	isLustre      = "spec: {format: {fsType: ldiskfs}, lustre: %s}"
-	anMDT         = "---\nspec: {role: Metadata, storagePool: null}"
-	anMGT         = "---\nspec: {role: Management, storagePool: null}"
+	anMDT         = "\n---\nspec: {role: Metadata, storagePool: null}"
+	anMGT         = "\n---\nspec: {role: Management, storagePool: null}"
 	ofWhichKind   = "an MGT has the role Management, an MDT Metadata, and an OST Storage"
 	onDisk        = "what a target is to Lustre can't be changed: it is written on the disk"
 	namedOrMGT    = "an MDT and an OST have fsName and index, and an MGT has neither"
@@ -34,7 +34,7 @@ var storageTargetRefusals = refusals{
 	"the target moves to another node": {before: "{}", change: "spec: {node: n2}", field: "spec", says: staysWhatItIs},
 	"the role is changed":              {before: "{}", change: "spec: {role: Metadata}", field: "spec", says: staysWhatItIs},
 	"the FileSystem is changed":        {before: "{}", change: "spec: {fileSystem: {name: other}}", field: "spec", says: staysWhatItIs},
-	"the target of Lustre is xfs":      {change: put(isLustre, anOST) + "---\nspec: {format: {fsType: xfs}}", field: "spec", says: "lustre belongs to targets with format.fsType ldiskfs"},
+	"the target of Lustre is xfs":      {change: put(isLustre, anOST) + "\n---\nspec: {format: {fsType: xfs}}", field: "spec", says: "lustre belongs to targets with format.fsType ldiskfs"},
 	"a target of Lustre has a log":     {change: "spec: {format: {fsType: ldiskfs}, logDevice: {id: wwn-0x5001, sizeBytes: 1}}", field: "spec", says: "a target of Lustre has no log device"},
 	"an OST has the role Metadata":     {change: put(isLustre, anOST) + anMDT, field: "spec", says: ofWhichKind},
 	"an MDT has the role Storage":      {change: put(isLustre, "{kind: MDT, fsName: scratch, index: 0, withMGT: true}"), field: "spec", says: ofWhichKind},

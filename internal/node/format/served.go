@@ -12,12 +12,21 @@ import (
 // what was given. The programs are the node's own, because they belong to its kernel.
 type Served interface { //nolint:interfacebloat // its methods belong to one program, and each has one sentence
 	Format
+	Marked
 	// Problems are why a target can't be made so, each as a sentence; none when it can.
 	Problems(n New) []string
 	// TryOut is the command that says what Make would write, and writes nothing. Tried says what is wrong with its answer, empty when that
 	// is what was given.
 	TryOut(n New) []string
 	Tried(n New, a Answer) string
+	// MountTypes are those of its mounts in the tables of the kernel. Mounted says which target the options of such a mount name, empty where
+	// they name none.
+	MountTypes() []string
+	Mounted(options string) string
+}
+
+// Marked is how the disks of a Served format say whose they are.
+type Marked interface {
 	// Label is that of a target that was made and never mounted. Labels are all that it may get later, and HasLabel is true for those of any
 	// target.
 	Label(of v1alpha1.LustreTarget) string
@@ -29,10 +38,6 @@ type Served interface { //nolint:interfacebloat // its methods belong to one pro
 	Mark(a Answer) (string, error)
 	// Refusal says why what was seen on a disk must not be mounted as the target that was given so, empty when it may.
 	Refusal(n New, s Seen) string
-	// MountTypes are those of its mounts in the tables of the kernel. Mounted says which target the options of such a mount name, empty where
-	// they name none.
-	MountTypes() []string
-	Mounted(options string) string
 }
 
 // IsMount is true for a mount of a target of the format, by its type and source: one of the kernel, or of a program that serves it in its

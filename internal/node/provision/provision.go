@@ -49,7 +49,8 @@ func New(looker devices.Looker, newUUID func() string) *Provisioner {
 	looker.Claim = claims.Ask(looker.Claim)
 	return &Provisioner{
 		Look: looker.ByID, Claims: claims, Run: Run, OnNode: RunOnNode, Check: CheckOptions, Path: spec.TargetPath,
-		Dev: "/dev", Sys: "/sys", Proc: "/proc", Now: time.Now, NewUUID: newUUID, Patience: busyLimit,
+		Dev: "/dev", Sys: "/sys", Proc: "/proc",
+		Now: time.Now, NewUUID: newUUID, Patience: busyLimit,
 	}
 }
 

@@ -85,11 +85,8 @@ func (k *Keeper) Round(ctx context.Context) (problems map[string]error) {
 // keep has one target mounted.
 func (k *Keeper) keep(ctx context.Context, t Target) error {
 	there, err := k.there(t)
-	if there || err != nil {
+	if there || err != nil || ctx.Err() != nil { // at the end, it would be unmounted at once
 		return err
-	}
-	if ctx.Err() != nil {
-		return nil //nolint:nilerr // it would be unmounted at once
 	}
 	device, err := k.Node.Prove(ctx, t)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -24,14 +23,12 @@ type node struct {
 	// refused are the reasons for which targets are not proven, by name; broken are those whose mounts or unmounts do nothing.
 	refused, broken map[string]string
 	done            []string
-	// came has room for the names of all targets that are mounted.
-	came chan string
+	// mounted gets the name of each target after its mount, where somebody waits for it.
+	mounted chan string
 }
 
 func newNode() *node {
-	return &node{
-		mounts: map[string][]serve.Mount{}, refused: map[string]string{}, broken: map[string]string{}, came: make(chan string, 16),
-	}
+	return &node{mounts: map[string][]serve.Mount{}, refused: map[string]string{}, broken: map[string]string{}}
 }
 
 func (n *node) Mounts(path string) ([]serve.Mount, error) { return n.mounts[path], nil }
@@ -48,7 +45,9 @@ func (n *node) Mount(_ context.Context, t serve.Target, device string) error {
 	if n.broken[t.Name] == "" {
 		n.mounts[t.Path] = []serve.Mount{mountOf(t, device)}
 	}
-	n.came <- t.Name
+	if n.mounted != nil {
+		n.mounted <- t.Name
+	}
 	return nil
 }
 
@@ -69,9 +68,9 @@ func mountOf(t serve.Target, device string) serve.Mount {
 
 // ost is an OST with an index.
 func ost(index int32) serve.Target {
-	name := "ost" + strconv.Itoa(int(index))
+	name := "ost" + string('0'+index)
 	return serve.Target{
-		Name: name, ID: v1alpha1.DeviceID("wwn-0x50000000000000" + strconv.Itoa(int(index))), Path: "/targets/" + name, Format: ldiskfs.Format{},
+		Name: name, ID: "wwn-0x500" + v1alpha1.DeviceID('0'+index), Path: "/targets/" + name, Format: ldiskfs.Format{},
 		Wanted: format.New{
 			UUID: uuid, Mark: mark,
 			Lustre: &v1alpha1.LustreTarget{Kind: v1alpha1.LustreOST, FSName: "pfs", Index: &index, ManagementNIDs: []string{"192.168.77.1@tcp"}},
@@ -136,9 +135,10 @@ func TestAtTheEndTheTargetsAreUnmountedInTheOtherOrder(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	k := keeper(n, ost(0), ost(1))
 	ended := make(chan error, 1)
+	n.mounted = make(chan string, 1)
 	n.mounts[ost(0).Path] = []serve.Mount{mountOf(ost(0), "/dev/ost0")} // by the program that was killed before
 	go func() { ended <- k.Run(ctx) }()
-	g.Eventually(n.came).Should(Receive(Equal("ost1")))
+	g.Expect(<-n.mounted).To(Equal("ost1"))
 	cancel()
 	g.Expect(<-ended).To(Succeed())
 	g.Expect(n.done).To(Equal([]string{"mount ost1", "umount ost1", "umount ost0"}))
