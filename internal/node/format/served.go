@@ -10,7 +10,7 @@ import (
 // Served is a Format whose filesystems only their own server mounts. Such a mount shows no directory of the disk, so that its mark is no
 // file: mkfs writes it, and a program reads it without a mount. What the target is to its server stands on the disk as well, and must be
 // what was given. The programs are the node's own, because they belong to its kernel.
-type Served interface { //nolint:interfacebloat // its methods belong to one program, and each has one sentence
+type Served interface {
 	Format
 	Marked
 	// Problems are why a target can't be made so, each as a sentence; none when it can.
