@@ -62,6 +62,7 @@ var changes = map[string]struct{ to, says string }{
 	"device":         {`{"serial":"S1"}`, onlyForPeople},
 	"logDevice":      {`{"id":"wwn-0x5001","sizeBytes":1}`, onlyForPeople},
 	"format":         {`{"fsType":"ext4"}`, onlyForPeople},
+	"lustre":         {`{"kind":"OST","fsName":"scratch","index":0,"managementNIDs":["10.0.0.1@tcp"]}`, onlyForPeople},
 	"queue":          {`{"requests":64}`, onlyForPeople},
 	"formatPolicy":   {`"Approved"`, onlyForPeople},
 	"conflict":       {`"storage/other wants it too"`, onlyForPeople},
@@ -81,9 +82,13 @@ func TestPeopleApproveAndRemoveAndChangeNothingElse(t *testing.T) {
 	fields := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties
 	g.Expect(slices.Collect(maps.Keys(changes))).To(ConsistOf(slices.Collect(maps.Keys(fields))), "a field of the spec that the policy must know of")
 
-	object := made(t, target("change", "n1"))
+	objects := map[bool]*v1alpha1.StorageTarget{false: made(t, target("change", "n1"))}
+	ldiskfs := target("change-lustre", "n1")
+	ldiskfs.Spec.Format.FSType = v1alpha1.Ldiskfs
+	objects[true] = made(t, ldiskfs)
 	patch := func(t *testing.T, name, field string) error {
 		t.Helper()
+		object := objects[field == "lustre"]
 		change := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"`+field+`":`+changes[field].to+`}}`))
 		return user(t, name).Patch(t.Context(), object.DeepCopy(), change, client.DryRunAll)
 	}

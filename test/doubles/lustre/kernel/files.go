@@ -273,7 +273,21 @@ func (n *node) Create(
 	if errno == 0 && len(read(n.place(name)).Objects) == 0 {
 		errno = fs.ToErrno(write(n.place(name), l))
 	}
-	return made, handle, fuseFlags, errno
+	return made, seen(handle), fuseFlags, errno
+}
+
+// open is a file of a store whose reads and writes come to this program.
+type open struct{ *fs.LoopbackFile }
+
+// PassthroughFd keeps the node's own kernel (from Linux 6.9) from reading and writing the file in the store by itself: a program would then
+// wait for no OST.
+func (open) PassthroughFd() (int, bool) { return 0, false }
+
+func seen(handle fs.FileHandle) fs.FileHandle {
+	if file, is := handle.(*fs.LoopbackFile); is {
+		return open{file}
+	}
+	return handle
 }
 
 // fileIn is the layout of a new file in a directory: the one that is asked for, or else the directory's, or the root's, or Lustre's own.
@@ -375,7 +389,8 @@ func (n *node) Open(ctx context.Context, flags uint32) (fs.FileHandle, uint32, s
 	if errno := n.client.talk(ctx, n.mdt(read(n.place("")))); errno != 0 {
 		return nil, 0, errno
 	}
-	return n.LoopbackNode.Open(ctx, flags)
+	handle, fuseFlags, errno := n.LoopbackNode.Open(ctx, flags)
+	return seen(handle), fuseFlags, errno
 }
 
 // Read asks the OSTs of the file.

@@ -235,18 +235,19 @@ func (k *Kernel) start(ctx context.Context, t *target) error {
 	if !slices.Contains(k.targets, t) {
 		k.targets = append(k.targets, t)
 	}
+	k.devicesOf(t, mgs)
+	return nil
+}
+
+// begin says who is waited for, before anybody sees the target: what is saved of it would forget them. It makes what follows the
+// configuration: an MDT has a log of its own, and an OST looks for MDTs where clients do.
+func (t *target) begin(mgs []string) {
 	if len(t.kept.Clients) > 0 {
 		t.status, t.expected = "WAITING_FOR_CLIENTS", slices.Clone(t.kept.Clients)
 		if t.isMDT() {
 			t.status = "WAITING"
 		}
 	}
-	k.devicesOf(t, mgs)
-	return nil
-}
-
-// begin makes what follows the configuration: an MDT has a log of its own, and an OST looks for MDTs where clients do.
-func (t *target) begin(mgs []string) {
 	if !t.serves() {
 		return
 	}

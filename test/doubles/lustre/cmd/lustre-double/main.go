@@ -14,6 +14,13 @@ import (
 
 func main() {
 	ctx := context.Background()
+	// mount(8) takes PATH away from its helpers (util-linux lib/env.c, sanitize_env), and the kernel's part is started by one.
+	if os.Getenv("PATH") == "" {
+		if err := os.Setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
 	call := tool.Call{Name: filepath.Base(os.Args[0]), Arguments: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
 	if call.Name == "lustre-double" && len(os.Args) == 2 && os.Args[1] == tool.KernelName {
 		fmt.Fprintln(os.Stderr, kernel.Serve(ctx))
