@@ -106,7 +106,7 @@ var storageTargetRefusals = refusals{
 var storageTargetAccepted = map[string]string{
 	"it has only what is required":                        "{}",
 	"everything is as large as it can be":                 largest["StorageTarget"],
-	"a metadata target of the sixteenth server of a node": "spec: {role: Metadata, storagePool: null, instance: 15}",
+	"a metadata target of the sixteenth server of a node": "spec: {role: Metadata, storagePool: null, slot: 15}",
 	"a target of a management service":                    "spec: {role: Management, storagePool: null}",
 	"an approval was taken back by emptying it":           `spec: {approvedPlan: ""}`,
 	"an OST":                                 put(isLustre, anOST),
