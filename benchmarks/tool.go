@@ -131,7 +131,7 @@ type Command struct {
 	// Programs must be in the image, besides Argv[0] and what the launch needs; they are looked for in PATH, or by their absolute path.
 	Programs []string
 	// Role of the servers (OnServers).
-	Role v1alpha1.InstanceRole
+	Role v1alpha1.Role
 	// Calls are made one after the other (OnManagement), in the place of Argv.
 	Calls []Call
 }

@@ -372,7 +372,7 @@ type RunProvenance struct {
 type ServerCount struct {
 	// role of the servers.
 	// +required
-	Role InstanceRole `json:"role,omitempty"`
+	Role Role `json:"role,omitempty"`
 
 	// storagePool of storage servers.
 	// +optional

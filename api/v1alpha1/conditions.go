@@ -328,8 +328,8 @@ const (
 	LabelBenchmarkSuite = "parallelfs.dev/benchmarksuite"
 	// LabelComponent is the role of a pod, such as master, chunkserver, meta, storage, client or benchmark.
 	LabelComponent = "parallelfs.dev/component"
-	// LabelInstance is the slot of a metadata server among those of its node.
-	LabelInstance = "parallelfs.dev/instance"
+	// LabelSlot is the slot of a metadata server among those of its node.
+	LabelSlot = "parallelfs.dev/slot"
 	// LabelStoragePool names the storage pool that an object serves.
 	LabelStoragePool = "parallelfs.dev/storage-pool"
 	// LabelBackup names the FileSystem that a Job or ConfigMap of a backup belongs to. These are no children in the sense of LabelFileSystem:

@@ -83,7 +83,7 @@ type NodeMember struct {
 
 	// role of the server.
 	// +required
-	Role InstanceRole `json:"role,omitempty"`
+	Role Role `json:"role,omitempty"`
 
 	// storagePool is the pool of a storage server.
 	// +optional
@@ -303,7 +303,7 @@ type MemberStatus struct {
 
 	// placement is where the server runs, as the kernel of its node says.
 	// +optional
-	Placement *InstancePlacement `json:"placement,omitempty"`
+	Placement *Placement `json:"placement,omitempty"`
 
 	// directories are the server's targets that are directories of the node. Targets that are disks have StorageTargets of their own.
 	// +optional

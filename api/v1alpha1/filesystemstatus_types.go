@@ -359,24 +359,24 @@ type MetadataRecord struct {
 	Recovered *MetadataRecovered `json:"recovered,omitempty"`
 }
 
-// InstanceRole is the role of a daemon.
+// Role is the role of a daemon.
 // +kubebuilder:validation:Enum=Management;Metadata;MetadataBackup;Storage
-type InstanceRole string
+type Role string
 
 // The roles of daemons.
 const (
 	// RoleManagement is a management service: of BeeGFS.
-	RoleManagement InstanceRole = "Management"
+	RoleManagement Role = "Management"
 	// RoleMetadata is a metadata server: the MooseFS master, or a beegfs-meta.
-	RoleMetadata InstanceRole = "Metadata"
+	RoleMetadata Role = "Metadata"
 	// RoleMetadataBackup keeps a copy of the metadata: a MooseFS metalogger.
-	RoleMetadataBackup InstanceRole = "MetadataBackup"
+	RoleMetadataBackup Role = "MetadataBackup"
 	// RoleStorage is a storage server: a MooseFS chunkserver, or a beegfs-storage.
-	RoleStorage InstanceRole = "Storage"
+	RoleStorage Role = "Storage"
 )
 
-// InstancePlacement is where a daemon runs, read from the kernel, beside what the manifest asks for.
-type InstancePlacement struct {
+// Placement is where a daemon runs, read from the kernel, beside what the manifest asks for.
+type Placement struct {
 	// cpus are the CPUs that the threads of the daemon may run on, all threads together, in list format.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512

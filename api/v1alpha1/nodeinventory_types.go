@@ -455,7 +455,7 @@ type HostSetting struct {
 
 // DaemonPlacement is the CPUs and the memory that the kernel gives one daemon.
 type DaemonPlacement struct {
-	// name of the daemon: namespace, FileSystem, component, and pool or instance, with slashes.
+	// name of the daemon: namespace, FileSystem, component, and pool or slot, with slashes.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=320

@@ -37,7 +37,7 @@ type StorageTargetSpec struct {
 
 	// role of the daemon that uses the target: Management, Metadata or Storage.
 	// +required
-	Role InstanceRole `json:"role,omitempty"`
+	Role Role `json:"role,omitempty"`
 
 	// storagePool is the pool of a storage target.
 	// +optional
@@ -330,7 +330,7 @@ type RecordedMember struct {
 
 	// role of the server.
 	// +required
-	Role InstanceRole `json:"role,omitempty"`
+	Role Role `json:"role,omitempty"`
 
 	// storagePool is the pool of a storage server.
 	// +optional

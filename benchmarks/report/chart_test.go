@@ -209,7 +209,7 @@ func TestTelemetryNamesTheBusiestOfTheAttemptsThatCount(t *testing.T) {
 	}
 	got, has := telemetryOf("x", results.Point{Attempts: []results.Attempt{
 		{Telemetry: []telemetry.Summary{disk("a", 10, 0.2), disk("b", 10, 0.5), {Node: "n2", Problem: "the agent did not answer"}}},
-		{Telemetry: []telemetry.Summary{disk("a", 30, 0.6), disk("b", 10, 0.3), {Node: "n1", Instance: "ns/fs/meta/0", Seconds: 10, CPUs: 1.5, MaxCPUs: 2}}},
+		{Telemetry: []telemetry.Summary{disk("a", 30, 0.6), disk("b", 10, 0.3), {Node: "n1", Daemon: "ns/fs/meta/0", Seconds: 10, CPUs: 1.5, MaxCPUs: 2}}},
 		{WarmUp: true, Telemetry: []telemetry.Summary{disk("b", 10, 1)}},
 		{Invalid: "a daemon was started again", Telemetry: []telemetry.Summary{disk("b", 10, 1)}},
 	}})

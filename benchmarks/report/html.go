@@ -190,21 +190,21 @@ func (v runView) tables() []table {
 		clients.Rows = append(clients.Rows, tableRow{Cells: []string{c.Node, c.Kernel, nonzero(int64(c.CPUs)), c.CPUModel}})
 	}
 	add(clients)
-	instances := table{Caption: "Daemons", Columns: []column{
+	daemons := table{Caption: "Daemons", Columns: []column{
 		{"Daemon", false}, {"Role", false}, {"Node", false}, {"Pool", false}, {"Version", false},
 		{"CPUs", false}, {"NUMA nodes", false}, {"Remarks", false},
 	}}
-	for _, i := range v.Instances {
-		cells := []string{i.Name, string(i.Role), i.Node, i.StoragePool, i.Version, "", "", i.Message}
-		if p := i.Placement; p != nil {
+	for _, s := range v.Servers {
+		cells := []string{s.Name, string(s.Role), s.Node, s.StoragePool, s.Version, "", "", s.Message}
+		if p := s.Placement; p != nil {
 			cells[5], cells[6] = p.CPUs, p.NUMANodes
 			if p.Drift != "" {
 				cells[7] = strings.TrimPrefix(cells[7]+"; "+p.Drift, "; ")
 			}
 		}
-		instances.Rows = append(instances.Rows, tableRow{Cells: cells})
+		daemons.Rows = append(daemons.Rows, tableRow{Cells: cells})
 	}
-	add(instances)
+	add(daemons)
 	targets := table{Caption: "Targets", Columns: []column{
 		{"Target", false}, {"Node", false}, {"Pool", false}, {"Directory", false}, {"Disk", false},
 		{"Capacity in GB", true}, {"Used in GB", true}, {"Remarks", false},

@@ -53,8 +53,8 @@ type runView struct {
 	// Measured on and with what.
 	Provenance []fact
 	Clients    []v1alpha1.NodeProvenance
-	Instances  []v1alpha1.InstanceStatus
-	Targets    []v1alpha1.TargetStatus
+	Servers    []results.Server
+	Targets    []results.Target
 	Telemetry  []telemetryView
 	Commands   []commandView
 	Spec       string
@@ -160,7 +160,7 @@ func (r *Report) addRun(name string, run results.Run) error {
 	s := runSheet("", run)
 	view := runView{
 		Name: name, Provenance: provenanceFacts(run), Clients: run.Provenance.Clients,
-		Instances: run.Provenance.Instances, Targets: run.Provenance.Targets,
+		Servers: run.Provenance.Servers, Targets: run.Provenance.Targets,
 	}
 	spec, err := yaml.Marshal(run.Spec)
 	if err != nil {

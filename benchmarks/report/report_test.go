@@ -91,7 +91,7 @@ func hostile() results.Run {
 	run := sampleRun()
 	const text = `<script src="http://evil.example/x.js">|</script><img src=//evil.example/y onerror=z> url(http://evil.example) "' & | `
 	run.Name, run.Namespace, run.Provenance.Image, run.Provenance.Pinning = text, text, text, text
-	run.Provenance.Clients[0].CPUModel, run.Provenance.FileSystem, run.Provenance.Instances[0].Message = text, text, text
+	run.Provenance.Clients[0].CPUModel, run.Provenance.FileSystem, run.Provenance.Servers[0].Message = text, text, text
 	run.Spec.Image = text
 	for i := range run.Points {
 		p := &run.Points[i]

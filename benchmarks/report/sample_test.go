@@ -107,7 +107,7 @@ func samplePoint(index, processes int, factor, spread float64, parameters []resu
 	}
 	for slot := range 2 {
 		p.Attempts[0].Telemetry = append(p.Attempts[0].Telemetry, telemetry.Summary{
-			Node: "mds1", Instance: fmt.Sprintf("sample/scratch/meta/%d", slot), Seconds: 50, Samples: 50,
+			Node: "mds1", Daemon: fmt.Sprintf("sample/scratch/meta/%d", slot), Seconds: 50, Samples: 50,
 			CPUs: math.Round(busy*1800)/100 + float64(slot), MaxCPUs: math.Round(busy*2100)/100 + float64(slot),
 		})
 	}
@@ -137,11 +137,11 @@ func sampleProvenance() results.Provenance {
 			ServerCounts: []v1alpha1.ServerCount{{Role: v1alpha1.RoleMetadata, Version: "7.4.6", Count: 2}, {Role: v1alpha1.RoleStorage, StoragePool: "ssd", Version: "7.4.6", Count: 2}},
 			TargetCounts: []v1alpha1.TargetCount{{StoragePool: "ssd", Count: 8, CapacityBytes: 3840827850000}},
 		},
-		Instances: []v1alpha1.InstanceStatus{
-			{Name: "meta-0", Role: "metadata", Node: "mds1", Version: "7.4.6", Online: true, Placement: &v1alpha1.InstancePlacement{CPUs: "0-15", NUMANodes: "0"}},
-			{Name: "meta-1", Role: "metadata", Node: "mds1", Version: "7.4.6", Online: true, Placement: &v1alpha1.InstancePlacement{CPUs: "16-31", NUMANodes: "1"}},
+		Servers: []results.Server{
+			{Name: "meta-0", Role: v1alpha1.RoleMetadata, Node: "mds1", Version: "7.4.6", State: v1alpha1.StateOnline, Placement: &v1alpha1.Placement{CPUs: "0-15", NUMANodes: "0"}},
+			{Name: "meta-1", Role: v1alpha1.RoleMetadata, Node: "mds1", Version: "7.4.6", State: v1alpha1.StateOnline, Placement: &v1alpha1.Placement{CPUs: "16-31", NUMANodes: "1"}},
 		},
-		Targets:  []v1alpha1.TargetStatus{{Name: "t1", Node: "mds1", Directory: "/data/meta0", Online: true, CapacityBytes: 480103981056, UsedBytes: 1200300400}},
+		Targets:  []results.Target{{Name: "t1", Node: "mds1", Directory: "/data/meta0", State: v1alpha1.StateOnline, CapacityBytes: 480103981056, UsedBytes: 1200300400}},
 		Operator: "v0.5.0",
 	}
 }

@@ -277,10 +277,10 @@ func telemetryOf(at string, p results.Point) (telemetryView, bool) {
 				}
 				continue
 			}
-			key := one.Node + "\x00" + one.Target + "\x00" + one.Instance
+			key := one.Node + "\x00" + one.Target + "\x00" + one.Daemon
 			s := sums[key]
 			if s == nil {
-				s = &sum{Summary: telemetry.Summary{Node: one.Node, Target: one.Target, Instance: one.Instance}}
+				s = &sum{Summary: telemetry.Summary{Node: one.Node, Target: one.Target, Daemon: one.Daemon}}
 				sums[key] = s
 			}
 			s.Count = max(s.Count, one.Count)
@@ -333,15 +333,15 @@ func telemetryOf(at string, p results.Point) (telemetryView, bool) {
 	}
 	for _, d := range daemons[:min(len(daemons), mostShown)] {
 		view.Daemons = append(view.Daemons, fmt.Sprintf("%s on %s: %s CPUs (at most %s)",
-			daemonName(d.Instance), d.Node, number(roundTo(d.CPUs, 2)), number(roundTo(d.MaxCPUs, 2))))
+			daemonName(d.Daemon), d.Node, number(roundTo(d.CPUs, 2)), number(roundTo(d.MaxCPUs, 2))))
 	}
 	return view, len(sums) > 0 || len(view.Problems) > 0
 }
 
-// daemonName is the instance without its filesystem, which is that of the run.
-func daemonName(instance string) string {
-	if parts := strings.SplitN(instance, "/", 3); len(parts) == 3 {
+// daemonName is the daemon without its filesystem, which is that of the run.
+func daemonName(daemon string) string {
+	if parts := strings.SplitN(daemon, "/", 3); len(parts) == 3 {
 		return parts[2]
 	}
-	return instance
+	return daemon
 }

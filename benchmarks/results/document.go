@@ -95,14 +95,64 @@ const BestOf = "best"
 // Provenance is what results were measured on and with.
 type Provenance struct {
 	v1alpha1.RunProvenance `json:",inline"`
-	// FileSystemSpec is the spec of the FileSystem at the start of the run. Instances and Targets are the servers and targets that the run
+	// FileSystemSpec is the spec of the FileSystem at the start of the run. Servers and Targets are the servers and targets that the run
 	// used, with versions, pinning and devices: those of its storage pools, and the servers of all pools; the first 128 of each, by name. The
 	// counts tell how many there were.
-	FileSystemSpec *v1alpha1.FileSystemSpec  `json:"fileSystemSpec,omitempty"`
-	Instances      []v1alpha1.InstanceStatus `json:"instances,omitempty"`
-	Targets        []v1alpha1.TargetStatus   `json:"targets,omitempty"`
+	FileSystemSpec *v1alpha1.FileSystemSpec `json:"fileSystemSpec,omitempty"`
+	Servers        []Server                 `json:"servers,omitempty"`
+	Targets        []Target                 `json:"targets,omitempty"`
 	// Operator is the version of the operator.
 	Operator string `json:"operator,omitempty"`
+}
+
+// Server is one server, as the filesystem and its FileSystemNode described it.
+type Server struct {
+	// Name of the server in its filesystem: its member and its node, such as "meta-0.mds1".
+	Name string        `json:"name,omitempty"`
+	Role v1alpha1.Role `json:"role,omitempty"`
+	Node string        `json:"node,omitempty"`
+	// StoragePool of a storage server.
+	StoragePool string `json:"storagePool,omitempty"`
+	// Slot is the number of a metadata server on its node.
+	Slot int32 `json:"slot,omitempty"`
+	// ID is the filesystem's own number of the server; 0 where it gives none.
+	ID int32 `json:"id,omitempty"`
+	// Target of a management service or metadata server: the StorageTarget, or the directory of the node.
+	Target string `json:"target,omitempty"`
+	// Address is the host and port of the server.
+	Address string `json:"address,omitempty"`
+	// Version is what the server reported of itself.
+	Version string `json:"version,omitempty"`
+	// State is Online when the filesystem itself said that this server takes part, and Offline otherwise.
+	State v1alpha1.ServiceState `json:"state,omitempty"`
+	// Placement is where the server ran, as the kernel of its node said; absent on a node without an agent.
+	Placement *v1alpha1.Placement `json:"placement,omitempty"`
+	// Message says what was wrong with the server, and is empty when nothing was.
+	Message string `json:"message,omitempty"`
+}
+
+// Target is one storage target, as the filesystem and its StorageTarget, or its FileSystemNode, described it.
+type Target struct {
+	// Name of the target: node and directory.
+	Name string `json:"name,omitempty"`
+	Node string `json:"node,omitempty"`
+	// StoragePool that the target belongs to.
+	StoragePool string `json:"storagePool,omitempty"`
+	// Directory of the target on its node.
+	Directory string `json:"directory,omitempty"`
+	// ID is the filesystem's own number of the target; 0 where it gives none.
+	ID int32 `json:"id,omitempty"`
+	// StorageTarget is the one whose disk that directory lies on; empty when it is a directory of the node itself.
+	StorageTarget string `json:"storageTarget,omitempty"`
+	// State is Online when the filesystem itself said that the target serves data, and Offline otherwise.
+	State v1alpha1.ServiceState `json:"state,omitempty"`
+	// Removal is how far the filesystem had moved the data of this target elsewhere; absent when it was not told to.
+	Removal v1alpha1.RemovalState `json:"removal,omitempty"`
+	// CapacityBytes is the size of the target, and UsedBytes the used space of it.
+	CapacityBytes int64 `json:"capacityBytes,omitempty"`
+	UsedBytes     int64 `json:"usedBytes,omitempty"`
+	// Message says what was wrong with the target, and is empty when nothing was.
+	Message string `json:"message,omitempty"`
 }
 
 // Point is one point of a run.

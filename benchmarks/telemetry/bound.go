@@ -30,7 +30,7 @@ func Bound(summaries []Summary, most int) []Summary {
 	}
 	out := slices.Concat(
 		busiestOf(disks, most/half, Summary{Node: others, Target: others}, func(s Summary) float64 { return s.Utilization }),
-		busiestOf(daemons, most/quarter, Summary{Node: others, Instance: others}, func(s Summary) float64 { return s.CPUs }),
+		busiestOf(daemons, most/quarter, Summary{Node: others, Daemon: others}, func(s Summary) float64 { return s.CPUs }),
 	)
 	if limit := most / quarter; len(silent) > limit {
 		left := len(silent) - limit + 1

@@ -20,7 +20,7 @@ func storage(nodes int) []telemetry.Summary {
 				Utilization: float64(24*n+d) / float64(24*nodes), ReadIOPS: 10, WriteBytesPerSecond: 1 << 20,
 			})
 		}
-		out = append(out, telemetry.Summary{Node: node, Instance: "storage/scratch/storage/0", Seconds: 60, Samples: 60, CPUs: float64(n) / float64(nodes)})
+		out = append(out, telemetry.Summary{Node: node, Daemon: "storage/scratch/storage/0", Seconds: 60, Samples: 60, CPUs: float64(n) / float64(nodes)})
 	}
 	return out
 }

@@ -15,7 +15,7 @@ const longest = 256
 func Short(summaries []Summary, n int) []string {
 	all := merged(summaries)
 	targets := filter(all, func(s Summary) bool { return s.Target != "" && s.Problem == "" })
-	daemons := filter(all, func(s Summary) bool { return s.Instance != "" && s.Problem == "" })
+	daemons := filter(all, func(s Summary) bool { return s.Daemon != "" && s.Problem == "" })
 	var out []string
 	say := func(format string, args ...any) {
 		out = append(out, v1alpha1.Cut(fmt.Sprintf(format, args...), longest))
@@ -25,7 +25,7 @@ func Short(summaries []Summary, n int) []string {
 		say("busiest target %s on %s %.0f %% (at most %.0f %%), queue %.1f", b.Target, b.Node, 100*b.Utilization, 100*b.MaxUtilization, b.Queue)
 	}
 	if b := busiest(filter(daemons, named), func(s Summary) float64 { return s.CPUs }); b != nil {
-		say("busiest daemon %s on %s %.1f CPUs (at most %.1f)", b.Instance, b.Node, b.CPUs, b.MaxCPUs)
+		say("busiest daemon %s on %s %.1f CPUs (at most %.1f)", b.Daemon, b.Node, b.CPUs, b.MaxCPUs)
 	}
 	var t Summary
 	for _, s := range targets {

@@ -39,7 +39,7 @@ func Summarize(node string, samples iter.Seq[Sample], from, to time.Time) []Summ
 	}
 	for _, name := range slices.Sorted(maps.Keys(daemons)) {
 		if d := daemons[name]; d.intervals > 0 {
-			out = append(out, d.summary(Summary{Node: node, Instance: name}))
+			out = append(out, d.summary(Summary{Node: node, Daemon: name}))
 		}
 	}
 	return out
@@ -125,11 +125,11 @@ func (s *sum) summary(of Summary) Summary {
 // merged are the summaries with those of one disk or daemon made one: averages by their seconds. They come in the order in which
 // each is first named.
 func merged(all []Summary) []Summary {
-	type key struct{ node, target, instance, problem string }
+	type key struct{ node, target, daemon, problem string }
 	at := map[key]int{}
 	var out []Summary
 	for _, s := range all {
-		k := key{s.Node, s.Target, s.Instance, s.Problem}
+		k := key{s.Node, s.Target, s.Daemon, s.Problem}
 		i, there := at[k]
 		if !there {
 			at[k] = len(out)

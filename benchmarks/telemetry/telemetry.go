@@ -9,7 +9,7 @@ type Sample struct {
 	Time time.Time `json:"time"`
 	// Disks by "<namespace>/<filesystem>/<StorageTarget>", of the StorageTarget that lies on them.
 	Disks map[string]Disk `json:"disks,omitempty"`
-	// Daemons by "<namespace>/<filesystem>/<instance>", such as "storage/scratch/meta/0": the instance is that of the node binary.
+	// Daemons by "<namespace>/<filesystem>/<daemon>", such as "storage/scratch/meta/0": the daemon as the node binary names it.
 	Daemons map[string]Daemon `json:"daemons,omitempty"`
 }
 
@@ -37,9 +37,9 @@ type Daemon struct {
 // Summary is what one disk or daemon did between two moments.
 type Summary struct {
 	Node string `json:"node"`
-	// Target names the StorageTarget of a disk, Instance the daemon, such as "meta/0"; one of them is set, unless there is a Problem.
-	Target   string `json:"target,omitempty"`
-	Instance string `json:"instance,omitempty"`
+	// Target names the StorageTarget of a disk, Daemon the daemon, such as "meta/0"; one of them is set, unless there is a Problem.
+	Target string `json:"target,omitempty"`
+	Daemon string `json:"daemon,omitempty"`
 	// Count is how many disks or daemons this stands for, which have the figures on average and are not named; 0 for the one that is.
 	Count int `json:"count,omitempty"`
 	// Seconds that the figures are from, and Samples the number of intervals.

@@ -113,7 +113,7 @@ func TestCPUOfADaemon(t *testing.T) {
 			g := NewWithT(t)
 			found := summarize(0, 10, c.samples...)
 			g.Expect(found).To(HaveLen(1))
-			g.Expect(found[0]).To(And(HaveField("Instance", "meta/0"), HaveField("Target", ""), HaveField("Node", "oss1")))
+			g.Expect(found[0]).To(And(HaveField("Daemon", "meta/0"), HaveField("Target", ""), HaveField("Node", "oss1")))
 			g.Expect(found[0].Seconds).To(BeNumerically("~", c.seconds, 1e-9))
 			g.Expect(found[0].CPUs).To(BeNumerically("~", c.cpus, 1e-9))
 			g.Expect(found[0].MaxCPUs).To(BeNumerically("~", c.most, 1e-9))
@@ -125,8 +125,8 @@ func TestShort(t *testing.T) {
 	quiet := telemetry.Summary{Node: "oss1", Target: "scratch-ssd-1", Seconds: 10, Utilization: 0.1, MaxUtilization: 0.2, ReadIOPS: 10, ReadBytesPerSecond: 1 << 20}
 	loud := telemetry.Summary{Node: "oss2", Target: "scratch-ssd-2", Seconds: 10, Utilization: 0.37, MaxUtilization: 0.951, Queue: 1.25, WriteIOPS: 99.6, WriteBytesPerSecond: 3 << 20}
 	later := telemetry.Summary{Node: "oss1", Target: "scratch-ssd-1", Seconds: 30, Utilization: 0.5, MaxUtilization: 0.6, Queue: 2}
-	daemon := telemetry.Summary{Node: "mds1", Instance: "meta/0", Seconds: 10, CPUs: 1.84, MaxCPUs: 3.9}
-	lazy := telemetry.Summary{Node: "mds1", Instance: "meta/1", Seconds: 10, CPUs: 0.2, MaxCPUs: 4.5}
+	daemon := telemetry.Summary{Node: "mds1", Daemon: "meta/0", Seconds: 10, CPUs: 1.84, MaxCPUs: 3.9}
+	lazy := telemetry.Summary{Node: "mds1", Daemon: "meta/1", Seconds: 10, CPUs: 0.2, MaxCPUs: 4.5}
 	silent := telemetry.Summary{Node: "oss3", Problem: "its agent does not answer"}
 	const together = "2 targets together: 1MiB/s and 10 IOPS read, 3MiB/s and 100 IOPS written, 24 % on average"
 	cases := map[string]struct {
@@ -161,7 +161,7 @@ func TestShort(t *testing.T) {
 func TestASentenceFitsTheStatusWhateverTheNames(t *testing.T) {
 	g := NewWithT(t)
 	long := strings.Repeat("x", 250)
-	for _, s := range telemetry.Short([]telemetry.Summary{{Node: long, Target: long}, {Node: long, Instance: long}, {Node: long, Problem: long}}, 8) {
+	for _, s := range telemetry.Short([]telemetry.Summary{{Node: long, Target: long}, {Node: long, Daemon: long}, {Node: long, Problem: long}}, 8) {
 		g.Expect(len(s)).To(BeNumerically("<=", 256))
 	}
 }

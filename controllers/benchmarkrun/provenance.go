@@ -30,7 +30,7 @@ func decodeProvenance(cm *corev1.ConfigMap) (scope.Provenance, error) {
 func (r *Reconciler) storeProvenance(ctx context.Context, w *scope.Scope, found scope.Provenance) error {
 	text, err := json.Marshal(found)
 	if err == nil && len(text) > turns.MaxStored {
-		found.Instances, found.Targets = nil, nil
+		found.Servers, found.Targets = nil, nil
 		text, err = json.Marshal(found)
 	}
 	if err != nil {

@@ -169,10 +169,10 @@ func (w *world) keepRecords(n *v1alpha1.FileSystemNode) {
 }
 
 // toldOf is what the server in a pod reads in the file of its node, when it may start.
-func (w *world) toldOf(pod *corev1.Pod, instance string) (spec.Member, bool) {
+func (w *world) toldOf(pod *corev1.Pod, daemon string) (spec.Member, bool) {
 	w.t.Helper()
 	file := w.files[pod.Spec.NodeName]
-	i := slices.IndexFunc(file.Members, func(m spec.Member) bool { return m.Name == spec.MemberName(instance) })
+	i := slices.IndexFunc(file.Members, func(m spec.Member) bool { return m.Name == spec.MemberName(daemon) })
 	if i < 0 || file.FileSystem.UID != string(w.get().UID) || file.Members[i].Waits != "" {
 		return spec.Member{}, false
 	}

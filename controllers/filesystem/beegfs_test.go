@@ -29,7 +29,7 @@ func (w *world) numbersGiven() []string {
 	w.t.Helper()
 	var out []string
 	for _, a := range w.given() {
-		line := fmt.Sprintf("%s %d:", strings.ReplaceAll(a.Instance(), w.namespace+"-", ""), a.ID)
+		line := fmt.Sprintf("%s %d:", strings.ReplaceAll(a.Server(), w.namespace+"-", ""), a.ID)
 		for _, t := range a.Targets {
 			line += fmt.Sprintf(" %s=%d", t.Name, t.ID)
 		}
@@ -124,7 +124,7 @@ func TestEachTargetOfABeeGFSMayBePreparedUntilItWasListedOnce(t *testing.T) {
 	w.Expect(w.grants()).To(BeEmpty(), "all were listed, and that is recorded")
 	for _, a := range w.given() {
 		for _, target := range a.Targets {
-			w.Expect(target.Initialized).NotTo(BeNil(), a.Instance())
+			w.Expect(target.Initialized).NotTo(BeNil(), a.Server())
 		}
 	}
 

@@ -63,7 +63,7 @@ func TestABeeGFSOnDisksHasAStorageTargetForEachServer(t *testing.T) {
 	// One metadata server of four is down: its own target says so, and no other.
 	w.hive.numbers[metadata[1].node+":"+spec.TargetPath(w.namespace, "scratch", w.target(metadata[1]).Name)] = "somebody else's"
 	for _, p := range w.pods() {
-		if component(&p) == "meta" && p.Spec.NodeName == metadata[1].node && p.Labels[v1alpha1.LabelInstance] == "1" {
+		if component(&p) == "meta" && p.Spec.NodeName == metadata[1].node && p.Labels[v1alpha1.LabelSlot] == "1" {
 			w.Expect(server.Client.Delete(w.ctx, &p, client.GracePeriodSeconds(0))).To(Succeed())
 		}
 	}

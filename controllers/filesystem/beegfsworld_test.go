@@ -103,7 +103,7 @@ func (w *world) startsBee(pod *corev1.Pod) bool {
 	switch instance {
 	case "management":
 	case "meta":
-		instance += "/" + pod.Labels[v1alpha1.LabelInstance]
+		instance += "/" + pod.Labels[v1alpha1.LabelSlot]
 	case "storage":
 		instance += "/" + pod.Labels[v1alpha1.LabelStoragePool]
 	default:
@@ -208,7 +208,7 @@ func (w *world) register() {
 		case "management":
 			s.Role, s.ID, s.Port = v1alpha1.RoleManagement, 1, base+8
 		case "meta":
-			s.Role, s.Port = v1alpha1.RoleMetadata, base+16+number(pod.Labels[v1alpha1.LabelInstance])
+			s.Role, s.Port = v1alpha1.RoleMetadata, base+16+number(pod.Labels[v1alpha1.LabelSlot])
 		case "storage":
 			s.Role = v1alpha1.RoleStorage
 			for _, p := range w.get().Status.StoragePools {

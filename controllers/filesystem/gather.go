@@ -274,7 +274,7 @@ func (r *Reconciler) podsFacts(fs *v1alpha1.FileSystem, sets []appsv1.DaemonSet,
 	}
 	slices.SortFunc(out, func(a, b backend.Pod) int {
 		return cmp.Or(strings.Compare(a.Component, b.Component), strings.Compare(a.StoragePool, b.StoragePool),
-			strings.Compare(a.Node, b.Node), strings.Compare(a.Instance, b.Instance), strings.Compare(a.Name.Name, b.Name.Name))
+			strings.Compare(a.Node, b.Node), strings.Compare(a.Slot, b.Slot), strings.Compare(a.Name.Name, b.Name.Name))
 	})
 	return out
 }
@@ -348,7 +348,7 @@ func start(p *corev1.Pod) string {
 func podFacts(p *corev1.Pod, wanted map[types.UID]string) backend.Pod {
 	facts := backend.Pod{
 		Name: client.ObjectKeyFromObject(p), Component: p.Labels[v1alpha1.LabelComponent],
-		StoragePool: p.Labels[v1alpha1.LabelStoragePool], Instance: p.Labels[v1alpha1.LabelInstance], Node: p.Spec.NodeName,
+		StoragePool: p.Labels[v1alpha1.LabelStoragePool], Slot: p.Labels[v1alpha1.LabelSlot], Node: p.Spec.NodeName,
 		Terminating: p.DeletionTimestamp != nil, MetadataMirrored: p.Annotations[backend.MetadataMirroredAnnotation] != "",
 		NodeImage: backend.NodeImage(&p.Spec), Version: p.Annotations[backend.VersionAnnotation],
 	}

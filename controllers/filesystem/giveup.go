@@ -223,8 +223,8 @@ func (p *pass) nameAway(context.Context) error {
 		return nil
 	}
 	offline := map[string]bool{}
-	for i := range p.seen.Instances {
-		if s := &p.seen.Instances[i]; !s.Online {
+	for i := range p.seen.Servers {
+		if s := &p.seen.Servers[i]; !s.Online {
 			offline[s.Node] = true
 		}
 	}

@@ -109,7 +109,7 @@ func (h *hold) settle(ctx context.Context, in backend.Input, seen backend.Observ
 // underWay is true while a job of the filesystem runs, or data is moved away from a target.
 func underWay(jobs []backend.Job, seen backend.Observation) bool {
 	return slices.ContainsFunc(jobs, func(j backend.Job) bool { return !j.Succeeded && !j.Failed }) ||
-		slices.ContainsFunc(seen.Targets, func(t v1alpha1.TargetStatus) bool { return t.Removing && !t.Removable })
+		slices.ContainsFunc(seen.Targets, func(t backend.TargetStatus) bool { return t.Removing && !t.Removable })
 }
 
 // disruptive names those differences of a FileSystem's children that disturb its users.

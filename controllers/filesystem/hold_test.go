@@ -44,14 +44,14 @@ func TestWhichChangesOfChildrenDisturb(t *testing.T) {
 func TestAChangeIsUnderWayUntilItsJobsAndMovesHaveEnded(t *testing.T) {
 	cases := map[string]struct {
 		jobs    []backend.Job
-		targets []v1alpha1.TargetStatus
+		targets []backend.TargetStatus
 		want    bool
 	}{
 		"nothing":                            {},
 		"a job that runs":                    {jobs: []backend.Job{{Name: "a", Succeeded: true}, {Name: "b"}}, want: true},
 		"jobs that have ended":               {jobs: []backend.Job{{Succeeded: true}, {Failed: true}}},
-		"a target whose data is moved":       {targets: []v1alpha1.TargetStatus{{Online: true}, {Removing: true}}, want: true},
-		"a target whose data has been moved": {targets: []v1alpha1.TargetStatus{{Removing: true, Removable: true}}},
+		"a target whose data is moved":       {targets: []backend.TargetStatus{{Online: true}, {Removing: true}}, want: true},
+		"a target whose data has been moved": {targets: []backend.TargetStatus{{Removing: true, Removable: true}}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -234,8 +234,8 @@ func (p *pass) vacancies(in backend.Input) map[string]bool {
 		return nil
 	}
 	takesPart := map[string]bool{}
-	for i := range p.seen.Instances {
-		takesPart[p.seen.Instances[i].Node] = takesPart[p.seen.Instances[i].Node] || p.seen.Instances[i].Online
+	for i := range p.seen.Servers {
+		takesPart[p.seen.Servers[i].Node] = takesPart[p.seen.Servers[i].Node] || p.seen.Servers[i].Online
 	}
 	empty := map[types.UID]how{}
 	for name, record := range p.guarded() {
@@ -295,8 +295,8 @@ func (p *pass) guarded() map[string]*v1alpha1.FileSystemNode {
 
 // takesPart is true when all servers of a node do, as the filesystem itself has said since they were started.
 func (p *pass) takesPart(node string) bool {
-	for i := range p.seen.Instances {
-		if s := &p.seen.Instances[i]; s.Node == node && (!s.Online || slices.Contains(p.seen.Unconfirmed, s.Name)) {
+	for i := range p.seen.Servers {
+		if s := &p.seen.Servers[i]; s.Node == node && (!s.Online || slices.Contains(p.seen.Unconfirmed, s.Name)) {
 			return false
 		}
 	}

@@ -29,8 +29,8 @@ func lags(p *backend.Pod, in backend.Input) bool {
 // the filesystem has to say so itself.
 func (p *pass) silent() map[types.NamespacedName]bool {
 	online := map[string]bool{}
-	for i := range p.seen.Instances {
-		online[p.seen.Instances[i].Name] = p.seen.Instances[i].Online
+	for i := range p.seen.Servers {
+		online[p.seen.Servers[i].Name] = p.seen.Servers[i].Online
 	}
 	now := p.Order.Now()
 	key := func(pod *backend.Pod) types.UID { return types.UID(pod.Name.String()) }

@@ -80,10 +80,10 @@ func (w *world) numbers() map[string]string {
 	w.t.Helper()
 	out := map[string]string{}
 	for _, g := range w.given() {
-		out[g.Instance()] = fmt.Sprintf("%s %s slot %d id %d", g.Role, g.StoragePool, g.Slot, g.ID)
+		out[g.Server()] = fmt.Sprintf("%s %s slot %d id %d", g.Role, g.StoragePool, g.Slot, g.ID)
 		for _, t := range g.Targets {
 			if t.ID != 0 {
-				out[g.Instance()+"/"+t.Name] = fmt.Sprintf("id %d initialized %t", t.ID, t.Initialized != nil)
+				out[g.Server()+"/"+t.Name] = fmt.Sprintf("id %d initialized %t", t.ID, t.Initialized != nil)
 			}
 		}
 	}

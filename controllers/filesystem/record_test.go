@@ -52,10 +52,10 @@ func (w *world) idsByOwner() map[string]string {
 		if g.ID == 0 {
 			continue
 		}
-		own(fmt.Sprintf("%s server %d", g.Role, g.ID), g.Instance())
+		own(fmt.Sprintf("%s server %d", g.Role, g.ID), g.Server())
 		for _, t := range g.Targets {
 			if g.Role == v1alpha1.RoleStorage {
-				own(fmt.Sprintf("target %d", t.ID), g.Instance()+"/"+t.Name)
+				own(fmt.Sprintf("target %d", t.ID), g.Server()+"/"+t.Name)
 			}
 		}
 	}

@@ -163,8 +163,8 @@ func (p *pass) reconnect(component string) {
 		return
 	}
 	online := map[string]bool{}
-	for i := range p.seen.Instances {
-		online[p.seen.Instances[i].Name] = p.seen.Instances[i].Online
+	for i := range p.seen.Servers {
+		online[p.seen.Servers[i].Name] = p.seen.Servers[i].Online
 	}
 	mounted := map[string]bool{}
 	for i := range p.seen.Clients {

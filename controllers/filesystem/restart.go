@@ -168,8 +168,8 @@ func worldOf(order []string, in backend.Input, seen backend.Observation, closed 
 			}
 		}
 	}
-	for i := range seen.Instances {
-		if name := seen.Instances[i].Name; !there[name] {
+	for i := range seen.Servers {
+		if name := seen.Servers[i].Name; !there[name] {
 			w.Gone = append(w.Gone, name)
 		}
 	}

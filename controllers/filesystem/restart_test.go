@@ -44,11 +44,11 @@ func stopping(p backend.Pod) backend.Pod {
 	return p
 }
 
-// instances are the servers of these pods.
-func instances(pods []backend.Pod) (out []v1alpha1.InstanceStatus) {
+// servers are those of these pods.
+func servers(pods []backend.Pod) (out []backend.ServerStatus) {
 	for _, p := range pods {
 		if p.Component != "client" {
-			out = append(out, v1alpha1.InstanceStatus{Name: p.Server()})
+			out = append(out, backend.ServerStatus{Name: p.Server()})
 		}
 	}
 	return out
@@ -274,7 +274,7 @@ func TestTheNextRestart(t *testing.T) {
 		"a server that is away is not made up for by a pod that belongs to none": {
 			pods: []backend.Pod{pod("chunkserver", "n1", ready, old), pod("metalogger", "n2", ready, current)},
 			seen: func(o *backend.Observation) {
-				o.Instances = []v1alpha1.InstanceStatus{{Name: "chunkserver.n1"}, {Name: "chunkserver.n2"}}
+				o.Servers = []backend.ServerStatus{{Name: "chunkserver.n1"}, {Name: "chunkserver.n2"}}
 			},
 			says: "when the filesystem is healthy, and these have a pod: chunkserver.n2",
 		},
@@ -291,7 +291,7 @@ func TestTheNextRestart(t *testing.T) {
 				told[node] = false
 			}
 			seen := backend.Observation{
-				Problems: c.problems, Restarts: c.disks, Instances: append(instances(c.pods), make([]v1alpha1.InstanceStatus, c.missing)...), Serves: true,
+				Problems: c.problems, Restarts: c.disks, Servers: append(servers(c.pods), make([]backend.ServerStatus, c.missing)...), Serves: true,
 			}
 			if c.seen != nil {
 				c.seen(&seen)
@@ -398,7 +398,7 @@ func TestServersOfOneFailureDomainAreRestartedTogether(t *testing.T) {
 				}
 				in.Nodes, in.Told[n] = append(in.Nodes, backend.Node{Name: n, Ready: true, Labels: labels}), true
 			}
-			observed := backend.Observation{Instances: instances(c.pods), Together: map[string]int{}}
+			observed := backend.Observation{Servers: servers(c.pods), Together: map[string]int{}}
 			for _, p := range c.pods {
 				if !slices.Contains(c.alone, p.Node) && c.apart > 0 {
 					observed.Together[p.Name.Name] = c.apart

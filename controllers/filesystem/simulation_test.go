@@ -113,7 +113,7 @@ func (s *simulated) pass(g Gomega) (restarted int) {
 		for _, d := range s.daemons {
 			member := backend.Pod{Component: d.component, Node: d.node}
 			name := member.Server()
-			seen.Instances = append(seen.Instances, v1alpha1.InstanceStatus{Name: name})
+			seen.Servers = append(seen.Servers, backend.ServerStatus{Name: name})
 			listed := d.serves || s.now < d.left+s.forgets
 			if !listed {
 				seen.Problems = append(seen.Problems, backend.Problem{Reason: v1alpha1.ReasonServersMissing, Message: name})

@@ -259,8 +259,8 @@ func (p *pass) goOn(u *v1alpha1.UpgradeStatus) *upgrading {
 // it was made with it, and the filesystem, asked since, does not name another one.
 func progress(u *v1alpha1.UpgradeStatus, in backend.Input, seen backend.Observation) (done, left string) {
 	said := map[string]string{}
-	for i := range seen.Instances {
-		said[seen.Instances[i].Name] = seen.Instances[i].Version
+	for i := range seen.Servers {
+		said[seen.Servers[i].Name] = seen.Servers[i].Version
 	}
 	var parts []string
 	for _, component := range u.Components {

@@ -65,8 +65,8 @@ func (p *pass) grows(limit time.Duration) bool {
 			so++
 		}
 	}
-	for i := range p.seen.Instances {
-		if p.seen.Instances[i].Online {
+	for i := range p.seen.Servers {
+		if p.seen.Servers[i].Online {
 			so++
 		}
 	}
@@ -105,13 +105,13 @@ const pauseLimit = 30 * time.Second
 // with 24 disks would write 48 StorageTargets otherwise, though the FileSystem and the FileSystemNode say at once that the server is away.
 func (p *pass) leavePauses(view views.FileSystem) {
 	type place struct {
-		role       v1alpha1.InstanceRole
+		role       v1alpha1.Role
 		node, pool string
 		slot       int32
 	}
 	away, at := map[types.UID]how{}, map[types.UID]place{}
-	for i := range p.seen.Instances {
-		if s := &p.seen.Instances[i]; !s.Online {
+	for i := range p.seen.Servers {
+		if s := &p.seen.Servers[i]; !s.Online {
 			away[types.UID(s.Name)], at[types.UID(s.Name)] = how{}, place{s.Role, s.Node, s.StoragePool, s.Slot}
 		}
 	}
@@ -136,20 +136,20 @@ func (p *pass) leavePauses(view views.FileSystem) {
 func targetViews(
 	b backend.Backend, fs *v1alpha1.FileSystem, own []v1alpha1.StorageTarget, seen backend.Observation, silent bool,
 ) map[string]views.Target {
-	files := make(map[string]*v1alpha1.TargetStatus, len(seen.Targets))
+	files := make(map[string]*backend.TargetStatus, len(seen.Targets))
 	for i := range seen.Targets {
 		if name := seen.Targets[i].StorageTarget; name != "" {
 			files[name] = &seen.Targets[i]
 		}
 	}
 	type place struct {
-		role v1alpha1.InstanceRole
+		role v1alpha1.Role
 		node string
 		slot int32
 	}
-	servers := map[place]*v1alpha1.InstanceStatus{}
-	for i := range seen.Instances {
-		s := &seen.Instances[i]
+	servers := map[place]*backend.ServerStatus{}
+	for i := range seen.Servers {
+		s := &seen.Servers[i]
 		servers[place{s.Role, s.Node, s.Slot}] = s
 	}
 	var mounted []string
@@ -184,7 +184,7 @@ func removal(b backend.Backend, fs *v1alpha1.FileSystem, t *v1alpha1.StorageTarg
 }
 
 // serviceOf is what the filesystem says of a target with files, nil when it does not list it.
-func serviceOf(t *v1alpha1.TargetStatus) *v1alpha1.TargetService {
+func serviceOf(t *backend.TargetStatus) *v1alpha1.TargetService {
 	if t == nil {
 		return nil
 	}
@@ -199,7 +199,7 @@ func serviceOf(t *v1alpha1.TargetStatus) *v1alpha1.TargetService {
 const spaceSteps = 20
 
 // used is the used space of a target, rounded down to a step. While its data is moved away, a person waits for each byte of it.
-func used(t *v1alpha1.TargetStatus) int64 {
+func used(t *backend.TargetStatus) int64 {
 	if step := t.CapacityBytes / spaceSteps; step > 0 && !t.Removing {
 		return t.UsedBytes - t.UsedBytes%step
 	}
@@ -214,14 +214,14 @@ func nodeViews(in backend.Input, seen backend.Observation) map[string]views.Node
 	}
 	trouble := troubled(in)
 	type place struct{ node, pool string }
-	disks := map[place][]*v1alpha1.TargetStatus{}
+	disks := map[place][]*backend.TargetStatus{}
 	for i := range seen.Targets {
 		t := &seen.Targets[i]
 		disks[place{t.Node, t.StoragePool}] = append(disks[place{t.Node, t.StoragePool}], t)
 	}
 	out := make(map[string]views.Node, len(names))
-	for i := range seen.Instances {
-		s := &seen.Instances[i]
+	for i := range seen.Servers {
+		s := &seen.Servers[i]
 		name := names[s.Node]
 		if name == "" {
 			continue // its FileSystemNode was made in this pass
@@ -236,7 +236,7 @@ func nodeViews(in backend.Input, seen backend.Observation) map[string]views.Node
 			Message: v1alpha1.Cut(s.Message, maxMessage),
 		}
 		// One that says nothing yet would be written as null, and the API server would refuse the whole status.
-		if s.Placement != nil && !equality.Semantic.DeepEqual(*s.Placement, v1alpha1.InstancePlacement{}) {
+		if s.Placement != nil && !equality.Semantic.DeepEqual(*s.Placement, v1alpha1.Placement{}) {
 			member.Placement = s.Placement
 		}
 		if s.Role == v1alpha1.RoleStorage {
@@ -284,7 +284,7 @@ func troubled(in backend.Input) map[string]bool {
 }
 
 // memberName is the name of a server on its node.
-func memberName(s *v1alpha1.InstanceStatus) string { return strings.TrimSuffix(s.Name, "."+s.Node) }
+func memberName(s *backend.ServerStatus) string { return strings.TrimSuffix(s.Name, "."+s.Node) }
 
 const (
 	// maxMissing bounds status.missing, and maxWhy its messages, in bytes: a status stays small at any size.
@@ -300,8 +300,8 @@ func missing(seen backend.Observation) []v1alpha1.MissingMember {
 			out = append(out, v1alpha1.MissingMember{Kind: kind, Name: name, Node: node, Message: v1alpha1.Cut(message, maxWhy)})
 		}
 	}
-	for i := range seen.Instances {
-		if s := &seen.Instances[i]; !s.Online {
+	for i := range seen.Servers {
+		if s := &seen.Servers[i]; !s.Online {
 			add(v1alpha1.ServerMember, memberName(s), s.Node, s.Message)
 		}
 	}
@@ -326,8 +326,8 @@ func missing(seen backend.Observation) []v1alpha1.MissingMember {
 func versions(seen backend.Observation) []v1alpha1.VersionCount {
 	const most = 16
 	count := map[string]int32{}
-	for i := range seen.Instances {
-		if v := seen.Instances[i].Version; v != "" {
+	for i := range seen.Servers {
+		if v := seen.Servers[i].Version; v != "" {
 			count[v]++
 		}
 	}

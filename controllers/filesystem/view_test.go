@@ -19,7 +19,7 @@ import (
 	"parallelfs.dev/operator/internal/backend/backendtest"
 )
 
-func diskOf(name string, role v1alpha1.InstanceRole, node string, slot int32) v1alpha1.StorageTarget {
+func diskOf(name string, role v1alpha1.Role, node string, slot int32) v1alpha1.StorageTarget {
 	return v1alpha1.StorageTarget{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Generation: 3}, Spec: v1alpha1.StorageTargetSpec{Role: role, Node: node, Slot: slot},
 	}
@@ -33,8 +33,8 @@ func TestATargetIsSeenAsItsFilesAreOrAsTheServerThatUsesItAlone(t *testing.T) {
 		diskOf("meta-3", v1alpha1.RoleMetadata, "oss1", 3), diskOf("store", v1alpha1.RoleManagement, "oss2", 0),
 	}
 	seen := backend.Observation{
-		Targets: []v1alpha1.TargetStatus{{StorageTarget: "files", Online: true, CapacityBytes: 4, UsedBytes: 1, Removing: true}},
-		Instances: []v1alpha1.InstanceStatus{
+		Targets: []backend.TargetStatus{{StorageTarget: "files", Online: true, CapacityBytes: 4, UsedBytes: 1, Removing: true}},
+		Servers: []backend.ServerStatus{
 			{Name: "meta-0.oss1", Role: v1alpha1.RoleMetadata, Node: "oss1", Online: true},
 			{Name: "meta-1.oss1", Role: v1alpha1.RoleMetadata, Node: "oss1", Slot: 1, Message: "slot 1 is down"},
 			{Name: "meta-3.oss2", Role: v1alpha1.RoleMetadata, Node: "oss2", Slot: 3, Online: true},
@@ -68,9 +68,9 @@ func TestOfAFilesystemThatGrowsNothingNewIsToldOfSingleTargetsAndNodes(t *testin
 	grows := func(after time.Duration, online ...bool) bool {
 		p := &pass{Reconciler: reconciler, fs: fs, disks: disks{own: made}}
 		for _, is := range online {
-			p.seen.Targets = append(p.seen.Targets, v1alpha1.TargetStatus{Online: is})
+			p.seen.Targets = append(p.seen.Targets, backend.TargetStatus{Online: is})
 		}
-		p.seen.Instances = []v1alpha1.InstanceStatus{{Online: true}}
+		p.seen.Servers = []backend.ServerStatus{{Online: true}}
 		if slices.Contains(online, false) {
 			fs.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReconciling, Status: metav1.ConditionTrue}}
 		} else {
@@ -113,11 +113,11 @@ func TestOfAFilesystemThatGrowsNothingNewIsToldOfSingleTargetsAndNodes(t *testin
 func TestTheSpaceOfATargetIsToldInStepsUnlessItIsEmptied(t *testing.T) {
 	g := NewWithT(t)
 	told := func(usedBytes int64, removing bool) int64 {
-		return serviceOf(&v1alpha1.TargetStatus{CapacityBytes: 1000, UsedBytes: usedBytes, Removing: removing}).UsedBytes
+		return serviceOf(&backend.TargetStatus{CapacityBytes: 1000, UsedBytes: usedBytes, Removing: removing}).UsedBytes
 	}
 	g.Expect([]int64{told(0, false), told(49, false), told(50, false), told(999, false), told(1000, false)}).To(Equal([]int64{0, 0, 50, 950, 1000}))
 	g.Expect(told(49, true)).To(Equal(int64(49)))
-	g.Expect(serviceOf(&v1alpha1.TargetStatus{UsedBytes: 7}).UsedBytes).To(Equal(int64(7)), "of a size that nobody knows")
+	g.Expect(serviceOf(&backend.TargetStatus{UsedBytes: 7}).UsedBytes).To(Equal(int64(7)), "of a size that nobody knows")
 }
 
 func TestOfAFilesystemThatCanNotMoveDataNoTargetCanBeRemoved(t *testing.T) {
@@ -134,13 +134,13 @@ func TestANodeIsSeenAsItsServersAre(t *testing.T) {
 	g := NewWithT(t)
 	nodes := []v1alpha1.FileSystemNode{{ObjectMeta: metav1.ObjectMeta{Name: "scratch-oss1-1"}, Spec: v1alpha1.FileSystemNodeSpec{Node: "oss1"}}}
 	seen := backend.Observation{
-		Instances: []v1alpha1.InstanceStatus{
+		Servers: []backend.ServerStatus{
 			{Name: "server-ssd.oss1", Role: v1alpha1.RoleStorage, Node: "oss1", StoragePool: "ssd", Online: true, Address: "10.0.0.1:1", Version: "1.0",
-				Placement: &v1alpha1.InstancePlacement{CPUs: "0-7"}},
-			{Name: "first.oss1", Role: v1alpha1.RoleMetadata, Node: "oss1", Message: "starts", Placement: &v1alpha1.InstancePlacement{}},
+				Placement: &v1alpha1.Placement{CPUs: "0-7"}},
+			{Name: "first.oss1", Role: v1alpha1.RoleMetadata, Node: "oss1", Message: "starts", Placement: &v1alpha1.Placement{}},
 			{Name: "server-ssd.oss2", Role: v1alpha1.RoleStorage, Node: "oss2", StoragePool: "ssd", Online: true},
 		},
-		Targets: []v1alpha1.TargetStatus{
+		Targets: []backend.TargetStatus{
 			{Node: "oss1", StoragePool: "ssd", StorageTarget: "a", Directory: "/targets/a", Online: true},
 			{Node: "oss1", StoragePool: "ssd", Directory: "/data/ssd", Message: "not served"},
 			{Node: "oss2", StoragePool: "ssd", StorageTarget: "b"},
@@ -150,7 +150,7 @@ func TestANodeIsSeenAsItsServersAre(t *testing.T) {
 	g.Expect(seenNodes).To(HaveLen(1), "of oss2 there is no object yet")
 	g.Expect(seenNodes["scratch-oss1-1"].Members).To(Equal([]v1alpha1.MemberStatus{
 		{Name: "first", State: v1alpha1.StateOffline, Message: "starts"},
-		{Name: "server-ssd", State: v1alpha1.StateOnline, Address: "10.0.0.1:1", Version: "1.0", Placement: &v1alpha1.InstancePlacement{CPUs: "0-7"},
+		{Name: "server-ssd", State: v1alpha1.StateOnline, Address: "10.0.0.1:1", Version: "1.0", Placement: &v1alpha1.Placement{CPUs: "0-7"},
 			Directories: []v1alpha1.DirectoryStatus{{Name: "/data/ssd", TargetService: v1alpha1.TargetService{State: v1alpha1.StateOffline, Message: "not served"}}}},
 	}))
 	g.Expect([]int{seenNodes["scratch-oss1-1"].Online, seenNodes["scratch-oss1-1"].Wanted}).To(Equal([]int{1, 2}))
@@ -176,7 +176,7 @@ func TestANodeIsTroubledWhenSomethingKeepsItsServersFromStarting(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.in.FileSystemNodes = []v1alpha1.FileSystemNode{{ObjectMeta: metav1.ObjectMeta{Name: "scratch-oss1-1"}, Spec: v1alpha1.FileSystemNodeSpec{Node: "oss1"}}}
-			seen := backend.Observation{Instances: []v1alpha1.InstanceStatus{{Name: "server-ssd.oss1", Node: "oss1"}}}
+			seen := backend.Observation{Servers: []backend.ServerStatus{{Name: "server-ssd.oss1", Node: "oss1"}}}
 			NewWithT(t).Expect(nodeViews(c.in, seen)["scratch-oss1-1"].Troubled).To(Equal(c.troubled))
 		})
 	}
@@ -188,9 +188,9 @@ func of24(nodes int) backend.Observation {
 	why := strings.Repeat("a sentence of the node that nobody expected to be as long as this one, ", 15)
 	for n := range nodes {
 		node := fmt.Sprintf("oss-%04d", n)
-		seen.Instances = append(seen.Instances, v1alpha1.InstanceStatus{Name: "server-ssd." + node, Node: node, Role: v1alpha1.RoleStorage, Message: why})
+		seen.Servers = append(seen.Servers, backend.ServerStatus{Name: "server-ssd." + node, Node: node, Role: v1alpha1.RoleStorage, Message: why})
 		for d := range 24 {
-			seen.Targets = append(seen.Targets, v1alpha1.TargetStatus{StorageTarget: fmt.Sprintf("scratch-ssd-%04d-%02d", n, d), Node: node, Message: why})
+			seen.Targets = append(seen.Targets, backend.TargetStatus{StorageTarget: fmt.Sprintf("scratch-ssd-%04d-%02d", n, d), Node: node, Message: why})
 		}
 		for c := range 5 {
 			seen.Clients = append(seen.Clients, backend.Client{Node: fmt.Sprintf("client-%04d-%d", n, c), Message: why})
@@ -204,7 +204,7 @@ func TestTheStatusNamesTheWorstServersFirstAndStaysSmallAtAnySize(t *testing.T) 
 	g := NewWithT(t)
 	few := of24(1)
 	few.Targets = few.Targets[:1]
-	few.Targets = append(few.Targets, v1alpha1.TargetStatus{Directory: "/data/x", Node: "oss-0000"}, v1alpha1.TargetStatus{StorageTarget: "leaves", Removable: true})
+	few.Targets = append(few.Targets, backend.TargetStatus{Directory: "/data/x", Node: "oss-0000"}, backend.TargetStatus{StorageTarget: "leaves", Removable: true})
 	var names []string
 	for _, m := range missing(few) {
 		names = append(names, fmt.Sprintf("%s %s on %s", m.Kind, m.Name, m.Node))
@@ -226,7 +226,7 @@ func TestTheStatusNamesTheWorstServersFirstAndStaysSmallAtAnySize(t *testing.T) 
 
 func TestTheStatusCountsServersByTheirVersions(t *testing.T) {
 	g := NewWithT(t)
-	seen := backend.Observation{Instances: []v1alpha1.InstanceStatus{{Version: "1.1"}, {Version: "1.0"}, {Version: "1.1"}, {}}}
+	seen := backend.Observation{Servers: []backend.ServerStatus{{Version: "1.1"}, {Version: "1.0"}, {Version: "1.1"}, {}}}
 	g.Expect(versions(seen)).To(Equal([]v1alpha1.VersionCount{{Version: "1.0", Servers: 1}, {Version: "1.1", Servers: 2}}))
 }
 
@@ -247,7 +247,7 @@ func TestAShortPauseOfAServerIsNotToldOfEachOfItsTargets(t *testing.T) {
 		fs: &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: "scratch", UID: "1-2-3"}},
 	}
 	told := func(after time.Duration, online bool) []string {
-		p.seen.Instances = []v1alpha1.InstanceStatus{
+		p.seen.Servers = []backend.ServerStatus{
 			{Name: "ssd.oss1", Role: v1alpha1.RoleStorage, Node: "oss1", StoragePool: "ssd", Online: online},
 			{Name: "hdd.oss1", Role: v1alpha1.RoleStorage, Node: "oss1", StoragePool: "hdd", Online: true},
 			{Name: "ssd.oss2", Role: v1alpha1.RoleStorage, Node: "oss2", StoragePool: "ssd", Online: true},

@@ -90,7 +90,7 @@ func serving(f facts) (bool, string) {
 }
 
 // server is what uses a target that holds no files, empty for one that does.
-func server(role v1alpha1.InstanceRole) string {
+func server(role v1alpha1.Role) string {
 	switch role {
 	case v1alpha1.RoleManagement:
 		return "management service"

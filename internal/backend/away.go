@@ -5,13 +5,13 @@ import "cmp"
 // Away says why the daemon of a component is not there whatever the filesystem says of it, because the filesystem was asked before the
 // daemon stopped or was started again; empty when the filesystem's own answer counts. On a node that is not Ready nobody knows how its
 // pods are: there the filesystem's answer is all there is.
-func (in Input) Away(component, pool, instance, node string) string {
+func (in Input) Away(component, pool, slot, node string) string {
 	if n, there := in.Node(node); !there || !n.Ready {
 		return ""
 	}
 	why := "there is no pod of it on the node"
 	for p := range in.PodsOn(component, pool, node) {
-		if p.Instance != instance {
+		if p.Slot != slot {
 			continue
 		}
 		if why = in.awayPod(*p); why == "" {

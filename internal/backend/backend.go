@@ -111,7 +111,7 @@ type Input struct {
 	Claims []Claims
 	// Nodes are all nodes of the cluster, sorted by name.
 	Nodes []Node
-	// Pods are the pods of this filesystem, sorted by component, pool, node, instance and name.
+	// Pods are the pods of this filesystem, sorted by component, pool, node, slot and name.
 	Pods []Pod
 	// Jobs are the Jobs of this filesystem, sorted by name.
 	Jobs []Job
@@ -126,7 +126,7 @@ type Input struct {
 	OthersNodes     map[types.UID][]v1alpha1.FileSystemNode
 	// Told are the nodes whose agents have written what Nodes says that the servers there are told: a server that starts knows it.
 	Told map[string]bool
-	// Pinnings are where the daemons are to run, by node and instance (spec.Run.Instance); plan.Pin made them.
+	// Pinnings are where the daemons are to run, by node and daemon (spec.Run.Daemon); plan.Pin made them.
 	Pinnings map[string]map[string]spec.Pinning
 	// Inventories are what the agents found, by node; a node without an agent has none.
 	Inventories map[string]v1alpha1.NodeInventoryStatus
@@ -167,10 +167,10 @@ type Pod struct {
 	Component string
 	// StoragePool is empty for a pod that serves none.
 	StoragePool string
-	// Instance is the slot of a metadata server (v1alpha1.LabelInstance), empty for a pod that has none.
-	Instance string
-	Node     string
-	Ready    bool
+	// Slot is the slot of a metadata server (v1alpha1.LabelSlot), empty for a pod that has none.
+	Slot  string
+	Node  string
+	Ready bool
 	// Outdated is true when the pod was made from an older template than its DaemonSet has now, in something that needs a restart.
 	Outdated bool
 	// NodeImage is the node image that the pod was made with, empty where it has none.
@@ -191,13 +191,13 @@ type Pod struct {
 	Message string
 }
 
-// Server is the name of the pod's server among Observation.Instances, such as "chunkserver-ssd.n1".
+// Server is the name of the pod's server among Observation.Servers, such as "chunkserver-ssd.n1".
 func (p *Pod) Server() string {
 	switch {
 	case p.StoragePool != "":
 		return p.Component + "-" + p.StoragePool + "." + p.Node
-	case p.Instance != "":
-		return p.Component + "-" + p.Instance + "." + p.Node
+	case p.Slot != "":
+		return p.Component + "-" + p.Slot + "." + p.Node
 	default:
 		return p.Component + "." + p.Node
 	}
@@ -244,9 +244,9 @@ type PoolRecord struct {
 // Observation is the observed part of a FileSystemStatus, and what is wrong.
 type Observation struct {
 	Management   *v1alpha1.ManagementStatus
-	Instances    []v1alpha1.InstanceStatus
+	Servers      []ServerStatus
 	StoragePools []v1alpha1.StoragePoolStatus
-	Targets      []v1alpha1.TargetStatus
+	Targets      []TargetStatus
 	Clients      []Client
 	Summary      v1alpha1.FileSystemSummary
 	// MetadataInitialized is true when the filesystem itself proves that its metadata directory was initialized.
@@ -279,6 +279,57 @@ type Observation struct {
 	// Repeat are the names of Jobs whose effect the filesystem does not show. One that ended a while ago is deleted, so that the next
 	// pass makes it again.
 	Repeat []string
+}
+
+// ServerStatus is one server, as a backend has seen it.
+type ServerStatus struct {
+	// Name of the server in its filesystem: its member and its node, such as "chunkserver-ssd.n1".
+	Name string
+	Role v1alpha1.Role
+	Node string
+	// StoragePool of a storage server.
+	StoragePool string
+	// Slot is the number of a metadata server on its node.
+	Slot int32
+	// ID is the filesystem's own number of the server; 0 where it gives none.
+	ID int32
+	// Target of a management service or metadata server: the StorageTarget, or the directory of the node.
+	Target string
+	// Address is the host and port of the server.
+	Address string
+	// Version is what the server reports of itself.
+	Version string
+	// Online is true when the filesystem itself says that this server takes part.
+	Online bool
+	// Placement is where the server runs, as the kernel of its node says; nil on a node without an agent.
+	Placement *v1alpha1.Placement
+	// Message says what is wrong with the server, and is empty when nothing is.
+	Message string
+}
+
+// TargetStatus is one storage target, as a backend has seen it.
+type TargetStatus struct {
+	// Name of the target: node and directory.
+	Name string
+	Node string
+	// StoragePool that the target belongs to.
+	StoragePool string
+	// Directory of the target on its node.
+	Directory string
+	// ID is the filesystem's own number of the target; 0 where it gives none.
+	ID int32
+	// StorageTarget is the one whose disk that directory lies on; empty when it is a directory of the node itself.
+	StorageTarget string
+	// Removing is true when the filesystem was told to move the data of this target elsewhere.
+	Removing bool
+	// Removable is true when the filesystem says that the target may be taken out.
+	Removable bool
+	// Online is true when the filesystem itself says that the target serves data.
+	Online bool
+	// CapacityBytes is the size of the target, and UsedBytes the used space of it.
+	CapacityBytes, UsedBytes int64
+	// Message says what is wrong with the target, and is empty when nothing is.
+	Message string
 }
 
 // Client is one node on which the filesystem is, or should be, mounted.
@@ -357,10 +408,10 @@ type Pool struct {
 
 // Mirror is one buddy group: of storage targets, or of metadata servers.
 type Mirror struct {
-	Role      v1alpha1.InstanceRole `json:"role"`
-	ID        int32                 `json:"id"`
-	Primary   int32                 `json:"primary"`
-	Secondary int32                 `json:"secondary"`
+	Role      v1alpha1.Role `json:"role"`
+	ID        int32         `json:"id"`
+	Primary   int32         `json:"primary"`
+	Secondary int32         `json:"secondary"`
 }
 
 // License is what the filesystem says of its license.
@@ -375,7 +426,7 @@ type License struct {
 
 // Server is one daemon as the filesystem sees it.
 type Server struct {
-	Role v1alpha1.InstanceRole `json:"role"`
+	Role v1alpha1.Role `json:"role"`
 	// ID is the filesystem's own number of it, unique in its role, and Name its own name; empty where it has none.
 	ID   int32  `json:"id,omitempty"`
 	Name string `json:"name,omitempty"`
@@ -396,7 +447,7 @@ type Server struct {
 // Target is one storage target as the filesystem sees it.
 type Target struct {
 	// Role is Storage where it is empty.
-	Role v1alpha1.InstanceRole `json:"role,omitempty"`
+	Role v1alpha1.Role `json:"role,omitempty"`
 	// ID, ServerID and PoolID are the filesystem's own numbers of the target, its server and its pool; 0 where it has none. Such a
 	// target has neither address nor path.
 	ID       int32 `json:"id,omitempty"`

@@ -58,10 +58,10 @@ func TestServersThatJoinAreNamed(t *testing.T) {
 func TestPodsOfDifferentSlotsAreToldApart(t *testing.T) {
 	g := NewWithT(t)
 	p := Pods{FileSystem: &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Name: "scratch", Namespace: "storage"}}, Software: "example"}
-	first := Workload{Component: "meta", Instance: "0"}
+	first := Workload{Component: "meta", Slot: "0"}
 	set := p.DaemonSet("meta-0", first, p.Template(first))
-	g.Expect(set.Spec.Selector.MatchLabels).To(HaveKeyWithValue(v1alpha1.LabelInstance, "0"))
-	g.Expect(p.Labels(Workload{Component: "meta", Instance: "1"})).NotTo(HaveKeyWithValue(v1alpha1.LabelInstance, "0"))
+	g.Expect(set.Spec.Selector.MatchLabels).To(HaveKeyWithValue(v1alpha1.LabelSlot, "0"))
+	g.Expect(p.Labels(Workload{Component: "meta", Slot: "1"})).NotTo(HaveKeyWithValue(v1alpha1.LabelSlot, "0"))
 	g.Expect(set.Spec.Template.Labels).To(HaveKeyWithValue("app.kubernetes.io/name", "example"))
 }
 
@@ -114,11 +114,11 @@ func TestPodsHaveWhatTheUserAsksForAndOnlyResourcesRestartThem(t *testing.T) {
 
 func TestServersThatAreAwayAreNamedWhereNothingElseIsWrong(t *testing.T) {
 	g := NewWithT(t)
-	seen := Observation{Instances: []v1alpha1.InstanceStatus{{Name: "a.n1", Online: true}, {Name: "b.n2", Message: "it is starting"}, {Name: "c.n3"}}}
-	seen.NameAway(func(i v1alpha1.InstanceStatus) bool { return i.Name == "c.n3" })
+	seen := Observation{Servers: []ServerStatus{{Name: "a.n1", Online: true}, {Name: "b.n2", Message: "it is starting"}, {Name: "c.n3"}}}
+	seen.NameAway(func(i ServerStatus) bool { return i.Name == "c.n3" })
 	g.Expect(seen.Problems).To(Equal([]Problem{{Reason: v1alpha1.ReasonServersMissing, Message: "servers are not online: b.n2 (it is starting)"}}))
 	seen.Problems = []Problem{{Reason: v1alpha1.ReasonTargetsMissing}}
-	seen.NameAway(func(v1alpha1.InstanceStatus) bool { return false })
+	seen.NameAway(func(ServerStatus) bool { return false })
 	g.Expect(seen.Problems).To(ConsistOf(HaveField("Reason", v1alpha1.ReasonTargetsMissing)), "the cause is said already")
 }
 

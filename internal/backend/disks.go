@@ -19,7 +19,7 @@ func TargetPath(fs *v1alpha1.FileSystem, target string) string {
 }
 
 // TargetsOf are the disks of a role on a node, by name; those of a pool for the role Storage. They are only to be read.
-func TargetsOf(in Input, role v1alpha1.InstanceRole, pool, node string) []*v1alpha1.StorageTarget {
+func TargetsOf(in Input, role v1alpha1.Role, pool, node string) []*v1alpha1.StorageTarget {
 	return slices.Collect(in.TargetsOn(role, pool, node))
 }
 

@@ -28,17 +28,17 @@ func FileSystemNodeName(fileSystem, node string) string {
 // nodeHash is how many characters of the name of a FileSystemNode tell it from all others: it ends with them.
 const nodeHash = 16
 
-// Member is a server on a node that is named in its own pods by this instance (spec.Run.Instance).
-func Member(role v1alpha1.InstanceRole, instance string) v1alpha1.NodeMember {
-	return v1alpha1.NodeMember{Name: spec.MemberName(instance), Role: role}
+// Member is a server on a node that is named in its own pods by this name (spec.Run.Daemon).
+func Member(role v1alpha1.Role, daemon string) v1alpha1.NodeMember {
+	return v1alpha1.NodeMember{Name: spec.MemberName(daemon), Role: role}
 }
 
 // Bind gives a member the CPUs that were found for it. Where a role asks for some, its server waits until they are known.
-func Bind(in Input, member *v1alpha1.NodeMember, node, instance string, pinning *v1alpha1.CPUPinning) {
+func Bind(in Input, member *v1alpha1.NodeMember, node, daemon string, pinning *v1alpha1.CPUPinning) {
 	if !Bound(pinning) {
 		return
 	}
-	to, known := in.Pinnings[node][instance]
+	to, known := in.Pinnings[node][daemon]
 	if !known {
 		member.Waits = "the operator does not know yet which CPUs it gets on this node"
 		return

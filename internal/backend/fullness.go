@@ -10,7 +10,7 @@ import (
 const fullnessStep = 5
 
 // Fullness is how evenly data lies on the targets of a pool that are online and stay, nil for fewer than two of them.
-func Fullness(targets []v1alpha1.TargetStatus) *v1alpha1.PoolFullness {
+func Fullness(targets []TargetStatus) *v1alpha1.PoolFullness {
 	count := 0
 	out := v1alpha1.PoolFullness{EmptiestPercent: 100}
 	for i := range targets {

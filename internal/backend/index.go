@@ -33,7 +33,7 @@ type index struct {
 type podPlace struct{ component, pool, node string }
 
 type targetPlace struct {
-	role       v1alpha1.InstanceRole
+	role       v1alpha1.Role
 	pool, node string
 }
 
@@ -45,7 +45,7 @@ type listener struct {
 
 // numbered has a number that is unique in its role.
 type numbered struct {
-	role v1alpha1.InstanceRole
+	role v1alpha1.Role
 	id   int32
 }
 
@@ -246,7 +246,7 @@ func (in Input) TargetNamed(name string) *v1alpha1.StorageTarget {
 }
 
 // TargetsOn are the disks of a role on a node, by name; those of a pool for the role Storage.
-func (in Input) TargetsOn(role v1alpha1.InstanceRole, pool, node string) iter.Seq[*v1alpha1.StorageTarget] {
+func (in Input) TargetsOn(role v1alpha1.Role, pool, node string) iter.Seq[*v1alpha1.StorageTarget] {
 	return at(in.Targets, in.find().targets[targetPlace{role, pool, node}])
 }
 
@@ -275,7 +275,7 @@ func (in Input) SessionsOf(ip string) iter.Seq[*Session] {
 }
 
 // ServerWithID is the server that the filesystem lists with a number, nil while it lists none.
-func (in Input) ServerWithID(role v1alpha1.InstanceRole, id int32) *Server {
+func (in Input) ServerWithID(role v1alpha1.Role, id int32) *Server {
 	if in.State == nil {
 		return nil
 	}
@@ -283,7 +283,7 @@ func (in Input) ServerWithID(role v1alpha1.InstanceRole, id int32) *Server {
 }
 
 // TargetWithID is the target that the filesystem lists with a number, nil while it lists none.
-func (in Input) TargetWithID(role v1alpha1.InstanceRole, id int32) *Target {
+func (in Input) TargetWithID(role v1alpha1.Role, id int32) *Target {
 	if in.State == nil {
 		return nil
 	}
@@ -291,7 +291,7 @@ func (in Input) TargetWithID(role v1alpha1.InstanceRole, id int32) *Target {
 }
 
 // MirrorWith is the buddy group that has a target or a metadata server with a number as one of its sides, nil while there is none.
-func (in Input) MirrorWith(role v1alpha1.InstanceRole, id int32) *Mirror {
+func (in Input) MirrorWith(role v1alpha1.Role, id int32) *Mirror {
 	if in.State == nil {
 		return nil
 	}

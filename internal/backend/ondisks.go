@@ -164,7 +164,7 @@ func (d OnDisks) Slot(pool string) (int32, bool) {
 
 // MetadataPlace is where a filesystem keeps its metadata, or the store of its management service.
 type MetadataPlace struct {
-	Role         v1alpha1.InstanceRole
+	Role         v1alpha1.Role
 	NodeSelector v1alpha1.NodeSelector
 	Targets      v1alpha1.TargetsSpec
 	// Component is the server, and the directory on its disk.
@@ -251,7 +251,7 @@ type (
 	aboutSlot   struct{ slot int32 }
 	aboutPool   struct{ pool string }
 	aboutServer struct {
-		role v1alpha1.InstanceRole
+		role v1alpha1.Role
 		id   int32
 	}
 	aboutTarget struct{ id int32 }

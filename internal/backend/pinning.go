@@ -76,20 +76,20 @@ type Placements struct {
 func NewPlacements(in Input) *Placements { return &Placements{in: in} }
 
 // Of is where a daemon runs, as the agent of its node has read it from the kernel, nil on a node without an agent.
-// The daemon is known by its name among the daemons of the node (spec.Run.Instance). Instance is its name in the status.
+// The daemon is known by its name among the daemons of the node (spec.Run.Daemon). server is its name in ServerStatus.
 func (p *Placements) Of(
-	node, daemon, instance string, pinning *v1alpha1.CPUPinning, disks []*v1alpha1.StorageTarget,
-) *v1alpha1.InstancePlacement {
+	node, daemon, server string, pinning *v1alpha1.CPUPinning, disks []*v1alpha1.StorageTarget,
+) *v1alpha1.Placement {
 	asks := Bound(pinning) || exclusive(pinning)
 	p.asked = p.asked || asks
 	inventory, agent := p.in.Inventories[node]
 	if !agent {
 		if asks {
-			p.unseen(v1alpha1.ReasonAgentMissing, "%s: no agent runs on node %s; give it the label %s", instance, node, v1alpha1.LabelAgent)
+			p.unseen(v1alpha1.ReasonAgentMissing, "%s: no agent runs on node %s; give it the label %s", server, node, v1alpha1.LabelAgent)
 		}
 		return nil
 	}
-	placement := &v1alpha1.InstancePlacement{Devices: kernelNames(disks)}
+	placement := &v1alpha1.Placement{Devices: kernelNames(disks)}
 	wanted, known := p.in.Pinnings[node][daemon]
 	if Bound(pinning) {
 		placement.WantedCPUs = wanted.CPUs
@@ -97,7 +97,7 @@ func (p *Placements) Of(
 	i := slices.IndexFunc(inventory.Daemons, func(d v1alpha1.DaemonPlacement) bool { return d.Name == p.daemonName(daemon) })
 	if i < 0 {
 		if asks {
-			p.unseen(v1alpha1.ReasonStarting, "%s: the agent does not see it run", instance)
+			p.unseen(v1alpha1.ReasonStarting, "%s: the agent does not see it run", server)
 		}
 		return placement
 	}
@@ -105,14 +105,14 @@ func (p *Placements) Of(
 	placement.CPUs, placement.NUMANodes, placement.MemoryPolicy = found.CPUs, found.NUMANodes, found.MemoryPolicy
 	switch {
 	case Bound(pinning) && !known:
-		p.unseen(v1alpha1.ReasonPinningConflict, "%s: which CPUs it is to have can't be told", instance)
+		p.unseen(v1alpha1.ReasonPinningConflict, "%s: which CPUs it is to have can't be told", server)
 	case Bound(pinning):
 		placement.Drift = Shorten(plan.Drift(wanted, found))
 	case exclusive(pinning):
 		placement.Drift = Shorten(shared(*pinning.CPUs, found))
 	}
 	if placement.Drift != "" {
-		p.strays = append(p.strays, instance+": "+placement.Drift)
+		p.strays = append(p.strays, server+": "+placement.Drift)
 	}
 	return placement
 }

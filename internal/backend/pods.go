@@ -39,7 +39,7 @@ func NodeImage(pod *corev1.PodSpec) string {
 }
 
 // RoleClient is the role of what mounts the filesystem. No status lists it among the daemons.
-const RoleClient v1alpha1.InstanceRole = "Client"
+const RoleClient v1alpha1.Role = "Client"
 
 // Pods makes the pods of one filesystem.
 type Pods struct {
@@ -55,9 +55,9 @@ type Pods struct {
 type Workload struct {
 	Component string
 	// Role of the daemon, RoleClient of what mounts; empty for a Job.
-	Role v1alpha1.InstanceRole
-	// StoragePool and Instance are empty for pods that have none.
-	StoragePool, Instance string
+	Role v1alpha1.Role
+	// StoragePool and Slot are empty for pods that have none.
+	StoragePool, Slot string
 }
 
 // Labels of the pods, and of what makes them.
@@ -77,8 +77,8 @@ func (p Pods) selector(w Workload) map[string]string {
 	if w.StoragePool != "" {
 		selector[v1alpha1.LabelStoragePool] = w.StoragePool
 	}
-	if w.Instance != "" {
-		selector[v1alpha1.LabelInstance] = w.Instance
+	if w.Slot != "" {
+		selector[v1alpha1.LabelSlot] = w.Slot
 	}
 	return selector
 }
@@ -179,9 +179,9 @@ func (p Pods) DaemonSet(suffix string, w Workload, pod *corev1.PodTemplateSpec, 
 }
 
 // resources are those that the user asks for, nil for the operator's own.
-func (p Pods) resources(role v1alpha1.InstanceRole) *v1alpha1.ContainerResources {
+func (p Pods) resources(role v1alpha1.Role) *v1alpha1.ContainerResources {
 	asked := p.FileSystem.Spec.Pods.Resources
-	return map[v1alpha1.InstanceRole]*v1alpha1.ContainerResources{
+	return map[v1alpha1.Role]*v1alpha1.ContainerResources{
 		v1alpha1.RoleManagement: asked.Management, v1alpha1.RoleMetadata: asked.Metadata, v1alpha1.RoleMetadataBackup: asked.MetadataBackup,
 		v1alpha1.RoleStorage: asked.Storage, RoleClient: asked.Client,
 	}[role]

@@ -19,8 +19,8 @@ type Given struct {
 	v1alpha1.NodeMember
 }
 
-// Instance is its name among all servers of the filesystem (v1alpha1.InstanceStatus).
-func (g Given) Instance() string { return g.Name + "." + g.Node }
+// Server is its name among all servers of the filesystem (ServerStatus.Name).
+func (g Given) Server() string { return g.Name + "." + g.Node }
 
 // Target is what one of its targets was given: a StorageTarget, or a directory.
 func (g Given) Target(name string) (v1alpha1.MemberTarget, bool) {
@@ -149,14 +149,14 @@ func (r *Records) Change(node string, m v1alpha1.NodeMember) *v1alpha1.NodeMembe
 	return &n.Spec.Members[i]
 }
 
-// Join records servers of pools that need no id, on the nodes that have none yet. A server is known on its node by its instance
-// (spec.Run.Instance).
-func (r *Records) Join(pools []PoolRecord, instance func(pool string) string) {
+// Join records servers of pools that need no id, on the nodes that have none yet. A server is known on its node by its name
+// (spec.Run.Daemon).
+func (r *Records) Join(pools []PoolRecord, daemon func(pool string) string) {
 	for _, pool := range pools {
 		if pool.Waits {
 			continue
 		}
-		m := Member(v1alpha1.RoleStorage, instance(pool.Name))
+		m := Member(v1alpha1.RoleStorage, daemon(pool.Name))
 		m.StoragePool, m.Slot = pool.Name, pool.Slot
 		for _, node := range pool.Nodes {
 			if _, there := r.Find(node, m.Name); !there {

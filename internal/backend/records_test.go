@@ -80,7 +80,7 @@ func TestRecordsChangeCopiesOnlyAndNameWhatTheyChanged(t *testing.T) {
 	given, ok := in.GivenTo("n1", "storage-ssd")
 	g.Expect(ok).To(BeTrue())
 	g.Expect(given.Retired).To(BeTrue())
-	g.Expect(given.Instance()).To(Equal("storage-ssd.n1"))
+	g.Expect(given.Server()).To(Equal("storage-ssd.n1"))
 	in.FileSystem.Status.StoragePools = []v1alpha1.StoragePoolStatus{{Name: "ssd", Slot: 4}}
 	pool, recorded := in.Pool("ssd")
 	g.Expect(recorded).To(BeTrue())

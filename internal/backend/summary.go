@@ -10,7 +10,7 @@ import (
 // Count makes the summary of what was observed.
 func (o *Observation) Count() {
 	servers, targets, clients := 0, 0, 0
-	for _, i := range o.Instances {
+	for _, i := range o.Servers {
 		if i.Online {
 			servers++
 		}
@@ -31,19 +31,19 @@ func (o *Observation) Count() {
 		used += p.UsedBytes
 	}
 	o.Summary = v1alpha1.FileSystemSummary{
-		Servers: Ratio(servers, len(o.Instances)), Targets: Ratio(targets, len(o.Targets)), Clients: Ratio(clients, len(o.Clients)),
+		Servers: Ratio(servers, len(o.Servers)), Targets: Ratio(targets, len(o.Targets)), Clients: Ratio(clients, len(o.Clients)),
 		Capacity: v1alpha1.Bytes(capacity), Used: v1alpha1.Bytes(used),
 	}
 }
 
 // NameAway names the servers that are away where nothing else is wrong, such as one whose targets nobody misses: without a problem,
 // everything takes part. Those that leave the filesystem are missed by nobody.
-func (o *Observation) NameAway(leaves func(v1alpha1.InstanceStatus) bool) {
+func (o *Observation) NameAway(leaves func(ServerStatus) bool) {
 	if len(o.Problems) > 0 {
 		return
 	}
 	var away []string
-	for _, i := range o.Instances {
+	for _, i := range o.Servers {
 		if !i.Online && !leaves(i) {
 			away = append(away, fmt.Sprintf("%s (%s)", i.Name, i.Message))
 		}

@@ -16,8 +16,8 @@ import (
 
 // PinDaemon is one daemon of a FileSystem on each of some nodes.
 type PinDaemon struct {
-	// Instance is its name in spec.Run.Instance, such as "master" or "chunkserver/ssd".
-	Instance string
+	// Name is that of spec.Run.Daemon, such as "master" or "chunkserver/ssd".
+	Name string
 	// Index is the number of the instance on its node, from 0: which entry of a list it takes.
 	Index int
 	// Field is where its pinning is asked for, such as "spec.storagePools[ssd].cpuPinning", for sentences.
@@ -39,7 +39,7 @@ type PinInput struct {
 	Others map[string][]PinDaemon
 }
 
-// Pin says which CPUs and memory every daemon gets, by node and instance, and what of it contradicts itself or the node.
+// Pin says which CPUs and memory every daemon gets, by node and daemon, and what of it contradicts itself or the node.
 // A daemon whose pinning has a problem gets none. The mode KubeletStatic pins nothing here: the kubelet does.
 func Pin(in PinInput) (map[string]map[string]spec.Pinning, []Problem) {
 	pinnings := map[string]map[string]spec.Pinning{}
@@ -69,7 +69,7 @@ func Pin(in PinInput) (map[string]map[string]spec.Pinning, []Problem) {
 				if pinnings[node] == nil {
 					pinnings[node] = map[string]spec.Pinning{}
 				}
-				pinnings[node][d.Instance] = *pinning
+				pinnings[node][d.Name] = *pinning
 			}
 		}
 	}
@@ -152,7 +152,7 @@ func pinning(d PinDaemon, cpus cpuset.CPUSet, memory, what string) *spec.Pinning
 func cpuSetOf(d PinDaemon) (cpuset.CPUSet, string) {
 	sets := d.Pinning.CPUSets
 	if d.Index >= len(sets) {
-		return cpuset.New(), fmt.Sprintf("%s has %d cpuSets, and instance %d (%s) needs one of its own; give one for each instance on a node", d.Field, len(sets), d.Index, d.Instance)
+		return cpuset.New(), fmt.Sprintf("%s has %d cpuSets, and instance %d (%s) needs one of its own; give one for each instance on a node", d.Field, len(sets), d.Index, d.Name)
 	}
 	cpus, err := cpuset.Parse(string(sets[d.Index]))
 	if err != nil || cpus.IsEmpty() {
@@ -200,12 +200,12 @@ func overlap(fileSystem string, d PinDaemon, node string, rivals []namedSet) str
 	}
 	mine, _ := cpuSetOf(d)
 	for _, r := range rivals {
-		if r.fileSystem == fileSystem && r.daemon.Instance == d.Instance {
+		if r.fileSystem == fileSystem && r.daemon.Name == d.Name {
 			continue
 		}
 		if shared := mine.Intersection(r.cpus); !shared.IsEmpty() {
 			return fmt.Sprintf("node %s: %s (%s of FileSystem %s) and %s (%s of FileSystem %s) share the CPUs %s; give each its own",
-				node, d.Field, d.Instance, fileSystem, r.daemon.Field, r.daemon.Instance, r.fileSystem, shared)
+				node, d.Field, d.Name, fileSystem, r.daemon.Field, r.daemon.Name, r.fileSystem, shared)
 		}
 	}
 	return ""

@@ -20,7 +20,7 @@ func twoSockets(policy string) v1alpha1.NodeInventoryStatus {
 }
 
 func daemon(instance string, index int, pinning v1alpha1.CPUPinning, nodes ...string) plan.PinDaemon {
-	return plan.PinDaemon{Instance: instance, Index: index, Field: "spec of " + instance, Pinning: &pinning, Nodes: nodes}
+	return plan.PinDaemon{Name: instance, Index: index, Field: "spec of " + instance, Pinning: &pinning, Nodes: nodes}
 }
 
 func cpuSet(sets ...v1alpha1.CPUList) v1alpha1.CPUPinning {
@@ -45,7 +45,7 @@ func TestDaemonsGetTheirCPUs(t *testing.T) {
 	pinnings, problems := plan.Pin(pinInput(
 		daemon("mds0", 0, numaNodes(0, 1), "oss1", "oss2"), daemon("mds1", 1, numaNodes(0, 1), "oss1"), daemon("mds2", 2, numaNodes(0, 1), "oss1"),
 		daemon("a", 0, bind, "oss1"), daemon("b", 1, bind, "oss1"),
-		daemon("none", 0, v1alpha1.CPUPinning{Mode: v1alpha1.PinningNone}, "oss1"), plan.PinDaemon{Instance: "nil", Nodes: []string{"oss1"}},
+		daemon("none", 0, v1alpha1.CPUPinning{Mode: v1alpha1.PinningNone}, "oss1"), plan.PinDaemon{Name: "nil", Nodes: []string{"oss1"}},
 		daemon("static", 0, v1alpha1.CPUPinning{Mode: v1alpha1.PinningKubeletStatic, CPUs: &static, Memory: resource.MustParse("1Gi")}, "oss2"),
 	))
 	g := NewWithT(t)

@@ -62,7 +62,7 @@ type Problem struct {
 
 // group is one role's part of a FileSystem: the metadata servers, or one storage pool.
 type group struct {
-	role  v1alpha1.InstanceRole
+	role  v1alpha1.Role
 	pool  string
 	field string
 	nodes []string
@@ -73,7 +73,7 @@ type group struct {
 
 // place is a group's part of a node.
 type place struct {
-	role       v1alpha1.InstanceRole
+	role       v1alpha1.Role
 	pool, node string
 }
 

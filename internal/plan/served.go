@@ -35,7 +35,7 @@ func mark(t *v1alpha1.StorageTarget, uuid string) string {
 	// A struct of strings and a number can't fail to encode.
 	content, err := json.Marshal(spec.TargetMarker{
 		Owner: spec.Owner{Namespace: t.Namespace, Name: s.FileSystem.Name, UID: s.FileSystem.UID}, Cluster: s.Cluster,
-		Target: t.Name, Role: string(s.Role), StoragePool: s.StoragePool, Instance: s.Slot, UUID: uuid,
+		Target: t.Name, Role: string(s.Role), StoragePool: s.StoragePool, Slot: s.Slot, UUID: uuid,
 	})
 	if err != nil {
 		return ""

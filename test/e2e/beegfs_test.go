@@ -205,7 +205,7 @@ func (s *story) beeGFSRuns() {
 				`grep -m1 -o ' bind:[0-9]*' /proc/$p/numa_maps; done`))
 		}
 		for slot := range instances {
-			pod := s.beePod("hive", "meta", workers[0], ",parallelfs.dev/instance="+strconv.Itoa(slot))
+			pod := s.beePod("hive", "meta", workers[0], ",parallelfs.dev/slot="+strconv.Itoa(slot))
 			Expect(written(s.namespace, pod, "beegfs-meta.conf")).
 				To(And(MatchRegexp(`(?m)^tuneNumWorkers *= *5$`), MatchRegexp(`(?m)^storeAllowFirstRunInit *= *false$`)))
 		}

@@ -254,7 +254,7 @@ func compareConfigurations(manifest string, fs *v1alpha1.FileSystem, daemon stri
 	label := ""
 	switch component {
 	case "meta":
-		label = "," + v1alpha1.LabelInstance + "=" + which
+		label = "," + v1alpha1.LabelSlot + "=" + which
 	case "storage":
 		label = "," + v1alpha1.LabelStoragePool + "=" + which
 	}

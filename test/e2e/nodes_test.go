@@ -22,7 +22,7 @@ type server struct {
 }
 
 // servers are those of a filesystem in a role.
-func (s *story) servers(fs string, role v1alpha1.InstanceRole) []server {
+func (s *story) servers(fs string, role v1alpha1.Role) []server {
 	GinkgoHelper()
 	var nodes v1alpha1.FileSystemNodeList
 	Expect(api.List(context.Background(), &nodes, client.InNamespace(s.namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: fs})).To(Succeed())

@@ -347,14 +347,14 @@ func (a *agent) tell(ctx context.Context, n *v1alpha1.FileSystemNode) error {
 }
 
 // told is what a server reads in the file of its node; nil while that says nothing of it.
-func (w *world) told(fileSystem string, m *machine, instance string) *spec.Member {
+func (w *world) told(fileSystem string, m *machine, daemon string) *spec.Member {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	file := w.files[place{fileSystem: fileSystem, node: m.name}]
 	if file == nil {
 		return nil
 	}
-	i := slices.IndexFunc(file.Members, func(member spec.Member) bool { return member.Name == spec.MemberName(instance) })
+	i := slices.IndexFunc(file.Members, func(member spec.Member) bool { return member.Name == spec.MemberName(daemon) })
 	if i < 0 || file.Members[i].Waits != "" {
 		return nil
 	}

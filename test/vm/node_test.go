@@ -255,7 +255,7 @@ func testPinning(t *testing.T, m *machine, found v1alpha1.NodeInventoryStatus) {
 	asked := &v1alpha1.CPUPinning{Mode: v1alpha1.PinningNUMANode, NUMANodes: []int32{0, 1}, MemoryPolicy: v1alpha1.MemoryBind}
 	instances := []string{"chunkserver/ssd", "chunkserver/bulk"}
 	for i, instance := range instances {
-		daemons = append(daemons, plan.PinDaemon{Instance: instance, Index: i, Field: "spec.storagePools[].cpuPinning", Pinning: asked, Nodes: []string{node}})
+		daemons = append(daemons, plan.PinDaemon{Name: instance, Index: i, Field: "spec.storagePools[].cpuPinning", Pinning: asked, Nodes: []string{node}})
 	}
 	pinnings, problems := plan.Pin(plan.PinInput{
 		FileSystem: "vm/scratch", Daemons: daemons, Inventories: map[string]v1alpha1.NodeInventoryStatus{node: found},
@@ -327,8 +327,8 @@ func (m *machine) runSpec(t *testing.T, instance string, told spec.Member) strin
 	t.Helper()
 	run := spec.Run{
 		Owner: owner(), Component: "chunkserver", User: "daemon",
-		Ledger:   "/var/lib/parallelfs/vm.scratch/ledger-" + strings.ReplaceAll(instance, "/", "-") + ".json",
-		Instance: instance, NodeFile: fileOf(instance, "node"),
+		Ledger: "/var/lib/parallelfs/vm.scratch/ledger-" + strings.ReplaceAll(instance, "/", "-") + ".json",
+		Daemon: instance, NodeFile: fileOf(instance, "node"),
 		Directories: []spec.Directory{}, Files: []spec.File{}, Command: []string{"daemon", fmt.Sprint(threads), fileOf(instance, "pid")},
 	}
 	if len(told.Targets) > 0 {

@@ -14,6 +14,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks"
+	"parallelfs.dev/operator/benchmarks/results"
 	"parallelfs.dev/operator/controllers/benchmarkrun/children"
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope/scopetest"
@@ -67,7 +68,7 @@ func TestTheJobsOfEachLaunch(t *testing.T) {
 		"on-servers": {scopetest.At(0, 1), func(w *scope.Scope) {
 			w.Plans[0] = scopetest.PlanOf(benchmarks.OnServers)
 			w.Plans[0].Steps[0].Command.Role = v1alpha1.RoleMetadata
-			w.Members.Instances = []v1alpha1.InstanceStatus{
+			w.Members.Servers = []results.Server{
 				{Role: v1alpha1.RoleMetadata, Node: "mds2"}, {Role: v1alpha1.RoleMetadata, Node: "mds1"}, {Role: v1alpha1.RoleMetadata, Node: "mds1", Slot: 1},
 				{Role: v1alpha1.RoleStorage, Node: "oss1"},
 			}

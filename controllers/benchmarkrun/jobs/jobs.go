@@ -125,8 +125,7 @@ func services(of members.Members) map[backend.TargetKey]v1alpha1.TargetService {
 	for i := range of.Targets {
 		t := &of.Targets[i]
 		out[backend.TargetKey{Node: t.Node, Name: cmp.Or(t.StorageTarget, t.Directory)}] = v1alpha1.TargetService{
-			State: v1alpha1.StateOf(t.Online), CapacityBytes: t.CapacityBytes, UsedBytes: t.UsedBytes,
-			Removal: v1alpha1.RemovalOf(t.Removing, t.Removable),
+			State: t.State, CapacityBytes: t.CapacityBytes, UsedBytes: t.UsedBytes, Removal: t.Removal,
 		}
 	}
 	return out
@@ -189,7 +188,7 @@ func nodeFacts(n *corev1.Node) backend.Node {
 
 // serversJob runs one pod on each node with servers of a role, beside the daemons and with all their rights: such tools load and talk to
 // the modules of the kernel.
-func (r Renderer) serversJob(t task, role v1alpha1.InstanceRole) (client.Object, error) {
+func (r Renderer) serversJob(t task, role v1alpha1.Role) (client.Object, error) {
 	if len(t.nodes) == 0 {
 		return nil, fmt.Errorf("FileSystem %s has no servers of the role %s", r.Scope.FileSystem.Name, role)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks"
+	"parallelfs.dev/operator/benchmarks/results"
 	"parallelfs.dev/operator/controllers/benchmarkrun/children"
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope/scopetest"
@@ -134,7 +135,7 @@ func TestWhatRunsOnServersIsOfTheOperatorsImage(t *testing.T) {
 	w.Run.Spec.Image, w.Image = "example.com/mine:1", "example.com/mine:1"
 	w.Plans[0] = scopetest.PlanOf(benchmarks.OnServers)
 	w.Plans[0].Steps[0].Command.Role = v1alpha1.RoleMetadata
-	w.Members.Instances = []v1alpha1.InstanceStatus{{Role: v1alpha1.RoleMetadata, Node: "mds1"}}
+	w.Members.Servers = []results.Server{{Role: v1alpha1.RoleMetadata, Node: "mds1"}}
 	job, ok := jobOf(w, scopetest.At(0, 1)).(*batchv1.Job)
 	g.Expect(ok).To(BeTrue())
 	c := job.Spec.Template.Spec.Containers[0]

@@ -11,12 +11,13 @@ import (
 	"strings"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks/results"
 )
 
 // Members are the servers and the targets of a filesystem, as it sees them itself. A run counts them all, and names those that it uses.
 type Members struct {
-	Instances []v1alpha1.InstanceStatus
-	Targets   []v1alpha1.TargetStatus
+	Servers []results.Server
+	Targets []results.Target
 	// nodes are the objects that they were read from.
 	nodes []v1alpha1.FileSystemNode
 }
@@ -27,8 +28,8 @@ func (m Members) FileSystemNodes() []v1alpha1.FileSystemNode { return m.nodes }
 // Nodes are those with servers or targets, sorted.
 func (m Members) Nodes() []string {
 	nodes := map[string]bool{}
-	for i := range m.Instances {
-		nodes[m.Instances[i].Node] = true
+	for i := range m.Servers {
+		nodes[m.Servers[i].Node] = true
 	}
 	for i := range m.Targets {
 		nodes[m.Targets[i].Node] = true
@@ -37,11 +38,11 @@ func (m Members) Nodes() []string {
 }
 
 // NodesOf are those with servers of a role, sorted.
-func (m Members) NodesOf(role v1alpha1.InstanceRole) []string {
+func (m Members) NodesOf(role v1alpha1.Role) []string {
 	nodes := map[string]bool{}
-	for i := range m.Instances {
-		if m.Instances[i].Role == role {
-			nodes[m.Instances[i].Node] = true
+	for i := range m.Servers {
+		if m.Servers[i].Role == role {
+			nodes[m.Servers[i].Node] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(nodes))
@@ -50,9 +51,9 @@ func (m Members) NodesOf(role v1alpha1.InstanceRole) []string {
 // Of are the members that a run in these pools uses: the targets of the pools and their servers, and all that serves every pool.
 func (m Members) Of(pools []string) Members {
 	var out Members
-	for i := range m.Instances {
-		if s := &m.Instances[i]; s.Role != v1alpha1.RoleStorage || s.StoragePool == "" || slices.Contains(pools, s.StoragePool) {
-			out.Instances = append(out.Instances, *s)
+	for i := range m.Servers {
+		if s := &m.Servers[i]; s.Role != v1alpha1.RoleStorage || s.StoragePool == "" || slices.Contains(pools, s.StoragePool) {
+			out.Servers = append(out.Servers, *s)
 		}
 	}
 	for i := range m.Targets {
@@ -68,7 +69,7 @@ const MaxMembers = 128
 
 // First are the first of them by their order.
 func (m Members) First(most int) Members {
-	return Members{Instances: m.Instances[:min(len(m.Instances), most)], Targets: m.Targets[:min(len(m.Targets), most)]}
+	return Members{Servers: m.Servers[:min(len(m.Servers), most)], Targets: m.Targets[:min(len(m.Targets), most)]}
 }
 
 // maxCounts is that of status.provenance.serverCounts.
@@ -77,8 +78,8 @@ const maxCounts = 64
 // ServerCounts counts the servers by role, pool and version, sorted by these.
 func (m Members) ServerCounts() []v1alpha1.ServerCount {
 	counts := map[v1alpha1.ServerCount]int32{}
-	for i := range m.Instances {
-		s := &m.Instances[i]
+	for i := range m.Servers {
+		s := &m.Servers[i]
 		counts[v1alpha1.ServerCount{Role: s.Role, StoragePool: s.StoragePool, Version: s.Version}]++
 	}
 	out := make([]v1alpha1.ServerCount, 0, len(counts))
@@ -109,21 +110,21 @@ func (m Members) TargetCounts() []v1alpha1.TargetCount {
 // Hash is one of all members: which they are, where they are, what they are and to which CPUs they are bound. What changes while nobody
 // changes them, such as used space, is left out.
 func (m Members) Hash() string {
-	if len(m.Instances)+len(m.Targets) == 0 {
+	if len(m.Servers)+len(m.Targets) == 0 {
 		return ""
 	}
 	sum := sha256.New()
-	for i := range m.Instances {
-		s := m.Instances[i]
-		s.Online, s.Message, s.Address = false, "", ""
+	for i := range m.Servers {
+		s := m.Servers[i]
+		s.State, s.Message, s.Address = "", "", ""
 		if p := s.Placement; p != nil {
-			s.Placement = &v1alpha1.InstancePlacement{CPUs: p.CPUs, NUMANodes: p.NUMANodes, MemoryPolicy: p.MemoryPolicy}
+			s.Placement = &v1alpha1.Placement{CPUs: p.CPUs, NUMANodes: p.NUMANodes, MemoryPolicy: p.MemoryPolicy}
 		}
 		sum.Write(encode(s))
 	}
 	for i := range m.Targets {
 		t := m.Targets[i]
-		t.Online, t.Message, t.UsedBytes, t.CapacityBytes, t.Removing, t.Removable = false, "", 0, 0, false, false
+		t.State, t.Removal, t.Message, t.UsedBytes, t.CapacityBytes = "", "", "", 0, 0
 		sum.Write(encode(t))
 	}
 	return hex.EncodeToString(sum.Sum(nil))

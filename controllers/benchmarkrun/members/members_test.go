@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks/results"
 )
 
 // three are three nodes with a metadata server, a storage server and four disks of the pool ssd each, and one node with a disk of bulk.
@@ -14,15 +15,15 @@ func three() Members {
 	var out Members
 	for i := range 3 {
 		node := fmt.Sprintf("oss%d", i)
-		out.Instances = append(out.Instances,
-			v1alpha1.InstanceStatus{Name: "meta-" + node, Role: v1alpha1.RoleMetadata, Node: node, Version: "8.3.1", Placement: &v1alpha1.InstancePlacement{CPUs: "0-7"}},
-			v1alpha1.InstanceStatus{Name: "ssd-" + node, Role: v1alpha1.RoleStorage, StoragePool: "ssd", Node: node, Version: "8.3.1"})
+		out.Servers = append(out.Servers,
+			results.Server{Name: "meta-" + node, Role: v1alpha1.RoleMetadata, Node: node, Version: "8.3.1", Placement: &v1alpha1.Placement{CPUs: "0-7"}},
+			results.Server{Name: "ssd-" + node, Role: v1alpha1.RoleStorage, StoragePool: "ssd", Node: node, Version: "8.3.1"})
 		for d := range 4 {
-			out.Targets = append(out.Targets, v1alpha1.TargetStatus{Name: fmt.Sprintf("%s-%d", node, d), Node: node, StoragePool: "ssd", CapacityBytes: 1 << 40})
+			out.Targets = append(out.Targets, results.Target{Name: fmt.Sprintf("%s-%d", node, d), Node: node, StoragePool: "ssd", CapacityBytes: 1 << 40})
 		}
 	}
-	out.Instances = append(out.Instances, v1alpha1.InstanceStatus{Name: "bulk-oss9", Role: v1alpha1.RoleStorage, StoragePool: "bulk", Node: "oss9", Version: "8.3.0"})
-	out.Targets = append(out.Targets, v1alpha1.TargetStatus{Name: "oss9-0", Node: "oss9", StoragePool: "bulk", CapacityBytes: 16 << 40})
+	out.Servers = append(out.Servers, results.Server{Name: "bulk-oss9", Role: v1alpha1.RoleStorage, StoragePool: "bulk", Node: "oss9", Version: "8.3.0"})
+	out.Targets = append(out.Targets, results.Target{Name: "oss9-0", Node: "oss9", StoragePool: "bulk", CapacityBytes: 16 << 40})
 	return out
 }
 
@@ -41,10 +42,10 @@ func TestARunInAPoolUsesTheServersOfThatPoolAndThoseOfAll(t *testing.T) {
 	g := NewWithT(t)
 	used := three().Of([]string{"bulk"})
 	g.Expect(used.Targets).To(HaveLen(1))
-	g.Expect(used.Instances).To(HaveLen(4), "three metadata servers serve every pool")
+	g.Expect(used.Servers).To(HaveLen(4), "three metadata servers serve every pool")
 	g.Expect(three().Of([]string{"ssd"}).Nodes()).To(Equal([]string{"oss0", "oss1", "oss2"}))
 	g.Expect(three().NodesOf(v1alpha1.RoleStorage)).To(Equal([]string{"oss0", "oss1", "oss2", "oss9"}))
-	g.Expect(three().First(2).Instances).To(HaveLen(2))
+	g.Expect(three().First(2).Servers).To(HaveLen(2))
 }
 
 func TestTheHashOfMembersTellsOthersFromTheSameOnes(t *testing.T) {
@@ -54,11 +55,11 @@ func TestTheHashOfMembersTellsOthersFromTheSameOnes(t *testing.T) {
 	}{
 		"nothing":                  {func(Members) {}, true},
 		"used space":               {func(m Members) { m.Targets[0].UsedBytes++ }, true},
-		"a server that was away":   {func(m Members) { m.Instances[0].Online, m.Instances[0].Message = false, "no answer" }, true},
+		"a server that was away":   {func(m Members) { m.Servers[0].State, m.Servers[0].Message = v1alpha1.StateOffline, "no answer" }, true},
 		"a disk of another name":   {func(m Members) { m.Targets[7].StorageTarget = "scratch-ssd-x" }, false},
-		"a version":                {func(m Members) { m.Instances[3].Version = "8.4.0" }, false},
-		"CPUs of a server":         {func(m Members) { m.Instances[0].Placement.CPUs = "8-15" }, false},
-		"a server on another node": {func(m Members) { m.Instances[1].Node = "oss0009" }, false},
+		"a version":                {func(m Members) { m.Servers[3].Version = "8.4.0" }, false},
+		"CPUs of a server":         {func(m Members) { m.Servers[0].Placement.CPUs = "8-15" }, false},
+		"a server on another node": {func(m Members) { m.Servers[1].Node = "oss0009" }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			changed := three()

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks/results"
 )
 
 // Read reads the members of a filesystem from its FileSystemNodes and StorageTargets, in the order of their names. It is the only place
@@ -47,8 +48,8 @@ func Read(ctx context.Context, reader client.Reader, fs *v1alpha1.FileSystem) (M
 		out.Targets = append(out.Targets, target(t.Spec.Node, t.Spec.StoragePool, cmp.Or(t.Status.MountPath, t.Name), ids[t.Name], service))
 		out.Targets[len(out.Targets)-1].StorageTarget = t.Name
 	}
-	slices.SortFunc(out.Instances, func(a, b v1alpha1.InstanceStatus) int { return strings.Compare(a.Name, b.Name) })
-	slices.SortFunc(out.Targets, func(a, b v1alpha1.TargetStatus) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(out.Servers, func(a, b results.Server) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(out.Targets, func(a, b results.Target) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
 }
 
@@ -59,33 +60,34 @@ func (m *Members) add(n *v1alpha1.FileSystemNode, ids map[string]int32) {
 		if told.Retired {
 			continue
 		}
-		instance := v1alpha1.InstanceStatus{
-			Name: told.Name + "." + node, Role: told.Role, Node: node, StoragePool: told.StoragePool, Slot: told.Slot, NodeID: told.ID,
+		server := results.Server{
+			Name: told.Name + "." + node, Role: told.Role, Node: node, StoragePool: told.StoragePool, Slot: told.Slot, ID: told.ID,
+			State: v1alpha1.StateOffline,
 		}
 		for _, t := range told.Targets {
 			ids[t.Name] = t.ID
 			if told.Role != v1alpha1.RoleStorage {
-				instance.Target = t.Name
+				server.Target = t.Name
 			}
 		}
 		for _, seen := range n.Status.Members {
 			if seen.Name != told.Name {
 				continue
 			}
-			instance.Address, instance.Version, instance.Online = seen.Address, seen.Version, seen.State == v1alpha1.StateOnline
-			instance.Placement, instance.Message = seen.Placement, seen.Message
+			server.Address, server.Version, server.State = seen.Address, seen.Version, cmp.Or(seen.State, v1alpha1.StateOffline)
+			server.Placement, server.Message = seen.Placement, seen.Message
 			for _, d := range seen.Directories {
 				m.Targets = append(m.Targets, target(node, told.StoragePool, d.Name, ids[d.Name], d.TargetService))
 			}
 		}
-		m.Instances = append(m.Instances, instance)
+		m.Servers = append(m.Servers, server)
 	}
 }
 
-func target(node, pool, directory string, id int32, service v1alpha1.TargetService) v1alpha1.TargetStatus {
-	return v1alpha1.TargetStatus{
+func target(node, pool, directory string, id int32, service v1alpha1.TargetService) results.Target {
+	return results.Target{
 		Name: node + ":" + directory, Node: node, StoragePool: pool, Directory: directory, ID: id,
-		Online: service.State == v1alpha1.StateOnline, CapacityBytes: service.CapacityBytes, UsedBytes: service.UsedBytes,
-		Removing: service.Removal != "", Removable: service.Removal == v1alpha1.RemovalDataMoved, Message: service.Message,
+		State: cmp.Or(service.State, v1alpha1.StateOffline), Removal: service.Removal,
+		CapacityBytes: service.CapacityBytes, UsedBytes: service.UsedBytes, Message: service.Message,
 	}
 }

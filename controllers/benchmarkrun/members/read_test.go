@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks/results"
 )
 
 func named(name string) metav1.ObjectMeta {
@@ -37,7 +38,7 @@ func TestTheMembersAreThoseOfTheNodesAndDisksOfTheFileSystem(t *testing.T) {
 			}}},
 		}
 	}
-	disk := func(name string, role v1alpha1.InstanceRole, uid string, service *v1alpha1.TargetService) *v1alpha1.StorageTarget {
+	disk := func(name string, role v1alpha1.Role, uid string, service *v1alpha1.TargetService) *v1alpha1.StorageTarget {
 		of := owner
 		of.UID = uid
 		return &v1alpha1.StorageTarget{
@@ -54,15 +55,15 @@ func TestTheMembersAreThoseOfTheNodesAndDisksOfTheFileSystem(t *testing.T) {
 	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: "scratch", UID: "1"}}
 	got, err := Read(t.Context(), c, fs)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(got.Instances).To(Equal([]v1alpha1.InstanceStatus{
-		{Name: "meta-2.oss1", Role: v1alpha1.RoleMetadata, Node: "oss1", Slot: 2, NodeID: 3, Target: "scratch-m-1"},
-		{Name: "server-ssd.oss1", Role: v1alpha1.RoleStorage, Node: "oss1", StoragePool: "ssd", NodeID: 7, Online: true, Version: "1.0", Address: "10.0.0.1:1"},
+	g.Expect(got.Servers).To(Equal([]results.Server{
+		{Name: "meta-2.oss1", Role: v1alpha1.RoleMetadata, Node: "oss1", Slot: 2, ID: 3, Target: "scratch-m-1", State: v1alpha1.StateOffline},
+		{Name: "server-ssd.oss1", Role: v1alpha1.RoleStorage, Node: "oss1", StoragePool: "ssd", ID: 7, State: v1alpha1.StateOnline, Version: "1.0", Address: "10.0.0.1:1"},
 	}), "none of a retired server, and none of an earlier FileSystem of the same name")
-	target := func(name, directory string) v1alpha1.TargetStatus {
-		return v1alpha1.TargetStatus{Name: "oss1:" + directory, Node: "oss1", StoragePool: "ssd", Directory: directory, StorageTarget: name}
+	target := func(name, directory string) results.Target {
+		return results.Target{Name: "oss1:" + directory, Node: "oss1", StoragePool: "ssd", Directory: directory, StorageTarget: name, State: v1alpha1.StateOffline}
 	}
 	served, directory := target("scratch-ssd-1", "/targets/scratch-ssd-1"), target("", "/data/ssd")
-	served.ID, served.Online, served.CapacityBytes, served.UsedBytes = 70, true, 9, 4
-	directory.ID, directory.Online, directory.CapacityBytes = 71, true, 5
-	g.Expect(got.Targets).To(Equal([]v1alpha1.TargetStatus{directory, served, target("scratch-ssd-2", "/targets/scratch-ssd-2")}))
+	served.ID, served.State, served.CapacityBytes, served.UsedBytes = 70, v1alpha1.StateOnline, 9, 4
+	directory.ID, directory.State, directory.CapacityBytes = 71, v1alpha1.StateOnline, 5
+	g.Expect(got.Targets).To(Equal([]results.Target{directory, served, target("scratch-ssd-2", "/targets/scratch-ssd-2")}))
 }

@@ -31,7 +31,7 @@ func Found(w *scope.Scope, version string) scope.Provenance {
 		every = append(every, i)
 	}
 	used := w.Used(every...).First(members.MaxMembers)
-	out.Instances, out.Targets = used.Instances, used.Targets
+	out.Servers, out.Targets = used.Servers, used.Targets
 	running := cmp.Or(fs.Status.Version, fs.Spec.Version)
 	if fs.Status.Management != nil && fs.Status.Management.Version != "" {
 		running = fs.Status.Management.Version

@@ -60,18 +60,18 @@ func wide(nodes int) members.Members {
 	var out members.Members
 	for i := range nodes {
 		node := fmt.Sprintf("oss%04d.example.org", i)
-		out.Instances = append(out.Instances,
-			v1alpha1.InstanceStatus{
-				Name: "metadata-" + node, Role: v1alpha1.RoleMetadata, Node: node, NodeID: int32(i + 1), Version: "8.3.1", Online: true,
-				Address: "10.0.0.1:8005", Placement: &v1alpha1.InstancePlacement{CPUs: "0-7", NUMANodes: "0", MemoryPolicy: "bind:0"},
+		out.Servers = append(out.Servers,
+			results.Server{
+				Name: "metadata-" + node, Role: v1alpha1.RoleMetadata, Node: node, ID: int32(i + 1), Version: "8.3.1", State: v1alpha1.StateOnline,
+				Address: "10.0.0.1:8005", Placement: &v1alpha1.Placement{CPUs: "0-7", NUMANodes: "0", MemoryPolicy: "bind:0"},
 			},
-			v1alpha1.InstanceStatus{
-				Name: "storage-ssd-" + node, Role: v1alpha1.RoleStorage, StoragePool: "ssd", Node: node, NodeID: int32(i + 1), Version: "8.3.1", Online: true,
+			results.Server{
+				Name: "storage-ssd-" + node, Role: v1alpha1.RoleStorage, StoragePool: "ssd", Node: node, ID: int32(i + 1), Version: "8.3.1", State: v1alpha1.StateOnline,
 			})
 		for d := range 24 {
-			out.Targets = append(out.Targets, v1alpha1.TargetStatus{
+			out.Targets = append(out.Targets, results.Target{
 				Name: fmt.Sprintf("%s-%02d", node, d), Node: node, StoragePool: "ssd", Directory: fmt.Sprintf("/var/lib/parallelfs/targets/scratch-ssd-%05d", 24*i+d),
-				ID: int32(24*i + d), StorageTarget: fmt.Sprintf("scratch-ssd-%05d", 24*i+d), Online: true, CapacityBytes: 8 << 40, UsedBytes: 1 << 40,
+				ID: int32(24*i + d), StorageTarget: fmt.Sprintf("scratch-ssd-%05d", 24*i+d), State: v1alpha1.StateOnline, CapacityBytes: 8 << 40, UsedBytes: 1 << 40,
 			})
 		}
 	}
@@ -84,7 +84,7 @@ func TestWhatARunKeepsDoesNotGrowWithTheFilesystem(t *testing.T) {
 		g := NewWithT(t)
 		w := large(90, 12)
 		w.Members = wide(nodes)
-		everything, err := json.Marshal([]any{w.Members.Instances, w.Members.Targets})
+		everything, err := json.Marshal([]any{w.Members.Servers, w.Members.Targets})
 		g.Expect(err).NotTo(HaveOccurred())
 		w.Provenance = Found(w, "v1.0.0")
 		w.Provenance.CheckedBy = "look"
@@ -108,7 +108,7 @@ func TestWhatARunKeepsDoesNotGrowWithTheFilesystem(t *testing.T) {
 			v1alpha1.ServerCount{Role: v1alpha1.RoleMetadata, Version: "8.3.1", Count: int32(nodes)},
 			v1alpha1.ServerCount{Role: v1alpha1.RoleStorage, StoragePool: "ssd", Version: "8.3.1", Count: int32(nodes)}))
 		g.Expect(status.Provenance.TargetCounts).To(Equal([]v1alpha1.TargetCount{{StoragePool: "ssd", Count: int32(24 * nodes), CapacityBytes: int64(24*nodes) << 43}}))
-		g.Expect(len(document.Provenance.Instances)).To(Equal(min(2*nodes, members.MaxMembers)))
+		g.Expect(len(document.Provenance.Servers)).To(Equal(min(2*nodes, members.MaxMembers)))
 		g.Expect(document.Provenance.Targets).To(HaveLen(members.MaxMembers))
 	}
 	NewWithT(t).Expect(sizes[1000][0]-sizes[10][0]).To(BeNumerically("<", 64), "the status only counts them")

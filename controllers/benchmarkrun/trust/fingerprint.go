@@ -92,7 +92,7 @@ const (
 // DaemonOf names a pod without the part that is new each time.
 func DaemonOf(p *corev1.Pod) string {
 	words := []string{p.Labels[v1alpha1.LabelComponent]}
-	for _, label := range []string{v1alpha1.LabelStoragePool, v1alpha1.LabelInstance} {
+	for _, label := range []string{v1alpha1.LabelStoragePool, v1alpha1.LabelSlot} {
 		if value := p.Labels[label]; value != "" {
 			words = append(words, value)
 		}

@@ -91,8 +91,8 @@ func contract(t *testing.T, b backend.Backend, fresh func() backend.Input, initi
 			in.Targets[i].Status = v1alpha1.StorageTargetStatus{}
 		}
 		for node := range in.Pinnings {
-			for instance := range in.Pinnings[node] {
-				in.Pinnings[node][instance] = spec.Pinning{CPUs: "63"}
+			for daemon := range in.Pinnings[node] {
+				in.Pinnings[node][daemon] = spec.Pinning{CPUs: "63"}
 			}
 		}
 		g.Expect(templateHashes(objects(t, in))).To(gomega.Equal(before))
@@ -147,13 +147,13 @@ func contract(t *testing.T, b backend.Backend, fresh func() backend.Input, initi
 		in := recorded(t)
 		before := templateHashes(objects(t, in))
 		var servers []string
-		for _, i := range b.Observe(in).Instances {
+		for _, i := range b.Observe(in).Servers {
 			servers = append(servers, i.Name)
 		}
 		for _, set := range daemonSets(objects(t, in)) {
 			labels := set.Spec.Template.Labels
 			pod := backend.Pod{
-				Component: labels[v1alpha1.LabelComponent], StoragePool: labels[v1alpha1.LabelStoragePool], Instance: labels[v1alpha1.LabelInstance],
+				Component: labels[v1alpha1.LabelComponent], StoragePool: labels[v1alpha1.LabelStoragePool], Slot: labels[v1alpha1.LabelSlot],
 			}
 			if slices.Contains(b.Order(), pod.Component) {
 				g.Expect(servers).To(gomega.ContainElement(gomega.HavePrefix(pod.Server())), set.Name)

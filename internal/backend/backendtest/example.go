@@ -73,7 +73,7 @@ func (Example) Allocate(in backend.Input) (backend.Allocation, error) {
 	}
 	status, joins := backend.Recorded(in, metadata, pools)
 	records := backend.NewRecords(in)
-	records.Join(pools, instanceOf)
+	records.Join(pools, daemonOf)
 	nodes := plan.TargetNodes{Metadata: []string{metadata.Node}, Pools: backend.PoolNodes(pools)}
 	return backend.Allocation{Status: status, Nodes: records.Changed(), Joins: joins, TargetNodes: nodes}, nil
 }
@@ -108,7 +108,7 @@ func (e Example) Members(in backend.Input) ([]client.Object, error) {
 			d.Initialize.Granted = false
 		}
 		pod := config(w)
-		backend.OnMembers(fs, pod, spec.MemberName(instanceOf(pool.Name)))
+		backend.OnMembers(fs, pod, spec.MemberName(daemonOf(pool.Name)))
 		c := pods.Container(ComponentServer, "example-server", "run", "config", file)
 		probe := pods.Container("probe", "example-state", "probe", "config", file)
 		pods.ServeProbe(pod, &probe, ExamplePort)
@@ -135,13 +135,13 @@ func (e Example) Members(in backend.Input) ([]client.Object, error) {
 	return append([]client.Object{backend.ProbeSecret(in), m}, sets...), nil
 }
 
-func instanceOf(pool string) string { return ComponentServer + "/" + pool }
+func daemonOf(pool string) string { return ComponentServer + "/" + pool }
 
 // serverRun tells the process of a pool where its data is, and what the user sets.
 func serverRun(fs *v1alpha1.FileSystem, pool v1alpha1.StoragePoolSpec) spec.Run {
 	run := spec.Run{
 		Owner: backend.Owner(fs), Component: ComponentServer, User: "root", Ledger: backend.Ledger(fs, ComponentServer),
-		Instance: instanceOf(pool.Name), NodeFile: backend.NodeFile(fs),
+		Daemon: daemonOf(pool.Name), NodeFile: backend.NodeFile(fs),
 		Command: []string{"example-server", path.Join(backend.RunDirectory, "server.conf")},
 	}
 	for _, d := range pool.Targets.Directories {
@@ -217,21 +217,21 @@ func (Example) Observe(in backend.Input) backend.Observation {
 		status := v1alpha1.StoragePoolStatus{Name: pool.Name, Slot: record.Slot}
 		online := 0
 		for _, node := range record.Nodes {
-			instance := v1alpha1.InstanceStatus{
+			server := backend.ServerStatus{
 				Name: "server-" + pool.Name + "." + node, Role: v1alpha1.RoleStorage, Node: node, StoragePool: pool.Name,
 			}
-			if instance.Message = unserved(in, pool.Name, node); instance.Message == "" {
-				instance.Online = true
+			if server.Message = unserved(in, pool.Name, node); server.Message == "" {
+				server.Online = true
 			} else {
-				away = append(away, instance.Name+": "+instance.Message)
+				away = append(away, server.Name+": "+server.Message)
 			}
-			out.Instances = append(out.Instances, instance)
+			out.Servers = append(out.Servers, server)
 			for _, d := range pool.Targets.Directories {
-				out.Targets = append(out.Targets, v1alpha1.TargetStatus{
+				out.Targets = append(out.Targets, backend.TargetStatus{
 					Name: node + ":" + string(d), Node: node, StoragePool: pool.Name, Directory: string(d),
-					Online: instance.Online, Message: instance.Message,
+					Online: server.Online, Message: server.Message,
 				})
-				if instance.Online {
+				if server.Online {
 					online++
 				}
 			}

@@ -76,7 +76,7 @@ const (
 	kindTarget   = "storage target"
 )
 
-func kindOf(role v1alpha1.InstanceRole) string {
+func kindOf(role v1alpha1.Role) string {
 	if role == v1alpha1.RoleMetadata {
 		return kindMetadata
 	}
@@ -84,8 +84,8 @@ func kindOf(role v1alpha1.InstanceRole) string {
 }
 
 // agrees refuses ids for what has others already, and an entry that contradicts itself. It returns the role of the server.
-func (a *allocator) agrees(who server, m v1alpha1.GivenServerID) (v1alpha1.InstanceRole, error) {
-	refuse := func(format string, args ...any) (v1alpha1.InstanceRole, error) {
+func (a *allocator) agrees(who server, m v1alpha1.GivenServerID) (v1alpha1.Role, error) {
+	refuse := func(format string, args ...any) (v1alpha1.Role, error) {
 		return "", backend.Invalid(v1alpha1.ReasonInvalidSpec, format, args...)
 	}
 	field := fmt.Sprintf("spec.beegfs.adopt[%s].members[%s]", who.node, who.member)
@@ -150,5 +150,5 @@ func contradicts(g backend.Given, recorded, said int32) error {
 	return backend.Invalid(v1alpha1.ReasonRecordsDisagree,
 		"a disk of %s says that the id is %d, and %d was given to it in this FileSystem, or stands in spec.beegfs.adopt; ids are never changed. Take the disk out of the spec, "+
 			"or correct spec.beegfs.adopt, or, if the disks are right, delete the FileSystem with deletionPolicy Retain and make it again",
-		g.Instance(), said, recorded)
+		g.Server(), said, recorded)
 }

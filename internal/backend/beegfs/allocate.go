@@ -77,7 +77,7 @@ func addedServers(before, after backend.Input) []string {
 	var joins []string
 	for _, g := range after.Given() {
 		if _, known := before.GivenTo(g.Node, g.Name); g.Role == v1alpha1.RoleMetadata && !known {
-			joins = append(joins, fmt.Sprintf("metadata server %s is added", g.Instance()))
+			joins = append(joins, fmt.Sprintf("metadata server %s is added", g.Server()))
 		}
 	}
 	return joins
@@ -222,7 +222,7 @@ func (a *allocator) catchUp() {
 }
 
 // raise remembers that the id of a server was given.
-func (a *allocator) raise(role v1alpha1.InstanceRole, id int32) {
+func (a *allocator) raise(role v1alpha1.Role, id int32) {
 	switch {
 	case id > maxID:
 	case role == v1alpha1.RoleMetadata:
@@ -317,7 +317,7 @@ func (a *allocator) server(node string, m v1alpha1.NodeMember, last *int32) (bac
 
 // metadata gives a metadata server its id, and its target, once that is chosen.
 func (a *allocator) metadata(node string, slot int32) error {
-	m := backend.Member(v1alpha1.RoleMetadata, metaInstance(slot))
+	m := backend.Member(v1alpha1.RoleMetadata, metaDaemon(slot))
 	m.Slot = slot
 	if backend.OnDevices(a.in.FileSystem.Spec.Metadata.Targets) && len(metadataDisks(a.in, node, slot)) == 0 {
 		return nil // its disk may say its id
@@ -348,7 +348,7 @@ func metadataDisks(in backend.Input, node string, slot int32) []*v1alpha1.Storag
 
 // storage gives a storage server its id, and those of its targets that have none theirs.
 func (a *allocator) storage(pool backend.PoolRecord, node string) error {
-	m := backend.Member(v1alpha1.RoleStorage, storageInstance(pool.Name))
+	m := backend.Member(v1alpha1.RoleStorage, storageDaemon(pool.Name))
 	m.StoragePool, m.Slot = pool.Name, pool.Slot
 	names := a.storageTargets(pool.Name, node)
 	if len(names) == 0 {
@@ -423,7 +423,7 @@ func (a *allocator) observe() {
 		retired[name] = true
 	}
 	for _, given := range backend.GivenOn(a.records.All()) {
-		goes := given.Retired || retired[given.Instance()] && len(a.storageTargets(given.StoragePool, given.Node)) == 0
+		goes := given.Retired || retired[given.Server()] && len(a.storageTargets(given.StoragePool, given.Node)) == 0
 		targets := slices.Clone(given.Targets)
 		for i := range targets {
 			target := &targets[i]
@@ -462,7 +462,7 @@ func sameRecord(a, b v1alpha1.MemberTarget) bool {
 
 // place names what has an id.
 type place struct {
-	role v1alpha1.InstanceRole
+	role v1alpha1.Role
 	id   int32
 }
 

@@ -143,13 +143,13 @@ func (p ports) storage(slot int32) int32 { return p.base + 32 + slot }
 // poolID is BeeGFS's own number of the pool in a slot: the first pool is the default one.
 func poolID(slot int32) int32 { return cli.DefaultPoolID + slot }
 
-// The names of the daemons among those of their node: spec.Run.Instance.
-func metaInstance(slot int32) string     { return fmt.Sprintf("%s/%d", componentMeta, slot) }
-func storageInstance(pool string) string { return componentStorage + "/" + pool }
+// The names of the daemons among those of their node: spec.Run.Daemon.
+func metaDaemon(slot int32) string     { return fmt.Sprintf("%s/%d", componentMeta, slot) }
+func storageDaemon(pool string) string { return componentStorage + "/" + pool }
 
 // The names of the members of a FileSystemNode.
-func metaMemberName(slot int32) string     { return spec.MemberName(metaInstance(slot)) }
-func storageMemberName(pool string) string { return spec.MemberName(storageInstance(pool)) }
+func metaMemberName(slot int32) string     { return spec.MemberName(metaDaemon(slot)) }
+func storageMemberName(pool string) string { return spec.MemberName(storageDaemon(pool)) }
 
 // The names of the daemons in the status.
 func managementName(node string) string    { return componentManagement + "." + node }

@@ -126,7 +126,7 @@ func (q *queue) Pop() any {
 }
 
 // nodesByID are the nodes of the storage targets, or of the metadata servers, by the number that they were given.
-func nodesByID(in backend.Input, role v1alpha1.InstanceRole) map[int32]string {
+func nodesByID(in backend.Input, role v1alpha1.Role) map[int32]string {
 	out := map[int32]string{}
 	for _, a := range in.Given() {
 		switch {
@@ -152,7 +152,7 @@ func (o *observer) spread() *backend.Problem {
 		return &backend.Problem{Reason: v1alpha1.ReasonDataUnknown, Message: "BeeGFS does not answer, so nobody knows which targets are buddies"}
 	}
 	var nodes, together []string
-	for _, role := range []v1alpha1.InstanceRole{v1alpha1.RoleMetadata, v1alpha1.RoleStorage} {
+	for _, role := range []v1alpha1.Role{v1alpha1.RoleMetadata, v1alpha1.RoleStorage} {
 		of := nodesByID(o.in, role)
 		for _, node := range of {
 			nodes = append(nodes, node)
@@ -182,7 +182,7 @@ func (o *observer) spread() *backend.Problem {
 }
 
 // eachHeld visits what servers hold data in: the storage targets, and the metadata of a metadata server. None while BeeGFS does not answer.
-func (o *observer) eachHeld(visit func(server, what string, role v1alpha1.InstanceRole, id int32, node string)) {
+func (o *observer) eachHeld(visit func(server, what string, role v1alpha1.Role, id int32, node string)) {
 	if o.in.State == nil {
 		return
 	}
@@ -196,11 +196,11 @@ func (o *observer) eachHeld(visit func(server, what string, role v1alpha1.Instan
 		if l.Initialized != nil && l.Drained == nil && l.said != nil {
 			// Its buddy may have all of its data, and is not asked to: a person has to see that a target was taken out before it was empty.
 			what := fmt.Sprintf("target %d, which was taken out and never emptied,", l.ID)
-			visit(l.server.Instance(), what, v1alpha1.RoleStorage, 0, l.server.Node)
+			visit(l.server.Server(), what, v1alpha1.RoleStorage, 0, l.server.Node)
 		}
 	}
 	for _, a := range metadataServers(o.in) {
-		visit(a.Instance(), "it", v1alpha1.RoleMetadata, a.ID, a.Node)
+		visit(a.Server(), "it", v1alpha1.RoleMetadata, a.ID, a.Node)
 	}
 }
 
@@ -208,12 +208,12 @@ func (o *observer) eachHeld(visit func(server, what string, role v1alpha1.Instan
 // another one, which is online and has all of it.
 func (o *observer) together() {
 	o.seen.Together = map[string]int{}
-	nodes := map[v1alpha1.InstanceRole]map[int32]string{
+	nodes := map[v1alpha1.Role]map[int32]string{
 		v1alpha1.RoleStorage: nodesByID(o.in, v1alpha1.RoleStorage), v1alpha1.RoleMetadata: nodesByID(o.in, v1alpha1.RoleMetadata),
 	}
 	// holds are the servers that hold something, unsafe those of them that hold something that is nowhere else.
 	holds, unsafe := map[string]bool{}, map[string]bool{}
-	o.eachHeld(func(server, _ string, role v1alpha1.InstanceRole, id int32, node string) {
+	o.eachHeld(func(server, _ string, role v1alpha1.Role, id int32, node string) {
 		holds[server] = true
 		unsafe[server] = unsafe[server] || !o.buddyApart(role, id, node, nodes[role])
 	})
@@ -225,14 +225,14 @@ func (o *observer) together() {
 }
 
 // buddyApart is true when the other side of a buddy group serves, has all of the data, and lies in another failure domain.
-func (o *observer) buddyApart(role v1alpha1.InstanceRole, id int32, node string, nodes map[int32]string) bool {
+func (o *observer) buddyApart(role v1alpha1.Role, id int32, node string, nodes map[int32]string) bool {
 	other, known := nodes[o.buddies.of[part{role, id}]]
 	return known && o.domains.Apart(node, other) && o.buddies.serves(role, id)
 }
 
 // part names a storage target, or a metadata server.
 type part struct {
-	role v1alpha1.InstanceRole
+	role v1alpha1.Role
 	id   int32
 }
 
@@ -245,7 +245,7 @@ type buddies struct {
 }
 
 // serves is true when the other side of a buddy group is online, and has all of the data.
-func (b buddies) serves(role v1alpha1.InstanceRole, id int32) bool {
+func (b buddies) serves(role v1alpha1.Role, id int32) bool {
 	other, mirrored := b.of[part{role, id}]
 	return mirrored && b.whole[part{role, other}]
 }
@@ -262,9 +262,9 @@ func (o *observer) buddiesNow() buddies {
 		}
 	}
 	there := map[part]bool{}
-	for _, i := range o.seen.Instances {
+	for _, i := range o.seen.Servers {
 		if i.Role == v1alpha1.RoleMetadata && i.Online {
-			there[part{i.Role, i.NodeID}] = true
+			there[part{i.Role, i.ID}] = true
 		}
 	}
 	for _, t := range o.seen.Targets {

@@ -100,7 +100,7 @@ func mirrored(t *testing.T, racksOf map[string]string) backend.Input {
 	in.FileSystem.Spec.BeeGFS.MirrorMetadata = true
 	in.FileSystem.Status.BeeGFS.MetadataMirrored = new(metav1.NewTime(noon.Add(-time.Hour)))
 	in.State.MetadataMirrored = true
-	for role, of := range map[v1alpha1.InstanceRole]map[int32]string{
+	for role, of := range map[v1alpha1.Role]map[int32]string{
 		v1alpha1.RoleMetadata: nodesByID(in, v1alpha1.RoleMetadata), v1alpha1.RoleStorage: nodesByID(in, v1alpha1.RoleStorage),
 	} {
 		var members []member
@@ -136,7 +136,7 @@ func TestServersAreRestartedTogetherOnlyWhereEveryBuddyIsProvenElsewhere(t *test
 	storage := []string{"storage-ssd--oss1", "storage-ssd--oss2"}
 	metadata := []string{
 		"meta--0-oss1", "meta--0-oss2", "meta--1-oss1", "meta--1-oss2", "meta--2-oss1", "meta--2-oss2", "meta--3-oss1", "meta--3-oss2"}
-	first := func(in *backend.Input, role v1alpha1.InstanceRole) backend.Mirror {
+	first := func(in *backend.Input, role v1alpha1.Role) backend.Mirror {
 		return in.State.Mirrors[slices.IndexFunc(in.State.Mirrors, func(m backend.Mirror) bool { return m.Role == role })]
 	}
 	cases := map[string]struct {

@@ -102,7 +102,7 @@ func cluster(version string) backend.Input {
 		in.Pinnings[node] = map[string]spec.Pinning{}
 		for slot := range int32(4) {
 			in.Targets = append(in.Targets, disk(node, fmt.Sprintf("ssd-m%d", slot), v1alpha1.RoleMetadata, "", slot, 400e9))
-			in.Pinnings[node][metaInstance(slot)] = spec.Pinning{
+			in.Pinnings[node][metaDaemon(slot)] = spec.Pinning{
 				CPUs: []string{"0-15", "16-31"}[slot%2], MemoryNodes: fmt.Sprint(slot % 2), MemoryPolicy: "Preferred",
 				Why: fmt.Sprintf("spec.metadata.cpuPinning: NUMA node %d", slot%2),
 			}
@@ -127,7 +127,7 @@ func devices(node string, ids ...string) []v1alpha1.DeviceReference {
 }
 
 // disk is a StorageTarget that the agent has called proven.
-func disk(node, id string, role v1alpha1.InstanceRole, pool string, instance int32, size int64) v1alpha1.StorageTarget {
+func disk(node, id string, role v1alpha1.Role, pool string, instance int32, size int64) v1alpha1.StorageTarget {
 	format := v1alpha1.FormatSpec{FSType: v1alpha1.XFS}
 	if role == v1alpha1.RoleMetadata {
 		format = *metadataFormat()
@@ -173,7 +173,7 @@ func inDirectories(version string) backend.Input {
 func answer(in backend.Input) *backend.State {
 	state := &backend.State{Asked: time.Date(2026, 11, 1, 13, 0, 0, 0, time.UTC), Version: in.FileSystem.Spec.Version}
 	for _, a := range in.Given() {
-		state.Servers = append(state.Servers, backend.Server{Role: a.Role, ID: a.ID, Name: a.Instance(), Online: true})
+		state.Servers = append(state.Servers, backend.Server{Role: a.Role, ID: a.ID, Name: a.Server(), Online: true})
 		for _, t := range a.Targets {
 			if a.Role == v1alpha1.RoleStorage {
 				state.Targets = append(state.Targets, backend.Target{Role: a.Role, ID: t.ID, ServerID: a.ID, PoolID: poolID(a.Slot), Online: true, Consistency: "Good"})
@@ -187,7 +187,7 @@ func answer(in backend.Input) *backend.State {
 func given(in backend.Input) []string {
 	var out []string
 	for _, a := range in.Given() {
-		line := fmt.Sprintf("%s %d:", a.Instance(), a.ID)
+		line := fmt.Sprintf("%s %d:", a.Server(), a.ID)
 		for _, t := range a.Targets {
 			line += fmt.Sprintf(" %s=%d", strings.TrimPrefix(t.Name, "scratch-"+a.Node+"-"), t.ID)
 		}

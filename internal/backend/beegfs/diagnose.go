@@ -59,8 +59,8 @@ func (o *observer) serves() bool {
 	if o.in.State == nil || len(o.work.why) > 0 || !o.seen.Reachable() {
 		return false
 	}
-	for _, i := range o.seen.Instances {
-		if i.Role == v1alpha1.RoleMetadata && !i.Online && !o.buddies.serves(v1alpha1.RoleMetadata, i.NodeID) {
+	for _, i := range o.seen.Servers {
+		if i.Role == v1alpha1.RoleMetadata && !i.Online && !o.buddies.serves(v1alpha1.RoleMetadata, i.ID) {
 			return false
 		}
 	}
@@ -177,7 +177,7 @@ func (o *observer) unreadyDisks() (names []string, first bool) {
 		if len(a.Targets) > 0 {
 			name = a.Targets[0].Name
 		}
-		wait(name, "metadata server "+a.Instance(), a.Node, o.fs.Spec.Metadata.Targets)
+		wait(name, "metadata server "+a.Server(), a.Node, o.fs.Spec.Metadata.Targets)
 	}
 	return names, first
 }
@@ -232,7 +232,7 @@ func (o *observer) diagnoseMembers() {
 // diagnoseServers names the servers that are not online: those of metadata, and those of storage that have no target to be named with.
 func (o *observer) diagnoseServers() {
 	var servers []string
-	for _, i := range o.seen.Instances {
+	for _, i := range o.seen.Servers {
 		hasTargets := i.Role == v1alpha1.RoleStorage && len(o.ofServer[serverPlace{i.StoragePool, i.Node}]) > 0
 		if !i.Online && !hasTargets && !o.leaving(i) {
 			servers = append(servers, fmt.Sprintf("%s (%s)", i.Name, i.Message))
@@ -244,7 +244,7 @@ func (o *observer) diagnoseServers() {
 }
 
 // leaving is true for a storage server all of whose targets were taken out: drained, or removed from BeeGFS by hand.
-func (o *observer) leaving(i v1alpha1.InstanceStatus) bool {
+func (o *observer) leaving(i backend.ServerStatus) bool {
 	all := o.leftOn[i.Name]
 	return len(all) > 0 && !slices.ContainsFunc(all, func(l leftover) bool { return l.Drained == nil && l.said != nil })
 }

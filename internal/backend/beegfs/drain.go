@@ -246,7 +246,7 @@ func (v *view) removals(tool cli.Tool) (commands []spec.Command, why []string) {
 	for _, a := range v.emptied() {
 		if s := serverOf(v.in, v1alpha1.RoleStorage, a.ID); s != nil && !s.Online {
 			commands = append(commands, spec.Command{Argv: tool.RemoveServer(a.ID)})
-			why = append(why, fmt.Sprintf("server %s (%d), which has no targets left, is to be forgotten", a.Instance(), a.ID))
+			why = append(why, fmt.Sprintf("server %s (%d), which has no targets left, is to be forgotten", a.Server(), a.ID))
 		}
 	}
 	return commands, why

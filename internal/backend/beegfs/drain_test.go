@@ -170,9 +170,9 @@ func TestATargetIsDrainedWhenAllItsJobsHaveSucceeded(t *testing.T) {
 	agentSaysEmpty(&in)
 	g.Expect(look(in).drainedTargets()).To(Equal(map[int32]time.Time{1: noon.Add(time.Minute)}))
 
-	seen := func() v1alpha1.TargetStatus {
+	seen := func() backend.TargetStatus {
 		targets := New().Observe(in).Targets
-		return targets[slices.IndexFunc(targets, func(s v1alpha1.TargetStatus) bool { return s.StorageTarget == ssd0 })]
+		return targets[slices.IndexFunc(targets, func(s backend.TargetStatus) bool { return s.StorageTarget == ssd0 })]
 	}
 	g.Expect(seen()).To(And(HaveField("Removing", true), HaveField("Removable", false)), "it is not recorded yet")
 	in = recorded(t, in)
@@ -357,7 +357,7 @@ func TestAStorageServerWithoutTargetsIsForgottenAndRetired(t *testing.T) {
 	in = recorded(t, in)
 	seen = New().Observe(in)
 	g.Expect(seen.Problems).To(BeEmpty())
-	g.Expect(seen.Instances).NotTo(ContainElement(HaveField("Name", "storage-ssd.oss1")))
+	g.Expect(seen.Servers).NotTo(ContainElement(HaveField("Name", "storage-ssd.oss1")))
 }
 
 func TestAStorageServerIsRestartedForADisk(t *testing.T) {
@@ -464,7 +464,7 @@ func TestADeadTargetThatWasGivenUpIsMissedUntilAPersonRemovesItByHand(t *testing
 	in := takenOut(t)
 	in.Targets = slices.DeleteFunc(in.Targets, func(d v1alpha1.StorageTarget) bool { return d.Name == ssd1 })
 	drained(in, nil)
-	offline := func(role v1alpha1.InstanceRole, id int32) {
+	offline := func(role v1alpha1.Role, id int32) {
 		for i := range in.State.Targets {
 			if role == v1alpha1.RoleStorage && in.State.Targets[i].Role == role && in.State.Targets[i].ID == id {
 				in.State.Targets[i].Online = false

@@ -58,12 +58,12 @@ func runOf(in backend.Input, managementIP, member string) (spec.Run, error) {
 		return managementRun(fs)
 	}
 	for slot := range metaSlots(fs) {
-		if member == spec.MemberName(metaInstance(slot)) {
+		if member == spec.MemberName(metaDaemon(slot)) {
 			return metaRun(fs, managementIP, slot)
 		}
 	}
 	for _, pool := range fs.Spec.StoragePools {
-		if slot, ok := in.PoolSlot(pool.Name); ok && member == spec.MemberName(storageInstance(pool.Name)) {
+		if slot, ok := in.PoolSlot(pool.Name); ok && member == spec.MemberName(storageDaemon(pool.Name)) {
 			return storageRun(fs, managementIP, pool, slot)
 		}
 	}

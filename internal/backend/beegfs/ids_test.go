@@ -117,7 +117,7 @@ func TestNoIDIsUsedTwiceWhateverIsWrittenAndWhateverIsLost(t *testing.T) {
 			for _, g2 := range backend.GivenOn(slices.Collect(maps.Values(there))) {
 				for _, key := range append([]string{fmt.Sprintf("%s %d=", kindOf(g2.Role), g2.ID)}, targetKeys(g2)...) {
 					id, owner, _ := strings.Cut(key, "=")
-					owner = g2.Instance() + "/" + owner
+					owner = g2.Server() + "/" + owner
 					if before, used := owners[id]; used {
 						g.Expect(before).To(Equal(owner), "seed %d, step %d: %s", seed, step, id)
 					}

@@ -18,7 +18,7 @@ const (
 )
 
 // shippedLimits are BeeGFS's own: of beegfs-mgmtd.conf of 7.4.6, and of mgmtd/src/config.rs of 8.3.1.
-func shippedLimits(role v1alpha1.InstanceRole, version string) limits {
+func shippedLimits(role v1alpha1.Role, version string) limits {
 	inodesLow, inodesEmergency := int64(10<<20), int64(1<<20) // "10M" and "1M" in beegfs-mgmtd.conf
 	if cli.Is8(version) {
 		inodesLow, inodesEmergency = 10_000_000, 1_000_000
@@ -35,7 +35,7 @@ func shippedLimits(role v1alpha1.InstanceRole, version string) limits {
 
 // limitsFor are BeeGFS's own limits of a role, or, where a target of it is so small that it would be below the limit when new, 10 % of the
 // smallest target and 2 % of it in an emergency. The size of a directory is not known, so that it changes nothing.
-func limitsFor(role v1alpha1.InstanceRole, version string, targets []v1alpha1.StorageTarget) limits {
+func limitsFor(role v1alpha1.Role, version string, targets []v1alpha1.StorageTarget) limits {
 	l := shippedLimits(role, version)
 	for i := range targets {
 		t := &targets[i]

@@ -28,8 +28,8 @@ func facts(in backend.Input) *v1alpha1.FileSystemFacts {
 func members(in backend.Input) map[string][]v1alpha1.NodeMember {
 	fs, nodes := in.FileSystem, map[string][]v1alpha1.NodeMember{}
 	remembers := remembered(in.State)
-	tell := func(node, instance string, member v1alpha1.NodeMember, pinning *v1alpha1.CPUPinning) {
-		backend.Bind(in, &member, node, instance, pinning)
+	tell := func(node, daemon string, member v1alpha1.NodeMember, pinning *v1alpha1.CPUPinning) {
+		backend.Bind(in, &member, node, daemon, pinning)
 		if len(member.Targets) == 0 && member.Waits == "" {
 			member.Waits = "none of its targets may be used yet: no disk is chosen, or the management service has not answered"
 		}
@@ -42,12 +42,12 @@ func members(in backend.Input) map[string][]v1alpha1.NodeMember {
 		switch {
 		case a.Retired:
 		case a.Role == v1alpha1.RoleMetadata:
-			tell(a.Node, metaInstance(a.Slot), metaMember(in, a, remembers), fs.Spec.Metadata.CPUPinning)
+			tell(a.Node, metaDaemon(a.Slot), metaMember(in, a, remembers), fs.Spec.Metadata.CPUPinning)
 		default:
 			i := slices.IndexFunc(fs.Spec.StoragePools, func(p v1alpha1.StoragePoolSpec) bool { return p.Name == a.StoragePool })
 			if i >= 0 {
 				pool := fs.Spec.StoragePools[i]
-				tell(a.Node, storageInstance(pool.Name), storageMember(in, a, remembers), pool.CPUPinning)
+				tell(a.Node, storageDaemon(pool.Name), storageMember(in, a, remembers), pool.CPUPinning)
 			}
 		}
 	}
@@ -65,7 +65,7 @@ func managementMember(in backend.Input) v1alpha1.NodeMember {
 		return member
 	}
 	limits := map[string]string{}
-	for prefix, role := range map[string]v1alpha1.InstanceRole{"META": v1alpha1.RoleMetadata, "STORAGE": v1alpha1.RoleStorage} {
+	for prefix, role := range map[string]v1alpha1.Role{"META": v1alpha1.RoleMetadata, "STORAGE": v1alpha1.RoleStorage} {
 		maps.Copy(limits, limitsFor(role, backend.Version(fs), in.Targets).variables(prefix))
 	}
 	member.Variables = valuesOf(limits)
@@ -125,7 +125,7 @@ func allChosen(in backend.Input) bool {
 	}
 	for _, pool := range in.FileSystem.Spec.StoragePools {
 		for _, n := range backend.Matching(in.Nodes, pool.NodeSelector) {
-			if backend.HasTargets(pool.Targets, n.Name) && !has(n.Name, spec.MemberName(storageInstance(pool.Name))) {
+			if backend.HasTargets(pool.Targets, n.Name) && !has(n.Name, spec.MemberName(storageDaemon(pool.Name))) {
 				return false
 			}
 		}
@@ -134,8 +134,8 @@ func allChosen(in backend.Input) bool {
 }
 
 func metaMember(in backend.Input, a backend.Given, remembers map[place]bool) v1alpha1.NodeMember {
-	member := backend.Member(a.Role, metaInstance(a.Slot))
-	member.Variables = valuesOf(map[string]string{variableNodeID: fmt.Sprint(a.ID), variableAlias: a.Instance()})
+	member := backend.Member(a.Role, metaDaemon(a.Slot))
+	member.Variables = valuesOf(map[string]string{variableNodeID: fmt.Sprint(a.ID), variableAlias: a.Server()})
 	for i := range a.Targets {
 		if target, ok := memberTarget(in, a, &a.Targets[i], remembers); ok {
 			target.Variables = member.Variables
@@ -147,8 +147,8 @@ func metaMember(in backend.Input, a backend.Given, remembers map[place]bool) v1a
 
 // storageMember has the targets that the server is to use: none that was taken out, and none of a directory that was never given an id.
 func storageMember(in backend.Input, a backend.Given, remembers map[place]bool) v1alpha1.NodeMember {
-	member := backend.Member(a.Role, storageInstance(a.StoragePool))
-	member.Variables = valuesOf(map[string]string{variableNodeID: fmt.Sprint(a.ID), variableAlias: a.Instance()})
+	member := backend.Member(a.Role, storageDaemon(a.StoragePool))
+	member.Variables = valuesOf(map[string]string{variableNodeID: fmt.Sprint(a.ID), variableAlias: a.Server()})
 	for i := range a.Targets {
 		t := &a.Targets[i]
 		target, ok := memberTarget(in, a, t, remembers)
@@ -156,7 +156,7 @@ func storageMember(in backend.Input, a backend.Given, remembers map[place]bool) 
 			continue
 		}
 		target.Variables = valuesOf(map[string]string{
-			variableNodeID: fmt.Sprint(a.ID), variableAlias: a.Instance(),
+			variableNodeID: fmt.Sprint(a.ID), variableAlias: a.Server(),
 			variableTargetID: fmt.Sprint(t.ID), variablePoolID: fmt.Sprint(poolID(a.Slot)),
 		})
 		member.Targets = append(member.Targets, target)

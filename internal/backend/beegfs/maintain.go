@@ -30,7 +30,7 @@ func (Backend) Absence(in backend.Input, seen backend.Observation, node string) 
 		say(seen.Sole[p.Name.Name])
 		out.Together = min(out.Together, seen.Together[p.Name.Name])
 	}
-	for _, role := range []v1alpha1.InstanceRole{v1alpha1.RoleStorage, v1alpha1.RoleMetadata} {
+	for _, role := range []v1alpha1.Role{v1alpha1.RoleStorage, v1alpha1.RoleMetadata} {
 		own := idsOn(in, node, role)
 		for _, id := range own {
 			if m := in.MirrorWith(role, id); m != nil && slices.Contains(own, m.Primary) && slices.Contains(own, m.Secondary) {
@@ -49,7 +49,7 @@ func (Backend) Absence(in backend.Input, seen backend.Observation, node string) 
 func (Backend) TellMaintenance(backend.Input) ([]client.Object, error) { return nil, nil }
 
 // idsOn are the numbers of the storage targets, or of the metadata servers, of a node.
-func idsOn(in backend.Input, node string, role v1alpha1.InstanceRole) []int32 {
+func idsOn(in backend.Input, node string, role v1alpha1.Role) []int32 {
 	i := slices.IndexFunc(in.FileSystemNodes, func(n v1alpha1.FileSystemNode) bool { return n.Spec.Node == node })
 	if i < 0 {
 		return nil

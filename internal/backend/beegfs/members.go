@@ -272,7 +272,7 @@ func (b *builder) metaSet(slot int32) (client.Object, error) {
 	if d := fs.Spec.Metadata.Targets.Directories; len(d) > int(slot) {
 		directories = []string{string(d[slot])}
 	}
-	w := backend.Workload{Component: componentMeta, Role: v1alpha1.RoleMetadata, Instance: fmt.Sprint(slot)}
+	w := backend.Workload{Component: componentMeta, Role: v1alpha1.RoleMetadata, Slot: fmt.Sprint(slot)}
 	name := fmt.Sprintf("%s-%d", componentMeta, slot)
 	pod, err := b.server(w, "meta", run, name+".json", fs.Spec.Metadata.Targets, directories, twoPorts("meta", portsOf(fs).meta(slot))...)
 	if err != nil {

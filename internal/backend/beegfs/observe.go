@@ -63,7 +63,7 @@ type observer struct {
 }
 
 // daemon says which pod a server runs in.
-type daemon struct{ component, pool, instance string }
+type daemon struct{ component, pool, slot string }
 
 // management observes the management service.
 func (o *observer) management() {
@@ -71,21 +71,21 @@ func (o *observer) management() {
 	if record == nil {
 		return
 	}
-	instance := v1alpha1.InstanceStatus{
+	server := backend.ServerStatus{
 		Name: managementName(record.Node), Role: v1alpha1.RoleManagement, Node: record.Node, Target: cmp.Or(record.Target, record.Directory),
 		Online: o.in.State != nil,
 	}
 	if node, ok := managementNode(o.in); ok {
-		instance.Address = backend.Address(node.IP, portsOf(o.fs).management())
-		o.seen.Management = &v1alpha1.ManagementStatus{Address: instance.Address}
+		server.Address = backend.Address(node.IP, portsOf(o.fs).management())
+		o.seen.Management = &v1alpha1.ManagementStatus{Address: server.Address}
 	}
 	if away := o.in.Away(componentManagement, "", "", record.Node); away != "" && o.in.State != nil {
-		instance.Online, instance.Message = false, away
+		server.Online, server.Message = false, away
 	}
 	if o.in.State != nil {
-		instance.Version = o.in.State.Version
+		server.Version = o.in.State.Version
 		if s := serverOf(o.in, v1alpha1.RoleManagement, 0); s != nil {
-			instance.NodeID = s.ID
+			server.ID = s.ID
 		}
 		if o.seen.Management != nil {
 			o.seen.Management.Version = o.in.State.Version
@@ -93,32 +93,32 @@ func (o *observer) management() {
 		// A management service that answers has read its store, so that store is an initialized one.
 		o.seen.MetadataInitialized = true
 	} else {
-		instance.Message = o.podMessage(daemon{component: componentManagement}, record.Node,
+		server.Message = o.podMessage(daemon{component: componentManagement}, record.Node,
 			"the management service does not answer: "+o.in.StateError)
 	}
-	instance.Placement = o.placements.Of(record.Node, componentManagement, instance.Name, nil, o.disksNamed(record.Target))
-	o.seen.Instances = append(o.seen.Instances, instance)
+	server.Placement = o.placements.Of(record.Node, componentManagement, server.Name, nil, o.disksNamed(record.Target))
+	o.seen.Servers = append(o.seen.Servers, server)
 }
 
 // metadata observes the metadata servers, by node and slot.
 func (o *observer) metadata() {
 	for _, a := range metadataServers(o.in) {
-		instance := v1alpha1.InstanceStatus{Name: a.Instance(), Role: v1alpha1.RoleMetadata, Node: a.Node, Slot: a.Slot, NodeID: a.ID}
+		server := backend.ServerStatus{Name: a.Server(), Role: v1alpha1.RoleMetadata, Node: a.Node, Slot: a.Slot, ID: a.ID}
 		if len(a.Targets) > 0 {
-			instance.Target = a.Targets[0].Name
+			server.Target = a.Targets[0].Name
 		}
-		o.server(&instance, daemon{component: componentMeta, instance: fmt.Sprint(a.Slot)}, portsOf(o.fs).meta(a.Slot))
-		if t := listed(o.in, v1alpha1.RoleMetadata, a.ID); t != nil && instance.Online {
-			instance.Online = t.Online
+		o.server(&server, daemon{component: componentMeta, slot: fmt.Sprint(a.Slot)}, portsOf(o.fs).meta(a.Slot))
+		if t := listed(o.in, v1alpha1.RoleMetadata, a.ID); t != nil && server.Online {
+			server.Online = t.Online
 			if !t.Online {
-				instance.Message = fmt.Sprintf("BeeGFS says that its target is %s", cmp.Or(t.Status, "offline"))
+				server.Message = fmt.Sprintf("BeeGFS says that its target is %s", cmp.Or(t.Status, "offline"))
 			} else {
-				instance.Message = stateMessage(t)
+				server.Message = stateMessage(t)
 			}
 		}
-		instance.Placement = o.placements.Of(a.Node, metaInstance(a.Slot), instance.Name, o.fs.Spec.Metadata.CPUPinning,
-			o.disksNamed(instance.Target))
-		o.seen.Instances = append(o.seen.Instances, instance)
+		server.Placement = o.placements.Of(a.Node, metaDaemon(a.Slot), server.Name, o.fs.Spec.Metadata.CPUPinning,
+			o.disksNamed(server.Target))
+		o.seen.Servers = append(o.seen.Servers, server)
 	}
 }
 
@@ -132,36 +132,36 @@ func metadataServers(in backend.Input) []backend.Given {
 }
 
 // server fills in what BeeGFS says of a server: whether it takes part, where it is, and what its own pod says when it does not.
-func (o *observer) server(instance *v1alpha1.InstanceStatus, d daemon, port int32) {
-	node, there := o.in.Node(instance.Node)
+func (o *observer) server(server *backend.ServerStatus, d daemon, port int32) {
+	node, there := o.in.Node(server.Node)
 	if !there {
-		instance.Message = "the node is not in the cluster; bring it back: it holds data"
+		server.Message = "the node is not in the cluster; bring it back: it holds data"
 	} else {
-		instance.Address = backend.Address(node.IP, port)
+		server.Address = backend.Address(node.IP, port)
 	}
-	s := serverOf(o.in, instance.Role, instance.NodeID)
+	s := serverOf(o.in, server.Role, server.ID)
 	switch {
 	case s != nil && o.impostor(s, node, port):
-		instance.Message = fmt.Sprintf("BeeGFS knows %s server %d at %s, which is not on this node (%s): "+
+		server.Message = fmt.Sprintf("BeeGFS knows %s server %d at %s, which is not on this node (%s): "+
 			"another daemon uses the same number, or publishes a foreign address; find it and stop it",
-			strings.ToLower(string(instance.Role)), instance.NodeID, backend.Address(s.IP, s.Port), instance.Address)
-		o.impostors = append(o.impostors, instance.Name+": "+instance.Message)
-	case s != nil && s.Online && o.in.Away(d.component, d.pool, d.instance, instance.Node) != "":
-		instance.Message = o.in.Away(d.component, d.pool, d.instance, instance.Node)
+			strings.ToLower(string(server.Role)), server.ID, backend.Address(s.IP, s.Port), server.Address)
+		o.impostors = append(o.impostors, server.Name+": "+server.Message)
+	case s != nil && s.Online && o.in.Away(d.component, d.pool, d.slot, server.Node) != "":
+		server.Message = o.in.Away(d.component, d.pool, d.slot, server.Node)
 	case s != nil && s.Online:
-		instance.Online, instance.Version = true, s.Version
-		if p, there := o.pod(d, instance.Node); there {
-			instance.Version = cmp.Or(p.Version, s.Version) // no tool of BeeGFS tells it
+		server.Online, server.Version = true, s.Version
+		if p, there := o.pod(d, server.Node); there {
+			server.Version = cmp.Or(p.Version, s.Version) // no tool of BeeGFS tells it
 		}
-		instance.Address = backend.Address(s.IP, s.Port)
-	case instance.Message != "":
+		server.Address = backend.Address(s.IP, s.Port)
+	case server.Message != "":
 	case o.in.State == nil:
-		instance.Message = o.podMessage(d, instance.Node, "unknown while the management service does not answer: "+o.in.StateError)
+		server.Message = o.podMessage(d, server.Node, "unknown while the management service does not answer: "+o.in.StateError)
 	case s != nil:
-		instance.Message = o.podMessage(d, instance.Node, "BeeGFS can't reach it")
+		server.Message = o.podMessage(d, server.Node, "BeeGFS can't reach it")
 	default:
 		// A daemon whose registration was rejected goes on and tries again.
-		instance.Message = o.podMessage(d, instance.Node,
+		server.Message = o.podMessage(d, server.Node,
 			"it runs, and has not registered with the management service; its log says why, such as another daemon with its number, or another shared secret")
 	}
 }
@@ -247,7 +247,7 @@ func mirrorsMetadata(fs *v1alpha1.FileSystem) bool {
 
 func (o *observer) pod(d daemon, node string) (backend.Pod, bool) {
 	for p := range o.in.PodsOn(d.component, d.pool, node) {
-		if p.Instance == d.instance {
+		if p.Slot == d.slot {
 			return *p, true
 		}
 	}

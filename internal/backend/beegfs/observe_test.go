@@ -50,7 +50,7 @@ func wholeState(in backend.Input) *backend.State {
 	}
 	for _, a := range in.Given() {
 		node, _ := in.Node(a.Node)
-		server := backend.Server{Role: a.Role, ID: a.ID, Name: a.Instance(), IP: node.IP, Port: p.meta(a.Slot), Online: true, Version: fs.Spec.Version}
+		server := backend.Server{Role: a.Role, ID: a.ID, Name: a.Server(), IP: node.IP, Port: p.meta(a.Slot), Online: true, Version: fs.Spec.Version}
 		if a.Role == v1alpha1.RoleStorage {
 			server.Port = p.storage(a.Slot)
 		} else {
@@ -77,7 +77,7 @@ func podsOf(in backend.Input) []backend.Pod {
 	add := func(component, pool, instance, node string) {
 		out = append(out, backend.Pod{
 			Name:      types.NamespacedName{Namespace: "storage", Name: strings.Join([]string{component, pool, instance, node}, "-")},
-			Component: component, StoragePool: pool, Instance: instance, Node: node, Ready: true,
+			Component: component, StoragePool: pool, Slot: instance, Node: node, Ready: true,
 			Started: noon.Add(-time.Hour), Seen: noon.Add(-time.Hour),
 		})
 	}
@@ -259,11 +259,11 @@ func TestAHealthyFilesystemIsReadyInBothVersions(t *testing.T) {
 				And(HaveField("Name", "bulk"), HaveField("Targets", "2/2"), HaveField("Capacity", "2TiB"))))
 			toldOf(&in, ssd1).UsedBytes = toldOf(&in, ssd1).CapacityBytes * 3 / 4
 			g.Expect(New().Observe(in).StoragePools[0].Fullness.FullestPercent).To(Equal(int32(75)))
-			g.Expect(seen.Instances[0]).To(And(HaveField("Name", "management.oss1"), HaveField("Role", v1alpha1.RoleManagement),
-				HaveField("Target", "scratch-oss1-ssd-mgmt"), HaveField("NodeID", int32(1)), HaveField("Online", true)))
-			g.Expect(seen.Instances[2]).To(And(HaveField("Name", "meta-1.oss1"), HaveField("Slot", int32(1)), HaveField("NodeID", int32(2)),
+			g.Expect(seen.Servers[0]).To(And(HaveField("Name", "management.oss1"), HaveField("Role", v1alpha1.RoleManagement),
+				HaveField("Target", "scratch-oss1-ssd-mgmt"), HaveField("ID", int32(1)), HaveField("Online", true)))
+			g.Expect(seen.Servers[2]).To(And(HaveField("Name", "meta-1.oss1"), HaveField("Slot", int32(1)), HaveField("ID", int32(2)),
 				HaveField("Target", "scratch-oss1-ssd-m1"), HaveField("Address", "10.0.0.1:8017"), HaveField("Placement.WantedCPUs", "16-31")))
-			g.Expect(seen.Instances[9]).To(And(HaveField("Name", "storage-ssd.oss1"), HaveField("StoragePool", "ssd"), HaveField("Address", "10.0.0.1:8032")))
+			g.Expect(seen.Servers[9]).To(And(HaveField("Name", "storage-ssd.oss1"), HaveField("StoragePool", "ssd"), HaveField("Address", "10.0.0.1:8032")))
 			g.Expect(seen.Targets).To(HaveEach(And(HaveField("Online", true), HaveField("Message", ""), HaveField("ID", BeNumerically(">", 0)))))
 			if cli.Is8(version) {
 				g.Expect(seen.Licensed).To(HaveField("Reason", v1alpha1.ReasonLicenseValid))
@@ -446,7 +446,7 @@ func TestTrap11ServersAreFoundOnTheNetworkThatWasChosen(t *testing.T) {
 	serverOf(in, v1alpha1.RoleStorage, 1).IP = "172.16.0.1"
 	seen := New().Observe(in)
 	g.Expect(seen.Problems).To(BeEmpty())
-	g.Expect(seen.Instances).To(ContainElement(HaveField("Address", HavePrefix("172.16.0.1:"))))
+	g.Expect(seen.Servers).To(ContainElement(HaveField("Address", HavePrefix("172.16.0.1:"))))
 }
 
 func TestTheLicenseConditionOutlivesASilentManagementService(t *testing.T) {

@@ -39,14 +39,14 @@ func (Backend) PinDaemons(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNo
 	var out []plan.PinDaemon
 	for slot := range metaSlots(fs) {
 		out = append(out, plan.PinDaemon{
-			Instance: metaInstance(slot), Index: int(slot), Field: "spec.metadata.cpuPinning", Pinning: fs.Spec.Metadata.CPUPinning,
+			Name: metaDaemon(slot), Index: int(slot), Field: "spec.metadata.cpuPinning", Pinning: fs.Spec.Metadata.CPUPinning,
 			Nodes: metadataNodesOf(in, slot),
 		})
 	}
 	for _, pool := range fs.Spec.StoragePools {
 		if record, ok := in.Pool(pool.Name); ok {
 			out = append(out, plan.PinDaemon{
-				Instance: storageInstance(pool.Name), Field: "spec.storagePools[" + pool.Name + "].cpuPinning",
+				Name: storageDaemon(pool.Name), Field: "spec.storagePools[" + pool.Name + "].cpuPinning",
 				Pinning: pool.CPUPinning, Nodes: record.Nodes,
 			})
 		}

@@ -123,7 +123,7 @@ func checkMetadata(in backend.Input) error {
 		if a.Role == v1alpha1.RoleMetadata && int(a.Slot) >= slots {
 			return backend.Invalid(v1alpha1.ReasonInvalidSpec,
 				"spec.metadata.instancesPerNode is %d, but node %s has the metadata server %s; metadata can't be moved to another server, so set it to %d again",
-				slots, a.Node, a.Instance(), a.Slot+1)
+				slots, a.Node, a.Server(), a.Slot+1)
 		}
 	}
 	if n := len(targets.Directories); n > 0 && n != slots {
@@ -160,7 +160,7 @@ func refuseOwnConflicts(in backend.Input) error {
 	for _, a := range in.Given() {
 		for _, t := range a.Targets {
 			if isDirectory(t.Name) {
-				add(a.Node, a.Instance(), t.Name)
+				add(a.Node, a.Server(), t.Name)
 			}
 		}
 	}

@@ -89,7 +89,7 @@ func (o *observer) sole() {
 // While BeeGFS does not answer, nothing that runs is restarted, and there are none.
 func (o *observer) alone() map[string]string {
 	out := map[string]string{}
-	o.eachHeld(func(server, what string, role v1alpha1.InstanceRole, id int32, _ string) {
+	o.eachHeld(func(server, what string, role v1alpha1.Role, id int32, _ string) {
 		if out[server] == "" && !o.buddies.serves(role, id) {
 			out[server] = what + " has no buddy that is online and has all of its data"
 		}
@@ -120,7 +120,7 @@ func (o *observer) unconfirmed() []string {
 	seconds, _, _, _ := options.OfflineTimeouts(own(o.fs).Config)
 	forgotten := time.Duration(seconds)*time.Second + noticed
 	var out []string
-	for _, i := range o.seen.Instances {
+	for _, i := range o.seen.Servers {
 		component, pool, slot := componentStorage, i.StoragePool, ""
 		switch i.Role {
 		case v1alpha1.RoleStorage:
@@ -129,8 +129,8 @@ func (o *observer) unconfirmed() []string {
 		default:
 			continue // the management service has answered itself
 		}
-		pod, there := o.pod(daemon{component: component, pool: pool, instance: slot}, i.Node)
-		if there && pod.Ready && !contacted[place{i.Role, i.NodeID}] && !o.in.State.Asked.After(pod.Seen.Add(forgotten)) {
+		pod, there := o.pod(daemon{component: component, pool: pool, slot: slot}, i.Node)
+		if there && pod.Ready && !contacted[place{i.Role, i.ID}] && !o.in.State.Asked.After(pod.Seen.Add(forgotten)) {
 			out = append(out, i.Name)
 		}
 	}
@@ -191,7 +191,7 @@ func (o *observer) safe() bool {
 		v1alpha1.ReasonPoolsNotPlaced) {
 		return false
 	}
-	for _, i := range o.seen.Instances {
+	for _, i := range o.seen.Servers {
 		if !i.Online && !o.leaving(i) {
 			return false
 		}

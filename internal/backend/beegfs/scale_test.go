@@ -57,7 +57,7 @@ func ofNodesWith24Disks(t testing.TB, version string, nodes int, mirrored bool) 
 // mirror adds the buddy groups that the backend itself would make.
 func mirror(in *backend.Input) {
 	domains := backend.NewDomains(*in)
-	for _, role := range []v1alpha1.InstanceRole{v1alpha1.RoleMetadata, v1alpha1.RoleStorage} {
+	for _, role := range []v1alpha1.Role{v1alpha1.RoleMetadata, v1alpha1.RoleStorage} {
 		var all []member
 		for id, node := range nodesByID(*in, role) {
 			all = append(all, member{id, node})

@@ -115,12 +115,12 @@ func (t target) dataPath() string {
 }
 
 // listed is what BeeGFS says of a target, nil when it does not list it.
-func listed(in backend.Input, role v1alpha1.InstanceRole, id int32) *backend.Target {
+func listed(in backend.Input, role v1alpha1.Role, id int32) *backend.Target {
 	return in.TargetWithID(role, id)
 }
 
 // serverOf is what BeeGFS says of a server, nil when it does not list it. There is one management service, whatever its id.
-func serverOf(in backend.Input, role v1alpha1.InstanceRole, id int32) *backend.Server {
+func serverOf(in backend.Input, role v1alpha1.Role, id int32) *backend.Server {
 	if role != v1alpha1.RoleManagement {
 		return in.ServerWithID(role, id)
 	}
@@ -135,7 +135,7 @@ func serverOf(in backend.Input, role v1alpha1.InstanceRole, id int32) *backend.S
 }
 
 // mirrorOf is the number of the buddy group that a target or a metadata server is in, 0 for none.
-func mirrorOf(in backend.Input, role v1alpha1.InstanceRole, id int32) int32 {
+func mirrorOf(in backend.Input, role v1alpha1.Role, id int32) int32 {
 	if m := in.MirrorWith(role, id); m != nil && id != 0 {
 		return m.ID
 	}
@@ -177,7 +177,7 @@ func (v *view) retirable() []string {
 	var out []string
 	for _, a := range v.withoutTargets(func(l leftover) bool { return l.Drained != nil || len(v.in.State.Targets) > 0 }) {
 		if serverOf(v.in, v1alpha1.RoleStorage, a.ID) == nil {
-			out = append(out, a.Instance())
+			out = append(out, a.Server())
 		}
 	}
 	return out
@@ -251,19 +251,19 @@ func (o *observer) storageServer(pool v1alpha1.StoragePoolSpec, slot int32, node
 	if !given {
 		return
 	}
-	instance := v1alpha1.InstanceStatus{Name: name, Role: v1alpha1.RoleStorage, Node: node, StoragePool: pool.Name, NodeID: a.ID}
-	o.server(&instance, daemon{component: componentStorage, pool: pool.Name}, portsOf(o.fs).storage(slot))
-	if !instance.Online {
-		o.offline[serverPlace{pool.Name, node}] = instance.Message
+	server := backend.ServerStatus{Name: name, Role: v1alpha1.RoleStorage, Node: node, StoragePool: pool.Name, ID: a.ID}
+	o.server(&server, daemon{component: componentStorage, pool: pool.Name}, portsOf(o.fs).storage(slot))
+	if !server.Online {
+		o.offline[serverPlace{pool.Name, node}] = server.Message
 	}
-	instance.Placement = o.placements.Of(node, storageInstance(pool.Name), name, pool.CPUPinning, disks)
-	o.seen.Instances = append(o.seen.Instances, instance)
+	server.Placement = o.placements.Of(node, storageDaemon(pool.Name), name, pool.CPUPinning, disks)
+	o.seen.Servers = append(o.seen.Servers, server)
 }
 
 // target observes one storage target.
-func (o *observer) target(t target) v1alpha1.TargetStatus {
+func (o *observer) target(t target) backend.TargetStatus {
 	directory := t.directory(o.fs)
-	status := v1alpha1.TargetStatus{
+	status := backend.TargetStatus{
 		Name: t.node + ":" + directory, Node: t.node, StoragePool: t.pool.Name, Directory: directory, ID: t.id,
 	}
 	if t.disk != nil {
@@ -282,7 +282,7 @@ func (o *observer) target(t target) v1alpha1.TargetStatus {
 }
 
 // targetMessage says what is wrong with a target, or what becomes of it.
-func (o *observer) targetMessage(t target, status v1alpha1.TargetStatus) string {
+func (o *observer) targetMessage(t target, status backend.TargetStatus) string {
 	why := ""
 	if t.disk != nil {
 		_, why = backend.Proven(t.disk)

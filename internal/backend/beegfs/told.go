@@ -187,7 +187,7 @@ func metaRun(fs *v1alpha1.FileSystem, managementIP string, slot int32) (spec.Run
 	if err != nil {
 		return spec.Run{}, err
 	}
-	run := newRun(fs, componentMeta, metaInstance(slot))
+	run := newRun(fs, componentMeta, metaDaemon(slot))
 	run.OnTargets.All = true
 	run.OnTargets.Initialize = &spec.Initialize{
 		DataGlobs: []string{formatFile},
@@ -230,7 +230,7 @@ func storageRun(fs *v1alpha1.FileSystem, managementIP string, pool v1alpha1.Stor
 	if err != nil {
 		return spec.Run{}, err
 	}
-	run := newRun(fs, componentStorage, storageInstance(pool.Name))
+	run := newRun(fs, componentStorage, storageDaemon(pool.Name))
 	files := append(alias(backend.Version(fs)),
 		spec.InitialFile{Name: "nodeNumID", Content: variable(variableNodeID) + "\n", Identity: true},
 		spec.InitialFile{Name: "targetNumID", Content: variable(variableTargetID) + "\n", Identity: true})
@@ -250,11 +250,11 @@ func storageRun(fs *v1alpha1.FileSystem, managementIP string, pool v1alpha1.Stor
 }
 
 // newRun is what all daemons have in common. The permission to initialize is never in it: it is that of each target.
-func newRun(fs *v1alpha1.FileSystem, component, instance string) spec.Run {
+func newRun(fs *v1alpha1.FileSystem, component, name string) spec.Run {
 	return spec.Run{
 		Owner: backend.Owner(fs), Component: component, User: rootUser,
-		Ledger:      backend.Ledger(fs, strings.ReplaceAll(instance, "/", "-")),
-		Directories: []spec.Directory{}, Instance: instance, NodeFile: backend.NodeFile(fs),
+		Ledger:      backend.Ledger(fs, strings.ReplaceAll(name, "/", "-")),
+		Directories: []spec.Directory{}, Daemon: name, NodeFile: backend.NodeFile(fs),
 		OnTargets: &spec.OnTargets{Directory: component, Data: dataSubdirectory},
 	}
 }

@@ -243,7 +243,7 @@ func TestTheManagementServiceStartsWhenAllTargetsAreChosen(t *testing.T) {
 
 func TestLimitsOfCapacityPoolsFollowTheSmallestTarget(t *testing.T) {
 	cases := map[string]struct {
-		role    v1alpha1.InstanceRole
+		role    v1alpha1.Role
 		version string
 		disks   []v1alpha1.StorageTarget
 		want    limits
@@ -395,8 +395,8 @@ func TestDaemonsAreKnownToThePlanBySlotAndPool(t *testing.T) {
 	g.Expect(nodes.Pools).To(Equal(map[string][]string{"ssd": {"oss1", "oss2"}, "bulk": {"oss1", "oss2"}}))
 	index := map[string]int{}
 	for _, d := range New().PinDaemons(in.FileSystem, in.FileSystemNodes) {
-		index[d.Instance] = d.Index
-		g.Expect(d.Nodes).To(Equal([]string{"oss1", "oss2"}), d.Instance)
+		index[d.Name] = d.Index
+		g.Expect(d.Nodes).To(Equal([]string{"oss1", "oss2"}), d.Name)
 	}
 	g.Expect(index).To(Equal(map[string]int{"meta/0": 0, "meta/1": 1, "meta/2": 2, "meta/3": 3, "storage/ssd": 0, "storage/bulk": 0}))
 	g.Expect(New().ProbeURL(in)).To(Equal("http://10.0.0.1:8009/state"))

@@ -39,7 +39,7 @@ func viewOf(in backend.Input) *view {
 	}
 	v.leftOn = map[string][]leftover{}
 	for _, l := range v.leftovers {
-		v.leftOn[l.server.Instance()] = append(v.leftOn[l.server.Instance()], l)
+		v.leftOn[l.server.Server()] = append(v.leftOn[l.server.Server()], l)
 	}
 	v.mounted = sync.OnceValue(func() []string { return mountedBy(in) })
 	v.movers = sync.OnceValue(func() []string { return migrateNodes(in) })
@@ -60,7 +60,7 @@ type names struct {
 func namesOf(in backend.Input) names {
 	out := names{servers: map[place]string{}, targets: make(map[int32]string, len(in.Targets))}
 	for _, a := range in.Given() {
-		name := a.Instance()
+		name := a.Server()
 		out.servers[place{a.Role, a.ID}] = name
 		if a.Role == v1alpha1.RoleStorage {
 			for i := range a.Targets {

@@ -106,14 +106,14 @@ func (a *allocator) catchUp() {
 }
 
 // raise remembers that a number was given.
-func (a *allocator) raise(role v1alpha1.InstanceRole, id int32) {
+func (a *allocator) raise(role v1alpha1.Role, id int32) {
 	if last := a.last(role); last != nil && id <= maxID {
 		*last = max(*last, id)
 	}
 }
 
 // last is the highest number that was given to targets of a role, nil for a role without numbers.
-func (a *allocator) last(role v1alpha1.InstanceRole) *int32 {
+func (a *allocator) last(role v1alpha1.Role) *int32 {
 	switch role {
 	case v1alpha1.RoleMetadata:
 		return &a.status.LastMDT
@@ -144,7 +144,7 @@ func (a *allocator) takeOver() error {
 // unique refuses records in which two targets have one number: the second that is mounted would take the place of the first.
 func unique(nodes []v1alpha1.FileSystemNode) error {
 	type number struct {
-		role v1alpha1.InstanceRole
+		role v1alpha1.Role
 		id   int32
 	}
 	have := map[number]string{}

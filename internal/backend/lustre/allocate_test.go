@@ -14,7 +14,7 @@ import (
 )
 
 // disk is a StorageTarget that was chosen on a node, and that nobody has formatted yet.
-func disk(name, node string, role v1alpha1.InstanceRole, pool string, slot int32) v1alpha1.StorageTarget {
+func disk(name, node string, role v1alpha1.Role, pool string, slot int32) v1alpha1.StorageTarget {
 	return v1alpha1.StorageTarget{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "storage"},
 		Spec: v1alpha1.StorageTargetSpec{

@@ -30,7 +30,7 @@ func Member(t *v1alpha1.StorageTargetSpec) string {
 
 // TargetOf is the target that a number stands for. Numbers in records count from 1, because 0 means that nothing was given there, and
 // Lustre's indices count from 0.
-func TargetOf(fsName string, role v1alpha1.InstanceRole, id int32) cli.Target {
+func TargetOf(fsName string, role v1alpha1.Role, id int32) cli.Target {
 	switch role {
 	case v1alpha1.RoleManagement:
 		return cli.Target{Kind: cli.MGT}

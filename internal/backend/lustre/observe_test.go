@@ -30,7 +30,7 @@ func TestWhatTheNodesServeIsOneState(t *testing.T) {
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(state.Version).To(Equal("2.9.1"), "the oldest of all")
-	of := func(role v1alpha1.InstanceRole, id int32, online bool, status string) backend.Target {
+	of := func(role v1alpha1.Role, id int32, online bool, status string) backend.Target {
 		return backend.Target{Role: role, ID: id, Online: online, Status: status, Contacted: true, CapacityBytes: 100, UsedBytes: 1}
 	}
 	g.Expect(state.Targets).To(Equal([]backend.Target{

@@ -41,7 +41,7 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	var joins []string
 	fs.Status, joins = backend.Recorded(in, metadata, pools)
 	records := backend.NewRecords(in)
-	records.Join(pools, chunkserverInstance)
+	records.Join(pools, chunkserverDaemon)
 	if err := backend.RefuseConflicts(in, b.Claims(&fs, records.All())); err != nil {
 		return backend.Allocation{}, err
 	}

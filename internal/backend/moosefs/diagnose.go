@@ -42,7 +42,7 @@ func (o *observer) diagnose() {
 	}
 	notReady()
 	var servers []string
-	for _, i := range o.seen.Instances {
+	for _, i := range o.seen.Servers {
 		if !i.Online && i.Role != v1alpha1.RoleStorage { // a chunkserver's targets were named above
 			servers = append(servers, fmt.Sprintf("%s (%s)", i.Name, i.Message))
 		}

@@ -9,8 +9,8 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// chunkserverInstance is the name of a pool's chunkserver among the daemons of a node.
-func chunkserverInstance(pool string) string { return componentChunkserver + "/" + pool }
+// chunkserverDaemon is the name of a pool's chunkserver among the daemons of a node.
+func chunkserverDaemon(pool string) string { return componentChunkserver + "/" + pool }
 
 // recordedTarget is the one disk that holds the metadata; the record outlives a change of what is chosen.
 func recordedTarget(in backend.Input) []*v1alpha1.StorageTarget {
@@ -37,13 +37,13 @@ func members(in backend.Input) map[string][]v1alpha1.NodeMember {
 	if fs.Status.Metadata == nil {
 		return nodes
 	}
-	tell := func(node, instance string, member v1alpha1.NodeMember, disks []*v1alpha1.StorageTarget, pinning *v1alpha1.CPUPinning) {
+	tell := func(node, daemon string, member v1alpha1.NodeMember, disks []*v1alpha1.StorageTarget, pinning *v1alpha1.CPUPinning) {
 		member.Targets = slices.Grow(member.Targets, len(disks))
 		for _, t := range disks {
 			member.Targets = append(member.Targets, backend.MemberTarget(fs, t))
 		}
 		backend.InitializedOn(fs, member.Targets)
-		backend.Bind(in, &member, node, instance, pinning)
+		backend.Bind(in, &member, node, daemon, pinning)
 		nodes[node] = append(nodes[node], member)
 	}
 	var disks []*v1alpha1.StorageTarget
@@ -59,12 +59,12 @@ func members(in backend.Input) map[string][]v1alpha1.NodeMember {
 	for _, pool := range fs.Spec.StoragePools {
 		record, _ := in.Pool(pool.Name)
 		for _, node := range record.Nodes {
-			member := backend.Member(v1alpha1.RoleStorage, chunkserverInstance(pool.Name))
+			member := backend.Member(v1alpha1.RoleStorage, chunkserverDaemon(pool.Name))
 			disks = nil
 			if backend.OnDevices(pool.Targets) {
 				disks = poolTargets(in, pool.Name, node)
 			}
-			tell(node, chunkserverInstance(pool.Name), member, disks, pool.CPUPinning)
+			tell(node, chunkserverDaemon(pool.Name), member, disks, pool.CPUPinning)
 		}
 	}
 	return nodes

@@ -253,12 +253,12 @@ func TestOnDisksADaemonFindsItsDataByItsTarget(t *testing.T) {
 			g.Expect(master.OnTargets.Initialize.Granted).To(BeTrue())
 			g.Expect(master.Files[0].Content).To(ContainSubstring("DATA_PATH = $(TARGET)\n"))
 			g.Expect(master.Recover.File).To(Equal("$(TARGET)/metadata.mfs"))
-			g.Expect(master.Instance).To(Equal("master"))
+			g.Expect(master.Daemon).To(Equal("master"))
 			g.Expect(master.NodeFile).To(Equal("/var/lib/parallelfs/nodes/storage.scratch/node.json"))
 
 			ssd := run(t, maps["scratch-moosefs"].Data["chunkserver-ssd.json"])
 			g.Expect(ssd.OnTargets).To(Equal(&spec.OnTargets{Directory: "chunkserver", Data: "data"}), "it starts with the disks that are there")
-			g.Expect(ssd.Instance).To(Equal("chunkserver/ssd"))
+			g.Expect(ssd.Daemon).To(Equal("chunkserver/ssd"))
 			disks := ssd.Files[1]
 			g.Expect(disks.Path).To(Equal("/run/parallelfs/mfshdd.cfg"))
 			g.Expect(disks.Content).To(BeEmpty())
@@ -395,14 +395,14 @@ func TestAChangedPinningRestartsTheDaemonsThatItIsAbout(t *testing.T) {
 func TestWhereADaemonRunsIsWhatTheKernelSays(t *testing.T) {
 	g := NewWithT(t)
 	seen := New().Observe(healthyOnDisks(t))
-	placements := map[string]*v1alpha1.InstancePlacement{}
-	for _, i := range seen.Instances {
+	placements := map[string]*v1alpha1.Placement{}
+	for _, i := range seen.Servers {
 		placements[i.Name] = i.Placement
 	}
-	g.Expect(placements["chunkserver-ssd.n1"]).To(Equal(&v1alpha1.InstancePlacement{
+	g.Expect(placements["chunkserver-ssd.n1"]).To(Equal(&v1alpha1.Placement{
 		CPUs: "0-7", WantedCPUs: "0-7", NUMANodes: "0", MemoryPolicy: "bind:0", Devices: []string{"sdb", "sdc"},
 	}))
-	g.Expect(placements["chunkserver-bulk.n2"]).To(Equal(&v1alpha1.InstancePlacement{
+	g.Expect(placements["chunkserver-bulk.n2"]).To(Equal(&v1alpha1.Placement{
 		CPUs: "0-15", NUMANodes: "0-1", MemoryPolicy: "default", Devices: []string{"sdd"},
 	}))
 	g.Expect(placements["master.n1"].Devices).To(Equal([]string{"sd1"}))
@@ -496,13 +496,13 @@ func lastOf(in *backend.Input) *backend.Target {
 	return nil
 }
 
-func statusOf(seen backend.Observation, name string) v1alpha1.TargetStatus {
+func statusOf(seen backend.Observation, name string) backend.TargetStatus {
 	for _, s := range seen.Targets {
 		if s.StorageTarget == name {
 			return s
 		}
 	}
-	return v1alpha1.TargetStatus{}
+	return backend.TargetStatus{}
 }
 
 func TestOnDisksEveryStorageTargetIsATarget(t *testing.T) {
@@ -512,7 +512,7 @@ func TestOnDisksEveryStorageTargetIsATarget(t *testing.T) {
 	g.Expect(seen.Problems).To(BeEmpty())
 	g.Expect(seen.Restarts).To(BeEmpty())
 	g.Expect(seen.Summary.Targets).To(Equal("6/6"))
-	g.Expect(statusOf(seen, "scratch-ssd-0000000e")).To(Equal(v1alpha1.TargetStatus{
+	g.Expect(statusOf(seen, "scratch-ssd-0000000e")).To(Equal(backend.TargetStatus{
 		Name: "n2:" + diskAt("scratch-ssd-0000000e"), Node: "n2", StoragePool: "ssd", Directory: diskAt("scratch-ssd-0000000e"),
 		StorageTarget: "scratch-ssd-0000000e", Online: true, CapacityBytes: 1 << 40,
 	}))

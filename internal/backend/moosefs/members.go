@@ -224,7 +224,7 @@ func (b *builder) chunkserverSet(pool v1alpha1.StoragePoolSpec) (client.Object, 
 	b.told[file] = backend.Encode(run)
 	pod := b.pod(componentChunkserver, pool.Name, configVolume)
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(120))
-	backend.OnMembers(fs, pod, spec.MemberName(chunkserverInstance(pool.Name)))
+	backend.OnMembers(fs, pod, spec.MemberName(chunkserverDaemon(pool.Name)))
 	daemon := b.daemon(componentChunkserver, "chunkserver", "run", configVolume, file)
 	daemon.Ports = []corev1.ContainerPort{{Name: "data", ContainerPort: portsOf(fs).chunkserver(record.Slot), Protocol: corev1.ProtocolTCP}}
 	backend.HostDirectory(pod, &daemon, "state", backend.StateRoot(fs), nil)

@@ -16,14 +16,14 @@ func (b Backend) Observe(in backend.Input) backend.Observation {
 		domains: backend.NewDomains(in), disksOf: map[[2]string][]int{}, disks: make([]disk, 0, len(in.Targets)),
 		directory: spec.TargetsDirectory(in.FileSystem.Namespace, in.FileSystem.Name),
 	}
-	o.seen.Targets = make([]v1alpha1.TargetStatus, 0, len(in.Targets))
+	o.seen.Targets = make([]backend.TargetStatus, 0, len(in.Targets))
 	o.management()
 	o.servers()
 	o.storage()
 	o.clients()
 	o.seen.Count()
 	o.diagnose()
-	o.seen.NameAway(func(v1alpha1.InstanceStatus) bool { return false })
+	o.seen.NameAway(func(backend.ServerStatus) bool { return false })
 	o.seen.Serves = o.serves()
 	o.seen.Pinned = o.placements.Pinned()
 	o.seen.Spread = o.spread()
@@ -73,34 +73,34 @@ func (o *observer) management() {
 func (o *observer) servers() {
 	if o.fs.Status.Metadata != nil {
 		name := o.fs.Status.Metadata.Node
-		instance := v1alpha1.InstanceStatus{
+		seen := backend.ServerStatus{
 			Name: componentMaster + "." + name, Role: v1alpha1.RoleMetadata, Node: name, Online: o.in.State != nil,
 		}
 		if o.seen.Management != nil {
-			instance.Address, instance.Version = o.seen.Management.Address, o.seen.Management.Version
+			seen.Address, seen.Version = o.seen.Management.Address, o.seen.Management.Version
 		}
-		if !instance.Online {
-			instance.Message = o.podMessage(componentMaster, "", name, "the master does not answer: "+o.in.StateError)
+		if !seen.Online {
+			seen.Message = o.podMessage(componentMaster, "", name, "the master does not answer: "+o.in.StateError)
 		} else if away := o.in.Away(componentMaster, "", "", name); away != "" {
-			instance.Online, instance.Message = false, away
+			seen.Online, seen.Message = false, away
 		}
 		role := o.fs.Spec.Metadata
-		instance.Placement = o.placements.Of(name, componentMaster, instance.Name, role.CPUPinning, recordedTarget(o.in))
-		o.seen.Instances = append(o.seen.Instances, instance)
+		seen.Placement = o.placements.Of(name, componentMaster, seen.Name, role.CPUPinning, recordedTarget(o.in))
+		o.seen.Servers = append(o.seen.Servers, seen)
 	}
 	if own(o.fs).Metaloggers != nil {
 		for _, n := range backend.Matching(o.in.Nodes, own(o.fs).Metaloggers.NodeSelector) {
-			instance := v1alpha1.InstanceStatus{Name: componentMetalogger + "." + n.Name, Role: v1alpha1.RoleMetadataBackup, Node: n.Name}
+			seen := backend.ServerStatus{Name: componentMetalogger + "." + n.Name, Role: v1alpha1.RoleMetadataBackup, Node: n.Name}
 			away := o.in.Away(componentMetalogger, "", "", n.Name)
 			if server, ok := o.server(v1alpha1.RoleMetadataBackup, n.IP, 0); ok && server.Online && away == "" {
-				instance.Online, instance.Version = true, server.Version
+				seen.Online, seen.Version = true, server.Version
 			} else if ok && server.Online {
-				instance.Message = away
+				seen.Message = away
 			} else {
-				instance.Message = o.podMessage(componentMetalogger, "", n.Name, "the master does not list this metalogger")
+				seen.Message = o.podMessage(componentMetalogger, "", n.Name, "the master does not list this metalogger")
 			}
-			instance.Placement = o.placements.Of(n.Name, componentMetalogger, instance.Name, nil, nil)
-			o.seen.Instances = append(o.seen.Instances, instance)
+			seen.Placement = o.placements.Of(n.Name, componentMetalogger, seen.Name, nil, nil)
+			o.seen.Servers = append(o.seen.Servers, seen)
 		}
 	}
 }
@@ -165,7 +165,7 @@ func (o *observer) podMessage(component, pool, node, otherwise string) string {
 }
 
 // server finds a daemon in the master's list; port 0 means any, because metaloggers listen on none.
-func (o *observer) server(role v1alpha1.InstanceRole, ip string, port int32) (backend.Server, bool) {
+func (o *observer) server(role v1alpha1.Role, ip string, port int32) (backend.Server, bool) {
 	for s := range o.in.ServersAt(ip) {
 		if s.Role == role && (port == 0 || s.Port == port) {
 			return *s, true

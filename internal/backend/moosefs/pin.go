@@ -12,14 +12,14 @@ func (Backend) PinDaemons(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNo
 	var out []plan.PinDaemon
 	if fs.Status.Metadata != nil {
 		out = append(out, plan.PinDaemon{
-			Instance: componentMaster, Field: "spec.metadata.cpuPinning", Pinning: fs.Spec.Metadata.CPUPinning,
+			Name: componentMaster, Field: "spec.metadata.cpuPinning", Pinning: fs.Spec.Metadata.CPUPinning,
 			Nodes: []string{fs.Status.Metadata.Node},
 		})
 	}
 	for _, pool := range fs.Spec.StoragePools {
 		if record, ok := in.Pool(pool.Name); ok {
 			out = append(out, plan.PinDaemon{
-				Instance: chunkserverInstance(pool.Name), Field: "spec.storagePools[" + pool.Name + "].cpuPinning",
+				Name: chunkserverDaemon(pool.Name), Field: "spec.storagePools[" + pool.Name + "].cpuPinning",
 				Pinning: pool.CPUPinning, Nodes: record.Nodes,
 			})
 		}

@@ -43,16 +43,16 @@ func (o *observer) storage() {
 		online, wanted, first := 0, 0, len(o.seen.Targets)
 		for _, name := range record.Nodes {
 			node, _ := o.in.Node(name)
-			instance, server := o.chunkserver(pool.Name, name, node.IP, record.Slot)
+			seen, server := o.chunkserver(pool.Name, name, node.IP, record.Slot)
 			disks, before := poolTargets(o.in, pool.Name, name), len(o.seen.Targets)
-			o.targets(pool, disks, node.IP, record.Slot, instance)
+			o.targets(pool, disks, node.IP, record.Slot, seen)
 			targets := o.seen.Targets[before:]
-			instance.Placement = o.placements.Of(name, chunkserverInstance(pool.Name), instance.Name, pool.CPUPinning, disks)
+			seen.Placement = o.placements.Of(name, chunkserverDaemon(pool.Name), seen.Name, pool.CPUPinning, disks)
 			if len(targets) == 0 && backend.HasTargets(pool.Targets, name) {
 				o.unplaced = append(o.unplaced, fmt.Sprintf("one in pool %s on node %s", pool.Name, name))
 			}
-			o.seen.Instances = append(o.seen.Instances, instance)
-			if instance.Online {
+			o.seen.Servers = append(o.seen.Servers, seen)
+			if seen.Online {
 				status.CapacityBytes += server.CapacityBytes
 				status.UsedBytes += server.UsedBytes
 			}
@@ -74,7 +74,7 @@ func (o *observer) storage() {
 
 // sayWhatStays says of the targets of a pool that are emptied when nobody can take their data. MooseFS keeps one copy of a chunk on a
 // server, so each copy that leaves needs a server beside those that have the others.
-func sayWhatStays(pool v1alpha1.StoragePoolSpec, targets []v1alpha1.TargetStatus) {
+func sayWhatStays(pool v1alpha1.StoragePoolSpec, targets []backend.TargetStatus) {
 	takes := map[string]bool{}
 	for i := range targets {
 		if t := &targets[i]; t.Online && !t.Removing {
@@ -94,49 +94,49 @@ func sayWhatStays(pool v1alpha1.StoragePoolSpec, targets []v1alpha1.TargetStatus
 	}
 }
 
-func (o *observer) chunkserver(pool, node, ip string, slot int32) (v1alpha1.InstanceStatus, backend.Server) {
+func (o *observer) chunkserver(pool, node, ip string, slot int32) (backend.ServerStatus, backend.Server) {
 	port := o.ports.chunkserver(slot)
-	instance := v1alpha1.InstanceStatus{
+	seen := backend.ServerStatus{
 		Name: componentChunkserver + "-" + pool + "." + node, Role: v1alpha1.RoleStorage, Node: node, StoragePool: pool,
 	}
 	if ip == "" {
-		instance.Message = "the node is not in the cluster; bring it back: it holds data"
-		return instance, backend.Server{}
+		seen.Message = "the node is not in the cluster; bring it back: it holds data"
+		return seen, backend.Server{}
 	}
-	instance.Address = backend.Address(ip, port)
+	seen.Address = backend.Address(ip, port)
 	server, listed := o.server(v1alpha1.RoleStorage, ip, port)
 	away := o.in.Away(componentChunkserver, pool, "", node)
 	switch {
 	case listed && server.Online && away != "":
-		instance.Message = away
+		seen.Message = away
 	case listed && server.Online:
-		instance.Online, instance.Version = true, server.Version
+		seen.Online, seen.Version = true, server.Version
 	case listed:
-		instance.Message = o.podMessage(componentChunkserver, pool, node, "the master has lost the connection to this chunkserver")
+		seen.Message = o.podMessage(componentChunkserver, pool, node, "the master has lost the connection to this chunkserver")
 	case o.in.State == nil:
-		instance.Message = o.podMessage(componentChunkserver, pool, node, "unknown while the master does not answer")
+		seen.Message = o.podMessage(componentChunkserver, pool, node, "unknown while the master does not answer")
 	default:
-		instance.Message = o.podMessage(componentChunkserver, pool, node, "the chunkserver has not registered with the master")
+		seen.Message = o.podMessage(componentChunkserver, pool, node, "the chunkserver has not registered with the master")
 	}
-	return instance, server
+	return seen, server
 }
 
 // targets observes the targets that a pool should have on the node of a chunkserver: directories, or these disks.
 func (o *observer) targets(
-	pool v1alpha1.StoragePoolSpec, disks []*v1alpha1.StorageTarget, ip string, slot int32, instance v1alpha1.InstanceStatus,
+	pool v1alpha1.StoragePoolSpec, disks []*v1alpha1.StorageTarget, ip string, slot int32, seen backend.ServerStatus,
 ) {
 	if !backend.OnDevices(pool.Targets) {
 		for _, d := range slices.Sorted(slices.Values(pool.Targets.Directories)) {
-			status, _ := o.target(string(d), "/"+dataSubdirectory, ip, slot, instance)
+			status, _ := o.target(string(d), "/"+dataSubdirectory, ip, slot, seen)
 			o.seen.Targets = append(o.seen.Targets, status)
 		}
 		return
 	}
-	server := [2]string{pool.Name, instance.Node}
+	server := [2]string{pool.Name, seen.Node}
 	for _, t := range disks {
-		status, entry := o.target(o.directory+"/"+t.Name, diskData, ip, slot, instance)
+		status, entry := o.target(o.directory+"/"+t.Name, diskData, ip, slot, seen)
 		status.StorageTarget = t.Name
-		d := disk{target: t, at: len(o.seen.Targets), server: instance.Online && (entry == nil || entry.Path != "")}
+		d := disk{target: t, at: len(o.seen.Targets), server: seen.Online && (entry == nil || entry.Path != "")}
 		if d.server && entry != nil {
 			d.listed, d.said = true, entry.Status
 		}
@@ -165,14 +165,14 @@ const diskData = "/" + componentChunkserver + "/" + dataSubdirectory
 
 // target observes one directory of a chunkserver, which keeps its data in another one below it. It also returns what MooseFS lists of it,
 // nil when it does not. A chunkserver that does not say which disks it has is listed with one that has no path.
-func (o *observer) target(directory, below, ip string, slot int32, instance v1alpha1.InstanceStatus) (
-	status v1alpha1.TargetStatus, entry *backend.Target,
+func (o *observer) target(directory, below, ip string, slot int32, seen backend.ServerStatus) (
+	status backend.TargetStatus, entry *backend.Target,
 ) {
-	status = v1alpha1.TargetStatus{
-		Name: instance.Node + ":" + directory, Node: instance.Node, StoragePool: instance.StoragePool, Directory: directory,
+	status = backend.TargetStatus{
+		Name: seen.Node + ":" + directory, Node: seen.Node, StoragePool: seen.StoragePool, Directory: directory,
 	}
-	if !instance.Online {
-		status.Message = instance.Message
+	if !seen.Online {
+		status.Message = seen.Message
 		return status, nil
 	}
 	for t := range o.in.TargetsAt(ip, o.ports.chunkserver(slot)) {

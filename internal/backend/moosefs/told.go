@@ -80,7 +80,7 @@ func masterRun(in backend.Input) (spec.Run, error) {
 	}
 	run := spec.Run{
 		Owner: backend.Owner(fs), Component: componentMaster, User: daemonUser, Ledger: backend.Ledger(fs, componentMaster),
-		Directories: directories, Instance: componentMaster, NodeFile: backend.NodeFile(fs), OnTargets: onTargets,
+		Directories: directories, Daemon: componentMaster, NodeFile: backend.NodeFile(fs), OnTargets: onTargets,
 		Files: []spec.File{
 			{Path: masterConfig, Content: rendered, Mode: 0o640},
 			{Path: exportsConfig, Content: exports(in), Mode: 0o640},
@@ -159,7 +159,7 @@ func metaloggerRun(in backend.Input, masterIP string) (spec.Run, error) {
 	return spec.Run{
 		Owner: backend.Owner(fs), Component: componentMetalogger, User: daemonUser, Ledger: backend.Ledger(fs, componentMetalogger),
 		Directories: []spec.Directory{{Path: directory, Data: dataSubdirectory}},
-		Instance:    componentMetalogger, NodeFile: backend.NodeFile(fs),
+		Daemon:      componentMetalogger, NodeFile: backend.NodeFile(fs),
 		Files:   []spec.File{{Path: metaloggerConfig, Content: rendered, Mode: 0o640}},
 		Command: []string{"mfsmetalogger", "-f", "-c", metaloggerConfig, "start"},
 	}, nil
@@ -194,7 +194,7 @@ func chunkserverRun(in backend.Input, masterIP string, pool v1alpha1.StoragePool
 	run := spec.Run{
 		Owner: backend.Owner(fs), Component: component, User: daemonUser, Ledger: backend.Ledger(fs, component),
 		Directories: []spec.Directory{{Path: state, Data: dataSubdirectory}},
-		Instance:    chunkserverInstance(pool.Name), NodeFile: backend.NodeFile(fs),
+		Daemon:      chunkserverDaemon(pool.Name), NodeFile: backend.NodeFile(fs),
 		Command: []string{"mfschunkserver", "-f", "-c", chunkserverConfig, "start"},
 	}
 	var disks strings.Builder

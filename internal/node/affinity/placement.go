@@ -137,7 +137,7 @@ func place(name string, processes []process, nodes map[int]cpuset.CPUSet) v1alph
 	}
 }
 
-// daemonName is the form of spec.EnvDaemon: namespace, FileSystem, component, and perhaps pool or instance. The length is
+// daemonName is the form of spec.EnvDaemon: namespace, FileSystem, component, and perhaps pool or slot. The length is
 // that of DaemonPlacement.
 var daemonName = regexp.MustCompile(`^([a-z0-9][a-z0-9-]*)/([a-z0-9][a-z0-9.-]*)/[a-z0-9][a-z0-9.-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?$`)
 

@@ -157,7 +157,7 @@ func (w *world) dropsAndServes(dropped <-chan struct{}, address string) {
 		err = json.NewDecoder(response.Body).Decode(&answer)
 		return answer.Summaries, err
 	}, "2m", "100ms").Should(ContainElement(And(
-		HaveField("Instance", "meta/0"), HaveField("Node", w.node.Name), HaveField("Samples", BeNumerically(">", 0)))))
+		HaveField("Daemon", "meta/0"), HaveField("Node", w.node.Name), HaveField("Samples", BeNumerically(">", 0)))))
 }
 
 // freeAddress is one that nobody listens on.

@@ -166,11 +166,11 @@ func become(ctx context.Context, argv []string, told spec.Run, pinning *spec.Pin
 
 // Name is the value of spec.EnvDaemon: by it the agent of the node finds the daemon's processes.
 func Name(told spec.Run) string {
-	instance := told.Instance
-	if instance == "" {
-		instance = told.Component
+	name := told.Daemon
+	if name == "" {
+		name = told.Component
 	}
-	return told.Owner.Namespace + "/" + told.Owner.Name + "/" + instance
+	return told.Owner.Namespace + "/" + told.Owner.Name + "/" + name
 }
 
 func withName(environment []string, name string) []string {

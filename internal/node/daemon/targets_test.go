@@ -20,7 +20,7 @@ import (
 func (c *container) chunkserver() spec.Run {
 	return spec.Run{
 		Owner: spec.Owner{Namespace: "storage", Name: "scratch", UID: "1"}, Component: "chunkserver", User: "mfs",
-		Instance: "chunkserver/ssd", Ledger: c.path("state", "ledger.json"), NodeFile: c.path("nodes", spec.NodeFileName),
+		Daemon: "chunkserver/ssd", Ledger: c.path("state", "ledger.json"), NodeFile: c.path("nodes", spec.NodeFileName),
 		OnTargets: &spec.OnTargets{Directory: "chunkserver", Data: "data"},
 		Files:     []spec.File{{Path: c.path("run", "mfshdd.cfg"), Content: "# $(NODE_IP)", Line: "$(TARGET)", RemoveLine: "*$(TARGET)", Mode: 0o640}},
 		Command:   []string{"true", "-f", "start"},
@@ -328,7 +328,7 @@ func TestADaemonOnDirectoriesIsPinnedWhenItsNodeSaysSo(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
 	c.tell(t, spec.Member{Pinning: &spec.Pinning{CPUs: "1"}})
 	told := c.master()
-	told.Instance, told.NodeFile = "chunkserver/ssd", c.chunkserver().NodeFile
+	told.Daemon, told.NodeFile = "chunkserver/ssd", c.chunkserver().NodeFile
 	g.Expect(c.run(t.Context(), told)).To(MatchError(errStarted))
 	g.Expect(c.pinned).To(Equal([]string{"1"}))
 
@@ -363,6 +363,6 @@ func TestASpecOfTargetsIsRefusedWhen(t *testing.T) {
 func TestTheNameOfADaemon(t *testing.T) {
 	g := NewWithT(t)
 	owner := spec.Owner{Namespace: "storage", Name: "scratch"}
-	g.Expect(daemon.Name(spec.Run{Owner: owner, Component: "chunkserver", Instance: "chunkserver/ssd"})).To(Equal("storage/scratch/chunkserver/ssd"))
+	g.Expect(daemon.Name(spec.Run{Owner: owner, Component: "chunkserver", Daemon: "chunkserver/ssd"})).To(Equal("storage/scratch/chunkserver/ssd"))
 	g.Expect(daemon.Name(spec.Run{Owner: owner, Component: "master"})).To(Equal("storage/scratch/master"))
 }

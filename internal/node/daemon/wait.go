@@ -127,7 +127,7 @@ const sameVersion = "the agent of this node and the node image of this pod are o
 // read reads what the daemon is told in the file of this node; missing says what is wrong with it. All of that can be mended while the
 // daemon waits: the node's agent writes the file anew.
 func read(told spec.Run, node string) (found spec.Member, missing string) {
-	path, member := told.NodeFile, spec.MemberName(told.Instance)
+	path, member := told.NodeFile, spec.MemberName(told.Daemon)
 	describe := fmt.Sprintf("kubectl describe filesystem %s -n %s says why", told.Owner.Name, told.Owner.Namespace)
 	content, err := os.ReadFile(path)
 	switch {

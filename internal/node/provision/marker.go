@@ -29,7 +29,7 @@ func markerOf(target *v1alpha1.StorageTarget, uuid string, now time.Time) spec.T
 	s := target.Spec
 	return spec.TargetMarker{
 		Owner: spec.Owner{Namespace: target.Namespace, Name: s.FileSystem.Name, UID: s.FileSystem.UID}, Cluster: s.Cluster,
-		Target: target.Name, Role: string(s.Role), StoragePool: s.StoragePool, Instance: s.Slot,
+		Target: target.Name, Role: string(s.Role), StoragePool: s.StoragePool, Slot: s.Slot,
 		UUID: uuid, DeviceID: string(s.Device.ID), Serial: s.Device.Serial, WWN: s.Device.WWN,
 		Time: now.UTC().Format(time.RFC3339),
 	}

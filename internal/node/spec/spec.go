@@ -22,9 +22,9 @@ type Run struct {
 	Ledger string `json:"ledger"`
 	// Directories are proven, and initialized where that is allowed, in this order.
 	Directories []Directory `json:"directories"`
-	// Instance names this daemon among those of its filesystem on a node, such as "chunkserver/ssd" or "master".
-	Instance string `json:"instance,omitempty"`
-	// NodeFile is the path of the file that holds a NodeFile, in which MemberName(Instance) is what this daemon is told; without it, nothing
+	// Daemon names this one among those of its filesystem on a node, such as "chunkserver/ssd" or "master".
+	Daemon string `json:"daemon,omitempty"`
+	// NodeFile is the path of the file that holds a NodeFile, in which MemberName(Daemon) is what this daemon is told; without it, nothing
 	// differs from node to node. It may appear, and change, after the pod has started: the daemon waits for it.
 	NodeFile string `json:"nodeFile,omitempty"`
 	// OnTargets says how the daemon uses the targets of its Member.

@@ -39,7 +39,7 @@ type TargetMarker struct {
 	Target      string `json:"target"`
 	Role        string `json:"role"`
 	StoragePool string `json:"storagePool,omitempty"`
-	Instance    int32  `json:"instance"`
+	Slot        int32  `json:"slot"`
 	// UUID of the filesystem that the marker lies in. A marker that was copied to another disk tells by it.
 	UUID string `json:"uuid"`
 	// DeviceID, Serial and WWN of the disk that was formatted. A mark that is no file has no room for them.
@@ -118,7 +118,7 @@ type NodeFile struct {
 
 // Member is what one server is told of its own node.
 type Member struct {
-	// Name is the MemberName of Run.Instance.
+	// Name is the MemberName of Run.Daemon.
 	Name string `json:"name"`
 	// Waits says what the operator does not know yet without which the server does not start; empty when there is nothing.
 	Waits string `json:"waits,omitempty"`
@@ -130,8 +130,8 @@ type Member struct {
 	Variables map[string]string `json:"variables,omitempty"`
 }
 
-// MemberName is the name of a server in a FileSystemNode: "chunkserver-ssd" for Run.Instance "chunkserver/ssd".
-func MemberName(instance string) string { return strings.ReplaceAll(instance, "/", "-") }
+// MemberName is the name of a server in a FileSystemNode: "chunkserver-ssd" for Run.Daemon "chunkserver/ssd".
+func MemberName(daemon string) string { return strings.ReplaceAll(daemon, "/", "-") }
 
 // Target is a disk that a daemon uses: mounted at Path by the agent, or not yet.
 type Target struct {
@@ -169,6 +169,6 @@ type Pinning struct {
 // The environment variables that `node run` gives to a daemon, by which the agent of the node finds its processes. They
 // are not secret.
 const (
-	// EnvDaemon is the name of api's DaemonPlacement: namespace/fileSystem/component, and /pool or /instance.
+	// EnvDaemon is the name of api's DaemonPlacement: namespace/fileSystem/component, and /pool or /slot.
 	EnvDaemon = "PARALLELFS_DAEMON"
 )

@@ -22,7 +22,7 @@ var (
 	descWrites  = describeDisk("writes_total", "Completed writes of the disk.")
 	descRead    = describeDisk("read_bytes_total", "Bytes read from the disk.")
 	descWritten = describeDisk("written_bytes_total", "Bytes written to the disk.")
-	descCPU     = describe("daemon_cpu_seconds_total", "CPU time of the daemon, in user and kernel mode; its rate is the number of CPUs.", "instance")
+	descCPU     = describe("daemon_cpu_seconds_total", "CPU time of the daemon, in user and kernel mode; its rate is the number of CPUs.", "daemon")
 )
 
 // Describe implements prometheus.Collector.

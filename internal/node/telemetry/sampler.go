@@ -34,7 +34,7 @@ type Host struct {
 	Proc string
 	// Targets are those that are mounted.
 	Targets func(ctx context.Context) ([]Target, error)
-	// Daemons are the ids of the processes of each daemon, by "<namespace>/<filesystem>/<instance>" (affinity.Node.Processes).
+	// Daemons are the ids of the processes of each daemon, by "<namespace>/<filesystem>/<daemon>" (affinity.Node.Processes).
 	Daemons func() (map[string][]int, error)
 	// Report is called with what went wrong, once until something else does; nil again when nothing does.
 	Report func(error)

@@ -253,7 +253,7 @@ func TestTheAnswerIsOfOneFilesystemAndAllItsSamples(t *testing.T) {
 	g.Expect(answer.Samples).To(BeEmpty())
 	g.Expect(answer.Summaries).To(HaveExactElements(
 		And(HaveField("Target", "ssd-1"), HaveField("Utilization", BeNumerically("~", 0.5, 1e-9)), HaveField("Seconds", BeNumerically("==", 900))),
-		And(HaveField("Instance", "storage/ssd"), HaveField("CPUs", BeNumerically("~", 2, 1e-9)), HaveField("Samples", 900))))
+		And(HaveField("Daemon", "storage/ssd"), HaveField("CPUs", BeNumerically("~", 2, 1e-9)), HaveField("Samples", 900))))
 }
 
 func TestSamplesAreThinnedOut(t *testing.T) {
@@ -302,7 +302,7 @@ func TestMetricsAreOfTheNewestSample(t *testing.T) {
 	body := ask(s, "/metrics").Body.String()
 	g.Expect(body).To(ContainSubstring(`parallelfs_disk_busy_seconds_total{filesystem="scratch",namespace="storage",target="ssd-1"} 1.5`))
 	g.Expect(body).To(ContainSubstring(`parallelfs_disk_written_bytes_total{filesystem="scratch",namespace="storage",target="ssd-1"} 4096`))
-	g.Expect(body).To(ContainSubstring(`parallelfs_daemon_cpu_seconds_total{filesystem="scratch",instance="meta/0",namespace="storage"} 12.5`))
+	g.Expect(body).To(ContainSubstring(`parallelfs_daemon_cpu_seconds_total{daemon="meta/0",filesystem="scratch",namespace="storage"} 12.5`))
 	g.Expect(ask(running(t), "/metrics").Body.String()).NotTo(ContainSubstring("parallelfs_disk"), "what is old is not told as if it were of now")
 }
 

@@ -68,7 +68,7 @@ func exited(code int, _ string) bool { return code > 0 }
 
 // asked7 are the questions that are asked for metadata servers and for storage servers.
 type asked7 struct {
-	role                            v1alpha1.InstanceRole
+	role                            v1alpha1.Role
 	servers, targets, groups, space int
 }
 
@@ -143,7 +143,7 @@ var (
 
 // nodes7 reads servers, or clients: for each its name and number, ports, and interfaces, the preferred first. Behind an empty line
 // comes their number, and for metadata servers who owns the root directory.
-func nodes7(r *reader, role v1alpha1.InstanceRole) (servers []backend.Server, root int32, err error) {
+func nodes7(r *reader, role v1alpha1.Role) (servers []backend.Server, root int32, err error) {
 	for r.next() && r.text != "" {
 		s, err := node7(r, role)
 		if err != nil {
@@ -174,7 +174,7 @@ func nodes7(r *reader, role v1alpha1.InstanceRole) (servers []backend.Server, ro
 }
 
 // node7 reads a node from its first line on. A node without an interface has an empty line in the place of one.
-func node7(r *reader, role v1alpha1.InstanceRole) (backend.Server, error) {
+func node7(r *reader, role v1alpha1.Role) (backend.Server, error) {
 	node := nodeLine.FindStringSubmatch(r.text)
 	if node == nil {
 		return backend.Server{}, r.wrong("should be the name and the number of a node")
@@ -231,7 +231,7 @@ func nics7(r *reader, s *backend.Server) error {
 
 // targets7 reads the table of --listtargets (ModeListTargets.cpp, 7.4.6), which for storage targets has the storage pool too. Where the
 // management service knows no state of a target, one word stands for both.
-func targets7(r *reader, role v1alpha1.InstanceRole) ([]backend.Target, error) {
+func targets7(r *reader, role v1alpha1.Role) ([]backend.Target, error) {
 	header, columns := "TargetID Reachability Consistency Cap. Pool NodeID", 5
 	if role == v1alpha1.RoleStorage {
 		header, columns = "TargetID Reachability Consistency St. Pool Cap. Pool NodeID", 6
@@ -267,7 +267,7 @@ var (
 	capacity7     = map[string]string{"normal": "Normal", "low": "Low", "emergency": "Emergency", "unknown": ""}
 )
 
-func target7(r *reader, row []string, role v1alpha1.InstanceRole) (backend.Target, error) {
+func target7(r *reader, row []string, role v1alpha1.Role) (backend.Target, error) {
 	last := len(row) - 1
 	id, err := r.id(row[0])
 	if err != nil {
@@ -392,7 +392,7 @@ func (r *reader) numbers(list string, to *[]int32) (more bool, err error) {
 }
 
 // groups7 reads the buddy groups (ModeListMirrorBuddyGroups.cpp, 7.4.6). Where there is none, only the standard error says so.
-func groups7(r *reader, role v1alpha1.InstanceRole) ([]backend.Mirror, error) {
+func groups7(r *reader, role v1alpha1.Role) ([]backend.Mirror, error) {
 	if len(r.rest) == 0 {
 		return nil, nil
 	}

@@ -109,16 +109,16 @@ const (
 
 var (
 	// roles8 and prefix8 are how the tool names what belongs to metadata and to storage servers.
-	roles8 = map[int]v1alpha1.InstanceRole{
+	roles8 = map[int]v1alpha1.Role{
 		typeMeta8: v1alpha1.RoleMetadata, typeStorage8: v1alpha1.RoleStorage, typeManagement8: v1alpha1.RoleManagement,
 	}
-	prefix8 = map[v1alpha1.InstanceRole]string{v1alpha1.RoleMetadata: "m:", v1alpha1.RoleStorage: "s:"}
+	prefix8 = map[v1alpha1.Role]string{v1alpha1.RoleMetadata: "m:", v1alpha1.RoleStorage: "s:"}
 )
 
 // unmapped8 is in the place of the server of a target that has none.
 const unmapped8 = "<unmapped>"
 
-func (i id8) read(r *reader) (v1alpha1.InstanceRole, int32, error) {
+func (i id8) read(r *reader) (v1alpha1.Role, int32, error) {
 	if i.Number == nil || i.Type == nil || roles8[*i.Type] == "" {
 		return "", 0, r.wrong("has no id that is known")
 	}
@@ -140,7 +140,7 @@ func (r *reader) row(to any) error {
 }
 
 // number8 reads "m:1" or "s:1" of a role.
-func (r *reader) number8(text string, role v1alpha1.InstanceRole) (int32, error) {
+func (r *reader) number8(text string, role v1alpha1.Role) (int32, error) {
 	number, ok := strings.CutPrefix(text, prefix8[role])
 	if !ok || prefix8[role] == "" {
 		return 0, r.wrong("has %s in the place of a number of its own kind", quote(text))

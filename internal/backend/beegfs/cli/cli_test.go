@@ -59,7 +59,7 @@ func parsed(t testing.TB, version, situation string) backend.State {
 	return state
 }
 
-func targetOf(state backend.State, role v1alpha1.InstanceRole, id int32) backend.Target {
+func targetOf(state backend.State, role v1alpha1.Role, id int32) backend.Target {
 	for _, t := range state.Targets {
 		if t.Role == role && t.ID == id {
 			return t
@@ -73,7 +73,7 @@ const (
 )
 
 // serverOf is what BeeGFS says of a server, nil when it does not list it.
-func serverOf(state *backend.State, role v1alpha1.InstanceRole, id int32) *backend.Server {
+func serverOf(state *backend.State, role v1alpha1.Role, id int32) *backend.Server {
 	for i := range state.Servers {
 		if s := &state.Servers[i]; s.Role == role && (s.ID == id || role == v1alpha1.RoleManagement) {
 			return s
@@ -126,7 +126,7 @@ func TestAHealthyBeeGFSTellsAll(t *testing.T) {
 	g.Expect(state.Mirrors).To(BeEmpty())
 	g.Expect(state.Sessions).To(BeEmpty())
 	g.Expect(state.License).To(BeNil())
-	server := func(role v1alpha1.InstanceRole, id int32, name, ip string, port int32) backend.Server {
+	server := func(role v1alpha1.Role, id int32, name, ip string, port int32) backend.Server {
 		s := *serverOf(&state, role, id)
 		g.Expect(s.UsedBytes).To(BeNumerically("<", s.CapacityBytes+1))
 		s.UsedBytes, s.CapacityBytes = 0, 0

@@ -69,7 +69,7 @@ func (f facts) judge(s *backend.Server) {
 	}
 }
 
-func (f facts) server(role v1alpha1.InstanceRole, id int32) *backend.Server {
+func (f facts) server(role v1alpha1.Role, id int32) *backend.Server {
 	i := slices.IndexFunc(f.servers, func(s backend.Server) bool { return s.Role == role && s.ID == id })
 	if i < 0 {
 		return nil
@@ -115,7 +115,7 @@ func (f facts) agree() error {
 }
 
 // numbers are those of the targets and of the servers of a role.
-func (f facts) numbers(role v1alpha1.InstanceRole) (targets, servers []int32) {
+func (f facts) numbers(role v1alpha1.Role) (targets, servers []int32) {
 	for _, t := range f.targets {
 		if t.Role == role {
 			targets = append(targets, t.ID)

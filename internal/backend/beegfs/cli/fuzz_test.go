@@ -37,7 +37,7 @@ func fuzzParse(f *testing.F, version, situation string) {
 			pooled = append(pooled, pool.Targets...)
 		}
 		g.Expect(ids(state, v1alpha1.RoleStorage)).To(ConsistOf(pooled))
-		for _, role := range []v1alpha1.InstanceRole{v1alpha1.RoleMetadata, v1alpha1.RoleStorage} {
+		for _, role := range []v1alpha1.Role{v1alpha1.RoleMetadata, v1alpha1.RoleStorage} {
 			numbers := ids(state, role)
 			slices.Sort(numbers)
 			g.Expect(slices.Compact(slices.Clone(numbers))).To(Equal(numbers))
@@ -53,7 +53,7 @@ func fuzzParse(f *testing.F, version, situation string) {
 	})
 }
 
-func ids(state backend.State, role v1alpha1.InstanceRole) []int32 {
+func ids(state backend.State, role v1alpha1.Role) []int32 {
 	var out []int32
 	for _, t := range state.Targets {
 		if t.Role == role {
