@@ -151,7 +151,7 @@ func unwell(fs *v1alpha1.FileSystem) string {
 		}
 		return ready.Reason + ": " + ready.Message
 	}
-	for _, kind := range []string{v1alpha1.ConditionStalled, "Degraded", v1alpha1.ConditionReconciling} {
+	for _, kind := range []string{v1alpha1.ConditionStalled, v1alpha1.ConditionDegraded, v1alpha1.ConditionReconciling} {
 		if c := meta.FindStatusCondition(fs.Status.Conditions, kind); c != nil && c.Status == metav1.ConditionTrue {
 			return kind + ": " + c.Message
 		}
@@ -159,9 +159,14 @@ func unwell(fs *v1alpha1.FileSystem) string {
 	return ""
 }
 
-// shows is true when the status says that the disk of a target is lost: on its own object, and on the FileSystem.
+// shows is true when the status says that the disk of a target is lost: on its own object, and by its name on the FileSystem. That this is
+// not well says nothing of the disk: something else goes on as well.
 func shows(fs *v1alpha1.FileSystem, target *v1alpha1.StorageTarget) bool {
-	return unwell(fs) != "" && !meta.IsStatusConditionTrue(target.Status.Conditions, v1alpha1.ConditionOnline)
+	return meta.IsStatusConditionFalse(target.Status.Conditions, v1alpha1.ConditionOnline) &&
+		meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionDegraded) &&
+		slices.ContainsFunc(fs.Status.Missing, func(m v1alpha1.MissingMember) bool {
+			return m.Kind == v1alpha1.TargetMember && m.Name == target.Name && m.Node == target.Spec.Node
+		})
 }
 
 // pass plays internal/node/provision on one target: it records what the real one does, in the same order, and pretends the rest.
