@@ -80,9 +80,6 @@ func lastWord(written []request) (at time.Time) {
 // settle waits until nothing is written and every agent has told of its node as it is, and counts what was written since the FileSystem was
 // applied.
 func (r *run) settle(ctx context.Context) error {
-	if err := r.quiet(ctx); err != nil {
-		return err
-	}
 	begun := time.Now()
 	err := r.until(ctx, quietLimit, func() (string, error) {
 		name, err := r.untold(ctx)
@@ -94,7 +91,7 @@ func (r *run) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.say("all nodes have been told after %.0f s more", time.Since(begun).Seconds())
+	r.say("all nodes have been told after %.0f s", time.Since(begun).Seconds())
 	if err := r.quiet(ctx); err != nil {
 		return err
 	}

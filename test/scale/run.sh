@@ -20,4 +20,5 @@ if [[ -w /dev/shm ]] && (($(df --output=avail -k /dev/shm | tail -1) > 6 * 1024 
 read -ra arguments <<<"${SCALE_ARGS:-}"
 ((!$#)) || arguments+=(--nodes "$*")
 [[ -z ${SCALE_RUNS:-} ]] || arguments+=(--runs "$SCALE_RUNS")
+say "tests and programs took ${SECONDS} s"
 exec bin/scale --reports "${REPORTS:-$root_dir/dist/tests}" "${arguments[@]}"
