@@ -27,6 +27,12 @@ func (c column) atThousand(most float64) column {
 	return c
 }
 
+// from has the goal judged for so many nodes or more.
+func (c column) from(nodes int) column {
+	c.goal.least = nodes
+	return c
+}
+
 // inProportion has the exponent judged.
 func (c column) inProportion() column {
 	c.grows = true
@@ -38,12 +44,12 @@ var (
 	readySeconds     = quantity("readySeconds", "seconds").inProportion()
 	writesPerTarget  = quantity("writesPerTarget", "writes/target").atMost(3)
 	eventsPerTarget  = quantity("eventsPerTarget", "events/target")
-	writesPerNode    = quantity("writesPerNode", "writes/node").atMost(4)
+	writesPerNode    = quantity("writesPerNode", "writes/node").atMost(4).from(perNodeFrom)
 	managerSeconds   = quantity("managerCPUSeconds", "manager CPU s").atThousand(120).inProportion()
 	readyPeak        = quantity("readyManagerPeakMiB", "manager peak MiB").inProportion()
 	apiServerSeconds = quantity("apiServerCPUSeconds", "API server CPU s")
 	etcdSeconds      = quantity("etcdCPUSeconds", "etcd CPU s")
-	readyP99         = quantity("passP99Milliseconds", "pass p99 ms").atThousand(250)
+	readyP99         = quantity("passP99Milliseconds", "pass p99 ms")
 	quietPerTarget   = quantity("writesPerTargetUntilQuiet", "until quiet: writes/target")
 	quietPerNode     = quantity("writesPerNodeUntilQuiet", "until quiet: writes/node")
 	stoppedSeconds   = quantity("stoppedAfterSeconds", "")

@@ -14,6 +14,9 @@ const (
 	mostExponent = 1.1
 	// leastSpread is how many times the smallest size the largest one has to be, so that growth is judged and not chance.
 	leastSpread = 2
+	// perNodeFrom is the least number of nodes for which writes for each node are judged: what is made once for a filesystem, and for its metadata,
+	// is divided by them as well, and is more than a write for each of ten nodes.
+	perNodeFrom = 100
 	// objectKiB is the goal for an object of any kind, inventoryKiB for a NodeInventory.
 	objectKiB, inventoryKiB = 64, 256
 )
@@ -24,11 +27,13 @@ type goal struct {
 	// always is true for one that holds at any size. Another one is that of a thousand nodes: no smaller filesystem may have more either, and
 	// of a larger one it says nothing.
 	always bool
+	// least is the number of nodes from which on it is judged.
+	least int
 }
 
 // missed is true for a value that is too large for so many nodes. What was not measured is not too large.
 func (g *goal) missed(nodes int, value float64) bool {
-	return g != nil && (g.always || nodes <= goalNodes) && value > g.most
+	return g != nil && nodes >= g.least && (g.always || nodes <= goalNodes) && value > g.most
 }
 
 // String is how a table shows it.
@@ -36,7 +41,7 @@ func (g *goal) String() string {
 	if g == nil {
 		return ""
 	}
-	return "≤ " + figure(g.most)
+	return fmt.Sprintf("≤ %g", g.most)
 }
 
 // sizeGoal is the goal for objects of a kind.
@@ -79,7 +84,7 @@ func missed(results []*Result, all []sheet) []string {
 				}
 			}
 			if e, missed := growth(results, c); missed {
-				out = append(out, fmt.Sprintf("%s: grows with N^%s, and the goal is ≤ N^%s", where, figure(e), figure(mostExponent)))
+				out = append(out, fmt.Sprintf("%s: grows with N^%s, and the goal is ≤ N^%g", where, figure(e), mostExponent))
 			}
 		}
 	}

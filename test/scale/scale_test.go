@@ -77,6 +77,13 @@ func TestWritesOfTheOperatorAreCountedAndNobodyElses(t *testing.T) {
 	g.Expect(writes(log.all)).To(Equal(map[string]int{"manager patch storagetargets/status": 1, "agents patch storagetargets/status": 1}))
 }
 
+func TestWhoHoldsALeaseIsNoWriteOfTheOperator(t *testing.T) {
+	g := NewWithT(t)
+	event := func(object string) request { return request{user: userManager, resource: "events", object: object} }
+	g.Expect(event(operatorNamespace+"/parallelfs-operator.17").byOperator()).To(BeFalse(), "it became leader")
+	g.Expect(event(namespace + "/scale.17").byOperator()).To(BeTrue())
+}
+
 func TestAFilesystemIsTooLargeOnlyWhenTheSameWriteIsRefusedAgainAndAgain(t *testing.T) {
 	refused := func(code int, message string) func(times int) []string {
 		return func(times int) (out []string) {
