@@ -64,7 +64,7 @@ var (
 		controlPlane: quantity("idleControlPlanePercent", "API server + etcd %"),
 	}
 	used = steady{
-		writes:       quantity("usedWritesPerSecond", "writes/s").atThousand(5).inProportion(),
+		writes:       quantity("usedWritesPerSecond", "writes/s").atThousand(5),
 		manager:      quantity("usedManagerPercent", "manager % of a core").atThousand(5).inProportion(),
 		resident:     quantity("usedManagerMiB", "manager RSS MiB").atThousand(400).inProportion(),
 		p50:          quantity("usedPassP50Milliseconds", "pass p50 ms"),

@@ -91,7 +91,7 @@ func TestAGoalThatIsMissedIsMarkedAndNamedAndFailsTheRun(t *testing.T) {
 				return
 			}
 			g.Expect(d.Missed).To(ConsistOf(c.want))
-			g.Expect(d.judge()).To(MatchError(ContainSubstring("1 goals were missed")))
+			g.Expect(d.judge()).To(MatchError(ContainSubstring("goals that were missed: 1")))
 			g.Expect(out.String()).To(ContainSubstring("Goals that were missed: 1\n  " + c.want + "\n"))
 		})
 	}

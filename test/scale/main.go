@@ -50,13 +50,13 @@ func start(ctx context.Context, arguments []string, out io.Writer) error {
 	flags := flag.NewFlagSet("scale", flag.ContinueOnError)
 	var o options
 	sizes := flags.String("nodes", "125 250", "`NUMBERS` of storage nodes to measure, one after the other")
-	flags.IntVar(&o.runs, "runs", -1, "`NUMBER` of BenchmarkRuns for each of them, of which 10 run at a time; 0 leaves them out "+
-		fmt.Sprintf("(default %d up to %d nodes, %d for more)", paceOf(quickNodes).runs, quickNodes, paceOf(usualNodes).runs))
+	flags.IntVar(&o.runs, "runs", -1, fmt.Sprintf("`NUMBER` of BenchmarkRuns for each of them, of which 10 run at a time; 0 leaves them out, "+
+		"and a negative one is %d up to %d nodes, %d for more", paceOf(quickNodes).runs, quickNodes, paceOf(usualNodes).runs))
 	flags.StringVar(&o.manager, "manager", "bin/manager", "`PATH` of the manager")
 	flags.StringVar(&o.reports, "reports", "dist/tests", "`DIRECTORY` for scale.json and the manager's logs")
 	flags.BoolVar(&o.profile, "profile", false, "save profiles of what the manager computes in the idle minute and keeps in memory, beside its log")
-	limit := flags.Duration("limit", 0, "`TIME` for all sizes; what was not measured then counts as missed (default: by the sizes, "+
-		fmt.Sprintf("such as %s for %d nodes, %s for %d)", paceOf(quickNodes).limit, quickNodes, paceOf(usualNodes).limit, usualNodes))
+	limit := flags.Duration("limit", 0, fmt.Sprintf("`TIME` for all sizes; what was not measured then counts as missed. "+
+		"0 is by the sizes: %s for up to %d nodes, %s for up to %d", paceOf(quickNodes).limit, quickNodes, paceOf(usualNodes).limit, usualNodes))
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), `scale measures what the operator costs for filesystems of 24 disks on each of N nodes, with 5 N clients.
 Run it in the project's folder, with KUBEBUILDER_ASSETS set: test/scale/run.sh does.

@@ -82,7 +82,7 @@ func (d Document) judge() error {
 	if len(d.Missed) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d goals were missed: they stand below the tables", len(d.Missed))
+	return fmt.Errorf("goals that were missed: %d; they stand below the tables", len(d.Missed))
 }
 
 // write writes the document.
