@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -334,6 +335,12 @@ func (w *world) inventory(m *machine) v1alpha1.NodeInventoryStatus {
 		})
 	}
 	return out
+}
+
+// isAs is true when a node is as its agent has told.
+func (w *world) isAs(m *machine, told v1alpha1.NodeInventoryStatus) bool {
+	told.DroppedCaches = nil // that is no state of a node
+	return equality.Semantic.DeepEqual(told, w.inventory(m))
 }
 
 // first are the moments since when daemons that wait for other disks have one, by the uid of the pod.

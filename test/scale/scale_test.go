@@ -260,3 +260,14 @@ func TestAFileSystemIsReadyWhenItsStatusWasWrittenLast(t *testing.T) {
 		at(4, "filesystems", smallName(0), 200), at(5, targetResource, fileSystemName, 200),
 	})).To(Equal(time.Unix(2, 0)))
 }
+
+func TestANodeIsToldOfWhenItsInventoryIsWhatItsAgentWouldFind(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(1)
+	m := w.machines[1]
+	told := w.inventory(m)
+	g.Expect(w.isAs(m, told)).To(BeTrue())
+	w.start(&daemon{place: place{fileSystemName, m.name, componentChunkserver}})
+	g.Expect(w.isAs(m, told)).To(BeFalse(), "a server has started")
+	g.Expect(w.isAs(m, w.inventory(m))).To(BeTrue())
+}
