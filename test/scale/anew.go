@@ -30,20 +30,20 @@ func (r *run) startAnew(ctx context.Context) error {
 	}
 	r.result.set(anewLeads, time.Since(begun).Seconds())
 	c := calm{enough: quietFor, share: max(calmShare, 2*r.result.value(idle.manager)/100)}
-	looked := false
+	looked, why := false, "the manager that was started anew has not looked at all FileSystems"
 	sampled := time.Time{}
 	err := r.until(ctx, anewLimit, func() (string, error) {
 		if time.Since(sampled) < sampleEvery {
-			return "it starts", nil
+			return why, nil
 		}
 		sampled = time.Now()
 		if !looked {
 			work, _, err := r.cluster.passesOver(ctx)
 			if err != nil || work.total() < float64(r.fileSystems) { // nothing answers before it serves metrics
-				return "the manager that was started anew has not looked at all FileSystems", nil
+				return why, nil
 			}
 			looked = true
-			r.result.set(anewLooked, time.Since(begun).Seconds())
+			r.result.set(anewLooked, sampled.Sub(begun).Seconds())
 		}
 		_, _, cpu, err := processStat(r.cluster.manager)
 		if err != nil {
@@ -55,7 +55,8 @@ func (r *run) startAnew(ctx context.Context) error {
 		}
 		writes := count(r.cluster.audit.between(sampled.Add(-quietFor), sampled), all)
 		if !c.is() || writes > 0 {
-			return fmt.Sprintf("the manager that was started anew is not idle, and has written %d times in the last %s", writes, quietFor), nil
+			why = fmt.Sprintf("the manager that was started anew is not idle, and has written %d times in the last %s", writes, quietFor)
+			return why, nil
 		}
 		return "", nil
 	})

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"context"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -95,6 +97,19 @@ func TestAGoalThatIsMissedIsMarkedAndNamedAndFailsTheRun(t *testing.T) {
 			g.Expect(out.String()).To(ContainSubstring("Goals that were missed: 1\n  " + c.want + "\n"))
 		})
 	}
+}
+
+func TestSizesForWhichNoTimeWasLeftHaveMissedTheirGoals(t *testing.T) {
+	g := NewWithT(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out strings.Builder
+	o := options{reports: t.TempDir()}
+	g.Expect(measureAll(ctx, &out, []int{125, 250}, o)).To(MatchError(ContainSubstring("goals that were missed: 2")))
+	for _, sentence := range []string{"125 nodes: not measured to the end", "250 nodes: not measured to the end"} {
+		g.Expect(out.String()).To(ContainSubstring(sentence))
+	}
+	g.Expect(filepath.Join(o.reports, "scale.json")).To(BeAnExistingFile())
 }
 
 func TestGrowthIsJudgedOfWhatASizeAddsUpAndNotOfChance(t *testing.T) {
