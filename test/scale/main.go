@@ -75,8 +75,8 @@ Run it in the project's folder, with KUBEBUILDER_ASSETS set: test/scale/run.sh d
 	var numbers []int
 	for _, word := range strings.FieldsFunc(*sizes, func(r rune) bool { return r == ' ' || r == ',' }) {
 		n, err := strconv.Atoi(word)
-		if err != nil || n < 1 || n > 2000 {
-			return fmt.Errorf("--nodes: %q is not a number of nodes from 1 to 2000", word)
+		if err != nil || n < copies || n > 2000 {
+			return fmt.Errorf("--nodes: %q is not a number of nodes from %d, on which copies lie, to 2000", word, copies)
 		}
 		numbers = append(numbers, n)
 	}
