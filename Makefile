@@ -72,7 +72,7 @@ life: ## Compare what programs feel of each disruption, made by the operator, wi
 	LIFE=$(LIFE) PROCS=1 test/e2e/run.sh --timeout=2h
 
 .PHONY: scale
-scale: ## Measure what filesystems of SCALE_NODES ("125 250") nodes with 24 disks each and SCALE_RUNS (200) BenchmarkRuns cost: writes, CPU, memory, sizes of objects. Half an hour at most.
+scale: ## Measure what filesystems of SCALE_NODES ("125 250") nodes with 24 disks each and SCALE_RUNS (200) BenchmarkRuns cost: writes, CPU, memory, sizes of objects. Fails when a goal is missed. Half an hour at most.
 	SCALE_RUNS=$(SCALE_RUNS) test/scale/run.sh $(SCALE_NODES)
 
 .PHONY: fuzz

@@ -40,8 +40,6 @@ const (
 	logAddress = corev1.NodeExternalIP
 	// smallLimit is how long it may take until the small filesystems are Ready.
 	smallLimit = 3 * time.Minute
-	// runsLimit is how long BenchmarkRuns are measured: what has not ended then is deleted, so that the whole takes ten minutes.
-	runsLimit = 150 * time.Second
 )
 
 // benchmarkRun is one of those that are measured: one point, run once, on one client of its filesystem.
@@ -85,11 +83,11 @@ func (r *run) benchmarks(ctx context.Context, background *sync.WaitGroup, runs i
 	said, left := time.Now(), runs
 	err = r.until(ctx, math.MaxInt64, func() (why string, err error) {
 		left, why, err = r.unfinished(ctx)
-		if left > 0 && time.Since(said) > warmUp {
+		if left > 0 && time.Since(said) > sayEvery {
 			said = time.Now()
 			r.say("%s", why)
 		}
-		if time.Since(before.at) > runsLimit {
+		if time.Since(before.at) > r.pace.runsFor {
 			return "", err
 		}
 		return why, err
@@ -105,8 +103,8 @@ func (r *run) benchmarks(ctx context.Context, background *sync.WaitGroup, runs i
 	if err != nil {
 		return err
 	}
-	largest, err := r.largest(ctx, metav1.GroupVersionKind(v1alpha1.GroupVersion.WithKind("BenchmarkRun")))
-	if err != nil {
+	// The objects of runs go with them.
+	if err := r.sizes(ctx); err != nil {
 		return err
 	}
 	set, took := r.result.set, now.since(passes)
@@ -117,7 +115,6 @@ func (r *run) benchmarks(ctx context.Context, background *sync.WaitGroup, runs i
 	set(runsAPIServer, used.apiServer.Seconds())
 	set(runsP50, took.quantile(0.5)*1000)
 	set(runsP99, took.quantile(0.99)*1000)
-	set(runsLargest, float64(largest)/1024)
 	r.result.OfRuns = writes(written)
 	return r.removeRuns(ctx)
 }
@@ -148,6 +145,7 @@ func (r *run) makeSmall(ctx context.Context, background *sync.WaitGroup) error {
 		if err := r.person.Create(ctx, smallFileSystem(smallName(i), r.basePort)); err != nil {
 			return fmt.Errorf("make a small FileSystem: %w", err)
 		}
+		r.fileSystems++
 	}
 	err := r.until(ctx, smallLimit, func() (string, error) {
 		for i := range smallFileSystems {

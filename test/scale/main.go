@@ -38,7 +38,7 @@ func main() {
 
 // options are what a person asks for, besides the sizes.
 type options struct {
-	// runs is how many BenchmarkRuns are made for each size.
+	// runs is how many BenchmarkRuns are made for each size; negative for what its pace says.
 	runs int
 	// manager is the program that is measured, and reports the directory for what comes of it.
 	manager, reports string
@@ -50,11 +50,13 @@ func start(ctx context.Context, arguments []string, out io.Writer) error {
 	flags := flag.NewFlagSet("scale", flag.ContinueOnError)
 	var o options
 	sizes := flags.String("nodes", "125 250", "`NUMBERS` of storage nodes to measure, one after the other")
-	flags.IntVar(&o.runs, "runs", 200, "`NUMBER` of BenchmarkRuns for each of them, of which 10 run at a time; 0 leaves them out")
+	flags.IntVar(&o.runs, "runs", -1, fmt.Sprintf("`NUMBER` of BenchmarkRuns for each of them, of which 10 run at a time; 0 leaves them out, "+
+		"and a negative one is %d up to %d nodes, %d for more", paceOf(quickNodes).runs, quickNodes, paceOf(usualNodes).runs))
 	flags.StringVar(&o.manager, "manager", "bin/manager", "`PATH` of the manager")
 	flags.StringVar(&o.reports, "reports", "dist/tests", "`DIRECTORY` for scale.json and the manager's logs")
 	flags.BoolVar(&o.profile, "profile", false, "save profiles of what the manager computes in the idle minute and keeps in memory, beside its log")
-	limit := flags.Duration("limit", 29*time.Minute, "`TIME` for all sizes; what was not measured then is left out")
+	limit := flags.Duration("limit", 0, fmt.Sprintf("`TIME` for all sizes; what was not measured then counts as missed. "+
+		"0 is by the sizes: %s for up to %d nodes, %s for up to %d", paceOf(quickNodes).limit, quickNodes, paceOf(usualNodes).limit, usualNodes))
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), `scale measures what the operator costs for filesystems of 24 disks on each of N nodes, with 5 N clients.
 Run it in the project's folder, with KUBEBUILDER_ASSETS set: test/scale/run.sh does.
@@ -73,21 +75,27 @@ Run it in the project's folder, with KUBEBUILDER_ASSETS set: test/scale/run.sh d
 	var numbers []int
 	for _, word := range strings.FieldsFunc(*sizes, func(r rune) bool { return r == ' ' || r == ',' }) {
 		n, err := strconv.Atoi(word)
-		if err != nil || n < 1 || n > 2000 {
-			return fmt.Errorf("--nodes: %q is not a number of nodes from 1 to 2000", word)
+		if err != nil || n < copies || n > 2000 {
+			return fmt.Errorf("--nodes: %q is not a number of nodes from %d, on which copies lie, to 2000", word, copies)
 		}
 		numbers = append(numbers, n)
 	}
-	if o.runs < 0 || o.runs > 2000 {
+	if o.runs > 2000 {
 		return fmt.Errorf("--runs: %d is not a number of runs from 0 to 2000", o.runs)
 	}
-	ctx, cancel := context.WithTimeout(ctx, *limit)
+	if *limit == 0 {
+		*limit = limitOf(numbers)
+	}
+	begun := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, *limit-ending)
 	defer cancel()
-	return measureAll(ctx, out, numbers, o)
+	err := measureAll(ctx, out, numbers, o)
+	fmt.Fprintf(out, "It took %s, and may take %s.\n", time.Since(begun).Round(time.Second), *limit)
+	return err
 }
 
-// measureAll measures all sizes, then prints and writes what came of it. Where the operator can't go on, that is a result; an error is
-// one of the measurement.
+// measureAll measures all sizes, then prints and writes what came of it. Where the operator can't go on, that is a result, and a goal that is
+// missed; other errors are those of the measurement. All of them are returned.
 func measureAll(ctx context.Context, out io.Writer, sizes []int, o options) error {
 	const shared = 0o755
 	if err := os.MkdirAll(o.reports, shared); err != nil {
@@ -97,26 +105,36 @@ func measureAll(ctx context.Context, out io.Writer, sizes []int, o options) erro
 	var failed error
 	report := filepath.Join(o.reports, "scale.json")
 	for _, nodes := range sizes {
+		if ctx.Err() != nil {
+			results = append(results, cutOff(nodes))
+			continue
+		}
 		result, err := measure(ctx, out, nodes, o)
+		switch {
+		case result == nil && ctx.Err() != nil:
+			result = cutOff(nodes)
+		case err != nil:
+			failed = fmt.Errorf("%d nodes: %w", nodes, err)
+		}
 		if result != nil {
 			results = append(results, result)
 		}
-		if err != nil {
-			if ctx.Err() != nil && result == nil {
-				result = newResult(nodes)
-				result.Stopped = "the time of the whole run was over"
-				results = append(results, result)
-				break
-			}
-			failed = fmt.Errorf("%d nodes: %w", nodes, err)
+		if failed != nil {
 			break
 		}
-		// A size takes up to half an hour, and the next one may be ended.
+		// A size takes up to an hour, and the next one may be ended.
 		if err := newDocument(results).write(report); err != nil {
 			return err
 		}
 	}
 	d := newDocument(results)
 	fmt.Fprintln(out)
-	return errors.Join(failed, d.print(out), d.write(report))
+	return errors.Join(failed, d.print(out), d.write(report), d.judge())
+}
+
+// cutOff is the result of a size for which no time was left.
+func cutOff(nodes int) *Result {
+	r := newResult(nodes)
+	r.Stopped = "the time of the whole run was over"
+	return r
 }

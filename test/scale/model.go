@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -151,7 +152,7 @@ func unwell(fs *v1alpha1.FileSystem) string {
 		}
 		return ready.Reason + ": " + ready.Message
 	}
-	for _, kind := range []string{v1alpha1.ConditionStalled, "Degraded", v1alpha1.ConditionReconciling} {
+	for _, kind := range []string{v1alpha1.ConditionStalled, v1alpha1.ConditionDegraded, v1alpha1.ConditionReconciling} {
 		if c := meta.FindStatusCondition(fs.Status.Conditions, kind); c != nil && c.Status == metav1.ConditionTrue {
 			return kind + ": " + c.Message
 		}
@@ -159,9 +160,14 @@ func unwell(fs *v1alpha1.FileSystem) string {
 	return ""
 }
 
-// shows is true when the status says that the disk of a target is lost: on its own object, and on the FileSystem.
+// shows is true when the status says that the disk of a target is lost: on its own object, and by its name on the FileSystem. That this is
+// not well says nothing of the disk: something else goes on as well.
 func shows(fs *v1alpha1.FileSystem, target *v1alpha1.StorageTarget) bool {
-	return unwell(fs) != "" && !meta.IsStatusConditionTrue(target.Status.Conditions, v1alpha1.ConditionOnline)
+	return meta.IsStatusConditionFalse(target.Status.Conditions, v1alpha1.ConditionOnline) &&
+		meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionDegraded) &&
+		slices.ContainsFunc(fs.Status.Missing, func(m v1alpha1.MissingMember) bool {
+			return m.Kind == v1alpha1.TargetMember && m.Name == target.Name && m.Node == target.Spec.Node
+		})
 }
 
 // pass plays internal/node/provision on one target: it records what the real one does, in the same order, and pretends the rest.
@@ -329,6 +335,12 @@ func (w *world) inventory(m *machine) v1alpha1.NodeInventoryStatus {
 		})
 	}
 	return out
+}
+
+// isAs is true when a node is as its agent has told.
+func (w *world) isAs(m *machine, told v1alpha1.NodeInventoryStatus) bool {
+	told.DroppedCaches = nil // that is no state of a node
+	return equality.Semantic.DeepEqual(told, w.inventory(m))
 }
 
 // first are the moments since when daemons that wait for other disks have one, by the uid of the pod.

@@ -58,12 +58,20 @@ func (h histogram) since(before histogram) histogram {
 	return out
 }
 
+// total is how many there are.
+func (h histogram) total() float64 {
+	if len(h) == 0 {
+		return 0
+	}
+	return h[len(h)-1].count
+}
+
 // quantile is Prometheus' histogram_quantile, in seconds: within a bucket it takes all values for equally likely. NaN when there are none.
 func (h histogram) quantile(q float64) float64 {
-	if len(h) == 0 || h[len(h)-1].count == 0 {
+	if h.total() == 0 {
 		return math.NaN()
 	}
-	rank := q * h[len(h)-1].count
+	rank := q * h.total()
 	low, below := 0.0, 0.0
 	for _, b := range h {
 		if b.count >= rank {

@@ -61,17 +61,20 @@ func child(name string) (int, error) {
 	return newest, nil
 }
 
-// residentMiB is the memory that a process has now (VmRSS of proc_pid_status(5)).
-func residentMiB(pid int) (float64, error) {
+// memoryMiB is the memory that a process has now, and the most that it has had (VmRSS and VmHWM of proc_pid_status(5)).
+func memoryMiB(pid int) (resident, peak float64, err error) {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return 0, fmt.Errorf("process %d is not there: %w", pid, err)
+		return 0, 0, fmt.Errorf("process %d is not there: %w", pid, err)
 	}
-	for line := range strings.Lines(string(content)) {
-		var kib float64
-		if _, err := fmt.Sscanf(line, "VmRSS: %f kB", &kib); err == nil {
-			return kib / 1024, nil
-		}
+	field := func(name string) float64 {
+		_, rest, _ := strings.Cut(string(content), "\n"+name+":")
+		kib := 0.0
+		_, _ = fmt.Sscanf(rest, "%f kB", &kib) // 0 says that it is not there
+		return kib / 1024
 	}
-	return 0, fmt.Errorf("/proc/%d/status has no VmRSS", pid)
+	if resident, peak = field("VmRSS"), field("VmHWM"); resident == 0 || peak == 0 {
+		return 0, 0, fmt.Errorf("/proc/%d/status has no VmRSS or no VmHWM", pid)
+	}
+	return resident, peak, nil
 }

@@ -77,6 +77,13 @@ func TestWritesOfTheOperatorAreCountedAndNobodyElses(t *testing.T) {
 	g.Expect(writes(log.all)).To(Equal(map[string]int{"manager patch storagetargets/status": 1, "agents patch storagetargets/status": 1}))
 }
 
+func TestWhoHoldsALeaseIsNoWriteOfTheOperator(t *testing.T) {
+	g := NewWithT(t)
+	event := func(object string) request { return request{user: userManager, resource: "events", object: object} }
+	g.Expect(event(operatorNamespace+"/parallelfs-operator.17").byOperator()).To(BeFalse(), "it became leader")
+	g.Expect(event(namespace + "/scale.17").byOperator()).To(BeTrue())
+}
+
 func TestAFilesystemIsTooLargeOnlyWhenTheSameWriteIsRefusedAgainAndAgain(t *testing.T) {
 	refused := func(code int, message string) func(times int) []string {
 		return func(times int) (out []string) {
@@ -113,7 +120,6 @@ func TestATableShowsExponentsAndWhyASizeWasGivenUp(t *testing.T) {
 	var results []*Result
 	for _, n := range []int{125, 500} {
 		r := newResult(n)
-		r.Targets = n*disksPerNode + 1
 		r.set(readySeconds, float64(n))
 		r.Largest["FileSystem"] = 2 * float64(n)
 		results = append(results, r)
@@ -127,7 +133,7 @@ func TestATableShowsExponentsAndWhyASizeWasGivenUp(t *testing.T) {
 	g.Expect(d.print(&out)).To(Succeed())
 	g.Expect(out.String()).To(MatchRegexp(`(?m)^ +125 +3001 +125 +- `))
 	g.Expect(out.String()).To(MatchRegexp(`(?m)^ +grows with N\^ +1\.00 +- `))
-	g.Expect(out.String()).To(ContainSubstring("1000 nodes, 0 targets: from apply to Ready: refused by etcd: etcdserver: request is too large (after 31 s, 12 s of the manager's CPU)"))
+	g.Expect(out.String()).To(ContainSubstring("1000 nodes, 24001 targets: from apply to Ready: refused by etcd: etcdserver: request is too large (after 31 s, 12 s of the manager's CPU)"))
 	g.Expect(d.Exponents).To(Equal(map[string]float64{"readySeconds": 1, "largestKiB.FileSystem": 1}))
 }
 
@@ -144,7 +150,7 @@ func TestAFilesystemIsWellOnlyWhenNothingIsLeftToBeDone(t *testing.T) {
 		"no condition":  func(fs *v1alpha1.FileSystem) { fs.Status.Conditions = nil },
 		"not ready":     func(fs *v1alpha1.FileSystem) { fs.Status.Conditions[0].Status = metav1.ConditionFalse },
 		"degraded": func(fs *v1alpha1.FileSystem) {
-			fs.Status.Conditions = append(fs.Status.Conditions, metav1.Condition{Type: "Degraded", Status: metav1.ConditionTrue})
+			fs.Status.Conditions = append(fs.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionTrue})
 		},
 		"something goes on": func(fs *v1alpha1.FileSystem) {
 			fs.Status.Conditions = append(fs.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReconciling, Status: metav1.ConditionTrue})
@@ -154,6 +160,41 @@ func TestAFilesystemIsWellOnlyWhenNothingIsLeftToBeDone(t *testing.T) {
 			fs := well()
 			change(fs)
 			NewWithT(t).Expect(unwell(fs)).NotTo(BeEmpty())
+		})
+	}
+}
+
+func TestALostDiskShowsWhenTheFileSystemNamesItsTarget(t *testing.T) {
+	lost := func() (*v1alpha1.FileSystem, *v1alpha1.StorageTarget) {
+		fs, target := fileSystem(9419), &v1alpha1.StorageTarget{ObjectMeta: metav1.ObjectMeta{Name: "ssd-1"}}
+		target.Spec.Node = "oss-0001"
+		fs.Status.Conditions = []metav1.Condition{
+			{Type: v1alpha1.ConditionReconciling, Status: metav1.ConditionTrue, Message: "a rolling restart is paused"},
+			{Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionTrue},
+		}
+		fs.Status.Missing = []v1alpha1.MissingMember{{Kind: v1alpha1.TargetMember, Name: "ssd-1", Node: "oss-0001"}}
+		target.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionOnline, Status: metav1.ConditionFalse}}
+		return fs, target
+	}
+	fs, target := lost()
+	NewWithT(t).Expect(shows(fs, target)).To(BeTrue())
+	for sentence, change := range map[string]func(fs *v1alpha1.FileSystem, target *v1alpha1.StorageTarget){
+		"only servers are being restarted": func(fs *v1alpha1.FileSystem, _ *v1alpha1.StorageTarget) {
+			fs.Status.Conditions, fs.Status.Missing = fs.Status.Conditions[:1], nil
+		},
+		"another target is missing": func(fs *v1alpha1.FileSystem, _ *v1alpha1.StorageTarget) { fs.Status.Missing[0].Name = "ssd-2" },
+		"its server is missing": func(fs *v1alpha1.FileSystem, _ *v1alpha1.StorageTarget) {
+			fs.Status.Missing[0].Kind = v1alpha1.ServerMember
+		},
+		"the target itself does not say it": func(_ *v1alpha1.FileSystem, target *v1alpha1.StorageTarget) {
+			target.Status.Conditions[0].Status = metav1.ConditionTrue
+		},
+		"nobody knows of the target": func(_ *v1alpha1.FileSystem, target *v1alpha1.StorageTarget) { target.Status.Conditions = nil },
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			fs, target := lost()
+			change(fs, target)
+			NewWithT(t).Expect(shows(fs, target)).To(BeFalse())
 		})
 	}
 }
@@ -218,4 +259,15 @@ func TestAFileSystemIsReadyWhenItsStatusWasWrittenLast(t *testing.T) {
 		at(1, "filesystems", fileSystemName, 200), at(2, "filesystems", fileSystemName, 200), at(3, "filesystems", fileSystemName, 409),
 		at(4, "filesystems", smallName(0), 200), at(5, targetResource, fileSystemName, 200),
 	})).To(Equal(time.Unix(2, 0)))
+}
+
+func TestANodeIsToldOfWhenItsInventoryIsWhatItsAgentWouldFind(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(1)
+	m := w.machines[1]
+	told := w.inventory(m)
+	g.Expect(w.isAs(m, told)).To(BeTrue())
+	w.start(&daemon{place: place{fileSystemName, m.name, componentChunkserver}})
+	g.Expect(w.isAs(m, told)).To(BeFalse(), "a server has started")
+	g.Expect(w.isAs(m, w.inventory(m))).To(BeTrue())
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,10 +17,22 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// sizes finds the largest object of each kind that the operator writes, as JSON with all that the API server adds.
+// idleSizes notes the largest objects of a filesystem that is well.
+func (r *run) idleSizes(ctx context.Context) error {
+	if err := r.sizes(ctx); err != nil {
+		return err
+	}
+	maps.Copy(r.result.Largest, r.result.AtWorst)
+	return nil
+}
+
+// sizes finds the largest object of each kind that the operator writes, as JSON with all that the API server adds, and notes those that are
+// larger than any before.
 func (r *run) sizes(ctx context.Context) error {
 	kinds := []metav1.GroupVersionKind{
 		{Version: "v1", Kind: "ConfigMap"}, {Version: "v1", Kind: "Secret"}, {Group: "apps", Version: "v1", Kind: "DaemonSet"},
+		{Group: "apps", Version: "v1", Kind: "Deployment"}, {Group: "batch", Version: "v1", Kind: "Job"},
+		{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"},
 	}
 	for name := range r.cluster.scheme.KnownTypes(v1alpha1.GroupVersion) {
 		kinds = append(kinds, metav1.GroupVersionKind{Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version, Kind: name})
@@ -33,7 +46,7 @@ func (r *run) sizes(ctx context.Context) error {
 			return err
 		}
 		if bytes > 0 {
-			r.result.Largest[kind.Kind] = math.Round(float64(bytes)/102.4) / 10
+			r.result.AtWorst[kind.Kind] = max(r.result.AtWorst[kind.Kind], math.Round(float64(bytes)/102.4)/10)
 		}
 	}
 	return nil

@@ -1,0 +1,109 @@
+//go:build scale
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+const (
+	// calmShare is the part of a core below which a manager that has started is idle, unless twice of what it used in the idle minute is more.
+	calmShare = 0.1
+	// sampleEvery is how often its CPU time is looked at.
+	sampleEvery = time.Second
+	// anewLimit is how long it may take until it is idle.
+	anewLimit = 3 * time.Minute
+)
+
+// startAnew measures what a manager does that starts while everything is there: it ends the one that runs as Kubernetes does, so that it gives
+// back its lease, and starts another one.
+func (r *run) startAnew(ctx context.Context) error {
+	if err := r.quiet(ctx); err != nil {
+		return err
+	}
+	r.cluster.endManager()
+	begun := time.Now()
+	if err := r.cluster.startManager(ctx); err != nil {
+		return err
+	}
+	r.result.set(anewLeads, time.Since(begun).Seconds())
+	c := calm{enough: quietFor, share: max(calmShare, 2*r.result.value(idle.manager)/100)}
+	looked, why := false, "the manager that was started anew has not looked at all FileSystems"
+	sampled := time.Time{}
+	err := r.until(ctx, anewLimit, func() (string, error) {
+		if time.Since(sampled) < sampleEvery {
+			return why, nil
+		}
+		sampled = time.Now()
+		if !looked {
+			work, _, err := r.cluster.passesOver(ctx)
+			if err != nil || work.total() < float64(r.fileSystems) { // nothing answers before it serves metrics
+				return why, nil
+			}
+			looked = true
+			r.result.set(anewLooked, sampled.Sub(begun).Seconds())
+		}
+		_, _, cpu, err := processStat(r.cluster.manager)
+		if err != nil {
+			return "", err
+		}
+		c.add(sampled, cpu)
+		if err := r.cluster.audit.read(); err != nil {
+			return "", err
+		}
+		writes := count(r.cluster.audit.between(sampled.Add(-quietFor), sampled), all)
+		if !c.is() || writes > 0 {
+			why = fmt.Sprintf("the manager that was started anew is not idle, and has written %d times in the last %s", writes, quietFor)
+			return why, nil
+		}
+		return "", nil
+	})
+	if err != nil {
+		return err
+	}
+	_, peak, err := memoryMiB(r.cluster.manager)
+	if err != nil {
+		return err
+	}
+	since, cpu := c.since()
+	r.result.set(anewIdle, since.Sub(begun).Seconds())
+	r.result.set(anewManager, cpu.Seconds())
+	r.result.set(anewPeak, peak)
+	written := r.cluster.audit.between(begun, time.Now())
+	r.result.set(anewWrites, float64(count(written, all)))
+	r.result.Anew = writes(written)
+	return nil
+}
+
+// calm finds out since when a process has used little of a core, for long enough.
+type calm struct {
+	enough  time.Duration
+	share   float64
+	samples []sample
+}
+
+// sample is the CPU time that a process had used until a moment.
+type sample struct {
+	at  time.Time
+	cpu time.Duration
+}
+
+// add adds what is used now. Samples that are older than is needed are forgotten, besides the newest of them.
+func (c *calm) add(at time.Time, cpu time.Duration) {
+	c.samples = append(c.samples, sample{at, cpu})
+	for len(c.samples) > 1 && at.Sub(c.samples[1].at) >= c.enough {
+		c.samples = c.samples[1:]
+	}
+}
+
+// is reports whether little was used for long enough.
+func (c *calm) is() bool {
+	first, last := c.samples[0], c.samples[len(c.samples)-1]
+	took := last.at.Sub(first.at)
+	return took >= c.enough && (last.cpu-first.cpu).Seconds() <= c.share*took.Seconds()
+}
+
+// since is when that began, and what had been used by then.
+func (c *calm) since() (time.Time, time.Duration) { return c.samples[0].at, c.samples[0].cpu }

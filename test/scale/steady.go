@@ -1,0 +1,68 @@
+//go:build scale
+
+package main
+
+import (
+	"context"
+	"time"
+)
+
+// window is the minute that is measured.
+const window = time.Minute
+
+// steady are the columns of a while in which nothing new begins.
+type steady struct{ writes, manager, resident, p50, p99, answer, controlPlane column }
+
+// columns are the columns in the order of the table.
+func (s steady) columns() []column {
+	return []column{s.writes, s.manager, s.resident, s.p50, s.p99, s.answer, s.controlPlane}
+}
+
+// during measures what the operator does while something goes on for a while.
+func (r *run) during(ctx context.Context, columns steady, pass func() error) error {
+	before, err := r.usage(ctx)
+	if err != nil {
+		return err
+	}
+	if err := pass(); err != nil {
+		return err
+	}
+	cost, seconds, written, err := r.since(ctx, before)
+	if err != nil {
+		return err
+	}
+	set := r.result.set
+	set(columns.writes, float64(count(written, all))/seconds)
+	set(columns.manager, cost.manager.Seconds()/seconds*100)
+	set(columns.controlPlane, (cost.apiServer+cost.etcd).Seconds()/seconds*100)
+	set(columns.resident, cost.residentMiB)
+	set(columns.p50, cost.work.quantile(0.5)*1000)
+	set(columns.p99, cost.work.quantile(0.99)*1000)
+	set(columns.answer, cost.answer.quantile(0.99)*1000)
+	return nil
+}
+
+// idle measures a minute in which nothing changes. A profile of the manager is made of it where one was asked for.
+func (r *run) idle(ctx context.Context) error {
+	return r.during(ctx, idle, func() error {
+		if r.profile != "" {
+			return r.cluster.saveProfiles(ctx, window, r.profile)
+		}
+		return sleep(ctx, window)
+	})
+}
+
+// write measures a while in which programs write, and what the manager had at most until then.
+func (r *run) write(ctx context.Context) error {
+	r.world.write()
+	defer r.world.rest()
+	if err := sleep(ctx, r.pace.warmUp); err != nil {
+		return err
+	}
+	if err := r.during(ctx, used, func() error { return sleep(ctx, r.pace.writeFor) }); err != nil {
+		return err
+	}
+	_, peak, err := memoryMiB(r.cluster.manager)
+	r.result.set(endPeak, peak)
+	return err
+}
