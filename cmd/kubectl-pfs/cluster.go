@@ -19,9 +19,9 @@ import (
 // clusterFlags say which cluster and namespace are meant.
 type clusterFlags struct{ kubeconfig, context, namespace string }
 
-// connection reads from one namespace of a cluster.
+// connection is to one namespace of a cluster. Only say writes.
 type connection struct {
-	client.Reader
+	client.Client
 	namespace string
 }
 

@@ -1,5 +1,5 @@
 // Command kubectl-pfs is the plugin "kubectl pfs": it shows, reports, watches and compares benchmarks of ParallelFS Operator, in a
-// cluster and from files.
+// cluster and from files, and says to the operator what only a person can say.
 package main
 
 import (
@@ -123,10 +123,11 @@ func exactly(names ...string) cobra.PositionalArgs {
 func (a *app) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kubectl-pfs",
-		Short: "Show, watch, report and compare benchmarks of ParallelFS Operator",
-		Long: `kubectl pfs works with the benchmarks of ParallelFS Operator. Lay it into your PATH as kubectl-pfs, and kubectl finds it.
+		Short: "Watch, report and compare benchmarks of ParallelFS Operator, and say what only a person can say",
+		Long: `kubectl pfs works with ParallelFS Operator. Lay it into your PATH as kubectl-pfs, and kubectl finds it.
 
-It only reads: it changes nothing in the cluster, and writes no file but the one that --file names.
+bench and baseline only read. node and recover show what a FileSystem says; where you ask them to, they set the one annotation that you would set
+by hand, after saying what that means. No command deletes anything, and none writes a file but the one that --file names.
 
 Exit codes:
   0  done; of watch: the run succeeded
@@ -153,7 +154,7 @@ Exit codes:
 		Use: "baseline", Short: "Published tables that results can be compared with", RunE: groupOnly, Args: cobra.ArbitraryArgs,
 	}
 	baseline.AddCommand(tablesCommand("list"))
-	root.AddCommand(bench, baseline)
+	root.AddCommand(bench, baseline, a.nodeCommand(), a.recoverCommand())
 	return root
 }
 

@@ -32,11 +32,18 @@ type called struct {
 // and so on.
 func on(t *testing.T, objects []client.Object, looks ...func(client.Client)) func(args ...string) called {
 	t.Helper()
+	_, pfs := cluster(t, objects, looks...)
+	return pfs
+}
+
+// cluster is the same with the cluster, to look at afterwards.
+func cluster(t *testing.T, objects []client.Object, looks ...func(client.Client)) (client.Client, func(args ...string) called) {
+	t.Helper()
 	g := NewWithT(t)
 	known, err := scheme()
 	g.Expect(err).NotTo(HaveOccurred())
 	c := fake.NewClientBuilder().WithScheme(known).WithObjects(objects...).Build()
-	return func(args ...string) called {
+	return c, func(args ...string) called {
 		a := &app{
 			connect: func(flags clusterFlags) (connection, error) {
 				namespace := flags.namespace
@@ -124,12 +131,15 @@ func save(t *testing.T, run results.Run) string {
 
 func TestEveryCommandTeachesByHelp(t *testing.T) {
 	pfs := on(t, nil)
-	for _, command := range []string{"", "bench", "bench list", "bench watch", "bench report", "bench compare", "bench parse", "bench tables", "baseline list"} {
+	for _, command := range []string{
+		"", "bench", "bench list", "bench watch", "bench report", "bench compare", "bench parse", "bench tables", "baseline list",
+		"node", "node give-up", "node take-back", "node accept-loss", "node allow-maintenance", "recover",
+	} {
 		g := NewWithT(t)
 		got := pfs(append(strings.Fields(command), "--help")...)
 		g.Expect(got.code).To(Equal(exitGood), command)
 		g.Expect(got.stdout).To(ContainSubstring("kubectl pfs"), command)
-		if len(strings.Fields(command)) == 2 && command != "bench list" {
+		if strings.Contains(command, " ") && command != "bench list" || command == "recover" {
 			g.Expect(got.stdout).To(ContainSubstring("Examples:"), command)
 		}
 	}
@@ -141,7 +151,8 @@ func TestACommandLineThatCanNotBeUnderstoodEndsWithTwo(t *testing.T) {
 		"nothing", "bench nothing", "bench list --nothing", "bench watch", "bench watch a b", "bench report", "bench report a --from b.json",
 		"bench report a -o pdf", "bench report a --file a.pdf", "bench report a --error-bars 3", "bench compare a", "bench parse --tool mdtest",
 		"bench parse --tool nothing x.txt", "bench parse --tool mdtest -o html x.txt", "bench parse --tool mdtest --set depth x.txt",
-		"bench parse --tool mdtest --processes -1 x.txt",
+		"bench parse --tool mdtest --processes -1 x.txt", "node nothing", "node give-up scratch", "recover", "recover a --plan --withdraw",
+		"recover a --approve 1 --plan", "recover a --approve 1 --from b", "recover a --withdraw --from b",
 	} {
 		g := NewWithT(t)
 		got := pfs(strings.Fields(line)...)
