@@ -148,7 +148,7 @@ func TestWhereARecordIsKept(t *testing.T) {
 		cm := corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Name: "sweep-p000", OwnerReferences: []metav1.OwnerReference{{UID: "uid", Controller: new(true)}}},
 			Data: map[string]string{
-				"rep-1.json": `{"point":0,"repetition":1,"started":"2026-11-21T12:00:00Z","finished":"2026-11-21T12:00:10Z","samples":[{"name":"write","unit":"kB/s","value":1}]}`,
+				"rep-1.json": `{"format":1,"point":0,"repetition":1,"attempt":1,"started":"2026-11-21T12:00:00Z","finished":"2026-11-21T12:00:10Z","samples":[{"name":"write","unit":"kB/s","value":1}]}`,
 				"rep-2.json": `{"point":0,"repetition":2,"started":"2026-11-21T12:00:10Z","finished":"2026-11-21T12:00:20Z","error":"broke"}`,
 			},
 		}

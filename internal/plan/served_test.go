@@ -64,7 +64,7 @@ func TestATargetOfLustreIsPlannedByItsOwnCommandAndMountedByNobody(t *testing.T)
 	var marker spec.TargetMarker
 	g.Expect(json.Unmarshal([]byte(mark), &marker)).To(Succeed())
 	g.Expect(marker).To(Equal(spec.TargetMarker{
-		Owner: spec.Owner{Namespace: "storage", Name: "scratch", UID: uidNow}, Cluster: here, Target: target.Name, Role: "Storage", StoragePool: "ssd", UUID: uuidOne,
+		Version: 1, Owner: spec.Owner{Namespace: "storage", Name: "scratch", UID: uidNow}, Cluster: here, Target: target.Name, Role: "Storage", StoragePool: "ssd", UUID: uuidOne,
 	}))
 
 	d := decide(target, plan.Look{Device: blankDisk()})
