@@ -82,7 +82,7 @@ func TestARecordIsWrittenOnce(t *testing.T) {
 	t.Run("and not into a ConfigMap of somebody else", func(t *testing.T) {
 		g := NewWithT(t)
 		g.Expect(s.client.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "sweep-p001"}})).To(Succeed())
-		_, err := s.operator.store(t.Context(), fresh(), turns.Record{Point: 1, Repetition: 1}, nil)
+		_, err := s.operator.store(t.Context(), fresh(), turns.Record{Point: 1, Repetition: 1, Attempt: 1}, nil)
 		g.Expect(err).To(MatchError("ConfigMap sweep-p001 exists and does not belong to BenchmarkRun sweep; delete or rename it"))
 	})
 }

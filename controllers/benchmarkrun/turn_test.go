@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks"
@@ -142,21 +140,4 @@ func TestWhereARecordIsKept(t *testing.T) {
 			NewWithT(t).Expect(c.turn.Key(c.ends, c.lastStep)).To(Equal(c.key))
 		})
 	}
-	t.Run("the records of a run from before there were attempts are read", func(t *testing.T) {
-		g := NewWithT(t)
-		w := scopetest.Idle()
-		cm := corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Name: "sweep-p000", OwnerReferences: []metav1.OwnerReference{{UID: "uid", Controller: new(true)}}},
-			Data: map[string]string{
-				"rep-1.json": `{"point":0,"repetition":1,"started":"2026-11-21T12:00:00Z","finished":"2026-11-21T12:00:10Z","samples":[{"name":"write","unit":"kB/s","value":1}]}`,
-				"rep-2.json": `{"point":0,"repetition":2,"started":"2026-11-21T12:00:10Z","finished":"2026-11-21T12:00:20Z","error":"broke"}`,
-			},
-		}
-		var err error
-		w.Records, err = turns.DecodeRecords([]corev1.ConfigMap{cm}, w.Run)
-		g.Expect(err).NotTo(HaveOccurred())
-		s := w.State(0)
-		g.Expect(s.Repetitions).To(Equal(1))
-		g.Expect(s.Bad.Error).To(Equal("broke"))
-	})
 }

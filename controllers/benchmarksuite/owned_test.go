@@ -17,7 +17,7 @@ func TestADiskIsTheSuitesOwnOnlyWhenItsFileSystemHasFormattedIt(t *testing.T) {
 	target := func(provisioned *v1alpha1.TargetProvisioned) *v1alpha1.StorageTarget {
 		id := v1alpha1.DeviceID("wwn-0x5000c500a1b2c3d4")
 		out := &v1alpha1.StorageTarget{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: plan.TargetName("night-one", "ssd", "n1", id)},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: plan.TargetName("night-one", v1alpha1.RoleStorage, "ssd", "n1", id)},
 			Spec: v1alpha1.StorageTargetSpec{
 				FileSystem: v1alpha1.TargetOwner{Name: "night-one", UID: fsUID}, Node: "n1", Role: v1alpha1.RoleStorage, StoragePool: "ssd",
 				Device: v1alpha1.DeviceIdentity{ID: id, WWN: "0x5000c500a1b2c3d4", SizeBytes: 1 << 40},

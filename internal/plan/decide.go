@@ -196,6 +196,12 @@ func resume(t *v1alpha1.StorageTarget, l Look, now time.Time, newUUID func() str
 		}
 		return adopt(t, l, *m, p, now)
 	}
+	if l.Mount.Mounted && l.Mount.MarkerError != "" {
+		// Nothing is known of whose it is, and no marker is written over one.
+		d := refused(t, v1alpha1.ReasonDeviceRefused, "the marker of what is mounted can't be used, and stays as it is: "+l.Mount.MarkerError)
+		d.Plan = begunPlan(t)
+		return d
+	}
 	if _, is := registry.Served(t.Spec.Format); !is &&
 		l.Mount.Mounted && l.Mount.Problem == "" && l.Mount.Marker == nil && l.Mount.UUID == p.UUID {
 		// mkfs had ended, or it could not have been mounted. Only the marker is missing.
@@ -312,6 +318,9 @@ func serve(t *v1alpha1.StorageTarget, l Look) Decision {
 	}
 	if l.Mount.Mounted {
 		switch {
+		case l.Mount.MarkerError != "":
+			return refused(t, v1alpha1.ReasonTargetMissing, fmt.Sprintf("the marker on the filesystem with uuid %s can't be used, so that nothing proves that it is this target: %s",
+				p.UUID, l.Mount.MarkerError))
 		case m == nil:
 			return refused(t, v1alpha1.ReasonTargetMissing, fmt.Sprintf("the filesystem with uuid %s has lost its marker (%s), so that nothing proves that it is this target; "+
 				"if it is, put the marker back from a backup", p.UUID, spec.TargetMarkerFile))

@@ -49,7 +49,7 @@ func HoldsMetadata(fs *v1alpha1.FileSystem, node string, inventory v1alpha1.Node
 	for _, b := range inventory.BlockDevices {
 		identity, why := identify(b)
 		for i := range fs.Spec.Metadata.InstancesPerNode {
-			name := TargetName(fs.Name, groupName(group{role: v1alpha1.RoleMetadata}, i), node, identity.ID)
+			name := group{role: v1alpha1.RoleMetadata}.targetName(fs.Name, i, node, identity.ID)
 			if why == "" && isLabeled(b, fs.Namespace, fs.Name, name) {
 				return true
 			}

@@ -39,8 +39,9 @@ type Mounted struct {
 	// Problem is why the mountpoint can't be used as it is, or why what is mounted could not be examined, such as that it
 	// could not be made immutable. It is not the failure of an earlier mount: with a problem, nothing is mounted.
 	Problem string
-	// Marker on the mounted filesystem, nil when it has none.
-	Marker *Marker
+	// Marker on the mounted filesystem, nil when it has none. MarkerError says that there is one, and why it can't be trusted.
+	Marker      *Marker
+	MarkerError string
 }
 
 // StepKind is one kind of step on the way from a disk to a target.

@@ -287,7 +287,7 @@ func (s *selection) explicitDevice(g group, d v1alpha1.DeviceReference, slot int
 		s.problem(v1alpha1.ReasonNoDevices, "%s.devices: node %s: %s", g.field, d.Node, why)
 		return
 	}
-	name := TargetName(s.in.FileSystem.Name, groupName(g, slot), d.Node, identity.ID)
+	name := g.targetName(s.in.FileSystem.Name, slot, d.Node, identity.ID)
 	if old := s.existing[name]; old != nil {
 		// It is being deleted: the name is free when that is done.
 		return
@@ -346,8 +346,8 @@ func (s *selection) selected(g group) {
 			if c.carries >= 0 {
 				slot = c.carries
 			}
-			name := TargetName(s.in.FileSystem.Name, groupName(g, int32(slot)), node, c.identity.ID) // #nosec G115 -- a slot is at most 15
-			s.choose(g, node, int32(slot), c.identity, name)                                         // #nosec G115 -- as above
+			name := g.targetName(s.in.FileSystem.Name, int32(slot), node, c.identity.ID) // #nosec G115 -- a slot is at most 15
+			s.choose(g, node, int32(slot), c.identity, name)                             // #nosec G115 -- as above
 			have[slot]++
 			count++
 		}
@@ -405,7 +405,7 @@ func (s *selection) candidates(
 func (s *selection) carries(g group, node string, b v1alpha1.BlockDevice, identity v1alpha1.DeviceIdentity) int {
 	fs := s.in.FileSystem
 	for i := range g.instances {
-		name := TargetName(fs.Name, groupName(g, int32(i)), node, identity.ID) // #nosec G115 -- a slot is at most 15
+		name := g.targetName(fs.Name, int32(i), node, identity.ID) // #nosec G115 -- a slot is at most 15
 		if isLabeled(b, fs.Namespace, fs.Name, name) && s.existing[name] == nil {
 			return i
 		}
@@ -505,10 +505,17 @@ func groupName(g group, slot int32) string {
 	}
 }
 
-// TargetName is the name of the StorageTarget of a disk: the FileSystem, the pool ("ssd") or slot ("mds0"), and 64 bits of a hash of
-// the node and the device's id. Of 24 000 disks, two have the same ones in one of 60 000 million clusters (n²/2⁶⁵).
-func TargetName(fileSystem, poolOrSlot, node string, id v1alpha1.DeviceID) string {
-	sum := sha256.Sum256([]byte(node + "/" + string(id)))
+// targetName is the name of the StorageTarget of a disk in a slot of this group.
+func (g group) targetName(fileSystem string, slot int32, node string, id v1alpha1.DeviceID) string {
+	return TargetName(fileSystem, g.role, groupName(g, slot), node, id)
+}
+
+// TargetName is the name of the StorageTarget of a disk, for ever: the FileSystem, the pool ("ssd") or slot ("mds0"), and 64 bits of a hash
+// of all that tells it from other targets. The part that people read does not: a pool may be called "mds0", and the FileSystem "a" with the
+// pool "b-c" reads like "a-b" with "c". Of 24 000 disks, two have the same hash in one of 60 000 million clusters (n²/2⁶⁵).
+func TargetName(fileSystem string, role v1alpha1.Role, poolOrSlot, node string, id v1alpha1.DeviceID) string {
+	// No part but the last, which is the device's id, can hold a slash.
+	sum := sha256.Sum256([]byte(strings.Join([]string{fileSystem, string(role), poolOrSlot, node, string(id)}, "/")))
 	return fmt.Sprintf("%s-%s-%s", fileSystem, poolOrSlot, hex.EncodeToString(sum[:8]))
 }
 
@@ -547,13 +554,6 @@ func (s *selection) choose(g group, node string, slot int32, device v1alpha1.Dev
 			// What was made stays as it was made; how it is mounted may change.
 			t.Spec.Format.FSType, t.Spec.Format.MkfsOptions = old.Spec.Format.FSType, slices.Clone(old.Spec.Format.MkfsOptions)
 		}
-	}
-	if other := s.chosen[name]; other != nil {
-		// A pool may be called like a slot, such as "mds0"; then one disk for both has one name.
-		other.Spec.Conflict = fmt.Sprintf("the device is wanted twice: by %s and by %s; take it out of one of them",
-			claimsOf(other)[0].sentence(), claimsOf(t)[0].sentence())
-		s.problem(v1alpha1.ReasonDeviceConflict, "%s", other.Spec.Conflict)
-		return
 	}
 	s.chosen[name] = t
 	s.at[g.at(node)] = append(s.at[g.at(node)], t)

@@ -3,12 +3,14 @@ package plan_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/plan"
@@ -96,7 +98,7 @@ func TestATargetIsComplete(t *testing.T) {
 	isController := true
 	g.Expect(target.TypeMeta).To(Equal(metav1.TypeMeta{APIVersion: "parallelfs.dev/v1alpha1", Kind: "StorageTarget"}))
 	g.Expect(target.ObjectMeta).To(Equal(metav1.ObjectMeta{
-		Namespace: "storage", Name: plan.TargetName("scratch", "ssd", "oss1", "wwn-oss1-0003"), Finalizers: []string{v1alpha1.Finalizer},
+		Namespace: "storage", Name: plan.TargetName("scratch", v1alpha1.RoleStorage, "ssd", "oss1", "wwn-oss1-0003"), Finalizers: []string{v1alpha1.Finalizer},
 		Labels: map[string]string{v1alpha1.LabelFileSystem: "scratch", v1alpha1.LabelStoragePool: "ssd", v1alpha1.LabelNode: "oss1", v1alpha1.LabelManagedBy: v1alpha1.ManagedBy},
 		OwnerReferences: []metav1.OwnerReference{{
 			APIVersion: "parallelfs.dev/v1alpha1", Kind: "FileSystem", Name: "scratch", UID: "uid-of-scratch", Controller: &isController, BlockOwnerDeletion: &isController,
@@ -186,11 +188,13 @@ func TestDisksThatAreSelected(t *testing.T) {
 		"a disk without a stable name":       {func(*v1alpha1.DeviceSelector) {}, func(b *v1alpha1.BlockDevice) { b.IDs, b.WWN, b.Serial = nil, "", "" }, "no stable name"},
 		"a disk that carries another target": {func(*v1alpha1.DeviceSelector) {}, func(b *v1alpha1.BlockDevice) { b.Target, b.Unusable = "storage/home-x", []string{"it carries home-x"} }, "it carries home-x"},
 		"a disk that carries its own target": {func(*v1alpha1.DeviceSelector) {}, func(b *v1alpha1.BlockDevice) {
-			b.Target, b.Unusable = "storage/"+plan.TargetName("scratch", "ssd", "oss1", "wwn-oss1-0000"), []string{"it is not blank"}
+			b.Target, b.Unusable = "storage/"+plan.TargetName("scratch", v1alpha1.RoleStorage, "ssd", "oss1", "wwn-oss1-0000"), []string{"it is not blank"}
 		}, ""},
 		"a disk that carries its own label, which no agent ascribes to a target that is no more": {
 			func(*v1alpha1.DeviceSelector) {}, func(b *v1alpha1.BlockDevice) {
-				own := aTarget(func(t *v1alpha1.StorageTarget) { t.Name = plan.TargetName("scratch", "ssd", "oss1", "wwn-oss1-0000") })
+				own := aTarget(func(t *v1alpha1.StorageTarget) {
+					t.Name = plan.TargetName("scratch", v1alpha1.RoleStorage, "ssd", "oss1", "wwn-oss1-0000")
+				})
 				b.Signatures = []v1alpha1.Signature{{Device: b.KernelName, Type: "xfs", Label: plan.Label(own)}}
 				b.Unusable = []string{"it is not blank"}
 			}, "",
@@ -299,7 +303,7 @@ func TestWhatWasChosenStaysChosen(t *testing.T) {
 func TestADiskThatCarriesItsOwnTargetIsChosenFirst(t *testing.T) {
 	in := anInput(aFileSystem("scratch", selecting(1)), 4, "oss1")
 	change(in, "oss1", 3, func(b *v1alpha1.BlockDevice) {
-		b.Target, b.Unusable = "storage/"+plan.TargetName("scratch", "ssd", "oss1", "wwn-oss1-0003"), []string{"it is not blank"}
+		b.Target, b.Unusable = "storage/"+plan.TargetName("scratch", v1alpha1.RoleStorage, "ssd", "oss1", "wwn-oss1-0003"), []string{"it is not blank"}
 	})
 	NewWithT(t).Expect(ids(plan.Select(in).Targets)).To(Equal([]string{"oss1:wwn-oss1-0003"}))
 }
@@ -320,6 +324,31 @@ func TestADiskThatIsNoLongerNamed(t *testing.T) {
 	s = plan.Select(in)
 	g.Expect(ids(s.Targets)).To(Equal([]string{"oss1:wwn-oss1-0001"}), "a drained one goes; one that is named stays")
 	g.Expect(s.Problems).To(BeEmpty())
+}
+
+func TestTheNamesOfTargetsDoNotCollide(t *testing.T) {
+	g := NewWithT(t)
+	const disk = v1alpha1.DeviceID("wwn-0x5000c500a1b2c3d4")
+	names := map[string]int{}
+	for i, of := range []struct {
+		fileSystem       string
+		role             v1alpha1.Role
+		poolOrSlot, node string
+		id               v1alpha1.DeviceID
+	}{
+		{"a", v1alpha1.RoleStorage, "b-c", "n1", disk}, {"a-b", v1alpha1.RoleStorage, "c", "n1", disk},
+		{"a", v1alpha1.RoleStorage, "mds0", "n1", disk}, {"a", v1alpha1.RoleMetadata, "mds0", "n1", disk},
+		{"a", v1alpha1.RoleStorage, "management", "n1", disk}, {"a", v1alpha1.RoleManagement, "management", "n1", disk},
+		{"a", v1alpha1.RoleMetadata, "mds1", "n1", disk}, {"a", v1alpha1.RoleMetadata, "mds1", "n2", disk}, {"a", v1alpha1.RoleMetadata, "mds1", "n1", disk + "a"},
+		{strings.Repeat("f", 40), v1alpha1.RoleStorage, strings.Repeat("p", 24), strings.Repeat("n", 253), disk},
+	} {
+		name := plan.TargetName(of.fileSystem, of.role, of.poolOrSlot, of.node, of.id)
+		g.Expect(validation.IsDNS1123Subdomain(name)).To(BeEmpty(), name)
+		g.Expect(name).To(MatchRegexp("^" + of.fileSystem + "-" + of.poolOrSlot + "-[0-9a-f]{16}$"))
+		g.Expect(names).NotTo(HaveKey(name), "%v", of)
+		names[name] = i
+	}
+	g.Expect(plan.TargetName("scratch", v1alpha1.RoleStorage, "ssd", "n1", disk)).To(Equal("scratch-ssd-093b004a85476148"), "a name is for ever")
 }
 
 func TestADiskThatIsNamedTwiceInAPoolIsOneTarget(t *testing.T) {
@@ -412,8 +441,10 @@ func TestADiskThatIsWantedTwiceIsRefusedForBoth(t *testing.T) {
 		in := anInput(fs, 1, "oss1")
 		in.Metadata = []string{"oss1"}
 		s := plan.Select(in)
-		NewWithT(t).Expect(s.Targets).To(HaveLen(1))
-		NewWithT(t).Expect(s.Targets[0].Spec.Conflict).To(And(ContainSubstring("the metadata"), ContainSubstring("pool mds0")))
+		NewWithT(t).Expect(s.Targets).To(HaveLen(2))
+		for _, target := range s.Targets {
+			NewWithT(t).Expect(target.Spec.Conflict).To(And(ContainSubstring("the metadata"), ContainSubstring("pool mds0")))
+		}
 	})
 	t.Run("by two nodes that reach one disk", func(t *testing.T) {
 		in := anInput(aFileSystem("scratch", naming(disk("oss1", 0), disk("oss2", 0))), 1, "oss1", "oss2")

@@ -34,7 +34,8 @@ func mark(t *v1alpha1.StorageTarget, uuid string) string {
 	s := t.Spec
 	// A struct of strings and a number can't fail to encode.
 	content, err := json.Marshal(spec.TargetMarker{
-		Owner: spec.Owner{Namespace: t.Namespace, Name: s.FileSystem.Name, UID: s.FileSystem.UID}, Cluster: s.Cluster,
+		Version: spec.TargetMarkerVersion,
+		Owner:   spec.Owner{Namespace: t.Namespace, Name: s.FileSystem.Name, UID: s.FileSystem.UID}, Cluster: s.Cluster,
 		Target: t.Name, Role: string(s.Role), StoragePool: s.StoragePool, Slot: s.Slot, UUID: uuid,
 	})
 	if err != nil {

@@ -64,7 +64,7 @@ func TestATargetOfLustreIsPlannedByItsOwnCommandAndMountedByNobody(t *testing.T)
 	var marker spec.TargetMarker
 	g.Expect(json.Unmarshal([]byte(mark), &marker)).To(Succeed())
 	g.Expect(marker).To(Equal(spec.TargetMarker{
-		Owner: spec.Owner{Namespace: "storage", Name: "scratch", UID: uidNow}, Cluster: here, Target: target.Name, Role: "Storage", StoragePool: "ssd", UUID: uuidOne,
+		Version: 1, Owner: spec.Owner{Namespace: "storage", Name: "scratch", UID: uidNow}, Cluster: here, Target: target.Name, Role: "Storage", StoragePool: "ssd", UUID: uuidOne,
 	}))
 
 	d := decide(target, plan.Look{Device: blankDisk()})
@@ -77,7 +77,7 @@ func TestTheLongestMarkHasRoomOnADisk(t *testing.T) {
 	target := aTarget(ofLustre(10))
 	long := func(n int) string { return strings.Repeat("n", n) }
 	target.Namespace, target.Spec.FileSystem = long(63), v1alpha1.TargetOwner{Name: long(40), UID: long(64)}
-	target.Spec.Cluster, target.Spec.StoragePool, target.Name = long(64), long(24), plan.TargetName(long(40), long(24), "n", "wwn-0x5000")
+	target.Spec.Cluster, target.Spec.StoragePool, target.Name = long(64), long(24), plan.TargetName(long(40), v1alpha1.RoleStorage, long(24), "n", "wwn-0x5000")
 	g.Expect(plan.Make(target, plan.Look{Device: blankDisk()}, uuidOne).Refusals).NotTo(ContainElement(ContainSubstring("the mark")))
 }
 

@@ -30,7 +30,7 @@ func fixedUUID() string { return uuidOne }
 func aTarget(changes ...func(*v1alpha1.StorageTarget)) *v1alpha1.StorageTarget {
 	device := v1alpha1.DeviceIdentity{ID: "wwn-0x5000c500a1b2c3d4", Serial: "S1", WWN: "0x5000c500a1b2c3d4", Model: "DISK", SizeBytes: tib}
 	t := &v1alpha1.StorageTarget{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: plan.TargetName("scratch", "ssd", "oss1", device.ID)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: plan.TargetName("scratch", v1alpha1.RoleStorage, "ssd", "oss1", device.ID)},
 		Spec: v1alpha1.StorageTargetSpec{
 			FileSystem: v1alpha1.TargetOwner{Name: "scratch", UID: uidNow}, Cluster: here, Node: "oss1", Role: v1alpha1.RoleStorage, StoragePool: "ssd",
 			Device: device, Format: v1alpha1.FormatSpec{FSType: v1alpha1.XFS}, FormatPolicy: v1alpha1.FormatIfBlank,

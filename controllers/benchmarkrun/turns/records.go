@@ -17,6 +17,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks"
 	"parallelfs.dev/operator/benchmarks/telemetry"
+	"parallelfs.dev/operator/internal/node/stored"
 )
 
 const (
@@ -26,14 +27,19 @@ const (
 	MaxStored = 900 << 10
 )
 
+// RecordFormat is the version of the form of a Record that this program writes; it reads all up to this one.
+const RecordFormat = 1
+
 // Record is what is known of one turn that has ended, with a result or without. It is written once, and all of the
 // run's status follows from the records and the spec.
 type Record struct {
+	// Format is RecordFormat in what is stored.
+	Format     int `json:"format"`
 	Point      int `json:"point"`
 	Repetition int `json:"repetition"`
-	// WarmUp is true for a repetition that does not count. Attempt counts from 1; the records of old runs have none, which is the first.
+	// WarmUp is true for a repetition that does not count. Attempt counts from 1.
 	WarmUp  bool `json:"warmUp,omitempty"`
-	Attempt int  `json:"attempt,omitempty"`
+	Attempt int  `json:"attempt"`
 	// Step is the number of the phase from 0, and StepName its name, of a repetition that has several.
 	Step       int                           `json:"step,omitempty"`
 	StepName   string                        `json:"stepName,omitempty"`
@@ -69,7 +75,7 @@ func (r Record) Duration() time.Duration { return max(0, r.Finished.Sub(r.Starte
 
 // Turn is the one that this is the record of.
 func (r Record) Turn() Turn {
-	return Turn{Point: r.Point, WarmUp: r.WarmUp, Repetition: r.Repetition, Attempt: max(r.Attempt, 1), Step: r.Step}
+	return Turn{Point: r.Point, WarmUp: r.WarmUp, Repetition: r.Repetition, Attempt: r.Attempt, Step: r.Step}
 }
 
 // Title names the repetition.
@@ -101,7 +107,6 @@ func inOrder(a, b Record) int {
 
 // Add takes a record in, in the place of one of the same turn.
 func (r Records) Add(entry Record) {
-	entry.Attempt = max(entry.Attempt, 1)
 	at, found := slices.BinarySearchFunc(r[entry.Point], entry, inOrder)
 	if found {
 		r[entry.Point][at] = entry
@@ -207,13 +212,30 @@ func RecordsIn(cm *corev1.ConfigMap) ([]Record, error) {
 		if !isRecord(key) {
 			continue
 		}
-		var entry Record
-		if err := json.Unmarshal([]byte(text), &entry); err != nil {
-			return nil, fmt.Errorf("read %s of ConfigMap %s: %w; remove that key to run the repetition again", key, cm.Name, err)
+		entry, err := decode(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s of ConfigMap %s %w", key, cm.Name, err)
 		}
 		out = append(out, entry)
 	}
 	return out, nil
+}
+
+// decode reads one record. Its error is the rest of a sentence about the record.
+func decode(text string) (entry Record, err error) {
+	var form struct {
+		Format int `json:"format"`
+	}
+	if err := json.Unmarshal([]byte(text), &form); err != nil {
+		return entry, fmt.Errorf("can't be understood: %w; remove that key to run the repetition again", err)
+	}
+	if err := stored.Known("format", form.Format, RecordFormat); err != nil {
+		return entry, err //nolint:wrapcheck // it is the rest of that sentence
+	}
+	if err := json.Unmarshal([]byte(text), &entry); err != nil {
+		return entry, fmt.Errorf("can't be understood: %w; remove that key to run the repetition again", err)
+	}
+	return entry, nil
 }
 
 // AddTo puts a record and its raw output into a ConfigMap's data, cutting to what fits: the output first, then the telemetry.
@@ -226,6 +248,7 @@ func (r Record) AddTo(cm *corev1.ConfigMap, key string, raw []byte) error {
 		used += len(key) + len(value)
 	}
 	entry := r
+	entry.Format = RecordFormat
 	for limit := maxRaw; ; limit /= 2 {
 		kept := cutMiddle(raw, limit)
 		if len(kept) < len(raw) {

@@ -42,7 +42,7 @@ func TestAConfigMapHoldsARepetition(t *testing.T) {
 		g.Expect(unpack(g, cm.BinaryData["rep-2.txt.gz"])).To(Equal("out\n"))
 		var entry Record
 		g.Expect(json.Unmarshal([]byte(cm.Data["rep-2.json"]), &entry)).To(Succeed())
-		g.Expect(entry).To(Equal(Record{Point: 1, Repetition: 2}))
+		g.Expect(entry).To(Equal(Record{Format: RecordFormat, Point: 1, Repetition: 2}))
 	})
 	t.Run("with its first and last part, and a word on what is missing, when it is large", func(t *testing.T) {
 		g := NewWithT(t)
@@ -84,14 +84,14 @@ func TestOnlyTheRunsOwnConfigMapsCount(t *testing.T) {
 	}
 	t.Run("one of an older run of that name does not", func(t *testing.T) {
 		g := NewWithT(t)
-		found, err := DecodeRecords([]corev1.ConfigMap{held("other", map[string]string{"rep-1.json": `{"point":0,"repetition":1}`})}, run)
+		found, err := DecodeRecords([]corev1.ConfigMap{held("other", map[string]string{"rep-1.json": `{"format":1,"point":0,"repetition":1,"attempt":1}`})}, run)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(found).To(BeEmpty())
 	})
 	t.Run("one that was damaged is named, with what to do", func(t *testing.T) {
 		g := NewWithT(t)
 		_, err := DecodeRecords([]corev1.ConfigMap{held("mine", map[string]string{"rep-1.json": `{`})}, run)
-		g.Expect(err).To(MatchError(ContainSubstring("read rep-1.json of ConfigMap sweep-p000")))
+		g.Expect(err).To(MatchError(ContainSubstring("rep-1.json of ConfigMap sweep-p000 can't be understood")))
 		g.Expect(err).To(MatchError(ContainSubstring("remove that key to run the repetition again")))
 	})
 }

@@ -30,7 +30,7 @@ func (m *master) follow() (own string) {
 	own = m.t.TempDir()
 	data := filepath.Join(own, "data")
 	m.Expect(os.Mkdir(data, 0o750)).To(Succeed())
-	m.Expect(os.WriteFile(filepath.Join(own, spec.MarkerFile), []byte(`{"owner": {"namespace": "default", "name": "scratch", "uid": "1b4e28ba"},
+	m.Expect(os.WriteFile(filepath.Join(own, spec.MarkerFile), []byte(`{"version": 1, "owner": {"namespace": "default", "name": "scratch", "uid": "1b4e28ba"},
 		"component": "metalogger", "state": "Initialized", "time": "2026-11-23T07:00:00Z"}`), 0o600)).To(Succeed())
 	config := filepath.Join(m.t.TempDir(), "mfsmetalogger.cfg")
 	m.Expect(os.WriteFile(config, fmt.Appendf(nil, "WORKING_USER = root\nWORKING_GROUP = root\nDATA_PATH = %s\nMASTER_HOST = 127.0.0.1\nMASTER_PORT = %d\n"+

@@ -224,7 +224,7 @@ func (p place) list() ([]spec.BackupManifest, error) {
 			case errors.Is(err, fs.ErrNotExist):
 				continue // somebody else's
 			case err != nil:
-				m = spec.BackupManifest{Owner: p.Told.Owner, Copied: when.Format(time.RFC3339), Refused: err.Error()}
+				m = spec.BackupManifest{Format: m.Format, Owner: p.Told.Owner, Copied: when.Format(time.RFC3339), Refused: err.Error()}
 			}
 			if m.Owner == p.Told.Owner {
 				m.Name = e.Name() // whatever it says
@@ -289,13 +289,16 @@ func cut(text string) string {
 }
 
 // outdated are the names of the backups to remove, of those that are there, newest first. Only verified ones count. The newest verified one
-// stays whatever its age is. One that is not verified goes when there is a newer one that is; of those that have none, two stay for a
+// stays whatever its age is. One of a form that is newer than this program stays as well. One that is not verified goes when there is a newer one that is; of those that have none, two stay for a
 // person to look at.
 func outdated(found []spec.BackupManifest, keep, maxAgeDays int, now time.Time) []string {
 	const toLookAt = 2
 	var out []string
 	good, bad := 0, 0
 	for _, m := range found {
+		if m.Format > spec.BackupFormat {
+			continue // an operator that is newer made it, and says when it goes
+		}
 		if !verified(m) {
 			if bad++; good > 0 || bad > toLookAt {
 				out = append(out, m.Name)

@@ -18,6 +18,7 @@ import (
 
 	"parallelfs.dev/operator/internal/node/durable"
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/internal/node/stored"
 )
 
 // refusal says that a backup can't be read back, which trying again does not change.
@@ -196,13 +197,7 @@ func readManifest(path string) (spec.BackupManifest, error) {
 	if err != nil {
 		return m, fmt.Errorf("can't read what the backup says of itself: %w", err)
 	}
-	if err := json.Unmarshal(content, &m); err != nil {
-		return m, fmt.Errorf("can't understand %s of the backup %s: %w", spec.BackupManifestFile, filepath.Base(path), err)
-	}
-	if m.Format != spec.BackupFormat {
-		return m, fmt.Errorf("the backup %s has the format %d, and this program knows %d; use the operator that made it", filepath.Base(path), m.Format, spec.BackupFormat)
-	}
-	return m, nil
+	return stored.BackupManifest(filepath.Base(path), content)
 }
 
 func writeManifest(path string, m spec.BackupManifest) error {

@@ -23,7 +23,7 @@ import (
 func mount(t *testing.T, image string, of spec.Target) {
 	t.Helper()
 	g := NewWithT(t)
-	marker, err := json.Marshal(spec.TargetMarker{Owner: spec.Owner{Namespace: "storage", Name: "scratch", UID: "1"}, Target: of.Name, UUID: of.UUID})
+	marker, err := json.Marshal(spec.TargetMarker{Version: spec.TargetMarkerVersion, Owner: spec.Owner{Namespace: "storage", Name: "scratch", UID: "1"}, Target: of.Name, UUID: of.UUID})
 	g.Expect(err).NotTo(HaveOccurred())
 	// It appears as a whole, as the agent's does.
 	staging := t.TempDir()

@@ -145,11 +145,12 @@ func TestADaemonWaitsForAFileThatIsItsOwn(t *testing.T) {
 	}{
 		"not of a version that it does not know": {
 			change: func(told *spec.NodeFile) { told.Version = 2 },
-			says:   []string{"has version 2 of its form, and this image knows version 1", "is then made anew"},
+			says:   []string{"has version 2 of its form, and this pod's image knows versions up to 1", "the image is older than the agent", "is then made anew"},
 		},
 		"not of an unknown version, whatever else it holds": {
 			content: `{"version": 7, "color": "red", "members": 3}`, says: []string{"has version 7 of its form", "is then made anew"},
 		},
+		"not without a version": {content: `{"members": []}`, says: []string{"has no version of its form", "remove it"}},
 		"not with a field that it does not know": {
 			content: `{"version": 1, "color": "red"}`, says: []string{`unknown field \"color\"`, "is then made anew"},
 		},

@@ -140,11 +140,14 @@ func read(told spec.Run, node string) (found spec.Member, missing string) {
 	var form struct {
 		Version int `json:"version"`
 	}
-	if err := json.Unmarshal(content, &form); err != nil {
+	switch err := json.Unmarshal(content, &form); {
+	case err != nil:
 		return found, fmt.Sprintf("%s can't be understood: %v; remove it, and the agent of this node writes it anew", path, err)
-	}
-	if form.Version != spec.NodeFileVersion {
-		return found, fmt.Sprintf("%s has version %d of its form, and this image knows version %d: %s", path, form.Version, spec.NodeFileVersion, sameVersion)
+	case form.Version < 1:
+		return found, path + " has no version of its form, so no agent wrote it; remove it, and the agent of this node writes it anew"
+	case form.Version > spec.NodeFileVersion:
+		return found, fmt.Sprintf("%s has version %d of its form, and this pod's image knows versions up to %d: the image is older than the agent of this node; %s",
+			path, form.Version, spec.NodeFileVersion, sameVersion)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	// What it does not know, it would leave undone.

@@ -257,6 +257,7 @@ func hasData(d spec.Directory, names []string) bool {
 // claim is the marker that a person writes to say that a directory is this FileSystem's.
 func claim(owner spec.Owner, component string) string {
 	text, err := json.Marshal(map[string]any{
+		"version":   spec.MarkerVersion,
 		"owner":     map[string]string{"namespace": owner.Namespace, "name": owner.Name},
 		"component": component, "state": spec.MarkerInitialized,
 	})

@@ -15,11 +15,12 @@ import (
 
 	"parallelfs.dev/operator/internal/node/durable"
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/internal/node/stored"
 )
 
-// readJSON reports whether the file exists. Only a plain file is read: a symbolic link could lead to another directory's
+// readJSON reports whether the file exists, whose form has the version newest at most. Only a plain file is read: a symbolic link could lead to another directory's
 // file, and a pipe would never end.
-func readJSON(path string, value any) (bool, error) {
+func readJSON(path string, newest int, value any) (bool, error) {
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -32,6 +33,9 @@ func readJSON(path string, value any) (bool, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return false, fmt.Errorf("can't read %s: %w", path, err)
+	}
+	if err := stored.Check(content, newest); err != nil {
+		return false, fmt.Errorf("%s %w", path, err)
 	}
 	if err := json.Unmarshal(content, value); err != nil {
 		return false, fmt.Errorf("%s is damaged (%w); restore it, nothing is changed until then", path, err)
@@ -46,7 +50,7 @@ func look(d spec.Directory) (Facts, error) {
 	}
 	facts := Facts{DataGone: true}
 	var marker spec.Marker
-	found, err := readJSON(filepath.Join(d.Path, spec.MarkerFile), &marker)
+	found, err := readJSON(filepath.Join(d.Path, spec.MarkerFile), spec.MarkerVersion, &marker)
 	if err != nil {
 		return Facts{}, err
 	}

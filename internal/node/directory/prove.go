@@ -14,8 +14,13 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
+// LedgerVersion is the version of the form of a Ledger that this program writes; it reads all up to this one.
+const LedgerVersion = 1
+
 // Ledger is the content of the file spec.Run.Ledger: which directories were initialized on this node.
 type Ledger struct {
+	// Version is that of the form: LedgerVersion.
+	Version int `json:"version"`
 	// Directories are the entries by path.
 	Directories map[string]LedgerEntry `json:"directories"`
 }
@@ -127,6 +132,7 @@ func (p Prover) record(d spec.Directory, ledger Ledger) error {
 	if ledger.Directories == nil {
 		ledger.Directories = map[string]LedgerEntry{}
 	}
+	ledger.Version = LedgerVersion
 	ledger.Directories[d.Path] = LedgerEntry{Owner: p.Owner, Time: p.now()}
 	if err := p.Writer.Directory(filepath.Dir(p.Ledger), p.root(0o755)); err != nil {
 		return err
@@ -139,6 +145,7 @@ func (p Prover) writeMarker(d spec.Directory, marker spec.Marker) error {
 	if err := p.Writer.Directory(d.Path, p.root(0o755)); err != nil {
 		return err
 	}
+	marker.Version = spec.MarkerVersion
 	return p.writeJSON(filepath.Join(d.Path, spec.MarkerFile), marker)
 }
 
@@ -147,12 +154,12 @@ func (p Prover) writeJSON(path string, value any) error {
 	if err != nil {
 		return fmt.Errorf("can't encode %s: %w", path, err)
 	}
-	return p.Writer.File(path, append(content, '\n'), p.root(0o600))
+	return p.Writer.Text(path, append(content, '\n'), p.root(0o600))
 }
 
 func (p Prover) readLedger() (Ledger, error) {
 	var ledger Ledger
-	if _, err := readJSON(p.Ledger, &ledger); err != nil {
+	if _, err := readJSON(p.Ledger, LedgerVersion, &ledger); err != nil {
 		return Ledger{}, err
 	}
 	return ledger, nil

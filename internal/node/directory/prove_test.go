@@ -1,6 +1,7 @@
 package directory_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"golang.org/x/sys/unix"
 
 	"parallelfs.dev/operator/internal/node/directory"
 	"parallelfs.dev/operator/internal/node/durable"
@@ -112,7 +114,7 @@ func TestAnEmptyDirectoryBecomesAnEmptyFilesystem(t *testing.T) {
 	g.Expect(content).To(HaveKeyWithValue("disk/meta/.parallelfs.json", HavePrefix("-rw------- ")))
 	g.Expect(content).To(HaveKeyWithValue("state/ledger.json", ContainSubstring(n.directory().Path)))
 	g.Expect(content).To(HaveLen(7), "nothing else is left: %v", content)
-	g.Expect(n.marker(t)).To(Equal(spec.Marker{Owner: scratch, Component: "master", State: spec.MarkerInitialized, Time: "2026-11-21T07:00:00Z"}))
+	g.Expect(n.marker(t)).To(Equal(spec.Marker{Version: 1, Owner: scratch, Component: "master", State: spec.MarkerInitialized, Time: "2026-11-21T07:00:00Z"}))
 	g.Expect(n.owners).To(HaveKeyWithValue(n.path("disk/meta/data"), [2]int{9421, 9421}))
 	g.Expect(n.owners).To(HaveKeyWithValue(n.path("disk/meta"), [2]int{0, 0}))
 
@@ -231,7 +233,7 @@ func TestARefusalChangesNothing(t *testing.T) {
 				g := NewWithT(t)
 				write(t, n.path("disk/meta/x"), "")
 				g.Expect(os.Remove(n.path("disk/meta/x"))).To(Succeed())
-				write(t, n.path("other.json"), `{"owner":{"namespace":"storage","name":"scratch","uid":"new"},"component":"master","state":"Initialized"}`)
+				write(t, n.path("other.json"), `{"version":1,"owner":{"namespace":"storage","name":"scratch","uid":"new"},"component":"master","state":"Initialized"}`)
 				g.Expect(os.Symlink("../../other.json", n.path("disk/meta/.parallelfs.json"))).To(Succeed())
 			},
 			reason: ".parallelfs.json is not a plain file",
@@ -263,6 +265,28 @@ func TestARefusalChangesNothing(t *testing.T) {
 		"a damaged marker": {
 			prepare: func(t *testing.T, n node) { t.Helper(); write(t, n.path("disk/meta/.parallelfs.json"), `{"owner":`) },
 			reason:  "is damaged",
+		},
+		"a marker of a newer operator, beside nothing else": {
+			prepare: func(t *testing.T, n node) {
+				t.Helper()
+				write(t, n.path("disk/meta/.parallelfs.json"), `{"version":2,"owners":["storage/scratch"]}`)
+			},
+			reason: "disk/meta/.parallelfs.json has version 2 of its form, and this program knows versions up to 1: the program is older than the file",
+		},
+		"a marker without a version": {
+			prepare: func(t *testing.T, n node) {
+				t.Helper()
+				write(t, n.path("disk/meta/.parallelfs.json"), `{"owner":{"namespace":"storage","name":"scratch","uid":"new"},"component":"master","state":"Preparing"}`)
+			},
+			reason: `add "version": 1`,
+		},
+		"a ledger of a newer operator": {
+			prepare: func(t *testing.T, n node) {
+				t.Helper()
+				write(t, n.path("state/ledger.json"), `{"version":2,"paths":[]}`)
+				write(t, n.path("disk/meta/lost+found/x"), "")
+			},
+			reason: "state/ledger.json has version 2 of its form",
 		},
 		"a damaged ledger": {
 			prepare: func(t *testing.T, n node) {
@@ -374,6 +398,47 @@ func TestASpecThatCannotBeMeantSoIsRefused(t *testing.T) {
 			_, err := p.Prove(t.Context(), d, unset)
 			g.Expect(err).To(MatchError(ContainSubstring(c.reason)))
 			g.Expect(n.content(t)).To(BeEmpty())
+		})
+	}
+}
+
+// TestOnAFullDiskTheDataOfAnEarlierFileSystemIsAdopted has a FileSystem that was deleted and made again over a disk without a free block.
+func TestOnAFullDiskTheDataOfAnEarlierFileSystemIsAdopted(t *testing.T) {
+	marker := "disk/meta/.parallelfs.json"
+	full := func(killed string) func(step string) error {
+		return func(step string) error {
+			switch {
+			case strings.HasPrefix(step, "write ") && strings.Contains(step, "disk/meta/"):
+				return unix.ENOSPC
+			case killed != "" && strings.HasPrefix(step, killed):
+				return errors.New("killed")
+			}
+			return nil
+		}
+	}
+	for _, killed := range []string{"", "lengthen ", "overwrite ", "shorten "} {
+		t.Run(cmp.Or(killed, "never")+" killed", func(t *testing.T) {
+			g, n := NewWithT(t), newNode(t)
+			earlier := n.prover(nil)
+			earlier.Owner.UID = "old"
+			g.Expect(earlier.Prove(t.Context(), n.directory(), unset)).To(Equal(directory.Initialize))
+			before := n.content(t)
+			action, err := n.prover(full(killed)).Prove(t.Context(), n.directory(), unset)
+			g.Expect(action).To(Equal(directory.Adopt))
+			if killed != "" {
+				g.Expect(err).To(MatchError(ContainSubstring("killed")))
+				g.Expect(n.prover(full("")).Prove(t.Context(), n.directory(), unset)).To(Or(Equal(directory.Adopt), Equal(directory.Use)))
+			} else {
+				g.Expect(err).NotTo(HaveOccurred())
+			}
+			after := n.content(t)
+			g.Expect(after[marker]).To(And(ContainSubstring(`"uid": "new"`), ContainSubstring("Initialized")))
+			g.Expect(n.prover(full("")).Prove(t.Context(), n.directory(), unset)).To(Equal(directory.Use))
+			delete(before, marker)
+			delete(after, marker)
+			delete(before, "state/ledger.json")
+			delete(after, "state/ledger.json")
+			g.Expect(after).To(Equal(before), "nothing else has changed")
 		})
 	}
 }

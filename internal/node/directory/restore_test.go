@@ -74,21 +74,21 @@ func TestNothingIsRestoredOverWhatIsThere(t *testing.T) {
 		"files of nobody":           {map[string]string{"photo.jpg": "x"}, "is not empty (photo.jpg)"},
 		"metadata without a marker": {map[string]string{"data/metadata.mfs.back": "x"}, "is not empty (data/metadata.mfs.back)"},
 		"the metadata of this one": {map[string]string{"data/metadata.mfs": "x",
-			".parallelfs.json": `{"owner":{"namespace":"storage","name":"scratch","uid":"new"},"component":"master","state":"Initialized"}`}, "has the metadata of this FileSystem already"},
+			".parallelfs.json": `{"version":1,"owner":{"namespace":"storage","name":"scratch","uid":"new"},"component":"master","state":"Initialized"}`}, "has the metadata of this FileSystem already"},
 		"what it lost": {map[string]string{
-			".parallelfs.json": `{"owner":{"namespace":"storage","name":"scratch","uid":"new"},"component":"master","state":"Initialized"}`}, "has the metadata of this FileSystem already, or had"},
+			".parallelfs.json": `{"version":1,"owner":{"namespace":"storage","name":"scratch","uid":"new"},"component":"master","state":"Initialized"}`}, "has the metadata of this FileSystem already, or had"},
 		"what another plan has made": {map[string]string{"data/metadata.mfs": "x",
-			".parallelfs.json": `{"owner":{"namespace":"storage","name":"scratch","uid":"new"},"component":"master","state":"Initialized","restored":"4567cdef"}`},
+			".parallelfs.json": `{"version":1,"owner":{"namespace":"storage","name":"scratch","uid":"new"},"component":"master","state":"Initialized","restored":"4567cdef"}`},
 			"has the metadata of this FileSystem already"},
 		"one that was being initialized": {map[string]string{"data/metadata.mfs": empty,
-			".parallelfs.json": `{"owner":{"namespace":"storage","name":"scratch","uid":"new"},"component":"master","state":"Preparing"}`}, "nothing is restored over it"},
+			".parallelfs.json": `{"version":1,"owner":{"namespace":"storage","name":"scratch","uid":"new"},"component":"master","state":"Preparing"}`}, "nothing is restored over it"},
 		"that of an earlier one": {map[string]string{
-			".parallelfs.json": `{"owner":{"namespace":"storage","name":"scratch","uid":"old"},"component":"master","state":"Preparing","restored":"0123abcd"}`}, "with the uid old"},
+			".parallelfs.json": `{"version":1,"owner":{"namespace":"storage","name":"scratch","uid":"old"},"component":"master","state":"Preparing","restored":"0123abcd"}`}, "with the uid old"},
 		"that of a chunkserver": {map[string]string{
-			".parallelfs.json": `{"owner":{"namespace":"storage","name":"scratch","uid":"new"},"component":"chunkserver-ssd","state":"Preparing","restored":"0123abcd"}`},
+			".parallelfs.json": `{"version":1,"owner":{"namespace":"storage","name":"scratch","uid":"new"},"component":"chunkserver-ssd","state":"Preparing","restored":"0123abcd"}`},
 			"belongs to the chunkserver-ssd"},
 		"what this plan has made, and somebody has removed": {map[string]string{
-			".parallelfs.json": `{"owner":{"namespace":"storage","name":"scratch","uid":"new"},"component":"master","state":"Initialized","restored":"0123abcd"}`}, "is empty now"},
+			".parallelfs.json": `{"version":1,"owner":{"namespace":"storage","name":"scratch","uid":"new"},"component":"master","state":"Initialized","restored":"0123abcd"}`}, "is empty now"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -1,6 +1,7 @@
 package drained
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -36,6 +37,7 @@ func aTarget(t *testing.T) spec.AwaitEmpty {
 
 func mark(t *testing.T, told spec.AwaitEmpty, marker spec.Marker) {
 	t.Helper()
+	marker.Version = cmp.Or(marker.Version, spec.MarkerVersion)
 	content, err := json.Marshal(marker)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	put(t, filepath.Join(told.Target.Path, spec.MarkerFile), string(content))
@@ -198,6 +200,10 @@ func TestATargetIsNotCalledEmptyWhen(t *testing.T) {
 			t.Helper()
 			put(t, filepath.Join(told.Target.Path, spec.MarkerFile), "{")
 		}, "has a damaged marker"},
+		"its marker is of a newer operator": {func(t *testing.T, told *spec.AwaitEmpty) {
+			t.Helper()
+			mark(t, *told, spec.Marker{Version: spec.MarkerVersion + 1, Owner: owner, State: spec.MarkerInitialized})
+		}, "the program is older than the file"},
 		"it is another FileSystem's": {func(t *testing.T, told *spec.AwaitEmpty) {
 			t.Helper()
 			mark(t, *told, spec.Marker{Owner: spec.Owner{Namespace: "storage", Name: "home", UID: "2"}, State: spec.MarkerInitialized})

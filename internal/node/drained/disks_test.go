@@ -40,7 +40,7 @@ func aDisk(t *testing.T) spec.AwaitEmpty {
 	told := spec.AwaitEmpty{
 		Owner: owner, Target: spec.Target{Name: "scratch-hdd-node1", Path: path, UUID: uuid}, Directories: []string{path + "/storage/data/chunks"},
 	}
-	marker, err := json.Marshal(spec.TargetMarker{Owner: owner, Target: told.Target.Name, UUID: uuid})
+	marker, err := json.Marshal(spec.TargetMarker{Version: spec.TargetMarkerVersion, Owner: owner, Target: told.Target.Name, UUID: uuid})
 	g.Expect(err).NotTo(HaveOccurred())
 	put(t, filepath.Join(path, spec.TargetMarkerFile), string(marker))
 	g.Expect(os.MkdirAll(told.Directories[0], 0o700)).To(Succeed())

@@ -15,6 +15,7 @@ import (
 
 	"parallelfs.dev/operator/internal/node/proof"
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/internal/node/stored"
 )
 
 // most is how far is counted.
@@ -62,8 +63,15 @@ func proveDirectory(top *os.File, told spec.AwaitEmpty) error {
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
 		return refuse("has a marker %s that is not a plain file; restore it", spec.MarkerFile)
 	}
+	content, err := io.ReadAll(io.LimitReader(file, 64<<10))
+	if err != nil {
+		return refuse("has a marker %s that can't be read: %v; look into the kernel's log (dmesg) for the disk", spec.MarkerFile, err)
+	}
+	if err := stored.Check(content, spec.MarkerVersion); err != nil {
+		return refuse("has a marker %s that can't be used: it %v", spec.MarkerFile, err)
+	}
 	var marker spec.Marker
-	if err := json.NewDecoder(io.LimitReader(file, 64<<10)).Decode(&marker); err != nil {
+	if err := json.Unmarshal(content, &marker); err != nil {
 		return refuse("has a damaged marker %s (%v); restore it", spec.MarkerFile, err)
 	}
 	switch {

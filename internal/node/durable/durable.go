@@ -2,6 +2,7 @@
 package durable
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -85,30 +86,65 @@ func (w Writer) writeSynced(path string, content []byte, own Ownership) (err err
 // overwriteLimit is the size up to which a file is overwritten: one block of a filesystem, which the file has already.
 const overwriteLimit = 4096
 
-// Overwrite replaces the content of a plain file that is there, in its place, where File finds no room for a second one. Only a crash of
-// the node in the middle of it can leave a mixture of both; the file must be one whose readers notice that. A filesystem that never writes
-// in place, such as btrfs, needs room for it all the same.
-func Overwrite(path string, content []byte) (err error) {
-	if len(content) > overwriteLimit {
-		return fmt.Errorf("can't overwrite %s in its place: %d bytes are more than %d", path, len(content), overwriteLimit)
+// Text replaces the file at path as File does, whose content is text that white space at its end does not change, such as JSON. A full
+// filesystem has no room for a second file: the file that is there has a block, and then the new content goes into that. The error of a file
+// that is not there yet is that of File.
+func (w Writer) Text(path string, content []byte, own Ownership) error {
+	err := w.File(path, content, own)
+	if !errors.Is(err, unix.ENOSPC) {
+		return err
 	}
-	// The name is taken from an attempt of File that found no room.
-	if err := os.Remove(temporaryOf(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("can't remove %s: %w", temporaryOf(path), err)
+	// The name is taken from the attempt that found no room.
+	if gone := os.Remove(temporaryOf(path)); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
+		return errors.Join(err, gone)
 	}
-	file, err := os.OpenFile(path, os.O_WRONLY|unix.O_NOFOLLOW, 0)
+	if in := w.overwrite(path, content); in != nil {
+		return fmt.Errorf("%w; and not in the place of what is there either: %w", err, in)
+	}
+	return nil
+}
+
+// overwrite replaces the content of a plain file in its place. A kill at any moment leaves the old or the new content, with white space
+// behind it: all of it is written by one call, into one page, as long as the longer of the two is. A crash of the node leaves one of
+// them too, as far as the disk writes a block as a whole: the file has its new length on the disk before the new content. A filesystem that
+// never writes in place, such as btrfs, needs room for it all the same.
+func (w Writer) overwrite(path string, content []byte) (err error) {
+	file, err := os.OpenFile(path, os.O_WRONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return fmt.Errorf("can't overwrite %s: %w", path, err)
+		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	if _, err := file.WriteAt(content, 0); err != nil {
-		return fmt.Errorf("can't overwrite %s: %w", path, err)
+	info, err := file.Stat()
+	if err != nil {
+		return err
 	}
-	if err := file.Truncate(int64(len(content))); err != nil {
-		return fmt.Errorf("can't overwrite %s: %w", path, err)
+	old, size := int(info.Size()), max(int(info.Size()), len(content))
+	switch {
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is not a plain file", path)
+	case old == 0 || size > overwriteLimit:
+		return fmt.Errorf("%s has %d bytes and is to have %d, and only what has a block, and fits into it, is overwritten", path, old, len(content))
 	}
-	if err := file.Sync(); err != nil {
-		return fmt.Errorf("can't overwrite %s: %w", path, err)
+	blank := func(n int) []byte { return bytes.Repeat([]byte{'\n'}, n) }
+	write := func(text []byte, at int) func() error {
+		return func() error {
+			if _, err := file.WriteAt(text, int64(at)); err != nil {
+				return err
+			}
+			return file.Sync()
+		}
+	}
+	for _, s := range []struct {
+		name string
+		do   func() error
+	}{
+		{"lengthen " + path, write(blank(size-old), old)},
+		{"overwrite " + path, write(append(bytes.Clone(content), blank(size-len(content))...), 0)},
+		{"shorten " + path, func() error { return errors.Join(file.Truncate(int64(len(content))), file.Sync()) }},
+	} {
+		if err := w.step(s.name, s.do); err != nil {
+			return err
+		}
 	}
 	return nil
 }

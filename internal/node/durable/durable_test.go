@@ -4,9 +4,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"golang.org/x/sys/unix"
 
 	"parallelfs.dev/operator/internal/node/durable"
 )
@@ -120,4 +122,66 @@ func TestWhatAKilledMakingHasLeftIsForgotten(t *testing.T) {
 	g.Expect(writer(nil).Forget(path)).To(Succeed())
 	g.Expect(os.ReadDir(filepath.Dir(path))).To(BeEmpty())
 	g.Expect(writer(nil).Forget(path)).To(Succeed(), "also when there is nothing")
+}
+
+// full has no room for a second file, and is killed before step number killed of what follows, from 0; -1 for never.
+func full(killed int) durable.Writer {
+	n := 0
+	return writer(func(step string) error {
+		if strings.HasPrefix(step, "write ") {
+			return unix.ENOSPC
+		}
+		if n++; n-1 == killed {
+			return errors.New("killed")
+		}
+		return nil
+	})
+}
+
+func TestOnAFullDiskATextThatIsThereIsReplacedInItsPlaceAndOneOfBothIsThereWhereverItIsKilled(t *testing.T) {
+	for name, to := range map[string]string{"a longer one": `{"uid": "a longer one than that"}`, "a shorter one": `{}`, "one as long": `{"uid": "two"}`} {
+		t.Run(name, func(t *testing.T) {
+			for i := range 4 {
+				g, path := NewWithT(t), filepath.Join(t.TempDir(), "marker")
+				const old = `{"uid": "one"}`
+				g.Expect(os.WriteFile(path, []byte(old), 0o600)).To(Succeed())
+				before, err := os.Stat(path)
+				g.Expect(err).NotTo(HaveOccurred())
+				err = full(i).Text(path, []byte(to), durable.Ownership{Mode: 0o600})
+				found, readErr := os.ReadFile(path)
+				g.Expect(readErr).NotTo(HaveOccurred())
+				g.Expect(strings.TrimSpace(string(found))).To(Or(Equal(old), Equal(to)))
+				if i < 3 {
+					g.Expect(err).To(MatchError(ContainSubstring("killed")))
+					g.Expect(full(-1).Text(path, []byte(to), durable.Ownership{Mode: 0o600})).To(Succeed(), "the next one mends it")
+				} else {
+					g.Expect(err).NotTo(HaveOccurred())
+				}
+				g.Expect(os.ReadFile(path)).To(BeEquivalentTo(to))
+				after, err := os.Stat(path)
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(os.SameFile(before, after)).To(BeTrue())
+				g.Expect(os.ReadDir(filepath.Dir(path))).To(HaveLen(1), "nothing is left beside it")
+			}
+		})
+	}
+}
+
+func TestOnAFullDiskATextIsNotReplacedInItsPlaceWhen(t *testing.T) {
+	long := strings.Repeat("x", 4097)
+	for name, c := range map[string]struct{ there, content, says string }{
+		"it is empty, and so has no block": {"", "new", "has 0 bytes"},
+		"it needs a second block":          {"old", long, "is to have 4097"},
+		"it has more than one":             {long, "new", "has 4097 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, path := NewWithT(t), filepath.Join(t.TempDir(), "marker")
+			g.Expect(os.WriteFile(path, []byte(c.there), 0o600)).To(Succeed())
+			g.Expect(full(-1).Text(path, []byte(c.content), durable.Ownership{})).To(MatchError(And(ContainSubstring("no space left"), ContainSubstring(c.says))))
+			g.Expect(os.ReadFile(path)).To(BeEquivalentTo(c.there))
+		})
+	}
+	g, path := NewWithT(t), filepath.Join(t.TempDir(), "marker")
+	g.Expect(full(-1).Text(path, []byte("new"), durable.Ownership{})).To(MatchError(ContainSubstring("no space left")))
+	g.Expect(path).NotTo(BeAnExistingFile())
 }

@@ -24,8 +24,8 @@ func withStore(t *testing.T, p *Probe) (home string) {
 		NodeFile: filepath.Join(own, "node.json"), Member: "management", OnTargets: spec.OnTargets{Data: "data"}, SecretFile: filepath.Join(own, "secret"),
 	}
 	for path, content := range map[string]any{
-		p.told.Store.NodeFile:                spec.NodeFile{Members: []spec.Member{{Name: "management", Targets: []spec.Target{{Path: home, Directory: true}}}}},
-		filepath.Join(home, spec.MarkerFile): spec.Marker{Owner: p.told.FileSystem, State: spec.MarkerInitialized},
+		p.told.Store.NodeFile:                spec.NodeFile{Version: spec.NodeFileVersion, Members: []spec.Member{{Name: "management", Targets: []spec.Target{{Path: home, Directory: true}}}}},
+		filepath.Join(home, spec.MarkerFile): spec.Marker{Version: spec.MarkerVersion, Owner: p.told.FileSystem, State: spec.MarkerInitialized},
 	} {
 		encoded, err := json.Marshal(content)
 		g.Expect(err).NotTo(HaveOccurred())

@@ -25,9 +25,10 @@ type Facts struct {
 	ReadOnly bool
 	// UUID is what the kernel says of the mounted filesystem; UUIDFault says why it does not.
 	UUID, UUIDFault string
-	// Marker is nil when there is none that can be trusted; MarkerFault says why.
+	// Marker is nil when there is none that can be trusted; MarkerFault says why, and MarkerGone is true when there is none at all.
 	Marker      *spec.TargetMarker
 	MarkerFault string
+	MarkerGone  bool
 }
 
 // Decide returns nil when the facts prove that the target t of the FileSystem owner is mounted. The error is a sentence that

@@ -58,7 +58,7 @@ func (d disk) mount(t *testing.T, path string, options ...string) {
 }
 
 func (d disk) marker() spec.TargetMarker {
-	return spec.TargetMarker{Owner: owner, Target: "a", UUID: d.uuid}
+	return spec.TargetMarker{Version: spec.TargetMarkerVersion, Owner: owner, Target: "a", UUID: d.uuid}
 }
 
 func mark(t *testing.T, path string, marker spec.TargetMarker) {
@@ -144,6 +144,12 @@ func TestARealDiskIsNotProvenWhen(t *testing.T) {
 			t.Helper()
 			NewWithT(t).Expect(os.Truncate(filepath.Join(path, spec.TargetMarkerFile), 20)).To(Succeed())
 		}, "is damaged"},
+		"the marker is of a newer operator": {func(t *testing.T, path string, d disk) {
+			t.Helper()
+			marker := d.marker()
+			marker.Version++
+			mark(t, path, marker)
+		}, "the program is older than the file"},
 		"it is read-only": {func(t *testing.T, path string, _ disk) {
 			t.Helper()
 			command(t, "mount", "-o", "remount,ro", path)

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/internal/node/stored"
 )
 
 // Look finds the facts at path, all of them through one open directory, so that they are those of one filesystem whatever is
@@ -40,7 +41,7 @@ func Look(path string) (Facts, error) {
 		return Facts{Fault: fmt.Sprintf("it is mounted, but does not work: %v; look into the kernel's log (dmesg) for the disk", err)}, nil
 	}
 	facts.ReadOnly = stat.Flags&unix.ST_RDONLY != 0
-	facts.Marker, facts.MarkerFault = markerOf(fd, path)
+	facts.Marker, facts.MarkerFault, facts.MarkerGone = markerOf(fd, path)
 	facts.UUID, err = uuidOf(fd, int64(stat.Type)) //nolint:unconvert // its size differs between processors
 	old, isOld := errors.AsType[*oldKernelError](err)
 	switch {
@@ -99,38 +100,47 @@ const markerLimit = 64 << 10
 
 // markerOf reads the marker in the open directory. Only root could write what it accepts: a plain file of root's that nobody
 // else may open, on the same filesystem as the directory.
-func markerOf(directory int, path string) (*spec.TargetMarker, string) {
+func markerOf(directory int, path string) (marker *spec.TargetMarker, fault string, gone bool) {
 	name := filepath.Join(path, spec.TargetMarkerFile)
 	// A pipe in its place must not make the opening wait.
 	fd, err := unix.Openat(directory, spec.TargetMarkerFile, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, name + " is not there, so the disk was not provisioned by this operator or the file was removed; restore it from a backup of the disk"
+		return nil, name + " is not there, so the disk was not provisioned by this operator or the file was removed; restore it from a backup of the disk", true
 	case errors.Is(err, unix.ELOOP):
-		return nil, name + " is a symbolic link, which is not followed; restore the file itself"
+		return nil, name + " is a symbolic link, which is not followed; restore the file itself", false
 	case err != nil:
-		return nil, fmt.Sprintf("%s can't be opened (%v); look into the kernel's log (dmesg) for the disk", name, err)
+		return nil, fmt.Sprintf("%s can't be opened (%v); look into the kernel's log (dmesg) for the disk", name, err), false
 	}
 	file := os.NewFile(uintptr(fd), name)
 	defer file.Close()
 	var own, parent unix.Stat_t
 	if err := errors.Join(unix.Fstat(fd, &own), unix.Fstat(directory, &parent)); err != nil {
-		return nil, fmt.Sprintf("%s can't be looked at (%v); look into the kernel's log (dmesg) for the disk", name, err)
+		return nil, fmt.Sprintf("%s can't be looked at (%v); look into the kernel's log (dmesg) for the disk", name, err), false
 	}
 	switch {
 	case own.Mode&unix.S_IFMT != unix.S_IFREG:
-		return nil, name + " is not a plain file; restore the file itself"
+		return nil, name + " is not a plain file; restore the file itself", false
 	case own.Dev != parent.Dev:
-		return nil, name + " lies on another filesystem than the directory; unmount what is mounted on it"
+		return nil, name + " lies on another filesystem than the directory; unmount what is mounted on it", false
 	case own.Uid != 0:
 		return nil, fmt.Sprintf("%s belongs to the user %d, not to root, so anybody could have written it; when its content is right, run: chown root %s",
-			name, own.Uid, name)
+			name, own.Uid, name), false
 	case own.Mode&0o7777 != 0o600:
-		return nil, fmt.Sprintf("%s has the mode %04o instead of 0600; when its content is right, run: chmod 0600 %s", name, own.Mode&0o7777, name)
+		return nil, fmt.Sprintf("%s has the mode %04o instead of 0600; when its content is right, run: chmod 0600 %s", name, own.Mode&0o7777, name), false
 	}
 	content, err := io.ReadAll(io.LimitReader(file, markerLimit))
 	if err != nil {
-		return nil, fmt.Sprintf("%s can't be read (%v); look into the kernel's log (dmesg) for the disk", name, err)
+		return nil, fmt.Sprintf("%s can't be read (%v); look into the kernel's log (dmesg) for the disk", name, err), false
+	}
+	marker, fault = understood(name, content)
+	return marker, fault, false
+}
+
+// understood is what the content of a marker says, or what is wrong with it.
+func understood(name string, content []byte) (*spec.TargetMarker, string) {
+	if err := stored.Check(content, spec.TargetMarkerVersion); err != nil {
+		return nil, name + " " + err.Error()
 	}
 	var marker spec.TargetMarker
 	if err := json.Unmarshal(content, &marker); err != nil {

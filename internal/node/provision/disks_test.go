@@ -16,7 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/directory"
+	"parallelfs.dev/operator/internal/node/durable"
 	"parallelfs.dev/operator/internal/node/provision/provisiontest"
+	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -178,13 +181,31 @@ func TestAFullDiskIsTakenUpAgain(t *testing.T) {
 			d := l.Disk("data", 320*provisiontest.Mebi)
 			target := l.Target(d, provisiontest.As(fsType))
 			l.Expect(l.Pass(target)).To(Succeed())
-			fill(l, filepath.Join(l.Mountpoint(target), "chunk"))
+			// The server's own directory on it, as `node run` proves it.
+			chunks := spec.Directory{Path: filepath.Join(l.Mountpoint(target), "chunkserver"), Data: "data"}
+			unset := func(string) (string, bool) { return "", false }
+			l.Expect(server(l, target).Prove(t.Context(), chunks, unset)).To(Equal(directory.Initialize))
+			fill(l, filepath.Join(chunks.Path, chunks.Data, "chunk"))
+			full := filepath.Join(chunks.Path, "more")
+			l.Expect(os.WriteFile(full, make([]byte, 512), 0o600)).To(MatchError(unix.ENOSPC), "there is no room for a second file")
+			_ = os.Remove(full) // its name may be there
 			again := l.Target(d, provisiontest.As(fsType), func(t *v1alpha1.StorageTarget) { t.Spec.FileSystem.UID = "99999999-2222-3333-4444-555555555555" })
 			again.Status = target.Status
 			l.Expect(l.Pass(again)).To(Succeed())
 			l.ExpectProven(again, d)
 			l.Expect(l.Made).To(Equal(1))
+			l.Expect(server(l, again).Prove(t.Context(), chunks, unset)).To(Equal(directory.Adopt))
+			l.Expect(os.ReadFile(filepath.Join(chunks.Path, spec.MarkerFile))).To(ContainSubstring(`"uid": "` + again.Spec.FileSystem.UID + `"`))
+			l.Expect(server(l, again).Prove(t.Context(), chunks, unset)).To(Equal(directory.Use))
 		})
+	}
+}
+
+// server proves directories as the chunkserver of a target's FileSystem.
+func server(l *provisiontest.Lab, t *v1alpha1.StorageTarget) directory.Prover {
+	return directory.Prover{
+		Owner: spec.Owner{Namespace: t.Namespace, Name: t.Spec.FileSystem.Name, UID: t.Spec.FileSystem.UID}, Component: "chunkserver-ssd",
+		Ledger: filepath.Join(l.Root, "ledger-chunkserver-ssd.json"), Writer: durable.Writer{Chown: os.Chown}, Now: time.Now,
 	}
 }
 

@@ -112,7 +112,7 @@ func (p *Provisioner) readMarker(ctx context.Context, l *plan.Look) {
 		return
 	}
 	if l.Mount.Mounted && l.Mount.KernelName == f.KernelName {
-		f.Marker = l.Mount.Marker
+		f.Marker, f.MarkerError = l.Mount.Marker, l.Mount.MarkerError
 		return
 	}
 	for _, s := range f.Signatures {
@@ -191,8 +191,11 @@ func (p *Provisioner) mounted(t *v1alpha1.StorageTarget) (plan.Mounted, error) {
 		m.Problem = fmt.Sprintf("only the directory %s of a filesystem is mounted at %s; unmount it: umount %s", found.Root, path, path)
 	}
 	m.UUID = found.UUID
-	if found.Marker != nil {
+	switch {
+	case found.Marker != nil:
 		m.Marker = asFact(found.Marker)
+	case !found.MarkerGone:
+		m.MarkerError = found.MarkerFault
 	}
 	return m, nil
 }

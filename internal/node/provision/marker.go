@@ -9,12 +9,11 @@ import (
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/durable"
 	"parallelfs.dev/operator/internal/node/format/registry"
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/internal/node/stored"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -28,7 +27,8 @@ var ErrNoMarker = errors.New("there is no " + spec.TargetMarkerFile + " on it")
 func markerOf(target *v1alpha1.StorageTarget, uuid string, now time.Time) spec.TargetMarker {
 	s := target.Spec
 	return spec.TargetMarker{
-		Owner: spec.Owner{Namespace: target.Namespace, Name: s.FileSystem.Name, UID: s.FileSystem.UID}, Cluster: s.Cluster,
+		Version: spec.TargetMarkerVersion,
+		Owner:   spec.Owner{Namespace: target.Namespace, Name: s.FileSystem.Name, UID: s.FileSystem.UID}, Cluster: s.Cluster,
 		Target: target.Name, Role: string(s.Role), StoragePool: s.StoragePool, Slot: s.Slot,
 		UUID: uuid, DeviceID: string(s.Device.ID), Serial: s.Device.Serial, WWN: s.Device.WWN,
 		Time: now.UTC().Format(time.RFC3339),
@@ -44,12 +44,7 @@ func writeMarker(top string, marker spec.TargetMarker) error {
 	content = append(content, '\n')
 	path := filepath.Join(top, spec.TargetMarkerFile)
 	writer := durable.Writer{Chown: os.Chown}
-	err = writer.File(path, content, durable.Ownership{Mode: 0o600})
-	if errors.Is(err, unix.ENOSPC) {
-		// A full filesystem has no room for a second file. The marker that is there has a block, into which the new one fits.
-		err = durable.Overwrite(path, content)
-	}
-	if err != nil {
+	if err := writer.Text(path, content, durable.Ownership{Mode: 0o600}); err != nil {
 		return err
 	}
 	return syncFileSystem(top)
@@ -63,6 +58,9 @@ func readMarker(top string) (*spec.TargetMarker, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("can't read the marker of the target: %w", err)
+	}
+	if err := stored.Check(content, spec.TargetMarkerVersion); err != nil {
+		return nil, fmt.Errorf("the marker of the target (%s) %w", spec.TargetMarkerFile, err)
 	}
 	var marker spec.TargetMarker
 	if err := json.Unmarshal(content, &marker); err != nil {

@@ -16,6 +16,7 @@ import (
 	"parallelfs.dev/operator/internal/node/format"
 	"parallelfs.dev/operator/internal/node/format/registry"
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/internal/node/stored"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -68,10 +69,32 @@ func (p *Provisioner) readBack(ctx context.Context, d *plan.Facts, f format.Serv
 		d.MarkerError = err.Error()
 		return
 	}
+	found, err := readMark(mark)
+	switch {
+	case err != nil:
+		d.MarkerError = err.Error()
+	case found != nil:
+		d.Marker = asFact(found)
+	}
+}
+
+// readMark reads the mark of a target. It is nil for somebody else's comment, or none: it is a target of another operator, or of a person.
+func readMark(mark string) (*spec.TargetMarker, error) {
+	var form struct {
+		Version int `json:"version"`
+	}
+	// Of a form that is newer, only the version is known.
+	if json.Unmarshal([]byte(mark), &form) == nil && form.Version > spec.TargetMarkerVersion {
+		return nil, fmt.Errorf("its mark %w", stored.Known("version", form.Version, spec.TargetMarkerVersion))
+	}
 	var found spec.TargetMarker
-	if json.Unmarshal([]byte(mark), &found) == nil && found.Target != "" {
-		d.Marker = asFact(&found)
-	} // Else somebody else's comment, or none: it is a target of another operator, or of a person.
+	if json.Unmarshal([]byte(mark), &found) != nil || found.Target == "" {
+		return nil, nil //nolint:nilnil // no mark, and no error
+	}
+	if err := stored.Known("version", found.Version, spec.TargetMarkerVersion); err != nil {
+		return nil, fmt.Errorf("its mark %w", err)
+	}
+	return &found, nil
 }
 
 // verifyServed reads back what mkfs has made.

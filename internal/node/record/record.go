@@ -20,6 +20,7 @@ import (
 	"parallelfs.dev/operator/internal/node/durable"
 	"parallelfs.dev/operator/internal/node/proof"
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/internal/node/stored"
 )
 
 const (
@@ -62,6 +63,9 @@ func Keep(t spec.Target, wanted spec.TargetRecord) error {
 func Write(top string, wanted spec.TargetRecord) error {
 	path := filepath.Join(top, spec.TargetRecordFile)
 	there, err := read(path)
+	if form := formOf(there); err == nil && form > spec.TargetRecordVersion {
+		return fmt.Errorf("%s %w", path, stored.Known("version", form, spec.TargetRecordVersion))
+	}
 	var before spec.TargetRecord
 	if err == nil && json.Unmarshal(there, &before) == nil && before.Target == wanted.Target && wanted.Initialized == "" {
 		wanted.Initialized = before.Initialized
@@ -74,12 +78,7 @@ func Write(top string, wanted spec.TargetRecord) error {
 	if bytes.Equal(there, content) {
 		return nil
 	}
-	err = durable.Writer{Chown: os.Chown}.File(path, content, durable.Ownership{Mode: 0o600})
-	if errors.Is(err, unix.ENOSPC) {
-		// A full filesystem has no room for a second file. The record that is there has a block, into which the new one fits.
-		err = durable.Overwrite(path, content)
-	}
-	return err
+	return durable.Writer{Chown: os.Chown}.Text(path, content, durable.Ownership{Mode: 0o600})
 }
 
 // Read is what the filesystem that is mounted at a path says of the target that lies on it. It is empty where no record was written, and
@@ -95,19 +94,31 @@ func Read(top string, t *v1alpha1.StorageTarget) *v1alpha1.TargetRecord {
 	return understand(content, t)
 }
 
+// formOf is the version of the form of a record, 0 where it says none. One that can't be understood is written anew: all that is in it is known.
+func formOf(content []byte) int {
+	var form struct {
+		Version int `json:"version"`
+	}
+	if json.Unmarshal(content, &form) != nil {
+		return 0
+	}
+	return form.Version
+}
+
 func unusable(format string, arguments ...any) *v1alpha1.TargetRecord {
 	return &v1alpha1.TargetRecord{Message: v1alpha1.Cut(fmt.Sprintf(format, arguments...), mostMessage)}
 }
 
 func understand(content []byte, t *v1alpha1.StorageTarget) *v1alpha1.TargetRecord {
+	if err := stored.Check(content, spec.TargetRecordVersion); err != nil {
+		return unusable("the record on the disk (%s) %s", spec.TargetRecordFile, err)
+	}
 	var found spec.TargetRecord
 	if err := json.Unmarshal(content, &found); err != nil {
 		return unusable("the record on the disk (%s) can't be understood: %s", spec.TargetRecordFile, err)
 	}
 	s := t.Spec
 	switch {
-	case found.Version != spec.TargetRecordVersion:
-		return unusable("the record on the disk has the version %d, and this agent knows version %d; update the operator", found.Version, spec.TargetRecordVersion)
 	case found.FileSystem.Namespace != t.Namespace, found.FileSystem.Name != s.FileSystem.Name, found.Target != t.Name, found.Node != s.Node:
 		return unusable("the record on the disk is that of target %s on node %s of FileSystem %s/%s: it was copied here",
 			found.Target, found.Node, found.FileSystem.Namespace, found.FileSystem.Name)

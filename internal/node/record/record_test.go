@@ -72,6 +72,23 @@ func TestARecordThatSaysTheSameIsNotWrittenAgain(t *testing.T) {
 	g.Expect(record.Read(top, disk()).Member.TargetID).To(BeEquivalentTo(13))
 }
 
+func TestARecordOfANewerOperatorIsNotOverwritten(t *testing.T) {
+	g, top := NewWithT(t), t.TempDir()
+	path := filepath.Join(top, spec.TargetRecordFile)
+	const newer = `{"version": 2, "what": "nobody knows yet"}`
+	g.Expect(os.WriteFile(path, []byte(newer), 0o600)).To(Succeed())
+	g.Expect(record.Write(top, ofDisk(told()))).To(MatchError(ContainSubstring("the program is older than the file")))
+	g.Expect(os.ReadFile(path)).To(BeEquivalentTo(newer))
+	g.Expect(record.Read(top, disk()).Message).To(ContainSubstring("the program is older than the file"))
+}
+
+func TestADamagedRecordIsWrittenAnew(t *testing.T) {
+	g, top := NewWithT(t), t.TempDir()
+	g.Expect(os.WriteFile(filepath.Join(top, spec.TargetRecordFile), []byte("{"), 0o600)).To(Succeed())
+	g.Expect(record.Write(top, ofDisk(told()))).To(Succeed())
+	g.Expect(record.Read(top, disk()).Message).To(BeEmpty())
+}
+
 func TestADiskThatWasListedOnceStaysSo(t *testing.T) {
 	g, top := NewWithT(t), t.TempDir()
 	g.Expect(record.Write(top, ofDisk(told()))).To(Succeed())
@@ -90,7 +107,7 @@ func TestARecordIsNotUsedWhen(t *testing.T) {
 		change func(r *spec.TargetRecord)
 		says   string
 	}{
-		"a newer operator wrote it":    {func(r *spec.TargetRecord) { r.Version++ }, "has the version 2, and this agent knows version 1"},
+		"a newer operator wrote it":    {func(r *spec.TargetRecord) { r.Version++ }, "has version 2 of its form, and this program knows versions up to 1"},
 		"it was copied from a disk":    {func(r *spec.TargetRecord) { r.Target = "scratch-ssd-fedcba9876543210" }, "it was copied here"},
 		"it was copied from a node":    {func(r *spec.TargetRecord) { r.Node = "oss2" }, "it was copied here"},
 		"it is another FileSystem's":   {func(r *spec.TargetRecord) { r.FileSystem.Name = "home" }, "FileSystem storage/home"},

@@ -25,6 +25,7 @@ import (
 	"parallelfs.dev/operator/internal/node/directory"
 	"parallelfs.dev/operator/internal/node/process"
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/internal/node/stored"
 )
 
 // Options are what Run needs beside what it is told.
@@ -122,11 +123,10 @@ func (o Options) manifest(name string) (spec.BackupManifest, error) {
 	if err != nil {
 		return m, fmt.Errorf("can't read what the backup %s says of itself: %w", name, err)
 	}
-	switch err := json.Unmarshal(content, &m); {
+	m, err = stored.BackupManifest(name, content)
+	switch {
 	case err != nil:
-		return m, fmt.Errorf("can't understand %s of the backup %s: %w", spec.BackupManifestFile, name, err)
-	case m.Format != spec.BackupFormat:
-		return m, fmt.Errorf("the backup %s has the format %d, and this program knows %d; use the operator that made it", name, m.Format, spec.BackupFormat)
+		return m, err
 	case m.Owner != o.Told.Owner:
 		return m, fmt.Errorf("%s is a backup of FileSystem %s/%s with the uid %s", name, m.Owner.Namespace, m.Owner.Name, m.Owner.UID)
 	}
@@ -140,6 +140,9 @@ func (o Options) daemonFiles() (files map[string]string, last time.Time, err err
 	content, err := os.ReadFile(filepath.Join(source.Directory, spec.MarkerFile))
 	if err != nil {
 		return nil, last, fmt.Errorf("can't read whose %s is: %w", source.Directory, err)
+	}
+	if err := stored.Check(content, spec.MarkerVersion); err != nil {
+		return nil, last, fmt.Errorf("%s in %s %w", spec.MarkerFile, source.Directory, err)
 	}
 	var marker spec.Marker
 	if err := json.Unmarshal(content, &marker); err != nil {

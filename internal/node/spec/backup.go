@@ -83,7 +83,7 @@ type BackupManifest struct {
 	Refused  string `json:"refused,omitempty"`
 }
 
-// BackupFormat is the form of BackupManifest that this operator writes.
+// BackupFormat is the version of the form of a BackupManifest that this operator writes; it reads all up to this one.
 const BackupFormat = 1
 
 // BackupFile is one file of a backup.

@@ -117,8 +117,13 @@ type File struct {
 // MarkerFile is the name of the marker in a Directory's Path: root-owned, mode 0600, written before and after initialization.
 const MarkerFile = ".parallelfs.json"
 
+// MarkerVersion is the version of the form of a Marker that this program writes; it reads all up to this one.
+const MarkerVersion = 1
+
 // Marker is the content of MarkerFile.
 type Marker struct {
+	// Version is that of the form: MarkerVersion.
+	Version   int    `json:"version"`
 	Owner     Owner  `json:"owner"`
 	Component string `json:"component"`
 	// State is Preparing from before the first write until the directory is initialized, then Initialized for ever.

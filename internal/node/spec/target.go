@@ -29,10 +29,15 @@ func MountsDirectory(namespace, fileSystem string) string {
 // synced after mkfs and before the target is recorded as provisioned.
 const TargetMarkerFile = ".parallelfs-target.json"
 
+// TargetMarkerVersion is the version of the form of a TargetMarker that this program writes; it reads all up to this one.
+const TargetMarkerVersion = 1
+
 // TargetMarker is the content of TargetMarkerFile: whose the disk is. The FileSystem is known by its namespace and name,
 // so that one that is made again finds its disks; the UID is that of the last one that used the disk.
 type TargetMarker struct {
-	Owner Owner `json:"owner"`
+	// Version is that of the form: TargetMarkerVersion.
+	Version int   `json:"version"`
+	Owner   Owner `json:"owner"`
 	// Cluster is the identity of the owner's cluster: the uid of its namespace kube-system. Two clusters may see one disk.
 	Cluster string `json:"cluster"`
 	// Target is the name of the StorageTarget.
@@ -53,7 +58,7 @@ type TargetMarker struct {
 // TargetRecordFile is the name of the record beside the data, at the top of a target's own filesystem: root-owned, mode 0600.
 const TargetRecordFile = ".parallelfs-record.json"
 
-// TargetRecordVersion is the version of the form of a TargetRecord that this program writes and reads.
+// TargetRecordVersion is the version of the form of a TargetRecord that this program writes; it reads all up to this one.
 const TargetRecordVersion = 1
 
 // TargetRecord is the content of TargetRecordFile: what the filesystem, the server and the disk were given for ever. A cluster that has
@@ -98,7 +103,7 @@ func NodeDirectory(namespace, fileSystem string) string {
 // NodeFileName is the name of a NodeFile in its NodeDirectory.
 const NodeFileName = "node.json"
 
-// NodeFileVersion is the version of the form of a NodeFile that this program writes and reads.
+// NodeFileVersion is the version of the form of a NodeFile that this program writes; it reads all up to this one.
 const NodeFileVersion = 1
 
 // NodeFile is what the servers of one FileSystem on one node are told of it. The node's agent writes it from the FileSystemNode; it

@@ -23,6 +23,7 @@ import (
 
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/internal/node/stored"
 )
 
 const (
@@ -42,6 +43,9 @@ func Directory(told spec.Store, owner spec.Owner) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read what the servers of this node are told: %w", err)
 	}
+	if err := stored.Check(content, spec.NodeFileVersion); err != nil {
+		return "", fmt.Errorf("%s %w", told.NodeFile, err)
+	}
 	var file spec.NodeFile
 	if err := json.Unmarshal(content, &file); err != nil {
 		return "", fmt.Errorf("understand %s: %w", told.NodeFile, err)
@@ -58,6 +62,9 @@ func Directory(told spec.Store, owner spec.Owner) (string, error) {
 	var marker spec.Marker
 	if content, err = os.ReadFile(filepath.Join(home, spec.MarkerFile)); err != nil {
 		return "", fmt.Errorf("read whose %s is: %w", home, err)
+	}
+	if err := stored.Check(content, spec.MarkerVersion); err != nil {
+		return "", fmt.Errorf("%s in %s %w", spec.MarkerFile, home, err)
 	}
 	if err := json.Unmarshal(content, &marker); err != nil {
 		return "", fmt.Errorf("understand %s in %s: %w", spec.MarkerFile, home, err)

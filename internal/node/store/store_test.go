@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -96,6 +97,7 @@ func TestOnlyTheDirectoryOfThisFileSystemIsHandedOut(t *testing.T) {
 		says   string
 	}{
 		"it is":                   {spec.Marker{Owner: owner, State: spec.MarkerInitialized}, "management", ""},
+		"one of a newer operator": {spec.Marker{Version: 2, Owner: owner, State: spec.MarkerInitialized}, "management", "the program is older than the file"},
 		"another's":               {spec.Marker{Owner: spec.Owner{Namespace: "storage", Name: "scratch", UID: "8"}, State: spec.MarkerInitialized}, "management", "with the uid 8"},
 		"one that is not ready":   {spec.Marker{Owner: owner, State: spec.MarkerPreparing}, "management", "its state is Preparing"},
 		"a server that is not it": {spec.Marker{Owner: owner, State: spec.MarkerInitialized}, "meta-0", "names no target of management"},
@@ -106,9 +108,10 @@ func TestOnlyTheDirectoryOfThisFileSystemIsHandedOut(t *testing.T) {
 				told := spec.Store{
 					NodeFile: filepath.Join(t.TempDir(), "node.json"), Member: "management", OnTargets: spec.OnTargets{Directory: "mgmtd", Data: "data"},
 				}
-				file, err := json.Marshal(spec.NodeFile{Members: []spec.Member{{Name: c.member, Targets: []spec.Target{{Path: target, Directory: !disk}}}}})
+				file, err := json.Marshal(spec.NodeFile{Version: spec.NodeFileVersion, Members: []spec.Member{{Name: c.member, Targets: []spec.Target{{Path: target, Directory: !disk}}}}})
 				g.Expect(err).NotTo(HaveOccurred())
 				g.Expect(os.WriteFile(told.NodeFile, file, 0o600)).To(Succeed())
+				c.marker.Version = cmp.Or(c.marker.Version, spec.MarkerVersion)
 				marker, err := json.Marshal(c.marker)
 				g.Expect(err).NotTo(HaveOccurred())
 				home := target

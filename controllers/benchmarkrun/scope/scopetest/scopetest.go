@@ -70,7 +70,7 @@ func PlanOf(launch benchmarks.Launch, steps ...string) benchmarks.Plan {
 
 // Done records a repetition that took ten seconds; a text makes it a failed one.
 func Done(w *scope.Scope, point, repetition int, failure string) {
-	entry := turns.Record{Point: point, Repetition: repetition, Started: Now, Finished: Now.Add(10 * time.Second), Error: failure}
+	entry := turns.Record{Point: point, Repetition: repetition, Attempt: 1, Started: Now, Finished: Now.Add(10 * time.Second), Error: failure}
 	if failure == "" {
 		entry.Samples = []benchmarks.Sample{{Name: "write", Unit: "kB/s", Value: float64(repetition)}}
 	}

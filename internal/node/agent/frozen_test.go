@@ -1,0 +1,40 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/durable"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// That it is read so is held beside its reader (package daemon).
+func TestTheFileOfANodeIsWrittenAsInVersion1(t *testing.T) {
+	g := NewWithT(t)
+	const name = "scratch-ssd-0123456789abcdef"
+	n := &v1alpha1.FileSystemNode{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Generation: 7},
+		Spec: v1alpha1.FileSystemNodeSpec{
+			FileSystem: v1alpha1.TargetOwner{Name: "scratch", UID: "3f2a7c1e-5b0d-4c59-9a83-6d1f0e7b2c44"}, Node: "oss1",
+			Members: []v1alpha1.NodeMember{{
+				Name: "storage-ssd", Waits: "the operator does not know yet which CPUs it gets on this node",
+				Targets: []v1alpha1.MemberTarget{{
+					Name: name, Path: "/var/lib/parallelfs/targets/storage.scratch/" + name, UUID: "11111111-2222-4333-8444-555555555555",
+					Remove: true, Directory: true, Granted: true, Expected: true, Variables: map[string]v1alpha1.VariableValue{"TARGET_ID": "12"},
+				}},
+				Pinning:   &v1alpha1.MemberPinning{CPUs: "0-7,16-23", MemoryNodes: "0", MemoryPolicy: "Bind", Why: "spec.storagePools[ssd].cpuPinning: NUMA node 0"},
+				Variables: map[string]v1alpha1.VariableValue{"NODE_ID": "7"},
+			}},
+		},
+	}
+	r := &NodeFiles{Root: t.TempDir(), Writer: durable.Writer{Chown: func(string, int, int) error { return nil }}}
+	g.Expect(r.write(n, nil)).To(BeTrue())
+	want, err := os.ReadFile(filepath.Join("..", "daemon", "testdata", "v1", spec.NodeFileName))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(os.ReadFile(filepath.Join(r.Root, "storage.scratch", spec.NodeFileName))).To(BeEquivalentTo(want))
+}

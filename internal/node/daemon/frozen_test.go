@@ -1,0 +1,33 @@
+package daemon
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/internal/node/stored/storedtest"
+)
+
+// What the agent writes is held beside it (package agent), with the same file.
+func TestTheFileOfANodeIsReadAsInVersion1(t *testing.T) {
+	g := NewWithT(t)
+	var whole spec.NodeFile
+	g.Expect(json.Unmarshal(storedtest.Fixture(t, "v1", spec.NodeFileName), &whole)).To(Succeed())
+	storedtest.ExpectWhole(t, whole)
+	told := spec.Run{Owner: whole.FileSystem, Daemon: "storage/ssd", NodeFile: filepath.Join("testdata", "v1", spec.NodeFileName), OnTargets: &spec.OnTargets{}}
+	found, missing := read(told, "oss1")
+	g.Expect(missing).To(HavePrefix("the operator does not know yet which CPUs it gets on this node; "), "the file says what is waited for, and nothing is wrong with it")
+	const name = "scratch-ssd-0123456789abcdef"
+	g.Expect(found).To(Equal(spec.Member{
+		Name: "storage-ssd", Waits: "the operator does not know yet which CPUs it gets on this node",
+		Targets: []spec.Target{{
+			Name: name, Path: "/var/lib/parallelfs/targets/storage.scratch/" + name, UUID: "11111111-2222-4333-8444-555555555555",
+			Remove: true, Directory: true, Granted: true, Expected: true, Variables: map[string]string{"TARGET_ID": "12"},
+		}},
+		Pinning:   &spec.Pinning{CPUs: "0-7,16-23", MemoryNodes: "0", MemoryPolicy: "Bind", Why: "spec.storagePools[ssd].cpuPinning: NUMA node 0"},
+		Variables: map[string]string{"NODE_ID": "7"},
+	}))
+}
