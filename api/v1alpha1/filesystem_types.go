@@ -340,10 +340,6 @@ type NetworkSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	Interfaces []InterfaceName `json:"interfaces,omitempty"`
-
-	// rdma turns on RDMA on those interfaces that support it (connUseRDMA), and gives the pods /dev/infiniband. Defaults to false.
-	// +optional
-	RDMA bool `json:"rdma,omitempty"`
 }
 
 // InterfaceName is the kernel's name of a network interface, such as "ib0" or "eno1".
