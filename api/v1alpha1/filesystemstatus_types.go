@@ -109,7 +109,7 @@ type NodeMaintenance struct {
 	// +kubebuilder:validation:MaxLength=253
 	Node string `json:"node,omitempty"`
 
-	// address is that of the node when it began: the filesystem is told by it that the maintenance is over, also when the node is gone.
+	// address is the node's address at the start. The operator uses it to end the maintenance in the filesystem, also when the node is gone.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Address string `json:"address,omitempty"`
@@ -140,7 +140,7 @@ type UpgradeStatus struct {
 	// +kubebuilder:validation:MaxLength=32
 	Version string `json:"version,omitempty"`
 
-	// components are those whose daemons are started with that version from now on, such as master, in the order of the upgrade. The next one
+	// components are the components whose daemons now start with the new version, such as master, in the order of the upgrade. The next one
 	// follows when all daemons of these run that version, and the filesystem is well.
 	// +required
 	// +listType=atomic

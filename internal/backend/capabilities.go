@@ -165,6 +165,8 @@ type Adopter interface {
 
 // Backuper is a Backend whose metadata can be copied, and read back, while the filesystem runs.
 type Backuper interface {
+	// BacksUp is false for a version whose metadata can't be copied yet. Admission refuses spec.backups for it.
+	BacksUp(version string) bool
 	// BackupJob is the Job that makes one backup by `node backup`, and what that is told (BackupConfigMaps). It is in the namespace of the
 	// FileSystem, and has no labels: the caller gives it, and its pod, those that it finds its jobs by. An *InvalidSpecError says what a
 	// person must change.

@@ -38,7 +38,7 @@ func asBeeGFS(rows refusals) refusals {
 const (
 	ofBeeGFS            = "spec.beegfs belongs to type BeeGFS, which requires it: spec.beegfs.management says where the management service runs"
 	ofAMooseFS          = "spec.moosefs belongs to type MooseFS"
-	networkOfBeeGFS     = "spec.network belongs to type BeeGFS; a MooseFS uses the interface that has the node's InternalIP"
+	networkOfBeeGFS     = "a MooseFS does not have spec.network yet, because its clients are known by the InternalIP of their nodes; it uses the interface that has that address"
 	poolThatIsNotThere  = "spec.beegfs.storagePools names a pool that spec.storagePools does not have"
 	versionOfBeeGFS     = "BeeGFS runs in version 7.4.x or 8.x.y; set spec.version to one such as 7.4.6 or 8.3.1"
 	onlyBeeGFS8         = "spec.beegfs.tls and spec.beegfs.license belong to BeeGFS 8; BeeGFS 7 knows neither"
