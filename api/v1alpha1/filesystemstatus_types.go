@@ -74,8 +74,9 @@ type FileSystemStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	Versions []VersionCount `json:"versions,omitempty"`
 
-	// missing lists servers, targets and mounts that do not take part, and why: at most 32, servers first. The summary counts all. What the
-	// filesystem says of a server stands in the FileSystemNode of its node; what it says of a disk, in its StorageTarget.
+	// missing lists servers, targets and mounts that do not take part, and why: at most 32, servers first, and fewer where the status would
+	// be larger than 64 KiB. The summary counts all. What the filesystem says of a server stands in the FileSystemNode of its node; what it
+	// says of a disk, in its StorageTarget.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32

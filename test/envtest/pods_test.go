@@ -127,4 +127,4 @@ func podsRefusals() refusals {
 var largestPods = fmt.Sprintf("spec: {pods: {tolerations: %s, labels: %s, annotations: %s, imagePullSecrets: %s, resources: {metadata: {limits: %s}, storage: {requests: %s}}}}",
 	listOf(16, "{key: k%d, operator: Equal, value: v}"), mapOf(16, strings.Repeat(strings.Repeat("p", 63)+".", 3)+strings.Repeat("p", 61)+"/"+strings.Repeat("k", 61)+"%02d", strings.Repeat("v", 63)),
 	mapOf(16, strings.Repeat(strings.Repeat("p", 63)+".", 3)+strings.Repeat("p", 61)+"/"+strings.Repeat("k", 61)+"%02d", strings.Repeat("v", 4096)), listOf(8, "{name: n%d}"),
-	mapOf(8, strings.Repeat("r", 253)+"/"+strings.Repeat("k", 62)+"%d", "1000000000000000000"), `{memory: "00000000000000000000000000000004", cpu: "1e3", ephemeral-storage: .5Ti}`)
+	mapOf(8, strings.Repeat("r", 253)+"/"+strings.Repeat("k", 62)+"%d", "100000000000000"), `{memory: "00000000000000000000000000000004", cpu: "1e3", ephemeral-storage: .5Ti}`)
