@@ -39,6 +39,9 @@ func (f *filler) fill(g Gomega, path string, s *apiextensionsv1.JSONSchemaProps)
 		}
 		return out
 	case "array":
+		if name == "giving" {
+			return []any{}
+		}
 		g.Expect(s.MaxItems).NotTo(BeNil(), "%s has no bound", path)
 		var out []any
 		for range *s.MaxItems {
@@ -80,7 +83,6 @@ func fullStatus(t *testing.T) *v1alpha1.FileSystemStatus {
 	var crd apiextensionsv1.CustomResourceDefinition
 	g.Expect(yaml.Unmarshal(raw, &crd)).To(Succeed())
 	schema := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"]
-	delete(schema.Properties, "beegfs")
 	raw, err = json.Marshal((&filler{}).fill(g, "status", &schema))
 	g.Expect(err).NotTo(HaveOccurred())
 	var status v1alpha1.FileSystemStatus
