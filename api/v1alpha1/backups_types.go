@@ -137,7 +137,7 @@ type BackupStatus struct {
 	// +required
 	Result BackupResult `json:"result,omitempty"`
 
-	// time is when the metadata was as the backup has it. What was changed later is not in it.
+	// time of the metadata in the backup. Later changes are missing.
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`
 

@@ -45,6 +45,10 @@ type BeeGFSSpec struct {
 	// +kubebuilder:default=Randomized
 	TargetChooser TargetChooser `json:"targetChooser,omitempty"`
 
+	// rdma turns on RDMA on those interfaces of spec.network that support it (connUseRDMA), and gives the pods /dev/infiniband. Defaults to false.
+	// +optional
+	RDMA bool `json:"rdma,omitempty"`
+
 	// mirrorMetadata mirrors all metadata: pairs of metadata servers on different nodes become buddy groups. It can be turned on only while
 	// no client has mounted the filesystem, and can't be turned off again. BeeGFS 8 needs a license for it. Defaults to false.
 	// +optional

@@ -254,8 +254,8 @@ type MetricResult struct {
 	// +kubebuilder:validation:MaxLength=32
 	Confidence string `json:"confidence,omitempty"`
 
-	// outliers are the numbers of the repetitions, from 1, that lie far from the others by the generalized ESD test (Rosner, 1983). Its level
-	// is 1 %: of 100 results without an outlier, one is said to have one. The test needs at least 6 repetitions. Outliers count like all
+	// outliers are the numbers of the repetitions, from 1, that lie far from the others by the generalized ESD test (Rosner, 1983). It
+	// reports an outlier in about 1 of 100 clean results. The test needs at least 6 repetitions. Outliers count like all
 	// others.
 	// +optional
 	// +listType=atomic

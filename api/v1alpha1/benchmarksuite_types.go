@@ -12,6 +12,7 @@ import (
 type BenchmarkSuiteSpec struct {
 	// fileSystem is the spec of a FileSystem, which the variants change. The suite makes one FileSystem for each variant. It sets
 	// deletionPolicy and confirmDestroy itself. It refuses formatPolicy Never, because it measures only filesystems that it has made.
+	// `kubectl explain filesystem.spec` lists the fields.
 	// +required
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
@@ -120,13 +121,14 @@ type SuiteVariant struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`
 	Name string `json:"name,omitempty"`
 
-	// fileSystem is a JSON merge patch (RFC 7386) of spec.fileSystem.
+	// fileSystem is a JSON merge patch (RFC 7386) of spec.fileSystem. `kubectl explain filesystem.spec` lists the fields.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
 	FileSystem *runtime.RawExtension `json:"fileSystem,omitempty"`
 
 	// run is a JSON merge patch (RFC 7386) of the spec of every run, such as other numbers of processes.
+	// `kubectl explain benchmarkrun.spec` lists the fields.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
@@ -150,7 +152,7 @@ type SuiteRun struct {
 	Name string `json:"name,omitempty"`
 
 	// spec is the spec of the BenchmarkRun. The suite sets fileSystem.name and suspend, and leaves out ttlAfterFinished. A run without
-	// baseline or results gets those of the suite.
+	// baseline or results gets those of the suite. `kubectl explain benchmarkrun.spec` lists the fields.
 	// +required
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object

@@ -33,7 +33,7 @@ const (
 	// ConditionChangesHeld is true while a BenchmarkRun holds the lease of a FileSystem and a change of it waits for its end: a restart, a
 	// drain, or a target that would be taken up or let go of. It is absent while nothing waits.
 	ConditionChangesHeld = "ChangesHeld"
-	// ConditionNodeImageWaits is true while servers run with the node image of an earlier operator: they take up the present one when they are
+	// ConditionNodeImageWaits is true while servers run with the node image of an earlier operator: they switch to the current image when they are
 	// restarted for another reason, or when AnnotationTakeUpNodeImage asks for it. It is absent while none does.
 	ConditionNodeImageWaits = "NodeImageWaits"
 	// ConditionGivenUp says of a FileSystemNode what became of the word of a person that its node never comes back; absent when nobody said
@@ -63,7 +63,7 @@ const (
 	ReasonPlanning = "Planning"
 	// ReasonAwaitingApproval surfaces when the plan must be approved; the message names its hash and what it would destroy.
 	ReasonAwaitingApproval = "AwaitingApproval"
-	// ReasonApprovalRefused surfaces when spec.approvedPlan is the hash of another plan than the present one.
+	// ReasonApprovalRefused surfaces when spec.approvedPlan is the hash of another plan than the current one.
 	ReasonApprovalRefused = "ApprovalRefused"
 	// ReasonFormatForbidden surfaces when the device is no target and the policy is Never.
 	ReasonFormatForbidden = "FormatForbidden"

@@ -21,7 +21,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || (has(self.moosefs) ? self.moosefs.basePort : 9419) == (has(oldSelf.moosefs) ? oldSelf.moosefs.basePort : 9419)",message="spec.moosefs.basePort can't be changed: chunkservers are known to the master by address and port"
 // +kubebuilder:validation:XValidation:rule="self.type == 'MooseFS' || !has(self.moosefs)",message="spec.moosefs belongs to type MooseFS"
 // +kubebuilder:validation:XValidation:rule="self.type == 'BeeGFS' ? has(self.beegfs) : !has(self.beegfs)",message="spec.beegfs belongs to type BeeGFS, which requires it: spec.beegfs.management says where the management service runs"
-// +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || !has(self.network)",message="spec.network belongs to type BeeGFS; a MooseFS uses the interface that has the node's InternalIP"
+// +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || !has(self.network)",message="a MooseFS does not have spec.network yet, because its clients are known by the InternalIP of their nodes; it uses the interface that has that address"
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || !has(self.metadata.nodeCount)",message="spec.metadata.nodeCount belongs to type BeeGFS; a MooseFS has exactly one master, on the one node that spec.metadata.nodeSelector matches"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.version.matches('^(7[.]4|8[.][0-9]{1,3})[.][0-9]{1,3}$')",message="BeeGFS runs in version 7.4.x or 8.x.y; set spec.version to one such as 7.4.6 or 8.3.1"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || !has(self.beegfs) || self.version.startsWith('8.') || (!has(self.beegfs.tls) && !has(self.beegfs.license))",message="spec.beegfs.tls and spec.beegfs.license belong to BeeGFS 8; BeeGFS 7 knows neither"
@@ -64,7 +64,7 @@ type FileSystemSpec struct {
 	Version string `json:"version,omitempty"`
 
 	// network selects the network interfaces of daemons and clients, which all run on the host network. Without it, they use the interface
-	// with the node's InternalIP. BeeGFS only.
+	// with the node's InternalIP. MooseFS does not have it yet.
 	// +optional
 	Network *NetworkSpec `json:"network,omitempty"`
 
@@ -158,8 +158,8 @@ type UpdatesSpec struct {
 	// +kubebuilder:validation:Maximum=64
 	MaxUnavailable int32 `json:"maxUnavailable,omitempty"`
 
-	// paused keeps running daemons from being restarted, nodes from being let go for maintenance, and an upgrade from beginning, and from
-	// going on to the next component. Daemons that are down are started nevertheless, with the changed configuration. Defaults to false.
+	// paused means that running daemons aren't restarted, nodes aren't released for maintenance, and upgrades neither start nor continue.
+	// Daemons that are down are started nevertheless, with the changed configuration. Defaults to false.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 
@@ -180,8 +180,8 @@ type UpdatesSpec struct {
 	// +kubebuilder:validation:MaxLength=32
 	UpgradeWithoutBackup string `json:"upgradeWithoutBackup,omitempty"`
 
-	// clients says when clients follow an upgrade, after all servers. Defaults to Manual: a person deletes the pods of clients. Now mounts
-	// the filesystem anew on all of them, some at a time and in the windows; each program that has a file open there fails.
+	// clients says when clients follow an upgrade, after all servers. Defaults to Manual: a person deletes the pods of clients. Now remounts
+	// all clients, a few at a time and in the windows; each program that has a file open there fails.
 	// +optional
 	// +kubebuilder:default=Manual
 	Clients ClientUpdates `json:"clients,omitempty"`
@@ -200,15 +200,15 @@ type ClientUpdates string
 const (
 	// ClientsManual leaves mounts to a person.
 	ClientsManual ClientUpdates = "Manual"
-	// ClientsNow mounts anew whoever uses the filesystem.
+	// ClientsNow remounts all clients, whoever uses the filesystem.
 	ClientsNow ClientUpdates = "Now"
 )
 
 // MaintenanceSpec says how long nodes may be away for maintenance.
 type MaintenanceSpec struct {
 	// limit is how long the maintenance of a node may last, from "5m" to "168h": from the moment when the filesystem lets the node go until it
-	// is uncordoned and its servers take part again. One that lasts longer is said, and ends for the filesystem: a MooseFS then makes new
-	// copies of what lies on the node. Defaults to "2h".
+	// is uncordoned and its servers take part again. Longer maintenance is reported, and the filesystem stops waiting for the node: a MooseFS
+	// then makes new copies of what lies on it. Defaults to "2h".
 	// +optional
 	// +kubebuilder:default="2h"
 	// +kubebuilder:validation:Type=string
@@ -340,10 +340,6 @@ type NetworkSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	Interfaces []InterfaceName `json:"interfaces,omitempty"`
-
-	// rdma turns on RDMA on those interfaces that support it (connUseRDMA), and gives the pods /dev/infiniband. Defaults to false.
-	// +optional
-	RDMA bool `json:"rdma,omitempty"`
 }
 
 // InterfaceName is the kernel's name of a network interface, such as "ib0" or "eno1".

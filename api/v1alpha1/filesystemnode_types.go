@@ -18,7 +18,7 @@ type FileSystemNodeSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	Node string `json:"node,omitempty"`
 
-	// facts are what the whole filesystem was given for ever. They lie here too because the agent writes them beside the data.
+	// facts are permanent facts of the whole filesystem. They lie here too because the agent writes them beside the data.
 	// +optional
 	Facts *FileSystemFacts `json:"facts,omitempty"`
 
@@ -118,7 +118,7 @@ type NodeMember struct {
 	// +kubebuilder:validation:MaxProperties=32
 	Variables map[string]VariableValue `json:"variables,omitempty"`
 
-	// waits says what the operator must learn before the server can start; empty when it can.
+	// waits says why the server can't start yet; empty when it can.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Waits string `json:"waits,omitempty"`

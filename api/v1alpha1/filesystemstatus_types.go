@@ -74,8 +74,9 @@ type FileSystemStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	Versions []VersionCount `json:"versions,omitempty"`
 
-	// missing lists servers, targets and mounts that do not take part, and why: at most 32, servers first. The summary counts all. What the
-	// filesystem says of a server stands in the FileSystemNode of its node; what it says of a disk, in its StorageTarget.
+	// missing lists servers, targets and mounts that do not take part, and why: at most 32, servers first, and fewer where the status would
+	// be larger than 64 KiB. The summary counts all. What the filesystem says of a server stands in the FileSystemNode of its node; what it
+	// says of a disk, in its StorageTarget.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -109,7 +110,7 @@ type NodeMaintenance struct {
 	// +kubebuilder:validation:MaxLength=253
 	Node string `json:"node,omitempty"`
 
-	// address is that of the node when it began: the filesystem is told by it that the maintenance is over, also when the node is gone.
+	// address is the node's address at the start. The operator uses it to end the maintenance in the filesystem, also when the node is gone.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Address string `json:"address,omitempty"`
@@ -140,7 +141,7 @@ type UpgradeStatus struct {
 	// +kubebuilder:validation:MaxLength=32
 	Version string `json:"version,omitempty"`
 
-	// components are those whose daemons are started with that version from now on, such as master, in the order of the upgrade. The next one
+	// components are the components whose daemons now start with the new version, such as master, in the order of the upgrade. The next one
 	// follows when all daemons of these run that version, and the filesystem is well.
 	// +required
 	// +listType=atomic

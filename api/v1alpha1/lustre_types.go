@@ -57,6 +57,7 @@ type LustreTarget struct {
 // kind of the tests (test/envtest/trials) shows them to an API server.
 
 // LustreSpec holds what only Lustre has.
+// +kubebuilder:validation:XValidation:rule="(has(self.rdma) && self.rdma) == (has(oldSelf.rdma) && oldSelf.rdma)",message="spec.lustre.rdma can't be changed: the NIDs of the MGS are written on every disk"
 // +kubebuilder:validation:XValidation:rule="has(self.management) == has(oldSelf.management)",message="spec.lustre.management can't be added or removed: the MGT would be left behind"
 type LustreSpec struct {
 	// fsName is Lustre's own name of the filesystem, such as "scratch": up to 8 small letters, digits and underscores, of which the first is a
@@ -68,6 +69,11 @@ type LustreSpec struct {
 	// +kubebuilder:validation:Pattern=`^[a-z][a-z0-9_]*$`
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.lustre.fsName can't be changed: it is written on every disk"
 	FSName string `json:"fsName,omitempty"`
+
+	// rdma makes the filesystem's network of LNet o2ib, for interfaces with RDMA, instead of tcp. Defaults to false. It can't be changed,
+	// because NIDs are written on every disk.
+	// +optional
+	RDMA bool `json:"rdma,omitempty"`
 
 	// management gives the management server (MGS) a disk of its own, the MGT. Without it, the disk of the first MDT (MDT0000) is the MGT as
 	// well. An MGS of its own is stopped after all others; one that stops before an OST keeps that OST's unmount waiting for 10 to 20 seconds.

@@ -31,7 +31,7 @@ type RecoveryStatus struct {
 	// +kubebuilder:validation:MaxLength=253
 	Target string `json:"target,omitempty"`
 
-	// candidates are what the metadata could be made from, newest first: at most 32.
+	// candidates are the copies from which the metadata can be rebuilt, newest first: at most 32.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -105,7 +105,7 @@ type RecoveryCandidate struct {
 	// +kubebuilder:validation:MaxLength=32
 	ID string `json:"id,omitempty"`
 
-	// time of its last change, or of the backup. What was changed later is not in it.
+	// time of its last change, or of the backup. Later changes are missing.
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`
 

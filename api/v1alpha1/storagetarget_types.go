@@ -44,7 +44,7 @@ type StorageTargetSpec struct {
 	// +kubebuilder:validation:MaxLength=24
 	StoragePool string `json:"storagePool,omitempty"`
 
-	// slot is that of the metadata server that a metadata target belongs to: its number on its node, from 0.
+	// slot is the number of the metadata server that uses this target, counted from 0 on each node.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=15

@@ -62,6 +62,9 @@ func Reduce(e *Experiment, disks ...v1alpha1.Glob) error {
 // interfaces go; there is one socket. All else stays, and so do the configurations of the daemons.
 func reduceFileSystem(spec *v1alpha1.FileSystemSpec, disks []v1alpha1.Glob) {
 	spec.Network = nil
+	if spec.BeeGFS != nil {
+		spec.BeeGFS.RDMA = false
+	}
 	if pinning := spec.Metadata.CPUPinning; pinning != nil {
 		for i := range pinning.NUMANodes {
 			pinning.NUMANodes[i] = 0

@@ -83,6 +83,7 @@ func TestABeeGFSIsReadyWhenItsManagementServiceListsAllThatWasGivenANumber(t *te
 	w.Expect(w.hive.pools).To(Equal(map[int32]string{1: "ssd"}))
 	w.Expect(w.hive.commands).To(ContainElement(HavePrefix("--setpattern")))
 	w.Expect(w.condition(v1alpha1.ConditionLicensed)).To(BeZero(), "BeeGFS 7 asks for no license")
+	w.Expect(w.condition(v1alpha1.ConditionBackedUp).Reason).To(Equal(v1alpha1.ReasonBackupsNotConfigured))
 }
 
 func TestANoOpReconcileOfABeeGFSWritesNothing(t *testing.T) {
@@ -304,6 +305,7 @@ func TestABeeGFS8WithoutALicenseForItsPoolsSaysWhatThatCosts(t *testing.T) {
 		HaveField("Message", And(ContainSubstring("SSD and HDD"), ContainSubstring("spec.beegfs.license")))))
 	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonLicenseMissing)))
 	w.Expect(w.condition(v1alpha1.ConditionStalled).Status).To(Equal(metav1.ConditionTrue))
+	w.Expect(w.condition(v1alpha1.ConditionBackedUp)).To(BeZero(), "nobody is told to set spec.backups, which admission refuses for BeeGFS 8")
 
 	w.hive.license = &backend.License{Valid: true, Features: []string{"io.beegfs.storagepool"}}
 	w.settle()

@@ -81,7 +81,7 @@ func TestAReleaseOfTheOperatorRestartsNoDaemonUntilSomethingElseOrAPersonAsks(t 
 	w.Expect(w.ready().Reason).To(Equal(v1alpha1.ReasonHealthy))
 	w.Expect(w.condition(v1alpha1.ConditionReconciling)).To(BeZero())
 	w.Expect(w.condition(v1alpha1.ConditionNodeImageWaits)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonOperatorUpdated),
-		HaveField("Message", And(ContainSubstring("4 of 4 servers run with the node image of an earlier operator, such as node:1; each takes up node:2"),
+		HaveField("Message", And(ContainSubstring("4 of 4 servers run with the node image of an earlier operator, such as node:1; each switches to node:2"),
 			ContainSubstring("kubectl annotate filesystem scratch -n "+w.namespace+" --overwrite parallelfs.dev/take-up-node-image=node:2")))))
 
 	w.change(slower)

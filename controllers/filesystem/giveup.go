@@ -92,7 +92,7 @@ func decideToGiveUp(n *v1alpha1.FileSystemNode, c circumstance) request {
 	case w.Waits != "":
 		return waits(w.Waits)
 	case c.away < w.Settles:
-		return waits(fmt.Sprintf("what the filesystem says without it is believed when the operator has seen it away for %s", w.Settles))
+		return waits(fmt.Sprintf("the operator trusts the filesystem's report once the node has been away for %s", w.Settles))
 	case len(w.Lost) > 0 && n.Annotations[v1alpha1.AnnotationAcceptLoss] != lossWord(n, w.Lost):
 		return request{Problem: backend.Problem{Reason: v1alpha1.ReasonLossNotAccepted, Message: fmt.Sprintf(
 			"node %s is not given up yet, because with it is lost: %s. To accept exactly this: kubectl -n %s annotate --overwrite filesystemnode %s %s=%s",

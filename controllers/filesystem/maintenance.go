@@ -151,7 +151,7 @@ func (p *pass) beginMaintenance(ctx context.Context) error {
 		case err != nil:
 			waits[i].For = "the operator has looked at all of its pods"
 		case len(p.fs.Status.Maintenance) >= mostMaintained:
-			waits[i].For = fmt.Sprintf("fewer than %d nodes are in maintenance, or cordoned since one that was too long", mostMaintained)
+			waits[i].For = fmt.Sprintf("fewer than %d nodes are in maintenance, or cordoned after an over-long maintenance", mostMaintained)
 		default:
 			m := v1alpha1.NodeMaintenance{Node: c.Node, Address: c.node.IP, Since: now, Allowed: c.Allowed}
 			p.fs.Status.Maintenance = append(p.fs.Status.Maintenance, m)

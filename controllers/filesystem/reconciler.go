@@ -259,6 +259,7 @@ func (p *pass) run(ctx context.Context) error {
 		return failed
 	}
 	p.describe(failed)
+	fit(&p.fs.Status)
 	err := p.writeStatus(ctx)
 	p.show()
 	if err != nil || failed != nil {
@@ -274,6 +275,7 @@ func (p *pass) run(ctx context.Context) error {
 		return nil
 	}
 	failures.Describe(&p.fs.Status.Conditions, p.fs.Generation, v1alpha1.ConditionReady, failed)
+	fit(&p.fs.Status)
 	return errors.Join(failed, p.writeStatus(ctx))
 }
 

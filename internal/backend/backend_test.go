@@ -92,22 +92,30 @@ func TestPodsHaveWhatTheUserAsksForAndOnlyResourcesRestartThem(t *testing.T) {
 	g.Expect(before.Spec.PriorityClassName).To(Equal("system-node-critical"))
 
 	asked := v1alpha1.PodsSpec{
-		Tolerations:       []corev1.Toleration{{Key: "storage", Operator: corev1.TolerationOpExists}},
-		PriorityClassName: "storage", Labels: map[string]string{"cost-center": "7", v1alpha1.LabelFileSystem: "another"},
-		Annotations: map[string]string{"scrape": "true"}, ImagePullSecrets: []corev1.LocalObjectReference{{Name: "registry"}},
+		Tolerations: []v1alpha1.Toleration{
+			{Key: "storage", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(60))},
+			{Key: "tier", Operator: corev1.TolerationOpEqual, Value: "fast"},
+		},
+		PriorityClassName: "storage", Labels: map[string]v1alpha1.LabelValue{"cost-center": "7", v1alpha1.LabelFileSystem: "another"},
+		Annotations: map[string]v1alpha1.AnnotationValue{"scrape": "true"}, ImagePullSecrets: []v1alpha1.SecretReference{{Name: "registry"}},
 	}
 	after := template(asked)
-	g.Expect(after.Spec.Tolerations).To(Equal(asked.Tolerations))
+	g.Expect(after.Spec.Tolerations).To(HaveExactElements(
+		corev1.Toleration{Key: "storage", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(60))},
+		corev1.Toleration{Key: "tier", Operator: corev1.TolerationOpEqual, Value: "fast"}))
 	g.Expect(after.Spec.PriorityClassName).To(Equal("storage"))
-	g.Expect(after.Spec.ImagePullSecrets).To(Equal(asked.ImagePullSecrets))
+	g.Expect(after.Spec.ImagePullSecrets).To(HaveExactElements(corev1.LocalObjectReference{Name: "registry"}))
 	g.Expect(after.Labels).To(And(HaveKeyWithValue("cost-center", "7"), HaveKeyWithValue(v1alpha1.LabelFileSystem, "scratch")), "the operator's own labels stay")
 	g.Expect(after.Annotations).To(HaveKeyWithValue("scrape", "true"))
 	g.Expect(after.Annotations[TemplateHashAnnotation]).To(Equal(before.Annotations[TemplateHashAnnotation]), "nothing of it restarts a daemon")
 
-	asked.Resources.Metadata = &v1alpha1.ContainerResources{Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("16Gi")}}
-	asked.Resources.Storage = &v1alpha1.ContainerResources{Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}}
+	asked.Resources.Metadata = &v1alpha1.ContainerResources{
+		Requests: v1alpha1.ResourceAmounts{corev1.ResourceMemory: "16Gi"}, Limits: v1alpha1.ResourceAmounts{corev1.ResourceMemory: "32Gi"},
+	}
+	asked.Resources.Storage = &v1alpha1.ContainerResources{Requests: v1alpha1.ResourceAmounts{corev1.ResourceMemory: "1Gi"}}
 	after = template(asked)
 	g.Expect(after.Spec.Containers[0].Resources.Requests.Memory().String()).To(Equal("16Gi"))
+	g.Expect(after.Spec.Containers[0].Resources.Limits.Memory().String()).To(Equal("32Gi"))
 	g.Expect(after.Spec.Containers[1].Resources.Requests).To(BeEmpty(), "only the daemon has it")
 	g.Expect(after.Annotations[TemplateHashAnnotation]).NotTo(Equal(before.Annotations[TemplateHashAnnotation]))
 }

@@ -51,7 +51,7 @@ func (p Pods) BackupJob(request BackupRequest, c corev1.Container, told spec.Bac
 	} else {
 		told.Directory = path.Join(place.Directory, told.Directory)
 		volume.PersistentVolumeClaim = &corev1.PersistentVolumeClaimVolumeSource{ClaimName: place.Claim}
-		pod.Spec.Tolerations = fs.Spec.Pods.Tolerations // any node will do, and a tainted one is not just any
+		pod.Spec.Tolerations = TolerationsOf(fs) // any node will do, and a tainted one is not just any
 		pod.Spec.SecurityContext.FSGroupChangePolicy = new(corev1.FSGroupChangeOnRootMismatch)
 	}
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: placeVolume, MountPath: backupPlace},

@@ -142,6 +142,9 @@ func Maintained(fs *v1alpha1.FileSystem) []string {
 
 // Upgrader is a Backend whose filesystem keeps its data when its software is changed to another version.
 type Upgrader interface {
+	// Lines are the lines of releases that the operator runs, such as 4.57, oldest first. The rules of spec.version and the documents name the
+	// same ones.
+	Lines() []string
 	// UpgradePath says why a filesystem does not go from one version to another, as a sentence with what to do instead; empty when it does.
 	// The components get the new version in the order of Order, each when all daemons of those before it run it.
 	UpgradePath(from, to string) string
@@ -165,6 +168,8 @@ type Adopter interface {
 
 // Backuper is a Backend whose metadata can be copied, and read back, while the filesystem runs.
 type Backuper interface {
+	// BacksUp is false for a version whose metadata can't be copied yet. Admission refuses spec.backups for it.
+	BacksUp(version string) bool
 	// BackupJob is the Job that makes one backup by `node backup`, and what that is told (BackupConfigMaps). It is in the namespace of the
 	// FileSystem, and has no labels: the caller gives it, and its pod, those that it finds its jobs by. An *InvalidSpecError says what a
 	// person must change.

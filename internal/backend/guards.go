@@ -53,10 +53,7 @@ func (p Pods) GuardHash(taints []corev1.Taint) string {
 // that the node is cordoned: evicted, it waits until the node takes pods again.
 func (p Pods) Guard(n *v1alpha1.FileSystemNode, node Node) *appsv1.Deployment {
 	pod := p.Template(Workload{})
-	labels := maps.Clone(p.FileSystem.Spec.Pods.Labels)
-	if labels == nil {
-		labels = map[string]string{}
-	}
+	labels := labelsOf(p.FileSystem)
 	maps.Copy(labels, guardLabels(p.FileSystem, n))
 	labels[v1alpha1.LabelManagedBy], labels[v1alpha1.LabelGuardOwner] = v1alpha1.ManagedBy, ClusterName(p.FileSystem)
 	pod.Labels = labels

@@ -18,8 +18,8 @@ import (
 func TestAGuardIsAPodWithoutRightsThatBelongsOnItsNodeAndDoesNotStayWhereNoPodMayCome(t *testing.T) {
 	g := NewWithT(t)
 	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Name: "scratch", Namespace: "storage"}}
-	fs.Spec.Pods.Labels = map[string]string{"team": "storage", v1alpha1.LabelGuarded: "mine"}
-	fs.Spec.Pods.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	fs.Spec.Pods.Labels = map[string]v1alpha1.LabelValue{"team": "storage", v1alpha1.LabelGuarded: "mine"}
+	fs.Spec.Pods.Tolerations = []v1alpha1.Toleration{{Operator: corev1.TolerationOpExists}}
 	n := &v1alpha1.FileSystemNode{ObjectMeta: metav1.ObjectMeta{Name: backend.FileSystemNodeName("scratch", "oss1"), Namespace: "storage"}}
 	n.Spec.Node = "oss1"
 	node := backend.Node{Name: "oss1", Taints: backend.TaintsOfPeople([]corev1.Taint{

@@ -68,10 +68,7 @@ func images(spec *corev1.PodSpec) []string {
 func (p Pods) pull(image string, users []*appsv1.DaemonSet) *appsv1.DaemonSet {
 	which := map[string]string{v1alpha1.LabelImages: p.FileSystem.Name, v1alpha1.LabelImage: Hash(image)}
 	pod := p.Template(Workload{})
-	pod.Labels = maps.Clone(p.FileSystem.Spec.Pods.Labels)
-	if pod.Labels == nil {
-		pod.Labels = map[string]string{}
-	}
+	pod.Labels = labelsOf(p.FileSystem)
 	maps.Copy(pod.Labels, which)
 	pod.Labels[v1alpha1.LabelManagedBy] = v1alpha1.ManagedBy
 	spec := &pod.Spec

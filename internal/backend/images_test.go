@@ -25,8 +25,8 @@ func serverSet(component, image string, where func(spec *corev1.PodSpec)) client
 func TestEachImageIsBroughtOnceToAllNodesThatRunIt(t *testing.T) {
 	g := NewWithT(t)
 	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Name: "scratch", Namespace: "storage"}}
-	fs.Spec.Pods.Labels = map[string]string{"team": "storage", v1alpha1.LabelImage: "mine"}
-	fs.Spec.Pods.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
+	fs.Spec.Pods.Labels = map[string]v1alpha1.LabelValue{"team": "storage", v1alpha1.LabelImage: "mine"}
+	fs.Spec.Pods.ImagePullSecrets = []v1alpha1.SecretReference{{Name: "registry"}}
 	pods := backend.Pods{FileSystem: fs, Images: backend.Images{Node: "node:1"}, Group: 9421}
 	on := func(names ...string) func(*corev1.PodSpec) {
 		return func(spec *corev1.PodSpec) { spec.Affinity = backend.OnNodes(names...) }
@@ -51,7 +51,7 @@ func TestEachImageIsBroughtOnceToAllNodesThatRunIt(t *testing.T) {
 	g.Expect(spec.HostNetwork).To(BeFalse())
 	g.Expect(spec.PriorityClassName).To(BeEmpty(), "nobody else's pod goes for it")
 	g.Expect(spec.Volumes).To(HaveLen(1), "nothing but the node binary, which needs no shell in the image")
-	g.Expect(spec.ImagePullSecrets).To(Equal(fs.Spec.Pods.ImagePullSecrets))
+	g.Expect(spec.ImagePullSecrets).To(HaveExactElements(corev1.LocalObjectReference{Name: "registry"}))
 	labels := pulls[0].Set.Spec.Template.Labels
 	g.Expect(labels).To(And(HaveKeyWithValue("team", "storage"), HaveKeyWithValue(v1alpha1.LabelImages, "scratch"), Not(HaveKey(v1alpha1.LabelFileSystem))))
 	for i := range pulls {

@@ -151,7 +151,7 @@ func (d OnDisks) Why() string {
 	if len(d.Unread) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("nothing new gets a number before these disks were read, because they may have it: %s. Bring the disks and their nodes back. "+
+	return fmt.Sprintf("no new ids are assigned until these disks are read, because they may already use them: %s. Bring the disks and their nodes back. "+
 		"Where a disk is lost for good, take it out of the spec; where the disks are those of another cluster, set spec.provisioning.takeOver",
 		List(d.Unread))
 }

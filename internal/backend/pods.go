@@ -100,17 +100,14 @@ func (p Pods) Template(w Workload, told ...corev1.Volume) *corev1.PodTemplateSpe
 		security.FSGroup = new(p.Group)
 	}
 	asked := p.FileSystem.Spec.Pods
-	labels := maps.Clone(asked.Labels)
-	if labels == nil {
-		labels = map[string]string{}
-	}
+	labels := labelsOf(p.FileSystem)
 	maps.Copy(labels, p.Labels(w))
-	tolerations := asked.Tolerations
+	tolerations := TolerationsOf(p.FileSystem)
 	if len(tolerations) == 0 {
 		tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	}
 	return &corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: maps.Clone(asked.Annotations)},
+		ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: annotationsOf(p.FileSystem)},
 		Spec: corev1.PodSpec{
 			HostNetwork:                  true,
 			DNSPolicy:                    corev1.DNSClusterFirstWithHostNet,
@@ -118,7 +115,7 @@ func (p Pods) Template(w Workload, told ...corev1.Volume) *corev1.PodTemplateSpe
 			EnableServiceLinks:           new(false),
 			PriorityClassName:            cmp.Or(asked.PriorityClassName, "system-node-critical"),
 			Tolerations:                  tolerations,
-			ImagePullSecrets:             asked.ImagePullSecrets,
+			ImagePullSecrets:             pullSecretsOf(p.FileSystem),
 			SecurityContext:              security,
 			InitContainers:               []corev1.Container{install},
 			Volumes: append([]corev1.Volume{
@@ -153,7 +150,7 @@ func (p Pods) Container(name, image, verb, volume, file string) corev1.Container
 // hash of all that would need a restart, so that the controller sees which pods are outdated.
 func (p Pods) DaemonSet(suffix string, w Workload, pod *corev1.PodTemplateSpec, told ...any) *appsv1.DaemonSet {
 	if asked := p.resources(w.Role); asked != nil {
-		pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: asked.Requests, Limits: asked.Limits}
+		pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: asked.Requests.Quantities(), Limits: asked.Limits.Quantities()}
 	}
 	// Which nodes a pool has is no reason to restart the daemons of those that it had before. Neither is what only the start of a pod needs.
 	daemon := pod.DeepCopy()
@@ -176,6 +173,48 @@ func (p Pods) DaemonSet(suffix string, w Workload, pod *corev1.PodTemplateSpec, 
 			UpdateStrategy: appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType},
 		},
 	}
+}
+
+// labelsOf are the labels that the user adds to pods.
+func labelsOf(fs *v1alpha1.FileSystem) map[string]string {
+	out := map[string]string{}
+	for name, value := range fs.Spec.Pods.Labels {
+		out[name] = string(value)
+	}
+	return out
+}
+
+// annotationsOf are the annotations that the user adds to pods, nil for none.
+func annotationsOf(fs *v1alpha1.FileSystem) map[string]string {
+	if len(fs.Spec.Pods.Annotations) == 0 {
+		return nil
+	}
+	out := map[string]string{}
+	for name, value := range fs.Spec.Pods.Annotations {
+		out[name] = string(value)
+	}
+	return out
+}
+
+// TolerationsOf are those that the user gives to pods. Without any, daemons tolerate every taint, and what can run on any node tolerates
+// none.
+func TolerationsOf(fs *v1alpha1.FileSystem) []corev1.Toleration {
+	var out []corev1.Toleration
+	for _, t := range fs.Spec.Pods.Tolerations {
+		out = append(out, corev1.Toleration{
+			Key: string(t.Key), Operator: t.Operator, Value: string(t.Value), Effect: t.Effect, TolerationSeconds: t.TolerationSeconds,
+		})
+	}
+	return out
+}
+
+// pullSecretsOf are those that the user gives to pods.
+func pullSecretsOf(fs *v1alpha1.FileSystem) []corev1.LocalObjectReference {
+	var out []corev1.LocalObjectReference
+	for _, s := range fs.Spec.Pods.ImagePullSecrets {
+		out = append(out, corev1.LocalObjectReference{Name: s.Name})
+	}
+	return out
 }
 
 // resources are those that the user asks for, nil for the operator's own.

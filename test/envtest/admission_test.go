@@ -304,7 +304,7 @@ func at(value any, path string) any {
 var (
 	listIndex = regexp.MustCompile(`\[\d+\]`)
 	optionKey = regexp.MustCompile(`^(spec\.lustre\.parameters|spec\.(?:moosefs|beegfs)\.config\.(?:management|metadata|storage|client)|spec\.moosefs\.metaloggers\.config|` +
-		`spec\.pods\.resources\.[A-Za-z]+\.(?:requests|limits)|spec\.members\[\]\.(?:targets\[\]\.)?variables)[.\[].*$`)
+		`spec\.pods\.(?:labels|annotations|resources\.[A-Za-z]+\.(?:requests|limits))|spec\.members\[\]\.(?:targets\[\]\.)?variables)[.\[].*$`)
 )
 
 // causes are what the API server found wrong, with the items of lists as [] and the values of maps as {}.

@@ -38,7 +38,7 @@ func asBeeGFS(rows refusals) refusals {
 const (
 	ofBeeGFS            = "spec.beegfs belongs to type BeeGFS, which requires it: spec.beegfs.management says where the management service runs"
 	ofAMooseFS          = "spec.moosefs belongs to type MooseFS"
-	networkOfBeeGFS     = "spec.network belongs to type BeeGFS; a MooseFS uses the interface that has the node's InternalIP"
+	networkOfBeeGFS     = "a MooseFS does not have spec.network yet, because its clients are known by the InternalIP of their nodes; it uses the interface that has that address"
 	poolThatIsNotThere  = "spec.beegfs.storagePools names a pool that spec.storagePools does not have"
 	versionOfBeeGFS     = "BeeGFS runs in version 7.4.x or 8.x.y; set spec.version to one such as 7.4.6 or 8.3.1"
 	onlyBeeGFS8         = "spec.beegfs.tls and spec.beegfs.license belong to BeeGFS 8; BeeGFS 7 knows neither"
@@ -93,7 +93,7 @@ var mooseFSHasNone = refusals{
 }
 
 var beegfsRefusals = asBeeGFS(refusals{
-	"BeeGFS has resources of a metalogger":     {change: "spec: {pods: {resources: {metadataBackup: {requests: {cpu: 1}}}}}", field: "spec", says: "spec.pods.resources.management belongs to type BeeGFS, and metadataBackup to type MooseFS"},
+	"BeeGFS has resources of a metalogger":     {change: "spec: {pods: {resources: {metadataBackup: {requests: {cpu: '1'}}}}}", field: "spec", says: "spec.pods.resources.management belongs to type BeeGFS, and metadataBackup to type MooseFS"},
 	"its own part is left out":                 {change: "spec: {beegfs: null}", field: "spec", says: ofBeeGFS},
 	"the management service is left out":       {change: "spec: {beegfs: {management: null}}", field: "spec.beegfs.management", says: "Required value"},
 	"it has what is MooseFS's":                 {change: "spec: {moosefs: {}}", field: "spec", says: ofAMooseFS},
@@ -228,6 +228,7 @@ spec:
     mirrorMetadata: true
     tls: {name: mgmtd-tls}
     license: {name: beegfs-license}
+    rdma: true
     csiDriver: true
     management:
       targets: {directories: null, devices: [{node: n1, id: nvme-eui.0025385b71b0c4a1}], format: {fsType: ext4}, queue: {scheduler: none}}
@@ -245,7 +246,7 @@ spec:
       members:
       - {name: meta-0, id: 1, targets: [{name: /data/metadata, id: 1}]}
       - {name: storage-ssd, id: 65535, targets: [{name: scratch-ssd-01234567, id: 65535}]}
-  network: {interfaces: [ib0, enp195s0f0np0, eth0.100, "bond0:1"], rdma: true}
+  network: {interfaces: [ib0, enp195s0f0np0, eth0.100, "bond0:1"]}
   metadata:
     instancesPerNode: 16
     targets: {directories: null, select: {mediaType: SSD, countPerNode: 16}, format: {fsType: ext4, mkfsOptions: ["-i", "2048", "-I", "512"]}}

@@ -21,6 +21,7 @@ const fullLustre = `
 spec:
   lustre:
     fsName: scratch
+    rdma: true
     directories: {mdtsPerDirectory: 2, roundRobinDepth: 2}
     storagePools:
     - name: ssd
@@ -35,6 +36,7 @@ const (
 	mgtStays      = "spec.lustre.management.targets can't be changed: the MGT would be left behind"
 	oneMGT        = "the MGT is one disk; give exactly one of spec.lustre.management.targets.devices, or select.countPerNode: 1"
 	mgtIsAsItWas  = "spec.lustre.management can't be added or removed: the MGT would be left behind"
+	rdmaStays     = "spec.lustre.rdma can't be changed: the NIDs of the MGS are written on every disk"
 	nameOnDisks   = "spec.lustre.fsName can't be changed: it is written on every disk"
 	aLayoutEnds   = "every component of a layout needs an end, except the last, which goes to the end of the file"
 	aLayoutRises  = "each component of a layout ends behind the one before it"
@@ -56,6 +58,7 @@ var lustreRefusals = refusals{
 	"the name of the filesystem changes":     {before: "{}", change: "spec: {lustre: {fsName: other}}", field: "spec.lustre.fsName", says: nameOnDisks},
 	"the name begins with a digit":           {change: "spec: {lustre: {fsName: 1a}}", field: "spec.lustre.fsName", says: `should match '^[a-z][a-z0-9_]*$'`},
 	"the name has a dash, as labels have":    {change: "spec: {lustre: {fsName: a-b}}", field: "spec.lustre.fsName", says: `should match '^[a-z][a-z0-9_]*$'`},
+	"RDMA is turned on later":               {before: "{}", change: "spec: {lustre: {rdma: true}}", field: "spec.lustre", says: rdmaStays},
 	"an MGT is added later":                  {before: "{}", change: put(mgt, "{select: {countPerNode: 1}}"), field: "spec.lustre", says: mgtIsAsItWas},
 	"the MGT is taken away":                  {before: put(mgt, "{select: {countPerNode: 1}}"), change: "spec: {lustre: {management: null}}", field: "spec.lustre", says: mgtIsAsItWas},
 	"the MGT moves to another disk":          {before: put(mgt, "{devices: [{node: n1, id: wwn-0x5000}]}"), change: put(mgt, "{devices: [{node: n1, id: wwn-0x5001}]}"), field: "spec.lustre.management.targets", says: mgtStays},

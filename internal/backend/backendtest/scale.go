@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -105,9 +107,16 @@ func refused(b *testing.B, err error) float64 {
 }
 
 // Bounded checks that no object of a filesystem of 1000 nodes is larger than 64 KiB, besides lists of devices: neither its FileSystem, also
-// while it is being made, nor any of its FileSystemNodes, when all of their disks are used.
+// while it is being made, nor any of its FileSystemNodes, when all of their disks are used, nor what its servers are made of. Each node is
+// in a failure domain of its own, with the longest name that there is.
 func Bounded(t *testing.T, of backend.Backend, in backend.Input) {
 	t.Helper()
+	const rack = "topology.kubernetes.io/rack"
+	in.FileSystem.Spec.FailureDomains.Label = rack
+	for i := range in.Nodes {
+		in.Nodes[i].Labels = maps.Clone(in.Nodes[i].Labels)
+		in.Nodes[i].Labels[rack] = fmt.Sprintf("%s-%06d", strings.Repeat("r", 56), i)
+	}
 	const most = 64 << 10
 	size := func(object any) int {
 		raw, err := json.Marshal(object)
@@ -135,5 +144,16 @@ func Bounded(t *testing.T, of backend.Backend, in backend.Input) {
 	if node > most {
 		t.Errorf("a FileSystemNode has %d bytes", node)
 	}
-	t.Logf("the FileSystem has at most %d bytes, a FileSystemNode %d; %d passes", largest, node, passes)
+	objects, err := of.Members(in)
+	if err != nil {
+		t.Fatalf("Members: %v", err)
+	}
+	child := 0
+	for _, o := range objects {
+		child = max(child, size(o))
+		if size(o) > most {
+			t.Errorf("%T %s has %d bytes", o, o.GetName(), size(o))
+		}
+	}
+	t.Logf("the FileSystem has at most %d bytes, a FileSystemNode %d, any of %d other objects %d; %d passes", largest, node, len(objects), child, passes)
 }

@@ -46,12 +46,15 @@ func showStore(pod *corev1.PodTemplateSpec, probe *corev1.Container) {
 	}
 }
 
+// BacksUp is false for BeeGFS 8, whose store is an SQLite file that is written all the time.
+func (Backend) BacksUp(version string) bool { return !cli.Is8(version) }
+
 // BackupJob makes a backup by `node backup`, at its place.
 func (Backend) BackupJob(in backend.Input, request backend.BackupRequest) (*batchv1.Job, spec.Backup, error) {
 	in = in.Indexed()
 	fs := in.FileSystem
 	version := backend.VersionOf(fs, componentManagement)
-	if cli.Is8(version) {
+	if !(Backend{}).BacksUp(version) {
 		return nil, spec.Backup{}, backend.Invalid(v1alpha1.ReasonInvalidSpec,
 			"the operator can't back up the store of a BeeGFS %s, which is an SQLite file that is written all the time; back it up by other means, and take spec.backups away", version)
 	}

@@ -77,7 +77,7 @@ func common(fs *v1alpha1.FileSystem, managementIP string) (owned, typed map[stri
 	return owned, typed
 }
 
-func usesRDMA(fs *v1alpha1.FileSystem) bool { return fs.Spec.Network != nil && fs.Spec.Network.RDMA }
+func usesRDMA(fs *v1alpha1.FileSystem) bool { return own(fs).RDMA }
 
 // interfaces are the names of those whose addresses are published, the preferred first. Never all: BeeGFS would publish the
 // addresses of pod networks too, and clients would hang on them.

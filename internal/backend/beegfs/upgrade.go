@@ -11,6 +11,9 @@ import (
 // hardLinks is the release of 7.4 whose metadata servers don't understand those before it.
 const hardLinks = "7.4.3"
 
+// Lines are 7.4 and all of 8.
+func (Backend) Lines() []string { return []string{"7.4", "8"} }
+
 // UpgradePath is empty from one 7.4.x to a later one, and from one 8.x.y to a later one. BeeGFS documents no way back.
 func (Backend) UpgradePath(from, to string) string {
 	was, now := backend.VersionNumbers(from), backend.VersionNumbers(to)

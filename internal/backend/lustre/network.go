@@ -19,14 +19,14 @@ type Network struct {
 	Interfaces []string
 }
 
-// NetworkOf is the network that spec.network asks for.
-func NetworkOf(asked *v1alpha1.NetworkSpec) Network {
+// NetworkOf is the network that spec.network and spec.lustre.rdma ask for.
+func NetworkOf(asked *v1alpha1.NetworkSpec, rdma bool) Network {
 	n := Network{Name: "tcp"}
+	if rdma {
+		n.Name = "o2ib"
+	}
 	if asked == nil {
 		return n
-	}
-	if asked.RDMA {
-		n.Name = "o2ib"
 	}
 	for _, name := range asked.Interfaces {
 		n.Interfaces = append(n.Interfaces, string(name))

@@ -19,7 +19,7 @@ var wired = v1alpha1.NodeInventoryStatus{NetworkInterfaces: []v1alpha1.NetworkIn
 var n1 = backend.Node{Name: "n1", IP: "10.0.0.5"}
 
 func network(rdma bool, interfaces ...v1alpha1.InterfaceName) lustre.Network {
-	return lustre.NetworkOf(&v1alpha1.NetworkSpec{RDMA: rdma, Interfaces: interfaces})
+	return lustre.NetworkOf(&v1alpha1.NetworkSpec{Interfaces: interfaces}, rdma)
 }
 
 func TestTheNetworkIsThatOfTheSpec(t *testing.T) {
@@ -28,8 +28,8 @@ func TestTheNetworkIsThatOfTheSpec(t *testing.T) {
 		nids    []string
 		add     []string
 	}{
-		"nothing is asked for": {lustre.NetworkOf(nil), []string{"10.0.0.5@tcp"}, []string{"lnetctl", "net", "add", "--net", "tcp", "--if", "eno1"}},
-		"only RDMA is":         {network(true), []string{"10.0.0.5@o2ib"}, []string{"lnetctl", "net", "add", "--net", "o2ib", "--if", "eno1"}},
+		"nothing is asked for": {lustre.NetworkOf(nil, false), []string{"10.0.0.5@tcp"}, []string{"lnetctl", "net", "add", "--net", "tcp", "--if", "eno1"}},
+		"only RDMA is":         {lustre.NetworkOf(nil, true), []string{"10.0.0.5@o2ib"}, []string{"lnetctl", "net", "add", "--net", "o2ib", "--if", "eno1"}},
 		"two rails, in their order": {network(true, "ib1", "ib0"), []string{"10.2.0.5@o2ib", "10.1.0.5@o2ib"},
 			[]string{"lnetctl", "net", "add", "--net", "o2ib", "--if", "ib1,ib0"}},
 		"interfaces that this node has not, or without an address": {network(false, "ib9", "ib2", "ib0"), []string{"10.1.0.5@tcp"},

@@ -21,7 +21,7 @@ func backupOf(t *testing.T, place backend.BackupPlace) (*batchv1.Job, spec.Backu
 	in := everything("4.57.5")
 	in.FileSystem.Status.Metadata = &v1alpha1.MetadataRecord{Node: "n1", Directory: "/data/meta"}
 	in.FileSystem.Spec.Backups = &v1alpha1.BackupsSpec{Keep: v1alpha1.BackupsKeep{Count: 5, MaxAgeDays: 30}}
-	in.FileSystem.Spec.Pods.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
+	in.FileSystem.Spec.Pods.ImagePullSecrets = []v1alpha1.SecretReference{{Name: "registry"}}
 	job, told, err := New().BackupJob(in, backend.BackupRequest{Job: "scratch-backup-1a2b3c4d", Backup: "20261123-030000", Place: place, Pieces: 2})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return job, told

@@ -1,6 +1,8 @@
 package moosefs
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,13 +34,30 @@ func topology(in backend.Input, domains backend.Domains) string {
 		if !holds[n.Name] || n.IP == "" {
 			continue
 		}
-		rack := "node/" + n.Name // no value of a label has a slash
+		rack := "node/" + shortRack(n.Name) // no value of a label has a slash
 		if domain, _ := domains.Of(n.Name); domain.Labeled {
-			rack = domain.Name
+			rack = shortRack(domain.Name)
 		}
 		out.WriteString(n.IP + " " + rack + "\n")
 	}
 	return out.String()
+}
+
+// longestRack is how many characters of a failure domain's name stand in the topology, and rackHash how many of its hash follow where it is
+// longer: the Secret with the racks of 1000 nodes stays below 64 KiB.
+const (
+	longestRack = 16
+	rackHash    = 12
+)
+
+// shortRack is the name of a rack: that of its failure domain, or, where that is long, its beginning and a hash. With 48 bits, 1000 names have
+// the same hash once in 500 million filesystems.
+func shortRack(name string) string {
+	if len(name) <= longestRack {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return name[:longestRack/2] + "/" + hex.EncodeToString(sum[:])[:rackHash]
 }
 
 // spreads is true when the copies of a pool's chunks can all be in different failure domains. MooseFS makes no copy that would break that

@@ -3,6 +3,7 @@ package moosefs
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -74,6 +75,13 @@ func TestTheMasterIsToldTheRackOfEachNodeThatHoldsDataAndIsNotRestartedForIt(t *
 	data, _, again := secretOf(t, in)
 	g.Expect(string(data[topologyKey])).To(Equal("10.0.0.1 r1\n10.0.0.2 r2\n"))
 	g.Expect(again).To(Equal(after), "another rack is read without a restart")
+
+	long := "row-12." + strings.Repeat("r", 55)
+	racks(&in, map[string]string{"n1": long + "1", "n2": long + "2"})
+	data, _, _ = secretOf(t, in)
+	g.Expect(string(data[topologyKey])).To(MatchRegexp("^10.0.0.1 row-12.r/[0-9a-f]{12}\n10.0.0.2 row-12.r/[0-9a-f]{12}\n$"), "long names are short, and differ")
+	lines := strings.Fields(string(data[topologyKey]))
+	g.Expect(lines[1]).NotTo(Equal(lines[3]))
 
 	in.FileSystem.Spec.MooseFS.Config.Metadata["CHUNKS_UNIQUE_MODE"] = "1"
 	_, err := New().Members(in)

@@ -126,7 +126,7 @@ func (Backend) RecoveryJob(in backend.Input, request backend.RecoveryRequest) (*
 	if node != "" {
 		pod.Spec.Affinity = backend.OnNodes(node)
 	} else {
-		pod.Spec.Tolerations = fs.Spec.Pods.Tolerations // any node will do, and a tainted one is not just any
+		pod.Spec.Tolerations = backend.TolerationsOf(fs) // any node will do, and a tainted one is not just any
 	}
 	pod.Spec.Containers = []corev1.Container{c}
 	return &batchv1.Job{

@@ -20,6 +20,9 @@ func lineOf(version string) string {
 	return strings.Join(parts[:min(2, len(parts))], ".")
 }
 
+// Lines are those of MooseFS that there are paths for.
+func (Backend) Lines() []string { return slices.Clone(lines) }
+
 // UpgradePath is empty for the paths of the table. MooseFS documents none that leads back: a newer master writes metadata that an older one
 // does not read.
 func (Backend) UpgradePath(from, to string) string {

@@ -111,7 +111,7 @@ var portNumber = integer(1, 65535)
 
 const (
 	interfacesField = "spec.network.interfaces"
-	rdmaField       = "spec.network.rdma"
+	rdmaField       = "spec.beegfs.rdma"
 )
 
 // ofServers are the options that mgmtd of BeeGFS 7, and meta and storage of both, have in common. That of the daemon's own table with the
