@@ -233,32 +233,11 @@ type GivenTargetID struct {
 	ID int32 `json:"id,omitempty"`
 }
 
-// BeeGFSStatus is what a BeeGFS has used up for ever. It is written before anything is given. The FileSystemNodes say what was given to
-// whom.
+// BeeGFSStatus is what a BeeGFS was given for ever besides numbers, and what it has become for ever.
 type BeeGFSStatus struct {
 	// basePort is the first port of this filesystem; see spec.beegfs.basePort.
 	// +optional
 	BasePort int32 `json:"basePort,omitempty"`
-
-	// lastMetadataID is the highest numeric id that was ever given to a metadata server.
-	// +optional
-	LastMetadataID int32 `json:"lastMetadataID,omitempty"`
-
-	// lastStorageID is the highest numeric id that was ever given to a storage server.
-	// +optional
-	LastStorageID int32 `json:"lastStorageID,omitempty"`
-
-	// lastTargetID is the highest numeric id that was ever given to a storage target.
-	// +optional
-	LastTargetID int32 `json:"lastTargetID,omitempty"`
-
-	// giving lists ids that are used up for servers and targets that the FileSystemNodes do not record yet. An operator that continues
-	// after an interruption gives each id to the same server or target. It is empty when nothing is being added.
-	// +optional
-	// +listType=map
-	// +listMapKey=node
-	// +kubebuilder:validation:MaxItems=256
-	Giving []GivenIDs `json:"giving,omitempty"`
 
 	// metadataMirrored is when the operator first saw that the metadata is mirrored.
 	// +optional
