@@ -69,12 +69,14 @@ type BeeGFSSpec struct {
 	// +optional
 	CSIDriver bool `json:"csiDriver,omitempty"`
 
-	// adopt lists the numeric ids that an earlier FileSystem gave to servers and targets whose data this one takes over, by node. The
-	// FileSystemNodes of the earlier one recorded them. The operator uses it only for servers and targets that have no id yet.
+	// adopt lists the numeric ids that an earlier FileSystem gave to servers and targets in directories, whose data this one takes over, by
+	// node. Directories are for evaluation only: it has room for 32 nodes, and for 128 servers and targets in all. Disks say their ids
+	// themselves. The operator uses it only for servers and targets that have no id yet.
 	// +optional
 	// +listType=map
 	// +listMapKey=node
-	// +kubebuilder:validation:MaxItems=1024
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.map(n, size(n.members) + n.members.map(m, has(m.targets) ? size(m.targets) : 0).sum()).sum() <= 128",message="spec.beegfs.adopt has room for 128 servers and targets in all: it is for directories, which are for evaluation only; disks say their ids themselves"
 	Adopt []GivenIDs `json:"adopt,omitempty"`
 }
 
@@ -196,7 +198,7 @@ type GivenIDs struct {
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:MaxItems=32
 	Members []GivenServerID `json:"members,omitempty"`
 }
 
@@ -218,16 +220,16 @@ type GivenServerID struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:MaxItems=16
 	Targets []GivenTargetID `json:"targets,omitempty"`
 }
 
 // GivenTargetID is the id of one target.
 type GivenTargetID struct {
-	// name of the StorageTarget, or the directory of the node.
+	// name is the directory of the node, such as "/data/ssd0".
 	// +required
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:MaxLength=128
 	Name string `json:"name,omitempty"`
 
 	// id is BeeGFS's numeric id of the target.
@@ -237,32 +239,11 @@ type GivenTargetID struct {
 	ID int32 `json:"id,omitempty"`
 }
 
-// BeeGFSStatus is what a BeeGFS has used up for ever. It is written before anything is given. The FileSystemNodes say what was given to
-// whom.
+// BeeGFSStatus is what a BeeGFS was given for ever besides numbers, and what it has become for ever.
 type BeeGFSStatus struct {
 	// basePort is the first port of this filesystem; see spec.beegfs.basePort.
 	// +optional
 	BasePort int32 `json:"basePort,omitempty"`
-
-	// lastMetadataID is the highest numeric id that was ever given to a metadata server.
-	// +optional
-	LastMetadataID int32 `json:"lastMetadataID,omitempty"`
-
-	// lastStorageID is the highest numeric id that was ever given to a storage server.
-	// +optional
-	LastStorageID int32 `json:"lastStorageID,omitempty"`
-
-	// lastTargetID is the highest numeric id that was ever given to a storage target.
-	// +optional
-	LastTargetID int32 `json:"lastTargetID,omitempty"`
-
-	// giving lists ids that are used up for servers and targets that the FileSystemNodes do not record yet. An operator that continues
-	// after an interruption gives each id to the same server or target. It is empty when nothing is being added.
-	// +optional
-	// +listType=map
-	// +listMapKey=node
-	// +kubebuilder:validation:MaxItems=256
-	Giving []GivenIDs `json:"giving,omitempty"`
 
 	// metadataMirrored is when the operator first saw that the metadata is mirrored.
 	// +optional

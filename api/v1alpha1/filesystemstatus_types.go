@@ -56,7 +56,11 @@ type FileSystemStatus struct {
 	// +optional
 	Check *CheckStatus `json:"check,omitempty"`
 
-	// beegfs records the ports of a BeeGFS, and the highest ids that were given.
+	// given records the highest numbers that were given to servers, targets and pools, and those that are being given.
+	// +optional
+	Given *GivenNumbers `json:"given,omitempty"`
+
+	// beegfs records the ports of a BeeGFS, and that its metadata is mirrored.
 	// +optional
 	BeeGFS *BeeGFSStatus `json:"beegfs,omitempty"`
 

@@ -207,8 +207,7 @@ type LustreParameters map[string]LustreParameter
 // +kubebuilder:validation:Pattern=`^[A-Za-z0-9_+][A-Za-z0-9_.,:+ -]*$`
 type LustreParameter string
 
-// LustreStatus is what a Lustre has used up for ever. It is written before anything is given. The FileSystemNodes say what was given to
-// whom.
+// LustreStatus is what a Lustre was given for ever besides numbers.
 type LustreStatus struct {
 	// managementNIDs are the NIDs of the MGS, such as "10.0.0.1@tcp". They are written on every disk, and never change.
 	// +optional
@@ -217,58 +216,4 @@ type LustreStatus struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=64
 	ManagementNIDs []string `json:"managementNIDs,omitempty"`
-
-	// lastMDT is the highest number that was ever given to an MDT. Numbers count from 1: MDT0000 has 1.
-	// +optional
-	LastMDT int32 `json:"lastMDT,omitempty"`
-
-	// lastOST is the highest number that was ever given to an OST. Numbers count from 1: OST0000 has 1.
-	// +optional
-	LastOST int32 `json:"lastOST,omitempty"`
-
-	// giving lists numbers that are used up for targets that the FileSystemNodes do not record yet. An operator that continues after an
-	// interruption gives each number to the same target. It is empty when nothing is being added.
-	// +optional
-	// +listType=map
-	// +listMapKey=node
-	// +kubebuilder:validation:MaxItems=256
-	Giving []GivenIndices `json:"giving,omitempty"`
-}
-
-// GivenIndices are the numbers of the targets of a node.
-type GivenIndices struct {
-	// node is the name of the node.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	Node string `json:"node,omitempty"`
-
-	// targets are the targets of the node.
-	// +required
-	// +listType=map
-	// +listMapKey=name
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=256
-	Targets []GivenIndex `json:"targets,omitempty"`
-}
-
-// GivenIndex is the number of one target.
-type GivenIndex struct {
-	// name of the StorageTarget.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	Name string `json:"name,omitempty"`
-
-	// member is the name of the member that mounts it: "mdt-<slot>" or "ost-<pool>".
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
-	Member string `json:"member,omitempty"`
-
-	// id is the number of the target, one more than its index.
-	// +required
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=65535
-	ID int32 `json:"id,omitempty"`
 }

@@ -403,7 +403,7 @@ func TestABeeGFSThatIsMadeAgainOverItsDataTakesUpItsNumbers(t *testing.T) {
 		fs.Spec.Metadata.Targets.Directories = append(fs.Spec.Metadata.Targets.Directories, "/data/meta2")
 	})
 	w.settle()
-	old, data := w.get().Status.BeeGFS, maps.Clone(w.hive.numbers)
+	old, data := w.get().Status, maps.Clone(w.hive.numbers)
 	var adopt []v1alpha1.GivenIDs
 	for _, n := range w.fileSystemNodes() {
 		of := v1alpha1.GivenIDs{Node: n.Spec.Node}
@@ -429,7 +429,7 @@ func TestABeeGFSThatIsMadeAgainOverItsDataTakesUpItsNumbers(t *testing.T) {
 
 	w.collectGarbage()
 
-	spec.BeeGFS.BasePort, spec.BeeGFS.Adopt = &old.BasePort, adopt
+	spec.BeeGFS.BasePort, spec.BeeGFS.Adopt = &old.BeeGFS.BasePort, adopt
 	w.fileSystem(func(fs *v1alpha1.FileSystem) { fs.Spec = spec })
 	w.settle()
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
@@ -438,7 +438,7 @@ func TestABeeGFSThatIsMadeAgainOverItsDataTakesUpItsNumbers(t *testing.T) {
 	for place, times := range w.hive.prepared {
 		w.Expect(times).To(Equal(1), place)
 	}
-	w.Expect(w.get().Status.BeeGFS.LastTargetID).To(Equal(old.LastTargetID))
+	w.Expect(w.get().Status.Given.Highest).To(Equal(old.Given.Highest))
 }
 
 // collectGarbage plays Kubernetes' garbage collector after a FileSystem has gone.

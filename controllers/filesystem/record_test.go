@@ -94,10 +94,10 @@ func TestAManagerThatReadsOldListsGivesNoIDTwice(t *testing.T) {
 			w.Expect(err).To(HaveOccurred(), "%s: the pass ends, and is tried again", name)
 		}
 	}
-	w.Expect(w.get().Status.BeeGFS.LastTargetID).To(BeNumerically(">", 4), "what was used up in vain is not given to others")
+	w.Expect(w.get().Status.Given.HighestOf(v1alpha1.NumberOfStorageTarget)).To(BeNumerically(">", 4), "what was used up in vain is not given to others")
 	w.settle()
 	w.Expect(w.numbersGiven()).To(Equal(numbers))
-	w.Expect(w.get().Status.BeeGFS.Giving).To(BeEmpty())
+	w.Expect(w.get().Status.Given.Promised).To(BeEmpty())
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
 	w.Expect(w.hive.refused).To(BeEmpty())
 
@@ -124,7 +124,8 @@ func TestOperatorsOfABeeGFSThatAreKilledAfterEveryWriteGiveNoIDTwice(t *testing.
 	w.Expect(w.settleKilled()).To(BeNumerically(">", 3))
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
 	w.Expect(had).To(HaveLen(11))
-	w.Expect(w.get().Status.BeeGFS).To(And(HaveField("LastTargetID", int32(5)), HaveField("Giving", BeEmpty())))
+	w.Expect(w.get().Status.Given.HighestOf(v1alpha1.NumberOfStorageTarget)).To(Equal(int32(5)))
+	w.Expect(w.get().Status.Given.Promised).To(BeEmpty())
 	w.Expect(w.hive.refused).To(BeEmpty())
 }
 
@@ -210,5 +211,5 @@ func TestWritesThatOneFileSystemNodeRefusesHoldUpNoOther(t *testing.T) {
 	w.Expect(w.sets()).To(BeEmpty(), "nothing follows from what is not recorded")
 	w.settle()
 	w.Expect(strings.Join(w.numbersGiven(), " ")).To(ContainSubstring("meta-0.n1 1:"), "what was promised is given")
-	w.Expect(w.get().Status.BeeGFS.LastMetadataID).To(Equal(int32(4)))
+	w.Expect(w.get().Status.Given.HighestOf(v1alpha1.NumberOfMetadataServer)).To(Equal(int32(4)))
 }

@@ -9,17 +9,10 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// RecordPools decides which nodes and which slot belong to each pool, from 0 to slots-1. It starts from what is recorded, and what the
-// disks say, and only adds to it.
-func RecordPools(in Input, disks OnDisks, slots int32) ([]PoolRecord, error) {
+// RecordPools decides which nodes and which slot belong to each pool. It starts from what is recorded, and what the disks say, and only
+// adds to it. A slot needs no promise: the status has the pools themselves.
+func RecordPools(in Input, disks OnDisks, numbers *Numbers) ([]PoolRecord, error) {
 	fs := in.FileSystem
-	taken := map[int32]bool{}
-	for _, p := range fs.Status.StoragePools {
-		taken[p.Slot] = true
-	}
-	for _, slot := range disks.slots {
-		taken[slot] = true
-	}
 	var out []PoolRecord
 	for _, pool := range fs.Spec.StoragePools {
 		record, known := in.Pool(pool.Name)
@@ -28,13 +21,14 @@ func RecordPools(in Input, disks OnDisks, slots int32) ([]PoolRecord, error) {
 		} else if !known {
 			// Its disks may say which slot it has.
 			record.Waits = len(disks.Unread) > 0 || OnDevices(pool.Targets) && !hasDisks(in, pool.Name)
-			for taken[record.Slot] {
-				record.Slot++
+			if !record.Waits {
+				number, ok := numbers.next(v1alpha1.NumberOfStoragePool)
+				if !ok {
+					return nil, Invalid(v1alpha1.ReasonInvalidSpec, "storage pool %q is one too many: a %s filesystem has at most %d",
+						pool.Name, fs.Spec.Type, numbers.by.Most[v1alpha1.NumberOfStoragePool])
+				}
+				record.Slot = number - 1
 			}
-			if record.Slot >= slots {
-				return nil, Invalid(v1alpha1.ReasonInvalidSpec, "storage pool %q is one too many: a %s filesystem has at most %d", pool.Name, fs.Spec.Type, slots)
-			}
-			taken[record.Slot] = true
 		}
 		for _, n := range Matching(in.Nodes, pool.NodeSelector) {
 			if HasTargets(pool.Targets, n.Name) && !in.GaveUp(n.Name) {
@@ -58,11 +52,11 @@ func RecordPools(in Input, disks OnDisks, slots int32) ([]PoolRecord, error) {
 	return out, nil
 }
 
-// Recorded is the status of a filesystem with the metadata and the pools that were decided on, and what this adds to the pools, for
-// Allocation.Joins. What was observed of a pool before stays.
-func Recorded(in Input, metadata v1alpha1.MetadataRecord, pools []PoolRecord) (v1alpha1.FileSystemStatus, []string) {
+// Recorded is the status of a filesystem with the metadata, the pools and the numbers that were decided on, and what this adds to the
+// pools, for Allocation.Joins. What was observed of a pool before stays.
+func Recorded(in Input, metadata v1alpha1.MetadataRecord, pools []PoolRecord, numbers *Numbers) (v1alpha1.FileSystemStatus, []string) {
 	status := in.FileSystem.Status
-	status.Metadata = &metadata
+	status.Metadata, status.Given = &metadata, numbers.Settle()
 	status.StoragePools = make([]v1alpha1.StoragePoolStatus, 0, len(pools))
 	var joins []string
 	for _, p := range pools {

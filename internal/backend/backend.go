@@ -29,7 +29,7 @@ type Backend interface {
 	Versions() []string
 
 	// Allocate decides what must outlive a change of labels: which node holds the metadata, which nodes and which slot belong to a pool, and
-	// whatever else is given once and for ever, such as ids and ports. It starts from what Input.FileSystem.Status and Input.FileSystemNodes
+	// whatever else is given once and for ever, such as numbers (Numbers) and ports. It starts from what Input.FileSystem.Status and Input.FileSystemNodes
 	// have recorded, and only adds to it. The caller writes it before anything that follows from it, the status first. An *InvalidSpecError
 	// says what a person must change.
 	Allocate(in Input) (Allocation, error)
@@ -57,7 +57,7 @@ type Allocation struct {
 	Status v1alpha1.FileSystemStatus
 	// Nodes are the FileSystemNodes whose records are added or change, by node, with what their servers are told as it was.
 	Nodes []v1alpha1.FileSystemNode
-	// More is true when so many ids were given that the rest has to wait until these are written; see MostIDs.
+	// More is true when so many numbers were promised that the rest has to wait until these are written; see MostPromises.
 	More bool
 	// Joins are the servers that this adds to what was recorded, such as "storage pool ssd is made", in an order that stays.
 	Joins []string
@@ -227,10 +227,6 @@ type Images struct {
 	// PullPolicy of all of them, such as "IfNotPresent".
 	PullPolicy string
 }
-
-// MostIDs is how many ids an Allocation gives, before there is More: the status promises each of them by name until its FileSystemNode has
-// it, and is to stay small. One takes less than 150 bytes where names are no longer than 63.
-const MostIDs = 256
 
 // PoolRecord is what is recorded of a storage pool; see Input.Pool.
 type PoolRecord struct {

@@ -58,6 +58,7 @@ const (
 	anInterface         = `should match '^[A-Za-z0-9][A-Za-z0-9_.:-]*$'`
 	metaDirectoriesStay = "a metadata directory can't be changed or taken away: the metadata would be left behind; add new ones at the end of the list"
 	metaDevicesStay     = "a metadata device can't be changed or taken away: the metadata would be left behind; add new ones at the end of the list"
+	roomToAdopt         = "spec.beegfs.adopt has room for 128 servers and targets in all: it is for directories, which are for evaluation only; disks say their ids themselves"
 	metaCountGrows      = "select.countPerNode of the metadata can only grow: metadata can't be moved to fewer disks"
 	tooLow, tooHigh     = "should be greater than or equal to ", "should be less than or equal to "
 	managementTargets   = "spec: {beegfs: {management: {targets: null}}}\n---\nspec: {beegfs: {management: {targets: %s}}}"
@@ -193,16 +194,18 @@ func adoptRefusals(field, inside string) refusals {
 	member := put(node, "{name: meta-0, id: 1, targets: [%s]}")
 	members, targets := field+"[].members", field+"[].members[].targets"
 	return refusals{
-		field + " has 1025 nodes":            {change: put(inside, listOf(1025, "{node: n%d, members: [{name: meta-0, id: 1}]}")), field: field, says: "must have at most 1024 items"},
+		field + " has 33 nodes": {change: put(inside, listOf(33, "{node: n%d, members: [{name: meta-0, id: 1}]}")), field: field, says: "must have at most 32 items"},
+		field + " has 129 ids": {change: put(inside, "[{node: n1, members: "+listOf(32, "{name: m%d, id: 1, targets: [{name: a, id: 1}, {name: b, id: 1}, {name: c, id: 1}]}")+
+			"}, {node: n2, members: [{name: meta-0, id: 1}]}]"), field: field, says: roomToAdopt},
 		field + " has a node twice":          {change: put(inside, listOf(2, "{node: n1, members: [{name: meta-0, id: %d1}]}")), field: field + "[]", says: "Duplicate value"},
 		field + " has a nameless node":       {change: put(inside, "[{members: [{name: meta-0, id: 1}]}]"), field: field + "[].node", says: "Required value"},
 		field + " has a node without server": {change: put(inside, "[{node: n1}]"), field: members, says: "Required value"},
 		field + " has a node of no servers":  {change: put(inside, "[{node: n1, members: []}]"), field: members, says: "should have at least 1 items"},
-		field + " has 65 servers of a node":  {change: put(inside, "[{node: n1, members: "+listOf(65, "{name: m%d, id: 1}")+"}]"), field: members, says: "must have at most 64 items"},
+		field + " has 33 servers of a node":  {change: put(inside, "[{node: n1, members: "+listOf(33, "{name: m%d, id: 1}")+"}]"), field: members, says: "must have at most 32 items"},
 		field + " has a server twice":        {change: put(node, "{name: meta-0, id: 1}, {name: meta-0, id: 2}"), field: members + "[]", says: "Duplicate value"},
 		field + " has a nameless server":     {change: put(node, "{id: 1}"), field: members + "[].name", says: "Required value"},
 		field + " has a server without id":   {change: put(node, "{name: meta-0}"), field: members + "[].id", says: "Required value"},
-		field + " has 129 targets":           {change: put(node, "{name: meta-0, id: 1, targets: "+listOf(129, "{name: t%d, id: 1}")+"}"), field: targets, says: "must have at most 128 items"},
+		field + " has 17 targets":            {change: put(node, "{name: meta-0, id: 1, targets: "+listOf(17, "{name: t%d, id: 1}")+"}"), field: targets, says: "must have at most 16 items"},
 		field + " has a target twice":        {change: put(member, "{name: t, id: 1}, {name: t, id: 2}"), field: targets + "[]", says: "Duplicate value"},
 		field + " has a nameless target":     {change: put(member, "{id: 1}"), field: targets + "[].name", says: "Required value"},
 		field + " has a target without id":   {change: put(member, "{name: t}"), field: targets + "[].id", says: "Required value"},
@@ -212,7 +215,7 @@ func adoptRefusals(field, inside string) refusals {
 		}),
 		boundRefusals(members+"[].name", put(node, "{name: %s, id: 1}"), map[string]string{`""`: "should be at least 1 chars long", long(64): "may not be more than 63 bytes"}),
 		boundRefusals(members+"[].id", put(node, "{name: meta-0, id: %s}"), map[string]string{"0": tooLow + "1", "65536": tooHigh + "65535"}),
-		boundRefusals(targets+"[].name", put(member, "{name: %s, id: 1}"), map[string]string{`""`: "should be at least 1 chars long", long(254): "may not be more than 253 bytes"}),
+		boundRefusals(targets+"[].name", put(member, "{name: %s, id: 1}"), map[string]string{`""`: "should be at least 1 chars long", long(129): "may not be more than 128 bytes"}),
 		boundRefusals(targets+"[].id", put(member, "{name: t, id: %s}"), map[string]string{"0": tooLow + "1", "65536": tooHigh + "65535"}),
 	)
 }
@@ -245,7 +248,7 @@ spec:
     - node: n1
       members:
       - {name: meta-0, id: 1, targets: [{name: /data/metadata, id: 1}]}
-      - {name: storage-ssd, id: 65535, targets: [{name: scratch-ssd-01234567, id: 65535}]}
+      - {name: storage-ssd, id: 65535, targets: [{name: /data/ssd, id: 65535}]}
   network: {interfaces: [ib0, enp195s0f0np0, eth0.100, "bond0:1"]}
   metadata:
     instancesPerNode: 16
@@ -282,9 +285,10 @@ var beegfsChanges = map[string]string{
 }
 
 // largestBeeGFS are changes that make a BeeGFS as large as it can be: 16 metadata servers, 12 pools of 16 directories of 128 characters,
-// and ids of 1024 nodes.
+// and 128 ids of 32 nodes.
 var largestBeeGFS = "spec: {metadata: {instancesPerNode: 16, targets: {directories: " + listOf(16, "/data/meta-%02d-"+strings.Repeat("d", 114)) + "}}}\n---\n" +
 	put(managementTargets, "{directories: [/data/management-"+strings.Repeat("d", 111)+"]}") + "\n---\n" +
 	"spec: {storagePools: [" + strings.ReplaceAll(strings.Join(fullPools(), ", "), "nodeSelector", "copies: 1, nodeSelector") + "]}\n---\n" +
 	"spec: {beegfs: {storagePools: " + listOf(12, "{name: p%d, workerThreads: 4096, striping: {chunkSize: 2Gi}}") + "}}\n---\n" +
-	fmt.Sprintf("spec: {beegfs: {adopt: %s}}", listOf(1024, "{node: "+strings.Repeat("n", 249)+"%04d, members: [{name: meta-0, id: 1}]}"))
+	fmt.Sprintf("spec: {beegfs: {adopt: %s}}", listOf(32, "{node: "+strings.Repeat("n", 251)+"%02d, members: [{name: "+strings.Repeat("m", 63)+", id: 65535, targets: "+
+		"[{name: /a"+strings.Repeat("d", 126)+", id: 65535}, {name: /b"+strings.Repeat("d", 126)+", id: 65535}, {name: /c"+strings.Repeat("d", 126)+", id: 65535}]}]}"))

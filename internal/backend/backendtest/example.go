@@ -67,11 +67,12 @@ func (Example) Allocate(in backend.Input) (backend.Allocation, error) {
 	if err != nil {
 		return backend.Allocation{}, err
 	}
-	pools, err := backend.RecordPools(in, disks, slots)
+	numbers := backend.NewNumbers(in, disks, backend.Numbering{Most: map[v1alpha1.NumberKind]int32{v1alpha1.NumberOfStoragePool: slots}})
+	pools, err := backend.RecordPools(in, disks, numbers)
 	if err != nil {
 		return backend.Allocation{}, err
 	}
-	status, joins := backend.Recorded(in, metadata, pools)
+	status, joins := backend.Recorded(in, metadata, pools, numbers)
 	records := backend.NewRecords(in)
 	records.Join(pools, daemonOf)
 	nodes := plan.TargetNodes{Metadata: []string{metadata.Node}, Pools: backend.PoolNodes(pools)}

@@ -12,7 +12,7 @@ import (
 // adopt reads the ids of an earlier filesystem. None of them, used or not, is ever given to anything else.
 func (a *allocator) adopt() error {
 	type key struct {
-		kind string
+		kind v1alpha1.NumberKind
 		id   int32
 	}
 	type owner struct {
@@ -20,25 +20,25 @@ func (a *allocator) adopt() error {
 		target string
 	}
 	owners := map[key]owner{}
-	claim := func(kind string, id int32, by owner) error {
+	claim := func(kind v1alpha1.NumberKind, id int32, by owner) error {
 		if other, taken := owners[key{kind, id}]; taken && other != by {
 			return backend.Invalid(v1alpha1.ReasonInvalidSpec,
 				"the %s id %d is that of %s and of %s; with one id for two, files are lost. Give in spec.beegfs.adopt what the FileSystemNodes of the earlier FileSystem said",
-				kind, id, strings.TrimSuffix(other.String()+"/"+other.target, "/"), strings.TrimSuffix(by.String()+"/"+by.target, "/"))
+				backend.KindName(kind), id, strings.TrimSuffix(other.String()+"/"+other.target, "/"), strings.TrimSuffix(by.String()+"/"+by.target, "/"))
 		}
 		owners[key{kind, id}] = by
 		return nil
 	}
 	for _, g := range a.in.Given() {
 		who := server{g.Node, g.Name}
-		if err := claim(kindOf(g.Role), g.ID, owner{server: who}); err != nil {
+		if err := claim(numbering.Server[g.Role], g.ID, owner{server: who}); err != nil {
 			return err
 		}
 		for _, t := range g.Targets {
 			if g.Role == v1alpha1.RoleMetadata {
 				continue // it is the server's own
 			}
-			if err := claim(kindTarget, t.ID, owner{who, t.Name}); err != nil {
+			if err := claim(v1alpha1.NumberOfStorageTarget, t.ID, owner{who, t.Name}); err != nil {
 				return err
 			}
 		}
@@ -50,37 +50,23 @@ func (a *allocator) adopt() error {
 			if err != nil {
 				return err
 			}
-			if err := claim(kindOf(role), m.ID, owner{server: who}); err != nil {
+			if err := claim(numbering.Server[role], m.ID, owner{server: who}); err != nil {
 				return err
 			}
-			a.raise(role, m.ID)
+			a.numbers.Advance(numbering.Server[role], m.ID)
 			for _, t := range m.Targets {
 				if role == v1alpha1.RoleMetadata {
 					continue
 				}
-				if err := claim(kindTarget, t.ID, owner{who, t.Name}); err != nil {
+				if err := claim(v1alpha1.NumberOfStorageTarget, t.ID, owner{who, t.Name}); err != nil {
 					return err
 				}
-				a.raiseTarget(t.ID)
+				a.numbers.Advance(v1alpha1.NumberOfStorageTarget, t.ID)
 			}
 			a.adopted[who] = m
 		}
 	}
 	return nil
-}
-
-// The kinds of what has an id; ids are unique in each.
-const (
-	kindMetadata = "metadata server"
-	kindStorage  = "storage server"
-	kindTarget   = "storage target"
-)
-
-func kindOf(role v1alpha1.Role) string {
-	if role == v1alpha1.RoleMetadata {
-		return kindMetadata
-	}
-	return kindStorage
 }
 
 // agrees refuses ids for what has others already, and an entry that contradicts itself. It returns the role of the server.
@@ -107,7 +93,7 @@ func (a *allocator) agrees(who server, m v1alpha1.GivenServerID) (v1alpha1.Role,
 	}
 	if given.ID != m.ID {
 		return refuse("spec.beegfs.adopt says that %s has the %s id %d, but %d was given to it already, and ids are never changed; remove the entry, or make the FileSystem again with it",
-			who, kindOf(role), m.ID, given.ID)
+			who, backend.KindName(numbering.Server[role]), m.ID, given.ID)
 	}
 	for _, t := range m.Targets {
 		if have, ok := given.Target(t.Name); ok && have.ID != t.ID {
@@ -118,20 +104,16 @@ func (a *allocator) agrees(who server, m v1alpha1.GivenServerID) (v1alpha1.Role,
 	return role, nil
 }
 
-// takeOver gives servers and targets the ids that their disks say they have. None of them is ever given to anything else.
+// takeOver gives servers and targets the ids that their disks say they have. Numbers knows them.
 func (a *allocator) takeOver() error {
 	for _, g := range a.disks.Given {
 		who := server{g.Node, g.Name}
-		a.raise(g.Role, g.ID)
 		m := v1alpha1.GivenServerID{Name: g.Name, ID: g.ID}
 		have, known := a.in.GivenTo(g.Node, g.Name)
 		if known && have.ID != g.ID {
 			return contradicts(g, have.ID, g.ID)
 		}
 		for _, t := range g.Targets {
-			if g.Role == v1alpha1.RoleStorage {
-				a.raiseTarget(t.ID)
-			}
 			if recorded, ok := have.Target(t.Name); known && ok && recorded.ID != t.ID {
 				return contradicts(g, recorded.ID, t.ID)
 			}

@@ -1,9 +1,7 @@
 package beegfs
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -29,7 +27,8 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	if err != nil {
 		return backend.Allocation{}, err
 	}
-	pools, err := backend.RecordPools(in, disks, maxSlots)
+	numbers := backend.NewNumbers(in, disks, numbering)
+	pools, err := backend.RecordPools(in, disks, numbers)
 	if err != nil {
 		return backend.Allocation{}, err
 	}
@@ -48,13 +47,13 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	if err != nil {
 		return backend.Allocation{}, err
 	}
-	a, err := allocate(in, disks, nodes, pools)
+	a, err := allocate(in, disks, numbers, nodes, pools)
 	if err != nil {
 		return backend.Allocation{}, err
 	}
 	fs, after := *in.FileSystem, in
 	var joins []string
-	fs.Status, joins = backend.Recorded(in, management, pools)
+	fs.Status, joins = backend.Recorded(in, management, pools, numbers)
 	fs.Status.BeeGFS = a.status
 	after.FileSystem, after.FileSystemNodes = &fs, a.records.All()
 	if err := refuseOwnConflicts(after); err != nil {
@@ -64,7 +63,7 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 		return backend.Allocation{}, err
 	}
 	return backend.Allocation{
-		Status: fs.Status, Nodes: a.records.Changed(), More: a.more, Joins: append(joins, addedServers(in, after)...), TargetNodes: on,
+		Status: fs.Status, Nodes: a.records.Changed(), More: numbers.More(), Joins: append(joins, addedServers(in, after)...), TargetNodes: on,
 		Unread: a.unread(pools),
 	}, nil
 }
@@ -123,22 +122,31 @@ func (Backend) Adopts(spec *v1alpha1.FileSystemSpec) string {
 // maxID is the highest numeric id of a node or a target: BeeGFS keeps them in 16 bits (beegfs-setup-meta -s, 7.4.6).
 const maxID = 65535
 
-// allocator gives ids to servers and targets, once and for ever. The highest of each kind that was given lies in the status, who has which
-// in the FileSystemNodes.
+// numbering: the only target of a metadata server has its server's id.
+var numbering = backend.Numbering{
+	Server: map[v1alpha1.Role]v1alpha1.NumberKind{
+		v1alpha1.RoleMetadata: v1alpha1.NumberOfMetadataServer, v1alpha1.RoleStorage: v1alpha1.NumberOfStorageServer,
+	},
+	Target: map[v1alpha1.Role]v1alpha1.NumberKind{
+		v1alpha1.RoleMetadata: v1alpha1.NumberOfMetadataServer, v1alpha1.RoleStorage: v1alpha1.NumberOfStorageTarget,
+	},
+	Most: map[v1alpha1.NumberKind]int32{
+		v1alpha1.NumberOfMetadataServer: maxID, v1alpha1.NumberOfStorageServer: maxID, v1alpha1.NumberOfStorageTarget: maxID,
+		v1alpha1.NumberOfStoragePool: maxSlots,
+	},
+	Remembers: "BeeGFS", From: "its management service runs",
+}
+
+// allocator gives ids to servers and targets, once and for ever, by numbers.
 type allocator struct {
 	in      backend.Input
 	status  *v1alpha1.BeeGFSStatus
+	numbers *backend.Numbers
 	records *backend.Records
-	// adopted are the ids of an earlier filesystem, and promised those that the status has used up for who has not got them yet.
-	adopted, promised map[server]v1alpha1.GivenServerID
-	// giving are the ids that are used up, and not recorded yet, open is how many, and more is true when others have to wait because these are
-	// enough; see backend.MostIDs.
-	giving map[server]v1alpha1.GivenServerID
-	open   int
-	more   bool
-	// disks are what the disks say, and waits is true when something has to wait until they say more.
+	// adopted are the ids of an earlier filesystem.
+	adopted map[server]v1alpha1.GivenServerID
+	// disks are what the disks say.
 	disks backend.OnDisks
-	waits bool
 }
 
 // server names a member of a node.
@@ -147,7 +155,9 @@ type server struct{ node, member string }
 func (s server) String() string { return s.member + "." + s.node }
 
 // allocate starts from what is recorded, and adds ports, and ids for what has none.
-func allocate(in backend.Input, disks backend.OnDisks, metadataNodes []string, pools []backend.PoolRecord) (*allocator, error) {
+func allocate(
+	in backend.Input, disks backend.OnDisks, numbers *backend.Numbers, metadataNodes []string, pools []backend.PoolRecord,
+) (*allocator, error) {
 	status := &v1alpha1.BeeGFSStatus{}
 	if in.FileSystem.Status.BeeGFS != nil {
 		status = in.FileSystem.Status.BeeGFS.DeepCopy()
@@ -157,15 +167,8 @@ func allocate(in backend.Input, disks backend.OnDisks, metadataNodes []string, p
 		return nil, err
 	}
 	a := &allocator{
-		in: in, disks: disks, status: status, records: backend.NewRecords(in),
-		adopted: map[server]v1alpha1.GivenServerID{}, promised: map[server]v1alpha1.GivenServerID{}, giving: map[server]v1alpha1.GivenServerID{},
+		in: in, disks: disks, status: status, numbers: numbers, records: backend.NewRecords(in), adopted: map[server]v1alpha1.GivenServerID{},
 	}
-	for _, node := range status.Giving {
-		for _, m := range node.Members {
-			a.promised[server{node.Node, m.Name}] = m
-		}
-	}
-	a.catchUp()
 	if err := a.adopt(); err != nil {
 		return nil, err
 	}
@@ -190,127 +193,30 @@ func allocate(in backend.Input, disks backend.OnDisks, metadataNodes []string, p
 		}
 	}
 	a.observe()
-	status.Giving = a.promises()
 	return a, nil
-}
-
-// catchUp makes the status the highest of all that is known: a status that was restored may be older than what was given, and BeeGFS
-// remembers servers and targets that nobody recorded.
-func (a *allocator) catchUp() {
-	for _, g := range a.in.Given() {
-		a.raise(g.Role, g.ID)
-		if g.Role == v1alpha1.RoleStorage {
-			for _, t := range g.Targets {
-				a.raiseTarget(t.ID)
-			}
-		}
-	}
-	if a.in.State == nil {
-		return
-	}
-	for _, s := range a.in.State.Servers {
-		a.raise(s.Role, s.ID)
-	}
-	for _, t := range a.in.State.Targets {
-		if t.Role == v1alpha1.RoleMetadata {
-			a.raise(v1alpha1.RoleMetadata, t.ID)
-		} else {
-			a.raise(v1alpha1.RoleStorage, t.ServerID)
-			a.raiseTarget(t.ID)
-		}
-	}
-}
-
-// raise remembers that the id of a server was given.
-func (a *allocator) raise(role v1alpha1.Role, id int32) {
-	switch {
-	case id > maxID:
-	case role == v1alpha1.RoleMetadata:
-		a.status.LastMetadataID = max(a.status.LastMetadataID, id)
-	case role == v1alpha1.RoleStorage:
-		a.status.LastStorageID = max(a.status.LastStorageID, id)
-	}
-}
-
-// raiseTarget remembers that the id of a storage target was given.
-func (a *allocator) raiseTarget(id int32) {
-	if id <= maxID {
-		a.status.LastTargetID = max(a.status.LastTargetID, id)
-	}
-}
-
-// id is that of what has none yet: the one that was promised to it, or one that was never given. It is 0 for what has to wait.
-func (a *allocator) id(promised int32, last *int32, kind string) (int32, error) {
-	switch {
-	case promised != 0:
-	case a.hasToWait() != "":
-		a.waits = true
-		return 0, nil
-	case a.open >= backend.MostIDs:
-		a.more = true
-		return 0, nil
-	case *last >= maxID:
-		return 0, backend.Invalid(v1alpha1.ReasonInvalidSpec, "all %d ids of BeeGFS for a %s were given, and none is given twice; make another FileSystem", maxID, kind)
-	default:
-		*last++
-		promised = *last
-	}
-	a.open++
-	return promised, nil
-}
-
-// hasToWait is why no new id is given; empty when one may be.
-func (a *allocator) hasToWait() string {
-	if why := a.disks.Why(); why != "" {
-		return why
-	}
-	if a.disks.Facts != nil && a.in.State == nil {
-		return "nothing new gets a number before BeeGFS has said which ones it remembers, because disks that are not there may have them; " +
-			"that takes until its management service runs"
-	}
-	return ""
 }
 
 // unread says why something has to wait; empty when nothing has to.
 func (a *allocator) unread(pools []backend.PoolRecord) string {
-	if a.waits || slices.ContainsFunc(pools, func(p backend.PoolRecord) bool { return p.Waits }) {
-		return a.hasToWait()
+	if slices.ContainsFunc(pools, func(p backend.PoolRecord) bool { return p.Waits }) {
+		return a.numbers.HasToWait()
 	}
-	return ""
-}
-
-// promises are the ids that are used up and not recorded yet, for the status. What was promised to somebody who is not wanted any more is
-// not among them, and is given to nobody.
-func (a *allocator) promises() []v1alpha1.GivenIDs {
-	var out []v1alpha1.GivenIDs
-	byName := func(x, y server) int {
-		return cmp.Or(strings.Compare(x.node, y.node), strings.Compare(x.member, y.member))
-	}
-	for _, who := range slices.SortedFunc(maps.Keys(a.giving), byName) {
-		if len(out) == 0 || out[len(out)-1].Node != who.node {
-			out = append(out, v1alpha1.GivenIDs{Node: who.node})
-		}
-		of := &out[len(out)-1]
-		of.Members = append(of.Members, a.giving[who])
-	}
-	return out
+	return a.numbers.Unread()
 }
 
 // server finds what was given to a server, or gives it its id. It is false for one that has to wait.
-func (a *allocator) server(node string, m v1alpha1.NodeMember, last *int32) (backend.Given, bool, error) {
+func (a *allocator) server(node string, m v1alpha1.NodeMember) (backend.Given, bool, error) {
 	if given, ok := a.records.Find(node, m.Name); ok {
 		return given, true, nil
 	}
 	if err := checkInterfaces(a.in, node); err != nil {
 		return backend.Given{}, false, err
 	}
-	who := server{node, m.Name}
-	if m.ID = a.adopted[who].ID; m.ID == 0 {
+	if m.ID = a.adopted[server{node, m.Name}].ID; m.ID == 0 {
 		var err error
-		if m.ID, err = a.id(a.promised[who].ID, last, kindOf(m.Role)); err != nil || m.ID == 0 {
+		if m.ID, err = a.numbers.Promise(backend.Holder{Kind: numbering.Server[m.Role], Node: node, Member: m.Name}); err != nil || m.ID == 0 {
 			return backend.Given{}, false, err
 		}
-		a.giving[who] = v1alpha1.GivenServerID{Name: m.Name, ID: m.ID}
 	}
 	return backend.Given{Node: node, NodeMember: *a.records.Change(node, m)}, true, nil
 }
@@ -322,7 +228,7 @@ func (a *allocator) metadata(node string, slot int32) error {
 	if backend.OnDevices(a.in.FileSystem.Spec.Metadata.Targets) && len(metadataDisks(a.in, node, slot)) == 0 {
 		return nil // its disk may say its id
 	}
-	given, ok, err := a.server(node, m, &a.status.LastMetadataID)
+	given, ok, err := a.server(node, m)
 	if err != nil || !ok || len(given.Targets) > 0 {
 		return err
 	}
@@ -354,27 +260,24 @@ func (a *allocator) storage(pool backend.PoolRecord, node string) error {
 	if len(names) == 0 {
 		return nil // its disks may say its id
 	}
-	given, ok, err := a.server(node, m, &a.status.LastStorageID)
+	given, ok, err := a.server(node, m)
 	if err != nil || !ok {
 		return err
 	}
-	who := server{node, m.Name}
+	adopted := a.adopted[server{node, m.Name}]
 	for _, name := range names {
 		if _, ok := given.Target(name); ok {
 			continue
 		}
 		target := v1alpha1.MemberTarget{Name: name}
-		if target.ID = targetID(a.adopted[who], name); target.ID == 0 {
-			if target.ID, err = a.id(targetID(a.promised[who], name), &a.status.LastTargetID, kindTarget); err != nil {
+		if target.ID = targetID(adopted, name); target.ID == 0 {
+			holder := backend.Holder{Kind: v1alpha1.NumberOfStorageTarget, Node: node, Member: m.Name, Target: name}
+			if target.ID, err = a.numbers.Promise(holder); err != nil {
 				return err
 			}
 			if target.ID == 0 {
 				continue // it has to wait, and the others may have theirs
 			}
-			giving := a.giving[who]
-			giving.Name, giving.ID = m.Name, given.ID
-			giving.Targets = append(giving.Targets, v1alpha1.GivenTargetID{Name: name, ID: target.ID})
-			a.giving[who] = giving
 		}
 		record := a.records.Change(node, given.NodeMember)
 		record.Targets = append(record.Targets, target)

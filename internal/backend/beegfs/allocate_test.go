@@ -45,7 +45,8 @@ func TestRecordRefuses(t *testing.T) {
 			directories: true,
 			change: func(in *backend.Input) {
 				in.FileSystem.Spec.Metadata.NodeCount = 1
-				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000, LastMetadataID: 3}
+				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000}
+				usedUp(in, v1alpha1.NumberOfMetadataServer, 3)
 				give(in, "oss1", metadataServer(1))
 				give(in, "oss2", metadataServer(3))
 			},
@@ -79,7 +80,8 @@ func TestRecordRefuses(t *testing.T) {
 			directories: true,
 			change: func(in *backend.Input) {
 				in.FileSystem.Spec.Metadata.InstancesPerNode = 1
-				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000, LastMetadataID: 2}
+				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000}
+				usedUp(in, v1alpha1.NumberOfMetadataServer, 2)
 				give(in, "oss1", v1alpha1.NodeMember{Name: "meta-1", Role: v1alpha1.RoleMetadata, Slot: 1, ID: 2})
 			},
 			reason: v1alpha1.ReasonInvalidSpec, says: "node oss1 has the metadata server meta-1.oss1; metadata can't be moved to another server, so set it to 2 again",
@@ -188,7 +190,8 @@ func TestRecordRefuses(t *testing.T) {
 		},
 		"trap 4: an id that is taken over and was given to another server": {
 			change: func(in *backend.Input) {
-				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000, LastMetadataID: 1}
+				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000}
+				usedUp(in, v1alpha1.NumberOfMetadataServer, 1)
 				give(in, "oss1", metadataServer(1))
 				adopt(in, "oss1", v1alpha1.GivenServerID{Name: "meta-1", ID: 1})
 			},
@@ -196,7 +199,8 @@ func TestRecordRefuses(t *testing.T) {
 		},
 		"trap 4: another id for what has one": {
 			change: func(in *backend.Input) {
-				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000, LastMetadataID: 1}
+				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000}
+				usedUp(in, v1alpha1.NumberOfMetadataServer, 1)
 				give(in, "oss1", metadataServer(1))
 				adopt(in, "oss1", v1alpha1.GivenServerID{Name: "meta-0", ID: 7})
 			},
@@ -227,9 +231,9 @@ func TestRecordRefuses(t *testing.T) {
 		},
 		"another target when all ids were given": {
 			change: func(in *backend.Input) {
-				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000, LastTargetID: 65535}
+				usedUp(in, v1alpha1.NumberOfStorageTarget, 65535)
 			},
-			reason: v1alpha1.ReasonInvalidSpec, says: "all 65535 ids of BeeGFS for a storage target were given",
+			reason: v1alpha1.ReasonInvalidSpec, says: "all 65535 numbers of a storage target were given",
 		},
 	}
 	for name, c := range cases {
@@ -317,7 +321,7 @@ func TestAsManyNodesHaveMetadataServersAsNodeCountSays(t *testing.T) {
 			slices.Reverse(in.Nodes)
 			in.FileSystem.Spec.Metadata.NodeCount = c.count
 			if c.allocated != nil {
-				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000, LastMetadataID: int32(len(c.allocated))}
+				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000}
 			}
 			for i, node := range c.allocated {
 				give(&in, node, metadataServer(int32(i+1)))

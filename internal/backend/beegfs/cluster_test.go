@@ -210,6 +210,11 @@ func give(in *backend.Input, node string, member v1alpha1.NodeMember) {
 	in.FileSystemNodes = records.All()
 }
 
+// usedUp has the status say that so many numbers of a kind were given.
+func usedUp(in *backend.Input, kind v1alpha1.NumberKind, highest int32) {
+	in.FileSystem.Status.Given = &v1alpha1.GivenNumbers{Highest: []v1alpha1.HighestNumber{{Kind: kind, Number: highest}}}
+}
+
 // metadataServer is the first of a node.
 func metadataServer(id int32) v1alpha1.NodeMember {
 	return v1alpha1.NodeMember{Name: metaMemberName(0), Role: v1alpha1.RoleMetadata, ID: id}

@@ -17,7 +17,8 @@ import (
 func TestTheHighestOfAllThatIsKnownWins(t *testing.T) {
 	cases := map[string]func(in *backend.Input){
 		"a status that was restored is older than what is recorded": func(in *backend.Input) {
-			in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000, LastMetadataID: 1}
+			in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000}
+			usedUp(in, v1alpha1.NumberOfMetadataServer, 1)
 			give(in, "oss2", v1alpha1.NodeMember{Name: "meta-3", Role: v1alpha1.RoleMetadata, Slot: 3, ID: 20})
 			give(in, "gone", v1alpha1.NodeMember{
 				Name: "storage-ssd", Role: v1alpha1.RoleStorage, StoragePool: "ssd", ID: 30, Retired: true, Targets: []v1alpha1.MemberTarget{{Name: "a", ID: 40}}})
@@ -38,9 +39,10 @@ func TestTheHighestOfAllThatIsKnownWins(t *testing.T) {
 			in := cluster("7.4.6")
 			change(&in)
 			in = recorded(t, in)
-			status := in.FileSystem.Status.BeeGFS
-			g.Expect(status.LastMetadataID).To(BeNumerically(">=", 27))
-			g.Expect([]int32{status.LastStorageID, status.LastTargetID}).To(Equal([]int32{34, 46}))
+			highest := in.FileSystem.Status.Given.HighestOf
+			g.Expect(highest(v1alpha1.NumberOfMetadataServer)).To(BeNumerically(">=", 27))
+			g.Expect(highest(v1alpha1.NumberOfStorageServer)).To(BeEquivalentTo(34))
+			g.Expect(highest(v1alpha1.NumberOfStorageTarget)).To(BeEquivalentTo(46))
 			g.Expect(given(in)).To(ContainElements("meta-0.oss1 21: ssd-m0=21", "storage-ssd.oss1 31: ssd-s0=41 ssd-s1=42"))
 		})
 	}
@@ -51,7 +53,7 @@ func TestAnIDIsPromisedByTheStatusUntilItIsRecorded(t *testing.T) {
 	in := cluster("7.4.6")
 	first, err := New().Allocate(in)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(first.Status.BeeGFS.Giving).To(HaveExactElements(HaveField("Node", "oss1"), HaveField("Node", "oss2")))
+	g.Expect(first.Status.Given.Promised).To(HaveExactElements(HaveField("Node", "oss1"), HaveField("Node", "oss2")))
 
 	// The operator is killed after it has written the status, and a node comes that is before all others by its name.
 	in.FileSystem.Status = first.Status
@@ -66,8 +68,8 @@ func TestAnIDIsPromisedByTheStatusUntilItIsRecorded(t *testing.T) {
 	third, err := New().Allocate(in)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(third.Nodes).To(BeEmpty())
-	g.Expect(third.Status.BeeGFS.Giving).To(BeEmpty(), "it is recorded")
-	g.Expect(third.Status.BeeGFS.LastTargetID).To(Equal(int32(7)))
+	g.Expect(third.Status.Given.Promised).To(BeEmpty(), "it is recorded")
+	g.Expect(third.Status.Given.HighestOf(v1alpha1.NumberOfStorageTarget)).To(Equal(int32(7)))
 }
 
 func TestWhatWasPromisedToADiskThatIsGoneIsGivenToNobody(t *testing.T) {
@@ -115,7 +117,7 @@ func TestNoIDIsUsedTwiceWhateverIsWrittenAndWhateverIsLost(t *testing.T) {
 				}
 			}
 			for _, g2 := range backend.GivenOn(slices.Collect(maps.Values(there))) {
-				for _, key := range append([]string{fmt.Sprintf("%s %d=", kindOf(g2.Role), g2.ID)}, targetKeys(g2)...) {
+				for _, key := range append([]string{fmt.Sprintf("%s %d=", g2.Role, g2.ID)}, targetKeys(g2)...) {
 					id, owner, _ := strings.Cut(key, "=")
 					owner = g2.Server() + "/" + owner
 					if before, used := owners[id]; used {
@@ -131,7 +133,7 @@ func TestNoIDIsUsedTwiceWhateverIsWrittenAndWhateverIsLost(t *testing.T) {
 		}
 		in = recorded(t, in)
 		g.Expect(in.Given()).To(HaveLen(12), "and all have theirs in the end")
-		g.Expect(in.FileSystem.Status.BeeGFS.Giving).To(BeEmpty())
+		g.Expect(in.FileSystem.Status.Given.Promised).To(BeEmpty())
 	}
 }
 

@@ -2,6 +2,7 @@ package beegfs
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -125,5 +126,14 @@ func TestTheFilesystemThatIsMeasuredBySizeIsWell(t *testing.T) {
 func TestNoObjectOfAThousandNodesIsLargerThan64KiB(t *testing.T) {
 	in := newOfNodesWith24Disks("8.3.1", 1000)
 	in.State = &backend.State{Asked: noon}
+	// As much of spec.beegfs.adopt as admission lets in: 32 nodes, with 128 servers and targets.
+	for i := range int32(32) {
+		server := v1alpha1.GivenServerID{Name: "storage-" + strings.Repeat("p", 24), ID: 30000 + i}
+		for j := range int32(3) {
+			server.Targets = append(server.Targets, v1alpha1.GivenTargetID{Name: fmt.Sprintf("/data-%0122d", j), ID: 30000 + 3*i + j})
+		}
+		in.FileSystem.Spec.BeeGFS.Adopt = append(in.FileSystem.Spec.BeeGFS.Adopt,
+			v1alpha1.GivenIDs{Node: fmt.Sprintf("%0253d", i), Members: []v1alpha1.GivenServerID{server}})
+	}
 	backendtest.Bounded(t, New(), in)
 }

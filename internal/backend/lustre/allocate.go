@@ -2,7 +2,6 @@ package lustre
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
@@ -16,35 +15,25 @@ const maxID = cli.MaxIndex + 1
 
 // Indices are the numbers that targets were given, with what is added.
 type Indices struct {
-	// Status is what is used up. It is written first.
-	Status v1alpha1.LustreStatus
+	// Given is what the status of the FileSystem has to say of numbers. It is written first.
+	Given *v1alpha1.GivenNumbers
 	// Nodes are the FileSystemNodes whose records are added or change, by node.
 	Nodes []v1alpha1.FileSystemNode
-	// More is true when so many numbers were given that the rest has to wait until these are written; see backend.MostIDs.
+	// More is true when so many numbers were promised that the rest has to wait until these are written; see backend.MostPromises.
 	More bool
 	// Unread says why something new has to wait; empty when nothing has to.
 	Unread string
 }
 
 // GiveIndices gives each MDT and OST that has none its number, once and for ever, before anything is written to its disk: mkfs writes the
-// index on it. It starts from the status, from what is recorded, from what disks say, and from what Lustre itself lists; the highest wins.
-// Root is the StorageTarget that holds the root directory: no MDT gets a number before it, because MDT0000 is its own.
-func GiveIndices(in backend.Input, status v1alpha1.LustreStatus, root string) (Indices, error) {
+// index on it. Root is the StorageTarget that holds the root directory: no MDT gets a number before it, because MDT0000 is its own.
+func GiveIndices(in backend.Input, root string) (Indices, error) {
 	in = in.Indexed()
 	disks, err := backend.ReadDisks(in)
 	if err != nil {
 		return Indices{}, err
 	}
-	a := &allocator{
-		in: in, disks: disks, root: root, status: *status.DeepCopy(), records: backend.NewRecords(in),
-		promised: map[string]v1alpha1.GivenIndex{}, giving: map[string]map[string]v1alpha1.GivenIndex{},
-	}
-	for _, node := range status.Giving {
-		for _, t := range node.Targets {
-			a.promised[t.Name] = t
-		}
-	}
-	a.catchUp()
+	a := &allocator{in: in, disks: disks, root: root, numbers: backend.NewNumbers(in, disks, numbering), records: backend.NewRecords(in)}
 	if err := a.takeOver(); err != nil {
 		return Indices{}, err
 	}
@@ -56,72 +45,26 @@ func GiveIndices(in backend.Input, status v1alpha1.LustreStatus, root string) (I
 	if err := unique(a.records.All()); err != nil {
 		return Indices{}, err
 	}
-	a.status.Giving = a.promises()
-	out := Indices{Status: a.status, Nodes: a.records.Changed(), More: a.more}
-	if a.waits {
-		out.Unread = a.hasToWait()
-	}
-	return out, nil
+	return Indices{Given: a.numbers.Settle(), Nodes: a.records.Changed(), More: a.numbers.More(), Unread: a.numbers.Unread()}, nil
+}
+
+// numbering: a server of Lustre is what it has mounted, so only targets have numbers.
+var numbering = backend.Numbering{
+	Target: map[v1alpha1.Role]v1alpha1.NumberKind{
+		v1alpha1.RoleMetadata: v1alpha1.NumberOfMetadataTarget, v1alpha1.RoleStorage: v1alpha1.NumberOfStorageTarget,
+	},
+	Most:      map[v1alpha1.NumberKind]int32{v1alpha1.NumberOfMetadataTarget: maxID, v1alpha1.NumberOfStorageTarget: maxID},
+	Remembers: "Lustre", From: "its MGS runs",
 }
 
 // allocator gives numbers to targets.
 type allocator struct {
 	in      backend.Input
 	disks   backend.OnDisks
-	status  v1alpha1.LustreStatus
+	numbers *backend.Numbers
 	records *backend.Records
 	// root is the StorageTarget that is to be MDT0000.
 	root string
-	// promised are the numbers that the status has used up for targets that have not got them yet, by StorageTarget.
-	promised map[string]v1alpha1.GivenIndex
-	// giving are those that are used up now, by node and StorageTarget, open is how many, and more is true when others have to wait because
-	// these are enough.
-	giving map[string]map[string]v1alpha1.GivenIndex
-	open   int
-	more   bool
-	// waits is true when something has to wait until the disks, or Lustre, say more.
-	waits bool
-}
-
-// catchUp makes the status the highest of all that is known: one that was restored may be older than what was given, and Lustre remembers
-// targets that nobody recorded.
-func (a *allocator) catchUp() {
-	for _, given := range slices.Concat(a.in.Given(), a.disks.Given) {
-		for _, t := range given.Targets {
-			a.raise(given.Role, t.ID)
-		}
-	}
-	for _, t := range a.promised {
-		if strings.HasPrefix(t.Member, componentMDT+"-") {
-			a.raise(v1alpha1.RoleMetadata, t.ID)
-		} else {
-			a.raise(v1alpha1.RoleStorage, t.ID)
-		}
-	}
-	if a.in.State != nil {
-		for _, t := range a.in.State.Targets {
-			a.raise(cmp.Or(t.Role, v1alpha1.RoleStorage), t.ID)
-		}
-	}
-}
-
-// raise remembers that a number was given.
-func (a *allocator) raise(role v1alpha1.Role, id int32) {
-	if last := a.last(role); last != nil && id <= maxID {
-		*last = max(*last, id)
-	}
-}
-
-// last is the highest number that was given to targets of a role, nil for a role without numbers.
-func (a *allocator) last(role v1alpha1.Role) *int32 {
-	switch role {
-	case v1alpha1.RoleMetadata:
-		return &a.status.LastMDT
-	case v1alpha1.RoleStorage:
-		return &a.status.LastOST
-	default:
-		return nil
-	}
 }
 
 // takeOver records what disks say that their targets were given before.
@@ -182,7 +125,7 @@ func (a *allocator) wanted() []*v1alpha1.StorageTarget {
 			osts = append(osts, t)
 		}
 	}
-	if !rooted && a.status.LastMDT == 0 {
+	if !rooted && a.numbers.Highest(v1alpha1.NumberOfMetadataTarget) == 0 {
 		mdts = nil
 	}
 	first := func(t *v1alpha1.StorageTarget) int {
@@ -219,14 +162,10 @@ func (a *allocator) give(t *v1alpha1.StorageTarget) error {
 		}
 		return nil
 	}
-	id, err := a.number(t)
+	id, err := a.number(t, m.Name)
 	if err != nil || id == 0 {
 		return err
 	}
-	if a.giving[node] == nil {
-		a.giving[node] = map[string]v1alpha1.GivenIndex{}
-	}
-	a.giving[node][t.Name] = v1alpha1.GivenIndex{Name: t.Name, Member: m.Name, ID: id}
 	if t.Spec.Role == v1alpha1.RoleMetadata {
 		m.ID = id
 	}
@@ -234,41 +173,14 @@ func (a *allocator) give(t *v1alpha1.StorageTarget) error {
 	return nil
 }
 
-// number is that of a target which has none yet: the one that was promised to it, or one that was never given. It is 0 for what has to
-// wait.
-func (a *allocator) number(t *v1alpha1.StorageTarget) (int32, error) {
-	last, promised := a.last(t.Spec.Role), a.promised[t.Name].ID
-	switch {
-	case promised != 0:
-	case a.hasToWait() != "":
-		a.waits = true
-		return 0, nil
-	case a.open >= backend.MostIDs:
-		a.more = true
-		return 0, nil
-	case t.Name == a.root && *last != 0:
+// number is that of a target which has none yet; 0 for one that has to wait.
+func (a *allocator) number(t *v1alpha1.StorageTarget, member string) (int32, error) {
+	to := backend.Holder{Kind: numbering.Target[t.Spec.Role], Node: t.Spec.Node, Member: member, Target: t.Name}
+	if t.Name == a.root && a.numbers.Promised(to) == 0 && a.numbers.Highest(to.Kind) != 0 && a.numbers.HasToWait() == "" {
 		return 0, backend.Invalid(v1alpha1.ReasonRecordsDisagree, "the disk of %s is to hold the root directory, as MDT0000, and that index was given to another target "+
 			"before; bring back the disk that has it", t.Name)
-	case *last >= maxID:
-		return 0, backend.Invalid(v1alpha1.ReasonInvalidSpec, "all %d indices of Lustre for a target like %s were given, and none is given twice; make another FileSystem", maxID, t.Name)
-	default:
-		*last++
-		promised = *last
 	}
-	a.open++
-	return promised, nil
-}
-
-// hasToWait is why no new number is given; empty when one may be.
-func (a *allocator) hasToWait() string {
-	if why := a.disks.Why(); why != "" {
-		return why
-	}
-	if a.disks.Facts != nil && a.in.State == nil {
-		return "nothing new gets an index before Lustre has said which ones it remembers, because disks that are not there may have them; " +
-			"that takes until its MGS runs"
-	}
-	return ""
+	return a.numbers.Promise(to)
 }
 
 // record adds a target to what its member was given.
@@ -278,18 +190,4 @@ func (a *allocator) record(node string, m v1alpha1.NodeMember, t v1alpha1.Member
 	record.Targets = append(record.Targets, t)
 	record.Retired = false // it serves again
 	slices.SortFunc(record.Targets, func(x, y v1alpha1.MemberTarget) int { return strings.Compare(x.Name, y.Name) })
-}
-
-// promises are the numbers that are used up and not recorded yet, for the status. What was promised to a target that is not wanted any more
-// is not among them, and is given to nobody.
-func (a *allocator) promises() []v1alpha1.GivenIndices {
-	var out []v1alpha1.GivenIndices
-	for _, node := range slices.Sorted(maps.Keys(a.giving)) {
-		of := v1alpha1.GivenIndices{Node: node}
-		for _, name := range slices.Sorted(maps.Keys(a.giving[node])) {
-			of.Targets = append(of.Targets, a.giving[node][name])
-		}
-		out = append(out, of)
-	}
-	return out
 }

@@ -45,12 +45,17 @@ func servers(nodes ...string) backend.Input {
 const root = "mdt0-n2"
 
 // give asks once, and writes all that it says into the input.
-func give(t *testing.T, in *backend.Input, status *v1alpha1.LustreStatus) lustre.Indices {
+func give(t *testing.T, in *backend.Input) lustre.Indices {
 	t.Helper()
-	given, err := lustre.GiveIndices(*in, *status, root)
+	given, err := lustre.GiveIndices(*in, root)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	*status, in.FileSystemNodes = given.Status, backend.WithRecords(in.FileSystemNodes, given.Nodes)
+	in.FileSystem.Status.Given, in.FileSystemNodes = given.Given, backend.WithRecords(in.FileSystemNodes, given.Nodes)
 	return given
+}
+
+// usedUp has the status say that so many numbers of a kind were given.
+func usedUp(in backend.Input, kind v1alpha1.NumberKind, highest int32) {
+	in.FileSystem.Status.Given = &v1alpha1.GivenNumbers{Highest: []v1alpha1.HighestNumber{{Kind: kind, Number: highest}}}
 }
 
 // indices are the names of targets, by StorageTarget.
@@ -66,8 +71,8 @@ func indices(nodes []v1alpha1.FileSystemNode) map[string]string {
 
 func TestMDT0000IsTheRootsAndTheNextOneIsOnAnotherNode(t *testing.T) {
 	g := NewWithT(t)
-	in, status := servers("n1", "n2", "n3"), v1alpha1.LustreStatus{}
-	given := give(t, &in, &status)
+	in := servers("n1", "n2", "n3")
+	given := give(t, &in)
 	g.Expect(given.More).To(BeFalse())
 	g.Expect(indices(in.FileSystemNodes)).To(Equal(map[string]string{
 		"mdt0-n2": "mdt-0 pfs-MDT0000", "mdt0-n1": "mdt-0 pfs-MDT0001", "mdt0-n3": "mdt-0 pfs-MDT0002",
@@ -75,8 +80,8 @@ func TestMDT0000IsTheRootsAndTheNextOneIsOnAnotherNode(t *testing.T) {
 		"ost0-n1": "ost-ssd pfs-OST0000", "ost1-n1": "ost-ssd pfs-OST0001", "ost0-n2": "ost-ssd pfs-OST0002", "ost1-n2": "ost-ssd pfs-OST0003",
 		"ost0-n3": "ost-ssd pfs-OST0004", "ost1-n3": "ost-ssd pfs-OST0005",
 	}))
-	g.Expect(status.LastMDT).To(Equal(int32(6)))
-	g.Expect(status.LastOST).To(Equal(int32(6)))
+	g.Expect(in.FileSystem.Status.Given.HighestOf(v1alpha1.NumberOfMetadataTarget)).To(Equal(int32(6)))
+	g.Expect(in.FileSystem.Status.Given.HighestOf(v1alpha1.NumberOfStorageTarget)).To(Equal(int32(6)))
 	n1 := in.FileSystemNodes[0].Spec
 	g.Expect(n1.Node).To(Equal("n1"))
 	g.Expect(n1.Members).To(HaveLen(3))
@@ -86,9 +91,9 @@ func TestMDT0000IsTheRootsAndTheNextOneIsOnAnotherNode(t *testing.T) {
 
 func TestTheMGSHasNoIndex(t *testing.T) {
 	g := NewWithT(t)
-	in, status := servers("n2"), v1alpha1.LustreStatus{}
+	in := servers("n2")
 	in.Targets = append(in.Targets, disk("mgt-n2", "n2", v1alpha1.RoleManagement, "", 0))
-	give(t, &in, &status)
+	give(t, &in)
 	g.Expect(indices(in.FileSystemNodes)).NotTo(HaveKey("mgt-n2"))
 	g.Expect(lustre.Member(&in.Targets[4].Spec)).To(Equal("mgs"))
 	g.Expect(lustre.TargetOf("pfs", v1alpha1.RoleManagement, 0).String()).To(Equal("MGS"))
@@ -96,16 +101,16 @@ func TestTheMGSHasNoIndex(t *testing.T) {
 
 func TestAnIndexThatWasGivenStays(t *testing.T) {
 	g := NewWithT(t)
-	in, status := servers("n1", "n2"), v1alpha1.LustreStatus{}
-	give(t, &in, &status)
+	in := servers("n1", "n2")
+	give(t, &in)
 	before := indices(in.FileSystemNodes)
 
-	again := give(t, &in, &status)
+	again := give(t, &in)
 	g.Expect(again.Nodes).To(BeEmpty())
-	g.Expect(status.Giving).To(BeEmpty(), "all of it is recorded")
+	g.Expect(in.FileSystem.Status.Given.Promised).To(BeEmpty(), "all of it is recorded")
 
 	in.Targets = append(servers("n0").Targets, in.Targets...)
-	give(t, &in, &status)
+	give(t, &in)
 	after := indices(in.FileSystemNodes)
 	for name, index := range before {
 		g.Expect(after).To(HaveKeyWithValue(name, index))
@@ -115,126 +120,129 @@ func TestAnIndexThatWasGivenStays(t *testing.T) {
 
 func TestAnOperatorThatWasKilledGivesTheSameIndices(t *testing.T) {
 	g := NewWithT(t)
-	in, status := servers("n1", "n2"), v1alpha1.LustreStatus{}
-	first, err := lustre.GiveIndices(in, status, root)
+	in := servers("n1", "n2")
+	first, err := lustre.GiveIndices(in, root)
 	g.Expect(err).NotTo(HaveOccurred())
 
 	// The status was written, and no FileSystemNode. Meanwhile, a node joined whose name comes first.
 	in.Targets = append(servers("n0").Targets, in.Targets...)
-	second, err := lustre.GiveIndices(in, first.Status, root)
+	in.FileSystem.Status.Given = first.Given
+	second, err := lustre.GiveIndices(in, root)
 	g.Expect(err).NotTo(HaveOccurred())
 	after := indices(second.Nodes)
 	for name, index := range indices(first.Nodes) {
 		g.Expect(after).To(HaveKeyWithValue(name, index))
 	}
-	g.Expect(second.Status.LastOST).To(Equal(int32(6)))
+	g.Expect(second.Given.HighestOf(v1alpha1.NumberOfStorageTarget)).To(Equal(int32(6)))
 }
 
 func TestAnIndexIsNeverGivenToAnotherDisk(t *testing.T) {
 	g := NewWithT(t)
-	in, status := servers("n1", "n2"), v1alpha1.LustreStatus{}
-	give(t, &in, &status)
+	in := servers("n1", "n2")
+	give(t, &in)
 	in.Targets = in.Targets[:len(in.Targets)-1] // the disk of the last OST is gone, and another one comes
 	in.Targets = append(in.Targets, disk("new-n2", "n2", v1alpha1.RoleStorage, "ssd", 0))
-	give(t, &in, &status)
+	give(t, &in)
 	g.Expect(indices(in.FileSystemNodes)).To(And(HaveKeyWithValue("ost1-n2", "ost-ssd pfs-OST0003"), HaveKeyWithValue("new-n2", "ost-ssd pfs-OST0004")))
 }
 
 func TestARestoredStatusGivesNothingTwice(t *testing.T) {
 	g := NewWithT(t)
-	in, status := servers("n1", "n2"), v1alpha1.LustreStatus{}
-	give(t, &in, &status)
+	in := servers("n1", "n2")
+	give(t, &in)
 	in.Targets = append(in.Targets, disk("new-n1", "n1", v1alpha1.RoleStorage, "ssd", 0))
-	status = v1alpha1.LustreStatus{}
-	give(t, &in, &status)
+	in.FileSystem.Status.Given = nil
+	give(t, &in)
 	g.Expect(indices(in.FileSystemNodes)).To(HaveKeyWithValue("new-n1", "ost-ssd pfs-OST0004"), "the FileSystemNodes know what the status has forgotten")
 
 	in.Targets = append(in.Targets, disk("new-n2", "n2", v1alpha1.RoleStorage, "ssd", 0))
 	in.State = &backend.State{Targets: []backend.Target{{ID: 9}, {Role: v1alpha1.RoleMetadata, ID: 7}}}
-	status = v1alpha1.LustreStatus{}
-	give(t, &in, &status)
+	in.FileSystem.Status.Given = nil
+	give(t, &in)
 	g.Expect(indices(in.FileSystemNodes)).To(HaveKeyWithValue("new-n2", "ost-ssd pfs-OST0009"), "Lustre remembers an OST0008 that nobody recorded")
-	g.Expect(status.LastMDT).To(Equal(int32(7)))
+	g.Expect(in.FileSystem.Status.Given.HighestOf(v1alpha1.NumberOfMetadataTarget)).To(Equal(int32(7)))
 }
 
 func TestAMemberThatRetiredServesAgainWithANewDisk(t *testing.T) {
 	g := NewWithT(t)
-	in, status := servers("n1", "n2"), v1alpha1.LustreStatus{}
-	give(t, &in, &status)
+	in := servers("n1", "n2")
+	give(t, &in)
 	in.FileSystemNodes[0].Spec.Members[2].Retired = true
 	in.Targets = append(in.Targets, disk("new-n1", "n1", v1alpha1.RoleStorage, "ssd", 0))
-	give(t, &in, &status)
+	give(t, &in)
 	g.Expect(in.FileSystemNodes[0].Spec.Members[2].Targets).To(HaveLen(3))
 	g.Expect(in.FileSystemNodes[0].Spec.Members[2].Retired).To(BeFalse())
 }
 
 func TestNoMDTComesBeforeTheRoots(t *testing.T) {
 	g := NewWithT(t)
-	in, status := servers("n1"), v1alpha1.LustreStatus{}
-	give(t, &in, &status)
+	in := servers("n1")
+	give(t, &in)
 	g.Expect(indices(in.FileSystemNodes)).To(Equal(map[string]string{"ost0-n1": "ost-ssd pfs-OST0000", "ost1-n1": "ost-ssd pfs-OST0001"}))
 	in.Targets = append(in.Targets, servers("n2").Targets...)
-	give(t, &in, &status)
+	give(t, &in)
 	g.Expect(indices(in.FileSystemNodes)).To(And(HaveKeyWithValue(root, "mdt-0 pfs-MDT0000"), HaveKeyWithValue("mdt0-n1", "mdt-0 pfs-MDT0001")))
 }
 
 func TestARootWhoseIndexIsAnothersIsRefused(t *testing.T) {
-	in, status := servers("n1", "n2"), v1alpha1.LustreStatus{LastMDT: 1}
-	_, err := lustre.GiveIndices(in, status, root)
+	in := servers("n1", "n2")
+	usedUp(in, v1alpha1.NumberOfMetadataTarget, 1)
+	_, err := lustre.GiveIndices(in, root)
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("mdt0-n2 is to hold the root directory, as MDT0000")))
 }
 
 func TestAPoolWithoutASlotGetsNothingYet(t *testing.T) {
 	g := NewWithT(t)
-	in, status := servers("n2"), v1alpha1.LustreStatus{}
+	in := servers("n2")
 	in.FileSystem.Status.StoragePools = nil
-	give(t, &in, &status)
+	give(t, &in)
 	g.Expect(indices(in.FileSystemNodes)).To(HaveLen(2))
-	g.Expect(status.LastOST).To(BeZero())
+	g.Expect(in.FileSystem.Status.Given.HighestOf(v1alpha1.NumberOfStorageTarget)).To(BeZero())
 }
 
 func TestANodeThatWasGivenUpGetsNothingNew(t *testing.T) {
 	g := NewWithT(t)
-	in, status := servers("n1", "n2"), v1alpha1.LustreStatus{}
-	give(t, &in, &status)
+	in := servers("n1", "n2")
+	give(t, &in)
 	in.FileSystemNodes[0].Spec.GivenUp = &v1alpha1.NodeGivenUp{}
 	in.Targets = append(in.Targets, disk("new-n1", "n1", v1alpha1.RoleStorage, "ssd", 0))
-	give(t, &in, &status)
+	give(t, &in)
 	g.Expect(indices(in.FileSystemNodes)).NotTo(HaveKey("new-n1"))
 }
 
 func TestADiskThatWasTakenOutDoesNotComeBackWithItsIndex(t *testing.T) {
 	g := NewWithT(t)
-	in, status := servers("n1", "n2"), v1alpha1.LustreStatus{}
-	give(t, &in, &status)
+	in := servers("n1", "n2")
+	give(t, &in)
 	out := metav1.NewTime(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC))
 	in.FileSystemNodes[0].Spec.Members[2].Targets[0].TakenOut = &out
-	_, err := lustre.GiveIndices(in, status, root)
+	_, err := lustre.GiveIndices(in, root)
 	g.Expect(err).To(MatchError(ContainSubstring("ost0-n1 on node n1 was taken out")))
 }
 
 func TestIndicesComeInPortionsThatTheStatusHasRoomFor(t *testing.T) {
 	g := NewWithT(t)
-	in, status := servers("n2"), v1alpha1.LustreStatus{}
+	in := servers("n2")
 	for i := range 300 {
 		in.Targets = append(in.Targets, disk(fmt.Sprintf("ost-%03d", i), fmt.Sprintf("n%03d", i%25), v1alpha1.RoleStorage, "ssd", 0))
 	}
-	given := give(t, &in, &status)
+	given := give(t, &in)
 	g.Expect(given.More).To(BeTrue())
 	promised := 0
-	for _, node := range status.Giving {
-		promised += len(node.Targets)
+	for _, node := range in.FileSystem.Status.Given.Promised {
+		promised += len(node.Numbers)
 	}
-	g.Expect(promised).To(Equal(backend.MostIDs))
-	g.Expect(give(t, &in, &status).More).To(BeFalse())
+	g.Expect(promised).To(Equal(backend.MostPromises))
+	g.Expect(give(t, &in).More).To(BeFalse())
 	g.Expect(indices(in.FileSystemNodes)).To(HaveLen(304))
-	g.Expect(status.LastOST).To(Equal(int32(302)))
+	g.Expect(in.FileSystem.Status.Given.HighestOf(v1alpha1.NumberOfStorageTarget)).To(Equal(int32(302)))
 }
 
 func TestTheLastIndexIsFollowedByASentence(t *testing.T) {
-	in, status := servers("n1", "n2"), v1alpha1.LustreStatus{LastOST: 65503}
-	_, err := lustre.GiveIndices(in, status, root)
-	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("all 65504 indices")))
+	in := servers("n1", "n2")
+	usedUp(in, v1alpha1.NumberOfStorageTarget, 65503)
+	_, err := lustre.GiveIndices(in, root)
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("all 65504 numbers of a storage target were given")))
 }
 
 // recorded says that the disk of a StorageTarget of another cluster carries what it was given.
@@ -254,42 +262,42 @@ func recorded(t v1alpha1.StorageTarget, member string, server, target int32) v1a
 
 func TestWhatADiskSaysIsGivenAgainAndNothingNewBeforeLustreHasSpoken(t *testing.T) {
 	g := NewWithT(t)
-	in, status := servers("n1", "n2"), v1alpha1.LustreStatus{}
+	in := servers("n1", "n2")
 	in.Targets[4] = recorded(in.Targets[4], "mdt-0", 1, 1)
 	in.Targets[6] = recorded(in.Targets[6], "ost-ssd", 0, 6)
-	given := give(t, &in, &status)
+	given := give(t, &in)
 	g.Expect(indices(in.FileSystemNodes)).To(Equal(map[string]string{root: "mdt-0 pfs-MDT0000", "ost0-n2": "ost-ssd pfs-OST0005"}))
-	g.Expect(given.Unread).To(ContainSubstring("nothing new gets an index before Lustre has said"))
+	g.Expect(given.Unread).To(ContainSubstring("nothing new gets a number before Lustre has said"))
 
 	in.State = &backend.State{}
-	g.Expect(give(t, &in, &status).Unread).To(BeEmpty())
+	g.Expect(give(t, &in).Unread).To(BeEmpty())
 	g.Expect(indices(in.FileSystemNodes)).To(HaveLen(8))
 }
 
 func TestWhatADiskSaysIsNeverGivenToAnother(t *testing.T) {
 	g := NewWithT(t)
-	in, status := servers("n1", "n2"), v1alpha1.LustreStatus{}
+	in := servers("n1", "n2")
 	in.Targets[4] = recorded(in.Targets[4], "mdt-0", 1, 1)
 	in.Targets[6] = recorded(in.Targets[6], "ost-ssd", 0, 6)
 	in.State = &backend.State{}
-	give(t, &in, &status)
+	give(t, &in)
 	g.Expect(indices(in.FileSystemNodes)).To(And(HaveKeyWithValue("mdt0-n1", "mdt-0 pfs-MDT0001"), HaveKeyWithValue("ost0-n1", "ost-ssd pfs-OST0006")))
 }
 
 func TestADiskThatContradictsTheRecordIsRefused(t *testing.T) {
 	g := NewWithT(t)
-	in, status := servers("n1", "n2"), v1alpha1.LustreStatus{}
-	give(t, &in, &status)
+	in := servers("n1", "n2")
+	give(t, &in)
 	in.Targets[6] = recorded(in.Targets[6], "ost-ssd", 0, 9)
-	_, err := lustre.GiveIndices(in, status, root)
+	_, err := lustre.GiveIndices(in, root)
 	g.Expect(err).To(MatchError(ContainSubstring("says that it has the number 9, and 3 is recorded")))
 }
 
 func TestTwoDisksOfOneIndexAreRefused(t *testing.T) {
 	g := NewWithT(t)
-	in, status := servers("n1", "n2"), v1alpha1.LustreStatus{}
-	give(t, &in, &status)
+	in := servers("n1", "n2")
+	give(t, &in)
 	in.Targets = append(in.Targets, recorded(disk("old-n2", "n2", v1alpha1.RoleStorage, "ssd", 0), "ost-ssd", 0, 1))
-	_, err := lustre.GiveIndices(in, status, root)
+	_, err := lustre.GiveIndices(in, root)
 	g.Expect(err).To(MatchError(ContainSubstring("the targets ost0-n1 and old-n2 both have the number 1")))
 }

@@ -11,6 +11,9 @@ import (
 // maxSlots is the number of storage pools: each has a label letter and a port of its own.
 const maxSlots = 16
 
+// numbering: a MooseFS knows its servers by their addresses, so only pools have numbers.
+var numbering = backend.Numbering{Most: map[v1alpha1.NumberKind]int32{v1alpha1.NumberOfStoragePool: maxSlots}}
+
 // Allocate decides which node holds the metadata, and which nodes and which slot belong to a pool.
 func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	in = in.Indexed()
@@ -22,7 +25,8 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	if err != nil {
 		return backend.Allocation{}, err
 	}
-	pools, err := backend.RecordPools(in, disks, maxSlots)
+	numbers := backend.NewNumbers(in, disks, numbering)
+	pools, err := backend.RecordPools(in, disks, numbers)
 	if err != nil {
 		return backend.Allocation{}, err
 	}
@@ -39,7 +43,7 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	}
 	fs := *in.FileSystem
 	var joins []string
-	fs.Status, joins = backend.Recorded(in, metadata, pools)
+	fs.Status, joins = backend.Recorded(in, metadata, pools, numbers)
 	records := backend.NewRecords(in)
 	records.Join(pools, chunkserverDaemon)
 	if err := backend.RefuseConflicts(in, b.Claims(&fs, records.All())); err != nil {

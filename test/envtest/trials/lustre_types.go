@@ -20,7 +20,7 @@ type LustreTrialSpec struct {
 
 // LustreTrialStatus has what the status of a FileSystem is to have, at the same path.
 type LustreTrialStatus struct {
-	// lustre is what a Lustre has used up for ever.
+	// lustre is what a Lustre was given for ever.
 	// +optional
 	Lustre *v1alpha1.LustreStatus `json:"lustre,omitempty"`
 }
