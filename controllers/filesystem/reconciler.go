@@ -262,6 +262,9 @@ func (p *pass) run(ctx context.Context) error {
 	}
 	p.describe(failed)
 	err := p.writeStatus(ctx)
+	if refused(err) {
+		err = errors.Join(err, p.sayRefused(ctx, err))
+	}
 	p.show()
 	if err != nil || failed != nil {
 		return errors.Join(failed, err)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -214,3 +215,16 @@ func (p *pass) writeStatus(ctx context.Context) error {
 	p.announce(before, p.fs)
 	return nil
 }
+// refused is true for a status that the API server does not take, and won't take the next time either.
+func refused(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsRequestEntityTooLargeError(err)
+}
+
+// sayRefused writes that the status was refused, and nothing else of what was seen: a person would go on to see what once was, and not that
+// it is old.
+func (p *pass) sayRefused(ctx context.Context, err error) error {
+	p.fs.Status = *p.read.Status.DeepCopy()
+	failures.Describe(&p.fs.Status.Conditions, p.fs.Generation, v1alpha1.ConditionReady, fmt.Errorf("what is said here is old: %w", err))
+	return p.writeStatus(ctx)
+}
+
