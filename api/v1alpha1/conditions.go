@@ -10,9 +10,9 @@ const (
 	ConditionDegraded = "Degraded"
 	// ConditionSucceeded is true when every point of a run has a result, false when the run ended with failed points or was refused.
 	ConditionSucceeded = "Succeeded"
-	// ConditionReconciling is true while the operator works on it, and absent otherwise.
+	// ConditionReconciling is true while the operator works on it, or something comes by itself, and absent otherwise.
 	ConditionReconciling = "Reconciling"
-	// ConditionStalled is true when nothing goes on until a person changes something, and absent otherwise.
+	// ConditionStalled is true when something waits for a person, and absent otherwise.
 	ConditionStalled = "Stalled"
 	// ConditionReconciled is false while the operator's passes over the object fail, and absent otherwise; the message names the step.
 	ConditionReconciled = "Reconciled"
@@ -166,6 +166,8 @@ const (
 	ReasonChunksEndangered = "ChunksEndangered"
 	// ReasonPoolsNotPlaced surfaces while the storage classes and directories of pools are not made.
 	ReasonPoolsNotPlaced = "PoolsNotPlaced"
+	// ReasonClientsAway surfaces when all takes part but mounts on nodes that are not Ready.
+	ReasonClientsAway = "ClientsAway"
 	// ReasonClientsMissing surfaces when nodes that should mount the filesystem have not.
 	ReasonClientsMissing = "ClientsMissing"
 	// ReasonDaemonRefused surfaces when a daemon refuses to start; the message is its own.

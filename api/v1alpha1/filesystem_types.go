@@ -461,6 +461,7 @@ type MountOption string
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Stalled",type=string,JSONPath=`.status.conditions[?(@.type=="Stalled")].reason`
 // +kubebuilder:printcolumn:name="Servers",type=string,JSONPath=`.status.summary.servers`
 // +kubebuilder:printcolumn:name="Targets",type=string,JSONPath=`.status.summary.targets`
 // +kubebuilder:printcolumn:name="Clients",type=string,JSONPath=`.status.summary.clients`

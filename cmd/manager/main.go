@@ -205,6 +205,9 @@ func run(ctx context.Context, args []string) error {
 		return fmt.Errorf("make the manager: %w", err)
 	}
 
+	if err := cached.IndexAll(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
 	cluster, err := clusterIdentity(ctx, mgr.GetAPIReader())
 	if err != nil {
 		return err

@@ -25,6 +25,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope/scopetest"
 	"parallelfs.dev/operator/controllers/benchmarkrun/trust"
+	"parallelfs.dev/operator/controllers/cached"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/all"
 )
@@ -68,7 +69,11 @@ func many(t *testing.T, nodes int) (*Reconciler, *v1alpha1.BenchmarkRun) {
 		node.Status.Capacity = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8")}
 		objects = append(objects, node, clientPod(name, corev1.ConditionTrue))
 	}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(run).WithObjects(objects...)
+	for _, i := range cached.Indexes() {
+		builder = builder.WithIndex(i.Object, i.Field, i.Values)
+	}
+	c := builder.Build()
 	return &Reconciler{
 		Client: c, Reader: c, Clock: clocktesting.NewFakePassiveClock(scopetest.Now), PollInterval: time.Second, Tools: registry.Tools(),
 		Backends: all.Backends(backend.DefaultTellTime), Images: backend.Images{Node: "node:1", Benchmarks: map[string]string{"iozone": "iozone:1"}},

@@ -17,6 +17,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/decision"
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
 	"parallelfs.dev/operator/controllers/benchmarkrun/trust"
+	"parallelfs.dev/operator/controllers/cached"
 )
 
 // pageSize is how many objects are read at once past the cache.
@@ -62,7 +63,7 @@ func (r *Reconciler) gatherTrust(ctx context.Context, w *scope.Scope) error {
 			w.Targets = append(w.Targets, essence(&targets.Items[i]))
 		}
 		targets.Items = nil
-	}, client.MatchingFields{"spec.fileSystem.name": w.FileSystem.Name}); err != nil {
+	}, client.MatchingFields{cached.ByFileSystem: w.FileSystem.Name}); err != nil {
 		return fmt.Errorf("list the StorageTargets of FileSystem %s: %w", w.FileSystem.Name, err)
 	}
 	return nil

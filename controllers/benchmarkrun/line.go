@@ -15,6 +15,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
+	"parallelfs.dev/operator/controllers/cached"
 )
 
 // One run at a time measures a filesystem, and its runs stand in a line, the oldest first. A run waits for the one just before it, and only
@@ -41,14 +42,13 @@ func (r *Reconciler) gatherLine(ctx context.Context, w *scope.Scope) error {
 // runsOf are the runs of a filesystem, in their turn. They lie in the cache, and are only to be read.
 func (r *Reconciler) runsOf(ctx context.Context, namespace, fileSystem string) ([]*v1alpha1.BenchmarkRun, error) {
 	var list v1alpha1.BenchmarkRunList
-	if err := r.Client.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+	of := client.MatchingFields{cached.ByFileSystem: fileSystem}
+	if err := r.Client.List(ctx, &list, client.InNamespace(namespace), of, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list BenchmarkRuns: %w", err)
 	}
-	var out []*v1alpha1.BenchmarkRun
+	out := make([]*v1alpha1.BenchmarkRun, len(list.Items))
 	for i := range list.Items {
-		if list.Items[i].Spec.FileSystem.Name == fileSystem {
-			out = append(out, &list.Items[i])
-		}
+		out[i] = &list.Items[i]
 	}
 	slices.SortFunc(out, inTurn)
 	return out, nil

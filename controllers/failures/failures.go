@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -84,10 +85,40 @@ func (w Writer[T]) say(ctx context.Context, key client.ObjectKey, object T, fail
 	return nil
 }
 
+// Teller makes events of failures where the status has no room for them: it is written in parts by several authors. The zero value has told
+// nothing.
+type Teller struct {
+	mutex sync.Mutex
+	told  map[client.ObjectKey]string
+}
+
+// Tell makes an event of an error of a pass over an object, when it says something new since the last pass that did not fail. What is no
+// failure to Describe is none here, and an object that was not read has no events.
+func (t *Teller) Tell(recorder events.EventRecorder, key client.ObjectKey, object client.Object, failed error) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	switch {
+	case failed == nil:
+		delete(t.told, key)
+		return
+	case isNone(failed), object.GetUID() == "", t.told[key] == failed.Error():
+		return
+	}
+	if t.told == nil {
+		t.told = map[client.ObjectKey]string{}
+	}
+	t.told[key] = failed.Error()
+	recorder.Eventf(object, nil, corev1.EventTypeWarning, v1alpha1.ReasonPassFailed, "Reconcile", "%s", v1alpha1.Cut(failed.Error(), conditions.MaxNote))
+}
+
+// isNone is true for an error that is no failure: the next pass follows a conflict at once, and says what is then; or the operator is told
+// to end.
+func isNone(err error) bool { return apierrors.IsConflict(err) || errors.Is(err, context.Canceled) }
+
 // Describe writes an error of a pass as the condition Reconciled, which is False. A conflict is no failure: the next pass follows at once,
 // and says what is then. Neither is that the operator is told to end.
 func Describe(list *[]metav1.Condition, generation int64, positive string, failed error) {
-	if failed == nil || apierrors.IsConflict(failed) || errors.Is(failed, context.Canceled) {
+	if failed == nil || isNone(failed) {
 		return
 	}
 	conditions.Add(list, generation, positive, v1alpha1.ConditionReconciled, metav1.ConditionFalse, v1alpha1.ReasonPassFailed, failed.Error())

@@ -210,28 +210,31 @@ func (w *world) act(t *v1alpha1.StorageTarget, d *fakeDisk) v1alpha1.StorageTarg
 		}
 		return status
 	}
+	refuse := func(reason, message string) {
+		say(v1alpha1.ConditionReady, metav1.ConditionFalse, reason, message)
+		say(v1alpha1.ConditionStalled, metav1.ConditionTrue, reason, message)
+	}
 	switch {
 	case d.dead:
 		status.KernelName = ""
-		say(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonTargetMissing, "no disk on this node is "+d.id)
-		say(v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonTargetMissing, "no disk on this node is "+d.id)
+		refuse(v1alpha1.ReasonTargetMissing, "no disk on this node is "+d.id)
 		return status
 	case status.Provisioned == nil && t.Spec.Conflict != "":
-		say(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeviceConflict, t.Spec.Conflict)
+		refuse(v1alpha1.ReasonDeviceConflict, t.Spec.Conflict)
 		return status
 	case status.Provisioned == nil && d.target != "" && d.target != me:
 		status.Plan = &v1alpha1.TargetPlan{Hash: planHash, Refusals: []string{"it carries " + d.target}}
-		say(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeviceRefused, "it carries "+d.target)
+		refuse(v1alpha1.ReasonDeviceRefused, "it carries "+d.target)
 		return status
 	case status.Provisioned == nil && d.target == "" && t.Spec.FormatPolicy == v1alpha1.FormatApproved && t.Spec.ApprovedPlan != planHash:
 		status.Plan = &v1alpha1.TargetPlan{Hash: planHash, Steps: []string{"mkfs.xfs"}}
-		say(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonAwaitingApproval, "approve "+planHash)
+		refuse(v1alpha1.ReasonAwaitingApproval, "approve "+planHash)
 		return status
 	case status.Provisioned == nil && d.target == me && d.cluster != t.Spec.Cluster && d.cluster != t.Spec.TakeOver:
-		say(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonOtherCluster, "it belongs to the cluster "+d.cluster)
+		refuse(v1alpha1.ReasonOtherCluster, "it belongs to the cluster "+d.cluster)
 		return status
 	case status.Provisioned == nil && d.unreadable != "":
-		say(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeviceRefused, d.unreadable)
+		refuse(v1alpha1.ReasonDeviceRefused, d.unreadable)
 		return status
 	case status.Provisioned == nil:
 		d.cluster = t.Spec.Cluster
@@ -244,7 +247,7 @@ func (w *world) act(t *v1alpha1.StorageTarget, d *fakeDisk) v1alpha1.StorageTarg
 		}
 		status.Provisioned.UUID = d.uuid
 	case d.target != me || d.uuid != status.Provisioned.UUID:
-		say(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonTargetMissing, "another disk is in its place")
+		refuse(v1alpha1.ReasonTargetMissing, "another disk is in its place")
 		return status
 	}
 	d.mounted = true

@@ -2,14 +2,12 @@ package filesystem
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/apply"
-	"parallelfs.dev/operator/internal/backend"
 )
 
 // makeChildren makes what runs the filesystem as the backend says. Of the changes, those that disturb programs wait for the lease.
@@ -18,9 +16,6 @@ func (p *pass) makeChildren(ctx context.Context) error {
 	in.FileSystem = p.wanted
 	objects, err := p.backend.Members(in)
 	if err != nil {
-		if _, invalid := errors.AsType[*backend.InvalidSpecError](err); !invalid && !p.joins {
-			return nil // they can't be planned without the servers that wait
-		}
 		return err //nolint:wrapcheck // the phase has a name
 	}
 	sets, err := p.daemonSets(ctx, objects)

@@ -106,7 +106,7 @@ func (p *pass) lookBack(ctx context.Context) error {
 		return p.letGo(ctx)
 	}
 	var nodes corev1.NodeList
-	if err := p.Client.List(ctx, &nodes); err != nil {
+	if err := p.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list nodes: %w", err)
 	}
 	p.nodes = nodes.Items

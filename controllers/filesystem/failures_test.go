@@ -18,8 +18,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -53,6 +56,31 @@ func TestASecretOfAnEarlierFileSystemIsNamedInTheStatusWithTheStepThatItStops(t 
 	w.settle()
 	w.Expect(w.condition(v1alpha1.ConditionReconciled)).To(BeZero())
 	w.Expect(w.ready()).To(HaveField("Status", metav1.ConditionTrue))
+}
+
+func TestAStatusThatIsRefusedIsSaidAndChangesNothingElse(t *testing.T) {
+	w := newWorld(t)
+	w.fileSystem(nil)
+	w.alive = true
+	w.settle()
+	before := w.get().Status
+	w.lost = []string{w.nodes[1] + ":/data/ssd0"}
+	refusing := interceptor.NewClient(server.Killable(t, -1), interceptor.Funcs{
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+			if fs, is := o.(*v1alpha1.FileSystem); is && len(fs.Status.Missing) > 0 {
+				return apierrors.NewInvalid(schema.GroupKind{Kind: "FileSystem"}, fs.Name, field.ErrorList{field.Invalid(field.NewPath("status"), "", "it is too long")})
+			}
+			return c.SubResource(sub).Patch(ctx, o, patch, options...)
+		},
+	})
+	w.Expect(w.reconcile(refusing)).To(MatchError(ContainSubstring("it is too long")))
+	w.Expect(w.condition(v1alpha1.ConditionReconciled)).To(And(HaveField("Status", metav1.ConditionFalse),
+		HaveField("Message", And(HavePrefix("what is said here is old: write the status: "), ContainSubstring("it is too long")))))
+	after := w.get().Status
+	meta.RemoveStatusCondition(&after.Conditions, v1alpha1.ConditionReconciled)
+	w.Expect(after).To(Equal(before))
+	w.settle()
+	w.Expect(w.condition(v1alpha1.ConditionReconciled)).To(BeZero())
 }
 
 func TestANodeThatCanNotBeLabeledHoldsUpNothingElseAndIsSaid(t *testing.T) {

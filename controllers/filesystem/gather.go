@@ -31,15 +31,15 @@ func (p *pass) look(ctx context.Context) error {
 	return nil
 }
 
-// gather reads all that the backend may look at, and the StorageTargets of all FileSystems. Nodes, pods, targets and inventories are the
-// cache's own, for reading alone. The filesystem itself is asked after everything was read, so that what it says is newer than that; while
+// gather reads all that the backend may look at, and the StorageTargets of all FileSystems. What it lists is the cache's own, for reading
+// alone. The filesystem itself is asked after everything was read, so that what it says is newer than that; while
 // it thinks, what was read is put in order; waited is how long nothing was left to do but to wait for it.
 func (r *Reconciler) gather(
 	ctx context.Context, b backend.Backend, fs *v1alpha1.FileSystem,
 ) (in backend.Input, d disks, waited time.Duration, err error) {
 	in = backend.Input{FileSystem: fs, Images: r.Images}
 	var all v1alpha1.FileSystemList
-	if err := r.Client.List(ctx, &all); err != nil {
+	if err := r.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return in, d, 0, fmt.Errorf("list FileSystems: %w", err)
 	}
 	for _, other := range all.Items {
@@ -60,9 +60,11 @@ func (r *Reconciler) gather(
 	if in.FileSystemNodes, in.OthersNodes, err = r.fileSystemNodes(ctx, fs); err != nil {
 		return in, d, 0, err
 	}
-	if in.Inventories, d.versions, err = r.inventories(ctx); err != nil {
+	agents, err := r.inventories(ctx)
+	if err != nil {
 		return in, d, 0, err
 	}
+	in.Inventories, d.versions = agents.found, agents.versions
 	m := r.remembered(client.ObjectKeyFromObject(fs), fs.UID)
 	own, err := m.daemons.get(&r.podChanges, func() (ownDaemons, error) { return r.daemonsOf(ctx, r.Client, fs) })
 	if err != nil {

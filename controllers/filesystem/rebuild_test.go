@@ -148,7 +148,8 @@ func TestALostClusterIsRebuiltFromItsDisksWithOneApproval(t *testing.T) {
 	w.Expect(w.get().Status.Metadata).To(BeNil(), "nothing is given while the disks may say what was given")
 	w.Expect(w.given()).To(BeEmpty())
 	w.Expect(w.sets()).To(BeEmpty())
-	w.Expect(w.condition(v1alpha1.ConditionReconciling)).To(And(HaveField("Reason", v1alpha1.ReasonRecordsUnread),
+	w.Expect(w.condition(v1alpha1.ConditionReconciling)).To(BeZero(), "nothing comes by itself")
+	w.Expect(w.condition(v1alpha1.ConditionStalled)).To(And(HaveField("Reason", v1alpha1.ReasonRecordsUnread),
 		HaveField("Message", And(ContainSubstring("OtherCluster"), ContainSubstring("spec.provisioning.takeOver")))))
 
 	w.change(func(fs *v1alpha1.FileSystem) { fs.Spec.Provisioning.TakeOver = cluster })
@@ -208,7 +209,7 @@ func TestWhatIsKnownServesAndNothingNewIsGivenWhileADiskIsNotRead(t *testing.T) 
 	expected := maps.Clone(had)
 	delete(expected, lacks)
 	w.Expect(w.numbers()).To(Equal(expected), "all others have what they had, and the new disk nothing")
-	w.Expect(w.condition(v1alpha1.ConditionReconciling)).To(And(HaveField("Reason", v1alpha1.ReasonRecordsUnread),
+	w.Expect(w.condition(v1alpha1.ConditionStalled)).To(And(HaveField("Reason", v1alpha1.ReasonRecordsUnread),
 		HaveField("Message", ContainSubstring(w.target(dead).Name+" on node "+w.nodes[0]))))
 	w.Expect(w.hive.refused).To(BeEmpty())
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), "what is known serves")

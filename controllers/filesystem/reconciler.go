@@ -65,10 +65,12 @@ type Reconciler struct {
 	// tells the operator of their changes.
 	Reread time.Duration
 
-	// allTargets and allNodes are what passes have read last, and the changes say when it is not as it was any more.
+	// allTargets, allNodes and allInventories are what passes have read last, and the changes say when it is not as it was any more.
 	allTargets                             known[[]v1alpha1.StorageTarget]
 	allNodes                               known[[]backend.Node]
+	allInventories                         known[inventories]
 	targetChanges, nodeChanges, podChanges changes
+	inventoryChanges                       changes
 	// secrets is the Client, which keeps Secrets; nil for a Client that was set by hand.
 	secrets *secretReader
 	// memories are what passes over each FileSystem keep for the next one.
@@ -159,7 +161,7 @@ type pass struct {
 	// requests are what became of the words of people that nodes never come back, by FileSystemNode.
 	requests map[string]backend.Problem
 
-	// sets are the DaemonSets of a deleted FileSystem, and nodes all nodes.
+	// sets are the DaemonSets of a deleted FileSystem, and nodes all nodes, which are only to be read.
 	sets  []appsv1.DaemonSet
 	nodes []corev1.Node
 
@@ -261,6 +263,9 @@ func (p *pass) run(ctx context.Context) error {
 	p.describe(failed)
 	fit(&p.fs.Status)
 	err := p.writeStatus(ctx)
+	if refused(err) {
+		err = errors.Join(err, p.sayRefused(ctx, err))
+	}
 	p.show()
 	if err != nil || failed != nil {
 		return errors.Join(failed, err)

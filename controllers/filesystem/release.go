@@ -57,7 +57,7 @@ func (r *Reconciler) releaseTargets(ctx context.Context, fs *v1alpha1.FileSystem
 	if destroy && fs.Spec.ConfirmDestroy != string(fs.UID) {
 		return unconfirmed(fs, targets), nil
 	}
-	inventories, _, err := r.inventories(ctx)
+	known, err := r.inventories(ctx)
 	if err != nil {
 		return remains{}, err
 	}
@@ -70,7 +70,7 @@ func (r *Reconciler) releaseTargets(ctx context.Context, fs *v1alpha1.FileSystem
 		ready[nodes[i].Name] = nodeFacts(&nodes[i]).Ready
 	}
 	return left(targets, r.Clock.Now(), func(node string) string {
-		_, agent := inventories[node]
+		_, agent := known.found[node]
 		isReady, there := ready[node]
 		switch {
 		case !there:
@@ -184,18 +184,25 @@ func isOf(fs *v1alpha1.FileSystem, t *v1alpha1.StorageTarget) bool {
 	return t.Namespace == fs.Namespace && t.Spec.FileSystem.UID == string(fs.UID)
 }
 
-// inventories are what the agents have found, and the versions of these objects, by node.
-func (r *Reconciler) inventories(ctx context.Context) (
-	found map[string]v1alpha1.NodeInventoryStatus, versions map[string]string, err error,
-) {
-	var all v1alpha1.NodeInventoryList
-	if err := r.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, nil, fmt.Errorf("list NodeInventories: %w", err)
-	}
-	found, versions = make(map[string]v1alpha1.NodeInventoryStatus, len(all.Items)), make(map[string]string, len(all.Items))
-	for i := range all.Items {
-		n := &all.Items[i]
-		found[n.Name], versions[n.Name] = n.Status, string(n.UID)+"/"+n.ResourceVersion
-	}
-	return found, versions, nil
+// inventories are what the agents have found, and the versions of these objects, by node. They are the cache's own, only to be read.
+type inventories struct {
+	found    map[string]v1alpha1.NodeInventoryStatus
+	versions map[string]string
+}
+
+func (r *Reconciler) inventories(ctx context.Context) (inventories, error) {
+	return r.allInventories.get(&r.inventoryChanges, func() (inventories, error) {
+		var all v1alpha1.NodeInventoryList
+		if err := r.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+			return inventories{}, fmt.Errorf("list NodeInventories: %w", err)
+		}
+		out := inventories{
+			found: make(map[string]v1alpha1.NodeInventoryStatus, len(all.Items)), versions: make(map[string]string, len(all.Items)),
+		}
+		for i := range all.Items {
+			n := &all.Items[i]
+			out.found[n.Name], out.versions[n.Name] = n.Status, string(n.UID)+"/"+n.ResourceVersion
+		}
+		return out, nil
+	})
 }

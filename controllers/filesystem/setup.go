@@ -36,12 +36,12 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		// The status that this controller writes must not wake it; a deletion must.
 		For(&v1alpha1.FileSystem{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
-		// What a pass finds of DaemonSets, pods, targets and nodes, the next one takes as it is unless one of them has changed.
+		// What a pass finds of DaemonSets, pods, targets, nodes and inventories, the next one takes as it is unless one of them has changed.
 		Watches(&appsv1.DaemonSet{}, r.podChanges.watch(owner)).
 		Watches(&v1alpha1.StorageTarget{}, r.targetChanges.watch(owner)).
 		Owns(&batchv1.Job{}).
 		Owns(&v1alpha1.FileSystemNode{}).
-		Watches(&v1alpha1.NodeInventory{}, handler.EnqueueRequestsFromMapFunc(r.whichLookAtNodes)).
+		Watches(&v1alpha1.NodeInventory{}, r.inventoryChanges.watch(handler.EnqueueRequestsFromMapFunc(r.whichLookAtNodes))).
 		Watches(&corev1.Pod{}, r.podChanges.watch(handler.EnqueueRequestsFromMapFunc(fileSystemOfPod))).
 		Watches(&corev1.Node{}, r.nodeChanges.watch(handler.EnqueueRequestsFromMapFunc(r.allFileSystems)), builder.WithPredicates(nodeChanged())).
 		// The probe of one filesystem that does not answer must not hold up the others.
@@ -66,7 +66,7 @@ func fileSystemOfPod(_ context.Context, pod client.Object) []reconcile.Request {
 
 func (r *Reconciler) allFileSystems(ctx context.Context, _ client.Object) []reconcile.Request {
 	var all v1alpha1.FileSystemList
-	if err := r.Client.List(ctx, &all); err != nil {
+	if err := r.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return nil // the cache answers this; the next look, at most one interval later, sees the node as well
 	}
 	requests := make([]reconcile.Request, len(all.Items))
@@ -79,7 +79,7 @@ func (r *Reconciler) allFileSystems(ctx context.Context, _ client.Object) []reco
 // whichLookAtNodes are the FileSystems that use what agents find on nodes: disks and CPUs.
 func (r *Reconciler) whichLookAtNodes(ctx context.Context, _ client.Object) []reconcile.Request {
 	var all v1alpha1.FileSystemList
-	if err := r.Client.List(ctx, &all); err != nil {
+	if err := r.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return nil // the cache answers this; the next look, at most one interval later, sees the inventory as well
 	}
 	var requests []reconcile.Request

@@ -1,13 +1,13 @@
 package filesystem
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,7 +24,7 @@ func (p *pass) describe(failed error) {
 		seen := p.seen
 		// What a person has to change comes first: it is often the cause of the rest.
 		seen.Problems = slices.Concat(p.problems, seen.Problems, p.upgrading.problems(), maintenanceProblems(p.fs))
-		describe(p.fs, seen, p.stop, failed != nil || len(p.hold.waiting) > 0, p.Clock.Now())
+		describe(p.fs, seen, p.disks.own, p.stop, failed != nil || len(p.hold.waiting) > 0, p.Clock.Now())
 		describeNodeImage(p.fs, p.backend.Order(), p.in)
 		p.describeUpgrade()
 		if failed == nil {
@@ -38,8 +38,10 @@ func (p *pass) describe(failed error) {
 	failures.Describe(&p.fs.Status.Conditions, p.fs.Generation, v1alpha1.ConditionReady, failed)
 }
 
-// describe turns an observation into the status. While changes wait, nothing is settled.
-func describe(fs *v1alpha1.FileSystem, seen backend.Observation, stop *backend.InvalidSpecError, waits bool, now time.Time) {
+// describe turns an observation into the status, with the StorageTargets of the FileSystem. While changes wait, nothing is settled.
+func describe(
+	fs *v1alpha1.FileSystem, seen backend.Observation, own []v1alpha1.StorageTarget, stop *backend.InvalidSpecError, waits bool, now time.Time,
+) {
 	status := &fs.Status
 	status.ObservedGeneration = fs.Generation
 	status.Management, status.Summary = seen.Management, &seen.Summary
@@ -50,19 +52,21 @@ func describe(fs *v1alpha1.FileSystem, seen backend.Observation, stop *backend.I
 	if seen.MetadataInitialized && status.Metadata != nil && status.Metadata.Initialized == nil {
 		status.Metadata.Initialized = new(metav1.NewTime(now.UTC().Truncate(time.Second)))
 	}
-	s := summarize(seen, stop)
-	if waits && s.progress == conditions.Settled {
-		s.progress = conditions.Reconciling
+	s := summarize(fs, seen, own, stop)
+	if waits && s.stalls == nil && s.goesOn == nil {
+		s.goesOn = &s.service
 	}
 	// What a person has to change is said by Stalled. Ready is about service.
-	conditions.SetProgress(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, s.progress, s.why.Reason, s.why.Message)
 	conditions.Add(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionReady, s.ready,
 		s.service.Reason, s.service.Message)
-	if s.missing != nil {
-		conditions.Add(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionDegraded, metav1.ConditionTrue,
-			s.missing.Reason, s.missing.Message)
-	} else {
-		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionDegraded)
+	for kind, why := range map[string]*backend.Problem{
+		v1alpha1.ConditionReconciling: s.goesOn, v1alpha1.ConditionStalled: s.stalls, v1alpha1.ConditionDegraded: s.missing,
+	} {
+		if why != nil {
+			conditions.Add(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, kind, metav1.ConditionTrue, why.Reason, why.Message)
+		} else {
+			meta.RemoveStatusCondition(&status.Conditions, kind)
+		}
 	}
 	if usesDirectories(fs) {
 		conditions.Add(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionEvaluationOnly, metav1.ConditionTrue,
@@ -115,58 +119,67 @@ type summary struct {
 	// ready and service are the status of Ready, and its reason and message.
 	ready   metav1.ConditionStatus
 	service backend.Problem
-	// progress and why are about Reconciling and Stalled.
-	progress conditions.Progress
-	why      backend.Problem
-	// missing is the reason and message of Degraded; nil when nothing is missing.
-	missing *backend.Problem
+	// goesOn, stalls and missing are the reasons and messages of Reconciling, Stalled and Degraded; nil for one that is not there. The first
+	// two stand side by side while some of what the spec asks for comes by itself, and some waits for a person.
+	goesOn, stalls, missing *backend.Problem
 }
 
 // summarize decides the conditions from what was observed.
-func summarize(seen backend.Observation, stop *backend.InvalidSpecError) summary {
-	s := summary{ready: metav1.ConditionTrue, progress: conditions.Settled, service: backend.Problem{
-		Reason: v1alpha1.ReasonHealthy,
-		Message: fmt.Sprintf("%s servers and %s targets are online, %s clients have mounted",
-			seen.Summary.Servers, seen.Summary.Targets, seen.Summary.Clients),
-	}}
-	s.why = s.service
+func summarize(fs *v1alpha1.FileSystem, seen backend.Observation, own []v1alpha1.StorageTarget, stop *backend.InvalidSpecError) summary {
+	s := summary{ready: metav1.ConditionTrue, service: whole(seen)}
 	if len(seen.Problems) > 0 {
-		s.summarizeProblems(seen)
+		s.summarizeProblems(fs, seen, unprovenOf(own, seen))
 	}
 	if stop != nil {
-		s.progress, s.why = conditions.Stalled, backend.Problem{Reason: stop.Reason, Message: stop.Message}
+		s.goesOn, s.stalls = nil, &backend.Problem{Reason: stop.Reason, Message: stop.Message}
 		if s.ready != metav1.ConditionTrue {
-			s.service = s.why // what a person has to change is often the cause of the rest
+			s.service = *s.stalls // what a person has to change is often the cause of the rest
 		}
 	}
 	return s
 }
 
-func (s *summary) summarizeProblems(seen backend.Observation) {
-	worst, missing := backend.Problem{Reason: seen.Problems[0].Reason}, backend.Problem{}
-	for _, p := range seen.Problems {
-		worst.Message = joined(worst.Message, p.Message)
-		if isMissing(p.Reason) {
-			missing.Reason = cmp.Or(missing.Reason, p.Reason)
-			missing.Message = joined(missing.Message, p.Message)
+// whole is what Ready says of a filesystem without a problem. A node that is not Ready and has no mount is none, but neither is all well.
+func whole(seen backend.Observation) backend.Problem {
+	out := backend.Problem{Reason: v1alpha1.ReasonHealthy, Message: fmt.Sprintf("%s servers and %s targets are online, %s clients have mounted",
+		seen.Summary.Servers, seen.Summary.Targets, seen.Summary.Clients)}
+	var away []string
+	for _, c := range seen.Clients {
+		if !c.Mounted {
+			away = append(away, fmt.Sprintf("%s (%s)", c.Node, c.Message))
 		}
 	}
-	s.why, s.progress = worst, conditions.Reconciling
-	if missing.Reason != "" {
-		s.missing = &missing
+	if len(away) > 0 {
+		out.Reason, out.Message = v1alpha1.ReasonClientsAway, out.Message+"; without a mount: "+backend.List(away)
 	}
-	switch worst.Reason {
-	case v1alpha1.ReasonDaemonRefused, v1alpha1.ReasonNoDevices, v1alpha1.ReasonDeviceConflict, v1alpha1.ReasonPinningConflict,
-		v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonUpgradeRefused, v1alpha1.ReasonLicenseMissing, v1alpha1.ReasonUnknownMembers:
-		s.progress = conditions.Stalled
+	return out
+}
+
+func (s *summary) summarizeProblems(fs *v1alpha1.FileSystem, seen backend.Observation, disks unproven) {
+	worst, restarts := backend.Problem{Reason: seen.Problems[0].Reason}, (*backend.Problem)(nil)
+	for _, p := range seen.Problems {
+		worst.Message = joined(worst.Message, p.Message)
+		person, itself := disks.waitsFor(fs, seen, p.Reason)
+		if person {
+			s.stalls = beside(s.stalls, p)
+		}
+		if itself {
+			s.goesOn = beside(s.goesOn, p)
+		}
+		if isMissing(p.Reason) {
+			s.missing = beside(s.missing, p)
+		}
+		if p.Reason == v1alpha1.ReasonRestarting {
+			restarts = beside(restarts, p)
+		}
 	}
 	switch {
 	case worst.Reason == v1alpha1.ReasonDataUnknown: // it is the last of all problems, so there is no other
 		s.service = worst
 	case seen.Serves && s.missing != nil:
-		s.service = backend.Problem{Reason: v1alpha1.ReasonDegradedService, Message: "programs read and write, and not everything is there: " + missing.Message}
-	case seen.Serves && worst.Reason == v1alpha1.ReasonRestarting:
-		s.service = backend.Problem{Reason: worst.Reason, Message: "programs read and write; " + worst.Message}
+		s.service = backend.Problem{Reason: v1alpha1.ReasonDegradedService, Message: "programs read and write, and not everything is there: " + s.missing.Message}
+	case seen.Serves && restarts != nil: // in the next moment, not everything is there
+		s.service = backend.Problem{Reason: restarts.Reason, Message: "programs read and write; " + restarts.Message}
 	case seen.Serves: // the operator has something to do, or a person has
 	case worst.Reason == v1alpha1.ReasonProbeUnreachable,
 		// That one server is not told says nothing of the others.
@@ -175,6 +188,14 @@ func (s *summary) summarizeProblems(seen backend.Observation) {
 	default:
 		s.ready, s.service = metav1.ConditionFalse, worst
 	}
+}
+
+// beside adds a problem to those of a condition, whose reason is that of the first.
+func beside(these *backend.Problem, p backend.Problem) *backend.Problem {
+	if these == nil {
+		return &p
+	}
+	return &backend.Problem{Reason: these.Reason, Message: joined(these.Message, p.Message)}
 }
 
 // among is true when a problem has the reason.
@@ -199,6 +220,19 @@ func joined(a, b string) string {
 		return b
 	}
 	return a + "; " + b
+}
+
+// refused is true for a status that the API server does not take, and won't take the next time either.
+func refused(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsRequestEntityTooLargeError(err)
+}
+
+// sayRefused writes that the status was refused, and nothing else of what was seen: a person would go on to see what once was, and not that
+// it is old.
+func (p *pass) sayRefused(ctx context.Context, err error) error {
+	p.fs.Status = *p.read.Status.DeepCopy()
+	failures.Describe(&p.fs.Status.Conditions, p.fs.Generation, v1alpha1.ConditionReady, fmt.Errorf("what is said here is old: %w", err))
+	return p.writeStatus(ctx)
 }
 
 // writeStatus writes the status when it has changed, and an event of what is new in it.

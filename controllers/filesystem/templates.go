@@ -3,6 +3,7 @@ package filesystem
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -73,11 +74,15 @@ func keepTemplate(live, wanted *appsv1.DaemonSet, carriedOut bool) (released boo
 }
 
 // carriedOut is true when the last pass has made all that the spec asks for now, whichever operator that was. A version that is refused
-// leaves all as it is.
+// leaves all as it is, and a disk or a license that waits for a person is no matter of templates.
 func carriedOut(fs *v1alpha1.FileSystem) bool {
 	stalled := meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionStalled)
+	leaves := []string{
+		v1alpha1.ReasonUpgradeRefused, v1alpha1.ReasonLicenseMissing, v1alpha1.ReasonTargetsNotReady, v1alpha1.ReasonRecordsUnread,
+		v1alpha1.ReasonStarting, v1alpha1.ReasonMetadataOffline,
+	}
 	return fs.Status.ObservedGeneration == fs.Generation &&
 		!meta.IsStatusConditionFalse(fs.Status.Conditions, v1alpha1.ConditionReconciled) &&
-		(stalled == nil || stalled.Status != metav1.ConditionTrue || stalled.Reason == v1alpha1.ReasonUpgradeRefused) &&
+		(stalled == nil || stalled.Status != metav1.ConditionTrue || slices.Contains(leaves, stalled.Reason)) &&
 		!meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionChangesHeld)
 }

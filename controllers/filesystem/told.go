@@ -20,7 +20,8 @@ import (
 // moment where an agent runs, and as long as a pod takes to start where a node was just given its label.
 const silence = time.Minute
 
-// fileSystemNodes are those of a FileSystem, and those of all others by the uid of theirs, which are only to be read; each sorted by node.
+// fileSystemNodes are those of a FileSystem, and those of all others by the uid of theirs, each sorted by node. They are the cache's own, only
+// to be read: what changes one copies it first.
 // What somebody has deleted and what is kept is among them: what it records was given.
 func (r *Reconciler) fileSystemNodes(ctx context.Context, fs *v1alpha1.FileSystem) (
 	own []v1alpha1.FileSystemNode, others map[types.UID][]v1alpha1.FileSystemNode, err error,
@@ -37,7 +38,7 @@ func (r *Reconciler) fileSystemNodes(ctx context.Context, fs *v1alpha1.FileSyste
 			of := types.UID(n.Spec.FileSystem.UID)
 			others[of] = append(others[of], *n)
 		} else if n.Namespace == fs.Namespace {
-			own = append(own, *n.DeepCopy())
+			own = append(own, *n)
 		}
 	}
 	byNode := func(a, b v1alpha1.FileSystemNode) int { return strings.Compare(a.Spec.Node, b.Spec.Node) }

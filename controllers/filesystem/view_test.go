@@ -215,7 +215,7 @@ func TestTheStatusNamesTheWorstServersFirstAndStaysSmallAtAnySize(t *testing.T) 
 
 	size := func(nodes int) int {
 		fs := &v1alpha1.FileSystem{}
-		describe(fs, of24(nodes), nil, false, time.Now())
+		describe(fs, of24(nodes), nil, nil, false, time.Now())
 		raw, err := json.Marshal(fs)
 		g.Expect(err).NotTo(HaveOccurred())
 		return len(raw)

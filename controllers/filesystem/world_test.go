@@ -342,7 +342,9 @@ func (w *world) operator(c client.Client) *filesystem.Reconciler {
 }
 
 func (w *world) reconcile(c client.Client) error {
-	_, err := w.operator(c).Reconcile(w.ctx, ctrl.Request{NamespacedName: w.key()})
+	operator := w.operator(c)
+	_, err := operator.Reconcile(w.ctx, ctrl.Request{NamespacedName: w.key()})
+	w.Expect(apiserver.Unchanged(operator.Client)).To(Succeed())
 	return err
 }
 

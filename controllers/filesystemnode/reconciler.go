@@ -51,6 +51,8 @@ type Reconciler struct {
 	// Views are what the passes over FileSystems have found.
 	Views *views.Board
 	Clock clock.PassiveClock
+
+	failed failures.Teller
 }
 
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=filesystemnodes,verbs=get;list;watch;patch
@@ -78,12 +80,13 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 
 // Reconcile brings the operator's part of the status of one FileSystemNode up to date.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	again, err := r.reconcile(ctx, request)
+	node := &v1alpha1.FileSystemNode{}
+	again, err := r.reconcile(ctx, request, node)
+	r.failed.Tell(r.Recorder, request.NamespacedName, node, err)
 	return apply.Again(ctrl.Result{RequeueAfter: again}, err)
 }
 
-func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (again time.Duration, err error) {
-	node := &v1alpha1.FileSystemNode{}
+func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request, node *v1alpha1.FileSystemNode) (again time.Duration, err error) {
 	if err := r.Client.Get(ctx, request.NamespacedName, node); err != nil {
 		return 0, client.IgnoreNotFound(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/cached"
 	"parallelfs.dev/operator/controllers/conditions"
 )
 
@@ -110,12 +111,13 @@ func (r *Reconciler) announceMaintenance(node *v1alpha1.FileSystemNode, after v1
 // deleted are the FileSystemNodes of a FileSystem that wait until they may go.
 func (r *Reconciler) deleted(ctx context.Context, fs client.Object) []reconcile.Request {
 	var all v1alpha1.FileSystemNodeList
-	if err := r.Client.List(ctx, &all, client.InNamespace(fs.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+	of := client.MatchingFields{cached.ByFileSystem: fs.GetName()}
+	if err := r.Client.List(ctx, &all, client.InNamespace(fs.GetNamespace()), of, client.UnsafeDisableDeepCopy); err != nil {
 		return nil // the cache answers this
 	}
 	var requests []reconcile.Request
 	for i := range all.Items {
-		if n := &all.Items[i]; n.Spec.FileSystem.Name == fs.GetName() && !n.DeletionTimestamp.IsZero() {
+		if n := &all.Items[i]; !n.DeletionTimestamp.IsZero() {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(n)})
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/apply"
 	"parallelfs.dev/operator/controllers/conditions"
+	"parallelfs.dev/operator/controllers/failures"
 	"parallelfs.dev/operator/controllers/views"
 	"parallelfs.dev/operator/internal/backend"
 )
@@ -41,6 +42,8 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	// Views are what the passes over FileSystems have found.
 	Views *views.Board
+
+	failed failures.Teller
 }
 
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=storagetargets,verbs=get;list;watch;create;patch;delete
@@ -51,11 +54,13 @@ type Reconciler struct {
 
 // Reconcile brings the operator's part of the status of one StorageTarget up to date, or lets it go.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	return apply.Again(ctrl.Result{}, r.reconcile(ctx, request))
+	target := &v1alpha1.StorageTarget{}
+	err := r.reconcile(ctx, request, target)
+	r.failed.Tell(r.Recorder, request.NamespacedName, target, err)
+	return apply.Again(ctrl.Result{}, err)
 }
 
-func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) error {
-	target := &v1alpha1.StorageTarget{}
+func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request, target *v1alpha1.StorageTarget) error {
 	if err := r.Client.Get(ctx, request.NamespacedName, target); err != nil {
 		return client.IgnoreNotFound(err)
 	}

@@ -10,10 +10,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/cached"
 	"parallelfs.dev/operator/controllers/failures"
 )
 
@@ -34,32 +36,33 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		For(&v1alpha1.StorageTarget{}).
 		WatchesRawSource(r.Views.Targets()).
 		// What a FileSystem says of a target comes from there; here it matters that the FileSystem goes, and whether its data is to be wiped.
-		Watches(&v1alpha1.FileSystem{}, handler.EnqueueRequestsFromMapFunc(r.targets(func(t *v1alpha1.StorageTarget, fs client.Object) bool {
-			return t.Namespace == fs.GetNamespace() && t.Spec.FileSystem.Name == fs.GetName()
-		})), builder.WithPredicates(goes)).
-		Watches(&v1alpha1.NodeInventory{}, handler.EnqueueRequestsFromMapFunc(r.targets(onNode)), comesOrGoes).
-		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.targets(onNode)), comesOrGoes).
+		Watches(&v1alpha1.FileSystem{}, handler.EnqueueRequestsFromMapFunc(r.ofFileSystem), builder.WithPredicates(goes)).
+		Watches(&v1alpha1.NodeInventory{}, handler.EnqueueRequestsFromMapFunc(r.onNode), comesOrGoes).
+		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.onNode), comesOrGoes).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 4, RateLimiter: failures.Limiter()}).
 		Complete(r)
 }
 
-func onNode(t *v1alpha1.StorageTarget, named client.Object) bool {
-	return t.Spec.Node == named.GetName()
+// ofFileSystem are the targets of a FileSystem.
+func (r *Reconciler) ofFileSystem(ctx context.Context, fs client.Object) []reconcile.Request {
+	return r.requests(ctx, client.InNamespace(fs.GetNamespace()), client.MatchingFields{cached.ByFileSystem: fs.GetName()})
 }
 
-// targets maps an object to the StorageTargets that it is about.
-func (r *Reconciler) targets(about func(*v1alpha1.StorageTarget, client.Object) bool) handler.MapFunc {
-	return func(ctx context.Context, o client.Object) []reconcile.Request {
-		var all v1alpha1.StorageTargetList
-		if err := r.Client.List(ctx, &all, client.InNamespace(o.GetNamespace())); err != nil {
-			return nil // the cache answers this
-		}
-		var requests []reconcile.Request
-		for i := range all.Items {
-			if about(&all.Items[i], o) {
-				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all.Items[i])})
-			}
-		}
-		return requests
+// onNode are the targets on a node, named as the object is, in all namespaces. A manager that starts is told of each node and of each
+// inventory once: it must not look at all targets each time.
+func (r *Reconciler) onNode(ctx context.Context, node client.Object) []reconcile.Request {
+	return r.requests(ctx, client.MatchingFields{cached.ByNode: node.GetName()})
+}
+
+func (r *Reconciler) requests(ctx context.Context, which ...client.ListOption) []reconcile.Request {
+	var those v1alpha1.StorageTargetList
+	if err := r.Client.List(ctx, &those, append(which, client.UnsafeDisableDeepCopy)...); err != nil {
+		log.FromContext(ctx).Error(err, "The targets to look at can't be listed")
+		return nil
 	}
+	requests := make([]reconcile.Request, len(those.Items))
+	for i := range those.Items {
+		requests[i] = reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&those.Items[i])}
+	}
+	return requests
 }

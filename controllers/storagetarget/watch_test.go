@@ -20,6 +20,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/cached"
 	"parallelfs.dev/operator/controllers/storagetarget"
 	"parallelfs.dev/operator/controllers/views"
 	"parallelfs.dev/operator/internal/backend"
@@ -39,6 +40,7 @@ func start(t *testing.T, namespace string, board *views.Board) {
 		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
 	})
 	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(cached.IndexAll(t.Context(), mgr.GetFieldIndexer())).To(Succeed())
 	g.Expect((&storagetarget.Reconciler{Views: board}).Setup(mgr)).To(Succeed())
 	ended := make(chan error)
 	go func() { ended <- mgr.Start(t.Context()) }()

@@ -147,7 +147,7 @@ func (s *story) clusterIsRebuilt() {
 		s.apply(s.onDisks())
 		for _, name := range []string{"moose", "hive"} {
 			Eventually(func() string {
-				c := meta.FindStatusCondition(s.fileSystemNamed(name).Status.Conditions, v1alpha1.ConditionReconciling)
+				c := meta.FindStatusCondition(s.fileSystemNamed(name).Status.Conditions, v1alpha1.ConditionStalled)
 				if c == nil {
 					return ""
 				}

@@ -11,13 +11,15 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks/results"
+	"parallelfs.dev/operator/controllers/cached"
 )
 
 // Read reads the members of a filesystem from its FileSystemNodes and StorageTargets, in the order of their names. It is the only place
 // that knows which objects hold them.
 func Read(ctx context.Context, reader client.Reader, fs *v1alpha1.FileSystem) (Members, error) {
+	// Not by their labels: an object that has lost them serves as well.
 	mine := []client.ListOption{
-		client.InNamespace(fs.Namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: fs.Name}, client.UnsafeDisableDeepCopy,
+		client.InNamespace(fs.Namespace), client.MatchingFields{cached.ByFileSystem: fs.Name}, client.UnsafeDisableDeepCopy,
 	}
 	var nodes v1alpha1.FileSystemNodeList
 	if err := reader.List(ctx, &nodes, mine...); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks/results"
+	"parallelfs.dev/operator/controllers/cached"
 )
 
 func named(name string) metav1.ObjectMeta {
@@ -48,9 +49,15 @@ func TestTheMembersAreThoseOfTheNodesAndDisksOfTheFileSystem(t *testing.T) {
 	}
 	scheme := runtime.NewScheme()
 	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(node("oss1", "1"), node("oss1", "2"),
+	unlabeled := disk("scratch-ssd-2", v1alpha1.RoleStorage, "1", nil)
+	unlabeled.Labels = nil
+	builder := fake.NewClientBuilder().WithScheme(scheme)
+	for _, i := range cached.Indexes() {
+		builder = builder.WithIndex(i.Object, i.Field, i.Values)
+	}
+	c := builder.WithObjects(node("oss1", "1"), node("oss1", "2"),
 		disk("scratch-ssd-1", v1alpha1.RoleStorage, "1", &v1alpha1.TargetService{State: v1alpha1.StateOnline, CapacityBytes: 9, UsedBytes: 4}),
-		disk("scratch-ssd-2", v1alpha1.RoleStorage, "1", nil), disk("scratch-m-1", v1alpha1.RoleMetadata, "1", nil),
+		unlabeled, disk("scratch-m-1", v1alpha1.RoleMetadata, "1", nil),
 		disk("scratch-ssd-3", v1alpha1.RoleStorage, "2", nil)).Build()
 	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: "scratch", UID: "1"}}
 	got, err := Read(t.Context(), c, fs)

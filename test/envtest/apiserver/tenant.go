@@ -7,9 +7,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/diff"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
@@ -18,6 +22,16 @@ import (
 type tenant struct {
 	client.Client
 	namespaces []string
+
+	mutex sync.Mutex
+	// lent are the objects that were given out to be read alone.
+	lent []loan
+}
+
+// loan is an object that was given out to be read alone, and what the objects of its list were.
+type loan struct {
+	object runtime.Object
+	was    map[types.UID]runtime.Object
 }
 
 // Tenant is a client for a controller that lists objects of the whole cluster. To it the cluster is what belongs to one test: the objects
@@ -30,6 +44,55 @@ func Tenant(c client.Client, namespaces ...string) client.Client {
 // List implements client.Reader.
 func (t *tenant) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	asked := (&client.ListOptions{}).ApplyOptions(options)
+	if asked.UnsafeDisableDeepCopy == nil || !*asked.UnsafeDisableDeepCopy {
+		return t.list(ctx, asked, list, options...)
+	}
+	if err := t.list(ctx, asked, list, options...); err != nil {
+		return err
+	}
+	return t.lend(list)
+}
+
+// Unchanged fails when an object that a Tenant has given out to be read alone was changed since. A list without copies
+// (client.UnsafeDisableDeepCopy) is the cache's own in a manager; here it is not, and nobody else would see it. The list itself may be put
+// into another order.
+func Unchanged(c client.Client) error {
+	t, is := c.(*tenant)
+	if !is {
+		return nil
+	}
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	for _, l := range t.lent {
+		o, is := l.object.(client.Object)
+		if !is || o.GetUID() == "" {
+			continue // its place in the list was cleared
+		}
+		if was, known := l.was[o.GetUID()]; !known || !equality.Semantic.DeepEqual(was, l.object) {
+			return fmt.Errorf("%T %s was to be read alone, and was changed: %s", o, o.GetName(), diff.Diff(was, l.object))
+		}
+	}
+	return nil
+}
+
+func (t *tenant) lend(list client.ObjectList) error {
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		return err
+	}
+	was := map[types.UID]runtime.Object{}
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	for _, item := range items {
+		if o, is := item.(client.Object); is {
+			was[o.GetUID()] = item.DeepCopyObject()
+		}
+		t.lent = append(t.lent, loan{item, was})
+	}
+	return nil
+}
+
+func (t *tenant) list(ctx context.Context, asked *client.ListOptions, list client.ObjectList, options ...client.ListOption) error {
 	if asked.Namespace != "" {
 		return t.Client.List(ctx, list, options...)
 	}

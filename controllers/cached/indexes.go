@@ -1,0 +1,55 @@
+package cached
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// The fields by which the cache finds objects without looking at all of them. The API server knows the same ones as selectable fields, so
+// that a list by one of them is the same list to a client of the API server.
+const (
+	// ByFileSystem finds what is of a FileSystem by its name. One that was made anew under that name has another uid, which is to be looked at.
+	ByFileSystem = "spec.fileSystem.name"
+	// ByNode finds what is of a node.
+	ByNode = "spec.node"
+)
+
+// Index is a field of one kind.
+type Index struct {
+	Object client.Object
+	Field  string
+	Values client.IndexerFunc
+}
+
+// Indexes are all that the controllers look for.
+func Indexes() []Index {
+	return []Index{
+		index(&v1alpha1.StorageTarget{}, ByFileSystem, func(t *v1alpha1.StorageTarget) string { return t.Spec.FileSystem.Name }),
+		index(&v1alpha1.StorageTarget{}, ByNode, func(t *v1alpha1.StorageTarget) string { return t.Spec.Node }),
+		index(&v1alpha1.FileSystemNode{}, ByFileSystem, func(n *v1alpha1.FileSystemNode) string { return n.Spec.FileSystem.Name }),
+		index(&v1alpha1.BenchmarkRun{}, ByFileSystem, func(r *v1alpha1.BenchmarkRun) string { return r.Spec.FileSystem.Name }),
+	}
+}
+
+func index[T client.Object](of T, field string, value func(T) string) Index {
+	return Index{Object: of, Field: field, Values: func(o client.Object) []string {
+		if t, is := o.(T); is {
+			return []string{value(t)}
+		}
+		return nil
+	}}
+}
+
+// IndexAll makes all Indexes in a manager's cache, before its controllers are set up.
+func IndexAll(ctx context.Context, indexer client.FieldIndexer) error {
+	for _, i := range Indexes() {
+		if err := indexer.IndexField(ctx, i.Object, i.Field, i.Values); err != nil {
+			return fmt.Errorf("index %T by %s: %w", i.Object, i.Field, err)
+		}
+	}
+	return nil
+}

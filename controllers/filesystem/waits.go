@@ -1,0 +1,101 @@
+package filesystem
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// unproven is how it stands with the disks of a FileSystem that are not proven.
+type unproven struct {
+	// stuck are the StorageTargets of which nothing goes on until a person does something, by name.
+	stuck map[string]bool
+	// asks is true when the spec is not carried out before that, because one of them is new, or programs stand still without one. A disk that
+	// died while programs go on is no part of it: it is missing, and Degraded says so.
+	asks bool
+	// goes is true when a disk is on its way by itself.
+	goes bool
+}
+
+// unprovenOf looks at the StorageTargets of a FileSystem, of which this was seen.
+func unprovenOf(own []v1alpha1.StorageTarget, seen backend.Observation) unproven {
+	u := unproven{stuck: map[string]bool{}}
+	needed := !seen.Serves && !among(seen.Problems, v1alpha1.ReasonDataUnknown)
+	is := func(t *v1alpha1.StorageTarget, kind string) bool {
+		c := backend.Condition(t, kind)
+		return c != nil && c.Status == metav1.ConditionTrue
+	}
+	for i := range own {
+		switch t := &own[i]; {
+		case !t.DeletionTimestamp.IsZero():
+			u.goes = true
+		case is(t, v1alpha1.ConditionStalled):
+			u.stuck[t.Name] = true
+			u.asks = u.asks || needed || !backend.Finished(t)
+		case !is(t, v1alpha1.ConditionReady):
+			u.goes = true
+		}
+	}
+	return u
+}
+
+// waitsFor says what ends a problem: that a person does something, or what comes by itself, or both. It is neither for what the spec does
+// not wait for, such as a disk that died and whose data has copies elsewhere.
+func (u unproven) waitsFor(fs *v1alpha1.FileSystem, seen backend.Observation, reason string) (person, itself bool) {
+	switch reason {
+	case v1alpha1.ReasonDaemonRefused, v1alpha1.ReasonNoDevices, v1alpha1.ReasonDeviceConflict, v1alpha1.ReasonPinningConflict,
+		v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonUpgradeRefused, v1alpha1.ReasonLicenseMissing, v1alpha1.ReasonUnknownMembers:
+		return true, false
+	case v1alpha1.ReasonTargetsNotReady:
+		return u.asks, u.goes || len(u.stuck) == 0
+	case v1alpha1.ReasonRecordsUnread:
+		return u.asks, u.goes || !u.asks
+	case v1alpha1.ReasonTargetsMissing:
+		return false, u.missesTarget(seen)
+	case v1alpha1.ReasonServersMissing:
+		return false, u.missesServer(seen)
+	case v1alpha1.ReasonStarting, v1alpha1.ReasonMetadataOffline:
+		stuck := u.hasMetadata(fs)
+		return stuck, !stuck
+	default:
+		return false, true
+	}
+}
+
+// hasMetadata is true when the disk of the metadata is stuck, or nothing was given yet because disks are.
+func (u unproven) hasMetadata(fs *v1alpha1.FileSystem) bool {
+	if fs.Status.Metadata == nil {
+		return u.asks && !u.goes
+	}
+	return u.stuck[fs.Status.Metadata.Target]
+}
+
+// missesTarget is true when a target is away whose disk is not stuck.
+func (u unproven) missesTarget(seen backend.Observation) bool {
+	for i := range seen.Targets {
+		if t := &seen.Targets[i]; !t.Online && !t.Removable && !u.stuck[t.StorageTarget] {
+			return true
+		}
+	}
+	return false
+}
+
+// missesServer is true when a server is away, and no disk that is stuck is the reason.
+func (u unproven) missesServer(seen backend.Observation) bool {
+	type place struct{ node, pool string }
+	stuckAt := map[place]bool{}
+	for i := range seen.Targets {
+		if t := &seen.Targets[i]; u.stuck[t.StorageTarget] {
+			stuckAt[place{t.Node, t.StoragePool}] = true
+		}
+	}
+	for i := range seen.Instances {
+		s := &seen.Instances[i]
+		dead := u.stuck[s.Target] || s.Role == v1alpha1.RoleStorage && stuckAt[place{s.Node, s.StoragePool}]
+		if !s.Online && !dead {
+			return true
+		}
+	}
+	return false
+}
