@@ -70,19 +70,142 @@ func TestWhatHappensToAFilesystemIsHeldByTestsThatThereAre(t *testing.T) {
 	}
 }
 
-func TestEachFileOfABackendIsExplained(t *testing.T) {
+// The folders of backends, by the words of the list of what only one of them has.
+var backendFolders = map[string]string{"MooseFS": "moosefs", "BeeGFS": "beegfs", "Lustre": "lustre"}
+
+func TestBackendsHaveFilesOfTheSameNamesForTheSameThings(t *testing.T) {
 	g := NewWithT(t)
 	_, text, _ := strings.Cut(read(t, "architecture.md"), "## Backends")
-	for _, backend := range []string{"moosefs", "beegfs"} {
-		files, err := filepath.Glob("../internal/backend/" + backend + "/*.go")
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(files).NotTo(BeEmpty())
-		for _, file := range files {
-			if name := filepath.Base(file); !strings.HasSuffix(name, "_test.go") {
-				g.Expect(text).To(ContainSubstring("`"+name+"`"), "%s of %s: a file of both has a row, one of its own a place in the sentence behind", name, backend)
+	table, list, found := strings.Cut(text, "What only one of them has")
+	g.Expect(found).To(BeTrue())
+	folders, rows := map[string]map[string]bool{}, map[string]bool{}
+	for _, folder := range backendFolders {
+		folders[folder] = filesOf(t, "../internal/backend/"+folder)
+	}
+	for _, row := range regexp.MustCompile("(?m)^\\| `.*$").FindAllString(table, -1) {
+		names := fileNames(strings.SplitN(row, "|", 3)[1])
+		for _, name := range names {
+			rows[name] = true
+		}
+		for _, folder := range []string{"moosefs", "beegfs"} {
+			has := func(name string) bool { return folders[folder][name] }
+			if strings.Contains(row, " or ") {
+				g.Expect(slices.ContainsFunc(names, has)).To(BeTrue(), "%s has nothing of %s", folder, row)
+			} else {
+				g.Expect(slices.IndexFunc(names, func(name string) bool { return !has(name) })).To(Equal(-1), "%s lacks a file of %s", folder, row)
 			}
 		}
 	}
+	g.Expect(len(rows)).To(BeNumerically(">", 10))
+	for word, folder := range backendFolders {
+		_, item, found := strings.Cut(list, "\n- "+word+": ")
+		g.Expect(found).To(BeTrue(), word)
+		item, _, _ = strings.Cut(item, "\n- ")
+		own := fileNames(item)
+		g.Expect(own).NotTo(BeEmpty())
+		for _, name := range own {
+			g.Expect(folders[folder]).To(HaveKey(name), "%s has none; the list of what only one has names it", folder)
+			g.Expect(rows).NotTo(HaveKey(name), "the table names it for all")
+			g.Expect(folders["moosefs"][name] && folders["beegfs"][name]).To(BeFalse(), "%s is in both: it has a row in the table", name)
+		}
+		for name := range folders[folder] {
+			g.Expect(rows[name] || slices.Contains(own, name)).To(BeTrue(), "%s of %s: a file of all has a row, one of its own a place in the list behind", name, folder)
+		}
+	}
+}
+
+// fileNames are the files and folders that a text names.
+func fileNames(text string) (names []string) {
+	for _, match := range regexp.MustCompile("`(\\w+(?:\\.go|/))`").FindAllStringSubmatch(text, -1) {
+		names = append(names, match[1])
+	}
+	return names
+}
+
+// filesOf are the files of a package, and the packages in its folder, which end in a slash.
+func filesOf(t *testing.T, folder string) map[string]bool {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	out := map[string]bool{}
+	for _, e := range entries {
+		switch {
+		case e.IsDir() && e.Name() != "testdata":
+			out[e.Name()+"/"] = true
+		case filepath.Ext(e.Name()) == ".go" && !strings.HasSuffix(e.Name(), "_test.go"):
+			out[e.Name()] = true
+		}
+	}
+	return out
+}
+
+func TestEveryPackageStandsInThePictureOfPackages(t *testing.T) {
+	g := NewWithT(t)
+	_, text, found := strings.Cut(read(t, "architecture.md"), "\nNow:\n")
+	g.Expect(found).To(BeTrue())
+	text, _, _ = strings.Cut(text, "## Backends")
+	pictures := strings.Split(text, "```")
+	g.Expect(pictures).To(HaveLen(5), "two pictures, and what is said around them")
+	named := packagesIn(pictures[1], "")
+	named = append(named, packagesIn(pictures[3], "controllers/benchmarkrun/")...)
+	_, leftOut, found := strings.Cut(pictures[2], "Left out are")
+	g.Expect(found).To(BeTrue())
+	leftOut, _, _ = strings.Cut(leftOut, "\n\n")
+	for _, match := range regexp.MustCompile("`([\\w/]+)`").FindAllStringSubmatch(leftOut, -1) {
+		named = append(named, match[1])
+	}
+	packages := packagesOfTheProduct(t)
+	g.Expect(len(packages)).To(BeNumerically(">", 80))
+	missing := slices.DeleteFunc(packages, func(p string) bool { return slices.Contains(named, p) })
+	g.Expect(missing).To(BeEmpty(), "put them into the picture, or say why they are left out")
+}
+
+// packagesIn are the paths that the labels of a picture can mean: each word, below the folder of its subgraph.
+func packagesIn(picture, under string) (paths []string) {
+	within, label := under, regexp.MustCompile(`\[(.*)\]`)
+	for line := range strings.Lines(picture) {
+		line = strings.TrimSpace(line)
+		match := label.FindStringSubmatch(line)
+		switch {
+		case line == "end":
+			within = under
+		case strings.HasPrefix(line, "subgraph") && match != nil:
+			within = match[1] + "/"
+		case match != nil:
+			for _, word := range regexp.MustCompile(`[a-z][\w/-]*`).FindAllString(match[1], -1) {
+				paths = append(paths, within+word)
+			}
+		}
+		if within != "" { // a folder may be a package itself
+			paths = append(paths, strings.TrimSuffix(within, "/"))
+		}
+	}
+	return paths
+}
+
+// packagesOfTheProduct are the folders with Go files that are shipped, below the module. Packages that help tests have names that end in
+// "test".
+func packagesOfTheProduct(t *testing.T) (packages []string) {
+	t.Helper()
+	g := NewWithT(t)
+	for _, top := range []string{"api", "benchmarks", "cmd", "controllers", "internal"} {
+		g.Expect(filepath.WalkDir(filepath.Join("..", top), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || !entry.IsDir() {
+				return err
+			}
+			if entry.Name() == "testdata" || strings.HasSuffix(entry.Name(), "test") {
+				return filepath.SkipDir
+			}
+			for name := range filesOf(t, path) {
+				if !strings.HasSuffix(name, "/") {
+					packages = append(packages, strings.TrimPrefix(filepath.ToSlash(path), "../"))
+					break
+				}
+			}
+			return nil
+		})).To(Succeed())
+	}
+	return packages
 }
 
 func read(t *testing.T, file string) string {

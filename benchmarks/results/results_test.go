@@ -373,3 +373,12 @@ func BenchmarkPack(b *testing.B) {
 		}
 	}
 }
+
+func TestARunAndASuiteOfOneNameHaveConfigMapsOfTheirOwn(t *testing.T) {
+	g := NewWithT(t)
+	for _, run := range []string{"night", "night-suite", "night-results"} {
+		for _, suite := range []string{"night", "night-suite", "night-results"} {
+			g.Expect(results.ConfigMapOfRun(run)).NotTo(Equal(results.ConfigMapOfSuite(suite)), "run %s and suite %s", run, suite)
+		}
+	}
+}

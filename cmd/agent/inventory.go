@@ -19,7 +19,7 @@ func inventoryCommand() *cobra.Command {
 		Long: `Print what this node has, as the NodeInventory that the agent publishes: disks with their stable names and what is on them,
 processors and NUMA nodes, networks, kernel, and the host's settings beside those that published setups ask for.
 
-It only reads, and needs no cluster. Of filesystems in the kernel, such as Lustre, it asks the node's own programs for their versions, in
+It only reads, and needs no cluster. Of filesystems in the kernel, it asks the node's own programs for their versions, in
 the node's root directory; a node without them runs none. Run it as root, on the node itself or in a container with the node's /dev,
 /run/udev, network and process ids: what it is not allowed to see stands under problems, and a disk of which not all is known is never
 usable.

@@ -92,6 +92,7 @@ func (r *Reconciler) gatherFileSystem(ctx context.Context, w *scope.Scope) error
 		w.Mount = mounter.Mount(fs)
 	}
 	w.Management, _ = b.(backend.Benchmarker)
+	w.Servers, _ = b.(backend.ServerMeasurer)
 	return nil
 }
 

@@ -402,6 +402,9 @@ func (w *world) starts(pod *corev1.Pod) bool {
 	if w.hive != nil {
 		return w.startsBee(pod)
 	}
+	if w.startsOwn != nil {
+		return w.startsOwn(pod)
+	}
 	fs := w.get()
 	daemon, pool := component(pod), pod.Labels[v1alpha1.LabelStoragePool]
 	instance, directories := daemon, fs.Spec.Metadata.Targets.Directories

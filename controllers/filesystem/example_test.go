@@ -13,11 +13,15 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/filesystem"
+	"parallelfs.dev/operator/controllers/filesystemnode"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/backendtest"
 )
@@ -29,10 +33,14 @@ func exampleWorld(t *testing.T) *world {
 	w.alter = func(operator *filesystem.Reconciler) {
 		operator.Backends, operator.States = backend.SetOf(backendtest.Example{Kind: v1alpha1.MooseFS}), exampleStates{w}
 	}
+	w.startsOwn = func(pod *corev1.Pod) bool {
+		return component(pod) == backendtest.ComponentClient || exampleStates{w}.serves(pod)
+	}
 	return w
 }
 
-// exampleStates say that the processes are there whose pods are Ready.
+// exampleStates are what the probe beside the mount says: that the members are there whose pods are Ready, with the disks that they are
+// told of and that are mounted.
 type exampleStates struct{ *world }
 
 func (w exampleStates) State(_ context.Context, q filesystem.Question) (*backend.State, error) {
@@ -40,14 +48,51 @@ func (w exampleStates) State(_ context.Context, q filesystem.Question) (*backend
 	state := &backend.State{}
 	for _, p := range w.pods() {
 		ready := slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue })
-		if component(&p) == backendtest.ComponentServer && ready && p.DeletionTimestamp.IsZero() {
-			state.Servers = append(state.Servers, backend.Server{Role: v1alpha1.RoleStorage, IP: w.ip(p.Spec.NodeName), Online: true})
+		if !ready || !p.DeletionTimestamp.IsZero() || component(&p) == backendtest.ComponentClient {
+			continue
 		}
+		role := v1alpha1.RoleStorage
+		if component(&p) == backendtest.ComponentMount {
+			role = v1alpha1.RoleMetadata
+		}
+		state.Servers = append(state.Servers, backend.Server{Role: role, IP: w.ip(p.Spec.NodeName), Online: w.serves(&p)})
+		state.Targets = append(state.Targets, w.disksIn(&p)...)
 	}
-	if len(state.Servers) == 0 {
+	if !slices.ContainsFunc(state.Servers, func(s backend.Server) bool { return s.Role == v1alpha1.RoleMetadata }) {
 		return nil, errors.New("nobody listens")
 	}
 	return state, nil
+}
+
+// serves is true for a member that was told what to serve, and has a directory or a disk that is mounted.
+func (w exampleStates) serves(pod *corev1.Pod) bool {
+	_, told := w.toldOf(pod, instanceIn(pod))
+	fs := w.get()
+	targets := fs.Spec.Metadata.Targets
+	if component(pod) == backendtest.ComponentServer {
+		targets = fs.Spec.StoragePools[0].Targets
+	}
+	return told && (len(targets.Directories) > 0 || len(w.disksIn(pod)) > 0)
+}
+
+func instanceIn(pod *corev1.Pod) string {
+	if pool := pod.Labels[v1alpha1.LabelStoragePool]; pool != "" {
+		return component(pod) + "/" + pool
+	}
+	return component(pod)
+}
+
+// disksIn are the disks that a member has now: it reads again and again what it is told.
+func (w exampleStates) disksIn(pod *corev1.Pod) (out []backend.Target) {
+	member, _ := w.toldOf(pod, instanceIn(pod))
+	for _, t := range member.Targets {
+		for _, d := range w.disks {
+			if d.mounted && d.target == w.namespace+"/"+t.Name && d.uuid == t.UUID {
+				out = append(out, backend.Target{Path: t.Path, Online: !d.dead, CapacityBytes: 4 << 40, Removing: t.Remove, Removable: t.Remove && w.moved})
+			}
+		}
+	}
+	return out
 }
 
 func TestAFilesystemOfWhichNoControllerKnowsTheNameIsMadeChangedAndStopped(t *testing.T) {
@@ -59,8 +104,8 @@ func TestAFilesystemOfWhichNoControllerKnowsTheNameIsMadeChangedAndStopped(t *te
 	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionUnknown), HaveField("Reason", v1alpha1.ReasonProbeUnreachable)))
 	w.settle()
 	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonHealthy),
-		HaveField("Message", "3/3 servers and 3/3 targets are online, 3/3 clients have mounted")))
-	w.Expect(w.pods()).To(HaveLen(6), "a process and a mount on each node")
+		HaveField("Message", "4/4 servers and 3/3 targets are online, 3/3 clients have mounted")))
+	w.Expect(w.pods()).To(HaveLen(7), "the mount of the metadata, a process and a client on each node")
 	w.Expect(w.told("server-ssd.json")).To(ContainSubstring(`"granted": false`), "it was seen to be initialized")
 	var secrets corev1.SecretList
 	w.Expect(server.Client.List(w.ctx, &secrets, client.InNamespace(w.namespace))).To(Succeed())
@@ -102,7 +147,7 @@ func TestAFilesystemOfWhichNoControllerKnowsTheNameIsMadeChangedAndStopped(t *te
 			w.runPods()
 		}
 		if err := server.Client.Get(w.ctx, w.key(), &v1alpha1.FileSystem{}); apierrors.IsNotFound(err) {
-			w.Expect(order).To(Equal([]string{"[server]", "[]"}))
+			w.Expect(order).To(Equal([]string{"[mount server]", "[mount]", "[]"}))
 			return
 		}
 	}
@@ -115,4 +160,102 @@ func (w *world) told(file string) string {
 	var m corev1.ConfigMap
 	w.Expect(server.Client.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: "scratch-example"}, &m)).To(Succeed())
 	return m.Data[file]
+}
+
+// lookAtNodes lets an operator look at every FileSystemNode.
+func (w *world) lookAtNodes() {
+	w.t.Helper()
+	r := &filesystemnode.Reconciler{Client: server.Client, Reader: server.Client, Recorder: w.events, Views: w.board, Clock: clock.RealClock{}}
+	for _, n := range w.fileSystemNodes() {
+		_, err := r.Reconcile(w.ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&n)})
+		w.Expect(err).NotTo(HaveOccurred())
+	}
+}
+
+// nodeSays is the condition Ready of a FileSystemNode.
+func (w *world) nodeSays(node string) metav1.Condition {
+	w.t.Helper()
+	w.lookAtNodes()
+	n := w.fileSystemNodes()[node]
+	return *meta.FindStatusCondition(n.Status.Conditions, v1alpha1.ConditionReady)
+}
+
+func TestAFilesystemOfAMountAndProcessesOnDisksLosesOneReplacesOneAndLetsAllGo(t *testing.T) {
+	w := exampleWorld(t)
+	metadata, data := w.threeDisks()
+	spare := w.disk(w.nodes[1], "data-spare")
+	w.fileSystem(func(fs *v1alpha1.FileSystem) {
+		fs.Spec.Provisioning.FormatPolicy = v1alpha1.FormatIfBlank
+		fs.Spec.Metadata.Targets = v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{IDGlobs: []v1alpha1.Glob{"*-meta"}, CountPerNode: 1}}
+		fs.Spec.StoragePools[0].Targets = v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{IDGlobs: []v1alpha1.Glob{"*-data*"}, CountPerNode: 1}}
+	})
+
+	// It is made: each disk is a StorageTarget, and each member is told of its own.
+	w.settle()
+	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonHealthy),
+		HaveField("Message", "4/4 servers and 3/3 targets are online, 3/3 clients have mounted")))
+	w.Expect(w.formats()).To(Equal(4), "and a spare disk is left alone")
+	w.Expect(w.get().Status.Metadata).To(HaveValue(HaveField("Target", w.target(metadata).Name)))
+	w.Expect(w.fileSystemNodes()[w.nodes[0]].Spec.Members).To(HaveExactElements(
+		And(HaveField("Name", "mount"), HaveField("Targets", HaveExactElements(HaveField("UUID", metadata.uuid)))),
+		And(HaveField("Name", "server-ssd"), HaveField("Targets", HaveExactElements(HaveField("UUID", data[0].uuid))))))
+	for _, d := range append(data, metadata) {
+		w.Expect(of(w.target(d), v1alpha1.ConditionOnline)).To(HaveField("Reason", v1alpha1.ReasonServing), d.id)
+		w.Expect(w.nodeSays(d.node)).To(HaveField("Status", metav1.ConditionTrue), d.node)
+	}
+	before := w.uids()
+
+	// A disk is lost: its target and its node say so, and the filesystem goes on, because the other copies are there.
+	data[2].dead = true
+	w.settle()
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue))
+	w.Expect(w.condition(v1alpha1.ConditionDegraded)).To(And(HaveField("Reason", v1alpha1.ReasonTargetsNotReady),
+		HaveField("Message", ContainSubstring(w.target(data[2]).Name))))
+	w.Expect(of(w.target(data[2]), v1alpha1.ConditionOnline)).To(HaveField("Status", metav1.ConditionFalse))
+	w.Expect(w.nodeSays(w.nodes[2])).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonTargetsMissing)))
+	w.Expect(w.nodeSays(w.nodes[1])).To(HaveField("Status", metav1.ConditionTrue))
+	data[2].dead = false
+	w.settle()
+	w.Expect(w.condition(v1alpha1.ConditionDegraded)).To(BeZero())
+	w.Expect(w.nodeSays(w.nodes[2])).To(HaveField("Status", metav1.ConditionTrue))
+
+	// A disk is removed when its process has moved the data, and the spare takes its place; the mount has nobody to move it.
+	gone := data[1]
+	for _, d := range []*fakeDisk{metadata, gone} {
+		w.person(w.target(d), func(t *v1alpha1.StorageTarget) { t.Spec.Remove = true })
+	}
+	w.settle()
+	w.Expect(of(w.target(metadata), v1alpha1.ConditionSafeToRemove)).To(HaveField("Reason", v1alpha1.ReasonNotRemovable))
+	w.Expect(of(w.target(gone), v1alpha1.ConditionSafeToRemove)).To(And(HaveField("Status", metav1.ConditionFalse),
+		HaveField("Message", HavePrefix("the process moves the data elsewhere: "))))
+	w.Expect(spare.mounted).To(BeFalse())
+	w.moved = true
+	w.settle()
+	w.Expect(of(w.target(gone), v1alpha1.ConditionSafeToRemove)).To(HaveField("Status", metav1.ConditionTrue))
+	w.Expect(server.Client.Delete(w.ctx, w.target(gone))).To(Succeed())
+	w.settle()
+	w.Expect(w.targets()).To(HaveLen(4))
+	w.Expect([]any{gone.mounted, gone.wipes}).To(Equal([]any{false, 0}), "it is unmounted, and what is on it stays")
+	w.Expect(of(w.target(spare), v1alpha1.ConditionOnline)).To(HaveField("Reason", v1alpha1.ReasonServing))
+	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Message", ContainSubstring("3/3 targets are online"))))
+	w.Expect(w.uids()).To(Equal(before), "no member was restarted for a disk")
+
+	// It is deleted: the members stop, the agents let go of the disks, and what is on them stays.
+	w.Expect(server.Client.Delete(w.ctx, w.get())).To(Succeed())
+	for range 20 {
+		w.Expect(w.reconcile(server.Client)).To(Succeed())
+		if apierrors.IsNotFound(server.Client.Get(w.ctx, w.key(), &v1alpha1.FileSystem{})) {
+			break
+		}
+		w.runPods()
+		w.agents()
+		w.Expect(w.reconcileTargets(server.Client)).To(Succeed())
+	}
+	w.Expect(apierrors.IsNotFound(server.Client.Get(w.ctx, w.key(), &v1alpha1.FileSystem{}))).To(BeTrue())
+	w.Expect(w.pods()).To(BeEmpty())
+	w.Expect(w.targets()).To(BeEmpty())
+	for _, d := range w.disks {
+		w.Expect([]any{d.mounted, d.wipes}).To(Equal([]any{false, 0}), d.id)
+		w.Expect(d.target).NotTo(BeEmpty(), d.id)
+	}
 }

@@ -90,8 +90,8 @@ func (u unproven) missesServer(seen backend.Observation) bool {
 			stuckAt[place{t.Node, t.StoragePool}] = true
 		}
 	}
-	for i := range seen.Instances {
-		s := &seen.Instances[i]
+	for i := range seen.Servers {
+		s := &seen.Servers[i]
 		dead := u.stuck[s.Target] || s.Role == v1alpha1.RoleStorage && stuckAt[place{s.Node, s.StoragePool}]
 		if !s.Online && !dead {
 			return true

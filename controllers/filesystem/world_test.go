@@ -100,6 +100,8 @@ type world struct {
 	// pulls are the pods that bring images to nodes, and unpullable says why a node can't pull any.
 	pulls      map[string]*corev1.Pod
 	unpullable map[string]string
+	// startsOwn reports whether a daemon runs that is neither of MooseFS nor of BeeGFS; nil where there is none.
+	startsOwn func(pod *corev1.Pod) bool
 	// alter changes an operator before it begins; nil leaves it as cmd/manager makes it.
 	alter func(operator *filesystem.Reconciler)
 }

@@ -382,11 +382,11 @@ type State struct {
 	Data DataHealth `json:"data"`
 	// Pools are the storage pools, of a filesystem that has them as such.
 	Pools []Pool `json:"pools,omitempty"`
-	// Mirrors are the buddy groups.
+	// Mirrors are the pairs that hold the same data.
 	Mirrors []Mirror `json:"mirrors,omitempty"`
 	// MetadataMirrored is true when the metadata is mirrored. While RootID is 0 that is not known, and it is false.
 	MetadataMirrored bool `json:"metadataMirrored,omitempty"`
-	// RootID is the number of the metadata server that owns the root directory, or of its buddy group when the metadata is
+	// RootID is the number of the metadata server that owns the root directory, or of its mirror when the metadata is
 	// mirrored; 0 where it is not known.
 	RootID int32 `json:"rootID,omitempty"`
 	// License is nil for a filesystem that asks for none.
@@ -397,12 +397,12 @@ type State struct {
 type Pool struct {
 	ID   int32  `json:"id"`
 	Name string `json:"name"`
-	// Targets and Mirrors are the numbers of its targets and buddy groups, sorted.
+	// Targets and Mirrors are the numbers of its targets and mirrors, sorted.
 	Targets []int32 `json:"targets,omitempty"`
 	Mirrors []int32 `json:"mirrors,omitempty"`
 }
 
-// Mirror is one buddy group: of storage targets, or of metadata servers.
+// Mirror is two that hold the same data: storage targets, or metadata servers.
 type Mirror struct {
 	Role      v1alpha1.Role `json:"role"`
 	ID        int32         `json:"id"`

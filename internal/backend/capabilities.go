@@ -295,6 +295,13 @@ type Benchmarker interface {
 	BenchmarkJob(in Input, request BenchmarkRequest) (*batchv1.Job, error)
 }
 
+// ServerMeasurer is a Backend whose servers can be measured on their own nodes, by tools that come with the filesystem (what benchmarks
+// calls OnServers).
+type ServerMeasurer interface {
+	// MeasuresServers says whether a tool measures these servers.
+	MeasuresServers(tool v1alpha1.BenchmarkTool) bool
+}
+
 // BenchmarkContainer is the name of the container in the pod of a BenchmarkJob.
 const BenchmarkContainer = "benchmark"
 

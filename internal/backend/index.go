@@ -290,7 +290,7 @@ func (in Input) TargetWithID(role v1alpha1.Role, id int32) *Target {
 	return one(in.State.Targets, in.find().targetIDs, numbered{role, id})
 }
 
-// MirrorWith is the buddy group that has a target or a metadata server with a number as one of its sides, nil while there is none.
+// MirrorWith is the mirror that has a target or a metadata server with a number as one of its sides, nil while there is none.
 func (in Input) MirrorWith(role v1alpha1.Role, id int32) *Mirror {
 	if in.State == nil {
 		return nil

@@ -103,9 +103,9 @@ func TestNothingNewIsGivenWhileSomebodyMayKnowMoreAndWhatWasPromisedIs(t *testin
 		disks OnDisks
 		says  string
 	}{
-		"a disk that was not read":      {OnDisks{Unread: []string{"b on node n2"}}, "before these disks were read"},
+		"a disk that was not read":      {OnDisks{Unread: []string{"b on node n2"}}, "until these disks are read"},
 		"a filesystem that is silent":   {OnDisks{Facts: &v1alpha1.FileSystemFacts{}}, "before AnyFS has said which ones it remembers"},
-		"a filesystem, after its disks": {OnDisks{Facts: &v1alpha1.FileSystemFacts{}, Unread: []string{"b on node n2"}}, "before these disks were read"},
+		"a filesystem, after its disks": {OnDisks{Facts: &v1alpha1.FileSystemFacts{}, Unread: []string{"b on node n2"}}, "until these disks are read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, n := NewWithT(t), NewNumbers(in, c.disks, anyNumbering)

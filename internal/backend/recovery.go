@@ -384,7 +384,7 @@ func (v *RecoveryView) choose(candidates []v1alpha1.RecoveryCandidate) (v1alpha1
 	chosen, named := v.FileSystem.Annotations[v1alpha1.AnnotationRecoverFrom]
 	if len(usable) == 0 {
 		return refused(v1alpha1.ReasonRecoveryRefused, "nothing is recovered: there is nothing that the metadata on node %s could be made from. Known are: %s",
-			v.Recorded.Node, cmp.Or(List(others), "no metalogger and no backup"))
+			v.Recorded.Node, cmp.Or(List(others), "no metadata backup and no backup"))
 	}
 	if named {
 		i := slices.Index(names, chosen)

@@ -267,7 +267,7 @@ func Steps(t *v1alpha1.StorageTarget, l Look, uuid string) []Step {
 		return nil
 	}
 	if _, is := registry.Served(t.Spec.Format); is {
-		if t.Spec.Lustre == nil {
+		if format.GivenTo(t) == nil {
 			return nil
 		}
 		return append(ClearSteps(l), Step{Kind: StepMakeFileSystem, Argv: f.Make(NewOf(t, l, uuid))})

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/format"
 	"parallelfs.dev/operator/internal/node/format/registry"
 )
 
@@ -31,8 +32,8 @@ func Label(t *v1alpha1.StorageTarget) string { return Labels(t)[0] }
 
 // Labels are all labels that the filesystem of a target may get, first the one that it is made with.
 func Labels(t *v1alpha1.StorageTarget) []string {
-	if f, is := registry.Served(t.Spec.Format); is && t.Spec.Lustre != nil {
-		return f.Labels(*t.Spec.Lustre)
+	if f, is := registry.Served(t.Spec.Format); is && format.GivenTo(t) != nil {
+		return f.Labels(*format.GivenTo(t))
 	}
 	return []string{labelOf(t.Namespace, t.Spec.FileSystem.Name, t.Name)}
 }

@@ -18,7 +18,7 @@ import (
 // NewOf is the filesystem that a target gets, with this UUID.
 func NewOf(t *v1alpha1.StorageTarget, l Look, uuid string) format.New {
 	n := format.New{
-		Options: t.Spec.Format.MkfsOptions, Label: Label(t), UUID: uuid, Device: devicePath(l.Device.KernelName), Lustre: t.Spec.Lustre,
+		Options: t.Spec.Format.MkfsOptions, Label: Label(t), UUID: uuid, Device: devicePath(l.Device.KernelName), Given: format.GivenTo(t),
 	}
 	if l.Log != nil {
 		n.LogDevice, n.LogBytes = devicePath(l.Log.KernelName), l.Log.SizeBytes

@@ -84,9 +84,9 @@ func refused(w *scope.Scope) (Decision, bool) {
 	case only(benchmarks.OnServers) && w.Run.Spec.Image != "":
 		return Stalled(v1alpha1.ReasonInvalidSpec, fmt.Sprintf("spec.image can't be set for %s: it would run privileged on the servers; "+
 			"make the run without it: the image is that of the Helm chart's value images.benchmarks.%s", tool, tool)), true
-	case only(benchmarks.OnServers) && kind != lustre:
-		return Stalled(v1alpha1.ReasonBackendUnsupported, fmt.Sprintf("%s measures the servers of a Lustre; FileSystem %s is a %s: "+
-			"measure it from its clients, with another tool", tool, w.FileSystem.Name, kind)), true
+	case only(benchmarks.OnServers) && (w.Servers == nil || !w.Servers.MeasuresServers(tool)):
+		return Stalled(v1alpha1.ReasonBackendUnsupported, fmt.Sprintf("%s measures servers on their own nodes, and it can't measure those of this one; "+
+			"FileSystem %s is a %s: measure it from its clients, with another tool", tool, w.FileSystem.Name, kind)), true
 	case only(benchmarks.OnManagement) && w.Management == nil:
 		return Stalled(v1alpha1.ReasonBackendUnsupported, fmt.Sprintf("%s is a benchmark that some filesystems run themselves, and this one does not; "+
 			"FileSystem %s is a %s: measure it from its clients, with another tool", tool, w.FileSystem.Name, kind)), true
@@ -101,9 +101,6 @@ func refused(w *scope.Scope) (Decision, bool) {
 	}
 	return Decision{}, false
 }
-
-// lustre is the type of a FileSystem with servers that a tool can be started on.
-const lustre v1alpha1.FileSystemType = "Lustre"
 
 // needsImage is false for a run whose jobs are all made by the backend.
 func needsImage(w *scope.Scope) bool {

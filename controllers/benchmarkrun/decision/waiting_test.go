@@ -20,6 +20,13 @@ import (
 // agent is that of a node.
 func agent() *v1alpha1.NodeInventory { return &v1alpha1.NodeInventory{} }
 
+// onServers is a filesystem whose servers one tool measures.
+type onServers v1alpha1.BenchmarkTool
+
+func (o onServers) MeasuresServers(tool v1alpha1.BenchmarkTool) bool {
+	return tool == v1alpha1.BenchmarkTool(o)
+}
+
 func TestWhatARunWaitsFor(t *testing.T) {
 	queued := func(w *scope.Scope, age time.Duration) *children.Child {
 		w.Run.Spec.QueueName = "lab"
@@ -113,16 +120,23 @@ func TestWhatARunWaitsFor(t *testing.T) {
 			},
 			action: GiveUp, reason: v1alpha1.ReasonRunning, check: func(g *WithT, d Decision) { g.Expect(d.Interrupted).NotTo(BeEmpty()) },
 		},
-		"a tool of Lustre's servers is refused elsewhere": {
+		"a tool of the servers is refused where they can't be measured": {
 			given: func(w *scope.Scope) {
 				w.FileSystem.Spec.Type = v1alpha1.BeeGFS
 				w.Plans[1] = scopetest.PlanOf(benchmarks.OnServers)
 			},
-			reason: v1alpha1.ReasonBackendUnsupported, progress: conditions.Stalled, says: "measures the servers of a Lustre; FileSystem scratch is a BeeGFS",
+			reason: v1alpha1.ReasonBackendUnsupported, progress: conditions.Stalled, says: "it can't measure those of this one; FileSystem scratch is a BeeGFS",
+		},
+		"a tool of other servers is refused": {
+			given: func(w *scope.Scope) {
+				w.Servers, w.Run.Spec.Tool = onServers(v1alpha1.ToolOBDFilterSurvey), v1alpha1.ToolMDSSurvey
+				w.Plans[1] = scopetest.PlanOf(benchmarks.OnServers)
+			},
+			reason: v1alpha1.ReasonBackendUnsupported, progress: conditions.Stalled, says: "mdsSurvey measures servers on their own nodes",
 		},
 		"a user's image is refused where it would run with all rights on the servers": {
 			given: func(w *scope.Scope) {
-				w.FileSystem.Spec.Type, w.Run.Spec.Tool, w.Run.Spec.Image = lustre, v1alpha1.ToolMDSSurvey, "example.com/mine:1"
+				w.Servers, w.Run.Spec.Tool, w.Run.Spec.Image = onServers(v1alpha1.ToolMDSSurvey), v1alpha1.ToolMDSSurvey, "example.com/mine:1"
 				w.Plans[1] = scopetest.PlanOf(benchmarks.OnServers)
 			},
 			reason: v1alpha1.ReasonInvalidSpec, progress: conditions.Stalled,
@@ -130,7 +144,7 @@ func TestWhatARunWaitsFor(t *testing.T) {
 		},
 		"a tool of the servers without an image does not ask the user for one": {
 			given: func(w *scope.Scope) {
-				w.FileSystem.Spec.Type, w.Run.Spec.Tool, w.Image = lustre, v1alpha1.ToolMDSSurvey, ""
+				w.Servers, w.Run.Spec.Tool, w.Image = onServers(v1alpha1.ToolMDSSurvey), v1alpha1.ToolMDSSurvey, ""
 				w.Plans[1] = scopetest.PlanOf(benchmarks.OnServers)
 			},
 			reason: v1alpha1.ReasonImageRequired, progress: conditions.Stalled,

@@ -45,6 +45,8 @@ type Scope struct {
 	Mount      backend.Mount
 	// Management makes the jobs of tools that a management service runs, nil for a filesystem that has none.
 	Management backend.Benchmarker
+	// Servers says which tools measure the servers on their own nodes, nil for a filesystem of which none does.
+	Servers backend.ServerMeasurer
 	// Mounted are the nodes that mount the filesystem, sorted; clients are those of them that the run selects.
 	Mounted []string
 	Clients []placement.Node

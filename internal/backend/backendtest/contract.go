@@ -182,7 +182,7 @@ func contract(t *testing.T, b backend.Backend, fresh func() backend.Input, initi
 			pod := set.Spec.Template.Spec
 			g.Expect(pod.AutomountServiceAccountToken).To(gomega.HaveValue(gomega.BeFalse()), set.Name)
 			for _, c := range append(pod.InitContainers, pod.Containers...) {
-				if set.Labels[v1alpha1.LabelComponent] == "client" && c.Name == "client" {
+				if component := set.Labels[v1alpha1.LabelComponent]; c.Name == component && slices.Contains(mounts, component) {
 					continue
 				}
 				g.Expect(c.SecurityContext).NotTo(gomega.BeNil(), c.Name)
@@ -378,6 +378,9 @@ func templateHashes(objects []client.Object) map[string]string {
 	}
 	return out
 }
+
+// mounts are the components whose containers of the same name mount: clients, and servers whose targets are mounts.
+var mounts = []string{"client", ComponentMount}
 
 // granted is the permission to initialize, as it stands in JSON that is indented, or not.
 const granted = `"granted": ?true`

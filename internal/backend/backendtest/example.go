@@ -2,6 +2,7 @@ package backendtest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -18,9 +19,10 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// Example is a backend for tests of what knows no filesystem. Its filesystem is as small as one can be: a process on each node of a pool,
-// which keeps data in the pool's directories and says itself how all of them are, and a mount on each client node. It keeps no secret but
-// the probe's, pins nothing, moves no data, and claims no port, so that who asks for that must do without.
+// Example is a backend for tests of what knows no filesystem. Its filesystem is as small as one can be and has a member of both kinds: the
+// metadata is served by a mount of its target, as the kernel would, and each pool by a process on each of its nodes, which keeps data on
+// disks or in directories. A process reads what it is told again and again, so no disk is a reason to restart it. Clients mount it. It
+// keeps no secret but the probe's, pins nothing, and claims no port, so that who asks for that must do without.
 type Example struct {
 	// Kind is a spec.type that admission lets in: whoever asks a backend who it is, and not what it can do, is led astray.
 	Kind v1alpha1.FileSystemType
@@ -30,10 +32,12 @@ var _ interface {
 	backend.Backend
 	backend.Prober
 	backend.Mounter
+	backend.Drainer
 } = Example{}
 
-// The components, and the port of the process that runs on the node of the metadata, which answers for all.
+// The components, and the port of the probe beside the mount, which answers for all.
 const (
+	ComponentMount  = "mount"
 	ComponentServer = "server"
 	ComponentClient = "client"
 	ExamplePort     = 7000
@@ -48,17 +52,16 @@ func (e Example) Type() v1alpha1.FileSystemType { return e.Kind }
 // Versions are two that do not differ.
 func (Example) Versions() []string { return []string{"1.0", "2.0"} }
 
-// Order is that of the only daemon.
-func (Example) Order() []string { return []string{ComponentServer} }
+// Order begins with the metadata.
+func (Example) Order() []string { return []string{ComponentMount, ComponentServer} }
 
-// Allocate records the node that answers, and those of the pools.
+// Allocate records the node and the target of the metadata, and the nodes of the pools.
 func (Example) Allocate(in backend.Input) (backend.Allocation, error) {
-	fs := in.FileSystem
-	var metadata v1alpha1.MetadataRecord
+	fs, node := in.FileSystem, ""
 	if fs.Status.Metadata != nil {
-		metadata = *fs.Status.Metadata
+		node = fs.Status.Metadata.Node
 	} else if nodes := backend.Matching(in.Nodes, fs.Spec.Metadata.NodeSelector); len(nodes) > 0 {
-		metadata.Node = nodes[0].Name
+		node = nodes[0].Name
 	} else {
 		return backend.Allocation{}, backend.Invalid(v1alpha1.ReasonNoNodes, "no node matches spec.metadata.nodeSelector; label one")
 	}
@@ -72,23 +75,52 @@ func (Example) Allocate(in backend.Input) (backend.Allocation, error) {
 	if err != nil {
 		return backend.Allocation{}, err
 	}
+	nodes := plan.TargetNodes{Metadata: []string{node}, Pools: backend.PoolNodes(pools)}
+	if disks.Waits(fs) {
+		return backend.Allocation{Status: fs.Status, TargetNodes: nodes, Waits: true, Unread: disks.Why()}, nil
+	}
+	metadata, err := disks.RecordMetadata(in, backend.MetadataPlace{
+		Role: v1alpha1.RoleMetadata, NodeSelector: fs.Spec.Metadata.NodeSelector, Targets: fs.Spec.Metadata.Targets, Component: ComponentMount,
+	}, node)
+	if err != nil {
+		return backend.Allocation{}, err
+	}
 	status, joins := backend.Recorded(in, metadata, pools, numbers)
 	records := backend.NewRecords(in)
 	records.Join(pools, daemonOf)
-	nodes := plan.TargetNodes{Metadata: []string{metadata.Node}, Pools: backend.PoolNodes(pools)}
 	return backend.Allocation{Status: status, Nodes: records.Changed(), Joins: joins, TargetNodes: nodes}, nil
 }
 
-// Nodes are the FileSystemNodes: a process is told nothing more than that it is there.
+// Nodes are the FileSystemNodes: a member is told which disks it has.
 func (Example) Nodes(in backend.Input) []v1alpha1.FileSystemNode {
 	members := map[string][]v1alpha1.NodeMember{}
-	for _, server := range in.Given() {
-		members[server.Node] = append(members[server.Node], v1alpha1.NodeMember{Name: server.Name, Role: server.Role})
+	tell := func(node string, m v1alpha1.NodeMember, disks []*v1alpha1.StorageTarget) {
+		for _, t := range disks {
+			m.Targets = append(m.Targets, backend.MemberTarget(in.FileSystem, t))
+		}
+		backend.InitializedOn(in.FileSystem, m.Targets)
+		members[node] = append(members[node], m)
+	}
+	if metadata := in.FileSystem.Status.Metadata; metadata != nil {
+		tell(metadata.Node, backend.Member(v1alpha1.RoleMetadata, ComponentMount), metadataDisk(in))
+	}
+	for _, s := range in.Given() {
+		m := v1alpha1.NodeMember{Name: s.Name, Role: s.Role}
+		tell(s.Node, m, backend.TargetsOf(in, s.Role, s.StoragePool, s.Node))
 	}
 	return backend.FileSystemNodes(in, backend.Facts(in.FileSystem, 0), members)
 }
 
-// Members are a DaemonSet of processes for each pool, one of mounts, and a ConfigMap with what they are told.
+// metadataDisk is the one that is recorded, if there is any.
+func metadataDisk(in backend.Input) []*v1alpha1.StorageTarget {
+	if t := in.TargetNamed(in.FileSystem.Status.Metadata.Target); t != nil {
+		return []*v1alpha1.StorageTarget{t}
+	}
+	return nil
+}
+
+// Members are a DaemonSet of the mount of the metadata, one of processes for each pool, one of clients, and a ConfigMap with what they are
+// told.
 func (e Example) Members(in backend.Input) ([]client.Object, error) {
 	fs := in.FileSystem
 	pods := backend.Pods{FileSystem: fs, Images: in.Images, Software: "example"}
@@ -96,7 +128,18 @@ func (e Example) Members(in backend.Input) ([]client.Object, error) {
 	config := func(w backend.Workload) *corev1.PodTemplateSpec {
 		return pods.Template(w, backend.ConfigVolume("config", name))
 	}
-	var sets []client.Object
+	metadata := backend.Workload{Component: ComponentMount, Role: v1alpha1.RoleMetadata}
+	pod, serve := config(metadata), mountServes{Daemon: ComponentMount, NodeFile: backend.NodeFile(fs), FSType: mountType}
+	told["mount.json"] = backend.Encode(serve)
+	pod.Spec.Affinity = backend.OnNodes(fs.Status.Metadata.Node)
+	c := pods.Container(ComponentMount, "example-server", "serve", "config", "mount.json")
+	c.SecurityContext = backend.Privileged()
+	backend.MountNodeFile(fs, pod, &c)
+	backend.HostDirectory(pod, &c, "targets", spec.TargetsDirectory(fs.Namespace, fs.Name), new(corev1.MountPropagationBidirectional))
+	probe := pods.Container("probe", "example-state", "probe", "config", "mount.json")
+	pods.ServeProbe(pod, &probe, ExamplePort)
+	pod.Spec.Containers = []corev1.Container{c, probe}
+	sets := []client.Object{pods.DaemonSet(ComponentMount, metadata, pod, serve)}
 	for _, pool := range fs.Spec.StoragePools {
 		if _, ok := in.Pool(pool.Name); !ok {
 			return nil, fmt.Errorf("storage pool %q is not recorded yet", pool.Name)
@@ -111,13 +154,12 @@ func (e Example) Members(in backend.Input) ([]client.Object, error) {
 		pod := config(w)
 		backend.OnMembers(fs, pod, spec.MemberName(daemonOf(pool.Name)))
 		c := pods.Container(ComponentServer, "example-server", "run", "config", file)
-		probe := pods.Container("probe", "example-state", "probe", "config", file)
-		pods.ServeProbe(pod, &probe, ExamplePort)
 		backend.MountNodeFile(fs, pod, &c)
+		backend.MountTargets(fs, pod, &c)
 		for i, d := range run.Directories {
 			backend.HostDirectory(pod, &c, fmt.Sprintf("data-%d", i), d.Path, nil)
 		}
-		pod.Spec.Containers = []corev1.Container{c, probe}
+		pod.Spec.Containers = []corev1.Container{c}
 		sets = append(sets, pods.DaemonSet("server-"+pool.Name, w, pod, run))
 	}
 	if fs.Spec.Clients != nil {
@@ -136,6 +178,12 @@ func (e Example) Members(in backend.Input) ([]client.Object, error) {
 	return append([]client.Object{backend.ProbeSecret(in), m}, sets...), nil
 }
 
+// mountServes tells the pod of a mount which file names the targets that it has mounted, and as what.
+type mountServes struct{ Daemon, NodeFile, FSType string }
+
+// mountType is the type of a mount that serves.
+const mountType = "example_target"
+
 func daemonOf(pool string) string { return ComponentServer + "/" + pool }
 
 // serverRun tells the process of a pool where its data is, and what the user sets.
@@ -144,6 +192,9 @@ func serverRun(fs *v1alpha1.FileSystem, pool v1alpha1.StoragePoolSpec) spec.Run 
 		Owner: backend.Owner(fs), Component: ComponentServer, User: "root", Ledger: backend.Ledger(fs, ComponentServer),
 		Daemon: daemonOf(pool.Name), NodeFile: backend.NodeFile(fs),
 		Command: []string{"example-server", path.Join(backend.RunDirectory, "server.conf")},
+	}
+	if backend.OnDevices(pool.Targets) {
+		run.OnTargets = &spec.OnTargets{Directory: ComponentServer, Data: "data"}
 	}
 	for _, d := range pool.Targets.Directories {
 		run.Directories = append(run.Directories, spec.Directory{Path: string(d), Data: "data", Initialize: &spec.Initialize{
@@ -175,7 +226,15 @@ func (e Example) mount(in backend.Input) spec.Mount {
 	}
 }
 
-// ProbeURL is where the process on the node of the metadata answers.
+// Removal says that the processes move data, and that the mount has nobody to move it.
+func (Example) Removal(_ *v1alpha1.FileSystem, target *v1alpha1.StorageTarget, _ []string) backend.Removal {
+	if target.Spec.Role == v1alpha1.RoleMetadata {
+		return backend.Removal{Never: "the metadata is served by this mount, and by no other"}
+	}
+	return backend.Removal{Waits: "waiting until the process has read that it is to move the data", Moves: "the process moves the data elsewhere: "}
+}
+
+// ProbeURL is where the probe beside the mount of the metadata answers.
 func (Example) ProbeURL(in backend.Input) string {
 	if in.FileSystem.Status.Metadata == nil {
 		return ""
@@ -205,40 +264,55 @@ func (q question) Parse(outputs [][]byte) (backend.State, error) {
 	return state, nil
 }
 
-// Observe lists a server, and its directories, for each node of a pool, and a client for each pod that mounts.
+// Observe lists the mount of the metadata, a server with its targets for each node of a pool, and a client for each pod that mounts.
 func (Example) Observe(in backend.Input) backend.Observation {
 	fs := in.FileSystem
 	out := backend.Observation{MetadataInitialized: in.State != nil}
-	var away, unmounted []string
+	var away, unready, missing, unmounted []string
+	server := func(i backend.ServerStatus, component string) backend.ServerStatus {
+		i.Message = unserved(in, component, i)
+		if i.Online = i.Message == ""; !i.Online {
+			away = append(away, i.Name+": "+i.Message)
+		}
+		out.Servers = append(out.Instances, i)
+		return i
+	}
+	if m := fs.Status.Metadata; m != nil {
+		server(backend.ServerStatus{Name: ComponentMount + "." + m.Node, Role: v1alpha1.RoleMetadata, Node: m.Node}, ComponentMount)
+		for _, t := range metadataDisk(in) {
+			if _, why := backend.Proven(t); why != "" {
+				unready = append(unready, t.Name+" (its disk: "+why+")")
+			}
+		}
+	}
 	for _, pool := range fs.Spec.StoragePools {
 		record, ok := in.Pool(pool.Name)
 		if !ok {
 			continue
 		}
-		status := v1alpha1.StoragePoolStatus{Name: pool.Name, Slot: record.Slot}
-		online := 0
+		first := len(out.Targets)
 		for _, node := range record.Nodes {
-			server := backend.ServerStatus{
+			i := server(backend.ServerStatus{
 				Name: "server-" + pool.Name + "." + node, Role: v1alpha1.RoleStorage, Node: node, StoragePool: pool.Name,
-			}
-			if server.Message = unserved(in, pool.Name, node); server.Message == "" {
-				server.Online = true
-			} else {
-				away = append(away, server.Name+": "+server.Message)
-			}
-			out.Servers = append(out.Servers, server)
+			}, ComponentServer)
 			for _, d := range pool.Targets.Directories {
 				out.Targets = append(out.Targets, backend.TargetStatus{
-					Name: node + ":" + string(d), Node: node, StoragePool: pool.Name, Directory: string(d),
-					Online: server.Online, Message: server.Message,
+					Name: node + ":" + string(d), Node: node, StoragePool: pool.Name, Directory: string(d), Online: i.Online, Message: i.Message,
 				})
-				if server.Online {
-					online++
+			}
+			for _, t := range backend.TargetsOf(in, v1alpha1.RoleStorage, pool.Name, node) {
+				status := onDisk(in, t, i)
+				if _, why := backend.Proven(t); why != "" {
+					unready = append(unready, t.Name+" (its disk: "+why+")")
+				} else if i.Online && !status.Online {
+					missing = append(missing, t.Name+" ("+status.Message+")")
 				}
+				out.Targets = append(out.Targets, status)
 			}
 		}
-		status.Targets = backend.Ratio(online, len(record.Nodes)*len(pool.Targets.Directories))
-		out.StoragePools = append(out.StoragePools, status)
+		out.StoragePools = append(out.StoragePools, v1alpha1.StoragePoolStatus{
+			Name: pool.Name, Slot: record.Slot, Targets: backend.Ratio(out.Online(pool.Name), len(out.Targets)-first),
+		})
 	}
 	for _, p := range in.Pods {
 		if p.Component != ComponentClient {
@@ -249,34 +323,56 @@ func (Example) Observe(in backend.Input) backend.Observation {
 			unmounted = append(unmounted, p.Node)
 		}
 	}
-	say := func(reason, message string) {
-		out.Problems = append(out.Problems, backend.Problem{Reason: reason, Message: message})
+	say := func(reason, message string, of ...string) {
+		if len(of) > 0 {
+			out.Problems = append(out.Problems, backend.Problem{Reason: reason, Message: message + backend.List(of)})
+		}
 	}
-	switch {
-	case in.State == nil:
-		say(v1alpha1.ReasonProbeUnreachable, "the filesystem does not answer: "+in.StateError)
-	case len(away) > 0:
-		say(v1alpha1.ReasonServersMissing, backend.List(away))
+	say(v1alpha1.ReasonTargetsNotReady, "waiting for disks: ", unready...)
+	if in.State == nil {
+		say(v1alpha1.ReasonProbeUnreachable, "the filesystem does not answer: ", in.StateError)
+	} else {
+		say(v1alpha1.ReasonServersMissing, "", away...)
+		say(v1alpha1.ReasonTargetsMissing, "", missing...)
 	}
-	if len(unmounted) > 0 {
-		say(v1alpha1.ReasonStarting, "not mounted on "+backend.List(unmounted))
-	}
+	say(v1alpha1.ReasonStarting, "not mounted on ", unmounted...)
 	out.Count()
-	out.Serves = in.State != nil && len(away) == 0 && out.Reachable()
+	out.Serves = in.State != nil && len(away) == 0 && in.State.Data.Missing == 0 && out.Reachable()
 	return out
 }
 
-// unserved says why the process of a pool does not serve on a node; empty when it does.
-func unserved(in backend.Input, pool, node string) string {
-	if why := in.Away(ComponentServer, pool, "", node); why != "" {
+// unserved says why the mount, or the process of a pool, does not serve on a node; empty when it does.
+func unserved(in backend.Input, component string, i backend.ServerStatus) string {
+	if why := in.Away(component, i.StoragePool, "", i.Node); why != "" {
 		return why
 	}
 	if in.State == nil {
 		return "unknown: " + in.StateError
 	}
-	n, _ := in.Node(node)
-	if !slices.ContainsFunc(in.State.Servers, func(s backend.Server) bool { return s.IP == n.IP && s.Online }) {
+	n, _ := in.Node(i.Node)
+	if !slices.ContainsFunc(in.State.Servers, func(s backend.Server) bool { return s.IP == n.IP && s.Role == i.Role && s.Online }) {
 		return "the filesystem does not list it"
 	}
 	return ""
+}
+
+// onDisk is what a process says of a disk.
+func onDisk(in backend.Input, t *v1alpha1.StorageTarget, server backend.ServerStatus) backend.TargetStatus {
+	status := backend.TargetStatus{
+		Name: server.Node + ":" + backend.TargetPath(in.FileSystem, t.Name), Node: server.Node, StoragePool: server.StoragePool,
+		Directory: backend.TargetPath(in.FileSystem, t.Name), StorageTarget: t.Name, Message: server.Message,
+	}
+	if _, why := backend.Proven(t); why != "" || !server.Online {
+		status.Message = cmp.Or(why, server.Message)
+		return status
+	}
+	status.Message = "the process does not list it"
+	for _, said := range in.State.Targets {
+		if said.Path == status.Directory {
+			status.Online, status.Message = said.Online, said.Status
+			status.CapacityBytes, status.UsedBytes = said.CapacityBytes, said.UsedBytes
+			status.Removing, status.Removable = said.Removing, said.Removable
+		}
+	}
+	return status
 }

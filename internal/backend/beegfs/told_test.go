@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -346,6 +347,22 @@ fileSystemSpecificConfigs:
 		}
 	}
 	t.Fatal("there is no ConfigMap for the driver")
+}
+
+func TestTheSecretOfTheCSIDriverIsTakenAwayWhenTheDriverIsSwitchedOff(t *testing.T) {
+	g := NewWithT(t)
+	in := recorded(t, everything("8.3.1"))
+	secrets := func() (out []client.Object) {
+		for _, o := range objectsOf(t, in) {
+			if _, isMap := o.(*corev1.ConfigMap); o.GetName() == "scratch-beegfs-csi" && !isMap {
+				out = append(out, o)
+			}
+		}
+		return out
+	}
+	g.Expect(secrets()).To(HaveExactElements(BeAssignableToTypeOf(&corev1.Secret{})))
+	in.FileSystem.Spec.BeeGFS.CSIDriver = false
+	g.Expect(secrets()).To(HaveExactElements(Equal(backend.Absent("storage", "scratch-beegfs-csi"))))
 }
 
 func TestImagesAreFoundByVersionOrByRole(t *testing.T) {

@@ -38,9 +38,9 @@ type New struct {
 	// Device and LogDevice are paths below /dev. LogDevice is empty without a log on a device of its own, and LogBytes the size of that one.
 	Device, LogDevice string
 	LogBytes          int64
-	// Lustre is what a target of a Served format is to its server, and Mark says whose it is, in one line. Others have neither.
-	Lustre *v1alpha1.LustreTarget
-	Mark   string
+	// Given is what a target of a Served format is to its server, and Mark says whose it is, in one line. Others have neither.
+	Given *Given
+	Mark  string
 }
 
 // Log is the log of a filesystem on a device of its own.

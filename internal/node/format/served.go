@@ -25,12 +25,18 @@ type Served interface {
 	Mounted(options string) string
 }
 
+// Given is what a target of a Served format was given for ever, for its server. There is one such server yet.
+type Given = v1alpha1.LustreTarget
+
+// GivenTo is what a StorageTarget was given, nil while it was given nothing.
+func GivenTo(t *v1alpha1.StorageTarget) *Given { return t.Spec.Lustre }
+
 // Marked is how the disks of a Served format say whose they are.
 type Marked interface {
 	// Label is that of a target that was made and never mounted. Labels are all that it may get later, and HasLabel is true for those of any
 	// target.
-	Label(of v1alpha1.LustreTarget) string
-	Labels(of v1alpha1.LustreTarget) []string
+	Label(of Given) string
+	Labels(of Given) []string
 	HasLabel(label string) bool
 	// ReadBack is the command that reads what a target says of itself, and writes nothing. Mark is the mark in its answer, empty where
 	// there is no target, or one without a mark.

@@ -77,7 +77,7 @@ func (c Collector) software(
 			continue
 		}
 		program := v1alpha1.HostProgram{Name: name}
-		// Of Lustre 2.15, some programs know no such option. Their version is that of the others, or is not known.
+		// Of some versions, some programs know no such option. Their version is that of the others, or is not known.
 		if out, err := c.Run(ctx, host.Program(c.Host, name), "--version"); err != nil {
 			problems = append(problems, fmt.Sprintf("can't find out the version of %s: %s", name, err))
 		} else if out.Code == 0 {
@@ -157,7 +157,7 @@ func listed(kind string, names []string) string {
 // version is a number with points, which may have more behind it, as in 2.15.5_3_g1a2b3c.
 var version = regexp.MustCompile(`^\d+(\.\d+)+`)
 
-// versionIn is the one of "lctl 2.17.57", or of "mount.lustre 2.15.0 (libmount)".
+// versionIn is the one of "lctl 2.17.57", or of "mount.nfs 2.15.0 (libmount)".
 func versionIn(output string) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(output), "\n")
 	for word := range strings.FieldsSeq(first) {

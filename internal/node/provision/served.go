@@ -123,7 +123,7 @@ func (p *Provisioner) mountedByServer(t *v1alpha1.StorageTarget, path string, th
 	case !format.IsMount(f, top.FSType, top.Source):
 		m.Problem = fmt.Sprintf("what is mounted at %s is of the type %s, and a target of %s is mounted as %s; unmount it: umount %s",
 			path, top.FSType, f.Name(), strings.Join(f.MountTypes(), " or "), path)
-	case t.Spec.Lustre == nil || name != "" && !slices.Contains(f.Labels(*t.Spec.Lustre), name):
+	case format.GivenTo(t) == nil || name != "" && !slices.Contains(f.Labels(*format.GivenTo(t)), name):
 		m.Problem = fmt.Sprintf("what is mounted at %s serves %q, which is not this target; unmount it: umount %s", path, name, path)
 	}
 	return m

@@ -80,7 +80,7 @@ func TestADiskIsNotProvenWhen(t *testing.T) {
 		"its label says that the next mount writes the configuration": {func(_ *serve.Host, f *plan.Facts, _ *serve.Target) { f.Signatures[0].Label = "pfs=OST0000" }, "its label is pfs=OST0000"},
 		"it has another mark":          {func(_ *serve.Host, _ *plan.Facts, w *serve.Target) { w.Wanted.Mark = "other" }, "its mark is"},
 		"it is another target":         {func(_ *serve.Host, _ *plan.Facts, w *serve.Target) { *w = ost(1) }, `its index is "0", and it was given "1"`},
-		"nobody knows what it must be": {func(_ *serve.Host, _ *plan.Facts, w *serve.Target) { w.Wanted.Lustre = nil }, "has not said yet"},
+		"nobody knows what it must be": {func(_ *serve.Host, _ *plan.Facts, w *serve.Target) { w.Wanted.Given = nil }, "has not said yet"},
 		"the node lacks the program": {func(h *serve.Host, _ *plan.Facts, _ *serve.Target) {
 			h.Run = func(context.Context, []string) (format.Answer, error) {
 				return format.Answer{}, errors.New("no tunefs.lustre")

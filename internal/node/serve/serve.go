@@ -121,7 +121,7 @@ func (k *Keeper) there(t Target) (bool, error) {
 
 // serves is true for the name that the target has in the kernel. A program in the kernel's place shows none.
 func (t Target) serves(name string) bool {
-	return name == "" || t.Wanted.Lustre != nil && slices.Contains(t.Format.Labels(*t.Wanted.Lustre), name)
+	return name == "" || t.Wanted.Given != nil && slices.Contains(t.Format.Labels(*t.Wanted.Given), name)
 }
 
 // Stop unmounts the targets, the last one first. It leaves alone what is not the target's own mount.

@@ -62,7 +62,7 @@ func (n *node) Unmount(_ context.Context, t serve.Target) error {
 
 // mountOf is a target's mount as the kernel shows it.
 func mountOf(t serve.Target, device string) serve.Mount {
-	name := ldiskfs.ServiceOf(*t.Wanted.Lustre).Label(ldiskfs.Registered)
+	name := ldiskfs.ServiceOf(*t.Wanted.Given).Label(ldiskfs.Registered)
 	return serve.Mount{Type: "lustre_tgt", Source: device, Options: "rw,svname=" + name + ",mgsnode=10.0.0.1@tcp,osd=osd-ldiskfs"}
 }
 
@@ -73,7 +73,7 @@ func ost(index int32) serve.Target {
 		Name: name, ID: "wwn-0x500" + v1alpha1.DeviceID('0'+index), Path: "/targets/" + name, Format: ldiskfs.Format{},
 		Wanted: format.New{
 			UUID: uuid, Mark: mark,
-			Lustre: &v1alpha1.LustreTarget{Kind: v1alpha1.LustreOST, FSName: "pfs", Index: &index, ManagementNIDs: []string{"192.168.77.1@tcp"}},
+			Given: &v1alpha1.LustreTarget{Kind: v1alpha1.LustreOST, FSName: "pfs", Index: &index, ManagementNIDs: []string{"192.168.77.1@tcp"}},
 		},
 	}
 }

@@ -30,8 +30,8 @@ type New struct {
 // newOf is the target that is asked for.
 func newOf(n format.New) New {
 	out := New{Mark: n.Mark, UUID: n.UUID, Device: n.Device, Options: n.Options}
-	if n.Lustre != nil {
-		out.Service = ServiceOf(*n.Lustre)
+	if n.Given != nil {
+		out.Service = ServiceOf(*n.Given)
 	}
 	return out
 }
@@ -48,7 +48,7 @@ func (Format) Tried(n format.New, a format.Answer) string {
 	if err != nil {
 		return strings.TrimSuffix(fmt.Sprintf("%s: %s", err, a.Said), ": ")
 	}
-	if differ := Differences(ServiceOf(*n.Lustre), n.Mark, would); len(differ) > 0 {
+	if differ := Differences(ServiceOf(*n.Given), n.Mark, would); len(differ) > 0 {
 		return fmt.Sprintf("%s --dryrun would make another target: %s", Mkfs, strings.Join(differ, ", and "))
 	}
 	return ""
@@ -56,7 +56,7 @@ func (Format) Tried(n format.New, a format.Answer) string {
 
 // Problems are why the target can't be made so.
 func (Format) Problems(n format.New) []string {
-	if n.Lustre == nil {
+	if n.Given == nil {
 		return []string{"the operator has not said yet what the target is to Lustre (spec.lustre)"}
 	}
 	return newOf(n).Problems()

@@ -25,14 +25,14 @@ func (Format) Mark(a format.Answer) (string, error) {
 
 // Refusal holds what was seen against what was given.
 func (Format) Refusal(n format.New, s format.Seen) string {
-	if n.Lustre == nil {
+	if n.Given == nil {
 		return "the operator has not said yet what the target is to Lustre (spec.lustre)"
 	}
 	found, err := ParseReadBack(s.Answer.Code, s.Answer.Stdout)
 	if err != nil {
 		return strings.TrimSuffix(fmt.Sprintf("%s: %s", err, s.Answer.Said), ": ")
 	}
-	return Refusal(ServiceOf(*n.Lustre), n.UUID, n.Mark, Seen{Type: s.Type, UUID: s.UUID, Label: s.Label, Target: found})
+	return Refusal(ServiceOf(*n.Given), n.UUID, n.Mark, Seen{Type: s.Type, UUID: s.UUID, Label: s.Label, Target: found})
 }
 
 // Seen is what was read from a device that is to be mounted as a target: its superblock by blkid(8), and what ParseReadBack found.
