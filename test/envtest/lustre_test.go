@@ -58,7 +58,7 @@ var lustreRefusals = refusals{
 	"the name of the filesystem changes":     {before: "{}", change: "spec: {lustre: {fsName: other}}", field: "spec.lustre.fsName", says: nameOnDisks},
 	"the name begins with a digit":           {change: "spec: {lustre: {fsName: 1a}}", field: "spec.lustre.fsName", says: `should match '^[a-z][a-z0-9_]*$'`},
 	"the name has a dash, as labels have":    {change: "spec: {lustre: {fsName: a-b}}", field: "spec.lustre.fsName", says: `should match '^[a-z][a-z0-9_]*$'`},
-	"RDMA is turned on later":               {before: "{}", change: "spec: {lustre: {rdma: true}}", field: "spec.lustre", says: rdmaStays},
+	"RDMA is turned on later":                {before: "{}", change: "spec: {lustre: {rdma: true}}", field: "spec.lustre", says: rdmaStays},
 	"an MGT is added later":                  {before: "{}", change: put(mgt, "{select: {countPerNode: 1}}"), field: "spec.lustre", says: mgtIsAsItWas},
 	"the MGT is taken away":                  {before: put(mgt, "{select: {countPerNode: 1}}"), change: "spec: {lustre: {management: null}}", field: "spec.lustre", says: mgtIsAsItWas},
 	"the MGT moves to another disk":          {before: put(mgt, "{devices: [{node: n1, id: wwn-0x5000}]}"), change: put(mgt, "{devices: [{node: n1, id: wwn-0x5001}]}"), field: "spec.lustre.management.targets", says: mgtStays},
