@@ -45,7 +45,8 @@ type BeeGFSSpec struct {
 	// +kubebuilder:default=Randomized
 	TargetChooser TargetChooser `json:"targetChooser,omitempty"`
 
-	// rdma turns on RDMA on those interfaces of spec.network that support it (connUseRDMA), and gives the pods /dev/infiniband. Defaults to false.
+	// rdma turns on RDMA on those interfaces of spec.network that support it (connUseRDMA), and gives the pods /dev/infiniband. Defaults to
+	// false.
 	// +optional
 	RDMA bool `json:"rdma,omitempty"`
 

@@ -33,8 +33,8 @@ const (
 	// ConditionChangesHeld is true while a BenchmarkRun holds the lease of a FileSystem and a change of it waits for its end: a restart, a
 	// drain, or a target that would be taken up or let go of. It is absent while nothing waits.
 	ConditionChangesHeld = "ChangesHeld"
-	// ConditionNodeImageWaits is true while servers run with the node image of an earlier operator: they switch to the current image when they are
-	// restarted for another reason, or when AnnotationTakeUpNodeImage asks for it. It is absent while none does.
+	// ConditionNodeImageWaits is true while servers run with the node image of an earlier operator: they switch to the current image when they
+	// are restarted for another reason, or when AnnotationTakeUpNodeImage asks for it. It is absent while none does.
 	ConditionNodeImageWaits = "NodeImageWaits"
 	// ConditionGivenUp says of a FileSystemNode what became of the word of a person that its node never comes back; absent when nobody said
 	// so.

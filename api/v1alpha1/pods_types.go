@@ -127,8 +127,8 @@ type ContainerResources struct {
 	Limits ResourceAmounts `json:"limits,omitempty"`
 }
 
-// ResourceAmounts are amounts by the names of resources. The amounts have a type of their own, and are strings, because rules over unbounded
-// values cost more than the API server allows.
+// ResourceAmounts are amounts by the names of resources. The amounts have a type of their own, and are strings, because rules over
+// unbounded values cost more than the API server allows.
 // +kubebuilder:validation:MaxProperties=8
 // +kubebuilder:validation:XValidation:rule="self.all(k, k.matches('^(cpu|memory|ephemeral-storage|hugepages-[1-9][0-9]*[KMG]i|[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)$') && !k.matches('^(requests[.].*|(.*[.])?kubernetes[.]io)/'))",message="a resource is cpu, memory, ephemeral-storage, huge pages such as hugepages-2Mi, or what a device plugin offers, such as example.com/nic"
 // +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || quantity(self[k]).isInteger())",message="the amount of huge pages or devices is a whole number"

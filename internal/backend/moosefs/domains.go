@@ -50,8 +50,8 @@ const (
 	rackHash    = 12
 )
 
-// shortRack is the name of a rack: that of its failure domain, or, where that is long, its beginning and a hash. With 48 bits, 1000 names have
-// the same hash once in 500 million filesystems.
+// shortRack is the name of a rack: that of its failure domain, or, where that is long, its beginning and a hash. With 48 bits, two of 1000
+// names have the same hash once in 500 million filesystems.
 func shortRack(name string) string {
 	if len(name) <= longestRack {
 		return name
