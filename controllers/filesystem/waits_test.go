@@ -25,13 +25,13 @@ func TestStalledIsWhatAPersonMustDoAndReconcilingWhatComesByItself(t *testing.T)
 	asking, making := disk("asking", false, v1alpha1.ConditionStalled), disk("making", false, v1alpha1.ConditionReconciling)
 	leaving := disk("leaving", true, v1alpha1.ConditionStalled)
 	leaving.DeletionTimestamp = new(metav1.Now())
-	online := func(names ...string) (out []v1alpha1.TargetStatus) {
+	online := func(names ...string) (out []backend.TargetStatus) {
 		for _, name := range names {
-			out = append(out, v1alpha1.TargetStatus{StorageTarget: name, Node: "n-" + name, Online: true})
+			out = append(out, backend.TargetStatus{StorageTarget: name, Node: "n-" + name, Online: true})
 		}
 		return out
 	}
-	away := func(names ...string) []v1alpha1.TargetStatus {
+	away := func(names ...string) []backend.TargetStatus {
 		out := online(names...)
 		for i := range out {
 			out[i].Online = false
@@ -42,7 +42,7 @@ func TestStalledIsWhatAPersonMustDoAndReconcilingWhatComesByItself(t *testing.T)
 	const none = ""
 	for name, c := range map[string]struct {
 		problems []string
-		targets  []v1alpha1.TargetStatus
+		targets  []backend.TargetStatus
 		own      []v1alpha1.StorageTarget
 		down     bool
 		metadata string
@@ -135,7 +135,7 @@ func TestStalledIsWhatAPersonMustDoAndReconcilingWhatComesByItself(t *testing.T)
 			seen := backend.Observation{Serves: !c.down, Targets: c.targets}
 			for i := range c.targets {
 				if t := &c.targets[i]; t.StorageTarget == "dead" {
-					seen.Instances = append(seen.Instances, v1alpha1.InstanceStatus{Role: v1alpha1.RoleStorage, Node: t.Node})
+					seen.Servers = append(seen.Servers, backend.ServerStatus{Role: v1alpha1.RoleStorage, Node: t.Node})
 				}
 			}
 			for _, reason := range c.problems {

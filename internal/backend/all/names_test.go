@@ -34,6 +34,10 @@ var named = map[string][]string{
 		"internal/node/format/registry/registry_test.go", "internal/node/format/names_test.go", "internal/node/provision/provisiontest/lab.go",
 	},
 	"the list of all": {"internal/backend/all"},
+	"what was stored, as a real one has it": {
+		"internal/node/backup/frozen_test.go", "internal/node/backup/testdata/v1/manifest.json", "internal/node/record/frozen_test.go",
+		"internal/node/record/testdata/v1/.parallelfs-record.json",
+	},
 	// Each needs a filesystem that admission lets in, or says in whose words a result, a table or a sentence is.
 	"tests with a real one as data": {
 		"benchmarks/mdtest/command_test.go", "benchmarks/report/sample_test.go", "benchmarks/results/results_test.go",

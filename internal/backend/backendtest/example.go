@@ -274,7 +274,7 @@ func (Example) Observe(in backend.Input) backend.Observation {
 		if i.Online = i.Message == ""; !i.Online {
 			away = append(away, i.Name+": "+i.Message)
 		}
-		out.Servers = append(out.Instances, i)
+		out.Servers = append(out.Servers, i)
 		return i
 	}
 	if m := fs.Status.Metadata; m != nil {
