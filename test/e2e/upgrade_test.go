@@ -91,6 +91,27 @@ func (s *story) fileSystemIsUpgraded() {
 	})
 }
 
+// fileSystemGoesTo takes a MooseFS from the newest version that is tested to a later one (UPGRADE_TO), while programs use it.
+func (s *story) fileSystemGoesTo(later string) {
+	It("is upgraded while programs use it, and no chunk is lost", func() {
+		s.isReady(newest, twoCopies)
+		out := s.use("ssd", func() {
+			s.asksFor(later, later)
+			Eventually(func() string {
+				status := s.fileSystem().Status
+				if status.Upgrade != nil || !s.ready() {
+					return s.saysOf(v1alpha1.ConditionUpgrading)
+				}
+				return status.Version
+			}, 2*long).Should(Equal(later), s.whyNotReady)
+		})
+		report("an upgrade from "+newest+" to "+later+" under load", out.String())
+		nothingWasLost(out, true)
+		Eventually(s.missesChunks).Should(BeFalse(), "every chunkserver has registered again")
+		Expect(s.fileSystem().Status.Versions).To(HaveExactElements(HaveField("Version", later)), "every server says so itself")
+	})
+}
+
 // asksFor writes the version that a person wants, and the one that may be gone to without a backup, if any.
 func (s *story) asksFor(version, withoutBackup string) {
 	GinkgoHelper()
