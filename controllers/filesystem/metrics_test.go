@@ -48,7 +48,8 @@ func TestTheMetricOfBackupsIsTheTimeOfTheNewestVerifiedOne(t *testing.T) {
 	fs.Spec.Backups = &v1alpha1.BackupsSpec{}
 	measureBackups(fs)
 	g.Expect(backupSeries(t, "of-backups")).To(Equal(map[string]float64{"scratch": 0}), "there is none yet")
-	fs.Status.Backups = []v1alpha1.BackupStatus{{Result: v1alpha1.BackupVerified}, backup(v1alpha1.BackupVerified, 0), backup(v1alpha1.BackupVerified, 5), backup(v1alpha1.BackupFailed, 9)}
+	fs.Status.Backups = []v1alpha1.BackupStatus{{Result: v1alpha1.BackupVerified}, backup(v1alpha1.BackupVerified, 0),
+		backup(v1alpha1.BackupVerified, 5), backup(v1alpha1.BackupFailed, 9)}
 	measureBackups(fs)
 	g.Expect(backupSeries(t, "of-backups")).To(Equal(map[string]float64{"scratch": float64(at.Add(5 * time.Hour).Unix())}))
 

@@ -76,8 +76,8 @@ func TooFewWithout(in Input, node string) string {
 	return ""
 }
 
-// StillThere says which server of a node, or of no node that is known, the filesystem lists as online; empty when none is. Of a node that was
-// given up, only its own address counts.
+// StillThere says which server of a node, or of no node that is known, the filesystem lists as online; empty when none is. Of a node that
+// was given up, only its own address counts.
 func StillThere(in Input, node string, name func(Server) string) string {
 	if in.State == nil {
 		return ""

@@ -101,25 +101,26 @@ func TestANodeThatWasGivenUpIsMissedByNobody(t *testing.T) {
 }
 
 func TestTheMasterForgetsTheChunkserversOfANodeThatWasGivenUpAndNoOthers(t *testing.T) {
+	type record = v1alpha1.FileSystemNodeSpec
 	forgets := []string{"-CRC/10.0.0.2/9435", "-CRC/10.0.0.2/9436"}
 	for name, c := range map[string]struct {
-		change func(in *backend.Input, n *v1alpha1.FileSystemNodeSpec)
+		change func(in *backend.Input, n *record)
 		want   []string
 	}{
 		"they are away":                           {want: forgets},
-		"its node is no longer in the cluster":    {change: func(in *backend.Input, _ *v1alpha1.FileSystemNodeSpec) { in.Nodes = in.Nodes[:1] }, want: forgets},
-		"nobody has given the node up":            {change: func(_ *backend.Input, n *v1alpha1.FileSystemNodeSpec) { n.GivenUp = nil }},
-		"nobody knew its address":                 {change: func(_ *backend.Input, n *v1alpha1.FileSystemNodeSpec) { n.GivenUp.Address = "" }},
-		"another node has its address by now":     {change: func(in *backend.Input, _ *v1alpha1.FileSystemNodeSpec) { in.Nodes[1].Name = "n9" }},
-		"the master does not answer":              {change: func(in *backend.Input, _ *v1alpha1.FileSystemNodeSpec) { in.State = nil }},
-		"the master has forgotten them by itself": {change: func(in *backend.Input, _ *v1alpha1.FileSystemNodeSpec) { in.State.Servers = in.State.Servers[:1] }},
-		"one of them is connected": {change: func(in *backend.Input, _ *v1alpha1.FileSystemNodeSpec) {
+		"its node is no longer in the cluster":    {change: func(in *backend.Input, _ *record) { in.Nodes = in.Nodes[:1] }, want: forgets},
+		"nobody has given the node up":            {change: func(_ *backend.Input, n *record) { n.GivenUp = nil }},
+		"nobody knew its address":                 {change: func(_ *backend.Input, n *record) { n.GivenUp.Address = "" }},
+		"another node has its address by now":     {change: func(in *backend.Input, _ *record) { in.Nodes[1].Name = "n9" }},
+		"the master does not answer":              {change: func(in *backend.Input, _ *record) { in.State = nil }},
+		"the master has forgotten them by itself": {change: func(in *backend.Input, _ *record) { in.State.Servers = in.State.Servers[:1] }},
+		"one of them is connected": {change: func(in *backend.Input, _ *record) {
 			for i := range in.State.Servers {
 				s := &in.State.Servers[i]
 				s.Online = s.Online || s.IP == "10.0.0.2" && s.Port == 9435
 			}
 		}, want: forgets[1:]},
-		"what else listens there is not of this FileSystem": {change: func(in *backend.Input, _ *v1alpha1.FileSystemNodeSpec) {
+		"what else listens there is not of this FileSystem": {change: func(in *backend.Input, _ *record) {
 			for i := range in.State.Servers {
 				in.State.Servers[i].Port += 100
 			}

@@ -206,7 +206,8 @@ func (Backend) TellMaintenance(in backend.Input) ([]client.Object, error) {
 	return b.maintenanceJobs(), nil
 }
 
-// maintenanceJobs are the jobs that switch maintenance modes and forget chunkservers: what the difference between the record and the master's own answer asks for.
+// maintenanceJobs are the jobs that switch maintenance modes and forget chunkservers: what the difference between the record and the
+// master's own answer asks for.
 // While the master does not answer, one that is there goes on.
 func (b *builder) maintenanceJobs() []client.Object {
 	name, commands := maintenanceName(b.in)

@@ -113,8 +113,8 @@ func ReadCheck(version string, outputs [][]byte) (spec.CheckAnswer, error) {
 // mostFailing chunkservers have findings of their own: a status has room for 32, and those of data must not be crowded out.
 const mostFailing = 16
 
-// failure is a chunkserver that could not read or write its disks. Copies that are broken are made again from others, so that it says nothing
-// of the data.
+// failure is a chunkserver that could not read or write its disks. Copies that are broken are made again from others, so that it says
+// nothing of the data.
 type failure struct {
 	ip   string
 	port int32

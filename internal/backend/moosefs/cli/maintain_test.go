@@ -62,5 +62,6 @@ func TestAMaintenanceModeIsSwitchedWithoutAShellAndWithoutTheDNS(t *testing.T) {
 }
 
 func TestAChunkserverIsForgottenWithoutAShellAndWithoutTheDNS(t *testing.T) {
-	NewWithT(t).Expect(Forget("10.0.0.1:9421", "10.0.0.2", 9435)).To(Equal([]string{"mfscli", "-n", "-H", "10.0.0.1", "-P", "9421", "-CRC/10.0.0.2/9435"}))
+	NewWithT(t).Expect(Forget("10.0.0.1:9421", "10.0.0.2", 9435)).To(Equal([]string{"mfscli", "-n", "-H", "10.0.0.1", "-P", "9421",
+		"-CRC/10.0.0.2/9435"}))
 }
