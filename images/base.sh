@@ -30,11 +30,13 @@ need mmdebstrap=mmdebstrap
 [[ -e /usr/share/keyrings/debian-archive-keyring.gpg ]] || need debian-archive-keyring=debian-archive-keyring
 tar=$(mktemp -u "${TMPDIR:-/tmp}/base.XXXXXX.tar")
 trap 'as_root rm -f "$tar"' EXIT
+sources=("deb http://deb.debian.org/debian $suite main")
+# unstable has neither.
+[[ $suite == sid ]] || sources+=("deb http://deb.debian.org/debian $suite-updates main" "deb http://deb.debian.org/debian-security $suite-security main")
 # The same documentation is left out as in the published slim images. dpkg waits for no disk: an image that a crash cut off is made again.
 as_root mmdebstrap --quiet --variant=minbase --include=ca-certificates --dpkgopt=force-unsafe-io \
   --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
   --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/info/*' \
-  "$suite" "$tar" "deb http://deb.debian.org/debian $suite main" "deb http://deb.debian.org/debian $suite-updates main" \
-  "deb http://deb.debian.org/debian-security $suite-security main" >&2
+  "$suite" "$tar" "${sources[@]}" >&2
 engine import -m "Debian $suite from packages" "$tar" "localhost/$1" >/dev/null
 echo "localhost/$1"

@@ -45,6 +45,11 @@ type NodeGivenUp struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	Lost string `json:"lost,omitempty"`
+
+	// address is the IP address that its servers had; empty where nobody knew it any more. By that, the filesystem is told to forget them.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Address string `json:"address,omitempty"`
 }
 
 // FileSystemFacts are what a filesystem was given for ever, besides what its servers were given.

@@ -15,11 +15,11 @@ import (
 func (a *app) nodeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "node", Short: "Nodes with servers of a FileSystem: give-up, take-back, accept-loss, allow-maintenance",
-		Long: `A FileSystem has servers on nodes. Some things about a node only a person knows, and the operator waits for that word: that a node never comes
-back, that what is lost with it is accepted, that it may go although programs will wait.
+		Long: `A FileSystem has servers on nodes. Some things about a node only a person knows, and the operator waits for that word: that a
+node never comes back, that what is lost with it is accepted, that it may go although programs will wait.
 
-Each command says first what the status says, then sets one annotation of the FileSystemNode. The operator asks the filesystem itself after that,
-and the conditions GivenUp and Maintenance of the FileSystemNode say what became of it.`,
+Each command says first what the status says, then sets one annotation of the FileSystemNode. The operator asks the filesystem itself
+after that, and the conditions GivenUp and Maintenance of the FileSystemNode say what became of it.`,
 		RunE: groupOnly, Args: cobra.ArbitraryArgs,
 	}
 	cmd.AddCommand(a.giveUpCommand(), a.takeBackCommand(), a.acceptLossCommand(), a.allowMaintenanceCommand())
@@ -57,10 +57,12 @@ func (a *app) giveUpCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "give-up FILESYSTEM NODE",
 		Short: "Say that a node never comes back",
-		Long: `give-up says that a node never comes back, so that the filesystem goes on without it (annotation ` + v1alpha1.AnnotationGiveUp + `).
+		Long: `give-up says that a node never comes back, so that the filesystem goes on without it (annotation
+` + v1alpha1.AnnotationGiveUp + `).
 
-The operator asks the filesystem first. Nothing is forgotten while the node is there, or while nobody knows. Where data has no other copy, the
-condition GivenUp names it, and waits for accept-loss. Then the servers and targets of the node leave the FileSystem. No disk is touched.
+The operator asks the filesystem first. Nothing is forgotten while the node is there, or while nobody knows. Where data has no other
+copy, the condition GivenUp names it, and waits for accept-loss. Then the servers and targets of the node leave the FileSystem. No disk
+is touched.
 
 To empty a node that is there, use spec.remove of its StorageTargets instead. take-back takes the word back.`,
 		Example: `  kubectl pfs node give-up archive oss3 --dry-run
@@ -92,8 +94,8 @@ func (a *app) takeBackCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "take-back FILESYSTEM NODE",
 		Short: "Take back that a node never comes back",
-		Long: `take-back takes the word of give-up away. A node that was not given up yet stays what it is. The servers of one that was are started again, with
-what is on its disks, once the node is there.`,
+		Long: `take-back takes the word of give-up away. A node that was not given up yet stays what it is. The servers of one that was are
+started again, with what is on its disks, once the node is there.`,
 		Example: `  kubectl pfs node take-back archive oss3`,
 		Args:    exactly("FILESYSTEM", "NODE"),
 		RunE: a.onNode(func(cmd *cobra.Command, c connection, n *v1alpha1.FileSystemNode) error {
@@ -117,8 +119,9 @@ func (a *app) acceptLossCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "accept-loss FILESYSTEM NODE [--accept WORD]",
 		Short: "See what is lost with a node that never comes back, and accept exactly that",
-		Long: `accept-loss shows what would be lost with a node that was asked to be given up, and the word that stands for exactly this. It changes nothing
-until you give that word back with --accept (annotation ` + v1alpha1.AnnotationAcceptLoss + `). When anything else would be lost by then, the word is refused.
+		Long: `accept-loss shows what would be lost with a node that was asked to be given up, and the word that stands for exactly this. It
+changes nothing until you give that word back with --accept (annotation ` + v1alpha1.AnnotationAcceptLoss + `). When anything else
+would be lost by then, the word is refused.
 
 What is accepted can't be undone: the files stay broken.`,
 		Example: `  kubectl pfs node accept-loss archive oss3
@@ -163,7 +166,8 @@ func (a *app) allowMaintenanceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "allow-maintenance FILESYSTEM NODE",
 		Short: "Let a cordoned node go although the filesystem needs it",
-		Long: `allow-maintenance lets a cordoned node go at once, whatever its guard waits for (annotation ` + v1alpha1.AnnotationAllowMaintenance + `). It says first what
+		Long: `allow-maintenance lets a cordoned node go at once, whatever its guard waits for (annotation
+` + v1alpha1.AnnotationAllowMaintenance + `). It says first what
 that is: programs may wait, or not find their data, while the node is away. Nothing is lost.
 
 The word is good until the node starts anew. Look at what the guard waits for with --dry-run.`,

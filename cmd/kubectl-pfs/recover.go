@@ -29,8 +29,9 @@ func (a *app) recoverCommand() *cobra.Command {
   2. Without a flag, recover shows what was found, what would be used, what would be lost, and the hash of that plan.
   3. --approve HASH has exactly this plan carried out. A hash of another plan is refused.
 
---from names the candidate to use where it is not the newest one, together with --plan or alone; the hash is another one then. --withdraw takes
-all words back, which stops a recovery until the new metadata is on record. What there is, is only read: no copy is changed or removed.
+--from names the candidate to use where it is not the newest one, together with --plan or alone; the hash is another one then.
+--withdraw takes all words back, which stops a recovery until the new metadata is on record. What there is, is only read: no copy is
+changed or removed.
 
 The annotations are ` + v1alpha1.AnnotationRecoverMetadata + ` and ` + v1alpha1.AnnotationRecoverFrom + `.`,
 		Example: `  kubectl pfs recover scratch --plan

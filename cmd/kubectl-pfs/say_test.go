@@ -102,17 +102,23 @@ func TestNoWordIsSaidThatNobodyWaitsFor(t *testing.T) {
 		code int
 		says string
 	}{
-		"another loss than what is lost now": {ofNode("GivenUp", "LossNotAccepted", lossMessage), "node accept-loss scratch n1 --accept 99999999", exitFailed, "its word is 1a2b3c4d. Nothing was changed"},
-		"a loss that nobody knows":           {ofNode("", "", ""), "node accept-loss scratch n1 --accept 1a2b3c4d", exitFailed, "kubectl pfs node give-up scratch n1"},
-		"a loss that is being looked for":    {ofNode("GivenUp", "GiveUpWaits", "the master counts"), "node accept-loss scratch n1", exitFailed, "(GiveUpWaits): the master counts"},
+		"another loss than what is lost now": {ofNode("GivenUp", "LossNotAccepted", lossMessage),
+			"node accept-loss scratch n1 --accept 99999999", exitFailed, "its word is 1a2b3c4d. Nothing was changed"},
+		"a loss that nobody knows": {ofNode("", "", ""), "node accept-loss scratch n1 --accept 1a2b3c4d", exitFailed,
+			"kubectl pfs node give-up scratch n1"},
+		"a loss that is being looked for": {ofNode("GivenUp", "GiveUpWaits", "the master counts"), "node accept-loss scratch n1",
+			exitFailed, "(GiveUpWaits): the master counts"},
 		"a loss of a node that was given up": {given, "node accept-loss scratch n1 --accept 1a2b3c4d", exitFailed, "was given up at"},
 		"a node that was given up":           {given, "node give-up scratch n1", exitGood, "already: the filesystem goes on without it"},
 		"a maintenance that nobody wants":    {ofNode("", "", ""), "node allow-maintenance scratch n1", exitFailed, "kubectl cordon n1"},
-		"a maintenance that is under way":    {ofNode("Maintenance", "InMaintenance", "since noon"), "node allow-maintenance scratch n1", exitGood, "It may go already: since noon"},
-		"a reboot that asked nobody":         {ofNode("Maintenance", "RebootedUnasked", "started anew"), "node allow-maintenance scratch n1", exitFailed, "waits for no word"},
-		"a node that stays":                  {ofNode("", "", ""), "node take-back scratch n1", exitGood, "Nobody has said"},
-		"a node without servers":             {ofNode("", "", ""), "node give-up scratch n2", exitFailed, `no servers on a node "n2"; it has some on n1`},
-		"a FileSystem that is not there":     {ofNode("", "", ""), "node give-up nothing n1", exitFailed, "there is no FileSystem nothing in the namespace storage"},
+		"a maintenance that is under way": {ofNode("Maintenance", "InMaintenance", "since noon"), "node allow-maintenance scratch n1",
+			exitGood, "It may go already: since noon"},
+		"a reboot that asked nobody": {ofNode("Maintenance", "RebootedUnasked", "started anew"), "node allow-maintenance scratch n1",
+			exitFailed, "waits for no word"},
+		"a node that stays": {ofNode("", "", ""), "node take-back scratch n1", exitGood, "Nobody has said"},
+		"a node without servers": {ofNode("", "", ""), "node give-up scratch n2", exitFailed,
+			`no servers on a node "n2"; it has some on n1`},
+		"a FileSystem that is not there": {ofNode("", "", ""), "node give-up nothing n1", exitFailed, "there is no FileSystem nothing in the namespace storage"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -162,10 +168,12 @@ func TestLostMetadataIsPlannedShownAndApproved(t *testing.T) {
 	g.Expect(annotations(t, c, fs.DeepCopy())).To(Equal(map[string]string{"parallelfs.dev/recover-metadata": "plan"}))
 	planned := fs.DeepCopy()
 	annotations(t, c, planned)
-	planned.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionRecovering, Status: metav1.ConditionFalse, Reason: "ApprovalNeeded", Message: "made from follower-n2"}}
-	planned.Status.Recovery = &v1alpha1.RecoveryStatus{Asked: at, Node: "n2", Directory: "/d", From: "follower-n2", PlanHash: "5d0c91e2", Candidates: []v1alpha1.RecoveryCandidate{
-		{Name: "follower-n2", Kind: v1alpha1.RecoveryFollower, Version: 48214102, Time: &at}, {Name: "server-n1", Kind: v1alpha1.RecoveryServer, Message: "its node is not Ready"},
-	}}
+	planned.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionRecovering, Status: metav1.ConditionFalse,
+		Reason: "ApprovalNeeded", Message: "made from follower-n2"}}
+	planned.Status.Recovery = &v1alpha1.RecoveryStatus{Asked: at, Node: "n2", Directory: "/d", From: "follower-n2", PlanHash: "5d0c91e2",
+		Candidates: []v1alpha1.RecoveryCandidate{
+			{Name: "follower-n2", Kind: v1alpha1.RecoveryFollower, Version: 48214102, Time: &at}, {Name: "server-n1", Kind: v1alpha1.RecoveryServer, Message: "its node is not Ready"},
+		}}
 	g.Expect(c.Update(t.Context(), planned)).To(Succeed())
 	g.Expect(good(pfs("recover", "scratch")).stdout).To(And(ContainSubstring("ApprovalNeeded: made from follower-n2"),
 		MatchRegexp(`follower-n2 +48214102 +2026-11-23T12:04:31Z +yes`), MatchRegexp(`server-n1 .*its node is not Ready`),
@@ -176,7 +184,8 @@ func TestLostMetadataIsPlannedShownAndApproved(t *testing.T) {
 	g.Expect(wrong.stderr).To(ContainSubstring(`"11111111" is not the hash of the plan, which is 5d0c91e2 now`))
 	g.Expect(annotations(t, c, fs.DeepCopy())).To(HaveKeyWithValue("parallelfs.dev/recover-metadata", "plan"))
 	good(pfs("recover", "scratch", "--from", "backup-1"))
-	g.Expect(annotations(t, c, fs.DeepCopy())).To(Equal(map[string]string{"parallelfs.dev/recover-metadata": "plan", "parallelfs.dev/recover-from": "backup-1"}))
+	g.Expect(annotations(t, c, fs.DeepCopy())).To(Equal(map[string]string{"parallelfs.dev/recover-metadata": "plan",
+		"parallelfs.dev/recover-from": "backup-1"}))
 	g.Expect(good(pfs("recover", "scratch", "--approve", "5d0c91e2")).stderr).To(ContainSubstring("made from follower-n2"))
 	g.Expect(annotations(t, c, fs.DeepCopy())).To(HaveKeyWithValue("parallelfs.dev/recover-metadata", "5d0c91e2"))
 	good(pfs("recover", "scratch", "--withdraw"))

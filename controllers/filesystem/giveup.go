@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -145,7 +146,7 @@ func (p *pass) giveUpNodes(ctx context.Context) error {
 			r := decideToGiveUp(n, c)
 			if r.may {
 				now := metav1.NewTime(p.Clock.Now().UTC().Truncate(time.Second))
-				if err := p.writeGivenUp(ctx, n, &v1alpha1.NodeGivenUp{Time: now, Lost: r.lost}); err != nil {
+				if err := p.writeGivenUp(ctx, n, &v1alpha1.NodeGivenUp{Time: now, Lost: r.lost, Address: p.addressOf(n)}); err != nil {
 					failed = append(failed, err)
 					continue
 				}
@@ -156,6 +157,19 @@ func (p *pass) giveUpNodes(ctx context.Context) error {
 	}
 	p.in.FileSystemNodes = nodes
 	return errors.Join(failed...)
+}
+
+// addressOf is the address that the servers of a node had: that of the node, or of a server where the node is no longer in the cluster.
+func (p *pass) addressOf(n *v1alpha1.FileSystemNode) string {
+	if node, there := p.in.Node(n.Spec.Node); there {
+		return node.IP
+	}
+	for i := range n.Status.Members {
+		if host, _, err := net.SplitHostPort(n.Status.Members[i].Address); err == nil {
+			return host
+		}
+	}
+	return ""
 }
 
 // writeGivenUp writes that a node was given up, or with nil that it was not, with what becomes of its servers. The object must be as it was
@@ -184,6 +198,11 @@ func (p *pass) givenUp(n *v1alpha1.FileSystemNode) backend.Problem {
 	message := fmt.Sprintf("the filesystem goes on without node %s since %s", n.Spec.Node, gone.Time.UTC().Format(time.RFC3339))
 	if gone.Lost != "" {
 		message += "; lost, as was accepted: " + gone.Lost
+	}
+	if survivor, can := p.backend.(backend.Survivor); can {
+		if here := survivor.Without(p.in, n).Here; here != "" {
+			message += fmt.Sprintf("; but %s, so the filesystem is not told to forget it: stop it there", here)
+		}
 	}
 	if node, there := p.in.Node(n.Spec.Node); there && node.Ready {
 		message += "; it is back, and none of its servers is started"

@@ -158,7 +158,8 @@ func TestANodeThatIsGivenUpLeavesTheFileSystemWhichIsHealthyAgain(t *testing.T) 
 	w.looks()
 
 	n := w.fileSystemNodes()[lost]
-	w.Expect(n.Spec.GivenUp).To(HaveValue(HaveField("Lost", BeEmpty())))
+	w.Expect(n.Spec.GivenUp).To(HaveValue(And(HaveField("Lost", BeEmpty()), HaveField("Address", w.ip(lost)))))
+	w.Expect(w.forgotten).To(Equal(map[string]bool{w.ip(lost) + "/9435": true}), "no maintenance mode holds while the master lists it as away")
 	w.Expect(n.Spec.Members).To(HaveExactElements(And(HaveField("Name", "chunkserver-ssd"), HaveField("Retired", true))), "it is kept as a record")
 	w.Expect(w.givingUp(lost)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonNodeGivenUp)))
 	w.Expect(w.hasTargetOn(lost)).To(BeFalse())

@@ -197,6 +197,13 @@ func (w *world) modesNow() map[string]bool {
 		w.Expect(json.Unmarshal([]byte(text), &told)).To(Succeed())
 		for _, c := range told.Commands {
 			command := c.Argv[len(c.Argv)-1]
+			if gone, is := strings.CutPrefix(command, "-CRC/"); is {
+				if w.forgotten == nil {
+					w.forgotten = map[string]bool{}
+				}
+				w.forgotten[gone] = true
+				continue
+			}
 			on, found := strings.CutPrefix(command, "-CM")
 			w.Expect(found).To(BeTrue(), command)
 			w.modes[on[2:]] = on[0] == '1'

@@ -5,7 +5,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"parallelfs.dev/operator/api/v1alpha1"
 )
 
 // passSeconds is how long passes over FileSystems take, in seconds. Its parts tell a slow filesystem from a slow operator: "answer" is the
@@ -15,6 +18,33 @@ var passSeconds = promauto.With(metrics.Registry).NewHistogramVec(prometheus.His
 	Help:    "Seconds of a pass over a FileSystem: its own work, and the wait for the answer of the filesystem.",
 	Buckets: []float64{.005, .01, .025, .05, .075, .1, .15, .2, .25, .3, .4, .5, .75, 1, 2.5, 5, 10, 20, 40, 80},
 }, []string{"part"})
+
+// backupTime is when the newest verified backup was made; 0 where backups are asked for and none was verified yet, and no series where none
+// are asked for. It is a time and no age, so that a manager that has stopped looking makes no backup look young.
+var backupTime = promauto.With(metrics.Registry).NewGaugeVec(prometheus.GaugeOpts{
+	Name: "parallelfs_filesystem_backup_timestamp_seconds",
+	Help: "Unix time of the newest verified backup of a FileSystem's metadata; 0 while there is none, although spec.backups asks for backups.",
+}, []string{"namespace", "filesystem"})
+
+// measureBackups says how old the backups of a FileSystem are.
+func measureBackups(fs *v1alpha1.FileSystem) {
+	if fs.Spec.Backups == nil {
+		backupTime.DeleteLabelValues(fs.Namespace, fs.Name)
+		return
+	}
+	newest := 0.0
+	for i := range fs.Status.Backups {
+		if b := &fs.Status.Backups[i]; b.Result == v1alpha1.BackupVerified && b.Time != nil {
+			newest = max(newest, float64(b.Time.Unix()))
+		}
+	}
+	backupTime.WithLabelValues(fs.Namespace, fs.Name).Set(newest)
+}
+
+// forgetBackups takes away what was measured of a FileSystem that is gone.
+func forgetBackups(name types.NamespacedName) {
+	backupTime.DeleteLabelValues(name.Namespace, name.Name)
+}
 
 // measure counts a pass that took so long, of which it waited for the filesystem's answer.
 func measure(took, waited time.Duration) {

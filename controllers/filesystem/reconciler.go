@@ -118,6 +118,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	started := time.Now()
 	err := p.run(ctx)
 	measure(time.Since(started), p.waited)
+	measureBackups(p.fs)
 	if err == nil && !meta.IsStatusConditionTrue(p.fs.Status.Conditions, v1alpha1.ConditionReconciling) {
 		collect()
 	}
@@ -131,6 +132,7 @@ func (r *Reconciler) forget(name types.NamespacedName) {
 	r.choices.forget(name)
 	r.pace.forget(name)
 	r.forgetAll(name)
+	forgetBackups(name)
 	r.Views.Forget(name)
 }
 

@@ -94,7 +94,9 @@ type world struct {
 	data *backend.DataHealth
 	// modes are the chunkservers that jobs have brought into maintenance mode and out of it; deaf is true for a master that heeds no job.
 	modes map[string]bool
-	deaf  bool
+	// forgotten are the chunkservers that a job had the master forget, by address and port. The others on dead nodes it lists as away.
+	forgotten map[string]bool
+	deaf      bool
 	// started, where there is one, looks whenever the kubelets have looked at their pods.
 	started func()
 	// pulls are the pods that bring images to nodes, and unpullable says why a node can't pull any.
@@ -190,6 +192,15 @@ func (w *world) state() (*backend.State, error) {
 						})
 					}
 				}
+			}
+		}
+	}
+	for node, n := range w.fileSystemNodes() {
+		for _, pool := range fs.Status.StoragePools {
+			at := fmt.Sprintf("%s/%d", w.ip(node), 9435+pool.Slot)
+			had := func(m v1alpha1.NodeMember) bool { return m.StoragePool == pool.Name }
+			if w.dead[node] && slices.ContainsFunc(n.Spec.Members, had) && !w.forgotten[at] && !modes[at] {
+				state.Servers = append(state.Servers, backend.Server{Role: v1alpha1.RoleStorage, IP: w.ip(node), Port: 9435 + pool.Slot})
 			}
 		}
 	}

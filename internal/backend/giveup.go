@@ -76,11 +76,14 @@ func TooFewWithout(in Input, node string) string {
 	return ""
 }
 
-// StillThere says which server of a node, or of no node that is known, the filesystem lists as online; empty when none is.
+// StillThere says which server of a node, or of no node that is known, the filesystem lists as online; empty when none is. Of a node that
+// was given up, only its own address counts.
 func StillThere(in Input, node string, name func(Server) string) string {
 	if in.State == nil {
 		return ""
 	}
+	record := in.fileSystemNode(node)
+	gone := record != nil && record.Spec.GivenUp != nil
 	for i := range in.State.Servers {
 		s := &in.State.Servers[i]
 		if !s.Online {
@@ -89,6 +92,9 @@ func StillThere(in Input, node string, name func(Server) string) string {
 		switch owner, known := in.NodeAt(s.IP); {
 		case known && owner.Name == node:
 			return fmt.Sprintf("its %s takes part", name(*s))
+		case gone && !known && s.IP == record.Spec.GivenUp.Address && s.IP != "":
+			return fmt.Sprintf("its %s takes part at %s", name(*s), cmp.Or(Address(s.IP, s.Port), s.IP))
+		case gone:
 		case !known && s.IP != "":
 			return fmt.Sprintf("a %s takes part at %s, which is the address of no node: it may be that of this one", name(*s), cmp.Or(Address(s.IP, s.Port), s.IP))
 		}

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -24,6 +25,10 @@ func installFrom(tree string, values ...string) {
 		"--values", tree + "/test/cluster/values.yaml", "--wait", "--timeout", "5m"}
 	for _, v := range values {
 		args = append(args, "--set", v)
+	}
+	if to := os.Getenv("UPGRADE_TO"); to != "" {
+		key := "images.daemons.moosefs-" + strings.ReplaceAll(to, ".", `\.`)
+		args = append(args, "--set-string", key+".repository=localhost/parallelfs/moosefs,"+key+".tag="+to)
 	}
 	// Real daemons of BeeGFS are in the place of the doubles where BEEGFS_IMAGES names them.
 	run(run("", "../test/cluster/real-values.sh"), "helm", append(args, "--values", "-", "--namespace", systemNamespace)...)

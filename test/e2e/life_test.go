@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -106,6 +107,9 @@ var _ = ReportAfterSuite("what programs felt", func(Report) {
 	}
 })
 
+// byHandRow is who of the rows that a person made, without the operator.
+const byHandRow = "by hand"
+
 const upgradeRow = "an upgrade from " + oldest + " to " + newest
 
 // lifeIsCompared measures what programs feel of each disruption, made by the operator and by hand: `make life`.
@@ -128,6 +132,7 @@ func (s *story) lifeIsCompared() {
 		lifeRows = append(lifeRows, lifeRow{upgradeRow, "operator", 1, out})
 		report("an upgrade", out.String())
 		nothingWasLost(out, true)
+		noLongerThanByHand(upgradeRow)
 		for _, pod := range s.serving([]string{"client"}) {
 			s.kubectl("delete", "pod", pod)
 		}
@@ -139,7 +144,7 @@ func (s *story) lifeIsCompared() {
 			who := []struct {
 				name string
 				do   func(*story, int)
-			}{{"operator", d.operator}, {"by hand", d.byHand}}
+			}{{"operator", d.operator}, {byHandRow, d.byHand}}
 			if d.byHand == nil {
 				who = who[:1]
 			}
@@ -162,6 +167,7 @@ func (s *story) lifeIsCompared() {
 				lifeRows = append(lifeRows, lifeRow{d.name, who[i].name, turns, worst[i]})
 			}
 			report(d.name, strings.Join(all, "\n"))
+			noLongerThanByHand(d.name)
 		})
 	}
 }
@@ -192,8 +198,9 @@ func (s *story) upgradeByHandIsMeasured() {
 					}
 				}
 			})
-			lifeRows = append(lifeRows, lifeRow{upgradeRow, "by hand", 1, out})
+			lifeRows = append(lifeRows, lifeRow{upgradeRow, byHandRow, 1, out})
 			report("the same upgrade by hand", out.String())
+			noLongerThanByHand(upgradeRow)
 			s.kubectl("delete", "filesystem", "scratch", "--wait=false") // the operator would make of it what its spec still asks for
 		})
 	})
@@ -262,8 +269,10 @@ func (s *story) nodeIsReplaced() {
 		lifeRows = append(lifeRows, lifeRow{replacementRow, "operator", 1, out})
 		report(replacementRow, out.String()+"\n"+strings.Join(said, "\n"))
 		nothingWasLost(out, false)
+		noLongerThanByHand(replacementRow)
 		Expect(s.fileSystem().Status.Summary.Servers).To(Equal("4/4"), "a master, a metalogger, and the chunkservers of two nodes")
 		Expect(s.chunkserverOf(workers[0]).Connected).To(BeTrue())
+		Eventually(func() listed { return s.chunkserverOf(lost) }).Should(BeZero(), "the master has forgotten the one that was given up")
 
 		network("join", lost)
 		Eventually(func() string { return s.nodeSays(lost, v1alpha1.ConditionGivenUp) }, long).Should(ContainSubstring("it is back, and none of its servers is started"))
@@ -297,8 +306,9 @@ func (s *story) nodeIsReplacedByHand() {
 				s.administers(fmt.Sprintf("-CRC/%s/%d", was.IP, was.Port))
 				Eventually(func() string { return s.chunkserverOf(lost).IP }).Should(BeEmpty())
 			})
-			lifeRows = append(lifeRows, lifeRow{replacementRow, "by hand", 1, out})
+			lifeRows = append(lifeRows, lifeRow{replacementRow, byHandRow, 1, out})
 			report(replacementRow+", by hand", out.String())
+			noLongerThanByHand(replacementRow)
 			s.kubectl("delete", "pod", "by-hand")
 		})
 	})
@@ -365,17 +375,56 @@ func (f *felt) atWorst(other felt) {
 	f.missing, f.lost = max(f.missing, other.missing), max(f.lost, other.lost)
 }
 
+// tolerance is by how much the longest operation of two equal disruptions may differ: mounts try each two seconds to find a master again
+// (docs/adr/0075).
+const tolerance = 2 * time.Second
+
+// longerThanByHand says by how much the longest write or read was longer than by hand; empty when it was not, and where there is no row by
+// hand. compared is true where there is one.
+func longerThanByHand(rows []lifeRow, row lifeRow) (longer string, compared bool) {
+	at := slices.IndexFunc(rows, func(r lifeRow) bool { return r.name == row.name && r.who == byHandRow })
+	if at < 0 || row.who == byHandRow {
+		return "", false
+	}
+	hand := rows[at].worst
+	var out []string
+	for _, stall := range []struct {
+		what             string
+		operator, byHand time.Duration
+	}{{"write", row.worst.write, hand.write}, {"read", row.worst.read, hand.read}} {
+		if stall.operator > stall.byHand+tolerance {
+			out = append(out, fmt.Sprintf("%s %.2f s longer", stall.what, (stall.operator-stall.byHand).Seconds()))
+		}
+	}
+	return strings.Join(out, ", "), true
+}
+
+// noLongerThanByHand holds that programs stood still no longer than by hand, where that was measured too.
+func noLongerThanByHand(name string) {
+	GinkgoHelper()
+	for _, row := range lifeRows {
+		if row.name == name {
+			longer, _ := longerThanByHand(lifeRows, row)
+			Expect(longer).To(BeEmpty(), "%s: the longest operation, beyond a tolerance of %s", name, tolerance)
+		}
+	}
+}
+
 // lifeTable shows a row for each disruption and who made it. MooseFS is asked once a second, so an answer stands for a second.
 func lifeTable(rows []lifeRow) string {
-	out := "| disruption | made | turns | s | longest write s | longest read s | errors | bytes that differ | s with endangered chunks | with missing ones |\n" +
-		"|---|---|---|---|---|---|---|---|---|---|\n"
+	out := "| disruption | made | turns | s | longest write s | longest read s | ≤ by hand | errors | bytes that differ | s with endangered chunks | with missing ones |\n" +
+		"|---|---|---|---|---|---|---|---|---|---|---|\n"
 	for _, r := range rows {
 		endangered, missing := "not asked", "not asked"
 		if r.worst.samples > 0 {
 			endangered, missing = fmt.Sprintf("%d (at most %d chunks)", r.worst.short, r.worst.endangered), fmt.Sprint(r.worst.lost)
 		}
-		out += fmt.Sprintf("| %s | %s | %d | %d | %.2f | %.2f | %d | %d | %s | %s |\n", r.name, r.who, r.turns, r.worst.seconds,
-			r.worst.write.Seconds(), r.worst.read.Seconds(), r.worst.errors, r.worst.bytes, endangered, missing)
+		verdict := ""
+		if longer, compared := longerThanByHand(rows, r); compared {
+			verdict = cmp.Or(longer, "yes")
+		}
+		out += fmt.Sprintf("| %s | %s | %d | %d | %.2f | %.2f | %s | %d | %d | %s | %s |\n", r.name, r.who, r.turns, r.worst.seconds,
+			r.worst.write.Seconds(), r.worst.read.Seconds(), verdict, r.worst.errors, r.worst.bytes, endangered, missing)
 	}
 	return out
 }
@@ -479,12 +528,25 @@ func (s *story) everythingServes() bool {
 // hasItsCopies is true when MooseFS says that no chunk is endangered, and none is missing.
 func (s *story) hasItsCopies() bool {
 	GinkgoHelper()
+	f, answered := s.countsChunks()
+	return answered && f.endangered+f.missing == 0
+}
+
+// missesChunks is true unless MooseFS says that no chunk is missing.
+func (s *story) missesChunks() bool {
+	GinkgoHelper()
+	f, answered := s.countsChunks()
+	return !answered || f.missing > 0
+}
+
+// countsChunks is what MooseFS says of its chunks now.
+func (s *story) countsChunks() (f felt, answered bool) {
+	GinkgoHelper()
 	host, port := s.management()
 	out, err := try("", "kubectl", "-n", s.namespace, "exec", s.podOn("master", workers[0]), "-c", "master", "--",
 		"mfscli", "-n", "-j", "-H", host, "-P", port, "-SIC")
-	var f felt
 	f.count(out)
-	return err == nil && f.samples == 1 && f.endangered+f.missing == 0
+	return f, err == nil && f.samples == 1
 }
 
 func disjoint(a, b []string) bool {

@@ -6,6 +6,7 @@
 #   BEEGFS_IMAGES   mgmtd=IMAGE,meta=IMAGE,storage=IMAGE,tools=IMAGE: real daemons of BeeGFS 7.4.6 instead of the doubles
 #   BENCHMARK_IMAGES  TOOL=IMAGE,…: real benchmarks instead of the doubles, such as mdtest and ior
 #   UPDATE          a commit: only the update of the operator from the chart and the images of that commit to those that are here
+#   UPGRADE_TO      a version of MooseFS with a folder images/moosefs-VERSION, such as 4.59.2: also an upgrade to that one
 #   REPORTS         directory for Ginkgo's report, as test/tiers/run.sh sets it
 set -euo pipefail
 export CLUSTER=${CLUSTER:-parallelfs-e2e}
@@ -26,6 +27,10 @@ rm -f "$failures"
 trap cleanup EXIT
 
 test/cluster/prepare.sh
+if [[ -n ${UPGRADE_TO:-} ]]; then
+  image=$(images/build.sh "moosefs-$UPGRADE_TO")
+  test/cluster/load.sh "$image"
+fi
 if [[ -n ${UPDATE:-} ]]; then
   # Images of other names: of those that are here, the nodes and the engine have one of each.
   say "making chart and images of $UPDATE"

@@ -164,6 +164,10 @@ var _ = Describe("ParallelFS Operator", func() {
 	tell("a FileSystem of MooseFS "+oldest, older, func() { older.fileSystemRuns(oldest) })
 	upgrades := newStory("upgrades", 20900)
 	tell("an upgrade of MooseFS from "+oldest+" to "+newest, upgrades, upgrades.fileSystemIsUpgraded)
+	if to := os.Getenv("UPGRADE_TO"); to != "" {
+		later := newStory("later", 21200)
+		tell("an upgrade of MooseFS from "+newest+" to "+to, later, func() { later.fileSystemGoesTo(to) })
+	}
 	if !realBeeGFS() {
 		comb := newStory("comb", 20600)
 		tell("a FileSystem of BeeGFS "+beeGFS8, comb, comb.beeGFS8Runs)

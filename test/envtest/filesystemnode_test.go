@@ -51,6 +51,7 @@ var fileSystemNodeRefusals = refusals{
 	boundRefusals("spec.fileSystem.uid", "spec: {fileSystem: {uid: %s}}", emptyOrLong(64)),
 	boundRefusals("spec.node", "spec: {node: %s}", emptyOrLong(253)),
 	boundRefusals("spec.givenUp.lost", `spec: {givenUp: {time: "2026-01-01T00:00:00Z", lost: %s}}`, tooLong(2048)),
+	boundRefusals("spec.givenUp.address", `spec: {givenUp: {time: "2026-01-01T00:00:00Z", address: %s}}`, tooLong(64)),
 	boundRefusals("spec.facts.type", put(someFacts, "type: %s"), map[string]string{"AnyFS": `supported values: "MooseFS", "BeeGFS"`}),
 	boundRefusals("spec.facts.metadataNode", "spec: {facts: {type: BeeGFS, metadataNode: %s}}", emptyOrLong(253)),
 	boundRefusals("spec.facts.metadataTarget", put(someFacts, "type: BeeGFS, metadataTarget: %s"), tooLong(253)),
@@ -97,6 +98,7 @@ var fileSystemNodeAccepted = map[string]string{
 	"it has everything that there is": `
 spec:
   facts: {type: BeeGFS, metadataNode: n1, metadataTarget: scratch-management-0123456789abcdef, basePort: 65535}
+  givenUp: {time: "2026-01-01T00:00:00Z", lost: 12 chunks, address: 10.0.0.1}
   members:
   - name: storage-ssd
     role: Storage

@@ -99,3 +99,59 @@ func TestANodeThatWasGivenUpIsMissedByNobody(t *testing.T) {
 		}
 	}
 }
+
+func TestTheMasterForgetsTheChunkserversOfANodeThatWasGivenUpAndNoOthers(t *testing.T) {
+	type record = v1alpha1.FileSystemNodeSpec
+	forgets := []string{"-CRC/10.0.0.2/9435", "-CRC/10.0.0.2/9436"}
+	for name, c := range map[string]struct {
+		change func(in *backend.Input, n *record)
+		want   []string
+	}{
+		"they are away":                           {want: forgets},
+		"its node is no longer in the cluster":    {change: func(in *backend.Input, _ *record) { in.Nodes = in.Nodes[:1] }, want: forgets},
+		"nobody has given the node up":            {change: func(_ *backend.Input, n *record) { n.GivenUp = nil }},
+		"nobody knew its address":                 {change: func(_ *backend.Input, n *record) { n.GivenUp.Address = "" }},
+		"another node has its address by now":     {change: func(in *backend.Input, _ *record) { in.Nodes[1].Name = "n9" }},
+		"the master does not answer":              {change: func(in *backend.Input, _ *record) { in.State = nil }},
+		"the master has forgotten them by itself": {change: func(in *backend.Input, _ *record) { in.State.Servers = in.State.Servers[:1] }},
+		"one of them is connected": {change: func(in *backend.Input, _ *record) {
+			for i := range in.State.Servers {
+				s := &in.State.Servers[i]
+				s.Online = s.Online || s.IP == "10.0.0.2" && s.Port == 9435
+			}
+		}, want: forgets[1:]},
+		"what else listens there is not of this FileSystem": {change: func(in *backend.Input, _ *record) {
+			for i := range in.State.Servers {
+				in.State.Servers[i].Port += 100
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := lostNode(t)
+			in.Nodes = slices.Clone(in.Nodes)
+			in.Nodes[1].Ready = false
+			n := &in.FileSystemNodes[slices.IndexFunc(in.FileSystemNodes, func(n v1alpha1.FileSystemNode) bool { return n.Spec.Node == "n2" })]
+			n.Spec.GivenUp = &v1alpha1.NodeGivenUp{Address: "10.0.0.2"}
+			backend.Retire(n, true)
+			if c.change != nil {
+				c.change(&in, &n.Spec)
+			}
+			commands, _ := maintenanceJobsOf(t, in.Indexed())
+			NewWithT(t).Expect(commands).To(Equal(c.want))
+		})
+	}
+}
+
+func TestAChunkserverThatTakesPartAlthoughItsNodeWasGivenUpIsNamed(t *testing.T) {
+	g := NewWithT(t)
+	in := lostNode(t)
+	in.Nodes = slices.Clone(in.Nodes)[:1]
+	i := slices.IndexFunc(in.FileSystemNodes, func(n v1alpha1.FileSystemNode) bool { return n.Spec.Node == "n2" })
+	in.FileSystemNodes[i].Spec.GivenUp = &v1alpha1.NodeGivenUp{Address: "10.0.0.2"}
+	g.Expect(New().Without(in.Indexed(), &in.FileSystemNodes[i]).Here).To(BeEmpty())
+	at := &in.State.Servers[len(in.State.Servers)-1]
+	at.Online = true
+	g.Expect(New().Without(in.Indexed(), &in.FileSystemNodes[i]).Here).To(Equal("its chunkserver takes part at 10.0.0.2:9436"))
+	at.IP = "10.0.9.9"
+	g.Expect(New().Without(in.Indexed(), &in.FileSystemNodes[i]).Here).To(BeEmpty(), "who else takes part is no matter of this node")
+}

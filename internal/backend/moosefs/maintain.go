@@ -19,8 +19,12 @@ import (
 
 // A node in maintenance comes back with its data, so MooseFS is told not to make new copies of that: its chunkservers are switched to
 // maintenance mode (mfscli(1), -CM1 and -CM0). The master keeps the mode over its own restart. While every chunkserver that is away is in
-// it, the master copies nothing; a chunkserver that is stopped in order has half an hour of that by itself (mfsmaster.cfg(5),
+// it, however many they are, the master copies nothing (csdb.c: csdb_stop_chunk_jobs, csdb_replicate_undergoals in 3.0.117); one that is
+// away and not in it ends that for all. A chunkserver that is stopped in order has half an hour of that by itself (mfsmaster.cfg(5),
 // CS_TEMP_MAINTENANCE_MODE_TIMEOUT), and a reboot may take longer.
+//
+// A chunkserver of a node that was given up stays in the master's list as one that is away, for CS_DAYS_TO_REMOVE_UNUSED (a week): so the
+// same job has the master forget it (-CRC), or every maintenance in that time would have data copied.
 
 const (
 	componentMaintenance = "maintenance"
@@ -152,8 +156,38 @@ func modeChanges(in backend.Input, m v1alpha1.NodeMaintenance) []spec.Command {
 	return out
 }
 
-// maintenanceName is the job that switches maintenance modes, with its commands; empty when all are as they should be.
+// forgets are the commands by which the master forgets the chunkservers of nodes that were given up: those that it lists as away, at the
+// address that is on record. A node that has the address by now keeps what is there.
+func forgets(in backend.Input) []spec.Command {
+	master, ok := masterNode(in)
+	if !ok || in.State == nil {
+		return nil
+	}
+	ports := portsOf(in.FileSystem)
+	var out []spec.Command
+	for i := range in.FileSystemNodes {
+		n := &in.FileSystemNodes[i].Spec
+		if n.GivenUp == nil || n.GivenUp.Address == "" {
+			continue
+		}
+		if owner, known := in.NodeAt(n.GivenUp.Address); known && owner.Name != n.Node {
+			continue
+		}
+		for _, pool := range in.FileSystem.Status.StoragePools {
+			for s := range in.ServersAt(n.GivenUp.Address) {
+				if s.Role == v1alpha1.RoleStorage && s.Port == ports.chunkserver(pool.Slot) && !s.Online {
+					out = append(out, spec.Command{Argv: cli.Forget(backend.Address(master.IP, ports.clients()), s.IP, s.Port)})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// maintenanceName is the job that tells the master which chunkservers are in maintenance mode, and which are to be forgotten, with its
+// commands; empty when all are as they should be.
 func maintenanceName(in backend.Input) (name string, commands []spec.Command) {
+	commands = forgets(in)
 	for _, m := range in.FileSystem.Status.Maintenance {
 		commands = append(commands, modeChanges(in, m)...)
 	}
@@ -172,7 +206,8 @@ func (Backend) TellMaintenance(in backend.Input) ([]client.Object, error) {
 	return b.maintenanceJobs(), nil
 }
 
-// maintenanceJobs are the jobs that switch maintenance modes: what the difference between the record and the master's own answer asks for.
+// maintenanceJobs are the jobs that switch maintenance modes and forget chunkservers: what the difference between the record and the
+// master's own answer asks for.
 // While the master does not answer, one that is there goes on.
 func (b *builder) maintenanceJobs() []client.Object {
 	name, commands := maintenanceName(b.in)

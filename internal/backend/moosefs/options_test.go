@@ -19,6 +19,8 @@ func TestOptionsAreKnownByVersionAndDaemon(t *testing.T) {
 		"an option that came with 4.x, in 3.0.117":              {"3.0.117", "mfschunkserver", "CAN_USE_MMAP", false},
 		"a deprecated option that went with 4.x, in 3.0.117":    {"3.0.117", "mfsmaster", "QUOTA_TIME_LIMIT", true},
 		"a deprecated option that went with 4.x, in 4.57.5":     {"4.57.5", "mfsmaster", "QUOTA_TIME_LIMIT", false},
+		"an option that came with 4.x, in 4.59.2":               {"4.59.2", "mfschunkserver", "CAN_USE_MMAP", true},
+		"what left the sample, and is still read, in 4.59.2":    {"4.59.2", "mfsmaster", "LIMIT_GLIBC_MALLOC_ARENAS", true},
 		"an option of the Pro edition":                          {"4.57.5", "mfsmaster", "LICENSE_FILENAME", false},
 		"an option of another daemon":                           {"4.57.5", "mfsmetalogger", "ATIME_MODE", false},
 		"an option in small letters, which the daemon ignores":  {"4.57.5", "mfsmaster", "atime_mode", false},

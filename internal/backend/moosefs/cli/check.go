@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -48,13 +49,17 @@ func ReadCheck(version string, outputs [][]byte) (spec.CheckAnswer, error) {
 	}
 	var state backend.State
 	var last *round
+	var failing []failure
 	var err error
 	if strings.HasPrefix(version, "3.") {
 		if state, err = parseTables(outputs[0]); err == nil {
+			failing = failuresInTable(outputs[0])
 			last, err = roundInTable(outputs[1])
 		}
 	} else if state, err = parseJSON(outputs[0]); err == nil {
-		last, err = roundInJSON(outputs[0])
+		if failing, err = failuresInJSON(outputs[0]); err == nil {
+			last, err = roundInJSON(outputs[0])
+		}
 	}
 	if err != nil {
 		return spec.CheckAnswer{}, fmt.Errorf("mfscli: %w", err)
@@ -87,7 +92,115 @@ func ReadCheck(version string, outputs [][]byte) (spec.CheckAnswer, error) {
 	if len(answer.Findings) > 0 {
 		answer.Message += ". Bring back the disks and servers that are away; mfscli -SMF names the files, and mfsfilerepair repairs what can't come back"
 	}
+	var disks []string
+	others := int64(0)
+	slices.SortStableFunc(failing, func(a, b failure) int { return cmp.Compare(b.count, a.count) })
+	for i := range failing {
+		if i < mostFailing {
+			find(failing[i].what(), failing[i].count)
+		} else {
+			others++
+		}
+		disks = append(disks, failing[i].disks...)
+	}
+	find("other chunkservers with errors of disks", others)
+	if len(disks) > 0 {
+		answer.Message += ". Disks with errors: " + backend.List(disks) + ". Look at the kernel's log of their nodes; a disk that goes on failing is to be replaced"
+	}
 	return answer, nil
+}
+
+// mostFailing chunkservers have findings of their own: a status has room for 32, and those of data must not be crowded out.
+const mostFailing = 16
+
+// failure is a chunkserver that could not read or write its disks. Copies that are broken are made again from others, so that it says
+// nothing of the data.
+type failure struct {
+	ip   string
+	port int32
+	// count is how many errors there were since the chunkserver has connected to the master; mfscli of 3.x says of disks only, so it is how
+	// many disks had any since the chunkserver was started.
+	count  int64
+	ofDisk bool
+	// disks are those of it with an error, with the time of the last one.
+	disks []string
+}
+
+func (f *failure) what() string {
+	if f.ofDisk {
+		return fmt.Sprintf("disks with errors, of the chunkserver at %s since its start", backend.Address(f.ip, f.port))
+	}
+	return fmt.Sprintf("errors of disks, of the chunkserver at %s since it has connected", backend.Address(f.ip, f.port))
+}
+
+// diskWithError names a disk and its last error.
+func diskWithError(ip string, port int32, path string, at int64) string {
+	return fmt.Sprintf("%s of %s (last at %s)", path, backend.Address(ip, port), time.Unix(at, 0).UTC().Format(time.RFC3339))
+}
+
+// failuresInJSON reads what 4.x says of errors, by chunkserver.
+func failuresInJSON(output []byte) ([]failure, error) {
+	var a struct {
+		Dataset struct {
+			Chunkservers []struct {
+				IP     string `json:"ip"`
+				Port   int32  `json:"port"`
+				Errors int64  `json:"errors"`
+			} `json:"chunkservers"`
+			Disks []struct {
+				IP    string `json:"ip"`
+				Port  int32  `json:"port"`
+				Path  string `json:"path"`
+				Error int64  `json:"last_error_time"`
+			} `json:"disks"`
+		} `json:"dataset"`
+	}
+	if err := json.Unmarshal(output, &a); err != nil {
+		return nil, fmt.Errorf("can't read the errors of disks in its JSON: %w", err)
+	}
+	var out []failure
+	for _, c := range a.Dataset.Chunkservers {
+		f := failure{ip: c.IP, port: c.Port, count: c.Errors}
+		for _, d := range a.Dataset.Disks {
+			if d.IP == c.IP && d.Port == c.Port && d.Error > 0 {
+				f.disks = append(f.disks, diskWithError(d.IP, d.Port, d.Path, d.Error))
+			}
+		}
+		if f.count == 0 && len(f.disks) > 0 { // it has connected anew since the last error
+			f.count, f.ofDisk = int64(len(f.disks)), true
+		}
+		if f.count > 0 {
+			out = append(out, f)
+		}
+	}
+	return out, nil
+}
+
+// failuresInTable reads what 3.x says of errors, by chunkserver. The table was read before: each line of disks has its columns.
+func failuresInTable(output []byte) []failure {
+	var out []failure
+	for line := range strings.Lines(string(output)) {
+		row := strings.Split(strings.TrimRight(line, "\r\n"), separator)
+		if row[0] != "disks:" || len(row) < 4 {
+			continue
+		}
+		place := strings.SplitN(row[1], ":", 3)
+		at, err := strconv.ParseInt(row[3], 10, 64)
+		if err != nil || at <= 0 || len(place) != 3 {
+			continue // "no errors"
+		}
+		p, err := port(place[1])
+		if err != nil {
+			continue
+		}
+		i := slices.IndexFunc(out, func(f failure) bool { return f.ip == place[0] && f.port == p })
+		if i < 0 {
+			i, out = len(out), append(out, failure{ip: place[0], port: p, ofDisk: true})
+		}
+		out[i].count++
+		out[i].disks = append(out[i].disks, diskWithError(place[0], p, place[2], at))
+	}
+	return out
 }
 
 // roundInJSON is nil while there was none.

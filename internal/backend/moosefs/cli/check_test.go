@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -101,4 +102,51 @@ func TestAMasterThatCountsIsAskedAgainLater(t *testing.T) {
 	counting := strings.Replace(string(checked(t, "4.57.5", "healthy", "0")[0]), `"progress_status":0`, `"progress_status":1`, 1)
 	_, err := ReadCheck("4.57.5", [][]byte{[]byte(counting)})
 	g.Expect(err).To(MatchError(ContainSubstring("the master is counting its chunks")))
+}
+
+func TestDisksThatCouldNotBeReadAreCountedByChunkserver(t *testing.T) {
+	for version, c := range map[string]struct {
+		finding spec.CheckFinding
+		disk    string
+	}{
+		"3.0.117": {spec.CheckFinding{What: "disks with errors, of the chunkserver at 10.97.3.12:19435 since its start", Count: 1},
+			"/data/ssd1/data/ of 10.97.3.12:19435 (last at 2026-11-21T07:44:04Z)"},
+		"4.57.5": {spec.CheckFinding{What: "errors of disks, of the chunkserver at 10.97.4.12:19435 since it has connected", Count: 6},
+			"/data/ssd1/data/ of 10.97.4.12:19435 (last at 2026-11-21T07:44:04Z)"},
+		"4.59.2": {spec.CheckFinding{What: "errors of disks, of the chunkserver at 10.97.5.12:19435 since it has connected", Count: 4},
+			"/data/ssd1/data/ of 10.97.5.12:19435 (last at 2026-11-23T20:38:11Z)"},
+	} {
+		t.Run(version, func(t *testing.T) {
+			g := NewWithT(t)
+			said := checked(t, version, "damaged", "0")
+			said[0] = []byte(strings.Replace(string(said[0]), `"progress_status":1`, `"progress_status":0`, 1)) // it counted when it was recorded
+			answer, err := ReadCheck(version, said)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(answer.Findings).To(ContainElement(c.finding))
+			g.Expect(answer.Message).To(ContainSubstring("Disks with errors: " + c.disk + ". Look at the kernel's log"))
+			answer, err = ReadCheck(version, checked(t, version, "healthy", "0"))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(answer.Message).NotTo(ContainSubstring("errors"))
+		})
+	}
+}
+
+func TestManyDisksWithErrorsCrowdOutNoLostFile(t *testing.T) {
+	g := NewWithT(t)
+	var answer map[string]any
+	g.Expect(json.Unmarshal(checked(t, "4.57.5", "lost", "3")[0], &answer)).To(Succeed())
+	data := answer["dataset"].(map[string]any)
+	var many []any
+	for i := range 40 {
+		many = append(many, map[string]any{"ip": fmt.Sprintf("10.0.1.%d", i), "port": 9435, "errors": 1000 + i})
+	}
+	data["chunkservers"] = many
+	raw, err := json.Marshal(answer)
+	g.Expect(err).NotTo(HaveOccurred())
+	said, err := ReadCheck("4.57.5", [][]byte{raw})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(len(said.Findings)).To(BeNumerically("<=", 32))
+	g.Expect(said.Findings).To(ContainElements(spec.CheckFinding{What: "files with missing chunks", Count: 3},
+		spec.CheckFinding{What: "errors of disks, of the chunkserver at 10.0.1.39:9435 since it has connected", Count: 1039},
+		spec.CheckFinding{What: "other chunkservers with errors of disks", Count: 24}))
 }

@@ -51,6 +51,13 @@ func Maintain(address, ip string, port int32, on bool) []string {
 	return []string{"mfscli", "-n", "-H", host, "-P", at, fmt.Sprintf("-CM%s/%s/%d", mode, ip, port)}
 }
 
+// Forget takes a chunkserver out of the list of the master at "host:port". The master refuses that by itself while the chunkserver is
+// connected (ERROR_ACTIVE); the exit code does not say so, and the next answer shows what has come of it.
+func Forget(address, ip string, port int32) []string {
+	host, at, _ := strings.Cut(address, ":")
+	return []string{"mfscli", "-n", "-H", host, "-P", at, fmt.Sprintf("-CRC/%s/%d", ip, port)}
+}
+
 // Limit is the usual one.
 func (prober) Limit(int) time.Duration { return 0 }
 

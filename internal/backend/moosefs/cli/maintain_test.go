@@ -60,3 +60,8 @@ func TestAMaintenanceModeIsSwitchedWithoutAShellAndWithoutTheDNS(t *testing.T) {
 	g.Expect(Maintain("10.0.0.1:9421", "10.0.0.2", 9435, true)).To(Equal([]string{"mfscli", "-n", "-H", "10.0.0.1", "-P", "9421", "-CM1/10.0.0.2/9435"}))
 	g.Expect(Maintain("10.0.0.1:9421", "10.0.0.2", 9435, false)).To(Equal([]string{"mfscli", "-n", "-H", "10.0.0.1", "-P", "9421", "-CM0/10.0.0.2/9435"}))
 }
+
+func TestAChunkserverIsForgottenWithoutAShellAndWithoutTheDNS(t *testing.T) {
+	NewWithT(t).Expect(Forget("10.0.0.1:9421", "10.0.0.2", 9435)).To(Equal([]string{"mfscli", "-n", "-H", "10.0.0.1", "-P", "9421",
+		"-CRC/10.0.0.2/9435"}))
+}

@@ -1,0 +1,58 @@
+package filesystem
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// backupSeries are the values of the metric of backups, by filesystem, in one namespace.
+func backupSeries(t *testing.T, namespace string) map[string]float64 {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	out := map[string]float64{}
+	for _, family := range families {
+		if family.GetName() != "parallelfs_filesystem_backup_timestamp_seconds" {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			labels := map[string]string{}
+			for _, l := range m.GetLabel() {
+				labels[l.GetName()] = l.GetValue()
+			}
+			if labels["namespace"] == namespace {
+				out[labels["filesystem"]] = m.GetGauge().GetValue()
+			}
+		}
+	}
+	return out
+}
+
+func TestTheMetricOfBackupsIsTheTimeOfTheNewestVerifiedOne(t *testing.T) {
+	g := NewWithT(t)
+	at := time.Date(2026, 11, 23, 2, 0, 0, 0, time.UTC)
+	backup := func(result v1alpha1.BackupResult, hours int) v1alpha1.BackupStatus {
+		return v1alpha1.BackupStatus{Result: result, Time: new(metav1.NewTime(at.Add(time.Duration(hours) * time.Hour)))}
+	}
+	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Namespace: "of-backups", Name: "scratch"}}
+	measureBackups(fs)
+	g.Expect(backupSeries(t, "of-backups")).To(BeEmpty(), "nobody asks for backups")
+
+	fs.Spec.Backups = &v1alpha1.BackupsSpec{}
+	measureBackups(fs)
+	g.Expect(backupSeries(t, "of-backups")).To(Equal(map[string]float64{"scratch": 0}), "there is none yet")
+	fs.Status.Backups = []v1alpha1.BackupStatus{{Result: v1alpha1.BackupVerified}, backup(v1alpha1.BackupVerified, 0),
+		backup(v1alpha1.BackupVerified, 5), backup(v1alpha1.BackupFailed, 9)}
+	measureBackups(fs)
+	g.Expect(backupSeries(t, "of-backups")).To(Equal(map[string]float64{"scratch": float64(at.Add(5 * time.Hour).Unix())}))
+
+	forgetBackups(types.NamespacedName{Namespace: "of-backups", Name: "scratch"})
+	g.Expect(backupSeries(t, "of-backups")).To(BeEmpty(), "it is gone")
+}
