@@ -65,7 +65,7 @@ func (m Members) Of(pools []string) Members {
 }
 
 // MaxMembers is how many servers, and how many targets, the complete results describe each; they count all.
-const MaxMembers = 128
+const MaxMembers = 64
 
 // First are the first of them by their order.
 func (m Members) First(most int) Members {
