@@ -319,8 +319,8 @@ func serve(t *v1alpha1.StorageTarget, l Look) Decision {
 	if l.Mount.Mounted {
 		switch {
 		case l.Mount.MarkerError != "":
-			return refused(t, v1alpha1.ReasonTargetMissing, fmt.Sprintf("the marker on the filesystem with uuid %s can't be used, so that nothing proves that it is this target: %s",
-				p.UUID, l.Mount.MarkerError))
+			return refused(t, v1alpha1.ReasonTargetMissing, fmt.Sprintf("the marker on the filesystem with uuid %s can't be used, "+
+				"so that nothing proves that it is this target: %s", p.UUID, l.Mount.MarkerError))
 		case m == nil:
 			return refused(t, v1alpha1.ReasonTargetMissing, fmt.Sprintf("the filesystem with uuid %s has lost its marker (%s), so that nothing proves that it is this target; "+
 				"if it is, put the marker back from a backup", p.UUID, spec.TargetMarkerFile))

@@ -289,8 +289,8 @@ func cut(text string) string {
 }
 
 // outdated are the names of the backups to remove, of those that are there, newest first. Only verified ones count. The newest verified one
-// stays whatever its age is. One of a form that is newer than this program stays as well. One that is not verified goes when there is a newer one that is; of those that have none, two stay for a
-// person to look at.
+// stays whatever its age is, and so does one of a form that is newer than this program. One that is not verified goes when there is a newer
+// one that is; of those that have none, two stay for a person to look at.
 func outdated(found []spec.BackupManifest, keep, maxAgeDays int, now time.Time) []string {
 	const toLookAt = 2
 	var out []string

@@ -18,8 +18,8 @@ import (
 	"parallelfs.dev/operator/internal/node/stored"
 )
 
-// readJSON reports whether the file exists, whose form has the version newest at most. Only a plain file is read: a symbolic link could lead to another directory's
-// file, and a pipe would never end.
+// readJSON reports whether the file exists. A version of its form above newest is refused. Only a plain file is read: a symbolic link could
+// lead to another directory's file, and a pipe would never end.
 func readJSON(path string, newest int, value any) (bool, error) {
 	info, err := os.Lstat(path)
 	switch {
