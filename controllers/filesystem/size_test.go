@@ -39,7 +39,7 @@ func (f *filler) fill(g Gomega, path string, s *apiextensionsv1.JSONSchemaProps)
 		}
 		return out
 	case "array":
-		if name == "giving" {
+		if name == "promised" {
 			return []any{}
 		}
 		g.Expect(s.MaxItems).NotTo(BeNil(), "%s has no bound", path)
@@ -73,7 +73,7 @@ func (f *filler) fill(g Gomega, path string, s *apiextensionsv1.JSONSchemaProps)
 	return nil
 }
 
-// fullStatus has as much of everything as the operator writes, each as long as it can be. Numbers that are being given are left out:
+// fullStatus has as much of everything as the operator writes, each as long as it can be. Numbers that are promised are left out:
 // backendtest.Bounded makes them.
 func fullStatus(t *testing.T) *v1alpha1.FileSystemStatus {
 	t.Helper()

@@ -36,7 +36,7 @@ var named = map[string][]string{
 	"the list of all": {"internal/backend/all"},
 	"what was stored, as a real one has it": {
 		"internal/node/backup/frozen_test.go", "internal/node/backup/testdata/v1/manifest.json", "internal/node/record/frozen_test.go",
-		"internal/node/record/testdata/v1/.parallelfs-record.json",
+		"internal/node/record/testdata/v1/.parallelfs-record.json", "internal/node/provision/frozen_test.go", "internal/node/provision/testdata/v1/lustre-mark.json",
 	},
 	// Each needs a filesystem that admission lets in, or says in whose words a result, a table or a sentence is.
 	"tests with a real one as data": {
