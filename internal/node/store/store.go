@@ -79,6 +79,11 @@ func Directory(told spec.Store, owner spec.Owner) (string, error) {
 // Read returns the plain files below a directory, by their paths in it, as they lay there together: none of them was changed, made or
 // removed from before the first was read until after the last.
 func Read(ctx context.Context, directory string, skip []string) (map[string][]byte, error) {
+	return read(ctx, directory, skip, time.Now)
+}
+
+// read asks for the time after the files were read, and before it looks at them again.
+func read(ctx context.Context, directory string, skip []string, now func() time.Time) (map[string][]byte, error) {
 	var changed string
 	for range attempts {
 		before, err := list(directory, skip)
@@ -86,7 +91,7 @@ func Read(ctx context.Context, directory string, skip []string) (map[string][]by
 			return nil, err
 		}
 		files, err := readAll(directory, before)
-		if changed = fresh(before, time.Now()); err == nil && changed == "" {
+		if changed = fresh(before, now()); err == nil && changed == "" {
 			var after map[string]look
 			if after, err = list(directory, skip); err != nil {
 				return nil, err

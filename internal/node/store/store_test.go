@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -61,16 +62,28 @@ func TestFilesThatChangeWhileTheyAreReadAreReadAgain(t *testing.T) {
 	g.Expect(fresh(before, before["a"].changed.Add(settled/2))).To(Equal("a"), "two changes may have the same time")
 	g.Expect(fresh(before, time.Now().Add(settled))).To(BeEmpty())
 
-	ctx, cancel := context.WithTimeout(t.Context(), 1200*time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	go func() {
-		for n := 0; ctx.Err() == nil; n++ {
-			_ = os.WriteFile(filepath.Join(directory, "a"), bytes.Repeat([]byte("x"), n%100), 0o600)
-			<-time.After(settled / 4)
+	// whileRead changes a file in each of the first attempts, and is at a time at which nothing was changed lately.
+	looks := 0
+	whileRead := func(changes, stop int) func() time.Time {
+		looks = 0
+		return func() time.Time {
+			if looks++; looks <= changes {
+				write(t, directory, "a", fmt.Sprint(looks))
+			}
+			if looks == stop {
+				cancel()
+			}
+			return time.Now().Add(time.Hour)
 		}
-	}()
-	_, err = Read(ctx, directory, nil)
-	g.Expect(err).To(HaveOccurred(), "nobody may rely on what is written all the time")
+	}
+	files, err := read(ctx, directory, nil, whileRead(1, 0))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(files).To(HaveKeyWithValue("a", []byte("1")))
+	g.Expect(looks).To(Equal(2), "what was changed while it was read is read again")
+	_, err = read(ctx, directory, nil, whileRead(100, 3))
+	g.Expect(err).To(MatchError(context.Canceled), "nobody may rely on what is written all the time")
 }
 
 func TestAStoreIsPackedWithWhatTheFilesystemHadSaid(t *testing.T) {
