@@ -12,7 +12,8 @@ import (
 // The fields by which the cache finds objects without looking at all of them. The API server knows the same ones as selectable fields, so
 // that a list by one of them is the same list to a client of the API server.
 const (
-	// ByFileSystem finds what is of a FileSystem by its name. One that was made anew under that name has another uid, which is to be looked at.
+	// ByFileSystem finds what is of a FileSystem by its name. One that was made anew under that name has another uid: look
+	// at that.
 	ByFileSystem = "spec.fileSystem.name"
 	// ByNode finds what is of a node.
 	ByNode = "spec.node"

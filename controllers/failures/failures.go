@@ -108,7 +108,8 @@ func (t *Teller) Tell(recorder events.EventRecorder, key client.ObjectKey, objec
 		t.told = map[client.ObjectKey]string{}
 	}
 	t.told[key] = failed.Error()
-	recorder.Eventf(object, nil, corev1.EventTypeWarning, v1alpha1.ReasonPassFailed, "Reconcile", "%s", v1alpha1.Cut(failed.Error(), conditions.MaxNote))
+	note := v1alpha1.Cut(failed.Error(), conditions.MaxNote)
+	recorder.Eventf(object, nil, corev1.EventTypeWarning, v1alpha1.ReasonPassFailed, "Reconcile", "%s", note)
 }
 
 // isNone is true for an error that is no failure: the next pass follows a conflict at once, and says what is then; or the operator is told

@@ -12,8 +12,8 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// backupSeries are the values of the metric of backups, by filesystem, in one namespace.
-func backupSeries(t *testing.T, namespace string) map[string]float64 {
+// backupSeries are the values of the metric of backups, by filesystem, in the namespace of-backups.
+func backupSeries(t *testing.T) map[string]float64 {
 	t.Helper()
 	families, err := metrics.Registry.Gather()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
@@ -27,7 +27,7 @@ func backupSeries(t *testing.T, namespace string) map[string]float64 {
 			for _, l := range m.GetLabel() {
 				labels[l.GetName()] = l.GetValue()
 			}
-			if labels["namespace"] == namespace {
+			if labels["namespace"] == "of-backups" {
 				out[labels["filesystem"]] = m.GetGauge().GetValue()
 			}
 		}
@@ -43,16 +43,16 @@ func TestTheMetricOfBackupsIsTheTimeOfTheNewestVerifiedOne(t *testing.T) {
 	}
 	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Namespace: "of-backups", Name: "scratch"}}
 	measureBackups(fs)
-	g.Expect(backupSeries(t, "of-backups")).To(BeEmpty(), "nobody asks for backups")
+	g.Expect(backupSeries(t)).To(BeEmpty(), "nobody asks for backups")
 
 	fs.Spec.Backups = &v1alpha1.BackupsSpec{}
 	measureBackups(fs)
-	g.Expect(backupSeries(t, "of-backups")).To(Equal(map[string]float64{"scratch": 0}), "there is none yet")
+	g.Expect(backupSeries(t)).To(Equal(map[string]float64{"scratch": 0}), "there is none yet")
 	fs.Status.Backups = []v1alpha1.BackupStatus{{Result: v1alpha1.BackupVerified}, backup(v1alpha1.BackupVerified, 0),
 		backup(v1alpha1.BackupVerified, 5), backup(v1alpha1.BackupFailed, 9)}
 	measureBackups(fs)
-	g.Expect(backupSeries(t, "of-backups")).To(Equal(map[string]float64{"scratch": float64(at.Add(5 * time.Hour).Unix())}))
+	g.Expect(backupSeries(t)).To(Equal(map[string]float64{"scratch": float64(at.Add(5 * time.Hour).Unix())}))
 
 	forgetBackups(types.NamespacedName{Namespace: "of-backups", Name: "scratch"})
-	g.Expect(backupSeries(t, "of-backups")).To(BeEmpty(), "it is gone")
+	g.Expect(backupSeries(t)).To(BeEmpty(), "it is gone")
 }

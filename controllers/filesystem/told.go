@@ -20,9 +20,8 @@ import (
 // moment where an agent runs, and as long as a pod takes to start where a node was just given its label.
 const silence = time.Minute
 
-// fileSystemNodes are those of a FileSystem, and those of all others by the uid of theirs, each sorted by node. They are the cache's own, only
-// to be read: what changes one copies it first.
-// What somebody has deleted and what is kept is among them: what it records was given.
+// fileSystemNodes are those of a FileSystem, and those of all others by the uid of theirs, each sorted by node. They are the cache's own,
+// only to be read: what changes one copies it first. What somebody has deleted and what is kept is among them: what it records was given.
 func (r *Reconciler) fileSystemNodes(ctx context.Context, fs *v1alpha1.FileSystem) (
 	own []v1alpha1.FileSystemNode, others map[types.UID][]v1alpha1.FileSystemNode, err error,
 ) {

@@ -29,9 +29,9 @@ type Backend interface {
 	Versions() []string
 
 	// Allocate decides what must outlive a change of labels: which node holds the metadata, which nodes and which slot belong to a pool, and
-	// whatever else is given once and for ever, such as numbers (Numbers) and ports. It starts from what Input.FileSystem.Status and Input.FileSystemNodes
-	// have recorded, and only adds to it. The caller writes it before anything that follows from it, the status first. An *InvalidSpecError
-	// says what a person must change.
+	// whatever else is given once and for ever, such as numbers (Numbers) and ports. It starts from what Input.FileSystem.Status and
+	// Input.FileSystemNodes have recorded, and only adds to it. The caller writes it before anything that follows from it, the status first.
+	// An *InvalidSpecError says what a person must change.
 	Allocate(in Input) (Allocation, error)
 
 	// Nodes are the FileSystemNodes as they should be, by node: what is recorded in Input.FileSystemNodes, and what the servers of each node

@@ -17,8 +17,8 @@ const (
 	anewLimit = 3 * time.Minute
 )
 
-// startAnew measures what a manager does that starts while everything is there: it ends the one that runs as Kubernetes does, so that it gives
-// back its lease, and starts another one.
+// startAnew measures what a manager does that starts while everything is there: it ends the one that runs as Kubernetes does, so that it
+// gives back its lease, and starts another one.
 func (r *run) startAnew(ctx context.Context) error {
 	if err := r.quiet(ctx); err != nil {
 		return err
@@ -39,8 +39,8 @@ func (r *run) startAnew(ctx context.Context) error {
 		sampled = time.Now()
 		if !looked {
 			work, _, err := r.cluster.passesOver(ctx)
-			if err != nil || work.total() < float64(r.fileSystems) { // nothing answers before it serves metrics
-				return why, nil
+			if err != nil || work.total() < float64(r.fileSystems) {
+				return why, nil //nolint:nilerr // nothing answers before it serves metrics
 			}
 			looked = true
 			r.result.set(anewLooked, sampled.Sub(begun).Seconds())

@@ -89,8 +89,8 @@ func (r request) accepted() bool {
 	return r.code >= http.StatusOK && r.code < http.StatusMultipleChoices
 }
 
-// byOperator is true for what the operator writes, besides its leases and the events that say who holds one: what Kubernetes and people write is
-// not its own.
+// byOperator is true for what the operator writes, besides its leases and the events that say who holds one: what Kubernetes and people
+// write is not its own.
 func (r request) byOperator() bool {
 	ofLease := r.resource == "leases" || r.resource == "events" && strings.HasPrefix(r.object, operatorNamespace+"/")
 	return (r.user == userManager || r.user == userAgents) && !ofLease

@@ -14,8 +14,8 @@ const (
 	mostExponent = 1.1
 	// leastSpread is how many times the smallest size the largest one has to be, so that growth is judged and not chance.
 	leastSpread = 2
-	// perNodeFrom is the least number of nodes for which writes for each node are judged: what is made once for a filesystem, and for its metadata,
-	// is divided by them as well, and is more than a write for each of ten nodes.
+	// perNodeFrom is the least number of nodes for which writes for each node are judged: what is made once for a filesystem, and for its
+	// metadata, is divided by them as well, and is more than a write for each of ten nodes.
 	perNodeFrom = 100
 	// objectKiB is the goal for an object of any kind, inventoryKiB for a NodeInventory.
 	objectKiB, inventoryKiB = 64, 256

@@ -94,8 +94,8 @@ Run it in the project's folder, with KUBEBUILDER_ASSETS set: test/scale/run.sh d
 	return err
 }
 
-// measureAll measures all sizes, then prints and writes what came of it. Where the operator can't go on, that is a result, and a goal that is
-// missed; other errors are those of the measurement. All of them are returned.
+// measureAll measures all sizes, then prints and writes what came of it. Where the operator can't go on, that is a result, and a goal that
+// is missed; other errors are those of the measurement. All of them are returned.
 func measureAll(ctx context.Context, out io.Writer, sizes []int, o options) error {
 	const shared = 0o755
 	if err := os.MkdirAll(o.reports, shared); err != nil {

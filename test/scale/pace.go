@@ -4,8 +4,8 @@ package main
 
 import "time"
 
-// pace is how long a size is measured. Up to a hundred nodes a person waits for it, and the whole ends within ten minutes; 125 and 250 nodes
-// together within half an hour.
+// pace is how long a size is measured. Up to a hundred nodes a person waits for it, and the whole ends within ten minutes; 125 and 250
+// nodes together within half an hour.
 type pace struct {
 	// limit is the time for all of it: what is not measured then is cut off.
 	limit time.Duration

@@ -100,8 +100,8 @@ func (r *run) settle(ctx context.Context) error {
 	return nil
 }
 
-// untold is a node of which its agent has not told yet what it would find now; empty when there is none. A node is told of when it was at rest
-// for a minute.
+// untold is a node of which its agent has not told yet what it would find now; empty when there is none. A node is told of when it was at
+// rest for a minute.
 func (r *run) untold(ctx context.Context) (string, error) {
 	for _, m := range r.world.machines {
 		if m.agent == nil {

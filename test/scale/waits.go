@@ -15,8 +15,8 @@ import (
 const (
 	// pollEvery is how often it is looked whether something has come about, sayEvery how often it is said what is waited for.
 	pollEvery, sayEvery = 250 * time.Millisecond, 30 * time.Second
-	// quietFor is how long nothing is written before it is believed that nothing follows: passes come every ten seconds. quietLimit is how long
-	// that is waited for.
+	// quietFor is how long nothing is written before it is believed that nothing follows: passes come every ten seconds. quietLimit is how
+	// long that is waited for.
 	quietFor, quietLimit = 15 * time.Second, 10 * time.Minute
 )
 

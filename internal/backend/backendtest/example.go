@@ -57,7 +57,8 @@ func (Example) Order() []string { return []string{ComponentMount, ComponentServe
 
 // Allocate records the node and the target of the metadata, and the nodes of the pools.
 func (Example) Allocate(in backend.Input) (backend.Allocation, error) {
-	fs, node := in.FileSystem, ""
+	fs := in.FileSystem
+	var node string
 	if fs.Status.Metadata != nil {
 		node = fs.Status.Metadata.Node
 	} else if nodes := backend.Matching(in.Nodes, fs.Spec.Metadata.NodeSelector); len(nodes) > 0 {

@@ -24,7 +24,8 @@ func (a *allocator) adopt() error {
 		if other, taken := owners[key{kind, id}]; taken && other != by {
 			return backend.Invalid(v1alpha1.ReasonInvalidSpec,
 				"the %s id %d is that of %s and of %s; with one id for two, files are lost. Give in spec.beegfs.adopt what the FileSystemNodes of the earlier FileSystem said",
-				backend.KindName(kind), id, strings.TrimSuffix(other.String()+"/"+other.target, "/"), strings.TrimSuffix(by.String()+"/"+by.target, "/"))
+				backend.KindName(kind), id,
+				strings.TrimSuffix(other.String()+"/"+other.target, "/"), strings.TrimSuffix(by.String()+"/"+by.target, "/"))
 		}
 		owners[key{kind, id}] = by
 		return nil

@@ -87,8 +87,8 @@ func (w Writer) writeSynced(path string, content []byte, own Ownership) (err err
 const overwriteLimit = 4096
 
 // Text replaces the file at path as File does, whose content is text that white space at its end does not change, such as JSON. A full
-// filesystem has no room for a second file: the file that is there has a block, and then the new content goes into that. The error of a file
-// that is not there yet is that of File.
+// filesystem has no room for a second file: the file that is there has a block, and then the new content goes into that. The error of a
+// file that is not there yet is that of File.
 func (w Writer) Text(path string, content []byte, own Ownership) error {
 	err := w.File(path, content, own)
 	if !errors.Is(err, unix.ENOSPC) {

@@ -80,12 +80,9 @@ func (p *Provisioner) readBack(ctx context.Context, d *plan.Facts, f format.Serv
 
 // readMark reads the mark of a target. It is nil for somebody else's comment, or none: it is a target of another operator, or of a person.
 func readMark(mark string) (*spec.TargetMarker, error) {
-	var form struct {
-		Version int `json:"version"`
-	}
 	// Of a form that is newer, only the version is known.
-	if json.Unmarshal([]byte(mark), &form) == nil && form.Version > spec.TargetMarkerVersion {
-		return nil, fmt.Errorf("its mark %w", stored.Known("version", form.Version, spec.TargetMarkerVersion))
+	if version := versionOf(mark); version > spec.TargetMarkerVersion {
+		return nil, fmt.Errorf("its mark %w", stored.Known("version", version, spec.TargetMarkerVersion))
 	}
 	var found spec.TargetMarker
 	if json.Unmarshal([]byte(mark), &found) != nil || found.Target == "" {
@@ -95,6 +92,17 @@ func readMark(mark string) (*spec.TargetMarker, error) {
 		return nil, fmt.Errorf("its mark %w", err)
 	}
 	return &found, nil
+}
+
+// versionOf is the version of the form of a mark, 0 for somebody else's comment.
+func versionOf(mark string) int {
+	var form struct {
+		Version int `json:"version"`
+	}
+	if json.Unmarshal([]byte(mark), &form) != nil {
+		return 0
+	}
+	return form.Version
 }
 
 // verifyServed reads back what mkfs has made.

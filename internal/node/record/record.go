@@ -94,7 +94,8 @@ func Read(top string, t *v1alpha1.StorageTarget) *v1alpha1.TargetRecord {
 	return understand(content, t)
 }
 
-// formOf is the version of the form of a record, 0 where it says none. One that can't be understood is written anew: all that is in it is known.
+// formOf is the version of the form of a record, 0 where it says none. One that can't be understood is written anew: all that is in it is
+// known.
 func formOf(content []byte) int {
 	var form struct {
 		Version int `json:"version"`
