@@ -74,6 +74,7 @@ func TestARecordIsWrittenOnce(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	again, err := s.operator.store(t.Context(), fresh(), turns.Record{Repetition: 1, Attempt: 1, Error: "its pod was gone"}, []byte("again"))
 	g.Expect(err).NotTo(HaveOccurred())
+	first.Format = turns.RecordFormat // what is stored says it
 	g.Expect(again).To(Equal(first))
 	var cm corev1.ConfigMap
 	g.Expect(s.client.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "sweep-p000"}, &cm)).To(Succeed())

@@ -246,7 +246,7 @@ func TestWhileNobodyKnowsHowTheDataIsNoNodeIsGivenUp(t *testing.T) {
 		"an old answer is repeated":               {func(w *world, _ string) { w.replays = true }, "the master does not answer"},
 		"somebody else answers":                   {func(w *world, _ string) { w.forges = true }, "the master does not answer"},
 		"MooseFS has not counted":                 {func(w *world, _ string) { w.data = &backend.DataHealth{} }, "has not counted yet"},
-		"the operator has just seen that it went": {func(w *world, _ string) {}, "seen it away for 5m0s"},
+		"the operator has just seen that it went": {func(w *world, _ string) {}, "once the node has been away for 5m0s"},
 		"it still takes part": {func(w *world, lost string) {
 			delete(w.dead, lost)
 		}, "its chunkserver takes part"},

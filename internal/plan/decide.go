@@ -196,21 +196,8 @@ func resume(t *v1alpha1.StorageTarget, l Look, now time.Time, newUUID func() str
 		}
 		return adopt(t, l, *m, p, now)
 	}
-	if l.Mount.Mounted && l.Mount.MarkerError != "" {
-		// Nothing is known of whose it is, and no marker is written over one.
-		d := refused(t, v1alpha1.ReasonDeviceRefused, "the marker of what is mounted can't be used, and stays as it is: "+l.Mount.MarkerError)
-		d.Plan = begunPlan(t)
-		return d
-	}
-	if _, is := registry.Served(t.Spec.Format); !is &&
-		l.Mount.Mounted && l.Mount.Problem == "" && l.Mount.Marker == nil && l.Mount.UUID == p.UUID {
-		// mkfs had ended, or it could not have been mounted. Only the marker is missing.
-		d := working(t, Mark, v1alpha1.ReasonProvisioning, "the marker is being written")
-		if reasons := notOurs(t, l, p.UUID); len(reasons) > 0 {
-			d = refused(t, v1alpha1.ReasonDeviceRefused, strings.Join(reasons, "; "))
-		}
-		d.Plan = begunPlan(t)
-		return d
+	if d := resumeMounted(t, l, p.UUID); d != nil {
+		return *d
 	}
 	plan := Make(t, l, planUUID(t, l, newUUID))
 	again := t.Spec.FormatPolicy == v1alpha1.FormatApproved && t.Spec.ApprovedPlan == plan.Hash
@@ -251,6 +238,30 @@ func resume(t *v1alpha1.StorageTarget, l Look, now time.Time, newUUID func() str
 	return say(v1alpha1.ReasonDeviceRefused, fmt.Sprintf("the plan %s was begun, but the device has changed since then, or mkfs was interrupted: %s. "+
 		"If all of it may be destroyed, set spec.provisioning.formatPolicy of FileSystem %s to Approved and approve the plan %s",
 		p.PlanHash, strings.Join(plan.Destroys, "; "), t.Spec.FileSystem.Name, plan.Hash))
+}
+
+// resumeMounted decides on a target whose plan was begun, and which is mounted without a marker that can be used; nil for any other.
+func resumeMounted(t *v1alpha1.StorageTarget, l Look, uuid string) *Decision {
+	if !l.Mount.Mounted {
+		return nil
+	}
+	_, served := registry.Served(t.Spec.Format)
+	var d Decision
+	switch {
+	case l.Mount.MarkerError != "":
+		// Nothing is known of whose it is, and no marker is written over one.
+		d = refused(t, v1alpha1.ReasonDeviceRefused, "the marker of what is mounted can't be used, and stays as it is: "+l.Mount.MarkerError)
+	case served || l.Mount.Problem != "" || l.Mount.Marker != nil || l.Mount.UUID != uuid:
+		return nil
+	default:
+		// mkfs had ended, or it could not have been mounted. Only the marker is missing.
+		d = working(t, Mark, v1alpha1.ReasonProvisioning, "the marker is being written")
+		if reasons := notOurs(t, l, uuid); len(reasons) > 0 {
+			d = refused(t, v1alpha1.ReasonDeviceRefused, strings.Join(reasons, "; "))
+		}
+	}
+	d.Plan = begunPlan(t)
+	return &d
 }
 
 // isMade is true when mkfs has come to its end with this UUID: the devices carry one whole filesystem with it. Daemons may have used it,

@@ -1,5 +1,5 @@
-// Package stored says what a program makes of the version that something stored has of its form. Forms are frozen (ADR 0077): a program reads
-// all versions up to its own, and takes what is newer neither for damaged nor for absent.
+// Package stored says what a program makes of the version that something stored has of its form. Forms are frozen (ADR 0077): a program
+// reads all versions up to its own, and takes what is newer neither for damaged nor for absent.
 package stored
 
 import (
