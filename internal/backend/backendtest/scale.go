@@ -23,8 +23,8 @@ const passGoal = 250 * time.Millisecond
 
 // Scale measures each question to a backend, by the number of storage nodes: one row for each size, a column of milliseconds for each
 // question, and "pass", which is Allocate, Members and Observe together, as in each pass of the controller. The row of the largest size has
-// the goal for "pass" as "goal". The last row has the exponents of growth. The input of a size has all that was seen of a filesystem that is
-// well, and no allocation: Scale adds the backend's own. The column refused is 1 where a filesystem of this size is refused.
+// the goal for "pass" as "goal". The last row has the exponents of growth. The input of a size has all that was seen of a filesystem that
+// is well, and no allocation: Scale adds the backend's own. The column refused is 1 where a filesystem of this size is refused.
 func Scale(b *testing.B, of backend.Backend, input func(t testing.TB, nodes int) backend.Input) {
 	b.Helper()
 	grew := map[string][]time.Duration{}

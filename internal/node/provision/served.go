@@ -86,7 +86,7 @@ func readMark(mark string) (*spec.TargetMarker, error) {
 	}
 	var found spec.TargetMarker
 	if json.Unmarshal([]byte(mark), &found) != nil || found.Target == "" {
-		return nil, nil //nolint:nilnil // no mark, and no error
+		return nil, nil //nolint:nilnil,nilerr // no mark, and no error
 	}
 	if err := stored.Known("version", found.Version, spec.TargetMarkerVersion); err != nil {
 		return nil, fmt.Errorf("its mark %w", err)
