@@ -59,13 +59,17 @@ func describe(
 	// What a person has to change is said by Stalled. Ready is about service.
 	conditions.Add(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionReady, s.ready,
 		s.service.Reason, s.service.Message)
-	for kind, why := range map[string]*backend.Problem{
-		v1alpha1.ConditionReconciling: s.goesOn, v1alpha1.ConditionStalled: s.stalls, v1alpha1.ConditionDegraded: s.missing,
+	// In one order, so that two passes that see the same write the same.
+	for _, c := range []struct {
+		kind string
+		why  *backend.Problem
+	}{
+		{v1alpha1.ConditionReconciling, s.goesOn}, {v1alpha1.ConditionStalled, s.stalls}, {v1alpha1.ConditionDegraded, s.missing},
 	} {
-		if why != nil {
-			conditions.Add(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, kind, metav1.ConditionTrue, why.Reason, why.Message)
+		if c.why != nil {
+			conditions.Add(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, c.kind, metav1.ConditionTrue, c.why.Reason, c.why.Message)
 		} else {
-			meta.RemoveStatusCondition(&status.Conditions, kind)
+			meta.RemoveStatusCondition(&status.Conditions, c.kind)
 		}
 	}
 	if usesDirectories(fs) {
