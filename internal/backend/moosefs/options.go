@@ -16,10 +16,8 @@ func knownOptions(version, daemon string) map[string]bool {
 	return known
 }
 
-// Up to 4.59.2 no option was added to those of 4.57.5, and none taken away: the sources read the same names. LIMIT_GLIBC_MALLOC_ARENAS is
-// no longer in the sample of the master, and still read.
-
-// optionsOfAll are in 3.0.117 and in 4.57.5.
+// optionsOfAll are in 3.0.117 and in 4.57.5. Up to 4.59.2 no option was added to those of 4.57.5, and none was taken away: the sources read
+// the same names, also LIMIT_GLIBC_MALLOC_ARENAS, which the sample of the master no longer has.
 var optionsOfAll = map[string]string{
 	"mfsmaster": `
 		ACCEPTABLE_PERCENTAGE_DIFFERENCE ATIME_MODE AUTH_CODE BACK_LOGS BACK_META_KEEP_PREVIOUS CHANGELOG_PRESERVE_SECONDS

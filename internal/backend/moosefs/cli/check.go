@@ -158,14 +158,16 @@ func failuresInJSON(output []byte) ([]failure, error) {
 	if err := json.Unmarshal(output, &a); err != nil {
 		return nil, fmt.Errorf("can't read the errors of disks in its JSON: %w", err)
 	}
+	disks := map[string][]string{} // by the address of their chunkserver
+	for _, d := range a.Dataset.Disks {
+		if d.Error > 0 {
+			at := backend.Address(d.IP, d.Port)
+			disks[at] = append(disks[at], diskWithError(d.IP, d.Port, d.Path, d.Error))
+		}
+	}
 	var out []failure
 	for _, c := range a.Dataset.Chunkservers {
-		f := failure{ip: c.IP, port: c.Port, count: c.Errors}
-		for _, d := range a.Dataset.Disks {
-			if d.IP == c.IP && d.Port == c.Port && d.Error > 0 {
-				f.disks = append(f.disks, diskWithError(d.IP, d.Port, d.Path, d.Error))
-			}
-		}
+		f := failure{ip: c.IP, port: c.Port, count: c.Errors, disks: disks[backend.Address(c.IP, c.Port)]}
 		if f.count == 0 && len(f.disks) > 0 { // it has connected anew since the last error
 			f.count, f.ofDisk = int64(len(f.disks)), true
 		}
