@@ -64,7 +64,7 @@ func readMarker(top string) (*spec.TargetMarker, error) {
 	}
 	var marker spec.TargetMarker
 	if err := json.Unmarshal(content, &marker); err != nil {
-		return nil, fmt.Errorf("the marker of the target (%s) can't be understood: %w", spec.TargetMarkerFile, err)
+		return nil, fmt.Errorf("the marker of the target (%s) can't be understood (%w); restore it from a backup of the disk", spec.TargetMarkerFile, err)
 	}
 	return &marker, nil
 }
