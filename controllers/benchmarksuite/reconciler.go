@@ -51,81 +51,128 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Reconcile takes one BenchmarkSuite one step further.
+// Reconcile takes one BenchmarkSuite one step further. Its status is written once, at the end: what was decided, or why the pass failed.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	result, err := r.reconcile(ctx, request)
+	p := &pass{Reconciler: r}
+	err := p.reconcile(ctx, request.NamespacedName)
 	failures.Writer[*v1alpha1.BenchmarkSuite]{
 		Client: r.Client, Reader: r.Reader, Recorder: r.Recorder, Positive: v1alpha1.ConditionSucceeded,
 		Conditions: func(o *v1alpha1.BenchmarkSuite) *[]metav1.Condition { return &o.Status.Conditions },
 	}.Say(ctx, request.NamespacedName, &v1alpha1.BenchmarkSuite{}, err)
-	return apply.Again(result, err)
+	if err != nil || p.gone {
+		return apply.Again(ctrl.Result{}, err)
+	}
+	return ctrl.Result{RequeueAfter: p.decision.after}, nil
 }
 
-func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	suite := &v1alpha1.BenchmarkSuite{}
+// pass is one pass over a suite: what it has found, and what it does.
+type pass struct {
+	*Reconciler
+	suite    *v1alpha1.BenchmarkSuite
+	world    *world
+	decision decision
+	// found is what the tables of results say, once they are kept.
+	found *found
+	// gone is true when there is no suite to write a status of.
+	gone bool
+}
+
+// phase is a step of a pass, with its name in the sentence that says why it failed.
+type phase struct {
+	name string
+	do   func(context.Context) error
+}
+
+// phases are the steps of a pass, in their order.
+func (p *pass) phases() []phase {
+	if !p.suite.DeletionTimestamp.IsZero() {
+		return []phase{{"let go", p.letGo}}
+	}
+	return []phase{
+		{"add the finalizer", p.claim},
+		{"look at what there is", p.look},
+		{"decide", p.decide},
+		{"act", p.do},
+	}
+}
+
+func (p *pass) reconcile(ctx context.Context, key client.ObjectKey) error {
+	p.suite = &v1alpha1.BenchmarkSuite{}
 	// Past the cache: a status that is behind would begin a step again that was taken, such as the making of a FileSystem that was removed.
-	if err := r.Reader.Get(ctx, request.NamespacedName, suite); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+	if err := p.Reader.Get(ctx, key, p.suite); err != nil {
+		p.gone = true
+		return client.IgnoreNotFound(err)
 	}
-	if !suite.DeletionTimestamp.IsZero() {
-		return r.reconcileDelete(ctx, suite)
-	}
-	if !controllerutil.ContainsFinalizer(suite, v1alpha1.Finalizer) {
-		before := suite.DeepCopy()
-		controllerutil.AddFinalizer(suite, v1alpha1.Finalizer)
-		if err := r.Client.Patch(ctx, suite, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-			return ctrl.Result{}, fmt.Errorf("add the finalizer: %w", err)
+	for _, phase := range p.phases() {
+		if err := phase.do(ctx); err != nil || p.gone {
+			return failures.In(phase.name, err)
 		}
 	}
-	w, err := r.gather(ctx, suite)
-	if err != nil {
-		return ctrl.Result{}, err
+	return p.writeStatus(ctx, p.world, p.decision, p.found)
+}
+
+// claim makes sure that the suite is not gone before what it was about to wipe is kept.
+func (p *pass) claim(ctx context.Context) error {
+	if controllerutil.ContainsFinalizer(p.suite, v1alpha1.Finalizer) {
+		return nil
 	}
-	d := decide(w)
-	found, err := r.act(ctx, w, d)
+	before := p.suite.DeepCopy()
+	controllerutil.AddFinalizer(p.suite, v1alpha1.Finalizer)
+	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	return p.Client.Patch(ctx, p.suite, lock) //nolint:wrapcheck // the phase has a name
+}
+
+func (p *pass) look(ctx context.Context) (err error) {
+	p.world, err = p.gather(ctx, p.suite)
+	return err
+}
+
+func (p *pass) decide(context.Context) error {
+	p.decision = decide(p.world)
+	return nil
+}
+
+// do takes the step that was decided on. What a person must change in what is to be made is no failure of the pass.
+func (p *pass) do(ctx context.Context) (err error) {
+	d := p.decision
+	p.found, err = p.act(ctx, p.world, d)
 	if isRefusal(err) && (d.action == makeFileSystem || d.action == makeRun) {
 		// It was taken when it was tried, before the first variant: something else has changed since.
-		name := w.suite.Spec.Variants[d.variant].Name
-		d, err = stalled(v1alpha1.ReasonInvalidSpec, "variant %s: %s can't be made: %s", name, w.toMake(d), because(err)), nil
+		name := p.suite.Spec.Variants[d.variant].Name
+		p.decision = stalled(v1alpha1.ReasonInvalidSpec, "variant %s: %s can't be made: %s", name, p.world.toMake(d), because(err))
+		return nil
 	}
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	if d.action == expire {
-		return ctrl.Result{}, nil
-	}
-	if err := r.writeStatus(ctx, w, d, found); err != nil {
-		return ctrl.Result{}, err
-	}
-	return ctrl.Result{RequeueAfter: d.after}, nil
+	p.gone = d.action == expire
+	return err
 }
 
 // letGoAfter is how long a deletion tries to keep what is on the disks of a FileSystem that was about to be wiped.
 const letGoAfter = time.Minute
 
-// reconcileDelete lets the suite go. Its runs go with it, and its FileSystems stay: what was about to be wiped is kept.
-func (r *Reconciler) reconcileDelete(ctx context.Context, suite *v1alpha1.BenchmarkSuite) (ctrl.Result, error) {
-	if !controllerutil.ContainsFinalizer(suite, v1alpha1.Finalizer) {
-		return ctrl.Result{}, nil
+// letGo lets the suite go. Its runs go with it, and its FileSystems stay: what was about to be wiped is kept.
+func (p *pass) letGo(ctx context.Context) error {
+	p.gone = true
+	if !controllerutil.ContainsFinalizer(p.suite, v1alpha1.Finalizer) {
+		return nil
 	}
-	w, err := r.gather(ctx, suite)
+	err := p.look(ctx)
 	if err == nil {
-		if fs := w.condemned(); fs != nil {
-			err = r.setPolicy(ctx, fs, v1alpha1.DeletionRetain, "")
+		if fs := p.world.condemned(); fs != nil {
+			err = p.setPolicy(ctx, fs, v1alpha1.DeletionRetain, "")
 		}
 	}
-	if err != nil && r.Clock.Now().Sub(suite.DeletionTimestamp.Time) < letGoAfter {
-		return ctrl.Result{}, err
+	if err != nil && p.Clock.Now().Sub(p.suite.DeletionTimestamp.Time) < letGoAfter {
+		return err
 	}
-	before := suite.DeepCopy()
-	controllerutil.RemoveFinalizer(suite, v1alpha1.Finalizer)
-	if err := r.Client.Patch(ctx, suite, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(fmt.Errorf("remove the finalizer: %w", err))
+	before := p.suite.DeepCopy()
+	controllerutil.RemoveFinalizer(p.suite, v1alpha1.Finalizer)
+	if err := p.Client.Patch(ctx, p.suite, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("remove the finalizer: %w", err))
 	}
-	if w != nil {
-		r.emit(before, goodbye(w)...)
+	if p.world != nil {
+		p.emit(before, goodbye(p.world)...)
 	}
-	return ctrl.Result{}, nil
+	return nil
 }
 
 // act takes the step that was decided on, and returns what keepResults has found.
