@@ -50,6 +50,7 @@ files() {
 
 build() { # build NAME
   local name=$1 dir list files=() ref base="" base_id="" key context version=""
+  [[ $name != beegfs-doubles ]] || die "beegfs-doubles needs a version of BeeGFS behind it, such as beegfs-doubles-8.3.1"
   dir=$root_dir/images/$name
   if [[ $name == beegfs-doubles-* ]]; then
     # One folder for all versions: the version is an argument of the build.
