@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -31,11 +32,19 @@ func (c *changes) watch(then handler.EventHandler) handler.EventHandler {
 	return &counting{changes: c, then: then}
 }
 
+// watchNews is watch for a kind whose objects this operator changes as well: a change that says nothing new is counted, and wakes nobody.
+func (c *changes) watchNews(then handler.EventHandler, news func(event.UpdateEvent) bool) handler.EventHandler {
+	c.watched.Store(true)
+	return &counting{changes: c, then: then, news: news}
+}
+
 type (
 	queue    = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	counting struct {
 		changes *changes
 		then    handler.EventHandler
+		// news is true for an update that a pass is asked for; nil for all.
+		news func(event.UpdateEvent) bool
 	}
 )
 
@@ -48,7 +57,9 @@ func (c *counting) Create(ctx context.Context, e event.CreateEvent, q queue) {
 // Update implements handler.EventHandler.
 func (c *counting) Update(ctx context.Context, e event.UpdateEvent, q queue) {
 	c.changes.count.Add(1)
-	c.then.Update(ctx, e, q)
+	if c.news == nil || c.news(e) {
+		c.then.Update(ctx, e, q)
+	}
 }
 
 // Delete implements handler.EventHandler.
@@ -61,6 +72,20 @@ func (c *counting) Delete(ctx context.Context, e event.DeleteEvent, q queue) {
 func (c *counting) Generic(ctx context.Context, e event.GenericEvent, q queue) {
 	c.changes.count.Add(1)
 	c.then.Generic(ctx, e, q)
+}
+
+// newsOfTarget is false for a target of which only the space in use has changed, as the filesystem says: a pass has found that, and it is
+// written whenever programs have filled another twentieth of a disk. The next pass comes by itself.
+func newsOfTarget(e event.UpdateEvent) bool {
+	before, ok := e.ObjectOld.(*v1alpha1.StorageTarget)
+	after, ok2 := e.ObjectNew.(*v1alpha1.StorageTarget)
+	if !ok || !ok2 || before.Status.Service == nil || after.Status.Service == nil || *before.Status.Service == *after.Status.Service {
+		return true
+	}
+	was, is, service := *before, *after, *before.Status.Service
+	service.UsedBytes = after.Status.Service.UsedBytes
+	was.Status.Service, was.ResourceVersion, was.ManagedFields = &service, is.ResourceVersion, is.ManagedFields
+	return !equality.Semantic.DeepEqual(&was, &is)
 }
 
 // known is what a pass has made of objects that it has read. While none of them changes, which is most of the time, the next pass takes the

@@ -3,6 +3,7 @@ package filesystem
 import (
 	"context"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -118,6 +119,42 @@ func TestOfANodeEachChangeThatPassesLookAtIsSeenAndNoHeartbeat(t *testing.T) {
 			after := node.DeepCopy()
 			c.change(after)
 			NewWithT(t).Expect(nodeChanged().Update(event.UpdateEvent{ObjectOld: &node, ObjectNew: after})).To(Equal(c.seen))
+		})
+	}
+}
+
+func TestAPassIsAskedForWhenATargetHasNews(t *testing.T) {
+	before := v1alpha1.StorageTarget{ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: "a1", ResourceVersion: "1"}}
+	before.Status.Service = &v1alpha1.TargetService{State: v1alpha1.StateOnline, UsedBytes: 5}
+	fuller := func(t *v1alpha1.StorageTarget) {
+		t.ResourceVersion = "2"
+		t.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "parallelfs-storagetarget"}}
+		t.Status.Service = &v1alpha1.TargetService{State: v1alpha1.StateOnline, UsedBytes: 10}
+	}
+	for name, c := range map[string]struct {
+		change func(t *v1alpha1.StorageTarget)
+		asks   bool
+	}{
+		"its disk has become fuller":              {fuller, false},
+		"nothing is different (a list anew)":      {func(*v1alpha1.StorageTarget) {}, true},
+		"the agent has mounted it":                {func(t *v1alpha1.StorageTarget) { t.Status.MountPath = "/mnt/a1" }, true},
+		"it is fuller, and the agent has news":    {func(t *v1alpha1.StorageTarget) { fuller(t); t.Status.MountPath = "/mnt/a1" }, true},
+		"it is fuller, and somebody deletes it":   {func(t *v1alpha1.StorageTarget) { fuller(t); t.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }, true},
+		"it is fuller, and not online any more":   {func(t *v1alpha1.StorageTarget) { fuller(t); t.Status.Conditions = []metav1.Condition{{Type: "Online"}} }, true},
+		"it is fuller, and offline":               {func(t *v1alpha1.StorageTarget) { fuller(t); t.Status.Service.State = v1alpha1.StateOffline }, true},
+		"it is fuller, and its spec has changed":  {func(t *v1alpha1.StorageTarget) { fuller(t); t.Spec.Remove = true }, true},
+		"it is fuller, and its labels are others": {func(t *v1alpha1.StorageTarget) { fuller(t); t.Labels = map[string]string{"a": "b"} }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			after := *before.DeepCopy()
+			c.change(&after)
+			r, asked := &Reconciler{}, false
+			events := r.targetChanges.watchNews(handler.Funcs{UpdateFunc: func(context.Context, event.UpdateEvent, queue) { asked = true }}, newsOfTarget)
+			events.Update(t.Context(), event.UpdateEvent{ObjectOld: &before, ObjectNew: &after}, nil)
+			g := NewWithT(t)
+			g.Expect(asked).To(Equal(c.asks))
+			count, _ := r.targetChanges.now()
+			g.Expect(count).To(BeEquivalentTo(1), "the next pass reads it in any case")
 		})
 	}
 }

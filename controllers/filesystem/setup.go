@@ -38,7 +38,7 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		// What a pass finds of DaemonSets, pods, targets, nodes and inventories, the next one takes as it is unless one of them has changed.
 		Watches(&appsv1.DaemonSet{}, r.podChanges.watch(owner)).
-		Watches(&v1alpha1.StorageTarget{}, r.targetChanges.watch(owner)).
+		Watches(&v1alpha1.StorageTarget{}, r.targetChanges.watchNews(owner, newsOfTarget)).
 		Owns(&batchv1.Job{}).
 		Owns(&v1alpha1.FileSystemNode{}).
 		Watches(&v1alpha1.NodeInventory{}, r.inventoryChanges.watch(handler.EnqueueRequestsFromMapFunc(r.whichLookAtNodes))).

@@ -54,7 +54,7 @@ func start(ctx context.Context, arguments []string, out io.Writer) error {
 		"and a negative one is %d up to %d nodes, %d for more", paceOf(quickNodes).runs, quickNodes, paceOf(usualNodes).runs))
 	flags.StringVar(&o.manager, "manager", "bin/manager", "`PATH` of the manager")
 	flags.StringVar(&o.reports, "reports", "dist/tests", "`DIRECTORY` for scale.json and the manager's logs")
-	flags.BoolVar(&o.profile, "profile", false, "save profiles of what the manager computes in the idle minute and keeps in memory, beside its log")
+	flags.BoolVar(&o.profile, "profile", false, "save profiles of what the manager computes and keeps in memory while it is idle and while programs write, beside its log")
 	limit := flags.Duration("limit", 0, fmt.Sprintf("`TIME` for all sizes; what was not measured then counts as missed. "+
 		"0 is by the sizes: %s for up to %d nodes, %s for up to %d", paceOf(quickNodes).limit, quickNodes, paceOf(usualNodes).limit, usualNodes))
 	flags.Usage = func() {

@@ -46,7 +46,7 @@ type run struct {
 	pace pace
 	// fileSystems is how many FileSystems there are.
 	fileSystems int
-	// profile is how the names of the files begin for what the manager computes in the idle minute, and keeps; empty for none.
+	// profile is how the names of the files begin for what the manager computes and keeps in memory; empty for none.
 	profile string
 }
 

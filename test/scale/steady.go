@@ -42,14 +42,17 @@ func (r *run) during(ctx context.Context, columns steady, pass func() error) err
 	return nil
 }
 
-// idle measures a minute in which nothing changes. A profile of the manager is made of it where one was asked for.
+// pass lets a while go by. A profile of the manager is made of it where one was asked for.
+func (r *run) pass(ctx context.Context, d time.Duration, name string) error {
+	if r.profile != "" {
+		return r.cluster.saveProfiles(ctx, d, r.profile+"-"+name)
+	}
+	return sleep(ctx, d)
+}
+
+// idle measures a minute in which nothing changes.
 func (r *run) idle(ctx context.Context) error {
-	return r.during(ctx, idle, func() error {
-		if r.profile != "" {
-			return r.cluster.saveProfiles(ctx, window, r.profile)
-		}
-		return sleep(ctx, window)
-	})
+	return r.during(ctx, idle, func() error { return r.pass(ctx, window, "idle") })
 }
 
 // write measures a while in which programs write, and what the manager had at most until then.
@@ -59,7 +62,7 @@ func (r *run) write(ctx context.Context) error {
 	if err := sleep(ctx, r.pace.warmUp); err != nil {
 		return err
 	}
-	if err := r.during(ctx, used, func() error { return sleep(ctx, r.pace.writeFor) }); err != nil {
+	if err := r.during(ctx, used, func() error { return r.pass(ctx, r.pace.writeFor, "writing") }); err != nil {
 		return err
 	}
 	_, peak, err := memoryMiB(r.cluster.manager)
