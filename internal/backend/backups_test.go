@@ -54,7 +54,7 @@ var (
 
 // seen is a backup as the status has it.
 func seen(p backend.BackupPlace, name string, result v1alpha1.BackupResult) v1alpha1.BackupStatus {
-	s := v1alpha1.BackupStatus{Name: name, PersistentVolumeClaim: p.Claim, Node: p.Node, Result: result}
+	s := v1alpha1.BackupStatus{Name: name, PersistentVolumeClaim: p.Claim, ObjectStore: p.ObjectStore, Node: p.Node, Result: result}
 	if result != v1alpha1.BackupVerified {
 		s.Message = "because"
 	}
@@ -187,6 +187,32 @@ func TestBackupsLieOnTheFirstSelectedNodesAndNeverOnThatOfTheMetadata(t *testing
 	g.Expect(d.Condition).To(And(HaveField("Reason", v1alpha1.ReasonBackupsInvalid), HaveField("Message", ContainSubstring("no node but that of the metadata"))))
 }
 
+// inStore has backups in a bucket besides.
+func inStore(b *v1alpha1.BackupsSpec) {
+	b.ObjectStore = &v1alpha1.ObjectStore{Endpoint: "https://s3.example.org", Bucket: "vault", Prefix: "pfs", SecretName: "s3"}
+}
+
+func TestAnObjectStoreIsAPlaceOfItsOwnBesideAClaimOfTheSameName(t *testing.T) {
+	g := NewWithT(t)
+	v := backups(inStore, func(b *v1alpha1.BackupsSpec) { b.Nodes = nil })
+	v.Recorded = []v1alpha1.BackupStatus{seen(vault, "20261123-030000", v1alpha1.BackupVerified)}
+	d := backend.DecideBackups(v)
+	store := backend.BackupPlace{ObjectStore: "https://s3.example.org/vault", Directory: "pfs"}
+	g.Expect(d.Start).To(ConsistOf(And(HaveField("Place", store), HaveField("Backup", "20261123-030000"))))
+	g.Expect(d.Condition).To(Equal(backend.Problem{Reason: v1alpha1.ReasonBackupPending,
+		Message: "the first backup is not made yet: object store https://s3.example.org/vault"}))
+	g.Expect(backend.NotBackedUpSince(v.FileSystem, v.Nodes, v.Now)).To(ConsistOf("claim vault", "object store https://s3.example.org/vault"))
+
+	v.Jobs = []backend.BackupJobFacts{job(store, "", spec.BackupSeen{Name: "20261123-030000", Verified: true, Time: "2026-11-23T03:00:07Z", SizeBytes: 99})}
+	d = backend.DecideBackups(v)
+	g.Expect(d.Start).To(BeEmpty())
+	g.Expect(d.Backups).To(ConsistOf(HaveField("PersistentVolumeClaim", "vault"), Equal(v1alpha1.BackupStatus{
+		Name: "20261123-030000", ObjectStore: "https://s3.example.org/vault", Directory: "pfs/default.scratch-1b4e28ba/20261123-030000",
+		Result: v1alpha1.BackupVerified, Time: new(metav1.NewTime(at("2026-11-23T03:00:07Z"))), SizeBytes: 99,
+	})))
+	g.Expect(d.Condition.Reason).To(Equal(v1alpha1.ReasonVerified))
+}
+
 // job is that of last night, which has ended with an answer.
 func job(p backend.BackupPlace, message string, there ...spec.BackupSeen) backend.BackupJobFacts {
 	const name = "20261123-030000"
@@ -275,7 +301,7 @@ func TestTheConditionIsThatOfThePlaceThatIsWorstOff(t *testing.T) {
 
 func TestTheStatusKeepsTheNewestAttemptAndTheNewestVerifiedBackupOfEachPlace(t *testing.T) {
 	g := NewWithT(t)
-	v := backups(func(b *v1alpha1.BackupsSpec) { b.Nodes.Count = 3 })
+	v := backups(func(b *v1alpha1.BackupsSpec) { b.Nodes.Count = 3 }, inStore)
 	for _, p := range backend.BackupPlaces(v.FileSystem, v.Nodes) {
 		for day := 23; day > 13; day-- {
 			v.Recorded = append(v.Recorded, seen(p, fmt.Sprintf("202611%d-030000", day), v1alpha1.BackupFailed))

@@ -218,6 +218,7 @@ func TestWhatLiesBesideBackupsInAnObjectStoreIsLeftAlone(t *testing.T) {
 	theirs := []string{
 		"holidays.jpg", "pfs/default.another-1b4e28ba/20200101-000000/0a1b2c3d/data", vaultHome + "20200101-000000/notes.txt",
 		vaultHome + "20200101-000000/mine/data", vaultHome + "readme/0a1b2c3d/data",
+		vaultHome + "20261123-030000/0a1b2c3d/data", // another pod is at the same backup
 	}
 	for _, key := range theirs {
 		s.put(store, key, "theirs")
