@@ -75,8 +75,8 @@ func (p Pods) BackupJob(request BackupRequest, c corev1.Container, told spec.Bac
 	}, told
 }
 
-// mostInPod is how much of a node's disk a backup may take that is made for an object store: it is evicted then. MooseFS has 75 MB of
-// metadata for each million files, and it is there twice while it is read back.
+// mostInPod is how much of a node's disk a backup may take that is made for an object store: it is evicted then. A million files have 75 MB of
+// metadata, which is there twice while it is read back.
 var mostInPod = resource.MustParse("128Gi")
 
 // UseObjectStore gives a container the credentials of the object store of spec.backups, and says what it is told of the store. The store is
