@@ -373,21 +373,33 @@ func TestTheRecordIsReadFromItsPiecesAndFitsIntoConfigMaps(t *testing.T) {
 	g := NewWithT(t)
 	fs := backups().FileSystem
 	var nodes []v1alpha1.FileSystemNode
+	var targets []v1alpha1.StorageTarget
 	for i := range 1000 {
 		n := v1alpha1.FileSystemNode{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("scratch-node-%04d", i), Namespace: "default", ResourceVersion: "17"}}
 		m := v1alpha1.NodeMember{Name: "chunkserver-ssd", Role: v1alpha1.RoleStorage}
 		for disk := range 24 {
 			uuid := types.UID(backend.Hash(i, disk, 1) + "-" + backend.Hash(i, disk, 2) + "-" + backend.Hash(i, disk, 3))
 			m.Targets = append(m.Targets, v1alpha1.MemberTarget{Name: "scratch-ssd-" + backend.Hash(i, disk), UUID: string(uuid), ID: int32(disk)})
+			targets = append(targets, v1alpha1.StorageTarget{
+				ObjectMeta: metav1.ObjectMeta{Name: "scratch-ssd-" + backend.Hash(i, disk), Namespace: "default", ResourceVersion: "17", UID: uuid},
+				Spec: v1alpha1.StorageTargetSpec{
+					FileSystem: v1alpha1.TargetOwner{Name: "scratch", UID: string(fs.UID)}, Cluster: "c1c1c1c1-0000-0000-0000-000000000001",
+					Node: fmt.Sprintf("node-%04d", i), Role: v1alpha1.RoleStorage, StoragePool: "ssd",
+					Device: v1alpha1.DeviceIdentity{ID: v1alpha1.DeviceID("nvme-eui." + backend.Hash(i, disk, 4)), Serial: backend.Hash(i, disk, 5), SizeBytes: 1 << 42},
+				},
+				Status: v1alpha1.StorageTargetStatus{
+					Provisioned: &v1alpha1.TargetProvisioned{UUID: string(uuid)}, KernelName: "nvme0n1", Service: &v1alpha1.TargetService{},
+				},
+			})
 		}
 		n.Spec.Members = []v1alpha1.NodeMember{m}
 		nodes = append(nodes, n)
 	}
-	pieces, err := backend.BackupRecord(fs, nodes)
+	pieces, err := backend.BackupRecord(fs, nodes, targets)
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Logf("%d pieces, the first of %d bytes", len(pieces), len(pieces[0]))
-	g.Expect(len(pieces)).To(BeNumerically("<=", 4))
-	again, err := backend.BackupRecord(fs, nodes)
+	g.Expect(len(pieces)).To(BeNumerically("<=", 6))
+	again, err := backend.BackupRecord(fs, nodes, targets)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(again).To(Equal(pieces))
 	unpacked, err := gzip.NewReader(bytes.NewReader(bytes.Join(pieces, nil)))
@@ -399,11 +411,18 @@ func TestTheRecordIsReadFromItsPiecesAndFitsIntoConfigMaps(t *testing.T) {
 		Items []struct {
 			Kind     string            `json:"kind"`
 			Metadata metav1.ObjectMeta `json:"metadata"`
+			Spec     json.RawMessage   `json:"spec"`
+			Status   json.RawMessage   `json:"status"`
 		} `json:"items"`
 	}
 	g.Expect(json.Unmarshal(content, &list)).To(Succeed())
 	g.Expect(list.Kind).To(Equal("List"))
-	g.Expect(list.Items).To(HaveLen(1001))
+	g.Expect(list.Items).To(HaveLen(1 + 1000 + 24000))
+	last := list.Items[1000+24000]
+	g.Expect(last.Kind).To(Equal("StorageTarget"))
+	g.Expect(string(last.Spec)).To(And(ContainSubstring(`"node":"node-0999"`), ContainSubstring(`"nvme-eui.`), ContainSubstring("c1c1c1c1")))
+	g.Expect(string(last.Status)).To(MatchJSON(`{"provisioned": {"uuid": "`+string(targets[23999].UID)+`"}}`), "what its agent and the filesystem say changes all the time")
+	g.Expect(last.Metadata.ResourceVersion).To(BeEmpty())
 	g.Expect(list.Items[0].Kind).To(Equal("FileSystem"))
 	g.Expect(list.Items[1].Metadata.ResourceVersion).To(BeEmpty(), "it means nothing elsewhere")
 
