@@ -17,6 +17,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
 )
 
 // fileSystemIsUpgraded takes a MooseFS with two copies from the oldest version to the newest one, while programs on two clients use it.
@@ -36,18 +37,20 @@ func (s *story) fileSystemIsUpgraded() {
 		Expect(meta.IsStatusConditionTrue(s.fileSystem().Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue())
 	})
 
+	var asked time.Time
 	It("waits for a backup, or for a person's word", func() {
 		before := s.serving([]string{"master", "metalogger", "chunkserver"})
 		s.asksFor(newest, "")
 		Eventually(func() string { return s.saysOf(v1alpha1.ConditionUpgrading) }).Should(HavePrefix(v1alpha1.ReasonBackupMissing))
 		Consistently(func() []string { return s.serving([]string{"master", "metalogger", "chunkserver"}) }, 10*time.Second).Should(ConsistOf(before))
+		asked = s.fileSystem().Status.UpgradeAsked.Since.Time
 	})
 
-	It("is upgraded while programs use it, from the master to the chunkservers", func() {
+	It("is upgraded while programs use it, from the master to the chunkservers, when a backup was made and read back", func() {
 		mounts := s.serving([]string{"client"})
 		stop := s.watchVersions()
 		out := s.use("ssd", func() {
-			s.asksFor(newest, newest)
+			s.backsUpOn(workers[2])
 			Eventually(func() string {
 				status := s.fileSystem().Status
 				if status.Upgrade != nil || !s.ready() {
@@ -59,9 +62,13 @@ func (s *story) fileSystemIsUpgraded() {
 		said, wrong := stop()
 		report("an upgrade from "+oldest+" to "+newest+" under load", out.String()+"\n"+strings.Join(said, "\n"))
 		Expect(wrong).To(BeEmpty())
-		nothingWasLost(out, true)
+		wasFelt(upgradeRow, out, true)
 		Eventually(s.missesChunks).Should(BeFalse(), "every chunkserver has registered again")
 
+		Expect(said[0]).To(HavePrefix(v1alpha1.ReasonBackupMissing))
+		Expect(s.fileSystem().Spec.Updates.UpgradeWithoutBackup).To(BeEmpty(), "nobody has given a word")
+		Expect(s.fileSystem().Status.Backups).To(ContainElement(And(HaveField("Node", workers[2]), HaveField("Result", v1alpha1.BackupVerified),
+			HaveField("Name", asked.UTC().Format(spec.BackupNameLayout)))), "made for this upgrade")
 		Expect(s.fileSystem().Status.Versions).To(HaveExactElements(HaveField("Version", newest)), "every server says so itself")
 		Expect(s.serving([]string{"client"})).To(ConsistOf(mounts), "no mount was touched")
 		Expect(s.saysOf(v1alpha1.ConditionUpgrading)).To(And(HavePrefix(v1alpha1.ReasonClientsOlder), ContainSubstring("of the clients 3 run "+oldest)))
