@@ -42,7 +42,12 @@ func (s *story) metadataIsRecovered() {
 // backsUpOn asks for backups on a node: one at once, and none by the schedule.
 func (s *story) backsUpOn(node string) {
 	GinkgoHelper()
-	s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p", fmt.Sprintf(`{"spec":{"backups":{"schedule":"0 3 29 2 *",
+	s.backsUpOf("scratch", node)
+}
+
+func (s *story) backsUpOf(name, node string) {
+	GinkgoHelper()
+	s.kubectl("patch", "filesystem", name, "--type=merge", "-p", fmt.Sprintf(`{"spec":{"backups":{"schedule":"0 3 29 2 *",
 		"nodes":{"nodeSelector":{"kubernetes.io/hostname":%q},"count":1,"directory":%q}}}}`, node, s.dataRoot+"/backups"))
 }
 

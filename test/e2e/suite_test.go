@@ -171,6 +171,8 @@ var _ = Describe("ParallelFS Operator", func() {
 	if !realBeeGFS() {
 		comb := newStory("comb", 20600)
 		tell("a FileSystem of BeeGFS "+beeGFS8, comb, comb.beeGFS8Runs)
+		swarm := newStory("swarm", 21300)
+		tell("an upgrade of BeeGFS from "+beeGFS7Older+" to "+beeGFS7, swarm, swarm.beeGFSIsUpgraded)
 	}
 	tell("its chart, installed", newStory("chart", 0), chartIsInstalled)
 })

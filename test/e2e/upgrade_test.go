@@ -48,7 +48,7 @@ func (s *story) fileSystemIsUpgraded() {
 
 	It("is upgraded while programs use it, from the master to the chunkservers, when a backup was made and read back", func() {
 		mounts := s.serving([]string{"client"})
-		stop := s.watchVersions()
+		stop := s.watchVersions("scratch", "master", oldest)
 		out := s.use("ssd", func() {
 			s.backsUpOn(workers[2])
 			Eventually(func() string {
@@ -144,17 +144,17 @@ func conditionText(fs *v1alpha1.FileSystem, kind string) string {
 	return c.Reason + ": " + c.Message
 }
 
-// watchVersions looks each second which version every daemon was made with, until it is stopped. It then returns what the condition
-// Upgrading has said, and when a daemon was newer than the master, or the master went back.
-func (s *story) watchVersions() (stop func() (said []string, wrong string)) {
+// watchVersions looks each second which version every daemon of a filesystem was made with, until it is stopped. It then returns what the
+// condition Upgrading has said, and when a daemon was newer than the first component, such as the master, or that went back.
+func (s *story) watchVersions(name, first, from string) (stop func() (said []string, wrong string)) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	var said []string
-	wrong, master := "", oldest
+	wrong, newest := "", from
 	look := func() {
 		var pods corev1.PodList
 		fs := &v1alpha1.FileSystem{}
-		if api.List(context.Background(), &pods, client.InNamespace(s.namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: "scratch"}) != nil ||
-			api.Get(context.Background(), client.ObjectKey{Namespace: s.namespace, Name: "scratch"}, fs) != nil {
+		if api.List(context.Background(), &pods, client.InNamespace(s.namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: name}) != nil ||
+			api.Get(context.Background(), client.ObjectKey{Namespace: s.namespace, Name: name}, fs) != nil {
 			return
 		}
 		if text := conditionText(fs, v1alpha1.ConditionUpgrading); text != "" && (len(said) == 0 || said[len(said)-1] != text) {
@@ -162,17 +162,17 @@ func (s *story) watchVersions() (stop func() (said []string, wrong string)) {
 		}
 		for i := range pods.Items {
 			p := &pods.Items[i]
-			if version := p.Annotations[backend.VersionAnnotation]; p.Labels[v1alpha1.LabelComponent] == "master" && p.DeletionTimestamp == nil && version != "" {
-				if backend.CompareVersions(version, master) < 0 {
-					wrong = fmt.Sprintf("the master went from %s to %s", master, version)
+			if version := p.Annotations[backend.VersionAnnotation]; p.Labels[v1alpha1.LabelComponent] == first && p.DeletionTimestamp == nil && version != "" {
+				if backend.CompareVersions(version, newest) < 0 {
+					wrong = fmt.Sprintf("the %s went from %s to %s", first, newest, version)
 				}
-				master = version
+				newest = version
 			}
 		}
 		for i := range pods.Items {
 			p := &pods.Items[i]
-			if version := p.Annotations[backend.VersionAnnotation]; backend.CompareVersions(version, master) > 0 {
-				wrong = fmt.Sprintf("%s is a %s while the master is a %s", p.Name, version, master)
+			if version := p.Annotations[backend.VersionAnnotation]; backend.CompareVersions(version, newest) > 0 {
+				wrong = fmt.Sprintf("%s is a %s while the %s is a %s", p.Name, version, first, newest)
 			}
 		}
 	}
