@@ -97,7 +97,7 @@ if ((${#names[@]} == 0)); then
     # What is made only when it is named: Debian unstable moves on, and no test that runs by itself may depend on it.
     [[ $(basename "$dir") == moosefs-4.59.2 ]] || names+=("$(basename "$dir")")
   done
-  names=("${names[@]/#beegfs-doubles/beegfs-doubles-7.4.6}" beegfs-doubles-8.3.1)
+  names=("${names[@]/#beegfs-doubles/beegfs-doubles-7.4.6}" beegfs-doubles-7.4.5 beegfs-doubles-8.3.1)
 fi
 compile "${names[@]}"
 for name in "${names[@]}"; do build "$name"; done

@@ -7,7 +7,7 @@ import (
 // BackupsSpec says when the filesystem's metadata is backed up, where to, and how long backups are kept. Each place gets a backup of its
 // own, which is read back there by the filesystem's own tools.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.persistentVolumeClaim) || has(self.nodes)",message="spec.backups needs persistentVolumeClaim, nodes, or both"
+// +kubebuilder:validation:XValidation:rule="has(self.persistentVolumeClaim) || has(self.objectStore) || has(self.nodes)",message="spec.backups needs persistentVolumeClaim, objectStore or nodes, or several of them"
 type BackupsSpec struct {
 	// schedule is when a backup is due, in the five fields of cron: minute, hour, day of the month, month and day of the week; or @hourly,
 	// @daily, @weekly or @monthly. A backup is due at once where there was none yet. Of several that were missed, one is made.
@@ -28,6 +28,11 @@ type BackupsSpec struct {
 	// persistentVolumeClaim is a claim that backups are written to.
 	// +optional
 	PersistentVolumeClaim *BackupsClaim `json:"persistentVolumeClaim,omitempty"`
+
+	// objectStore is a bucket, of a store that speaks S3, that backups are put to. They lie in
+	// <prefix>/<namespace>.<name>-<start of the uid>/.
+	// +optional
+	ObjectStore *ObjectStore `json:"objectStore,omitempty"`
 
 	// nodes are nodes of the cluster that keep backups in a directory of theirs.
 	// +optional
@@ -94,7 +99,7 @@ type BackupsKeep struct {
 }
 
 // MaxBackups is how many backups a FileSystem's status lists.
-const MaxBackups = 8
+const MaxBackups = 10
 
 // BackupResult is what became of a backup.
 // +kubebuilder:validation:Enum=Verified;Unverified;Failed
@@ -118,17 +123,22 @@ type BackupStatus struct {
 	// +kubebuilder:validation:MaxLength=15
 	Name string `json:"name,omitempty"`
 
-	// persistentVolumeClaim is the claim that it lies in; empty for one that lies on a node.
+	// persistentVolumeClaim is the claim that it lies in; empty for one that lies elsewhere.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	PersistentVolumeClaim string `json:"persistentVolumeClaim,omitempty"`
 
-	// node that it lies on; empty for one that lies in a claim.
+	// objectStore is the bucket that it lies in, as <endpoint>/<bucket>; empty for one that lies elsewhere.
+	// +optional
+	// +kubebuilder:validation:MaxLength=320
+	ObjectStore string `json:"objectStore,omitempty"`
+
+	// node that it lies on; empty for one that lies elsewhere.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Node string `json:"node,omitempty"`
 
-	// directory that it lies in: of the node, or of the claim, relative to its root.
+	// directory that it lies in: of the node, or of the claim, relative to its root; in a bucket, what its keys begin with.
 	// +optional
 	// +kubebuilder:validation:MaxLength=640
 	Directory string `json:"directory,omitempty"`

@@ -8,7 +8,8 @@ type ResultsSpec struct {
 	// +optional
 	PersistentVolumeClaim *ResultsClaim `json:"persistentVolumeClaim,omitempty"`
 
-	// objectStore is the bucket, of a store that speaks S3, that they are uploaded to.
+	// objectStore is the bucket, of a store that speaks S3, that they are uploaded to. The objects' keys are
+	// <prefix>/<name of the run>-<start of its uid>/results.json and the like.
 	// +optional
 	ObjectStore *ObjectStore `json:"objectStore,omitempty"`
 }
@@ -46,7 +47,7 @@ type ObjectStore struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9][a-z0-9.-]*$`
 	Bucket string `json:"bucket,omitempty"`
 
-	// prefix is put in front of the objects' keys, which are <prefix>/<name of the run>-<start of its uid>/results.json and the like.
+	// prefix is put in front of the objects' keys.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
@@ -59,7 +60,7 @@ type ObjectStore struct {
 	// +kubebuilder:validation:MaxLength=63
 	Region string `json:"region,omitempty"`
 
-	// secretName names a Secret in the namespace of the run with the keys accessKey and secretKey. When no public authority signed the
+	// secretName names a Secret in the same namespace with the keys accessKey and secretKey. When no public authority signed the
 	// store's certificate, its key ca.crt holds the certificates to trust, in PEM.
 	// +required
 	// +kubebuilder:validation:MinLength=1

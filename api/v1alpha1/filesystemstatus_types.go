@@ -90,7 +90,7 @@ type FileSystemStatus struct {
 	// attempt and its newest verified backup among them.
 	// +optional
 	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:MaxItems=10
 	Backups []BackupStatus `json:"backups,omitempty"`
 
 	// maintenance are the nodes that are away for maintenance, or may be, by name. A node is among them before anybody lets it go.

@@ -80,17 +80,22 @@ type RecoveryCandidate struct {
 	// +required
 	Kind RecoveryKind `json:"kind,omitempty"`
 
-	// node that it lies on; empty for one that lies in a claim.
+	// node that it lies on; empty for one that lies elsewhere.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Node string `json:"node,omitempty"`
 
-	// persistentVolumeClaim that it lies in; empty for one that lies on a node.
+	// persistentVolumeClaim that it lies in; empty for one that lies elsewhere.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	PersistentVolumeClaim string `json:"persistentVolumeClaim,omitempty"`
 
-	// directory that it lies in: of the node, or of the claim, relative to its root.
+	// objectStore is the bucket that it lies in, as <endpoint>/<bucket>; empty for one that lies elsewhere.
+	// +optional
+	// +kubebuilder:validation:MaxLength=320
+	ObjectStore string `json:"objectStore,omitempty"`
+
+	// directory that it lies in: of the node, or of the claim, relative to its root; in a bucket, what its keys begin with.
 	// +optional
 	// +kubebuilder:validation:MaxLength=640
 	Directory string `json:"directory,omitempty"`

@@ -104,6 +104,11 @@ func (in *BackupsSpec) DeepCopyInto(out *BackupsSpec) {
 		*out = new(BackupsClaim)
 		**out = **in
 	}
+	if in.ObjectStore != nil {
+		in, out := &in.ObjectStore, &out.ObjectStore
+		*out = new(ObjectStore)
+		**out = **in
+	}
 	if in.Nodes != nil {
 		in, out := &in.Nodes, &out.Nodes
 		*out = new(BackupsNodes)

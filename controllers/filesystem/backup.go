@@ -26,6 +26,7 @@ import (
 const (
 	annotationBackup          = "parallelfs.dev/backup"
 	annotationBackupClaim     = "parallelfs.dev/backup-claim"
+	annotationBackupStore     = "parallelfs.dev/backup-object-store"
 	annotationBackupNode      = "parallelfs.dev/backup-node"
 	annotationBackupDirectory = "parallelfs.dev/backup-directory"
 )
@@ -90,7 +91,10 @@ func (p *pass) backupJobs(ctx context.Context) ([]backend.BackupJobFacts, error)
 		of := j.Annotations
 		facts := backend.BackupJobFacts{
 			Name: j.Name, Backup: of[annotationBackup],
-			Place: backend.BackupPlace{Claim: of[annotationBackupClaim], Node: of[annotationBackupNode], Directory: of[annotationBackupDirectory]},
+			Place: backend.BackupPlace{
+				Claim: of[annotationBackupClaim], ObjectStore: of[annotationBackupStore], Node: of[annotationBackupNode],
+				Directory: of[annotationBackupDirectory],
+			},
 		}
 		facts.Ended, facts.Answer, facts.Message = lastAnswer(j, pods, func(printed string) (*spec.BackupAnswer, string) {
 			if answer := backend.ReadBackupAnswer(printed); answer != nil {
@@ -110,7 +114,7 @@ func (p *pass) startBackup(ctx context.Context, backuper backend.Backuper, reque
 	if err == nil || !apierrors.IsNotFound(err) {
 		return err //nolint:wrapcheck // the phase has a name
 	}
-	record, err := backend.BackupRecord(p.fs, p.in.FileSystemNodes)
+	record, err := backend.BackupRecord(p.fs, p.in.FileSystemNodes, p.in.Targets)
 	if err != nil {
 		return err //nolint:wrapcheck // it says what it did
 	}
@@ -130,6 +134,9 @@ func (p *pass) startBackup(ctx context.Context, backuper backend.Backuper, reque
 	job.Annotations = map[string]string{
 		annotationBackup: request.Backup, annotationBackupClaim: request.Place.Claim, annotationBackupNode: request.Place.Node,
 		annotationBackupDirectory: request.Place.Directory,
+	}
+	if request.Place.ObjectStore != "" {
+		job.Annotations[annotationBackupStore] = request.Place.ObjectStore
 	}
 	if err := p.makeOfBackup(ctx, job); err != nil {
 		return err

@@ -55,7 +55,7 @@ func (v *vaults) backupJobs() map[string]*batchv1.Job {
 	for i := range jobs.Items {
 		j := &jobs.Items[i]
 		if j.DeletionTimestamp.IsZero() {
-			out[j.Annotations["parallelfs.dev/backup-claim"]+j.Annotations["parallelfs.dev/backup-node"]] = j
+			out[j.Annotations["parallelfs.dev/backup-claim"]+j.Annotations["parallelfs.dev/backup-object-store"]+j.Annotations["parallelfs.dev/backup-node"]] = j
 		}
 	}
 	return out
@@ -244,4 +244,34 @@ func TestAFileSystemWithoutBackupsSaysSo(t *testing.T) {
 	w.Expect(w.condition(v1alpha1.ConditionBackedUp)).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonBackupsNotConfigured)))
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue))
 	w.Expect(strings.Contains(w.children(), "backup")).To(BeFalse())
+}
+
+func TestABackupInAnObjectStoreIsMadeOnceAndStandsInTheStatusWithoutTheSecret(t *testing.T) {
+	t.Parallel()
+	v := newVaults(t)
+	v.change(func(fs *v1alpha1.FileSystem) {
+		fs.Spec.Backups.PersistentVolumeClaim, fs.Spec.Backups.Nodes = nil, nil
+		fs.Spec.Backups.ObjectStore = &v1alpha1.ObjectStore{Endpoint: "https://s3.example.org", Bucket: "vault", SecretName: "s3"}
+	})
+	v.settle()
+	v.alive = true
+	v.settle()
+	const place = "https://s3.example.org/vault"
+	job := v.backupJobs()[place]
+	v.Expect(job).NotTo(BeNil())
+	v.Expect(v.backupJobs()).To(HaveLen(1), "one that runs is not begun again")
+	v.ends(job, batchv1.JobFailed, "can't put s3://vault/x at https://s3.example.org: the bucket does not exist (NoSuchBucket); make the bucket, or name another")
+	v.settle()
+	v.Expect(v.backupJobs()).To(BeEmpty())
+	v.Expect(v.get().Status.Backups).To(ConsistOf(And(HaveField("ObjectStore", place), HaveField("Result", v1alpha1.BackupFailed),
+		HaveField("Message", ContainSubstring("make the bucket")))))
+
+	v.clock.SetTime(time.Date(2026, 11, 24, 3, 0, 20, 0, time.UTC))
+	v.settle()
+	v.ends(v.backupJobs()[place], batchv1.JobComplete, answers("20261124-030000", 1200))
+	v.settle()
+	v.Expect(v.backupJobs()).To(BeEmpty())
+	v.Expect(v.get().Status.Backups).To(ConsistOf(And(HaveField("ObjectStore", place), HaveField("Result", v1alpha1.BackupVerified),
+		HaveField("SizeBytes", int64(4096)), HaveField("Directory", HaveSuffix("/20261124-030000")))))
+	v.Expect(v.condition(v1alpha1.ConditionBackedUp)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Message", ContainSubstring(place))))
 }

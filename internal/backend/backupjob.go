@@ -6,8 +6,10 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -17,6 +19,7 @@ const (
 	BackupVolume = "config"
 	backupPlace  = "/backups"
 	backupRecord = "/etc/parallelfs-record"
+	storeKeys    = "/etc/parallelfs-object-store"
 )
 
 // A copy may take copySeconds; a backup with all that its pod waits for, such as a volume, backupSeconds.
@@ -43,12 +46,17 @@ func (p Pods) BackupJob(request BackupRequest, c corev1.Container, told spec.Bac
 	const placeVolume, recordVolume = "backups", "record"
 	volume := corev1.Volume{Name: placeVolume}
 	c.SecurityContext = p.Unprivileged()
-	if place := request.Place; place.Node != "" {
+	switch place := request.Place; {
+	case place.ObjectStore != "":
+		told.ObjectStore = UseObjectStore(fs, &pod.Spec, &c)
+		volume.EmptyDir = &corev1.EmptyDirVolumeSource{SizeLimit: new(mostInPod)}
+		pod.Spec.Tolerations = TolerationsOf(fs) // any node will do, and a tainted one is not just any
+	case place.Node != "":
 		pod.Spec.Affinity = OnNodes(place.Node)
 		volume.HostPath = &corev1.HostPathVolumeSource{Path: place.Directory, Type: new(corev1.HostPathDirectoryOrCreate)}
 		// A directory of a node is root's: root without any capability may write there, and nowhere that is not root's.
 		c.SecurityContext.RunAsUser, c.SecurityContext.RunAsGroup, c.SecurityContext.RunAsNonRoot = new(int64(0)), new(int64(0)), new(false)
-	} else {
+	default:
 		told.Directory = path.Join(place.Directory, told.Directory)
 		volume.PersistentVolumeClaim = &corev1.PersistentVolumeClaimVolumeSource{ClaimName: place.Claim}
 		pod.Spec.Tolerations = TolerationsOf(fs) // any node will do, and a tainted one is not just any
@@ -65,6 +73,37 @@ func (p Pods) BackupJob(request BackupRequest, c corev1.Container, told spec.Bac
 			BackoffLimit: new(int32(2)), ActiveDeadlineSeconds: new(int64(backupSeconds)), Template: *pod,
 		},
 	}, told
+}
+
+// mostInPod is how much of a node's disk a backup may take that is made for an object store: it is evicted then. A million files have 75 MB of
+// metadata, which is there twice while it is read back.
+var mostInPod = resource.MustParse("128Gi")
+
+// UseObjectStore gives a container the credentials of the object store of spec.backups, and says what it is told of the store. The store is
+// reached as the daemons are, by the network of the node.
+func UseObjectStore(fs *v1alpha1.FileSystem, pod *corev1.PodSpec, c *corev1.Container) *spec.ObjectStore {
+	store := fs.Spec.Backups.ObjectStore
+	const volume = "object-store"
+	pod.Volumes = append(pod.Volumes, ObjectStoreKeys(volume, store.SecretName))
+	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: volume, MountPath: storeKeys, ReadOnly: true})
+	return &spec.ObjectStore{Endpoint: store.Endpoint, Bucket: store.Bucket, Prefix: store.Prefix, Region: store.Region, Credentials: storeKeys}
+}
+
+// ObjectStoreKeys is a volume with the credentials of an object store: accessKey and secretKey, and ca.crt where the Secret has that.
+func ObjectStoreKeys(volume, secret string) corev1.Volume {
+	keys := func(optional bool, keys ...string) corev1.VolumeProjection {
+		out := &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: secret}}
+		if optional {
+			out.Optional = new(true)
+		}
+		for _, key := range keys {
+			out.Items = append(out.Items, corev1.KeyToPath{Key: key, Path: key})
+		}
+		return corev1.VolumeProjection{Secret: out}
+	}
+	return corev1.Volume{Name: volume, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+		Sources: []corev1.VolumeProjection{keys(false, "accessKey", "secretKey"), keys(true, "ca.crt")},
+	}}}
 }
 
 // onlyKey is one key of a ConfigMap as a volume.

@@ -17,9 +17,10 @@ import (
 // mostInConfigMap is how much of a record one ConfigMap holds; the API server takes a mebibyte, with all else that it holds.
 const mostInConfigMap = 768 << 10
 
-// BackupRecord is the operator's record of a filesystem: the FileSystem and its FileSystemNodes, without what only this cluster needs, as a
-// List in gzip, cut into pieces that fit into a ConfigMap each. A rebuild reads from it what was given once. There are no secrets in it.
-func BackupRecord(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode) ([][]byte, error) {
+// BackupRecord is the operator's record of a filesystem: the FileSystem, its FileSystemNodes and its StorageTargets, without what only this
+// cluster needs, as a List in gzip, cut into pieces that fit into a ConfigMap each. A rebuild reads from it what was given once. Of a target
+// it has the spec, and which local filesystem its disk has. There are no secrets in it.
+func BackupRecord(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode, targets []v1alpha1.StorageTarget) ([][]byte, error) {
 	list := metav1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
 	add := func(object any) error {
 		raw, err := json.Marshal(object)
@@ -38,6 +39,12 @@ func BackupRecord(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode) ([][
 	for i := 0; i < len(nodes) && err == nil; i++ {
 		err = add(v1alpha1.FileSystemNode{
 			TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "FileSystemNode"}, ObjectMeta: own(nodes[i].ObjectMeta), Spec: nodes[i].Spec,
+		})
+	}
+	for i := 0; i < len(targets) && err == nil; i++ {
+		err = add(v1alpha1.StorageTarget{
+			TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "StorageTarget"}, ObjectMeta: own(targets[i].ObjectMeta), Spec: targets[i].Spec,
+			Status: v1alpha1.StorageTargetStatus{Provisioned: targets[i].Status.Provisioned},
 		})
 	}
 	if err != nil {

@@ -17,25 +17,31 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// BackupPlace is where backups of a filesystem lie: in a claim, or on a node.
+// BackupPlace is where backups of a filesystem lie: in a claim, in an object store, or on a node.
 type BackupPlace struct {
 	Claim, Node string
-	// Directory is that of the claim, relative to its root, or of the node, as the user gives it; the backups lie in a subdirectory of their
+	// ObjectStore is <endpoint>/<bucket>.
+	ObjectStore string `json:",omitempty"`
+	// Directory is that of the claim, relative to its root, or of the node, or the prefix of keys, as the user gives it; the backups lie in a subdirectory of their
 	// FileSystem.
 	Directory string
 }
 
 // String names a place in a sentence.
 func (p BackupPlace) String() string {
-	if p.Node != "" {
+	switch {
+	case p.Node != "":
 		return "node " + p.Node
+	case p.ObjectStore != "":
+		return "object store " + p.ObjectStore
+	default:
+		return "claim " + p.Claim
 	}
-	return "claim " + p.Claim
 }
 
 // Is true for the place that a status names.
 func (p BackupPlace) Is(s v1alpha1.BackupStatus) bool {
-	return p.Claim == s.PersistentVolumeClaim && p.Node == s.Node
+	return p.Claim == s.PersistentVolumeClaim && p.ObjectStore == s.ObjectStore && p.Node == s.Node
 }
 
 // BackupRequest says what a BackupJob makes.
@@ -143,12 +149,16 @@ func RequestedBackup(fs *v1alpha1.FileSystem, now time.Time) *v1alpha1.BackupAsk
 	}
 }
 
-// BackupPlaces are the places of spec.backups, in an order that stays: the claim, and the first of the selected nodes by name.
+// BackupPlaces are the places of spec.backups, in an order that stays: the claim, the object store, and the first of the selected nodes by
+// name.
 func BackupPlaces(fs *v1alpha1.FileSystem, nodes []Node) []BackupPlace {
 	var out []BackupPlace
 	asked := fs.Spec.Backups
 	if claim := asked.PersistentVolumeClaim; claim != nil {
 		out = append(out, BackupPlace{Claim: claim.Name, Directory: claim.Path})
+	}
+	if store := asked.ObjectStore; store != nil {
+		out = append(out, BackupPlace{ObjectStore: store.Endpoint + "/" + store.Bucket, Directory: store.Prefix})
 	}
 	if asked.Nodes == nil {
 		return out
@@ -254,7 +264,7 @@ func atPlace(p BackupPlace, v BackupView, places int) []v1alpha1.BackupStatus {
 // was removed.
 func takeAnswer(byName map[string]v1alpha1.BackupStatus, fs *v1alpha1.FileSystem, j BackupJobFacts) {
 	own := v1alpha1.BackupStatus{
-		Name: j.Backup, PersistentVolumeClaim: j.Place.Claim, Node: j.Place.Node,
+		Name: j.Backup, PersistentVolumeClaim: j.Place.Claim, ObjectStore: j.Place.ObjectStore, Node: j.Place.Node,
 		Directory: path.Join(j.Place.Directory, BackupDirectory(fs), j.Backup),
 		Result:    v1alpha1.BackupFailed, Message: v1alpha1.Cut(j.Message, maxBackupMessage),
 	}
@@ -299,7 +309,7 @@ const (
 func backedUp(places []BackupPlace, d BackupDecision, jobs []BackupJobFacts, before time.Time) Problem {
 	if len(places) == 0 {
 		return Problem{v1alpha1.ReasonBackupsInvalid,
-			"spec.backups.nodes.nodeSelector selects no node but that of the metadata; label another node, or name a claim"}
+			"spec.backups.nodes.nodeSelector selects no node but that of the metadata; label another node, or name a claim or an object store"}
 	}
 	oldest := before.UTC().Format(spec.BackupNameLayout)
 	var failed, old, pending, good []string

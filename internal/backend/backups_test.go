@@ -54,7 +54,7 @@ var (
 
 // seen is a backup as the status has it.
 func seen(p backend.BackupPlace, name string, result v1alpha1.BackupResult) v1alpha1.BackupStatus {
-	s := v1alpha1.BackupStatus{Name: name, PersistentVolumeClaim: p.Claim, Node: p.Node, Result: result}
+	s := v1alpha1.BackupStatus{Name: name, PersistentVolumeClaim: p.Claim, ObjectStore: p.ObjectStore, Node: p.Node, Result: result}
 	if result != v1alpha1.BackupVerified {
 		s.Message = "because"
 	}
@@ -187,6 +187,32 @@ func TestBackupsLieOnTheFirstSelectedNodesAndNeverOnThatOfTheMetadata(t *testing
 	g.Expect(d.Condition).To(And(HaveField("Reason", v1alpha1.ReasonBackupsInvalid), HaveField("Message", ContainSubstring("no node but that of the metadata"))))
 }
 
+// inStore has backups in a bucket besides.
+func inStore(b *v1alpha1.BackupsSpec) {
+	b.ObjectStore = &v1alpha1.ObjectStore{Endpoint: "https://s3.example.org", Bucket: "vault", Prefix: "pfs", SecretName: "s3"}
+}
+
+func TestAnObjectStoreIsAPlaceOfItsOwnBesideAClaimOfTheSameName(t *testing.T) {
+	g := NewWithT(t)
+	v := backups(inStore, func(b *v1alpha1.BackupsSpec) { b.Nodes = nil })
+	v.Recorded = []v1alpha1.BackupStatus{seen(vault, "20261123-030000", v1alpha1.BackupVerified)}
+	d := backend.DecideBackups(v)
+	store := backend.BackupPlace{ObjectStore: "https://s3.example.org/vault", Directory: "pfs"}
+	g.Expect(d.Start).To(ConsistOf(And(HaveField("Place", store), HaveField("Backup", "20261123-030000"))))
+	g.Expect(d.Condition).To(Equal(backend.Problem{Reason: v1alpha1.ReasonBackupPending,
+		Message: "the first backup is not made yet: object store https://s3.example.org/vault"}))
+	g.Expect(backend.NotBackedUpSince(v.FileSystem, v.Nodes, v.Now)).To(ConsistOf("claim vault", "object store https://s3.example.org/vault"))
+
+	v.Jobs = []backend.BackupJobFacts{job(store, "", spec.BackupSeen{Name: "20261123-030000", Verified: true, Time: "2026-11-23T03:00:07Z", SizeBytes: 99})}
+	d = backend.DecideBackups(v)
+	g.Expect(d.Start).To(BeEmpty())
+	g.Expect(d.Backups).To(ConsistOf(HaveField("PersistentVolumeClaim", "vault"), Equal(v1alpha1.BackupStatus{
+		Name: "20261123-030000", ObjectStore: "https://s3.example.org/vault", Directory: "pfs/default.scratch-1b4e28ba/20261123-030000",
+		Result: v1alpha1.BackupVerified, Time: new(metav1.NewTime(at("2026-11-23T03:00:07Z"))), SizeBytes: 99,
+	})))
+	g.Expect(d.Condition.Reason).To(Equal(v1alpha1.ReasonVerified))
+}
+
 // job is that of last night, which has ended with an answer.
 func job(p backend.BackupPlace, message string, there ...spec.BackupSeen) backend.BackupJobFacts {
 	const name = "20261123-030000"
@@ -275,7 +301,7 @@ func TestTheConditionIsThatOfThePlaceThatIsWorstOff(t *testing.T) {
 
 func TestTheStatusKeepsTheNewestAttemptAndTheNewestVerifiedBackupOfEachPlace(t *testing.T) {
 	g := NewWithT(t)
-	v := backups(func(b *v1alpha1.BackupsSpec) { b.Nodes.Count = 3 })
+	v := backups(func(b *v1alpha1.BackupsSpec) { b.Nodes.Count = 3 }, inStore)
 	for _, p := range backend.BackupPlaces(v.FileSystem, v.Nodes) {
 		for day := 23; day > 13; day-- {
 			v.Recorded = append(v.Recorded, seen(p, fmt.Sprintf("202611%d-030000", day), v1alpha1.BackupFailed))
@@ -347,21 +373,33 @@ func TestTheRecordIsReadFromItsPiecesAndFitsIntoConfigMaps(t *testing.T) {
 	g := NewWithT(t)
 	fs := backups().FileSystem
 	var nodes []v1alpha1.FileSystemNode
+	var targets []v1alpha1.StorageTarget
 	for i := range 1000 {
 		n := v1alpha1.FileSystemNode{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("scratch-node-%04d", i), Namespace: "default", ResourceVersion: "17"}}
 		m := v1alpha1.NodeMember{Name: "chunkserver-ssd", Role: v1alpha1.RoleStorage}
 		for disk := range 24 {
 			uuid := types.UID(backend.Hash(i, disk, 1) + "-" + backend.Hash(i, disk, 2) + "-" + backend.Hash(i, disk, 3))
 			m.Targets = append(m.Targets, v1alpha1.MemberTarget{Name: "scratch-ssd-" + backend.Hash(i, disk), UUID: string(uuid), ID: int32(disk)})
+			targets = append(targets, v1alpha1.StorageTarget{
+				ObjectMeta: metav1.ObjectMeta{Name: "scratch-ssd-" + backend.Hash(i, disk), Namespace: "default", ResourceVersion: "17", UID: uuid},
+				Spec: v1alpha1.StorageTargetSpec{
+					FileSystem: v1alpha1.TargetOwner{Name: "scratch", UID: string(fs.UID)}, Cluster: "c1c1c1c1-0000-0000-0000-000000000001",
+					Node: fmt.Sprintf("node-%04d", i), Role: v1alpha1.RoleStorage, StoragePool: "ssd",
+					Device: v1alpha1.DeviceIdentity{ID: v1alpha1.DeviceID("nvme-eui." + backend.Hash(i, disk, 4)), Serial: backend.Hash(i, disk, 5), SizeBytes: 1 << 42},
+				},
+				Status: v1alpha1.StorageTargetStatus{
+					Provisioned: &v1alpha1.TargetProvisioned{UUID: string(uuid)}, KernelName: "nvme0n1", Service: &v1alpha1.TargetService{},
+				},
+			})
 		}
 		n.Spec.Members = []v1alpha1.NodeMember{m}
 		nodes = append(nodes, n)
 	}
-	pieces, err := backend.BackupRecord(fs, nodes)
+	pieces, err := backend.BackupRecord(fs, nodes, targets)
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Logf("%d pieces, the first of %d bytes", len(pieces), len(pieces[0]))
-	g.Expect(len(pieces)).To(BeNumerically("<=", 4))
-	again, err := backend.BackupRecord(fs, nodes)
+	g.Expect(len(pieces)).To(BeNumerically("<=", 6))
+	again, err := backend.BackupRecord(fs, nodes, targets)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(again).To(Equal(pieces))
 	unpacked, err := gzip.NewReader(bytes.NewReader(bytes.Join(pieces, nil)))
@@ -373,11 +411,18 @@ func TestTheRecordIsReadFromItsPiecesAndFitsIntoConfigMaps(t *testing.T) {
 		Items []struct {
 			Kind     string            `json:"kind"`
 			Metadata metav1.ObjectMeta `json:"metadata"`
+			Spec     json.RawMessage   `json:"spec"`
+			Status   json.RawMessage   `json:"status"`
 		} `json:"items"`
 	}
 	g.Expect(json.Unmarshal(content, &list)).To(Succeed())
 	g.Expect(list.Kind).To(Equal("List"))
-	g.Expect(list.Items).To(HaveLen(1001))
+	g.Expect(list.Items).To(HaveLen(1 + 1000 + 24000))
+	last := list.Items[1000+24000]
+	g.Expect(last.Kind).To(Equal("StorageTarget"))
+	g.Expect(string(last.Spec)).To(And(ContainSubstring(`"node":"node-0999"`), ContainSubstring(`"nvme-eui.`), ContainSubstring("c1c1c1c1")))
+	g.Expect(string(last.Status)).To(MatchJSON(`{"provisioned": {"uuid": "`+string(targets[23999].UID)+`"}}`), "what its agent and the filesystem say changes all the time")
+	g.Expect(last.Metadata.ResourceVersion).To(BeEmpty())
 	g.Expect(list.Items[0].Kind).To(Equal("FileSystem"))
 	g.Expect(list.Items[1].Metadata.ResourceVersion).To(BeEmpty(), "it means nothing elsewhere")
 

@@ -22,6 +22,8 @@ type RecoverySource struct {
 	Kind v1alpha1.RecoveryKind
 	// Node or Claim that it lies on, and the directory there. For backups, that is BackupDirectory.
 	Node, Claim, Directory string
+	// ObjectStore that it lies in, as <endpoint>/<bucket>.
+	ObjectStore string `json:",omitempty"`
 }
 
 // RecoveryRequest says what a RecoveryJob does.
@@ -281,7 +283,7 @@ func (v *RecoveryView) node(name string) (Node, bool) {
 
 func candidate(s RecoverySource, message string) v1alpha1.RecoveryCandidate {
 	return v1alpha1.RecoveryCandidate{
-		Name: s.Name, Kind: s.Kind, Node: s.Node, PersistentVolumeClaim: s.Claim, Directory: s.Directory,
+		Name: s.Name, Kind: s.Kind, Node: s.Node, PersistentVolumeClaim: s.Claim, ObjectStore: s.ObjectStore, Directory: s.Directory,
 		Message: v1alpha1.Cut(message, maxRecoveryMessage),
 	}
 }

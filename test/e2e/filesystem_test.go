@@ -288,7 +288,7 @@ func (s *story) fileSystemIsKept() {
 
 	It("gives a changed option to the daemons, one restart at a time while a program writes, and refuses its own by name", func() {
 		before := s.daemonPods()
-		s.nothingIsLostWhile("ssd", func() {
+		s.nothingIsLostWhile("an option of the chunkservers of two pools changes", "ssd", func() {
 			s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p", `{"spec":{"moosefs":{"config":{"storage":{"WORKERS_MAX":"77"}}}}}`)
 			Eventually(func() int {
 				told := 0

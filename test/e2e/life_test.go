@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -89,26 +88,6 @@ func optionChanges(component string, option func(turn int) string) disruption {
 		},
 	}
 }
-
-// lifeRow is what programs felt of one kind of disruption, made by the operator or by hand: the worst of all turns.
-type lifeRow struct {
-	name, who string
-	turns     int
-	worst     felt
-}
-
-// lifeRows are those of all stories of `make life`, which run one after the other in one process.
-var lifeRows []lifeRow
-
-// The one table is printed at the end, also when something failed.
-var _ = ReportAfterSuite("what programs felt", func(Report) {
-	if len(lifeRows) > 0 {
-		fmt.Fprintf(os.Stdout, "\nWhat programs felt, the worst of all turns\n\n%s", lifeTable(lifeRows))
-	}
-})
-
-// byHandRow is who of the rows that a person made, without the operator.
-const byHandRow = "by hand"
 
 const upgradeRow = "an upgrade from " + oldest + " to " + newest
 
@@ -355,78 +334,6 @@ spec:
       CONFIG
       exec mfschunkserver -f -c /data/mfschunkserver.cfg start
 `, workers[0], newest, host, master-1, port)
-}
-
-// nothingWasLost is what holds of everything that the operator does.
-func nothingWasLost(out felt, master bool) {
-	GinkgoHelper()
-	Expect([]int64{out.errors, out.bytes}).To(Equal([]int64{0, 0}), out.String())
-	if !master {
-		Expect(out.missing).To(BeZero(), out.String())
-	}
-	Expect(out.operations).To(BeNumerically(">", 20))
-}
-
-// atWorst keeps the worse of each figure.
-func (f *felt) atWorst(other felt) {
-	f.seconds, f.write, f.read = max(f.seconds, other.seconds), max(f.write, other.write), max(f.read, other.read)
-	f.operations, f.errors, f.bytes = f.operations+other.operations, f.errors+other.errors, f.bytes+other.bytes
-	f.samples, f.endangered, f.short = f.samples+other.samples, max(f.endangered, other.endangered), max(f.short, other.short)
-	f.missing, f.lost = max(f.missing, other.missing), max(f.lost, other.lost)
-}
-
-// tolerance is by how much the longest operation of two equal disruptions may differ: mounts try each two seconds to find a master again
-// (docs/adr/0075).
-const tolerance = 2 * time.Second
-
-// longerThanByHand says by how much the longest write or read was longer than by hand; empty when it was not, and where there is no row by
-// hand. compared is true where there is one.
-func longerThanByHand(rows []lifeRow, row lifeRow) (longer string, compared bool) {
-	at := slices.IndexFunc(rows, func(r lifeRow) bool { return r.name == row.name && r.who == byHandRow })
-	if at < 0 || row.who == byHandRow {
-		return "", false
-	}
-	hand := rows[at].worst
-	var out []string
-	for _, stall := range []struct {
-		what             string
-		operator, byHand time.Duration
-	}{{"write", row.worst.write, hand.write}, {"read", row.worst.read, hand.read}} {
-		if stall.operator > stall.byHand+tolerance {
-			out = append(out, fmt.Sprintf("%s %.2f s longer", stall.what, (stall.operator-stall.byHand).Seconds()))
-		}
-	}
-	return strings.Join(out, ", "), true
-}
-
-// noLongerThanByHand holds that programs stood still no longer than by hand, where that was measured too.
-func noLongerThanByHand(name string) {
-	GinkgoHelper()
-	for _, row := range lifeRows {
-		if row.name == name {
-			longer, _ := longerThanByHand(lifeRows, row)
-			Expect(longer).To(BeEmpty(), "%s: the longest operation, beyond a tolerance of %s", name, tolerance)
-		}
-	}
-}
-
-// lifeTable shows a row for each disruption and who made it. MooseFS is asked once a second, so an answer stands for a second.
-func lifeTable(rows []lifeRow) string {
-	out := "| disruption | made | turns | s | longest write s | longest read s | ≤ by hand | errors | bytes that differ | s with endangered chunks | with missing ones |\n" +
-		"|---|---|---|---|---|---|---|---|---|---|---|\n"
-	for _, r := range rows {
-		endangered, missing := "not asked", "not asked"
-		if r.worst.samples > 0 {
-			endangered, missing = fmt.Sprintf("%d (at most %d chunks)", r.worst.short, r.worst.endangered), fmt.Sprint(r.worst.lost)
-		}
-		verdict := ""
-		if longer, compared := longerThanByHand(rows, r); compared {
-			verdict = cmp.Or(longer, "yes")
-		}
-		out += fmt.Sprintf("| %s | %s | %d | %d | %.2f | %.2f | %s | %d | %d | %s | %s |\n", r.name, r.who, r.turns, r.worst.seconds,
-			r.worst.write.Seconds(), r.worst.read.Seconds(), verdict, r.worst.errors, r.worst.bytes, endangered, missing)
-	}
-	return out
 }
 
 // isWhole waits until the operator says that all is well, and MooseFS does.

@@ -57,12 +57,14 @@ func (s *story) nodesAreDrained() {
 			Eventually(func() []v1alpha1.NodeMaintenance { return s.fileSystem().Status.Maintenance }, long).Should(BeEmpty())
 			Eventually(s.ready, long).Should(BeTrue(), s.whyNotReady)
 		})
-		report("a node is drained and comes back", out.String())
-		nothingWasLost(out, false)
+		wasFelt("a node is drained and comes back", out, false)
 		Expect(s.chunkserverOf(workers[2]).Maintenance).To(Equal("off"))
 		Eventually(func() string { return s.guardOn(workers[2]) }).ShouldNot(BeEmpty())
 	})
+}
 
+// guardsAreGone deletes the filesystem whose nodes had guards.
+func (s *story) guardsAreGone() {
 	It("is deleted, and no guard is left", func() {
 		s.kubectl("delete", "filesystem", "scratch", "--timeout=300s")
 		Expect(s.kubectl("get", "deployments,pdb", "-l", v1alpha1.LabelGuard+"=scratch", "-o", "name")).To(BeEmpty())

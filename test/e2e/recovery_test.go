@@ -16,9 +16,9 @@ import (
 
 // metadataIsRecovered destroys the directory of the master while a program writes, twice: it is made again from the metalogger on another
 // node, and then from a backup on a third one. Programs stand still from the loss until a person has approved the plan, so how long is up to
-// that person; what counts is that every file is there that was on the servers before the last change that the plan names.
+// that person; what counts is that every file is there that was on the servers before the last change that the plan names. It needs a
+// filesystem that runs, with its metadata on the first worker and a metalogger on the second one.
 func (s *story) metadataIsRecovered() {
-	It("has a filesystem", func() { s.isReady(newest, twoCopies) })
 	It("has its metadata again after they were lost, from the metalogger on another node", func() {
 		kept := s.keepsWriting("kept")
 		lost := time.Now()
@@ -27,8 +27,7 @@ func (s *story) metadataIsRecovered() {
 	})
 	It("has its metadata again from a backup, where that is all that can be used", func() {
 		kept := s.keepsWriting("kept-too")
-		s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p", fmt.Sprintf(`{"spec":{"backups":{"schedule":"0 3 29 2 *",
-			"nodes":{"nodeSelector":{"kubernetes.io/hostname":%q},"count":1,"directory":%q}}}}`, workers[2], s.dataRoot+"/backups"))
+		s.backsUpOn(workers[2])
 		Eventually(func() string { return s.saysOf(v1alpha1.ConditionBackedUp) }, long).ShouldNot(BeEmpty())
 		backup := s.fileSystem().Status.Backups[0]
 		Expect(backup.Result).To(Equal(v1alpha1.BackupVerified), backup.Message)
@@ -38,6 +37,18 @@ func (s *story) metadataIsRecovered() {
 		Expect(recovered.Version).To(BeNumerically(">=", backup.Version))
 		Expect(recovered.DataTime.Time).To(BeTemporally("==", backup.Time.Time))
 	})
+}
+
+// backsUpOn asks for backups on a node: one at once, and none by the schedule.
+func (s *story) backsUpOn(node string) {
+	GinkgoHelper()
+	s.backsUpOf("scratch", node)
+}
+
+func (s *story) backsUpOf(name, node string) {
+	GinkgoHelper()
+	s.kubectl("patch", "filesystem", name, "--type=merge", "-p", fmt.Sprintf(`{"spec":{"backups":{"schedule":"0 3 29 2 *",
+		"nodes":{"nodeSelector":{"kubernetes.io/hostname":%q},"count":1,"directory":%q}}}}`, node, s.dataRoot+"/backups"))
 }
 
 // acknowledged are the files that a program has written and synced, on the node where the program runs.

@@ -5,7 +5,8 @@
 #   PROCS           number of stories that run side by side, default 4
 #   BEEGFS_IMAGES   mgmtd=IMAGE,meta=IMAGE,storage=IMAGE,tools=IMAGE: real daemons of BeeGFS 7.4.6 instead of the doubles
 #   BENCHMARK_IMAGES  TOOL=IMAGE,…: real benchmarks instead of the doubles, such as mdtest and ior
-#   UPDATE          a commit: only the update of the operator from the chart and the images of that commit to those that are here
+#   UPDATE          a commit that has ADR 0077, or a later one: only the update of the operator from the chart and the images of that commit
+#                   to those that are here
 #   UPGRADE_TO      a version of MooseFS with a folder images/moosefs-VERSION, such as 4.59.2: also an upgrade to that one
 #   REPORTS         directory for Ginkgo's report, as test/tiers/run.sh sets it
 set -euo pipefail
@@ -33,6 +34,8 @@ if [[ -n ${UPGRADE_TO:-} ]]; then
 fi
 if [[ -n ${UPDATE:-} ]]; then
   # Images of other names: of those that are here, the nodes and the engine have one of each.
+  git cat-file -e "$UPDATE:docs/adr/0077-stored-formats-are-frozen.md" 2>/dev/null ||
+    die "UPDATE=$UPDATE is no commit of this repository with docs/adr/0077-stored-formats-are-frozen.md: name that one or a later one, such as ff7e17f"
   say "making chart and images of $UPDATE"
   before=$work_dir/before
   rm -rf "$before"

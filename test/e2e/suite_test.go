@@ -136,7 +136,7 @@ var _ = Describe("ParallelFS Operator", func() {
 		standIn := newStory("standin", 19800)
 		tell("a node that never comes back, by hand", standIn, standIn.nodeIsReplacedByHand)
 		lost := newStory("lost", 19600)
-		tell("lost metadata", lost, lost.metadataIsRecovered)
+		tell("lost metadata", lost, func() { It("has a filesystem", func() { lost.isReady(newest, twoCopies) }) }, lost.metadataIsRecovered)
 		return
 	}
 	if os.Getenv("UPDATE") != "" {
@@ -171,6 +171,8 @@ var _ = Describe("ParallelFS Operator", func() {
 	if !realBeeGFS() {
 		comb := newStory("comb", 20600)
 		tell("a FileSystem of BeeGFS "+beeGFS8, comb, comb.beeGFS8Runs)
+		swarm := newStory("swarm", 21300)
+		tell("an upgrade of BeeGFS from "+beeGFS7Older+" to "+beeGFS7, swarm, swarm.beeGFSIsUpgraded)
 	}
 	tell("its chart, installed", newStory("chart", 0), chartIsInstalled)
 })
@@ -183,7 +185,7 @@ var _ = Describe("ParallelFS Operator, when nothing else runs,", Serial, Ordered
 	if os.Getenv("OVERHEAD")+os.Getenv("LIFE")+os.Getenv("UPDATE") != "" {
 		return // they are alone
 	}
-	Describe("a FileSystem whose nodes are drained", func() {
+	Describe("a FileSystem whose nodes are drained, and whose metadata is lost", func() {
 		s := newStory("maintenance", 21000)
 		AfterEach(func() {
 			if CurrentSpecReport().Failed() {
@@ -191,6 +193,8 @@ var _ = Describe("ParallelFS Operator, when nothing else runs,", Serial, Ordered
 			}
 		})
 		s.nodesAreDrained()
+		s.metadataIsRecovered()
+		s.guardsAreGone()
 	})
 	Describe("its chart upgraded and uninstalled", func() { newStory(kept, 20300).chartKeepsEverything() })
 	Describe("whose cluster is lost", func() { newStory("rebuilt", 20800).clusterIsRebuilt() })

@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -13,18 +14,26 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// installBefore installs the operator of the commit that UPDATE names: run.sh has put its tree there, and made its images.
+// before is the tree of the commit that UPDATE names: run.sh has put it there.
+var before = filepath.Join(root, "test", "cluster", ".work", "before")
+
+// frozenFormats is in all commits whose stored formats, labels and names this operator still knows.
+const frozenFormats = "docs/adr/0077-stored-formats-are-frozen.md"
+
+// installBefore installs the operator of the commit that UPDATE names, whose images run.sh has made.
 func installBefore() {
 	GinkgoHelper()
+	Expect(filepath.Join(before, frozenFormats)).To(BeARegularFile(), "UPDATE is to name a commit that has it, or a later one, such as ff7e17f")
 	var images []string
 	for _, image := range []string{"manager", "node", "agent"} {
 		images = append(images, "image."+image+".repository=localhost/parallelfs-before/"+image)
 	}
-	installFrom(filepath.Join(root, "test", "cluster", ".work", "before"), images...)
+	installFrom(before, images...)
 }
 
 // steady writes files for half a minute, four times. Nothing is run again, so that whatever disturbs it fails it.
@@ -39,7 +48,7 @@ const steady = `
 // operatorIsUpdated updates the operator by its chart, as the chart's README says, on a cluster with filesystems, programs and a benchmark.
 func (s *story) operatorIsUpdated() {
 	names := []string{"scratch", "comb"}
-	var before string
+	var daemons string
 
 	It("has filesystems of the operator before, and a benchmark", func() {
 		s.isReady(newest, twoCopies)
@@ -51,11 +60,11 @@ func (s *story) operatorIsUpdated() {
 		s.apply(strings.ReplaceAll(s.measuringRun("steady", steady), "retries: 2, invalidRetries: 3", "retries: 0, invalidRetries: 0"))
 		Eventually(func() string { return s.benchmarkRun("steady").Status.Current }, long).ShouldNot(BeEmpty())
 		s.running("steady", "client")
-		before = s.daemons()
+		daemons = s.daemons()
 	})
 
 	It("goes to the operator of now without a restart of any daemon, and the benchmark goes on", func() {
-		Expect(hasField("filesystems", "backups")).To(BeFalse(), "UPDATE is to name a commit with an older API, such as 6c669cf")
+		Expect(managerImage()).To(Equal("localhost/parallelfs-before/manager:dev"))
 		unready := s.watchReady(names...)
 		begun := time.Now()
 		out := s.use("ssd", func() {
@@ -67,14 +76,14 @@ func (s *story) operatorIsUpdated() {
 		})
 		updated := time.Since(begun).Round(time.Second)
 		Expect(s.benchmarkRun("steady").Status.CompletionTime).To(BeNil(), "it goes on meanwhile")
-		Expect(hasField("filesystems", "backups")).To(BeTrue(), "the definitions come with the chart")
-		Expect(hasField("filesystemnodes", "givenUp")).To(BeTrue())
-		Expect(s.daemons()).To(Equal(before))
+		Expect(managerImage()).To(Equal("localhost/parallelfs/manager:dev"))
+		definitionsAreOurs()
+		Expect(s.daemons()).To(Equal(daemons))
 
 		run := s.finish("steady")
 		Expect(run.Status.Points).To(HaveLen(1))
 		Expect(run.Status.Points[0].Repetitions).To(Equal(int32(4)))
-		Expect(s.daemons()).To(Equal(before))
+		Expect(s.daemons()).To(Equal(daemons))
 		Expect(unready()).To(BeEmpty())
 		nothingWasLost(out, false)
 		for _, name := range names {
@@ -87,7 +96,7 @@ func (s *story) operatorIsUpdated() {
 		s.results("steady")
 	})
 
-	It("gives the nodes guards, and its node image to the servers of whoever asks for it", func() {
+	It("keeps the guards of the nodes, and gives its node image to the servers of whoever asks for it", func() {
 		for _, node := range workers {
 			Eventually(func() string { return s.guardOn(node) }, long).ShouldNot(BeEmpty(), node)
 		}
@@ -114,11 +123,44 @@ func (s *story) daemons() string {
 		`jsonpath={range .items[*]}{.metadata.name} {.metadata.uid} {.status.containerStatuses[*].restartCount}{"\n"}{end}`)
 }
 
-// hasField is true when the definition of a kind has a field of the spec.
-func hasField(kind, field string) bool {
+// managerImage is the image of the manager that the chart has installed.
+func managerImage() string {
 	GinkgoHelper()
-	return kubectl("get", "crd", kind+".parallelfs.dev", "-o",
-		"jsonpath={.spec.versions[0].schema.openAPIV3Schema.properties.spec.properties."+field+".type}") != ""
+	return kubectl("-n", systemNamespace, "get", "deployments", "-l", "app.kubernetes.io/component=manager", "-o",
+		"jsonpath={.items[*].spec.template.spec.containers[*].image}")
+}
+
+// definitionsAreOurs holds that the definitions of all kinds came with the chart: they are those of this tree, field by field.
+func definitionsAreOurs() {
+	GinkgoHelper()
+	files, err := filepath.Glob(filepath.Join(root, "config", "crd", "bases", "*.yaml"))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(files).NotTo(BeEmpty())
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		Expect(err).NotTo(HaveOccurred())
+		want := schemaOf(content)
+		Expect(schemaOf([]byte(kubectl("get", "crd", want.Metadata.Name, "-o", "json")))).To(Equal(want), want.Metadata.Name)
+	}
+}
+
+// definition is what is compared of the definition of a kind: all that the API server adds nothing to.
+type definition struct {
+	Metadata struct {
+		Name string `json:"name"`
+	} `json:"metadata"`
+	Spec struct {
+		Versions []struct {
+			Name   string `json:"name"`
+			Schema any    `json:"schema"`
+		} `json:"versions"`
+	} `json:"spec"`
+}
+
+func schemaOf(content []byte) (out definition) {
+	GinkgoHelper()
+	Expect(yaml.Unmarshal(content, &out)).To(Succeed())
+	return out
 }
 
 // watchReady looks each second whether filesystems are Ready, until it is stopped. It then returns what they said when one was not.

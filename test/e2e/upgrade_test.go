@@ -17,6 +17,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
 )
 
 // fileSystemIsUpgraded takes a MooseFS with two copies from the oldest version to the newest one, while programs on two clients use it.
@@ -36,18 +37,20 @@ func (s *story) fileSystemIsUpgraded() {
 		Expect(meta.IsStatusConditionTrue(s.fileSystem().Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue())
 	})
 
+	var asked time.Time
 	It("waits for a backup, or for a person's word", func() {
 		before := s.serving([]string{"master", "metalogger", "chunkserver"})
 		s.asksFor(newest, "")
 		Eventually(func() string { return s.saysOf(v1alpha1.ConditionUpgrading) }).Should(HavePrefix(v1alpha1.ReasonBackupMissing))
 		Consistently(func() []string { return s.serving([]string{"master", "metalogger", "chunkserver"}) }, 10*time.Second).Should(ConsistOf(before))
+		asked = s.fileSystem().Status.UpgradeAsked.Since.Time
 	})
 
-	It("is upgraded while programs use it, from the master to the chunkservers", func() {
+	It("is upgraded while programs use it, from the master to the chunkservers, when a backup was made and read back", func() {
 		mounts := s.serving([]string{"client"})
-		stop := s.watchVersions()
+		stop := s.watchVersions("scratch", "master", oldest)
 		out := s.use("ssd", func() {
-			s.asksFor(newest, newest)
+			s.backsUpOn(workers[2])
 			Eventually(func() string {
 				status := s.fileSystem().Status
 				if status.Upgrade != nil || !s.ready() {
@@ -59,9 +62,13 @@ func (s *story) fileSystemIsUpgraded() {
 		said, wrong := stop()
 		report("an upgrade from "+oldest+" to "+newest+" under load", out.String()+"\n"+strings.Join(said, "\n"))
 		Expect(wrong).To(BeEmpty())
-		nothingWasLost(out, true)
+		wasFelt(upgradeRow, out, true)
 		Eventually(s.missesChunks).Should(BeFalse(), "every chunkserver has registered again")
 
+		Expect(said[0]).To(HavePrefix(v1alpha1.ReasonBackupMissing))
+		Expect(s.fileSystem().Spec.Updates.UpgradeWithoutBackup).To(BeEmpty(), "nobody has given a word")
+		Expect(s.fileSystem().Status.Backups).To(ContainElement(And(HaveField("Node", workers[2]), HaveField("Result", v1alpha1.BackupVerified),
+			HaveField("Name", asked.UTC().Format(spec.BackupNameLayout)))), "made for this upgrade")
 		Expect(s.fileSystem().Status.Versions).To(HaveExactElements(HaveField("Version", newest)), "every server says so itself")
 		Expect(s.serving([]string{"client"})).To(ConsistOf(mounts), "no mount was touched")
 		Expect(s.saysOf(v1alpha1.ConditionUpgrading)).To(And(HavePrefix(v1alpha1.ReasonClientsOlder), ContainSubstring("of the clients 3 run "+oldest)))
@@ -137,17 +144,17 @@ func conditionText(fs *v1alpha1.FileSystem, kind string) string {
 	return c.Reason + ": " + c.Message
 }
 
-// watchVersions looks each second which version every daemon was made with, until it is stopped. It then returns what the condition
-// Upgrading has said, and when a daemon was newer than the master, or the master went back.
-func (s *story) watchVersions() (stop func() (said []string, wrong string)) {
+// watchVersions looks each second which version every daemon of a filesystem was made with, until it is stopped. It then returns what the
+// condition Upgrading has said, and when a daemon was newer than the first component, such as the master, or that went back.
+func (s *story) watchVersions(name, first, from string) (stop func() (said []string, wrong string)) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	var said []string
-	wrong, master := "", oldest
+	wrong, newest := "", from
 	look := func() {
 		var pods corev1.PodList
 		fs := &v1alpha1.FileSystem{}
-		if api.List(context.Background(), &pods, client.InNamespace(s.namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: "scratch"}) != nil ||
-			api.Get(context.Background(), client.ObjectKey{Namespace: s.namespace, Name: "scratch"}, fs) != nil {
+		if api.List(context.Background(), &pods, client.InNamespace(s.namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: name}) != nil ||
+			api.Get(context.Background(), client.ObjectKey{Namespace: s.namespace, Name: name}, fs) != nil {
 			return
 		}
 		if text := conditionText(fs, v1alpha1.ConditionUpgrading); text != "" && (len(said) == 0 || said[len(said)-1] != text) {
@@ -155,17 +162,17 @@ func (s *story) watchVersions() (stop func() (said []string, wrong string)) {
 		}
 		for i := range pods.Items {
 			p := &pods.Items[i]
-			if version := p.Annotations[backend.VersionAnnotation]; p.Labels[v1alpha1.LabelComponent] == "master" && p.DeletionTimestamp == nil && version != "" {
-				if backend.CompareVersions(version, master) < 0 {
-					wrong = fmt.Sprintf("the master went from %s to %s", master, version)
+			if version := p.Annotations[backend.VersionAnnotation]; p.Labels[v1alpha1.LabelComponent] == first && p.DeletionTimestamp == nil && version != "" {
+				if backend.CompareVersions(version, newest) < 0 {
+					wrong = fmt.Sprintf("the %s went from %s to %s", first, newest, version)
 				}
-				master = version
+				newest = version
 			}
 		}
 		for i := range pods.Items {
 			p := &pods.Items[i]
-			if version := p.Annotations[backend.VersionAnnotation]; backend.CompareVersions(version, master) > 0 {
-				wrong = fmt.Sprintf("%s is a %s while the master is a %s", p.Name, version, master)
+			if version := p.Annotations[backend.VersionAnnotation]; backend.CompareVersions(version, newest) > 0 {
+				wrong = fmt.Sprintf("%s is a %s while the %s is a %s", p.Name, version, first, newest)
 			}
 		}
 	}

@@ -15,6 +15,7 @@ spec:
   schedule: "*/15 0-6,22 1,15 JAN-jun mon-FRI"
   timeZone: America/Argentina/Buenos_Aires
   persistentVolumeClaim: {name: vault.of-storage, path: pfs/metadata}
+  objectStore: {endpoint: "http://s3.example.org:9000", bucket: metadata.backups, prefix: a/b, region: eu-north-1, secretName: s3}
   nodes: {nodeSelector: {backups: ""}, count: 3, directory: /srv/backups}
   keep: {count: 100, maxAgeDays: 3650}
 `
@@ -40,7 +41,7 @@ func backupsRefusals() refusals {
 	)
 	rows := refusals{
 		"backups go nowhere": {change: "spec: {backups: {schedule: '@daily'}}", field: "spec.backups",
-			says: "spec.backups needs persistentVolumeClaim, nodes, or both"},
+			says: "spec.backups needs persistentVolumeClaim, objectStore or nodes, or several of them"},
 		"a BeeGFS 8 has backups":   {change: beegfs + "\n---\nspec: {version: 8.3.1}\n---\n" + backups(vault), field: "spec", says: "spec.backups belongs to a MooseFS or a BeeGFS 7: the operator can't back up a BeeGFS 8 yet; copy the store of its management service by other means"},
 		"backups have no schedule": {change: "spec: {backups: {" + vault + "}}", field: "spec.backups.schedule", says: "Required value"},
 		"the claim of backups has no name": {change: backups("persistentVolumeClaim: {path: pfs}"), field: "spec.backups.persistentVolumeClaim.name",
@@ -86,10 +87,51 @@ func backupsRefusals() refusals {
 				"pfs/../../etc": aPath, "pfs/": aPath, `"pfs; rm"`: aPath,
 			}),
 	)
+	return rows.join(storeRefusals())
+}
+
+// storeRefusals are the rows of spec.backups.objectStore.
+func storeRefusals() refusals {
+	const at = "spec.backups.objectStore"
+	good := map[string]string{"endpoint": "'https://s3.example.org'", "bucket": "vault", "secretName": "s3"}
+	// with is the store with another value of a field, or without it.
+	with := func(field, value string) string {
+		var fields []string
+		for _, name := range []string{"endpoint", "bucket", "secretName"} {
+			if name != field {
+				fields = append(fields, name+": "+good[name])
+			}
+		}
+		if value != "" {
+			fields = append(fields, field+": "+value)
+		}
+		return backups("objectStore: {" + strings.Join(fields, ", ") + "}")
+	}
+	rows := refusals{}
+	for field := range good {
+		rows["the object store of backups has no "+field] = refusal{change: with(field, ""), field: at + "." + field, says: "Required value"}
+	}
+	const (
+		aURL    = `should match '^https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?$'`
+		aBucket = `should match '^[a-z0-9][a-z0-9.-]*$'`
+		aPrefix = `should match '^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$'`
+	)
+	for field, bounds := range map[string]map[string]string{
+		"endpoint": {"'http://s3/'": aURL, "'http:/'": "should be at least 8 chars long", "'https://" + strings.Repeat("s", 248) + "'": "may not be more than 255 bytes",
+			"'https://user:word@s3'": aURL, "'https://s3/vault'": aURL},
+		"bucket":     {"va": "should be at least 3 chars long", strings.Repeat("b", 64): "may not be more than 63 bytes", "Vault": aBucket, "vault/pfs": aBucket},
+		"prefix":     {`""`: "should be at least 1 chars long", strings.Repeat("p", 256): "may not be more than 255 bytes", "/pfs": aPrefix, "../pfs": aPrefix},
+		"region":     {`""`: "should be at least 1 chars long", strings.Repeat("r", 64): "may not be more than 63 bytes"},
+		"secretName": {`""`: "should be at least 1 chars long", strings.Repeat("s", 254): "may not be more than 253 bytes"},
+	} {
+		rows = rows.join(boundRefusals(at+"."+field, with(field, "%s"), bounds))
+	}
 	return rows
 }
 
 // largestBackups is spec.backups as large as it may be.
-var largestBackups = fmt.Sprintf("spec: {backups: {schedule: %q, timeZone: %s, persistentVolumeClaim: {name: %s, path: %s}, nodes: {nodeSelector: %s, directory: %s}}}",
+var largestBackups = fmt.Sprintf("spec: {backups: {schedule: %q, timeZone: %s, persistentVolumeClaim: {name: %s, path: %s}, "+
+	"objectStore: {endpoint: 'https://%s', bucket: %s, prefix: %s, region: %s, secretName: %s}, nodes: {nodeSelector: %s, directory: %s}}}",
 	"* * * * "+strings.Repeat("1", 120), strings.Repeat("Z", 64), strings.Repeat("n", 253), strings.Repeat("p", 255),
+	strings.Repeat("e", 247), strings.Repeat("b", 63), strings.Repeat("p", 255), strings.Repeat("r", 63), strings.Repeat("s", 253),
 	mapOf(16, strings.Repeat("k", 60)+"%02d", strings.Repeat("v", 63)), "/srv/"+strings.Repeat("d", 123))

@@ -11,6 +11,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/children"
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
 	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
+	"parallelfs.dev/operator/internal/backend"
 )
 
 // Exporter is the Job that takes the complete results to where the spec wants them besides.
@@ -35,11 +36,7 @@ func (r Renderer) Exporter() client.Object {
 		if to.Region != "" {
 			command = append(command, "--s3-region", to.Region)
 		}
-		volumes = append(volumes, corev1.Volume{Name: "credentials", VolumeSource: corev1.VolumeSource{
-			Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
-				{Secret: keysOf(to.SecretName, "accessKey", "secretKey")},
-				{Secret: optional(keysOf(to.SecretName, "ca.crt"))},
-			}}}})
+		volumes = append(volumes, backend.ObjectStoreKeys("credentials", to.SecretName))
 		mounts = append(mounts, corev1.VolumeMount{Name: "credentials", MountPath: credentials, ReadOnly: true})
 	}
 	t := task{name: turns.ExportName(r.Scope.Run.Name), role: children.RoleExporter}
@@ -63,19 +60,4 @@ func (r Renderer) Exporter() client.Object {
 		Volumes: volumes, PriorityClassName: r.Scope.Run.Spec.PriorityClassName,
 	}
 	return job
-}
-
-// keysOf are files of a Secret, each of the name of its key.
-func keysOf(secret string, keys ...string) *corev1.SecretProjection {
-	out := &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: secret}}
-	for _, key := range keys {
-		out.Items = append(out.Items, corev1.KeyToPath{Key: key, Path: key})
-	}
-	return out
-}
-
-// optional lets a pod start without the keys.
-func optional(keys *corev1.SecretProjection) *corev1.SecretProjection {
-	keys.Optional = new(true)
-	return keys
 }

@@ -16,7 +16,9 @@ import (
 func backupOf(t *testing.T, version string, place backend.BackupPlace) (*batchv1.Job, spec.Backup, error) {
 	t.Helper()
 	in := recorded(t, cluster(version))
-	in.FileSystem.Spec.Backups = &v1alpha1.BackupsSpec{Keep: v1alpha1.BackupsKeep{Count: 5}}
+	in.FileSystem.Spec.Backups = &v1alpha1.BackupsSpec{Keep: v1alpha1.BackupsKeep{Count: 5}, ObjectStore: &v1alpha1.ObjectStore{
+		Endpoint: "https://s3.example.org", Bucket: "vault", SecretName: "s3",
+	}}
 	return New().BackupJob(in, backend.BackupRequest{Job: "scratch-backup-1a2b3c4d", Backup: "20261123-030000", Place: place, Pieces: 1})
 }
 
@@ -26,6 +28,7 @@ func TestTheJobOfABackupAsksTheProbeAndHasNoRightButToItsPlace(t *testing.T) {
 		user  int64
 	}{
 		"in a claim": {backend.BackupPlace{Claim: "vault"}, 65534},
+		"in a store": {backend.BackupPlace{ObjectStore: "https://s3.example.org/vault"}, 65534},
 		"on a node":  {backend.BackupPlace{Node: "oss2", Directory: "/srv/backups"}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -52,6 +55,7 @@ func TestTheJobOfABackupAsksTheProbeAndHasNoRightButToItsPlace(t *testing.T) {
 			g.Expect(container.VolumeMounts).To(ContainElement(And(HaveField("MountPath", "/etc/parallelfs-auth"), HaveField("ReadOnly", true))))
 			g.Expect(told).To(And(HaveField("Backend", "BeeGFS"), HaveField("Version", "7.4.6"), HaveField("Copied", "10.0.0.1:8009"),
 				HaveField("SecretFile", "/etc/parallelfs-auth/conn.auth"), HaveField("Asked", ""), HaveField("Keep", 5)))
+			g.Expect(told.ObjectStore == nil).To(Equal(c.place.ObjectStore == ""))
 		})
 	}
 }

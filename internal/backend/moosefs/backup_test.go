@@ -20,7 +20,9 @@ func backupOf(t *testing.T, place backend.BackupPlace) (*batchv1.Job, spec.Backu
 	t.Helper()
 	in := everything("4.57.5")
 	in.FileSystem.Status.Metadata = &v1alpha1.MetadataRecord{Node: "n1", Directory: "/data/meta"}
-	in.FileSystem.Spec.Backups = &v1alpha1.BackupsSpec{Keep: v1alpha1.BackupsKeep{Count: 5, MaxAgeDays: 30}}
+	in.FileSystem.Spec.Backups = &v1alpha1.BackupsSpec{Keep: v1alpha1.BackupsKeep{Count: 5, MaxAgeDays: 30}, ObjectStore: &v1alpha1.ObjectStore{
+		Endpoint: "https://s3.example.org", Bucket: "vault", Prefix: "pfs", Region: "eu", SecretName: "s3",
+	}}
 	in.FileSystem.Spec.Pods.ImagePullSecrets = []v1alpha1.SecretReference{{Name: "registry"}}
 	job, told, err := New().BackupJob(in, backend.BackupRequest{Job: "scratch-backup-1a2b3c4d", Backup: "20261123-030000", Place: place, Pieces: 2})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
@@ -37,6 +39,10 @@ func TestTheJobOfABackupHasNoRightButToItsPlace(t *testing.T) {
 		"in a claim": {
 			place: backend.BackupPlace{Claim: "vault", Directory: "pfs"}, user: 9421,
 			volume: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "vault"}},
+		},
+		"in an object store": {
+			place: backend.BackupPlace{ObjectStore: "https://s3.example.org/vault", Directory: "pfs"}, user: 9421,
+			volume: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: new(resource.MustParse("128Gi"))}},
 		},
 		"on a node": {
 			place: backend.BackupPlace{Node: "n2", Directory: "/srv/backups"}, user: 0, nodes: []string{"n2"},
@@ -93,6 +99,23 @@ func TestTheJobOfABackupHasNoRightButToItsPlace(t *testing.T) {
 			}
 			if c.place.Claim != "" {
 				want.Directory = "pfs/storage.scratch-6f1c"
+			}
+			var keys []string
+			for _, v := range pod.Volumes {
+				if v.Name == "object-store" {
+					for _, s := range v.Projected.Sources {
+						keys = append(keys, s.Secret.Name+":"+s.Secret.Items[0].Key)
+					}
+				}
+			}
+			if c.place.ObjectStore == "" {
+				g.Expect(keys).To(BeEmpty(), "others see no credentials")
+			} else {
+				want.ObjectStore = &spec.ObjectStore{
+					Endpoint: "https://s3.example.org", Bucket: "vault", Prefix: "pfs", Region: "eu", Credentials: "/etc/parallelfs-object-store",
+				}
+				g.Expect(keys).To(Equal([]string{"s3:accessKey", "s3:ca.crt"}))
+				g.Expect(container.VolumeMounts).To(ContainElement(corev1.VolumeMount{Name: "object-store", MountPath: "/etc/parallelfs-object-store", ReadOnly: true}))
 			}
 			g.Expect(told).To(Equal(want))
 		})

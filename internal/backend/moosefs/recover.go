@@ -56,11 +56,14 @@ func (Backend) RecoverySources(in backend.Input) []backend.RecoverySource {
 	if fs.Spec.Backups != nil {
 		for _, p := range backend.BackupPlaces(fs, in.Nodes) {
 			s := backend.RecoverySource{
-				Name: "backup-in-" + p.Claim, Kind: v1alpha1.RecoveryBackup, Claim: p.Claim, Node: p.Node,
+				Name: "backup-in-" + p.Claim, Kind: v1alpha1.RecoveryBackup, Claim: p.Claim, ObjectStore: p.ObjectStore, Node: p.Node,
 				Directory: path.Join(p.Directory, backend.BackupDirectory(fs)),
 			}
-			if p.Node != "" {
+			switch {
+			case p.Node != "":
 				s.Name = "backup-at-" + p.Node
+			case p.ObjectStore != "":
+				s.Name = "backup-s3-" + path.Base(p.ObjectStore)
 			}
 			out = append(out, s)
 		}
@@ -92,15 +95,22 @@ func (Backend) RecoveryJob(in backend.Input, request backend.RecoveryRequest) (*
 	pod.Spec.PriorityClassName = fs.Spec.Pods.PriorityClassName // no daemon is to give way to it
 	b := builder{in: in, images: map[string]string{componentRecovery: image}}
 	c := b.daemon(componentRecovery, componentRecovery, "recover", configVolume, backend.RecoveryToldFile)
-	switch source.Kind {
-	case v1alpha1.RecoveryBackup:
+	switch {
+	case source.ObjectStore != "":
+		told.Source.Backups = path.Base(source.Directory)
+	case source.Kind == v1alpha1.RecoveryBackup:
 		told.Source.Backups = path.Join(recoverySource, path.Base(source.Directory))
-	case v1alpha1.RecoveryFollower:
+	case source.Kind == v1alpha1.RecoveryFollower:
 		told.Source = spec.RecoverySource{Directory: recoverySource, Component: componentMetalogger, Data: dataSubdirectory}
 	default:
 		told.Source = spec.RecoverySource{Directory: recoverySource, Component: componentMaster, Data: dataSubdirectory}
 	}
-	mountCopies(pod, &c, source)
+	if source.ObjectStore != "" {
+		pod.Spec.HostNetwork, pod.Spec.DNSPolicy = true, corev1.DNSClusterFirstWithHostNet // as the pod that has put it there
+		told.Source.ObjectStore = backend.UseObjectStore(fs, &pod.Spec, &c)
+	} else {
+		mountCopies(pod, &c, source)
+	}
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{
 		Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}},
 	})
@@ -158,7 +168,7 @@ func mountCopies(pod *corev1.PodTemplateSpec, c *corev1.Container, source backen
 // readsAll may read what the daemons' user has on a node, and write nothing. Backups are their own user's in a claim, and root's on a node.
 func readsAll(p backend.Pods, source backend.RecoverySource) *corev1.SecurityContext {
 	out := p.Unprivileged()
-	if source.Claim != "" {
+	if source.Claim != "" || source.ObjectStore != "" {
 		return out
 	}
 	out.RunAsUser, out.RunAsGroup, out.RunAsNonRoot = new(int64(0)), new(int64(0)), new(false)

@@ -18,6 +18,7 @@ import (
 	"parallelfs.dev/operator/internal/node/backup"
 	"parallelfs.dev/operator/internal/node/directory"
 	"parallelfs.dev/operator/internal/node/durable"
+	"parallelfs.dev/operator/internal/node/objectstore/objectstoretest"
 	"parallelfs.dev/operator/internal/node/recovery"
 	"parallelfs.dev/operator/internal/node/spec"
 )
@@ -174,6 +175,29 @@ func TestALostMooseFSServesAgainFromABackupAndSaysWhichOneItWas(t *testing.T) {
 	answer, err := recovery.Run(t.Context(), o)
 	m.Expect(err).NotTo(HaveOccurred())
 	m.Expect(answer.Found).To(ConsistOf(And(HaveField("Backup", b.Told.Name), HaveField("Version", BeNumerically(">", 50)))))
+	to := filepath.Join(t.TempDir(), "metadata")
+	_, err = recovery.Run(t.Context(), restoring(o, answer.Found[0], to))
+	m.Expect(err).NotTo(HaveOccurred())
+	m.Expect(names(t, to)).To(And(ContainElements(made...), Not(ContainElement("later-000"))))
+}
+
+func TestALostMooseFSServesAgainFromABackupInAnObjectStore(t *testing.T) {
+	m := startMaster(t, fresh(t))
+	made := makeDirectories(m, "saved", 50)
+	b := m.backups()
+	b.Told.ObjectStore = &spec.ObjectStore{
+		Endpoint: objectstoretest.Serve(t, nil).URL, Bucket: objectstoretest.Bucket, Prefix: "pfs", Credentials: objectstoretest.Credentials(t),
+	}
+	stored, err := backup.Run(t.Context(), b)
+	m.Expect(err).NotTo(HaveOccurred())
+	m.Expect(stored.Backups).To(ConsistOf(And(HaveField("Verified", true), HaveField("Version", BeNumerically(">", 50)))))
+	makeDirectories(m, "later", 5)
+	m.lose()
+
+	o := lookingAt(t, spec.RecoverySource{Backups: b.Told.Directory, ObjectStore: b.Told.ObjectStore})
+	answer, err := recovery.Run(t.Context(), o)
+	m.Expect(err).NotTo(HaveOccurred())
+	m.Expect(answer.Found).To(ConsistOf(And(HaveField("Backup", b.Told.Name), HaveField("Version", stored.Backups[0].Version))))
 	to := filepath.Join(t.TempDir(), "metadata")
 	_, err = recovery.Run(t.Context(), restoring(o, answer.Found[0], to))
 	m.Expect(err).NotTo(HaveOccurred())

@@ -19,6 +19,7 @@ func lostMetadata() backend.Input {
 	in.FileSystem.Status.Metadata = &v1alpha1.MetadataRecord{Node: "n1", Directory: "/data/meta"}
 	in.FileSystem.Spec.Backups = &v1alpha1.BackupsSpec{
 		PersistentVolumeClaim: &v1alpha1.BackupsClaim{Name: "vault", Path: "pfs"},
+		ObjectStore:           &v1alpha1.ObjectStore{Endpoint: "https://s3.example.org", Bucket: "vault", Prefix: "pfs", SecretName: "s3"},
 		Nodes:                 &v1alpha1.BackupsNodes{NodeSelector: in.FileSystem.Spec.StoragePools[0].NodeSelector, Count: 1, Directory: "/srv/backups"},
 	}
 	return in
@@ -28,7 +29,7 @@ func lostMetadata() backend.Input {
 func sourceNamed(t *testing.T, in backend.Input, kind v1alpha1.RecoveryKind, claim string) backend.RecoverySource {
 	t.Helper()
 	for _, s := range New().RecoverySources(in) {
-		if s.Kind == kind && s.Claim == claim {
+		if s.Kind == kind && s.Claim == claim && s.ObjectStore == "" {
 			return s
 		}
 	}
@@ -103,6 +104,37 @@ func TestALookAtACopyOfMetadataCanWriteNothing(t *testing.T) {
 			g.Expect(pod.Affinity == nil).To(Equal(c.claim != ""))
 		})
 	}
+}
+
+func TestBackupsInAnObjectStoreAreLookedAtAndRestoredByWhoSeesNoOtherCopy(t *testing.T) {
+	g := NewWithT(t)
+	in := lostMetadata()
+	var source backend.RecoverySource
+	for _, s := range New().RecoverySources(in) {
+		if s.ObjectStore != "" {
+			source = s
+		}
+	}
+	g.Expect(source).To(Equal(backend.RecoverySource{
+		Name: "backup-s3-vault", Kind: v1alpha1.RecoveryBackup, ObjectStore: "https://s3.example.org/vault", Directory: "pfs/storage.scratch-6f1c",
+	}))
+	at := spec.RecoverySource{Backups: "storage.scratch-6f1c", ObjectStore: &spec.ObjectStore{
+		Endpoint: "https://s3.example.org", Bucket: "vault", Prefix: "pfs", Credentials: "/etc/parallelfs-object-store",
+	}}
+	job, told := recoveryOf(t, in, backend.RecoveryRequest{Source: source})
+	g.Expect(told.Source).To(Equal(at))
+	g.Expect(mounts(job)).To(BeEmpty(), "it sees nothing of a node")
+	pod := job.Spec.Template.Spec
+	g.Expect(pod.Affinity).To(BeNil(), "any node will do")
+	g.Expect(pod.Containers[0].SecurityContext.RunAsNonRoot).To(HaveValue(BeTrue()))
+	g.Expect(pod.HostNetwork).To(BeTrue(), "it asks the store by the way that the backup has gone")
+
+	job, told = recoveryOf(t, in, backend.RecoveryRequest{Source: source, Restore: &backend.RestoreRequest{
+		Plan: "0123abcd", Backup: "20261123-030000", Node: "n2", Directory: "/data/meta",
+	}})
+	g.Expect(told.Source).To(Equal(at))
+	g.Expect(mounts(job)).To(Equal(map[string]string{"/data/meta": "/data/meta", backend.StateRoot(in.FileSystem): backend.StateRoot(in.FileSystem)}))
+	g.Expect(job.Spec.Template.Spec.Affinity).To(Equal(backend.OnNodes("n2")))
 }
 
 func TestARestoringReadsItsSourceAndWritesTheDirectoryOfTheMasterOnTheNewNode(t *testing.T) {

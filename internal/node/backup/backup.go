@@ -55,20 +55,38 @@ func Run(ctx context.Context, o Options) (*spec.BackupAnswer, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
+	var at keeper = p
+	if o.Told.ObjectStore != nil {
+		in, err := OpenVault(*o.Told.ObjectStore, o.Told.Directory, o.Told.Owner)
+		if err != nil {
+			return nil, err
+		}
+		at = vaultPlace{place: p, in: in}
+	}
 	unlock, err := p.open()
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	failed := p.make(ctx)
+	failed := at.make(ctx)
 	if failed == nil {
-		failed = p.prune()
+		failed = at.prune(ctx)
 	}
-	answer, err := p.answer(failed)
+	found, err := at.list(ctx)
 	if err != nil {
 		return nil, errors.Join(failed, err)
 	}
-	return answer, failed
+	return answer(o.Told.Name, found, failed), failed
+}
+
+// keeper is where backups lie.
+type keeper interface {
+	// make makes the backup that was asked for, unless it is there and verified, and reads it back.
+	make(ctx context.Context) error
+	// prune removes the backups that are not to be kept.
+	prune(ctx context.Context) error
+	// list returns the manifests of all backups of this filesystem, newest first. One that can't be read counts as one that is not verified.
+	list(ctx context.Context) ([]spec.BackupManifest, error)
 }
 
 // place is where the backups of one filesystem lie.
@@ -129,7 +147,8 @@ func (p place) open() (unlock func(), err error) {
 	}
 	for _, e := range entries {
 		name := e.Name()
-		if !strings.HasPrefix(name, makingPrefix) && !strings.HasPrefix(name, removingPrefix) && name != checkingName {
+		if !strings.HasPrefix(name, makingPrefix) && !strings.HasPrefix(name, removingPrefix) &&
+			!strings.HasPrefix(name, workingPrefix) && name != checkingName {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(p.home, name)); err != nil {
@@ -196,9 +215,8 @@ func (p place) remove(name string) error {
 	return nil
 }
 
-// prune removes the backups that are not to be kept.
-func (p place) prune() error {
-	found, err := p.list()
+func (p place) prune(ctx context.Context) error {
+	found, err := p.list(ctx)
 	if err != nil {
 		return err
 	}
@@ -210,29 +228,37 @@ func (p place) prune() error {
 	return nil
 }
 
-// list returns the manifests of all backups of this filesystem, newest first. One that can't be read counts as one that is not verified.
-func (p place) list() ([]spec.BackupManifest, error) {
+func (p place) list(context.Context) ([]spec.BackupManifest, error) {
 	entries, err := os.ReadDir(p.home)
 	if err != nil {
 		return nil, fmt.Errorf("can't look at the backups: %w", err)
 	}
 	var out []spec.BackupManifest
 	for _, e := range slices.Backward(entries) { // ReadDir sorts by name
-		if when, err := time.Parse(spec.BackupNameLayout, e.Name()); err == nil && e.IsDir() {
-			m, err := readManifest(filepath.Join(p.home, e.Name()))
-			switch {
-			case errors.Is(err, fs.ErrNotExist):
-				continue // somebody else's
-			case err != nil:
-				m = spec.BackupManifest{Format: m.Format, Owner: p.Told.Owner, Copied: when.Format(time.RFC3339), Refused: err.Error()}
-			}
-			if m.Owner == p.Told.Owner {
-				m.Name = e.Name() // whatever it says
-				out = append(out, m)
-			}
+		if _, err := time.Parse(spec.BackupNameLayout, e.Name()); err != nil || !e.IsDir() {
+			continue
+		}
+		m, err := readManifest(filepath.Join(p.home, e.Name()))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // somebody else's
+		}
+		if m = listed(e.Name(), m, err, p.Told.Owner); m.Owner == p.Told.Owner {
+			out = append(out, m)
 		}
 	}
 	return out, nil
+}
+
+// listed is the manifest of a backup of this name in a list. One that can't be understood is its owner's, and nobody may rely on it.
+func listed(name string, m spec.BackupManifest, err error, owner spec.Owner) spec.BackupManifest {
+	if err != nil {
+		m = spec.BackupManifest{Format: m.Format, Owner: owner, Refused: err.Error()}
+		if when, err := time.Parse(spec.BackupNameLayout, name); err == nil {
+			m.Copied = when.Format(time.RFC3339)
+		}
+	}
+	m.Name = name // whatever it says
+	return m
 }
 
 const (
@@ -242,13 +268,9 @@ const (
 	mostSaid     = 400
 )
 
-// answer says what lies at the place.
-func (p place) answer(failed error) (*spec.BackupAnswer, error) {
-	found, err := p.list()
-	if err != nil {
-		return nil, err
-	}
-	out := &spec.BackupAnswer{Name: p.Told.Name, Backups: []spec.BackupSeen{}}
+// answer says what lies at the place, where a backup of this name was to be made.
+func answer(name string, found []spec.BackupManifest, failed error) *spec.BackupAnswer {
+	out := &spec.BackupAnswer{Name: name, Backups: []spec.BackupSeen{}}
 	if failed != nil {
 		out.Message = cut(failed.Error())
 	}
@@ -268,7 +290,7 @@ func (p place) answer(failed error) (*spec.BackupAnswer, error) {
 		}
 		out.Backups = append(out.Backups, seen)
 	}
-	return out, nil
+	return out
 }
 
 func verified(m spec.BackupManifest) bool { return m.Verified != "" && m.Refused == "" }

@@ -182,10 +182,10 @@ func TestABackupWithAFlippedBitIsNotVerified(t *testing.T) {
 				return nil
 			}
 			answer, err := s.run()
-			s.Expect(err).To(MatchError(ContainSubstring("the disk has changed it")))
+			s.Expect(err).To(MatchError(ContainSubstring("it was changed at its place")))
 			s.Expect(answer.Message).To(ContainSubstring(file))
 			s.Expect(answer.Backups).To(ConsistOf(And(HaveField("Verified", false), HaveField("Version", BeZero()),
-				HaveField("Message", ContainSubstring("the disk has changed it")))))
+				HaveField("Message", ContainSubstring("it was changed at its place")))))
 
 			s.o.Before = nil
 			answer, err = s.run()
@@ -421,8 +421,9 @@ func TestAnAnswerFitsIntoATerminationMessageAndNamesTheNewestVerified(t *testing
 		s.Expect(writeManifest(path, m)).To(Succeed())
 	}
 	p := place{Options: s.o, home: s.home()}
-	answer, err := p.answer(errors.New(strings.Repeat("because ", 300)))
+	found, err := p.list(t.Context())
 	s.Expect(err).NotTo(HaveOccurred())
+	answer := answer(s.o.Told.Name, found, errors.New(strings.Repeat("because ", 300)))
 	s.Expect(answer.Backups).To(HaveLen(mostAnswered))
 	s.Expect(answer.Backups[mostAnswered-1]).To(And(HaveField("Name", "20261101-030000"), HaveField("Verified", true)))
 	line, err := json.Marshal(answer)

@@ -87,7 +87,7 @@ func TestAStoreThatTheDiskHasChangedIsNotVerified(t *testing.T) {
 		return nil
 	}
 	_, err := Run(t.Context(), s.o)
-	s.Expect(err).To(MatchError(ContainSubstring("the disk has changed it")))
+	s.Expect(err).To(MatchError(ContainSubstring("it was changed at its place")))
 
 	s = shelfScene(t, "t1 t2")
 	s.o.Before = func(step string) error {

@@ -78,7 +78,7 @@ func compare(path string, m spec.BackupManifest) error {
 			return unreadable(err)
 		}
 		if now != f {
-			return refuse("%s has %d bytes with the SHA-256 %s, and %d bytes with %s were written: the disk has changed it", f.Name, now.Size, now.SHA256, f.Size, f.SHA256)
+			return refuse("%s has %d bytes with the SHA-256 %s, and %d bytes with %s were written: it was changed at its place", f.Name, now.Size, now.SHA256, f.Size, f.SHA256)
 		}
 	}
 	for _, e := range entries {
@@ -123,7 +123,7 @@ func (p place) readBack(ctx context.Context, path string, m *spec.BackupManifest
 		if f.Name == spec.BackupRecordFile {
 			continue
 		}
-		if err := os.Symlink(filepath.Join("..", m.Name, f.Name), filepath.Join(in, f.Name)); err != nil {
+		if err := os.Symlink(filepath.Join("..", filepath.Base(path), f.Name), filepath.Join(in, f.Name)); err != nil {
 			return err
 		}
 	}

@@ -43,7 +43,7 @@ func Run(ctx context.Context, o Options) ([]string, error) {
 	if o.To == "" && o.S3 == (S3{}) {
 		return nil, errors.New("there is nowhere to export to: give --to, or --s3-endpoint with --s3-bucket and --s3-credentials, or both")
 	}
-	if err := o.S3.check(); err != nil {
+	if err := check(o.S3); err != nil {
 		return nil, err
 	}
 	files, err := read(o.Files)
@@ -56,7 +56,7 @@ func Run(ctx context.Context, o Options) ([]string, error) {
 	var errs []error
 	for _, place := range []func() ([]string, error){
 		func() ([]string, error) { return write(o.To, files) },
-		func() ([]string, error) { return o.S3.put(ctx, files) },
+		func() ([]string, error) { return put(ctx, o.S3, files) },
 	} {
 		exported, err := place()
 		out, errs = append(out, exported...), append(errs, err)

@@ -21,6 +21,7 @@ import (
 	"github.com/rclone/gofakes3/s3mem"
 
 	"parallelfs.dev/operator/internal/node/export"
+	"parallelfs.dev/operator/internal/node/objectstore/objectstoretest"
 )
 
 // mounted is a directory like a mounted ConfigMap: its files are symbolic links into a directory whose name begins with a dot.
@@ -53,48 +54,10 @@ func zipped(t *testing.T, text string) string {
 }
 
 // store is an object store that checks signatures (version 4), with the bucket "bench" and one key.
-func store(t *testing.T, before http.HandlerFunc) (*s3mem.Backend, string) {
+func store(t *testing.T, before http.HandlerFunc) (objectstoretest.Store, string) {
 	t.Helper()
-	backend := s3mem.New()
-	must(t, backend.CreateBucket(t.Context(), "bench"))
-	serve := gofakes3.New(backend, gofakes3.WithV4Auth(map[string]string{"lab": "hush"})).Server()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		seen := &recorder{ResponseWriter: w}
-		if before != nil {
-			before(seen, r)
-		}
-		if !seen.answered {
-			serve.ServeHTTP(w, r)
-		}
-	}))
-	t.Cleanup(server.Close)
-	return backend, server.URL
-}
-
-// recorder knows whether somebody has answered.
-type recorder struct {
-	http.ResponseWriter
-	answered bool
-}
-
-func (r *recorder) WriteHeader(code int) {
-	r.answered = true
-	r.ResponseWriter.WriteHeader(code)
-}
-
-func (r *recorder) Write(data []byte) (int, error) {
-	r.answered = true
-	return r.ResponseWriter.Write(data)
-}
-
-func object(t *testing.T, backend *s3mem.Backend, key string) string {
-	t.Helper()
-	found, err := backend.GetObject(t.Context(), "bench", key, nil)
-	must(t, err)
-	content, err := io.ReadAll(found.Contents)
-	must(t, err)
-	must(t, found.Contents.Close())
-	return string(content)
+	s := objectstoretest.Serve(t, before)
+	return s, s.URL
 }
 
 func keys(t *testing.T, access, secret string) string {
@@ -147,8 +110,8 @@ func TestResultsArePutToAnObjectStoreThatChecksSignatures(t *testing.T) {
 				prefix += "/"
 			}
 			g.Expect(exported).To(Equal([]string{"s3://bench/" + prefix + "results.json", "s3://bench/" + prefix + "samples.csv"}))
-			g.Expect(object(t, backend, prefix+"results.json")).To(Equal("{}\n"))
-			g.Expect(object(t, backend, prefix+"samples.csv")).To(Equal(large))
+			g.Expect(backend.Object(t, prefix+"results.json")).To(Equal("{}\n"))
+			g.Expect(backend.Object(t, prefix+"samples.csv")).To(Equal(large))
 		})
 	}
 }
@@ -171,7 +134,7 @@ func TestAStoreWithACertificateOfItsOwnIsTrustedByTheSecretOnly(t *testing.T) {
 	o.S3.Credentials = mounted(t, map[string]string{"accessKey": "lab", "secretKey": "hush", "ca.crt": string(authority)})
 	_, err = export.Run(t.Context(), o)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(object(t, backend, "results.csv")).To(Equal("point\n"))
+	g.Expect(objectstoretest.Store{Backend: backend}.Object(t, "results.csv")).To(Equal("point\n"))
 
 	o.S3.Credentials = mounted(t, map[string]string{"accessKey": "lab", "secretKey": "hush", "ca.crt": "something else"})
 	_, err = export.Run(t.Context(), o)
@@ -192,7 +155,7 @@ func TestAStoreThatIsBusyIsAskedAgain(t *testing.T) {
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(asked.Load()).To(Equal(int32(3)))
-	g.Expect(object(t, backend, "results.csv")).To(Equal("point\n"))
+	g.Expect(backend.Object(t, "results.csv")).To(Equal("point\n"))
 }
 
 func TestWhatIsRefusedIsAskedOnceAndSaidWithoutTheSecret(t *testing.T) {
@@ -218,7 +181,7 @@ func TestWhatIsRefusedIsAskedOnceAndSaidWithoutTheSecret(t *testing.T) {
 				S3: export.S3{Endpoint: endpoint, Bucket: test.bucket, Prefix: "lab", Region: "us-east-1", Credentials: keys(t, test.access, test.secret)},
 			})
 			g.Expect(err).To(MatchError(And(
-				ContainSubstring("can't put s3://%s/lab/results.csv to %s", test.bucket, endpoint), ContainSubstring(test.says),
+				ContainSubstring("can't put s3://%s/lab/results.csv at %s", test.bucket, endpoint), ContainSubstring(test.says),
 				Not(ContainSubstring(test.secret)))))
 			g.Expect(put.Load()).To(Equal(int32(1)))
 			g.Expect(exported).To(Equal([]string{filepath.Join(to, "results.csv")}), "the directory has them all the same")

@@ -4,28 +4,20 @@
 package recovery
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/node/directory"
 	"parallelfs.dev/operator/internal/node/process"
 	"parallelfs.dev/operator/internal/node/spec"
-	"parallelfs.dev/operator/internal/node/stored"
 )
 
 // Options are what Run needs beside what it is told.
@@ -63,7 +55,7 @@ func Run(ctx context.Context, o Options) (spec.RecoveryAnswer, error) {
 			answer.Found, answer.Restored = append(answer.Found, made), true
 		}
 	case told.Source.Backups != "":
-		answer.Found, err = o.backups()
+		answer.Found, err = o.backups(ctx)
 	default:
 		var found spec.RecoveryFound
 		if found, err = o.look(ctx); err == nil {
@@ -87,100 +79,6 @@ func (o Options) step(name string, do func() error) error {
 		}
 	}
 	return do()
-}
-
-// backups are the newest verified backups of this FileSystem, newest first, as their manifests say. Their files are read when one is used.
-func (o Options) backups() ([]spec.RecoveryFound, error) {
-	found := []spec.RecoveryFound{}
-	entries, err := os.ReadDir(o.Told.Source.Backups)
-	if err != nil {
-		return found, fmt.Errorf("can't look at the backups: %w", err)
-	}
-	bad := 0
-	for _, e := range slices.Backward(entries) { // ReadDir sorts by name
-		if _, err := time.Parse(spec.BackupNameLayout, e.Name()); err != nil || !e.IsDir() {
-			continue
-		}
-		m, err := o.manifest(e.Name())
-		if err != nil || m.Verified == "" || m.Refused != "" {
-			bad++
-			continue
-		}
-		if len(found) < mostFound {
-			found = append(found, spec.RecoveryFound{Backup: e.Name(), Version: m.Version, ID: m.ID, Time: m.Copied})
-		}
-	}
-	if len(found) == 0 {
-		return found, fmt.Errorf("there is no verified backup of this FileSystem in it, and %d that nobody may rely on", bad)
-	}
-	return found, nil
-}
-
-// manifest reads what a backup of this FileSystem says of itself.
-func (o Options) manifest(name string) (spec.BackupManifest, error) {
-	var m spec.BackupManifest
-	content, err := os.ReadFile(filepath.Join(o.Told.Source.Backups, name, spec.BackupManifestFile))
-	if err != nil {
-		return m, fmt.Errorf("can't read what the backup %s says of itself: %w", name, err)
-	}
-	m, err = stored.BackupManifest(name, content)
-	switch {
-	case err != nil:
-		return m, err
-	case m.Owner != o.Told.Owner:
-		return m, fmt.Errorf("%s is a backup of FileSystem %s/%s with the uid %s", name, m.Owner.Namespace, m.Owner.Name, m.Owner.UID)
-	}
-	return m, nil
-}
-
-// daemonFiles are the files of the daemon's directory that metadata is made from, by path, with the names that they need. The time is that
-// of the last change of one of them.
-func (o Options) daemonFiles() (files map[string]string, last time.Time, err error) {
-	source := o.Told.Source
-	content, err := os.ReadFile(filepath.Join(source.Directory, spec.MarkerFile))
-	if err != nil {
-		return nil, last, fmt.Errorf("can't read whose %s is: %w", source.Directory, err)
-	}
-	if err := stored.Check(content, spec.MarkerVersion); err != nil {
-		return nil, last, fmt.Errorf("%s in %s %w", spec.MarkerFile, source.Directory, err)
-	}
-	var marker spec.Marker
-	if err := json.Unmarshal(content, &marker); err != nil {
-		return nil, last, fmt.Errorf("can't understand %s in %s: %w", spec.MarkerFile, source.Directory, err)
-	}
-	if marker.Owner != o.Told.Owner || marker.Component != source.Component || marker.State != spec.MarkerInitialized {
-		return nil, last, fmt.Errorf("%s is that of the %s of FileSystem %s/%s with the uid %s, and its state is %s", source.Directory, marker.Component,
-			marker.Owner.Namespace, marker.Owner.Name, marker.Owner.UID, marker.State)
-	}
-	data := filepath.Join(source.Directory, source.Data)
-	entries, err := os.ReadDir(data)
-	if err != nil {
-		return nil, last, fmt.Errorf("can't look at the files of the %s: %w", source.Component, err)
-	}
-	var found []backend.CopiedFile
-	times := map[string]time.Time{}
-	for _, e := range entries {
-		if !e.Type().IsRegular() {
-			continue
-		}
-		head, info, err := headOf(filepath.Join(data, e.Name()))
-		if err != nil {
-			return nil, last, fmt.Errorf("can't read the files of the %s: %w", source.Component, err)
-		}
-		found = append(found, backend.CopiedFile{Name: e.Name(), Size: info.Size(), Head: head})
-		times[e.Name()] = info.ModTime()
-	}
-	files = map[string]string{}
-	for name, as := range o.Method.Usable(found) {
-		files[filepath.Join(data, name)] = as
-		if times[name].After(last) {
-			last = times[name]
-		}
-	}
-	if len(files) == 0 {
-		return nil, last, fmt.Errorf("%s has nothing that metadata could be made from", data)
-	}
-	return files, last, nil
 }
 
 // look lets the filesystem's program make metadata from a daemon's directory, in a directory of links, and says what came of it.
@@ -267,16 +165,15 @@ func (o Options) restore(ctx context.Context) (spec.RecoveryFound, error) {
 // fill copies what the metadata is made from, lets the program make it, and leaves that alone.
 func (o Options) fill(ctx context.Context, data string) (backend.BackupVersion, error) {
 	r := o.Told.Restore
-	files, sums, err := o.sources()
+	files, err := o.sources(ctx)
 	if err != nil {
 		return backend.BackupVersion{}, err
 	}
-	for _, path := range backend.SortedKeys(files) {
-		to := filepath.Join(data, files[path])
-		err := o.step("copy "+filepath.Base(path), func() error {
-			sum, err := copied(path, to)
-			if want, known := sums[path]; err == nil && known && sum != want {
-				return fmt.Errorf("%s of the backup has changed since it was verified; choose another candidate", filepath.Base(path))
+	for _, f := range files {
+		err := o.step("copy "+f.as, func() error {
+			sum, err := f.copied(filepath.Join(data, f.as))
+			if err == nil && f.sum != "" && sum != f.sum {
+				return fmt.Errorf("%s of the backup has changed since it was verified; choose another candidate", f.as)
 			}
 			return err
 		})
@@ -326,55 +223,6 @@ func (o Options) give(directory, path string) error {
 		}
 	}
 	return nil
-}
-
-// sources are the files that metadata is made from, by path, with the names that they get, and the SHA-256 of those of a backup.
-func (o Options) sources() (files, sums map[string]string, err error) {
-	r := o.Told.Restore
-	if r.Backup == "" {
-		files, _, err = o.daemonFiles()
-		return files, nil, err
-	}
-	if _, err := time.Parse(spec.BackupNameLayout, r.Backup); err != nil {
-		return nil, nil, fmt.Errorf("%q is no name of a backup", r.Backup)
-	}
-	m, err := o.manifest(r.Backup)
-	switch {
-	case err != nil:
-		return nil, nil, err
-	case m.Verified == "" || m.Refused != "":
-		return nil, nil, fmt.Errorf("the backup %s is not verified: %s", r.Backup, cmp.Or(m.Refused, "it was not read back"))
-	}
-	files, sums = map[string]string{}, map[string]string{}
-	for _, f := range m.Files {
-		if !filepath.IsLocal(f.Name) || strings.ContainsRune(f.Name, filepath.Separator) {
-			return nil, nil, fmt.Errorf("the manifest of the backup %s names a file %q, which is no name in its directory", r.Backup, f.Name)
-		}
-		if f.Name != spec.BackupRecordFile {
-			path := filepath.Join(o.Told.Source.Backups, r.Backup, f.Name)
-			files[path], sums[path] = f.Name, f.SHA256
-		}
-	}
-	return files, sums, nil
-}
-
-// copied copies a plain file to a new one, brings it to the disk, and returns its SHA-256.
-func copied(from, to string) (sum string, err error) {
-	in, err := os.OpenFile(from, os.O_RDONLY|unix.O_NOFOLLOW, 0)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	hash := sha256.New()
-	if _, err := io.Copy(io.MultiWriter(out, hash), in); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(hash.Sum(nil)), out.Sync()
 }
 
 // headOf returns the beginning of a file, and what it is.

@@ -16,6 +16,8 @@ type Backup struct {
 	// Place is a mounted directory that is there. The backups lie in its subdirectory Directory, which is made.
 	Place     string `json:"place"`
 	Directory string `json:"directory"`
+	// ObjectStore, where set, is where the backups lie instead: below Directory there. Place then is only where one is made and read back.
+	ObjectStore *ObjectStore `json:"objectStore,omitempty"`
 	// Keep is how many verified backups are kept, and MaxAgeDays after how many days one goes; 0 for never.
 	Keep       int `json:"keep"`
 	MaxAgeDays int `json:"maxAgeDays,omitempty"`
@@ -23,6 +25,17 @@ type Backup struct {
 	Record string `json:"record"`
 	// CopySeconds is how long the copy may take.
 	CopySeconds int64 `json:"copySeconds"`
+}
+
+// ObjectStore is a place in an object store that speaks S3.
+type ObjectStore struct {
+	// Endpoint is its URL, Bucket one that exists, and Prefix and Region, which may be empty, are those of the keys and of the bucket.
+	Endpoint string `json:"endpoint"`
+	Bucket   string `json:"bucket"`
+	Prefix   string `json:"prefix,omitempty"`
+	Region   string `json:"region,omitempty"`
+	// Credentials is the directory of the files accessKey and secretKey, and ca.crt where the world does not know the store's authority.
+	Credentials string `json:"credentials"`
 }
 
 // BackupNameLayout is the name of a backup as package time has it. Names in their order are times in their order.
@@ -57,7 +70,8 @@ type BackupSeen struct {
 // BackupManifestFile lies in the directory of each backup, beside its files.
 const BackupManifestFile = "manifest.json"
 
-// BackupRecordFile is the operator's record in a backup: the FileSystem and its FileSystemNodes as a list of Kubernetes, in JSON.
+// BackupRecordFile is the operator's record in a backup: the FileSystem, its FileSystemNodes and its StorageTargets as a list of Kubernetes,
+// in JSON.
 const BackupRecordFile = "record.json.gz"
 
 // BackupManifest says what a backup is. A recovery reads it to say what would be used, and what would be lost.

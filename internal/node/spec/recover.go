@@ -16,8 +16,9 @@ type Recovery struct {
 
 // RecoverySource is a mounted place. It is only read.
 type RecoverySource struct {
-	// Backups is the directory with the backups of the FileSystem; empty for a directory of a daemon.
-	Backups string `json:"backups,omitempty"`
+	// Backups is the directory with the backups of the FileSystem, in ObjectStore where that is set; empty for a directory of a daemon.
+	Backups     string       `json:"backups,omitempty"`
+	ObjectStore *ObjectStore `json:"objectStore,omitempty"`
 	// Directory is that of a daemon with its marker, Component the daemon, and Data the subdirectory with its files.
 	Directory string `json:"directory,omitempty"`
 	Component string `json:"component,omitempty"`

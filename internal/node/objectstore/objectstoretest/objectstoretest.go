@@ -1,0 +1,112 @@
+// Package objectstoretest serves object stores to tests.
+package objectstoretest
+
+import (
+	"context"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/rclone/gofakes3"
+	"github.com/rclone/gofakes3/s3mem"
+)
+
+// The bucket of each store, and who may use it.
+const (
+	Bucket    = "bench"
+	AccessKey = "lab"
+	SecretKey = "hush"
+)
+
+// Store is an object store in memory that checks signatures (version 4). URL is its endpoint.
+type Store struct {
+	*s3mem.Backend
+	URL string
+}
+
+// Serve serves a store until the end of the test. Before, where set, sees each request, and may answer it.
+func Serve(t *testing.T, before http.HandlerFunc) Store {
+	t.Helper()
+	backend := s3mem.New()
+	NewWithT(t).Expect(backend.CreateBucket(t.Context(), Bucket)).To(Succeed())
+	serve := gofakes3.New(listing{backend}, gofakes3.WithV4Auth(map[string]string{AccessKey: SecretKey})).Server()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen := &recorder{ResponseWriter: w}
+		if before != nil {
+			before(seen, r)
+		}
+		if !seen.answered {
+			serve.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return Store{backend, server.URL}
+}
+
+// listing understands an empty delimiter as S3 does (ListObjectsV2): as none.
+type listing struct{ *s3mem.Backend }
+
+func (l listing) ListBucket(
+	ctx context.Context, bucket string, prefix *gofakes3.Prefix, page gofakes3.ListBucketPage,
+) (*gofakes3.ObjectList, error) {
+	if prefix != nil && prefix.Delimiter == "" {
+		prefix.HasDelimiter = false
+	}
+	return l.Backend.ListBucket(ctx, bucket, prefix, page) //nolint:wrapcheck // it is the backend's own
+}
+
+// recorder knows whether somebody has answered.
+type recorder struct {
+	http.ResponseWriter
+	answered bool
+}
+
+func (r *recorder) WriteHeader(code int) {
+	r.answered = true
+	r.ResponseWriter.WriteHeader(code)
+}
+
+func (r *recorder) Write(data []byte) (int, error) {
+	r.answered = true
+	return r.ResponseWriter.Write(data)
+}
+
+// Credentials is a directory like a mounted Secret, with the keys of the stores.
+func Credentials(t *testing.T) string {
+	t.Helper()
+	directory := t.TempDir()
+	for name, content := range map[string]string{"accessKey": AccessKey, "secretKey": SecretKey + "\n"} {
+		NewWithT(t).Expect(os.WriteFile(filepath.Join(directory, name), []byte(content), 0o600)).To(Succeed())
+	}
+	return directory
+}
+
+// Object is what an object holds.
+func (s Store) Object(t *testing.T, key string) string {
+	t.Helper()
+	g := NewWithT(t)
+	found, err := s.GetObject(t.Context(), Bucket, key, nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	content, err := io.ReadAll(found.Contents)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(found.Contents.Close()).To(Succeed())
+	return string(content)
+}
+
+// Keys are those of all objects, in their order.
+func (s Store) Keys(t *testing.T) []string {
+	t.Helper()
+	found, err := s.ListBucket(t.Context(), Bucket, &gofakes3.Prefix{}, gofakes3.ListBucketPage{})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	keys := map[string]bool{}
+	for _, o := range found.Contents {
+		keys[o.Key] = true
+	}
+	return slices.Sorted(maps.Keys(keys))
+}
