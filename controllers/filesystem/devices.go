@@ -45,7 +45,7 @@ func asksForCPUs(fs *v1alpha1.FileSystem) bool {
 func roles(fs *v1alpha1.FileSystem) []v1alpha1.TargetsSpec {
 	out := []v1alpha1.TargetsSpec{fs.Spec.Metadata.Targets}
 	if m := fs.Spec.Management(); m != nil {
-		out = append(out, m.Targets)
+		out = append(out, *m.Targets)
 	}
 	for i := range fs.Spec.StoragePools {
 		out = append(out, fs.Spec.StoragePools[i].Targets)
