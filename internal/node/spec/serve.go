@@ -23,7 +23,8 @@ type Serve struct {
 	GraceSeconds int64 `json:"graceSeconds"`
 }
 
-// KernelNetwork is a network of the kernel between servers and clients. The node gets it where it has none of that name; one that is up is never changed.
+// KernelNetwork is a network of the kernel between servers and clients. The node gets it where it has none of that name; one that is up is
+// never changed.
 type KernelNetwork struct {
 	// Name of the network, such as "tcp" or "o2ib": what stands behind the @ of a NID.
 	Name string `json:"name"`
@@ -35,6 +36,7 @@ type KernelNetwork struct {
 	NIDs []string `json:"nids,omitempty"`
 	// Start are commands that load the network's modules and bring up a network of none, each without effect when that was done. List prints
 	// the NIDs of the node, one in a line. Add adds the network; $(INTERFACES) in it are those of Interfaces that there are, with commas.
+	// No exit code counts: only what List prints afterwards does.
 	Start [][]string `json:"start"`
 	List  []string   `json:"list"`
 	Add   []string   `json:"add"`
