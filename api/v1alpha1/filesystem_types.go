@@ -40,7 +40,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.type != 'Lustre' || self.storagePools.all(p, has(p.copies) && p.copies == 1)",message="every storage pool of a Lustre needs copies: 1, because Lustre stores nothing twice"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Lustre' || self.storagePools.all(p, size(p.name) <= 15 && !(p.name in ['none', 'ignore', 'inherit']))",message="the name of a storage pool of a Lustre has at most 15 characters, and is not none, ignore or inherit, which mean something else to Lustre"
 // +kubebuilder:validation:XValidation:rule="!has(self.lustre) || !has(self.lustre.storagePools) || self.lustre.storagePools.all(l, self.storagePools.exists(p, p.name == l.name))",message="spec.lustre.storagePools names a pool that spec.storagePools does not have"
-// +kubebuilder:validation:XValidation:rule="self.type == 'Lustre' ? has(self.metadata.targets.format) && self.metadata.targets.format.fsType == 'ldiskfs' && self.storagePools.all(p, has(p.targets.format) && p.targets.format.fsType == 'ldiskfs') : (!has(self.metadata.targets.format) || self.metadata.targets.format.fsType != 'ldiskfs') && self.storagePools.all(p, !has(p.targets.format) || p.targets.format.fsType != 'ldiskfs')",message="targets of a Lustre are disks with format.fsType: ldiskfs, which belongs to no other type; others use ext4, xfs or btrfs"
+// +kubebuilder:validation:XValidation:rule="self.type == 'Lustre' ? has(self.metadata.targets.format) && self.metadata.targets.format.fsType == 'ldiskfs' && self.storagePools.all(p, has(p.targets.format) && p.targets.format.fsType == 'ldiskfs') : (!has(self.metadata.targets.format) || self.metadata.targets.format.fsType != 'ldiskfs') && self.storagePools.all(p, !has(p.targets.format) || p.targets.format.fsType != 'ldiskfs') && (!has(self.beegfs) || !has(self.beegfs.management.targets.format) || self.beegfs.management.targets.format.fsType != 'ldiskfs')",message="targets of a Lustre are disks with format.fsType: ldiskfs, which belongs to no other type; others use ext4, xfs or btrfs"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Lustre' || !has(self.metadata.cpuPinning) && self.storagePools.all(p, !has(p.cpuPinning))",message="a Lustre has no cpuPinning yet: its threads belong to the kernel of the node, and are bound by options of its modules"
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || self.version.matches('^(3[.]0[.]1(1[7-9]|[2-9][0-9])|4[.]5[7-9][.][0-9]{1,3})$')",message="MooseFS runs in version 3.0.117 to 3.0.x, or 4.57.x to 4.59.x; set spec.version to one such as 4.57.5"
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || !has(self.metadata.instancesPerNode) || self.metadata.instancesPerNode == 1",message="MooseFS Community Edition has exactly one active master, so spec.metadata.instancesPerNode must be 1; several metadata servers per node need another type"
@@ -260,30 +260,6 @@ type UpdateWindow struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_+/-]+$`
 	TimeZone string `json:"timeZone,omitempty"`
-}
-
-// ManagementPlace is where a management service runs, and where it keeps what it knows.
-// +kubebuilder:object:generate=false
-type ManagementPlace struct {
-	// Field is where it stands in a FileSystem, such as spec.beegfs.management.
-	Field        string
-	NodeSelector NodeSelector
-	// Targets are those of the spec itself.
-	Targets *TargetsSpec
-}
-
-// Management is the management service, nil where there is none, or where the metadata has it.
-func (s *FileSystemSpec) Management() *ManagementPlace {
-	switch {
-	case s.BeeGFS != nil:
-		m := &s.BeeGFS.Management
-		return &ManagementPlace{"spec.beegfs.management", m.NodeSelector, &m.Targets}
-	case s.Lustre != nil && s.Lustre.Management != nil:
-		m := s.Lustre.Management
-		return &ManagementPlace{"spec.lustre.management", m.NodeSelector, &m.Targets}
-	default:
-		return nil
-	}
 }
 
 // MooseFSSpec holds what only MooseFS has.
