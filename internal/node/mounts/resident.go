@@ -61,6 +61,11 @@ func (r *resident) try(ctx context.Context) error {
 	if why, sure := r.kernel.cannot(r.mount.FSType); sure {
 		return finalError{why}
 	}
+	if n := r.mount.Network; n != nil {
+		if err := r.kernel.up(ctx, *n, r.lookup); err != nil {
+			return err
+		}
+	}
 	argv, err := r.prepare()
 	if err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Package network brings up the kernel's network between the servers and clients of a filesystem (LNet is one) on a node that has none of its
-// name. It belongs to the kernel, and so to all filesystems of the node: what is up is never changed.
+// Package network brings up the kernel's network between the servers and clients of a filesystem (LNet is one) on a node that has none of
+// its name. It belongs to the kernel, and so to all filesystems of the node: what is up is never changed.
 package network
 
 import (
@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"parallelfs.dev/operator/internal/node/environment"
 	"parallelfs.dev/operator/internal/node/format"
+	"parallelfs.dev/operator/internal/node/host"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -22,6 +24,21 @@ type Node struct {
 	// Lookup knows the variables that names of interfaces may have.
 	Lookup environment.Lookup
 }
+
+// ThisNode is the node that the program runs on.
+func ThisNode(lookup environment.Lookup) Node {
+	return Node{
+		Interfaces: environment.Interfaces, Lookup: lookup,
+		Run: func(ctx context.Context, argv []string) (format.Answer, error) {
+			ctx, cancel := context.WithTimeout(ctx, limit)
+			defer cancel()
+			return host.Run(ctx, argv)
+		},
+	}
+}
+
+// limit is how long a program may take: modules are loaded, and an interface is asked for.
+const limit = time.Minute
 
 // interfacesVariable stands in KernelNetwork.Add for the interfaces.
 const interfacesVariable = "INTERFACES"

@@ -1,9 +1,7 @@
 package serve
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,7 +15,6 @@ import (
 	"parallelfs.dev/operator/internal/node/devices"
 	"parallelfs.dev/operator/internal/node/format"
 	"parallelfs.dev/operator/internal/node/host"
-	"parallelfs.dev/operator/internal/node/process"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -43,41 +40,13 @@ func ThisHost() Host {
 		return devices.Execute(ctx, host.OnNode(argv)...)
 	}
 	return Host{
-		Look: looker.ByID, Table: "/proc/1/mountinfo", Dev: "/dev", RunMounting: RunOnNode,
+		Look: looker.ByID, Table: "/proc/1/mountinfo", Dev: "/dev", RunMounting: host.Run,
 		Run: func(ctx context.Context, argv []string) (format.Answer, error) {
 			ctx, cancel := context.WithTimeout(ctx, readLimit)
 			defer cancel()
-			return RunOnNode(ctx, argv)
+			return host.Run(ctx, argv)
 		},
 	}
-}
-
-// endGrace is how long a program may take to end when it is told to.
-const endGrace = 5 * time.Second
-
-// RunOnNode runs a program on the node. One that waits in the kernel can't be killed, and is left behind when ctx ends.
-func RunOnNode(ctx context.Context, argv []string) (format.Answer, error) {
-	return answerOf(ctx, host.OnNode(argv), filepath.Base(argv[0]))
-}
-
-func answerOf(ctx context.Context, argv []string, name string) (format.Answer, error) {
-	var stdout, stderr bytes.Buffer
-	child, err := process.Start(argv, process.Options{Stdout: &stdout, Stderr: &stderr})
-	if err != nil {
-		return format.Answer{}, err //nolint:wrapcheck // it names the program
-	}
-	select {
-	case <-child.Done():
-	case <-ctx.Done():
-		child.Stop(endGrace)
-		if err := child.Err(); errors.Is(err, process.ErrLeftBehind) {
-			return format.Answer{}, fmt.Errorf("%s: %w", name, err)
-		}
-		return format.Answer{}, fmt.Errorf("%s was ended before it was done: %w", name, ctx.Err())
-	}
-	return format.Answer{
-		Code: child.Code(), Stdout: stdout.String(), Said: v1alpha1.Cut(strings.Join(strings.Fields(stderr.String()), " "), 1024),
-	}, nil
 }
 
 // Mounts reads the table of the node's first process.

@@ -30,7 +30,7 @@ func New(told spec.Serve, known []spec.HostSoftware, lookup environment.Lookup, 
 	}
 	ground := &Ground{
 		Told: told, Root: host.Root, Sys: "/sys", Writer: durable.Writer{Chown: os.Chown}, Log: log,
-		Network: network.Node{Run: ThisHost().Run, Interfaces: environment.Interfaces, Lookup: lookup},
+		Network: network.ThisNode(lookup),
 	}
 	for _, s := range known {
 		if s.Name == told.Backend {
