@@ -121,8 +121,8 @@ func (p *Provisioner) verifyServed(
 	return nil
 }
 
-// remark writes the mark of a target anew that was taken over, and reads it back. Nothing else on the disk changes. A program that is cut off
-// in it leaves the old mark or the new one.
+// remark writes the mark of a target anew that was taken over, and reads it back. The program reads all that a target says of itself, and writes
+// it back with the mark, as each first mount does.
 func (p *Provisioner) remark(ctx context.Context, t *v1alpha1.StorageTarget, look plan.Look, f format.Served, locks []*os.File) error {
 	wanted := plan.NewOf(t, look, look.Device.Marker.UUID)
 	err := p.try(string(plan.StepMark), func() error {
