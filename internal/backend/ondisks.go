@@ -116,6 +116,8 @@ func unreadFor(in Input, t *v1alpha1.StorageTarget) string {
 	switch {
 	case p != nil && p.PlanHash != "":
 		return "" // this cluster has made it
+	case p == nil && record != nil && record.Facts != nil:
+		return "" // it is taken over when it was given what it says
 	case p != nil && record == nil:
 		return "it is being taken over"
 	case p != nil:

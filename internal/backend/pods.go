@@ -292,6 +292,12 @@ func CheckMount(c *corev1.Container, file string) {
 	}
 }
 
+// CheckServed makes a container Ready while the targets that the file tells of are mounted, as CheckMount does for a client.
+func CheckServed(c *corev1.Container, file string) {
+	CheckMount(c, file)
+	c.ReadinessProbe.Exec.Command[1] = "check-served"
+}
+
 // binaryVolume holds the node binary, which installContainer has put there.
 const binaryVolume = "binary"
 

@@ -29,8 +29,8 @@ var numbering = backend.Numbering{
 // Allocate decides which disk is MDT0000 and which the MGT, and by which NIDs that is found; which nodes have MDTs, which nodes and which
 // slot belong to a pool, and the index of each MDT and OST. All of that is on record before anything is written to a disk.
 func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
-	in = in.Indexed()
-	if err := checkSpec(in); err != nil {
+	in = withRecords(in.Indexed())
+	if err := cmp.Or(checkSpec(in), checkRecords(in)); err != nil {
 		return backend.Allocation{}, err
 	}
 	mgs, err := managementNode(in)
@@ -63,7 +63,7 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	if err != nil {
 		return backend.Allocation{}, err
 	}
-	lustre, err := recordManagement(in, mgs, metadata)
+	lustre, err := recordManagement(in, disks, mgs, metadata)
 	if err != nil {
 		return backend.Allocation{}, err
 	}
@@ -90,6 +90,9 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	}
 	if slices.ContainsFunc(pools, func(p backend.PoolRecord) bool { return p.Waits }) {
 		out.Unread = cmp.Or(numbers.HasToWait(), disks.Why())
+	}
+	if len(lustre.ManagementNIDs) == 0 {
+		out.Unread = cmp.Or(out.Unread, disks.Why())
 	}
 	return out, nil
 }

@@ -105,6 +105,7 @@ func (b *builder) serverSet(w backend.Workload, daemon string, port int32, node 
 	}
 	daemonContainer := b.container(w.Component, "serve", name+".json")
 	backend.MountNodeFile(fs, pod, &daemonContainer)
+	backend.CheckServed(&daemonContainer, name+".json")
 	answers := b.container("probe", "probe", "probe-"+name+".json")
 	pods(b.in).ServeProbe(pod, &answers, port)
 	answers.SecurityContext = backend.Privileged() // it runs the node's own programs

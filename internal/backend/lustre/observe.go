@@ -108,7 +108,20 @@ func (b Backend) Observe(in backend.Input) backend.Observation {
 	o.diagnose()
 	o.seen.NameAway(func(backend.ServerStatus) bool { return false })
 	o.seen.Serves = o.serves()
+	o.sole()
 	return o.seen
+}
+
+// sole names the pods whose restart makes programs wait: a pod that is told to end unmounts its targets, which are stored nowhere else. An
+// MGS of its own serves no file.
+func (o *observer) sole() {
+	o.seen.Sole = map[string]string{}
+	for i := range o.in.Pods {
+		switch p := &o.in.Pods[i]; p.Component {
+		case componentMDT, componentOST:
+			o.seen.Sole[p.Name.Name] = "Lustre stores nothing twice"
+		}
+	}
 }
 
 // observer collects an Observation.

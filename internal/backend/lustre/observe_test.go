@@ -183,6 +183,12 @@ func TestAnMGSThatHasOtherAddressesThanTheDisksSayIsNamed(t *testing.T) {
 		HaveField("Message", ContainSubstring("its node n3 has now 10.1.9.9@o2ib")))))
 }
 
+func TestProgramsWaitForEachMDTAndOSTThatIsRestarted(t *testing.T) {
+	g := NewWithT(t)
+	seen := lustre.New().Observe(running(t))
+	g.Expect(seen.Sole).To(And(HaveLen(6), HaveKeyWithValue("scratch-mdt1.n2", "Lustre stores nothing twice"), Not(HaveKey(ContainSubstring("mgs")))))
+}
+
 func TestANodeIsAskedAtAMemberWhosePodIsReady(t *testing.T) {
 	g := NewWithT(t)
 	in := running(t)

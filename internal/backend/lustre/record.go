@@ -123,7 +123,9 @@ func recordedMetadataNodes(in backend.Input) []string {
 
 // recordManagement is what the filesystem was given for ever of its MGS: its node, the disk of the MGT, and the NIDs, which stand on every
 // disk. The NIDs are taken once, when there is a disk for the MGT.
-func recordManagement(in backend.Input, node string, metadata v1alpha1.MetadataRecord) (*v1alpha1.LustreStatus, error) {
+//
+// Where disks of an earlier Lustre are taken over, it is the one that they say, and nobody guesses it while some may still say it.
+func recordManagement(in backend.Input, disks backend.OnDisks, node string, metadata v1alpha1.MetadataRecord) (*v1alpha1.LustreStatus, error) {
 	fs := in.FileSystem
 	record := given(fs)
 	if record.ManagementTarget == "" {
@@ -135,6 +137,14 @@ func recordManagement(in backend.Input, node string, metadata v1alpha1.MetadataR
 		}
 	}
 	if len(record.ManagementNIDs) > 0 || record.ManagementTarget == "" {
+		return &record, nil
+	}
+	said, err := recordedNIDs(in)
+	if err != nil || said != nil {
+		record.ManagementNIDs = slices.Clone(said)
+		return &record, err
+	}
+	if disks.Facts != nil && len(disks.Unread) > 0 {
 		return &record, nil
 	}
 	where, _ := in.Node(record.ManagementNode)
