@@ -260,6 +260,11 @@ func keepsNodes(t *testing.T, b backend.Backend, in backend.Input) {
 		for _, m := range n.Spec.Members {
 			g.Expect(names).NotTo(gomega.HaveKey(m.Name), "a member stands in it once")
 			names[m.Name] = true
+			targets := map[string]bool{}
+			for _, t := range m.Targets {
+				g.Expect(targets).NotTo(gomega.HaveKey(t.Name), "a target stands in %s once", m.Name)
+				targets[t.Name] = true
+			}
 		}
 	}
 	g.Expect(nodes).NotTo(gomega.BeEmpty())

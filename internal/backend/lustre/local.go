@@ -20,19 +20,22 @@ func members(in backend.Input) map[string][]v1alpha1.NodeMember {
 	if fs.Status.Metadata == nil {
 		return nodes
 	}
-	tell := func(node string, member v1alpha1.NodeMember, disks []*v1alpha1.StorageTarget) {
+	tell := func(g backend.Given, member v1alpha1.NodeMember, disks []*v1alpha1.StorageTarget) {
 		for _, t := range disks {
-			member.Targets = append(member.Targets, backend.MemberTarget(fs, t))
+			record, _ := g.Target(t.Name)
+			told := backend.MemberTarget(fs, t)
+			told.ID = record.ID
+			member.Targets = append(member.Targets, told)
 		}
 		backend.InitializedOn(fs, member.Targets)
-		nodes[node] = append(nodes[node], member)
+		nodes[g.Node] = append(nodes[g.Node], member)
 	}
 	if node := given(fs).ManagementNode; hasMGT(fs) && node != "" {
-		tell(node, backend.Member(v1alpha1.RoleManagement, componentMGS), managementDisk(in))
+		tell(backend.Given{Node: node}, backend.Member(v1alpha1.RoleManagement, componentMGS), managementDisk(in))
 	}
 	for _, g := range in.Given() {
 		if !g.Retired && !g.GivenUp {
-			tell(g.Node, v1alpha1.NodeMember{Name: g.Name, Role: g.Role}, disksOf(in, g))
+			tell(g, v1alpha1.NodeMember{Name: g.Name, Role: g.Role}, disksOf(in, g))
 		}
 	}
 	return nodes
