@@ -2,7 +2,6 @@ package lustre
 
 import (
 	"cmp"
-	"path"
 	"slices"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -39,8 +38,8 @@ func without[T cmp.Ordered](some, others []T) []T {
 	})
 }
 
-// LayoutCommand says how new files in a pool's directory are laid out: as asked for, or each on one OST of the pool.
-func LayoutCommand(mount, pool string, asked []v1alpha1.LustreComponent) []string {
+// LayoutCommand says how new files in a directory are laid out on the OSTs of a pool: as asked for, or each on one of them.
+func LayoutCommand(directory, pool string, asked []v1alpha1.LustreComponent) []string {
 	layout := []cli.Component{{OSTs: 1}}
 	if len(asked) > 0 {
 		layout = nil
@@ -52,7 +51,7 @@ func LayoutCommand(mount, pool string, asked []v1alpha1.LustreComponent) []strin
 		}
 		layout = append(layout, component)
 	}
-	return cli.SetLayout(path.Join(mount, pool), pool, layout)
+	return cli.SetLayout(directory, pool, layout)
 }
 
 // DirectoriesWanted is the default layout of new directories that is asked for.

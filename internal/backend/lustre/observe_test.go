@@ -6,6 +6,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -51,7 +52,23 @@ func running(t *testing.T) backend.Input {
 	}
 	pod("mgs", "", "", "n3")
 	ask(t, &in, saying())
+	backendtest.Remember(t, lustre.New(), &in) // since when they serve
+	in.Jobs = []backend.Job{{Name: jobOf(t, in).Name, Component: "configure", Succeeded: true}}
 	return in
+}
+
+// jobOf is the Job that makes pools.
+func jobOf(t *testing.T, in backend.Input) *batchv1.Job {
+	t.Helper()
+	objects, err := lustre.New().Members(in)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	for _, o := range objects {
+		if job, is := o.(*batchv1.Job); is {
+			return job
+		}
+	}
+	t.Fatal("there is no Job")
+	return nil
 }
 
 // ask puts what nodes say into an Input, as the controller does.
