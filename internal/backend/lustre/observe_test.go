@@ -206,6 +206,15 @@ func TestProgramsWaitForEachMDTAndOSTThatIsRestarted(t *testing.T) {
 	g.Expect(seen.Sole).To(And(HaveLen(6), HaveKeyWithValue("scratch-mdt1.n2", "Lustre stores nothing twice"), Not(HaveKey(ContainSubstring("mgs")))))
 }
 
+func TestAnAbsenceOfANodeWithTargetsCostsWhatLiesOnThem(t *testing.T) {
+	g := NewWithT(t)
+	in := running(t)
+	seen := lustre.New().Observe(in)
+	g.Expect(lustre.New().Absence(in, seen, "n1")).To(Equal(backend.Absence{Costs: "Lustre stores nothing twice", Together: 1}))
+	g.Expect(lustre.New().Absence(in, seen, "n3")).To(Equal(backend.Absence{Together: 1}), "the MGS serves no file")
+	g.Expect(lustre.New().Absence(in, seen, "n0")).To(Equal(backend.Absence{Together: backend.Most}), "a client")
+}
+
 func TestANodeIsAskedAtAMemberWhosePodIsReady(t *testing.T) {
 	g := NewWithT(t)
 	in := running(t)
