@@ -24,5 +24,6 @@ func HostSoftware() spec.HostSoftware {
 		OneVersion: []string{"lustre", ldiskfs.OSDModule},
 		NIDs:       []string{"lctl", "list_nids"},
 		NIDsOf:     "lnet",
+		StandIn:    "umount.fuse.lustre_tgt",
 	}
 }
