@@ -4,6 +4,7 @@ package lustre_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -15,10 +16,13 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/devices"
 	"parallelfs.dev/operator/internal/node/format/ldiskfs"
+	"parallelfs.dev/operator/internal/node/provision"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/internal/plan"
 )
@@ -60,7 +64,7 @@ func newMachine(t *testing.T) *machine {
 }
 
 // target makes a target of Lustre on a disk of its own, as the agent does, and tells a member of it.
-func (m *machine) target(member, name, uuid string, given v1alpha1.LustreTarget) {
+func (m *machine) target(member, name, uuid string, given v1alpha1.LustreTarget) *v1alpha1.StorageTarget {
 	m.Helper()
 	image := m.disk(name, 256<<20)
 	loop := strings.TrimSpace(m.must("losetup", "--find", "--show", image))
@@ -87,7 +91,25 @@ func (m *machine) target(member, name, uuid string, given v1alpha1.LustreTarget)
 	}}})
 	m.must("mkdir", "-p", "/mnt/targets/"+name)
 	m.tell()
+	t.Spec.Device = v1alpha1.DeviceIdentity{ID: v1alpha1.DeviceID("lab-" + name), SizeBytes: 256 << 20}
+	t.Status.Provisioned = &v1alpha1.TargetProvisioned{PlanHash: "sha256:1", UUID: uuid, Label: wanted.Label, Finished: &metav1.Time{Time: time.Unix(1, 0)}}
+	return t
 }
+
+// pass is one of the agent over a target.
+func (m *machine) pass(t *v1alpha1.StorageTarget) {
+	m.Helper()
+	p := provision.New(devices.ThisHost(), func() string { return ost0UUID })
+	p.Path = func(_, _, target string) string { return "/mnt/targets/" + target }
+	p.OnNode = provision.Run
+	m.Expect(p.Pass(m.Context(), t, func(_ context.Context, t *v1alpha1.StorageTarget, wanted v1alpha1.StorageTargetStatus) error {
+		t.Status = wanted
+		return nil
+	})).To(Succeed())
+}
+
+// ready is the condition Ready of a target.
+func ready(t *v1alpha1.StorageTarget) metav1.Condition { return t.Status.Conditions[0] }
 
 // tell writes the file of the node.
 func (m *machine) tell() {
@@ -161,11 +183,11 @@ func (m *machine) eventuallyMounted(paths string, pods ...*pod) {
 	})
 }
 
-// filesystem is one of two targets on one node.
-func (m *machine) filesystem() {
+// filesystem is one of two targets on one node, of which it returns the second.
+func (m *machine) filesystem() *v1alpha1.StorageTarget {
 	m.Helper()
 	m.target("mdt-0", "mdt0", mdt0UUID, v1alpha1.LustreTarget{Kind: v1alpha1.LustreMDT, FSName: "pfs", Index: new(int32(0)), WithMGT: true})
-	m.target("ost-ssd", "ost0", ost0UUID, v1alpha1.LustreTarget{Kind: v1alpha1.LustreOST, FSName: "pfs", Index: new(int32(0)), ManagementNIDs: []string{"192.168.77.1@tcp"}})
+	return m.target("ost-ssd", "ost0", ost0UUID, v1alpha1.LustreTarget{Kind: v1alpha1.LustreOST, FSName: "pfs", Index: new(int32(0)), ManagementNIDs: []string{"192.168.77.1@tcp"}})
 }
 
 func TestPodsKeepTheTargetsOfANodeMountedAndUnmountThemInPeace(t *testing.T) {
@@ -248,4 +270,31 @@ func TestAClientIsMountedByTheNodesOwnProgramAndEndsWithItsPod(t *testing.T) {
 		m.Expect(p.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
 		m.Expect(<-p.ended).To(Succeed(), p.Said())
 	}
+}
+
+func TestTheAgentProvesWhatIsMountedAndLetsItGoWhenItIsDeleted(t *testing.T) {
+	m := newMachine(t)
+	target := m.filesystem()
+	m.pass(target)
+	m.Expect(ready(target).Reason).To(Equal(v1alpha1.ReasonProven), ready(target).Message)
+	mdt, ost := m.start("serve", m.serves("mdt/0")), m.start("serve", m.serves("ost/ssd"))
+	m.eventuallyMounted("/mnt/targets/mdt0 /mnt/targets/ost0", mdt, ost)
+	m.pass(target)
+	m.Expect(ready(target).Reason).To(Equal(v1alpha1.ReasonProven), ready(target).Message)
+	m.Expect(ready(target).Message).To(ContainSubstring("is mounted by its server"))
+	m.Expect(target.Status.MountPath).To(Equal("/mnt/targets/ost0"))
+
+	// Its server is gone, and was killed.
+	m.Expect(ost.command.Process.Kill()).To(Succeed())
+	m.Expect(<-ost.ended).NotTo(Succeed())
+	target.DeletionTimestamp = &metav1.Time{Time: time.Unix(2, 0)}
+	m.pass(target)
+	m.Expect(mounted()).To(Equal("/mnt/targets/mdt0"))
+	m.Expect(meta.IsStatusConditionTrue(target.Status.Conditions, v1alpha1.ConditionReleased)).To(BeTrue(), ready(target).Message)
+
+	target.Spec.DestroyFor = m.file.FileSystem.UID
+	m.pass(target)
+	m.Expect(meta.IsStatusConditionTrue(target.Status.Conditions, v1alpha1.ConditionDestroyed)).To(BeTrue(), ready(target).Message)
+	m.Expect(mdt.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
+	m.Expect(<-mdt.ended).To(Succeed(), mdt.Said())
 }
