@@ -1464,6 +1464,11 @@ func (in *FileSystemSpec) DeepCopyInto(out *FileSystemSpec) {
 		*out = new(BeeGFSSpec)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.Lustre != nil {
+		in, out := &in.Lustre, &out.Lustre
+		*out = new(LustreSpec)
+		(*in).DeepCopyInto(*out)
+	}
 	in.Pods.DeepCopyInto(&out.Pods)
 	out.FailureDomains = in.FailureDomains
 	in.Updates.DeepCopyInto(&out.Updates)
@@ -1538,6 +1543,11 @@ func (in *FileSystemStatus) DeepCopyInto(out *FileSystemStatus) {
 	if in.BeeGFS != nil {
 		in, out := &in.BeeGFS, &out.BeeGFS
 		*out = new(BeeGFSStatus)
+		(*in).DeepCopyInto(*out)
+	}
+	if in.Lustre != nil {
+		in, out := &in.Lustre, &out.Lustre
+		*out = new(LustreStatus)
 		(*in).DeepCopyInto(*out)
 	}
 	if in.StoragePools != nil {

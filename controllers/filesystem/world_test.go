@@ -104,6 +104,8 @@ type world struct {
 	unpullable map[string]string
 	// startsOwn reports whether a daemon runs that is neither of MooseFS nor of BeeGFS; nil where there is none.
 	startsOwn func(pod *corev1.Pod) bool
+	// actsOwn does with a disk what the agent does for a format of which the kernel serves the mounts; nil where there is none.
+	actsOwn func(t *v1alpha1.StorageTarget, d *fakeDisk) v1alpha1.StorageTargetStatus
 	// alter changes an operator before it begins; nil leaves it as cmd/manager makes it.
 	alter func(operator *filesystem.Reconciler)
 }

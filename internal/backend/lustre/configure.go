@@ -30,10 +30,10 @@ func PoolCommands(fsName string, wanted, listed map[string][]int32) [][]string {
 	return out
 }
 
-// without are those of some numbers that are not among others.
-func without(some, others []int32) []int32 {
+// without are those of some that are not among others.
+func without[T cmp.Ordered](some, others []T) []T {
 	sorted := slices.Sorted(slices.Values(others))
-	return slices.DeleteFunc(slices.Clone(some), func(n int32) bool {
+	return slices.DeleteFunc(slices.Clone(some), func(n T) bool {
 		_, found := slices.BinarySearch(sorted, n)
 		return found
 	})

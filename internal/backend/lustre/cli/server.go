@@ -26,6 +26,9 @@ func (c Commands) AskServer() [][]string {
 	}
 }
 
+// MayLack is true for a question, by its place, that a node without a target of a kind answers with an error.
+func (Commands) MayLack(question int) bool { return question == askRecovery || question == askSpace }
+
 // The last parts of the parameters that are asked for.
 const (
 	recoveryStatus = "recovery_status"
