@@ -20,11 +20,6 @@ import (
 // doubles is the directory with the programs.
 var doubles string
 
-// programs are the names of the doubles.
-var programs = []string{
-	"mkfs.lustre", "tunefs.lustre", "mount.lustre", "mount.lustre_tgt", "umount.fuse.lustre", "umount.fuse.lustre_tgt", "lctl", "lfs", "lfs_migrate", "lnetctl",
-}
-
 func TestMain(m *testing.M) {
 	if doubles = os.Getenv(sandboxed); doubles != "" {
 		if err := sandbox(); err != nil {
@@ -42,11 +37,9 @@ func TestMain(m *testing.M) {
 		if output, err := exec.Command("go", "build", "-o", binary, "./cmd/lustre-double").CombinedOutput(); err != nil {
 			panic(string(output))
 		}
-		// The node binary is held against them as well (serve_disks_test.go).
-		if output, err := exec.Command("go", "build", "-o", filepath.Join(doubles, "node"), "../../../cmd/node").CombinedOutput(); err != nil {
-			panic(string(output))
-		}
-		for _, name := range programs {
+		for _, name := range []string{
+			"mkfs.lustre", "tunefs.lustre", "mount.lustre", "mount.lustre_tgt", "umount.fuse.lustre", "umount.fuse.lustre_tgt", "lctl", "lfs", "lfs_migrate", "lnetctl",
+		} {
 			if err := os.Symlink(binary, filepath.Join(doubles, name)); err != nil {
 				panic(err)
 			}

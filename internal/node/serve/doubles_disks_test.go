@@ -1,6 +1,6 @@
 //go:build disks
 
-package lustre_test
+package serve_test
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -44,29 +45,52 @@ var lnet = spec.KernelNetwork{
 
 // machine is the node with its disks, and what its agent tells the servers.
 type machine struct {
-	*lab
+	*testing.T
 	Gomega
-	file spec.NodeFile
+	directory string
+	file      spec.NodeFile
 }
 
 func newMachine(t *testing.T) *machine {
 	t.Helper()
-	l := newLab(t)
-	// The kernel's part of this node is at its usual place: programs that run on the node have no variables of a pod.
-	n := newNode(l, "node")
-	l.must("mkdir", "-p", "/run/lustre-double", n.home)
-	l.must("mount", "--bind", n.home, "/run/lustre-double")
-	l.must("mount", "--make-shared", "/mnt")
-	l.must("mkdir", "-p", "/mnt/targets", "/mnt/clients")
-	t.Cleanup(func() { _ = syscall.Unmount("/run/lustre-double", syscall.MNT_DETACH) })
 	owner := spec.Owner{Namespace: "storage", Name: "scratch", UID: "11111111-2222-3333-4444-555555555555"}
-	return &machine{l, NewWithT(t), spec.NodeFile{Version: spec.NodeFileVersion, FileSystem: owner, Node: nodeName}}
+	m := &machine{t, NewWithT(t), t.TempDir(), spec.NodeFile{Version: spec.NodeFileVersion, FileSystem: owner, Node: nodeName}}
+	m.must("mkdir", "-p", "/mnt/targets", "/mnt/clients")
+	t.Cleanup(m.powerCut)
+	return m
+}
+
+func (m *machine) must(argv ...string) string {
+	m.Helper()
+	output, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
+	m.Expect(err).NotTo(HaveOccurred(), "%v: %s", argv, output)
+	return string(output)
+}
+
+// powerCut ends the kernel's part of the node: nothing is mounted afterwards, and no network is up.
+func (m *machine) powerCut() {
+	for path := range strings.FieldsSeq(mounted()) {
+		_ = syscall.Unmount(path, syscall.MNT_DETACH)
+	}
+	process, err := os.ReadFile("/run/lustre-double/kernel.lock")
+	id, scanned := strconv.Atoi(strings.TrimSpace(string(process)))
+	if err != nil || scanned != nil || id < 2 {
+		return
+	}
+	_ = syscall.Kill(id, syscall.SIGKILL)
+	m.Eventually(func() bool {
+		var status syscall.WaitStatus
+		_, _ = syscall.Wait4(id, &status, syscall.WNOHANG, nil)
+		return syscall.Kill(id, 0) != nil
+	}).WithTimeout(time.Minute).Should(BeTrue())
+	m.Expect(os.RemoveAll("/run/lustre-double/kernel.lock")).To(Succeed())
 }
 
 // target makes a target of Lustre on a disk of its own, as the agent does, and tells a member of it.
 func (m *machine) target(member, name, uuid string, given v1alpha1.LustreTarget) *v1alpha1.StorageTarget {
 	m.Helper()
-	image := m.disk(name, 256<<20)
+	image := filepath.Join(m.directory, name)
+	m.must("truncate", "--size=256M", image)
 	loop := strings.TrimSpace(m.must("losetup", "--find", "--show", image))
 	m.Cleanup(func() { m.must("losetup", "--detach", loop) })
 	link := "/dev/disk/by-id/lab-" + name
@@ -150,7 +174,7 @@ func (m *machine) start(verb string, told any) *pod {
 	path := filepath.Join(m.TempDir(), "spec.json")
 	m.Expect(os.WriteFile(path, content, 0o600)).To(Succeed())
 	p := &pod{ended: make(chan error, 1)}
-	p.command = exec.Command("unshare", "--mount", "--propagation", "unchanged", filepath.Join(doubles, "node"), verb, "--spec", path)
+	p.command = exec.Command("unshare", "--mount", "--propagation", "unchanged", filepath.Join(programs, "node"), verb, "--spec", path)
 	p.command.Env = []string{"NODE_NAME=" + nodeName, "NODE_IP=192.168.77.1", "PATH=" + os.Getenv("PATH")}
 	p.command.Stdout, p.command.Stderr = p, p
 	m.Expect(p.command.Start()).To(Succeed())
