@@ -211,3 +211,12 @@ func TestServeNamesWhatItCannotServe(t *testing.T) {
 	g.Expect(got.message).To(BeEmpty(), "the termination message is the server's")
 	g.Expect(node(t, "on-node").stderr).To(ContainSubstring("requires at least 1 arg"))
 }
+
+func TestAProbeListensAtTheAddressOfItsNode(t *testing.T) {
+	told := spec.Probe{Backend: "MooseFS", Version: "4.57.5", Address: "127.0.0.1:1", Listen: "$(NODE_IP):-1", KeyFile: "key", IntervalSeconds: 5}
+	t.Setenv("NODE_IP", "127.0.0.7")
+	g := NewWithT(t)
+	g.Expect(node(t, "probe", "--spec", file(t, encode(t, told))).stderr).To(ContainSubstring("can't serve on 127.0.0.7:-1"))
+	told.Listen = "$(NO_SUCH_VARIABLE):1"
+	g.Expect(node(t, "probe", "--spec", file(t, encode(t, told))).stderr).To(ContainSubstring("NO_SUCH_VARIABLE is not set"))
+}

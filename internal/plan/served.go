@@ -86,8 +86,8 @@ func isFromBefore(m Marker, t *v1alpha1.StorageTarget) bool {
 	return m.FileSystemUID != t.Spec.FileSystem.UID || m.Cluster != t.Spec.Cluster
 }
 
-// Said is what the disk of a target says that it was given, when only its own server mounts it and it carries this target, of this cluster or
-// of one that may be taken over; nil for any other. Why says that it can't be used.
+// Said is what the disk of a target says that it was given, when only its own server mounts it and it carries this target, of this cluster
+// or of one that may be taken over; nil for any other. Why says that it can't be used.
 func Said(t *v1alpha1.StorageTarget, l Look) (given *format.Given, why string) {
 	f, is := registry.Served(t.Spec.Format)
 	m := l.Device.Marker
@@ -120,8 +120,8 @@ func serveByServer(t *v1alpha1.StorageTarget, l Look) Decision {
 	return d
 }
 
-// withoutOrigin is what was recorded of a target whose marker names this cluster: from now on it must, because another one may take the disk
-// over as well.
+// withoutOrigin is what was recorded of a target whose marker names this cluster: from now on it must, because another one may take the
+// disk over as well.
 func withoutOrigin(t *v1alpha1.StorageTarget) *v1alpha1.TargetProvisioned {
 	own := t.Status.Provisioned.DeepCopy()
 	own.TakenFrom = ""

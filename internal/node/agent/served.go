@@ -17,8 +17,8 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// served are the disks that only their own server mounts (format.Served), by StorageTarget. Of one that is deleted, its server is told nothing
-// any more: it lets it go, and the agent unmounts what is mounted still.
+// served are the disks that only their own server mounts (format.Served), by StorageTarget. Of one that is deleted, its server is told
+// nothing any more: it lets it go, and the agent unmounts what is mounted still.
 type served map[string]*v1alpha1.StorageTarget
 
 // servedOf are those of a FileSystemNode. One whose StorageTarget is not there yet is none as far as is known, and its server waits for it.
@@ -78,8 +78,8 @@ func (r *NodeFiles) leaves(t *v1alpha1.StorageTarget) bool {
 	return withdrawn || !t.DeletionTimestamp.IsZero()
 }
 
-// Withdraw has a server told nothing any more of the disk of a deleted target, if only that server mounts it: it would mount it again when it
-// was unmounted.
+// Withdraw has a server told nothing any more of the disk of a deleted target, if only that server mounts it: it would mount it again when
+// it was unmounted.
 func (r *NodeFiles) Withdraw(ctx context.Context, t *v1alpha1.StorageTarget) error {
 	if _, is := registry.Served(t.Spec.Format); !is {
 		return nil
@@ -88,7 +88,8 @@ func (r *NodeFiles) Withdraw(ctx context.Context, t *v1alpha1.StorageTarget) err
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	var list v1alpha1.FileSystemNodeList
-	if err := r.Live.List(ctx, &list, client.InNamespace(t.Namespace), client.MatchingLabelsSelector{Selector: ofNode(r.NodeName)}); err != nil {
+	here := client.MatchingLabelsSelector{Selector: ofNode(r.NodeName)}
+	if err := r.Live.List(ctx, &list, client.InNamespace(t.Namespace), here); err != nil {
 		return fmt.Errorf("list the FileSystemNodes of this node: %w", err)
 	}
 	var errs []error

@@ -11,8 +11,8 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// OnNode is the command line that runs another one on the node, by this binary's own verb. So every image can do it, also one that is empty.
-// The process group, standard files, signals and the exit code are those of the program.
+// OnNode is the command line that runs another one on the node, by this binary's own verb. So every image can do it, also one that is
+// empty. The process group, standard files, signals and the exit code are those of the program.
 func OnNode(argv []string) []string {
 	return append([]string{"/proc/self/exe", spec.OnNode}, argv...)
 }
@@ -26,8 +26,8 @@ func Become(argv []string) error {
 	if len(argv) == 0 {
 		return errors.New("there is no program to run on the node")
 	}
-	// A thread changes its mounts alone, and only when it shares no working directory with another one (setns(2)). It is never unlocked: execve(2)
-	// makes it the process.
+	// A thread changes its mounts alone, and only when it shares no working directory with another one (setns(2)). It is never unlocked:
+	// execve(2) makes it the process.
 	runtime.LockOSThread()
 	if err := enter(namespace); err != nil {
 		return fmt.Errorf("can't enter the mounts of the node: %w; the pod needs its process ids (hostPID) and must be privileged", err)

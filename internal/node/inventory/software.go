@@ -102,8 +102,8 @@ func (c Collector) software(
 	return found, problems
 }
 
-// ForServers looks at what one filesystem needs on this node for its servers. missing is what the node must get, as a sentence, empty when that
-// is nothing; version is the one that its modules and programs have then, empty where none says any.
+// ForServers looks at what one filesystem needs on this node for its servers. missing is what the node must get, as a sentence, empty when
+// that is nothing; version is the one that its modules and programs have then, empty where none says any.
 func (c Collector) ForServers(ctx context.Context, s spec.HostSoftware) (version, missing string) {
 	c.Software = []spec.HostSoftware{s}
 	kernel := modules.Node{Sys: c.Sys, Proc: c.Proc, Host: c.Host, Known: c.Modules}.Look()

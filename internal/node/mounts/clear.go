@@ -74,8 +74,8 @@ func cannot(fsType string, known []spec.KernelModule, onNode bool) (why string, 
 	return why, why != "" && k.Sees() && k.State(fsType) == modules.Missing && !helped(fsType, onNode)
 }
 
-// helped is true when mount(8), that of the node or of this container, has a program of its own for a type, which may do without a module of
-// the kernel (mount(8), EXTERNAL HELPERS).
+// helped is true when mount(8), that of the node or of this container, has a program of its own for a type, which may do without a module
+// of the kernel (mount(8), EXTERNAL HELPERS).
 func helped(fsType string, onNode bool) bool {
 	helper := "mount." + filepath.Base(fsType)
 	if onNode {

@@ -273,10 +273,10 @@ func TestAProgramOfTheNodeMountsAfterTheNetworkIsUp(t *testing.T) {
 			return os.WriteFile(table+".net", nil, 0o600)
 		},
 		at: func(string) ([]Entry, error) {
-			if _, err := os.Stat(table); err != nil {
-				return nil, nil
+			if _, err := os.Stat(table); err == nil {
+				return []Entry{{"examplefs", "examplefs_scratch"}}, nil
 			}
-			return []Entry{{"examplefs", "examplefs_scratch"}}, nil
+			return nil, nil
 		},
 	}}
 	g.Expect(r.try(t.Context())).To(Succeed())

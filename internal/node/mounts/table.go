@@ -83,7 +83,7 @@ func understand(m spec.Mount) error {
 	case m.FSType == "":
 		return fmt.Errorf("the spec does not say the type of the filesystem at %s, so it can't be told from another", m.Path)
 	}
-	if m.Network != nil && !(m.Host && m.Kernel) {
+	if m.Network != nil && (!m.Host || !m.Kernel) {
 		return errors.New("only a filesystem of the kernel that a program of the node mounts has a network of the kernel; " +
 			"the operator and its node image must be of the same version")
 	}

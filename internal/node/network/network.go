@@ -45,20 +45,13 @@ const interfacesVariable = "INTERFACES"
 
 // Up returns nil when the node has the network, with the NIDs that it must have. An error is a sentence with what to do.
 func (n Node) Up(ctx context.Context, k spec.KernelNetwork) error {
-	have, said, err := n.nids(ctx, k)
+	have, _, err := n.nids(ctx, k)
 	if err != nil {
 		return err
 	}
 	if len(of(k, have)) == 0 {
-		more, err := n.add(ctx, k)
-		if err != nil {
+		if have, err = n.comeUp(ctx, k); err != nil {
 			return err
-		}
-		if have, said, err = n.nids(ctx, k); err != nil {
-			return err
-		}
-		if len(of(k, have)) == 0 {
-			return fmt.Errorf("the network %s does not come up: %s; look into the kernel's log of the node (dmesg)", k.Name, words(append(more, said)))
 		}
 	}
 	missing := slices.DeleteFunc(slices.Clone(k.NIDs), func(nid string) bool { return slices.Contains(have, nid) })
@@ -67,6 +60,19 @@ func (n Node) Up(ctx context.Context, k spec.KernelNetwork) error {
 			"network that is up: correct it on the node, or give the node its address back", k.Name, strings.Join(of(k, have), ", "), strings.Join(missing, ", "))
 	}
 	return nil
+}
+
+// comeUp adds the network, and returns the NIDs that the node has then.
+func (n Node) comeUp(ctx context.Context, k spec.KernelNetwork) ([]string, error) {
+	complaints, err := n.add(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	have, said, err := n.nids(ctx, k)
+	if err == nil && len(of(k, have)) == 0 {
+		err = fmt.Errorf("the network %s does not come up: %s; look into the kernel's log of the node (dmesg)", k.Name, words(append(complaints, said)))
+	}
+	return have, err
 }
 
 // of are the NIDs on the network.

@@ -121,8 +121,8 @@ func (p *Provisioner) verifyServed(
 	return nil
 }
 
-// remark writes the mark of a target anew that was taken over, and reads it back. The program reads all that a target says of itself, and writes
-// it back with the mark, as each first mount does.
+// remark writes the mark of a target anew that was taken over, and reads it back. The program reads all that a target says of itself, and
+// writes it back with the mark, as each first mount does.
 func (p *Provisioner) remark(ctx context.Context, t *v1alpha1.StorageTarget, look plan.Look, f format.Served, locks []*os.File) error {
 	wanted := plan.NewOf(t, look, look.Device.Marker.UUID)
 	err := p.try(string(plan.StepMark), func() error {
@@ -140,8 +140,8 @@ func (p *Provisioner) remark(ctx context.Context, t *v1alpha1.StorageTarget, loo
 	})
 }
 
-// recorded is what a disk says that it was given, when it is to be taken over, or was: before that, the operator has to say the same. What was
-// read once stays. It is nil for a disk that this cluster has made, and for one that says nothing.
+// recorded is what a disk says that it was given, when it is to be taken over, or was: before that, the operator has to say the same. What
+// was read once stays. It is nil for a disk that this cluster has made, and for one that says nothing.
 func recorded(t *v1alpha1.StorageTarget, l plan.Look) *v1alpha1.TargetRecord {
 	before, p := t.Status.Record, t.Status.Provisioned
 	if p != nil && p.PlanHash != "" || before != nil && before.Message == "" {

@@ -120,7 +120,7 @@ func assignments(line string) func(yield func(name, value string) bool) {
 			if !has {
 				return
 			}
-			value := rest
+			var value string
 			if quoted, is := strings.CutPrefix(rest, `"`); is {
 				value, line, _ = strings.Cut(quoted, `"`)
 			} else {

@@ -37,7 +37,8 @@ func ThisHost() Host {
 	looker := devices.ThisHost()
 	looker.Dev, looker.Udev = filepath.Join(host.Root, "dev"), filepath.Join(host.Root, "run/udev")
 	looker.Run = func(ctx context.Context, argv ...string) (devices.Output, error) {
-		return devices.Execute(ctx, host.OnNode(argv)...)
+		onNode := host.OnNode(argv)
+		return devices.Execute(ctx, onNode...)
 	}
 	return Host{
 		Look: looker.ByID, Table: "/proc/1/mountinfo", Dev: "/dev", RunMounting: host.Run,

@@ -85,8 +85,9 @@ func (k *Keeper) Run(ctx context.Context) error {
 	return k.Stop(ending)
 }
 
-// Round looks at each target once, and mounts those that are not there and are proven. What keeps one from being mounted keeps no other. One
-// that is not told any more is unmounted. The problems are those of targets, by name; the empty name is what is missing before any is known.
+// Round looks at each target once, and mounts those that are not there and are proven. What keeps one from being mounted keeps no other.
+// One that is not told any more is unmounted. The problems are those of targets, by name; the empty name is what is missing before any is
+// known.
 func (k *Keeper) Round(ctx context.Context) (problems map[string]error) {
 	told, missing := k.Told()
 	if missing != "" {
@@ -147,8 +148,8 @@ func (k *Keeper) keep(ctx context.Context, t Target, before func() error) error 
 	if err != nil {
 		return fmt.Errorf("target %s is not mounted: %w", t.Name, err)
 	}
-	if ctx.Err() != nil {
-		return nil
+	if ctx.Err() != nil { // the end came meanwhile
+		return fmt.Errorf("target %s is not mounted: %w", t.Name, ctx.Err())
 	}
 	if err := k.Node.Mount(ctx, t, device); err != nil {
 		return fmt.Errorf("can't mount target %s: %w", t.Name, err)

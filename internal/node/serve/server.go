@@ -22,7 +22,8 @@ const (
 	nodeVariable = "NODE_NAME"
 )
 
-// New is what keeps the targets of a server mounted on the node that this program runs on. known are the filesystems whose needs are known.
+// New is what keeps the targets of a server mounted on the node that this program runs on. known are the filesystems whose needs are
+// known.
 func New(told spec.Serve, known []spec.HostSoftware, lookup environment.Lookup, log *slog.Logger) (*Keeper, error) {
 	node, named := lookup(nodeVariable)
 	if !named {

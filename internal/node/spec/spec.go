@@ -280,7 +280,8 @@ type Probe struct {
 	// Address is the host and port that the filesystem's management answers on; or, for one that each node is asked for itself (Host), what
 	// its clients mount, such as "10.0.0.1@tcp:/scratch".
 	Address string `json:"address"`
-	// Listen is the host and port to serve /state (JSON of backend.Answer), /metrics, /healthz and /readyz on.
+	// Listen is the host and port, in which $(NAME) is replaced as in File, to serve /state (JSON of backend.Answer), /metrics, /healthz and
+	// /readyz on.
 	Listen string `json:"listen"`
 	// KeyFile holds the key that answers are signed with. It is read for each answer, because it may change.
 	KeyFile string `json:"keyFile"`
