@@ -90,7 +90,6 @@ bench: ## Measure the speed of parsers and planners.
 .PHONY: manifests
 manifests: ## Generate deep copies, CRDs, RBAC and the chart's copies of them.
 	$(call tool,controller-gen) object:headerFile=/dev/null paths=./api/... crd:maxDescLen=2048 output:crd:dir=config/crd/bases
-	bin/controller-gen crd:maxDescLen=2048 paths=./test/envtest/trials output:crd:dir=test/envtest/trials
 	bin/controller-gen rbac:roleName=manager paths=./controllers/... output:rbac:dir=config/rbac
 	CONTROLLER_GEN=bin/controller-gen charts/generate.sh
 

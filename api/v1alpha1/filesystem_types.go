@@ -5,7 +5,7 @@ import (
 )
 
 // FileSystemType names a parallel filesystem that the operator can run.
-// +kubebuilder:validation:Enum=MooseFS;BeeGFS
+// +kubebuilder:validation:Enum=MooseFS;BeeGFS;Lustre
 type FileSystemType string
 
 // The types of filesystems.
@@ -14,6 +14,8 @@ const (
 	MooseFS FileSystemType = "MooseFS"
 	// BeeGFS is the parallel filesystem of beegfs.io.
 	BeeGFS FileSystemType = "BeeGFS"
+	// Lustre is the parallel filesystem of lustre.org, which is served by the kernels of its nodes.
+	Lustre FileSystemType = "Lustre"
 )
 
 // FileSystemSpec is what the user wants of one parallel filesystem.
@@ -21,17 +23,25 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || (has(self.moosefs) ? self.moosefs.basePort : 9419) == (has(oldSelf.moosefs) ? oldSelf.moosefs.basePort : 9419)",message="spec.moosefs.basePort can't be changed: chunkservers are known to the master by address and port"
 // +kubebuilder:validation:XValidation:rule="self.type == 'MooseFS' || !has(self.moosefs)",message="spec.moosefs belongs to type MooseFS"
 // +kubebuilder:validation:XValidation:rule="self.type == 'BeeGFS' ? has(self.beegfs) : !has(self.beegfs)",message="spec.beegfs belongs to type BeeGFS, which requires it: spec.beegfs.management says where the management service runs"
+// +kubebuilder:validation:XValidation:rule="self.type == 'Lustre' ? has(self.lustre) : !has(self.lustre)",message="spec.lustre belongs to type Lustre, which requires it: spec.lustre.fsName is written on every disk"
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || !has(self.network)",message="a MooseFS does not have spec.network yet, because its clients are known by the InternalIP of their nodes; it uses the interface that has that address"
-// +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || !has(self.metadata.nodeCount)",message="spec.metadata.nodeCount belongs to type BeeGFS; a MooseFS has exactly one master, on the one node that spec.metadata.nodeSelector matches"
+// +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || !has(self.metadata.nodeCount)",message="spec.metadata.nodeCount belongs to types BeeGFS and Lustre; a MooseFS has exactly one master, on the one node that spec.metadata.nodeSelector matches"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.version.matches('^(7[.]4|8[.][0-9]{1,3})[.][0-9]{1,3}$')",message="BeeGFS runs in version 7.4.x or 8.x.y; set spec.version to one such as 7.4.6 or 8.3.1"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || !has(self.beegfs) || self.version.startsWith('8.') || (!has(self.beegfs.tls) && !has(self.beegfs.license))",message="spec.beegfs.tls and spec.beegfs.license belong to BeeGFS 8; BeeGFS 7 knows neither"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || !has(self.metadata.targets.directories) || size(self.metadata.targets.directories) == self.metadata.instancesPerNode",message="every metadata server keeps its metadata in one directory of its own; give as many spec.metadata.targets.directories as spec.metadata.instancesPerNode"
-// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || !has(self.metadata.targets.select) || self.metadata.targets.select.countPerNode == self.metadata.instancesPerNode",message="every metadata server keeps its metadata on one disk of its own; spec.metadata.targets.select.countPerNode must equal spec.metadata.instancesPerNode"
+// +kubebuilder:validation:XValidation:rule="self.type == 'MooseFS' || !has(self.metadata.targets.select) || self.metadata.targets.select.countPerNode == self.metadata.instancesPerNode",message="every metadata server keeps its metadata on one disk of its own; spec.metadata.targets.select.countPerNode must equal spec.metadata.instancesPerNode"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.storagePools.all(p, has(p.copies) && p.copies <= 2)",message="every storage pool of a BeeGFS needs copies, which can't be changed later: 1, or 2 by buddy mirroring, which needs two nodes and a license"
 // +kubebuilder:validation:XValidation:rule="!has(self.beegfs) || !has(self.beegfs.storagePools) || self.beegfs.storagePools.all(b, self.storagePools.exists(p, p.name == b.name))",message="spec.beegfs.storagePools names a pool that spec.storagePools does not have"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.storagePools.all(p, p.name != 'draining')",message="a storage pool of a BeeGFS can't be named draining: targets that are being drained go to a pool of that name"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || oldSelf.storagePools.all(o, self.storagePools.all(p, p.name != o.name || !has(p.copies) || !has(o.copies) || p.copies == o.copies))",message="copies of a BeeGFS pool can't be changed: its files keep the stripe pattern that they were made with"
-// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.metadata.instancesPerNode >= oldSelf.metadata.instancesPerNode",message="metadata servers can't be taken away: BeeGFS can't move their metadata elsewhere"
+// +kubebuilder:validation:XValidation:rule="self.type == 'MooseFS' || self.metadata.instancesPerNode >= oldSelf.metadata.instancesPerNode",message="metadata servers can't be taken away: their metadata can't be moved elsewhere"
+// +kubebuilder:validation:XValidation:rule="self.type != 'Lustre' || self.version.matches('^2[.]1[5-7][.][0-9]{1,3}$')",message="Lustre runs in version 2.15.x to 2.17.x; set spec.version to the one of the modules on the nodes, such as 2.15.6"
+// +kubebuilder:validation:XValidation:rule="self.type != 'Lustre' || !has(self.metadata.nodeCount) || !has(oldSelf.metadata.nodeCount) || self.metadata.nodeCount >= oldSelf.metadata.nodeCount",message="spec.metadata.nodeCount of a Lustre can only grow: an MDT can't be taken away"
+// +kubebuilder:validation:XValidation:rule="self.type != 'Lustre' || self.storagePools.all(p, has(p.copies) && p.copies == 1)",message="every storage pool of a Lustre needs copies: 1, because Lustre stores nothing twice"
+// +kubebuilder:validation:XValidation:rule="self.type != 'Lustre' || self.storagePools.all(p, size(p.name) <= 15 && !(p.name in ['none', 'ignore', 'inherit']))",message="the name of a storage pool of a Lustre has at most 15 characters, and is not none, ignore or inherit, which mean something else to Lustre"
+// +kubebuilder:validation:XValidation:rule="!has(self.lustre) || !has(self.lustre.storagePools) || self.lustre.storagePools.all(l, self.storagePools.exists(p, p.name == l.name))",message="spec.lustre.storagePools names a pool that spec.storagePools does not have"
+// +kubebuilder:validation:XValidation:rule="self.type == 'Lustre' ? has(self.metadata.targets.format) && self.metadata.targets.format.fsType == 'ldiskfs' && self.storagePools.all(p, has(p.targets.format) && p.targets.format.fsType == 'ldiskfs') : (!has(self.metadata.targets.format) || self.metadata.targets.format.fsType != 'ldiskfs') && self.storagePools.all(p, !has(p.targets.format) || p.targets.format.fsType != 'ldiskfs') && (!has(self.beegfs) || !has(self.beegfs.management.targets.format) || self.beegfs.management.targets.format.fsType != 'ldiskfs')",message="targets of a Lustre are disks with format.fsType: ldiskfs, which belongs to no other type; others use ext4, xfs or btrfs"
+// +kubebuilder:validation:XValidation:rule="self.type != 'Lustre' || !has(self.metadata.cpuPinning) && self.storagePools.all(p, !has(p.cpuPinning))",message="a Lustre has no cpuPinning yet: its threads belong to the kernel of the node, and are bound by options of its modules"
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || self.version.matches('^(3[.]0[.]1(1[7-9]|[2-9][0-9])|4[.]5[7-9][.][0-9]{1,3})$')",message="MooseFS runs in version 3.0.117 to 3.0.x, or 4.57.x to 4.59.x; set spec.version to one such as 4.57.5"
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || !has(self.metadata.instancesPerNode) || self.metadata.instancesPerNode == 1",message="MooseFS Community Edition has exactly one active master, so spec.metadata.instancesPerNode must be 1; several metadata servers per node need another type"
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || (has(self.metadata.targets.directories) ? size(self.metadata.targets.directories) == 1 : has(self.metadata.targets.devices) ? size(self.metadata.targets.devices) == 1 : self.metadata.targets.select.countPerNode == 1)",message="a MooseFS master keeps its metadata in one place; give exactly one of spec.metadata.targets.directories or devices, or select.countPerNode: 1"
@@ -44,7 +54,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.clients) || ((has(self.metadata.targets.directories) ? self.metadata.targets.directories : []) + ['/var/lib/parallelfs']).all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/'))",message="spec.clients.mountPath must not equal, contain or lie in the metadata directory or /var/lib/parallelfs, where daemons keep their state"
 // +kubebuilder:validation:XValidation:rule="!has(self.clients) || !has(self.beegfs) || !has(self.beegfs.management.targets.directories) || self.beegfs.management.targets.directories.all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/'))",message="spec.clients.mountPath must not equal, contain or lie in the directory of the management service"
 // +kubebuilder:validation:XValidation:rule="!has(self.clients) || self.storagePools.all(p, !has(p.targets.directories) || p.targets.directories.all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/')))",message="spec.clients.mountPath must not equal, contain or lie in a storage pool's directory"
-// +kubebuilder:validation:XValidation:rule="!has(self.pods) || !has(self.pods.resources) || (self.type == 'BeeGFS' ? !has(self.pods.resources.metadataBackup) : !has(self.pods.resources.management))",message="spec.pods.resources.management belongs to type BeeGFS, and metadataBackup to type MooseFS"
+// +kubebuilder:validation:XValidation:rule="!has(self.pods) || !has(self.pods.resources) || (self.type == 'MooseFS' ? !has(self.pods.resources.management) : !has(self.pods.resources.metadataBackup))",message="spec.pods.resources.management belongs to types BeeGFS and Lustre, and metadataBackup to type MooseFS"
 // +kubebuilder:validation:XValidation:rule="!has(self.pods) || !has(self.pods.resources) || (!has(self.pods.resources.metadata) || !has(self.metadata.cpuPinning) || self.metadata.cpuPinning.mode != 'KubeletStatic') && (!has(self.pods.resources.storage) || self.storagePools.all(p, !has(p.cpuPinning) || p.cpuPinning.mode != 'KubeletStatic'))",message="cpuPinning with mode KubeletStatic sets the requests and limits of a server; leave its role out of spec.pods.resources"
 // +kubebuilder:validation:XValidation:rule="self.type == 'MooseFS' || (self.type == 'BeeGFS' && self.version.startsWith('7.')) || !has(self.backups)",message="spec.backups belongs to a MooseFS or a BeeGFS 7: the operator can't back up a BeeGFS 8 yet; copy the store of its management service by other means"
 // +kubebuilder:validation:XValidation:rule="!has(self.backups) || !has(self.backups.nodes) || !has(self.clients) || (self.backups.nodes.directory != self.clients.mountPath && !self.backups.nodes.directory.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(self.backups.nodes.directory + '/'))",message="spec.backups.nodes.directory must not equal, contain or lie in spec.clients.mountPath: a backup in the filesystem is lost with it"
@@ -57,7 +67,8 @@ type FileSystemSpec struct {
 	Type FileSystemType `json:"type,omitempty"`
 
 	// version is the version of the filesystem's own software. A change upgrades it, along the paths that its vendor supports, one component
-	// after the other; status.version is what runs meanwhile. No path leads back to an older version.
+	// after the other; status.version is what runs meanwhile. No path leads back to an older version. The software of a Lustre is that of the
+	// nodes themselves, and version says which one is expected there.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
@@ -68,7 +79,7 @@ type FileSystemSpec struct {
 	// +optional
 	Network *NetworkSpec `json:"network,omitempty"`
 
-	// metadata describes the metadata servers (MDS); for MooseFS, its master.
+	// metadata describes the metadata servers (MDS); for MooseFS, its master; for Lustre, its MDTs.
 	// +required
 	Metadata MetadataSpec `json:"metadata,omitzero"`
 
@@ -92,6 +103,10 @@ type FileSystemSpec struct {
 	// beegfs holds the settings that only BeeGFS has. Type BeeGFS requires it.
 	// +optional
 	BeeGFS *BeeGFSSpec `json:"beegfs,omitempty"`
+
+	// lustre holds the settings that only Lustre has. Type Lustre requires it.
+	// +optional
+	Lustre *LustreSpec `json:"lustre,omitempty"`
 
 	// pods sets tolerations, priority class, labels, annotations, pull secrets and resources of the pods of daemons, clients and jobs.
 	// +optional
@@ -247,17 +262,6 @@ type UpdateWindow struct {
 	TimeZone string `json:"timeZone,omitempty"`
 }
 
-// ManagementField is where Management stands in a FileSystem.
-const ManagementField = "spec.beegfs.management"
-
-// Management is the management service, nil for a type that has none.
-func (s *FileSystemSpec) Management() *BeeGFSManagement {
-	if s.BeeGFS == nil {
-		return nil
-	}
-	return &s.BeeGFS.Management
-}
-
 // MooseFSSpec holds what only MooseFS has.
 type MooseFSSpec struct {
 	// basePort is the first of 32 TCP ports on the host network of the nodes. The master listens on basePort+0 for metaloggers, basePort+1
@@ -356,8 +360,8 @@ type MetadataSpec struct {
 	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
 
 	// nodeCount is the number of selected nodes that run metadata servers: first those that already do, then others in the order of their
-	// names. Without it, all selected nodes do. It can grow. It can't shrink below the nodes that have metadata servers, because BeeGFS
-	// can't move metadata. BeeGFS only.
+	// names. Without it, all selected nodes do. It can grow. It can't shrink below the nodes that have metadata servers, because their
+	// metadata can't be moved. BeeGFS and Lustre only.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1024
@@ -371,8 +375,8 @@ type MetadataSpec struct {
 	// +kubebuilder:validation:Maximum=16
 	InstancesPerNode int32 `json:"instancesPerNode,omitempty"`
 
-	// targets says where the metadata is kept. On each node of a BeeGFS, server i uses directory i, or disk i of that node. Targets can be
-	// added at the end. None can be changed or removed, because its metadata would be left behind.
+	// targets says where the metadata is kept. On each node of a BeeGFS or a Lustre, server i uses directory i, or disk i of that node.
+	// Targets can be added at the end. None can be changed or removed, because its metadata would be left behind.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.directories) || !has(self.directories) || oldSelf.directories.all(d, self.directories.indexOf(d) == oldSelf.directories.indexOf(d))",message="a metadata directory can't be changed or taken away: the metadata would be left behind; add new ones at the end of the list"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.devices) || !has(self.devices) || oldSelf.devices.all(d, self.devices.indexOf(d) == oldSelf.devices.indexOf(d))",message="a metadata device can't be changed or taken away: the metadata would be left behind; add new ones at the end of the list"
@@ -394,7 +398,7 @@ type DirectoryPath string
 
 // StoragePoolSpec describes one pool of storage targets.
 type StoragePoolSpec struct {
-	// name of the pool, and of its directory at the top of the filesystem.
+	// name of the pool, and of its directory at the top of the filesystem. That of a Lustre has at most 15 characters.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=24
@@ -414,7 +418,7 @@ type StoragePoolSpec struct {
 
 	// copies is the number of nodes of the pool that hold a copy of each chunk of a file. With 1, the loss of a target is a loss of data.
 	// MooseFS uses 2 when it is absent. BeeGFS requires it: 1, or 2 by buddy mirroring, which needs a license. It can't be changed for
-	// BeeGFS.
+	// BeeGFS. Lustre requires it, and it is 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9
@@ -438,8 +442,8 @@ type ClientsSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.clients.mountPath can't be changed: programs that use the old path would lose their files"
 	MountPath DirectoryPath `json:"mountPath,omitempty"`
 
-	// mountOptions are mount options, as after -o: those of mfsmount(8) for MooseFS, of mount(8) for BeeGFS. Options of the BeeGFS client
-	// itself belong in spec.beegfs.config.client.
+	// mountOptions are mount options, as after -o: those of mfsmount(8) for MooseFS, of mount(8) for BeeGFS, of mount.lustre(8) for Lustre.
+	// Options of the BeeGFS client itself belong in spec.beegfs.config.client.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32

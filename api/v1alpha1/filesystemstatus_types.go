@@ -27,7 +27,7 @@ type FileSystemStatus struct {
 	Management *ManagementStatus `json:"management,omitempty"`
 
 	// metadata records where the filesystem's own state is kept, and that it was initialized. That state is the metadata of a MooseFS
-	// master, or the store of a BeeGFS management service. The record is written before anything is initialized and is never removed, so
+	// master, the store of a BeeGFS management service, or the root directory of a Lustre (MDT0000). The record is written before anything is initialized and is never removed, so
 	// that no empty directory is initialized twice.
 	// +optional
 	Metadata *MetadataRecord `json:"metadata,omitempty"`
@@ -63,6 +63,10 @@ type FileSystemStatus struct {
 	// beegfs records the ports of a BeeGFS, and that its metadata is mirrored.
 	// +optional
 	BeeGFS *BeeGFSStatus `json:"beegfs,omitempty"`
+
+	// lustre records the node, the disk and the NIDs of the management server of a Lustre.
+	// +optional
+	Lustre *LustreStatus `json:"lustre,omitempty"`
 
 	// storagePools are the pools with their capacity. The FileSystemNodes say which nodes belong to a pool.
 	// +optional

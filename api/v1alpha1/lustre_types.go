@@ -53,11 +53,9 @@ type LustreTarget struct {
 	ManagementNIDs []string `json:"managementNIDs,omitempty"`
 }
 
-// No field of a FileSystem has the types below yet: the operator can't run a Lustre from end to end (docs/adr/0071). Until then, a trial
-// kind of the tests (test/envtest/trials) shows them to an API server.
-
 // LustreSpec holds what only Lustre has.
 // +kubebuilder:validation:XValidation:rule="(has(self.rdma) && self.rdma) == (has(oldSelf.rdma) && oldSelf.rdma)",message="spec.lustre.rdma can't be changed: the NIDs of the MGS are written on every disk"
+// +kubebuilder:validation:XValidation:rule="self.basePort == oldSelf.basePort",message="spec.lustre.basePort can't be changed: what answers for the nodes listens there"
 // +kubebuilder:validation:XValidation:rule="has(self.management) == has(oldSelf.management)",message="spec.lustre.management can't be added or removed: the MGT would be left behind"
 type LustreSpec struct {
 	// fsName is Lustre's own name of the filesystem, such as "scratch": up to 8 small letters, digits and underscores, of which the first is a
@@ -69,6 +67,15 @@ type LustreSpec struct {
 	// +kubebuilder:validation:Pattern=`^[a-z][a-z0-9_]*$`
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.lustre.fsName can't be changed: it is written on every disk"
 	FSName string `json:"fsName,omitempty"`
+
+	// basePort is the first of 64 TCP ports on the host network of the nodes with targets. By them the operator asks each node what it serves:
+	// basePort for the MGS, basePort+1 and up for the MDTs of a node, basePort+32 and up for the storage pools. Lustre itself uses 988. Two
+	// filesystems that share a node need ranges that don't overlap. Defaults to 9700. It can't be changed.
+	// +optional
+	// +kubebuilder:default=9700
+	// +kubebuilder:validation:Minimum=1024
+	// +kubebuilder:validation:Maximum=65472
+	BasePort int32 `json:"basePort,omitempty"`
 
 	// rdma makes the filesystem's network of LNet o2ib, for interfaces with RDMA, instead of tcp. Defaults to false. It can't be changed,
 	// because NIDs are written on every disk.
@@ -110,6 +117,7 @@ type LustreManagement struct {
 	// targets says which disk is the MGT. It can't be changed, because the MGT knows all targets of the filesystem.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.lustre.management.targets can't be changed: the MGT would be left behind"
+	// +kubebuilder:validation:XValidation:rule="has(self.format) && self.format.fsType == 'ldiskfs'",message="the MGT is a disk with format.fsType: ldiskfs"
 	// +kubebuilder:validation:XValidation:rule="has(self.devices) ? size(self.devices) == 1 : has(self.select) && self.select.countPerNode == 1",message="the MGT is one disk; give exactly one of spec.lustre.management.targets.devices, or select.countPerNode: 1"
 	Targets TargetsSpec `json:"targets,omitzero"`
 }
@@ -209,6 +217,16 @@ type LustreParameter string
 
 // LustreStatus is what a Lustre was given for ever besides numbers.
 type LustreStatus struct {
+	// managementNode is the node of the MGS. It never changes.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ManagementNode string `json:"managementNode,omitempty"`
+
+	// managementTarget is the StorageTarget with the MGT: that of MDT0000 where the MGT has no disk of its own. It never changes.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ManagementTarget string `json:"managementTarget,omitempty"`
+
 	// managementNIDs are the NIDs of the MGS, such as "10.0.0.1@tcp". They are written on every disk, and never change.
 	// +optional
 	// +listType=atomic

@@ -314,6 +314,11 @@ type TargetRecord struct {
 	// +optional
 	Member *RecordedMember `json:"member,omitempty"`
 
+	// lustre is what the disk of a Lustre says that it is, beside its mark. Such a disk has no other record: facts and member are absent.
+	// Unlike those, it is there before the disk is taken over, because the operator has to say the same first (spec.lustre).
+	// +optional
+	Lustre *LustreTarget `json:"lustre,omitempty"`
+
 	// message says why the record could not be read; empty when it could.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024

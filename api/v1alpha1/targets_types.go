@@ -8,7 +8,6 @@ import "k8s.io/apimachinery/pkg/api/resource"
 // +kubebuilder:validation:XValidation:rule="has(self.directories) == has(oldSelf.directories) && has(self.devices) == has(oldSelf.devices)",message="targets can't be moved between directories, devices and select: the data would be left behind"
 // +kubebuilder:validation:XValidation:rule="!has(self.directories) || self.directories.all(d, self.directories.all(e, !d.startsWith(e + '/')))",message="one target's directory must not lie inside another's"
 // +kubebuilder:validation:XValidation:rule="!has(self.directories) || (!has(self.format) && !has(self.queue))",message="format and queue belong to devices; a directory has neither"
-// +kubebuilder:validation:XValidation:rule="!has(self.format) || self.format.fsType != 'ldiskfs'",message="ldiskfs is the local filesystem of Lustre's targets; use ext4, xfs or btrfs"
 type TargetsSpec struct {
 	// directories are absolute paths on the node. They are created when they don't exist. They are for evaluation only, because nothing
 	// proves that a directory is still on the same disk; the condition EvaluationOnly says so.

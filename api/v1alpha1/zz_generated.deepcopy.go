@@ -1469,6 +1469,11 @@ func (in *FileSystemSpec) DeepCopyInto(out *FileSystemSpec) {
 		*out = new(BeeGFSSpec)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.Lustre != nil {
+		in, out := &in.Lustre, &out.Lustre
+		*out = new(LustreSpec)
+		(*in).DeepCopyInto(*out)
+	}
 	in.Pods.DeepCopyInto(&out.Pods)
 	out.FailureDomains = in.FailureDomains
 	in.Updates.DeepCopyInto(&out.Updates)
@@ -1543,6 +1548,11 @@ func (in *FileSystemStatus) DeepCopyInto(out *FileSystemStatus) {
 	if in.BeeGFS != nil {
 		in, out := &in.BeeGFS, &out.BeeGFS
 		*out = new(BeeGFSStatus)
+		(*in).DeepCopyInto(*out)
+	}
+	if in.Lustre != nil {
+		in, out := &in.Lustre, &out.Lustre
+		*out = new(LustreStatus)
 		(*in).DeepCopyInto(*out)
 	}
 	if in.StoragePools != nil {
@@ -3869,6 +3879,11 @@ func (in *TargetRecord) DeepCopyInto(out *TargetRecord) {
 	if in.Member != nil {
 		in, out := &in.Member, &out.Member
 		*out = new(RecordedMember)
+		(*in).DeepCopyInto(*out)
+	}
+	if in.Lustre != nil {
+		in, out := &in.Lustre, &out.Lustre
+		*out = new(LustreTarget)
 		(*in).DeepCopyInto(*out)
 	}
 }

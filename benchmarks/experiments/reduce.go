@@ -72,7 +72,7 @@ func reduceFileSystem(spec *v1alpha1.FileSystemSpec, disks []v1alpha1.Glob) {
 	}
 	targets := []*v1alpha1.TargetsSpec{&spec.Metadata.Targets}
 	if m := spec.Management(); m != nil {
-		targets = append(targets, &m.Targets)
+		targets = append(targets, m.Targets)
 	}
 	for i := range spec.StoragePools {
 		pool := &spec.StoragePools[i].Targets

@@ -32,6 +32,6 @@ the container's termination message (kubectl describe pod), and exits with 1.`,
 	}
 	c.AddCommand(installCommand(), runCommand(), mountCommand(), checkMountCommand(), callCommand(), reloadCommand(), configureCommand(),
 		manageCommand(), awaitEmptyCommand(), probeCommand(), benchCommand(), exportCommand(), backupCommand(), recoverCommand(), checkCommand(),
-		guardCommand())
+		guardCommand(), serveCommand(), checkServedCommand(), onNodeCommand())
 	return c
 }

@@ -71,7 +71,7 @@ func verbs() map[string]*cobra.Command {
 func TestEveryVerbIsThereAndTeaches(t *testing.T) {
 	g := NewWithT(t)
 	all := verbs()
-	g.Expect(all).To(And(HaveLen(22), HaveKey("check"), HaveKey("guard"), HaveKey("reload"), HaveKey("export"), HaveKey("install"), HaveKey("run"), HaveKey("mount"), HaveKey("check-mount"), HaveKey("call"), HaveKey("await-empty"), HaveKey("configure"), HaveKey("manage"),
+	g.Expect(all).To(And(HaveLen(25), HaveKey("check"), HaveKey("guard"), HaveKey("serve"), HaveKey("check-served"), HaveKey("on-node"), HaveKey("reload"), HaveKey("export"), HaveKey("install"), HaveKey("run"), HaveKey("mount"), HaveKey("check-mount"), HaveKey("call"), HaveKey("await-empty"), HaveKey("configure"), HaveKey("manage"),
 		HaveKey("probe"), HaveKey("bench run"), HaveKey("bench launch"), HaveKey("bench work"), HaveKey("bench rank"), HaveKey("bench local"), HaveKey("bench check"), HaveKey("bench clean")))
 	top := node(t, "--help")
 	g.Expect(top.code).To(BeZero())
@@ -89,7 +89,7 @@ func TestEveryVerbRefusesASpecThatItCannotUnderstand(t *testing.T) {
 	for name, c := range verbs() {
 		if c.Flags().Lookup("spec") == nil {
 			g := NewWithT(t)
-			g.Expect(name).To(BeElementOf("call", "export", "guard", "install", "reload"), "only these need no spec")
+			g.Expect(name).To(BeElementOf("call", "export", "guard", "install", "on-node", "reload"), "only these need no spec")
 			continue
 		}
 		for what, content := range map[string]string{
@@ -129,7 +129,7 @@ func TestAReasonGoesToTheTerminationMessage(t *testing.T) {
 	g := NewWithT(t)
 	got := node(t, "probe", "--spec", file(t, encode(t, spec.Probe{Backend: "Tape", IntervalSeconds: 5})))
 	g.Expect(got.code).To(Equal(1))
-	g.Expect(got.message).To(ContainSubstring(`can't ask a filesystem of type "Tape", only BeeGFS, MooseFS`))
+	g.Expect(got.message).To(ContainSubstring(`can't ask a filesystem of type "Tape", only BeeGFS, Lustre, MooseFS`))
 	g.Expect(got.stderr).To(ContainSubstring(got.message))
 }
 
@@ -197,4 +197,26 @@ func TestAGuardWaitsUntilItIsStopped(t *testing.T) {
 	g.Consistently(ended, 50*time.Millisecond).ShouldNot(Receive())
 	stop()
 	g.Eventually(ended).Should(Receive(Equal(0)))
+}
+
+func TestServeNamesWhatItCannotServe(t *testing.T) {
+	g := NewWithT(t)
+	t.Setenv("NODE_NAME", "n1")
+	got := node(t, "serve", "--spec", file(t, encode(t, spec.Serve{Backend: "Tape", GraceSeconds: 60})))
+	g.Expect(got.code).To(Equal(1))
+	g.Expect(got.message).To(ContainSubstring(`knows no filesystem of type "Tape" whose servers are mounts`))
+	got = node(t, "check-served", "--spec", file(t, encode(t, spec.Serve{Backend: "Lustre", Daemon: "ost/ssd", NodeFile: "/no-such-file", GraceSeconds: 60})))
+	g.Expect(got.code).To(Equal(1))
+	g.Expect(got.stderr).To(ContainSubstring("/no-such-file is not there"))
+	g.Expect(got.message).To(BeEmpty(), "the termination message is the server's")
+	g.Expect(node(t, "on-node").stderr).To(ContainSubstring("requires at least 1 arg"))
+}
+
+func TestAProbeListensAtTheAddressOfItsNode(t *testing.T) {
+	told := spec.Probe{Backend: "MooseFS", Version: "4.57.5", Address: "127.0.0.1:1", Listen: "$(NODE_IP):-1", KeyFile: "key", IntervalSeconds: 5}
+	t.Setenv("NODE_IP", "127.0.0.7")
+	g := NewWithT(t)
+	g.Expect(node(t, "probe", "--spec", file(t, encode(t, told))).stderr).To(ContainSubstring("can't serve on 127.0.0.7:-1"))
+	told.Listen = "$(NO_SUCH_VARIABLE):1"
+	g.Expect(node(t, "probe", "--spec", file(t, encode(t, told))).stderr).To(ContainSubstring("NO_SUCH_VARIABLE is not set"))
 }

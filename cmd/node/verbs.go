@@ -19,6 +19,7 @@ import (
 	"parallelfs.dev/operator/internal/node/daemon"
 	"parallelfs.dev/operator/internal/node/drained"
 	"parallelfs.dev/operator/internal/node/durable"
+	"parallelfs.dev/operator/internal/node/environment"
 	"parallelfs.dev/operator/internal/node/mounts"
 	"parallelfs.dev/operator/internal/node/probe"
 	"parallelfs.dev/operator/internal/node/spec"
@@ -288,7 +289,8 @@ func probeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "probe --spec FILE",
 		Short: "Ask a filesystem for its state and serve the answer over HTTP",
-		Long: `Ask a filesystem for its state with its own tools, and serve the answer over HTTP:
+		Long: `Ask a filesystem for its state with its own tools, and serve the answer over HTTP. Where its servers are a part of the kernel, the
+node's own tools are asked, and the answer is about that node:
 
   /state     with ?nonce=TEXT: what the filesystem says when it is asked after that, as JSON that repeats the nonce, signed
              with the key of the filesystem's Secret (header Parallelfs-Signature)
@@ -308,6 +310,9 @@ func probeCommand() *cobra.Command {
 		if !ok {
 			return fmt.Errorf("this binary can't ask a filesystem of type %q, only %s; use the node image of the operator's version",
 				told.Backend, strings.Join(slices.Sorted(maps.Keys(probers)), ", "))
+		}
+		if told.Listen, err = environment.Expand(told.Listen, os.LookupEnv); err != nil {
+			return fmt.Errorf("where to listen: %w", err)
 		}
 		p, err := probe.New(told, prober.Questions(told.Version, told.Address), logger())
 		if err != nil {

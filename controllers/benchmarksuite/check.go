@@ -75,7 +75,7 @@ type place struct {
 func placesOf(spec *v1alpha1.FileSystemSpec) []place {
 	out := []place{{"metadata", fmt.Sprint(spec.Metadata.NodeSelector), spec.Metadata.Targets}}
 	if m := spec.Management(); m != nil {
-		out = append(out, place{"management", fmt.Sprint(m.NodeSelector), m.Targets})
+		out = append(out, place{"management", fmt.Sprint(m.NodeSelector), *m.Targets})
 	}
 	for _, pool := range spec.StoragePools {
 		out = append(out, place{"storagePools[" + pool.Name + "]", fmt.Sprint(pool.NodeSelector), pool.Targets})

@@ -197,7 +197,7 @@ func TestWhatIsWrongWithAnyVariantIsFoundBeforeTheFirst(t *testing.T) {
 			func(s *v1alpha1.BenchmarkSuite) {
 				s.Spec.Variants[1].FileSystem = patch(`{"metadata":{"nodeCount":2}}`)
 			},
-			[]string{"variant two: its FileSystem", "spec.metadata.nodeCount belongs to type BeeGFS"},
+			[]string{"variant two: its FileSystem", "spec.metadata.nodeCount belongs to types BeeGFS"},
 		},
 		"a run that admission refuses": {
 			func(s *v1alpha1.BenchmarkSuite) { s.Spec.Variants[1].Run = patch(`{"processes":0}`) },

@@ -114,7 +114,11 @@ func (w *world) agents() bool {
 		if i < 0 || !has[t.Spec.Node] {
 			continue
 		}
-		status := w.act(&t, w.disks[i])
+		acts := w.act
+		if w.actsOwn != nil {
+			acts = w.actsOwn
+		}
+		status := acts(&t, w.disks[i])
 		if w.report(&t, status) {
 			w.inventory(t.Spec.Node)
 			changed = true

@@ -45,7 +45,7 @@ func asksForCPUs(fs *v1alpha1.FileSystem) bool {
 func roles(fs *v1alpha1.FileSystem) []v1alpha1.TargetsSpec {
 	out := []v1alpha1.TargetsSpec{fs.Spec.Metadata.Targets}
 	if m := fs.Spec.Management(); m != nil {
-		out = append(out, m.Targets)
+		out = append(out, *m.Targets)
 	}
 	for i := range fs.Spec.StoragePools {
 		out = append(out, fs.Spec.StoragePools[i].Targets)
@@ -69,7 +69,9 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 		question.FilesIn = finder.FilesIn(p.in)
 	}
 	name, from := client.ObjectKeyFromObject(fs), p.choices.dependsOn(fs, d, p.allocation.TargetNodes, question.FilesIn)
-	if problems, ok := p.choices.find(name, from); ok {
+	teller, tells := p.backend.(backend.TargetTeller)
+	untold := tells && teller.TellTargets(p.in, slices.Clone(d.own))
+	if problems, ok := p.choices.find(name, from); ok && !untold {
 		p.problems = slices.Concat(problems, p.problems)
 		p.in.Chosen = true
 		return nil
@@ -88,6 +90,9 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 		question.Existing = append(question.Existing, t)
 	}
 	selection := plan.Select(question)
+	if tells {
+		teller.TellTargets(p.in, selection.Targets)
+	}
 	problems := said(selection.Problems)
 	// Of all that a person has to change, the disks come first.
 	defer func() { p.problems = slices.Concat(problems, p.problems) }()

@@ -83,8 +83,8 @@ func (r *Reconciler) gather(
 
 	// Nothing of what was read was seen later than this, nor is any answer older.
 	seen, answer := r.Order.Now(), func() {}
-	if prober, ok := b.(backend.Prober); ok {
-		if answer, err = r.ask(ctx, prober, &in); err != nil {
+	if asker, ok := b.(backend.Asker); ok {
+		if answer, err = r.ask(ctx, asker, &in); err != nil {
 			return in, d, 0, err
 		}
 	}
@@ -132,7 +132,7 @@ func remaining(own []v1alpha1.StorageTarget) []v1alpha1.StorageTarget {
 }
 
 // ask asks the filesystem, and returns what waits for its answer and puts that into the Input.
-func (r *Reconciler) ask(ctx context.Context, prober backend.Prober, in *backend.Input) (answer func(), err error) {
+func (r *Reconciler) ask(ctx context.Context, asker backend.Asker, in *backend.Input) (answer func(), err error) {
 	answer = func() {}
 	fs, name := in.FileSystem, backend.ProbeSecretName(in.FileSystem)
 	key, there, err := r.secret(ctx, fs, name, backend.ProbeKey)
@@ -140,20 +140,28 @@ func (r *Reconciler) ask(ctx context.Context, prober backend.Prober, in *backend
 		return answer, err
 	}
 	in.ProbeKey = key
-	url := prober.ProbeURL(*in)
+	q, urls := Question{FileSystemUID: string(fs.UID), Key: key, Secret: name}, map[string]string{}
+	nodes, asksNodes := asker.(backend.NodeProber)
+	if asksNodes {
+		urls = nodes.ProbeURLs(*in)
+	} else if one, ok := asker.(backend.Prober); ok {
+		q.URL = one.ProbeURL(*in)
+	}
 	switch {
-	case url == "":
+	case q.URL == "" && len(urls) == 0:
 		in.StateError = "it has no node yet"
 		return answer, nil
 	case !there:
 		in.StateError = fmt.Sprintf("there is no Secret %s with what the probe signs its answers with; it is made now, and reaches the probe within a minute", name)
 		return answer, nil
+	case asksNodes:
+		return r.askNodes(ctx, nodes, urls, in, q), nil
 	}
 	var state *backend.State
 	asked, said := r.Order.Now(), make(chan error, 1)
 	go func() {
 		var err error
-		state, err = r.States.State(ctx, Question{URL: url, FileSystemUID: string(fs.UID), Key: key, Secret: name})
+		state, err = r.States.State(ctx, q)
 		said <- err
 	}()
 	return func() {

@@ -33,9 +33,10 @@ func (p *pass) show() {
 	if !p.observed {
 		return
 	}
-	prober, _ := p.backend.(backend.Prober)
+	_, asks := p.backend.(backend.Asker)
+	silent := func(node string) bool { return asks && (p.in.State == nil || p.in.Unanswered[node] != "") }
 	view := views.FileSystem{
-		Targets: targetViews(p.backend, p.fs, p.disks.own, p.seen, prober != nil && p.in.State == nil),
+		Targets: targetViews(p.backend, p.fs, p.disks.own, p.seen, silent),
 		Nodes:   nodeViews(p.in, p.seen),
 	}
 	if p.grows(growthLimit) {
@@ -132,9 +133,9 @@ func (p *pass) leavePauses(view views.FileSystem) {
 	}
 }
 
-// targetViews is how the filesystem sees each of its StorageTargets, by name.
+// targetViews is how the filesystem sees each of its StorageTargets, by name. Of those on a silent node it has said nothing.
 func targetViews(
-	b backend.Backend, fs *v1alpha1.FileSystem, own []v1alpha1.StorageTarget, seen backend.Observation, silent bool,
+	b backend.Backend, fs *v1alpha1.FileSystem, own []v1alpha1.StorageTarget, seen backend.Observation, silent func(node string) bool,
 ) map[string]views.Target {
 	files := make(map[string]*backend.TargetStatus, len(seen.Targets))
 	for i := range seen.Targets {
@@ -161,7 +162,7 @@ func targetViews(
 	out := make(map[string]views.Target, len(own))
 	for i := range own {
 		t := &own[i]
-		view := views.Target{Generation: t.Generation, Silent: silent}
+		view := views.Target{Generation: t.Generation, Silent: silent(t.Spec.Node)}
 		if t.Spec.Role == v1alpha1.RoleStorage {
 			view.Service = serviceOf(files[t.Name])
 		} else if s := servers[place{t.Spec.Role, t.Spec.Node, t.Spec.Slot}]; s != nil {

@@ -41,7 +41,7 @@ func TestATargetIsSeenAsItsFilesAreOrAsTheServerThatUsesItAlone(t *testing.T) {
 			{Name: "management.oss2", Role: v1alpha1.RoleManagement, Node: "oss2", Online: true},
 		},
 	}
-	targets := targetViews(backendtest.Example{}, &v1alpha1.FileSystem{}, own, seen, false)
+	targets := targetViews(backendtest.Example{}, &v1alpha1.FileSystem{}, own, seen, func(string) bool { return false })
 	g.Expect(targets).To(HaveLen(len(own)))
 	service := func(name string) *v1alpha1.TargetService { return targets[name].Service }
 	g.Expect(service("files")).To(HaveValue(Equal(v1alpha1.TargetService{
@@ -126,7 +126,7 @@ func TestOfAFilesystemThatCanNotMoveDataNoTargetCanBeRemoved(t *testing.T) {
 	leaves.Spec.Remove = true
 	fs := &v1alpha1.FileSystem{Spec: v1alpha1.FileSystemSpec{Type: "Example"}}
 	without := struct{ backend.Backend }{backendtest.Example{}} // embedded, it can do only what all can
-	targets := targetViews(without, fs, []v1alpha1.StorageTarget{leaves}, backend.Observation{}, true)
+	targets := targetViews(without, fs, []v1alpha1.StorageTarget{leaves}, backend.Observation{}, func(string) bool { return true })
 	g.Expect(targets["files"].Removal).To(HaveValue(HaveField("Never", "a filesystem of type Example can't move what is on one target to others")))
 	g.Expect(targets["files"].Silent).To(BeTrue())
 }

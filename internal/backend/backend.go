@@ -140,6 +140,8 @@ type Input struct {
 	// in this Input was read before it was asked.
 	State      *State
 	StateError string
+	// Unanswered are the nodes of a NodeProber that did not answer, each with why, in a sentence. Nothing is known of what they serve.
+	Unanswered map[string]string
 
 	// index finds single things in the rest, nil for an Input that has none; see Indexed.
 	index *index

@@ -12,14 +12,36 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// Prober is a Backend whose filesystem is asked how it is, by a probe that runs beside one of its daemons. Observe of a Backend that is
-// none has no Input.State.
+// Asker is a Backend whose filesystem is asked how it is, by probes that run beside its daemons. It is a Prober or a NodeProber. Observe of
+// a Backend that is none has no Input.State.
+type Asker interface {
+	// Questions are what a probe asks a filesystem that was started by this backend; the address is spec.Probe.Address.
+	Questions(version, address string) Questions
+}
+
+// Prober is an Asker one of whose daemons knows all others: it is asked.
 type Prober interface {
+	Asker
 	// ProbeURL is where the probe serves its State, empty while that is not known.
 	ProbeURL(in Input) string
+}
 
-	// Questions are what the probe asks a filesystem that was started by this backend; the address is spec.Probe.Address.
-	Questions(version, address string) Questions
+// NodeProber is an Asker whose servers don't know of each other: each node is asked what it serves itself.
+type NodeProber interface {
+	Asker
+	// ProbeURLs are where the probes serve their States, by node. A node that has servers and whose probe is not known is not among them.
+	ProbeURLs(in Input) map[string]string
+	// Together is what the nodes that have answered say of the filesystem, which are one at least. A node without an answer says nothing of
+	// the others. An error, in a sentence, says how they contradict each other.
+	Together(in Input, said map[string]*State) (State, error)
+}
+
+// TargetTeller is a Backend whose targets are told what they are to their filesystem: that is written on their disks when these are
+// formatted, and so it must be on record before.
+type TargetTeller interface {
+	// TellTargets adds it to the targets as they are to be, where it is on record, and reports whether any was not told so before. One that
+	// was told before keeps it.
+	TellTargets(in Input, targets []v1alpha1.StorageTarget) bool
 }
 
 // Questions ask a running filesystem for its state, through the filesystem's own tools. The methods are pure.

@@ -66,7 +66,7 @@ func ReadDisks(in Input) (OnDisks, error) {
 func hasMetadataDisk(in Input) bool {
 	role, targets := v1alpha1.RoleMetadata, in.FileSystem.Spec.Metadata.Targets
 	if m := in.FileSystem.Spec.Management(); m != nil {
-		role, targets = v1alpha1.RoleManagement, m.Targets
+		role, targets = v1alpha1.RoleManagement, *m.Targets
 	}
 	return !OnDevices(targets) || slices.ContainsFunc(in.Targets, func(t v1alpha1.StorageTarget) bool { return t.Spec.Role == role })
 }
@@ -88,7 +88,7 @@ type placed struct {
 func onDisks(fs *v1alpha1.FileSystem) []placed {
 	all := []placed{{fs.Spec.Metadata.NodeSelector, fs.Spec.Metadata.Targets}}
 	if m := fs.Spec.Management(); m != nil {
-		all = append(all, placed{m.NodeSelector, m.Targets})
+		all = append(all, placed{m.NodeSelector, *m.Targets})
 	}
 	for i := range fs.Spec.StoragePools {
 		all = append(all, placed{fs.Spec.StoragePools[i].NodeSelector, fs.Spec.StoragePools[i].Targets})
@@ -116,6 +116,8 @@ func unreadFor(in Input, t *v1alpha1.StorageTarget) string {
 	switch {
 	case p != nil && p.PlanHash != "":
 		return "" // this cluster has made it
+	case p == nil && record != nil && record.Facts != nil:
+		return "" // it is taken over when it was given what it says
 	case p != nil && record == nil:
 		return "it is being taken over"
 	case p != nil:

@@ -159,7 +159,10 @@ func (p Pods) DaemonSet(suffix string, w Workload, pod *corev1.PodTemplateSpec, 
 	// Nor is a release of the operator: the node binary, and what runs beside the daemon, come with the next restart (ADR 0062).
 	daemon.Spec.InitContainers, daemon.Spec.Containers = nil, daemon.Spec.Containers[:min(1, len(daemon.Spec.Containers))]
 	for i := range daemon.Spec.Containers {
-		daemon.Spec.Containers[i].ImagePullPolicy = ""
+		c := &daemon.Spec.Containers[i]
+		if c.ImagePullPolicy = ""; c.Image == p.Images.Node {
+			c.Image = "" // it runs the node binary alone
+		}
 	}
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, TemplateHashAnnotation, Hash(append(told, daemon)...))
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, VersionAnnotation, VersionOf(p.FileSystem, w.Component))
@@ -287,6 +290,12 @@ func CheckMount(c *corev1.Container, file string) {
 		}},
 		InitialDelaySeconds: 3, PeriodSeconds: 10, TimeoutSeconds: 8, FailureThreshold: 1,
 	}
+}
+
+// CheckServed makes a container Ready while the targets that the file tells of are mounted, as CheckMount does for a client.
+func CheckServed(c *corev1.Container, file string) {
+	CheckMount(c, file)
+	c.ReadinessProbe.Exec.Command[1] = "check-served"
 }
 
 // binaryVolume holds the node binary, which installContainer has put there.

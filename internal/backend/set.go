@@ -34,10 +34,10 @@ func (s Set) Claims(filesystems []v1alpha1.FileSystem, nodes map[types.UID][]v1a
 }
 
 // Probers are the backends whose filesystems are asked by a probe, by spec.Probe.Backend.
-func (s Set) Probers() map[string]Prober {
-	out := map[string]Prober{}
+func (s Set) Probers() map[string]Asker {
+	out := map[string]Asker{}
 	for kind, b := range s {
-		if p, ok := b.(Prober); ok {
+		if p, ok := b.(Asker); ok {
 			out[string(kind)] = p
 		}
 	}

@@ -113,9 +113,6 @@ func Decide(t *v1alpha1.StorageTarget, l Look, now time.Time, newUUID func() str
 // begin decides on a target of which nothing is recorded.
 func begin(t *v1alpha1.StorageTarget, l Look, now time.Time, newUUID func() string) Decision {
 	if m := marker(l); m != nil && sameTarget(*m, t) {
-		if d := cannotBeTakenOver(t, m); d != nil {
-			return *d
-		}
 		record := v1alpha1.TargetProvisioned{UUID: m.UUID, Label: Label(t)}
 		if m.Cluster != t.Spec.Cluster {
 			if foreign := IsOfThisCluster(*m, t, t.Spec.TakeOver); foreign != "" {
@@ -187,9 +184,6 @@ func howToApprove(t *v1alpha1.StorageTarget, plan v1alpha1.TargetPlan) string {
 // resume decides on a target whose plan was begun.
 func resume(t *v1alpha1.StorageTarget, l Look, now time.Time, newUUID func() string) Decision {
 	p := *t.Status.Provisioned
-	if d := cannotBeTakenOver(t, marker(l)); d != nil {
-		return *d
-	}
 	if m := marker(l); m != nil && sameTarget(*m, t) && m.UUID == p.UUID {
 		if foreign := IsOfThisCluster(*m, t, ""); foreign != "" {
 			return refused(t, v1alpha1.ReasonOtherCluster, foreign)
@@ -302,9 +296,6 @@ func adopt(t *v1alpha1.StorageTarget, l Look, m Marker, record v1alpha1.TargetPr
 // serve decides on a target that is finished. Whatever it finds, it formats nothing.
 func serve(t *v1alpha1.StorageTarget, l Look) Decision {
 	p := t.Status.Provisioned
-	if d := cannotBeTakenOver(t, marker(l)); d != nil {
-		return *d
-	}
 	if l.Mount.Problem != "" {
 		return refused(t, v1alpha1.ReasonMountFailed, "the mountpoint can't be used: "+l.Mount.Problem)
 	}
@@ -313,9 +304,6 @@ func serve(t *v1alpha1.StorageTarget, l Look) Decision {
 			"bring its disk back, or remove the target (spec.remove) and name another disk", strings.Join(reasons, "; "), p.UUID))
 	}
 	m := marker(l)
-	if _, is := registry.Served(t.Spec.Format); is {
-		return serveByServer(t, l)
-	}
 	if m != nil && sameTarget(*m, t) {
 		if foreign := IsOfThisCluster(*m, t, p.TakenFrom); foreign != "" {
 			return refused(t, v1alpha1.ReasonOtherCluster, foreign+". That cluster has taken over the target since this one made it. Decide which of the two is to have the disk, and "+
@@ -326,6 +314,9 @@ func serve(t *v1alpha1.StorageTarget, l Look) Decision {
 	if m != nil && (!sameTarget(*m, t) || m.UUID != p.UUID) {
 		return refused(t, v1alpha1.ReasonTargetMissing, fmt.Sprintf("the marker on %s is that of StorageTarget %s/%s of FileSystem %s with uuid %s; "+
 			"look at how the disk came here", l.Device.KernelName, m.Namespace, m.Target, m.FileSystem, m.UUID))
+	}
+	if _, is := registry.Served(t.Spec.Format); is {
+		return serveByServer(t, l)
 	}
 	if l.Mount.Mounted {
 		switch {
@@ -338,11 +329,8 @@ func serve(t *v1alpha1.StorageTarget, l Look) Decision {
 		case m.FileSystemUID != t.Spec.FileSystem.UID || m.Cluster != t.Spec.Cluster:
 			return working(t, Mark, v1alpha1.ReasonProvisioning, "the marker is being updated with the uids of the new FileSystem and of this cluster")
 		}
-		// From now on the marker must name this cluster: another one may take the disk over as well.
-		own := p.DeepCopy()
-		own.TakenFrom = ""
 		return Decision{
-			Action: None, Provisioned: own, Progress: Settled,
+			Action: None, Provisioned: withoutOrigin(t), Progress: Settled,
 			Ready: Outcome{
 				metav1.ConditionTrue, v1alpha1.ReasonProven, fmt.Sprintf("%s is mounted; uuid %s and marker agree", l.Device.KernelName, p.UUID),
 			},

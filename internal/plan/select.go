@@ -174,7 +174,7 @@ func groupsOf(in SelectInput) []group {
 	}}
 	if m := fs.Management(); m != nil {
 		groups = slices.Insert(groups, 0, group{
-			role: v1alpha1.RoleManagement, field: v1alpha1.ManagementField + ".targets", nodes: nodes(in.Management), spec: m.Targets,
+			role: v1alpha1.RoleManagement, field: m.Field + ".targets", nodes: nodes(in.Management), spec: *m.Targets,
 			instances: 1,
 		})
 	}

@@ -54,7 +54,8 @@ func servedRefusals(t *v1alpha1.StorageTarget, l Look, uuid string) []string {
 }
 
 // notAsGiven are why what a disk says of itself is not the target that only its own server mounts; none for any other, and for one that is
-// mounted: the kernel then says which it is (Look.Mount).
+// mounted: the kernel then says which it is (Look.Mount). Of a disk that is taken over, the mark is written anew later; the decision has
+// looked at whose it is.
 func notAsGiven(t *v1alpha1.StorageTarget, l Look, uuid string) []string {
 	f, is := registry.Served(t.Spec.Format)
 	switch {
@@ -65,39 +66,64 @@ func notAsGiven(t *v1alpha1.StorageTarget, l Look, uuid string) []string {
 	case l.Device.Answer == nil:
 		return []string{fmt.Sprintf("%s has not the label of a target of %s", l.Device.KernelName, f.Name())}
 	}
+	wanted := NewOf(t, l, uuid)
+	if m := l.Device.Marker; m != nil && sameTarget(*m, t) && m.UUID == uuid && isFromBefore(*m, t) {
+		if found, err := f.Mark(*l.Device.Answer); err == nil {
+			wanted.Mark = found
+		}
+	}
 	for _, s := range l.Device.Signatures {
 		seen := format.Seen{Type: s.Type, UUID: s.UUID, Label: s.Label, Answer: *l.Device.Answer}
-		if why := f.Refusal(NewOf(t, l, uuid), seen); s.Device == l.Device.KernelName && why != "" {
+		if why := f.Refusal(wanted, seen); s.Device == l.Device.KernelName && why != "" {
 			return []string{l.Device.KernelName + " is not what the target was given: " + why}
 		}
 	}
 	return nil
 }
 
-// cannotBeTakenOver refuses the disk of a target that only its own server mounts, when its mark is that of an earlier FileSystem or of
-// another cluster: nothing changes the mark yet. It is nil for any other.
-func cannotBeTakenOver(t *v1alpha1.StorageTarget, m *Marker) *Decision {
+// isFromBefore is true for the marker of a target that an earlier FileSystem of its name had, or another cluster.
+func isFromBefore(m Marker, t *v1alpha1.StorageTarget) bool {
+	return m.FileSystemUID != t.Spec.FileSystem.UID || m.Cluster != t.Spec.Cluster
+}
+
+// Said is what the disk of a target says that it was given, when only its own server mounts it and it carries this target, of this cluster
+// or of one that may be taken over; nil for any other. Why says that it can't be used.
+func Said(t *v1alpha1.StorageTarget, l Look) (given *format.Given, why string) {
 	f, is := registry.Served(t.Spec.Format)
-	switch {
-	case !is || m == nil || !sameTarget(*m, t) || m.FileSystemUID == t.Spec.FileSystem.UID && m.Cluster == t.Spec.Cluster:
-		return nil
-	case m.Cluster != t.Spec.Cluster:
-		d := refused(t, v1alpha1.ReasonOtherCluster, fmt.Sprintf("%s; a target of %s can't be taken over from another cluster yet",
-			IsOfThisCluster(*m, t, ""), f.Name()))
-		return &d
+	m := l.Device.Marker
+	if !is || m == nil || l.Device.Answer == nil || !sameTarget(*m, t) || IsOfThisCluster(*m, t, t.Spec.TakeOver) != "" {
+		return nil, ""
 	}
-	d := refused(t, v1alpha1.ReasonDeviceRefused, fmt.Sprintf("the disk carries this target of an earlier FileSystem %s/%s (uid %s, and this one has %s); a target of %s can't be taken over "+
-		"by another one yet: wipe the disk by hand if nobody needs what is on it", m.Namespace, m.FileSystem, m.FileSystemUID, t.Spec.FileSystem.UID, f.Name()))
-	return &d
+	found, err := f.Says(*l.Device.Answer)
+	if err != nil {
+		return nil, err.Error()
+	}
+	return &found, ""
 }
 
 // serveByServer decides on a finished target that only its own server mounts, whose disk is there and says that it is this one.
 func serveByServer(t *v1alpha1.StorageTarget, l Look) Decision {
+	if m := marker(l); m != nil && isFromBefore(*m, t) {
+		if l.Mount.Mounted {
+			return refused(t, v1alpha1.ReasonMountFailed, fmt.Sprintf("%s is mounted with the mark of an earlier FileSystem, or of another cluster, which can be "+
+				"written anew only while nothing is mounted; unmount it: umount %s", l.Device.KernelName, spec.TargetPath(t.Namespace, t.Spec.FileSystem.Name, t.Name)))
+		}
+		return working(t, Mark, v1alpha1.ReasonProvisioning, "the mark is being updated with the uids of the new FileSystem and of this cluster")
+	}
 	how := "is proven by its UUID, its mark and what it says of itself; its server mounts it"
 	if l.Mount.Mounted {
 		how = "is mounted by its server; the UUID and the name agree"
 	}
 	d := working(t, None, v1alpha1.ReasonProven, fmt.Sprintf("%s %s", l.Device.KernelName, how))
 	d.Progress, d.Ready.Status = Settled, metav1.ConditionTrue
+	d.Provisioned = withoutOrigin(t)
 	return d
+}
+
+// withoutOrigin is what was recorded of a target whose marker names this cluster: from now on it must, because another one may take the
+// disk over as well.
+func withoutOrigin(t *v1alpha1.StorageTarget) *v1alpha1.TargetProvisioned {
+	own := t.Status.Provisioned.DeepCopy()
+	own.TakenFrom = ""
+	return own
 }

@@ -99,17 +99,22 @@ func TestADiskOfLustreIsNotTouchedWhile(t *testing.T) {
 			holding("ext4", uuidTwo, "work-OST0003")(&l.Device)
 			l.Device.MarkerError = "the node has no tunefs.lustre"
 		}, "its marker could not be read"},
-		"an earlier FileSystem's target lies on it": {func(t *v1alpha1.StorageTarget, l *plan.Look) {
-			old := t.DeepCopy()
-			old.Spec.FileSystem.UID = uidOld
-			made(old)(&l.Device)
-		}, "this target of an earlier FileSystem"},
 		"another cluster's target lies on it": {func(t *v1alpha1.StorageTarget, l *plan.Look) {
 			old := t.DeepCopy()
 			old.Spec.Cluster = there
 			made(old)(&l.Device)
-			t.Spec.TakeOver = there
-		}, "can't be taken over from another cluster yet"},
+		}, "the disk carries this target of another cluster"},
+		"an earlier FileSystem's target lies on it, and nobody has said what it is": {func(t *v1alpha1.StorageTarget, l *plan.Look) {
+			old := t.DeepCopy()
+			old.Spec.FileSystem.UID = uidOld
+			made(old)(&l.Device)
+			t.Spec.Lustre = nil
+		}, "has not said yet what the target is to Lustre"},
+		"an earlier FileSystem's target lies on it with another index": {func(t *v1alpha1.StorageTarget, l *plan.Look) {
+			old := aTarget(ofLustre(11))
+			old.Spec.FileSystem.UID = uidOld
+			made(old)(&l.Device)
+		}, `its index is "11", and it was given "10"`},
 		"it carries this target with another index": {func(t *v1alpha1.StorageTarget, l *plan.Look) { old := aTarget(ofLustre(11)); made(old)(&l.Device) }, `its index is "11", and it was given "10"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -227,4 +232,62 @@ func TestAFileSystemOfLustreMayBeCalledAsTheLabelsOfOtherTargetsBegin(t *testing
 	l.Device.Answer.Stdout = strings.NewReplacer("work", "pfs", "0x62", "0x2").Replace(l.Device.Answer.Stdout)
 	l.Device.Signatures[0].Label = "pfs-OST000a"
 	g.Expect(decide(target, l).Ready.Status).To(BeEquivalentTo("True"), decide(target, l).Ready.Message)
+}
+
+func TestTheDiskOfAnEarlierFileSystemIsTakenOverAndItsMarkIsWrittenAnew(t *testing.T) {
+	for name, change := range map[string]func(old, now *v1alpha1.StorageTarget){
+		"of the same name":   func(old, _ *v1alpha1.StorageTarget) { old.Spec.FileSystem.UID = uidOld },
+		"of another cluster": func(old, now *v1alpha1.StorageTarget) { old.Spec.Cluster, now.Spec.TakeOver = there, there },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			target := aTarget(ofLustre(10), policy(v1alpha1.FormatNever))
+			old := target.DeepCopy()
+			change(old, target)
+			l := plan.Look{Device: blankDisk(made(old))}
+			d := decide(target, l)
+			g.Expect(d.Action).To(Equal(plan.Adopt), d.Ready.Message)
+			g.Expect(d.Provisioned.PlanHash).To(BeEmpty())
+			target.Status.Provisioned = d.Provisioned
+			g.Expect(decide(target, l).Action).To(Equal(plan.Mark))
+
+			mounted := l
+			mounted.Mount = plan.Mounted{Mounted: true, KernelName: "sdb", UUID: uuidOne, Marker: l.Device.Marker}
+			d = decide(target, mounted)
+			g.Expect(d.Action).To(Equal(plan.None), "a mark is not changed under a mount")
+			g.Expect(d.Ready.Message).To(ContainSubstring("unmount it"))
+
+			d = decide(target, plan.Look{Device: blankDisk(made(target))})
+			g.Expect(d.Action).To(Equal(plan.None))
+			g.Expect(d.Ready.Reason).To(Equal(v1alpha1.ReasonProven), d.Ready.Message)
+			g.Expect(d.Provisioned.TakenFrom).To(BeEmpty(), "from now on the mark must name this cluster")
+		})
+	}
+}
+
+func TestADiskSaysWhatItWasGivenBeforeAnybodyElseDoes(t *testing.T) {
+	g := NewWithT(t)
+	target := aTarget(ofLustre(10))
+	given := target.Spec.Lustre
+	old := target.DeepCopy()
+	old.Spec.FileSystem.UID = uidOld
+	l := plan.Look{Device: blankDisk(made(old))}
+	target.Spec.Lustre = nil
+	said, why := plan.Said(target, l)
+	g.Expect(why).To(BeEmpty())
+	g.Expect(said).To(Equal(given))
+
+	other := target.DeepCopy()
+	other.Name = "other"
+	said, why = plan.Said(other, l)
+	g.Expect(said).To(BeNil(), "it is not this target's disk")
+	g.Expect(why).To(BeEmpty())
+	foreign := target.DeepCopy()
+	foreign.Spec.Cluster = there
+	said, _ = plan.Said(foreign, l)
+	g.Expect(said).To(BeNil(), "it is another cluster's, and nobody has said that it may be taken over")
+
+	l.Device.Answer.Stdout = strings.Replace(l.Device.Answer.Stdout, "mgsnode=10.0.0.1@tcp", "mgsnode=10.0.0.1@tcp:10.0.0.2@tcp", 1)
+	_, why = plan.Said(target, l)
+	g.Expect(why).To(ContainSubstring("several nodes"))
 }

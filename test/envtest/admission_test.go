@@ -126,7 +126,7 @@ func TestTheLargestObjectsCanStillBeChanged(t *testing.T) {
 		"a BenchmarkRun":              {"BenchmarkRun", largest["BenchmarkRun"], "spec: {suspend: true}"},
 		"a FileSystemNode":            {"FileSystemNode", largest["FileSystemNode"], "spec: {fileSystem: {uid: 22-22}}"},
 		"a StorageTarget":             {"StorageTarget", largest["StorageTarget"], "spec: {remove: true}"},
-		"a Lustre":                    {"LustreTrial", largestLustre, lustreChanges["a parameter is set"]},
+		"a Lustre":                    {"Lustre", largestLustre, lustreChanges["a parameter is set"]},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -152,7 +152,7 @@ func TestTheAPIServerFillsInTheDefaults(t *testing.T) {
 			"beegfs.storagePools[0].striping.targetsPerFile": int64(4),
 		},
 		"StorageTarget": {"format.fsType": "xfs"},
-		"LustreTrial":   {"lustre.directories.mdtsPerDirectory": int64(1), "lustre.directories.roundRobinDepth": int64(3)},
+		"Lustre":        {"lustre.basePort": int64(9700), "lustre.directories.mdtsPerDirectory": int64(1), "lustre.directories.roundRobinDepth": int64(3)},
 		"BenchmarkRun": {
 			"processes": int64(1), "repetitions": int64(1), "statistic": "Mean",
 			"iozone.mode": "SingleClient", "iozone.recordSize": "64k", "iozone.fileSize": "1g",

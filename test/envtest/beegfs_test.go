@@ -46,7 +46,7 @@ const (
 	diskEach            = "every metadata server keeps its metadata on one disk of its own; spec.metadata.targets.select.countPerNode must equal spec.metadata.instancesPerNode"
 	copiesOfBeeGFS      = "every storage pool of a BeeGFS needs copies, which can't be changed later: 1, or 2 by buddy mirroring, which needs two nodes and a license"
 	copiesStay          = "copies of a BeeGFS pool can't be changed: its files keep the stripe pattern that they were made with"
-	serversStay         = "metadata servers can't be taken away: BeeGFS can't move their metadata elsewhere"
+	serversStay         = "metadata servers can't be taken away: their metadata can't be moved elsewhere"
 	poolOfDrained       = "a storage pool of a BeeGFS can't be named draining: targets that are being drained go to a pool of that name"
 	oneStore            = "the management service keeps its store in one place; give exactly one of spec.beegfs.management.targets.directories or devices, or select.countPerNode: 1"
 	storeStays          = "spec.beegfs.management.targets can't be changed: the store would be left behind"
@@ -94,7 +94,7 @@ var mooseFSHasNone = refusals{
 }
 
 var beegfsRefusals = asBeeGFS(refusals{
-	"BeeGFS has resources of a metalogger":     {change: "spec: {pods: {resources: {metadataBackup: {requests: {cpu: '1'}}}}}", field: "spec", says: "spec.pods.resources.management belongs to type BeeGFS, and metadataBackup to type MooseFS"},
+	"BeeGFS has resources of a metalogger":     {change: "spec: {pods: {resources: {metadataBackup: {requests: {cpu: '1'}}}}}", field: "spec", says: "spec.pods.resources.management belongs to types BeeGFS and Lustre, and metadataBackup to type MooseFS"},
 	"its own part is left out":                 {change: "spec: {beegfs: null}", field: "spec", says: ofBeeGFS},
 	"the management service is left out":       {change: "spec: {beegfs: {management: null}}", field: "spec.beegfs.management", says: "Required value"},
 	"it has what is MooseFS's":                 {change: "spec: {moosefs: {}}", field: "spec", says: ofAMooseFS},

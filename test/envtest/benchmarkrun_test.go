@@ -182,12 +182,12 @@ var largest = map[string]string{
 
 var allAccepted = map[string]map[string]string{
 	"FileSystem": fileSystemAccepted, "BeeGFS": beegfsAccepted, "BenchmarkRun": benchmarkRunAccepted, "BenchmarkSuite": benchmarkSuiteAccepted, "StorageTarget": storageTargetAccepted,
-	"FileSystemNode": fileSystemNodeAccepted, "LustreTrial": lustreAccepted,
+	"FileSystemNode": fileSystemNodeAccepted, "Lustre": lustreAccepted,
 }
 
 var allChanges = map[string]map[string]string{
 	"FileSystem": fileSystemChanges, "BeeGFS": beegfsChanges, "BenchmarkRun": benchmarkRunChanges, "BenchmarkSuite": benchmarkSuiteChanges, "StorageTarget": storageTargetChanges,
-	"FileSystemNode": fileSystemNodeChanges, "LustreTrial": lustreChanges,
+	"FileSystemNode": fileSystemNodeChanges, "Lustre": lustreChanges,
 }
 
 // sweep is a patch with one dimension, and derive one with one computed name.

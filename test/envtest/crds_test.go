@@ -14,17 +14,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// customResources reads the operator's CRDs as they are installed, and those of package trials.
+// customResources reads the operator's CRDs as they are installed.
 func customResources(t testing.TB) []apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	g := NewWithT(t)
-	var files []string
-	for _, pattern := range []string{"../../config/crd/bases/*.yaml", "trials/*.yaml"} {
-		found, err := filepath.Glob(pattern)
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(found).NotTo(BeEmpty(), pattern)
-		files = append(files, found...)
-	}
+	files, err := filepath.Glob("../../config/crd/bases/*.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(files).NotTo(BeEmpty())
 	crds := make([]apiextensionsv1.CustomResourceDefinition, len(files))
 	for i, file := range files {
 		text, err := os.ReadFile(file)

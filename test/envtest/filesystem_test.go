@@ -26,7 +26,7 @@ func window(fields string) string { return "spec: {updates: {windows: [{" + fiel
 var fileSystemRefusals = refusals{
 	"there is no spec":                   {change: "spec: null", field: "spec", says: "Required value"},
 	"its name has 41 characters":         {change: "metadata: {name: " + strings.Repeat("n", 41) + "}", field: "<nil>", says: "metadata.name of a FileSystem has at most 40 characters, because the names of its daemons start with it"},
-	"the type is not known":              {change: "spec: {type: GPFS}", field: "spec.type", says: `supported values: "MooseFS", "BeeGFS"`},
+	"the type is not known":              {change: "spec: {type: GPFS}", field: "spec.type", says: `supported values: "MooseFS", "BeeGFS", "Lustre"`},
 	"the type is left out":               {change: "spec: {type: null}", field: "spec.type", says: "Required value"},
 	"the version is left out":            {change: "spec: {version: null}", field: "spec.version", says: "Required value"},
 	"the version is empty":               {change: `spec: {version: ""}`, field: "spec.version", says: "should be at least 1 chars long"},
@@ -75,7 +75,7 @@ var fileSystemRefusals = refusals{
 	"there is no metadata server":      {change: "spec: {metadata: {instancesPerNode: 0}}", field: "spec.metadata.instancesPerNode", says: "should be greater than or equal to 1"},
 	"there are 17 metadata servers":    {change: "spec: {metadata: {instancesPerNode: 17}}", field: "spec.metadata.instancesPerNode", says: "should be less than or equal to 16"},
 	"MooseFS has two metadata servers": {change: "spec: {metadata: {instancesPerNode: 2}}", field: "spec", says: "MooseFS Community Edition has exactly one active master, so spec.metadata.instancesPerNode must be 1; several metadata servers per node need another type"},
-	"MooseFS counts metadata nodes":    {change: "spec: {metadata: {nodeCount: 1}}", field: "spec", says: "spec.metadata.nodeCount belongs to type BeeGFS; a MooseFS has exactly one master, on the one node that spec.metadata.nodeSelector matches"},
+	"MooseFS counts metadata nodes":    {change: "spec: {metadata: {nodeCount: 1}}", field: "spec", says: "spec.metadata.nodeCount belongs to types BeeGFS and Lustre; a MooseFS has exactly one master, on the one node that spec.metadata.nodeSelector matches"},
 	"MooseFS has two metadata targets": {change: "spec: {metadata: {targets: {directories: [/data/m1, /data/m2]}}}", field: "spec", says: oneMetadataTarget},
 	"MooseFS has two metadata devices": {change: put(metadataTargets, "{devices: [{node: n1, id: wwn-0x5000}, {node: n1, id: wwn-0x5001}]}"), field: "spec", says: oneMetadataTarget},
 	"MooseFS selects two devices":      {change: put(metadataTargets, "{select: {countPerNode: 2}}"), field: "spec", says: oneMetadataTarget},
@@ -146,7 +146,7 @@ var fileSystemRefusals = refusals{
 	optionsRefusals("spec.moosefs.config.metadata", "spec: {moosefs: {config: {metadata: %s}}}"),
 	optionsRefusals("spec.moosefs.config.storage", "spec: {moosefs: {config: {storage: %s}}}"),
 	optionsRefusals("spec.moosefs.metaloggers.config", `spec: {moosefs: {metaloggers: {nodeSelector: {m: ""}, config: %s}}}`),
-	podsRefusals(), backupsRefusals(), mooseFSHasNone, beegfsRefusals,
+	podsRefusals(), backupsRefusals(), mooseFSHasNone, beegfsRefusals, lustreRefusals,
 )
 
 var fileSystemAccepted = map[string]string{

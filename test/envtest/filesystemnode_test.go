@@ -52,7 +52,7 @@ var fileSystemNodeRefusals = refusals{
 	boundRefusals("spec.node", "spec: {node: %s}", emptyOrLong(253)),
 	boundRefusals("spec.givenUp.lost", `spec: {givenUp: {time: "2026-01-01T00:00:00Z", lost: %s}}`, tooLong(2048)),
 	boundRefusals("spec.givenUp.address", `spec: {givenUp: {time: "2026-01-01T00:00:00Z", address: %s}}`, tooLong(64)),
-	boundRefusals("spec.facts.type", put(someFacts, "type: %s"), map[string]string{"AnyFS": `supported values: "MooseFS", "BeeGFS"`}),
+	boundRefusals("spec.facts.type", put(someFacts, "type: %s"), map[string]string{"AnyFS": `supported values: "MooseFS", "BeeGFS", "Lustre"`}),
 	boundRefusals("spec.facts.metadataNode", "spec: {facts: {type: BeeGFS, metadataNode: %s}}", emptyOrLong(253)),
 	boundRefusals("spec.facts.metadataTarget", put(someFacts, "type: BeeGFS, metadataTarget: %s"), tooLong(253)),
 	boundRefusals("spec.facts.basePort", put(someFacts, "type: BeeGFS, basePort: %s"), map[string]string{"-1": tooLow + "0", "65536": tooHigh + "65535"}),

@@ -7,20 +7,31 @@ import (
 	"strings"
 )
 
-// goodLustre has what a Lustre requires and no more.
-const goodLustre = `
-apiVersion: trials.parallelfs.dev/v1alpha1
-kind: LustreTrial
-metadata: {name: scratch}
+// lustre makes the FileSystem of goodManifests a Lustre with what is required and no more.
+const lustre = `
 spec:
+  type: Lustre
+  version: 2.15.6
+  moosefs: null
   lustre: {fsName: scratch}
+  metadata: {targets: {directories: null, select: {countPerNode: 1}, format: {fsType: ldiskfs}}}
+  storagePools:
+  - {name: ssd, copies: 1, nodeSelector: {storage: ""}, targets: {select: {countPerNode: 2}, format: {fsType: ldiskfs}}}
 `
 
-// fullLustre has a value for every field of a Lustre that is no field of another kind as well.
+// fullLustre is a whole FileSystem with a value for every field that only a Lustre has, but for the targets of an MGT.
 const fullLustre = `
 spec:
+  type: Lustre
+  version: 2.17.57
+  metadata:
+    nodeSelector: {metadata: ""}
+    targets: {select: {countPerNode: 1}, format: {fsType: ldiskfs}}
+  storagePools:
+  - {name: ssd, copies: 1, nodeSelector: {storage: ""}, targets: {select: {countPerNode: 2}, format: {fsType: ldiskfs}}}
   lustre:
     fsName: scratch
+    basePort: 9700
     rdma: true
     directories: {mdtsPerDirectory: 2, roundRobinDepth: 2}
     storagePools:
@@ -31,6 +42,20 @@ spec:
       - {allOSTs: true}
     parameters: {"osc.*.max_dirty_mb": "512"}
 `
+
+// asLustre are rows about a Lustre: the object that each of them begins with is one.
+func asLustre(rows refusals) refusals {
+	out := refusals{}
+	for sentence, row := range rows {
+		if row.before == "" {
+			row.change = lustre + "\n---\n" + row.change
+		} else {
+			row.before = lustre + "\n---\n" + row.before
+		}
+		out["Lustre: "+sentence] = row
+	}
+	return out
+}
 
 const (
 	mgtStays      = "spec.lustre.management.targets can't be changed: the MGT would be left behind"
@@ -47,43 +72,85 @@ const (
 	anEnd         = "the end of a component is a multiple of 64Ki, such as 64Ki or 256Mi"
 	aStripe       = "a stripe size of Lustre is a multiple of 64Ki below 4Gi, such as 1Mi or 4Mi"
 	aParameter    = "a parameter's name is as lctl list_param prints it, such as osc.*.max_dirty_mb, with stars for devices only"
-	mgt           = "spec: {lustre: {management: null}}\n---\nspec: {lustre: {management: {nodeSelector: {mgs: \"\"}, targets: %s}}}"
-	mgtNodes      = "spec: {lustre: {management: {nodeSelector: %s, targets: {select: {countPerNode: 1}}}}}"
+	ofLustre      = "spec.lustre belongs to type Lustre, which requires it: spec.lustre.fsName is written on every disk"
+	versionOf     = "Lustre runs in version 2.15.x to 2.17.x; set spec.version to the one of the modules on the nodes, such as 2.15.6"
+	nodesGrow     = "spec.metadata.nodeCount of a Lustre can only grow: an MDT can't be taken away"
+	oneCopy       = "every storage pool of a Lustre needs copies: 1, because Lustre stores nothing twice"
+	shortPools    = "the name of a storage pool of a Lustre has at most 15 characters, and is not none, ignore or inherit, which mean something else to Lustre"
+	noSuchPool    = "spec.lustre.storagePools names a pool that spec.storagePools does not have"
+	notPinned     = "a Lustre has no cpuPinning yet: its threads belong to the kernel of the node, and are bound by options of its modules"
+	basePortStays = "spec.lustre.basePort can't be changed: what answers for the nodes listens there"
+	ldiskfsMGT    = "the MGT is a disk with format.fsType: ldiskfs"
+	mgtOf         = "spec: {lustre: {management: null}}\n---\nspec: {lustre: {management: {nodeSelector: {mgs: \"\"}, targets: %s}}}"
+	mgt           = mgtOf + "\n---\nspec: {lustre: {management: {targets: {format: {fsType: ldiskfs}}}}}"
+	mgtNodes      = "spec: {lustre: {management: {nodeSelector: %s, targets: {select: {countPerNode: 1}, format: {fsType: ldiskfs}}}}}"
 	layoutOf      = "spec: {lustre: {storagePools: [{name: ssd, layout: [%s]}]}}"
 	parameters    = "spec: {lustre: {parameters: {%s}}}"
 	pathOfLayout  = "spec.lustre.storagePools[].layout"
 )
 
-var lustreRefusals = refusals{
-	"the name of the filesystem changes":     {before: "{}", change: "spec: {lustre: {fsName: other}}", field: "spec.lustre.fsName", says: nameOnDisks},
-	"the name begins with a digit":           {change: "spec: {lustre: {fsName: 1a}}", field: "spec.lustre.fsName", says: `should match '^[a-z][a-z0-9_]*$'`},
-	"the name has a dash, as labels have":    {change: "spec: {lustre: {fsName: a-b}}", field: "spec.lustre.fsName", says: `should match '^[a-z][a-z0-9_]*$'`},
-	"RDMA is turned on later":                {before: "{}", change: "spec: {lustre: {rdma: true}}", field: "spec.lustre", says: rdmaStays},
-	"an MGT is added later":                  {before: "{}", change: put(mgt, "{select: {countPerNode: 1}}"), field: "spec.lustre", says: mgtIsAsItWas},
-	"the MGT is taken away":                  {before: put(mgt, "{select: {countPerNode: 1}}"), change: "spec: {lustre: {management: null}}", field: "spec.lustre", says: mgtIsAsItWas},
-	"the MGT moves to another disk":          {before: put(mgt, "{devices: [{node: n1, id: wwn-0x5000}]}"), change: put(mgt, "{devices: [{node: n1, id: wwn-0x5001}]}"), field: "spec.lustre.management.targets", says: mgtStays},
-	"the MGT is a directory":                 {change: put(mgt, "{directories: [/data/mgt]}"), field: "spec.lustre.management.targets", says: oneMGT},
-	"the MGT is two disks":                   {change: put(mgt, "{devices: [{node: n1, id: wwn-0x5000}, {node: n1, id: wwn-0x5001}]}"), field: "spec.lustre.management.targets", says: oneMGT},
-	"the MGT is two selected disks":          {change: put(mgt, "{select: {countPerNode: 2}}"), field: "spec.lustre.management.targets", says: oneMGT},
-	"a pool is named twice":                  {change: "spec: {lustre: {storagePools: [{name: ssd}, {name: ssd}]}}", field: "spec.lustre.storagePools[]", says: "Duplicate value"},
-	"a layout has an end in its last part":   {change: put(layoutOf, "{end: 64Ki}, {end: 1Mi}"), field: pathOfLayout, says: aLayoutEnds},
-	"a layout has no end in its first part":  {change: put(layoutOf, "{osts: 1}, {allOSTs: true}"), field: pathOfLayout, says: aLayoutEnds},
-	"a layout falls":                         {change: put(layoutOf, "{end: 1Mi}, {end: 64Ki}, {osts: 1}"), field: pathOfLayout, says: aLayoutRises},
-	"a layout stands still":                  {change: put(layoutOf, "{end: 1Mi}, {end: 1024Ki}, {osts: 1}"), field: pathOfLayout, says: aLayoutRises},
-	"a layout comes back to the MDT":         {change: put(layoutOf, "{end: 64Ki}, {end: 1Mi, onMetadata: true}, {osts: 1}"), field: pathOfLayout, says: onlyFirst},
-	"the MDT is striped":                     {change: put(layoutOf, "{end: 64Ki, onMetadata: true, osts: 2}, {osts: 1}"), field: pathOfLayout + "[]", says: onTheMDT},
-	"the MDT is striped over all OSTs":       {change: put(layoutOf, "{end: 64Ki, onMetadata: true, allOSTs: true}, {osts: 1}"), field: pathOfLayout + "[]", says: onTheMDT},
-	"the MDT has a stripe size":              {change: put(layoutOf, "{end: 64Ki, onMetadata: true, stripeSize: 64Ki}, {osts: 1}"), field: pathOfLayout + "[]", says: onTheMDT},
-	"the MDT holds all of a file":            {change: put(layoutOf, "{onMetadata: true}"), field: pathOfLayout + "[]", says: smallOnTheMDT},
-	"the MDT holds more than it takes":       {change: put(layoutOf, "{end: 1088Ki, onMetadata: true}, {osts: 1}"), field: pathOfLayout + "[]", says: smallOnTheMDT},
-	"a component is on some OSTs and on all": {change: put(layoutOf, "{osts: 1, allOSTs: true}"), field: pathOfLayout + "[]", says: notBoth},
-	"there are 65 parameters":                {change: "spec: {lustre: {parameters: " + mapOf(65, "osc.a%d.b", "1") + "}}", field: "spec.lustre.parameters", says: "must have at most 64 items"},
+// lustrePool is a patch that leaves one storage pool of a Lustre, with these fields.
+func lustrePool(fields string) string {
+	return `spec: {storagePools: [{nodeSelector: {storage: ""}, targets: {select: {countPerNode: 2}, format: {fsType: ldiskfs}}, ` + fields + `}]}`
+}
+
+var lustreRefusals = asLustre(refusals{
+	"its own part is left out":                 {change: "spec: {lustre: null}", field: "spec", says: ofLustre},
+	"its name is left out":                     {change: "spec: {lustre: {fsName: null}}", field: "spec.lustre.fsName", says: "Required value"},
+	"it has what is BeeGFS's":                  {change: `spec: {beegfs: {management: {nodeSelector: {m: ""}, targets: {directories: [/data/mgmt]}}}}`, field: "spec", says: ofBeeGFS},
+	"it has what is MooseFS's":                 {change: "spec: {moosefs: {}}", field: "spec", says: ofAMooseFS},
+	"it has resources of a metalogger":         {change: "spec: {pods: {resources: {metadataBackup: {requests: {cpu: '1'}}}}}", field: "spec", says: "spec.pods.resources.management belongs to types BeeGFS and Lustre, and metadataBackup to type MooseFS"},
+	"it has backups":                           {change: backups("persistentVolumeClaim: {name: vault}"), field: "spec", says: "spec.backups belongs to a MooseFS or a BeeGFS 7"},
+	"the version is an older one":              {change: "spec: {version: 2.14.0}", field: "spec", says: versionOf},
+	"the version is a later one":               {change: "spec: {version: 2.18.0}", field: "spec", says: versionOf},
+	"the version is a branch":                  {change: `spec: {version: "2.15"}`, field: "spec", says: versionOf},
+	"metadata nodes are made fewer":            {before: "spec: {metadata: {nodeCount: 2}}", change: "spec: {metadata: {nodeCount: 1}}", field: "spec", says: nodesGrow},
+	"MDTs of a node are made fewer":            {before: "spec: {metadata: {instancesPerNode: 2, targets: {select: {countPerNode: 2}}}}", change: "spec: {metadata: {instancesPerNode: 1}}", field: "spec", says: serversStay},
+	"two MDTs share a disk":                    {change: "spec: {metadata: {instancesPerNode: 2}}", field: "spec", says: diskEach},
+	"an MDT has two disks":                     {change: "spec: {metadata: {targets: {select: {countPerNode: 2}}}}", field: "spec", says: diskEach},
+	"the copies of a pool are left out":        {change: lustrePool("name: ssd"), field: "spec", says: oneCopy},
+	"a pool keeps two copies":                  {change: lustrePool("name: ssd, copies: 2"), field: "spec", says: oneCopy},
+	"the name of a pool has 16 characters":     {change: lustrePool("name: pool-of-16-chars, copies: 1"), field: "spec", says: shortPools},
+	"a pool is called none":                    {change: lustrePool("name: none, copies: 1"), field: "spec", says: shortPools},
+	"it says more of a pool that is not there": {change: "spec: {lustre: {storagePools: [{name: sdd}]}}", field: "spec", says: noSuchPool},
+	"an MDT is a directory":                    {change: put(metadataTargets, "{directories: [/data/mdt]}"), field: "spec", says: lustresOnly},
+	"an OST is a directory":                    {change: `spec: {storagePools: [{name: ssd, copies: 1, nodeSelector: {s: ""}, targets: {directories: [/data/ost]}}]}`, field: "spec", says: lustresOnly},
+	"an MDT is xfs":                            {change: "spec: {metadata: {targets: {format: {fsType: xfs}}}}", field: "spec", says: lustresOnly},
+	"an OST has no format":                     {change: `spec: {storagePools: [{name: ssd, copies: 1, nodeSelector: {s: ""}, targets: {select: {countPerNode: 1}}}]}`, field: "spec", says: lustresOnly},
+	"the MDTs are pinned":                      {change: put(metadataPinning, "{mode: NUMANode, numaNodes: [0]}"), field: "spec", says: notPinned},
+	"the OSTs are pinned":                      {change: lustrePool(`name: ssd, copies: 1, cpuPinning: {mode: CPUSet, cpuSets: ["0-7"]}`), field: "spec", says: notPinned},
+	"the first port is changed":                {before: "{}", change: "spec: {lustre: {basePort: 9800}}", field: "spec.lustre", says: basePortStays},
+	"the MGT is xfs":                           {change: put(mgtOf, "{select: {countPerNode: 1}, format: {fsType: xfs}}"), field: "spec.lustre.management.targets", says: ldiskfsMGT},
+	"the name of the filesystem changes":       {before: "{}", change: "spec: {lustre: {fsName: other}}", field: "spec.lustre.fsName", says: nameOnDisks},
+	"the name begins with a digit":             {change: "spec: {lustre: {fsName: 1a}}", field: "spec.lustre.fsName", says: `should match '^[a-z][a-z0-9_]*$'`},
+	"the name has a dash, as labels have":      {change: "spec: {lustre: {fsName: a-b}}", field: "spec.lustre.fsName", says: `should match '^[a-z][a-z0-9_]*$'`},
+	"RDMA is turned on later":                  {before: "{}", change: "spec: {lustre: {rdma: true}}", field: "spec.lustre", says: rdmaStays},
+	"an MGT is added later":                    {before: "{}", change: put(mgt, "{select: {countPerNode: 1}}"), field: "spec.lustre", says: mgtIsAsItWas},
+	"the MGT is taken away":                    {before: put(mgt, "{select: {countPerNode: 1}}"), change: "spec: {lustre: {management: null}}", field: "spec.lustre", says: mgtIsAsItWas},
+	"the MGT moves to another disk":            {before: put(mgt, "{devices: [{node: n1, id: wwn-0x5000}]}"), change: put(mgt, "{devices: [{node: n1, id: wwn-0x5001}]}"), field: "spec.lustre.management.targets", says: mgtStays},
+	"the MGT is a directory":                   {change: put(mgt, "{directories: [/data/mgt]}"), field: "spec.lustre.management.targets", says: oneMGT},
+	"the MGT is two disks":                     {change: put(mgt, "{devices: [{node: n1, id: wwn-0x5000}, {node: n1, id: wwn-0x5001}]}"), field: "spec.lustre.management.targets", says: oneMGT},
+	"the MGT is two selected disks":            {change: put(mgt, "{select: {countPerNode: 2}}"), field: "spec.lustre.management.targets", says: oneMGT},
+	"a pool is named twice":                    {change: "spec: {lustre: {storagePools: [{name: ssd}, {name: ssd}]}}", field: "spec.lustre.storagePools[]", says: "Duplicate value"},
+	"a layout has an end in its last part":     {change: put(layoutOf, "{end: 64Ki}, {end: 1Mi}"), field: pathOfLayout, says: aLayoutEnds},
+	"a layout has no end in its first part":    {change: put(layoutOf, "{osts: 1}, {allOSTs: true}"), field: pathOfLayout, says: aLayoutEnds},
+	"a layout falls":                           {change: put(layoutOf, "{end: 1Mi}, {end: 64Ki}, {osts: 1}"), field: pathOfLayout, says: aLayoutRises},
+	"a layout stands still":                    {change: put(layoutOf, "{end: 1Mi}, {end: 1024Ki}, {osts: 1}"), field: pathOfLayout, says: aLayoutRises},
+	"a layout comes back to the MDT":           {change: put(layoutOf, "{end: 64Ki}, {end: 1Mi, onMetadata: true}, {osts: 1}"), field: pathOfLayout, says: onlyFirst},
+	"the MDT is striped":                       {change: put(layoutOf, "{end: 64Ki, onMetadata: true, osts: 2}, {osts: 1}"), field: pathOfLayout + "[]", says: onTheMDT},
+	"the MDT is striped over all OSTs":         {change: put(layoutOf, "{end: 64Ki, onMetadata: true, allOSTs: true}, {osts: 1}"), field: pathOfLayout + "[]", says: onTheMDT},
+	"the MDT has a stripe size":                {change: put(layoutOf, "{end: 64Ki, onMetadata: true, stripeSize: 64Ki}, {osts: 1}"), field: pathOfLayout + "[]", says: onTheMDT},
+	"the MDT holds all of a file":              {change: put(layoutOf, "{onMetadata: true}"), field: pathOfLayout + "[]", says: smallOnTheMDT},
+	"the MDT holds more than it takes":         {change: put(layoutOf, "{end: 1088Ki, onMetadata: true}, {osts: 1}"), field: pathOfLayout + "[]", says: smallOnTheMDT},
+	"a component is on some OSTs and on all":   {change: put(layoutOf, "{osts: 1, allOSTs: true}"), field: pathOfLayout + "[]", says: notBoth},
+	"there are 65 parameters":                  {change: "spec: {lustre: {parameters: " + mapOf(65, "osc.a%d.b", "1") + "}}", field: "spec.lustre.parameters", says: "must have at most 64 items"},
 }.join(
 	nodeSelectorRefusals("spec.lustre.management.nodeSelector", mgtNodes),
 	mgtRefusals(),
-	directoriesRefusals("spec.lustre.management.targets.directories", mgt),
+	boundRefusals("spec.lustre.basePort", "spec: {lustre: {basePort: %s}}", map[string]string{"1023": tooLow + "1024", "65473": tooHigh + "65472"}),
+	directoriesRefusals("spec.lustre.management.targets.directories", mgtOf),
 	pathRefusals("spec.lustre.management.targets.directories[]", put(mgt, "{directories: [%s]}")),
-	everyBoundOf("trials/trials.parallelfs.dev_lustretrials.yaml", fullLustre, "spec"),
+	everyBoundRefusals("filesystems", fullLustre, "spec.lustre"),
 	boundRefusals(pathOfLayout+"[].end", put(layoutOf, "{end: %s}, {osts: 1}"), map[string]string{
 		`""`: "should be at least 1 chars long", `"` + strings.Repeat("1", 33) + `"`: "may not be more than 32 bytes",
 		"many": anEnd, "64k": anEnd, `"0"`: anEnd, "-64Ki": anEnd, "65Ki": anEnd,
@@ -97,14 +164,21 @@ var lustreRefusals = refusals{
 		`""`: "should be at least 1 chars long", strings.Repeat("v", 129): "may not be more than 128 bytes",
 		`"-1"`: aValue, `"a\nb"`: aValue, `"a=b"`: aValue, `"$(reboot)"`: aValue,
 	}),
-)
+))
 
 const aValue = `should match '^[A-Za-z0-9_+][A-Za-z0-9_.,:+ -]*$'`
 
-// mgtRefusals are the rows of the targets of the MGT, which are never directories.
+// mgtRefusals are the rows of the targets of the MGT, which are never directories. What was made before has the format that it needs.
 func mgtRefusals() refusals {
-	rows := targetsRefusals("spec.lustre.management.targets", mgt)
-	delete(rows, "spec.lustre.management.targets goes from directories to devices")
+	const field = "spec.lustre.management.targets"
+	rows, made := targetsRefusals(field, mgtOf), targetsRefusals(field, mgt)
+	for sentence, row := range made {
+		if row.before != "" {
+			rows[sentence] = row
+		}
+	}
+	delete(rows, field+" goes from directories to devices")
+	delete(rows, field+" has the format of Lustre's targets")
 	return rows
 }
 
@@ -120,6 +194,9 @@ func parameterNameRefusals(names ...string) refusals {
 var lustreAccepted = map[string]string{
 	"it has only what is required":       "{}",
 	"it has everything that there is":    fullLustre + "---\n" + put(mgt, "{devices: [{node: n1, id: wwn-0x5000}]}"),
+	"it has network interfaces":          "spec: {network: {interfaces: [ib0, ib1]}}",
+	"metadata nodes are counted":         "spec: {metadata: {nodeCount: 2}}",
+	"pods have resources":                "spec: {pods: {resources: {management: {requests: {cpu: '1'}}, metadata: {requests: {cpu: '1'}}}}}",
 	"the MGT is a selected disk":         put(mgt, "{select: {countPerNode: 1}}"),
 	"a layout has one component":         put(layoutOf, "{osts: 4, stripeSize: 4Mi}"),
 	"a layout is as long as it can be":   put(layoutOf, "{end: 64Ki, onMetadata: true}, {end: 128Ki}, {end: 1Mi}, {end: 8Mi}, {end: 64Mi}, {end: 1Gi}, {end: 64Gi}, {allOSTs: true}"),
@@ -128,12 +205,17 @@ var lustreAccepted = map[string]string{
 }
 
 var lustreChanges = map[string]string{
-	"a pool gets another layout":   put(layoutOf, "{osts: 8}"),
+	"a pool gets another layout":  put(layoutOf, "{osts: 8}"),
+	"MDTs are added to each node": "spec: {metadata: {instancesPerNode: 2, targets: {select: {countPerNode: 2}}}}",
+	"disks are added to a pool":   `spec: {storagePools: [{name: ssd, copies: 1, nodeSelector: {storage: ""}, targets: {select: {countPerNode: 4}, format: {fsType: ldiskfs}}}]}`,
+	"a pool is added": `spec: {storagePools: [{name: ssd, copies: 1, nodeSelector: {storage: ""}, targets: {select: {countPerNode: 2}, format: {fsType: ldiskfs}}}, ` +
+		`{name: hdd, copies: 1, nodeSelector: {storage: ""}, targets: {select: {countPerNode: 2}, format: {fsType: ldiskfs}}}]}`,
 	"directories are spread wider": "spec: {lustre: {directories: {mdtsPerDirectory: 4}}}",
 	"a parameter is set":           put(parameters, `"mdt.*.hsm_control": enabled`),
 }
 
 // largestLustre has 12 pools of 8 components each, and 63 parameters, so that a test can set one more.
-var largestLustre = "spec: {lustre: {storagePools: " + listOf(12, "{name: pool-%02d-abcdefg, layout: [{end: 64Ki, onMetadata: true}, {end: 128Ki}, {end: 1Mi}, "+
+var largestLustre = "spec: {storagePools: " + listOf(12, `{name: pool-%02d-abcdefg, copies: 1, nodeSelector: {storage: ""}, targets: {select: {countPerNode: 128}, format: {fsType: ldiskfs}}}`) +
+	", lustre: {storagePools: " + listOf(12, "{name: pool-%02d-abcdefg, layout: [{end: 64Ki, onMetadata: true}, {end: 128Ki}, {end: 1Mi}, "+
 	"{end: 8Mi}, {end: 64Mi}, {end: 1Gi}, {end: 64Gi, osts: 2000, stripeSize: 1Gi}, {allOSTs: true}]}") +
 	", parameters: " + mapOf(63, "osc.a%02d"+strings.Repeat("n", 60)+".max_dirty_mb", strings.Repeat("v", 128)) + "}}"

@@ -71,7 +71,7 @@ func podsRefusals() refusals {
 		"pods have a pull secret without a name":          {change: change("imagePullSecrets: [{}]"), field: "spec.pods.imagePullSecrets[].name", says: "Required value"},
 		"pinned metadata servers have resources as well":  {change: put(metadataPinning, static) + "\n---\n" + change(`resources: {metadata: {requests: {cpu: "1"}}}`), field: "spec", says: pinned},
 		"pinned storage servers have resources as well":   {change: put(poolPinning, static) + "\n---\n" + change(`resources: {storage: {limits: {cpu: "1"}}}`), field: "spec", says: pinned},
-		"a MooseFS has resources of a management service": {change: change(`resources: {management: {requests: {cpu: "1"}}}`), field: "spec", says: "spec.pods.resources.management belongs to type BeeGFS, and metadataBackup to type MooseFS"},
+		"a MooseFS has resources of a management service": {change: change(`resources: {management: {requests: {cpu: "1"}}}`), field: "spec", says: "spec.pods.resources.management belongs to types BeeGFS and Lustre, and metadataBackup to type MooseFS"},
 	}.join(
 		boundRefusals("spec.pods.labels{}", labels("k: %s"), map[string]string{
 			strings.Repeat("v", 64): "may not be more than 63 bytes", `"x y"`: aLabelValue, "-x": aLabelValue, "x_": aLabelValue,

@@ -27,6 +27,7 @@ spec:
 var goodManifests = map[string]string{
 	"FileSystem": goodFileSystem,
 	"BeeGFS":     goodFileSystem + "---" + beegfs,
+	"Lustre":     goodFileSystem + "---" + lustre,
 	"StorageTarget": `
 apiVersion: parallelfs.dev/v1alpha1
 kind: StorageTarget
@@ -68,7 +69,6 @@ spec:
   variants: [{name: one}]
   runs: [{name: creates, spec: {tool: mdtest}}]
 `,
-	"LustreTrial": goodLustre,
 }
 
 var allRefusals = map[string]refusals{
@@ -77,7 +77,6 @@ var allRefusals = map[string]refusals{
 	"BenchmarkSuite": benchmarkSuiteRefusals,
 	"StorageTarget":  storageTargetRefusals,
 	"FileSystemNode": fileSystemNodeRefusals,
-	"LustreTrial":    lustreRefusals,
 }
 
 // nodeSelectorRefusals are the rows of a NodeSelector; inside is a patch with %s where its content goes.

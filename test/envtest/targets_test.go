@@ -53,7 +53,7 @@ func targetsRefusals(field, inside string) refusals {
 		field + " has directories and devices":        {change: put(inside, device+", directories: [/data/a]}"), field: field, says: oneKindOfTarget},
 		field + " has devices and a selector":         {change: put(inside, device+", select: {countPerNode: 1}}"), field: field, says: oneKindOfTarget},
 		field + " formats a directory":                {change: put(inside, "{directories: [/data/a], format: {fsType: xfs}}"), field: field, says: formatOfADevice},
-		field + " has the format of Lustre's targets": {change: put(inside, device+", format: {fsType: ldiskfs}}"), field: field, says: lustresOnly},
+		field + " has the format of Lustre's targets": {change: put(inside, device+", format: {fsType: ldiskfs}}"), field: "spec", says: lustresOnly},
 		field + " sets the queue of a directory":      {change: put(inside, "{directories: [/data/a], queue: {requests: 64}}"), field: field, says: formatOfADevice},
 		field + " goes from devices to a selector":    {before: put(inside, device+"}"), change: put(inside, "{select: {countPerNode: 1}}"), field: field, says: targetsMoved},
 		field + " goes from a selector to devices":    {before: put(inside, "{select: {countPerNode: 1}}"), change: put(inside, device+"}"), field: field, says: targetsMoved},
@@ -170,7 +170,7 @@ func numaNodesRefusals(field, inside string) refusals {
 const (
 	notRunYet   = "Lustre's targets of zfs are refused until they were run for real; use ldiskfs"
 	asMkfsWrote = "Lustre mounts a target of ldiskfs with the options that mkfs.lustre wrote on it: mountOptions are refused"
-	lustresOnly = "ldiskfs is the local filesystem of Lustre's targets; use ext4, xfs or btrfs"
+	lustresOnly = "targets of a Lustre are disks with format.fsType: ldiskfs, which belongs to no other type; others use ext4, xfs or btrfs"
 )
 
 // formatRefusals are the rows of a FormatSpec.

@@ -48,11 +48,13 @@ var named = map[string][]string{
 		"controllers/filesystem/agent_test.go", "controllers/filesystem/beegfs_test.go", "controllers/filesystem/beegfsdisks_test.go",
 		"controllers/filesystem/beegfsworld_test.go", "controllers/filesystem/benchmark_test.go", "controllers/filesystem/disks_test.go", "controllers/filesystem/disruptions_test.go", "controllers/filesystem/domains_test.go",
 		"controllers/filesystem/example_test.go", "controllers/filesystem/failures_test.go", "controllers/filesystem/lifecycle_test.go", "controllers/filesystem/lostnode_test.go",
-		"controllers/filesystem/clients_test.go", "controllers/filesystem/images_test.go",
+		"controllers/filesystem/clients_test.go", "controllers/filesystem/images_test.go", "controllers/filesystem/size_test.go",
+		"controllers/filesystem/lustre_test.go", "controllers/filesystem/lustreworld_test.go",
 		"controllers/filesystem/upgrade_test.go", "controllers/filesystem/world_test.go",
 		"controllers/filesystem/record_test.go", "controllers/filesystem/recover_test.go", "controllers/filesystem/told_test.go",
 		"controllers/storagetarget/watch_test.go", "internal/node/host/host_test.go", "internal/node/inventory/software_test.go",
-		"internal/node/serve/node_test.go", "internal/node/serve/serve_test.go", "internal/plan/served_test.go", "controllers/filesystem/rebuild_test.go", "internal/node/agent/nodefile_cluster_test.go",
+		"internal/node/serve/doubles_disks_test.go", "internal/node/serve/node_test.go", "internal/node/serve/sandbox_disks_test.go",
+		"internal/node/serve/serve_test.go", "internal/plan/served_test.go", "controllers/filesystem/rebuild_test.go", "internal/node/agent/frozen_test.go", "internal/node/agent/nodefile_cluster_test.go",
 	},
 }
 

@@ -2,59 +2,149 @@ package lustre
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/lustre/cli"
+	"parallelfs.dev/operator/internal/plan"
 )
 
 // maxID is the highest number of a target.
 const maxID = cli.MaxIndex + 1
 
-// Indices are the numbers that targets were given, with what is added.
-type Indices struct {
-	// Given is what the status of the FileSystem has to say of numbers. It is written first.
-	Given *v1alpha1.GivenNumbers
-	// Nodes are the FileSystemNodes whose records are added or change, by node.
-	Nodes []v1alpha1.FileSystemNode
-	// More is true when so many numbers were promised that the rest has to wait until these are written; see backend.MostPromises.
-	More bool
-	// Unread says why something new has to wait; empty when nothing has to.
-	Unread string
-}
-
-// GiveIndices gives each MDT and OST that has none its number, once and for ever, before anything is written to its disk: mkfs writes the
-// index on it. Root is the StorageTarget that holds the root directory: no MDT gets a number before it, because MDT0000 is its own.
-func GiveIndices(in backend.Input, root string) (Indices, error) {
-	in = in.Indexed()
-	disks, err := backend.ReadDisks(in)
-	if err != nil {
-		return Indices{}, err
-	}
-	a := &allocator{in: in, disks: disks, root: root, numbers: backend.NewNumbers(in, disks, numbering), records: backend.NewRecords(in)}
-	if err := a.takeOver(); err != nil {
-		return Indices{}, err
-	}
-	for _, t := range a.wanted() {
-		if err := a.give(t); err != nil {
-			return Indices{}, err
-		}
-	}
-	if err := unique(a.records.All()); err != nil {
-		return Indices{}, err
-	}
-	return Indices{Given: a.numbers.Settle(), Nodes: a.records.Changed(), More: a.numbers.More(), Unread: a.numbers.Unread()}, nil
-}
-
-// numbering: a server of Lustre is what it has mounted, so only targets have numbers.
+// numbering: a server of Lustre is what it has mounted, so only targets and pools have numbers.
 var numbering = backend.Numbering{
 	Target: map[v1alpha1.Role]v1alpha1.NumberKind{
 		v1alpha1.RoleMetadata: v1alpha1.NumberOfMetadataTarget, v1alpha1.RoleStorage: v1alpha1.NumberOfStorageTarget,
 	},
-	Most:      map[v1alpha1.NumberKind]int32{v1alpha1.NumberOfMetadataTarget: maxID, v1alpha1.NumberOfStorageTarget: maxID},
+	Most: map[v1alpha1.NumberKind]int32{
+		v1alpha1.NumberOfMetadataTarget: maxID, v1alpha1.NumberOfStorageTarget: maxID, v1alpha1.NumberOfStoragePool: maxSlots,
+	},
 	Remembers: "Lustre", From: "its MGS runs",
+}
+
+// Allocate decides which disk is MDT0000 and which the MGT, and by which NIDs that is found; which nodes have MDTs, which nodes and which
+// slot belong to a pool, and the index of each MDT and OST. All of that is on record before anything is written to a disk.
+func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
+	in = withRecords(in.Indexed())
+	if err := cmp.Or(checkSpec(in), checkRecords(in)); err != nil {
+		return backend.Allocation{}, err
+	}
+	mgs, err := managementNode(in)
+	if err != nil {
+		return backend.Allocation{}, err
+	}
+	nodes, err := metadataNodes(in)
+	if err != nil {
+		return backend.Allocation{}, err
+	}
+	disks, err := backend.ReadDisks(in)
+	if err != nil {
+		return backend.Allocation{}, err
+	}
+	numbers := backend.NewNumbers(in, disks, numbering)
+	pools, err := backend.RecordPools(in, disks, numbers)
+	if err != nil {
+		return backend.Allocation{}, err
+	}
+	on := plan.TargetNodes{Metadata: nodes, Pools: backend.PoolNodes(pools)}
+	if hasMGT(in.FileSystem) {
+		on.Management = []string{mgs}
+	}
+	if disks.Waits(in.FileSystem) || in.FileSystem.Status.Metadata == nil && !hasRoot(in) {
+		return backend.Allocation{Status: in.FileSystem.Status, TargetNodes: on, Waits: true, Unread: disks.Why()}, nil
+	}
+	metadata, err := disks.RecordMetadata(in, backend.MetadataPlace{
+		Role: v1alpha1.RoleMetadata, NodeSelector: in.FileSystem.Spec.Metadata.NodeSelector, Targets: in.FileSystem.Spec.Metadata.Targets,
+	}, rootNode(in, nodes))
+	if err != nil {
+		return backend.Allocation{}, err
+	}
+	lustre, err := recordManagement(in, disks, mgs, metadata)
+	if err != nil {
+		return backend.Allocation{}, err
+	}
+	fs, before := *in.FileSystem, in
+	var joins []string
+	fs.Status, joins = backend.Recorded(in, metadata, pools, numbers)
+	in.FileSystem = &fs
+	a := &allocator{in: in, disks: disks, root: metadata.Target, numbers: numbers, records: backend.NewRecords(in)}
+	if err := a.allocate(pools); err != nil {
+		return backend.Allocation{}, err
+	}
+	fs.Status.Lustre, fs.Status.Given = lustre, numbers.Settle()
+	after := a.records.All()
+	claims := b.Claims(&fs, after)
+	if err := backend.RefuseConflicts(in, claims); err != nil {
+		return backend.Allocation{}, err
+	}
+	if err := refuseOthers(in, lustre, claims.Directories); err != nil {
+		return backend.Allocation{}, err
+	}
+	out := backend.Allocation{
+		Status: fs.Status, Nodes: a.records.Changed(), More: numbers.More(), Joins: append(joins, addedMDTs(before, after)...), TargetNodes: on,
+		Unread: numbers.Unread(),
+	}
+	if slices.ContainsFunc(pools, func(p backend.PoolRecord) bool { return p.Waits }) {
+		out.Unread = cmp.Or(numbers.HasToWait(), disks.Why())
+	}
+	if len(lustre.ManagementNIDs) == 0 {
+		out.Unread = cmp.Or(out.Unread, disks.Why())
+	}
+	return out, nil
+}
+
+// hasRoot is true when there is a disk for MDT0000.
+func hasRoot(in backend.Input) bool {
+	return slices.ContainsFunc(in.Targets, func(t v1alpha1.StorageTarget) bool { return t.Spec.Role == v1alpha1.RoleMetadata })
+}
+
+// rootNode is the node of MDT0000: the recorded one, or the first that has a disk for it.
+func rootNode(in backend.Input, nodes []string) string {
+	if m := in.FileSystem.Status.Metadata; m != nil {
+		return m.Node
+	}
+	for _, node := range nodes {
+		for range in.TargetsOn(v1alpha1.RoleMetadata, "", node) {
+			return node
+		}
+	}
+	return nodes[0]
+}
+
+// addedMDTs are those that join the ones that are recorded. The first of all join nothing.
+func addedMDTs(before backend.Input, after []v1alpha1.FileSystemNode) []string {
+	if before.FileSystem.Status.Given.HighestOf(v1alpha1.NumberOfMetadataTarget) == 0 {
+		return nil
+	}
+	var joins []string
+	for _, g := range backend.GivenOn(after) {
+		if _, known := before.GivenTo(g.Node, g.Name); g.Role == v1alpha1.RoleMetadata && !known {
+			joins = append(joins, fmt.Sprintf("metadata server %s is added", g.Server()))
+		}
+	}
+	return joins
+}
+
+// Claims are the ports by which its nodes are asked, on each of them.
+func (Backend) Claims(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode) backend.Claims {
+	claims := backend.NewClaims(fs, backend.PortRange{First: portsOf(fs).base, Count: reservedPorts}, "spec.lustre.basePort")
+	if fs.Status.Metadata == nil {
+		return claims
+	}
+	claims.Use(fs.Status.Metadata.Node)
+	if node := given(fs).ManagementNode; node != "" {
+		claims.Use(node)
+	}
+	for _, g := range backend.GivenOn(nodes) {
+		claims.Use(g.Node)
+	}
+	return claims
 }
 
 // allocator gives numbers to targets.
@@ -65,6 +155,39 @@ type allocator struct {
 	records *backend.Records
 	// root is the StorageTarget that is to be MDT0000.
 	root string
+}
+
+// allocate gives each pool its servers, and each MDT and OST that has none its number, once and for ever: mkfs writes the index on the disk.
+// No MDT gets one before the disk that holds the root directory, because MDT0000 is its own.
+func (a *allocator) allocate(pools []backend.PoolRecord) error {
+	a.records.Join(pools, ostDaemon)
+	if err := a.takeOver(); err != nil {
+		return err
+	}
+	for _, t := range a.wanted() {
+		if err := a.give(t); err != nil {
+			return err
+		}
+	}
+	a.observe()
+	return unique(a.records.All())
+}
+
+// observe records since when targets serve: from then on, Lustre knows them.
+func (a *allocator) observe() {
+	if a.in.State == nil || a.in.State.Asked.IsZero() {
+		return
+	}
+	now := metav1.NewTime(a.in.State.Asked).Rfc3339Copy()
+	for _, g := range backend.GivenOn(a.records.All()) {
+		for i := range g.Targets {
+			said := a.in.TargetWithID(g.Role, g.Targets[i].ID)
+			if g.Targets[i].Initialized != nil || said == nil || !said.Online {
+				continue
+			}
+			a.records.Change(g.Node, g.NodeMember).Targets[i].Initialized = &now
+		}
+	}
 }
 
 // takeOver records what disks say that their targets were given before.
@@ -148,7 +271,7 @@ func (a *allocator) wanted() []*v1alpha1.StorageTarget {
 // give finds what a target was given, or gives it its number.
 func (a *allocator) give(t *v1alpha1.StorageTarget) error {
 	node := t.Spec.Node
-	m := backend.Member(t.Spec.Role, Member(&t.Spec))
+	m := backend.Member(t.Spec.Role, daemonOf(&t.Spec))
 	m.Slot = t.Spec.Slot
 	if t.Spec.Role == v1alpha1.RoleStorage {
 		m.StoragePool = t.Spec.StoragePool

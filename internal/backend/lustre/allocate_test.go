@@ -2,11 +2,13 @@ package lustre_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
@@ -24,16 +26,31 @@ func disk(name, node string, role v1alpha1.Role, pool string, slot int32) v1alph
 	}
 }
 
-// servers is a Lustre of nodes with two MDTs and two OSTs each, whose root directory is to be on n2's first.
+// servers is a Lustre of nodes with two MDTs and two OSTs each, whose root directory is to be on n2's first, which has the MGT as well.
 func servers(nodes ...string) backend.Input {
-	in := backend.Input{Chosen: true, FileSystem: &v1alpha1.FileSystem{
+	everywhere := v1alpha1.NodeSelector{"server": ""}
+	format := &v1alpha1.FormatSpec{FSType: v1alpha1.Ldiskfs}
+	in := backend.Input{Chosen: true, Inventories: map[string]v1alpha1.NodeInventoryStatus{}, FileSystem: &v1alpha1.FileSystem{
 		ObjectMeta: metav1.ObjectMeta{Name: "scratch", Namespace: "storage", UID: "6f1c"},
-		Spec:       v1alpha1.FileSystemSpec{StoragePools: []v1alpha1.StoragePoolSpec{{Name: "ssd"}}},
+		Spec: v1alpha1.FileSystemSpec{
+			Type: v1alpha1.Lustre, Version: "2.17.57", Lustre: &v1alpha1.LustreSpec{FSName: "pfs", BasePort: 9700},
+			Metadata: v1alpha1.MetadataSpec{
+				NodeSelector: everywhere, InstancesPerNode: 2, Targets: v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{CountPerNode: 2}, Format: format},
+			},
+			StoragePools: []v1alpha1.StoragePoolSpec{{
+				Name: "ssd", Copies: 1, NodeSelector: everywhere, Targets: v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{CountPerNode: 2}, Format: format},
+			}},
+		},
 		Status: v1alpha1.FileSystemStatus{
 			Metadata:     &v1alpha1.MetadataRecord{Node: "n2", Target: root},
 			StoragePools: []v1alpha1.StoragePoolStatus{{Name: "ssd", Slot: 3}},
 		},
 	}}
+	for i, n := range []string{"n0", "n1", "n2", "n3"} {
+		ip := fmt.Sprintf("10.0.0.%d", i)
+		in.Nodes = append(in.Nodes, backend.Node{Name: n, IP: ip, Ready: true, Labels: everywhere})
+		in.Inventories[n] = v1alpha1.NodeInventoryStatus{NetworkInterfaces: []v1alpha1.NetworkInterface{{Name: "eno1", Addresses: []string{ip + "/24"}}}}
+	}
 	for _, n := range nodes {
 		in.Targets = append(in.Targets,
 			disk("mdt0-"+n, n, v1alpha1.RoleMetadata, "", 0), disk("mdt1-"+n, n, v1alpha1.RoleMetadata, "", 1),
@@ -45,12 +62,24 @@ func servers(nodes ...string) backend.Input {
 const root = "mdt0-n2"
 
 // give asks once, and writes all that it says into the input.
-func give(t *testing.T, in *backend.Input) lustre.Indices {
+func give(t *testing.T, in *backend.Input) backend.Allocation {
 	t.Helper()
-	given, err := lustre.GiveIndices(*in, root)
+	given, err := lustre.New().Allocate(*in)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	in.FileSystem.Status.Given, in.FileSystemNodes = given.Given, backend.WithRecords(in.FileSystemNodes, given.Nodes)
+	in.FileSystem.Status, in.FileSystemNodes = given.Status, backend.WithRecords(in.FileSystemNodes, given.Nodes)
 	return given
+}
+
+// member is a member of a node.
+func member(in backend.Input, node, name string) *v1alpha1.NodeMember {
+	for i := range in.FileSystemNodes {
+		for j := range in.FileSystemNodes[i].Spec.Members {
+			if m := &in.FileSystemNodes[i].Spec.Members[j]; in.FileSystemNodes[i].Spec.Node == node && m.Name == name {
+				return m
+			}
+		}
+	}
+	return nil
 }
 
 // usedUp has the status say that so many numbers of a kind were given.
@@ -82,16 +111,17 @@ func TestMDT0000IsTheRootsAndTheNextOneIsOnAnotherNode(t *testing.T) {
 	}))
 	g.Expect(in.FileSystem.Status.Given.HighestOf(v1alpha1.NumberOfMetadataTarget)).To(Equal(int32(6)))
 	g.Expect(in.FileSystem.Status.Given.HighestOf(v1alpha1.NumberOfStorageTarget)).To(Equal(int32(6)))
-	n1 := in.FileSystemNodes[0].Spec
-	g.Expect(n1.Node).To(Equal("n1"))
-	g.Expect(n1.Members).To(HaveLen(3))
-	g.Expect(n1.Members[1]).To(And(HaveField("Name", "mdt-1"), HaveField("Slot", int32(1)), HaveField("ID", int32(4))))
-	g.Expect(n1.Members[2]).To(And(HaveField("Name", "ost-ssd"), HaveField("Slot", int32(3)), HaveField("StoragePool", "ssd"), HaveField("ID", int32(0))))
+	g.Expect(member(in, "n1", "mdt-1")).To(HaveValue(And(HaveField("Slot", int32(1)), HaveField("ID", int32(4)))))
+	g.Expect(member(in, "n1", "ost-ssd")).To(HaveValue(And(HaveField("Slot", int32(3)), HaveField("StoragePool", "ssd"), HaveField("ID", int32(0)))))
 }
 
 func TestTheMGSHasNoIndex(t *testing.T) {
 	g := NewWithT(t)
 	in := servers("n2")
+	in.FileSystem.Spec.Lustre.Management = &v1alpha1.LustreManagement{
+		NodeSelector: v1alpha1.NodeSelector{"mgs": ""}, Targets: v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{CountPerNode: 1}},
+	}
+	in.Nodes[2].Labels = map[string]string{"server": "", "mgs": ""}
 	in.Targets = append(in.Targets, disk("mgt-n2", "n2", v1alpha1.RoleManagement, "", 0))
 	give(t, &in)
 	g.Expect(indices(in.FileSystemNodes)).NotTo(HaveKey("mgt-n2"))
@@ -121,19 +151,19 @@ func TestAnIndexThatWasGivenStays(t *testing.T) {
 func TestAnOperatorThatWasKilledGivesTheSameIndices(t *testing.T) {
 	g := NewWithT(t)
 	in := servers("n1", "n2")
-	first, err := lustre.GiveIndices(in, root)
+	first, err := lustre.New().Allocate(in)
 	g.Expect(err).NotTo(HaveOccurred())
 
 	// The status was written, and no FileSystemNode. Meanwhile, a node joined whose name comes first.
 	in.Targets = append(servers("n0").Targets, in.Targets...)
-	in.FileSystem.Status.Given = first.Given
-	second, err := lustre.GiveIndices(in, root)
+	in.FileSystem.Status = first.Status
+	second, err := lustre.New().Allocate(in)
 	g.Expect(err).NotTo(HaveOccurred())
 	after := indices(second.Nodes)
 	for name, index := range indices(first.Nodes) {
 		g.Expect(after).To(HaveKeyWithValue(name, index))
 	}
-	g.Expect(second.Given.HighestOf(v1alpha1.NumberOfStorageTarget)).To(Equal(int32(6)))
+	g.Expect(second.Status.Given.HighestOf(v1alpha1.NumberOfStorageTarget)).To(Equal(int32(6)))
 }
 
 func TestAnIndexIsNeverGivenToAnotherDisk(t *testing.T) {
@@ -167,11 +197,10 @@ func TestAMemberThatRetiredServesAgainWithANewDisk(t *testing.T) {
 	g := NewWithT(t)
 	in := servers("n1", "n2")
 	give(t, &in)
-	in.FileSystemNodes[0].Spec.Members[2].Retired = true
+	member(in, "n1", "ost-ssd").Retired = true
 	in.Targets = append(in.Targets, disk("new-n1", "n1", v1alpha1.RoleStorage, "ssd", 0))
 	give(t, &in)
-	g.Expect(in.FileSystemNodes[0].Spec.Members[2].Targets).To(HaveLen(3))
-	g.Expect(in.FileSystemNodes[0].Spec.Members[2].Retired).To(BeFalse())
+	g.Expect(member(in, "n1", "ost-ssd")).To(HaveValue(And(HaveField("Targets", HaveLen(3)), HaveField("Retired", false))))
 }
 
 func TestNoMDTComesBeforeTheRoots(t *testing.T) {
@@ -187,24 +216,29 @@ func TestNoMDTComesBeforeTheRoots(t *testing.T) {
 func TestARootWhoseIndexIsAnothersIsRefused(t *testing.T) {
 	in := servers("n1", "n2")
 	usedUp(in, v1alpha1.NumberOfMetadataTarget, 1)
-	_, err := lustre.GiveIndices(in, root)
+	_, err := lustre.New().Allocate(in)
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("mdt0-n2 is to hold the root directory, as MDT0000")))
 }
 
-func TestAPoolWithoutASlotGetsNothingYet(t *testing.T) {
+func TestAPoolThatWaitsForADiskThatMaySayItsSlotGetsNothingYet(t *testing.T) {
 	g := NewWithT(t)
 	in := servers("n2")
 	in.FileSystem.Status.StoragePools = nil
-	give(t, &in)
-	g.Expect(indices(in.FileSystemNodes)).To(HaveLen(2))
-	g.Expect(in.FileSystem.Status.Given.HighestOf(v1alpha1.NumberOfStorageTarget)).To(BeZero())
+	in.Targets[3].Status.Provisioned = &v1alpha1.TargetProvisioned{}
+	given := give(t, &in)
+	g.Expect(given.Unread).To(ContainSubstring("ost1-n2 on node n2 (it is being taken over)"))
+	g.Expect(indices(in.FileSystemNodes)).To(BeEmpty())
+	in.Targets[3].Status.Provisioned.PlanHash = "sha256:1"
+	g.Expect(give(t, &in).Unread).To(BeEmpty())
+	g.Expect(indices(in.FileSystemNodes)).To(HaveLen(4))
+	g.Expect(in.FileSystem.Status.StoragePools[0].Slot).To(BeZero())
 }
 
 func TestANodeThatWasGivenUpGetsNothingNew(t *testing.T) {
 	g := NewWithT(t)
 	in := servers("n1", "n2")
 	give(t, &in)
-	in.FileSystemNodes[0].Spec.GivenUp = &v1alpha1.NodeGivenUp{}
+	in.FileSystemNodes[1].Spec.GivenUp = &v1alpha1.NodeGivenUp{}
 	in.Targets = append(in.Targets, disk("new-n1", "n1", v1alpha1.RoleStorage, "ssd", 0))
 	give(t, &in)
 	g.Expect(indices(in.FileSystemNodes)).NotTo(HaveKey("new-n1"))
@@ -215,8 +249,8 @@ func TestADiskThatWasTakenOutDoesNotComeBackWithItsIndex(t *testing.T) {
 	in := servers("n1", "n2")
 	give(t, &in)
 	out := metav1.NewTime(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC))
-	in.FileSystemNodes[0].Spec.Members[2].Targets[0].TakenOut = &out
-	_, err := lustre.GiveIndices(in, root)
+	member(in, "n1", "ost-ssd").Targets[0].TakenOut = &out
+	_, err := lustre.New().Allocate(in)
 	g.Expect(err).To(MatchError(ContainSubstring("ost0-n1 on node n1 was taken out")))
 }
 
@@ -241,7 +275,7 @@ func TestIndicesComeInPortionsThatTheStatusHasRoomFor(t *testing.T) {
 func TestTheLastIndexIsFollowedByASentence(t *testing.T) {
 	in := servers("n1", "n2")
 	usedUp(in, v1alpha1.NumberOfStorageTarget, 65503)
-	_, err := lustre.GiveIndices(in, root)
+	_, err := lustre.New().Allocate(in)
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("all 65504 numbers of a storage target were given")))
 }
 
@@ -253,7 +287,7 @@ func recorded(t v1alpha1.StorageTarget, member string, server, target int32) v1a
 		slot = 3
 	}
 	t.Status.Record = &v1alpha1.TargetRecord{
-		Facts: &v1alpha1.FileSystemFacts{MetadataNode: "n2", MetadataTarget: root},
+		Facts: &v1alpha1.FileSystemFacts{Type: v1alpha1.Lustre, MetadataNode: "n2", MetadataTarget: root},
 		Member: &v1alpha1.RecordedMember{Name: member, Role: t.Spec.Role, StoragePool: t.Spec.StoragePool, Slot: slot,
 			ID: server, TargetID: target},
 	}
@@ -289,7 +323,7 @@ func TestADiskThatContradictsTheRecordIsRefused(t *testing.T) {
 	in := servers("n1", "n2")
 	give(t, &in)
 	in.Targets[6] = recorded(in.Targets[6], "ost-ssd", 0, 9)
-	_, err := lustre.GiveIndices(in, root)
+	_, err := lustre.New().Allocate(in)
 	g.Expect(err).To(MatchError(ContainSubstring("says that it has the number 9, and 3 is recorded")))
 }
 
@@ -298,6 +332,169 @@ func TestTwoDisksOfOneIndexAreRefused(t *testing.T) {
 	in := servers("n1", "n2")
 	give(t, &in)
 	in.Targets = append(in.Targets, recorded(disk("old-n2", "n2", v1alpha1.RoleStorage, "ssd", 0), "ost-ssd", 0, 1))
-	_, err := lustre.GiveIndices(in, root)
+	_, err := lustre.New().Allocate(in)
 	g.Expect(err).To(MatchError(ContainSubstring("the targets ost0-n1 and old-n2 both have the number 1")))
+}
+
+// told is what the disks are to Lustre, by StorageTarget.
+func told(t *testing.T, in backend.Input) map[string]*v1alpha1.LustreTarget {
+	t.Helper()
+	targets := slices.Clone(in.Targets)
+	lustre.New().TellTargets(in, targets)
+	out := map[string]*v1alpha1.LustreTarget{}
+	for i := range targets {
+		out[targets[i].Name] = targets[i].Spec.Lustre
+	}
+	return out
+}
+
+func TestDisksAreToldWhatIsOnRecordAndNothingBefore(t *testing.T) {
+	g := NewWithT(t)
+	in := servers("n1", "n2")
+	for name, is := range told(t, in) {
+		g.Expect(is).To(BeNil(), name)
+	}
+	give(t, &in)
+	g.Expect(in.FileSystem.Status.Lustre).To(HaveValue(Equal(v1alpha1.LustreStatus{
+		ManagementNode: "n2", ManagementTarget: root, ManagementNIDs: []string{"10.0.0.2@tcp"},
+	})))
+	is := told(t, in)
+	g.Expect(is[root]).To(HaveValue(Equal(v1alpha1.LustreTarget{Kind: v1alpha1.LustreMDT, FSName: "pfs", Index: new(int32(0)), WithMGT: true})))
+	g.Expect(is["mdt1-n1"]).To(HaveValue(Equal(v1alpha1.LustreTarget{
+		Kind: v1alpha1.LustreMDT, FSName: "pfs", Index: new(int32(2)), ManagementNIDs: []string{"10.0.0.2@tcp"},
+	})))
+	g.Expect(is["ost1-n2"]).To(HaveValue(Equal(v1alpha1.LustreTarget{
+		Kind: v1alpha1.LustreOST, FSName: "pfs", Index: new(int32(3)), ManagementNIDs: []string{"10.0.0.2@tcp"},
+	})))
+	in.Targets = append(in.Targets, disk("new-n1", "n1", v1alpha1.RoleStorage, "ssd", 0))
+	g.Expect(told(t, in)["new-n1"]).To(BeNil(), "it has no index yet")
+}
+
+func TestAnMGTOfItsOwnIsToldAndAllOthersWhereItIs(t *testing.T) {
+	g := NewWithT(t)
+	in := withMGT("n1", "n2")
+	give(t, &in)
+	g.Expect(in.FileSystem.Status.Lustre).To(HaveValue(Equal(v1alpha1.LustreStatus{
+		ManagementNode: "n3", ManagementTarget: "mgt-n3", ManagementNIDs: []string{"10.0.0.3@tcp"},
+	})))
+	is := told(t, in)
+	g.Expect(is["mgt-n3"]).To(HaveValue(Equal(v1alpha1.LustreTarget{Kind: v1alpha1.LustreMGT})))
+	g.Expect(is[root]).To(HaveValue(And(HaveField("WithMGT", false), HaveField("ManagementNIDs", []string{"10.0.0.3@tcp"}))))
+}
+
+// withMGT are servers whose MGT has a disk of its own, on n3.
+func withMGT(nodes ...string) backend.Input {
+	in := servers(nodes...)
+	in.FileSystem.Spec.Lustre.Management = &v1alpha1.LustreManagement{
+		NodeSelector: v1alpha1.NodeSelector{"mgs": ""}, Targets: v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{CountPerNode: 1}},
+	}
+	in.Nodes[3].Labels = map[string]string{"mgs": ""}
+	in.Targets = append(in.Targets, disk("mgt-n3", "n3", v1alpha1.RoleManagement, "", 0))
+	return in
+}
+
+func TestTheNIDsOfTheMGSAreTakenOnce(t *testing.T) {
+	g := NewWithT(t)
+	in := servers("n1", "n2")
+	give(t, &in)
+	in.Nodes[2].IP = "10.0.9.9"
+	in.Inventories["n2"] = v1alpha1.NodeInventoryStatus{NetworkInterfaces: []v1alpha1.NetworkInterface{{Name: "eno1", Addresses: []string{"10.0.9.9/24"}}}}
+	in.Targets = append(in.Targets, disk("new-n1", "n1", v1alpha1.RoleStorage, "ssd", 0))
+	give(t, &in)
+	g.Expect(in.FileSystem.Status.Lustre.ManagementNIDs).To(Equal([]string{"10.0.0.2@tcp"}))
+	g.Expect(told(t, in)["new-n1"].ManagementNIDs).To(Equal([]string{"10.0.0.2@tcp"}))
+}
+
+func TestWhatADiskWasToldStaysAndNoRecordChangesIt(t *testing.T) {
+	g := NewWithT(t)
+	in := servers("n1", "n2")
+	give(t, &in)
+	for i := range in.Targets {
+		in.Targets[i].Spec.Lustre = told(t, in)[in.Targets[i].Name]
+	}
+	in.FileSystemNodes, in.FileSystem.Status.Lustre = nil, nil
+	again := slices.Clone(in.Targets)
+	for i := range again {
+		again[i].Spec.Lustre = nil // as they are chosen anew
+	}
+	g.Expect(lustre.New().TellTargets(in, again)).To(BeFalse())
+	for i := range again {
+		g.Expect(again[i].Spec.Lustre).To(Equal(in.Targets[i].Spec.Lustre))
+	}
+}
+
+func TestNothingIsRecordedBeforeThereIsADiskForTheRoot(t *testing.T) {
+	g := NewWithT(t)
+	in := servers("n1", "n2")
+	in.FileSystem.Status = v1alpha1.FileSystemStatus{}
+	in.Targets, in.Chosen = nil, false
+	given, err := lustre.New().Allocate(in)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(given.Waits).To(BeTrue())
+	g.Expect(given.TargetNodes.Metadata).To(Equal([]string{"n0", "n1", "n2", "n3"}))
+
+	in = servers("n1", "n2")
+	in.FileSystem.Status = v1alpha1.FileSystemStatus{}
+	for i := range in.Targets {
+		in.Targets[i].Status.Plan = &v1alpha1.TargetPlan{}
+	}
+	give(t, &in)
+	g.Expect(in.FileSystem.Status.Metadata).To(HaveValue(And(HaveField("Node", "n1"), HaveField("Target", "mdt0-n1"))))
+	g.Expect(indices(in.FileSystemNodes)).To(And(HaveLen(8), HaveKeyWithValue("mdt0-n1", "mdt-0 pfs-MDT0000")))
+}
+
+func TestAnotherLustreOnANodeIsRefused(t *testing.T) {
+	for says, change := range map[string]func(other *v1alpha1.FileSystem, theirs *v1alpha1.FileSystemNode){
+		"has its MGS on node n2, and the kernel of a node has one": func(other *v1alpha1.FileSystem, _ *v1alpha1.FileSystemNode) {
+			other.Status.Lustre.ManagementNode = "n2"
+		},
+		`is called "pfs" in Lustre, too, and has targets on node n1`: func(other *v1alpha1.FileSystem, _ *v1alpha1.FileSystemNode) {
+			other.Spec.Lustre.FSName = "pfs"
+		},
+	} {
+		in := servers("n1", "n2")
+		other := v1alpha1.FileSystem{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: "other", UID: "7a2d"},
+			Spec:       v1alpha1.FileSystemSpec{Type: v1alpha1.Lustre, Lustre: &v1alpha1.LustreSpec{FSName: "other"}},
+			Status:     v1alpha1.FileSystemStatus{Lustre: &v1alpha1.LustreStatus{ManagementNode: "n9"}},
+		}
+		theirs := v1alpha1.FileSystemNode{Spec: v1alpha1.FileSystemNodeSpec{Node: "n1", Members: []v1alpha1.NodeMember{{Name: "ost-x"}}}}
+		in.Others, in.OthersNodes = []v1alpha1.FileSystem{other}, map[types.UID][]v1alpha1.FileSystemNode{"7a2d": {theirs}}
+		_, err := lustre.New().Allocate(in)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		change(&in.Others[0], &theirs)
+		_, err = lustre.New().Allocate(in)
+		NewWithT(t).Expect(err).To(MatchError(ContainSubstring(says)))
+	}
+}
+
+func TestWhatContradictsItselfIsRefused(t *testing.T) {
+	for says, change := range map[string]func(in *backend.Input){
+		"spec.lustre is required": func(in *backend.Input) { in.FileSystem.Spec.Lustre = nil },
+		"spec.lustre.parameters: osc.*.active is refused": func(in *backend.Input) {
+			in.FileSystem.Spec.Lustre.Parameters = v1alpha1.LustreParameters{"osc.*.active": "0"}
+		},
+		"names 1 disks of node n1 for 2 MDTs": func(in *backend.Input) {
+			in.FileSystem.Spec.Metadata.Targets = v1alpha1.TargetsSpec{Devices: []v1alpha1.DeviceReference{{Node: "n1", ID: "wwn-1"}}}
+		},
+		"an MDT can't be taken away, so set it to 2 again": func(in *backend.Input) { in.FileSystem.Spec.Metadata.InstancesPerNode = 1 },
+		"an MDT can't be taken away, so set it to 2, or more, again": func(in *backend.Input) {
+			in.FileSystem.Spec.Metadata.NodeCount = 1
+		},
+		"matches 4 nodes that can take part": func(in *backend.Input) { in.FileSystem.Spec.Metadata.NodeCount = 5 },
+	} {
+		in := servers("n1", "n2")
+		give(t, &in)
+		change(&in)
+		_, err := lustre.New().Allocate(in)
+		NewWithT(t).Expect(err).To(MatchError(ContainSubstring(says)))
+	}
+}
+
+func TestMDTsThatJoinAreNamed(t *testing.T) {
+	g := NewWithT(t)
+	in := servers("n1", "n2")
+	g.Expect(give(t, &in).Joins).NotTo(ContainElement(ContainSubstring("metadata server")), "the first of all join nothing")
+	in.Targets = append(in.Targets, disk("mdt0-n3", "n3", v1alpha1.RoleMetadata, "", 0))
+	g.Expect(give(t, &in).Joins).To(ContainElement("metadata server mdt-0.n3 is added"))
 }

@@ -1,32 +1,133 @@
-// Package lustre is Lustre as pure functions: an MGS, several MDTs on each node, OSTs by pool and node, and clients, all of them mounts of
-// the kernel. It is no backend.Backend yet, and nothing registers it; docs/adr/0071 says what is missing.
+// Package lustre runs Lustre: an MGS, several MDTs on each node, OSTs by pool and node, and clients, all of them mounts of the kernels of
+// their nodes (docs/adr/0071). Its programs and modules are the nodes' own. Commands and options are those of the man pages lctl(8), lfs(1),
+// lnetctl(8) and mount.lustre(8), and of what 2.17.57 has printed (cli/testdata).
 package lustre
 
 import (
 	"fmt"
+	"strings"
+	"time"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/lustre/cli"
+	"parallelfs.dev/operator/internal/node/spec"
 )
 
 // The components: values of v1alpha1.LabelComponent, and the first part of the names of members.
 const (
-	componentMGS = "mgs"
-	componentMDT = "mdt"
-	componentOST = "ost"
+	componentMGS    = "mgs"
+	componentMDT    = "mdt"
+	componentOST    = "ost"
+	componentClient = "client"
 )
 
-// Member is the name of the member of a node that mounts a target.
-func Member(t *v1alpha1.StorageTargetSpec) string {
+// Backend runs Lustre.
+type Backend struct {
+	// TellTime is how long a change may take until a server that starts is told of it; see backend.DefaultTellTime.
+	TellTime time.Duration
+}
+
+// What it can do besides what every backend does.
+var (
+	_ backend.Backend      = Backend{}
+	_ backend.NodeProber   = Backend{}
+	_ backend.TargetTeller = Backend{}
+	_ backend.Claimer      = Backend{}
+	_ backend.Mounter      = Backend{}
+	_ backend.Upgrader     = Backend{}
+	_ backend.Maintainer   = Backend{}
+)
+
+// New returns the backend with the usual times.
+func New() Backend { return Backend{TellTime: backend.DefaultTellTime} }
+
+// Type is Lustre.
+func (Backend) Type() v1alpha1.FileSystemType { return v1alpha1.Lustre }
+
+// Versions are that of the recorded answers, and that of the packages that sites run, whose commands are the same by its sources.
+func (Backend) Versions() []string { return []string{"2.15.6", "2.17.57"} }
+
+// Order stops a filesystem as the manual says, in its reverse: MDTs, OSTs, and an MGS of its own last.
+func (Backend) Order() []string { return []string{componentMGS, componentOST, componentMDT} }
+
+// Mount says where client nodes have the filesystem.
+func (Backend) Mount(fs *v1alpha1.FileSystem) backend.Mount {
+	if fs.Spec.Clients == nil {
+		return backend.Mount{}
+	}
+	mount := backend.Mount{Path: string(fs.Spec.Clients.MountPath), FSType: mountType}
+	if nids := given(fs).ManagementNIDs; len(nids) > 0 {
+		mount.Source = sourceOf(nids, own(fs).FSName)
+	}
+	return mount
+}
+
+// Questions ask the node that the probe runs on.
+func (Backend) Questions(_, address string) backend.Questions {
+	_, fsName, _ := strings.Cut(address, ":/")
+	return questions{cli.Commands{FSName: fsName}}
+}
+
+// own is what only a Lustre has, and given what it was given for ever.
+func own(fs *v1alpha1.FileSystem) v1alpha1.LustreSpec {
+	if fs.Spec.Lustre == nil {
+		return v1alpha1.LustreSpec{}
+	}
+	return *fs.Spec.Lustre
+}
+
+func given(fs *v1alpha1.FileSystem) v1alpha1.LustreStatus {
+	if fs.Status.Lustre == nil {
+		return v1alpha1.LustreStatus{}
+	}
+	return *fs.Status.Lustre
+}
+
+// hasMGT is true when the MGT has a disk of its own.
+func hasMGT(fs *v1alpha1.FileSystem) bool { return own(fs).Management != nil }
+
+// The names of members among those of their node: spec.Serve.Daemon.
+func mdtDaemon(slot int32) string  { return fmt.Sprintf("%s/%d", componentMDT, slot) }
+func ostDaemon(pool string) string { return componentOST + "/" + pool }
+
+// daemonOf is the member of a node that mounts a target.
+func daemonOf(t *v1alpha1.StorageTargetSpec) string {
 	switch t.Role {
 	case v1alpha1.RoleManagement:
 		return componentMGS
 	case v1alpha1.RoleMetadata:
-		return fmt.Sprintf("%s-%d", componentMDT, t.Slot)
+		return mdtDaemon(t.Slot)
 	default:
-		return componentOST + "-" + t.StoragePool
+		return ostDaemon(t.StoragePool)
 	}
 }
+
+// Member is the name of the member of a node that mounts a target.
+func Member(t *v1alpha1.StorageTargetSpec) string { return spec.MemberName(daemonOf(t)) }
+
+// maxSlots is how many pools, and how many MDTs of a node, have a port of their own.
+const maxSlots = 16
+
+// ports of a filesystem, from its base port; see v1alpha1.LustreSpec.BasePort. A node is asked at the port of any of its members.
+type ports struct{ base int32 }
+
+func portsOf(fs *v1alpha1.FileSystem) ports {
+	if base := own(fs).BasePort; base != 0 {
+		return ports{base}
+	}
+	return ports{defaultPort}
+}
+
+// defaultPort is that of the API.
+const defaultPort = 9700
+
+func (p ports) mgs() int32           { return p.base }
+func (p ports) mdt(slot int32) int32 { return p.base + 1 + slot }
+func (p ports) ost(slot int32) int32 { return p.base + 32 + slot }
+
+// reservedPorts is how many ports a filesystem reserves from its base port; see v1alpha1.LustreSpec.BasePort.
+const reservedPorts = 64
 
 // TargetOf is the target that a number stands for. Numbers in records count from 1, because 0 means that nothing was given there, and
 // Lustre's indices count from 0.
@@ -39,4 +140,9 @@ func TargetOf(fsName string, role v1alpha1.Role, id int32) cli.Target {
 	default:
 		return cli.Target{FSName: fsName, Kind: cli.OST, Index: id - 1}
 	}
+}
+
+// pods makes the pods of a filesystem. They run as root.
+func pods(in backend.Input) backend.Pods {
+	return backend.Pods{FileSystem: in.FileSystem, Images: in.Images, Software: "lustre"}
 }

@@ -19,7 +19,7 @@ func ClientMount(lustre v1alpha1.LustreSpec, clients v1alpha1.ClientsSpec, mgs [
 		return spec.Mount{}, backend.Invalid(v1alpha1.ReasonOptionRefused, "%s", refused[0])
 	}
 	mount := spec.Mount{
-		Path: string(clients.MountPath), FSType: mountType, Source: strings.Join(mgs, ",") + ":/" + lustre.FSName, Kernel: true,
+		Path: string(clients.MountPath), FSType: mountType, Source: sourceOf(mgs, lustre.FSName), Kernel: true,
 	}
 	mount.Command = []string{"mount", "-t", mountType, mount.Source, mount.Path}
 	if options := slices.Sorted(slices.Values(clients.MountOptions)); len(options) > 0 {
@@ -31,3 +31,6 @@ func ClientMount(lustre v1alpha1.LustreSpec, clients v1alpha1.ClientsSpec, mgs [
 	}
 	return mount, nil
 }
+
+// sourceOf is what clients mount: the NIDs of the MGS, and Lustre's own name of the filesystem.
+func sourceOf(mgs []string, fsName string) string { return strings.Join(mgs, ",") + ":/" + fsName }

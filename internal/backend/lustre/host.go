@@ -24,5 +24,7 @@ func HostSoftware() spec.HostSoftware {
 		OneVersion: []string{"lustre", ldiskfs.OSDModule},
 		NIDs:       []string{"lctl", "list_nids"},
 		NIDsOf:     "lnet",
+		// What umount(8) calls for a mount of FUSE, where a program serves in the kernel's place. Lustre itself has none.
+		StandIn: "umount.fuse.lustre",
 	}
 }

@@ -26,19 +26,14 @@ func TestTheNetworkIsThatOfTheSpec(t *testing.T) {
 	for name, c := range map[string]struct {
 		network lustre.Network
 		nids    []string
-		add     []string
 	}{
-		"nothing is asked for": {lustre.NetworkOf(nil, false), []string{"10.0.0.5@tcp"}, []string{"lnetctl", "net", "add", "--net", "tcp", "--if", "eno1"}},
-		"only RDMA is":         {lustre.NetworkOf(nil, true), []string{"10.0.0.5@o2ib"}, []string{"lnetctl", "net", "add", "--net", "o2ib", "--if", "eno1"}},
-		"two rails, in their order": {network(true, "ib1", "ib0"), []string{"10.2.0.5@o2ib", "10.1.0.5@o2ib"},
-			[]string{"lnetctl", "net", "add", "--net", "o2ib", "--if", "ib1,ib0"}},
-		"interfaces that this node has not, or without an address": {network(false, "ib9", "ib2", "ib0"), []string{"10.1.0.5@tcp"},
-			[]string{"lnetctl", "net", "add", "--net", "tcp", "--if", "ib0"}},
+		"nothing is asked for":      {lustre.NetworkOf(nil, false), []string{"10.0.0.5@tcp"}},
+		"only RDMA is":              {lustre.NetworkOf(nil, true), []string{"10.0.0.5@o2ib"}},
+		"two rails, in their order": {network(true, "ib1", "ib0"), []string{"10.2.0.5@o2ib", "10.1.0.5@o2ib"}},
+		"interfaces that this node has not, or without an address": {network(false, "ib9", "ib2", "ib0"), []string{"10.1.0.5@tcp"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			g.Expect(c.network.NIDs(n1, wired)).To(Equal(c.nids))
-			g.Expect(c.network.Add(n1, wired)).To(Equal(c.add))
+			NewWithT(t).Expect(c.network.NIDs(n1, wired)).To(Equal(c.nids))
 		})
 	}
 }
@@ -47,18 +42,10 @@ func TestANodeWithoutTheNetworkSaysWhatIsMissing(t *testing.T) {
 	for says, ask := range map[string]func() ([]string, error){
 		"none of the interfaces in spec.network.interfaces (ib2, ib9)": func() ([]string, error) { return network(false, "ib2", "ib9").NIDs(n1, wired) },
 		`no interface of node n1 has its InternalIP "10.9.9.9"`: func() ([]string, error) {
-			return network(false).Add(backend.Node{Name: "n1", IP: "10.9.9.9"}, wired)
+			return network(false).NIDs(backend.Node{Name: "n1", IP: "10.9.9.9"}, wired)
 		},
 	} {
 		_, err := ask()
 		NewWithT(t).Expect(err).To(MatchError(ContainSubstring(says)))
 	}
-}
-
-func TestANetworkThatIsUpIsNotChanged(t *testing.T) {
-	g := NewWithT(t)
-	n := network(false, "ib0")
-	g.Expect(n.Missing("n1", []string{"10.1.0.5@tcp"}, []string{"10.0.0.5@tcp", "10.1.0.5@tcp"})).To(BeEmpty())
-	g.Expect(n.Missing("n1", []string{"10.1.0.5@tcp"}, []string{"10.0.0.5@tcp"})).To(ContainSubstring("the operator changes no network that is up"))
-	g.Expect(n.Missing("n1", []string{"10.1.0.5@tcp"}, []string{"10.0.0.5@o2ib"})).To(Equal("LNet of node n1 has no network tcp"))
 }

@@ -10,73 +10,380 @@ import (
 	"parallelfs.dev/operator/internal/backend/lustre/cli"
 )
 
-// StateOf puts together what the nodes say that they serve, by name, in the form that all backends have: the number of a target is one more
-// than its index. An error says that two nodes serve one target, which destroys it: nothing may be started or stopped before a person has
-// looked.
-func StateOf(servers map[string]cli.Server) (backend.State, error) {
-	var state backend.State
-	on := map[cli.Target]string{}
-	for _, node := range backend.SortedKeys(servers) {
-		for target, serving := range servers[node].Targets {
-			if target.Kind == cli.MGT {
-				continue
-			}
-			if other, twice := on[target]; twice {
-				return backend.State{}, fmt.Errorf("nodes %s and %s both have %s mounted, which destroys it; stop one of the two nodes at once", other, node, target)
-			}
-			on[target] = node
-			state.Targets = append(state.Targets, targetState(target, serving))
+// ProbeURLs are where the nodes with targets answer. Any member of a node answers for all of it: one whose pod is Ready, where there is one.
+func (Backend) ProbeURLs(in backend.Input) map[string]string {
+	in = in.Indexed()
+	fs := in.FileSystem
+	out, ready := map[string]string{}, map[string]bool{}
+	add := func(name, component, pool, slot string, port int32) {
+		node, there := in.Node(name)
+		if !there {
+			return
 		}
-		if kernel := servers[node].Version; state.Version == "" || backend.CompareVersions(kernel, state.Version) < 0 {
-			state.Version = kernel
+		up := false
+		for p := range in.PodsOn(component, pool, name) {
+			up = up || p.Slot == slot && p.Ready
+		}
+		if out[name] == "" || up && !ready[name] {
+			out[name], ready[name] = "http://"+backend.Address(node.IP, port)+"/state", up
 		}
 	}
-	slices.SortFunc(state.Targets, func(x, y backend.Target) int {
-		return cmp.Or(cmp.Compare(x.Role, y.Role), cmp.Compare(x.ID, y.ID))
-	})
+	if node := given(fs).ManagementNode; hasMGT(fs) && node != "" {
+		add(node, componentMGS, "", "", portsOf(fs).mgs())
+	}
+	for _, g := range in.Given() {
+		switch {
+		case g.Retired || g.GivenUp:
+		case g.Role == v1alpha1.RoleMetadata:
+			add(g.Node, componentMDT, "", fmt.Sprint(g.Slot), portsOf(fs).mdt(g.Slot))
+		default:
+			add(g.Node, componentOST, g.StoragePool, "", portsOf(fs).ost(g.Slot))
+		}
+	}
+	return out
+}
+
+// Together puts together what the nodes say that they serve. An error says that two nodes serve one target, which destroys it: nothing may
+// be started or stopped before a person has looked.
+func (Backend) Together(in backend.Input, said map[string]*backend.State) (backend.State, error) {
+	var state backend.State
+	type number struct {
+		role v1alpha1.Role
+		id   int32
+	}
+	on := map[number]string{}
+	for _, name := range backend.SortedKeys(said) {
+		node, _ := in.Node(name)
+		answer := said[name]
+		state.Pools = append(state.Pools, answer.Pools...) // only the node of MDT0000 knows any
+		state.Servers = append(state.Servers, backend.Server{Name: name, IP: node.IP, Online: true, Version: answer.Version})
+		for _, t := range answer.Targets {
+			// Each node may be the MGS of another Lustre, which has no name of its own.
+			if other, twice := on[number{t.Role, t.ID}]; twice && t.Role != v1alpha1.RoleManagement {
+				return backend.State{}, fmt.Errorf("nodes %s and %s both have %s mounted, which destroys it; stop one of the two nodes at once",
+					other, name, TargetOf(own(in.FileSystem).FSName, t.Role, t.ID))
+			}
+			on[number{t.Role, t.ID}] = name
+			t.IP = node.IP
+			state.Targets = append(state.Targets, t)
+		}
+		if state.Version == "" || backend.CompareVersions(answer.Version, state.Version) < 0 {
+			state.Version = answer.Version
+		}
+	}
 	return state, nil
 }
 
-// targetState is one target.
-func targetState(target cli.Target, serving cli.Serving) backend.Target {
-	out := backend.Target{
-		Role: v1alpha1.RoleStorage, ID: target.Index + 1, Contacted: true,
-		UsedBytes: serving.UsedBytes, CapacityBytes: serving.CapacityBytes, Status: serving.Recovery.Status,
-	}
-	if target.Kind == cli.MDT {
-		out.Role = v1alpha1.RoleMetadata
-	}
+// statusOf says why a target that is mounted does not serve, empty when it does: programs are served, and the next target may be stopped,
+// when its recovery is over.
+func statusOf(target cli.Target, serving cli.Serving) string {
+	r := serving.Recovery
 	switch {
 	case !serving.Up:
-		out.Status = "it is being started or stopped"
+		return "it is being started or stopped"
 	case !serving.Healthy:
-		out.Status = "NOT HEALTHY"
-	case serving.Recovery.Over():
-		out.Online = true
+		return "NOT HEALTHY"
+	case target.Kind == cli.MGT || r.Over():
+		return ""
+	case r.NotReady != "":
+		return fmt.Sprintf("%s, for the MDTs %s", r.Status, r.NotReady)
+	case r.Expected > 0:
+		return fmt.Sprintf("%s, %d of %d clients are back", r.Status, r.Clients, r.Expected)
+	case r.Status == "":
+		return "it does not say whether its recovery is over"
+	default:
+		return r.Status
+	}
+}
+
+// Observe sets what should be there, from the records, beside what each node says that it serves.
+func (b Backend) Observe(in backend.Input) backend.Observation {
+	in = in.Indexed()
+	o := observer{in: in, fs: in.FileSystem, work: workOf(in)}
+	o.seen.Targets = make([]backend.TargetStatus, 0, len(in.Targets))
+	o.management()
+	o.metadata()
+	o.storage()
+	o.clients()
+	o.seen.Count()
+	o.diagnose()
+	o.seen.NameAway(func(backend.ServerStatus) bool { return false })
+	o.seen.Serves = o.serves()
+	o.sole()
+	return o.seen
+}
+
+// sole names the pods whose restart makes programs wait: a pod that is told to end unmounts its targets, which are stored nowhere else. An
+// MGS of its own serves no file.
+func (o *observer) sole() {
+	o.seen.Sole = map[string]string{}
+	for i := range o.in.Pods {
+		switch p := &o.in.Pods[i]; p.Component {
+		case componentMDT, componentOST:
+			o.seen.Sole[p.Name.Name] = "Lustre stores nothing twice"
+		}
+	}
+}
+
+// observer collects an Observation.
+type observer struct {
+	in   backend.Input
+	fs   *v1alpha1.FileSystem
+	seen backend.Observation
+	// unproven are the disks that are not ready, unplaced those that are not chosen, and missing the targets that do not serve although their
+	// disks are ready, each in words for a list.
+	unproven, unplaced, missing []string
+	// silent is true while some target that has its index does not serve, or nobody knows whether it does.
+	silent bool
+	// work is what makes the pools.
+	work work
+}
+
+// daemon says which pod looks after a server.
+type daemon struct{ component, pool, slot string }
+
+// server says whether a node is known to be looked after and asked, by its pod and its answer.
+func (o *observer) server(s *backend.ServerStatus, d daemon) {
+	node, there := o.in.Node(s.Node)
+	switch {
+	case !there:
+		s.Message = "the node is not in the cluster; bring it back: it holds data"
+		return
+	case o.in.State == nil:
+		s.Message = o.podMessage(d, s.Node, "unknown: "+o.in.StateError)
+		return
+	case o.in.Unanswered[s.Node] != "":
+		s.Message = o.podMessage(d, s.Node, "unknown: "+o.in.Unanswered[s.Node])
+		return
+	}
+	for answer := range o.in.ServersAt(node.IP) {
+		s.Version = answer.Version
+	}
+	if s.Message = o.in.Away(d.component, d.pool, d.slot, s.Node); s.Message == "" {
+		s.Online = s.Version != ""
+	}
+	if !s.Online && s.Message == "" {
+		s.Message = "the node was not asked yet"
+	}
+}
+
+// podMessage prefers what the pod says of itself.
+func (o *observer) podMessage(d daemon, node, otherwise string) string {
+	there := false
+	for p := range o.in.PodsOn(d.component, d.pool, node) {
+		if p.Slot != d.slot {
+			continue
+		}
+		if there = true; p.Message != "" {
+			return p.Message
+		}
+	}
+	if !there {
+		return "there is no pod of it on the node"
+	}
+	return otherwise
+}
+
+// target says what a node says of one of its targets: nil, and why, when that does not serve.
+func (o *observer) target(node string, role v1alpha1.Role, id int32) (said *backend.Target, why string) {
+	where, _ := o.in.Node(node)
+	switch {
+	case o.in.State == nil:
+		return nil, "unknown: " + o.in.StateError
+	case o.in.Unanswered[node] != "":
+		return nil, "unknown: " + o.in.Unanswered[node]
+	}
+	for t := range o.in.TargetsAt(where.IP, 0) {
+		if t.Role == role && t.ID == id {
+			return t, t.Status
+		}
+	}
+	if other := o.in.TargetWithID(role, id); other != nil && id != 0 {
+		return nil, "it is mounted on another node, at " + other.IP + "; find out who has mounted it there, and unmount it"
+	}
+	return nil, "it is not mounted"
+}
+
+// management observes the MGS, and says from where clients mount.
+func (o *observer) management() {
+	record := given(o.fs)
+	if len(record.ManagementNIDs) > 0 {
+		o.seen.Management = &v1alpha1.ManagementStatus{Address: shortSource(record.ManagementNIDs, own(o.fs).FSName)}
+		if o.in.State != nil {
+			o.seen.Management.Version = o.in.State.Version
+		}
+	}
+	if !hasMGT(o.fs) || record.ManagementNode == "" {
+		return
+	}
+	s := backend.ServerStatus{
+		Name: componentMGS + "." + record.ManagementNode, Role: v1alpha1.RoleManagement, Node: record.ManagementNode, Target: record.ManagementTarget,
+	}
+	o.serve(&s, daemon{component: componentMGS}, 0)
+	if record.ManagementTarget == "" {
+		o.unplaced = append(o.unplaced, "one for the MGT on node "+record.ManagementNode)
+	}
+	o.seen.Servers = append(o.seen.Servers, s)
+}
+
+// shortSource is what clients mount, or, where that is too long for a status, with the first NID alone.
+func shortSource(nids []string, fsName string) string {
+	const most = 128
+	if source := sourceOf(nids, fsName); len(source) <= most {
+		return source
+	}
+	return sourceOf(nids[:1], fsName)
+}
+
+// serve observes a server that is one target with a disk of its own.
+func (o *observer) serve(s *backend.ServerStatus, d daemon, id int32) {
+	o.server(s, d)
+	t := o.in.TargetNamed(s.Target)
+	_, why := o.target(s.Node, s.Role, id)
+	if why == "" {
+		return
+	}
+	o.silent = true
+	unproven := o.unready(t, s.Target)
+	if s.Online || unproven != "" {
+		s.Online, s.Message = false, cmp.Or(unproven, why)
+	}
+	switch {
+	case s.Target == "":
+	case unproven != "":
+		o.unproven = append(o.unproven, fmt.Sprintf("%s on node %s (%s)", s.Target, s.Node, unproven))
+	default:
+		o.missing = append(o.missing, fmt.Sprintf("%s (%s)", s.Name, s.Message))
+	}
+}
+
+// unready says why the disk of a target can't be served, empty when it can.
+func (o *observer) unready(t *v1alpha1.StorageTarget, name string) string {
+	if t == nil {
+		return "its StorageTarget " + name + " is gone; what is on that disk is nowhere else"
+	}
+	if _, why := backend.Proven(t); why != "" {
+		return backend.Shorten("its disk: " + why)
+	}
+	return ""
+}
+
+// metadata observes the MDTs, by node and slot.
+func (o *observer) metadata() {
+	for _, g := range o.in.Given() {
+		if g.Role != v1alpha1.RoleMetadata || g.Retired || len(g.Targets) == 0 {
+			continue
+		}
+		s := backend.ServerStatus{Name: g.Server(), Role: v1alpha1.RoleMetadata, Node: g.Node, Slot: g.Slot, ID: g.ID, Target: g.Targets[0].Name}
+		o.serve(&s, daemon{component: componentMDT, slot: fmt.Sprint(g.Slot)}, g.ID)
+		if g.ID == rootID && s.Online {
+			// The directories of the pools belong to it.
+			o.seen.MetadataInitialized = o.work.done(o.in)
+		}
+		o.seen.Servers = append(o.seen.Servers, s)
+	}
+}
+
+// rootID is the number of MDT0000, which has the root directory.
+const rootID = 1
+
+// storage observes the nodes of the pools, and their OSTs.
+func (o *observer) storage() {
+	for _, pool := range o.fs.Spec.StoragePools {
+		record, ok := o.in.Pool(pool.Name)
+		if !ok {
+			continue
+		}
+		first, online := len(o.seen.Targets), 0
+		for _, node := range record.Nodes {
+			g, _ := o.in.GivenTo(node, Member(&v1alpha1.StorageTargetSpec{Role: v1alpha1.RoleStorage, StoragePool: pool.Name}))
+			if g.Retired {
+				continue
+			}
+			s := backend.ServerStatus{Name: g.Server(), Role: v1alpha1.RoleStorage, Node: node, StoragePool: pool.Name}
+			o.server(&s, daemon{component: componentOST, pool: pool.Name})
+			o.seen.Servers = append(o.seen.Servers, s)
+			disks := backend.TargetsOf(o.in, v1alpha1.RoleStorage, pool.Name, node)
+			if len(disks) == 0 && backend.HasTargets(pool.Targets, node) {
+				o.unplaced = append(o.unplaced, fmt.Sprintf("one in pool %s on node %s", pool.Name, node))
+			}
+			for _, t := range disks {
+				o.seen.Targets = append(o.seen.Targets, o.ost(g, t))
+			}
+		}
+		status := v1alpha1.StoragePoolStatus{Name: pool.Name, Slot: record.Slot}
+		targets := o.seen.Targets[first:]
+		for i := range targets {
+			status.CapacityBytes += targets[i].CapacityBytes
+			status.UsedBytes += targets[i].UsedBytes
+			if targets[i].Online {
+				online++
+			}
+		}
+		status.Fullness = backend.Fullness(targets)
+		status.UsedBytes = backend.Coarse(status.UsedBytes, status.CapacityBytes)
+		status.Capacity, status.Used = v1alpha1.Bytes(status.CapacityBytes), v1alpha1.Bytes(status.UsedBytes)
+		status.Targets = backend.Ratio(online, len(targets))
+		o.seen.StoragePools = append(o.seen.StoragePools, status)
+	}
+}
+
+// ost observes one OST.
+func (o *observer) ost(g backend.Given, t *v1alpha1.StorageTarget) backend.TargetStatus {
+	path := backend.TargetPath(o.fs, t.Name)
+	out := backend.TargetStatus{Name: g.Node + ":" + path, Node: g.Node, StoragePool: g.StoragePool, Directory: path, StorageTarget: t.Name}
+	record, has := g.Target(t.Name)
+	unproven := o.unready(t, t.Name)
+	if !has {
+		out.Message = cmp.Or(unproven, "it has no index yet")
+		o.unproven = append(o.unproven, fmt.Sprintf("%s on node %s in pool %s (%s)", t.Name, g.Node, g.StoragePool, out.Message))
+		return out
+	}
+	out.ID = record.ID
+	said, why := o.target(g.Node, v1alpha1.RoleStorage, record.ID)
+	if said != nil {
+		out.CapacityBytes, out.UsedBytes = said.CapacityBytes, backend.Coarse(said.UsedBytes, said.CapacityBytes)
+	}
+	if out.Online = why == ""; out.Online {
+		return out
+	}
+	o.silent = true
+	if out.Message = why; unproven != "" {
+		out.Message = unproven
+		o.unproven = append(o.unproven, fmt.Sprintf("%s on node %s in pool %s (%s)", t.Name, g.Node, g.StoragePool, unproven))
+	} else {
+		o.missing = append(o.missing, fmt.Sprintf("%s in pool %s (%s)", out.Name, g.StoragePool, why))
 	}
 	return out
 }
 
-// Recovering are the targets that still wait for their clients, or for each other, each with why, in the order of their names: no other one
-// may be stopped meanwhile.
-func Recovering(servers map[string]cli.Server) []string {
-	var out []string
-	for _, node := range backend.SortedKeys(servers) {
-		for target, serving := range servers[node].Targets {
-			r := serving.Recovery
-			if target.Kind == cli.MGT || r.Over() {
-				continue
-			}
-			why := r.Status
-			switch {
-			case r.NotReady != "":
-				why += ", for the MDTs " + r.NotReady
-			case r.Expected > 0:
-				why += fmt.Sprintf(", %d of %d clients are back", r.Clients, r.Expected)
-			}
-			out = append(out, fmt.Sprintf("%s on node %s (%s)", target, node, why))
-		}
+// clients observes the mounts on the nodes that are there: a node that is down is no reason to call the filesystem unready.
+func (o *observer) clients() {
+	if o.fs.Spec.Clients == nil {
+		return
 	}
-	slices.Sort(out)
-	return out
+	for _, n := range backend.Matching(o.in.Nodes, o.fs.Spec.Clients.NodeSelector) {
+		c := backend.Client{Node: n.Name, Message: "there is no pod of it on the node"}
+		for p := range o.in.PodsOn(componentClient, "", n.Name) {
+			c.Mounted, c.Message = p.Ready, ""
+			if !p.Ready {
+				c.Message = cmp.Or(p.Message, "the mount does not answer")
+			}
+			break
+		}
+		if !n.Ready {
+			c.Mounted, c.Message = false, "the node is not Ready"
+		}
+		o.seen.Clients = append(o.seen.Clients, c)
+	}
+}
+
+// serves is true when every MDT and OST with an index serves, and the directories of pools were made once: nothing of Lustre's is stored
+// twice.
+func (o *observer) serves() bool {
+	prepared := o.seen.MetadataInitialized || o.fs.Status.Metadata != nil && o.fs.Status.Metadata.Initialized != nil
+	if o.in.State == nil || o.silent || !prepared || !o.seen.Reachable() {
+		return false
+	}
+	return !slices.ContainsFunc(o.fs.Spec.StoragePools, func(p v1alpha1.StoragePoolSpec) bool { return o.seen.Online(p.Name) == 0 })
 }

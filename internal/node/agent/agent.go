@@ -125,6 +125,7 @@ func Run(ctx context.Context, config *rest.Config, node Node, o Options, log log
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), NodeName: o.NodeName, Resync: o.Resync, Root: o.NodesRoot,
 		Writer: durable.Writer{Chown: os.Chown}, Record: record.Keep,
 	}
+	reconciler.Withdraw = files.Withdraw
 	if err := files.setup(mgr); err != nil {
 		return fmt.Errorf("set up the controller of what servers are told: %w", err)
 	}

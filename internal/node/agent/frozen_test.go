@@ -33,8 +33,18 @@ func TestTheFileOfANodeIsWrittenAsInVersion1(t *testing.T) {
 		},
 	}
 	r := &NodeFiles{Root: t.TempDir(), Writer: durable.Writer{Chown: func(string, int, int) error { return nil }}}
-	g.Expect(r.write(n, nil)).To(BeTrue())
+	g.Expect(r.write(n, nil, nil)).To(BeTrue())
 	want, err := os.ReadFile(filepath.Join("..", "daemon", "testdata", "v1", spec.NodeFileName))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(os.ReadFile(filepath.Join(r.Root, "storage.scratch", spec.NodeFileName))).To(BeEquivalentTo(want))
+
+	target := &v1alpha1.StorageTarget{ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: name}, Spec: v1alpha1.StorageTargetSpec{
+		FileSystem: n.Spec.FileSystem, Cluster: "c1", Role: v1alpha1.RoleStorage, StoragePool: "ssd",
+		Device: v1alpha1.DeviceIdentity{ID: "wwn-0x5000c500a1b2c3d4"}, Format: v1alpha1.FormatSpec{FSType: v1alpha1.Ldiskfs},
+		Lustre: &v1alpha1.LustreTarget{Kind: v1alpha1.LustreOST, FSName: "pfs", Index: new(int32(3)), ManagementNIDs: []string{"10.0.0.1@tcp"}},
+	}}
+	g.Expect(r.write(n, nil, served{name: target})).To(BeTrue())
+	want, err = os.ReadFile(filepath.Join("..", "daemon", "testdata", "v1", "node-served.json"))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(os.ReadFile(filepath.Join(r.Root, "storage.scratch", spec.NodeFileName))).To(BeEquivalentTo(want))
 }

@@ -51,6 +51,8 @@ type NodeFiles struct {
 	// patience is how long all records of a node may take that are written at once; 0 is recordLimit.
 	patience time.Duration
 	records  recorder
+	// withdrawn are the uids of targets that are deleted (Withdraw).
+	withdrawn sync.Map
 	// mutex is held from the question to the API server until the files are as it says: of two answers, the older would else be the last.
 	mutex sync.Mutex
 }
@@ -88,8 +90,7 @@ func (r *NodeFiles) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.R
 		return ctrl.Result{}, nil
 	}
 	says := v1alpha1.NodeAgentStatus{ObservedGeneration: n.Generation}
-	lacking := r.keepRecords(ctx, n)
-	wrote, failed := r.write(n, lacking)
+	lacking, wrote, failed := r.update(ctx, n)
 	failed = errors.Join(failed, lacking.err())
 	if failed != nil {
 		says = v1alpha1.NodeAgentStatus{Message: v1alpha1.Cut(failed.Error(), longestMessage)}
@@ -110,6 +111,17 @@ func (r *NodeFiles) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.R
 	return ctrl.Result{RequeueAfter: r.Resync}, nil
 }
 
+// update makes the file of a FileSystemNode say what the object says. The caller holds the mutex.
+func (r *NodeFiles) update(ctx context.Context, n *v1alpha1.FileSystemNode) (of lacking, wrote bool, err error) {
+	served, err := r.servedOf(ctx, n)
+	if err != nil {
+		return nil, false, err
+	}
+	of = r.keepRecords(ctx, n, served)
+	wrote, err = r.write(n, of, served)
+	return of, wrote, err
+}
+
 // directory of the file of a FileSystem. A name that would lead elsewhere is refused.
 func (r *NodeFiles) directory(n *v1alpha1.FileSystemNode) (string, error) {
 	name := filepath.Base(spec.NodeDirectory(n.Namespace, n.Spec.FileSystem.Name))
@@ -120,7 +132,7 @@ func (r *NodeFiles) directory(n *v1alpha1.FileSystemNode) (string, error) {
 }
 
 // write writes the file when it says anything else. A disk that lacks its record, and that no server was told to use before, is left out.
-func (r *NodeFiles) write(n *v1alpha1.FileSystemNode, lacking lacking) (wrote bool, err error) {
+func (r *NodeFiles) write(n *v1alpha1.FileSystemNode, lacking lacking, of served) (wrote bool, err error) {
 	directory, err := r.directory(n)
 	if err != nil {
 		return false, err
@@ -132,6 +144,9 @@ func (r *NodeFiles) write(n *v1alpha1.FileSystemNode, lacking lacking) (wrote bo
 				t.UUID = ""
 			}
 		}
+	}
+	if err := r.tell(&file, of); err != nil {
+		return false, err
 	}
 	content, err := json.MarshalIndent(file, "", " ")
 	if err != nil {

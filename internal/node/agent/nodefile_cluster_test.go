@@ -18,7 +18,9 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/durable"
+	"parallelfs.dev/operator/internal/node/provision"
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/internal/plan"
 )
 
 // chunkserver is a server with one disk that was made a target.
@@ -166,7 +168,7 @@ func TestWhatIsNotOfThisNodeIsLeftAlone(t *testing.T) {
 
 	outside := w.fileSystemNode("x", w.node.Name)
 	outside.Spec.FileSystem.Name = "/../../etc"
-	_, err = r.write(outside, nil)
+	_, err = r.write(outside, nil, nil)
 	w.Expect(err).To(MatchError(ContainSubstring("can't be the name of a FileSystem")))
 }
 
@@ -219,3 +221,54 @@ func (away) Get(context.Context, client.ObjectKey, client.Object, ...client.GetO
 }
 
 func (away) List(context.Context, client.ObjectList, ...client.ListOption) error { return errAway }
+
+// ostOf makes the target of a disk that only its own server mounts.
+func (w *world) ostOf(name string) *v1alpha1.StorageTarget {
+	w.t.Helper()
+	target := w.target(name, w.node.Name)
+	target.Spec.Format.FSType = v1alpha1.Ldiskfs
+	target.Spec.Lustre = &v1alpha1.LustreTarget{Kind: v1alpha1.LustreOST, FSName: "pfs", Index: new(int32(3)), ManagementNIDs: []string{"10.0.0.1@tcp"}}
+	w.Expect(server.Client.Update(w.t.Context(), target)).To(Succeed())
+	return target
+}
+
+func TestAServerIsToldWhatADiskMustSayThatOnlyItMounts(t *testing.T) {
+	w := newWorld(t)
+	target := w.ostOf("a")
+	n, r := w.fileSystemNode("scratch", w.node.Name, storage("a")), w.nodeFiles()
+	r.Record = func(spec.Target, spec.TargetRecord) error {
+		return errors.New("a record is a file at the top of a disk, and this one shows no directory")
+	}
+	_, err := w.writes(r, n)
+	w.Expect(err).NotTo(HaveOccurred())
+	told := w.reads(w.fileOf(r, "scratch")).Members[0].Targets[0]
+	w.Expect(told.UUID).To(Equal("uuid-of-a"), "it waits for no record")
+	w.Expect(told.Served).NotTo(BeNil())
+	w.Expect(told.Served.DeviceID).To(Equal("wwn-a"))
+	w.Expect(told.Served.FSType).To(Equal("ldiskfs"))
+	w.Expect(told.Served.Given).To(MatchJSON(`{"kind":"OST","fsName":"pfs","index":3,"managementNIDs":["10.0.0.1@tcp"]}`))
+	w.Expect(told.Served.Mark).To(Equal(plan.NewOf(w.live(target), plan.Look{}, "uuid-of-a").Mark))
+	w.Expect(told.Served.Mark).To(And(ContainSubstring(`"uuid":"uuid-of-a"`), ContainSubstring(`"target":"a"`)))
+}
+
+func TestADiskThatItsServerIsToLetGoIsNotToldAnyMoreBeforeItIsUnmounted(t *testing.T) {
+	w := newWorld(t)
+	target := w.ostOf("a")
+	w.ostOf("b")
+	n, r := w.fileSystemNode("scratch", w.node.Name, storage("a", "b")), w.nodeFiles()
+	_, err := w.writes(r, n)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(uuids(w.reads(w.fileOf(r, "scratch")))).To(HaveLen(2))
+
+	w.Expect(server.Client.Delete(t.Context(), target)).To(Succeed())
+	passed := false
+	agent := w.reconciler(func(context.Context, *v1alpha1.StorageTarget, provision.Record) error {
+		passed = true
+		w.Expect(uuids(w.reads(w.fileOf(r, "scratch")))).To(Equal(map[string]string{"b": "uuid-of-b"}), "its server would mount it again")
+		return nil
+	})
+	agent.Withdraw = r.Withdraw
+	_, err = agent.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(target)})
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(passed).To(BeTrue())
+}

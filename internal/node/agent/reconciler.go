@@ -63,6 +63,8 @@ type Reconciler struct {
 	NodeName string
 	Resync   time.Duration
 	Pass     Pass
+	// Withdraw is called before the disk of a deleted target is let go (NodeFiles.Withdraw).
+	Withdraw func(ctx context.Context, t *v1alpha1.StorageTarget) error
 	// Acted is called when a target has changed.
 	Acted func()
 
@@ -122,6 +124,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{RequeueAfter: otherWork}, nil
 	}
 	defer release()
+	if !target.DeletionTimestamp.IsZero() && r.Withdraw != nil {
+		if err := r.Withdraw(ctx, target); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
 	changed := false
 	err := r.Pass(ctx, target, func(ctx context.Context, t *v1alpha1.StorageTarget, wanted v1alpha1.StorageTargetStatus) error {
 		wrote, err := r.record(ctx, t, wanted)

@@ -57,8 +57,9 @@ func (l lacking) err() error {
 }
 
 // keepRecords makes the disks that servers are told to use say what was given, before the servers are told. It returns those that don't say
-// so.
-func (r *NodeFiles) keepRecords(ctx context.Context, n *v1alpha1.FileSystemNode) lacking {
+// so. A record is a file at the top of a disk. One that only its own server mounts shows no directory to write it to, and says by itself
+// what its server was given, and by its mark whose it is: it gets none.
+func (r *NodeFiles) keepRecords(ctx context.Context, n *v1alpha1.FileSystemNode, without served) lacking {
 	type result struct {
 		name string
 		err  error
@@ -74,7 +75,7 @@ func (r *NodeFiles) keepRecords(ctx context.Context, n *v1alpha1.FileSystemNode)
 		m := &n.Spec.Members[i]
 		for j := range m.Targets {
 			t := &m.Targets[j]
-			if t.Directory || t.UUID == "" || t.Path == "" || m.Retired {
+			if t.Directory || t.UUID == "" || t.Path == "" || m.Retired || without[t.Name] != nil {
 				continue
 			}
 			says, known := record.Of(n, m, t)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"parallelfs.dev/operator/internal/node/host"
 	"parallelfs.dev/operator/internal/node/process"
 	"parallelfs.dev/operator/internal/node/spec"
 )
@@ -31,7 +32,7 @@ func Run(
 	}
 	var outputs [][]byte
 	for _, argv := range told.Commands {
-		printed, err := once(ctx, argv, output)
+		printed, err := once(ctx, argv, told.Host, output)
 		if err != nil {
 			return failed(err)
 		}
@@ -50,12 +51,16 @@ func Run(
 func failed(err error) (spec.CheckAnswer, error) { return spec.CheckAnswer{Message: err.Error()}, err }
 
 // once runs a tool to its end.
-func once(ctx context.Context, argv []string, output io.Writer) ([]byte, error) {
+func once(ctx context.Context, argv []string, onNode bool, output io.Writer) ([]byte, error) {
 	if len(argv) == 0 {
 		return nil, errors.New("the operator told this Job a tool without a name")
 	}
+	start := argv
+	if onNode {
+		start = host.OnNode(argv)
+	}
 	printed, tail := &keeper{}, &process.Tail{}
-	child, err := process.Start(argv, process.Options{Stdout: io.MultiWriter(output, tail, printed), Stderr: io.MultiWriter(output, tail)})
+	child, err := process.Start(start, process.Options{Stdout: io.MultiWriter(output, tail, printed), Stderr: io.MultiWriter(output, tail)})
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it names the program
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,15 @@ import (
 	"parallelfs.dev/operator/internal/node/check"
 	"parallelfs.dev/operator/internal/node/spec"
 )
+
+// TestMain stands in for the verb by which the node binary runs a program of the node.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == spec.OnNode {
+		fmt.Println("on the node:", strings.Join(os.Args[2:], " "))
+		os.Exit(len(os.Args) - 3)
+	}
+	os.Exit(m.Run())
+}
 
 func shell(script string) []string { return []string{"sh", "-c", script} }
 
@@ -71,4 +82,14 @@ func TestAToolEndsWithThePod(t *testing.T) {
 	g.Expect(err).To(MatchError("stopped while sleep was looking"))
 	g.Expect(answer.Message).To(Equal("stopped while sleep was looking"))
 	g.Expect(time.Since(began)).To(BeNumerically("<", 30*time.Second))
+}
+
+func TestToolsOfTheNodeLookOnTheNode(t *testing.T) {
+	g := NewWithT(t)
+	var shown bytes.Buffer
+	answer, err := check.Run(t.Context(), spec.Check{Host: true, Commands: [][]string{{"lctl"}}}, lines, &shown)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(answer.Findings).To(HaveExactElements(HaveField("What", "on the node: lctl")))
+	_, err = check.Run(t.Context(), spec.Check{Host: true, Commands: [][]string{{"lctl", "dl"}}}, lines, &shown)
+	g.Expect(err).To(MatchError(HavePrefix("lctl ended with exit code 1")))
 }

@@ -15,10 +15,10 @@ import (
 func TestTheFileOfANodeIsReadAsInVersion1(t *testing.T) {
 	g := NewWithT(t)
 	var whole spec.NodeFile
-	g.Expect(json.Unmarshal(storedtest.Fixture(t, "v1", spec.NodeFileName), &whole)).To(Succeed())
+	g.Expect(json.Unmarshal(storedtest.Fixture(t, "v1", "node-served.json"), &whole)).To(Succeed())
 	storedtest.ExpectWhole(t, whole)
 	told := spec.Run{Owner: whole.FileSystem, Daemon: "storage/ssd", NodeFile: filepath.Join("testdata", "v1", spec.NodeFileName), OnTargets: &spec.OnTargets{}}
-	found, missing := read(told, "oss1")
+	found, missing := Read(told, "oss1")
 	g.Expect(missing).To(HavePrefix("the operator does not know yet which CPUs it gets on this node; "), "the file says what is waited for, and nothing is wrong with it")
 	const name = "scratch-ssd-0123456789abcdef"
 	g.Expect(found).To(Equal(spec.Member{
@@ -30,4 +30,13 @@ func TestTheFileOfANodeIsReadAsInVersion1(t *testing.T) {
 		Pinning:   &spec.Pinning{CPUs: "0-7,16-23", MemoryNodes: "0", MemoryPolicy: "Bind", Why: "spec.storagePools[ssd].cpuPinning: NUMA node 0"},
 		Variables: map[string]string{"NODE_ID": "7"},
 	}))
+
+	told.NodeFile = filepath.Join("testdata", "v1", "node-served.json")
+	served, _ := Read(told, "oss1")
+	g.Expect(served.Targets).To(HaveLen(1))
+	g.Expect(served.Targets[0].Served.Given).To(MatchJSON(`{"kind": "OST", "fsName": "pfs", "index": 3, "managementNIDs": ["10.0.0.1@tcp"]}`))
+	g.Expect(served.Targets[0].Served).To(HaveValue(And(HaveField("DeviceID", "wwn-0x5000c500a1b2c3d4"), HaveField("FSType", "ldiskfs"),
+		HaveField("Mark", ContainSubstring(`"uuid":"11111111-2222-4333-8444-555555555555"`)))))
+	served.Targets[0].Served = nil
+	g.Expect(served).To(Equal(found), "all else is as it is without")
 }

@@ -64,7 +64,7 @@ func wait(ctx context.Context, told spec.Run, host Host, log *slog.Logger) (here
 	questions := questions{owner: told.Owner, prove: host.Prove, limit: host.ProveLimit, open: map[asked]question{}}
 	said, rounds := "", 0
 	for {
-		found, missing := read(told, node)
+		found, missing := Read(told, node)
 		if missing == "" {
 			faults := questions.ask(ctx, found.Targets)
 			var proven []spec.Target
@@ -124,9 +124,9 @@ func start(targets []spec.Target, faults map[string]error, use *spec.OnTargets, 
 const sameVersion = "the agent of this node and the node image of this pod are of different versions: wait until the operator's update is " +
 	"complete: a pod that is older is then made anew within minutes"
 
-// read reads what the daemon is told in the file of this node; missing says what is wrong with it. All of that can be mended while the
-// daemon waits: the node's agent writes the file anew.
-func read(told spec.Run, node string) (found spec.Member, missing string) {
+// Read reads what a daemon is told in the file of this node; missing says what is wrong with it. All of that can be mended while the
+// daemon waits: the node's agent writes the file anew. Of the spec it reads Owner, Daemon, NodeFile and OnTargets.
+func Read(told spec.Run, node string) (found spec.Member, missing string) {
 	path, member := told.NodeFile, spec.MemberName(told.Daemon)
 	describe := fmt.Sprintf("kubectl describe filesystem %s -n %s says why", told.Owner.Name, told.Owner.Namespace)
 	content, err := os.ReadFile(path)

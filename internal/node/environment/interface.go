@@ -52,16 +52,25 @@ func better(a, b Interface) bool {
 
 // interfaceOf is InterfaceWith for this network namespace.
 func interfaceOf(address string) (string, error) {
+	all, err := Interfaces()
+	if err != nil {
+		return "", fmt.Errorf("can't find the interface with the address %s: %w", address, err)
+	}
+	return InterfaceWith(address, all)
+}
+
+// Interfaces are those of this network namespace.
+func Interfaces() ([]Interface, error) {
 	found, err := net.Interfaces()
 	if err != nil {
-		return "", fmt.Errorf("can't list the interfaces, to find the one with the address %s: %w", address, err)
+		return nil, fmt.Errorf("can't list the interfaces: %w", err)
 	}
 	all := make([]Interface, len(found))
 	for i, each := range found {
 		all[i] = Interface{Name: each.Name, Up: each.Flags&net.FlagUp != 0, Loopback: each.Flags&net.FlagLoopback != 0}
 		addresses, err := each.Addrs()
 		if err != nil {
-			return "", fmt.Errorf("can't list the addresses of the interface %s: %w", each.Name, err)
+			return nil, fmt.Errorf("can't list the addresses of the interface %s: %w", each.Name, err)
 		}
 		for _, a := range addresses {
 			if network, ok := a.(*net.IPNet); ok {
@@ -71,5 +80,5 @@ func interfaceOf(address string) (string, error) {
 			}
 		}
 	}
-	return InterfaceWith(address, all)
+	return all, nil
 }

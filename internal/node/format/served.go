@@ -31,6 +31,9 @@ type Given = v1alpha1.LustreTarget
 // GivenTo is what a StorageTarget was given, nil while it was given nothing.
 func GivenTo(t *v1alpha1.StorageTarget) *Given { return t.Spec.Lustre }
 
+// RecordOf is the record of a disk that says what it was given.
+func RecordOf(given *Given) *v1alpha1.TargetRecord { return &v1alpha1.TargetRecord{Lustre: given} }
+
 // Marked is how the disks of a Served format say whose they are.
 type Marked interface {
 	// Label is that of a target that was made and never mounted. Labels are all that it may get later, and HasLabel is true for those of any
@@ -42,6 +45,10 @@ type Marked interface {
 	// there is no target, or one without a mark.
 	ReadBack(device string) []string
 	Mark(a Answer) (string, error)
+	// Says is what a target says in that answer that it was given. An error says why nobody can be given that.
+	Says(a Answer) (Given, error)
+	// Remark is the command that writes another mark on a target that is not mounted, and changes nothing else.
+	Remark(device, mark string) []string
 	// Refusal says why what was seen on a disk must not be mounted as the target that was given so, empty when it may.
 	Refusal(n New, s Seen) string
 }

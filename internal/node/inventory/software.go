@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,7 +86,11 @@ func (c Collector) software(
 		}
 		found.Programs = append(found.Programs, program)
 	}
-	if kernel.State(s.NIDsOf) == modules.Loaded && host.Program(c.Host, s.NIDs[0]) != "" {
+	standsIn := s.StandIn != "" && host.Program(c.Host, s.StandIn) != ""
+	if standsIn {
+		s.Server.Modules, s.Client.Modules = nil, nil
+	}
+	if (standsIn || kernel.State(s.NIDsOf) == modules.Loaded) && host.Program(c.Host, s.NIDs[0]) != "" {
 		out, err := c.ask(ctx, s.NIDs...)
 		if err != nil {
 			problems = append(problems, fmt.Sprintf("can't find out the NIDs of the node: %s", err))
@@ -95,6 +100,28 @@ func (c Collector) software(
 	found.MissingForServers = text(missing(s, s.Server, kernel, built, found.Programs), 1024)
 	found.MissingForClients = text(missing(s, s.Client, kernel, built, found.Programs), 1024)
 	return found, problems
+}
+
+// ForServers looks at what one filesystem needs on this node for its servers. missing is what the node must get, as a sentence, empty when
+// that is nothing; version is the one that its modules and programs have then, empty where none says any.
+func (c Collector) ForServers(ctx context.Context, s spec.HostSoftware) (version, missing string) {
+	c.Software = []spec.HostSoftware{s}
+	kernel := modules.Node{Sys: c.Sys, Proc: c.Proc, Host: c.Host, Known: c.Modules}.Look()
+	built, problems := c.built(ctx, kernel)
+	found, more := c.software(ctx, s, kernel, built)
+	if missing = found.MissingForServers; missing != "" {
+		return "", missing
+	}
+	for _, name := range s.OneVersion {
+		version = cmp.Or(version, built[name].version)
+	}
+	for _, p := range found.Programs {
+		version = cmp.Or(version, p.Version)
+	}
+	if problems = append(problems, more...); version == "" && len(problems) > 0 {
+		return "", strings.Join(problems, "; ")
+	}
+	return version, ""
 }
 
 // missing is what the node must get for one purpose, as a sentence; empty when that is nothing.

@@ -233,3 +233,42 @@ func TestTheSameSoftwareGivesTheSameBytes(t *testing.T) {
 		g.Expect(string(again)).To(Equal(string(first)))
 	}
 }
+
+func TestAServerAsksForTheVersionThatItsNodeHas(t *testing.T) {
+	g := NewWithT(t)
+	n := newKernelNode(t)
+	version, missing := n.collector.ForServers(t.Context(), kernelFS)
+	g.Expect(missing).To(BeEmpty())
+	g.Expect(version).To(Equal("2.17.57"))
+
+	n.prints["/usr/sbin/mkfs.kfs --version"] = devices.Output{Stdout: []byte("mkfs.lustre 2.15.5\n")}
+	version, missing = n.collector.ForServers(t.Context(), kernelFS)
+	g.Expect(version).To(BeEmpty())
+	g.Expect(missing).To(ContainSubstring("of several versions"))
+
+	n = newKernelNode(t)
+	n.file("proc/modules", "")
+	n.remove("sys/module")
+	_, missing = n.collector.ForServers(t.Context(), kernelFS)
+	g.Expect(missing).To(ContainSubstring("has no modules kfs, kfsdisk and knet"))
+}
+
+func TestANodeWhereAProgramServesInTheKernelsPlaceNeedsNoModules(t *testing.T) {
+	g := NewWithT(t)
+	n := newKernelNode(t)
+	n.file("proc/modules", "")
+	n.remove("sys/module")
+	inPlace := kernelFS
+	inPlace.StandIn = "umount.fuse.kfs"
+	_, missing := n.collector.ForServers(t.Context(), inPlace)
+	g.Expect(missing).To(ContainSubstring("has no modules"), "the node has no such program")
+	n.file("host/usr/sbin/umount.fuse.kfs", "")
+	version, missing := n.collector.ForServers(t.Context(), inPlace)
+	g.Expect(missing).To(BeEmpty())
+	g.Expect(version).To(Equal("2.17.57"), "that of its programs")
+	n.collector.Software = []spec.HostSoftware{inPlace}
+	g.Expect(n.collector.Collect(t.Context()).Software[0].NIDs).To(Equal([]string{"192.168.77.1@tcp"}))
+	n.remove("host/usr/sbin/mkfs.kfs")
+	_, missing = n.collector.ForServers(t.Context(), inPlace)
+	g.Expect(missing).To(ContainSubstring("it has no program mkfs.kfs"))
+}

@@ -1,12 +1,16 @@
 package mounts
 
 import (
+	"context"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
 
+	"parallelfs.dev/operator/internal/node/environment"
+	"parallelfs.dev/operator/internal/node/host"
 	"parallelfs.dev/operator/internal/node/modules"
+	"parallelfs.dev/operator/internal/node/network"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -25,6 +29,8 @@ type kernel struct {
 	// cannot says why the kernel can't mount a filesystem of a type, empty when it can as far as is known; sure is true when the kernel
 	// can't load what is missing either.
 	cannot func(fsType string) (why string, sure bool)
+	// up brings the network of a mount up.
+	up     func(ctx context.Context, n spec.KernelNetwork, lookup environment.Lookup) error
 	limits limits
 }
 
@@ -44,7 +50,10 @@ const patience = 5 * time.Second
 func thisKernel(m spec.Mount) kernel {
 	k := kernel{
 		at: at, unmount: unmountInChild, bind: bind, hide: removeView, prepare: Prepare,
-		cannot: func(fsType string) (string, bool) { return cannot(fsType, m.Modules) },
+		cannot: func(fsType string) (string, bool) { return cannot(fsType, m.Modules, m.Host) },
+		up: func(ctx context.Context, n spec.KernelNetwork, lookup environment.Lookup) error {
+			return network.ThisNode(lookup).Up(ctx, n)
+		},
 		// A pod has 60 s to end: 10 s for a mount command or a question, then these.
 		limits: limits{answer: patience, unmount: 20 * time.Second, busy: 10 * time.Second, between: time.Second},
 		ask:    func(path string) (<-chan error, func()) { return ask(path), func() {} },
@@ -55,16 +64,24 @@ func thisKernel(m spec.Mount) kernel {
 	return k
 }
 
-func cannot(fsType string, known []spec.KernelModule) (why string, sure bool) {
+func cannot(fsType string, known []spec.KernelModule, onNode bool) (why string, sure bool) {
+	// A program that the node's umount(8) knows serves it in the kernel's place (mount(8), FILESYSTEM SUBTYPES).
+	if onNode && host.Program(host.Root, "umount.fuse."+fsType) != "" {
+		return "", false
+	}
 	k := modules.ThisHost(known).Look()
 	why = k.Cannot(fsType)
-	return why, why != "" && k.Sees() && k.State(fsType) == modules.Missing && !helped(fsType)
+	return why, why != "" && k.Sees() && k.State(fsType) == modules.Missing && !helped(fsType, onNode)
 }
 
-// helped is true when mount(8) has a program of its own for a type, which may do without a module of the kernel (mount(8), EXTERNAL
-// HELPERS).
-func helped(fsType string) bool {
-	_, err := os.Stat("/sbin/mount." + filepath.Base(fsType))
+// helped is true when mount(8), that of the node or of this container, has a program of its own for a type, which may do without a module
+// of the kernel (mount(8), EXTERNAL HELPERS).
+func helped(fsType string, onNode bool) bool {
+	helper := "mount." + filepath.Base(fsType)
+	if onNode {
+		return host.Program(host.Root, helper) != ""
+	}
+	_, err := os.Stat("/sbin/" + helper)
 	return err == nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parallelfs.dev/operator/internal/node/environment"
+	"parallelfs.dev/operator/internal/node/host"
 	"parallelfs.dev/operator/internal/node/process"
 	"parallelfs.dev/operator/internal/node/spec"
 )
@@ -45,7 +46,7 @@ func Configure(ctx context.Context, c spec.Configure, lookup environment.Lookup,
 		defer func() { err = errors.Join(err, unmount()) }()
 	}
 	for i, command := range c.Commands {
-		if err := runCommand(ctx, i, command, q, output, log); err != nil {
+		if err := runCommand(ctx, i, command, c.Host, q, output, log); err != nil {
 			return err
 		}
 	}
@@ -156,12 +157,18 @@ func awaitMount(ctx context.Context, m spec.Mount, program *process.Child, tail 
 	}
 }
 
-func runCommand(ctx context.Context, index int, command spec.Command, q *quiet, output io.Writer, log *slog.Logger) error {
+func runCommand(
+	ctx context.Context, index int, command spec.Command, onNode bool, q *quiet, output io.Writer, log *slog.Logger,
+) error {
+	argv := command.Argv
+	if onNode {
+		argv = host.OnNode(argv)
+	}
 	watching, enough := context.WithCancel(ctx)
 	defer enough()
 	tail := &process.Tail{}
 	both := io.MultiWriter(output, tail)
-	child, err := process.Start(command.Argv, process.Options{Stdout: both, Stderr: both})
+	child, err := process.Start(argv, process.Options{Stdout: both, Stderr: both})
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ package mounts
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -19,6 +20,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"parallelfs.dev/operator/internal/node/environment"
 	"parallelfs.dev/operator/internal/node/process"
 	"parallelfs.dev/operator/internal/node/spec"
 )
@@ -38,6 +40,13 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	}
+	if len(os.Args) > 1 && os.Args[1] == spec.OnNode {
+		command := exec.Command(os.Args[2], os.Args[3:]...)
+		command.Env = append(os.Environ(), "ON_NODE=yes")
+		command.Stdout, command.Stderr = os.Stdout, os.Stderr
+		_ = command.Run() // its exit code is ours
+		os.Exit(command.ProcessState.ExitCode())
 	}
 	os.Exit(m.Run())
 }
@@ -249,4 +258,38 @@ func TestCommandsInARealFilesystemOfTheKernel(t *testing.T) {
 			g.Expect(filepath.Join(path, "made")).NotTo(BeAnExistingFile(), "it was written to the filesystem, not below it")
 		})
 	}
+}
+
+func TestAProgramOfTheNodeMountsAfterTheNetworkIsUp(t *testing.T) {
+	g, table := NewWithT(t), filepath.Join(t.TempDir(), "table")
+	m := spec.Mount{
+		Path: "/mnt/scratch", FSType: "examplefs", Source: "examplefs_scratch", Kernel: true, Host: true, Network: &spec.KernelNetwork{Name: "tcp"},
+		Command: []string{"sh", "-c", `test "$ON_NODE" = yes && test -e "$1.net" && echo mounted > "$1"`, "sh", table},
+	}
+	g.Expect(understand(m)).To(Succeed())
+	r := &resident{mount: m, lookup: os.LookupEnv, output: io.Discard, limit: time.Minute, kernel: kernel{
+		cannot: func(string) (string, bool) { return "", false },
+		up: func(context.Context, spec.KernelNetwork, environment.Lookup) error {
+			return os.WriteFile(table+".net", nil, 0o600)
+		},
+		at: func(string) ([]Entry, error) {
+			if _, err := os.Stat(table); err == nil {
+				return []Entry{{"examplefs", "examplefs_scratch"}}, nil
+			}
+			return nil, nil
+		},
+	}}
+	g.Expect(r.try(t.Context())).To(Succeed())
+	r.kernel.up = func(context.Context, spec.KernelNetwork, environment.Lookup) error { return errors.New("no interface") }
+	g.Expect(r.try(t.Context())).To(MatchError("no interface"))
+	m.Host = false
+	g.Expect(understand(m)).To(MatchError(ContainSubstring("a program of the node")))
+}
+
+func TestCommandsAreRunOnTheNode(t *testing.T) {
+	g := NewWithT(t)
+	var output bytes.Buffer
+	told := spec.Configure{Host: true, Commands: []spec.Command{{Argv: []string{"sh", "-c", "echo on the node: $ON_NODE"}}}}
+	g.Expect(Configure(t.Context(), told, os.LookupEnv, &output, slog.New(slog.DiscardHandler))).To(Succeed())
+	g.Expect(output.String()).To(Equal("on the node: yes\n"))
 }

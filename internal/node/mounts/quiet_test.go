@@ -117,7 +117,7 @@ func TestACommandEndsInPeaceWhenAClientOpensAFile(t *testing.T) {
 		w.opened("5: 1\n7: 2\n")
 	}()
 	script := `trap 'sleep 0.2; : > "$1"/whole; exit 0' TERM; : > "$1"/started; while :; do sleep 0.01; done`
-	err = runCommand(t.Context(), 0, spec.Command{Argv: []string{"sh", "-c", script, "sh", w.dir}, TimeoutSeconds: -1}, q, &bytes.Buffer{},
+	err = runCommand(t.Context(), 0, spec.Command{Argv: []string{"sh", "-c", script, "sh", w.dir}, TimeoutSeconds: -1}, false, q, &bytes.Buffer{},
 		slog.New(slog.DiscardHandler))
 	w.g.Expect(err).To(MatchError(And(ContainSubstring("command 1, sh, was ended before it was done"), ContainSubstring("c1 (1)"))))
 	w.g.Expect(w.path("whole")).To(BeAnExistingFile())
@@ -129,7 +129,7 @@ func TestACommandEndsWhenNobodySaysForLongWhatClientsDo(t *testing.T) {
 	w.g.Expect(err).NotTo(HaveOccurred())
 	q.pause = 10 * time.Millisecond
 	q.told.Open = []string{"sh", "-c", `echo >> "$1"; exit 1`, "sh", w.path("looks")}
-	err = runCommand(t.Context(), 0, spec.Command{Argv: []string{"sleep", "600"}, TimeoutSeconds: -1}, q, &bytes.Buffer{}, slog.New(slog.DiscardHandler))
+	err = runCommand(t.Context(), 0, spec.Command{Argv: []string{"sleep", "600"}, TimeoutSeconds: -1}, false, q, &bytes.Buffer{}, slog.New(slog.DiscardHandler))
 	w.g.Expect(err).To(MatchError(ContainSubstring("nobody says which clients have files open on storage server 3")))
 	looks, err := os.ReadFile(w.path("looks"))
 	w.g.Expect(err).NotTo(HaveOccurred())

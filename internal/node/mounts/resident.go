@@ -16,6 +16,7 @@ import (
 
 	"parallelfs.dev/operator/internal/node/durable"
 	"parallelfs.dev/operator/internal/node/environment"
+	"parallelfs.dev/operator/internal/node/host"
 	"parallelfs.dev/operator/internal/node/process"
 	"parallelfs.dev/operator/internal/node/spec"
 )
@@ -60,13 +61,22 @@ func (r *resident) try(ctx context.Context) error {
 	if why, sure := r.kernel.cannot(r.mount.FSType); sure {
 		return finalError{why}
 	}
+	if n := r.mount.Network; n != nil {
+		if err := r.kernel.up(ctx, *n, r.lookup); err != nil {
+			return err
+		}
+	}
 	argv, err := r.prepare()
 	if err != nil {
 		return err
 	}
+	start := argv
+	if r.mount.Host {
+		start = host.OnNode(argv)
+	}
 	tail := &process.Tail{}
 	both := io.MultiWriter(r.output, tail)
-	command, err := process.Start(argv, process.Options{Stdout: both, Stderr: both})
+	command, err := process.Start(start, process.Options{Stdout: both, Stderr: both})
 	if err != nil {
 		return finalError{err.Error()}
 	}

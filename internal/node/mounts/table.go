@@ -83,6 +83,10 @@ func understand(m spec.Mount) error {
 	case m.FSType == "":
 		return fmt.Errorf("the spec does not say the type of the filesystem at %s, so it can't be told from another", m.Path)
 	}
+	if m.Network != nil && (!m.Host || !m.Kernel) {
+		return errors.New("only a filesystem of the kernel that a program of the node mounts has a network of the kernel; " +
+			"the operator and its node image must be of the same version")
+	}
 	for _, file := range m.Files {
 		if !filepath.IsAbs(file.Path) || file.Line != "" || file.RemoveLine != "" {
 			return fmt.Errorf("the file %q can't be written for a mount: its path must be absolute, and it can't have lines for targets; "+
@@ -141,7 +145,7 @@ func Check(ctx context.Context, m spec.Mount, limit time.Duration) error {
 	}
 	if state := Assess(entries, m); state != Ours {
 		sentence := describe(state, entries, m)
-		if why, _ := cannot(m.FSType, m.Modules); state == Absent && m.Kernel && why != "" {
+		if why, _ := cannot(m.FSType, m.Modules, m.Host); state == Absent && m.Kernel && why != "" {
 			sentence += ": " + why
 		}
 		return errors.New(sentence)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/host"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -83,6 +84,9 @@ func New(told spec.Probe, prober backend.Questions, log *slog.Logger) (*Probe, e
 	p := &Probe{
 		told: told, prober: prober, ask: output, now: time.Now, log: log,
 		next: &round{done: make(chan struct{})}, wanted: make(chan struct{}, 1),
+	}
+	if told.Host {
+		p.ask = outputOnNode
 	}
 	p.last.turned = p.now()
 	return p, nil
@@ -253,6 +257,18 @@ func output(ctx context.Context, argv []string, limit time.Duration) ([]byte, er
 		return out, &failure{program: argv[0], code: exited.ExitCode(), stderr: string(exited.Stderr)}
 	}
 	return nil, fmt.Errorf("can't run %s: %w", argv[0], err)
+}
+
+// outputOnNode is output of a program of the node.
+func outputOnNode(ctx context.Context, argv []string, limit time.Duration) ([]byte, error) {
+	if len(argv) == 0 {
+		return output(ctx, argv, limit)
+	}
+	out, err := output(ctx, host.OnNode(argv), limit)
+	if failed, ended := errors.AsType[*failure](err); ended {
+		failed.program = argv[0]
+	}
+	return out, err
 }
 
 func (p *Probe) interval() time.Duration { return time.Duration(p.told.IntervalSeconds) * time.Second }

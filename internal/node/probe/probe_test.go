@@ -466,6 +466,29 @@ func TestACommandThatFailsIsForgiven(t *testing.T) {
 	}
 }
 
+// TestMain stands in for the verb by which the node binary runs a program of the node.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == spec.OnNode {
+		fmt.Println("on the node:", strings.Join(os.Args[2:], " "))
+		os.Exit(len(os.Args) - 3)
+	}
+	os.Exit(m.Run())
+}
+
+func TestAProbeOfANodeAsksTheNodesOwnPrograms(t *testing.T) {
+	g := NewWithT(t)
+	p, err := New(spec.Probe{IntervalSeconds: 5, KeyFile: "key", Host: true}, &filesystem{}, slog.New(slog.DiscardHandler))
+	g.Expect(err).NotTo(HaveOccurred())
+	got, err := p.ask(t.Context(), []string{"lctl"}, time.Minute)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(got)).To(Equal("on the node: lctl\n"))
+	got, err = p.ask(t.Context(), []string{"lctl", "dl"}, time.Minute)
+	g.Expect(err).To(MatchError(HavePrefix("lctl failed with exit code 1")), "the program of the node is named")
+	g.Expect(string(got)).To(Equal("on the node: lctl dl\n"), "and what it had printed is kept")
+	_, err = p.ask(t.Context(), nil, time.Minute)
+	g.Expect(err).To(MatchError(ContainSubstring("empty command")))
+}
+
 func TestACommandThatIsStoppedHasPrintedWhatItHad(t *testing.T) {
 	g := NewWithT(t)
 	got, err := output(t.Context(), []string{"sh", "-c", "echo half; exec sleep 60"}, 5*time.Second)

@@ -26,6 +26,9 @@ func (p *Provisioner) carryOut(
 ) error {
 	switch decision.Action {
 	case plan.Mark:
+		if f, is := registry.Served(t.Spec.Format); is {
+			return p.remark(ctx, t, look, f, locks)
+		}
 		return p.mark(t, look)
 	case plan.Unmount:
 		return p.unmount(t)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -115,10 +116,50 @@ func (p *Provisioner) verifyServed(
 		return fmt.Errorf("can't read back what is on %s: %w", device, err)
 	}
 	if why := f.Refusal(plan.NewOf(t, look, seen.UUID), seen); why != "" {
-		return fmt.Errorf("mkfs ended well, but %s is not what the target was given: %s", device, why)
+		return fmt.Errorf("the program ended well, but %s is not what the target was given: %s", device, why)
 	}
 	return nil
 }
+
+// remark writes the mark of a target anew that was taken over, and reads it back. The program reads all that a target says of itself, and
+// writes it back with the mark, as each first mount does.
+func (p *Provisioner) remark(ctx context.Context, t *v1alpha1.StorageTarget, look plan.Look, f format.Served, locks []*os.File) error {
+	wanted := plan.NewOf(t, look, look.Device.Marker.UUID)
+	err := p.try(string(plan.StepMark), func() error {
+		return p.write(ctx, p.OnNode, look, f.Remark(p.path(look.Device), wanted.Mark), locks)
+	})
+	if err != nil {
+		return err
+	}
+	return p.try("VerifyMark", func() error {
+		found, err := p.probe(ctx, p.path(look.Device))
+		if err != nil {
+			return err
+		}
+		return p.verifyServed(ctx, t, look, f, format.Seen{Type: found["TYPE"], UUID: found["UUID"], Label: found["LABEL"]})
+	})
+}
+
+// recorded is what a disk says that it was given, when it is to be taken over, or was: before that, the operator has to say the same. What
+// was read once stays. It is nil for a disk that this cluster has made, and for one that says nothing.
+func recorded(t *v1alpha1.StorageTarget, l plan.Look) *v1alpha1.TargetRecord {
+	before, p := t.Status.Record, t.Status.Provisioned
+	if p != nil && p.PlanHash != "" || before != nil && before.Message == "" {
+		return nil
+	}
+	given, why := plan.Said(t, l)
+	switch {
+	case why != "":
+		return &v1alpha1.TargetRecord{Message: v1alpha1.Cut("what the disk was given can't be given again: "+why, mostRecordMessage)}
+	case given != nil:
+		return format.RecordOf(given)
+	default:
+		return nil
+	}
+}
+
+// mostRecordMessage is the limit of TargetRecord.message, in bytes.
+const mostRecordMessage = 1024
 
 // mountedByServer says what is at the mountpoint of a target that only its own server mounts.
 func (p *Provisioner) mountedByServer(t *v1alpha1.StorageTarget, path string, there []*mountinfo.Info, f format.Served) plan.Mounted {

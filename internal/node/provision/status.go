@@ -61,6 +61,9 @@ func (p *Provisioner) status(t *v1alpha1.StorageTarget, l plan.Look, d plan.Deci
 		// What was read once stays: afterwards the record on the disk is this cluster's own.
 		Record: t.Status.Record,
 	}
+	if record := recorded(t, l); record != nil {
+		s.Record = record
+	}
 	ready := d.Ready
 	if d.Provisioned != nil && l.Device.Found && l.Mount.Mounted && l.Mount.KernelName == l.Device.KernelName {
 		s.MountPath = p.mountpoint(t)

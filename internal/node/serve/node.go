@@ -1,19 +1,18 @@
 package serve
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/moby/sys/mountinfo"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/devices"
 	"parallelfs.dev/operator/internal/node/format"
 	"parallelfs.dev/operator/internal/node/host"
 	"parallelfs.dev/operator/internal/plan"
@@ -23,46 +22,32 @@ import (
 type Host struct {
 	// Look takes a fresh look at the device with a stable id (devices.Looker.ByID).
 	Look func(ctx context.Context, id v1alpha1.DeviceID) (plan.Facts, error)
-	// Run runs a program of the node in its root directory, and RunMounting one that changes the node's mounts.
+	// Run runs a program of the node that only reads, and RunMounting one that changes the node's mounts, as long as that takes.
 	Run, RunMounting func(ctx context.Context, argv []string) (format.Answer, error)
-	// Table is the table of the node's own mounts, Dev its /dev.
+	// Table is the table of the node's own mounts, Dev its /dev, as its programs see it.
 	Table, Dev string
 }
 
-// ThisHost is the node that the program runs on.
-func ThisHost(look func(ctx context.Context, id v1alpha1.DeviceID) (plan.Facts, error)) Host {
-	return Host{
-		Look: look, Table: "/proc/1/mountinfo", Dev: "/dev",
-		Run: func(ctx context.Context, argv []string) (format.Answer, error) {
-			command, err := host.Command(ctx, host.Root, argv)
-			if err != nil {
-				return format.Answer{}, err
-			}
-			return answer(command)
-		},
-		// A program in the node's root directory still has the mounts of this container. nsenter(1) gives it those of the node, and with them
-		// the node's root directory.
-		RunMounting: func(ctx context.Context, argv []string) (format.Answer, error) {
-			command := exec.CommandContext(ctx, "nsenter", append([]string{"--target=1", "--mount", "--"}, argv...)...) //nolint:gosec // no shell
-			command.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}
-			return answer(command)
-		},
-	}
-}
+// readLimit is how long a program may take that only reads.
+const readLimit = time.Minute
 
-func answer(command *exec.Cmd) (format.Answer, error) {
-	var stdout, stderr bytes.Buffer
-	command.Stdout, command.Stderr = &stdout, &stderr
-	err := command.Run()
-	a := format.Answer{Stdout: stdout.String(), Said: v1alpha1.Cut(strings.Join(strings.Fields(stderr.String()), " "), 1024)}
-	if exit, is := errors.AsType[*exec.ExitError](err); is && exit.Exited() {
-		a.Code = exit.ExitCode()
-		return a, nil
+// ThisHost is the node that the program runs on. All programs are the node's own, and the devices are those below its own /dev: a container
+// has copies of those that were there when it started.
+func ThisHost() Host {
+	looker := devices.ThisHost()
+	looker.Dev, looker.Udev = filepath.Join(host.Root, "dev"), filepath.Join(host.Root, "run/udev")
+	looker.Run = func(ctx context.Context, argv ...string) (devices.Output, error) {
+		onNode := host.OnNode(argv)
+		return devices.Execute(ctx, onNode...)
 	}
-	if err != nil {
-		return a, fmt.Errorf("can't run %s: %w", filepath.Base(command.Path), err)
+	return Host{
+		Look: looker.ByID, Table: "/proc/1/mountinfo", Dev: "/dev", RunMounting: host.Run,
+		Run: func(ctx context.Context, argv []string) (format.Answer, error) {
+			ctx, cancel := context.WithTimeout(ctx, readLimit)
+			defer cancel()
+			return host.Run(ctx, argv)
+		},
 	}
-	return a, nil
 }
 
 // Mounts reads the table of the node's first process.

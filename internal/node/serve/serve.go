@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -25,6 +26,14 @@ type Target struct {
 	// Format of the disk, and Wanted what it was given: its UUID, its mark, and what it is to its server. Its device is found anew.
 	Format format.Served
 	Wanted format.New
+	// Waits says why it is not mounted yet; the rest is empty then, but for Name and Path.
+	Waits string
+}
+
+// Told is what a server is told of its node: its targets, in the order in which they are mounted, and variables.
+type Told struct {
+	Targets   []Target
+	Variables map[string]string
 }
 
 // Mount is a mount of the node.
@@ -44,11 +53,18 @@ type Node interface {
 // Keeper keeps targets mounted.
 type Keeper struct {
 	Node Node
-	// Targets are in the order in which they are mounted.
-	Targets []Target
-	// Period is the time between two looks, and Grace how long all unmounts may take at the end.
-	Period, Grace time.Duration
-	Log           *slog.Logger
+	// Told says what there is to be mounted, anew with each look, or what is missing before that is known: what is mounted stays then.
+	Told func() (Told, string)
+	// Before is what must be before anything is mounted: modules of one version, and the network. Nothing is asked while all is mounted.
+	Before func(ctx context.Context, variables map[string]string) error
+	// Period is the time between two looks, Patience how long one waits for a target that does not answer before it goes on with the others,
+	// and Grace how long all unmounts may take at the end.
+	Period, Patience, Grace time.Duration
+	Log                     *slog.Logger
+
+	// known are the targets that were told, in their order: one that is not told any more is unmounted.
+	known []Target
+	work  work
 	// said is what was said of each target last, so that it is said once.
 	said map[string]string
 }
@@ -70,27 +86,70 @@ func (k *Keeper) Run(ctx context.Context) error {
 }
 
 // Round looks at each target once, and mounts those that are not there and are proven. What keeps one from being mounted keeps no other.
+// One that is not told any more is unmounted. The problems are those of targets, by name; the empty name is what is missing before any is
+// known.
 func (k *Keeper) Round(ctx context.Context) (problems map[string]error) {
-	problems = map[string]error{}
-	for _, t := range k.Targets {
-		err := k.keep(ctx, t)
-		if err != nil {
-			problems[t.Name] = err
+	told, missing := k.Told()
+	if missing != "" {
+		err := errors.New(missing)
+		k.say("", err)
+		return map[string]error{"": err}
+	}
+	k.say("", nil)
+	before := sync.OnceValue(func() error { return k.Before(ctx, told.Variables) })
+	gone := slices.DeleteFunc(slices.Clone(k.known), func(t Target) bool {
+		return slices.ContainsFunc(told.Targets, func(other Target) bool { return other.Name == t.Name })
+	})
+	for _, t := range told.Targets {
+		if i := slices.IndexFunc(k.known, func(other Target) bool { return other.Name == t.Name }); i < 0 {
+			k.known = append(k.known, t)
+		} else if t.Waits == "" {
+			k.known[i] = t
 		}
-		k.say(t, err)
+	}
+	for _, t := range told.Targets {
+		k.work.begin(t.Name, func() error { return k.keep(ctx, t, before) })
+	}
+	for _, t := range gone {
+		k.work.begin(t.Name, func() error { return k.letGo(ctx, t) })
+	}
+	problems = k.work.wait(ctx, k.Patience)
+	if ctx.Err() != nil {
+		return problems
+	}
+	for _, t := range told.Targets {
+		k.say(t.Name, problems[t.Name])
+	}
+	for _, t := range gone {
+		if problems[t.Name] != nil {
+			k.say(t.Name, problems[t.Name])
+			continue
+		}
+		k.known = slices.DeleteFunc(k.known, func(other Target) bool { return other.Name == t.Name })
+		delete(k.said, t.Name)
+		k.Log.Info("a target is not this server's any more, and is not mounted", "target", t.Name, "path", t.Path)
 	}
 	return problems
 }
 
 // keep has one target mounted.
-func (k *Keeper) keep(ctx context.Context, t Target) error {
+func (k *Keeper) keep(ctx context.Context, t Target, before func() error) error {
+	if t.Waits != "" {
+		return fmt.Errorf("target %s is not mounted: %s", t.Name, t.Waits)
+	}
 	there, err := k.there(t)
 	if there || err != nil || ctx.Err() != nil { // at the end, it would be unmounted at once
 		return err
 	}
+	if err := before(); err != nil {
+		return fmt.Errorf("target %s is not mounted: %w", t.Name, err)
+	}
 	device, err := k.Node.Prove(ctx, t)
 	if err != nil {
 		return fmt.Errorf("target %s is not mounted: %w", t.Name, err)
+	}
+	if ctx.Err() != nil { // the end came meanwhile
+		return fmt.Errorf("target %s is not mounted: %w", t.Name, ctx.Err())
 	}
 	if err := k.Node.Mount(ctx, t, device); err != nil {
 		return fmt.Errorf("can't mount target %s: %w", t.Name, err)
@@ -126,38 +185,76 @@ func (t Target) serves(name string) bool {
 
 // Stop unmounts the targets, the last one first. It leaves alone what is not the target's own mount.
 func (k *Keeper) Stop(ctx context.Context) error {
+	k.work.wait(ctx, k.Grace/2)
+	if told, missing := k.Told(); missing == "" && len(k.known) == 0 {
+		k.known = told.Targets // of an earlier server, which was killed
+	}
 	var left []error
-	for _, t := range slices.Backward(k.Targets) {
-		there, err := k.there(t)
-		if there {
-			err = k.Node.Unmount(ctx, t)
-			if there, looked := k.there(t); looked != nil || there {
-				err = errors.Join(err, looked, fmt.Errorf("target %s is still mounted at %s", t.Name, t.Path))
-			} else {
-				err = nil // the table of mounts counts
-			}
-		}
-		left = append(left, err)
+	for _, t := range slices.Backward(k.known) {
+		left = append(left, k.letGo(ctx, t))
 	}
 	return errors.Join(left...)
 }
 
-// say logs what is new.
-func (k *Keeper) say(t Target, err error) {
+// letGo has one target not mounted. Of one that was never proven, nothing of its own can be mounted.
+func (k *Keeper) letGo(ctx context.Context, t Target) error {
+	if t.Waits != "" {
+		return nil
+	}
+	there, err := k.there(t)
+	if !there {
+		return err
+	}
+	err = k.Node.Unmount(ctx, t)
+	there, looked := k.there(t)
+	if looked != nil || there {
+		return errors.Join(err, looked, fmt.Errorf("target %s is still mounted at %s", t.Name, t.Path))
+	}
+	return nil // the table of mounts counts
+}
+
+// Mounted returns nil when each target that is told is mounted, else a sentence for each that is not.
+func (k *Keeper) Mounted() error {
+	told, missing := k.Told()
+	if missing != "" {
+		return errors.New(missing)
+	}
+	var all []error
+	for _, t := range told.Targets {
+		if t.Waits != "" {
+			all = append(all, fmt.Errorf("target %s is not mounted: %s", t.Name, t.Waits))
+			continue
+		}
+		there, err := k.there(t)
+		if err == nil && !there {
+			err = fmt.Errorf("target %s is not mounted at %s", t.Name, t.Path)
+		}
+		all = append(all, err)
+	}
+	if len(told.Targets) == 0 {
+		return errors.New("this node has no target for the server yet; kubectl get storagetargets -o wide shows what there is")
+	}
+	return errors.Join(all...)
+}
+
+// say logs what is new: of a target, or, with no name, of what is told.
+func (k *Keeper) say(name string, err error) {
 	if k.said == nil {
 		k.said = map[string]string{}
 	}
-	now := "is mounted"
+	now := ""
 	if err != nil {
 		now = err.Error()
 	}
-	if k.said[t.Name] == now {
-		return
-	}
-	k.said[t.Name] = now
-	if err != nil {
-		k.Log.Error("a target is not served", "target", t.Name, "reason", now)
-	} else {
-		k.Log.Info("a target is served", "target", t.Name, "path", t.Path)
+	before, known := k.said[name]
+	k.said[name] = now
+	switch {
+	case known && before == now:
+	case err != nil && name == "":
+		k.Log.Info("waiting; what is mounted stays", "for", now)
+	case err != nil:
+		k.Log.Error("a target is not served", "target", name, "reason", now)
+	case name != "":
+		k.Log.Info("a target is served", "target", name)
 	}
 }

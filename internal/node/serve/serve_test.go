@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,19 +20,25 @@ import (
 
 // node is a node in memory. The mounts are by path.
 type node struct {
+	mutex  sync.Mutex
 	mounts map[string][]serve.Mount
 	// refused are the reasons for which targets are not proven, by name; broken are those whose mounts or unmounts do nothing.
 	refused, broken map[string]string
 	done            []string
-	// mounted gets the name of each target after its mount, where somebody waits for it.
+	// mounted gets the name of each target after its mount, where somebody waits for it; hangs are those whose mounts wait for it.
 	mounted chan string
+	hangs   map[string]chan struct{}
 }
 
 func newNode() *node {
 	return &node{mounts: map[string][]serve.Mount{}, refused: map[string]string{}, broken: map[string]string{}}
 }
 
-func (n *node) Mounts(path string) ([]serve.Mount, error) { return n.mounts[path], nil }
+func (n *node) Mounts(path string) ([]serve.Mount, error) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	return n.mounts[path], nil
+}
 
 func (n *node) Prove(_ context.Context, t serve.Target) (string, error) {
 	if why := n.refused[t.Name]; why != "" {
@@ -41,9 +48,15 @@ func (n *node) Prove(_ context.Context, t serve.Target) (string, error) {
 }
 
 func (n *node) Mount(_ context.Context, t serve.Target, device string) error {
+	n.mutex.Lock()
 	n.done = append(n.done, "mount "+t.Name)
 	if n.broken[t.Name] == "" {
 		n.mounts[t.Path] = []serve.Mount{mountOf(t, device)}
+	}
+	hangs := n.hangs[t.Name]
+	n.mutex.Unlock()
+	if hangs != nil {
+		<-hangs
 	}
 	if n.mounted != nil {
 		n.mounted <- t.Name
@@ -52,6 +65,8 @@ func (n *node) Mount(_ context.Context, t serve.Target, device string) error {
 }
 
 func (n *node) Unmount(_ context.Context, t serve.Target) error {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
 	n.done = append(n.done, "umount "+t.Name)
 	if why := n.broken[t.Name]; why != "" {
 		return errors.New(why)
@@ -79,7 +94,11 @@ func ost(index int32) serve.Target {
 }
 
 func keeper(n serve.Node, targets ...serve.Target) *serve.Keeper {
-	return &serve.Keeper{Node: n, Targets: targets, Period: time.Millisecond, Grace: time.Second, Log: slog.New(slog.DiscardHandler)}
+	return &serve.Keeper{
+		Node: n, Told: func() (serve.Told, string) { return serve.Told{Targets: targets}, "" },
+		Before: func(context.Context, map[string]string) error { return nil },
+		Period: time.Millisecond, Patience: time.Minute, Grace: 2 * time.Second, Log: slog.New(slog.DiscardHandler),
+	}
 }
 
 func TestAProvenTargetIsMountedOnceAndStays(t *testing.T) {
@@ -88,10 +107,10 @@ func TestAProvenTargetIsMountedOnceAndStays(t *testing.T) {
 	for range 3 {
 		g.Expect(k.Round(t.Context())).To(BeEmpty())
 	}
-	g.Expect(n.done).To(Equal([]string{"mount ost0", "mount ost1"}))
+	g.Expect(n.done).To(ConsistOf("mount ost0", "mount ost1"))
 	delete(n.mounts, ost(1).Path) // somebody unmounts it
 	g.Expect(k.Round(t.Context())).To(BeEmpty())
-	g.Expect(n.done).To(Equal([]string{"mount ost0", "mount ost1", "mount ost1"}))
+	g.Expect(n.done).To(ConsistOf("mount ost0", "mount ost1", "mount ost1"))
 }
 
 func TestATargetThatIsNotProvenIsNotMountedAndKeepsNoOther(t *testing.T) {
@@ -168,4 +187,96 @@ func TestWhatIsWrongIsSaidOnce(t *testing.T) {
 	delete(n.refused, "ost0")
 	k.Round(t.Context())
 	g.Expect(log.String()).To(ContainSubstring("a target is served"))
+}
+
+// told is what a keeper is told, which changes.
+type told struct {
+	serve.Told
+	missing string
+}
+
+func (t *told) keeper(n serve.Node) *serve.Keeper {
+	k := keeper(n)
+	k.Told = func() (serve.Told, string) { return t.Told, t.missing }
+	return k
+}
+
+func TestATargetThatComesIsMountedAndOneThatGoesIsUnmountedWithoutARestart(t *testing.T) {
+	g, n := NewWithT(t), newNode()
+	says := &told{Told: serve.Told{Targets: []serve.Target{ost(0)}}}
+	k := says.keeper(n)
+	g.Expect(k.Round(t.Context())).To(BeEmpty())
+	says.Targets = []serve.Target{ost(0), ost(1)}
+	g.Expect(k.Round(t.Context())).To(BeEmpty())
+	g.Expect(n.mounts).To(HaveLen(2))
+	says.Targets = []serve.Target{ost(1)}
+	g.Expect(k.Round(t.Context())).To(BeEmpty())
+	g.Expect(n.mounts).To(And(HaveLen(1), HaveKey(ost(1).Path)))
+	g.Expect(n.done).To(Equal([]string{"mount ost0", "mount ost1", "umount ost0"}))
+}
+
+func TestWhatIsMountedStaysWhileNobodySaysWhatThereIs(t *testing.T) {
+	g, n := NewWithT(t), newNode()
+	says := &told{Told: serve.Told{Targets: []serve.Target{ost(0)}}}
+	k := says.keeper(n)
+	g.Expect(k.Round(t.Context())).To(BeEmpty())
+	says.Told, says.missing = serve.Told{}, "the file of this node can't be read"
+	g.Expect(k.Round(t.Context())).To(HaveKeyWithValue("", MatchError("the file of this node can't be read")))
+	says.Told, says.missing = serve.Told{Targets: []serve.Target{{Name: "ost0", Path: ost(0).Path, Waits: "its disk is not proven yet"}}}, ""
+	g.Expect(k.Round(t.Context())["ost0"]).To(MatchError(ContainSubstring("its disk is not proven yet")))
+	g.Expect(n.done).To(Equal([]string{"mount ost0"}))
+	g.Expect(k.Stop(t.Context())).To(Succeed())
+	g.Expect(n.mounts).To(BeEmpty(), "at the end it is unmounted")
+}
+
+func TestNothingIsMountedBeforeTheNodeIsReadyAndWhatIsMountedStays(t *testing.T) {
+	g, n := NewWithT(t), newNode()
+	k, asked := keeper(n, ost(0), ost(1)), 0
+	k.Before = func(context.Context, map[string]string) error {
+		asked++
+		return errors.New("the network tcp does not come up")
+	}
+	n.mounts[ost(0).Path] = []serve.Mount{mountOf(ost(0), "/dev/ost0")}
+	problems := k.Round(t.Context())
+	g.Expect(problems).To(HaveLen(1))
+	g.Expect(problems["ost1"]).To(MatchError("target ost1 is not mounted: the network tcp does not come up"))
+	g.Expect(n.done).To(BeEmpty())
+	n.mounts[ost(1).Path] = []serve.Mount{mountOf(ost(1), "/dev/ost1")}
+	g.Expect(k.Round(t.Context())).To(BeEmpty())
+	g.Expect(asked).To(Equal(1), "nobody is asked while all is mounted")
+}
+
+func TestAMountThatHangsHoldsUpNoOtherOneAndIsNotBegunAnew(t *testing.T) {
+	g, n := NewWithT(t), newNode()
+	n.hangs = map[string]chan struct{}{"ost0": make(chan struct{})}
+	k := keeper(n, ost(0), ost(1))
+	k.Patience = 10 * time.Millisecond
+	for range 3 {
+		g.Expect(k.Round(t.Context())["ost0"]).To(MatchError(ContainSubstring("has not ended yet")))
+	}
+	g.Expect(k.Mounted()).To(Succeed())
+	close(n.hangs["ost0"])
+	g.Eventually(func() map[string]error { return k.Round(t.Context()) }).WithTimeout(time.Minute).Should(BeEmpty())
+	g.Expect(n.done).To(ConsistOf("mount ost0", "mount ost1"))
+}
+
+func TestAServerIsReadyWhenAllOfItsTargetsAreMounted(t *testing.T) {
+	g, n := NewWithT(t), newNode()
+	says := &told{}
+	k := says.keeper(n)
+	g.Expect(k.Mounted()).To(MatchError(ContainSubstring("no target for the server yet")))
+	says.Targets = []serve.Target{ost(0), {Name: "ost1", Waits: "its disk is not proven yet"}}
+	g.Expect(k.Mounted()).To(MatchError(And(ContainSubstring("target ost0 is not mounted at"), ContainSubstring("its disk is not proven yet"))))
+	k.Round(t.Context())
+	says.Targets = []serve.Target{ost(0)}
+	g.Expect(k.Mounted()).To(Succeed())
+	says.missing = "no file"
+	g.Expect(k.Mounted()).To(MatchError("no file"))
+}
+
+func TestTheNextServerUnmountsWhatAKilledOneHasMounted(t *testing.T) {
+	g, n := NewWithT(t), newNode()
+	n.mounts[ost(0).Path] = []serve.Mount{mountOf(ost(0), "/dev/ost0")}
+	g.Expect(keeper(n, ost(0)).Stop(t.Context())).To(Succeed())
+	g.Expect(n.mounts).To(BeEmpty())
 }

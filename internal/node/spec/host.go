@@ -34,6 +34,9 @@ type HostSoftware struct {
 	// which it is not asked: a question must load nothing.
 	NIDs   []string
 	NIDsOf string
+	// StandIn is a program that a node only has when another program serves the filesystem in the kernel's place, by FUSE, such as
+	// "umount.fuse.example" (mount(8), FILESYSTEM SUBTYPES): it needs no modules then. Empty where there is none.
+	StandIn string
 }
 
 // HostNeed is what a node needs for one purpose.

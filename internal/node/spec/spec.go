@@ -167,6 +167,10 @@ type Mount struct {
 	Files []File `json:"files,omitempty"`
 	// FreePort is where the search for $(FREE_PORT) begins; it ends after 4 ports.
 	FreePort int32 `json:"freePort,omitempty"`
+	// Host runs Command on the node (OnNode), whose own program mounts: Path must be a directory of the node that mounts propagate from.
+	Host bool `json:"host,omitempty"`
+	// Network, where set, is brought up before Command runs. It needs Host.
+	Network *KernelNetwork `json:"network,omitempty"`
 	// Modules are what the program itself knows of modules of the kernel, to say which is missing. They are in no file.
 	Modules []KernelModule `json:"-"`
 }
@@ -179,6 +183,8 @@ type Configure struct {
 	Quiet *Quiet `json:"quiet,omitempty"`
 	// Commands are run in this order, without a shell.
 	Commands []Command `json:"commands"`
+	// Host runs Commands on the node (OnNode).
+	Host bool `json:"host,omitempty"`
 }
 
 // Quiet tells `node configure` to run commands only while no other client has files open on a server, and how that is seen. The client that
@@ -209,6 +215,8 @@ type Manage struct {
 	Calls []ManageCall `json:"calls"`
 	// TimeoutSeconds ends them, but for those that are made always, with exit code 124.
 	TimeoutSeconds int64 `json:"timeoutSeconds"`
+	// Host makes the calls on the node (OnNode).
+	Host bool `json:"host,omitempty"`
 }
 
 // ManageCall is one program. A call that fails ends the whole, unless MayFail.
@@ -234,6 +242,8 @@ type Check struct {
 	Backend  string     `json:"backend"`
 	Version  string     `json:"version"`
 	Commands [][]string `json:"commands"`
+	// Host runs Commands on the node (OnNode).
+	Host bool `json:"host,omitempty"`
 }
 
 // CheckAnswer is what `node check` prints, as one line of JSON.
@@ -267,9 +277,11 @@ type Probe struct {
 	Backend string `json:"backend"`
 	// Version is the version of the filesystem, which decides the form of its answers.
 	Version string `json:"version"`
-	// Address is the host and port that the filesystem's management answers on.
+	// Address is the host and port that the filesystem's management answers on; or, for one that each node is asked for itself (Host), what
+	// its clients mount, such as "10.0.0.1@tcp:/scratch".
 	Address string `json:"address"`
-	// Listen is the host and port to serve /state (JSON of backend.Answer), /metrics, /healthz and /readyz on.
+	// Listen is the host and port, in which $(NAME) is replaced as in File, to serve /state (JSON of backend.Answer), /metrics, /healthz and
+	// /readyz on.
 	Listen string `json:"listen"`
 	// KeyFile holds the key that answers are signed with. It is read for each answer, because it may change.
 	KeyFile string `json:"keyFile"`
@@ -277,6 +289,8 @@ type Probe struct {
 	FileSystem Owner `json:"fileSystem"`
 	// IntervalSeconds is the pause between two questions to the filesystem while nobody asks the probe.
 	IntervalSeconds int `json:"intervalSeconds"`
+	// Host asks the node: its own programs, on the node (OnNode), say what its kernel serves. The answer is about that node only.
+	Host bool `json:"host,omitempty"`
 	// Store, where set, is handed out to who knows a secret, for backups.
 	Store *Store `json:"store,omitempty"`
 }

@@ -157,6 +157,8 @@ type Target struct {
 	Expected bool `json:"expected,omitempty"`
 	// Variables are what Initialize calls $(NAME) for this target, such as TARGET_ID.
 	Variables map[string]string `json:"variables,omitempty"`
+	// Served is set for a disk that only its own server mounts (format.Served): the agent proves it, and `node serve` mounts it.
+	Served *ServedTarget `json:"served,omitempty"`
 }
 
 // Pinning binds a daemon to CPUs and memory.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"parallelfs.dev/operator/internal/node/bench"
+	"parallelfs.dev/operator/internal/node/host"
 	"parallelfs.dev/operator/internal/node/process"
 	"parallelfs.dev/operator/internal/node/spec"
 )
@@ -41,6 +42,8 @@ type Calls struct {
 type call struct {
 	spec.ManageCall
 	while, fails *regexp.Regexp
+	// start is the command line with which Argv runs.
+	start []string
 }
 
 // Check reads what is told.
@@ -56,7 +59,10 @@ func Check(m spec.Manage) (Calls, error) {
 		if len(c.Argv) == 0 {
 			return out, fmt.Errorf("call %d has no program", i+1)
 		}
-		checked := call{ManageCall: c}
+		checked := call{ManageCall: c, start: c.Argv}
+		if m.Host {
+			checked.start = host.OnNode(c.Argv)
+		}
 		for _, e := range []struct {
 			text string
 			into **regexp.Regexp
@@ -111,7 +117,7 @@ func (calls Calls) tidy(ctx context.Context, until time.Time, c call, output io.
 // make makes one call, as often as it says.
 func (calls Calls) make(ctx context.Context, c call, output io.Writer) error {
 	for {
-		text, code, err := once(ctx, c.Argv)
+		text, code, err := once(ctx, c.start)
 		switch {
 		case err != nil:
 			return calls.failed(ctx, c, text, output, err)

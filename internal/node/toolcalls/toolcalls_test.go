@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +17,15 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/internal/node/toolcalls"
 )
+
+// TestMain stands in for the verb by which the node binary runs a program of the node.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == spec.OnNode {
+		fmt.Println("on the node:", strings.Join(os.Args[2:], " "))
+		os.Exit(len(os.Args) - 3)
+	}
+	os.Exit(m.Run())
+}
 
 // run makes calls within a minute, and returns what they showed.
 func run(ctx context.Context, t *testing.T, seconds int64, calls ...spec.ManageCall) (string, error) {
@@ -118,4 +129,13 @@ func TestWhatCanNotBeMadeIsRefused(t *testing.T) {
 		_, err := toolcalls.Check(m)
 		NewWithT(t).Expect(err).To(MatchError(ContainSubstring(says)))
 	}
+}
+
+func TestCallsOfTheNodesOwnToolsAreMadeOnTheNode(t *testing.T) {
+	g := NewWithT(t)
+	calls, err := toolcalls.Check(spec.Manage{Host: true, TimeoutSeconds: 60, Calls: []spec.ManageCall{{Name: "list", Argv: []string{"lctl"}}, {Argv: []string{"lctl", "dl"}}}})
+	g.Expect(err).NotTo(HaveOccurred())
+	var output bytes.Buffer
+	g.Expect(toolcalls.Run(t.Context(), calls, &output)).To(MatchError("lctl ended with exit code 1"))
+	g.Expect(output.String()).To(And(ContainSubstring("on the node: lctl\nparallelfs: list has ended"), ContainSubstring("on the node: lctl dl\n")))
 }

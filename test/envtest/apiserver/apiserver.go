@@ -71,7 +71,7 @@ func WithMPIJob() Option {
 	}
 }
 
-// Start starts a server with the CRDs of config/crd/bases, and those of package trials. The caller stops it.
+// Start starts a server with the CRDs of config/crd/bases. The caller stops it.
 func Start(options ...Option) (*Server, error) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		return nil, errors.New("KUBEBUILDER_ASSETS is not set: it names the directory with kube-apiserver and etcd. Run `make test-envtest`, which makes them and sets it")
@@ -81,7 +81,7 @@ func Start(options ...Option) (*Server, error) {
 		return nil, err
 	}
 	environment := &envtest.Environment{
-		CRDDirectoryPaths:     []string{filepath.Join(project, "config", "crd", "bases"), filepath.Join(project, "test", "envtest", "trials")},
+		CRDDirectoryPaths:     []string{filepath.Join(project, "config", "crd", "bases")},
 		CRDInstallOptions:     envtest.CRDInstallOptions{MaxTime: startTimeout},
 		ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: startTimeout,
 	}

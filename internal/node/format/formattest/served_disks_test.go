@@ -173,3 +173,64 @@ func TestAMkfsOfLustreKilledInItsMiddleEndsTheSame(t *testing.T) {
 		})
 	}
 }
+
+// again is a target as a FileSystem that was made again has it: with another uid, and nothing recorded, not even what it is to Lustre.
+func again(old *v1alpha1.StorageTarget) *v1alpha1.StorageTarget {
+	now := old.DeepCopy()
+	now.Status = v1alpha1.StorageTargetStatus{}
+	now.Spec.FileSystem.UID = "99999999-2222-3333-4444-555555555555"
+	now.Spec.Lustre = nil
+	return now
+}
+
+func TestTheDiskOfAnEarlierFileSystemSaysWhatItWasGivenAndIsTakenOverWithIt(t *testing.T) {
+	l := provisiontest.New(t)
+	d := l.Disk("data", size)
+	old := l.Target(d, provisiontest.OfLustre(10))
+	l.Expect(l.Pass(old)).To(Succeed())
+	l.Must("e2label", d.Loop, "scratch-OST000a") // as its first mount does
+
+	now, before := again(old), d.Content()
+	for range 2 {
+		l.Expect(l.Pass(now)).To(Succeed())
+		l.Expect(provisiontest.Ready(now).Message).To(ContainSubstring("has not said yet what the target is to Lustre"))
+		l.Expect(now.Status.Provisioned).To(BeNil())
+		l.Expect(now.Status.Record).NotTo(BeNil())
+		l.Expect(now.Status.Record.Lustre).To(Equal(old.Spec.Lustre))
+	}
+	l.Expect(d.Content()).To(Equal(before), "nothing is written before the operator says the same")
+
+	now.Spec.Lustre = now.Status.Record.Lustre.DeepCopy()
+	l.Expect(l.Pass(now)).To(Succeed())
+	expectProvenWithoutAMount(l, now, d)
+	l.Expect(now.Status.Provisioned.PlanHash).To(BeEmpty(), "it was taken over")
+	l.Expect(now.Status.Provisioned.UUID).To(Equal(old.Status.Provisioned.UUID))
+	l.Expect(l.Made).To(Equal(1), "and not made again")
+	l.Expect(l.Must("e2label", d.Loop)).To(Equal("scratch-OST000a"), "it is registered still")
+	expectSettled(l, now)
+	l.Expect(now.Status.Record.Lustre).To(Equal(old.Spec.Lustre), "what was read once stays")
+	l.Expect(l.Must(filepath.Join(l.NodePrograms, "tunefs.lustre"), "--dryrun", d.Loop)).NotTo(ContainSubstring(old.Spec.FileSystem.UID))
+}
+
+func TestADiskOfAnotherClusterIsTakenOverWhenAPersonSaysSo(t *testing.T) {
+	l := provisiontest.New(t)
+	d := l.Disk("data", size)
+	old := l.Target(d, provisiontest.OfLustre(10), func(t *v1alpha1.StorageTarget) { t.Spec.Cluster = "there" })
+	l.Expect(l.Pass(old)).To(Succeed())
+	now, before := again(old), d.Content()
+	now.Spec.Cluster = "here"
+	l.Expect(l.Pass(now)).To(Succeed())
+	l.Expect(provisiontest.Ready(now).Reason).To(Equal(v1alpha1.ReasonOtherCluster))
+	l.Expect(now.Status.Record).To(BeNil())
+	l.Expect(d.Content()).To(Equal(before))
+
+	now.Spec.TakeOver = "there"
+	l.Expect(l.Pass(now)).To(Succeed())
+	l.Expect(now.Status.Record).NotTo(BeNil())
+	now.Spec.Lustre = now.Status.Record.Lustre.DeepCopy()
+	l.Expect(l.Pass(now)).To(Succeed())
+	expectProvenWithoutAMount(l, now, d)
+	l.Expect(now.Status.Provisioned.TakenFrom).To(BeEmpty())
+	l.Expect(l.Pass(old)).To(Succeed())
+	l.Expect(provisiontest.Ready(old).Reason).To(Equal(v1alpha1.ReasonOtherCluster), "that cluster has lost it")
+}

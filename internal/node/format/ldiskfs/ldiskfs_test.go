@@ -63,7 +63,7 @@ func TestTheDryRunIsTheCommandItself(t *testing.T) {
 
 func TestNoCommandOverwritesATarget(t *testing.T) {
 	for _, s := range []ldiskfs.Service{mgs, mdt0, mdt1, ost0, ost1} {
-		for _, argv := range [][]string{made(s).Make(), made(s).DryRun(), ldiskfs.Format{}.ReadBack("/dev/sdb")} {
+		for _, argv := range [][]string{made(s).Make(), made(s).DryRun(), ldiskfs.Format{}.ReadBack("/dev/sdb"), ldiskfs.Format{}.Remark("/dev/sdb", mark)} {
 			NewWithT(t).Expect(strings.Join(argv, " ")).NotTo(Or(ContainSubstring("reformat"), ContainSubstring("replace"), ContainSubstring("writeconf"),
 				ContainSubstring("erase"), ContainSubstring("force")))
 		}
@@ -301,4 +301,32 @@ func TestAMountSaysWhichTargetItServes(t *testing.T) {
 		g.Expect(format.IsMount(f, kind, "10.0.0.1@tcp:/sdb")).To(BeFalse(), "a client's "+kind)
 	}
 	g.Expect(format.IsMount(f, "ext4", "/dev/sdb")).To(BeFalse())
+}
+
+func TestWhatATargetSaysCanBeGivenAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer string
+		given  v1alpha1.LustreTarget
+	}{
+		"an OST":              {"readback-ost0-registered", v1alpha1.LustreTarget{Kind: v1alpha1.LustreOST, FSName: "pfs", Index: new(int32(0)), ManagementNIDs: []string{"192.168.77.1@tcp"}}},
+		"MDT0000 with an MGS": {"readback-mgs-mdt0", v1alpha1.LustreTarget{Kind: v1alpha1.LustreMDT, FSName: "pfs", Index: new(int32(0)), WithMGT: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			said, err := ldiskfs.Format{}.Says(format.Answer{Stdout: printed(t, c.answer)})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(said).To(Equal(c.given))
+			found, err := ldiskfs.ParseReadBack(0, printed(t, c.answer))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(ldiskfs.Differences(ldiskfs.ServiceOf(said), "", found)).To(BeEmpty())
+		})
+	}
+	g := NewWithT(t)
+	for says, answer := range map[string]string{
+		"several nodes": withLine(t, "mgsnode=192.168.77.1@tcp", "mgsnode=10.0.0.1@tcp:10.0.0.2@tcp"),
+		"has no index":  withLine(t, "0x62", "0x72"),
+	} {
+		_, err := ldiskfs.Format{}.Says(format.Answer{Stdout: answer})
+		g.Expect(err).To(MatchError(ContainSubstring(says)))
+	}
 }

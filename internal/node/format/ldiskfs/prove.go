@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/format"
 )
 
@@ -21,6 +22,35 @@ func (Format) Mark(a format.Answer) (string, error) {
 		return "", errors.New(strings.TrimSuffix(fmt.Sprintf("%s: %s", err, a.Said), ": "))
 	}
 	return found.Mark, nil
+}
+
+// Says is what stands in CONFIGS/mountdata.
+func (Format) Says(a format.Answer) (format.Given, error) {
+	found, err := ParseReadBack(a.Code, a.Stdout)
+	if err != nil {
+		return format.Given{}, errors.New(strings.TrimSuffix(fmt.Sprintf("%s: %s", err, a.Said), ": "))
+	}
+	s := found.Service
+	if len(s.MGSNodes) > 1 || len(s.ServiceNodes) > 0 {
+		return format.Given{}, errors.New("it says that it, or its MGS, may be on several nodes (failover), and the operator runs no such targets")
+	}
+	given := format.Given{Kind: v1alpha1.LustreTargetKind(s.Kind), FSName: s.FSName, WithMGT: s.MGS && s.Kind != ""}
+	if s.Kind == "" {
+		return format.Given{Kind: v1alpha1.LustreMGT}, nil
+	}
+	if !found.Indexed {
+		return format.Given{}, errors.New("it has no index")
+	}
+	given.Index = &s.Index
+	for _, node := range s.MGSNodes {
+		given.ManagementNIDs = strings.Split(string(node), ",")
+	}
+	return given, nil
+}
+
+// Remark is tunefs.lustre --comment, which leaves all else in CONFIGS/mountdata as it is.
+func (Format) Remark(device, mark string) []string {
+	return []string{Tunefs, "--comment=" + mark, device}
 }
 
 // Refusal holds what was seen against what was given.

@@ -178,9 +178,12 @@ func (t *target) open() error {
 	if t.exclusive, err = os.OpenFile(t.device, os.O_RDWR|syscall.O_EXCL, 0); err != nil {
 		return wire.Refuse(syscall.EBUSY, "")
 	}
-	if err := syscall.Flock(int(t.exclusive.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		_ = t.exclusive.Close()
-		return wire.Refuse(syscall.EBUSY, "")
+	// An image in a file can't be had so. A disk is not locked: the kernel doesn't, and udev and the agent do.
+	if info, err := t.exclusive.Stat(); err == nil && info.Mode().IsRegular() {
+		if err := syscall.Flock(int(t.exclusive.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+			_ = t.exclusive.Close()
+			return wire.Refuse(syscall.EBUSY, "")
+		}
 	}
 	t.size, err = sizeOf(t.exclusive)
 	return err

@@ -1,0 +1,65 @@
+package filesystem
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// nodesAtOnce is how many nodes are asked at a time. One that is down takes as long as a connection may (dialLimit), and one that hangs as
+// long as an answer may: of a thousand nodes, a rack of them holds up the others for no longer than one does.
+const nodesAtOnce = 64
+
+// askNodes asks the probe of each node what it serves, and returns what waits for the answers and puts them into the Input. All questions
+// are sent after one moment, which is the time of the whole. Each answer is proven by itself (Question); one that is missing says nothing
+// of the other nodes. The URLs are by node, one at least.
+func (r *Reconciler) askNodes(
+	ctx context.Context, prober backend.NodeProber, urls map[string]string, in *backend.Input, q Question,
+) (answer func()) {
+	nodes, asked := backend.SortedKeys(urls), r.Order.Now()
+	states, errs, done := make([]*backend.State, len(nodes)), make([]error, len(nodes)), make(chan struct{})
+	go func() {
+		defer close(done)
+		var group errgroup.Group
+		group.SetLimit(nodesAtOnce)
+		for i, node := range nodes {
+			group.Go(func() error {
+				question := q
+				question.URL = urls[node]
+				states[i], errs[i] = r.States.State(ctx, question)
+				return nil
+			})
+		}
+		_ = group.Wait() // the errors lie beside
+	}()
+	return func() {
+		<-done
+		said := make(map[string]*backend.State, len(nodes))
+		in.Unanswered = map[string]string{}
+		for i, node := range nodes {
+			if errs[i] != nil {
+				in.Unanswered[node] = v1alpha1.Cut(errs[i].Error(), maxSaid)
+			} else {
+				said[node] = states[i]
+			}
+		}
+		if len(said) == 0 {
+			if r.secrets != nil {
+				r.secrets.forget() // it may be the key
+			}
+			in.StateError = v1alpha1.Cut(fmt.Sprintf("none of the %d nodes with servers answers: %s: %s", len(nodes), nodes[0], in.Unanswered[nodes[0]]), maxSaid)
+			return
+		}
+		state, err := prober.Together(*in, said)
+		if err != nil {
+			in.StateError = v1alpha1.Cut(err.Error(), maxSaid)
+			return
+		}
+		state.Asked = asked
+		in.State = &state
+	}
+}

@@ -1,0 +1,205 @@
+//go:build envtest
+
+package filesystem_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/test/envtest/apiserver"
+)
+
+func TestALustreIsMadeAndGrows(t *testing.T) {
+	w := newWorld(t)
+	k := w.lustreWorld()
+	k.lustre(nil)
+
+	// It is made: each disk has its index before it is formatted, and is mounted when it is proven.
+	w.settle()
+	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonHealthy),
+		HaveField("Message", "7/7 servers and 6/6 targets are online, 3/3 clients have mounted")))
+	w.Expect(w.formats()).To(Equal(10))
+	fs := w.get()
+	root := w.target(k.diskOf(fs.Status.Metadata.Target))
+	w.Expect(root.Spec.Lustre).To(HaveValue(And(HaveField("Kind", v1alpha1.LustreMDT), HaveField("Index", HaveValue(BeZero())), HaveField("WithMGT", true))))
+	w.Expect(fs.Status.Lustre).To(HaveValue(Equal(v1alpha1.LustreStatus{
+		ManagementNode: root.Spec.Node, ManagementTarget: root.Name, ManagementNIDs: []string{"10.9.0.1@tcp"},
+	})))
+	w.Expect(fs.Status.Management).To(HaveValue(HaveField("Address", "10.9.0.1@tcp:/pfs")))
+	w.Expect(fs.Status.Metadata.Initialized).NotTo(BeNil())
+	names := k.names()
+	w.Expect(slices.Sorted(maps.Values(names))).To(Equal([]string{
+		"pfs-MDT0000 with MGT", "pfs-MDT0001", "pfs-MDT0002", "pfs-MDT0003",
+		"pfs-OST0000", "pfs-OST0001", "pfs-OST0002", "pfs-OST0003", "pfs-OST0004", "pfs-OST0005",
+	}))
+	for _, d := range w.disks {
+		w.Expect(w.target(d).Spec.Lustre).To(Equal(k.given[d]), d.id)
+		w.Expect(d.mounted).To(BeTrue(), d.id)
+		w.Expect(of(w.target(d), v1alpha1.ConditionOnline)).To(HaveField("Reason", v1alpha1.ReasonServing), d.id)
+	}
+	w.Expect(k.commands).To(ContainElement("lctl pool_add pfs.ssd pfs-OST[0000-0005/1]"))
+	w.Expect(w.jobs()).To(HaveLen(1), "the pools were made once, and not once for each OST")
+	c := server.Killable(t, -1)
+	w.Expect(w.reconcile(c)).To(Succeed())
+	w.Expect(c.Writes()).To(BeEmpty(), "and nothing is left to do")
+
+	// It grows: disks of two more OSTs, and a third node with MDTs. What was there stays as it was, mounted and unformatted.
+	pods := w.uids()
+	w.disk(w.nodes[1], "ost2")
+	w.disk(w.nodes[2], "ost2")
+	w.disk(w.nodes[2], "mdt0")
+	w.disk(w.nodes[2], "mdt1")
+	w.label(w.nodes[2], "mds-of")
+	w.change(func(fs *v1alpha1.FileSystem) { fs.Spec.StoragePools[0].Targets.Select.CountPerNode = 3 })
+	w.settle()
+	w.Expect(w.formats()).To(Equal(14))
+	grown := k.names()
+	for disk, name := range names {
+		w.Expect(grown).To(HaveKeyWithValue(disk, name))
+	}
+	w.Expect(slices.Sorted(maps.Values(grown))).To(And(ContainElements("pfs-MDT0004", "pfs-MDT0005", "pfs-OST0006", "pfs-OST0007"), HaveLen(14)))
+	for name, uid := range pods {
+		w.Expect(w.uids()).To(HaveKeyWithValue(name, uid), "no server is restarted for a disk")
+	}
+	w.Expect(k.commands).To(ContainElement("lctl pool_add pfs.ssd pfs-OST[0000-0007/1]"))
+	w.Expect(w.get().Status.Summary).To(HaveValue(And(HaveField("Servers", "9/9"), HaveField("Targets", "8/8"))))
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), "all that has an index serves")
+	w.Expect(w.condition(v1alpha1.ConditionStalled)).To(HaveField("Reason", v1alpha1.ReasonNoDevices), "one node has no third disk")
+}
+
+func TestALustreThatIsDeletedLetsGoOfItsDisksAndIsMadeAgainOverThem(t *testing.T) {
+	w := newWorld(t)
+	k := w.lustreWorld()
+	k.lustre(nil)
+	w.settle()
+	names, devices := k.names(), func(kind string) (out []*fakeDisk) {
+		for _, d := range w.disks {
+			if string(k.given[d].Kind) == kind {
+				out = append(out, d)
+			}
+		}
+		return out
+	}
+	w.Expect(server.Client.Delete(w.ctx, w.get())).To(Succeed())
+	var order []string
+	for range 30 {
+		before := w.components()
+		w.Expect(w.reconcile(server.Client)).To(Succeed())
+		for _, gone := range before {
+			if !slices.Contains(w.components(), gone) {
+				order = append(order, gone)
+			}
+		}
+		if apierrors.IsNotFound(server.Client.Get(w.ctx, w.key(), &v1alpha1.FileSystem{})) {
+			break
+		}
+		w.runPods()
+		w.agents()
+		w.Expect(w.reconcileTargets(server.Client)).To(Succeed())
+	}
+	w.Expect(apierrors.IsNotFound(server.Client.Get(w.ctx, w.key(), &v1alpha1.FileSystem{}))).To(BeTrue())
+	w.Expect(order).To(Equal([]string{"client", "mdt", "ost"}))
+	w.Expect(w.targets()).To(BeEmpty())
+	for _, d := range w.disks {
+		w.Expect([]any{d.mounted, d.wipes}).To(Equal([]any{false, 0}), d.id)
+	}
+
+	// It is made again, and the disks are named: they say what they were given.
+	w.loseObjects() // what the garbage collector removes
+	k.lustre(func(fs *v1alpha1.FileSystem) {
+		format := &v1alpha1.FormatSpec{FSType: v1alpha1.Ldiskfs}
+		fs.Spec.Metadata.Targets = v1alpha1.TargetsSpec{Devices: references(devices("MDT")...), Format: format}
+		fs.Spec.StoragePools[0].Targets = v1alpha1.TargetsSpec{Devices: references(devices("OST")...), Format: format}
+		fs.Spec.Provisioning.FormatPolicy = v1alpha1.FormatNever
+	})
+	w.settle()
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
+	w.Expect(k.names()).To(Equal(names))
+	w.Expect(w.formats()).To(Equal(10), "nothing is formatted again")
+	for _, d := range w.disks {
+		w.Expect(w.target(d).Spec.Lustre).To(Equal(k.given[d]), d.id)
+		w.Expect(d.mounted).To(BeTrue(), d.id)
+	}
+}
+
+// components are those that have a DaemonSet.
+func (w *world) components() []string {
+	var out []string
+	for _, s := range w.sets() {
+		out = append(out, s.Labels[v1alpha1.LabelComponent])
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func TestANodeOfALustreThatDoesNotAnswerIsUnknownAndTheOthersAreNot(t *testing.T) {
+	w := newWorld(t)
+	k := w.lustreWorld()
+	k.lustre(nil)
+	w.settle()
+	k.silent[w.nodes[2]] = true
+	lasting := w.operator(server.Client)
+	for range 2 {
+		w.Expect(lasting.Reconcile(w.ctx, ctrl.Request{NamespacedName: w.key()})).Error().NotTo(HaveOccurred())
+	}
+	w.Expect(w.reconcileTargets(server.Client)).To(Succeed())
+	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonTargetsMissing),
+		HaveField("Message", ContainSubstring("unknown: nobody listens"))))
+	for _, d := range w.disks {
+		want := metav1.ConditionTrue
+		if d.node == w.nodes[2] {
+			want = metav1.ConditionUnknown
+		}
+		w.Expect(of(w.target(d), v1alpha1.ConditionOnline).Status).To(Equal(want), d.id)
+	}
+	k.silent[w.nodes[2]] = false
+	w.settle()
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue))
+}
+
+func TestAnOperatorOfALustreThatIsKilledAtAnyWriteGivesNoIndexTwice(t *testing.T) {
+	for write := 0; ; write += 9 { // each ninth of them, because each world is made anew
+		w := anotherWorld(t)
+		k := w.lustreWorld()
+		k.lustre(nil)
+		err := w.settleWith(server.Killable(t, write))
+		if err != nil {
+			w.Expect(err).To(MatchError(apiserver.ErrKilled))
+			w.settle()
+		}
+		w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
+		w.Expect(slices.Compact(slices.Sorted(maps.Values(k.names())))).To(HaveLen(10))
+		w.Expect(w.formats()).To(Equal(10))
+		if err == nil {
+			return
+		}
+		w.forget()
+	}
+}
+
+func TestALustreWithAnMGTOfItsOwnIsMadeWithItsDisk(t *testing.T) {
+	w := newWorld(t)
+	k := w.lustreWorld()
+	w.disk(w.nodes[2], "mgt")
+	w.label(w.nodes[2], "mgs-of")
+	k.lustre(func(fs *v1alpha1.FileSystem) {
+		fs.Spec.Lustre.Management = &v1alpha1.LustreManagement{
+			NodeSelector: v1alpha1.NodeSelector{"mgs-of": w.namespace},
+			Targets: v1alpha1.TargetsSpec{
+				Select: &v1alpha1.DeviceSelector{IDGlobs: []v1alpha1.Glob{"*-mgt"}, CountPerNode: 1}, Format: &v1alpha1.FormatSpec{FSType: v1alpha1.Ldiskfs},
+			},
+		}
+	})
+	w.settle()
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
+	w.Expect(w.get().Status.Lustre).To(HaveValue(And(HaveField("ManagementNode", w.nodes[2]), HaveField("ManagementNIDs", []string{"10.9.0.3@tcp"}))))
+	w.Expect(slices.Sorted(maps.Values(k.names()))[:2]).To(Equal([]string{"MGT", "pfs-MDT0000"}))
+	w.Expect(w.get().Status.Summary.Servers).To(Equal("8/8"))
+}

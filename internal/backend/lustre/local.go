@@ -1,0 +1,103 @@
+package lustre
+
+import (
+	"slices"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/lustre/cli"
+)
+
+// Nodes are the FileSystemNodes.
+func (Backend) Nodes(in backend.Input) []v1alpha1.FileSystemNode {
+	in = in.Indexed()
+	return backend.FileSystemNodes(in, backend.Facts(in.FileSystem, 0), members(in))
+}
+
+// members are the members by node, with the targets that each of them mounts.
+func members(in backend.Input) map[string][]v1alpha1.NodeMember {
+	fs, nodes := in.FileSystem, map[string][]v1alpha1.NodeMember{}
+	if fs.Status.Metadata == nil {
+		return nodes
+	}
+	tell := func(g backend.Given, member v1alpha1.NodeMember, disks []*v1alpha1.StorageTarget) {
+		for _, t := range disks {
+			record, _ := g.Target(t.Name)
+			told := backend.MemberTarget(fs, t)
+			told.ID = record.ID
+			member.Targets = append(member.Targets, told)
+		}
+		backend.InitializedOn(fs, member.Targets)
+		nodes[g.Node] = append(nodes[g.Node], member)
+	}
+	if node := given(fs).ManagementNode; hasMGT(fs) && node != "" {
+		tell(backend.Given{Node: node}, backend.Member(v1alpha1.RoleManagement, componentMGS), managementDisk(in))
+	}
+	for _, g := range in.Given() {
+		if !g.Retired && !g.GivenUp {
+			tell(g, v1alpha1.NodeMember{Name: g.Name, Role: g.Role}, disksOf(in, g))
+		}
+	}
+	return nodes
+}
+
+// managementDisk is the disk of an MGT of its own; the record outlives a change of what is chosen.
+func managementDisk(in backend.Input) []*v1alpha1.StorageTarget {
+	if t := in.TargetNamed(given(in.FileSystem).ManagementTarget); t != nil && t.Spec.Role == v1alpha1.RoleManagement {
+		return []*v1alpha1.StorageTarget{t}
+	}
+	return nil
+}
+
+// disksOf are the disks of a member that have their index.
+func disksOf(in backend.Input, g backend.Given) []*v1alpha1.StorageTarget {
+	return slices.DeleteFunc(backend.TargetsOf(in, g.Role, g.StoragePool, g.Node), func(t *v1alpha1.StorageTarget) bool {
+		_, has := g.Target(t.Name)
+		return !has || g.Role == v1alpha1.RoleMetadata && t.Spec.Slot != g.Slot
+	})
+}
+
+// TellTargets says what the disks are to Lustre, by the numbers that are on record. The MGT has none, and is the disk that was chosen for it.
+func (Backend) TellTargets(in backend.Input, targets []v1alpha1.StorageTarget) bool {
+	in = in.Indexed()
+	fs := in.FileSystem
+	numbers := map[string]int32{}
+	for _, g := range in.Given() {
+		for _, t := range g.Targets {
+			numbers[t.Name] = t.ID
+		}
+	}
+	changes := false
+	for i := range targets {
+		t := &targets[i]
+		told := t.Spec.Lustre
+		if live := in.TargetNamed(t.Name); live != nil {
+			told = live.Spec.Lustre
+		}
+		if t.Spec.Lustre = told.DeepCopy(); told == nil {
+			t.Spec.Lustre = targetOf(fs, t, numbers[t.Name])
+			changes = changes || t.Spec.Lustre != nil
+		}
+	}
+	return changes
+}
+
+// targetOf is what a disk with a number is to Lustre, nil while that is not on record: its number, or the NIDs of the MGS.
+func targetOf(fs *v1alpha1.FileSystem, t *v1alpha1.StorageTarget, number int32) *v1alpha1.LustreTarget {
+	record := given(fs)
+	if len(record.ManagementNIDs) == 0 {
+		return nil
+	}
+	switch is := TargetOf(own(fs).FSName, t.Spec.Role, number); {
+	case is.Kind == cli.MGT && t.Name == record.ManagementTarget:
+		return &v1alpha1.LustreTarget{Kind: v1alpha1.LustreMGT}
+	case is.Kind == cli.MGT || number == 0:
+		return nil
+	case t.Name == record.ManagementTarget:
+		return &v1alpha1.LustreTarget{Kind: v1alpha1.LustreMDT, FSName: is.FSName, Index: &is.Index, WithMGT: true}
+	default:
+		return &v1alpha1.LustreTarget{
+			Kind: v1alpha1.LustreTargetKind(is.Kind), FSName: is.FSName, Index: &is.Index, ManagementNIDs: slices.Clone(record.ManagementNIDs),
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package lustre
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// Members are the children of a Lustre: the probe's Secret, a ConfigMap with what the pods are told, one DaemonSet for the MGS where that
+// has a disk of its own, one for each MDT of a node and one for each pool, one for clients, and the Job that
+// makes pools.
+func (Backend) Members(in backend.Input) ([]client.Object, error) {
+	b := &builder{in: in.Indexed(), told: map[string][]byte{}}
+	if err := b.build(); err != nil {
+		return nil, err
+	}
+	return b.objects, nil
+}
+
+// builder collects the objects of one filesystem.
+type builder struct {
+	in      backend.Input
+	objects []client.Object
+	// told is what the node binary reads, by file name.
+	told map[string][]byte
+}
+
+// configVolume holds what the node binary is told.
+const configVolume = "config"
+
+func configMapName(fs *v1alpha1.FileSystem) string { return backend.ChildName(fs, "lustre") }
+
+func (b *builder) build() error {
+	var workloads []client.Object
+	// Nothing can be made or mounted before it is on record by which NIDs the MGS is found.
+	if len(given(b.in.FileSystem).ManagementNIDs) > 0 {
+		var err error
+		if workloads, err = b.workloads(); err != nil {
+			return err
+		}
+	}
+	fs := b.in.FileSystem
+	b.objects = append(b.objects, backend.ProbeSecret(b.in), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: configMapName(fs), Namespace: fs.Namespace}, Data: backend.Text(b.told),
+	})
+	b.objects = append(b.objects, workloads...)
+	return nil
+}
+
+// workloads are the DaemonSets.
+func (b *builder) workloads() (out []client.Object, err error) {
+	fs := b.in.FileSystem
+	if hasMGT(fs) {
+		w := backend.Workload{Component: componentMGS, Role: v1alpha1.RoleManagement}
+		out = append(out, b.serverSet(w, componentMGS, portsOf(fs).mgs(), given(fs).ManagementNode))
+	}
+	for slot := range metadataSlots(fs) {
+		w := backend.Workload{Component: componentMDT, Role: v1alpha1.RoleMetadata, Slot: fmt.Sprint(slot)}
+		out = append(out, b.serverSet(w, mdtDaemon(slot), portsOf(fs).mdt(slot), ""))
+	}
+	for _, pool := range fs.Spec.StoragePools {
+		slot, recorded := b.in.PoolSlot(pool.Name)
+		if !recorded {
+			return nil, fmt.Errorf("storage pool %q is not recorded yet", pool.Name)
+		}
+		w := backend.Workload{Component: componentOST, Role: v1alpha1.RoleStorage, StoragePool: pool.Name}
+		out = append(out, b.serverSet(w, ostDaemon(pool.Name), portsOf(fs).ost(slot), ""))
+	}
+	if fs.Spec.Clients != nil {
+		set, err := b.clientSet()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, set)
+	}
+	return append(out, b.jobs()...), nil
+}
+
+// serverSet is the DaemonSet of a member: its pods keep its targets mounted, on one node by name, or on all that have such a member. Beside
+// it, the probe answers for the whole node.
+func (b *builder) serverSet(w backend.Workload, daemon string, port int32, node string) client.Object {
+	fs, name := b.in.FileSystem, spec.MemberName(daemon)
+	version := backend.VersionOf(fs, w.Component)
+	serve := spec.Serve{
+		Owner: backend.Owner(fs), Backend: string(v1alpha1.Lustre), Version: version, Daemon: daemon, NodeFile: backend.NodeFile(fs),
+		Network: b.network(w.Role == v1alpha1.RoleManagement), GraceSeconds: graceSeconds - spareSeconds,
+	}
+	probe := spec.Probe{
+		Backend: string(v1alpha1.Lustre), Version: version, Address: sourceOf(given(fs).ManagementNIDs, own(fs).FSName),
+		Listen: backend.Address("$(NODE_IP)", port), KeyFile: backend.ProbeKeyFile, FileSystem: backend.Owner(fs), IntervalSeconds: 10, Host: true,
+	}
+	b.told[name+".json"], b.told["probe-"+name+".json"] = backend.Encode(serve), backend.Encode(probe)
+
+	pod := b.pod(w)
+	pod.Spec.TerminationGracePeriodSeconds = new(int64(graceSeconds))
+	if node != "" {
+		pod.Spec.Affinity = backend.OnNodes(node)
+	} else {
+		backend.OnMembers(fs, pod, name)
+	}
+	daemonContainer := b.container(w.Component, "serve", name+".json")
+	backend.MountNodeFile(fs, pod, &daemonContainer)
+	backend.CheckServed(&daemonContainer, name+".json")
+	answers := b.container("probe", "probe", "probe-"+name+".json")
+	pods(b.in).ServeProbe(pod, &answers, port)
+	answers.SecurityContext = backend.Privileged() // it runs the node's own programs
+	pod.Spec.Containers = []corev1.Container{daemonContainer, answers}
+	return pods(b.in).DaemonSet(name, w, pod, serve, probe)
+}
+
+const (
+	// graceSeconds is how long a pod that is stopped may unmount its targets: one took 10 to 20 s when the MGS was gone before it (2.17.57,
+	// emulated), and a server may have many.
+	graceSeconds = 1800
+	// spareSeconds are left when it gives up, to say so.
+	spareSeconds = 60
+)
+
+// network is LNet's network, which a node gets where it has none of that name. The NIDs of the node of the MGS stand on every disk.
+func (b *builder) network(isMGS bool) spec.KernelNetwork {
+	fs := b.in.FileSystem
+	n := NetworkOf(fs.Spec.Network, own(fs).RDMA).told()
+	if isMGS {
+		n.NIDs = given(fs).ManagementNIDs
+	}
+	return n
+}
+
+func (b *builder) clientSet() (client.Object, error) {
+	fs := b.in.FileSystem
+	mount, err := ClientMount(own(fs), *fs.Spec.Clients, given(fs).ManagementNIDs)
+	if err != nil {
+		return nil, err
+	}
+	network := b.network(false)
+	mount.Host, mount.Network = true, &network
+	w := backend.Workload{Component: componentClient, Role: backend.RoleClient}
+	pod := b.pod(w)
+	pod.Spec.TerminationGracePeriodSeconds = new(int64(60))
+	pod.Spec.NodeSelector = fs.Spec.Clients.NodeSelector
+	c := b.container(componentClient, "mount", "client.json")
+	backend.MountOnNode(pod, &c, fs, &mount)
+	b.told["client.json"] = backend.Encode(mount)
+	backend.CheckMount(&c, "client.json")
+	pod.Spec.Containers = []corev1.Container{c}
+	return pods(b.in).DaemonSet(componentClient, w, pod, mount), nil
+}
+
+// pod has the process ids of the node, in whose mounts the node's own programs run.
+func (b *builder) pod(w backend.Workload) *corev1.PodTemplateSpec {
+	pod := pods(b.in).Template(w, backend.ConfigVolume(configVolume, configMapName(b.in.FileSystem)))
+	pod.Spec.HostPID = true
+	return pod
+}
+
+// container runs a verb of the node binary, told by a file. It needs no software but that binary: modules and tools are the node's.
+func (b *builder) container(name, verb, file string) corev1.Container {
+	c := pods(b.in).Container(name, b.in.Images.Node, verb, configVolume, file)
+	c.SecurityContext = backend.Privileged()
+	return c
+}

@@ -1,0 +1,198 @@
+package lustre
+
+import (
+	"slices"
+	"strings"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// checkSpec refuses what contradicts itself, or what a person may not set.
+func checkSpec(in backend.Input) error {
+	fs := in.FileSystem
+	if fs.Spec.Lustre == nil {
+		return backend.Invalid(v1alpha1.ReasonInvalidSpec, "spec.lustre is required when spec.type is Lustre: spec.lustre.fsName is written on every disk")
+	}
+	if refused := RefusedParameters(own(fs).Parameters); len(refused) > 0 {
+		return backend.Invalid(v1alpha1.ReasonOptionRefused, "%s", refused[0])
+	}
+	slots := metadataSlots(fs)
+	devices := map[string]int32{}
+	for _, d := range fs.Spec.Metadata.Targets.Devices {
+		devices[d.Node]++
+	}
+	for _, node := range backend.SortedKeys(devices) {
+		if devices[node] != slots {
+			return backend.Invalid(v1alpha1.ReasonInvalidSpec,
+				"spec.metadata.targets.devices names %d disks of node %s for %d MDTs (spec.metadata.instancesPerNode); each MDT is one disk: name as many as MDTs",
+				devices[node], node, slots)
+		}
+	}
+	for _, g := range in.Given() {
+		if g.Role == v1alpha1.RoleMetadata && !g.Retired && g.Slot >= slots {
+			return backend.Invalid(v1alpha1.ReasonInvalidSpec,
+				"spec.metadata.instancesPerNode is %d, but node %s has %s; an MDT can't be taken away, so set it to %d again", slots, g.Node, g.Name, g.Slot+1)
+		}
+	}
+	return nil
+}
+
+// metadataSlots is how many MDTs each node of the metadata has.
+func metadataSlots(fs *v1alpha1.FileSystem) int32 { return max(1, fs.Spec.Metadata.InstancesPerNode) }
+
+// managementNode is the node of an MGS of its own: the recorded one, or the one that matches. It is empty where MDT0000 has the MGT.
+func managementNode(in backend.Input) (string, error) {
+	fs := in.FileSystem
+	if node := given(fs).ManagementNode; node != "" || !hasMGT(fs) {
+		return node, nil
+	}
+	m := own(fs).Management
+	nodes := backend.Matching(in.Nodes, m.NodeSelector)
+	switch len(nodes) {
+	case 0:
+		return "", backend.Invalid(v1alpha1.ReasonNoNodes,
+			"no node matches spec.lustre.management.nodeSelector (%s); label the node that shall be the MGS", backend.SelectorText(m.NodeSelector))
+	case 1:
+		node := nodes[0].Name
+		if !backend.HasTargets(m.Targets, node) {
+			return "", backend.Invalid(v1alpha1.ReasonInvalidSpec,
+				"spec.lustre.management.nodeSelector (%s) matches %s, and spec.lustre.management.targets.devices names a disk of node %s; label that node instead, or name a disk of %s",
+				backend.SelectorText(m.NodeSelector), node, m.Targets.Devices[0].Node, node)
+		}
+		return node, nil
+	default:
+		return "", backend.Invalid(v1alpha1.ReasonTooManyNodes,
+			"spec.lustre.management.nodeSelector (%s) matches %s, but a Lustre has exactly one MGS; leave the label on one node",
+			backend.SelectorText(m.NodeSelector), backend.NodeNames(nodes))
+	}
+}
+
+// metadataNodes are the nodes that have MDTs, by name: that of MDT0000 and those that have some on record, and those that match, in the
+// order of their names and up to spec.metadata.nodeCount.
+func metadataNodes(in backend.Input) ([]string, error) {
+	fs, spec := in.FileSystem, in.FileSystem.Spec.Metadata
+	nodes := recordedMetadataNodes(in)
+	count := int(spec.NodeCount)
+	if count > 0 && len(nodes) > count {
+		return nil, backend.Invalid(v1alpha1.ReasonInvalidSpec,
+			"spec.metadata.nodeCount is %d, but %s have MDTs; an MDT can't be taken away, so set it to %d, or more, again", count, strings.Join(nodes, ", "), len(nodes))
+	}
+	var others []string
+	for _, n := range backend.Matching(in.Nodes, spec.NodeSelector) {
+		if backend.HasTargets(spec.Targets, n.Name) && !slices.Contains(nodes, n.Name) && !in.GaveUp(n.Name) {
+			others = append(others, n.Name)
+		}
+	}
+	slices.Sort(others)
+	if count > 0 {
+		others = others[:min(len(others), count-len(nodes))]
+	}
+	nodes = append(nodes, others...)
+	slices.Sort(nodes)
+	among := ""
+	if len(spec.Targets.Devices) > 0 {
+		among = " and stands in spec.metadata.targets.devices"
+	}
+	switch {
+	case len(nodes) == 0:
+		return nil, backend.Invalid(v1alpha1.ReasonNoNodes, "no node matches spec.metadata.nodeSelector (%s)%s; label the nodes that shall have MDTs",
+			backend.SelectorText(fs.Spec.Metadata.NodeSelector), among)
+	case len(nodes) < count:
+		return nil, backend.Invalid(v1alpha1.ReasonNoNodes,
+			"spec.metadata.nodeCount is %d, and spec.metadata.nodeSelector (%s) matches %d nodes that can take part (%s); label more nodes, or lower nodeCount to %d",
+			count, backend.SelectorText(spec.NodeSelector), len(nodes), strings.Join(nodes, ", "), len(nodes))
+	}
+	return nodes, nil
+}
+
+// recordedMetadataNodes are the nodes that have MDTs on record, by name.
+func recordedMetadataNodes(in backend.Input) []string {
+	var out []string
+	if m := in.FileSystem.Status.Metadata; m != nil {
+		out = append(out, m.Node)
+	}
+	for _, g := range in.Given() {
+		if g.Role == v1alpha1.RoleMetadata && !g.Retired {
+			out = append(out, g.Node)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// recordManagement is what the filesystem was given for ever of its MGS: its node, the disk of the MGT, and the NIDs, which stand on every
+// disk. The NIDs are taken once, when there is a disk for the MGT.
+//
+// Where disks of an earlier Lustre are taken over, it is the one that they say, and nobody guesses it while some may still say it.
+func recordManagement(in backend.Input, disks backend.OnDisks, node string, metadata v1alpha1.MetadataRecord) (*v1alpha1.LustreStatus, error) {
+	fs := in.FileSystem
+	record := given(fs)
+	if record.ManagementTarget == "" {
+		if record.ManagementNode, record.ManagementTarget = metadata.Node, metadata.Target; hasMGT(fs) {
+			record.ManagementNode, record.ManagementTarget = node, ""
+			if disks := backend.TargetsOf(in, v1alpha1.RoleManagement, "", node); len(disks) > 0 {
+				record.ManagementTarget = disks[0].Name
+			}
+		}
+	}
+	if len(record.ManagementNIDs) > 0 || record.ManagementTarget == "" {
+		return &record, nil
+	}
+	said, err := recordedNIDs(in)
+	if err != nil || said != nil {
+		record.ManagementNIDs = slices.Clone(said)
+		return &record, err
+	}
+	if disks.Facts != nil && len(disks.Unread) > 0 {
+		return &record, nil
+	}
+	where, _ := in.Node(record.ManagementNode)
+	where.Name = record.ManagementNode
+	nids, err := NetworkOf(fs.Spec.Network, own(fs).RDMA).NIDs(where, in.Inventories[where.Name])
+	if err != nil {
+		return nil, err
+	}
+	record.ManagementNIDs = nids
+	return &record, nil
+}
+
+// refuseOthers refuses what two filesystems of this type can't share on a node: its kernel has one MGS, and knows targets by the name of
+// their filesystem.
+func refuseOthers(in backend.Input, mine *v1alpha1.LustreStatus, nodes map[string][]string) error {
+	fs := in.FileSystem
+	for i := range in.Others {
+		other := &in.Others[i]
+		theirs := other.Status.Lustre
+		if other.Spec.Lustre == nil || theirs == nil {
+			continue // it will find this one when it records
+		}
+		name := other.Namespace + "/" + other.Name
+		if theirs.ManagementNode == mine.ManagementNode && mine.ManagementNode != "" {
+			return backend.Invalid(v1alpha1.ReasonInvalidSpec,
+				"FileSystem %s has its MGS on node %s, and the kernel of a node has one; select another node for the MGS of this one", name, mine.ManagementNode)
+		}
+		if other.Spec.Lustre.FSName != own(fs).FSName {
+			continue
+		}
+		for _, node := range servingNodes(in.OthersNodes[other.UID]) {
+			if _, shared := nodes[node]; shared {
+				return backend.Invalid(v1alpha1.ReasonInvalidSpec,
+					"FileSystem %s is called %q in Lustre, too, and has targets on node %s; its kernel can't tell them apart: choose another spec.lustre.fsName, or other nodes",
+					name, own(fs).FSName, node)
+			}
+		}
+	}
+	return nil
+}
+
+// servingNodes are the nodes of these FileSystemNodes that have members, by name.
+func servingNodes(nodes []v1alpha1.FileSystemNode) []string {
+	var out []string
+	for i := range nodes {
+		if len(nodes[i].Spec.Members) > 0 {
+			out = append(out, nodes[i].Spec.Node)
+		}
+	}
+	return out
+}

@@ -1,0 +1,57 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// OnNode is the command line that runs another one on the node, by this binary's own verb. So every image can do it, also one that is
+// empty. The process group, standard files, signals and the exit code are those of the program.
+func OnNode(argv []string) []string {
+	return append([]string{"/proc/self/exe", spec.OnNode}, argv...)
+}
+
+// namespace is the mount namespace of the node's first process, for a process that has the node's process ids.
+const namespace = "/proc/1/ns/mnt"
+
+// Become makes this process a program of the node: one that sees the node's mounts and its root directory, and still the network and the
+// process ids of this process. It returns only with an error.
+func Become(argv []string) error {
+	if len(argv) == 0 {
+		return errors.New("there is no program to run on the node")
+	}
+	// A thread changes its mounts alone, and only when it shares no working directory with another one (setns(2)). It is never unlocked:
+	// execve(2) makes it the process.
+	runtime.LockOSThread()
+	if err := enter(namespace); err != nil {
+		return fmt.Errorf("can't enter the mounts of the node: %w; the pod needs its process ids (hostPID) and must be privileged", err)
+	}
+	path := Program("/", argv[0])
+	if path == "" {
+		return &MissingError{argv[0]}
+	}
+	// What the variables of the container say of directories is nothing on the node.
+	environment := []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "HOME=/root"}
+	if err := unix.Exec(path, argv, environment); err != nil {
+		return fmt.Errorf("can't run %s on the node: %w", path, err)
+	}
+	return nil
+}
+
+func enter(namespace string) error {
+	if err := unix.Unshare(unix.CLONE_FS); err != nil {
+		return os.NewSyscallError("unshare", err)
+	}
+	mounts, err := unix.Open(namespace, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &os.PathError{Op: "open", Path: namespace, Err: err}
+	}
+	defer unix.Close(mounts)
+	return os.NewSyscallError("setns", unix.Setns(mounts, unix.CLONE_NEWNS))
+}

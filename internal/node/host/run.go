@@ -1,0 +1,43 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/format"
+	"parallelfs.dev/operator/internal/node/process"
+)
+
+// endGrace is how long a program may take to end when it is told to.
+const endGrace = 5 * time.Second
+
+// Run runs a program on the node. One that waits in the kernel can't be killed, and is left behind when ctx ends.
+func Run(ctx context.Context, argv []string) (format.Answer, error) {
+	return answerOf(ctx, OnNode(argv), filepath.Base(argv[0]))
+}
+
+func answerOf(ctx context.Context, argv []string, name string) (format.Answer, error) {
+	var stdout, stderr bytes.Buffer
+	child, err := process.Start(argv, process.Options{Stdout: &stdout, Stderr: &stderr})
+	if err != nil {
+		return format.Answer{}, err //nolint:wrapcheck // it names the program
+	}
+	select {
+	case <-child.Done():
+	case <-ctx.Done():
+		child.Stop(endGrace)
+		if err := child.Err(); errors.Is(err, process.ErrLeftBehind) {
+			return format.Answer{}, fmt.Errorf("%s: %w", name, err)
+		}
+		return format.Answer{}, fmt.Errorf("%s was ended before it was done: %w", name, ctx.Err())
+	}
+	return format.Answer{
+		Code: child.Code(), Stdout: stdout.String(), Said: v1alpha1.Cut(strings.Join(strings.Fields(stderr.String()), " "), 1024),
+	}, nil
+}

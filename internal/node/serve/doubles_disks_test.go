@@ -1,0 +1,324 @@
+//go:build disks
+
+package serve_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/devices"
+	"parallelfs.dev/operator/internal/node/format/ldiskfs"
+	"parallelfs.dev/operator/internal/node/provision"
+	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/internal/plan"
+)
+
+// What the node binary does on a node with targets of Lustre, with the doubles as the node's own programs. The pods are processes with mounts
+// of their own; the sandbox is the node.
+
+const (
+	mdt0UUID = "4a9ee1e2-bd33-4b75-be9a-1a68b6ea9309"
+	ost0UUID = "0d6f4f5e-7f11-4f0e-9f5b-7a3a5f1c2b3d"
+	nodeName = "n1"
+)
+
+// lnet is the network of the filesystem.
+var lnet = spec.KernelNetwork{
+	Name: "tcp", Interfaces: []string{"$(NODE_INTERFACE)"}, Start: [][]string{{"modprobe", "lnet"}, {"lnetctl", "lnet", "configure"}},
+	List: []string{"lctl", "list_nids"}, Add: []string{"lnetctl", "net", "add", "--net", "tcp", "--if", "$(INTERFACES)"},
+}
+
+// machine is the node with its disks, and what its agent tells the servers.
+type machine struct {
+	*testing.T
+	Gomega
+	directory string
+	file      spec.NodeFile
+}
+
+func newMachine(t *testing.T) *machine {
+	t.Helper()
+	owner := spec.Owner{Namespace: "storage", Name: "scratch", UID: "11111111-2222-3333-4444-555555555555"}
+	m := &machine{t, NewWithT(t), t.TempDir(), spec.NodeFile{Version: spec.NodeFileVersion, FileSystem: owner, Node: nodeName}}
+	m.must("mkdir", "-p", "/mnt/targets", "/mnt/clients")
+	t.Cleanup(m.powerCut)
+	return m
+}
+
+func (m *machine) must(argv ...string) string {
+	m.Helper()
+	output, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
+	m.Expect(err).NotTo(HaveOccurred(), "%v: %s", argv, output)
+	return string(output)
+}
+
+// powerCut ends the kernel's part of the node: nothing is mounted afterwards, and no network is up.
+func (m *machine) powerCut() {
+	for path := range strings.FieldsSeq(mounted()) {
+		_ = syscall.Unmount(path, syscall.MNT_DETACH)
+	}
+	process, err := os.ReadFile("/run/lustre-double/kernel.lock")
+	id, scanned := strconv.Atoi(strings.TrimSpace(string(process)))
+	if err != nil || scanned != nil || id < 2 {
+		return
+	}
+	_ = syscall.Kill(id, syscall.SIGKILL)
+	m.Eventually(func() bool {
+		var status syscall.WaitStatus
+		_, _ = syscall.Wait4(id, &status, syscall.WNOHANG, nil)
+		return syscall.Kill(id, 0) != nil
+	}).WithTimeout(time.Minute).Should(BeTrue())
+	m.Expect(os.RemoveAll("/run/lustre-double/kernel.lock")).To(Succeed())
+}
+
+// target makes a target of Lustre on a disk of its own, as the agent does, and tells a member of it.
+func (m *machine) target(member, name, uuid string, given v1alpha1.LustreTarget) *v1alpha1.StorageTarget {
+	m.Helper()
+	image := filepath.Join(m.directory, name)
+	m.must("truncate", "--size=256M", image)
+	loop := strings.TrimSpace(m.must("losetup", "--find", "--show", image))
+	m.Cleanup(func() { m.must("losetup", "--detach", loop) })
+	link := "/dev/disk/by-id/lab-" + name
+	m.Expect(os.Symlink("../../"+filepath.Base(loop), link)).To(Succeed())
+	m.Cleanup(func() { m.Expect(os.Remove(link)).To(Succeed()) })
+	t := &v1alpha1.StorageTarget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: name},
+		Spec: v1alpha1.StorageTargetSpec{
+			FileSystem: v1alpha1.TargetOwner{Name: "scratch", UID: m.file.FileSystem.UID}, Cluster: "c1", Role: v1alpha1.RoleStorage,
+			Format: v1alpha1.FormatSpec{FSType: v1alpha1.Ldiskfs}, Lustre: &given,
+		},
+	}
+	wanted := plan.NewOf(t, plan.Look{}, uuid)
+	wanted.Device = loop
+	m.Expect(ldiskfs.Format{}.Problems(wanted)).To(BeEmpty())
+	m.must(ldiskfs.Format{}.Make(wanted)...)
+	content, err := json.Marshal(given)
+	m.Expect(err).NotTo(HaveOccurred())
+	m.file.Members = append(m.file.Members, spec.Member{Name: member, Targets: []spec.Target{{
+		Name: name, Path: "/mnt/targets/" + name, UUID: uuid,
+		Served: &spec.ServedTarget{DeviceID: "lab-" + name, FSType: "ldiskfs", Mark: wanted.Mark, Given: content},
+	}}})
+	m.must("mkdir", "-p", "/mnt/targets/"+name)
+	m.tell()
+	t.Spec.Device = v1alpha1.DeviceIdentity{ID: v1alpha1.DeviceID("lab-" + name), SizeBytes: 256 << 20}
+	t.Status.Provisioned = &v1alpha1.TargetProvisioned{PlanHash: "sha256:1", UUID: uuid, Label: wanted.Label, Finished: &metav1.Time{Time: time.Unix(1, 0)}}
+	return t
+}
+
+// pass is one of the agent over a target.
+func (m *machine) pass(t *v1alpha1.StorageTarget) {
+	m.Helper()
+	p := provision.New(devices.ThisHost(), func() string { return ost0UUID })
+	p.Path = func(_, _, target string) string { return "/mnt/targets/" + target }
+	p.OnNode = provision.Run
+	m.Expect(p.Pass(m.Context(), t, func(_ context.Context, t *v1alpha1.StorageTarget, wanted v1alpha1.StorageTargetStatus) error {
+		t.Status = wanted
+		return nil
+	})).To(Succeed())
+}
+
+// ready is the condition Ready of a target.
+func ready(t *v1alpha1.StorageTarget) metav1.Condition { return t.Status.Conditions[0] }
+
+// tell writes the file of the node.
+func (m *machine) tell() {
+	m.Helper()
+	content, err := json.Marshal(m.file)
+	m.Expect(err).NotTo(HaveOccurred())
+	path := filepath.Join(m.directory, "node.json")
+	m.Expect(os.WriteFile(path+".tmp", content, 0o600)).To(Succeed())
+	m.Expect(os.Rename(path+".tmp", path)).To(Succeed())
+}
+
+// pod is a container that runs a verb of the node binary.
+type pod struct {
+	command *exec.Cmd
+	mutex   sync.Mutex
+	said    bytes.Buffer
+	ended   chan error
+}
+
+func (p *pod) Write(b []byte) (int, error) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.said.Write(b)
+}
+
+// Said is what it has said.
+func (p *pod) Said() string {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.said.String()
+}
+
+// start starts a pod. Mounts of the node reach it.
+func (m *machine) start(verb string, told any) *pod {
+	m.Helper()
+	content, err := json.Marshal(told)
+	m.Expect(err).NotTo(HaveOccurred())
+	path := filepath.Join(m.TempDir(), "spec.json")
+	m.Expect(os.WriteFile(path, content, 0o600)).To(Succeed())
+	p := &pod{ended: make(chan error, 1)}
+	p.command = exec.Command("unshare", "--mount", "--propagation", "unchanged", filepath.Join(programs, "node"), verb, "--spec", path)
+	p.command.Env = []string{"NODE_NAME=" + nodeName, "NODE_IP=192.168.77.1", "PATH=" + os.Getenv("PATH")}
+	p.command.Stdout, p.command.Stderr = p, p
+	m.Expect(p.command.Start()).To(Succeed())
+	go func() { p.ended <- p.command.Wait() }()
+	m.Cleanup(func() { _ = p.command.Process.Kill() })
+	return p
+}
+
+func (m *machine) serves(daemon string) spec.Serve {
+	return spec.Serve{
+		Owner: m.file.FileSystem, Backend: "Lustre", Version: "2.17.0", Daemon: daemon, NodeFile: filepath.Join(m.directory, "node.json"),
+		Network: lnet, GraceSeconds: 60,
+	}
+}
+
+// mounted are the paths of the node at which something of Lustre is mounted.
+func mounted() string {
+	output, _ := exec.Command("findmnt", "-rno", "TARGET", "-t", "fuse.lustre,fuse.lustre_tgt").Output() // it fails when there is none
+	return strings.Join(strings.Fields(string(output)), " ")
+}
+
+func (m *machine) eventuallyMounted(paths string, pods ...*pod) {
+	m.Helper()
+	m.Eventually(mounted).WithTimeout(time.Minute).WithPolling(100*time.Millisecond).Should(Equal(paths), func() string {
+		var all []string
+		for _, p := range pods {
+			all = append(all, p.Said())
+		}
+		return strings.Join(all, "\n")
+	})
+}
+
+// filesystem is one of two targets on one node, of which it returns the second.
+func (m *machine) filesystem() *v1alpha1.StorageTarget {
+	m.Helper()
+	m.target("mdt-0", "mdt0", mdt0UUID, v1alpha1.LustreTarget{Kind: v1alpha1.LustreMDT, FSName: "pfs", Index: new(int32(0)), WithMGT: true})
+	return m.target("ost-ssd", "ost0", ost0UUID, v1alpha1.LustreTarget{Kind: v1alpha1.LustreOST, FSName: "pfs", Index: new(int32(0)), ManagementNIDs: []string{"192.168.77.1@tcp"}})
+}
+
+func TestPodsKeepTheTargetsOfANodeMountedAndUnmountThemInPeace(t *testing.T) {
+	m := newMachine(t)
+	m.filesystem()
+	ost := m.start("serve", m.serves("ost/ssd"))
+	m.Eventually(ost.Said).WithTimeout(time.Minute).Should(ContainSubstring("can't mount target ost0"), "there is no MGS yet, and it goes on trying")
+	mdt := m.start("serve", m.serves("mdt/0"))
+	m.eventuallyMounted("/mnt/targets/mdt0 /mnt/targets/ost0", mdt, ost)
+	m.Expect(m.must("lctl", "list_nids")).To(Equal("192.168.77.1@tcp\n"), "its network was added, on the interface of the node's address")
+	m.Expect(m.must("lctl", "dl")).To(And(ContainSubstring("UP mdt pfs-MDT0000"), ContainSubstring("UP obdfilter pfs-OST0000")))
+	m.Expect(<-m.start("check-served", m.serves("ost/ssd")).ended).To(Succeed())
+
+	// A pod that is killed takes nothing away, and the next one finds it.
+	m.Expect(ost.command.Process.Kill()).To(Succeed())
+	m.Expect(<-ost.ended).NotTo(Succeed())
+	m.Expect(mounted()).To(Equal("/mnt/targets/mdt0 /mnt/targets/ost0"))
+	ost = m.start("serve", m.serves("ost/ssd"))
+	m.Eventually(ost.Said).WithTimeout(time.Minute).Should(ContainSubstring("a target is served"))
+
+	// What is not told any more is unmounted, and what is told again is mounted.
+	targets := m.file.Members[1].Targets
+	m.file.Members[1].Targets = nil
+	m.tell()
+	m.eventuallyMounted("/mnt/targets/mdt0", ost)
+	m.file.Members[1].Targets = targets
+	m.tell()
+	m.eventuallyMounted("/mnt/targets/mdt0 /mnt/targets/ost0", ost)
+
+	for _, p := range []*pod{ost, mdt} {
+		m.Expect(p.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
+		m.Expect(<-p.ended).To(Succeed(), p.Said())
+	}
+	m.Expect(mounted()).To(BeEmpty())
+	m.Expect(<-m.start("check-served", m.serves("ost/ssd")).ended).NotTo(Succeed())
+}
+
+func TestADiskThatIsNotWhatWasGivenIsNotMounted(t *testing.T) {
+	m := newMachine(t)
+	m.filesystem()
+	m.must("tunefs.lustre", "--comment=mine", "/dev/disk/by-id/lab-mdt0")
+	mdt := m.start("serve", m.serves("mdt/0"))
+	m.Eventually(mdt.Said).WithTimeout(time.Minute).Should(ContainSubstring(`its mark is \"mine\"`))
+	m.Consistently(mounted, time.Second).Should(BeEmpty())
+}
+
+func TestANodeOfAnotherVersionServesNothing(t *testing.T) {
+	m := newMachine(t)
+	m.filesystem()
+	told := m.serves("mdt/0")
+	told.Version = "2.15.5"
+	mdt := m.start("serve", told)
+	m.Eventually(mdt.Said).WithTimeout(time.Minute).Should(ContainSubstring("this node has version 2.17.57"))
+	m.Expect(mounted()).To(BeEmpty())
+}
+
+func TestAClientIsMountedByTheNodesOwnProgramAndEndsWithItsPod(t *testing.T) {
+	m := newMachine(t)
+	m.filesystem()
+	mdt, ost := m.start("serve", m.serves("mdt/0")), m.start("serve", m.serves("ost/ssd"))
+	m.eventuallyMounted("/mnt/targets/mdt0 /mnt/targets/ost0", mdt, ost)
+	mount := spec.Mount{
+		Path: "/mnt/clients/scratch", FSType: "lustre", Source: "192.168.77.1@tcp:/pfs", Kernel: true, Host: true, Network: &lnet,
+		Command: []string{"mount", "-t", "lustre", "192.168.77.1@tcp:/pfs", "/mnt/clients/scratch"},
+	}
+	client := m.start("mount", mount)
+	m.Eventually(client.Said).WithTimeout(time.Minute).Should(ContainSubstring("mounted, and the filesystem answers"))
+	m.Expect(mounted()).To(ContainSubstring("/mnt/clients/scratch"), "the node has the mount, and not only the pod")
+	m.Expect(<-m.start("check-mount", mount).ended).To(Succeed())
+
+	// Commands of the filesystem's own tools see the mount of the node.
+	commands := m.start("configure", spec.Configure{Host: true, Commands: []spec.Command{{Argv: []string{"lfs", "getdirstripe", "-D", "/mnt/clients/scratch"}}}})
+	m.Expect(<-commands.ended).To(Succeed(), commands.Said())
+	m.Expect(commands.Said()).To(ContainSubstring("lmv_max_inherit_rr: 3"))
+
+	m.Expect(client.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
+	m.Expect(<-client.ended).To(Succeed(), client.Said())
+	m.Expect(mounted()).To(Equal("/mnt/targets/mdt0 /mnt/targets/ost0"))
+	for _, p := range []*pod{ost, mdt} {
+		m.Expect(p.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
+		m.Expect(<-p.ended).To(Succeed(), p.Said())
+	}
+}
+
+func TestTheAgentProvesWhatIsMountedAndLetsItGoWhenItIsDeleted(t *testing.T) {
+	m := newMachine(t)
+	target := m.filesystem()
+	m.pass(target)
+	m.Expect(ready(target).Reason).To(Equal(v1alpha1.ReasonProven), ready(target).Message)
+	mdt, ost := m.start("serve", m.serves("mdt/0")), m.start("serve", m.serves("ost/ssd"))
+	m.eventuallyMounted("/mnt/targets/mdt0 /mnt/targets/ost0", mdt, ost)
+	m.pass(target)
+	m.Expect(ready(target).Reason).To(Equal(v1alpha1.ReasonProven), ready(target).Message)
+	m.Expect(ready(target).Message).To(ContainSubstring("is mounted by its server"))
+	m.Expect(target.Status.MountPath).To(Equal("/mnt/targets/ost0"))
+
+	// Its server is gone, and was killed.
+	m.Expect(ost.command.Process.Kill()).To(Succeed())
+	m.Expect(<-ost.ended).NotTo(Succeed())
+	target.DeletionTimestamp = &metav1.Time{Time: time.Unix(2, 0)}
+	m.pass(target)
+	m.Expect(mounted()).To(Equal("/mnt/targets/mdt0"))
+	m.Expect(meta.IsStatusConditionTrue(target.Status.Conditions, v1alpha1.ConditionReleased)).To(BeTrue(), ready(target).Message)
+
+	target.Spec.DestroyFor = m.file.FileSystem.UID
+	m.pass(target)
+	m.Expect(meta.IsStatusConditionTrue(target.Status.Conditions, v1alpha1.ConditionDestroyed)).To(BeTrue(), ready(target).Message)
+	m.Expect(mdt.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
+	m.Expect(<-mdt.ended).To(Succeed(), mdt.Said())
+}

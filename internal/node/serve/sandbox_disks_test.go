@@ -1,0 +1,89 @@
+//go:build disks
+
+package serve_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// sandboxed is set in the process that has mounts, networks and processes of its own: a node whose own programs are the doubles of Lustre's.
+const sandboxed = "LUSTRE_NODE_SANDBOX"
+
+// programs is the directory with the node binary and the double.
+var programs string
+
+func TestMain(m *testing.M) {
+	if programs = os.Getenv(sandboxed); programs != "" {
+		if err := sandbox(); err != nil {
+			panic(err)
+		}
+		os.Exit(m.Run())
+	}
+	os.Exit(func() int {
+		var err error
+		if programs, err = os.MkdirTemp("", "lustre-node"); err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(programs)
+		for name, pack := range map[string]string{"node": "cmd/node", "lustre-double": "test/doubles/lustre/cmd/lustre-double"} {
+			build := exec.Command("go", "build", "-o", filepath.Join(programs, name), "parallelfs.dev/operator/"+pack)
+			if output, err := build.CombinedOutput(); err != nil {
+				panic(string(output))
+			}
+		}
+		return inSandbox()
+	}())
+}
+
+// inSandbox runs this program again, with all that it was told, and returns its exit code.
+func inSandbox() int {
+	command := exec.Command("/proc/self/exe", os.Args[1:]...)
+	command.Env = append(os.Environ(), sandboxed+"="+programs)
+	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
+	command.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID, Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL,
+	}
+	if err := command.Run(); command.ProcessState == nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return command.ProcessState.ExitCode()
+}
+
+// sandbox makes the node. Mounts below /mnt reach the containers that the tests start, as those below a directory of the node reach its pods.
+func sandbox() error {
+	script := `set -e
+mount --make-rprivate /
+mount -t proc proc /proc
+mkdir "$PROGRAMS"/lab
+mount -t tmpfs lab "$PROGRAMS"/lab
+mkdir "$PROGRAMS"/lab/sbin "$PROGRAMS"/lab/sbin-work "$PROGRAMS"/lab/etc "$PROGRAMS"/lab/etc-work
+for name in mkfs.lustre tunefs.lustre mount.lustre mount.lustre_tgt umount.fuse.lustre umount.fuse.lustre_tgt lctl lfs lnetctl; do
+  ln -s "$PROGRAMS"/lustre-double "$PROGRAMS"/lab/sbin/$name
+done
+mount -t overlay overlay -o "lowerdir=/usr/sbin,upperdir=$PROGRAMS/lab/sbin,workdir=$PROGRAMS/lab/sbin-work" /usr/sbin
+mount -t overlay overlay -o "lowerdir=/etc,upperdir=$PROGRAMS/lab/etc,workdir=$PROGRAMS/lab/etc-work" /etc
+mkdir -p /etc/modprobe.d
+mount -t tmpfs run /run
+mount -t tmpfs mnt /mnt
+mount --make-shared /mnt
+mkdir -p /dev/disk
+mount -t tmpfs disk /dev/disk
+mkdir /dev/disk/by-id
+ip link set lo up
+ip link add eth7 type veth peer name peer7
+ip link set peer7 up
+ip link set eth7 up
+ip addr add 192.168.77.1/24 dev eth7`
+	command := exec.Command("sh", "-c", script)
+	command.Env = append(os.Environ(), "PROGRAMS="+programs)
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, output)
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package serve_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/internal/node/format/ldiskfs"
+	"parallelfs.dev/operator/internal/node/serve"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// owner is the FileSystem of the server.
+var owner = spec.Owner{Namespace: "default", Name: "scratch", UID: "1"}
+
+// toldBy is what a server reads in the file of its node, whose member has these targets.
+func toldBy(t *testing.T, targets ...spec.Target) (serve.Told, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), spec.NodeFileName)
+	content, err := json.Marshal(spec.NodeFile{Version: spec.NodeFileVersion, FileSystem: owner, Node: "n1", Members: []spec.Member{{
+		Name: "ost-ssd", Targets: targets, Variables: map[string]string{"MODULE_OPTIONS": "options x y=1"},
+	}}})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	NewWithT(t).Expect(os.WriteFile(path, content, 0o600)).To(Succeed())
+	return serve.ToldBy(spec.Serve{Owner: owner, Daemon: "ost/ssd", NodeFile: path}, "n1")()
+}
+
+// ost0 is a target as the file of a node has it.
+func ost0() spec.Target {
+	return spec.Target{Name: "ost0", Path: "/targets/ost0", UUID: uuid, Served: &spec.ServedTarget{
+		DeviceID: "wwn-0x5000", FSType: "ldiskfs", Mark: mark, Given: []byte(`{"kind":"OST","fsName":"pfs","index":0,"managementNIDs":["192.168.77.1@tcp"]}`),
+	}}
+}
+
+func TestAServerIsToldItsTargetsByTheFileOfItsNode(t *testing.T) {
+	g := NewWithT(t)
+	told, missing := toldBy(t, ost0())
+	g.Expect(missing).To(BeEmpty())
+	g.Expect(told.Variables).To(HaveKeyWithValue("MODULE_OPTIONS", "options x y=1"))
+	g.Expect(told.Targets).To(HaveLen(1))
+	is, wanted := told.Targets[0], ost(0)
+	g.Expect(is.Wanted).To(Equal(wanted.Wanted))
+	g.Expect(is.Format).To(Equal(ldiskfs.Format{}))
+	g.Expect(is.ID).To(BeEquivalentTo("wwn-0x5000"))
+	g.Expect(is.Waits).To(BeEmpty())
+}
+
+func TestATargetThatIsNotProvenIsWaitedFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*spec.Target)
+		says   string
+	}{
+		"by its agent":                       {func(t *spec.Target) { t.UUID = "" }, "its disk is not proven yet"},
+		"as nobody knows what the disk says": {func(t *spec.Target) { t.Served = nil }, "has not said yet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, target := NewWithT(t), ost0()
+			c.change(&target)
+			told, missing := toldBy(t, target)
+			g.Expect(missing).To(BeEmpty())
+			g.Expect(told.Targets[0].Waits).To(ContainSubstring(c.says))
+		})
+	}
+}
+
+func TestWhatIsNotUnderstoodIsNoTargetThatIsGone(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*spec.Target)
+		says   string
+	}{
+		"another format": {func(t *spec.Target) { t.Served.FSType = "xfs" }, `has the format "xfs"`},
+		"what is new":    {func(t *spec.Target) { t.Served.Given = []byte(`{"kind":"OST","color":"red"}`) }, "can't understand what target ost0 was given"},
+		"a directory":    {func(t *spec.Target) { t.Directory = true }, "is a directory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target := ost0()
+			c.change(&target)
+			_, missing := toldBy(t, target)
+			NewWithT(t).Expect(missing).To(ContainSubstring(c.says))
+		})
+	}
+	_, missing := serve.ToldBy(spec.Serve{Owner: owner, Daemon: "ost/ssd", NodeFile: "/no-such-file"}, "n1")()
+	NewWithT(t).Expect(missing).To(ContainSubstring("is not there"))
+}
