@@ -35,7 +35,7 @@ type RecoveryStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:MaxItems=20
 	Candidates []RecoveryCandidate `json:"candidates,omitempty"`
 
 	// from is the name of the candidate that is used: the newest that can be, or the one that the annotation parallelfs.dev/recover-from

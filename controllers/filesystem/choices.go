@@ -89,7 +89,7 @@ func (c *choices) dependsOn(fs *v1alpha1.FileSystem, d disks, nodes plan.TargetN
 		write("files", name)
 		write(filesIn[name]...)
 	}
-	for _, list := range [][]v1alpha1.StorageTarget{d.own, d.others} {
+	for _, list := range slices.Concat([][]v1alpha1.StorageTarget{d.own}, d.others) {
 		write("targets")
 		for i := range list {
 			maphash.WriteComparable(&h, c.hashOfTarget(&list[i]))

@@ -36,7 +36,7 @@ func newQuestion() *question {
 	}
 	return &question{
 		fs:    v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{UID: "fs", Generation: 1}},
-		disks: disks{own: []v1alpha1.StorageTarget{target("one")}, others: []v1alpha1.StorageTarget{target("two")}, versions: map[string]string{"n1": "u/1"}},
+		disks: disks{own: []v1alpha1.StorageTarget{target("one")}, others: [][]v1alpha1.StorageTarget{{target("two")}}, versions: map[string]string{"n1": "u/1"}},
 		nodes: plan.TargetNodes{Management: []string{"n1"}, Metadata: []string{"n2"}, Pools: map[string][]string{"ssd": {"n3"}}},
 	}
 }
@@ -57,8 +57,8 @@ func TestDisksAreChosenAnewWhenAnythingChangesThatTheChoiceDependsOn(t *testing.
 		"an agent that is gone":               func(q *question) { q.disks.versions = nil },
 		"directories whose files are counted": func(q *question) { q.filesIn = map[string][]string{"one": {"chunks"}} },
 		"a StorageTarget that is gone":        func(q *question) { q.disks.own = nil },
-		"one of another FileSystem":           func(q *question) { q.disks.others[0].Generation = 2 },
-		"one that is another's now":           func(q *question) { q.disks.others, q.disks.own = nil, append(q.disks.own, q.disks.others...) },
+		"one of another FileSystem":           func(q *question) { q.disks.others[0][0].Generation = 2 },
+		"one that is another's now":           func(q *question) { q.disks.others, q.disks.own = nil, append(q.disks.own, q.disks.others[0]...) },
 		"one that was made again":             own(func(t *v1alpha1.StorageTarget) { t.UID = "again" }),
 		"one that is deleted":                 own(func(t *v1alpha1.StorageTarget) { t.DeletionTimestamp = &now }),
 		"what is asked of one":                own(func(t *v1alpha1.StorageTarget) { t.Generation = 2 }),

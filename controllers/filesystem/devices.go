@@ -20,8 +20,9 @@ import (
 
 // disks are the StorageTargets that the choice of disks depends on, also those that are being deleted.
 type disks struct {
-	// own are those of the FileSystem, others those of all other ones; each sorted by node, namespace and name.
-	own, others []v1alpha1.StorageTarget
+	// own are those of the FileSystem, sorted by node and name, and others those of all other ones.
+	own    []v1alpha1.StorageTarget
+	others [][]v1alpha1.StorageTarget
 	// versions are those of the NodeInventories, by node.
 	versions map[string]string
 }
@@ -62,7 +63,7 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 		return nil
 	}
 	question := plan.SelectInput{
-		FileSystem: fs, Cluster: p.Cluster, TargetNodes: p.allocation.TargetNodes, Inventories: p.in.Inventories, Others: d.others,
+		FileSystem: fs, Cluster: p.Cluster, TargetNodes: p.allocation.TargetNodes, Inventories: p.in.Inventories, Others: slices.Concat(d.others...),
 		GaveUp: gaveUp(p.in.FileSystemNodes),
 	}
 	if finder, ok := p.backend.(backend.FileFinder); ok {
@@ -144,7 +145,7 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 	deleted := 0
 	for _, t := range leaving {
 		// For exactly what was read: an agent that begins with the disk meanwhile makes it a conflict.
-		err := p.Client.Delete(ctx, t, client.Preconditions{UID: &t.UID, ResourceVersion: &t.ResourceVersion})
+		err := p.targetChanges.conflict(p.Client.Delete(ctx, t, client.Preconditions{UID: &t.UID, ResourceVersion: &t.ResourceVersion}))
 		if client.IgnoreNotFound(err) != nil {
 			errs = append(errs, fmt.Errorf("delete StorageTarget %s: %w", t.Name, err))
 			continue

@@ -99,29 +99,6 @@ func (r *Reconciler) gather(
 	return in.Indexed(), d, waited, nil
 }
 
-// split are the targets for which a condition holds, and the others. There are thousands, of a kilobyte each: where it holds for all, as in
-// a cluster with one filesystem, they are not copied.
-func split(targets []v1alpha1.StorageTarget, holds func(*v1alpha1.StorageTarget) bool) (these, others []v1alpha1.StorageTarget) {
-	count := 0
-	for i := range targets {
-		if holds(&targets[i]) {
-			count++
-		}
-	}
-	if count == len(targets) {
-		return slices.Clip(targets), nil
-	}
-	these, others = make([]v1alpha1.StorageTarget, 0, count), make([]v1alpha1.StorageTarget, 0, len(targets)-count)
-	for i := range targets {
-		if holds(&targets[i]) {
-			these = append(these, targets[i])
-		} else {
-			others = append(others, targets[i])
-		}
-	}
-	return these, others
-}
-
 // remaining are the targets that are not being deleted: in most passes all of them, which are not copied then.
 func remaining(own []v1alpha1.StorageTarget) []v1alpha1.StorageTarget {
 	goes := func(t v1alpha1.StorageTarget) bool { return !t.DeletionTimestamp.IsZero() }

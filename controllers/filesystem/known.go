@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -32,7 +33,7 @@ func (c *changes) watch(then handler.EventHandler) handler.EventHandler {
 	return &counting{changes: c, then: then}
 }
 
-// watchNews is watch for a kind whose objects this operator changes as well: a change that says nothing new is counted, and wakes nobody.
+// watchNews is watch for a kind whose objects this operator changes as well: a change that says nothing new is not counted, and wakes nobody.
 func (c *changes) watchNews(then handler.EventHandler, news func(event.UpdateEvent) bool) handler.EventHandler {
 	c.watched.Store(true)
 	return &counting{changes: c, then: then, news: news}
@@ -43,7 +44,7 @@ type (
 	counting struct {
 		changes *changes
 		then    handler.EventHandler
-		// news is true for an update that a pass is asked for; nil for all.
+		// news is true for an update that matters; nil for all.
 		news func(event.UpdateEvent) bool
 	}
 )
@@ -56,10 +57,11 @@ func (c *counting) Create(ctx context.Context, e event.CreateEvent, q queue) {
 
 // Update implements handler.EventHandler.
 func (c *counting) Update(ctx context.Context, e event.UpdateEvent, q queue) {
-	c.changes.count.Add(1)
-	if c.news == nil || c.news(e) {
-		c.then.Update(ctx, e, q)
+	if c.news != nil && !c.news(e) {
+		return
 	}
+	c.changes.count.Add(1)
+	c.then.Update(ctx, e, q)
 }
 
 // Delete implements handler.EventHandler.
@@ -75,7 +77,8 @@ func (c *counting) Generic(ctx context.Context, e event.GenericEvent, q queue) {
 }
 
 // newsOfTarget is false for a target of which only the space in use has changed, as the filesystem says: a pass has found that, and it is
-// written whenever programs have filled another twentieth of a disk. The next pass comes by itself.
+// written whenever programs have filled another twentieth of a disk. No pass looks at it, so what is known of targets stays as it is, but for
+// the versions of these objects (conflict).
 func newsOfTarget(e event.UpdateEvent) bool {
 	before, ok := e.ObjectOld.(*v1alpha1.StorageTarget)
 	after, ok2 := e.ObjectNew.(*v1alpha1.StorageTarget)
@@ -86,6 +89,15 @@ func newsOfTarget(e event.UpdateEvent) bool {
 	service.UsedBytes = after.Status.Service.UsedBytes
 	was.Status.Service, was.ResourceVersion, was.ManagedFields = &service, is.ResourceVersion, is.ManagedFields
 	return !equality.Semantic.DeepEqual(&was, &is)
+}
+
+// conflict returns an error of a write that named the version of a StorageTarget. Where the API server has another version, the next pass reads
+// all of them anew.
+func (c *changes) conflict(err error) error {
+	if apierrors.IsConflict(err) {
+		c.count.Add(1)
+	}
+	return err
 }
 
 // known is what a pass has made of objects that it has read. While none of them changes, which is most of the time, the next pass takes the

@@ -66,7 +66,7 @@ type Reconciler struct {
 	Reread time.Duration
 
 	// allTargets, allNodes and allInventories are what passes have read last, and the changes say when it is not as it was any more.
-	allTargets                             known[[]v1alpha1.StorageTarget]
+	allTargets                             known[allTargets]
 	allNodes                               known[[]backend.Node]
 	allInventories                         known[inventories]
 	targetChanges, nodeChanges, podChanges changes

@@ -49,9 +49,13 @@ func (r *Reconciler) releaseTargets(ctx context.Context, fs *v1alpha1.FileSystem
 	if err != nil {
 		return remains{}, err
 	}
-	targets := targetsOf(fs, all)
-	if len(targets) == 0 {
+	own, _ := all.split(fs)
+	if len(own) == 0 {
 		return remains{}, nil
+	}
+	targets := make([]v1alpha1.StorageTarget, len(own))
+	for i := range own {
+		own[i].DeepCopyInto(&targets[i])
 	}
 	destroy := fs.Spec.DeletionPolicy == v1alpha1.DeletionDestroy
 	if destroy && fs.Spec.ConfirmDestroy != string(fs.UID) {
@@ -95,7 +99,8 @@ func (r *Reconciler) releaseTarget(ctx context.Context, fs *v1alpha1.FileSystem,
 	if target.Spec.DestroyFor != want {
 		before := target.DeepCopy()
 		target.Spec.DestroyFor = want
-		if err := r.Client.Patch(ctx, target, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+		if err := r.targetChanges.conflict(r.Client.Patch(ctx, target, lock)); err != nil {
 			return client.IgnoreNotFound(fmt.Errorf("say whether %s is to be wiped: %w", target.Name, err))
 		}
 	}
@@ -104,7 +109,7 @@ func (r *Reconciler) releaseTarget(ctx context.Context, fs *v1alpha1.FileSystem,
 	}
 	// The version too: an agent that records meanwhile that the disk was made a target must not be overlooked.
 	now := client.Preconditions{UID: &target.UID, ResourceVersion: &target.ResourceVersion}
-	if err := r.Client.Delete(ctx, target, now); client.IgnoreNotFound(err) != nil {
+	if err := r.targetChanges.conflict(r.Client.Delete(ctx, target, now)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete StorageTarget %s: %w", target.Name, err)
 	}
 	return nil
@@ -167,21 +172,6 @@ func giveUp(t *v1alpha1.StorageTarget) string {
 		which = t.Name
 	}
 	return fmt.Sprintf("kubectl annotate storagetargets -n %s %s %s=%s", t.Namespace, which, v1alpha1.AnnotationGiveUp, t.Spec.Node)
-}
-
-// targetsOf are copies of those that belong to a FileSystem, and to no other that had its name before.
-func targetsOf(fs *v1alpha1.FileSystem, all []v1alpha1.StorageTarget) []v1alpha1.StorageTarget {
-	var out []v1alpha1.StorageTarget
-	for i := range all {
-		if t := &all[i]; isOf(fs, t) {
-			out = append(out, *t.DeepCopy())
-		}
-	}
-	return out
-}
-
-func isOf(fs *v1alpha1.FileSystem, t *v1alpha1.StorageTarget) bool {
-	return t.Namespace == fs.Namespace && t.Spec.FileSystem.UID == string(fs.UID)
 }
 
 // inventories are what the agents have found, and the versions of these objects, by node. They are the cache's own, only to be read.

@@ -93,7 +93,7 @@ const planLife = 15 * time.Minute
 
 // The limits of RecoveryStatus and RecoveryCandidate.
 const (
-	maxCandidates      = 32
+	maxCandidates      = 20
 	maxRecoveryMessage = 512
 	maxRecoveryID      = 32
 )
