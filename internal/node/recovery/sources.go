@@ -77,7 +77,8 @@ func (o Options) manifests(ctx context.Context) (all []spec.BackupManifest, bad 
 
 // vault is the object store that has the backups.
 func (o Options) vault() (*backup.Vault, error) {
-	return backup.OpenVault(*o.Told.Source.ObjectStore, o.Told.Source.Backups, o.Told.Owner) //nolint:wrapcheck // it says what is wrong with the place
+	source := o.Told.Source
+	return backup.OpenVault(*source.ObjectStore, source.Backups, o.Told.Owner) //nolint:wrapcheck // it says what is wrong with the place
 }
 
 // manifest reads what a backup of this FileSystem says of itself, in a directory.
