@@ -75,8 +75,8 @@ func (p Pods) BackupJob(request BackupRequest, c corev1.Container, told spec.Bac
 	}, told
 }
 
-// mostInPod is how much of a node's disk a backup may take that is made for an object store: it is evicted then. A million files have 75 MB of
-// metadata, which is there twice while it is read back.
+// mostInPod is how much of a node's disk a backup may take that is made for an object store: it is evicted then. A million files have 75 MB
+// of metadata, which is there twice while it is read back.
 var mostInPod = resource.MustParse("128Gi")
 
 // UseObjectStore gives a container the credentials of the object store of spec.backups, and says what it is told of the store. The store is
@@ -86,7 +86,9 @@ func UseObjectStore(fs *v1alpha1.FileSystem, pod *corev1.PodSpec, c *corev1.Cont
 	const volume = "object-store"
 	pod.Volumes = append(pod.Volumes, ObjectStoreKeys(volume, store.SecretName))
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: volume, MountPath: storeKeys, ReadOnly: true})
-	return &spec.ObjectStore{Endpoint: store.Endpoint, Bucket: store.Bucket, Prefix: store.Prefix, Region: store.Region, Credentials: storeKeys}
+	return &spec.ObjectStore{
+		Endpoint: store.Endpoint, Bucket: store.Bucket, Prefix: store.Prefix, Region: store.Region, Credentials: storeKeys,
+	}
 }
 
 // ObjectStoreKeys is a volume with the credentials of an object store: accessKey and secretKey, and ca.crt where the Secret has that.

@@ -18,8 +18,8 @@ import (
 const mostInConfigMap = 768 << 10
 
 // BackupRecord is the operator's record of a filesystem: the FileSystem, its FileSystemNodes and its StorageTargets, without what only this
-// cluster needs, as a List in gzip, cut into pieces that fit into a ConfigMap each. A rebuild reads from it what was given once. Of a target
-// it has the spec, and which local filesystem its disk has. There are no secrets in it.
+// cluster needs, as a List in gzip, cut into pieces that fit into a ConfigMap each. A rebuild reads from it what was given once. Of a
+// target it has the spec, and which local filesystem its disk has. There are no secrets in it.
 func BackupRecord(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode, targets []v1alpha1.StorageTarget) ([][]byte, error) {
 	list := metav1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
 	add := func(object any) error {

@@ -22,8 +22,8 @@ type BackupPlace struct {
 	Claim, Node string
 	// ObjectStore is <endpoint>/<bucket>.
 	ObjectStore string `json:",omitempty"`
-	// Directory is that of the claim, relative to its root, or of the node, or the prefix of keys, as the user gives it; the backups lie in a subdirectory of their
-	// FileSystem.
+	// Directory is that of the claim, relative to its root, or of the node, or the prefix of keys, as the user gives it; the backups lie in
+	// a subdirectory of their FileSystem.
 	Directory string
 }
 

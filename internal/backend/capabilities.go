@@ -260,6 +260,8 @@ type Recoverer interface {
 type RecoveryMethod interface {
 	// Usable are those of the files of a daemon that metadata is made from, with the names that they need for Check.
 	Usable(found []CopiedFile) map[string]string
+	// Changed is when the last change was made that the end of such a file tells of; zero for a file that tells of none.
+	Changed(name string, end []byte) time.Time
 	// Check, Made and Memory are those of BackupMethod. What Check makes is what a server starts with.
 	Check(in, work string) BackupProgram
 	Made(head []byte) (BackupVersion, error)

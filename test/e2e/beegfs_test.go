@@ -244,6 +244,26 @@ func (s *story) beeGFSRuns() {
 		Eventually(s.said(workers[1], "mds2", v1alpha1.ConditionSafeToRemove)).Should(BeEmpty())
 	})
 
+	It("brings a storage target back whose drain is taken back half way, as after growth, to spread what lies on it", func() {
+		home := s.numberOf("hive", s.targetOn(workers[0], "slow1").Name)
+		inPool := func(pool string) string { return fmt.Sprintf(`(?m)^ *\d+ +%s +(\d+, *)*%d(, *\d+)* *$`, pool, home) }
+		chunk := s.spareChunk(workers[0], "slow1")
+		asks := func(half string) {
+			s.kubectl("patch", "storagetarget", s.targetOn(workers[0], "slow1").Name, "--type=merge", "-p", half)
+		}
+		asks(`{"spec":{"remove":true,"writersStopped":true}}`)
+		Eventually(func() string { return s.askHive("--liststoragepools") }, long).Should(MatchRegexp(inPool("draining")))
+		asks(`{"spec":{"remove":false,"writersStopped":false}}`)
+		Eventually(func() string { return s.askHive("--liststoragepools") }, long).Should(MatchRegexp(inPool("bulk")))
+		Eventually(func() string {
+			return s.kubectl("get", "jobs", "-l", "parallelfs.dev/filesystem=hive,parallelfs.dev/component=drain", "-o", "name")
+		}, long).Should(BeEmpty())
+		Eventually(s.readyNamed, long).WithArguments("hive").Should(BeTrue(), s.whyHiveIsNotReady)
+		Eventually(s.said(workers[0], "slow1", v1alpha1.ConditionSafeToRemove)).Should(BeEmpty())
+		Expect(onNode(workers[0], "cat "+chunk)).To(Equal("a piece of somebody's file"), "what was not moved is where it was")
+		onNode(workers[0], "rm "+chunk)
+	})
+
 	It("drains a storage target: away from new files, proven to be empty, taken out and forgotten", func() {
 		drained := s.numberOf("hive", s.targetOn(workers[0], "slow1").Name)
 		chunk := s.spareChunk(workers[0], "slow1")

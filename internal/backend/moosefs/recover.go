@@ -1,8 +1,12 @@
 package moosefs
 
 import (
+	"bytes"
+	"fmt"
 	"path"
+	"slices"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -197,4 +201,20 @@ func (m backupMethod) Usable(found []backend.CopiedFile) map[string]string {
 		return nil
 	}
 	return out
+}
+
+// Changed reads the last whole line of a change log: "VERSION: SECONDS|CHANGE(…)", with the master's clock (changelog.c and the callers of
+// changelog(); 3.0.117 and 4.57.5).
+func (m backupMethod) Changed(name string, end []byte) time.Time {
+	if !strings.HasPrefix(name, "changelog") {
+		return time.Time{}
+	}
+	lines := bytes.Split(end, []byte("\n"))
+	for _, line := range slices.Backward(lines[:len(lines)-1]) {
+		var version, seconds int64
+		if n, _ := fmt.Sscanf(string(line), "%d: %d|", &version, &seconds); n == 2 {
+			return time.Unix(seconds, 0)
+		}
+	}
+	return time.Time{}
 }

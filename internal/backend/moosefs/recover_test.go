@@ -2,6 +2,7 @@ package moosefs
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	batchv1 "k8s.io/api/batch/v1"
@@ -179,6 +180,25 @@ func TestMetadataIsMadeFromWhatWasSavedAndAllChangesSince(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			NewWithT(t).Expect(New().RecoveryMethod().Usable(c.found)).To(Equal(c.want))
+		})
+	}
+}
+
+func TestTheTimeOfACopyIsThatOfItsLastWholeChange(t *testing.T) {
+	at := func(seconds int64) time.Time { return time.Unix(seconds, 0) }
+	for name, c := range map[string]struct {
+		file, end string
+		want      time.Time
+	}{
+		"the last line":                    {"changelog_ml.0.mfs", "41: 1795400001|ACCESS(3)\n42: 1795400009|CREATE(1,a,f,420,18,0,0,0):7\n", at(1795400009)},
+		"a line that was cut off":          {"changelog_ml.0.mfs", "41: 1795400001|ACCESS(3)\n42: 179540", at(1795400001)},
+		"an end that begins in a line":     {"changelog_ml_back.0.mfs", "|ACCESS(3)\n42: 1795400009|LENGTH(7,1,0)\n", at(1795400009)},
+		"a log without a change":           {"changelog_ml_back.1.mfs", "", time.Time{}},
+		"a log of something else":          {"changelog_ml.0.mfs", "hello\nworld\n", time.Time{}},
+		"metadata, which tells of no time": {"metadata_ml.mfs.back", "41: 1795400001|ACCESS(3)\n", time.Time{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(New().RecoveryMethod().Changed(c.file, []byte(c.end))).To(Equal(c.want))
 		})
 	}
 }

@@ -30,6 +30,14 @@ func (s *scene) inStore(before http.HandlerFunc) objectstoretest.Store {
 	return store
 }
 
+// vault is what there is in the store.
+func (s *scene) vault() *Vault {
+	s.t.Helper()
+	in, err := OpenVault(*s.o.Told.ObjectStore, s.o.Told.Directory, s.o.Told.Owner)
+	s.Expect(err).NotTo(HaveOccurred())
+	return in
+}
+
 // files are the names of what lies in the directories of a backup's attempts, without those.
 func files(t *testing.T, store objectstoretest.Store, name string) []string {
 	t.Helper()
@@ -145,9 +153,7 @@ func TestAVerifiedBackupThatHasLostAnObjectSinceIsNotVerifiedAnyMore(t *testing.
 			s.Expect(err).NotTo(HaveOccurred())
 		}
 	}
-	in, err := OpenVault(*s.o.Told.ObjectStore, s.o.Told.Directory, s.o.Told.Owner)
-	s.Expect(err).NotTo(HaveOccurred())
-	s.Expect(in.List(t.Context())).To(ConsistOf(HaveField("Refused", ContainSubstring("the store has no log"))))
+	s.Expect(s.vault().List(t.Context())).To(ConsistOf(HaveField("Refused", ContainSubstring("the store has no log"))))
 
 	s.o.Told.Name = "20261124-030000"
 	answer, err := s.run()
@@ -157,15 +163,24 @@ func TestAVerifiedBackupThatHasLostAnObjectSinceIsNotVerifiedAnyMore(t *testing.
 }
 
 func TestABackupInAnObjectStoreGoesOnAfterAKillBeforeEachStep(t *testing.T) {
+	// What is there before: an old backup to remove, and one to keep.
+	there := map[string]string{}
+	first := newScene(t)
+	for _, name := range []string{"20261121-030000", "20261122-030000"} {
+		first.o.Told.Name = name
+		store := first.inStore(nil)
+		_, err := first.run()
+		first.Expect(err).NotTo(HaveOccurred())
+		for _, key := range store.Keys(t) {
+			there[key] = store.Object(t, key)
+		}
+	}
 	prepared := func(t *testing.T) (*scene, objectstoretest.Store) {
 		s := newScene(t)
 		store := s.inStore(nil)
-		for _, name := range []string{"20261121-030000", "20261122-030000"} {
-			s.o.Told.Name = name
-			_, err := s.run()
-			s.Expect(err).NotTo(HaveOccurred())
+		for key, content := range there {
+			s.put(store, key, content)
 		}
-		s.o.Told.Name = "20261123-030000"
 		s.change(77)
 		return s, store
 	}
@@ -203,9 +218,8 @@ func TestABackupInAnObjectStoreGoesOnAfterAKillBeforeEachStep(t *testing.T) {
 				And(HaveField("Name", "20261122-030000"), HaveField("Verified", true))))
 			s.Expect(files(t, store, "20261121-030000")).To(BeEmpty(), "what is not kept leaves nothing")
 
-			s.o.Told.Name = "20261124-030000"
-			_, err = s.run()
-			s.Expect(err).NotTo(HaveOccurred())
+			s.o.Told.Name = "20261124-030000" // of another backup, after this one
+			s.Expect(vaultPlace{place{s.o, s.home()}, s.vault()}.prune(t.Context())).To(Succeed())
 			s.Expect(files(t, store, "20261123-030000")).To(ConsistOf("data", "log", spec.BackupRecordFile, spec.BackupManifestFile),
 				"what was cut off has left nothing for ever")
 		})

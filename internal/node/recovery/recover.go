@@ -239,6 +239,23 @@ func headOf(path string) (head []byte, info fs.FileInfo, err error) {
 	return head, info, err
 }
 
+// mostEnd is how much of the end of a file is read, in bytes: some lines.
+const mostEnd = 64 << 10
+
+// endOf returns the end of a file.
+func endOf(path string) (end []byte, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.NewSectionReader(file, max(0, info.Size()-mostEnd), mostEnd))
+}
+
 // sizeOf is the size of all files of a directory, or of those that its links lead to.
 func sizeOf(directory string) (int64, error) {
 	entries, err := os.ReadDir(directory)

@@ -30,6 +30,8 @@ type counter struct{}
 
 func (counter) Usable([]backend.CopiedFile) map[string]string { return nil }
 
+func (counter) Changed(string, []byte) time.Time { return time.Time{} }
+
 func (counter) Check(string, string) backend.BackupProgram {
 	return backend.BackupProgram{Argv: []string{"cp", "number", "made"}, Makes: "made"}
 }

@@ -77,7 +77,8 @@ func (o Options) manifests(ctx context.Context) (all []spec.BackupManifest, bad 
 
 // vault is the object store that has the backups.
 func (o Options) vault() (*backup.Vault, error) {
-	return backup.OpenVault(*o.Told.Source.ObjectStore, o.Told.Source.Backups, o.Told.Owner) //nolint:wrapcheck // it says what is wrong with the place
+	source := o.Told.Source
+	return backup.OpenVault(*source.ObjectStore, source.Backups, o.Told.Owner) //nolint:wrapcheck // it says what is wrong with the place
 }
 
 // manifest reads what a backup of this FileSystem says of itself, in a directory.
@@ -98,7 +99,7 @@ func (o Options) manifest(name string) (spec.BackupManifest, error) {
 }
 
 // daemonFiles are the files of the daemon's directory that metadata is made from, by path, with the names that they need. The time is that
-// of the last change of one of them.
+// of the last change that they tell of, or where they don't, when the last of them was written.
 func (o Options) daemonFiles() (files map[string]string, last time.Time, err error) {
 	source := o.Told.Source
 	content, err := os.ReadFile(filepath.Join(source.Directory, spec.MarkerFile))
@@ -135,11 +136,23 @@ func (o Options) daemonFiles() (files map[string]string, last time.Time, err err
 		times[e.Name()] = info.ModTime()
 	}
 	files = map[string]string{}
+	var changed time.Time
 	for name, as := range o.Method.Usable(found) {
-		files[filepath.Join(data, name)] = as
+		path := filepath.Join(data, name)
+		files[path] = as
+		end, err := endOf(path)
+		if err != nil {
+			return nil, last, fmt.Errorf("can't read the files of the %s: %w", source.Component, err)
+		}
+		if at := o.Method.Changed(name, end); at.After(changed) {
+			changed = at
+		}
 		if times[name].After(last) {
 			last = times[name]
 		}
+	}
+	if !changed.IsZero() {
+		last = changed // a daemon writes what it has got a second later
 	}
 	if len(files) == 0 {
 		return nil, last, fmt.Errorf("%s has nothing that metadata could be made from", data)

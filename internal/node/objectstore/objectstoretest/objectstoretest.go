@@ -12,7 +12,7 @@ import (
 	"slices"
 	"testing"
 
-	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega"
 	"github.com/rclone/gofakes3"
 	"github.com/rclone/gofakes3/s3mem"
 )
@@ -34,7 +34,7 @@ type Store struct {
 func Serve(t *testing.T, before http.HandlerFunc) Store {
 	t.Helper()
 	backend := s3mem.New()
-	NewWithT(t).Expect(backend.CreateBucket(t.Context(), Bucket)).To(Succeed())
+	gomega.NewWithT(t).Expect(backend.CreateBucket(t.Context(), Bucket)).To(gomega.Succeed())
 	serve := gofakes3.New(listing{backend}, gofakes3.WithV4Auth(map[string]string{AccessKey: SecretKey})).Server()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		seen := &recorder{ResponseWriter: w}
@@ -52,6 +52,7 @@ func Serve(t *testing.T, before http.HandlerFunc) Store {
 // listing understands an empty delimiter as S3 does (ListObjectsV2): as none.
 type listing struct{ *s3mem.Backend }
 
+// ListBucket is that of the backend.
 func (l listing) ListBucket(
 	ctx context.Context, bucket string, prefix *gofakes3.Prefix, page gofakes3.ListBucketPage,
 ) (*gofakes3.ObjectList, error) {
@@ -67,11 +68,13 @@ type recorder struct {
 	answered bool
 }
 
+// WriteHeader answers.
 func (r *recorder) WriteHeader(code int) {
 	r.answered = true
 	r.ResponseWriter.WriteHeader(code)
 }
 
+// Write answers.
 func (r *recorder) Write(data []byte) (int, error) {
 	r.answered = true
 	return r.ResponseWriter.Write(data)
@@ -82,7 +85,7 @@ func Credentials(t *testing.T) string {
 	t.Helper()
 	directory := t.TempDir()
 	for name, content := range map[string]string{"accessKey": AccessKey, "secretKey": SecretKey + "\n"} {
-		NewWithT(t).Expect(os.WriteFile(filepath.Join(directory, name), []byte(content), 0o600)).To(Succeed())
+		gomega.NewWithT(t).Expect(os.WriteFile(filepath.Join(directory, name), []byte(content), 0o600)).To(gomega.Succeed())
 	}
 	return directory
 }
@@ -90,12 +93,12 @@ func Credentials(t *testing.T) string {
 // Object is what an object holds.
 func (s Store) Object(t *testing.T, key string) string {
 	t.Helper()
-	g := NewWithT(t)
+	g := gomega.NewWithT(t)
 	found, err := s.GetObject(t.Context(), Bucket, key, nil)
-	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(err).NotTo(gomega.HaveOccurred())
 	content, err := io.ReadAll(found.Contents)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(found.Contents.Close()).To(Succeed())
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(found.Contents.Close()).To(gomega.Succeed())
 	return string(content)
 }
 
@@ -103,7 +106,7 @@ func (s Store) Object(t *testing.T, key string) string {
 func (s Store) Keys(t *testing.T) []string {
 	t.Helper()
 	found, err := s.ListBucket(t.Context(), Bucket, &gofakes3.Prefix{}, gofakes3.ListBucketPage{})
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	gomega.NewWithT(t).Expect(err).NotTo(gomega.HaveOccurred())
 	keys := map[string]bool{}
 	for _, o := range found.Contents {
 		keys[o.Key] = true
