@@ -34,5 +34,5 @@ func TestTheSamplesHaveOnlyFieldsThatTheAPIKnows(t *testing.T) {
 			kinds = append(kinds, kind.Kind)
 		}
 	}
-	g.Expect(kinds).To(ConsistOf("Namespace", "FileSystem", "Namespace", "FileSystem", "Namespace", "FileSystem", "Namespace", "FileSystem", "BenchmarkRun", "BenchmarkRun", "BenchmarkRun", "BenchmarkSuite"))
+	g.Expect(kinds).To(ConsistOf("Namespace", "FileSystem", "Namespace", "FileSystem", "Namespace", "FileSystem", "Namespace", "FileSystem", "Namespace", "FileSystem", "BenchmarkRun", "BenchmarkRun", "BenchmarkRun", "BenchmarkSuite"))
 }

@@ -44,6 +44,8 @@ func TestALustreIsMadeAndGrows(t *testing.T) {
 		w.Expect(d.mounted).To(BeTrue(), d.id)
 		w.Expect(of(w.target(d), v1alpha1.ConditionOnline)).To(HaveField("Reason", v1alpha1.ReasonServing), d.id)
 	}
+	w.Expect(k.commands).To(ContainElement("lctl pool_add pfs.ssd pfs-OST[0000-0005/1]"))
+	w.Expect(w.jobs()).To(HaveLen(1), "the pools were made once, and not once for each OST")
 	c := server.Killable(t, -1)
 	w.Expect(w.reconcile(c)).To(Succeed())
 	w.Expect(c.Writes()).To(BeEmpty(), "and nothing is left to do")
@@ -66,6 +68,7 @@ func TestALustreIsMadeAndGrows(t *testing.T) {
 	for name, uid := range pods {
 		w.Expect(w.uids()).To(HaveKeyWithValue(name, uid), "no server is restarted for a disk")
 	}
+	w.Expect(k.commands).To(ContainElement("lctl pool_add pfs.ssd pfs-OST[0000-0007/1]"))
 	w.Expect(w.get().Status.Summary).To(HaveValue(And(HaveField("Servers", "9/9"), HaveField("Targets", "8/8"))))
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), "all that has an index serves")
 	w.Expect(w.condition(v1alpha1.ConditionStalled)).To(HaveField("Reason", v1alpha1.ReasonNoDevices), "one node has no third disk")
@@ -162,7 +165,7 @@ func TestANodeOfALustreThatDoesNotAnswerIsUnknownAndTheOthersAreNot(t *testing.T
 }
 
 func TestAnOperatorOfALustreThatIsKilledAtAnyWriteGivesNoIndexTwice(t *testing.T) {
-	for write := 0; ; write += 3 { // each third of them, because each world is made anew
+	for write := 0; ; write += 9 { // each ninth of them, because each world is made anew
 		w := anotherWorld(t)
 		k := w.lustreWorld()
 		k.lustre(nil)

@@ -4,13 +4,16 @@ package filesystem_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	. "github.com/onsi/gomega"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -30,6 +33,8 @@ type kernels struct {
 	*world
 	// given is what mkfs.lustre has written on each disk.
 	given map[*fakeDisk]*v1alpha1.LustreTarget
+	// commands are those that Jobs have run, in order.
+	commands []string
 	// silent are the nodes whose probes do not answer.
 	silent map[string]bool
 }
@@ -52,6 +57,7 @@ func (w *world) lustreWorld() *kernels {
 		operator.Backends, operator.States = backend.SetOf(lustre.New()), k
 	}
 	w.actsOwn, w.startsOwn, w.started = k.act, k.starts, k.serve
+	w.worksOwn = k.work
 	return k
 }
 
@@ -143,7 +149,7 @@ func (k *kernels) serverIn(pod *corev1.Pod) (daemon string, port int32) {
 func (k *kernels) serve() {
 	wanted := map[*fakeDisk]bool{}
 	for _, pod := range k.pods() {
-		if component(&pod) == "client" || component(&pod) == "" || k.dead[pod.Spec.NodeName] {
+		if len(pod.Spec.Containers) < 2 || k.dead[pod.Spec.NodeName] { // a client, or a Job
 			continue
 		}
 		daemon, _ := k.serverIn(&pod)
@@ -211,6 +217,26 @@ func (k *kernels) State(_ context.Context, q filesystem.Question) (*backend.Stat
 		state.Targets = append(state.Targets, t)
 	}
 	return state, nil
+}
+
+// work plays the Jobs: each runs the commands that it was told, once MDT0000 is mounted.
+func (k *kernels) work() bool {
+	k.t.Helper()
+	changed := false
+	for _, job := range k.jobs() {
+		root := k.diskOf(k.get().Status.Metadata.Target)
+		if len(job.Status.Conditions) > 0 || root == nil || !root.mounted {
+			continue
+		}
+		var told spec.Configure
+		k.Expect(json.Unmarshal([]byte(job.Spec.Template.Annotations["parallelfs.dev/told"]), &told)).To(Succeed(), job.Name)
+		for _, c := range told.Commands {
+			k.commands = append(k.commands, strings.Join(c.Argv, " "))
+		}
+		k.ended(&job, batchv1.JobComplete, time.Now())
+		changed = true
+	}
+	return changed
 }
 
 // names are what the disks are in Lustre, by the disk, without what differs between two runs.

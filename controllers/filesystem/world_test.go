@@ -106,6 +106,8 @@ type world struct {
 	startsOwn func(pod *corev1.Pod) bool
 	// actsOwn does with a disk what the agent does for a format of which the kernel serves the mounts; nil where there is none.
 	actsOwn func(t *v1alpha1.StorageTarget, d *fakeDisk) v1alpha1.StorageTargetStatus
+	// worksOwn plays Jobs that are neither of MooseFS nor of BeeGFS, and reports whether anything changed; nil where there are none.
+	worksOwn func() bool
 	// alter changes an operator before it begins; nil leaves it as cmd/manager makes it.
 	alter func(operator *filesystem.Reconciler)
 }
@@ -381,6 +383,9 @@ func (w *world) settleWith(c *apiserver.Killable) error {
 		changed = w.runPods() || changed
 		if w.hive != nil {
 			changed = w.workJobs() || changed
+		}
+		if w.worksOwn != nil {
+			changed = w.worksOwn() || changed
 		}
 		if len(c.Writes()) == before && !changed {
 			return nil

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/lustre/cli"
@@ -167,7 +169,25 @@ func (a *allocator) allocate(pools []backend.PoolRecord) error {
 			return err
 		}
 	}
+	a.observe()
 	return unique(a.records.All())
+}
+
+// observe records since when targets serve: from then on, Lustre knows them.
+func (a *allocator) observe() {
+	if a.in.State == nil || a.in.State.Asked.IsZero() {
+		return
+	}
+	now := metav1.NewTime(a.in.State.Asked).Rfc3339Copy()
+	for _, g := range backend.GivenOn(a.records.All()) {
+		for i := range g.Targets {
+			said := a.in.TargetWithID(g.Role, g.Targets[i].ID)
+			if g.Targets[i].Initialized != nil || said == nil || !said.Online {
+				continue
+			}
+			a.records.Change(g.Node, g.NodeMember).Targets[i].Initialized = &now
+		}
+	}
 }
 
 // takeOver records what disks say that their targets were given before.

@@ -36,6 +36,7 @@ var (
 	_ backend.Claimer      = Backend{}
 	_ backend.Mounter      = Backend{}
 	_ backend.Upgrader     = Backend{}
+	_ backend.Maintainer   = Backend{}
 )
 
 // New returns the backend with the usual times.

@@ -2,13 +2,195 @@ package lustre
 
 import (
 	"cmp"
+	"fmt"
 	"path"
 	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/lustre/cli"
+	"parallelfs.dev/operator/internal/node/spec"
 )
+
+// componentConfigure is that of the Jobs that make pools.
+const componentConfigure = "configure"
+
+// work makes what lies on no disk of its own: pools, their directories and layouts, and parameters.
+type work struct {
+	// name of the Job, a hash of what it does; empty while there is nothing to do it with.
+	name     string
+	commands []spec.Command
+	// pools are the indices of the OSTs that belong to each.
+	pools map[string][]int32
+}
+
+// workOf is the work of a filesystem as it is recorded. OSTs belong to it when Lustre knows them. It first begins when all serve that have
+// an index, so that it is done once, and not once for each OST.
+func workOf(in backend.Input) work {
+	fs := in.FileSystem
+	w := work{pools: map[string][]int32{}}
+	first, root := fs.Status.Metadata == nil || fs.Status.Metadata.Initialized == nil, false
+	for _, g := range in.Given() {
+		if g.Retired || g.GivenUp {
+			continue
+		}
+		for _, t := range g.Targets {
+			switch {
+			case t.TakenOut != nil:
+			case t.Initialized == nil && first:
+				return w
+			case t.Initialized == nil:
+			case g.Role == v1alpha1.RoleStorage:
+				w.pools[g.StoragePool] = append(w.pools[g.StoragePool], t.ID-1)
+			default:
+				root = root || t.ID == rootID
+			}
+		}
+	}
+	if !root || len(w.pools) == 0 {
+		return w
+	}
+	w.commands = w.all(fs)
+	w.name = backend.ChildName(fs, componentConfigure+"-"+backend.Hash(w.commands))
+	return w
+}
+
+// all are the commands. Each can be run again. Of those that fail when they are, the pools that MDT0000 knows say whether they were done.
+func (w work) all(fs *v1alpha1.FileSystem) []spec.Command {
+	mount := adminMount(fs)
+	var out []spec.Command
+	do := func(argv ...string) { out = append(out, spec.Command{Argv: argv}) }
+	for _, argv := range ParameterCommands(own(fs).Parameters) {
+		do(argv...)
+	}
+	osts := 0
+	for _, indices := range w.pools {
+		slices.Sort(indices)
+		osts += len(indices)
+	}
+	for _, argv := range PoolCommands(own(fs).FSName, w.pools, nil) {
+		out = append(out, spec.Command{Argv: argv, MayFail: true, TimeoutSeconds: poolSeconds * int64(osts+1)})
+	}
+	do(cli.SetDirectories(mount, DirectoriesWanted(own(fs).Directories))...)
+	for i := range fs.Spec.StoragePools {
+		pool := fs.Spec.StoragePools[i].Name
+		if len(w.pools[pool]) == 0 {
+			continue
+		}
+		layout := ownPool(fs, pool).Layout
+		if i == 0 { // files outside of the pools' directories go to the first one
+			do(LayoutCommand(mount, pool, layout)...)
+		}
+		for _, directory := range []string{path.Join(mount, pool), path.Join(mount, pool, spec.BenchmarkHome)} {
+			do("mkdir", "-p", "-m", "0755", directory)
+			do(LayoutCommand(directory, pool, layout)...)
+		}
+	}
+	return out
+}
+
+// poolSeconds is how long it may take to make a pool, and to add an OST to it: a real one took about 10 s (2.17.57, emulated).
+const poolSeconds = 30
+
+// ownPool is what only a pool of a Lustre has.
+func ownPool(fs *v1alpha1.FileSystem, name string) v1alpha1.LustrePool {
+	for _, p := range own(fs).StoragePools {
+		if p.Name == name {
+			return p
+		}
+	}
+	return v1alpha1.LustrePool{Name: name}
+}
+
+// done is true when the Job of this very work has succeeded.
+func (w work) done(in backend.Input) bool {
+	job := in.JobNamed(w.name)
+	return w.name != "" && job != nil && job.Succeeded
+}
+
+// differs says which pools MDT0000 knows otherwise, in words that follow a sentence; empty when none, or when it does not say.
+func (w work) differs(state *backend.State) string {
+	if state == nil || len(state.Pools) == 0 {
+		return ""
+	}
+	listed := map[string][]int32{}
+	for _, p := range state.Pools {
+		for _, id := range p.Targets {
+			listed[p.Name] = append(listed[p.Name], id-1)
+		}
+	}
+	var wrong []string
+	for _, name := range backend.SortedKeys(w.pools) {
+		if lacks := without(w.pools[name], listed[name]); len(lacks) > 0 {
+			wrong = append(wrong, fmt.Sprintf("%s lacks the OSTs %v", name, lacks))
+		}
+	}
+	if len(wrong) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(wrong, ", ")
+}
+
+// adminMount is where a Job mounts the filesystem, on the node of the MGS.
+func adminMount(fs *v1alpha1.FileSystem) string { return path.Join(adminDirectory(fs), "mnt") }
+
+func adminDirectory(fs *v1alpha1.FileSystem) string { return path.Join(backend.StateRoot(fs), "admin") }
+
+// jobs are the Job of the work. One that runs goes on to its end, and while nobody knows how the filesystem is, none begins.
+func (b *builder) jobs() []client.Object {
+	fs, w := b.in.FileSystem, workOf(b.in)
+	var running []client.Object
+	for i := range b.in.Jobs {
+		if j := &b.in.Jobs[i]; j.Component == componentConfigure && (!j.Succeeded && !j.Failed || b.in.State == nil) {
+			running = append(running, backend.Keep(fs.Namespace, j.Name))
+		}
+	}
+	switch {
+	case len(running) > 0:
+		return running
+	case w.name == "" || b.in.State == nil:
+		return nil
+	case b.in.JobNamed(w.name) != nil:
+		return []client.Object{backend.Keep(fs.Namespace, w.name)}
+	}
+	return []client.Object{b.configureJob(w)}
+}
+
+// configureDeadline ends a Job that waits for something that does not come, such as a server.
+const configureDeadline = time.Hour
+
+// configureJob mounts the filesystem on the node of the MGS, where pools and parameters are set, and runs the commands there.
+func (b *builder) configureJob(w work) client.Object {
+	fs := b.in.FileSystem
+	source := sourceOf(given(fs).ManagementNIDs, own(fs).FSName)
+	network := b.network(false)
+	configure := spec.Configure{Commands: w.commands, Host: true, Mount: &spec.Mount{
+		Path: adminMount(fs), FSType: mountType, Source: source, Command: []string{"mount", "-t", mountType, source, adminMount(fs)},
+		Kernel: true, Host: true, Network: &network,
+	}}
+	of := backend.Workload{Component: componentConfigure}
+	pod := b.pod(of)
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	pod.Spec.TerminationGracePeriodSeconds = new(int64(60))
+	pod.Spec.Affinity = backend.OnNodes(given(fs).ManagementNode)
+	c := b.container(componentConfigure, "configure", "")
+	backend.TellJob(pod, &c, "configure", configure)
+	backend.HostDirectory(pod, &c, "admin", adminDirectory(fs), new(corev1.MountPropagationBidirectional))
+	pod.Spec.Containers = []corev1.Container{c}
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: w.name, Namespace: fs.Namespace, Labels: pods(b.in).Labels(of)},
+		Spec: batchv1.JobSpec{
+			BackoffLimit: new(int32(0)), ActiveDeadlineSeconds: new(int64(configureDeadline.Seconds())), Template: *pod,
+		},
+	}
+}
 
 // PoolCommands bring Lustre's pools from what it lists to what is wanted, each with the indices of its OSTs; they run on the MGS. A pool
 // that nobody wants stays: files that name a destroyed one can't be moved any more.
@@ -39,8 +221,8 @@ func without[T cmp.Ordered](some, others []T) []T {
 	})
 }
 
-// LayoutCommand says how new files in a pool's directory are laid out: as asked for, or each on one OST of the pool.
-func LayoutCommand(mount, pool string, asked []v1alpha1.LustreComponent) []string {
+// LayoutCommand says how new files in a directory are laid out on the OSTs of a pool: as asked for, or each on one of them.
+func LayoutCommand(directory, pool string, asked []v1alpha1.LustreComponent) []string {
 	layout := []cli.Component{{OSTs: 1}}
 	if len(asked) > 0 {
 		layout = nil
@@ -52,7 +234,7 @@ func LayoutCommand(mount, pool string, asked []v1alpha1.LustreComponent) []strin
 		}
 		layout = append(layout, component)
 	}
-	return cli.SetLayout(path.Join(mount, pool), pool, layout)
+	return cli.SetLayout(directory, pool, layout)
 }
 
 // DirectoriesWanted is the default layout of new directories that is asked for.

@@ -51,7 +51,7 @@ func TestFilesOfAPoolAreLaidOutAsAskedFor(t *testing.T) {
 			{End: size("64Ki"), OnMetadata: true}, {End: size("1Gi")}, {AllOSTs: true, StripeSize: size("4Mi")},
 		},
 	} {
-		NewWithT(t).Expect(lines(lustre.LayoutCommand("/mnt/scratch", "ssd", asked))).To(ConsistOf(want))
+		NewWithT(t).Expect(lines(lustre.LayoutCommand("/mnt/scratch/ssd", "ssd", asked))).To(ConsistOf(want))
 	}
 }
 

@@ -1,6 +1,7 @@
 package lustre
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -34,6 +35,7 @@ func (o *observer) diagnose() {
 		say(v1alpha1.ReasonTargetsNotReady, "waiting for %d disks: %s", len(waits), backend.List(waits))
 	}
 	o.diagnoseServers(say)
+	o.diagnosePools(say)
 	o.diagnoseManagement(say)
 	o.diagnoseClients(say)
 }
@@ -76,6 +78,33 @@ func (o *observer) diagnoseManagement(say func(reason, format string, args ...an
 		say(v1alpha1.ReasonServersMissing, "every disk says that the MGS is found at %s, and its node %s has now %s; give the node its addresses back. "+
 			"To change what stands on the disks (tunefs.lustre --writeconf on all of them) is a person's work", backend.List(record.ManagementNIDs), node.Name, backend.List(have))
 	}
+}
+
+// diagnosePools says that pools are not as the spec asks, or that the Job that makes them so has not ended.
+func (o *observer) diagnosePools(say func(reason, format string, args ...any)) {
+	w := o.work
+	if w.name == "" {
+		return
+	}
+	wrong := w.differs(o.in.State)
+	job := o.in.JobNamed(w.name)
+	if job != nil && (job.Failed || job.Succeeded && wrong != "") {
+		o.seen.Repeat = append(o.seen.Repeat, w.name)
+	}
+	if wrong == "" && w.done(o.in) {
+		return
+	}
+	progress := "it begins when no other runs"
+	switch {
+	case job == nil:
+	case job.Failed:
+		progress = "it failed, and is tried again: " + cmp.Or(job.Message, "its log says why")
+	case job.Succeeded:
+		progress = "it has ended, and runs again"
+	default:
+		progress = cmp.Or(job.Message, "it runs")
+	}
+	say(v1alpha1.ReasonPoolsNotPlaced, "pools, their directories and layouts are not as asked for; job %s makes them so: %s%s", w.name, progress, wrong)
 }
 
 func (o *observer) diagnoseClients(say func(reason, format string, args ...any)) {

@@ -55,6 +55,7 @@ func (Backend) Together(in backend.Input, said map[string]*backend.State) (backe
 	for _, name := range backend.SortedKeys(said) {
 		node, _ := in.Node(name)
 		answer := said[name]
+		state.Pools = append(state.Pools, answer.Pools...) // only the node of MDT0000 knows any
 		state.Servers = append(state.Servers, backend.Server{Name: name, IP: node.IP, Online: true, Version: answer.Version})
 		for _, t := range answer.Targets {
 			// Each node may be the MGS of another Lustre, which has no name of its own.
@@ -98,7 +99,7 @@ func statusOf(target cli.Target, serving cli.Serving) string {
 // Observe sets what should be there, from the records, beside what each node says that it serves.
 func (b Backend) Observe(in backend.Input) backend.Observation {
 	in = in.Indexed()
-	o := observer{in: in, fs: in.FileSystem}
+	o := observer{in: in, fs: in.FileSystem, work: workOf(in)}
 	o.seen.Targets = make([]backend.TargetStatus, 0, len(in.Targets))
 	o.management()
 	o.metadata()
@@ -134,6 +135,8 @@ type observer struct {
 	unproven, unplaced, missing []string
 	// silent is true while some target that has its index does not serve, or nobody knows whether it does.
 	silent bool
+	// work is what makes the pools.
+	work work
 }
 
 // daemon says which pod looks after a server.
@@ -274,7 +277,8 @@ func (o *observer) metadata() {
 		s := backend.ServerStatus{Name: g.Server(), Role: v1alpha1.RoleMetadata, Node: g.Node, Slot: g.Slot, ID: g.ID, Target: g.Targets[0].Name}
 		o.serve(&s, daemon{component: componentMDT, slot: fmt.Sprint(g.Slot)}, g.ID)
 		if g.ID == rootID && s.Online {
-			o.seen.MetadataInitialized = true
+			// The directories of the pools belong to it.
+			o.seen.MetadataInitialized = o.work.done(o.in)
 		}
 		o.seen.Servers = append(o.seen.Servers, s)
 	}
@@ -374,9 +378,11 @@ func (o *observer) clients() {
 	}
 }
 
-// serves is true when every MDT and OST with an index serves: nothing of Lustre's is stored twice.
+// serves is true when every MDT and OST with an index serves, and the directories of pools were made once: nothing of Lustre's is stored
+// twice.
 func (o *observer) serves() bool {
-	if o.in.State == nil || o.silent || !o.seen.MetadataInitialized || !o.seen.Reachable() {
+	prepared := o.seen.MetadataInitialized || o.fs.Status.Metadata != nil && o.fs.Status.Metadata.Initialized != nil
+	if o.in.State == nil || o.silent || !prepared || !o.seen.Reachable() {
 		return false
 	}
 	return !slices.ContainsFunc(o.fs.Spec.StoragePools, func(p v1alpha1.StoragePoolSpec) bool { return o.seen.Online(p.Name) == 0 })

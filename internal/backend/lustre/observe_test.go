@@ -6,6 +6,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -51,7 +52,23 @@ func running(t *testing.T) backend.Input {
 	}
 	pod("mgs", "", "", "n3")
 	ask(t, &in, saying())
+	backendtest.Remember(t, lustre.New(), &in) // since when they serve
+	in.Jobs = []backend.Job{{Name: jobOf(t, in).Name, Component: "configure", Succeeded: true}}
 	return in
+}
+
+// jobOf is the Job that makes pools.
+func jobOf(t *testing.T, in backend.Input) *batchv1.Job {
+	t.Helper()
+	objects, err := lustre.New().Members(in)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	for _, o := range objects {
+		if job, is := o.(*batchv1.Job); is {
+			return job
+		}
+	}
+	t.Fatal("there is no Job")
+	return nil
 }
 
 // ask puts what nodes say into an Input, as the controller does.
@@ -187,6 +204,15 @@ func TestProgramsWaitForEachMDTAndOSTThatIsRestarted(t *testing.T) {
 	g := NewWithT(t)
 	seen := lustre.New().Observe(running(t))
 	g.Expect(seen.Sole).To(And(HaveLen(6), HaveKeyWithValue("scratch-mdt1.n2", "Lustre stores nothing twice"), Not(HaveKey(ContainSubstring("mgs")))))
+}
+
+func TestAnAbsenceOfANodeWithTargetsCostsWhatLiesOnThem(t *testing.T) {
+	g := NewWithT(t)
+	in := running(t)
+	seen := lustre.New().Observe(in)
+	g.Expect(lustre.New().Absence(in, seen, "n1")).To(Equal(backend.Absence{Costs: "Lustre stores nothing twice", Together: 1}))
+	g.Expect(lustre.New().Absence(in, seen, "n3")).To(Equal(backend.Absence{Together: 1}), "the MGS serves no file")
+	g.Expect(lustre.New().Absence(in, seen, "n0")).To(Equal(backend.Absence{Together: backend.Most}), "a client")
 }
 
 func TestANodeIsAskedAtAMemberWhosePodIsReady(t *testing.T) {

@@ -42,6 +42,13 @@ func stateOf(server cli.Server) backend.State {
 	for target, serving := range server.Targets {
 		state.Targets = append(state.Targets, targetState(target, serving))
 	}
+	for _, name := range backend.SortedKeys(server.Pools) {
+		pool := backend.Pool{Name: name}
+		for _, index := range server.Pools[name] {
+			pool.Targets = append(pool.Targets, index+1)
+		}
+		state.Pools = append(state.Pools, pool)
+	}
 	slices.SortFunc(state.Targets, func(x, y backend.Target) int {
 		return cmp.Or(cmp.Compare(x.Role, y.Role), cmp.Compare(x.ID, y.ID))
 	})

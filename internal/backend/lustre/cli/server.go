@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -12,6 +13,7 @@ const (
 	askKernel
 	askRecovery
 	askSpace
+	askPools
 )
 
 // AskServer are the command lines that ask a node what it serves of the filesystem. lctl get_param says on its standard error, and by its
@@ -23,11 +25,15 @@ func (c Commands) AskServer() [][]string {
 		askKernel:   {"lctl", "get_param", "version", "health_check"},
 		askRecovery: {"lctl", "get_param", "mdt." + of + recoveryStatus, "obdfilter." + of + recoveryStatus},
 		askSpace:    {"lctl", "get_param", "osd-*." + of + kbytesTotal, "osd-*." + of + kbytesFree},
+		askPools:    {"lctl", "get_param", "lod." + c.root() + ".pools.*"},
 	}
 }
 
 // MayLack is true for a question, by its place, that a node without a target of a kind answers with an error.
-func (Commands) MayLack(question int) bool { return question == askRecovery || question == askSpace }
+func (Commands) MayLack(question int) bool { return question >= askRecovery }
+
+// root is the device by which MDT0000 knows the OSTs, and their pools (lod of 2.15 to 2.17; Lustre's own tests read pools there).
+func (c Commands) root() string { return Target{c.FSName, MDT, 0}.String() + "-mdtlov" }
 
 // The last parts of the parameters that are asked for.
 const (
@@ -43,6 +49,8 @@ type Server struct {
 	Health  Health
 	// Targets are those of the filesystem that are mounted, and the MGT.
 	Targets map[Target]Serving
+	// Pools have the indices of their OSTs, in order; nil on a node without MDT0000, and where there are none.
+	Pools map[string][]int32
 }
 
 // Serving is what the kernel says of a target that is mounted.
@@ -92,7 +100,37 @@ func (c Commands) ParseServer(outputs [][]byte) (Server, error) {
 	if err := s.space(outputs[askSpace]); err != nil {
 		return Server{}, err
 	}
+	if err := s.pools(outputs[askPools], "lod."+c.root()+".pools."); err != nil {
+		return Server{}, err
+	}
 	return s, nil
+}
+
+// pools reads which OSTs the pools have.
+func (s *Server) pools(output []byte, prefix string) error {
+	params, err := ParseParams(output)
+	if err != nil {
+		return err
+	}
+	for _, p := range params {
+		name, is := strings.CutPrefix(p.Name, prefix)
+		if !is {
+			return fmt.Errorf("lctl get_param: %s is no pool", p.Name)
+		}
+		if s.Pools == nil {
+			s.Pools = map[string][]int32{}
+		}
+		s.Pools[name] = []int32{}
+		for line := range strings.FieldsSeq(p.Value) {
+			target, is := parseUUID(line)
+			if !is || target.Kind != OST {
+				return fmt.Errorf("lctl get_param: the pool %s has %q, which is no OST", name, line)
+			}
+			s.Pools[name] = append(s.Pools[name], target.Index)
+		}
+		slices.Sort(s.Pools[name])
+	}
+	return nil
 }
 
 // change changes what is known of a target that is mounted; others are being mounted, or unmounted, while they are asked for.

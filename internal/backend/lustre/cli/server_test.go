@@ -13,7 +13,7 @@ import (
 // answers of a node with the MGT, two MDTs and two OSTs, as a real one has given them.
 func answers(t *testing.T) [][]byte {
 	t.Helper()
-	return [][]byte{printed(t, "dl"), printed(t, "params-health"), printed(t, "recovery-inactive"), printed(t, "params-osd")}
+	return [][]byte{printed(t, "dl"), printed(t, "params-health"), printed(t, "recovery-inactive"), printed(t, "params-osd"), nil}
 }
 
 func TestANodeIsAskedForOneFilesystem(t *testing.T) {
@@ -23,7 +23,7 @@ func TestANodeIsAskedForOneFilesystem(t *testing.T) {
 	}
 	NewWithT(t).Expect(asked).To(Equal([]string{
 		"lctl dl", "lctl get_param version health_check", "lctl get_param mdt.pfs-*.recovery_status obdfilter.pfs-*.recovery_status",
-		"lctl get_param osd-*.pfs-*.kbytestotal osd-*.pfs-*.kbytesfree",
+		"lctl get_param osd-*.pfs-*.kbytestotal osd-*.pfs-*.kbytesfree", "lctl get_param lod.pfs-MDT0000-mdtlov.pools.*",
 	}))
 }
 
@@ -41,6 +41,20 @@ func TestANodeSaysWhatItServes(t *testing.T) {
 		ost(0):          {Up: true, Healthy: true, Recovery: over, CapacityBytes: 1908940 << 10, UsedBytes: (1908940 - 1895124) << 10},
 		ost(1):          {Up: true, Healthy: true, Recovery: over, CapacityBytes: 1908940 << 10, UsedBytes: (1908940 - 1891028) << 10},
 	}))
+}
+
+func TestTheNodeOfMDT0000SaysWhichOSTsPoolsHave(t *testing.T) {
+	g := NewWithT(t)
+	said := answers(t)
+	said[4] = []byte("lod.pfs-MDT0000-mdtlov.pools.fast=\npfs-OST000a_UUID\npfs-OST0001_UUID\nlod.pfs-MDT0000-mdtlov.pools.none=\n")
+	server, err := pfs.ParseServer(said)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(server.Pools).To(Equal(map[string][]int32{"fast": {1, 10}, "none": {}}))
+	for _, wrong := range []string{"lod.pfs-MDT0001-mdtlov.pools.fast=\n", "lod.pfs-MDT0000-mdtlov.pools.fast=\nsomething\n"} {
+		said[4] = []byte(wrong)
+		_, err := pfs.ParseServer(said)
+		g.Expect(err).To(HaveOccurred(), wrong)
+	}
 }
 
 func TestTargetsOfAnotherFilesystemAreNotCounted(t *testing.T) {
