@@ -129,7 +129,7 @@ func TestAReasonGoesToTheTerminationMessage(t *testing.T) {
 	g := NewWithT(t)
 	got := node(t, "probe", "--spec", file(t, encode(t, spec.Probe{Backend: "Tape", IntervalSeconds: 5})))
 	g.Expect(got.code).To(Equal(1))
-	g.Expect(got.message).To(ContainSubstring(`can't ask a filesystem of type "Tape", only BeeGFS, MooseFS`))
+	g.Expect(got.message).To(ContainSubstring(`can't ask a filesystem of type "Tape", only BeeGFS, Lustre, MooseFS`))
 	g.Expect(got.stderr).To(ContainSubstring(got.message))
 }
 

@@ -15,6 +15,7 @@ import (
 func Backends(tellTime time.Duration) backend.Set {
 	return backend.SetOf(
 		beegfs.Backend{TellTime: tellTime},
+		lustre.Backend{TellTime: tellTime},
 		moosefs.Backend{TellTime: tellTime},
 	)
 }
