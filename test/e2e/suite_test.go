@@ -174,6 +174,8 @@ var _ = Describe("ParallelFS Operator", func() {
 		swarm := newStory("swarm", 21300)
 		tell("an upgrade of BeeGFS from "+beeGFS7Older+" to "+beeGFS7, swarm, swarm.beeGFSIsUpgraded)
 	}
+	lake := newStory("lake", 21300)
+	tell("a FileSystem of Lustre "+lustre, lake, lake.lustreRuns)
 	tell("its chart, installed", newStory("chart", 0), chartIsInstalled)
 })
 
