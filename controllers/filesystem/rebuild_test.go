@@ -282,6 +282,11 @@ func TestAMooseFSIsRebuiltWithItsSlotsAndItsMasterIsNeverMadeAnew(t *testing.T) 
 	w.Expect(w.get().Status.Metadata).To(HaveField("Target", name))
 	w.Expect(w.masterMayInitialize()).To(BeFalse())
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionFalse))
+	w.change(func(fs *v1alpha1.FileSystem) {
+		fs.Annotations = map[string]string{v1alpha1.AnnotationRecoverMetadata: v1alpha1.RecoverPlan}
+	})
+	w.settle()
+	w.Expect(w.condition(v1alpha1.ConditionRecovering)).To(HaveField("Message", ContainSubstring("docs/recovery.md (A lost cluster)")))
 }
 
 func TestAFileSystemThatIsMadeAgainInItsClusterHasItsNumbersFromItsDisks(t *testing.T) {

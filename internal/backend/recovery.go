@@ -68,6 +68,8 @@ type RecoveryView struct {
 	Targets   []v1alpha1.StorageTarget
 	Component string
 	Jobs      []RecoveryJobFacts
+	// Expected is true when the disks say that there is metadata of another cluster, or of an earlier FileSystem; see MetadataExpected.
+	Expected bool
 	// Serves says why the metadata is not lost, such as that its server answers; empty when it may be.
 	Serves string
 	// Conflict says why the metadata can't lie on a node; empty when it can.
@@ -156,6 +158,9 @@ func (v *RecoveryView) stamp() metav1.Time { return metav1.NewTime(v.Now.UTC().T
 func (v *RecoveryView) notLost() string {
 	m := v.FileSystem.Status.Metadata
 	switch {
+	case v.Expected:
+		return "the disks are those of another cluster or of an earlier FileSystem, and so are the copies of its metadata, which name that one: this FileSystem takes " +
+			"none of them for its own. docs/recovery.md (A lost cluster) says what a person can do"
 	case m == nil || m.Initialized == nil:
 		return "this filesystem never ran, so that it has no metadata that could be lost"
 	default:

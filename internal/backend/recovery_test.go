@@ -93,7 +93,10 @@ func TestARecoveryIsRefusedWithASentence(t *testing.T) {
 		change func(v *backend.RecoveryView)
 		says   string
 	}{
-		"it never ran":           {func(v *backend.RecoveryView) { v.FileSystem.Status.Metadata.Initialized = nil }, "never ran"},
+		"it never ran": {func(v *backend.RecoveryView) { v.FileSystem.Status.Metadata.Initialized = nil }, "never ran"},
+		"it is another one over disks of before": {func(v *backend.RecoveryView) {
+			v.FileSystem.Status.Metadata.Initialized, v.Expected = nil, true
+		}, "which name that one"},
 		"it has no place at all": {func(v *backend.RecoveryView) { v.FileSystem.Status.Metadata = nil }, "never ran"},
 		"its server answers":     {func(v *backend.RecoveryView) { v.Serves = "the master answers" }, "the master answers"},
 		"no node is named":       {func(v *backend.RecoveryView) { v.Nodes[1].Labels = nil }, "matches no node"},
