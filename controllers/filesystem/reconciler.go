@@ -65,12 +65,13 @@ type Reconciler struct {
 	// tells the operator of their changes.
 	Reread time.Duration
 
-	// allTargets, allNodes and allInventories are what passes have read last, and the changes say when it is not as it was any more.
-	allTargets                             known[allTargets]
+	// allTargets, allRecords, allNodes and allInventories are what passes have read last, and the changes say when it is not as it was any more.
+	allTargets                             known[byOwner[v1alpha1.StorageTarget]]
+	allRecords                             known[byOwner[v1alpha1.FileSystemNode]]
 	allNodes                               known[[]backend.Node]
 	allInventories                         known[inventories]
 	targetChanges, nodeChanges, podChanges changes
-	inventoryChanges                       changes
+	recordChanges, inventoryChanges        changes
 	// secrets is the Client, which keeps Secrets; nil for a Client that was set by hand.
 	secrets *secretReader
 	// memories are what passes over each FileSystem keep for the next one.

@@ -36,11 +36,11 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		// The status that this controller writes must not wake it; a deletion must.
 		For(&v1alpha1.FileSystem{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
-		// What a pass finds of DaemonSets, pods, targets, nodes and inventories, the next one takes as it is unless one of them has changed.
+		// What a pass finds of DaemonSets, pods, targets, records, nodes and inventories, the next one takes as it is unless one of them has changed.
 		Watches(&appsv1.DaemonSet{}, r.podChanges.watch(owner)).
 		Watches(&v1alpha1.StorageTarget{}, r.targetChanges.watchNews(owner, newsOfTarget)).
 		Owns(&batchv1.Job{}).
-		Owns(&v1alpha1.FileSystemNode{}).
+		Watches(&v1alpha1.FileSystemNode{}, r.recordChanges.watch(owner)).
 		Watches(&v1alpha1.NodeInventory{}, r.inventoryChanges.watch(handler.EnqueueRequestsFromMapFunc(r.whichLookAtNodes))).
 		Watches(&corev1.Pod{}, r.podChanges.watch(handler.EnqueueRequestsFromMapFunc(fileSystemOfPod))).
 		Watches(&corev1.Node{}, r.nodeChanges.watch(handler.EnqueueRequestsFromMapFunc(r.allFileSystems)), builder.WithPredicates(nodeChanged())).

@@ -15,32 +15,60 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// allTargets are the StorageTargets of the cluster: those of each FileSystem lie side by side, sorted by node and name. They are the cache's
-// own, only to be read.
-type allTargets struct {
-	items []v1alpha1.StorageTarget
-	of    map[targetOwner]span
+// byOwner are all objects of a kind: those of each FileSystem lie side by side, sorted by node and name. They are the cache's own, only to
+// be read.
+type byOwner[T any] struct {
+	items []T
+	of    map[owner]span
 }
 
-// targetOwner is the FileSystem of a StorageTarget, and not another one that had its name before.
-type targetOwner struct{ namespace, uid string }
+// owner is the FileSystem of an object, and not another one that had its name before.
+type owner struct{ namespace, uid string }
 
 // span is from the one item to before the other.
 type span struct{ from, to int }
 
-func ownerOf(t *v1alpha1.StorageTarget) targetOwner {
-	return targetOwner{t.Namespace, t.Spec.FileSystem.UID}
+// place is where an object belongs.
+type place struct {
+	owner
+	node string
 }
 
+func ownerIs(fs *v1alpha1.FileSystem) owner { return owner{fs.Namespace, string(fs.UID)} }
+
 // split are those of a FileSystem, and those of all others. None is copied: there are thousands, of a kilobyte each.
-func (a allTargets) split(fs *v1alpha1.FileSystem) (own []v1alpha1.StorageTarget, others [][]v1alpha1.StorageTarget) {
-	s := a.of[targetOwner{fs.Namespace, string(fs.UID)}]
-	for _, part := range [][]v1alpha1.StorageTarget{a.items[:s.from:s.from], a.items[s.to:]} {
+func (b byOwner[T]) split(fs *v1alpha1.FileSystem) (own []T, others [][]T) {
+	s := b.of[ownerIs(fs)]
+	for _, part := range [][]T{b.items[:s.from:s.from], b.items[s.to:]} {
 		if len(part) > 0 {
 			others = append(others, part)
 		}
 	}
-	return a.items[s.from:s.to:s.to], others
+	return b.items[s.from:s.to:s.to], others
+}
+
+// sideBySide puts objects in order, in their own list. Thousands are sorted faster node by node.
+func sideBySide[T any](items []T, belongs func(*T) place, name func(*T) string) byOwner[T] {
+	on := map[place][]int{}
+	for i := range items {
+		at := belongs(&items[i])
+		on[at] = append(on[at], i)
+	}
+	out, from := byOwner[T]{items, map[owner]span{}}, make([]int, 0, len(items))
+	for _, at := range slices.SortedFunc(maps.Keys(on), func(a, b place) int {
+		return cmp.Or(strings.Compare(a.namespace, b.namespace), strings.Compare(a.uid, b.uid), strings.Compare(a.node, b.node))
+	}) {
+		slices.SortFunc(on[at], func(i, j int) int { return strings.Compare(name(&items[i]), name(&items[j])) })
+		s, begun := out.of[at.owner]
+		if !begun {
+			s.from = len(from)
+		}
+		from = append(from, on[at]...)
+		s.to = len(from)
+		out.of[at.owner] = s
+	}
+	arrange(items, from)
+	return out
 }
 
 // ownTargets are the StorageTargets of a FileSystem and of others. Of its own, those that are being deleted are not among the remaining
@@ -53,7 +81,7 @@ type ownTargets struct {
 }
 
 // targetsOf are the StorageTargets of a FileSystem and of others, as they were seen at a moment.
-func (r *Reconciler) targetsOf(fs *v1alpha1.FileSystem, m *memory, all allTargets, at time.Time) ownTargets {
+func (r *Reconciler) targetsOf(fs *v1alpha1.FileSystem, m *memory, all byOwner[v1alpha1.StorageTarget], at time.Time) ownTargets {
 	if len(all.items) > 0 && len(all.items) == len(m.all) && &all.items[0] == &m.all[0] {
 		return m.targets // it is the same list
 	}
@@ -65,41 +93,17 @@ func (r *Reconciler) targetsOf(fs *v1alpha1.FileSystem, m *memory, all allTarget
 	return out
 }
 
-func (r *Reconciler) targets(ctx context.Context) (allTargets, error) {
-	return r.allTargets.get(&r.targetChanges, func() (allTargets, error) { return r.listTargets(ctx) })
-}
-
-func (r *Reconciler) listTargets(ctx context.Context) (allTargets, error) {
-	var list v1alpha1.StorageTargetList
-	if err := r.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return allTargets{}, fmt.Errorf("list StorageTargets: %w", err)
-	}
-	// Thousands are sorted faster node by node.
-	type place struct {
-		targetOwner
-		node string
-	}
-	on := map[place][]int{}
-	for i := range list.Items {
-		t := &list.Items[i]
-		at := place{ownerOf(t), t.Spec.Node}
-		on[at] = append(on[at], i)
-	}
-	out, from := allTargets{list.Items, map[targetOwner]span{}}, make([]int, 0, len(list.Items))
-	for _, at := range slices.SortedFunc(maps.Keys(on), func(a, b place) int {
-		return cmp.Or(strings.Compare(a.namespace, b.namespace), strings.Compare(a.uid, b.uid), strings.Compare(a.node, b.node))
-	}) {
-		slices.SortFunc(on[at], func(i, j int) int { return strings.Compare(list.Items[i].Name, list.Items[j].Name) })
-		s, begun := out.of[at.targetOwner]
-		if !begun {
-			s.from = len(from)
+// targets are all StorageTargets of the cluster.
+func (r *Reconciler) targets(ctx context.Context) (byOwner[v1alpha1.StorageTarget], error) {
+	return r.allTargets.get(&r.targetChanges, func() (byOwner[v1alpha1.StorageTarget], error) {
+		var list v1alpha1.StorageTargetList
+		if err := r.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+			return byOwner[v1alpha1.StorageTarget]{}, fmt.Errorf("list StorageTargets: %w", err)
 		}
-		from = append(from, on[at]...)
-		s.to = len(from)
-		out.of[at.targetOwner] = s
-	}
-	arrange(list.Items, from)
-	return out, nil
+		return sideBySide(list.Items, func(t *v1alpha1.StorageTarget) place {
+			return place{owner{t.Namespace, t.Spec.FileSystem.UID}, t.Spec.Node}
+		}, func(t *v1alpha1.StorageTarget) string { return t.Name }), nil
+	})
 }
 
 // arrange puts at each place what lies at the place that from names for it, which it uses up. It moves each item once: a StorageTarget has

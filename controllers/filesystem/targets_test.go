@@ -41,7 +41,7 @@ func TestTheTargetsOfEachFileSystemLieSideBySideAndAreNotCopied(t *testing.T) {
 	}
 	list := &ofFileSystems{names: slices.Clone(names)}
 	rand.New(rand.NewPCG(1, 1)).Shuffle(len(list.names), func(i, j int) { list.names[i], list.names[j] = list.names[j], list.names[i] })
-	all, err := (&Reconciler{Client: list}).listTargets(t.Context())
+	all, err := (&Reconciler{Client: list}).targets(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
 	read := func(targets []v1alpha1.StorageTarget) (out []string) {
 		for i := range targets {

@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -25,25 +23,25 @@ const silence = time.Minute
 func (r *Reconciler) fileSystemNodes(ctx context.Context, fs *v1alpha1.FileSystem) (
 	own []v1alpha1.FileSystemNode, others map[types.UID][]v1alpha1.FileSystemNode, err error,
 ) {
-	// Not by their labels: an object that has lost them records as much.
-	var list v1alpha1.FileSystemNodeList
-	if err := r.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, nil, fmt.Errorf("list FileSystemNodes: %w", err)
-	}
-	others = map[types.UID][]v1alpha1.FileSystemNode{}
-	for i := range list.Items {
-		n := &list.Items[i]
-		if n.Spec.FileSystem.UID != string(fs.UID) {
-			of := types.UID(n.Spec.FileSystem.UID)
-			others[of] = append(others[of], *n)
-		} else if n.Namespace == fs.Namespace {
-			own = append(own, *n)
+	all, err := r.allRecords.get(&r.recordChanges, func() (byOwner[v1alpha1.FileSystemNode], error) {
+		// Not by their labels: an object that has lost them records as much.
+		var list v1alpha1.FileSystemNodeList
+		if err := r.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+			return byOwner[v1alpha1.FileSystemNode]{}, fmt.Errorf("list FileSystemNodes: %w", err)
 		}
+		return sideBySide(list.Items, func(n *v1alpha1.FileSystemNode) place {
+			return place{owner{n.Namespace, n.Spec.FileSystem.UID}, n.Spec.Node}
+		}, func(n *v1alpha1.FileSystemNode) string { return n.Name }), nil
+	})
+	if err != nil {
+		return nil, nil, err
 	}
-	byNode := func(a, b v1alpha1.FileSystemNode) int { return strings.Compare(a.Spec.Node, b.Spec.Node) }
-	slices.SortFunc(own, byNode)
-	for _, nodes := range others {
-		slices.SortFunc(nodes, byNode)
+	own, _ = all.split(fs)
+	others = make(map[types.UID][]v1alpha1.FileSystemNode, len(all.of))
+	for of, s := range all.of {
+		if of.uid != string(fs.UID) {
+			others[types.UID(of.uid)] = all.items[s.from:s.to:s.to]
+		}
 	}
 	return own, others, nil
 }
