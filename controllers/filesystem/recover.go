@@ -46,7 +46,8 @@ func (p *pass) recoverMetadata(ctx context.Context) error {
 	d := backend.DecideRecovery(backend.RecoveryView{
 		FileSystem: p.read, Recorded: p.read.Status.Recovery, Sources: sources, Nodes: p.in.Nodes, Jobs: jobs,
 		Targets: p.in.Targets, Component: recoverer.MetadataComponent(),
-		Expected: backend.MetadataExpected(p.in), Serves: p.metadataServes(recoverer.MetadataComponent()), Conflict: p.metadataConflict, Now: p.Clock.Now(),
+		Expected: backend.MetadataExpected(p.in),
+		Serves:   p.metadataServes(recoverer.MetadataComponent()), Conflict: p.metadataConflict, Now: p.Clock.Now(),
 	})
 	status.Recovery = d.Recovery
 	if d.Metadata != nil {

@@ -26,15 +26,7 @@ func (s *story) isBackedUpToAnObjectStore() {
 	s.kubectl("create", "secret", "generic", "s3", "--from-literal=accessKey="+storeKey, "--from-literal=secretKey="+storeSecret)
 	s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p", fmt.Sprintf(
 		`{"spec":{"backups":{"objectStore":{"endpoint":%q,"bucket":"vault","prefix":"pfs","secretName":"s3"}}}}`, endpoint))
-	var stored v1alpha1.BackupStatus
-	Eventually(func() v1alpha1.BackupResult {
-		for _, b := range s.fileSystem().Status.Backups {
-			if b.ObjectStore == endpoint+"/vault" {
-				stored = b
-			}
-		}
-		return stored.Result
-	}, long).Should(Equal(v1alpha1.BackupVerified), func() string { return stored.Message })
+	stored := s.isBackedUp(func(b v1alpha1.BackupStatus) bool { return b.ObjectStore == endpoint+"/vault" })
 	Expect(stored).To(And(HaveField("Directory", HavePrefix("pfs/"+s.namespace+".scratch-")), HaveField("SizeBytes", BeNumerically(">", 0)),
 		HaveField("Version", BeNumerically(">", 0))))
 	report("a backup in an object store", s.kubectl("get", "filesystem", "scratch", "-o", "jsonpath={.status.backups}"))

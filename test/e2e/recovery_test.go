@@ -28,9 +28,7 @@ func (s *story) metadataIsRecovered() {
 	It("has its metadata again from a backup, where that is all that can be used", func() {
 		kept := s.keepsWriting("kept-too")
 		s.backsUpOn(workers[2])
-		Eventually(func() string { return s.saysOf(v1alpha1.ConditionBackedUp) }, long).ShouldNot(BeEmpty())
-		backup := s.fileSystem().Status.Backups[0]
-		Expect(backup.Result).To(Equal(v1alpha1.BackupVerified), backup.Message)
+		backup := s.isBackedUp(func(b v1alpha1.BackupStatus) bool { return b.Node == workers[2] })
 		written := kept.files()
 		Eventually(kept.files).Should(BeNumerically(">", written+20), "what the backup does not have")
 		recovered := s.losesAndRecovers(workers[1], workers[2], "backup-at-"+workers[2]+"-"+backup.Name, kept)
@@ -49,6 +47,21 @@ func (s *story) backsUpOf(name, node string) {
 	GinkgoHelper()
 	s.kubectl("patch", "filesystem", name, "--type=merge", "-p", fmt.Sprintf(`{"spec":{"backups":{"schedule":"0 3 29 2 *",
 		"nodes":{"nodeSelector":{"kubernetes.io/hostname":%q},"count":1,"directory":%q}}}}`, node, s.dataRoot+"/backups"))
+}
+
+// isBackedUp waits for a verified backup of that kind, and returns it.
+func (s *story) isBackedUp(which func(v1alpha1.BackupStatus) bool) (found v1alpha1.BackupStatus) {
+	GinkgoHelper()
+	Eventually(func() v1alpha1.BackupResult {
+		for _, b := range s.fileSystem().Status.Backups {
+			if which(b) {
+				found = b
+				break // the newest comes first
+			}
+		}
+		return found.Result
+	}, long).Should(Equal(v1alpha1.BackupVerified), func() string { return found.Message })
+	return found
 }
 
 // acknowledged are the files that a program has written and synced, on the node where the program runs.
