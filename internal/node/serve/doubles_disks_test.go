@@ -291,6 +291,12 @@ func TestAClientIsMountedByTheNodesOwnProgramAndEndsWithItsPod(t *testing.T) {
 	m.Expect(<-commands.ended).To(Succeed(), commands.Said())
 	m.Expect(commands.Said()).To(ContainSubstring("lmv_max_inherit_rr: 3"))
 
+	// What a backend looks for when evictions are counted is what the client says of one.
+	m.must("lctl", "set_param", "mdt.pfs-MDT0000.evict_client="+strings.TrimSpace(m.must("lctl", "get_param", "-n", "llite.*.uuid")))
+	counted, err := lustre.ClientMount(v1alpha1.LustreSpec{FSName: "pfs"}, v1alpha1.ClientsSpec{MountPath: "/mnt/clients/scratch"}, []string{"192.168.77.1@tcp"})
+	m.Expect(err).NotTo(HaveOccurred())
+	m.Eventually(func() string { return m.must(counted.Evictions.Argv...) }).WithTimeout(time.Minute).Should(MatchRegexp(counted.Evictions.Pattern))
+
 	m.Expect(client.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
 	m.Expect(<-client.ended).To(Succeed(), client.Said())
 	m.Expect(mounted()).To(Equal("/mnt/targets/mdt0 /mnt/targets/ost0"))
