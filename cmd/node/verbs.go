@@ -141,7 +141,8 @@ the node's own disk while nothing is mounted; to remove it, first run: chattr -i
 again; one that hangs is left alone, because the filesystem may come back.
 
 A filesystem of the kernel needs no program: it is mounted by a command that ends, and one that is mounted already, as after a
-restart of this process, is taken over. Where the kernel does not have it, the missing module is named.
+restart of this process, is taken over. Where the kernel does not have it, the missing module is named. Where it says how often servers
+have given this client up, that is asked once a minute, and what is new is logged.
 
 The unmount can't keep a node from ending a pod or from restarting: it is asked for politely for 20 s, then what is open to
 servers that don't answer is given up, then the mount is taken out of the tree. What waits inside of the kernel is a process of

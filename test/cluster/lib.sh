@@ -7,7 +7,7 @@ cluster=${CLUSTER:-parallelfs}
 workers=${WORKERS:-3}
 kubeconfig=$work_dir/kubeconfig
 [[ $cluster == parallelfs ]] || kubeconfig=$work_dir/kubeconfig-$cluster
-# shared_dir is the directory that all nodes of the cluster have at /mnt/.beegfs-double.
+# shared_dir is the directory that all nodes of the cluster have at /mnt/.beegfs-double and /mnt/.lustre-double.
 shared_dir=$work_dir/shared-$cluster
 export cluster workers kubeconfig shared_dir
 

@@ -21,5 +21,6 @@ real=$("$here/real-values.sh" --images)
 for job in "${jobs[@]}"; do wait "$job"; done
 jobs=()
 built=$(cat "$references")
+"$here/lustre.sh"
 mapfile -t images < <(printf '%s\n' "$built" "$real" | grep .)
 "$here/load.sh" "${images[@]}"

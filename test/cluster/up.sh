@@ -58,9 +58,9 @@ nodes:
 - role: control-plane
 YAML
   for ((i = 0; i < workers; i++)); do
-    # The directory stands for the files of a BeeGFS whose client is a double (test/doubles/README.md): it is the same on all nodes.
+    # The directory stands for the files of a filesystem whose client is a double (test/doubles/README.md): it is the same on all nodes.
     echo '- role: worker'
-    echo "  extraMounts: [{hostPath: '$shared_dir', containerPath: /mnt/.beegfs-double}]"
+    echo "  extraMounts: [{hostPath: '$shared_dir', containerPath: /mnt/.beegfs-double}, {hostPath: '$shared_dir', containerPath: /mnt/.lustre-double}]"
   done
 }
 

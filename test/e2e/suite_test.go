@@ -172,6 +172,8 @@ var _ = Describe("ParallelFS Operator", func() {
 		comb := newStory("comb", 20600)
 		tell("a FileSystem of BeeGFS "+beeGFS8, comb, comb.beeGFS8Runs)
 	}
+	lake := newStory("lake", 21300)
+	tell("a FileSystem of Lustre "+lustre, lake, lake.lustreRuns)
 	tell("its chart, installed", newStory("chart", 0), chartIsInstalled)
 })
 

@@ -28,6 +28,9 @@ type client struct {
 	output, said locked
 	execed       []string
 	connected    []string
+	// shown is true once the kernel's own view was asked for, and hidden why there is none.
+	shown  bool
+	hidden error
 }
 
 // locked is a buffer that the tool and its runner can write to at the same time, as they can to a file.
@@ -78,7 +81,8 @@ func (c *client) host() bench.Host {
 			c.connected = append(c.connected, fmt.Sprintf("%s:%d", host, port))
 			return nil
 		},
-		Address: func() (string, error) { return "10.1.0.9", nil },
+		Address:   func() (string, error) { return "10.1.0.9", nil },
+		ShowDebug: func() error { c.shown = true; return c.hidden },
 	}
 }
 

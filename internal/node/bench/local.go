@@ -23,6 +23,10 @@ func Local(ctx context.Context, b spec.Benchmark, number int, h Host) error {
 		if b.Mount.Path != "" || b.Root != "" || b.Directory != "" {
 			return errors.New("a tool on a server runs in no filesystem, and the spec names one; nothing is started (bench run uses a mount)")
 		}
+		// Tools of a filesystem in the kernel find there what they ask it for.
+		if err := h.ShowDebug(); err != nil {
+			h.say("%s can't be mounted, and is empty: %s", debug, err)
+		}
 		directory, err := os.MkdirTemp("", "parallelfs-")
 		if err != nil {
 			return fmt.Errorf("can't make a temporary directory: %w", err)

@@ -2,6 +2,7 @@ package bench_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -197,4 +198,17 @@ func TestAToolOnAServerIsRefusedWhenTheSpecNamesAFileSystem(t *testing.T) {
 	g.Expect(tree(t, c.mount)).To(Equal(before))
 	g.Expect(bench.Run(t.Context(), spec.Benchmark{Argv: []string{"true"}, TimeoutSeconds: 1}, c.host())).To(MatchError(ContainSubstring("is not below the mount")))
 	g.Expect(bench.Local(t.Context(), spec.Benchmark{}, -1, c.host())).To(MatchError(ContainSubstring("numbered from 0")))
+}
+
+func TestAToolOnAServerSeesWhatTheKernelShowsOfItself(t *testing.T) {
+	g, c := NewWithT(t), newClient(t)
+	b := spec.Benchmark{Argv: []string{"echo", "the tool ran"}, TimeoutSeconds: 60}
+	g.Expect(bench.Local(t.Context(), b, 0, c.host())).To(Succeed())
+	g.Expect(c.shown).To(BeTrue())
+
+	c = newClient(t)
+	c.hidden = errors.New("operation not permitted")
+	g.Expect(bench.Local(t.Context(), b, 0, c.host())).To(Succeed(), "a tool may do without it")
+	g.Expect(c.output.String()).To(ContainSubstring("the tool ran"))
+	g.Expect(c.output.String()).To(ContainSubstring("parallelfs: /sys/kernel/debug can't be mounted, and is empty: operation not permitted"))
 }

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"parallelfs.dev/operator/internal/node/mounts"
 	"parallelfs.dev/operator/internal/node/process"
 	"parallelfs.dev/operator/internal/node/spec"
@@ -63,6 +65,8 @@ type Host struct {
 	Connect func(ctx context.Context, host string, port int) error
 	// Address returns this machine's own address, which the others reach it by.
 	Address func() (string, error)
+	// ShowDebug mounts what the kernel shows of itself for debugging (debugfs) where this container has none.
+	ShowDebug func() error
 }
 
 // ThisHost is the container that this process runs in.
@@ -77,8 +81,22 @@ func ThisHost() Host {
 		HostFile: filepath.Join(os.TempDir(), "parallelfs-hosts"),
 		Resolve:  resolve,
 		Connect:  connect,
-		Address:  address,
+		Address:  address, ShowDebug: showDebug,
 	}
+}
+
+// debug is where debugfs belongs (kernel Documentation/filesystems/debugfs.rst). A container has a /sys of its own, without it.
+const debug = "/sys/kernel/debug"
+
+func showDebug() error {
+	var there unix.Statfs_t
+	if err := unix.Statfs(debug, &there); err != nil {
+		return os.NewSyscallError("statfs", err)
+	}
+	if there.Type == unix.DEBUGFS_MAGIC {
+		return nil
+	}
+	return os.NewSyscallError("mount", unix.Mount("debugfs", debug, "debugfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""))
 }
 
 // say prints a line that a parser of the tool's output can tell from the tool's own.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 
 	"golang.org/x/sys/unix"
@@ -20,8 +21,8 @@ func OnNode(argv []string) []string {
 // namespace is the mount namespace of the node's first process, for a process that has the node's process ids.
 const namespace = "/proc/1/ns/mnt"
 
-// Become makes this process a program of the node: one that sees the node's mounts and its root directory, and still the network and the
-// process ids of this process. It returns only with an error.
+// Become makes this process a program of the node, whose first argument is a name, or a path on the node: one that sees the node's mounts
+// and its root directory, and still the network and the process ids of this process. It returns only with an error.
 func Become(argv []string) error {
 	if len(argv) == 0 {
 		return errors.New("there is no program to run on the node")
@@ -32,9 +33,11 @@ func Become(argv []string) error {
 	if err := enter(namespace); err != nil {
 		return fmt.Errorf("can't enter the mounts of the node: %w; the pod needs its process ids (hostPID) and must be privileged", err)
 	}
-	path := Program("/", argv[0])
-	if path == "" {
-		return &MissingError{argv[0]}
+	path := argv[0]
+	if !filepath.IsAbs(path) {
+		if path = Program("/", argv[0]); path == "" {
+			return &MissingError{argv[0]}
+		}
 	}
 	// What the variables of the container say of directories is nothing on the node.
 	environment := []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "HOME=/root"}

@@ -31,6 +31,13 @@ func Supervise(ctx context.Context, m spec.Mount, lookup environment.Lookup, std
 	if err != nil {
 		return err
 	}
+	evicted, err := evictionsOf(m)
+	if err != nil {
+		return err
+	}
+	if evicted != nil {
+		go evicted.count(ctx, m.Path, evictionsEvery, log)
+	}
 	s := supervisor{kernel: thisKernel(m), mount: m, log: log, period: period, shortest: shortestWait, grace: programGrace}
 	if m.Kernel {
 		r := resident{kernel: s.kernel, mount: m, lookup: lookup, output: stderr, limit: mountLimit}

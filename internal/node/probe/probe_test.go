@@ -469,7 +469,7 @@ func TestACommandThatFailsIsForgiven(t *testing.T) {
 // TestMain stands in for the verb by which the node binary runs a program of the node.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == spec.OnNode {
-		fmt.Println("on the node:", strings.Join(os.Args[2:], " "))
+		_, _ = fmt.Fprintln(os.Stdout, "on the node:", strings.Join(os.Args[2:], " "))
 		os.Exit(len(os.Args) - 3)
 	}
 	os.Exit(m.Run())

@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,10 +19,12 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend/lustre"
 	"parallelfs.dev/operator/internal/node/devices"
 	"parallelfs.dev/operator/internal/node/format/ldiskfs"
 	"parallelfs.dev/operator/internal/node/provision"
@@ -321,4 +325,71 @@ func TestTheAgentProvesWhatIsMountedAndLetsItGoWhenItIsDeleted(t *testing.T) {
 	m.Expect(meta.IsStatusConditionTrue(target.Status.Conditions, v1alpha1.ConditionDestroyed)).To(BeTrue(), ready(target).Message)
 	m.Expect(mdt.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
 	m.Expect(<-mdt.ended).To(Succeed(), mdt.Said())
+}
+
+func TestAProbeOfANodeSaysWhatItsKernelServes(t *testing.T) {
+	m := newMachine(t)
+	m.filesystem()
+	mdt, ost := m.start("serve", m.serves("mdt/0")), m.start("serve", m.serves("ost/ssd"))
+	m.eventuallyMounted("/mnt/targets/mdt0 /mnt/targets/ost0", mdt, ost)
+	key := filepath.Join(m.directory, "key")
+	m.Expect(os.WriteFile(key, []byte("0123456789abcdefghijklmnop"), 0o600)).To(Succeed())
+	probe := m.start("probe", spec.Probe{
+		Backend: "Lustre", Version: "2.17.57", Address: "192.168.77.1@tcp:/pfs", Listen: "$(NODE_IP):9732", KeyFile: key, FileSystem: m.file.FileSystem,
+		IntervalSeconds: 1, Host: true,
+	})
+	metrics := func() string {
+		response, err := http.Get("http://192.168.77.1:9732/metrics")
+		if err != nil {
+			return err.Error()
+		}
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		if err != nil {
+			return err.Error()
+		}
+		return string(text)
+	}
+	online := func(role, id, value string) types.GomegaMatcher {
+		return MatchRegexp(`(?m)^parallelfs_target_online\{[^}]*id="` + id + `"[^}]*role="` + role + `"[^}]*\} ` + value + `$`)
+	}
+	m.Eventually(metrics).WithTimeout(time.Minute).Should(And(online("Metadata", "1", "1"), online("Storage", "1", "1")), probe.Said)
+	m.Expect(metrics()).To(MatchRegexp(`(?m)^parallelfs_target_capacity_bytes\{[^}]*role="Storage"[^}]*\} [1-9]`))
+
+	m.Expect(ost.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
+	m.Expect(<-ost.ended).To(Succeed(), ost.Said())
+	m.Eventually(metrics).WithTimeout(time.Minute).Should(And(online("Metadata", "1", "1"), Not(online("Storage", "1", "1"))), probe.Said)
+	m.Expect(metrics()).To(MatchRegexp(`(?m)^parallelfs_up\{[^}]*\} 1$`), "a node without OSTs answers, too")
+	m.Expect(mdt.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
+	m.Expect(<-mdt.ended).To(Succeed(), mdt.Said())
+}
+
+func TestAJobMakesPoolsAndLayoutsInAMountOfItsOwnAndCanBeRepeated(t *testing.T) {
+	m := newMachine(t)
+	m.filesystem()
+	mdt, ost := m.start("serve", m.serves("mdt/0")), m.start("serve", m.serves("ost/ssd"))
+	m.eventuallyMounted("/mnt/targets/mdt0 /mnt/targets/ost0", mdt, ost)
+	const admin = "/mnt/admin/mnt"
+	m.must("mkdir", "-p", "/mnt/admin")
+	var commands []spec.Command
+	for _, argv := range lustre.PoolCommands("pfs", map[string][]int32{"ssd": {0}}, nil) {
+		commands = append(commands, spec.Command{Argv: argv, MayFail: true})
+	}
+	for _, argv := range [][]string{{"mkdir", "-p", "-m", "0755", admin + "/ssd"}, lustre.LayoutCommand(admin+"/ssd", "ssd", nil)} {
+		commands = append(commands, spec.Command{Argv: argv})
+	}
+	told := spec.Configure{Commands: commands, Host: true, Mount: &spec.Mount{
+		Path: admin, FSType: "lustre", Source: "192.168.77.1@tcp:/pfs", Kernel: true, Host: true, Network: &lnet,
+		Command: []string{"mount", "-t", "lustre", "192.168.77.1@tcp:/pfs", admin},
+	}}
+	for range 2 {
+		job := m.start("configure", told)
+		m.Expect(<-job.ended).To(Succeed(), job.Said())
+		m.Expect(mounted()).To(Equal("/mnt/targets/mdt0 /mnt/targets/ost0"), "its mount is gone")
+	}
+	m.Eventually(func() string { return m.must("lctl", "pool_list", "pfs.ssd") }).WithTimeout(time.Minute).Should(ContainSubstring("pfs-OST0000"))
+	for _, p := range []*pod{ost, mdt} {
+		m.Expect(p.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
+		m.Expect(<-p.ended).To(Succeed(), p.Said())
+	}
 }

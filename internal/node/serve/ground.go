@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -43,7 +44,10 @@ func (g *Ground) Ready(ctx context.Context, variables map[string]string) error {
 	version, missing := g.Software(ctx)
 	switch {
 	case missing != "":
-		return fmt.Errorf("%s", missing)
+		return errors.New(missing)
+	case version == "":
+		return errors.New("neither the modules nor the programs of this node say which version of the filesystem they are, so nothing is mounted; " +
+			"look at its NodeInventory (status.software and status.problems)")
 	case Minor(version) != Minor(g.Told.Version):
 		return fmt.Errorf("this node has version %s of the filesystem's modules and programs, and spec.version asks for %s: a disk that a newer version "+
 			"has mounted may be of no use to an older one; install a %s on the node, or change spec.version", version, g.Told.Version, Minor(g.Told.Version))

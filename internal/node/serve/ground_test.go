@@ -45,7 +45,7 @@ func TestTargetsAreMountedByTheMinorVersionThatIsAskedFor(t *testing.T) {
 		"another patch":     {version: "2.15.5"},
 		"another minor":     {version: "2.16.1", says: "this node has version 2.16.1 of the filesystem's modules and programs, and spec.version asks for 2.15.6"},
 		"a longer number":   {version: "2.150.6", says: "this node has version 2.150.6"},
-		"none":              {says: `has version  of`},
+		"none":              {says: "say which version of the filesystem they are"},
 		"something missing": {version: "2.15.5", missing: "the node lacks a module; install it", says: "the node lacks a module; install it"},
 	} {
 		t.Run(name, func(t *testing.T) {

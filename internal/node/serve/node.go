@@ -24,8 +24,8 @@ type Host struct {
 	Look func(ctx context.Context, id v1alpha1.DeviceID) (plan.Facts, error)
 	// Run runs a program of the node that only reads, and RunMounting one that changes the node's mounts, as long as that takes.
 	Run, RunMounting func(ctx context.Context, argv []string) (format.Answer, error)
-	// Table is the table of the node's own mounts, Dev its /dev, as its programs see it.
-	Table, Dev string
+	// Table is the table of the node's own mounts, Root its root directory, and Dev its /dev, as its programs see it.
+	Table, Root, Dev string
 }
 
 // readLimit is how long a program may take that only reads.
@@ -41,7 +41,7 @@ func ThisHost() Host {
 		return devices.Execute(ctx, onNode...)
 	}
 	return Host{
-		Look: looker.ByID, Table: "/proc/1/mountinfo", Dev: "/dev", RunMounting: host.Run,
+		Look: looker.ByID, Table: "/proc/1/mountinfo", Root: host.Root, Dev: "/dev", RunMounting: host.Run,
 		Run: func(ctx context.Context, argv []string) (format.Answer, error) {
 			ctx, cancel := context.WithTimeout(ctx, readLimit)
 			defer cancel()
@@ -100,9 +100,11 @@ func users(f plan.Facts) []string {
 	return slices.DeleteFunc(slices.Concat(f.Mounts, f.Holders, []string{f.Busy}), func(who string) bool { return who == "" })
 }
 
-// Mount is mount(8) of the node, which finds the helper of the format there.
+// Mount is mount(8) of the node, with the first type that it has a helper for: older releases of a filesystem have another one.
 func (h Host) Mount(ctx context.Context, t Target, device string) error {
-	return h.change(ctx, []string{"mount", "-t", t.Format.MountTypes()[0], device, t.Path})
+	types := t.Format.MountTypes()
+	i := slices.IndexFunc(types, func(name string) bool { return host.Program(h.Root, "mount."+name) != "" })
+	return h.change(ctx, []string{"mount", "-t", types[max(i, 0)], device, t.Path})
 }
 
 // Unmount is umount(8) of the node.

@@ -119,3 +119,27 @@ func TestAMountThatEndsBadlySaysWhy(t *testing.T) {
 	}}
 	g.Expect(h.Mount(t.Context(), ost(0), "/dev/vdc")).To(MatchError(And(ContainSubstring("exit code 17"), ContainSubstring("File exists"))))
 }
+
+func TestANodeIsAskedForTheTypeOfMountThatItKnows(t *testing.T) {
+	for name, c := range map[string]struct {
+		helpers []string
+		kind    string
+	}{
+		"the present one": {[]string{"mount.lustre", "mount.lustre_tgt"}, "lustre_tgt"},
+		"an older one":    {[]string{"mount.lustre"}, "lustre"},
+		"none":            {nil, "lustre_tgt"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			var ran [][]string
+			h, _ := theNode(&ran)
+			h.Root = t.TempDir()
+			g.Expect(os.MkdirAll(filepath.Join(h.Root, "sbin"), 0o755)).To(Succeed())
+			for _, helper := range c.helpers {
+				g.Expect(os.WriteFile(filepath.Join(h.Root, "sbin", helper), nil, 0o600)).To(Succeed())
+			}
+			g.Expect(h.Mount(t.Context(), ost(0), "/dev/vdc")).To(Succeed())
+			g.Expect(ran).To(HaveExactElements(HaveExactElements("mount", "-t", c.kind, "/dev/vdc", "/targets/ost0")))
+		})
+	}
+}

@@ -183,15 +183,22 @@ func (t Target) serves(name string) bool {
 	return name == "" || t.Wanted.Given != nil && slices.Contains(t.Format.Labels(*t.Wanted.Given), name)
 }
 
-// Stop unmounts the targets, the last one first. It leaves alone what is not the target's own mount.
+// Stop unmounts the targets, all at once: one may take long, and those of a server need none of each other. It leaves alone what is not a
+// target's own mount.
 func (k *Keeper) Stop(ctx context.Context) error {
 	k.work.wait(ctx, k.Grace/2)
 	if told, missing := k.Told(); missing == "" && len(k.known) == 0 {
 		k.known = told.Targets // of an earlier server, which was killed
 	}
+	for _, t := range k.known {
+		k.work.begin(t.Name, func() error { return k.letGo(ctx, t) })
+	}
+	problems := k.work.wait(ctx, k.Grace)
 	var left []error
-	for _, t := range slices.Backward(k.known) {
-		left = append(left, k.letGo(ctx, t))
+	for _, t := range k.known {
+		if problems[t.Name] != nil {
+			left = append(left, fmt.Errorf("target %s: %w", t.Name, problems[t.Name]))
+		}
 	}
 	return errors.Join(left...)
 }

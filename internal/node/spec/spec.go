@@ -171,8 +171,17 @@ type Mount struct {
 	Host bool `json:"host,omitempty"`
 	// Network, where set, is brought up before Command runs. It needs Host.
 	Network *KernelNetwork `json:"network,omitempty"`
+	// Evictions, where set, is how it is asked how often servers have given this client up. It needs Host.
+	Evictions *Evictions `json:"evictions,omitempty"`
 	// Modules are what the program itself knows of modules of the kernel, to say which is missing. They are in no file.
 	Modules []KernelModule `json:"-"`
+}
+
+// Evictions is how a filesystem of the kernel is asked how often its servers have given this client up, with what it had not sent them yet.
+type Evictions struct {
+	// Argv is run on the node. Each match of Pattern (RE2) in what it prints is one; its text says when it was, so that none counts twice.
+	Argv    []string `json:"argv"`
+	Pattern string   `json:"pattern"`
 }
 
 // Configure tells `node configure` to mount a filesystem at a private path, run commands in it and unmount it.

@@ -17,8 +17,19 @@ import (
 	"parallelfs.dev/operator/test/doubles/lustre/wire"
 )
 
-// Store is the directory beside the mount point of a client that holds the files of all doubles.
-const Store = ".lustre-double"
+// Store is the directory that holds the files of all doubles: that of the node, which those of a test cluster share, or else one beside the
+// mount point of a client.
+const (
+	Store      = ".lustre-double"
+	storeOfAll = "/mnt/" + Store
+)
+
+func storeOf(mountPoint, fsName string) string {
+	if info, err := os.Stat(storeOfAll); err == nil && info.IsDir() {
+		return filepath.Join(storeOfAll, fsName)
+	}
+	return filepath.Join(filepath.Dir(mountPoint), Store, fsName)
+}
 
 // Mount is mount.lustre and mount.lustre_tgt, which mount(8) calls with the source, the directory, and -o.
 func Mount(ctx context.Context, c Call) int {
@@ -157,7 +168,7 @@ func (m mounting) client(ctx context.Context, mgs, fsName string) int {
 	if strings.Contains(fsName, "/") {
 		return m.failed(wire.Refuse(syscall.EINVAL, "the double mounts no directory below the root"), fsName)
 	}
-	store := filepath.Join(filepath.Dir(m.path), Store, fsName)
+	store := storeOf(m.path, fsName)
 	if err := load(ctx); err != nil {
 		return m.failed(err, fsName)
 	}

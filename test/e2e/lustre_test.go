@@ -1,0 +1,256 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/all"
+)
+
+const (
+	// lustre is the version of the doubles, which are the nodes' own programs (test/cluster/lustre.sh).
+	lustre = "2.17.57"
+	// lakePath is where clients mount: the doubles keep files beside it, in a directory that all nodes have.
+	lakePath = "/mnt/lake"
+	// mdts is the number of MDTs on each of two nodes.
+	mdts = 2
+)
+
+// noLustre says why there is no Lustre to be had here, empty when there is.
+func noLustre() string {
+	GinkgoHelper()
+	if all.Backends(backend.DefaultTellTime)[v1alpha1.Lustre] == nil {
+		return "no program has the backend of a Lustre yet (internal/backend/all)"
+	}
+	for _, node := range workers {
+		if missing := onNode(node, "for p in mkfs.lustre lctl lnetctl mke2fs debugfs; do command -v $p >/dev/null || echo $p; done"); missing != "" {
+			return node + " has no " + strings.Join(strings.Fields(missing), ", ") + " (test/cluster/lustre.sh)"
+		}
+	}
+	return ""
+}
+
+// lake is a Lustre with two MDTs on each of two nodes, and one pool of these OSTs.
+func (s *story) lake(osts ...string) string {
+	var metadata []string
+	for _, node := range workers[:2] {
+		for slot := range mdts {
+			metadata = append(metadata, s.named(node, fmt.Sprintf("mdt%d", slot)))
+		}
+	}
+	return fmt.Sprintf(`
+apiVersion: parallelfs.dev/v1alpha1
+kind: FileSystem
+metadata: {name: lake, namespace: e2e-$STORY}
+spec:
+  type: Lustre
+  version: %[1]s
+  lustre: {fsName: lake, basePort: $PORT}
+  metadata:
+    nodeSelector: {e2e.parallelfs.dev/$STORY-metadata: ""}
+    instancesPerNode: %[2]d
+    targets:
+      devices: [%[3]s]
+      format: {fsType: ldiskfs}
+  storagePools:
+  - name: ssd
+    nodeSelector: {e2e.parallelfs.dev/$STORY-storage: ""}
+    copies: 1
+    targets:
+      devices: [%[4]s]
+      format: {fsType: ldiskfs}
+  clients:
+    nodeSelector: {e2e.parallelfs.dev/$STORY-client: ""}
+    mountPath: %[5]s
+  provisioning: {formatPolicy: IfBlank}
+`, lustre, mdts, strings.Join(metadata, ", "), strings.Join(osts, ", "), lakePath)
+}
+
+// named is a disk of a node in a manifest.
+func (s *story) named(node, name string) string {
+	return fmt.Sprintf("{node: %s, id: %s}", node, s.deviceID(node, name))
+}
+
+func (s *story) whyLakeIsNotReady() string { return s.whyNotReadyOf("lake") }
+
+// lakeIsReady waits until it serves.
+func (s *story) lakeIsReady() {
+	GinkgoHelper()
+	Eventually(s.readyNamed, long).WithArguments("lake").Should(BeTrue(), s.whyLakeIsNotReady)
+}
+
+// serves are the targets of Lustre that a node's kernel serves, such as lake-OST0000.
+func serves(node string) []string {
+	GinkgoHelper()
+	return strings.Fields(onNode(node, `lctl dl | awk '$2 == "UP" && ($3 == "mdt" || $3 == "obdfilter") {print $4}' | sort`))
+}
+
+// ostPods are the pods that keep OSTs mounted, each with the name of its node, and how many of them are not Ready.
+func (s *story) ostPods() (pods []string, away int) {
+	GinkgoHelper()
+	for _, p := range s.componentPods("ost") {
+		ready := slices.ContainsFunc(p.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Ready })
+		if !ready || p.DeletionTimestamp != nil {
+			away++
+		}
+		pods = append(pods, p.Spec.NodeName+" "+string(p.UID))
+	}
+	slices.Sort(pods)
+	return pods, away
+}
+
+func (s *story) lustreRuns() {
+	var osts []string
+	// What a target is stands on its disk, and is the same afterwards.
+	is := func() map[string]string {
+		GinkgoHelper()
+		out := map[string]string{}
+		for _, t := range s.targets() {
+			l := t.Spec.Lustre
+			out[t.Spec.Device.Serial] = fmt.Sprintf("%s %s index %d", t.Status.Provisioned.UUID, l.Kind, *l.Index)
+		}
+		return out
+	}
+	BeforeAll(func() {
+		if why := noLustre(); why != "" {
+			Skip(why)
+		}
+	})
+
+	It("formats its disks, mounts them on their nodes, and is Ready when these say that they serve", func() {
+		s.begin()
+		for _, node := range workers[:2] {
+			for slot := range mdts {
+				disks("attach", node, s.disk(node, fmt.Sprintf("mdt%d", slot)), "300M", "SSD")
+			}
+			disks("attach", node, s.disk(node, "ost0"), "400M", "HDD")
+			osts = append(osts, s.named(node, "ost0"))
+			s.label(node, "metadata", "storage")
+		}
+		for _, node := range workers {
+			s.label(node, "client")
+		}
+		begun := time.Now()
+		s.apply(s.lake(osts...))
+		s.lakeIsReady()
+		report("a Lustre of four MDTs and two OSTs, from apply to Ready", time.Since(begun).Round(time.Second).String())
+		Expect(s.fileSystemNamed("lake").Status.Summary).To(And(HaveField("Servers", "6/6"), HaveField("Targets", "2/2")), "four MDTs, and a pool on two nodes")
+		served := append(serves(workers[0]), serves(workers[1])...)
+		slices.Sort(served)
+		Expect(served).To(Equal([]string{"lake-MDT0000", "lake-MDT0001", "lake-MDT0002", "lake-MDT0003", "lake-OST0000", "lake-OST0001"}))
+		for _, t := range s.targets() {
+			Expect(onNode(t.Spec.Node, "findmnt -rno FSTYPE "+t.Status.MountPath)).To(HaveSuffix("lustre_tgt"), "the mount of %s is the node's", t.Name)
+		}
+		report("kubectl get filesystems,storagetargets -o wide", s.kubectl("get", "filesystems,storagetargets", "-o", "wide"))
+		report("kubectl get filesystemnodes", s.kubectl("get", "filesystemnodes", "-o", "wide"))
+		report("lctl dl", onNode(workers[0], "lctl dl"))
+	})
+
+	It("is mounted on its clients, which see the same files", func() {
+		onNode(workers[1], "echo '"+greeting+"' > "+lakePath+"/ssd/greeting")
+		for _, node := range workers {
+			Expect(onNode(node, "cat "+lakePath+"/ssd/greeting")).To(Equal(greeting))
+		}
+		Expect(onNode(workers[0], "lctl pool_list lake.ssd")).To(And(ContainSubstring("lake-OST0000"), ContainSubstring("lake-OST0001")))
+		report("lfs df", onNode(workers[2], "lfs df "+lakePath))
+	})
+
+	It("measures itself with fio on its clients", func() {
+		s.apply(`
+apiVersion: parallelfs.dev/v1alpha1
+kind: BenchmarkRun
+metadata: {name: streams, namespace: e2e-$STORY}
+spec:
+  fileSystem: {name: lake, storagePool: ssd}
+  clients: {nodeSelector: {e2e.parallelfs.dev/$STORY-client: ""}, oversubscribe: true, count: 2}
+  tool: fio
+  fio: {mode: write, blockSize: 64k, fileSize: 4m}
+  processes: 2
+  limits: {pointTimeout: 5m, retries: 2, invalidRetries: 3}
+`)
+		s.finish("streams")
+		s.results("streams")
+	})
+
+	It("grows by an OST on a third node, while the others serve on", func() {
+		before, _ := s.ostPods()
+		disks("attach", workers[2], s.disk(workers[2], "ost0"), "400M", "HDD")
+		disks("attach", workers[1], s.disk(workers[1], "ost1"), "400M", "HDD")
+		s.label(workers[2], "storage")
+		osts = append(osts, s.named(workers[2], "ost0"), s.named(workers[1], "ost1"))
+		s.apply(s.lake(osts...))
+		Eventually(func() string { return s.fileSystemNamed("lake").Status.Summary.Targets }, long).Should(Equal("4/4"), s.whyLakeIsNotReady)
+		s.lakeIsReady()
+		after, _ := s.ostPods()
+		Expect(after).To(ContainElements(before), "a disk that comes restarts no server")
+		Eventually(func() string { return onNode(workers[0], "lfs osts "+lakePath) }, soon).Should(ContainSubstring("lake-OST0003"))
+	})
+
+	It("restarts its servers one after the other, the next when recovery is over", func() {
+		before, _ := s.ostPods()
+		s.kubectl("patch", "filesystem", "lake", "--type=merge", "-p", `{"spec":{"pods":{"resources":{"storage":{"requests":{"cpu":"20m","memory":"64Mi"}}}}}}`)
+		most := 0
+		Eventually(func() []string {
+			now, away := s.ostPods()
+			most = max(most, away)
+			return slices.DeleteFunc(now, func(pod string) bool { return !slices.Contains(before, pod) })
+		}, 2*long).Should(BeEmpty(), "every one has a new pod")
+		Expect(most).To(BeNumerically("<=", 1))
+		s.lakeIsReady()
+		Expect(onNode(workers[2], "cat "+lakePath+"/ssd/greeting")).To(Equal(greeting))
+	})
+
+	It("goes on when the pod of a server is killed", func() {
+		before := serves(workers[1])
+		onNode(workers[1], "kill -9 $(pgrep -f 'node serve --spec' | head -1)")
+		Expect(serves(workers[1])).To(Equal(before), "the mounts are the node's")
+		s.lakeIsReady()
+	})
+
+	It("drains an OST: no new objects, its files on others, and out of the configuration", func() {
+		if _, drains := all.Backends(backend.DefaultTellTime)[v1alpha1.Lustre].(backend.Drainer); !drains {
+			Skip("the backend of a Lustre moves no data from one OST to others yet")
+		}
+		drained := s.numberOf("lake", s.targetOn(workers[1], "ost1").Name) - 1
+		onNode(workers[0], fmt.Sprintf("mkdir -p %[1]s/ssd/drained && lfs setstripe -c 1 -i %[2]d %[1]s/ssd/drained && echo data > %[1]s/ssd/drained/file", lakePath, drained))
+		Expect(onNode(workers[0], fmt.Sprintf("lfs find %s --ost %d", lakePath, drained))).NotTo(BeEmpty())
+		s.kubectl("patch", "storagetarget", s.targetOn(workers[1], "ost1").Name, "--type=merge", "-p", `{"spec":{"remove":true}}`)
+		Eventually(s.isTrue(workers[1], "ost1", v1alpha1.ConditionSafeToRemove), 2*long).Should(BeTrue(), s.said(workers[1], "ost1", v1alpha1.ConditionSafeToRemove))
+		Expect(onNode(workers[0], fmt.Sprintf("lfs find %s --ost %d", lakePath, drained))).To(BeEmpty())
+		report("an OST that is drained", s.said(workers[1], "ost1", v1alpha1.ConditionSafeToRemove)())
+		osts = slices.DeleteFunc(osts, func(disk string) bool { return disk == s.named(workers[1], "ost1") })
+		s.apply(s.lake(osts...))
+		Eventually(func() any { return s.targetOn(workers[1], "ost1") }, long).Should(BeNil())
+		Expect(serves(workers[1])).NotTo(ContainElement(fmt.Sprintf("lake-OST%04x", drained)))
+		s.lakeIsReady()
+		Expect(onNode(workers[0], "cat "+lakePath+"/ssd/drained/file")).To(Equal("data"))
+	})
+
+	It("keeps what is on its disks when it is deleted, and finds it again", func() {
+		before := is()
+		s.kubectl("delete", "filesystem", "lake", "--timeout=300s")
+		Expect(s.targets()).To(BeEmpty())
+		for _, node := range workers {
+			Expect(serves(node)).To(BeEmpty(), "nothing is served any more")
+		}
+		s.apply(s.lake(osts...))
+		s.lakeIsReady()
+		Expect(is()).To(Equal(before))
+		for _, t := range s.targets() {
+			Expect(t.Status.Provisioned.PlanHash).To(BeEmpty(), "%s was taken over as it was", t.Name)
+			Expect(t.Status.Record.Lustre).To(Equal(t.Spec.Lustre), "the disk of %s said so", t.Name)
+		}
+		Expect(onNode(workers[2], "cat "+lakePath+"/ssd/greeting")).To(Equal(greeting))
+		s.kubectl("delete", "filesystem", "lake", "--timeout=300s")
+	})
+}
