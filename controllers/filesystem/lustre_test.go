@@ -3,8 +3,10 @@
 package filesystem_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -202,4 +204,59 @@ func TestALustreWithAnMGTOfItsOwnIsMadeWithItsDisk(t *testing.T) {
 	w.Expect(w.get().Status.Lustre).To(HaveValue(And(HaveField("ManagementNode", w.nodes[2]), HaveField("ManagementNIDs", []string{"10.9.0.3@tcp"}))))
 	w.Expect(slices.Sorted(maps.Values(k.names()))[:2]).To(Equal([]string{"MGT", "pfs-MDT0000"}))
 	w.Expect(w.get().Status.Summary.Servers).To(Equal("8/8"))
+}
+
+func TestAnOSTIsEmptiedProvenEmptyTakenOutAndForgotten(t *testing.T) {
+	w := newWorld(t)
+	k := w.lustreWorld()
+	var data []*fakeDisk
+	for _, d := range w.disks {
+		if strings.Contains(d.id, "-ost") {
+			data = append(data, d)
+		}
+	}
+	leaves, stay := data[5], data[:5]
+	k.lustre(func(fs *v1alpha1.FileSystem) {
+		fs.Spec.StoragePools[0].Targets = v1alpha1.TargetsSpec{Devices: references(data...), Format: &v1alpha1.FormatSpec{FSType: v1alpha1.Ldiskfs}}
+	})
+	w.settle()
+	ost := *k.given[leaves].Index
+	name := fmt.Sprintf("pfs-OST%04x", ost)
+	safe := func() metav1.Condition { return of(w.target(leaves), v1alpha1.ConditionSafeToRemove) }
+	metadata := w.target(k.diskOf(w.get().Status.Metadata.Target))
+
+	k.files[ost] = 412
+	w.person(metadata, func(t *v1alpha1.StorageTarget) { t.Spec.Remove = true })
+	w.person(w.target(leaves), func(t *v1alpha1.StorageTarget) { t.Spec.Remove = true })
+	w.settle()
+	w.Expect(of(w.target(k.diskOf(metadata.Name)), v1alpha1.ConditionSafeToRemove).Reason).To(Equal(v1alpha1.ReasonNotRemovable))
+	w.Expect(k.stopped).To(HaveLen(4), "no MDT makes objects on it")
+	w.Expect(k.commands).To(ContainElement("lctl pool_add pfs.ssd pfs-OST[0000-0005/1]"))
+	w.Expect(k.closed).To(BeEmpty(), "files lie on it still")
+	w.Expect(safe()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonMovingData),
+		HaveField("Message", ContainSubstring("-drain-move-"))))
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
+
+	k.files[ost] = 0
+	w.settle()
+	w.Expect(k.closed).To(Equal(map[int32]bool{ost: true}))
+	w.Expect(safe()).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonDataMoved)))
+	w.Expect(leaves.mounted).To(BeTrue())
+
+	// A person takes it out, and its node leaves it alone.
+	w.change(func(fs *v1alpha1.FileSystem) { fs.Spec.StoragePools[0].Targets.Devices = references(stay...) })
+	w.settle()
+	w.Expect(w.targets()).To(HaveLen(9))
+	w.Expect(leaves.mounted).To(BeFalse())
+	w.Expect(leaves.wipes).To(BeZero())
+	w.Expect(k.commands[len(k.commands)-1]).To(Equal("lctl --device MGS del_ost --target " + name))
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
+	w.Expect(w.get().Status.Summary.Targets).To(Equal("5/5"))
+
+	// A disk that comes later has an index of its own.
+	stay = append(slices.Clone(stay), w.disk(w.nodes[2], "ost2"))
+	w.change(func(fs *v1alpha1.FileSystem) { fs.Spec.StoragePools[0].Targets.Devices = references(stay...) })
+	w.settle()
+	w.Expect(slices.Collect(maps.Values(k.names()))).To(ContainElement("pfs-OST0006"))
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
 }

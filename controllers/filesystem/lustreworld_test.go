@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,12 +39,18 @@ type kernels struct {
 	commands []string
 	// silent are the nodes whose probes do not answer.
 	silent map[string]bool
+	// files is how many files have an object on an OST, by its index.
+	files map[int32]int
+	// stopped are the MDTs that make no objects on an OST, and closed the OSTs that the MGS has told all not to use, by their indices.
+	stopped map[[2]int32]bool
+	closed  map[int32]bool
 }
 
 // lustreWorld has Lustre's kernel part on all nodes, two disks for metadata on each of the first two, and two for data on each.
 func (w *world) lustreWorld() *kernels {
 	w.t.Helper()
-	k := &kernels{world: w, given: map[*fakeDisk]*v1alpha1.LustreTarget{}, silent: map[string]bool{}}
+	k := &kernels{world: w, given: map[*fakeDisk]*v1alpha1.LustreTarget{}, silent: map[string]bool{}, files: map[int32]int{},
+		stopped: map[[2]int32]bool{}, closed: map[int32]bool{}}
 	for i, node := range w.nodes {
 		if i < 2 {
 			w.label(node, "mds-of")
@@ -209,6 +217,7 @@ func (k *kernels) State(_ context.Context, q filesystem.Question) (*backend.Stat
 		switch is.Kind {
 		case v1alpha1.LustreMDT:
 			t.Role, t.ID = v1alpha1.RoleMetadata, *is.Index+1
+			state.Links = append(state.Links, k.links(*is.Index)...)
 		case v1alpha1.LustreOST:
 			t.Role, t.ID = v1alpha1.RoleStorage, *is.Index+1
 		case v1alpha1.LustreMGT:
@@ -219,7 +228,19 @@ func (k *kernels) State(_ context.Context, q filesystem.Question) (*backend.Stat
 	return state, nil
 }
 
-// work plays the Jobs: each runs the commands that it was told, once MDT0000 is mounted.
+// links are those of an MDT that are not as usual.
+func (k *kernels) links(mdt int32) []backend.Link {
+	var out []backend.Link
+	for ost := range int32(16) {
+		if k.stopped[[2]int32{mdt, ost}] || k.closed[ost] {
+			out = append(out, backend.Link{From: mdt + 1, To: ost + 1, Closed: k.closed[ost]})
+		}
+	}
+	return out
+}
+
+// work plays the Jobs: each runs the commands that it was told, once MDT0000 is mounted. It ends long enough ago for all to
+// have followed, and goes on while files are to be moved.
 func (k *kernels) work() bool {
 	k.t.Helper()
 	changed := false
@@ -230,13 +251,48 @@ func (k *kernels) work() bool {
 		}
 		var told spec.Configure
 		k.Expect(json.Unmarshal([]byte(job.Spec.Template.Annotations["parallelfs.dev/told"]), &told)).To(Succeed(), job.Name)
-		for _, c := range told.Commands {
-			k.commands = append(k.commands, strings.Join(c.Argv, " "))
+		on := job.Spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchFields[0].Values[0]
+		if slices.ContainsFunc(told.Commands, func(c spec.Command) bool { return !k.command(on, c.Argv) }) {
+			continue
 		}
-		k.ended(&job, batchv1.JobComplete, time.Now())
+		k.ended(&job, batchv1.JobComplete, time.Now().Add(-time.Hour))
 		changed = true
 	}
 	return changed
+}
+
+var (
+	stopsObjects = regexp.MustCompile(`^lctl set_param osp\.pfs-OST([0-9a-f]{4})-osc-MDT\*\.max_create_count=0$`)
+	deactivates  = regexp.MustCompile(`^lctl conf_param pfs-OST([0-9a-f]{4})\.osc\.active=0$`)
+	looksForAny  = regexp.MustCompile(`^sh -c found=.* ([0-9]+)$`)
+)
+
+// command runs on a node, and says whether it has ended.
+func (k *kernels) command(node string, argv []string) bool {
+	k.t.Helper()
+	line := strings.Join(argv, " ")
+	k.commands = append(k.commands, line)
+	index := func(of *regexp.Regexp, base int) (int32, bool) {
+		found := of.FindStringSubmatch(line)
+		if found == nil {
+			return 0, false
+		}
+		n, err := strconv.ParseInt(found[1], base, 32)
+		k.Expect(err).NotTo(HaveOccurred())
+		return int32(n), true // #nosec G115 -- of 32 bits
+	}
+	if ost, is := index(stopsObjects, 16); is {
+		for d, what := range k.given {
+			if d.node == node && d.mounted && what.Kind == v1alpha1.LustreMDT {
+				k.stopped[[2]int32{*what.Index, ost}] = true
+			}
+		}
+	}
+	if ost, is := index(deactivates, 16); is {
+		k.closed[ost] = true
+	}
+	ost, is := index(looksForAny, 10)
+	return !is || k.files[ost] == 0
 }
 
 // names are what the disks are in Lustre, by the disk, without what differs between two runs.

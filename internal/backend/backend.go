@@ -393,6 +393,16 @@ type State struct {
 	RootID int32 `json:"rootID,omitempty"`
 	// License is nil for a filesystem that asks for none.
 	License *License `json:"license,omitempty"`
+	// Links are the ways from metadata targets to storage targets on which nothing new goes, or nothing at all.
+	Links []Link `json:"links,omitempty"`
+}
+
+// Link is the way from a metadata target to a storage target, by their numbers.
+type Link struct {
+	From int32 `json:"from"`
+	To   int32 `json:"to"`
+	// Closed is true when nothing goes that way. Else only nothing new does.
+	Closed bool `json:"closed,omitempty"`
 }
 
 // Pool is one storage pool as the filesystem sees it.

@@ -155,6 +155,8 @@ type allocator struct {
 	records *backend.Records
 	// root is the StorageTarget that is to be MDT0000.
 	root string
+	// departures are the OSTs that are to be taken out.
+	departures []departure
 }
 
 // allocate gives each pool its servers, and each MDT and OST that has none its number, once and for ever: mkfs writes the index on the disk.
@@ -179,15 +181,52 @@ func (a *allocator) observe() {
 		return
 	}
 	now := metav1.NewTime(a.in.State.Asked).Rfc3339Copy()
+	a.departures = departuresOf(a.in)
 	for _, g := range backend.GivenOn(a.records.All()) {
-		for i := range g.Targets {
-			said := a.in.TargetWithID(g.Role, g.Targets[i].ID)
-			if g.Targets[i].Initialized != nil || said == nil || !said.Online {
-				continue
+		targets := slices.Clone(g.Targets)
+		for i := range targets {
+			t := &targets[i]
+			if said := a.in.TargetWithID(g.Role, t.ID); t.Initialized == nil && said != nil && said.Online {
+				t.Initialized = &now
 			}
-			a.records.Change(g.Node, g.NodeMember).Targets[i].Initialized = &now
+			if g.Role == v1alpha1.RoleStorage {
+				a.leaves(t, now)
+			}
+		}
+		goes := g.Retired || g.Role == v1alpha1.RoleStorage && len(targets) > 0 && !slices.ContainsFunc(targets, func(t v1alpha1.MemberTarget) bool {
+			return t.TakenOut == nil
+		}) && len(backend.TargetsOf(a.in, g.Role, g.StoragePool, g.Node)) == 0
+		if goes != g.Retired || !slices.EqualFunc(targets, g.Targets, sameRecord) {
+			record := a.records.Change(g.Node, g.NodeMember)
+			record.Retired, record.Targets = goes, targets
 		}
 	}
+}
+
+// leaves records what became of an OST that a person takes out: that it was proven to be empty, and that it is gone. One that is to stay after
+// all, before it is gone, is as if nobody had asked.
+func (a *allocator) leaves(t *v1alpha1.MemberTarget, now metav1.Time) {
+	disk := a.in.TargetNamed(t.Name)
+	switch {
+	case disk == nil && t.Drained != nil && t.TakenOut == nil:
+		t.TakenOut = &now
+	case disk == nil:
+	case !disk.Spec.Remove:
+		t.Drained = nil
+	case t.Drained == nil:
+		i := slices.IndexFunc(a.departures, func(d departure) bool { return d.target.ID == t.ID })
+		if i < 0 {
+			return
+		}
+		if when, proven := a.departures[i].proven(a.in); proven {
+			t.Drained = new(metav1.NewTime(when).Rfc3339Copy())
+		}
+	}
+}
+
+// sameRecord is true when what is recorded of a target has not changed.
+func sameRecord(a, b v1alpha1.MemberTarget) bool {
+	return a.ID == b.ID && a.Initialized.Equal(b.Initialized) && a.Drained.Equal(b.Drained) && a.TakenOut.Equal(b.TakenOut)
 }
 
 // takeOver records what disks say that their targets were given before.

@@ -405,6 +405,19 @@ func TestTheNIDsOfTheMGSAreTakenOnce(t *testing.T) {
 	g.Expect(told(t, in)["new-n1"].ManagementNIDs).To(Equal([]string{"10.0.0.2@tcp"}))
 }
 
+func TestAnMGSWhoseLNetIsUpWithoutItsNIDsIsRefusedBeforeAnythingIsWritten(t *testing.T) {
+	g := NewWithT(t)
+	in := servers("n1", "n2")
+	found := in.Inventories["n2"]
+	found.Software = []v1alpha1.HostSoftware{{Name: "Lustre", NIDs: []string{"10.9.9.9@tcp"}}}
+	in.Inventories["n2"] = found
+	_, err := lustre.New().Allocate(in)
+	g.Expect(err).To(MatchError(ContainSubstring("has the network tcp with 10.9.9.9@tcp, and without 10.0.0.2@tcp")))
+	found.Software[0].NIDs = []string{"10.0.0.2@tcp"}
+	_, err = lustre.New().Allocate(in)
+	g.Expect(err).NotTo(HaveOccurred())
+}
+
 func TestWhatADiskWasToldStaysAndNoRecordChangesIt(t *testing.T) {
 	g := NewWithT(t)
 	in := servers("n1", "n2")

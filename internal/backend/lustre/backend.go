@@ -37,6 +37,7 @@ var (
 	_ backend.Mounter      = Backend{}
 	_ backend.Upgrader     = Backend{}
 	_ backend.Maintainer   = Backend{}
+	_ backend.Drainer      = Backend{}
 )
 
 // New returns the backend with the usual times.

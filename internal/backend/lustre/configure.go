@@ -8,9 +8,6 @@ import (
 	"strings"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -43,7 +40,7 @@ func workOf(in backend.Input) work {
 		}
 		for _, t := range g.Targets {
 			switch {
-			case t.TakenOut != nil:
+			case t.TakenOut != nil, isLeaving(in, t):
 			case t.Initialized == nil && first:
 				return w
 			case t.Initialized == nil:
@@ -64,7 +61,7 @@ func workOf(in backend.Input) work {
 
 // all are the commands. Each can be run again. Of those that fail when they are, the pools that MDT0000 knows say whether they were done.
 func (w work) all(fs *v1alpha1.FileSystem) []spec.Command {
-	mount := adminMount(fs)
+	mount := adminMount(fs, componentConfigure)
 	var out []spec.Command
 	do := func(argv ...string) { out = append(out, spec.Command{Argv: argv}) }
 	for _, argv := range ParameterCommands(own(fs).Parameters) {
@@ -138,8 +135,16 @@ func (w work) differs(state *backend.State) string {
 	return "; " + strings.Join(wrong, ", ")
 }
 
-// adminMount is where a Job mounts the filesystem, on the node of the MGS.
-func adminMount(fs *v1alpha1.FileSystem) string { return path.Join(adminDirectory(fs), "mnt") }
+// isLeaving is true for an OST that a person takes out: it is in no pool any more.
+func isLeaving(in backend.Input, t v1alpha1.MemberTarget) bool {
+	disk := in.TargetNamed(t.Name)
+	return t.Drained != nil || disk != nil && disk.Spec.Remove && t.Initialized != nil
+}
+
+// adminMount is where a Job mounts the filesystem, on the node of the MGS. Each Job that runs beside others has a place of its own.
+func adminMount(fs *v1alpha1.FileSystem, place string) string {
+	return path.Join(adminDirectory(fs), place)
+}
 
 func adminDirectory(fs *v1alpha1.FileSystem) string { return path.Join(backend.StateRoot(fs), "admin") }
 
@@ -166,30 +171,11 @@ func (b *builder) jobs() []client.Object {
 // configureDeadline ends a Job that waits for something that does not come, such as a server.
 const configureDeadline = time.Hour
 
-// configureJob mounts the filesystem on the node of the MGS, where pools and parameters are set, and runs the commands there.
+// configureJob runs the commands on the node of the MGS, where pools and parameters are set.
 func (b *builder) configureJob(w work) client.Object {
-	fs := b.in.FileSystem
-	source := sourceOf(given(fs).ManagementNIDs, own(fs).FSName)
-	network := b.network(false)
-	configure := spec.Configure{Commands: w.commands, Host: true, Mount: &spec.Mount{
-		Path: adminMount(fs), FSType: mountType, Source: source, Command: []string{"mount", "-t", mountType, source, adminMount(fs)},
-		Kernel: true, Host: true, Network: &network,
-	}}
-	of := backend.Workload{Component: componentConfigure}
-	pod := b.pod(of)
-	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
-	pod.Spec.TerminationGracePeriodSeconds = new(int64(60))
-	pod.Spec.Affinity = backend.OnNodes(given(fs).ManagementNode)
-	c := b.container(componentConfigure, "configure", "")
-	backend.TellJob(pod, &c, "configure", configure)
-	backend.HostDirectory(pod, &c, "admin", adminDirectory(fs), new(corev1.MountPropagationBidirectional))
-	pod.Spec.Containers = []corev1.Container{c}
-	return &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: w.name, Namespace: fs.Namespace, Labels: pods(b.in).Labels(of)},
-		Spec: batchv1.JobSpec{
-			BackoffLimit: new(int32(0)), ActiveDeadlineSeconds: new(int64(configureDeadline.Seconds())), Template: *pod,
-		},
-	}
+	job := b.job(w.name, componentConfigure, given(b.in.FileSystem).ManagementNode, adminMount(b.in.FileSystem, componentConfigure), w.commands)
+	job.Spec.ActiveDeadlineSeconds = new(int64(configureDeadline.Seconds()))
+	return job
 }
 
 // PoolCommands bring Lustre's pools from what it lists to what is wanted, each with the indices of its OSTs; they run on the MGS. A pool

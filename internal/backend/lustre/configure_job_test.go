@@ -40,14 +40,14 @@ func TestPoolsLayoutsAndParametersAreMadeByOneJobOnTheNodeOfTheMGS(t *testing.T)
 	told := toldIn(t, job)
 	g.Expect(told.Host).To(BeTrue())
 	g.Expect(told.Mount).To(HaveValue(And(HaveField("Source", "10.1.0.3@o2ib,10.2.0.3@o2ib:/pfs"), HaveField("Host", true),
-		HaveField("Path", "/var/lib/parallelfs/storage.scratch/admin/mnt"))))
+		HaveField("Path", "/var/lib/parallelfs/storage.scratch/admin/configure"))))
 	g.Expect(job.Spec.Template.Spec.Affinity).To(Equal(backend.OnNodes("n3")))
 	var commands []string
 	for _, c := range told.Commands {
 		commands = append(commands, strings.Join(c.Argv, " "))
 		g.Expect(c.MayFail).To(Equal(strings.Contains(c.Argv[1], "pool_")), "what is there already ends with 17")
 	}
-	const mnt = "/var/lib/parallelfs/storage.scratch/admin/mnt"
+	const mnt = "/var/lib/parallelfs/storage.scratch/admin/configure"
 	g.Expect(commands).To(Equal([]string{
 		"lctl set_param -P osc.*.max_dirty_mb=512",
 		"lctl pool_new pfs.ssd", "lctl pool_add pfs.ssd pfs-OST[0000-0003/1]",

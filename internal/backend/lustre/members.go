@@ -13,8 +13,8 @@ import (
 )
 
 // Members are the children of a Lustre: the probe's Secret, a ConfigMap with what the pods are told, one DaemonSet for the MGS where that
-// has a disk of its own, one for each MDT of a node and one for each pool, one for clients, and the Job that
-// makes pools.
+// has a disk of its own, one for each MDT of a node and one for each pool, one for clients, and the Jobs that
+// make pools and drain OSTs.
 func (Backend) Members(in backend.Input) ([]client.Object, error) {
 	b := &builder{in: in.Indexed(), told: map[string][]byte{}}
 	if err := b.build(); err != nil {
@@ -79,7 +79,7 @@ func (b *builder) workloads() (out []client.Object, err error) {
 		}
 		out = append(out, set)
 	}
-	return append(out, b.jobs()...), nil
+	return append(append(out, b.jobs()...), b.drains()...), nil
 }
 
 // serverSet is the DaemonSet of a member: its pods keep its targets mounted, on one node by name, or on all that have such a member. Beside

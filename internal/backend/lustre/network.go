@@ -1,6 +1,7 @@
 package lustre
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -61,6 +62,17 @@ func (n Network) NIDs(node backend.Node, found v1alpha1.NodeInventoryStatus) ([]
 			"has an IPv4 address, which is what LNet names nodes by", node.Name, strings.Join(n.Interfaces, ", "))
 	}
 	return out, nil
+}
+
+// Missing says which of the NIDs that disks would name the LNet of a node does not have, although it has the network, as a sentence with what
+// to do; empty when none. A network that is not up gets them.
+func (n Network) Missing(node string, want, have []string) string {
+	missing := without(want, have)
+	if len(missing) == 0 || !slices.ContainsFunc(have, func(nid string) bool { return strings.HasSuffix(nid, "@"+n.Name) }) {
+		return ""
+	}
+	return fmt.Sprintf("LNet of node %s has the network %s with %s, and without %s; the operator changes no network that is up: "+
+		"correct it there (lnetctl net del, lnetctl net add), or spec.network", node, n.Name, backend.List(have), backend.List(missing))
 }
 
 // told says how a node gets the network. LNet belongs to the kernel, and so to all filesystems of the node: it is only for a node on which no

@@ -49,3 +49,11 @@ func TestANodeWithoutTheNetworkSaysWhatIsMissing(t *testing.T) {
 		NewWithT(t).Expect(err).To(MatchError(ContainSubstring(says)))
 	}
 }
+
+func TestANetworkThatIsUpIsNotChanged(t *testing.T) {
+	g := NewWithT(t)
+	n := network(false, "ib0")
+	g.Expect(n.Missing("n1", []string{"10.1.0.5@tcp"}, []string{"10.0.0.5@tcp", "10.1.0.5@tcp"})).To(BeEmpty())
+	g.Expect(n.Missing("n1", []string{"10.1.0.5@tcp"}, []string{"10.0.0.5@tcp"})).To(ContainSubstring("the operator changes no network that is up"))
+	g.Expect(n.Missing("n1", []string{"10.1.0.5@tcp"}, []string{"10.0.0.5@o2ib"})).To(BeEmpty(), "it gets the network")
+}

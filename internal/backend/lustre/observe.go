@@ -56,6 +56,7 @@ func (Backend) Together(in backend.Input, said map[string]*backend.State) (backe
 		node, _ := in.Node(name)
 		answer := said[name]
 		state.Pools = append(state.Pools, answer.Pools...) // only the node of MDT0000 knows any
+		state.Links = append(state.Links, answer.Links...)
 		state.Servers = append(state.Servers, backend.Server{Name: name, IP: node.IP, Online: true, Version: answer.Version})
 		for _, t := range answer.Targets {
 			// Each node may be the MGS of another Lustre, which has no name of its own.
@@ -99,7 +100,7 @@ func statusOf(target cli.Target, serving cli.Serving) string {
 // Observe sets what should be there, from the records, beside what each node says that it serves.
 func (b Backend) Observe(in backend.Input) backend.Observation {
 	in = in.Indexed()
-	o := observer{in: in, fs: in.FileSystem, work: workOf(in)}
+	o := observer{in: in, fs: in.FileSystem, work: workOf(in), departures: departuresOf(in)}
 	o.seen.Targets = make([]backend.TargetStatus, 0, len(in.Targets))
 	o.management()
 	o.metadata()
@@ -110,6 +111,7 @@ func (b Backend) Observe(in backend.Input) backend.Observation {
 	o.seen.NameAway(func(backend.ServerStatus) bool { return false })
 	o.seen.Serves = o.serves()
 	o.sole()
+	o.stopsAgain()
 	return o.seen
 }
 
@@ -135,8 +137,9 @@ type observer struct {
 	unproven, unplaced, missing []string
 	// silent is true while some target that has its index does not serve, or nobody knows whether it does.
 	silent bool
-	// work is what makes the pools.
-	work work
+	// work is what makes the pools, and departures are the OSTs that are to be taken out.
+	work       work
+	departures []departure
 }
 
 // daemon says which pod looks after a server.
@@ -345,6 +348,12 @@ func (o *observer) ost(g backend.Given, t *v1alpha1.StorageTarget) backend.Targe
 		out.CapacityBytes, out.UsedBytes = said.CapacityBytes, backend.Coarse(said.UsedBytes, said.CapacityBytes)
 	}
 	if out.Online = why == ""; out.Online {
+		o.drain(&out, record)
+		o.sayShut(&out, t)
+		return out
+	}
+	if record.Drained != nil { // nothing of it is missed
+		out.Removing, out.Removable = true, true
 		return out
 	}
 	o.silent = true

@@ -49,6 +49,10 @@ func stateOf(server cli.Server) backend.State {
 		}
 		state.Pools = append(state.Pools, pool)
 	}
+	for link, is := range server.Links {
+		state.Links = append(state.Links, backend.Link{From: link.MDT + 1, To: link.OST + 1, Closed: is.Closed})
+	}
+	slices.SortFunc(state.Links, func(x, y backend.Link) int { return cmp.Or(cmp.Compare(x.To, y.To), cmp.Compare(x.From, y.From)) })
 	slices.SortFunc(state.Targets, func(x, y backend.Target) int {
 		return cmp.Or(cmp.Compare(x.Role, y.Role), cmp.Compare(x.ID, y.ID))
 	})

@@ -24,6 +24,7 @@ func answers(recovery string) [][]byte {
 		[]byte("mdt.pfs-MDT0000.recovery_status=\nstatus: INACTIVE\nobdfilter.pfs-OST0001.recovery_status=\n" + recovery),
 		[]byte("osd-ldiskfs.pfs-OST0001.kbytestotal=100\nosd-ldiskfs.pfs-OST0001.kbytesfree=90\n"),
 		[]byte("lod.pfs-MDT0000-mdtlov.pools.ssd=\npfs-OST0002_UUID\npfs-OST0001_UUID\nlod.pfs-MDT0000-mdtlov.pools.empty=\n"),
+		[]byte("osp.pfs-OST0001-osc-MDT0000.max_create_count=0\nosp.pfs-OST0001-osc-MDT0000.active=1\nosp.pfs-OST0002-osc-MDT0000.active=0\n"),
 	}
 }
 
@@ -34,6 +35,7 @@ func TestANodeSaysWhatItServesOfItsFilesystem(t *testing.T) {
 	state, err := q.Parse(answers("status: COMPLETE\ncompleted_clients: 2/2\n"))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(state.Version).To(Equal("2.17.57"))
+	g.Expect(state.Links).To(Equal([]backend.Link{{From: 1, To: 2}, {From: 1, To: 3, Closed: true}}))
 	g.Expect(state.Pools).To(Equal([]backend.Pool{{Name: "empty"}, {Name: "ssd", Targets: []int32{2, 3}}}))
 	g.Expect(state.Targets).To(Equal([]backend.Target{
 		{Role: v1alpha1.RoleManagement, Online: true, Contacted: true},

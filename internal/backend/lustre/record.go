@@ -149,12 +149,26 @@ func recordManagement(in backend.Input, disks backend.OnDisks, node string, meta
 	}
 	where, _ := in.Node(record.ManagementNode)
 	where.Name = record.ManagementNode
-	nids, err := NetworkOf(fs.Spec.Network, own(fs).RDMA).NIDs(where, in.Inventories[where.Name])
+	network, found := NetworkOf(fs.Spec.Network, own(fs).RDMA), in.Inventories[where.Name]
+	nids, err := network.NIDs(where, found)
 	if err != nil {
 		return nil, err
 	}
+	if why := network.Missing(where.Name, nids, lnetOf(found)); why != "" {
+		return nil, backend.Invalid(v1alpha1.ReasonInvalidSpec, "%s", why)
+	}
 	record.ManagementNIDs = nids
 	return &record, nil
+}
+
+// lnetOf are the NIDs that a node has already.
+func lnetOf(found v1alpha1.NodeInventoryStatus) []string {
+	for i := range found.Software {
+		if found.Software[i].Name == string(v1alpha1.Lustre) {
+			return found.Software[i].NIDs
+		}
+	}
+	return nil
 }
 
 // refuseOthers refuses what two filesystems of this type can't share on a node: its kernel has one MGS, and knows targets by the name of

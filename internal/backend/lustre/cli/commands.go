@@ -149,28 +149,22 @@ func (c Commands) StopNewObjects(ost int32) []string {
 	return []string{"lctl", "set_param", "osp." + c.osp(ost) + ".max_create_count=0"}
 }
 
-// NewObjects asks an MDS whether it makes objects on an OST: it does not while each answer is 0.
-func (c Commands) NewObjects(ost int32) []string {
-	return []string{"lctl", "get_param", "osp." + c.osp(ost) + ".max_create_count"}
-}
-
 func (c Commands) osp(ost int32) string { return Target{c.FSName, OST, ost}.String() + "-osc-MDT*" }
 
-// FilesOn lists the files that have objects on an OST. Only an empty list proves that no file has any: lfs_migrate ends with 0 although it
-// skips files.
-func FilesOn(mount string, ost int32) []string {
-	return []string{"lfs", "find", mount, "--ost", strconv.Itoa(int(ost))}
+// Migrate moves the files that have objects on an OST to others, within their layouts, while programs use them. It ends with 0 although it
+// skips files (lfs_migrate of 2.15 to 2.17).
+func Migrate(mount string, ost int32) []string {
+	return []string{"sh", "-c", `lfs find "$0" --ost "$1" | lfs_migrate -y`, mount, strconv.Itoa(int(ost))}
+}
+
+// ProveEmpty ends with 0 when no file has objects on an OST, and nothing kept lfs find from looking.
+func ProveEmpty(mount string, ost int32) []string {
+	return []string{"sh", "-c", `found=$(lfs find "$0" --ost "$1" 2>&1) || exit 1; test -z "$found"`, mount, strconv.Itoa(int(ost))}
 }
 
 // Deactivate tells all servers and clients, by the MGS, that an OST does not come back. It works later than it returns.
 func (c Commands) Deactivate(ost int32) []string {
 	return []string{"lctl", "conf_param", Target{c.FSName, OST, ost}.String() + ".osc.active=0"}
-}
-
-// Active asks a node whether it uses an OST: as long as one answer is 1, the OST must be neither unmounted nor forgotten, or clients hang.
-func (c Commands) Active(ost int32) []string {
-	name := Target{c.FSName, OST, ost}.String()
-	return []string{"lctl", "get_param", "osc." + name + "-osc-*.active", "osp." + name + "-osc-*.active"}
 }
 
 // Forget takes an OST out of the configuration that the MGS keeps (2.16 and later). It also cancels what Deactivate has told, so that it

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ const (
 	askRecovery
 	askSpace
 	askPools
+	askLinks
 )
 
 // AskServer are the command lines that ask a node what it serves of the filesystem. lctl get_param says on its standard error, and by its
@@ -26,6 +28,7 @@ func (c Commands) AskServer() [][]string {
 		askRecovery: {"lctl", "get_param", "mdt." + of + recoveryStatus, "obdfilter." + of + recoveryStatus},
 		askSpace:    {"lctl", "get_param", "osd-*." + of + kbytesTotal, "osd-*." + of + kbytesFree},
 		askPools:    {"lctl", "get_param", "lod." + c.root() + ".pools.*"},
+		askLinks:    {"lctl", "get_param", "osp." + c.FSName + "-OST*-osc-MDT*." + maxCreate, "osp." + c.FSName + "-OST*-osc-MDT*." + active},
 	}
 }
 
@@ -40,6 +43,8 @@ const (
 	recoveryStatus = "recovery_status"
 	kbytesTotal    = "kbytestotal"
 	kbytesFree     = "kbytesfree"
+	maxCreate      = "max_create_count"
+	active         = "active"
 )
 
 // Server is what a node serves.
@@ -51,6 +56,17 @@ type Server struct {
 	Targets map[Target]Serving
 	// Pools have the indices of their OSTs, in order; nil on a node without MDT0000, and where there are none.
 	Pools map[string][]int32
+	// Links are what its MDTs do with OSTs, where that is not to make objects and to use them.
+	Links map[Link]State
+}
+
+// Link is the way from an MDT to an OST, by their indices.
+type Link struct{ MDT, OST int32 }
+
+// State of a link that is not as usual.
+type State struct {
+	// NoObjects is true when no objects are made, and Closed when the OST is not used at all.
+	NoObjects, Closed bool
 }
 
 // Serving is what the kernel says of a target that is mounted.
@@ -103,7 +119,43 @@ func (c Commands) ParseServer(outputs [][]byte) (Server, error) {
 	if err := s.pools(outputs[askPools], "lod."+c.root()+".pools."); err != nil {
 		return Server{}, err
 	}
+	if err := s.links(outputs[askLinks]); err != nil {
+		return Server{}, err
+	}
 	return s, nil
+}
+
+var linkDevice = regexp.MustCompile(`^[A-Za-z0-9_-]{1,8}-OST([0-9a-f]{4})-osc-MDT([0-9a-f]{4})$`)
+
+// links reads which OSTs the MDTs make no objects on, or do not use.
+func (s *Server) links(output []byte) error {
+	params, err := ParseParams(output)
+	if err != nil {
+		return err
+	}
+	s.Links = map[Link]State{}
+	for _, p := range params {
+		found := linkDevice.FindStringSubmatch(p.Device())
+		if found == nil {
+			return fmt.Errorf("lctl get_param: %s is no connection of an MDT to an OST", p.Name)
+		}
+		ost, _ := strconv.ParseUint(found[1], 16, 16) // these are four digits
+		mdt, _ := strconv.ParseUint(found[2], 16, 16)
+		link := Link{MDT: int32(mdt), OST: int32(ost)}
+		state := s.Links[link]
+		switch what := p.Name[strings.LastIndex(p.Name, ".")+1:]; {
+		case what == maxCreate && p.Value == "0":
+			state.NoObjects = true
+		case what == active && p.Value == "0":
+			state.Closed = true
+		case what == active && p.Value != "1":
+			return fmt.Errorf("lctl get_param: %s is neither 0 nor 1: %q", p.Name, p.Value)
+		}
+		if state != (State{}) {
+			s.Links[link] = state
+		}
+	}
+	return nil
 }
 
 // pools reads which OSTs the pools have.

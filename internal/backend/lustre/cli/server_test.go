@@ -13,7 +13,7 @@ import (
 // answers of a node with the MGT, two MDTs and two OSTs, as a real one has given them.
 func answers(t *testing.T) [][]byte {
 	t.Helper()
-	return [][]byte{printed(t, "dl"), printed(t, "params-health"), printed(t, "recovery-inactive"), printed(t, "params-osd"), nil}
+	return [][]byte{printed(t, "dl"), printed(t, "params-health"), printed(t, "recovery-inactive"), printed(t, "params-osd"), nil, nil}
 }
 
 func TestANodeIsAskedForOneFilesystem(t *testing.T) {
@@ -24,6 +24,7 @@ func TestANodeIsAskedForOneFilesystem(t *testing.T) {
 	NewWithT(t).Expect(asked).To(Equal([]string{
 		"lctl dl", "lctl get_param version health_check", "lctl get_param mdt.pfs-*.recovery_status obdfilter.pfs-*.recovery_status",
 		"lctl get_param osd-*.pfs-*.kbytestotal osd-*.pfs-*.kbytesfree", "lctl get_param lod.pfs-MDT0000-mdtlov.pools.*",
+		"lctl get_param osp.pfs-OST*-osc-MDT*.max_create_count osp.pfs-OST*-osc-MDT*.active",
 	}))
 }
 
@@ -52,6 +53,21 @@ func TestTheNodeOfMDT0000SaysWhichOSTsPoolsHave(t *testing.T) {
 	g.Expect(server.Pools).To(Equal(map[string][]int32{"fast": {1, 10}, "none": {}}))
 	for _, wrong := range []string{"lod.pfs-MDT0001-mdtlov.pools.fast=\n", "lod.pfs-MDT0000-mdtlov.pools.fast=\nsomething\n"} {
 		said[4] = []byte(wrong)
+		_, err := pfs.ParseServer(said)
+		g.Expect(err).To(HaveOccurred(), wrong)
+	}
+}
+
+func TestANodeWithMDTsSaysOnWhichOSTsTheyMakeNoObjects(t *testing.T) {
+	g := NewWithT(t)
+	said := answers(t)
+	said[5] = []byte("osp.pfs-OST0000-osc-MDT0000.max_create_count=20000\nosp.pfs-OST000a-osc-MDT0001.max_create_count=0\n" +
+		"osp.pfs-OST0000-osc-MDT0000.active=1\nosp.pfs-OST000a-osc-MDT0001.active=1\nosp.pfs-OST000b-osc-MDT0001.active=0\n")
+	server, err := pfs.ParseServer(said)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(server.Links).To(Equal(map[cli.Link]cli.State{{MDT: 1, OST: 10}: {NoObjects: true}, {MDT: 1, OST: 11}: {Closed: true}}))
+	for _, wrong := range []string{"osp.pfs-MDT0000-osp-MDT0001.active=1\n", "osp.pfs-OST0000-osc-MDT0000.active=maybe\n"} {
+		said[5] = []byte(wrong)
 		_, err := pfs.ParseServer(said)
 		g.Expect(err).To(HaveOccurred(), wrong)
 	}
