@@ -6,11 +6,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -68,6 +70,17 @@ func (m *machine) must(argv ...string) string {
 	m.Helper()
 	output, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
 	m.Expect(err).NotTo(HaveOccurred(), "%v: %s", argv, output)
+	return string(output)
+}
+
+// answer is what a program prints, however it ends.
+func (m *machine) answer(argv ...string) string {
+	m.Helper()
+	output, err := exec.Command(argv[0], argv[1:]...).Output()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		m.Fatal(err)
+	}
 	return string(output)
 }
 
@@ -197,7 +210,7 @@ func (m *machine) serves(daemon string) spec.Serve {
 // mounted are the paths of the node at which something of Lustre is mounted.
 func mounted() string {
 	output, _ := exec.Command("findmnt", "-rno", "TARGET", "-t", "fuse.lustre,fuse.lustre_tgt").Output() // it fails when there is none
-	return strings.Join(strings.Fields(string(output)), " ")
+	return strings.Join(slices.Sorted(strings.FieldsSeq(string(output))), " ")
 }
 
 func (m *machine) eventuallyMounted(paths string, pods ...*pod) {
