@@ -41,6 +41,8 @@ const (
 	mdt0UUID = "4a9ee1e2-bd33-4b75-be9a-1a68b6ea9309"
 	ost0UUID = "0d6f4f5e-7f11-4f0e-9f5b-7a3a5f1c2b3d"
 	nodeName = "n1"
+	// patience is for machines that do much else.
+	patience = 3 * time.Minute
 )
 
 // lnet is the network of the filesystem.
@@ -99,7 +101,7 @@ func (m *machine) powerCut() {
 		var status syscall.WaitStatus
 		_, _ = syscall.Wait4(id, &status, syscall.WNOHANG, nil)
 		return syscall.Kill(id, 0) != nil
-	}).WithTimeout(time.Minute).Should(BeTrue())
+	}).WithTimeout(patience).Should(BeTrue())
 	m.Expect(os.RemoveAll("/run/lustre-double/kernel.lock")).To(Succeed())
 }
 
@@ -215,7 +217,7 @@ func mounted() string {
 
 func (m *machine) eventuallyMounted(paths string, pods ...*pod) {
 	m.Helper()
-	m.Eventually(mounted).WithTimeout(time.Minute).WithPolling(100*time.Millisecond).Should(Equal(paths), func() string {
+	m.Eventually(mounted).WithTimeout(patience).WithPolling(100*time.Millisecond).Should(Equal(paths), func() string {
 		var all []string
 		for _, p := range pods {
 			all = append(all, p.Said())
@@ -235,7 +237,7 @@ func TestPodsKeepTheTargetsOfANodeMountedAndUnmountThemInPeace(t *testing.T) {
 	m := newMachine(t)
 	m.filesystem()
 	ost := m.start("serve", m.serves("ost/ssd"))
-	m.Eventually(ost.Said).WithTimeout(time.Minute).Should(ContainSubstring("can't mount target ost0"), "there is no MGS yet, and it goes on trying")
+	m.Eventually(ost.Said).WithTimeout(patience).Should(ContainSubstring("can't mount target ost0"), "there is no MGS yet, and it goes on trying")
 	mdt := m.start("serve", m.serves("mdt/0"))
 	m.eventuallyMounted("/mnt/targets/mdt0 /mnt/targets/ost0", mdt, ost)
 	m.Expect(m.must("lctl", "list_nids")).To(Equal("192.168.77.1@tcp\n"), "its network was added, on the interface of the node's address")
@@ -247,7 +249,7 @@ func TestPodsKeepTheTargetsOfANodeMountedAndUnmountThemInPeace(t *testing.T) {
 	m.Expect(<-ost.ended).NotTo(Succeed())
 	m.Expect(mounted()).To(Equal("/mnt/targets/mdt0 /mnt/targets/ost0"))
 	ost = m.start("serve", m.serves("ost/ssd"))
-	m.Eventually(ost.Said).WithTimeout(time.Minute).Should(ContainSubstring("a target is served"))
+	m.Eventually(ost.Said).WithTimeout(patience).Should(ContainSubstring("a target is served"))
 
 	// What is not told any more is unmounted, and what is told again is mounted.
 	targets := m.file.Members[1].Targets
@@ -271,7 +273,7 @@ func TestADiskThatIsNotWhatWasGivenIsNotMounted(t *testing.T) {
 	m.filesystem()
 	m.must("tunefs.lustre", "--comment=mine", "/dev/disk/by-id/lab-mdt0")
 	mdt := m.start("serve", m.serves("mdt/0"))
-	m.Eventually(mdt.Said).WithTimeout(time.Minute).Should(ContainSubstring(`its mark is \"mine\"`))
+	m.Eventually(mdt.Said).WithTimeout(patience).Should(ContainSubstring(`its mark is \"mine\"`))
 	m.Consistently(mounted, time.Second).Should(BeEmpty())
 }
 
@@ -281,7 +283,7 @@ func TestANodeOfAnotherVersionServesNothing(t *testing.T) {
 	told := m.serves("mdt/0")
 	told.Version = "2.15.5"
 	mdt := m.start("serve", told)
-	m.Eventually(mdt.Said).WithTimeout(time.Minute).Should(ContainSubstring("this node has version 2.17.57"))
+	m.Eventually(mdt.Said).WithTimeout(patience).Should(ContainSubstring("this node has version 2.17.57"))
 	m.Expect(mounted()).To(BeEmpty())
 }
 
@@ -295,7 +297,7 @@ func TestAClientIsMountedByTheNodesOwnProgramAndEndsWithItsPod(t *testing.T) {
 		Command: []string{"mount", "-t", "lustre", "192.168.77.1@tcp:/pfs", "/mnt/clients/scratch"},
 	}
 	client := m.start("mount", mount)
-	m.Eventually(client.Said).WithTimeout(time.Minute).Should(ContainSubstring("mounted, and the filesystem answers"))
+	m.Eventually(client.Said).WithTimeout(patience).Should(ContainSubstring("mounted, and the filesystem answers"))
 	m.Expect(mounted()).To(ContainSubstring("/mnt/clients/scratch"), "the node has the mount, and not only the pod")
 	m.Expect(<-m.start("check-mount", mount).ended).To(Succeed())
 
@@ -308,7 +310,7 @@ func TestAClientIsMountedByTheNodesOwnProgramAndEndsWithItsPod(t *testing.T) {
 	m.must("lctl", "set_param", "mdt.pfs-MDT0000.evict_client="+strings.TrimSpace(m.must("lctl", "get_param", "-n", "llite.*.uuid")))
 	counted, err := lustre.ClientMount(v1alpha1.LustreSpec{FSName: "pfs"}, v1alpha1.ClientsSpec{MountPath: "/mnt/clients/scratch"}, []string{"192.168.77.1@tcp"})
 	m.Expect(err).NotTo(HaveOccurred())
-	m.Eventually(func() string { return m.must(counted.Evictions.Argv...) }).WithTimeout(time.Minute).Should(MatchRegexp(counted.Evictions.Pattern))
+	m.Eventually(func() string { return m.must(counted.Evictions.Argv...) }).WithTimeout(patience).Should(MatchRegexp(counted.Evictions.Pattern))
 
 	m.Expect(client.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
 	m.Expect(<-client.ended).To(Succeed(), client.Said())
@@ -372,12 +374,12 @@ func TestAProbeOfANodeSaysWhatItsKernelServes(t *testing.T) {
 	online := func(role, id, value string) types.GomegaMatcher {
 		return MatchRegexp(`(?m)^parallelfs_target_online\{[^}]*id="` + id + `"[^}]*role="` + role + `"[^}]*\} ` + value + `$`)
 	}
-	m.Eventually(metrics).WithTimeout(time.Minute).Should(And(online("Metadata", "1", "1"), online("Storage", "1", "1")), probe.Said)
+	m.Eventually(metrics).WithTimeout(patience).Should(And(online("Metadata", "1", "1"), online("Storage", "1", "1")), probe.Said)
 	m.Expect(metrics()).To(MatchRegexp(`(?m)^parallelfs_target_capacity_bytes\{[^}]*role="Storage"[^}]*\} [1-9]`))
 
 	m.Expect(ost.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
 	m.Expect(<-ost.ended).To(Succeed(), ost.Said())
-	m.Eventually(metrics).WithTimeout(time.Minute).Should(And(online("Metadata", "1", "1"), Not(online("Storage", "1", "1"))), probe.Said)
+	m.Eventually(metrics).WithTimeout(patience).Should(And(online("Metadata", "1", "1"), Not(online("Storage", "1", "1"))), probe.Said)
 	m.Expect(metrics()).To(MatchRegexp(`(?m)^parallelfs_up\{[^}]*\} 1$`), "a node without OSTs answers, too")
 	m.Expect(mdt.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
 	m.Expect(<-mdt.ended).To(Succeed(), mdt.Said())
@@ -406,7 +408,7 @@ func TestAJobMakesPoolsAndLayoutsInAMountOfItsOwnAndCanBeRepeated(t *testing.T) 
 		m.Expect(<-job.ended).To(Succeed(), job.Said())
 		m.Expect(mounted()).To(Equal("/mnt/targets/mdt0 /mnt/targets/ost0"), "its mount is gone")
 	}
-	m.Eventually(func() string { return m.must("lctl", "pool_list", "pfs.ssd") }).WithTimeout(time.Minute).Should(ContainSubstring("pfs-OST0000"))
+	m.Eventually(func() string { return m.must("lctl", "pool_list", "pfs.ssd") }).WithTimeout(patience).Should(ContainSubstring("pfs-OST0000"))
 	for _, p := range []*pod{ost, mdt} {
 		m.Expect(p.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
 		m.Expect(<-p.ended).To(Succeed(), p.Said())

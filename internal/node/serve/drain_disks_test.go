@@ -26,7 +26,7 @@ func TestAnOSTIsEmptiedProvenAndForgottenByTheCommandsOfTheBackend(t *testing.T)
 	const source, admin = "192.168.77.1@tcp:/pfs", "/mnt/admin/mnt"
 	m.must("mkdir", "-p", "/mnt/admin", "/mnt/clients/pfs")
 	m.must("mount", "-t", "lustre", source, "/mnt/clients/pfs")
-	m.Eventually(func() string { return m.must("lctl", "dl") }).WithTimeout(time.Minute).Should(ContainSubstring("pfs-OST0001-osc-MDT0000"))
+	m.Eventually(func() string { return m.must("lctl", "dl") }).WithTimeout(patience).Should(ContainSubstring("pfs-OST0001-osc-MDT0000"))
 	m.must("sh", "-c", "cd /mnt/clients/pfs; lfs setstripe -c 1 -i 1 file && echo data >file")
 
 	c := cli.Commands{FSName: "pfs"}
@@ -55,7 +55,7 @@ func TestAnOSTIsEmptiedProvenAndForgottenByTheCommandsOfTheBackend(t *testing.T)
 	m.Expect(server().Links).To(HaveKeyWithValue(link, cli.State{NoObjects: true}))
 	move := job(cli.Migrate(admin, 1), cli.ProveEmpty(admin, 1), c.Deactivate(1))
 	m.Expect(<-move.ended).To(Succeed(), move.Said())
-	m.Eventually(server).WithTimeout(time.Minute).Should(HaveField("Links", HaveKeyWithValue(link, cli.State{NoObjects: true, Closed: true})))
+	m.Eventually(server).WithTimeout(patience).Should(HaveField("Links", HaveKeyWithValue(link, cli.State{NoObjects: true, Closed: true})))
 	prove := job(cli.ProveEmpty(admin, 1))
 	m.Expect(<-prove.ended).To(Succeed(), prove.Said())
 	m.Expect(m.must("cat", "/mnt/clients/pfs/file")).To(Equal("data\n"))
