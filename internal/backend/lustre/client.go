@@ -22,10 +22,6 @@ func ClientMount(lustre v1alpha1.LustreSpec, clients v1alpha1.ClientsSpec, mgs [
 		Path: string(clients.MountPath), FSType: mountType, Source: sourceOf(mgs, lustre.FSName), Kernel: true,
 	}
 	mount.Command = []string{"mount", "-t", mountType, mount.Source, mount.Path}
-	mount.Evictions = &spec.Evictions{
-		Argv:    []string{"lctl", "get_param", "mdc." + lustre.FSName + "-*.state", "osc." + lustre.FSName + "-*.state"},
-		Pattern: `(?m)^ - \[ \d+, EVICTED \]$`,
-	}
 	if options := slices.Sorted(slices.Values(clients.MountOptions)); len(options) > 0 {
 		text := make([]string, len(options))
 		for i := range options {

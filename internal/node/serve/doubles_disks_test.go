@@ -27,6 +27,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend/lustre"
+	"parallelfs.dev/operator/internal/backend/lustre/cli"
 	"parallelfs.dev/operator/internal/node/devices"
 	"parallelfs.dev/operator/internal/node/format/ldiskfs"
 	"parallelfs.dev/operator/internal/node/provision"
@@ -308,9 +309,8 @@ func TestAClientIsMountedByTheNodesOwnProgramAndEndsWithItsPod(t *testing.T) {
 
 	// What a backend looks for when evictions are counted is what the client says of one.
 	m.must("lctl", "set_param", "mdt.pfs-MDT0000.evict_client="+strings.TrimSpace(m.must("lctl", "get_param", "-n", "llite.*.uuid")))
-	counted, err := lustre.ClientMount(v1alpha1.LustreSpec{FSName: "pfs"}, v1alpha1.ClientsSpec{MountPath: "/mnt/clients/scratch"}, []string{"192.168.77.1@tcp"})
-	m.Expect(err).NotTo(HaveOccurred())
-	m.Eventually(func() string { return m.must(counted.Evictions.Argv...) }).WithTimeout(patience).Should(MatchRegexp(counted.Evictions.Pattern))
+	states := cli.Commands{FSName: "pfs"}.ClientStates()
+	m.Eventually(func() string { return m.answer(states...) }).WithTimeout(patience).Should(MatchRegexp(cli.Eviction))
 
 	m.Expect(client.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
 	m.Expect(<-client.ended).To(Succeed(), client.Said())
