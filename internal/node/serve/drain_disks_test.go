@@ -5,7 +5,6 @@ package serve_test
 import (
 	"syscall"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 
