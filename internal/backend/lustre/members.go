@@ -9,6 +9,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/lustre/cli"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -140,6 +141,7 @@ func (b *builder) clientSet() (client.Object, error) {
 	}
 	network := b.network(false)
 	mount.Host, mount.Network = true, &network
+	mount.Evictions = &spec.Evictions{Argv: cli.Commands{FSName: own(fs).FSName}.ClientStates(), Pattern: cli.Eviction}
 	w := backend.Workload{Component: componentClient, Role: backend.RoleClient}
 	pod := b.pod(w)
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(60))

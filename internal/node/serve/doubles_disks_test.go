@@ -6,11 +6,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,6 +27,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend/lustre"
+	"parallelfs.dev/operator/internal/backend/lustre/cli"
 	"parallelfs.dev/operator/internal/node/devices"
 	"parallelfs.dev/operator/internal/node/format/ldiskfs"
 	"parallelfs.dev/operator/internal/node/provision"
@@ -39,6 +42,8 @@ const (
 	mdt0UUID = "4a9ee1e2-bd33-4b75-be9a-1a68b6ea9309"
 	ost0UUID = "0d6f4f5e-7f11-4f0e-9f5b-7a3a5f1c2b3d"
 	nodeName = "n1"
+	// patience is for machines that do much else.
+	patience = 3 * time.Minute
 )
 
 // lnet is the network of the filesystem.
@@ -71,6 +76,17 @@ func (m *machine) must(argv ...string) string {
 	return string(output)
 }
 
+// answer is what a program prints, however it ends.
+func (m *machine) answer(argv ...string) string {
+	m.Helper()
+	output, err := exec.Command(argv[0], argv[1:]...).Output()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		m.Fatal(err)
+	}
+	return string(output)
+}
+
 // powerCut ends the kernel's part of the node: nothing is mounted afterwards, and no network is up.
 func (m *machine) powerCut() {
 	for path := range strings.FieldsSeq(mounted()) {
@@ -86,7 +102,7 @@ func (m *machine) powerCut() {
 		var status syscall.WaitStatus
 		_, _ = syscall.Wait4(id, &status, syscall.WNOHANG, nil)
 		return syscall.Kill(id, 0) != nil
-	}).WithTimeout(time.Minute).Should(BeTrue())
+	}).WithTimeout(patience).Should(BeTrue())
 	m.Expect(os.RemoveAll("/run/lustre-double/kernel.lock")).To(Succeed())
 }
 
@@ -197,12 +213,12 @@ func (m *machine) serves(daemon string) spec.Serve {
 // mounted are the paths of the node at which something of Lustre is mounted.
 func mounted() string {
 	output, _ := exec.Command("findmnt", "-rno", "TARGET", "-t", "fuse.lustre,fuse.lustre_tgt").Output() // it fails when there is none
-	return strings.Join(strings.Fields(string(output)), " ")
+	return strings.Join(slices.Sorted(strings.FieldsSeq(string(output))), " ")
 }
 
 func (m *machine) eventuallyMounted(paths string, pods ...*pod) {
 	m.Helper()
-	m.Eventually(mounted).WithTimeout(time.Minute).WithPolling(100*time.Millisecond).Should(Equal(paths), func() string {
+	m.Eventually(mounted).WithTimeout(patience).WithPolling(100*time.Millisecond).Should(Equal(paths), func() string {
 		var all []string
 		for _, p := range pods {
 			all = append(all, p.Said())
@@ -222,7 +238,7 @@ func TestPodsKeepTheTargetsOfANodeMountedAndUnmountThemInPeace(t *testing.T) {
 	m := newMachine(t)
 	m.filesystem()
 	ost := m.start("serve", m.serves("ost/ssd"))
-	m.Eventually(ost.Said).WithTimeout(time.Minute).Should(ContainSubstring("can't mount target ost0"), "there is no MGS yet, and it goes on trying")
+	m.Eventually(ost.Said).WithTimeout(patience).Should(ContainSubstring("can't mount target ost0"), "there is no MGS yet, and it goes on trying")
 	mdt := m.start("serve", m.serves("mdt/0"))
 	m.eventuallyMounted("/mnt/targets/mdt0 /mnt/targets/ost0", mdt, ost)
 	m.Expect(m.must("lctl", "list_nids")).To(Equal("192.168.77.1@tcp\n"), "its network was added, on the interface of the node's address")
@@ -234,7 +250,7 @@ func TestPodsKeepTheTargetsOfANodeMountedAndUnmountThemInPeace(t *testing.T) {
 	m.Expect(<-ost.ended).NotTo(Succeed())
 	m.Expect(mounted()).To(Equal("/mnt/targets/mdt0 /mnt/targets/ost0"))
 	ost = m.start("serve", m.serves("ost/ssd"))
-	m.Eventually(ost.Said).WithTimeout(time.Minute).Should(ContainSubstring("a target is served"))
+	m.Eventually(ost.Said).WithTimeout(patience).Should(ContainSubstring("a target is served"))
 
 	// What is not told any more is unmounted, and what is told again is mounted.
 	targets := m.file.Members[1].Targets
@@ -258,7 +274,7 @@ func TestADiskThatIsNotWhatWasGivenIsNotMounted(t *testing.T) {
 	m.filesystem()
 	m.must("tunefs.lustre", "--comment=mine", "/dev/disk/by-id/lab-mdt0")
 	mdt := m.start("serve", m.serves("mdt/0"))
-	m.Eventually(mdt.Said).WithTimeout(time.Minute).Should(ContainSubstring(`its mark is \"mine\"`))
+	m.Eventually(mdt.Said).WithTimeout(patience).Should(ContainSubstring(`its mark is \"mine\"`))
 	m.Consistently(mounted, time.Second).Should(BeEmpty())
 }
 
@@ -268,7 +284,7 @@ func TestANodeOfAnotherVersionServesNothing(t *testing.T) {
 	told := m.serves("mdt/0")
 	told.Version = "2.15.5"
 	mdt := m.start("serve", told)
-	m.Eventually(mdt.Said).WithTimeout(time.Minute).Should(ContainSubstring("this node has version 2.17.57"))
+	m.Eventually(mdt.Said).WithTimeout(patience).Should(ContainSubstring("this node has version 2.17.57"))
 	m.Expect(mounted()).To(BeEmpty())
 }
 
@@ -282,7 +298,7 @@ func TestAClientIsMountedByTheNodesOwnProgramAndEndsWithItsPod(t *testing.T) {
 		Command: []string{"mount", "-t", "lustre", "192.168.77.1@tcp:/pfs", "/mnt/clients/scratch"},
 	}
 	client := m.start("mount", mount)
-	m.Eventually(client.Said).WithTimeout(time.Minute).Should(ContainSubstring("mounted, and the filesystem answers"))
+	m.Eventually(client.Said).WithTimeout(patience).Should(ContainSubstring("mounted, and the filesystem answers"))
 	m.Expect(mounted()).To(ContainSubstring("/mnt/clients/scratch"), "the node has the mount, and not only the pod")
 	m.Expect(<-m.start("check-mount", mount).ended).To(Succeed())
 
@@ -290,6 +306,11 @@ func TestAClientIsMountedByTheNodesOwnProgramAndEndsWithItsPod(t *testing.T) {
 	commands := m.start("configure", spec.Configure{Host: true, Commands: []spec.Command{{Argv: []string{"lfs", "getdirstripe", "-D", "/mnt/clients/scratch"}}}})
 	m.Expect(<-commands.ended).To(Succeed(), commands.Said())
 	m.Expect(commands.Said()).To(ContainSubstring("lmv_max_inherit_rr: 3"))
+
+	// What a backend looks for when evictions are counted is what the client says of one.
+	m.must("lctl", "set_param", "mdt.pfs-MDT0000.evict_client="+strings.TrimSpace(m.must("lctl", "get_param", "-n", "llite.*.uuid")))
+	states := cli.Commands{FSName: "pfs"}.ClientStates()
+	m.Eventually(func() string { return m.answer(states...) }).WithTimeout(patience).Should(MatchRegexp(cli.Eviction))
 
 	m.Expect(client.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
 	m.Expect(<-client.ended).To(Succeed(), client.Said())
@@ -353,12 +374,12 @@ func TestAProbeOfANodeSaysWhatItsKernelServes(t *testing.T) {
 	online := func(role, id, value string) types.GomegaMatcher {
 		return MatchRegexp(`(?m)^parallelfs_target_online\{[^}]*id="` + id + `"[^}]*role="` + role + `"[^}]*\} ` + value + `$`)
 	}
-	m.Eventually(metrics).WithTimeout(time.Minute).Should(And(online("Metadata", "1", "1"), online("Storage", "1", "1")), probe.Said)
+	m.Eventually(metrics).WithTimeout(patience).Should(And(online("Metadata", "1", "1"), online("Storage", "1", "1")), probe.Said)
 	m.Expect(metrics()).To(MatchRegexp(`(?m)^parallelfs_target_capacity_bytes\{[^}]*role="Storage"[^}]*\} [1-9]`))
 
 	m.Expect(ost.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
 	m.Expect(<-ost.ended).To(Succeed(), ost.Said())
-	m.Eventually(metrics).WithTimeout(time.Minute).Should(And(online("Metadata", "1", "1"), Not(online("Storage", "1", "1"))), probe.Said)
+	m.Eventually(metrics).WithTimeout(patience).Should(And(online("Metadata", "1", "1"), Not(online("Storage", "1", "1"))), probe.Said)
 	m.Expect(metrics()).To(MatchRegexp(`(?m)^parallelfs_up\{[^}]*\} 1$`), "a node without OSTs answers, too")
 	m.Expect(mdt.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
 	m.Expect(<-mdt.ended).To(Succeed(), mdt.Said())
@@ -387,7 +408,7 @@ func TestAJobMakesPoolsAndLayoutsInAMountOfItsOwnAndCanBeRepeated(t *testing.T) 
 		m.Expect(<-job.ended).To(Succeed(), job.Said())
 		m.Expect(mounted()).To(Equal("/mnt/targets/mdt0 /mnt/targets/ost0"), "its mount is gone")
 	}
-	m.Eventually(func() string { return m.must("lctl", "pool_list", "pfs.ssd") }).WithTimeout(time.Minute).Should(ContainSubstring("pfs-OST0000"))
+	m.Eventually(func() string { return m.must("lctl", "pool_list", "pfs.ssd") }).WithTimeout(patience).Should(ContainSubstring("pfs-OST0000"))
 	for _, p := range []*pod{ost, mdt} {
 		m.Expect(p.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
 		m.Expect(<-p.ended).To(Succeed(), p.Said())

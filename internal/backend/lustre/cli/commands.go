@@ -15,6 +15,14 @@ type Commands struct {
 // pool is how lctl calls a pool.
 func (c Commands) pool(name string) string { return c.FSName + "." + name }
 
+// ClientStates asks a client for the history of its connections to all targets.
+func (c Commands) ClientStates() []string {
+	return []string{"lctl", "get_param", "mdc." + c.FSName + "-*.state", "osc." + c.FSName + "-*.state"}
+}
+
+// Eviction is an entry of such a history: a server has given the client up.
+const Eviction = `(?m)^ - \[ \d+, EVICTED \]$`
+
 // Pools lists the pools, and Pool the OSTs of one; a client or the MGS answers.
 func (c Commands) Pools() []string { return []string{"lctl", "pool_list", c.FSName} }
 

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ var pfs = cli.Commands{FSName: "pfs"}
 
 func TestCommandsAreThoseThatARealLustreTook(t *testing.T) {
 	for want, argv := range map[string][]string{
+		"lctl get_param mdc.pfs-*.state osc.pfs-*.state":                                       pfs.ClientStates(),
 		"lctl pool_new pfs.fast":                                                               pfs.AddPool("fast"),
 		"lctl pool_add pfs.fast pfs-OST0001":                                                   pfs.AddToPool("fast", []int32{1}),
 		"lctl pool_remove pfs.fast pfs-OST0001":                                                pfs.RemoveFromPool("fast", []int32{1}),
@@ -62,4 +64,10 @@ func TestTheDefaultOfNewDirectoriesIsReadBack(t *testing.T) {
 		_, _, err = cli.ParseDirectories([]byte(text))
 		g.Expect(err).To(HaveOccurred(), text)
 	}
+}
+
+func TestAnEvictionIsFoundInTheHistoryOfARealClient(t *testing.T) {
+	const history = "mdc.pfs-MDT0000-mdc-ff223342a1e98000.state=\ncurrent_state: FULL\nstate_history:\n - [ 1795345432, CONNECTING ]\n" +
+		" - [ 1795345432, EVICTED ]\n - [ 1795345432, RECOVER ]\n - [ 1795345432, FULL ]\n"
+	NewWithT(t).Expect(regexp.MustCompile(cli.Eviction).FindAllString(history, -1)).To(Equal([]string{" - [ 1795345432, EVICTED ]"}))
 }
