@@ -95,7 +95,7 @@ func benchLocalCommand() *cobra.Command {
 		Use:   "local --spec FILE --rank N",
 		Short: "Run the tool on a server, in no filesystem",
 		Long: `Run the tool on a server, in no filesystem, in a temporary directory. A spec that names a filesystem is refused. The tool
-finds debugfs at /sys/kernel/debug, where tools of a filesystem in the kernel look.
+finds what the kernel shows at /sys/kernel/debug, where tools of a filesystem in the kernel look.
 
 The lines of the tool begin with "[rank N] ", and the last one is "[rank N ended with exit code C]", on standard output.`,
 		Args: cobra.NoArgs,

@@ -95,15 +95,20 @@ func serves(node string) []string {
 	return strings.Fields(onNode(node, `lctl dl | awk '$2 == "UP" && ($3 == "mdt" || $3 == "obdfilter") {print $4}' | sort`))
 }
 
-// ostPods are the pods that keep OSTs mounted, each with the name of its node, and how many of them are not Ready.
+// ostPods are the pods that keep OSTs mounted, each with the name of its node, and how many nodes with one have none that is Ready.
 func (s *story) ostPods() (pods []string, away int) {
 	GinkgoHelper()
+	// The pod that ends and the one that follows may be there at the same time: they are one server.
+	up := map[string]bool{}
 	for _, p := range s.componentPods("ost") {
 		ready := slices.ContainsFunc(p.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Ready })
-		if !ready || p.DeletionTimestamp != nil {
+		up[p.Spec.NodeName] = up[p.Spec.NodeName] || ready && p.DeletionTimestamp == nil
+		pods = append(pods, p.Spec.NodeName+" "+string(p.UID))
+	}
+	for _, isUp := range up {
+		if !isUp {
 			away++
 		}
-		pods = append(pods, p.Spec.NodeName+" "+string(p.UID))
 	}
 	slices.Sort(pods)
 	return pods, away
@@ -148,6 +153,8 @@ func (s *story) lustreRuns() {
 		served := append(serves(workers[0]), serves(workers[1])...)
 		slices.Sort(served)
 		Expect(served).To(Equal([]string{"lake-MDT0000", "lake-MDT0001", "lake-MDT0002", "lake-MDT0003", "lake-OST0000", "lake-OST0001"}))
+		// The agent says where a target is mounted when it looks again.
+		Eventually(s.targets, long).Should(HaveEach(HaveField("Status.MountPath", Not(BeEmpty()))))
 		for _, t := range s.targets() {
 			Expect(onNode(t.Spec.Node, "findmnt -rno FSTYPE "+t.Status.MountPath)).To(HaveSuffix("lustre_tgt"), "the mount of %s is the node's", t.Name)
 		}

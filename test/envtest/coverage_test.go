@@ -11,12 +11,19 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
+// sameType are parts of a status that are of the type of a part of the spec, where its rules are broken: nobody but programs of the operator
+// writes a status.
+var sameType = map[string]string{"status.record.lustre": "spec.lustre"}
+
 func TestEveryRuleOfTheCRDsIsBrokenByATest(t *testing.T) {
 	for _, crd := range customResources(t) {
 		rows := allRefusals[crd.Spec.Names.Kind]
 		everySchema(crd.Spec.Versions[0].Schema.OpenAPIV3Schema, "", func(path string, schema *apiextensionsv1.JSONSchemaProps) {
 			if path == "" {
 				path = "<nil>" // so the API server calls the whole object
+			}
+			if other, is := sameType[path]; is {
+				path = other
 			}
 			for _, rule := range schema.XValidations {
 				if !refused(rows, path, rule.Message) {
