@@ -27,8 +27,8 @@ type FileSystemStatus struct {
 	Management *ManagementStatus `json:"management,omitempty"`
 
 	// metadata records where the filesystem's own state is kept, and that it was initialized. That state is the metadata of a MooseFS
-	// master, the store of a BeeGFS management service, or the root directory of a Lustre (MDT0000). The record is written before anything is initialized and is never removed, so
-	// that no empty directory is initialized twice.
+	// master, the store of a BeeGFS management service, or the root directory of a Lustre (MDT0000). The record is written before anything is
+	// initialized and is never removed, so that no empty directory is initialized twice.
 	// +optional
 	Metadata *MetadataRecord `json:"metadata,omitempty"`
 

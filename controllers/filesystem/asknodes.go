@@ -51,7 +51,9 @@ func (r *Reconciler) askNodes(
 			if r.secrets != nil {
 				r.secrets.forget() // it may be the key
 			}
-			in.StateError = v1alpha1.Cut(fmt.Sprintf("none of the %d nodes with servers answers: %s: %s", len(nodes), nodes[0], in.Unanswered[nodes[0]]), maxSaid)
+			first := nodes[0]
+			why := fmt.Sprintf("none of the %d nodes with servers answers: %s: %s", len(nodes), first, in.Unanswered[first])
+			in.StateError = v1alpha1.Cut(why, maxSaid)
 			return
 		}
 		state, err := prober.Together(*in, said)

@@ -63,7 +63,7 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 		return nil
 	}
 	question := plan.SelectInput{
-		FileSystem: fs, Cluster: p.Cluster, TargetNodes: p.allocation.TargetNodes, Inventories: p.in.Inventories, Others: slices.Concat(d.others...),
+		FileSystem: fs, Cluster: p.Cluster, TargetNodes: p.allocation.TargetNodes, Inventories: p.in.Inventories,
 		GaveUp: gaveUp(p.in.FileSystemNodes),
 	}
 	if finder, ok := p.backend.(backend.FileFinder); ok {
@@ -77,19 +77,9 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 		p.in.Chosen = true
 		return nil
 	}
-	there := make(map[string]*v1alpha1.StorageTarget, len(d.own))
-	question.Existing = make([]v1alpha1.StorageTarget, 0, len(d.own))
-	for i := range d.own {
-		t := d.own[i]
-		there[t.Name] = &d.own[i]
-		if question.GaveUp[t.Spec.Node] {
-			continue // it goes, whatever is on its disk
-		}
-		if comesBack(&t) {
-			t.DeletionTimestamp = nil // its disk is not free, and no other one takes its place
-		}
-		question.Existing = append(question.Existing, t)
-	}
+	question.Others = slices.Concat(d.others...)
+	var there map[string]*v1alpha1.StorageTarget
+	question.Existing, there = existing(d.own, question.GaveUp)
 	selection := plan.Select(question)
 	if tells {
 		teller.TellTargets(p.in, selection.Targets)
@@ -156,6 +146,25 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 		log.FromContext(ctx).Info("Applied StorageTargets", "applied", result.Applied, "deleted", deleted)
 	}
 	return errors.Join(errs...)
+}
+
+// existing are the targets that a FileSystem has, as plan.Select is to see them, and all of them by name.
+func existing(own []v1alpha1.StorageTarget, gaveUp map[string]bool) (
+	out []v1alpha1.StorageTarget, there map[string]*v1alpha1.StorageTarget,
+) {
+	out, there = make([]v1alpha1.StorageTarget, 0, len(own)), make(map[string]*v1alpha1.StorageTarget, len(own))
+	for i := range own {
+		t := own[i]
+		there[t.Name] = &own[i]
+		if gaveUp[t.Spec.Node] {
+			continue // it goes, whatever is on its disk
+		}
+		if comesBack(&t) {
+			t.DeletionTimestamp = nil // its disk is not free, and no other one takes its place
+		}
+		out = append(out, t)
+	}
+	return out, there
 }
 
 // atOnce is how many disks one pass takes up. The API server may take a minute for them, and a pass that takes up thousands would see

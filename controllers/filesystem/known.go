@@ -33,7 +33,8 @@ func (c *changes) watch(then handler.EventHandler) handler.EventHandler {
 	return &counting{changes: c, then: then}
 }
 
-// watchNews is watch for a kind whose objects this operator changes as well: a change that says nothing new is not counted, and wakes nobody.
+// watchNews is watch for a kind whose objects this operator changes as well: a change that says nothing new is not counted, and wakes
+// nobody.
 func (c *changes) watchNews(then handler.EventHandler, news func(event.UpdateEvent) bool) handler.EventHandler {
 	c.watched.Store(true)
 	return &counting{changes: c, then: then, news: news}
@@ -77,7 +78,7 @@ func (c *counting) Generic(ctx context.Context, e event.GenericEvent, q queue) {
 }
 
 // newsOfTarget is false for a target of which only the space in use has changed, as the filesystem says: a pass has found that, and it is
-// written whenever programs have filled another twentieth of a disk. No pass looks at it, so what is known of targets stays as it is, but for
+// written whenever programs have filled another twentieth of a disk. No pass looks at it. What is known of targets stays as it is, but for
 // the versions of these objects (conflict).
 func newsOfTarget(e event.UpdateEvent) bool {
 	before, ok := e.ObjectOld.(*v1alpha1.StorageTarget)
@@ -91,8 +92,8 @@ func newsOfTarget(e event.UpdateEvent) bool {
 	return !equality.Semantic.DeepEqual(&was, &is)
 }
 
-// conflict returns an error of a write that named the version of a StorageTarget. Where the API server has another version, the next pass reads
-// all of them anew.
+// conflict returns an error of a write that named the version of a StorageTarget. Where the API server has another version, the next pass
+// reads all of them anew.
 func (c *changes) conflict(err error) error {
 	if apierrors.IsConflict(err) {
 		c.count.Add(1)

@@ -65,7 +65,8 @@ type Reconciler struct {
 	// tells the operator of their changes.
 	Reread time.Duration
 
-	// allTargets, allRecords, allNodes and allInventories are what passes have read last, and the changes say when it is not as it was any more.
+	// allTargets, allRecords, allNodes and allInventories are what passes have read last, and the changes say when it is not as it was any
+	// more.
 	allTargets                             known[byOwner[v1alpha1.StorageTarget]]
 	allRecords                             known[byOwner[v1alpha1.FileSystemNode]]
 	allNodes                               known[[]backend.Node]

@@ -20,12 +20,18 @@ const (
 	storeSecret = "hush-of-the-object-store"
 )
 
-// isBackedUpToAnObjectStore needs a filesystem with spec.backups. The store is test/e2e/objectstore: it checks signatures.
+// fileSystemIsBackedUp has the metadata put to an object store. The store is test/e2e/objectstore: it checks signatures. The filesystem has not
+// just been upgraded: see docs/backups.md.
+func (s *story) fileSystemIsBackedUp() {
+	It("is backed up to an object store, and says nowhere by which secret", s.isBackedUpToAnObjectStore)
+}
+
 func (s *story) isBackedUpToAnObjectStore() {
 	endpoint := s.serveObjects(workers[1], s.port+40)
 	s.kubectl("create", "secret", "generic", "s3", "--from-literal=accessKey="+storeKey, "--from-literal=secretKey="+storeSecret)
 	s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p", fmt.Sprintf(
-		`{"spec":{"backups":{"objectStore":{"endpoint":%q,"bucket":"vault","prefix":"pfs","secretName":"s3"}}}}`, endpoint))
+		`{"spec":{"backups":{"schedule":"0 3 29 2 *","objectStore":{"endpoint":%q,"bucket":"vault","prefix":"pfs","secretName":"s3"}}}}`, endpoint))
+	DeferCleanup(func() { s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p", `{"spec":{"backups":null}}`) })
 	stored := s.isBackedUp(func(b v1alpha1.BackupStatus) bool { return b.ObjectStore == endpoint+"/vault" })
 	Expect(stored).To(And(HaveField("Directory", HavePrefix("pfs/"+s.namespace+".scratch-")), HaveField("SizeBytes", BeNumerically(">", 0)),
 		HaveField("Version", BeNumerically(">", 0))))

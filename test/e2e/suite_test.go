@@ -152,7 +152,7 @@ var _ = Describe("ParallelFS Operator", func() {
 	runs := newStory("runs", 20200)
 	tell("a BenchmarkRun of iozone", runs, runs.benchmarksRun)
 	lives := newStory("life", 9419)
-	tell("a FileSystem of MooseFS "+newest, lives, func() { lives.fileSystemRuns(newest) }, lives.fileSystemIsKept, lives.fileSystemIsDeleted)
+	tell("a FileSystem of MooseFS "+newest, lives, func() { lives.fileSystemRuns(newest) }, lives.fileSystemIsBackedUp, lives.fileSystemIsKept, lives.fileSystemIsDeleted)
 	sweeps := newStory(kept, 20300)
 	tell("a BenchmarkRun that sweeps", sweeps, sweeps.sweepsAreMeasured)
 	hive := newStory("hive", 20100)
@@ -174,7 +174,7 @@ var _ = Describe("ParallelFS Operator", func() {
 		swarm := newStory("swarm", 21300)
 		tell("an upgrade of BeeGFS from "+beeGFS7Older+" to "+beeGFS7, swarm, swarm.beeGFSIsUpgraded)
 	}
-	lake := newStory("lake", 21300)
+	lake := newStory("lake", 21400)
 	tell("a FileSystem of Lustre "+lustre, lake, lake.lustreRuns)
 	tell("its chart, installed", newStory("chart", 0), chartIsInstalled)
 })

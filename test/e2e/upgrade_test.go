@@ -96,8 +96,6 @@ func (s *story) fileSystemIsUpgraded() {
 		s.asksFor(newest, "")
 		Eventually(s.ready).Should(BeTrue(), s.whyNotReady)
 	})
-
-	It("is backed up to an object store as well, and says nowhere by which secret", s.isBackedUpToAnObjectStore)
 }
 
 // fileSystemGoesTo takes a MooseFS from the newest version that is tested to a later one (UPGRADE_TO), while programs use it.

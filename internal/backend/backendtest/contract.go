@@ -149,19 +149,7 @@ func contract(t *testing.T, b backend.Backend, fresh func() backend.Input, initi
 		g := gomega.NewWithT(t)
 		in := recorded(t)
 		before := templateHashes(objects(t, in))
-		var servers []string
-		for _, i := range b.Observe(in).Servers {
-			servers = append(servers, i.Name)
-		}
-		for _, set := range daemonSets(objects(t, in)) {
-			labels := set.Spec.Template.Labels
-			pod := backend.Pod{
-				Component: labels[v1alpha1.LabelComponent], StoragePool: labels[v1alpha1.LabelStoragePool], Slot: labels[v1alpha1.LabelSlot],
-			}
-			if slices.Contains(b.Order(), pod.Component) {
-				g.Expect(servers).To(gomega.ContainElement(gomega.HavePrefix(pod.Server())), set.Name)
-			}
-		}
+		namesServers(t, b, in, daemonSets(objects(t, in)))
 		in.Images.Node, in.Images.PullPolicy = "another/node:2", "Always"
 		g.Expect(templateHashes(objects(t, in))).To(gomega.Equal(before))
 	})
@@ -424,4 +412,23 @@ func text(t *testing.T, value any) string {
 		}
 	}
 	return b.String()
+}
+
+// namesServers shows that a server which the operator restarts has the name of its pod.
+func namesServers(t *testing.T, b backend.Backend, in backend.Input, sets []*appsv1.DaemonSet) {
+	t.Helper()
+	g := gomega.NewWithT(t)
+	var servers []string
+	for _, i := range b.Observe(in).Servers {
+		servers = append(servers, i.Name)
+	}
+	for _, set := range sets {
+		labels := set.Spec.Template.Labels
+		pod := backend.Pod{
+			Component: labels[v1alpha1.LabelComponent], StoragePool: labels[v1alpha1.LabelStoragePool], Slot: labels[v1alpha1.LabelSlot],
+		}
+		if slices.Contains(b.Order(), pod.Component) {
+			g.Expect(servers).To(gomega.ContainElement(gomega.HavePrefix(pod.Server())), set.Name)
+		}
+	}
 }

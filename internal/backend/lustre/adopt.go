@@ -8,8 +8,8 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// withRecords gives the disks of an earlier Lustre the records that disks of other filesystems have: Lustre's own mountdata has the index, and
-// the StorageTarget the rest. A disk says nothing before that of MDT0000 is known, of which all records tell.
+// withRecords gives the disks of an earlier Lustre the records that disks of other filesystems have: Lustre's own mountdata has the index,
+// and the StorageTarget the rest. A disk says nothing before that of MDT0000 is known, of which all records tell.
 func withRecords(in backend.Input) backend.Input {
 	says := func(t *v1alpha1.StorageTarget) *v1alpha1.LustreTarget {
 		if t.Status.Record == nil {
@@ -21,16 +21,16 @@ func withRecords(in backend.Input) backend.Input {
 	if m := in.FileSystem.Status.Metadata; m != nil {
 		facts.MetadataNode, facts.MetadataTarget = m.Node, m.Target
 	}
-	any := false
+	found := false
 	for i := range in.Targets {
 		t := &in.Targets[i]
 		said := says(t)
-		any = any || said != nil
+		found = found || said != nil
 		if said != nil && said.Kind == v1alpha1.LustreMDT && *said.Index == 0 && facts.MetadataNode == "" {
 			facts.MetadataNode, facts.MetadataTarget = t.Spec.Node, t.Name
 		}
 	}
-	if !any || facts.MetadataNode == "" {
+	if !found || facts.MetadataNode == "" {
 		return in
 	}
 	in.Targets = slices.Clone(in.Targets)
@@ -45,10 +45,12 @@ func withRecords(in backend.Input) backend.Input {
 	return in.Indexed()
 }
 
-// memberOn is the member that a disk says to be of. The slot of a pool stands on no disk: it is the recorded one, or the place of the pool in
-// the spec.
+// memberOn is the member that a disk says to be of. The slot of a pool stands on no disk: it is the recorded one, or the place of the pool
+// in the spec.
 func memberOn(fs *v1alpha1.FileSystem, t *v1alpha1.StorageTarget, said *v1alpha1.LustreTarget) *v1alpha1.RecordedMember {
-	m := &v1alpha1.RecordedMember{Name: spec.MemberName(daemonOf(&t.Spec)), Role: t.Spec.Role, StoragePool: t.Spec.StoragePool, Slot: t.Spec.Slot}
+	m := &v1alpha1.RecordedMember{
+		Name: spec.MemberName(daemonOf(&t.Spec)), Role: t.Spec.Role, StoragePool: t.Spec.StoragePool, Slot: t.Spec.Slot,
+	}
 	if said.Index != nil {
 		m.TargetID = *said.Index + 1
 	}

@@ -159,8 +159,8 @@ type allocator struct {
 	departures []departure
 }
 
-// allocate gives each pool its servers, and each MDT and OST that has none its number, once and for ever: mkfs writes the index on the disk.
-// No MDT gets one before the disk that holds the root directory, because MDT0000 is its own.
+// allocate gives each pool its servers, and each MDT and OST that has none its number, once and for ever: mkfs writes the index on the
+// disk. No MDT gets one before the disk that holds the root directory, because MDT0000 is its own.
 func (a *allocator) allocate(pools []backend.PoolRecord) error {
 	a.records.Join(pools, ostDaemon)
 	if err := a.takeOver(); err != nil {
@@ -193,9 +193,9 @@ func (a *allocator) observe() {
 				a.leaves(t, now)
 			}
 		}
-		goes := g.Retired || g.Role == v1alpha1.RoleStorage && len(targets) > 0 && !slices.ContainsFunc(targets, func(t v1alpha1.MemberTarget) bool {
-			return t.TakenOut == nil
-		}) && len(backend.TargetsOf(a.in, g.Role, g.StoragePool, g.Node)) == 0
+		stays := slices.ContainsFunc(targets, func(t v1alpha1.MemberTarget) bool { return t.TakenOut == nil })
+		goes := g.Retired || g.Role == v1alpha1.RoleStorage && len(targets) > 0 && !stays &&
+			len(backend.TargetsOf(a.in, g.Role, g.StoragePool, g.Node)) == 0
 		if goes != g.Retired || !slices.EqualFunc(targets, g.Targets, sameRecord) {
 			record := a.records.Change(g.Node, g.NodeMember)
 			record.Retired, record.Targets = goes, targets
@@ -203,8 +203,8 @@ func (a *allocator) observe() {
 	}
 }
 
-// leaves records what became of an OST that a person takes out: that it was proven to be empty, and that it is gone. One that is to stay after
-// all, before it is gone, is as if nobody had asked.
+// leaves records what became of an OST that a person takes out: that it was proven to be empty, and that it is gone. One that is to stay
+// after all, before it is gone, is as if nobody had asked.
 func (a *allocator) leaves(t *v1alpha1.MemberTarget, now metav1.Time) {
 	disk := a.in.TargetNamed(t.Name)
 	switch {

@@ -70,11 +70,11 @@ func give(t *testing.T, in *backend.Input) backend.Allocation {
 	return given
 }
 
-// member is a member of a node.
-func member(in backend.Input, node, name string) *v1alpha1.NodeMember {
+// memberOfN1 is a member of the node n1.
+func memberOfN1(in backend.Input, name string) *v1alpha1.NodeMember {
 	for i := range in.FileSystemNodes {
 		for j := range in.FileSystemNodes[i].Spec.Members {
-			if m := &in.FileSystemNodes[i].Spec.Members[j]; in.FileSystemNodes[i].Spec.Node == node && m.Name == name {
+			if m := &in.FileSystemNodes[i].Spec.Members[j]; in.FileSystemNodes[i].Spec.Node == "n1" && m.Name == name {
 				return m
 			}
 		}
@@ -111,8 +111,8 @@ func TestMDT0000IsTheRootsAndTheNextOneIsOnAnotherNode(t *testing.T) {
 	}))
 	g.Expect(in.FileSystem.Status.Given.HighestOf(v1alpha1.NumberOfMetadataTarget)).To(Equal(int32(6)))
 	g.Expect(in.FileSystem.Status.Given.HighestOf(v1alpha1.NumberOfStorageTarget)).To(Equal(int32(6)))
-	g.Expect(member(in, "n1", "mdt-1")).To(HaveValue(And(HaveField("Slot", int32(1)), HaveField("ID", int32(4)))))
-	g.Expect(member(in, "n1", "ost-ssd")).To(HaveValue(And(HaveField("Slot", int32(3)), HaveField("StoragePool", "ssd"), HaveField("ID", int32(0)))))
+	g.Expect(memberOfN1(in, "mdt-1")).To(HaveValue(And(HaveField("Slot", int32(1)), HaveField("ID", int32(4)))))
+	g.Expect(memberOfN1(in, "ost-ssd")).To(HaveValue(And(HaveField("Slot", int32(3)), HaveField("StoragePool", "ssd"), HaveField("ID", int32(0)))))
 }
 
 func TestTheMGSHasNoIndex(t *testing.T) {
@@ -197,10 +197,10 @@ func TestAMemberThatRetiredServesAgainWithANewDisk(t *testing.T) {
 	g := NewWithT(t)
 	in := servers("n1", "n2")
 	give(t, &in)
-	member(in, "n1", "ost-ssd").Retired = true
+	memberOfN1(in, "ost-ssd").Retired = true
 	in.Targets = append(in.Targets, disk("new-n1", "n1", v1alpha1.RoleStorage, "ssd", 0))
 	give(t, &in)
-	g.Expect(member(in, "n1", "ost-ssd")).To(HaveValue(And(HaveField("Targets", HaveLen(3)), HaveField("Retired", false))))
+	g.Expect(memberOfN1(in, "ost-ssd")).To(HaveValue(And(HaveField("Targets", HaveLen(3)), HaveField("Retired", false))))
 }
 
 func TestNoMDTComesBeforeTheRoots(t *testing.T) {
@@ -249,7 +249,7 @@ func TestADiskThatWasTakenOutDoesNotComeBackWithItsIndex(t *testing.T) {
 	in := servers("n1", "n2")
 	give(t, &in)
 	out := metav1.NewTime(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC))
-	member(in, "n1", "ost-ssd").Targets[0].TakenOut = &out
+	memberOfN1(in, "ost-ssd").Targets[0].TakenOut = &out
 	_, err := lustre.New().Allocate(in)
 	g.Expect(err).To(MatchError(ContainSubstring("ost0-n1 on node n1 was taken out")))
 }

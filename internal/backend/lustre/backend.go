@@ -1,6 +1,6 @@
 // Package lustre runs Lustre: an MGS, several MDTs on each node, OSTs by pool and node, and clients, all of them mounts of the kernels of
-// their nodes (docs/adr/0071). Its programs and modules are the nodes' own. Commands and options are those of the man pages lctl(8), lfs(1),
-// lnetctl(8) and mount.lustre(8), and of what 2.17.57 has printed (cli/testdata).
+// their nodes (docs/adr/0071). Its programs and modules are the nodes' own. Commands and options are those of the man pages lctl(8),
+// lfs(1), lnetctl(8) and mount.lustre(8), and of what 2.17.57 has printed (cli/testdata).
 package lustre
 
 import (

@@ -173,7 +173,8 @@ const configureDeadline = time.Hour
 
 // configureJob runs the commands on the node of the MGS, where pools and parameters are set.
 func (b *builder) configureJob(w work) client.Object {
-	job := b.job(w.name, componentConfigure, given(b.in.FileSystem).ManagementNode, adminMount(b.in.FileSystem, componentConfigure), w.commands)
+	mount := adminMount(b.in.FileSystem, componentConfigure)
+	job := b.job(w.name, componentConfigure, given(b.in.FileSystem).ManagementNode, mount, w.commands)
 	job.Spec.ActiveDeadlineSeconds = new(int64(configureDeadline.Seconds()))
 	return job
 }

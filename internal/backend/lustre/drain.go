@@ -18,16 +18,16 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// An OST leaves in these steps, each of which the nodes of the MDTs, or a Job, must show before the next one begins. No MDT makes objects on
-// it any more. Its files are moved, and none has an object on it. It is taken out of its pool and deactivated. All MDTs say so, and clients
-// have had time to follow the same log. Then no file has an object on it still: nothing can have made one since. Only then is it recorded as
-// drained, so that a person may take it out; it is unmounted when its StorageTarget is deleted, and Lustre forgets it.
+// An OST leaves in these steps, each of which the nodes of the MDTs, or a Job, must show before the next one begins. No MDT makes objects
+// on it any more. Its files are moved, and none has an object on it. It is taken out of its pool and deactivated. All MDTs say so, and
+// clients have had time to follow the same log. Then no file has an object on it still: nothing can have made one since. Only then is it
+// recorded as drained, so that a person may take it out; it is unmounted when its StorageTarget is deleted, and Lustre forgets it.
 
 // componentDrain is that of the Jobs of drains.
 const componentDrain = "drain"
 
-// settle is how long clients have to follow what the MDTs have followed: they read the same log, when the MGS calls for it (2.17.57 took more
-// than 5 s).
+// settle is how long clients have to follow what the MDTs have followed: they read the same log, when the MGS calls for it (2.17.57 took
+// more than 5 s).
 const settle = 5 * time.Minute
 
 // departure is an OST that a person wants to take out.
@@ -309,7 +309,8 @@ func (o *observer) sayShut(out *backend.TargetStatus, t *v1alpha1.StorageTarget)
 func (o *observer) stopsAgain() {
 	for i := range o.in.Jobs {
 		j := &o.in.Jobs[i]
-		if j.Component == componentDrain && (j.Succeeded || j.Failed) && strings.HasPrefix(j.Name, backend.ChildName(o.fs, componentDrain+"-stop-")) {
+		stops := strings.HasPrefix(j.Name, backend.ChildName(o.fs, componentDrain+"-stop-"))
+		if j.Component == componentDrain && (j.Succeeded || j.Failed) && stops {
 			o.seen.Repeat = append(o.seen.Repeat, j.Name)
 		}
 	}

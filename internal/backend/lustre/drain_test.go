@@ -56,7 +56,7 @@ func (l *leaver) target() *v1alpha1.StorageTarget {
 
 func (l *leaver) record() v1alpha1.MemberTarget {
 	l.t.Helper()
-	m := member(l.in, "n1", "ost-ssd")
+	m := memberOfN1(l.in, "ost-ssd")
 	i := slices.IndexFunc(m.Targets, func(s v1alpha1.MemberTarget) bool { return s.Name == l.name })
 	l.Expect(i).To(BeNumerically(">=", 0))
 	return m.Targets[i]
@@ -312,7 +312,7 @@ func TestANodeThatHasLostItsLastOSTHasNoServerOfThePool(t *testing.T) {
 		}
 	}
 	give(t, &in)
-	g.Expect(member(in, "n1", "ost-ssd")).To(HaveField("Retired", true))
+	g.Expect(memberOfN1(in, "ost-ssd")).To(HaveField("Retired", true))
 	g.Expect(lustre.New().Observe(in).Servers).NotTo(ContainElement(HaveField("Name", "ost-ssd.n1")))
 }
 

@@ -57,7 +57,8 @@ func disksOf(in backend.Input, g backend.Given) []*v1alpha1.StorageTarget {
 	})
 }
 
-// TellTargets says what the disks are to Lustre, by the numbers that are on record. The MGT has none, and is the disk that was chosen for it.
+// TellTargets says what the disks are to Lustre, by the numbers that are on record. The MGT has none, and is the disk that was chosen for
+// it.
 func (Backend) TellTargets(in backend.Input, targets []v1alpha1.StorageTarget) bool {
 	in = in.Indexed()
 	fs := in.FileSystem

@@ -94,7 +94,8 @@ func (b *builder) serverSet(w backend.Workload, daemon string, port int32, node 
 	}
 	probe := spec.Probe{
 		Backend: string(v1alpha1.Lustre), Version: version, Address: sourceOf(given(fs).ManagementNIDs, own(fs).FSName),
-		Listen: backend.Address("$(NODE_IP)", port), KeyFile: backend.ProbeKeyFile, FileSystem: backend.Owner(fs), IntervalSeconds: 10, Host: true,
+		Listen: backend.Address("$(NODE_IP)", port), KeyFile: backend.ProbeKeyFile, FileSystem: backend.Owner(fs),
+		IntervalSeconds: 10, Host: true,
 	}
 	b.told[name+".json"], b.told["probe-"+name+".json"] = backend.Encode(serve), backend.Encode(probe)
 

@@ -64,8 +64,8 @@ func (n Network) NIDs(node backend.Node, found v1alpha1.NodeInventoryStatus) ([]
 	return out, nil
 }
 
-// Missing says which of the NIDs that disks would name the LNet of a node does not have, although it has the network, as a sentence with what
-// to do; empty when none. A network that is not up gets them.
+// Missing says which of the NIDs that disks would name the LNet of a node does not have, although it has the network, as a sentence with
+// what to do; empty when none. A network that is not up gets them.
 func (n Network) Missing(node string, want, have []string) string {
 	missing := without(want, have)
 	if len(missing) == 0 || !slices.ContainsFunc(have, func(nid string) bool { return strings.HasSuffix(nid, "@"+n.Name) }) {
@@ -75,8 +75,8 @@ func (n Network) Missing(node string, want, have []string) string {
 		"correct it there (lnetctl net del, lnetctl net add), or spec.network", node, n.Name, backend.List(have), backend.List(missing))
 }
 
-// told says how a node gets the network. LNet belongs to the kernel, and so to all filesystems of the node: it is only for a node on which no
-// network of that name is up, and what is up is never changed.
+// told says how a node gets the network. LNet belongs to the kernel, and so to all filesystems of the node: it is only for a node on which
+// no network of that name is up, and what is up is never changed.
 func (n Network) told() spec.KernelNetwork {
 	interfaces := n.Interfaces
 	if len(interfaces) == 0 {

@@ -10,7 +10,8 @@ import (
 	"parallelfs.dev/operator/internal/backend/lustre/cli"
 )
 
-// ProbeURLs are where the nodes with targets answer. Any member of a node answers for all of it: one whose pod is Ready, where there is one.
+// ProbeURLs are where the nodes with targets answer. Any member of a node answers for all of it: one whose pod is Ready, where there is
+// one.
 func (Backend) ProbeURLs(in backend.Input) map[string]string {
 	in = in.Indexed()
 	fs := in.FileSystem
@@ -220,7 +221,8 @@ func (o *observer) management() {
 		return
 	}
 	s := backend.ServerStatus{
-		Name: componentMGS + "." + record.ManagementNode, Role: v1alpha1.RoleManagement, Node: record.ManagementNode, Target: record.ManagementTarget,
+		Name: componentMGS + "." + record.ManagementNode, Role: v1alpha1.RoleManagement, Node: record.ManagementNode,
+		Target: record.ManagementTarget,
 	}
 	o.serve(&s, daemon{component: componentMGS}, 0)
 	if record.ManagementTarget == "" {

@@ -125,7 +125,9 @@ func recordedMetadataNodes(in backend.Input) []string {
 // disk. The NIDs are taken once, when there is a disk for the MGT.
 //
 // Where disks of an earlier Lustre are taken over, it is the one that they say, and nobody guesses it while some may still say it.
-func recordManagement(in backend.Input, disks backend.OnDisks, node string, metadata v1alpha1.MetadataRecord) (*v1alpha1.LustreStatus, error) {
+func recordManagement(
+	in backend.Input, disks backend.OnDisks, node string, metadata v1alpha1.MetadataRecord,
+) (*v1alpha1.LustreStatus, error) {
 	fs := in.FileSystem
 	record := given(fs)
 	if record.ManagementTarget == "" {

@@ -70,8 +70,8 @@ type BackupSeen struct {
 // BackupManifestFile lies in the directory of each backup, beside its files.
 const BackupManifestFile = "manifest.json"
 
-// BackupRecordFile is the operator's record in a backup: the FileSystem, its FileSystemNodes and its StorageTargets as a list of Kubernetes,
-// in JSON.
+// BackupRecordFile is the operator's record in a backup: the FileSystem, its FileSystemNodes and its StorageTargets as a list of
+// Kubernetes, in JSON.
 const BackupRecordFile = "record.json.gz"
 
 // BackupManifest says what a backup is. A recovery reads it to say what would be used, and what would be lost.
