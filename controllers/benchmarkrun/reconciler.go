@@ -29,6 +29,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
 	"parallelfs.dev/operator/controllers/failures"
 	"parallelfs.dev/operator/controllers/lease"
+	"parallelfs.dev/operator/controllers/passes"
 	"parallelfs.dev/operator/internal/backend"
 )
 
@@ -108,27 +109,21 @@ type pass struct {
 	gone bool
 }
 
-// phase is a step of a pass, with its name in the sentence that says why it failed.
-type phase struct {
-	name string
-	do   func(context.Context) error
-}
-
 // phases are the steps of a pass, in their order.
-func (p *pass) phases() []phase {
+func (p *pass) phases() []passes.Phase {
 	if !p.run.DeletionTimestamp.IsZero() {
-		return []phase{
-			{"look at what is left", p.lookBack},
-			{"decide what to stop", p.decideDeleted},
-			{"stop and clean up", p.stop},
+		return []passes.Phase{
+			{Name: "look at what is left", Do: p.lookBack},
+			{Name: "decide what to stop", Do: p.decideDeleted},
+			{Name: "stop and clean up", Do: p.stop},
 		}
 	}
-	return []phase{
-		{"add the finalizer", p.claim},
-		{"look at what there is", p.look},
-		{"decide", p.decide},
-		{"settle the lease", p.settle},
-		{"act", p.do},
+	return []passes.Phase{
+		{Name: "add the finalizer", Do: p.claim},
+		{Name: "look at what there is", Do: p.look},
+		{Name: "decide", Do: p.decide},
+		{Name: "settle the lease", Do: p.settle},
+		{Name: "act", Do: p.do},
 	}
 }
 
@@ -138,23 +133,15 @@ func (p *pass) reconcile(ctx context.Context, key client.ObjectKey) error {
 		return client.IgnoreNotFound(err)
 	}
 	p.run = run.DeepCopy()
-	for _, phase := range p.phases() {
-		if err := phase.do(ctx); err != nil || p.gone {
-			return failures.In(phase.name, err)
-		}
+	if err := passes.Each(ctx, p.phases(), &p.gone); err != nil || p.gone {
+		return err //nolint:wrapcheck // the phase has a name
 	}
 	return p.writeStatus(ctx, p.scope, p.decision)
 }
 
 // claim makes sure that the run is not gone before its files are.
 func (p *pass) claim(ctx context.Context) error {
-	if controllerutil.ContainsFinalizer(p.run, v1alpha1.Finalizer) {
-		return nil
-	}
-	before := p.run.DeepCopy()
-	controllerutil.AddFinalizer(p.run, v1alpha1.Finalizer)
-	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	return p.Client.Patch(ctx, p.run, lock) //nolint:wrapcheck // the phase has a name
+	return passes.Claim(ctx, p.Client, p.run) //nolint:wrapcheck // the phase has a name
 }
 
 func (p *pass) look(ctx context.Context) (err error) {

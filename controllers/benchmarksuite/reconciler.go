@@ -23,6 +23,7 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 	"parallelfs.dev/operator/controllers/apply"
 	"parallelfs.dev/operator/controllers/failures"
+	"parallelfs.dev/operator/controllers/passes"
 	"parallelfs.dev/operator/internal/backend"
 )
 
@@ -77,22 +78,16 @@ type pass struct {
 	gone bool
 }
 
-// phase is a step of a pass, with its name in the sentence that says why it failed.
-type phase struct {
-	name string
-	do   func(context.Context) error
-}
-
 // phases are the steps of a pass, in their order.
-func (p *pass) phases() []phase {
+func (p *pass) phases() []passes.Phase {
 	if !p.suite.DeletionTimestamp.IsZero() {
-		return []phase{{"let go", p.letGo}}
+		return []passes.Phase{{Name: "let go", Do: p.letGo}}
 	}
-	return []phase{
-		{"add the finalizer", p.claim},
-		{"look at what there is", p.look},
-		{"decide", p.decide},
-		{"act", p.do},
+	return []passes.Phase{
+		{Name: "add the finalizer", Do: p.claim},
+		{Name: "look at what there is", Do: p.look},
+		{Name: "decide", Do: p.decide},
+		{Name: "act", Do: p.do},
 	}
 }
 
@@ -103,23 +98,15 @@ func (p *pass) reconcile(ctx context.Context, key client.ObjectKey) error {
 		p.gone = true
 		return client.IgnoreNotFound(err)
 	}
-	for _, phase := range p.phases() {
-		if err := phase.do(ctx); err != nil || p.gone {
-			return failures.In(phase.name, err)
-		}
+	if err := passes.Each(ctx, p.phases(), &p.gone); err != nil || p.gone {
+		return err //nolint:wrapcheck // the phase has a name
 	}
 	return p.writeStatus(ctx, p.world, p.decision, p.found)
 }
 
 // claim makes sure that the suite is not gone before what it was about to wipe is kept.
 func (p *pass) claim(ctx context.Context) error {
-	if controllerutil.ContainsFinalizer(p.suite, v1alpha1.Finalizer) {
-		return nil
-	}
-	before := p.suite.DeepCopy()
-	controllerutil.AddFinalizer(p.suite, v1alpha1.Finalizer)
-	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	return p.Client.Patch(ctx, p.suite, lock) //nolint:wrapcheck // the phase has a name
+	return passes.Claim(ctx, p.Client, p.suite) //nolint:wrapcheck // the phase has a name
 }
 
 func (p *pass) look(ctx context.Context) (err error) {

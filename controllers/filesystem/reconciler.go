@@ -24,6 +24,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/apply"
 	"parallelfs.dev/operator/controllers/failures"
+	"parallelfs.dev/operator/controllers/passes"
 	"parallelfs.dev/operator/controllers/views"
 	"parallelfs.dev/operator/internal/backend"
 )
@@ -323,9 +324,7 @@ func (p *pass) claim(ctx context.Context) error {
 	if controllerutil.ContainsFinalizer(p.fs, v1alpha1.Finalizer) {
 		return nil
 	}
-	controllerutil.AddFinalizer(p.fs, v1alpha1.Finalizer)
-	lock := client.MergeFromWithOptions(p.read, client.MergeFromWithOptimisticLock{})
-	if err := p.Client.Patch(ctx, p.fs, lock); err != nil {
+	if err := passes.Claim(ctx, p.Client, p.fs); err != nil {
 		return err //nolint:wrapcheck // the phase has a name
 	}
 	p.read = p.fs.DeepCopy()

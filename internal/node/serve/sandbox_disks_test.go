@@ -7,8 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
+
+	"parallelfs.dev/operator/internal/node/disktest"
 )
 
 // sandboxed is set in the process that has mounts, networks and processes of its own: a node whose own programs are the doubles of Lustre's.
@@ -36,23 +37,8 @@ func TestMain(m *testing.M) {
 				panic(string(output))
 			}
 		}
-		return inSandbox()
+		return disktest.InSandbox(sandboxed, programs)
 	}())
-}
-
-// inSandbox runs this program again, with all that it was told, and returns its exit code.
-func inSandbox() int {
-	command := exec.Command("/proc/self/exe", os.Args[1:]...)
-	command.Env = append(os.Environ(), sandboxed+"="+programs)
-	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
-	command.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID, Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL,
-	}
-	if err := command.Run(); command.ProcessState == nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return command.ProcessState.ExitCode()
 }
 
 // sandbox makes the node. Mounts below /mnt reach the containers that the tests start, as those below a directory of the node reach its pods.

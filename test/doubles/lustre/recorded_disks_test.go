@@ -14,6 +14,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"parallelfs.dev/operator/internal/node/disktest"
 	"parallelfs.dev/operator/test/doubles/lustre/mountdata"
 )
 
@@ -44,7 +45,7 @@ func TestMain(m *testing.M) {
 				panic(err)
 			}
 		}
-		return inSandbox()
+		return disktest.InSandbox(sandboxed, doubles)
 	}())
 }
 

@@ -20,21 +20,6 @@ import (
 // were typed, with /dev/disk, /mnt and /usr/sbin/mount.lustre as on the recorded machine, and nothing of it is left behind.
 const sandboxed = "LUSTRE_DOUBLES_SANDBOX"
 
-// inSandbox runs this program again, with all that it was told, and returns its exit code.
-func inSandbox() int {
-	command := exec.Command("/proc/self/exe", os.Args[1:]...)
-	command.Env = append(os.Environ(), sandboxed+"="+doubles)
-	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
-	command.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID, Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL,
-	}
-	if err := command.Run(); command.ProcessState == nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return command.ProcessState.ExitCode()
-}
-
 // sandbox makes the machine.
 func sandbox() error {
 	script := `set -e
