@@ -13,8 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
-	"parallelfs.dev/operator/internal/backend"
-	"parallelfs.dev/operator/internal/backend/all"
 )
 
 const (
@@ -29,9 +27,6 @@ const (
 // noLustre says why there is no Lustre to be had here, empty when there is.
 func noLustre() string {
 	GinkgoHelper()
-	if all.Backends(backend.DefaultTellTime)[v1alpha1.Lustre] == nil {
-		return "no program has the backend of a Lustre yet (internal/backend/all)"
-	}
 	for _, node := range workers {
 		if missing := onNode(node, "for p in mkfs.lustre lctl lnetctl mke2fs debugfs; do command -v $p >/dev/null || echo $p; done"); missing != "" {
 			return node + " has no " + strings.Join(strings.Fields(missing), ", ") + " (test/cluster/lustre.sh)"
@@ -225,9 +220,6 @@ spec:
 	})
 
 	It("drains an OST: no new objects, its files on others, and out of the configuration", func() {
-		if _, drains := all.Backends(backend.DefaultTellTime)[v1alpha1.Lustre].(backend.Drainer); !drains {
-			Skip("the backend of a Lustre moves no data from one OST to others yet")
-		}
 		drained := s.numberOf("lake", s.targetOn(workers[1], "ost1").Name) - 1
 		onNode(workers[0], fmt.Sprintf("mkdir -p %[1]s/ssd/drained && lfs setstripe -c 1 -i %[2]d %[1]s/ssd/drained && echo data > %[1]s/ssd/drained/file", lakePath, drained))
 		Expect(onNode(workers[0], fmt.Sprintf("lfs find %s --ost %d", lakePath, drained))).NotTo(BeEmpty())
