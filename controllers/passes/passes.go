@@ -38,5 +38,6 @@ func Claim(ctx context.Context, c client.Client, object client.Object) error {
 		return fmt.Errorf("%T is no object of Kubernetes", object)
 	}
 	controllerutil.AddFinalizer(object, v1alpha1.Finalizer)
-	return c.Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})) //nolint:wrapcheck // the phase has a name
+	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	return c.Patch(ctx, object, lock) //nolint:wrapcheck // the phase has a name
 }

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"parallelfs.dev/operator/internal/node/disktest"
+	"parallelfs.dev/operator/test/doubles/lustre/sandbox"
 )
 
 // sandboxed is set in the process that has mounts, networks and processes of its own: a node whose own programs are the doubles of Lustre's.
@@ -20,7 +20,7 @@ var programs string
 
 func TestMain(m *testing.M) {
 	if programs = os.Getenv(sandboxed); programs != "" {
-		if err := sandbox(); err != nil {
+		if err := furnish(); err != nil {
 			panic(err)
 		}
 		os.Exit(m.Run())
@@ -37,12 +37,12 @@ func TestMain(m *testing.M) {
 				panic(string(output))
 			}
 		}
-		return disktest.InSandbox(sandboxed, programs)
+		return sandbox.Run(sandboxed, programs)
 	}())
 }
 
-// sandbox makes the node. Mounts below /mnt reach the containers that the tests start, as those below a directory of the node reach its pods.
-func sandbox() error {
+// furnish makes the node. Mounts below /mnt reach the containers that the tests start, as those below a directory of the node reach its pods.
+func furnish() error {
 	script := `set -e
 mount --make-rprivate /
 mount -t proc proc /proc

@@ -14,8 +14,8 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"parallelfs.dev/operator/internal/node/disktest"
 	"parallelfs.dev/operator/test/doubles/lustre/mountdata"
+	"parallelfs.dev/operator/test/doubles/lustre/sandbox"
 )
 
 // doubles is the directory with the programs.
@@ -23,7 +23,7 @@ var doubles string
 
 func TestMain(m *testing.M) {
 	if doubles = os.Getenv(sandboxed); doubles != "" {
-		if err := sandbox(); err != nil {
+		if err := furnish(); err != nil {
 			panic(err)
 		}
 		os.Exit(m.Run())
@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 				panic(err)
 			}
 		}
-		return disktest.InSandbox(sandboxed, doubles)
+		return sandbox.Run(sandboxed, doubles)
 	}())
 }
 

@@ -20,8 +20,8 @@ import (
 // were typed, with /dev/disk, /mnt and /usr/sbin/mount.lustre as on the recorded machine, and nothing of it is left behind.
 const sandboxed = "LUSTRE_DOUBLES_SANDBOX"
 
-// sandbox makes the machine.
-func sandbox() error {
+// furnish makes the machine.
+func furnish() error {
 	script := `set -e
 mount --make-rprivate /
 mount -t proc proc /proc
