@@ -71,7 +71,7 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 	}
 	name, from := client.ObjectKeyFromObject(fs), p.choices.dependsOn(fs, d, p.allocation.TargetNodes, question.FilesIn)
 	teller, tells := p.backend.(backend.TargetTeller)
-	untold := tells && teller.TellTargets(p.in, slices.Clone(d.own))
+	untold := tells && teller.Untold(p.in)
 	if problems, ok := p.choices.find(name, from); ok && !untold {
 		p.problems = slices.Concat(problems, p.problems)
 		p.in.Chosen = true

@@ -71,7 +71,7 @@ func (r *Reconciler) gather(
 		return in, d, 0, err
 	}
 	in.Pods = own.facts
-	if in.Jobs, err = r.jobs(ctx, fs, own.pods); err != nil {
+	if in.Jobs, err = r.jobs(ctx, fs, own.jobPods); err != nil {
 		return in, d, 0, err
 	}
 	if keeper, ok := b.(backend.SecretKeeper); ok {
@@ -217,10 +217,11 @@ func (r *Reconciler) pods(ctx context.Context, c client.Reader, fs *v1alpha1.Fil
 	return own.facts, err
 }
 
-// ownDaemons are the pods of a FileSystem, only to be read, and their facts.
+// ownDaemons are the facts of all pods of a FileSystem, and those of its pods that no DaemonSet has made, only to be read: the others are
+// thousands, of a kilobyte each, and nobody looks at more than their facts.
 type ownDaemons struct {
-	pods  []corev1.Pod
-	facts []backend.Pod
+	facts   []backend.Pod
+	jobPods []corev1.Pod
 }
 
 // daemonsOf reads the DaemonSets and the pods of the filesystem.
@@ -236,7 +237,13 @@ func (r *Reconciler) daemonsOf(ctx context.Context, c client.Reader, fs *v1alpha
 	if err := c.List(ctx, &pods, mine...); err != nil {
 		return ownDaemons{}, fmt.Errorf("list pods: %w", err)
 	}
-	return ownDaemons{pods: pods.Items, facts: r.podsFacts(fs, sets.Items, pods.Items, r.Order.Now())}, nil
+	own := ownDaemons{facts: r.podsFacts(fs, sets.Items, pods.Items, r.Order.Now())}
+	for i := range pods.Items {
+		if owner := metav1.GetControllerOf(&pods.Items[i]); owner == nil || owner.Kind != "DaemonSet" {
+			own.jobPods = append(own.jobPods, pods.Items[i])
+		}
+	}
+	return own, nil
 }
 
 // podsFacts are the facts of pods that were seen at a moment, sorted by component, pool, node and name.

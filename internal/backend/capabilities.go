@@ -39,9 +39,10 @@ type NodeProber interface {
 // TargetTeller is a Backend whose targets are told what they are to their filesystem: that is written on their disks when these are
 // formatted, and so it must be on record before.
 type TargetTeller interface {
-	// TellTargets adds it to the targets as they are to be, where it is on record, and reports whether any was not told so before. One that
-	// was told before keeps it.
-	TellTargets(in Input, targets []v1alpha1.StorageTarget) bool
+	// Untold is true when a target was not told yet what is on record.
+	Untold(in Input) bool
+	// TellTargets adds it to the targets as they are to be, where it is on record. One that was told before keeps it.
+	TellTargets(in Input, targets []v1alpha1.StorageTarget)
 }
 
 // Questions ask a running filesystem for its state, through the filesystem's own tools. The methods are pure.

@@ -422,6 +422,7 @@ func TestWhatADiskWasToldStaysAndNoRecordChangesIt(t *testing.T) {
 	g := NewWithT(t)
 	in := servers("n1", "n2")
 	give(t, &in)
+	g.Expect(lustre.New().Untold(in)).To(BeTrue())
 	for i := range in.Targets {
 		in.Targets[i].Spec.Lustre = told(t, in)[in.Targets[i].Name]
 	}
@@ -430,7 +431,8 @@ func TestWhatADiskWasToldStaysAndNoRecordChangesIt(t *testing.T) {
 	for i := range again {
 		again[i].Spec.Lustre = nil // as they are chosen anew
 	}
-	g.Expect(lustre.New().TellTargets(in, again)).To(BeFalse())
+	g.Expect(lustre.New().Untold(in)).To(BeFalse())
+	lustre.New().TellTargets(in, again)
 	for i := range again {
 		g.Expect(again[i].Spec.Lustre).To(Equal(in.Targets[i].Spec.Lustre))
 	}

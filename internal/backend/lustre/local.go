@@ -57,18 +57,30 @@ func disksOf(in backend.Input, g backend.Given) []*v1alpha1.StorageTarget {
 	})
 }
 
-// TellTargets says what the disks are to Lustre, by the numbers that are on record. The MGT has none, and is the disk that was chosen for
-// it.
-func (Backend) TellTargets(in backend.Input, targets []v1alpha1.StorageTarget) bool {
-	in = in.Indexed()
-	fs := in.FileSystem
+// numbersOf are the numbers that are on record, by StorageTarget.
+func numbersOf(in backend.Input) map[string]int32 {
 	numbers := map[string]int32{}
 	for _, g := range in.Given() {
 		for _, t := range g.Targets {
 			numbers[t.Name] = t.ID
 		}
 	}
-	changes := false
+	return numbers
+}
+
+// Untold is true when a disk has a number on record, or is the MGT, and does not say so yet.
+func (Backend) Untold(in backend.Input) bool {
+	fs, numbers := in.FileSystem, numbersOf(in)
+	return slices.ContainsFunc(in.Targets, func(t v1alpha1.StorageTarget) bool {
+		return t.Spec.Lustre == nil && targetOf(fs, &t, numbers[t.Name]) != nil
+	})
+}
+
+// TellTargets says what the disks are to Lustre, by the numbers that are on record. The MGT has none, and is the disk that was chosen for
+// it.
+func (Backend) TellTargets(in backend.Input, targets []v1alpha1.StorageTarget) {
+	in = in.Indexed()
+	fs, numbers := in.FileSystem, numbersOf(in)
 	for i := range targets {
 		t := &targets[i]
 		told := t.Spec.Lustre
@@ -77,10 +89,8 @@ func (Backend) TellTargets(in backend.Input, targets []v1alpha1.StorageTarget) b
 		}
 		if t.Spec.Lustre = told.DeepCopy(); told == nil {
 			t.Spec.Lustre = targetOf(fs, t, numbers[t.Name])
-			changes = changes || t.Spec.Lustre != nil
 		}
 	}
-	return changes
 }
 
 // targetOf is what a disk with a number is to Lustre, nil while that is not on record: its number, or the NIDs of the MGS.
