@@ -166,6 +166,16 @@ type BackupStatus struct {
 	// +optional
 	SizeBytes int64 `json:"sizeBytes,omitempty"`
 
+	// failures counts the attempts at this place since the newest verified backup, of which none was verified; it is on the newest alone.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Failures int32 `json:"failures,omitempty"`
+
+	// retry is when another attempt is made at this place, unless the schedule or somebody asks for one before; it is on the newest alone, and
+	// absent when that is verified.
+	// +optional
+	Retry *metav1.Time `json:"retry,omitempty"`
+
 	// message says why it is not verified, and is empty for one that is.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512

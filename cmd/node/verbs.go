@@ -120,12 +120,16 @@ before the daemon takes the place of this process, with its process id; "node pl
 		Args: cobra.NoArgs,
 	}
 	path := specFlag(c, "Run")
+	var logs daemon.Rotation
+	c.Flags().StringVar(&logs.Pattern, "rotate", "", "`PATTERN` of logs that move on by one before a start after a clean stop, with * for the number")
+	c.Flags().IntVar(&logs.Keep, "rotate-keep", 0, "the highest `NUMBER` of such a log")
+	c.MarkFlagsRequiredTogether("rotate", "rotate-keep")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		told, err := load[spec.Run](*path)
 		if err != nil {
 			return err
 		}
-		return daemon.Run(c.Context(), told, daemon.ThisHost(), logger())
+		return daemon.Run(c.Context(), told, logs, daemon.ThisHost(), logger())
 	}
 	return c
 }

@@ -93,8 +93,8 @@ type BackupDecision struct {
 }
 
 // DecideBackups decides which backups are due, and what the status says of those that were made. A backup is due at a place when the
-// schedule has named a time since the last attempt there, an upgrade or a backup was asked for, or there was none. Its name is that time,
-// so that an operator that is killed makes the same one again.
+// schedule has named a time since the last attempt there, an upgrade or a backup was asked for, there was none, or the last attempt was not
+// verified and its time to try again has come. Its name is that time, so that an operator that is killed makes the same one again.
 func DecideBackups(v BackupView) BackupDecision {
 	asked := v.FileSystem.Spec.Backups
 	if asked == nil {
@@ -123,10 +123,14 @@ func DecideBackups(v BackupView) BackupDecision {
 	if v.Requested != nil && v.Requested.Since.After(due) {
 		due = v.Requested.Since.Time
 	}
-	name := due.UTC().Format(spec.BackupNameLayout)
 	for _, p := range places {
 		attempt, tried := newest(d.Backups, p)
 		busy := slices.ContainsFunc(v.Jobs, func(j BackupJobFacts) bool { return j.Place == p })
+		due := due
+		if again := attempt.Retry; again != nil && again.After(due) && !again.After(v.Now) {
+			due = again.Time
+		}
+		name := due.UTC().Format(spec.BackupNameLayout)
 		if v.Serves && !due.IsZero() && !busy && (!tried || attempt.Name < name) {
 			d.Start = append(d.Start, BackupRequest{Job: backupJobName(v.FileSystem, p, name), Backup: name, Place: p})
 		}
@@ -243,7 +247,19 @@ func atPlace(p BackupPlace, v BackupView, places int) []v1alpha1.BackupStatus {
 	over := slices.DeleteFunc(slices.Clone(v.Jobs), func(j BackupJobFacts) bool { return j.Place != p || !j.Ended || onRecord(v.Recorded, j) })
 	slices.SortFunc(over, func(a, b BackupJobFacts) int { return cmp.Compare(a.Backup, b.Backup) })
 	for _, j := range over {
+		var before int32
+		if names := SortedKeys(byName); len(names) > 0 {
+			before = byName[names[len(names)-1]].Failures
+		}
 		takeAnswer(byName, v.FileSystem, j)
+		for name, s := range byName {
+			s.Failures, s.Retry = 0, nil
+			if name == j.Backup && s.Result != v1alpha1.BackupVerified {
+				s.Failures = before + 1
+				s.Retry = new(metav1.NewTime(v.Now.UTC().Truncate(time.Second).Add(retryAfter(s.Failures))))
+			}
+			byName[name] = s
+		}
 	}
 	out := make([]v1alpha1.BackupStatus, 0, len(byName))
 	for _, name := range slices.Backward(SortedKeys(byName)) {
@@ -258,6 +274,18 @@ func atPlace(p BackupPlace, v BackupView, places int) []v1alpha1.BackupStatus {
 		out[few-1] = best
 	}
 	return out
+}
+
+// retryAfter is how long after so many attempts without a verified backup the next one is made: a quarter of an hour, twice as long each
+// time, and six hours at most. What was refused for what the filesystem did at that moment is made soon; what stays wrong costs four
+// attempts a day.
+func retryAfter(failures int32) time.Duration {
+	const first, most = 15 * time.Minute, 6 * time.Hour
+	after := first
+	for i := int32(1); i < failures && after < most; i++ {
+		after *= 2
+	}
+	return min(after, most)
 }
 
 // takeAnswer puts what a Job says in the place of what was known of its place. An answer says all that lies there: what it does not name
@@ -320,7 +348,7 @@ func backedUp(places []BackupPlace, d BackupDecision, jobs []BackupJobFacts, bef
 		case !tried:
 			pending = append(pending, p.String()+waitsFor(jobs, p))
 		case attempt.Result != v1alpha1.BackupVerified:
-			failed = append(failed, fmt.Sprintf("%s at %s: %s%s", attempt.Name, p, attempt.Message, lastGood(best, verified)))
+			failed = append(failed, fmt.Sprintf("%s at %s: %s%s%s", attempt.Name, p, attempt.Message, lastGood(best, verified), again(attempt)))
 		case !before.IsZero() && best.Name < oldest:
 			old = append(old, fmt.Sprintf("%s at %s%s", best.Name, p, waitsFor(jobs, p)))
 		default:
@@ -337,6 +365,14 @@ func backedUp(places []BackupPlace, d BackupDecision, jobs []BackupJobFacts, bef
 	default:
 		return Problem{v1alpha1.ReasonVerified, "the newest backups are verified: " + strings.Join(good, "; ")}
 	}
+}
+
+// again says when a place is tried again.
+func again(attempt v1alpha1.BackupStatus) string {
+	if attempt.Retry == nil {
+		return "" // the schedule says
+	}
+	return "; the next attempt is made at " + attempt.Retry.UTC().Format(time.RFC3339) + " at the latest"
 }
 
 func lastGood(best v1alpha1.BackupStatus, verified bool) string {

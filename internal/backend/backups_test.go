@@ -275,6 +275,59 @@ func TestAnAttemptThatLeavesNothingIsOnRecord(t *testing.T) {
 	}
 }
 
+func TestAnAttemptThatWasNotVerifiedIsMadeAgainSoonAndThenLessAndLessOften(t *testing.T) {
+	g := NewWithT(t)
+	v := backups(func(b *v1alpha1.BackupsSpec) { b.Nodes = nil })
+	v.Recorded = []v1alpha1.BackupStatus{seen(vault, "20261122-030000", v1alpha1.BackupVerified)}
+	v.Now = at("2026-11-23T03:00:00Z")
+	// ends has the Job that is due end after five minutes, and returns the next moment at which one is due.
+	ends := func(verified bool) time.Time {
+		started := backend.DecideBackups(v).Start
+		g.Expect(started).To(HaveLen(1), "at %s", v.Now)
+		g.Expect(started[0].Backup).To(Equal(v.Now.Format(spec.BackupNameLayout)))
+		v.Now = v.Now.Add(5 * time.Minute)
+		of := backend.BackupJobFacts{Name: "j", Backup: started[0].Backup, Place: vault, Ended: true, Answer: &spec.BackupAnswer{Name: started[0].Backup}}
+		of.Answer.Backups = append(of.Answer.Backups, spec.BackupSeen{Name: started[0].Backup, Verified: verified, Message: "it has a hole"},
+			spec.BackupSeen{Name: "20261122-030000", Verified: true})
+		v.Jobs = []backend.BackupJobFacts{of}
+		v.Recorded = backend.DecideBackups(v).Backups
+		v.Jobs = nil
+		d := backend.DecideBackups(v)
+		g.Expect(d.Start).To(BeEmpty())
+		if verified {
+			g.Expect(d.Backups[0]).To(And(HaveField("Failures", int32(0)), HaveField("Retry", BeNil())))
+			g.Expect(d.Condition.Message).NotTo(ContainSubstring("the next attempt"))
+			return time.Time{}
+		}
+		again := d.Backups[0].Retry.Time
+		g.Expect(d.Condition.Message).To(ContainSubstring("it has a hole; the newest verified one is 20261122-030000; the next attempt is made at " +
+			again.Format(time.RFC3339) + " at the latest"))
+		return again
+	}
+	var waited []time.Duration
+	for next := at("2026-11-24T03:00:00Z"); ; {
+		again := ends(false)
+		waited = append(waited, again.Sub(v.Now))
+		if again.After(next) {
+			v.Now = next
+			break
+		}
+		v.Now = again.Add(-time.Second)
+		g.Expect(backend.DecideBackups(v).Start).To(BeEmpty(), "not before")
+		v.Now = again
+	}
+	minutes := time.Minute
+	g.Expect(waited).To(Equal([]time.Duration{15 * minutes, 30 * minutes, 60 * minutes, 120 * minutes, 240 * minutes, 360 * minutes, 360 * minutes, 360 * minutes}))
+	g.Expect(v.Recorded[0].Failures).To(BeEquivalentTo(8))
+	ends(true) // that of the schedule, which comes before the next attempt
+
+	v.Now = at("2026-11-25T03:00:00Z")
+	g.Expect(ends(false).Sub(v.Now)).To(Equal(15*minutes), "a verified one is the end of a series")
+	v.Serves = false
+	v.Now = v.Now.Add(time.Hour)
+	g.Expect(backend.DecideBackups(v).Start).To(BeEmpty(), "the filesystem does not answer")
+}
+
 func TestTheConditionIsThatOfThePlaceThatIsWorstOff(t *testing.T) {
 	for name, c := range map[string]struct {
 		recorded []v1alpha1.BackupStatus

@@ -226,6 +226,8 @@ type BackupMethod interface {
 	// Copied says whether all that belongs to the copy is there: the files, and the names that they have in the backup, by the names that they
 	// have now. It is nil until then.
 	Copied(found []CopiedFile) map[string]string
+	// Changes says which files of a copy are logs of changes, and what of them is of use beside the saved metadata that the copy has.
+	Changes(found []CopiedFile) ChangeLogs
 	// Check is the program that reads the files of a backup in a directory that holds nothing else and may be changed, ends by itself, and
 	// makes the file Makes there. Its beginning says, by Made, which version of the metadata all the files together have.
 	Check(in, work string) BackupProgram
@@ -263,7 +265,8 @@ type RecoveryMethod interface {
 	Usable(found []CopiedFile) map[string]string
 	// Changed is when the last change was made that the end of such a file tells of; zero for a file that tells of none.
 	Changed(name string, end []byte) time.Time
-	// Check, Made and Memory are those of BackupMethod. What Check makes is what a server starts with.
+	// Changes, Check, Made and Memory are those of BackupMethod. What Check makes is what a server starts with.
+	Changes(found []CopiedFile) ChangeLogs
 	Check(in, work string) BackupProgram
 	Made(head []byte) (BackupVersion, error)
 	Memory(size int64) int64
@@ -282,11 +285,18 @@ type BackupProgram struct {
 type CopiedFile struct {
 	Name string
 	Size int64
-	// Head are the first bytes of it, at most BackupHead.
-	Head []byte
+	// Head are the first bytes of it and End the last ones, at most BackupHead each.
+	Head, End []byte
 }
 
-// BackupHead is how many bytes of a file are looked at.
+// ChangeLogs are files that have a change in each line, the oldest first.
+type ChangeLogs struct {
+	Names []string
+	// Needed is false for a line with a change that the saved metadata beside the logs has already, and true for one that can't be understood.
+	Needed func(line []byte) bool
+}
+
+// BackupHead is how many bytes of a file are looked at, at its beginning and at its end.
 const BackupHead = 64
 
 // BackupVersion is a state of the metadata, as the filesystem itself names it.

@@ -8,6 +8,8 @@ import (
 	"math"
 	"net"
 	"path"
+	"strconv"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 
@@ -117,6 +119,41 @@ func (m backupMethod) Copied(found []backend.CopiedFile) map[string]string {
 		}
 	}
 	return nil
+}
+
+// Whole metadata ends with endOfMetadata.
+const endOfMetadata = "[MFS EOF MARKER]"
+
+// Changes are the change logs, and of use are those changes that the newest whole metadata does not have: its version is that of the next
+// change. A master that stops saves its metadata, and what it changes last may lack in its change logs (bgsaver.c); one of 3.0.117 goes on
+// with the same file when it starts again. A metalogger that was away goes on with its file as well. `mfsmaster restore` applies no change
+// that the metadata has, but it refuses all files when the one right before the first that it would apply is missing (restore_file in
+// restore.c of 3.0.117 to 4.59.2), and takes more than 10000 missing ones for the end of the file (merger.c).
+func (m backupMethod) Changes(found []backend.CopiedFile) backend.ChangeLogs {
+	var next int64
+	var logs []string
+	for _, f := range found {
+		if isChangeLog(f.Name) {
+			logs = append(logs, f.Name)
+		}
+		v, err := m.Made(f.Head)
+		if err == nil && strings.HasPrefix(f.Name, "metadata") && bytes.HasSuffix(f.End, []byte(endOfMetadata)) {
+			next = max(next, v.Version)
+		}
+	}
+	if next == 0 {
+		return backend.ChangeLogs{} // nothing was ever saved: all changes are of use
+	}
+	return backend.ChangeLogs{Names: logs, Needed: func(line []byte) bool {
+		number, _, ok := bytes.Cut(line, []byte(": "))
+		version, err := strconv.ParseInt(string(number), 10, 64)
+		return !ok || err != nil || version >= next
+	}}
+}
+
+// isChangeLog is true for those of a master and of a metalogger.
+func isChangeLog(name string) bool {
+	return strings.HasPrefix(name, "changelog") && strings.HasSuffix(name, ".mfs")
 }
 
 // restored is what `mfsmaster restore` writes.

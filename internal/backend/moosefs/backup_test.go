@@ -2,6 +2,9 @@ package moosefs
 
 import (
 	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,6 +15,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/backup"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -195,5 +199,71 @@ func TestTheProgramsOfABackupKeepToTheirDirectories(t *testing.T) {
 		for _, content := range program.Files {
 			g.Expect(content).To(ContainSubstring("DISABLE_OOM_KILLER = 0\n"), "where memory is short, it goes and no daemon")
 		}
+	}
+}
+
+// metadataFile is a file of metadata of a version, as a copy has it.
+func metadataFile(name string, version uint64, end string) backend.CopiedFile {
+	head := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64([]byte("MFSM 2.0"), version), 0x6B046567398B0398)
+	return backend.CopiedFile{Name: name, Size: 4096, Head: head, End: []byte(end)}
+}
+
+func TestOfUseAreTheChangesThatTheNewestWholeMetadataLacks(t *testing.T) {
+	const whole = "....[MFS EOF MARKER]"
+	logs := []backend.CopiedFile{{Name: "changelog.0.mfs"}, {Name: "changelog_ml.12.mfs"}, {Name: "changelog_ml_back.1.mfs"}, {Name: "changelog_ml.tmp"}}
+	for name, c := range map[string]struct {
+		metadata []backend.CopiedFile
+		first    int
+	}{
+		"one":                      {[]backend.CopiedFile{metadataFile("metadata_ml.mfs.back", 573, whole)}, 573},
+		"two":                      {[]backend.CopiedFile{metadataFile("metadata.mfs.back", 573, whole), metadataFile("metadata.mfs.back.1", 41, whole)}, 573},
+		"the newer one is cut off": {[]backend.CopiedFile{metadataFile("metadata.mfs.back.tmp", 573, "...."), metadataFile("metadata.mfs.back", 41, whole)}, 41},
+		"never saved":              {[]backend.CopiedFile{{Name: "metadata_ml.mfs.back", Size: 8, Head: []byte("MFSM NEW"), End: []byte("MFSM NEW")}}, 0},
+		"of another form":          {[]backend.CopiedFile{{Name: "metadata.mfs.back", Size: 4096, Head: []byte("MFSM 1.7........"), End: []byte(whole)}}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			changes := backupMethod{}.Changes(append(c.metadata, logs...))
+			if c.first == 0 {
+				g.Expect(changes.Names).To(BeEmpty(), "all changes are of use")
+				return
+			}
+			g.Expect(changes.Names).To(Equal([]string{"changelog.0.mfs", "changelog_ml.12.mfs", "changelog_ml_back.1.mfs"}))
+			g.Expect(changes.Needed(fmt.Appendf(nil, "%d: 1795621887|ACCESS(1)\n", c.first-1))).To(BeFalse())
+			g.Expect(changes.Needed(fmt.Appendf(nil, "%d: 1795621887|ACCESS(1)\n", c.first))).To(BeTrue())
+			g.Expect(changes.Needed([]byte("5"))).To(BeTrue(), "what is cut off is for mfsmaster to judge")
+			g.Expect(changes.Needed([]byte("this is no change\n"))).To(BeTrue())
+		})
+	}
+}
+
+// The files are those of a real 3.0.117 that was stopped while a program changed the mode of a directory, and started again: the changes 570
+// to 572 are in its metadata, and in no change log.
+func TestTheHoleThatAStoppingMasterLeavesIsInNoCopy(t *testing.T) {
+	g := NewWithT(t)
+	directory := t.TempDir()
+	g.Expect(os.CopyFS(directory, os.DirFS(filepath.Join("testdata", "hole")))).To(Succeed())
+	log, err := os.ReadFile(filepath.Join(directory, "changelog.0.mfs"))
+	g.Expect(err).NotTo(HaveOccurred())
+	_, after, found := strings.Cut(string(log), "\n569: 1795621887|ATTR(2,448,0,0,1795621885,1795621885,0,0)\n")
+	g.Expect(found).To(BeTrue())
+	g.Expect(after).To(HavePrefix("573: 1795621890|CREATE(1,after,2,511,18,0,0,0):3\n"))
+
+	g.Expect(backup.Shorten(directory, backupMethod{}.Changes)).To(Succeed())
+	g.Expect(os.ReadFile(filepath.Join(directory, "changelog.0.mfs"))).To(BeEquivalentTo(after))
+}
+
+func TestAMasterMovesAsManyChangeLogsOnAsItKeeps(t *testing.T) {
+	for name, c := range map[string]struct {
+		asked v1alpha1.Options
+		keeps int
+	}{
+		"as usual":         {nil, 50},
+		"as the user asks": {v1alpha1.Options{"BACK_LOGS": "200"}, 200},
+		"none":             {v1alpha1.Options{"BACK_LOGS": "0"}, 1},
+		"too many":         {v1alpha1.Options{"BACK_LOGS": "5000"}, 1000},
+		"nonsense":         {v1alpha1.Options{"BACK_LOGS": "many"}, 50},
+	} {
+		t.Run(name, func(t *testing.T) { NewWithT(t).Expect(backLogs(c.asked)).To(Equal(c.keeps)) })
 	}
 }

@@ -3,6 +3,7 @@ package moosefs
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -160,6 +161,7 @@ func (b *builder) masterSet() (client.Object, error) {
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(1800)) // mfsmaster(8): the metadata is saved at the stop, LOCKTIMEOUT 1800 s
 	pod.Spec.Affinity = backend.OnNodes(fs.Status.Metadata.Node)
 	daemon := b.daemon(componentMaster, "master", "run", secretVolume, "master.json")
+	daemon.Command = append(daemon.Command, "--rotate", "changelog.*.mfs", "--rotate-keep", strconv.Itoa(backLogs(own(fs).Config.Metadata)))
 	p := portsOf(fs)
 	daemon.Ports = []corev1.ContainerPort{
 		{Name: "metaloggers", ContainerPort: p.metaloggers(), Protocol: corev1.ProtocolTCP},
@@ -182,6 +184,19 @@ func (b *builder) masterSet() (client.Object, error) {
 		told = append(told, r.PlanHash) // the pod from before may still see what was mounted then
 	}
 	return pods(b.in).DaemonSet(componentMaster, backend.Workload{Component: componentMaster, Role: v1alpha1.RoleMetadata}, pod, told...), nil
+}
+
+// backLogs is how many older change logs a master keeps (BACK_LOGS in mfsmaster.cfg(5)). A stop saves the metadata, and a master of 4.x
+// begins another change log then. One of 3.0.117 goes on with the same one when it starts again. That log may lack what was changed last
+// before the stop (bgsaver.c), which the metadata has: a master that is killed before it has saved its metadata again refuses the hole, and
+// does not start. So the change logs move on at the start.
+func backLogs(options v1alpha1.Options) int {
+	const usual, most = 50, 1000
+	n, err := strconv.Atoi(string(options["BACK_LOGS"]))
+	if err != nil {
+		return usual
+	}
+	return min(max(n, 1), most)
 }
 
 // probeContainer asks the master and serves its answer. It is the only container that serves anything but MooseFS.

@@ -188,7 +188,7 @@ func (Backend) RecoveryMethod() backend.RecoveryMethod { return backupMethod{} }
 func (m backupMethod) Usable(found []backend.CopiedFile) map[string]string {
 	out, logs := map[string]string{}, false
 	for _, f := range found {
-		isLog := strings.HasPrefix(f.Name, "changelog") && strings.HasSuffix(f.Name, ".mfs")
+		isLog := isChangeLog(f.Name)
 		switch {
 		case isLog, strings.HasPrefix(f.Name, "metadata.mfs"), strings.HasPrefix(f.Name, copiedMetadata):
 			out[f.Name] = f.Name

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -29,8 +30,15 @@ var scratch = spec.Owner{Namespace: "default", Name: "scratch", UID: "1b4e28ba"}
 func (m *master) follow() (own string) {
 	m.t.Helper()
 	own = m.t.TempDir()
+	m.followIn(own)
+	return own
+}
+
+// followIn is follow in a directory that an earlier metalogger may have had. It stops the metalogger when stop is called.
+func (m *master) followIn(own string) (stop func()) {
+	m.t.Helper()
 	data := filepath.Join(own, "data")
-	m.Expect(os.Mkdir(data, 0o750)).To(Succeed())
+	m.Expect(os.MkdirAll(data, 0o750)).To(Succeed())
 	m.Expect(os.WriteFile(filepath.Join(own, spec.MarkerFile), []byte(`{"version": 1, "owner": {"namespace": "default", "name": "scratch", "uid": "1b4e28ba"},
 		"component": "metalogger", "state": "Initialized", "time": "2026-11-23T07:00:00Z"}`), 0o600)).To(Succeed())
 	config := filepath.Join(m.t.TempDir(), "mfsmetalogger.cfg")
@@ -43,11 +51,20 @@ func (m *master) follow() (own string) {
 		_ = syscall.Kill(-metalogger.Process.Pid, syscall.SIGKILL)
 		_ = metalogger.Wait()
 	})
-	m.Eventually(func() []os.DirEntry {
-		entries, _ := os.ReadDir(data)
-		return entries
-	}).WithTimeout(20*time.Second).Should(ContainElement(HaveField("Name()", "changelog_ml_back.1.mfs")), "the metalogger follows")
-	return own
+	m.Eventually(func() ([]os.DirEntry, error) { return os.ReadDir(data) }).WithTimeout(20*time.Second).Should(
+		ContainElement(HaveField("Name()", "changelog_ml_back.1.mfs")), "the metalogger follows")
+	return func() {
+		m.Expect(metalogger.Process.Signal(syscall.SIGTERM)).To(Succeed())
+		m.Expect(metalogger.Wait()).To(Succeed())
+		m.Expect(os.Remove(filepath.Join(data, "changelog_ml_back.1.mfs"))).To(Succeed(), "the next one gets it anew")
+	}
+}
+
+// stop stops it cleanly.
+func (m *master) stop() {
+	m.t.Helper()
+	m.Expect(m.process.Process.Signal(syscall.SIGTERM)).To(Succeed())
+	m.Expect(m.process.Wait()).To(Succeed())
 }
 
 // followed waits until a metalogger has the last change of the master.
@@ -130,8 +147,7 @@ func TestALostMooseFSServesAgainFromItsMetalogger(t *testing.T) {
 	m := startMaster(t, data)
 	own := m.follow()
 	made := makeDirectories(m, "first", 50)
-	m.Expect(m.process.Process.Signal(syscall.SIGTERM)).To(Succeed())
-	m.Expect(m.process.Wait()).To(Succeed(), "a clean stop saves the metadata, and begins another change log")
+	m.stop() // which saves the metadata, and begins another change log
 	port := m.port
 	m = startMasterAt(t, data, port)
 	made = append(made, makeDirectories(m, "second", 50)...)
@@ -165,6 +181,73 @@ func TestALostMooseFSServesAgainFromItsMetalogger(t *testing.T) {
 	m.Expect(err).NotTo(HaveOccurred())
 	m.Expect(action).To(Equal(directory.Use), "a master may be started on it")
 	m.Expect(names(t, to)).To(ContainElements(made...))
+}
+
+func TestAMetaloggerThatWasAwayWhileTheMasterWasStoppedIsACandidate(t *testing.T) {
+	data := fresh(t)
+	m := startMaster(t, data)
+	own := t.TempDir()
+	stop := m.followIn(own)
+	made := makeDirectories(m, "first", 20)
+	m.followed(own)
+	stop()
+	made = append(made, makeDirectories(m, "second", 20)...)
+	m.stop()
+	m = startMasterAt(t, data, m.port)
+	made = append(made, makeDirectories(m, "third", 20)...)
+	m.followIn(own)
+	made = append(made, makeDirectories(m, "fourth", 20)...)
+	m.followed(own)
+	m.lose()
+
+	o := lookingAt(t, ofMetalogger(own))
+	answer, err := recovery.Run(t.Context(), o)
+	m.Expect(err).NotTo(HaveOccurred())
+	to := filepath.Join(t.TempDir(), "metadata")
+	_, err = recovery.Run(t.Context(), restoring(o, answer.Found[0], to))
+	m.Expect(err).NotTo(HaveOccurred())
+	m.Expect(names(t, to)).To(ContainElements(made...))
+}
+
+// stoppedWithAHole is the directory of a master of 3.0.117 that was stopped while a program changed the mode of a directory: what it changed
+// last is in its metadata, and in no change log.
+func stoppedWithAHole(t *testing.T) (data string) {
+	t.Helper()
+	g := NewWithT(t)
+	data = t.TempDir()
+	g.Expect(os.CopyFS(data, os.DirFS(filepath.Join("testdata", "hole")))).To(Succeed())
+	g.Expect(os.Rename(filepath.Join(data, "metadata.mfs.back"), filepath.Join(data, "metadata.mfs"))).To(Succeed())
+	log := filepath.Join(data, "changelog.0.mfs")
+	content, err := os.ReadFile(log)
+	g.Expect(err).NotTo(HaveOccurred())
+	before, _, found := strings.Cut(string(content), "573: ")
+	g.Expect(found).To(BeTrue())
+	g.Expect(os.WriteFile(log, []byte(before), 0o600)).To(Succeed())
+	return data
+}
+
+func TestAMasterThatHasLostChangesOfItsLogAsItStoppedIsBackedUpAndItsDirectoryIsACandidate(t *testing.T) {
+	data := stoppedWithAHole(t)
+	m := startMaster(t, data)
+	made := makeDirectories(m, "after", 10)
+	b := m.backups()
+	answer, err := backup.Run(t.Context(), b)
+	m.Expect(err).NotTo(HaveOccurred())
+	m.Expect(answer.Backups).To(ConsistOf(HaveField("Verified", true)))
+	m.kill()
+	m.Expect(serves(t, b)).To(ContainElements(append(made, "before")...))
+
+	own := t.TempDir()
+	m.Expect(os.Rename(data, filepath.Join(own, "data"))).To(Succeed())
+	m.Expect(os.WriteFile(filepath.Join(own, spec.MarkerFile), []byte(`{"version": 1, "owner": {"namespace": "default", "name": "scratch", "uid": "1b4e28ba"},
+		"component": "master", "state": "Initialized", "time": "2026-11-23T07:00:00Z"}`), 0o600)).To(Succeed())
+	o := lookingAt(t, spec.RecoverySource{Directory: own, Component: "master", Data: "data"})
+	found, err := recovery.Run(t.Context(), o)
+	m.Expect(err).NotTo(HaveOccurred())
+	to := filepath.Join(t.TempDir(), "metadata")
+	_, err = recovery.Run(t.Context(), restoring(o, found.Found[0], to))
+	m.Expect(err).NotTo(HaveOccurred())
+	m.Expect(names(t, to)).To(ContainElements(append(made, "before")...))
 }
 
 func TestALostMooseFSServesAgainFromABackupAndSaysWhichOneItWas(t *testing.T) {

@@ -56,6 +56,9 @@ func (l ledger) Copied(found []backend.CopiedFile) map[string]string {
 	return map[string]string{"log.whole": "log", "data": "data"}
 }
 
+// Changes: its log has no changes, but says what the last one was.
+func (l ledger) Changes([]backend.CopiedFile) backend.ChangeLogs { return backend.ChangeLogs{} }
+
 func (l ledger) Check(string, string) backend.BackupProgram {
 	if l.unread {
 		return backend.BackupProgram{Argv: []string{"sh", "-c", "echo this is no ledger; exit 1"}}

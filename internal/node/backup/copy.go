@@ -121,7 +121,7 @@ func (p place) collect(ctx context.Context, to, making string) error {
 			return err //nolint:wrapcheck // it names both files
 		}
 	}
-	return os.RemoveAll(to)
+	return errors.Join(Shorten(making, p.Method.Changes), os.RemoveAll(to))
 }
 
 // start starts a program in a directory, with its files. What it prints is shown, and the end of it kept.
@@ -164,31 +164,36 @@ func look(directory string) ([]backend.CopiedFile, error) {
 		if !e.Type().IsRegular() {
 			continue
 		}
-		head, size, err := headOf(filepath.Join(directory, e.Name()))
+		file, err := copied(filepath.Join(directory, e.Name()))
 		if errors.Is(err, os.ErrNotExist) {
 			continue // the program has just renamed it
 		}
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, backend.CopiedFile{Name: e.Name(), Size: size, Head: head})
+		out = append(out, file)
 	}
 	return out, nil
 }
 
-// headOf returns the beginning of a file, and its size.
-func headOf(path string) (head []byte, size int64, err error) {
+// copied returns the size of a file, its beginning and its end.
+func copied(path string) (out backend.CopiedFile, err error) {
+	out.Name = filepath.Base(path)
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, 0, err
+		return out, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	info, err := file.Stat()
 	if err != nil {
-		return nil, 0, err
+		return out, err
 	}
-	head, err = io.ReadAll(io.LimitReader(file, backend.BackupHead))
-	return head, info.Size(), err
+	out.Size = info.Size()
+	if out.Head, err = io.ReadAll(io.NewSectionReader(file, 0, backend.BackupHead)); err != nil {
+		return out, err
+	}
+	out.End, err = io.ReadAll(io.NewSectionReader(file, max(0, out.Size-backend.BackupHead), backend.BackupHead))
+	return out, err
 }
 
 // addRecord puts the pieces of the operator's record together.

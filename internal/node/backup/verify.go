@@ -145,11 +145,11 @@ func (p place) readBack(ctx context.Context, path string, m *spec.BackupManifest
 	case code != 0:
 		return refuse("%s does not read it (exit code %d): %s", program.Argv[0], code, tail.Lines(3))
 	}
-	head, _, err := headOf(filepath.Join(in, program.Makes))
+	file, err := copied(filepath.Join(in, program.Makes))
 	if err != nil {
 		return refuse("%s has read it and left no %s: %s", program.Argv[0], program.Makes, tail.Lines(3))
 	}
-	made, err := p.Method.Made(head)
+	made, err := p.Method.Made(file.Head)
 	if err != nil {
 		return refuse("%s", err)
 	}

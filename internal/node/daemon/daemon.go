@@ -90,7 +90,7 @@ func lookupUser(name string) (uid, gid int, err error) {
 // Run starts the daemon in the place of this process, so that it gets the signals of the container itself. It waits for the
 // targets of the daemon as long as it takes, and says in the log what for. It returns only with an error, which is a sentence
 // for a person, and then has started nothing.
-func Run(ctx context.Context, told spec.Run, host Host, log *slog.Logger) error {
+func Run(ctx context.Context, told spec.Run, logs Rotation, host Host, log *slog.Logger) error {
 	if err := understand(told); err != nil {
 		return err
 	}
@@ -128,6 +128,14 @@ func Run(ctx context.Context, told spec.Run, host Host, log *slog.Logger) error 
 	if recovering {
 		log.Info("the daemon was not stopped cleanly, so it starts with its recovery",
 			"missing", told.Recover.File, "arguments", told.Recover.Arguments)
+	} else if logs != (Rotation{}) {
+		rotated, err := logs.rotate(told.Recover, lookup)
+		if err != nil {
+			return err
+		}
+		if rotated {
+			log.Info("moved the logs on by one: the daemon was stopped cleanly, and has saved all that is in them", "logs", logs.Pattern)
+		}
 	}
 	argv, err := Argv(told, recovering, lookup)
 	if err != nil {

@@ -38,6 +38,8 @@ type container struct {
 	named string
 	// followed are the files that may change while the daemon runs, and who may tell it.
 	followed string
+	// rotation are its logs.
+	rotation daemon.Rotation
 }
 
 func (c *container) node() string { return cmp.Or(c.named, "n1") }
@@ -111,7 +113,7 @@ func (c *container) run(ctx context.Context, told spec.Run) error {
 }
 
 func (c *container) runOn(ctx context.Context, told spec.Run, host daemon.Host) error {
-	return daemon.Run(ctx, told, host, slog.New(slog.NewTextHandler(&c.log, nil)))
+	return daemon.Run(ctx, told, c.rotation, host, slog.New(slog.NewTextHandler(&c.log, nil)))
 }
 
 func TestADaemonStartsOnItsProvenDirectoryWithItsFiles(t *testing.T) {

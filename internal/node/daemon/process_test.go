@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	var run spec.Run
 	err := json.Unmarshal([]byte(told), &run)
 	if err == nil {
-		err = daemon.Run(ctx, run, daemon.ThisHost(), slog.New(slog.NewTextHandler(os.Stdout, nil)))
+		err = daemon.Run(ctx, run, daemon.Rotation{}, daemon.ThisHost(), slog.New(slog.NewTextHandler(os.Stdout, nil)))
 	}
 	_, _ = os.Stderr.WriteString(err.Error())
 	os.Exit(1) //nolint:gocritic // the process ends

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/backup"
 	"parallelfs.dev/operator/internal/node/directory"
 	"parallelfs.dev/operator/internal/node/process"
 	"parallelfs.dev/operator/internal/node/spec"
@@ -105,6 +106,9 @@ func (o Options) look(ctx context.Context) (spec.RecoveryFound, error) {
 
 // make lets the filesystem's program make metadata from the files of a directory, and returns the name of the file that it has made.
 func (o Options) make(ctx context.Context, in string) (made backend.BackupVersion, name string, err error) {
+	if err := backup.Shorten(in, o.Method.Changes); err != nil {
+		return made, "", err //nolint:wrapcheck // it says what it could not do
+	}
 	size, err := sizeOf(in)
 	if err != nil {
 		return made, "", err

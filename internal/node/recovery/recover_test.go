@@ -32,6 +32,8 @@ func (counter) Usable([]backend.CopiedFile) map[string]string { return nil }
 
 func (counter) Changed(string, []byte) time.Time { return time.Time{} }
 
+func (counter) Changes([]backend.CopiedFile) backend.ChangeLogs { return backend.ChangeLogs{} }
+
 func (counter) Check(string, string) backend.BackupProgram {
 	return backend.BackupProgram{Argv: []string{"cp", "number", "made"}, Makes: "made"}
 }
