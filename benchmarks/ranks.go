@@ -3,7 +3,9 @@ package benchmarks
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -13,11 +15,15 @@ import (
 const (
 	RankPrefix = "[rank %d] "
 	RankEnd    = "[rank %d ended with exit code %d]"
+	// TargetPrefix begins each line, behind RankPrefix, of a command that was started once for each target of a server
+	// (Command.ForEachTarget): "[target pfs-MDT0001] ".
+	TargetPrefix = "[target %s] "
 )
 
 var (
-	rankLine = regexp.MustCompile(`^\[rank (0|[1-9]\d{0,8})\] ?`)
-	rankEnd  = regexp.MustCompile(`^\[rank (0|[1-9]\d{0,8}) ended with exit code (-?\d{1,9})\]\r?\n?$`)
+	targetLine = regexp.MustCompile(`^\[target ([^ \]]{1,64})\] ?`)
+	rankLine   = regexp.MustCompile(`^\[rank (0|[1-9]\d{0,8})\] ?`)
+	rankEnd    = regexp.MustCompile(`^\[rank (0|[1-9]\d{0,8}) ended with exit code (-?\d{1,9})\]\r?\n?$`)
 )
 
 // SplitRanks takes the output of OnEachProcess, OnEachClient and OnServers apart, by the number of the process. Lines of nobody, such as
@@ -77,4 +83,29 @@ func SplitRanks(output []byte, count int) ([][]byte, error) {
 		out[rank] = parts[rank].Bytes()
 	}
 	return out, nil
+}
+
+// SplitTargets takes the output of one server apart by the targets that a command was started for, in their order. Output in which no line
+// names one is that of one command; a line that names none between lines that do is left out, like those of nobody.
+func SplitTargets(output []byte) [][]byte {
+	parts := map[string]*bytes.Buffer{}
+	for line := range bytes.Lines(output) {
+		match := targetLine.FindSubmatch(line)
+		if match == nil {
+			continue
+		}
+		name := string(match[1])
+		if parts[name] == nil {
+			parts[name] = &bytes.Buffer{}
+		}
+		_, _ = parts[name].Write(line[len(match[0]):])
+	}
+	if len(parts) == 0 {
+		return [][]byte{output}
+	}
+	out := make([][]byte, 0, len(parts))
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		out = append(out, parts[name].Bytes())
+	}
+	return out
 }

@@ -10,6 +10,29 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
+func TestTheTargetsOfAServerAreToldApart(t *testing.T) {
+	for name, test := range map[string]struct {
+		output string
+		want   []string
+	}{
+		"one command":                    {"a\nb\n", []string{"a\nb\n"}},
+		"two targets, in any order":      {"[target b] b1\n[target a] a1\n[target b] b2\n", []string{"a1\n", "b1\nb2\n"}},
+		"empty lines":                    {"[target a]\n[target a] \n[target a]  a\n", []string{"\n\n a\n"}},
+		"a line of nobody":               {"[target a] a1\nnobody\n[target a] a2\n", []string{"a1\na2\n"}},
+		"brackets that name something":   {"[ 1.00, 2.00]\n[rank 0] a\n", []string{"[ 1.00, 2.00]\n[rank 0] a\n"}},
+		"a last line that was not ended": {"[target a] a1", []string{"a1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			var got []string
+			for _, part := range benchmarks.SplitTargets([]byte(test.output)) {
+				got = append(got, string(part))
+			}
+			g.Expect(got).To(Equal(test.want))
+		})
+	}
+}
+
 func TestRanksAreToldApart(t *testing.T) {
 	for name, test := range map[string]struct {
 		output string

@@ -107,8 +107,8 @@ const (
 	OnEachProcess
 	// OnEachClient is OnEachProcess with one process on each client, whatever the number of processes.
 	OnEachClient
-	// OnServers starts it on each node with servers of Role, beside the daemons (a privileged Job). SplitRanks takes the output
-	// apart.
+	// OnServers starts it on each node with servers of Role: it is the node's own program, which belongs to the modules of the node's kernel
+	// (a privileged Job of the operator's own image). SplitRanks takes the output apart, and SplitTargets what it printed for each target.
 	OnServers
 	// OnManagement makes Calls with the filesystem's own tools, where its management service can be reached (a Job of backend.Benchmarker).
 	OnManagement
@@ -116,7 +116,8 @@ const (
 
 // Command is one command line and how it is started. In arguments, files and standard input, these are replaced:
 // $(DIRECTORY) is the repetition's directory (OnEachProcess, OnEachClient: the process's own), which is the working directory;
-// $(RANK) the number of the process from 0 (OnEachProcess, OnEachClient); $(HOSTS_FILE) the path of the first of Files;
+// $(RANK) the number of the process from 0 (OnEachProcess, OnEachClient); $(TARGETS) the names of the server's targets, with blanks between
+// them, or that of the one (OnServers); $(HOSTS_FILE) the path of the first of Files;
 // $(LAUNCHER_IP) the launcher's address (OnLauncher).
 type Command struct {
 	Launch Launch
@@ -128,10 +129,12 @@ type Command struct {
 	Stdin string
 	// Files are written in the launcher before the command starts (OnLauncher), or in the pod (OnClient).
 	Files []File
-	// Programs must be in the image, besides Argv[0] and what the launch needs; they are looked for in PATH, or by their absolute path.
+	// Programs must be in the image (OnServers: on the node), besides Argv[0] and what the launch needs; they are looked for in PATH, or by
+	// their absolute path.
 	Programs []string
-	// Role of the servers (OnServers).
-	Role v1alpha1.Role
+	// Role of the servers (OnServers). ForEachTarget starts the command once for each target of a server, all at once; without it, once.
+	Role          v1alpha1.Role
+	ForEachTarget bool
 	// Calls are made one after the other (OnManagement), in the place of Argv.
 	Calls []Call
 }

@@ -74,6 +74,13 @@ var paperRuns = map[string]paperRun{
 	"netapp-tr4782":                     {2, 1, v1alpha1.StatisticMean, map[string]string{"storagePool=bulk": "-b 137438953472"}},
 	"netapp-tr4782-mdtest":              {1, 1, v1alpha1.StatisticMean, map[string]string{"mdtest.itemsPerProcess=20000": "-n 20000"}},
 	"netapp-tr4782-smallfile":           {4, 3, v1alpha1.StatisticWorst, nil},
+	"lustre-2014-mdtest-low/lustre1":    {1, 1, v1alpha1.StatisticMean, map[string]string{"": "-I 5 -z 2 -b 60 -u"}},
+	"lustre-2014-mdtest-high/lustre2":   {1, 1, v1alpha1.StatisticMean, map[string]string{"": "-I 5 -z 3 -b 30 -u"}},
+	"lustre-2014-postmark/lustre2":      {2, 1, v1alpha1.StatisticMean, map[string]string{"postmark.files=10000": "postmark", "postmark.files=20000": "postmark"}},
+	"lustre-2014-netmist/lustre1": {1, 1, v1alpha1.StatisticMean, map[string]string{
+		"": "netmist -b 128 -d 8 -B 1 -t 300 -w 300 -f $(HOSTS_FILE)",
+	}},
+	"lustre-2014-mds-survey": {1, 1, v1alpha1.StatisticMean, map[string]string{"": "mds-survey"}},
 	"moosefs-2017-single": {90, 5, v1alpha1.StatisticTrimmedMean, map[string]string{
 		"iozone.recordSize=64k processes=4": "iozone -t 4 -r 64k -s 1048576k -i 0 -i 1 -i 2 -I -e",
 	}},
@@ -138,6 +145,14 @@ func TestTheItemsAreThoseThatThePapersCount(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(items*processes*(1+8+64)).To(Equal(int64(840960)), "all directories of each tree")
 		}
+	}
+	for name, items := range map[string]int64{"lustre-2014-mdtest-low": 585760, "lustre-2014-mdtest-high": 4468960} {
+		run := runOf(t, name, "lustre1")
+		directories, level := int64(0), int64(1)
+		for range run.Spec.Mdtest.Depth + 1 {
+			directories, level = directories+level, level*int64(run.Spec.Mdtest.Branch)
+		}
+		g.Expect(int64(run.Spec.Processes)*int64(run.Spec.Mdtest.Items)*directories).To(Equal(items), name)
 	}
 	for number, variant := range map[int64]string{1: "01-node", 20: "20-nodes"} {
 		run := runOf(t, "beegfs-2015-scale-out", variant)

@@ -119,6 +119,8 @@ const (
 	reducedClients     = 2
 	reducedRepetitions = 3
 	reducedValues      = 2
+	reducedBranch      = 8
+	reducedDepth       = 2
 )
 
 // reducedNumbers take the places of the numbers in a run's expressions, so that they divide by the reduced numbers of processes as the
@@ -136,6 +138,8 @@ func reduceRun(spec *v1alpha1.BenchmarkRunSpec) {
 	for i := range spec.Sweep {
 		s := &spec.Sweep[i]
 		switch {
+		case s.Name == "postmark.files":
+			s.Values = []v1alpha1.SweepValue{"20", "40"}
 		case s.Name == "processes":
 			s.Values, s.Range, s.PowersOfTwo = nil, nil, &v1alpha1.SweepPowers{From: "1", To: "2"}
 		case len(s.Values) > reducedValues:
@@ -146,7 +150,16 @@ func reduceRun(spec *v1alpha1.BenchmarkRunSpec) {
 		spec.Derive[i].CEL = reducedNumbers.Replace(spec.Derive[i].CEL)
 	}
 	if m := spec.Mdtest; m != nil {
-		m.Items, m.Iterations = min(m.Items, 6), min(m.Iterations, 2)
+		m.Items, m.Iterations, m.Branch, m.Depth = min(m.Items, 6), min(m.Iterations, 2), min(m.Branch, reducedBranch), min(m.Depth, reducedDepth)
+	}
+	if p := spec.Postmark; p != nil {
+		p.Transactions, p.SizeLow, p.SizeHigh, p.ReadSize, p.WriteSize = 40, "1024", "8192", "1024", "1024"
+	}
+	if n := spec.Netmist; n != nil {
+		n.RunSeconds, n.WarmUpSeconds = 5, 5
+	}
+	if s := spec.MDSSurvey; s != nil {
+		s.ThreadsLow, s.ThreadsHigh, s.FileCount, s.DirCount = 4, 8, 400, 4
 	}
 	if o := spec.IOR; o != nil {
 		o.BlockSize, o.TransferSize = "4m", "1m"

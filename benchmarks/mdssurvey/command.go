@@ -8,8 +8,8 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-// Plan returns one mds-survey on each node with metadata servers. What it makes lies on the metadata targets alone,
-// and is removed by itself.
+// Plan returns one mds-survey for each metadata target: one script with several of them measures one after the other (2.17.57). What it
+// makes lies on the metadata targets alone, and is removed by itself.
 func (Tool) Plan(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (benchmarks.Plan, error) {
 	s, err := check(spec, point)
 	if err != nil {
@@ -21,14 +21,13 @@ func (Tool) Plan(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (bench
 	}
 	return benchmarks.Plan{
 		Steps: []benchmarks.Step{{Command: benchmarks.Command{
-			Launch: benchmarks.OnServers, Role: v1alpha1.RoleMetadata, Argv: []string{"mds-survey"},
+			Launch: benchmarks.OnServers, Role: v1alpha1.RoleMetadata, ForEachTarget: true, Argv: []string{"mds-survey"},
 			Env: []string{
 				fmt.Sprintf("thrlo=%d", s.low), fmt.Sprintf("thrhi=%d", s.high), fmt.Sprintf("file_count=%d", s.files),
 				fmt.Sprintf("dir_count=%d", s.directories), fmt.Sprintf("stripe_count=%d", options(spec).StripeCount),
-				"tests_str=" + strings.Join(tests, " "), "rslt_loc=/tmp",
+				"tests_str=" + strings.Join(tests, " "), "targets=$(TARGETS)", "rslt_loc=$(DIRECTORY)",
 			},
-			Programs: []string{"bash", "lctl", "gawk", "awk", "vmstat", "killall", "/sbin/lsmod", "/sbin/modprobe"},
+			Programs: []string{"lctl", "gawk", "awk", "vmstat", "killall"},
 		}}},
-		Demand: benchmarks.Demand{Inodes: s.files + s.directories},
 	}, nil
 }

@@ -23,12 +23,24 @@ func talk(high int32) *v1alpha1.BenchmarkRunSpec {
 	return run(v1alpha1.MDSSurveySpec{ThreadsLow: 64, ThreadsHigh: high, FileCount: 200000, DirCount: 64})
 }
 
-// good are outputs in the form that the script of lustre-iokit prints (print_summary, cleanup), with the numbers of the talk.
+// recorded is the survey that a real Lustre was asked for.
+var recorded = run(v1alpha1.MDSSurveySpec{ThreadsLow: 1, ThreadsHigh: 4, FileCount: 2000, DirCount: 1})
+
+// good is what a Lustre 2.17.57 has printed, and outputs in the same form with the numbers of the talk.
 var good = map[string]struct {
 	spec *v1alpha1.BenchmarkRunSpec
 	file string
 	want []string
 }{
+	"a real target with three numbers of threads": {recorded, "2.17.57-one-mdt.txt", []string{
+		"create thr 1 1622.98 ops/s", "lookup thr 1 36884.04 ops/s", "md_getattr thr 1 8654.30 ops/s", "setxattr thr 1 9780.86 ops/s", "destroy thr 1 2749.33 ops/s",
+		"create thr 2 1646.43 ops/s", "lookup thr 2 6647.74 ops/s", "md_getattr thr 2 8860.18 ops/s", "setxattr thr 2 4577.20 ops/s", "destroy thr 2 1501.51 ops/s",
+		"create thr 4 1157.16 ops/s", "lookup thr 4 19571.00 ops/s", "md_getattr thr 4 8092.45 ops/s", "setxattr thr 4 4845.36 ops/s", "destroy thr 4 2160.08 ops/s",
+	}},
+	"two targets of one server, each with a script of its own, added up": {talk(64), "one-server-two-mdts.txt", []string{
+		"create thr 64 106341.92 ops/s", "lookup thr 64 1616553.00 ops/s", "md_getattr thr 64 1066947.39 ops/s", "setxattr thr 64 72548.04 ops/s",
+		"destroy thr 64 100921.17 ops/s",
+	}},
 	"one server with two numbers of threads": {talk(128), "one-server.txt", []string{
 		"create thr 64 70894.61 ops/s", "lookup thr 64 1077702.00 ops/s", "md_getattr thr 64 711298.26 ops/s", "setxattr thr 64 48365.36 ops/s",
 		"destroy thr 64 67280.78 ops/s", "create thr 128 60852.58 ops/s", "lookup thr 128 1148586.00 ops/s", "md_getattr thr 128 619296.27 ops/s",
@@ -43,8 +55,8 @@ var good = map[string]struct {
 func TestContract(t *testing.T) {
 	cases := map[string]tooltest.Case{}
 	for name, g := range good {
-		if g.file == "two-servers.txt" {
-			continue // how many servers there are is not known here, so that one is missing can't be seen
+		if g.file == "two-servers.txt" || g.file == "one-server-two-mdts.txt" {
+			continue // how many servers and targets there are is not known here, so that one is missing can't be seen
 		}
 		cases[name] = tooltest.Case{Spec: g.spec, Output: tooltest.Output(t, g.file)}
 	}
@@ -62,9 +74,10 @@ func TestPlan(t *testing.T) {
 	g.Expect(command.Role).To(Equal(v1alpha1.RoleMetadata))
 	g.Expect(command.Argv).To(Equal([]string{"mds-survey"}))
 	g.Expect(command.Env).To(Equal([]string{
-		"thrlo=64", "thrhi=2048", "file_count=200000", "dir_count=64", "stripe_count=0", "tests_str=create lookup md_getattr setxattr destroy", "rslt_loc=/tmp",
+		"thrlo=64", "thrhi=2048", "file_count=200000", "dir_count=64", "stripe_count=0", "tests_str=create lookup md_getattr setxattr destroy",
+		"targets=$(TARGETS)", "rslt_loc=$(DIRECTORY)",
 	}))
-	g.Expect(plan.Demand).To(Equal(benchmarks.Demand{Inodes: 200064}))
+	g.Expect(command.ForEachTarget).To(BeTrue(), "one script measures several targets one after the other")
 }
 
 func TestPlanRefuses(t *testing.T) {
@@ -107,17 +120,28 @@ func TestParseRefuses(t *testing.T) {
 		file, old, new string
 		says           string
 	}{
-		"a test that failed, with exit code 0":                  {spec: talk(64), file: "error-test.txt", says: `instead of the result of setxattr`},
-		"ended from outside, with exit code 0":                  {spec: talk(64), file: "error-terminated.txt", says: `mds-survey says "Terminated"`},
-		"a node without a metadata target":                      {spec: talk(64), file: "error-no-mdt.txt", says: "process 0 ended with exit code 1"},
-		"directories that could not be made":                    {spec: talk(64), file: "error-directories.txt", says: `mds-survey says "created directories on localhost:lustre-MDT0000_ecc failed"`},
-		"two targets on a node, of which the script prints one": {spec: talk(64), file: "error-two-mdts.txt", says: "the result is of 2 metadata targets on the server instead of 1"},
-		"too few numbers of threads":                            {spec: talk(256), file: "one-server.txt", says: "there are results of 2 numbers of threads instead of 3"},
-		"too many numbers of threads":                           {spec: talk(64), file: "one-server.txt", says: "more numbers of threads than 1"},
-		"another number of files":                               {spec: talk(128), file: "one-server.txt", old: "file  200000", new: "file  100000", says: "the result is of 100000 files instead of 200000"},
-		"a result of nothing":                                   {spec: talk(128), file: "one-server.txt", old: "70894.61", new: "0.00", says: `the result of create is "0.00"`},
-		"a test that is missing":                                {spec: talk(128), file: "one-server.txt", old: "lookup", new: "stat", says: "instead of the result of lookup"},
-		"something behind the end":                              {spec: talk(128), file: "one-server.txt", old: "done!\n", new: "done!\n[rank 0] oops\n", says: `"oops" stands behind the end`},
+		"a test that failed, with exit code 0": {spec: talk(64), file: "error-test.txt", says: `instead of the result of setxattr`},
+		"ended from outside, with exit code 0": {spec: talk(64), file: "error-terminated.txt", says: `mds-survey says "Terminated"`},
+		"a node without a metadata target":     {spec: talk(64), file: "error-no-mdt.txt", says: "process 0 ended with exit code 1"},
+		"directories that could not be made":   {spec: talk(64), file: "error-directories.txt", says: `mds-survey says "created directories on localhost:lustre-MDT0000_ecc failed"`},
+		"a script that measured two targets, one after the other": {
+			spec: run(v1alpha1.MDSSurveySpec{ThreadsLow: 2, ThreadsHigh: 2, FileCount: 1000, DirCount: 2}), file: "error-2.17.57-two-mdts-one-script.txt",
+			says: "the result is of 2 metadata targets instead of 1",
+		},
+		"a target that does not exist, with exit code 0": {spec: recorded, file: "error-2.17.57-no-target.txt", says: `mds-survey says "OST pfs-MDT0009 not setup"`},
+		"more directories than threads, with exit code 0": {
+			spec: recorded, file: "error-2.17.57-threads.txt", says: "there are results of 0 numbers of threads instead of 3",
+		},
+		"one of two targets that does not exist": {
+			spec: talk(64), file: "one-server-two-mdts.txt", old: "[target pfs-MDT0001] mdt", new: "[target pfs-MDT0001] OST pfs-MDT0001 not setup\n[rank 0] mdt",
+			says: `mds-survey says "OST pfs-MDT0001 not setup"`,
+		},
+		"too few numbers of threads":  {spec: talk(256), file: "one-server.txt", says: "there are results of 2 numbers of threads instead of 3"},
+		"too many numbers of threads": {spec: talk(64), file: "one-server.txt", says: "more numbers of threads than 1"},
+		"another number of files":     {spec: talk(128), file: "one-server.txt", old: "file  200000", new: "file  100000", says: "the result is of 100000 files instead of 200000"},
+		"a result of nothing":         {spec: talk(128), file: "one-server.txt", old: "70894.61", new: "0.00", says: `the result of create is "0.00"`},
+		"a test that is missing":      {spec: talk(128), file: "one-server.txt", old: "lookup", new: "stat", says: "instead of the result of lookup"},
+		"something behind the end":    {spec: talk(128), file: "one-server.txt", old: "done!\n", new: "done!\n[rank 0] oops\n", says: `"oops" stands behind the end`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -19,8 +19,8 @@ var (
 	badLine = regexp.MustCompile(`(?i)error|fail|terminated|can'?t|cannot|could not|not set|must be|no devices`)
 )
 
-// Parse reads the result of each test with each number of threads: "create thr 64" is the rate of creating with 64 threads. Those of
-// several servers, which are measured at once, are added up.
+// Parse reads the result of each test with each number of threads: "create thr 64" is the rate of creating with 64 threads on each metadata
+// target. All targets of all servers are measured at once, each by a script of its own, and added up.
 func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, _ int, output []byte) (benchmarks.Report, error) {
 	s, err := check(spec, point)
 	if err != nil {
@@ -38,9 +38,9 @@ func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, _ int
 
 // results is the part of a line with the results, when it is that of a number of threads.
 func (s settings) results(row int, match []string) (string, error) {
-	// With several targets on a node, the mean that is printed is that of the first.
+	// With several targets, one script measures them one after the other, and prints the mean.
 	for i, want := range []int64{1, s.files, s.directories, s.threads[row]} {
-		what := []string{"metadata targets on the server", "files", "directories", "threads"}[i]
+		what := []string{"metadata targets", "files", "directories", "threads"}[i]
 		if match[i+1] != strconv.FormatInt(want, 10) {
 			return "", fmt.Errorf("the result is of %s %s instead of %d", match[i+1], what, want)
 		}

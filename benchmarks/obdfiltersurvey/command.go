@@ -26,9 +26,9 @@ func (Tool) Plan(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (bench
 				"case=disk", fmt.Sprintf("thrlo=%d", s.low), fmt.Sprintf("thrhi=%d", s.high),
 				fmt.Sprintf("nobjlo=%d", s.objectsLow), fmt.Sprintf("nobjhi=%d", s.objectsHigh), fmt.Sprintf("size=%d", s.size),
 				fmt.Sprintf("rszlo=%d", s.record), fmt.Sprintf("rszhi=%d", s.record),
-				"tests_str=" + strings.Join(tests, " "), fmt.Sprintf("PAGE_SIZE=%d", page), "rslt_loc=/tmp",
+				"tests_str=" + strings.Join(tests, " "), "targets=$(TARGETS)", "rslt_loc=$(DIRECTORY)",
 			},
-			Programs: []string{"bash", "libecho", "lctl", "gawk", "awk", "vmstat", "killall", "/sbin/lsmod", "/sbin/modprobe"},
+			Programs: []string{"lctl", "gawk", "awk", "vmstat", "killall"},
 		}}},
 	}, nil
 }

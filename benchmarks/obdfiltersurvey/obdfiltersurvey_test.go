@@ -60,7 +60,8 @@ func TestPlan(t *testing.T) {
 	g.Expect(command.Role).To(Equal(v1alpha1.RoleStorage))
 	g.Expect(command.Argv).To(Equal([]string{"obdfilter-survey"}))
 	g.Expect(command.Env).To(Equal([]string{
-		"case=disk", "thrlo=2", "thrhi=16", "nobjlo=2", "nobjhi=4", "size=4096", "rszlo=512", "rszhi=512", "tests_str=write rewrite read", "PAGE_SIZE=4", "rslt_loc=/tmp",
+		"case=disk", "thrlo=2", "thrhi=16", "nobjlo=2", "nobjhi=4", "size=4096", "rszlo=512", "rszhi=512", "tests_str=write rewrite read",
+		"targets=$(TARGETS)", "rslt_loc=$(DIRECTORY)",
 	}))
 }
 
@@ -69,14 +70,14 @@ func TestPlanRefuses(t *testing.T) {
 		spec v1alpha1.OBDFilterSurveySpec
 		says string
 	}{
-		"threads the wrong way round":     {v1alpha1.OBDFilterSurveySpec{ThreadsLow: 8, ThreadsHigh: 4}, "obdfilterSurvey.threadsHigh: 4 is less than obdfilterSurvey.threadsLow (8)"},
-		"objects the wrong way round":     {v1alpha1.OBDFilterSurveySpec{ObjectsLow: 8}, "obdfilterSurvey.objectsHigh: 2 is less than obdfilterSurvey.objectsLow (8)"},
-		"no combination":                  {v1alpha1.OBDFilterSurveySpec{ObjectsLow: 32, ObjectsHigh: 32}, "leaves out the others"},
-		"a record of broken pages":        {v1alpha1.OBDFilterSurveySpec{RecordKiB: 6}, "obdfilterSurvey.recordKiB: 6 is no multiple of 4"},
-		"more memory than there may be":   {v1alpha1.OBDFilterSurveySpec{ThreadsHigh: 2048, SizeMiB: 4096}, "need more memory than the 1048576 KiB"},
-		"a size that can't be divided":    {v1alpha1.OBDFilterSurveySpec{SizeMiB: 1000, ThreadsHigh: 16}, "obdfilterSurvey.sizeMiB: 1000 MiB can't be divided among 16 threads"},
-		"tests without the first":         {v1alpha1.OBDFilterSurveySpec{Tests: []v1alpha1.OBDFilterTest{"read"}}, "the first test must be write"},
-		"more results than a point holds": {v1alpha1.OBDFilterSurveySpec{ThreadsHigh: 256, ObjectsHigh: 8}, "make 60 results, and a point holds 32"},
+		"threads the wrong way round":      {v1alpha1.OBDFilterSurveySpec{ThreadsLow: 8, ThreadsHigh: 4}, "obdfilterSurvey.threadsHigh: 4 is less than obdfilterSurvey.threadsLow (8)"},
+		"objects the wrong way round":      {v1alpha1.OBDFilterSurveySpec{ObjectsLow: 8}, "obdfilterSurvey.objectsHigh: 2 is less than obdfilterSurvey.objectsLow (8)"},
+		"no combination":                   {v1alpha1.OBDFilterSurveySpec{ObjectsLow: 32, ObjectsHigh: 32}, "leaves out the others"},
+		"a record of broken pages":         {v1alpha1.OBDFilterSurveySpec{RecordKiB: 6}, "obdfilterSurvey.recordKiB: 6 is no multiple of 4"},
+		"a record that the script refuses": {v1alpha1.OBDFilterSurveySpec{RecordKiB: 8192}, "obdfilterSurvey.recordKiB: 8192"},
+		"a size that can't be divided":     {v1alpha1.OBDFilterSurveySpec{SizeMiB: 1000, ThreadsHigh: 16}, "obdfilterSurvey.sizeMiB: 1000 MiB can't be divided among 16 threads"},
+		"tests without the first":          {v1alpha1.OBDFilterSurveySpec{Tests: []v1alpha1.OBDFilterTest{"read"}}, "the first test must be write"},
+		"more results than a point holds":  {v1alpha1.OBDFilterSurveySpec{ThreadsHigh: 256, ObjectsHigh: 8}, "make 60 results, and a point holds 32"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -107,8 +108,13 @@ func TestParseRefuses(t *testing.T) {
 		file, old, new string
 		says           string
 	}{
+		"a real survey that was too short, with exit code 0": {
+			spec: run(v1alpha1.OBDFilterSurveySpec{ThreadsHigh: 4, SizeMiB: 64, Tests: []v1alpha1.OBDFilterTest{"write", "rewrite", "read"}}),
+			file: "error-2.17.57-short.txt", says: "its line 3: write was over before there were two looks at it",
+		},
+		"a target that does not exist":         {spec: run(single), file: "error-2.17.57-no-target.txt", says: "process 0 ended with exit code 2"},
 		"a test that failed, with exit code 0": {spec: run(single), file: "error-test.txt", says: "instead of the result of read"},
-		"a test of less than a second":         {spec: run(single), file: "error-short.txt", says: "write took less than a second; make obdfilterSurvey.sizeMiB larger"},
+		"a test of less than a second":         {spec: run(single), file: "error-short.txt", says: "write was over before there were two looks at it, which need about two seconds; make obdfilterSurvey.sizeMiB larger"},
 		"ended from outside":                   {spec: run(single), file: "error-terminated.txt", says: "instead of the result of write"},
 		"too much memory for all targets":      {spec: run(single), file: "error-buffer.txt", says: `found "Too much buffer space" instead of`},
 		"too few combinations":                 {spec: run(v1alpha1.OBDFilterSurveySpec{}), file: "one-server-two-osts.txt", says: "the result is of 4 objects instead of 2"},

@@ -22,9 +22,8 @@ const (
 const (
 	maxThreads = 65536
 	maxSize    = 1<<31 - 1
-	maxRecord  = 1 << 20
-	// maxBuffer is the memory of all threads, in KiB, above which the script measures nothing (max_buffer_mem).
-	maxBuffer = 1 << 20
+	// maxRecord is the size of a record in KiB above which the script measures nothing (rszmax).
+	maxRecord = 4096
 	// page is the size of a page in KiB; the script makes a record of whole pages.
 	page = 4
 	// maxSamples is the number of results that a point holds.
@@ -113,8 +112,6 @@ func check(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (settings, e
 			threadsHigh, s.low, s.high, s.objectsLow, s.objectsHigh)
 	case s.record%page != 0:
 		v.Refuse("%s: %d is no multiple of %d, the size of a page; obdfilter-survey would round it", recordKiB, s.record, page)
-	case most*s.record > maxBuffer:
-		v.Refuse("%s: %d threads with records of %d KiB need more memory than the %d KiB of obdfilter-survey", threadsHigh, most, s.record, maxBuffer)
 	case s.size*benchmarks.Kilo%(s.record*most) != 0:
 		v.Refuse("%s: %d MiB can't be divided among %d threads with records of %d KiB; obdfilter-survey would leave out the rest", sizeMiB, s.size, most, s.record)
 	case s.tests[0] != v1alpha1.OBDFilterWrite:

@@ -14,9 +14,9 @@ import (
 const unit = "MB/s"
 
 var (
-	// rowLine is one combination of objects and threads; see print_summary of obdfilter-survey.
-	rowLine = regexp.MustCompile(`^ost +(\d{1,4}) +sz +(\d+)K +rsz +(\d+) +obj +(\d+) +thr +(\d+) +(.*)$`)
-	// tooShort takes the place of the moments when a test took less than one second.
+	// rowLine is one combination of objects and threads; see print_summary of obdfilter-survey. Older scripts print no unit behind rsz.
+	rowLine = regexp.MustCompile(`^ost +(\d{1,4}) +sz +(\d+)K +rsz +(\d+)K? +obj +(\d+) +thr +(\d+) +(.*)$`)
+	// tooShort takes the place of the lowest and the highest that was seen, when a test was over before two looks: one comes each second.
 	tooShort = regexp.MustCompile(`^[a-z_]+ +\d+\.\d+ +SHORT\b`)
 	badLine  = regexp.MustCompile(`(?i)error|fail|terminated|can'?t|cannot|could not|not set|must be|please|null|too much`)
 )
@@ -61,7 +61,7 @@ func (s settings) results(row int, match []string) (string, error) {
 // refuses says why a result is none.
 func refuses(rest, test string) error {
 	if tooShort.MatchString(rest) {
-		return fmt.Errorf("%s took less than a second; make %s larger", test, sizeMiB)
+		return fmt.Errorf("%s was over before there were two looks at it, which need about two seconds; make %s larger", test, sizeMiB)
 	}
 	return nil
 }

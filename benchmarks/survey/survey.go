@@ -14,6 +14,10 @@ import (
 // last is the last line of a good run (cleanup in libecho).
 const last = "done!"
 
+// vmstat is what bash says of the program that both scripts start beside the measurement and kill at its end: that is no failure. With
+// several scripts on a server, the first that ends kills those of all.
+var vmstat = regexp.MustCompile(`: line \d+: +\d+ (Killed|Terminated) +remote_shell \$host "vmstat `)
+
 // oneTest is the result of a test, and the lowest and highest that was seen meanwhile.
 var oneTest = regexp.MustCompile(`^([a-z_]+) +(\d{1,15}\.\d+) +\[ *\d+\.\d+, *\d+\.\d+\] *`)
 
@@ -36,7 +40,7 @@ type Form struct {
 	Name func(row int, test string) string
 }
 
-// Parse reads the outputs of all servers, which are measured at once, and adds them up.
+// Parse reads the outputs of all servers, and of each script that runs there. They measure at once, and are added up.
 func (f Form) Parse(output []byte) (benchmarks.Report, error) {
 	outputs, err := benchmarks.SplitRanks(output, 0)
 	if err != nil {
@@ -44,30 +48,35 @@ func (f Form) Parse(output []byte) (benchmarks.Report, error) {
 	}
 	var samples []benchmarks.Sample
 	for server, text := range outputs {
-		values, err := f.server(string(text))
-		if err != nil {
-			return benchmarks.Report{}, fmt.Errorf("server %d: %w", server, err)
-		}
-		for i, value := range values {
-			if server == 0 {
-				name := f.Name(i/len(f.Tests), f.Tests[i%len(f.Tests)])
-				samples = append(samples, benchmarks.Sample{Name: name, Unit: f.Unit})
+		for _, one := range benchmarks.SplitTargets(text) {
+			values, err := f.script(string(one))
+			if err != nil {
+				return benchmarks.Report{}, fmt.Errorf("server %d: %w", server, err)
 			}
-			samples[i].Value += value
+			if samples == nil {
+				samples = make([]benchmarks.Sample, len(values))
+			}
+			for i, value := range values {
+				samples[i].Name, samples[i].Unit = f.Name(i/len(f.Tests), f.Tests[i%len(f.Tests)]), f.Unit
+				samples[i].Value += value
+			}
 		}
 	}
 	return benchmarks.Report{Samples: samples}, nil
 }
 
-// server reads the output of one server: all tests with the first combination, then with the next.
-func (f Form) server(text string) ([]float64, error) {
+// script reads the output of one script: all tests with the first combination, then with the next.
+func (f Form) script(text string) ([]float64, error) {
 	var out []float64
 	rows, done := 0, false
 	for i, line := range strings.Split(text, "\n") {
 		line = strings.TrimSpace(line)
 		match := f.Row.FindStringSubmatch(line)
 		switch {
-		case line == "":
+		case line == "" || vmstat.MatchString(line):
+		case match == nil && f.Bad.MatchString(line):
+			// Also behind the end: what a script complains of may come later than what it prints.
+			return nil, fmt.Errorf("its line %d: %s says %q", i+1, f.Script, benchmarks.Short(line))
 		case done:
 			return nil, fmt.Errorf("its line %d: %q stands behind the end", i+1, benchmarks.Short(line))
 		case line == last:
@@ -79,8 +88,6 @@ func (f Form) server(text string) ([]float64, error) {
 			}
 			out = append(out, values...)
 			rows++
-		case f.Bad.MatchString(line):
-			return nil, fmt.Errorf("its line %d: %s says %q", i+1, f.Script, benchmarks.Short(line))
 		}
 	}
 	switch {

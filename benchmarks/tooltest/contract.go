@@ -99,7 +99,7 @@ var (
 		benchmarks.OnProcesses:   {"$(DIRECTORY)"},
 		benchmarks.OnEachProcess: {"$(DIRECTORY)", "$(RANK)"},
 		benchmarks.OnEachClient:  {"$(DIRECTORY)", "$(RANK)"},
-		benchmarks.OnServers:     {},
+		benchmarks.OnServers:     {"$(DIRECTORY)", "$(TARGETS)"},
 		benchmarks.OnManagement:  {},
 	}
 )

@@ -93,11 +93,13 @@ Everything is printed on standard error, whole lines at a time: each line of the
 func benchLocalCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "local --spec FILE --rank N",
-		Short: "Run the tool on a server, in no filesystem",
-		Long: `Run the tool on a server, in no filesystem, in a temporary directory. A spec that names a filesystem is refused. The tool
-finds what the kernel shows at /sys/kernel/debug, where tools of a filesystem in the kernel look.
+		Short: "Run a tool of the node on a server, in no filesystem",
+		Long: `Run a tool of the node itself on a server, in no filesystem, once, or once for each target of the server, all at once. A spec
+that names a filesystem is refused, and so is a node (NODE_NAME) whose targets the spec does not name, or that lacks a program.
 
-The lines of the tool begin with "[rank N] ", and the last one is "[rank N ended with exit code C]", on standard output.`,
+In the tool's arguments and environment, $(TARGETS) are the names of the targets, and $(DIRECTORY) is a temporary directory. The lines
+of the tool begin with "[rank N] ", or with "[rank N] [target NAME] ", and the last one is "[rank N ended with exit code C]", on
+standard output.`,
 		Args: cobra.NoArgs,
 	}
 	number := c.Flags().Int("rank", 0, "number `N` of the server, from 0")

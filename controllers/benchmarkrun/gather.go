@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks"
 	"parallelfs.dev/operator/benchmarks/placement"
 	"parallelfs.dev/operator/benchmarks/results"
 	"parallelfs.dev/operator/benchmarks/sweep"
@@ -36,6 +37,10 @@ func (r *Reconciler) gather(ctx context.Context, run *v1alpha1.BenchmarkRun) (*s
 		Run: run, Now: r.Clock.Now(), Poll: r.PollInterval, Image: cmp.Or(run.Spec.Image, r.Images.Benchmarks[string(run.Spec.Tool)]),
 	}
 	r.plan(w)
+	if w.Any(func(l benchmarks.Launch) bool { return l == benchmarks.OnServers }) {
+		// The tool is the node's, and runs by the operator's own program; a user's image is refused.
+		w.Image = r.Images.Node
+	}
 	line := []func(context.Context, *scope.Scope) error{r.gatherFileSystem, r.gatherLine, r.gatherBaseline}
 	rest := []func(context.Context, *scope.Scope) error{
 		r.gatherMembers, r.gatherMounts, r.gatherNodes, r.gatherRecords, r.gatherChildren, r.gatherDrop, r.gatherTrust,

@@ -330,11 +330,14 @@ type Benchmarker interface {
 	BenchmarkJob(in Input, request BenchmarkRequest) (*batchv1.Job, error)
 }
 
-// ServerMeasurer is a Backend whose servers can be measured on their own nodes, by tools that come with the filesystem (what benchmarks
-// calls OnServers).
+// ServerMeasurer is a Backend whose servers can be measured on their own nodes, by tools of the nodes themselves (what benchmarks calls
+// OnServers).
 type ServerMeasurer interface {
 	// MeasuresServers says whether a tool measures these servers.
 	MeasuresServers(tool v1alpha1.BenchmarkTool) bool
+	// MeasuredTargets are the targets of the servers of a role, by node, as the tools name them. A tool must be told them: it would measure
+	// those of other filesystems as well. Of Input it reads FileSystem with its status, and FileSystemNodes.
+	MeasuredTargets(in Input, role v1alpha1.Role) map[string][]string
 }
 
 // BenchmarkContainer is the name of the container in the pod of a BenchmarkJob.

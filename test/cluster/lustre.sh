@@ -7,7 +7,8 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 need_go
 use_engine
-programs=(mkfs.lustre tunefs.lustre mount.lustre mount.lustre_tgt umount.fuse.lustre umount.fuse.lustre_tgt lctl lfs lfs_migrate lnetctl)
+programs=(mkfs.lustre tunefs.lustre mount.lustre mount.lustre_tgt umount.fuse.lustre umount.fuse.lustre_tgt lctl lfs lfs_migrate lnetctl
+  mds-survey obdfilter-survey)
 binary=$root_dir/dist/lustre-double
 mkdir -p "$root_dir/dist"
 (cd "$root_dir" && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o dist/ ./test/doubles/lustre/cmd/lustre-double)
@@ -21,6 +22,9 @@ shift
 chmod 755 /usr/sbin/lustre-double.new
 mv /usr/sbin/lustre-double.new /usr/sbin/lustre-double   # one that runs can't be written to
 for name; do ln -sfn lustre-double "/usr/sbin/$name"; done
+for name in gawk vmstat killall; do                       # the surveys of the real ones call them, so a node must have them
+  command -v $name >/dev/null || ln -s "$(command -v true)" "/usr/sbin/$name"
+done
 mkdir -p /etc/modprobe.d                                  # where modules are given options, though a double has none
 echo "$hash" > /usr/sbin/lustre-double.hash
 for program in mke2fs debugfs e2label tune2fs; do

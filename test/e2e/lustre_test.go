@@ -184,6 +184,36 @@ spec:
 		s.results("streams")
 	})
 
+	It("measures its MDTs and its OSTs on their own nodes", func() {
+		s.apply(`
+apiVersion: parallelfs.dev/v1alpha1
+kind: BenchmarkRun
+metadata: {name: mdts, namespace: e2e-$STORY}
+spec:
+  fileSystem: {name: lake}
+  clients: {nodeSelector: {e2e.parallelfs.dev/$STORY-client: ""}}
+  tool: mdsSurvey
+  mdsSurvey: {threadsLow: 4, threadsHigh: 4, fileCount: 1000, dirCount: 4, tests: [create, destroy]}
+  limits: {pointTimeout: 5m, retries: 2, invalidRetries: 3}
+---
+apiVersion: parallelfs.dev/v1alpha1
+kind: BenchmarkRun
+metadata: {name: osts, namespace: e2e-$STORY}
+spec:
+  fileSystem: {name: lake}
+  clients: {nodeSelector: {e2e.parallelfs.dev/$STORY-client: ""}}
+  tool: obdfilterSurvey
+  obdfilterSurvey: {threadsLow: 1, threadsHigh: 1, objectsHigh: 1}
+  limits: {pointTimeout: 5m, retries: 2, invalidRetries: 3}
+`)
+		// A double makes 3200 files a second with four threads, and writes 400 MiB/s.
+		for name, together := range map[string][2]string{"mdts": {"create thr 4", "12800"}, "osts": {"write obj 1 thr 1", "800"}} {
+			run := s.finish(name)
+			s.results(name)
+			Expect(run.Status.Points[0].Metrics).To(ContainElement(And(HaveField("Name", together[0]), HaveField("Value", HavePrefix(together[1])))))
+		}
+	})
+
 	It("grows by an OST on a third node, while the others serve on", func() {
 		before, _ := s.ostPods()
 		disks("attach", workers[2], s.disk(workers[2], "ost0"), "400M", "HDD")

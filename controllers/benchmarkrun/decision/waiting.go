@@ -83,7 +83,7 @@ func refused(w *scope.Scope) (Decision, bool) {
 	switch {
 	case only(benchmarks.OnServers) && w.Run.Spec.Image != "":
 		return Stalled(v1alpha1.ReasonInvalidSpec, fmt.Sprintf("spec.image can't be set for %s: it would run privileged on the servers; "+
-			"make the run without it: the image is that of the Helm chart's value images.benchmarks.%s", tool, tool)), true
+			"make the run without it: the servers' own %s runs", tool, tool)), true
 	case only(benchmarks.OnServers) && (w.Servers == nil || !w.Servers.MeasuresServers(tool)):
 		return Stalled(v1alpha1.ReasonBackendUnsupported, fmt.Sprintf("%s measures servers on their own nodes, and it can't measure those of this one; "+
 			"FileSystem %s is a %s: measure it from its clients, with another tool", tool, w.FileSystem.Name, kind)), true
@@ -91,20 +91,16 @@ func refused(w *scope.Scope) (Decision, bool) {
 		return Stalled(v1alpha1.ReasonBackendUnsupported, fmt.Sprintf("%s is a benchmark that some filesystems run themselves, and this one does not; "+
 			"FileSystem %s is a %s: measure it from its clients, with another tool", tool, w.FileSystem.Name, kind)), true
 	case w.Image == "" && needsImage(w):
-		users := "spec.image, or "
-		if only(benchmarks.OnServers) {
-			users = ""
-		}
-		return Stalled(v1alpha1.ReasonImageRequired, fmt.Sprintf("no image has %s: set %sthe Helm chart's value "+
+		return Stalled(v1alpha1.ReasonImageRequired, fmt.Sprintf("no image has %s: set spec.image, or the Helm chart's value "+
 			"images.benchmarks.%s (--benchmark-image=%s=<image> of the manager); docs/benchmark-images.md says what must be in it and "+
-			"how to make one", tool, users, tool, tool)), true
+			"how to make one", tool, tool, tool)), true
 	}
 	return Decision{}, false
 }
 
-// needsImage is false for a run whose jobs are all made by the backend.
+// needsImage is false for a run whose tools come with the filesystem, or are those of its servers.
 func needsImage(w *scope.Scope) bool {
-	return w.Any(func(l benchmarks.Launch) bool { return l != benchmarks.OnManagement })
+	return w.Any(func(l benchmarks.Launch) bool { return l != benchmarks.OnManagement && l != benchmarks.OnServers })
 }
 
 // clientsNeeded is the largest number of clients of this point and those that follow: a run that can't end is better not started.

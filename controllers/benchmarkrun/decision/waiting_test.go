@@ -15,6 +15,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope/scopetest"
 	"parallelfs.dev/operator/controllers/conditions"
+	"parallelfs.dev/operator/internal/backend"
 )
 
 // agent is that of a node.
@@ -26,6 +27,8 @@ type onServers v1alpha1.BenchmarkTool
 func (o onServers) MeasuresServers(tool v1alpha1.BenchmarkTool) bool {
 	return tool == v1alpha1.BenchmarkTool(o)
 }
+
+func (onServers) MeasuredTargets(backend.Input, v1alpha1.Role) map[string][]string { return nil }
 
 func TestWhatARunWaitsFor(t *testing.T) {
 	queued := func(w *scope.Scope, age time.Duration) *children.Child {
@@ -140,15 +143,15 @@ func TestWhatARunWaitsFor(t *testing.T) {
 				w.Plans[1] = scopetest.PlanOf(benchmarks.OnServers)
 			},
 			reason: v1alpha1.ReasonInvalidSpec, progress: conditions.Stalled,
-			says: "spec.image can't be set for mdsSurvey: it would run privileged on the servers",
+			says: "spec.image can't be set for mdsSurvey: it would run privileged on the servers; make the run without it: the servers' own mdsSurvey runs",
 		},
-		"a tool of the servers without an image does not ask the user for one": {
+		"a tool of the servers needs no image": {
 			given: func(w *scope.Scope) {
 				w.Servers, w.Run.Spec.Tool, w.Image = onServers(v1alpha1.ToolMDSSurvey), v1alpha1.ToolMDSSurvey, ""
-				w.Plans[1] = scopetest.PlanOf(benchmarks.OnServers)
+				unbegun(w)
+				w.Plans = []benchmarks.Plan{scopetest.PlanOf(benchmarks.OnServers), scopetest.PlanOf(benchmarks.OnServers)}
 			},
-			reason: v1alpha1.ReasonImageRequired, progress: conditions.Stalled,
-			says: "no image has mdsSurvey: set the Helm chart's value images.benchmarks.mdsSurvey",
+			action: Inspect, reason: v1alpha1.ReasonPreflight,
 		},
 		"a tool of the management is refused where there is none": {
 			given: func(w *scope.Scope) {

@@ -67,7 +67,8 @@ func TestTheJobsOfEachLaunch(t *testing.T) {
 		}},
 		"on-servers": {scopetest.At(0, 1), func(w *scope.Scope) {
 			w.Plans[0] = scopetest.PlanOf(benchmarks.OnServers)
-			w.Plans[0].Steps[0].Command.Role = v1alpha1.RoleMetadata
+			w.Plans[0].Steps[0].Command.Role, w.Plans[0].Steps[0].Command.ForEachTarget = v1alpha1.RoleMetadata, true
+			w.Servers = measurer{"mds1": {"x-MDT0000", "x-MDT0002"}, "mds2": {"x-MDT0001"}}
 			w.Members.Servers = []results.Server{
 				{Role: v1alpha1.RoleMetadata, Node: "mds2"}, {Role: v1alpha1.RoleMetadata, Node: "mds1"}, {Role: v1alpha1.RoleMetadata, Node: "mds1", Slot: 1},
 				{Role: v1alpha1.RoleStorage, Node: "oss1"},

@@ -92,6 +92,8 @@ func (r Renderer) Turn(t turns.Turn) (client.Object, error) {
 	case benchmarks.OnServers:
 		job.nodes = r.Scope.Members.NodesOf(command.Role)
 		job.role, job.verb, job.arguments = children.RoleServer, "local", []string{"--rank", "$(JOB_COMPLETION_INDEX)"}
+		job.told.Programs = append(slices.Clone(command.Argv[:1]), command.Programs...)
+		job.told.ForEachTarget, job.told.Targets = command.ForEachTarget, r.Scope.Servers.MeasuredTargets(r.input(), command.Role)
 		return r.serversJob(job, command.Role)
 	case benchmarks.OnClient, benchmarks.OnLauncher, benchmarks.OnProcesses, benchmarks.OnEachProcess, benchmarks.OnEachClient:
 	}
@@ -186,13 +188,20 @@ func nodeFacts(n *corev1.Node) backend.Node {
 	return facts
 }
 
-// serversJob runs one pod on each node with servers of a role, beside the daemons and with all their rights: such tools load and talk to
-// the modules of the kernel.
+// maxTold is how many bytes the targets of a job may take: Kubernetes takes 262144 of all annotations of an object together.
+const maxTold = 192 << 10
+
+// serversJob runs one pod on each node with servers of a role, with all rights there: a tool of the node loads and talks to the modules of
+// its kernel. The image is the operator's own, which has nothing of the tool: who may write a run is not trusted with the nodes.
 func (r Renderer) serversJob(t task, role v1alpha1.Role) (client.Object, error) {
 	if len(t.nodes) == 0 {
 		return nil, fmt.Errorf("FileSystem %s has no servers of the role %s", r.Scope.FileSystem.Name, role)
 	}
-	t.image = r.Images.Benchmarks[string(r.Scope.Run.Spec.Tool)] // refused says so before: who may write a run is not trusted with the nodes
+	if size := len(encode(t.told)); size > maxTold {
+		return nil, fmt.Errorf("the targets of the servers of FileSystem %s take %d bytes, and a job holds %d; measure it from its clients",
+			r.Scope.FileSystem.Name, size, maxTold)
+	}
+	t.image = r.Images.Node
 	job := r.podJob(t)
 	count := int32(len(t.nodes)) //nolint:gosec // nodes of one cluster
 	job.Spec.CompletionMode = new(batchv1.IndexedCompletion)
@@ -201,6 +210,8 @@ func (r Renderer) serversJob(t task, role v1alpha1.Role) (client.Object, error) 
 	pod.HostNetwork, pod.HostPID = true, true
 	pod.Affinity.PodAntiAffinity = onePerNode(t.name, t.role)
 	pod.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: new(true), RunAsUser: new(int64(0))}
+	pod.Containers[0].Env = append(pod.Containers[0].Env, corev1.EnvVar{Name: "NODE_NAME", ValueFrom: &corev1.EnvVarSource{
+		FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "spec.nodeName"}}})
 	return job, nil
 }
 

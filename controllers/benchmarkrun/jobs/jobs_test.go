@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -129,9 +130,34 @@ func TestEveryPodOfARun(t *testing.T) {
 	}
 }
 
+// measurer is a backend whose servers have these targets.
+type measurer map[string][]string
+
+func (measurer) MeasuresServers(v1alpha1.BenchmarkTool) bool { return true }
+
+func (m measurer) MeasuredTargets(backend.Input, v1alpha1.Role) map[string][]string { return m }
+
+func TestMoreTargetsThanAJobHoldsAreSaid(t *testing.T) {
+	g := NewWithT(t)
+	w, targets := scopetest.Idle(), measurer{}
+	w.Plans[0] = scopetest.PlanOf(benchmarks.OnServers)
+	w.Plans[0].Steps[0].Command.Role = v1alpha1.RoleStorage
+	for node := range 1000 {
+		name := fmt.Sprintf("oss-%d", node)
+		w.Members.Servers = append(w.Members.Servers, results.Server{Role: v1alpha1.RoleStorage, Node: name})
+		for target := range 16 {
+			targets[name] = append(targets[name], fmt.Sprintf("x-OST%04x", node*16+target))
+		}
+	}
+	w.Servers = targets
+	_, err := render(w).Turn(scopetest.At(0, 1))
+	g.Expect(err).To(MatchError(MatchRegexp(`^the targets of the servers of FileSystem scratch take \d+ bytes, and a job holds 196608; measure it from its clients$`)))
+}
+
 func TestWhatRunsOnServersIsOfTheOperatorsImage(t *testing.T) {
 	g := NewWithT(t)
 	w := scopetest.Idle()
+	w.Servers = measurer{}
 	w.Run.Spec.Image, w.Image = "example.com/mine:1", "example.com/mine:1"
 	w.Plans[0] = scopetest.PlanOf(benchmarks.OnServers)
 	w.Plans[0].Steps[0].Command.Role = v1alpha1.RoleMetadata
@@ -140,7 +166,7 @@ func TestWhatRunsOnServersIsOfTheOperatorsImage(t *testing.T) {
 	g.Expect(ok).To(BeTrue())
 	c := job.Spec.Template.Spec.Containers[0]
 	g.Expect(c.SecurityContext.Privileged).To(HaveValue(BeTrue()))
-	g.Expect(c.Image).To(Equal("iozone:1"))
+	g.Expect(c.Image).To(Equal("node:1"))
 }
 
 func TestTheJobOfARepetition(t *testing.T) {

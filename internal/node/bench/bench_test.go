@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,9 +29,8 @@ type client struct {
 	output, said locked
 	execed       []string
 	connected    []string
-	// shown is true once the kernel's own view was asked for, and hidden why there is none.
-	shown  bool
-	hidden error
+	// lacks are the programs that the node does not have.
+	lacks []string
 }
 
 // locked is a buffer that the tool and its runner can write to at the same time, as they can to a file.
@@ -81,8 +81,14 @@ func (c *client) host() bench.Host {
 			c.connected = append(c.connected, fmt.Sprintf("%s:%d", host, port))
 			return nil
 		},
-		Address:   func() (string, error) { return "10.1.0.9", nil },
-		ShowDebug: func() error { c.shown = true; return c.hidden },
+		Address: func() (string, error) { return "10.1.0.9", nil },
+		OnNode: bench.OnNode{
+			Has:  func(program string) bool { return !slices.Contains(c.lacks, program) },
+			Path: func(path string) string { return path },
+			Command: func(argv, environment []string) []string {
+				return slices.Concat([]string{"env"}, environment, argv)
+			},
+		},
 	}
 }
 

@@ -14,14 +14,14 @@ import (
 
 // values are what stands for $(NAME) in arguments, files and standard input.
 type values struct {
-	// directory of the tool, rank of the process, hostsFile and launcherIP: see benchmarks.Command.
-	directory, rank, hostsFile, launcherIP string
+	// directory of the tool, rank of the process, targets of the server, hostsFile and launcherIP: see benchmarks.Command.
+	directory, rank, targets, hostsFile, launcherIP string
 }
 
 func (v values) replacer(more ...string) *strings.Replacer {
 	pairs := more
 	for name, value := range map[string]string{
-		"DIRECTORY": v.directory, "RANK": v.rank, "HOSTS_FILE": v.hostsFile, "LAUNCHER_IP": v.launcherIP,
+		"DIRECTORY": v.directory, "RANK": v.rank, "TARGETS": v.targets, "HOSTS_FILE": v.hostsFile, "LAUNCHER_IP": v.launcherIP,
 	} {
 		if value != "" {
 			pairs = append(pairs, "$("+name+")", value)

@@ -5,13 +5,26 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
+	"sync"
+	"time"
 
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Local runs a tool on a server, beside the daemons: in no filesystem, in an empty temporary directory that is removed afterwards. The
-// output is that of Rank, on Stdout. number is that of the server, from 0.
+const (
+	// targetPrefix is the form of benchmarks.TargetPrefix.
+	targetPrefix = "[target %s] "
+	// serverGrace is how long a tool on a server may take to end after SIGTERM: it has to take back what it has set up in the kernel. It is
+	// less than what a pod has.
+	serverGrace = 20 * time.Second
+)
+
+// Local runs a tool of the node on a server, beside its targets: in no filesystem, with an empty temporary directory of the pod, which is
+// removed afterwards. With ForEachTarget, it runs once for each target, all at once. The output is that of Rank, on Stdout; that of each
+// target has its name in front. number is that of the server, from 0.
 func Local(ctx context.Context, b spec.Benchmark, number int, h Host) error {
 	if number < 0 {
 		return fmt.Errorf("--rank is %d; the servers are numbered from 0", number)
@@ -23,20 +36,50 @@ func Local(ctx context.Context, b spec.Benchmark, number int, h Host) error {
 		if b.Mount.Path != "" || b.Root != "" || b.Directory != "" {
 			return errors.New("a tool on a server runs in no filesystem, and the spec names one; nothing is started (bench run uses a mount)")
 		}
-		// Tools of a filesystem in the kernel find there what they ask it for.
-		if err := h.ShowDebug(); err != nil {
-			h.say("%s can't be mounted, and is empty: %s", debug, err)
+		node, _ := lookup(h.Environment, nodeVariable)
+		targets := b.Targets[node]
+		if len(targets) == 0 {
+			return fmt.Errorf("the spec names no target of node %q; nothing is started", node)
 		}
-		directory, err := os.MkdirTemp("", "parallelfs-")
-		if err != nil {
-			return fmt.Errorf("can't make a temporary directory: %w", err)
+		if missing := slices.DeleteFunc(slices.Clone(b.Programs), h.OnNode.Has); len(missing) > 0 {
+			return fmt.Errorf("the node has no %s; install it there, in the version of its modules, and nothing is started before",
+				strings.Join(missing, ", no "))
 		}
-		defer func() { _ = os.RemoveAll(directory) }() // it goes with the container anyway
-		v := values{directory: directory, rank: strconv.Itoa(number), hostsFile: hostsFile(b, h)}
-		if err := writeFiles(nil, b, []int{1}, []string{"localhost"}, v, h); err != nil {
-			return err
+		if !b.ForEachTarget {
+			return local(ctx, b, number, strings.Join(targets, " "), t, h)
 		}
-		t.argv, t.directory, t.stdin, t.env = v.arguments(b.Argv), directory, v.replacer().Replace(b.Stdin), b.Env
-		return runTool(ctx, b, t, h)
+		var all sync.WaitGroup
+		ended := make([]error, len(targets))
+		for i, target := range targets {
+			all.Go(func() {
+				prefix := fmt.Sprintf(rankPrefix+targetPrefix, number, target)
+				stdout, stderr := &lines{prefix: prefix, to: h.Stdout}, &lines{prefix: prefix, to: h.Stdout}
+				err := errors.Join(local(ctx, b, number, target, tool{stdout: stdout, stderr: stderr}, h), stdout.Close(), stderr.Close())
+				var exit *ExitError
+				if err != nil && !errors.As(err, &exit) {
+					h.say("process %d: target %s: %s", number, target, err)
+					err = &ExitError{Code: 1}
+				}
+				ended[i] = err
+			})
+		}
+		all.Wait()
+		return errors.Join(ended...)
 	})
+}
+
+// nodeVariable is the environment variable with the name of the pod's node.
+const nodeVariable = "NODE_NAME"
+
+// local runs the tool once, for one target or for several with blanks between them.
+func local(ctx context.Context, b spec.Benchmark, number int, targets string, t tool, h Host) error {
+	directory, err := os.MkdirTemp("", "parallelfs-")
+	if err != nil {
+		return fmt.Errorf("can't make a temporary directory: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(directory) }() // it goes with the container anyway
+	v := values{directory: h.OnNode.Path(directory), rank: strconv.Itoa(number), targets: targets}
+	t.argv, t.directory, t.stdin = h.OnNode.Command(v.arguments(b.Argv), v.arguments(b.Env)), directory, v.replacer().Replace(b.Stdin)
+	t.grace = serverGrace
+	return runTool(ctx, b, t, h)
 }

@@ -2,7 +2,6 @@ package bench_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -175,40 +174,91 @@ func TestAProcessWithoutANumberDoesNothing(t *testing.T) {
 	}
 }
 
-func TestAToolOnAServerRunsInNoFileSystem(t *testing.T) {
+// server is a node with these targets.
+func (c *client) server(targets ...string) (spec.Benchmark, bench.Host) {
+	h := c.host()
+	h.Environment = append(h.Environment, "NODE_NAME=oss-1")
+	return spec.Benchmark{TimeoutSeconds: 60, Targets: map[string][]string{"oss-1": targets, "oss-2": {"x-OST0009"}}}, h
+}
+
+func TestAToolOfAServerRunsInNoFileSystem(t *testing.T) {
 	g, c := NewWithT(t), newClient(t)
-	b := spec.Benchmark{Argv: []string{"sh", "-c", `echo "$0"; pwd; ls; cat "$1"; touch file`, "$(RANK)", "$(HOSTS_FILE)"}, TimeoutSeconds: 60}
-	b.Files = []spec.BenchmarkFile{{Text: "in $(DIRECTORY)\n"}}
-	g.Expect(bench.Local(t.Context(), b, 2, c.host())).To(Succeed())
+	b, h := c.server("x-OST0000", "x-OST0003")
+	b.Argv, b.Env = []string{"sh", "-c", `echo "$0"; echo "$place"; pwd; ls; echo "$of"; touch file`, "$(RANK)"}, []string{"of=$(TARGETS)", "place=$(DIRECTORY)"}
+	g.Expect(bench.Local(t.Context(), b, 2, h)).To(Succeed())
 	parts := strings.Split(c.output.String(), "\n")
-	g.Expect(parts).To(HaveLen(5))
+	g.Expect(parts).To(HaveLen(6))
 	directory := strings.TrimPrefix(parts[1], "[rank 2] ")
-	g.Expect(parts).To(Equal([]string{"[rank 2] 2", "[rank 2] " + directory, "[rank 2] in " + directory, "[rank 2 ended with exit code 0]", ""}))
+	g.Expect(parts).To(Equal([]string{
+		"[rank 2] 2", "[rank 2] " + directory, "[rank 2] " + directory, "[rank 2] x-OST0000 x-OST0003", "[rank 2 ended with exit code 0]", "",
+	}))
 	g.Expect(directory).To(MatchRegexp("^/.*/parallelfs-[0-9]+$"))
 	g.Expect(directory).NotTo(BeADirectory())
 }
 
-func TestAToolOnAServerIsRefusedWhenTheSpecNamesAFileSystem(t *testing.T) {
+func TestAToolOfAServerRunsForEachTargetAtOnce(t *testing.T) {
 	g, c := NewWithT(t), newClient(t)
-	b := c.script("echo the tool ran")
-	before := tree(t, c.mount)
-	g.Expect(code(bench.Local(t.Context(), b, 0, c.host()))).To(Equal(1))
-	g.Expect(c.output.String()).To(Equal("parallelfs: process 0: a tool on a server runs in no filesystem, and the spec names one; nothing is started (bench run uses a mount)\n" +
-		"[rank 0 ended with exit code 1]\n"))
-	g.Expect(tree(t, c.mount)).To(Equal(before))
-	g.Expect(bench.Run(t.Context(), spec.Benchmark{Argv: []string{"true"}, TimeoutSeconds: 1}, c.host())).To(MatchError(ContainSubstring("is not below the mount")))
-	g.Expect(bench.Local(t.Context(), spec.Benchmark{}, -1, c.host())).To(MatchError(ContainSubstring("numbered from 0")))
+	b, h := c.server("x-MDT0000", "x-MDT0001")
+	b.ForEachTarget = true
+	// Each waits for the other one.
+	b.Argv = []string{"sh", "-c", `touch "$0/$of"; until test -e "$0/x-MDT0000" && test -e "$0/x-MDT0001"; do sleep 0.01; done; pwd; echo "made $of"`, c.outside}
+	b.Env = []string{"of=$(TARGETS)"}
+	g.Expect(bench.Local(t.Context(), b, 0, h)).To(Succeed())
+	ranks, err := benchmarks.SplitRanks([]byte(c.output.String()), 1)
+	g.Expect(err).NotTo(HaveOccurred())
+	targets := benchmarks.SplitTargets(ranks[0])
+	g.Expect(targets).To(HaveLen(2))
+	var places []string
+	for i, said := range targets {
+		place, rest, _ := strings.Cut(string(said), "\n")
+		g.Expect(rest).To(Equal(fmt.Sprintf("made x-MDT%04d\n", i)))
+		places = append(places, place)
+	}
+	g.Expect(places[0]).NotTo(Equal(places[1]), "each has a directory of its own")
+
+	t.Run("and fails when one of them does", func(t *testing.T) {
+		g, c := NewWithT(t), newClient(t)
+		b, h := c.server("x-MDT0000", "x-MDT0001")
+		b.ForEachTarget, b.Argv, b.Env = true, []string{"sh", "-c", `test "$of" = x-MDT0000 && echo fine || exit 3`}, []string{"of=$(TARGETS)"}
+		g.Expect(code(bench.Local(t.Context(), b, 0, h))).To(Equal(3))
+		g.Expect(c.output.String()).To(Equal("[rank 0] [target x-MDT0000] fine\n[rank 0 ended with exit code 3]\n"))
+	})
 }
 
-func TestAToolOnAServerSeesWhatTheKernelShowsOfItself(t *testing.T) {
+func TestAToolOfAServerIsNotStarted(t *testing.T) {
+	for name, test := range map[string]struct {
+		given func(c *client, b *spec.Benchmark, h *bench.Host)
+		says  string
+	}{
+		"when the spec names a filesystem": {
+			func(c *client, b *spec.Benchmark, _ *bench.Host) { b.Mount = c.script("").Mount },
+			"a tool on a server runs in no filesystem, and the spec names one; nothing is started (bench run uses a mount)",
+		},
+		"when the spec names no target of the node": {
+			func(_ *client, _ *spec.Benchmark, h *bench.Host) {
+				h.Environment = append(h.Environment, "NODE_NAME=oss-7")
+			},
+			`the spec names no target of node "oss-7"; nothing is started`,
+		},
+		"when the node lacks programs": {
+			func(c *client, b *spec.Benchmark, _ *bench.Host) {
+				b.Programs, c.lacks = []string{"gawk", "sh", "vmstat"}, []string{"gawk", "vmstat"}
+			},
+			"the node has no gawk, no vmstat; install it there, in the version of its modules, and nothing is started before",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, c := NewWithT(t), newClient(t)
+			b, h := c.server("x-OST0000")
+			b.Argv = []string{"sh", "-c", "echo the tool ran"}
+			test.given(c, &b, &h)
+			before := tree(t, c.mount)
+			g.Expect(code(bench.Local(t.Context(), b, 0, h))).To(Equal(1))
+			g.Expect(c.output.String()).To(Equal("parallelfs: process 0: " + test.says + "\n[rank 0 ended with exit code 1]\n"))
+			g.Expect(tree(t, c.mount)).To(Equal(before))
+		})
+	}
 	g, c := NewWithT(t), newClient(t)
-	b := spec.Benchmark{Argv: []string{"echo", "the tool ran"}, TimeoutSeconds: 60}
-	g.Expect(bench.Local(t.Context(), b, 0, c.host())).To(Succeed())
-	g.Expect(c.shown).To(BeTrue())
-
-	c = newClient(t)
-	c.hidden = errors.New("operation not permitted")
-	g.Expect(bench.Local(t.Context(), b, 0, c.host())).To(Succeed(), "a tool may do without it")
-	g.Expect(c.output.String()).To(ContainSubstring("the tool ran"))
-	g.Expect(c.output.String()).To(ContainSubstring("parallelfs: /sys/kernel/debug can't be mounted, and is empty: operation not permitted"))
+	g.Expect(bench.Run(t.Context(), spec.Benchmark{Argv: []string{"true"}, TimeoutSeconds: 1}, c.host())).To(MatchError(ContainSubstring("is not below the mount")))
+	g.Expect(bench.Local(t.Context(), spec.Benchmark{}, -1, c.host())).To(MatchError(ContainSubstring("numbered from 0")))
 }

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,8 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"parallelfs.dev/operator/internal/node/host"
 	"parallelfs.dev/operator/internal/node/mounts"
 	"parallelfs.dev/operator/internal/node/process"
 	"parallelfs.dev/operator/internal/node/spec"
@@ -22,8 +22,8 @@ import (
 const (
 	// TimedOut is the exit code of a tool that was ended after its time, as that of timeout(1).
 	TimedOut = 124
-	// grace is how long a tool may take to end after SIGTERM.
-	grace      = 5 * time.Second
+	// usualGrace is how long a tool may take to end after SIGTERM.
+	usualGrace = 5 * time.Second
 	mountLimit = 5 * time.Second
 )
 
@@ -65,8 +65,18 @@ type Host struct {
 	Connect func(ctx context.Context, host string, port int) error
 	// Address returns this machine's own address, which the others reach it by.
 	Address func() (string, error)
-	// ShowDebug mounts what the kernel shows of itself for debugging (debugfs) where this container has none.
-	ShowDebug func() error
+	// OnNode is the node that this container runs on, for programs of its own.
+	OnNode OnNode
+}
+
+// OnNode is the node that a container runs on, which has the node's process ids and all rights.
+type OnNode struct {
+	// Has says whether the node has a program.
+	Has func(program string) bool
+	// Path is where the node's programs find a path of this container.
+	Path func(path string) string
+	// Command is the command line that runs a program of the node, with more in its environment (NAME=value).
+	Command func(argv, environment []string) []string
 }
 
 // ThisHost is the container that this process runs in.
@@ -81,22 +91,17 @@ func ThisHost() Host {
 		HostFile: filepath.Join(os.TempDir(), "parallelfs-hosts"),
 		Resolve:  resolve,
 		Connect:  connect,
-		Address:  address, ShowDebug: showDebug,
+		Address:  address,
+		OnNode: OnNode{
+			Has: func(program string) bool { return host.Program(host.Root, program) != "" },
+			// By the root directory of this process, which the node's process ids lead to.
+			Path: func(path string) string { return fmt.Sprintf("/proc/%d/root%s", os.Getpid(), path) },
+			// A program of the node gets nothing of this container's environment, so env(1) of the node sets it.
+			Command: func(argv, environment []string) []string {
+				return host.OnNode(slices.Concat([]string{"env"}, environment, argv))
+			},
+		},
 	}
-}
-
-// debug is where debugfs belongs (kernel Documentation/filesystems/debugfs.rst). A container has a /sys of its own, without it.
-const debug = "/sys/kernel/debug"
-
-func showDebug() error {
-	var there unix.Statfs_t
-	if err := unix.Statfs(debug, &there); err != nil {
-		return os.NewSyscallError("statfs", err)
-	}
-	if there.Type == unix.DEBUGFS_MAGIC {
-		return nil
-	}
-	return os.NewSyscallError("mount", unix.Mount("debugfs", debug, "debugfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""))
 }
 
 // say prints a line that a parser of the tool's output can tell from the tool's own.
@@ -166,6 +171,8 @@ type tool struct {
 	env []string
 	// stdout and stderr get what it prints; nil leaves it to the host's.
 	stdout, stderr io.Writer
+	// grace is how long it may take to end after SIGTERM, instead of the usual.
+	grace time.Duration
 }
 
 func runTool(ctx context.Context, b spec.Benchmark, t tool, h Host) error {
@@ -182,6 +189,7 @@ func runTool(ctx context.Context, b spec.Benchmark, t tool, h Host) error {
 	}
 	// What a tool leaves running would write into a directory that is being removed.
 	defer child.Kill()
+	grace := cmp.Or(t.grace, usualGrace)
 	limit := time.Duration(b.TimeoutSeconds) * time.Second
 	timeout := time.NewTimer(limit)
 	defer timeout.Stop()

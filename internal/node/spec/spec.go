@@ -351,7 +351,11 @@ type Benchmark struct {
 	// client, a worker or a process; 0 asks for nothing, and so does a step with KeepBefore.
 	NeedBytes  int64 `json:"needBytes,omitempty"`
 	NeedInodes int64 `json:"needInodes,omitempty"`
-	// Programs must be in the image (bench check). Users must be in its /etc/passwd.
+	// Targets are the names of the targets of each server, by its node (bench local); those of this node take the place of $(TARGETS).
+	// ForEachTarget starts the tool once for each of them, all at once.
+	Targets       map[string][]string `json:"targets,omitempty"`
+	ForEachTarget bool                `json:"forEachTarget,omitempty"`
+	// Programs must be in the image (bench check), or on the node (bench local). Users must be in its /etc/passwd.
 	Programs []string `json:"programs,omitempty"`
 	Users    []string `json:"users,omitempty"`
 	// VersionArgv prints the version of the tool (bench check).

@@ -40,6 +40,7 @@ func TestMain(m *testing.M) {
 		}
 		for _, name := range []string{
 			"mkfs.lustre", "tunefs.lustre", "mount.lustre", "mount.lustre_tgt", "umount.fuse.lustre", "umount.fuse.lustre_tgt", "lctl", "lfs", "lfs_migrate", "lnetctl",
+			"mds-survey", "obdfilter-survey",
 		} {
 			if err := os.Symlink(binary, filepath.Join(doubles, name)); err != nil {
 				panic(err)

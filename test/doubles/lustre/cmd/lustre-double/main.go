@@ -41,6 +41,10 @@ func main() {
 		os.Exit(tool.Lfs(ctx, call))
 	case "lfs_migrate":
 		os.Exit(tool.Migrate(ctx, call))
+	case "mds-survey":
+		os.Exit(tool.MDSSurvey(ctx, call))
+	case "obdfilter-survey":
+		os.Exit(tool.OBDFilterSurvey(ctx, call))
 	case "lnetctl":
 		os.Exit(tool.Lnetctl(ctx, call))
 	default:
