@@ -181,6 +181,40 @@ type HostSoftware struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	MissingForClients string `json:"missingForClients,omitempty"`
+
+	// clients are the filesystems of this type that the node has mounted, and how its kernel is connected with their servers.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Clients []HostClient `json:"clients,omitempty"`
+}
+
+// HostClient is one filesystem that the node has mounted, as its kernel sees it.
+type HostClient struct {
+	// name by which the filesystem calls itself, such as spec.lustre.fsName of a FileSystem.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Name string `json:"name,omitempty"`
+
+	// disconnected are the targets that the node has no connection with, and its state, such as "pfs-OST0001 DISCONN"; those that are not used
+	// any more are left out.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=64
+	Disconnected []string `json:"disconnected,omitempty"`
+
+	// evictions is how often servers have given the node up since its agent has started, and before that as far as its kernel remembers. What
+	// programs had written and not synced may have been lost each time.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Evictions int32 `json:"evictions,omitempty"`
+
+	// lastEvicted is when that was last.
+	// +optional
+	LastEvicted *metav1.Time `json:"lastEvicted,omitempty"`
 }
 
 // HostProgram is one program that is installed on the node.

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
 )
 
 // passSeconds is how long passes over FileSystems take, in seconds. Its parts tell a slow filesystem from a slow operator: "answer" is the
@@ -25,6 +26,39 @@ var backupTime = promauto.With(metrics.Registry).NewGaugeVec(prometheus.GaugeOpt
 	Name: "parallelfs_filesystem_backup_timestamp_seconds",
 	Help: "Unix time of the newest verified backup of a FileSystem's metadata; 0 while there is none, although spec.backups asks for backups.",
 }, []string{"namespace", "filesystem"})
+
+// Of the clients of filesystems whose mounts are the kernel's, as the agents have seen them last; no series where no agent has seen one.
+var (
+	evictions = promauto.With(metrics.Registry).NewGaugeVec(prometheus.GaugeOpts{
+		Name: "parallelfs_filesystem_client_evictions",
+		Help: "How often servers of a FileSystem have given clients up, by node: since its agent has started, and before as far as its kernel remembers.",
+	}, []string{"namespace", "filesystem", "node"})
+	disconnected = promauto.With(metrics.Registry).NewGaugeVec(prometheus.GaugeOpts{
+		Name: "parallelfs_filesystem_client_disconnected_targets",
+		Help: "Targets of a FileSystem that a client has no connection with, by node.",
+	}, []string{"namespace", "filesystem", "node"})
+)
+
+// measureClients says what the agents have seen of the clients of a FileSystem.
+func measureClients(fs *v1alpha1.FileSystem, clients []backend.Client) {
+	if len(clients) == 0 && fs.Spec.Clients != nil {
+		return // this pass has not looked
+	}
+	forgetClients(types.NamespacedName{Namespace: fs.Namespace, Name: fs.Name})
+	for _, c := range clients {
+		if c.Kernel != nil {
+			evictions.WithLabelValues(fs.Namespace, fs.Name, c.Node).Set(float64(c.Kernel.Evictions))
+			disconnected.WithLabelValues(fs.Namespace, fs.Name, c.Node).Set(float64(len(c.Kernel.Disconnected)))
+		}
+	}
+}
+
+// forgetClients takes away what was measured of the clients of a FileSystem.
+func forgetClients(name types.NamespacedName) {
+	of := prometheus.Labels{"namespace": name.Namespace, "filesystem": name.Name}
+	evictions.DeletePartialMatch(of)
+	disconnected.DeletePartialMatch(of)
+}
 
 // measureBackups says how old the backups of a FileSystem are.
 func measureBackups(fs *v1alpha1.FileSystem) {

@@ -122,6 +122,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	err := p.run(ctx)
 	measure(time.Since(started), p.waited)
 	measureBackups(p.fs)
+	if err == nil {
+		measureClients(p.fs, p.seen.Clients)
+	}
 	if err == nil && !meta.IsStatusConditionTrue(p.fs.Status.Conditions, v1alpha1.ConditionReconciling) {
 		collect()
 	}
@@ -136,6 +139,7 @@ func (r *Reconciler) forget(name types.NamespacedName) {
 	r.pace.forget(name)
 	r.forgetAll(name)
 	forgetBackups(name)
+	forgetClients(name)
 	r.Views.Forget(name)
 }
 

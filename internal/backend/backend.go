@@ -337,6 +337,8 @@ type Client struct {
 	Mounted bool
 	// Message says what is wrong with the mount, and is empty when nothing is.
 	Message string
+	// Kernel is what the kernel of the node said of it when the agent looked last, nil where nothing is known of that.
+	Kernel *v1alpha1.HostClient
 }
 
 // Restart is a pod that has to start anew to take up a disk, or to let go of one.

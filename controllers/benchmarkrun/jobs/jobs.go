@@ -191,6 +191,9 @@ func nodeFacts(n *corev1.Node) backend.Node {
 // maxTold is how many bytes the targets of a job may take: Kubernetes takes 262144 of all annotations of an object together.
 const maxTold = 192 << 10
 
+// serverGraceSeconds is how long a pod on a server may take to end: a tool that is cut off takes back what it has set up in the kernel.
+const serverGraceSeconds int64 = 60
+
 // serversJob runs one pod on each node with servers of a role, with all rights there: a tool of the node loads and talks to the modules of
 // its kernel. The image is the operator's own, which has nothing of the tool: who may write a run is not trusted with the nodes.
 func (r Renderer) serversJob(t task, role v1alpha1.Role) (client.Object, error) {
@@ -208,6 +211,7 @@ func (r Renderer) serversJob(t task, role v1alpha1.Role) (client.Object, error) 
 	job.Spec.Completions, job.Spec.Parallelism = &count, &count
 	pod := &job.Spec.Template.Spec
 	pod.HostNetwork, pod.HostPID = true, true
+	pod.TerminationGracePeriodSeconds = new(serverGraceSeconds)
 	pod.Affinity.PodAntiAffinity = onePerNode(t.name, t.role)
 	pod.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: new(true), RunAsUser: new(int64(0))}
 	pod.Containers[0].Env = append(pod.Containers[0].Env, corev1.EnvVar{Name: "NODE_NAME", ValueFrom: &corev1.EnvVarSource{

@@ -167,6 +167,7 @@ func TestWhatRunsOnServersIsOfTheOperatorsImage(t *testing.T) {
 	c := job.Spec.Template.Spec.Containers[0]
 	g.Expect(c.SecurityContext.Privileged).To(HaveValue(BeTrue()))
 	g.Expect(c.Image).To(Equal("node:1"))
+	g.Expect(*job.Spec.Template.Spec.TerminationGracePeriodSeconds).To(BeNumerically(">", 45), "the tool has 45 seconds to take back what it has set up")
 }
 
 func TestTheJobOfARepetition(t *testing.T) {

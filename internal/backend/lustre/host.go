@@ -1,6 +1,7 @@
 package lustre
 
 import (
+	"parallelfs.dev/operator/internal/backend/lustre/cli"
 	"parallelfs.dev/operator/internal/node/format/ldiskfs"
 	"parallelfs.dev/operator/internal/node/spec"
 )
@@ -24,7 +25,16 @@ func HostSoftware() spec.HostSoftware {
 		OneVersion: []string{"lustre", ldiskfs.OSDModule},
 		NIDs:       []string{"lctl", "list_nids"},
 		NIDsOf:     "lnet",
+		Clients:    cli.AllClientStates(), ReadClients: readClients,
 		// What umount(8) calls for a mount of FUSE, where a program serves in the kernel's place. Lustre itself has none.
 		StandIn: "umount.fuse.lustre",
 	}
+}
+
+func readClients(output string) []spec.HostClient {
+	var out []spec.HostClient
+	for _, m := range cli.ParseClients(output) {
+		out = append(out, spec.HostClient{Name: m.FSName, Disconnected: m.Disconnected, Evicted: m.Evicted})
+	}
+	return out
 }

@@ -385,8 +385,24 @@ func (o *observer) clients() {
 		if !n.Ready {
 			c.Mounted, c.Message = false, "the node is not Ready"
 		}
+		c.Kernel = clientIn(o.in.Inventories[n.Name], own(o.fs).FSName)
 		o.seen.Clients = append(o.seen.Clients, c)
 	}
+}
+
+// clientIn is what the agent of a node found of its mount.
+func clientIn(node v1alpha1.NodeInventoryStatus, fsName string) *v1alpha1.HostClient {
+	for i := range node.Software {
+		if node.Software[i].Name != HostSoftware().Name {
+			continue
+		}
+		for j := range node.Software[i].Clients {
+			if c := &node.Software[i].Clients[j]; c.Name == fsName {
+				return c
+			}
+		}
+	}
+	return nil
 }
 
 // serves is true when every MDT and OST with an index serves, and the directories of pools were made once: nothing of Lustre's is stored

@@ -18,8 +18,8 @@ const (
 	// targetPrefix is the form of benchmarks.TargetPrefix.
 	targetPrefix = "[target %s] "
 	// serverGrace is how long a tool on a server may take to end after SIGTERM: it has to take back what it has set up in the kernel. It is
-	// less than what a pod has.
-	serverGrace = 20 * time.Second
+	// less than what its pod has, and than what the operator waits beyond the time of a point.
+	serverGrace = 45 * time.Second
 )
 
 // Local runs a tool of the node on a server, beside its targets: in no filesystem, with an empty temporary directory of the pod, which is

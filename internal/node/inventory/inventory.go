@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/devices"
@@ -33,6 +34,9 @@ type Collector struct {
 	// Software are what filesystems need on the node itself, and Run runs a program of the node in the node's own root directory.
 	Software []spec.HostSoftware
 	Run      devices.Runner
+	// Evicted are the evictions that were seen, by the filesystem and then by what tells them apart: a kernel remembers the last ones only. Nil
+	// to remember none.
+	Evicted map[string]map[string]time.Time
 	// Addresses are those of a network interface, with their prefix.
 	Addresses func(name string) ([]string, error)
 }
@@ -42,7 +46,7 @@ type Collector struct {
 func ThisHost(settings []spec.HostSetting, modules []spec.KernelModule, software []spec.HostSoftware) Collector {
 	return Collector{
 		Sys: "/sys", Proc: "/proc", Host: host.Root, Devices: devices.ThisHost().All, Addresses: addresses,
-		Settings: settings, Modules: modules, Software: software, Run: onNode(host.Root),
+		Settings: settings, Modules: modules, Software: software, Run: onNode(host.Root), Evicted: map[string]map[string]time.Time{},
 	}
 }
 

@@ -6,9 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/host"
@@ -96,10 +100,52 @@ func (c Collector) software(
 			problems = append(problems, fmt.Sprintf("can't find out the NIDs of the node: %s", err))
 		}
 		found.NIDs = nidsIn(out)
+		clients, more := c.clients(ctx, s)
+		found.Clients, problems = clients, append(problems, more...)
 	}
 	found.MissingForServers = text(missing(s, s.Server, kernel, built, found.Programs), 1024)
 	found.MissingForClients = text(missing(s, s.Client, kernel, built, found.Programs), 1024)
 	return found, problems
+}
+
+// clients asks how the mounts of a filesystem are connected. Where nothing is mounted, the program fails, and has printed nothing.
+func (c Collector) clients(ctx context.Context, s spec.HostSoftware) (found []v1alpha1.HostClient, problems []string) {
+	const most, longest = 16, 32
+	path := ""
+	if len(s.Clients) > 0 {
+		path = host.Program(c.Host, s.Clients[0])
+	}
+	if path == "" {
+		return nil, nil
+	}
+	out, err := c.Run(ctx, append([]string{path}, s.Clients[1:]...)...)
+	if err != nil {
+		return nil, []string{fmt.Sprintf("can't find out how the mounts of %s are connected: %s", s.Name, err)}
+	}
+	for _, m := range s.ReadClients(string(out.Stdout)) {
+		client := v1alpha1.HostClient{Name: text(m.Name, 64), Disconnected: cut(m.Disconnected, longest, 64)}
+		client.Evictions, client.LastEvicted = c.evictions(s.Name+"/"+m.Name, m.Evicted)
+		found = append(found, client)
+	}
+	return found[:min(len(found), most)], nil
+}
+
+// evictions counts those that were seen so far, and says when the last one was.
+func (c Collector) evictions(of string, now map[string]time.Time) (count int32, last *metav1.Time) {
+	seen := now
+	if c.Evicted != nil {
+		if c.Evicted[of] == nil {
+			c.Evicted[of] = map[string]time.Time{}
+		}
+		maps.Copy(c.Evicted[of], now)
+		seen = c.Evicted[of]
+	}
+	for _, at := range seen {
+		if last == nil || at.After(last.Time) {
+			last = &metav1.Time{Time: at}
+		}
+	}
+	return int32(min(len(seen), math.MaxInt32)), last //nolint:gosec // it is bounded
 }
 
 // ForServers looks at what one filesystem needs on this node for its servers. missing is what the node must get, as a sentence, empty when

@@ -9,8 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/devices"
@@ -271,4 +273,40 @@ func TestANodeWhereAProgramServesInTheKernelsPlaceNeedsNoModules(t *testing.T) {
 	n.remove("host/usr/sbin/mkfs.kfs")
 	_, missing = n.collector.ForServers(t.Context(), inPlace)
 	g.Expect(missing).To(ContainSubstring("it has no program mkfs.kfs"))
+}
+
+func TestTheMountsOfANodeAndTheirEvictionsAreFound(t *testing.T) {
+	g, n := NewWithT(t), newKernelNode(t)
+	first, second := time.Unix(1795345432, 0), time.Unix(1795345440, 0)
+	var now []spec.HostClient
+	s := kernelFS
+	s.Clients = []string{"kctl", "states"}
+	s.ReadClients = func(output string) []spec.HostClient {
+		g.Expect(output).To(Equal("what kctl says\n"), "the program failed, and what it printed counts")
+		return now
+	}
+	n.collector.Software, n.collector.Evicted = []spec.HostSoftware{s}, map[string]map[string]time.Time{}
+	n.prints["/usr/sbin/kctl states"] = devices.Output{Stdout: []byte("what kctl says\n"), Code: 2}
+	clients := func() []v1alpha1.HostClient { return n.collector.Collect(t.Context()).Software[0].Clients }
+	g.Expect(clients()).To(BeEmpty())
+
+	now = []spec.HostClient{{Name: "lake", Disconnected: []string{"lake-2 DISCONN", "lake-1 CONNECTING"}, Evicted: map[string]time.Time{"a": first}}}
+	g.Expect(clients()).To(Equal([]v1alpha1.HostClient{{
+		Name: "lake", Disconnected: []string{"lake-1 CONNECTING", "lake-2 DISCONN"}, Evictions: 1, LastEvicted: &metav1.Time{Time: first},
+	}}))
+	g.Expect(clients()[0].Evictions).To(BeEquivalentTo(1), "none is counted twice")
+	now = []spec.HostClient{{Name: "lake", Evicted: map[string]time.Time{"b": second}}}
+	g.Expect(clients()).To(Equal([]v1alpha1.HostClient{{Name: "lake", Evictions: 2, LastEvicted: &metav1.Time{Time: second}}}), "the kernel has forgotten the first one")
+
+	n.prints["/usr/sbin/kctl states"] = devices.Output{}
+	delete(n.prints, "/usr/sbin/kctl states")
+	found := n.collector.Collect(t.Context())
+	g.Expect(found.Software[0].Clients).To(BeEmpty())
+	g.Expect(found.Problems).To(ContainElement(ContainSubstring("can't find out how the mounts of KernelFS are connected")))
+
+	n.file("proc/modules", "xfs 2093056 1 - Live 0x0\n")
+	n.remove("sys/module")
+	n.asked = nil
+	n.collector.Collect(t.Context())
+	g.Expect(n.asked).NotTo(ContainElement("/usr/sbin/kctl states"), "a question must load no module")
 }

@@ -311,6 +311,9 @@ func TestAClientIsMountedByTheNodesOwnProgramAndEndsWithItsPod(t *testing.T) {
 	m.must("lctl", "set_param", "mdt.pfs-MDT0000.evict_client="+strings.TrimSpace(m.must("lctl", "get_param", "-n", "llite.*.uuid")))
 	states := cli.Commands{FSName: "pfs"}.ClientStates()
 	m.Eventually(func() string { return m.answer(states...) }).WithTimeout(patience).Should(MatchRegexp(cli.Eviction))
+	m.Eventually(func() []cli.Mounted { return cli.ParseClients(m.answer(cli.AllClientStates()...)) }).WithTimeout(patience).Should(ConsistOf(And(
+		HaveField("FSName", "pfs"), HaveField("Evicted", HaveLen(1)), HaveField("Disconnected", BeEmpty()),
+	)), "the agent of the node reads the same")
 
 	m.Expect(client.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
 	m.Expect(<-client.ended).To(Succeed(), client.Said())

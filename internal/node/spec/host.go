@@ -1,5 +1,7 @@
 package spec
 
+import "time"
+
 // HostSetting is how a filesystem's documentation says that the kernel of a server should be set.
 type HostSetting struct {
 	// Name is TransparentHugePages, or that of a parameter of the kernel in the form of sysctl(8), such as "vm.dirty_ratio".
@@ -34,9 +36,22 @@ type HostSoftware struct {
 	// which it is not asked: a question must load nothing.
 	NIDs   []string
 	NIDsOf string
+	// Clients are the arguments of a program that prints how the node's mounts of the filesystem are connected with its servers, and ReadClients
+	// reads that. The program fails where nothing is mounted: what it has printed counts.
+	Clients     []string
+	ReadClients func(output string) []HostClient
 	// StandIn is a program that a node only has when another program serves the filesystem in the kernel's place, by FUSE, such as
 	// "umount.fuse.example" (mount(8), FILESYSTEM SUBTYPES): it needs no modules then. Empty where there is none.
 	StandIn string
+}
+
+// HostClient is a filesystem that the node has mounted.
+type HostClient struct {
+	Name string
+	// Disconnected are the targets that it has no connection with, and its state.
+	Disconnected []string
+	// Evicted are the moments at which servers have given the node up, as far as its kernel remembers, by texts of which each is of one of them.
+	Evicted map[string]time.Time
 }
 
 // HostNeed is what a node needs for one purpose.
