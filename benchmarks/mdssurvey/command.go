@@ -27,7 +27,7 @@ func (Tool) Plan(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (bench
 				fmt.Sprintf("dir_count=%d", s.directories), fmt.Sprintf("stripe_count=%d", options(spec).StripeCount),
 				"tests_str=" + strings.Join(tests, " "), "targets=$(TARGETS)", "rslt_loc=$(DIRECTORY)",
 			},
-			Programs: []string{"lctl", "gawk", "awk", "vmstat", "killall"},
+			Programs: []string{"lctl", "which", "gawk", "awk", "vmstat", "killall"},
 		}}},
 	}, nil
 }

@@ -28,7 +28,7 @@ func (Tool) Plan(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (bench
 				fmt.Sprintf("rszlo=%d", s.record), fmt.Sprintf("rszhi=%d", s.record),
 				"tests_str=" + strings.Join(tests, " "), "targets=$(TARGETS)", "rslt_loc=$(DIRECTORY)",
 			},
-			Programs: []string{"lctl", "gawk", "awk", "vmstat", "killall"},
+			Programs: []string{"lctl", "which", "gawk", "awk", "vmstat", "killall"},
 		}}},
 	}, nil
 }

@@ -23,7 +23,7 @@ chmod 755 /usr/sbin/lustre-double.new
 mv /usr/sbin/lustre-double.new /usr/sbin/lustre-double   # one that runs can't be written to
 for name; do ln -sfn lustre-double "/usr/sbin/$name"; done
 for name in gawk vmstat killall; do                       # the surveys of the real ones call them, so a node must have them
-  command -v $name >/dev/null || ln -s "$(command -v true)" "/usr/sbin/$name"
+  command -v $name >/dev/null || ln -s /bin/true "/usr/sbin/$name"
 done
 mkdir -p /etc/modprobe.d                                  # where modules are given options, though a double has none
 echo "$hash" > /usr/sbin/lustre-double.hash
