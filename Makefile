@@ -60,8 +60,8 @@ test-e2e: ## Real MooseFS, FUSE mounts, MPI jobs and BeeGFS on kind. KEEP_CLUSTE
 	test/e2e/run.sh
 
 .PHONY: experiments
-experiments: ## Run every published experiment, reduced, on kind: MooseFS, and BeeGFS by doubles. EXPERIMENTS=moosefs runs those whose names begin so, KEEP_CLUSTER=1 leaves it up.
-	EXPERIMENTS=$(or $(EXPERIMENTS),all) test/e2e/run.sh --focus='published experiments'
+experiments: ## Run every published experiment, reduced, on kind: MooseFS, and BeeGFS by doubles. EXPERIMENTS="moosefs netapp" runs those whose names begin so, KEEP_CLUSTER=1 leaves it up.
+	EXPERIMENTS="$(or $(EXPERIMENTS),all)" test/e2e/run.sh --focus='published experiments'
 
 .PHONY: overhead
 overhead: ## Compare what the operator measures with what the same tools measure by hand in the same pods, on kind.

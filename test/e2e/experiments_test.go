@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -156,16 +157,13 @@ func (s *site) prepare(ns string) {
 	})
 }
 
-// wanted is true for an experiment that runs: those whose names begin as a person says, such as moosefs, all, or those of each test.
-func (s *site) wanted(which string) bool {
-	switch which {
-	case "":
+// wanted is true for an experiment that runs: those whose names begin with one of the words of a person, such as "moosefs netapp", or all,
+// or those of each test.
+func (s *site) wanted(words string) bool {
+	if words == "" {
 		return s.always
-	case "all":
-		return true
-	default:
-		return strings.HasPrefix(s.name, which)
 	}
+	return words == "all" || slices.ContainsFunc(strings.Fields(words), func(word string) bool { return strings.HasPrefix(s.name, word) })
 }
 
 // experimentsRun runs each experiment, reduced: the daemons are told what golden files say, and every point has a result.
