@@ -89,6 +89,13 @@ func (m *machine) answer(argv ...string) string {
 
 // powerCut ends the kernel's part of the node: nothing is mounted afterwards, and no network is up.
 func (m *machine) powerCut() {
+	if genuine {
+		for path := range strings.FieldsSeq(mounted()) {
+			m.answer("umount", "-f", path)
+		}
+		m.Eventually(func() string { return m.answer("sh", "-c", "lustre_rmmod; lsmod | grep '^libcfs'") }).WithTimeout(patience).Should(BeEmpty())
+		return
+	}
 	for path := range strings.FieldsSeq(mounted()) {
 		_ = syscall.Unmount(path, syscall.MNT_DETACH)
 	}
@@ -212,7 +219,7 @@ func (m *machine) serves(daemon string) spec.Serve {
 
 // mounted are the paths of the node at which something of Lustre is mounted.
 func mounted() string {
-	output, _ := exec.Command("findmnt", "-rno", "TARGET", "-t", "fuse.lustre,fuse.lustre_tgt").Output() // it fails when there is none
+	output, _ := exec.Command("findmnt", "-rno", "TARGET", "-t", "lustre,lustre_tgt,fuse.lustre,fuse.lustre_tgt").Output() // it fails when there is none
 	return strings.Join(slices.Sorted(strings.FieldsSeq(string(output))), " ")
 }
 

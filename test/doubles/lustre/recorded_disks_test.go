@@ -18,10 +18,16 @@ import (
 	"parallelfs.dev/operator/test/doubles/lustre/sandbox"
 )
 
-// doubles is the directory with the programs.
+// doubles is the directory with the programs; empty where the real ones are.
 var doubles string
 
+// genuine is true on a machine with a Lustre (test/vm), which is the recorded one then: with its network, and nothing mounted.
+var genuine = os.Getenv("LUSTRE_REAL") != ""
+
 func TestMain(m *testing.M) {
+	if genuine {
+		os.Exit(m.Run())
+	}
 	if doubles = os.Getenv(sandboxed); doubles != "" {
 		if err := furnish(); err != nil {
 			panic(err)
@@ -53,11 +59,27 @@ func TestMain(m *testing.M) {
 type lab struct {
 	*testing.T
 	directory string
+	// loops are the block devices of the images, by path, where the programs are the real ones.
+	loops map[string]string
 }
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
-	return &lab{t, t.TempDir()}
+	l := &lab{t, t.TempDir(), map[string]string{}}
+	t.Cleanup(func() {
+		for path := range l.loops {
+			l.detach(path)
+		}
+	})
+	return l
+}
+
+func (l *lab) detach(path string) {
+	l.Helper()
+	if loop, there := l.loops[path]; there {
+		delete(l.loops, path)
+		l.must("losetup", "--detach", loop)
+	}
 }
 
 func (l *lab) must(argv ...string) string {
@@ -67,14 +89,24 @@ func (l *lab) must(argv ...string) string {
 	return string(output)
 }
 
-// disk makes an image of zeros.
+// disk makes an image of zeros, and a link to a block device of it where the programs are the real ones.
 func (l *lab) disk(name string, bytes int64) string {
 	l.Helper()
 	path := filepath.Join(l.directory, name)
-	g := NewWithT(l)
-	g.Expect(os.RemoveAll(path)).To(Succeed())
-	g.Expect(os.WriteFile(path, nil, 0o600)).To(Succeed())
-	g.Expect(os.Truncate(path, bytes)).To(Succeed())
+	image, g := path, NewWithT(l)
+	if genuine {
+		l.detach(path)
+		image += ".image"
+	}
+	for _, p := range []string{path, image} {
+		g.Expect(os.RemoveAll(p)).To(Succeed())
+	}
+	g.Expect(os.WriteFile(image, nil, 0o600)).To(Succeed())
+	g.Expect(os.Truncate(image, bytes)).To(Succeed())
+	if genuine {
+		l.loops[path] = strings.TrimSpace(l.must("losetup", "--find", "--show", image))
+		g.Expect(os.Symlink(l.loops[path], path)).To(Succeed())
+	}
 	return path
 }
 
