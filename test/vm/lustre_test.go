@@ -5,6 +5,7 @@ package vm_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,7 +20,10 @@ import (
 
 // lustreServer has memory for an MDT, three OSTs and a client, and one processor on each socket, because emulated ones wait for each other.
 // With two emulated processors that have cmpxchg16b, every second start panicked.
-var lustreServer = hardware{cores: 1, numaMemory: 1280 << 20, emulated: "max,-cx16", system: 16 << 30}
+// The disks by virtio are those of the machine that was recorded.
+var lustreServer = hardware{
+	cores: 1, numaMemory: 1280 << 20, emulated: "max,-cx16", system: 1 << 30, more: []int64{2 << 30, 2 << 30, 2 << 30, 2 << 30, 512 << 20},
+}
 
 // address is that of the machine's one interface, and nid its name in LNet.
 const (
@@ -31,7 +35,7 @@ const (
 // the real one answers here.
 func TestLustre(t *testing.T) {
 	m := lustreServer.boot(t, t.TempDir(), blank0, foreign, blank1, partitioned)
-	m.sh(t, "ip link set lo up; modprobe dummy; ip link show dummy0 > /dev/null 2>&1 || ip link add dummy0 type dummy; "+
+	m.sh(t, "ip link set lo up; modprobe loop; modprobe dummy; ip link show dummy0 > /dev/null 2>&1 || ip link add dummy0 type dummy; "+
 		"ip addr add "+address+"/24 dev dummy0; ip link set dummy0 up; mkdir -p /var/lib/parallelfs/tmp /mnt")
 	m.sh(t, "mkfs.ext4 -q -L precious /dev/disk/by-id/nvme-eui.525400a0000000b2; udevadm settle")
 	found := inventory(t, m)
@@ -143,8 +147,8 @@ func (l lustreNode) testDisks(t *testing.T, found v1alpha1.NodeInventoryStatus) 
 		}
 	})
 	t.Run("servers that end unmount what they serve", func(t *testing.T) {
-		for i := len(servers) - 1; i >= 0; i-- {
-			l.sh(t, fmt.Sprintf("p=$(cat %s.pid); kill $p; while [ -e /proc/$p/exe ]; do sleep 0.1; done", servers[i]))
+		for _, server := range slices.Backward(servers) {
+			l.sh(t, fmt.Sprintf("p=$(cat %s.pid); kill $p; while [ -e /proc/$p/exe ]; do sleep 0.1; done", server))
 		}
 		NewWithT(t).Expect(l.sh(t, "grep lustre /proc/mounts || true")).To(BeEmpty())
 	})

@@ -56,8 +56,9 @@ type hardware struct {
 	cores, numaMemory int
 	// emulated is the processor of a machine without kvm (-cpu), empty for QEMU's own choice.
 	emulated string
-	// system is the size of the machine's own disk in bytes.
+	// system is the size of the machine's own disk in bytes, and more are those of disks by virtio, whose serials are disk1 and up.
 	system int64
+	more   []int64
 }
 
 // server is a small one.
@@ -76,6 +77,9 @@ func (h hardware) boot(t *testing.T, directory string, order ...string) *machine
 		sparse(t, diskFile(directory, d.serial), diskSize)
 	}
 	sparse(t, diskFile(directory, "system"), h.system)
+	for i, size := range h.more {
+		sparse(t, diskFile(directory, fmt.Sprintf("disk%d", i+1)), size)
+	}
 	socket := filepath.Join(directory, "port")
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
@@ -152,7 +156,7 @@ func (h hardware) arguments(directory, socket string, order []string) []string {
 		// The commands of the tests, and the machine's own disk.
 		"-chardev", "socket,id=port,path=" + socket, "-device", "virtio-serial-pci",
 		"-device", "virtserialport,chardev=port,name=parallelfs",
-		"-drive", "if=none,id=system,format=raw,file=" + diskFile(directory, "system"),
+		"-drive", "if=none,id=system,format=raw,cache=unsafe,file=" + diskFile(directory, "system"),
 		"-device", "virtio-blk-pci,drive=system,serial=system",
 		// The kernel knows the NUMA node of a PCI device by its root bus, so that each node needs one.
 		"-device", "pxb-pcie,id=root0,bus=pcie.0,bus_nr=64,numa_node=0",
@@ -163,14 +167,20 @@ func (h hardware) arguments(directory, socket string, order []string) []string {
 	} else if h.emulated != "" {
 		arguments = append(arguments, "-cpu", h.emulated)
 	}
+	for i := range h.more {
+		name := fmt.Sprintf("disk%d", i+1)
+		arguments = append(arguments,
+			"-drive", fmt.Sprintf("if=none,id=%s,format=raw,cache=unsafe,file=%s", name, diskFile(directory, name)),
+			"-device", fmt.Sprintf("virtio-blk-pci,bus=pcie.0,drive=%s,serial=%[1]s", name))
+	}
 	for slot, serial := range order {
 		d := disks[slices.IndexFunc(disks, func(d disk) bool { return d.serial == serial })]
 		arguments = append(arguments,
 			"-device", fmt.Sprintf("pcie-root-port,id=port%d,bus=root%d,chassis=%d,slot=%d", slot, d.numaNode, slot+1, slot+1),
-			"-drive", fmt.Sprintf("if=none,id=disk%d,format=raw,discard=unmap,file=%s", slot, diskFile(directory, d.serial)),
+			"-drive", fmt.Sprintf("if=none,id=nvmedisk%d,format=raw,cache=unsafe,discard=unmap,file=%s", slot, diskFile(directory, d.serial)),
 			"-device", fmt.Sprintf("nvme,id=nvme%d,bus=port%d,serial=%s", slot, slot, d.serial),
 			// A namespace of its own has an EUI-64; the one that comes with the controller has none.
-			"-device", fmt.Sprintf("nvme-ns,bus=nvme%d,drive=disk%d,eui64=0x%s", slot, slot, d.eui))
+			"-device", fmt.Sprintf("nvme-ns,bus=nvme%d,drive=nvmedisk%d,eui64=0x%s", slot, slot, d.eui))
 	}
 	return arguments
 }

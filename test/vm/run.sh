@@ -34,7 +34,7 @@ packages_in_cache() {
   debian=$cache/vm/debian-$key
   [[ ! -d $debian ]] || return 0
   command -v apt-get dpkg-deb >/dev/null || die "the kernel of the virtual machine is a Debian package, and there is no apt-get: run this on Debian"
-  say "downloading a Debian kernel and $((${#packages[@]} - 1)) packages (80 MB, once)"
+  say "downloading ${#packages[@]} Debian packages with what they depend on (80 MB, once)"
   archives=$cache/vm/archives-$key
   mkdir -p "$archives/partial"
   : > "$archives/status"

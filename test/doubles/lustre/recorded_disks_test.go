@@ -59,27 +59,13 @@ func TestMain(m *testing.M) {
 type lab struct {
 	*testing.T
 	directory string
-	// loops are the block devices of the images, by path, where the programs are the real ones.
-	loops map[string]string
+	// devices are those that stand for images where the programs are the real ones, by path.
+	devices map[string]string
 }
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
-	l := &lab{t, t.TempDir(), map[string]string{}}
-	t.Cleanup(func() {
-		for path := range l.loops {
-			l.detach(path)
-		}
-	})
-	return l
-}
-
-func (l *lab) detach(path string) {
-	l.Helper()
-	if loop, there := l.loops[path]; there {
-		delete(l.loops, path)
-		l.must("losetup", "--detach", loop)
-	}
+	return &lab{t, t.TempDir(), map[string]string{}}
 }
 
 func (l *lab) must(argv ...string) string {
@@ -89,25 +75,37 @@ func (l *lab) must(argv ...string) string {
 	return string(output)
 }
 
-// disk makes an image of zeros, and a link to a block device of it where the programs are the real ones.
+// disk makes an image of zeros.
 func (l *lab) disk(name string, bytes int64) string {
 	l.Helper()
 	path := filepath.Join(l.directory, name)
-	image, g := path, NewWithT(l)
+	g := NewWithT(l)
+	g.Expect(os.RemoveAll(path)).To(Succeed())
 	if genuine {
-		l.detach(path)
-		image += ".image"
+		if device, is := realDisks[name]; is {
+			l.must("wipefs", "--all", "--force", "--quiet", device)
+			l.must("dd", "if=/dev/zero", "of="+device, "bs=1M", "count=8", "conv=notrunc", "status=none")
+			kernelName, err := filepath.EvalSymlinks(device)
+			g.Expect(err).NotTo(HaveOccurred())
+			l.devices[path] = kernelName
+			g.Expect(os.Symlink(device, path)).To(Succeed())
+			return path
+		}
 	}
-	for _, p := range []string{path, image} {
-		g.Expect(os.RemoveAll(p)).To(Succeed())
-	}
-	g.Expect(os.WriteFile(image, nil, 0o600)).To(Succeed())
-	g.Expect(os.Truncate(image, bytes)).To(Succeed())
-	if genuine {
-		l.loops[path] = strings.TrimSpace(l.must("losetup", "--find", "--show", image))
-		g.Expect(os.Symlink(l.loops[path], path)).To(Succeed())
-	}
+	g.Expect(os.WriteFile(path, nil, 0o600)).To(Succeed())
+	g.Expect(os.Truncate(path, bytes)).To(Succeed())
 	return path
+}
+
+// realDisks are the disks of a machine with a Lustre, by the names of the images in whose place they are: a mount that fails takes the
+// loop device away that it was given (mount.lustre).
+var realDisks = map[string]string{}
+
+func init() {
+	for i := range 5 {
+		device := fmt.Sprintf("%sdisk%d", recorded, i+1)
+		realDisks[fmt.Sprintf("disk%d", i+1)], realDisks["vd"+string(rune('a'+i))] = device, device
+	}
 }
 
 // run runs a double. What it says comes as the recorded answers have it: standard error first.

@@ -112,6 +112,10 @@ func (l *lab) disks(sizes ...int64) {
 	l.Helper()
 	for i, size := range sizes {
 		name := string(rune('a' + i))
+		if genuine {
+			l.disk("vd"+name, size)
+			continue
+		}
 		link := fmt.Sprintf("/dev/disk/by-id/virtio-disk%d", i+1)
 		_ = os.Remove(link)
 		NewWithT(l).Expect(os.Symlink(l.disk("vd"+name, size), link)).To(Succeed())
@@ -143,8 +147,8 @@ var spaceRow = regexp.MustCompile(`(?m)^(?:pfs-\w+_UUID|filesystem_summary:).*% 
 
 // plain puts names in the place of variables.
 func (l *lab) plain(text string) string {
-	for path, loop := range l.loops {
-		text = strings.ReplaceAll(text, loop, path)
+	for path, device := range l.devices {
+		text = strings.ReplaceAll(text, device, path)
 	}
 	text = strings.ReplaceAll(text, l.directory+"/vd", "/dev/vd")
 	widths := spaceRow.ReplaceAllStringFunc(text, func(row string) string { return fmt.Sprintf("%s{%d}", row, len(row)) })
