@@ -52,7 +52,7 @@ test-chart: ## Lint the chart and test its templates.
 	HELM=$(CURDIR)/bin/helm $(gotest) -tags chart ./charts/
 
 .PHONY: test-vm
-test-vm: ## The node binary on a Debian kernel under QEMU, with two NUMA nodes and NVMe disks.
+test-vm: ## The node binary on a Debian kernel under QEMU, with two NUMA nodes and NVMe disks. LUSTRE=DIR: on a real Lustre, docs/testing.md.
 	GOTEST='$(gotest)' test/vm/run.sh
 
 .PHONY: test-e2e
@@ -104,7 +104,7 @@ verify: manifests ## Regenerate everything, and fail when that changes a file.
 .PHONY: lint
 lint: ## Run golangci-lint, which also holds the direction of imports, and shellcheck on all scripts.
 	. tools/lib.sh; need shellcheck=shellcheck; shellcheck -x $$(git ls-files '*.sh' .ci/run test/vm/init)
-	$(call tool,golangci-lint) run --build-tags chart,disks,envtest,e2e,scale,vm ./...
+	$(call tool,golangci-lint) run --build-tags chart,disks,envtest,e2e,lustre,scale,vm ./...
 
 ##@ Programs
 

@@ -45,11 +45,24 @@ type machine struct {
 
 // sizes of the disks in bytes. XFS wants 300 MB at least (mkfs.xfs(8)).
 const (
-	diskSize   = 512 << 20
-	systemSize = 128 << 20
+	diskSize = 512 << 20
 	// numaMemory is the memory of each NUMA node.
 	numaMemory = 768 << 20
 )
+
+// hardware is what differs between machines.
+type hardware struct {
+	// cores of each of the two sockets, and numaMemory of each NUMA node in bytes.
+	cores, numaMemory int
+	// emulated is the processor of a machine without kvm (-cpu), empty for QEMU's own choice.
+	emulated string
+	// system is the size of the machine's own disk in bytes, and more are those of disks by virtio, whose serials are disk1 and up.
+	system int64
+	more   []int64
+}
+
+// server is a small one.
+var server = hardware{cores: 2, numaMemory: numaMemory, system: 128 << 20}
 
 // diskFile is the raw file of a disk in the directory of a machine.
 func diskFile(directory, serial string) string { return filepath.Join(directory, serial+".raw") }
@@ -58,12 +71,15 @@ func diskFile(directory, serial string) string { return filepath.Join(directory,
 const startLimit = 10 * time.Minute
 
 // boot starts a machine with the disks of a directory, which are made when they are not there, attached in this order.
-func boot(t *testing.T, directory string, order ...string) *machine {
+func (h hardware) boot(t *testing.T, directory string, order ...string) *machine {
 	t.Helper()
 	for _, d := range disks {
 		sparse(t, diskFile(directory, d.serial), diskSize)
 	}
-	sparse(t, diskFile(directory, "system"), systemSize)
+	sparse(t, diskFile(directory, "system"), h.system)
+	for i, size := range h.more {
+		sparse(t, diskFile(directory, fmt.Sprintf("disk%d", i+1)), size)
+	}
 	socket := filepath.Join(directory, "port")
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
@@ -72,7 +88,7 @@ func boot(t *testing.T, directory string, order ...string) *machine {
 	defer listener.Close()
 
 	m := &machine{directory: directory, ended: make(chan struct{})}
-	m.command = exec.Command("qemu-system-x86_64", arguments(directory, socket, order)...)
+	m.command = exec.Command("qemu-system-x86_64", h.arguments(directory, socket, order)...)
 	m.command.Stdout, m.command.Stderr = os.Stderr, os.Stderr
 	// QEMU ends with the test, however the test ends.
 	m.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -121,21 +137,26 @@ func sparse(t *testing.T, path string, size int64) {
 // the driver would give up on a disk after 30 s.
 const kernelOptions = "console=ttyS0 quiet panic=-1 mitigations=off no_timer_check nvme_core.io_timeout=600 nvme_core.admin_timeout=600"
 
-// arguments of QEMU: two sockets of two processors, each with memory and a PCI Express root of its own, as on a server.
-func arguments(directory, socket string, order []string) []string {
+// arguments of QEMU: two sockets, each with processors, memory and a PCI Express root of its own, as on a server.
+func (h hardware) arguments(directory, socket string, order []string) []string {
 	accel := os.Getenv("VM_ACCEL")
+	memory := func(node int) string {
+		return fmt.Sprintf("memory-backend-ram,id=memory%d,size=%d", node, h.numaMemory)
+	}
+	numa := func(node int) string {
+		return fmt.Sprintf("node,nodeid=%d,cpus=%d-%d,memdev=memory%[1]d", node, node*h.cores, (node+1)*h.cores-1)
+	}
 	arguments := []string{
 		"-machine", "q35", "-accel", accel, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
 		"-serial", "file:" + filepath.Join(directory, "console"),
 		"-kernel", os.Getenv("VM_KERNEL"), "-initrd", os.Getenv("VM_INITRD"),
 		"-append", kernelOptions,
-		"-smp", "4,sockets=2,cores=2,threads=1", "-m", "1536M",
-		"-object", "memory-backend-ram,id=memory0,size=768M", "-numa", "node,nodeid=0,cpus=0-1,memdev=memory0",
-		"-object", "memory-backend-ram,id=memory1,size=768M", "-numa", "node,nodeid=1,cpus=2-3,memdev=memory1",
+		"-smp", fmt.Sprintf("%d,sockets=2,cores=%d,threads=1", 2*h.cores, h.cores), "-m", fmt.Sprintf("%dM", 2*h.numaMemory>>20),
+		"-object", memory(0), "-numa", numa(0), "-object", memory(1), "-numa", numa(1),
 		// The commands of the tests, and the machine's own disk.
 		"-chardev", "socket,id=port,path=" + socket, "-device", "virtio-serial-pci",
 		"-device", "virtserialport,chardev=port,name=parallelfs",
-		"-drive", "if=none,id=system,format=raw,file=" + diskFile(directory, "system"),
+		"-drive", "if=none,id=system,format=raw,cache=unsafe,file=" + diskFile(directory, "system"),
 		"-device", "virtio-blk-pci,drive=system,serial=system",
 		// The kernel knows the NUMA node of a PCI device by its root bus, so that each node needs one.
 		"-device", "pxb-pcie,id=root0,bus=pcie.0,bus_nr=64,numa_node=0",
@@ -143,15 +164,23 @@ func arguments(directory, socket string, order []string) []string {
 	}
 	if accel == "kvm" {
 		arguments = append(arguments, "-cpu", "host")
+	} else if h.emulated != "" {
+		arguments = append(arguments, "-cpu", h.emulated)
+	}
+	for i := range h.more {
+		name := fmt.Sprintf("disk%d", i+1)
+		arguments = append(arguments,
+			"-drive", fmt.Sprintf("if=none,id=%s,format=raw,cache=unsafe,file=%s", name, diskFile(directory, name)),
+			"-device", fmt.Sprintf("virtio-blk-pci,bus=pcie.0,drive=%s,serial=%[1]s", name))
 	}
 	for slot, serial := range order {
 		d := disks[slices.IndexFunc(disks, func(d disk) bool { return d.serial == serial })]
 		arguments = append(arguments,
 			"-device", fmt.Sprintf("pcie-root-port,id=port%d,bus=root%d,chassis=%d,slot=%d", slot, d.numaNode, slot+1, slot+1),
-			"-drive", fmt.Sprintf("if=none,id=disk%d,format=raw,discard=unmap,file=%s", slot, diskFile(directory, d.serial)),
+			"-drive", fmt.Sprintf("if=none,id=nvmedisk%d,format=raw,cache=unsafe,discard=unmap,file=%s", slot, diskFile(directory, d.serial)),
 			"-device", fmt.Sprintf("nvme,id=nvme%d,bus=port%d,serial=%s", slot, slot, d.serial),
 			// A namespace of its own has an EUI-64; the one that comes with the controller has none.
-			"-device", fmt.Sprintf("nvme-ns,bus=nvme%d,drive=disk%d,eui64=0x%s", slot, slot, d.eui))
+			"-device", fmt.Sprintf("nvme-ns,bus=nvme%d,drive=nvmedisk%d,eui64=0x%s", slot, slot, d.eui))
 	}
 	return arguments
 }

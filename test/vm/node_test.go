@@ -35,7 +35,7 @@ const (
 // sockets, one of its disks is made a target, and all of it is found again after a restart in which the disks change their names.
 func TestNode(t *testing.T) {
 	directory := t.TempDir()
-	m := boot(t, directory, blank0, foreign, blank1, partitioned)
+	m := server.boot(t, directory, blank0, foreign, blank1, partitioned)
 	m.sh(t, "mkfs.ext4 -q -L precious /dev/disk/by-id/nvme-eui.525400a0000000b2; mount /dev/disk/by-id/nvme-eui.525400a0000000b2 /mnt; "+
 		"echo thesis > /mnt/thesis.tex; umount /mnt; "+
 		"printf 'label: gpt\n,100M,L\n' | sfdisk -q /dev/disk/by-id/nvme-eui.525400a0000000d4; udevadm settle; sync")
@@ -64,12 +64,12 @@ func TestNode(t *testing.T) {
 	}
 	m.halt(t)
 
-	m = boot(t, directory, foreign, blank0, partitioned, blank1)
+	m = server.boot(t, directory, foreign, blank0, partitioned, blank1)
 	t.Run("restart", func(t *testing.T) { testRestarted(t, m, found, target) })
 	t.Run("all other disks are bit for bit what they were before, after the restart", untouched)
 	m.halt(t)
 
-	m = boot(t, directory, blank0, foreign, partitioned)
+	m = server.boot(t, directory, blank0, foreign, partitioned)
 	t.Run("missing disk", func(t *testing.T) { testMissing(t, m, target) })
 	t.Run("all disks are bit for bit what they were before, without the target's", untouched)
 	m.halt(t)

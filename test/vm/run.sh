@@ -4,6 +4,9 @@
 #
 # The kernel and the programs beside it are Debian packages, which are downloaded once and unpacked in the cache; nothing but
 # QEMU is installed. Settings: PARALLELFS_CACHE, and VM_ACCEL=kvm|tcg, which is found out otherwise.
+#
+# With LUSTRE=DIR, the tests of Lustre run instead, on the Lustre that somebody has built in DIR, with the kernel that is there as well
+# (docs/testing.md says what DIR holds).
 set -euo pipefail
 # shellcheck source=tools/lib.sh
 . "$(dirname "$0")/../../tools/lib.sh"
@@ -17,6 +20,12 @@ packages=(linux-image-cloud-amd64 busybox-static dash cpio kmod udev dmsetup uti
 programs=(busybox dash lsblk blkid wipefs mount umount findmnt fsfreeze blockdev lscpu losetup taskset sfdisk swapon mkswap chattr lsattr mke2fs mkfs.ext4 tune2fs
   mkfs.xfs xfs_repair xfs_db mkfs.btrfs btrfs modprobe kmod udevadm dmsetup dumpe2fs e2fsck fsck.ext4)
 modules=(nvme virtio_pci virtio_console virtio_blk ext4 xfs btrfs loop dm_mod)
+lustre=${LUSTRE:+$(realpath -e "$LUSTRE")}
+if [[ -n $lustre ]]; then
+  # The kernel is that of DIR. Lustre's tools are linked with more, and call shells and what a shell calls.
+  packages=("${packages[@]:1}" bash coreutils findutils grep sed mawk procps iproute2 libyaml-0-2 libnl-genl-3-200 libreadline8 libkeyutils1 libext2fs2)
+  modules+=(dummy)
+fi
 
 # packages_in_cache downloads and unpacks the packages with all that they depend on, as if nothing were installed.
 packages_in_cache() {
@@ -25,7 +34,7 @@ packages_in_cache() {
   debian=$cache/vm/debian-$key
   [[ ! -d $debian ]] || return 0
   command -v apt-get dpkg-deb >/dev/null || die "the kernel of the virtual machine is a Debian package, and there is no apt-get: run this on Debian"
-  say "downloading a Debian kernel and $((${#packages[@]} - 1)) packages (80 MB, once)"
+  say "downloading ${#packages[@]} Debian packages with what they depend on (80 MB, once)"
   archives=$cache/vm/archives-$key
   mkdir -p "$archives/partial"
   : > "$archives/status"
@@ -51,16 +60,59 @@ download() { # download ARCHIVES
 
 # inside runs a program of the packages with their own libraries: those of this machine may be others.
 inside() { # inside [--list | --argv0 NAME] PROGRAM ARGUMENTS...
-  "$debian/lib/$machine/ld-linux-x86-64.so.2" --library-path "$debian/lib/$machine:$debian/usr/lib/$machine" "$@"
+  local path=$debian/lib/$machine:$debian/usr/lib/$machine
+  [[ -z $lustre ]] || path+=:$lustre/usr/lib64:$lustre/usr/lib/$machine:$lustre/usr/lib
+  "$debian/lib/$machine/ld-linux-x86-64.so.2" --library-path "$path" "$@"
+}
+
+# kernel_of_lustre makes a tree of links to the kernel of DIR and all of its modules, because depmod writes into such a tree.
+kernel_of_lustre() {
+  local directory found
+  found=("$lustre"/boot/vmlinuz-*)
+  [[ -f ${found[0]} && ${#found[@]} == 1 ]] || die "LUSTRE=$lustre must have one kernel, as boot/vmlinuz-RELEASE: unpack the package of the kernel there that Lustre was built for"
+  kernels=$cache/vm/lustre
+  rm -rf "$kernels"
+  mkdir -p "$kernels"/{boot,lib/modules}
+  ln -s "${found[0]}" "$kernels/boot/"
+  for directory in "$lustre/lib/modules" "$lustre/usr/lib/modules"; do
+    [[ ! -d $directory ]] || cp -as "$directory/." "$kernels/lib/modules/"
+  done
+  [[ -n $(find "$kernels/lib/modules/${found[0]##*/vmlinuz-}" -name 'ldiskfs.ko*' -print -quit) ]] ||
+    die "LUSTRE=$lustre has no module ldiskfs for its kernel ${found[0]##*/vmlinuz-}: build Lustre for that kernel, with servers and ldiskfs, and make install DESTDIR=$lustre"
+}
+
+# modules_of_lustre prints the names of Lustre's own modules, which lie beside those of the kernel.
+modules_of_lustre() { # modules_of_lustre VERSION
+  find "$kernels/lib/modules/$1" -mindepth 2 -path "$kernels/lib/modules/$1/kernel" -prune -o -path "$kernels/lib/modules/$1/build" -prune -o -name '*.ko*' -print |
+    sed 's|.*/||; s|\.ko.*||'
+}
+
+# lustre_image adds what is Lustre's: its modules without what a debugger reads, and its programs as they lie in DIR.
+lustre_image() { # lustre_image ROOT VERSION
+  local root=$1 directory file
+  for directory in crypto lib arch/x86/crypto; do # what checksums are made with is loaded by name
+    find -L "$kernels/lib/modules/$2/kernel/$directory" -name '*.ko*' -exec cp -L {} "$root/lib/modules/$2/" \;
+  done
+  find "$root/lib/modules/$2" -name '*.ko' -exec strip --strip-debug {} +
+  for directory in bin sbin lib lib64 etc usr; do
+    [[ -d $lustre/$directory ]] || continue
+    tar -c -C "$lustre" --exclude='*/modules' --exclude='*/include' --exclude='*/share' --exclude='*/src' --exclude='*.a' --exclude='*/lustre/tests' "$directory" |
+      tar -x -C "$root" --keep-directory-symlink --no-same-owner
+  done
+  ln -sf mawk "$root/bin/awk"
+  # mount.lustre believes it, and what was mounted in another start is not mounted.
+  ln -s ../proc/self/mounts "$root/etc/mtab"
 }
 
 # system_image makes the part of the initial file system that comes from packages, once.
 system_image() {
   local key root version directory library file
-  key=$({ echo "$debian"; cat "$0" "$here/init"; } | hash_of)
-  system=$cache/vm/system-$key.cpio
-  kernel=$(echo "$debian"/boot/vmlinuz-*)
+  kernels=$debian
+  [[ -z $lustre ]] || kernel_of_lustre
+  kernel=$(echo "$kernels"/boot/vmlinuz-*)
   version=${kernel##*/vmlinuz-}
+  key=$({ echo "$debian"; cat "$0" "$here/init"; [[ -z $lustre ]] || find "$lustre" -printf '%P %s %T@\n' | LC_ALL=C sort; } | hash_of)
+  system=$cache/vm/system-$key.cpio
   [[ ! -f $system ]] || return 0
   say "making the virtual machine's file system"
   root=$cache/vm/root
@@ -70,16 +122,12 @@ system_image() {
   for directory in bin sbin lib lib64; do ln -s "usr/$directory" "$root/$directory"; done
   cp "$here/init" "$root/init"
   ln -s dash "$root/bin/sh"
+  [[ -z $lustre ]] || mapfile -t programs < <(cd "$debian" && find bin/ sbin/ -mindepth 1 ! -name sh -printf '%f\n')
   for file in "${programs[@]}"; do
     library=$(program "$file")
     cp -P "$library" "$root/bin/$file"
   done
   ln -s udevadm "$root/bin/systemd-udevd"
-  # What the programs are linked with; the loader says it itself.
-  for file in "$root"/bin/*; do
-    [[ ! -L $file && ${file##*/} != busybox ]] || continue
-    inside --list "$file" | awk '/=> \// {print $3}'
-  done | sort -u | while read -r library; do cp -L "$library" "$root/lib/"; done
   cp -L "$debian/lib/$machine/ld-linux-x86-64.so.2" "$root/lib64/"
   mkdir -p "$root/lib/udev" "$root/etc/udev"
   cp -r "$debian/lib/udev/." "$root/lib/udev/"
@@ -89,14 +137,21 @@ system_image() {
   awk -F'"' '/GROUP="/ {for (i = 2; i <= NF; i += 2) if ($(i-1) ~ /GROUP=$/) print $i}' "$root"/lib/udev/rules.d/*.rules | sort -u |
     awk 'BEGIN {print "root:x:0:"; print "daemon:x:1:"} $1 != "root" && $1 !~ /[^a-z]/ {print $1 ":x:" 100 + NR ":"}' > "$root/etc/group"
   echo pfs-vm > "$root/etc/hostname"
-  [[ -e $debian/lib/modules/$version/modules.dep ]] || inside --argv0 depmod "$debian/bin/kmod" -b "$debian" "$version"
+  [[ -z $lustre && -e $kernels/lib/modules/$version/modules.dep ]] || inside --argv0 depmod "$debian/bin/kmod" -b "$kernels" "$version"
+  [[ -z $lustre ]] || mapfile -t -O "${#modules[@]}" modules < <(modules_of_lustre "$version")
   for file in "${modules[@]}"; do
-    inside --argv0 modprobe "$debian/bin/kmod" -d "$debian" -S "$version" --show-depends "$file"
+    inside --argv0 modprobe "$debian/bin/kmod" -d "$kernels" -S "$version" --show-depends "$file"
   done | awk '/^insmod/ {print $2}' | sort -u | while read -r file; do
     mkdir -p "$root/lib/modules/$version"
-    cp "$file" "$root/lib/modules/$version/"
+    cp -L "$file" "$root/lib/modules/$version/"
   done
-  cp "$debian/lib/modules/$version"/modules.{order,builtin,builtin.modinfo} "$root/lib/modules/$version/"
+  cp -L "$kernels/lib/modules/$version"/modules.{order,builtin,builtin.modinfo} "$root/lib/modules/$version/"
+  [[ -z $lustre ]] || lustre_image "$root" "$version"
+  # What the programs are linked with; the loader says it itself.
+  find "$root/bin/" "$root/lib/" "$root/lib64/" -type f ! -name '*.ko*' -exec sh -c 'head -c 4 "$1" | grep -q ELF' sh {} \; -print | while read -r file; do
+    [[ ${file##*/} != busybox && ${file##*/} != ld-linux-* ]] || continue
+    inside --list "$file"
+  done | awk '/=> \// {print $3} /not found/ {print; exit 1}' | sort -u | while read -r library; do cp -L "$library" "$root/lib/"; done
   inside --argv0 depmod "$debian/bin/kmod" -b "$root" "$version"
   archive "$root" > "$system.new"
   mv "$system.new" "$system"
@@ -127,6 +182,7 @@ accelerator() {
   if [[ $said == *'reboot: Power down'* ]]; then echo kvm; else echo tcg; fi
 }
 
+[[ -z $lustre ]] || need strip=binutils
 mkdir -p "$cache/vm"
 exec 8> "$cache/vm/lock"
 flock 8
@@ -141,6 +197,17 @@ mkdir -p "$work/root/node"
 say "building the node binary and the programs of the tests"
 cd "$root_dir"
 CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$work/root/node/" ./cmd/node ./cmd/agent ./test/vm/guest ./test/vm/daemon ./test/vm/pass
+tags=vm
+if [[ -n $lustre ]]; then
+  # The tests that otherwise run with doubles; in the machine, the node's own programs are the real ones.
+  tags=vm,lustre
+  set -- -run '^TestLustre' "$@"
+  for package in internal/node/serve internal/node/format/ldiskfs test/doubles/lustre; do
+    mkdir -p "$work/root/node/$package"
+    CGO_ENABLED=0 go test -c -vet=off -trimpath -ldflags '-s -w' -tags disks -o "$work/root/node/$package/tests" "./$package"
+    [[ ! -d $package/testdata ]] || cp -r "$package/testdata" "$work/root/node/$package/"
+  done
+fi
 archive "$work/root" > "$work/node.cpio"
 cat "$system" "$work/node.cpio" > "$work/initrd"
 rm -rf "$work/root" "$work/node.cpio"
@@ -149,4 +216,4 @@ VM_ACCEL=$(accelerator)
 export TMPDIR=$work VM_ACCEL VM_KERNEL=$kernel VM_INITRD=$work/initrd
 say "testing on Linux ${kernel##*/vmlinuz-} under QEMU with $VM_ACCEL"
 # GOTEST is how the Makefile runs tests.
-${GOTEST:-go test -v} -tags vm -count=1 -timeout 40m ./test/vm/ "$@"
+${GOTEST:-go test -v} -tags "$tags" -count=1 -timeout "${lustre:+1}40m" ./test/vm/ "$@"

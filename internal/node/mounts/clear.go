@@ -100,11 +100,11 @@ func (k kernel) clear(m spec.Mount, log *slog.Logger) (there bool, err error) {
 		case Foreign:
 			return false, finalError{describe(state, entries, m)}
 		case Another:
-			if !k.dead(m.Path) {
+			if !k.dead(m.Path, entries) {
 				return false, finalError{describe(state, entries, m)}
 			}
 		case Ours:
-			if m.Kernel && !k.dead(m.Path) {
+			if m.Kernel && !k.dead(m.Path, entries) {
 				log.Info("the filesystem is mounted already; the mount is taken over, with the options that it was mounted with",
 					"path", m.Path, "source", entries[len(entries)-1].Source)
 				return true, nil
@@ -117,12 +117,12 @@ func (k kernel) clear(m spec.Mount, log *slog.Logger) (there bool, err error) {
 	}
 }
 
-func (k kernel) dead(path string) bool {
+func (k kernel) dead(path string, entries []Entry) bool {
 	answer, stop := k.ask(path)
 	defer stop()
 	select {
 	case err := <-answer:
-		return Dead(err)
+		return Dead(entries[len(entries)-1].FSType, err)
 	case <-time.After(k.limits.answer):
 		return false
 	}

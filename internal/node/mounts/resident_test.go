@@ -96,6 +96,23 @@ func TestAFilesystemOfTheKernelIsMountedOnceAndUnmountedAtTheEnd(t *testing.T) {
 	}
 }
 
+func TestAFilesystemOfTheKernelStaysMountedWhenItsServerHasGivenTheClientUp(t *testing.T) {
+	g, m := NewWithT(t), &machine{}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended, tries := m.superviseKernel(ctx, works)
+	g.Eventually(tries).WithTimeout(time.Minute).Should(Equal(1))
+	m.answers(g)
+	m.do(func() { m.answer = syscall.ENOTCONN })
+	m.answers(g)
+	m.do(func() { m.answer = nil })
+	m.answers(g)
+	cancel()
+	g.Eventually(ended).WithTimeout(time.Minute).Should(Receive(BeNil()))
+	g.Expect(tries()).To(Equal(1))
+	g.Expect(m.log.String()).To(ContainSubstring("the filesystem answers with an error"))
+}
+
 func TestAFilesystemOfTheKernelIsMountedAgainWhen(t *testing.T) {
 	for name, happens := range map[string]func(m *machine){
 		"somebody unmounts it": func(m *machine) { m.entries = nil },

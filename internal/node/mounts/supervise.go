@@ -203,6 +203,8 @@ type watcher struct {
 	answer <-chan error
 	stop   func()
 	asked  time.Time
+	// shown is the type of the mount that was asked.
+	shown string
 	// there is true once the mount was seen, worked once the filesystem answered.
 	there, worked bool
 	// What was said is not said again until it changes.
@@ -214,7 +216,7 @@ type watcher struct {
 func (w *watcher) answered(err error) error {
 	w.answer = nil
 	switch {
-	case Dead(err):
+	case Dead(w.shown, err):
 		return fmt.Errorf("the mount is dead: %w", err)
 	case err != nil && err.Error() != w.saidError:
 		w.saidError = err.Error()
@@ -259,8 +261,7 @@ func (w *watcher) look() error {
 			w.log.Warn("still not mounted; look whether the filesystem's servers run and can be reached from this node", "path", w.mount.Path)
 		}
 	case w.answer == nil:
-		w.there = true
-		w.asked = time.Now()
+		w.there, w.asked, w.shown = true, time.Now(), entries[len(entries)-1].FSType
 		w.answer, w.stop = w.kernel.ask(w.mount.Path)
 	case !w.saidHung && time.Since(w.asked) > hungAfter:
 		w.saidHung = true

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -89,6 +90,13 @@ func (m *machine) answer(argv ...string) string {
 
 // powerCut ends the kernel's part of the node: nothing is mounted afterwards, and no network is up.
 func (m *machine) powerCut() {
+	if genuine {
+		for path := range strings.FieldsSeq(mounted()) {
+			m.answer("umount", "-f", path)
+		}
+		m.Eventually(func() string { return m.answer("sh", "-c", "lustre_rmmod; lsmod | grep '^libcfs'") }).WithTimeout(patience).Should(BeEmpty())
+		return
+	}
 	for path := range strings.FieldsSeq(mounted()) {
 		_ = syscall.Unmount(path, syscall.MNT_DETACH)
 	}
@@ -109,13 +117,7 @@ func (m *machine) powerCut() {
 // target makes a target of Lustre on a disk of its own, as the agent does, and tells a member of it.
 func (m *machine) target(member, name, uuid string, given v1alpha1.LustreTarget) *v1alpha1.StorageTarget {
 	m.Helper()
-	image := filepath.Join(m.directory, name)
-	m.must("truncate", "--size=256M", image)
-	loop := strings.TrimSpace(m.must("losetup", "--find", "--show", image))
-	m.Cleanup(func() { m.must("losetup", "--detach", loop) })
-	link := "/dev/disk/by-id/lab-" + name
-	m.Expect(os.Symlink("../../"+filepath.Base(loop), link)).To(Succeed())
-	m.Cleanup(func() { m.Expect(os.Remove(link)).To(Succeed()) })
+	id, device := m.disk(name)
 	t := &v1alpha1.StorageTarget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: name},
 		Spec: v1alpha1.StorageTargetSpec{
@@ -124,20 +126,49 @@ func (m *machine) target(member, name, uuid string, given v1alpha1.LustreTarget)
 		},
 	}
 	wanted := plan.NewOf(t, plan.Look{}, uuid)
-	wanted.Device = loop
+	wanted.Device = device
 	m.Expect(ldiskfs.Format{}.Problems(wanted)).To(BeEmpty())
 	m.must(ldiskfs.Format{}.Make(wanted)...)
 	content, err := json.Marshal(given)
 	m.Expect(err).NotTo(HaveOccurred())
 	m.file.Members = append(m.file.Members, spec.Member{Name: member, Targets: []spec.Target{{
 		Name: name, Path: "/mnt/targets/" + name, UUID: uuid,
-		Served: &spec.ServedTarget{DeviceID: "lab-" + name, FSType: "ldiskfs", Mark: wanted.Mark, Given: content},
+		Served: &spec.ServedTarget{DeviceID: id, FSType: "ldiskfs", Mark: wanted.Mark, Given: content},
 	}}})
 	m.must("mkdir", "-p", "/mnt/targets/"+name)
 	m.tell()
-	t.Spec.Device = v1alpha1.DeviceIdentity{ID: v1alpha1.DeviceID("lab-" + name), SizeBytes: 256 << 20}
+	t.Spec.Device = v1alpha1.DeviceIdentity{ID: v1alpha1.DeviceID(id), SizeBytes: m.size(device)}
 	t.Status.Provisioned = &v1alpha1.TargetProvisioned{PlanHash: "sha256:1", UUID: uuid, Label: wanted.Label, Finished: &metav1.Time{Time: time.Unix(1, 0)}}
 	return t
+}
+
+// disk is a blank disk, by its stable name and its device: a loop device, or one of the real machine. A mount that fails takes a loop
+// device away that it was given (mount.lustre).
+func (m *machine) disk(name string) (id, device string) {
+	m.Helper()
+	if genuine {
+		id = fmt.Sprintf("virtio-disk%d", len(m.file.Members)+1)
+		device, err := filepath.EvalSymlinks("/dev/disk/by-id/" + id)
+		m.Expect(err).NotTo(HaveOccurred())
+		m.must("wipefs", "--all", "--force", "--quiet", device)
+		return id, device
+	}
+	image := filepath.Join(m.directory, name)
+	m.must("truncate", "--size=256M", image)
+	device = strings.TrimSpace(m.must("losetup", "--find", "--show", image))
+	m.Cleanup(func() { m.must("losetup", "--detach", device) })
+	id = "lab-" + name
+	link := "/dev/disk/by-id/" + id
+	m.Expect(os.Symlink("../../"+filepath.Base(device), link)).To(Succeed())
+	m.Cleanup(func() { m.Expect(os.Remove(link)).To(Succeed()) })
+	return id, device
+}
+
+func (m *machine) size(device string) int64 {
+	m.Helper()
+	bytes, err := strconv.ParseInt(strings.TrimSpace(m.must("blockdev", "--getsize64", device)), 10, 64)
+	m.Expect(err).NotTo(HaveOccurred())
+	return bytes
 }
 
 // pass is one of the agent over a target.
@@ -212,7 +243,7 @@ func (m *machine) serves(daemon string) spec.Serve {
 
 // mounted are the paths of the node at which something of Lustre is mounted.
 func mounted() string {
-	output, _ := exec.Command("findmnt", "-rno", "TARGET", "-t", "fuse.lustre,fuse.lustre_tgt").Output() // it fails when there is none
+	output, _ := exec.Command("findmnt", "-rno", "TARGET", "-t", "lustre,lustre_tgt,fuse.lustre,fuse.lustre_tgt").Output() // it fails when there is none
 	return strings.Join(slices.Sorted(strings.FieldsSeq(string(output))), " ")
 }
 
@@ -272,7 +303,7 @@ func TestPodsKeepTheTargetsOfANodeMountedAndUnmountThemInPeace(t *testing.T) {
 func TestADiskThatIsNotWhatWasGivenIsNotMounted(t *testing.T) {
 	m := newMachine(t)
 	m.filesystem()
-	m.must("tunefs.lustre", "--comment=mine", "/dev/disk/by-id/lab-mdt0")
+	m.must("tunefs.lustre", "--comment=mine", "/dev/disk/by-id/"+m.file.Members[0].Targets[0].Served.DeviceID)
 	mdt := m.start("serve", m.serves("mdt/0"))
 	m.Eventually(mdt.Said).WithTimeout(patience).Should(ContainSubstring(`its mark is \"mine\"`))
 	m.Consistently(mounted, time.Second).Should(BeEmpty())

@@ -18,10 +18,16 @@ import (
 	"parallelfs.dev/operator/test/doubles/lustre/sandbox"
 )
 
-// doubles is the directory with the programs.
+// doubles is the directory with the programs; empty where the real ones are.
 var doubles string
 
+// genuine is true on a machine with a Lustre (test/vm), which is the recorded one then: with its network, and nothing mounted.
+var genuine = os.Getenv("LUSTRE_REAL") != ""
+
 func TestMain(m *testing.M) {
+	if genuine {
+		os.Exit(m.Run())
+	}
 	if doubles = os.Getenv(sandboxed); doubles != "" {
 		if err := furnish(); err != nil {
 			panic(err)
@@ -54,11 +60,13 @@ func TestMain(m *testing.M) {
 type lab struct {
 	*testing.T
 	directory string
+	// devices are those that stand for images where the programs are the real ones, by path.
+	devices map[string]string
 }
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
-	return &lab{t, t.TempDir()}
+	return &lab{t, t.TempDir(), map[string]string{}}
 }
 
 func (l *lab) must(argv ...string) string {
@@ -74,9 +82,31 @@ func (l *lab) disk(name string, bytes int64) string {
 	path := filepath.Join(l.directory, name)
 	g := NewWithT(l)
 	g.Expect(os.RemoveAll(path)).To(Succeed())
+	if genuine {
+		if device, is := realDisks[name]; is {
+			l.must("wipefs", "--all", "--force", "--quiet", device)
+			l.must("dd", "if=/dev/zero", "of="+device, "bs=1M", "count=8", "conv=notrunc", "status=none")
+			kernelName, err := filepath.EvalSymlinks(device)
+			g.Expect(err).NotTo(HaveOccurred())
+			l.devices[path] = kernelName
+			g.Expect(os.Symlink(device, path)).To(Succeed())
+			return path
+		}
+	}
 	g.Expect(os.WriteFile(path, nil, 0o600)).To(Succeed())
 	g.Expect(os.Truncate(path, bytes)).To(Succeed())
 	return path
+}
+
+// realDisks are the disks of a machine with a Lustre, by the names of the images in whose place they are: a mount that fails takes the
+// loop device away that it was given (mount.lustre).
+var realDisks = map[string]string{}
+
+func init() {
+	for i := range 5 {
+		device := fmt.Sprintf("%sdisk%d", recorded, i+1)
+		realDisks[fmt.Sprintf("disk%d", i+1)], realDisks["vd"+string(rune('a'+i))] = device, device
+	}
 }
 
 // run runs a double. What it says comes as the recorded answers have it: standard error first.

@@ -17,10 +17,16 @@ import (
 	"parallelfs.dev/operator/internal/node/format/ldiskfs"
 )
 
-// doubles is the directory with the doubles of Lustre's programs.
+// doubles is the directory with the doubles of Lustre's programs. On a machine with the real ones, for which LUSTRE_REAL is set, it is empty.
 var doubles string
 
+// genuine is true on a machine with a Lustre.
+var genuine = os.Getenv("LUSTRE_REAL") != ""
+
 func TestMain(m *testing.M) {
+	if genuine {
+		os.Exit(m.Run())
+	}
 	os.Exit(func() int {
 		var err error
 		if doubles, err = os.MkdirTemp("", "lustre-doubles"); err != nil {
@@ -61,14 +67,19 @@ func (l *lab) must(argv ...string) string {
 	return strings.TrimSpace(string(output))
 }
 
-// blank makes an image of zeros.
+// blank makes an image of zeros, which the real programs are given as a disk.
 func (l *lab) blank(name string) string {
 	l.Helper()
 	path := filepath.Join(l.directory, name)
 	NewWithT(l).Expect(os.RemoveAll(path)).To(Succeed())
 	NewWithT(l).Expect(os.WriteFile(path, nil, 0o600)).To(Succeed())
 	NewWithT(l).Expect(os.Truncate(path, 128<<20)).To(Succeed())
-	return path
+	if !genuine {
+		return path
+	}
+	loop := l.must("losetup", "--find", "--show", path)
+	l.Cleanup(func() { l.must("losetup", "--detach", loop) })
+	return loop
 }
 
 // run runs a program of Lustre, and returns its exit code and what it wrote to standard output.
