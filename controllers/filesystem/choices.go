@@ -78,6 +78,7 @@ func (c *choices) dependsOn(fs *v1alpha1.FileSystem, d disks, nodes plan.TargetN
 	write(nodes.Management...)
 	write("metadata")
 	write(nodes.Metadata...)
+	write("lost", nodes.LostMetadata)
 	for _, pool := range slices.Sorted(maps.Keys(nodes.Pools)) {
 		write("pool", pool)
 		write(nodes.Pools[pool]...)

@@ -400,3 +400,64 @@ func TestALostMasterOnADiskGetsADiskOfTheNewNodeFirst(t *testing.T) {
 	w.Expect(targets()).To(ContainElement(old.Target), "it is left alone")
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
 }
+
+func TestALostMasterOnADiskGetsAnotherDiskOfTheSameNodeAndNoThirdOne(t *testing.T) {
+	t.Parallel()
+	w := newWreck(t, func(w *world) func(fs *v1alpha1.FileSystem) {
+		for _, node := range w.nodes {
+			w.disk(node, "meta")
+		}
+		return func(fs *v1alpha1.FileSystem) {
+			fs.Spec.Metadata.Targets = v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{IDGlobs: []v1alpha1.Glob{"*-meta*"}, CountPerNode: 1}}
+			fs.Spec.Provisioning.FormatPolicy = v1alpha1.FormatIfBlank
+		}
+	})
+	node, old := w.nodes[0], w.get().Status.Metadata
+	// The node is there, and its disk is not.
+	w.dead[node], w.alive = false, false
+	w.nodeIs(node, corev1.ConditionTrue)
+	w.disks[0].dead, w.disks[0].mounted = true, false
+	w.inventory(node)
+	for _, pod := range w.pods() {
+		if component(&pod) == "master" {
+			w.Expect(server.Client.Delete(w.ctx, &pod, client.GracePeriodSeconds(0))).To(Succeed())
+		}
+	}
+	w.has[node] = spec.RecoveryAnswer{Found: []spec.RecoveryFound{}, Message: "there is nothing"}
+	names := func() (names []string) {
+		for _, target := range w.targets() {
+			names = append(names, target.Name)
+		}
+		return names
+	}
+	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
+	w.goesOn(-1)
+	w.Expect(w.recovering().Message).To(ContainSubstring("chooses none on node %s, besides the one that is lost", node))
+	w.Expect(names()).To(ConsistOf(old.Target))
+
+	w.disk(node, "meta-new")
+	w.disk(node, "meta-spare")
+	w.goesOn(-1)
+	plan := w.get().Status.Recovery
+	w.Expect(plan).NotTo(BeNil(), w.recovering().Message)
+	w.Expect(names()).To(ConsistOf(old.Target, plan.Target))
+	w.Expect(plan.From).To(Equal("backup-in-vault-20261123-030000"))
+	w.says(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
+	w.goesOn(-1)
+	w.Expect(w.restores).To(Equal(map[string]string{node + ":" + plan.Directory: plan.PlanHash}))
+	w.Expect(w.get().Status.Metadata).To(And(HaveField("Node", node), HaveField("Target", plan.Target), HaveField("Directory", plan.Directory),
+		HaveField("Recovered.PreviousNode", node)))
+
+	w.alive = true
+	w.goesOn(-1)
+	w.says(v1alpha1.AnnotationRecoverMetadata, "")
+	w.goesOn(-1)
+	w.Expect(names()).To(ConsistOf(old.Target, plan.Target), "the lost one is left alone, and no other takes its place")
+	w.Expect(w.condition(v1alpha1.ConditionReady).Reason).To(Or(Equal(v1alpha1.ReasonDegradedService), Equal(v1alpha1.ReasonHealthy)), w.ready().Message)
+	w.Expect(w.masterMayInitialize()).To(BeFalse())
+	for _, m := range w.fileSystemNodes()[node].Spec.Members {
+		if m.Role == v1alpha1.RoleMetadata {
+			w.Expect(m.Targets).To(ConsistOf(HaveField("Name", plan.Target)))
+		}
+	}
+}

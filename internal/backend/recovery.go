@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -24,6 +25,8 @@ type RecoverySource struct {
 	Node, Claim, Directory string
 	// ObjectStore that it lies in, as <endpoint>/<bucket>.
 	ObjectStore string `json:",omitempty"`
+	// OnTarget is true for a directory on a disk of the filesystem, which need not be mounted.
+	OnTarget bool `json:",omitempty"`
 }
 
 // RecoveryRequest says what a RecoveryJob does.
@@ -166,6 +169,24 @@ func (v *RecoveryView) notLost() string {
 	default:
 		return v.Serves
 	}
+}
+
+// LostMetadataTarget is the StorageTarget of the metadata while a recovery that is asked for, and not refused, brings the metadata to
+// another disk of the same node; else it is empty.
+func LostMetadataTarget(fs *v1alpha1.FileSystem, nodes []Node) string {
+	m := fs.Status.Metadata
+	if _, asked := fs.Annotations[v1alpha1.AnnotationRecoverMetadata]; !asked || m == nil || m.Target == "" {
+		return ""
+	}
+	is := meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionRecovering)
+	underWay := is != nil && slices.Contains([]string{
+		v1alpha1.ReasonRecoveryLooking, v1alpha1.ReasonRecoveryApproval, v1alpha1.ReasonRecoveryChoice, v1alpha1.ReasonRestoring,
+	}, is.Reason)
+	to := Matching(nodes, fs.Spec.Metadata.NodeSelector)
+	if !underWay || len(to) != 1 || to[0].Name != m.Node {
+		return ""
+	}
+	return m.Target
 }
 
 // place is where the metadata is to lie: on the only node that the spec selects, in its directory or on the disk that it gets there.
@@ -323,6 +344,8 @@ func (v *RecoveryView) found(s RecoverySource, job RecoveryJobFacts) []v1alpha1.
 // unusable says why what lies at a source can't be used where the metadata is to lie; empty when it can.
 func (v *RecoveryView) unusable(s RecoverySource) string {
 	switch {
+	case s.Kind == v1alpha1.RecoveryServer && s.Node == v.Recorded.Node && s.Directory != v.Recorded.Directory:
+		return "" // another disk of its node: the server may not be able to start on its own, such as one that can only be read
 	case s.Kind == v1alpha1.RecoveryServer:
 		return "it is the directory of the server itself: where it can be read, start the server there instead, and nothing is lost"
 	case s.Node != "" && s.Node != v.Recorded.Node:

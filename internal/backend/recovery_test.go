@@ -312,3 +312,60 @@ func TestMetadataOfADiskGetsAnotherDiskFirst(t *testing.T) {
 	v.Jobs = []backend.RecoveryJobFacts{{Name: start[0].Job, Ended: true, Answer: &spec.RecoveryAnswer{Restored: true, Found: []spec.RecoveryFound{{Version: 500, ID: metadataID}}}}}
 	g.Expect(backend.DecideRecovery(v).Metadata).To(HaveValue(HaveField("Target", "new")))
 }
+
+func TestTheDirectoryOfTheServerIsACandidateForAnotherDiskOfItsNodeAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		node, directory string
+		why             string
+	}{
+		"another disk":   {"n2", "/var/lib/parallelfs/targets/storage.scratch/old/master", ""},
+		"the same place": {"n2", "/data/meta", "start the server there instead"},
+		"another node":   {"n2-b", "/data/meta", "start the server there instead"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			v := lost()
+			v.Sources = []backend.RecoverySource{{Kind: v1alpha1.RecoveryServer, Name: "master-" + c.node, Node: c.node, Directory: c.directory}}
+			_, d := looked(t, v, map[string][]spec.RecoveryFound{"master-" + c.node: {{Version: 500, ID: metadataID, Time: "2026-11-23T12:00:00Z"}}})
+			g.Expect(d.Recovery.Candidates).To(HaveLen(1))
+			if c.why == "" {
+				g.Expect(d.Recovery.Candidates[0].Message).To(BeEmpty())
+				g.Expect(d.Condition.Reason).To(Equal(v1alpha1.ReasonRecoveryApproval))
+				return
+			}
+			g.Expect(d.Recovery.Candidates[0].Message).To(ContainSubstring(c.why))
+			g.Expect(d.Condition.Reason).To(Equal(v1alpha1.ReasonRecoveryRefused))
+		})
+	}
+}
+
+func TestTheDiskOfLostMetadataIsNotCountedWhileAnotherDiskOfItsNodeTakesItsPlace(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(fs *v1alpha1.FileSystem)
+		is     string
+		lost   string
+	}{
+		"it is looked for copies":  {is: v1alpha1.ReasonRecoveryLooking, lost: "old"},
+		"a person is to approve":   {is: v1alpha1.ReasonRecoveryApproval, lost: "old"},
+		"a person is to choose":    {is: v1alpha1.ReasonRecoveryChoice, lost: "old"},
+		"it is made again":         {is: v1alpha1.ReasonRestoring, lost: "old"},
+		"it was made again":        {is: v1alpha1.ReasonMetadataRecovered},
+		"it is not lost":           {is: v1alpha1.ReasonRecoveryRefused},
+		"nothing was said of it":   {},
+		"nobody has asked":         {is: v1alpha1.ReasonRecoveryLooking, change: func(fs *v1alpha1.FileSystem) { fs.Annotations = nil }},
+		"it lies in a directory":   {is: v1alpha1.ReasonRecoveryLooking, change: func(fs *v1alpha1.FileSystem) { fs.Status.Metadata.Target = "" }},
+		"it comes to another node": {is: v1alpha1.ReasonRecoveryLooking, change: func(fs *v1alpha1.FileSystem) { fs.Status.Metadata.Node = "n1" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := lost()
+			v.FileSystem.Status.Metadata.Node, v.FileSystem.Status.Metadata.Target = "n2", "old"
+			if c.is != "" {
+				v.FileSystem.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionRecovering, Reason: c.is}}
+			}
+			if c.change != nil {
+				c.change(v.FileSystem)
+			}
+			NewWithT(t).Expect(backend.LostMetadataTarget(v.FileSystem, v.Nodes)).To(Equal(c.lost))
+		})
+	}
+}

@@ -391,6 +391,24 @@ func TestTargetsOfMetadataServers(t *testing.T) {
 	}
 }
 
+func TestLostMetadataGetsAnotherDiskOfItsNodeAndNoThirdOne(t *testing.T) {
+	g := NewWithT(t)
+	fs := aFileSystem("scratch", v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/srv/a"}})
+	fs.Spec.Metadata.Targets = selecting(1)
+	in := anInput(fs, 4, "mds1")
+	in.Metadata = []string{"mds1"}
+	in.Existing = plan.Select(in).Targets
+	g.Expect(in.Existing).To(HaveLen(1))
+	in.LostMetadata = in.Existing[0].Name
+	s := plan.Select(in)
+	g.Expect(s.Problems).To(BeEmpty())
+	g.Expect(s.Targets).To(And(HaveLen(2), ContainElement(HaveField("Name", in.LostMetadata))), "the lost one stays on record")
+	in.Existing = s.Targets
+	g.Expect(plan.Select(in)).To(Equal(s))
+	in.LostMetadata = ""
+	g.Expect(plan.Select(in)).To(Equal(s), "nor when it was made again")
+}
+
 func TestADiskThatIsWantedTwiceIsRefusedForBoth(t *testing.T) {
 	serial := func(s string) func(*v1alpha1.BlockDevice) {
 		return func(b *v1alpha1.BlockDevice) { b.Serial = s }

@@ -30,7 +30,9 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	if err != nil {
 		return backend.Allocation{}, err
 	}
-	nodes := plan.TargetNodes{Metadata: metadataTargets(in, node), Pools: backend.PoolNodes(pools)}
+	nodes := plan.TargetNodes{
+		Metadata: metadataTargets(in, node), Pools: backend.PoolNodes(pools), LostMetadata: backend.LostMetadataTarget(in.FileSystem, in.Nodes),
+	}
 	if disks.Waits(in.FileSystem) {
 		return backend.Allocation{Status: in.FileSystem.Status, TargetNodes: nodes, Waits: true, Unread: disks.Why()}, nil
 	}

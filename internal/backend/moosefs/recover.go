@@ -47,7 +47,7 @@ func (Backend) RecoverySources(in backend.Input) []backend.RecoverySource {
 	}
 	out := []backend.RecoverySource{{
 		Name: componentMaster + "-" + fs.Status.Metadata.Node, Kind: v1alpha1.RecoveryServer,
-		Node: fs.Status.Metadata.Node, Directory: fs.Status.Metadata.Directory,
+		Node: fs.Status.Metadata.Node, Directory: fs.Status.Metadata.Directory, OnTarget: fs.Status.Metadata.Target != "",
 	}}
 	if metaloggers := own(fs).Metaloggers; metaloggers != nil {
 		for _, node := range backend.Matching(in.Nodes, metaloggers.NodeSelector) {
@@ -108,12 +108,19 @@ func (Backend) RecoveryJob(in backend.Input, request backend.RecoveryRequest) (*
 		told.Source = spec.RecoverySource{Directory: recoverySource, Component: componentMetalogger, Data: dataSubdirectory}
 	default:
 		told.Source = spec.RecoverySource{Directory: recoverySource, Component: componentMaster, Data: dataSubdirectory}
+		if source.OnTarget {
+			told.Source.Directory = source.Directory
+		}
 	}
-	if source.ObjectStore != "" {
+	switch {
+	case source.ObjectStore != "":
 		pod.Spec.HostNetwork, pod.Spec.DNSPolicy = true, corev1.DNSClusterFirstWithHostNet // as the pod that has put it there
 		told.Source.ObjectStore = backend.UseObjectStore(fs, &pod.Spec, &c)
-	} else {
+	case !source.OnTarget:
 		mountCopies(pod, &c, source)
+	case request.Restore == nil || request.Restore.Target == "": // else it sees all disks
+		backend.MountTargets(fs, pod, &c)
+		c.VolumeMounts[len(c.VolumeMounts)-1].ReadOnly = true
 	}
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{
 		Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}},

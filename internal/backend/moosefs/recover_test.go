@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
@@ -153,6 +154,26 @@ func TestARestoringReadsItsSourceAndWritesTheDirectoryOfTheMasterOnTheNewNode(t 
 	})))
 	g.Expect(job.Spec.Template.Spec.Affinity).To(Equal(backend.OnNodes("n2")))
 	g.Expect(job.Spec.Template.Spec.Containers[0].SecurityContext.Privileged).To(BeNil())
+}
+
+func TestTheDiskOfTheMasterIsReadWhereItIsMounted(t *testing.T) {
+	g := NewWithT(t)
+	in := lostMetadata()
+	targets := spec.TargetsDirectory("storage", "scratch")
+	in.FileSystem.Status.Metadata = &v1alpha1.MetadataRecord{Node: "n1", Target: "old", Directory: targets + "/old/master"}
+	source := sourceNamed(t, in, v1alpha1.RecoveryServer, "")
+	at := spec.RecoverySource{Directory: targets + "/old/master", Component: "master", Data: "data"}
+	job, told := recoveryOf(t, in, backend.RecoveryRequest{Source: source})
+	g.Expect(told.Source).To(Equal(at))
+	g.Expect(mounts(job)).To(Equal(map[string]string{targets: targets + ", read only"}), "a disk that is not there keeps no pod from starting")
+	g.Expect(job.Spec.Template.Spec.Containers[0].VolumeMounts).To(ContainElement(HaveField("MountPropagation", HaveValue(Equal(corev1.MountPropagationHostToContainer)))))
+
+	in.Targets = []v1alpha1.StorageTarget{{ObjectMeta: metav1.ObjectMeta{Name: "new", Namespace: "storage"}}}
+	job, told = recoveryOf(t, in, backend.RecoveryRequest{Source: source, Restore: &backend.RestoreRequest{
+		Plan: "0123abcd", Version: 7, ID: "6B046567398B0398", Node: "n1", Directory: targets + "/new/master", Target: "new",
+	}})
+	g.Expect(told.Source).To(Equal(at))
+	g.Expect(mounts(job)).To(Equal(map[string]string{targets: targets, backend.StateRoot(in.FileSystem): backend.StateRoot(in.FileSystem)}))
 }
 
 func TestMetadataIsMadeFromWhatWasSavedAndAllChangesSince(t *testing.T) {
