@@ -34,8 +34,8 @@ type Collector struct {
 	// Software are what filesystems need on the node itself, and Run runs a program of the node in the node's own root directory.
 	Software []spec.HostSoftware
 	Run      devices.Runner
-	// Evicted are the evictions that were seen, by the filesystem and then by what tells them apart: a kernel remembers the last ones only. Nil
-	// to remember none.
+	// Evicted are the evictions that were seen, by the filesystem and then by what tells them apart: a kernel remembers the last ones only.
+	// Nil to remember none.
 	Evicted map[string]map[string]time.Time
 	// Addresses are those of a network interface, with their prefix.
 	Addresses func(name string) ([]string, error)

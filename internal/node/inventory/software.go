@@ -145,7 +145,7 @@ func (c Collector) evictions(of string, now map[string]time.Time) (count int32, 
 			last = &metav1.Time{Time: at}
 		}
 	}
-	return int32(min(len(seen), math.MaxInt32)), last //nolint:gosec // it is bounded
+	return int32(min(len(seen), math.MaxInt32)), last
 }
 
 // ForServers looks at what one filesystem needs on this node for its servers. missing is what the node must get, as a sentence, empty when

@@ -27,9 +27,10 @@ func AllClientStates() []string {
 var (
 	// connection is a parameter of a client's connection with a target: its name ends with the instance of the mount. Those of an MDT end
 	// with the name of that.
-	connection = regexp.MustCompile(`^(?:mdc|osc)\.([A-Za-z0-9_-]{1,8})-((?:MDT|OST)[0-9a-f]{4})-(?:mdc|osc)-([0-9a-f]{8,16})\.(state|active)=(.*)$`)
-	current    = regexp.MustCompile(`^current_state: +(\w+)$`)
-	evicted    = regexp.MustCompile(`^ *- \[ *(\d{1,15}), EVICTED \]$`)
+	connection = regexp.MustCompile(
+		`^(?:mdc|osc)\.([A-Za-z0-9_-]{1,8})-((?:MDT|OST)[0-9a-f]{4})-(?:mdc|osc)-([0-9a-f]{8,16})\.(state|active)=(.*)$`)
+	current = regexp.MustCompile(`^current_state: +(\w+)$`)
+	evicted = regexp.MustCompile(`^ *- \[ *(\d{1,15}), EVICTED \]$`)
 )
 
 // works are the states of a connection that is there, or comes with the next request.
