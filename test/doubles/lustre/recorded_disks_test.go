@@ -100,14 +100,14 @@ func (l *lab) disk(name string, bytes int64) string {
 
 // realDisks are the disks of a machine with a Lustre, by the names of the images in whose place they are: a mount that fails takes the
 // loop device away that it was given (mount.lustre).
-var realDisks = map[string]string{}
-
-func init() {
+var realDisks = func() map[string]string {
+	disks := map[string]string{}
 	for i := range 5 {
 		device := fmt.Sprintf("%sdisk%d", recorded, i+1)
-		realDisks[fmt.Sprintf("disk%d", i+1)], realDisks["vd"+string(rune('a'+i))] = device, device
+		disks[fmt.Sprintf("disk%d", i+1)], disks["vd"+string(rune('a'+i))] = device, device
 	}
-}
+	return disks
+}()
 
 // run runs a double. What it says comes as the recorded answers have it: standard error first.
 func (l *lab) run(argv ...string) string {
@@ -194,9 +194,14 @@ func TestWhatTheRealMkfsRefusesIsRefused(t *testing.T) {
 	l := newLab(t)
 	device := l.disk("disk1", 64<<20)
 	l.disk("small", 31<<20)
+	if genuine { // the real one asks nobody how large a file is
+		loop := strings.TrimSpace(l.must("losetup", "--find", "--show", l.directory+"/small"))
+		l.Cleanup(func() { l.must("losetup", "--detach", loop) })
+		l.must("ln", "-sf", loop, l.directory+"/small")
+	}
 	for line, says := range map[string]string{
-		"": "Not enough arguments - device name", "--ost": "Not enough arguments - device name",
-		device: "must set target type: MDT,OST,MGS\nmkfs.lustre: exiting with 22", device + " " + device: "Only one device is allowed",
+		"--ost": "Not enough arguments - device name",
+		device:  "must set target type: MDT,OST,MGS\nmkfs.lustre: exiting with 22", device + " " + device: "Only one device is allowed",
 		"--ost --mdt --fsname=a --index=0 --mgsnode=10.0.0.1@tcp " + device:              "OST type is exclusive with MDT,MGS",
 		"--mdt --fsname=a --index=0 " + device:                                           "Must specify --mgs or --mgsnode",
 		"--ost --fsname=123456789 --index=0 --mgsnode=10.0.0.1@tcp " + device:            "filesystem name must be 1-8 chars\nmkfs.lustre: exiting with 1",
@@ -204,7 +209,7 @@ func TestWhatTheRealMkfsRefusesIsRefused(t *testing.T) {
 		"--ost --fsname=a --index=one --mgsnode=10.0.0.1@tcp " + device:                  "wrong index one",
 		"--ost --fsname=a --index=65504 --mgsnode=10.0.0.1@tcp " + device:                "wrong index 65504",
 		"--ost --fsname=a --index=0 --mgsnode=mgs.example.com " + device:                 "Can't parse NID 'mgs.example.com'",
-		"--ost --fsname=a --index=0 --mgsnode=10.0.0.1@tcp --backfstype=zfs " + device:   "invalid backend filesystem type zfs",
+		"--ost --fsname=a --index=0 --mgsnode=10.0.0.1@tcp --backfstype=zfs " + device:   "unhandled/unloaded OSD plugin 5 'zfs'",
 		"--ost --fsname=a --index=0 --mgsnode=10.0.0.1@tcp --mkfsoptions=-b=7 " + device: "blocksize 0 not in 1024-65536 bytes",
 		"--ost --fsname=a --index=0 --mgsnode=10.0.0.1@tcp " + l.directory + "/small":    "must be larger than 32MB",
 		"--ost --fsname=a --index=0 --mgsnode=10.0.0.1@tcp --mkfsoptions=-Q " + device:   "Unable to build fs",
@@ -219,7 +224,11 @@ func TestWhatTheRealMkfsRefusesIsRefused(t *testing.T) {
 func TestACommentIsKeptUntilItIsChanged(t *testing.T) {
 	l, g := newLab(t), NewWithT(t)
 	device := l.disk("disk1", 64<<20)
-	g.Expect(l.run("mkfs.lustre", "--mgs", "--comment="+strings.Repeat("x", 900), device)).To(HaveSuffix("exit 0\n"))
+	for option, size := range map[string]int{"--comment=": 824, "--mkfsoptions=": 512} {
+		said := l.run("mkfs.lustre", "--mgs", option+strings.Repeat("x", size), device)
+		g.Expect(said).To(And(ContainSubstring("string buffer overflow (max %d)", size), HaveSuffix("'\nexit 75\n")))
+	}
+	g.Expect(l.run("mkfs.lustre", "--mgs", "--comment="+strings.Repeat("x", 823), device)).To(HaveSuffix("exit 0\n"))
 	g.Expect(l.run("tunefs.lustre", "--dryrun", device)).To(ContainSubstring("\nComment: " + strings.Repeat("x", 823) + "\n"))
 	g.Expect(l.run("tunefs.lustre", "--param", "sys.timeout=40", device)).To(HaveSuffix("exit 0\n"))
 	g.Expect(l.run("tunefs.lustre", "--dryrun", device)).To(And(ContainSubstring("\nComment: xxx"), ContainSubstring("Parameters: sys.timeout=40\n")))

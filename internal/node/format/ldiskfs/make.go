@@ -12,8 +12,8 @@ import (
 	"parallelfs.dev/operator/internal/node/format/ext4"
 )
 
-// MarkLength is the longest mark in bytes: ldd_userdata of struct lustre_disk_data has 824, with a zero at the end. mkfs.lustre cuts off
-// a longer one without a word.
+// MarkLength is the longest mark in bytes: ldd_userdata of struct lustre_disk_data has 824, with a zero at the end. mkfs.lustre ends with
+// 75 when it gets a longer one (2.17.57).
 const MarkLength = 823
 
 // New is a target that is to be made.
@@ -91,7 +91,7 @@ func (n New) command(first ...string) []string {
 	return append(argv, "--comment="+n.Mark, "--mkfsoptions="+n.mke2fs(), n.Device)
 }
 
-// mke2fs are the options for mke2fs. The UUID comes first: what is too long is cut off at the end.
+// mke2fs are the options for mke2fs.
 func (n New) mke2fs() string {
 	items := []string{"-U", spelled(n.UUID)}
 	for _, option := range n.Options {

@@ -220,6 +220,10 @@ func (k *Kernel) start(ctx context.Context, t *target) error {
 	k.mutex.Lock()
 	mgs, nids := t.mgsNIDs(), k.nids()
 	t.begin(mgs)
+	if slices.ContainsFunc(k.targets, func(o *target) bool { return o.name == t.name }) {
+		k.mutex.Unlock()
+		return wire.Refuse(syscall.EALREADY, "") // the kernel has a device of this name; the MGS is not asked
+	}
 	if t.isMGS() {
 		if slices.ContainsFunc(k.targets, func(o *target) bool { return o.isMGS() }) {
 			k.mutex.Unlock()

@@ -17,10 +17,11 @@ const Version = "2.17.57"
 
 // The exit codes, with what the C library calls them.
 const (
-	ePerm  = 1
-	eExist = 17
-	eNoDev = 19
-	eInval = 22
+	ePerm     = 1
+	eExist    = 17
+	eNoDev    = 19
+	eInval    = 22
+	eOverflow = 75
 )
 
 var names = map[int]string{ePerm: "Operation not permitted", eExist: "File exists", eNoDev: "No such device", eInval: "Invalid argument"}
@@ -56,7 +57,7 @@ func (r *run) fatal(format string, arguments ...any) {
 
 // exit says why the program ends.
 func (r *run) exit(code int) int {
-	if code != 0 {
+	if code != 0 && code != eOverflow { // of that, the real ones say nothing more
 		r.complain("%s: exiting with %d (%s)\n", r.name, code, names[code])
 	}
 	return code
@@ -133,6 +134,11 @@ func (r *run) early(options []option, rest []string) (code int, ends bool) {
 		case "erase-params":
 			r.eraseAll = true
 		case "backfstype":
+			if o.value == "zfs" { // as where Lustre was built without it
+				r.fatal("unhandled/unloaded OSD plugin 5 'zfs'")
+				r.fatal("unable to prepare backend (22)")
+				return r.exit(eInval), true
+			}
 			if o.value != "ldiskfs" {
 				r.complain("%s: invalid backend filesystem type %s\n", r.name, o.value)
 				return ePerm, true
@@ -168,9 +174,11 @@ func (r *run) apply(o option) int {
 	case "writeconf":
 		r.data.Flags |= mountdata.Writeconf
 	case "mkfsoptions":
-		r.mke2fs = o.value[:min(len(o.value), 511)]
+		r.mke2fs = o.value
+		return r.fits(o.value, 512)
 	case "comment":
-		r.data.Comment = o.value[:min(len(o.value), mountdata.CommentLength)]
+		r.data.Comment = o.value
+		return r.fits(o.value, mountdata.CommentLength+1)
 	case "fsname":
 		return r.fsName(o.value)
 	case "index":
@@ -182,6 +190,15 @@ func (r *run) apply(o option) int {
 		return r.nodes(o)
 	}
 	return 0
+}
+
+// fits ends the program when a value does not fit where it is kept, with its zero.
+func (r *run) fits(value string, size int) int {
+	if len(value) < size {
+		return 0
+	}
+	r.complain("string buffer overflow (max %d): '' + '%s'\n", size, value)
+	return eOverflow
 }
 
 func (r *run) registered() bool { return r.data.Flags&(mountdata.FirstTime|mountdata.Writeconf) == 0 }
