@@ -97,8 +97,8 @@ func understand(m spec.Mount) error {
 }
 
 // Dead is true for the errors of a mount whose server is gone for ever, see fuse(4) and nfs(5). shown is its type in the table of mounts:
-// only a program that served it loses its connection for good. A client of the kernel makes its connection anew: Lustre's, which a server
-// has given up (an eviction), answers ENOTCONN once and works a moment later, and programs that hold files open keep them.
+// only a program that served it loses its connection for good. A client of the kernel makes its connection anew: one that a server has
+// given up (an eviction) answers ENOTCONN once and works a moment later, and programs that hold files open keep them.
 func Dead(shown string, err error) bool {
 	program, _, _ := strings.Cut(shown, ".")
 	return errors.Is(err, syscall.ESTALE) || program == "fuse" && (errors.Is(err, syscall.ENOTCONN) || errors.Is(err, syscall.ECONNABORTED))

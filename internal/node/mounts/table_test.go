@@ -84,8 +84,8 @@ func TestDead(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(Dead("fuse", fmt.Errorf("statfs: %w", syscall.ENOTCONN))).To(BeTrue())
 	g.Expect(Dead("fuse.mfs", syscall.ECONNABORTED)).To(BeTrue())
-	g.Expect(Dead("lustre", syscall.ESTALE)).To(BeTrue())
-	g.Expect(Dead("lustre", syscall.ENOTCONN)).To(BeFalse(), "a server has given the client up, which comes back by itself")
+	g.Expect(Dead("kfs", syscall.ESTALE)).To(BeTrue())
+	g.Expect(Dead("kfs", syscall.ENOTCONN)).To(BeFalse(), "a server has given the client up, which comes back by itself")
 	g.Expect(Dead("fuse", syscall.EIO)).To(BeFalse(), "the server is there and says so")
 	g.Expect(Dead("fuse", nil)).To(BeFalse())
 }
