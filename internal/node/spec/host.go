@@ -36,8 +36,8 @@ type HostSoftware struct {
 	// which it is not asked: a question must load nothing.
 	NIDs   []string
 	NIDsOf string
-	// Clients are the arguments of a program that prints how the node's mounts of the filesystem are connected with its servers, and ReadClients
-	// reads that. The program fails where nothing is mounted: what it has printed counts.
+	// Clients are the arguments of a program that prints how the node's mounts of the filesystem are connected with its servers, and
+	// ReadClients reads that. The program fails where nothing is mounted: what it has printed counts.
 	Clients     []string
 	ReadClients func(output string) []HostClient
 	// StandIn is a program that a node only has when another program serves the filesystem in the kernel's place, by FUSE, such as
@@ -50,7 +50,8 @@ type HostClient struct {
 	Name string
 	// Disconnected are the targets that it has no connection with, and its state.
 	Disconnected []string
-	// Evicted are the moments at which servers have given the node up, as far as its kernel remembers, by texts of which each is of one of them.
+	// Evicted are the moments at which servers have given the node up, as far as its kernel remembers, by texts of which each is of one of
+	// them.
 	Evicted map[string]time.Time
 }
 
