@@ -1,6 +1,7 @@
 package filesystem
 
 import (
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -39,25 +40,45 @@ var (
 	}, []string{"namespace", "filesystem", "node"})
 )
 
-// measureClients says what the agents have seen of the clients of a FileSystem.
+// measured are the clients of each FileSystem that have series, by node.
+var measured = struct {
+	sync.Mutex
+	of map[types.NamespacedName]map[string]bool
+}{of: map[types.NamespacedName]map[string]bool{}}
+
+// measureClients says what the agents have seen of the clients of a FileSystem. A series that stays is never away: somebody may read all of
+// them at any moment.
 func measureClients(fs *v1alpha1.FileSystem, clients []backend.Client) {
 	if len(clients) == 0 && fs.Spec.Clients != nil {
 		return // this pass has not looked
 	}
-	forgetClients(types.NamespacedName{Namespace: fs.Namespace, Name: fs.Name})
+	now := map[string]bool{}
 	for _, c := range clients {
 		if c.Kernel != nil {
+			now[c.Node] = true
 			evictions.WithLabelValues(fs.Namespace, fs.Name, c.Node).Set(float64(c.Kernel.Evictions))
 			disconnected.WithLabelValues(fs.Namespace, fs.Name, c.Node).Set(float64(len(c.Kernel.Disconnected)))
 		}
 	}
+	onlyMeasured(types.NamespacedName{Namespace: fs.Namespace, Name: fs.Name}, now)
 }
 
-// forgetClients takes away what was measured of the clients of a FileSystem.
-func forgetClients(name types.NamespacedName) {
-	of := prometheus.Labels{"namespace": name.Namespace, "filesystem": name.Name}
-	evictions.DeletePartialMatch(of)
-	disconnected.DeletePartialMatch(of)
+// forgetClients takes away what was measured of the clients of a FileSystem that is gone.
+func forgetClients(name types.NamespacedName) { onlyMeasured(name, nil) }
+
+// onlyMeasured takes away what was measured of all other clients of a FileSystem.
+func onlyMeasured(name types.NamespacedName, now map[string]bool) {
+	measured.Lock()
+	defer measured.Unlock()
+	for node := range measured.of[name] {
+		if !now[node] {
+			evictions.DeleteLabelValues(name.Namespace, name.Name, node)
+			disconnected.DeleteLabelValues(name.Namespace, name.Name, node)
+		}
+	}
+	if measured.of[name] = now; len(now) == 0 {
+		delete(measured.of, name)
+	}
 }
 
 // measureBackups says how old the backups of a FileSystem are.
