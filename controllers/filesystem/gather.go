@@ -217,8 +217,8 @@ func (r *Reconciler) pods(ctx context.Context, c client.Reader, fs *v1alpha1.Fil
 	return own.facts, err
 }
 
-// ownDaemons are the facts of all pods of a FileSystem, and those of its pods that no DaemonSet has made, only to be read: the others are
-// thousands, of a kilobyte each, and nobody looks at more than their facts.
+// ownDaemons are the facts of all pods of a FileSystem, and the pods of its Jobs, only to be read: the others are thousands, of a kilobyte
+// each, and nobody looks at more than their facts.
 type ownDaemons struct {
 	facts   []backend.Pod
 	jobPods []corev1.Pod
@@ -239,7 +239,7 @@ func (r *Reconciler) daemonsOf(ctx context.Context, c client.Reader, fs *v1alpha
 	}
 	own := ownDaemons{facts: r.podsFacts(fs, sets.Items, pods.Items, r.Order.Now())}
 	for i := range pods.Items {
-		if owner := metav1.GetControllerOf(&pods.Items[i]); owner == nil || owner.Kind != "DaemonSet" {
+		if owner := metav1.GetControllerOf(&pods.Items[i]); owner != nil && owner.Kind == "Job" {
 			own.jobPods = append(own.jobPods, pods.Items[i])
 		}
 	}

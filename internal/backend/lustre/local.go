@@ -70,10 +70,20 @@ func numbersOf(in backend.Input) map[string]int32 {
 
 // Untold is true when a disk has a number on record, or is the MGT, and does not say so yet.
 func (Backend) Untold(in backend.Input) bool {
-	fs, numbers := in.FileSystem, numbersOf(in)
-	return slices.ContainsFunc(in.Targets, func(t v1alpha1.StorageTarget) bool {
-		return t.Spec.Lustre == nil && targetOf(fs, &t, numbers[t.Name]) != nil
-	})
+	var numbers map[string]int32
+	for i := range in.Targets {
+		t := &in.Targets[i]
+		if t.Spec.Lustre != nil {
+			continue
+		}
+		if numbers == nil {
+			numbers = numbersOf(in) // most passes have nothing to tell
+		}
+		if targetOf(in.FileSystem, t, numbers[t.Name]) != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // TellTargets says what the disks are to Lustre, by the numbers that are on record. The MGT has none, and is the disk that was chosen for

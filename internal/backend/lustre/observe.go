@@ -373,6 +373,7 @@ func (o *observer) clients() {
 	if o.fs.Spec.Clients == nil {
 		return
 	}
+	software, fsName := HostSoftware().Name, own(o.fs).FSName
 	for _, n := range backend.Matching(o.in.Nodes, o.fs.Spec.Clients.NodeSelector) {
 		c := backend.Client{Node: n.Name, Message: "there is no pod of it on the node"}
 		for p := range o.in.PodsOn(componentClient, "", n.Name) {
@@ -385,15 +386,15 @@ func (o *observer) clients() {
 		if !n.Ready {
 			c.Mounted, c.Message = false, "the node is not Ready"
 		}
-		c.Kernel = clientIn(o.in.Inventories[n.Name], own(o.fs).FSName)
+		c.Kernel = clientIn(o.in.Inventories[n.Name], software, fsName)
 		o.seen.Clients = append(o.seen.Clients, c)
 	}
 }
 
 // clientIn is what the agent of a node found of its mount.
-func clientIn(node v1alpha1.NodeInventoryStatus, fsName string) *v1alpha1.HostClient {
+func clientIn(node v1alpha1.NodeInventoryStatus, software, fsName string) *v1alpha1.HostClient {
 	for i := range node.Software {
-		if node.Software[i].Name != HostSoftware().Name {
+		if node.Software[i].Name != software {
 			continue
 		}
 		for j := range node.Software[i].Clients {
