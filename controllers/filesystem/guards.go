@@ -23,14 +23,20 @@ const (
 	firstGuards = 5 * time.Minute
 )
 
-// guards are those of a FileSystem that are there, by the name of the FileSystemNode.
+// guards are those of a FileSystem that are there, by the name of the FileSystemNode; only to be read.
 type guards struct {
 	deployments map[string]*appsv1.Deployment
 	budgets     map[string]*policyv1.PodDisruptionBudget
 }
 
-// guardsNow reads the guards from the cache.
+// guardsNow are the guards as they are now. A namespace may hold the thousands of other filesystems: they are read when one has changed.
 func (p *pass) guardsNow(ctx context.Context) (guards, error) {
+	m := p.remembered(client.ObjectKeyFromObject(p.fs), p.fs.UID)
+	return m.guards.get(&p.guardChanges, func() (guards, error) { return p.readGuards(ctx) })
+}
+
+// readGuards reads the guards from the cache.
+func (p *pass) readGuards(ctx context.Context) (guards, error) {
 	mine := []client.ListOption{
 		client.InNamespace(p.fs.Namespace), client.MatchingLabels{v1alpha1.LabelGuard: p.fs.Name}, client.UnsafeDisableDeepCopy,
 	}

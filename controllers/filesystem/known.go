@@ -138,6 +138,7 @@ type memory struct {
 	all     []v1alpha1.StorageTarget
 	targets ownTargets
 	daemons known[ownDaemons]
+	guards  known[guards]
 	// found is what the last Input has found in its lists.
 	found backend.Input
 	// letGo is when the FileSystem was last seen not to have its lease; zero when it may have it.

@@ -74,6 +74,7 @@ type Reconciler struct {
 	allInventories                         known[inventories]
 	targetChanges, nodeChanges, podChanges changes
 	recordChanges, inventoryChanges        changes
+	guardChanges                           changes
 	// secrets is the Client, which keeps Secrets; nil for a Client that was set by hand.
 	secrets *secretReader
 	// memories are what passes over each FileSystem keep for the next one.

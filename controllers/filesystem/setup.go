@@ -6,6 +6,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -43,6 +44,9 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		Owns(&batchv1.Job{}).
 		Watches(&v1alpha1.FileSystemNode{}, r.recordChanges.watch(owner)).
 		Watches(&v1alpha1.NodeInventory{}, r.inventoryChanges.watch(handler.EnqueueRequestsFromMapFunc(r.whichLookAtNodes))).
+		// A guard that somebody has changed is put right in the next pass.
+		Watches(&appsv1.Deployment{}, r.guardChanges.watch(handler.Funcs{})).
+		Watches(&policyv1.PodDisruptionBudget{}, r.guardChanges.watch(handler.Funcs{})).
 		Watches(&corev1.Pod{}, r.podChanges.watch(handler.EnqueueRequestsFromMapFunc(fileSystemOfPod))).
 		Watches(&corev1.Node{}, r.nodeChanges.watch(handler.EnqueueRequestsFromMapFunc(r.allFileSystems)), builder.WithPredicates(nodeChanged())).
 		// The probe of one filesystem that does not answer must not hold up the others.

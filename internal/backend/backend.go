@@ -307,8 +307,6 @@ type ServerStatus struct {
 
 // TargetStatus is one storage target, as a backend has seen it.
 type TargetStatus struct {
-	// Name of the target: node and directory.
-	Name string
 	Node string
 	// StoragePool that the target belongs to.
 	StoragePool string
@@ -329,6 +327,10 @@ type TargetStatus struct {
 	// Message says what is wrong with the target, and is empty when nothing is.
 	Message string
 }
+
+// Name tells a target from all others of its filesystem: its node and directory. It is put together where a sentence needs it, of 24,000
+// for few.
+func (t *TargetStatus) Name() string { return t.Node + ":" + t.Directory }
 
 // Client is one node on which the filesystem is, or should be, mounted.
 type Client struct {

@@ -10,15 +10,15 @@ import (
 // Matching are the nodes that match a selector, in their order.
 func Matching(nodes []Node, selector v1alpha1.NodeSelector) []Node {
 	var out []Node
-	for _, n := range nodes {
-		if matches(n, selector) {
-			out = append(out, n)
+	for i := range nodes {
+		if matches(&nodes[i], selector) {
+			out = append(out, nodes[i])
 		}
 	}
 	return out
 }
 
-func matches(n Node, selector v1alpha1.NodeSelector) bool {
+func matches(n *Node, selector v1alpha1.NodeSelector) bool {
 	for key, value := range selector {
 		if have, ok := n.Labels[key]; !ok || have != value {
 			return false

@@ -27,7 +27,7 @@ import (
 
 const (
 	// resync is that of an agent as the chart starts it.
-	resync = 5 * time.Minute
+	resync = 10 * time.Minute
 	// agentWorkers is how many targets are worked on at once, by all agents.
 	agentWorkers = 512
 	// collectTakes is how long an agent looks at all that its node has.

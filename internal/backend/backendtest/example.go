@@ -298,7 +298,7 @@ func (Example) Observe(in backend.Input) backend.Observation {
 			}, ComponentServer)
 			for _, d := range pool.Targets.Directories {
 				out.Targets = append(out.Targets, backend.TargetStatus{
-					Name: node + ":" + string(d), Node: node, StoragePool: pool.Name, Directory: string(d), Online: i.Online, Message: i.Message,
+					Node: node, StoragePool: pool.Name, Directory: string(d), Online: i.Online, Message: i.Message,
 				})
 			}
 			for _, t := range backend.TargetsOf(in, v1alpha1.RoleStorage, pool.Name, node) {
@@ -360,7 +360,7 @@ func unserved(in backend.Input, component string, i backend.ServerStatus) string
 // onDisk is what a process says of a disk.
 func onDisk(in backend.Input, t *v1alpha1.StorageTarget, server backend.ServerStatus) backend.TargetStatus {
 	status := backend.TargetStatus{
-		Name: server.Node + ":" + backend.TargetPath(in.FileSystem, t.Name), Node: server.Node, StoragePool: server.StoragePool,
+		Node: server.Node, StoragePool: server.StoragePool,
 		Directory: backend.TargetPath(in.FileSystem, t.Name), StorageTarget: t.Name, Message: server.Message,
 	}
 	if _, why := backend.Proven(t); why != "" || !server.Online {

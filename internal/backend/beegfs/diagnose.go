@@ -99,7 +99,7 @@ func (o *observer) wrongTargets() (unproven, missing, inconsistent []string) {
 		case !t.Online && t.StorageTarget != "" && waits[t.StorageTarget]:
 			unproven = append(unproven, fmt.Sprintf("%s on node %s in pool %s (%s)", t.StorageTarget, t.Node, t.StoragePool, t.Message))
 		case !t.Online:
-			missing = append(missing, fmt.Sprintf("%s in pool %s (%s)", t.Name, t.StoragePool, t.Message))
+			missing = append(missing, fmt.Sprintf("%s in pool %s (%s)", t.Name(), t.StoragePool, t.Message))
 		}
 	}
 	for _, l := range o.leftovers {

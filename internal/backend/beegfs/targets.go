@@ -264,7 +264,7 @@ func (o *observer) storageServer(pool v1alpha1.StoragePoolSpec, slot int32, node
 func (o *observer) target(t target) backend.TargetStatus {
 	directory := t.directory(o.fs)
 	status := backend.TargetStatus{
-		Name: t.node + ":" + directory, Node: t.node, StoragePool: t.pool.Name, Directory: directory, ID: t.id,
+		Node: t.node, StoragePool: t.pool.Name, Directory: directory, ID: t.id,
 	}
 	if t.disk != nil {
 		status.StorageTarget = t.disk.Name

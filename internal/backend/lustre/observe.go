@@ -336,7 +336,7 @@ func (o *observer) storage() {
 // ost observes one OST.
 func (o *observer) ost(g backend.Given, t *v1alpha1.StorageTarget) backend.TargetStatus {
 	path := backend.TargetPath(o.fs, t.Name)
-	out := backend.TargetStatus{Name: g.Node + ":" + path, Node: g.Node, StoragePool: g.StoragePool, Directory: path, StorageTarget: t.Name}
+	out := backend.TargetStatus{Node: g.Node, StoragePool: g.StoragePool, Directory: path, StorageTarget: t.Name}
 	record, has := g.Target(t.Name)
 	unproven := o.unready(t, t.Name)
 	if !has {
@@ -363,7 +363,7 @@ func (o *observer) ost(g backend.Given, t *v1alpha1.StorageTarget) backend.Targe
 		out.Message = unproven
 		o.unproven = append(o.unproven, fmt.Sprintf("%s on node %s in pool %s (%s)", t.Name, g.Node, g.StoragePool, unproven))
 	} else {
-		o.missing = append(o.missing, fmt.Sprintf("%s in pool %s (%s)", out.Name, g.StoragePool, why))
+		o.missing = append(o.missing, fmt.Sprintf("%s in pool %s (%s)", out.Name(), g.StoragePool, why))
 	}
 	return out
 }

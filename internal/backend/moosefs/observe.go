@@ -46,6 +46,8 @@ type observer struct {
 	seen     backend.Observation
 	// directory holds the mountpoints of all disks.
 	directory string
+	// listed is what MooseFS lists of the chunkserver that is looked at.
+	listed listing
 	// disks are the StorageTargets of all pools, beside what MooseFS says of each.
 	disks []disk
 	// disksOf are the places in disks of those of a chunkserver, by pool and node.

@@ -1,6 +1,7 @@
 package moosefs
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -126,15 +127,17 @@ func (o *observer) targets(
 	pool v1alpha1.StoragePoolSpec, disks []*v1alpha1.StorageTarget, ip string, slot int32, seen backend.ServerStatus,
 ) {
 	if !backend.OnDevices(pool.Targets) {
+		o.listed.read(o.in, ip, o.ports.chunkserver(slot), "/"+dataSubdirectory)
 		for _, d := range slices.Sorted(slices.Values(pool.Targets.Directories)) {
-			status, _ := o.target(string(d), "/"+dataSubdirectory, ip, slot, seen)
+			status, _ := o.target(string(d), seen)
 			o.seen.Targets = append(o.seen.Targets, status)
 		}
 		return
 	}
+	o.listed.read(o.in, ip, o.ports.chunkserver(slot), diskData)
 	server := [2]string{pool.Name, seen.Node}
 	for _, t := range disks {
-		status, entry := o.target(o.directory+"/"+t.Name, diskData, ip, slot, seen)
+		status, entry := o.target(o.directory+"/"+t.Name, seen)
 		status.StorageTarget = t.Name
 		d := disk{target: t, at: len(o.seen.Targets), server: seen.Online && (entry == nil || entry.Path != "")}
 		if d.server && entry != nil {
@@ -145,7 +148,7 @@ func (o *observer) targets(
 		} else if d.server && !d.listed {
 			status.Message = "the chunkserver does not use this disk: it started before the disk was proven, or it refuses the disk, and its log says why"
 		}
-		if !d.listed && o.needless(&d, ip, slot) {
+		if !d.listed && o.needless(&d) {
 			status.Removing, status.Removable = true, true
 			status.Message = "the disk is not there, and MooseFS has enough copies of all data without it"
 		}
@@ -163,38 +166,49 @@ func targetData(fs *v1alpha1.FileSystem, target string) string {
 // diskData is where that directory is on the disk.
 const diskData = "/" + componentChunkserver + "/" + dataSubdirectory
 
-// target observes one directory of a chunkserver, which keeps its data in another one below it. It also returns what MooseFS lists of it,
-// nil when it does not. A chunkserver that does not say which disks it has is listed with one that has no path.
-func (o *observer) target(directory, below, ip string, slot int32, seen backend.ServerStatus) (
-	status backend.TargetStatus, entry *backend.Target,
-) {
-	status = backend.TargetStatus{
-		Name: seen.Node + ":" + directory, Node: seen.Node, StoragePool: seen.StoragePool, Directory: directory,
+// listing is what MooseFS lists of one chunkserver: of a filesystem with thousands of them, one after the other.
+type listing struct {
+	// at are the directories whose data it has, and all stands for each of them where the chunkserver does not say which it has; MooseFS then
+	// lists one that has no path.
+	at  map[string]*backend.Target
+	all *backend.Target
+}
+
+// read reads what MooseFS lists of the chunkserver at an address. Its data lies below each directory at the same place.
+func (l *listing) read(in backend.Input, ip string, port int32, below string) {
+	if l.at == nil {
+		l.at = map[string]*backend.Target{}
 	}
+	clear(l.at)
+	l.all = nil
+	for t := range in.TargetsAt(ip, port) {
+		if t.Path == "" {
+			l.all = cmp.Or(l.all, t)
+		} else if directory, ok := strings.CutSuffix(strings.TrimRight(t.Path, "/"), below); ok {
+			l.at[directory] = cmp.Or(l.at[directory], t)
+		}
+	}
+}
+
+// target observes one directory of the chunkserver whose listing was read, which keeps its data in another one below it. It also returns
+// what MooseFS lists of it, nil when it does not.
+func (o *observer) target(directory string, seen backend.ServerStatus) (status backend.TargetStatus, entry *backend.Target) {
+	status = backend.TargetStatus{Node: seen.Node, StoragePool: seen.StoragePool, Directory: directory}
 	if !seen.Online {
 		status.Message = seen.Message
 		return status, nil
 	}
-	for t := range o.in.TargetsAt(ip, o.ports.chunkserver(slot)) {
-		if t.Path != "" && !isBelow(t.Path, directory, below) {
-			continue
-		}
-		status.Online, status.CapacityBytes, status.UsedBytes = t.Online, t.CapacityBytes, backend.Coarse(t.UsedBytes, t.CapacityBytes)
-		status.Removing, status.Removable = t.Removing, t.Removable
-		if !t.Online {
-			status.Message = "MooseFS says: " + t.Status
-		}
-		return status, t
+	t := cmp.Or(o.listed.at[directory], o.listed.all)
+	if t == nil {
+		status.Message = "the chunkserver does not serve this directory"
+		return status, nil
 	}
-	status.Message = "the chunkserver does not serve this directory"
-	return status, nil
-}
-
-// isBelow is true when a path is that of a place below a directory, whatever slashes follow. It puts no text together: there may be 24,000.
-func isBelow(path, directory, below string) bool {
-	rest, in := strings.CutPrefix(path, directory)
-	rest, at := strings.CutPrefix(rest, below)
-	return in && at && strings.Trim(rest, "/") == ""
+	status.Online, status.CapacityBytes, status.UsedBytes = t.Online, t.CapacityBytes, backend.Coarse(t.UsedBytes, t.CapacityBytes)
+	status.Removing, status.Removable = t.Removing, t.Removable
+	if !t.Online {
+		status.Message = "MooseFS says: " + t.Status
+	}
+	return status, t
 }
 
 // settle is how long a disk must have been away before the counts of copies are trusted to be without it, by the manager's clock from the
@@ -203,15 +217,13 @@ const settle = 5 * time.Minute
 
 // needless is true for a disk that is to be removed, is not there, and is not needed: MooseFS moves nothing from a disk that it
 // does not see, but makes the copies anew, and says when all data has as many as it should.
-func (o *observer) needless(d *disk, ip string, slot int32) bool {
+func (o *observer) needless(d *disk) bool {
 	since, seen := o.in.Since[d.target.UID]
 	if !seen || !d.target.Spec.Remove || d.unproven == "" || o.in.State == nil || !o.in.State.Data.Whole() {
 		return false
 	}
-	for said := range o.in.TargetsAt(ip, o.ports.chunkserver(slot)) {
-		if said.Path == "" {
-			return false // its chunkserver does not say which disks it has
-		}
+	if o.listed.all != nil {
+		return false // its chunkserver does not say which disks it has
 	}
 	return since.Add(settle).Before(o.in.State.Asked)
 }
@@ -230,7 +242,7 @@ func (o *observer) missingTargets() (unproven, missing []string) {
 		case unready[i]:
 			unproven = append(unproven, fmt.Sprintf("%s on node %s in pool %s (%s)", t.StorageTarget, t.Node, t.StoragePool, t.Message))
 		default:
-			missing = append(missing, fmt.Sprintf("%s in pool %s (%s)", t.Name, t.StoragePool, t.Message))
+			missing = append(missing, fmt.Sprintf("%s in pool %s (%s)", t.Name(), t.StoragePool, t.Message))
 		}
 	}
 	return append(unproven, o.unplaced...), missing

@@ -23,7 +23,8 @@ import (
 type Inventory struct {
 	Client   client.Client
 	NodeName string
-	// Resync is the time between two looks at everything, Every that between two looks at where daemons run.
+	// Resync is the time between two looks at everything without a cause, Every that between two looks at where daemons run. What
+	// StorageTargets say as well is published when it has been as it is for a fifth of Resync.
 	Resync, Every time.Duration
 	Collect       func(ctx context.Context) v1alpha1.NodeInventoryStatus
 	Placements    func() ([]v1alpha1.DaemonPlacement, error)
@@ -55,9 +56,10 @@ const (
 	// made a target pokes, and so does the kernel: to look at once would publish the node once for each of them, and once more when the
 	// servers have started that use them.
 	calm, longest = 8 * time.Second, 12 * time.Second
-	// atRest is how long a node stays as it is until that is published which may wait, and patience how long it waits at most. The disks of a
-	// node are made, mounted and taken up by its servers one after the other, and a node would be published for each of these otherwise.
-	atRest, patience = time.Minute, 5 * time.Minute
+	// restsPerResync and patiencePerResync are parts of Resync: how long a node stays as it is until that is published which may wait, and how
+	// long it waits at most. The disks of a node are made, mounted and taken up by its servers one after the other, and a node would be
+	// published for each of these otherwise; in a large filesystem, minutes lie between them.
+	restsPerResync, patiencePerResync = 5, 2
 )
 
 // Start publishes until ctx ends (manager.Runnable).
@@ -117,8 +119,8 @@ func (i *Inventory) everything(ctx context.Context) (next time.Duration, err err
 		if i.withheld.IsZero() {
 			i.withheld = time.Now()
 		}
-		if time.Since(i.withheld) < patience {
-			return atRest, nil
+		if time.Since(i.withheld) < i.Resync/patiencePerResync {
+			return i.Resync / restsPerResync, nil
 		}
 	}
 	i.withheld = time.Time{}

@@ -49,7 +49,7 @@ func watch(t *testing.T, pokes int) *watchedNode {
 			return c.SubResource(of).Apply(ctx, o, options...)
 		}}).Build()
 	n.Inventory = &Inventory{
-		Client: c, NodeName: "oss1", Resync: time.Hour, Every: 30 * time.Second, Pokes: make(chan struct{}, 1), Published: func() {},
+		Client: c, NodeName: "oss1", Resync: 10 * time.Minute, Every: 30 * time.Second, Pokes: make(chan struct{}, 1), Published: func() {},
 		Collect: func(context.Context) v1alpha1.NodeInventoryStatus {
 			n.looks = append(n.looks, time.Since(n.began))
 			out := v1alpha1.NodeInventoryStatus{
@@ -119,7 +119,7 @@ func TestWhatComesTogetherIsPublishedOnce(t *testing.T) {
 					n.Poke()
 					synctest.Wait()
 				}
-				n.at(10 * time.Minute)
+				n.at(5 * time.Minute)
 				NewWithT(t).Expect(n.looks).To(Equal(c.looks))
 			})
 		})
@@ -170,10 +170,10 @@ func TestDaemonsThatStartOneAfterAnotherArePublishedOnce(t *testing.T) {
 		}
 		n.at(131 * time.Second)
 		g.Expect(n.looks).To(Equal([]time.Duration{0, 128 * time.Second}), "eight seconds after it was seen that they run")
-		n.at(10 * time.Minute)
+		n.at(9 * time.Minute)
 		g.Expect(n.looks).To(HaveLen(3), "once more until it rests; nothing has moved since")
 		g.Expect(n.published(t).Daemons).To(HaveLen(5))
-		g.Expect(n.writes).To(Equal([]time.Duration{0, 188 * time.Second}))
+		g.Expect(n.writes).To(Equal([]time.Duration{0, 248 * time.Second}))
 	})
 }
 
@@ -191,7 +191,7 @@ func TestANodeWhoseDisksAreMadeIsPublishedWhenItsServersRunOrAfterFiveMinutes(t 
 		n.at(90 * time.Second)
 		n.daemons = []v1alpha1.DaemonPlacement{{Name: "chunkserver"}}
 		n.at(10 * time.Minute)
-		g.Expect(n.writes).To(Equal([]time.Duration{0, 188 * time.Second}), "a minute after the last of it was seen")
+		g.Expect(n.writes).To(Equal([]time.Duration{0, 248 * time.Second}), "two minutes after the last of it was seen")
 		g.Expect(n.published(t).BlockDevices).To(HaveEach(HaveField("Target", HavePrefix("storage/"))))
 		g.Expect(n.published(t).Daemons).To(HaveLen(1))
 	})
