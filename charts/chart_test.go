@@ -429,7 +429,7 @@ images:
 
 func TestIntervalsReachTheManager(t *testing.T) {
 	for values, args := range map[string][]string{
-		"": {"--poll-interval=10s", "--run-poll-interval=3s", "--tell-time=1m"},
+		"": {"--poll-interval=12s", "--run-poll-interval=3s", "--tell-time=1m"},
 		"intervals: {poll: 2s, runPoll: 500ms, tell: 5s}": {"--poll-interval=2s", "--run-poll-interval=500ms", "--tell-time=5s"},
 	} {
 		NewWithT(t).Expect(manager(t, render(t, values)).Spec.Template.Spec.Containers[0].Args).To(ContainElements(args))

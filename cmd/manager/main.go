@@ -106,7 +106,7 @@ and BenchmarkRuns and BenchmarkSuites into results. It is installed by the Helm 
 		"`time` that a filesystem's probe has to ask the filesystem and to answer; one that waits for a server that hangs may take 10 s, and the question before may be under way")
 	flags.IntVar(&o.telemetryPort, "telemetry-port", 0, "`port` on which the agents of the nodes say what servers did during a benchmark; 0 asks nobody")
 	flags.DurationVar(&o.telemetryTimeout, "telemetry-timeout", 5*time.Second, "`time` that an agent has to answer")
-	flags.DurationVar(&o.pollInterval, "poll-interval", 10*time.Second, "`time` between two questions to a filesystem, and two looks at a BenchmarkSuite")
+	flags.DurationVar(&o.pollInterval, "poll-interval", 12*time.Second, "`time` between two questions to a filesystem, and two looks at a BenchmarkSuite")
 	flags.DurationVar(&o.runPollInterval, "run-poll-interval", 3*time.Second, "`time` between two looks at a running benchmark")
 	flags.DurationVar(&o.tellTime, "tell-time", backend.DefaultTellTime,
 		"`time` that a change, such as a new disk, may take until the agent of the node has written it for the servers")

@@ -127,7 +127,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		measureClients(p.fs, p.seen.Clients)
 	}
 	if err == nil && !meta.IsStatusConditionTrue(p.fs.Status.Conditions, v1alpha1.ConditionReconciling) {
-		collect()
+		collect(len(p.in.Targets))
 	}
 	r.pace.ended(name, began, r.Order.Now(), r.Pause)
 	return apply.Again(ctrl.Result{RequeueAfter: p.after}, err)

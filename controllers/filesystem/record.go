@@ -175,7 +175,34 @@ func (r *Reconciler) writeOverStatus(ctx context.Context, live, wanted *v1alpha1
 // same is true when a FileSystemNode is as it should be.
 func same(fs *v1alpha1.FileSystem, live, wanted *v1alpha1.FileSystemNode) bool {
 	kept := controllerutil.ContainsFinalizer(live, v1alpha1.Finalizer) || !live.DeletionTimestamp.IsZero()
-	// reflect alone is three times as fast, and nearly always right: it tells what is empty from what is not there.
 	return kept && metav1.IsControlledBy(live, fs) && maps.Equal(live.Labels, wanted.Labels) &&
-		(reflect.DeepEqual(&live.Spec, &wanted.Spec) || equality.Semantic.DeepEqual(live.Spec, wanted.Spec))
+		(sameSpec(&live.Spec, &wanted.Spec) || equality.Semantic.DeepEqual(live.Spec, wanted.Spec))
+}
+
+// sameSpec compares the targets of members by their fields, and all else by reflection, which would take a tenth of a pass for 24,000 targets.
+// It is nearly always right when it says no: it tells what is empty from what is not there.
+func sameSpec(a, b *v1alpha1.FileSystemNodeSpec) bool {
+	if len(a.Members) != len(b.Members) {
+		return false
+	}
+	for i := range a.Members {
+		x, y := a.Members[i], b.Members[i]
+		if !slices.EqualFunc(x.Targets, y.Targets, sameTarget) {
+			return false
+		}
+		x.Targets, y.Targets = nil, nil
+		if !reflect.DeepEqual(&x, &y) {
+			return false
+		}
+	}
+	x, y := *a, *b
+	x.Members, y.Members = nil, nil
+	return reflect.DeepEqual(&x, &y)
+}
+
+// sameTarget compares all fields of a target.
+func sameTarget(a, b v1alpha1.MemberTarget) bool {
+	return a.Name == b.Name && a.ID == b.ID && a.Directory == b.Directory && a.Path == b.Path && a.UUID == b.UUID &&
+		a.Remove == b.Remove && a.Granted == b.Granted && a.Expected == b.Expected && maps.Equal(a.Variables, b.Variables) &&
+		a.Initialized.Equal(b.Initialized) && a.Drained.Equal(b.Drained) && a.TakenOut.Equal(b.TakenOut)
 }

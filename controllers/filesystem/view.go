@@ -150,8 +150,9 @@ func targetViews(
 	}
 	servers := map[place]*backend.ServerStatus{}
 	for i := range seen.Servers {
-		s := &seen.Servers[i]
-		servers[place{s.Role, s.Node, s.Slot}] = s
+		if s := &seen.Servers[i]; s.Role != v1alpha1.RoleStorage { // those of thousands of nodes
+			servers[place{s.Role, s.Node, s.Slot}] = s
+		}
 	}
 	var mounted []string
 	for _, c := range seen.Clients {

@@ -112,7 +112,10 @@ func (o *observer) clients() {
 	if o.fs.Spec.Clients == nil {
 		return
 	}
-	for _, n := range backend.Matching(o.in.Nodes, o.fs.Spec.Clients.NodeSelector) {
+	nodes := backend.Matching(o.in.Nodes, o.fs.Spec.Clients.NodeSelector)
+	o.seen.Clients = make([]backend.Client, 0, len(nodes))
+	for i := range nodes {
+		n := &nodes[i]
 		client := backend.Client{Node: n.Name}
 		pod, there := o.pod(componentClient, "", n.Name)
 		switch {
