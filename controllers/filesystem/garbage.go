@@ -15,7 +15,7 @@ const (
 
 // collect gives garbage back to the system when there is much of it. A pass over 24,000 targets leaves 80 MB behind. The runtime would
 // collect it in the middle of a later pass, which would take twice its time, and keep room for as much garbage as there was at most. After
-// a pass of a filesystem at rest, nothing waits.
+// a pass over one that does not grow, nothing waits.
 func collect(targets int) {
 	if targets < manyTargets {
 		return

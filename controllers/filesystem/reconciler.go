@@ -13,7 +13,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -126,7 +125,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err == nil {
 		measureClients(p.fs, p.seen.Clients)
 	}
-	if err == nil && !meta.IsStatusConditionTrue(p.fs.Status.Conditions, v1alpha1.ConditionReconciling) {
+	if err == nil && p.observed && !p.grows(growthLimit) {
 		collect(len(p.in.Targets))
 	}
 	r.pace.ended(name, began, r.Order.Now(), r.Pause)
