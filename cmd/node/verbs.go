@@ -15,6 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/node/command"
 	"parallelfs.dev/operator/internal/node/daemon"
 	"parallelfs.dev/operator/internal/node/drained"
@@ -319,7 +321,11 @@ node's own tools are asked, and the answer is about that node:
 		if told.Listen, err = environment.Expand(told.Listen, os.LookupEnv); err != nil {
 			return fmt.Errorf("where to listen: %w", err)
 		}
-		p, err := probe.New(told, prober.Questions(told.Version, told.Address), logger())
+		var database *backend.StoreDatabase
+		if backuper, can := backends[v1alpha1.FileSystemType(told.Backend)].(backend.StoreBackuper); can {
+			database = backuper.StoreDatabase(told.Version)
+		}
+		p, err := probe.New(told, prober.Questions(told.Version, told.Address), database, logger())
 		if err != nil {
 			return err
 		}

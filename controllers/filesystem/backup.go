@@ -36,7 +36,7 @@ const (
 func (p *pass) backUp(ctx context.Context) error {
 	status := &p.fs.Status
 	backuper, ok := p.backend.(backend.Backuper)
-	if !ok || !backuper.BacksUp(backend.Version(p.fs)) {
+	if !ok {
 		status.Backups, status.BackupAsked = nil, nil
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionBackedUp)
 		return nil

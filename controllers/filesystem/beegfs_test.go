@@ -3,6 +3,7 @@
 package filesystem_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,6 +22,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/all"
+	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/test/envtest/apiserver"
 )
 
@@ -305,13 +307,36 @@ func TestABeeGFS8WithoutALicenseForItsPoolsSaysWhatThatCosts(t *testing.T) {
 		HaveField("Message", And(ContainSubstring("SSD and HDD"), ContainSubstring("spec.beegfs.license")))))
 	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonLicenseMissing)))
 	w.Expect(w.condition(v1alpha1.ConditionStalled).Status).To(Equal(metav1.ConditionTrue))
-	w.Expect(w.condition(v1alpha1.ConditionBackedUp)).To(BeZero(), "nobody is told to set spec.backups, which admission refuses for BeeGFS 8")
 
 	w.hive.license = &backend.License{Valid: true, Features: []string{"io.beegfs.storagepool"}}
 	w.settle()
 	w.Expect(w.condition(v1alpha1.ConditionLicensed)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonLicenseValid)))
 	w.Expect(w.ready().Reason).To(Equal(v1alpha1.ReasonPoolsNotPlaced), "and now there is work")
 	w.Expect(w.condition(v1alpha1.ConditionStalled)).To(BeZero())
+}
+
+func TestTheDatabaseOfABeeGFS8IsBackedUpAtItsPlace(t *testing.T) {
+	w := newWorld(t)
+	w.beeGFS(func(fs *v1alpha1.FileSystem) {
+		fs.Spec.Version = "8.3.1"
+		fs.Spec.Backups = &v1alpha1.BackupsSpec{Schedule: "@daily", PersistentVolumeClaim: &v1alpha1.BackupsClaim{Name: "vault"}}
+	})
+	w.hive.license = &backend.License{}
+	w.settle()
+	var jobs batchv1.JobList
+	w.Expect(server.Client.List(w.ctx, &jobs, client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelBackup: "scratch"})).To(Succeed())
+	w.Expect(jobs.Items).To(HaveLen(1))
+	w.Expect(w.condition(v1alpha1.ConditionBackedUp)).To(And(HaveField("Status", metav1.ConditionUnknown), HaveField("Reason", v1alpha1.ReasonBackupPending)))
+	told := spec.Backup{}
+	var config corev1.ConfigMap
+	w.Expect(server.Client.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: jobs.Items[0].Name + "-0"}, &config)).To(Succeed())
+	w.Expect(json.Unmarshal([]byte(config.Data[backend.BackupToldKey]), &told)).To(Succeed())
+	w.Expect(told).To(And(HaveField("Backend", "BeeGFS"), HaveField("Version", "8.3.1"), HaveField("Copied", HaveSuffix(":8009"))))
+
+	(&vaults{world: w}).ends(&jobs.Items[0], batchv1.JobComplete, answers(told.Name, 0))
+	w.settle()
+	w.Expect(w.condition(v1alpha1.ConditionBackedUp)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonVerified)))
+	w.Expect(w.get().Status.Backups).To(ConsistOf(And(HaveField("PersistentVolumeClaim", "vault"), HaveField("Result", v1alpha1.BackupVerified), HaveField("ID", "6B046567398B0398"))))
 }
 
 // talker can do what the listener's test needs.

@@ -191,8 +191,6 @@ type Adopter interface {
 
 // Backuper is a Backend whose metadata can be copied, and read back, while the filesystem runs.
 type Backuper interface {
-	// BacksUp is false for a version whose metadata can't be copied yet. Admission refuses spec.backups for it.
-	BacksUp(version string) bool
 	// BackupJob is the Job that makes one backup by `node backup`, and what that is told (BackupConfigMaps). It is in the namespace of the
 	// FileSystem, and has no labels: the caller gives it, and its pod, those that it finds its jobs by. An *InvalidSpecError says what a
 	// person must change.
@@ -209,10 +207,33 @@ type ProgramBackuper interface {
 // StoreBackuper is a Backuper whose metadata are files of one directory, which the probe beside their daemon hands out (spec.Store).
 type StoreBackuper interface {
 	Backuper
-	// ReadStore reads the files of a store, by their paths in its directory, as a server of that version does when it starts. An error says
-	// what it would not understand. Lacks says what the running filesystem had said of itself before, and has not written there yet; empty
-	// when it is all there.
-	ReadStore(version string, files map[string][]byte, said State) (lacks string, err error)
+	// StoreDatabase is the database that the store is, nil for one that is plain files.
+	StoreDatabase(version string) *StoreDatabase
+	// ReadStore reads a store as a server of that version does when it starts. An error says what it would not understand.
+	ReadStore(version string, content StoreContent, said State) (StoreRead, error)
+}
+
+// StoreDatabase is a database of SQLite that is all of a store. It is copied while its daemon writes it.
+type StoreDatabase struct {
+	// File is its path in the directory of the store.
+	File string
+	// Queries are what is asked of a copy, in SQL, by name.
+	Queries map[string]string
+}
+
+// StoreContent is what a store holds: its files, by their paths in its directory, or the rows that its database has answered, by the name of
+// the query.
+type StoreContent struct {
+	Files map[string][]byte
+	Rows  map[string][][]string
+}
+
+// StoreRead is what a server would make of a store.
+type StoreRead struct {
+	// ID tells the filesystem's metadata from that of others; empty where the store does not say.
+	ID string
+	// Lacks names what the filesystem had said of itself, and the store does not have.
+	Lacks []string
 }
 
 // BackupMethod is how the metadata of a running filesystem is copied and read back, by programs of the filesystem itself. Its methods are

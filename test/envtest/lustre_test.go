@@ -100,7 +100,7 @@ var lustreRefusals = asLustre(refusals{
 	"it has what is BeeGFS's":                  {change: `spec: {beegfs: {management: {nodeSelector: {m: ""}, targets: {directories: [/data/mgmt]}}}}`, field: "spec", says: ofBeeGFS},
 	"it has what is MooseFS's":                 {change: "spec: {moosefs: {}}", field: "spec", says: ofAMooseFS},
 	"it has resources of a metalogger":         {change: "spec: {pods: {resources: {metadataBackup: {requests: {cpu: '1'}}}}}", field: "spec", says: "spec.pods.resources.management belongs to types BeeGFS and Lustre, and metadataBackup to type MooseFS"},
-	"it has backups":                           {change: backups("persistentVolumeClaim: {name: vault}"), field: "spec", says: "spec.backups belongs to a MooseFS or a BeeGFS 7"},
+	"it has backups":                           {change: backups("persistentVolumeClaim: {name: vault}"), field: "spec", says: "spec.backups belongs to a MooseFS or a BeeGFS"},
 	"the version is an older one":              {change: "spec: {version: 2.14.0}", field: "spec", says: versionOf},
 	"the version is a later one":               {change: "spec: {version: 2.18.0}", field: "spec", says: versionOf},
 	"the version is a branch":                  {change: `spec: {version: "2.15"}`, field: "spec", says: versionOf},

@@ -3,7 +3,6 @@ package beegfs
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,17 +21,17 @@ import (
 // backupUser is the user and the group of a backup in a claim.
 const backupUser = 65534
 
-// storeOf is what the probe hands out: what the management service has written, and none of what it is about to write. It is nil for
-// BeeGFS 8.
+// storeOf is what the probe hands out: what the management service has written, and none of what it is about to write.
 func storeOf(fs *v1alpha1.FileSystem) *spec.Store {
-	if cli.Is8(backend.Version(fs)) {
-		return nil
-	}
-	return &spec.Store{
+	out := &spec.Store{
 		NodeFile: backend.NodeFile(fs), Member: spec.MemberName(componentManagement),
 		OnTargets:  spec.OnTargets{Directory: componentManagement, Data: dataSubdirectory},
-		SecretFile: cli.AuthFile, Skip: []string{"*.tmp-*"},
+		SecretFile: cli.AuthFile,
 	}
+	if !cli.Is8(backend.Version(fs)) {
+		out.Skip = []string{"*.tmp-*"}
+	}
+	return out
 }
 
 // showStore gives the probe what its neighbor, the management service, has of the node, read only.
@@ -46,18 +45,11 @@ func showStore(pod *corev1.PodTemplateSpec, probe *corev1.Container) {
 	}
 }
 
-// BacksUp is false for BeeGFS 8, whose store is an SQLite file that is written all the time.
-func (Backend) BacksUp(version string) bool { return !cli.Is8(version) }
-
 // BackupJob makes a backup by `node backup`, at its place.
 func (Backend) BackupJob(in backend.Input, request backend.BackupRequest) (*batchv1.Job, spec.Backup, error) {
 	in = in.Indexed()
 	fs := in.FileSystem
 	version := backend.VersionOf(fs, componentManagement)
-	if !(Backend{}).BacksUp(version) {
-		return nil, spec.Backup{}, backend.Invalid(v1alpha1.ReasonInvalidSpec,
-			"the operator can't back up the store of a BeeGFS %s, which is an SQLite file that is written all the time; back it up by other means, and take spec.backups away", version)
-	}
 	management, ok := managementNode(in)
 	if !ok {
 		return nil, spec.Backup{}, backend.Invalid(v1alpha1.ReasonNoNodes, "the node of the management service is not in the cluster or has no InternalIP")
@@ -73,26 +65,28 @@ func (Backend) BackupJob(in backend.Input, request backend.BackupRequest) (*batc
 	return job, told, nil
 }
 
-// ReadStore reads the store of a management service as that does when it starts, and compares it with what the running one has said: it
-// writes what it learns every 15 minutes (InternodeSyncer and HeartbeatManager of 7.4.6), and at its end.
-func (Backend) ReadStore(version string, files map[string][]byte, said backend.State) (lacks string, err error) {
+// StoreDatabase is that of BeeGFS 8; 7 writes files.
+func (Backend) StoreDatabase(version string) *backend.StoreDatabase {
+	if !cli.Is8(version) {
+		return nil
+	}
+	return &backend.StoreDatabase{File: databaseName, Queries: store.Queries}
+}
+
+// ReadStore reads the store of a management service as that does when it starts, and compares it with what the running one has said: 7
+// writes what it learns every 15 minutes (InternodeSyncer and HeartbeatManager of 7.4.6), and at its end, 8 at once.
+func (Backend) ReadStore(version string, content backend.StoreContent, said backend.State) (backend.StoreRead, error) {
+	var has store.Content
+	var err error
 	if cli.Is8(version) {
-		return "", fmt.Errorf("nobody has taught this operator the store of BeeGFS %s", version)
+		has, err = store.ReadDatabase(content.Rows)
+	} else {
+		has, err = store.Read(content.Files)
 	}
-	content, err := store.Read(files)
 	if err != nil {
-		return "", fmt.Errorf("the store of the management service can't be used: %w", err)
+		return backend.StoreRead{}, fmt.Errorf("the store of the management service can't be used: %w", err)
 	}
-	missing := unwritten(content, said)
-	if len(missing) == 0 {
-		return "", nil
-	}
-	const shown = 5
-	more := ""
-	if n := len(missing) - shown; n > 0 {
-		missing, more = missing[:shown], fmt.Sprintf(" and %d more", n)
-	}
-	return fmt.Sprintf("the management service has not written yet what it knows, which it does every 15 minutes: %s%s", strings.Join(missing, ", "), more), nil
+	return backend.StoreRead{ID: has.ID, Lacks: unwritten(has, said)}, nil
 }
 
 // unwritten names what a management service says and its store does not have.

@@ -60,28 +60,43 @@ func TestTheJobOfABackupAsksTheProbeAndHasNoRightButToItsPlace(t *testing.T) {
 	}
 }
 
-func TestABeeGFS8IsNotBackedUp(t *testing.T) {
-	_, _, err := backupOf(t, "8.3.1", backend.BackupPlace{Claim: "vault"})
-	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("the operator can't back up the store of a BeeGFS 8.3.1")))
+func TestABeeGFS8IsBackedUpByTheSameJob(t *testing.T) {
+	g := NewWithT(t)
+	job, told, err := backupOf(t, "8.3.1", backend.BackupPlace{Claim: "vault"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(told).To(And(HaveField("Version", "8.3.1"), HaveField("Copied", "10.0.0.1:8009"), HaveField("SecretFile", "/etc/parallelfs-auth/conn.auth")))
+	g.Expect(job.Spec.Template.Spec.Containers[0].SecurityContext.RunAsUser).To(HaveValue(Equal(int64(65534))))
 }
 
 func TestTheProbeSeesTheStoreAndCannotWriteIt(t *testing.T) {
 	g := NewWithT(t)
-	for version, sees := range map[string]bool{"7.4.6": true, "8.3.1": false} {
+	for _, version := range []string{"7.4.6", "8.3.1"} {
 		pod := daemonSets(t, recorded(t, cluster(version)))["scratch-management"].Spec.Template.Spec
-		targets := 0
+		var sees []string
 		for _, m := range pod.Containers[1].VolumeMounts {
 			if m.Name == "targets" || m.Name == "node" {
-				targets++
+				sees = append(sees, m.Name)
 				g.Expect(m.ReadOnly).To(BeTrue(), m.Name)
 			}
 			g.Expect(m.Name).NotTo(Equal(stateVolume))
 		}
-		g.Expect(targets == 2).To(Equal(sees), version)
+		g.Expect(sees).To(ConsistOf("targets", "node"), version)
 		for _, m := range pod.Containers[0].VolumeMounts {
 			g.Expect(m.ReadOnly).To(Equal(m.Name != "targets" && m.Name != stateVolume && m.Name != "run"), m.Name)
 		}
 	}
+}
+
+func TestWhatIsHandedOutOfABeeGFS8IsNothingThatAnOlderProbeDoesNotKnow(t *testing.T) {
+	// A pod that is older than the operator reads the same file when its container starts again, and refuses a field that it does not know.
+	g := NewWithT(t)
+	g.Expect(New().StoreDatabase("7.4.6")).To(BeNil())
+	g.Expect(New().StoreDatabase("8.3.1")).To(HaveField("File", "mgmtd.sqlite"))
+	in := recorded(t, cluster("8.3.1"))
+	g.Expect(storeOf(in.FileSystem)).To(Equal(&spec.Store{
+		NodeFile: backend.NodeFile(in.FileSystem), Member: "management", OnTargets: spec.OnTargets{Directory: "management", Data: "data"},
+		SecretFile: "/etc/parallelfs-auth/conn.auth",
+	}))
 }
 
 func TestABackupLacksWhatTheServiceHasNotWrittenYet(t *testing.T) {

@@ -251,9 +251,7 @@ func (b *builder) probeContainer(pod *corev1.PodTemplateSpec) (corev1.Container,
 	c := b.container("probe", tools, "probe", "probe.json")
 	pods(b.in).ServeProbe(pod, &c, p.probe())
 	c.SecurityContext.RunAsUser, c.SecurityContext.RunAsGroup, c.SecurityContext.RunAsNonRoot = new(int64(0)), new(int64(0)), nil
-	if probe.Store != nil {
-		showStore(pod, &c)
-	}
+	showStore(pod, &c)
 	return c, probe, nil
 }
 

@@ -25,9 +25,6 @@ import (
 
 const componentBackup = "backup"
 
-// BacksUp is true for all versions.
-func (Backend) BacksUp(string) bool { return true }
-
 // BackupJob makes a backup by `node backup`, at its place.
 func (Backend) BackupJob(in backend.Input, request backend.BackupRequest) (*batchv1.Job, spec.Backup, error) {
 	in = in.Indexed()

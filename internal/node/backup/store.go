@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/internal/node/store"
 )
 
@@ -31,7 +33,7 @@ func (p place) fetch(ctx context.Context, making string) error {
 	for {
 		packed, err := store.Fetch(ctx, http.DefaultClient, p.Told.Copied, secret)
 		if err == nil {
-			err = p.understood(packed)
+			_, err = p.understood(ctx, packed)
 		}
 		if err == nil {
 			return os.WriteFile(filepath.Join(making, storeName), packed, 0o600)
@@ -54,30 +56,41 @@ func (p place) again() time.Duration {
 	return fetchAgain
 }
 
-// understood is nil for a packed store that a server would start with, and that has all that the filesystem had said of itself before.
-func (p place) understood(packed []byte) error {
+// understood is what a server would make of a packed store. It is an error when none would start with it, or when it lacks something that
+// the filesystem had said of itself before.
+func (p place) understood(ctx context.Context, packed []byte) (backend.StoreRead, error) {
+	var read backend.StoreRead
 	files, said, err := store.Unpack(bytes.NewReader(packed))
 	if err != nil {
-		return err //nolint:wrapcheck // it says what it did
+		return read, err //nolint:wrapcheck // it says what it did
 	}
-	lacks, err := p.Store.ReadStore(p.Told.Version, files, said)
+	content, err := store.Content(ctx, files, p.Work, p.Store.StoreDatabase(p.Told.Version))
 	if err != nil {
-		return err //nolint:wrapcheck // the backend says what is wrong
+		return read, err //nolint:wrapcheck // it says what is wrong
 	}
-	if lacks != "" {
-		return errors.New(lacks)
+	read, err = p.Store.ReadStore(p.Told.Version, content, said)
+	if err == nil && len(read.Lacks) > 0 {
+		err = fmt.Errorf("its server has not written yet what it knows, which some do every few minutes only: %s", backend.List(read.Lacks))
 	}
-	return nil
+	return read, err //nolint:wrapcheck // the backend says what is wrong
 }
 
 // readStore reads a store back from the disk.
-func (p place) readStore(path string) error {
+func (p place) readStore(ctx context.Context, path string, m *spec.BackupManifest) error {
 	packed, err := os.ReadFile(path)
 	if err != nil {
 		return unreadable(err)
 	}
-	if err := p.understood(packed); err != nil {
+	read, err := p.understood(ctx, packed)
+	_, here := errors.AsType[*os.PathError](err) // where a database is read, and not in it
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("it was stopped: %w", ctx.Err())
+	case here:
+		return err
+	case err != nil:
 		return refuse("%s", err)
 	}
+	m.ID = read.ID
 	return nil
 }

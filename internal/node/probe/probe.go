@@ -62,8 +62,11 @@ type Probe struct {
 	now    func() time.Time
 	log    *slog.Logger
 
-	// handsOut is held while the store is handed out: that takes memory.
+	// handsOut is held while the store is handed out: that takes memory. database is what the store is, nil for plain files, and work is a
+	// directory in memory where a copy of it is made.
 	handsOut sync.Mutex
+	database *backend.StoreDatabase
+	work     string
 
 	mutex sync.RWMutex
 	last  answer
@@ -73,8 +76,8 @@ type Probe struct {
 	wanted chan struct{}
 }
 
-// New makes a probe that asks with the commands of prober.
-func New(told spec.Probe, prober backend.Questions, log *slog.Logger) (*Probe, error) {
+// New makes a probe that asks with the commands of prober. What it hands out is a database, or plain files where that is nil.
+func New(told spec.Probe, prober backend.Questions, database *backend.StoreDatabase, log *slog.Logger) (*Probe, error) {
 	if told.IntervalSeconds < 1 {
 		return nil, fmt.Errorf("intervalSeconds is %d; it must be at least 1", told.IntervalSeconds)
 	}
@@ -83,7 +86,7 @@ func New(told spec.Probe, prober backend.Questions, log *slog.Logger) (*Probe, e
 	}
 	p := &Probe{
 		told: told, prober: prober, ask: output, now: time.Now, log: log,
-		next: &round{done: make(chan struct{})}, wanted: make(chan struct{}, 1),
+		next: &round{done: make(chan struct{})}, wanted: make(chan struct{}, 1), database: database, work: backend.RunDirectory,
 	}
 	if told.Host {
 		p.ask = outputOnNode

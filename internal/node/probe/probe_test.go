@@ -54,7 +54,7 @@ func (f *filesystem) probe(t *testing.T) *Probe {
 		KeyFile: filepath.Join(t.TempDir(), "key"),
 	}
 	NewWithT(t).Expect(os.WriteFile(told.KeyFile, []byte(key), 0o600)).To(Succeed())
-	p, err := New(told, f, slog.New(slog.DiscardHandler))
+	p, err := New(told, f, nil, slog.New(slog.DiscardHandler))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	p.now = func() time.Time { return f.now }
 	p.last.turned = f.now
@@ -477,7 +477,7 @@ func TestMain(m *testing.M) {
 
 func TestAProbeOfANodeAsksTheNodesOwnPrograms(t *testing.T) {
 	g := NewWithT(t)
-	p, err := New(spec.Probe{IntervalSeconds: 5, KeyFile: "key", Host: true}, &filesystem{}, slog.New(slog.DiscardHandler))
+	p, err := New(spec.Probe{IntervalSeconds: 5, KeyFile: "key", Host: true}, &filesystem{}, nil, slog.New(slog.DiscardHandler))
 	g.Expect(err).NotTo(HaveOccurred())
 	got, err := p.ask(t.Context(), []string{"lctl"}, time.Minute)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -561,8 +561,8 @@ func TestAnAddressThatCannotBeServedIsAnErrorThatNamesIt(t *testing.T) {
 	p := f.probe(t)
 	p.told.Listen = "127.0.0.1:-1"
 	g.Expect(p.Run(t.Context())).To(MatchError(ContainSubstring("can't serve on 127.0.0.1:-1")))
-	_, err := New(spec.Probe{}, f, slog.New(slog.DiscardHandler))
+	_, err := New(spec.Probe{}, f, nil, slog.New(slog.DiscardHandler))
 	g.Expect(err).To(MatchError(ContainSubstring("intervalSeconds is 0")))
-	_, err = New(spec.Probe{IntervalSeconds: 5}, f, slog.New(slog.DiscardHandler))
+	_, err = New(spec.Probe{IntervalSeconds: 5}, f, nil, slog.New(slog.DiscardHandler))
 	g.Expect(err).To(MatchError(ContainSubstring("keyFile is empty")))
 }

@@ -51,7 +51,7 @@ func (p *Probe) packed(r *http.Request) ([]byte, error) {
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it says what it did
 	}
-	files, err := store.Read(r.Context(), directory, p.told.Store.Skip)
+	files, err := store.Copy(r.Context(), directory, p.work, p.database, p.told.Store.Skip)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it says what it did
 	}

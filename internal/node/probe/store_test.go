@@ -1,6 +1,8 @@
 package probe
 
 import (
+	"bytes"
+	"database/sql"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -69,4 +71,35 @@ func TestTheStoreIsHandedOutToWhoKnowsTheSecret(t *testing.T) {
 func TestAProbeWithoutAStoreHandsOutNone(t *testing.T) {
 	code, _ := get(t, (&filesystem{}).probe(t), store.Path+"?nonce=1")
 	NewWithT(t).Expect(code).To(Equal(http.StatusNotFound))
+}
+
+func TestAStoreThatIsADatabaseIsHandedOutAsACopyOfItAlone(t *testing.T) {
+	g := NewWithT(t)
+	p := (&filesystem{}).probe(t)
+	data := filepath.Join(withStore(t, p), "data")
+	p.work, p.database = t.TempDir(), &backend.StoreDatabase{File: "service.sqlite"}
+	service, err := sql.Open("sqlite", "file:"+filepath.Join(data, "service.sqlite")+"?_pragma=journal_mode(wal)")
+	g.Expect(err).NotTo(HaveOccurred())
+	defer service.Close()
+	_, err = service.Exec("CREATE TABLE targets (id INTEGER); INSERT INTO targets VALUES (101)")
+	g.Expect(err).NotTo(HaveOccurred())
+	go p.loop(t.Context())
+	server := httptest.NewServer(p.Handler())
+	defer server.Close()
+	fetch := func() ([]byte, error) {
+		return store.Fetch(t.Context(), server.Client(), server.Listener.Addr().String(), []byte("correct-horse"))
+	}
+	packed, err := fetch()
+	g.Expect(err).NotTo(HaveOccurred())
+	files, _, err := store.Unpack(bytes.NewReader(packed))
+	g.Expect(err).NotTo(HaveOccurred())
+	content, err := store.Content(t.Context(), files, t.TempDir(), &backend.StoreDatabase{
+		File: "service.sqlite", Queries: map[string]string{"targets": "SELECT id FROM targets"},
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(content.Rows).To(Equal(map[string][][]string{"targets": {{"101"}}}))
+
+	p.database.File = "gone.sqlite"
+	_, err = fetch()
+	g.Expect(err).To(MatchError(ContainSubstring("gone.sqlite")))
 }

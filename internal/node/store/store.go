@@ -1,5 +1,5 @@
 // Package store hands out the files in which a daemon keeps a filesystem's metadata, while the daemon runs, as they lay there together at
-// one moment; and it fetches them. Who asks proves that he knows a secret, and who answers that he does: the answer is signed. It is not
+// one moment, or the database that they are; and it fetches them. Who asks proves that he knows a secret, and who answers that he does: the answer is signed. It is not
 // encrypted.
 package store
 
@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/database"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/internal/node/stored"
 )
@@ -74,6 +75,31 @@ func Directory(told spec.Store, owner spec.Owner) (string, error) {
 			marker.Owner.UID, marker.State)
 	}
 	return filepath.Join(home, told.OnTargets.Data), nil
+}
+
+// Copy returns the store in a directory: a copy of its database, made in the directory work, or its files as Read returns them.
+func Copy(ctx context.Context, directory, work string, in *backend.StoreDatabase, skip []string) (map[string][]byte, error) {
+	if in == nil {
+		return Read(ctx, directory, skip)
+	}
+	content, err := database.Copy(ctx, filepath.Join(directory, in.File), work, mostBytes)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the file
+	}
+	return map[string][]byte{in.File: content}, nil
+}
+
+// Content is what the files of a store say, which Copy has returned. Its database is read in the directory work.
+func Content(ctx context.Context, files map[string][]byte, work string, in *backend.StoreDatabase) (backend.StoreContent, error) {
+	if in == nil {
+		return backend.StoreContent{Files: files}, nil
+	}
+	content, there := files[in.File]
+	if !there || len(files) > 1 {
+		return backend.StoreContent{}, fmt.Errorf("it is no copy of the database %s alone; nobody may rely on the files of a database that was in use", in.File)
+	}
+	answers, err := database.Ask(ctx, content, work, in.Queries)
+	return backend.StoreContent{Rows: answers}, err //nolint:wrapcheck // it says what is wrong
 }
 
 // Read returns the plain files below a directory, by their paths in it, as they lay there together: none of them was changed, made or

@@ -1,6 +1,7 @@
 package beegfs_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -14,10 +15,14 @@ import (
 // said is what the operator's probe asks a filesystem.
 func (c *cluster) said() backend.State {
 	c.t.Helper()
-	questions := beegfs.New().Questions(c.version, c.fill("{ADDRESS}:{PORT+8}"))
+	questions := beegfs.New().Questions(c.version, c.fill("{ADDRESS}:{PORT+10}"))
 	var outputs [][]byte
 	for _, argv := range questions.Commands() {
-		output, _, _ := c.runApart(ctl+strings.Join(argv[1:len(argv)-1], " "), "") // the last says where the filesystem is
+		line := ctl + strings.Join(argv[1:len(argv)-1], " ") // the last says where the filesystem is
+		if strings.HasPrefix(c.version, "8") {
+			line = "beegfs " + strings.ReplaceAll(strings.Join(argv[1:], " "), "--auth-file=/etc/parallelfs-auth/conn.auth", "--auth-file={DIR}/auth")
+		}
+		output, _, _ := c.runApart(line, "")
 		outputs = append(outputs, []byte(output))
 	}
 	state, err := questions.Parse(outputs)
@@ -45,12 +50,62 @@ func TestTheStoreOfSevenIsReadAsTheOperatorBacksItUp(t *testing.T) {
 	}
 	files, err := store.Read(t.Context(), c.path("mgmtd"), []string{"*.tmp*"})
 	g.Expect(err).NotTo(HaveOccurred())
-	lacks, err := beegfs.New().ReadStore(c.version, files, said)
+	read, err := beegfs.New().ReadStore(c.version, backend.StoreContent{Files: files}, said)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(lacks).To(BeEmpty())
+	g.Expect(read.Lacks).To(BeEmpty())
 
 	said.Pools[1].Targets = append(said.Pools[1].Targets, 101)
-	lacks, err = beegfs.New().ReadStore(c.version, files, said)
+	read, err = beegfs.New().ReadStore(c.version, backend.StoreContent{Files: files}, said)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(lacks).To(ContainSubstring("storage pool 2 (bulk) with its targets"))
+	g.Expect(read.Lacks).To(Equal([]string{"storage pool 2 (bulk) with its targets"}))
+}
+
+// The service writes each report of each server, so its files never lie still.
+func TestTheDatabaseOfEightIsCopiedAsTheOperatorBacksItUpWhileItsServiceWrites(t *testing.T) {
+	g := NewWithT(t)
+	c := cluster8(t)
+	c.daemons["mgmtd"].end(t)
+	c.write("license.pem", "-----BEGIN CERTIFICATE-----\nQkVFR0ZTLURPVUJMRS1MSUNFTlNF\n-----END CERTIFICATE-----\n")
+	c.start("mgmtd-licensed", "beegfs-mgmtd --config-file {DIR}/beegfs-mgmtd.toml")
+	for _, line := range []string{"pool create ssd --num-id=2", "mirror create one --node-type=storage --primary=s:101 --secondary=s:102"} {
+		g.Eventually(func() string { said, _ := c.run(cli + line); return said }).WithTimeout(long).ShouldNot(ContainSubstring("Error"), line)
+	}
+	database := beegfs.New().StoreDatabase(c.version)
+	stored := func() (map[string][]byte, backend.StoreContent) {
+		files, err := store.Copy(t.Context(), c.path("store"), t.TempDir(), database, nil)
+		g.Expect(err).NotTo(HaveOccurred())
+		content, err := store.Content(t.Context(), files, t.TempDir(), database)
+		g.Expect(err).NotTo(HaveOccurred())
+		return files, content
+	}
+	said := c.said()
+	g.Expect(said).To(And(HaveField("Targets", HaveLen(3)), HaveField("Pools", HaveLen(2)), HaveField("Mirrors", HaveLen(1)), HaveField("RootID", int32(1))))
+	g.Expect(c.path("store", "mgmtd.sqlite-wal")).To(BeAnExistingFile())
+	files, content := stored()
+	read, err := beegfs.New().ReadStore(c.version, content, said)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(read.Lacks).To(BeEmpty())
+	g.Expect(read.ID).To(MatchRegexp("^[0-9a-f]{32}$"))
+
+	// What joins after the copy is not in it, and is in the next one.
+	c.prepareTarget("target-103", 103, 1)
+	g.Expect(c.daemons["storage"].end(t)).To(Equal(0))
+	c.start("storage-more", storage8("target-101", "target-102", "target-103"))
+	g.Eventually(func() []backend.Target { return c.said().Targets }).WithTimeout(long).Should(HaveLen(4))
+	read, err = beegfs.New().ReadStore(c.version, content, c.said())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(read.Lacks).To(ContainElement("storage target 103 of server 1"))
+	said = c.said()
+	_, content = stored()
+	read, err = beegfs.New().ReadStore(c.version, content, said)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(read.Lacks).To(BeEmpty())
+
+	// A service starts with a copy, and knows what was in it.
+	c.daemons["mgmtd-licensed"].kill()
+	g.Expect(os.RemoveAll(c.path("store"))).To(Succeed())
+	g.Expect(os.Mkdir(c.path("store"), 0o700)).To(Succeed())
+	g.Expect(os.WriteFile(c.path("store", "mgmtd.sqlite"), files["mgmtd.sqlite"], 0o600)).To(Succeed())
+	c.start("mgmtd-restored", "beegfs-mgmtd --config-file {DIR}/beegfs-mgmtd.toml")
+	g.Eventually(func() string { said, _ := c.run(cli + "pool list"); return said }).WithTimeout(long).Should(ContainSubstring("s:101,s:102"))
 }

@@ -1,5 +1,5 @@
-// Package store reads the files in which beegfs-mgmtd 7.4 keeps what it knows, in the form of 7.4.6: text of lines like A=B with numbers in
-// hexadecimal, and binary files in the form of its network messages, little-endian. It is pure.
+// Package store reads what beegfs-mgmtd has written of what it knows. 7.4 has files, in the form of 7.4.6: text of lines like A=B with
+// numbers in hexadecimal, and binary files in the form of its network messages, little-endian. 8 has a database. It is pure.
 package store
 
 import (
@@ -14,6 +14,8 @@ import (
 
 // Content is what a store says.
 type Content struct {
+	// ID is the UUID of the filesystem without its dashes; empty for 7.4, which writes none.
+	ID string
 	// Metadata and Storage are the numbers of the servers.
 	Metadata, Storage []int32
 	// Root is the metadata server that owns the root directory, or its buddy group where RootMirrored; 0 for none.

@@ -1,10 +1,8 @@
 package mgmt
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -14,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"parallelfs.dev/operator/test/doubles/beegfs/disk"
 	"parallelfs.dev/operator/test/doubles/beegfs/option"
 	"parallelfs.dev/operator/test/doubles/beegfs/program"
 	"parallelfs.dev/operator/test/doubles/beegfs/wire"
@@ -22,9 +19,6 @@ import (
 
 // LicenseWord is what the text of a license file must have in it, beside being PEM, for the double to take it.
 const LicenseWord = "BEEGFS-DOUBLE-LICENSE"
-
-// header begins the store of 8: what has another one is no store of this service.
-const header = "SQLite format 3\x00"
 
 // Eight runs beegfs-mgmtd 8 until it is told to end, and returns its exit code.
 func Eight(ctx context.Context, arguments []string, output, errs io.Writer) int {
@@ -70,9 +64,14 @@ func runEight(ctx context.Context, values option.Values, output, errs io.Writer)
 		}
 		secret = option.Hash(content)
 	}
-	content, err := loadFile(file)
+	store, err := openDatabase(file)
 	if err != nil {
 		return err
+	}
+	defer store.Close()
+	content, err := store.load()
+	if err != nil {
+		return fmt.Errorf("%q: %w", file, err)
 	}
 	if err := checkTLS(values); err != nil {
 		return err
@@ -86,7 +85,7 @@ func runEight(ctx context.Context, values option.Values, output, errs io.Writer)
 		return err
 	}
 	license := licenseOf(values)
-	state := newState(rules, content, func(next stored) error { return saveFile(file, next) }, license)
+	state := newState(rules, content, store.save, license)
 	return serveEight(ctx, log, values, state, secret)
 }
 
@@ -104,32 +103,11 @@ func initialize(file, uuid string, output io.Writer) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return fmt.Errorf("Creating database file %q failed: %w", file, err) //nolint:staticcheck // the service's own text
 	}
-	if err := saveFile(file, fresh(uuid, "storage_pool_default")); err != nil {
+	if err := createDatabase(file, fresh(uuid, "storage_pool_default")); err != nil {
 		return fmt.Errorf("Creating database file %q failed: %w", file, err) //nolint:staticcheck // the service's own text
 	}
-	fmt.Fprintf(output, "Created new database version 5 at %q.\n", file)
+	fmt.Fprintf(output, "Created new database version %d at %q.\n", schemaVersion, file)
 	return nil
-}
-
-func loadFile(file string) (stored, error) {
-	var content stored
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return content, err
-	}
-	text, known := bytes.CutPrefix(text, []byte(header))
-	if !known || json.Unmarshal(text, &content) != nil || content.Version != 1 {
-		return content, fmt.Errorf("%q: file is not a database", file)
-	}
-	return content, nil
-}
-
-func saveFile(file string, content stored) error {
-	text, err := json.Marshal(content)
-	if err != nil {
-		return err
-	}
-	return disk.Replace(file, append([]byte(header), text...))
 }
 
 func checkTLS(values option.Values) error {

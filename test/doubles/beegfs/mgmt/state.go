@@ -292,7 +292,7 @@ func (s *State) registerTarget(target wire.Target) error {
 	})
 }
 
-// report notes that a server is there. What it says of targets that nobody knows is forgotten.
+// report notes that a server is there. What it says of targets that nobody knows is forgotten. 8 writes each report.
 func (s *State) report(report wire.Report) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -313,6 +313,9 @@ func (s *State) report(report wire.Report) error {
 				s.resyncs[key] = target.Consistency == wire.NeedsResync
 			}
 		}
+	}
+	if s.rules.Major >= 8 {
+		return s.save(s.content)
 	}
 	return nil
 }
