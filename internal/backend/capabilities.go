@@ -206,7 +206,8 @@ type ProgramBackuper interface {
 	BackupMethod(told spec.Backup) BackupMethod
 }
 
-// StoreBackuper is a Backuper whose metadata are files of one directory, which the probe beside their daemon hands out (spec.Store).
+// StoreBackuper is a Backuper whose metadata are files of one directory, which the probe beside their daemon hands out (spec.Store). It
+// reads that directory, or has the node's programs copy it (StoreCopier).
 type StoreBackuper interface {
 	Backuper
 	// ReadStore reads the files of a store, by their paths in its directory, as a server of that version does when it starts. An error says
@@ -214,6 +215,18 @@ type StoreBackuper interface {
 	// when it is all there.
 	ReadStore(version string, files map[string][]byte, said State) (lacks string, err error)
 }
+
+// StoreCopier are Questions of a filesystem whose store lies on a disk that shows no files while its server has it mounted: the node's own
+// programs copy it, where the probe runs them.
+type StoreCopier interface {
+	Questions
+	// CopyStore returns the files of the store, as they lay there together, with what ReadStore needs to read them. Work is a directory of the
+	// node that it may make, and that is not there when it ends. What was left there is of an earlier run.
+	CopyStore(run RunOnNode, work string) (map[string][]byte, error)
+}
+
+// RunOnNode runs a program of the node, without a shell, and returns what it prints. It is an error when the program does not end with 0.
+type RunOnNode func(argv ...string) ([]byte, error)
 
 // BackupMethod is how the metadata of a running filesystem is copied and read back, by programs of the filesystem itself. Its methods are
 // pure. Directories are absolute paths.

@@ -42,7 +42,7 @@ func backupsRefusals() refusals {
 	rows := refusals{
 		"backups go nowhere": {change: "spec: {backups: {schedule: '@daily'}}", field: "spec.backups",
 			says: "spec.backups needs persistentVolumeClaim, objectStore or nodes, or several of them"},
-		"a BeeGFS 8 has backups":   {change: beegfs + "\n---\nspec: {version: 8.3.1}\n---\n" + backups(vault), field: "spec", says: "spec.backups belongs to a MooseFS or a BeeGFS 7: the operator can't back up a BeeGFS 8 yet; copy the store of its management service by other means"},
+		"a BeeGFS 8 has backups":   {change: beegfs + "\n---\nspec: {version: 8.3.1}\n---\n" + backups(vault), field: "spec", says: "spec.backups belongs to a MooseFS, a Lustre or a BeeGFS 7: the operator can't back up a BeeGFS 8 yet; copy the store of its management service by other means"},
 		"backups have no schedule": {change: "spec: {backups: {" + vault + "}}", field: "spec.backups.schedule", says: "Required value"},
 		"the claim of backups has no name": {change: backups("persistentVolumeClaim: {path: pfs}"), field: "spec.backups.persistentVolumeClaim.name",
 			says: "Required value"},
