@@ -181,3 +181,8 @@ type BackupStatus struct {
 	// +kubebuilder:validation:MaxLength=512
 	Message string `json:"message,omitempty"`
 }
+
+// KeepsWhatIsBackedUp is true for the nodes of the metadata and of the MGS: a backup there would be lost with what it is of.
+func (s *FileSystemStatus) KeepsWhatIsBackedUp(node string) bool {
+	return s.Metadata != nil && s.Metadata.Node == node || s.Lustre != nil && s.Lustre.ManagementNode == node
+}

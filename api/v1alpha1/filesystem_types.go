@@ -56,7 +56,6 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.clients) || self.storagePools.all(p, !has(p.targets.directories) || p.targets.directories.all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/')))",message="spec.clients.mountPath must not equal, contain or lie in a storage pool's directory"
 // +kubebuilder:validation:XValidation:rule="!has(self.pods) || !has(self.pods.resources) || (self.type == 'MooseFS' ? !has(self.pods.resources.management) : !has(self.pods.resources.metadataBackup))",message="spec.pods.resources.management belongs to types BeeGFS and Lustre, and metadataBackup to type MooseFS"
 // +kubebuilder:validation:XValidation:rule="!has(self.pods) || !has(self.pods.resources) || (!has(self.pods.resources.metadata) || !has(self.metadata.cpuPinning) || self.metadata.cpuPinning.mode != 'KubeletStatic') && (!has(self.pods.resources.storage) || self.storagePools.all(p, !has(p.cpuPinning) || p.cpuPinning.mode != 'KubeletStatic'))",message="cpuPinning with mode KubeletStatic sets the requests and limits of a server; leave its role out of spec.pods.resources"
-// +kubebuilder:validation:XValidation:rule="self.type in ['MooseFS', 'BeeGFS'] || !has(self.backups)",message="spec.backups belongs to a MooseFS or a BeeGFS"
 // +kubebuilder:validation:XValidation:rule="!has(self.backups) || !has(self.backups.nodes) || !has(self.clients) || (self.backups.nodes.directory != self.clients.mountPath && !self.backups.nodes.directory.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(self.backups.nodes.directory + '/'))",message="spec.backups.nodes.directory must not equal, contain or lie in spec.clients.mountPath: a backup in the filesystem is lost with it"
 // +kubebuilder:validation:XValidation:rule="!has(self.backups) || !has(self.backups.nodes) || ((has(self.metadata.targets.directories) ? self.metadata.targets.directories : []) + (has(self.beegfs) && has(self.beegfs.management.targets.directories) ? self.beegfs.management.targets.directories : []) + ['/var/lib/parallelfs']).all(d, d != self.backups.nodes.directory && !d.startsWith(self.backups.nodes.directory + '/') && !self.backups.nodes.directory.startsWith(d + '/'))",message="spec.backups.nodes.directory must not equal, contain or lie in a directory of the metadata or of the management service, or in /var/lib/parallelfs, where daemons keep their state"
 // +kubebuilder:validation:XValidation:rule="!has(self.backups) || !has(self.backups.nodes) || self.storagePools.all(p, !has(p.targets.directories) || p.targets.directories.all(d, d != self.backups.nodes.directory && !d.startsWith(self.backups.nodes.directory + '/') && !self.backups.nodes.directory.startsWith(d + '/')))",message="spec.backups.nodes.directory must not equal, contain or lie in a storage pool's directory"
@@ -120,7 +119,8 @@ type FileSystemSpec struct {
 	// +optional
 	Updates UpdatesSpec `json:"updates,omitzero"`
 
-	// backups says when and where the metadata is backed up. Without it, there are no backups. MooseFS and BeeGFS only.
+	// backups says when and where the metadata is backed up: all of a MooseFS, the store of the management service of a BeeGFS, the
+	// configuration logs of the MGT of a Lustre. Without it, there are no backups.
 	// +optional
 	Backups *BackupsSpec `json:"backups,omitempty"`
 

@@ -3,18 +3,25 @@
 package filesystem_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
+	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/filesystem"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/test/envtest/apiserver"
 )
 
@@ -192,18 +199,62 @@ func TestALustreWithAnMGTOfItsOwnIsMadeWithItsDisk(t *testing.T) {
 	w.disk(w.nodes[2], "mgt")
 	w.label(w.nodes[2], "mgs-of")
 	k.lustre(func(fs *v1alpha1.FileSystem) {
-		fs.Spec.Lustre.Management = &v1alpha1.LustreManagement{
-			NodeSelector: v1alpha1.NodeSelector{"mgs-of": w.namespace},
-			Targets: v1alpha1.TargetsSpec{
-				Select: &v1alpha1.DeviceSelector{IDGlobs: []v1alpha1.Glob{"*-mgt"}, CountPerNode: 1}, Format: &v1alpha1.FormatSpec{FSType: v1alpha1.Ldiskfs},
-			},
-		}
+		fs.Spec.Lustre.Management = managementOn(w, "*-mgt")
 	})
 	w.settle()
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
 	w.Expect(w.get().Status.Lustre).To(HaveValue(And(HaveField("ManagementNode", w.nodes[2]), HaveField("ManagementNIDs", []string{"10.9.0.3@tcp"}))))
 	w.Expect(slices.Sorted(maps.Values(k.names()))[:2]).To(Equal([]string{"MGT", "pfs-MDT0000"}))
 	w.Expect(w.get().Status.Summary.Servers).To(Equal("8/8"))
+}
+
+func TestTheLogsOfALustreAreBackedUpToPlacesThatAreNotTheNodesOfTheMGSAndMDT0000(t *testing.T) {
+	w := newWorld(t)
+	k := w.lustreWorld()
+	v := &vaults{world: w, clock: clocktesting.NewFakePassiveClock(time.Now())}
+	lustre := w.alter
+	w.alter = func(operator *filesystem.Reconciler) {
+		lustre(operator)
+		operator.Clock = v.clock
+	}
+	w.disk(w.nodes[2], "mgt")
+	w.label(w.nodes[2], "mgs-of")
+	k.lustre(func(fs *v1alpha1.FileSystem) {
+		fs.Spec.Lustre.Management = managementOn(w, "*-mgt")
+		fs.Spec.Backups = &v1alpha1.BackupsSpec{
+			Schedule: "0 3 * * *", PersistentVolumeClaim: &v1alpha1.BackupsClaim{Name: "vault"},
+			Nodes: &v1alpha1.BackupsNodes{NodeSelector: v1alpha1.NodeSelector{"storage-of": w.namespace}, Count: 3},
+		}
+	})
+	w.settle()
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
+	jobs := v.backupJobs()
+	w.Expect(jobs).To(And(HaveLen(2), HaveKey("vault"), HaveKey(w.nodes[1])))
+	name := jobs["vault"].Annotations["parallelfs.dev/backup"]
+	for _, job := range jobs {
+		for _, m := range v.backupMaps() {
+			if m.Name == job.Name+"-0" {
+				var told spec.Backup
+				w.Expect(json.Unmarshal([]byte(m.Data[backend.BackupToldKey]), &told)).To(Succeed())
+				w.Expect(told.Copied).To(Equal(w.ip(w.nodes[2])+":9700"), "the node of the MGS has its logs")
+			}
+		}
+		v.ends(job, batchv1.JobComplete, answers(name, 0))
+	}
+	w.settle()
+	w.Expect(v.backupJobs()).To(BeEmpty())
+	w.Expect(w.get().Status.Backups).To(And(HaveLen(2), HaveEach(HaveField("Result", v1alpha1.BackupVerified))))
+	w.Expect(w.condition(v1alpha1.ConditionBackedUp)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonVerified)))
+}
+
+// managementOn is an MGT of its own, on the one disk of the labeled node that a glob matches.
+func managementOn(w *world, glob v1alpha1.Glob) *v1alpha1.LustreManagement {
+	return &v1alpha1.LustreManagement{
+		NodeSelector: v1alpha1.NodeSelector{"mgs-of": w.namespace},
+		Targets: v1alpha1.TargetsSpec{
+			Select: &v1alpha1.DeviceSelector{IDGlobs: []v1alpha1.Glob{glob}, CountPerNode: 1}, Format: &v1alpha1.FormatSpec{FSType: v1alpha1.Ldiskfs},
+		},
+	}
 }
 
 func TestAnOSTIsEmptiedProvenEmptyTakenOutAndForgotten(t *testing.T) {

@@ -169,7 +169,7 @@ func BackupPlaces(fs *v1alpha1.FileSystem, nodes []Node) []BackupPlace {
 	}
 	left := int(asked.Nodes.Count)
 	for _, n := range Matching(nodes, asked.Nodes.NodeSelector) {
-		if fs.Status.Metadata != nil && n.Name == fs.Status.Metadata.Node {
+		if fs.Status.KeepsWhatIsBackedUp(n.Name) {
 			continue
 		}
 		if left--; left < 0 {

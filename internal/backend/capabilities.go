@@ -204,7 +204,8 @@ type ProgramBackuper interface {
 	BackupMethod(told spec.Backup) BackupMethod
 }
 
-// StoreBackuper is a Backuper whose metadata are files of one directory, which the probe beside their daemon hands out (spec.Store).
+// StoreBackuper is a Backuper whose metadata are files of one directory, which the probe beside their daemon hands out (spec.Store). It
+// reads that directory, or has the node's programs copy it (StoreCopier).
 type StoreBackuper interface {
 	Backuper
 	// StoreDatabase is the database that the store is, nil for one that is plain files.
@@ -235,6 +236,18 @@ type StoreRead struct {
 	// Lacks names what the filesystem had said of itself, and the store does not have.
 	Lacks []string
 }
+
+// StoreCopier are Questions of a filesystem whose store lies on a disk that shows no files while its server has it mounted: the node's own
+// programs copy it, where the probe runs them.
+type StoreCopier interface {
+	Questions
+	// CopyStore returns the files of the store, as they lay there together, with what ReadStore needs to read them. Work is a directory of the
+	// node that it may make, and that is not there when it ends. What was left there is of an earlier run.
+	CopyStore(run RunOnNode, work string) (map[string][]byte, error)
+}
+
+// RunOnNode runs a program of the node, without a shell, and returns what it prints. It is an error when the program does not end with 0.
+type RunOnNode func(argv ...string) ([]byte, error)
 
 // BackupMethod is how the metadata of a running filesystem is copied and read back, by programs of the filesystem itself. Its methods are
 // pure. Directories are absolute paths.

@@ -7,7 +7,7 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 need_go
 use_engine
-programs=(mkfs.lustre tunefs.lustre mount.lustre mount.lustre_tgt umount.fuse.lustre umount.fuse.lustre_tgt lctl lfs lfs_migrate lnetctl
+programs=(mkfs.lustre tunefs.lustre mount.lustre mount.lustre_tgt umount.fuse.lustre umount.fuse.lustre_tgt lctl lfs lfs_migrate llog_reader lnetctl
   mds-survey obdfilter-survey)
 binary=$root_dir/dist/lustre-double
 mkdir -p "$root_dir/dist"

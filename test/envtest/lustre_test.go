@@ -41,6 +41,7 @@ spec:
       - {end: 256Mi, osts: 4, stripeSize: 1Mi}
       - {allOSTs: true}
     parameters: {"osc.*.max_dirty_mb": "512"}
+  backups: {schedule: "@daily", persistentVolumeClaim: {name: vault}}
 `
 
 // asLustre are rows about a Lustre: the object that each of them begins with is one.
@@ -100,7 +101,6 @@ var lustreRefusals = asLustre(refusals{
 	"it has what is BeeGFS's":                  {change: `spec: {beegfs: {management: {nodeSelector: {m: ""}, targets: {directories: [/data/mgmt]}}}}`, field: "spec", says: ofBeeGFS},
 	"it has what is MooseFS's":                 {change: "spec: {moosefs: {}}", field: "spec", says: ofAMooseFS},
 	"it has resources of a metalogger":         {change: "spec: {pods: {resources: {metadataBackup: {requests: {cpu: '1'}}}}}", field: "spec", says: "spec.pods.resources.management belongs to types BeeGFS and Lustre, and metadataBackup to type MooseFS"},
-	"it has backups":                           {change: backups("persistentVolumeClaim: {name: vault}"), field: "spec", says: "spec.backups belongs to a MooseFS or a BeeGFS"},
 	"the version is an older one":              {change: "spec: {version: 2.14.0}", field: "spec", says: versionOf},
 	"the version is a later one":               {change: "spec: {version: 2.18.0}", field: "spec", says: versionOf},
 	"the version is a branch":                  {change: `spec: {version: "2.15"}`, field: "spec", says: versionOf},

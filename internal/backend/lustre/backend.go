@@ -38,6 +38,8 @@ var (
 	_ backend.Upgrader       = Backend{}
 	_ backend.Maintainer     = Backend{}
 	_ backend.Drainer        = Backend{}
+	_ backend.SecretKeeper   = Backend{}
+	_ backend.StoreBackuper  = Backend{}
 	_ backend.ServerMeasurer = Backend{}
 )
 

@@ -87,7 +87,7 @@ func TestObjectsAreThoseOfTheGoldenFile(t *testing.T) {
 			var story strings.Builder
 			for _, o := range objects {
 				if secret, is := o.(*corev1.Secret); is {
-					secret.Data = nil // the key of the probe
+					secret.Data = nil // the key of the probe, and the secret of backups
 				}
 				raw, err := yaml.Marshal(o)
 				g.Expect(err).NotTo(HaveOccurred())
@@ -130,5 +130,5 @@ func TestNothingRunsBeforeItIsOnRecordWhereTheMGSIs(t *testing.T) {
 	in.FileSystem.Status.Lustre = nil
 	objects, err := lustre.New().Members(in)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(objects).To(HaveExactElements(HaveField("Name", "scratch-probe"), HaveField("Name", "scratch-lustre")))
+	g.Expect(objects).To(HaveExactElements(HaveField("Name", "scratch-probe"), HaveField("Name", "scratch-store"), HaveField("Name", "scratch-lustre")))
 }

@@ -13,7 +13,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Members are the children of a Lustre: the probe's Secret, a ConfigMap with what the pods are told, one DaemonSet for the MGS where that
+// Members are the children of a Lustre: the Secrets of the probe and of backups, a ConfigMap with what the pods are told, one DaemonSet for the MGS where that
 // has a disk of its own, one for each MDT of a node and one for each pool, one for clients, and the Jobs that
 // make pools and drain OSTs.
 func (Backend) Members(in backend.Input) ([]client.Object, error) {
@@ -47,7 +47,11 @@ func (b *builder) build() error {
 		}
 	}
 	fs := b.in.FileSystem
-	b.objects = append(b.objects, backend.ProbeSecret(b.in), &corev1.ConfigMap{
+	secret, key := Backend{}.SecretName(fs)
+	b.objects = append(b.objects, backend.ProbeSecret(b.in), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: secret, Namespace: fs.Namespace},
+		Type:       corev1.SecretTypeOpaque, Data: map[string][]byte{key: []byte(b.in.Password)},
+	}, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: configMapName(fs), Namespace: fs.Namespace}, Data: backend.Text(b.told),
 	})
 	b.objects = append(b.objects, workloads...)
@@ -97,8 +101,6 @@ func (b *builder) serverSet(w backend.Workload, daemon string, port int32, node 
 		Listen: backend.Address("$(NODE_IP)", port), KeyFile: backend.ProbeKeyFile, FileSystem: backend.Owner(fs),
 		IntervalSeconds: 10, Host: true,
 	}
-	b.told[name+".json"], b.told["probe-"+name+".json"] = backend.Encode(serve), backend.Encode(probe)
-
 	pod := b.pod(w)
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(graceSeconds))
 	if node != "" {
@@ -112,6 +114,8 @@ func (b *builder) serverSet(w backend.Workload, daemon string, port int32, node 
 	answers := b.container("probe", "probe", "probe-"+name+".json")
 	pods(b.in).ServeProbe(pod, &answers, port)
 	answers.SecurityContext = backend.Privileged() // it runs the node's own programs
+	b.handOut(pod, daemon, &probe, &answers)
+	b.told[name+".json"], b.told["probe-"+name+".json"] = backend.Encode(serve), backend.Encode(probe)
 	pod.Spec.Containers = []corev1.Container{daemonContainer, answers}
 	return pods(b.in).DaemonSet(name, w, pod, serve, probe)
 }

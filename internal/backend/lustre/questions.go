@@ -13,7 +13,10 @@ import (
 // questions ask one node what it serves.
 type questions struct{ commands cli.Commands }
 
-var _ backend.TolerantQuestions = questions{}
+var (
+	_ backend.TolerantQuestions = questions{}
+	_ backend.StoreCopier       = questions{}
+)
 
 // Commands implements backend.Questions.
 func (q questions) Commands() [][]string { return q.commands.AskServer() }

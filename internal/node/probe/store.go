@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -47,13 +48,25 @@ func (p *Probe) packed(r *http.Request) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the filesystem at %s does not answer: %w", p.told.Address, err)
 	}
+	files, err := p.files(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	return store.Pack(files, said) //nolint:wrapcheck // it says what it did
+}
+
+// files are those of the store: in the directory of the daemon beside the probe, or as the node's own programs copy them.
+func (p *Probe) files(ctx context.Context) (map[string][]byte, error) {
+	if copier, is := p.prober.(backend.StoreCopier); is {
+		run := func(argv ...string) ([]byte, error) { return p.ask(ctx, argv, commandLimit) }
+		return copier.CopyStore(run, copiesOn+p.told.FileSystem.UID) //nolint:wrapcheck // it says what it did
+	}
 	directory, err := store.Directory(*p.told.Store, p.told.FileSystem)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it says what it did
 	}
-	files, err := store.Copy(r.Context(), directory, p.work, p.database, p.told.Store.Skip)
-	if err != nil {
-		return nil, err //nolint:wrapcheck // it says what it did
-	}
-	return store.Pack(files, said) //nolint:wrapcheck // it says what it did
+	return store.Copy(ctx, directory, p.work, p.database, p.told.Store.Skip) //nolint:wrapcheck // it says what it did
 }
+
+// copiesOn is the beginning of the directory, in memory, in which the programs of a node copy a store.
+const copiesOn = "/run/parallelfs-store-"

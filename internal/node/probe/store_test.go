@@ -2,6 +2,7 @@ package probe
 
 import (
 	"bytes"
+	"context"
 	"database/sql"
 	"encoding/json"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -66,6 +68,42 @@ func TestTheStoreIsHandedOutToWhoKnowsTheSecret(t *testing.T) {
 	g.Expect(os.Remove(filepath.Join(home, spec.MarkerFile))).To(Succeed())
 	_, err = fetch("correct-horse")
 	g.Expect(err).To(MatchError(ContainSubstring("read whose")))
+}
+
+// copied is a filesystem whose store is copied by programs of the node.
+type copied struct{ *filesystem }
+
+func (copied) CopyStore(run backend.RunOnNode, work string) (map[string][]byte, error) {
+	said, err := run("print", work)
+	return map[string][]byte{"log": said}, err
+}
+
+func TestAStoreThatShowsNoFilesIsCopiedByProgramsOfTheNode(t *testing.T) {
+	g := NewWithT(t)
+	f := &filesystem{}
+	p := f.probe(t)
+	withStore(t, p)
+	p.prober = copied{f}
+	go p.loop(t.Context())
+	server := httptest.NewServer(p.Handler())
+	defer server.Close()
+	fetch := func() ([]byte, error) {
+		return store.Fetch(t.Context(), server.Client(), server.Listener.Addr().String(), []byte("correct-horse"))
+	}
+	packed, err := fetch()
+	g.Expect(err).NotTo(HaveOccurred())
+	files, _, err := store.Unpack(bytes.NewReader(packed))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(files).To(Equal(map[string][]byte{"log": []byte("/run/parallelfs-store-7")}), "in a directory of this filesystem alone")
+
+	p.ask = func(_ context.Context, argv []string, _ time.Duration) ([]byte, error) {
+		if argv[0] == "print" {
+			return nil, &failure{program: "print", code: 1, stderr: "no such log"}
+		}
+		return []byte(argv[1]), nil
+	}
+	_, err = fetch()
+	g.Expect(err).To(MatchError(ContainSubstring("print failed with exit code 1: no such log")))
 }
 
 func TestAProbeWithoutAStoreHandsOutNone(t *testing.T) {

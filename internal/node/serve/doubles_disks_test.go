@@ -27,12 +27,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/lustre"
 	"parallelfs.dev/operator/internal/backend/lustre/cli"
 	"parallelfs.dev/operator/internal/node/devices"
 	"parallelfs.dev/operator/internal/node/format/ldiskfs"
 	"parallelfs.dev/operator/internal/node/provision"
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/internal/node/store"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -42,7 +44,10 @@ import (
 const (
 	mdt0UUID = "4a9ee1e2-bd33-4b75-be9a-1a68b6ea9309"
 	ost0UUID = "0d6f4f5e-7f11-4f0e-9f5b-7a3a5f1c2b3d"
-	nodeName = "n1"
+	mgtUUID  = "7c0b7f53-3a0b-4c7e-9a52-1d8e6a8f2b11"
+	// anotherUUID is that of an MGT in the place of the first.
+	anotherUUID = "c5a0e2d4-6a4e-4a0b-8f0d-2b7f0c9e5d21"
+	nodeName    = "n1"
 	// patience is for machines that do much else.
 	patience = 3 * time.Minute
 )
@@ -417,6 +422,66 @@ func TestAProbeOfANodeSaysWhatItsKernelServes(t *testing.T) {
 	m.Expect(metrics()).To(MatchRegexp(`(?m)^parallelfs_up\{[^}]*\} 1$`), "a node without OSTs answers, too")
 	m.Expect(mdt.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
 	m.Expect(<-mdt.ended).To(Succeed(), mdt.Said())
+}
+
+func TestTheLogsOfAnMGSAreHandedOutWhileItServesAndAreThoseOfAnotherDiskLater(t *testing.T) {
+	m := newMachine(t)
+	nids := []string{"192.168.77.1@tcp"}
+	m.target("mgs", "mgt", mgtUUID, v1alpha1.LustreTarget{Kind: v1alpha1.LustreMGT})
+	m.target("mdt-0", "mdt0", mdt0UUID, v1alpha1.LustreTarget{Kind: v1alpha1.LustreMDT, FSName: "pfs", Index: new(int32(0)), ManagementNIDs: nids})
+	m.target("ost-ssd", "ost0", ost0UUID, v1alpha1.LustreTarget{Kind: v1alpha1.LustreOST, FSName: "pfs", Index: new(int32(0)), ManagementNIDs: nids})
+	mgs, mdt, ost := m.start("serve", m.serves("mgs")), m.start("serve", m.serves("mdt/0")), m.start("serve", m.serves("ost/ssd"))
+	const all = "/mnt/targets/mdt0 /mnt/targets/mgt /mnt/targets/ost0"
+	m.eventuallyMounted(all, mgs, mdt, ost)
+	m.must("lctl", "set_param", "-P", "osc.*.max_pages_per_rpc=256")
+	m.must("lctl", "conf_param", "pfs-OST0000.osc.max_dirty_mb=16")
+
+	secret := "correct-horse"
+	for _, name := range []string{"key", "secret"} {
+		m.Expect(os.WriteFile(filepath.Join(m.directory, name), []byte(secret), 0o600)).To(Succeed())
+	}
+	probe := m.start("probe", spec.Probe{
+		Backend: "Lustre", Version: "2.17.57", Address: "192.168.77.1@tcp:/pfs", Listen: "$(NODE_IP):9732", KeyFile: filepath.Join(m.directory, "key"),
+		FileSystem: m.file.FileSystem, IntervalSeconds: 1, Host: true, Store: &spec.Store{SecretFile: filepath.Join(m.directory, "secret")},
+	})
+	var packed []byte
+	m.Eventually(func() (err error) {
+		packed, err = store.Fetch(m.Context(), http.DefaultClient, "192.168.77.1:9732", []byte(secret))
+		return err
+	}).WithTimeout(patience).Should(Succeed(), probe.Said)
+	files, said, err := store.Unpack(bytes.NewReader(packed))
+	m.Expect(err).NotTo(HaveOccurred())
+	m.Expect(lustre.New().ReadStore("2.17.57", backend.StoreContent{Files: files}, said)).To(BeZero())
+	m.Expect(files).To(And(HaveKey("CONFIGS/pfs-client"), HaveKey("CONFIGS/pfs-MDT0000"), HaveKey("CONFIGS/params"), Not(HaveKey("CONFIGS/mountdata"))))
+	m.Expect(m.answer("sh", "-c", "ls -d /run/parallelfs-store-*")).To(BeEmpty(), "nothing is left on the node")
+
+	// The disk of the MGT is lost. Another one gets the logs, as docs/backups.md says, and is the MGT.
+	before := m.must("lctl", "--device", "MGS", "llog_print", "pfs-client")
+	m.Expect(before).To(ContainSubstring("osc.max_dirty_mb=16"))
+	m.Expect(mgs.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
+	m.Expect(<-mgs.ended).To(Succeed(), mgs.Said())
+	m.file.Members[0].Targets = nil
+	another := m.target("mgs", "mgt2", anotherUUID, v1alpha1.LustreTarget{Kind: v1alpha1.LustreMGT})
+	m.file.Members[0], m.file.Members = m.file.Members[3], m.file.Members[:3]
+	m.tell()
+	device := m.must("readlink", "-f", "/dev/disk/by-id/"+string(another.Spec.Device.ID))
+	for name, content := range files {
+		if name, is := strings.CutPrefix(name, "CONFIGS/"); is && name != "double" { // which is a double's own file
+			m.Expect(os.WriteFile(filepath.Join(m.directory, name), content, 0o600)).To(Succeed())
+			requests := filepath.Join(m.directory, "requests")
+			m.Expect(os.WriteFile(requests, []byte("cd CONFIGS\nwrite "+filepath.Join(m.directory, name)+" "+name+"\n"), 0o600)).To(Succeed())
+			m.must("debugfs", "-w", "-f", requests, strings.TrimSpace(device))
+		}
+	}
+	mgs = m.start("serve", m.serves("mgs"))
+	m.eventuallyMounted("/mnt/targets/mdt0 /mnt/targets/mgt2 /mnt/targets/ost0", mgs)
+	m.Expect(m.must("lctl", "--device", "MGS", "llog_print", "pfs-client")).To(Equal(before))
+	m.Expect(m.must("lctl", "--device", "MGS", "llog_print", "params")).To(ContainSubstring("max_pages_per_rpc"))
+	m.must("lctl", "pool_new", "pfs.fast")
+	for _, p := range []*pod{mdt, ost, mgs} {
+		m.Expect(p.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
+		m.Expect(<-p.ended).To(Succeed(), p.Said())
+	}
 }
 
 func TestAJobMakesPoolsAndLayoutsInAMountOfItsOwnAndCanBeRepeated(t *testing.T) {

@@ -57,7 +57,7 @@ mount -t proc proc /proc
 mkdir "$PROGRAMS"/lab
 mount -t tmpfs lab "$PROGRAMS"/lab
 mkdir "$PROGRAMS"/lab/sbin "$PROGRAMS"/lab/sbin-work "$PROGRAMS"/lab/etc "$PROGRAMS"/lab/etc-work
-for name in mkfs.lustre tunefs.lustre mount.lustre mount.lustre_tgt umount.fuse.lustre umount.fuse.lustre_tgt lctl lfs lfs_migrate lnetctl mds-survey obdfilter-survey; do
+for name in mkfs.lustre tunefs.lustre mount.lustre mount.lustre_tgt umount.fuse.lustre umount.fuse.lustre_tgt lctl lfs lfs_migrate llog_reader lnetctl mds-survey obdfilter-survey; do
   ln -s "$PROGRAMS"/lustre-double "$PROGRAMS"/lab/sbin/$name
 done
 mount -t overlay overlay -o "lowerdir=/usr/sbin,upperdir=$PROGRAMS/lab/sbin,workdir=$PROGRAMS/lab/sbin-work" /usr/sbin

@@ -304,7 +304,8 @@ type Probe struct {
 	Store *Store `json:"store,omitempty"`
 }
 
-// Store is the directory in which a daemon beside the probe keeps the filesystem's metadata as plain files.
+// Store is the directory in which a daemon beside the probe keeps the filesystem's metadata as plain files. Where programs of the node copy
+// it, only SecretFile is set.
 type Store struct {
 	// NodeFile names the first target of Member, and OnTargets the directory there, as in Run.
 	NodeFile  string    `json:"nodeFile"`

@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 			panic(string(output))
 		}
 		for _, name := range []string{
-			"mkfs.lustre", "tunefs.lustre", "mount.lustre", "mount.lustre_tgt", "umount.fuse.lustre", "umount.fuse.lustre_tgt", "lctl", "lfs", "lfs_migrate", "lnetctl",
+			"mkfs.lustre", "tunefs.lustre", "mount.lustre", "mount.lustre_tgt", "umount.fuse.lustre", "umount.fuse.lustre_tgt", "lctl", "lfs", "lfs_migrate", "lnetctl", "llog_reader",
 			"mds-survey", "obdfilter-survey",
 		} {
 			if err := os.Symlink(binary, filepath.Join(doubles, name)); err != nil {

@@ -3,6 +3,7 @@ package kernel
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,7 +27,7 @@ func answers(op string) answering {
 		"configure": with((*Kernel).onConfigure), "add-net": with((*Kernel).onAddNet), "nets": with((*Kernel).onNets),
 		"ping": with((*Kernel).onPing), "devices": with((*Kernel).onDevices), "params": with((*Kernel).onParams), "set": with((*Kernel).set),
 		"set-permanent": with((*Kernel).onSetPermanent), "conf_param": with((*Kernel).onConfParam), "pool": with((*Kernel).onPool),
-		"pools": with((*Kernel).onPools), "del_ost": with((*Kernel).onDelOST), "llog": with((*Kernel).onLog),
+		"pools": with((*Kernel).onPools), "del_ost": with((*Kernel).onDelOST), "llog": with((*Kernel).onLog), "llogs": with((*Kernel).onLogs),
 		"clients": with((*Kernel).onClients), "check": with((*Kernel).onCheck), "df": with((*Kernel).onDF), "find": with((*Kernel).onFind),
 		"layout": with((*Kernel).onLayout), "set-layout": with((*Kernel).onSetLayout), "quota": with((*Kernel).onQuota),
 		"project": with((*Kernel).onProject),
@@ -358,12 +359,22 @@ func (k *Kernel) onLog(_ context.Context, name string) ([]Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, fs := range m.Filesystems {
-		if log := fs.Logs[name]; log != nil {
-			return slices.DeleteFunc(slices.Clone(log.Records), func(r Record) bool { return r.Event == "" || r.Cancelled }), nil
-		}
+	log := m.files()[name]
+	if log == nil {
+		return nil, errno(syscall.ENOENT)
 	}
-	return nil, errno(syscall.ENOENT)
+	return slices.DeleteFunc(slices.Clone(log.Records), func(r Record) bool { return r.Event == "" || r.Cancelled }), nil
+}
+
+// onLogs are the names of the logs; that of set_param -P is not among them.
+func (k *Kernel) onLogs(context.Context, Nothing) ([]string, error) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	m, err := k.mgs()
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(m.files())), func(name string) bool { return name == permanentLog }), nil
 }
 
 // Seen is a target that a client knows.

@@ -9,13 +9,14 @@ import (
 // Field is a value in a record, by the name that lctl llog_print gives it.
 type Field struct{ Name, Value string }
 
-// Record is one entry of a configuration log. Markers, which stand before and after what belongs together, have no event.
+// Record is one entry of a configuration log. Markers, which stand before and after what belongs together, have no event, and neither has
+// padding.
 type Record struct {
-	Index     int
-	At        time.Time
-	Event     string
-	Fields    []Field
-	Cancelled bool
+	Index              int
+	At                 time.Time
+	Event              string
+	Fields             []Field
+	Cancelled, Padding bool
 }
 
 // Value is that of a field, empty when there is none.
@@ -49,10 +50,9 @@ const chunk = 8192
 
 // size is how long a record is on the disk of a real one: with its head and its tail, and each value on a multiple of 8.
 func (r Record) size() int {
-	const around, head, marker, description = 24, 32, 160, 128
-	padded := func(n int) int { return (n + 7) / 8 * 8 }
+	const around = recordHead + recordTail
 	if r.Event == "" {
-		return around + padded(head+2*4) + marker
+		return around + padded(configHead+2*4) + markerLength
 	}
 	values := make([]string, 0, len(r.Fields))
 	for _, f := range r.Fields {
@@ -61,9 +61,9 @@ func (r Record) size() int {
 	total := around
 	if r.Event == "add_uuid" {
 		values = []string{r.Value("node")}
-		total += padded(head + 2*4)
+		total += padded(configHead + 2*4)
 	} else {
-		total += padded(head + 4*len(values))
+		total += padded(configHead + 4*len(values))
 	}
 	for _, v := range values {
 		if v == "" {
@@ -79,11 +79,12 @@ func (r Record) size() int {
 func (l *Log) with(events ...Record) {
 	at := time.Now()
 	add := func(r Record) {
+		const least = recordHead + recordTail
 		size := r.size()
-		if l.Bytes%chunk+size > chunk {
+		if left := chunk - l.Bytes%chunk; left != size && left < size+least {
 			// No record lies in two chunks: what is left of one is a record, too.
-			l.Records = append(l.Records, Record{Index: len(l.Records) + 1, At: at})
-			l.Bytes += chunk - l.Bytes%chunk
+			l.Records = append(l.Records, Record{Index: len(l.Records) + 1, At: at, Padding: true})
+			l.Bytes += left
 		}
 		r.Index, r.At = len(l.Records)+1, at
 		l.Records, l.Bytes = append(l.Records, r), l.Bytes+size

@@ -3,6 +3,7 @@ package kernel
 import (
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -28,6 +29,25 @@ type management struct {
 	Filesystems map[string]*Filesystem
 	// Permanent are the parameters of set_param -P.
 	Permanent map[string]string
+}
+
+// permanentLog is the log of set_param -P.
+const permanentLog = "params"
+
+// files are the logs, by the names of their files.
+func (m *management) files() map[string]*Log {
+	out := map[string]*Log{}
+	for _, fs := range m.Filesystems {
+		maps.Copy(out, fs.Logs)
+	}
+	if len(m.Permanent) > 0 {
+		log := &Log{}
+		for _, name := range slices.Sorted(maps.Keys(m.Permanent)) {
+			log.with(event("set_param", "device", "general", "parameter", name, "value", m.Permanent[name]))
+		}
+		out[permanentLog] = log
+	}
+	return out
 }
 
 // registration is what a target says to the MGS at each mount.

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -53,8 +54,10 @@ type target struct {
 	exclusive    *os.File
 	kept         kept
 	// saving is held by who writes to the disk.
-	saving         sync.Mutex
-	saved          string
+	saving sync.Mutex
+	saved  string
+	// files are the logs of an MGT that are on the disk.
+	files          map[string][]byte
 	size           size
 	objectsGiven   map[string]int
 	exports        []export
@@ -172,7 +175,9 @@ func (t *target) open() error {
 		t.kept.Objects, t.objectsGiven = map[string]int{}, map[string]int{}
 	}
 	if t.isMGS() && t.kept.Management == nil {
-		t.kept.Management = &management{Filesystems: map[string]*Filesystem{}, Permanent: map[string]string{}}
+		if t.kept.Management, err = managementOf(t.device); err != nil {
+			return err
+		}
 	}
 	// As the kernel does: nobody else may have the disk for itself.
 	if t.exclusive, err = os.OpenFile(t.device, os.O_RDWR|syscall.O_EXCL, 0); err != nil {
@@ -425,9 +430,31 @@ func (t *target) save() {
 	if err != nil || same || ended {
 		return
 	}
-	if mountdata.WriteFile(t.device, keeping, content) == nil {
+	if mountdata.WriteFile(t.device, keeping, content) == nil && t.saveLogs() == nil {
 		t.saved = string(content)
 	}
+}
+
+// saveLogs writes the files of the logs of an MGT, as a real one has them. Who writes to the disk holds saving.
+func (t *target) saveLogs() error {
+	t.kernel.mutex.Lock()
+	logs := map[string][]byte{}
+	if t.kept.Management != nil {
+		for name, log := range t.kept.Management.files() {
+			logs[name] = log.File()
+		}
+	}
+	t.kernel.mutex.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(logs)) {
+		if bytes.Equal(t.files[name], logs[name]) {
+			continue
+		}
+		if err := mountdata.WriteFile(t.device, name, logs[name]); err != nil {
+			return err
+		}
+	}
+	t.files = logs
+	return nil
 }
 
 // remember says who is waited for after a restart. A stop in good order asks for the clients of other nodes only: those of its own take

@@ -130,6 +130,22 @@ func ReadFile(device, name string) ([]byte, error) {
 	return content, err
 }
 
+// Files are the names of all files in CONFIGS of a device.
+func Files(device string) ([]string, error) {
+	output, err := exec.Command("debugfs", "-R", "ls -p CONFIGS", device).Output()
+	if err != nil {
+		return nil, fmt.Errorf("debugfs of %s: %w", device, err)
+	}
+	var out []string
+	for line := range strings.Lines(string(output)) {
+		// An inode, its mode, who owns it, its name and its size.
+		if parts := strings.Split(line, "/"); len(parts) > 6 && strings.HasPrefix(parts[2], "10") {
+			out = append(out, parts[5])
+		}
+	}
+	return out, nil
+}
+
 // WriteFile writes a file in CONFIGS of a device.
 func WriteFile(device, name string, content []byte) error {
 	directory, err := os.MkdirTemp("", "mountdata")

@@ -29,14 +29,15 @@ func Lctl(ctx context.Context, c Call) int {
 	case command == "--version":
 		c.say("lctl %s\n", kernel.Version)
 		return 0
-	case device != "" && (device != "MGS" || command != "del_ost" && command != "llog_print"):
-		c.complain("lctl: the double has --device MGS for del_ost and llog_print only\n")
+	case device != "" && (device != "MGS" || command != "del_ost" && command != "llog_print" && command != "llog_catlist"):
+		c.complain("lctl: the double has --device MGS for del_ost, llog_catlist and llog_print only\n")
 		return int(syscall.EINVAL)
 	}
 	commands := map[string]func(context.Context, []string) int{
 		"dl": c.devices, "device_list": c.devices, "list_nids": c.listNIDs, "ping": c.ping, "network": c.network, "net": c.network,
 		"get_param": c.getParam, "set_param": c.setParam, "conf_param": c.confParam, "del_ost": c.delOST, "llog_print": c.llogPrint,
-		"pool_list": c.poolList,
+		"llog_catlist": c.llogCatlist,
+		"pool_list":    c.poolList,
 	}
 	for _, name := range []string{"pool_new", "pool_add", "pool_remove", "pool_destroy"} {
 		commands[name] = func(ctx context.Context, rest []string) int { return c.pool(ctx, name, rest) }
@@ -347,6 +348,20 @@ func (c *Call) delOST(ctx context.Context, rest []string) int {
 		} else {
 			c.say("del_ost: cancelled %d catalog entries\n", len(d.Records))
 		}
+	}
+	return 0
+}
+
+func (c *Call) llogCatlist(ctx context.Context, rest []string) int {
+	if len(rest) != 0 {
+		return c.usage("llog_catlist", "")
+	}
+	var names []string
+	if err := ask(ctx, "llogs", kernel.Nothing{}, &names); err != nil {
+		return c.fail("llog_catlist", err)
+	}
+	for _, name := range names {
+		c.say("config_log: %s\n", name)
 	}
 	return 0
 }

@@ -45,6 +45,8 @@ func main() {
 		os.Exit(tool.MDSSurvey(ctx, call))
 	case "obdfilter-survey":
 		os.Exit(tool.OBDFilterSurvey(ctx, call))
+	case "llog_reader":
+		os.Exit(tool.LlogReader(call))
 	case "lnetctl":
 		os.Exit(tool.Lnetctl(ctx, call))
 	default:

@@ -1,0 +1,231 @@
+package lustre
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/lustre/cli"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// A backup of Lustre is the directory CONFIGS of its MGT (docs/adr/0100): which targets there are and by which NIDs they are found, pools,
+// and the parameters of conf_param and set_param -P. The MGT is mounted and shows no files, so the node's own programs copy them, and the
+// probe beside the MGS hands them out. llog_reader reads each log of the copy, and the MGS says before and after it what is in force.
+
+const (
+	componentBackup = "backup"
+	// storeVolume has the secret that who asks for the logs has to know, and storeKey is its name in the Secret.
+	storeVolume    = "store-secret"
+	storeDirectory = "/etc/parallelfs-store"
+	storeKey       = "secret"
+	storeFile      = storeDirectory + "/" + storeKey
+)
+
+// SecretName names the Secret that the probe of the MGS and the pods of backups share.
+func (Backend) SecretName(fs *v1alpha1.FileSystem) (name, key string) {
+	return backend.ChildName(fs, "store"), storeKey
+}
+
+// storeMember is the member beside whose probe the logs are handed out.
+func storeMember(fs *v1alpha1.FileSystem) string {
+	if hasMGT(fs) {
+		return componentMGS
+	}
+	return mdtDaemon(0)
+}
+
+// handOut has a probe hand out the logs, when it is the one beside the MGS.
+func (b *builder) handOut(pod *corev1.PodTemplateSpec, daemon string, probe *spec.Probe, c *corev1.Container) {
+	if daemon != storeMember(b.in.FileSystem) {
+		return
+	}
+	probe.Store = &spec.Store{SecretFile: storeFile}
+	name, _ := Backend{}.SecretName(b.in.FileSystem)
+	pod.Spec.Volumes = append(pod.Spec.Volumes, backend.SecretVolume(storeVolume, name))
+	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: storeVolume, MountPath: storeDirectory, ReadOnly: true})
+}
+
+// BackupJob makes a backup by `node backup`, at its place.
+func (Backend) BackupJob(in backend.Input, request backend.BackupRequest) (*batchv1.Job, spec.Backup, error) {
+	in = in.Indexed()
+	fs := in.FileSystem
+	management, there := in.Node(given(fs).ManagementNode)
+	if !there || management.IP == "" {
+		return nil, spec.Backup{}, backend.Invalid(v1alpha1.ReasonNoNodes, "the node of the MGS is not in the cluster or has no InternalIP")
+	}
+	port := portsOf(fs).mgs()
+	if !hasMGT(fs) {
+		port = portsOf(fs).mdt(0)
+	}
+	p := pods(in)
+	p.Group = backupUser
+	c := p.Container(componentBackup, in.Images.Node, "backup", backend.BackupVolume, backend.BackupToldKey)
+	name, _ := Backend{}.SecretName(fs)
+	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: storeVolume, MountPath: storeDirectory, ReadOnly: true})
+	job, told := p.BackupJob(request, c, spec.Backup{
+		Version: backend.VersionOf(fs, componentMGS), Copied: backend.Address(management.IP, port), SecretFile: storeFile,
+	}, backend.SecretVolume(storeVolume, name))
+	return job, told, nil
+}
+
+// backupUser is the user and the group of a backup in a claim.
+const backupUser = 65534
+
+// The directories of a backup: the files of the MGT, what the MGS has said of each log, and what llog_reader has read in its file.
+const (
+	storedFiles   = cli.ConfigDirectory + "/"
+	storedPrinted = "llog_print/"
+	storedRead    = "llog_reader/"
+)
+
+// CopyStore implements backend.StoreCopier.
+func (q questions) CopyStore(run backend.RunOnNode, work string) (map[string][]byte, error) {
+	output, err := run(cli.Devices()...)
+	if err != nil {
+		return nil, err
+	}
+	device, err := q.commands.ManagementDevice(output)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the command
+	}
+	if _, err := run("rm", "-rf", work); err != nil {
+		return nil, err
+	}
+	if _, err := run("mkdir", "-m", "0700", work); err != nil {
+		return nil, err
+	}
+	out, err := copyLogs(run, device, work)
+	if _, left := run("rm", "-rf", work); err == nil && left != nil {
+		return nil, left
+	}
+	return out, err
+}
+
+// copyLogs copies all files in CONFIGS but what the disk says of itself, as they lay there together.
+func copyLogs(run backend.RunOnNode, device, work string) (map[string][]byte, error) {
+	before, err := printLogs(run)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := run(cli.CopyConfig(device, work)...); err != nil {
+		return nil, err
+	}
+	copied := path.Join(work, cli.ConfigDirectory)
+	listing, err := run("ls", "-1A", copied)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string][]byte{}
+	for name := range strings.FieldsSeq(string(listing)) {
+		if name == cli.MountData {
+			continue
+		}
+		if out[storedFiles+name], err = run("cat", path.Join(copied, name)); err != nil {
+			return nil, err
+		}
+		_, isLog := before[name]
+		switch {
+		case isLog:
+			if out[storedRead+name], err = run(cli.ReadLog(path.Join(copied, name))...); err != nil {
+				return nil, err
+			}
+		case name == cli.Params:
+			return nil, fmt.Errorf("the disk has the log %s, and the MGS does not say what it has", name)
+		default: // no program of Lustre reads it, so that it counts when it is the same twice
+			again, err := run(cli.ReadConfig(device, name)...)
+			if err != nil {
+				return nil, err
+			}
+			if !bytes.Equal(again, out[storedFiles+name]) {
+				return nil, fmt.Errorf("%s/%s has changed while it was copied", cli.ConfigDirectory, name)
+			}
+		}
+	}
+	after, err := printLogs(run)
+	if err != nil {
+		return nil, err
+	}
+	if !maps.EqualFunc(before, after, bytes.Equal) {
+		return nil, errors.New("the logs of the MGS have changed while they were copied")
+	}
+	for name := range before {
+		out[storedPrinted+name] = before[name] // also of one that the disk does not have
+	}
+	return out, understood(out)
+}
+
+// printLogs asks the MGS which logs it has, and what is in force of each.
+func printLogs(run backend.RunOnNode) (map[string][]byte, error) {
+	output, err := run(cli.Logs()...)
+	if err != nil {
+		return nil, err
+	}
+	names, err := cli.ParseLogs(output)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the command
+	}
+	out := map[string][]byte{}
+	for _, name := range names {
+		if out[name], err = run(cli.PrintLog(name)...); err != nil {
+			return nil, err
+		}
+	}
+	if params, err := run(cli.PrintLog(cli.Params)...); err == nil { // else nobody has ever set one, or the disk will say that somebody has
+		out[cli.Params] = params
+	}
+	return out, nil
+}
+
+// StoreDatabase is none.
+func (Backend) StoreDatabase(string) *backend.StoreDatabase { return nil }
+
+// ReadStore reads the logs of a backup, and compares what llog_reader has read in each file with what the MGS had said.
+func (Backend) ReadStore(_ string, content backend.StoreContent, said backend.State) (backend.StoreRead, error) {
+	serves := slices.ContainsFunc(said.Targets, func(t backend.Target) bool { return t.Role == v1alpha1.RoleManagement && t.Online })
+	if !serves {
+		return backend.StoreRead{}, errors.New("the node does not say that its MGS serves")
+	}
+	return backend.StoreRead{}, understood(content.Files)
+}
+
+// understood says what of a copy can't be used.
+func understood(files map[string][]byte) error {
+	clients := false
+	for _, name := range backend.SortedKeys(files) {
+		log, is := strings.CutPrefix(name, storedPrinted)
+		if !is {
+			continue
+		}
+		if _, there := files[storedFiles+log]; !there {
+			return fmt.Errorf("the disk does not have the log %s yet, of which the MGS speaks", log)
+		}
+		printed, targets, err := cli.ParsePrintedLog(files[name])
+		if err != nil {
+			return fmt.Errorf("the log %s can't be understood: %w", log, err)
+		}
+		read, err := cli.ParseReadLog(files[storedRead+log])
+		if err != nil {
+			return fmt.Errorf("the log %s can't be used: %w", log, err)
+		}
+		if differs := printed.Differ(read); differs != "" {
+			return fmt.Errorf("the log %s is not as the MGS says that it is: %s", log, differs)
+		}
+		for _, target := range targets {
+			clients = clients || strings.HasSuffix(log, "-client") && strings.HasSuffix(target, "-MDT0000")
+		}
+	}
+	if !clients {
+		return errors.New("it has no log by which clients find MDT0000")
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The configuration of a Lustre is a log for clients, one for each server, and one for the parameters of set_param -P: files of the
+// directory CONFIGS on the MGT. The MGS says what of them is in force (lctl llog_print); llog_reader reads the file of one, whole.
+
+// ConfigDirectory is the directory of the logs on an MGT, MountData what every target says of itself there, and Params the log of set_param
+// -P, which lctl llog_catlist leaves out (mgs_list_logs of 2.17.57: names with a - only).
+const (
+	ConfigDirectory = "CONFIGS"
+	MountData       = "mountdata"
+	Params          = "params"
+)
+
+// Devices asks which device each target of the node lies on.
+func Devices() []string { return []string{"lctl", "get_param", "osd-*.*.mntdev"} }
+
+// ManagementDevice reads which one has the MGT: that of its own, or that of MDT0000.
+func (c Commands) ManagementDevice(output []byte) (string, error) {
+	params, err := ParseParams(output)
+	if err != nil {
+		return "", err
+	}
+	device := ""
+	for _, p := range params {
+		switch p.Device() {
+		case string(MGT):
+			return p.Value, nil
+		case Target{c.FSName, MDT, 0}.String():
+			device = p.Value
+		}
+	}
+	if device == "" {
+		return "", fmt.Errorf("lctl get_param: neither the MGT nor MDT0000 of %s is mounted on this node", c.FSName)
+	}
+	return device, nil
+}
+
+// Logs asks the MGS of the node for the names of its logs.
+func Logs() []string { return []string{"lctl", "--device", string(MGT), "llog_catlist"} }
+
+// ParseLogs reads them.
+func ParseLogs(output []byte) ([]string, error) {
+	r := read("lctl llog_catlist", output)
+	var out []string
+	for r.next() {
+		name, is := strings.CutPrefix(r.text, "config_log: ")
+		if !is {
+			return nil, r.wrong("should be the name of a log")
+		}
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// PrintLog asks the MGS of the node for what is in force of a log.
+func PrintLog(name string) []string {
+	return []string{"lctl", "--device", string(MGT), "llog_print", name}
+}
+
+// CopyConfig copies the logs of an MGT into a directory of the node, while it is mounted (llog_reader(8)). It does not say by its exit code
+// whether it went well.
+func CopyConfig(device, to string) []string {
+	return []string{"debugfs", "-c", "-R", "rdump " + ConfigDirectory + " " + to, device}
+}
+
+// ReadConfig prints one file of that directory.
+func ReadConfig(device, name string) []string {
+	return []string{"debugfs", "-c", "-R", "cat " + ConfigDirectory + "/" + name, device}
+}
+
+// ReadLog reads the file of a log. It ends with 0 when it finds mistakes, too.
+func ReadLog(file string) []string { return []string{"llog_reader", file} }
+
+// Records are those of a log that are in force, by their index: the event, in the words of llog_print.
+type Records map[int]string
+
+var (
+	// printed is a record of llog_print, added the target that such a one tells of, and recorded, marked and counted are lines of llog_reader.
+	printed  = regexp.MustCompile(`^- \{ index: ([0-9]+), event: ([a-z_]+)(, .*)? \}$`)
+	added    = regexp.MustCompile(`, (?:mdt|ost): ([A-Za-z0-9_-]+)_UUID,`)
+	recorded = regexp.MustCompile(`^#([0-9]+) \([0-9]+\)(.*)$`)
+	marked   = regexp.MustCompile(`^(?:SKIP )?(?:SKIP START |END +)?(?:EXCLUDE (?:START |END +))?marker +[0-9]+ \(flags=0x([0-9a-f]+), `)
+	counted  = regexp.MustCompile(`^Number of records: ([0-9]+)\b`)
+	// beside are the other lines of llog_reader: places in the file, what the head of the log says, and records that were cancelled.
+	beside = regexp.MustCompile(`^(rec #|Header size|Time :|Flags:|Target uuid|-+$|Bit [0-9]+ of [0-9]+ not set|\t)`)
+)
+
+// ParsePrintedLog reads what lctl llog_print says, and the targets that it tells clients or an MDT of.
+func ParsePrintedLog(output []byte) (Records, []string, error) {
+	r := read("lctl llog_print", output)
+	out, targets := Records{}, []string{}
+	for r.next() {
+		found := printed.FindStringSubmatch(r.text)
+		if found == nil {
+			return nil, nil, r.wrong("should be a record")
+		}
+		index, err := strconv.Atoi(found[1])
+		if err != nil {
+			return nil, nil, r.wrong("has an index that is too large")
+		}
+		out[index] = found[2]
+		if target := added.FindStringSubmatch(found[3]); target != nil && (found[2] == "add_mdc" || found[2] == "add_osc") {
+			targets = append(targets, target[1])
+		}
+	}
+	return out, targets, nil
+}
+
+// The flags of a marker (lustre_idl.h): the records between a start and an end belong together, and are in force unless the start says
+// skip.
+const (
+	markerStart = 1 << iota
+	markerEnd
+	markerSkip
+)
+
+// ParseReadLog reads what llog_reader says: the indices of the records that are in force. An error says what it calls wrong.
+func ParseReadLog(output []byte) (map[int]bool, error) {
+	r := read("llog_reader", output)
+	out := map[int]bool{}
+	said, count, inForce := -1, 0, false
+	for r.next() {
+		if found := counted.FindStringSubmatch(r.text); found != nil {
+			said, _ = strconv.Atoi(found[1]) // too many digits are none of the records that are counted
+			continue
+		}
+		found := recorded.FindStringSubmatch(r.text)
+		switch {
+		case found == nil && beside.MatchString(r.text):
+			continue
+		case found == nil:
+			return nil, r.wrong("is no record: the log is not whole, or of another form")
+		}
+		count++
+		index, err := strconv.Atoi(found[1])
+		if err != nil {
+			return nil, r.wrong("has an index that is too large")
+		}
+		if marker := marked.FindStringSubmatch(found[2]); marker != nil {
+			flags, err := strconv.ParseUint(marker[1], 16, 32)
+			switch {
+			case err != nil:
+				return nil, r.wrong("has flags that are too large")
+			case flags&markerStart != 0:
+				inForce = flags&markerSkip == 0
+			case flags&markerEnd != 0:
+				inForce = false
+			}
+			continue
+		}
+		if inForce && found[2] != "padding" {
+			out[index] = true
+		}
+	}
+	if said != count {
+		return nil, r.without(fmt.Sprintf("its %d records: it has %d", said, count))
+	}
+	return out, nil
+}
+
+// Differ says which record only one of the two has, empty when what llog_reader has read is what the MGS has said.
+func (said Records) Differ(found map[int]bool) string {
+	for _, index := range slices.Sorted(maps.Keys(said)) {
+		if !found[index] {
+			return fmt.Sprintf("the file lacks record %d (%s), which is in force", index, said[index])
+		}
+	}
+	for _, index := range slices.Sorted(maps.Keys(found)) {
+		if _, is := said[index]; !is {
+			return fmt.Sprintf("the file has record %d, which is not in force", index)
+		}
+	}
+	return ""
+}

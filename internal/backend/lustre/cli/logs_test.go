@@ -1,0 +1,90 @@
+package cli_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/internal/backend/lustre/cli"
+)
+
+func TestTheDeviceOfTheMGTIsItsOwnOrThatOfMDT0000(t *testing.T) {
+	g, c := NewWithT(t), cli.Commands{FSName: "pfs"}
+	g.Expect(c.ManagementDevice(printed(t, "params-devices"))).To(Equal("/dev/vdb"))
+	g.Expect(c.ManagementDevice([]byte("osd-ldiskfs.pfs-MDT0000.mntdev=/dev/vda\nosd-ldiskfs.pfs-OST0000.mntdev=/dev/vdc\n"))).To(Equal("/dev/vda"))
+	for _, other := range []string{"", "osd-ldiskfs.pfs-MDT0001.mntdev=/dev/vda\n", "osd-ldiskfs.other-MDT0000.mntdev=/dev/vda\n"} {
+		_, err := c.ManagementDevice([]byte(other))
+		g.Expect(err).To(MatchError(ContainSubstring("neither the MGT nor MDT0000 of pfs")), other)
+	}
+}
+
+func TestWhatTheMGSSaysOfALogIsWhatLlogReaderReadsInItsFile(t *testing.T) {
+	g := NewWithT(t)
+	names, err := cli.ParseLogs(printed(t, "llog-catlist"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(names).To(ContainElements("pfs-MDT0000", "pfs-client"))
+	for _, name := range append(names, cli.Params) {
+		said, targets, err := cli.ParsePrintedLog(printed(t, "llog-print-"+name))
+		g.Expect(err).NotTo(HaveOccurred(), name)
+		read, err := cli.ParseReadLog(printed(t, "llog-reader-"+name))
+		g.Expect(err).NotTo(HaveOccurred(), name)
+		g.Expect(said.Differ(read)).To(BeEmpty(), name)
+		if name == "pfs-client" {
+			g.Expect(targets).To(ConsistOf("pfs-MDT0000", "pfs-OST0000", "pfs-OST0001"))
+			g.Expect(slices.Collect(maps.Values(said))).To(ContainElements("attach", "setup", "add_uuid", "new_profile", "add_osc", "add_mdc", "new_pool", "add_pool", "conf_param"))
+		}
+	}
+}
+
+func TestAParameterThatWasSetAnewIsNotInForceTwice(t *testing.T) {
+	g := NewWithT(t)
+	said, _, err := cli.ParsePrintedLog(printed(t, "llog-print-pfs-client"))
+	g.Expect(err).NotTo(HaveOccurred())
+	text := string(printed(t, "llog-reader-pfs-client"))
+	g.Expect(text).To(And(ContainSubstring("max_dirty_mb=16"), ContainSubstring("max_dirty_mb=24")))
+	g.Expect(string(printed(t, "llog-print-pfs-client"))).NotTo(ContainSubstring("max_dirty_mb=16"))
+	read, err := cli.ParseReadLog([]byte(strings.ReplaceAll(text, "SKIP START marker", "marker")))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(said.Differ(read)).To(BeEmpty(), "the flags of the marker say it, and not its word")
+}
+
+func TestALogThatIsNotWholeIsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(text string) string
+		says   string
+	}{
+		"llog_reader says so":         {func(string) string { return string(printed(t, "llog-reader-cut")) }, "is no record: the log is not whole"},
+		"it is no log":                {func(string) string { return "uninitialized llog: zero record number\n" }, "is no record"},
+		"its end is missing":          {func(s string) string { return s[:strings.LastIndex(strings.TrimSuffix(s, "\n"), "\n")+1] }, "records: it has"},
+		"there is nothing":            {func(string) string { return "" }, "its answer ends after line 0"},
+		"an index is no number":       {func(s string) string { return strings.Replace(s, "#01 ", "#99999999999999999999 ", 1) }, "has an index that is too large"},
+		"a record is of another form": {func(s string) string { return strings.Replace(s, "#01 (", "#01 [", 1) }, "is no record"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := cli.ParseReadLog([]byte(c.change(string(printed(t, "llog-reader-pfs-client")))))
+			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(c.says)))
+		})
+	}
+}
+
+func TestAnswersOfAnMGSThatCanNotBeUnderstoodAreRefused(t *testing.T) {
+	g := NewWithT(t)
+	_, err := cli.ParseLogs([]byte("config_log: pfs-client\nno such device\n"))
+	g.Expect(err).To(MatchError(ContainSubstring("line 2 should be the name of a log")))
+	for text, says := range map[string]string{
+		"OBD_IOC_LLOG_PRINT failed\n": "line 1 should be a record", "- { index: 99999999999999999999, event: attach }\n": "has an index that is too large",
+	} {
+		_, _, err := cli.ParsePrintedLog([]byte(text))
+		g.Expect(err).To(MatchError(ContainSubstring(says)))
+	}
+}
+
+func TestTheFirstRecordThatOnlyOneOfTwoHasIsNamed(t *testing.T) {
+	g, said := NewWithT(t), cli.Records{2: "attach", 3: "setup"}
+	g.Expect(said.Differ(map[int]bool{2: true, 3: true})).To(BeEmpty())
+	g.Expect(said.Differ(map[int]bool{2: true})).To(Equal("the file lacks record 3 (setup), which is in force"))
+	g.Expect(said.Differ(map[int]bool{2: true, 3: true, 4: true})).To(Equal("the file has record 4, which is not in force"))
+}
