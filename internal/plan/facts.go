@@ -22,6 +22,9 @@ type Facts struct {
 	// Busy is why the device could not be opened exclusively (O_EXCL), and empty when it could: somebody uses it, in
 	// whatever namespace.
 	Busy string
+	// Elsewhere says who has the device mounted that is not this node, and what to do then; empty when nobody has, as far as the device shows
+	// it (format.Guarded).
+	Elsewhere string `json:",omitempty"`
 	// Incomplete is why the look could not be finished. A device of which not all is known is never blank.
 	Incomplete string
 	// Unknown is where the first data lies that no probe knows, with a checksum of it, such as "0x200 (checksum 5feceb66ffc86f38)".

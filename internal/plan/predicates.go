@@ -204,6 +204,15 @@ func OpensExclusively(f Facts) string {
 	return ""
 }
 
+// IsMountedNowhereElse holds when no other machine has the device mounted, as far as the device shows it. Nothing on this node knows of
+// that.
+func IsMountedNowhereElse(f Facts) string {
+	if f.Elsewhere != "" {
+		return fmt.Sprintf("%s is in use: %s", f.KernelName, f.Elsewhere)
+	}
+	return ""
+}
+
 // HasStableID holds when the device has at least one name that stays its own: a link in /dev/disk/by-id, a WWN or a serial.
 func HasStableID(f Facts) string {
 	if len(stableNames(f.BlockDevice)) == 0 {
@@ -278,7 +287,8 @@ func atRest(f Facts) []string {
 	if missing := Exists(f); missing != "" {
 		return []string{missing}
 	}
-	return sentences(IsLookComplete(f), HasStableID(f), IsWritable(f), HasNoHolders(f), IsNotMounted(f), IsNoSwap(f), OpensExclusively(f))
+	return sentences(IsLookComplete(f), HasStableID(f), IsWritable(f), HasNoHolders(f), IsNotMounted(f), IsNoSwap(f), OpensExclusively(f),
+		IsMountedNowhereElse(f))
 }
 
 // Blank are all reasons for which a device is not blank and free; empty when it is.

@@ -221,6 +221,12 @@ func TestOnlyAFileSystemsOwnTargetOfLustreIsWiped(t *testing.T) {
 	d := decide(target, plan.Look{Device: blankDisk(made(other))})
 	g.Expect(d.Action).To(Equal(plan.None))
 	g.Expect(d.Destroyed.Message).To(ContainSubstring(`its index is "11"`))
+
+	l := plan.Look{Device: blankDisk(made(target))}
+	l.Device.Elsewhere = `the machine "oss2" has it mounted`
+	d = decide(target, l)
+	g.Expect(d.Action).To(Equal(plan.None), "another machine that reaches the disk serves it")
+	g.Expect(d.Destroyed.Message).To(ContainSubstring(`the machine "oss2" has it mounted`))
 }
 
 // A label of Lustre can begin as those of all other targets do.
@@ -256,6 +262,11 @@ func TestTheDiskOfAnEarlierFileSystemIsTakenOverAndItsMarkIsWrittenAnew(t *testi
 			d = decide(target, mounted)
 			g.Expect(d.Action).To(Equal(plan.None), "a mark is not changed under a mount")
 			g.Expect(d.Ready.Message).To(ContainSubstring("unmount it"))
+			served := l
+			served.Device.Elsewhere = `the machine "oss2" has it mounted`
+			d = decide(target, served)
+			g.Expect(d.Action).To(Equal(plan.None), "neither by another machine")
+			g.Expect(d.Ready.Message).To(ContainSubstring(`the machine "oss2" has it mounted`))
 
 			d = decide(target, plan.Look{Device: blankDisk(made(target))})
 			g.Expect(d.Action).To(Equal(plan.None))

@@ -59,6 +59,8 @@ type hardware struct {
 	// system is the size of the machine's own disk in bytes, and more are those of disks by virtio, whose serials are disk1 and up.
 	system int64
 	more   []int64
+	// devices are further arguments of QEMU.
+	devices []string
 }
 
 // server is a small one.
@@ -173,6 +175,7 @@ func (h hardware) arguments(directory, socket string, order []string) []string {
 			"-drive", fmt.Sprintf("if=none,id=%s,format=raw,cache=unsafe,file=%s", name, diskFile(directory, name)),
 			"-device", fmt.Sprintf("virtio-blk-pci,bus=pcie.0,drive=%s,serial=%[1]s", name))
 	}
+	arguments = append(arguments, h.devices...)
 	for slot, serial := range order {
 		d := disks[slices.IndexFunc(disks, func(d disk) bool { return d.serial == serial })]
 		arguments = append(arguments,

@@ -24,7 +24,7 @@ lustre=${LUSTRE:+$(realpath -e "$LUSTRE")}
 if [[ -n $lustre ]]; then
   # The kernel is that of DIR. Lustre's tools are linked with more, and call shells and what a shell calls.
   packages=("${packages[@]:1}" bash coreutils findutils grep sed mawk procps iproute2 libyaml-0-2 libnl-genl-3-200 libreadline8 libkeyutils1 libext2fs2)
-  modules+=(dummy)
+  modules+=(dummy virtio_net)
 fi
 
 # packages_in_cache downloads and unpacks the packages with all that they depend on, as if nothing were installed.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/format"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -27,6 +28,8 @@ type Looker struct {
 	Claim func(path, number string) (busy string, err error)
 	// Sample looks for data on a device, see ReadSample.
 	Sample func(path string) (unknown string, err error)
+	// Elsewhere says who else has a device mounted, see ReadElsewhere.
+	Elsewhere func(path string, f format.Guarded) (who string, err error)
 	// Limit is how long one program, or one attempt to open a device, may take. A disk that does not answer is
 	// reported as such.
 	Limit time.Duration
@@ -37,7 +40,7 @@ type Looker struct {
 func ThisHost() Looker {
 	return Looker{
 		Dev: "/dev", Sys: "/sys", Proc: "/proc", Udev: "/run/udev",
-		Run: Execute, Claim: ClaimDevice, Sample: ReadSample, Limit: 30 * time.Second,
+		Run: Execute, Claim: ClaimDevice, Sample: ReadSample, Elsewhere: ReadElsewhere, Limit: 30 * time.Second,
 	}
 }
 
@@ -198,6 +201,11 @@ func (v *view) look(ctx context.Context, name string) plan.Facts {
 		if err != nil {
 			missing = append(missing, err.Error())
 		}
+		who, err := v.elsewhere(ctx, part, signatures)
+		if err != nil {
+			missing = append(missing, err.Error())
+		}
+		f.Elsewhere = firstOf(f.Elsewhere, who)
 	}
 	f.Holders = unique(f.Holders)
 	f.Mounts = unique(f.Mounts)

@@ -354,6 +354,21 @@ func TestADeviceIsInUseWhoeverSaysSo(t *testing.T) {
 	}
 }
 
+func TestADiskThatAnotherMachineHasMountedIsInUse(t *testing.T) {
+	m, g := newMachine(t), NewWithT(t)
+	m.outputs["blkid vda"] = Output{Stdout: []byte("TYPE=ext4\nUUID=u\nUSAGE=filesystem\n")}
+	m.outputs["blkid sdc1"] = m.outputs["blkid vda"]
+	m.elsewhere["vda"], m.elsewhere["sdc1"], m.elsewhere["sdd"] = "oss2 has it:", "oss3 has it:", "nobody asks a blank disk"
+	g.Expect(m.all()["vda"]).To(And(HaveField("Elsewhere", "oss2 has it: /dev/vda"),
+		HaveField("Unusable", ContainElement("vda is in use: oss2 has it: /dev/vda"))))
+	g.Expect(m.all()["sdc"].Elsewhere).To(BeEmpty(), "what is made from its partition is in use here")
+	g.Expect(m.all()["sdd"].Elsewhere).To(BeEmpty())
+
+	// While it is mounted here, this node itself would say so.
+	m.file("proc/1/mountinfo", "30 1 254:0 / /mnt rw - ext4 /dev/vda rw\n")
+	g.Expect(m.all()["vda"].Elsewhere).To(BeEmpty())
+}
+
 func TestAProcessThatEndsDuringTheLookIsNoProblem(t *testing.T) {
 	g := NewWithT(t)
 	m := newMachine(t)

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/plan"
 )
 
 // has matches a signature by the name of its device and its type.
@@ -140,6 +141,48 @@ func TestAMountedDiskIsInUse(t *testing.T) {
 			g.Expect(f.Unusable).To(says("is mounted at " + at))
 		})
 	}
+}
+
+// Two loop devices over one file are one disk that two nodes reach: a mount by the one is not to be seen at the other but by what it writes.
+func TestAMountThatOnlyTheDiskShowsIsSeen(t *testing.T) {
+	g := NewWithT(t)
+	l := newLab(t)
+	there := l.disk(32)
+	l.run("mkfs.ext4", "-q", "-O", "mmp", there.path)
+	here := &disk{lab: l, file: there.file}
+	here.attach()
+	// Whoever has it mounted writes there now and then, so what the disk holds is not compared.
+	look := func(d *disk) plan.Facts {
+		f, err := l.looker.ByID(t.Context(), d.id())
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(f.Incomplete).To(BeEmpty())
+		return f
+	}
+	// While a program has it open, this node keeps in memory what was read of it.
+	held, err := os.Open(here.path)
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = held.Close() })
+	g.Expect(look(here).Elsewhere).To(BeEmpty(), "nobody has mounted it yet")
+
+	at := t.TempDir()
+	l.run("mount", there.path, at)
+	mounted := true
+	t.Cleanup(func() {
+		if mounted {
+			l.run("umount", at)
+		}
+	})
+	name := strings.TrimSpace(l.run("uname", "-n"))
+	g.Expect(look(there).Elsewhere).To(BeEmpty(), "it is mounted here, as everybody sees")
+	f := look(here)
+	g.Expect(f.Mounts).To(BeEmpty())
+	g.Expect(f.Busy).To(BeEmpty())
+	g.Expect(f.Elsewhere).To(And(ContainSubstring("the machine %q has it mounted, as %q", name, there.name), HaveSuffix("clear_mmp /dev/"+here.name)))
+	g.Expect(f.Unusable).To(says("is in use: the machine " + strconv.Quote(name)))
+
+	l.run("umount", at)
+	mounted = false
+	g.Expect(look(here).Elsewhere).To(BeEmpty(), "nothing of what was read before is believed")
 }
 
 func TestAMountThatNoProcessSeesIsSeen(t *testing.T) {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/internal/node/format"
 )
 
 // machine is a node with two sockets in files: its sysfs, procfs, /dev and udev's database, and what programs say.
@@ -24,14 +26,17 @@ type machine struct {
 	outputs map[string]Output
 	// busy is what opening a device exclusively says.
 	busy map[string]string
+	// elsewhere is who else has a device mounted.
+	elsewhere map[string]string
 }
 
 func newMachine(t *testing.T) *machine {
 	t.Helper()
-	m := &machine{T: t, root: t.TempDir(), outputs: map[string]Output{}, busy: map[string]string{}}
+	m := &machine{T: t, root: t.TempDir(), outputs: map[string]Output{}, busy: map[string]string{}, elsewhere: map[string]string{}}
 	m.looker = Looker{
 		Dev: m.root + "/dev", Sys: m.root + "/sys", Proc: m.root + "/proc", Udev: m.root + "/run/udev",
 		Run: m.run, Claim: m.claim, Sample: func(string) (string, error) { return "", nil }, Limit: time.Minute,
+		Elsewhere: func(path string, _ format.Guarded) (string, error) { return m.elsewhere[filepath.Base(path)], nil },
 	}
 	m.file("proc/1/mountinfo", "22 1 8:1 / / rw - ext4 /dev/root rw\n")
 	m.symlink("proc/1/ns/mnt", "mnt:[4026531841]")

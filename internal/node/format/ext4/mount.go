@@ -1,7 +1,69 @@
 package ext4
 
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"parallelfs.dev/operator/internal/node/format"
+)
+
+var _ format.Guarded = Format{}
+
 // WithoutReplay leaves the journal as it is (ext4(5), noload).
 func (Format) WithoutReplay() []string { return []string{"ro", "noload"} }
 
 // SpansDevices is false.
 func (Format) SpansDevices() bool { return false }
+
+// The multi-mount protection (MMP): whoever mounts the filesystem for writing puts a number into one block of it, and another one every few
+// seconds; who unmounts it puts there that it is clean (Documentation/filesystems/ext4/mmp.rst and super.rst of the kernel).
+const (
+	superblock = 1024
+	// multiMount is INCOMPAT_MMP among the features.
+	multiMount = 0x100
+	mmpMagic   = 0x004d4d50
+	// mmpClean stands there while nobody has it mounted, and mmpRepair while e2fsck works on it.
+	mmpClean  = 0xff4d4d50
+	mmpRepair = 0xe24d4d50
+)
+
+// whenOff is what to do when that machine can't. The device comes behind it.
+const whenOff = "Only when that machine is off for good: tune2fs -f -E clear_mmp"
+
+// errNoMMP means that the block is none. The kernel does not mount such a filesystem.
+var errNoMMP = errors.New("the block in which its ext4 shows who has it mounted (MMP) is damaged; repair it with e2fsck")
+
+// MountedBy reads the block of the multi-mount protection. Most filesystems have none.
+func (Format) MountedBy(disk io.ReaderAt) (string, error) {
+	super := make([]byte, 1024)
+	if n, err := disk.ReadAt(super, superblock); n < len(super) {
+		return "", fmt.Errorf("read the superblock: %w", err)
+	}
+	number := binary.LittleEndian
+	if number.Uint16(super[56:]) != magic || number.Uint32(super[96:])&multiMount == 0 {
+		return "", nil
+	}
+	size, at := number.Uint32(super[24:]), number.Uint64(super[360:])
+	if size > 6 || at == 0 || at > 1<<40 { // a block has at most 64 KiB
+		return "", errNoMMP
+	}
+	block := make([]byte, 128)
+	if n, err := disk.ReadAt(block, int64(at)<<(10+size)); n < len(block) { // #nosec G115 -- as above
+		return "", fmt.Errorf("read the block of the multi-mount protection: %w", err)
+	}
+	if number.Uint32(block) != mmpMagic {
+		return "", errNoMMP
+	}
+	node, _, _ := bytes.Cut(block[16:80], []byte{0})
+	device, _, _ := bytes.Cut(block[80:112], []byte{0})
+	switch number.Uint32(block[4:]) {
+	case mmpClean:
+		return "", nil
+	case mmpRepair:
+		return fmt.Sprintf("e2fsck repairs it on the machine %q, or was cut off there; wait for it. %s", node, whenOff), nil
+	}
+	return fmt.Sprintf("the machine %q has it mounted, as %q, or went down with it; unmount it there. %s", node, device, whenOff), nil
+}
