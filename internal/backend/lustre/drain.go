@@ -142,7 +142,8 @@ func (d *departure) proven(in backend.Input) (time.Time, bool) {
 	return job.Ended, true
 }
 
-// drains are the Jobs of what is to leave, of what has left, and of what is lost. While nobody knows how the filesystem is, those that are there go on.
+// drains are the Jobs of what is to leave, of what has left, and of what is lost. While nobody knows how the filesystem is, those that are
+// there go on.
 func (b *builder) drains() []client.Object {
 	in, fs := b.in, b.in.FileSystem
 	var out []client.Object
