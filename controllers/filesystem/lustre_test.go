@@ -311,3 +311,50 @@ func TestAnOSTIsEmptiedProvenEmptyTakenOutAndForgotten(t *testing.T) {
 	w.Expect(slices.Collect(maps.Values(k.names()))).To(ContainElement("pfs-OST0006"))
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
 }
+
+func TestALustreGoesOnWithoutANodeWhoseOSTsAreLostWhenAPersonAcceptsThat(t *testing.T) {
+	w := newWorld(t)
+	k := w.lustreWorld()
+	k.lustre(nil)
+	w.settle()
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
+	lost := w.nodes[2]
+	var osts []int32
+	for d, is := range k.given {
+		if d.node == lost {
+			osts = append(osts, *is.Index)
+		}
+	}
+	w.Expect(osts).To(HaveLen(2), "it has OSTs alone")
+	w.loses(lost)
+	k.silent[lost] = true
+	w.looks()
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionFalse))
+	w.says(lost, v1alpha1.AnnotationGiveUp, lost)
+	w.looks()
+	asks := w.givingUp(lost)
+	w.Expect(asks).To(And(HaveField("Reason", v1alpha1.ReasonLossNotAccepted), HaveField("Message", ContainSubstring(fmt.Sprintf("all that is on pfs-OST%04x", osts[0])))))
+	w.Expect(k.closed).To(BeEmpty())
+
+	_, word, _ := strings.Cut(asks.Message, v1alpha1.AnnotationAcceptLoss+"=")
+	w.says(lost, v1alpha1.AnnotationAcceptLoss, word)
+	w.looks()
+	w.settle()
+	w.looks()
+	w.Expect(k.closed).To(Equal(map[int32]bool{osts[0]: true, osts[1]: true}), "nobody uses them any more")
+	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonHealthy)), w.ready().Message)
+	w.Expect(w.get().Status.Summary).To(HaveValue(HaveField("Targets", "4/4")))
+
+	// A disk that comes later has an index of its own.
+	w.disk(w.nodes[1], "ost2")
+	w.change(func(fs *v1alpha1.FileSystem) { fs.Spec.StoragePools[0].Targets.Select.CountPerNode = 3 })
+	w.settle()
+	w.Expect(slices.Collect(maps.Values(k.names()))).To(ContainElement("pfs-OST0006"))
+
+	// The MDTs are never given up.
+	w.loses(w.nodes[1])
+	k.silent[w.nodes[1]] = true
+	w.says(w.nodes[1], v1alpha1.AnnotationGiveUp, w.nodes[1])
+	w.looks()
+	w.Expect(w.givingUp(w.nodes[1])).To(And(HaveField("Reason", v1alpha1.ReasonGiveUpRefused), HaveField("Message", ContainSubstring("Lustre can't go on without an MDT"))))
+}

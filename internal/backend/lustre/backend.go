@@ -40,6 +40,7 @@ var (
 	_ backend.Drainer        = Backend{}
 	_ backend.SecretKeeper   = Backend{}
 	_ backend.StoreBackuper  = Backend{}
+	_ backend.Survivor       = Backend{}
 	_ backend.ServerMeasurer = Backend{}
 )
 

@@ -34,6 +34,7 @@ func (o *observer) diagnose() {
 	if len(waits) > 0 {
 		say(v1alpha1.ReasonTargetsNotReady, "waiting for %d disks: %s", len(waits), backend.List(waits))
 	}
+	o.diagnoseLost(say)
 	o.diagnoseServers(say)
 	o.diagnosePools(say)
 	o.diagnoseManagement(say)

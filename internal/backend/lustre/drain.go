@@ -142,7 +142,8 @@ func (d *departure) proven(in backend.Input) (time.Time, bool) {
 	return job.Ended, true
 }
 
-// drains are the Jobs of what is to leave, and of what has left. While nobody knows how the filesystem is, those that are there go on.
+// drains are the Jobs of what is to leave, of what has left, and of what is lost. While nobody knows how the filesystem is, those that are
+// there go on.
 func (b *builder) drains() []client.Object {
 	in, fs := b.in, b.in.FileSystem
 	var out []client.Object
@@ -197,6 +198,9 @@ func (b *builder) drains() []client.Object {
 				want(jobName(fs, jobForget, t.ID), mgs, "", spec.Command{Argv: c.Forget(t.ID - 1)})
 			}
 		}
+	}
+	for _, lost := range lostOSTs(in) {
+		want(lost.job, mgs, "", spec.Command{Argv: c.Deactivate(lost.index)})
 	}
 	return out
 }

@@ -13,9 +13,9 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Members are the children of a Lustre: the Secrets of the probe and of backups, a ConfigMap with what the pods are told, one DaemonSet for the MGS where that
-// has a disk of its own, one for each MDT of a node and one for each pool, one for clients, and the Jobs that
-// make pools and drain OSTs.
+// Members are the children of a Lustre: the Secrets of the probe and of backups, a ConfigMap with what the pods are told, one DaemonSet for
+// the MGS where that has a disk of its own, one for each MDT of a node and one for each pool, one for clients, and the Jobs that make pools
+// and drain OSTs.
 func (Backend) Members(in backend.Input) ([]client.Object, error) {
 	b := &builder{in: in.Indexed(), told: map[string][]byte{}}
 	if err := b.build(); err != nil {

@@ -91,7 +91,8 @@ var (
 	recorded = regexp.MustCompile(`^#([0-9]+) \([0-9]+\)(.*)$`)
 	marked   = regexp.MustCompile(`^(?:SKIP )?(?:SKIP START |END +)?(?:EXCLUDE (?:START |END +))?marker +[0-9]+ \(flags=0x([0-9a-f]+), `)
 	counted  = regexp.MustCompile(`^Number of records: ([0-9]+)\b`)
-	// beside are the other lines of llog_reader: places in the file, what the head of the log says, and records that were cancelled.
+	// beside are the other lines of llog_reader: places in the file, what the head of the log says, and records that were
+	// taken out.
 	beside = regexp.MustCompile(`^(rec #|Header size|Time :|Flags:|Target uuid|-+$|Bit [0-9]+ of [0-9]+ not set|\t)`)
 )
 

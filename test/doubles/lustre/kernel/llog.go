@@ -68,19 +68,20 @@ func padded(n int) int { return (n + 7) / 8 * 8 }
 
 // config is a struct lustre_cfg.
 func config(command uint32, nid uint64, buffers ...[]byte) []byte {
-	out := make([]byte, padded(configHead+4*len(buffers)))
+	head := make([]byte, padded(configHead+4*len(buffers)))
 	put := binary.LittleEndian.PutUint32
-	put(out, configVersion)
-	put(out[4:], command)
-	binary.LittleEndian.PutUint64(out[16:], nid)
-	put(out[28:], uint32(len(buffers)))
+	put(head, configVersion)
+	put(head[4:], command)
+	binary.LittleEndian.PutUint64(head[16:], nid)
+	put(head[28:], uint32(len(buffers)))
 	for i, b := range buffers {
-		put(out[configHead+4*i:], uint32(len(b)))
+		put(head[configHead+4*i:], uint32(len(b)))
 	}
+	parts := [][]byte{head}
 	for _, b := range buffers {
-		out = append(append(out, b...), make([]byte, padded(len(b))-len(b))...)
+		parts = append(parts, b, make([]byte, padded(len(b))-len(b)))
 	}
-	return out
+	return slices.Concat(parts...)
 }
 
 func cString(text string) []byte {
@@ -158,20 +159,17 @@ func (l *Log) File() []byte {
 	set(0)
 	count, step, start := uint32(1), uint32(0), false
 	for _, r := range l.Records {
-		kind, content := uint32(typeConfig), []byte(nil)
+		if r.Event == "" && !r.Padding {
+			if start = !start; start {
+				step++
+			}
+		}
+		kind, content := uint32(typeConfig), r.content(step, start)
 		if r.Padding {
 			kind, content = typePadding, make([]byte, chunk-len(out)%chunk-recordHead-recordTail)
-		} else {
-			if r.Event == "" {
-				if start = !start; start {
-					step++
-				}
-			}
-			content = r.content(step, start)
-			if !r.Cancelled {
-				set(r.Index)
-				count++
-			}
+		} else if !r.Cancelled {
+			set(r.Index)
+			count++
 		}
 		size := recordHead + len(content) + recordTail
 		head, tail := make([]byte, recordHead), make([]byte, recordTail)
