@@ -2,7 +2,6 @@ package filesystem
 
 import (
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -86,22 +85,4 @@ func TestDisksAreChosenAnewWhenAnythingChangesThatTheChoiceDependsOn(t *testing.
 		q.disks.own[0].Status.Service = &v1alpha1.TargetService{State: v1alpha1.StateOnline, UsedBytes: 1 << 40}
 		NewWithT(t).Expect(q.hash()).To(Equal(before))
 	})
-}
-
-func TestPassesOverOneFileSystemTakeAtMostHalfOfTheTime(t *testing.T) {
-	g := NewWithT(t)
-	var p pace
-	scratch, other := types.NamespacedName{Name: "scratch"}, types.NamespacedName{Name: "other"}
-	at := func(d time.Duration) time.Time { return time.Unix(0, 0).Add(d) }
-	g.Expect(p.rest(scratch, at(0))).To(BeNumerically("<=", 0), "the first one begins at once")
-	p.ended(scratch, at(0), at(10*time.Millisecond), time.Second)
-	g.Expect(p.rest(scratch, at(10*time.Millisecond))).To(Equal(time.Second))
-	g.Expect(p.rest(other, at(10*time.Millisecond))).To(BeNumerically("<=", 0), "others do not wait for it")
-	g.Expect(p.rest(scratch, at(2*time.Second))).To(BeNumerically("<=", 0))
-	p.ended(scratch, at(2*time.Second), at(5*time.Second), time.Second)
-	g.Expect(p.rest(scratch, at(5*time.Second))).To(Equal(3 * time.Second))
-	p.ended(scratch, at(10*time.Second), at(100*time.Second), time.Second)
-	g.Expect(p.rest(scratch, at(100*time.Second))).To(Equal(5*time.Second), "one that has made thousands of objects")
-	p.forget(scratch)
-	g.Expect(p.rest(scratch, at(5*time.Second))).To(BeNumerically("<=", 0))
 }

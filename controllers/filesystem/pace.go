@@ -21,13 +21,19 @@ func (p *pace) rest(fs types.NamespacedName, now time.Time) time.Duration {
 	return p.next[fs].Sub(now)
 }
 
-// longestRest is as long as events of others have to wait at most. A pass that makes thousands of objects may take minutes, which it spends
-// with waiting for the API server.
-const longestRest = 5 * time.Second
+const (
+	// restShare is how many times as long as a pass has worked a FileSystem rests after it. While the thousands of servers of a large one
+	// start, each of them asks for a pass, and all of these together for as much of a CPU as there is.
+	restShare = 4
+	// longestRest is as long as events of others have to wait at most. A pass that makes thousands of objects may take minutes, which it spends
+	// with waiting for the API server.
+	longestRest = 5 * time.Second
+)
 
-// ended notes that a pass has ended. The next one begins after the pause, and not before as much time has gone by as this one has taken, up
-// to longestRest: passes over one FileSystem that compute take half of the time at most. Without a pause, it begins at once.
-func (p *pace) ended(fs types.NamespacedName, began, now time.Time, pause time.Duration) {
+// ended notes that a pass has ended, which has worked for some time. The next one begins after the pause, and not before the FileSystem has
+// rested, so that passes over one take a fifth of the time, unless that means a rest of more than longestRest. Without a pause, it begins at
+// once.
+func (p *pace) ended(fs types.NamespacedName, worked time.Duration, now time.Time, pause time.Duration) {
 	if pause == 0 {
 		return
 	}
@@ -36,7 +42,7 @@ func (p *pace) ended(fs types.NamespacedName, began, now time.Time, pause time.D
 	if p.next == nil {
 		p.next = map[types.NamespacedName]time.Time{}
 	}
-	p.next[fs] = now.Add(max(pause, min(now.Sub(began), longestRest)))
+	p.next[fs] = now.Add(max(pause, min(restShare*worked, longestRest)))
 }
 
 func (p *pace) forget(fs types.NamespacedName) {

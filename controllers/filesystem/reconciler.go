@@ -128,7 +128,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err == nil && p.observed && !p.grows(growthLimit) {
 		collect(len(p.in.Targets))
 	}
-	r.pace.ended(name, began, r.Order.Now(), r.Pause)
+	now := r.Order.Now()
+	r.pace.ended(name, now.Sub(began)-p.waited, now, r.Pause)
 	return apply.Again(ctrl.Result{RequeueAfter: p.after}, err)
 }
 
