@@ -25,14 +25,14 @@ const (
 	// restShare is how many times as long as a pass has worked a FileSystem rests after it. While the thousands of servers of a large one
 	// start, each of them asks for a pass, and all of these together for as much of a CPU as there is.
 	restShare = 4
-	// longestRest is as long as events of others have to wait at most. A pass that makes thousands of objects may take minutes, which it spends
-	// with waiting for the API server.
+	// longestRest is as long as events of others have to wait at most. A pass that makes thousands of objects may take minutes, which it
+	// spends with waiting for the API server.
 	longestRest = 5 * time.Second
 )
 
 // ended notes that a pass has ended, which has worked for some time. The next one begins after the pause, and not before the FileSystem has
-// rested, so that passes over one take a fifth of the time, unless that means a rest of more than longestRest. Without a pause, it begins at
-// once.
+// rested, so that passes over one take a fifth of the time, unless that means a rest of more than longestRest. Without a pause, it begins
+// at once.
 func (p *pace) ended(fs types.NamespacedName, worked time.Duration, now time.Time, pause time.Duration) {
 	if pause == 0 {
 		return

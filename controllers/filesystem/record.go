@@ -179,8 +179,8 @@ func same(fs *v1alpha1.FileSystem, live, wanted *v1alpha1.FileSystemNode) bool {
 		(sameSpec(&live.Spec, &wanted.Spec) || equality.Semantic.DeepEqual(live.Spec, wanted.Spec))
 }
 
-// sameSpec compares the targets of members by their fields, and all else by reflection, which would take a tenth of a pass for 24,000 targets.
-// It is nearly always right when it says no: it tells what is empty from what is not there.
+// sameSpec compares the targets of members by their fields, and all else by reflection, which would take a tenth of a pass for 24,000
+// targets. It is nearly always right when it says no: it tells what is empty from what is not there.
 func sameSpec(a, b *v1alpha1.FileSystemNodeSpec) bool {
 	if len(a.Members) != len(b.Members) {
 		return false

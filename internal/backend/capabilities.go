@@ -222,8 +222,8 @@ type StoreDatabase struct {
 	Queries map[string]string
 }
 
-// StoreContent is what a store holds: its files, by their paths in its directory, or the rows that its database has answered, by the name of
-// the query.
+// StoreContent is what a store holds: its files, by their paths in its directory, or the rows that its database has answered, by the name
+// of the query.
 type StoreContent struct {
 	Files map[string][]byte
 	Rows  map[string][][]string

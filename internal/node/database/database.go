@@ -15,8 +15,8 @@ import (
 	_ "modernc.org/sqlite" // the driver of that name
 )
 
-// Copy returns the database in a file as it is at one moment (VACUUM INTO), while others use it: without its log, and without pages that are
-// free. Work is a directory in which the copy is made. A database of more than most bytes is an error.
+// Copy returns the database in a file as it is at one moment (VACUUM INTO), while others use it: without its log, and without pages that
+// are free. Work is a directory in which the copy is made. A database of more than most bytes is an error.
 func Copy(ctx context.Context, path, work string, most int64) (content []byte, err error) {
 	db, err := open(path, url.Values{"mode": {"ro"}})
 	if err != nil {
@@ -58,7 +58,9 @@ func Ask(ctx context.Context, content []byte, work string, queries map[string]st
 		return nil, fmt.Errorf("write a copy: %w", err)
 	}
 	// Nobody else has this file. It comes from a place that others may write to: nothing in it is run but these queries.
-	db, err := open(path, url.Values{"mode": {"ro"}, "immutable": {"1"}, "_pragma": {"trusted_schema(0)", "cell_size_check(1)", "query_only(1)"}})
+	db, err := open(path, url.Values{
+		"mode": {"ro"}, "immutable": {"1"}, "_pragma": {"trusted_schema(0)", "cell_size_check(1)", "query_only(1)"},
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,6 @@
 // Package store hands out the files in which a daemon keeps a filesystem's metadata, while the daemon runs, as they lay there together at
-// one moment, or the database that they are; and it fetches them. Who asks proves that he knows a secret, and who answers that he does: the answer is signed. It is not
-// encrypted.
+// one moment, or the database that they are; and it fetches them. Who asks proves that he knows a secret, and who answers that he does: the
+// answer is signed. It is not encrypted.
 package store
 
 import (

@@ -16,8 +16,8 @@ import (
 // schemaVersion is that of 8.3.1, in the header of the database (user_version).
 const schemaVersion = 5
 
-// The tables have the names and the columns of 8.3.1 as far as anybody reads them: this is for whoever reads a store. The double starts from
-// its own table alone, which has all that it knows.
+// The tables have the names and the columns of 8.3.1 as far as anybody reads them: this is for whoever reads a store. The double starts
+// from its own table alone, which has all that it knows.
 const schema = `
 CREATE TABLE beegfs_double (content TEXT NOT NULL) STRICT;
 CREATE TABLE config (key TEXT PRIMARY KEY, value ANY NOT NULL) STRICT;
