@@ -76,7 +76,7 @@ func write(path string) error {
 			return err
 		}
 		if n == 1 {
-			fmt.Println("writing")
+			_, _ = fmt.Fprintln(os.Stdout, "writing")
 		}
 		select {
 		case <-ended:

@@ -93,7 +93,8 @@ func (d database) load() (content stored, err error) {
 	if err := d.QueryRow("SELECT content FROM beegfs_double").Scan(&text); err != nil {
 		return content, err
 	}
-	return content, json.Unmarshal([]byte(text), &content)
+	err = json.Unmarshal([]byte(text), &content)
+	return content, err
 }
 
 // save writes all anew, in one transaction.

@@ -34,6 +34,8 @@ const (
 	beat = 200 * time.Millisecond
 	// patience is how long one node waits for the answer of another.
 	patience = 2 * time.Second
+	// registers is how long a target waits for the MGS.
+	registers = time.Minute
 	// window is how long a target waits for its clients.
 	window = 300 * time.Second
 )
@@ -176,7 +178,12 @@ func with[Q, A any](do func(k *Kernel, ctx context.Context, question Q) (A, erro
 
 // ask asks another node, or this one.
 func (k *Kernel) ask(ctx context.Context, nids []string, op string, question, result any) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	return k.askFor(ctx, patience, nids, op, question, result)
+}
+
+// askFor is ask with another patience.
+func (k *Kernel) askFor(ctx context.Context, limit time.Duration, nids []string, op string, question, result any) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err := error(syscall.EHOSTUNREACH)
 	for _, nid := range nids {

@@ -277,7 +277,8 @@ func (k *Kernel) register(ctx context.Context, t *target, mgs, nids []string) er
 	}
 	if t.serves() {
 		r := registration{t.data.FSName, t.name, t.data.Index, strings.Contains(t.label, ":"), nids}
-		if err := k.ask(ctx, mgs, "register", r, nil); err != nil {
+		// The MGS writes what it was told to its disk before it answers. Who does not wait for that finds its index in use.
+		if err := k.askFor(ctx, registers, mgs, "register", r, nil); err != nil {
 			var refused *wire.Error
 			if !errors.As(err, &refused) || refused.Errno == syscall.ENODEV {
 				return errno(syscall.EIO) // there is no MGS
@@ -430,31 +431,29 @@ func (t *target) save() {
 	if err != nil || same || ended {
 		return
 	}
-	if mountdata.WriteFile(t.device, keeping, content) == nil && t.saveLogs() == nil {
-		t.saved = string(content)
+	logs := t.logs()
+	changed := map[string][]byte{keeping: content}
+	for name, log := range logs {
+		if !bytes.Equal(t.files[name], log) {
+			changed[name] = log
+		}
+	}
+	if mountdata.WriteFiles(t.device, changed) == nil {
+		t.saved, t.files = string(content), logs
 	}
 }
 
-// saveLogs writes the files of the logs of an MGT, as a real one has them. Who writes to the disk holds saving.
-func (t *target) saveLogs() error {
+// logs are the files of the logs of an MGT, as a real one has them.
+func (t *target) logs() map[string][]byte {
 	t.kernel.mutex.Lock()
-	logs := map[string][]byte{}
+	defer t.kernel.mutex.Unlock()
+	out := map[string][]byte{}
 	if t.kept.Management != nil {
 		for name, log := range t.kept.Management.files() {
-			logs[name] = log.File()
+			out[name] = log.File()
 		}
 	}
-	t.kernel.mutex.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(logs)) {
-		if bytes.Equal(t.files[name], logs[name]) {
-			continue
-		}
-		if err := mountdata.WriteFile(t.device, name, logs[name]); err != nil {
-			return err
-		}
-	}
-	t.files = logs
-	return nil
+	return out
 }
 
 // remember says who is waited for after a restart. A stop in good order asks for the clients of other nodes only: those of its own take
@@ -502,7 +501,7 @@ func (k *Kernel) stop(ctx context.Context, t *target) {
 	k.removeDevices(t)
 	k.mutex.Unlock()
 	if err == nil && string(content) != t.saved {
-		_ = mountdata.WriteFile(t.device, keeping, content)
+		_ = mountdata.WriteFiles(t.device, map[string][]byte{keeping: content})
 	}
 	_ = t.exclusive.Close()
 	close(t.stopped)

@@ -103,7 +103,7 @@ func Of(device string) (data Data, label string, found bool, err error) {
 
 // Write writes the file of a device, and reads it back.
 func Write(device string, data Data) error {
-	if err := WriteFile(device, "mountdata", data.Bytes()); err != nil {
+	if err := WriteFiles(device, map[string][]byte{"mountdata": data.Bytes()}); err != nil {
 		return err
 	}
 	if now, _, found, err := Of(device); err != nil || !found || now != data {
@@ -146,18 +146,22 @@ func Files(device string) ([]string, error) {
 	return out, nil
 }
 
-// WriteFile writes a file in CONFIGS of a device.
-func WriteFile(device, name string, content []byte) error {
+// WriteFiles writes files in CONFIGS of a device, by their names.
+func WriteFiles(device string, files map[string][]byte) error {
 	directory, err := os.MkdirTemp("", "mountdata")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(directory)
-	source := filepath.Join(directory, name)
-	if err := os.WriteFile(source, content, 0o600); err != nil {
-		return err
+	requests := []string{"mkdir CONFIGS", "cd CONFIGS"}
+	for name, content := range files {
+		source := filepath.Join(directory, name)
+		if err := os.WriteFile(source, content, 0o600); err != nil {
+			return err
+		}
+		requests = append(requests, "rm "+name, "write "+source+" "+name)
 	}
-	return debugfs(device, true, "mkdir CONFIGS", "cd CONFIGS", "rm "+name, "write "+source+" "+name)
+	return debugfs(device, true, requests...)
 }
 
 // debugfs carries out requests of debugfs(8). It does not say by its exit code whether they went well.
