@@ -70,6 +70,17 @@ func TestTheStoreIsHandedOutToWhoKnowsTheSecret(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("read whose")))
 }
 
+// fetching serves a probe until the test ends, and gets its store.
+func fetching(t *testing.T, p *Probe) func() ([]byte, error) {
+	t.Helper()
+	go p.loop(t.Context())
+	server := httptest.NewServer(p.Handler())
+	t.Cleanup(server.Close)
+	return func() ([]byte, error) {
+		return store.Fetch(t.Context(), server.Client(), server.Listener.Addr().String(), []byte("correct-horse"))
+	}
+}
+
 // copied is a filesystem whose store is copied by programs of the node.
 type copied struct{ *filesystem }
 
@@ -84,12 +95,7 @@ func TestAStoreThatShowsNoFilesIsCopiedByProgramsOfTheNode(t *testing.T) {
 	p := f.probe(t)
 	withStore(t, p)
 	p.prober = copied{f}
-	go p.loop(t.Context())
-	server := httptest.NewServer(p.Handler())
-	defer server.Close()
-	fetch := func() ([]byte, error) {
-		return store.Fetch(t.Context(), server.Client(), server.Listener.Addr().String(), []byte("correct-horse"))
-	}
+	fetch := fetching(t, p)
 	packed, err := fetch()
 	g.Expect(err).NotTo(HaveOccurred())
 	files, _, err := store.Unpack(bytes.NewReader(packed))
@@ -121,12 +127,7 @@ func TestAStoreThatIsADatabaseIsHandedOutAsACopyOfItAlone(t *testing.T) {
 	defer service.Close()
 	_, err = service.Exec("CREATE TABLE targets (id INTEGER); INSERT INTO targets VALUES (101)")
 	g.Expect(err).NotTo(HaveOccurred())
-	go p.loop(t.Context())
-	server := httptest.NewServer(p.Handler())
-	defer server.Close()
-	fetch := func() ([]byte, error) {
-		return store.Fetch(t.Context(), server.Client(), server.Listener.Addr().String(), []byte("correct-horse"))
-	}
+	fetch := fetching(t, p)
 	packed, err := fetch()
 	g.Expect(err).NotTo(HaveOccurred())
 	files, _, err := store.Unpack(bytes.NewReader(packed))
