@@ -343,11 +343,14 @@ func DataDaemon() *corev1.SecurityContext {
 	}
 }
 
-// Unprivileged has no right at all, and runs as the daemons' user, or as nobody (65534) where they run as root.
+// Nobody is the user, and the group, that owns no file of a daemon.
+const Nobody = 65534
+
+// Unprivileged has no right at all, and runs as the daemons' user, or as Nobody where they run as root.
 func (p Pods) Unprivileged() *corev1.SecurityContext {
 	user := p.Group
 	if user == 0 {
-		user = 65534
+		user = Nobody
 	}
 	return &corev1.SecurityContext{
 		RunAsUser: new(user), RunAsGroup: new(user), RunAsNonRoot: new(true),

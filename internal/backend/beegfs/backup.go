@@ -18,9 +18,6 @@ import (
 // root directory. No server of BeeGFS hands it out, so the probe does, which runs beside the management service and has its directory,
 // read only. So the pod of a backup needs neither that disk nor any right on a node, and runs where the backup is to lie.
 
-// backupUser is the user and the group of a backup in a claim.
-const backupUser = 65534
-
 // storeOf is what the probe hands out: what the management service has written, and none of what it is about to write.
 func storeOf(fs *v1alpha1.FileSystem) *spec.Store {
 	out := &spec.Store{
@@ -55,7 +52,7 @@ func (Backend) BackupJob(in backend.Input, request backend.BackupRequest) (*batc
 		return nil, spec.Backup{}, backend.Invalid(v1alpha1.ReasonNoNodes, "the node of the management service is not in the cluster or has no InternalIP")
 	}
 	p := pods(in)
-	p.Group = backupUser
+	p.Group = backend.Nobody // of a backup in a claim
 	// It runs no program of BeeGFS.
 	c := p.Container(componentBackup, in.Images.Node, "backup", backend.BackupVolume, backend.BackupToldKey)
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: authVolume, MountPath: cli.AuthDirectory, ReadOnly: true})

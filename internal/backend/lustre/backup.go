@@ -68,7 +68,7 @@ func (Backend) BackupJob(in backend.Input, request backend.BackupRequest) (*batc
 		port = portsOf(fs).mdt(0)
 	}
 	p := pods(in)
-	p.Group = backupUser
+	p.Group = backend.Nobody // of a backup in a claim
 	c := p.Container(componentBackup, in.Images.Node, "backup", backend.BackupVolume, backend.BackupToldKey)
 	name, _ := Backend{}.SecretName(fs)
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: storeVolume, MountPath: storeDirectory, ReadOnly: true})
@@ -77,9 +77,6 @@ func (Backend) BackupJob(in backend.Input, request backend.BackupRequest) (*batc
 	}, backend.SecretVolume(storeVolume, name))
 	return job, told, nil
 }
-
-// backupUser is the user and the group of a backup in a claim.
-const backupUser = 65534
 
 // The directories of a backup: the files of the MGT, what the MGS has said of each log, and what llog_reader has read in its file.
 const (
