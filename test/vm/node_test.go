@@ -280,7 +280,8 @@ func testPinning(t *testing.T, m *machine, found v1alpha1.NodeInventoryStatus) {
 		pid := strings.TrimSpace(m.run(t, "cat", fileOf(instances[0], "pid")))
 		m.sh(t, "taskset -pc 3 $(ls /proc/"+pid+"/task | tail -1)")
 		placement := placementOf(t, m, instances[0])
-		g.Expect(placement.StrayThreads).To(BeEquivalentTo(1))
+		// A thread that it starts later has the CPUs of the one that started it, which may be the one that left.
+		g.Expect(placement.StrayThreads).To(BeNumerically(">=", 1))
 		g.Expect(placement.CPUs).To(Equal("0-1,3"))
 		g.Expect(placement.NUMANodes).To(Equal("0-1"))
 		g.Expect(plan.Drift(pinnings[node][instances[0]], placement)).NotTo(BeEmpty())

@@ -3,6 +3,7 @@
 package serve_test
 
 import (
+	"fmt"
 	"os/exec"
 	"syscall"
 	"testing"
@@ -27,10 +28,12 @@ func TestAnOSTIsEmptiedProvenAndForgottenByTheCommandsOfTheBackend(t *testing.T)
 	m.must("mkdir", "-p", "/mnt/admin", "/mnt/clients/pfs")
 	m.must("mount", "-t", "lustre", source, "/mnt/clients/pfs")
 	m.Eventually(func() string { return m.must("lctl", "dl") }).WithTimeout(patience).Should(ContainSubstring("pfs-OST0001-osc-MDT0000"))
-	// Nothing can be made on an OST that the MDT lists and has not reached yet.
-	m.Eventually(func() error {
-		return exec.Command("sh", "-c", "cd /mnt/clients/pfs; lfs setstripe -c 1 -i 1 file && echo data >file").Run()
-	}).WithTimeout(patience).Should(Succeed())
+	// Nothing can be made on an OST that the MDT lists and has not reached yet: neither the file nor, when it is moved, its copy.
+	for ost, file := range []string{"other", "file"} {
+		m.Eventually(func() error {
+			return exec.Command("sh", "-c", fmt.Sprintf("cd /mnt/clients/pfs; rm -f %[2]s; lfs setstripe -c 1 -i %[1]d %[2]s && echo data >%[2]s", ost, file)).Run()
+		}).WithTimeout(patience).Should(Succeed())
+	}
 
 	c := cli.Commands{FSName: "pfs"}
 	job := func(argv ...[]string) *pod {
