@@ -98,7 +98,7 @@ func (s *story) lifeIsCompared() {
 		var err error
 		turns, err = strconv.Atoi(os.Getenv("LIFE"))
 		Expect(err).NotTo(HaveOccurred(), "LIFE is how often each disruption is made by each")
-		s.isReadyForLife(workers, oldest)
+		s.isReadyForLife(workers, oldest, twoCopies)
 	})
 	It("is upgraded while programs use it", func() {
 		out := s.use("ssd", func() {
@@ -153,9 +153,9 @@ func (s *story) lifeIsCompared() {
 
 // isReadyForLife makes a filesystem with data on some nodes. MooseFS looks at each chunk once in five minutes, and only then copies one that was
 // being written when its server went: here once in a minute, or most of the time would be spent waiting, whoever makes a disruption.
-func (s *story) isReadyForLife(storage []string, version string) {
+func (s *story) isReadyForLife(storage []string, version, pool string) {
 	GinkgoHelper()
-	s.isReadyOn(storage, version, twoCopies)
+	s.isReadyOn(storage, version, pool)
 	s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p", `{"spec":{"moosefs":{"config":{"metadata":{"CHUNKS_LOOP_MIN_TIME":"60"}}}}}`)
 	before := s.serving([]string{"master"})
 	Eventually(func() bool { return s.ready() && disjoint(before, s.serving([]string{"master"})) }, long).Should(BeTrue(), s.whyNotReady)
@@ -165,7 +165,7 @@ func (s *story) isReadyForLife(storage []string, version string) {
 // the pods deleted in the vendor's order.
 func (s *story) upgradeByHandIsMeasured() {
 	It("is upgraded by hand while programs use it", func() {
-		s.isReadyForLife(workers, oldest)
+		s.isReadyForLife(workers, oldest, twoCopies)
 		withoutManagers(func() {
 			out := s.use("ssd", func() {
 				for _, component := range []string{"master", "metalogger", "chunkserver"} {
@@ -226,7 +226,7 @@ const replacementRow = "a node never comes back, and another one takes its place
 // nodeIsReplaced loses a node of a filesystem with two copies on two nodes for ever. A person lets another node join, and says so.
 func (s *story) nodeIsReplaced() {
 	It("goes on without it, on another one, while programs use it", func() {
-		s.isReadyForLife(workers[1:], newest)
+		s.isReadyForLife(workers[1:], newest, twoCopies)
 		s.keepsNoTrash()
 		lost := workers[2]
 		defer network("join", lost)
@@ -270,7 +270,7 @@ func (s *story) keepsNoTrash() {
 // lost one is removed from the master's list.
 func (s *story) nodeIsReplacedByHand() {
 	It("goes on without it, on another one, while programs use it", func() {
-		s.isReadyForLife(workers[1:], newest)
+		s.isReadyForLife(workers[1:], newest, twoCopies)
 		s.keepsNoTrash()
 		lost := workers[2]
 		defer network("join", lost)
@@ -334,6 +334,43 @@ spec:
       CONFIG
       exec mfschunkserver -f -c /data/mfschunkserver.cfg start
 `, workers[0], newest, host, master-1, port)
+}
+
+const (
+	deadDiskRow = "a disk dies, and its data is copied to others"
+	// onDisks is a pool with two copies on two disks of each node, and the permission to format them.
+	onDisks = `
+  - name: ssd
+    nodeSelector: {e2e.parallelfs.dev/$STORY-storage: ""}
+    copies: 2
+    targets:
+      select: {mediaType: SSD, idGlobs: ["ata-E2E_DISK_E2E-$STORY-*"], countPerNode: 2}
+      format: {fsType: xfs}
+  provisioning: {formatPolicy: IfBlank}`
+)
+
+// diskDies has XFS shut down on a disk: all that a chunkserver does there ends with an I/O error from then on, as on a disk that is broken.
+func (s *story) diskDies() {
+	It("goes on without it while programs use it", func() {
+		for _, node := range workers {
+			for _, name := range []string{"ssd0", "ssd1"} {
+				disks("attach", node, s.disk(node, name), "1G", "SSD")
+			}
+		}
+		s.isReadyForLife(workers, newest, onDisks)
+		dead := s.targetOn(workers[2], "ssd0")
+		said := ""
+		out := s.useOn("ssd", workers[0], workers[1], func() {
+			_, err := agentOn(workers[2], "xfs_io -x -c shutdown "+dead.Status.MountPath)
+			Expect(err).NotTo(HaveOccurred())
+			Eventually(s.whyNotReady, long).Should(ContainSubstring(dead.Name))
+			said = s.whyNotReady()
+			Eventually(s.hasItsCopies, long).Should(BeTrue())
+		})
+		lifeRows = append(lifeRows, lifeRow{deadDiskRow, "operator", 1, out})
+		report(deadDiskRow, out.String()+"\n"+said+"\n"+s.said(workers[2], "ssd0", v1alpha1.ConditionReady)())
+		nothingWasLost(out, false)
+	})
 }
 
 // isWhole waits until the operator says that all is well, and MooseFS does.
