@@ -112,7 +112,7 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 		}
 	}
 	mine := map[string]string{v1alpha1.LabelFileSystem: fs.Name}
-	taken, more := takenUp(missing)
+	taken, more := takenUp(missing, len(selection.Targets))
 	targets := p.Applier.Compare(ctx, fs, mine, slices.Concat(taken, wanted))
 	differences := targets.Differences()
 	if len(differences)+len(leaving)+more == 0 {
@@ -167,17 +167,22 @@ func existing(own []v1alpha1.StorageTarget, gaveUp map[string]bool) (
 	return out, there
 }
 
-// atOnce is how many disks one pass takes up. The API server may take a minute for them, and a pass that takes up thousands would see
-// nothing else for as long.
-const atOnce = 1200
+const (
+	// atOnce is how many disks a pass takes up at least. The API server may take half a minute for them, and a pass that takes up all of a
+	// large filesystem would see nothing else for many minutes.
+	atOnce = 1200
+	// turns is in how many passes the disks of a filesystem with more of them are taken up. Each of these passes chooses from all disks:
+	// with as many passes as there are disks by the thousand, the work would grow with the square of their number.
+	turns = 6
+)
 
 // takenUp are those of the missing StorageTargets that this pass makes, node by node, so that one node after the other can start; more is
-// how many are left to the next pass, which what this one makes wakes.
-func takenUp(missing []client.Object) (now []client.Object, more int) {
+// how many are left to the next pass, which what this one makes wakes. wanted is how many there will be in all.
+func takenUp(missing []client.Object, wanted int) (now []client.Object, more int) {
 	slices.SortStableFunc(missing, func(a, b client.Object) int {
 		return strings.Compare(a.(*v1alpha1.StorageTarget).Spec.Node, b.(*v1alpha1.StorageTarget).Spec.Node)
 	})
-	now = missing[:min(len(missing), atOnce)]
+	now = missing[:min(len(missing), max(atOnce, (wanted+turns-1)/turns))]
 	return now, len(missing) - len(now)
 }
 

@@ -33,15 +33,18 @@ func TestDisksAreTakenUpNodeByNodeAndNotMoreAtATimeThanAPassHasTimeFor(t *testin
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("t%06d", i)}, Spec: v1alpha1.StorageTargetSpec{Node: fmt.Sprintf("oss%02d", i%50)},
 		})
 	}
-	now, more := takenUp(missing)
+	now, more := takenUp(missing, len(missing))
 	g.Expect(now).To(HaveLen(atOnce))
 	g.Expect(more).To(Equal(500))
 	g.Expect(slices.IsSortedFunc(now, func(a, b client.Object) int {
 		return strings.Compare(a.(*v1alpha1.StorageTarget).Spec.Node, b.(*v1alpha1.StorageTarget).Spec.Node)
 	})).To(BeTrue())
-	now, more = takenUp(nil)
+	now, more = takenUp(nil, 0)
 	g.Expect(now).To(BeEmpty())
 	g.Expect(more).To(BeZero())
+	now, more = takenUp(missing, 6*atOnce+1)
+	g.Expect(now).To(HaveLen(atOnce+1), "the disks of a large filesystem are taken up in six passes")
+	g.Expect(more).To(Equal(499))
 }
 
 func TestOnlyATargetThatHoldsNothingMayBeDeleted(t *testing.T) {
