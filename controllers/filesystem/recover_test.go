@@ -29,6 +29,8 @@ type wreck struct {
 	has map[string]spec.RecoveryAnswer
 	// restores are the directories that were filled, "node:directory", with the plan, and used is what each of them was filled from.
 	restores, used map[string]string
+	// compares is what a server is found to say of what was put back.
+	compares spec.RecoveryAnswer
 }
 
 func newWreck(t *testing.T, changes ...func(w *world) func(fs *v1alpha1.FileSystem)) *wreck {
@@ -120,6 +122,9 @@ func (w *wreck) recoveryJobs() (ended int) {
 				w.restores[place] = r.Plan
 				w.used[place] = fmt.Sprintf("version %d of %s%s", r.Version, told.Source.Component, r.Backup)
 			}
+		}
+		if told.Compare != nil {
+			answer = w.compares
 		}
 		line, err := json.Marshal(answer)
 		w.Expect(err).NotTo(HaveOccurred())
