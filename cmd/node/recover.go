@@ -22,7 +22,8 @@ func recoverCommand() *cobra.Command {
 		Short: "Look what lost metadata could be made from, or make it again",
 		Long: `Look what lost metadata could be made from, or make it again.
 
-The filesystem's own program reads the copy of a daemon, as after a crash; a backup is what its manifest says. Metadata is made only in a
+The filesystem's own program reads the copy of a daemon, as after a crash; a backup is what its manifest says. A store is read as its
+daemon does when it starts, and put back as it was. Metadata is made only in a
 directory that is proven to be empty, and only when it is as new as the plan says, which a person has approved. The copies stay as they are.
 To try again does no harm, and goes on.
 
@@ -35,12 +36,14 @@ It prints what it has found or made as one line of JSON, and leaves that as the 
 		if err != nil {
 			return err
 		}
-		recoverer, ok := backends[v1alpha1.FileSystemType(told.Backend)].(backend.Recoverer)
-		if !ok {
+		o := recovery.Options{Told: told, Work: backend.RunDirectory, Output: os.Stderr, Memory: backup.FreeMemory}
+		switch recoverer := backends[v1alpha1.FileSystemType(told.Backend)].(type) {
+		case backend.ProgramRecoverer:
+			o.Method = recoverer.RecoveryMethod()
+		case backend.StoreRecoverer:
+			o.Store = recoverer
+		default:
 			return fmt.Errorf("this program can't recover a filesystem of type %q; the operator and its node image must be of the same version", told.Backend)
-		}
-		o := recovery.Options{
-			Told: told, Method: recoverer.RecoveryMethod(), Work: backend.RunDirectory, Output: os.Stderr, Memory: backup.FreeMemory,
 		}
 		if r := told.Restore; r != nil {
 			host := daemon.ThisHost()

@@ -35,6 +35,7 @@ func (p *pass) recoverMetadata(ctx context.Context) error {
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionRecovering)
 		return nil
 	}
+	place := recoverer.MetadataPlace(p.read)
 	jobs, err := p.recoveryJobs(ctx)
 	if err != nil {
 		return err
@@ -45,9 +46,9 @@ func (p *pass) recoverMetadata(ctx context.Context) error {
 	}
 	d := backend.DecideRecovery(backend.RecoveryView{
 		FileSystem: p.read, Recorded: p.read.Status.Recovery, Sources: sources, Nodes: p.in.Nodes, Jobs: jobs,
-		Targets: p.in.Targets, Component: recoverer.MetadataComponent(),
+		Targets: p.in.Targets, Place: place,
 		Expected: backend.MetadataExpected(p.in),
-		Serves:   p.metadataServes(recoverer.MetadataComponent()), Conflict: p.metadataConflict, Now: p.Clock.Now(),
+		Serves:   p.metadataServes(place.Component), Conflict: p.metadataConflict, Now: p.Clock.Now(),
 	})
 	status.Recovery = d.Recovery
 	if d.Metadata != nil {
@@ -63,7 +64,7 @@ func (p *pass) recoverMetadata(ctx context.Context) error {
 		conditions.Add(&status.Conditions, p.fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionRecovering, is,
 			d.Condition.Reason, d.Condition.Message)
 	}
-	p.reconnect(recoverer.MetadataComponent())
+	p.reconnect(place)
 	var errs []error
 	for _, name := range d.Remove {
 		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: p.fs.Namespace, Name: name}}
@@ -157,7 +158,7 @@ func (p *pass) startRecovery(ctx context.Context, recoverer backend.Recoverer, r
 // reconnect restarts all servers and mounts that were started before the last recovery, with another address of the metadata than it has
 // now, and do not take part: each of them waits for a server that is gone, and none is a loss to anybody. The queue of disruptions would
 // wait for them for ever.
-func (p *pass) reconnect(component string) {
+func (p *pass) reconnect(place backend.MetadataPlace) {
 	m := p.fs.Status.Metadata
 	outdated := func(pod backend.Pod) bool { return pod.Outdated }
 	if m == nil || m.Recovered == nil || p.in.State == nil || !slices.ContainsFunc(p.in.Pods, outdated) {
@@ -176,16 +177,18 @@ func (p *pass) reconnect(component string) {
 		pod := &p.in.Pods[i]
 		takesPart := online[pod.Server()]
 		if !slices.Contains(p.backend.Order(), pod.Component) {
-			takesPart = mounted[pod.Node]
+			// A mount may still answer that asks for the metadata at an address where it is no more.
+			takesPart = mounted[pod.Node] && m.Recovered.PreviousNode == m.Node
 		}
 		node, _ := p.in.Node(pod.Node)
 		chosen := slices.ContainsFunc(p.restarts, func(d due) bool { return d.pod == pod.Name })
 		waits := pod.Outdated && !pod.Terminating && !takesPart && node.Ready && !pod.Started.After(m.Recovered.Time.Time)
-		if pod.Component == component || !waits || chosen {
+		if pod.Component == place.Component || !waits || chosen {
 			continue
 		}
 		p.restarts = append(p.restarts, due{pod: pod.Name, Disruption: disruption.Disruption{
-			Place: placeOf(pod, domains), Down: true, Why: fmt.Sprintf("the metadata is on node %s since its recovery, and it does not know that", m.Node),
+			Place: placeOf(pod, domains), Down: true,
+			Why: fmt.Sprintf("%s is on node %s since its recovery, and it does not know that", place.Noun, m.Node),
 		}})
 	}
 }

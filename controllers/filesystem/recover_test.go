@@ -119,6 +119,9 @@ func (w *wreck) recoveryJobs() (ended int) {
 			} else {
 				w.restores[place] = r.Plan
 				w.used[place] = fmt.Sprintf("version %d of %s%s", r.Version, told.Source.Component, r.Backup)
+				if w.hive != nil {
+					w.putBack(place)
+				}
 			}
 		}
 		line, err := json.Marshal(answer)

@@ -279,7 +279,7 @@ type Checker interface {
 	ReadCheck(version string, outputs [][]byte) (spec.CheckAnswer, error)
 }
 
-// Recoverer is a Backend whose lost metadata can be made again from copies of it.
+// Recoverer is a Backend whose lost metadata can be made again from copies of it. It is a ProgramRecoverer or a StoreRecoverer.
 type Recoverer interface {
 	// RecoverySources are the places where copies of the metadata may lie, in an order that stays.
 	RecoverySources(in Input) []RecoverySource
@@ -287,10 +287,21 @@ type Recoverer interface {
 	// and has no labels and no file that says what it does: the caller gives it these (RecoveryTold). An *InvalidSpecError says what a person
 	// must change.
 	RecoveryJob(in Input, request RecoveryRequest) (*batchv1.Job, spec.Recovery, error)
+	// MetadataPlace is where the spec has the metadata.
+	MetadataPlace(fs *v1alpha1.FileSystem) MetadataPlace
+}
+
+// ProgramRecoverer is a Recoverer whose filesystem's own program makes metadata from copies.
+type ProgramRecoverer interface {
+	Recoverer
 	// RecoveryMethod says how `node recover` reads copies.
 	RecoveryMethod() RecoveryMethod
-	// MetadataComponent is the component of the server that has the metadata.
-	MetadataComponent() string
+}
+
+// StoreRecoverer is a Recoverer whose metadata is a store, which is put back from a backup as it is.
+type StoreRecoverer interface {
+	Recoverer
+	StoreBackuper
 }
 
 // RecoveryMethod is how metadata is made from the files of a copy, by a program of the filesystem itself. Its methods are pure.

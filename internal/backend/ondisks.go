@@ -171,6 +171,8 @@ type MetadataPlace struct {
 	Targets      v1alpha1.TargetsSpec
 	// Component is the server, and the directory on its disk.
 	Component string
+	// Field of the spec says this, and Noun is what lies there, in a sentence.
+	Field, Noun string
 }
 
 // RecordMetadata keeps the recorded node, and directory, for ever: a server on another one would start without the metadata. Where the

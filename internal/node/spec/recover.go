@@ -10,8 +10,16 @@ type Recovery struct {
 	Source RecoverySource `json:"source"`
 	// Scratch is an empty directory for what is made only to be looked at.
 	Scratch string `json:"scratch"`
+	// Known is what the operator has on record of the filesystem, nil where nobody compares it with a copy.
+	Known *Known `json:"known,omitempty"`
 	// Restore says what is to be made, nil when the source is only looked at.
 	Restore *Restore `json:"restore,omitempty"`
+}
+
+// Known are the numbers of a filesystem's servers and targets, by role, as lists such as "1-3,7".
+type Known struct {
+	Servers map[string]string `json:"servers,omitempty"`
+	Targets map[string]string `json:"targets,omitempty"`
 }
 
 // RecoverySource is a mounted place. It is only read.
@@ -64,4 +72,8 @@ type RecoveryFound struct {
 	ID      string `json:"id"`
 	// Time of its last change, or of the backup, as RFC 3339.
 	Time string `json:"time"`
+	// Lacks names what is known and not in it.
+	Lacks string `json:"lacks,omitempty"`
+	// Message says why it can't be used; empty for one that can.
+	Message string `json:"message,omitempty"`
 }
