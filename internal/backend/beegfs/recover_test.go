@@ -166,7 +166,8 @@ func TestWhatJoinedAfterTheBackupTellsOfItselfWhenItStartsAnew(t *testing.T) {
 					}
 				}
 				for _, t := range in.State.Targets {
-					if !(t.Role == v1alpha1.RoleMetadata && t.ID == meta || t.Role == v1alpha1.RoleStorage && t.ID == target) {
+					lost := t.Role == v1alpha1.RoleMetadata && t.ID == meta || t.Role == v1alpha1.RoleStorage && t.ID == target
+					if !lost {
 						state.Targets = append(state.Targets, t)
 					}
 				}
