@@ -25,7 +25,8 @@ func (a *app) recoverCommand() *cobra.Command {
 		Short: "Lost metadata: ask for a plan, see it, approve exactly that",
 		Long: `recover is for a FileSystem whose metadata is lost for good. It goes in three steps, and nothing happens by itself:
 
-  1. --plan asks the operator what there is: each copy of the metadata, with its version, its time and what joined later. Nothing is changed by that.
+  1. --plan asks the operator what there is: each copy of the metadata, with its version, its time and what joined later.
+     Nothing is changed by that.
   2. Without a flag, recover shows what was found, what would be used, what would be lost, and the hash of that plan.
   3. --approve HASH has exactly this plan carried out. A hash of another plan is refused.
 

@@ -99,8 +99,8 @@ func TestALostMGTServesAgainOnAnotherDiskOfItsNodeWhenAPersonHasApprovedThePlan(
 	w.Expect(plan.From).To(Equal("backup-in-vault-20261123-030000"), "the newest")
 	w.Expect(w.recovering()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonRecoveryApproval), HaveField("Message", And(
 		ContainSubstring("The MGT would be made again from backup-in-vault-20261123-030000 (of 2026-11-23T03:00:00Z)"),
-		ContainSubstring("Lost would be targets that registered after that, and pools and parameters that were set after that"),
-		ContainSubstring("On record and not in it is pfs-OST0005. Such a target serves on"),
+		ContainSubstring("Lost would be targets, pools and parameters that came after that; what the spec says of pools and parameters is set again"),
+		ContainSubstring("On record and not in it is pfs-OST0005. It serves on, and who mounts anew does not find it"),
 		ContainSubstring("In it are 4 logs with 61 records (params 1)."), ContainSubstring("=%s", plan.PlanHash)))))
 	w.Expect(w.restores).To(BeEmpty())
 

@@ -229,7 +229,8 @@ func (p *pass) reconnect(place backend.MetadataPlace) {
 			continue
 		}
 		p.restarts = append(p.restarts, due{pod: pod.Name, Disruption: disruption.Disruption{
-			Place: placeOf(pod, domains), Down: true, Why: fmt.Sprintf("%s is on node %s since its recovery, and it does not know that", place.Noun, m.Node),
+			Place: placeOf(pod, domains), Down: true,
+			Why: fmt.Sprintf("%s is on node %s since its recovery, and it does not know that", place.Noun, m.Node),
 		}})
 	}
 }

@@ -121,6 +121,9 @@ func (w *wreck) recoveryJobs() (ended int) {
 			} else {
 				w.restores[place] = r.Plan
 				w.used[place] = fmt.Sprintf("version %d of %s%s", r.Version, told.Source.Component, r.Backup)
+				if w.hive != nil {
+					w.putBack(place)
+				}
 			}
 		}
 		if told.Compare != nil {

@@ -121,7 +121,8 @@ func DecideRecovery(v RecoveryView) RecoveryDecision {
 	}
 	if m := fs.Status.Metadata; m != nil && m.Recovered != nil && m.Recovered.PlanHash == word {
 		return v.over(Problem{v1alpha1.ReasonMetadataRecovered, fmt.Sprintf("%s was made again from %s, on node %s. Take the word back: "+
-			"kubectl -n %s annotate filesystem %s %s-", v.Place.Noun, m.Recovered.From, m.Node, fs.Namespace, fs.Name, v1alpha1.AnnotationRecoverMetadata)})
+			"kubectl -n %s annotate filesystem %s %s-",
+			v.Place.Noun, m.Recovered.From, m.Node, fs.Namespace, fs.Name, v1alpha1.AnnotationRecoverMetadata)})
 	}
 	if why := v.notLost(); why != "" {
 		return v.over(Problem{v1alpha1.ReasonRecoveryRefused, "nothing is recovered: " + why})
@@ -225,7 +226,8 @@ func (v *RecoveryView) place() (v1alpha1.MetadataRecord, Problem) {
 	}
 	n := nodes[0]
 	if !n.Ready || n.IP == "" {
-		return refused("node %s, which %s.nodeSelector matches, is not Ready; bring it back, or give its label to another node", n.Name, v.Place.Field)
+		return refused("node %s, which %s.nodeSelector matches, is not Ready; bring it back, or give its label to another node",
+			n.Name, v.Place.Field)
 	}
 	record := v1alpha1.MetadataRecord{Node: n.Name}
 	if !OnDevices(v.Place.Targets) {
@@ -245,7 +247,8 @@ func (v *RecoveryView) place() (v1alpha1.MetadataRecord, Problem) {
 
 // disk is the StorageTarget on a node that the metadata can get: another one than it had. Waits says what it waits for.
 func (v *RecoveryView) disk(node string) (target, waits string) {
-	waits = fmt.Sprintf("%s.targets chooses none on node %s, besides the one that is lost; name one, or select it by what it is like", v.Place.Field, node)
+	waits = fmt.Sprintf("%s.targets chooses none on node %s, besides the one that is lost; name one, or select it by what it is like",
+		v.Place.Field, node)
 	for i := range v.Targets {
 		t := &v.Targets[i]
 		if t.Spec.Role != v.Place.Role || t.Spec.Node != node || t.Name == v.FileSystem.Status.Metadata.Target {
@@ -386,7 +389,8 @@ func (v *RecoveryView) unusable(s RecoverySource) string {
 		return fmt.Sprintf("it lies on another node, and %s can come to no other one: copy it to the same directory on node %s (%s), where root owns it",
 			v.Place.Noun, v.Recorded.Node, s.Directory)
 	case s.Node != "" && s.Node != v.Recorded.Node:
-		return fmt.Sprintf("it lies on another node than %s is to; to use it, give the label of %s.nodeSelector to node %s instead", v.Place.Noun, v.Place.Field, s.Node)
+		return fmt.Sprintf("it lies on another node than %s is to; to use it, give the label of %s.nodeSelector to node %s instead",
+			v.Place.Noun, v.Place.Field, s.Node)
 	default:
 		return ""
 	}
@@ -452,7 +456,8 @@ func (v *RecoveryView) choose(candidates []v1alpha1.RecoveryCandidate) (v1alpha1
 	}
 	chosen, named := v.FileSystem.Annotations[v1alpha1.AnnotationRecoverFrom]
 	if len(usable) == 0 {
-		return refused(v1alpha1.ReasonRecoveryRefused, "nothing is recovered: there is nothing that %s on node %s could be made from. Known are: %s%s",
+		return refused(v1alpha1.ReasonRecoveryRefused,
+			"nothing is recovered: there is nothing that %s on node %s could be made from. Known are: %s%s",
 			v.Place.Noun, v.Recorded.Node, cmp.Or(List(others), "no metadata backup and no backup"), v.Place.Otherwise)
 	}
 	if named {
@@ -497,7 +502,8 @@ func described(c v1alpha1.RecoveryCandidate) string {
 
 // restores says what is done.
 func (v *RecoveryView) restores(r *v1alpha1.RecoveryStatus) string {
-	return fmt.Sprintf("%s is made again from %s, in %s on node %s, as the plan %s says", v.Place.Noun, r.From, r.Directory, r.Node, r.PlanHash)
+	return fmt.Sprintf("%s is made again from %s, in %s on node %s, as the plan %s says",
+		v.Place.Noun, r.From, r.Directory, r.Node, r.PlanHash)
 }
 
 // promise says what would be done, and what would be lost.
@@ -532,8 +538,8 @@ func (v *RecoveryView) restore() RecoveryDecision {
 	d := RecoveryDecision{Recovery: r}
 	failed := func(why string) RecoveryDecision {
 		d.Condition = Problem{v1alpha1.ReasonRecoveryFailed, fmt.Sprintf("%s was not made again: %s. To begin anew: "+
-			"kubectl -n %s annotate --overwrite filesystem %s %s=%s", v.Place.Noun, why, v.FileSystem.Namespace, v.FileSystem.Name, v1alpha1.AnnotationRecoverMetadata,
-			v1alpha1.RecoverPlan)}
+			"kubectl -n %s annotate --overwrite filesystem %s %s=%s", v.Place.Noun, why, v.FileSystem.Namespace, v.FileSystem.Name,
+			v1alpha1.AnnotationRecoverMetadata, v1alpha1.RecoverPlan)}
 		return d
 	}
 	i := slices.IndexFunc(r.Candidates, func(c v1alpha1.RecoveryCandidate) bool { return c.Name == r.From })
@@ -564,7 +570,8 @@ func (v *RecoveryView) restore() RecoveryDecision {
 	case facts.Ended && facts.Answer != nil && facts.Answer.Restored && len(facts.Answer.Found) == 1:
 		old, made := v.FileSystem.Status.Metadata, facts.Answer.Found[0]
 		d.Recovery = nil
-		d.Condition = Problem{v1alpha1.ReasonMetadataRecovered, fmt.Sprintf("%s was made again from %s, on node %s", v.Place.Noun, from.Name, r.Node)}
+		d.Condition = Problem{v1alpha1.ReasonMetadataRecovered,
+			fmt.Sprintf("%s was made again from %s, on node %s", v.Place.Noun, from.Name, r.Node)}
 		d.Metadata = &v1alpha1.MetadataRecord{
 			Node: r.Node, Directory: r.Directory, Target: r.Target, Initialized: old.Initialized, Recovered: &v1alpha1.MetadataRecovered{
 				PlanHash: r.Approved, From: from.Name, Version: max(0, made.Version), ID: v1alpha1.Cut(made.ID, maxRecoveryID),

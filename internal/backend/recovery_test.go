@@ -246,24 +246,29 @@ func TestWhereAFilesystemCountsNoChangesTheNewestByItsTimeIsUsedAndWhatJoinedSin
 		HavePrefix("The store would be made again from backup-in-vault-20261123-030000 (of 2026-11-23T03:00:05Z), in /data/meta on node n2."),
 		ContainSubstring("On record and not in it is target 4.")))))
 	older := backend.DecideRecovery(word(on, v1alpha1.AnnotationRecoverFrom, "backup-in-vault-20261122-030000"))
-	g.Expect(older.Condition.Message).To(And(ContainSubstring("backup-in-vault-20261123-030000 (of 2026-11-23T03:00:05Z) is newer: it was not chosen"),
+	g.Expect(older.Condition.Message).To(And(
+		ContainSubstring("backup-in-vault-20261123-030000 (of 2026-11-23T03:00:05Z) is newer: it was not chosen"),
 		ContainSubstring("On record and not in it is target 3, target 4.")))
 	g.Expect(older.Recovery.PlanHash).NotTo(Equal(d.Recovery.PlanHash))
 
 	_, d = looked(t, v, says("2026-11-23T03:00:05Z", "2026-11-23T03:00:05Z"))
-	g.Expect(d.Condition).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryChoice), HaveField("Message", ContainSubstring("they are of the same time"))))
-	_, lacksMore := looked(t, v, map[string][]spec.RecoveryFound{"backup-in-vault": {{Backup: "20261123-030000", Time: "2026-11-23T03:00:05Z", Lacks: "target 4"}}})
-	_, lacksLess := looked(t, v, map[string][]spec.RecoveryFound{"backup-in-vault": {{Backup: "20261123-030000", Time: "2026-11-23T03:00:05Z"}}})
+	g.Expect(d.Condition).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryChoice),
+		HaveField("Message", ContainSubstring("they are of the same time"))))
+	one := spec.RecoveryFound{Backup: "20261123-030000", Time: "2026-11-23T03:00:05Z"}
+	_, lacksLess := looked(t, v, map[string][]spec.RecoveryFound{"backup-in-vault": {one}})
+	one.Lacks = "target 4"
+	_, lacksMore := looked(t, v, map[string][]spec.RecoveryFound{"backup-in-vault": {one}})
 	g.Expect(lacksMore.Recovery.PlanHash).NotTo(Equal(lacksLess.Recovery.PlanHash), "what is lost is a part of what is approved")
 
 	_, d = looked(t, v, map[string][]spec.RecoveryFound{"backup-in-vault": {
-		{Backup: "20261124-030000", Time: "2026-11-24T03:00:05Z", Message: "it is damaged"}, {Backup: "20261123-030000", Time: "2026-11-23T03:00:05Z"},
+		{Backup: "20261124-030000", Time: "2026-11-24T03:00:05Z", Message: "it is damaged"}, one,
 	}})
 	g.Expect(d.Recovery.From).To(Equal("backup-in-vault-20261123-030000"))
 	g.Expect(d.Condition.Message).To(ContainSubstring("backup-in-vault-20261124-030000 (of 2026-11-24T03:00:05Z) is newer: it is damaged"))
 
 	v.Nodes[1].Ready = false
-	g.Expect(backend.DecideRecovery(v).Condition.Message).To(ContainSubstring("node n2, which spec.service.nodeSelector matches, is not Ready"))
+	g.Expect(backend.DecideRecovery(v).Condition.Message).To(
+		ContainSubstring("node n2, which spec.service.nodeSelector matches, is not Ready"))
 }
 
 func TestWhereNothingCanBeUsedThatIsSaid(t *testing.T) {

@@ -62,17 +62,20 @@ type RecoveryServers struct {
 	Server, Follower, User, Data string
 }
 
-// RecoveryJob is the Job of a recovery, whose container runs `node recover`, with what that is told: the backend says by which program, and the
-// rest is the same for all.
-func (p Pods) RecoveryJob(in Input, request RecoveryRequest, c corev1.Container, told spec.Recovery, of RecoveryServers) (*batchv1.Job, spec.Recovery) {
+// RecoveryJob is the Job of a recovery, whose container runs `node recover`, with what that is told: the backend says by which program, and
+// the rest is the same for all.
+func (p Pods) RecoveryJob(
+	in Input, request RecoveryRequest, c corev1.Container, told spec.Recovery, of RecoveryServers,
+) (*batchv1.Job, spec.Recovery) {
 	fs, source := in.FileSystem, request.Source
 	told.Owner, told.Backend, told.Scratch = Owner(fs), string(fs.Spec.Type), recoveryScratch
-	pod := p.Template(Workload{Component: RecoveryComponent}, corev1.Volume{
-		Name: RecoveryVolume, VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{{
-			Path:     RecoveryToldFile,
-			FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + RecoveryToldAnnotation + "']"},
-		}}}},
-	})
+	annotation := corev1.DownwardAPIVolumeFile{
+		Path:     RecoveryToldFile,
+		FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + RecoveryToldAnnotation + "']"},
+	}
+	pod := p.Template(Workload{Component: RecoveryComponent}, corev1.Volume{Name: RecoveryVolume, VolumeSource: corev1.VolumeSource{
+		DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{annotation}},
+	}})
 	pod.Labels, pod.Annotations = nil, nil
 	pod.Spec.HostNetwork, pod.Spec.DNSPolicy = false, corev1.DNSDefault // it talks to nobody
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever

@@ -32,11 +32,10 @@ const managementNumber = 1
 func (Backend) MetadataPlace(fs *v1alpha1.FileSystem) backend.MetadataPlace {
 	place := backend.MetadataPlace{
 		Role: v1alpha1.RoleManagement, Field: "spec.lustre.management", Noun: "the MGT", Stays: true,
-		Loses: "targets that registered after that, and pools and parameters that were set after that; those of the spec are set again",
-		Lacking: " Such a target serves on, and who mounts the filesystem anew does not find it before its configuration is written anew, which is a person's work " +
-			"(docs/recovery.md, A lost MGT).",
-		Otherwise: ". Without a backup, a person has all targets write their configuration anew (tunefs.lustre --writeconf), with the whole filesystem " +
-			"unmounted: docs/backups.md says how; pools and parameters are lost then",
+		Loses:   "targets, pools and parameters that came after that; what the spec says of pools and parameters is set again",
+		Lacking: " It serves on, and who mounts anew does not find it (docs/recovery.md, A lost MGT).",
+		Otherwise: ". Without a backup, a person has all targets write their configuration anew (tunefs.lustre --writeconf), with the whole " +
+			"filesystem unmounted: docs/backups.md says how; pools and parameters are lost then",
 	}
 	if m := own(fs).Management; m != nil {
 		place.NodeSelector, place.Targets = m.NodeSelector, m.Targets

@@ -43,8 +43,8 @@ type Options struct {
 }
 
 const (
-	// mostFound is how many backups an answer names, mostSaid how long a sentence in it may be, in bytes, and mostWhy how long one of a backup:
-	// Kubernetes keeps 4096 bytes of it.
+	// mostFound is how many backups an answer names, mostSaid how long a sentence in it may be, in bytes, and mostWhy how long one of a
+	// backup: Kubernetes keeps 4096 bytes of it.
 	mostFound = 6
 	mostSaid  = 400
 	mostWhy   = 250

@@ -26,13 +26,16 @@ func (o Options) foundStore(ctx context.Context, m spec.BackupManifest) (spec.Re
 }
 
 // stored are the files of the store in a verified backup, and what its daemon would make of them.
-func (o Options) stored(ctx context.Context, name string, known backend.State) (files map[string][]byte, read backend.StoreRead, err error) {
+func (o Options) stored(
+	ctx context.Context, name string, known backend.State,
+) (files map[string][]byte, read backend.StoreRead, err error) {
 	m, of, err := o.verified(ctx, name)
 	if err != nil {
 		return nil, read, err
 	}
 	if backend.CompareVersions(m.SoftwareVersion, o.Told.Version) > 0 {
-		return nil, read, fmt.Errorf("the backup %s is of version %s, which the version %s of now may not be able to read", name, m.SoftwareVersion, o.Told.Version)
+		return nil, read, fmt.Errorf("the backup %s is of version %s, which the version %s of now may not be able to read",
+			name, m.SoftwareVersion, o.Told.Version)
 	}
 	i := slices.IndexFunc(of, func(f sourceFile) bool { return f.as == backup.StoreName })
 	if i < 0 {
@@ -62,7 +65,8 @@ func (o Options) putBack(ctx context.Context, data string) error {
 	case err != nil:
 		return err
 	case read.ID != r.ID:
-		return fmt.Errorf("it is the store of the filesystem %s, and the plan says %s: the backup is another one by now; ask for a new plan", read.ID, r.ID)
+		return fmt.Errorf("it is the store of the filesystem %s, and the plan says %s: the backup is another one by now; ask for a new plan",
+			read.ID, r.ID)
 	}
 	owned := durable.Ownership{UID: o.Prover.UID, GID: o.Prover.GID, Mode: 0o600}
 	home := owned

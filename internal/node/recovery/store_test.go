@@ -53,7 +53,8 @@ func shelved(t *testing.T, place, name string, files map[string][]byte, changes 
 	g.Expect(err).NotTo(HaveOccurred())
 	sum := sha256.Sum256(packed)
 	m := spec.BackupManifest{
-		Format: 1, Owner: scratch, Name: name, SoftwareVersion: "1.2", Copied: "2026-11-23T03:00:05Z", Verified: "2026-11-23T03:01:00Z", ID: "whatever",
+		Format: 1, Owner: scratch, Name: name, SoftwareVersion: "1.2", ID: "whatever",
+		Copied: "2026-11-23T03:00:05Z", Verified: "2026-11-23T03:01:00Z",
 		Files: []spec.BackupFile{{Name: "store.tar", Size: int64(len(packed)), SHA256: hex.EncodeToString(sum[:])}},
 	}
 	for _, change := range changes {
@@ -129,8 +130,8 @@ func TestBackupsOfAStoreAreReadAndSayWhatJoinedSince(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	const at = "2026-11-23T03:00:05Z"
 	g.Expect(answer.Found).To(HaveExactElements(
-		spec.RecoveryFound{Backup: "20261126-030000", ID: "whatever", Time: at, Message: "can't copy the store in the backup 20261126-030000: store.tar of the backup " +
-			"has changed since it was verified; choose another candidate"},
+		spec.RecoveryFound{Backup: "20261126-030000", ID: "whatever", Time: at, Message: "can't copy the store in the backup 20261126-030000: " +
+			"store.tar of the backup has changed since it was verified; choose another candidate"},
 		spec.RecoveryFound{Backup: "20261122-030000", ID: "hive", Time: at},
 		spec.RecoveryFound{Backup: "20261121-030000", ID: "hive", Time: at, Lacks: "target 2"},
 		spec.RecoveryFound{Backup: "20261120-030000", ID: "hive", Time: at, Lacks: "target 1, target 2"},
@@ -188,13 +189,21 @@ func TestAStoreIsNotPutBackWhen(t *testing.T) {
 		before func(t *testing.T, o *recovery.Options)
 		says   string
 	}{
-		"it is another filesystem's": {files: map[string][]byte{"name": []byte("other")}, says: "it is the store of the filesystem other, and the plan says hive"},
-		"it can't be read":           {files: map[string][]byte{"none": nil}, says: "it has no name"},
-		"it has changed since":       {change: func(m *spec.BackupManifest) { m.Files[0].SHA256 = "0" }, says: "store.tar of the backup has changed since it was verified"},
-		"it is not verified":         {change: func(m *spec.BackupManifest) { m.Verified = "" }, says: "is not verified"},
-		"it is of a later version":   {change: func(m *spec.BackupManifest) { m.SoftwareVersion = "2.0" }, says: "which the version 1.2 of now may not be able to read"},
-		"it has no store":            {change: func(m *spec.BackupManifest) { m.Files = nil }, says: "has no store.tar"},
-		"a file lies elsewhere":      {files: map[string][]byte{"name": []byte("hive"), "../../name": nil}, says: `a file "../../name", which is no path in its directory`},
+		"it is another filesystem's": {
+			files: map[string][]byte{"name": []byte("other")}, says: "it is the store of the filesystem other, and the plan says hive",
+		},
+		"it can't be read": {files: map[string][]byte{"none": nil}, says: "it has no name"},
+		"it has changed since": {
+			change: func(m *spec.BackupManifest) { m.Files[0].SHA256 = "0" }, says: "store.tar of the backup has changed since it was verified",
+		},
+		"it is not verified": {change: func(m *spec.BackupManifest) { m.Verified = "" }, says: "is not verified"},
+		"it is of a later version": {
+			change: func(m *spec.BackupManifest) { m.SoftwareVersion = "2.0" }, says: "which the version 1.2 of now may not be able to read",
+		},
+		"it has no store": {change: func(m *spec.BackupManifest) { m.Files = nil }, says: "has no store.tar"},
+		"a file lies elsewhere": {
+			files: map[string][]byte{"name": []byte("hive"), "../../name": nil}, says: `"../../name", which is no path in its directory`,
+		},
 		"there is something": {before: func(t *testing.T, o *recovery.Options) {
 			t.Helper()
 			NewWithT(t).Expect(os.MkdirAll(filepath.Join(o.Told.Restore.Path, "data", "name"), 0o700)).To(Succeed())

@@ -220,8 +220,8 @@ func differ(before, after map[string]look) string {
 	return ""
 }
 
-// Understood are the files of a packed store, and what its daemon would make of them. What it lacks is of what the filesystem had said before
-// they were read, or of known where that is not nil. A database is read in the directory work.
+// Understood are the files of a packed store, and what its daemon would make of them. What it lacks is of what the filesystem had said
+// before they were read, or of known where that is not nil. A database is read in the directory work.
 func Understood(
 	ctx context.Context, packed []byte, work string, of backend.StoreBackuper, version string, known *backend.State,
 ) (files map[string][]byte, read backend.StoreRead, err error) {
