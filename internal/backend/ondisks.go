@@ -173,6 +173,8 @@ type MetadataPlace struct {
 	Component string
 	// Field of the spec says this, and Noun is what lies there, in a sentence.
 	Field, Noun string
+	// Beware is what a person has to know who has it made again from a copy, and what no copy says of itself; empty for nothing.
+	Beware string
 }
 
 // RecordMetadata keeps the recorded node, and directory, for ever: a server on another one would start without the metadata. Where the

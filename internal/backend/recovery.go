@@ -512,6 +512,9 @@ func (v *RecoveryView) promise(from v1alpha1.RecoveryCandidate, r *v1alpha1.Reco
 	if from.Lacks != "" {
 		out += " On record and not in it is " + from.Lacks + "."
 	}
+	if v.Place.Beware != "" {
+		out += " " + v.Place.Beware
+	}
 	if n, there := v.node(old); old != r.Node && (!there || !n.Ready) {
 		out += fmt.Sprintf(" Node %s is away: make sure that it is off, and not just cut off, because programs that still reach it would go on with the old metadata.", old)
 	}
