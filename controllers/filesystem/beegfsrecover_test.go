@@ -3,7 +3,6 @@
 package filesystem_test
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
@@ -196,41 +195,13 @@ func TestAManagementServiceThatHasLostItsDirectoryServesAgainThereAndOnlyWhatJoi
 
 func TestARecoveryOfAManagementServiceEndsInTheSameWhateverWriteTheOperatorIsKilledAfter(t *testing.T) {
 	t.Parallel()
-	through := func(t *testing.T, asked, approved int, writes *[2]int) {
+	killedAfterEachWrite(t, [2]int{3, 8}, func(t *testing.T, asked, approved int) [2]int {
+		t.Helper()
 		w := newHiveWreck(t)
 		defer w.forget()
-		w.label(w.nodes[2])
-		w.settle()
-		w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
-		first := w.goesOn(asked)
-		plan := w.get().Status.Recovery
-		w.Expect(plan).NotTo(BeNil())
-		w.Expect(plan.Candidates).To(HaveLen(2))
-		w.says(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
-		second := w.goesOn(approved)
-		w.Expect(w.restores).To(Equal(map[string]string{w.nodes[2] + ":/data/mgmtd": plan.PlanHash}))
-		m := w.get().Status.Metadata
-		w.Expect(m.Node).To(Equal(w.nodes[2]))
-		w.Expect(m.Recovered.PlanHash).To(Equal(plan.PlanHash))
+		writes := w.recovers(w.nodes[2], "/data/mgmtd", 2, asked, approved)
 		w.Expect(w.hive.prepared).NotTo(HaveKey(w.nodes[2] + ":/data/mgmtd"))
 		w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
-		*writes = [2]int{first, second}
-	}
-	var writes [2]int
-	through(t, -1, -1, &writes)
-	NewWithT(t).Expect(writes[0]).To(BeNumerically(">=", 3))
-	NewWithT(t).Expect(writes[1]).To(BeNumerically(">=", 8))
-	for phase, n := range writes {
-		for n := range n {
-			t.Run(fmt.Sprintf("phase %d after %d writes", phase, n), func(t *testing.T) {
-				t.Parallel()
-				var others [2]int
-				if phase == 0 {
-					through(t, n, -1, &others)
-				} else {
-					through(t, -1, n, &others)
-				}
-			})
-		}
-	}
+		return writes
+	})
 }

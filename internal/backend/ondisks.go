@@ -177,6 +177,8 @@ type MetadataPlace struct {
 	// a copy, and Otherwise what a person can do where there is no copy, each as the rest of a sentence or empty.
 	Stays                     bool
 	Loses, Lacking, Otherwise string
+	// Beware is what a person has to know who has it made again from a copy, and what no copy says of itself; empty for nothing.
+	Beware string
 }
 
 // RecordMetadata keeps the recorded node, and directory, for ever: a server on another one would start without the metadata. Where the

@@ -510,7 +510,8 @@ func (v *RecoveryView) restores(r *v1alpha1.RecoveryStatus) string {
 func (v *RecoveryView) promise(from v1alpha1.RecoveryCandidate, r *v1alpha1.RecoveryStatus) string {
 	old := v.FileSystem.Status.Metadata.Node
 	out := fmt.Sprintf("%s would be made again from %s, in %s on node %s. Lost would be %s",
-		strings.ToUpper(v.Place.Noun[:1])+v.Place.Noun[1:], described(from), r.Directory, r.Node, cmp.Or(v.Place.Loses, "all that was changed after that"))
+		strings.ToUpper(v.Place.Noun[:1])+v.Place.Noun[1:], described(from), r.Directory, r.Node,
+		cmp.Or(v.Place.Loses, "all that was changed after that"))
 	best := slices.IndexFunc(r.Candidates, func(c v1alpha1.RecoveryCandidate) bool { return c.ID == from.ID && newer(c, from) > 0 })
 	if best >= 0 { // the newest of them, as they are sorted
 		c, more := r.Candidates[best], "is newer"
@@ -525,6 +526,9 @@ func (v *RecoveryView) promise(from v1alpha1.RecoveryCandidate, r *v1alpha1.Reco
 	}
 	if from.Has != "" {
 		out += " In it are " + from.Has + "."
+	}
+	if v.Place.Beware != "" {
+		out += " " + v.Place.Beware
 	}
 	if n, there := v.node(old); old != r.Node && (!there || !n.Ready) {
 		out += fmt.Sprintf(" Node %s is away: make sure that it is off, and not just cut off, because programs that still reach it would go on with the old metadata.", old)

@@ -245,6 +245,8 @@ func TestWhereAFilesystemCountsNoChangesTheNewestByItsTimeIsUsedAndWhatJoinedSin
 	g.Expect(d.Condition).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryApproval), HaveField("Message", And(
 		HavePrefix("The store would be made again from backup-in-vault-20261123-030000 (of 2026-11-23T03:00:05Z), in /data/meta on node n2."),
 		ContainSubstring("On record and not in it is target 4.")))))
+	on.Place.Beware = "Look at the groups."
+	g.Expect(backend.DecideRecovery(on).Condition.Message).To(ContainSubstring("is target 4. Look at the groups. Node n1 is away"))
 	older := backend.DecideRecovery(word(on, v1alpha1.AnnotationRecoverFrom, "backup-in-vault-20261122-030000"))
 	g.Expect(older.Condition.Message).To(And(
 		ContainSubstring("backup-in-vault-20261123-030000 (of 2026-11-23T03:00:05Z) is newer: it was not chosen"),

@@ -1,6 +1,8 @@
 package beegfs
 
 import (
+	"slices"
+
 	batchv1 "k8s.io/api/batch/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -13,10 +15,16 @@ import (
 
 // MetadataPlace is spec.beegfs.management.
 func (Backend) MetadataPlace(fs *v1alpha1.FileSystem) backend.MetadataPlace {
-	return backend.MetadataPlace{
+	out := backend.MetadataPlace{
 		Role: v1alpha1.RoleManagement, NodeSelector: own(fs).Management.NodeSelector, Targets: own(fs).Management.Targets,
 		Component: componentManagement, Field: "spec.beegfs.management", Noun: "the store of the management service",
 	}
+	twice := func(p v1alpha1.StoragePoolSpec) bool { return backend.Copies(p) > 1 }
+	if own(fs).MirrorMetadata || slices.ContainsFunc(fs.Spec.StoragePools, twice) {
+		out.Beware = "Buddy groups are as they were then, too: a side that has got out of step since would be taken for whole. " +
+			"Stop all that writes, and compare before it goes on (docs/recovery.md)."
+	}
+	return out
 }
 
 // RecoverySources are the places of backups.

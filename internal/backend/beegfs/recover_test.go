@@ -5,12 +5,12 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/backendtest"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -31,27 +31,6 @@ func lostStore(t *testing.T, version string) backend.Input {
 		Nodes:                 &v1alpha1.BackupsNodes{NodeSelector: labels(clientLabel), Count: 1, Directory: "/srv/backups"},
 	}
 	return in
-}
-
-// mountsOf are what the container of a Job sees of nodes and claims, by its mountpoint.
-func mountsOf(job *batchv1.Job) map[string]string {
-	pod, out := job.Spec.Template.Spec, map[string]string{}
-	for _, m := range pod.Containers[0].VolumeMounts {
-		for _, v := range pod.Volumes {
-			how := ""
-			if m.ReadOnly {
-				how = ", read only"
-			}
-			switch {
-			case v.Name != m.Name:
-			case v.HostPath != nil:
-				out[m.MountPath] = v.HostPath.Path + how
-			case v.PersistentVolumeClaim != nil:
-				out[m.MountPath] = v.PersistentVolumeClaim.ClaimName + ":" + m.SubPath + how
-			}
-		}
-	}
-	return out
 }
 
 func TestAStoreIsPutBackFromABackupAndItsPlaceIsThatOfTheManagementService(t *testing.T) {
@@ -77,11 +56,11 @@ func TestAStoreIsPutBackFromABackupAndItsPlaceIsThatOfTheManagementService(t *te
 				container := job.Spec.Template.Spec.Containers[0]
 				g.Expect(container.Image).To(Equal("node:1"), "it runs no program of BeeGFS")
 				if source.Claim != "" {
-					g.Expect(mountsOf(job)).To(Equal(map[string]string{"/source": "vault:pfs, read only"}))
+					g.Expect(backendtest.Mounts(job)).To(Equal(map[string]string{"/source": "vault:pfs, read only"}))
 					g.Expect(container.SecurityContext.RunAsUser).To(HaveValue(Equal(int64(65534))))
 					g.Expect(container.SecurityContext.Capabilities).To(Equal(&corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}))
 				} else {
-					g.Expect(mountsOf(job)).To(Equal(map[string]string{"/source": "/srv/backups, read only"}))
+					g.Expect(backendtest.Mounts(job)).To(Equal(map[string]string{"/source": "/srv/backups, read only"}))
 					g.Expect(container.SecurityContext.Capabilities.Add).To(Equal([]corev1.Capability{"DAC_READ_SEARCH"}))
 				}
 			}
@@ -97,10 +76,25 @@ func TestAStoreIsPutBackFromABackupAndItsPlaceIsThatOfTheManagementService(t *te
 				Plan: "0123abcd", Backup: "20261123-030000", ID: "8f0c9e1a", Path: "/data/mgmtd", Data: "data", Component: "management", User: "root",
 				Ledger: backend.Ledger(in.FileSystem, "management"),
 			})))
-			g.Expect(mountsOf(job)).To(HaveKeyWithValue("/data/mgmtd", "/data/mgmtd"))
+			g.Expect(backendtest.Mounts(job)).To(HaveKeyWithValue("/data/mgmtd", "/data/mgmtd"))
 			g.Expect(job.Spec.Template.Spec.Affinity).To(Equal(backend.OnNodes("oss2")))
 		})
 	}
+}
+
+func TestWhoPutsAStoreBackIsToldThatBuddyGroupsAreAsTheyWereThen(t *testing.T) {
+	g, in := NewWithT(t), lostStore(t, "8.3.1")
+	warns := func(copies int32, mirrored bool) string {
+		fs := in.FileSystem.DeepCopy()
+		for i := range fs.Spec.StoragePools {
+			fs.Spec.StoragePools[i].Copies = copies
+		}
+		fs.Spec.BeeGFS.MirrorMetadata = mirrored
+		return New().MetadataPlace(fs).Beware
+	}
+	g.Expect(warns(1, false)).To(BeEmpty())
+	g.Expect(warns(2, false)).To(ContainSubstring("a side that has got out of step since would be taken for whole"))
+	g.Expect(warns(1, true)).To(Equal(warns(2, false)))
 }
 
 func TestWhatWasEmptiedOrNeverUsedIsNotMissedInAStore(t *testing.T) {

@@ -31,7 +31,9 @@ func (m *machine) recovers(told spec.Recovery) (answer spec.RecoveryAnswer, said
 		v1alpha1.RoleManagement: {1}, v1alpha1.RoleMetadata: {1}, v1alpha1.RoleStorage: {1, 2},
 	})
 	p := m.start("recover", told)
-	_ = <-p.ended // the answer says how
+	if err := <-p.ended; err != nil {
+		m.Log(err) // the answer says why
+	}
 	for line := range strings.Lines(p.Said()) {
 		if json.Unmarshal([]byte(line), &answer) == nil {
 			return answer, p.Said()
