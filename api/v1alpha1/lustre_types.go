@@ -1,6 +1,9 @@
 package v1alpha1
 
-import "k8s.io/apimachinery/pkg/api/resource"
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // LustreTargetKind is what a target of Lustre keeps.
 // +kubebuilder:validation:Enum=MGT;MDT;OST
@@ -222,7 +225,8 @@ type LustreStatus struct {
 	// +kubebuilder:validation:MaxLength=253
 	ManagementNode string `json:"managementNode,omitempty"`
 
-	// managementTarget is the StorageTarget with the MGT: that of MDT0000 where the MGT has no disk of its own. It never changes.
+	// managementTarget is the StorageTarget with the MGT: that of MDT0000 where the MGT has no disk of its own. It only changes when a lost
+	// MGT is made again on another disk, as a person has approved.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ManagementTarget string `json:"managementTarget,omitempty"`
@@ -234,4 +238,45 @@ type LustreStatus struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=64
 	ManagementNIDs []string `json:"managementNIDs,omitempty"`
+
+	// recovered is the last recovery of a lost MGT. It is written before an MGS is started on its disk.
+	// +optional
+	Recovered *ManagementRecovered `json:"recovered,omitempty"`
+}
+
+// ManagementRecovered is a recovery of a lost MGT that was carried out: its logs are those of a backup.
+type ManagementRecovered struct {
+	// planHash is the hash of the plan that a person has approved.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	PlanHash string `json:"planHash,omitempty"`
+
+	// from is the backup that was used.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=320
+	From string `json:"from,omitempty"`
+
+	// dataTime is the time of that backup.
+	// +optional
+	DataTime *metav1.Time `json:"dataTime,omitempty"`
+
+	// time is when the logs were on the disk.
+	// +required
+	Time metav1.Time `json:"time,omitzero"`
+
+	// previousTarget is the StorageTarget that had the MGT before. It is not mounted any more.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	PreviousTarget string `json:"previousTarget,omitempty"`
+
+	// compared is when the MGS that serves the new MGT was asked for each record of its logs, and what it said was compared with the backup.
+	// +optional
+	Compared *metav1.Time `json:"compared,omitempty"`
+
+	// differs says which record is another one, or why nobody could compare them; empty when each record of the backup is in force.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Differs string `json:"differs,omitempty"`
 }

@@ -114,6 +114,17 @@ type RecoveryCandidate struct {
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`
 
+	// lacks names servers and targets that the operator has on record and that are not in it, because they joined later. Only where
+	// the filesystem can say so.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Lacks string `json:"lacks,omitempty"`
+
+	// has says what is in it, such as how many records of which logs. Only where the filesystem can say so.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Has string `json:"has,omitempty"`
+
 	// message says why it can't be used; empty for one that can.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512

@@ -25,7 +25,8 @@ func (a *app) recoverCommand() *cobra.Command {
 		Short: "Lost metadata: ask for a plan, see it, approve exactly that",
 		Long: `recover is for a FileSystem whose metadata is lost for good. It goes in three steps, and nothing happens by itself:
 
-  1. --plan asks the operator what there is: each copy of the metadata, with its version and time. Nothing is changed by that.
+  1. --plan asks the operator what there is: each copy of the metadata, with its version, its time and what joined later.
+     Nothing is changed by that.
   2. Without a flag, recover shows what was found, what would be used, what would be lost, and the hash of that plan.
   3. --approve HASH has exactly this plan carried out. A hash of another plan is refused.
 
@@ -114,16 +115,19 @@ func showRecovery(out io.Writer, fs *v1alpha1.FileSystem) error {
 	}
 	_, _ = fmt.Fprintln(w, said) // the writer keeps the error for Flush
 	if r != nil && len(r.Candidates) > 0 {
-		_, _ = fmt.Fprintln(w, "\nCANDIDATE\tVERSION\tTIME\tUSED\tWHY NOT") // as above
+		_, _ = fmt.Fprintln(w, "\nCANDIDATE\tVERSION\tTIME\tUSED\tLACKS\tWHY NOT") // as above
 		for _, candidate := range r.Candidates {
-			at, used := "", ""
+			version, at, used := "", "", ""
+			if candidate.Version != 0 {
+				version = fmt.Sprint(candidate.Version)
+			}
 			if candidate.Time != nil {
 				at = candidate.Time.UTC().Format(time.RFC3339)
 			}
 			if candidate.Name == r.From {
 				used = "yes"
 			}
-			_, _ = fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\n", candidate.Name, candidate.Version, at, used, candidate.Message) // as above
+			_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", candidate.Name, version, at, used, candidate.Lacks, candidate.Message) // as above
 		}
 	}
 	if r != nil && r.PlanHash != "" && r.Approved == "" {

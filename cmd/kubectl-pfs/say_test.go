@@ -173,10 +173,12 @@ func TestLostMetadataIsPlannedShownAndApproved(t *testing.T) {
 	planned.Status.Recovery = &v1alpha1.RecoveryStatus{Asked: at, Node: "n2", Directory: "/d", From: "follower-n2", PlanHash: "5d0c91e2",
 		Candidates: []v1alpha1.RecoveryCandidate{
 			{Name: "follower-n2", Kind: v1alpha1.RecoveryFollower, Version: 48214102, Time: &at}, {Name: "server-n1", Kind: v1alpha1.RecoveryServer, Message: "its node is not Ready"},
+			{Name: "backup-1", Kind: v1alpha1.RecoveryBackup, Time: &at, Lacks: "target 7"},
 		}}
 	g.Expect(c.Update(t.Context(), planned)).To(Succeed())
 	g.Expect(good(pfs("recover", "scratch")).stdout).To(And(ContainSubstring("ApprovalNeeded: made from follower-n2"),
 		MatchRegexp(`follower-n2 +48214102 +2026-11-23T12:04:31Z +yes`), MatchRegexp(`server-n1 .*its node is not Ready`),
+		MatchRegexp(`backup-1 +2026-11-23T12:04:31Z +target 7`),
 		ContainSubstring("kubectl pfs -n storage recover scratch --approve 5d0c91e2")))
 
 	wrong := pfs("recover", "scratch", "--approve", "11111111")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"time"
@@ -12,7 +13,9 @@ import (
 	"parallelfs.dev/operator/internal/node/backup"
 	"parallelfs.dev/operator/internal/node/daemon"
 	"parallelfs.dev/operator/internal/node/directory"
+	"parallelfs.dev/operator/internal/node/host"
 	"parallelfs.dev/operator/internal/node/recovery"
+	"parallelfs.dev/operator/internal/node/serve"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -22,9 +25,11 @@ func recoverCommand() *cobra.Command {
 		Short: "Look what lost metadata could be made from, or make it again",
 		Long: `Look what lost metadata could be made from, or make it again.
 
-The filesystem's own program reads the copy of a daemon, as after a crash; a backup is what its manifest says. Metadata is made only in a
+The filesystem's own program reads the copy of a daemon, as after a crash; a backup is what its manifest says. A store is read as its
+daemon does when it starts, and put back as it was. Metadata is made only in a
 directory that is proven to be empty, and only when it is as new as the plan says, which a person has approved. The copies stay as they are.
-To try again does no harm, and goes on.
+A store on a disk that only its own server mounts is written there by programs of the node, before it is mounted, and its server can be
+asked later whether it has all of it. To try again does no harm, and goes on.
 
 It prints what it has found or made as one line of JSON, and leaves that as the container's termination message.`,
 		Args: cobra.NoArgs,
@@ -35,26 +40,45 @@ It prints what it has found or made as one line of JSON, and leaves that as the 
 		if err != nil {
 			return err
 		}
-		recoverer, ok := backends[v1alpha1.FileSystemType(told.Backend)].(backend.Recoverer)
-		if !ok {
+		o := recovery.Options{Told: told, Work: backend.RunDirectory, Output: os.Stderr, Memory: backup.FreeMemory}
+		switch recoverer := backends[v1alpha1.FileSystemType(told.Backend)].(type) {
+		case backend.ProgramRecoverer:
+			o.Method = recoverer.RecoveryMethod()
+		case backend.ServedRecoverer:
+			o.Store, o.Disk = recoverer, recoveryDisk(recoverer)
+		case backend.StoreRecoverer:
+			o.Store = recoverer
+		default:
 			return fmt.Errorf("this program can't recover a filesystem of type %q; the operator and its node image must be of the same version", told.Backend)
 		}
-		o := recovery.Options{
-			Told: told, Method: recoverer.RecoveryMethod(), Work: backend.RunDirectory, Output: os.Stderr, Memory: backup.FreeMemory,
-		}
 		if r := told.Restore; r != nil {
-			host := daemon.ThisHost()
-			uid, gid, err := host.LookupUser(r.User)
+			here := daemon.ThisHost()
+			uid, gid, err := here.LookupUser(r.User)
 			if err != nil {
 				return err
 			}
-			o.Prove = host.Prove
+			o.Prove = here.Prove
 			o.Prover = directory.Prover{
-				Owner: told.Owner, Component: r.Component, Ledger: r.Ledger, UID: uid, GID: gid, Writer: host.Writer, Now: time.Now,
+				Owner: told.Owner, Component: r.Component, Ledger: r.Ledger, UID: uid, GID: gid, Writer: here.Writer, Now: time.Now,
 			}
 		}
 		answer, err := recovery.Run(c.Context(), o)
 		return leave(c, answer, err)
 	}
 	return c
+}
+
+// recoveryDisk is how a store is written on a disk of this node that only its own server mounts.
+func recoveryDisk(store backend.StoreOnDisk) *recovery.Disk {
+	node := serve.ThisHost()
+	return &recovery.Disk{
+		Store: store, Run: host.Run, Root: host.Root,
+		Prove: func(ctx context.Context, t spec.Target) (string, error) {
+			target, err := serve.Of(t)
+			if err != nil {
+				return "", err
+			}
+			return node.Prove(ctx, target)
+		},
+	}
 }

@@ -35,6 +35,8 @@ type hive struct {
 	refused []string
 	// has is what each pod has, by its uid.
 	has map[string][]held
+	// announced are the pods whose daemons have told the management service of themselves and of their targets, which they do when they start.
+	announced map[string]bool
 	// servers and targets are those that have registered, pools those that were made.
 	servers []backend.Server
 	targets []backend.Target
@@ -58,7 +60,8 @@ type held struct {
 func (w *world) beeGFS(change func(fs *v1alpha1.FileSystem)) {
 	w.t.Helper()
 	w.hive = &hive{
-		numbers: map[string]string{}, owners: map[string]string{}, prepared: map[string]int{}, has: map[string][]held{}, pools: map[int32]string{1: "Default"},
+		numbers: map[string]string{}, owners: map[string]string{}, prepared: map[string]int{}, has: map[string][]held{},
+		announced: map[string]bool{}, pools: map[int32]string{1: "Default"},
 	}
 	w.alive = true
 	for _, node := range w.nodes[:2] {
@@ -155,7 +158,7 @@ func number(text string) int32 {
 // managementRuns is true while the management service has its store.
 func (w *world) managementRuns() bool {
 	return slices.ContainsFunc(w.pods(), func(p corev1.Pod) bool {
-		return component(&p) == "management" && p.DeletionTimestamp.IsZero() && w.hive.has[string(p.UID)] != nil
+		return component(&p) == "management" && p.DeletionTimestamp.IsZero() && !w.dead[p.Spec.NodeName] && w.hive.has[string(p.UID)] != nil
 	})
 }
 
@@ -200,7 +203,7 @@ func (w *world) register() {
 	}
 	for _, pod := range w.pods() {
 		has := h.has[string(pod.UID)]
-		if len(has) == 0 || !pod.DeletionTimestamp.IsZero() || w.dead[pod.Spec.NodeName] {
+		if len(has) == 0 || !pod.DeletionTimestamp.IsZero() || w.dead[pod.Spec.NodeName] || !w.finds(&pod) {
 			continue
 		}
 		s := backend.Server{ID: has[0].server, IP: w.ip(pod.Spec.NodeName), Online: true}
@@ -217,9 +220,11 @@ func (w *world) register() {
 				}
 			}
 		}
+		begins := !h.announced[string(pod.UID)]
+		h.announced[string(pod.UID)] = true
 		if i := slices.IndexFunc(h.servers, func(x backend.Server) bool { return x.Role == s.Role && x.ID == s.ID }); i >= 0 {
 			h.servers[i] = s
-		} else {
+		} else if begins {
 			h.servers = append(h.servers, s)
 		}
 		for _, t := range has {
@@ -228,6 +233,9 @@ func (w *world) register() {
 			}
 			if i := slices.IndexFunc(h.targets, func(x backend.Target) bool { return x.ID == t.target }); i >= 0 {
 				h.targets[i].Online, h.targets[i].ServerID = true, t.server
+				continue
+			}
+			if !begins {
 				continue
 			}
 			h.targets = append(h.targets, backend.Target{

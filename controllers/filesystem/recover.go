@@ -1,6 +1,7 @@
 package filesystem
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,23 +36,37 @@ func (p *pass) recoverMetadata(ctx context.Context) error {
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionRecovering)
 		return nil
 	}
+	place := recoverer.MetadataPlace(p.read)
 	jobs, err := p.recoveryJobs(ctx)
 	if err != nil {
 		return err
+	}
+	fs, serves := p.read, p.metadataServes(place.Component)
+	served, apart := p.backend.(backend.ServedRecoverer)
+	var compare []backend.RecoveryRequest
+	if apart {
+		fs, serves = backend.AsMetadata(p.read, served.StoreRecord(p.read)), served.StoreStays(p.in)
+		compare, jobs = p.compareStore(served, jobs)
 	}
 	var sources []backend.RecoverySource
 	if _, asked := p.read.Annotations[v1alpha1.AnnotationRecoverMetadata]; asked {
 		sources = recoverer.RecoverySources(p.in)
 	}
 	d := backend.DecideRecovery(backend.RecoveryView{
-		FileSystem: p.read, Recorded: p.read.Status.Recovery, Sources: sources, Nodes: p.in.Nodes, Jobs: jobs,
-		Targets: p.in.Targets, Component: recoverer.MetadataComponent(),
+		FileSystem: fs, Recorded: p.read.Status.Recovery, Sources: sources, Nodes: p.in.Nodes, Jobs: jobs,
+		Targets: p.in.Targets, Place: place,
 		Expected: backend.MetadataExpected(p.in),
-		Serves:   p.metadataServes(recoverer.MetadataComponent()), Conflict: p.metadataConflict, Now: p.Clock.Now(),
+		Serves:   serves, Conflict: p.metadataConflict, Now: p.Clock.Now(),
 	})
 	status.Recovery = d.Recovery
-	if d.Metadata != nil {
+	switch {
+	case d.Metadata != nil && apart:
+		served.RecordStore(p.fs, *d.Metadata)
+	case d.Metadata != nil:
 		status.Metadata = d.Metadata
+	}
+	if apart && d.Condition.Reason == v1alpha1.ReasonMetadataRecovered {
+		d.Condition.Message += "; " + served.ComparisonSays(p.fs)
 	}
 	if d.Condition.Reason == "" {
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionRecovering)
@@ -63,16 +78,44 @@ func (p *pass) recoverMetadata(ctx context.Context) error {
 		conditions.Add(&status.Conditions, p.fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionRecovering, is,
 			d.Condition.Reason, d.Condition.Message)
 	}
-	p.reconnect(recoverer.MetadataComponent())
+	p.reconnect(place)
 	var errs []error
 	for _, name := range d.Remove {
 		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: p.fs.Namespace, Name: name}}
 		errs = append(errs, client.IgnoreNotFound(p.Client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))))
 	}
-	for _, request := range d.Start {
+	for _, request := range slices.Concat(d.Start, compare) {
 		errs = append(errs, p.startRecovery(ctx, recoverer, request))
 	}
 	return errors.Join(errs...)
+}
+
+// compareStore has what a server says compared with what was put back, once it serves, and records what came of it. It returns the Job to
+// start, and those of jobs that are none of its own.
+func (p *pass) compareStore(served backend.ServedRecoverer, jobs []backend.RecoveryJobFacts) (
+	start []backend.RecoveryRequest, others []backend.RecoveryJobFacts,
+) {
+	request, impossible := served.Comparison(p.in)
+	now := metav1.NewTime(p.Clock.Now()).Rfc3339Copy()
+	switch {
+	case impossible != "":
+		served.RecordComparison(p.fs, impossible, now)
+		return nil, jobs
+	case request == nil:
+		return nil, jobs
+	}
+	i := slices.IndexFunc(jobs, func(j backend.RecoveryJobFacts) bool { return j.Name == request.Job })
+	if i < 0 {
+		return []backend.RecoveryRequest{*request}, jobs
+	}
+	if job := jobs[i]; job.Ended {
+		differs := ""
+		if job.Answer == nil || !job.Answer.Compared {
+			differs = cmp.Or(job.Message, "its Job has ended and left no answer")
+		}
+		served.RecordComparison(p.fs, differs, now)
+	}
+	return nil, slices.Delete(slices.Clone(jobs), i, i+1)
 }
 
 // metadataServes says why the metadata is not lost; empty when it may be.
@@ -157,7 +200,7 @@ func (p *pass) startRecovery(ctx context.Context, recoverer backend.Recoverer, r
 // reconnect restarts all servers and mounts that were started before the last recovery, with another address of the metadata than it has
 // now, and do not take part: each of them waits for a server that is gone, and none is a loss to anybody. The queue of disruptions would
 // wait for them for ever.
-func (p *pass) reconnect(component string) {
+func (p *pass) reconnect(place backend.MetadataPlace) {
 	m := p.fs.Status.Metadata
 	outdated := func(pod backend.Pod) bool { return pod.Outdated }
 	if m == nil || m.Recovered == nil || p.in.State == nil || !slices.ContainsFunc(p.in.Pods, outdated) {
@@ -176,16 +219,18 @@ func (p *pass) reconnect(component string) {
 		pod := &p.in.Pods[i]
 		takesPart := online[pod.Server()]
 		if !slices.Contains(p.backend.Order(), pod.Component) {
-			takesPart = mounted[pod.Node]
+			// A mount may still answer that asks for the metadata at an address where it is no more.
+			takesPart = mounted[pod.Node] && m.Recovered.PreviousNode == m.Node
 		}
 		node, _ := p.in.Node(pod.Node)
 		chosen := slices.ContainsFunc(p.restarts, func(d due) bool { return d.pod == pod.Name })
 		waits := pod.Outdated && !pod.Terminating && !takesPart && node.Ready && !pod.Started.After(m.Recovered.Time.Time)
-		if pod.Component == component || !waits || chosen {
+		if pod.Component == place.Component || !waits || chosen {
 			continue
 		}
 		p.restarts = append(p.restarts, due{pod: pod.Name, Disruption: disruption.Disruption{
-			Place: placeOf(pod, domains), Down: true, Why: fmt.Sprintf("the metadata is on node %s since its recovery, and it does not know that", m.Node),
+			Place: placeOf(pod, domains), Down: true,
+			Why: fmt.Sprintf("%s is on node %s since its recovery, and it does not know that", place.Noun, m.Node),
 		}})
 	}
 }

@@ -29,6 +29,8 @@ type wreck struct {
 	has map[string]spec.RecoveryAnswer
 	// restores are the directories that were filled, "node:directory", with the plan, and used is what each of them was filled from.
 	restores, used map[string]string
+	// compares is what a server is found to say of what was put back.
+	compares spec.RecoveryAnswer
 }
 
 func newWreck(t *testing.T, changes ...func(w *world) func(fs *v1alpha1.FileSystem)) *wreck {
@@ -119,7 +121,13 @@ func (w *wreck) recoveryJobs() (ended int) {
 			} else {
 				w.restores[place] = r.Plan
 				w.used[place] = fmt.Sprintf("version %d of %s%s", r.Version, told.Source.Component, r.Backup)
+				if w.hive != nil {
+					w.putBack(place)
+				}
 			}
+		}
+		if told.Compare != nil {
+			answer = w.compares
 		}
 		line, err := json.Marshal(answer)
 		w.Expect(err).NotTo(HaveOccurred())
@@ -289,60 +297,73 @@ func TestALostMasterServesAgainFromABackupThatAPersonHasChosen(t *testing.T) {
 	w.Expect(w.ready().Reason).To(Equal(v1alpha1.ReasonDegradedService), w.ready().Message)
 }
 
-func TestARecoveryEndsInTheSameWhateverWriteTheOperatorIsKilledAfter(t *testing.T) {
-	t.Parallel()
-	const backup = "backup-in-vault-20261122-030000"
-	through := func(t *testing.T, from string, asked, approved int, writes *[2]int) {
-		w := newWreck(t)
-		defer w.forget()
-		w.label(w.nodes[1])
-		w.settle()
-		used := "version 500 of metalogger"
-		if from != "" {
-			w.says(v1alpha1.AnnotationRecoverFrom, from)
-			used = "version 300 of 20261122-030000"
-		}
-		w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
-		first := w.goesOn(asked)
-		plan := w.get().Status.Recovery
-		w.Expect(plan).NotTo(BeNil())
-		w.Expect(plan.Candidates).To(HaveLen(6))
-		w.says(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
-		second := w.goesOn(approved)
-		w.Expect(w.restores).To(Equal(map[string]string{w.nodes[1] + ":/data/meta": plan.PlanHash}))
-		w.Expect(w.used).To(Equal(map[string]string{w.nodes[1] + ":/data/meta": used}))
-		m := w.get().Status.Metadata
-		w.Expect(m.Node).To(Equal(w.nodes[1]))
-		w.Expect(m.Recovered.PlanHash).To(Equal(plan.PlanHash))
-		w.Expect(w.ready().Reason).To(Equal(v1alpha1.ReasonDegradedService), w.ready().Message)
-		var jobs batchv1.JobList
-		w.Expect(server.Client.List(w.ctx, &jobs, client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelRecovery: "scratch"})).To(Succeed())
-		w.Expect(slices.DeleteFunc(jobs.Items, func(j batchv1.Job) bool { return !j.DeletionTimestamp.IsZero() })).To(BeEmpty())
-		*writes = [2]int{first, second}
-	}
-	var writes [2]int
-	through(t, "", -1, -1, &writes)
-	NewWithT(t).Expect(writes[0]).To(BeNumerically(">=", 5))
-	NewWithT(t).Expect(writes[1]).To(BeNumerically(">=", 8))
-	for phase, n := range writes {
-		for n := range n {
+// recovers plays a recovery to a node by operators of which one is killed after so many writes before there is a plan, and one after so many
+// since that is approved. It returns how many writes there were.
+func (w *wreck) recovers(node, directory string, candidates, asked, approved int) (writes [2]int) {
+	w.t.Helper()
+	w.label(node)
+	w.settle()
+	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
+	writes[0] = w.goesOn(asked)
+	plan := w.get().Status.Recovery
+	w.Expect(plan).NotTo(BeNil())
+	w.Expect(plan.Candidates).To(HaveLen(candidates))
+	w.says(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
+	writes[1] = w.goesOn(approved)
+	w.Expect(w.restores).To(Equal(map[string]string{node + ":" + directory: plan.PlanHash}))
+	m := w.get().Status.Metadata
+	w.Expect(m.Node).To(Equal(node))
+	w.Expect(m.Recovered.PlanHash).To(Equal(plan.PlanHash))
+	var jobs batchv1.JobList
+	w.Expect(server.Client.List(w.ctx, &jobs, client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelRecovery: "scratch"})).
+		To(Succeed())
+	w.Expect(slices.DeleteFunc(jobs.Items, func(j batchv1.Job) bool { return !j.DeletionTimestamp.IsZero() })).To(BeEmpty())
+	return writes
+}
+
+// killedAfterEachWrite goes through a recovery without a kill, and then once for each write of both phases, after which the operator is killed.
+func killedAfterEachWrite(t *testing.T, least [2]int, through func(t *testing.T, asked, approved int) [2]int) (writes [2]int) {
+	t.Helper()
+	writes = through(t, -1, -1)
+	for phase, count := range writes {
+		NewWithT(t).Expect(count).To(BeNumerically(">=", least[phase]))
+		for n := range count {
 			t.Run(fmt.Sprintf("phase %d after %d writes", phase, n), func(t *testing.T) {
 				t.Parallel()
-				var others [2]int
 				if phase == 0 {
-					through(t, "", n, -1, &others)
+					through(t, n, -1)
 				} else {
-					through(t, "", -1, n, &others)
+					through(t, -1, n)
 				}
 			})
 		}
 	}
+	return writes
+}
+
+func TestARecoveryEndsInTheSameWhateverWriteTheOperatorIsKilledAfter(t *testing.T) {
+	t.Parallel()
+	through := func(t *testing.T, from, used string, asked, approved int) [2]int {
+		t.Helper()
+		w := newWreck(t)
+		defer w.forget()
+		if from != "" {
+			w.says(v1alpha1.AnnotationRecoverFrom, from)
+		}
+		writes := w.recovers(w.nodes[1], "/data/meta", 6, asked, approved)
+		w.Expect(w.used).To(Equal(map[string]string{w.nodes[1] + ":/data/meta": used}))
+		w.Expect(w.ready().Reason).To(Equal(v1alpha1.ReasonDegradedService), w.ready().Message)
+		return writes
+	}
+	writes := killedAfterEachWrite(t, [2]int{5, 8}, func(t *testing.T, asked, approved int) [2]int {
+		t.Helper()
+		return through(t, "", "version 500 of metalogger", asked, approved)
+	})
 	// The look is the same for a backup, whatever is chosen of what it has found.
 	for n := range writes[1] {
 		t.Run(fmt.Sprintf("from a backup after %d writes", n), func(t *testing.T) {
 			t.Parallel()
-			var others [2]int
-			through(t, backup, -1, n, &others)
+			through(t, "backup-in-vault-20261122-030000", "version 300 of 20261122-030000", -1, n)
 		})
 	}
 }

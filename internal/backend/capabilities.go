@@ -5,6 +5,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -235,6 +236,8 @@ type StoreRead struct {
 	ID string
 	// Lacks names what the filesystem had said of itself, and the store does not have.
 	Lacks []string
+	// Has says what is in it, in a few words; empty where nobody needs to know.
+	Has string
 }
 
 // StoreCopier are Questions of a filesystem whose store lies on a disk that shows no files while its server has it mounted: the node's own
@@ -279,7 +282,7 @@ type Checker interface {
 	ReadCheck(version string, outputs [][]byte) (spec.CheckAnswer, error)
 }
 
-// Recoverer is a Backend whose lost metadata can be made again from copies of it.
+// Recoverer is a Backend whose lost metadata can be made again from copies of it. It is a ProgramRecoverer or a StoreRecoverer.
 type Recoverer interface {
 	// RecoverySources are the places where copies of the metadata may lie, in an order that stays.
 	RecoverySources(in Input) []RecoverySource
@@ -287,10 +290,51 @@ type Recoverer interface {
 	// and has no labels and no file that says what it does: the caller gives it these (RecoveryTold). An *InvalidSpecError says what a person
 	// must change.
 	RecoveryJob(in Input, request RecoveryRequest) (*batchv1.Job, spec.Recovery, error)
+	// MetadataPlace is where the spec has the metadata.
+	MetadataPlace(fs *v1alpha1.FileSystem) MetadataPlace
+}
+
+// ProgramRecoverer is a Recoverer whose filesystem's own program makes metadata from copies.
+type ProgramRecoverer interface {
+	Recoverer
 	// RecoveryMethod says how `node recover` reads copies.
 	RecoveryMethod() RecoveryMethod
-	// MetadataComponent is the component of the server that has the metadata.
-	MetadataComponent() string
+}
+
+// StoreRecoverer is a Recoverer whose metadata is a store, which is put back from a backup as it is.
+type StoreRecoverer interface {
+	Recoverer
+	StoreBackuper
+}
+
+// ServedRecoverer is a StoreRecoverer whose store lies on a disk of its own that only its server mounts, and not where status.metadata
+// says. Its server is asked, once it serves again, whether all is in force that was put back.
+type ServedRecoverer interface {
+	StoreRecoverer
+	StoreOnDisk
+	// StoreRecord is where the store lies, in the form of status.metadata; nil while that is not on record. RecordStore records where it lies
+	// from now on.
+	StoreRecord(fs *v1alpha1.FileSystem) *v1alpha1.MetadataRecord
+	RecordStore(fs *v1alpha1.FileSystem, is v1alpha1.MetadataRecord)
+	// StoreStays says why the store is not lost, or can't be put back, as a sentence; empty when it may be.
+	StoreStays(in Input) string
+	// Comparison is the Job that compares what the server says with what was put back; nil while there is none to compare, or when nobody can,
+	// which impossible says. RecordComparison records what came of it: what differs, empty when nothing does. ComparisonSays puts that into a
+	// sentence.
+	Comparison(in Input) (request *RecoveryRequest, impossible string)
+	RecordComparison(fs *v1alpha1.FileSystem, differs string, now metav1.Time)
+	ComparisonSays(fs *v1alpha1.FileSystem) string
+}
+
+// StoreOnDisk reads and writes a store by programs of the node, on a disk that is not mounted.
+type StoreOnDisk interface {
+	// StoreStrangers names what lies there that a disk which was made and never mounted does not have.
+	StoreStrangers(run RunOnNode, device string) ([]string, error)
+	// PutBackStore writes the files of a store, in place of whatever lies there, and reads them back. Work is a directory of the node that it
+	// may make, and that is not there when it ends; place writes a file below it.
+	PutBackStore(run RunOnNode, place func(path string, content []byte) error, device, work string, files map[string][]byte) error
+	// CompareStore asks the server of the node, which serves the store, for what is in these files. An error says what differs.
+	CompareStore(run RunOnNode, files map[string][]byte) error
 }
 
 // RecoveryMethod is how metadata is made from the files of a copy, by a program of the filesystem itself. Its methods are pure.

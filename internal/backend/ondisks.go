@@ -171,6 +171,14 @@ type MetadataPlace struct {
 	Targets      v1alpha1.TargetsSpec
 	// Component is the server, and the directory on its disk.
 	Component string
+	// Field of the spec says this, and Noun is what lies there, in a sentence.
+	Field, Noun string
+	// Stays is true for what can't come to another node. Loses says what would be lost, Lacking what becomes of what is on record and not in
+	// a copy, and Otherwise what a person can do where there is no copy, each as the rest of a sentence or empty.
+	Stays                     bool
+	Loses, Lacking, Otherwise string
+	// Beware is what a person has to know who has it made again from a copy, and what no copy says of itself; empty for nothing.
+	Beware string
 }
 
 // RecordMetadata keeps the recorded node, and directory, for ever: a server on another one would start without the metadata. Where the

@@ -36,7 +36,12 @@ type RecoveryRequest struct {
 	Source RecoverySource
 	// Restore says what is made, nil when the source is only looked at.
 	Restore *RestoreRequest
+	// Compare says what a server is compared with, nil when nothing is.
+	Compare *CompareRequest
 }
+
+// CompareRequest says which backup what a server says is compared with, and on which node it serves.
+type CompareRequest struct{ Backup, Node string }
 
 // RestoreRequest says which metadata is made again, and where.
 type RestoreRequest struct {
@@ -45,7 +50,7 @@ type RestoreRequest struct {
 	// Backup is its name; empty for the copy of a daemon.
 	Backup  string
 	Version int64
-	ID      string
+	ID, Has string
 	// Node and Directory are where the metadata is to lie, and Target the StorageTarget of the disk there; empty for a directory of the node.
 	Node, Directory, Target string
 }
@@ -67,10 +72,10 @@ type RecoveryView struct {
 	Recorded *v1alpha1.RecoveryStatus
 	Sources  []RecoverySource
 	Nodes    []Node
-	// Targets are the StorageTargets of the filesystem, and Component the server that has the metadata, and its directory on a disk.
-	Targets   []v1alpha1.StorageTarget
-	Component string
-	Jobs      []RecoveryJobFacts
+	// Targets are the StorageTargets of the filesystem, and Place is where the spec has the metadata now.
+	Targets []v1alpha1.StorageTarget
+	Place   MetadataPlace
+	Jobs    []RecoveryJobFacts
 	// Expected is true when the disks say that there is metadata of another cluster, or of an earlier FileSystem; see MetadataExpected.
 	Expected bool
 	// Serves says why the metadata is not lost, such as that its server answers; empty when it may be.
@@ -100,6 +105,8 @@ const planLife = 15 * time.Minute
 const (
 	maxCandidates      = 20
 	maxRecoveryMessage = 512
+	maxRecoveryLacks   = 256
+	maxRecoveryHas     = 256
 	maxRecoveryID      = 32
 )
 
@@ -113,8 +120,9 @@ func DecideRecovery(v RecoveryView) RecoveryDecision {
 		return v.over(Problem{})
 	}
 	if m := fs.Status.Metadata; m != nil && m.Recovered != nil && m.Recovered.PlanHash == word {
-		return v.over(Problem{v1alpha1.ReasonMetadataRecovered, fmt.Sprintf("the metadata was made again from %s, on node %s. Take the word back: "+
-			"kubectl -n %s annotate filesystem %s %s-", m.Recovered.From, m.Node, fs.Namespace, fs.Name, v1alpha1.AnnotationRecoverMetadata)})
+		return v.over(Problem{v1alpha1.ReasonMetadataRecovered, fmt.Sprintf("%s was made again from %s, on node %s. Take the word back: "+
+			"kubectl -n %s annotate filesystem %s %s-",
+			v.Place.Noun, m.Recovered.From, m.Node, fs.Namespace, fs.Name, v1alpha1.AnnotationRecoverMetadata)})
 	}
 	if why := v.notLost(); why != "" {
 		return v.over(Problem{v1alpha1.ReasonRecoveryRefused, "nothing is recovered: " + why})
@@ -129,7 +137,7 @@ func DecideRecovery(v RecoveryView) RecoveryDecision {
 	r := v.Recorded
 	if r == nil || r.Approved != "" || r.Node != to.Node || r.Directory != to.Directory || r.Target != to.Target ||
 		r.Looked != nil && v.Now.Sub(r.Looked.Time) > planLife {
-		d := v.over(Problem{v1alpha1.ReasonRecoveryLooking, "the places where copies of the metadata may lie are asked what they have"})
+		d := v.over(Problem{v1alpha1.ReasonRecoveryLooking, "the places where copies of " + v.Place.Noun + " may lie are asked what they have"})
 		d.Recovery = &v1alpha1.RecoveryStatus{Asked: v.stamp(), Node: to.Node, Directory: to.Directory, Target: to.Target}
 		return d
 	}
@@ -171,9 +179,21 @@ func (v *RecoveryView) notLost() string {
 	}
 }
 
+// MetadataNodes are the nodes on which the metadata gets a disk: its own, and the one to which a person wants it to be recovered.
+func MetadataNodes(fs *v1alpha1.FileSystem, nodes []Node, selector v1alpha1.NodeSelector, own string) []string {
+	out := []string{own}
+	if _, asked := fs.Annotations[v1alpha1.AnnotationRecoverMetadata]; !asked {
+		return out
+	}
+	if to := Matching(nodes, selector); len(to) == 1 && to[0].Name != own {
+		out = append(out, to[0].Name)
+	}
+	return out
+}
+
 // LostMetadataTarget is the StorageTarget of the metadata while a recovery that is asked for, and not refused, brings the metadata to
 // another disk of the same node; else it is empty.
-func LostMetadataTarget(fs *v1alpha1.FileSystem, nodes []Node) string {
+func LostMetadataTarget(fs *v1alpha1.FileSystem, nodes []Node, selector v1alpha1.NodeSelector) string {
 	m := fs.Status.Metadata
 	if _, asked := fs.Annotations[v1alpha1.AnnotationRecoverMetadata]; !asked || m == nil || m.Target == "" {
 		return ""
@@ -182,7 +202,7 @@ func LostMetadataTarget(fs *v1alpha1.FileSystem, nodes []Node) string {
 	underWay := is != nil && slices.Contains([]string{
 		v1alpha1.ReasonRecoveryLooking, v1alpha1.ReasonRecoveryApproval, v1alpha1.ReasonRecoveryChoice, v1alpha1.ReasonRestoring,
 	}, is.Reason)
-	to := Matching(nodes, fs.Spec.Metadata.NodeSelector)
+	to := Matching(nodes, selector)
 	if !underWay || len(to) != 1 || to[0].Name != m.Node {
 		return ""
 	}
@@ -194,29 +214,30 @@ func (v *RecoveryView) place() (v1alpha1.MetadataRecord, Problem) {
 	refused := func(format string, args ...any) (v1alpha1.MetadataRecord, Problem) {
 		return v1alpha1.MetadataRecord{}, Problem{v1alpha1.ReasonRecoveryRefused, "nothing is recovered: " + fmt.Sprintf(format, args...)}
 	}
-	selector, old := v.FileSystem.Spec.Metadata.NodeSelector, v.FileSystem.Status.Metadata
+	selector, old := v.Place.NodeSelector, v.FileSystem.Status.Metadata
 	nodes := Matching(v.Nodes, selector)
 	if len(nodes) != 1 {
 		have := "no node"
 		if len(nodes) > 0 {
 			have = NodeNames(nodes)
 		}
-		return refused("spec.metadata.nodeSelector (%s) matches %s; give that label to the one node where the metadata is to lie from now on, "+
-			"and take it from all others, %s among them where that is lost", SelectorText(selector), have, old.Node)
+		return refused("%s.nodeSelector (%s) matches %s; give that label to the one node where %s is to lie from now on, "+
+			"and take it from all others, %s among them where that is lost", v.Place.Field, SelectorText(selector), have, v.Place.Noun, old.Node)
 	}
 	n := nodes[0]
 	if !n.Ready || n.IP == "" {
-		return refused("node %s, which spec.metadata.nodeSelector matches, is not Ready; bring it back, or give its label to another node", n.Name)
+		return refused("node %s, which %s.nodeSelector matches, is not Ready; bring it back, or give its label to another node",
+			n.Name, v.Place.Field)
 	}
 	record := v1alpha1.MetadataRecord{Node: n.Name}
-	if !OnDevices(v.FileSystem.Spec.Metadata.Targets) {
-		record.Directory = string(v.FileSystem.Spec.Metadata.Targets.Directories[0])
+	if !OnDevices(v.Place.Targets) {
+		record.Directory = string(v.Place.Targets.Directories[0])
 	} else {
 		t, waits := v.disk(n.Name)
 		if waits != "" {
-			return record, Problem{v1alpha1.ReasonRecoveryLooking, "the metadata gets another disk first: " + waits}
+			return record, Problem{v1alpha1.ReasonRecoveryLooking, v.Place.Noun + " gets another disk first: " + waits}
 		}
-		record.Target, record.Directory = t, path.Join(TargetPath(v.FileSystem, t), v.Component)
+		record.Target, record.Directory = t, path.Join(TargetPath(v.FileSystem, t), v.Place.Component)
 	}
 	if why := v.Conflict(record); why != "" {
 		return refused("%s", why)
@@ -226,10 +247,11 @@ func (v *RecoveryView) place() (v1alpha1.MetadataRecord, Problem) {
 
 // disk is the StorageTarget on a node that the metadata can get: another one than it had. Waits says what it waits for.
 func (v *RecoveryView) disk(node string) (target, waits string) {
-	waits = fmt.Sprintf("spec.metadata.targets chooses none on node %s, besides the one that is lost; name one, or select it by what it is like", node)
+	waits = fmt.Sprintf("%s.targets chooses none on node %s, besides the one that is lost; name one, or select it by what it is like",
+		v.Place.Field, node)
 	for i := range v.Targets {
 		t := &v.Targets[i]
-		if t.Spec.Role != v1alpha1.RoleMetadata || t.Spec.Node != node || t.Name == v.FileSystem.Status.Metadata.Target {
+		if t.Spec.Role != v.Place.Role || t.Spec.Node != node || t.Name == v.FileSystem.Status.Metadata.Target {
 			continue
 		}
 		_, why := Proven(t)
@@ -281,7 +303,7 @@ func (v *RecoveryView) look() RecoveryDecision {
 		return again
 	})
 	slices.SortFunc(candidates, func(a, b v1alpha1.RecoveryCandidate) int {
-		return cmp.Or(cmp.Compare(b.Version, a.Version), strings.Compare(a.Name, b.Name))
+		return cmp.Or(newer(b, a), strings.Compare(a.Name, b.Name))
 	})
 	d.Recovery.Candidates = candidates[:min(len(candidates), maxCandidates)]
 	d.Recovery.Looked = new(v.stamp())
@@ -290,6 +312,20 @@ func (v *RecoveryView) look() RecoveryDecision {
 	next := planned.plan(v1alpha1.RecoverPlan) // it is on record before it can be approved
 	d.Recovery, d.Condition = next.Recovery, next.Condition
 	return d
+}
+
+// newer compares how new two candidates are: by the version, or by the time where the filesystem counts no changes.
+func newer(a, b v1alpha1.RecoveryCandidate) int {
+	if a.Version != 0 || b.Version != 0 {
+		return cmp.Compare(a.Version, b.Version)
+	}
+	at := func(c v1alpha1.RecoveryCandidate) time.Time {
+		if c.Time == nil {
+			return time.Time{}
+		}
+		return c.Time.Time
+	}
+	return at(a).Compare(at(b))
 }
 
 func inBrackets(text string) string {
@@ -325,14 +361,15 @@ func (v *RecoveryView) found(s RecoverySource, job RecoveryJobFacts) []v1alpha1.
 	}
 	out := make([]v1alpha1.RecoveryCandidate, 0, len(job.Answer.Found))
 	for _, f := range job.Answer.Found {
-		c := candidate(s, v.unusable(s))
+		c := candidate(s, cmp.Or(f.Message, v.unusable(s)))
 		if f.Backup != "" {
 			if _, err := time.Parse(spec.BackupNameLayout, f.Backup); err != nil {
 				continue
 			}
 			c.Name = s.Name + "-" + f.Backup
 		}
-		c.Version, c.ID = max(0, f.Version), v1alpha1.Cut(f.ID, maxRecoveryID)
+		c.Version, c.ID, c.Lacks = max(0, f.Version), v1alpha1.Cut(f.ID, maxRecoveryID), v1alpha1.Cut(f.Lacks, maxRecoveryLacks)
+		c.Has = v1alpha1.Cut(f.Has, maxRecoveryHas)
 		if when, err := time.Parse(time.RFC3339, f.Time); err == nil {
 			c.Time = new(metav1.NewTime(when.UTC().Truncate(time.Second)))
 		}
@@ -348,8 +385,12 @@ func (v *RecoveryView) unusable(s RecoverySource) string {
 		return "" // another disk of its node: the server may not be able to start on its own, such as one that can only be read
 	case s.Kind == v1alpha1.RecoveryServer:
 		return "it is the directory of the server itself: where it can be read, start the server there instead, and nothing is lost"
+	case s.Node != "" && s.Node != v.Recorded.Node && v.Place.Stays:
+		return fmt.Sprintf("it lies on another node, and %s can come to no other one: copy it to the same directory on node %s (%s), where root owns it",
+			v.Place.Noun, v.Recorded.Node, s.Directory)
 	case s.Node != "" && s.Node != v.Recorded.Node:
-		return fmt.Sprintf("it lies on another node than the metadata is to; to use it, give the label of spec.metadata.nodeSelector to node %s instead", s.Node)
+		return fmt.Sprintf("it lies on another node than %s is to; to use it, give the label of %s.nodeSelector to node %s instead",
+			v.Place.Noun, v.Place.Field, s.Node)
 	default:
 		return ""
 	}
@@ -388,11 +429,13 @@ func (v *RecoveryView) planHash(from string, r *v1alpha1.RecoveryStatus) string 
 		Version int64
 		ID      string
 		Usable  bool
+		Lacks   string `json:",omitempty"`
+		Has     string `json:",omitempty"`
 	}
 	all := make([]known, len(r.Candidates))
 	for i := range r.Candidates {
 		c := &r.Candidates[i]
-		all[i] = known{c.Name, c.Version, c.ID, c.Message == ""}
+		all[i] = known{c.Name, c.Version, c.ID, c.Message == "", c.Lacks, c.Has}
 	}
 	return Hash(v.FileSystem.UID, v.FileSystem.Status.Metadata.Node, r.Node, r.Directory, r.Target, from, all)
 }
@@ -413,8 +456,9 @@ func (v *RecoveryView) choose(candidates []v1alpha1.RecoveryCandidate) (v1alpha1
 	}
 	chosen, named := v.FileSystem.Annotations[v1alpha1.AnnotationRecoverFrom]
 	if len(usable) == 0 {
-		return refused(v1alpha1.ReasonRecoveryRefused, "nothing is recovered: there is nothing that the metadata on node %s could be made from. Known are: %s",
-			v.Recorded.Node, cmp.Or(List(others), "no metadata backup and no backup"))
+		return refused(v1alpha1.ReasonRecoveryRefused,
+			"nothing is recovered: there is nothing that %s on node %s could be made from. Known are: %s%s",
+			v.Place.Noun, v.Recorded.Node, cmp.Or(List(others), "no metadata backup and no backup"), v.Place.Otherwise)
 	}
 	if named {
 		i := slices.Index(names, chosen)
@@ -426,7 +470,7 @@ func (v *RecoveryView) choose(candidates []v1alpha1.RecoveryCandidate) (v1alpha1
 	}
 	best := usable[0]
 	for _, c := range usable[1:] {
-		if c.ID != best.ID || c.Version == best.Version {
+		if c.ID != best.ID || newer(c, best) == 0 {
 			return refused(v1alpha1.ReasonRecoveryChoice, "nobody but a person can choose between %s and %s: %s. Name one: "+
 				"kubectl -n %s annotate --overwrite filesystem %s %s=%s", described(best), described(c), differ(best, c), v.FileSystem.Namespace, v.FileSystem.Name,
 				v1alpha1.AnnotationRecoverFrom, best.Name)
@@ -439,6 +483,9 @@ func differ(a, b v1alpha1.RecoveryCandidate) string {
 	if a.ID != b.ID {
 		return fmt.Sprintf("one is of the metadata %s, the other one of %s", a.ID, b.ID)
 	}
+	if a.Version == 0 {
+		return "they are of the same time"
+	}
 	return "they have the same version"
 }
 
@@ -447,24 +494,42 @@ func described(c v1alpha1.RecoveryCandidate) string {
 	if c.Time != nil {
 		at = c.Time.UTC().Format(time.RFC3339)
 	}
+	if c.Version == 0 {
+		return fmt.Sprintf("%s (of %s)", c.Name, at)
+	}
 	return fmt.Sprintf("%s (version %d of %s)", c.Name, c.Version, at)
 }
 
 // restores says what is done.
 func (v *RecoveryView) restores(r *v1alpha1.RecoveryStatus) string {
-	return fmt.Sprintf("the metadata is made again from %s, in %s on node %s, as the plan %s says", r.From, r.Directory, r.Node, r.PlanHash)
+	return fmt.Sprintf("%s is made again from %s, in %s on node %s, as the plan %s says",
+		v.Place.Noun, r.From, r.Directory, r.Node, r.PlanHash)
 }
 
 // promise says what would be done, and what would be lost.
 func (v *RecoveryView) promise(from v1alpha1.RecoveryCandidate, r *v1alpha1.RecoveryStatus) string {
 	old := v.FileSystem.Status.Metadata.Node
-	out := fmt.Sprintf("The metadata would be made again from %s, in %s on node %s. Lost would be all that was changed after that", described(from), r.Directory, r.Node)
-	newer := slices.IndexFunc(r.Candidates, func(c v1alpha1.RecoveryCandidate) bool { return c.ID == from.ID && c.Version > from.Version })
-	if newer >= 0 { // the newest of them, as they are sorted
-		c := r.Candidates[newer]
-		out += fmt.Sprintf("; %s has %d changes more: %s", described(c), c.Version-from.Version, cmp.Or(c.Message, "it was not chosen"))
+	out := fmt.Sprintf("%s would be made again from %s, in %s on node %s. Lost would be %s",
+		strings.ToUpper(v.Place.Noun[:1])+v.Place.Noun[1:], described(from), r.Directory, r.Node,
+		cmp.Or(v.Place.Loses, "all that was changed after that"))
+	best := slices.IndexFunc(r.Candidates, func(c v1alpha1.RecoveryCandidate) bool { return c.ID == from.ID && newer(c, from) > 0 })
+	if best >= 0 { // the newest of them, as they are sorted
+		c, more := r.Candidates[best], "is newer"
+		if c.Version != 0 {
+			more = fmt.Sprintf("has %d changes more", c.Version-from.Version)
+		}
+		out += fmt.Sprintf("; %s %s: %s", described(c), more, cmp.Or(c.Message, "it was not chosen"))
 	}
 	out += "."
+	if from.Lacks != "" {
+		out += " On record and not in it is " + from.Lacks + "." + v.Place.Lacking
+	}
+	if from.Has != "" {
+		out += " In it are " + from.Has + "."
+	}
+	if v.Place.Beware != "" {
+		out += " " + v.Place.Beware
+	}
 	if n, there := v.node(old); old != r.Node && (!there || !n.Ready) {
 		out += fmt.Sprintf(" Node %s is away: make sure that it is off, and not just cut off, because programs that still reach it would go on with the old metadata.", old)
 	}
@@ -476,9 +541,9 @@ func (v *RecoveryView) restore() RecoveryDecision {
 	r := v.Recorded.DeepCopy()
 	d := RecoveryDecision{Recovery: r}
 	failed := func(why string) RecoveryDecision {
-		d.Condition = Problem{v1alpha1.ReasonRecoveryFailed, fmt.Sprintf("the metadata was not made again: %s. To begin anew: "+
-			"kubectl -n %s annotate --overwrite filesystem %s %s=%s", why, v.FileSystem.Namespace, v.FileSystem.Name, v1alpha1.AnnotationRecoverMetadata,
-			v1alpha1.RecoverPlan)}
+		d.Condition = Problem{v1alpha1.ReasonRecoveryFailed, fmt.Sprintf("%s was not made again: %s. To begin anew: "+
+			"kubectl -n %s annotate --overwrite filesystem %s %s=%s", v.Place.Noun, why, v.FileSystem.Namespace, v.FileSystem.Name,
+			v1alpha1.AnnotationRecoverMetadata, v1alpha1.RecoverPlan)}
 		return d
 	}
 	i := slices.IndexFunc(r.Candidates, func(c v1alpha1.RecoveryCandidate) bool { return c.Name == r.From })
@@ -500,7 +565,7 @@ func (v *RecoveryView) restore() RecoveryDecision {
 	job := slices.IndexFunc(v.Jobs, func(j RecoveryJobFacts) bool { return j.Name == name })
 	if job < 0 {
 		d.Start = []RecoveryRequest{{Job: name, Source: v.Sources[at], Restore: &RestoreRequest{
-			Plan: r.Approved, Backup: backup, Version: from.Version, ID: from.ID, Node: r.Node, Directory: r.Directory,
+			Plan: r.Approved, Backup: backup, Version: from.Version, ID: from.ID, Has: from.Has, Node: r.Node, Directory: r.Directory,
 			Target: r.Target,
 		}}}
 		return d
@@ -509,7 +574,8 @@ func (v *RecoveryView) restore() RecoveryDecision {
 	case facts.Ended && facts.Answer != nil && facts.Answer.Restored && len(facts.Answer.Found) == 1:
 		old, made := v.FileSystem.Status.Metadata, facts.Answer.Found[0]
 		d.Recovery = nil
-		d.Condition = Problem{v1alpha1.ReasonMetadataRecovered, fmt.Sprintf("the metadata was made again from %s, on node %s", from.Name, r.Node)}
+		d.Condition = Problem{v1alpha1.ReasonMetadataRecovered,
+			fmt.Sprintf("%s was made again from %s, on node %s", v.Place.Noun, from.Name, r.Node)}
 		d.Metadata = &v1alpha1.MetadataRecord{
 			Node: r.Node, Directory: r.Directory, Target: r.Target, Initialized: old.Initialized, Recovered: &v1alpha1.MetadataRecovered{
 				PlanHash: r.Approved, From: from.Name, Version: max(0, made.Version), ID: v1alpha1.Cut(made.ID, maxRecoveryID),
@@ -536,9 +602,3 @@ func ReadRecoveryAnswer(message string) *spec.RecoveryAnswer {
 	}
 	return nil
 }
-
-// What the Job of a recovery is told: its pod has it in an annotation, which a volume shows as a file.
-const (
-	RecoveryToldAnnotation = "parallelfs.dev/recovery-told"
-	RecoveryToldFile       = "recover.json"
-)

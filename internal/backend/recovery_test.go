@@ -28,6 +28,10 @@ func lost() backend.RecoveryView {
 		return backend.RecoverySource{Kind: kind, Name: name, Node: node, Directory: "/d"}
 	}
 	return backend.RecoveryView{
+		Place: backend.MetadataPlace{
+			Role: v1alpha1.RoleMetadata, NodeSelector: fs.Spec.Metadata.NodeSelector, Targets: fs.Spec.Metadata.Targets, Component: "master",
+			Field: "spec.metadata", Noun: "the metadata",
+		},
 		FileSystem: fs, Now: time.Date(2026, 11, 23, 13, 0, 0, 0, time.UTC), Conflict: func(v1alpha1.MetadataRecord) string { return "" },
 		Nodes: []backend.Node{{Name: "n1"}, {Name: "n2", IP: "10.0.0.2", Ready: true, Labels: map[string]string{"metadata": ""}}, {Name: "n2-b", IP: "10.0.0.3", Ready: true}},
 		Sources: []backend.RecoverySource{
@@ -225,6 +229,50 @@ func TestTwoThatAreAlikeOrOfTwoFilesystemsNeedAChoiceThatThePlanIsOf(t *testing.
 	}
 }
 
+func TestWhereAFilesystemCountsNoChangesTheNewestByItsTimeIsUsedAndWhatJoinedSinceIsNamed(t *testing.T) {
+	g := NewWithT(t)
+	v := lost()
+	v.Place.Field, v.Place.Noun = "spec.service", "the store"
+	v.Sources = []backend.RecoverySource{{Kind: v1alpha1.RecoveryBackup, Name: "backup-in-vault", Claim: "vault", Directory: "d"}}
+	says := func(older, newer string) map[string][]spec.RecoveryFound {
+		return map[string][]spec.RecoveryFound{"backup-in-vault": {
+			{Backup: "20261122-030000", Time: older, Lacks: "target 3, target 4"}, {Backup: "20261123-030000", Time: newer, Lacks: "target 4"},
+		}}
+	}
+	on, d := looked(t, v, says("2026-11-22T03:00:05Z", "2026-11-23T03:00:05Z"))
+	g.Expect(d.Recovery.From).To(Equal("backup-in-vault-20261123-030000"))
+	g.Expect(d.Recovery.Candidates).To(HaveExactElements(HaveField("Lacks", "target 4"), HaveField("Lacks", "target 3, target 4")))
+	g.Expect(d.Condition).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryApproval), HaveField("Message", And(
+		HavePrefix("The store would be made again from backup-in-vault-20261123-030000 (of 2026-11-23T03:00:05Z), in /data/meta on node n2."),
+		ContainSubstring("On record and not in it is target 4.")))))
+	on.Place.Beware = "Look at the groups."
+	g.Expect(backend.DecideRecovery(on).Condition.Message).To(ContainSubstring("is target 4. Look at the groups. Node n1 is away"))
+	older := backend.DecideRecovery(word(on, v1alpha1.AnnotationRecoverFrom, "backup-in-vault-20261122-030000"))
+	g.Expect(older.Condition.Message).To(And(
+		ContainSubstring("backup-in-vault-20261123-030000 (of 2026-11-23T03:00:05Z) is newer: it was not chosen"),
+		ContainSubstring("On record and not in it is target 3, target 4.")))
+	g.Expect(older.Recovery.PlanHash).NotTo(Equal(d.Recovery.PlanHash))
+
+	_, d = looked(t, v, says("2026-11-23T03:00:05Z", "2026-11-23T03:00:05Z"))
+	g.Expect(d.Condition).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryChoice),
+		HaveField("Message", ContainSubstring("they are of the same time"))))
+	one := spec.RecoveryFound{Backup: "20261123-030000", Time: "2026-11-23T03:00:05Z"}
+	_, lacksLess := looked(t, v, map[string][]spec.RecoveryFound{"backup-in-vault": {one}})
+	one.Lacks = "target 4"
+	_, lacksMore := looked(t, v, map[string][]spec.RecoveryFound{"backup-in-vault": {one}})
+	g.Expect(lacksMore.Recovery.PlanHash).NotTo(Equal(lacksLess.Recovery.PlanHash), "what is lost is a part of what is approved")
+
+	_, d = looked(t, v, map[string][]spec.RecoveryFound{"backup-in-vault": {
+		{Backup: "20261124-030000", Time: "2026-11-24T03:00:05Z", Message: "it is damaged"}, one,
+	}})
+	g.Expect(d.Recovery.From).To(Equal("backup-in-vault-20261123-030000"))
+	g.Expect(d.Condition.Message).To(ContainSubstring("backup-in-vault-20261124-030000 (of 2026-11-24T03:00:05Z) is newer: it is damaged"))
+
+	v.Nodes[1].Ready = false
+	g.Expect(backend.DecideRecovery(v).Condition.Message).To(
+		ContainSubstring("node n2, which spec.service.nodeSelector matches, is not Ready"))
+}
+
 func TestWhereNothingCanBeUsedThatIsSaid(t *testing.T) {
 	g := NewWithT(t)
 	_, d := looked(t, lost(), nil)
@@ -281,7 +329,7 @@ func TestMetadataOfADiskGetsAnotherDiskFirst(t *testing.T) {
 		v := lost()
 		v.FileSystem.Spec.Metadata.Targets = v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{CountPerNode: 1}}
 		v.FileSystem.Status.Metadata.Target = "old"
-		v.Targets, v.Component = targets, "master"
+		v.Targets, v.Place.Targets = targets, v.FileSystem.Spec.Metadata.Targets
 		return v
 	}
 	for name, c := range map[string]struct {
@@ -365,7 +413,7 @@ func TestTheDiskOfLostMetadataIsNotCountedWhileAnotherDiskOfItsNodeTakesItsPlace
 			if c.change != nil {
 				c.change(v.FileSystem)
 			}
-			NewWithT(t).Expect(backend.LostMetadataTarget(v.FileSystem, v.Nodes)).To(Equal(c.lost))
+			NewWithT(t).Expect(backend.LostMetadataTarget(v.FileSystem, v.Nodes, v.Place.NodeSelector)).To(Equal(c.lost))
 		})
 	}
 }

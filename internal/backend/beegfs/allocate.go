@@ -36,14 +36,15 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	if err != nil {
 		return backend.Allocation{}, err
 	}
-	on := plan.TargetNodes{Management: []string{node}, Metadata: nodes, Pools: backend.PoolNodes(pools)}
+	place := b.MetadataPlace(in.FileSystem)
+	on := plan.TargetNodes{
+		Management: backend.MetadataNodes(in.FileSystem, in.Nodes, place.NodeSelector, node), Metadata: nodes, Pools: backend.PoolNodes(pools),
+		LostMetadata: backend.LostMetadataTarget(in.FileSystem, in.Nodes, place.NodeSelector),
+	}
 	if disks.Waits(in.FileSystem) {
 		return backend.Allocation{Status: in.FileSystem.Status, TargetNodes: on, Waits: true, Unread: disks.Why()}, nil
 	}
-	management, err := disks.RecordMetadata(in, backend.MetadataPlace{
-		Role: v1alpha1.RoleManagement, NodeSelector: own(in.FileSystem).Management.NodeSelector,
-		Targets: own(in.FileSystem).Management.Targets, Component: componentManagement,
-	}, node)
+	management, err := disks.RecordMetadata(in, place, node)
 	if err != nil {
 		return backend.Allocation{}, err
 	}

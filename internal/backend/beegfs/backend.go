@@ -48,22 +48,22 @@ type Backend struct {
 
 // What it can do besides what every backend does.
 var (
-	_ backend.Backend       = Backend{}
-	_ backend.Prober        = Backend{}
-	_ backend.SecretKeeper  = Backend{}
-	_ backend.Claimer       = Backend{}
-	_ backend.Mounter       = Backend{}
-	_ backend.Pinner        = Backend{}
-	_ backend.Drainer       = Backend{}
-	_ backend.Upgrader      = Backend{}
-	_ backend.StoreBackuper = Backend{}
-	_ backend.Maintainer    = Backend{}
-	_ backend.Checker       = Backend{}
-	_ backend.FileFinder    = Backend{}
-	_ backend.Adopter       = Backend{}
-	_ backend.HostTuner     = Backend{}
-	_ backend.ModuleUser    = Backend{}
-	_ backend.Benchmarker   = Backend{}
+	_ backend.Backend        = Backend{}
+	_ backend.Prober         = Backend{}
+	_ backend.SecretKeeper   = Backend{}
+	_ backend.Claimer        = Backend{}
+	_ backend.Mounter        = Backend{}
+	_ backend.Pinner         = Backend{}
+	_ backend.Drainer        = Backend{}
+	_ backend.Upgrader       = Backend{}
+	_ backend.StoreRecoverer = Backend{}
+	_ backend.Maintainer     = Backend{}
+	_ backend.Checker        = Backend{}
+	_ backend.FileFinder     = Backend{}
+	_ backend.Adopter        = Backend{}
+	_ backend.HostTuner      = Backend{}
+	_ backend.ModuleUser     = Backend{}
+	_ backend.Benchmarker    = Backend{}
 )
 
 // New returns the backend with the usual times.

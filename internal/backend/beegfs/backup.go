@@ -106,7 +106,11 @@ func unwritten(content store.Content, said backend.State) []string {
 	for i := range said.Targets {
 		if t := &said.Targets[i]; t.Role != v1alpha1.RoleMetadata {
 			server, known := content.Targets[t.ID]
-			lacks(known && server == t.ServerID, "storage target %d of server %d", t.ID, t.ServerID)
+			if t.ServerID == 0 { // nobody has said which it is
+				lacks(known, "storage target %d", t.ID)
+			} else {
+				lacks(known && server == t.ServerID, "storage target %d of server %d", t.ID, t.ServerID)
+			}
 		}
 	}
 	for _, p := range said.Pools {

@@ -34,8 +34,10 @@ func (Backend) Members(in backend.Input) ([]client.Object, error) {
 	management, ok := managementNode(in)
 	if !ok {
 		return nil, backend.Invalid(v1alpha1.ReasonNoNodes,
-			"node %s, which holds the store of the management service, is not in the cluster or has no InternalIP; bring it back: without its store, ids, pools and mirrors are forgotten",
-			fs.Status.Metadata.Node)
+			"node %s, which holds the store of the management service, is not in the cluster or has no InternalIP; bring it back: without its "+
+				"store, ids, pools and mirrors are forgotten; or, when it never comes back, ask for a recovery: "+
+				"kubectl -n %s annotate filesystem %s %s=%s",
+			fs.Status.Metadata.Node, fs.Namespace, fs.Name, v1alpha1.AnnotationRecoverMetadata, v1alpha1.RecoverPlan)
 	}
 	if err := options.ConsistentTimeouts(own(fs).Config); err != nil {
 		return nil, err
@@ -215,7 +217,11 @@ func (b *builder) managementSet() (client.Object, error) {
 	}
 	pod.Spec.Containers = append(pod.Spec.Containers, probe)
 	told.Store = nil // what is handed out for backups is no reason to restart the daemon
-	return b.daemonSet(componentManagement, w, pod, run, told), nil
+	hashed := []any{run, told}
+	if r := fs.Status.Metadata.Recovered; r != nil {
+		hashed = append(hashed, r.PlanHash) // the pod from before may still see what was mounted then
+	}
+	return b.daemonSet(componentManagement, w, pod, hashed...), nil
 }
 
 // usersSecret gives the daemon a Secret of the user.

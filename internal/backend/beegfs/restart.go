@@ -38,13 +38,18 @@ func (o *observer) restarts() {
 		switch pod.Component {
 		case componentStorage:
 			why = slices.Concat(o.takeUp(pod), o.letGo(pod))
+			if unheard := o.unheard(pod); len(unheard) > 0 {
+				why, safe = append(why, unheard...), func() bool { return true } // BeeGFS gives none of it to anybody
+			}
 		case componentManagement:
 			// It reads its license when it starts, and nothing else mends what only a license allows.
 			if pod.Outdated && o.lacksLicense() {
 				why = []string{"its configuration has changed, and it has no license yet"}
 			}
 		case componentMeta:
-			if o.fs.Status.BeeGFS.MetadataMirrored != nil && !pod.MetadataMirrored {
+			if why = o.unheard(pod); len(why) > 0 {
+				safe = func() bool { return true } // as above
+			} else if o.fs.Status.BeeGFS.MetadataMirrored != nil && !pod.MetadataMirrored {
 				why = []string{"the metadata was mirrored after it had started"}
 				safe = func() bool {
 					return o.onlyProblems(v1alpha1.ReasonDataInconsistent, v1alpha1.ReasonClientsMissing, v1alpha1.ReasonPoolsNotPlaced)
@@ -148,6 +153,32 @@ func (o *observer) takeUp(pod backend.Pod) []string {
 	for _, t := range o.ofServer[serverPlace{pod.StoragePool, pod.Node}] {
 		if o.awaitsRestart(t, pod) {
 			why = append(why, fmt.Sprintf("the disk %s is proven, and the storage server has not taken it up", t.name))
+		}
+	}
+	return why
+}
+
+// unheard names what a server has and a store that was put back does not know, because it joined after that backup: a server tells of
+// itself and of its targets when it starts.
+func (o *observer) unheard(pod backend.Pod) []string {
+	r := o.fs.Status.Metadata.Recovered
+	if r == nil || pod.Started.After(r.Time.Time) {
+		return nil
+	}
+	const joined = "%s joined after the backup from which the store of the management service was made again"
+	var why []string
+	if pod.Component == componentMeta {
+		for _, g := range metadataServers(o.in) {
+			initialized := len(g.Targets) > 0 && g.Targets[0].Initialized != nil
+			if g.Node == pod.Node && fmt.Sprint(g.Slot) == pod.Slot && initialized && serverOf(o.in, g.Role, g.ID) == nil {
+				why = append(why, fmt.Sprintf(joined, fmt.Sprintf("metadata server %d", g.ID)))
+			}
+		}
+		return why
+	}
+	for _, t := range o.ofServer[serverPlace{pod.StoragePool, pod.Node}] {
+		if t.id != 0 && t.initialized != nil && t.drained == nil && t.said == nil {
+			why = append(why, fmt.Sprintf(joined, fmt.Sprintf("storage target %d", t.id)))
 		}
 	}
 	return why

@@ -54,7 +54,7 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	}
 	on := plan.TargetNodes{Metadata: nodes, Pools: backend.PoolNodes(pools)}
 	if hasMGT(in.FileSystem) {
-		on.Management = []string{mgs}
+		on.Management, on.LostMetadata = []string{mgs}, b.lostMGT(in.FileSystem, in.Nodes)
 	}
 	if disks.Waits(in.FileSystem) || in.FileSystem.Status.Metadata == nil && !hasRoot(in) {
 		return backend.Allocation{Status: in.FileSystem.Status, TargetNodes: on, Waits: true, Unread: disks.Why()}, nil

@@ -30,18 +30,19 @@ type Backend struct {
 
 // What it can do besides what every backend does.
 var (
-	_ backend.Backend        = Backend{}
-	_ backend.NodeProber     = Backend{}
-	_ backend.TargetTeller   = Backend{}
-	_ backend.Claimer        = Backend{}
-	_ backend.Mounter        = Backend{}
-	_ backend.Upgrader       = Backend{}
-	_ backend.Maintainer     = Backend{}
-	_ backend.Drainer        = Backend{}
-	_ backend.SecretKeeper   = Backend{}
-	_ backend.StoreBackuper  = Backend{}
-	_ backend.Survivor       = Backend{}
-	_ backend.ServerMeasurer = Backend{}
+	_ backend.Backend         = Backend{}
+	_ backend.NodeProber      = Backend{}
+	_ backend.TargetTeller    = Backend{}
+	_ backend.Claimer         = Backend{}
+	_ backend.Mounter         = Backend{}
+	_ backend.Upgrader        = Backend{}
+	_ backend.Maintainer      = Backend{}
+	_ backend.Drainer         = Backend{}
+	_ backend.SecretKeeper    = Backend{}
+	_ backend.StoreBackuper   = Backend{}
+	_ backend.ServedRecoverer = Backend{}
+	_ backend.Survivor        = Backend{}
+	_ backend.ServerMeasurer  = Backend{}
 )
 
 // New returns the backend with the usual times.

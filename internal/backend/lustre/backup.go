@@ -158,7 +158,8 @@ func copyLogs(run backend.RunOnNode, device, work string) (map[string][]byte, er
 	for name := range before {
 		out[storedPrinted+name] = before[name] // also of one that the disk does not have
 	}
-	return out, understood(out)
+	_, err = understood(out)
+	return out, err
 }
 
 // printLogs asks the MGS which logs it has, and what is in force of each.
@@ -186,43 +187,89 @@ func printLogs(run backend.RunOnNode) (map[string][]byte, error) {
 // StoreDatabase is none.
 func (Backend) StoreDatabase(string) *backend.StoreDatabase { return nil }
 
-// ReadStore reads the logs of a backup, and compares what llog_reader has read in each file with what the MGS had said.
+// ReadStore reads the logs of a backup, and compares what llog_reader has read in each file with what the MGS had said. What it lacks is of
+// what the operator has on record, where that is what was said.
 func (Backend) ReadStore(_ string, content backend.StoreContent, said backend.State) (backend.StoreRead, error) {
-	serves := slices.ContainsFunc(said.Targets, func(t backend.Target) bool { return t.Role == v1alpha1.RoleManagement && t.Online })
-	if !serves {
+	at := slices.IndexFunc(said.Targets, func(t backend.Target) bool {
+		return t.Role == v1alpha1.RoleManagement && (t.Online || t.ID == managementNumber)
+	})
+	if at < 0 {
 		return backend.StoreRead{}, errors.New("the node does not say that its MGS serves")
 	}
-	return backend.StoreRead{}, understood(content.Files)
+	found, err := understood(content.Files)
+	if err != nil || said.Targets[at].ID != managementNumber {
+		return backend.StoreRead{}, err
+	}
+	return backend.StoreRead{Has: found.has(said.Targets), Lacks: found.lacks(said.Targets)}, nil
 }
 
-// understood says what of a copy can't be used.
-func understood(files map[string][]byte) error {
-	clients := false
+// logs are those of a copy.
+type logs struct {
+	// records is how many are in force of each log.
+	records map[string]int
+	// fsName is that of the filesystem, and targets those that its clients find by the log.
+	fsName  string
+	targets []string
+}
+
+// lacks are the targets that are on record, and that no client would find.
+func (l *logs) lacks(recorded []backend.Target) (out []string) {
+	for i := range recorded {
+		name := TargetOf(l.fsName, recorded[i].Role, recorded[i].ID).String()
+		if recorded[i].Role != v1alpha1.RoleManagement && !slices.Contains(l.targets, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// has says how many records there are, and which targets are among them that are on record no more.
+func (l *logs) has(recorded []backend.Target) string {
+	all, each := 0, make([]string, 0, len(l.records))
+	for _, name := range backend.SortedKeys(l.records) {
+		all += l.records[name]
+		each = append(each, fmt.Sprintf("%s %d", name, l.records[name]))
+	}
+	out := fmt.Sprintf("%d logs with %d records (%s)", len(l.records), all, backend.List(each))
+	gone := slices.DeleteFunc(slices.Clone(l.targets), func(name string) bool {
+		return slices.ContainsFunc(recorded, func(t backend.Target) bool { return TargetOf(l.fsName, t.Role, t.ID).String() == name })
+	})
+	if len(gone) > 0 {
+		out += ", of which some are of " + backend.List(gone) + ", taken out since: forget it again (lctl --device MGS del_ost --target)"
+	}
+	return out
+}
+
+// understood is what a copy says, or what of it can't be used.
+func understood(files map[string][]byte) (*logs, error) {
+	out := &logs{records: map[string]int{}}
 	for _, name := range backend.SortedKeys(files) {
 		log, is := strings.CutPrefix(name, storedPrinted)
 		if !is {
 			continue
 		}
 		if _, there := files[storedFiles+log]; !there {
-			return fmt.Errorf("the disk does not have the log %s yet, of which the MGS speaks", log)
+			return nil, fmt.Errorf("the disk does not have the log %s yet, of which the MGS speaks", log)
 		}
 		printed, targets, err := cli.ParsePrintedLog(files[name])
 		if err != nil {
-			return fmt.Errorf("the log %s can't be understood: %w", log, err)
+			return nil, fmt.Errorf("the log %s can't be understood: %w", log, err)
 		}
 		read, err := cli.ParseReadLog(files[storedRead+log])
 		if err != nil {
-			return fmt.Errorf("the log %s can't be used: %w", log, err)
+			return nil, fmt.Errorf("the log %s can't be used: %w", log, err)
 		}
 		if differs := printed.Differ(read); differs != "" {
-			return fmt.Errorf("the log %s is not as the MGS says that it is: %s", log, differs)
+			return nil, fmt.Errorf("the log %s is not as the MGS says that it is: %s", log, differs)
 		}
-		for _, target := range targets {
-			clients = clients || strings.HasSuffix(log, "-client") && strings.HasSuffix(target, "-MDT0000")
+		out.records[log] = len(printed)
+		fsName, clients := strings.CutSuffix(log, "-client")
+		if clients && slices.Contains(targets, fsName+"-MDT0000") {
+			out.fsName, out.targets = fsName, targets
 		}
 	}
-	if !clients {
-		return errors.New("it has no log by which clients find MDT0000")
+	if out.fsName == "" {
+		return nil, errors.New("it has no log by which clients find MDT0000")
 	}
-	return nil
+	return out, nil
 }

@@ -55,7 +55,11 @@ func workOf(in backend.Input) work {
 		return w
 	}
 	w.commands = w.all(fs)
-	w.name = backend.ChildName(fs, componentConfigure+"-"+backend.Hash(w.commands))
+	hashed := []any{w.commands}
+	if r := given(fs).Recovered; r != nil && r.Compared != nil {
+		hashed = append(hashed, r.PlanHash) // what was set after the backup is set again
+	}
+	w.name = backend.ChildName(fs, componentConfigure+"-"+backend.Hash(hashed...))
 	return w
 }
 

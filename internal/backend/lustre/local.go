@@ -110,7 +110,7 @@ func targetOf(fs *v1alpha1.FileSystem, t *v1alpha1.StorageTarget, number int32) 
 		return nil
 	}
 	switch is := TargetOf(own(fs).FSName, t.Spec.Role, number); {
-	case is.Kind == cli.MGT && t.Name == record.ManagementTarget:
+	case is.Kind == cli.MGT && isMGT(fs, t):
 		return &v1alpha1.LustreTarget{Kind: v1alpha1.LustreMGT}
 	case is.Kind == cli.MGT || number == 0:
 		return nil

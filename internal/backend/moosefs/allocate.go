@@ -31,15 +31,13 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 		return backend.Allocation{}, err
 	}
 	nodes := plan.TargetNodes{
-		Metadata: metadataTargets(in, node), Pools: backend.PoolNodes(pools), LostMetadata: backend.LostMetadataTarget(in.FileSystem, in.Nodes),
+		Metadata: backend.MetadataNodes(in.FileSystem, in.Nodes, in.FileSystem.Spec.Metadata.NodeSelector, node), Pools: backend.PoolNodes(pools),
+		LostMetadata: backend.LostMetadataTarget(in.FileSystem, in.Nodes, in.FileSystem.Spec.Metadata.NodeSelector),
 	}
 	if disks.Waits(in.FileSystem) {
 		return backend.Allocation{Status: in.FileSystem.Status, TargetNodes: nodes, Waits: true, Unread: disks.Why()}, nil
 	}
-	metadata, err := disks.RecordMetadata(in, backend.MetadataPlace{
-		Role: v1alpha1.RoleMetadata, NodeSelector: in.FileSystem.Spec.Metadata.NodeSelector, Targets: in.FileSystem.Spec.Metadata.Targets,
-		Component: componentMaster,
-	}, node)
+	metadata, err := disks.RecordMetadata(in, b.MetadataPlace(in.FileSystem), node)
 	if err != nil {
 		return backend.Allocation{}, err
 	}
@@ -69,18 +67,6 @@ func (Backend) Claims(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode) 
 		claims.UsePools(fs, nodes)
 	}
 	return claims
-}
-
-// metadataTargets are the nodes on which the metadata gets a disk: its own, and the one to which a person wants it to be recovered.
-func metadataTargets(in backend.Input, node string) []string {
-	out := []string{node}
-	if _, asked := in.FileSystem.Annotations[v1alpha1.AnnotationRecoverMetadata]; !asked {
-		return out
-	}
-	if to := backend.Matching(in.Nodes, in.FileSystem.Spec.Metadata.NodeSelector); len(to) == 1 && to[0].Name != node {
-		out = append(out, to[0].Name)
-	}
-	return out
 }
 
 // metadataNode is the recorded node, or the one that matches.

@@ -29,18 +29,18 @@ type Backend struct {
 
 // What it can do besides what every backend does.
 var (
-	_ backend.Backend      = Backend{}
-	_ backend.Prober       = Backend{}
-	_ backend.SecretKeeper = Backend{}
-	_ backend.Claimer      = Backend{}
-	_ backend.Mounter      = Backend{}
-	_ backend.Pinner       = Backend{}
-	_ backend.Drainer      = Backend{}
-	_ backend.Backuper     = Backend{}
-	_ backend.Recoverer    = Backend{}
-	_ backend.Upgrader     = Backend{}
-	_ backend.Maintainer   = Backend{}
-	_ backend.Checker      = Backend{}
+	_ backend.Backend          = Backend{}
+	_ backend.Prober           = Backend{}
+	_ backend.SecretKeeper     = Backend{}
+	_ backend.Claimer          = Backend{}
+	_ backend.Mounter          = Backend{}
+	_ backend.Pinner           = Backend{}
+	_ backend.Drainer          = Backend{}
+	_ backend.Backuper         = Backend{}
+	_ backend.ProgramRecoverer = Backend{}
+	_ backend.Upgrader         = Backend{}
+	_ backend.Maintainer       = Backend{}
+	_ backend.Checker          = Backend{}
 )
 
 // New returns the backend with the usual times.

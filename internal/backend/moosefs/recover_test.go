@@ -47,28 +47,6 @@ func recoveryOf(t *testing.T, in backend.Input, request backend.RecoveryRequest)
 	return job, told
 }
 
-// mounts are what the container of a Job sees of nodes and claims, by its mountpoint.
-func mounts(job *batchv1.Job) map[string]string {
-	pod := job.Spec.Template.Spec
-	out := map[string]string{}
-	for _, m := range pod.Containers[0].VolumeMounts {
-		for _, v := range pod.Volumes {
-			how := ""
-			if m.ReadOnly {
-				how = ", read only"
-			}
-			switch {
-			case v.Name != m.Name:
-			case v.HostPath != nil:
-				out[m.MountPath] = v.HostPath.Path + how
-			case v.PersistentVolumeClaim != nil:
-				out[m.MountPath] = v.PersistentVolumeClaim.ClaimName + ":" + m.SubPath + how
-			}
-		}
-	}
-	return out
-}
-
 func TestALookAtACopyOfMetadataCanWriteNothing(t *testing.T) {
 	in := lostMetadata()
 	state := stateDirectory(in.FileSystem, componentMetalogger)
@@ -94,7 +72,7 @@ func TestALookAtACopyOfMetadataCanWriteNothing(t *testing.T) {
 			job, told := recoveryOf(t, in, backend.RecoveryRequest{Source: sourceNamed(t, in, c.kind, c.claim)})
 			g.Expect(told.Source).To(Equal(c.told))
 			g.Expect(told.Restore).To(BeNil())
-			g.Expect(mounts(job)).To(Equal(map[string]string{"/source": c.source + ", read only"}))
+			g.Expect(backendtest.Mounts(job)).To(Equal(map[string]string{"/source": c.source + ", read only"}))
 			pod := job.Spec.Template.Spec
 			security := pod.Containers[0].SecurityContext
 			g.Expect(security.RunAsUser).To(HaveValue(Equal(c.user)))
@@ -125,7 +103,7 @@ func TestBackupsInAnObjectStoreAreLookedAtAndRestoredByWhoSeesNoOtherCopy(t *tes
 	}}
 	job, told := recoveryOf(t, in, backend.RecoveryRequest{Source: source})
 	g.Expect(told.Source).To(Equal(at))
-	g.Expect(mounts(job)).To(BeEmpty(), "it sees nothing of a node")
+	g.Expect(backendtest.Mounts(job)).To(BeEmpty(), "it sees nothing of a node")
 	pod := job.Spec.Template.Spec
 	g.Expect(pod.Affinity).To(BeNil(), "any node will do")
 	g.Expect(pod.Containers[0].SecurityContext.RunAsNonRoot).To(HaveValue(BeTrue()))
@@ -135,7 +113,7 @@ func TestBackupsInAnObjectStoreAreLookedAtAndRestoredByWhoSeesNoOtherCopy(t *tes
 		Plan: "0123abcd", Backup: "20261123-030000", Node: "n2", Directory: "/data/meta",
 	}})
 	g.Expect(told.Source).To(Equal(at))
-	g.Expect(mounts(job)).To(Equal(map[string]string{"/data/meta": "/data/meta", backend.StateRoot(in.FileSystem): backend.StateRoot(in.FileSystem)}))
+	g.Expect(backendtest.Mounts(job)).To(Equal(map[string]string{"/data/meta": "/data/meta", backend.StateRoot(in.FileSystem): backend.StateRoot(in.FileSystem)}))
 	g.Expect(job.Spec.Template.Spec.Affinity).To(Equal(backend.OnNodes("n2")))
 }
 
@@ -145,7 +123,7 @@ func TestARestoringReadsItsSourceAndWritesTheDirectoryOfTheMasterOnTheNewNode(t 
 	job, told := recoveryOf(t, in, backend.RecoveryRequest{Source: sourceNamed(t, in, v1alpha1.RecoveryBackup, "vault"), Restore: &backend.RestoreRequest{
 		Plan: "0123abcd", Backup: "20261123-030000", Version: 7, ID: "6B046567398B0398", Node: "n2", Directory: "/data/meta",
 	}})
-	g.Expect(mounts(job)).To(Equal(map[string]string{
+	g.Expect(backendtest.Mounts(job)).To(Equal(map[string]string{
 		"/source": "vault:pfs, read only", "/data/meta": "/data/meta", backend.StateRoot(in.FileSystem): backend.StateRoot(in.FileSystem),
 	}))
 	g.Expect(told.Restore).To(HaveValue(Equal(spec.Restore{
@@ -165,7 +143,7 @@ func TestTheDiskOfTheMasterIsReadWhereItIsMounted(t *testing.T) {
 	at := spec.RecoverySource{Directory: targets + "/old/master", Component: "master", Data: "data"}
 	job, told := recoveryOf(t, in, backend.RecoveryRequest{Source: source})
 	g.Expect(told.Source).To(Equal(at))
-	g.Expect(mounts(job)).To(Equal(map[string]string{targets: targets + ", read only"}), "a disk that is not there keeps no pod from starting")
+	g.Expect(backendtest.Mounts(job)).To(Equal(map[string]string{targets: targets + ", read only"}), "a disk that is not there keeps no pod from starting")
 	g.Expect(job.Spec.Template.Spec.Containers[0].VolumeMounts).To(ContainElement(HaveField("MountPropagation", HaveValue(Equal(corev1.MountPropagationHostToContainer)))))
 
 	in.Targets = []v1alpha1.StorageTarget{{ObjectMeta: metav1.ObjectMeta{Name: "new", Namespace: "storage"}}}
@@ -173,7 +151,7 @@ func TestTheDiskOfTheMasterIsReadWhereItIsMounted(t *testing.T) {
 		Plan: "0123abcd", Version: 7, ID: "6B046567398B0398", Node: "n1", Directory: targets + "/new/master", Target: "new",
 	}})
 	g.Expect(told.Source).To(Equal(at))
-	g.Expect(mounts(job)).To(Equal(map[string]string{targets: targets, backend.StateRoot(in.FileSystem): backend.StateRoot(in.FileSystem)}))
+	g.Expect(backendtest.Mounts(job)).To(Equal(map[string]string{targets: targets, backend.StateRoot(in.FileSystem): backend.StateRoot(in.FileSystem)}))
 }
 
 func TestMetadataIsMadeFromWhatWasSavedAndAllChangesSince(t *testing.T) {
@@ -251,7 +229,7 @@ func TestARestoringOntoADiskProvesTheDiskAndSeesNoOtherDirectoryOfTheNode(t *tes
 		Name: disk.Name, Path: backend.TargetPath(in.FileSystem, disk.Name), UUID: disk.Status.Provisioned.UUID})))
 	g.Expect(told.Restore.Target.UUID).NotTo(BeEmpty())
 	disks := spec.TargetsDirectory("storage", "scratch")
-	g.Expect(mounts(job)).To(Equal(map[string]string{
+	g.Expect(backendtest.Mounts(job)).To(Equal(map[string]string{
 		"/source": stateDirectory(in.FileSystem, componentMetalogger) + ", read only", disks: disks,
 		backend.StateRoot(in.FileSystem): backend.StateRoot(in.FileSystem),
 	}))

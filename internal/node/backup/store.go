@@ -1,7 +1,6 @@
 package backup
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,8 +14,8 @@ import (
 	"parallelfs.dev/operator/internal/node/store"
 )
 
-// storeName is the file of a backup that holds a store, packed.
-const storeName = "store.tar"
+// StoreName is the file of a backup that holds a store, packed.
+const StoreName = "store.tar"
 
 // fetchAgain is how long is waited between two questions for a store.
 const fetchAgain = 20 * time.Second
@@ -36,7 +35,7 @@ func (p place) fetch(ctx context.Context, making string) error {
 			_, err = p.understood(ctx, packed)
 		}
 		if err == nil {
-			return os.WriteFile(filepath.Join(making, storeName), packed, 0o600)
+			return os.WriteFile(filepath.Join(making, StoreName), packed, 0o600)
 		}
 		_, _ = fmt.Fprintf(p.Output, "the store is asked for again in %s: %s\n", p.again(), err)
 		select {
@@ -59,20 +58,11 @@ func (p place) again() time.Duration {
 // understood is what a server would make of a packed store. It is an error when none would start with it, or when it lacks something that
 // the filesystem had said of itself before.
 func (p place) understood(ctx context.Context, packed []byte) (backend.StoreRead, error) {
-	var read backend.StoreRead
-	files, said, err := store.Unpack(bytes.NewReader(packed))
-	if err != nil {
-		return read, err //nolint:wrapcheck // it says what it did
-	}
-	content, err := store.Content(ctx, files, p.Work, p.Store.StoreDatabase(p.Told.Version))
-	if err != nil {
-		return read, err //nolint:wrapcheck // it says what is wrong
-	}
-	read, err = p.Store.ReadStore(p.Told.Version, content, said)
+	_, read, err := store.Understood(ctx, packed, p.Work, p.Store, p.Told.Version, nil)
 	if err == nil && len(read.Lacks) > 0 {
 		err = fmt.Errorf("its server has not written yet what it knows, which some do every few minutes only: %s", backend.List(read.Lacks))
 	}
-	return read, err //nolint:wrapcheck // the backend says what is wrong
+	return read, err //nolint:wrapcheck // it says what is wrong
 }
 
 // readStore reads a store back from the disk.

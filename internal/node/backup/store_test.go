@@ -82,7 +82,7 @@ func TestAStoreIsBackedUpWhenItHasAllThatTheFilesystemSays(t *testing.T) {
 	for _, e := range entries {
 		files = append(files, e.Name())
 	}
-	s.Expect(files).To(ConsistOf(storeName, spec.BackupRecordFile, spec.BackupManifestFile))
+	s.Expect(files).To(ConsistOf(StoreName, spec.BackupRecordFile, spec.BackupManifestFile))
 }
 
 func TestAStoreThatNeverHasAllIsNoBackup(t *testing.T) {
@@ -97,7 +97,7 @@ func TestAStoreThatTheDiskHasChangedIsNotVerified(t *testing.T) {
 	s := shelfScene(t, "t1 t2")
 	s.o.Before = func(step string) error {
 		if step == "compare sums" {
-			s.flip(filepath.Join(s.home(), "20261123-030000", storeName))
+			s.flip(filepath.Join(s.home(), "20261123-030000", StoreName))
 		}
 		return nil
 	}
@@ -108,7 +108,7 @@ func TestAStoreThatTheDiskHasChangedIsNotVerified(t *testing.T) {
 	s.o.Before = func(step string) error {
 		if step == "read it back" {
 			s.o.Told.Version = "2" // who reads it does not understand it
-			s.write(filepath.Join(s.home(), "20261123-030000", storeName), nil)
+			s.write(filepath.Join(s.home(), "20261123-030000", StoreName), nil)
 		}
 		return nil
 	}

@@ -104,7 +104,7 @@ func (p place) readBack(ctx context.Context, path string, m *spec.BackupManifest
 		return refuse("the operator's record in it can't be read: %s", err)
 	}
 	if p.Store != nil {
-		return p.readStore(ctx, filepath.Join(path, storeName), m)
+		return p.readStore(ctx, filepath.Join(path, StoreName), m)
 	}
 	free, err := p.Memory()
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package recovery looks what the metadata of a filesystem could be made from again, where it is lost, and makes it. The filesystem's own
-// program reads what lies there, as after a crash: nobody believes what others say of it. What is read stays as it is, and metadata is only
-// made in a directory that is proven to be empty.
+// program reads what lies there, as after a crash, or a store is read as its daemon does: nobody believes what others say of it. What is
+// read stays as it is, and metadata is only made in a directory that is proven to be empty.
 package recovery
 
 import (
@@ -23,8 +23,12 @@ import (
 
 // Options are what Run needs beside what it is told.
 type Options struct {
-	Told   spec.Recovery
+	Told spec.Recovery
+	// Method says how a program makes metadata from copies; it is nil where Store reads a store, which is put back as it is.
 	Method backend.RecoveryMethod
+	Store  backend.StoreBackuper
+	// Disk is how that store is written on a disk that only its own server mounts; nil for one that lies in a directory.
+	Disk *Disk
 	// Work is a directory in memory for the configuration of programs, and Output is where they print to.
 	Work   string
 	Output io.Writer
@@ -39,10 +43,11 @@ type Options struct {
 }
 
 const (
-	// mostFound is how many backups an answer names, and mostSaid how long a sentence in it may be, in bytes: Kubernetes keeps 4096 bytes of
-	// it.
+	// mostFound is how many backups an answer names, mostSaid how long a sentence in it may be, in bytes, and mostWhy how long one of a
+	// backup: Kubernetes keeps 4096 bytes of it.
 	mostFound = 6
 	mostSaid  = 400
+	mostWhy   = 250
 )
 
 // Run looks at the source, or restores from it. The answer says what was found, or why nothing was; doing it again does no harm.
@@ -50,6 +55,9 @@ func Run(ctx context.Context, o Options) (spec.RecoveryAnswer, error) {
 	answer := spec.RecoveryAnswer{Found: []spec.RecoveryFound{}}
 	var err error
 	switch told := o.Told; {
+	case told.Compare != nil:
+		err = o.compare(ctx)
+		answer.Compared = err == nil
 	case told.Restore != nil:
 		var made spec.RecoveryFound
 		if made, err = o.restore(ctx); err == nil {
@@ -153,12 +161,18 @@ func (o Options) make(ctx context.Context, in string) (made backend.BackupVersio
 func (o Options) restore(ctx context.Context) (spec.RecoveryFound, error) {
 	r := o.Told.Restore
 	out := spec.RecoveryFound{Backup: r.Backup, Version: r.Version, ID: r.ID}
+	if o.Disk != nil {
+		return out, o.restoreDisk(ctx)
+	}
 	if r.Target != nil {
 		if err := o.Prove(*r.Target, o.Told.Owner); err != nil {
 			return out, fmt.Errorf("the disk for the metadata can't be used: %w", err)
 		}
 	}
 	err := o.Prover.Restore(spec.Directory{Path: r.Path, Data: r.Data}, r.Plan, func(data string) error {
+		if o.Store != nil {
+			return o.putBack(ctx, data)
+		}
 		made, err := o.fill(ctx, data)
 		out.Version, out.ID = made.Version, made.ID
 		return err
@@ -174,14 +188,7 @@ func (o Options) fill(ctx context.Context, data string) (backend.BackupVersion, 
 		return backend.BackupVersion{}, err
 	}
 	for _, f := range files {
-		err := o.step("copy "+f.as, func() error {
-			sum, err := f.copied(filepath.Join(data, f.as))
-			if err == nil && f.sum != "" && sum != f.sum {
-				return fmt.Errorf("%s of the backup has changed since it was verified; choose another candidate", f.as)
-			}
-			return err
-		})
-		if err != nil {
+		if err := o.step("copy "+f.as, func() error { return f.copied(filepath.Join(data, f.as)) }); err != nil {
 			return backend.BackupVersion{}, fmt.Errorf("can't copy what the metadata is made from: %w", err)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/node/backup"
 	"parallelfs.dev/operator/internal/node/spec"
@@ -34,7 +35,21 @@ func (o Options) backups(ctx context.Context) ([]spec.RecoveryFound, error) {
 		switch {
 		case m.Verified == "" || m.Refused != "":
 			bad++
-		case len(found) < mostFound:
+		case len(found) == mostFound:
+		case o.Store != nil:
+			f, err := o.foundStore(ctx, m)
+			switch {
+			case ctx.Err() != nil:
+				return nil, fmt.Errorf("it was stopped: %w", ctx.Err())
+			case err == nil:
+				found = append(found, f)
+			case len(found) == 0: // a person is told of what is newer than all that can be used
+				found = append(found, spec.RecoveryFound{Backup: m.Name, ID: m.ID, Time: m.Copied, Message: v1alpha1.Cut(err.Error(), mostWhy)})
+			default:
+				bad++
+				_, _ = fmt.Fprintf(o.Output, "the backup %s can't be used: %s\n", m.Name, err)
+			}
+		default:
 			found = append(found, spec.RecoveryFound{Backup: m.Name, Version: m.Version, ID: m.ID, Time: m.Copied})
 		}
 	}
@@ -182,25 +197,31 @@ func (o Options) sources(ctx context.Context) (out []sourceFile, err error) {
 		}
 		return out, err
 	}
-	if _, err := time.Parse(spec.BackupNameLayout, r.Backup); err != nil {
-		return nil, fmt.Errorf("%q is no name of a backup", r.Backup)
+	_, out, err = o.verified(ctx, r.Backup)
+	return out, err
+}
+
+// verified is a backup by its name that was read back, and its files but for the operator's record.
+func (o Options) verified(ctx context.Context, name string) (m spec.BackupManifest, out []sourceFile, err error) {
+	if _, err := time.Parse(spec.BackupNameLayout, name); err != nil {
+		return m, nil, fmt.Errorf("%q is no name of a backup", name)
 	}
-	m, open, err := o.backup(ctx, r.Backup)
+	m, open, err := o.backup(ctx, name)
 	switch {
 	case err != nil:
-		return nil, err
+		return m, nil, err
 	case m.Verified == "" || m.Refused != "":
-		return nil, fmt.Errorf("the backup %s is not verified: %s", r.Backup, cmp.Or(m.Refused, "it was not read back"))
+		return m, nil, fmt.Errorf("the backup %s is not verified: %s", name, cmp.Or(m.Refused, "it was not read back"))
 	}
 	for _, f := range m.Files {
 		if !filepath.IsLocal(f.Name) || strings.ContainsRune(f.Name, filepath.Separator) {
-			return nil, fmt.Errorf("the manifest of the backup %s names a file %q, which is no name in its directory", r.Backup, f.Name)
+			return m, nil, fmt.Errorf("the manifest of the backup %s names a file %q, which is no name in its directory", name, f.Name)
 		}
 		if f.Name != spec.BackupRecordFile {
 			out = append(out, sourceFile{as: f.Name, sum: f.SHA256, open: open(f.Name)})
 		}
 	}
-	return out, nil
+	return m, out, nil
 }
 
 // backup is one by its name, and what opens its files.
@@ -228,8 +249,17 @@ func (o Options) backup(ctx context.Context, name string) (spec.BackupManifest, 
 	}, nil
 }
 
-// copied copies a file to a new one, brings it to the disk, and returns its SHA-256.
-func (f sourceFile) copied(to string) (sum string, err error) {
+// copied copies a file to a new one, and brings that to the disk. A file of a backup has to be what was verified.
+func (f sourceFile) copied(to string) error {
+	sum, err := f.summed(to)
+	if err == nil && f.sum != "" && sum != f.sum {
+		return fmt.Errorf("%s of the backup has changed since it was verified; choose another candidate", f.as)
+	}
+	return err
+}
+
+// summed copies a file, and returns its SHA-256.
+func (f sourceFile) summed(to string) (sum string, err error) {
 	in, err := f.open()
 	if err != nil {
 		return "", err

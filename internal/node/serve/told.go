@@ -3,6 +3,7 @@ package serve
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -44,6 +45,18 @@ func toldOf(member spec.Member) (Told, string) {
 		out.Targets = append(out.Targets, target)
 	}
 	return out, ""
+}
+
+// Of is the disk of a target as a server is told of it.
+func Of(t spec.Target) (Target, error) {
+	out := Target{Name: t.Name, Path: t.Path}
+	if t.Served == nil {
+		return out, fmt.Errorf("nobody has said what the disk of target %s must say", t.Name)
+	}
+	if why := out.given(t); why != "" {
+		return out, errors.New(why)
+	}
+	return out, nil
 }
 
 // given takes over what a disk must say, or says why that can't be understood.

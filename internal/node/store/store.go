@@ -220,6 +220,26 @@ func differ(before, after map[string]look) string {
 	return ""
 }
 
+// Understood are the files of a packed store, and what its daemon would make of them. What it lacks is of what the filesystem had said
+// before they were read, or of known where that is not nil. A database is read in the directory work.
+func Understood(
+	ctx context.Context, packed []byte, work string, of backend.StoreBackuper, version string, known *backend.State,
+) (files map[string][]byte, read backend.StoreRead, err error) {
+	files, said, err := Unpack(bytes.NewReader(packed))
+	if err != nil {
+		return nil, read, err
+	}
+	content, err := Content(ctx, files, work, of.StoreDatabase(version))
+	if err != nil {
+		return nil, read, err
+	}
+	if known != nil {
+		said = *known
+	}
+	read, err = of.ReadStore(version, content, said)
+	return files, read, err //nolint:wrapcheck // the backend says what is wrong
+}
+
 const (
 	// saidName is the filesystem's own answer in a packed store, and filesPrefix the beginning of the names of its files.
 	saidName    = "said.json"

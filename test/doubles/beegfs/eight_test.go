@@ -46,11 +46,17 @@ LIMITS
 	c.prepareTarget("target-102", 102, 1)
 	c.start("meta", "beegfs-meta"+common8+" storeMetaDirectory={DIR}/meta-1 connMetaPort={PORT+16}")
 	c.start("storage", storage8("target-101", "target-102"))
-	g.Eventually(func() int {
+	c.online8(3)
+	return c
+}
+
+// online8 waits until so many targets are online.
+func (c *cluster) online8(count int) {
+	c.t.Helper()
+	NewWithT(c.t).Eventually(func() int {
 		said, _ := c.run(cli + "target list --state --output ndjson --columns reachability")
 		return strings.Count(said, `{"reachability":"Online"}`)
-	}).WithTimeout(long).Should(Equal(3))
-	return c
+	}).WithTimeout(long).Should(Equal(count))
 }
 
 func storage8(targets ...string) string {

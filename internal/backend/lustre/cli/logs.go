@@ -78,6 +78,63 @@ func ReadConfig(device, name string) []string {
 	return []string{"debugfs", "-c", "-R", "cat " + ConfigDirectory + "/" + name, device}
 }
 
+// ListConfig lists that directory, of a disk that is not mounted.
+func ListConfig(device string) []string {
+	return []string{"debugfs", "-c", "-R", "ls -p " + ConfigDirectory, device}
+}
+
+// ParseConfigList reads the names of the files in it: /<inode>/<mode>/<user>/<group>/<name>/<size>/. debugfs does not say by its exit code
+// that it could read nothing, but every target has its mountdata there.
+func ParseConfigList(output []byte) ([]string, error) {
+	const fields, nameAt = 7, 5
+	r := read("debugfs", output)
+	var names []string
+	for r.next() {
+		parts := strings.Split(r.text, "/")
+		if len(parts) < fields {
+			return nil, r.wrong("is no file of a directory")
+		}
+		if name := parts[nameAt]; name != "." && name != ".." {
+			names = append(names, name)
+		}
+	}
+	if !slices.Contains(names, MountData) {
+		return nil, r.without("the file " + MountData)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// logName is what a file of that directory may be called.
+var logName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+
+// IsLogName is false for what debugfs would take for something else than the name of a log.
+func IsLogName(name string) bool { return logName.MatchString(name) }
+
+// WriteConfig carries out requests on the disk of an MGT that is not mounted, and WriteRequests are those that write files of a directory
+// of the node in CONFIGS, in place of those that lie there.
+func WriteConfig(device, requests string) []string {
+	return []string{"debugfs", "-w", "-f", requests, device}
+}
+
+// WriteRequests implements WriteConfig.
+func WriteRequests(from string, remove, write []string) []byte {
+	out := []byte("cd " + ConfigDirectory + "\n")
+	for _, name := range remove {
+		out = fmt.Appendf(out, "rm %s\n", name)
+	}
+	for _, name := range write {
+		out = fmt.Appendf(out, "write %s/%s %s\n", from, name, name)
+	}
+	return out
+}
+
+// Mend has e2fsck put right what a disk that is not mounted counts wrong, as it is after debugfs has written on it; it says by its exit
+// code 1 that it has.
+func Mend(device string) []string {
+	return []string{"sh", "-c", `e2fsck -f -y "$0"; test $? -le 1`, device}
+}
+
 // ReadLog reads the file of a log. It ends with 0 when it finds mistakes, too.
 func ReadLog(file string) []string { return []string{"llog_reader", file} }
 
@@ -115,6 +172,24 @@ func ParsePrintedLog(output []byte) (Records, []string, error) {
 		}
 	}
 	return out, targets, nil
+}
+
+// PrintedLines are the records that lctl llog_print says, whole, by their index.
+func PrintedLines(output []byte) (map[int]string, error) {
+	r := read("lctl llog_print", output)
+	out := map[int]string{}
+	for r.next() {
+		found := printed.FindStringSubmatch(r.text)
+		if found == nil {
+			return nil, r.wrong("should be a record")
+		}
+		index, err := strconv.Atoi(found[1])
+		if err != nil {
+			return nil, r.wrong("has an index that is too large")
+		}
+		out[index] = r.text
+	}
+	return out, nil
 }
 
 // The flags of a marker (lustre_idl.h): the records between a start and an end belong together, and are in force unless the start says

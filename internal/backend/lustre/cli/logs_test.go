@@ -88,3 +88,31 @@ func TestTheFirstRecordThatOnlyOneOfTwoHasIsNamed(t *testing.T) {
 	g.Expect(said.Differ(map[int]bool{2: true})).To(Equal("the file lacks record 3 (setup), which is in force"))
 	g.Expect(said.Differ(map[int]bool{2: true, 3: true, 4: true})).To(Equal("the file has record 4, which is not in force"))
 }
+
+func TestTheFilesOnTheDiskOfAnMGTAreThoseThatDebugfsLists(t *testing.T) {
+	g := NewWithT(t)
+	const listing = "/25001/040755/0/0/.//\n/2/040755/0/0/..//\n/12/100644/0/0/mountdata/12288/\n/13/100644/0/0/pfs-client/9408/\n\n"
+	g.Expect(cli.ParseConfigList([]byte(listing))).To(Equal([]string{"mountdata", "pfs-client"}))
+	_, err := cli.ParseConfigList(nil)
+	g.Expect(err).To(MatchError(ContainSubstring("without the file mountdata")), "debugfs ends with 0 when it can read nothing")
+	_, err = cli.ParseConfigList([]byte("CONFIGS: File not found by ext2_lookup\n"))
+	g.Expect(err).To(MatchError(ContainSubstring("is no file of a directory")))
+	g.Expect(string(cli.WriteRequests("/run/work", []string{"pfs-OST0001"}, []string{"params", "pfs-client"}))).To(Equal(
+		"cd CONFIGS\nrm pfs-OST0001\nwrite /run/work/params params\nwrite /run/work/pfs-client pfs-client\n"))
+	for name, is := range map[string]bool{"pfs-client": true, "params": true, "nodemap": true, "a b": false, "../O": false, "-w": false, ".x": false, "": false, "a\nrm b": false} {
+		g.Expect(cli.IsLogName(name)).To(Equal(is), "%q", name)
+	}
+}
+
+func TestRecordsAreComparedAsTheMGSPrintsThem(t *testing.T) {
+	g := NewWithT(t)
+	lines, err := cli.PrintedLines(printed(t, "llog-print-params"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(lines).To(Equal(map[int]string{5: "- { index: 5, event: set_param, device: general, parameter: osc.*.max_pages_per_rpc, value: 512 }"}))
+	for text, says := range map[string]string{
+		"OBD_IOC_LLOG_PRINT failed\n": "line 1 should be a record", "- { index: 99999999999999999999, event: attach }\n": "has an index that is too large",
+	} {
+		_, err := cli.PrintedLines([]byte(text))
+		g.Expect(err).To(MatchError(ContainSubstring(says)))
+	}
+}

@@ -327,7 +327,7 @@ func managementOf(device string) (*management, error) {
 		}
 		fs.Logs[name] = log
 		if strings.HasSuffix(name, "-client") {
-			fs.Names = log.targets()
+			fs.Names, fs.NIDs = log.targets(), log.nids()
 		}
 	}
 	return m, nil
@@ -339,6 +339,23 @@ func (l *Log) targets() []string {
 	for _, r := range l.Records {
 		if !r.Cancelled && (r.Event == "add_mdc" || r.Event == "add_osc") {
 			out = append(out, strings.TrimSuffix(r.Value("mdt")+r.Value("ost"), "_UUID"))
+		}
+	}
+	return out
+}
+
+// nids are those by which clients find the targets that the log tells of: those of its node stand before each.
+func (l *Log) nids() map[string][]string {
+	out := map[string][]string{}
+	var node []string
+	for _, r := range l.Records {
+		switch {
+		case r.Cancelled:
+		case r.Event == "add_uuid":
+			nid, _, _ := strings.Cut(r.Value("nid"), "(")
+			node = append(node, nid)
+		case r.Event == "setup" && r.Value("node") != "":
+			out[strings.TrimSuffix(r.Value("UUID"), "_UUID")], node = node, nil
 		}
 	}
 	return out
