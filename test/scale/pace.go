@@ -29,7 +29,7 @@ func paceOf(nodes int) pace {
 		// Tests and programs are compiled in what is left of ten minutes, where they were before.
 		return pace{
 			limit: 9*time.Minute + 30*time.Second,
-			runs:  50, runsFor: time.Minute, restartFor: 30 * time.Second, writeFor: 30 * time.Second, warmUp: 10 * time.Second,
+			runs:  50, runsFor: 40 * time.Second, restartFor: 20 * time.Second, writeFor: 30 * time.Second, warmUp: 10 * time.Second,
 		}
 	case nodes <= usualNodes:
 		p.limit = 14*time.Minute + 30*time.Second
