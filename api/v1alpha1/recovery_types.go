@@ -31,11 +31,11 @@ type RecoveryStatus struct {
 	// +kubebuilder:validation:MaxLength=253
 	Target string `json:"target,omitempty"`
 
-	// candidates are the copies from which the metadata can be rebuilt, newest first: at most 32.
+	// candidates are the copies from which the metadata can be rebuilt, newest first: the ten newest, and one that is named.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=20
+	// +kubebuilder:validation:MaxItems=10
 	Candidates []RecoveryCandidate `json:"candidates,omitempty"`
 
 	// from is the name of the candidate that is used: the newest that can be, or the one that the annotation parallelfs.dev/recover-from

@@ -87,8 +87,6 @@ func fullStatus(t *testing.T) *v1alpha1.FileSystemStatus {
 	g.Expect(err).NotTo(HaveOccurred())
 	var status v1alpha1.FileSystemStatus
 	g.Expect(json.Unmarshal(raw, &status)).To(Succeed())
-	// What one type was given stands beside no recovery and no backups, which no filesystem of that type has, and which are larger.
-	status.Lustre = nil
 	for i := range status.Recovery.Candidates {
 		// It lies in one place; a bucket has the longest name.
 		status.Recovery.Candidates[i].Node, status.Recovery.Candidates[i].PersistentVolumeClaim = "", ""

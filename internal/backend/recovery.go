@@ -103,7 +103,7 @@ const planLife = 15 * time.Minute
 
 // The limits of RecoveryStatus and RecoveryCandidate.
 const (
-	maxCandidates      = 20
+	maxCandidates      = 10
 	maxRecoveryMessage = 512
 	maxRecoveryLacks   = 256
 	maxRecoveryHas     = 256
@@ -305,13 +305,25 @@ func (v *RecoveryView) look() RecoveryDecision {
 	slices.SortFunc(candidates, func(a, b v1alpha1.RecoveryCandidate) int {
 		return cmp.Or(newer(b, a), strings.Compare(a.Name, b.Name))
 	})
-	d.Recovery.Candidates = candidates[:min(len(candidates), maxCandidates)]
+	d.Recovery.Candidates = newestCandidates(candidates, v.FileSystem.Annotations[v1alpha1.AnnotationRecoverFrom])
 	d.Recovery.Looked = new(v.stamp())
 	planned := *v
 	planned.Recorded = d.Recovery
 	next := planned.plan(v1alpha1.RecoverPlan) // it is on record before it can be approved
 	d.Recovery, d.Condition = next.Recovery, next.Condition
 	return d
+}
+
+// newestCandidates are the first of the candidates, and the one that a person has named among the others.
+func newestCandidates(candidates []v1alpha1.RecoveryCandidate, named string) []v1alpha1.RecoveryCandidate {
+	if len(candidates) <= maxCandidates {
+		return candidates
+	}
+	out, others := candidates[:maxCandidates:maxCandidates], candidates[maxCandidates:]
+	if i := slices.IndexFunc(others, func(c v1alpha1.RecoveryCandidate) bool { return c.Name == named }); i >= 0 {
+		out[maxCandidates-1] = others[i]
+	}
+	return out
 }
 
 // newer compares how new two candidates are: by the version, or by the time where the filesystem counts no changes.

@@ -289,14 +289,30 @@ func TestWhatPodsSayFitsIntoTheStatus(t *testing.T) {
 	}
 	many["backup-at-n2-b"] = []spec.RecoveryFound{{Backup: long}}
 	_, d := looked(t, lost(), many)
-	g.Expect(d.Recovery.Candidates).To(HaveLen(20))
+	g.Expect(d.Recovery.Candidates).To(HaveLen(10))
 	names := map[string]bool{}
 	for _, c := range d.Recovery.Candidates {
 		names[c.Name] = true
 	}
-	g.Expect(names).To(HaveLen(20), "the API server takes each name once")
+	g.Expect(names).To(HaveLen(10), "the API server takes each name once")
 	g.Expect(d.Recovery.Candidates).To(HaveEach(HaveField("ID", WithTransform(func(id string) int { return len(id) }, BeNumerically("<=", 32)))))
 	g.Expect(d.Recovery.Candidates).To(HaveEach(HaveField("Version", BeNumerically(">=", 0))))
+}
+
+func TestABackupThatAPersonNamesIsACandidateHoweverManyAreNewer(t *testing.T) {
+	g := NewWithT(t)
+	many := map[string][]spec.RecoveryFound{}
+	for i := range 30 {
+		many["backup-at-n2"] = append(many["backup-at-n2"], spec.RecoveryFound{Backup: fmt.Sprintf("202611%02d-030000", i+1), Version: int64(i + 1)})
+	}
+	v := lost()
+	_, d := looked(t, v, many)
+	g.Expect(d.Recovery.Candidates).To(And(HaveLen(10), Not(ContainElement(HaveField("Name", "backup-at-n2-20261103-030000")))))
+
+	v.FileSystem.Annotations[v1alpha1.AnnotationRecoverFrom] = "backup-at-n2-20261103-030000"
+	_, d = looked(t, v, many)
+	g.Expect(d.Recovery.Candidates).To(And(HaveLen(10), ContainElement(HaveField("Name", "backup-at-n2-20261130-030000"))))
+	g.Expect(d.Recovery.From).To(Equal("backup-at-n2-20261103-030000"))
 }
 
 func TestThePlanIsOfThePlaceWhereTheMetadataIsToLie(t *testing.T) {
