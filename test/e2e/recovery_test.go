@@ -86,7 +86,8 @@ done < %s`, before.Unix(), a.directory, a.list))
 func (s *story) keepsWriting(name string) acknowledged {
 	GinkgoHelper()
 	a := acknowledged{node: workers[2], directory: s.mountPath + "/ssd/" + name, list: "/run/" + s.namespace + "-" + name}
-	onNode(a.node, fmt.Sprintf(`rm -f %[1]s; mkdir -p %[2]s
+	// The list is there before the program is: the first file may take longer than the first look.
+	onNode(a.node, fmt.Sprintf(`: > %[1]s; mkdir -p %[2]s
 nohup sh -c 'i=0; while i=$((i+1)); do
   echo $i > %[2]s/$i && sync %[2]s/$i && echo "$(date +%%s) $i" >> %[1]s || break; sleep 0.1
 done' >/dev/null 2>&1 &`, a.list, a.directory))
