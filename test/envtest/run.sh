@@ -26,5 +26,5 @@ flock 8
 # Lint has vetted what is compiled here.
 # GOTEST is how the Makefile runs tests.
 # shellcheck disable=SC2086  # it is a command with its arguments
-exec bin/envtest-serve "$directory" ${GOTEST:-go test -vet=off -ldflags=-s} -tags envtest -parallel 6 -timeout 30m "$@" \
+exec bin/envtest-serve "$directory" ${GOTEST:-go test -vet=off -ldflags=-s} -tags envtest -parallel 6 -timeout 45m "$@" \
   ./test/envtest/... ./controllers/... ./internal/node/agent/
