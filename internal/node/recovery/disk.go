@@ -70,7 +70,10 @@ func (o Options) restoreDisk(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if began.UUID != r.Target.UUID || began.Done && began.Plan != r.Plan {
+	if began.Done && began.UUID == r.Target.UUID && began.Plan == r.Plan {
+		return nil // its server may have served since, and written more
+	}
+	if began.UUID != r.Target.UUID || began.Done {
 		strangers, err := o.Disk.Store.StoreStrangers(o.run(ctx), device)
 		if err != nil {
 			return fmt.Errorf("can't look at what is on the disk of %s: %w", r.Target.Name, err)
