@@ -314,32 +314,6 @@ func (v *RecoveryView) look() RecoveryDecision {
 	return d
 }
 
-// newestCandidates are the first of the candidates, and the one that a person has named among the others.
-func newestCandidates(candidates []v1alpha1.RecoveryCandidate, named string) []v1alpha1.RecoveryCandidate {
-	if len(candidates) <= maxCandidates {
-		return candidates
-	}
-	out, others := candidates[:maxCandidates:maxCandidates], candidates[maxCandidates:]
-	if i := slices.IndexFunc(others, func(c v1alpha1.RecoveryCandidate) bool { return c.Name == named }); i >= 0 {
-		out[maxCandidates-1] = others[i]
-	}
-	return out
-}
-
-// newer compares how new two candidates are: by the version, or by the time where the filesystem counts no changes.
-func newer(a, b v1alpha1.RecoveryCandidate) int {
-	if a.Version != 0 || b.Version != 0 {
-		return cmp.Compare(a.Version, b.Version)
-	}
-	at := func(c v1alpha1.RecoveryCandidate) time.Time {
-		if c.Time == nil {
-			return time.Time{}
-		}
-		return c.Time.Time
-	}
-	return at(a).Compare(at(b))
-}
-
 func inBrackets(text string) string {
 	if text == "" {
 		return ""
@@ -353,59 +327,6 @@ func (v *RecoveryView) node(name string) (Node, bool) {
 		return Node{}, false
 	}
 	return v.Nodes[i], true
-}
-
-func candidate(s RecoverySource, message string) v1alpha1.RecoveryCandidate {
-	return v1alpha1.RecoveryCandidate{
-		Name: s.Name, Kind: s.Kind, Node: s.Node, PersistentVolumeClaim: s.Claim, ObjectStore: s.ObjectStore, Directory: s.Directory,
-		Message: v1alpha1.Cut(message, maxRecoveryMessage),
-	}
-}
-
-// found are the candidates of a source, as its Job says.
-func (v *RecoveryView) found(s RecoverySource, job RecoveryJobFacts) []v1alpha1.RecoveryCandidate {
-	if job.Answer == nil || len(job.Answer.Found) == 0 {
-		message := job.Message
-		if job.Answer != nil {
-			message = job.Answer.Message
-		}
-		return []v1alpha1.RecoveryCandidate{candidate(s, cmp.Or(message, "its Job has ended and left no answer"))}
-	}
-	out := make([]v1alpha1.RecoveryCandidate, 0, len(job.Answer.Found))
-	for _, f := range job.Answer.Found {
-		c := candidate(s, cmp.Or(f.Message, v.unusable(s)))
-		if f.Backup != "" {
-			if _, err := time.Parse(spec.BackupNameLayout, f.Backup); err != nil {
-				continue
-			}
-			c.Name = s.Name + "-" + f.Backup
-		}
-		c.Version, c.ID, c.Lacks = max(0, f.Version), v1alpha1.Cut(f.ID, maxRecoveryID), v1alpha1.Cut(f.Lacks, maxRecoveryLacks)
-		c.Has = v1alpha1.Cut(f.Has, maxRecoveryHas)
-		if when, err := time.Parse(time.RFC3339, f.Time); err == nil {
-			c.Time = new(metav1.NewTime(when.UTC().Truncate(time.Second)))
-		}
-		out = append(out, c)
-	}
-	return out
-}
-
-// unusable says why what lies at a source can't be used where the metadata is to lie; empty when it can.
-func (v *RecoveryView) unusable(s RecoverySource) string {
-	switch {
-	case s.Kind == v1alpha1.RecoveryServer && s.Node == v.Recorded.Node && s.Directory != v.Recorded.Directory:
-		return "" // another disk of its node: the server may not be able to start on its own, such as one that can only be read
-	case s.Kind == v1alpha1.RecoveryServer:
-		return "it is the directory of the server itself: where it can be read, start the server there instead, and nothing is lost"
-	case s.Node != "" && s.Node != v.Recorded.Node && v.Place.Stays:
-		return fmt.Sprintf("it lies on another node, and %s can come to no other one: copy it to the same directory on node %s (%s), where root owns it",
-			v.Place.Noun, v.Recorded.Node, s.Directory)
-	case s.Node != "" && s.Node != v.Recorded.Node:
-		return fmt.Sprintf("it lies on another node than %s is to; to use it, give the label of %s.nodeSelector to node %s instead",
-			v.Place.Noun, v.Place.Field, s.Node)
-	default:
-		return ""
-	}
 }
 
 // plan says what would be done, and takes the word of a person for it.
