@@ -31,7 +31,7 @@ type RecoveryStatus struct {
 	// +kubebuilder:validation:MaxLength=253
 	Target string `json:"target,omitempty"`
 
-	// candidates are the copies from which the metadata can be rebuilt, newest first: the ten newest, and one that is named.
+	// candidates are the copies from which the metadata can be rebuilt, newest first: at most ten, among them the one that is named.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
