@@ -1,9 +1,11 @@
 package filesystem
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -56,7 +58,7 @@ func (p *pass) backUp(ctx context.Context) error {
 	status.Backups, status.BackupAsked = d.Backups, backend.RequestedBackup(p.read, p.Clock.Now())
 	conditions.Add(&status.Conditions, p.fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionBackedUp, backedUp(d.Condition.Reason),
 		d.Condition.Reason, d.Condition.Message)
-	errs := []error{p.removeBackupJobs(ctx, jobs, d.Remove)}
+	errs := []error{p.removeBackupJobs(ctx, jobs, d)}
 	for _, request := range d.Start {
 		errs = append(errs, p.startBackup(ctx, backuper, request))
 	}
@@ -108,7 +110,7 @@ func (p *pass) backupJobs(ctx context.Context) ([]backend.BackupJobFacts, error)
 }
 
 // startBackup makes the ConfigMaps of a backup, and then its Job, unless that is there: an operator that is killed in between leaves
-// ConfigMaps without a Job, which are made anew.
+// ConfigMaps without a Job, and the next one goes on with those that say the same.
 func (p *pass) startBackup(ctx context.Context, backuper backend.Backuper, request backend.BackupRequest) error {
 	err := p.Reader.Get(ctx, client.ObjectKey{Namespace: p.fs.Namespace, Name: request.Job}, &batchv1.Job{})
 	if err == nil || !apierrors.IsNotFound(err) {
@@ -123,9 +125,9 @@ func (p *pass) startBackup(ctx context.Context, backuper backend.Backuper, reque
 	if err != nil {
 		return err //nolint:wrapcheck // the backend says what is wrong
 	}
-	maps := backend.BackupConfigMaps(p.fs, request.Job, told, record)
-	for i := range maps {
-		if err := p.makeOfBackup(ctx, &maps[i]); err != nil {
+	toTell := backend.BackupConfigMaps(p.fs, request.Job, told, record)
+	for i := range toTell {
+		if err := p.makeOfBackup(ctx, &toTell[i]); err != nil {
 			return err
 		}
 	}
@@ -145,8 +147,12 @@ func (p *pass) startBackup(ctx context.Context, backuper backend.Backuper, reque
 	return nil
 }
 
-// makeOfBackup makes an object of a backup. One of that name that is left over is replaced.
+// makeOfBackup makes an object of a backup. One of that name that is left over is replaced, unless it is a ConfigMap that says the same: so
+// each pass comes further, even when the operator is killed after every write.
 func (p *pass) makeOfBackup(ctx context.Context, object client.Object) error {
+	if there, err := p.isThere(ctx, object); there || err != nil {
+		return err
+	}
 	object.SetLabels(map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelBackup: p.fs.Name})
 	if err := controllerutil.SetControllerReference(p.fs, object, p.Client.Scheme()); err != nil {
 		return fmt.Errorf("set the owner of %s: %w", object.GetName(), err)
@@ -165,21 +171,39 @@ func (p *pass) makeOfBackup(ctx context.Context, object client.Object) error {
 	return nil
 }
 
-// removeBackupJobs removes Jobs with what they were told, and what was told to Jobs that are not there.
-func (p *pass) removeBackupJobs(ctx context.Context, jobs []backend.BackupJobFacts, remove []string) error {
+// isThere is true when a ConfigMap of the FileSystem is there that says the same as this one.
+func (p *pass) isThere(ctx context.Context, object client.Object) (bool, error) {
+	wanted, ok := object.(*corev1.ConfigMap)
+	if !ok {
+		return false, nil
+	}
+	var there corev1.ConfigMap
+	switch err := p.Reader.Get(ctx, client.ObjectKeyFromObject(wanted), &there); {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("read %s: %w", wanted.Name, err)
+	}
+	same := maps.Equal(there.Data, wanted.Data) && maps.EqualFunc(there.BinaryData, wanted.BinaryData, bytes.Equal)
+	return same && metav1.IsControlledBy(&there, p.fs), nil
+}
+
+// removeBackupJobs removes Jobs with what they were told, and what was told to Jobs that are not there and are not to be.
+func (p *pass) removeBackupJobs(ctx context.Context, jobs []backend.BackupJobFacts, d backend.BackupDecision) error {
 	var errs []error
-	for _, name := range remove {
+	for _, name := range d.Remove {
 		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: p.fs.Namespace, Name: name}}
 		errs = append(errs, client.IgnoreNotFound(p.Client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))))
 	}
-	var maps corev1.ConfigMapList
-	if err := p.Client.List(ctx, &maps, p.ofBackups()...); err != nil {
+	var told corev1.ConfigMapList
+	if err := p.Client.List(ctx, &told, p.ofBackups()...); err != nil {
 		return errors.Join(append(errs, fmt.Errorf("list ConfigMaps: %w", err))...)
 	}
-	for i := range maps.Items {
-		m := &maps.Items[i]
+	for i := range told.Items {
+		m := &told.Items[i]
 		job := m.Name[:max(0, strings.LastIndex(m.Name, "-"))]
-		if slices.ContainsFunc(jobs, func(j backend.BackupJobFacts) bool { return j.Name == job }) || !metav1.IsControlledBy(m, p.fs) {
+		if slices.ContainsFunc(jobs, func(j backend.BackupJobFacts) bool { return j.Name == job }) ||
+			slices.ContainsFunc(d.Start, func(r backend.BackupRequest) bool { return r.Job == job }) || !metav1.IsControlledBy(m, p.fs) {
 			continue
 		}
 		// The list of Jobs may be older than that of ConfigMaps.

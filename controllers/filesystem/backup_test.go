@@ -206,6 +206,25 @@ func TestABackupIsMadeOnceWhateverWriteTheOperatorIsKilledAfter(t *testing.T) {
 	}
 }
 
+func TestABackupBeginsWithAnOperatorThatIsKilledAfterEveryWrite(t *testing.T) {
+	t.Parallel()
+	v := newVaults(t)
+	v.alive = true
+	backups := v.get().Spec.Backups
+	v.change(func(fs *v1alpha1.FileSystem) { fs.Spec.Backups = nil })
+	v.settle()
+	v.change(func(fs *v1alpha1.FileSystem) { fs.Spec.Backups = backups })
+	var written []string
+	for range 20 {
+		c := server.Killable(t, 1)
+		if err := v.reconcile(c); err != nil {
+			v.Expect(err).To(MatchError(apiserver.ErrKilled))
+		}
+		written = append(written, c.Writes()...)
+	}
+	v.Expect(v.backupJobs()).To(HaveLen(2), "at each place: %s", strings.Join(written, ", "))
+}
+
 func TestWhatABackupWaitsForIsSaid(t *testing.T) {
 	t.Parallel()
 	v := newVaults(t)

@@ -55,6 +55,7 @@ var disruptions = []disruption{
 		stop()
 		s.isWhole()
 	}},
+	{name: "a node reboots, and asked nobody", unreachable: true, operator: (*story).reboots},
 	{name: "a node is cut off the network until all have noticed", unreachable: true, operator: (*story).isCutOff},
 	{name: "the operator's managers are killed", operator: func(s *story, _ int) {
 		before := s.daemonPods()
@@ -219,6 +220,26 @@ func (s *story) isCutOff(int) {
 	network("join", lost)
 	Eventually(func() bool { return !slices.Contains(s.serving([]string{"chunkserver"}), gone) && s.everythingServes() }, long).Should(BeTrue())
 	s.isWhole()
+}
+
+// power runs test/cluster/power.sh, which takes the power of a node away or gives it back.
+func power(verb, node string) {
+	GinkgoHelper()
+	out, err := exec.Command(filepath.Join(root, "test", "cluster", "power.sh"), verb, node).CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), "power.sh %s %s: %s", verb, node, out)
+}
+
+// reboots takes the power of a node away until Kubernetes and the operator have noticed, which is longer than a machine needs to start.
+func (s *story) reboots(int) {
+	GinkgoHelper()
+	down := workers[2]
+	defer power("on", down)
+	power("off", down)
+	Eventually(func() string { return s.saysOf(v1alpha1.ConditionDegraded) }, long).Should(ContainSubstring("1 nodes are away: " + down))
+	power("on", down)
+	Eventually(func() string { return s.maintenance(down) }, long).Should(HavePrefix(v1alpha1.ReasonRebooted))
+	s.isWhole()
+	report("what a node says that has rebooted", s.maintenance(down))
 }
 
 const replacementRow = "a node never comes back, and another one takes its place"
