@@ -55,7 +55,6 @@ var disruptions = []disruption{
 		stop()
 		s.isWhole()
 	}},
-	{name: "a node reboots, and asked nobody", unreachable: true, operator: (*story).reboots},
 	{name: "a node is cut off the network until all have noticed", unreachable: true, operator: (*story).isCutOff},
 	{name: "the operator's managers are killed", operator: func(s *story, _ int) {
 		before := s.daemonPods()
@@ -63,6 +62,7 @@ var disruptions = []disruption{
 		Eventually(managers, long).Should(HaveLen(2))
 		Consistently(s.daemonPods, "15s").Should(Equal(before))
 	}},
+	{name: "a node reboots, and asked nobody", unreachable: true, operator: (*story).reboots},
 }
 
 // optionChanges is the restart of a component for an option. By hand, the operator only hands out the configuration.
