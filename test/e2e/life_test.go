@@ -150,6 +150,11 @@ func (s *story) lifeIsCompared() {
 			noLongerThanByHand(d.name)
 		})
 	}
+	It("has nothing damaged after all of that, as MooseFS itself says", func() {
+		found := s.isLookedAt("after-all")
+		report("what the look says", found.Message)
+		Expect(found.Result).To(Equal(v1alpha1.CheckClean), found.Message)
+	})
 }
 
 // isReadyForLife makes a filesystem with data on some nodes. MooseFS looks at each chunk once in five minutes, and only then copies one that was
@@ -369,6 +374,82 @@ const (
       format: {fsType: xfs}
   provisioning: {formatPolicy: IfBlank}`
 )
+
+// copyRots changes a byte of a chunk on a disk of a chunkserver, which reads all that it holds as fast as it can here: once a day and at 1 MB/s
+// would be usual (mfschunkserver.cfg(5), HDD_MIN_TEST_INTERVAL and HDD_TEST_SPEED).
+func (s *story) copyRots() {
+	It("has disks that nobody reads", func() {
+		for _, node := range workers {
+			for _, name := range []string{"ssd0", "ssd1"} {
+				disks("attach", node, s.disk(node, name), "1G", "SSD")
+			}
+		}
+		s.isReadyForLife(workers, newest, onDisks)
+		before := s.serving([]string{"chunkserver"})
+		s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p",
+			`{"spec":{"moosefs":{"config":{"storage":{"HDD_MIN_TEST_INTERVAL":"10","HDD_TEST_SPEED":"200"}}}}}`)
+		Eventually(func() bool { return s.ready() && disjoint(before, s.serving([]string{"chunkserver"})) }, 2*long).Should(BeTrue(), s.whyNotReady)
+	})
+	It("is looked at for damage, which finds a copy that has rotted, and the copy is made again from the other one", func() {
+		file := s.mountPath + "/ssd/seldom-read"
+		s.inClient(workers[0], "sh", "-c", "head -c 4M /dev/urandom > "+file+" && sync "+file)
+		written := s.inClient(workers[0], "sha256sum", file)
+		Eventually(s.hasItsCopies, long).Should(BeTrue())
+		clean := s.isLookedAt("clean")
+		Expect(clean.Result).To(Equal(v1alpha1.CheckClean), clean.Message)
+
+		on, rotten := s.copyOnDisk()
+		_, err := agentOn(on, "printf rotten | dd of="+rotten+" bs=1 seek=1000000 conv=notrunc && sync "+rotten)
+		Expect(err).NotTo(HaveOccurred())
+		word, damaged := 0, v1alpha1.CheckStatus{}
+		Eventually(func() v1alpha1.CheckResult {
+			word++
+			damaged = s.isLookedAt(fmt.Sprintf("rotten-%d", word))
+			return damaged.Result
+		}, 2*long).Should(Equal(v1alpha1.CheckDamaged))
+		report("what the look says", fmt.Sprintf("%s\n%+v\n%s", clean.Message, damaged.Findings, damaged.Message))
+		Expect(damaged.Findings).To(ContainElement(HaveField("What", ContainSubstring(s.chunkserverOf(on).IP))))
+		Eventually(s.hasItsCopies, long).Should(BeTrue())
+		Expect(s.inClient(workers[0], "sha256sum", file)).To(Equal(written))
+	})
+}
+
+// copyOnDisk is a node and a file there that is a copy of a chunk with some megabytes.
+func (s *story) copyOnDisk() (node, file string) {
+	GinkgoHelper()
+	for _, node := range workers {
+		for _, name := range []string{"ssd0", "ssd1"} {
+			found, err := agentOn(node, "find "+s.targetOn(node, name).Status.MountPath+" -name 'chunk_*' -size +1M")
+			Expect(err).NotTo(HaveOccurred())
+			if files := strings.Fields(found); len(files) > 0 {
+				return node, files[0]
+			}
+		}
+	}
+	Fail("no disk has a copy")
+	return "", ""
+}
+
+// isLookedAt asks for a look for damage until one has said something of the filesystem: the first round after a start may not be over yet.
+func (s *story) isLookedAt(word string) (out v1alpha1.CheckStatus) {
+	GinkgoHelper()
+	turn := 0
+	Eventually(func() v1alpha1.CheckResult {
+		turn++
+		asked := fmt.Sprintf("%s-%d", word, turn)
+		s.kubectl("annotate", "--overwrite", "filesystem", "scratch", v1alpha1.AnnotationCheck+"="+asked)
+		Eventually(func() bool {
+			now := s.fileSystem().Status.Check
+			if now == nil || now.Request != asked || now.Result == v1alpha1.CheckRunning {
+				return false
+			}
+			out = *now
+			return true
+		}, long).Should(BeTrue())
+		return out.Result
+	}, 2*long, "5s").ShouldNot(Equal(v1alpha1.CheckFailed), func() string { return out.Message })
+	return out
+}
 
 // diskDies has XFS shut down on a disk: all that a chunkserver does there ends with an I/O error from then on, as on a disk that is broken.
 func (s *story) diskDies() {

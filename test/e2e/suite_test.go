@@ -137,6 +137,8 @@ var _ = Describe("ParallelFS Operator", func() {
 		tell("a node that never comes back, by hand", standIn, standIn.nodeIsReplacedByHand)
 		failing := newStory("failing", 19900)
 		tell("a disk that dies", failing, failing.diskDies)
+		rotting := newStory("rotting", 19300)
+		tell("a copy that rots", rotting, rotting.copyRots)
 		lost := newStory("lost", 19600)
 		tell("lost metadata", lost, func() { It("has a filesystem", func() { lost.isReady(newest, twoCopies) }) }, lost.metadataIsRecovered)
 		return
