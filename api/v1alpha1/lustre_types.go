@@ -108,6 +108,48 @@ type LustreSpec struct {
 	// condition Stalled names it.
 	// +optional
 	Parameters LustreParameters `json:"parameters,omitempty"`
+
+	// projects are directories with a limit each, by Lustre's quotas for projects. With the first one, the limits of users, groups and
+	// projects are in force on all MDTs and OSTs. Who takes an entry away leaves its limit as it was; without space and files, there is none.
+	// +optional
+	// +listType=map
+	// +listMapKey=directory
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:XValidation:rule="self.all(p, self.exists_one(q, q.id == p.id))",message="two projects have one id: their files would count together"
+	Projects []LustreProject `json:"projects,omitempty"`
+}
+
+// LustreProject is a directory whose files count together.
+type LustreProject struct {
+	// id is the project's number. Nothing else may use it.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=2147483647
+	ID int32 `json:"id,omitempty"`
+
+	// directory is a path below the root of the filesystem, such as ssd/climate. It is made when it is not there, with the mode 0755 and the
+	// owner root. What is made in it from then on belongs to the project; what was there before does not (lfs project -p ID -s -r DIRECTORY).
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$`
+	Directory string `json:"directory,omitempty"`
+
+	// space is how much the files of the project may take on the OSTs, such as 10Ti: a multiple of 1Mi. Without it, there is no limit.
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="isQuantity(self) && quantity(self).isInteger() && quantity(self).asInteger() > 0 && quantity(self).asInteger() % 1048576 == 0",message="the space of a project is a multiple of 1Mi, such as 512Gi or 10Ti"
+	Space resource.Quantity `json:"space,omitzero"`
+
+	// files is how many files and directories the project may have. Lustre hands it out to the MDTs in portions of at least 1024. Without it,
+	// there is no limit.
+	// +optional
+	// +kubebuilder:validation:Minimum=1024
+	// +kubebuilder:validation:Maximum=1000000000000000
+	Files int64 `json:"files,omitempty"`
 }
 
 // LustreManagement describes the management server (MGS).

@@ -50,7 +50,7 @@ metadata: {name: lake, namespace: e2e-$STORY}
 spec:
   type: Lustre
   version: %[1]s
-  lustre: {fsName: lake, basePort: $PORT}
+  lustre: {fsName: lake, basePort: $PORT, projects: [{id: 42, directory: ssd/small, space: 2Mi}]}
   metadata:
     nodeSelector: {e2e.parallelfs.dev/$STORY-metadata: ""}
     instancesPerNode: %[2]d
@@ -165,6 +165,17 @@ func (s *story) lustreRuns() {
 		}
 		Expect(onNode(workers[0], "lctl pool_list lake.ssd")).To(And(ContainSubstring("lake-OST0000"), ContainSubstring("lake-OST0001")))
 		report("lfs df", onNode(workers[2], "lfs df "+lakePath))
+	})
+
+	It("keeps programs within the limit of a directory", func() {
+		small := lakePath + "/ssd/small"
+		onNode(workers[1], "chown 1000:1000 "+small)
+		write := "cd / && setpriv --reuid 1000 --regid 1000 --clear-groups dd if=/dev/zero bs=256k of="
+		onNode(workers[1], write+small+"/fits count=4")
+		said, err := shell(workers[1], write+small+"/does-not count=16 2>&1")
+		Expect(err).To(HaveOccurred())
+		Expect(said).To(ContainSubstring("Disk quota exceeded"))
+		report("lfs quota", onNode(workers[0], "lfs quota -p 42 "+lakePath))
 	})
 
 	It("measures itself with fio on its clients", func() {

@@ -41,6 +41,7 @@ spec:
       - {end: 256Mi, osts: 4, stripeSize: 1Mi}
       - {allOSTs: true}
     parameters: {"osc.*.max_dirty_mb": "512"}
+    projects: [{id: 1001, directory: ssd/climate, space: 10Ti, files: 5000000}]
   backups: {schedule: "@daily", persistentVolumeClaim: {name: vault}}
 `
 
@@ -87,6 +88,10 @@ const (
 	mgtNodes      = "spec: {lustre: {management: {nodeSelector: %s, targets: {select: {countPerNode: 1}, format: {fsType: ldiskfs}}}}}"
 	layoutOf      = "spec: {lustre: {storagePools: [{name: ssd, layout: [%s]}]}}"
 	parameters    = "spec: {lustre: {parameters: {%s}}}"
+	projects      = "spec: {lustre: {projects: [%s]}}"
+	ofOneID       = "two projects have one id: their files would count together"
+	aSpace        = "the space of a project is a multiple of 1Mi, such as 512Gi or 10Ti"
+	aDirectory    = `should match '^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$'`
 	pathOfLayout  = "spec.lustre.storagePools[].layout"
 )
 
@@ -143,6 +148,7 @@ var lustreRefusals = asLustre(refusals{
 	"the MDT holds all of a file":              {change: put(layoutOf, "{onMetadata: true}"), field: pathOfLayout + "[]", says: smallOnTheMDT},
 	"the MDT holds more than it takes":         {change: put(layoutOf, "{end: 1088Ki, onMetadata: true}, {osts: 1}"), field: pathOfLayout + "[]", says: smallOnTheMDT},
 	"a component is on some OSTs and on all":   {change: put(layoutOf, "{osts: 1, allOSTs: true}"), field: pathOfLayout + "[]", says: notBoth},
+	"two projects have one number":             {change: put(projects, "{id: 7, directory: a}, {id: 7, directory: b}"), field: "spec.lustre.projects", says: ofOneID},
 	"there are 65 parameters":                  {change: "spec: {lustre: {parameters: " + mapOf(65, "osc.a%d.b", "1") + "}}", field: "spec.lustre.parameters", says: "must have at most 64 items"},
 }.join(
 	nodeSelectorRefusals("spec.lustre.management.nodeSelector", mgtNodes),
@@ -158,6 +164,13 @@ var lustreRefusals = asLustre(refusals{
 	boundRefusals(pathOfLayout+"[].stripeSize", put(layoutOf, "{stripeSize: %s}"), map[string]string{
 		`""`: "should be at least 1 chars long", `"` + strings.Repeat("1", 33) + `"`: "may not be more than 32 bytes",
 		"wide": aStripe, "1M": aStripe, `"0"`: aStripe, "-64Ki": aStripe, "4Gi": aStripe, "100Ki": aStripe,
+	}),
+	boundRefusals("spec.lustre.projects[].directory", put(projects, "{id: 7, directory: %s}"), map[string]string{
+		"/ssd": aDirectory, "ssd/": aDirectory, "ssd//a": aDirectory, "..": aDirectory, "ssd/../a": aDirectory, ".hidden": aDirectory, `"-r"`: aDirectory, `"a b"`: aDirectory,
+	}),
+	boundRefusals("spec.lustre.projects[].space", put(projects, "{id: 7, directory: a, space: %s}"), map[string]string{
+		`""`: "should be at least 1 chars long", `"` + strings.Repeat("1", 33) + `"`: "may not be more than 32 bytes",
+		"much": aSpace, `"0"`: aSpace, "-1Gi": aSpace, "512Ki": aSpace, "1G": aSpace,
 	}),
 	parameterNameRefusals("max_dirty_mb", "osc", "osc.*.max*", "osc.*.*", "Osc.*.max", "osc..max", "osc.*.max=1", "osc.*.max;reboot", "osc.* .max", "osc."+strings.Repeat("n", 65), "a.b.c.d.e.f"),
 	boundRefusals("spec.lustre.parameters{}", put(parameters, `"osc.*.max_dirty_mb": %s`), map[string]string{
@@ -198,6 +211,7 @@ var lustreAccepted = map[string]string{
 	"metadata nodes are counted":         "spec: {metadata: {nodeCount: 2}}",
 	"pods have resources":                "spec: {pods: {resources: {management: {requests: {cpu: '1'}}, metadata: {requests: {cpu: '1'}}}}}",
 	"the MGT is a selected disk":         put(mgt, "{select: {countPerNode: 1}}"),
+	"a project has no limit":             put(projects, "{id: 7, directory: a}"),
 	"a layout has one component":         put(layoutOf, "{osts: 4, stripeSize: 4Mi}"),
 	"a layout is as long as it can be":   put(layoutOf, "{end: 64Ki, onMetadata: true}, {end: 128Ki}, {end: 1Mi}, {end: 8Mi}, {end: 64Mi}, {end: 1Gi}, {end: 64Gi}, {allOSTs: true}"),
 	"no level of directories goes round": "spec: {lustre: {directories: {roundRobinDepth: 0}}}",
@@ -210,6 +224,7 @@ var lustreChanges = map[string]string{
 	"disks are added to a pool":   `spec: {storagePools: [{name: ssd, copies: 1, nodeSelector: {storage: ""}, targets: {select: {countPerNode: 4}, format: {fsType: ldiskfs}}}]}`,
 	"a pool is added": `spec: {storagePools: [{name: ssd, copies: 1, nodeSelector: {storage: ""}, targets: {select: {countPerNode: 2}, format: {fsType: ldiskfs}}}, ` +
 		`{name: hdd, copies: 1, nodeSelector: {storage: ""}, targets: {select: {countPerNode: 2}, format: {fsType: ldiskfs}}}]}`,
+	"a project is given more":      put(projects, "{id: 1001, directory: ssd/climate, space: 20Ti}"),
 	"directories are spread wider": "spec: {lustre: {directories: {mdtsPerDirectory: 4}}}",
 	"a parameter is set":           put(parameters, `"mdt.*.hsm_control": enabled`),
 }

@@ -19,7 +19,7 @@ import (
 // componentConfigure is that of the Jobs that make pools.
 const componentConfigure = "configure"
 
-// work makes what lies on no disk of its own: pools, their directories and layouts, and parameters.
+// work makes what lies on no disk of its own: pools, their directories and layouts, parameters, and limits.
 type work struct {
 	// name of the Job, a hash of what it does; empty while there is nothing to do it with.
 	name     string
@@ -93,6 +93,9 @@ func (w work) all(fs *v1alpha1.FileSystem) []spec.Command {
 			do("mkdir", "-p", "-m", "0755", directory)
 			do(LayoutCommand(directory, pool, layout)...)
 		}
+	}
+	for _, argv := range ProjectCommands(own(fs).FSName, mount, own(fs).Projects) {
+		do(argv...)
 	}
 	return out
 }
@@ -226,6 +229,20 @@ func LayoutCommand(directory, pool string, asked []v1alpha1.LustreComponent) []s
 		layout = append(layout, component)
 	}
 	return cli.SetLayout(directory, pool, layout)
+}
+
+// ProjectCommands make the directories of projects and limit them. They come last: a directory takes its layout from the one above it.
+func ProjectCommands(fsName, mount string, projects []v1alpha1.LustreProject) [][]string {
+	if len(projects) == 0 {
+		return nil
+	}
+	out := cli.Commands{FSName: fsName}.EnforceQuotas()
+	for _, p := range projects {
+		directory := path.Join(mount, p.Directory)
+		out = append(out, []string{"mkdir", "-p", "-m", "0755", directory}, cli.SetProject(directory, p.ID),
+			cli.LimitProject(mount, p.ID, p.Space.Value(), p.Files))
+	}
+	return out
 }
 
 // DirectoriesWanted is the default layout of new directories that is asked for.

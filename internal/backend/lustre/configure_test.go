@@ -61,3 +61,21 @@ func TestNewDirectoriesGoToOneMDTAfterTheOther(t *testing.T) {
 	g.Expect(lustre.DirectoriesWanted(v1alpha1.LustreDirectories{MDTsPerDirectory: 4, RoundRobinDepth: new(int32(0))})).To(
 		Equal(cli.Directories{MDTs: 4, RoundRobinDepth: 0}))
 }
+
+func TestProjectsAreDirectoriesWithLimits(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(lustre.ProjectCommands("pfs", "/mnt/scratch", nil)).To(BeEmpty(), "nothing is enforced that nobody asks for")
+	g.Expect(lines(lustre.ProjectCommands("pfs", "/mnt/scratch", []v1alpha1.LustreProject{
+		{ID: 42, Directory: "ssd/climate", Space: resource.MustParse("10Ti"), Files: 5_000_000},
+		{ID: 7, Directory: "open"},
+	})...)).To(Equal([]string{
+		"lctl conf_param pfs.quota.mdt=ugp",
+		"lctl conf_param pfs.quota.ost=ugp",
+		"mkdir -p -m 0755 /mnt/scratch/ssd/climate",
+		"lfs project -p 42 -s /mnt/scratch/ssd/climate",
+		"lfs setquota -p 42 -b 0 -B 10737418240K -i 0 -I 5000000 /mnt/scratch",
+		"mkdir -p -m 0755 /mnt/scratch/open",
+		"lfs project -p 7 -s /mnt/scratch/open",
+		"lfs setquota -p 7 -b 0 -B 0K -i 0 -I 0 /mnt/scratch",
+	}))
+}

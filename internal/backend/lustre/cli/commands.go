@@ -152,6 +152,23 @@ func SetParameter(name, value string) []string {
 	return []string{"lctl", "set_param", "-P", name + "=" + value}
 }
 
+// EnforceQuotas puts the limits of users, groups and projects in force on all MDTs or all OSTs of the filesystem, for good; it runs on the
+// MGS. The real one took about 10 s (2.17.57, emulated).
+func (c Commands) EnforceQuotas() [][]string {
+	return [][]string{{"lctl", "conf_param", c.FSName + ".quota.mdt=ugp"}, {"lctl", "conf_param", c.FSName + ".quota.ost=ugp"}}
+}
+
+// SetProject gives a directory to a project, and hands that on to all that is made in it.
+func SetProject(directory string, id int32) []string {
+	return []string{"lfs", "project", "-p", strconv.Itoa(int(id)), "-s", directory}
+}
+
+// LimitProject says how many bytes and files a project may have at most, each 0 for no limit. Limits are kept in KiB.
+func LimitProject(mount string, id int32, bytes, files int64) []string {
+	space, number := strconv.FormatInt(bytes/1024, 10)+"K", strconv.FormatInt(files, 10)
+	return []string{"lfs", "setquota", "-p", strconv.Itoa(int(id)), "-b", "0", "-B", space, "-i", "0", "-I", number, mount}
+}
+
 // StopNewObjects keeps an MDS from making objects on an OST, at once and until it is started anew; it runs on every node with an MDT.
 func (c Commands) StopNewObjects(ost int32) []string {
 	return []string{"lctl", "set_param", "osp." + c.osp(ost) + ".max_create_count=0"}

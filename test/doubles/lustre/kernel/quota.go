@@ -22,11 +22,12 @@ type Account struct {
 
 func (a Account) key() string { return fmt.Sprint(a.Kind, a.ID) }
 
-// QuotaChange sets limits, or a project: of a directory and all below it, which hand it on.
+// QuotaChange sets limits, or a project: of a directory, which hands it on, and of all below it where that is asked for.
 type QuotaChange struct {
 	Place   Place
 	Account Account
 	Limits  *Limits
+	Below   bool
 }
 
 // Quota is what an account has, and what it may have.
@@ -81,19 +82,25 @@ func (k *Kernel) onQuota(ctx context.Context, question QuotaChange) (Quota, erro
 	return Quota{has.Kilobytes, has.Objects, l}, nil
 }
 
-// onProject gives a directory and what is in it to a project.
+// onProject gives a directory to a project, and what is in it where that is asked for.
 func (k *Kernel) onProject(_ context.Context, question QuotaChange) (Nothing, error) {
 	_, path, err := k.place(question.Place)
 	if err != nil {
 		return Nothing{}, err
 	}
+	give := func(path string) error {
+		l := read(path)
+		l.Project = question.Account.ID
+		return write(path, l)
+	}
+	if !question.Below {
+		return Nothing{}, give(inside(path))
+	}
 	return Nothing{}, filepath.WalkDir(inside(path), func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		l := read(path)
-		l.Project = question.Account.ID
-		return write(path, l)
+		return give(path)
 	})
 }
 

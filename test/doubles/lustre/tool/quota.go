@@ -134,13 +134,13 @@ func quotaSize(n int64) string {
 
 func (c *Call) project(ctx context.Context, rest []string) int {
 	a, given, path, ok := c.account(rest, "", "-s -r")
-	if !ok || a.Kind != "p" || given["-s"] == "" || given["-r"] == "" {
-		c.complain("lfs project: the double plays -p ID -s -r DIRECTORY\n")
+	if !ok || a.Kind != "p" || given["-s"] == "" {
+		c.complain("lfs project: the double plays -p ID -s [-r] DIRECTORY\n")
 		return int(syscall.EINVAL)
 	}
 	_, p, err := place(ctx, path)
 	if err == nil {
-		err = ask(ctx, "project", kernel.QuotaChange{Place: p, Account: a}, nil)
+		err = ask(ctx, "project", kernel.QuotaChange{Place: p, Account: a, Below: given["-r"] != ""}, nil)
 	}
 	if err != nil {
 		return c.lfsError(path, err)
