@@ -64,35 +64,63 @@ func ReadCheck(version string, outputs [][]byte) (spec.CheckAnswer, error) {
 	if err != nil {
 		return spec.CheckAnswer{}, fmt.Errorf("mfscli: %w", err)
 	}
-	if last == nil {
-		return spec.CheckAnswer{}, errors.New("the master has not gone through all files since it was started: it does so by itself; ask again later")
-	}
-	if !state.Data.Known {
-		return spec.CheckAnswer{}, errors.New("the master is counting its chunks, as while chunkservers come and go: ask again later")
-	}
+	return judge(state, last, failing)
+}
+
+// judge says what is damaged. What the master does not know yet hides nothing of what it knows, and is no reason to call the rest clean.
+func judge(state backend.State, last *round, failing []failure) (spec.CheckAnswer, error) {
 	answer := spec.CheckAnswer{Done: true}
 	find := func(what string, count int64) {
 		if count > 0 {
 			answer.Findings = append(answer.Findings, spec.CheckFinding{What: what, Count: count})
 		}
 	}
-	find("files with missing chunks", last.MissingFiles)
-	find("files in the trash with missing chunks", last.MissingTrash)
-	find("removed files that are still open, with missing chunks", last.MissingSustained)
-	find("chunks without a copy, now", state.Data.Missing)
+	if last != nil {
+		find("files with missing chunks", last.MissingFiles)
+		find("files in the trash with missing chunks", last.MissingTrash)
+		find("removed files that are still open, with missing chunks", last.MissingSustained)
+	}
+	if state.Data.Known {
+		find("chunks without a copy, now", state.Data.Missing)
+	}
+	ofData := len(answer.Findings) > 0
+	disks := findFailing(failing, find)
+	said, all := lookedAt(state, last)
+	if !all && len(answer.Findings) == 0 {
+		return spec.CheckAnswer{}, errors.New(said + ": ask again later")
+	}
+	answer.Message = said
+	if ofData {
+		answer.Message += ". Bring back the disks and servers that are away; mfscli -SMF names the files, and mfsfilerepair repairs what can't come back"
+	}
+	if len(disks) > 0 {
+		answer.Message += ". Disks with errors: " + backend.List(disks) + ". Look at the kernel's log of their nodes; a disk that goes on failing is to be replaced"
+	}
+	return answer, nil
+}
+
+// lookedAt says what the master has looked at; all is false while that is not all.
+func lookedAt(state backend.State, last *round) (said string, all bool) {
+	switch {
+	case last == nil:
+		return "the master has not gone through all files since it was started; it does so by itself", false
+	case !state.Data.Known:
+		return "the master is counting its chunks, as while chunkservers come and go", false
+	}
 	away := 0
 	for _, t := range state.Targets {
 		if !t.Online {
 			away++
 		}
 	}
-	answer.Message = fmt.Sprintf("the master's last round through %d files with %d chunks ended at %s; %d files had chunks with too few copies then, and %d "+
+	return fmt.Sprintf("the master's last round through %d files with %d chunks ended at %s; %d files had chunks with too few copies then, and %d "+
 		"chunks have now: it repairs these by itself; %d of %d disks are not in use now", last.Files, last.Chunks, time.Unix(last.End, 0).UTC().Format(time.RFC3339), last.UndergoalFiles,
-		state.Data.Endangered+state.Data.Undergoal, away, len(state.Targets))
-	if len(answer.Findings) > 0 {
-		answer.Message += ". Bring back the disks and servers that are away; mfscli -SMF names the files, and mfsfilerepair repairs what can't come back"
-	}
-	var disks []string
+		state.Data.Endangered+state.Data.Undergoal, away, len(state.Targets)), true
+}
+
+// findFailing makes a finding of each chunkserver that could not read or write its disks, those with the most errors first, and returns the
+// disks.
+func findFailing(failing []failure, find func(what string, count int64)) (disks []string) {
 	others := int64(0)
 	slices.SortStableFunc(failing, func(a, b failure) int { return cmp.Compare(b.count, a.count) })
 	for i := range failing {
@@ -104,10 +132,7 @@ func ReadCheck(version string, outputs [][]byte) (spec.CheckAnswer, error) {
 		disks = append(disks, failing[i].disks...)
 	}
 	find("other chunkservers with errors of disks", others)
-	if len(disks) > 0 {
-		answer.Message += ". Disks with errors: " + backend.List(disks) + ". Look at the kernel's log of their nodes; a disk that goes on failing is to be replaced"
-	}
-	return answer, nil
+	return disks
 }
 
 // mostFailing chunkservers have findings of their own: a status has room for 32, and those of data must not be crowded out.

@@ -131,6 +131,15 @@ func TestDisksThatCouldNotBeReadAreCountedByChunkserver(t *testing.T) {
 	}
 }
 
+func TestADiskThatCouldNotBeReadIsSaidBeforeTheMasterHasLookedAtAllFiles(t *testing.T) {
+	g := NewWithT(t)
+	answer, err := ReadCheck("4.57.5", checked(t, "4.57.5", "damaged", ""))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(answer.Done).To(BeTrue())
+	g.Expect(answer.Findings).To(ConsistOf(spec.CheckFinding{What: "errors of disks, of the chunkserver at 10.97.4.12:19435 since it has connected", Count: 6}))
+	g.Expect(answer.Message).To(HavePrefix("the master has not gone through all files since it was started"))
+}
+
 func TestManyDisksWithErrorsCrowdOutNoLostFile(t *testing.T) {
 	g := NewWithT(t)
 	var answer map[string]any
