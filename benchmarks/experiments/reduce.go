@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"errors"
+	"math"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -106,11 +107,39 @@ func reduceTargets(t *v1alpha1.TargetsSpec, disks []v1alpha1.Glob) {
 
 // reducePatch makes what a variant says of its disks as small as the rest.
 func reducePatch(patch *map[string]any, disks []v1alpha1.Glob) {
-	metadata, _ := (*patch)["metadata"].(map[string]any)
-	targets, _ := metadata["targets"].(map[string]any)
-	if selection, is := targets["select"].(map[string]any); is {
+	reduce := func(of any, most int) {
+		holder, _ := of.(map[string]any)
+		targets, _ := holder["targets"].(map[string]any)
+		selection, is := targets["select"].(map[string]any)
+		if !is {
+			return
+		}
 		selection["minSize"], selection["idGlobs"] = ReducedDisk.String(), disks
+		if count, is := selection["countPerNode"].(float64); is {
+			selection["countPerNode"] = min(int(count), most)
+		}
 	}
+	reduce((*patch)["metadata"], math.MaxInt)
+	pools, _ := (*patch)["storagePools"].([]any)
+	for _, pool := range pools {
+		reduce(pool, reducedDisks)
+	}
+}
+
+// OnLustre has an experiment of a Lustre expect another version: that of the modules on the nodes.
+func OnLustre(e *Experiment, lustre string) error {
+	expect := func(fs *v1alpha1.FileSystemSpec) {
+		if fs.Type == v1alpha1.Lustre {
+			fs.Version = lustre
+		}
+	}
+	if e.FileSystem != nil {
+		expect(&e.FileSystem.Spec)
+	}
+	if e.Suite == nil {
+		return nil
+	}
+	return changed(&e.Suite.Spec.FileSystem, expect)
 }
 
 // The largest numbers of a reduced run.
