@@ -189,14 +189,20 @@ func (b *builder) awaitEmptyJob(t target) (client.Object, error) {
 }
 
 // migrateJob moves the files that are on a target to the others of its pool: each is copied to a new file, which then takes its name. Who
-// has the old one open then writes to what is gone, so nothing is moved while a client has a file open on the target's server.
+// has the old one open then writes to what is gone, so nothing is moved while a client has a file open: the target's server says who reads
+// and writes there, and the metadata servers say who has opened anything.
 func (b *builder) migrateJob(t target, nodes []string) (client.Object, error) {
 	mount, err := clientMount(b.in.FileSystem, b.management.IP, backend.RunDirectory+"/drain")
 	if err != nil {
 		return nil, err
 	}
 	tool := toolOf(b.in)
-	quiet := tool.Quiet(t.server)
+	var metadata []int32
+	for _, a := range metadataServers(b.in) {
+		metadata = append(metadata, a.ID)
+	}
+	slices.Sort(metadata)
+	quiet := tool.Quiet(t.server, metadata)
 	told := spec.Configure{Mount: &mount, Quiet: &quiet, Commands: []spec.Command{
 		{Argv: tool.Migrate(t.id, poolID(t.slot), mount.Path), TimeoutSeconds: -1},
 	}}

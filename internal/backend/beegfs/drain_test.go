@@ -2,6 +2,7 @@ package beegfs
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -147,6 +148,11 @@ func TestTheJobsOfADrain(t *testing.T) {
 	g.Expect(migrate.Commands[0].TimeoutSeconds).To(Equal(int64(-1)))
 	g.Expect(migrate.Quiet).NotTo(BeNil(), "nothing is moved while a client has a file open")
 	g.Expect(migrate.Quiet.Open[2:]).To(HaveExactElements("--genericdebug", "--nodetype=storage", "--nodeid=1", "listopenfiles"))
+	g.Expect(migrate.Quiet.Also).To(HaveLen(8), "each metadata server says which files clients have opened")
+	for i, also := range migrate.Quiet.Also {
+		g.Expect(also.Server).To(Equal(fmt.Sprintf("metadata server %d", i+1)))
+		g.Expect(also.Open[2:]).To(HaveExactElements("--genericdebug", "--nodetype=meta", fmt.Sprintf("--nodeid=%d", i+1), "listopenfiles"))
+	}
 	terms := made[1].Spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 	g.Expect(terms[0].MatchFields[0].Values).To(Equal([]string{"c1"}))
 
@@ -236,7 +242,7 @@ func TestADrainSaysHowFarItIs(t *testing.T) {
 		backend.Job{Name: "scratch-await-empty-1", Component: componentDrain, Message: "412 files are left"},
 		backend.Job{Name: "scratch-migrate-1", Component: componentDrain})
 	message := func() string { return drainMessageOf(in, ssd0) }
-	g.Expect(message()).To(And(ContainSubstring("files are moved by job scratch-migrate-1, while no client has a file open on storage server 1"),
+	g.Expect(message()).To(And(ContainSubstring("files are moved by job scratch-migrate-1, while no client has a file open"),
 		Not(ContainSubstring("its last try")), ContainSubstring("412 files are left")))
 	jobNamed(in, "scratch-migrate-1").Message = "nothing is done: clients have files open on storage server 1"
 	g.Expect(message()).To(ContainSubstring("; its last try: nothing is done: clients have files open on storage server 1; "))

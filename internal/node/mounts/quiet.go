@@ -27,7 +27,7 @@ const (
 	mostClients = 8
 )
 
-// quiet looks whether other clients have files open on a server.
+// quiet looks whether other clients have files open on some servers.
 type quiet struct {
 	told                      spec.Quiet
 	client, session, answered *regexp.Regexp
@@ -74,26 +74,58 @@ type openError struct{ text string }
 // Error is the sentence.
 func (e openError) Error() string { return e.text }
 
+// session is a client that has files open on a server.
+type session struct{ id, files string }
+
 // look fails when other clients have files open. While a command uses the mount of this process, one client that came meanwhile is that.
 func (q *quiet) look(ctx context.Context, used bool) error {
-	text, err := printed(ctx, q.told.Open)
-	if err == nil && !q.answered.MatchString(text) {
-		err = fmt.Errorf("%s printed no answer", q.told.Open[0])
-	}
-	if err != nil {
-		return fmt.Errorf("nobody says which clients have files open on %s: %w", q.told.Server, err)
-	}
-	var open, came []string
-	for _, m := range q.session.FindAllStringSubmatch(text, -1) {
-		id, files := m[q.session.SubexpIndex("id")], m[q.session.SubexpIndex("files")]
-		if name, known := q.others[id]; known {
-			open = append(open, fmt.Sprintf("%s (%s)", name, files))
-		} else {
-			came = append(came, fmt.Sprintf("client %s (%s)", id, files))
+	servers := append([]spec.QuietServer{{Server: q.told.Server, Open: q.told.Open}}, q.told.Also...)
+	sessions, came := make([][]session, len(servers)), map[string]bool{}
+	for i, server := range servers {
+		var err error
+		if sessions[i], err = q.ask(ctx, server); err != nil {
+			return err
+		}
+		for _, s := range sessions[i] {
+			if _, known := q.others[s.id]; !known {
+				came[s.id] = true
+			}
 		}
 	}
-	if !used || len(came) > 1 {
-		open = append(open, came...)
+	mine := used && len(came) == 1
+	for i, server := range servers {
+		if err := q.says(server.Server, sessions[i], mine); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ask asks a server who has files open on it.
+func (q *quiet) ask(ctx context.Context, server spec.QuietServer) ([]session, error) {
+	text, err := printed(ctx, server.Open)
+	if err == nil && !q.answered.MatchString(text) {
+		err = fmt.Errorf("%s printed no answer", server.Open[0])
+	}
+	if err != nil {
+		return nil, fmt.Errorf("nobody says which clients have files open on %s: %w", server.Server, err)
+	}
+	var out []session
+	for _, m := range q.session.FindAllStringSubmatch(text, -1) {
+		out = append(out, session{id: m[q.session.SubexpIndex("id")], files: m[q.session.SubexpIndex("files")]})
+	}
+	return out, nil
+}
+
+// says names those that have files open on a server. Where mine is true, the only client that came meanwhile is that of this process.
+func (q *quiet) says(server string, sessions []session, mine bool) error {
+	var open []string
+	for _, s := range sessions {
+		if name, known := q.others[s.id]; known {
+			open = append(open, fmt.Sprintf("%s (%s)", name, s.files))
+		} else if !mine {
+			open = append(open, fmt.Sprintf("client %s (%s)", s.id, s.files))
+		}
 	}
 	if len(open) == 0 {
 		return nil
@@ -103,7 +135,7 @@ func (q *quiet) look(ctx context.Context, used bool) error {
 		open = append(open[:mostClients], fmt.Sprintf("%d more", more))
 	}
 	return openError{fmt.Sprintf("clients have files open on %s, and what they write to files that are moved would be lost: %s; "+
-		"close these files or unmount the filesystem there: it is tried again by itself", q.told.Server, strings.Join(open, ", "))}
+		"close these files or unmount the filesystem there: it is tried again by itself", server, strings.Join(open, ", "))}
 }
 
 // watch says why a command has to end. A nil quiet never does.

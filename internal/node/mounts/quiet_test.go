@@ -44,6 +44,12 @@ func (w *watched) opened(sessions string) {
 	w.g.Expect(os.Rename(w.path("next"), w.path("open"))).To(Succeed())
 }
 
+// also adds a server that is asked too.
+func (w *watched) also(sessions string) {
+	w.write("also", "Found 2 sessions.\n\n"+sessions+"\nFinal results: open files\n")
+	w.told.Also = []spec.QuietServer{{Server: "metadata server 1", Open: []string{"cat", w.path("also")}}}
+}
+
 // moves runs a script, such as one that moves files, while clients are to be quiet.
 func (w *watched) moves(t *testing.T, script string) error {
 	t.Helper()
@@ -62,10 +68,17 @@ func TestNothingIsMovedWhile(t *testing.T) {
 			"nothing is done: clients have files open on storage server 3, and what they write to files that are moved would be lost: c2 (3); ",
 		},
 		"a client that nobody lists has files open": {func(w *watched) { w.opened("9: 1\n") }, "lost: client 9 (1); "},
-		"the server gives no answer":                {func(w *watched) { w.write("open", "") }, "nobody says which clients have files open on storage server 3: cat printed no answer"},
-		"the server can't be asked":                 {func(w *watched) { w.told.Open = []string{"false"} }, "false failed with exit code 1"},
-		"nobody says which clients there are":       {func(w *watched) { w.told.Clients = []string{"false"} }, "nobody says which clients there are"},
-		"the expressions have no groups":            {func(w *watched) { w.told.Session = "x" }, "has no group id"},
+		"a client has opened a file on another server": {
+			func(w *watched) { w.also("5: 1\n") },
+			"nothing is done: clients have files open on metadata server 1, and what they write to files that are moved would be lost: c1 (1); ",
+		},
+		"another server gives no answer": {
+			func(w *watched) { w.also(""); w.write("also", "") }, "nobody says which clients have files open on metadata server 1: cat printed no answer",
+		},
+		"the server gives no answer":          {func(w *watched) { w.write("open", "") }, "nobody says which clients have files open on storage server 3: cat printed no answer"},
+		"the server can't be asked":           {func(w *watched) { w.told.Open = []string{"false"} }, "false failed with exit code 1"},
+		"nobody says which clients there are": {func(w *watched) { w.told.Clients = []string{"false"} }, "nobody says which clients there are"},
+		"the expressions have no groups":      {func(w *watched) { w.told.Session = "x" }, "has no group id"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			w := newWatched(t)
@@ -84,18 +97,23 @@ func TestFilesAreMovedWhileNoClientHasAnyOpen(t *testing.T) {
 
 func TestWhoOpensAFileMeanwhileIsSeen(t *testing.T) {
 	for sentence, c := range map[string]struct {
-		sessions string
-		says     string
+		sessions, also string
+		says           string
 	}{
-		"a client that was there":           {"7: 2\n5: 1\n", "lost: c1 (1); "},
-		"more clients than the mover's own": {"7: 2\n8: 1\n", "lost: client 7 (2), client 8 (1); "},
-		"the mover itself alone is no harm": {"7: 2\n", ""},
+		"a client that was there":                  {"7: 2\n5: 1\n", "7: 1\n", "on storage server 3, and what they write to files that are moved would be lost: c1 (1); "},
+		"a client that was there, elsewhere":       {"7: 2\n", "6: 1\n7: 1\n", "on metadata server 1, and what they write to files that are moved would be lost: c2 (1); "},
+		"more clients than the mover's own":        {"7: 2\n8: 1\n", "", "lost: client 7 (2), client 8 (1); "},
+		"more clients on both servers together":    {"7: 2\n", "8: 1\n", "lost: client 7 (2); "},
+		"the mover itself alone is no harm":        {"7: 2\n", "", ""},
+		"the mover itself on both servers neither": {"7: 2\n", "7: 1\n", ""},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			w := newWatched(t)
 			q, err := newQuiet(t.Context(), w.told)
 			w.g.Expect(err).NotTo(HaveOccurred())
 			w.opened(c.sessions)
+			w.also(c.also)
+			q.told = w.told
 			err = q.look(t.Context(), true)
 			if c.says == "" {
 				w.g.Expect(err).NotTo(HaveOccurred())

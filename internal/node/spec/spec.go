@@ -209,6 +209,15 @@ type Quiet struct {
 	Open     []string `json:"open"`
 	Session  string   `json:"session"`
 	Answered string   `json:"answered"`
+	// Also are more servers that are asked the same, with answers of the same form: a client that has opened a file on one of them has it
+	// open, whatever Server knows of it.
+	Also []QuietServer `json:"also,omitempty"`
+}
+
+// QuietServer is one more server of a Quiet: its name for people, and the command that lists who has files open there.
+type QuietServer struct {
+	Server string   `json:"server"`
+	Open   []string `json:"open"`
 }
 
 // Command is one command of a Configure. A failure ends the whole, unless MayFail.

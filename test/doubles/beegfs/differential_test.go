@@ -87,7 +87,10 @@ func TestBeegfsCtlListsAndRefusesAsTheRealOne(t *testing.T) {
 		"--listtargets --storagepoolid=1", "--liststoragepools", "--listmirrorgroups", "--listmirrorgroups --nodetype=storage",
 		"--listmirrorgroups --nodetype=meta", "--serverstats --nodetype=storage --history=2 --interval=0",
 		"--serverstats --nodetype=meta --history=2 --interval=0", "--migrate /tmp", "--migrate --targetid=101 /tmp",
-		"--find --targetid=101 /tmp", "--mirrormd", "--startresync --nodetype=storage --targetid=101")
+		"--find --targetid=101 /tmp", "--mirrormd", "--startresync --nodetype=storage --targetid=101",
+		"--genericdebug --nodetype=storage --nodeid=1 listopenfiles", "--genericdebug --nodetype=meta --nodeid=1 listopenfiles",
+		"--genericdebug --nodetype=meta --nodeid=9 listopenfiles", "--genericdebug --nodetype=meta listopenfiles",
+		"--genericdebug --nodeid=1 listopenfiles", "--genericdebug --nodetype=meta --nodeid=1")
 	r.step("beegfs-ctl without a secret", "beegfs-ctl --listtargets", "")
 	r.step("beegfs-ctl with another secret", strings.Replace(ctl, "/auth ", "/auth-other ", 1)+"--listtargets", "")
 	r.step("beegfs-ctl with a file that is not there", "beegfs-ctl --cfgFile={DIR}/none --listtargets", "")

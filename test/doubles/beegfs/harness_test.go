@@ -23,13 +23,14 @@ import (
 // update writes what the programs say as what they should say. It is for the real ones: BEEGFS_REAL_BIN=... go test -update.
 var update = flag.Bool("update", false, "write testdata from what the programs say")
 
-// doubles is the folder with the built doubles; genuine the one with real programs, where BEEGFS_REAL_BIN says so.
-var doubles, genuine string
+// doubles is the folder with the built doubles; genuine the one with real programs, where BEEGFS_REAL_BIN says so, and older the one with
+// those of an earlier release (BEEGFS_REAL_OLDER).
+var doubles, genuine, older string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
 	SetDefaultEventuallyPollingInterval(200 * time.Millisecond) // most questions start a program
-	genuine = os.Getenv("BEEGFS_REAL_BIN")
+	genuine, older = os.Getenv("BEEGFS_REAL_BIN"), os.Getenv("BEEGFS_REAL_OLDER")
 	code := 1
 	if err := build(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -201,6 +202,9 @@ func (c *cluster) command(ctx context.Context, line string) *exec.Cmd {
 	folder := doubles
 	if c.real {
 		folder = genuine
+		if c.version != "7.4.6" {
+			folder = older
+		}
 	}
 	command := exec.CommandContext(ctx, filepath.Join(folder, words[0]), words[1:]...)
 	command.Env = append(os.Environ(), "BEEGFS_DOUBLE_VERSION="+c.version)
@@ -299,10 +303,14 @@ func (c *cluster) startAll() {
 	c.prepareTarget("target-101", 101, 1)
 	c.prepareTarget("target-102", 102, 1)
 	c.prepareTarget("target-201", 201, 2)
-	c.start("storage-1-daemon", "beegfs-storage "+options+management+
-		" storeStorageDirectory={DIR}/target-101,{DIR}/target-102 connStoragePortTCP={PORT+31} connStoragePortUDP={PORT+31}")
+	c.start("storage-1-daemon", c.storageOne())
 	c.start("storage-2-daemon", c.storageTwo())
 	c.online()
+}
+
+func (c *cluster) storageOne() string {
+	return "beegfs-storage " + options + management +
+		" storeStorageDirectory={DIR}/target-101,{DIR}/target-102 connStoragePortTCP={PORT+31} connStoragePortUDP={PORT+31}"
 }
 
 func (c *cluster) storageTwo() string {

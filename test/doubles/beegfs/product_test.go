@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -141,29 +142,46 @@ func TestTheDatabaseOfEightIsCopiedAsTheOperatorBacksItUpWhileItsServiceWrites(t
 	g.Eventually(func() string { said, _ := c.run(cli + "pool list"); return said }).WithTimeout(long).Should(ContainSubstring("s:101,s:102"))
 }
 
-// backedUp is the place of a verified backup, as `node backup` makes it of what a probe hands out.
-func (c *cluster) backedUp(owner spec.Owner, name string) string {
+// place is where a filesystem keeps backups, with the operator's record of it.
+func (c *cluster) place(owner spec.Owner) spec.Backup {
 	c.t.Helper()
-	g := NewWithT(c.t)
 	var record bytes.Buffer
 	w := gzip.NewWriter(&record)
 	_, err := w.Write([]byte(`{"items": [{}]}`))
-	g.Expect(errors.Join(err, w.Close())).To(Succeed())
+	NewWithT(c.t).Expect(errors.Join(err, w.Close())).To(Succeed())
 	c.write("record/record-000", record.String())
+	return spec.Backup{
+		Owner: owner, Backend: "BeeGFS", Version: c.version, SecretFile: c.path("auth"),
+		Place: c.t.TempDir(), Directory: "backups", Keep: 2, Record: c.path("record"), CopySeconds: 60,
+	}
+}
+
+// files are those of the store: of 7 as they lie there, of 8 a copy of the database.
+func (c *cluster) files() map[string][]byte {
+	c.t.Helper()
+	if strings.HasPrefix(c.version, "8") {
+		files, _ := c.stored()
+		return files
+	}
+	files, err := store.Read(c.t.Context(), c.path("mgmtd"), []string{"*.tmp-*"})
+	NewWithT(c.t).Expect(err).NotTo(HaveOccurred())
+	return files
+}
+
+// backUp makes a verified backup, as `node backup` makes it of what a probe hands out, and returns the directory of backups.
+func (c *cluster) backUp(told spec.Backup, name string) string {
+	c.t.Helper()
+	g := NewWithT(c.t)
 	probe := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		said := c.said()
-		files, _ := c.stored()
-		packed, err := store.Pack(files, said)
+		packed, err := store.Pack(c.files(), said)
 		g.Expect(err).NotTo(HaveOccurred())
 		secret, nonce := []byte("the secret of this test"), r.URL.Query().Get(backend.NonceParameter)
 		w.Header().Set(backend.SignatureHeader, store.Signature(secret, nonce, packed))
 		_, _ = w.Write(packed)
 	}))
 	defer probe.Close()
-	told := spec.Backup{
-		Owner: owner, Backend: "BeeGFS", Version: c.version, Copied: probe.Listener.Addr().String(), SecretFile: c.path("auth"), Name: name,
-		Place: c.t.TempDir(), Directory: "backups", Keep: 2, Record: c.path("record"), CopySeconds: 60,
-	}
+	told.Copied, told.Name = probe.Listener.Addr().String(), name
 	answer, err := backup.Run(c.t.Context(), backup.Options{
 		Told: told, Store: beegfs.New(), Work: c.t.TempDir(), Output: io.Discard, Now: time.Now, Memory: backup.FreeMemory,
 	})
@@ -172,12 +190,43 @@ func (c *cluster) backedUp(owner spec.Owner, name string) string {
 	return filepath.Join(told.Place, told.Directory)
 }
 
+const backupName = "20261123-030000"
+
+// recovers puts the store of the management service back from the only backup of a place into the directory management/data, as `node
+// recover` does it: it looks, and then restores by the plan. The candidate lacks what was known and is not in it.
+func (c *cluster) recovers(owner spec.Owner, place, id, lacks string, targets ...int32) {
+	c.t.Helper()
+	g := NewWithT(c.t)
+	o := recovery.Options{
+		Told: spec.Recovery{
+			Owner: owner, Backend: "BeeGFS", Version: c.version, Scratch: c.t.TempDir(), Source: spec.RecoverySource{Backups: place},
+			Known: backend.Known(map[v1alpha1.Role][]int32{v1alpha1.RoleMetadata: {1}, v1alpha1.RoleStorage: {1}},
+				map[v1alpha1.Role][]int32{v1alpha1.RoleStorage: targets}),
+		},
+		Store: beegfs.New(), Work: c.t.TempDir(), Output: io.Discard,
+		Prover: directory.Prover{
+			Owner: owner, Component: "management", Ledger: c.path("ledger.json"), Now: time.Now,
+			Writer: durable.Writer{Chown: func(string, int, int) error { return nil }},
+		},
+	}
+	answer, err := recovery.Run(c.t.Context(), o)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(answer.Found).To(ConsistOf(And(HaveField("Backup", backupName), HaveField("ID", id), HaveField("Lacks", lacks))))
+	to := spec.Directory{Path: c.path("management"), Data: "data"}
+	o.Told.Restore = &spec.Restore{
+		Plan: "0123abcd", Backup: backupName, ID: id, Path: to.Path, Data: to.Data, Component: "management", User: "root", Ledger: o.Prover.Ledger,
+	}
+	answer, err = recovery.Run(c.t.Context(), o)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(answer.Restored).To(BeTrue())
+	g.Expect(o.Prover.Prove(c.t.Context(), to, nil)).To(Equal(directory.Use), "a service may be started on it")
+}
+
 func TestALostServiceOfEightServesAgainFromABackupAsTheSameFilesystemAndWhatJoinedLaterJoinsAnew(t *testing.T) {
 	g := NewWithT(t)
 	c := licensed8(t)
-	const name = "20261123-030000"
 	owner := spec.Owner{Namespace: "default", Name: "hive", UID: "1b4e28ba"}
-	place := c.backedUp(owner, name)
+	place := c.backUp(c.place(owner), backupName)
 	before := c.said()
 	idOf := func() string {
 		_, content := c.stored()
@@ -190,30 +239,8 @@ func TestALostServiceOfEightServesAgainFromABackupAsTheSameFilesystemAndWhatJoin
 	c.daemons["mgmtd-licensed"].kill()
 	g.Expect(os.RemoveAll(c.path("store"))).To(Succeed(), "its disk is lost")
 
-	o := recovery.Options{
-		Told: spec.Recovery{
-			Owner: owner, Backend: "BeeGFS", Version: c.version, Scratch: t.TempDir(), Source: spec.RecoverySource{Backups: place},
-			Known: backend.Known(map[v1alpha1.Role][]int32{v1alpha1.RoleMetadata: {1}, v1alpha1.RoleStorage: {1}},
-				map[v1alpha1.Role][]int32{v1alpha1.RoleStorage: {101, 102, 103}}),
-		},
-		Store: beegfs.New(), Work: t.TempDir(), Output: io.Discard,
-		Prover: directory.Prover{
-			Owner: owner, Component: "management", Ledger: c.path("ledger.json"), Now: time.Now,
-			Writer: durable.Writer{Chown: func(string, int, int) error { return nil }},
-		},
-	}
-	answer, err := recovery.Run(t.Context(), o)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(answer.Found).To(ConsistOf(And(HaveField("Backup", name), HaveField("ID", id), HaveField("Lacks", "storage target 103"))))
-	to := spec.Directory{Path: c.path("management"), Data: "data"}
-	o.Told.Restore = &spec.Restore{
-		Plan: "0123abcd", Backup: name, ID: id, Path: to.Path, Data: to.Data, Component: "management", User: "root", Ledger: o.Prover.Ledger,
-	}
-	answer, err = recovery.Run(t.Context(), o)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(answer.Restored).To(BeTrue())
-	g.Expect(o.Prover.Prove(t.Context(), to, nil)).To(Equal(directory.Use), "a service may be started on it")
-	g.Expect(os.Symlink(filepath.Join(to.Path, to.Data), c.path("store"))).To(Succeed())
+	c.recovers(owner, place, id, "storage target 103", 101, 102, 103)
+	g.Expect(os.Symlink(c.path("management", "data"), c.path("store"))).To(Succeed())
 	c.start("mgmtd-restored", "beegfs-mgmtd --config-file {DIR}/beegfs-mgmtd.toml")
 	c.online8(3)
 	g.Expect(idOf()).To(Equal(id))
@@ -227,4 +254,116 @@ func TestALostServiceOfEightServesAgainFromABackupAsTheSameFilesystemAndWhatJoin
 	c.start("storage-again", storage8("target-101", "target-102", "target-103"))
 	c.online8(4)
 	g.Expect(c.said().Targets).To(ContainElement(And(HaveField("ID", int32(103)), HaveField("ServerID", int32(1)))))
+}
+
+// A real service writes what it learns every 15 minutes, and at its end: here it ends before the backup.
+func TestALostServiceOfSevenServesAgainFromABackupAndWhatJoinedLaterJoinsWithItsNumber(t *testing.T) {
+	t.Parallel() // with a buddy group, the service takes half a minute to end
+	g := NewWithT(t)
+	c := newCluster(t, "7.4.6")
+	c.startAll()
+	for _, mode := range []string{"--addstoragepool --id=2 --desc=bulk --targets=201", "--addmirrorgroup --nodetype=storage --primary=101 --secondary=102 --groupid=3"} {
+		said, code := c.run(ctl + mode)
+		g.Expect(code).To(Equal(0), said)
+	}
+	g.Expect(c.daemons["mgmtd-daemon"].end(t)).To(Equal(0))
+	const service = "beegfs-mgmtd " + options + " " + limits + " storeMgmtdDirectory={DIR}/"
+	c.start("mgmtd-again", service+"mgmtd")
+	c.online()
+	owner := spec.Owner{Namespace: "default", Name: "hive", UID: "1b4e28ba"}
+	place := c.backUp(c.place(owner), backupName)
+	before := c.said()
+
+	// Another target joins, and the disk of the service is lost.
+	c.prepareTarget("target-202", 202, 2)
+	g.Expect(c.daemons["storage-2-daemon"].end(t)).To(Equal(0))
+	two := strings.Replace(c.storageTwo(), "{DIR}/target-201", "{DIR}/target-201,{DIR}/target-202", 1)
+	c.start("storage-2-more", two)
+	c.eventually("--listtargets --state --nodetype=storage", "202")
+	c.daemons["mgmtd-again"].kill()
+	g.Expect(os.RemoveAll(c.path("mgmtd"))).To(Succeed())
+	g.Expect(os.Mkdir(c.path("mgmtd"), 0o700)).To(Succeed())
+	said, code := c.run(service + "mgmtd")
+	g.Expect(code).NotTo(BeZero(), "no service starts on an empty directory")
+	g.Expect(said).To(ContainSubstring("initialization has been disabled"))
+
+	c.recovers(owner, place, "", "storage target 202", 101, 102, 201, 202)
+	c.start("mgmtd-restored", service+"management/data")
+	c.online()
+	after := c.said()
+	g.Expect(after.Pools).To(Equal(before.Pools))
+	g.Expect(after.Mirrors).To(Equal(before.Mirrors))
+	g.Expect(after.RootID).To(Equal(before.RootID))
+	g.Expect(after.Targets).NotTo(ContainElement(HaveField("ID", int32(202))))
+
+	// What joined later tells of itself when its server starts.
+	g.Expect(c.daemons["storage-2-more"].end(t)).To(Equal(0))
+	c.start("storage-2-again", two)
+	c.eventually("--listtargets --state --nodetype=storage", "202")
+	g.Expect(c.said().Targets).To(ContainElement(And(HaveField("ID", int32(202)), HaveField("ServerID", int32(2)), HaveField("PoolID", int32(1)))))
+}
+
+// An upgrade restarts one server after the other on what the older one has left: the management service first, then metadata servers, then
+// storage servers. With BEEGFS_REAL_OLDER, the older ones are the real programs of that folder.
+func TestServersOfTheNextReleaseTakeUpWhatTheOlderOnesHaveLeft(t *testing.T) {
+	t.Parallel() // with a buddy group, the service takes half a minute to end
+	g := NewWithT(t)
+	c := newCluster(t, "7.4.5")
+	if c.real && older == "" {
+		t.Skip("BEEGFS_REAL_OLDER names no folder with older programs")
+	}
+	c.startAll()
+	for _, mode := range []string{
+		"--addstoragepool --id=2 --desc=bulk --targets=201", "--addmirrorgroup --nodetype=storage --primary=101 --secondary=102 --groupid=3",
+		"--createdir --unmounted --nodes=2 /a", "--setpattern --unmounted --storagepoolid=2 --pattern=raid0 --chunksize=64k --numtargets=8 /a",
+	} {
+		said, code := c.run(ctl + mode)
+		g.Expect(code).To(Equal(0), said)
+	}
+	before, stripes := whole(c.said()), c.stripes("/a")
+	c.version = "7.4.6"
+	for _, server := range []struct{ name, line string }{
+		{"mgmtd-daemon", "beegfs-mgmtd " + options + " storeMgmtdDirectory={DIR}/mgmtd " + limits},
+		{"meta-1-daemon", c.metaLine(1)}, {"meta-2-daemon", c.metaLine(2)},
+		{"storage-1-daemon", c.storageOne()}, {"storage-2-daemon", c.storageTwo()},
+	} {
+		g.Expect(c.daemons[server.name].end(t)).To(Equal(0), server.name)
+		again := c.start(server.name+"-again", server.line)
+		g.Eventually(again.says).WithTimeout(long).Should(MatchRegexp(`Version: 7\.4\.6\b`), server.name)
+		g.Eventually(func() string { return whole(c.said()) }).WithTimeout(long).Should(Equal(before), server.name)
+	}
+	g.Expect(c.stripes("/a")).To(Equal(stripes))
+}
+
+// stripes are how a directory is striped, as the tool says it.
+func (c *cluster) stripes(directory string) string {
+	c.t.Helper()
+	said, code := c.run(ctl + "--getentryinfo --unmounted " + directory)
+	NewWithT(c.t).Expect(code).To(Equal(0), said)
+	NewWithT(c.t).Expect(strings.Fields(said)).To(ContainElement("64K"), said)
+	return said
+}
+
+// whole is what a filesystem says of itself, but for how much space there is: after its start, a real service of 7 has targets in the
+// capacity pool "emergency" or "low" until it has heard of all.
+func whole(s backend.State) string {
+	for i := range s.Targets {
+		s.Targets[i].UsedBytes, s.Targets[i].CapacityBytes, s.Targets[i].CapacityPool = 0, 0, ""
+	}
+	lines := []string{fmt.Sprintf("root %d, mirrored %v", s.RootID, s.MetadataMirrored)}
+	for i := range s.Servers {
+		s.Servers[i].Version = "" // it is the one that was asked for
+		s.Servers[i].UsedBytes, s.Servers[i].CapacityBytes = 0, 0
+		lines = append(lines, fmt.Sprintf("%+v", s.Servers[i]))
+	}
+	for i := range s.Targets {
+		lines = append(lines, fmt.Sprintf("%+v", s.Targets[i]))
+	}
+	for _, p := range s.Pools {
+		lines = append(lines, fmt.Sprintf("%+v", p))
+	}
+	for _, m := range s.Mirrors {
+		lines = append(lines, fmt.Sprintf("%+v", m))
+	}
+	return strings.Join(lines, "\n")
 }

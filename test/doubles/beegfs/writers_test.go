@@ -67,6 +67,28 @@ func (w *writer) tell(ctx context.Context, files *int) error {
 // server1Has is what both tools print of storage server 1, as GenericDebugMsgEx.cpp of 7.4.6 and 8.3.1 writes it.
 const server1Has = "Found 1 sessions.\n\n%s\nFinal results: %d open files in 1 checked sessions\n"
 
+// meta1Has is what they print of metadata server 1, as a real beegfs-meta 7.4.6 said of a file that was open and not read or written yet.
+const meta1Has = "Found %d non-mirrored sessions and 0 mirrored sessions.\n\nNon-mirrored sessions:\n%sMirrored sessions:\n\n" +
+	"Final results: %d open files in %[1]d checked sessions\n"
+
+func TestAMetadataServerSaysWhoHasFilesOpen(t *testing.T) {
+	for version, c := range map[string]struct{ line, before, port string }{
+		"7.4.6": {ctl + "--genericdebug --nodetype=meta --nodeid=1 listopenfiles", "Command: listopenfiles\nResponse:\n", "{PORT+11}"},
+		"8.3.1": {cli + "--mount=none debug m:1 listopenfiles", "", "{PORT+16}"},
+	} {
+		t.Run(version, func(t *testing.T) {
+			g := NewWithT(t)
+			f := started(t, version)
+			said, complained, code := f.runApart(c.line, "")
+			g.Expect(code).To(BeZero(), complained)
+			g.Expect(said).To(Equal(c.before + fmt.Sprintf(meta1Has, 0, "", 0)))
+			f.writer(int(version[0]-'0'), 7, c.port).opens(t, 2)
+			said, _, _ = f.runApart(c.line, "")
+			g.Expect(said).To(Equal(c.before + fmt.Sprintf(meta1Has, 1, "7: 2\n", 2)))
+		})
+	}
+}
+
 func TestAStorageServerSaysWhoHasFilesOpen(t *testing.T) {
 	for version, c := range map[string]struct{ line, before, port string }{
 		"7.4.6": {ctl + "--genericdebug --nodetype=storage --nodeid=1 listopenfiles", "Command: listopenfiles\nResponse:\n", "{PORT+31}"},
@@ -117,6 +139,9 @@ func (c *cluster) move(script string) (said string, code int) {
 		"server": "storage server 1", "session": `(?m)^(?P<id>[0-9]+): (?P<files>[0-9]+)\s*$`, "answered": "(?m)^Final results: ",
 		"clients": tool(ctl + "--listnodes --nodetype=client"), "client": `(?m)^(?P<name>\S.*) \[ID: (?P<id>[0-9]+)\]\s*$`,
 		"open": tool(ctl + "--genericdebug --nodetype=storage --nodeid=1 listopenfiles"),
+		"also": []any{map[string]any{
+			"server": "metadata server 1", "open": tool(ctl + "--genericdebug --nodetype=meta --nodeid=1 listopenfiles"),
+		}},
 	}
 	told, err := json.Marshal(map[string]any{
 		"quiet": quiet, "commands": []any{map[string]any{"argv": []string{"sh", "-c", script, "sh", c.dir}, "timeoutSeconds": -1}},
@@ -149,6 +174,23 @@ func TestNothingIsMovedWhileAWriterHasAFileOpenOnTheServer(t *testing.T) {
 	said, code = c.move(`touch "$1"/moved`)
 	g.Expect(code).To(BeZero(), said)
 	g.Expect(c.path("moved")).To(BeAnExistingFile())
+}
+
+// A storage server does not know of a file that nobody has read or written yet. With the real 7.4.6, what a program wrote to such a file after
+// it was moved was lost without an error.
+func TestNothingIsMovedWhileAFileIsOpenThatNobodyHasWrittenYet(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("beegfs-ctl insists on root")
+	}
+	g := NewWithT(t)
+	c := started(t, "7.4.6")
+	writer := c.writer(7, 7, "{PORT+11}")
+	writer.opens(t, 1)
+	said, code := c.move(`touch "$1"/moved`)
+	g.Expect(code).To(Equal(1))
+	g.Expect(said).To(ContainSubstring("nothing is done: clients have files open on metadata server 1, " +
+		"and what they write to files that are moved would be lost: client 7 (1); "))
+	g.Expect(c.path("moved")).NotTo(BeAnExistingFile())
 }
 
 // The mover stands for the tool: it renames a copy over the file that the writers have open, and ends before that when it is asked to.

@@ -486,8 +486,11 @@ func TestWhoHasFilesOpenOnAStorageServerIsAsked(t *testing.T) {
 	} {
 		t.Run(version, func(t *testing.T) {
 			g := NewWithT(t)
-			q := NewTool(version, "10.0.0.1:8010").Quiet(3)
+			q := NewTool(version, "10.0.0.1:8010").Quiet(3, []int32{5})
 			g.Expect(strings.Join(q.Open, " ")).To(Equal(c.open))
+			g.Expect(q.Also).To(HaveLen(1))
+			g.Expect(q.Also[0].Server).To(Equal("metadata server 5"))
+			g.Expect(strings.Join(q.Also[0].Open, " ")).To(Equal(strings.NewReplacer("storage --nodeid=3", "meta --nodeid=5", "s:3", "m:5").Replace(c.open)))
 			g.Expect(strings.Join(q.Clients, " ")).To(Equal(c.clients))
 			found := func(expression, text, first, second string) (out [][2]string) {
 				e := regexp.MustCompile(expression)
@@ -501,6 +504,11 @@ func TestWhoHasFilesOpenOnAStorageServerIsAsked(t *testing.T) {
 			g.Expect(found(q.Session, answer, "id", "files")).To(Equal([][2]string{{"7", "2"}, {"8", "11"}}))
 			g.Expect(answer).To(MatchRegexp(q.Answered))
 			g.Expect("Unknown/invalid operation\n").NotTo(MatchRegexp(q.Answered))
+			// As a real beegfs-meta 7.4.6 said of a file that was open, and not read or written yet.
+			answer = "Command: listopenfiles\nResponse:\nFound 2 non-mirrored sessions and 0 mirrored sessions.\n\nNon-mirrored sessions:\n1: 1\n" +
+				"Mirrored sessions:\n\nFinal results: 1 open files in 2 checked sessions\n"
+			g.Expect(found(q.Session, answer, "id", "files")).To(Equal([][2]string{{"1", "1"}}))
+			g.Expect(answer).To(MatchRegexp(q.Answered))
 		})
 	}
 }

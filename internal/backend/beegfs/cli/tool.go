@@ -115,7 +115,7 @@ func (t Tool) Move(from, to int32, targets []int32) [][]string {
 
 // AddMirror makes a buddy group of two storage targets ("s"), or of two metadata servers ("m").
 func (t Tool) AddMirror(kind string, primary, secondary int32) []string {
-	nodeType := map[string]string{"m": "meta", "s": "storage"}[kind]
+	nodeType := nodeTypes[kind]
 	if t.eight {
 		return t.Run("mirror", "create", fmt.Sprintf("mirror-%s-%d", nodeType, primary), "--node-type="+nodeType,
 			"--primary="+t.numbers(kind, primary), "--secondary="+t.numbers(kind, secondary))
@@ -181,10 +181,11 @@ func (t Tool) Migrate(target, pool int32, mountPoint string) []string {
 	return t.Run("--migrate", fmt.Sprintf("--targetid=%d", target), fmt.Sprintf("--destinationpoolid=%d", pool), mountPoint)
 }
 
-// Quiet asks a storage server which clients have files open on it: both tools pass on what the server says to a question for its
-// maintainers (GenericDebugMsgEx of 7.4.6 and 8.3.1). A server counts a file from the first byte that a client reads or writes there until
-// that client has closed it.
-func (t Tool) Quiet(server int32) spec.Quiet {
+// Quiet asks a storage server which clients have files open on it, and all metadata servers: both tools pass on what a server says to a
+// question for its maintainers (GenericDebugMsgEx of 7.4.6 and 8.3.1). A storage server counts a file from the first byte that a client
+// reads or writes there, a metadata server from the moment when it is opened, both until that client has closed it. So a storage server
+// alone does not know of a file that is open, and is written later.
+func (t Tool) Quiet(server int32, metadata []int32) spec.Quiet {
 	q := spec.Quiet{
 		Server:  fmt.Sprintf("storage server %d", server),
 		Session: `(?m)^(?P<id>[0-9]+): (?P<files>[0-9]+)\s*$`, Answered: `(?m)^Final results: [0-9]+ open files in [0-9]+ checked sessions\s*$`,
@@ -192,14 +193,27 @@ func (t Tool) Quiet(server int32) spec.Quiet {
 	if t.eight {
 		q.Clients = t.Run("--mount=none", "node", "list", "--node-type=client", "--output=ndjson", "--columns=id,alias", "--raw")
 		q.Client = `"alias":"(?P<name>[^"]*)","id":\{"num_id":(?P<id>[0-9]+),`
-		q.Open = t.Run("--mount=none", "debug", t.numbers("s", server), "listopenfiles")
-		return q
+	} else {
+		q.Clients = t.Run("--listnodes", "--nodetype=client")
+		q.Client = `(?m)^(?P<name>\S.*) \[ID: (?P<id>[0-9]+)\]\s*$`
 	}
-	q.Clients = t.Run("--listnodes", "--nodetype=client")
-	q.Client = `(?m)^(?P<name>\S.*) \[ID: (?P<id>[0-9]+)\]\s*$`
-	q.Open = t.Run("--genericdebug", "--nodetype=storage", fmt.Sprintf("--nodeid=%d", server), "listopenfiles")
+	q.Open = t.openFiles("s", server)
+	for _, id := range metadata {
+		q.Also = append(q.Also, spec.QuietServer{Server: fmt.Sprintf("metadata server %d", id), Open: t.openFiles("m", id)})
+	}
 	return q
 }
+
+// openFiles asks a server, of metadata ("m") or storage ("s"), who has files open on it.
+func (t Tool) openFiles(kind string, id int32) []string {
+	if t.eight {
+		return t.Run("--mount=none", "debug", t.numbers(kind, id), "listopenfiles")
+	}
+	return t.Run("--genericdebug", "--nodetype="+nodeTypes[kind], fmt.Sprintf("--nodeid=%d", id), "listopenfiles")
+}
+
+// nodeTypes are the words for metadata ("m") and storage ("s").
+var nodeTypes = map[string]string{"m": "meta", "s": "storage"}
 
 // The arguments of benchmarks.Call that storagebench gives.
 const (

@@ -40,7 +40,7 @@ func (t *Target) moving(f Facts) []string {
 	case job.Succeeded:
 		return []string{"all files that a client finds were moved"}
 	}
-	says := []string{fmt.Sprintf("files are moved by job %s, while no client has a file open on storage server %d", job.Name, t.Server)}
+	says := []string{fmt.Sprintf("files are moved by job %s, while no client has a file open", job.Name)}
 	if job.Message != "" {
 		says = append(says, "its last try: "+job.Message)
 	}

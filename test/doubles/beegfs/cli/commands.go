@@ -362,7 +362,7 @@ func (c *call) listGroups(kind string) error {
 	return rows.print()
 }
 
-// debugging is the double of debug: only storage servers are asked, and only for open files.
+// debugging is the double of debug: servers are asked only for open files.
 func (c *call) debugging() *cobra.Command {
 	return &cobra.Command{
 		Use: "debug <node> <command>", Hidden: true, Args: cobra.MinimumNArgs(2), RunE: func(command *cobra.Command, arguments []string) error {
@@ -371,12 +371,12 @@ func (c *call) debugging() *cobra.Command {
 				return err
 			}
 			said := "Unknown/invalid operation"
-			if found.kind == "storage" && strings.Join(arguments[1:], " ") == "listopenfiles" {
+			if strings.Join(arguments[1:], " ") == "listopenfiles" {
 				var open []wire.OpenFiles
-				if err := tree.Ask(command.Context(), c.secret, c.view.Node("storage", found.id), "list-open-files", nil, &open); err != nil {
+				if err := tree.Ask(command.Context(), c.secret, c.view.Node(found.kind, found.id), "list-open-files", nil, &open); err != nil {
 					return err
 				}
-				said = wire.Sessions(open)
+				said = wire.Sessions(found.kind, open)
 			}
 			c.say("%s\n", said)
 			return nil

@@ -136,8 +136,7 @@ func (m mounting) directories(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// tellOpen tells each storage server how many files are open here, under the number of this process: which targets a file is on, no double
-// knows.
+// tellOpen tells each server how many files are open here, under the number of this process: which of them know a file, no double knows.
 func (m mounting) tellOpen(ctx context.Context) error {
 	open, err := m.openFiles()
 	if err != nil {
@@ -149,7 +148,7 @@ func (m mounting) tellOpen(ctx context.Context) error {
 	}
 	var errs []error
 	for i := range view.Nodes {
-		if node := &view.Nodes[i]; node.Type == "storage" {
+		if node := &view.Nodes[i]; node.Type == "storage" || node.Type == "meta" {
 			errs = append(errs, tree.Ask(ctx, secret, node, "open-files", wire.OpenFiles{Client: os.Getpid(), Files: open}, nil))
 		}
 	}

@@ -363,7 +363,7 @@ func serverStats(c *call) int {
 	return success
 }
 
-// genericDebug is the double of --genericdebug: only storage servers are asked, and only for open files.
+// genericDebug is the double of --genericdebug: servers are asked only for open files.
 func genericDebug(c *call) int {
 	text, _ := c.take("--nodetype")
 	kind := kind(text)
@@ -391,13 +391,13 @@ func genericDebug(c *call) int {
 		return runtimeError
 	}
 	said := "Unknown/invalid operation"
-	if kind == "storage" && command == "listopenfiles" {
+	if kind != "management" && command == "listopenfiles" {
 		var open []wire.OpenFiles
 		if err := c.ask(node, "list-open-files", nil, &open); err != nil {
 			c.complain("Failed to communicate with node: %s", id)
 			return runtimeError
 		}
-		said = wire.Sessions(open)
+		said = wire.Sessions(kind, open)
 	}
 	c.say("Command: %s\nResponse:\n%s", command, said)
 	return success

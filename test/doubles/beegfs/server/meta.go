@@ -97,10 +97,10 @@ func (d *daemon) answer(op string, body json.RawMessage) (any, error) {
 	if op == "ping" {
 		return d.node.ID, nil
 	}
-	if d.kind == "storage" && op == "open-files" {
+	if op == "open-files" {
 		return nil, d.open.tell(body)
 	}
-	if d.kind == "storage" && op == "list-open-files" {
+	if op == "list-open-files" {
 		return d.open.list(), nil
 	}
 	if d.namespace == nil {

@@ -86,22 +86,29 @@ type EntryRequest struct {
 	Flat    bool     `json:"flat,omitempty"`
 }
 
-// OpenFiles is how many files a client has open. A client tells each storage server of its own.
+// OpenFiles is how many files a client has open. A client tells each server of its own.
 type OpenFiles struct {
 	Client int `json:"client"`
 	Files  int `json:"files"`
 }
 
-// Sessions are the open files as a server prints them (storage's GenericDebugMsgEx.cpp, 7.4.6 and 8.3.1).
-func Sessions(open []OpenFiles) string {
+// Sessions are the open files as a server of a kind prints them (GenericDebugMsgEx.cpp of storage and meta, 7.4.6 and 8.3.1).
+func Sessions(kind string, open []OpenFiles) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "Found %d sessions.\n\n", len(open))
+	if kind == "meta" {
+		fmt.Fprintf(&out, "Found %d non-mirrored sessions and 0 mirrored sessions.\n\nNon-mirrored sessions:\n", len(open))
+	} else {
+		fmt.Fprintf(&out, "Found %d sessions.\n\n", len(open))
+	}
 	files := 0
 	for _, o := range open {
 		files += o.Files
 		if o.Files > 0 {
 			fmt.Fprintf(&out, "%d: %d\n", o.Client, o.Files)
 		}
+	}
+	if kind == "meta" {
+		out.WriteString("Mirrored sessions:\n")
 	}
 	fmt.Fprintf(&out, "\nFinal results: %d open files in %d checked sessions", files, len(open))
 	return out.String()
