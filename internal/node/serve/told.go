@@ -21,7 +21,11 @@ func ToldBy(told spec.Serve, node string) func() (Told, string) {
 		if missing != "" {
 			return Told{}, missing
 		}
-		return toldOf(member)
+		out, missing := toldOf(member)
+		for i := range out.Targets {
+			out.Targets[i].Lock = spec.MountLock(told.NodeFile, out.Targets[i].Name)
+		}
+		return out, missing
 	}
 }
 
@@ -74,7 +78,7 @@ func (t *Target) given(told spec.Target) string {
 	if err := decoder.Decode(&given); err != nil {
 		return fmt.Sprintf("can't understand what target %s was given: %v; the operator and its node image must be of the same version", t.Name, err)
 	}
-	t.ID, t.Format = v1alpha1.DeviceID(served.DeviceID), found
+	t.ID, t.Format, t.BootID = v1alpha1.DeviceID(served.DeviceID), found, served.BootID
 	t.Wanted = format.New{UUID: told.UUID, Mark: served.Mark, Given: &given}
 	return ""
 }
