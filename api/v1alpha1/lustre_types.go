@@ -54,6 +54,26 @@ type LustreTarget struct {
 	// +kubebuilder:validation:items:MaxLength=64
 	// +kubebuilder:validation:items:Pattern=`^[0-9A-Za-z.:]+@[a-z][a-z0-9]*$`
 	ManagementNIDs []string `json:"managementNIDs,omitempty"`
+
+	// serviceNodes are the two nodes that may serve the target, one at a time, for a target of two nodes. Clients know both by them.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=2
+	// +kubebuilder:validation:MaxItems=2
+	ServiceNodes []LustreServiceNode `json:"serviceNodes,omitempty"`
+}
+
+// LustreServiceNode is a node that may serve a target.
+type LustreServiceNode struct {
+	// nids are the NIDs of the node, such as "10.0.0.1@tcp".
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=64
+	// +kubebuilder:validation:items:Pattern=`^[0-9A-Za-z.:]+@[a-z][a-z0-9]*$`
+	NIDs []string `json:"nids,omitempty"`
 }
 
 // LustreSpec holds what only Lustre has.

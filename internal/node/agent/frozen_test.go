@@ -47,4 +47,12 @@ func TestTheFileOfANodeIsWrittenAsInVersion1(t *testing.T) {
 	want, err = os.ReadFile(filepath.Join("..", "daemon", "testdata", "v1", "node-served.json"))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(os.ReadFile(filepath.Join(r.Root, "storage.scratch", spec.NodeFileName))).To(BeEquivalentTo(want))
+
+	target.Spec.SecondNode = "oss2"
+	r.NodeName, r.BootID, target.Spec.Node = "oss1", "9f2c1a40-0f6b-4d0e-a0a5-6f3f5b8c2d11", "oss1"
+	g.Expect(r.write(n, nil, served{name: target})).To(BeTrue())
+	want, err = os.ReadFile(filepath.Join("..", "daemon", "testdata", "v1", "node-pair.json"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(os.ReadFile(filepath.Join(r.Root, "storage.scratch", spec.NodeFileName))).To(BeEquivalentTo(want))
+	g.Expect(filepath.Join(r.Root, "storage.scratch", name+".lock")).To(BeARegularFile())
 }

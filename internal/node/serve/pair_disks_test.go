@@ -12,6 +12,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/mountlock"
 	"parallelfs.dev/operator/internal/node/spec"
 )
@@ -99,6 +100,34 @@ func TestAMountThatIsUnderWayKeepsItsLockWhenItsServerIsKilled(t *testing.T) {
 	m.Expect(os.WriteFile(wait, nil, 0o600)).To(Succeed())
 	m.eventuallyMounted("/mnt/targets/mdt0 /mnt/targets/ost0", mdt)
 	m.Eventually(func() bool { return m.isLocked(lock) }).WithTimeout(patience).Should(BeFalse())
+	m.Expect(mdt.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
+	m.Expect(<-mdt.ended).To(Succeed(), mdt.Said())
+}
+
+func TestTheAgentLetsATargetGoThatAKilledServerHasLeftMounted(t *testing.T) {
+	m := newMachine(t)
+	nids := []string{"192.168.77.1@tcp"}
+	m.target("mdt-0", "mdt0", mdt0UUID, v1alpha1.LustreTarget{Kind: v1alpha1.LustreMDT, FSName: "pfs", Index: new(int32(0)), WithMGT: true})
+	target := m.target("ost-ssd", "ost0", ost0UUID, v1alpha1.LustreTarget{
+		Kind: v1alpha1.LustreOST, FSName: "pfs", Index: new(int32(0)), ManagementNIDs: nids,
+		ServiceNodes: []v1alpha1.LustreServiceNode{{NIDs: nids}, {NIDs: []string{"192.168.77.2@tcp"}}},
+	})
+	m.Expect(m.shares(m.bootID())).To(BeARegularFile())
+	mdt, ost := m.start("serve", m.serves("mdt/0")), m.start("serve", m.serves("ost/ssd"))
+	m.eventuallyMounted("/mnt/targets/mdt0 /mnt/targets/ost0", mdt, ost)
+	m.Expect(ost.command.Process.Kill()).To(Succeed())
+	m.Expect(<-ost.ended).NotTo(Succeed())
+
+	// The double of the kernel has the disk for itself for a moment longer than the mount is there.
+	m.Eventually(func() (string, error) {
+		held, why, err := m.agent().LetGo(m.Context(), target)
+		if held != nil {
+			m.Expect(mounted()).To(Equal("/mnt/targets/mdt0"))
+			err = errors.Join(err, held.Close())
+		}
+		return why, err
+	}).WithTimeout(patience).Should(BeEmpty())
+	m.Expect(m.agent().TakeUp(m.Context(), target)).To(BeEmpty())
 	m.Expect(mdt.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
 	m.Expect(<-mdt.ended).To(Succeed(), mdt.Said())
 }

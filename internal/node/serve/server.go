@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"strings"
 	"time"
 
 	"parallelfs.dev/operator/internal/node/durable"
@@ -47,13 +46,7 @@ func New(told spec.Serve, known []spec.HostSoftware, lookup environment.Lookup, 
 		return nil, fmt.Errorf("graceSeconds is %d; it must be at least 1", told.GraceSeconds)
 	}
 	return &Keeper{
-		Node: ThisHost(), Told: ToldBy(told, node), Before: ground.Ready, BootID: bootID, Log: log,
+		Node: ThisHost(), Told: ToldBy(told, node), Before: ground.Ready, BootID: host.BootID, Log: log,
 		Period: period, Patience: patience, Grace: time.Duration(told.GraceSeconds) * time.Second,
 	}, nil
-}
-
-// bootID reads which start of the node this is.
-func bootID() (string, error) {
-	content, err := os.ReadFile(spec.BootIDFile)
-	return strings.TrimSpace(string(content)), err
 }

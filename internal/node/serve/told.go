@@ -78,6 +78,10 @@ func (t *Target) given(told spec.Target) string {
 	if err := decoder.Decode(&given); err != nil {
 		return fmt.Sprintf("can't understand what target %s was given: %v; the operator and its node image must be of the same version", t.Name, err)
 	}
+	if format.IsShared(&given) && served.BootID == "" {
+		return fmt.Sprintf("target %s is one of two nodes, and it is not said for which start of this node that was told; the operator, its agent and its "+
+			"node image must be of the same version", t.Name)
+	}
 	t.ID, t.Format, t.BootID = v1alpha1.DeviceID(served.DeviceID), found, served.BootID
 	t.Wanted = format.New{UUID: told.UUID, Mark: served.Mark, Given: &given}
 	return ""

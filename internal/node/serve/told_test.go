@@ -102,3 +102,11 @@ func TestATargetOfTwoNodesIsToldForOneStartOfTheNodeAndHasALockBesideTheFile(t *
 	g.Expect(told.Targets[0].BootID).To(Equal("this start"))
 	g.Expect(told.Targets[0].Lock).To(Equal(filepath.Join(filepath.Dir(path), "ost0.lock")))
 }
+
+func TestATargetOfTwoNodesThatIsToldForNoStartOfTheNodeIsNotUnderstood(t *testing.T) {
+	target := ost0()
+	target.Served.Given = []byte(`{"kind":"OST","fsName":"pfs","index":0,"managementNIDs":["192.168.77.1@tcp"],` +
+		`"serviceNodes":[{"nids":["192.168.77.2@tcp"]},{"nids":["192.168.77.3@tcp"]}]}`)
+	_, missing := toldBy(t, target)
+	NewWithT(t).Expect(missing).To(ContainSubstring("it is not said for which start of this node that was told"))
+}
